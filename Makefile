@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+# What a user types. Each folder builds itself; objects go to build/.
+#
+#   make            library, daemon, tools (user space)
+#   make module     tsctrace.ko for KDIR (default: the running kernel)
+#   make check      every test; installs what it needs (Debian, Ubuntu)
+#   make demo       record a real program on a real kernel, in a guest
+#   make install    PREFIX=/usr/local DESTDIR=
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-print-directory
+
+all: lib daemon tools examples
+lib:
+	+$(MAKE) -C lib
+daemon tools: lib
+	+$(MAKE) -C $@
+examples: lib
+	+$(MAKE) -C Documentation/examples
+module:
+	+$(MAKE) -C kmod
+
+deps:
+	tests/deps.sh
+
+check: deps
+	+$(MAKE) all
+	tests/run.sh all
+check-unit: deps
+	+$(MAKE) all
+	tests/run.sh unit
+check-guest: deps
+	+$(MAKE) all
+	tests/run.sh guest $(KERNEL)
+demo: deps
+	+$(MAKE) all
+	tests/guest/demo.sh
+bench:
+	+$(MAKE) all
+	tests/bench/run.sh
+
+install: all
+	+$(MAKE) -C lib install
+	+$(MAKE) -C daemon install
+	+$(MAKE) -C tools install
+
+clean:
+	rm -rf build
+
+.PHONY: all lib daemon tools examples module deps check check-unit check-guest \
+	demo bench install clean

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * tsctrace: the binary interface
+ *
+ * This header is the one description of everything that crosses a border
+ * inside tsctrace: module and program, daemon and program, writer and reader.
+ * The kernel module, the library, the daemon and the tests include this file
+ * and no copy of it.
+ *
+ * 1. Three providers, one layout
+ * ------------------------------
+ * A channel (a set of per-CPU rings) and the clock page look the same in
+ * memory whoever holds them:
+ *
+ *   the module     /dev/tsctrace; requests are ioctls, memory is mmap'ed from
+ *                  the device's file descriptor
+ *   the daemon     a Unix SOCK_SEQPACKET socket; a request is
+ *                  struct tsct_request followed by the ioctl's argument, the
+ *                  answer is struct tsct_reply followed by the same argument,
+ *                  with the channel's memfd attached where one is asked for;
+ *                  memory is mmap'ed from the memfd
+ *   embedded       the same socket, served by `trace-ctl record`
+ *
+ * 2. A channel's file
+ * -------------------
+ * One channel is bound to one file. Regions, in order of file offset, each
+ * page aligned; struct tsct_channel_header, at offset 0, says where they are:
+ *
+ *   header         struct tsct_channel_header, then one byte per CPU
+ *                  (TSCT_CPU_*) at cpu_state_offset              read-only
+ *   definitions    struct tsct_event_def, back to back, defs_used bytes of
+ *                  defs_size; append-only                        read-only
+ *   consumers      one page per CPU: struct tsct_consumer   reader writable
+ *   rings          per CPU, ring_stride bytes: one page with
+ *                  struct tsct_producer, then the data      writer writable
+ *
+ *   offset of CPU c's consumer page = consumer_offset + c * TSCT_PAGE_SIZE
+ *   offset of CPU c's producer page = ring_offset + c * ring_stride
+ *   offset of CPU c's data          = that + TSCT_PAGE_SIZE
+ *
+ * CPUs are numbered as the kernel numbers them, 0 <= c < nr_cpus, where
+ * nr_cpus is the highest possible id plus one. A CPU that never came up has
+ * no pages: its state is TSCT_CPU_ABSENT, and touching its consumer page or
+ * ring raises SIGBUS. A state only ever goes from ABSENT to READY. Private
+ * maps (EPERM), executable maps and maps with more rights than the role has
+ * (EACCES), and ranges outside one region (EINVAL) are refused.
+ *
+ * 3. The ring
+ * -----------
+ * Positions are free-running byte counts: position p lies at data offset
+ * p & (data_size - 1), in block p / block_size. `head` is the position after
+ * the last published record; `tail` the position up to which the reader has
+ * taken them.
+ *
+ *   block   0               1               2               3
+ *           +---------------+---------------+---------------+-----------
+ *   data    |rec|rec |rec|##|rec     |rec|##|rec|           |
+ *           +---------------+---------------+---------------+-----------
+ *                ^tail         pad ^^           ^head
+ *
+ * A record starts at a multiple of 8, never crosses the end of a block, and
+ * occupies its `len` rounded up to 8 bytes. Where the next record does not
+ * fit into what is left of the block, the writer puts a pad there (the first
+ * 8 bytes of a struct tsct_record with id TSCT_ID_PAD) that reaches to the
+ * block's end whatever its `len` says. So every block begins with a record.
+ *
+ * Writer, always on the CPU that owns the ring, never interrupted by another
+ * writer of the same ring (rseq critical section, or interrupts off):
+ *
+ *   1. h = head; if the record does not fit into the block: pad, n = h + pad,
+ *      else n = h
+ *   2. discard policy: if n + size - tail > data_size: lost[FULL]++, stop.
+ *      A tail beyond head counts as full too (unsigned arithmetic).
+ *   3. stamp: the counter is read here, so stamps never decrease in a ring
+ *   4. store pad, header and payload in place
+ *   5. publish: head = n + size, one aligned 8-byte store. Everything stored
+ *      before it is visible before it (x86 keeps stores in order).
+ *
+ * A writer that dies or is restarted before step 5 leaves nothing behind.
+ *
+ * Reader: h = load-acquire head. [tail, h) holds whole records. After copying,
+ * tail = new tail by store-release, in whole records. All that it reads may
+ * come from a hostile writer: check id and len against the block before use,
+ * and use a copy. h - tail > data_size, or h not a multiple of 8, is a broken
+ * ring: the reader takes tail = h, and counts a corruption.
+ *
+ * Reader of an overwrite ring (tail is ignored by writers): with b the block
+ * of h, a writer may at any time be filling blocks b and b + 1, which lie
+ * where b - n and b + 1 - n lay (n = number of blocks). So only positions
+ * p >= (b + 2 - n) * block_size are valid, and a copy is valid only if that
+ * still holds for the head loaded (after a load fence) behind the copy. A
+ * reader that was overtaken goes on at the first record of the first valid
+ * block and counts one overrun and the bytes skipped.
+ *
+ * Lost events are counted in the producer page by cause, with an atomic
+ * addition: they are off the fast path.
+ *
+ * Who may write the same ring: either user programs (rseq sections, and
+ * TSCT_IOC_WRITE on their behalf in process context, which cannot interleave
+ * with a section: a thread that was switched out restarts it), or, in a
+ * channel made with TSCT_CHANNEL_KERNEL, only the kernel, from any context;
+ * its rings are read-only to everyone else. An NMI that finds its ring busy
+ * counts lost[NESTED] and returns.
+ *
+ * 4. The clock page
+ * -----------------
+ * One page, struct tsct_clock_page, a latch of two copies. Writer: seq + 1
+ * (now odd: readers use copy 1), write copy 0, seq + 1 (even: readers use
+ * copy 0), write copy 1; each seq store is a release and is followed by a
+ * full fence. Reader: s = load-acquire seq; read copy[s & 1]; load fence; if
+ * seq is no longer s, start over. A writer that dies anywhere leaves one good
+ * copy, and a new writer first makes seq even by copying copy 1 to copy 0.
+ *
+ * A time from a stamp t, in all-integer arithmetic with 128-bit products:
+ *
+ *   d  = t - base_tsc (signed: older stamps are the normal case)
+ *   ds = d clipped to [0, slew_end_tsc - base_tsc], 0 where d < 0
+ *   ns = base_ns + floor((d * mult + ds * slew_mult) / 2^shift)
+ *   error_ps = base_error_ps + |t - as_of_tsc| in ns * growth_ppb / 10^6
+ *
+ * saturating at the ends of the signed 64-bit range. The clock says nothing
+ * about times after void_after_tsc.
+ *
+ * 5. Rules
+ * --------
+ * All integers are little endian, as the CPU has them; no bit-fields, no
+ * enums, no implicit padding; reserved fields are zero and are refused where
+ * they are not (EINVAL). An unknown request gives ENOTTY. Compatible growth
+ * is by new requests and by reserved fields, never by a version number.
+ */
+#ifndef TSCTRACE_ABI_H
+#define TSCTRACE_ABI_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+#define TSCT_DEVICE_PATH	"/dev/tsctrace"
+#define TSCT_PAGE_SIZE		4096
+
+/* ---- 2. channel ------------------------------------------------------- */
+
+#define TSCT_CHANNEL_MAGIC	0x6e61686374637374ULL	/* "tsctchan" */
+#define TSCT_NAME_MAX		32	/* channel name, with its NUL */
+
+/* Limits of a channel's geometry */
+#define TSCT_BLOCK_SIZE_MIN	4096
+#define TSCT_BLOCK_SIZE_MAX	65536
+#define TSCT_BLOCKS_MIN		2	/* discard */
+#define TSCT_BLOCKS_MIN_OVERWRITE 4	/* two blocks are never readable */
+#define TSCT_BLOCKS_MAX		65536
+#define TSCT_DATA_SIZE_MAX	(256ULL << 20)	/* per CPU */
+#define TSCT_DEFS_SIZE		65536
+
+/* struct tsct_channel_create.policy */
+#define TSCT_POLICY_DISCARD	0	/* full: the new event is lost */
+#define TSCT_POLICY_OVERWRITE	1	/* full: the oldest events go */
+
+/* struct tsct_channel_create.flags */
+#define TSCT_CHANNEL_KERNEL	0x1	/* written by the kernel only */
+
+/* What this descriptor may do with the channel: any of */
+#define TSCT_ROLE_WRITE		0x1	/* map rings writable, TSCT_IOC_WRITE */
+#define TSCT_ROLE_READ		0x2	/* map consumer pages writable */
+
+/* What the stamps of a channel, and of the clock page, count */
+#define TSCT_SOURCE_TSC		0	/* ordered TSC reads, ticks */
+#define TSCT_SOURCE_MONOTONIC_RAW 1	/* CLOCK_MONOTONIC_RAW, ns */
+#define TSCT_SOURCE_MONOTONIC	2	/* CLOCK_MONOTONIC, ns */
+#define TSCT_SOURCE_REALTIME	3	/* CLOCK_REALTIME, ns */
+#define TSCT_SOURCE_NR		4
+
+/* Per-CPU states, one byte each at cpu_state_offset */
+#define TSCT_CPU_ABSENT		0
+#define TSCT_CPU_READY		1
+
+/* At offset 0 of a channel's file. Written by the provider only. */
+struct tsct_channel_header {
+	__u64 magic;
+	__u32 size;		/* of this struct */
+	__u32 id;		/* unique while the provider lives, from 1 */
+	char name[TSCT_NAME_MAX];
+	__u32 uid;		/* owner */
+	__u32 policy;
+	__u32 flags;
+	__u32 source;		/* TSCT_SOURCE_* of all stamps in it */
+	__u32 nr_cpus;
+	__u32 block_size;
+	__u32 blocks;		/* per CPU, a power of two */
+	__u32 reserved0;
+	__u64 data_size;	/* block_size * blocks */
+	__u64 cpu_state_offset;
+	__u64 defs_offset;
+	__u64 defs_size;
+	__u64 defs_used;	/* store-release after a definition is complete */
+	__u64 consumer_offset;
+	__u64 ring_offset;
+	__u64 ring_stride;
+	__u64 file_size;
+	__u64 lost_no_ring;	/* writes through the provider with no ring */
+	__u64 reserved[8];
+};
+
+/* ---- 3. ring ---------------------------------------------------------- */
+
+#define TSCT_RECORD_ALIGN	8
+
+/* Event ids: 0 is never written, 1 is a pad, definitions start at 16 */
+#define TSCT_ID_NONE		0
+#define TSCT_ID_PAD		1
+#define TSCT_ID_FIRST		16
+#define TSCT_ID_MAX		65535
+
+struct tsct_record {
+	__u16 len;		/* header and payload in bytes, not rounded up */
+	__u16 id;
+	__u32 tid;		/* thread, in the initial or the writer's pid namespace */
+	__u64 tsc;		/* full 64-bit stamp, see the channel's source */
+	__u8 payload[];
+};
+
+/* Causes of loss, index into tsct_producer.lost */
+#define TSCT_LOST_FULL		0	/* no room before the reader's tail */
+#define TSCT_LOST_TOO_BIG	1	/* larger than a block or 65528 bytes */
+#define TSCT_LOST_NESTED	2	/* NMI found the ring busy */
+#define TSCT_LOST_ABORTED	3	/* restarted too often, no fallback */
+#define TSCT_LOST_NR		4
+
+/* First page of a ring. Written by whoever writes the ring. */
+struct tsct_producer {
+	__u64 head;
+	__u64 reserved0[7];
+	__u64 lost[TSCT_LOST_NR];
+	__u64 reserved1[4];
+};
+
+/* A CPU's consumer page. Written by the channel's one consumer. */
+struct tsct_consumer {
+	__u64 tail;
+	__u64 reserved[7];
+};
+
+/* ---- definitions ------------------------------------------------------ */
+
+#define TSCT_EVENT_NAME_MAX	64	/* C identifiers, with the NUL */
+#define TSCT_FIELD_NAME_MAX	32
+#define TSCT_FIELDS_MAX		32
+
+/* struct tsct_event_def.kind */
+#define TSCT_KIND_INSTANT	0
+#define TSCT_KIND_BEGIN		1
+#define TSCT_KIND_END		2
+#define TSCT_KIND_COUNTER	3
+#define TSCT_KIND_SEND		4	/* a message leaves */
+#define TSCT_KIND_RECEIVE	5	/* a message arrives */
+#define TSCT_KIND_NR		6
+
+/*
+ * struct tsct_field.type. Fields follow each other in the payload in order,
+ * without padding.
+ */
+#define TSCT_TYPE_U8		0
+#define TSCT_TYPE_U16		1
+#define TSCT_TYPE_U32		2
+#define TSCT_TYPE_U64		3
+#define TSCT_TYPE_S8		4
+#define TSCT_TYPE_S16		5
+#define TSCT_TYPE_S32		6
+#define TSCT_TYPE_S64		7
+#define TSCT_TYPE_F32		8
+#define TSCT_TYPE_F64		9
+#define TSCT_TYPE_STRING	10	/* NUL-terminated */
+#define TSCT_TYPE_BYTES		11	/* `count` raw bytes */
+#define TSCT_TYPE_CHARS		12	/* `count` bytes of text, NUL-padded */
+#define TSCT_TYPE_NR		13
+
+/* struct tsct_field.format: how to show an integer */
+#define TSCT_FORMAT_DEFAULT	0
+#define TSCT_FORMAT_HEX		1
+#define TSCT_FORMAT_SYSCALL	2	/* x86-64 system call number */
+#define TSCT_FORMAT_NR		3
+
+struct tsct_field {
+	char name[TSCT_FIELD_NAME_MAX];
+	__u8 type;
+	__u8 format;
+	__u16 count;		/* BYTES and CHARS only, else 0 */
+	__u32 reserved;
+};
+
+/*
+ * In the definition area only `size` bytes of it are stored, that is, no
+ * more fields than it has.
+ */
+struct tsct_event_def {
+	__u32 size;		/* TSCT_EVENT_DEF_SIZE(nr_fields) */
+	__u16 id;		/* in: 0, out: the event's id */
+	__u8 kind;
+	__u8 nr_fields;
+	char name[TSCT_EVENT_NAME_MAX];
+	struct tsct_field fields[TSCT_FIELDS_MAX];
+};
+
+#define TSCT_EVENT_DEF_SIZE(nr_fields) \
+	(8 + TSCT_EVENT_NAME_MAX + (nr_fields) * 40)
+
+/* ---- 4. clock page ---------------------------------------------------- */
+
+#define TSCT_CLOCK_MAGIC	0x6b636f6c63747374ULL	/* "tstclock" */
+
+/* Where a tsctrace descriptor (and the daemon's clock file) holds the page */
+#define TSCT_CLOCK_OFFSET	(1ULL << 44)
+
+/* What the clock knows about itself */
+#define TSCT_STATUS_UNKNOWN	0	/* nothing was published */
+#define TSCT_STATUS_CALIBRATING	1	/* first figures, bound still wide */
+#define TSCT_STATUS_SYNCHRONIZED 2	/* fresh, bound holds */
+#define TSCT_STATUS_HOLDOVER	3	/* not refreshed; bound grows, and holds */
+#define TSCT_STATUS_DISRUPTED	4	/* step, suspend, ...: do not use */
+#define TSCT_STATUS_NR		5
+
+/* One line from stamps to nanoseconds. See section 4 above for the formula. */
+struct tsct_pair {
+	__u64 base_tsc;
+	__s64 base_ns;		/* since the Unix epoch */
+	__u64 mult;		/* 0: this pair says nothing */
+	__s64 slew_mult;
+	__u64 slew_end_tsc;
+	__u64 as_of_tsc;	/* when base_error_ps held */
+	__u64 void_after_tsc;
+	__u64 base_error_ps;
+	__u32 growth_ppb;
+	__u32 shift;		/* 0..63 */
+	__u64 reserved[7];
+};
+
+struct tsct_clock_state {
+	struct tsct_pair real;		/* CLOCK_REALTIME */
+	struct tsct_pair cluster;	/* the cluster's timeline */
+	__u32 status;
+	__u32 epoch;			/* goes up at every disruption */
+	__u32 source;			/* TSCT_SOURCE_*: what stamps count */
+	__u32 rate_error_ppb;		/* of real.mult, a bound */
+	__u64 reserved[6];
+};
+
+struct tsct_clock_page {
+	__u64 magic;
+	__u32 size;			/* of this struct */
+	__u32 reserved0;
+	__u8 boot_id[16];		/* of the kernel it belongs to */
+	__u64 seq;			/* latch, see above */
+	__u64 reserved1[11];
+	struct tsct_clock_state copy[2];
+};
+
+/* ---- CPU-id check ----------------------------------------------------- */
+
+/* struct tsct_cpu_check.flags */
+#define TSCT_CPU_ONLINE		0x1	/* was checked */
+#define TSCT_CPU_AUX_MATCH	0x2	/* TSC_AUX names this CPU and its node */
+#define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_tsc were measured */
+#define TSCT_CPU_REFERENCE	0x8	/* the CPU the others are compared with */
+
+/* Result for one CPU. skew = this CPU's counter - the reference's. */
+struct tsct_cpu_check {
+	__u32 cpu;
+	__u32 node;
+	__u32 tsc_aux;		/* as RDTSCP gave it: node << 12 | cpu on Linux */
+	__u32 flags;
+	__s64 skew_min_tsc;	/* the true skew lies in [min, max] */
+	__s64 skew_max_tsc;
+	__u32 rounds;		/* exchanges that the bounds rest on */
+	__u32 reserved;
+};
+
+/* struct tsct_check.flags */
+#define TSCT_CHECK_RDTSCP	0x01	/* the instruction exists */
+#define TSCT_CHECK_INVARIANT	0x02	/* CPUID 80000007h EDX[8] */
+#define TSCT_CHECK_NONSTOP	0x04	/* runs in deep idle states */
+#define TSCT_CHECK_UNSTABLE	0x08	/* the kernel gave the TSC up */
+#define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel keeps time by the TSC */
+#define TSCT_CHECK_AUX_MATCH	0x20	/* on every online CPU */
+#define TSCT_CHECK_USABLE	0x40	/* verdict: stamps are TSC */
+
+/*
+ * Argument of TSCT_IOC_CHECK and TSCT_IOC_CHECK_RUN. `table` points to room
+ * for nr entries; on return nr is how many there are, of which the first
+ * min(old nr, new nr) were copied.
+ */
+struct tsct_check {
+	__u64 table;		/* struct tsct_cpu_check * */
+	__u32 nr;
+	__u32 flags;		/* out */
+	__u32 tsc_khz;		/* out: the kernel's own figure, 0 unknown */
+	__u32 source;		/* out: TSCT_SOURCE_* of new channels */
+	__u64 when_tsc;		/* out: when the table was measured */
+	char clocksource[32];	/* out: the kernel's; "" where not known */
+	__u64 reserved[4];
+};
+
+/* ---- requests --------------------------------------------------------- */
+
+struct tsct_info {
+	char provider[16];	/* "module", "daemon", "embedded" */
+	char version[32];
+	__u32 nr_cpus;
+	__u32 source;
+	__u64 channels;		/* channels now */
+	__u64 bytes;		/* ring memory now */
+	__u64 bytes_max;	/* limit over all users */
+	__u64 bytes_user_max;	/* limit per user */
+	__u64 features;		/* TSCT_FEATURE_* */
+	__u64 reserved[8];
+};
+
+#define TSCT_FEATURE_KFUNC	0x1	/* BPF programs can emit */
+
+/*
+ * TSCT_IOC_CHANNEL_CREATE: makes a channel and binds the descriptor to it.
+ * EEXIST: the caller's user already has a channel of that name (attach).
+ * EBUSY: the descriptor is bound already.
+ */
+struct tsct_channel_create {
+	char name[TSCT_NAME_MAX];	/* [A-Za-z0-9_.-]+ */
+	__u32 policy;
+	__u32 flags;
+	__u32 block_size;
+	__u32 blocks;
+	__u32 roles;
+	__u32 id;			/* out */
+	__u64 reserved[4];
+};
+
+/*
+ * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
+ * or, where id is 0, by name among those of `uid`. Own channels only (EACCES),
+ * unless the caller has CAP_SYS_ADMIN. ENOENT: no such channel. EBUSY: asked
+ * for READ, and a discard channel already has its consumer.
+ */
+struct tsct_channel_attach {
+	char name[TSCT_NAME_MAX];
+	__u32 id;			/* in/out */
+	__u32 uid;			/* TSCT_UID_SELF: the caller */
+	__u32 roles;
+	__u32 reserved0;
+	__u64 reserved[4];
+};
+
+#define TSCT_UID_SELF		0xffffffffU
+
+/*
+ * TSCT_IOC_CHANNEL_NEXT: describes the channel with the lowest id greater
+ * than `id`; ENOENT after the last. Any caller sees its own user's channels,
+ * CAP_SYS_ADMIN all.
+ */
+struct tsct_channel_info {
+	__u32 id;			/* in/out */
+	__u32 uid;
+	char name[TSCT_NAME_MAX];
+	__u32 policy;
+	__u32 flags;
+	__u32 source;
+	__u32 block_size;
+	__u32 blocks;
+	__u32 nr_cpus_ready;
+	__u32 holders;			/* descriptors bound to it */
+	__u32 consumers;
+	__u64 bytes;			/* memory it is charged with */
+	__u64 written;			/* bytes, sum of heads */
+	__u64 unread;			/* bytes, discard channels */
+	__u64 lost[TSCT_LOST_NR];
+	__u64 lost_no_ring;
+	__u64 reserved[4];
+};
+
+/*
+ * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
+ * runs on. The way in for programs without rseq, and after repeated aborts.
+ * ENOSPC: full, counted lost. EMSGSIZE: too big, counted lost. EINVAL: id < 16.
+ * EACCES: the descriptor has no WRITE role.
+ */
+struct tsct_write {
+	__u64 payload;			/* const void * */
+	__u32 len;			/* of the payload */
+	__u16 id;
+	__u16 reserved;
+};
+
+/*
+ * TSCT_IOC_CLOCK_SET: publishes a new state of the clock page. Needs
+ * CAP_SYS_TIME (EPERM). EINVAL where the figures cannot be true; the rules
+ * are in Documentation/abi.rst.
+ */
+struct tsct_clock_set {
+	struct tsct_clock_state state;
+	__u64 reserved[4];
+};
+
+#define TSCT_IOC_MAGIC		0xF5
+
+#define TSCT_IOC_INFO		_IOR(TSCT_IOC_MAGIC, 0x00, struct tsct_info)
+#define TSCT_IOC_CHECK		_IOWR(TSCT_IOC_MAGIC, 0x01, struct tsct_check)
+#define TSCT_IOC_CHECK_RUN	_IOWR(TSCT_IOC_MAGIC, 0x02, struct tsct_check)
+#define TSCT_IOC_CLOCK_SET	_IOW(TSCT_IOC_MAGIC, 0x08, struct tsct_clock_set)
+#define TSCT_IOC_CHANNEL_CREATE	_IOWR(TSCT_IOC_MAGIC, 0x10, struct tsct_channel_create)
+#define TSCT_IOC_CHANNEL_ATTACH	_IOWR(TSCT_IOC_MAGIC, 0x11, struct tsct_channel_attach)
+#define TSCT_IOC_CHANNEL_NEXT	_IOWR(TSCT_IOC_MAGIC, 0x12, struct tsct_channel_info)
+#define TSCT_IOC_DEFINE		_IOWR(TSCT_IOC_MAGIC, 0x13, struct tsct_event_def)
+#define TSCT_IOC_WRITE		_IOW(TSCT_IOC_MAGIC, 0x14, struct tsct_write)
+
+/*
+ * The socket of the daemon and of `trace-ctl record`: one seqpacket message
+ * each way. INFO, CHANNEL_*, DEFINE are served; other requests give
+ * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE and CHANNEL_ATTACH bind the
+ * connection and answer with the memfd in SCM_RIGHTS.
+ */
+struct tsct_request {
+	__u32 cmd;			/* TSCT_IOC_* */
+	__u32 size;			/* of the argument that follows */
+};
+
+struct tsct_reply {
+	__s32 result;			/* 0 or -errno */
+	__u32 size;			/* of the argument that follows */
+};
+
+/* ---- layout, asserted ------------------------------------------------- */
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#define TSCT_ASSERT(cond)	static_assert(cond)
+#elif defined(__cplusplus)
+#include <cstddef>
+#define TSCT_ASSERT(cond)	static_assert(cond, #cond)
+#else
+#include <stddef.h>
+#define TSCT_ASSERT(cond)	_Static_assert(cond, #cond)
+#endif
+#define TSCT_ASSERT_SIZE(type, bytes)	TSCT_ASSERT(sizeof(struct type) == (bytes))
+#define TSCT_ASSERT_AT(type, member, offset) \
+	TSCT_ASSERT(offsetof(struct type, member) == (offset))
+
+TSCT_ASSERT_SIZE(tsct_channel_header, 224);
+TSCT_ASSERT_AT(tsct_channel_header, uid, 48);
+TSCT_ASSERT_AT(tsct_channel_header, data_size, 80);
+TSCT_ASSERT_AT(tsct_channel_header, defs_used, 112);
+TSCT_ASSERT_AT(tsct_channel_header, lost_no_ring, 152);
+TSCT_ASSERT_SIZE(tsct_record, 16);
+TSCT_ASSERT_AT(tsct_record, id, 2);
+TSCT_ASSERT_AT(tsct_record, tid, 4);
+TSCT_ASSERT_AT(tsct_record, tsc, 8);
+TSCT_ASSERT_SIZE(tsct_producer, 128);
+TSCT_ASSERT_AT(tsct_producer, lost, 64);
+TSCT_ASSERT_SIZE(tsct_consumer, 64);
+TSCT_ASSERT_SIZE(tsct_field, 40);
+TSCT_ASSERT_AT(tsct_field, type, 32);
+TSCT_ASSERT_SIZE(tsct_event_def, TSCT_EVENT_DEF_SIZE(TSCT_FIELDS_MAX));
+TSCT_ASSERT_AT(tsct_event_def, fields, 72);
+TSCT_ASSERT_SIZE(tsct_pair, 128);
+TSCT_ASSERT_AT(tsct_pair, growth_ppb, 64);
+TSCT_ASSERT_SIZE(tsct_clock_state, 320);
+TSCT_ASSERT_AT(tsct_clock_state, status, 256);
+TSCT_ASSERT_SIZE(tsct_clock_page, 768);
+TSCT_ASSERT_AT(tsct_clock_page, boot_id, 16);
+TSCT_ASSERT_AT(tsct_clock_page, seq, 32);
+TSCT_ASSERT_AT(tsct_clock_page, copy, 128);
+TSCT_ASSERT_SIZE(tsct_cpu_check, 40);
+TSCT_ASSERT_SIZE(tsct_check, 96);
+TSCT_ASSERT_SIZE(tsct_info, 160);
+TSCT_ASSERT_SIZE(tsct_channel_create, 88);
+TSCT_ASSERT_SIZE(tsct_channel_attach, 80);
+TSCT_ASSERT_SIZE(tsct_channel_info, 168);
+TSCT_ASSERT_SIZE(tsct_write, 16);
+TSCT_ASSERT_SIZE(tsct_clock_set, 352);
+TSCT_ASSERT_SIZE(tsct_request, 8);
+TSCT_ASSERT_SIZE(tsct_reply, 8);
+
+#endif /* TSCTRACE_ABI_H */

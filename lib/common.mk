@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+# Flags and rules that every user-space folder shares. Set TOP before the
+# include. Objects go to $(O), never beside the sources.
+O ?= $(abspath $(TOP)/build)
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes \
+	-Wpointer-arith -Wvla -Wformat=2 -Wundef
+WERROR ?=
+CPPFLAGS += -I$(TOP)/kmod/uapi -I$(TOP)/lib/include -I$(TOP)/lib -D_GNU_SOURCE
+TSCT_CFLAGS := -std=gnu11 $(WARN) $(WERROR) -fPIC -fvisibility=hidden -pthread
+SANITIZE ?=
+ifneq ($(SANITIZE),)
+TSCT_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+VERSION := $(shell sed -n 's/.*TSCT_VERSION[^"]*"\(.*\)"/\1/p' \
+	$(TOP)/kmod/uapi/tsctrace/version.h)
+
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-7s %s\n'
+endif
+
+# $(call objects,src.c ...): their objects, by path below TOP
+objects = $(patsubst %.c,$(O)/%.o,$(patsubst $(abspath $(TOP))/%,%,$(abspath $(1))))
+
+$(O)/%.o: $(TOP)/%.c
+	$(say) CC $*.o
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(TSCT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Event definitions: checking them, and checking payloads against them.
+ * Runs in the kernel too, on what a hostile user hands in.
+ */
+#ifndef TSCT_CORE_DEF_H
+#define TSCT_CORE_DEF_H
+
+#include "port.h"
+
+/*
+ * tsct_def_check - is this a definition?
+ * @def: @len bytes that may say anything; nothing beyond them is read
+ * @len: how many bytes there are, at most sizeof(*def)
+ *
+ * Checks size against nr_fields and @len, kind, names (C identifiers, with
+ * their NUL, unique within the event), types, formats (only on integers),
+ * counts, reserved fields, and that the fixed part of the payload fits a
+ * record. Returns 0 or -EINVAL.
+ */
+int tsct_def_check(const struct tsct_event_def *def, size_t len);
+
+/* Same name, kind and fields? `id` is not compared. Both were checked. */
+bool tsct_def_equal(const struct tsct_event_def *a,
+		    const struct tsct_event_def *b);
+
+/*
+ * tsct_def_next - walk a definition area
+ * @area: the area; may be hostile memory: pass a copy
+ * @used: bytes of it that are in use
+ * @pos: where to look; 0 first, then what *ret_next gave
+ *
+ * Returns the definition at @pos, checked, or NULL at the end; *ret_error is
+ * -EINVAL if the end is not where @used says.
+ */
+const struct tsct_event_def *tsct_def_next(const void *area, size_t used,
+					   size_t pos, size_t *ret_next,
+					   int *ret_error);
+
+/*
+ * tsct_def_payload - does a payload have the shape its definition says?
+ *
+ * Returns 0, or -EINVAL if it is too short, too long, or a string has no NUL.
+ */
+int tsct_def_payload(const struct tsct_event_def *def, const void *payload,
+		     size_t len);
+
+/*
+ * tsct_def_field_size - bytes of one field at @at, of which @left remain
+ *
+ * Returns its size (a string's with its NUL), or -EINVAL where it does not
+ * fit into @left.
+ */
+long tsct_def_field_size(const struct tsct_field *field, const void *at,
+			 size_t left);
+
+#ifndef __KERNEL__
+/*
+ * tsct_def_parse - make a definition from text
+ * @name: event name, a C identifier
+ * @kind: TSCT_KIND_*
+ * @spec: "name:type" items, separated by commas or spaces: types u8 u16 u32
+ *        u64 s8 s16 s32 s64 f32 f64 string bytes[N] chars[N]; a suffix /x
+ *        shows an integer in hexadecimal, /syscall as a system call's name.
+ *        Example: "worker:u32, bytes:u64, what:string"
+ * @ret_def: the definition, id 0
+ * @ret_at: where parsing stopped in @spec on error; may be NULL
+ *
+ * Returns 0 or -EINVAL.
+ */
+int tsct_def_parse(const char *name, unsigned int kind, const char *spec,
+		   struct tsct_event_def *ret_def, const char **ret_at);
+#endif
+
+#endif /* TSCT_CORE_DEF_H */
