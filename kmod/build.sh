@@ -1,0 +1,191 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# build.sh module|sparse|install - the steps behind kmod/Makefile
+#
+# Kbuild writes beside the sources it is given, so it is given a farm of
+# symlinks below build/ and the source tree stays clean, whatever number of
+# kernels it is built for. BTF is what BPF programs need in order to call into
+# the module; where the kernel's headers cannot make it, this script does, by
+# the same two commands as the kernel's own scripts/Makefile.modfinal.
+#
+# Environment: KDIR, O, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+out=${O:-$top/build}
+kdir=${KDIR:-}
+base=${BASE_BTF:-}
+resolve=${RESOLVE_BTFIDS:-}
+
+say() { printf '  %-7s %s\n' "$1" "$2"; }
+die() { echo "kmod: $*" >&2; exit 1; }
+
+# Sets kdir: what the user named, or the running kernel's headers, or the
+# kernel that the tests take by default.
+choose_kernel() {
+	local running dir name
+	running=$(uname -r)
+
+	if [ -n "$kdir" ]; then
+		[ -f "$kdir/Makefile" ] ||
+			die "KDIR=$kdir: no kernel build directory (no Makefile)"
+	elif [ -f "/lib/modules/$running/build/Makefile" ]; then
+		kdir=/lib/modules/$running/build
+	else
+		name=$("$top/tests/guest/kernel.sh" default)
+		echo "kmod: no headers for the running kernel $running:" \
+			"building for $name instead" >&2
+		dir=$("$top/tests/guest/kernel.sh" get "$name")
+		kdir=$dir/build
+	fi
+	# Not config/kernel.release: Debian's 6.1 headers hold 6.1.192 there
+	# and 6.1.0-56-amd64, what uname -r says, only here.
+	release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' \
+		"$kdir/include/generated/utsrelease.h" 2>/dev/null || true)
+	[ -n "$release" ] ||
+		die "$kdir: not ready for modules (run 'make modules_prepare')"
+	farm=$out/module/$release/src
+	built=$farm/kmod/tsctrace.ko
+	module=$out/module/$release/tsctrace.ko
+}
+
+sync_farm() {
+	local dir file
+
+	[ -f "$top/Kbuild" ] && [ -f "$top/kmod/Kbuild" ] ||
+		die "no Kbuild or kmod/Kbuild in $top"
+	while read -r dir; do
+		mkdir -p "$farm/$dir"
+	done < <(cd "$top" && find kmod lib/core -type d)
+	while read -r file; do
+		[ "$farm/$file" -ef "$top/$file" ] ||
+			ln -sfn "$top/$file" "$farm/$file"
+	done < <(cd "$top" && find Kbuild kmod lib/core -type f \
+		'(' -name '*.[chS]' ! -name '*.mod.c' -o -name Kbuild ')')
+	# A source that is gone leaves a dangling link behind.
+	find "$farm" -xtype l -delete
+}
+
+# Which base BTF and resolve_btfids to use, if any. A kernel directory as
+# tests/guest/kernel.sh makes it has both beside `build`.
+find_btf_tools() {
+	local beside=${kdir%/build} candidate
+
+	if [ -z "$base" ]; then
+		for candidate in "$kdir/vmlinux" "$beside/btf"; do
+			[ -s "$candidate" ] && base=$candidate && break
+		done
+	fi
+	if [ -z "$base" ] && [ "$release" = "$(uname -r)" ] &&
+	   [ -r /sys/kernel/btf/vmlinux ]; then
+		base=/sys/kernel/btf/vmlinux
+	fi
+	[ -z "$resolve" ] || return 0
+	for candidate in "$kdir/tools/bpf/resolve_btfids/resolve_btfids" \
+			"$beside/resolve_btfids" \
+			/usr/lib/linux-kbuild-*/tools/bpf/resolve_btfids/resolve_btfids; do
+		[ -x "$candidate" ] && resolve=$candidate && break
+	done
+	return 0
+}
+
+# What keeps this module from having BTF, as a sentence; empty if nothing.
+btf_obstacle() {
+	if ! grep -q '^CONFIG_DEBUG_INFO_BTF_MODULES=y' \
+			"$kdir/include/config/auto.conf"; then
+		echo "kernel $release has no module BTF" \
+			"(CONFIG_DEBUG_INFO_BTF_MODULES)"
+	elif ! command -v pahole >/dev/null; then
+		echo "pahole is missing: install the package dwarves"
+	elif [ -z "$base" ]; then
+		echo "no BTF of kernel $release found:" \
+			"name its vmlinux with BASE_BTF="
+	elif [ -z "$resolve" ]; then
+		echo "resolve_btfids is missing: install a linux-kbuild-6.12*" \
+			"package or name the tool with RESOLVE_BTFIDS="
+	fi
+}
+
+# kbuild ARG...: the kernel's build system over the farm. Its BTF step is off:
+# it fails without pahole and gives up without vmlinux; add_btf replaces it.
+# O= must not reach Kbuild, which gives it another meaning.
+kbuild() {
+	"${MAKE:-make}" --no-print-directory -C "$kdir" O= M="$farm" \
+		CONFIG_DEBUG_INFO_BTF_MODULES= W=1 KCFLAGS="${WERROR:-}" \
+		"$@" modules
+}
+
+pahole_flags() {
+	if [ -f "$kdir/scripts/pahole-flags.sh" ]; then
+		PAHOLE=pahole sh "$kdir/scripts/pahole-flags.sh"
+	else
+		echo "--btf_gen_floats"
+	fi
+}
+
+add_btf() {
+	say BTF "${module#"$top/"}"
+	# shellcheck disable=SC2046
+	LLVM_OBJCOPY=objcopy pahole -J $(pahole_flags) --btf_base "$base" "$1" ||
+		die "pahole could not add BTF to the module"
+	"$resolve" -b "$base" "$1" ||
+		die "resolve_btfids failed on the module"
+}
+
+build_module() {
+	local why stamp=$out/module/$release/.btf want temp
+
+	sync_farm
+	find_btf_tools
+	why=$(btf_obstacle)
+	kbuild
+	want="${why:-$base $resolve}"
+	if [ "$module" -nt "$built" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
+		[ -z "$why" ] || explain "$why"
+		return
+	fi
+	temp=$module.tmp
+	cp "$built" "$temp"
+	[ -n "$why" ] || add_btf "$temp"
+	mv "$temp" "$module"
+	echo "$want" >"$stamp"
+	say MODULE "${module#"$top/"}"
+	[ -z "$why" ] || explain "$why"
+}
+
+explain() {
+	echo "kmod: tsctrace.ko for $release is built without BTF, so BPF" \
+		"programs cannot emit events (all else works): $1" >&2
+}
+
+# sparse also looks into the kernel's own headers; only our lines count.
+check_sparse() {
+	local log=$out/module/$release/sparse.log
+
+	command -v sparse >/dev/null || die "sparse is missing: install sparse"
+	sync_farm
+	kbuild C=2 CHECK=sparse 2>&1 | tee "$log"
+	if grep -E "/(kmod|lib/core)/[^:]*:[0-9]+:[0-9]+: (warning|error):" \
+			"$log" >/dev/null; then
+		die "sparse has complaints"
+	fi
+	say SPARSE "clean"
+}
+
+install_module() {
+	local root=${INSTALL_MOD_PATH:-}
+
+	build_module
+	install -D -m 644 "$module" \
+		"$root/lib/modules/$release/updates/tsctrace.ko"
+	depmod ${root:+-b "$root"} "$release"
+}
+
+choose_kernel
+case ${1:-} in
+module) build_module ;;
+sparse) check_sparse ;;
+install) install_module ;;
+*) die "usage: build.sh module|sparse|install" ;;
+esac
