@@ -1,0 +1,320 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# kernel.sh - the kernels that the module is built for and tested on
+#
+#   kernel.sh list            the names of the Debian kernels we test on
+#   kernel.sh default         the one to take when nobody names one
+#   kernel.sh get NAME|PATH   print a directory that holds this kernel:
+#       vmlinuz   what QEMU boots
+#       build     what Kbuild takes as KDIR
+#       release   text: uname -r
+#       btf       base BTF for pahole and resolve_btfids (may be absent)
+#       resolve_btfids  the tool, where `build` lacks it (may be absent)
+#   kernel.sh clean           forget everything that was fetched
+#
+# NAME is one of `list`. Its packages are downloaded and unpacked under
+# ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and never installed: an
+# installed kernel would become what this machine boots next.
+# PATH is a kernel build tree, a directory laid out as above, or the release
+# of a kernel that is installed here.
+#
+# Exit status: 0 done, 1 failed, 2 usage, 3 this machine's package sources do
+# not offer that kernel.
+set -euo pipefail
+shopt -s inherit_errexit
+
+names="6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/tsctrace/kernels
+temp=
+
+say() { echo "kernel.sh: $*" >&2; }
+die() { say "$1"; exit "${2:-1}"; }
+cleanup() { [ -z "$temp" ] || rm -rf "$temp"; }
+trap cleanup EXIT
+
+complete() {
+	[ -s "$1/vmlinuz" ] && [ -s "$1/release" ] && [ -f "$1/build/Makefile" ]
+}
+
+# --- Debian's packages ------------------------------------------------------
+
+has_candidate() {
+	local found
+	found=$(apt-cache policy "$@" 2>/dev/null |
+		grep -c '^  Candidate: [^(]' || true)
+	[ "$found" -eq $# ]
+}
+
+# The release of the newest kernel of a name for which both image and headers
+# are offered. Looks at real packages: not every suite has the meta package.
+newest_release() {
+	local line=${1%%-*} flavour=${1#*-} release
+	local form="^linux-image-${line//./\\.}\.[^-]*(-[0-9]+)?-$flavour\$"
+
+	apt-cache pkgnames "linux-image-$line." | grep -E "$form" |
+	sed 's/^linux-image-//' | sort -rV |
+	while read -r release; do
+		has_candidate "linux-image-$release" \
+			"linux-headers-$release" || continue
+		echo "$release"
+		break
+	done
+}
+
+update_lists() {
+	[ "$(id -u)" -eq 0 ] || return 1
+	[ -z "${updated:-}" ] || return 1
+	updated=1
+	say "reading the package lists (apt-get update)"
+	apt-get -qq update >&2
+}
+
+offered_release() {
+	command -v apt-cache >/dev/null || return 0
+	local release
+	release=$(newest_release "$1" || true)
+	if [ -z "$release" ] && [ -z "$(apt-cache pkgnames linux-image-)" ]; then
+		update_lists && release=$(newest_release "$1" || true)
+	fi
+	echo "$release"
+}
+
+header_packages() {
+	echo "linux-headers-$1"
+	apt-cache depends "linux-headers-$1" |
+	sed -n 's/^ *Depends: \(linux-\(headers\|kbuild\)-.*\)$/\1/p'
+}
+
+# download DIR PACKAGE...: fetch without installing
+download() {
+	local dir=$1; shift
+	local fetch=(apt-get -q -o APT::Sandbox::User=root download "$@")
+
+	(cd "$dir" && "${fetch[@]}" >apt.log 2>&1) && return
+	# Lists older than the archive name files that are gone by now.
+	if update_lists && (cd "$dir" && "${fetch[@]}" >apt.log 2>&1); then
+		return
+	fi
+	cat "$dir/apt.log" >&2
+	die "cannot download $* (try: apt-get update)"
+}
+
+# unpack DEB DIR PATTERN...: take matching members out of a package
+unpack() {
+	local deb=$1 dir=$2; shift 2
+	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir" --wildcards "$@"
+}
+
+# The one absolute path in the header packages.
+relocate_headers() {
+	local makefile=$1/usr/src/linux-headers-$2/Makefile
+	sed -i "s|^include /usr/src/|include $3/usr/src/|" "$makefile"
+	grep -q "^include $3/usr/src/" "$makefile" ||
+		die "$makefile: no 'include /usr/src/...' line to rewrite"
+}
+
+# 6.1's linux-kbuild has no resolve_btfids; 6.12's serves older modules too.
+add_resolve_btfids() {
+	local release deb
+	release=$(offered_release 6.12-amd64)
+	[ -n "$release" ] || return 0
+	download "$1" "linux-kbuild-${release%-amd64}"
+	deb=$(echo "$1"/linux-kbuild-"${release%-amd64}"_*.deb)
+	mkdir "$1/kbuild"
+	unpack "$deb" "$1/kbuild" '*/resolve_btfids/resolve_btfids'
+	find "$1/kbuild" -type f -exec cp {} "$1/new/resolve_btfids" \;
+}
+
+fetch_debian() {
+	local release=$1 dir=$2 deb new
+	local packages=()
+
+	mkdir -p "$cache"
+	temp=$(mktemp -d "$cache/.new.XXXXXX")
+	new=$temp/new
+	mkdir "$new"
+	mapfile -t packages < <(header_packages "$release")
+	say "fetching $release"
+	download "$temp" "linux-image-$release" "${packages[@]}"
+	unpack "$(echo "$temp"/linux-image-*.deb)" "$new" "./boot/vmlinuz-*"
+	for deb in "$temp"/linux-headers-*.deb "$temp"/linux-kbuild-*.deb; do
+		unpack "$deb" "$new" --exclude='./usr/share/*' './usr/*'
+	done
+	relocate_headers "$new" "$release" "$dir"
+	mv "$new/boot/vmlinuz-$release" "$new/vmlinuz"
+	rmdir "$new/boot"
+	ln -s "usr/src/linux-headers-$release" "$new/build"
+	echo "$release" >"$new/release"
+	[ -x "$new/build/tools/bpf/resolve_btfids/resolve_btfids" ] ||
+		add_resolve_btfids "$temp"
+	add_btf "$new"
+	rm -rf "$dir"
+	mv "$new" "$dir"
+	cleanup
+	temp=
+}
+
+get_debian() {
+	local name=$1 link=$cache/$1 release dir old
+
+	mkdir -p "$cache"
+	exec 9>"$cache/.lock"
+	flock 9
+	release=$(offered_release "$name")
+	if [ -z "$release" ]; then
+		# Off line, what was fetched before still serves.
+		if complete "$link"; then
+			readlink -f "$link"
+			return
+		fi
+		die "no package linux-image-${name%%-*}.*-${name#*-} is offered\
+ by the package sources of this machine; name another kernel with KERNEL=PATH" 3
+	fi
+	dir=$cache/$release
+	old=$(readlink -f "$link" || true)
+	complete "$dir" || fetch_debian "$release" "$dir"
+	[ -e "$dir/btf" ] || add_btf "$dir"
+	ln -sfn "$release" "$link"
+	[ "$old" = "$dir" ] || [ "$old" = "$link" ] || rm -rf "$old"
+	echo "$dir"
+}
+
+# --- BTF out of an image ----------------------------------------------------
+
+u32_at() { od -An -tu4 -j "$2" -N 4 "$1" | tr -d ' '; }
+
+# The kernel inside a bzImage, found by the x86 boot protocol's header.
+# All but gzip carry a 4-byte size behind their own format.
+extract_payload() {
+	local image=$1 setup offset length magic tail=4
+	local tool=()
+
+	[ "$(od -An -c -j 514 -N 4 "$image" | tr -d ' ')" = HdrS ] || return 1
+	setup=$(od -An -tu1 -j 497 -N 1 "$image" | tr -d ' ')
+	[ "$setup" -ne 0 ] || setup=4
+	offset=$(((setup + 1) * 512 + $(u32_at "$image" 584)))
+	length=$(u32_at "$image" 588)
+	magic=$(od -An -tx1 -j "$offset" -N 4 "$image" | tr -d ' ')
+	case $magic in
+	fd377a58) tool=(xz -dc) ;;
+	28b52ffd) tool=(zstd -dcq) ;;
+	02214c18) tool=(lz4 -dc) ;;
+	5d0000*) tool=(xz --format=lzma -dc) ;;
+	425a68*) tool=(bzip2 -dc) ;;
+	1f8b*) tool=(gzip -dc) tail=0 ;;
+	*) return 1 ;;
+	esac
+	command -v "${tool[0]}" >/dev/null || return 1
+	dd if="$image" iflag=skip_bytes,count_bytes skip="$offset" \
+		count=$((length - tail)) bs=1M status=none | "${tool[@]}"
+}
+
+extract_btf() {
+	local image=$1 out=$2 elf=$2.elf
+	if ! { extract_payload "$image" >"$elf" &&
+	       objcopy --dump-section ".BTF=$out" "$elf" "$elf.copy"; } \
+	       2>/dev/null; then
+		rm -f "$out"
+	fi
+	rm -f "$elf" "$elf.copy"
+}
+
+has_btf_section() {
+	[ -f "$1" ] && readelf -SW "$1" 2>/dev/null | grep -q ' \.BTF '
+}
+
+add_btf() {
+	if has_btf_section "$1/build/vmlinux"; then
+		ln -sfn build/vmlinux "$1/btf"
+	elif [ "$(cat "$1/release")" = "$(uname -r)" ] &&
+	     [ -r /sys/kernel/btf/vmlinux ]; then
+		cp /sys/kernel/btf/vmlinux "$1/btf"
+	else
+		extract_btf "$1/vmlinuz" "$1/btf"
+	fi
+	[ -e "$1/btf" ] || say "$(cat "$1/release"): no BTF found in its\
+ image (built without it, or its decompressor is missing here)"
+}
+
+# --- kernels from elsewhere -------------------------------------------------
+
+# view KEY VMLINUZ BUILD RELEASE: lay a foreign kernel out as ours
+view() {
+	local dir=$cache/view-$1
+
+	[ -r "$2" ] || die "$2: cannot read this kernel image"
+	[ -f "$3/Makefile" ] || die "$3: no kernel headers here"
+	[ -n "$4" ] || die "$3: not ready to build modules against: run\
+ 'make bzImage modules_prepare' there first"
+	mkdir -p "$cache"
+	exec 9>"$cache/.lock"
+	flock 9
+	rm -rf "$dir"
+	mkdir "$dir"
+	ln -s "$(realpath "$2")" "$dir/vmlinuz"
+	ln -s "$(realpath "$3")" "$dir/build"
+	echo "$4" >"$dir/release"
+	add_btf "$dir"
+	echo "$dir"
+}
+
+tree_release() {
+	sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' \
+		"$1/include/generated/utsrelease.h" 2>/dev/null || true
+}
+
+get_path() {
+	local path=$1 real
+
+	if [ -d "$path" ]; then
+		real=$(realpath "$path")
+		if complete "$real"; then
+			echo "$real"
+		elif [ -f "$real/arch/x86/boot/bzImage" ]; then
+			view "$(echo "$real" | md5sum | head -c 12)" \
+				"$real/arch/x86/boot/bzImage" "$real" \
+				"$(tree_release "$real")"
+		else
+			die "$path: neither a built kernel tree (no\
+ arch/x86/boot/bzImage) nor a directory with vmlinuz, build and release"
+		fi
+	elif [ -e "/boot/vmlinuz-$path" ]; then
+		[ -d "/lib/modules/$path/build" ] ||
+			die "$path: install linux-headers-$path first"
+		view "$path" "/boot/vmlinuz-$path" \
+			"/lib/modules/$path/build" "$path"
+	else
+		die "$path: no such kernel. Known names: $names; or give a\
+ kernel build tree, or the release of an installed kernel"
+	fi
+}
+
+default_name() {
+	if complete "$cache/6.12-amd64" ||
+	   [ -n "$(offered_release 6.12-amd64)" ]; then
+		echo 6.12-amd64
+		return
+	fi
+	say "no 6.12 kernel is offered here: taking 6.1"
+	echo 6.1-amd64
+}
+
+case ${1:-} in
+list)
+	[ $# -eq 1 ] || die "usage: kernel.sh list" 2
+	tr ' ' '\n' <<<"$names" ;;
+default)
+	[ $# -eq 1 ] || die "usage: kernel.sh default" 2
+	default_name ;;
+get)
+	[ $# -eq 2 ] && [ -n "$2" ] || die "usage: kernel.sh get NAME|PATH" 2
+	case " $names " in
+	*" $2 "*) get_debian "$2" ;;
+	*) get_path "$2" ;;
+	esac ;;
+clean)
+	rm -rf "$cache" ;;
+*)
+	die "usage: kernel.sh list | default | get NAME|PATH | clean" 2 ;;
+esac
