@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What the shared library exports is what the map says, what the headers
+# declare and what the man pages describe: each list equals each other.
+set -eu
+cd "$(dirname "$0")/../.."
+O=${O:-build}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+nm -D --defined-only "$O/lib/libtsctrace.so" |
+	awk '$2 ~ /[TDBR]/ {sub(/@.*/, "", $3); print $3}' | sort >"$tmp/so"
+sed -n 's/^\t\(tsct_[a-z0-9_]*\);$/\1/p' lib/libtsctrace.map | sort >"$tmp/map"
+for f in Documentation/man/tsct_*.3; do basename "$f" .3; done | sort >"$tmp/man"
+cat lib/include/tsctrace/*.h | tr '\n\t' '  ' |
+	sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
+	grep -o '\btsct_[a-z0-9_]*(' | tr -d '(' | sort -u >"$tmp/headers"
+
+fail=0
+test -s "$tmp/map" || { echo "libtsctrace.map names no symbol"; exit 1; }
+for list in so headers man; do
+	if ! diff -u "$tmp/map" "$tmp/$list" >"$tmp/diff"; then
+		echo "libtsctrace.map and $list differ:"
+		sed -n '3,$p' "$tmp/diff" | grep '^[-+]'
+		fail=1
+	fi
+done
+# A page names every function it stands for.
+for f in Documentation/man/tsct_*.3; do
+	name=$(basename "$f" .3)
+	page=$(sed -n 's/^\.so man3\///p' "$f")
+	grep -q "^\.\(Nm\|Fn\) $name\b" "Documentation/man/${page:-$name.3}" || {
+		echo "$f: ${page:-the page} does not name $name"
+		fail=1
+	}
+done
+echo "$(wc -l <"$tmp/map") functions"
+exit $fail
