@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 want() {
 	case $1 in
 	kmod/uapi/*) echo '(GPL-2.0 WITH Linux-syscall-note) OR MIT' ;;
-	kmod/*.c | kmod/*.h | kmod/Kbuild | Kbuild) echo 'GPL-2.0-only' ;;
+	kmod/* | Kbuild) echo 'GPL-2.0-only' ;;
 	lib/core/* | tools/bpf/*) echo 'GPL-2.0-only OR MIT|MIT' ;;
 	*) echo 'MIT' ;;
 	esac
