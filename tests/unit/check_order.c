@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/order.h"
+
+#define STREAMS_MAX	40
+#define EVENTS_MAX	200
+
+/* One stream of a run: its stamps never decrease, as a ring's do not. */
+struct stream {
+	__u64 stamp[EVENTS_MAX];
+	unsigned int nr, at;
+};
+
+static unsigned int seed = 1;
+
+static unsigned int any(unsigned int below)
+{
+	return rand_r(&seed) % below;
+}
+
+static unsigned int fill(struct stream *s, unsigned int nr_streams)
+{
+	unsigned int i, j, total = 0;
+	__u64 stamp;
+
+	for (i = 0; i < nr_streams; i++) {
+		s[i].at = 0;
+		s[i].nr = any(4) ? any(EVENTS_MAX) : 0;
+		stamp = any(50);
+		for (j = 0; j < s[i].nr; j++)
+			s[i].stamp[j] = stamp += any(3);
+		total += s[i].nr;
+	}
+	return total;
+}
+
+static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
+{
+	struct tsct_head head;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!s[i].nr)
+			continue;
+		head.stamp = s[i].stamp[0];
+		head.rank = i / 2;	/* two streams share a rank */
+		head.index = i;
+		ck_assert_int_eq(tsct_order_add(order, &head), 0);
+	}
+}
+
+/* The slow way to find it: look at every stream. Ranks go with indices. */
+static unsigned int earliest(const struct stream *s, unsigned int nr)
+{
+	unsigned int i, best = nr;
+
+	for (i = 0; i < nr; i++)
+		if (s[i].at < s[i].nr &&
+		    (best == nr ||
+		     s[i].stamp[s[i].at] < s[best].stamp[s[best].at]))
+			best = i;
+	return best;
+}
+
+/* Every event comes out once, and always the earliest of all streams. */
+START_TEST(order_property)
+{
+	static struct stream s[STREAMS_MAX];
+	struct tsct_head heap[STREAMS_MAX];
+	const struct tsct_head *first;
+	struct tsct_order order;
+	unsigned int nr, total, seen = 0;
+	struct stream *from;
+
+	seed = _i + 1;
+	nr = 1 + any(STREAMS_MAX);
+	total = fill(s, nr);
+	tsct_order_init(&order, heap, nr);
+	start(&order, s, nr);
+	while ((first = tsct_order_first(&order))) {
+		ck_assert_uint_eq(first->index, earliest(s, nr));
+		from = &s[first->index];
+		ck_assert_uint_eq(first->stamp, from->stamp[from->at]);
+		seen++;
+		if (++from->at < from->nr)
+			tsct_order_advance(&order, from->stamp[from->at]);
+		else
+			tsct_order_drop(&order);
+	}
+	ck_assert_uint_eq(seen, total);
+}
+END_TEST
+
+START_TEST(order_ties)
+{
+	static const struct tsct_head in[] = {
+		{ 7, 1, 0 }, { 7, 0, 3 }, { 7, 0, 2 }, { 6, 9, 1 },
+		{ UINT64_MAX, 0, 4 },
+	};
+	static const __u32 want[] = { 1, 2, 3, 0, 4 };
+	struct tsct_head heap[5];
+	struct tsct_order order;
+	unsigned int i;
+
+	tsct_order_init(&order, heap, 5);
+	for (i = 0; i < 5; i++)
+		ck_assert_int_eq(tsct_order_add(&order, &in[i]), 0);
+	for (i = 0; i < 5; i++) {
+		ck_assert_uint_eq(tsct_order_first(&order)->index, want[i]);
+		tsct_order_drop(&order);
+	}
+	ck_assert_ptr_null(tsct_order_first(&order));
+}
+END_TEST
+
+START_TEST(order_full)
+{
+	struct tsct_head heap[1], head = { 1, 2, 3 };
+	struct tsct_order order;
+
+	tsct_order_init(&order, heap, 1);
+	ck_assert_int_eq(tsct_order_add(&order, &head), 0);
+	ck_assert_int_eq(tsct_order_add(&order, &head), -ENOSPC);
+	tsct_order_init(&order, NULL, 0);
+	ck_assert_ptr_null(tsct_order_first(&order));
+	ck_assert_int_eq(tsct_order_add(&order, &head), -ENOSPC);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("order");
+	TCase *tcase = tcase_create("order");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, order_property, 0, 300);
+	tcase_add_test(tcase, order_ties);
+	tcase_add_test(tcase, order_full);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
