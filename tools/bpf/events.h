@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The kernel events' payloads, described once: from each list below come the
+ * packed struct that the BPF program fills in and the text that tsct_define()
+ * is given, so that the two cannot drift apart.
+ *
+ * In a list, I(type, name, format) is an integer and C(size, name) is text of
+ * a fixed size, padded with NULs.
+ */
+#ifndef TSCT_BPF_EVENTS_H
+#define TSCT_BPF_EVENTS_H
+
+#include <linux/types.h>
+
+typedef __s32 s32;
+typedef __s64 s64;
+typedef __u64 u64;
+
+#define SCHED_SWITCH_FIELDS(I, C) \
+	C(16, prev_comm) \
+	I(s32, prev_tid, "") \
+	I(s32, prev_prio, "") \
+	I(s64, prev_state, "/x") \
+	C(16, next_comm) \
+	I(s32, next_tid, "") \
+	I(s32, next_prio, "")
+
+#define SYS_ENTER_FIELDS(I, C) \
+	I(s64, id, "/syscall") \
+	I(u64, arg0, "/x") \
+	I(u64, arg1, "/x") \
+	I(u64, arg2, "/x") \
+	I(u64, arg3, "/x") \
+	I(u64, arg4, "/x") \
+	I(u64, arg5, "/x")
+
+#define SYS_EXIT_FIELDS(I, C) \
+	I(s64, id, "/syscall") \
+	I(s64, ret, "")
+
+#define MEMBER_I(type, name, format)	type name;
+#define MEMBER_C(size, name)		char name[size];
+#define EVENT_STRUCT(tag, FIELDS) \
+	struct tag { FIELDS(MEMBER_I, MEMBER_C) } __attribute__((packed))
+
+EVENT_STRUCT(sched_switch, SCHED_SWITCH_FIELDS);
+EVENT_STRUCT(sys_enter, SYS_ENTER_FIELDS);
+EVENT_STRUCT(sys_exit, SYS_EXIT_FIELDS);
+
+_Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
+_Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
+_Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
+
+/* Every item begins with ", ": the text starts behind the first one. */
+#define TEXT_I(type, name, format)	", " #name ":" #type format
+#define TEXT_C(size, name)		", " #name ":chars[" #size "]"
+#define EVENT_TEXT(FIELDS)		(&(FIELDS(TEXT_I, TEXT_C))[2])
+
+/*
+ * sched_switch.prev_state as the kernel's own tracepoint shows it: 0 still
+ * runnable, one bit for the state it sleeps in, or:
+ */
+#define PREV_STATE_REPORTED	0x7f	/* the states that are shown */
+#define PREV_STATE_IDLE		0x80	/* sleeps and does not count as load */
+#define PREV_STATE_PREEMPTED	0x100	/* runnable, and was pushed aside */
+
+/*
+ * Added to sys_enter.id and sys_exit.id where a 32-bit program made the call:
+ * its numbers are those of another table.
+ */
+#define SYSCALL_COMPAT		(1LL << 32)
+
+#endif /* TSCT_BPF_EVENTS_H */

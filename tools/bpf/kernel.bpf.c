@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Kernel events: scheduler switches and system calls, written into a channel
+ * of the module by its kfunc.
+ *
+ * Only what is asked for is loaded. With a root process, its threads and its
+ * descendants are followed through fork, and nothing else is recorded. The
+ * recorder itself never is: reading the rings would fill them.
+ */
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "events.h"
+
+/*
+ * What we need of the kernel's structs. Offsets are filled in when the program
+ * is loaded, from the BTF of the kernel that runs.
+ */
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+			     apply_to = record)
+struct thread_info {
+	__u32 status;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	int exit_state;
+	int prio;
+	int pid;
+	int tgid;
+	u64 start_boottime;
+	char comm[16];
+};
+
+struct pt_regs {
+	unsigned long bp, bx, r10, r9, r8, cx, dx, si, di, orig_ax;
+};
+#pragma clang attribute pop
+
+#define TS_COMPAT	0x0002	/* thread_info.status: a 32-bit system call */
+#define TASK_IDLE	0x0402	/* uninterruptible, no load */
+#define TASK_RTLOCK_WAIT 0x1000	/* PREEMPT_RT: waits for a sleeping spinlock */
+#define TASK_UNINTERRUPTIBLE 0x0002
+
+#define NR_RT_SIGRETURN	15
+#define NR_RT_SIGRETURN_COMPAT 173
+
+extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
+			 __u32 payload__sz) __ksym;
+
+/* Set before loading. */
+const volatile __u32 channel_id;
+const volatile __u32 sched_switch_id;
+const volatile __u32 sys_enter_id;
+const volatile __u32 sys_exit_id;
+const volatile __u32 self_tgid;
+const volatile bool whole_system;
+
+/* Processes that the map had no room for. */
+__u64 untracked;
+
+/*
+ * Processes to record: tgid -> start time of its leader, which tells a process
+ * from a later one with the same number.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, u64);
+} tracked SEC(".maps");
+
+static __always_inline bool wanted(__u32 tgid)
+{
+	if (tgid == self_tgid)
+		return false;
+	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
+}
+
+/* Idle tasks (tgid 0) are recorded only as the other side of a switch. */
+static __always_inline bool wanted_task(const struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	return tgid && wanted(tgid);
+}
+
+/* ---- which processes --------------------------------------------------- */
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 from = parent->tgid, to = child->tgid;
+	u64 start = child->start_boottime;
+
+	if (from == to)
+		return 0;
+	/* A number that is used again: its former owner was never freed. */
+	if (!bpf_map_lookup_elem(&tracked, &from))
+		bpf_map_delete_elem(&tracked, &to);
+	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))
+		__sync_fetch_and_add(&untracked, 1);
+	return 0;
+}
+
+/*
+ * Freed, not exited: a process switches away once more after its exit, and is
+ * recorded until then. Its leader is the last of its threads to be freed.
+ */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(follow_free, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	u64 *start;
+
+	if (task->pid != tgid)
+		return 0;
+	start = bpf_map_lookup_elem(&tracked, &tgid);
+	if (start && *start == task->start_boottime)
+		bpf_map_delete_elem(&tracked, &tgid);
+	return 0;
+}
+
+/* ---- scheduler --------------------------------------------------------- */
+
+static __always_inline s64 report_state(const struct task_struct *prev,
+					bool preempt, unsigned int state)
+{
+	unsigned int bit;
+
+	if (preempt)
+		return PREV_STATE_PREEMPTED;
+	state |= prev->exit_state;
+	if ((state & TASK_IDLE) == TASK_IDLE)
+		return PREV_STATE_IDLE;
+	if (state & TASK_RTLOCK_WAIT)
+		return TASK_UNINTERRUPTIBLE;
+	state &= PREV_STATE_REPORTED;
+#pragma unroll
+	for (bit = 0x40; bit; bit >>= 1)
+		if (state & bit)
+			return bit;
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
+	     struct task_struct *next, unsigned int prev_state)
+{
+	struct sched_switch e;
+
+	if (!wanted_task(prev) && !wanted_task(next))
+		return 0;
+	bpf_probe_read_kernel(e.prev_comm, sizeof(e.prev_comm), prev->comm);
+	e.prev_tid = prev->pid;
+	e.prev_prio = prev->prio;
+	e.prev_state = report_state(prev, preempt, prev_state);
+	bpf_probe_read_kernel(e.next_comm, sizeof(e.next_comm), next->comm);
+	e.next_tid = next->pid;
+	e.next_prio = next->prio;
+	tsct_bpf_emit(channel_id, sched_switch_id, &e, sizeof(e));
+	return 0;
+}
+
+/* ---- system calls ------------------------------------------------------ */
+
+static __always_inline bool compat_call(void)
+{
+	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+{
+	struct sys_enter e;
+
+	if (!wanted(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	if (compat_call())
+		e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
+			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
+	else
+		e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
+			regs->r10, regs->r8, regs->r9 };
+	tsct_bpf_emit(channel_id, sys_enter_id, &e, sizeof(e));
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+{
+	struct sys_exit e = { .ret = ret };
+	bool compat;
+
+	if (!wanted(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	compat = compat_call();
+	e.id = (int)regs->orig_ax;
+	/* rt_sigreturn restored all registers: its own number is gone. */
+	if (e.id == -1)
+		e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
+	if (compat)
+		e.id += SYSCALL_COMPAT;
+	tsct_bpf_emit(channel_id, sys_exit_id, &e, sizeof(e));
+	return 0;
+}
+
+char bpf_license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "kernel_source.h"
+#include "bpf/events.h"
+#include "kernel_bpf.skel.h"
+
+#define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
+#define MODULE_BTF	"/sys/kernel/btf/tsctrace"
+
+/* The initial pid namespace has a fixed inode number (the kernel's ABI). */
+#define INITIAL_PID_NAMESPACE 0xeffffffcU
+
+struct kernel_source {
+	struct kernel_bpf *bpf;
+};
+
+static const struct kernel_event {
+	const char *name;
+	const char *group;
+	const char *fields;
+	const char *what;
+} kernel_events[] = {
+	{ "sched_switch", "sched", EVENT_TEXT(SCHED_SWITCH_FIELDS),
+	  "a CPU goes from one thread to another" },
+	{ "sys_enter", "syscalls", EVENT_TEXT(SYS_ENTER_FIELDS),
+	  "a system call begins, with its arguments" },
+	{ "sys_exit", "syscalls", EVENT_TEXT(SYS_EXIT_FIELDS),
+	  "a system call ends, with its result" },
+};
+enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NR_EVENTS };
+
+_Static_assert(sizeof(kernel_events) / sizeof(*kernel_events) == NR_EVENTS,
+	       "one line per event");
+
+/* ---- libbpf's log ------------------------------------------------------ */
+
+/*
+ * The newest text only: a verifier's log says what is wrong in its last lines,
+ * and libbpf behind it.
+ */
+static char log_text[4096];
+
+static void append_log(const char *text)
+{
+	size_t used = strlen(log_text), len = strlen(text), drop;
+
+	if (len >= sizeof(log_text)) {
+		text += len - (sizeof(log_text) - 1);
+		len = sizeof(log_text) - 1;
+	}
+	if (used + len >= sizeof(log_text)) {
+		drop = used + len - (sizeof(log_text) - 1);
+		memmove(log_text, log_text + drop, used - drop + 1);
+		used -= drop;
+	}
+	memcpy(log_text + used, text, len + 1);
+}
+
+static int __attribute__((format(printf, 2, 0)))
+catch_log(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char *text;
+	int len;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	len = vasprintf(&text, format, args);
+	if (len < 0)
+		return 0;
+	append_log(text);
+	free(text);
+	return len;
+}
+
+const char *kernel_source_log(void)
+{
+	const char *line;
+
+	/* A full buffer begins in the middle of a line. */
+	if (strlen(log_text) < sizeof(log_text) - 1)
+		return log_text;
+	line = strchr(log_text, '\n');
+	return line ? line + 1 : log_text;
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+/* Events that a name or a group stands for, as a set of bits. */
+static unsigned int select_events(const char *name)
+{
+	unsigned int i, set = 0;
+
+	for (i = 0; i < NR_EVENTS; i++)
+		if (!strcmp(name, kernel_events[i].name) ||
+		    !strcmp(name, kernel_events[i].group))
+			set |= 1u << i;
+	return set;
+}
+
+int kernel_source_known(const char *event)
+{
+	return select_events(event) != 0;
+}
+
+void kernel_source_list(FILE *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_EVENTS; i++)
+		fprintf(to, "%-14s %s\n", kernel_events[i].name,
+			kernel_events[i].what);
+	fprintf(to, "%-14s %s\n", "sched", "sched_switch");
+	fprintf(to, "%-14s %s\n", "syscalls", "sys_enter, sys_exit");
+}
+
+/* ---- what can be wrong ------------------------------------------------- */
+
+static int __attribute__((format(printf, 4, 5)))
+fail(int error, char *why, size_t size, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, size, format, args);
+	va_end(args);
+	return error;
+}
+
+static bool exists(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+int kernel_source_ready(char *why, size_t size)
+{
+	if (!exists(KERNEL_BTF))
+		return fail(-EOPNOTSUPP, why, size,
+			    "this kernel carries no type information (%s is "
+			    "missing); boot one built with "
+			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
+	if (!exists("/sys/module/tsctrace"))
+		return fail(-ENODEV, why, size,
+			    "kernel events need the kernel module, which is not "
+			    "loaded; run insmod tsctrace.ko (or modprobe "
+			    "tsctrace)");
+	if (!exists(MODULE_BTF))
+		return fail(-EOPNOTSUPP, why, size,
+			    "the loaded tsctrace.ko was built without BTF, so "
+			    "BPF programs cannot call it; install the packages "
+			    "dwarves (pahole) and linux-kbuild-6.12 or newer "
+			    "(resolve_btfids), run make module, and load it "
+			    "again");
+	return 0;
+}
+
+static int check_channel(struct tsct *channel, char *why, size_t size)
+{
+	const struct tsct_channel_header *header = tsct_header(channel);
+
+	if (!header || tsct_provider_of(channel) != TSCT_PROVIDER_MODULE)
+		return fail(-ENODEV, why, size,
+			    "kernel events need the kernel module: %s; run "
+			    "insmod tsctrace.ko (or modprobe tsctrace)",
+			    tsct_why(channel));
+	if (!(header->flags & TSCT_CHANNEL_KERNEL))
+		return fail(-EINVAL, why, size,
+			    "channel %.32s is written by programs; kernel "
+			    "events need one made with TSCT_CHANNEL_KERNEL",
+			    header->name);
+	return 0;
+}
+
+/* BPF sees the numbers of the initial pid namespace, we those of our own. */
+static int check_namespace(char *why, size_t size)
+{
+	struct stat st;
+
+	if (!stat("/proc/self/ns/pid", &st) &&
+	    st.st_ino != INITIAL_PID_NAMESPACE)
+		return fail(-EOPNOTSUPP, why, size,
+			    "processes cannot be told apart from inside a pid "
+			    "namespace; record outside the container");
+	return 0;
+}
+
+/* The last line that says something, for those who do not ask for -v. */
+static const char *last_line(void)
+{
+	static char line[160];
+	const char *text = kernel_source_log(), *start, *end;
+
+	end = text + strlen(text);
+	while (end > text && end[-1] == '\n')
+		end--;
+	for (start = end; start > text && start[-1] != '\n'; start--)
+		;
+	snprintf(line, sizeof(line), "%.*s", (int)(end - start), start);
+	return line;
+}
+
+static int explain(int error, const char *step, char *why, size_t size)
+{
+	if (error == -EPERM) {
+		if (geteuid())
+			return fail(-EPERM, why, size,
+				    "not allowed to %s BPF programs; run as "
+				    "root (CAP_BPF, CAP_PERFMON and "
+				    "CAP_SYS_ADMIN)", step);
+		return fail(error, why, size,
+			    "the kernel does not let root %s BPF programs (in a "
+			    "container, or locked down? see "
+			    "/sys/kernel/security/lockdown): %s", step,
+			    last_line());
+	}
+	if (error == -ENOMEM)
+		return fail(error, why, size,
+			    "no memory to %s BPF programs", step);
+	return fail(error, why, size,
+		    "cannot %s BPF programs (%s): %s; -v shows more", step,
+		    strerror(-error), last_line());
+}
+
+/* ---- loading ----------------------------------------------------------- */
+
+static int collect(const char *const *events, unsigned int nr,
+		   unsigned int *ret_set, char *why, size_t size)
+{
+	unsigned int i, set = 0, one;
+
+	for (i = 0; i < nr; i++) {
+		one = select_events(events[i]);
+		if (!one)
+			return fail(-EINVAL, why, size,
+				    "%s: no such kernel event; there are "
+				    "sched_switch, sys_enter and sys_exit, and "
+				    "the groups sched and syscalls", events[i]);
+		set |= one;
+	}
+	if (!set)
+		return fail(-EINVAL, why, size, "no kernel event was named");
+	*ret_set = set;
+	return 0;
+}
+
+static int define(struct tsct *channel, unsigned int set, int *ids, char *why,
+		  size_t size)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_EVENTS; i++) {
+		ids[i] = 0;
+		if (!(set & 1u << i))
+			continue;
+		ids[i] = tsct_define(channel, kernel_events[i].name,
+				     TSCT_KIND_INSTANT, kernel_events[i].fields);
+		if (ids[i] < 0)
+			return fail(ids[i], why, size, "%s: cannot define it: %s",
+				    kernel_events[i].name, strerror(-ids[i]));
+	}
+	return 0;
+}
+
+static void configure(struct kernel_bpf *bpf, struct tsct *channel,
+		      unsigned int set, const int *ids, bool whole_system)
+{
+	bpf->rodata->channel_id = tsct_header(channel)->id;
+	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
+	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
+	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
+	bpf->rodata->self_tgid = getpid();
+	bpf->rodata->whole_system = whole_system;
+	bpf_program__set_autoload(bpf->progs.on_sched_switch,
+				  set & 1u << SCHED_SWITCH);
+	bpf_program__set_autoload(bpf->progs.on_sys_enter,
+				  set & 1u << SYS_ENTER);
+	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
+	bpf_program__set_autoload(bpf->progs.follow_fork, !whole_system);
+	bpf_program__set_autoload(bpf->progs.follow_free, !whole_system);
+	if (whole_system)
+		bpf_map__set_max_entries(bpf->maps.tracked, 1);
+}
+
+/*
+ * With no start time the root is not forgotten when it is freed, but when its
+ * number goes to another process.
+ */
+static int seed(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
+{
+	__u32 tgid = root;
+	__u64 start = 0;
+
+	if (!bpf_map_update_elem(bpf_map__fd(bpf->maps.tracked), &tgid, &start,
+				 BPF_ANY))
+		return 0;
+	return fail(-errno, why, size, "cannot follow process %d: %s", root,
+		    strerror(errno));
+}
+
+static int load(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
+{
+	int error = kernel_bpf__load(bpf);
+
+	if (error)
+		return explain(error, "load", why, size);
+	if (root)
+		error = seed(bpf, root, why, size);
+	if (error)
+		return error;
+	error = kernel_bpf__attach(bpf);
+	return error ? explain(error, "attach", why, size) : 0;
+}
+
+static int open_and_load(struct kernel_source *source, struct tsct *channel,
+			 unsigned int set, const int *ids, pid_t root,
+			 char *why, size_t size)
+{
+	int error;
+
+	source->bpf = kernel_bpf__open();
+	if (!source->bpf)
+		return explain(-errno, "open", why, size);
+	configure(source->bpf, channel, set, ids, !root);
+	error = load(source->bpf, root, why, size);
+	if (error)
+		kernel_bpf__destroy(source->bpf);
+	return error;
+}
+
+int kernel_source_open(struct tsct *channel, const char *const *events,
+		       unsigned int nr, pid_t root, struct kernel_source **ret,
+		       char *why, size_t size)
+{
+	struct kernel_source *source;
+	libbpf_print_fn_t print;
+	int ids[NR_EVENTS], error;
+	unsigned int set = 0;
+
+	log_text[0] = '\0';
+	if ((error = collect(events, nr, &set, why, size)) ||
+	    (error = check_channel(channel, why, size)) ||
+	    (error = kernel_source_ready(why, size)) ||
+	    (error = check_namespace(why, size)) ||
+	    (error = define(channel, set, ids, why, size)))
+		return error;
+	source = calloc(1, sizeof(*source));
+	if (!source)
+		return fail(-ENOMEM, why, size, "out of memory");
+	print = libbpf_set_print(catch_log);
+	error = open_and_load(source, channel, set, ids, root, why, size);
+	libbpf_set_print(print);
+	if (error) {
+		free(source);
+		return error;
+	}
+	*ret = source;
+	return 0;
+}
+
+unsigned long kernel_source_untracked(const struct kernel_source *source)
+{
+	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
+}
+
+void kernel_source_close(struct kernel_source *source)
+{
+	if (!source)
+		return;
+	kernel_bpf__destroy(source->bpf);
+	free(source);
+}
