@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/* The CPU-id check from user space: its verdict, and a run on this machine */
+#include <check.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "usercheck.h"
+
+#define R	TSCT_CHECK_RDTSCP
+#define I	TSCT_CHECK_INVARIANT
+#define U	TSCT_CHECK_UNSTABLE
+#define C	TSCT_CHECK_CLOCKSOURCE
+#define A	TSCT_CHECK_AUX_MATCH
+
+START_TEST(verdict)
+{
+	/* The kernel's word is enough, but not without the instruction. */
+	ck_assert(tsct_usercheck_verdict(R | C, 0));
+	ck_assert(tsct_usercheck_verdict(R | C, 1));
+	ck_assert(!tsct_usercheck_verdict(C | I | A, 0));
+	/* Without it, everything else is needed. */
+	ck_assert(tsct_usercheck_verdict(R | I | A, 0));
+	ck_assert(!tsct_usercheck_verdict(R | I | A, 1));
+	ck_assert(!tsct_usercheck_verdict(R | I | A | U, 0));
+	ck_assert(!tsct_usercheck_verdict(R | I, 0));
+	ck_assert(!tsct_usercheck_verdict(R | A, 0));
+	ck_assert(!tsct_usercheck_verdict(0, 0));
+}
+END_TEST
+
+/* One line per CPU that we may run on; exactly one is the reference. */
+static void check_table(const struct tsct_check *check,
+			const struct tsct_cpu_check *table, const cpu_set_t *set)
+{
+	unsigned int i, references = 0;
+
+	ck_assert_uint_eq(check->nr, CPU_COUNT(set));
+	for (i = 0; i < check->nr; i++) {
+		ck_assert(CPU_ISSET(table[i].cpu, set));
+		ck_assert(table[i].flags & TSCT_CPU_ONLINE);
+		ck_assert_int_le(table[i].skew_min_tsc, table[i].skew_max_tsc);
+		references += !!(table[i].flags & TSCT_CPU_REFERENCE);
+	}
+	ck_assert_uint_eq(references, !!(check->flags & TSCT_CHECK_RDTSCP));
+}
+
+START_TEST(whole)
+{
+	struct tsct_cpu_check table[CPU_SETSIZE];
+	struct tsct_check check = {
+		.table = (uintptr_t)table, .nr = CPU_SETSIZE
+	};
+	cpu_set_t before, after;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(before), &before), 0);
+	ck_assert_int_eq(tsct_usercheck_run(&check), 0);
+	check_table(&check, table, &before);
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(after), &after), 0);
+	ck_assert(CPU_EQUAL(&before, &after));
+}
+END_TEST
+
+START_TEST(no_room)
+{
+	struct tsct_cpu_check table[2] = { [1] = { .cpu = 12345 } };
+	struct tsct_check check = { .table = (uintptr_t)table, .nr = 1 };
+
+	ck_assert_int_eq(tsct_usercheck_run(&check), 0);
+	ck_assert_uint_ge(check.nr, 1);
+	ck_assert_uint_eq(table[1].cpu, 12345);
+	check.table = 0;
+	check.nr = 0;
+	ck_assert_int_eq(tsct_usercheck_run(&check), 0);
+	ck_assert_uint_ge(check.nr, 1);
+}
+END_TEST
+
+/*
+ * A process that may not read the counter is told so, not killed. The quick
+ * part only: the sanitizer's own allocator reads the clock, hence the counter.
+ */
+START_TEST(forbidden)
+{
+	struct tsct_check check = { 0 };
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV))
+			_exit(2);
+		tsct_usercheck_quick(&check);
+		_exit(check.flags & TSCT_CHECK_RDTSCP ? 3 : 0);
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("usercheck");
+	TCase *tests = tcase_create("usercheck");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tests, 30);
+	tcase_add_test(tests, verdict);
+	tcase_add_test(tests, whole);
+	tcase_add_test(tests, no_room);
+	tcase_add_test(tests, forbidden);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
