@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# boot.sh [OPTION]... KERNEL_DIR INITRD - run one guest to its end
+#
+# KERNEL_DIR is what `kernel.sh get` prints. What the guest writes to its
+# second serial port (ttyS1) comes out on standard output as it is written.
+#
+#   --smp N             virtual CPUs (2)
+#   --mem MB            memory (1024)
+#   --time SECONDS      limit; a guest that runs longer is killed (300)
+#   --console FILE      where the console (ttyS0) goes; default: nowhere
+#   --append STRING     more words for the kernel's command line
+#   --no-tsc-reliable   the kernel gives the TSC up (CPUs on several sockets,
+#                       no word that its counters agree)
+#   --out FILE          what programs in the guest hand to `out` comes here
+#   --out-mb MB         room for that, a power of two (256)
+#   --icount            the TSC counts instructions; one CPU, repeatable
+#   -- ARG...           the rest goes to QEMU as it is
+#
+# ACCEL=kvm in the environment tries KVM instead of emulation.
+# Exit status: 0 the guest ended by itself, 124 time limit, 2 usage, else
+# QEMU's own.
+set -euo pipefail
+
+die() { echo "boot.sh: $1" >&2; exit "${2:-1}"; }
+usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
+
+smp=2 mem=1024 limit=300 console=/dev/null append= tsc="tsc=reliable"
+topology= out= out_mb=256 accel=${ACCEL:-tcg} icount=
+more=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--smp|--mem|--time|--console|--append|--out|--out-mb)
+		[ $# -ge 2 ] || usage "$1 needs a value" ;;
+	esac
+	case $1 in
+	--smp) smp=$2; shift 2 ;;
+	--mem) mem=$2; shift 2 ;;
+	--time) limit=$2; shift 2 ;;
+	--console) console=$2; shift 2 ;;
+	--append) append=$2; shift 2 ;;
+	--no-tsc-reliable) tsc= topology=,cores=1; shift ;;
+	--out) out=$2; shift 2 ;;
+	--out-mb) out_mb=$2; shift 2 ;;
+	--icount) icount=1; shift ;;
+	--) shift; break ;;
+	-*) usage "unknown option $1" ;;
+	*) break ;;
+	esac
+done
+[ $# -ge 2 ] || usage "two arguments needed"
+kernel=$1 initrd=$2
+shift 2
+[ "${1:-}" != -- ] || shift
+more=("$@")
+[ -r "$kernel/vmlinuz" ] || die "$kernel/vmlinuz: cannot read"
+[ -r "$initrd" ] || die "$initrd: cannot read"
+command -v qemu-system-x86_64 >/dev/null ||
+	die "qemu-system-x86_64 is missing: install qemu-system-x86"
+
+shared=
+cleanup() { [ -z "$shared" ] || rm -f "$shared"; }
+trap cleanup EXIT
+if [ -n "$out" ]; then
+	shared=$(mktemp "$out.XXXXXX")
+	truncate -s "${out_mb}M" "$shared"
+	more+=(-object "memory-backend-file,id=out,share=on,size=${out_mb}M,mem-path=$shared"
+		-device "ivshmem-plain,memdev=out")
+fi
+case $accel in
+tcg) accel="tcg,thread=multi" ;;
+kvm) more+=(-enable-kvm) ;;
+*) die "ACCEL=$accel: neither tcg nor kvm" 2 ;;
+esac
+if [ -n "$icount" ]; then
+	smp=1 accel=tcg
+	more+=(-icount shift=0,sleep=off)
+fi
+
+status=0
+# A guest that reboots (panic=-1 does) has ended, too.
+timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
+	-accel "$accel" -cpu max -smp "$smp$topology" -m "$mem" \
+	-nodefaults -no-user-config -display none -monitor none -no-reboot \
+	-serial "file:$console" -serial stdio \
+	-kernel "$kernel/vmlinuz" -initrd "$initrd" \
+	-append "console=ttyS0 quiet panic=-1 printk.devkmsg=on $tsc $append" \
+	"${more[@]}" </dev/null || status=$?
+if [ -n "$out" ]; then
+	# The layout is that of struct area in out.c.
+	used=0
+	[ "$(head -c 8 "$shared")" != tsct-out ] ||
+		used=$(od -An -tu8 -j 8 -N 8 "$shared" | tr -d ' ')
+	dd if="$shared" of="$out" bs=1M iflag=skip_bytes,count_bytes \
+		skip=4096 count="$used" status=none
+fi
+[ "$status" -ne 124 ] || echo "boot.sh: killed after $limit s" >&2
+exit "$status"

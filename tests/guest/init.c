@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * PID 1 of a test guest
+ *
+ * Reads /tests/plan, one item per line:
+ *
+ *   env NAME=VALUE
+ *   module PATH                       what the flag `module` loads
+ *   test NAME SECONDS FLAGS COMMAND   FLAGS: `-`, or a comma list of
+ *       module   load the module before the test and unload it after it
+ *       live     pass the test's output on as it comes, unchanged
+ *
+ * and runs every test by itself: own process group, time limit, nothing of it
+ * left alive afterwards. Exit status 0 is a pass, 77 a skip whose reason is
+ * the last line of output, everything else a failure. A test also fails when
+ * the kernel had something to complain about meanwhile, or when the module
+ * cannot be unloaded after it. Results are TAP on ttyS1 (and the console);
+ * the last line says that the guest came to its end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/reboot.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "init.h"
+
+#define MAX_TESTS	512
+#define PLAN		"/tests/plan"
+
+struct test {
+	const char *name;
+	int seconds;
+	bool module;
+	bool live;
+	const char *command;
+};
+
+static struct test tests[MAX_TESTS];
+static int nr_tests;
+static const char *module_path = "";
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static void parse_test(char *line)
+{
+	struct test *test = &tests[nr_tests];
+	const char *flags;
+
+	if (nr_tests == MAX_TESTS) {
+		say("# %s: more than %d tests, the rest is dropped\n", PLAN,
+		    MAX_TESTS);
+		return;
+	}
+	test->name = strtok(line, " ");
+	test->seconds = atoi(strtok(NULL, " ") ?: "0");
+	flags = strtok(NULL, " ") ?: "-";
+	test->module = strstr(flags, "module");
+	test->live = strstr(flags, "live");
+	test->command = strtok(NULL, "");
+	if (!test->command || test->seconds <= 0) {
+		say("# %s: bad line for %s\n", PLAN, test->name ?: "a test");
+		return;
+	}
+	nr_tests++;
+}
+
+static void parse_line(char *line)
+{
+	line[strcspn(line, "\n")] = 0;
+	if (strncmp(line, "test ", 5) == 0)
+		parse_test(line + 5);
+	else if (strncmp(line, "env ", 4) == 0)
+		putenv(line + 4);
+	else if (strncmp(line, "module ", 7) == 0)
+		module_path = line + 7;
+	else if (line[0] && line[0] != '#')
+		say("# %s: unknown line: %s\n", PLAN, line);
+}
+
+static void read_plan(void)
+{
+	FILE *plan = fopen(PLAN, "r");
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!plan) {
+		say("# %s: %s\n", PLAN, strerror(errno));
+		return;
+	}
+	/* Lines are kept: tests and the environment point into them. */
+	while (getline(&line, &size, plan) > 0) {
+		parse_line(line);
+		line = NULL;
+		size = 0;
+	}
+	fclose(plan);
+}
+
+static pid_t spawn(const struct test *test, int output)
+{
+	sigset_t none;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	setsid();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	dup2(open("/dev/null", O_RDWR), STDIN_FILENO);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	if (chdir("/tmp"))
+		_exit(126);
+	execl("/bin/sh", "sh", "-c", test->command, NULL);
+	dprintf(STDERR_FILENO, "/bin/sh: %s\n", strerror(errno));
+	_exit(127);
+}
+
+/* Reaps everything that is dead; true, and the status, once `pid` is. */
+static bool reap(pid_t pid, int *status)
+{
+	bool found = false;
+	pid_t dead;
+	int st;
+
+	while ((dead = waitpid(-1, &st, WNOHANG)) > 0) {
+		if (dead != pid)
+			continue;
+		*status = st;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * Waits for the test's end, collecting its output and the kernel's log. What
+ * the test left in the background does not keep us: the caller kills it.
+ */
+static bool wait_for(const struct test *test, pid_t pid, int output, int *status)
+{
+	double end = now() + test->seconds;
+	struct pollfd fds[2] = {
+		{ .fd = output, .events = POLLIN },
+		{ .fd = kmsg_fd(), .events = POLLIN },
+	};
+	struct timespec wait;
+	sigset_t none;
+	bool ended;
+
+	sigemptyset(&none);
+	for (;;) {
+		double left = end - now();
+
+		ended = reap(pid, status);
+		output_collect(output, test->live);
+		kmsg_collect();
+		if (ended || left <= 0)
+			return ended;
+		wait.tv_sec = (time_t)left;
+		wait.tv_nsec = (long)((left - (double)wait.tv_sec) * 1e9);
+		/* SIGCHLD is blocked but here, so no death goes unnoticed. */
+		ppoll(fds, 2, &wait, &none);
+		if (fds[0].revents & POLLHUP)
+			fds[0].fd = -1;
+	}
+}
+
+/* Nothing but PID 1 may be alive between two tests. */
+static bool kill_rest(void)
+{
+	double end = now() + 10;
+	int st;
+
+	for (;;) {
+		kill(-1, SIGKILL);
+		while (waitpid(-1, &st, WNOHANG) > 0)
+			;
+		if (waitpid(-1, &st, WNOHANG) < 0 && errno == ECHILD)
+			return true;
+		if (now() > end)
+			return false;
+		usleep(10000);
+	}
+}
+
+struct verdict {
+	bool failed;
+	bool skipped;
+	char why[256];
+};
+
+#define fail(v, ...) do {						\
+	if (!(v)->failed)						\
+		snprintf((v)->why, sizeof((v)->why), __VA_ARGS__);	\
+	(v)->failed = true;						\
+} while (0)
+
+static void judge_status(struct verdict *v, const struct test *test, bool ended,
+			 int status)
+{
+	if (!ended)
+		fail(v, "killed after %d s", test->seconds);
+	else if (WIFSIGNALED(status))
+		fail(v, "killed by signal %d (%s)", WTERMSIG(status),
+		     strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) == 77)
+		v->skipped = true;
+	else if (WEXITSTATUS(status))
+		fail(v, "exit status %d", WEXITSTATUS(status));
+}
+
+static void run_child(struct verdict *v, const struct test *test)
+{
+	int output[2], status = 0;
+	bool ended;
+	pid_t pid;
+
+	if (pipe2(output, O_CLOEXEC | O_NONBLOCK)) {
+		fail(v, "no pipe: %s", strerror(errno));
+		return;
+	}
+	/* The test itself wants a blocking standard output. */
+	fcntl(output[1], F_SETFL, 0);
+	pid = spawn(test, output[1]);
+	close(output[1]);
+	ended = pid > 0 && wait_for(test, pid, output[0], &status);
+	judge_status(v, test, ended, status);
+	if (!kill_rest())
+		fail(v, "left a process that cannot be killed");
+	output_collect(output[0], test->live);
+	close(output[0]);
+}
+
+static void run_test(struct verdict *v, const struct test *test)
+{
+	unsigned long taint = taint_read();
+	int err;
+
+	output_reset();
+	kmsg_mark(test->name);
+	err = test->module ? module_load(module_path) : 0;
+	if (err)
+		fail(v, "the module does not load: %s", strerror(-err));
+	else
+		run_child(v, test);
+	if (test->module && !err) {
+		err = module_unload();
+		if (err)
+			fail(v, "the module does not unload: %s", strerror(-err));
+	}
+	kmsg_collect();
+	if (kmsg_complaints())
+		fail(v, "the kernel complained");
+	if (taint_read() != taint)
+		fail(v, "kernel taint went from %lu to %lu", taint, taint_read());
+}
+
+static void report(const struct verdict *v, int nr, const char *name, double took)
+{
+	if (v->failed)
+		say("not ok %d - %s # %s (%.1f s)\n", nr, name, v->why, took);
+	else if (v->skipped)
+		say("ok %d - %s # SKIP %s\n", nr, name, output_last_line());
+	else
+		say("ok %d - %s # %.1f s\n", nr, name, took);
+	output_print();
+	if (v->failed)
+		kmsg_print();
+}
+
+static void run_all(void)
+{
+	bool leaks = kmemleak_start();
+	int nr;
+
+	say("1..%d\n", nr_tests + leaks);
+	for (nr = 0; nr < nr_tests; nr++) {
+		struct verdict v = { 0 };
+		double start = now();
+
+		run_test(&v, &tests[nr]);
+		report(&v, nr + 1, tests[nr].name, now() - start);
+	}
+	if (leaks) {
+		bool clean;
+
+		output_reset();
+		clean = kmemleak_clean();
+		say("%sok %d - kmemleak\n", clean ? "" : "not ", nr + 1);
+		output_print();
+	}
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+int main(void)
+{
+	sigset_t child;
+
+	if (getpid() != 1) {
+		fputs("init: this is PID 1 of a test guest\n", stderr);
+		return 2;
+	}
+	guest_setup();
+	signal(SIGCHLD, ignore);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	read_plan();
+	run_all();
+	say("# guest: end\n");
+	guest_power_off();
+}

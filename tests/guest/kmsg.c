@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/* What the kernel says about itself: its log, its taint, its leak detector */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "init.h"
+
+#define KMEMLEAK	"/sys/kernel/debug/kmemleak"
+#define CONTEXT_LINES	40
+#define LOG_SIZE	(256 * 1024)
+
+/*
+ * A line with one of these is the kernel complaining. Lockdep, KASAN and the
+ * others have no common word, so they are listed.
+ */
+static const char *const complaints[] = {
+	"BUG:", "WARNING:", "Oops", "Kernel panic", "general protection",
+	"unable to handle", "kernel BUG at", "invalid opcode:",
+	"KASAN:", "KCSAN:", "KFENCE:", "UBSAN:", "ODEBUG:",
+	"possible recursive locking", "possible circular locking",
+	"INFO: possible", "possible irq lock inversion",
+	"possible deadlock", "inconsistent lock state",
+	"bad unlock balance", "held lock freed", "lock held when returning",
+	"still has locks held", "Invalid wait context", "DEBUG_LOCKS_WARN_ON",
+	"INFO: trying to register non-static key",
+	"suspicious RCU usage", "rcu: INFO", "Voluntary context switch within",
+	"self-detected stall", "detected stalls", "rcu_sched kthread",
+	"blocked for more than", "soft lockup", "hard LOCKUP",
+	"scheduling while atomic", "sleeping function called",
+	"refcount_t:", "list_add corruption", "list_del corruption",
+	"Bad page state", "Bad page map", "Bad rss-counter", "nonzero _refcount",
+	"Object already free", "Redzone overwritten", "Poison overwritten",
+	"Objects remaining", "kmem_cache_destroy",
+	"IRQ handler enabled interrupts", "irq event", "NMI watchdog: Watchdog",
+	"disagrees about version of symbol", "failed to validate module",
+	"Unpatched return thunk", "missing ENDBR", "CFI failure",
+	"unchecked MSR access", "Modules linked in:",
+};
+
+static int fd = -1;
+static char log_text[LOG_SIZE];	/* complaints of this test, with context */
+static size_t log_used;
+static int nr_complaints;
+static int context_left;
+
+int kmsg_fd(void)
+{
+	if (fd < 0)
+		fd = open("/dev/kmsg", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	return fd;
+}
+
+static bool is_complaint(const char *line)
+{
+	/* A program's own fault: "traps: prog[1] general protection fault". */
+	if (strncmp(line, "traps: ", 7) == 0)
+		return false;
+	for (size_t i = 0; i < sizeof(complaints) / sizeof(complaints[0]); i++)
+		if (strstr(line, complaints[i]))
+			return true;
+	return false;
+}
+
+static void keep(const char *line)
+{
+	size_t size = strlen(line);
+
+	if (log_used + size + 5 > sizeof(log_text))
+		return;
+	log_used += sprintf(log_text + log_used, "#  %s\n", line);
+}
+
+/* "prio,seq,time,flags;message\n" and lines of " KEY=value" behind it */
+static void take_record(char *record)
+{
+	char *message = strchr(record, ';');
+
+	if (!message)
+		return;
+	message++;
+	message[strcspn(message, "\n")] = 0;
+	if (is_complaint(message)) {
+		nr_complaints++;
+		context_left = CONTEXT_LINES;
+	}
+	if (context_left > 0) {
+		context_left--;
+		keep(message);
+	}
+}
+
+void kmsg_collect(void)
+{
+	char record[8192];
+	ssize_t n;
+
+	if (kmsg_fd() < 0)
+		return;
+	for (;;) {
+		n = read(fd, record, sizeof(record) - 1);
+		if (n > 0) {
+			record[n] = 0;
+			take_record(record);
+		} else if (n < 0 && errno == EPIPE) {
+			/* Overwritten before we read it: cannot be vouched for. */
+			nr_complaints++;
+			keep("(kernel log lines were lost)");
+		} else if (!(n < 0 && errno == EINTR)) {
+			return;
+		}
+	}
+}
+
+/* Forgets what was before, and leaves a mark for whoever reads the console. */
+void kmsg_mark(const char *name)
+{
+	kmsg_collect();
+	log_used = 0;
+	log_text[0] = 0;
+	nr_complaints = 0;
+	context_left = 0;
+	if (kmsg_fd() >= 0)
+		dprintf(fd, "<3>test: %s\n", name);
+}
+
+int kmsg_complaints(void)
+{
+	return nr_complaints;
+}
+
+void kmsg_print(void)
+{
+	if (log_used)
+		say("# kernel log:\n");
+	say_raw(log_text, log_used);
+}
+
+unsigned long taint_read(void)
+{
+	/* Out-of-tree, unsigned, live-patched: not a sign of trouble. */
+	const unsigned long benign = 1UL << 12 | 1UL << 13 | 1UL << 15;
+	unsigned long taint = 0;
+	FILE *file = fopen("/proc/sys/kernel/tainted", "r");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu", &taint) != 1)
+		taint = 0;
+	fclose(file);
+	return taint & ~benign;
+}
+
+static bool kmemleak_say(const char *command)
+{
+	int file = open(KMEMLEAK, O_WRONLY | O_CLOEXEC);
+	bool ok;
+
+	if (file < 0)
+		return false;
+	ok = write(file, command, strlen(command)) > 0;
+	close(file);
+	return ok;
+}
+
+/* False where the kernel has no leak detector. */
+bool kmemleak_start(void)
+{
+	return kmemleak_say("clear");
+}
+
+bool kmemleak_clean(void)
+{
+	char text[4096];
+	bool clean = true;
+	ssize_t n;
+	int file;
+
+	/*
+	 * Only what is older than 5 s is reported, and what a stale pointer on
+	 * some stack hides in one scan may be found by the next.
+	 */
+	sleep(6);
+	if (!kmemleak_say("scan") || !kmemleak_say("scan"))
+		return false;
+	file = open(KMEMLEAK, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return false;
+	while ((n = read(file, text, sizeof(text))) > 0) {
+		output_add(text, n);
+		clean = false;
+	}
+	close(file);
+	return clean && n == 0;
+}

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# mkinitrd.sh OUT HOST[=GUEST]... - pack files of this machine into an initrd
+#
+# Each HOST file or directory goes to GUEST (default: the same path). Shared
+# libraries come along, with their loader. Busybox gives the guest a shell and
+# the usual commands; a HOST file of the same name takes precedence over it.
+# Nothing of this needs root.
+set -euo pipefail
+
+die() { echo "mkinitrd.sh: $*" >&2; exit 1; }
+
+[ $# -ge 1 ] || { echo "usage: mkinitrd.sh OUT HOST[=GUEST]..." >&2; exit 2; }
+out=$1
+shift
+command -v cpio >/dev/null || die "cpio is missing: install cpio"
+busybox=$(command -v busybox) || die "busybox is missing: install busybox-static"
+! ldd "$busybox" >/dev/null 2>&1 ||
+	die "$busybox is dynamically linked: install busybox-static"
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+# A path resolves the same with or without /usr, as on the host.
+mkdir -p "$root"/{dev,proc,sys,tmp,run,root,etc,var/tmp,mnt} \
+	"$root"/usr/{bin,sbin,lib,lib64}
+for dir in bin sbin lib lib64; do
+	ln -s "usr/$dir" "$root/$dir"
+done
+chmod 1777 "$root/tmp" "$root/var/tmp"
+printf 'root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n' \
+	>"$root/etc/passwd"
+printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+
+add_libraries() {
+	local path
+	local list
+	list=$(ldd "$1" 2>/dev/null) || return 0	# static, or no program
+	[[ $list != *"not found"* ]] || die "$1: $(grep 'not found' <<<"$list")"
+	# "name => /path (0x...)" and "/path (0x...)"
+	for path in $(grep -o '/[^ ]*' <<<"$list"); do
+		[ ! -e "$root$path" ] || continue
+		mkdir -p "$root${path%/*}"
+		cp -L "$path" "$root$path"
+	done
+}
+
+add() {
+	local host=$1 guest=$2 file
+	[ -e "$host" ] || die "$host: no such file"
+	mkdir -p "$root${guest%/*}"
+	if [ -d "$host" ]; then
+		mkdir -p "$root$guest"
+		cp -RL --preserve=mode "$host/." "$root$guest"
+	else
+		cp -L --preserve=mode "$host" "$root$guest"
+	fi
+	while read -r file; do
+		add_libraries "$file"
+	done < <(find -L "$host" -type f -perm -100)
+}
+
+cp -L "$busybox" "$root/usr/bin/busybox"
+"$busybox" --list-full | grep bin/ | while read -r applet; do
+	applet=/usr/${applet#usr/}
+	[ -e "$root$applet" ] || ln -s /usr/bin/busybox "$root$applet"
+done
+for spec; do
+	host=${spec%%=*} guest=${spec#*=}
+	[ "$guest" != "$spec" ] || guest=$(realpath -s "$host")
+	# An applet's link must not be written through.
+	[ ! -L "$root$guest" ] || rm "$root$guest"
+	add "$host" "$guest"
+done
+(cd "$root" && find . -print0 | LC_ALL=C sort -z |
+	cpio --quiet -0 -o -H newc -R 0:0) | gzip -1 >"$out.tmp"
+mv "$out.tmp" "$out"

@@ -1,0 +1,316 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# run.sh [OPTION]... [KERNEL]... - the tests that need the real module
+#
+# Builds the module for each KERNEL (a name of `kernel.sh list`, or anything
+# else that `kernel.sh get` takes; default: all of the list), boots it in QEMU
+# with the tests in an initrd, and prints TAP. Exit status 0: all passed.
+#
+#   --test GLOB     only tests of that name (t_mmap, 't_*')
+#   --boot NAME     only boots of that name (default, unstable)
+#   --list          print the tests and what they ask for
+#
+# The whole console, the raw results and the build's log stay in
+# build/guest/<release>/.
+#
+# A test is one file here, t_NAME.c or t_NAME.sh; adding the file adds the
+# test. Exit status 0 is a pass; 77 a skip, with the reason as last line of
+# output; all else a failure. Output is shown if the test fails. It also fails
+# when the kernel log shows a complaint, when the module cannot be unloaded
+# after it, and when its time is up. t_NAME.c is linked statically with
+# libtsctrace.a and may include "t.h"; t_NAME.sh runs in busybox's shell. Both
+# are root and start in /tmp, with $TSCT_BOOT naming the boot. They may say in
+# a comment what they need, on lines of this form (defaults are shown):
+#
+#   guest-test: timeout=30    seconds
+#   guest-test: boot=default  comma list: `default` has a trusted TSC; in
+#                             `unstable` the kernel finds out that it is not
+#   guest-test: smp=2         CPUs
+#   guest-test: module=yes    loaded before and unloaded after; `no`: the test
+#                             does that itself with /lib/modules/tsctrace.ko
+#   guest-test: needs=        `btf`: skipped where the module has none
+#   guest-test: files=        comma list of more files to take along, from the
+#                             source tree's top or absolute, or from $PATH
+#                             (no slash); each lies at the same place, those
+#                             of build/ in /usr/bin
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+out=${O:-$top/build}
+# Not a sub-make of whoever calls us: their flags are not ours.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+die() { echo "run.sh: $*" >&2; exit 2; }
+
+only_test='*' only_boot='*' list=
+kernels=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--test|--boot) [ $# -ge 2 ] || die "$1 needs a value" ;;
+	esac
+	case $1 in
+	--test) only_test=$2; shift 2 ;;
+	--boot) only_boot=$2; shift 2 ;;
+	--list) list=1; shift ;;
+	-*) die "unknown option $1" ;;
+	*) kernels+=("$1"); shift ;;
+	esac
+done
+[ ${#kernels[@]} -gt 0 ] || mapfile -t kernels < <("$here/kernel.sh" list)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# --- TAP --------------------------------------------------------------------
+
+nr=0 failed=0
+result() {	# ok|"not ok" TEXT
+	nr=$((nr + 1))
+	[ "$1" = ok ] || failed=$((failed + 1))
+	echo "$1 $nr - $2"
+}
+comment() { sed 's/^/#  /'; }
+
+# --- what the tests ask for -------------------------------------------------
+
+declare -A timeout boots smp module needs files
+tests=()
+
+set_default() {
+	timeout[$1]=30 boots[$1]=default smp[$1]=2
+	module[$1]=yes needs[$1]='' files[$1]=''
+}
+
+set_key() {	# TEST KEY VALUE
+	case $2=$3 in
+	timeout=[1-9]*) timeout[$1]=$3 ;;
+	boot=default|boot=unstable) boots[$1]=$3 ;;
+	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
+	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
+	module=yes|module=no) module[$1]=$3 ;;
+	needs=btf) needs[$1]=$3 ;;
+	files=?*) files[$1]=${files[$1]:+${files[$1]},}$3 ;;
+	*) die "$1: guest-test: $2=$3 is not understood" ;;
+	esac
+}
+
+read_tests() {
+	local file name word
+	for file in "$here"/t_*.c "$here"/t_*.sh; do
+		[ -e "$file" ] || continue
+		name=$(basename "${file%.*}")
+		# shellcheck disable=SC2053
+		[[ $name == $only_test ]] || continue
+		[ -z "${timeout[$name]:-}" ] || die "two tests are named $name"
+		tests+=("$name")
+		set_default "$name"
+		for word in $(sed -n 's/.*guest-test: *//p' "$file"); do
+			[[ $word == *=* ]] || die "$name: guest-test: $word?"
+			set_key "$name" "${word%%=*}" "${word#*=}"
+		done
+	done
+	[ ${#tests[@]} -gt 0 ] || die "no test is named $only_test"
+}
+
+print_tests() {
+	local name
+	for name in "${tests[@]}"; do
+		echo "$name timeout=${timeout[$name]} boot=${boots[$name]}" \
+			"smp=${smp[$name]} module=${module[$name]}" \
+			"needs=${needs[$name]} files=${files[$name]}"
+	done
+}
+
+# Groups of tests that share a boot: "default.2", "unstable.2", "default.1"
+list_groups() {
+	local name boot
+	for name in "${tests[@]}"; do
+		for boot in ${boots[$name]//,/ }; do
+			# shellcheck disable=SC2053
+			[[ $boot != $only_boot ]] || echo "$boot.${smp[$name]}"
+		done
+	done | sort -u
+}
+
+in_group() {	# TEST GROUP
+	[[ ,${boots[$1]}, == *,${2%.*},* ]] && [ "${smp[$1]}" = "${2#*.}" ]
+}
+
+# --- initrds ----------------------------------------------------------------
+
+# One initrd for all boots; each adds its plan and module in a second, small
+# archive behind it.
+missing_files=
+base_initrd() {
+	local name file specs=()
+	for name in "${tests[@]}"; do
+		for file in ${files[$name]//,/ }; do
+			case $file in
+			build/*) specs+=("$out/${file#build/}=/usr/bin/${file##*/}") ;;
+			/*) specs+=("$file=$file") ;;
+			*/*) specs+=("$top/$file=/$file") ;;
+			*) specs+=("$(type -P "$file" || echo "/missing/$file")=/usr/bin/$file") ;;
+			esac
+			[ -e "${specs[-1]%%=*}" ] && continue
+			missing_files+="$name $file is not there (make all?)"$'\n'
+			unset 'specs[-1]'
+		done
+		file=$out/tests/guest/$name
+		[ -f "$here/$name.c" ] || file=$here/$name.sh
+		specs+=("$file=/tests/$name")
+	done
+	"$here/mkinitrd.sh" "$work/base" "$out/tests/guest/init=/init" \
+		"$out/tests/guest/out=/usr/bin/out" "${specs[@]}"
+}
+
+write_plan() {	# GROUP RELEASE
+	local name flags command
+	echo "env TSCT_BOOT=${1%.*}"
+	echo "env TSCT_RELEASE=$2"
+	echo "module /lib/modules/tsctrace.ko"
+	for name in "${planned[@]}"; do
+		flags=-
+		[ "${module[$name]}" = no ] || flags=module
+		[ -f "$here/$name.sh" ] && command="sh /tests/$name" ||
+			command=/tests/$name
+		echo "test $name ${timeout[$name]} $flags $command"
+	done
+}
+
+small_initrd() {	# PLAN MODULE
+	local root=$work/small
+	rm -rf "$root"
+	mkdir -p "$root/tests" "$root/usr/lib/modules"
+	cp "$1" "$root/tests/plan"
+	strip --strip-debug -o "$root/usr/lib/modules/tsctrace.ko" "$2"
+	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1
+}
+
+# --- one kernel -------------------------------------------------------------
+
+build_module() {	# NAME DIR LOG
+	if ! make -C "$top/kmod" KDIR="$2/build" WERROR=-Werror O="$out" \
+			-j"$(nproc)" >"$3" 2>&1; then
+		result "not ok" "$1 module builds"
+		tail -n 30 "$3" | comment
+		return 1
+	fi
+	if grep -qi 'warning:' "$3"; then
+		result "not ok" "$1 module builds without warning"
+		grep -i 'warning:' "$3" | comment
+		# What did not change is not built again: warn again next time.
+		rm -rf "$out/module/$(cat "$2/release")"
+		return 1
+	fi
+	result ok "$1 module builds without warning (W=1)"
+}
+
+check_sparse() {	# NAME DIR LOG
+	if make -C "$top/kmod" sparse KDIR="$2/build" WERROR=-Werror O="$out" \
+			-j"$(nproc)" >"$3" 2>&1; then
+		result ok "$1 module is sparse clean"
+	else
+		result "not ok" "$1 module is sparse clean"
+		tail -n 30 "$3" | comment
+	fi
+}
+
+# Sets `planned` to the tests of a group that can run, and reports the others.
+plan_group() {	# LABEL GROUP MODULE
+	local name file
+	planned=()
+	for name in "${tests[@]}"; do
+		in_group "$name" "$2" || continue
+		file=$(sed -n "s/^$name //p" <<<"$missing_files" | head -n 1)
+		if [ -n "$file" ]; then
+			result "not ok" "$1 $name # $file"
+		elif [ "${needs[$name]}" = btf ] && ! has_btf "$3"; then
+			result ok "$1 $name # SKIP the module has no BTF here: $(
+				grep -o 'built without BTF.*' "$logs/module.log" ||
+				echo "see the log of its build")"
+		else
+			planned+=("$name")
+		fi
+	done
+}
+
+has_btf() { readelf -SW "$1" | grep -q ' \.BTF '; }
+
+# The guest's results as ours: numbered through, named after kernel and boot.
+take_results() {	# LABEL
+	local line text seen=0 ended=
+	while IFS= read -r line; do
+		case $line in
+		"ok "*|"not ok "*)
+			text=${line#*ok * - }
+			result "${line%%ok *}ok" "$1 $text"
+			seen=$((seen + 1)) ;;
+		"# guest: end"*) ended=1 ;;
+		1..*) ;;
+		*) echo "$line" ;;
+		esac
+	done
+	[ -z "$ended" ] || return 0
+	# It died or was killed: nothing that is not reported counts as passed.
+	while [ "$seen" -lt ${#planned[@]} ]; do
+		result "not ok" "$1 ${planned[$seen]} # the guest ended before its result"
+		seen=$((seen + 1))
+	done
+	echo "#  last lines of the console:"
+	tail -n 40 "$logs/$group.console" | tr -d '\r' | comment
+}
+
+boot_group() {	# LABEL DIR MODULE
+	local label=$1 dir=$2 limit=60 name options=()
+	write_plan "$group" "$(cat "$dir/release")" >"$work/plan"
+	small_initrd "$work/plan" "$3" >"$work/small.gz"
+	cat "$work/base" "$work/small.gz" >"$work/initrd"
+	for name in "${planned[@]}"; do
+		limit=$((limit + timeout[$name] + 15))
+	done
+	[ "${group%.*}" != unstable ] || options+=(--no-tsc-reliable)
+	rm -f "$logs/$group.console"
+	touch "$logs/$group.console"
+	take_results "$label" < <("$here/boot.sh" --smp "${group#*.}" \
+		--time "$limit" --console "$logs/$group.console" \
+		"${options[@]}" "$dir" "$work/initrd" 2>&1 |
+		tee "$logs/$group.tap")
+}
+
+test_kernel() {	# NAME
+	local name=$1 dir ko group status=0
+	dir=$("$here/kernel.sh" get "$name" 2>"$work/why") || status=$?
+	cat "$work/why" >&2
+	if [ "$status" -eq 3 ]; then
+		result ok "$name # SKIP $(tail -n 1 "$work/why")"
+		return
+	elif [ "$status" -ne 0 ]; then
+		result "not ok" "$name # $(tail -n 1 "$work/why")"
+		return
+	fi
+	logs=$out/guest/$(cat "$dir/release")
+	ko=$out/module/$(cat "$dir/release")/tsctrace.ko
+	mkdir -p "$logs"
+	build_module "$name" "$dir" "$logs/module.log" || return 0
+	check_sparse "$name" "$dir" "$logs/sparse.log"
+	for group in $(list_groups); do
+		plan_group "$name/$group" "$group" "$ko"
+		[ ${#planned[@]} -eq 0 ] ||
+			boot_group "$name/$group" "$dir" "$ko"
+	done
+}
+
+read_tests
+if [ -n "$list" ]; then
+	print_tests
+	exit
+fi
+make -C "$here" O="$out" --no-print-directory >&2
+base_initrd
+for kernel in "${kernels[@]}"; do
+	test_kernel "$kernel"
+done
+echo "1..$nr"
+[ "$failed" -eq 0 ] && [ "$nr" -gt 0 ]

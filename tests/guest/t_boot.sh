@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The guest is what the other tests take it for: in the default boot the
+# kernel keeps time by the TSC, in the unstable one it has given the TSC up.
+# guest-test: timeout=60 boot=default,unstable module=no
+set -eu
+source=/sys/devices/system/clocksource/clocksource0/current_clocksource
+
+cpus=$(grep -c ^processor /proc/cpuinfo)
+[ "$cpus" -ge 2 ] || { echo "only $cpus CPU"; exit 1; }
+
+# The clocksource watchdog takes a moment to make up its mind.
+i=0
+while [ $i -lt 40 ]; do
+	now=$(cat $source)
+	case $TSCT_BOOT.$now in
+	default.tsc) echo "clocksource tsc"; exit 0 ;;
+	unstable.tsc) ;;
+	unstable.*) echo "clocksource $now"; exit 0 ;;
+	esac
+	sleep 0.5
+	i=$((i + 1))
+done
+echo "boot $TSCT_BOOT, but the clocksource is $now"
+exit 1
