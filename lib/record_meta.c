@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The metadata of a recording in TSDL (CTF 1.8). `env` holds what our own
+ * tools read back (trace_meta.c); the rest says the same to every CTF reader.
+ */
+#include <inttypes.h>
+
+#include <tsctrace/version.h>
+
+#include "ctf.h"
+#include "recording.h"
+
+/* Text from outside as a TSDL string: printable ASCII, the rest in octal. */
+static void put_string(FILE *to, const char *text)
+{
+	const unsigned char *at = (const void *)(text ? text : "");
+
+	putc('"', to);
+	for (; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fprintf(to, "\\%c", *at);
+		else if (*at >= 0x20 && *at < 0x7f)
+			putc(*at, to);
+		else
+			fprintf(to, "\\%03o", *at);
+	}
+	putc('"', to);
+}
+
+static void put_env(FILE *to, const char *key, const char *value)
+{
+	fprintf(to, "\t%s = ", key);
+	put_string(to, value);
+	fputs(";\n", to);
+}
+
+static void put_uuid(FILE *to, const __u8 uuid[16])
+{
+	int i;
+
+	for (i = 0; i < 16; i++)
+		fprintf(to, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			uuid[i]);
+}
+
+static void put_head(FILE *to, const struct tsct_recording *rec)
+{
+	fputs("/* CTF 1.8 */\n\n"
+	      "typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = false; } := u32_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = false; } := u64_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = true; } := s8_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = true; } := s16_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = true; } := s32_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = true; } := s64_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = false; base = 16; } := u8_x_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = false; base = 16; } := u16_x_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = false; base = 16; } := u32_x_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64_x_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = true; base = 16; } := s8_x_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = true; base = 16; } := s16_x_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = true; base = 16; } := s32_x_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = true; base = 16; } := s64_x_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
+	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
+	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
+	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
+	put_uuid(to, rec->uuid);
+	fputs("\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
+	      "\t\tu32_t magic;\n\t\tu8_t uuid[16];\n\t\tu32_t stream_id;\n"
+	      "\t};\n};\n\n", to);
+}
+
+static void put_pair(FILE *to, const char *key, const struct tsct_pair *p)
+{
+	fprintf(to, "\t%s = \"base_tsc=%" PRIu64 " base_ns=%" PRId64
+		" mult=%" PRIu64 " slew_mult=%" PRId64 " slew_end_tsc=%" PRIu64
+		" as_of_tsc=%" PRIu64 " void_after_tsc=%" PRIu64
+		" base_error_ps=%" PRIu64 " growth_ppb=%u shift=%u\";\n", key,
+		(uint64_t)p->base_tsc, (int64_t)p->base_ns, (uint64_t)p->mult,
+		(int64_t)p->slew_mult, (uint64_t)p->slew_end_tsc,
+		(uint64_t)p->as_of_tsc, (uint64_t)p->void_after_tsc,
+		(uint64_t)p->base_error_ps, p->growth_ppb, p->shift);
+}
+
+static void put_env_clock(FILE *to, const struct tsct_recording *rec)
+{
+	put_env(to, "source", tsct_ctf_sources[rec->source]);
+	fprintf(to, "\tspan = \"begin=%" PRIu64 " end=%" PRIu64 "\";\n",
+		(uint64_t)rec->begin, (uint64_t)rec->end);
+	put_env(to, "clock_origin", rec->clock_origin);
+	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u\";\n",
+		rec->status, rec->epoch_first, rec->epoch);
+	put_pair(to, "clock_real", &rec->real);
+}
+
+static void put_env_def(FILE *to, __u32 stream,
+			const struct tsct_event_def *def)
+{
+	static const char *const formats[] = { "", "/x", "/syscall" };
+	const struct tsct_field *f;
+
+	fprintf(to, "\tevent_%u_%u = \"%s %s ", stream, def->id,
+		tsct_kind_names[def->kind], def->name);
+	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
+		fprintf(to, "%s%s:%s", f == def->fields ? "" : ",", f->name,
+			tsct_ctf_types[f->type].name);
+		if (f->count)
+			fprintf(to, "[%u]", f->count);
+		fputs(formats[f->format], to);
+	}
+	fputs("\";\n", to);
+}
+
+static void put_env_loss(FILE *to, __u32 stream, __u32 cpu,
+			 const struct tsct_loss *loss)
+{
+	const char *gap = "";
+	int i;
+
+	if (!tsct_loss_total(loss))
+		return;
+	fprintf(to, "\tlost_%u_%u = \"", stream, cpu);
+	for (i = 0; i < TSCT_CAUSE_NR; i++) {
+		if (!loss->cause[i])
+			continue;
+		fprintf(to, "%s%s=%" PRIu64, gap, tsct_cause_names[i],
+			(uint64_t)loss->cause[i]);
+		gap = " ";
+	}
+	fputs("\";\n", to);
+}
+
+static void put_env_stream(FILE *to, const struct tsct_recording *rec,
+			   __u32 stream)
+{
+	const struct tsct_stream_class *s = &rec->streams[stream];
+	__u32 i;
+
+	fprintf(to, "\tstream_%u = \"name=%s policy=%u kernel=%u"
+		" lost_no_ring=%" PRIu64 "\";\n", stream, s->name, s->policy,
+		s->kernel, (uint64_t)s->lost_no_ring);
+	for (i = 0; i < s->nr_defs; i++)
+		if (s->defs[i])
+			put_env_def(to, stream, s->defs[i]);
+	for (i = 0; i < rec->nr_cpus; i++)
+		put_env_loss(to, stream, i, &s->loss[i]);
+}
+
+static void put_environment(FILE *to, const struct tsct_recording *rec)
+{
+	__u32 i;
+
+	fputs("env {\n\ttracer_name = \"tsctrace\";\n"
+	      "\ttracer_version = \"" TSCT_VERSION "\";\n"
+	      "\ttsctrace_format = 1;\n", to);
+	put_env(to, "hostname", rec->host);
+	put_env(to, "kernel_release", rec->kernel);
+	put_env(to, "command", rec->command);
+	put_env(to, "provider", rec->provider);
+	fputs("\ttrace_uuid = \"", to);
+	put_uuid(to, rec->uuid);
+	fputs("\";\n\tboot_id = \"", to);
+	put_uuid(to, rec->boot_id);
+	fprintf(to, "\";\n\tcomplete = %u;\n\tnr_cpus = %u;\n",
+		rec->complete, rec->nr_cpus);
+	put_env_clock(to, rec);
+	for (i = 0; i < rec->nr_streams; i++)
+		put_env_stream(to, rec, i);
+	fputs("};\n\n", to);
+}
+
+/*
+ * Same clock, same UUID: the boot, and what is counted. Recordings of one boot
+ * then share a clock for every reader.
+ */
+static void put_clock(FILE *to, const struct tsct_recording *rec,
+		      const struct tsct_ctf_clock *clock)
+{
+	__u8 uuid[16];
+
+	memcpy(uuid, rec->boot_id, 16);
+	uuid[15] ^= rec->source;
+	fprintf(to, "clock {\n\tname = \"%s\";\n\tuuid = \"",
+		tsct_ctf_sources[rec->source]);
+	put_uuid(to, uuid);
+	fprintf(to, "\";\n\tdescription = \"CLOCK_REALTIME by %s\";\n"
+		"\tfreq = %" PRIu64 ";\n\tprecision = %" PRIu64 ";\n"
+		"\toffset_s = %" PRId64 ";\n\toffset = %" PRIu64 ";\n"
+		"\tabsolute = TRUE;\n};\n\n", tsct_ctf_sources[rec->source],
+		(uint64_t)clock->freq, (uint64_t)clock->precision,
+		(int64_t)clock->offset_s, (uint64_t)clock->offset);
+	fprintf(to, "typealias integer { size = 64; align = 8; signed = false;"
+		" map = clock.%s.value; } := stamp_t;\n\n",
+		tsct_ctf_sources[rec->source]);
+}
+
+/* One enum per integer type that is shown as a system call somewhere. */
+static void put_syscalls(FILE *to, const struct tsct_recording *rec)
+{
+	const struct tsct_event_def *def;
+	__u32 types = 0, i, j, f, type;
+	unsigned int nr;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		for (j = 0; j < rec->streams[i].nr_defs; j++) {
+			def = rec->streams[i].defs[j];
+			for (f = 0; def && f < def->nr_fields; f++)
+				if (tsct_ctf_is_syscall(&def->fields[f]))
+					types |= 1U << def->fields[f].type;
+		}
+	for (type = 0; type < TSCT_TYPE_NR; type++) {
+		if (!(types & 1U << type))
+			continue;
+		fprintf(to, "enum syscall_%s : %s_t {",
+			tsct_ctf_types[type].name, tsct_ctf_types[type].name);
+		for (nr = 0, j = 0; nr < tsct_syscall_limit(); nr++)
+			if (tsct_syscall_name(nr))
+				fprintf(to, "%s\n\t\"%s\" = %u", j++ ? "," : "",
+					tsct_syscall_name(nr), nr);
+		fputs("\n};\n\n", to);
+	}
+}
+
+static void put_stream(FILE *to, __u32 stream)
+{
+	fprintf(to, "stream {\n\tid = %u;\n"
+		"\tpacket.context := struct {\n"
+		"\t\tstamp_t timestamp_begin;\n"
+		"\t\tstamp_t timestamp_end;\n"
+		"\t\tu64_t content_size;\n"
+		"\t\tu64_t packet_size;\n"
+		"\t\tu64_t packet_seq_num;\n"
+		"\t\tu64_t events_discarded;\n"
+		"\t\tu32_t cpu_id;\n\t};\n"
+		"\tevent.header := struct {\n"
+		"\t\tu16_t id;\n\t\tstamp_t timestamp;\n\t};\n"
+		"\tevent.context := struct {\n\t\tu32_t tid;\n\t};\n};\n\n",
+		stream);
+}
+
+/*
+ * Readers drop one leading underscore of a field's name; with it, names may
+ * be TSDL's own words.
+ */
+static void put_field(FILE *to, const struct tsct_field *f)
+{
+	const char *type = tsct_ctf_types[f->type].name;
+
+	if (f->type == TSCT_TYPE_STRING)
+		fprintf(to, "\t\tstring _%s;\n", f->name);
+	else if (f->type == TSCT_TYPE_BYTES)
+		fprintf(to, "\t\tu8_x_t _%s[%u];\n", f->name, f->count);
+	else if (f->type == TSCT_TYPE_CHARS)
+		fprintf(to, "\t\tchar_t _%s[%u];\n", f->name, f->count);
+	else if (tsct_ctf_is_syscall(f))
+		fprintf(to, "\t\tenum syscall_%s _%s;\n", type, f->name);
+	else if (f->format == TSCT_FORMAT_HEX)
+		fprintf(to, "\t\t%s_x_t _%s;\n", type, f->name);
+	else
+		fprintf(to, "\t\t%s_t _%s;\n", type, f->name);
+}
+
+static void put_events(FILE *to, const struct tsct_recording *rec,
+		       __u32 stream)
+{
+	const struct tsct_stream_class *s = &rec->streams[stream];
+	const struct tsct_event_def *def;
+	__u32 i, f;
+
+	for (i = 0; i < s->nr_defs; i++) {
+		def = s->defs[i];
+		if (!def)
+			continue;
+		fprintf(to, "event {\n\tname = \"%s\";\n\tid = %u;\n"
+			"\tstream_id = %u;\n\tfields := struct {\n",
+			def->name, def->id, stream);
+		for (f = 0; f < def->nr_fields; f++)
+			put_field(to, &def->fields[f]);
+		fputs("\t};\n};\n\n", to);
+	}
+}
+
+int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
+{
+	struct tsct_ctf_clock clock;
+	__u32 i;
+	int err;
+
+	err = tsct_ctf_clock(rec, &clock);
+	if (err)
+		return err;
+	put_head(to, rec);
+	put_environment(to, rec);
+	put_clock(to, rec, &clock);
+	put_syscalls(to, rec);
+	for (i = 0; i < rec->nr_streams; i++) {
+		put_stream(to, i);
+		put_events(to, rec, i);
+	}
+	return ferror(to) ? -EIO : 0;
+}

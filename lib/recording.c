@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "core/def.h"
+#include "ctf.h"
+#include "recording.h"
+
+const char *const tsct_cause_names[TSCT_CAUSE_NR] = {
+	"full", "too_big", "nested", "aborted", "overrun", "broken",
+	"undefined", "malformed", "disorder", "unwritten",
+};
+
+const char *const tsct_kind_names[TSCT_KIND_NR] = {
+	"instant", "begin", "end", "counter", "send", "receive",
+};
+
+const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR] = {
+	[TSCT_TYPE_U8] = { "u8", 1, 0 },
+	[TSCT_TYPE_U16] = { "u16", 2, 0 },
+	[TSCT_TYPE_U32] = { "u32", 4, 0 },
+	[TSCT_TYPE_U64] = { "u64", 8, 0 },
+	[TSCT_TYPE_S8] = { "s8", 1, 1 },
+	[TSCT_TYPE_S16] = { "s16", 2, 1 },
+	[TSCT_TYPE_S32] = { "s32", 4, 1 },
+	[TSCT_TYPE_S64] = { "s64", 8, 1 },
+	[TSCT_TYPE_F32] = { "f32", 4, 0 },
+	[TSCT_TYPE_F64] = { "f64", 8, 0 },
+	[TSCT_TYPE_STRING] = { "string", 0, 0 },
+	[TSCT_TYPE_BYTES] = { "bytes", 0, 0 },
+	[TSCT_TYPE_CHARS] = { "chars", 0, 0 },
+};
+
+/* Identifiers, and none that a reader has its own ideas about. */
+const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
+	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
+};
+
+__u64 tsct_loss_total(const struct tsct_loss *loss)
+{
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < TSCT_CAUSE_NR; i++)
+		sum += loss->cause[i];
+	return sum;
+}
+
+static void free_stream(struct tsct_stream_class *stream)
+{
+	__u32 i;
+
+	for (i = 0; i < stream->nr_defs; i++)
+		free(stream->defs[i]);
+	free(stream->defs);
+	free(stream->loss);
+}
+
+void tsct_recording_free(struct tsct_recording *rec)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		free_stream(&rec->streams[i]);
+	free(rec->streams);
+	free(rec->host);
+	free(rec->kernel);
+	free(rec->command);
+	free(rec->provider);
+	free(rec->clock_origin);
+	memset(rec, 0, sizeof(*rec));
+}
+
+int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
+{
+	struct tsct_stream_class *all, *s;
+
+	if (strlen(name) >= TSCT_NAME_MAX || rec->nr_streams == TSCT_STREAMS_MAX)
+		return -EINVAL;
+	all = realloc(rec->streams, (rec->nr_streams + 1) * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	rec->streams = all;
+	s = &all[rec->nr_streams];
+	memset(s, 0, sizeof(*s));
+	strcpy(s->name, name);
+	s->loss = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->loss));
+	if (!s->loss)
+		return -ENOMEM;
+	return rec->nr_streams++;
+}
+
+static int reach(struct tsct_stream_class *s, __u32 nr)
+{
+	struct tsct_event_def **defs;
+
+	if (nr <= s->nr_defs)
+		return 0;
+	defs = realloc(s->defs, nr * sizeof(*defs));
+	if (!defs)
+		return -ENOMEM;
+	memset(defs + s->nr_defs, 0, (nr - s->nr_defs) * sizeof(*defs));
+	s->defs = defs;
+	s->nr_defs = nr;
+	return 0;
+}
+
+int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
+			   const struct tsct_event_def *def)
+{
+	struct tsct_stream_class *s = &rec->streams[stream];
+	struct tsct_event_def *copy;
+	__u32 at = def->id - TSCT_ID_FIRST;
+	int err;
+
+	if (def->id < TSCT_ID_FIRST)
+		return -EINVAL;
+	if (at < s->nr_defs && s->defs[at])
+		return tsct_def_equal(s->defs[at], def) ? 0 : -EEXIST;
+	err = reach(s, at + 1);
+	if (err)
+		return err;
+	copy = calloc(1, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, def, def->size);
+	s->defs[at] = copy;
+	return 0;
+}
+
+void tsct_recording_loss(const struct tsct_recording *rec,
+			 struct tsct_loss *ret_loss)
+{
+	__u32 i, cpu;
+	int c;
+
+	memset(ret_loss, 0, sizeof(*ret_loss));
+	for (i = 0; i < rec->nr_streams; i++)
+		for (cpu = 0; cpu < rec->nr_cpus; cpu++)
+			for (c = 0; c < TSCT_CAUSE_NR; c++)
+				ret_loss->cause[c] +=
+					rec->streams[i].loss[cpu].cause[c];
+}
+
+bool tsct_recording_lossy(const struct tsct_recording *rec)
+{
+	struct tsct_loss loss;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		if (rec->streams[i].lost_no_ring)
+			return true;
+	tsct_recording_loss(rec, &loss);
+	return tsct_loss_total(&loss) != 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording says about itself: everything but its events. The writer
+ * renders it into the metadata (record_meta.c), the reader parses it back
+ * (trace_meta.c), and both hold it in this form.
+ */
+#ifndef RECORDING_H
+#define RECORDING_H
+
+#include <stdio.h>
+
+#include "core/port.h"
+
+/* Why an event that happened is not in the recording. */
+enum tsct_cause {
+	TSCT_CAUSE_FULL,	/* the first four as in abi.h, TSCT_LOST_* */
+	TSCT_CAUSE_TOO_BIG,
+	TSCT_CAUSE_NESTED,
+	TSCT_CAUSE_ABORTED,
+	TSCT_CAUSE_OVERRUN,	/* times the writer overtook us, not events */
+	TSCT_CAUSE_BROKEN,	/* the ring held no record there */
+	TSCT_CAUSE_UNDEFINED,	/* nobody defined that id */
+	TSCT_CAUSE_MALFORMED,	/* the payload is not what was defined */
+	TSCT_CAUSE_DISORDER,	/* stamped before its predecessor, or not yet */
+	TSCT_CAUSE_UNWRITTEN,	/* the disk did not take it */
+	TSCT_CAUSE_NR,
+};
+
+extern const char *const tsct_cause_names[TSCT_CAUSE_NR];
+
+struct tsct_loss {
+	__u64 cause[TSCT_CAUSE_NR];
+};
+
+__u64 tsct_loss_total(const struct tsct_loss *loss);
+
+/* One channel in the recording: a CTF stream class, one file per CPU. */
+struct tsct_stream_class {
+	char name[TSCT_NAME_MAX];	/* of the files: <name>_<cpu> */
+	__u32 policy;
+	__u32 kernel;			/* written by the kernel only */
+	__u64 lost_no_ring;
+	struct tsct_loss *loss;		/* nr_cpus of them */
+	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; may be NULL */
+	__u32 nr_defs;
+};
+
+struct tsct_recording {
+	__u8 uuid[16];
+	__u8 boot_id[16];
+	char *host;
+	char *kernel;
+	char *command;			/* "" for the whole system */
+	char *provider;
+	char *clock_origin;
+	__u32 complete;			/* the recorder came to its end */
+	__u32 source;			/* TSCT_SOURCE_* */
+	__u32 nr_cpus;
+	__u64 begin;			/* stamps: first and last moment */
+	__u64 end;
+	struct tsct_pair real;
+	__u32 status;			/* TSCT_STATUS_* at the end */
+	__u32 epoch_first;		/* the clock's epoch at the beginning */
+	__u32 epoch;			/* and at the end */
+	struct tsct_stream_class *streams;
+	__u32 nr_streams;
+};
+
+#define TSCT_STREAMS_MAX	64
+#define TSCT_CPUS_MAX		65536
+
+void tsct_recording_free(struct tsct_recording *rec);
+
+/* Adds a stream class; nr_cpus must be set. Returns its index or -errno. */
+int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
+
+/*
+ * Adds a copy of a checked definition. 0, also if the same one is there;
+ * -EEXIST: the id has another one; -ENOMEM.
+ */
+int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
+			   const struct tsct_event_def *def);
+
+static inline const struct tsct_event_def *
+tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
+{
+	const struct tsct_stream_class *s = &rec->streams[stream];
+
+	/* Ids below FIRST wrap to huge indices. */
+	return id - TSCT_ID_FIRST < s->nr_defs ?
+		s->defs[id - TSCT_ID_FIRST] : NULL;
+}
+
+/* All that is known to be missing, over streams and CPUs. */
+void tsct_recording_loss(const struct tsct_recording *rec,
+			 struct tsct_loss *ret_loss);
+
+/* Does @rec miss anything? */
+bool tsct_recording_lossy(const struct tsct_recording *rec);
+
+/* What a CTF reader is told about the clock; see record_clock.c. */
+struct tsct_ctf_clock {
+	__u64 freq;		/* Hz */
+	__s64 offset_s;
+	__u64 offset;		/* ticks, below freq */
+	__u64 precision;	/* ticks */
+};
+
+/* Returns 0 or -EINVAL: the recording has no calibration. */
+int tsct_ctf_clock(const struct tsct_recording *rec,
+		   struct tsct_ctf_clock *ret_clock);
+
+/* The time a CTF reader gives to @stamp. */
+__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 stamp);
+
+/* The metadata file, as text. Returns 0 or -errno. */
+int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
+
+/*
+ * Parses what tsct_meta_write() wrote; @text holds @len bytes that may say
+ * anything, with a NUL behind them. 0, -ENOMSG: not a tsctrace recording,
+ * -EINVAL: one, but damaged; @why says what. @rec is to be freed in any case.
+ */
+int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
+		    char *why, size_t why_size);
+
+/* Names as the metadata spells them. */
+extern const char *const tsct_kind_names[TSCT_KIND_NR];
+
+/* Name of an x86-64 system call, NULL if there is none. */
+const char *tsct_syscall_name(__s64 number);
+unsigned int tsct_syscall_limit(void);	/* all numbers are below */
+
+#endif /* RECORDING_H */
