@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing a recording: rings in, a CTF directory out.
+ *
+ * What is on disk can be read at any moment: packets are appended whole, a
+ * packet that did not fit onto the disk is cut off again, and the metadata is
+ * replaced by rename, before the first event that needs it is written. Nothing
+ * is fsync'ed: a recording survives the death of its recorder, but not a
+ * power cut before the kernel has written it back.
+ */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include <tsctrace/tsctrace.h>
+
+#include "recording.h"
+
+struct tsct_writer;
+
+/*
+ * tsct_writer_open - start to write @rec into the directory @dirfd
+ * @rec: the caller's; its streams are complete, it outlives the writer. The
+ *	writer adds to its losses; the caller may change its figures
+ * Writes the metadata. Returns 0 or -errno.
+ */
+int tsct_writer_open(int dirfd, struct tsct_recording *rec,
+		     struct tsct_writer **ret_writer);
+
+/* The metadata is out of date: write it before the next packet. */
+void tsct_writer_touch(struct tsct_writer *writer);
+
+/*
+ * tsct_writer_event - append one event whose id is defined in @rec
+ * @stream: index of its stream class
+ *
+ * An event that cannot be in a recording (malformed, out of order) is counted
+ * as lost. Returns 0, or the -errno of the disk: then and from then on events
+ * are counted as unwritten.
+ */
+int tsct_writer_event(struct tsct_writer *writer, __u32 stream,
+		      const struct tsct_event *event);
+
+/* Write out what is collected, and the metadata if touched. 0 or -errno. */
+int tsct_writer_flush(struct tsct_writer *writer);
+
+/*
+ * tsct_writer_close - flush, mark the recording complete, free
+ * Returns 0, or the first -errno that writing met.
+ */
+int tsct_writer_close(struct tsct_writer *writer);
+
+/* How much there is so far. */
+struct tsct_written {
+	__u64 events;
+	__u64 bytes;		/* on disk */
+};
+
+void tsct_writer_written(const struct tsct_writer *writer,
+			 struct tsct_written *ret_written);
+__u64 tsct_writer_cpu_events(const struct tsct_writer *writer, __u32 stream,
+			     __u32 cpu);
+
+/* ---- draining ---------------------------------------------------------- */
+
+struct tsct_drain;
+
+/*
+ * tsct_drain_open - one channel's rings into one stream class
+ * @t: has TSCT_ROLE_READ, outlives the drain
+ * @clock: what events may not be stamped ahead of
+ *
+ * Events stamped before rec->begin are dropped: they are not part of the
+ * recording, and what was lost before it is not counted. 0 or -errno.
+ */
+int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
+		    struct tsct_writer *writer, struct tsct_recording *rec,
+		    __u32 stream, struct tsct_drain **ret_drain);
+void tsct_drain_close(struct tsct_drain *drain);
+
+/*
+ * tsct_drain_pass - take what is there, CPU by CPU, a bounded number each
+ * @until: stop at events stamped later; UINT64_MAX: take all
+ * @ret_taken: events taken
+ *
+ * Returns 0 or the -errno of the disk (events are taken all the same).
+ */
+int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
+
+struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain);
+
+#endif /* RECORD_H */

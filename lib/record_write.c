@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/* Events into packets, packets into files. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/def.h"
+#include "ctf.h"
+#include "record.h"
+
+#define META		"metadata"
+#define META_TMP	".metadata.tmp"	/* readers skip hidden files */
+
+/* The file of one (stream, CPU), and the packet that it gets next. */
+struct pen {
+	__u8 *packet;		/* NULL: nothing yet */
+	__u32 used;		/* with room for the header */
+	__u64 in_packet;	/* events */
+	__u64 begin, last;	/* stamps; last: of the file so far */
+	__u64 seq;
+	__u64 discarded;	/* as the last packet said */
+	__u64 size;		/* of the file: whole packets */
+	__u64 events;
+};
+
+struct tsct_writer {
+	int dirfd;
+	int error;		/* the first that the disk gave */
+	bool touched;
+	struct tsct_recording *rec;
+	struct tsct_written written;
+	struct pen *pens;	/* stream * nr_cpus + cpu */
+};
+
+static struct pen *pen_of(const struct tsct_writer *w, __u32 stream, __u32 cpu)
+{
+	return &w->pens[(size_t)stream * w->rec->nr_cpus + cpu];
+}
+
+static struct tsct_loss *loss_of(const struct tsct_writer *w, __u32 stream,
+				 __u32 cpu)
+{
+	return &w->rec->streams[stream].loss[cpu];
+}
+
+/* ---- metadata ---------------------------------------------------------- */
+
+static int fill_metadata(const struct tsct_recording *rec, int fd)
+{
+	FILE *to = fdopen(fd, "w");
+	int err;
+
+	if (!to) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	err = tsct_meta_write(rec, to);
+	if (fclose(to) && !err)
+		err = -errno;
+	return err;
+}
+
+static int write_metadata(struct tsct_writer *w)
+{
+	int fd, err;
+
+	fd = openat(w->dirfd, META_TMP,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	err = fill_metadata(w->rec, fd);
+	if (!err && renameat(w->dirfd, META_TMP, w->dirfd, META))
+		err = -errno;
+	if (err)
+		unlinkat(w->dirfd, META_TMP, 0);
+	else
+		w->touched = false;
+	return err;
+}
+
+/* ---- packets ----------------------------------------------------------- */
+
+static int write_all(int fd, const __u8 *at, size_t len)
+{
+	ssize_t n;
+
+	while (len) {
+		n = write(fd, at, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/*
+ * Files are opened anew for every packet: a descriptor for each CPU of a big
+ * machine would be more than a process may have.
+ */
+static int append(struct tsct_writer *w, struct pen *pen, const char *name)
+{
+	int fd, err;
+
+	fd = openat(w->dirfd, name,
+		    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, pen->packet, pen->used);
+	/* Half a packet is of no use to anybody: take it back. */
+	if (err && ftruncate(fd, pen->size))
+		err = -errno;
+	if (close(fd) && !err)
+		err = -errno;
+	return err;
+}
+
+static void seal(struct tsct_writer *w, struct pen *pen, __u32 stream,
+		 __u32 cpu, __u64 discarded)
+{
+	struct tsct_packet head = {
+		.magic = TSCT_CTF_MAGIC,
+		.stream_id = stream,
+		.begin = pen->begin,
+		.end = pen->last,
+		.content_bits = pen->used * 8ULL,
+		.packet_bits = pen->used * 8ULL,
+		.seq = pen->seq,
+		.discarded = discarded,
+		.cpu = cpu,
+	};
+
+	memcpy(head.uuid, w->rec->uuid, 16);
+	memcpy(pen->packet, &head, sizeof(head));
+}
+
+static void give_up(struct tsct_writer *w, struct pen *pen,
+		    struct tsct_loss *loss, int err)
+{
+	if (!w->error)
+		w->error = err;
+	loss->cause[TSCT_CAUSE_UNWRITTEN] += pen->in_packet;
+	pen->events -= pen->in_packet;
+	w->written.events -= pen->in_packet;
+	pen->in_packet = 0;
+	pen->used = sizeof(struct tsct_packet);
+}
+
+static int write_packet(struct tsct_writer *w, __u32 stream, __u32 cpu,
+			__u64 discarded)
+{
+	struct pen *pen = pen_of(w, stream, cpu);
+	char name[TSCT_NAME_MAX + 16];
+	int err = 0;
+
+	/* No event reaches the disk before the metadata that names it. */
+	if (w->touched)
+		err = write_metadata(w);
+	if (!err) {
+		seal(w, pen, stream, cpu, discarded);
+		snprintf(name, sizeof(name), "%s_%u",
+			 w->rec->streams[stream].name, cpu);
+		err = append(w, pen, name);
+	}
+	if (err) {
+		give_up(w, pen, loss_of(w, stream, cpu), err);
+		return err;
+	}
+	pen->size += pen->used;
+	w->written.bytes += pen->used;
+	pen->seq++;
+	pen->discarded = discarded;
+	pen->begin = pen->last;
+	pen->used = sizeof(struct tsct_packet);
+	pen->in_packet = 0;
+	return 0;
+}
+
+/*
+ * A file begins with an empty packet, stamped with the beginning: readers
+ * count losses between packets, so that those before the second packet count.
+ */
+static int start_file(struct tsct_writer *w, __u32 stream, __u32 cpu)
+{
+	struct pen *pen = pen_of(w, stream, cpu);
+
+	if (pen->packet)
+		return 0;
+	pen->packet = malloc(TSCT_PACKET_MAX);
+	if (!pen->packet)
+		return -ENOMEM;
+	pen->used = sizeof(struct tsct_packet);
+	pen->begin = pen->last = w->rec->begin;
+	return write_packet(w, stream, cpu, 0);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static int refuse(struct tsct_loss *loss, enum tsct_cause cause)
+{
+	loss->cause[cause]++;
+	return 0;
+}
+
+static void put_event(struct pen *pen, const struct tsct_event *event)
+{
+	struct tsct_packet_event head = {
+		.id = event->id, .stamp = event->tsc, .tid = event->tid,
+	};
+
+	if (!pen->in_packet++)
+		pen->begin = event->tsc;
+	memcpy(pen->packet + pen->used, &head, sizeof(head));
+	pen->used += sizeof(head);
+	memcpy(pen->packet + pen->used, event->payload, event->len);
+	pen->used += event->len;
+	pen->last = event->tsc;
+	pen->events++;
+}
+
+int tsct_writer_event(struct tsct_writer *w, __u32 stream,
+		      const struct tsct_event *event)
+{
+	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
+	struct pen *pen = pen_of(w, stream, event->cpu);
+	const struct tsct_event_def *def;
+	int err;
+
+	if (w->error) {
+		loss->cause[TSCT_CAUSE_UNWRITTEN]++;
+		return w->error;
+	}
+	def = tsct_recording_def(w->rec, stream, event->id);
+	if (!def)
+		return refuse(loss, TSCT_CAUSE_UNDEFINED);
+	if (event->len > TSCT_PACKET_MAX - TSCT_PACKET_FULL -
+	    sizeof(struct tsct_packet_event) ||
+	    tsct_def_payload(def, event->payload, event->len))
+		return refuse(loss, TSCT_CAUSE_MALFORMED);
+	if (event->tsc < (pen->packet ? pen->last : w->rec->begin))
+		return refuse(loss, TSCT_CAUSE_DISORDER);
+	err = start_file(w, stream, event->cpu);
+	if (err) {
+		loss->cause[TSCT_CAUSE_UNWRITTEN]++;
+		return w->error = err;
+	}
+	put_event(pen, event);
+	w->written.events++;
+	if (pen->used < TSCT_PACKET_FULL)
+		return 0;
+	return write_packet(w, stream, event->cpu, tsct_loss_total(loss));
+}
+
+/* Also a loss that no event followed gets its packet. */
+static int flush_pen(struct tsct_writer *w, __u32 stream, __u32 cpu)
+{
+	__u64 discarded = tsct_loss_total(loss_of(w, stream, cpu));
+	struct pen *pen = pen_of(w, stream, cpu);
+	int err;
+
+	if (!pen->in_packet && discarded == pen->discarded)
+		return 0;
+	err = start_file(w, stream, cpu);
+	return err ? err : write_packet(w, stream, cpu, discarded);
+}
+
+int tsct_writer_flush(struct tsct_writer *w)
+{
+	__u32 stream, cpu;
+	int err;
+
+	for (stream = 0; stream < w->rec->nr_streams; stream++)
+		for (cpu = 0; cpu < w->rec->nr_cpus && !w->error; cpu++) {
+			err = flush_pen(w, stream, cpu);
+			if (err && !w->error)
+				w->error = err;
+		}
+	if (w->touched && !w->error)
+		w->error = write_metadata(w);
+	return w->error;
+}
+
+/* ---- the writer -------------------------------------------------------- */
+
+int tsct_writer_open(int dirfd, struct tsct_recording *rec,
+		     struct tsct_writer **ret_writer)
+{
+	struct tsct_writer *w = calloc(1, sizeof(*w));
+	int err = -ENOMEM;
+
+	if (!w)
+		return err;
+	w->dirfd = dirfd;
+	w->rec = rec;
+	w->pens = calloc((size_t)rec->nr_streams * rec->nr_cpus + 1,
+			 sizeof(*w->pens));
+	if (!w->pens)
+		goto free_writer;
+	err = write_metadata(w);
+	if (err)
+		goto free_pens;
+	*ret_writer = w;
+	return 0;
+
+free_pens:
+	free(w->pens);
+free_writer:
+	free(w);
+	return err;
+}
+
+void tsct_writer_touch(struct tsct_writer *w)
+{
+	w->touched = true;
+}
+
+/* What a full disk did not take is counted there too, if there is room. */
+int tsct_writer_close(struct tsct_writer *w)
+{
+	int err = tsct_writer_flush(w), err2;
+	size_t i;
+
+	for (i = 0; i < (size_t)w->rec->nr_streams * w->rec->nr_cpus; i++) {
+		if (err && w->pens[i].in_packet)
+			give_up(w, &w->pens[i],
+				loss_of(w, i / w->rec->nr_cpus,
+					i % w->rec->nr_cpus), err);
+		free(w->pens[i].packet);
+	}
+	w->rec->complete = 1;
+	err2 = write_metadata(w);
+	free(w->pens);
+	free(w);
+	return err ? err : err2;
+}
+
+void tsct_writer_written(const struct tsct_writer *w,
+			 struct tsct_written *ret_written)
+{
+	*ret_written = w->written;
+}
+
+__u64 tsct_writer_cpu_events(const struct tsct_writer *w, __u32 stream,
+			     __u32 cpu)
+{
+	return pen_of(w, stream, cpu)->events;
+}
