@@ -28,7 +28,7 @@ static bool t_note(bool ok, const char *file, int line, const char *what,
 	if (ok)
 		return true;
 	t_failures++;
-	printf("%s:%d: not true: %s ", file, line, what);
+	printf("%s:%d: not true: %s", file, line, what);
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);
@@ -39,7 +39,7 @@ static bool t_note(bool ok, const char *file, int line, const char *what,
 
 /* t_check(n == 3, "n is %d", n): true if it holds, noted if it does not */
 #define t_check(cond, ...) \
-	t_note(!!(cond), __FILE__, __LINE__, #cond, "" __VA_ARGS__)
+	t_note(!!(cond), __FILE__, __LINE__, #cond, " " __VA_ARGS__)
 
 __attribute__((unused))
 static bool t_wants(long ret, int err, int want, const char *call,
@@ -50,7 +50,7 @@ static bool t_wants(long ret, int err, int want, const char *call,
 	if (ret == -1)
 		snprintf(found, sizeof(found), "%s", strerror(err));
 	return t_note(ret == -1 && err == want, file, line, call,
-		      "gave %s, not %s", found, strerror(want));
+		      " gave %s, not %s", found, strerror(want));
 }
 
 /* t_errno(ioctl(fd, 0), ENOTTY): the call returns -1 with that errno */

@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# run.sh [all | SUITE]...         run test suites and add up what they say
+# run.sh guest [KERNEL]...        the guest suite on these kernels only
+#
+# A suite is a folder beside this file. `unit` is build/tests/unit/check_*
+# (libcheck programs, built here), `guest` is guest/run.sh, any other consists
+# of its *.sh that begin with "#!". A program speaks TAP, or says it all by its exit status:
+# 0 passed, 77 skipped (the reason is its last line), else failed. One that
+# prints less TAP than it planned, exits otherwise than its results say, or
+# outlives its time limit (5 minutes, or `test-timeout: SECONDS` in a comment)
+# has failed. Whole outputs stay in build/test-log/. The last line is always
+# "N passed, N failed, N skipped"; the exit status is 0 if something passed
+# and nothing failed. TEST=GLOB picks tests of the guest suite.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(dirname "$here")
+out=${O:-$top/build}
+logs=$out/test-log
+export O=$out CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=print_stacktrace=1
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+passed=0 failed=0 skipped=0 pid=
+trap '[ -z "$pid" ] || kill -- "-$pid" 2>/dev/null || true' EXIT
+seeds='' skips=''
+
+# Counts a log: "passed failed skipped planned", planned -1 where it is no TAP
+count_tap() {
+	awk '/^ok / { if ($0 ~ /# *[Ss][Kk][Ii][Pp]/) s++; else p++ }
+	     /^not ok / { f++ }
+	     /^1\.\.[0-9]+/ { plan = substr($1, 4); planned = 1
+	                      if (plan == 0 && /[Ss][Kk][Ii][Pp]/) s++ }
+	     END { print p + 0, f + 0, s + 0, planned ? plan : -1 }' "$1"
+}
+
+note_skips() {	# LABEL LOG
+	skips+=$(sed -nE "s|^ok [0-9]+ -? ?(.*)# *SKIP:? ?(.*)|  $1: \1(\2)|Ip;
+		s|^1\.\.0.*SKIP:? ?(.*)|  $1: \1|Ip" "$2")$'\n'
+}
+
+# Turns one program's log and exit status into counts p, f, s and a verdict.
+judge() {	# LABEL LOG STATUS
+	local planned why=
+	read -r p f s planned < <(count_tap "$2")
+	if [ "$planned" -lt 0 ] && [ $((p + f + s)) -eq 0 ]; then
+		case $3 in
+		0) p=1 ;;
+		77) s=1 skips+="  $1: $(tail -n 1 "$2")"$'\n' ;;
+		esac
+	elif [ "$planned" -lt 0 ]; then
+		why="it printed no plan"
+	elif [ "$planned" -gt 0 ] && [ "$planned" -ne $((p + f + s)) ]; then
+		why="it planned $planned tests and reported $((p + f + s))"
+	fi
+	case $3 in
+	0) ;;
+	77) [ "$s" -gt 0 ] || why="exit status 77, and no skip" ;;
+	*) [ "$f" -gt 0 ] || why="exit status $3" ;;
+	esac
+	[ "$3" -ne 0 ] || [ "$f" -eq 0 ] || why="failures, but exit status 0"
+	[ $((SECONDS - start)) -lt "$limit" ] || why="killed after $limit s"
+	[ -z "$why" ] || { f=$((f + 1)); echo "$1: $why"; }
+}
+
+show() {	# LABEL LOG SECONDS
+	echo "$1: $p passed, $f failed, $s skipped ($3 s)"
+	[ "$f" -gt 0 ] || return 0
+	grep '^not ok ' "$2" | sed 's/^/  /' || true
+	echo "  --- end of $2:"
+	tail -n "${SHOW:-60}" "$2" | sed 's/^/  | /'
+}
+
+run_one() {	# LABEL COMMAND...
+	local label=$1 status=0 start=$SECONDS log=$logs/$1.log p f s
+	shift
+	mkdir -p "${log%/*}"
+	# Into a file, not a pipe: what a program leaves running would keep a
+	# pipe open. `timeout` leads a process group, which goes with it.
+	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	[ -z "${live:-}" ] || tail -n +1 -s 0.5 -f --pid="$pid" "$log" |
+		sed -un 's/^\(not \)\?ok /  &/p'
+	wait "$pid" || status=$?
+	kill -KILL -- "-$pid" 2>/dev/null || true
+	pid=
+	judge "$label" "$log" "$status"
+	note_skips "$label" "$log"
+	show "$label" "$log" $((SECONDS - start))
+	seeds+=$(grep -iE '(^|[^[:alnum:]_])seeds?[ :=]+(0x)?[0-9a-f]+' "$log" |
+		sort -u | head -n 20 | sed "s|^|  $label: |")$'\n' || true
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+run_suite() {	# SUITE [KERNEL]...
+	local suite=$1 program limit=300
+	shift
+	case $suite in
+	unit)
+		make -C "$here" --no-print-directory -j"$(nproc)" unit
+		for program in "$out"/tests/unit/check_*; do
+			[ -f "$program" ] && [ -x "$program" ] || continue
+			[ -f "$here/unit/${program##*/}.c" ] || continue
+			run_one "unit/${program##*/}" "$program"
+		done ;;
+	guest)
+		limit=3000 live=1 run_one guest "$here/guest/run.sh" \
+			${TEST:+--test "$TEST"} "$@" ;;
+	*)
+		for program in $(grep -lm 1 '^#!' "$here/$suite"/*.sh); do
+			limit=$(sed -n 's/.*test-timeout: *\([0-9]*\).*/\1/p' "$program")
+			limit=${limit:-300}
+			run_one "$suite/$(basename "$program" .sh)" \
+				$(sed -n '1s/^#!//p' "$program") "$program"
+		done ;;
+	esac
+}
+
+list_suites() {	# those that test the machine they run on first, guests last
+	find "$here" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' |
+		awk '$0 == "bench" {next} {print ($0 == "unit" ? 0 : $0 == "guest" ? 2 : 1), $0}' |
+		sort | cut -d' ' -f2
+}
+
+rm -rf "$logs"
+suites=("$@") kernels=()
+case ${1:-all} in
+all) mapfile -t suites < <(list_suites) ;;
+guest) suites=(guest) kernels=("${@:2}") ;;
+esac
+for suite in "${suites[@]}"; do
+	[ -d "$here/$suite" ] || { echo "run.sh: no suite $suite" >&2; exit 2; }
+done
+for suite in "${suites[@]}"; do
+	before=($passed $failed $skipped)
+	run_suite "$suite" "${kernels[@]}"
+	echo "$suite: $((passed - before[0])) passed," \
+		"$((failed - before[1])) failed, $((skipped - before[2])) skipped"
+done
+seeds=$(grep . <<<"$seeds" || true) skips=$(grep . <<<"$skips" || true)
+[ -z "$seeds" ] || printf 'seeds:\n%s\n' "$seeds"
+[ -z "$skips" ] || printf 'skipped:\n%s\n' "$skips"
+[ "$failed" -eq 0 ] || echo "whole outputs: $logs"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
