@@ -15,7 +15,10 @@
 #define EXIT_USAGE	2
 #define EXIT_LOST	3	/* done, but events were lost */
 
+int cmd_check(int argc, char **argv);
+int cmd_clock(int argc, char **argv);
 int cmd_help(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 
 struct command {
 	const char *name;

@@ -11,6 +11,9 @@
 #include "cmd.h"
 
 const struct command commands[] = {
+	{ "status",	cmd_status,	"who holds channels, and what stands in the way" },
+	{ "check",	cmd_check,	"does RDTSCP name each CPU, do the counters agree?" },
+	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
 	{ "help",	cmd_help,	"explain a command" },
 	{ NULL, NULL, NULL }
 };

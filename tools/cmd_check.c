@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl check: can stamps be TSC here, and how do the counters compare? */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include "cmd.h"
+#include "state.h"
+#include "usercheck.h"
+
+#define TABLE_MAX	8192	/* the kernel's own limit on CPUs */
+
+struct check {
+	bool json;
+	bool run;
+	const char *by;			/* who measured */
+	const char *why;		/* why not the module; "" if it did */
+	struct tsct_check result;
+	struct tsct_cpu_check table[TABLE_MAX];
+	double ticks_per_ns;		/* 0: not known */
+};
+
+/* ---- getting it -------------------------------------------------------- */
+
+/* Ticks per ns for showing skews: 10 ms give three good digits. */
+static double measure_rate(void)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	struct timespec a, b;
+	__u64 begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &a);
+	begin = __rdtsc();
+	nanosleep(&pause, NULL);
+	clock_gettime(CLOCK_MONOTONIC_RAW, &b);
+	end = __rdtsc();
+	return (end - begin) /
+		((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec));
+}
+
+static void set_rate(struct check *c)
+{
+	if (c->result.tsc_khz)
+		c->ticks_per_ns = c->result.tsc_khz / 1e6;
+	else if (c->result.flags & TSCT_CHECK_RDTSCP)
+		c->ticks_per_ns = measure_rate();
+}
+
+static int get(struct check *c, struct state_provider *module)
+{
+	int error;
+
+	c->result.table = (uintptr_t)c->table;
+	c->result.nr = TABLE_MAX;
+	if (module->answers) {
+		c->by = "module";
+		c->why = "";
+		error = state_provider_ask(module, c->run ? TSCT_IOC_CHECK_RUN :
+					   TSCT_IOC_CHECK, &c->result);
+	} else {
+		c->by = "user space";
+		c->why = module->t.why;
+		error = tsct_usercheck_run(&c->result);
+	}
+	if (error) {
+		fprintf(stderr, "trace-ctl check: the check by the %s failed: "
+			"%s\n", c->by, strerror(-error));
+		return error;
+	}
+	if (c->result.nr > TABLE_MAX)
+		c->result.nr = TABLE_MAX;
+	c->result.clocksource[sizeof(c->result.clocksource) - 1] = '\0';
+	set_rate(c);
+	return 0;
+}
+
+/* ---- what it means ----------------------------------------------------- */
+
+static bool flag(const struct check *c, __u32 which)
+{
+	return c->result.flags & which;
+}
+
+static bool good(const struct check *c)
+{
+	return flag(c, TSCT_CHECK_USABLE) && flag(c, TSCT_CHECK_AUX_MATCH);
+}
+
+/* The first reason, in the order in which they matter. */
+static const char *obstacle(const struct check *c)
+{
+	if (!flag(c, TSCT_CHECK_RDTSCP))
+		return "there is no RDTSCP instruction, or this process may "
+			"not use it";
+	if (flag(c, TSCT_CHECK_UNSTABLE))
+		return "the kernel found the TSC unstable and gave it up";
+	if (!flag(c, TSCT_CHECK_INVARIANT) && !flag(c, TSCT_CHECK_CLOCKSOURCE))
+		return "the TSC is not invariant and the kernel does not keep "
+			"time by it";
+	if (!flag(c, TSCT_CHECK_AUX_MATCH))
+		return "TSC_AUX does not name the CPU everywhere";
+	return "the counters of the CPUs are apart";
+}
+
+static void verdict(const struct check *c, char *text, size_t size)
+{
+	const char *source = tsct_source_name(c->result.source);
+
+	if (good(c))
+		snprintf(text, size, "stamps are TSC ticks: TSC_AUX names "
+			 "every CPU, and %s", flag(c, TSCT_CHECK_CLOCKSOURCE) ?
+			 "the kernel keeps time by the TSC" :
+			 "the TSC is invariant and the counters agree");
+	else if (flag(c, TSCT_CHECK_USABLE))
+		snprintf(text, size, "stamps are TSC ticks, as the kernel keeps "
+			 "time by the TSC, but TSC_AUX does not name the CPU "
+			 "everywhere: what set it?");
+	else
+		snprintf(text, size, "stamps fall back to %s because %s",
+			 source, obstacle(c));
+}
+
+/* ---- showing it -------------------------------------------------------- */
+
+static unsigned int reference(const struct check *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->result.nr; i++)
+		if (c->table[i].flags & TSCT_CPU_REFERENCE)
+			return c->table[i].cpu;
+	return 0;
+}
+
+static void print_skew(const struct check *c, const struct tsct_cpu_check *line)
+{
+	char ticks[48], ns[48] = "-";
+
+	if (line->flags & TSCT_CPU_REFERENCE) {
+		printf(" %22s\n", "reference");
+		return;
+	}
+	if (!(line->flags & TSCT_CPU_SKEW_KNOWN)) {
+		printf(" %22s\n", "not known");
+		return;
+	}
+	snprintf(ticks, sizeof(ticks), "%lld .. %lld",
+		 (long long)line->skew_min_tsc, (long long)line->skew_max_tsc);
+	if (c->ticks_per_ns > 0)
+		snprintf(ns, sizeof(ns), "%.1f .. %.1f",
+			 line->skew_min_tsc / c->ticks_per_ns,
+			 line->skew_max_tsc / c->ticks_per_ns);
+	printf(" %22s %22s %7u\n", ticks, ns, line->rounds);
+}
+
+static void print_line(const struct check *c, const struct tsct_cpu_check *line)
+{
+	char aux[16];
+
+	printf("%5u ", line->cpu);
+	if (!(line->flags & TSCT_CPU_ONLINE)) {
+		printf("offline\n");
+		return;
+	}
+	if (!flag(c, TSCT_CHECK_RDTSCP)) {
+		printf("%4u %10s %5s %22s\n", line->node, "-", "-", "-");
+		return;
+	}
+	snprintf(aux, sizeof(aux), "0x%03x", line->tsc_aux);
+	printf("%4u %10s %5s", line->node, aux,
+	       line->flags & TSCT_CPU_AUX_MATCH ? "yes" : "NO");
+	print_skew(c, line);
+}
+
+static void print_text(const struct check *c)
+{
+	char head[40], text[256];
+	unsigned int i;
+
+	snprintf(head, sizeof(head), "skew to CPU %u, ticks", reference(c));
+	printf("%5s %4s %10s %5s %22s %22s %7s\n", "CPU", "node", "TSC_AUX",
+	       "match", head, "ns", "rounds");
+	for (i = 0; i < c->result.nr; i++)
+		print_line(c, &c->table[i]);
+	printf("\nrdtscp %s, invariant %s, nonstop %s, unstable %s, "
+	       "clocksource %s\n",
+	       flag(c, TSCT_CHECK_RDTSCP) ? "yes" : "NO",
+	       flag(c, TSCT_CHECK_INVARIANT) ? "yes" : "no",
+	       flag(c, TSCT_CHECK_NONSTOP) ? "yes" : "no",
+	       flag(c, TSCT_CHECK_UNSTABLE) ? "YES" : "no",
+	       *c->result.clocksource ? c->result.clocksource : "not known");
+	if (*c->why)
+		printf("checked from user space, on the CPUs that this process "
+		       "may use (%s)\n", c->why);
+	else
+		printf("checked by the module\n");
+	verdict(c, text, sizeof(text));
+	printf("verdict: %s\n", text);
+}
+
+static json_t *json_line(const struct check *c,
+			 const struct tsct_cpu_check *line)
+{
+	bool known = line->flags & TSCT_CPU_SKEW_KNOWN;
+	json_t *json = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b, s:I}",
+		"cpu", (json_int_t)line->cpu,
+		"node", (json_int_t)line->node,
+		"tsc_aux", (json_int_t)line->tsc_aux,
+		"online", !!(line->flags & TSCT_CPU_ONLINE),
+		"match", !!(line->flags & TSCT_CPU_AUX_MATCH),
+		"reference", !!(line->flags & TSCT_CPU_REFERENCE),
+		"rounds", (json_int_t)line->rounds);
+
+	if (!json || !known)
+		return json;
+	json_object_set_new(json, "skew_min_ticks",
+			    json_integer(line->skew_min_tsc));
+	json_object_set_new(json, "skew_max_ticks",
+			    json_integer(line->skew_max_tsc));
+	if (c->ticks_per_ns > 0) {
+		json_object_set_new(json, "skew_min_ns", json_real(
+			line->skew_min_tsc / c->ticks_per_ns));
+		json_object_set_new(json, "skew_max_ns", json_real(
+			line->skew_max_tsc / c->ticks_per_ns));
+	}
+	return json;
+}
+
+static int print_json(const struct check *c)
+{
+	json_t *cpus = json_array();
+	char text[256];
+	unsigned int i;
+
+	verdict(c, text, sizeof(text));
+	for (i = 0; i < c->result.nr; i++)
+		json_array_append_new(cpus, json_line(c, &c->table[i]));
+	return state_print_json("check", json_pack(
+		"{s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b,"
+		" s:o, s:s, s:I, s:I, s:s, s:o}",
+		"checked_by", c->by, "why", c->why,
+		"usable", flag(c, TSCT_CHECK_USABLE),
+		"aux_match", flag(c, TSCT_CHECK_AUX_MATCH),
+		"rdtscp", flag(c, TSCT_CHECK_RDTSCP),
+		"invariant", flag(c, TSCT_CHECK_INVARIANT),
+		"nonstop", flag(c, TSCT_CHECK_NONSTOP),
+		"unstable", flag(c, TSCT_CHECK_UNSTABLE),
+		"kernel_uses_tsc", flag(c, TSCT_CHECK_CLOCKSOURCE),
+		"clocksource", state_json_text(c->result.clocksource),
+		"source", tsct_source_name(c->result.source),
+		"tsc_khz", (json_int_t)c->result.tsc_khz,
+		"when_tsc", (json_int_t)c->result.when_tsc,
+		"verdict", text, "cpus", cpus));
+}
+
+/* ---- command line ------------------------------------------------------ */
+
+enum { OPTION_JSON = 0x100, OPTION_RUN };
+
+static const struct argp_option options[] = {
+	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 0 },
+	{ "run", OPTION_RUN, NULL, 0,
+	  "Measure now; without it the module shows what it measured last", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct check *c = state->input;
+
+	switch (key) {
+	case OPTION_JSON:
+		c->json = true;
+		return 0;
+	case OPTION_RUN:
+		c->run = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: there are no arguments", arg);
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Check that RDTSCP names each CPU and that the counters agree."
+	"\vExit status: 0: stamps are TSC ticks and TSC_AUX names every CPU; "
+	"1: not so, or the check failed; 2: usage.",
+};
+
+int cmd_check(int argc, char **argv)
+{
+	struct state_provider module;
+	struct check *c = calloc(1, sizeof(*c));
+	int ret = EXIT_FAILED;
+
+	if (!c) {
+		fprintf(stderr, "trace-ctl check: out of memory\n");
+		return EXIT_FAILED;
+	}
+	argp_parse(&argp, argc, argv, 0, NULL, c);
+	state_module_open(&module);
+	if (get(c, &module))
+		goto close_module;
+	ret = good(c) ? EXIT_DONE : EXIT_FAILED;
+	if (!c->json)
+		print_text(c);
+	else if (print_json(c))
+		ret = EXIT_FAILED;
+close_module:
+	state_provider_close(&module);
+	free(c);
+	return ret;
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl status: who is there, what they hold, and what stands in the way */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "kernel_source.h"
+#include "sample.h"
+#include "state.h"
+
+/* A channel, and who holds it. */
+struct listed {
+	const char *provider;
+	struct tsct_channel_info info;
+};
+
+struct status {
+	struct state_provider module;
+	struct state_provider daemon;
+	struct listed *channels;
+	size_t nr_channels;
+	char source_why[256];		/* "tsc: the kernel keeps time by it" */
+	char kernel_why[512];		/* "" if kernel events are to be had */
+	const char *clock_origin;
+	const char *clock_why;
+	bool clock_known;
+	struct tsct_clock_state clock;
+	struct tsct_time now;
+	int now_error;
+};
+
+static const char *const lost_names[TSCT_LOST_NR] = {
+	[TSCT_LOST_FULL] = "full",
+	[TSCT_LOST_TOO_BIG] = "too big",
+	[TSCT_LOST_NESTED] = "nested",
+	[TSCT_LOST_ABORTED] = "aborted",
+};
+
+static const struct {
+	const char *name;
+	__u64 bit;
+} features[] = {
+	{ "kfunc", TSCT_FEATURE_KFUNC },
+};
+#define NR_FEATURES	(sizeof(features) / sizeof(features[0]))
+
+/* ---- asking ------------------------------------------------------------ */
+
+static int add_channel(struct status *s, const char *provider,
+		       const struct tsct_channel_info *info)
+{
+	struct listed *more = reallocarray(s->channels, s->nr_channels + 1,
+					   sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	s->channels = more;
+	more += s->nr_channels++;
+	more->provider = provider;
+	more->info = *info;
+	more->info.name[TSCT_NAME_MAX - 1] = '\0';
+	return 0;
+}
+
+/* Ids must rise, or a wrong provider could keep us here for ever. */
+static int list_channels(struct status *s, struct state_provider *p,
+			 const char *provider)
+{
+	struct tsct_channel_info info;
+	__u32 last = 0;
+	int error;
+
+	for (;;) {
+		memset(&info, 0, sizeof(info));
+		info.id = last;
+		error = state_provider_ask(p, TSCT_IOC_CHANNEL_NEXT, &info);
+		if (error)
+			return error == -ENOENT || error == -ENODEV ? 0 : error;
+		if (info.id <= last)
+			return -EPROTO;
+		last = info.id;
+		error = add_channel(s, provider, &info);
+		if (error)
+			return error;
+	}
+}
+
+static void ask_channels(struct status *s, struct state_provider *p,
+			 const char *provider)
+{
+	int error = list_channels(s, p, provider);
+
+	if (error)
+		fprintf(stderr, "trace-ctl status: the channels of the %s: "
+			"%s\n", provider, strerror(-error));
+}
+
+static void ask_clock(struct status *s, const struct tsct_clock *clock)
+{
+	s->clock_origin = tsct_clock_origin(clock);
+	s->clock_why = tsct_clock_why(clock);
+	s->clock_known = !tsct_clock_snapshot(clock, &s->clock);
+	s->now_error = tsct_clock_convert(clock, tsct_clock_stamp(clock),
+					  &s->now);
+}
+
+static void ask_all(struct status *s, const struct tsct_clock *clock)
+{
+	state_module_open(&s->module);
+	state_daemon_open(&s->daemon);
+	ask_channels(s, &s->module, "module");
+	ask_channels(s, &s->daemon, "daemon");
+	tsct_source_choose(s->source_why, sizeof(s->source_why));
+	kernel_source_ready(s->kernel_why, sizeof(s->kernel_why));
+	ask_clock(s, clock);
+}
+
+/* Whom a program that starts now would open its channel with. */
+static const char *chosen(const struct status *s)
+{
+	return s->module.answers ? "module" : s->daemon.answers ? "daemon" :
+		"none";
+}
+
+/* ---- text -------------------------------------------------------------- */
+
+static const char *human(__u64 bytes, char *text, size_t size)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	unsigned int unit = 0;
+	double value = bytes;
+
+	while (value >= 1024 && unit < 4) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, size, unit && value < 100 ? "%.1f %s" : "%.0f %s", value,
+		 units[unit]);
+	return text;
+}
+
+static void print_provider(const char *name, const struct state_provider *p)
+{
+	char now[16], max[16], user[16];
+	size_t i;
+
+	if (!p->answers) {
+		printf("%-14s no: %s\n", name,
+		       *p->t.why ? p->t.why : "it does not answer");
+		return;
+	}
+	printf("%-14s yes, version %s", name, p->info.version);
+	for (i = 0; i < NR_FEATURES; i++)
+		if (p->info.features & features[i].bit)
+			printf(", %s", features[i].name);
+	printf("; %s of %s in use, %s per user\n",
+	       human(p->info.bytes, now, sizeof(now)),
+	       human(p->info.bytes_max, max, sizeof(max)),
+	       human(p->info.bytes_user_max, user, sizeof(user)));
+}
+
+static void print_clock(const struct status *s)
+{
+	printf("%-14s ", "clock");
+	if (!s->clock_known)
+		printf("nothing published yet");
+	else if (s->now_error)
+		printf("%s, epoch %u; says nothing about now",
+		       tsct_status_name(s->clock.status), s->clock.epoch);
+	else
+		printf("%s, epoch %u, source %s, +- %" PRIu64 " ns",
+		       tsct_status_name(s->clock.status), s->clock.epoch,
+		       tsct_source_name(s->clock.source), s->now.error_ns);
+	printf("; from %s (%s)\n", s->clock_origin, s->clock_why);
+}
+
+static const char *owner(__u32 uid, char *text, size_t size)
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw)
+		snprintf(text, size, "%s", pw->pw_name);
+	else
+		snprintf(text, size, "%u", uid);
+	return text;
+}
+
+/* "0", or "full 12, nested 1" */
+static void format_lost(const struct tsct_channel_info *info, char *text,
+			size_t size)
+{
+	size_t used = 0;
+	unsigned int i;
+
+	snprintf(text, size, "0");
+	for (i = 0; i < TSCT_LOST_NR && used < size; i++)
+		if (info->lost[i])
+			used += snprintf(text + used, size - used,
+					 "%s%s %llu", used ? ", " : "",
+					 lost_names[i],
+					 (unsigned long long)info->lost[i]);
+	if (info->lost_no_ring && used < size)
+		snprintf(text + used, size - used, "%sno ring %llu",
+			 used ? ", " : "",
+			 (unsigned long long)info->lost_no_ring);
+}
+
+static const char *policy_name(__u32 policy)
+{
+	return policy == TSCT_POLICY_OVERWRITE ? "overwrite" : "discard";
+}
+
+static void print_channel(const struct listed *c)
+{
+	const struct tsct_channel_info *info = &c->info;
+	char who[24], size[16], unread[16] = "-", lost[160];
+
+	if (info->policy == TSCT_POLICY_DISCARD)
+		human(info->unread, unread, sizeof(unread));
+	format_lost(info, lost, sizeof(lost));
+	printf("%4u %-16s %-8s %-10s %-9s%s %10s %7u %10s  %s\n", info->id,
+	       info->name, c->provider, owner(info->uid, who, sizeof(who)),
+	       policy_name(info->policy),
+	       info->flags & TSCT_CHANNEL_KERNEL ? " kernel" : "       ",
+	       human(info->bytes, size, sizeof(size)), info->holders, unread,
+	       lost);
+}
+
+static void print_text(const struct status *s)
+{
+	size_t i;
+
+	print_provider("module", &s->module);
+	print_provider("daemon", &s->daemon);
+	printf("%-14s yes: under trace-ctl record, with nothing else there\n",
+	       "embedded");
+	printf("%-14s %s\n", "programs use", chosen(s));
+	printf("%-14s %s\n", "stamps", s->source_why);
+	print_clock(s);
+	printf("%-14s %s%s\n", "kernel events", *s->kernel_why ? "no: " : "yes",
+	       s->kernel_why);
+	if (!s->nr_channels) {
+		printf("%-14s none\n", "channels");
+		return;
+	}
+	printf("\n%4s %-16s %-8s %-10s %-16s %10s %7s %10s  %s\n", "id",
+	       "channel", "provider", "owner", "policy", "memory", "holders",
+	       "unread", "lost");
+	for (i = 0; i < s->nr_channels; i++)
+		print_channel(&s->channels[i]);
+}
+
+/* ---- JSON -------------------------------------------------------------- */
+
+static json_t *json_provider(const struct state_provider *p)
+{
+	json_t *list;
+	size_t i;
+
+	if (!p->answers)
+		return json_pack("{s:b, s:o}", "present", 0, "why",
+				 state_json_text(p->t.why));
+	list = json_array();
+	for (i = 0; i < NR_FEATURES; i++)
+		if (p->info.features & features[i].bit)
+			json_array_append_new(list,
+					      json_string(features[i].name));
+	return json_pack("{s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:s}",
+		"present", 1, "version", state_json_text(p->info.version),
+		"features", list, "channels", (json_int_t)p->info.channels,
+		"bytes", (json_int_t)p->info.bytes,
+		"bytes_max", (json_int_t)p->info.bytes_max,
+		"bytes_user_max", (json_int_t)p->info.bytes_user_max,
+		"source", tsct_source_name(p->info.source));
+}
+
+static json_t *json_lost(const struct tsct_channel_info *info)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}",
+		"full", (json_int_t)info->lost[TSCT_LOST_FULL],
+		"too_big", (json_int_t)info->lost[TSCT_LOST_TOO_BIG],
+		"nested", (json_int_t)info->lost[TSCT_LOST_NESTED],
+		"aborted", (json_int_t)info->lost[TSCT_LOST_ABORTED],
+		"no_ring", (json_int_t)info->lost_no_ring);
+}
+
+static json_t *json_channel(const struct listed *c)
+{
+	const struct tsct_channel_info *info = &c->info;
+
+	return json_pack("{s:I, s:o, s:s, s:I, s:s, s:b, s:s, s:I, s:I, s:I,"
+			 " s:I, s:I, s:I, s:I, s:I, s:o}",
+		"id", (json_int_t)info->id, "name", state_json_text(info->name),
+		"provider", c->provider, "uid", (json_int_t)info->uid,
+		"policy", policy_name(info->policy),
+		"kernel", !!(info->flags & TSCT_CHANNEL_KERNEL),
+		"source", tsct_source_name(info->source),
+		"block_size", (json_int_t)info->block_size,
+		"blocks", (json_int_t)info->blocks,
+		"cpus_ready", (json_int_t)info->nr_cpus_ready,
+		"holders", (json_int_t)info->holders,
+		"consumers", (json_int_t)info->consumers,
+		"bytes", (json_int_t)info->bytes,
+		"written", (json_int_t)info->written,
+		"unread", (json_int_t)info->unread,
+		"lost", json_lost(info));
+}
+
+static json_t *json_clock(const struct status *s)
+{
+	json_t *json = json_pack("{s:s, s:o, s:b}", "origin", s->clock_origin,
+		"why", state_json_text(s->clock_why),
+		"published", s->clock_known);
+
+	if (!json || !s->clock_known)
+		return json;
+	json_object_set_new(json, "status",
+			json_string(tsct_status_name(s->clock.status)));
+	json_object_set_new(json, "epoch", json_integer(s->clock.epoch));
+	json_object_set_new(json, "source",
+			json_string(tsct_source_name(s->clock.source)));
+	if (!s->now_error)
+		json_object_set_new(json, "error_ns", json_integer(
+				(json_int_t)s->now.error_ns));
+	return json;
+}
+
+static int print_json(const struct status *s)
+{
+	json_t *channels = json_array();
+	size_t i;
+
+	for (i = 0; i < s->nr_channels; i++)
+		json_array_append_new(channels, json_channel(&s->channels[i]));
+	return state_print_json("status", json_pack(
+		"{s:s, s:o, s:o, s:s, s:o, s:o, s:{s:b, s:s}, s:o}",
+		"version", tsct_version(),
+		"module", json_provider(&s->module),
+		"daemon", json_provider(&s->daemon),
+		"programs_use", chosen(s),
+		"stamps", state_json_text(s->source_why),
+		"clock", json_clock(s),
+		"kernel_events", "available", !*s->kernel_why,
+			"why", s->kernel_why,
+		"channels", channels));
+}
+
+/* ---- command line ------------------------------------------------------ */
+
+enum { OPTION_JSON = 0x100 };
+
+static const struct argp_option options[] = {
+	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case OPTION_JSON:
+		*(bool *)state->input = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: there are no arguments", arg);
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Show who holds channels here, which channels there are, what "
+	"the clock knows, and what stands in the way of the rest."
+	"\vAll channels are shown to root, else one's own.",
+};
+
+int cmd_status(int argc, char **argv)
+{
+	struct status s = { 0 };
+	struct tsct_clock *clock;
+	bool json = false;
+	int ret;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &json);
+	ret = tsct_clock_open(&clock);
+	if (ret) {
+		fprintf(stderr, "trace-ctl status: %s\n", strerror(-ret));
+		return EXIT_FAILED;
+	}
+	ask_all(&s, clock);
+	ret = EXIT_DONE;
+	if (json)
+		ret = print_json(&s);
+	else
+		print_text(&s);
+	free(s.channels);
+	state_provider_close(&s.module);
+	state_provider_close(&s.daemon);
+	tsct_clock_close(clock);
+	return ret;
+}

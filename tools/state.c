@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "state.h"
+
+/* ---- providers --------------------------------------------------------- */
+
+static void prepare(struct state_provider *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->t.fd = p->t.map_fd = -1;
+	pthread_mutex_init(&p->t.lock, NULL);
+}
+
+static void ask_info(struct state_provider *p, int opened)
+{
+	p->answers = !opened &&
+		!p->t.ops->ctl(&p->t, TSCT_IOC_INFO, &p->info);
+	/* Text of the other side: it may be a program we do not know. */
+	p->info.provider[sizeof(p->info.provider) - 1] = '\0';
+	p->info.version[sizeof(p->info.version) - 1] = '\0';
+}
+
+void state_module_open(struct state_provider *p)
+{
+	prepare(p);
+	ask_info(p, tsct_module_open(&p->t));
+}
+
+void state_daemon_open(struct state_provider *p)
+{
+	const char *dir = secure_getenv("TSCTRACE_RUN_DIR");
+	char path[256];
+
+	prepare(p);
+	snprintf(path, sizeof(path), "%s/tsctraced.sock",
+		 dir && *dir ? dir : "/run/tsctrace");
+	ask_info(p, tsct_socket_open(&p->t, path));
+}
+
+int state_provider_ask(struct state_provider *p, unsigned int cmd, void *arg)
+{
+	return p->answers ? p->t.ops->ctl(&p->t, cmd, arg) : -ENODEV;
+}
+
+void state_provider_close(struct state_provider *p)
+{
+	if (p->t.map_fd >= 0 && p->t.map_fd != p->t.fd)
+		close(p->t.map_fd);
+	if (p->t.fd >= 0)
+		close(p->t.fd);
+	free(p->t.socket_path);
+	pthread_mutex_destroy(&p->t.lock);
+}
+
+/* ---- output ------------------------------------------------------------ */
+
+static int print(const char *verb, json_t *json, size_t flags)
+{
+	int bad = !json || json_dumpf(json, stdout, flags | JSON_REAL_PRECISION(15));
+
+	json_decref(json);
+	if (bad && !ferror(stdout)) {
+		fprintf(stderr, "trace-ctl %s: out of memory\n", verb);
+		return EXIT_FAILED;
+	}
+	putchar('\n');
+	return bad ? EXIT_FAILED : EXIT_DONE;
+}
+
+int state_print_json(const char *verb, json_t *json)
+{
+	return print(verb, json, JSON_INDENT(2));
+}
+
+int state_print_json_line(const char *verb, json_t *json)
+{
+	return print(verb, json, JSON_COMPACT);
+}
+
+json_t *state_json_text(const char *text)
+{
+	json_t *json = json_string(text);
+	char *clean, *c;
+
+	if (json)
+		return json;
+	clean = strdup(text);
+	if (!clean)
+		return NULL;
+	for (c = clean; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	json = json_string(clean);
+	free(clean);
+	return json;
+}

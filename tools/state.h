@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What the verbs that show state (status, check, clock) share. */
+#ifndef STATE_H
+#define STATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "handle.h"
+
+/* A provider that is asked things, with no channel opened. */
+struct state_provider {
+	struct tsct t;		/* its fd, and why there is none */
+	bool answers;
+	struct tsct_info info;	/* if it answers */
+};
+
+/* Always leave @p in a state that state_provider_close() takes. */
+void state_module_open(struct state_provider *p);
+void state_daemon_open(struct state_provider *p);
+void state_provider_close(struct state_provider *p);
+
+/* Sends one TSCT_IOC_* request. Returns 0 or -errno; -ENODEV: no answer. */
+int state_provider_ask(struct state_provider *p, unsigned int cmd, void *arg);
+
+/* Prints and frees @json. Returns EXIT_DONE, or EXIT_FAILED: no memory. */
+int state_print_json(const char *verb, json_t *json);
+
+/* As state_print_json(), all on one line. */
+int state_print_json_line(const char *verb, json_t *json);
+
+/* Text that came from outside, without its bad bytes: jansson wants UTF-8. */
+json_t *state_json_text(const char *text);
+
+#endif /* STATE_H */
