@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# deps.sh [--list] - see to it that all that the build and the tests use is here
+#
+# On Debian 12 or newer and on Ubuntu, what is missing is installed with
+# apt-get (as root, or by sudo). Elsewhere the list is printed, with what is
+# missing of it, and the exit status is 1. Quick when nothing is missing.
+set -euo pipefail
+
+# package | what it brings that we look for | what for
+# Of packages with a slash between them, the first that is offered is taken.
+# A word with a slash is a file below /usr/include or, if absolute, itself;
+# a word that ends in .pc is a pkg-config name; any other is a command.
+table='
+gcc                  | gcc                 | C compiler
+g++                  | g++                 | the public headers compile as C++
+make                 | make                | the build
+libc6-dev            | stdlib.h/           | libc headers and the static libc of guest programs
+pkg-config           | pkg-config          | flags of the libraries below
+libjansson-dev       | jansson.pc          | --json of trace-ctl
+libsystemd-dev       | libsystemd.pc       | journal and readiness of the daemon
+libbpf-dev           | libbpf.pc           | BPF event sources
+libelf-dev           | libelf.pc           | libbpf needs it
+clang                | clang               | compiles the BPF programs
+bpftool/linux-tools-generic | bpftool      | makes their skeletons
+check                | check.pc            | unit tests
+sparse               | sparse              | static check of the module
+dwarves              | pahole              | BTF of the module, for BPF programs
+kmod                 | modinfo             | module installation
+binutils             | objcopy             | BTF out of a kernel image
+qemu-system-x86      | qemu-system-x86_64  | runs the guests
+busybox-static       | busybox             | shell and commands in a guest
+cpio                 | cpio                | initrd of a guest
+gzip                 | gzip                | the same
+xz-utils             | xz                  | unpacks kernel images
+zstd                 | zstd                | unpacks kernel images
+util-linux           | flock               | one download of a kernel at a time
+python3              | python3             | golden vectors of the tests
+babeltrace2          | babeltrace2         | reads our recordings
+sqlite3              | sqlite3             | a real program to trace
+'
+
+say() { echo "deps.sh: $*" >&2; }
+rows() { grep '|' <<<"$table"; }
+
+has() {
+	case $1 in
+	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
+	*/) [ -e "/usr/include/${1%/}" ] ;;
+	/*) [ -e "$1" ] ;;
+	*) command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] ;;
+	esac
+}
+
+missing() {
+	local package brings
+	while IFS='|' read -r package brings _; do
+		package=${package// } brings=${brings// }
+		has "$brings" || echo "$package"
+	done < <(rows)
+}
+
+# ID_LIKE covers what derives from them.
+can_install() {
+	command -v apt-get >/dev/null && [ -r /etc/os-release ] || return 1
+	(
+		. /etc/os-release
+		case $ID in
+		debian) [ "${VERSION_ID:-99}" -ge 12 ] ;;
+		ubuntu) true ;;
+		*) [[ " ${ID_LIKE:-} " == *" debian "* ]] ;;
+		esac
+	)
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		env DEBIAN_FRONTEND=noninteractive "$@"
+	elif command -v sudo >/dev/null; then
+		sudo env DEBIAN_FRONTEND=noninteractive "$@"
+	else
+		say "run this as root: apt-get install ${packages[*]}"
+		exit 1
+	fi
+}
+
+offered() {
+	local name
+	for name in ${1//\// }; do
+		apt-cache policy "$name" | grep -q '^  Candidate: [^(]' && break
+	done
+	echo "$name"
+}
+
+install_packages() {
+	local package names=()
+	say "installing ${packages[*]}"
+	as_root apt-get -qq update
+	for package in "${packages[@]}"; do
+		names+=("$(offered "$package")")
+	done
+	as_root apt-get -qq -y --no-install-recommends install "${names[@]}"
+}
+
+if [ "${1:-}" = --list ]; then
+	rows
+	exit
+fi
+mapfile -t packages < <(missing)
+[ ${#packages[@]} -gt 0 ] || exit 0
+if ! can_install; then
+	say "this system is neither Debian 12 or newer nor Ubuntu; please install"
+	say "what these packages bring (package | looked for | reason):"
+	rows >&2
+	say "missing: ${packages[*]}"
+	exit 1
+fi
+install_packages
+mapfile -t packages < <(missing)
+if [ ${#packages[@]} -gt 0 ]; then
+	say "installed, but still not found: ${packages[*]}"
+	exit 1
+fi
