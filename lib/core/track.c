@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "track.h"
+
+bool tsct_bracket_rate(const struct tsct_bracket *a,
+		       const struct tsct_bracket *b, double *ret_lo,
+		       double *ret_hi)
+{
+	__s64 shortest = (__s64)(b->before - a->after);
+	__s64 longest = (__s64)(b->after - a->before);
+	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
+
+	if (shortest <= 0 || longest <= 0)
+		return false;
+	/* A clock that says n shows some time in [n, n + 1). */
+	*ret_lo = ((double)ns - 1) / (double)longest;
+	*ret_hi = ((double)ns + 1) / (double)shortest;
+	if (*ret_lo < 0)
+		*ret_lo = 0;
+	if (*ret_hi < 0)
+		*ret_hi = 0;
+	return true;
+}
+
+void tsct_track_restart(struct tsct_track *track,
+			const struct tsct_bracket *bracket)
+{
+	track->hist[0] = *bracket;
+	track->nr = 1;
+	track->lo = 0;
+	track->hi = 0;
+	track->rate = 0;
+}
+
+static void forget(struct tsct_track *track, unsigned int first, unsigned int nr)
+{
+	memmove(&track->hist[first], &track->hist[first + nr],
+		(track->nr - first - nr) * sizeof(track->hist[0]));
+	track->nr -= nr;
+}
+
+/* Halves the older half, but for the oldest: spacing grows with age. */
+static void thin(struct tsct_track *track)
+{
+	unsigned int i;
+
+	for (i = 1; i <= TSCT_TRACK_MAX / 4; i++)
+		forget(track, i, 1);
+}
+
+static __u64 middle(const struct tsct_bracket *bracket)
+{
+	return bracket->before + (bracket->after - bracket->before) / 2;
+}
+
+static double between(const struct tsct_bracket *a,
+		      const struct tsct_bracket *b)
+{
+	__s64 ticks = (__s64)(middle(b) - middle(a));
+
+	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
+
+	return ticks > 0 ? (double)ns / (double)ticks : 0;
+}
+
+/* What one pair says about the likeliest rate, if it says more than before */
+static void refine(struct tsct_track *track, const struct tsct_bracket *a,
+		   const struct tsct_bracket *b, double spread)
+{
+	if (track->rate && spread > track->spread)
+		return;
+	track->rate = between(a, b);
+	track->spread = spread;
+}
+
+static void keep_inside(struct tsct_track *track)
+{
+	if (track->rate < track->lo)
+		track->rate = track->lo;
+	if (track->rate > track->hi)
+		track->rate = track->hi;
+}
+
+static void fit(struct tsct_track *track)
+{
+	const struct tsct_bracket *newest = &track->hist[track->nr - 1];
+	unsigned int i = track->nr - 1;
+	double lo, hi, pair_lo, pair_hi;
+
+	track->lo = 0;
+	track->hi = 0;
+	while (i-- > 0) {
+		if (!tsct_bracket_rate(&track->hist[i], newest, &pair_lo,
+				       &pair_hi))
+			continue;
+		lo = pair_lo > track->lo ? pair_lo : track->lo;
+		hi = !track->hi || pair_hi < track->hi ? pair_hi : track->hi;
+		if (lo > hi) {
+			forget(track, 0, i + 1);
+			break;
+		}
+		track->lo = lo;
+		track->hi = hi;
+		refine(track, &track->hist[i], newest, pair_hi - pair_lo);
+	}
+	keep_inside(track);
+}
+
+void tsct_track_add(struct tsct_track *track,
+		    const struct tsct_bracket *bracket)
+{
+	if (track->nr == TSCT_TRACK_MAX)
+		thin(track);
+	track->hist[track->nr++] = *bracket;
+	fit(track);
+}
+
+__u64 tsct_track_baseline(const struct tsct_track *track)
+{
+	if (!track->nr)
+		return 0;
+	return track->hist[track->nr - 1].before - track->hist[0].before;
+}
+
+double tsct_track_median(const struct tsct_track *track)
+{
+	double rates[TSCT_TRACK_MAX];
+	unsigned int nr, i;
+
+	if (track->nr < 2)
+		return 0;
+	for (nr = 0; nr + 1 < track->nr; nr++) {
+		double rate = between(&track->hist[nr], &track->hist[nr + 1]);
+
+		for (i = nr; i > 0 && rates[i - 1] > rate; i--)
+			rates[i] = rates[i - 1];
+		rates[i] = rate;
+	}
+	if (nr & 1)
+		return rates[nr / 2];
+	return (rates[nr / 2 - 1] + rates[nr / 2]) / 2;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading counter and clocks together. Every read goes through a table of
+ * functions, so that daemon and tests may run on simulated time.
+ */
+#ifndef TSCT_SAMPLE_H
+#define TSCT_SAMPLE_H
+
+#include <stddef.h>
+#include <time.h>
+#include <tsctrace/tsctrace.h>
+
+#include "core/rate.h"
+
+struct tsct_clock_ops {
+	__u64 (*stamp)(void *ctx);		/* ordered read of the source */
+	__s64 (*clock_ns)(void *ctx, clockid_t clock);
+	void (*sleep_ns)(void *ctx, __u64 ns);
+	void *ctx;
+};
+
+/* The real ones. An unknown source is read as MONOTONIC_RAW. */
+const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
+
+/* Read a source in its order with everything around. Signal safe. */
+__u64 tsct_stamp_read(unsigned int source);
+
+/*
+ * Takes brackets: many tries, the narrowest is kept. A try is good if it is
+ * narrower than a limit, in time; a few good ones end the search early. The
+ * limit doubles when there was no good one among all tries and shrinks slowly
+ * when there was, so that it fits any machine, a slow virtual one or one under
+ * a debugger too. The number of tries and their duration have caps, and the
+ * narrowest is used whatever its width is: its width is its error bound.
+ */
+struct tsct_sampler {
+	const struct tsct_clock_ops *ops;
+	double ns_per_tick;		/* 0: not known, all tries are made */
+	double limit_ns;
+};
+
+void tsct_sampler_init(struct tsct_sampler *sampler,
+		       const struct tsct_clock_ops *ops);
+
+/* The narrowest of many brackets around one clock */
+void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
+			  struct tsct_bracket *ret_bracket);
+
+/* One of MONOTONIC_RAW and one of REALTIME */
+void tsct_sampler_take(struct tsct_sampler *sampler,
+		       struct tsct_sample *ret_sample);
+
+/*
+ * tsct_sampler_start - calibrate: 15 intervals of about 1 ms, fewer where
+ * sleeps take longer, under 20 ms on an idle machine. Results as
+ * tsct_rate_start().
+ */
+int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est);
+
+/* Take one sample and feed it. Results as tsct_rate_feed(). */
+int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est);
+
+/*
+ * tsct_source_choose - which source do stamps come from on this machine?
+ * @why: the reason, a sentence without a full stop; may be NULL with size 0
+ *
+ * The module's verdict where it is loaded. Else the TSC, if the CPU has RDTSCP,
+ * the process may use it, and either the kernel keeps time by it, or it has not
+ * given it up, it is invariant and names the CPU we run on. Else the first of
+ * MONOTONIC_RAW, MONOTONIC and REALTIME that can be read.
+ */
+int tsct_source_choose(char *why, size_t size);
+
+/* The same, without asking the module */
+int tsct_source_choose_local(char *why, size_t size);
+
+/* Boot id of the running kernel. 0 or -errno. */
+int tsct_boot_id(__u8 ret_id[16]);
+
+#endif /* TSCT_SAMPLE_H */

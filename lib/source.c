@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/* What stamps count on this machine, and why. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "sample.h"
+#include "usercheck.h"
+
+static const char *const source_names[TSCT_SOURCE_NR] = {
+	[TSCT_SOURCE_TSC] = "tsc",
+	[TSCT_SOURCE_MONOTONIC_RAW] = "monotonic_raw",
+	[TSCT_SOURCE_MONOTONIC] = "monotonic",
+	[TSCT_SOURCE_REALTIME] = "realtime",
+};
+
+static const char *const status_names[TSCT_STATUS_NR] = {
+	[TSCT_STATUS_UNKNOWN] = "unknown",
+	[TSCT_STATUS_CALIBRATING] = "calibrating",
+	[TSCT_STATUS_SYNCHRONIZED] = "synchronized",
+	[TSCT_STATUS_HOLDOVER] = "holdover",
+	[TSCT_STATUS_DISRUPTED] = "disrupted",
+};
+
+const char *tsct_source_name(unsigned int source)
+{
+	return source < TSCT_SOURCE_NR ? source_names[source] : "?";
+}
+
+const char *tsct_status_name(unsigned int status)
+{
+	return status < TSCT_STATUS_NR ? status_names[status] : "?";
+}
+
+/* Returns the source, or -errno: there is no module to ask. */
+static int ask_module(void)
+{
+	struct tsct_info info;
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ioctl(fd, TSCT_IOC_INFO, &info) ? -errno : 0;
+	close(fd);
+	if (ret)
+		return ret;
+	return info.source < TSCT_SOURCE_NR ? (int)info.source : -EPROTO;
+}
+
+/* Why the TSC cannot be used, of all the reasons the first */
+static const char *unusable(const struct tsct_check *check, bool visited)
+{
+	if (!(check->flags & TSCT_CHECK_RDTSCP))
+		return "the CPU has no RDTSCP, or this process may not use it";
+	if (check->flags & TSCT_CHECK_UNSTABLE)
+		return "the kernel marked the TSC unstable";
+	if (!(check->flags & TSCT_CHECK_INVARIANT))
+		return "the TSC is not invariant, and the kernel does not "
+			"keep time by it";
+	if (visited && !(check->flags & TSCT_CHECK_AUX_MATCH))
+		return "RDTSCP does not name the CPU it runs on";
+	return "the CPUs' counters are apart";
+}
+
+static int first_clock(void)
+{
+	static const struct {
+		clockid_t clock;
+		int source;
+	} clocks[] = {
+		{ CLOCK_MONOTONIC_RAW, TSCT_SOURCE_MONOTONIC_RAW },
+		{ CLOCK_MONOTONIC, TSCT_SOURCE_MONOTONIC },
+	};
+	struct timespec ts;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+		if (!clock_gettime(clocks[i].clock, &ts))
+			return clocks[i].source;
+	return TSCT_SOURCE_REALTIME;
+}
+
+int tsct_source_choose_local(char *why, size_t size)
+{
+	struct tsct_check check = { .nr = 0 };
+	bool usable, visit;
+	int source;
+
+	/*
+	 * The visit to every CPU takes up to 0.2 s, and is only made where it
+	 * decides: an invariant TSC that the kernel neither uses nor gave up.
+	 */
+	tsct_usercheck_quick(&check);
+	usable = tsct_usercheck_verdict(check.flags, 0);
+	visit = !usable && tsct_usercheck_verdict(check.flags |
+						  TSCT_CHECK_AUX_MATCH, 0);
+	if (visit && !tsct_usercheck_run(&check))
+		usable = check.flags & TSCT_CHECK_USABLE;
+	if (usable) {
+		snprintf(why, size, visit ?
+			 "tsc: it is invariant, and the CPU-id check agrees" :
+			 "tsc: the kernel keeps time by it");
+		return TSCT_SOURCE_TSC;
+	}
+	source = first_clock();
+	snprintf(why, size, "%s: %s (clocksource %s)", tsct_source_name(source),
+		 unusable(&check, visit),
+		 *check.clocksource ? check.clocksource : "not known");
+	return source;
+}
+
+int tsct_source_choose(char *why, size_t size)
+{
+	int source = ask_module();
+
+	if (source < 0)
+		return tsct_source_choose_local(why, size);
+	snprintf(why, size, "%s: the module says so, see trace-ctl check",
+		 tsct_source_name(source));
+	return source;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* "8c8b1c8e-..." as 16 bytes in the order they are written */
+int tsct_boot_id(__u8 ret_id[16])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char text[64] = "";
+	unsigned int nr = 0;
+	const char *at;
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	for (at = text; len > 0 && nr < 32 && *at; at++) {
+		int digit = hex(*at);
+
+		if (digit < 0)
+			continue;
+		ret_id[nr / 2] = (__u8)(nr & 1 ? ret_id[nr / 2] << 4 | digit :
+					digit);
+		nr++;
+	}
+	return nr == 32 ? 0 : -EIO;
+}
