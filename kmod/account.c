@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who holds how much ring memory. Pages are charged to their creator's memory
+ * cgroup as well; these limits hold where no cgroup does.
+ */
+#include <linux/errno.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "account.h"
+
+struct tsct_account {
+	struct list_head list;
+	kuid_t uid;
+	u64 bytes;
+	u32 channels;
+};
+
+static ulong bytes_max;
+module_param(bytes_max, ulong, 0644);
+MODULE_PARM_DESC(bytes_max,
+		 "ring memory of all users, in bytes (0: a quarter of RAM)");
+
+static ulong bytes_user_max = 256UL << 20;
+module_param(bytes_user_max, ulong, 0644);
+MODULE_PARM_DESC(bytes_user_max,
+		 "ring memory of one user without CAP_SYS_RESOURCE, in bytes");
+
+static uint channels_user_max = 64;
+module_param(channels_user_max, uint, 0644);
+MODULE_PARM_DESC(channels_user_max,
+		 "channels of one user without CAP_SYS_RESOURCE");
+
+static LIST_HEAD(accounts);
+static u64 bytes_all;
+static u64 bytes_default;
+
+void tsct_accounts_init(void)
+{
+	bytes_default = ((u64)totalram_pages() << PAGE_SHIFT) / 4;
+}
+
+u64 tsct_account_bytes(void)
+{
+	return READ_ONCE(bytes_all);
+}
+
+u64 tsct_account_bytes_max(void)
+{
+	u64 limit = READ_ONCE(bytes_max);
+
+	return limit ?: bytes_default;
+}
+
+u64 tsct_account_bytes_user_max(void)
+{
+	return READ_ONCE(bytes_user_max);
+}
+
+/* No sum here can overflow: what is counted is memory that exists. */
+static bool over_limit(u64 held, u64 more, u64 limit)
+{
+	return more > limit || held > limit - more;
+}
+
+static struct tsct_account *find_account(kuid_t uid)
+{
+	struct tsct_account *account;
+
+	list_for_each_entry(account, &accounts, list)
+		if (uid_eq(account->uid, uid))
+			return account;
+
+	account = kzalloc(sizeof(*account), GFP_KERNEL);
+	if (!account)
+		return NULL;
+	account->uid = uid;
+	list_add(&account->list, &accounts);
+	return account;
+}
+
+static void drop_if_unused(struct tsct_account *account)
+{
+	if (account->channels)
+		return;
+	list_del(&account->list);
+	kfree(account);
+}
+
+static void charge(struct tsct_account *account, u64 bytes)
+{
+	account->bytes += bytes;
+	WRITE_ONCE(bytes_all, bytes_all + bytes);
+}
+
+int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
+		      struct tsct_account **ret)
+{
+	struct tsct_account *account;
+
+	if (over_limit(bytes_all, bytes, tsct_account_bytes_max()))
+		return -EDQUOT;
+	account = find_account(uid);
+	if (!account)
+		return -ENOMEM;
+	if (!privileged &&
+	    (account->channels >= READ_ONCE(channels_user_max) ||
+	     over_limit(account->bytes, bytes, tsct_account_bytes_user_max()))) {
+		drop_if_unused(account);
+		return -EDQUOT;
+	}
+	account->channels++;
+	charge(account, bytes);
+	*ret = account;
+	return 0;
+}
+
+/*
+ * For CPUs that come up later. Only the limit over all users holds here: the
+ * user has done nothing, and a channel that misses a CPU loses events.
+ */
+int tsct_account_grow(struct tsct_account *account, u64 bytes)
+{
+	if (over_limit(bytes_all, bytes, tsct_account_bytes_max()))
+		return -EDQUOT;
+	charge(account, bytes);
+	return 0;
+}
+
+void tsct_account_shrink(struct tsct_account *account, u64 bytes)
+{
+	account->bytes -= bytes;
+	WRITE_ONCE(bytes_all, bytes_all - bytes);
+}
+
+void tsct_account_close(struct tsct_account *account, u64 bytes)
+{
+	tsct_account_shrink(account, bytes);
+	account->channels--;
+	drop_if_unused(account);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What BPF programs may call. It needs BTF of kernel and module; all else
+ * works without.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+
+#include "bpf.h"
+#include "channel.h"
+#include "compat.h"
+#include "ring.h"
+
+static bool ready;
+
+bool tsct_bpf_ready(void)
+{
+	return ready;
+}
+
+#if defined(CONFIG_BPF_SYSCALL) && defined(CONFIG_DEBUG_INFO_BTF_MODULES)
+
+__bpf_kfunc_start_defs();
+
+/*
+ * tsct_bpf_emit - record an event in a kernel channel
+ *
+ * Returns 0; -ENOENT: no such channel; -EACCES: not a TSCT_CHANNEL_KERNEL
+ * channel; -EINVAL: no event id; or what tsct_ring_emit() says.
+ */
+__bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
+			      u32 payload__sz)
+{
+	struct tsct_channel *found;
+	int err;
+
+	if (event < TSCT_ID_FIRST || event > TSCT_ID_MAX)
+		return -EINVAL;
+	/* Its end waits for us: see free_channel(). */
+	rcu_read_lock();
+	found = tsct_channel_find(channel);
+	if (!found)
+		err = -ENOENT;
+	else if (!(found->flags & TSCT_CHANNEL_KERNEL))
+		err = -EACCES;
+	else
+		err = tsct_ring_emit(found, event, payload, payload__sz);
+	rcu_read_unlock();
+	return err;
+}
+
+__bpf_kfunc_end_defs();
+
+BTF_KFUNCS_START(kfuncs)
+BTF_ID_FLAGS(func, tsct_bpf_emit)
+BTF_KFUNCS_END(kfuncs)
+
+static const struct btf_kfunc_id_set kfunc_set = {
+	.owner = THIS_MODULE,
+	.set = &kfuncs,
+};
+
+/*
+ * The tracing hook serves fentry, raw and BTF tracepoints, and from 6.12 on
+ * perf events and plain tracepoints too; kprobes have a hook of their own
+ * there, which older kernels refuse.
+ */
+static int register_kfuncs(void)
+{
+	int err;
+
+	/* Without BTF registration only warns and says 0. */
+	if (!THIS_MODULE->btf_data_size)
+		return -ENOENT;
+	err = register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
+	if (!err)
+		register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
+	return err;
+}
+
+#else
+
+static int register_kfuncs(void)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+void tsct_bpf_init(void)
+{
+	int err = register_kfuncs();
+
+	ready = !err;
+	if (err == -EOPNOTSUPP)
+		pr_info("BPF programs cannot emit events: this kernel has no BTF for modules\n");
+	else if (err)
+		pr_info("BPF programs cannot emit events: the module was built without BTF, or the kernel refused it (%d)\n",
+			err);
+}

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Channels: who may make and find them, how long they live, what events they
+ * know. A channel lives as long as an open descriptor or a mapping does (a
+ * mapping holds its file), so nothing here outlives its users.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/capability.h>
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/cred.h>
+#include <linux/ctype.h>
+#include <linux/err.h>
+#include <linux/poll.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/user_namespace.h>
+#include <linux/xarray.h>
+
+#include "../lib/core/def.h"
+#include "account.h"
+#include "channel.h"
+#include "cpucheck.h"
+
+#define WATCH_MS	10
+
+DEFINE_MUTEX(tsct_channel_lock);
+
+/* By id. Changed under tsct_channel_lock, read under that or RCU. */
+static DEFINE_XARRAY(channels);
+static u64 channels_nr;
+static u32 last_id;
+static int hotplug_state;
+
+static void watch(struct work_struct *work);
+
+u64 tsct_channels_count(void)
+{
+	return READ_ONCE(channels_nr);
+}
+
+struct tsct_channel *tsct_channel_find(u32 id)
+{
+	return xa_load(&channels, id);
+}
+
+/* ---- making one ------------------------------------------------------- */
+
+static bool name_valid(const char name[TSCT_NAME_MAX])
+{
+	size_t len = strnlen(name, TSCT_NAME_MAX), i;
+
+	if (!len || len == TSCT_NAME_MAX)
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isascii(name[i]) ||
+		    (!isalnum(name[i]) && !strchr("_.-", name[i])))
+			return false;
+	return true;
+}
+
+static int check_create(const struct tsct_channel_create *arg)
+{
+	bool kernel = arg->flags & TSCT_CHANNEL_KERNEL;
+
+	if (arg->flags & ~TSCT_CHANNEL_KERNEL || !name_valid(arg->name))
+		return -EINVAL;
+	if (tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
+		return -EINVAL;
+	if (kernel && !perfmon_capable())
+		return -EPERM;
+	if (kernel && arg->roles & TSCT_ROLE_WRITE)
+		return -EACCES;
+	return 0;
+}
+
+static struct tsct_channel *find_by_name(kuid_t uid, const char *name)
+{
+	struct tsct_channel *channel;
+	unsigned long id;
+
+	xa_for_each(&channels, id, channel)
+		if (uid_eq(channel->uid, uid) &&
+		    !strncmp(channel->name, name, TSCT_NAME_MAX))
+			return channel;
+	return NULL;
+}
+
+static void fill_header(struct tsct_channel *channel)
+{
+	struct tsct_channel_header *header = channel->header;
+
+	header->magic = TSCT_CHANNEL_MAGIC;
+	header->size = sizeof(*header);
+	header->id = channel->id;
+	memcpy(header->name, channel->name, sizeof(header->name));
+	header->uid = from_kuid_munged(&init_user_ns, channel->uid);
+	header->policy = channel->policy;
+	header->flags = channel->flags;
+	header->source = channel->source;
+	header->nr_cpus = channel->nr_cpus;
+	header->block_size = channel->geo.block_size;
+	header->blocks = channel->blocks;
+	header->data_size = channel->geo.data_size;
+	header->cpu_state_offset = channel->cpu_state - (u8 *)header;
+	header->defs_offset = channel->defs - (void *)header;
+	header->defs_size = TSCT_DEFS_SIZE;
+	header->consumer_offset = channel->consumer_offset;
+	header->ring_offset = channel->ring_offset;
+	header->ring_stride = channel->ring_stride;
+	header->file_size = channel->file_size;
+}
+
+static struct tsct_channel *new_channel(const struct tsct_channel_create *arg)
+{
+	struct tsct_channel *channel;
+
+	channel = kvzalloc(struct_size(channel, rings, nr_cpu_ids),
+			   GFP_KERNEL_ACCOUNT);
+	if (!channel)
+		return NULL;
+	strscpy(channel->name, arg->name, sizeof(channel->name));
+	channel->uid = current_euid();
+	channel->policy = arg->policy;
+	channel->flags = arg->flags;
+	channel->source = tsct_cpucheck_source();
+	channel->blocks = arg->blocks;
+	channel->nr_cpus = nr_cpu_ids;
+	channel->geo.policy = arg->policy;
+	channel->geo.block_size = arg->block_size;
+	channel->geo.data_size = (u64)arg->block_size * arg->blocks;
+	mutex_init(&channel->defs_lock);
+	init_waitqueue_head(&channel->wait);
+	INIT_DELAYED_WORK(&channel->watch, watch);
+	return channel;
+}
+
+/* CPU hotplug is locked out: no CPU comes up in between. */
+static int alloc_memory(struct tsct_channel *channel)
+{
+	unsigned int cpu;
+	int err;
+
+	err = tsct_channel_alloc_head(channel);
+	for_each_online_cpu(cpu) {
+		if (err)
+			break;
+		err = tsct_channel_add_ring(channel, cpu);
+	}
+	return err;
+}
+
+/* Takes the memory that the channel is going to need off its user's limit. */
+static int reserve(struct tsct_channel *channel)
+{
+	bool privileged = false;
+	u64 bytes = tsct_channel_head_bytes(channel) +
+		num_online_cpus() * tsct_channel_ring_bytes(channel);
+	int err;
+
+	mutex_lock(&tsct_channel_lock);
+	if (find_by_name(channel->uid, channel->name)) {
+		err = -EEXIST;
+		goto unlock;
+	}
+again:
+	err = tsct_account_open(channel->uid, bytes, privileged,
+				&channel->account);
+	/* Asked only when it matters: using a capability leaves a mark. */
+	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
+		privileged = true;
+		goto again;
+	}
+	if (!err)
+		channel->bytes = bytes;
+unlock:
+	mutex_unlock(&tsct_channel_lock);
+	return err;
+}
+
+static void unreserve(struct tsct_channel *channel)
+{
+	mutex_lock(&tsct_channel_lock);
+	tsct_account_close(channel->account, channel->bytes);
+	mutex_unlock(&tsct_channel_lock);
+}
+
+/* From here on others find it. Names were free once, and may be taken now. */
+static int publish(struct tsct_channel *channel, u32 roles)
+{
+	int err;
+
+	mutex_lock(&tsct_channel_lock);
+	if (find_by_name(channel->uid, channel->name)) {
+		err = -EEXIST;
+		goto unlock;
+	}
+	if (last_id == U32_MAX) {
+		err = -ENOSPC;
+		goto unlock;
+	}
+	channel->id = last_id + 1;
+	channel->holders = 1;
+	channel->consumers = !!(roles & TSCT_ROLE_READ);
+	fill_header(channel);
+	err = xa_insert(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
+	if (err)
+		goto unlock;
+	last_id++;
+	WRITE_ONCE(channels_nr, channels_nr + 1);
+unlock:
+	mutex_unlock(&tsct_channel_lock);
+	return err;
+}
+
+int tsct_channel_create(const struct tsct_channel_create *arg,
+			struct tsct_channel **ret)
+{
+	struct tsct_channel *channel;
+	int err;
+
+	err = check_create(arg);
+	if (err)
+		return err;
+	channel = new_channel(arg);
+	if (!channel)
+		return -ENOMEM;
+	err = tsct_channel_layout(channel);
+	if (err)
+		goto free_channel;
+
+	cpus_read_lock();
+	err = reserve(channel);
+	if (err)
+		goto unlock_cpus;
+	err = alloc_memory(channel);
+	if (err)
+		goto free_memory;
+	err = publish(channel, arg->roles);
+	if (err)
+		goto free_memory;
+	cpus_read_unlock();
+	*ret = channel;
+	return 0;
+
+free_memory:
+	tsct_channel_free_memory(channel);
+	unreserve(channel);
+unlock_cpus:
+	cpus_read_unlock();
+free_channel:
+	kvfree(channel);
+	return err;
+}
+
+/* ---- finding and losing one ------------------------------------------- */
+
+static int check_attach(const struct tsct_channel *channel, u32 roles)
+{
+	bool kernel = channel->flags & TSCT_CHANNEL_KERNEL;
+
+	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
+		return -EACCES;
+	/* root without capabilities does not get to see the kernel's events */
+	if (kernel && !perfmon_capable())
+		return -EPERM;
+	if (kernel && roles & TSCT_ROLE_WRITE)
+		return -EACCES;
+	if (roles & TSCT_ROLE_READ && channel->consumers &&
+	    channel->policy == TSCT_POLICY_DISCARD)
+		return -EBUSY;
+	return 0;
+}
+
+/* Under tsct_channel_lock. */
+static int lookup(const struct tsct_channel_attach *arg,
+		  struct tsct_channel **ret)
+{
+	kuid_t uid = current_euid();
+
+	if (arg->id) {
+		*ret = xa_load(&channels, arg->id);
+		return *ret ? 0 : -ENOENT;
+	}
+	if (!name_valid(arg->name))
+		return -EINVAL;
+	if (arg->uid != TSCT_UID_SELF)
+		uid = make_kuid(&init_user_ns, arg->uid);
+	/* Others' names are nobody's business, not even whether they exist. */
+	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
+		return -EACCES;
+	*ret = find_by_name(uid, arg->name);
+	return *ret ? 0 : -ENOENT;
+}
+
+int tsct_channel_attach(const struct tsct_channel_attach *arg,
+			struct tsct_channel **ret)
+{
+	struct tsct_channel *channel;
+	int err;
+
+	mutex_lock(&tsct_channel_lock);
+	err = lookup(arg, &channel);
+	if (!err)
+		err = check_attach(channel, arg->roles);
+	if (!err) {
+		channel->holders++;
+		channel->consumers += !!(arg->roles & TSCT_ROLE_READ);
+		*ret = channel;
+	}
+	mutex_unlock(&tsct_channel_lock);
+	return err;
+}
+
+static void free_channel(struct tsct_channel *channel)
+{
+	/* No descriptor is left to sleep on it, so it does not requeue. */
+	cancel_delayed_work_sync(&channel->watch);
+	/*
+	 * Writers that found it by id, without a reference, may be at work;
+	 * what is no kernel channel they only look at, and let go.
+	 */
+	if (channel->flags & TSCT_CHANNEL_KERNEL)
+		synchronize_rcu();
+	tsct_channel_free_memory(channel);
+	unreserve(channel);
+	kvfree_rcu(channel, rcu);
+}
+
+void tsct_channel_put(struct tsct_channel *channel, u32 roles)
+{
+	bool last;
+
+	mutex_lock(&tsct_channel_lock);
+	channel->consumers -= !!(roles & TSCT_ROLE_READ);
+	last = !--channel->holders;
+	if (last) {
+		xa_erase(&channels, channel->id);
+		WRITE_ONCE(channels_nr, channels_nr - 1);
+	}
+	mutex_unlock(&tsct_channel_lock);
+	if (last)
+		free_channel(channel);
+}
+
+static bool visible(const struct tsct_channel *channel)
+{
+	return uid_eq(channel->uid, current_euid()) ||
+		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+}
+
+/* Figures from pages that users write: sums of what they say, no more. */
+static void add_ring_info(struct tsct_channel *channel, u32 cpu,
+			  struct tsct_channel_info *info)
+{
+	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
+	u64 head, unread;
+	int i;
+
+	if (!ring)
+		return;
+	head = READ_ONCE(ring->producer->head);
+	unread = head - READ_ONCE(ring->consumer->tail);
+	info->nr_cpus_ready++;
+	info->written += head;
+	if (channel->policy == TSCT_POLICY_DISCARD)
+		info->unread += min(unread, channel->geo.data_size);
+	for (i = 0; i < TSCT_LOST_NR; i++)
+		info->lost[i] += READ_ONCE(ring->producer->lost[i]);
+}
+
+static void describe(struct tsct_channel *channel,
+		     struct tsct_channel_info *info)
+{
+	u32 cpu;
+
+	memset(info, 0, sizeof(*info));
+	info->id = channel->id;
+	info->uid = from_kuid_munged(&init_user_ns, channel->uid);
+	memcpy(info->name, channel->name, sizeof(info->name));
+	info->policy = channel->policy;
+	info->flags = channel->flags;
+	info->source = channel->source;
+	info->block_size = channel->geo.block_size;
+	info->blocks = channel->blocks;
+	info->holders = channel->holders;
+	info->consumers = channel->consumers;
+	info->bytes = channel->bytes;
+	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++)
+		add_ring_info(channel, cpu, info);
+}
+
+int tsct_channel_next(struct tsct_channel_info *info)
+{
+	struct tsct_channel *channel;
+	unsigned long id = info->id;
+	int err = -ENOENT;
+
+	mutex_lock(&tsct_channel_lock);
+	while ((channel = xa_find_after(&channels, &id, U32_MAX, XA_PRESENT))) {
+		if (!visible(channel))
+			continue;
+		describe(channel, info);
+		err = 0;
+		break;
+	}
+	mutex_unlock(&tsct_channel_lock);
+	return err;
+}
+
+/* ---- event definitions ------------------------------------------------ */
+
+/* The id of an equal definition; 0: none. The area is ours alone to write. */
+static u16 find_definition(struct tsct_channel *channel,
+			   const struct tsct_event_def *def)
+{
+	const struct tsct_event_def *known;
+	size_t pos = 0;
+	int err;
+
+	while ((known = tsct_def_next(channel->defs, channel->defs_used, pos,
+				      &pos, &err)))
+		if (tsct_def_equal(known, def))
+			return known->id;
+	return 0;
+}
+
+static int append_definition(struct tsct_channel *channel,
+			     struct tsct_event_def *def)
+{
+	u32 id = TSCT_ID_FIRST + channel->defs_nr;
+
+	if (def->size > TSCT_DEFS_SIZE - channel->defs_used ||
+	    id > TSCT_ID_MAX)
+		return -ENOSPC;
+	def->id = id;
+	memcpy(channel->defs + channel->defs_used, def, def->size);
+	channel->defs_used += def->size;
+	channel->defs_nr++;
+	/* pairs with the reader's acquire: what it counts is complete */
+	smp_store_release(&channel->header->defs_used, channel->defs_used);
+	return 0;
+}
+
+int tsct_channel_define(struct tsct_channel *channel,
+			struct tsct_event_def *def)
+{
+	int err;
+
+	if (def->id)
+		return -EINVAL;
+	err = tsct_def_check(def, sizeof(*def));
+	if (err)
+		return err;
+	mutex_lock(&channel->defs_lock);
+	def->id = find_definition(channel, def);
+	if (!def->id)
+		err = append_definition(channel, def);
+	mutex_unlock(&channel->defs_lock);
+	return err;
+}
+
+/* ---- pages and progress ----------------------------------------------- */
+
+struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff)
+{
+	u64 consumers = channel->consumer_offset >> PAGE_SHIFT;
+	u64 rings = channel->ring_offset >> PAGE_SHIFT;
+	u64 stride = channel->ring_stride >> PAGE_SHIFT;
+	struct tsct_ring *ring;
+
+	if (pgoff < consumers)
+		return channel->head_pages[pgoff];
+	if (pgoff < rings) {
+		ring = tsct_channel_ring(channel, pgoff - consumers);
+		return ring ? ring->pages[0] : NULL;
+	}
+	pgoff -= rings;
+	if (pgoff >= stride * channel->nr_cpus)
+		return NULL;
+	ring = tsct_channel_ring(channel, pgoff / stride);
+	return ring ? ring->pages[1 + pgoff % stride] : NULL;
+}
+
+u64 tsct_channel_mark(struct tsct_channel *channel)
+{
+	struct tsct_ring *ring;
+	u64 sum = 0;
+	u32 cpu;
+
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (ring)
+			sum += READ_ONCE(ring->producer->head);
+	}
+	return sum;
+}
+
+bool tsct_channel_unread(struct tsct_channel *channel)
+{
+	struct tsct_ring *ring;
+	u32 cpu;
+
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (ring && READ_ONCE(ring->producer->head) !=
+			    READ_ONCE(ring->consumer->tail))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Programs publish without a system call, so somebody has to look. Whoever
+ * sleeps has queued itself before it looked at the heads the last time: what
+ * is written after that changes the mark and wakes it here.
+ */
+static void watch(struct work_struct *work)
+{
+	struct tsct_channel *channel = container_of(to_delayed_work(work),
+						    struct tsct_channel, watch);
+	u64 mark = tsct_channel_mark(channel);
+
+	if (mark != channel->watch_mark) {
+		channel->watch_mark = mark;
+		wake_up_interruptible_poll(&channel->wait,
+					   EPOLLIN | EPOLLRDNORM);
+	}
+	/*
+	 * Its barrier pairs with the one in tsct_channel_watch(): either the
+	 * sleeper is seen here, or it finds the work not pending there.
+	 */
+	if (wq_has_sleeper(&channel->wait))
+		tsct_channel_watch(channel);
+}
+
+void tsct_channel_watch(struct tsct_channel *channel)
+{
+	queue_delayed_work(system_power_efficient_wq, &channel->watch,
+			   msecs_to_jiffies(WATCH_MS));
+}
+
+/* ---- CPUs that come up later ------------------------------------------ */
+
+/* CPU hotplug is held. A CPU that gets no ring comes up all the same. */
+static void provide_ring(struct tsct_channel *channel, unsigned int cpu)
+{
+	u64 bytes = tsct_channel_ring_bytes(channel);
+	int err;
+
+	if (channel->rings[cpu])
+		return;
+	err = tsct_account_grow(channel->account, bytes);
+	if (err)
+		goto warn;
+	err = tsct_channel_add_ring(channel, cpu);
+	if (err) {
+		tsct_account_shrink(channel->account, bytes);
+		goto warn;
+	}
+	channel->bytes += bytes;
+	return;
+warn:
+	pr_warn_ratelimited("channel %u: no memory for CPU %u (%d), its events will be lost\n",
+			    channel->id, cpu, err);
+}
+
+static int cpu_prepare(unsigned int cpu)
+{
+	struct tsct_channel *channel;
+	unsigned long id;
+
+	mutex_lock(&tsct_channel_lock);
+	xa_for_each(&channels, id, channel)
+		provide_ring(channel, cpu);
+	mutex_unlock(&tsct_channel_lock);
+	return 0;
+}
+
+int tsct_channels_init(void)
+{
+	tsct_accounts_init();
+	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
+						  "tsctrace:prepare",
+						  cpu_prepare, NULL);
+	return hotplug_state < 0 ? hotplug_state : 0;
+}
+
+void tsct_channels_exit(void)
+{
+	cpuhp_remove_state_nocalls(hotplug_state);
+	WARN_ON(!xa_empty(&channels));
+	xa_destroy(&channels);
+}

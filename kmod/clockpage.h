@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TSCT_KMOD_CLOCKPAGE_H
+#define TSCT_KMOD_CLOCKPAGE_H
+
+#include <linux/types.h>
+#include <tsctrace/abi.h>
+
+struct page;
+
+int tsct_clockpage_init(void);
+void tsct_clockpage_exit(void);
+struct page *tsct_clockpage_page(void);
+
+/* 0, or -EINVAL where the figures cannot be true, -ENODATA: no boot id */
+int tsct_clockpage_set(const struct tsct_clock_state *state);
+
+/* What was published is void: a new epoch begins, with stamps of `source`. */
+void tsct_clockpage_disrupt(u32 source);
+
+#endif /* TSCT_KMOD_CLOCKPAGE_H */

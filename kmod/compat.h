@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between kernels. The floor is 6.1; each piece names the
+ * release that made it needless, so that it can go when the floor rises.
+ */
+#ifndef TSCT_KMOD_COMPAT_H
+#define TSCT_KMOD_COMPAT_H
+
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
+#include <linux/mm.h>
+#include <linux/timekeeping.h>
+#include <linux/version.h>
+
+/* 6.3: the flags of a map are changed by functions only */
+static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
+				     unsigned long set, unsigned long clear)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#endif
+}
+
+/* 6.9: a set of kfuncs says that it is one */
+#ifndef BTF_KFUNCS_START
+#define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
+#define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
+#endif
+
+/* 6.3 and 6.7: marks for functions that only BPF programs call */
+#ifndef __bpf_kfunc
+#define __bpf_kfunc		__used noinline
+#endif
+#ifndef __bpf_kfunc_start_defs
+#define __bpf_kfunc_start_defs()					\
+	__diag_push();							\
+	__diag_ignore_all("-Wmissing-prototypes",			\
+			  "called by BPF programs, found through BTF")
+#define __bpf_kfunc_end_defs()	__diag_pop()
+#endif
+
+/* The raw count of the clocksource that the kernel keeps time by. */
+static inline u64 tsct_clocksource_cycles(void)
+{
+	struct system_time_snapshot snapshot;
+
+	ktime_get_snapshot(&snapshot);
+	return snapshot.cycles;
+}
+
+#endif /* TSCT_KMOD_COMPAT_H */

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * May stamps be TSC reads? Asks every CPU for its TSC_AUX and how far its
+ * counter is from the others', and the kernel what it thinks of the TSC.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpu.h>
+#include <linux/cpufeature.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/math64.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/topology.h>
+#include <linux/workqueue.h>
+#include <asm/msr.h>
+#include <asm/tsc.h>
+
+#include <tsctrace/version.h>
+
+#include "clockpage.h"
+#include "compat.h"
+#include "cpucheck.h"
+
+#define AUX_CPU(aux)	((aux) & 0xfff)
+#define AUX_NODE(aux)	((aux) >> 12)
+
+static uint skew_max_ns = 1000;
+module_param(skew_max_ns, uint, 0644);
+MODULE_PARM_DESC(skew_max_ns,
+		 "counters of two CPUs may differ by this much, where the kernel itself does not keep time by the TSC");
+
+static DEFINE_MUTEX(check_lock);	/* all below, and exchange.c */
+static struct tsct_cpu_check *cpus;	/* by CPU id */
+static u32 check_flags;
+static u64 check_when_tsc;
+static u32 check_source = TSCT_SOURCE_MONOTONIC_RAW;
+
+static void recheck(struct work_struct *work);
+static DECLARE_WORK(recheck_work, recheck);
+static int hotplug_state;
+
+/* ---- one CPU ---------------------------------------------------------- */
+
+static void read_aux(void *ret)
+{
+	u32 low, high;
+
+	/* The same instruction as programs use: it is what is being checked. */
+	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
+}
+
+static void check_aux(struct tsct_cpu_check *entry)
+{
+	if (!boot_cpu_has(X86_FEATURE_RDTSCP))
+		return;
+	if (smp_call_function_single(entry->cpu, read_aux, &entry->tsc_aux, 1))
+		return;
+	if (AUX_CPU(entry->tsc_aux) == entry->cpu &&
+	    AUX_NODE(entry->tsc_aux) == entry->node)
+		entry->flags |= TSCT_CPU_AUX_MATCH;
+}
+
+static void check_skew(struct tsct_cpu_check *entry, u32 reference)
+{
+	struct tsct_skew skew;
+
+	if (entry->cpu == reference) {
+		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
+		return;
+	}
+	if (tsct_exchange_skew(reference, entry->cpu, &skew))
+		return;
+	entry->skew_min_tsc = skew.min_tsc;
+	entry->skew_max_tsc = skew.max_tsc;
+	entry->rounds = skew.rounds;
+	entry->flags |= TSCT_CPU_SKEW_KNOWN;
+}
+
+static void clear_entry(u32 cpu)
+{
+	cpus[cpu] = (struct tsct_cpu_check) {
+		.cpu = cpu,
+		.node = cpu_to_node(cpu),
+	};
+}
+
+static void check_cpu(u32 cpu, u32 reference)
+{
+	struct tsct_cpu_check *entry = &cpus[cpu];
+
+	clear_entry(cpu);
+	entry->flags = TSCT_CPU_ONLINE;
+	check_aux(entry);
+	check_skew(entry, reference);
+}
+
+/* ---- all together ----------------------------------------------------- */
+
+/*
+ * If the kernel reads its clocksource between two reads of the TSC, and the
+ * count lies between them, it has read the TSC. No other source would hit
+ * the gap three times in a row, and none says its name to modules.
+ */
+static bool clocksource_is_tsc(void)
+{
+	u64 before, count, after;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		before = rdtsc_ordered();
+		count = tsct_clocksource_cycles();
+		after = rdtsc_ordered();
+		if (count < before || count > after)
+			return false;
+	}
+	return true;
+}
+
+static u64 skew_bound_tsc(void)
+{
+	return div_u64((u64)READ_ONCE(skew_max_ns) * tsc_khz, 1000000);
+}
+
+static bool skew_within(const struct tsct_cpu_check *entry, s64 bound)
+{
+	return entry->flags & TSCT_CPU_SKEW_KNOWN &&
+		entry->skew_min_tsc >= -bound && entry->skew_max_tsc <= bound;
+}
+
+static u32 judge(u32 flags, bool skew_ok)
+{
+	u32 needed = TSCT_CHECK_RDTSCP | TSCT_CHECK_AUX_MATCH;
+
+	if ((flags & needed) != needed || flags & TSCT_CHECK_UNSTABLE)
+		return flags;
+	/*
+	 * The kernel watches its clocksource better than one measurement can;
+	 * where it uses another (a paravirtual one, say), the counter has to
+	 * show by itself that it is fit.
+	 */
+	if (flags & TSCT_CHECK_CLOCKSOURCE ||
+	    (flags & TSCT_CHECK_INVARIANT && flags & TSCT_CHECK_NONSTOP &&
+	     skew_ok))
+		flags |= TSCT_CHECK_USABLE;
+	return flags;
+}
+
+static u32 summarize(void)
+{
+	u32 flags = TSCT_CHECK_AUX_MATCH;
+	bool skew_ok = true;
+	u32 cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		if (!(cpus[cpu].flags & TSCT_CPU_ONLINE))
+			continue;
+		if (!(cpus[cpu].flags & TSCT_CPU_AUX_MATCH))
+			flags &= ~TSCT_CHECK_AUX_MATCH;
+		if (!skew_within(&cpus[cpu], skew_bound_tsc()))
+			skew_ok = false;
+	}
+	if (boot_cpu_has(X86_FEATURE_RDTSCP))
+		flags |= TSCT_CHECK_RDTSCP;
+	/* CPUID's bit is what the kernel sets both of these from; it may clear
+	 * NONSTOP for CPUs that are known to do otherwise. */
+	if (boot_cpu_data.x86_power & (1 << 8))
+		flags |= TSCT_CHECK_INVARIANT;
+	if (boot_cpu_has(X86_FEATURE_NONSTOP_TSC))
+		flags |= TSCT_CHECK_NONSTOP;
+	if (check_tsc_unstable())
+		flags |= TSCT_CHECK_UNSTABLE;
+	if (clocksource_is_tsc())
+		flags |= TSCT_CHECK_CLOCKSOURCE;
+	return judge(flags, skew_ok);
+}
+
+/* Under check_lock. Channels that exist keep the source they have. */
+static void set_source(void)
+{
+	u32 source = check_flags & TSCT_CHECK_USABLE ?
+		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
+
+	if (source == check_source)
+		return;
+	WRITE_ONCE(check_source, source);
+	tsct_clockpage_disrupt(source);
+}
+
+/* The CPU that the others were compared with, if it is still there. */
+static u32 find_reference(void)
+{
+	u32 cpu;
+
+	for_each_online_cpu(cpu)
+		if (cpus[cpu].flags & TSCT_CPU_REFERENCE)
+			return cpu;
+	return nr_cpu_ids;
+}
+
+/* Under check_lock. Checks the CPUs that are new, or all. */
+static int update(bool all)
+{
+	u32 cpu, reference;
+	int err = 0;
+
+	cpus_read_lock();
+	reference = find_reference();
+	if (reference >= nr_cpu_ids || all) {
+		reference = cpumask_first(cpu_online_mask);
+		all = true;
+	}
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		if (!cpu_online(cpu))
+			clear_entry(cpu);
+		else if (all || !(cpus[cpu].flags & TSCT_CPU_ONLINE))
+			check_cpu(cpu, reference);
+		if (fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	cpus_read_unlock();
+	check_when_tsc = rdtsc_ordered();
+	check_flags = summarize();
+	return err;
+}
+
+int tsct_cpucheck_run(void)
+{
+	int err = mutex_lock_killable(&check_lock);
+
+	if (err)
+		return err;
+	err = update(true);
+	set_source();
+	mutex_unlock(&check_lock);
+	return err;
+}
+
+struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
+{
+	struct tsct_cpu_check *copy;
+
+	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return ERR_PTR(-ENOMEM);
+	tsct_cpucheck_source();
+	mutex_lock(&check_lock);
+	memcpy(copy, cpus, nr_cpu_ids * sizeof(*copy));
+	check->nr = nr_cpu_ids;
+	check->flags = check_flags;
+	check->tsc_khz = tsc_khz;
+	check->source = check_source;
+	check->when_tsc = check_when_tsc;
+	memset(check->clocksource, 0, sizeof(check->clocksource));
+	/* The one name that can be known here. */
+	if (check_flags & TSCT_CHECK_CLOCKSOURCE)
+		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
+	mutex_unlock(&check_lock);
+	return copy;
+}
+
+/*
+ * The kernel may give the TSC up hours after boot and tells nobody. Two loads
+ * where stamps are not TSC or all is well, so this is asked wherever it
+ * matters.
+ */
+u32 tsct_cpucheck_source(void)
+{
+	if (READ_ONCE(check_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
+		return READ_ONCE(check_source);
+
+	mutex_lock(&check_lock);
+	if (check_source == TSCT_SOURCE_TSC) {
+		pr_warn("the kernel has given up the TSC: new channels are stamped by CLOCK_MONOTONIC_RAW\n");
+		check_flags = summarize();
+		set_source();
+	}
+	mutex_unlock(&check_lock);
+	return READ_ONCE(check_source);
+}
+
+/* ---- CPUs come and go, sleep ends ------------------------------------- */
+
+static atomic_t recheck_all;
+
+static void recheck(struct work_struct *work)
+{
+	mutex_lock(&check_lock);
+	update(atomic_xchg(&recheck_all, 0));
+	set_source();
+	mutex_unlock(&check_lock);
+}
+
+void tsct_cpucheck_schedule(void)
+{
+	atomic_set(&recheck_all, 1);
+	schedule_work(&recheck_work);
+}
+
+/* Hotplug holds the lock that the check needs, so it is done later. */
+static int cpu_changed(unsigned int cpu)
+{
+	schedule_work(&recheck_work);
+	return 0;
+}
+
+int tsct_cpucheck_init(void)
+{
+	u32 cpu;
+
+	cpus = kvcalloc(nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	if (!cpus)
+		return -ENOMEM;
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		clear_entry(cpu);
+	mutex_lock(&check_lock);
+	update(true);
+	if (check_flags & TSCT_CHECK_USABLE)
+		check_source = TSCT_SOURCE_TSC;
+	mutex_unlock(&check_lock);
+	return 0;
+}
+
+int tsct_cpucheck_start(void)
+{
+	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
+						  "tsctrace:online",
+						  cpu_changed, cpu_changed);
+	return hotplug_state < 0 ? hotplug_state : 0;
+}
+
+void tsct_cpucheck_stop(void)
+{
+	cpuhp_remove_state_nocalls(hotplug_state);
+	cancel_work_sync(&recheck_work);
+}
+
+void tsct_cpucheck_exit(void)
+{
+	kvfree(cpus);
+}
+
+static const char *reason(u32 flags)
+{
+	if (!(flags & TSCT_CHECK_RDTSCP))
+		return "this CPU has no RDTSCP";
+	if (!(flags & TSCT_CHECK_AUX_MATCH))
+		return "TSC_AUX does not name the CPU on every CPU";
+	if (flags & TSCT_CHECK_UNSTABLE)
+		return "the kernel calls the TSC unstable";
+	if (flags & TSCT_CHECK_CLOCKSOURCE)
+		return "the kernel keeps time by it, TSC_AUX matches";
+	if (flags & TSCT_CHECK_USABLE)
+		return "it is invariant and in step, TSC_AUX matches";
+	return "the kernel does not keep time by the TSC, and it is not invariant or not in step";
+}
+
+void tsct_cpucheck_report(void)
+{
+	bool usable = check_flags & TSCT_CHECK_USABLE;
+
+	pr_info("version %s, %u CPUs, stamps are %s: %s\n", TSCT_VERSION,
+		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
+		reason(check_flags));
+}

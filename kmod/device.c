@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/tsctrace. The only file that touches pointers from user space: what
+ * comes in is copied, checked for its reserved fields and handed on; what
+ * goes out is copied with no lock of the other files held.
+ *
+ * The node is 0660 root:root. Whom to let in is the administrator's choice,
+ * made by a udev rule that gives it a group.
+ */
+#include <linux/capability.h>
+#include <linux/compat.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include <tsctrace/abi.h>
+#include <tsctrace/version.h>
+
+#include "account.h"
+#include "bpf.h"
+#include "channel.h"
+#include "clockpage.h"
+#include "compat.h"
+#include "cpucheck.h"
+#include "device.h"
+
+#define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
+#define SMALL_PAYLOAD	256
+
+/* An open descriptor. It is bound to a channel once, and for good. */
+struct tsct_file {
+	struct mutex bind_lock;
+	struct tsct_channel *channel;	/* release, when roles are set */
+	u32 roles;
+	u64 mark;			/* overwrite: heads at the last poll */
+};
+
+static struct tsct_channel *bound_channel(const struct tsct_file *f)
+{
+	/* pairs with the release in finish_bind() */
+	return smp_load_acquire(&f->channel);
+}
+
+#define all_zero(array)	(!memchr_inv(array, 0, sizeof(array)))
+
+/* ---- state ------------------------------------------------------------ */
+
+static long ioctl_info(void __user *uarg)
+{
+	struct tsct_info info = {
+		.provider = "module",
+		.version = TSCT_VERSION,
+		.nr_cpus = nr_cpu_ids,
+		.source = tsct_cpucheck_source(),
+		.channels = tsct_channels_count(),
+		.bytes = tsct_account_bytes(),
+		.bytes_max = tsct_account_bytes_max(),
+		.bytes_user_max = tsct_account_bytes_user_max(),
+		.features = tsct_bpf_ready() ? TSCT_FEATURE_KFUNC : 0,
+	};
+
+	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static long ioctl_check(void __user *uarg, bool run)
+{
+	struct tsct_cpu_check *table;
+	struct tsct_check check;
+	u32 room, nr;
+	long err = 0;
+
+	if (copy_from_user(&check, uarg, sizeof(check)))
+		return -EFAULT;
+	if (!all_zero(check.reserved))
+		return -EINVAL;
+	if (run && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (run)
+		err = tsct_cpucheck_run();
+	if (err)
+		return err;
+	room = check.nr;
+	table = tsct_cpucheck_get(&check);
+	if (IS_ERR(table))
+		return PTR_ERR(table);
+	nr = min(room, check.nr);
+	if (nr && copy_to_user(u64_to_user_ptr(check.table), table,
+			       nr * sizeof(*table)))
+		err = -EFAULT;
+	else if (copy_to_user(uarg, &check, sizeof(check)))
+		err = -EFAULT;
+	kvfree(table);
+	return err;
+}
+
+static long ioctl_clock_set(void __user *uarg)
+{
+	struct tsct_clock_set set;
+
+	if (!capable(CAP_SYS_TIME))
+		return -EPERM;
+	if (copy_from_user(&set, uarg, sizeof(set)))
+		return -EFAULT;
+	if (!all_zero(set.reserved))
+		return -EINVAL;
+	return tsct_clockpage_set(&set.state);
+}
+
+/* ---- channels --------------------------------------------------------- */
+
+/* Both roles are about maps that can be written. */
+static int check_roles(const struct file *file, u32 roles)
+{
+	if (roles & ~ROLES_ALL)
+		return -EINVAL;
+	if (roles && !(file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	return 0;
+}
+
+/*
+ * Takes over the caller's reference. The id goes out first: a caller who
+ * cannot be told it has no channel.
+ */
+static long finish_bind(struct tsct_file *f, struct tsct_channel *channel,
+			u32 roles, u32 __user *uid)
+{
+	if (put_user(channel->id, uid)) {
+		tsct_channel_put(channel, roles);
+		return -EFAULT;
+	}
+	f->roles = roles;
+	/* pairs with the acquire in bound_channel() */
+	smp_store_release(&f->channel, channel);
+	return 0;
+}
+
+static long ioctl_create(struct file *file, void __user *uarg)
+{
+	struct tsct_channel_create __user *user = uarg;
+	struct tsct_file *f = file->private_data;
+	struct tsct_channel_create arg;
+	struct tsct_channel *channel;
+	long err;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	if (!all_zero(arg.reserved))
+		return -EINVAL;
+	err = check_roles(file, arg.roles);
+	if (err)
+		return err;
+
+	mutex_lock(&f->bind_lock);
+	err = f->channel ? -EBUSY : tsct_channel_create(&arg, &channel);
+	if (!err)
+		err = finish_bind(f, channel, arg.roles, &user->id);
+	mutex_unlock(&f->bind_lock);
+	return err;
+}
+
+static long ioctl_attach(struct file *file, void __user *uarg)
+{
+	struct tsct_channel_attach __user *user = uarg;
+	struct tsct_file *f = file->private_data;
+	struct tsct_channel_attach arg;
+	struct tsct_channel *channel;
+	long err;
+
+	if (copy_from_user(&arg, user, sizeof(arg)))
+		return -EFAULT;
+	if (arg.reserved0 || !all_zero(arg.reserved))
+		return -EINVAL;
+	err = check_roles(file, arg.roles);
+	if (err)
+		return err;
+
+	mutex_lock(&f->bind_lock);
+	err = f->channel ? -EBUSY : tsct_channel_attach(&arg, &channel);
+	if (!err)
+		err = finish_bind(f, channel, arg.roles, &user->id);
+	mutex_unlock(&f->bind_lock);
+	return err;
+}
+
+static long ioctl_next(void __user *uarg)
+{
+	struct tsct_channel_info info;
+	long err;
+
+	if (copy_from_user(&info, uarg, sizeof(info)))
+		return -EFAULT;
+	if (!all_zero(info.reserved))
+		return -EINVAL;
+	err = tsct_channel_next(&info);
+	if (err)
+		return err;
+	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static long ioctl_define(struct tsct_file *f, void __user *uarg)
+{
+	struct tsct_channel *channel = bound_channel(f);
+	struct tsct_event_def __user *user = uarg;
+	struct tsct_event_def *def;
+	long err;
+
+	if (!channel)
+		return -ENOTCONN;
+	if (!f->roles)
+		return -EACCES;
+	def = memdup_user(user, sizeof(*def));
+	if (IS_ERR(def))
+		return PTR_ERR(def);
+	err = tsct_channel_define(channel, def);
+	if (!err && put_user(def->id, &user->id))
+		err = -EFAULT;
+	kfree(def);
+	return err;
+}
+
+/* The payload is here before interrupts go off: no fault can happen there. */
+static long write_payload(struct tsct_channel *channel,
+			  const struct tsct_write *arg, void *buffer)
+{
+	if (arg->len && copy_from_user(buffer, u64_to_user_ptr(arg->payload),
+				       arg->len))
+		return -EFAULT;
+	return tsct_ring_write(channel, arg->id, buffer, arg->len);
+}
+
+static long ioctl_write(struct tsct_file *f, void __user *uarg)
+{
+	struct tsct_channel *channel = bound_channel(f);
+	u64 small[SMALL_PAYLOAD / sizeof(u64)];
+	struct tsct_write arg;
+	void *buffer;
+	long err;
+
+	if (!channel)
+		return -ENOTCONN;
+	if (!(f->roles & TSCT_ROLE_WRITE))
+		return -EACCES;
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (arg.reserved || arg.id < TSCT_ID_FIRST)
+		return -EINVAL;
+	if (arg.len > tsct_payload_max(&channel->geo)) {
+		tsct_ring_lost_too_big(channel);
+		return -EMSGSIZE;
+	}
+	if (arg.len <= sizeof(small))
+		return write_payload(channel, &arg, small);
+
+	buffer = kvmalloc(arg.len, GFP_KERNEL);
+	if (!buffer)
+		return -ENOMEM;
+	err = write_payload(channel, &arg, buffer);
+	kvfree(buffer);
+	return err;
+}
+
+/* The size of the argument is part of the request's number. */
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct tsct_file *f = file->private_data;
+	void __user *uarg = (void __user *)arg;
+
+	switch (cmd) {
+	case TSCT_IOC_INFO:
+		return ioctl_info(uarg);
+	case TSCT_IOC_CHECK:
+		return ioctl_check(uarg, false);
+	case TSCT_IOC_CHECK_RUN:
+		return ioctl_check(uarg, true);
+	case TSCT_IOC_CLOCK_SET:
+		return ioctl_clock_set(uarg);
+	case TSCT_IOC_CHANNEL_CREATE:
+		return ioctl_create(file, uarg);
+	case TSCT_IOC_CHANNEL_ATTACH:
+		return ioctl_attach(file, uarg);
+	case TSCT_IOC_CHANNEL_NEXT:
+		return ioctl_next(uarg);
+	case TSCT_IOC_DEFINE:
+		return ioctl_define(f, uarg);
+	case TSCT_IOC_WRITE:
+		return ioctl_write(f, uarg);
+	default:
+		return -ENOTTY;
+	}
+}
+
+/* ---- maps ------------------------------------------------------------- */
+
+/*
+ * Which pages, and may they be written: 1, 0, or -EINVAL where the range does
+ * not lie in one region. In pages, since the sum of a byte offset and a
+ * length may not fit; that of pages was checked by the system call.
+ */
+static int check_range(const struct tsct_file *f,
+		       struct vm_area_struct *vma)
+{
+	const struct tsct_channel *channel = bound_channel(f);
+	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
+	u64 consumers, rings;
+
+	if (first == TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
+		return end == first + 1 ? 0 : -EINVAL;
+	if (!channel)
+		return -EINVAL;
+	consumers = channel->consumer_offset >> PAGE_SHIFT;
+	rings = channel->ring_offset >> PAGE_SHIFT;
+	if (end <= consumers)
+		return 0;
+	if (first >= consumers && end <= rings)
+		return !!(f->roles & TSCT_ROLE_READ);
+	if (first >= rings && end <= channel->file_size >> PAGE_SHIFT)
+		return !!(f->roles & TSCT_ROLE_WRITE);
+	return -EINVAL;
+}
+
+static vm_fault_t device_fault(struct vm_fault *vmf)
+{
+	struct tsct_file *f = vmf->vma->vm_file->private_data;
+	struct page *page;
+
+	if (vmf->pgoff == TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
+		page = tsct_clockpage_page();
+	else
+		page = tsct_channel_page(bound_channel(f), vmf->pgoff);
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+static const struct vm_operations_struct device_vm_ops = {
+	.fault = device_fault,
+};
+
+/*
+ * A map holds the file, and so the channel, by itself. It is inherited over
+ * fork, so that children of a program go on emitting; it does not grow, and
+ * core dumps leave it out. VM_MAYSHARE, not VM_SHARED: the latter is cleared
+ * for descriptors that are open for reading only.
+ */
+static int device_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned long clear = VM_MAYEXEC;
+	int writable;
+
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EPERM;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	writable = check_range(file->private_data, vma);
+	if (writable < 0)
+		return writable;
+	if (!writable) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		clear |= VM_MAYWRITE;
+	}
+	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, clear);
+	vma->vm_ops = &device_vm_ops;
+	return 0;
+}
+
+/* ---- the rest of a file ----------------------------------------------- */
+
+/* Anything new in an overwrite ring since this descriptor asked last? */
+static bool moved(struct tsct_file *f, struct tsct_channel *channel)
+{
+	u64 mark = tsct_channel_mark(channel);
+
+	return xchg(&f->mark, mark) != mark;
+}
+
+static __poll_t device_poll(struct file *file, poll_table *table)
+{
+	struct tsct_file *f = file->private_data;
+	struct tsct_channel *channel = bound_channel(f);
+	bool ready;
+
+	if (!channel || !(f->roles & TSCT_ROLE_READ))
+		return EPOLLERR;
+	/* In this order: see watch() in channel.c. */
+	poll_wait(file, &channel->wait, table);
+	if (!poll_does_not_wait(table))
+		tsct_channel_watch(channel);
+	if (channel->policy == TSCT_POLICY_OVERWRITE)
+		ready = moved(f, channel);
+	else
+		ready = tsct_channel_unread(channel);
+	return ready ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static int device_open(struct inode *inode, struct file *file)
+{
+	struct tsct_file *f;
+
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (!f)
+		return -ENOMEM;
+	mutex_init(&f->bind_lock);
+	file->private_data = f;
+	return nonseekable_open(inode, file);
+}
+
+static int device_release(struct inode *inode, struct file *file)
+{
+	struct tsct_file *f = file->private_data;
+
+	if (f->channel)
+		tsct_channel_put(f->channel, f->roles);
+	kfree(f);
+	return 0;
+}
+
+static const struct file_operations device_fops = {
+	.owner = THIS_MODULE,
+	.open = device_open,
+	.release = device_release,
+	.unlocked_ioctl = device_ioctl,
+	/* Pointers travel as __u64, and there are no longs: 32 bits fit. */
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = device_mmap,
+	.poll = device_poll,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "tsctrace",
+	.fops = &device_fops,
+	.mode = 0660,
+};
+
+int tsct_device_init(void)
+{
+	return misc_register(&device);
+}
+
+void tsct_device_exit(void)
+{
+	misc_deregister(&device);
+}

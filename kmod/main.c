@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is brought up when, and taken down in reverse. */
+#include <linux/init.h>
+#include <linux/module.h>
+
+#include <tsctrace/version.h>
+
+#include "bpf.h"
+#include "channel.h"
+#include "clockpage.h"
+#include "cpucheck.h"
+#include "device.h"
+#include "selftest.h"
+
+static int __init start(void)
+{
+	int err;
+
+	err = tsct_selftest();
+	if (err)
+		return err;
+	err = tsct_cpucheck_init();
+	if (err)
+		return err;
+	err = tsct_clockpage_init();
+	if (err)
+		goto exit_cpucheck;
+	err = tsct_cpucheck_start();
+	if (err)
+		goto exit_clockpage;
+	err = tsct_channels_init();
+	if (err)
+		goto stop_cpucheck;
+	tsct_bpf_init();
+	/* Last: from here on there are callers. */
+	err = tsct_device_init();
+	if (err)
+		goto exit_channels;
+	tsct_cpucheck_report();
+	return 0;
+
+exit_channels:
+	tsct_channels_exit();
+stop_cpucheck:
+	tsct_cpucheck_stop();
+exit_clockpage:
+	tsct_clockpage_exit();
+exit_cpucheck:
+	tsct_cpucheck_exit();
+	return err;
+}
+
+static void __exit stop(void)
+{
+	tsct_device_exit();
+	tsct_channels_exit();
+	tsct_cpucheck_stop();
+	tsct_clockpage_exit();
+	tsct_cpucheck_exit();
+}
+
+module_init(start);
+module_exit(stop);
+MODULE_LICENSE("GPL");
+MODULE_VERSION(TSCT_VERSION);
+MODULE_AUTHOR("The tsctrace developers");
+MODULE_DESCRIPTION("Per-CPU event rings and a clock on one TSC timeline");

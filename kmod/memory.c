@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where a channel's memory comes from. Single pages, each mapped to user
+ * space by itself in the fault handler and all together, in order, for the
+ * kernel. They are charged to the memory cgroup of who asked for them; those
+ * of a CPU that comes up later are not, since hotplug runs in a kernel thread.
+ */
+#include <linux/cpumask.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/topology.h>
+#include <linux/vmalloc.h>
+
+#include "channel.h"
+
+static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
+
+/* The OOM killer is not to be sent for out of the size of a ring. */
+#define PAGE_FLAGS (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | \
+		    __GFP_RETRY_MAYFAIL)
+
+static void free_pages_array(struct page **pages, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr && pages[i]; i++)
+		__free_page(pages[i]);
+	kvfree(pages);
+}
+
+/* Zeroed single pages near `node`, and one mapping over all of them. */
+static void *alloc_pages_array(u32 nr, int node, struct page ***ret_pages)
+{
+	struct page **pages;
+	void *addr;
+	int err = -ENOMEM;
+	u32 i;
+
+	pages = kvcalloc(nr, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < nr; i++) {
+		pages[i] = alloc_pages_node(node, PAGE_FLAGS, 0);
+		if (!pages[i])
+			goto free_pages;
+		if (fatal_signal_pending(current)) {
+			err = -EINTR;
+			goto free_pages;
+		}
+		cond_resched();
+	}
+	addr = vmap(pages, nr, VM_MAP, PAGE_KERNEL);
+	if (!addr)
+		goto free_pages;
+	*ret_pages = pages;
+	return addr;
+
+free_pages:
+	free_pages_array(pages, nr);
+	return ERR_PTR(err);
+}
+
+/* Fills in where things are; the geometry has been checked. */
+int tsct_channel_layout(struct tsct_channel *channel)
+{
+	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
+	u64 defs = PAGE_ALIGN(states + channel->nr_cpus);
+
+	channel->consumer_offset = defs + TSCT_DEFS_SIZE;
+	channel->nr_head_pages = channel->consumer_offset >> PAGE_SHIFT;
+	channel->ring_offset = channel->consumer_offset +
+		(u64)channel->nr_cpus * PAGE_SIZE;
+	channel->ring_stride = PAGE_SIZE + channel->geo.data_size;
+	channel->file_size = channel->ring_offset +
+		channel->nr_cpus * channel->ring_stride;
+	return channel->file_size <= TSCT_CLOCK_OFFSET ? 0 : -EINVAL;
+}
+
+u64 tsct_channel_ring_bytes(const struct tsct_channel *channel)
+{
+	return channel->ring_stride + PAGE_SIZE;
+}
+
+u64 tsct_channel_head_bytes(const struct tsct_channel *channel)
+{
+	return (u64)channel->nr_head_pages * PAGE_SIZE;
+}
+
+int tsct_channel_alloc_head(struct tsct_channel *channel)
+{
+	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
+	void *addr;
+
+	addr = alloc_pages_array(channel->nr_head_pages, NUMA_NO_NODE,
+				 &channel->head_pages);
+	if (IS_ERR(addr))
+		return PTR_ERR(addr);
+	channel->header = addr;
+	channel->cpu_state = addr + states;
+	channel->defs = addr + channel->consumer_offset - TSCT_DEFS_SIZE;
+	return 0;
+}
+
+int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu)
+{
+	int node = cpu_to_node(cpu);
+	struct tsct_ring *ring;
+	void *addr;
+
+	ring = kzalloc_node(sizeof(*ring), GFP_KERNEL_ACCOUNT, node);
+	if (!ring)
+		return -ENOMEM;
+	ring->nr_pages = tsct_channel_ring_bytes(channel) >> PAGE_SHIFT;
+	addr = alloc_pages_array(ring->nr_pages, node, &ring->pages);
+	if (IS_ERR(addr)) {
+		kfree(ring);
+		return PTR_ERR(addr);
+	}
+	ring->geo = channel->geo;
+	ring->source = channel->source;
+	ring->consumer = addr;
+	ring->producer = addr + PAGE_SIZE;
+	ring->data = addr + 2 * PAGE_SIZE;
+	/* pairs with the acquire in tsct_channel_ring() */
+	smp_store_release(&channel->rings[cpu], ring);
+	/* a user program that sees READY may touch the pages */
+	smp_store_release(&channel->cpu_state[cpu], TSCT_CPU_READY);
+	return 0;
+}
+
+static void free_ring(struct tsct_ring *ring)
+{
+	if (!ring)
+		return;
+	vunmap(ring->consumer);
+	free_pages_array(ring->pages, ring->nr_pages);
+	kfree(ring);
+}
+
+void tsct_channel_free_memory(struct tsct_channel *channel)
+{
+	u32 cpu;
+
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		free_ring(channel->rings[cpu]);
+		cond_resched();
+	}
+	if (channel->header) {
+		vunmap(channel->header);
+		free_pages_array(channel->head_pages, channel->nr_head_pages);
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TSCT_KMOD_RING_H
+#define TSCT_KMOD_RING_H
+
+#include <linux/timekeeping.h>
+#include <asm/msr.h>
+
+#include "../lib/core/ring.h"
+
+struct page;
+struct tsct_channel;
+
+/*
+ * One CPU's ring. All pages, the consumer's first, are mapped as one range:
+ * consumer page, producer page, data. What user space can write is read once
+ * and never believed; geometry and, in kernel channels, the head live here.
+ */
+struct tsct_ring {
+	struct tsct_geometry geo;
+	u32 source;
+	bool busy;		/* kernel channels: a writer is at work */
+	u64 head;		/* kernel channels: the one that counts */
+	u64 last_stamp;		/* kernel channels, sources but the TSC */
+	struct tsct_producer *producer;
+	struct tsct_consumer *consumer;
+	u8 *data;
+	struct page **pages;
+	u32 nr_pages;
+} ____cacheline_aligned;
+
+/* What a stamp of `source` says now. Any context, NMI too. */
+static __always_inline u64 tsct_source_read(u32 source)
+{
+	if (likely(source == TSCT_SOURCE_TSC))
+		return rdtsc_ordered();
+	return ktime_get_raw_fast_ns();
+}
+
+/*
+ * tsct_ring_emit - the kernel writes an event into a kernel channel
+ *
+ * Any context. The channel must not go away meanwhile: hold a reference, or
+ * be within the RCU read section that found it.
+ * Returns 0, or, counted as lost: -ENOSPC: full, -EMSGSIZE: too big, -EBUSY:
+ * an NMI found the ring busy, -ENXIO: no ring on this CPU.
+ */
+int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
+		   u32 len);
+
+/*
+ * tsct_ring_write - the kernel writes a record for a user program
+ *
+ * Process context only. `payload` is kernel memory. Returns as above.
+ */
+int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
+		    u32 len);
+
+/* Counts an event of this CPU as too big without having its payload. */
+void tsct_ring_lost_too_big(struct tsct_channel *channel);
+
+#endif /* TSCT_KMOD_RING_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TSCT_KMOD_SELFTEST_H
+#define TSCT_KMOD_SELFTEST_H
+
+#ifdef TSCT_SELFTEST
+int tsct_selftest(void);
+#else
+static inline int tsct_selftest(void)
+{
+	return 0;
+}
+#endif
+
+#endif /* TSCT_KMOD_SELFTEST_H */
