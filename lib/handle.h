@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An open channel, as the library's own files see it, and the seam between
+ * "which provider" and everything that does not care.
+ */
+#ifndef TSCT_HANDLE_H
+#define TSCT_HANDLE_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/types.h>
+#include <tsctrace/tsctrace.h>
+
+#include "core/ring.h"
+
+#define TSCT_WHY_SIZE	1024
+/* More CPUs than any x86-64 kernel can be built for */
+#define TSCT_CPUS_MAX	8192
+
+/*
+ * Where the ring of one CPU lies. The critical section in section.h knows
+ * this layout. `producer` is NULL until the CPU is known to be READY, which
+ * the slow path finds out; after that it never changes.
+ */
+struct tsct_ring_ref {
+	struct tsct_producer *producer;
+	const __u64 *tail;
+};
+
+struct tsct {
+	/* What tsct_emit() reads, one cache line of its own. Constant. */
+	long rseq;		/* rseq area - thread pointer; 0: none */
+	const __u32 *fork_mark;	/* 0 there: we are a forked child */
+	struct tsct_ring_ref *refs;
+	__u32 nr_cpus;
+	__u32 payload_max;
+	__u32 block_size;
+	__u32 block_mask;
+	__u64 data_mask;
+	__u64 limit;		/* most bytes between tail and head */
+	__u32 is_fast;		/* rseq, and stamps are TSC */
+	__u32 source;
+
+	/* the slow path */
+	__u64 dropped __attribute__((aligned(64)));
+	__u32 roles;		/* TSCT_ROLE_*, what we really have */
+	int readers;		/* open tsct_readers */
+
+	/* the provider */
+	const struct tsct_provider_ops *ops;
+	enum tsct_provider provider;
+	int fd;			/* device or socket */
+	int map_fd;		/* device or memfd */
+	pid_t pid;		/* who opened it */
+	pthread_mutex_t lock;	/* one request at a time on a socket */
+	bool broken;		/* the socket lost a reply; under lock */
+	char *socket_path;
+
+	/* the channel's file, mapped; `header` is our own checked copy */
+	struct tsct_channel_header header;
+	struct tsct_geometry geo;
+	char *head_map;		/* header and definitions */
+	char *consumer_map;
+	char *ring_map;
+	char why[TSCT_WHY_SIZE];
+};
+
+/*
+ * A way to reach a provider. `open` fills fd, ops and provider, or says why
+ * not; `ctl` sends one TSCT_IOC_* request, whose argument has _IOC_SIZE(cmd)
+ * bytes, and binds map_fd where the answer brings one.
+ */
+struct tsct_provider_ops {
+	int (*ctl)(struct tsct *t, unsigned int cmd, void *arg);
+};
+
+int tsct_module_open(struct tsct *t);
+int tsct_socket_open(struct tsct *t, const char *path);
+
+/* Adds a clause to the sentence of tsct_why(). */
+void tsct_why_add(struct tsct *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Create or attach by the options, then map. Says why not. */
+int tsct_channel_bind(struct tsct *t, const struct tsct_options *options);
+void tsct_channel_unmap(struct tsct *t);
+
+/*
+ * tsct_channel_check - can this header be believed, for a file of @file_size
+ * bytes (0: not known)? Every size and offset used later was checked here.
+ */
+int tsct_channel_check(const struct tsct_channel_header *header,
+		       __u64 file_size);
+
+/*
+ * tsct_open_at - tsct_open() of one socket only, whatever the environment
+ * says: for the program that serves it.
+ */
+int tsct_open_at(const char *socket_path, const struct tsct_options *options,
+		 struct tsct **ret_t);
+
+/* Where the rseq area lies from the thread pointer; 0: there is none. */
+long tsct_rseq_offset(void);
+/* The word that a fork sets to 0. Never NULL. */
+__u32 *tsct_fork_mark(void);
+
+static inline struct tsct_producer *tsct_ring_producer(const struct tsct *t,
+						       unsigned int cpu)
+{
+	return (void *)(t->ring_map + cpu * t->header.ring_stride);
+}
+
+static inline const char *tsct_ring_data(const struct tsct *t,
+					 unsigned int cpu)
+{
+	return (const char *)tsct_ring_producer(t, cpu) + TSCT_PAGE_SIZE;
+}
+
+static inline struct tsct_consumer *tsct_ring_consumer(const struct tsct *t,
+						       unsigned int cpu)
+{
+	return (void *)(t->consumer_map + (size_t)cpu * TSCT_PAGE_SIZE);
+}
+
+/* Pages of a CPU that is not READY must not be touched: SIGBUS. */
+static inline bool tsct_ring_ready(const struct tsct *t, unsigned int cpu)
+{
+	const __u8 *state = (void *)(t->head_map + t->header.cpu_state_offset);
+
+	return cpu < t->header.nr_cpus &&
+		__atomic_load_n(&state[cpu], __ATOMIC_ACQUIRE) !=
+			TSCT_CPU_ABSENT;
+}
+
+#endif /* TSCT_HANDLE_H */

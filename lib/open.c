@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/* Which provider? The first that works, and a sentence about the others. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "handle.h"
+
+#define RUN_DIR		"/run/tsctrace"
+#define SOCKET_NAME	"tsctraced.sock"
+
+/* What tsct_open() hands out when there is no memory even for a handle. */
+static struct tsct no_memory = {
+	.fd = -1,
+	.map_fd = -1,
+	.why = "out of memory; events are dropped",
+};
+
+static const char *const provider_names[] = {
+	[TSCT_PROVIDER_NONE] = "none",
+	[TSCT_PROVIDER_MODULE] = "module",
+	[TSCT_PROVIDER_DAEMON] = "daemon",
+	[TSCT_PROVIDER_EMBEDDED] = "embedded",
+};
+
+const char *tsct_provider_name(enum tsct_provider provider)
+{
+	if ((unsigned int)provider > TSCT_PROVIDER_EMBEDDED)
+		return "?";
+	return provider_names[provider];
+}
+
+enum tsct_provider tsct_provider_of(const struct tsct *t)
+{
+	return t->provider;
+}
+
+const char *tsct_why(const struct tsct *t)
+{
+	return t->why;
+}
+
+const struct tsct_channel_header *tsct_header(const struct tsct *t)
+{
+	return (const void *)t->head_map;
+}
+
+uint64_t tsct_dropped(const struct tsct *t)
+{
+	return __atomic_load_n(&t->dropped, __ATOMIC_RELAXED);
+}
+
+void tsct_why_add(struct tsct *t, const char *format, ...)
+{
+	size_t used = strlen(t->why);
+	va_list args;
+
+	if (used)
+		used += snprintf(t->why + used, sizeof(t->why) - used,
+				 ", then ");
+	if (used >= sizeof(t->why))
+		return;
+	va_start(args, format);
+	vsnprintf(t->why + used, sizeof(t->why) - used, format, args);
+	va_end(args);
+}
+
+static struct tsct *new_handle(void)
+{
+	struct tsct *t = aligned_alloc(64, (sizeof(*t) + 63) & ~63UL);
+
+	if (!t)
+		return NULL;
+	memset(t, 0, sizeof(*t));
+	t->fd = t->map_fd = -1;
+	t->fork_mark = tsct_fork_mark();
+	pthread_mutex_init(&t->lock, NULL);
+	return t;
+}
+
+/* Back to a handle of no provider; the sentence and the count stay. */
+static void release(struct tsct *t)
+{
+	tsct_channel_unmap(t);
+	if (t->map_fd >= 0 && t->map_fd != t->fd)
+		close(t->map_fd);
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->socket_path);
+	t->fd = t->map_fd = -1;
+	t->socket_path = NULL;
+	t->ops = NULL;
+	t->provider = TSCT_PROVIDER_NONE;
+	t->roles = 0;
+	t->rseq = 0;
+	t->is_fast = 0;
+}
+
+void tsct_close(struct tsct *t)
+{
+	if (!t || t == &no_memory)
+		return;
+	release(t);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+static int check_options(struct tsct *t, const struct tsct_options *options)
+{
+	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
+	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		if (options->reserved[i])
+			break;
+	if (i == 4 && !(options->flags & ~flags) && options->flags != flags &&
+	    !(options->roles & ~roles))
+		return 0;
+	tsct_why_add(t, "unknown or contradicting options; the program's "
+		     "header and library differ, or it has a bug");
+	return -EINVAL;
+}
+
+/* Remember the error that says most: an absent provider says least. */
+static void note(int *worst, int error)
+{
+	if (*worst == 0 || *worst == -ENODEV)
+		*worst = error;
+}
+
+/*
+ * Try one provider. Its word about the channel is final (`false`: look no
+ * further), save that a channel it does not have may be with the next one.
+ */
+static bool go_on(struct tsct *t, const struct tsct_options *options,
+		  int opened, int *ret_error)
+{
+	int error = opened;
+
+	if (!opened)
+		error = tsct_channel_bind(t, options);
+	if (!error) {
+		*ret_error = 0;
+		return false;
+	}
+	release(t);
+	note(ret_error, error);
+	return opened || error == -ENOENT;
+}
+
+static void socket_path(char *path, size_t size)
+{
+	const char *dir = secure_getenv("TSCTRACE_RUN_DIR");
+
+	snprintf(path, size, "%s/%s", dir && *dir ? dir : RUN_DIR, SOCKET_NAME);
+}
+
+/* Which providers may be tried: a mask of 1 << TSCT_PROVIDER_*. */
+static int allowed(struct tsct *t, unsigned int *ret_mask)
+{
+	const char *only = secure_getenv("TSCTRACE_PROVIDER");
+	unsigned int i;
+
+	*ret_mask = ~0U;
+	if (!only || !*only)
+		return 0;
+	for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++) {
+		if (!strcmp(only, provider_names[i])) {
+			*ret_mask = 1U << i;
+			return 0;
+		}
+	}
+	tsct_why_add(t, "TSCTRACE_PROVIDER=%s: unknown; use module, daemon, "
+		     "embedded or none", only);
+	return -EINVAL;
+}
+
+/*
+ * $TSCTRACE_SOCKET comes first: who set it will read there and nowhere else.
+ */
+static int search(struct tsct *t, const struct tsct_options *options,
+		  unsigned int mask)
+{
+	const char *embedded = secure_getenv("TSCTRACE_SOCKET");
+	char path[256];
+	int error = 0;
+
+	if (mask == 1U << TSCT_PROVIDER_NONE) {
+		tsct_why_add(t, "TSCTRACE_PROVIDER=none");
+		return -ENODEV;
+	}
+	if (mask == 1U << TSCT_PROVIDER_EMBEDDED && !(embedded && *embedded))
+		tsct_why_add(t, "TSCTRACE_SOCKET is not set; run the program "
+			     "under trace-ctl record");
+	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && embedded && *embedded &&
+	    !go_on(t, options, tsct_socket_open(t, embedded), &error))
+		return error;
+	if (mask & 1U << TSCT_PROVIDER_MODULE &&
+	    !go_on(t, options, tsct_module_open(t), &error))
+		return error;
+	socket_path(path, sizeof(path));
+	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
+	    !go_on(t, options, tsct_socket_open(t, path), &error))
+		return error;
+	return error ? error : -ENODEV;
+}
+
+static int open_handle(const char *only_socket,
+		       const struct tsct_options *options, struct tsct **ret_t)
+{
+	static const struct tsct_options defaults;
+	struct tsct *t = new_handle();
+	unsigned int mask;
+	int error;
+
+	*ret_t = t ? t : &no_memory;
+	if (!t)
+		return -ENOMEM;
+	if (!options)
+		options = &defaults;
+	error = check_options(t, options);
+	if (error)
+		return error;
+	if (only_socket) {
+		go_on(t, options, tsct_socket_open(t, only_socket), &error);
+		return error;
+	}
+	error = allowed(t, &mask);
+	return error ? error : search(t, options, mask);
+}
+
+int tsct_open(const struct tsct_options *options, struct tsct **ret_t)
+{
+	return open_handle(NULL, options, ret_t);
+}
+
+int tsct_open_at(const char *path, const struct tsct_options *options,
+		 struct tsct **ret_t)
+{
+	return open_handle(path, options, ret_t);
+}
