@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The socket before store.c. Everything a client can do to us is bounded:
+ * messages per turn, connections per user, memory per connection. A client
+ * that does not take its reply is dropped, as we never wait for anybody.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "provider.h"
+#include "store.h"
+
+#define CONNECTIONS_MAX		2048
+#define CONNECTIONS_USER_MAX	1024
+#define EVENTS_PER_TURN		64
+#define MESSAGES_PER_EVENT	16
+
+struct connection {
+	struct connection *next;
+	struct connection **at;		/* what points to us */
+	struct tsct_store_peer peer;
+	int fd;
+};
+
+struct tsct_server {
+	struct tsct_store store;
+	struct connection *connections;
+	unsigned int nr_connections;
+	int epoll;
+	int listener;
+	int lock;			/* held while we live */
+	int spare;			/* closed to accept when out of fds */
+	int wake;			/* eventfd: the thread shall end */
+	bool has_thread;
+	pthread_t thread;
+	struct sockaddr_un addr;
+	char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+};
+
+/* A request, with room for any argument, aligned for it. */
+struct message {
+	struct tsct_request request;
+	char arg[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
+};
+
+static int watch(struct tsct_server *server, int fd, void *who)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = who };
+
+	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ?
+		-errno : 0;
+}
+
+static void hang_up(struct tsct_server *server, struct connection *conn)
+{
+	tsct_store_release(&server->store, &conn->peer);
+	*conn->at = conn->next;
+	if (conn->next)
+		conn->next->at = conn->at;
+	server->nr_connections--;
+	close(conn->fd);
+	free(conn);
+}
+
+static bool is_crowded(const struct tsct_server *server, uid_t uid)
+{
+	const struct connection *conn;
+	unsigned int nr = 0;
+
+	for (conn = server->connections; conn; conn = conn->next)
+		nr += conn->peer.uid == uid;
+	return nr >= CONNECTIONS_USER_MAX ||
+		server->nr_connections >= CONNECTIONS_MAX;
+}
+
+static void welcome(struct tsct_server *server, int fd)
+{
+	struct connection *conn;
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ||
+	    is_crowded(server, cred.uid))
+		goto close_fd;
+	conn = calloc(1, sizeof(*conn));
+	if (!conn)
+		goto close_fd;
+	conn->fd = fd;
+	conn->peer.uid = cred.uid;
+	if (watch(server, fd, conn))
+		goto free_conn;
+	conn->next = server->connections;
+	conn->at = &server->connections;
+	if (conn->next)
+		conn->next->at = &conn->next;
+	server->connections = conn;
+	server->nr_connections++;
+	return;
+free_conn:
+	free(conn);
+close_fd:
+	close(fd);
+}
+
+/*
+ * Out of descriptors: the client would wait in the queue and keep epoll awake
+ * for ever. So the spare one goes, the client is taken and dropped.
+ */
+static void turn_away(struct tsct_server *server)
+{
+	int fd;
+
+	close(server->spare);
+	fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void accept_some(struct tsct_server *server)
+{
+	int i, fd;
+
+	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
+		fd = accept4(server->listener, NULL, NULL,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			welcome(server, fd);
+		else if (errno == EMFILE || errno == ENFILE)
+			turn_away(server);
+		else if (errno != ECONNABORTED && errno != EINTR)
+			return;
+	}
+}
+
+static int send_reply(int socket, int result, const void *arg, __u32 size,
+		      int fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct tsct_reply reply = { .result = result, .size = size };
+	struct iovec iov[] = {
+		{ &reply, sizeof(reply) }, { (void *)arg, size },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	struct cmsghdr *cmsg = &control.align;
+
+	if (fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	}
+	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ?
+		-errno : 0;
+}
+
+/* `len` may be more than the message has room for: then it was cut off. */
+static int answer(struct tsct_server *server, struct connection *conn,
+		  struct message *message, size_t len)
+{
+	const size_t size = len - sizeof(message->request);
+	int fd = -1, result = -EINVAL;
+
+	if (len < sizeof(message->request))
+		return -EPROTO;
+	if (len <= sizeof(*message) && message->request.size == size)
+		result = tsct_store_request(&server->store, &conn->peer,
+					    message->request.cmd, message->arg,
+					    size, &fd);
+	return send_reply(conn->fd, result, message->arg, result ? 0 : size,
+			  fd);
+}
+
+/* Descriptors that a client sends along are closed by the kernel: no buffer. */
+static void serve(struct tsct_server *server, struct connection *conn)
+{
+	struct message message;
+	ssize_t len;
+	int i;
+
+	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
+		memset(&message, 0, sizeof(message));
+		len = recv(conn->fd, &message, sizeof(message),
+			   MSG_DONTWAIT | MSG_TRUNC);
+		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (len <= 0 || answer(server, conn, &message, len)) {
+			hang_up(server, conn);
+			return;
+		}
+	}
+}
+
+/* Each descriptor is at most once in events[], so none is stale. */
+void tsct_server_dispatch(struct tsct_server *server)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	int i, nr;
+
+	nr = epoll_wait(server->epoll, events, EVENTS_PER_TURN, 0);
+	for (i = 0; i < nr; i++) {
+		if (events[i].data.ptr == &server->listener)
+			accept_some(server);
+		else if (events[i].data.ptr != &server->wake)
+			serve(server, events[i].data.ptr);
+	}
+}
+
+int tsct_server_fd(const struct tsct_server *server)
+{
+	return server->epoll;
+}
+
+static void *run(void *arg)
+{
+	struct tsct_server *server = arg;
+	struct epoll_event event;
+	uint64_t ended;
+
+	while (read(server->wake, &ended, sizeof(ended)) < 0) {
+		epoll_wait(server->epoll, &event, 1, -1);
+		tsct_server_dispatch(server);
+	}
+	return NULL;
+}
+
+int tsct_server_run(struct tsct_server *server)
+{
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = -pthread_create(&server->thread, NULL, run, server);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	server->has_thread = !error;
+	return error;
+}
+
+/*
+ * Who holds the lock owns the path. The file may have been removed by its
+ * former owner between our open and our lock: then we locked a ghost.
+ */
+static int take_lock(struct tsct_server *server)
+{
+	struct stat ours, there;
+	int fd;
+
+	for (;;) {
+		fd = open(server->lock_path, O_RDWR | O_CREAT | O_CLOEXEC |
+			  O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+			close(fd);
+			return -EADDRINUSE;
+		}
+		if (!fstat(fd, &ours) && !stat(server->lock_path, &there) &&
+		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+			break;
+		close(fd);
+	}
+	server->lock = fd;
+	return 0;
+}
+
+static int set_path(struct tsct_server *server, const char *path)
+{
+	if (strlen(path) >= sizeof(server->addr.sun_path))
+		return -ENAMETOOLONG;
+	server->addr.sun_family = AF_UNIX;
+	memcpy(server->addr.sun_path, path, strlen(path));
+	snprintf(server->lock_path, sizeof(server->lock_path), "%s.lock", path);
+	return 0;
+}
+
+/* With the lock in our hands, a socket that is there is a dead one's. */
+static int listen_there(struct tsct_server *server)
+{
+	const char *path = server->addr.sun_path;
+	struct stat there;
+
+	if (!lstat(path, &there) && S_ISSOCK(there.st_mode))
+		unlink(path);
+	server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+				  SOCK_NONBLOCK, 0);
+	if (server->listener < 0 ||
+	    bind(server->listener, (struct sockaddr *)&server->addr,
+		 sizeof(server->addr)) < 0 ||
+	    chmod(path, 0666) < 0 || listen(server->listener, SOMAXCONN) < 0)
+		return -errno;
+	return watch(server, server->listener, &server->listener);
+}
+
+static int open_fds(struct tsct_server *server)
+{
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (server->epoll < 0 || server->wake < 0 || server->spare < 0)
+		return -errno;
+	return watch(server, server->wake, &server->wake);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void end_thread(struct tsct_server *server)
+{
+	uint64_t one = 1;
+	ssize_t written;
+
+	if (!server->has_thread)
+		return;
+	do
+		written = write(server->wake, &one, sizeof(one));
+	while (written < 0 && errno == EINTR);
+	pthread_join(server->thread, NULL);
+}
+
+void tsct_server_stop(struct tsct_server *server)
+{
+	if (!server)
+		return;
+	end_thread(server);
+	while (server->connections)
+		hang_up(server, server->connections);
+	if (server->listener >= 0 && server->lock >= 0)
+		unlink(server->addr.sun_path);
+	close_fd(server->listener);
+	if (server->lock >= 0)
+		unlink(server->lock_path);
+	close_fd(server->lock);
+	close_fd(server->spare);
+	close_fd(server->wake);
+	close_fd(server->epoll);
+	free(server);
+}
+
+int tsct_server_start(const char *socket_path, const char *kind,
+		      struct tsct_server **ret_server)
+{
+	struct tsct_server *server = calloc(1, sizeof(*server));
+	int error;
+
+	if (!server)
+		return -ENOMEM;
+	server->epoll = server->listener = server->lock = -1;
+	server->spare = server->wake = -1;
+	error = set_path(server, socket_path);
+	if (!error)
+		error = take_lock(server);
+	if (!error)
+		error = open_fds(server);
+	if (!error) {
+		tsct_store_init(&server->store, kind);
+		error = listen_there(server);
+	}
+	if (error) {
+		tsct_server_stop(server);
+		return error;
+	}
+	*ret_server = server;
+	return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels in memfds, and the requests on them, without the socket they come
+ * through: provider.c feeds it with messages, tests with anything.
+ */
+#ifndef TSCT_STORE_H
+#define TSCT_STORE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+#include <tsctrace/abi.h>
+
+struct tsct_store_channel;
+
+struct tsct_store {
+	char kind[16];
+	__u32 source;
+	__u32 nr_cpus;		/* highest possible id + 1 */
+	__u32 last_id;
+	__u32 nr_channels;
+	__u64 bytes;
+	__u64 bytes_max;
+	__u64 bytes_user_max;
+	struct tsct_store_channel *channels;	/* by id, ascending */
+};
+
+/* Who asks. One per connection, zeroed but for uid. */
+struct tsct_store_peer {
+	uid_t uid;
+	__u32 roles;
+	struct tsct_store_channel *channel;
+};
+
+/* The largest argument of any request */
+#define TSCT_STORE_ARG_MAX	sizeof(struct tsct_event_def)
+
+void tsct_store_init(struct tsct_store *store, const char *kind);
+
+/*
+ * tsct_store_request - serve one request
+ * @arg: @size bytes, changed into the answer; at least TSCT_STORE_ARG_MAX
+ *	bytes of room, aligned to 8
+ * @ret_fd: a memfd to send along, which stays the store's; -1: none
+ *
+ * Returns 0 or -errno for the peer. Safe on any input.
+ */
+int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
+		       __u32 cmd, void *arg, size_t size, int *ret_fd);
+
+/* The peer is gone; the last one takes the channel along. */
+void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer);
+
+/* ---- store_channel.c: one channel's memory ----------------------------- */
+
+struct tsct_store_channel {
+	struct tsct_store_channel *next;
+	struct tsct_channel_header header;	/* ours, never read back */
+	char *defs;				/* ours too */
+	__u32 nr_defs;
+	__u32 holders;
+	__u32 consumers;
+	int memfd;
+	char *map;				/* the whole file */
+};
+
+/* A checked request becomes a channel, READY on all possible CPUs. */
+int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
+			    uid_t uid, const struct tsct_channel_create *create,
+			    struct tsct_store_channel **ret_channel);
+void tsct_store_channel_free(struct tsct_store_channel *channel);
+
+/* Finds or appends; sets def->id. */
+int tsct_store_channel_define(struct tsct_store_channel *channel,
+			      struct tsct_event_def *def);
+
+/* What a channel's rings say of themselves; figures only, they may lie. */
+void tsct_store_channel_describe(const struct tsct_store_channel *channel,
+				 struct tsct_channel_info *ret_info);
+
+/* Bytes of such a channel's file. The geometry was checked. */
+__u64 tsct_store_channel_size(const struct tsct_store *store,
+			      const struct tsct_channel_create *create);
+
+/* Highest possible CPU id + 1. */
+__u32 tsct_cpus_possible(void);
+
+#endif /* TSCT_STORE_H */
