@@ -75,23 +75,49 @@ void tsct_latch_write(struct tsct_clock_page *page,
 	store_copy(&page->copy[1], state);
 }
 
+/*
+ * One loop for both reads, inlined into each. Words [first_end, second) are
+ * skipped. -EAGAIN: overtaken.
+ */
+static inline __attribute__((always_inline)) int
+try_read(const struct tsct_clock_page *page, struct tsct_clock_state *ret_state,
+	 size_t first_end, size_t second, size_t end)
+{
+	__u64 seq = smp_load_acquire(&page->seq);		/* (a) */
+	const word *src = (const word *)&page->copy[seq & 1];
+	word *dst = (word *)ret_state;
+	size_t i;
+
+	for (i = 0; i < first_end; i++)
+		dst[i] = READ_ONCE(src[i]);
+	for (i = second; i < end; i++)
+		dst[i] = READ_ONCE(src[i]);
+	smp_rmb();						/* (b) */
+	return likely(READ_ONCE(page->seq) == seq) ? 0 : -EAGAIN;
+}
+
 int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state)
 {
-	word *dst = (word *)ret_state;
 	int tries;
 
-	for (tries = 0; tries < LATCH_TRIES; tries++) {
-		__u64 seq = smp_load_acquire(&page->seq);	/* (a) */
-		const word *src = (const word *)&page->copy[seq & 1];
-		size_t i;
-
-		for (i = 0; i < WORDS; i++)
-			dst[i] = READ_ONCE(src[i]);
-		smp_rmb();					/* (b) */
-		if (likely(READ_ONCE(page->seq) == seq))
+	for (tries = 0; tries < LATCH_TRIES; tries++)
+		if (!try_read(page, ret_state, 0, 0, WORDS))
 			return 0;
-	}
+	return -EAGAIN;
+}
+
+#define WORD_OF(member)	(offsetof(struct tsct_clock_state, member) / sizeof(word))
+
+int tsct_latch_read_real(const struct tsct_clock_page *page,
+			 struct tsct_clock_state *ret_state)
+{
+	int tries;
+
+	for (tries = 0; tries < LATCH_TRIES; tries++)
+		if (!try_read(page, ret_state, WORD_OF(real.reserved),
+			      WORD_OF(status), WORD_OF(reserved)))
+			return 0;
 	return -EAGAIN;
 }
 

@@ -36,6 +36,14 @@ int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state);
 
 /*
+ * tsct_latch_read_real - the same, of the real pair and the state's own fields
+ * only, all that it takes to convert a stamp; reserved fields and the cluster
+ * pair are left as they are in *ret_state.
+ */
+int tsct_latch_read_real(const struct tsct_clock_page *page,
+			 struct tsct_clock_state *ret_state);
+
+/*
  * tsct_clock_page_check - is this a clock page, of this boot?
  * Returns 0, -EINVAL: not a clock page, -ESTALE: another boot's.
  */
