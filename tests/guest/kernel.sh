@@ -64,20 +64,23 @@ newest_release() {
 
 update_lists() {
 	[ "$(id -u)" -eq 0 ] || return 1
-	[ -z "${updated:-}" ] || return 1
-	updated=1
 	say "reading the package lists (apt-get update)"
 	apt-get -qq update >&2
 }
 
 offered_release() {
-	command -v apt-cache >/dev/null || return 0
-	local release
-	release=$(newest_release "$1" || true)
-	if [ -z "$release" ] && [ -z "$(apt-cache pkgnames linux-image-)" ]; then
-		update_lists && release=$(newest_release "$1" || true)
-	fi
-	echo "$release"
+	! command -v apt-cache >/dev/null || newest_release "$1" || true
+}
+
+# A bare machine may have never read what its sources offer.
+fill_lists() {
+	command -v apt-get >/dev/null ||
+		die "no apt-get here: name a kernel with KERNEL=PATH" 3
+	[ -z "$(apt-cache pkgnames linux-image-)" ] || return 0
+	update_lists || true
+	[ -n "$(apt-cache pkgnames linux-image-)" ] ||
+		die "the package lists are empty (run apt-get update as root;\
+ is the network down?)"
 }
 
 header_packages() {
@@ -89,15 +92,18 @@ header_packages() {
 # download DIR PACKAGE...: fetch without installing
 download() {
 	local dir=$1; shift
-	local fetch=(apt-get -q -o APT::Sandbox::User=root download "$@")
 
-	(cd "$dir" && "${fetch[@]}" >apt.log 2>&1) && return
-	# Lists older than the archive name files that are gone by now.
-	if update_lists && (cd "$dir" && "${fetch[@]}" >apt.log 2>&1); then
+	if (cd "$dir" && apt-get -q -o APT::Sandbox::User=root download "$@") \
+			>"$dir/apt.log" 2>&1; then
 		return
 	fi
 	cat "$dir/apt.log" >&2
-	die "cannot download $* (try: apt-get update)"
+	# Old lists name files that the archive no longer has: start over.
+	if [ -z "${KERNEL_SH_RETRY:-}" ] && update_lists; then
+		cleanup
+		KERNEL_SH_RETRY=1 exec "$0" get "$wanted"
+	fi
+	die "cannot download $*"
 }
 
 # unpack DEB DIR PATTERN...: take matching members out of a package
@@ -162,12 +168,15 @@ get_debian() {
 	exec 9>"$cache/.lock"
 	flock 9
 	release=$(offered_release "$name")
-	if [ -z "$release" ]; then
+	if [ -z "$release" ] && complete "$link"; then
 		# Off line, what was fetched before still serves.
-		if complete "$link"; then
-			readlink -f "$link"
-			return
-		fi
+		readlink -f "$link"
+		return
+	elif [ -z "$release" ]; then
+		fill_lists
+		release=$(offered_release "$name")
+	fi
+	if [ -z "$release" ]; then
 		die "no package linux-image-${name%%-*}.*-${name#*-} is offered\
  by the package sources of this machine; name another kernel with KERNEL=PATH" 3
 	fi
@@ -291,6 +300,7 @@ get_path() {
 }
 
 default_name() {
+	complete "$cache/6.12-amd64" || fill_lists
 	if complete "$cache/6.12-amd64" ||
 	   [ -n "$(offered_release 6.12-amd64)" ]; then
 		echo 6.12-amd64
@@ -309,6 +319,7 @@ default)
 	default_name ;;
 get)
 	[ $# -eq 2 ] && [ -n "$2" ] || die "usage: kernel.sh get NAME|PATH" 2
+	wanted=$2
 	case " $names " in
 	*" $2 "*) get_debian "$2" ;;
 	*) get_path "$2" ;;
