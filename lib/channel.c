@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,6 +146,14 @@ void tsct_channel_unmap(struct tsct *t)
 	t->refs = NULL;
 }
 
+/* The counter may be forbidden to a process: RDTSC would be its end. */
+static bool may_read_tsc(void)
+{
+	int mode = PR_TSC_ENABLE;
+
+	return prctl(PR_GET_TSC, &mode) < 0 || mode == PR_TSC_ENABLE;
+}
+
 /* What the critical section needs, from what was checked. */
 static int prepare_emit(struct tsct *t)
 {
@@ -168,6 +177,8 @@ static int prepare_emit(struct tsct *t)
 	if (!t->refs)
 		return -ENOMEM;
 	t->rseq = tsct_rseq_offset();
+	if (t->source == TSCT_SOURCE_TSC && !may_read_tsc())
+		t->rseq = 0;
 	t->is_fast = t->rseq && t->source == TSCT_SOURCE_TSC;
 	t->fork_mark = tsct_fork_mark();
 	return 0;
@@ -254,6 +265,9 @@ static const char *caveat(const struct tsct *t)
 	if (!(t->roles & TSCT_ROLE_WRITE) || t->rseq ||
 	    t->provider == TSCT_PROVIDER_MODULE)
 		return "";
+	if (tsct_rseq_offset())
+		return ", but its events will be lost, as this process may "
+			"not read the TSC: see PR_SET_TSC in prctl(2)";
 	return ", but its events will be lost, as this process has no rseq: "
 		"needs glibc 2.35 and glibc.pthread.rseq=1";
 }

@@ -75,7 +75,8 @@ struct tsct_provider_ops {
 };
 
 int tsct_module_open(struct tsct *t);
-int tsct_socket_open(struct tsct *t, const char *path);
+/* @server: what should listen there, for the sentence. */
+int tsct_socket_open(struct tsct *t, const char *path, const char *server);
 
 /* Adds a clause to the sentence of tsct_why(). */
 void tsct_why_add(struct tsct *t, const char *format, ...)

@@ -196,14 +196,15 @@ static int search(struct tsct *t, const struct tsct_options *options,
 		tsct_why_add(t, "TSCTRACE_SOCKET is not set; run the program "
 			     "under trace-ctl record");
 	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && embedded && *embedded &&
-	    !go_on(t, options, tsct_socket_open(t, embedded), &error))
+	    !go_on(t, options, tsct_socket_open(t, embedded, "trace-ctl record"),
+		   &error))
 		return error;
 	if (mask & 1U << TSCT_PROVIDER_MODULE &&
 	    !go_on(t, options, tsct_module_open(t), &error))
 		return error;
 	socket_path(path, sizeof(path));
 	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
-	    !go_on(t, options, tsct_socket_open(t, path), &error))
+	    !go_on(t, options, tsct_socket_open(t, path, "tsctraced"), &error))
 		return error;
 	return error ? error : -ENODEV;
 }
@@ -225,7 +226,8 @@ static int open_handle(const char *only_socket,
 	if (error)
 		return error;
 	if (only_socket) {
-		go_on(t, options, tsct_socket_open(t, only_socket), &error);
+		go_on(t, options, tsct_socket_open(t, only_socket, "its server"),
+		      &error);
 		return error;
 	}
 	error = allowed(t, &mask);

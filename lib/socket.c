@@ -156,16 +156,17 @@ static int ctl(struct tsct *t, unsigned int cmd, void *arg)
 
 static const struct tsct_provider_ops socket_ops = { .ctl = ctl };
 
-static int explain(struct tsct *t, const char *path, int error)
+static int explain(struct tsct *t, const char *path, const char *server,
+		   int error)
 {
 	switch (error) {
 	case -ENOENT:
 	case -ENOTDIR:
-		tsct_why_add(t, "%s: not there; start tsctraced", path);
+		tsct_why_add(t, "%s: not there; start %s", path, server);
 		return -ENODEV;
 	case -ECONNREFUSED:
-		tsct_why_add(t, "%s: nobody listens; start tsctraced again",
-			     path);
+		tsct_why_add(t, "%s: nobody listens; start %s again", path,
+			     server);
 		return -ENODEV;
 	case -EACCES:
 	case -EPERM:
@@ -177,15 +178,15 @@ static int explain(struct tsct *t, const char *path, int error)
 			     "shorter one", path);
 		return error;
 	case -ETIMEDOUT:
-		tsct_why_add(t, "%s: no answer within %d s; restart tsctraced",
-			     path, REPLY_TIMEOUT_S);
+		tsct_why_add(t, "%s: no answer within %d s; restart %s",
+			     path, REPLY_TIMEOUT_S, server);
 		return error;
 	}
 	tsct_why_add(t, "%s: %s", path, strerror(-error));
 	return error;
 }
 
-int tsct_socket_open(struct tsct *t, const char *path)
+int tsct_socket_open(struct tsct *t, const char *path, const char *server)
 {
 	struct tsct_info info = { 0 };
 	int error, result = 0;
@@ -193,7 +194,7 @@ int tsct_socket_open(struct tsct *t, const char *path)
 	t->map_fd = -1;
 	error = connect_to(path, &t->fd);
 	if (error)
-		return explain(t, path, error);
+		return explain(t, path, server, error);
 	error = exchange(t->fd, TSCT_IOC_INFO, &info, NULL, &result);
 	if (!error)
 		error = result;
@@ -204,7 +205,7 @@ int tsct_socket_open(struct tsct *t, const char *path)
 	if (error) {
 		close(t->fd);
 		t->fd = -1;
-		return explain(t, path, error);
+		return explain(t, path, server, error);
 	}
 	t->ops = &socket_ops;
 	t->pid = getpid();
