@@ -72,15 +72,12 @@ static const struct btf_kfunc_id_set kfunc_set = {
  */
 static int register_kfuncs(void)
 {
-	int err;
-
 	/* Without BTF registration only warns and says 0. */
 	if (!THIS_MODULE->btf_data_size)
 		return -ENOENT;
-	err = register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
-	if (!err)
-		register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
-	return err;
+	/* First: where it is refused, all sets registered so far are freed. */
+	register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
 }
 
 #else
