@@ -192,18 +192,35 @@ static int check_namespace(char *why, size_t size)
 	return 0;
 }
 
-/* The last line that says something, for those who do not ask for -v. */
+/* Lines that only say that what is said before them was an error. */
+static bool idle_talk(const char *line)
+{
+	static const char *const starts[] = {
+		"libbpf: failed to load", "libbpf: prog '", "libbpf: -- ",
+		"-- END PROG", "-- BEGIN PROG", "processed ", "\n",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (!strncmp(line, starts[i], strlen(starts[i])))
+			return true;
+	return !*line;
+}
+
+/* The last line that says what is wrong, for those who do not ask for -v. */
 static const char *last_line(void)
 {
 	static char line[160];
-	const char *text = kernel_source_log(), *start, *end;
+	const char *at = kernel_source_log(), *telling = at;
 
-	end = text + strlen(text);
-	while (end > text && end[-1] == '\n')
-		end--;
-	for (start = end; start > text && start[-1] != '\n'; start--)
-		;
-	snprintf(line, sizeof(line), "%.*s", (int)(end - start), start);
+	while (at) {
+		if (!idle_talk(at))
+			telling = at;
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(telling, "\n"),
+		 telling);
 	return line;
 }
 
