@@ -21,7 +21,7 @@
 #define ROUNDS_MAX	2000
 /* Time for exchanges, over all CPUs, and its share for one */
 #define TOTAL_NS	200000000u
-#define PAIR_NS_MAX	5000000u
+#define PAIR_NS_MAX	50000000u
 #define PAIR_NS_MIN	200000u
 /* How long a busy CPU may take to run our thread at all; one, and all */
 #define START_NS	20000000u
