@@ -50,6 +50,19 @@ static void set_rate(struct check *c)
 		c->ticks_per_ns = measure_rate();
 }
 
+/* The module cannot know the name of another clocksource than the TSC. */
+static void name_clocksource(struct tsct_check *result)
+{
+	struct tsct_check quick = { 0 };
+
+	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
+	if (*result->clocksource)
+		return;
+	tsct_usercheck_quick(&quick);
+	memcpy(result->clocksource, quick.clocksource,
+	       sizeof(result->clocksource));
+}
+
 static int get(struct check *c, struct state_provider *module)
 {
 	int error;
@@ -73,7 +86,7 @@ static int get(struct check *c, struct state_provider *module)
 	}
 	if (c->result.nr > TABLE_MAX)
 		c->result.nr = TABLE_MAX;
-	c->result.clocksource[sizeof(c->result.clocksource) - 1] = '\0';
+	name_clocksource(&c->result);
 	set_rate(c);
 	return 0;
 }
@@ -162,10 +175,6 @@ static void print_line(const struct check *c, const struct tsct_cpu_check *line)
 	char aux[16];
 
 	printf("%5u ", line->cpu);
-	if (!(line->flags & TSCT_CPU_ONLINE)) {
-		printf("offline\n");
-		return;
-	}
 	if (!flag(c, TSCT_CHECK_RDTSCP)) {
 		printf("%4u %10s %5s %22s\n", line->node, "-", "-", "-");
 		return;
@@ -179,13 +188,19 @@ static void print_line(const struct check *c, const struct tsct_cpu_check *line)
 static void print_text(const struct check *c)
 {
 	char head[40], text[256];
-	unsigned int i;
+	unsigned int i, offline = 0;
 
 	snprintf(head, sizeof(head), "skew to CPU %u, ticks", reference(c));
 	printf("%5s %4s %10s %5s %22s %22s %7s\n", "CPU", "node", "TSC_AUX",
 	       "match", head, "ns", "rounds");
-	for (i = 0; i < c->result.nr; i++)
-		print_line(c, &c->table[i]);
+	for (i = 0; i < c->result.nr; i++) {
+		if (c->table[i].flags & TSCT_CPU_ONLINE)
+			print_line(c, &c->table[i]);
+		else
+			offline++;
+	}
+	if (offline)
+		printf("%u CPUs are not online\n", offline);
 	printf("\nrdtscp %s, invariant %s, nonstop %s, unstable %s, "
 	       "clocksource %s\n",
 	       flag(c, TSCT_CHECK_RDTSCP) ? "yes" : "NO",
