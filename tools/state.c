@@ -40,7 +40,7 @@ void state_daemon_open(struct state_provider *p)
 	prepare(p);
 	snprintf(path, sizeof(path), "%s/tsctraced.sock",
 		 dir && *dir ? dir : "/run/tsctrace");
-	ask_info(p, tsct_socket_open(&p->t, path));
+	ask_info(p, tsct_socket_open(&p->t, path, "tsctraced"));
 }
 
 int state_provider_ask(struct state_provider *p, unsigned int cmd, void *arg)
