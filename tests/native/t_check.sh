@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl check on this machine: one line per CPU that it may use, and a
+# verdict and an exit status that are what the flags and the table say.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+ctl=${O:-$top/build}/tools/trace-ctl
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$*"; exit 1; }
+
+# The value of a key of the top level of $work/json
+value() { sed -n "s/^  \"$1\": \"\\{0,1\\}\\(.*[^\",]\\)\"\\{0,1\\},\\{0,1\\}\$/\\1/p" "$work/json"; }
+
+run() {	# WANTED ARGUMENT...
+	local want=$1 got=0
+	shift
+	"$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || fail "$* gave $got, not $want: $(cat "$work/err")"
+}
+
+status=0
+"$ctl" check --json >"$work/json" || status=$?
+[ "$status" -le 1 ] || fail "exit status $status"
+want=1
+if [ "$(value usable)" = true ] && [ "$(value aux_match)" = true ]; then
+	want=0
+fi
+[ "$status" = "$want" ] || fail "exit status $status does not fit the table"
+clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)
+[ "$(value clocksource)" = "$clocksource" ] || fail "clocksource: $(value clocksource)"
+
+# Where the kernel keeps time by the TSC, so do we.
+if [ "$clocksource" = tsc ]; then
+	[ "$(value usable) $(value source)" = "true tsc" ] || fail "not usable"
+fi
+case $(value usable):$(value verdict) in
+true:"stamps are TSC ticks"*) ;;
+false:"stamps fall back to "*because*) ;;
+*) fail "usable $(value usable), but verdict: $(value verdict)" ;;
+esac
+
+# Only the CPUs of the affinity mask, whoever checks from user space.
+if [ "$(value checked_by)" = "user space" ]; then
+	[ "$(grep -c '^      "cpu":' "$work/json")" = "$(nproc)" ] ||
+		fail "not one entry per CPU"
+	for cpu in 0 $(($(nproc) - 1)); do
+		taskset -c "$cpu" true 2>/dev/null || continue
+		status=0
+		taskset -c "$cpu" "$ctl" check >"$work/out" || status=$?
+		[ "$status" -le 1 ] || fail "on CPU $cpu: status $status"
+		awk -v cpu="$cpu" 'NR == 2 && $1 == cpu { ok = 1 }
+			NR == 3 && NF { ok = 0 } END { exit !ok }' "$work/out" ||
+			fail "on CPU $cpu: $(cat "$work/out")"
+	done
+fi
+grep -q '"skew_min_ticks"' "$work/json" || [ "$(value rdtscp)" = false ] ||
+	fail "no skew at all"
+
+run 2 check extra
+run 2 check --nonsense
+run 0 check --help
+run "$want" check --run
+if "$ctl" check >/dev/full 2>"$work/err"; then
+	fail "a full disk was not noticed"
+fi
+grep -q "standard output" "$work/err" || fail "$(cat "$work/err")"
+echo "$(nproc) CPUs, $(value verdict)"
