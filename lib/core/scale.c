@@ -5,14 +5,15 @@
  */
 #include "scale.h"
 
-#define S64_LIMIT	((tsct_s128)1 << 63)
+#define S64_TOP		((__s64)~(1ULL << 63))
+#define S64_BOTTOM	(-S64_TOP - 1)
 
 static __s64 clip(tsct_s128 value)
 {
-	if (unlikely(value >= S64_LIMIT))
-		return (__s64)(S64_LIMIT - 1);
-	if (unlikely(value < -S64_LIMIT))
-		return (__s64)-S64_LIMIT;
+	if (unlikely(value > S64_TOP))
+		return S64_TOP;
+	if (unlikely(value < S64_BOTTOM))
+		return S64_BOTTOM;
 	return (__s64)value;
 }
 
@@ -47,7 +48,7 @@ __s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp)
 	 * shifted by 63 at most, beyond +-2^64: more than base_ns can mend.
 	 */
 	if (unlikely(__builtin_add_overflow(line, slew, &sum)))
-		return clip(line < 0 ? -2 * S64_LIMIT : 2 * S64_LIMIT);
+		return line < 0 ? S64_BOTTOM : S64_TOP;
 	return clip(shift_down(sum, pair->shift) + pair->base_ns);
 }
 
