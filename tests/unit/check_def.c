@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/def.h"
+#include "seed.h"
+
+static const struct {
+	const char *spec;
+	unsigned int nr;
+	__u8 type, format;	/* of the last field */
+	__u16 count;
+} good[] = {
+	{ "", 0, 0, 0, 0 },
+	{ " \t\n", 0, 0, 0, 0 },
+	{ "a:u8", 1, TSCT_TYPE_U8, 0, 0 },
+	{ "a:u8,b:u16", 2, TSCT_TYPE_U16, 0, 0 },
+	{ " a:u8 , b:u32/x ", 2, TSCT_TYPE_U32, TSCT_FORMAT_HEX, 0 },
+	{ "a:u8 b:u64/syscall", 2, TSCT_TYPE_U64, TSCT_FORMAT_SYSCALL, 0 },
+	{ "a:s8 b:s16 c:s32 d:s64", 4, TSCT_TYPE_S64, 0, 0 },
+	{ "_a1:f32, B:f64", 2, TSCT_TYPE_F64, 0, 0 },
+	{ "what:string", 1, TSCT_TYPE_STRING, 0, 0 },
+	{ "b:bytes[1]", 1, TSCT_TYPE_BYTES, 0, 1 },
+	{ "b:chars[16]", 1, TSCT_TYPE_CHARS, 0, 16 },
+	{ "b:bytes[65512]", 1, TSCT_TYPE_BYTES, 0, 65512 },
+	{ "a234567890123456789012345678901:u8", 1, TSCT_TYPE_U8, 0, 0 },
+};
+
+START_TEST(parse_good)
+{
+	struct tsct_event_def def;
+	const struct tsct_field *last;
+	const char *at;
+
+	ck_assert_int_eq(tsct_def_parse("ev", TSCT_KIND_COUNTER, good[_i].spec,
+					&def, &at), 0);
+	ck_assert_str_eq(at, "");
+	ck_assert_uint_eq(def.nr_fields, good[_i].nr);
+	ck_assert_uint_eq(def.size, 72 + 40 * good[_i].nr);
+	ck_assert_uint_eq(def.kind, TSCT_KIND_COUNTER);
+	ck_assert_uint_eq(def.id, 0);
+	ck_assert_str_eq(def.name, "ev");
+	if (!good[_i].nr)
+		return;
+	last = &def.fields[good[_i].nr - 1];
+	ck_assert_uint_eq(last->type, good[_i].type);
+	ck_assert_uint_eq(last->format, good[_i].format);
+	ck_assert_uint_eq(last->count, good[_i].count);
+}
+END_TEST
+
+static const struct {
+	const char *spec;
+	int at;			/* where it goes wrong, -1: anywhere */
+} bad[] = {
+	{ "a", 1 }, { "a:", 2 }, { ":u8", 0 }, { "a:u8,", 5 }, { ",a:u8", 0 },
+	{ "a:u8,,b:u8", 5 }, { "a:u9", 2 }, { "a:u", 2 }, { "a:u88", 2 },
+	{ "a:u8b:u8", 2 }, { "a:u8/y", 5 }, { "a:u8/", 5 }, { "a:u8/xx", 5 },
+	{ "a:u8[2]", 4 }, { "a:f32/x", -1 }, { "a:string/x", -1 },
+	{ "a:bytes", 7 }, { "a:bytes[", 8 }, { "a:bytes[]", 8 },
+	{ "a:bytes[0]", -1 }, { "a:bytes[65536]", -1 }, { "a:bytes[-1]", 8 },
+	{ "a:bytes[99999999999999999999]", -1 }, { "a:bytes[1", 9 },
+	{ "a:chars[2]/x", -1 }, { "1a:u8", -1 }, { "a-b:u8", 1 },
+	{ "a:u8 a:u16", -1 }, { "a:bytes[65513]", -1 },
+	{ "a:bytes[65511] b:u16", -1 }, { "a:bytes[65512] b:string", -1 },
+	{ "a2345678901234567890123456789012:u8", 0 }, { "a;u8", 1 },
+	{ "a :u8", 1 }, { "a: u8", 2 }, { "\xc3\xa4:u8", 0 },
+};
+
+START_TEST(parse_bad)
+{
+	struct tsct_event_def def;
+	const char *at;
+
+	ck_assert_int_eq(tsct_def_parse("ev", 0, bad[_i].spec, &def, &at),
+			 -EINVAL);
+	ck_assert(at >= bad[_i].spec);
+	ck_assert(at <= bad[_i].spec + strlen(bad[_i].spec));
+	if (bad[_i].at >= 0)
+		ck_assert_int_eq(at - bad[_i].spec, bad[_i].at);
+}
+END_TEST
+
+START_TEST(parse_names_and_numbers)
+{
+	char name[TSCT_EVENT_NAME_MAX + 1], spec[TSCT_FIELDS_MAX * 8 + 9] = "";
+	struct tsct_event_def def;
+	int i;
+
+	memset(name, 'n', sizeof(name));
+	name[TSCT_EVENT_NAME_MAX] = 0;
+	ck_assert_int_eq(tsct_def_parse(name, 0, "", &def, NULL), -EINVAL);
+	name[TSCT_EVENT_NAME_MAX - 1] = 0;
+	ck_assert_int_eq(tsct_def_parse(name, 0, "", &def, NULL), 0);
+	ck_assert_int_eq(tsct_def_parse("", 0, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_def_parse("a b", 0, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_def_parse("9", 0, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_def_parse("e", TSCT_KIND_NR, "", &def, NULL),
+			 -EINVAL);
+	ck_assert_int_eq(tsct_def_parse("e", ~0U, "", &def, NULL), -EINVAL);
+	for (i = 0; i < TSCT_FIELDS_MAX; i++)
+		sprintf(spec + strlen(spec), "f%02d:u8 ", i);
+	ck_assert_int_eq(tsct_def_parse("e", 0, spec, &def, NULL), 0);
+	ck_assert_uint_eq(def.nr_fields, TSCT_FIELDS_MAX);
+	strcat(spec, "g:u8");
+	ck_assert_int_eq(tsct_def_parse("e", 0, spec, &def, NULL), -EINVAL);
+}
+END_TEST
+
+static struct tsct_event_def parse(const char *name, const char *spec)
+{
+	struct tsct_event_def def;
+
+	ck_assert_int_eq(tsct_def_parse(name, 0, spec, &def, NULL), 0);
+	return def;
+}
+
+/* A copy of exactly `len` bytes: the sanitizer sees a read beyond it. */
+static int check_exactly(const struct tsct_event_def *def, size_t len)
+{
+	void *copy = malloc(len ? len : 1);
+	int error;
+
+	memcpy(copy, def, len);
+	error = tsct_def_check(copy, len);
+	free(copy);
+	return error;
+}
+
+START_TEST(check_lengths)
+{
+	struct tsct_event_def def = parse("e", "a:u8 b:string c:bytes[4]");
+	size_t len;
+
+	for (len = 0; len <= sizeof(def); len++)
+		ck_assert_int_eq(check_exactly(&def, len),
+				 len < def.size ? -EINVAL : 0);
+	def.nr_fields = 255;
+	def.size = TSCT_EVENT_DEF_SIZE(255);
+	ck_assert_int_eq(check_exactly(&def, sizeof(def)), -EINVAL);
+}
+END_TEST
+
+START_TEST(check_each_rule)
+{
+	struct tsct_event_def sound = parse("e", "a:u8 b:chars[4]"), def;
+
+#define SPOIL(change) do {						\
+		def = sound;						\
+		change;							\
+		ck_assert_int_eq(check_exactly(&def, sizeof(def)), -EINVAL); \
+	} while (0)
+	SPOIL(def.size++);
+	SPOIL(def.size -= 40);
+	SPOIL(def.size = ~0U);
+	SPOIL(def.nr_fields++);
+	SPOIL(def.kind = TSCT_KIND_NR);
+	SPOIL(def.name[0] = 0);
+	SPOIL(def.name[0] = '0');
+	SPOIL(memset(def.name, 'x', sizeof(def.name)));
+	SPOIL(def.fields[0].name[0] = 0);
+	SPOIL(def.fields[0].name[0] = '.');
+	SPOIL(memset(def.fields[1].name, 'x', TSCT_FIELD_NAME_MAX));
+	SPOIL(strcpy(def.fields[1].name, "a"));
+	SPOIL(def.fields[0].type = TSCT_TYPE_NR);
+	SPOIL(def.fields[0].format = TSCT_FORMAT_NR);
+	SPOIL(def.fields[0].count = 1);
+	SPOIL(def.fields[0].reserved = 1);
+	SPOIL(def.fields[1].count = 0);
+	SPOIL(def.fields[1].format = TSCT_FORMAT_HEX);
+#undef SPOIL
+}
+END_TEST
+
+START_TEST(check_survives_noise)
+{
+	struct tsct_event_def def;
+	unsigned char *bytes = (void *)&def;
+	unsigned int i, used, accepted = 0;
+
+	seed_with(_i);
+	for (i = 0; i < 2000; i++) {
+		def = parse("noise", "a:u8 b:string c:bytes[4] d:f64");
+		used = def.size;
+		while (any(4))
+			bytes[any(used)] = any(256);
+		accepted += !check_exactly(&def, any(sizeof(def)) + 1);
+		accepted += !check_exactly(&def, sizeof(def));
+	}
+	ck_assert_uint_gt(accepted, 0);
+}
+END_TEST
+
+START_TEST(equal)
+{
+	struct tsct_event_def a = parse("e", "a:u8 b:u32/x"), b = a;
+
+	b.id = 99;
+	strcpy(b.name + 3, "junk behind the NUL");
+	strcpy(b.fields[0].name + 3, "junk");
+	memset(&b.fields[2], 0xff, sizeof(b.fields[2]));
+	ck_assert(tsct_def_equal(&a, &b));
+	b = parse("f", "a:u8 b:u32/x");
+	ck_assert(!tsct_def_equal(&a, &b));
+	b = parse("e", "a:u8 b:u32");
+	ck_assert(!tsct_def_equal(&a, &b));
+	b = parse("e", "a:u8 c:u32/x");
+	ck_assert(!tsct_def_equal(&a, &b));
+	b = parse("e", "a:u8");
+	ck_assert(!tsct_def_equal(&a, &b));
+	b = a;
+	b.kind = TSCT_KIND_END;
+	ck_assert(!tsct_def_equal(&a, &b));
+}
+END_TEST
+
+static size_t fill_area(char *area)
+{
+	static const char *const specs[] = { "", "a:u8", "a:string b:u64" };
+	struct tsct_event_def def;
+	size_t used = 0;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		def = parse("e", specs[i]);
+		def.id = TSCT_ID_FIRST + i;
+		memcpy(area + used, &def, def.size);
+		used += def.size;
+	}
+	return used;
+}
+
+START_TEST(walk)
+{
+	const struct tsct_event_def *def;
+	size_t used, cut, pos;
+	char *area = malloc(4096), *copy;
+	int error, nr;
+
+	used = fill_area(area);
+	ck_assert_uint_eq(used, 72 + 112 + 152);
+	for (cut = 0; cut <= used; cut++) {
+		copy = malloc(cut ? cut : 1);
+		memcpy(copy, area, cut);
+		nr = 0;
+		pos = 0;
+		while ((def = tsct_def_next(copy, cut, pos, &pos, &error)))
+			ck_assert_uint_eq(def->id, TSCT_ID_FIRST + nr++);
+		ck_assert_int_eq(nr, (cut >= 72) + (cut >= 184) + (cut == 336));
+		ck_assert_int_eq(error, cut == 0 || cut == 72 || cut == 184 ||
+				 cut == 336 ? 0 : -EINVAL);
+		free(copy);
+	}
+	ck_assert_ptr_null(tsct_def_next(area, used, used + 8, &pos, &error));
+	ck_assert_int_eq(error, -EINVAL);
+	ck_assert_ptr_null(tsct_def_next(area, used, 4, &pos, &error));
+	ck_assert_int_eq(error, -EINVAL);
+	((struct tsct_event_def *)area)->id = TSCT_ID_FIRST - 1;
+	ck_assert_ptr_null(tsct_def_next(area, used, 0, &pos, &error));
+	ck_assert_int_eq(error, -EINVAL);
+	free(area);
+}
+END_TEST
+
+static int payload_exactly(const struct tsct_event_def *def, const void *bytes,
+			   size_t len)
+{
+	void *copy = malloc(len ? len : 1);
+	int error;
+
+	memcpy(copy, bytes, len);
+	error = tsct_def_payload(def, copy, len);
+	free(copy);
+	return error;
+}
+
+START_TEST(payload)
+{
+	static const char bytes[] = "1" "22" "4444" "88888888" "text\0" "abc"
+		"ffff" "gggggggg" "\0";
+	const size_t whole = 1 + 2 + 4 + 8 + 5 + 3 + 4 + 8 + 1;
+	struct tsct_event_def def = parse("e", "a:s8 b:u16 c:s32 d:u64 "
+					  "e:string f:chars[3] g:f32 h:f64 "
+					  "i:string");
+	struct tsct_field odd = { .type = TSCT_TYPE_NR };
+	size_t len;
+
+	for (len = 0; len < whole; len++)
+		ck_assert_int_eq(payload_exactly(&def, bytes, len), -EINVAL);
+	ck_assert_int_eq(payload_exactly(&def, bytes, whole), 0);
+	ck_assert_int_eq(payload_exactly(&def, bytes, whole + 1), -EINVAL);
+	def = parse("e", "");
+	ck_assert_int_eq(tsct_def_payload(&def, NULL, 0), 0);
+	ck_assert_int_eq(payload_exactly(&def, "x", 1), -EINVAL);
+	ck_assert_int_eq(tsct_def_field_size(&odd, bytes, 8), -EINVAL);
+}
+END_TEST
+
+#define COUNT(array)	(int)(sizeof(array) / sizeof((array)[0]))
+
+int main(void)
+{
+	Suite *suite = suite_create("def");
+	TCase *tcase = tcase_create("def");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_add_loop_test(tcase, parse_good, 0, COUNT(good));
+	tcase_add_loop_test(tcase, parse_bad, 0, COUNT(bad));
+	tcase_add_test(tcase, parse_names_and_numbers);
+	tcase_add_test(tcase, check_lengths);
+	tcase_add_test(tcase, check_each_rule);
+	tcase_add_loop_test(tcase, check_survives_noise, 0, 5);
+	tcase_add_test(tcase, equal);
+	tcase_add_test(tcase, walk);
+	tcase_add_test(tcase, payload);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
