@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Bounds of the distance between two counters, against exact truth. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/skew.h"
+
+static uint64_t seed;
+
+static uint64_t draw(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+START_TEST(test_init)
+{
+	struct tsct_skew skew;
+
+	tsct_skew_init(&skew);
+	ck_assert_int_eq(skew.min_tsc, INT64_MIN);
+	ck_assert_int_eq(skew.max_tsc, INT64_MAX);
+	ck_assert_uint_eq(skew.rounds, 0);
+}
+END_TEST
+
+START_TEST(test_one_exchange)
+{
+	struct tsct_skew skew;
+
+	tsct_skew_init(&skew);
+	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1130, 1100), 0);
+	ck_assert_int_eq(skew.min_tsc, 30);
+	ck_assert_int_eq(skew.max_tsc, 130);
+	ck_assert_uint_eq(skew.rounds, 1);
+}
+END_TEST
+
+START_TEST(test_narrows)
+{
+	struct tsct_skew skew;
+
+	tsct_skew_init(&skew);
+	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1050, 1100), 0);
+	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 2090, 2100), 0);
+	ck_assert_int_eq(skew.min_tsc, -10);
+	ck_assert_int_eq(skew.max_tsc, 50);
+	/* A wide one says nothing new. */
+	ck_assert_int_eq(tsct_skew_add(&skew, 3000, 3500, 4000), 0);
+	ck_assert_int_eq(skew.min_tsc, -10);
+	ck_assert_int_eq(skew.max_tsc, 50);
+	ck_assert_uint_eq(skew.rounds, 3);
+}
+END_TEST
+
+static void same(const struct tsct_skew *a, const struct tsct_skew *b)
+{
+	ck_assert_int_eq(a->min_tsc, b->min_tsc);
+	ck_assert_int_eq(a->max_tsc, b->max_tsc);
+	ck_assert_uint_eq(a->rounds, b->rounds);
+}
+
+START_TEST(test_refuses)
+{
+	struct tsct_skew skew, before;
+
+	tsct_skew_init(&skew);
+	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1050, 1100), 0);
+	before = skew;
+	/* t1 before t0 */
+	ck_assert_int_eq(tsct_skew_add(&skew, 1100, 1050, 1000), -EINVAL);
+	same(&skew, &before);
+	/* B jumped forward, then back */
+	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 9000, 2100), -EINVAL);
+	same(&skew, &before);
+	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 10, 2100), -EINVAL);
+	same(&skew, &before);
+	/* distances that no signed number holds */
+	ck_assert_int_eq(tsct_skew_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
+	ck_assert_int_eq(tsct_skew_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
+	same(&skew, &before);
+}
+END_TEST
+
+START_TEST(test_touching)
+{
+	struct tsct_skew skew;
+
+	/* Intervals that share one point meet. */
+	tsct_skew_init(&skew);
+	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1100, 1100), 0);
+	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 2000, 2100), 0);
+	ck_assert_int_eq(skew.min_tsc, 0);
+	ck_assert_int_eq(skew.max_tsc, 0);
+}
+END_TEST
+
+/* Any skew, any delays: the truth lies within the bounds, which shrink. */
+START_TEST(test_truth_inside)
+{
+	int run, round;
+
+	for (run = 0; run < 300; run++) {
+		int64_t truth = (int64_t)(draw() >> (2 + draw() % 62)) *
+			(draw() & 1 ? 1 : -1);
+		uint64_t a = draw() >> 1;
+		struct tsct_skew skew;
+
+		tsct_skew_init(&skew);
+		for (round = 0; round < 64; round++) {
+			uint64_t to = 1 + draw() % 500, fro = 1 + draw() % 500;
+			uint64_t width = (uint64_t)skew.max_tsc -
+				(uint64_t)skew.min_tsc;
+
+			ck_assert_int_eq(tsct_skew_add(&skew, a,
+				a + to + (uint64_t)truth, a + to + fro), 0);
+			ck_assert_int_le(skew.min_tsc, truth);
+			ck_assert_int_ge(skew.max_tsc, truth);
+			ck_assert_uint_le((uint64_t)skew.max_tsc -
+					  (uint64_t)skew.min_tsc, width);
+			a += 1000;
+		}
+		ck_assert_uint_eq(skew.rounds, 64);
+	}
+}
+END_TEST
+
+START_TEST(test_rounds_saturate)
+{
+	struct tsct_skew skew;
+
+	tsct_skew_init(&skew);
+	skew.rounds = UINT32_MAX;
+	ck_assert_int_eq(tsct_skew_add(&skew, 1, 2, 3), 0);
+	ck_assert_uint_eq(skew.rounds, UINT32_MAX);
+}
+END_TEST
+
+int main(void)
+{
+	const char *given = getenv("SEED");
+	TCase *tcase = tcase_create("skew");
+	Suite *suite = suite_create("skew");
+	SRunner *runner;
+	int failed;
+
+	seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+	seed = seed ?: 1;
+	printf("SEED=%llu\n", (unsigned long long)seed);
+	tcase_add_test(tcase, test_init);
+	tcase_add_test(tcase, test_one_exchange);
+	tcase_add_test(tcase, test_narrows);
+	tcase_add_test(tcase, test_refuses);
+	tcase_add_test(tcase, test_touching);
+	tcase_add_test(tcase, test_truth_inside);
+	tcase_add_test(tcase, test_rounds_saturate);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
