@@ -243,24 +243,32 @@ static void put_stream(FILE *to, __u32 stream)
 
 /*
  * Readers drop one leading underscore of a field's name; with it, names may
- * be TSDL's own words.
+ * be TSDL's own words. babeltrace2 2.0 then takes "_x" beside "x" for the same
+ * name, so such a one gets its place in the event as a suffix.
  */
-static void put_field(FILE *to, const struct tsct_field *f)
+static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 {
+	const struct tsct_field *f = &def->fields[at];
+	char name[TSCT_FIELD_NAME_MAX + 8];
 	const char *type = tsct_ctf_types[f->type].name;
+	__u32 i;
 
+	snprintf(name, sizeof(name), "_%s", f->name);
+	for (i = 0; f->name[0] == '_' && i < def->nr_fields; i++)
+		if (!strcmp(def->fields[i].name, f->name + 1))
+			snprintf(name, sizeof(name), "_%s_%u", f->name, at);
 	if (f->type == TSCT_TYPE_STRING)
-		fprintf(to, "\t\tstring _%s;\n", f->name);
+		fprintf(to, "\t\tstring %s;\n", name);
 	else if (f->type == TSCT_TYPE_BYTES)
-		fprintf(to, "\t\tu8_x_t _%s[%u];\n", f->name, f->count);
+		fprintf(to, "\t\tu8_x_t %s[%u];\n", name, f->count);
 	else if (f->type == TSCT_TYPE_CHARS)
-		fprintf(to, "\t\tchar_t _%s[%u];\n", f->name, f->count);
+		fprintf(to, "\t\tchar_t %s[%u];\n", name, f->count);
 	else if (tsct_ctf_is_syscall(f))
-		fprintf(to, "\t\tenum syscall_%s _%s;\n", type, f->name);
+		fprintf(to, "\t\tenum syscall_%s %s;\n", type, name);
 	else if (f->format == TSCT_FORMAT_HEX)
-		fprintf(to, "\t\t%s_x_t _%s;\n", type, f->name);
+		fprintf(to, "\t\t%s_x_t %s;\n", type, name);
 	else
-		fprintf(to, "\t\t%s_t _%s;\n", type, f->name);
+		fprintf(to, "\t\t%s_t %s;\n", type, name);
 }
 
 static void put_events(FILE *to, const struct tsct_recording *rec,
@@ -278,7 +286,7 @@ static void put_events(FILE *to, const struct tsct_recording *rec,
 			"\tstream_id = %u;\n\tfields := struct {\n",
 			def->name, def->id, stream);
 		for (f = 0; f < def->nr_fields; f++)
-			put_field(to, &def->fields[f]);
+			put_field(to, def, f);
 		fputs("\t};\n};\n\n", to);
 	}
 }

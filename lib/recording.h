@@ -66,8 +66,8 @@ struct tsct_recording {
 	__u32 nr_streams;
 };
 
-#define TSCT_STREAMS_MAX	64
-#define TSCT_CPUS_MAX		65536
+#define TSCT_STREAMS_MAX	16
+#define TSCT_CPUS_MAX		8192	/* as Linux has at most */
 
 void tsct_recording_free(struct tsct_recording *rec);
 

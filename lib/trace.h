@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a recording back, all streams in one order. Everything on disk is
+ * taken as hostile: what cannot be is reported, skipped, and what lies before
+ * and behind it is still read.
+ */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include "recording.h"
+
+struct tsct_trace;
+
+struct tsct_trace_event {
+	__u64 stamp;
+	__u32 cpu;
+	__u32 tid;
+	__u32 stream;		/* index into the recording's streams */
+	__u32 len;		/* of the payload, which fits the definition */
+	const struct tsct_event_def *def;
+	const __u8 *payload;	/* valid until the next call */
+};
+
+/* Is told of damage, in sentences that name the file. */
+typedef void tsct_trace_report(void *arg, const char *sentence);
+
+/*
+ * tsct_trace_open - open the recording in @dir
+ * @report: may be NULL
+ * @why: on failure, what is wrong with it, without its name
+ *
+ * Returns 0, -ENOMSG: not a tsctrace recording, -EINVAL: its metadata is
+ * damaged, or the -errno of reading it.
+ */
+int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
+		    struct tsct_trace **ret_trace, char *why, size_t why_size);
+void tsct_trace_close(struct tsct_trace *trace);
+
+const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
+
+/*
+ * tsct_trace_next - the next event of all, by stamp; ties by CPU
+ * Returns 1, 0 at the end, -ENOMEM.
+ */
+int tsct_trace_next(struct tsct_trace *trace,
+		    struct tsct_trace_event *ret_event);
+
+/* Places reported so far. */
+__u64 tsct_trace_damage(const struct tsct_trace *trace);
+
+/* Events lost while recording, as the packets read so far say. */
+__u64 tsct_trace_discarded(const struct tsct_trace *trace);
+
+#endif /* TRACE_H */

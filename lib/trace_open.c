@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/order.h"
+#include "trace_stream.h"
+
+#define META_BYTES_MAX	(64U << 20)
+
+struct tsct_trace {
+	struct trace_file file;
+	struct tsct_recording rec;
+	__s32 **sizes;			/* per stream class */
+	struct trace_stream *streams;	/* class by class, CPU by CPU */
+	__u32 nr_streams;
+	struct tsct_order order;
+	struct tsct_head *heap;
+	bool started;
+	bool given;			/* the first stream's event was returned */
+};
+
+/* ---- opening ----------------------------------------------------------- */
+
+/* The whole file with a NUL behind it. */
+static int slurp(int fd, char **ret_text, size_t *ret_len)
+{
+	struct stat st;
+	char *text;
+	ssize_t n = 1;
+	size_t got = 0;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOMSG;
+	if (st.st_size > META_BYTES_MAX)
+		return -EFBIG;
+	text = malloc(st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (n && got < (size_t)st.st_size) {
+		n = read(fd, text + got, st.st_size - got);
+		if (n < 0) {
+			n = -errno;
+			free(text);
+			return n;
+		}
+		got += n;
+	}
+	text[got] = '\0';
+	*ret_text = text;
+	*ret_len = got;
+	return 0;
+}
+
+static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
+{
+	size_t len;
+	char *text;
+	int fd, err;
+
+	fd = openat(t->file.dirfd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && errno == ENOENT) {
+		snprintf(why, why_size,
+			 "not a tsctrace recording; it has no file 'metadata'");
+		return -ENOMSG;
+	}
+	err = fd < 0 ? -errno : slurp(fd, &text, &len);
+	if (fd >= 0)
+		close(fd);
+	if (err) {
+		snprintf(why, why_size, "metadata: %s", strerror(-err));
+		return err;
+	}
+	err = tsct_meta_parse(text, len, &t->rec, why, why_size);
+	free(text);
+	return err;
+}
+
+static int make_streams(struct tsct_trace *t)
+{
+	__u32 total = t->rec.nr_streams * t->rec.nr_cpus, i, cpu;
+	struct trace_stream *s;
+
+	t->sizes = calloc(t->rec.nr_streams + 1, sizeof(*t->sizes));
+	t->streams = calloc(total + 1, sizeof(*t->streams));
+	t->heap = calloc(total + 1, sizeof(*t->heap));
+	if (!t->sizes || !t->streams || !t->heap)
+		return -ENOMEM;
+	tsct_order_init(&t->order, t->heap, total);
+	for (i = 0; i < t->rec.nr_streams; i++) {
+		t->sizes[i] = calloc(t->rec.streams[i].nr_defs + 1,
+				     sizeof(**t->sizes));
+		if (!t->sizes[i])
+			return -ENOMEM;
+		trace_stream_sizes(&t->rec.streams[i], t->sizes[i]);
+		for (cpu = 0; cpu < t->rec.nr_cpus; cpu++) {
+			s = &t->streams[t->nr_streams++];
+			snprintf(s->name, sizeof(s->name), "%s_%u",
+				 t->rec.streams[i].name, cpu);
+			s->stream = s->event.stream = i;
+			s->cpu = s->event.cpu = cpu;
+			s->sizes = t->sizes[i];
+		}
+	}
+	return 0;
+}
+
+int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
+		    struct tsct_trace **ret_trace, char *why, size_t why_size)
+{
+	struct tsct_trace *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->file.rec = &t->rec;
+	t->file.report = report;
+	t->file.arg = arg;
+	t->file.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->file.dirfd < 0) {
+		err = -errno;
+		snprintf(why, why_size, "%s", strerror(-err));
+		goto close_trace;
+	}
+	err = read_metadata(t, why, why_size);
+	if (err)
+		goto close_trace;
+	err = make_streams(t);
+	if (err) {
+		snprintf(why, why_size, "%s", strerror(-err));
+		goto close_trace;
+	}
+	*ret_trace = t;
+	return 0;
+
+close_trace:
+	tsct_trace_close(t);
+	return err;
+}
+
+void tsct_trace_close(struct tsct_trace *t)
+{
+	__u32 i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->nr_streams; i++)
+		free(t->streams[i].packet);
+	for (i = 0; t->sizes && i < t->rec.nr_streams; i++)
+		free(t->sizes[i]);
+	free(t->sizes);
+	free(t->streams);
+	free(t->heap);
+	if (t->file.dirfd >= 0)
+		close(t->file.dirfd);
+	tsct_recording_free(&t->rec);
+	free(t);
+}
+
+const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t)
+{
+	return &t->rec;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static int start(struct tsct_trace *t)
+{
+	struct tsct_head head;
+	__u32 i;
+	int ret;
+
+	t->started = true;
+	for (i = 0; i < t->nr_streams; i++) {
+		ret = trace_stream_next(&t->file, &t->streams[i]);
+		if (ret < 0)
+			return ret;
+		if (!ret)
+			continue;
+		head.stamp = t->streams[i].event.stamp;
+		head.rank = t->streams[i].cpu;
+		head.index = i;
+		tsct_order_add(&t->order, &head);
+	}
+	return 0;
+}
+
+/* The first stream's event was used up: let its next one find its place. */
+static int advance(struct tsct_trace *t)
+{
+	struct trace_stream *s = &t->streams[tsct_order_first(&t->order)->index];
+	int ret;
+
+	t->given = false;
+	ret = trace_stream_next(&t->file, s);
+	if (ret > 0)
+		tsct_order_advance(&t->order, s->event.stamp);
+	else if (!ret)
+		tsct_order_drop(&t->order);
+	return ret;
+}
+
+int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
+{
+	const struct tsct_head *first;
+	int ret = 0;
+
+	if (!t->started)
+		ret = start(t);
+	else if (t->given)
+		ret = advance(t);
+	if (ret < 0)
+		return ret;
+	first = tsct_order_first(&t->order);
+	if (!first)
+		return 0;
+	*ret_event = t->streams[first->index].event;
+	t->given = true;
+	return 1;
+}
+
+__u64 tsct_trace_damage(const struct tsct_trace *t)
+{
+	return t->file.damage;
+}
+
+__u64 tsct_trace_discarded(const struct tsct_trace *t)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < t->nr_streams; i++)
+		sum += t->streams[i].discarded;
+	return sum;
+}

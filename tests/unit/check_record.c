@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+/* Writing recordings: what goes in comes out, here and in babeltrace2. */
+#include "recordings.h"
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <signal.h>
+
+#define CPUS		3
+#define EVENTS_MAX	8000
+
+/* What was written, to compare with what is read. */
+struct sent {
+	__u64 stamp;
+	__u32 cpu, tid, stream, id, len;
+	__u8 payload[512];
+	bool seen;
+};
+
+static struct sent *sent;
+static unsigned int nr_sent;
+
+static struct tsct_recording rec;
+static struct tsct_writer *writer;
+static int dirfd_;
+
+static void begin(void)
+{
+	dirfd_ = make_dir();
+	make_recording(&rec, CPUS);
+	sent = calloc(EVENTS_MAX, sizeof(*sent));
+	nr_sent = 0;
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+}
+
+static void end(void)
+{
+	free(sent);
+	tsct_recording_free(&rec);
+	drop_dir(dirfd_);
+}
+
+static const struct { __u32 stream, id; } kinds[] = {
+	{ 0, 16 }, { 0, 17 }, { 0, 40 }, { 1, 16 },
+};
+
+static int send_one(__u64 stamp)
+{
+	struct sent *s = &sent[nr_sent++];
+	unsigned int kind = any(4);
+	struct tsct_event event;
+
+	s->stamp = stamp;
+	s->cpu = any(CPUS);
+	s->tid = any(100000);
+	s->stream = kinds[kind].stream;
+	s->id = kinds[kind].id;
+	s->len = make_payload(tsct_recording_def(&rec, s->stream, s->id),
+			      s->payload);
+	event = (struct tsct_event) {
+		.tsc = stamp, .cpu = s->cpu, .tid = s->tid, .id = s->id,
+		.len = s->len, .payload = s->payload,
+	};
+	return tsct_writer_event(writer, s->stream, &event);
+}
+
+static void send_many(unsigned int nr)
+{
+	__u64 stamp = rec.begin;
+
+	while (nr--) {
+		stamp += any(3) ? any(1000000) : 0;
+		ck_assert_int_eq(send_one(stamp), 0);
+		if (!any(200))
+			ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	}
+}
+
+static void no_report(void *arg, const char *sentence)
+{
+	(void)arg;
+	ck_abort_msg("%s", sentence);
+}
+
+/* Is this one that was written, and not read yet? */
+static bool take(const struct tsct_trace_event *e)
+{
+	unsigned int i;
+	struct sent *s;
+
+	for (i = 0; i < nr_sent; i++) {
+		s = &sent[i];
+		if (!s->seen && s->stamp == e->stamp && s->cpu == e->cpu &&
+		    s->tid == e->tid && s->stream == e->stream &&
+		    s->id == e->def->id && s->len == e->len &&
+		    !memcmp(s->payload, e->payload, e->len))
+			return s->seen = true;
+	}
+	return false;
+}
+
+static unsigned int read_all(bool compare)
+{
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	unsigned int nr = 0;
+	__u64 last = 0;
+	char why[256];
+
+	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
+					 sizeof(why)), 0);
+	while (tsct_trace_next(trace, &e) == 1) {
+		nr++;
+		ck_assert_uint_ge(e.stamp, last);
+		last = e.stamp;
+		ck_assert(!compare || take(&e));
+	}
+	ck_assert_uint_eq(tsct_trace_damage(trace), 0);
+	tsct_trace_close(trace);
+	return nr;
+}
+
+/* Events that babeltrace2 decodes and prints; it must say nothing else. */
+static unsigned int babeltrace(bool quiet)
+{
+	char command[512];
+	unsigned int nr = 0;
+	struct stat st;
+	FILE *from;
+
+	snprintf(command, sizeof(command), "exec 2>%s.err; babeltrace2 %s"
+		 " >/dev/null && babeltrace2 %s -c sink.utils.counter",
+		 dir_name, dir_name, dir_name);
+	from = popen(command, "r");
+	ck_assert_ptr_nonnull(from);
+	while (fgets(command, sizeof(command), from))
+		if (strstr(command, " Event message"))
+			nr = atoi(command);
+	ck_assert_msg(pclose(from) == 0, "babeltrace2 failed (is it there?)");
+	snprintf(command, sizeof(command), "%s.err", dir_name);
+	ck_assert_int_eq(stat(command, &st), 0);
+	if (quiet)
+		ck_assert_msg(st.st_size == 0, "babeltrace2 said something");
+	unlink(command);
+	return nr;
+}
+
+/* n written = n read = n that another reader reads */
+START_TEST(record_round_trip)
+{
+	unsigned int nr;
+
+	seed = _i + 1;
+	begin();
+	nr = any(_i < 3 ? 20 : EVENTS_MAX);
+	send_many(nr);
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_uint_eq(read_all(true), nr);
+	ck_assert_uint_eq(babeltrace(true), nr);
+	ck_assert(!tsct_recording_lossy(&rec));
+	end();
+}
+END_TEST
+
+static char *metadata_text(const struct tsct_recording *r, size_t *len)
+{
+	char *text = NULL;
+	FILE *to = open_memstream(&text, len);
+
+	ck_assert_int_eq(tsct_meta_write(r, to), 0);
+	fclose(to);
+	return text;
+}
+
+/* What is parsed from the metadata renders to the same metadata. */
+START_TEST(record_meta_round_trip)
+{
+	struct tsct_recording again;
+	size_t len, len2;
+	char *text, *text2, why[256] = "";
+	int i;
+
+	make_recording(&rec, CPUS);
+	for (i = 0; i < TSCT_CAUSE_NR; i++)
+		rec.streams[i % 2].loss[i % CPUS].cause[i] = 1ULL << (3 * i);
+	rec.complete = 1;
+	rec.epoch = 7;
+	rec.streams[0].lost_no_ring = 9;
+	text = metadata_text(&rec, &len);
+	ck_assert_msg(!tsct_meta_parse(text, len, &again, why, sizeof(why)),
+		      "%s", why);
+	ck_assert_str_eq(again.command, rec.command);
+	text2 = metadata_text(&again, &len2);
+	ck_assert_str_eq(text, text2);
+	free(text);
+	free(text2);
+	tsct_recording_free(&again);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+/* A host may call itself anything. */
+START_TEST(record_hostile_names)
+{
+	char name[64];
+	int i;
+
+	seed = 1000 + _i;
+	begin();
+	for (i = 0; i < 63; i++)
+		name[i] = _i % 2 ? (char)(any(255) + 1) :
+			"\"\\\n}{;*/ \t\r?%"[any(13)];
+	name[63] = '\0';
+	free(rec.host);
+	rec.host = strdup(name);
+	tsct_writer_touch(writer);
+	send_many(5);
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_uint_eq(read_all(true), 5);
+	ck_assert_uint_eq(babeltrace(true), 5);
+	end();
+}
+END_TEST
+
+/* The clock as CTF has it tells the calibrated time within its precision. */
+START_TEST(record_clock)
+{
+	struct tsct_ctf_clock clock;
+	__s64 apart;
+	__u64 at, i;
+
+	make_recording(&rec, 1);
+	rec.real.mult += _i * 12345;
+	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
+	ck_assert_uint_lt(clock.offset, clock.freq);
+	for (i = 0; i <= 100; i++) {
+		at = rec.begin + (rec.end - rec.begin) / 100 * i;
+		apart = tsct_ctf_clock_ns(&clock, at) -
+			tsct_pair_ns(&rec.real, at);
+		ck_assert_uint_le(llabs(apart) * 2.6, clock.precision);
+	}
+	at = rec.real.as_of_tsc;
+	apart = tsct_ctf_clock_ns(&clock, at) - tsct_pair_ns(&rec.real, at);
+	ck_assert_int_le(llabs(apart), 1);
+	/* 10 s on, half a Hz of rounding is at most 2 ns: no news to the bound */
+	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+/* Nanosecond clocks are told as 1 GHz, where that is true. */
+START_TEST(record_clock_ns)
+{
+	struct tsct_ctf_clock clock;
+
+	make_recording(&rec, 1);
+	rec.source = TSCT_SOURCE_MONOTONIC_RAW;
+	rec.real.mult = 1ULL << 32;
+	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
+	ck_assert_uint_eq(clock.freq, 1000000000);
+	/* 40 ppm off: over 26 s that would be a millisecond */
+	rec.real.mult += (1ULL << 32) / 25000;
+	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
+	ck_assert_uint_ne(clock.freq, 1000000000);
+	ck_assert_uint_lt(clock.precision, 4000);
+	rec.real.mult = 0;
+	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), -EINVAL);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
+{
+	struct tsct_event event = {
+		.tsc = stamp, .id = id, .len = len, .payload = payload,
+	};
+
+	return tsct_writer_event(writer, 0, &event);
+}
+
+/* What cannot be in a recording is counted, by cause, and harms nothing. */
+START_TEST(record_refused)
+{
+	const __u64 *cause = NULL;
+	__u8 payload[65520];
+
+	memset(payload, 'x', sizeof(payload));
+	begin();
+	cause = rec.streams[0].loss[0].cause;
+	ck_assert_int_eq(send_raw(16, rec.begin - 1, "", 0), 0);
+	ck_assert_uint_eq(cause[TSCT_CAUSE_DISORDER], 1);
+	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
+	ck_assert_int_eq(send_raw(16, rec.begin + 9, "", 0), 0);
+	ck_assert_uint_eq(cause[TSCT_CAUSE_DISORDER], 2);
+	ck_assert_int_eq(send_raw(16, rec.begin + 11, "x", 1), 0);
+	ck_assert_int_eq(send_raw(40, rec.begin + 11, payload, 65512), 0);
+	ck_assert_int_eq(send_raw(40, rec.begin + 11, "", 0), 0);
+	ck_assert_uint_eq(cause[TSCT_CAUSE_MALFORMED], 3);
+	ck_assert_int_eq(send_raw(15, rec.begin + 11, "", 0), 0);
+	ck_assert_int_eq(send_raw(0, rec.begin + 11, "", 0), 0);
+	ck_assert_int_eq(send_raw(65535, rec.begin + 11, "", 0), 0);
+	ck_assert_int_eq(send_raw(18, rec.begin + 11, "", 0), 0);
+	ck_assert_uint_eq(cause[TSCT_CAUSE_UNDEFINED], 4);
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_uint_eq(read_all(false), 1);
+	ck_assert_uint_eq(babeltrace(false), 1);
+	ck_assert(tsct_recording_lossy(&rec));
+	end();
+}
+END_TEST
+
+/* The largest record a ring can hold, between others. */
+START_TEST(record_largest)
+{
+	__u8 payload[65512];
+	int i;
+
+	memset(payload, 'x', sizeof(payload));
+	payload[sizeof(payload) - 1] = '\0';
+	begin();
+	define(&rec, 0, 50, "large", TSCT_KIND_INSTANT, "text:string");
+	tsct_writer_touch(writer);
+	for (i = 0; i < 10; i++) {
+		ck_assert_int_eq(send_raw(16, rec.begin + i, "", 0), 0);
+		ck_assert_int_eq(send_raw(50, rec.begin + i, payload,
+					  sizeof(payload)), 0);
+	}
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_uint_eq(read_all(false), 20);
+	ck_assert_uint_eq(babeltrace(true), 20);
+	end();
+}
+END_TEST
+
+/* At every moment the metadata on disk names every event on disk. */
+START_TEST(record_defines_first)
+{
+	char name[16];
+	int i;
+
+	begin();
+	for (i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "late_%d", i);
+		define(&rec, 0, 100 + i, name, TSCT_KIND_INSTANT, "");
+		tsct_writer_touch(writer);
+		ck_assert_int_eq(send_raw(100 + i, rec.begin + i, "", 0), 0);
+		ck_assert_uint_eq(read_all(false), i);
+		ck_assert_int_eq(tsct_writer_flush(writer), 0);
+		ck_assert_uint_eq(read_all(false), i + 1);
+	}
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	end();
+}
+END_TEST
+
+/* A full disk: what was written before is whole, the rest is counted. */
+static void fill_disk(void)
+{
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	__u64 stamp = rec.begin, total;
+	struct tsct_loss loss;
+	unsigned int kept;
+	int err = 0, err2;
+
+	while (!err && nr_sent < EVENTS_MAX - 1)
+		err = send_one(stamp += 100);
+	send_one(stamp + 1);
+	/* libcheck notes every assertion in a file: only now is there room. */
+	err2 = tsct_writer_close(writer);
+	setrlimit(RLIMIT_FSIZE, &unlimited);
+	ck_assert_int_ne(err, 0);
+	ck_assert_int_eq(err2, err);
+	kept = read_all(true);
+	ck_assert_uint_gt(kept, 0);
+	tsct_recording_loss(&rec, &loss);
+	total = kept + loss.cause[TSCT_CAUSE_UNWRITTEN];
+	ck_assert_uint_eq(total, nr_sent);
+	ck_assert_uint_eq(babeltrace(false), kept);
+}
+
+START_TEST(record_file_limit)
+{
+	struct rlimit limit = { 100000, RLIM_INFINITY };
+
+	seed = 5;
+	signal(SIGXFSZ, SIG_IGN);
+	begin();
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	fill_disk();
+	end();
+}
+END_TEST
+
+START_TEST(record_disk_full)
+{
+	char command[128];
+
+	seed = 6;
+	begin();
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
+		/* Not root: the file limit above is the same path. */
+		ck_assert_int_eq(errno, EPERM);
+		end();
+		return;
+	}
+	close(dirfd_);
+	dirfd_ = open(dir_name, O_RDONLY | O_DIRECTORY);
+	rec.complete = 0;
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	fill_disk();
+	close(dirfd_);
+	snprintf(command, sizeof(command), "%s", dir_name);
+	ck_assert_int_eq(umount(command), 0);
+	dirfd_ = open(dir_name, O_RDONLY | O_DIRECTORY);
+	end();
+}
+END_TEST
+
+/* Losses that no event follows are in the packets all the same. */
+START_TEST(record_discarded)
+{
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	char why[256];
+
+	begin();
+	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
+	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	rec.streams[0].loss[0].cause[TSCT_CAUSE_FULL] = 41;
+	rec.streams[1].loss[2].cause[TSCT_CAUSE_NESTED] = 1;
+	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	/* not closed: as if the recorder had been killed here */
+	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
+					 sizeof(why)), 0);
+	ck_assert_int_eq(tsct_trace_recording(trace)->complete, 0);
+	while (tsct_trace_next(trace, &e) == 1)
+		;
+	ck_assert_uint_eq(tsct_trace_discarded(trace), 42);
+	tsct_trace_close(trace);
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_uint_eq(babeltrace(false), 1);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("record");
+	TCase *tcase = tcase_create("record");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, record_round_trip, 0, 12);
+	tcase_add_test(tcase, record_meta_round_trip);
+	tcase_add_loop_test(tcase, record_hostile_names, 0, 6);
+	tcase_add_loop_test(tcase, record_clock, 0, 50);
+	tcase_add_test(tcase, record_clock_ns);
+	tcase_add_test(tcase, record_refused);
+	tcase_add_test(tcase, record_largest);
+	tcase_add_test(tcase, record_defines_first);
+	tcase_add_test(tcase, record_file_limit);
+	tcase_add_test(tcase, record_disk_full);
+	tcase_add_test(tcase, record_discarded);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

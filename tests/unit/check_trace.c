@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+/* Reading what may be cut, damaged or hostile: the prefix, and no crash. */
+#include "recordings.h"
+
+#include <time.h>
+
+#define ROOM	(1U << 20)
+
+static struct tsct_recording rec;
+static int dirfd_;
+
+/* Packets of the file under test: where each begins. */
+static struct { size_t at; } packets[64];
+static unsigned int nr_packets;
+
+static __u8 file[ROOM], bad[ROOM];
+static size_t file_len;
+
+/* A little recording: one CPU, packets of a few events of all types. */
+static unsigned int make_small(unsigned int nr)
+{
+	struct tsct_event event = { .cpu = 0, .tid = 7 };
+	struct tsct_writer *writer;
+	__u8 payload[512];
+	unsigned int i;
+
+	dirfd_ = make_dir();
+	make_recording(&rec, 1);
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	event.payload = payload;
+	event.tsc = rec.begin;
+	for (i = 0; i < nr; i++) {
+		event.id = (__u32[]) { 16, 17, 40 }[any(3)];
+		event.tsc += any(1000);
+		event.len = make_payload(tsct_recording_def(&rec, 0, event.id),
+					 payload);
+		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+		if (i % 5 == 4)
+			ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	}
+	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	file_len = load_file(dirfd_, "default_0", file, ROOM);
+	return nr;
+}
+
+static void drop_small(void)
+{
+	tsct_recording_free(&rec);
+	drop_dir(dirfd_);
+}
+
+/* What reading gave. */
+static unsigned int events, reports;
+static char reported[256];
+static int opened;
+static char why[256];
+
+static void report(void *arg, const char *sentence)
+{
+	(void)arg;
+	reports++;
+	snprintf(reported, sizeof(reported), "%s", sentence);
+}
+
+/* Touches every byte that an event claims to have. */
+static unsigned int sum_of(const struct tsct_trace_event *e)
+{
+	unsigned int sum = 0;
+	__u32 i;
+
+	for (i = 0; i < e->len; i++)
+		sum += e->payload[i];
+	return sum;
+}
+
+static void read_small(void)
+{
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	volatile unsigned int sum = 0;
+	__u64 last = 0;
+
+	events = reports = 0;
+	why[0] = '\0';
+	opened = tsct_trace_open(dir_name, report, NULL, &trace, why,
+				 sizeof(why));
+	if (opened)
+		return;
+	while (tsct_trace_next(trace, &e) == 1) {
+		events++;
+		sum += sum_of(&e);
+		if (e.stamp < last || tsct_def_payload(e.def, e.payload, e.len))
+			ck_abort_msg("an event that cannot be came out");
+		last = e.stamp;
+	}
+	if ((reports > 0) != (tsct_trace_damage(trace) > 0))
+		ck_abort_msg("damage and reports differ");
+	tsct_trace_close(trace);
+}
+
+static void find_packets(void)
+{
+	size_t at = 0;
+	__u64 bits;
+
+	nr_packets = 0;
+	while (at < file_len) {
+		packets[nr_packets++].at = at;
+		memcpy(&bits, file + at + 48, 8);	/* packet_size */
+		at += bits / 8;
+	}
+	ck_assert_uint_eq(at, file_len);
+}
+
+/* Cut anywhere: whole events before the cut, one report, never more. */
+START_TEST(trace_cut_anywhere)
+{
+	unsigned int total, before = 0, at;
+	size_t len;
+
+	seed = 3;
+	total = make_small(23);
+	find_packets();
+	for (len = 0; len <= file_len; len++) {
+		store_file(dirfd_, "default_0", file, len);
+		read_small();
+		ck_assert_int_eq(opened, 0);
+		ck_assert_uint_ge(events, before);
+		ck_assert_uint_le(events, before + 1);
+		before = events;
+		for (at = 0; at < nr_packets && packets[at].at != len; at++)
+			;
+		if (at < nr_packets || len == file_len) {
+			/* between packets nothing tells that more was there */
+			ck_assert_uint_eq(reports, 0);
+			continue;
+		}
+		ck_assert_uint_eq(reports, 1);
+		ck_assert_ptr_nonnull(strstr(reported, "default_0: cut off in"));
+	}
+	ck_assert_uint_eq(before, total);
+	drop_small();
+}
+END_TEST
+
+START_TEST(trace_cut_message)
+{
+	char want[128];
+
+	seed = 4;
+	make_small(23);
+	find_packets();
+	store_file(dirfd_, "default_0", file, packets[3].at + 80);
+	read_small();
+	snprintf(want, sizeof(want), "stream default_0: cut off in packet 3 at"
+		 " byte %zu; everything before it is shown",
+		 packets[3].at + 80);
+	ck_assert_str_eq(reported, want);
+	ck_assert_uint_eq(events, 10);
+	drop_small();
+}
+END_TEST
+
+/* One damaged packet costs its own events only. */
+START_TEST(trace_damaged_packet)
+{
+	seed = 5;
+	make_small(23);
+	find_packets();
+	memcpy(bad, file, file_len);
+	memset(bad + packets[2].at + 76, 0xff, 2);	/* an event's id */
+	store_file(dirfd_, "default_0", bad, file_len);
+	read_small();
+	ck_assert_uint_eq(events, 18);
+	ck_assert_uint_eq(reports, 1);
+	ck_assert_ptr_nonnull(strstr(reported, "its id is not defined"));
+
+	/* a packet taken out */
+	memmove(bad, file, packets[2].at);
+	memmove(bad + packets[2].at, file + packets[3].at,
+		file_len - packets[3].at);
+	store_file(dirfd_, "default_0", bad,
+		   file_len - (packets[3].at - packets[2].at));
+	read_small();
+	ck_assert_uint_eq(events, 18);
+	ck_assert_uint_eq(reports, 1);
+	ck_assert_ptr_nonnull(strstr(reported, "packet 3 stands where packet 2"));
+
+	/* another recording's packet */
+	memcpy(bad, file, file_len);
+	bad[packets[2].at + 4] ^= 1;
+	store_file(dirfd_, "default_0", bad, file_len);
+	read_small();
+	ck_assert_uint_eq(events, 5);
+	ck_assert_ptr_nonnull(strstr(reported, "of another recording"));
+	drop_small();
+}
+END_TEST
+
+static void spoil(__u8 *at, size_t len)
+{
+	unsigned int n = 1 + any(8);
+
+	while (n--)
+		switch (any(4)) {
+		case 0:
+			at[any(len)] ^= 1 << any(8);
+			break;
+		case 1:
+			at[any(len)] = any(256);
+			break;
+		case 2:
+			memset(at + any(len), any(2) ? 0xff : 0, 1);
+			break;
+		default:
+			memcpy(at + any(len - 8), &(__u64) { ~0ULL << any(64) },
+			       8);
+		}
+}
+
+/* Anything at all in a stream file. TSCT_SEED repeats a run. */
+START_TEST(trace_fuzz_stream)
+{
+	const char *env = getenv("TSCT_SEED");
+	unsigned int base = env ? strtoul(env, NULL, 0) : (__u64)time(NULL), i;
+
+	printf("trace_fuzz_stream: TSCT_SEED=%u\n", base);
+	fflush(stdout);
+	seed = base;
+	make_small(40);
+	for (i = 0; i < 4000; i++) {
+		memcpy(bad, file, file_len);
+		spoil(bad, file_len);
+		store_file(dirfd_, "default_0", bad, file_len);
+		read_small();
+	}
+	drop_small();
+}
+END_TEST
+
+/* Anything at all in the metadata. */
+START_TEST(trace_fuzz_metadata)
+{
+	const char *env = getenv("TSCT_SEED");
+	unsigned int base = env ? strtoul(env, NULL, 0) : (__u64)time(NULL), i;
+	size_t len, at, env_len;
+
+	printf("trace_fuzz_metadata: TSCT_SEED=%u\n", base);
+	fflush(stdout);
+	seed = base;
+	make_small(10);
+	len = load_file(dirfd_, "metadata", file, ROOM);
+	file[len] = '\0';
+	at = strstr((char *)file, "env {") - (char *)file;
+	env_len = strstr((char *)file, "\nclock {") - (char *)file - at;
+	for (i = 0; i < 4000; i++) {
+		memcpy(bad, file, len);
+		spoil(bad + at, env_len);
+		store_file(dirfd_, "metadata", bad, len);
+		read_small();
+		if (opened && !why[0])
+			ck_abort_msg("failed without saying why");
+	}
+	/* and cut anywhere up to its end */
+	for (i = 0; i < at + env_len - 1; i++) {
+		store_file(dirfd_, "metadata", file, i);
+		read_small();
+		if (!opened)
+			ck_abort_msg("took %u bytes for metadata", i);
+	}
+	drop_small();
+}
+END_TEST
+
+static const struct {
+	const char *from, *to, *want;
+} lies[] = {
+	{ "tracer_name = \"tsctrace\"", "tracer_name = \"other\"", "not a tsct" },
+	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "not a tsctrace recording" },
+	{ "tsctrace_format = 1", "tsctrace_format = 2", "newer than this" },
+	{ "nr_cpus = 1;", "nr_cpus = 0;", "nr_cpus" },
+	{ "nr_cpus = 1;", "nr_cpus = 99999999999999999999;", "nr_cpus" },
+	{ "nr_cpus = 1;", "nr_cpus = -1;", "nr_cpus" },
+	{ "name=default", "name=../../x", "not a channel's name" },
+	{ "name=default", "name=.hidden", "not a channel's name" },
+	{ "name=default", "name=", "not a channel's name" },
+	{ "stream_0", "stream_7", "out of order" },
+	{ "event_0_16", "event_9_16", "no such stream" },
+	{ "event_0_16", "event_0_15", "no such stream or id" },
+	{ "event_0_16", "event_0_65536", "no such stream or id" },
+	{ "event_0_17", "event_0_16", "exists" },
+	{ "instant plain", "constant plain", "malformed" },
+	{ "a:u8,", "a:u9,", "not a definition" },
+	{ "a:u8,", "a:u8,a:u8,", "not a definition" },
+	{ "bytes[5]", "bytes[0]", "not a definition" },
+	{ "bytes[5]", "bytes[99999]", "not a definition" },
+	{ "shift=32", "shift=64", "clock_real" },
+	{ "shift=32", "shift=0", "clock_real: cannot be true" },
+	{ "source = \"tsc\"", "source = \"sundial\"", "not a clock" },
+	{ "span = \"begin=", "span = \"begin=9999", "span" },
+	{ "hostname = \"", "hostname = \"\\9", "hostname: malformed text" },
+	{ "hostname = \"", "hostname = \"\n", "hostname: malformed text" },
+	{ "trace_uuid = \"", "trace_uuid = \"zz", "trace_uuid" },
+	{ "\thostname", "hostname", "malformed" },
+};
+
+/* Every lie is named; the line too where it is in a line of ours. */
+START_TEST(trace_hostile_metadata)
+{
+	char *text, *at;
+	size_t len;
+
+	seed = 6;
+	make_small(3);
+	len = load_file(dirfd_, "metadata", bad, ROOM);
+	bad[len] = '\0';
+	at = strstr((char *)bad, lies[_i].from);
+	ck_assert_ptr_nonnull(at);
+	ck_assert_int_gt(asprintf(&text, "%.*s%s%s", (int)(at - (char *)bad),
+				  (char *)bad, lies[_i].to,
+				  at + strlen(lies[_i].from)), 0);
+	store_file(dirfd_, "metadata", (__u8 *)text, strlen(text));
+	free(text);
+	read_small();
+	ck_assert_int_ne(opened, 0);
+	ck_assert_msg(strstr(why, lies[_i].want) != NULL, "said: %s", why);
+	drop_small();
+}
+END_TEST
+
+START_TEST(trace_not_one)
+{
+	struct tsct_trace *trace;
+
+	ck_assert_int_eq(tsct_trace_open("/nonexistent", NULL, NULL, &trace, why,
+					 sizeof(why)), -ENOENT);
+	ck_assert_int_eq(tsct_trace_open("/dev/null", NULL, NULL, &trace, why,
+					 sizeof(why)), -ENOTDIR);
+	ck_assert_int_eq(tsct_trace_open("/etc", NULL, NULL, &trace, why,
+					 sizeof(why)), -ENOMSG);
+	ck_assert_str_eq(why, "not a tsctrace recording;"
+			 " it has no file 'metadata'");
+	seed = 7;
+	make_small(3);
+	ck_assert_int_eq(unlinkat(dirfd_, "metadata", 0), 0);
+	ck_assert_int_eq(mkfifoat(dirfd_, "metadata", 0600), 0);
+	read_small();
+	ck_assert_int_eq(opened, -ENOMSG);
+	drop_small();
+
+	/* a FIFO or a folder where a stream should be stops nobody */
+	make_small(3);
+	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
+	ck_assert_int_eq(mkfifoat(dirfd_, "default_0", 0600), 0);
+	read_small();
+	ck_assert_int_eq(opened, 0);
+	ck_assert_uint_eq(reports, 1);
+	drop_small();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("trace");
+	TCase *tcase = tcase_create("trace");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, trace_cut_anywhere);
+	tcase_add_test(tcase, trace_cut_message);
+	tcase_add_test(tcase, trace_damaged_packet);
+	tcase_add_test(tcase, trace_fuzz_stream);
+	tcase_add_test(tcase, trace_fuzz_metadata);
+	tcase_add_loop_test(tcase, trace_hostile_metadata, 0,
+			    sizeof(lies) / sizeof(lies[0]));
+	tcase_add_test(tcase, trace_not_one);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings for tests: made up, written by the library's writer, and read
+ * back. Everything random follows from one seed.
+ */
+#ifndef RECORDINGS_H
+#define RECORDINGS_H
+
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/def.h"
+#include "core/scale.h"
+#include "record.h"
+#include "trace.h"
+
+static unsigned int seed = 1;
+
+static inline unsigned int any(unsigned int below)
+{
+	return rand_r(&seed) % below;
+}
+
+/* ---- directories ------------------------------------------------------- */
+
+static char dir_name[64];
+
+static inline int make_dir(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd;
+
+	snprintf(dir_name, sizeof(dir_name), "%.40s/tsct-XXXXXX",
+		 tmp ? tmp : "/tmp");
+	ck_assert_ptr_nonnull(mkdtemp(dir_name));
+	fd = open(dir_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static inline void drop_dir(int fd)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *e;
+
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	ck_assert_int_eq(rmdir(dir_name), 0);
+}
+
+/* ---- what is recorded -------------------------------------------------- */
+
+static const char *const all_fields =
+	"a:u8,b:u16,c:u32,d:u64,e:s8,f:s16,g:s32,h:s64,i:f32,j:f64,k:string,"
+	"l:bytes[5],m:chars[7],n:u8/x,o:u16/x,p:u32/x,q:u64/x,r:s64/x,"
+	"s:s64/syscall,t:u16/syscall,u:u8/syscall,v:s32/x,w:string";
+
+static inline void define(struct tsct_recording *rec, __u32 stream, __u32 id,
+			  const char *name, __u32 kind, const char *fields)
+{
+	struct tsct_event_def def;
+
+	ck_assert_int_eq(tsct_def_parse(name, kind, fields, &def, NULL), 0);
+	def.id = id;
+	ck_assert_int_eq(tsct_recording_add_def(rec, stream, &def), 0);
+}
+
+/* 2.596 GHz, calibrated somewhere in the middle of what will be recorded */
+static inline void calibrate(struct tsct_recording *rec)
+{
+	rec->source = TSCT_SOURCE_TSC;
+	rec->begin = 5000000000000ULL;
+	rec->end = rec->begin + 26000000000ULL;
+	rec->real.base_tsc = rec->begin - 777;
+	rec->real.base_ns = 1763678962123456789LL;
+	rec->real.shift = 32;
+	rec->real.mult = (1000000000ULL << 32) / 2596123456ULL;
+	rec->real.as_of_tsc = rec->begin + 13000000000ULL;
+	rec->real.void_after_tsc = rec->begin + (1ULL << 50);
+	rec->real.base_error_ps = 250000;
+	rec->real.growth_ppb = 100;
+	rec->real.slew_end_tsc = rec->real.base_tsc;
+	rec->status = TSCT_STATUS_SYNCHRONIZED;
+}
+
+static inline void make_recording(struct tsct_recording *rec, __u32 nr_cpus)
+{
+	int i;
+
+	memset(rec, 0, sizeof(*rec));
+	for (i = 0; i < 16; i++) {
+		rec->uuid[i] = i * 17;
+		rec->boot_id[i] = 255 - i;
+	}
+	rec->host = strdup("node-1");
+	rec->kernel = strdup("6.1.0-56-amd64");
+	rec->command = strdup("sh -c 'echo \"hi\\n\"' \t\n\x01 \xc3\xa9 }; env {");
+	rec->provider = strdup("embedded");
+	rec->clock_origin = strdup("in-process");
+	rec->nr_cpus = nr_cpus;
+	calibrate(rec);
+	ck_assert_int_eq(tsct_recording_add_stream(rec, "default"), 0);
+	ck_assert_int_eq(tsct_recording_add_stream(rec, "kernel"), 1);
+	rec->streams[1].kernel = 1;
+	define(rec, 0, 16, "plain", TSCT_KIND_INSTANT, "");
+	define(rec, 0, 17, "everything", TSCT_KIND_BEGIN, all_fields);
+	define(rec, 0, 40, "signed", TSCT_KIND_COUNTER,
+	       "string:string,event:u32,_x:u8,x:u8,clock:s64,align:f64");
+	define(rec, 1, 16, "sys_enter", TSCT_KIND_INSTANT,
+	       "id:s64/syscall,arg0:u64/x");
+}
+
+/* A payload that fits: returns its length. */
+static inline __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
+{
+	const struct tsct_field *f;
+	__u8 *at = to;
+	long size, i;
+
+	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
+		size = f->type == TSCT_TYPE_STRING ? (long)any(30) + 1 :
+			tsct_def_field_size(f, "", 65536);
+		for (i = 0; i < size; i++)
+			at[i] = any(255) + 1;
+		if (f->type == TSCT_TYPE_STRING)
+			at[size - 1] = '\0';
+		at += size;
+	}
+	return at - to;
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+static inline size_t load_file(int dirfd, const char *name, __u8 *to,
+			       size_t room)
+{
+	int fd = openat(dirfd, name, O_RDONLY);
+	ssize_t n;
+
+	ck_assert_int_ge(fd, 0);
+	n = read(fd, to, room);
+	close(fd);
+	ck_assert_int_ge(n, 0);
+	ck_assert_uint_lt(n, room);
+	return n;
+}
+
+static inline void store_file(int dirfd, const char *name, const __u8 *from,
+			      size_t len)
+{
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, from, len), len);
+	close(fd);
+}
+
+static inline int run_suite(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
+
+#endif /* RECORDINGS_H */
