@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+
+static int threshold = LOG_INFO;
+static int to_journal;
+
+/* systemd names the journal's stream as "device:inode". */
+static int stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	char ours[64];
+	struct stat st;
+
+	if (!stream || fstat(STDERR_FILENO, &st))
+		return 0;
+	snprintf(ours, sizeof(ours), "%llu:%llu",
+		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	return !strcmp(stream, ours);
+}
+
+void log_open(int verbose)
+{
+	threshold = verbose ? LOG_DEBUG : LOG_INFO;
+	to_journal = stderr_is_journal();
+}
+
+void log_say(int level, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	if (level > threshold)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	/* The journal knows the name and takes the level; people want the name. */
+	if (to_journal)
+		fprintf(stderr, "<%d>%s\n", level, text);
+	else
+		fprintf(stderr, "tsctraced: %s\n", text);
+}

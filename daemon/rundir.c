@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "rundir.h"
+
+#define LOCK_NAME	"tsctraced.pid"
+
+static int complain(const char *path, int err)
+{
+	if (err == -EACCES || err == -EPERM || err == -EROFS)
+		log_error("%s: %s; run it as root, or give --run-dir a "
+			  "directory of yours", path, strerror(-err));
+	else
+		log_error("%s: %s", path, strerror(-err));
+	return err;
+}
+
+/* What others can write to, they can have us lock, map or replace. */
+static int check_dir(const char *path, int dir)
+{
+	struct stat st;
+
+	if (fstat(dir, &st))
+		return complain(path, -errno);
+	if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022) {
+		log_error("%s: others may write to it; give --run-dir a "
+			  "directory that only root or you may write to", path);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int open_dir(const char *path)
+{
+	int dir;
+
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return complain(path, -errno);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? complain(path, -errno) : dir;
+}
+
+static void say_who(const char *path, int lock)
+{
+	char pid[32] = "";
+	ssize_t len = pread(lock, pid, sizeof(pid) - 1, 0);
+
+	pid[len > 0 ? strcspn(pid, "\n") : 0] = '\0';
+	log_error("another tsctraced (pid %s) serves %s; stop that one first, or "
+		  "give this one another --run-dir", *pid ? pid : "unknown",
+		  path);
+}
+
+/*
+ * The lock is the kernel's and goes with its holder, however that ends; the
+ * file only says who holds it, and stays.
+ */
+static int take_lock(const char *path, int dir)
+{
+	int lock = openat(dir, LOCK_NAME,
+			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	char pid[32];
+	int err, len;
+
+	if (lock < 0)
+		return complain(path, -errno);
+	if (flock(lock, LOCK_EX | LOCK_NB)) {
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		if (err == -EBUSY)
+			say_who(path, lock);
+		else
+			complain(path, err);
+		close(lock);
+		return err;
+	}
+	len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	if (ftruncate(lock, 0) || pwrite(lock, pid, (size_t)len, 0) != len)
+		log_warning("%s/%s: cannot be written: %s", path, LOCK_NAME,
+			    strerror(errno));
+	return lock;
+}
+
+int rundir_open(const char *path, int *ret_dir, int *ret_lock)
+{
+	int dir = open_dir(path);
+	int lock, err;
+
+	if (dir < 0)
+		return dir;
+	err = check_dir(path, dir);
+	lock = err ? err : take_lock(path, dir);
+	if (lock < 0) {
+		close(dir);
+		return lock;
+	}
+	*ret_dir = dir;
+	*ret_lock = lock;
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TSCTRACED_RUNDIR_H
+#define TSCTRACED_RUNDIR_H
+
+/*
+ * rundir_open - make the directory if it is not there, see that nobody else
+ * can put things into it, and lock it for this daemon. Says what is wrong.
+ *
+ * Returns 0 or -errno: -EBUSY: another daemon has it.
+ */
+int rundir_open(const char *path, int *ret_dir, int *ret_lock);
+
+#endif /* TSCTRACED_RUNDIR_H */
