@@ -156,10 +156,14 @@ static struct look look_at(const struct tsct_rate *est,
 	return look;
 }
 
-/* Further off than any slewing of CLOCK_REALTIME explains? */
+/*
+ * Further off than any slewing of CLOCK_REALTIME explains? Slewing for longer
+ * than a few seconds unseen is for the line, too, no better than a step.
+ */
 static bool stepped(const struct look *look)
 {
-	double steered = magnitude(look->elapsed_ns) * TSCT_RATE_STEP_PPB * PPB;
+	double elapsed = smaller(magnitude(look->elapsed_ns), 1e10);
+	double steered = elapsed * TSCT_RATE_STEP_PPB * PPB;
 
 	return magnitude(look->offset_ns) >
 		look->bound_ns + look->half_ns + steered;
