@@ -6,7 +6,7 @@
 #
 # A suite is a folder beside this file. `unit` is build/tests/unit/check_*
 # (libcheck programs, built here), `guest` is guest/run.sh, any other consists
-# of its *.sh that begin with "#!". A program speaks TAP, or says it all by its exit status:
+# of its scripts t_*.sh. A program speaks TAP, or says it all by its exit status:
 # 0 passed, 77 skipped (the reason is its last line), else failed. One that
 # prints less TAP than it planned, exits otherwise than its results say, or
 # outlives its time limit (5 minutes, or `test-timeout: SECONDS` in a comment)
@@ -109,7 +109,7 @@ run_suite() {	# SUITE [KERNEL]...
 		limit=3000 live=1 run_one guest "$here/guest/run.sh" \
 			${TEST:+--test "$TEST"} "$@" ;;
 	*)
-		for program in $(grep -lm 1 '^#!' "$here/$suite"/*.sh); do
+		for program in "$here/$suite"/t_*.sh; do
 			limit=$(sed -n 's/.*test-timeout: *\([0-9]*\).*/\1/p' "$program")
 			limit=${limit:-300}
 			run_one "$suite/$(basename "$program" .sh)" \
@@ -120,7 +120,7 @@ run_suite() {	# SUITE [KERNEL]...
 
 list_suites() {	# those that test the machine they run on first, guests last
 	find "$here" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' |
-		awk '$0 == "bench" {next} {print ($0 == "unit" ? 0 : $0 == "guest" ? 2 : 1), $0}' |
+		awk '/^(bench|demo)$/ {next} {print ($0 == "unit" ? 0 : $0 == "guest" ? 2 : 1), $0}' |
 		sort | cut -d' ' -f2
 }
 
