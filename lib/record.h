@@ -44,10 +44,16 @@ int tsct_writer_event(struct tsct_writer *writer, __u32 stream,
 int tsct_writer_flush(struct tsct_writer *writer);
 
 /*
- * tsct_writer_close - flush, mark the recording complete, free
- * Returns 0, or the first -errno that writing met.
+ * tsct_writer_finish - flush, and mark the recording complete
+ * Returns 0, or the first -errno that writing met. No events after it.
  */
-int tsct_writer_close(struct tsct_writer *writer);
+int tsct_writer_finish(struct tsct_writer *writer);
+
+/* NULL is fine. An unfinished recording stays marked as such. */
+void tsct_writer_close(struct tsct_writer *writer);
+
+/* The first -errno that writing met, 0 if none. */
+int tsct_writer_error(const struct tsct_writer *writer);
 
 /* How much there is so far. */
 struct tsct_written {

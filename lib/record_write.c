@@ -32,6 +32,11 @@ struct tsct_writer {
 	struct pen *pens;	/* stream * nr_cpus + cpu */
 };
 
+static size_t nr_pens(const struct tsct_writer *w)
+{
+	return (size_t)w->rec->nr_streams * w->rec->nr_cpus;
+}
+
 static struct pen *pen_of(const struct tsct_writer *w, __u32 stream, __u32 cpu)
 {
 	return &w->pens[(size_t)stream * w->rec->nr_cpus + cpu];
@@ -295,8 +300,7 @@ int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 		return err;
 	w->dirfd = dirfd;
 	w->rec = rec;
-	w->pens = calloc((size_t)rec->nr_streams * rec->nr_cpus + 1,
-			 sizeof(*w->pens));
+	w->pens = calloc(nr_pens(w) + 1, sizeof(*w->pens));
 	if (!w->pens)
 		goto free_writer;
 	err = write_metadata(w);
@@ -317,24 +321,37 @@ void tsct_writer_touch(struct tsct_writer *w)
 	w->touched = true;
 }
 
-/* What a full disk did not take is counted there too, if there is room. */
-int tsct_writer_close(struct tsct_writer *w)
+/* What a full disk did not take is in the metadata, if that has room. */
+int tsct_writer_finish(struct tsct_writer *w)
 {
 	int err = tsct_writer_flush(w), err2;
+	__u32 cpus = w->rec->nr_cpus;
 	size_t i;
 
-	for (i = 0; i < (size_t)w->rec->nr_streams * w->rec->nr_cpus; i++) {
-		if (err && w->pens[i].in_packet)
+	for (i = 0; err && i < nr_pens(w); i++)
+		if (w->pens[i].in_packet)
 			give_up(w, &w->pens[i],
-				loss_of(w, i / w->rec->nr_cpus,
-					i % w->rec->nr_cpus), err);
-		free(w->pens[i].packet);
-	}
+				loss_of(w, i / cpus, i % cpus), err);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);
+	return err ? err : err2;
+}
+
+void tsct_writer_close(struct tsct_writer *w)
+{
+	size_t i;
+
+	if (!w)
+		return;
+	for (i = 0; i < nr_pens(w); i++)
+		free(w->pens[i].packet);
 	free(w->pens);
 	free(w);
-	return err ? err : err2;
+}
+
+int tsct_writer_error(const struct tsct_writer *w)
+{
+	return w->error;
 }
 
 void tsct_writer_written(const struct tsct_writer *w,

@@ -154,7 +154,7 @@ START_TEST(record_round_trip)
 	begin();
 	nr = any(_i < 3 ? 20 : EVENTS_MAX);
 	send_many(nr);
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(true), nr);
 	ck_assert_uint_eq(babeltrace(true), nr);
 	ck_assert(!tsct_recording_lossy(&rec));
@@ -215,7 +215,7 @@ START_TEST(record_hostile_names)
 	rec.host = strdup(name);
 	tsct_writer_touch(writer);
 	send_many(5);
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(true), 5);
 	ck_assert_uint_eq(babeltrace(true), 5);
 	end();
@@ -301,7 +301,7 @@ START_TEST(record_refused)
 	ck_assert_int_eq(send_raw(65535, rec.begin + 11, "", 0), 0);
 	ck_assert_int_eq(send_raw(18, rec.begin + 11, "", 0), 0);
 	ck_assert_uint_eq(cause[TSCT_CAUSE_UNDEFINED], 4);
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(false), 1);
 	ck_assert_uint_eq(babeltrace(false), 1);
 	ck_assert(tsct_recording_lossy(&rec));
@@ -325,7 +325,7 @@ START_TEST(record_largest)
 		ck_assert_int_eq(send_raw(50, rec.begin + i, payload,
 					  sizeof(payload)), 0);
 	}
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(false), 20);
 	ck_assert_uint_eq(babeltrace(true), 20);
 	end();
@@ -348,7 +348,7 @@ START_TEST(record_defines_first)
 		ck_assert_int_eq(tsct_writer_flush(writer), 0);
 		ck_assert_uint_eq(read_all(false), i + 1);
 	}
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	end();
 }
 END_TEST
@@ -366,7 +366,7 @@ static void fill_disk(void)
 		err = send_one(stamp += 100);
 	send_one(stamp + 1);
 	/* libcheck notes every assertion in a file: only now is there room. */
-	err2 = tsct_writer_close(writer);
+	err2 = finish(writer);
 	setrlimit(RLIMIT_FSIZE, &unlimited);
 	ck_assert_int_ne(err, 0);
 	ck_assert_int_eq(err2, err);
@@ -397,7 +397,7 @@ START_TEST(record_disk_full)
 
 	seed = 6;
 	begin();
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
 		/* Not root: the file limit above is the same path. */
 		ck_assert_int_eq(errno, EPERM);
@@ -438,7 +438,7 @@ START_TEST(record_discarded)
 		;
 	ck_assert_uint_eq(tsct_trace_discarded(trace), 42);
 	tsct_trace_close(trace);
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(babeltrace(false), 1);
 	end();
 }

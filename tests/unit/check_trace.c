@@ -38,7 +38,7 @@ static unsigned int make_small(unsigned int nr)
 		if (i % 5 == 4)
 			ck_assert_int_eq(tsct_writer_flush(writer), 0);
 	}
-	ck_assert_int_eq(tsct_writer_close(writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
 	file_len = load_file(dirfd_, "default_0", file, ROOM);
 	return nr;
 }
