@@ -88,18 +88,19 @@ as_root() {
 offered() {
 	local name
 	for name in ${1//\// }; do
-		apt-cache policy "$name" | grep -q '^  Candidate: [^(]' && break
+		[[ $(apt-cache policy "$name") != *"Candidate: "[^\(]* ]] || break
 	done
 	echo "$name"
 }
 
 install_packages() {
 	local package names=()
-	say "installing ${packages[*]}"
+	say "reading the package lists (apt-get update)"
 	as_root apt-get -qq update
 	for package in "${packages[@]}"; do
 		names+=("$(offered "$package")")
 	done
+	say "installing ${names[*]}"
 	as_root apt-get -qq -y --no-install-recommends install "${names[@]}"
 }
 
