@@ -25,7 +25,7 @@ set -euo pipefail
 shopt -s inherit_errexit
 
 names="6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64"
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/tsctrace/kernels
+cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/kernels
 temp=
 
 say() { echo "kernel.sh: $*" >&2; }
