@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# trace-ctl check, clock and status tell the truth about this guest, with and
+# without the module; where the TSC is unstable, everything falls back and
+# says so.
+# guest-test: timeout=120 boot=default,unstable module=no
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+set -eu
+ko=/lib/modules/tsctrace.ko
+sys=/sys/devices/system
+jobs=
+
+trap '[ -z "$jobs" ] || kill -9 $jobs 2>/dev/null || true' EXIT
+fail() { echo "$*"; cat json out jobs.out 2>/dev/null; exit 1; }
+
+# The value of a key of the top level of `json`
+value() { sed -n "s/^  \"$1\": \"\{0,1\}\([^\"]*[^\",]\)\"\{0,1\},\{0,1\}\$/\1/p" json; }
+is() { [ "$(value "$1")" = "$2" ] || fail "$1 is '$(value "$1")', not '$2'"; }
+
+check() {	# WANTED ARGUMENT...
+	want=$1 got=0
+	shift
+	trace-ctl check --json "$@" >json || got=$?
+	[ "$got" = "$want" ] || fail "check $* gave $got, not $want"
+}
+
+online() { grep -c '"online": true' json; }
+matches() { grep -c '"match": true' json; }
+
+# --- the table --------------------------------------------------------------
+
+# In the unstable boot the kernel takes a moment to give the TSC up.
+n=0
+while [ "$TSCT_BOOT" = unstable ] &&
+      [ "$(cat $sys/clocksource/clocksource0/current_clocksource)" = tsc ]; do
+	n=$((n + 1))
+	[ $n -lt 40 ] || fail "the kernel still trusts the TSC"
+	sleep 0.5
+done
+
+see_table() {	# BY ARGUMENT...
+	by=$1
+	shift
+	if [ "$TSCT_BOOT" = default ]; then
+		check 0 "$@"
+		is usable true; is unstable false; is source tsc
+		is clocksource tsc
+	else
+		check 1 "$@"
+		is usable false; is unstable true; is source monotonic_raw
+		value verdict | grep -q "fall back to monotonic_raw because.*unstable" ||
+			fail "verdict: $(value verdict)"
+	fi
+	is checked_by "$by"
+	is aux_match true
+	[ "$(online) $(matches)" = "2 2" ] || fail "not two CPUs that match"
+}
+
+see_table "user space"
+insmod $ko
+see_table module
+see_table module --run
+
+trace-ctl check >out || [ "$TSCT_BOOT" = unstable ] || fail "check"
+[ "$(grep -c '^ *[01] .* yes ' out)" = 2 ] || fail "not two lines that match"
+
+# A CPU goes and comes back.
+echo 0 >$sys/cpu/cpu1/online
+trace-ctl check --run --json >json || true
+[ "$(online)" = 1 ] || fail "CPU 1 is off, but $(online) are online"
+trace-ctl check >out || true
+grep -q "^CPUs that are not online: 1\$" out || fail "the text does not say so"
+echo 1 >$sys/cpu/cpu1/online
+see_table module --run
+
+# --- the clock --------------------------------------------------------------
+
+trace-ctl clock --json >json || fail "clock"
+is source "$([ "$TSCT_BOOT" = default ] && echo tsc || echo monotonic_raw)"
+is usable true
+now=$(date +%s)
+then=$(value time_ns)
+then=${then%?????????}
+[ $((now - then)) -le 2 ] && [ $((then - now)) -le 2 ] || fail "$then is not $now"
+
+# --- who holds what ---------------------------------------------------------
+
+see_channels() {	# NUMBER
+	n=0
+	while trace-ctl status --json >json &&
+	      [ "$(grep -c '^      "id": ' json)" != "$1" ]; do
+		n=$((n + 1))
+		[ $n -lt 50 ] || fail "not $1 channels"
+		sleep 0.2
+	done
+}
+
+see_channels 0
+is programs_use module
+# By its path: the shell has a command of that name.
+/usr/bin/jobs 4000000000 1 >jobs.out 2>&1 &
+jobs=$!
+see_channels 1
+grep -q '"name": "default"' json || fail "no channel called default"
+grep -q '"holders": 1' json || fail "not one holder"
+trace-ctl status >out
+grep -q '^ *[0-9]* default  *module  *root  *discard ' out || fail "status"
+# Nobody reads, so what is written stays.
+n=0
+until trace-ctl status --json | tee json | grep -q '"unread": [1-9]'; do
+	n=$((n + 1))
+	[ $n -lt 50 ] || fail "nothing is written"
+	sleep 0.2
+done
+kill -9 $jobs
+wait $jobs || true
+jobs=
+see_channels 0
+
+# Somebody without rights is told what stands in the way.
+chmod 0600 /dev/tsctrace
+su -s /bin/sh nobody -c 'trace-ctl status' >out || fail "status as nobody"
+grep -q '^module  *no: /dev/tsctrace: permission denied; ' out ||
+	fail "nobody is not told why"
+
+rmmod tsctrace
+trace-ctl status >out
+grep -q '^module  *no: /dev/tsctrace: not there; ' out || fail "no module"
+grep -q '^kernel events  *no: .*insmod' out || fail "no insmod"
+echo "boot $TSCT_BOOT: fine"
