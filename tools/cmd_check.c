@@ -200,7 +200,7 @@ static void print_text(const struct check *c)
 			offline++;
 	}
 	if (offline)
-		printf("%u CPUs are not online\n", offline);
+		printf("CPUs that are not online: %u\n", offline);
 	printf("\nrdtscp %s, invariant %s, nonstop %s, unstable %s, "
 	       "clocksource %s\n",
 	       flag(c, TSCT_CHECK_RDTSCP) ? "yes" : "NO",
