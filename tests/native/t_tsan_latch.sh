@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The latch's unit test under the thread sanitizer: no data race by the C11
+# model, whatever x86 forgives. -Wno-tsan: it does not model fences, which is
+# no loss, as every racing access is atomic.
+# test-timeout: 120
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# shellcheck disable=SC2046
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan -pthread \
+	-I"$top/kmod/uapi" -I"$top/lib/include" -I"$top/lib" \
+	-o "$work/check" "$top/tests/unit/check_latch.c" \
+	"$top/lib/core/latch.c" $(pkg-config --cflags --libs check) -lm
+CK_FORK=no TSAN_OPTIONS="halt_on_error=1 exitcode=66" "$work/check"
