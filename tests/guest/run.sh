@@ -28,7 +28,9 @@
 #                             `unstable` the kernel finds out that it is not
 #   guest-test: smp=2         CPUs
 #   guest-test: module=yes    loaded before and unloaded after; `no`: the test
-#                             does that itself with /lib/modules/tsctrace.ko
+#                             does that itself with /lib/modules/tsctrace.ko,
+#                             tsctrace-nobtf.ko (the same without BTF) or
+#                             tsctrace-selftest.ko (built with SELFTEST=1)
 #   guest-test: needs=        `btf`: skipped where the module has none
 #   guest-test: files=        comma list of more files to take along, from the
 #                             source tree's top or absolute, or from $PATH
@@ -185,26 +187,31 @@ small_initrd() {	# PLAN MODULE
 	mkdir -p "$root/tests" "$root/usr/lib/modules"
 	cp "$1" "$root/tests/plan"
 	strip --strip-debug -o "$root/usr/lib/modules/tsctrace.ko" "$2"
+	objcopy --remove-section .BTF "$root/usr/lib/modules/tsctrace.ko" \
+		"$root/usr/lib/modules/tsctrace-nobtf.ko"
+	strip --strip-debug -o "$root/usr/lib/modules/tsctrace-selftest.ko" \
+		"$out/selftest/${2#"$out/"}"
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1
 }
 
 # --- one kernel -------------------------------------------------------------
 
-build_module() {	# NAME DIR LOG
-	if ! make -C "$top/kmod" KDIR="$2/build" WERROR=-Werror O="$out" \
-			-j"$(nproc)" >"$3" 2>&1; then
-		result "not ok" "$1 module builds"
-		tail -n 30 "$3" | comment
+build_module() {	# NAME DIR LOG OUT WORDS...
+	local name=$1 dir=$2 log=$3 o=$4 words="module${5:+ $5} builds"
+	if ! make -C "$top/kmod" KDIR="$dir/build" WERROR=-Werror O="$o" \
+			-j"$(nproc)" "${@:5}" >"$log" 2>&1; then
+		result "not ok" "$name $words"
+		tail -n 30 "$log" | comment
 		return 1
 	fi
-	if grep -qi 'warning:' "$3"; then
-		result "not ok" "$1 module builds without warning"
-		grep -i 'warning:' "$3" | comment
+	if grep -qi 'warning:' "$log"; then
+		result "not ok" "$name $words without warning"
+		grep -i 'warning:' "$log" | comment
 		# What did not change is not built again: warn again next time.
-		rm -rf "$out/module/$(cat "$2/release")"
+		rm -rf "$o/module/$(cat "$dir/release")"
 		return 1
 	fi
-	result ok "$1 module builds without warning (W=1)"
+	result ok "$name $words without warning (W=1)"
 }
 
 check_sparse() {	# NAME DIR LOG
@@ -293,7 +300,9 @@ test_kernel() {	# NAME
 	logs=$out/guest/$(cat "$dir/release")
 	ko=$out/module/$(cat "$dir/release")/tsctrace.ko
 	mkdir -p "$logs"
-	build_module "$name" "$dir" "$logs/module.log" || return 0
+	build_module "$name" "$dir" "$logs/module.log" "$out" || return 0
+	build_module "$name" "$dir" "$logs/selftest.log" "$out/selftest" \
+		SELFTEST=1 || return 0
 	check_sparse "$name" "$dir" "$logs/sparse.log"
 	for group in $(list_groups); do
 		plan_group "$name/$group" "$group" "$ko"
