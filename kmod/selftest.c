@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the module is built from, tried before anything is up: a compiler or a
+ * kernel header that breaks it must not get as far as a ring.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
+
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../lib/core/def.h"
+#include "../lib/core/latch.h"
+#include "../lib/core/ring.h"
+#include "../lib/core/scale.h"
+#include "../lib/core/skew.h"
+#include "selftest.h"
+
+#define BLOCK	4096
+#define DATA	(2 * BLOCK)
+
+/* Says where it failed, and makes the function fail. */
+#define check(cond) do {						\
+	if (!(cond)) {							\
+		pr_err("%s:%d: not true: %s\n", __func__, __LINE__,	\
+		       #cond);						\
+		return -EINVAL;						\
+	}								\
+} while (0)
+
+static int __init test_geometry(void)
+{
+	check(!tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 2));
+	check(!tsct_geometry_check(TSCT_POLICY_OVERWRITE, 65536, 4096));
+	check(tsct_geometry_check(TSCT_POLICY_OVERWRITE, 4096, 2));
+	check(tsct_geometry_check(TSCT_POLICY_DISCARD, 4095, 2));
+	check(tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 0x80000000));
+	check(tsct_geometry_check(2, 4096, 4));
+	return 0;
+}
+
+/* Writes by the rules, reads by the rules: every record comes back once. */
+static int __init run_ring(u8 *data, u64 head)
+{
+	const struct tsct_geometry geo = {
+		.data_size = DATA, .block_size = BLOCK,
+	};
+	u64 tail = head, next, written = 0, seen = 0, lost = 0;
+	struct tsct_record record;
+	struct tsct_place place;
+	u32 len = 0;
+
+	while (seen < 2000) {
+		len = (len * 5 + 13) % (tsct_payload_max(&geo) / 3);
+		place = tsct_ring_place(&geo, head, tsct_record_size(len));
+		check((place.pos & (BLOCK - 1)) + place.size <= BLOCK);
+		if (tsct_ring_fits(&geo, place.pos + place.size, tail)) {
+			if (place.pad_len)
+				*(u64 *)(data + (place.pad_pos & (DATA - 1))) =
+					(u64)TSCT_ID_PAD << 16;
+			record.len = sizeof(record) + len;
+			record.id = TSCT_ID_FIRST;
+			record.tid = 0;
+			record.tsc = written++;
+			memcpy(data + (place.pos & (DATA - 1)), &record,
+			       sizeof(record));
+			head = place.pos + place.size;
+			continue;
+		}
+		lost++;
+		switch (tsct_ring_next(&geo, data, tail, head, &record, &next)) {
+		case TSCT_STEP_RECORD:
+			check(record.tsc == seen++);
+			break;
+		case TSCT_STEP_PAD:
+			break;
+		default:
+			check(!"a record or a pad");
+		}
+		tail = next;
+	}
+	check(lost);
+	return 0;
+}
+
+static int __init test_ring(void)
+{
+	u8 *data = kzalloc(DATA, GFP_KERNEL);
+	int err;
+
+	if (!data)
+		return -ENOMEM;
+	err = run_ring(data, 0);
+	/* over the end of the 64-bit positions */
+	if (!err)
+		err = run_ring(data, -(u64)DATA);
+	kfree(data);
+	return err;
+}
+
+static int __init run_def(struct tsct_event_def *def)
+{
+	const struct tsct_event_def *found;
+	size_t next;
+	int err;
+
+	def->size = TSCT_EVENT_DEF_SIZE(1);
+	def->nr_fields = 1;
+	strscpy(def->name, "event", sizeof(def->name));
+	strscpy(def->fields[0].name, "field", sizeof(def->fields[0].name));
+	def->fields[0].type = TSCT_TYPE_U32;
+	check(!tsct_def_check(def, sizeof(*def)));
+	check(tsct_def_equal(def, def));
+	found = tsct_def_next(def, def->size, 0, &next, &err);
+	check(found == def && next == def->size);
+	check(!tsct_def_next(def, def->size, next, &next, &err) && !err);
+	check(!tsct_def_next(def, def->size - 8, 0, &next, &err) && err);
+	def->fields[0].type = TSCT_TYPE_NR;
+	check(tsct_def_check(def, sizeof(*def)));
+	def->fields[0].type = TSCT_TYPE_U32;
+	memset(def->name, 'a', sizeof(def->name));
+	check(tsct_def_check(def, sizeof(*def)));
+	return 0;
+}
+
+static int __init test_def(void)
+{
+	struct tsct_event_def *def = kzalloc(sizeof(*def), GFP_KERNEL);
+	int err;
+
+	if (!def)
+		return -ENOMEM;
+	err = run_def(def);
+	kfree(def);
+	return err;
+}
+
+static int __init run_latch(struct tsct_clock_page *page,
+			    struct tsct_clock_state *state)
+{
+	static const u8 boot_id[16] = { 1, 2, 3 };
+
+	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC);
+	check(!tsct_clock_page_check(page, boot_id));
+	check(!tsct_latch_read(page, state));
+	check(state->status == TSCT_STATUS_UNKNOWN);
+	state->epoch = 7;
+	state->real.mult = 1ULL << 32;
+	state->real.shift = 32;
+	state->real.base_tsc = 1000;
+	state->real.base_ns = 5000;
+	tsct_latch_write(page, state);
+	memset(state, 0, sizeof(*state));
+	check(!tsct_latch_read(page, state));
+	check(state->epoch == 7);
+	check(tsct_pair_ns(&state->real, 1500) == 5500);
+	check(tsct_pair_ns(&state->real, 500) == 4500);
+	return 0;
+}
+
+static int __init test_latch(void)
+{
+	struct tsct_clock_page *page = kzalloc(sizeof(*page), GFP_KERNEL);
+	struct tsct_clock_state *state = kzalloc(sizeof(*state), GFP_KERNEL);
+	int err = -ENOMEM;
+
+	if (page && state)
+		err = run_latch(page, state);
+	kfree(state);
+	kfree(page);
+	return err;
+}
+
+static int __init test_skew(void)
+{
+	struct tsct_skew skew;
+
+	tsct_skew_init(&skew);
+	check(!tsct_skew_add(&skew, 1000, 1130, 1100));
+	check(skew.min_tsc == 30 && skew.max_tsc == 130);
+	check(tsct_skew_add(&skew, 2000, 1000, 2100) == -EINVAL);
+	check(skew.rounds == 1);
+	return 0;
+}
+
+int __init tsct_selftest(void)
+{
+	int err = test_geometry() ?: test_ring() ?: test_def() ?:
+		test_latch() ?: test_skew();
+
+	if (err)
+		pr_err("failed (%d)\n", err);
+	else
+		pr_info("passed\n");
+	return err;
+}
