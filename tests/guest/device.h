@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* For the test programs t_*.c that talk to /dev/tsctrace by raw requests. */
+#ifndef TSCT_TEST_DEVICE_H
+#define TSCT_TEST_DEVICE_H
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tsctrace/abi.h>
+
+#include "t.h"
+
+#define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
+#define RW	(PROT_READ | PROT_WRITE)
+
+#define DEV_FN __attribute__((unused)) static
+
+DEV_FN int dev_open(void)
+{
+	int fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0) {
+		perror(TSCT_DEVICE_PATH);
+		exit(1);
+	}
+	return fd;
+}
+
+/* A request that is right in every respect; tests spoil one at a time. */
+DEV_FN struct tsct_channel_create dev_request(const char *name)
+{
+	struct tsct_channel_create arg = {
+		.policy = TSCT_POLICY_DISCARD,
+		.block_size = 4096,
+		.blocks = 4,
+		.roles = BOTH,
+	};
+
+	strncpy(arg.name, name, sizeof(arg.name) - 1);
+	return arg;
+}
+
+/* A descriptor with a new channel of its own, or the test ends. */
+DEV_FN int dev_create(struct tsct_channel_create *arg)
+{
+	int fd = dev_open();
+
+	if (ioctl(fd, TSCT_IOC_CHANNEL_CREATE, arg)) {
+		printf("create %s: %s\n", arg->name, strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
+
+DEV_FN int dev_new(const char *name)
+{
+	struct tsct_channel_create arg = dev_request(name);
+
+	return dev_create(&arg);
+}
+
+DEV_FN int dev_attach(int fd, uint32_t id, uint32_t roles)
+{
+	struct tsct_channel_attach arg = {
+		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
+	};
+
+	return ioctl(fd, TSCT_IOC_CHANNEL_ATTACH, &arg);
+}
+
+DEV_FN int dev_write(int fd, unsigned int id, const void *payload,
+		     unsigned int len)
+{
+	struct tsct_write arg = {
+		.payload = (uintptr_t)payload, .len = len, .id = (__u16)id,
+	};
+
+	return ioctl(fd, TSCT_IOC_WRITE, &arg);
+}
+
+DEV_FN struct tsct_info dev_info(int fd)
+{
+	struct tsct_info info;
+
+	if (ioctl(fd, TSCT_IOC_INFO, &info)) {
+		perror("TSCT_IOC_INFO");
+		exit(1);
+	}
+	return info;
+}
+
+/* A channel, mapped as a reader and writer in one would. */
+struct dev_maps {
+	const struct tsct_channel_header *header;
+	char *consumers;
+	char *rings;
+};
+
+DEV_FN struct dev_maps dev_map(int fd)
+{
+	struct dev_maps m;
+	const struct tsct_channel_header *h;
+
+	h = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	if (h == MAP_FAILED)
+		goto failed;
+	m.header = mmap(NULL, h->consumer_offset, PROT_READ, MAP_SHARED, fd, 0);
+	m.consumers = mmap(NULL, h->ring_offset - h->consumer_offset, RW,
+			   MAP_SHARED, fd, (off_t)h->consumer_offset);
+	m.rings = mmap(NULL, h->file_size - h->ring_offset, RW, MAP_SHARED, fd,
+		       (off_t)h->ring_offset);
+	if (m.header == MAP_FAILED || m.consumers == MAP_FAILED ||
+	    m.rings == MAP_FAILED)
+		goto failed;
+	return m;
+failed:
+	perror("mmap");
+	exit(1);
+}
+
+DEV_FN bool dev_ready(const struct dev_maps *m, unsigned int cpu)
+{
+	const char *states = (const char *)m->header + m->header->cpu_state_offset;
+
+	return __atomic_load_n(&states[cpu], __ATOMIC_ACQUIRE) == TSCT_CPU_READY;
+}
+
+DEV_FN struct tsct_consumer *dev_consumer(const struct dev_maps *m,
+					  unsigned int cpu)
+{
+	return (void *)(m->consumers + (size_t)cpu * TSCT_PAGE_SIZE);
+}
+
+DEV_FN struct tsct_producer *dev_producer(const struct dev_maps *m,
+					  unsigned int cpu)
+{
+	return (void *)(m->rings + cpu * m->header->ring_stride);
+}
+
+DEV_FN char *dev_data(const struct dev_maps *m, unsigned int cpu)
+{
+	return (char *)dev_producer(m, cpu) + TSCT_PAGE_SIZE;
+}
+
+DEV_FN void dev_pin(unsigned int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set)) {
+		perror("sched_setaffinity");
+		exit(1);
+	}
+}
+
+/* Runs a function as a user without rights; its failures are ours. */
+DEV_FN void dev_as_user(uid_t uid, void (*fn)(void *arg), void *arg)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		t_checks = t_failures = 0;
+		if (setgid(uid) || setuid(uid)) {
+			perror("setuid");
+			exit(1);
+		}
+		fn(arg);
+		exit(t_status());
+	}
+	waitpid(pid, &status, 0);
+	t_check(status == 0, "as user %u: status %#x", uid, status);
+}
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+/* Which ranges of a channel's file can be mapped, and with which rights. */
+#include <setjmp.h>
+#include <signal.h>
+
+#include "device.h"
+
+#define PAGE	4096L
+
+static struct tsct_channel_header h;
+static long file_size, rings, consumers, stride;
+
+static void *map(int fd, long offset, long length, int prot, int flags)
+{
+	return mmap(NULL, (size_t)length, prot, flags, fd, offset);
+}
+
+#define maps(fd, offset, length, prot) ({				\
+	void *mapped = map(fd, offset, length, prot, MAP_SHARED);	\
+	t_check(mapped != MAP_FAILED, "%ld+%ld: %m", (long)(offset),	\
+		(long)(length));					\
+	mapped; })
+#define refuses(fd, offset, length, prot, want) \
+	t_errno(map(fd, offset, length, prot, MAP_SHARED), want)
+
+static void try_ranges(int fd)
+{
+	const long clock = (long)TSCT_CLOCK_OFFSET;
+
+	/* Whole regions, and parts of them */
+	maps(fd, 0, PAGE, PROT_READ);
+	maps(fd, 0, consumers, PROT_READ);
+	maps(fd, (long)h.defs_offset, PAGE, PROT_READ);
+	maps(fd, consumers, rings - consumers, RW);
+	maps(fd, consumers + PAGE, PAGE, RW);
+	maps(fd, rings, file_size - rings, RW);
+	maps(fd, rings + stride, stride, RW);
+	maps(fd, rings + PAGE, 2 * PAGE, RW);
+	maps(fd, rings + stride - PAGE, 2 * PAGE, RW);
+	maps(fd, clock, PAGE, PROT_READ);
+	/* Across two regions, or beyond the last */
+	refuses(fd, 0, consumers + PAGE, PROT_READ, EINVAL);
+	refuses(fd, consumers - PAGE, 2 * PAGE, PROT_READ, EINVAL);
+	refuses(fd, rings - PAGE, 2 * PAGE, PROT_READ, EINVAL);
+	refuses(fd, 0, file_size, PROT_READ, EINVAL);
+	refuses(fd, rings, file_size - rings + PAGE, RW, EINVAL);
+	refuses(fd, file_size, PAGE, PROT_READ, EINVAL);
+	refuses(fd, file_size - PAGE, 2 * PAGE, RW, EINVAL);
+	refuses(fd, clock - PAGE, PAGE, PROT_READ, EINVAL);
+	refuses(fd, clock - PAGE, 2 * PAGE, PROT_READ, EINVAL);
+	refuses(fd, clock, 2 * PAGE, PROT_READ, EINVAL);
+	refuses(fd, clock + PAGE, PAGE, PROT_READ, EINVAL);
+	refuses(fd, 1L << 62, PAGE, PROT_READ, EINVAL);
+	refuses(fd, rings, 1L << 46, PROT_READ, EINVAL);
+	/* Not of a page's making */
+	refuses(fd, 1, PAGE, PROT_READ, EINVAL);
+	refuses(fd, 0, 0, PROT_READ, EINVAL);
+	t_errno(map(fd, 0x7ffffffffffff000, PAGE, PROT_READ, MAP_SHARED), EINVAL);
+	t_errno(map(fd, -PAGE, 2 * PAGE, PROT_READ, MAP_SHARED), EOVERFLOW);
+}
+
+static const long *all_regions(void)
+{
+	static long offsets[5];
+
+	offsets[1] = (long)h.defs_offset;
+	offsets[2] = consumers;
+	offsets[3] = rings;
+	offsets[4] = (long)TSCT_CLOCK_OFFSET;
+	return offsets;
+}
+
+static void try_rights(int fd)
+{
+	const long *offsets = all_regions();
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		t_errno(map(fd, offsets[i], PAGE, PROT_READ, MAP_PRIVATE), EPERM);
+		t_errno(map(fd, offsets[i], PAGE, RW, MAP_PRIVATE), EPERM);
+		refuses(fd, offsets[i], PAGE, PROT_READ | PROT_EXEC, EACCES);
+		refuses(fd, offsets[i], PAGE, PROT_EXEC, EACCES);
+		t_errno(mprotect(maps(fd, offsets[i], PAGE, PROT_READ), PAGE,
+				 PROT_READ | PROT_EXEC), EACCES);
+	}
+	refuses(fd, 0, PAGE, RW, EACCES);
+	refuses(fd, (long)h.defs_offset, PAGE, RW, EACCES);
+	refuses(fd, (long)TSCT_CLOCK_OFFSET, PAGE, RW, EACCES);
+	refuses(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_WRITE, EACCES);
+	t_errno(mprotect(maps(fd, 0, PAGE, PROT_READ), PAGE, RW), EACCES);
+	t_errno(mprotect(maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ),
+			 PAGE, RW), EACCES);
+	/* A role allows it later, too. */
+	t_check(!mprotect(maps(fd, consumers, PAGE, PROT_READ), PAGE, RW), "%m");
+	t_check(!mprotect(maps(fd, rings, PAGE, PROT_NONE), PAGE, RW), "%m");
+}
+
+static void expect(int fd, bool writer, bool reader)
+{
+	void *at;
+
+	at = maps(fd, consumers, PAGE, PROT_READ);
+	if (reader) {
+		maps(fd, consumers, PAGE, RW);
+	} else {
+		refuses(fd, consumers, PAGE, RW, EACCES);
+		t_errno(mprotect(at, PAGE, RW), EACCES);
+	}
+	at = maps(fd, rings, PAGE, PROT_READ);
+	if (writer) {
+		maps(fd, rings, PAGE, RW);
+	} else {
+		refuses(fd, rings, PAGE, RW, EACCES);
+		t_errno(mprotect(at, PAGE, RW), EACCES);
+	}
+	refuses(fd, 0, PAGE, RW, EACCES);
+}
+
+static void try_roles(void)
+{
+	static const uint32_t roles[] = { 0, TSCT_ROLE_WRITE, TSCT_ROLE_READ };
+	struct tsct_channel_create arg = dev_request("roles");
+	int keep, fd;
+	size_t i;
+
+	arg.roles = TSCT_ROLE_WRITE;
+	keep = dev_create(&arg);
+	for (i = 0; i < 3; i++) {
+		fd = dev_open();
+		t_check(!dev_attach(fd, arg.id, roles[i]), "%m");
+		expect(fd, roles[i] & TSCT_ROLE_WRITE, roles[i] & TSCT_ROLE_READ);
+		close(fd);
+	}
+	/* A descriptor that is open for reading looks, and no more. */
+	fd = open(TSCT_DEVICE_PATH, O_RDONLY);
+	t_errno(dev_attach(fd, arg.id, TSCT_ROLE_WRITE), EACCES);
+	t_errno(dev_attach(fd, arg.id, TSCT_ROLE_READ), EACCES);
+	t_check(!dev_attach(fd, arg.id, 0), "%m");
+	expect(fd, false, false);
+	t_errno(map(fd, 0, PAGE, PROT_READ, MAP_PRIVATE), EPERM);
+	close(fd);
+	close(keep);
+}
+
+/* A kernel channel's rings are the kernel's. */
+static void try_kernel_channel(void)
+{
+	struct tsct_channel_create arg = dev_request("kernel");
+	int fd;
+
+	arg.flags = TSCT_CHANNEL_KERNEL;
+	arg.roles = TSCT_ROLE_READ;
+	fd = dev_create(&arg);
+	expect(fd, false, true);
+	close(fd);
+}
+
+static void try_remaps(int fd)
+{
+	char *at = maps(fd, rings, 2 * PAGE, RW);
+
+	/* Growing would reach what was never checked. */
+	t_errno(mremap(at, 2 * PAGE, 3 * PAGE, MREMAP_MAYMOVE), EFAULT);
+	t_errno(mremap(at, 0, PAGE, MREMAP_MAYMOVE), EFAULT);
+	/* The rest of a map that was split still shows its own pages. */
+	at[0] = 1;
+	at[PAGE] = 2;
+	munmap(at, PAGE);
+	t_check(at[PAGE] == 2);
+	at = mremap(at + PAGE, PAGE, PAGE, MREMAP_MAYMOVE);
+	t_check(at != MAP_FAILED && *at == 2);
+	*at = 0;
+}
+
+static sigjmp_buf out;
+
+static void on_fault(int sig)
+{
+	siglongjmp(out, sig);
+}
+
+/* Writing through a map that has no right to it ends the writer. */
+static void try_store(int fd)
+{
+	volatile char *at = maps(fd, 0, PAGE, PROT_READ);
+	int sig;
+
+	signal(SIGSEGV, on_fault);
+	sig = sigsetjmp(out, 1);
+	if (!sig)
+		at[0] = 1;
+	t_check(sig == SIGSEGV, "signal %d", sig);
+	signal(SIGSEGV, SIG_DFL);
+}
+
+/* Nor is there a way round through the process's own memory file. */
+static void try_proc_mem(int fd)
+{
+	const uint64_t *at = maps(fd, 0, PAGE, PROT_READ);
+	uint64_t before = *at, junk = 0;
+	int mem = open("/proc/self/mem", O_RDWR);
+
+	t_check(pwrite(mem, &junk, sizeof(junk), (off_t)(uintptr_t)at) == -1,
+		"written through /proc/self/mem");
+	t_check(*at == before);
+	close(mem);
+}
+
+int main(void)
+{
+	int fd = dev_open();
+
+	/* Without a channel there is the clock alone. */
+	refuses(fd, 0, PAGE, PROT_READ, EINVAL);
+	maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
+	refuses(fd, (long)TSCT_CLOCK_OFFSET, 2 * PAGE, PROT_READ, EINVAL);
+	close(fd);
+
+	fd = dev_new("mmap");
+	h = *dev_map(fd).header;
+	consumers = (long)h.consumer_offset;
+	rings = (long)h.ring_offset;
+	stride = (long)h.ring_stride;
+	file_size = (long)h.file_size;
+	try_ranges(fd);
+	try_rights(fd);
+	try_roles();
+	try_kernel_channel();
+	try_remaps(fd);
+	try_store(fd);
+	try_proc_mem(fd);
+	return t_status();
+}

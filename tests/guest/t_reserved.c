@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/* Every byte of every reserved field is refused where it is not zero. */
+#include <stddef.h>
+
+#include "device.h"
+
+/*
+ * `arg` is accepted as it is (want 0) or at least not refused as malformed
+ * (another errno): only then does EINVAL say something about the byte.
+ */
+static void spoil(int fd, unsigned long cmd, void *arg, size_t at, size_t len,
+		  const char *what)
+{
+	char *copy = malloc(_IOC_SIZE(cmd));
+	size_t i;
+	int err;
+
+	for (i = 0; i < len; i++) {
+		memcpy(copy, arg, _IOC_SIZE(cmd));
+		copy[at + i] = 1;
+		errno = 0;
+		err = ioctl(fd, cmd, copy);
+		t_check(err == -1 && errno == EINVAL, "%s byte %zu: %d %m",
+			what, i, err);
+	}
+	free(copy);
+}
+
+#define SPOIL(fd, cmd, arg, type, member) \
+	spoil(fd, cmd, &(arg), offsetof(struct type, member), \
+	      sizeof((arg).member), #type "." #member)
+
+int main(void)
+{
+	struct tsct_channel_create create = dev_request("reserved");
+	struct tsct_channel_attach attach = { .uid = TSCT_UID_SELF };
+	struct tsct_channel_info next = { 0 };
+	struct tsct_check check = { 0 };
+	struct tsct_clock_set set = { 0 };
+	struct tsct_write write = { .id = 16 };
+	struct tsct_event_def def = {
+		.size = TSCT_EVENT_DEF_SIZE(1), .nr_fields = 1,
+		.name = "event", .fields = { { .name = "field" } },
+	};
+	int fd = dev_create(&create), other = dev_open();
+
+	create = dev_request("reserved2");
+	attach.id = 1;
+	SPOIL(other, TSCT_IOC_CHANNEL_CREATE, create, tsct_channel_create, reserved);
+	SPOIL(other, TSCT_IOC_CHANNEL_ATTACH, attach, tsct_channel_attach, reserved0);
+	SPOIL(other, TSCT_IOC_CHANNEL_ATTACH, attach, tsct_channel_attach, reserved);
+	SPOIL(other, TSCT_IOC_CHANNEL_NEXT, next, tsct_channel_info, reserved);
+	SPOIL(other, TSCT_IOC_CHECK, check, tsct_check, reserved);
+	SPOIL(other, TSCT_IOC_CHECK_RUN, check, tsct_check, reserved);
+	SPOIL(fd, TSCT_IOC_WRITE, write, tsct_write, reserved);
+	SPOIL(fd, TSCT_IOC_DEFINE, def, tsct_event_def, fields[0].reserved);
+	SPOIL(fd, TSCT_IOC_DEFINE, def, tsct_event_def, id);
+
+	set.state.source = dev_info(fd).source;
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, reserved);
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.reserved);
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.real.reserved);
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.cluster.reserved);
+
+	/* None of them was wrong in any other way. */
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SET, &set), "clock set: %m");
+	t_check(!ioctl(fd, TSCT_IOC_DEFINE, &def), "define: %m");
+	t_check(!ioctl(fd, TSCT_IOC_WRITE, &write), "write: %m");
+	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "check: %m");
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &next), "next: %m");
+	attach.id = next.id;
+	t_check(!ioctl(other, TSCT_IOC_CHANNEL_ATTACH, &attach), "attach: %m");
+	close(other);
+	other = dev_open();
+	t_check(!ioctl(other, TSCT_IOC_CHANNEL_CREATE, &create), "create: %m");
+	return t_status();
+}
