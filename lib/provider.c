@@ -71,6 +71,8 @@ static void hang_up(struct tsct_server *server, struct connection *conn)
 	if (conn->next)
 		conn->next->at = conn->at;
 	server->nr_connections--;
+	/* A forked child may hold the same socket: close() alone is no end */
+	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
 	free(conn);
 }
