@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* A memfd server in the test's own process, and channels of it. */
+#ifndef TESTS_SERVE_H
+#define TESTS_SERVE_H
+
+#include <check.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "handle.h"
+#include "provider.h"
+
+static char serve_dir[32], serve_path[64];
+static struct tsct_server *serve_server;
+
+static inline void serve_name(void)
+{
+	strcpy(serve_dir, "/tmp/tsct-unit.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(serve_dir));
+	snprintf(serve_path, sizeof(serve_path), "%s/s", serve_dir);
+}
+
+static inline void serve_start(void)
+{
+	serve_name();
+	ck_assert_int_eq(tsct_server_start(serve_path, "embedded",
+					   &serve_server), 0);
+	ck_assert_int_eq(tsct_server_run(serve_server), 0);
+}
+
+/* Nothing may be left in the directory. */
+static inline void serve_stop(void)
+{
+	tsct_server_stop(serve_server);
+	ck_assert_int_eq(rmdir(serve_dir), 0);
+}
+
+static inline struct tsct *serve_open(const struct tsct_options *options)
+{
+	struct tsct *t;
+	int error = tsct_open_at(serve_path, options, &t);
+
+	ck_assert_msg(!error, "tsct_open_at: %d: %s", error, tsct_why(t));
+	return t;
+}
+
+static inline void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+#endif /* TESTS_SERVE_H */
