@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl status without and with a daemon: who is there, which channels
+# there are while a program holds one, and that they go with it.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${O:-$top/build}
+ctl=$build/tools/trace-ctl
+work=$(mktemp -d)
+daemon='' jobs=''
+cleanup() {
+	[ -z "$jobs" ] || kill -9 "$jobs" 2>/dev/null || true
+	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+	wait
+	rm -rf "$work"
+}
+trap cleanup EXIT
+fail() { echo "$*"; cat "$work"/{json,out,err,daemon.log} 2>/dev/null; exit 1; }
+export TSCTRACE_RUN_DIR=$work/run TSCTRACE_PROVIDER=daemon
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET
+mkdir "$TSCTRACE_RUN_DIR"
+
+status() {
+	"$ctl" status --json >"$work/json" 2>"$work/err" || fail "status"
+	[ ! -s "$work/err" ] || fail "it complains"
+	"$ctl" status >"$work/out" || fail "status, as text"
+}
+
+until_status() {	# WHAT PATTERN-IN-JSON
+	local n
+	for n in {1..100}; do
+		status
+		! grep -q "$2" "$work/json" || return 0
+		sleep 0.1
+	done
+	fail "never: $1"
+}
+
+status
+grep -q "^daemon  *no: $work/run/tsctraced.sock: not there; start tsctraced" \
+	"$work/out" || fail "a daemon without a socket"
+grep -q '^embedded  *yes' "$work/out" || fail "embedded"
+grep -q '"channels": \[\]' "$work/json" || fail "channels of nobody"
+
+"$build/daemon/tsctraced" >"$work/daemon.log" 2>&1 &
+daemon=$!
+until_status "the daemon answers" '"programs_use": "\(daemon\|module\)"'
+until_status "the clock is fresh" '"status": "synchronized"'
+grep -q '^daemon  *yes, version ' "$work/out" || fail "no daemon"
+grep -q '"origin": "\(daemon\|module\)"' "$work/json" || fail "whose clock?"
+
+"$build/examples/jobs" 1000000000000 1 >/dev/null 2>&1 &
+jobs=$!
+until_status "a channel appears" '^      "name": "default"'
+until_status "something is unread" '^      "unread": [1-9]'
+for want in '"provider": "daemon"' "\"uid\": $(id -u)" '"policy": "discard"' \
+		'"kernel": false' '"consumers": 0' '"full": 0'; do
+	grep -q "$want" "$work/json" || fail "no $want"
+done
+grep -q "^ *[0-9]* default  *daemon  *$(id -un)  *discard " "$work/out" ||
+	fail "no line for the channel"
+kill -9 "$jobs"
+wait "$jobs" || true
+jobs=''
+until_status "the channel goes" '"channels": \[\]'
+
+kill "$daemon"
+wait "$daemon" || true
+daemon=''
+status
+grep -q '^daemon  *no: ' "$work/out" || fail "the daemon is gone"
+
+for argument in extra --nonsense; do
+	got=0
+	"$ctl" status $argument >"$work/out" 2>&1 || got=$?
+	[ $got = 2 ] || fail "status $argument gave $got"
+done
+echo "fine"
