@@ -57,8 +57,8 @@ static int slurp(int fd, char **ret_text, size_t *ret_len)
 
 static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
 {
-	size_t len;
-	char *text;
+	char *text = NULL;
+	size_t len = 0;
 	int fd, err;
 
 	fd = openat(t->file.dirfd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -14,6 +14,7 @@ const struct command commands[] = {
 	{ "status",	cmd_status,	"who holds channels, and what stands in the way" },
 	{ "check",	cmd_check,	"does RDTSCP name each CPU, do the counters agree?" },
 	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
+	{ "record",	cmd_record,	"record events, while a command runs or until interrupted" },
 	{ "help",	cmd_help,	"explain a command" },
 	{ NULL, NULL, NULL }
 };

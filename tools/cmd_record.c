@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl record: rings into a directory, while a command runs */
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "core/ring.h"
+#include "cmd_record.h"
+
+#define WAIT_MS		20
+#define FLUSH_NS	1000000000LL
+#define PROGRESS_NS	200000000LL
+
+void record_complain(const char *format, ...)
+{
+	va_list args;
+
+	fputs("trace-ctl record: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+/* ---- options ----------------------------------------------------------- */
+
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_DURATION, KEY_JSON, KEY_PASS };
+
+static const struct argp_option options[] = {
+	{ "event", 'e', "EVENT", 0, "record this kernel event or group; again for more; 'list' names them. Programs' own events ('user') are always recorded", 0 },
+	{ "output", 'o', "DIR", 0, "the recording, a new or empty directory (default: tsctrace-DATE-TIME)", 0 },
+	{ "all", 'a', NULL, 0, "kernel events of the whole system, not only of CMD and what it starts", 0 },
+	{ "channel", 'c', "CHANNEL", 0, "channel of programs' events (default: $TSCTRACE_CHANNEL, or 'default')", 0 },
+	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: 4096 to 65536, a power of two (default: 16384)", 0 },
+	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, a power of two (default: 64)", 0 },
+	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds; CMD gets SIGTERM", 0 },
+	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if recording itself went well", 0 },
+	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
+	{ "verbose", 'v', NULL, 0, "say more, and show progress even where that is no terminal", 0 },
+	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard output", 0 },
+	{ 0 }
+};
+
+static uint32_t parse_size(struct argp_state *state, const char *what,
+			   const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (*arg < '0' || *arg > '9' || *end || n > UINT32_MAX || !n)
+		argp_error(state, "%s: %s is not a number of use", what, arg);
+	return n;
+}
+
+static double parse_duration(struct argp_state *state, const char *arg)
+{
+	char *end;
+	double s = strtod(arg, &end);
+
+	if (end == arg || *end || !(s > 0) || s > 1e9)
+		argp_error(state, "--duration: %s is not a number of seconds",
+			   arg);
+	return s;
+}
+
+static void add_event(struct argp_state *state, struct record_options *o,
+		      const char *event)
+{
+	if (!strcmp(event, "list")) {
+		puts("user             programs' own events; always recorded");
+		kernel_source_list(stdout);
+		exit(fflush(stdout) ? EXIT_FAILED : EXIT_DONE);
+	}
+	if (!strcmp(event, "user"))
+		return;
+	if (!kernel_source_known(event)) {
+		fprintf(stderr, "%s: -e %s: no such event; there are:\n"
+			"user             programs' own events; always recorded\n",
+			state->name, event);
+		kernel_source_list(stderr);
+		exit(EXIT_USAGE);
+	}
+	/* As many as there are arguments: never more than argc. */
+	o->events[o->nr_events++] = event;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+
+	switch (key) {
+	case 'e': add_event(state, o, arg); break;
+	case 'o': o->dir = arg; break;
+	case 'a': o->all = true; break;
+	case 'c': o->channel = arg; break;
+	case 'q': o->quiet = true; break;
+	case 'v': o->verbose = true; break;
+	case KEY_BLOCK_SIZE:
+		o->block_size = parse_size(state, "--block-size", arg); break;
+	case KEY_BLOCKS: o->blocks = parse_size(state, "--blocks", arg); break;
+	case KEY_DURATION: o->duration_s = parse_duration(state, arg); break;
+	case KEY_PASS: o->pass_status = true; break;
+	case KEY_JSON: o->json = true; break;
+	case ARGP_KEY_ARG:
+		o->command = state->argv + state->next - 1;
+		state->next = state->argc;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	options, parse_option, "[-- CMD [ARGUMENT]...]",
+	"Record events, while CMD runs or until interrupted (Ctrl-C)."
+	"\vThe exit status is 0, or 1 if recording failed, 2 for wrong usage,"
+	" 3 if events were lost. CMD's own status is in the summary.",
+	NULL, NULL, NULL
+};
+
+static int check_channel(const struct record_options *o)
+{
+	const char *name = o->channel ? o->channel : getenv("TSCTRACE_CHANNEL");
+	const char *from = o->channel ? "-c" : "$TSCTRACE_CHANNEL";
+
+	if (!name || (!*name && !o->channel))
+		return 0;
+	if (*name && *name != '.' && strlen(name) < TSCT_NAME_MAX &&
+	    !name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
+			 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")])
+		return 0;
+	record_complain("%s: '%s' cannot be a channel's name; use 1 to %d of A-Z a-z 0-9 _ . -, no dot in front",
+			from, name, TSCT_NAME_MAX - 1);
+	return -EINVAL;
+}
+
+static int check_geometry(const struct record_options *o)
+{
+	uint32_t size = o->block_size ? o->block_size : 16384;
+	uint32_t blocks = o->blocks ? o->blocks : 64;
+
+	if (!tsct_geometry_check(TSCT_POLICY_DISCARD, size, blocks))
+		return 0;
+	record_complain("rings of %u blocks of %u bytes cannot be; use powers of two: 4096 to 65536 bytes, 2 to 65536 blocks, up to 256 MiB together",
+			blocks, size);
+	return -EINVAL;
+}
+
+/* All that can be known to go wrong is said before anything is made. */
+static int check_all(const struct record_options *o, char **ret_path)
+{
+	char why[512];
+
+	if (check_channel(o) || check_geometry(o))
+		return EXIT_USAGE;
+	if (o->command) {
+		*ret_path = record_child_find(o->command[0]);
+		if (!*ret_path)
+			return EXIT_FAILED;
+	}
+	if (record_dir_check(o->dir ? o->dir : "tsctrace-new"))
+		return EXIT_FAILED;
+	if (o->nr_events && kernel_source_ready(why, sizeof(why))) {
+		record_complain("kernel events: %s", why);
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+/* ---- signals ----------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupts, forward, children;
+
+static void on_stop(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	interrupts++;
+	/* A terminal's Ctrl-C reaches the command without us. */
+	if (info->si_code <= 0)
+		forward = number;
+}
+
+static void on_child(int number)
+{
+	(void)number;
+	children = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction stop = { .sa_sigaction = on_stop,
+				  .sa_flags = SA_SIGINFO };
+	struct sigaction child = { .sa_handler = on_child };
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+static __s64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/*
+ * With a command: the first signal is the command's affair, which then ends;
+ * the second ends the recording, whatever the command does.
+ */
+static bool is_over(struct record_child *child, __s64 end_ns)
+{
+	bool timeout = now_ns() >= end_ns;
+
+	if (children) {
+		children = 0;
+		record_child_reap(child);
+	}
+	if (!child->pid)
+		return interrupts || timeout;
+	if (forward && child->running) {
+		kill(child->pid, forward);
+		forward = 0;
+	}
+	if (timeout && child->running)
+		kill(child->pid, SIGTERM);
+	return !child->running || interrupts > 1 || timeout;
+}
+
+static int loop(struct record_session *s, struct record_child *child)
+{
+	__s64 begin = now_ns(), now, flushed = begin, shown = begin;
+	__s64 end = s->o->duration_s > 0 ?
+		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
+	__u64 taken;
+	int err = 0;
+
+	while (!err && !is_over(child, end)) {
+		err = record_session_pass(s, UINT64_MAX, &taken);
+		now = now_ns();
+		if (!err && now - flushed >= FLUSH_NS) {
+			err = tsct_writer_flush(s->writer);
+			flushed = now;
+		}
+		if (now - shown >= PROGRESS_NS &&
+		    (isatty(STDERR_FILENO) || now - shown >= FLUSH_NS)) {
+			record_show_progress(s, false);
+			shown = now;
+		}
+		if (!taken)
+			tsct_reader_wait(tsct_drain_reader(s->drains[0]),
+					 WAIT_MS);
+	}
+	record_show_progress(s, true);
+	return err;
+}
+
+/* A command that was told to end gets a moment; else one waits for it. */
+static void await(struct record_child *child, bool told)
+{
+	__s64 end = now_ns() + (told ? 2000000000LL : INT64_MAX / 2);
+
+	while (child->running && interrupts < 2 && now_ns() < end) {
+		usleep(10000);
+		if (forward) {
+			kill(child->pid, forward);
+			forward = 0;
+		}
+		record_child_reap(child);
+	}
+}
+
+static int pass_status(const struct record_child *child)
+{
+	if (WIFSIGNALED(child->status))
+		return 128 + WTERMSIG(child->status);
+	return WEXITSTATUS(child->status);
+}
+
+static int conclude(struct record_session *s, struct record_child *child,
+		    int err)
+{
+	int err2 = record_session_end(s), ret;
+
+	if (!err)
+		err = err2;
+	if (err)
+		record_complain("%s: %s; the recording ends here, and what was written can be read%s",
+				s->dir, strerror(-err), child->running ?
+				"; waiting for the command" : "");
+	if (child->running)
+		await(child, !err);
+	ret = record_show_summary(s, child->pid ? child : NULL);
+	if (err)
+		return EXIT_FAILED;
+	if (s->o->pass_status && child->pid && !child->running &&
+	    ret == EXIT_DONE)
+		return pass_status(child);
+	return ret;
+}
+
+static int run(struct record_session *s, struct record_child *child,
+	       const char *path, char **command)
+{
+	int err;
+
+	if (command) {
+		err = record_child_hold(child, path, command);
+		if (err) {
+			record_complain("%s: %s", command[0], strerror(-err));
+			return EXIT_FAILED;
+		}
+	}
+	if (record_session_begin(s, child->pid)) {
+		record_session_undo(s);
+		return EXIT_FAILED;
+	}
+	if (!command)
+		return conclude(s, child, loop(s, child));
+	err = record_child_release(child);
+	if (err) {
+		record_complain("%s: %s; %s", command[0], strerror(-err),
+				err == -ENOENT ? "is its interpreter there?" :
+				"check the file");
+		record_session_undo(s);
+		return EXIT_FAILED;
+	}
+	return conclude(s, child, loop(s, child));
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_child child = { .gate = -1, .verdict = -1 };
+	struct record_options o = { 0 };
+	struct record_session session;
+	char *path = NULL;
+	int ret;
+
+	o.events = calloc(argc + 1, sizeof(*o.events));
+	if (!o.events || argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o))
+		return EXIT_FAILED;
+	ret = check_all(&o, &path);
+	if (!ret) {
+		catch_signals();
+		ret = EXIT_FAILED;
+		if (!record_session_open(&session, &o))
+			ret = run(&session, &child, path, o.command);
+		record_child_drop(&child);
+		record_session_close(&session);
+	}
+	free(path);
+	free(o.events);
+	return ret;
+}

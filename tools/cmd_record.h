@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of trace-ctl record. */
+#ifndef CMD_RECORD_H
+#define CMD_RECORD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "kernel_source.h"
+#include "provider.h"
+#include "record.h"	/* lib */
+
+struct record_options {
+	const char **events;		/* kernel events and groups */
+	unsigned int nr_events;
+	bool all;			/* kernel events of the whole system */
+	const char *dir;
+	const char *channel;
+	uint32_t block_size, blocks;	/* 0: as the library has it */
+	double duration_s;		/* 0: no limit */
+	bool quiet, verbose, json, pass_status;
+	char **command;			/* NULL: none */
+};
+
+/* Complains as "trace-ctl record: ..." on stderr. */
+__attribute__((format(printf, 1, 2)))
+void record_complain(const char *format, ...);
+
+/* ---- the command: record_child.c --------------------------------------- */
+
+struct record_child {
+	pid_t pid;		/* 0: none */
+	int gate;		/* closes or opens the way to exec */
+	int verdict;		/* exec's errno comes through here */
+	bool running;
+	int status;		/* as from waitpid(), once it is not */
+};
+
+/* Where the command lies; complains, and returns NULL, if it cannot be run. */
+char *record_child_find(const char *name);
+
+/* Forks; the child waits before exec. 0 or -errno. */
+int record_child_hold(struct record_child *child, const char *path,
+		      char **command);
+
+/* Lets it exec. 0 or exec's -errno. */
+int record_child_release(struct record_child *child);
+
+/* Collects who ended. */
+void record_child_reap(struct record_child *child);
+
+/* The child never gets to exec, or ends by itself later. */
+void record_child_drop(struct record_child *child);
+
+/* Does something that the command started still run? */
+bool record_child_left_some(void);
+
+/* ---- the directory: record_dir.c --------------------------------------- */
+
+/* Can a recording go there? Complains. 0 or -errno; makes nothing. */
+int record_dir_check(const char *dir);
+
+/* Makes it, or takes an empty one. A descriptor or -errno. */
+int record_dir_make(const char *dir, bool *ret_made);
+
+/* A name with the time in it that is not taken. */
+void record_dir_name(char *name, size_t size);
+
+/* ---- the session: record_session.c ------------------------------------- */
+
+#define RECORD_CHANNELS	2	/* programs', the kernel's */
+
+struct record_session {
+	const struct record_options *o;
+	struct tsct_server *server;	/* embedded provider */
+	char server_dir[64];
+	char socket[96];
+	char channel[TSCT_NAME_MAX];	/* of the programs' events */
+	struct tsct *channels[RECORD_CHANNELS];
+	struct tsct_drain *drains[RECORD_CHANNELS];
+	unsigned int nr_channels;
+	struct tsct_clock *clock;
+	struct kernel_source *source;
+	unsigned long untracked;
+	char dir[4096];
+	int dirfd;			/* -1: not made */
+	bool made_dir;
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+};
+
+/* Each complains and returns 0 or -errno; close takes any state. */
+int record_session_open(struct record_session *s,
+			const struct record_options *o);
+int record_session_begin(struct record_session *s, pid_t root);
+/* Takes what is there. *ret_taken: how much; 0 or the disk's -errno. */
+int record_session_pass(struct record_session *s, __u64 until,
+			__u64 *ret_taken);
+int record_session_end(struct record_session *s);
+/* Takes back what was written: the recording never began. */
+void record_session_undo(struct record_session *s);
+void record_session_close(struct record_session *s);
+
+/* ---- what the user sees: record_show.c --------------------------------- */
+
+void record_show_progress(const struct record_session *s, bool last);
+/* @child may be NULL. */
+int record_show_summary(const struct record_session *s,
+			const struct record_child *child);
+
+#endif /* CMD_RECORD_H */

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/* The command that is recorded: found, held before exec, released, awaited. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd_record.h"
+
+/* 0, or why @path cannot be executed */
+static int runnable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return errno;
+	if (S_ISDIR(st.st_mode))
+		return EISDIR;
+	if (!S_ISREG(st.st_mode) || eaccess(path, X_OK))
+		return EACCES;
+	return 0;
+}
+
+/* The first in $PATH; *ret_error: what the nearest miss had. */
+static char *search_path(const char *name, int *ret_error)
+{
+	const char *path = getenv("PATH"), *end;
+	char *full;
+	int err;
+
+	*ret_error = ENOENT;
+	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin";; path = end + 1) {
+		end = strchrnul(path, ':');
+		if (asprintf(&full, "%.*s%s%s", (int)(end - path), path,
+			     end == path ? "./" : "/", name) < 0) {
+			*ret_error = ENOMEM;
+			return NULL;
+		}
+		err = runnable(full);
+		if (!err)
+			return full;
+		free(full);
+		if (err == EACCES)
+			*ret_error = err;
+		if (!*end)
+			return NULL;
+	}
+}
+
+char *record_child_find(const char *name)
+{
+	char *path = NULL;
+	int err;
+
+	if (!strchr(name, '/')) {
+		if (*name)
+			path = search_path(name, &err);
+		if (path)
+			return path;
+		if (!*name || err == ENOENT)
+			record_complain("%s: command not found; check its spelling and $PATH",
+					*name ? name : "''");
+		else
+			record_complain("%s: %s; see 'ls -l'", name, strerror(err));
+		return NULL;
+	}
+	err = runnable(name);
+	if (!err)
+		return strdup(name);
+	record_complain("%s: %s; %s", name, strerror(err),
+			err == EACCES ? "make it executable with 'chmod +x'" :
+			err == EISDIR ? "name a program in it" :
+			"check the path");
+	return NULL;
+}
+
+/* Between fork and exec: nothing but system calls. */
+__attribute__((noreturn))
+static void be_child(int gate, int verdict, const char *path, char **command)
+{
+	sigset_t none;
+	int err;
+	char go;
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (read(gate, &go, 1) != 1)
+		_exit(0);	/* the recorder is gone, or thought better of it */
+	execvp(path, command);
+	err = errno;
+	if (write(verdict, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+int record_child_hold(struct record_child *child, const char *path,
+		      char **command)
+{
+	int gate[2], verdict[2], err;
+
+	if (pipe2(gate, O_CLOEXEC))
+		return -errno;
+	if (pipe2(verdict, O_CLOEXEC)) {
+		err = -errno;
+		goto close_gate;
+	}
+	/* Who outlives the command becomes our child: we know that it is there. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	child->pid = fork();
+	if (child->pid < 0) {
+		err = -errno;
+		child->pid = 0;
+		goto close_verdict;
+	}
+	if (!child->pid) {
+		close(gate[1]);
+		be_child(gate[0], verdict[1], path, command);
+	}
+	close(gate[0]);
+	close(verdict[1]);
+	child->gate = gate[1];
+	child->verdict = verdict[0];
+	child->running = true;
+	return 0;
+
+close_verdict:
+	close(verdict[0]);
+	close(verdict[1]);
+close_gate:
+	close(gate[0]);
+	close(gate[1]);
+	return err;
+}
+
+int record_child_release(struct record_child *child)
+{
+	ssize_t n;
+	int err;
+
+	n = write(child->gate, "", 1);
+	close(child->gate);
+	child->gate = -1;
+	if (n == 1)
+		do
+			n = read(child->verdict, &err, sizeof(err));
+		while (n < 0 && errno == EINTR);
+	close(child->verdict);
+	child->verdict = -1;
+	return n == sizeof(err) ? -err : 0;
+}
+
+void record_child_reap(struct record_child *child)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != child->pid)
+			continue;
+		child->status = status;
+		child->running = false;
+	}
+}
+
+void record_child_drop(struct record_child *child)
+{
+	if (child->gate >= 0)
+		close(child->gate);
+	if (child->verdict >= 0)
+		close(child->verdict);
+	/* Held, it ends as its gate closes; released, it is left alone. */
+	if (child->pid && child->gate >= 0)
+		waitpid(child->pid, NULL, 0);
+	child->gate = child->verdict = -1;
+}
+
+bool record_child_left_some(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/* The directory of a recording. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd_record.h"
+
+static int check_empty(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int nr = 0;
+
+	if (!d) {
+		record_complain("%s: %s", dir, strerror(errno));
+		return -errno;
+	}
+	while ((e = readdir(d)))
+		nr += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+	closedir(d);
+	if (!nr)
+		return 0;
+	record_complain("%s: is not empty; name a new directory with -o", dir);
+	return -ENOTEMPTY;
+}
+
+static int check_writable(const char *dir, const char *named)
+{
+	int err;
+
+	if (!eaccess(dir, W_OK | X_OK))
+		return 0;
+	err = errno;
+	if (err == ENOENT)
+		record_complain("%s: there is no directory %s; make it, or name another with -o",
+				named, dir);
+	else
+		record_complain("%s: cannot write to %s: %s; name another directory with -o",
+				named, dir, strerror(err));
+	return -err;
+}
+
+static int check_parent(const char *dir)
+{
+	char *copy = strdup(dir);
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	err = check_writable(dirname(copy), dir);
+	free(copy);
+	return err;
+}
+
+int record_dir_check(const char *dir)
+{
+	struct stat st;
+	int err;
+
+	if (stat(dir, &st)) {
+		if (errno == ENOENT && *dir)
+			return check_parent(dir);
+		err = -errno;
+		record_complain("%s: %s; name another directory with -o",
+				*dir ? dir : "''", strerror(-err));
+		return err;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		record_complain("%s: is not a directory; name another with -o",
+				dir);
+		return -ENOTDIR;
+	}
+	err = check_empty(dir);
+	return err ? err : check_writable(dir, dir);
+}
+
+int record_dir_make(const char *dir, bool *ret_made)
+{
+	int fd, err;
+
+	*ret_made = !mkdir(dir, 0777);
+	if (!*ret_made && errno != EEXIST)
+		return -errno;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	if (*ret_made)
+		rmdir(dir);
+	return err;
+}
+
+void record_dir_name(char *name, size_t size)
+{
+	time_t now = time(NULL);
+	struct stat st;
+	struct tm tm;
+	size_t len;
+	int i;
+
+	localtime_r(&now, &tm);
+	len = strftime(name, size, "tsctrace-%Y%m%d-%H%M%S", &tm);
+	for (i = 2; !lstat(name, &st) && i < 1000; i++)
+		snprintf(name + len, size - len, "-%d", i);
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+/* One recording from begin to end: provider, channels, clock, files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "handle.h"
+#include "cmd_record.h"
+#include "sample.h"
+
+#define CLOCK_TRIES	20	/* of 50 ms: a daemon that just started */
+
+/* ---- provider and channels --------------------------------------------- */
+
+/* A directory for our socket that only this user can enter. */
+static int make_server_dir(struct record_session *s)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+
+	if (!dir || strlen(dir) > 40 || access(dir, W_OK))
+		dir = "/tmp";
+	snprintf(s->server_dir, sizeof(s->server_dir), "%s/tsctrace-XXXXXX", dir);
+	if (mkdtemp(s->server_dir))
+		return 0;
+	record_complain("%s: %s", s->server_dir, strerror(errno));
+	s->server_dir[0] = '\0';
+	return -errno;
+}
+
+static int start_server(struct record_session *s)
+{
+	int err = make_server_dir(s);
+
+	if (err)
+		return err;
+	snprintf(s->socket, sizeof(s->socket), "%s/socket", s->server_dir);
+	err = tsct_server_start(s->socket, "embedded", &s->server);
+	if (!err)
+		err = tsct_server_run(s->server);
+	if (err)
+		record_complain("%s: %s", s->socket, strerror(-err));
+	return err;
+}
+
+/* May record serve the rings itself, given why nobody else did? */
+static bool may_embed(int err)
+{
+	const char *only = getenv("TSCTRACE_PROVIDER");
+
+	if (only && *only)
+		return !strcmp(only, "embedded");
+	return err != -EBUSY && err != -EINVAL && err != -EEXIST &&
+		err != -ENOSPC && err != -ENOMEM;
+}
+
+static int complain_channel(const struct record_session *s,
+			    const struct tsct *t, int err)
+{
+	if (err == -EBUSY)
+		record_complain("channel %s: is being recorded already; stop that recording, or name another channel with -c",
+				s->channel);
+	else
+		record_complain("channel %s: %s", s->channel, tsct_why(t));
+	return err;
+}
+
+static int open_programs(struct record_session *s)
+{
+	struct tsct_options options = {
+		.name = s->channel,
+		.block_size = s->o->block_size,
+		.blocks = s->o->blocks,
+		.roles = TSCT_ROLE_READ,
+	};
+	struct tsct **t = &s->channels[0];
+	int err = tsct_open(&options, t);
+
+	if (err && may_embed(err)) {
+		if (s->o->verbose)
+			fprintf(stderr, "trace-ctl record: serving the rings: %s\n",
+				tsct_why(*t));
+		tsct_close(*t);
+		*t = NULL;
+		err = start_server(s);
+		if (err)
+			return err;
+		err = tsct_open_at(s->socket, &options, t);
+	}
+	return err ? complain_channel(s, *t, err) : 0;
+}
+
+/* The kernel's events: a channel of our own, which only the module has. */
+static int open_kernel(struct record_session *s)
+{
+	char name[TSCT_NAME_MAX];
+	struct tsct_options options = {
+		.name = name,
+		.block_size = s->o->block_size,
+		.blocks = s->o->blocks,
+		.roles = TSCT_ROLE_READ,
+		.flags = TSCT_OPEN_CREATE,
+		.channel_flags = TSCT_CHANNEL_KERNEL,
+	};
+	const char *only = getenv("TSCTRACE_PROVIDER");
+	char *keep = only ? strdup(only) : NULL;
+	int err;
+
+	snprintf(name, sizeof(name), "record-%d", getpid());
+	setenv("TSCTRACE_PROVIDER", "module", 1);
+	err = tsct_open(&options, &s->channels[1]);
+	if (keep)
+		setenv("TSCTRACE_PROVIDER", keep, 1);
+	else
+		unsetenv("TSCTRACE_PROVIDER");
+	free(keep);
+	if (err)
+		record_complain("kernel events: %s", tsct_why(s->channels[1]));
+	return err;
+}
+
+static int open_channels(struct record_session *s)
+{
+	int err = open_programs(s);
+
+	if (err)
+		return err;
+	s->nr_channels = 1;
+	if (!s->o->nr_events)
+		return 0;
+	err = open_kernel(s);
+	if (!err)
+		s->nr_channels = 2;
+	return err;
+}
+
+/* ---- what the recording says ------------------------------------------- */
+
+/* As a shell would take it back. */
+static void put_word(FILE *to, const char *word)
+{
+	const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789_-+=:,./@%";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		fputs(word, to);
+		return;
+	}
+	putc('\'', to);
+	for (; *word; word++)
+		if (*word == '\'')
+			fputs("'\\''", to);
+		else
+			putc(*word, to);
+	putc('\'', to);
+}
+
+static char *command_line(char **command)
+{
+	char *text = NULL, **word;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return NULL;
+	for (word = command; word && *word; word++) {
+		if (word != command)
+			putc(' ', to);
+		put_word(to, *word);
+	}
+	return fclose(to) ? NULL : text;
+}
+
+static void make_uuid(__u8 uuid[16])
+{
+	if (getrandom(uuid, 16, 0) != 16)
+		memset(uuid, 0, 16);
+	uuid[6] = (uuid[6] & 0x0f) | 0x40;	/* RFC 4122, version 4 */
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+}
+
+static const char *providers(const struct record_session *s)
+{
+	return tsct_provider_name(tsct_provider_of(s->channels[0]));
+}
+
+static int describe(struct record_session *s)
+{
+	struct tsct_recording *rec = &s->rec;
+	const struct tsct_channel_header *header;
+	struct utsname uts;
+	unsigned int i;
+	int err;
+
+	uname(&uts);
+	make_uuid(rec->uuid);
+	tsct_boot_id(rec->boot_id);
+	rec->host = strdup(uts.nodename);
+	rec->kernel = strdup(uts.release);
+	rec->command = command_line(s->o->command);
+	rec->provider = strdup(providers(s));
+	rec->clock_origin = strdup(tsct_clock_origin(s->clock));
+	if (!rec->host || !rec->kernel || !rec->command || !rec->provider ||
+	    !rec->clock_origin)
+		return -ENOMEM;
+	for (i = 0; i < s->nr_channels; i++)
+		if (tsct_header(s->channels[i])->nr_cpus > rec->nr_cpus)
+			rec->nr_cpus = tsct_header(s->channels[i])->nr_cpus;
+	for (i = 0; i < s->nr_channels; i++) {
+		header = tsct_header(s->channels[i]);
+		err = tsct_recording_add_stream(rec, !i ? s->channel :
+				strcmp(s->channel, "kernel") ? "kernel" :
+				"kernel-events");
+		if (err < 0)
+			return err;
+		rec->streams[i].policy = header->policy;
+		rec->streams[i].kernel = !!(header->flags & TSCT_CHANNEL_KERNEL);
+	}
+	rec->source = tsct_header(s->channels[0])->source;
+	return 0;
+}
+
+/* ---- clock ------------------------------------------------------------- */
+
+static int take_clock(struct record_session *s, struct tsct_clock_state *state)
+{
+	int i, err = -EAGAIN;
+
+	for (i = 0; err == -EAGAIN && i < CLOCK_TRIES; i++) {
+		if (i)
+			usleep(50000);
+		err = tsct_clock_snapshot(s->clock, state);
+	}
+	return err;
+}
+
+static int check_sources(const struct record_session *s,
+			 const struct tsct_clock_state *state)
+{
+	const struct tsct_channel_header *header;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++) {
+		header = tsct_header(s->channels[i]);
+		if (header->source == state->source)
+			continue;
+		record_complain("channel %.31s: its stamps count %s, but the clock counts %s; end the programs that hold the channel, and start again",
+				header->name, tsct_source_name(header->source),
+				tsct_source_name(state->source));
+		return -EXDEV;
+	}
+	return 0;
+}
+
+static int open_clock(struct record_session *s)
+{
+	struct tsct_clock_state state;
+	int err = tsct_clock_open(&s->clock);
+
+	if (err) {
+		record_complain("clock: %s", strerror(-err));
+		return err;
+	}
+	err = take_clock(s, &state);
+	if (err) {
+		record_complain("clock: says nothing yet (%s); start tsctraced, or wait until it has",
+				tsct_clock_why(s->clock));
+		return err;
+	}
+	err = check_sources(s, &state);
+	s->rec.real = state.real;
+	s->rec.status = state.status;
+	s->rec.epoch_first = s->rec.epoch = state.epoch;
+	return err;
+}
+
+/* The later calibration is the better one. */
+static void close_clock(struct record_session *s)
+{
+	struct tsct_clock_state state;
+
+	if (tsct_clock_snapshot(s->clock, &state) ||
+	    state.source != s->rec.source) {
+		s->rec.status = TSCT_STATUS_UNKNOWN;
+		return;
+	}
+	s->rec.real = state.real;
+	s->rec.status = state.status;
+	s->rec.epoch = state.epoch;
+}
+
+/* ---- the session ------------------------------------------------------- */
+
+int record_session_open(struct record_session *s,
+			const struct record_options *o)
+{
+	const char *channel = o->channel ? o->channel : getenv("TSCTRACE_CHANNEL");
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->o = o;
+	s->dirfd = -1;
+	snprintf(s->channel, sizeof(s->channel), "%s",
+		 channel && *channel ? channel : "default");
+	if (o->dir)
+		snprintf(s->dir, sizeof(s->dir), "%s", o->dir);
+	else
+		record_dir_name(s->dir, sizeof(s->dir));
+	/* An outer recorder's: programs of ours come to us. */
+	unsetenv("TSCTRACE_SOCKET");
+	err = open_channels(s);
+	if (!err)
+		err = open_clock(s);
+	if (!err)
+		err = describe(s);
+	if (err)
+		return err;
+	setenv("TSCTRACE_CHANNEL", s->channel, 1);
+	if (s->server)
+		setenv("TSCTRACE_SOCKET", s->socket, 1);
+	return 0;
+}
+
+static int open_source(struct record_session *s, pid_t root)
+{
+	char why[1024] = "";
+	int err;
+
+	if (s->nr_channels < 2)
+		return 0;
+	err = kernel_source_open(s->channels[1], s->o->events, s->o->nr_events,
+				 s->o->all ? 0 : root, &s->source, why,
+				 sizeof(why));
+	if (err) {
+		record_complain("kernel events: %s", why);
+		if (s->o->verbose)
+			fputs(kernel_source_log(), stderr);
+	}
+	return err;
+}
+
+static int open_files(struct record_session *s)
+{
+	int err;
+
+	s->dirfd = record_dir_make(s->dir, &s->made_dir);
+	err = s->dirfd < 0 ? s->dirfd :
+		tsct_writer_open(s->dirfd, &s->rec, &s->writer);
+	if (err)
+		record_complain("%s: %s", s->dir, strerror(-err));
+	return err;
+}
+
+int record_session_begin(struct record_session *s, pid_t root)
+{
+	unsigned int i;
+	int err;
+
+	s->rec.begin = s->rec.end = tsct_clock_stamp(s->clock);
+	err = open_files(s);
+	for (i = 0; !err && i < s->nr_channels; i++) {
+		err = tsct_drain_open(s->channels[i], s->clock, s->writer,
+				      &s->rec, i, &s->drains[i]);
+		if (err)
+			record_complain("channel %s: %s", s->rec.streams[i].name,
+					strerror(-err));
+	}
+	return err ? err : open_source(s, root);
+}
+
+int record_session_pass(struct record_session *s, __u64 until,
+			__u64 *ret_taken)
+{
+	__u64 taken;
+	unsigned int i;
+
+	*ret_taken = 0;
+	for (i = 0; i < s->nr_channels; i++) {
+		tsct_drain_pass(s->drains[i], until, &taken);
+		*ret_taken += taken;
+	}
+	return tsct_writer_error(s->writer);
+}
+
+/*
+ * Turns enough to see all that the fullest ring can hold. Who goes on writing
+ * with old stamps does not keep us.
+ */
+static unsigned int last_turns(const struct record_session *s)
+{
+	__u64 most = 0;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++)
+		if (tsct_header(s->channels[i])->data_size > most)
+			most = tsct_header(s->channels[i])->data_size;
+	return most / sizeof(struct tsct_record) / 1024 + 2;
+}
+
+int record_session_end(struct record_session *s)
+{
+	unsigned int turns = last_turns(s);
+	__u64 taken;
+
+	s->rec.end = tsct_clock_stamp(s->clock);
+	if (s->source)
+		s->untracked = kernel_source_untracked(s->source);
+	kernel_source_close(s->source);
+	s->source = NULL;
+	do
+		record_session_pass(s, s->rec.end, &taken);
+	while (taken && --turns);
+	close_clock(s);
+	return tsct_writer_finish(s->writer);
+}
+
+void record_session_undo(struct record_session *s)
+{
+	char name[TSCT_NAME_MAX + 16];
+	__u32 i, cpu;
+
+	if (s->dirfd < 0)
+		return;
+	for (i = 0; i < s->rec.nr_streams; i++)
+		for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
+			snprintf(name, sizeof(name), "%s_%u",
+				 s->rec.streams[i].name, cpu);
+			unlinkat(s->dirfd, name, 0);
+		}
+	unlinkat(s->dirfd, "metadata", 0);
+	if (s->made_dir)
+		rmdir(s->dir);
+}
+
+void record_session_close(struct record_session *s)
+{
+	unsigned int i;
+
+	kernel_source_close(s->source);
+	for (i = 0; i < RECORD_CHANNELS; i++) {
+		tsct_drain_close(s->drains[i]);
+		tsct_close(s->channels[i]);
+	}
+	tsct_writer_close(s->writer);
+	tsct_clock_close(s->clock);
+	tsct_server_stop(s->server);
+	if (s->server_dir[0])
+		rmdir(s->server_dir);
+	if (s->dirfd >= 0)
+		close(s->dirfd);
+	tsct_recording_free(&s->rec);
+}
