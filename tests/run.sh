@@ -17,7 +17,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(dirname "$here")
-out=${O:-$top/build}
+out=$(realpath -m "${O:-$top/build}")
 logs=$out/test-log
 export O=$out CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=print_stacktrace=1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The module loads and unloads, 200 times over, and leaves nothing behind.
-# guest-test: timeout=240 boot=default,unstable module=no
+# guest-test: timeout=240 module=no
 set -eu
 ko=/lib/modules/tsctrace.ko
 
