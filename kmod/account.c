@@ -39,7 +39,7 @@ static u64 bytes_default;
 
 void tsct_accounts_init(void)
 {
-	bytes_default = ((u64)totalram_pages() << PAGE_SHIFT) / 4;
+	bytes_default = (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
 u64 tsct_account_bytes(void)

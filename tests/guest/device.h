@@ -105,24 +105,38 @@ struct dev_maps {
 
 DEV_FN struct dev_maps dev_map(int fd)
 {
-	struct dev_maps m;
 	const struct tsct_channel_header *h;
+	struct dev_maps m;
+	size_t size;
 
 	h = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	if (h == MAP_FAILED)
 		goto failed;
-	m.header = mmap(NULL, h->consumer_offset, PROT_READ, MAP_SHARED, fd, 0);
+	size = h->consumer_offset;
+	munmap((void *)h, 4096);
+	h = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (h == MAP_FAILED)
+		goto failed;
+	m.header = h;
 	m.consumers = mmap(NULL, h->ring_offset - h->consumer_offset, RW,
 			   MAP_SHARED, fd, (off_t)h->consumer_offset);
 	m.rings = mmap(NULL, h->file_size - h->ring_offset, RW, MAP_SHARED, fd,
 		       (off_t)h->ring_offset);
-	if (m.header == MAP_FAILED || m.consumers == MAP_FAILED ||
-	    m.rings == MAP_FAILED)
+	if (m.consumers == MAP_FAILED || m.rings == MAP_FAILED)
 		goto failed;
 	return m;
 failed:
 	perror("mmap");
 	exit(1);
+}
+
+DEV_FN void dev_unmap(struct dev_maps *m)
+{
+	struct tsct_channel_header h = *m->header;
+
+	munmap(m->rings, h.file_size - h.ring_offset);
+	munmap(m->consumers, h.ring_offset - h.consumer_offset);
+	munmap((void *)m->header, h.consumer_offset);
 }
 
 DEV_FN bool dev_ready(const struct dev_maps *m, unsigned int cpu)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/* Memory and channels are counted, limited, and given back. */
+#include "device.h"
+
+#define PARAM	"/sys/module/tsctrace/parameters/"
+
+static void set(const char *path, const char *value)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file || fputs(value, file) < 0 || fclose(file)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static int try_create(const char *name, uint32_t blocks)
+{
+	struct tsct_channel_create arg = dev_request(name);
+	int fd = dev_open();
+
+	arg.blocks = blocks;
+	if (!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Two CPUs of a MiB each, and a little: two fit into 5 MiB, three do not. */
+static void memory_limit(void *unused)
+{
+	int fds[3], fd = dev_open();
+
+	(void)unused;
+	t_check(dev_info(fd).bytes_user_max == 5 << 20);
+	fds[0] = try_create("a", 256);
+	fds[1] = try_create("b", 256);
+	t_check(fds[0] >= 0 && fds[1] >= 0, "%m");
+	t_errno(try_create("c", 256), EDQUOT);
+	t_check(dev_info(fd).channels == 2);
+	close(fds[0]);
+	fds[2] = try_create("c", 256);
+	t_check(fds[2] >= 0, "%m");
+	close(fd);
+}
+
+static void channel_limit(void *unused)
+{
+	char name[8];
+	int i;
+
+	(void)unused;
+	for (i = 0; i < 10; i++) {
+		sprintf(name, "c%d", i);
+		t_check(try_create(name, 2) >= 0, "%d: %m", i);
+	}
+	t_errno(try_create("eleven", 2), EDQUOT);
+}
+
+/* More than there is, in pieces that each are allowed: an error, no killing. */
+static void try_exhaust(int fd)
+{
+	int fds[64], nr = 0;
+	char name[8];
+
+	set(PARAM "bytes_max", "18446744073709551615");
+	for (nr = 0; nr < 64; nr++) {
+		sprintf(name, "x%d", nr);
+		fds[nr] = try_create(name, 65536);
+		if (fds[nr] < 0)
+			break;
+	}
+	t_check(nr < 64 && errno == ENOMEM, "%d: %m", nr);
+	while (nr--)
+		close(fds[nr]);
+	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
+	set(PARAM "bytes_max", "0");
+}
+
+int main(void)
+{
+	int fd = dev_open(), one;
+	uint64_t quarter = dev_info(fd).bytes_max, one_bytes;
+	struct tsct_channel_info info = { 0 };
+
+	chmod(TSCT_DEVICE_PATH, 0666);
+	t_check(quarter > 16 << 20 && quarter % 4096 == 0, "%lu", quarter);
+	t_check(dev_info(fd).bytes == 0);
+
+	one = try_create("one", 256);
+	one_bytes = dev_info(fd).bytes;
+	t_check(one_bytes >= 2 << 20 && one_bytes < 3 << 20, "%lu", one_bytes);
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(info.bytes == one_bytes, "%llu", info.bytes);
+	close(one);
+	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
+
+	set(PARAM "bytes_user_max", "5242880");
+	set(PARAM "channels_user_max", "10");
+	dev_as_user(1000, memory_limit, NULL);
+	dev_as_user(1000, channel_limit, NULL);
+	/* CAP_SYS_RESOURCE knows no limit of its own ... */
+	one = try_create("one", 1024);
+	t_check(one >= 0, "%m");
+	close(one);
+	/* ... but there is one over all. */
+	set(PARAM "bytes_max", "4194304");
+	t_check(dev_info(fd).bytes_max == 4 << 20);
+	t_errno(try_create("one", 1024), EDQUOT);
+	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
+	try_exhaust(fd);
+	return t_status();
+}
