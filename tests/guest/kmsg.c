@@ -118,13 +118,16 @@ void kmsg_collect(void)
 /* Forgets what was before, and leaves a mark for whoever reads the console. */
 void kmsg_mark(const char *name)
 {
+	char line[128];
+	int size = snprintf(line, sizeof(line), "<3>test: %s\n", name);
+
 	kmsg_collect();
 	log_used = 0;
 	log_text[0] = 0;
 	nr_complaints = 0;
 	context_left = 0;
-	if (kmsg_fd() >= 0)
-		dprintf(fd, "<3>test: %s\n", name);
+	if (kmsg_fd() >= 0 && write(fd, line, size) < 0)
+		say("# /dev/kmsg: %s\n", strerror(errno));
 }
 
 int kmsg_complaints(void)
