@@ -142,7 +142,7 @@ static struct look look_at(const struct tsct_rate *est,
 	double rate = est->rate ? est->rate : pair_rate(pair);
 	struct look look = {
 		.tsc = real->before + (real->after - real->before) / 2,
-		.half_ns = width / 2 * rate + 1,
+		.half_ns = (width / 2 + 1) * rate + 1,
 		.bound_ns = 1e18,
 	};
 

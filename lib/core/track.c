@@ -5,13 +5,13 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double *ret_lo,
 		       double *ret_hi)
 {
-	__s64 shortest = (__s64)(b->before - a->after);
-	__s64 longest = (__s64)(b->after - a->before);
+	/* Counter and clock that say n show some time in [n, n + 1). */
+	__s64 shortest = (__s64)(b->before - a->after) - 1;
+	__s64 longest = (__s64)(b->after - a->before) + 1;
 	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
 
 	if (shortest <= 0 || longest <= 0)
 		return false;
-	/* A clock that says n shows some time in [n, n + 1). */
 	*ret_lo = ((double)ns - 1) / (double)longest;
 	*ret_hi = ((double)ns + 1) / (double)shortest;
 	if (*ret_lo < 0)

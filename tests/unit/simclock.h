@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A machine whose time is known exactly: a counter, MONOTONIC_RAW and a
+ * REALTIME that can be steered and set. Reading anything takes time, now and
+ * then a lot.
+ */
+#ifndef TESTS_SIMCLOCK_H
+#define TESTS_SIMCLOCK_H
+
+#include <string.h>
+
+#include "sample.h"
+#include "seed.h"
+
+#define SIM_REAL	1700000000000000000LL
+
+struct sim {
+	int64_t now_ps;			/* the truth */
+	double hz;			/* of the counter */
+	uint64_t counter_base;
+	int64_t counter_from_ps;	/* where hz and base hold from */
+	int64_t raw_lost_ps;		/* RAW stood still for as long */
+	int64_t real_ns;		/* REALTIME - the truth, at real_from */
+	int64_t real_from_ps;
+	int64_t steer_ppb;		/* of REALTIME since then */
+	unsigned int read_ns;		/* least cost of a read */
+	unsigned int jitter_ns;		/* on top, evenly spread */
+	unsigned int stall_every;	/* one read in so many is slow, 0: none */
+	unsigned int stall_ns;
+	uint64_t reads;
+	struct tsct_clock_ops ops;
+};
+
+static inline uint64_t sim_counter(const struct sim *sim)
+{
+	double s = (double)(sim->now_ps - sim->counter_from_ps) / 1e12;
+
+	/* Whole seconds and the rest apart: a double would lose ticks. */
+	return sim->counter_base + (uint64_t)(int64_t)(s * sim->hz);
+}
+
+static inline int64_t sim_real(const struct sim *sim)
+{
+	tsct_s128 since = sim->now_ps - sim->real_from_ps;
+	tsct_s128 steered = since * sim->steer_ppb / 1000000000;
+	tsct_s128 ps = (tsct_s128)sim->now_ps + steered;
+
+	return SIM_REAL + sim->real_ns + (int64_t)(ps / 1000);
+}
+
+static inline void sim_advance(struct sim *sim, uint64_t ns)
+{
+	sim->now_ps += (int64_t)ns * 1000;
+}
+
+/* The clock is read at some moment within the time that it takes. */
+static inline void sim_read(struct sim *sim, unsigned int half)
+{
+	unsigned int ps = sim->read_ns * 500 + any(sim->jitter_ns * 500 + 1);
+
+	sim->now_ps += ps;
+	sim->reads += half;
+	if (half && sim->stall_every && !any(sim->stall_every))
+		sim_advance(sim, any(sim->stall_ns));
+}
+
+static inline __u64 sim_stamp(void *ctx)
+{
+	uint64_t stamp;
+
+	sim_read(ctx, 0);
+	stamp = sim_counter(ctx);
+	sim_read(ctx, 1);
+	return stamp;
+}
+
+static inline int64_t sim_raw(const struct sim *sim)
+{
+	return (sim->now_ps - sim->raw_lost_ps) / 1000 + 5000000000;
+}
+
+static inline __s64 sim_clock(void *ctx, clockid_t clock)
+{
+	struct sim *sim = ctx;
+	int64_t ns;
+
+	sim_read(sim, 0);
+	ns = clock == CLOCK_REALTIME ? sim_real(sim) : sim_raw(sim);
+	sim_read(sim, 1);
+	return ns;
+}
+
+static inline void sim_sleep(void *ctx, __u64 ns)
+{
+	sim_advance(ctx, ns + 50000 + any(10000));
+}
+
+static inline void sim_init(struct sim *sim, double hz)
+{
+	*sim = (struct sim) {
+		.hz = hz,
+		.counter_base = 987654321012345ULL,
+		.read_ns = 14,
+		.jitter_ns = 6,
+		.stall_every = 300,
+		.stall_ns = 100000,
+		.ops = { sim_stamp, sim_clock, sim_sleep, sim },
+	};
+}
+
+/* REALTIME goes on at another rate, without a step. */
+static inline void sim_steer(struct sim *sim, int64_t ppb)
+{
+	int64_t at = sim_real(sim);
+
+	sim->real_from_ps = sim->now_ps;
+	sim->steer_ppb = ppb;
+	sim->real_ns += at - sim_real(sim);
+}
+
+static inline void sim_step(struct sim *sim, int64_t ns)
+{
+	sim->real_ns += ns;
+}
+
+/* Counter and rate change; the counter goes on from `counter`. */
+static inline void sim_recount(struct sim *sim, uint64_t counter, double hz)
+{
+	sim->counter_base = counter;
+	sim->counter_from_ps = sim->now_ps;
+	sim->hz = hz;
+}
+
+#endif /* TESTS_SIMCLOCK_H */
