@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+/* The reader against what any writer could put there, and against writers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "core/def.h"
+#include "seed.h"
+#include "serve.h"
+
+static struct tsct *t, *writer;
+static struct tsct_reader *reader;
+
+static void open_channel(unsigned int policy, unsigned int blocks)
+{
+	struct tsct_options options = {
+		.roles = TSCT_ROLE_READ, .policy = policy,
+		.block_size = 4096, .blocks = blocks,
+	};
+
+	serve_start();
+	t = serve_open(&options);
+	writer = serve_open(NULL);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+}
+
+static void setup_discard(void)
+{
+	open_channel(TSCT_POLICY_DISCARD, 4);
+}
+
+static void setup_overwrite(void)
+{
+	open_channel(TSCT_POLICY_OVERWRITE, 4);
+}
+
+static void teardown(void)
+{
+	tsct_reader_close(reader);
+	tsct_close(writer);
+	tsct_close(t);
+	serve_stop();
+}
+
+static struct tsct_producer *ring(void)
+{
+	return tsct_ring_producer(writer, 0);
+}
+
+static char *ring_data(void)
+{
+	return (char *)tsct_ring_data(writer, 0);
+}
+
+static struct tsct_ring_stat stat0(void)
+{
+	struct tsct_ring_stat stat;
+
+	ck_assert_int_eq(tsct_reader_stat(reader, 0, &stat), 0);
+	return stat;
+}
+
+/* Puts a header somewhere, sound or not. */
+static void put(__u64 pos, unsigned int len, unsigned int id, __u64 tsc)
+{
+	struct tsct_record record = { .len = len, .id = id, .tsc = tsc };
+
+	memcpy(ring_data() + pos % writer->geo.data_size, &record,
+	       sizeof(record));
+}
+
+START_TEST(empty_and_wrong_cpu)
+{
+	struct tsct_event event;
+	struct tsct_ring_stat stat;
+
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+	ck_assert_int_eq(tsct_reader_next(reader, t->header.nr_cpus, &event),
+			 -EINVAL);
+	ck_assert_int_eq(tsct_reader_next(reader, ~0U, &event), -EINVAL);
+	ck_assert_int_eq(tsct_reader_stat(reader, ~0U, &stat), -EINVAL);
+	tsct_reader_release(reader, ~0U);
+	ck_assert_ptr_null(tsct_reader_def(reader, 16));
+	ck_assert_ptr_null(tsct_reader_def(reader, 0));
+	ck_assert_ptr_null(tsct_reader_def(reader, ~0U));
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	ck_assert_int_eq(tsct_reader_wait(reader, 25), 0);
+}
+END_TEST
+
+/* What is no record is stepped over to the next block, and counted. */
+START_TEST(broken_places)
+{
+	static const struct { unsigned int len, id; } bad[] = {
+		{ 0, 16 }, { 15, 16 }, { 16, 0 }, { 16, 2 }, { 16, 15 },
+		{ 65535, 16 }, { 4096, 16 },
+	};
+	struct tsct_event event;
+
+	put(0, 24, 16, 111);
+	put(24, bad[_i].len, bad[_i].id, 222);
+	put(4096, 16, 17, 333);
+	ring()->head = 4096 + 16;
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 111);
+	ck_assert_uint_eq(event.len, 8);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 333);
+	ck_assert_uint_eq(event.id, 17);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+	ck_assert_uint_eq(stat0().broken, 1);
+	ck_assert_uint_eq(stat0().read, 2);
+}
+END_TEST
+
+/* A head that cannot be: the reader takes it as its position and goes on. */
+START_TEST(broken_heads)
+{
+	static const __u64 heads[] = {
+		1, 7, 24 + 1, 4 * 4096 + 8, 1ULL << 63, ~0ULL, ~7ULL, 1 << 20,
+	};
+	struct tsct_event event;
+	__u64 at = heads[_i];
+
+	put(0, 24, 16, 1);
+	ring()->head = at;
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+	ck_assert_uint_eq(stat0().broken, 1);
+	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, at);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+	/* a writer that rounds the head goes on; so do we, at the latest then */
+	at = (at + 4096) & ~4095ULL;
+	ring()->head = at;
+	tsct_reader_next(reader, 0, &event);
+	put(at, 24, 16, 42);
+	ring()->head = at + 24;
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 42);
+}
+END_TEST
+
+/* A junk tail of the reader before us, or of anybody: start at the head. */
+START_TEST(broken_tail)
+{
+	struct tsct_event event;
+
+	put(0, 24, 16, 1);
+	ring()->head = 24;
+	tsct_ring_consumer(t, 0)->tail = 1 << 20;
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+	ck_assert_uint_eq(stat0().broken, 1);
+	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 24);
+	put(24, 16, 16, 2);
+	ring()->head = 40;
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 2);
+}
+END_TEST
+
+static void expect_sane(const struct tsct_event *event)
+{
+	const unsigned char *bytes = event->payload;
+	volatile unsigned int sum = 0;
+	unsigned int i;
+
+	ck_assert_uint_le(event->len, 4096 - 16);
+	ck_assert_uint_ge(event->id, TSCT_ID_FIRST);
+	for (i = 0; i < event->len; i++)
+		sum += bytes[i];	/* the sanitizer looks */
+}
+
+START_TEST(noise)
+{
+	struct tsct_event event;
+	unsigned int i, j, turns, got = 0;
+	__u64 size = writer->geo.data_size;
+
+	seed_with(_i);
+	for (i = 0; i < 3000; i++) {
+		for (j = 0; j < size; j += any(64) + 1)
+			ring_data()[j] = any(any(2) ? 32 : 256);
+		ring()->head += any(3) ? any(size / 8) * 8 : any(1 << 20);
+		if (!any(20))
+			ring()->head = (__u64)any(1 << 30) << any(40);
+		for (turns = 0; tsct_reader_next(reader, 0, &event); turns++) {
+			ck_assert_uint_le(turns, size / 16);
+			expect_sane(&event);
+			got++;
+		}
+		tsct_reader_release(reader, 0);
+		ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	}
+	ck_assert_uint_gt(got, 0);
+}
+END_TEST
+
+static void scribble(const struct tsct *victim)
+{
+	const struct tsct_channel_header *h = &victim->header;
+	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, victim->map_fd, 0);
+	__u64 at;
+
+	for (;;) {
+		/* all of it, and the first ring's positions above all */
+		at = any(h->file_size / 8) * 8;
+		if (any(2))
+			at = any(2) ? h->ring_offset : h->consumer_offset;
+		*(__u64 *)(map + at) = any(4) ?
+			(__u64)any(1 << 20) : (__u64)any(1 << 30) << any(34);
+	}
+}
+
+/* Somebody writes to the channel's file, anywhere, while we read. */
+START_TEST(scribbled_while_read)
+{
+	struct timeval now, end;
+	struct tsct_event event;
+	unsigned int cpu, i;
+	pid_t pid;
+
+	seed_with(_i);
+	pid = fork();
+	if (!pid)
+		scribble(t);
+	gettimeofday(&end, NULL);
+	end.tv_sec += 2;
+	do {
+		for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
+			for (i = 0; i < 1000; i++)
+				if (tsct_reader_next(reader, cpu, &event) == 1)
+					expect_sane(&event);
+			tsct_reader_release(reader, cpu);
+			tsct_reader_def(reader, any(65536));
+		}
+		tsct_reader_wait(reader, 0);
+		tsct_emit(writer, 16, "12345678", any(9));
+		gettimeofday(&now, NULL);
+	} while (timercmp(&now, &end, <));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+END_TEST
+
+START_TEST(definitions)
+{
+	const struct tsct_event_def *def, *before;
+	int a, b;
+
+	a = tsct_define(writer, "a", TSCT_KIND_BEGIN, "x:u32/x");
+	before = tsct_reader_def(reader, a);
+	ck_assert_ptr_nonnull(before);
+	ck_assert_ptr_null(tsct_reader_def(reader, a + 1));
+	b = tsct_define(writer, "b", TSCT_KIND_END, "s:string");
+	ck_assert_int_ne(a, b);
+	def = tsct_reader_def(reader, b);
+	ck_assert_str_eq(def->name, "b");
+	ck_assert_uint_eq(def->kind, TSCT_KIND_END);
+	ck_assert_ptr_eq(tsct_reader_def(reader, a), before);
+	ck_assert_str_eq(before->fields[0].name, "x");
+	ck_assert_int_eq(tsct_define(writer, "a", TSCT_KIND_BEGIN, "x:u32/x"),
+			 a);
+	ck_assert_int_eq(tsct_define(writer, "a", TSCT_KIND_BEGIN, "x:"),
+			 -EINVAL);
+}
+END_TEST
+
+static void *emit_later(void *arg)
+{
+	usleep(50000);
+	run_on(0);
+	tsct_emit(writer, 16, arg, 1);
+	return NULL;
+}
+
+static void no_op(int sig)
+{
+	(void)sig;
+}
+
+START_TEST(waits)
+{
+	struct sigaction action = { .sa_handler = no_op };
+	struct itimerval timer = { .it_value.tv_usec = 50000 };
+	struct tsct_event event;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, emit_later, "x");
+	ck_assert_int_eq(tsct_reader_wait(reader, -1), 1);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_int_eq(tsct_reader_wait(reader, 30), 0);
+	tsct_reader_release(reader, 0);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	ck_assert_int_eq(tsct_reader_wait(reader, -1), -EINTR);
+}
+END_TEST
+
+/* ---- overwrite --------------------------------------------------------- */
+
+START_TEST(flight_recorder)
+{
+	struct tsct_ring_stat stat;
+	struct tsct_event event;
+	__u64 value, first = 0, expected, records = 0;
+
+	run_on(0);
+	for (value = 0; value < 1000; value++)
+		ck_assert_int_eq(tsct_emit(writer, 16, &value, 8), 0);
+	while (tsct_reader_next(reader, 0, &event) == 1) {
+		expected = *(const __u64 *)event.payload;
+		if (!records++)
+			first = expected;
+		ck_assert_uint_eq(expected, first + records - 1);
+	}
+	/* the last two blocks of four, less what the writer's two might hold */
+	ck_assert_uint_eq(first + records, 1000);
+	ck_assert_uint_ge(records, 2 * 170);
+	stat = stat0();
+	ck_assert_uint_eq(stat.broken, 0);
+	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
+	/* overtaken while attached: counted, and at the right place */
+	for (value = 0; value < 1000; value++)
+		tsct_emit(writer, 16, &value, 8);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(stat0().overruns, stat.overruns + 1);
+	ck_assert_uint_gt(stat0().overrun_bytes, stat.overrun_bytes + 4096);
+	tsct_reader_release(reader, 0);
+	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 0);
+}
+END_TEST
+
+static TCase *add(Suite *suite, const char *name, void (*before)(void))
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_checked_fixture(tcase, before, teardown);
+	tcase_set_timeout(tcase, 60);
+	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("reader");
+	SRunner *runner;
+	TCase *tcase;
+	int failed;
+
+	print_seed();
+	tcase = add(suite, "discard", setup_discard);
+	tcase_add_test(tcase, empty_and_wrong_cpu);
+	tcase_add_loop_test(tcase, broken_places, 0, 7);
+	tcase_add_loop_test(tcase, broken_heads, 0, 8);
+	tcase_add_test(tcase, broken_tail);
+	tcase_add_loop_test(tcase, noise, 0, 3);
+	tcase_add_test(tcase, scribbled_while_read);
+	tcase_add_test(tcase, definitions);
+	tcase_add_test(tcase, waits);
+	tcase = add(suite, "overwrite", setup_overwrite);
+	tcase_add_test(tcase, empty_and_wrong_cpu);
+	tcase_add_loop_test(tcase, noise, 0, 3);
+	tcase_add_test(tcase, scribbled_while_read);
+	tcase_add_test(tcase, flight_recorder);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
