@@ -26,8 +26,8 @@ set -euo pipefail
 die() { echo "boot.sh: $1" >&2; exit "${2:-1}"; }
 usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
 
-smp=2 mem=1024 limit=300 console=/dev/null append= tsc="tsc=reliable"
-topology= out= out_mb=256 accel=${ACCEL:-tcg} icount=
+smp=2 mem=1024 limit=300 console=/dev/null append='' tsc="tsc=reliable"
+topology='' out='' out_mb=256 accel=${ACCEL:-tcg} icount=''
 more=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
 	--time) limit=$2; shift 2 ;;
 	--console) console=$2; shift 2 ;;
 	--append) append=$2; shift 2 ;;
-	--no-tsc-reliable) tsc= topology=,cores=1; shift ;;
+	--no-tsc-reliable) tsc='' topology=,cores=1; shift ;;
 	--out) out=$2; shift 2 ;;
 	--out-mb) out_mb=$2; shift 2 ;;
 	--icount) icount=1; shift ;;
@@ -75,7 +75,7 @@ kvm) more+=(-enable-kvm) ;;
 esac
 if [ -n "$icount" ]; then
 	smp=1 accel=tcg
-	more+=(-icount shift=0,sleep=off)
+	more+=(-icount "shift=0,sleep=off")
 fi
 
 status=0
