@@ -70,7 +70,7 @@ if [ -n "$out" ]; then
 fi
 case $accel in
 tcg) accel="tcg,thread=multi" ;;
-kvm) more+=(-enable-kvm) ;;
+kvm) ;;
 *) die "ACCEL=$accel: neither tcg nor kvm" 2 ;;
 esac
 if [ -n "$icount" ]; then
