@@ -33,7 +33,7 @@ check-guest: deps
 	tests/run.sh guest $(KERNEL)
 demo: deps
 	+$(MAKE) all
-	tests/guest/demo.sh
+	tests/demo/run.sh
 bench:
 	+$(MAKE) all
 	tests/bench/run.sh
