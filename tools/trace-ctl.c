@@ -15,6 +15,7 @@ const struct command commands[] = {
 	{ "check",	cmd_check,	"does RDTSCP name each CPU, do the counters agree?" },
 	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
 	{ "record",	cmd_record,	"record events, while a command runs or until interrupted" },
+	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },
 	{ "help",	cmd_help,	"explain a command" },
 	{ NULL, NULL, NULL }
 };

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl dump: one line for each event, in the order of their stamps */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd.h"
+#include "core/scale.h"
+#include "view.h"
+
+enum time_form { FORM_LOCAL, FORM_UTC, FORM_RAW, FORM_DELTA };
+
+struct dump {
+	const char *dir;
+	bool json;
+	enum time_form form;
+	const char **names;	/* events to show; none: all */
+	unsigned int nr_names;
+	__s64 cpu;		/* -1: all */
+	__u64 limit;
+
+	const struct tsct_pair *real;
+	__s64 last_ns;		/* FORM_DELTA: of the line before */
+	bool any;
+	time_t second;		/* what `text` says */
+	char text[40];
+};
+
+/* ---- options ----------------------------------------------------------- */
+
+enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_EVENT, KEY_CPU, KEY_JSON };
+
+static const struct argp_option options[] = {
+	{ "utc", KEY_UTC, NULL, 0, "times with date, in UTC (default: time of day, local)", 0 },
+	{ "raw", KEY_RAW, NULL, 0, "stamps as they were recorded, in ticks", 0 },
+	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
+	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
+	{ "event", KEY_EVENT, "NAME", 0, "events of that name only; again for more", 0 },
+	{ "cpu", KEY_CPU, "N", 0, "events of CPU N only", 0 },
+	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
+	{ 0 }
+};
+
+static __u64 parse_number(struct argp_state *state, const char *what,
+			  const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (*arg < '0' || *arg > '9' || *end || n > INT64_MAX)
+		argp_error(state, "%s: %s is not a number", what, arg);
+	return n;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct dump *d = state->input;
+
+	switch (key) {
+	case KEY_UTC: d->form = FORM_UTC; break;
+	case KEY_RAW: d->form = FORM_RAW; break;
+	case KEY_DELTA: d->form = FORM_DELTA; break;
+	case KEY_EVENT: d->names[d->nr_names++] = arg; break;
+	case KEY_CPU: d->cpu = parse_number(state, "--cpu", arg); break;
+	case KEY_JSON: d->json = true; break;
+	case 'n': d->limit = parse_number(state, "-n", arg); break;
+	case ARGP_KEY_ARG:
+		if (d->dir)
+			argp_error(state, "%s: one recording at a time", arg);
+		d->dir = arg;
+		break;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which recording? name its directory");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	options, parse_option, "DIR",
+	"Print a recording's events, one on each line, in the order of time."
+	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
+	" 3 if events are missing from it.", NULL, NULL, NULL
+};
+
+/* ---- lines ------------------------------------------------------------- */
+
+/* Breaking a time down is slow: once a second does. */
+static void print_clock(struct dump *d, __s64 ns)
+{
+	time_t second = ns / 1000000000;
+	__s64 rest = ns % 1000000000;
+	struct tm tm;
+
+	if (rest < 0) {
+		rest += 1000000000;
+		second--;
+	}
+	if (second != d->second || !d->text[0]) {
+		d->second = second;
+		if (d->form == FORM_UTC)
+			gmtime_r(&second, &tm);
+		else
+			localtime_r(&second, &tm);
+		strftime(d->text, sizeof(d->text), d->form == FORM_UTC ?
+			 "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
+	}
+	printf("%s.%09" PRId64 "%s", d->text, (int64_t)rest,
+	       d->form == FORM_UTC ? "Z" : "");
+}
+
+static void print_time(struct dump *d, __u64 stamp)
+{
+	__s64 ns, delta;
+
+	if (d->form == FORM_RAW) {
+		printf("%" PRIu64, (uint64_t)stamp);
+		return;
+	}
+	ns = tsct_pair_ns(d->real, stamp);
+	if (d->form != FORM_DELTA) {
+		print_clock(d, ns);
+		return;
+	}
+	/* Stamps are in order, and so are times: no delta is negative. */
+	delta = d->any ? ns - d->last_ns : 0;
+	printf("+%" PRId64 ".%09" PRId64, (int64_t)delta / 1000000000,
+	       (int64_t)delta % 1000000000);
+	d->last_ns = ns;
+	d->any = true;
+}
+
+static void print_line(struct dump *d, const struct tsct_trace_event *e)
+{
+	struct view_field f;
+	unsigned int nr = 0;
+	size_t pos = 0;
+
+	print_time(d, e->stamp);
+	printf(" [%03u] %6u %s", e->cpu, e->tid, e->def->name);
+	if (e->def->kind != TSCT_KIND_INSTANT)
+		printf("/%s", tsct_kind_names[e->def->kind]);
+	while (view_next(e, &nr, &pos, &f)) {
+		putchar_unlocked(' ');
+		fputs_unlocked(f.field->name, stdout);
+		putchar_unlocked('=');
+		view_print(stdout, &f);
+	}
+	putchar_unlocked('\n');
+}
+
+static json_t *json_fields(const struct tsct_trace_event *e)
+{
+	json_t *fields = json_object();
+	struct view_field f;
+	unsigned int nr = 0;
+	size_t pos = 0;
+
+	while (view_next(e, &nr, &pos, &f))
+		json_object_set_new(fields, f.field->name, view_json(&f));
+	return fields;
+}
+
+static void print_json(struct dump *d, const struct tsct_recording *rec,
+		       const struct tsct_trace_event *e)
+{
+	json_t *json = json_pack("{sI sI si si ss ss ss so}",
+				 "time_ns", (json_int_t)tsct_pair_ns(d->real,
+								     e->stamp),
+				 "stamp", (json_int_t)e->stamp,
+				 "cpu", (int)e->cpu, "tid", (int)e->tid,
+				 "channel", rec->streams[e->stream].name,
+				 "event", e->def->name,
+				 "kind", tsct_kind_names[e->def->kind],
+				 "fields", json_fields(e));
+
+	json_dumpf(json, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(json);
+}
+
+static bool is_wanted(const struct dump *d, const struct tsct_trace_event *e)
+{
+	unsigned int i;
+
+	if (d->cpu >= 0 && e->cpu != d->cpu)
+		return false;
+	for (i = 0; i < d->nr_names; i++)
+		if (!strcmp(d->names[i], e->def->name))
+			return true;
+	return !d->nr_names;
+}
+
+/* ---- the verb ---------------------------------------------------------- */
+
+/* An event that the recording does not know is a mistake, not an answer. */
+static int check_names(const struct dump *d, const struct tsct_recording *rec)
+{
+	const struct tsct_stream_class *s;
+	unsigned int i;
+	bool found;
+	__u32 j;
+
+	for (i = 0; i < d->nr_names; i++) {
+		found = false;
+		for (s = rec->streams; s < rec->streams + rec->nr_streams; s++)
+			for (j = 0; j < s->nr_defs; j++)
+				if (s->defs[j] && !strcmp(s->defs[j]->name,
+							  d->names[i]))
+					found = true;
+		if (found)
+			continue;
+		fprintf(stderr, "trace-ctl dump: --event %s: the recording has no such event; 'trace-ctl stat' names those it has\n",
+			d->names[i]);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static int dump_all(struct dump *d, struct tsct_trace *trace)
+{
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	struct tsct_trace_event e;
+	__u64 shown = 0;
+	int ret = 1;
+
+	d->real = &rec->real;
+	while (shown < d->limit && !ferror_unlocked(stdout) &&
+	       (ret = tsct_trace_next(trace, &e)) == 1) {
+		if (!is_wanted(d, &e))
+			continue;
+		shown++;
+		if (d->json)
+			print_json(d, rec, &e);
+		else
+			print_line(d, &e);
+	}
+	if (ret < 0)
+		fprintf(stderr, "trace-ctl dump: %s: %s\n", d->dir,
+			strerror(-ret));
+	return ret < 0 ? EXIT_FAILED : view_missing("dump", trace);
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	struct dump d = { .cpu = -1, .limit = UINT64_MAX };
+	struct tsct_trace *trace;
+	static char buffer[65536];
+	int ret = EXIT_FAILED;
+
+	d.names = calloc(argc + 1, sizeof(*d.names));
+	if (!d.names || argp_parse(&argp, argc, argv, 0, NULL, &d))
+		return EXIT_FAILED;
+	signal(SIGPIPE, SIG_DFL);	/* as for any filter: `dump | head` */
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	if (!view_open("dump", d.dir, &trace)) {
+		if (!check_names(&d, tsct_trace_recording(trace)))
+			ret = dump_all(&d, trace);
+		tsct_trace_close(trace);
+	}
+	free(d.names);
+	return ret;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What dump and stat share: opening a recording, and fields as text or JSON. */
+#ifndef VIEW_H
+#define VIEW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "trace.h"
+
+/*
+ * Opens the recording in @dir; complains as @verb on failure, and of damage
+ * while it is read. 0 or -errno.
+ */
+int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace);
+
+/*
+ * Says on stderr what is missing from a recording that was read to its end.
+ * Returns EXIT_DONE or EXIT_LOST.
+ */
+int view_missing(const char *verb, const struct tsct_trace *trace);
+
+/* One field of a payload. */
+struct view_field {
+	const struct tsct_field *field;
+	const __u8 *at;
+	size_t size;
+};
+
+/* The next field, in order; *pos starts at 0. False after the last. */
+bool view_next(const struct tsct_trace_event *event, unsigned int *nr,
+	       size_t *pos, struct view_field *ret_field);
+
+/* An integer field's value; u64 as its bits. */
+__s64 view_integer(const struct view_field *f);
+
+void view_print(FILE *to, const struct view_field *f);
+json_t *view_json(const struct view_field *f);
+
+/* Text from outside: in quotes, without bytes that mean to act. */
+void view_print_text(FILE *to, const char *text, size_t len);
+json_t *view_json_text(const char *text, size_t len);
+
+/* Lost events by cause, over all streams and CPUs. */
+json_t *view_json_loss(const struct tsct_loss *loss);
+
+#endif /* VIEW_H */
