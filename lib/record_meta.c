@@ -91,8 +91,9 @@ static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 	fprintf(to, "\tspan = \"begin=%" PRIu64 " end=%" PRIu64 "\";\n",
 		(uint64_t)rec->begin, (uint64_t)rec->end);
 	put_env(to, "clock_origin", rec->clock_origin);
-	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u\";\n",
-		rec->status, rec->epoch_first, rec->epoch);
+	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u"
+		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
+		rec->epoch, rec->rate_error_ppb);
 	put_pair(to, "clock_real", &rec->real);
 }
 

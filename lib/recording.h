@@ -60,6 +60,7 @@ struct tsct_recording {
 	__u64 end;
 	struct tsct_pair real;
 	__u32 status;			/* TSCT_STATUS_* at the end */
+	__u32 rate_error_ppb;		/* of real.mult, a bound */
 	__u32 epoch_first;		/* the clock's epoch at the beginning */
 	__u32 epoch;			/* and at the end */
 	struct tsct_stream_class *streams;

@@ -173,7 +173,9 @@ static int set_clock_state(struct parser *p, const char *at)
 
 	if (!item_u32(&at, "status", TSCT_STATUS_NR - 1, &rec->status) ||
 	    !item_u32(&at, "epoch_first", UINT32_MAX, &rec->epoch_first) ||
-	    !item_u32(&at, "epoch", UINT32_MAX, &rec->epoch) || *at)
+	    !item_u32(&at, "epoch", UINT32_MAX, &rec->epoch) ||
+	    !item_u32(&at, "rate_error_ppb", UINT32_MAX,
+		      &rec->rate_error_ppb) || *at)
 		return bad(p, "clock_state: malformed");
 	return 0;
 }

@@ -274,6 +274,7 @@ static int open_clock(struct record_session *s)
 	err = check_sources(s, &state);
 	s->rec.real = state.real;
 	s->rec.status = state.status;
+	s->rec.rate_error_ppb = state.rate_error_ppb;
 	s->rec.epoch_first = s->rec.epoch = state.epoch;
 	return err;
 }
@@ -290,6 +291,7 @@ static void close_clock(struct record_session *s)
 	}
 	s->rec.real = state.real;
 	s->rec.status = state.status;
+	s->rec.rate_error_ppb = state.rate_error_ppb;
 	s->rec.epoch = state.epoch;
 }
 

@@ -16,6 +16,7 @@ const struct command commands[] = {
 	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
 	{ "record",	cmd_record,	"record events, while a command runs or until interrupted" },
 	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },
+	{ "stat",	cmd_stat,	"what a recording holds, in figures" },
 	{ "help",	cmd_help,	"explain a command" },
 	{ NULL, NULL, NULL }
 };

@@ -170,25 +170,35 @@ static size_t utf8_len(const unsigned char *c, size_t left)
 	return len;
 }
 
-void view_print_text(FILE *to, const char *text, size_t len)
+static void print_escaped(FILE *to, const char *text, size_t len,
+			  const char *special)
 {
 	const unsigned char *c = (const void *)text, *end = c + len;
 	size_t n;
 
-	putc_unlocked('"', to);
 	for (; c < end; c += n) {
 		n = utf8_len(c, end - c);
 		if (!n) {
 			fprintf(to, "\\x%02x", *c);
 			n = 1;
-		} else if (*c == '"' || *c == '\\') {
-			putc_unlocked('\\', to);
-			putc_unlocked(*c, to);
-		} else {
-			fwrite_unlocked(c, 1, n, to);
+			continue;
 		}
+		if (strchr(special, *c))
+			putc_unlocked('\\', to);
+		fwrite_unlocked(c, 1, n, to);
 	}
+}
+
+void view_print_text(FILE *to, const char *text, size_t len)
+{
 	putc_unlocked('"', to);
+	print_escaped(to, text, len, "\"\\");
+	putc_unlocked('"', to);
+}
+
+void view_print_plain(FILE *to, const char *text)
+{
+	print_escaped(to, text, strlen(text), "\\");
 }
 
 /* JSON is UTF-8: bytes that are none become U+FFFD. */

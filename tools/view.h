@@ -40,6 +40,8 @@ json_t *view_json(const struct view_field *f);
 
 /* Text from outside: in quotes, without bytes that mean to act. */
 void view_print_text(FILE *to, const char *text, size_t len);
+/* The same without quotes, for names that stand alone. */
+void view_print_plain(FILE *to, const char *text);
 json_t *view_json_text(const char *text, size_t len);
 
 /* Lost events by cause, over all streams and CPUs. */
