@@ -200,7 +200,8 @@ int tsct_clock_convert(const struct tsct_clock *clock, uint64_t stamp,
 		return -ESTALE;
 	error_ps = tsct_pair_error_ps(pair, stamp);
 	ret_time->ns = tsct_pair_ns(pair, stamp);
-	ret_time->error_ns = error_ps / 1000 + 1;
+	/* Up, and one more for what is cut off of ns */
+	ret_time->error_ns = error_ps / 1000 + !!(error_ps % 1000) + 1;
 	ret_time->status = status_at(&state, stamp);
 	ret_time->epoch = state.epoch;
 	return 0;
