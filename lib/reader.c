@@ -21,7 +21,6 @@
 struct ring_reader {
 	__u64 pos;		/* behind the last record returned */
 	__u64 released;		/* what the writers know of it */
-	bool started;
 	struct tsct_ring_stat stat;
 };
 
@@ -46,9 +45,29 @@ static __u64 load_head(const struct tsct *t, unsigned int cpu)
 	return smp_load_acquire(&tsct_ring_producer(t, cpu)->head);
 }
 
+/*
+ * Where a reader before us stopped, or as far back as can be trusted: what was
+ * overwritten before is not ours to miss. A CPU that comes up later has an
+ * empty ring now: it is read from position 0.
+ */
+static void start(struct tsct_reader *reader, unsigned int cpu)
+{
+	struct ring_reader *ring = &reader->rings[cpu];
+
+	if (!tsct_ring_ready(reader->t, cpu))
+		return;
+	if (is_overwrite(reader))
+		ring->pos = tsct_ring_oldest(&reader->t->geo,
+					     load_head(reader->t, cpu));
+	else
+		ring->pos = READ_ONCE(tsct_ring_consumer(reader->t, cpu)->tail);
+	ring->released = ring->pos;
+}
+
 int tsct_reader_open(struct tsct *t, struct tsct_reader **ret_reader)
 {
 	struct tsct_reader *reader;
+	unsigned int cpu;
 
 	if (t->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
@@ -73,6 +92,8 @@ int tsct_reader_open(struct tsct *t, struct tsct_reader **ret_reader)
 		tsct_reader_close(reader);
 		return -ENOMEM;
 	}
+	for (cpu = 0; cpu < t->header.nr_cpus; cpu++)
+		start(reader, cpu);
 	*ret_reader = reader;
 	return 0;
 leave:
@@ -103,20 +124,6 @@ static void publish_tail(struct tsct_reader *reader, unsigned int cpu)
 	ring->released = ring->pos;
 }
 
-/* Where a reader before us stopped, or as far back as can be trusted. */
-static void start(struct tsct_reader *reader, unsigned int cpu)
-{
-	struct ring_reader *ring = &reader->rings[cpu];
-
-	if (is_overwrite(reader))
-		ring->pos = tsct_ring_oldest(&reader->t->geo,
-					     load_head(reader->t, cpu));
-	else
-		ring->pos = READ_ONCE(tsct_ring_consumer(reader->t, cpu)->tail);
-	ring->released = ring->pos;
-	ring->started = true;
-}
-
 /*
  * The ring's head, if it can be one; else take what it says as our position,
  * as there is nothing to be read between the two.
@@ -126,8 +133,6 @@ static bool look(struct tsct_reader *reader, unsigned int cpu, __u64 *ret_head)
 	struct ring_reader *ring = &reader->rings[cpu];
 	__u64 head, distance;
 
-	if (!ring->started)
-		start(reader, cpu);
 	head = load_head(reader->t, cpu);
 	distance = head - ring->pos;
 	*ret_head = head;

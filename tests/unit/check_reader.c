@@ -150,6 +150,8 @@ START_TEST(broken_tail)
 	put(0, 24, 16, 1);
 	ring()->head = 24;
 	tsct_ring_consumer(t, 0)->tail = 1 << 20;
+	tsct_reader_close(reader);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
 	ck_assert_uint_eq(stat0().broken, 1);
 	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 24);
