@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads, signal handlers and forked children write one channel while CPUs
+ * are taken from under them, and every single event is accounted for: each
+ * emit notes its result in shared memory, and what was read must be exactly
+ * what was reported as written, once, whole, in the order of its stamps.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "seed.h"
+#include "serve.h"
+
+#define WRITERS		32	/* even: a thread, odd: its signal handler */
+#define EVENTS		60000	/* of each */
+#define LEN_MAX		200
+
+struct payload {
+	__u32 writer, seq;
+	unsigned char fill[LEN_MAX];
+};
+
+enum { UNKNOWN, WRITTEN, FULL, ABORTED, ODD };
+
+struct shared {
+	__u32 next[WRITERS];	/* of a writer: tried, or being tried */
+	__u32 tids[WRITERS];
+	unsigned char result[WRITERS][EVENTS];
+};
+
+static struct shared *shared;
+static unsigned char seen[WRITERS][EVENTS];
+static struct tsct *t;
+static struct tsct_reader *reader;
+static __u64 last_stamp[TSCT_CPUS_MAX], nr_read, bytes_read;
+static int id;
+static __thread unsigned int me;	/* writer of this thread, + 1 */
+
+static unsigned int length_of(__u32 writer, __u32 seq)
+{
+	return (writer * 31 + seq * 17) % (LEN_MAX + 1);
+}
+
+static unsigned char fill_of(__u32 writer, __u32 seq)
+{
+	return writer * 131 + seq * 7;
+}
+
+static int note_of(int error)
+{
+	switch (error) {
+	case 0:
+		return WRITTEN;
+	case -ENOSPC:
+		return FULL;
+	case -EAGAIN:
+		return ABORTED;
+	}
+	return ODD;
+}
+
+static bool emit_one(unsigned int w)
+{
+	__u32 seq = shared->next[w];
+	struct payload payload = { w, seq, { 0 } };
+	unsigned int len = length_of(w, seq);
+
+	if (seq == EVENTS)
+		return false;
+	memset(payload.fill, fill_of(w, seq), len);
+	shared->result[w][seq] = note_of(tsct_emit(t, id, &payload, 8 + len));
+	shared->next[w] = seq + 1;
+	return true;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	if (me)
+		emit_one(me);	/* writer me - 1 is the thread, me its handler */
+}
+
+static void tick(timer_t *ret_timer)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1,
+	};
+	struct itimerspec every = {
+		.it_value.tv_nsec = 50000, .it_interval.tv_nsec = 150000,
+	};
+
+	event._sigev_un._tid = gettid();
+	timer_create(CLOCK_MONOTONIC, &event, ret_timer);
+	timer_settime(*ret_timer, 0, &every, NULL);
+}
+
+static void *work(void *arg)
+{
+	unsigned int w = (uintptr_t)arg, i;
+	timer_t timer;
+
+	me = w + 1;
+	shared->tids[w] = gettid();
+	tick(&timer);
+	for (i = 0; emit_one(w); i++)
+		if (shared->result[w][i] == FULL && i % 4)
+			usleep(50);	/* let some be read, too */
+	timer_delete(timer);
+	shared->tids[w] = 0;
+	return NULL;
+}
+
+/* Two threads, as writers first..first+3. */
+static void work_twice(unsigned int first)
+{
+	pthread_t threads[2];
+	uintptr_t i;
+
+	for (i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, work,
+			       (void *)(first + 2 * i));
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Takes the CPU from under the writers, again and again. */
+static void *migrate(void *arg)
+{
+	unsigned int nr = sysconf(_SC_NPROCESSORS_ONLN), i = 0;
+	cpu_set_t set;
+
+	while (!__atomic_load_n((int *)arg, __ATOMIC_RELAXED)) {
+		CPU_ZERO(&set);
+		CPU_SET(i++ % nr, &set);
+		if (shared->tids[i / 3 % WRITERS])
+			sched_setaffinity(shared->tids[i / 3 % WRITERS],
+					  sizeof(set), &set);
+		if (i % 16 == 0)
+			usleep(20);
+	}
+	return NULL;
+}
+
+/* A libcheck assertion that holds costs system calls: far too slow here. */
+#define REQUIRE(cond)							\
+	do {								\
+		if (!(cond))						\
+			ck_abort_msg("%s", #cond);			\
+	} while (0)
+
+static void check_event(const struct tsct_event *event)
+{
+	const struct payload *payload = event->payload;
+	unsigned int i, len;
+
+	REQUIRE(event->id == (__u32)id);
+	REQUIRE(event->tsc >= last_stamp[event->cpu]);
+	last_stamp[event->cpu] = event->tsc;
+	REQUIRE(payload->writer < WRITERS && payload->seq < EVENTS);
+	len = length_of(payload->writer, payload->seq);
+	REQUIRE(event->len == 8 + len);
+	for (i = 0; i < len; i++)
+		REQUIRE(payload->fill[i] ==
+			fill_of(payload->writer, payload->seq));
+	REQUIRE(!seen[payload->writer][payload->seq]++);
+	bytes_read += tsct_record_size(event->len);
+	nr_read++;
+}
+
+static void drain(void)
+{
+	struct tsct_event event;
+	unsigned int cpu, i;
+
+	for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
+		for (i = 0; i < 500; i++) {
+			if (tsct_reader_next(reader, cpu, &event) != 1)
+				break;
+			check_event(&event);
+		}
+		tsct_reader_release(reader, cpu);
+	}
+}
+
+static __u64 sum_lost(unsigned int cause)
+{
+	struct tsct_ring_stat stat;
+	unsigned int cpu;
+	__u64 sum = 0;
+
+	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
+		ck_assert_uint_eq(stat.broken, 0);
+		sum += stat.lost[cause];
+	}
+	return sum;
+}
+
+static __u64 count(unsigned char result)
+{
+	__u64 sum = 0;
+	__u32 w, i;
+
+	for (w = 0; w < WRITERS; w++)
+		for (i = 0; i < shared->next[w]; i++)
+			sum += shared->result[w][i] == result;
+	return sum;
+}
+
+static void setup_policy(unsigned int policy, unsigned int blocks)
+{
+	struct sigaction action = {
+		.sa_handler = on_signal, .sa_flags = SA_RESTART,
+	};
+	struct tsct_options options = {
+		.roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE, .policy = policy,
+		.block_size = 4096, .blocks = blocks,
+	};
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+	serve_start();
+	t = serve_open(&options);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	id = tsct_define(t, "e", 0, "writer:u32 seq:u32 rest:string");
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+static void finish(void)
+{
+	tsct_reader_close(reader);
+	tsct_close(t);
+	serve_stop();
+}
+
+static pid_t fork_writers(unsigned int first)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	work_twice(first);
+	_exit(0);
+}
+
+static void *work_here(void *arg)
+{
+	work_twice(0);
+	*(int *)arg = 1;
+	return NULL;
+}
+
+/* Writers 0-3 here, 4-7 and 8-11 in children, and a reader. */
+static void run_all(void)
+{
+	pthread_t here, migrator;
+	int done = 0, stop = 0, status;
+	unsigned int children = 2;
+
+	fork_writers(4);
+	fork_writers(8);
+	pthread_create(&here, NULL, work_here, &done);
+	pthread_create(&migrator, NULL, migrate, &stop);
+	while (children || !__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+		drain();
+		if (children && waitpid(-1, &status, WNOHANG) > 0) {
+			ck_assert_int_eq(status, 0);
+			children--;
+		}
+	}
+	pthread_join(here, NULL);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(migrator, NULL);
+	while (tsct_reader_wait(reader, 0))
+		drain();
+}
+
+/* read + lost == tried, to the event */
+START_TEST(exact)
+{
+	__u32 w, i, tried = 0;
+
+	setup_policy(TSCT_POLICY_DISCARD, 4 << _i * 2);
+	run_all();
+	for (w = 0; w < WRITERS; w++) {
+		tried += shared->next[w];
+		for (i = 0; i < shared->next[w]; i++)
+			REQUIRE(seen[w][i] ==
+				(shared->result[w][i] == WRITTEN));
+	}
+	ck_assert_uint_ge(tried, 6 * EVENTS);
+	ck_assert_uint_gt(shared->next[1] + shared->next[5], 0);
+	ck_assert_uint_eq(count(ODD), 0);
+	ck_assert_uint_eq(count(WRITTEN), nr_read);
+	ck_assert_uint_eq(count(FULL), sum_lost(TSCT_LOST_FULL));
+	ck_assert_uint_eq(count(ABORTED), sum_lost(TSCT_LOST_ABORTED));
+	ck_assert_uint_eq(nr_read + sum_lost(TSCT_LOST_FULL) +
+			  sum_lost(TSCT_LOST_ABORTED) + tsct_dropped(t), tried);
+	printf("# %u tried, %llu read, %llu full, %llu aborted\n", tried,
+	       nr_read, count(FULL), count(ABORTED));
+	finish();
+}
+END_TEST
+
+/* A flight recorder: what is read is sound, and was written, at most once. */
+START_TEST(overwrite)
+{
+	struct tsct_ring_stat stat;
+	__u64 overruns = 0, skipped = 0, head = 0;
+	__u32 w, i;
+
+	setup_policy(TSCT_POLICY_OVERWRITE, 4 << _i);
+	run_all();
+	for (w = 0; w < WRITERS; w++)
+		for (i = 0; i < EVENTS; i++)
+			REQUIRE(!seen[w][i] ||
+				shared->result[w][i] == WRITTEN);
+	for (i = 0; !tsct_reader_stat(reader, i, &stat); i++) {
+		overruns += stat.overruns;
+		skipped += stat.overrun_bytes;
+		head += stat.head;
+	}
+	ck_assert_uint_eq(count(FULL) + count(ODD), 0);
+	ck_assert_uint_gt(nr_read, 0);
+	/* all bytes were read, skipped, or padding of less than a record */
+	ck_assert_uint_le(bytes_read + skipped, head);
+	ck_assert_uint_ge(bytes_read + skipped + head / 4096 * 232, head);
+	printf("# %llu read, overtaken %llu times, %llu of %llu bytes\n",
+	       nr_read, overruns, skipped, head);
+	finish();
+}
+END_TEST
+
+/* Of a killed writer one event is in doubt: the one that it was about. */
+START_TEST(killed)
+{
+	unsigned int turn, w, doubtful = 0;
+	int status;
+	pid_t pid;
+	__u32 i;
+
+	setup_policy(TSCT_POLICY_DISCARD, 16);
+	seed_with(_i);
+	for (turn = 0; turn < WRITERS / 4; turn++) {
+		pid = fork_writers(turn * 4);
+		for (i = any(200); i > 0; i--) {
+			drain();
+			usleep(any(100));
+		}
+		kill(pid, SIGKILL);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	}
+	while (tsct_reader_wait(reader, 0))
+		drain();
+	for (w = 0; w < WRITERS; w++) {
+		for (i = 0; i < shared->next[w]; i++)
+			REQUIRE(seen[w][i] ==
+				(shared->result[w][i] == WRITTEN));
+		if (i < EVENTS)
+			doubtful += seen[w][i++];
+		for (; i < EVENTS; i++)
+			REQUIRE(!seen[w][i]);
+	}
+	ck_assert_uint_eq(nr_read, count(WRITTEN) + doubtful);
+	ck_assert_uint_ge(sum_lost(TSCT_LOST_FULL), count(FULL));
+	ck_assert_uint_le(sum_lost(TSCT_LOST_FULL), count(FULL) + WRITERS);
+	printf("# %llu read of killed writers, %u in doubt\n", nr_read,
+	       doubtful);
+	finish();
+}
+END_TEST
+
+/* The same with a clock instead of the TSC: head read, clock read, section. */
+START_TEST(other_clock)
+{
+	setup_policy(TSCT_POLICY_DISCARD, 64);
+	t->source = TSCT_SOURCE_MONOTONIC_RAW;
+	t->is_fast = 0;
+	run_all();
+	ck_assert_uint_eq(count(WRITTEN), nr_read);
+	ck_assert_uint_eq(count(FULL), sum_lost(TSCT_LOST_FULL));
+	ck_assert_uint_eq(count(ABORTED), sum_lost(TSCT_LOST_ABORTED));
+	printf("# %llu read, %llu full, %llu aborted\n", nr_read, count(FULL),
+	       count(ABORTED));
+	finish();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stress");
+	TCase *tcase = tcase_create("stress");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, exact, 0, 3);
+	tcase_add_loop_test(tcase, overwrite, 0, 3);
+	tcase_add_loop_test(tcase, killed, 0, 2);
+	tcase_add_test(tcase, other_clock);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
