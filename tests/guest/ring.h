@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reader of its own for the tests, from the prose of tsctrace/abi.h and
+ * nothing else, and the payloads that it can tell are whole.
+ */
+#ifndef TSCT_TEST_RING_H
+#define TSCT_TEST_RING_H
+
+#include "device.h"
+
+/* What a payload of `len` bytes, the nr-th of a writer, looks like. */
+DEV_FN void pattern_fill(unsigned char *payload, unsigned int len, uint64_t nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < len; i++)
+		payload[i] = (unsigned char)(nr * 31 + i * 7 + len);
+	if (len >= 8)
+		memcpy(payload, &nr, 8);
+}
+
+DEV_FN bool pattern_holds(const unsigned char *payload, unsigned int len)
+{
+	static unsigned char want[65536];
+	uint64_t nr;
+
+	if (len < 8)
+		return true;
+	memcpy(&nr, payload, 8);
+	pattern_fill(want, len, nr);
+	return !memcmp(want, payload, len);
+}
+
+struct ring_reader {
+	struct dev_maps *maps;
+	unsigned int cpu;
+	uint64_t pos;
+	uint64_t records;
+	uint64_t pads;
+	uint64_t last_tsc;
+	uint64_t wrong;		/* records that a rule forbids */
+};
+
+DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
+{
+	if (r->wrong++ < 5)
+		printf("cpu %u, position %llu: %s\n", r->cpu,
+		       (unsigned long long)r->pos, why);
+}
+
+/* One record or pad at r->pos, which is before `head`; r->pos goes on. */
+DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
+{
+	const struct tsct_channel_header *h = r->maps->header;
+	char *data = dev_data(r->maps, r->cpu);
+	const struct tsct_record *rec = (const void *)
+		(data + (r->pos & (h->data_size - 1)));
+	uint64_t left = h->block_size - r->pos % h->block_size;
+	uint64_t size = (rec->len + 7ULL) & ~7ULL;
+
+	if (rec->id == TSCT_ID_PAD) {
+		r->pos += left;
+		r->pads++;
+		if (r->pos > head)
+			ring_wrong(r, "a pad beyond the head");
+		return NULL;
+	}
+	if (rec->id < TSCT_ID_FIRST || rec->len < 16 || size > left ||
+	    r->pos + size > head) {
+		ring_wrong(r, "not a record");
+		r->pos = head;
+		return NULL;
+	}
+	if (rec->tsc < r->last_tsc)
+		ring_wrong(r, "stamps go back");
+	if (!rec->tsc || !rec->tid)
+		ring_wrong(r, "no stamp or no thread");
+	if (!pattern_holds(rec->payload, rec->len - 16U))
+		ring_wrong(r, "not the payload that was written");
+	r->last_tsc = rec->tsc;
+	r->records++;
+	r->pos += size;
+	return rec;
+}
+
+/* Takes all there is of a discard ring. */
+DEV_FN void ring_drain(struct ring_reader *r)
+{
+	uint64_t head = __atomic_load_n(&dev_producer(r->maps, r->cpu)->head,
+					__ATOMIC_ACQUIRE);
+
+	while (r->pos < head)
+		ring_step(r, head);
+	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
+			 __ATOMIC_RELEASE);
+}
+
+#endif

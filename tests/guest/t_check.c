@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The CPU-id check: its table says what the CPUs say, and its verdict fits
+ * what the kernel thinks of the TSC in each of the two boots.
+ * guest-test: boot=default,unstable
+ */
+#include "device.h"
+
+#define ROOM	64
+
+static struct tsct_cpu_check table[ROOM];
+
+static struct tsct_check get(int fd, unsigned long cmd)
+{
+	struct tsct_check check = {
+		.table = (uintptr_t)table, .nr = ROOM,
+	};
+
+	memset(table, 0xff, sizeof(table));
+	t_check(!ioctl(fd, cmd, &check), "%m");
+	return check;
+}
+
+static void check_cpu(const struct tsct_cpu_check *c, unsigned int cpu,
+		      bool first)
+{
+	uint32_t low, high, aux;
+
+	t_check(c->cpu == cpu && c->node == 0, "%u %u", c->cpu, c->node);
+	t_check(c->flags & TSCT_CPU_ONLINE);
+	t_check(c->flags & TSCT_CPU_AUX_MATCH);
+	t_check(!(c->flags & TSCT_CPU_REFERENCE) == !first);
+	t_check(c->reserved == 0);
+	dev_pin(cpu);
+	asm volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
+	t_check(c->tsc_aux == aux && (aux & 0xfff) == cpu, "%#x %#x",
+		c->tsc_aux, aux);
+	t_check(c->flags & TSCT_CPU_SKEW_KNOWN, "CPU %u was never met", cpu);
+	if (first) {
+		t_check(c->skew_min_tsc == 0 && c->skew_max_tsc == 0);
+		return;
+	}
+	printf("CPU %u: skew %lld..%lld ticks, %u rounds\n", cpu,
+	       c->skew_min_tsc, c->skew_max_tsc, c->rounds);
+	t_check(c->rounds > 0);
+	/* All counters of the guest are one: the truth is 0. */
+	t_check(c->skew_min_tsc <= 0 && c->skew_max_tsc >= 0);
+	t_check(c->skew_max_tsc > c->skew_min_tsc);
+	t_check(c->skew_max_tsc < 10000000000 && c->skew_min_tsc > -10000000000);
+}
+
+static void check_flags(const struct tsct_check *check, bool stable)
+{
+	t_check(check->flags & TSCT_CHECK_RDTSCP);
+	t_check(check->flags & TSCT_CHECK_AUX_MATCH);
+	t_check(!(check->flags & TSCT_CHECK_UNSTABLE) == stable);
+	t_check(!(check->flags & TSCT_CHECK_CLOCKSOURCE) == !stable);
+	t_check(!(check->flags & TSCT_CHECK_USABLE) == !stable);
+	t_check(check->source == (stable ? (__u32)TSCT_SOURCE_TSC :
+				  (__u32)TSCT_SOURCE_MONOTONIC_RAW));
+	t_check(check->tsc_khz > 10000, "%u", check->tsc_khz);
+	t_check(check->when_tsc != 0);
+	t_check(!strcmp(check->clocksource, stable ? "tsc" : ""), "%s",
+		check->clocksource);
+}
+
+static void try_room(int fd)
+{
+	struct tsct_check check = { .nr = 0 };
+
+	/* How many are there? */
+	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
+	t_check(check.nr == dev_info(fd).nr_cpus, "%u", check.nr);
+	/* Fewer than there are */
+	memset(table, 0xff, sizeof(table));
+	check = (struct tsct_check){ .nr = 1, .table = (uintptr_t)table };
+	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
+	t_check(check.nr >= 2 && table[0].cpu == 0 && table[1].cpu == ~0U);
+	/* A table that is not there */
+	check = (struct tsct_check){ .nr = 1 };
+	t_errno(ioctl(fd, TSCT_IOC_CHECK, &check), EFAULT);
+	check = (struct tsct_check){ .nr = ~0U, .table = ~0ULL - 4095 };
+	t_errno(ioctl(fd, TSCT_IOC_CHECK_RUN, &check), EFAULT);
+}
+
+int main(void)
+{
+	bool stable = !strcmp(getenv("TSCT_BOOT") ?: "", "default");
+	struct tsct_check check, again;
+	int fd = dev_open();
+	unsigned int cpu;
+
+	check = get(fd, TSCT_IOC_CHECK);
+	check_flags(&check, stable);
+	for (cpu = 0; cpu < check.nr; cpu++)
+		check_cpu(&table[cpu], cpu, cpu == 0);
+	again = get(fd, TSCT_IOC_CHECK);
+	t_check(again.when_tsc == check.when_tsc);
+	again = get(fd, TSCT_IOC_CHECK_RUN);
+	check_flags(&again, stable);
+	t_check(again.when_tsc > check.when_tsc);
+	for (cpu = 0; cpu < again.nr; cpu++)
+		check_cpu(&table[cpu], cpu, cpu == 0);
+	t_check(dev_info(fd).source == again.source);
+	try_room(fd);
+	return t_status();
+}

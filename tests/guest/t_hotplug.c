@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A CPU that was off when the channel was made has no ring until it comes up;
+ * one that goes off and on keeps its ring and all that is in it.
+ * guest-test: timeout=60
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "ring.h"
+
+static void set_online(bool on)
+{
+	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY);
+
+	t_check(fd >= 0 && write(fd, on ? "1" : "0", 1) == 1, "%m");
+	close(fd);
+}
+
+static sigjmp_buf out;
+
+static void on_fault(int sig)
+{
+	siglongjmp(out, sig);
+}
+
+static int touch(const volatile void *at)
+{
+	int sig = sigsetjmp(out, 1);
+
+	if (!sig)
+		*(const volatile char *)at;
+	return sig;
+}
+
+static void try_absent(void)
+{
+	struct tsct_channel_create arg = dev_request("absent");
+	struct tsct_channel_info info = { 0 };
+	struct dev_maps m;
+	uint64_t payload = 7, before;
+	int fd;
+
+	set_online(false);
+	fd = dev_create(&arg);
+	m = dev_map(fd);
+	before = dev_info(fd).bytes;
+	t_check(m.header->nr_cpus == 2);
+	t_check(dev_ready(&m, 0) && !dev_ready(&m, 1));
+	signal(SIGBUS, on_fault);
+	t_check(touch(dev_producer(&m, 0)) == 0);
+	t_check(touch(dev_producer(&m, 1)) == SIGBUS);
+	t_check(touch(dev_consumer(&m, 1)) == SIGBUS);
+	t_check(touch(dev_data(&m, 1)) == SIGBUS);
+	signal(SIGBUS, SIG_DFL);
+
+	set_online(true);
+	t_check(dev_ready(&m, 1));
+	t_check(dev_info(fd).bytes == before + m.header->ring_stride + 4096);
+	dev_pin(1);
+	t_check(!dev_write(fd, 16, &payload, 8), "%m");
+	t_check(dev_producer(&m, 1)->head == 24);
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(info.nr_cpus_ready == 2 && info.lost_no_ring == 0);
+	t_check(info.bytes == dev_info(fd).bytes);
+
+	dev_pin(0);
+	set_online(false);
+	t_check(dev_ready(&m, 1));
+	t_check(*(uint64_t *)(dev_data(&m, 1) + 16) == 7);
+	set_online(true);
+	t_check(dev_producer(&m, 1)->head == 24);
+	dev_unmap(&m);
+	close(fd);
+	t_check(dev_info(dev_open()).bytes == 0);
+}
+
+static int fd;
+static atomic_int stop;
+static atomic_ulong accepted, refused;
+
+static void *write_anywhere(void *arg)
+{
+	unsigned char payload[64];
+	uint64_t nr;
+
+	(void)arg;
+	for (nr = 0; !stop; nr++) {
+		pattern_fill(payload, 64, nr);
+		if (!dev_write(fd, 16, payload, 64))
+			accepted++;
+		else
+			refused++;
+	}
+	return NULL;
+}
+
+static void try_while_writing(void)
+{
+	struct tsct_channel_create arg = dev_request("busy");
+	struct ring_reader r[2] = { { .cpu = 0 }, { .cpu = 1 } };
+	cpu_set_t all = { 0 };
+	struct dev_maps m;
+	pthread_t threads[3];
+	int i, round;
+
+	CPU_SET(0, &all);
+	CPU_SET(1, &all);
+	sched_setaffinity(0, sizeof(all), &all);
+	arg.blocks = 1024;
+	fd = dev_create(&arg);
+	m = dev_map(fd);
+	r[0].maps = r[1].maps = &m;
+	for (i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, write_anywhere, NULL);
+	for (round = 0; round < 10; round++) {
+		set_online(round & 1);
+		for (i = 0; i < 20; i++) {
+			usleep(5000);
+			ring_drain(&r[0]);
+			ring_drain(&r[1]);
+		}
+	}
+	stop = 1;
+	for (i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	ring_drain(&r[0]);
+	ring_drain(&r[1]);
+	t_check(r[0].wrong + r[1].wrong == 0);
+	t_check(r[0].records > 0 && r[1].records > 0);
+	t_check(r[0].records + r[1].records == accepted, "%lu %lu of %lu",
+		r[0].records, r[1].records, accepted);
+	t_check(dev_producer(&m, 0)->lost[0] + dev_producer(&m, 1)->lost[0] ==
+		refused);
+	t_check(m.header->lost_no_ring == 0);
+	printf("%lu written, %lu lost\n", accepted, refused);
+}
+
+/* The check follows the CPUs. */
+static void try_check(void)
+{
+	struct tsct_cpu_check table[2];
+	struct tsct_check check;
+	int i, on;
+
+	for (on = 0; on < 2; on++) {
+		set_online(on);
+		for (i = 0; i < 100; i++) {
+			check = (struct tsct_check){
+				.nr = 2, .table = (uintptr_t)table,
+			};
+			t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
+			if (!(table[1].flags & TSCT_CPU_ONLINE) == !on)
+				break;
+			usleep(20000);
+		}
+		t_check(i < 100, "CPU 1 is %d, its flags %#x", on, table[1].flags);
+		t_check(check.flags & TSCT_CHECK_USABLE);
+	}
+	t_check(table[1].flags & TSCT_CPU_AUX_MATCH);
+	t_check(table[0].flags & TSCT_CPU_REFERENCE);
+}
+
+int main(void)
+{
+	try_absent();
+	try_while_writing();
+	try_check();
+	return t_status();
+}

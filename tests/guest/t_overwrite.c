@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A flight recorder never refuses, and at any moment its last blocks are
+ * whole, as a reader finds who copies first and asks the head afterwards.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ring.h"
+
+#define WRITES	40000
+
+static int fd;
+static struct dev_maps m;
+static atomic_int running;
+static atomic_ulong failed;
+
+static void *write_many(void *arg)
+{
+	unsigned char payload[400];
+	unsigned int seed = 1, len;
+	uint64_t nr;
+
+	(void)arg;
+	dev_pin(1);
+	for (nr = 0; nr < WRITES; nr++) {
+		len = 8 + rand_r(&seed) % 390;
+		pattern_fill(payload, len, nr);
+		if (dev_write(fd, 16, payload, len))
+			failed++;
+	}
+	running = 0;
+	return NULL;
+}
+
+static uint64_t oldest(uint64_t head)
+{
+	uint64_t block = m.header->block_size;
+	uint64_t end = (head / block + 2) * block;
+
+	return end > m.header->data_size ? end - m.header->data_size : 0;
+}
+
+/* Copies what is valid now; checks what still was when the copy was done. */
+static uint64_t look(uint64_t *ret_last)
+{
+	static char copy[1 << 20];
+	struct tsct_channel_header h = *m.header;
+	struct tsct_producer *p = dev_producer(&m, 1);
+	uint64_t head = __atomic_load_n(&p->head, __ATOMIC_ACQUIRE), pos, from;
+	uint64_t nr = 0, seen = 0, last = 0;
+
+	memcpy(copy, dev_data(&m, 1), h.data_size);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	from = oldest(__atomic_load_n(&p->head, __ATOMIC_RELAXED));
+	for (pos = from; pos < head; ) {
+		const struct tsct_record *rec = (const void *)
+			(copy + (pos & (h.data_size - 1)));
+
+		if (rec->id == TSCT_ID_PAD) {
+			pos += h.block_size - pos % h.block_size;
+			continue;
+		}
+		if (!t_check(rec->id == 16 && rec->len >= 24 &&
+			     pattern_holds(rec->payload, rec->len - 16U),
+			     "at %lu of %lu", pos, head))
+			return seen;
+		memcpy(&nr, rec->payload, 8);
+		t_check(!seen || nr == last + 1, "%lu after %lu", nr, last);
+		last = nr;
+		seen++;
+		pos += (rec->len + 7U) & ~7U;
+	}
+	*ret_last = last;
+	return seen;
+}
+
+int main(void)
+{
+	struct tsct_channel_create arg = dev_request("overwrite");
+	uint64_t last = 0, looks = 0, seen = 0;
+	pthread_t thread;
+
+	arg.policy = TSCT_POLICY_OVERWRITE;
+	arg.blocks = 16;
+	fd = dev_create(&arg);
+	m = dev_map(fd);
+	running = 1;
+	pthread_create(&thread, NULL, write_many, NULL);
+	while (running) {
+		seen += look(&last);
+		looks++;
+	}
+	pthread_join(thread, NULL);
+	t_check(failed == 0, "%lu were refused", failed);
+	t_check(dev_producer(&m, 1)->head > 20 * m.header->data_size);
+	t_check(looks > 10 && seen > 100, "%lu %lu", looks, seen);
+	t_check(look(&last) > 100);
+	t_check(last == WRITES - 1, "%lu", last);
+	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_FULL] == 0);
+	/* Nobody cares what is in the consumer's page. */
+	dev_consumer(&m, 1)->tail = 12345;
+	dev_pin(1);
+	t_check(!dev_write(fd, 16, &last, 8), "%m");
+	return t_status();
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/* poll() and epoll: who sleeps is woken by what was written, and only then. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "device.h"
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int wait_for(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n = poll(&p, 1, ms);
+
+	return n <= 0 ? n : p.revents;
+}
+
+/* A child that publishes `how` after 300 ms, with or without a request. */
+static pid_t publish_later(int fd, struct dev_maps *m, bool by_store)
+{
+	pid_t pid = fork();
+	uint64_t payload = 1;
+
+	if (pid)
+		return pid;
+	usleep(300000);
+	if (by_store)
+		__atomic_fetch_add(&dev_producer(m, 0)->head, 24, __ATOMIC_RELEASE);
+	else
+		dev_write(fd, 16, &payload, sizeof(payload));
+	_exit(0);
+}
+
+static void try_wake(int fd, struct dev_maps *m, bool by_store)
+{
+	double start = now(), took;
+	pid_t pid = publish_later(fd, m, by_store);
+
+	t_check(wait_for(fd, 5000) == POLLIN);
+	took = now() - start;
+	t_check(took > 0.25 && took < 2, "%.3f s", took);
+	waitpid(pid, NULL, 0);
+}
+
+static void take_all(struct dev_maps *m)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < m->header->nr_cpus; cpu++)
+		dev_consumer(m, cpu)->tail = dev_producer(m, cpu)->head;
+}
+
+static void try_discard(void)
+{
+	int fd = dev_new("poll");
+	struct dev_maps m = dev_map(fd);
+	int i;
+
+	t_check(wait_for(fd, 0) == 0);
+	t_check(wait_for(fd, 100) == 0);
+	for (i = 0; i < 4; i++) {
+		try_wake(fd, &m, i & 1);
+		/* until it is taken */
+		t_check(wait_for(fd, 0) == POLLIN);
+		t_check(wait_for(fd, 1000) == POLLIN);
+		take_all(&m);
+		t_check(wait_for(fd, 50) == 0);
+	}
+	dev_unmap(&m);
+	close(fd);
+}
+
+static void try_overwrite(void)
+{
+	struct tsct_channel_create arg = dev_request("poll");
+	int fd, other = dev_open();
+	struct dev_maps m;
+
+	arg.policy = TSCT_POLICY_OVERWRITE;
+	fd = dev_create(&arg);
+	m = dev_map(fd);
+	t_check(!dev_attach(other, arg.id, TSCT_ROLE_READ), "%m");
+	t_check(wait_for(fd, 50) == 0);
+	try_wake(fd, &m, true);
+	/* Said once to each descriptor. */
+	t_check(wait_for(fd, 50) == 0);
+	t_check(wait_for(other, 0) == POLLIN);
+	t_check(wait_for(other, 50) == 0);
+	try_wake(fd, &m, false);
+	dev_unmap(&m);
+	close(other);
+	close(fd);
+}
+
+static void try_epoll(uint32_t mode)
+{
+	struct epoll_event want = { .events = EPOLLIN | mode }, got;
+	int fd = dev_new("poll"), ep = epoll_create1(0), i;
+	struct dev_maps m = dev_map(fd);
+	pid_t pid;
+
+	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &want), "%m");
+	t_check(epoll_wait(ep, &got, 1, 50) == 0);
+	for (i = 0; i < 3; i++) {
+		pid = publish_later(fd, &m, true);
+		t_check(epoll_wait(ep, &got, 1, 5000) == 1, "round %d", i);
+		waitpid(pid, NULL, 0);
+		take_all(&m);
+		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);
+	}
+	/* Closed while it is watched */
+	pid = publish_later(fd, &m, true);
+	dev_unmap(&m);
+	close(fd);
+	usleep(50000);
+	close(ep);
+	waitpid(pid, NULL, 0);
+}
+
+static void try_without_role(void)
+{
+	struct tsct_channel_create arg = dev_request("poll");
+	int fd = dev_open();
+
+	t_check(wait_for(fd, 1000) == POLLERR);
+	arg.roles = TSCT_ROLE_WRITE;
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
+	t_check(wait_for(fd, 1000) == POLLERR);
+	close(fd);
+}
+
+/* A sleeper that is killed leaves nothing that still looks at the rings. */
+static void try_killed(void)
+{
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			wait_for(dev_new("killed"), 60000);
+			_exit(0);
+		}
+		usleep(5000 + 3000 * (unsigned int)i);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+int main(void)
+{
+	try_discard();
+	try_overwrite();
+	try_epoll(0);
+	try_epoll(EPOLLET);
+	try_without_role();
+	try_killed();
+	t_check(dev_info(dev_open()).bytes == 0);
+	return t_status();
+}
