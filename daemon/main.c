@@ -92,6 +92,8 @@ static const struct argp argp = {
 		"Runs in the foreground.",
 };
 
+/* The C library looks for it: the one name that must not be hidden. */
+__attribute__((visibility("default")))
 const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
 /* ---- the real environment ----------------------------------------------- */

@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# tsctraced without a module: publishes a clock that holds, refuses to be two,
+# stops cleanly, and leaves nothing behind that its successor cannot use.
+# test-timeout: 120
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+out=${O:-$top/build}
+daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
+work=$(mktemp -d) pid=
+trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+export TSCTRACE_RUN_DIR=$work/run
+file=$TSCTRACE_RUN_DIR/clock sock=$TSCTRACE_RUN_DIR/tsctraced.sock
+fail() { echo "$*"; tail -n 20 "$work/log" 2>/dev/null; exit 1; }
+
+# --no-module: on a machine that has it, its own clock is not for tests.
+start() {
+	"$daemon" --no-module --interval-ms 200 "$@" 2>"$work/log" &
+	pid=$!
+}
+stop() {	# SIGNAL WANTED
+	local got=0
+	kill "-$1" "$pid"
+	wait "$pid" || got=$?
+	pid=
+	[ "$got" = "$2" ] || fail "SIG$1: exit status $got, not $2"
+}
+# A key of the clock as it is now; the module's clock is not looked for.
+key() {
+	"$ctl" clock --json >"$work/json" || fail "trace-ctl clock failed"
+	sed -n "s/.*\"$1\": *\"\\{0,1\\}\\([^\",]*\\).*/\\1/p" "$work/json"
+}
+wait_for() {	# WHAT COMMAND...
+	local i what=$1
+	shift
+	for i in $(seq 100); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	fail "waited in vain until $what"
+}
+is() { [ "$(key "$1")" = "$2" ]; }
+logged() { grep -q "$1" "$work/log"; }
+refused() {	# STATUS PATTERN COMMAND...
+	local want=$1 pattern=$2 got=0
+	shift 2
+	timeout 20 "$@" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || fail "$*: status $got: $(cat "$work/err")"
+	grep -q -- "$pattern" "$work/err" || fail "$*: $(cat "$work/err")"
+}
+
+if [ -e /dev/tsctrace ]; then
+	echo "the module is loaded, and its clock comes before the daemon's"
+	exit 77
+fi
+
+# --- it starts, and the clock is right ---------------------------------------
+start -v
+wait_for "the clock file is there" test -s "$file"
+wait_for "the socket is there" test -S "$sock"
+is origin daemon || fail "origin $(key origin)"
+wait_for "synchronized" is status synchronized
+logged 'source .*: ' || fail "no source in the log"
+logged 'synchronized: [0-9]* Hz +- [0-9.]* ppm' || fail "no rate in the log"
+before=$(date +%s%N) ns=$(key time_ns) after=$(date +%s%N)
+[ "$ns" -ge $((before - 1000)) ] && [ "$ns" -le $((after + 1000)) ] ||
+	fail "it is not $ns, but between $before and $after"
+[ "$(key error_ns)" -lt 1000000 ] || fail "bound of $(key error_ns) ns"
+[ "$(stat -c %a "$file")" = 644 ] || fail "mode $(stat -c %a "$file")"
+[ "$(stat -c %s "$file")" = 4096 ] || fail "size $(stat -c %s "$file")"
+
+# --- there is but one --------------------------------------------------------
+refused 1 "pid $pid" "$daemon" --no-module
+kill -0 "$pid" || fail "the first one died of it"
+
+# --- signals -----------------------------------------------------------------
+kill -HUP "$pid"
+wait_for "SIGHUP is logged" logged 'nothing to reload'
+kill -STOP "$pid"
+sleep 1
+kill -CONT "$pid"
+rm "$file"
+wait_for "the removed file is back" test -s "$file"
+wait_for "synchronized" is status synchronized
+epoch=$(key epoch)
+inode=$(stat -c %i "$file")
+stop TERM 0
+[ ! -e "$sock" ] || fail "the socket is left behind"
+is status holdover || fail "stopped, but $(key status)"
+is origin daemon || fail "stopped, and the clock is from $(key origin)"
+
+# --- successors --------------------------------------------------------------
+start
+wait_for "synchronized" is status synchronized
+[ "$(stat -c %i "$file")" = "$inode" ] || fail "readers lost the old file"
+is epoch "$epoch" || fail "epoch $(key epoch) after $epoch, without a step"
+stop KILL 137
+is origin daemon || fail "killed, and the clock is from $(key origin)"
+sleep 6
+is status holdover || fail "killed 6 s ago, and still $(key status)"
+[ -S "$sock" ] || fail "a killed daemon removed its socket?"
+# As if it had died between the two copies: seq odd, copy 0 half written.
+printf '\001' | dd of="$file" bs=1 seek=32 conv=notrunc status=none
+head -c 100 /dev/urandom | dd of="$file" bs=1 seek=128 conv=notrunc status=none
+start
+wait_for "synchronized" is status synchronized
+[ "$(stat -c %i "$file")" = "$inode" ] || fail "a repairable file was replaced"
+stop INT 0
+# Not to be repaired: replaced, and never truncated under its readers
+head -c 5000 /dev/urandom >"$file"
+start
+wait_for "a new clock file" is status synchronized
+[ "$(stat -c %s "$file")" = 4096 ] || fail "size $(stat -c %s "$file")"
+[ "$(stat -c %i "$file")" != "$inode" ] || fail "the junk was written into"
+stop TERM 0
+
+# --- bad input ---------------------------------------------------------------
+refused 2 'interval-ms' "$daemon" --interval-ms 99
+refused 2 'interval-ms' "$daemon" --interval-ms 2001
+refused 2 'interval-ms' "$daemon" --interval-ms 1s
+refused 2 'run-dir' "$daemon" --run-dir=
+"$daemon" --version | grep -q '^tsctraced [0-9]' || fail "--version"
+"$daemon" --help | grep -q -- '--run-dir' || fail "--help"
+refused 1 "$work/none/deep" "$daemon" --no-module --run-dir "$work/none/deep"
+refused 1 "Not a directory" "$daemon" --no-module --run-dir "$work/log"
+mkdir -m 777 "$work/open"
+chmod 777 "$work/open"
+refused 1 'others may write' "$daemon" --no-module --run-dir "$work/open"
+if [ "$(id -u)" = 0 ]; then
+	mkdir -m 755 "$work/root"
+	chmod 755 "$work"
+	cp "$daemon" "$work/tsctraced"	# the build may be out of reach
+	refused 1 'run it as root' setpriv --reuid 65534 --regid 65534 \
+		--clear-groups "$work/tsctraced" --no-module \
+		--run-dir "$work/root"
+fi
+echo "epoch $epoch kept over restarts, $ns in [$before, $after]"
