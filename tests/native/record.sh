@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# What the tests of record, dump and stat share. Sets: top, build, ctl, work
+# (a directory that goes with the test), emit (see emit.c).
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=${O:-$top/build}
+ctl=$build/tools/trace-ctl
+work=$(mktemp -d)
+emit=$work/emit
+started=()
+cleanup() {
+	local pid
+	for pid in "${started[@]}"; do
+		kill -9 "$pid" 2>/dev/null || true
+	done
+	wait
+	rm -rf "$work"
+}
+trap cleanup EXIT
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+export TSCTRACE_RUN_DIR=$work/run
+mkdir "$TSCTRACE_RUN_DIR"
+
+fail() {
+	echo "FAILED: $*"
+	head -n 30 "$work/out" "$work/err" 2>/dev/null || true
+	exit 1
+}
+
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
+	"$build/lib/libtsctrace.a" -lm
+
+# Runs trace-ctl; its output is in $work/out and $work/err.
+run() {	# WANTED-STATUS ARGUMENT...
+	local want=$1 got=0
+	shift
+	timeout 120 "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || fail "trace-ctl $* gave $got, not $want"
+}
+
+says() {	# PATTERN: standard error has it
+	grep -q -- "$1" "$work/err" || fail "it does not say '$1'"
+}
+
+shows() {	# PATTERN: standard output has it
+	grep -q -- "$1" "$work/out" || fail "it does not show '$1'"
+}
+
+# Ends when the pattern is in the file.
+until_in() {	# FILE PATTERN
+	local i
+	for ((i = 0; i < 200; i++)); do
+		! grep -q -- "$2" "$1" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	fail "never in $1: $2"
+}
+
+# babeltrace2's count of events, which has nothing to remark.
+babeltrace_events() {	# DIR
+	babeltrace2 "$1" >/dev/null 2>"$work/bt-err" || fail "babeltrace2 $1"
+	[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(head -n 3 "$work/bt-err")"
+	babeltrace2 "$1" -c sink.utils.counter |
+		sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1
+}

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# dump: every type of field, every form of time, what it selects, and that
+# what programs wrote cannot act on a terminal.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+run 0 record -q -o "$work/a" -- "$emit" 3000 2
+run 0 dump --event every "$work/a"
+cat >"$work/want" <<'END'
+every u8=255 u16=65535 u32=4294967295 u64=18446744073709551615 s8=-128 s16=-32768 s32=-2147483647 s64=-9223372036854775808 f32=0.5 f64=-1.0000000000000001e+300 text="\x1b]0;x\x07 \"q\" \\ é\xff" bytes=01020304 chars="eight b" hex=0xdeadbeef call=read(0)
+END
+cut -d ' ' -f 4- "$work/out" | sed 's/^[0-9]* //' | diff "$work/want" - ||
+	fail "fields as text"
+run 0 dump --json --event every "$work/a"
+# shellcheck disable=SC2028
+want='"fields":{"u8":255,"u16":65535,"u32":4294967295,"u64":"18446744073709551615","s8":-128,"s16":-32768,"s32":-2147483647,"s64":-9223372036854775808,"f32":0.5,"f64":-1.0000000000000001e300,"text":"\u001B]0;x\u0007 \"q\" \\ é�","bytes":"01020304","chars":"eight b","hex":3735928559,"call":"read"}}'
+grep -qF -- "$want" "$work/out" ||
+	fail "fields as JSON, wanted $want"
+
+# Forms of time
+run 0 dump -n 5 "$work/a"
+[ "$(wc -l <"$work/out")" = 5 ] || fail "-n"
+[ "$(grep -cE '^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9} \[[0-9]{3}\] ' "$work/out")" = 5 ] ||
+	fail "local time"
+run 0 dump --utc -n 5 "$work/a"
+[ "$(grep -c "^$(date -u +%Y)-[-0-9]*T[:0-9]*\.[0-9]\{9\}Z " "$work/out")" = 5 ] ||
+	fail "UTC"
+TZ=UTC run 0 dump -n 1 "$work/a"
+local_time=$(cut -d ' ' -f 1 "$work/out")
+run 0 dump --utc -n 1 "$work/a"
+shows "T${local_time}Z "
+run 0 dump --raw "$work/a"
+cut -d ' ' -f 1 "$work/out" | sort -nc || fail "stamps fall"
+run 0 dump --delta "$work/a"
+head -n 1 "$work/out" | grep -q '^+0\.000000000 ' || fail "the first delta"
+! grep -vqE '^\+[0-9]+\.[0-9]{9} ' "$work/out" || fail "deltas"
+
+# Selections
+run 0 dump "$work/a"
+all=$(wc -l <"$work/out")
+sum=0
+for ((cpu = 0; cpu < $(nproc --all); cpu++)); do
+	run 0 dump --cpu "$cpu" "$work/a"
+	sum=$((sum + $(wc -l <"$work/out")))
+done
+[ "$sum" = "$all" ] || fail "--cpu: $sum of $all"
+run 0 dump --event tick "$work/a"
+[ "$(wc -l <"$work/out")" = $((all - 1)) ] || fail "--event"
+run 0 dump --event tick --event every "$work/a"
+[ "$(wc -l <"$work/out")" = "$all" ] || fail "--event twice"
+run 0 dump -n 0 "$work/a"
+[ ! -s "$work/out" ] || fail "-n 0"
+
+# Bad input
+run 1 dump --event nonesuch "$work/a"
+says 'nonesuch: the recording has no such event'
+run 1 dump "$work/none"
+says 'none: No such file or directory; name the directory'
+run 1 dump "$work"
+says "$work: not a tsctrace recording; it has no file 'metadata'"
+run 1 stat /dev/null
+says 'Not a directory'
+mkdir "$work/other" && printf '/* CTF 1.8 */\n' >"$work/other/metadata"
+run 1 dump "$work/other"
+says "not a tsctrace recording; it is another tracer's"
+run 2 dump
+run 2 dump "$work/a" "$work/a"
+run 2 dump --cpu x "$work/a"
+run 2 dump -n -1 "$work/a"
+
+# Whoever reads may stop reading; a full disk is said.
+"$ctl" dump "$work/a" 2>"$work/err" | head -n 1 >/dev/null || true
+[ ! -s "$work/err" ] || fail "it complains of a closed pipe"
+status=0
+"$ctl" dump "$work/a" >/dev/full 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "/dev/full gave $status"
+says 'standard output: No space left on device'

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# With nothing installed and nothing running, a program is recorded: as many
+# events as it emitted are in dump, in stat and in babeltrace2.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+run 0 record -o "$work/a" -- "$emit" 20000 4
+read -r _ emitted _ refused _ dropped <"$work/out"
+[ "$refused $dropped" = "0 0" ] || fail "emit lost events"
+says "^$emit exited with status 0"
+says ": $emitted events, "
+says "rings: embedded; clock: "
+
+"$ctl" dump "$work/a" >"$work/dump"
+[ "$(wc -l <"$work/dump")" = "$emitted" ] || fail "dump has other events"
+run 0 stat --json "$work/a"
+shows "^  \"events\": $emitted,"
+[ "$(babeltrace_events "$work/a")" = "$emitted" ] || fail "babeltrace2 has others"
+
+# Each thread's events are there once each, in their order; stamps rise.
+"$ctl" dump --raw --event tick "$work/a" | awk '
+	{ sub("thread=", "", $5); sub("nr=", "", $6) }
+	$6 != next_nr[$5]++ { print "thread " $5 ": " $6; exit 1 }
+	length($1) < length(last) || (length($1) == length(last) && $1 < last) {
+		print "stamp " $1 " after " last; exit 1 }
+	{ last = $1 }' || fail "order"
+"$ctl" dump --raw "$work/a" | awk '{ n[$2]++ }
+	END { for (c in n) print substr(c, 2, 3) + 0, n[c] }' | sort >"$work/cpus"
+run 0 stat "$work/a"
+awk '/^CPU/ { on = 1; next } /^all/ { on = 0 } on { print $1, $2 }' \
+	"$work/out" | sort | diff - "$work/cpus" || fail "stat's CPUs differ"
+
+# Times are today's.
+ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":\([0-9]*\).*/\1/')
+[ $(($(date +%s) - ns / 1000000000)) -lt 100 ] || fail "$ns is not now"
+
+# The command's own output and status stay its own.
+run 0 record -q -o "$work/b" -- sh -c 'echo out; echo err >&2; exit 7'
+[ "$(cat "$work/out" "$work/err")" = "out
+err" ] || fail "-q is not quiet"
+run 0 record -o "$work/c" -- sh -c 'exit 7'
+says "^sh exited with status 7"
+says "no events: the program is not instrumented"
+run 7 record --pass-status -o "$work/d" -- sh -c 'exit 7'
+run 143 record --pass-status -o "$work/e" -- sh -c 'kill $$'
+says "was ended by signal 15"
+run 0 record --json -o "$work/f" -- "$emit" 10
+for want in '"events": 11' '"exit_status": 0' '"provider": "embedded"' \
+		'"full": 0' '"source": "' '"error_ns": [0-9]'; do
+	shows "$want"
+done
+
+# A channel of another name, and one from the environment.
+run 0 record -c other.one -o "$work/g" -- "$emit" 10
+[ -n "$(ls "$work/g"/other.one_*)" ] || fail "no file of the channel"
+TSCTRACE_CHANNEL=mine run 0 record -o "$work/h" -- "$emit" 10
+[ -n "$(ls "$work/h"/mine_*)" ] || fail "no file of the channel"
+
+# The default directory, beside whoever asks.
+(cd "$work" && mkdir here && cd here && "$ctl" record -q -- true &&
+	ls -d tsctrace-20[0-9][0-9]*-* >/dev/null) || fail "no default directory"
+# What was there when the directory was empty is taken.
+mkdir "$work/i"
+run 0 record -o "$work/i" -- "$emit" 10
+
+# A recording in a recording.
+run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
+[ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner one"
+# Nothing of ours is left behind.
+[ -z "$(find "${XDG_RUNTIME_DIR:-/tmp}" -maxdepth 1 -name 'tsctrace-*' \
+	-newer "$emit" 2>/dev/null)" ] || fail "a socket's directory is left"
+echo "$emitted events"

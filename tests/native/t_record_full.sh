@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A disk that fills up ends the recording, not the program; what was written
+# before can be read. And rings that are too small: losses are counted, shown,
+# and in the exit status.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+check_kept() {	# DIR
+	says "$1: \(File too large\|No space left on device\); the recording ends here"
+	says 'exited with status 0'
+	says 'LOST: .*unwritten [1-9]'
+	run 3 dump "$1"
+	[ "$(wc -l <"$work/out")" -gt 100 ] || fail "little was kept"
+	babeltrace2 "$1" -c sink.utils.counter 2>/dev/null |
+		grep -q "^ *$(wc -l <"$work/out") Event" || fail "babeltrace2"
+}
+
+status=0
+# (a limit in KiB that the rings, files in memory, do not meet themselves)
+(ulimit -f 1000
+exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 60000 2 1) \
+	>"$work/out" 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "a file limit gave $status"
+grep -q '^emitted' "$work/out" || fail "the program did not end by itself"
+check_kept "$work/a"
+
+mkdir "$work/small"
+if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
+	trap 'umount "$work/small"; cleanup' EXIT
+	run 1 record -o "$work/small/b" -- "$emit" 200000 2
+	check_kept "$work/small/b"
+fi
+
+# The smallest rings, and a program that does not wait for them
+run 3 record --block-size 4096 --blocks 2 -o "$work/c" -- "$emit" 500000 2
+read -r _ emitted _ refused _ <"$work/out"
+[ "$refused" -gt 0 ] || fail "nothing was lost: no test"
+says ": $emitted events, "
+says "LOST: full $refused\$"
+run 3 stat "$work/c"
+shows "^all  *$emitted\$"
+says "$refused events were lost while recording: full $refused"
+run 3 dump -n 1 "$work/c"
+# babeltrace2 counts the same losses
+babeltrace2 "$work/c" -c sink.utils.counter >"$work/out" 2>&1
+shows "^ *$emitted Event messages\$"
+babeltrace2 "$work/c" 2>&1 >/dev/null |
+	sed -n 's/.*Tracer discarded \([0-9]*\) event.*/\1/p' |
+	awk -v want="$refused" '{ n += $1 } END { exit n != want }' ||
+	fail "babeltrace2 counts other losses"
+echo "$emitted kept, $refused lost"

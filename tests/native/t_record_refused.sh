@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What record cannot do it says before anything starts: no directory is made,
+# no program is run.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+cd "$work"
+nothing() {
+	[ ! -e "$work/x" ] || fail "a directory was made"
+	[ ! -e "$work/ran" ] || fail "the program was run"
+}
+
+refused() {	# STATUS PATTERN ARGUMENT...
+	local status=$1 pattern=$2
+	shift 2
+	run "$status" record "$@"
+	says "$pattern"
+	says '^trace-ctl record: '
+	nothing
+}
+
+refused 1 'record: no-such: command not found; check' -o x -- no-such
+refused 1 "''" -o x -- ''
+refused 1 './none: No such file or directory; check the path' -o x -- ./none
+touch plain && printf '#!/nonexistent\n' >script && chmod +x script
+refused 1 "./plain: Permission denied; make it executable" -o x -- ./plain
+refused 1 "$work: Is a directory; name a program" -o x -- "$work"
+refused 1 './script: .*interpreter' -o x -- ./script
+status=0
+(PATH=$work exec "$ctl" record -o x -- plain) 2>err || status=$?
+[ "$status" = 1 ] || fail "a program that is none in PATH gave $status"
+says 'record: plain: Permission denied'
+nothing
+
+refused 1 'record: x/y: there is no directory x; make it' -o x/y -- touch ran
+refused 1 'plain: is not a directory' -o plain -- touch ran
+mkdir full && touch full/file
+refused 1 'full: is not empty; name a new directory' -o full -- touch ran
+[ "$(ls full)" = file ] || fail "full was touched"
+refused 1 "''" -o '' -- touch ran
+if [ "$(id -u)" = 0 ]; then
+	mkdir locked && chmod 755 "$work" locked
+	status=0
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
+		-o locked/x -- touch ran >out 2>err || status=$?
+	[ "$status" = 1 ] || fail "a locked directory gave $status"
+	says 'locked/x: cannot write to locked: Permission denied; name another'
+	status=0
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
+		-o locked -- touch ran >out 2>err || status=$?
+	says 'locked: cannot write to locked: Permission denied'
+	nothing
+fi
+
+refused 2 'e nonesuch: no such event; there are:' -e nonesuch -o x -- touch ran
+says '^user '
+says '^sched_switch '
+refused 2 'is not a number' --blocks=many -o x -- touch ran
+refused 2 'is not a number' --blocks=-1 -o x -- touch ran
+refused 2 'is not a number' --block-size=0 -o x -- touch ran
+refused 2 'rings of 65 blocks' --blocks=65 -o x -- touch ran
+refused 2 'of 5000 bytes' --block-size=5000 -o x -- touch ran
+refused 2 'blocks of 65536 bytes cannot be' --block-size=65536 --blocks=65536 -o x -- touch ran
+refused 2 "'a/b' cannot be a channel" -c a/b -o x -- touch ran
+refused 2 "'.a' cannot be a channel" -c .a -o x -- touch ran
+refused 2 "'' cannot be a channel" -c '' -o x -- touch ran
+refused 2 'duration: 0 is not' --duration=0 -o x -- touch ran
+refused 2 'duration: nan is not' --duration=nan -o x -- touch ran
+refused 2 'unrecognized option' --nonsense -o x -- touch ran
+TSCTRACE_CHANNEL=a/b refused 2 'TSCTRACE_CHANNEL' -o x -- touch ran
+TSCTRACE_PROVIDER=none refused 1 'TSCTRACE_PROVIDER=none' -o x -- touch ran
+TSCTRACE_PROVIDER=daemon refused 1 'start tsctraced' -o x -- touch ran
+TSCTRACE_PROVIDER=nobody refused 1 'TSCTRACE_PROVIDER=nobody' -o x -- touch ran
+[ -e /dev/tsctrace ] || refused 1 'record: kernel events: ' -e sched -o x -- touch ran
+
+run 0 record -e list
+shows '^sched_switch '
+# `user` is what is recorded anyhow.
+run 0 record -e user -o y -- "$emit" 10
+[ "$("$ctl" dump y | wc -l)" = 11 ] || fail "-e user"

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Ctrl-C, once and twice, --duration, and the recorder's sudden death: what
+# was recorded until then can be read.
+# test-timeout: 180
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+start() {	# ARGUMENT...: a recorder, in $pid
+	: >"$work/err"
+	"$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
+	pid=$!
+	started+=("$pid")
+}
+
+ended() {	# WANTED-STATUS
+	local got=0
+	wait "$pid" || got=$?
+	[ "$got" = "$1" ] || fail "the recorder gave $got, not $1"
+}
+
+# One interrupt is the command's, which ends by it.
+start -o "$work/a" -- "$emit" 100000000 1 1000
+until_in "$work/err" 'recording: [1-9]'
+kill -INT "$pid"
+ended 0
+says 'was ended by signal 2'
+[ "$("$ctl" dump "$work/a" | wc -l)" -gt 10 ] || fail "nothing recorded"
+
+# The second ends the recording, though the command will not hear of it.
+start -o "$work/b" -- sh -c 'trap "" INT; echo $$ >"$1"; exec "$2" 100000000 1 1000' \
+	sh "$work/pid" "$emit"
+until_in "$work/err" 'recording: [1-9]'
+kill -INT "$pid"
+sleep 0.5
+kill -0 "$pid" || fail "ended by the first interrupt"
+kill -INT "$pid"
+ended 0
+says 'still runs, and is left alone'
+started+=("$(cat "$work/pid")")
+kill -0 "$(cat "$work/pid")" || fail "the command was not left alone"
+kill -9 "$(cat "$work/pid")"
+run 0 stat "$work/b"
+
+# Without a command: until told.
+start -o "$work/c"
+until_in "$work/err" 'recording: 0'
+kill -TERM "$pid"
+ended 0
+start -o "$work/d" --duration 0.5
+ended 0
+begin=$SECONDS
+start -o "$work/e" --duration 1 -- sleep 100
+ended 0
+[ $((SECONDS - begin)) -lt 20 ] || fail "--duration waited for the command"
+says 'was ended by signal 15'
+
+# What a command leaves running is left alone, and said.
+run 0 record -o "$work/f" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $!'
+says 'processes that it started still run'
+kill "$(cat "$work/out")" || fail "it was not left alone"
+
+# Killed: what is on disk can be read, and the end is said to be missing.
+start -o "$work/g" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 1000' \
+	sh "$work/pid" "$emit"
+until_in "$work/err" 'recording: [1-9]'
+sleep 1.5
+kill -KILL "$pid"
+wait "$pid" || true
+kill -9 "$(cat "$work/pid")"
+run 3 dump "$work/g"
+[ "$(wc -l <"$work/out")" -gt 10 ] || fail "too little was on disk"
+says 'the recorder was ended before the recording was'
+[ "$(babeltrace_events "$work/g")" = "$(wc -l <"$work/out")" ] ||
+	fail "babeltrace2 sees others"
+run 3 stat "$work/g"
+shows '^recorded'
+
+# Cut off anywhere: up to there it is shown.
+file=$(find "$work/g" -name 'default_*' -size +2k | head -n 1)
+size=$(stat -c %s "$file")
+truncate -s $((size - 33)) "$file"
+run 3 dump "$work/g"
+says "stream default_[0-9]*: cut off in packet [0-9]* at byte $((size - 33)); everything before it is shown"
+[ "$(wc -l <"$work/out")" -gt 10 ] || fail "what is before the cut is missing"
