@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -244,7 +245,24 @@ static int dump_all(struct dump *d, struct tsct_trace *trace)
 	if (ret < 0)
 		fprintf(stderr, "trace-ctl dump: %s: %s\n", d->dir,
 			strerror(-ret));
-	return ret < 0 ? EXIT_FAILED : view_missing("dump", trace);
+	if (ret >= 0 && !ferror(stdout) && !fflush(stdout))
+		return view_missing("dump", trace);
+	return EXIT_FAILED;
+}
+
+/* The stream keeps that it failed, but not why: errno has that, just after. */
+static int say_unwritten(int ret)
+{
+	int err = errno;
+
+	if (!ferror(stdout))
+		return ret;
+	clearerr(stdout);
+	__fpurge(stdout);
+	if (err == EPIPE)
+		return EXIT_DONE;	/* SIGPIPE is blocked, and so said it */
+	fprintf(stderr, "trace-ctl dump: standard output: %s\n", strerror(err));
+	return EXIT_FAILED;
 }
 
 int cmd_dump(int argc, char **argv)
@@ -261,7 +279,7 @@ int cmd_dump(int argc, char **argv)
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (!view_open("dump", d.dir, &trace)) {
 		if (!check_names(&d, tsct_trace_recording(trace)))
-			ret = dump_all(&d, trace);
+			ret = say_unwritten(dump_all(&d, trace));
 		tsct_trace_close(trace);
 	}
 	free(d.names);

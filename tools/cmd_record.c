@@ -16,7 +16,9 @@
 #include "core/ring.h"
 #include "cmd_record.h"
 
-#define WAIT_MS		20
+#define IDLE_MS		5	/* between looks at rings that are quiet */
+#define BUSY_US		1000	/* and at rings that were filled just now */
+#define BUSY_NS		100000000LL
 #define FLUSH_NS	1000000000LL
 #define PROGRESS_NS	200000000LL
 
@@ -41,7 +43,7 @@ static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "kernel events of the whole system, not only of CMD and what it starts", 0 },
 	{ "channel", 'c', "CHANNEL", 0, "channel of programs' events (default: $TSCTRACE_CHANNEL, or 'default')", 0 },
 	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: 4096 to 65536, a power of two (default: 16384)", 0 },
-	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, a power of two (default: 64)", 0 },
+	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, a power of two (default: rings of 4 MiB, of 1 MiB on large machines)", 0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds; CMD gets SIGTERM", 0 },
 	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if recording itself went well", 0 },
 	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
@@ -147,7 +149,7 @@ static int check_channel(const struct record_options *o)
 static int check_geometry(const struct record_options *o)
 {
 	uint32_t size = o->block_size ? o->block_size : 16384;
-	uint32_t blocks = o->blocks ? o->blocks : 64;
+	uint32_t blocks = o->blocks ? o->blocks : TSCT_BLOCKS_MIN;
 
 	if (!tsct_geometry_check(TSCT_POLICY_DISCARD, size, blocks))
 		return 0;
@@ -245,7 +247,7 @@ static bool is_over(struct record_child *child, __s64 end_ns)
 
 static int loop(struct record_session *s, struct record_child *child)
 {
-	__s64 begin = now_ns(), now, flushed = begin, shown = begin;
+	__s64 begin = now_ns(), now, flushed = begin, shown = begin, busy = 0;
 	__s64 end = s->o->duration_s > 0 ?
 		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
 	__u64 taken;
@@ -263,9 +265,13 @@ static int loop(struct record_session *s, struct record_child *child)
 			record_show_progress(s, false);
 			shown = now;
 		}
-		if (!taken)
+		if (taken)
+			busy = now;
+		else if (now - busy < BUSY_NS)
+			usleep(BUSY_US);
+		else
 			tsct_reader_wait(tsct_drain_reader(s->drains[0]),
-					 WAIT_MS);
+					 IDLE_MS);
 	}
 	record_show_progress(s, true);
 	return err;

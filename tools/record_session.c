@@ -69,12 +69,29 @@ static int complain_channel(const struct record_session *s,
 	return err;
 }
 
+/*
+ * Blocks of a ring, if nobody says: 4 MiB hold what a CPU emits in bursts until
+ * we look; on large machines 64 MiB in all, and not less than 1 MiB each.
+ */
+static uint32_t choose_blocks(const struct record_options *o)
+{
+	uint32_t block_size = o->block_size ? o->block_size : 16384;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint32_t bytes = 4U << 20;
+
+	if (o->blocks)
+		return o->blocks;
+	while (bytes > 1U << 20 && (unsigned long)cpus * bytes > 64U << 20)
+		bytes /= 2;
+	return bytes / block_size;
+}
+
 static int open_programs(struct record_session *s)
 {
 	struct tsct_options options = {
 		.name = s->channel,
 		.block_size = s->o->block_size,
-		.blocks = s->o->blocks,
+		.blocks = choose_blocks(s->o),
 		.roles = TSCT_ROLE_READ,
 	};
 	struct tsct **t = &s->channels[0];
@@ -101,7 +118,7 @@ static int open_kernel(struct record_session *s)
 	struct tsct_options options = {
 		.name = name,
 		.block_size = s->o->block_size,
-		.blocks = s->o->blocks,
+		.blocks = choose_blocks(s->o),
 		.roles = TSCT_ROLE_READ,
 		.flags = TSCT_OPEN_CREATE,
 		.channel_flags = TSCT_CHANNEL_KERNEL,

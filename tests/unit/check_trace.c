@@ -224,7 +224,7 @@ START_TEST(trace_fuzz_stream)
 	const char *env = getenv("TSCT_SEED");
 	unsigned int base = env ? strtoul(env, NULL, 0) : (__u64)time(NULL), i;
 
-	printf("trace_fuzz_stream: TSCT_SEED=%u\n", base);
+	printf("seed %u; TSCT_SEED=%u repeats it\n", base, base);
 	fflush(stdout);
 	seed = base;
 	make_small(40);
@@ -245,7 +245,7 @@ START_TEST(trace_fuzz_metadata)
 	unsigned int base = env ? strtoul(env, NULL, 0) : (__u64)time(NULL), i;
 	size_t len, at, env_len;
 
-	printf("trace_fuzz_metadata: TSCT_SEED=%u\n", base);
+	printf("seed %u; TSCT_SEED=%u repeats it\n", base, base);
 	fflush(stdout);
 	seed = base;
 	make_small(10);
