@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Several hundred children do everything there is to do with the device, and
+ * are killed at some moment of it. Nothing may remain: no channel, no memory,
+ * and no line in the kernel's log.
+ * guest-test: timeout=120
+ */
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#include "device.h"
+
+#define KILLS	600
+
+static unsigned int seed;
+
+static unsigned int draw(unsigned int below)
+{
+	return (unsigned int)rand_r(&seed) % below;
+}
+
+static struct tsct_channel_create some_channel(void)
+{
+	static const char *const names[] = { "a", "b", "c", "d" };
+	struct tsct_channel_create arg = dev_request(names[draw(4)]);
+
+	arg.policy = draw(2);
+	arg.blocks = 4U << draw(7);
+	arg.block_size = 4096U << draw(3);
+	arg.roles = draw(4);
+	return arg;
+}
+
+static void map_something(int fd)
+{
+	static struct dev_maps m;
+	const struct tsct_channel_header *h;
+	unsigned int cpu = draw(2);
+	uint64_t offset;
+
+	h = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	if (h == MAP_FAILED)
+		return;
+	offset = draw(2) ? h->ring_offset + cpu * h->ring_stride :
+		h->consumer_offset + cpu * 4096;
+	m.rings = mmap(NULL, 4096U << draw(3), draw(4) ? RW : PROT_READ,
+		       MAP_SHARED, fd, (off_t)offset);
+	if (m.rings != MAP_FAILED && draw(2))
+		*(volatile char *)m.rings;
+	if (m.rings != MAP_FAILED && draw(4) == 0)
+		munmap(m.rings, 4096);
+	if (draw(2))
+		munmap((void *)h, 4096);
+	mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, (off_t)TSCT_CLOCK_OFFSET);
+}
+
+static void write_something(int fd)
+{
+	static char payload[70000];
+	unsigned int i;
+
+	for (i = 0; i < 20; i++)
+		dev_write(fd, 16 + draw(4), payload,
+			  draw(8) ? draw(300) : draw(sizeof(payload)));
+}
+
+static void ask_something(int fd)
+{
+	struct tsct_cpu_check table[4];
+	struct tsct_check check = { .nr = 4, .table = (uintptr_t)table };
+	struct tsct_channel_info info = { 0 };
+	struct tsct_info state;
+
+	ioctl(fd, TSCT_IOC_INFO, &state);
+	ioctl(fd, TSCT_IOC_CHECK, &check);
+	if (draw(50) == 0)
+		ioctl(fd, TSCT_IOC_CHECK_RUN, &check);
+	while (!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info) && draw(4))
+		;
+}
+
+static void set_clock(int fd)
+{
+	struct tsct_clock_set set = { 0 };
+	struct tsct_info state;
+
+	ioctl(fd, TSCT_IOC_INFO, &state);
+	set.state.source = state.source;
+	ioctl(fd, TSCT_IOC_CLOCK_SET, &set);
+}
+
+static void define_something(int fd)
+{
+	struct tsct_event_def def = {
+		.size = TSCT_EVENT_DEF_SIZE(0),
+	};
+
+	snprintf(def.name, sizeof(def.name), "event%u", draw(100));
+	ioctl(fd, TSCT_IOC_DEFINE, &def);
+}
+
+static void one_step(int *fd)
+{
+	struct tsct_channel_create create;
+	struct pollfd p;
+
+	switch (draw(12)) {
+	case 0:
+	case 1:
+		create = some_channel();
+		ioctl(*fd, TSCT_IOC_CHANNEL_CREATE, &create);
+		break;
+	case 2:
+		dev_attach(*fd, 1 + draw(20), draw(4));
+		break;
+	case 3:
+	case 4:
+		map_something(*fd);
+		break;
+	case 5:
+	case 6:
+		write_something(*fd);
+		break;
+	case 7:
+		ask_something(*fd);
+		break;
+	case 8:
+		set_clock(*fd);
+		break;
+	case 9:
+		define_something(*fd);
+		break;
+	case 10:
+		p = (struct pollfd){ .fd = *fd, .events = POLLIN };
+		poll(&p, 1, (int)draw(20));
+		break;
+	case 11:
+		close(*fd);
+		*fd = dev_open();
+		break;
+	}
+}
+
+static void child(unsigned int own_seed)
+{
+	int fd = dev_open();
+
+	seed = own_seed;
+	/* A second one shares descriptors and maps, and dies when it likes. */
+	if (draw(3) == 0 && fork() == 0) {
+		seed++;
+		alarm(1);
+	}
+	for (;;)
+		one_step(&fd);
+}
+
+static void wait_for_all(void)
+{
+	while (wait(NULL) > 0 || errno != ECHILD)
+		;
+}
+
+int main(void)
+{
+	unsigned int first = (unsigned int)time(NULL), i;
+	struct tsct_info info;
+	int fd = dev_open();
+
+	printf("seed %u\n", first);
+	seed = first;
+	for (i = 0; i < KILLS; i++) {
+		unsigned int wait_us = draw(4) ? draw(3000) : draw(60000);
+		pid_t pid = fork();
+
+		if (!pid) {
+			close(fd);
+			setpgid(0, 0);
+			child(first + i * 1000);
+		}
+		setpgid(pid, pid);
+		usleep(wait_us);
+		t_check(!kill(-pid, SIGKILL), "%m");
+		if (draw(4) == 0)
+			wait_for_all();
+	}
+	wait_for_all();
+	/* A file's last reference may be dropped a little later. */
+	for (i = 0; i < 200 && dev_info(fd).channels; i++)
+		usleep(10000);
+	info = dev_info(fd);
+	t_check(info.channels == 0, "%llu channels", info.channels);
+	t_check(info.bytes == 0, "%llu bytes", info.bytes);
+	return t_status();
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs fill every page that they can write with junk, while the kernel
+ * writes records for them. The kernel may lose them, and nothing else: its
+ * other channels stay whole, calls end, and the log stays clean.
+ * guest-test: timeout=60
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "ring.h"
+
+#define SECONDS	6
+
+static int fd, good;
+static struct dev_maps m, good_maps;
+static atomic_int stop;
+static atomic_ulong written, lost, other, scribbles;
+
+static uint64_t junk(unsigned int *seed)
+{
+	uint64_t value = (uint64_t)rand_r(seed) << 42 ^
+		(uint64_t)rand_r(seed) << 21 ^ (uint64_t)rand_r(seed);
+
+	switch (rand_r(seed) % 6) {
+	case 0: return 0;
+	case 1: return ~0ULL;
+	case 2: return value % 40000;
+	case 3: return -(value % 40000);
+	case 4: return value & ~7ULL;
+	default: return value;
+	}
+}
+
+static void *scribble(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg, cpu;
+	const struct tsct_channel_header *h = m.header;
+	uint64_t *at;
+
+	while (!stop) {
+		cpu = (unsigned int)rand_r(&seed) % h->nr_cpus;
+		at = (void *)dev_producer(&m, cpu);
+		switch (rand_r(&seed) % 4) {
+		case 0:		/* the head, where it hurts most */
+			at[0] = junk(&seed);
+			break;
+		case 1:
+			dev_consumer(&m, cpu)->tail = junk(&seed);
+			break;
+		case 2:		/* all of the producer's page */
+			at[(unsigned int)rand_r(&seed) % 512] = junk(&seed);
+			break;
+		default:
+			at = (void *)dev_data(&m, cpu);
+			at[(unsigned long)rand_r(&seed) % (h->data_size / 8)] =
+				junk(&seed);
+		}
+		scribbles++;
+	}
+	return NULL;
+}
+
+static void *write_bad(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+	static char payload[5000];
+	struct tsct_channel_info info;
+
+	dev_pin(seed % m.header->nr_cpus);
+	while (!stop) {
+		info = (struct tsct_channel_info){ 0 };
+		if (!dev_write(fd, 16, payload,
+			       (unsigned int)rand_r(&seed) % sizeof(payload)))
+			written++;
+		else if (errno == ENOSPC || errno == EMSGSIZE)
+			lost++;
+		else
+			other++;
+		if (rand_r(&seed) % 64 == 0)
+			ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info);
+	}
+	return NULL;
+}
+
+/* A neighbour that plays by the rules notices nothing. */
+static void write_good(struct ring_reader *r, uint64_t *sent)
+{
+	unsigned char payload[100];
+
+	pattern_fill(payload, sizeof(payload), *sent);
+	if (t_check(!dev_write(good, 16, payload, sizeof(payload)), "%m"))
+		(*sent)++;
+	ring_drain(&r[0]);
+	ring_drain(&r[1]);
+}
+
+/* Nor does the header, or the definitions, of the channel itself. */
+static void check_header(const struct tsct_channel_header *before)
+{
+	struct tsct_channel_header now = *m.header;
+
+	now.lost_no_ring = before->lost_no_ring;
+	t_check(!memcmp(&now, before, sizeof(now)), "the header changed");
+}
+
+static void run(uint32_t policy)
+{
+	struct tsct_channel_create arg = dev_request("bad");
+	struct ring_reader r[2] = {
+		{ .maps = &good_maps, .cpu = 0 }, { .maps = &good_maps, .cpu = 1 },
+	};
+	struct tsct_channel_header before;
+	time_t end = time(NULL) + SECONDS / 2;
+	pthread_t threads[4];
+	uint64_t sent = 0;
+	uintptr_t i;
+
+	arg.policy = policy;
+	fd = dev_create(&arg);
+	m = dev_map(fd);
+	before = *m.header;
+	good = dev_new("good");
+	good_maps = dev_map(good);
+	stop = 0;
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, i & 2 ? scribble : write_bad,
+			       (void *)i);
+	while (time(NULL) < end) {
+		write_good(r, &sent);
+		usleep(100);
+	}
+	stop = 1;
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	t_check(r[0].records + r[1].records == sent, "%lu %lu of %lu",
+		r[0].records, r[1].records, sent);
+	t_check(r[0].wrong + r[1].wrong == 0);
+	t_check(sent > 100, "%lu", sent);
+	check_header(&before);
+	dev_unmap(&good_maps);
+	dev_unmap(&m);
+	close(good);
+	close(fd);
+}
+
+int main(void)
+{
+	run(TSCT_POLICY_DISCARD);
+	run(TSCT_POLICY_OVERWRITE);
+	t_check(other == 0, "%lu other errors", other);
+	t_check(written > 100 && lost > 100, "%lu %lu", written, lost);
+	t_check(scribbles > 1000, "%lu", scribbles);
+	t_check(dev_info(dev_open()).bytes == 0);
+	printf("%lu written, %lu lost, %lu scribbles\n", written, lost, scribbles);
+	return t_status();
+}
