@@ -28,6 +28,7 @@ says 'was ended by signal 2'
 [ "$("$ctl" dump "$work/a" | wc -l)" -gt 10 ] || fail "nothing recorded"
 
 # The second ends the recording, though the command will not hear of it.
+# shellcheck disable=SC2016
 start -o "$work/b" -- sh -c 'trap "" INT; echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
 until_in "$work/err" 'recording: [1-9]'
@@ -61,6 +62,7 @@ says 'processes that it started still run'
 kill "$(cat "$work/out")" || fail "it was not left alone"
 
 # Killed: what is on disk can be read, and the end is said to be missing.
+# shellcheck disable=SC2016
 start -o "$work/g" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
 until_in "$work/err" 'recording: [1-9]'
