@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Kernel events of unmodified programs: all system calls of a process tree are
+# there and nobody else's, enter and exit pair up, switches follow each other,
+# and what was not asked for is not recorded.
+# guest-test: timeout=180 needs=btf boot=default,unstable
+# guest-test: files=build/tools/trace-ctl
+set -eu
+cd "$(mktemp -d)"
+
+other=
+trap '[ -z "$other" ] || kill -9 $other 2>/dev/null || true' EXIT
+fail() { echo "$*"; exit 1; }
+
+record() {
+	status=0
+	trace-ctl record "$@" >record.out 2>&1 || status=$?
+	[ $status = 0 ] || { cat record.out; fail "record $* gave $status"; }
+}
+
+dump() {
+	trace-ctl dump --raw "$1" >events || fail "dump of $1"
+	[ -s events ] || fail "$1 holds no events"
+}
+
+# Lines: STAMP [CPU] TID EVENT NAME=VALUE...
+# field(name): its value; a system call "read(0)" without its number
+library='
+function field(name,    i, n) {
+	for (i = 5; i <= NF; i++) {
+		n = index($i, "=")
+		if (substr($i, 1, n - 1) == name)
+			return name == "id" ? substr($i, n + 1, \
+				index($i "(", "(") - n - 1) : substr($i, n + 1)
+	}
+	return ""
+}
+function bad(what) {
+	if (errors++ < 10)
+		print "line " NR ": " what ": " $0
+}
+# Stamps as text: awk numbers have 53 bits. Longer is later.
+function before(a, b) {
+	return length(a) != length(b) ? length(a) < length(b) : a "" < b ""
+}
+'
+
+# --- a process tree ---------------------------------------------------------
+
+# sethostname 37 times, each in a process of its own, and once in a process
+# whose parent has gone. Nobody else in this guest calls it.
+cat >work.sh <<'END'
+i=0
+while [ $i -lt 37 ]; do
+	/bin/hostname guest
+	i=$((i + 1))
+done
+( (sleep 0.2; exec /bin/hostname orphan) & )
+sleep 1
+END
+
+# Somebody else, who calls sync(2) all the time.
+while :; do sync; echo >>synced; usleep 5000; done &
+other=$!
+record -e sched -e syscalls -o tree -- sh work.sh
+kill -9 $other
+wait $other || true
+other=
+[ -s synced ] || fail "the other process did nothing"
+dump tree
+
+awk "$library"'
+before($1, last[$2]) { bad("a stamp goes back on its CPU") }
+{ last[$2] = $1; count[$4]++ }
+$4 == "sys_enter" || $4 == "sys_exit" { ours[$3] = 1 }
+$4 == "sys_enter" {
+	id = field("id")
+	if ($3 in open)
+		bad("call within " open[$3])
+	open[$3] = id
+	enters[id]++
+	if (id == "sethostname" && field("arg1") == "0x5")
+		guests++
+}
+# What a process did before it was held, or before it was born.
+$4 == "sys_exit" && !($3 in seen) && !($3 in open) {
+	id = field("id")
+	if (id !~ /^(read|clone|clone3|fork|vfork)$/)
+		bad("begins with the exit of " id)
+	births++
+}
+$4 == "sys_exit" && ($3 in seen || $3 in open) {
+	id = field("id")
+	if (open[$3] != id)
+		bad("exit, but " open[$3] " was entered")
+	delete open[$3]
+	exits[id]++
+}
+$4 ~ /^sys_/ { seen[$3] = 1 }
+$4 == "sched_switch" {
+	if (field("prev_tid") != $3)
+		bad("switch from another than who writes it")
+	from[++switches] = $3
+	to[switches] = field("next_tid")
+	states[field("prev_state")]++
+}
+END {
+	for (i = 1; i <= switches; i++)
+		if (!(from[i] in ours) && !(to[i] in ours))
+			bad("switch " from[i] " to " to[i] " is not ours")
+	if (enters["sethostname"] != 38 || exits["sethostname"] != 38)
+		bad("sethostname: " enters["sethostname"] " enters, " \
+		    exits["sethostname"] " exits, not 38")
+	if (guests != 37)
+		bad(guests " calls with 5 letters, not 37")
+	if (enters["sync"] || exits["sync"])
+		bad("sync, by somebody else")
+	if (enters["execve"] < 39)
+		bad(enters["execve"] " execve")
+	# All that is open at the end are last words.
+	for (tid in open)
+		if (open[tid] !~ /^(exit|exit_group)$/)
+			bad(tid " never comes back from " open[tid])
+	if (switches < 38 || !states["0x1"] || !(states["0x20"] + states["0x10"]))
+		bad("too few switches: " switches)
+	print count["sys_enter"] " enters, " count["sys_exit"] " exits, " \
+		switches " switches, " births " processes"
+	exit errors > 0
+}' events || fail "the tree is not as it should be"
+
+# --- the whole system -------------------------------------------------------
+
+# On each CPU, who is switched to is who is switched from next. Only trace-ctl
+# itself is passed over, where the other side is idle.
+record -a -e sched_switch --duration 1 -o all
+dump all
+awk "$library"'
+$4 != "sched_switch" { bad("not asked for") ; next }
+{
+	switches++
+	prev = field("prev_tid"); hidden = /_comm="?trace-ctl/
+	if (($2 in next_tid) && prev != next_tid[$2] && !hidden && !was[$2])
+		bad("after a switch to " next_tid[$2])
+	next_tid[$2] = field("next_tid"); was[$2] = hidden
+}
+END {
+	if (switches < 20)
+		bad("only " switches " switches in a second")
+	print switches " switches of all"
+	exit errors > 0
+}' events || fail "switches do not follow each other"
+
+# --- one event only ---------------------------------------------------------
+
+record -e sys_exit -o one -- hostname guest
+dump one
+awk '$4 != "sys_exit" { print; bad = 1 } / id=sethostname\(170\) ret=0$/ { n++ }
+	END { exit bad || n != 1 }' events || fail "not just exits, one of them ours"
