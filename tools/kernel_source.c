@@ -149,9 +149,8 @@ int kernel_source_ready(char *why, size_t size)
 			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
 	if (!exists("/sys/module/tsctrace"))
 		return fail(-ENODEV, why, size,
-			    "kernel events need the kernel module, which is not "
-			    "loaded; run insmod tsctrace.ko (or modprobe "
-			    "tsctrace)");
+			    "they need the kernel module, which is not loaded; "
+			    "run insmod tsctrace.ko (or modprobe tsctrace)");
 	if (!exists(MODULE_BTF))
 		return fail(-EOPNOTSUPP, why, size,
 			    "the loaded tsctrace.ko was built without BTF, so "
@@ -168,8 +167,8 @@ static int check_channel(struct tsct *channel, char *why, size_t size)
 
 	if (!header || tsct_provider_of(channel) != TSCT_PROVIDER_MODULE)
 		return fail(-ENODEV, why, size,
-			    "kernel events need the kernel module: %s; run "
-			    "insmod tsctrace.ko (or modprobe tsctrace)",
+			    "they need the kernel module: %s; run insmod "
+			    "tsctrace.ko (or modprobe tsctrace)",
 			    tsct_why(channel));
 	if (!(header->flags & TSCT_CHANNEL_KERNEL))
 		return fail(-EINVAL, why, size,
