@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The daemon and the real module: finds one that is loaded later, keeps its
+# clock, does not pin it, follows a clock that is set, and leaves a page that
+# can be read when it is killed. Where the TSC is unstable, all of that by
+# another clock.
+# guest-test: timeout=200 boot=default,unstable module=no
+# guest-test: files=build/daemon/tsctraced,build/tools/trace-ctl
+set -eu
+ko=/lib/modules/tsctrace.ko
+log=/tmp/tsctraced.log
+
+fail() {
+	echo "$*"
+	cat $log
+	trace-ctl clock || true
+	exit 1
+}
+start() {
+	tsctraced --interval-ms 500 2>>$log &
+	pid=$!
+}
+key() {
+	trace-ctl clock --json 2>/dev/null |
+		sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",]*\).*/\1/p"
+}
+is() { [ "$(key "$1")" = "$2" ]; }
+above() { [ "$(key "$1")" -gt "$2" ]; }
+logged() { grep -q "$1" $log; }
+wait_for() {	# WHAT COMMAND...
+	what=$1
+	shift
+	i=0
+	while ! "$@"; do
+		i=$((i + 1))
+		[ $i -lt 150 ] || fail "waited in vain until $what"
+		sleep 0.2
+	done
+}
+try_rmmod() { rmmod tsctrace 2>/dev/null; }
+
+mkdir -p /run
+start
+wait_for "the daemon's own page" is origin daemon
+insmod $ko
+wait_for "the new module has the clock" is origin module
+wait_for "synchronized" is status synchronized
+logged 'publishing to /dev/tsctrace' || fail "it does not say so"
+
+# The machine's verdict, when it is final
+case $TSCT_BOOT in
+default) source=tsc ;;
+*) source=monotonic_raw ;;
+esac
+wait_for "the source is $source" is source $source
+wait_for "synchronized by $source" is status synchronized
+now=$(date +%s)
+ns=$(key time_ns)
+[ "$ns" -gt 0 ] || fail "no time"
+seconds=$((ns / 1000000000))
+[ $seconds -ge $((now - 1)) ] && [ $seconds -le $((now + 5)) ] ||
+	fail "$seconds is not $now"
+
+# There is but one.
+! tsctraced 2>/tmp/second || fail "a second one runs"
+grep -q "pid $pid" /tmp/second || fail "$(cat /tmp/second)"
+
+# It is not in the way of rmmod, and notices both.
+wait_for "rmmod works" try_rmmod
+wait_for "it misses the module" logged 'is gone'
+wait_for "its file serves on" is origin daemon
+insmod $ko
+wait_for "the module is found again" is origin module
+wait_for "synchronized again" is status synchronized
+
+# Somebody sets the clock.
+epoch=$(key epoch)
+date -s "@$(($(date +%s) + 100))" >/dev/null
+wait_for "the step is noticed" above epoch "$epoch"
+wait_for "synchronized after the step" is status synchronized
+seconds=$(($(key time_ns) / 1000000000))
+[ $seconds -ge $(($(date +%s) - 2)) ] || fail "$seconds is before the step"
+
+# Killed: the page stays, and says after a while what it is worth.
+epoch=$(key epoch)
+kill -9 $pid
+wait $pid || true
+is origin module || fail "killed, and the clock is from $(key origin)"
+is epoch "$epoch" || fail "killed, and the epoch is $(key epoch)"
+wait_for "holdover" is status holdover
+
+start
+wait_for "a successor has taken over" is status synchronized
+is epoch "$epoch" || fail "the successor's epoch is $(key epoch), not $epoch"
+kill -TERM $pid
+wait $pid || fail "SIGTERM: exit status $?"
+is status holdover || fail "stopped, and still $(key status)"
+[ ! -e /run/tsctrace/tsctraced.sock ] || fail "the socket is left behind"
+rmmod tsctrace
+echo "$source, epoch $epoch"
+sed -n 's/tsctraced: clock //p' $log
