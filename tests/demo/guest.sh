@@ -4,6 +4,7 @@
 # check the machine, record. All that is to be shown on the host goes to
 # /tmp/demo, and from there out of the guest. "stage:" lines are its progress.
 set -eu
+hostname demo
 mkdir -p /tmp/demo
 cd /tmp
 

@@ -92,8 +92,10 @@ title "What is in it (trace-ctl stat)"
 "$ctl" stat "$rec"
 title "Its first events (trace-ctl dump)"
 "$ctl" dump -n 12 "$rec"
-title "Two of the instrumented program's"
-"$ctl" dump "$rec" | grep -m 2 'job_' || die "no event of the example program"
+title "The instrumented program's own"
+"$ctl" dump --event job --event queue_depth -n 6 "$rec" >"$demo/own"
+[ -s "$demo/own" ] || die "no event of the example program"
+cat "$demo/own"
 
 title "Read by somebody else (babeltrace2)"
 babeltrace2 "$rec" >"$demo/babeltrace2.txt" 2>"$demo/babeltrace2.log" ||
