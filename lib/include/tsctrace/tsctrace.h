@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- channels ---------------------------------------------------------- */
 
@@ -251,6 +252,7 @@ const char *tsct_status_name(unsigned int status);
 /* Version of the library at run time, "0.1.0". Signal safe. */
 const char *tsct_version(void);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
