@@ -272,13 +272,13 @@ static void print_threads(const struct figures *s)
 
 	if (!t->switched)
 		return;
-	printf("\n%-10s %-18s %12s\n", "thread", "name", "switched in");
+	printf("\n%-10s %12s  %s\n", "thread", "switched in", "name");
 	for (i = 0; i < (s->all ? s->threads.nr : TOP) &&
 	     i < s->threads.nr && t->switched; i++, t++) {
-		printf("%-10u ", t->tid);
-		view_print_plain(stdout, t->comm);
-		printf("%*s %12" PRIu64 "\n", 18 - (int)strlen(t->comm), "",
+		printf("%-10u %12" PRIu64 "  ", t->tid,
 		       (uint64_t)t->switched);
+		view_print_plain(stdout, t->comm);
+		putchar('\n');
 	}
 }
 

@@ -144,28 +144,25 @@ static size_t text_len(const struct view_field *f)
  */
 static size_t utf8_len(const unsigned char *c, size_t left)
 {
+	static const __u32 least[] = { 0, 0, 0xa0, 0x800, 0x10000 };
 	__u32 code;
 	size_t len, i;
 
 	if (c[0] < 0x80)
 		return c[0] >= 0x20 && c[0] != 0x7f;
-	if (c[0] >= 0xc2 && c[0] <= 0xdf)
-		len = 2, code = c[0] & 0x1f;
-	else if (c[0] >= 0xe0 && c[0] <= 0xef)
-		len = 3, code = c[0] & 0x0f;
-	else if (c[0] >= 0xf0 && c[0] <= 0xf4)
-		len = 4, code = c[0] & 0x07;
-	else
+	if (c[0] < 0xc0 || c[0] > 0xf7)
 		return 0;
+	len = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
 	if (len > left)
 		return 0;
+	code = c[0] & (0x7f >> len);
 	for (i = 1; i < len; i++) {
 		if ((c[i] & 0xc0) != 0x80)
 			return 0;
 		code = code << 6 | (c[i] & 0x3f);
 	}
-	if ((len == 3 && code < 0x800) || (len == 4 && code < 0x10000) ||
-	    (code >= 0xd800 && code < 0xe000) || code > 0x10ffff || code < 0xa0)
+	if (code < least[len] || (code >= 0xd800 && code < 0xe000) ||
+	    code > 0x10ffff)
 		return 0;
 	return len;
 }

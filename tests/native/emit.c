@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * emit COUNT [THREADS [PAUSE_US]]: a program for the recorder's tests. Each
- * thread emits COUNT events that name the thread and count up; one event of
- * every field type goes first. Prints what it emitted and what was refused.
+ * emit COUNT [THREADS [PAUSE_US [bad]]]: a program for the recorder's tests.
+ * Each thread emits COUNT events that name the thread and count up; one event
+ * of every field type goes first. Prints what it emitted and what was refused.
+ * `bad`: then three events that cannot be recorded.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -68,6 +69,16 @@ static void emit_every(void)
 		__atomic_fetch_add(&refused, 1, __ATOMIC_RELAXED);
 }
 
+/* One that nobody defined, two that are not what was defined. */
+static void emit_bad(void)
+{
+	int id = tsct_define(trace, "words", TSCT_KIND_INSTANT, "a:string");
+
+	tsct_emit(trace, 60000, "", 0);
+	tsct_emit(trace, id, "no end", 6);
+	tsct_emit(trace, id, "end\0beyond", 11);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
@@ -83,6 +94,8 @@ int main(int argc, char **argv)
 		pthread_create(&thread[i], NULL, emit, (void *)i);
 	for (i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
+	if (argc > 4)
+		emit_bad();
 	printf("emitted %lu refused %lu dropped %lu\n",
 	       nr_events * threads + 1 - refused, refused,
 	       (unsigned long)tsct_dropped(trace));

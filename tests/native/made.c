@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/*
+ * made DIR: writes a recording of kernel events with known figures there. One
+ * tick is one nanosecond; stamp 0 is the first moment of 2026.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/def.h"
+#include "record.h"
+
+#define S	1000000000ULL
+#define MS	1000000ULL
+
+static struct tsct_recording rec;
+static struct tsct_writer *writer;
+
+static void define(__u32 id, const char *name, __u32 kind, const char *fields)
+{
+	struct tsct_event_def def;
+
+	if (tsct_def_parse(name, kind, fields, &def, NULL))
+		abort();
+	def.id = id;
+	if (tsct_recording_add_def(&rec, 0, &def))
+		abort();
+}
+
+static void put(__u32 cpu, __u64 stamp, __u32 tid, __u32 id,
+		const void *payload, __u32 len)
+{
+	struct tsct_event event = {
+		.tsc = stamp, .cpu = cpu, .tid = tid, .id = id, .len = len,
+		.payload = payload,
+	};
+
+	if (tsct_writer_event(writer, 0, &event))
+		abort();
+}
+
+static void call(__u32 cpu, __u64 stamp, __u32 tid, __u32 id, __s64 number)
+{
+	__s64 payload[2] = { number, 0 };
+
+	put(cpu, stamp, tid, id, payload, sizeof(payload));
+}
+
+static void switch_to(__u64 stamp, __s32 tid, const char *comm)
+{
+	struct { char comm[16]; __s32 tid; } to = { "", tid };
+
+	snprintf(to.comm, sizeof(to.comm), "%s", comm);
+	put(1, stamp, 0, 18, &to, sizeof(to));
+}
+
+static void describe(void)
+{
+	rec.host = strdup("node\033");
+	rec.kernel = strdup("6.1");
+	rec.command = strdup("make");
+	rec.provider = strdup("module");
+	rec.clock_origin = strdup("module");
+	rec.nr_cpus = 4;
+	rec.begin = 10 * S;
+	rec.end = 20 * S;
+	rec.real.base_ns = 1767225600 * (__s64)S;
+	rec.real.mult = 1ULL << 32;
+	rec.real.shift = 32;
+	rec.real.as_of_tsc = 20 * S;
+	rec.real.void_after_tsc = 1000 * S;
+	rec.real.base_error_ps = 500000;
+	rec.real.growth_ppb = 100;	/* 10 s before: 1 us */
+	rec.status = TSCT_STATUS_HOLDOVER;
+	rec.rate_error_ppb = 12;
+	rec.epoch_first = 1;
+	rec.epoch = 2;
+	if (tsct_recording_add_stream(&rec, "kernel"))
+		abort();
+	rec.streams[0].kernel = 1;
+	rec.streams[0].loss[1].cause[TSCT_CAUSE_FULL] = 7;
+	rec.streams[0].lost_no_ring = 2;
+	define(16, "sys_enter", 0, "id:s64/syscall,arg0:u64/x");
+	define(17, "sys_exit", 0, "id:s64/syscall,ret:s64");
+	define(18, "sched_switch", 0, "next_comm:chars[16],next_tid:s32");
+	define(19, "never", TSCT_KIND_COUNTER, "n:u8");
+}
+
+int main(int argc, char **argv)
+{
+	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
+
+	if (fd < 0)
+		return 2;
+	describe();
+	if (tsct_writer_open(fd, &rec, &writer))
+		return 1;
+	/* 3: under way at the beginning; 4: still at the end */
+	call(0, 10 * S, 3, 17, 3);
+	call(0, 11 * S, 1, 16, 0);
+	call(0, 11 * S + 1 * MS, 1, 17, 0);
+	call(0, 12 * S, 2, 16, 1);	/* write, ends on the other CPU */
+	call(0, 13 * S, 1, 16, 0);
+	call(0, 13 * S + 3 * MS, 1, 17, 0);
+	call(0, 15 * S, 4, 16, 202);
+	switch_to(13 * S, 11, "one");
+	switch_to(13 * S, 12, "former");
+	call(1, 14 * S, 2, 17, 1);
+	switch_to(16 * S, 12, "two\a");
+	if (tsct_writer_finish(writer))
+		return 1;
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	return 0;
+}

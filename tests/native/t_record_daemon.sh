@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Where the daemon runs, it holds the rings: programs that started before the
+# recording are in it, what they emitted before is not; a second recorder of
+# the same channel is told so; another user's programs stay out.
+# test-timeout: 120
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+export TSCTRACE_PROVIDER=daemon
+"$build/daemon/tsctraced" 2>"$work/daemon.log" &
+daemon=$!
+started+=("$daemon")
+until_in "$work/daemon.log" 'clock synchronized'
+
+run 0 record -o "$work/a" -- "$emit" 5000 2
+says 'rings: daemon; clock: [a-z_]* by daemon, synchronized'
+[ "$(babeltrace_events "$work/a")" = 10001 ] || fail "babeltrace2"
+
+# Rings of a program that nobody read are full of old news, and lost some.
+"$emit" 300000 1 >"$work/first" &
+wait $!
+"$emit" 100000000 1 500 >/dev/null &
+started+=("$!")
+sleep 0.5
+run 0 record -o "$work/b" --duration 1
+says 'rings: daemon'
+run 0 dump --event tick "$work/b"
+n=$(wc -l <"$work/out")
+[ "$n" -gt 100 ] || fail "$n events in a second"
+[ "$n" -lt 10000 ] || fail "$n events in a second"
+head -n 1 "$work/out" | grep -vq ' nr=[0-9]$' || fail "old news was recorded"
+run 0 stat --json "$work/b"
+begin=$(sed -n 's/^  "begin_ns": \([0-9]*\),/\1/p' "$work/out")
+run 0 dump --json -n 1 "$work/b"
+first=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/out")
+[ "$first" -ge "$begin" ] || fail "an event from before the beginning"
+
+# The same channel twice
+"$ctl" record -v -o "$work/c" 2>"$work/c.err" &
+pid=$!
+started+=("$pid")
+until_in "$work/c.err" 'recording: [1-9]'
+run 1 record -o "$work/d" -- touch "$work/ran"
+says 'channel default: is being recorded already; stop that recording, or name another channel with -c'
+[ ! -e "$work/ran" ] || fail "the program ran"
+[ ! -e "$work/d" ] || fail "a directory was made"
+run 0 record -c second -o "$work/e" -- "$emit" 10
+kill -INT "$pid"
+wait "$pid" || fail "the first recorder"
+run 0 record -o "$work/d" -- "$emit" 10
+
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$work" "$emit"
+	run 0 record -o "$work/f" -- setpriv --reuid=65534 --regid=65534 \
+		--clear-groups "$emit" 10
+	[ -z "$("$ctl" dump --event every "$work/f" 2>/dev/null)" ] ||
+		fail "another user's events"
+fi
+
+# The daemon goes: the recording does not.
+"$ctl" record -v -o "$work/g" 2>"$work/g.err" &
+pid=$!
+started+=("$pid")
+until_in "$work/g.err" 'recording: [1-9]'
+kill "$daemon"
+wait "$daemon" || true
+sleep 0.3
+kill -INT "$pid"
+wait "$pid" || fail "without its daemon: $(cat "$work/g.err")"
+run 0 stat "$work/g"

@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Events that cannot be in a recording are counted by cause, and cost nobody
+# else an event.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+run 3 record -o "$work/a" -- "$emit" 1000 2 0 bad
+says ': 2001 events, '
+says 'LOST: undefined 1, malformed 2$'
+run 3 dump "$work/a"
+[ "$(wc -l <"$work/out")" = 2001 ] || fail "dump has other events"
+says '3 events were lost while recording: undefined 1 malformed 2'
+run 3 stat --json "$work/a"
+shows '"malformed": 2'
+shows '"undefined": 1'
+
+# A program that is killed in the midst of it leaves what it emitted.
+status=0
+# shellcheck disable=SC2016
+"$ctl" record -o "$work/b" -- sh -c '"$1" 100000000 2 & sleep 1; kill -9 $!; wait' \
+	sh "$emit" >"$work/out" 2>"$work/err" || status=$?
+[ "$status" = 0 ] || [ "$status" = 3 ] || fail "it gave $status"
+"$ctl" dump --event tick "$work/b" >"$work/out" 2>"$work/err" || true
+[ "$(wc -l <"$work/out")" -gt 1000 ] || fail "too little was recorded"
+! grep -q 'broken\|malformed\|disorder' "$work/err" || fail "the ring broke"
+# Of what was there none is damaged: each thread's numbers only rise.
+sed 's/.*thread=\([0-9]*\) nr=\([0-9]*\)$/\1 \2/' "$work/out" | awk '
+	$2 <= last[$1] && n[$1]++ { print; exit 1 } { last[$1] = $2 }' ||
+	fail "numbers fall"
