@@ -217,7 +217,8 @@ static int check_names(const struct dump *d, const struct tsct_recording *rec)
 					found = true;
 		if (found)
 			continue;
-		fprintf(stderr, "trace-ctl dump: --event %s: the recording has no such event; 'trace-ctl stat' names those it has\n",
+		fprintf(stderr, "trace-ctl dump: --event %s: the recording has"
+			" no such event; 'trace-ctl stat' names those it has\n",
 			d->names[i]);
 		return -ENOENT;
 	}

@@ -38,17 +38,29 @@ void record_complain(const char *format, ...)
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_DURATION, KEY_JSON, KEY_PASS };
 
 static const struct argp_option options[] = {
-	{ "event", 'e', "EVENT", 0, "record this kernel event or group; again for more; 'list' names them. Programs' own events ('user') are always recorded", 0 },
-	{ "output", 'o', "DIR", 0, "the recording, a new or empty directory (default: tsctrace-DATE-TIME)", 0 },
-	{ "all", 'a', NULL, 0, "kernel events of the whole system, not only of CMD and what it starts", 0 },
-	{ "channel", 'c', "CHANNEL", 0, "channel of programs' events (default: $TSCTRACE_CHANNEL, or 'default')", 0 },
-	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: 4096 to 65536, a power of two (default: 16384)", 0 },
-	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, a power of two (default: rings of 4 MiB, of 1 MiB on large machines)", 0 },
-	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds; CMD gets SIGTERM", 0 },
-	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if recording itself went well", 0 },
+	{ "event", 'e', "EVENT", 0, "record this kernel event or group; again "
+	  "for more; 'list' names them. Programs' own events ('user') are "
+	  "always recorded", 0 },
+	{ "output", 'o', "DIR", 0, "the recording, a new or empty directory "
+	  "(default: tsctrace-DATE-TIME)", 0 },
+	{ "all", 'a', NULL, 0, "kernel events of the whole system, not only of "
+	  "CMD and what it starts", 0 },
+	{ "channel", 'c', "CHANNEL", 0, "channel of programs' events (default: "
+	  "$TSCTRACE_CHANNEL, or 'default')", 0 },
+	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: "
+	  "4096 to 65536, a power of two (default: 16384)", 0 },
+	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, "
+	  "a power of two (default: rings of 4 MiB, of 1 MiB on large machines)",
+	  0 },
+	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds; CMD gets "
+	  "SIGTERM", 0 },
+	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if "
+	  "recording itself went well", 0 },
 	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
-	{ "verbose", 'v', NULL, 0, "say more, and show progress even where that is no terminal", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard output", 0 },
+	{ "verbose", 'v', NULL, 0, "say more, and show progress even where that "
+	  "is no terminal", 0 },
+	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard "
+	  "output", 0 },
 	{ 0 }
 };
 
@@ -141,8 +153,9 @@ static int check_channel(const struct record_options *o)
 	    !name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
 			 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")])
 		return 0;
-	record_complain("%s: '%s' cannot be a channel's name; use 1 to %d of A-Z a-z 0-9 _ . -, no dot in front",
-			from, name, TSCT_NAME_MAX - 1);
+	record_complain("%s: '%s' cannot be a channel's name; use 1 to %d of"
+			" A-Z a-z 0-9 _ . -, no dot in front", from, name,
+			TSCT_NAME_MAX - 1);
 	return -EINVAL;
 }
 
@@ -153,8 +166,9 @@ static int check_geometry(const struct record_options *o)
 
 	if (!tsct_geometry_check(TSCT_POLICY_DISCARD, size, blocks))
 		return 0;
-	record_complain("rings of %u blocks of %u bytes cannot be; use powers of two: 4096 to 65536 bytes, 2 to 65536 blocks, up to 256 MiB together",
-			blocks, size);
+	record_complain("rings of %u blocks of %u bytes cannot be; use powers of"
+			" two: 4096 to 65536 bytes, 2 to 65536 blocks, up to 256"
+			" MiB together", blocks, size);
 	return -EINVAL;
 }
 

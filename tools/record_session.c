@@ -62,8 +62,9 @@ static int complain_channel(const struct record_session *s,
 			    const struct tsct *t, int err)
 {
 	if (err == -EBUSY)
-		record_complain("channel %s: is being recorded already; stop that recording, or name another channel with -c",
-				s->channel);
+		record_complain("channel %s: is being recorded already; stop"
+				" that recording, or name another channel with"
+				" -c", s->channel);
 	else
 		record_complain("channel %s: %s", s->channel, tsct_why(t));
 	return err;
@@ -265,8 +266,9 @@ static int check_sources(const struct record_session *s,
 		header = tsct_header(s->channels[i]);
 		if (header->source == state->source)
 			continue;
-		record_complain("channel %.31s: its stamps count %s, but the clock counts %s; end the programs that hold the channel, and start again",
-				header->name, tsct_source_name(header->source),
+		record_complain("channel %.31s: its stamps count %s, but the"
+				" clock counts %s; end the programs that hold"
+				" the channel, and start again", header->name, tsct_source_name(header->source),
 				tsct_source_name(state->source));
 		return -EXDEV;
 	}
@@ -284,8 +286,8 @@ static int open_clock(struct record_session *s)
 	}
 	err = take_clock(s, &state);
 	if (err) {
-		record_complain("clock: says nothing yet (%s); start tsctraced, or wait until it has",
-				tsct_clock_why(s->clock));
+		record_complain("clock: says nothing yet (%s); start tsctraced,"
+				" or wait until it has", tsct_clock_why(s->clock));
 		return err;
 	}
 	err = check_sources(s, &state);
@@ -317,7 +319,8 @@ static void close_clock(struct record_session *s)
 int record_session_open(struct record_session *s,
 			const struct record_options *o)
 {
-	const char *channel = o->channel ? o->channel : getenv("TSCTRACE_CHANNEL");
+	const char *channel = o->channel ? o->channel :
+		getenv("TSCTRACE_CHANNEL");
 	int err;
 
 	memset(s, 0, sizeof(*s));

@@ -130,21 +130,22 @@ static void show_hints(const struct record_session *s,
 		       const struct record_child *child, __u64 events)
 {
 	if (s->untracked)
-		fprintf(stderr, "  %lu processes were not followed: there were too many at once\n",
-			s->untracked);
+		fprintf(stderr, "  %lu processes were not followed: there were"
+			" too many at once\n", s->untracked);
 	if (s->rec.epoch != s->rec.epoch_first)
-		fputs("  the clock was disrupted meanwhile (a step, a suspend): times on either side do not agree\n",
-		      stderr);
+		fputs("  the clock was disrupted meanwhile (a step, a suspend):"
+		      " times on either side do not agree\n", stderr);
 	if (child && !child->running && record_child_left_some())
-		fputs("  processes that it started still run; they are left alone, and recorded no more\n",
-		      stderr);
+		fputs("  processes that it started still run; they are left"
+		      " alone, and recorded no more\n", stderr);
 	if (events)
 		return;
 	if (s->o->nr_events)
 		fputs("  no events: nothing that was asked for happened\n",
 		      stderr);
 	else
-		fputs("  no events: the program is not instrumented; '-e sched -e syscalls' records what the kernel sees of it\n",
+		fputs("  no events: the program is not instrumented; '-e sched"
+		      " -e syscalls' records what the kernel sees of it\n",
 		      stderr);
 }
 

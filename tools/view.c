@@ -61,8 +61,9 @@ int view_missing(const char *verb, const struct tsct_trace *trace)
 
 	fflush(stdout);
 	if (!rec->complete) {
-		fprintf(stderr, "trace-ctl %s: the recorder was ended before the recording was; events of its last second may be missing\n",
-			verb);
+		fprintf(stderr, "trace-ctl %s: the recorder was ended before the"
+			" recording was; events of its last second may be"
+			" missing\n", verb);
 		if (discarded)
 			fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording\n",
 				verb, (uint64_t)discarded);

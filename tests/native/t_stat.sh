@@ -51,7 +51,7 @@ for want in '"begin_ns":1767225610000000000' '"end_ns":1767225620000000000' \
 		'"events":11' '"rate_hz":1000000000.0' '"error_ns":1501' \
 		'"rate_error_ppb":12' '"disrupted":true' '"lost_no_ring":2' \
 		'{"number":1,"name":"write","calls":1,"total_ns":2000000000,"mean_ns":2000000000,"max_ns":2000000000},{"number":0,"name":"read","calls":2,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000}' \
-		'"threads":[{"tid":12,"name":"two\\u0007","switched_in":2},{"tid":11,"name":"one","switched_in":1}]' \
+		'"threads":[{"tid":12,"name":"two\u0007","switched_in":2},{"tid":11,"name":"one","switched_in":1}]' \
 		'{"channel":"kernel","event":"never","kind":"counter","count":0}'; do
 	grep -qF -- "$want" "$work/flat" || fail "JSON without $want"
 done
