@@ -15,6 +15,10 @@
 #                       no word that its counters agree)
 #   --out FILE          what programs in the guest hand to `out` comes here
 #   --out-mb MB         room for that, a power of two (256)
+#   --one-thread        the CPUs take turns in one host thread. For guests that
+#                       patch their kernel's code (tracepoints, BPF): QEMU 7.2
+#                       may keep running the old code where another thread
+#                       translates it during the patch ("Oops: int3")
 #   --icount            the TSC counts instructions; one CPU, repeatable
 #   -- ARG...           the rest goes to QEMU as it is
 #
@@ -27,7 +31,7 @@ die() { echo "boot.sh: $1" >&2; exit "${2:-1}"; }
 usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
 
 smp=2 mem=1024 limit=300 console=/dev/null append='' tsc="tsc=reliable"
-topology='' out='' out_mb=256 accel=${ACCEL:-tcg} icount=''
+topology='' out='' out_mb=256 threads=multi accel=${ACCEL:-tcg} icount=''
 more=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -43,6 +47,7 @@ while [ $# -gt 0 ]; do
 	--no-tsc-reliable) tsc='' topology=,cores=1; shift ;;
 	--out) out=$2; shift 2 ;;
 	--out-mb) out_mb=$2; shift 2 ;;
+	--one-thread) threads=single; shift ;;
 	--icount) icount=1; shift ;;
 	--) shift; break ;;
 	-*) usage "unknown option $1" ;;
@@ -69,7 +74,7 @@ if [ -n "$out" ]; then
 		-device "ivshmem-plain,memdev=out")
 fi
 case $accel in
-tcg) accel="tcg,thread=multi" ;;
+tcg) accel="tcg,thread=$threads" ;;
 kvm) ;;
 *) die "ACCEL=$accel: neither tcg nor kvm" 2 ;;
 esac

@@ -27,6 +27,9 @@
 #   guest-test: boot=default  comma list: `default` has a trusted TSC; in
 #                             `unstable` the kernel finds out that it is not
 #   guest-test: smp=2         CPUs
+#   guest-test: patches=no    `yes` if it makes the kernel patch its own code
+#                             (attaches BPF programs, enables tracepoints);
+#                             see --one-thread in boot.sh
 #   guest-test: module=yes    loaded before and unloaded after; `no`: the test
 #                             does that itself with /lib/modules/tsctrace.ko,
 #                             tsctrace-nobtf.ko (the same without BTF) or
@@ -77,11 +80,11 @@ comment() { sed 's/^/#  /'; }
 
 # --- what the tests ask for -------------------------------------------------
 
-declare -A timeout boots smp module needs files
+declare -A timeout boots smp patches module needs files
 tests=()
 
 set_default() {
-	timeout[$1]=30 boots[$1]=default smp[$1]=2
+	timeout[$1]=30 boots[$1]=default smp[$1]=2 patches[$1]=no
 	module[$1]=yes needs[$1]='' files[$1]=''
 }
 
@@ -91,6 +94,7 @@ set_key() {	# TEST KEY VALUE
 	boot=default|boot=unstable) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
+	patches=yes|patches=no) patches[$1]=$3 ;;
 	module=yes|module=no) module[$1]=$3 ;;
 	needs=btf) needs[$1]=$3 ;;
 	files=?*) files[$1]=${files[$1]:+${files[$1]},}$3 ;;
@@ -120,24 +124,29 @@ print_tests() {
 	local name
 	for name in "${tests[@]}"; do
 		echo "$name timeout=${timeout[$name]} boot=${boots[$name]}" \
-			"smp=${smp[$name]} module=${module[$name]}" \
-			"needs=${needs[$name]} files=${files[$name]}"
+			"smp=${smp[$name]} patches=${patches[$name]}" \
+			"module=${module[$name]} needs=${needs[$name]} files=${files[$name]}"
 	done
 }
 
-# Groups of tests that share a boot: "default.2", "unstable.2", "default.1"
+# Groups of tests that share a boot are named after it: "default.2",
+# "unstable.2", "default.1", "default.2.patches"
+groups_of() {	# TEST
+	local boot suffix=''
+	[ "${patches[$1]}" = no ] || suffix=.patches
+	for boot in ${boots[$1]//,/ }; do
+		# shellcheck disable=SC2053
+		[[ $boot != $only_boot ]] || echo "$boot.${smp[$1]}$suffix"
+	done
+}
+
 list_groups() {
-	local name boot
-	for name in "${tests[@]}"; do
-		for boot in ${boots[$name]//,/ }; do
-			# shellcheck disable=SC2053
-			[[ $boot != $only_boot ]] || echo "$boot.${smp[$name]}"
-		done
-	done | sort -u
+	local name
+	for name in "${tests[@]}"; do groups_of "$name"; done | sort -u
 }
 
 in_group() {	# TEST GROUP
-	[[ ,${boots[$1]}, == *,${2%.*},* ]] && [ "${smp[$1]}" = "${2#*.}" ]
+	[[ $'\n'$(groups_of "$1")$'\n' == *$'\n'"$2"$'\n'* ]]
 }
 
 # --- initrds ----------------------------------------------------------------
@@ -179,7 +188,7 @@ time_factor() {	# DIR
 
 write_plan() {	# GROUP RELEASE FACTOR
 	local name flags command
-	echo "env TSCT_BOOT=${1%.*}"
+	echo "env TSCT_BOOT=${1%%.*}"
 	echo "env TSCT_RELEASE=$2"
 	echo "module /lib/modules/tsctrace.ko"
 	for name in "${planned[@]}"; do
@@ -292,10 +301,12 @@ boot_group() {	# LABEL DIR MODULE
 	for name in "${planned[@]}"; do
 		limit=$((limit + timeout[$name] + 15))
 	done
-	[ "${group%.*}" != unstable ] || options+=(--no-tsc-reliable)
+	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
+	[[ $group != *.patches ]] || options+=(--one-thread)
+	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	rm -f "$logs/$group.console"
 	touch "$logs/$group.console"
-	take_results "$label" < <("$here/boot.sh" --smp "${group#*.}" \
+	take_results "$label" < <("$here/boot.sh" --smp "${BASH_REMATCH[1]}" \
 		--time $((limit * factor)) --console "$logs/$group.console" \
 		"${options[@]}" "$dir" "$work/initrd" 2>&1 |
 		tee "$logs/$group.tap")

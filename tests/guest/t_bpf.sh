@@ -3,8 +3,8 @@
 # Kernel events of unmodified programs: all system calls of a process tree are
 # there and nobody else's, enter and exit pair up, switches follow each other,
 # and what was not asked for is not recorded.
-# guest-test: timeout=180 needs=btf boot=default,unstable
-# guest-test: files=build/tools/trace-ctl
+# guest-test: timeout=180 needs=btf boot=default,unstable patches=yes
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
 cd "$(mktemp -d)"
 
@@ -127,6 +127,25 @@ END {
 		switches " switches, " births " processes"
 	exit errors > 0
 }' events || fail "the tree is not as it should be"
+
+# --- threads ----------------------------------------------------------------
+
+# Each of the threads is followed to its own end, and the process to its.
+record -e sys_enter -e sys_exit -o threads -- /usr/bin/jobs 200000 4
+dump threads
+awk "$library"'
+$4 == "sys_enter" { last[$3] = field("id"); n[last[$3]]++; threads[$3] = 1 }
+END {
+	for (tid in threads) {
+		nr++
+		if (last[tid] !~ /^(exit|exit_group)$/)
+			bad(tid " ends with " last[tid])
+	}
+	if (nr != 5 || n["exit"] != 4 || n["exit_group"] != 1 || !n["write"])
+		bad(nr " threads, " n["exit"] " exit, " n["exit_group"] \
+		    " exit_group, " n["write"] " write")
+	exit errors > 0
+}' events || fail "threads are not as they should be"
 
 # --- the whole system -------------------------------------------------------
 
