@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Channels: who may make and find them, how long they live, what events they
- * know. A channel lives as long as an open descriptor or a mapping does (a
+ * Channels: who may make and find them, and how long they live. A channel lives as long as an open descriptor or a mapping does (a
  * mapping holds its file), so nothing here outlives its users.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -13,18 +12,14 @@
 #include <linux/cred.h>
 #include <linux/ctype.h>
 #include <linux/err.h>
-#include <linux/poll.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
-#include "../lib/core/def.h"
 #include "account.h"
 #include "channel.h"
 #include "cpucheck.h"
-
-#define WATCH_MS	10
 
 DEFINE_MUTEX(tsct_channel_lock);
 
@@ -33,8 +28,6 @@ static DEFINE_XARRAY(channels);
 static u64 channels_nr;
 static u32 last_id;
 static int hotplug_state;
-
-static void watch(struct work_struct *work);
 
 u64 tsct_channels_count(void)
 {
@@ -133,7 +126,7 @@ static struct tsct_channel *new_channel(const struct tsct_channel_create *arg)
 	channel->geo.data_size = (u64)arg->block_size * arg->blocks;
 	mutex_init(&channel->defs_lock);
 	init_waitqueue_head(&channel->wait);
-	INIT_DELAYED_WORK(&channel->watch, watch);
+	INIT_DELAYED_WORK(&channel->watch, tsct_channel_look);
 	return channel;
 }
 
@@ -409,138 +402,6 @@ int tsct_channel_next(struct tsct_channel_info *info)
 	}
 	mutex_unlock(&tsct_channel_lock);
 	return err;
-}
-
-/* ---- event definitions ------------------------------------------------ */
-
-/* The id of an equal definition; 0: none. The area is ours alone to write. */
-static u16 find_definition(struct tsct_channel *channel,
-			   const struct tsct_event_def *def)
-{
-	const struct tsct_event_def *known;
-	size_t pos = 0;
-	int err;
-
-	while ((known = tsct_def_next(channel->defs, channel->defs_used, pos,
-				      &pos, &err)))
-		if (tsct_def_equal(known, def))
-			return known->id;
-	return 0;
-}
-
-static int append_definition(struct tsct_channel *channel,
-			     struct tsct_event_def *def)
-{
-	u32 id = TSCT_ID_FIRST + channel->defs_nr;
-
-	if (def->size > TSCT_DEFS_SIZE - channel->defs_used ||
-	    id > TSCT_ID_MAX)
-		return -ENOSPC;
-	def->id = id;
-	memcpy(channel->defs + channel->defs_used, def, def->size);
-	channel->defs_used += def->size;
-	channel->defs_nr++;
-	/* pairs with the reader's acquire: what it counts is complete */
-	smp_store_release(&channel->header->defs_used, channel->defs_used);
-	return 0;
-}
-
-int tsct_channel_define(struct tsct_channel *channel,
-			struct tsct_event_def *def)
-{
-	int err;
-
-	if (def->id)
-		return -EINVAL;
-	err = tsct_def_check(def, sizeof(*def));
-	if (err)
-		return err;
-	mutex_lock(&channel->defs_lock);
-	def->id = find_definition(channel, def);
-	if (!def->id)
-		err = append_definition(channel, def);
-	mutex_unlock(&channel->defs_lock);
-	return err;
-}
-
-/* ---- pages and progress ----------------------------------------------- */
-
-struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff)
-{
-	u64 consumers = channel->consumer_offset >> PAGE_SHIFT;
-	u64 rings = channel->ring_offset >> PAGE_SHIFT;
-	u64 stride = channel->ring_stride >> PAGE_SHIFT;
-	struct tsct_ring *ring;
-
-	if (pgoff < consumers)
-		return channel->head_pages[pgoff];
-	if (pgoff < rings) {
-		ring = tsct_channel_ring(channel, pgoff - consumers);
-		return ring ? ring->pages[0] : NULL;
-	}
-	pgoff -= rings;
-	if (pgoff >= stride * channel->nr_cpus)
-		return NULL;
-	ring = tsct_channel_ring(channel, pgoff / stride);
-	return ring ? ring->pages[1 + pgoff % stride] : NULL;
-}
-
-u64 tsct_channel_mark(struct tsct_channel *channel)
-{
-	struct tsct_ring *ring;
-	u64 sum = 0;
-	u32 cpu;
-
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (ring)
-			sum += READ_ONCE(ring->producer->head);
-	}
-	return sum;
-}
-
-bool tsct_channel_unread(struct tsct_channel *channel)
-{
-	struct tsct_ring *ring;
-	u32 cpu;
-
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		ring = tsct_channel_ring(channel, cpu);
-		if (ring && READ_ONCE(ring->producer->head) !=
-			    READ_ONCE(ring->consumer->tail))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Programs publish without a system call, so somebody has to look. Whoever
- * sleeps has queued itself before it looked at the heads the last time: what
- * is written after that changes the mark and wakes it here.
- */
-static void watch(struct work_struct *work)
-{
-	struct tsct_channel *channel = container_of(to_delayed_work(work),
-						    struct tsct_channel, watch);
-	u64 mark = tsct_channel_mark(channel);
-
-	if (mark != channel->watch_mark) {
-		channel->watch_mark = mark;
-		wake_up_interruptible_poll(&channel->wait,
-					   EPOLLIN | EPOLLRDNORM);
-	}
-	/*
-	 * Its barrier pairs with the one in tsct_channel_watch(): either the
-	 * sleeper is seen here, or it finds the work not pending there.
-	 */
-	if (wq_has_sleeper(&channel->wait))
-		tsct_channel_watch(channel);
-}
-
-void tsct_channel_watch(struct tsct_channel *channel)
-{
-	queue_delayed_work(system_power_efficient_wq, &channel->watch,
-			   msecs_to_jiffies(WATCH_MS));
 }
 
 /* ---- CPUs that come up later ------------------------------------------ */

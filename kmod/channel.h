@@ -74,20 +74,20 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_channel **ret);
 void tsct_channel_put(struct tsct_channel *channel, u32 roles);
 int tsct_channel_next(struct tsct_channel_info *info);
-int tsct_channel_define(struct tsct_channel *channel,
-			struct tsct_event_def *def);
 
 /* Under RCU, or with a reference: the channel of this id, or NULL. */
 struct tsct_channel *tsct_channel_find(u32 id);
 
-/* The page at a page offset of the channel's file; NULL: SIGBUS. */
-struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff);
+/* define.c: 0 and the id in *def, -EINVAL, -ENOSPC */
+int tsct_channel_define(struct tsct_channel *channel,
+			struct tsct_event_def *def);
 
-/* Sum of all heads: it moves when anything was written. */
+/* watch.c: sum of all heads: it moves when anything was written. */
 u64 tsct_channel_mark(struct tsct_channel *channel);
 bool tsct_channel_unread(struct tsct_channel *channel);
 /* Looks at the rings from now on, as long as somebody sleeps. */
 void tsct_channel_watch(struct tsct_channel *channel);
+void tsct_channel_look(struct work_struct *work);
 
 /* A CPU's ring, or NULL where it never came up. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_channel *channel,
@@ -104,5 +104,7 @@ u64 tsct_channel_head_bytes(const struct tsct_channel *channel);
 int tsct_channel_alloc_head(struct tsct_channel *channel);
 int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu);
 void tsct_channel_free_memory(struct tsct_channel *channel);
+/* The page at a page offset of the channel's file; NULL: SIGBUS. */
+struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff);
 
 #endif /* TSCT_KMOD_CHANNEL_H */

@@ -42,6 +42,7 @@ static u64 check_when_tsc;
 static u32 check_source = TSCT_SOURCE_MONOTONIC_RAW;
 
 static void recheck(struct work_struct *work);
+static atomic_t recheck_all;
 static DECLARE_WORK(recheck_work, recheck);
 static int hotplug_state;
 
@@ -220,9 +221,10 @@ static int update(bool all)
 			clear_entry(cpu);
 		else if (all || !(cpus[cpu].flags & TSCT_CPU_ONLINE))
 			check_cpu(cpu, reference);
-		if (fatal_signal_pending(current))
+		if (fatal_signal_pending(current)) {
 			err = -EINTR;
-		cond_resched();
+			break;
+		}
 	}
 	cpus_read_unlock();
 	check_when_tsc = rdtsc_ordered();
@@ -239,6 +241,9 @@ int tsct_cpucheck_run(void)
 	err = update(true);
 	set_source();
 	mutex_unlock(&check_lock);
+	/* Somebody who is not being killed does the rest. */
+	if (err)
+		tsct_cpucheck_schedule();
 	return err;
 }
 
@@ -287,8 +292,6 @@ u32 tsct_cpucheck_source(void)
 
 /* ---- CPUs come and go, sleep ends ------------------------------------- */
 
-static atomic_t recheck_all;
-
 static void recheck(struct work_struct *work)
 {
 	mutex_lock(&check_lock);
@@ -313,6 +316,7 @@ static int cpu_changed(unsigned int cpu)
 int tsct_cpucheck_init(void)
 {
 	u32 cpu;
+	int err;
 
 	cpus = kvcalloc(nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	if (!cpus)
@@ -320,11 +324,13 @@ int tsct_cpucheck_init(void)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		clear_entry(cpu);
 	mutex_lock(&check_lock);
-	update(true);
+	err = update(true);
 	if (check_flags & TSCT_CHECK_USABLE)
 		check_source = TSCT_SOURCE_TSC;
 	mutex_unlock(&check_lock);
-	return 0;
+	if (err)
+		kvfree(cpus);
+	return err;
 }
 
 int tsct_cpucheck_start(void)

@@ -391,7 +391,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
-	/* In this order: see watch() in channel.c. */
+	/* In this order: see tsct_channel_look(). */
 	poll_wait(file, &channel->wait, table);
 	if (!poll_does_not_wait(table))
 		tsct_channel_watch(channel);

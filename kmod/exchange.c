@@ -19,9 +19,10 @@
 
 #define BURST_US	200	/* interrupts are off for that long at most */
 #define BURST_ROUNDS	64
-#define ROUNDS_ENOUGH	64
+#define ROUNDS_ENOUGH	64	/* to end a meeting */
+#define ROUNDS_LEAST	8	/* not to hold another */
 #define TURNS_MAX	20000
-#define MEETING_MS	50
+#define MEETING_MS	30
 #define MEETINGS_MAX	5
 #define STOP		(~0U)
 
@@ -146,7 +147,7 @@ int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew *skew)
 	/* A kernel that does not know the rate says 0: take 1 GHz. */
 	x.burst_ticks = (u64)(tsc_khz ?: 1000000) * BURST_US / 1000;
 
-	for (i = 0; i < MEETINGS_MAX && skew->rounds < ROUNDS_ENOUGH; i++) {
+	for (i = 0; i < MEETINGS_MAX && skew->rounds < ROUNDS_LEAST; i++) {
 		x.ping = 0;
 		x.pong = 0;
 		queue_work_on(cpu, system_highpri_wq, &catch_work);

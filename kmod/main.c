@@ -31,6 +31,9 @@ static int __init start(void)
 	err = tsct_channels_init();
 	if (err)
 		goto stop_cpucheck;
+	err = tsct_selftest_emit();
+	if (err)
+		goto exit_channels;
 	tsct_bpf_init();
 	/* Last: from here on there are callers. */
 	err = tsct_device_init();

@@ -130,6 +130,26 @@ int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu)
 	return 0;
 }
 
+struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff)
+{
+	u64 consumers = channel->consumer_offset >> PAGE_SHIFT;
+	u64 rings = channel->ring_offset >> PAGE_SHIFT;
+	u64 stride = channel->ring_stride >> PAGE_SHIFT;
+	struct tsct_ring *ring;
+
+	if (pgoff < consumers)
+		return channel->head_pages[pgoff];
+	if (pgoff < rings) {
+		ring = tsct_channel_ring(channel, pgoff - consumers);
+		return ring ? ring->pages[0] : NULL;
+	}
+	pgoff -= rings;
+	if (pgoff >= stride * channel->nr_cpus)
+		return NULL;
+	ring = tsct_channel_ring(channel, pgoff / stride);
+	return ring ? ring->pages[1 + pgoff % stride] : NULL;
+}
+
 static void free_ring(struct tsct_ring *ring)
 {
 	if (!ring)

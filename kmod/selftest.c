@@ -8,13 +8,16 @@
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
+#include <asm/msr.h>
 
 #include "../lib/core/def.h"
 #include "../lib/core/latch.h"
 #include "../lib/core/ring.h"
 #include "../lib/core/scale.h"
 #include "../lib/core/skew.h"
+#include "channel.h"
 #include "selftest.h"
 
 #define BLOCK	4096
@@ -112,6 +115,7 @@ static int __init run_def(struct tsct_event_def *def)
 	def->fields[0].type = TSCT_TYPE_U32;
 	check(!tsct_def_check(def, sizeof(*def)));
 	check(tsct_def_equal(def, def));
+	def->id = TSCT_ID_FIRST;
 	found = tsct_def_next(def, def->size, 0, &next, &err);
 	check(found == def && next == def->size);
 	check(!tsct_def_next(def, def->size, next, &next, &err) && !err);
@@ -193,5 +197,125 @@ int __init tsct_selftest(void)
 		pr_err("failed (%d)\n", err);
 	else
 		pr_info("passed\n");
+	return err;
+}
+
+/* ---- the kernel's writer ---------------------------------------------- */
+
+#define EVENTS	5000
+
+static void __init emit_many(void *channel)
+{
+	u64 nr;
+
+	for (nr = 0; nr < EVENTS; nr++)
+		tsct_ring_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
+}
+
+/* All that was emitted in an interrupt of this CPU is there, or counted. */
+static int __init check_ring(const struct tsct_ring *ring)
+{
+	u64 pos = 0, next, nr, last_tsc = 0, seen = 0;
+	struct tsct_record record;
+
+	while (pos != ring->producer->head) {
+		switch (tsct_ring_next(&ring->geo, ring->data, pos,
+				       ring->producer->head, &record, &next)) {
+		case TSCT_STEP_RECORD:
+			memcpy(&nr, ring->data + pos + sizeof(record),
+			       sizeof(nr));
+			check(record.len == sizeof(record) + sizeof(nr));
+			check(nr == seen++);
+			check(record.tsc >= last_tsc);
+			last_tsc = record.tsc;
+			break;
+		case TSCT_STEP_PAD:
+			break;
+		default:
+			check(!"a record or a pad");
+		}
+		pos = next;
+	}
+	check(seen > 1000);
+	check(seen + ring->producer->lost[TSCT_LOST_FULL] == EVENTS);
+	return 0;
+}
+
+static int __init check_refusals(struct tsct_channel *channel)
+{
+	static u8 payload[BLOCK] __initdata;
+	struct tsct_ring *ring;
+	int err[5];
+
+	preempt_disable();
+	ring = tsct_channel_ring(channel, smp_processor_id());
+	err[0] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+	ring->consumer->tail = ring->head;
+	err[1] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+	err[2] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, sizeof(payload));
+	ring->busy = true;	/* as an NMI would find it */
+	err[3] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+	ring->busy = false;
+	ring->consumer->tail = ~0ULL;
+	err[4] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+	preempt_enable();
+	check(err[0] == -ENOSPC);
+	check(err[1] == 0);
+	check(err[2] == -EMSGSIZE);
+	check(err[3] == -EBUSY);
+	check(err[4] == -ENOSPC);
+	check(ring->producer->lost[TSCT_LOST_NESTED] == 1);
+	check(ring->producer->lost[TSCT_LOST_TOO_BIG] == 1);
+	check(ring->producer->head == ring->head);
+	return 0;
+}
+
+/* Under emulation that counts instructions as ticks this is their number. */
+static void __init measure(struct tsct_channel *channel)
+{
+	struct tsct_ring *ring;
+	u64 nr, start, ticks;
+
+	preempt_disable();
+	ring = tsct_channel_ring(channel, smp_processor_id());
+	start = rdtsc_ordered();
+	for (nr = 0; nr < 1000; nr++) {
+		ring->consumer->tail = ring->head;
+		tsct_ring_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
+	}
+	ticks = rdtsc_ordered() - start;
+	preempt_enable();
+	pr_info("1000 events of 8 bytes took %llu ticks\n", ticks);
+}
+
+int __init tsct_selftest_emit(void)
+{
+	const struct tsct_channel_create arg = {
+		.name = "selftest",
+		.policy = TSCT_POLICY_DISCARD,
+		.flags = TSCT_CHANNEL_KERNEL,
+		.block_size = BLOCK,
+		.blocks = 16,
+		.roles = TSCT_ROLE_READ,
+	};
+	struct tsct_channel *channel;
+	struct tsct_ring *ring;
+	u32 cpu;
+	int err;
+
+	err = tsct_channel_create(&arg, &channel);
+	if (err)
+		return err;
+	on_each_cpu(emit_many, channel, 1);
+	for (cpu = 0; cpu < channel->nr_cpus && !err; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (ring)
+			err = check_ring(ring);
+	}
+	err = err ?: check_refusals(channel);
+	measure(channel);
+	tsct_channel_put(channel, arg.roles);
+	if (err)
+		pr_err("the writer failed (%d)\n", err);
 	return err;
 }
