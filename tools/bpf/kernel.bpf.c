@@ -172,23 +172,10 @@ static __always_inline bool compat_call(void)
 	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
-{
-	struct sys_enter e;
-
-	if (!wanted(bpf_get_current_pid_tgid() >> 32))
-		return 0;
-	if (compat_call())
-		e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
-			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
-	else
-		e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
-			regs->r10, regs->r8, regs->r9 };
-	tsct_bpf_emit(channel_id, sys_enter_id, &e, sizeof(e));
-	return 0;
-}
-
+/*
+ * Programs are attached in the order of this file: with exits first, no call
+ * of a recording's beginning seems never to end.
+ */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 {
@@ -205,6 +192,23 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	if (compat)
 		e.id += SYSCALL_COMPAT;
 	tsct_bpf_emit(channel_id, sys_exit_id, &e, sizeof(e));
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+{
+	struct sys_enter e;
+
+	if (!wanted(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	if (compat_call())
+		e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
+			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
+	else
+		e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
+			regs->r10, regs->r8, regs->r9 };
+	tsct_bpf_emit(channel_id, sys_enter_id, &e, sizeof(e));
 	return 0;
 }
 
