@@ -2,8 +2,6 @@
 /* Reading what may be cut, damaged or hostile: the prefix, and no crash. */
 #include "recordings.h"
 
-#include <time.h>
-
 #define ROOM	(1U << 20)
 
 static struct tsct_recording rec;
@@ -218,17 +216,14 @@ static void spoil(__u8 *at, size_t len)
 		}
 }
 
-/* Anything at all in a stream file. TSCT_SEED repeats a run. */
+/* Anything at all in a stream file. */
 START_TEST(trace_fuzz_stream)
 {
-	const char *env = getenv("TSCT_SEED");
-	unsigned int base = env ? strtoul(env, NULL, 0) : (__u64)time(NULL), i;
+	unsigned int i;
 
-	printf("seed %u; TSCT_SEED=%u repeats it\n", base, base);
-	fflush(stdout);
-	seed = base;
+	seed_with(_i);
 	make_small(40);
-	for (i = 0; i < 4000; i++) {
+	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, file_len);
 		spoil(bad, file_len);
 		store_file(dirfd_, "default_0", bad, file_len);
@@ -241,19 +236,16 @@ END_TEST
 /* Anything at all in the metadata. */
 START_TEST(trace_fuzz_metadata)
 {
-	const char *env = getenv("TSCT_SEED");
-	unsigned int base = env ? strtoul(env, NULL, 0) : (__u64)time(NULL), i;
+	unsigned int i;
 	size_t len, at, env_len;
 
-	printf("seed %u; TSCT_SEED=%u repeats it\n", base, base);
-	fflush(stdout);
-	seed = base;
+	seed_with(_i);
 	make_small(10);
 	len = load_file(dirfd_, "metadata", file, ROOM);
 	file[len] = '\0';
 	at = strstr((char *)file, "env {") - (char *)file;
 	env_len = strstr((char *)file, "\nclock {") - (char *)file - at;
-	for (i = 0; i < 4000; i++) {
+	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, len);
 		spoil(bad + at, env_len);
 		store_file(dirfd_, "metadata", bad, len);
@@ -364,12 +356,13 @@ int main(void)
 	Suite *suite = suite_create("trace");
 	TCase *tcase = tcase_create("trace");
 
+	print_seed();
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, trace_cut_anywhere);
 	tcase_add_test(tcase, trace_cut_message);
 	tcase_add_test(tcase, trace_damaged_packet);
-	tcase_add_test(tcase, trace_fuzz_stream);
-	tcase_add_test(tcase, trace_fuzz_metadata);
+	tcase_add_loop_test(tcase, trace_fuzz_stream, 0, 4);
+	tcase_add_loop_test(tcase, trace_fuzz_metadata, 0, 4);
 	tcase_add_loop_test(tcase, trace_hostile_metadata, 0,
 			    sizeof(lies) / sizeof(lies[0]));
 	tcase_add_test(tcase, trace_not_one);

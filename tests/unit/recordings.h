@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Recordings for tests: made up, written by the library's writer, and read
- * back. Everything random follows from one seed.
+ * back. Everything random follows from `seed`, which each test sets.
  */
 #ifndef RECORDINGS_H
 #define RECORDINGS_H
@@ -17,14 +17,8 @@
 #include "core/def.h"
 #include "core/scale.h"
 #include "record.h"
+#include "seed.h"
 #include "trace.h"
-
-static unsigned int seed = 1;
-
-static inline unsigned int any(unsigned int below)
-{
-	return rand_r(&seed) % below;
-}
 
 /* ---- directories ------------------------------------------------------- */
 

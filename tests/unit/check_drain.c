@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/* From rings into a recording: what is taken, what is refused, what ends it. */
+#include <errno.h>
+
+#include "recordings.h"
+#include "serve.h"
+
+#define CPU	0	/* the ring that all is in */
+
+static struct tsct *t, *writer;
+static struct tsct_clock *clock_;
+static struct tsct_recording rec;
+static struct tsct_writer *out;
+static struct tsct_drain *drain;
+static int dirfd_, ev;
+
+/* A recording that begins now, of a channel with a ring of 4 blocks. */
+static void open_rings(void)
+{
+	struct tsct_options options = {
+		.roles = TSCT_ROLE_READ, .block_size = 4096, .blocks = 4,
+	};
+
+	serve_start();
+	t = serve_open(&options);
+	writer = serve_open(NULL);
+	run_on(CPU);
+	ev = tsct_define(writer, "ev", TSCT_KIND_INSTANT, "n:u64");
+	ck_assert_int_ge(ev, TSCT_ID_FIRST);
+	ck_assert_int_eq(tsct_clock_open(&clock_), 0);
+}
+
+/* The channel is to say what its events are. */
+static void forget_definitions(void)
+{
+	struct tsct_stream_class *s = rec.streams;
+	__u32 i;
+
+	for (i = 0; i < s->nr_defs; i++)
+		free(s->defs[i]);
+	s->nr_defs = 0;
+}
+
+static void begin(void)
+{
+	struct tsct_clock_state state;
+
+	dirfd_ = make_dir();
+	make_recording(&rec, tsct_header(t)->nr_cpus);
+	forget_definitions();
+	ck_assert_int_eq(tsct_clock_snapshot(clock_, &state), 0);
+	ck_assert_uint_eq(state.source, tsct_header(t)->source);
+	rec.source = state.source;
+	rec.real = state.real;
+	rec.begin = rec.end = tsct_clock_stamp(clock_);
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &out), 0);
+	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
+}
+
+static void teardown(void)
+{
+	tsct_drain_close(drain);
+	tsct_writer_close(out);
+	tsct_clock_close(clock_);
+	tsct_recording_free(&rec);
+	drop_dir(dirfd_);
+	tsct_close(writer);
+	tsct_close(t);
+	serve_stop();
+}
+
+static int emit(__u64 n)
+{
+	return tsct_emit(writer, ev, &n, sizeof(n));
+}
+
+/* What no library writes: any record, as whoever may write the ring can. */
+static void forge(__u32 id, __u64 stamp, __u32 len)
+{
+	struct tsct_producer *p = tsct_ring_producer(writer, CPU);
+	char *data = (char *)tsct_ring_data(writer, CPU);
+	struct tsct_record r = { .id = id, .tsc = stamp,
+				 .len = sizeof(r) + len };
+
+	memcpy(data + p->head % tsct_header(t)->data_size, &r, sizeof(r));
+	__atomic_store_n(&p->head, p->head + tsct_record_size(len),
+			 __ATOMIC_RELEASE);
+}
+
+static __u64 pass(__u64 until)
+{
+	__u64 taken;
+
+	ck_assert_int_eq(tsct_drain_pass(drain, until, &taken), 0);
+	return taken;
+}
+
+static __u64 lost(enum tsct_cause cause)
+{
+	return rec.streams[0].loss[CPU].cause[cause];
+}
+
+static __u64 events(void)
+{
+	return tsct_writer_cpu_events(out, 0, CPU);
+}
+
+static void check_readable(void)
+{
+	struct tsct_trace *trace;
+	char why[256];
+
+	ck_assert_msg(!tsct_trace_open(dir_name, NULL, NULL, &trace, why,
+				       sizeof(why)), "%s", why);
+	tsct_trace_close(trace);
+}
+
+/* What was there before, and was lost before, is not part of it. */
+START_TEST(drain_begins_now)
+{
+	__u64 i;
+
+	open_rings();
+	for (i = 0; emit(i) == 0; i++)
+		;
+	ck_assert_uint_gt(i, 100);
+	begin();
+	ck_assert_uint_eq(pass(UINT64_MAX), i);
+	ck_assert_uint_eq(events(), 0);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 0);
+	ck_assert_int_eq(emit(0), 0);
+	ck_assert_uint_eq(pass(UINT64_MAX), 1);
+	ck_assert_uint_eq(events(), 1);
+	while (emit(0) == 0)
+		;
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 1);
+}
+END_TEST
+
+/* A stamp of the future would keep out all that follows: it stays out. */
+START_TEST(drain_future)
+{
+	open_rings();
+	begin();
+	ck_assert_int_eq(emit(1), 0);
+	forge(ev, tsct_clock_stamp(clock_) + (1ULL << 40), 8);
+	forge(ev, UINT64_MAX, 8);
+	ck_assert_int_eq(emit(2), 0);
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(events(), 2);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_DISORDER), 2);
+}
+END_TEST
+
+START_TEST(drain_refused)
+{
+	open_rings();
+	begin();
+	ck_assert_int_eq(emit(1), 0);
+	forge(ev, tsct_clock_stamp(clock_), 7);		/* too short */
+	forge(ev, tsct_clock_stamp(clock_), 9);		/* too long */
+	forge(ev + 1, tsct_clock_stamp(clock_), 8);	/* not defined */
+	forge(ev, rec.begin, 8);			/* before its neighbour */
+	forge(TSCT_ID_NONE, 0, 8);			/* no record at all */
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(events(), 1);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_MALFORMED), 2);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_UNDEFINED), 1);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_DISORDER), 1);
+	ck_assert_uint_ge(lost(TSCT_CAUSE_BROKEN), 1);
+	ck_assert_int_eq(emit(2), 0);
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(events(), 2);
+}
+END_TEST
+
+/* Events later than the end do not keep the last pass. */
+START_TEST(drain_until)
+{
+	__u64 until;
+
+	open_rings();
+	begin();
+	ck_assert_int_eq(emit(1), 0);
+	until = tsct_clock_stamp(clock_);
+	ck_assert_int_eq(emit(2), 0);
+	ck_assert_int_eq(emit(3), 0);
+	ck_assert_uint_eq(pass(until), 2);	/* the second tells the end */
+	ck_assert_int_eq(emit(4), 0);
+	ck_assert_uint_eq(pass(until), 0);
+	ck_assert_uint_eq(events(), 1);
+}
+END_TEST
+
+/* Counters in memory that clients write may say anything. */
+START_TEST(drain_hostile_counters)
+{
+	struct tsct_producer *p;
+
+	open_rings();
+	begin();
+	p = tsct_ring_producer(writer, CPU);
+	p->lost[TSCT_LOST_FULL] = 100;
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 100);
+	p->lost[TSCT_LOST_FULL] = 3;
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 100);
+	p->lost[TSCT_LOST_FULL] = 5;
+	pass(UINT64_MAX);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 102);
+	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
+	pass(UINT64_MAX);
+	p->lost[TSCT_LOST_FULL] = 0;
+	pass(UINT64_MAX);
+	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
+	pass(UINT64_MAX);
+	/* and what comes of it can be written and read back */
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	check_readable();
+}
+END_TEST
+
+/* Every record a ring can hold, a thousand times over. */
+START_TEST(drain_much)
+{
+	unsigned int n = 0, turn;
+
+	open_rings();
+	begin();
+	for (turn = 0; turn < 1000; turn++) {
+		while (emit(n) == 0)
+			n++;
+		ck_assert_uint_gt(pass(UINT64_MAX), 0);
+	}
+	ck_assert_uint_eq(events(), n);
+	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 1000);
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	check_readable();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("drain");
+	TCase *tcase = tcase_create("drain");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, NULL, teardown);
+	tcase_add_test(tcase, drain_begins_now);
+	tcase_add_test(tcase, drain_future);
+	tcase_add_test(tcase, drain_refused);
+	tcase_add_test(tcase, drain_until);
+	tcase_add_test(tcase, drain_hostile_counters);
+	tcase_add_test(tcase, drain_much);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
