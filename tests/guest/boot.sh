@@ -15,10 +15,12 @@
 #                       no word that its counters agree)
 #   --out FILE          what programs in the guest hand to `out` comes here
 #   --out-mb MB         room for that, a power of two (256)
-#   --one-thread        the CPUs take turns in one host thread. For guests that
-#                       patch their kernel's code (tracepoints, BPF): QEMU 7.2
-#                       may keep running the old code where another thread
-#                       translates it during the patch ("Oops: int3")
+#   --parallel          each CPU in a host thread of its own; without it they
+#                       take turns in one. For tests of races only: QEMU 7.2
+#                       may keep running the old code where one CPU patches
+#                       what another is about to run (tracepoints, BPF), which
+#                       ends in "Oops: int3", and a busy host makes the CPUs
+#                       wait long for each other
 #   --icount            the TSC counts instructions; one CPU, repeatable
 #   -- ARG...           the rest goes to QEMU as it is
 #
@@ -31,7 +33,7 @@ die() { echo "boot.sh: $1" >&2; exit "${2:-1}"; }
 usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
 
 smp=2 mem=1024 limit=300 console=/dev/null append='' tsc="tsc=reliable"
-topology='' out='' out_mb=256 threads=multi accel=${ACCEL:-tcg} icount=''
+topology='' out='' out_mb=256 threads=single accel=${ACCEL:-tcg} icount=''
 more=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -47,7 +49,7 @@ while [ $# -gt 0 ]; do
 	--no-tsc-reliable) tsc='' topology=,cores=1; shift ;;
 	--out) out=$2; shift 2 ;;
 	--out-mb) out_mb=$2; shift 2 ;;
-	--one-thread) threads=single; shift ;;
+	--parallel) threads=multi; shift ;;
 	--icount) icount=1; shift ;;
 	--) shift; break ;;
 	-*) usage "unknown option $1" ;;

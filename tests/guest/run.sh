@@ -27,9 +27,9 @@
 #   guest-test: boot=default  comma list: `default` has a trusted TSC; in
 #                             `unstable` the kernel finds out that it is not
 #   guest-test: smp=2         CPUs
-#   guest-test: patches=no    `yes` if it makes the kernel patch its own code
-#                             (attaches BPF programs, enables tracepoints);
-#                             see --one-thread in boot.sh
+#   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
+#                             not for tests that make the kernel patch its code
+#                             (BPF, tracepoints): see --parallel in boot.sh
 #   guest-test: module=yes    loaded before and unloaded after; `no`: the test
 #                             does that itself with /lib/modules/tsctrace.ko,
 #                             tsctrace-nobtf.ko (the same without BTF) or
@@ -80,11 +80,11 @@ comment() { sed 's/^/#  /'; }
 
 # --- what the tests ask for -------------------------------------------------
 
-declare -A timeout boots smp patches module needs files
+declare -A timeout boots smp parallel module needs files
 tests=()
 
 set_default() {
-	timeout[$1]=30 boots[$1]=default smp[$1]=2 patches[$1]=no
+	timeout[$1]=30 boots[$1]=default smp[$1]=2 parallel[$1]=no
 	module[$1]=yes needs[$1]='' files[$1]=''
 }
 
@@ -94,7 +94,7 @@ set_key() {	# TEST KEY VALUE
 	boot=default|boot=unstable) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
-	patches=yes|patches=no) patches[$1]=$3 ;;
+	parallel=yes|parallel=no) parallel[$1]=$3 ;;
 	module=yes|module=no) module[$1]=$3 ;;
 	needs=btf) needs[$1]=$3 ;;
 	files=?*) files[$1]=${files[$1]:+${files[$1]},}$3 ;;
@@ -124,16 +124,16 @@ print_tests() {
 	local name
 	for name in "${tests[@]}"; do
 		echo "$name timeout=${timeout[$name]} boot=${boots[$name]}" \
-			"smp=${smp[$name]} patches=${patches[$name]}" \
+			"smp=${smp[$name]} parallel=${parallel[$name]}" \
 			"module=${module[$name]} needs=${needs[$name]} files=${files[$name]}"
 	done
 }
 
 # Groups of tests that share a boot are named after it: "default.2",
-# "unstable.2", "default.1", "default.2.patches"
+# "unstable.2", "default.1", "default.2.parallel"
 groups_of() {	# TEST
 	local boot suffix=''
-	[ "${patches[$1]}" = no ] || suffix=.patches
+	[ "${parallel[$1]}" = no ] || suffix=.parallel
 	for boot in ${boots[$1]//,/ }; do
 		# shellcheck disable=SC2053
 		[[ $boot != $only_boot ]] || echo "$boot.${smp[$1]}$suffix"
@@ -302,7 +302,7 @@ boot_group() {	# LABEL DIR MODULE
 		limit=$((limit + timeout[$name] + 15))
 	done
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
-	[[ $group != *.patches ]] || options+=(--one-thread)
+	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	rm -f "$logs/$group.console"
 	touch "$logs/$group.console"

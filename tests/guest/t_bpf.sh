@@ -3,7 +3,7 @@
 # Kernel events of unmodified programs: all system calls of a process tree are
 # there and nobody else's, enter and exit pair up, switches follow each other,
 # and what was not asked for is not recorded.
-# guest-test: timeout=180 needs=btf boot=default,unstable patches=yes
+# guest-test: timeout=180 needs=btf boot=default,unstable
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
 cd "$(mktemp -d)"

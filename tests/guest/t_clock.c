@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The clock page: what is refused, what is published, who sees it.
- * guest-test: boot=default,unstable
+ * guest-test: parallel=yes boot=default,unstable
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  * Several hundred children do everything there is to do with the device, and
  * are killed at some moment of it. Nothing may remain: no channel, no memory,
  * and no line in the kernel's log.
- * guest-test: timeout=120
+ * guest-test: parallel=yes timeout=120
  */
 #include <poll.h>
 #include <signal.h>

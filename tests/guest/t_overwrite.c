@@ -2,6 +2,8 @@
 /*
  * A flight recorder never refuses, and at any moment its last blocks are
  * whole, as a reader finds who copies first and asks the head afterwards.
+ *
+ * guest-test: parallel=yes
  */
 #include <pthread.h>
 #include <stdatomic.h>

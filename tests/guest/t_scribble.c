@@ -3,7 +3,7 @@
  * Programs fill every page that they can write with junk, while the kernel
  * writes records for them. The kernel may lose them, and nothing else: its
  * other channels stay whole, calls end, and the log stays clean.
- * guest-test: timeout=60
+ * guest-test: parallel=yes timeout=60
  */
 #include <pthread.h>
 #include <stdatomic.h>

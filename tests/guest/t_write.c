@@ -3,7 +3,7 @@
  * TSCT_IOC_WRITE from all CPUs at once while they are read: every payload
  * arrives whole, stamps never decrease, and what was written is what was read
  * plus what was lost.
- * guest-test: timeout=60 boot=default,unstable
+ * guest-test: parallel=yes timeout=60 boot=default,unstable
  */
 #include <pthread.h>
 #include <stdatomic.h>
