@@ -212,18 +212,37 @@ static void on_child(int number)
 	children = 1;
 }
 
+/* What the signals did before, and do in the command. */
+static struct {
+	int number;
+	struct sigaction before;
+} caught[] = {
+	{ .number = SIGHUP }, { .number = SIGINT }, { .number = SIGTERM },
+	{ .number = SIGCHLD }, { .number = SIGPIPE }, { .number = SIGXFSZ },
+};
+
 static void catch_signals(void)
 {
 	struct sigaction stop = { .sa_sigaction = on_stop,
 				  .sa_flags = SA_SIGINFO };
 	struct sigaction child = { .sa_handler = on_child };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	unsigned int i;
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGHUP, &stop, NULL);
-	sigaction(SIGCHLD, &child, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaction(caught[i].number, caught[i].number == SIGCHLD ?
+			  &child : i < 3 ? &stop : &ignore, &caught[i].before);
+	/* nohup stays nohup */
+	if (caught[0].before.sa_handler == SIG_IGN)
+		sigaction(SIGHUP, &ignore, NULL);
+}
+
+void record_signals_restore(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaction(caught[i].number, &caught[i].before, NULL);
 }
 
 /* ---- the loop ---------------------------------------------------------- */

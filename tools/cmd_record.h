@@ -26,6 +26,9 @@ struct record_options {
 __attribute__((format(printf, 1, 2)))
 void record_complain(const char *format, ...);
 
+/* Gives signals back what they did before record. Signal safe. */
+void record_signals_restore(void);
+
 /* ---- the command: record_child.c --------------------------------------- */
 
 struct record_child {
@@ -52,7 +55,7 @@ void record_child_reap(struct record_child *child);
 /* The child never gets to exec, or ends by itself later. */
 void record_child_drop(struct record_child *child);
 
-/* Does something that the command started still run? */
+/* Does something that the command started still run, itself having ended? */
 bool record_child_left_some(void);
 
 /* ---- the directory: record_dir.c --------------------------------------- */

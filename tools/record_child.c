@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,14 +84,10 @@ char *record_child_find(const char *name)
 __attribute__((noreturn))
 static void be_child(int gate, int verdict, const char *path, char **command)
 {
-	sigset_t none;
 	int err;
 	char go;
 
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	record_signals_restore();
 	if (read(gate, &go, 1) != 1)
 		_exit(0);	/* the recorder is gone, or thought better of it */
 	execvp(path, command);
@@ -185,7 +180,10 @@ void record_child_drop(struct record_child *child)
 
 bool record_child_left_some(void)
 {
-	siginfo_t info;
+	pid_t pid;
 
-	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0);
+	return !pid;
 }

@@ -112,6 +112,20 @@ static int open_programs(struct record_session *s)
 	return err ? complain_channel(s, *t, err) : 0;
 }
 
+/* Who asked for a size is told if the channel was there and has another. */
+static void compare_sizes(const struct record_session *s)
+{
+	const struct tsct_channel_header *header = tsct_header(s->channels[0]);
+	const struct record_options *o = s->o;
+
+	if (o->quiet || ((!o->blocks || o->blocks == header->blocks) &&
+			 (!o->block_size || o->block_size == header->block_size)))
+		return;
+	record_complain("channel %s: is there already, with %u blocks of %u"
+			" bytes, and keeps them", s->channel, header->blocks,
+			header->block_size);
+}
+
 /* The kernel's events: a channel of our own, which only the module has. */
 static int open_kernel(struct record_session *s)
 {
@@ -147,6 +161,7 @@ static int open_channels(struct record_session *s)
 
 	if (err)
 		return err;
+	compare_sizes(s);
 	s->nr_channels = 1;
 	if (!s->o->nr_events)
 		return 0;

@@ -30,6 +30,8 @@ n=$(wc -l <"$work/out")
 [ "$n" -gt 100 ] || fail "$n events in a second"
 [ "$n" -lt 10000 ] || fail "$n events in a second"
 head -n 1 "$work/out" | grep -vq ' nr=[0-9]$' || fail "old news was recorded"
+run 0 record --blocks 2 -o "$work/sizes" --duration 0.1
+says 'channel default: is there already, with 64 blocks of 16384 bytes, and keeps them'
 run 0 stat --json "$work/b"
 begin=$(sed -n 's/^  "begin_ns": \([0-9]*\),/\1/p' "$work/out")
 run 0 dump --json -n 1 "$work/b"

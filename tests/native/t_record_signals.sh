@@ -8,7 +8,8 @@
 
 start() {	# ARGUMENT...: a recorder, in $pid
 	: >"$work/err"
-	"$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
+	# In the background of a script, a shell has Ctrl-C ignored.
+	env --default-signal=INT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
 	pid=$!
 	started+=("$pid")
 }
@@ -42,6 +43,22 @@ started+=("$(cat "$work/pid")")
 kill -0 "$(cat "$work/pid")" || fail "the command was not left alone"
 kill -9 "$(cat "$work/pid")"
 run 0 stat "$work/b"
+
+# What was ignored before is ignored by the command, and nohup holds.
+start -o "$work/nohup" -- "$emit" 2500 1 1000
+until_in "$work/err" 'recording: [1-9]'
+kill -HUP "$pid"
+ended 0
+says 'was ended by signal 1 '
+(trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 2500 1 1000) \
+	>"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+until_in "$work/err" 'recording: [1-9]'
+kill -HUP "$pid"
+ended 0
+says 'exited with status 0'
+says ': 2501 events, '
 
 # Without a command: until told.
 start -o "$work/c"
