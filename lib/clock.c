@@ -26,6 +26,9 @@ struct tsct_clock {
 	__u32 source;
 	enum origin origin;
 	char why[640];
+	/* In ticks; the rate changes by far less than would matter here. */
+	__s64 refine_ticks;
+	__s64 holdover_ticks;
 
 	/* ORIGIN_PROCESS; est and sampler belong to who holds `refining` */
 	struct tsct_clock_page own;
@@ -76,6 +79,16 @@ static void calibrate(struct tsct_clock *clock)
 		tsct_latch_write(&clock->own, &clock->est.state);
 }
 
+static void set_ages(struct tsct_clock *clock)
+{
+	struct tsct_clock_state state;
+
+	if (tsct_latch_read(clock->page, &state) || !state.real.mult)
+		return;
+	clock->refine_ticks = tsct_ns_ticks(&state.real, REFINE_NS);
+	clock->holdover_ticks = tsct_ns_ticks(&state.real, TSCT_HOLDOVER_NS);
+}
+
 int tsct_clock_open(struct tsct_clock **ret_clock)
 {
 	struct tsct_clock *clock = calloc(1, sizeof(*clock));
@@ -98,6 +111,7 @@ int tsct_clock_open(struct tsct_clock **ret_clock)
 		 file_why);
 	calibrate(clock);
 out:
+	set_ages(clock);
 	*ret_clock = clock;
 	return 0;
 }
@@ -152,9 +166,9 @@ static void refine(const struct tsct_clock *shared)
 	__atomic_store_n(&clock->refining, 0, __ATOMIC_RELEASE);
 }
 
-static bool older_than(const struct tsct_pair *pair, __u64 stamp, __s64 ns)
+static __s64 age(const struct tsct_pair *pair, __u64 stamp)
 {
-	return tsct_ticks_ns(pair, (__s64)(stamp - pair->as_of_tsc)) > ns;
+	return (__s64)(stamp - pair->as_of_tsc);
 }
 
 /*
@@ -167,7 +181,7 @@ static int read_real(const struct tsct_clock *clock, __u64 stamp,
 	int err = tsct_latch_read_real(clock->page, state);
 
 	if (!err && clock->origin == ORIGIN_PROCESS &&
-	    older_than(&state->real, stamp, REFINE_NS)) {
+	    age(&state->real, stamp) > clock->refine_ticks) {
 		refine(clock);
 		err = tsct_latch_read_real(clock->page, state);
 	}
@@ -177,11 +191,12 @@ static int read_real(const struct tsct_clock *clock, __u64 stamp,
 }
 
 /* A state that nobody refreshed cannot know how old it is: its reader does. */
-static __u32 status_at(const struct tsct_clock_state *state, __u64 stamp)
+static __u32 status_at(const struct tsct_clock *clock,
+		       const struct tsct_clock_state *state, __u64 stamp)
 {
 	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
 	     state->status == TSCT_STATUS_CALIBRATING) &&
-	    older_than(&state->real, stamp, TSCT_HOLDOVER_NS))
+	    age(&state->real, stamp) > clock->holdover_ticks)
 		return TSCT_STATUS_HOLDOVER;
 	return state->status;
 }
@@ -202,7 +217,7 @@ int tsct_clock_convert(const struct tsct_clock *clock, uint64_t stamp,
 	ret_time->ns = tsct_pair_ns(pair, stamp);
 	/* Up, and one more for what is cut off of ns */
 	ret_time->error_ns = error_ps / 1000 + !!(error_ps % 1000) + 1;
-	ret_time->status = status_at(&state, stamp);
+	ret_time->status = status_at(clock, &state, stamp);
 	ret_time->epoch = state.epoch;
 	return 0;
 }
@@ -216,7 +231,7 @@ int tsct_clock_snapshot(const struct tsct_clock *clock,
 	if (read_real(clock, now, &state) ||
 	    tsct_latch_read(clock->page, &state))
 		return -EAGAIN;
-	state.status = status_at(&state, now);
+	state.status = status_at(clock, &state, now);
 	if (state.source == clock->source &&
 	    (__s64)(now - state.real.void_after_tsc) > 0)
 		state.status = TSCT_STATUS_UNKNOWN;
