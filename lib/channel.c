@@ -241,6 +241,9 @@ static const char *explain(int error)
 	case -EACCES:
 		return "it belongs to another user; run as that user or as "
 			"root";
+	case -EPERM:
+		return "only root may make a channel that the kernel writes; "
+			"run as root (CAP_SYS_ADMIN)";
 	case -EBUSY:
 		return "somebody else is reading it; stop that reader first";
 	case -EDQUOT:
