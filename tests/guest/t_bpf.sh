@@ -175,3 +175,14 @@ record -e sys_exit -o one -- hostname guest
 dump one
 awk '$4 != "sys_exit" { print; bad = 1 } / id=sethostname\(170\) ret=0$/ { n++ }
 	END { exit bad || n != 1 }' events || fail "not just exits, one of them ours"
+
+# --- without rights ---------------------------------------------------------
+
+chmod 666 /dev/tsctrace
+if su -s /bin/sh nobody -c 'trace-ctl record -e sched -o /tmp/nobody -- true' >out 2>&1
+then
+	fail "nobody may record kernel events"
+fi
+cat out
+grep -q 'kernel events.*root' out || fail "nobody is not told who may"
+[ ! -e /tmp/nobody ] || fail "nobody is left with a directory"
