@@ -71,7 +71,7 @@ __u32 *tsct_fork_mark(void)
  * forgetting: they are gone. The id goes first: a signal handler that comes
  * between the two stores does the same again.
  */
-static __attribute__((noinline, cold)) __u32 refresh_tid(void)
+static __u32 refresh_tid(void)
 {
 	__u32 tid = gettid();
 
@@ -82,26 +82,18 @@ static __attribute__((noinline, cold)) __u32 refresh_tid(void)
 	return tid;
 }
 
-static inline __u32 my_tid(const struct tsct *t)
+/* This thread's id, 0: not known. */
+static inline __u32 known_tid(const struct tsct *t)
 {
-	__u32 tid = cached_tid;
-
-	if (unlikely(!tid || !__atomic_load_n(t->fork_mark, __ATOMIC_RELAXED)))
-		tid = refresh_tid();
-	return tid;
+	return __atomic_load_n(t->fork_mark, __ATOMIC_RELAXED) ?
+		cached_tid : 0;
 }
 
-static inline struct section_record make_record(const struct tsct *t,
-						unsigned int id,
-						const void *payload, __u32 len)
+/* The first 8 bytes of a record's header. */
+static inline __u64 make_head(unsigned int id, __u32 len, __u32 tid)
 {
-	return (struct section_record) {
-		.head = (sizeof(struct tsct_record) + len) |
-			(__u64)id << 16 | (__u64)my_tid(t) << 32,
-		.payload = payload,
-		.len = len,
-		.size = tsct_record_size(len),
-	};
+	return (sizeof(struct tsct_record) + len) | (__u64)id << 16 |
+		(__u64)tid << 32;
 }
 
 static int drop(struct tsct *t, int error)
@@ -173,52 +165,55 @@ static const clockid_t clocks[TSCT_SOURCE_NR] = {
  * A clock cannot be read inside a section. So: look at the head, read the
  * clock, and write only if the head has not moved since.
  */
-static int write_by_clock(struct tsct *t, const struct section_record *record,
-			  __u32 *ret_cpu)
+static int write_by_clock(struct tsct *t, __u64 head, const void *payload,
+			  __u32 size)
 {
 	struct section_seen seen = { .cpu = sched_getcpu() };
 	struct timespec now;
 
-	*ret_cpu = seen.cpu;
 	if (seen.cpu >= t->nr_cpus || !t->refs[seen.cpu].producer)
 		return SECTION_NO_RING;
 	seen.head = __atomic_load_n(&t->refs[seen.cpu].producer->head,
 				    __ATOMIC_ACQUIRE);
 	clock_gettime(clocks[t->source], &now);
 	seen.stamp = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	return section_write_seen(t, record, &seen, ret_cpu);
+	return section_write_seen(t, head, payload, size, &seen);
 }
 
-static int try_once(struct tsct *t, const struct section_record *record,
-		    __u32 *ret_cpu)
+static int try_once(struct tsct *t, __u64 head, const void *payload,
+		    __u32 size)
 {
 	if (t->source == TSCT_SOURCE_TSC)
-		return section_write_tsc(t, record, ret_cpu);
-	return write_by_clock(t, record, ret_cpu);
+		return section_write_tsc(t, head, payload, size);
+	return write_by_clock(t, head, payload, size);
 }
 
-/* Everything but the usual. @result is how the first try ended. */
-static int sort_out(struct tsct *t, unsigned int id, const void *payload,
-		    __u32 len, int result, __u32 cpu)
+/*
+ * The section did not come through. @head and @payload are all that there is
+ * to know of the event. By now we may be on another CPU: a loss is then
+ * counted there, and a ring learned there.
+ */
+static __attribute__((noinline, cold)) int
+try_again(struct tsct *t, __u64 head, const void *payload, int result)
 {
-	const struct section_record record = make_record(t, id, payload, len);
+	const __u32 len = (__u16)head - sizeof(struct tsct_record);
 	int tries;
 
 	for (tries = 0; tries < TRIES; tries++) {
 		if (result == SECTION_DONE)
 			return 0;
 		if (result == SECTION_FULL)
-			return lose(t, cpu, TSCT_LOST_FULL, -ENOSPC);
-		if (result == SECTION_NO_RING && !learn_ring(t, cpu))
+			return lose(t, sched_getcpu(), TSCT_LOST_FULL, -ENOSPC);
+		if (result == SECTION_NO_RING && !learn_ring(t, sched_getcpu()))
 			break;
-		result = try_once(t, &record, &cpu);
+		result = try_once(t, head, payload, tsct_record_size(len));
 	}
-	return give_up(t, id, payload, len);
+	return give_up(t, (__u16)(head >> 16), payload, len);
 }
 
+/* Anything but a short event of a known thread, stamped by the TSC. */
 static __attribute__((noinline, cold)) int
-emit_slow(struct tsct *t, unsigned int id, const void *payload, size_t len,
-	  int result, __u32 cpu)
+emit_unusual(struct tsct *t, unsigned int id, const void *payload, size_t len)
 {
 	if (t->provider == TSCT_PROVIDER_NONE)
 		return drop(t, -ENODEV);
@@ -228,22 +223,27 @@ emit_slow(struct tsct *t, unsigned int id, const void *payload, size_t len,
 		return lose(t, sched_getcpu(), TSCT_LOST_TOO_BIG, -EMSGSIZE);
 	if (!t->rseq)
 		return give_up(t, id, payload, len);
-	return sort_out(t, id, payload, len, result, cpu);
+	return try_again(t, make_head(id, len, known_tid(t) ?: refresh_tid()),
+			 payload, SECTION_STALE);
 }
 
+/* All calls are tail calls: there is nothing to save, nothing to restore. */
 int tsct_emit(struct tsct *t, unsigned int id, const void *payload, size_t len)
 {
-	struct section_record record;
-	__u32 cpu = 0;
+	__u32 tid;
+	__u64 head;
 	int result;
 
 	if (unlikely(id - TSCT_ID_FIRST > TSCT_ID_MAX - TSCT_ID_FIRST))
 		return -EINVAL;
 	if (unlikely(!t->is_fast || len > t->payload_max))
-		return emit_slow(t, id, payload, len, SECTION_STALE, cpu);
-	record = make_record(t, id, payload, len);
-	result = section_write_tsc(t, &record, &cpu);
+		return emit_unusual(t, id, payload, len);
+	tid = known_tid(t);
+	if (unlikely(!tid))
+		return emit_unusual(t, id, payload, len);
+	head = make_head(id, len, tid);
+	result = section_write_tsc(t, head, payload, tsct_record_size(len));
 	if (likely(result == SECTION_DONE))
 		return 0;
-	return emit_slow(t, id, payload, len, result, cpu);
+	return try_again(t, head, payload, result);
 }

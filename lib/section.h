@@ -29,6 +29,7 @@
 
 #define SECTION_STRING_(x)	#x
 #define SECTION_STRING(x)	SECTION_STRING_(x)
+#define SECTION_DATA		SECTION_STRING(TSCT_PAGE_SIZE)
 #define RSEQ_FS(at)	"%%fs:" SECTION_STRING(at) "(%[rseq])"
 
 /* How a section ended */
@@ -40,7 +41,8 @@
 
 _Static_assert(TSCT_ID_PAD == 1, "the pad's id is in the assembly");
 _Static_assert(sizeof(struct tsct_ring_ref) == 16, "shl $4");
-_Static_assert(offsetof(struct tsct_producer, head) == 0, "(ring)");
+_Static_assert(offsetof(struct tsct_producer, head) == 0, "(%rcx)");
+_Static_assert(sizeof(struct tsct_record) == 16, "subl $16 + 8");
 
 /* One struct rseq_cs in its own section: version, flags, start, size, abort */
 #define SECTION_DESCRIPTOR						\
@@ -59,71 +61,76 @@ _Static_assert(offsetof(struct tsct_producer, head) == 0, "(ring)");
 	"movq %%rax, " RSEQ_FS(RSEQ_RSEQ_CS) "\n"			\
 	"71:\n\t"
 
-/* The stamp in rax; lfence: after everything that the program did before. */
+/* The ring of this CPU, and where its tail lies. */
+#define SECTION_RING							\
+	"movl " RSEQ_FS(RSEQ_CPU_ID) ", %%ecx\n\t"			\
+	"cmpl %c[nr_cpus](%[t]), %%ecx\n\t"				\
+	"jae 83f\n\t"							\
+	"shlq $4, %%rcx\n\t"						\
+	"addq %c[refs](%[t]), %%rcx\n\t"				\
+	"movq 8(%%rcx), %[tail]\n\t"					\
+	"movq (%%rcx), %%rcx\n\t"					\
+	"testq %%rcx, %%rcx\n\t"					\
+	"jz 83f\n\t"
+
+/*
+ * pos = where the record goes (where the rseq area's offset was), end = the
+ * head behind it (where the size was). A record that does not fit into its
+ * block goes to 75, which puts a pad before it; one that finds no room even
+ * without a pad need not look.
+ */
+#define SECTION_PLACE							\
+	"movq (%%rcx), %[pos]\n\t"					\
+	"andq $-8, %[pos]\n\t"						\
+	"leaq (%[pos], %[size]), %%rdx\n\t"				\
+	"subq (%[tail]), %%rdx\n\t"					\
+	"cmpq %c[limit](%[t]), %%rdx\n\t"				\
+	"ja 82f\n\t"							\
+	"movl %c[block_mask](%[t]), %%edx\n\t"				\
+	"andl %k[pos], %%edx\n\t"					\
+	"addl %k[size], %%edx\n\t"					\
+	"cmpl %c[block_size](%[t]), %%edx\n\t"				\
+	"ja 75f\n"							\
+	"74:\n\t"							\
+	"addq %[pos], %[end]\n\t"
+
+/*
+ * The stamp in rax. lfence: after everything that the program did before.
+ * RDTSCP would do the same, and takes 2 ns longer where it was measured.
+ */
 #define SECTION_STAMP_TSC						\
 	"lfence\n\t"							\
 	"rdtsc\n\t"							\
 	"shlq $32, %%rdx\n\t"						\
 	"orq %%rdx, %%rax\n\t"
 
-/* cpu, ring, and the address of its tail in end. */
-#define SECTION_RING							\
-	"movl " RSEQ_FS(RSEQ_CPU_ID) ", %%ecx\n\t"			\
-	"cmpl %c[nr_cpus](%[t]), %%ecx\n\t"				\
-	"jae 83f\n\t"							\
-	"movq %%rcx, %[ring]\n\t"					\
-	"shlq $4, %[ring]\n\t"						\
-	"addq %c[refs](%[t]), %[ring]\n\t"				\
-	"movq 8(%[ring]), %[end]\n\t"					\
-	"movq (%[ring]), %[ring]\n\t"					\
-	"testq %[ring], %[ring]\n\t"					\
-	"jz 83f\n\t"
-
 /*
- * pos = where the record goes, end = the head behind it. A record that does
- * not fit into its block goes to 75, which puts a pad before it.
+ * Header and payload: words, then the bytes that are left. The length of the
+ * payload is taken from the header; `tail` is free now, and counts.
  */
-#define SECTION_PLACE							\
-	"movq (%[ring]), %[pos]\n\t"					\
-	"andq $-8, %[pos]\n\t"						\
-	"movl %c[block_mask](%[t]), %%edx\n\t"				\
-	"andl %k[pos], %%edx\n\t"					\
-	"addl %k[size], %%edx\n\t"					\
-	"cmpl %c[block_size](%[t]), %%edx\n\t"				\
-	"ja 75f\n\t"							\
-	"leaq (%[pos], %[size]), %%rdx\n\t"				\
-	"subq (%[end]), %%rdx\n\t"					\
-	"cmpq %c[limit](%[t]), %%rdx\n\t"				\
-	"ja 82f\n"							\
-	"74:\n\t"							\
-	"leaq (%[pos], %[size]), %[end]\n\t"
-
-/* Header and payload: words, then what is left, then publish. */
 #define SECTION_STORE							\
 	"andq %c[data_mask](%[t]), %[pos]\n\t"				\
-	"leaq " SECTION_STRING(TSCT_PAGE_SIZE) "(%[ring], %[pos]), %[pos]\n\t"	\
-	"movq %[head], (%[pos])\n\t"					\
-	"movq %%rax, 8(%[pos])\n\t"					\
-	"addq $16, %[pos]\n\t"						\
-	"movl %k[len], %%edx\n\t"					\
-	"shrl $3, %%edx\n\t"						\
-	"jz 77f\n"							\
+	"addq %%rcx, %[pos]\n\t"					\
+	"movq %[head], " SECTION_DATA "(%[pos])\n\t"			\
+	"movq %%rax, 8 + " SECTION_DATA "(%[pos])\n\t"			\
+	"movzwl %w[head], %k[tail]\n\t"					\
+	"xorl %%edx, %%edx\n\t"						\
+	"subl $16 + 8, %k[tail]\n\t"					\
+	"jl 77f\n"							\
 	"76:\n\t"							\
-	"movq (%[src]), %%rax\n\t"					\
-	"movq %%rax, (%[pos])\n\t"					\
-	"addq $8, %[src]\n\t"						\
-	"addq $8, %[pos]\n\t"						\
-	"decl %%edx\n\t"						\
-	"jnz 76b\n"							\
+	"movq (%[src], %%rdx), %%rax\n\t"				\
+	"movq %%rax, 16 + " SECTION_DATA "(%[pos], %%rdx)\n\t"		\
+	"addq $8, %%rdx\n\t"						\
+	"subl $8, %k[tail]\n\t"						\
+	"jge 76b\n"							\
 	"77:\n\t"							\
-	"andl $7, %k[len]\n\t"						\
+	"addl $8, %k[tail]\n\t"						\
 	"jz 79f\n"							\
 	"78:\n\t"							\
-	"movb (%[src]), %%al\n\t"					\
-	"movb %%al, (%[pos])\n\t"					\
-	"incq %[src]\n\t"						\
-	"incq %[pos]\n\t"						\
-	"decl %k[len]\n\t"						\
+	"movb (%[src], %%rdx), %%al\n\t"				\
+	"movb %%al, 16 + " SECTION_DATA "(%[pos], %%rdx)\n\t"		\
+	"incq %%rdx\n\t"						\
+	"decl %k[tail]\n\t"						\
 	"jnz 78b\n\t"							\
 	"jmp 79f\n"
 
@@ -137,18 +144,22 @@ _Static_assert(offsetof(struct tsct_producer, head) == 0, "(ring)");
 	"negl %%edx\n\t"						\
 	"addl %k[size], %%edx\n\t"					\
 	"addl %c[block_size](%[t]), %%edx\n\t"				\
-	"movq %%rdx, %[left]\n\t"					\
 	"addq %[pos], %%rdx\n\t"					\
 	"addq %[size], %%rdx\n\t"					\
-	"subq (%[end]), %%rdx\n\t"					\
+	"subq (%[tail]), %%rdx\n\t"					\
 	"cmpq %c[limit](%[t]), %%rdx\n\t"				\
 	"ja 82f\n\t"							\
+	"movl %c[block_mask](%[t]), %%edx\n\t"				\
+	"movq %[pos], %[tail]\n\t"					\
+	"notq %[tail]\n\t"						\
+	"andq %%rdx, %[tail]\n\t"					\
+	"incq %[tail]\n\t"						\
 	"movq %[pos], %%rdx\n\t"					\
 	"andq %c[data_mask](%[t]), %%rdx\n\t"				\
-	"addq %[ring], %%rdx\n\t"					\
-	"addq %[left], %[pos]\n\t"					\
-	"orl $0x10000, %k[left]\n\t"					\
-	"movq %[left], " SECTION_STRING(TSCT_PAGE_SIZE) "(%%rdx)\n\t"	\
+	"addq %%rcx, %%rdx\n\t"						\
+	"addq %[tail], %[pos]\n\t"					\
+	"orl $0x10000, %k[tail]\n\t"					\
+	"movq %[tail], " SECTION_DATA "(%%rdx)\n\t"			\
 	"jmp 74b\n"
 
 /*
@@ -157,11 +168,12 @@ _Static_assert(offsetof(struct tsct_producer, head) == 0, "(ring)");
  */
 #define SECTION_PUBLISH							\
 	"79:\n\t"							\
-	"movq %[end], (%[ring])\n"					\
+	"movq %[end], (%%rcx)\n"					\
 	"72:\n\t"							\
 	"xorl %%eax, %%eax\n"						\
 	"80:\n\t"							\
-	"movq $0, " RSEQ_FS(RSEQ_RSEQ_CS) "\n\t"
+	"movq %c[rseq_at](%[t]), %%rdx\n\t"				\
+	"movq $0, %%fs:" SECTION_STRING(RSEQ_RSEQ_CS) "(%%rdx)\n\t"
 
 /*
  * A text section of its own: one that the compiler uses too could be the very
@@ -188,49 +200,47 @@ _Static_assert(offsetof(struct tsct_producer, head) == 0, "(ring)");
 
 #define SECTION_OFFSET(member)	[member] "i" (offsetof(struct tsct, member))
 
+/*
+ * Nine registers in all, which is what a function may use without saving any:
+ * rseq and pos, and size and end, share one each, one after the other.
+ */
+#define SECTION_OUTPUTS							\
+	"=&a" (result), [tail] "=&r" (tail), [pos] "=&r" (pos),		\
+	[end] "=&r" (end)
+
 #define SECTION_INPUTS							\
-	[t] "r" (t), [rseq] "r" (t->rseq), [head] "r" (record->head),	\
-	[size] "r" ((__u64)record->size),				\
+	[t] "r" (t), [head] "r" (head), [src] "r" (src),		\
+	[rseq] "[pos]" (t->rseq), [size] "[end]" (size),		\
+	[rseq_at] "i" (offsetof(struct tsct, rseq)),			\
 	SECTION_OFFSET(nr_cpus), SECTION_OFFSET(refs),			\
 	SECTION_OFFSET(block_mask), SECTION_OFFSET(block_size),		\
 	SECTION_OFFSET(data_mask), SECTION_OFFSET(limit)
 
-/* A record on its way. */
-struct section_record {
-	__u64 head;		/* first 8 bytes of its header */
-	const void *payload;
-	__u32 len;		/* of the payload */
-	__u32 size;		/* of the record, rounded up */
-};
-
 /*
- * Write one record, stamped with the TSC. *ret_cpu is the CPU that it was
- * tried on (any number, where there is no rseq).
+ * section_write_tsc - write one record, stamped with the TSC
+ * @head: the first 8 bytes of its header
+ * @src: the payload, as long as the header says
+ * @size: of the record, rounded up
  */
 static inline __attribute__((always_inline)) int
-section_write_tsc(const struct tsct *t, const struct section_record *record,
-		  __u32 *ret_cpu)
+section_write_tsc(const struct tsct *t, __u64 head, const void *src,
+		  __u64 size)
 {
-	const void *src = record->payload;
-	__u64 len = record->len;
-	__u64 ring, pos, end, left, cpu, result;
+	__u64 tail, pos, end, result;
 
 	__asm__ __volatile__ (
 		SECTION_DESCRIPTOR
 		SECTION_ENTER
-		SECTION_STAMP_TSC
 		SECTION_RING
 		SECTION_PLACE
+		SECTION_STAMP_TSC
 		SECTION_STORE
 		SECTION_PAD
 		SECTION_PUBLISH
 		SECTION_EXITS
-		: "=&a" (result), "=&c" (cpu), [ring] "=&r" (ring),
-		  [pos] "=&r" (pos), [end] "=&r" (end), [left] "=&r" (left),
-		  [src] "+&r" (src), [len] "+&r" (len)
+		: SECTION_OUTPUTS
 		: SECTION_INPUTS
-		: "rdx", "memory", "cc");
-	*ret_cpu = (__u32)cpu;
+		: "rcx", "rdx", "memory", "cc");
 	return (int)result;
 }
 
@@ -245,22 +255,20 @@ struct section_seen {
  * The same with a stamp that was read before. STALE if since then the thread
  * moved or somebody else wrote: the stamp might be older than theirs.
  */
-static inline int section_write_seen(const struct tsct *t,
-				     const struct section_record *record,
-				     const struct section_seen *seen,
-				     __u32 *ret_cpu)
+static inline int section_write_seen(const struct tsct *t, __u64 head,
+				     const void *src, __u64 size,
+				     const struct section_seen *seen)
 {
-	const void *src = record->payload;
-	__u64 len = record->len;
-	__u64 ring, pos, end, left, cpu, result;
+	__u64 tail, pos, end, result;
 
 	__asm__ __volatile__ (
 		SECTION_DESCRIPTOR
 		SECTION_ENTER
-		SECTION_RING
+		"movl " RSEQ_FS(RSEQ_CPU_ID) ", %%ecx\n\t"
 		"cmpl %[seen_cpu], %%ecx\n\t"
 		"jne 84f\n\t"
-		"movq (%[ring]), %%rax\n\t"
+		SECTION_RING
+		"movq (%%rcx), %%rax\n\t"
 		"cmpq %[seen_head], %%rax\n\t"
 		"jne 84f\n\t"
 		"movq %[seen_stamp], %%rax\n\t"
@@ -269,13 +277,10 @@ static inline int section_write_seen(const struct tsct *t,
 		SECTION_PAD
 		SECTION_PUBLISH
 		SECTION_EXITS
-		: "=&a" (result), "=&c" (cpu), [ring] "=&r" (ring),
-		  [pos] "=&r" (pos), [end] "=&r" (end), [left] "=&r" (left),
-		  [src] "+&r" (src), [len] "+&r" (len)
+		: SECTION_OUTPUTS
 		: SECTION_INPUTS, [seen_cpu] "m" (seen->cpu),
 		  [seen_head] "m" (seen->head), [seen_stamp] "m" (seen->stamp)
-		: "rdx", "memory", "cc");
-	*ret_cpu = (__u32)cpu;
+		: "rcx", "rdx", "memory", "cc");
 	return (int)result;
 }
 
