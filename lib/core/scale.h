@@ -39,7 +39,11 @@ __s64 tsct_ns_ticks(const struct tsct_pair *pair, __s64 ns);
  */
 int tsct_pair_check(const struct tsct_pair *pair, __u32 source);
 
-/* tsct_clock_state_check - the same for a whole state, with its enums. */
+/*
+ * tsct_clock_state_check - the same for a whole state, with its enums. A state
+ * that claims to know the time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must have
+ * a real pair with a mult.
+ */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 
 #endif /* TSCT_CORE_SCALE_H */

@@ -307,7 +307,10 @@ struct tsct_event_def {
 
 #define TSCT_CLOCK_MAGIC	0x6b636f6c63747374ULL	/* "tstclock" */
 
-/* Where a tsctrace descriptor (and the daemon's clock file) holds the page */
+/*
+ * Where a tsctrace descriptor holds the page. The daemon's clock file is that
+ * page and nothing else: there it is at 0.
+ */
 #define TSCT_CLOCK_OFFSET	(1ULL << 44)
 
 /* What the clock knows about itself */
