@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Recording programs' events out of the module's rings, with a clock of the
+# recorder's own: counts agree, stamps rise, the source is the machine's, a
+# channel has one recorder, and whoever kills it may start the next.
+# guest-test: timeout=120 boot=default,unstable
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+set -eu
+cd "$(mktemp -d)"
+
+recorder=
+trap '[ -z "$recorder" ] || kill -9 $recorder 2>/dev/null || true' EXIT
+fail() { echo "$*"; cat err; exit 1; }
+
+run() {	# WANTED-STATUS ARGUMENT...
+	want=$1 got=0
+	shift
+	trace-ctl "$@" >out 2>err || got=$?
+	[ $got = "$want" ] || fail "trace-ctl $* gave $got, not $want"
+}
+
+until_recording() {
+	n=0
+	until grep -q 'recording: [1-9]' err; do
+		n=$((n + 1))
+		[ $n -lt 100 ] || fail "nothing is recorded"
+		sleep 0.1
+	done
+}
+
+source=tsc
+[ "$TSCT_BOOT" = default ] || source=monotonic_raw
+
+run 0 record -o a -- jobs 200000 2
+grep -q "rings: module; clock: $source by in-process, " err || fail "summary"
+events=$(sed -n 's/^a: \([0-9]*\) events.*/\1/p' err)
+[ "$events" -ge 60 ] || fail "$events events of 20 jobs"
+run 0 dump --raw a
+[ "$(wc -l <out)" = "$events" ] || fail "dump has other events"
+awk 'length($1) < length(last[$2]) || (length($1) == length(last[$2]) &&
+	$1 "" < last[$2] "") { print; exit 1 } { last[$2] = $1 }' out ||
+	fail "a stamp goes back"
+[ "$(grep -c ' job/begin ' out)" = 20 ] || fail "not 20 jobs"
+[ "$(grep -c ' job/end ' out)" = 20 ] || fail "not 20 jobs"
+run 0 stat --json a
+grep -q "\"events\": $events," out || fail "stat has other events"
+grep -q "map = clock.$source.value" a/metadata || fail "another clock"
+[ $source = tsc ] || grep -q 'freq = 1000000000;' a/metadata ||
+	fail "nanoseconds are not 1 GHz"
+
+# The time is the time of day.
+run 0 dump --json -n 1 a
+ns=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' out)
+off=$(($(date +%s) - ns / 1000000000))
+[ $off -ge 0 ] || fail "recorded $off s ago"
+[ $off -lt 60 ] || fail "recorded $off s ago"
+
+# One recorder at a time; a dead one is none.
+trace-ctl record -v -o b -- jobs 100000000 2 >/dev/null 2>err &
+recorder=$!
+until_recording
+status=0
+trace-ctl record -o c -- true 2>err2 || status=$?
+[ $status = 1 ] || fail "a second recorder gave $status"
+grep -q 'is being recorded already; stop that recording' err2 || fail "$(cat err2)"
+[ ! -e c ] || fail "the second made its directory"
+sleep 1.5
+kill -9 $recorder
+wait $recorder || true
+recorder=
+run 3 dump b
+[ -s out ] || fail "nothing was on disk"
+grep -q 'the recorder was ended before the recording was' err || fail "dump"
+run 0 record -o c --duration 0.5
+killall -9 jobs || true
+
+# A disk that is full
+mkdir small
+mount -t tmpfs -o size=64k tmpfs small
+run 1 record -o small/d -- jobs 10000000 2
+grep -q 'No space left on device; the recording ends here' err || fail "full disk"
+run 3 dump small/d
+[ -s out ] || fail "nothing was kept"
+umount small
+echo "$events events by $source"
