@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures side by side: many short runs, taken in turn, so that whatever else
+ * the machine does falls on all of them; the median of each is printed.
+ */
+#ifndef TESTS_BENCH_H
+#define TESTS_BENCH_H
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BENCH_RUNS	301
+#define BENCH_TURNS	20000	/* in a run: well below a time slice */
+
+struct bench {
+	const char *name;
+	void (*run)(unsigned int turns);
+	double ns[BENCH_RUNS];	/* per turn */
+};
+
+static inline double bench_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+static inline int bench_compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static inline double bench_median(struct bench *b)
+{
+	qsort(b->ns, BENCH_RUNS, sizeof(b->ns[0]), bench_compare);
+	return b->ns[BENCH_RUNS / 2];
+}
+
+static inline void bench_all(struct bench *benches, unsigned int nr)
+{
+	unsigned int i, run;
+	double start;
+
+	for (run = 0; run < BENCH_RUNS; run++) {
+		for (i = 0; i < nr; i++) {
+			start = bench_now_ns();
+			benches[i].run(BENCH_TURNS);
+			benches[i].ns[run] = (bench_now_ns() - start) /
+				BENCH_TURNS;
+		}
+	}
+	for (i = 0; i < nr; i++)
+		printf("%s %.2f ns\n", benches[i].name,
+		       bench_median(&benches[i]));
+}
+
+/* Stay where we are: a migration in a run would be measured with it. */
+static inline void bench_pin(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+#endif /* TESTS_BENCH_H */
