@@ -42,6 +42,7 @@ install: all
 	+$(MAKE) -C lib install
 	+$(MAKE) -C daemon install
 	+$(MAKE) -C tools install
+	+$(MAKE) -C Documentation install
 
 clean:
 	rm -rf build
