@@ -10,10 +10,10 @@
 #define META_BYTES_MAX	(64U << 20)
 
 struct tsct_trace {
-	struct trace_file file;
+	struct tsct_stream_dir file;
 	struct tsct_recording rec;
 	__s32 **sizes;			/* per stream class */
-	struct trace_stream *streams;	/* class by class, CPU by CPU */
+	struct tsct_stream *streams;	/* class by class, CPU by CPU */
 	__u32 nr_streams;
 	struct tsct_order order;
 	struct tsct_head *heap;
@@ -82,7 +82,7 @@ static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
 static int make_streams(struct tsct_trace *t)
 {
 	__u32 total = t->rec.nr_streams * t->rec.nr_cpus, i, cpu;
-	struct trace_stream *s;
+	struct tsct_stream *s;
 
 	t->sizes = calloc(t->rec.nr_streams + 1, sizeof(*t->sizes));
 	t->streams = calloc(total + 1, sizeof(*t->streams));
@@ -95,7 +95,7 @@ static int make_streams(struct tsct_trace *t)
 				     sizeof(**t->sizes));
 		if (!t->sizes[i])
 			return -ENOMEM;
-		trace_stream_sizes(&t->rec.streams[i], t->sizes[i]);
+		tsct_stream_sizes(&t->rec.streams[i], t->sizes[i]);
 		for (cpu = 0; cpu < t->rec.nr_cpus; cpu++) {
 			s = &t->streams[t->nr_streams++];
 			snprintf(s->name, sizeof(s->name), "%s_%u",
@@ -175,7 +175,7 @@ static int start(struct tsct_trace *t)
 
 	t->started = true;
 	for (i = 0; i < t->nr_streams; i++) {
-		ret = trace_stream_next(&t->file, &t->streams[i]);
+		ret = tsct_stream_next(&t->file, &t->streams[i]);
 		if (ret < 0)
 			return ret;
 		if (!ret)
@@ -191,11 +191,11 @@ static int start(struct tsct_trace *t)
 /* The first stream's event was used up: let its next one find its place. */
 static int advance(struct tsct_trace *t)
 {
-	struct trace_stream *s = &t->streams[tsct_order_first(&t->order)->index];
+	struct tsct_stream *s = &t->streams[tsct_order_first(&t->order)->index];
 	int ret;
 
 	t->given = false;
-	ret = trace_stream_next(&t->file, s);
+	ret = tsct_stream_next(&t->file, s);
 	if (ret > 0)
 		tsct_order_advance(&t->order, s->event.stamp);
 	else if (!ret)

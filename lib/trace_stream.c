@@ -13,7 +13,7 @@
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
 __attribute__((format(printf, 3, 4)))
-static void damage(struct trace_file *file, const struct trace_stream *s,
+static void damage(struct tsct_stream_dir *file, const struct tsct_stream *s,
 		   const char *format, ...)
 {
 	char what[160], sentence[256];
@@ -29,7 +29,7 @@ static void damage(struct trace_file *file, const struct trace_stream *s,
 	file->report(file->arg, sentence);
 }
 
-static void damage_cut(struct trace_file *file, const struct trace_stream *s,
+static void damage_cut(struct tsct_stream_dir *file, const struct tsct_stream *s,
 		       __u64 at)
 {
 	damage(file, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
@@ -38,7 +38,7 @@ static void damage_cut(struct trace_file *file, const struct trace_stream *s,
 }
 
 /* Nothing behind this packet can be found any more. */
-static int damage_head(struct trace_file *file, struct trace_stream *s,
+static int damage_head(struct tsct_stream_dir *file, struct tsct_stream *s,
 		       const char *what)
 {
 	damage(file, s, "packet %" PRIu64 " at byte %" PRIu64
@@ -47,7 +47,7 @@ static int damage_head(struct trace_file *file, struct trace_stream *s,
 	return 0;
 }
 
-static void damage_event(struct trace_file *file, const struct trace_stream *s,
+static void damage_event(struct tsct_stream_dir *file, const struct tsct_stream *s,
 			 const char *what)
 {
 	damage(file, s, "packet %" PRIu64 ", event at byte %" PRIu64
@@ -76,8 +76,8 @@ static ssize_t read_at(int fd, void *to, size_t len, __u64 pos)
 	return got;
 }
 
-static const char *check_head(const struct trace_file *file,
-			      const struct trace_stream *s)
+static const char *check_head(const struct tsct_stream_dir *file,
+			      const struct tsct_stream *s)
 {
 	const struct tsct_packet *head = &s->head;
 
@@ -97,7 +97,7 @@ static const char *check_head(const struct trace_file *file,
 	return NULL;
 }
 
-static int make_room(struct trace_stream *s, size_t len)
+static int make_room(struct tsct_stream *s, size_t len)
 {
 	__u8 *packet;
 
@@ -111,7 +111,7 @@ static int make_room(struct trace_stream *s, size_t len)
 	return 0;
 }
 
-static void check_seq(struct trace_file *file, struct trace_stream *s)
+static void check_seq(struct tsct_stream_dir *file, struct tsct_stream *s)
 {
 	if (s->head.seq != s->packets - 1)
 		damage(file, s, "packet %" PRIu64 " stands where packet %"
@@ -122,7 +122,7 @@ static void check_seq(struct trace_file *file, struct trace_stream *s)
 }
 
 /* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
-static int load(struct trace_file *file, struct trace_stream *s, int fd)
+static int load(struct tsct_stream_dir *file, struct tsct_stream *s, int fd)
 {
 	const char *what = check_head(file, s);
 	size_t content;
@@ -146,7 +146,7 @@ static int load(struct trace_file *file, struct trace_stream *s, int fd)
 	return 1;
 }
 
-static int open_file(struct trace_file *file, struct trace_stream *s)
+static int open_file(struct tsct_stream_dir *file, struct tsct_stream *s)
 {
 	struct stat st;
 	int fd;
@@ -165,7 +165,7 @@ static int open_file(struct trace_file *file, struct trace_stream *s)
 	return -1;
 }
 
-static int next_packet(struct trace_file *file, struct trace_stream *s)
+static int next_packet(struct tsct_stream_dir *file, struct tsct_stream *s)
 {
 	int fd = open_file(file, s), ret = 0;
 	ssize_t got;
@@ -187,7 +187,7 @@ static int next_packet(struct trace_file *file, struct trace_stream *s)
 
 /* ---- events ------------------------------------------------------------ */
 
-void trace_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes)
+void tsct_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes)
 {
 	const struct tsct_event_def *def;
 	__u32 i, f;
@@ -208,7 +208,7 @@ void trace_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes)
 }
 
 /* Bytes of the payload at @at, -EINVAL if it does not fit into @left. */
-static long payload_size(const struct trace_stream *s,
+static long payload_size(const struct tsct_stream *s,
 			 const struct tsct_event_def *def, const __u8 *at,
 			 size_t left)
 {
@@ -229,7 +229,7 @@ static long payload_size(const struct trace_stream *s,
 }
 
 /* NULL, or what is wrong. */
-static const char *decode(const struct trace_file *file, struct trace_stream *s)
+static const char *decode(const struct tsct_stream_dir *file, struct tsct_stream *s)
 {
 	const __u8 *at = s->packet + s->at;
 	size_t left = s->len - s->at;
@@ -257,7 +257,7 @@ static const char *decode(const struct trace_file *file, struct trace_stream *s)
 	return NULL;
 }
 
-int trace_stream_next(struct trace_file *file, struct trace_stream *s)
+int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s)
 {
 	const char *what;
 	int ret;

@@ -6,7 +6,7 @@
 #include "ctf.h"
 #include "trace.h"
 
-struct trace_stream {
+struct tsct_stream {
 	char name[TSCT_NAME_MAX + 16];
 	__u32 stream, cpu;
 	const __s32 *sizes;	/* of payloads by id - FIRST; -1: varies */
@@ -22,7 +22,7 @@ struct trace_stream {
 	struct tsct_trace_event event;
 };
 
-struct trace_file {
+struct tsct_stream_dir {
 	int dirfd;
 	struct tsct_recording *rec;
 	tsct_trace_report *report;
@@ -31,9 +31,9 @@ struct trace_file {
 };
 
 /* Goes to the next event. 1, 0: no more, -ENOMEM. */
-int trace_stream_next(struct trace_file *file, struct trace_stream *s);
+int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s);
 
 /* Size of every event that is defined, into an array of nr_defs; -1: varies */
-void trace_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes);
+void tsct_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes);
 
 #endif /* TRACE_STREAM_H */

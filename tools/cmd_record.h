@@ -92,6 +92,9 @@ struct record_session {
 	struct tsct_writer *writer;
 };
 
+/* Module, daemon, or a server of our own; fills channels and server. */
+int record_channels_open(struct record_session *s);
+
 /* Each complains and returns 0 or -errno; close takes any state. */
 int record_session_open(struct record_session *s,
 			const struct record_options *o);

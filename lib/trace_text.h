@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines of the metadata's `env` block, taken apart: one line is
+ * <tab>key = "text"; or <tab>key = 123;
+ */
+#ifndef TRACE_TEXT_H
+#define TRACE_TEXT_H
+
+#include "core/port.h"
+#include "recording.h"
+
+struct tsct_text {
+	const char *at;		/* the line being read */
+	unsigned int line;
+	struct tsct_recording *rec;
+	char *why;
+	size_t why_size;
+	bool ours, format;	/* tracer_name and tsctrace_format were seen */
+};
+
+/* One line: key = "value"; or key = 123; */
+struct tsct_text_entry {
+	char key[64];
+	char *value;		/* unescaped; numbers as they are */
+	bool is_string;
+};
+
+/* Says what is wrong with the line; returns -EINVAL. */
+__attribute__((format(printf, 2, 3)))
+int tsct_text_bad(struct tsct_text *p, const char *format, ...);
+
+/* Takes the line apart and goes to the next. 0, -EINVAL or -ENOMEM. */
+int tsct_text_entry(struct tsct_text *p, struct tsct_text_entry *e);
+
+/* A number at *at, which moves behind it. */
+bool tsct_text_u64(const char **at, __u64 *ret_number);
+
+/* All of @text is a number, at most @max. */
+bool tsct_text_whole(const char *text, __u64 max, __u64 *ret_number);
+
+/* "key=" and a number, at most @max; a space may be before it. */
+bool tsct_text_item(const char **at, const char *key, __u64 max,
+		     __u64 *ret_number);
+bool tsct_text_item_u32(const char **at, const char *key, __u32 max,
+			 __u32 *ret_number);
+bool tsct_text_item_s64(const char **at, const char *key, __s64 *ret_number);
+
+/* 8-4-4-4-12 hexadecimal digits, and nothing else */
+bool tsct_text_uuid(const char *text, __u8 uuid[16]);
+
+#endif /* TRACE_TEXT_H */

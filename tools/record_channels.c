@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/* Who holds the rings of a recording: the channels, and a server if need be. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd_record.h"
+#include "handle.h"
+
+/* A directory for our socket that only this user can enter. */
+static int make_server_dir(struct record_session *s)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+
+	if (!dir || strlen(dir) > 40 || access(dir, W_OK))
+		dir = "/tmp";
+	snprintf(s->server_dir, sizeof(s->server_dir), "%s/tsctrace-XXXXXX", dir);
+	if (mkdtemp(s->server_dir))
+		return 0;
+	record_complain("%s: %s", s->server_dir, strerror(errno));
+	s->server_dir[0] = '\0';
+	return -errno;
+}
+
+static int start_server(struct record_session *s)
+{
+	int err = make_server_dir(s);
+
+	if (err)
+		return err;
+	snprintf(s->socket, sizeof(s->socket), "%s/socket", s->server_dir);
+	err = tsct_server_start(s->socket, "embedded", &s->server);
+	if (!err)
+		err = tsct_server_run(s->server);
+	if (err)
+		record_complain("%s: %s", s->socket, strerror(-err));
+	return err;
+}
+
+/* May record serve the rings itself, given why nobody else did? */
+static bool may_embed(int err)
+{
+	const char *only = getenv("TSCTRACE_PROVIDER");
+
+	if (only && *only)
+		return !strcmp(only, "embedded");
+	return err != -EBUSY && err != -EINVAL && err != -EEXIST &&
+		err != -ENOSPC && err != -ENOMEM;
+}
+
+static int complain_channel(const struct record_session *s,
+			    const struct tsct *t, int err)
+{
+	if (err == -EBUSY)
+		record_complain("channel %s: is being recorded already; stop"
+				" that recording, or name another channel with"
+				" -c", s->channel);
+	else
+		record_complain("channel %s: %s", s->channel, tsct_why(t));
+	return err;
+}
+
+/*
+ * Blocks of a ring, if nobody says: 4 MiB hold what a CPU emits in bursts until
+ * we look; on large machines 64 MiB in all, and not less than 1 MiB each.
+ */
+static uint32_t choose_blocks(const struct record_options *o)
+{
+	uint32_t block_size = o->block_size ? o->block_size : 16384;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint32_t bytes = 4U << 20;
+
+	if (o->blocks)
+		return o->blocks;
+	while (bytes > 1U << 20 && (unsigned long)cpus * bytes > 64U << 20)
+		bytes /= 2;
+	return bytes / block_size;
+}
+
+static int open_programs(struct record_session *s)
+{
+	struct tsct_options options = {
+		.name = s->channel,
+		.block_size = s->o->block_size,
+		.blocks = choose_blocks(s->o),
+		.roles = TSCT_ROLE_READ,
+	};
+	struct tsct **t = &s->channels[0];
+	int err = tsct_open(&options, t);
+
+	if (err && may_embed(err)) {
+		if (s->o->verbose)
+			fprintf(stderr, "trace-ctl record: serving the rings: %s\n",
+				tsct_why(*t));
+		tsct_close(*t);
+		*t = NULL;
+		err = start_server(s);
+		if (err)
+			return err;
+		err = tsct_open_at(s->socket, &options, t);
+	}
+	return err ? complain_channel(s, *t, err) : 0;
+}
+
+/* Who asked for a size is told if the channel was there and has another. */
+static void compare_sizes(const struct record_session *s)
+{
+	const struct tsct_channel_header *header = tsct_header(s->channels[0]);
+	const struct record_options *o = s->o;
+
+	if (o->quiet || ((!o->blocks || o->blocks == header->blocks) &&
+			 (!o->block_size || o->block_size == header->block_size)))
+		return;
+	record_complain("channel %s: is there already, with %u blocks of %u"
+			" bytes, and keeps them", s->channel, header->blocks,
+			header->block_size);
+}
+
+/* The kernel's events: a channel of our own, which only the module has. */
+static int open_kernel(struct record_session *s)
+{
+	char name[TSCT_NAME_MAX];
+	struct tsct_options options = {
+		.name = name,
+		.block_size = s->o->block_size,
+		.blocks = choose_blocks(s->o),
+		.roles = TSCT_ROLE_READ,
+		.flags = TSCT_OPEN_CREATE,
+		.channel_flags = TSCT_CHANNEL_KERNEL,
+	};
+	const char *only = getenv("TSCTRACE_PROVIDER");
+	char *keep = only ? strdup(only) : NULL;
+	int err;
+
+	snprintf(name, sizeof(name), "record-%d", getpid());
+	setenv("TSCTRACE_PROVIDER", "module", 1);
+	err = tsct_open(&options, &s->channels[1]);
+	if (keep)
+		setenv("TSCTRACE_PROVIDER", keep, 1);
+	else
+		unsetenv("TSCTRACE_PROVIDER");
+	free(keep);
+	if (err)
+		record_complain("kernel events: %s", tsct_why(s->channels[1]));
+	return err;
+}
+
+int record_channels_open(struct record_session *s)
+{
+	int err = open_programs(s);
+
+	if (err)
+		return err;
+	compare_sizes(s);
+	s->nr_channels = 1;
+	if (!s->o->nr_events)
+		return 0;
+	err = open_kernel(s);
+	if (!err)
+		s->nr_channels = 2;
+	return err;
+}
