@@ -17,6 +17,7 @@
 
 enum who {
 	WHO_TIMER,
+	WHO_CLOCK_SET,
 	WHO_SIGNAL,
 	WHO_SERVER,
 };
@@ -24,7 +25,7 @@ enum who {
 struct loop {
 	struct keeper *keeper;
 	struct tsct_server *server;
-	int epoll, timer, signals;
+	int epoll, timer, clock_set, signals;
 	bool stop;
 };
 
@@ -56,6 +57,32 @@ static int open_timer(struct loop *loop, int interval_ms)
 	return err;
 }
 
+/*
+ * A timer that nobody waits for: the kernel cancels it whenever CLOCK_REALTIME
+ * is set, and so tells us at once. (Re-)arming it fails if that happened
+ * meanwhile, and arms it all the same.
+ */
+static int arm_clock_set(const struct loop *loop)
+{
+	const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / 2 };
+
+	if (timerfd_settime(loop->clock_set, TFD_TIMER_ABSTIME |
+			    TFD_TIMER_CANCEL_ON_SET, &never, NULL) &&
+	    errno != ECANCELED)
+		return -errno;
+	return 0;
+}
+
+static int open_clock_set(struct loop *loop)
+{
+	int err;
+
+	loop->clock_set = timerfd_create(CLOCK_REALTIME,
+					 TFD_CLOEXEC | TFD_NONBLOCK);
+	err = watch(loop, loop->clock_set, WHO_CLOCK_SET);
+	return err ? err : arm_clock_set(loop);
+}
+
 static int open_signals(struct loop *loop)
 {
 	sigset_t set;
@@ -68,19 +95,36 @@ static int open_signals(struct loop *loop)
 	return watch(loop, loop->signals, WHO_SIGNAL);
 }
 
+static int tick(struct loop *loop)
+{
+	char text[256];
+	int err = keeper_tick(loop->keeper);
+
+	keeper_describe(loop->keeper, text, sizeof(text));
+	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
+	return err;
+}
+
 /* Ticks that were missed (we were stopped, say) are not made up for. */
 static int on_timer(struct loop *loop)
 {
 	uint64_t expired;
-	char text[256];
-	int err;
 
 	if (read(loop->timer, &expired, sizeof(expired)) < 0)
 		return 0;
-	err = keeper_tick(loop->keeper);
-	keeper_describe(loop->keeper, text, sizeof(text));
-	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
-	return err;
+	return tick(loop);
+}
+
+static int on_clock_set(struct loop *loop)
+{
+	uint64_t expired;
+
+	if (read(loop->clock_set, &expired, sizeof(expired)) >= 0 ||
+	    errno != ECANCELED)
+		return 0;
+	log_debug("CLOCK_REALTIME was set just now");
+	arm_clock_set(loop);
+	return tick(loop);
 }
 
 static void on_signal(struct loop *loop)
@@ -102,6 +146,8 @@ static int dispatch(struct loop *loop, const struct epoll_event *event)
 	switch (event->data.u32) {
 	case WHO_TIMER:
 		return on_timer(loop);
+	case WHO_CLOCK_SET:
+		return on_clock_set(loop);
 	case WHO_SIGNAL:
 		on_signal(loop);
 		return 0;
@@ -132,10 +178,12 @@ int loop_run(struct keeper *k, struct tsct_server *server, int interval_ms)
 	struct loop loop = {
 		.keeper = k, .server = server,
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
-		.timer = -1, .signals = -1,
+		.timer = -1, .clock_set = -1, .signals = -1,
 	};
 	int err = loop.epoll < 0 ? -errno : open_timer(&loop, interval_ms);
 
+	if (!err)
+		err = open_clock_set(&loop);
 	if (!err)
 		err = open_signals(&loop);
 	if (!err)
@@ -149,6 +197,8 @@ int loop_run(struct keeper *k, struct tsct_server *server, int interval_ms)
 	}
 	if (loop.signals >= 0)
 		close(loop.signals);
+	if (loop.clock_set >= 0)
+		close(loop.clock_set);
 	if (loop.timer >= 0)
 		close(loop.timer);
 	if (loop.epoll >= 0)
