@@ -111,9 +111,15 @@ btf_obstacle() {
 # it fails without pahole and gives up without vmlinux; add_btf replaces it.
 # O= must not reach Kbuild, which gives it another meaning.
 kbuild() {
+	local extra=()
+
+	# A tree of which only bzImage was built has its exports here.
+	if [ ! -e "$kdir/Module.symvers" ] && [ -e "$kdir/vmlinux.symvers" ]; then
+		extra=("KBUILD_EXTRA_SYMBOLS=$kdir/vmlinux.symvers")
+	fi
 	"${MAKE:-make}" --no-print-directory -C "$kdir" O= M="$farm" \
 		CONFIG_DEBUG_INFO_BTF_MODULES= W=1 KCFLAGS="${WERROR:-}" \
-		"$@" modules
+		"${extra[@]}" "$@" modules
 }
 
 pahole_flags() {

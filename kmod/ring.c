@@ -35,32 +35,34 @@ static __always_inline struct tsct_ring *this_ring(struct tsct_channel *channel)
 	return tsct_channel_ring(channel, smp_processor_id());
 }
 
+static __always_inline void fill_header(struct tsct_record *record, u64 stamp,
+					u32 tid, u32 id, u32 len)
+{
+	record->len = sizeof(*record) + len;
+	record->id = id;
+	record->tid = tid;
+	record->tsc = stamp;
+}
+
 /*
  * Stores a pad, where there has to be one, and the record. Whatever head the
  * place was made from, all of it lies inside the ring's data.
  */
-static __always_inline void store_record(struct tsct_ring *ring,
-					 const struct tsct_place *place,
-					 u64 stamp, u32 tid, u32 id,
-					 const void *payload, u32 len)
+static void store_record(struct tsct_ring *ring, const struct tsct_place *place,
+			 u64 stamp, u32 tid, u32 id, const void *payload,
+			 u32 len)
 {
 	u64 mask = ring->geo.data_size - 1;
 	struct tsct_record *record;
 	u64 *pad;
 
-	if (unlikely(place->pad_len)) {
+	if (place->pad_len) {
 		pad = (u64 *)(ring->data + (place->pad_pos & mask));
 		*pad = (u16)place->pad_len | (u64)TSCT_ID_PAD << 16;
 	}
 	record = (struct tsct_record *)(ring->data + (place->pos & mask));
-	record->len = sizeof(*record) + len;
-	record->id = id;
-	record->tid = tid;
-	record->tsc = stamp;
-	if (likely(len == sizeof(u64)))
-		memcpy(record->payload, payload, sizeof(u64));
-	else
-		memcpy(record->payload, payload, len);
+	fill_header(record, stamp, tid, id, len);
+	memcpy(record->payload, payload, len);
 }
 
 /* ---- kernel channels -------------------------------------------------- */
@@ -69,25 +71,25 @@ static __always_inline void store_record(struct tsct_ring *ring,
  * Sources other than the TSC may be read by an NMI in the middle of their
  * update, and be a little behind. Stamps never decrease in a ring.
  */
-static __always_inline u64 next_stamp(struct tsct_ring *ring)
+static u64 next_stamp(struct tsct_ring *ring)
 {
 	u64 stamp = tsct_source_read(ring->source);
 
-	if (unlikely(ring->source != TSCT_SOURCE_TSC)) {
+	if (ring->source != TSCT_SOURCE_TSC) {
 		stamp = max(stamp, ring->last_stamp);
 		ring->last_stamp = stamp;
 	}
 	return stamp;
 }
 
-/* The ring is ours: interrupts are off, and NMIs see `busy`. */
-static __always_inline int emit(struct tsct_ring *ring, u32 id,
-				const void *payload, u32 len)
+/* By the rules, whatever there is: a new block, a full ring, any clock. */
+static int emit_by_rules(struct tsct_ring *ring, u32 id, const void *payload,
+			 u32 len)
 {
 	struct tsct_place place;
 	u64 end;
 
-	if (unlikely(len > tsct_payload_max(&ring->geo))) {
+	if (len > tsct_payload_max(&ring->geo)) {
 		count_lost(ring, TSCT_LOST_TOO_BIG);
 		return -EMSGSIZE;
 	}
@@ -97,17 +99,98 @@ static __always_inline int emit(struct tsct_ring *ring, u32 id,
 	 * Acquire, with the reader's release of tail: what it read it has
 	 * read before we write over it.
 	 */
-	if (unlikely(!tsct_ring_fits(&ring->geo, end,
-				     smp_load_acquire(&ring->consumer->tail)))) {
+	if (!tsct_ring_fits(&ring->geo, end,
+			    smp_load_acquire(&ring->consumer->tail))) {
 		count_lost(ring, TSCT_LOST_FULL);
 		return -ENOSPC;
 	}
-	store_record(ring, &place, next_stamp(ring), current->pid, id,
-		     payload, len);
+	store_record(ring, &place, next_stamp(ring), current->pid, id, payload,
+		     len);
 	ring->head = end;
 	/* pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, end);
 	return 0;
+}
+
+/*
+ * How far the next records may go without asking anything again: to the end
+ * of the block, and to what the reader has left free, by a tail that can only
+ * be behind the true one. Nothing for clocks that need care.
+ */
+static u32 look_ahead(const struct tsct_ring *ring)
+{
+	u64 used = ring->head - smp_load_acquire(&ring->consumer->tail);
+	u32 block = ring->geo.block_size;
+	u32 left = block - (u32)(ring->head & (block - 1));
+
+	if (ring->source != TSCT_SOURCE_TSC)
+		return 0;
+	if (ring->geo.policy == TSCT_POLICY_OVERWRITE)
+		return left;
+	if (used >= ring->geo.data_size)
+		return 0;
+	return min_t(u64, left, ring->geo.data_size - used);
+}
+
+static noinline int emit_slow(struct tsct_ring *ring, u32 id,
+			      const void *payload, u32 len)
+{
+	int err = emit_by_rules(ring, id, payload, len);
+
+	ring->left = look_ahead(ring);
+	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
+	return err;
+}
+
+#define SMALL_MAX	64
+
+/* For what most events are. No call, so that its caller saves no registers. */
+static __always_inline void copy_small(u8 *to, const u8 *from, u32 len)
+{
+	if (likely(len == 8)) {
+		memcpy(to, from, 8);
+		return;
+	}
+	for (; len >= 8; len -= 8, to += 8, from += 8) {
+		memcpy(to, from, 8);
+		barrier();	/* or the compiler makes it a call */
+	}
+	for (; len; len--) {
+		*to++ = *from++;
+		barrier();
+	}
+}
+
+/* The ring is ours: interrupts are off, and NMIs see `busy`. */
+static __always_inline int emit(struct tsct_ring *ring, u32 id,
+				const void *payload, u32 len)
+{
+	u32 size = tsct_record_size(len);
+	struct tsct_record *record;
+
+	if (unlikely(len > SMALL_MAX || size > ring->left))
+		return emit_slow(ring, id, payload, len);
+
+	record = (struct tsct_record *)ring->next;
+	fill_header(record, rdtsc_ordered(), current->pid, id, len);
+	copy_small(record->payload, payload, len);
+	ring->left -= size;
+	ring->next += size;
+	ring->head += size;
+	/* pairs with the reader's acquire of head */
+	smp_store_release(&ring->producer->head, ring->head);
+	return 0;
+}
+
+/*
+ * Only NMIs of this CPU look at busy, so the compiler is all that has to be
+ * kept in order.
+ */
+static __always_inline void set_busy(struct tsct_ring *ring, bool busy)
+{
+	barrier();
+	WRITE_ONCE(ring->busy, busy);
+	barrier();
 }
 
 int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
@@ -126,15 +209,9 @@ int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
 		count_lost(ring, TSCT_LOST_NESTED);
 		err = -EBUSY;
 	} else {
-		/*
-		 * Only NMIs of this CPU look at busy, so the compiler is all
-		 * that has to be kept in order.
-		 */
-		WRITE_ONCE(ring->busy, true);
-		barrier();
+		set_busy(ring, true);
 		err = emit(ring, id, payload, len);
-		barrier();
-		WRITE_ONCE(ring->busy, false);
+		set_busy(ring, false);
 	}
 	local_irq_restore(flags);
 	return err;

@@ -18,9 +18,13 @@ struct tsct_channel;
 struct tsct_ring {
 	struct tsct_geometry geo;
 	u32 source;
-	bool busy;		/* kernel channels: a writer is at work */
-	u64 head;		/* kernel channels: the one that counts */
-	u64 last_stamp;		/* kernel channels, sources but the TSC */
+	/* kernel channels, by the writer of this CPU alone */
+	bool busy;		/* a writer is at work */
+	u32 left;		/* bytes at `next` that need no second look */
+	u8 *next;		/* where head lies in data */
+	u64 head;		/* the one that counts */
+	u64 last_stamp;		/* sources but the TSC */
+	/* all */
 	struct tsct_producer *producer;
 	struct tsct_consumer *consumer;
 	u8 *data;

@@ -245,7 +245,7 @@ static int __init check_refusals(struct tsct_channel *channel)
 {
 	static u8 payload[BLOCK] __initdata;
 	struct tsct_ring *ring;
-	int err[5];
+	int err[5], i;
 
 	preempt_disable();
 	ring = tsct_channel_ring(channel, smp_processor_id());
@@ -257,7 +257,9 @@ static int __init check_refusals(struct tsct_channel *channel)
 	err[3] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
 	ring->busy = false;
 	ring->consumer->tail = ~0ULL;
-	err[4] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+	/* at the end of what it found free before */
+	for (i = 0; i <= BLOCK / 24; i++)
+		err[4] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
 	preempt_enable();
 	check(err[0] == -ENOSPC);
 	check(err[1] == 0);
