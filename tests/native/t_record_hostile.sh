@@ -18,7 +18,7 @@ shows '"undefined": 1'
 # A program that is killed in the midst of it leaves what it emitted.
 status=0
 # shellcheck disable=SC2016
-"$ctl" record -o "$work/b" -- sh -c '"$1" 100000000 2 & sleep 1; kill -9 $!; wait' \
+"$ctl" record -o "$work/b" -- sh -c '"$1" 100000000 2 20 & sleep 1; kill -9 $!; wait' \
 	sh "$emit" >"$work/out" 2>"$work/err" || status=$?
 [ "$status" = 0 ] || [ "$status" = 3 ] || fail "it gave $status"
 "$ctl" dump --event tick "$work/b" >"$work/out" 2>"$work/err" || true
