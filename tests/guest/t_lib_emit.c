@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads on both CPUs, their signal handlers and a forked child write; every
+ * event is read once or counted lost, stamps never decrease in a ring.
+ *
+ * guest-test: boot=default,unstable
+ * guest-test: parallel=yes timeout=90
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "lib.h"
+
+#define WRITERS	8		/* even: a thread, odd: its handler */
+#define EVENTS	6000
+
+struct payload {
+	uint32_t writer, seq;
+	char fill[40];
+};
+
+static struct {
+	uint32_t next[WRITERS];
+	uint8_t written[WRITERS][EVENTS];
+	uint64_t full, odd;
+} *shared;
+
+static struct tsct *t;
+static struct tsct_reader *reader;
+static uint8_t seen[WRITERS][EVENTS];
+static uint64_t last_stamp[64], nr_read;
+static int id;
+static __thread unsigned int me;
+
+static bool emit_one(unsigned int w)
+{
+	struct payload payload = { w, shared->next[w], "" };
+	int error;
+
+	if (payload.seq == EVENTS)
+		return false;
+	memset(payload.fill, w + payload.seq, sizeof(payload.fill));
+	error = tsct_emit(t, id, &payload, 8 + payload.seq % 41);
+	shared->written[w][payload.seq] = !error;
+	if (error)
+		__atomic_fetch_add(error == -ENOSPC ? &shared->full :
+				   &shared->odd, 1, __ATOMIC_RELAXED);
+	shared->next[w]++;
+	return !error;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	if (me)
+		emit_one(me);
+}
+
+static void tick(timer_t *timer)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1,
+	};
+	struct itimerspec every = {
+		.it_value.tv_nsec = 200000, .it_interval.tv_nsec = 300000,
+	};
+
+	event._sigev_un._tid = gettid();
+	timer_create(CLOCK_MONOTONIC, &event, timer);
+	timer_settime(*timer, 0, &every, NULL);
+}
+
+/* Writers 0 and 4 stay on CPU 0, 2 and 6 move to and fro. */
+static void *work(void *arg)
+{
+	unsigned int w = (uintptr_t)arg;
+	timer_t timer;
+
+	me = w + 1;
+	lib_pin(0);
+	tick(&timer);
+	while (shared->next[w] < EVENTS) {
+		if (!emit_one(w))
+			usleep(1000);
+		if (w % 4 && shared->next[w] % 64 == 0)
+			lib_pin(shared->next[w] / 64 % 2);
+	}
+	timer_delete(timer);
+	return NULL;
+}
+
+static void work_twice(unsigned int first)
+{
+	pthread_t threads[2];
+	uintptr_t i;
+
+	for (i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, work,
+			       (void *)(first + 2 * i));
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void take(const struct tsct_event *event)
+{
+	const struct payload *payload = event->payload;
+	unsigned int i;
+
+	nr_read++;
+	if (event->tsc < last_stamp[event->cpu])
+		t_check(event->tsc >= last_stamp[event->cpu]);
+	last_stamp[event->cpu] = event->tsc;
+	if (event->len < 8 || payload->writer >= WRITERS ||
+	    payload->seq >= EVENTS ||
+	    event->len != 8 + payload->seq % 41) {
+		t_check(false, "an event that nobody wrote");
+		return;
+	}
+	for (i = 0; i < payload->seq % 41; i++)
+		if (payload->fill[i] != (char)(payload->writer + payload->seq))
+			t_check(false, "a payload of two events");
+	if (seen[payload->writer][payload->seq]++)
+		t_check(false, "read twice");
+}
+
+static void drain(void)
+{
+	struct tsct_event event;
+	unsigned int cpu;
+
+	while (lib_next(reader, &event))
+		take(&event);
+	for (cpu = 0; cpu < tsct_header(t)->nr_cpus; cpu++)
+		tsct_reader_release(reader, cpu);
+}
+
+static void *work_here(void *arg)
+{
+	work_twice(0);
+	__atomic_store_n((int *)arg, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void run(void)
+{
+	int status, child = 1, done = 0;
+	pthread_t here;
+	pid_t pid = fork();
+
+	if (!pid) {
+		work_twice(4);
+		_exit(t_failures != 0);
+	}
+	pthread_create(&here, NULL, work_here, &done);
+	while (child || !__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {
+		tsct_reader_wait(reader, 20);
+		drain();
+		if (child && waitpid(pid, &status, WNOHANG) == pid) {
+			t_check(!status, "child: 0x%x", status);
+			child = 0;
+		}
+	}
+	pthread_join(here, NULL);
+	drain();
+}
+
+int main(void)
+{
+	struct tsct_options options = {
+		.name = "lib_emit", .block_size = 4096, .blocks = 16,
+		.roles = BOTH,
+	};
+	uint64_t tried = 0, wrong = 0;
+	unsigned int w, i;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	signal(SIGUSR1, on_signal);
+	t = lib_open(&options);
+	reader = lib_reader(t);
+	id = tsct_define(t, "e", 0, "writer:u32, seq:u32, rest:string");
+	t_check(id >= TSCT_ID_FIRST, "%d", id);
+	run();
+	for (w = 0; w < WRITERS; w++)
+		for (i = 0; i < shared->next[w]; i++, tried++)
+			wrong += seen[w][i] != shared->written[w][i];
+	t_check(!wrong, "%lu of %lu events", wrong, tried);
+	t_check(tried >= 4 * EVENTS);
+	t_check(shared->next[1] + shared->next[5] > 0, "no signals");
+	t_check(last_stamp[0] && last_stamp[1], "one CPU only");
+	t_check(!shared->odd);
+	t_check(shared->full == lib_lost(reader, TSCT_LOST_FULL));
+	t_check(nr_read + shared->full == tried, "%lu read, %lu full of %lu",
+		nr_read, shared->full, tried);
+	t_check(!tsct_dropped(t));
+	printf("%s: %lu tried, %lu read, %lu full\n",
+	       tsct_source_name(tsct_header(t)->source), tried, nr_read,
+	       shared->full);
+	tsct_reader_close(reader);
+	tsct_close(t);
+	return t_status();
+}

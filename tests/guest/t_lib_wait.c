@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+/* Sleeping until there is something, by the module's poll(); overwriting. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "lib.h"
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static void *emit_later(void *t)
+{
+	usleep(300000);
+	lib_pin(1);
+	tsct_emit(t, TSCT_ID_FIRST, "x", 1);
+	return NULL;
+}
+
+static void no_op(int sig)
+{
+	(void)sig;
+}
+
+static void try_wait(unsigned int policy)
+{
+	struct sigaction action = { .sa_handler = no_op };
+	struct itimerval alarm_soon = { .it_value.tv_usec = 200000 };
+	struct tsct_options options = {
+		.name = policy ? "lib_wait_over" : "lib_wait",
+		.policy = policy, .roles = BOTH,
+		.block_size = 4096, .blocks = 4,
+	};
+	struct tsct *t = lib_open(&options);
+	struct tsct_reader *reader = lib_reader(t);
+	struct tsct_event event;
+	double start = now_s();
+	pthread_t thread;
+
+	t_check(tsct_reader_wait(reader, 0) == 0);
+	t_check(tsct_reader_wait(reader, 100) == 0);
+	t_check(now_s() - start >= 0.09, "%f s", now_s() - start);
+	pthread_create(&thread, NULL, emit_later, t);
+	t_check(tsct_reader_wait(reader, -1) == 1);
+	pthread_join(thread, NULL);
+	t_check(lib_next(reader, &event) && event.cpu == 1);
+	/* read, not yet released: there is still nothing new */
+	t_check(tsct_reader_wait(reader, 50) == 0);
+	tsct_reader_release(reader, 1);
+	t_check(tsct_reader_wait(reader, 50) == 0);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &alarm_soon, NULL);
+	t_check(tsct_reader_wait(reader, -1) == -EINTR);
+	tsct_reader_close(reader);
+	tsct_close(t);
+}
+
+static void try_overwrite(void)
+{
+	struct tsct_options options = {
+		.name = "lib_over", .policy = TSCT_POLICY_OVERWRITE,
+		.roles = BOTH, .block_size = 4096, .blocks = 4,
+	};
+	struct tsct *t = lib_open(&options);
+	struct tsct_reader *reader = lib_reader(t);
+	struct tsct_ring_stat stat;
+	struct tsct_event event;
+	uint64_t value, last = 0, nr = 0;
+
+	lib_pin(0);
+	for (value = 0; value < 3000; value++)
+		t_check(!tsct_emit(t, TSCT_ID_FIRST, &value, sizeof(value)));
+	while (lib_next(reader, &event)) {
+		value = *(const uint64_t *)event.payload;
+		t_check(!nr++ || value == last + 1, "%lu after %lu", value,
+			last);
+		last = value;
+	}
+	t_check(last == 2999 && nr >= 340, "last %lu, %lu read", last, nr);
+	t_check(!tsct_reader_stat(reader, 0, &stat));
+	t_check(stat.overruns == 1 && !stat.broken && stat.overrun_bytes +
+		nr * 24 <= stat.head);
+	tsct_reader_close(reader);
+	tsct_close(t);
+}
+
+int main(void)
+{
+	try_wait(TSCT_POLICY_DISCARD);
+	try_wait(TSCT_POLICY_OVERWRITE);
+	try_overwrite();
+	return t_status();
+}
