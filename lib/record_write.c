@@ -71,7 +71,7 @@ static int write_metadata(struct tsct_writer *w)
 	int fd, err;
 
 	fd = openat(w->dirfd, META_TMP,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	err = fill_metadata(w->rec, fd);
@@ -111,7 +111,7 @@ static int append(struct tsct_writer *w, struct pen *pen, const char *name)
 	int fd, err;
 
 	fd = openat(w->dirfd, name,
-		    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+		    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	err = write_all(fd, pen->packet, pen->used);

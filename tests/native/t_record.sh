@@ -57,6 +57,9 @@ run 0 record -c other.one -o "$work/g" -- "$emit" 10
 TSCTRACE_CHANNEL=mine run 0 record -o "$work/h" -- "$emit" 10
 [ -n "$(ls "$work/h"/mine_*)" ] || fail "no file of the channel"
 
+[ "$(stat -c %a "$work/a" "$work/a/metadata" | tr '\n' ' ')" = "700 600 " ] ||
+	fail "others may read it"
+
 # The default directory, beside whoever asks.
 (cd "$work" && mkdir here && cd here && "$ctl" record -q -- true &&
 	ls -d tsctrace-20[0-9][0-9]*-* >/dev/null) || fail "no default directory"
