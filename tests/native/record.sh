@@ -20,8 +20,8 @@ cleanup() {
 }
 trap cleanup EXIT
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
-export TSCTRACE_RUN_DIR=$work/run
-mkdir "$TSCTRACE_RUN_DIR"
+export TSCTRACE_RUN_DIR=$work/run XDG_RUNTIME_DIR=$work/user
+mkdir "$TSCTRACE_RUN_DIR" "$XDG_RUNTIME_DIR"
 
 fail() {
 	echo "FAILED: $*"

@@ -71,6 +71,5 @@ run 0 record -o "$work/i" -- "$emit" 10
 run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
 [ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner one"
 # Nothing of ours is left behind.
-[ -z "$(find "${XDG_RUNTIME_DIR:-/tmp}" -maxdepth 1 -name 'tsctrace-*' \
-	-newer "$emit" 2>/dev/null)" ] || fail "a socket's directory is left"
+[ -z "$(ls "$XDG_RUNTIME_DIR")" ] || fail "a socket's directory is left"
 echo "$emitted events"
