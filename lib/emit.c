@@ -138,8 +138,8 @@ static int give_up(struct tsct *t, unsigned int id, const void *payload,
 }
 
 /*
- * A CPU came up, or is used for the first time. The tail first: the section
- * takes a ring with a producer as complete.
+ * A CPU came up, or is used for the first time. The tail first: a section on
+ * that CPU takes a ring with a producer as complete, and we may be elsewhere.
  */
 static bool learn_ring(struct tsct *t, __u32 cpu)
 {
@@ -169,12 +169,16 @@ static int write_by_clock(struct tsct *t, __u64 head, const void *payload,
 			  __u32 size)
 {
 	struct section_seen seen = { .cpu = sched_getcpu() };
+	struct tsct_producer *producer;
 	struct timespec now;
 
-	if (seen.cpu >= t->nr_cpus || !t->refs[seen.cpu].producer)
+	if (seen.cpu >= t->nr_cpus)
 		return SECTION_NO_RING;
-	seen.head = __atomic_load_n(&t->refs[seen.cpu].producer->head,
-				    __ATOMIC_ACQUIRE);
+	producer = __atomic_load_n(&t->refs[seen.cpu].producer,
+				   __ATOMIC_ACQUIRE);
+	if (!producer)
+		return SECTION_NO_RING;
+	seen.head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
 	clock_gettime(clocks[t->source], &now);
 	seen.stamp = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	return section_write_seen(t, head, payload, size, &seen);

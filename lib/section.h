@@ -61,17 +61,21 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subl $16 + 8");
 	"movq %%rax, " RSEQ_FS(RSEQ_RSEQ_CS) "\n"			\
 	"71:\n\t"
 
-/* The ring of this CPU, and where its tail lies. */
+/*
+ * The ring of this CPU, and where its tail lies. The ring first: whoever
+ * learns a ring stores the tail before it, see learn_ring().
+ */
 #define SECTION_RING							\
 	"movl " RSEQ_FS(RSEQ_CPU_ID) ", %%ecx\n\t"			\
 	"cmpl %c[nr_cpus](%[t]), %%ecx\n\t"				\
 	"jae 83f\n\t"							\
 	"shlq $4, %%rcx\n\t"						\
 	"addq %c[refs](%[t]), %%rcx\n\t"				\
+	"movq (%%rcx), %%rdx\n\t"					\
+	"testq %%rdx, %%rdx\n\t"					\
+	"jz 83f\n\t"							\
 	"movq 8(%%rcx), %[tail]\n\t"					\
-	"movq (%%rcx), %%rcx\n\t"					\
-	"testq %%rcx, %%rcx\n\t"					\
-	"jz 83f\n\t"
+	"movq %%rdx, %%rcx\n\t"
 
 /*
  * pos = where the record goes (where the rseq area's offset was), end = the
