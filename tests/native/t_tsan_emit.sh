@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Writers, the reader and the memfd server under the thread sanitizer. It does
+# not see into the critical section's assembly; all around it, it does.
+# test-timeout: 200
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+lib=$top/lib
+
+# shellcheck disable=SC2046
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan -pthread \
+	-I"$top/kmod/uapi" -I"$lib/include" -I"$lib" -o "$work/check" \
+	"$top/tests/unit/check_stress.c" "$lib"/{emit,reader,channel,open}.c \
+	"$lib"/{module,socket,provider,store,store_channel}.c \
+	"$lib"/{source,usercheck,sample}.c "$lib"/core/*.c \
+	$(pkg-config --cflags --libs check) -lm
+TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal "$work/check"
