@@ -250,6 +250,48 @@ START_TEST(unknown_cpu)
 }
 END_TEST
 
+/* The state of our CPU, which clients may only read, as the provider writes. */
+static void set_state(unsigned char state)
+{
+	const struct tsct_channel_header *h = &t->header;
+	char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 t->map_fd, 0);
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	map[h->cpu_state_offset + cpu] = state;
+	munmap(map, 4096);
+}
+
+/* A CPU that never came up has no pages; later it has, without a new open. */
+START_TEST(absent_cpu)
+{
+	struct tsct_ring_stat stat;
+
+	set_state(TSCT_CPU_ABSENT);
+	ck_assert_int_eq(mprotect(tsct_ring_producer(t, cpu),
+				  t->header.ring_stride, PROT_NONE), 0);
+	ck_assert_int_eq(mprotect(tsct_ring_consumer(t, cpu), 4096,
+				  PROT_NONE), 0);
+	ck_assert_int_eq(tsct_emit(t, id, "x", 1), -EAGAIN);
+	ck_assert_int_eq(tsct_emit(t, id, NULL, BLOCK), -EMSGSIZE);
+	ck_assert_uint_eq(tsct_dropped(t), 2);
+	expect_none();
+	tsct_reader_release(reader, cpu);
+	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
+	ck_assert_uint_eq(stat.head, 0);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	ck_assert_int_eq(mprotect(tsct_ring_producer(t, cpu),
+				  t->header.ring_stride,
+				  PROT_READ | PROT_WRITE), 0);
+	ck_assert_int_eq(mprotect(tsct_ring_consumer(t, cpu), 4096,
+				  PROT_READ | PROT_WRITE), 0);
+	set_state(TSCT_CPU_READY);
+	ck_assert_int_eq(tsct_emit(t, id, "x", 1), 0);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
+	ck_assert_uint_eq(next().len, 1);
+}
+END_TEST
+
 /* Re-executed with rseq switched off in glibc, see main(). */
 static int without_rseq(const char *path)
 {
@@ -711,6 +753,7 @@ static void add_discard(TCase *tcase)
 	tcase_add_test(tcase, roles);
 	tcase_add_test(tcase, no_provider);
 	tcase_add_test(tcase, unknown_cpu);
+	tcase_add_test(tcase, absent_cpu);
 	tcase_add_test(tcase, rseq_off);
 	tcase_add_test(tcase, tsc_forbidden);
 	tcase_add_test(tcase, stepped_for_ever);
