@@ -243,7 +243,7 @@ static const char *explain(int error)
 			"root";
 	case -EPERM:
 		return "only root may make a channel that the kernel writes; "
-			"run as root (CAP_SYS_ADMIN)";
+			"run as root (or with CAP_PERFMON)";
 	case -EBUSY:
 		return "somebody else is reading it; stop that reader first";
 	case -EDQUOT:

@@ -120,8 +120,9 @@ int tsct_define(struct tsct *t, const char *name, unsigned int kind,
  * rseq is there. Signal safe, fork safe, may be killed at any instruction.
  *
  * Returns 0, or, the event being counted as lost: -ENOSPC: ring full,
- * -EMSGSIZE: over the block size, -ENODEV: no provider, -EAGAIN: restarted too
- * often and no kernel to help; and -EINVAL: @id below 16, not counted.
+ * -EMSGSIZE: over the block size, -ENODEV: no provider, -EACCES: no WRITE role,
+ * -EAGAIN: restarted too often and no kernel to help; and -EINVAL: @id out of
+ * range, not counted.
  */
 int tsct_emit(struct tsct *t, unsigned int id, const void *payload, size_t len);
 
@@ -155,7 +156,8 @@ struct tsct_ring_stat {
 /*
  * tsct_reader_open - read @t, which has TSCT_ROLE_READ, and outlives the
  * reader. A discard channel has one reader at a time. One thread at a time.
- * Returns 0, -EACCES: no READ role, -ENODEV: no provider, -ENOMEM.
+ * Returns 0, -EACCES: no READ role, -ENODEV: no provider, -EBUSY: @t has its
+ * reader already, -ENOMEM.
  */
 int tsct_reader_open(struct tsct *t, struct tsct_reader **ret_reader);
 void tsct_reader_close(struct tsct_reader *reader);
