@@ -15,18 +15,23 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "provider.h"
 #include "store.h"
 
 #define CONNECTIONS_MAX		2048
-#define CONNECTIONS_USER_MAX	1024
+#define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + DESCRIPTORS_SPARED)
+#define DESCRIPTORS_SPARED	320	/* channels, and what is not ours */
 #define EVENTS_PER_TURN		64
 #define MESSAGES_PER_EVENT	16
+/* Making a large channel takes a while: no second one in the same turn */
+#define TURN_MAX_NS		2000000
 
 struct connection {
 	struct connection *next;
@@ -39,6 +44,9 @@ struct tsct_server {
 	struct tsct_store store;
 	struct connection *connections;
 	unsigned int nr_connections;
+	unsigned int max_connections;
+	unsigned int max_of_user;
+	__s64 turn_end_ns;
 	int epoll;
 	int listener;
 	int lock;			/* held while we live */
@@ -84,8 +92,8 @@ static bool is_crowded(const struct tsct_server *server, uid_t uid)
 
 	for (conn = server->connections; conn; conn = conn->next)
 		nr += conn->peer.uid == uid;
-	return nr >= CONNECTIONS_USER_MAX ||
-		server->nr_connections >= CONNECTIONS_MAX;
+	return (uid && nr >= server->max_of_user) ||
+		server->nr_connections >= server->max_connections;
 }
 
 static void welcome(struct tsct_server *server, int fd)
@@ -191,6 +199,14 @@ static int answer(struct tsct_server *server, struct connection *conn,
 			  fd);
 }
 
+static __s64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 /* Descriptors that a client sends along are closed by the kernel: no buffer. */
 static void serve(struct tsct_server *server, struct connection *conn)
 {
@@ -208,6 +224,8 @@ static void serve(struct tsct_server *server, struct connection *conn)
 			hang_up(server, conn);
 			return;
 		}
+		if (now_ns() > server->turn_end_ns)
+			return;
 	}
 }
 
@@ -218,7 +236,8 @@ void tsct_server_dispatch(struct tsct_server *server)
 	int i, nr;
 
 	nr = epoll_wait(server->epoll, events, EVENTS_PER_TURN, 0);
-	for (i = 0; i < nr; i++) {
+	server->turn_end_ns = now_ns() + TURN_MAX_NS;
+	for (i = 0; i < nr && now_ns() <= server->turn_end_ns; i++) {
 		if (events[i].data.ptr == &server->listener)
 			accept_some(server);
 		else if (events[i].data.ptr != &server->wake)
@@ -322,6 +341,32 @@ static int open_fds(struct tsct_server *server)
 	return watch(server, server->wake, &server->wake);
 }
 
+/*
+ * No user but root may take more than a quarter of what the daemon can hold;
+ * an embedded server has one user only. The daemon starts no programs, so it
+ * may raise its limit without changing theirs.
+ */
+static void set_limits(struct tsct_server *server, bool is_daemon)
+{
+	struct rlimit limit = { 1024, 1024 };
+	unsigned long room;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (is_daemon && limit.rlim_cur < DESCRIPTORS_WANTED) {
+		limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WANTED ?
+			limit.rlim_max : DESCRIPTORS_WANTED;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	room = limit.rlim_cur / 2;
+	if (limit.rlim_cur > 2 * DESCRIPTORS_SPARED)
+		room = limit.rlim_cur - DESCRIPTORS_SPARED;
+	server->max_connections = room < CONNECTIONS_MAX ? room :
+		CONNECTIONS_MAX;
+	server->max_of_user = is_daemon ? server->max_connections / 4 :
+		server->max_connections;
+}
+
 static void close_fd(int fd)
 {
 	if (fd >= 0)
@@ -376,6 +421,7 @@ int tsct_server_start(const char *socket_path, const char *kind,
 	if (!error)
 		error = open_fds(server);
 	if (!error) {
+		set_limits(server, !strcmp(kind, "daemon"));
 		tsct_store_init(&server->store, kind);
 		error = listen_there(server);
 	}

@@ -14,9 +14,14 @@
 
 #define CHANNELS_MAX		256
 #define CHANNELS_USER_MAX	64
+#define USER_BYTES_MAX		(1ULL << 30)
 #define ROLES		(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
-/* A quarter of memory for all, an eighth for a user: never the machine's end */
+/*
+ * A quarter of memory for all, an eighth for a user: never the machine's end.
+ * A user's limit is also that of one request, which takes the time to fill so
+ * much memory with zeroes.
+ */
 void tsct_store_init(struct tsct_store *store, const char *kind)
 {
 	__u64 memory = (__u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -27,7 +32,8 @@ void tsct_store_init(struct tsct_store *store, const char *kind)
 	store->source = tsct_source_choose(NULL, 0);
 	store->nr_cpus = tsct_cpus_possible();
 	store->bytes_max = memory / 4;
-	store->bytes_user_max = memory / 8;
+	store->bytes_user_max = memory / 8 < USER_BYTES_MAX ? memory / 8 :
+		USER_BYTES_MAX;
 }
 
 static bool is_mine(const struct tsct_store_peer *peer,

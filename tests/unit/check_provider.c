@@ -549,6 +549,89 @@ START_TEST(children_define)
 }
 END_TEST
 
+/* As many connections as there are; says how many were dropped, and stays. */
+static void take_all(int report)
+{
+	int fds[2100], s, held = 0, refused = 0, i;
+	char byte;
+
+	while (held < 2100 && (s = connect_there()) >= 0)
+		fds[held++] = s;
+	usleep(200000);
+	for (i = 0; i < held; i++)
+		refused += !recv(fds[i], &byte, 1, MSG_DONTWAIT);
+	if (write(report, &refused, sizeof(refused)) > 0)
+		pause();
+	_exit(0);
+}
+
+/* One user's crowd leaves room for another: root's, here. */
+START_TEST(crowd)
+{
+	int report[2], refused;
+	pid_t pid;
+
+	serve_name();
+	ck_assert_int_eq(chmod(serve_dir, 0755), 0);
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
+					   &serve_server), 0);
+	ck_assert_int_eq(tsct_server_run(serve_server), 0);
+	ck_assert_int_eq(pipe(report), 0);
+	pid = fork();
+	if (!pid) {
+		if (!setgid(65534) && !setuid(65534))
+			take_all(report[1]);
+		_exit(1);
+	}
+	close(report[1]);
+	ck_assert_int_eq(read(report[0], &refused, sizeof(refused)),
+			 sizeof(refused));
+	ck_assert_int_gt(refused, 0);
+	tsct_close(serve_open(NULL));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	serve_stop();
+}
+END_TEST
+
+/* A turn is short, whatever is asked for: the caller has other things to do */
+START_TEST(turns_are_short)
+{
+	struct { struct tsct_request request; struct tsct_channel_create arg; }
+		message = { { TSCT_IOC_CHANNEL_CREATE, sizeof(message.arg) },
+			    a_channel("large") };
+	double ms, longest = 0, all = 0;
+	struct timespec start, end;
+	int s[16], i;
+
+	serve_name();
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
+					   &serve_server), 0);
+	message.arg.block_size = 65536;
+	message.arg.blocks = 256;	/* 16 MiB per CPU */
+	for (i = 0; i < 16; i++) {
+		s[i] = connect_there();
+		snprintf(message.arg.name, 32, "large%d", i);
+		ck_assert_int_gt(send(s[i], &message, sizeof(message), 0), 0);
+	}
+	for (i = 0; i < 100; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		tsct_server_dispatch(serve_server);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		ms = (end.tv_sec - start.tv_sec) * 1e3 +
+			(end.tv_nsec - start.tv_nsec) / 1e6;
+		all += ms;
+		longest = ms > longest ? ms : longest;
+	}
+	printf("# longest turn %.1f ms of %.1f\n", longest, all);
+	if (all > 32)	/* at least 2 ms for each: one in a turn */
+		ck_assert_double_lt(longest, all / 4);
+	for (i = 0; i < 16; i++)
+		close(s[i]);
+	serve_stop();
+}
+END_TEST
+
 START_TEST(one_server_per_path)
 {
 	struct tsct_server *other;
@@ -811,6 +894,9 @@ int main(void)
 	tcase_add_test(sockets, descriptors_exhausted);
 	tcase_add_test(sockets, clients_die);
 	tcase_add_test(sockets, children_define);
+	if (!geteuid())		/* needs a second user */
+		tcase_add_test(sockets, crowd);
+	tcase_add_test(sockets, turns_are_short);
 	tcase_add_test(sockets, one_server_per_path);
 	tcase_add_test(sockets, dispatch);
 	tcase_add_loop_test(sockets, lying_server, 0,
