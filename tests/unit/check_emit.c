@@ -83,6 +83,18 @@ static void fill(unsigned char *bytes, unsigned int len, unsigned int first)
 		bytes[len] = first + len * 7;
 }
 
+/*
+ * Where the kernel would look for a section, were we preempted now: nowhere, as
+ * a program may unload the plugin that we are in.
+ */
+static __u64 section_registered(void)
+{
+	const char *area = (char *)__builtin_thread_pointer() +
+		tsct_rseq_offset();
+
+	return *(const volatile __u64 *)(area + 8);
+}
+
 START_TEST(every_length)
 {
 	unsigned char sent[200], *exact;
@@ -95,6 +107,7 @@ START_TEST(every_length)
 		exact = malloc(len ? len : 1);
 		memcpy(exact, sent, len);
 		ck_assert_int_eq(tsct_emit(t, id + len, exact, len), 0);
+		ck_assert_uint_eq(section_registered(), 0);
 		free(exact);
 		event = next();
 		ck_assert_uint_eq(event.len, len);
