@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernel leaves the TSC for another clocksource, and comes back: new
+ * channels follow when the check is run, old ones keep what they have, and
+ * the clock page begins a new epoch each time.
+ */
+#include <time.h>
+#include <x86intrin.h>
+
+#include "device.h"
+
+#define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/"
+
+static bool choose(const char *name)
+{
+	int fd = open(CLOCKSOURCE "current_clocksource", O_WRONLY);
+	bool done = fd >= 0 && write(fd, name, strlen(name)) > 0;
+
+	close(fd);
+	return done;
+}
+
+static uint32_t run_check(int fd)
+{
+	struct tsct_check check = { 0 };
+
+	t_check(!ioctl(fd, TSCT_IOC_CHECK_RUN, &check), "%m");
+	t_check(check.source == dev_info(fd).source);
+	return check.source;
+}
+
+static uint64_t now(uint32_t source)
+{
+	struct timespec t;
+
+	if (source == TSCT_SOURCE_TSC)
+		return __rdtsc();
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A record's stamp is a reading of what the header says. */
+static void try_stamp(int fd, uint32_t source)
+{
+	struct dev_maps m = dev_map(fd);
+	const struct tsct_record *rec = (const void *)dev_data(&m, 1);
+	uint64_t payload = 0, before, after;
+
+	t_check(m.header->source == source, "%u", m.header->source);
+	dev_pin(1);
+	before = now(source);
+	t_check(!dev_write(fd, 16, &payload, 8), "%m");
+	after = now(source);
+	t_check(rec->tsc >= before && rec->tsc <= after, "%lu %llu %lu",
+		before, rec->tsc, after);
+	dev_unmap(&m);
+}
+
+int main(void)
+{
+	struct tsct_clock_set set = { .state = { .epoch = 3 } };
+	const struct tsct_clock_page *page;
+	int fd = dev_open(), old, new;
+
+	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd,
+		    (off_t)TSCT_CLOCK_OFFSET);
+	t_check(dev_info(fd).source == TSCT_SOURCE_TSC);
+	set.state.source = TSCT_SOURCE_TSC;
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SET, &set), "%m");
+	old = dev_new("old");
+
+	t_check(choose("hpet") || choose("acpi_pm"), "no other clocksource");
+	usleep(100000);
+	/* Nothing changes behind anybody's back. */
+	t_check(dev_info(fd).source == TSCT_SOURCE_TSC);
+	t_check(run_check(fd) == TSCT_SOURCE_MONOTONIC_RAW);
+	t_check(page->copy[0].epoch == 4, "%u", page->copy[0].epoch);
+	t_check(page->copy[0].source == TSCT_SOURCE_MONOTONIC_RAW);
+	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SET, &set), EINVAL);
+	new = dev_new("new");
+	try_stamp(old, TSCT_SOURCE_TSC);
+	try_stamp(new, TSCT_SOURCE_MONOTONIC_RAW);
+
+	t_check(choose("tsc"), "%m");
+	usleep(100000);
+	t_check(run_check(fd) == TSCT_SOURCE_TSC);
+	t_check(page->copy[0].epoch == 5, "%u", page->copy[0].epoch);
+	t_check(page->copy[0].source == TSCT_SOURCE_TSC);
+	set.state.epoch = 4;
+	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SET, &set), EINVAL);
+	set.state.epoch = 5;
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SET, &set), "%m");
+	return t_status();
+}
