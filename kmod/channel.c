@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Channels: who may make and find them, and how long they live. A channel lives as long as an open descriptor or a mapping does (a
- * mapping holds its file), so nothing here outlives its users.
+ * Channels: who may make and find them, and how long they live. A channel
+ * lives as long as an open descriptor or a mapping does (a mapping holds its
+ * file), so nothing here outlives its users.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

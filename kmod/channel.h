@@ -44,7 +44,7 @@ struct tsct_channel {
 	u32 consumers;
 	u64 bytes;			/* charged to account */
 
-	struct mutex defs_lock;
+	struct mutex defs_lock;		/* the two below, and the area */
 	u32 defs_used;
 	u32 defs_nr;
 

@@ -168,8 +168,10 @@ static u32 summarize(void)
 	}
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
 		flags |= TSCT_CHECK_RDTSCP;
-	/* CPUID's bit is what the kernel sets both of these from; it may clear
-	 * NONSTOP for CPUs that are known to do otherwise. */
+	/*
+	 * CPUID's bit is what the kernel sets both of these from; it may clear
+	 * NONSTOP for CPUs that are known to do otherwise.
+	 */
 	if (boot_cpu_data.x86_power & (1 << 8))
 		flags |= TSCT_CHECK_INVARIANT;
 	if (boot_cpu_has(X86_FEATURE_NONSTOP_TSC))

@@ -35,7 +35,7 @@
 
 /* An open descriptor. It is bound to a channel once, and for good. */
 struct tsct_file {
-	struct mutex bind_lock;
+	struct mutex bind_lock;		/* one request at a time binds */
 	struct tsct_channel *channel;	/* release, when roles are set */
 	u32 roles;
 	u64 mark;			/* overwrite: heads at the last poll */

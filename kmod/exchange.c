@@ -59,7 +59,7 @@ static void throw_burst(void)
 
 	for (i = 0; i < BURST_ROUNDS; i++) {
 		nr = x.ping + 1;
-		old = smp_load_acquire(&x.pong);
+		old = READ_ONCE(x.pong);
 		t0 = rdtsc_ordered();
 		/* visible only after the counter was read: stores retire */
 		smp_store_release(&x.ping, nr);
@@ -112,6 +112,7 @@ static void throw(struct work_struct *work)
 		local_irq_enable();
 		cond_resched();
 	}
+	/* no more to catch */
 	smp_store_release(&x.ping, STOP);
 }
 

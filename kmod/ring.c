@@ -119,6 +119,7 @@ static int emit_by_rules(struct tsct_ring *ring, u32 id, const void *payload,
  */
 static u32 look_ahead(const struct tsct_ring *ring)
 {
+	/* acquire: as in emit_by_rules(), for all records that use it */
 	u64 used = ring->head - smp_load_acquire(&ring->consumer->tail);
 	u32 block = ring->geo.block_size;
 	u32 left = block - (u32)(ring->head & (block - 1));
@@ -247,7 +248,7 @@ int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
 	place = tsct_ring_place(&ring->geo, READ_ONCE(ring->producer->head),
 				tsct_record_size(len));
 	end = place.pos + place.size;
-	/* Acquire for the same reason as in emit(). */
+	/* Acquire for the same reason as in emit_by_rules(). */
 	if (!tsct_ring_fits(&ring->geo, end,
 			    smp_load_acquire(&ring->consumer->tail))) {
 		count_lost(ring, TSCT_LOST_FULL);
