@@ -127,7 +127,8 @@ static void run(uint32_t policy)
 	for (i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, i & 2 ? scribble : write_bad,
 			       (void *)i);
-	while (time(NULL) < end) {
+	/* On a busy machine its turns are few: then it takes longer. */
+	while (time(NULL) < end || sent <= 100) {
 		write_good(r, &sent);
 		usleep(100);
 	}
@@ -137,7 +138,6 @@ static void run(uint32_t policy)
 	t_check(r[0].records + r[1].records == sent, "%lu %lu of %lu",
 		r[0].records, r[1].records, sent);
 	t_check(r[0].wrong + r[1].wrong == 0);
-	t_check(sent > 100, "%lu", sent);
 	check_header(&before);
 	dev_unmap(&good_maps);
 	dev_unmap(&m);
