@@ -34,8 +34,7 @@ printf 'root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n' \
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 
 add_libraries() {
-	local path
-	local list
+	local path list
 	list=$(ldd "$1" 2>/dev/null) || return 0	# static, or no program
 	[[ $list != *"not found"* ]] || die "$1: $(grep 'not found' <<<"$list")"
 	# "name => /path (0x...)" and "/path (0x...)"
