@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* epoll_wait() below is the daemon's only blocking call. */
+/*
+ * epoll_wait() below is where the daemon waits. A calibration, at the start and
+ * after a disruption, sleeps for 15 ms on top, and where the kernel does not
+ * keep time by the TSC every CPU is visited first, for two seconds at most.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
