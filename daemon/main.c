@@ -19,8 +19,6 @@
 #include "rundir.h"
 #include "usercheck.h"
 
-#define SOCKET_NAME	"tsctraced.sock"
-
 /* Readers take a state older than 5 s for abandoned. */
 #define INTERVAL_MS_MIN	100
 #define INTERVAL_MS_MAX	2000
@@ -168,7 +166,7 @@ static int serve(struct real *real, const char *run_dir, int interval_ms)
 	err = keeper_start(&keeper, &env);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "%s/" SOCKET_NAME, run_dir);
+	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, run_dir);
 	err = tsct_server_start(path, "daemon", &server);
 	if (err)
 		log_error("%s: %s", path, strerror(-err));

@@ -9,6 +9,7 @@
 /* Where daemon, library and tools meet: $TSCTRACE_RUN_DIR, else this. */
 #define TSCT_RUN_DIR		"/run/tsctrace"
 #define TSCT_CLOCK_FILE		"clock"
+#define TSCT_SOCKET_FILE	"tsctraced.sock"
 
 /* Older than this, a state is in holdover whatever it says of itself. */
 #define TSCT_HOLDOVER_NS	5000000000LL

@@ -6,10 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clockpage.h"
 #include "handle.h"
-
-#define RUN_DIR		"/run/tsctrace"
-#define SOCKET_NAME	"tsctraced.sock"
 
 /* What tsct_open() hands out when there is no memory even for a handle. */
 static struct tsct no_memory = {
@@ -151,13 +149,6 @@ static bool go_on(struct tsct *t, const struct tsct_options *options,
 	return opened || error == -ENOENT;
 }
 
-static void socket_path(char *path, size_t size)
-{
-	const char *dir = secure_getenv("TSCTRACE_RUN_DIR");
-
-	snprintf(path, size, "%s/%s", dir && *dir ? dir : RUN_DIR, SOCKET_NAME);
-}
-
 /* Which providers may be tried: a mask of 1 << TSCT_PROVIDER_*. */
 static int allowed(struct tsct *t, unsigned int *ret_mask)
 {
@@ -202,7 +193,7 @@ static int search(struct tsct *t, const struct tsct_options *options,
 	if (mask & 1U << TSCT_PROVIDER_MODULE &&
 	    !go_on(t, options, tsct_module_open(t), &error))
 		return error;
-	socket_path(path, sizeof(path));
+	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, tsct_run_dir());
 	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
 	    !go_on(t, options, tsct_socket_open(t, path, "tsctraced"), &error))
 		return error;

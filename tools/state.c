@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clockpage.h"
 #include "cmd.h"
 #include "state.h"
 
@@ -34,12 +35,10 @@ void state_module_open(struct state_provider *p)
 
 void state_daemon_open(struct state_provider *p)
 {
-	const char *dir = secure_getenv("TSCTRACE_RUN_DIR");
 	char path[256];
 
 	prepare(p);
-	snprintf(path, sizeof(path), "%s/tsctraced.sock",
-		 dir && *dir ? dir : "/run/tsctrace");
+	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, tsct_run_dir());
 	ask_info(p, tsct_socket_open(&p->t, path, "tsctraced"));
 }
 
