@@ -9,7 +9,6 @@
 #include <linux/btf.h>
 #include <linux/btf_ids.h>
 #include <linux/mm.h>
-#include <linux/timekeeping.h>
 #include <linux/version.h>
 
 /* 6.3: the flags of a map are changed by functions only */
@@ -40,14 +39,5 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 			  "called by BPF programs, found through BTF")
 #define __bpf_kfunc_end_defs()	__diag_pop()
 #endif
-
-/* The raw count of the clocksource that the kernel keeps time by. */
-static inline u64 tsct_clocksource_cycles(void)
-{
-	struct system_time_snapshot snapshot;
-
-	ktime_get_snapshot(&snapshot);
-	return snapshot.cycles;
-}
 
 #endif /* TSCT_KMOD_COMPAT_H */

@@ -16,6 +16,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/timekeeping.h>
 #include <linux/topology.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
@@ -23,8 +24,8 @@
 
 #include <tsctrace/version.h>
 
+#include "../lib/core/verdict.h"
 #include "clockpage.h"
-#include "compat.h"
 #include "cpucheck.h"
 
 #define AUX_CPU(aux)	((aux) & 0xfff)
@@ -103,6 +104,14 @@ static void check_cpu(u32 cpu, u32 reference)
 
 /* ---- all together ----------------------------------------------------- */
 
+static u64 clocksource_cycles(void)
+{
+	struct system_time_snapshot snapshot;
+
+	ktime_get_snapshot(&snapshot);
+	return snapshot.cycles;
+}
+
 /*
  * If the kernel reads its clocksource between two reads of the TSC, and the
  * count lies between them, it has read the TSC. No other source would hit
@@ -115,7 +124,7 @@ static bool clocksource_is_tsc(void)
 
 	for (i = 0; i < 3; i++) {
 		before = rdtsc_ordered();
-		count = tsct_clocksource_cycles();
+		count = clocksource_cycles();
 		after = rdtsc_ordered();
 		if (count < before || count > after)
 			return false;
@@ -134,28 +143,10 @@ static bool skew_within(const struct tsct_cpu_check *entry, s64 bound)
 		entry->skew_min_tsc >= -bound && entry->skew_max_tsc <= bound;
 }
 
-static u32 judge(u32 flags, bool skew_ok)
-{
-	u32 needed = TSCT_CHECK_RDTSCP | TSCT_CHECK_AUX_MATCH;
-
-	if ((flags & needed) != needed || flags & TSCT_CHECK_UNSTABLE)
-		return flags;
-	/*
-	 * The kernel watches its clocksource better than one measurement can;
-	 * where it uses another (a paravirtual one, say), the counter has to
-	 * show by itself that it is fit.
-	 */
-	if (flags & TSCT_CHECK_CLOCKSOURCE ||
-	    (flags & TSCT_CHECK_INVARIANT && flags & TSCT_CHECK_NONSTOP &&
-	     skew_ok))
-		flags |= TSCT_CHECK_USABLE;
-	return flags;
-}
-
 static u32 summarize(void)
 {
 	u32 flags = TSCT_CHECK_AUX_MATCH;
-	bool skew_ok = true;
+	bool in_step = true;
 	u32 cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
@@ -164,7 +155,7 @@ static u32 summarize(void)
 		if (!(cpus[cpu].flags & TSCT_CPU_AUX_MATCH))
 			flags &= ~TSCT_CHECK_AUX_MATCH;
 		if (!skew_within(&cpus[cpu], skew_bound_tsc()))
-			skew_ok = false;
+			in_step = false;
 	}
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
 		flags |= TSCT_CHECK_RDTSCP;
@@ -180,7 +171,9 @@ static u32 summarize(void)
 		flags |= TSCT_CHECK_UNSTABLE;
 	if (clocksource_is_tsc())
 		flags |= TSCT_CHECK_CLOCKSOURCE;
-	return judge(flags, skew_ok);
+	if (tsct_verdict(flags, in_step, true))
+		flags |= TSCT_CHECK_USABLE;
+	return flags;
 }
 
 /* Under check_lock. Channels that exist keep the source they have. */
@@ -354,26 +347,11 @@ void tsct_cpucheck_exit(void)
 	kvfree(cpus);
 }
 
-static const char *reason(u32 flags)
-{
-	if (!(flags & TSCT_CHECK_RDTSCP))
-		return "this CPU has no RDTSCP";
-	if (!(flags & TSCT_CHECK_AUX_MATCH))
-		return "TSC_AUX does not name the CPU on every CPU";
-	if (flags & TSCT_CHECK_UNSTABLE)
-		return "the kernel calls the TSC unstable";
-	if (flags & TSCT_CHECK_CLOCKSOURCE)
-		return "the kernel keeps time by it, TSC_AUX matches";
-	if (flags & TSCT_CHECK_USABLE)
-		return "it is invariant and in step, TSC_AUX matches";
-	return "the kernel does not keep time by the TSC, and it is not invariant or not in step";
-}
-
 void tsct_cpucheck_report(void)
 {
 	bool usable = check_flags & TSCT_CHECK_USABLE;
 
 	pr_info("version %s, %u CPUs, stamps are %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
-		reason(check_flags));
+		tsct_verdict_reason(check_flags, true));
 }

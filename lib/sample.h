@@ -65,8 +65,7 @@ int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est);
  * @why: the reason, a sentence without a full stop; may be NULL with size 0
  *
  * The module's verdict where it is loaded. Else the TSC, if the CPU has RDTSCP,
- * the process may use it, and either the kernel keeps time by it, or it has not
- * given it up, it is invariant and names the CPU we run on. Else the first of
+ * the process may use it and core/verdict.h is content. Else the first of
  * MONOTONIC_RAW, MONOTONIC and REALTIME that can be read.
  */
 int tsct_source_choose(char *why, size_t size);

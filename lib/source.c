@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/verdict.h"
 #include "sample.h"
 #include "usercheck.h"
 
@@ -59,21 +60,6 @@ static int ask_module(void)
 	return info.source < TSCT_SOURCE_NR ? (int)info.source : -EPROTO;
 }
 
-/* Why the TSC cannot be used, of all the reasons the first */
-static const char *unusable(const struct tsct_check *check, bool visited)
-{
-	if (!(check->flags & TSCT_CHECK_RDTSCP))
-		return "the CPU has no RDTSCP, or this process may not use it";
-	if (check->flags & TSCT_CHECK_UNSTABLE)
-		return "the kernel marked the TSC unstable";
-	if (!(check->flags & TSCT_CHECK_INVARIANT))
-		return "the TSC is not invariant, and the kernel does not "
-			"keep time by it";
-	if (visited && !(check->flags & TSCT_CHECK_AUX_MATCH))
-		return "RDTSCP does not name the CPU it runs on";
-	return "the CPUs' counters are apart";
-}
-
 static int first_clock(void)
 {
 	static const struct {
@@ -92,32 +78,34 @@ static int first_clock(void)
 	return TSCT_SOURCE_REALTIME;
 }
 
+/*
+ * The visit to every CPU takes up to 0.2 s, and is only made where it decides:
+ * an invariant TSC that the kernel neither uses nor gave up.
+ */
+static void look(struct tsct_check *check)
+{
+	tsct_usercheck_quick(check);
+	if (tsct_verdict(check->flags, false, false))
+		check->flags |= TSCT_CHECK_USABLE;
+	else if (tsct_verdict(check->flags | TSCT_CHECK_AUX_MATCH, true, false))
+		tsct_usercheck_run(check);
+}
+
 int tsct_source_choose_local(char *why, size_t size)
 {
 	struct tsct_check check = { .nr = 0 };
-	bool usable, visit;
+	const char *reason;
 	int source;
 
-	/*
-	 * The visit to every CPU takes up to 0.2 s, and is only made where it
-	 * decides: an invariant TSC that the kernel neither uses nor gave up.
-	 */
-	tsct_usercheck_quick(&check);
-	usable = tsct_usercheck_verdict(check.flags, 0);
-	visit = !usable && tsct_usercheck_verdict(check.flags |
-						  TSCT_CHECK_AUX_MATCH, 0);
-	if (visit && !tsct_usercheck_run(&check))
-		usable = check.flags & TSCT_CHECK_USABLE;
-	if (usable) {
-		snprintf(why, size, visit ?
-			 "tsc: it is invariant, and the CPU-id check agrees" :
-			 "tsc: the kernel keeps time by it");
+	look(&check);
+	reason = tsct_verdict_reason(check.flags, false);
+	if (check.flags & TSCT_CHECK_USABLE) {
+		snprintf(why, size, "tsc: %s", reason);
 		return TSCT_SOURCE_TSC;
 	}
 	source = first_clock();
 	snprintf(why, size, "%s: %s (clocksource %s)", tsct_source_name(source),
-		 unusable(&check, visit),
-		 *check.clocksource ? check.clocksource : "not known");
+		 reason, *check.clocksource ? check.clocksource : "not known");
 	return source;
 }
 

@@ -13,6 +13,7 @@
 #include <x86intrin.h>
 
 #include "core/skew.h"
+#include "core/verdict.h"
 #include "usercheck.h"
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
@@ -362,7 +363,7 @@ static void report(struct tsct_check *check, const struct visit *v)
 	__u32 room = check->nr;
 
 	check->flags |= match_flag(v);
-	if (tsct_usercheck_verdict(check->flags, v->skewed))
+	if (tsct_verdict(check->flags, !v->skewed, false))
 		check->flags |= TSCT_CHECK_USABLE;
 	check->source = check->flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;

@@ -22,30 +22,10 @@ void tsct_usercheck_quick(struct tsct_check *check);
  * @check: as for TSCT_IOC_CHECK: table and nr in, all else out; tsc_khz is 0
  *
  * Visits every CPU that this thread may run on, in threads of its own, and
- * compares each one's counter with the first one's, within some 200 ms.
+ * compares each one's counter with the first one's, within some 200 ms. The
+ * verdict, TSCT_CHECK_USABLE, is that of core/verdict.h, not strict.
  * Returns 0; -ENOMEM; -EAGAIN: no thread could be started.
  */
 int tsct_usercheck_run(struct tsct_check *check);
-
-/*
- * tsct_usercheck_verdict - may stamps be TSC?
- * @flags: TSCT_CHECK_*
- * @skewed: some CPU's counter is surely apart from another's
- *
- * The kernel vouches for the TSC by keeping time with it. Where it keeps time
- * with something else, but did not give the TSC up either (as in virtual
- * machines), the invariant bit and the CPU-id check together do.
- */
-static inline int tsct_usercheck_verdict(__u32 flags, int skewed)
-{
-	const __u32 vouched = TSCT_CHECK_INVARIANT | TSCT_CHECK_AUX_MATCH;
-
-	if (!(flags & TSCT_CHECK_RDTSCP))
-		return 0;
-	if (flags & TSCT_CHECK_CLOCKSOURCE)
-		return 1;
-	return !(flags & TSCT_CHECK_UNSTABLE) && !skewed &&
-	       (flags & vouched) == vouched;
-}
 
 #endif /* TSCT_USERCHECK_H */

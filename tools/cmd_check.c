@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "state.h"
+#include "core/verdict.h"
 #include "usercheck.h"
 
 #define TABLE_MAX	8192	/* the kernel's own limit on CPUs */
@@ -103,38 +104,21 @@ static bool good(const struct check *c)
 	return flag(c, TSCT_CHECK_USABLE) && flag(c, TSCT_CHECK_AUX_MATCH);
 }
 
-/* The first reason, in the order in which they matter. */
-static const char *obstacle(const struct check *c)
-{
-	if (!flag(c, TSCT_CHECK_RDTSCP))
-		return "there is no RDTSCP instruction, or this process may "
-			"not use it";
-	if (flag(c, TSCT_CHECK_UNSTABLE))
-		return "the kernel found the TSC unstable and gave it up";
-	if (!flag(c, TSCT_CHECK_INVARIANT) && !flag(c, TSCT_CHECK_CLOCKSOURCE))
-		return "the TSC is not invariant and the kernel does not keep "
-			"time by it";
-	if (!flag(c, TSCT_CHECK_AUX_MATCH))
-		return "TSC_AUX does not name the CPU everywhere";
-	return "the counters of the CPUs are apart";
-}
-
 static void verdict(const struct check *c, char *text, size_t size)
 {
-	const char *source = tsct_source_name(c->result.source);
+	/* The module asks for more than programs do by themselves. */
+	const char *reason = tsct_verdict_reason(c->result.flags, !*c->why);
 
 	if (good(c))
 		snprintf(text, size, "stamps are TSC ticks: TSC_AUX names "
-			 "every CPU, and %s", flag(c, TSCT_CHECK_CLOCKSOURCE) ?
-			 "the kernel keeps time by the TSC" :
-			 "the TSC is invariant and the counters agree");
+			 "every CPU, and %s", reason);
 	else if (flag(c, TSCT_CHECK_USABLE))
-		snprintf(text, size, "stamps are TSC ticks, as the kernel keeps "
-			 "time by the TSC, but TSC_AUX does not name the CPU "
-			 "everywhere: what set it?");
+		snprintf(text, size, "stamps are TSC ticks, as %s, but TSC_AUX "
+			 "does not name the CPU everywhere: what set it?",
+			 reason);
 	else
 		snprintf(text, size, "stamps fall back to %s because %s",
-			 source, obstacle(c));
+			 tsct_source_name(c->result.source), reason);
 }
 
 /* ---- showing it -------------------------------------------------------- */
@@ -254,7 +238,7 @@ static int print_json(const struct check *c)
 	verdict(c, text, sizeof(text));
 	for (i = 0; i < c->result.nr; i++)
 		json_array_append_new(cpus, json_line(c, &c->table[i]));
-	return state_print_json("check", json_pack(
+	return ctl_json_print("check", json_pack(
 		"{s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b,"
 		" s:o, s:s, s:I, s:I, s:s, s:o}",
 		"checked_by", c->by, "why", c->why,
@@ -265,7 +249,7 @@ static int print_json(const struct check *c)
 		"nonstop", flag(c, TSCT_CHECK_NONSTOP),
 		"unstable", flag(c, TSCT_CHECK_UNSTABLE),
 		"kernel_uses_tsc", flag(c, TSCT_CHECK_CLOCKSOURCE),
-		"clocksource", state_json_text(c->result.clocksource),
+		"clocksource", ctl_json_text(c->result.clocksource),
 		"source", tsct_source_name(c->result.source),
 		"tsc_khz", (json_int_t)c->result.tsc_khz,
 		"when_tsc", (json_int_t)c->result.when_tsc,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The CPU-id check from user space: its verdict, and a run on this machine */
+/* The CPU-id check from user space, on this machine */
 #include <check.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -8,28 +8,6 @@
 #include <unistd.h>
 
 #include "usercheck.h"
-
-#define R	TSCT_CHECK_RDTSCP
-#define I	TSCT_CHECK_INVARIANT
-#define U	TSCT_CHECK_UNSTABLE
-#define C	TSCT_CHECK_CLOCKSOURCE
-#define A	TSCT_CHECK_AUX_MATCH
-
-START_TEST(verdict)
-{
-	/* The kernel's word is enough, but not without the instruction. */
-	ck_assert(tsct_usercheck_verdict(R | C, 0));
-	ck_assert(tsct_usercheck_verdict(R | C, 1));
-	ck_assert(!tsct_usercheck_verdict(C | I | A, 0));
-	/* Without it, everything else is needed. */
-	ck_assert(tsct_usercheck_verdict(R | I | A, 0));
-	ck_assert(!tsct_usercheck_verdict(R | I | A, 1));
-	ck_assert(!tsct_usercheck_verdict(R | I | A | U, 0));
-	ck_assert(!tsct_usercheck_verdict(R | I, 0));
-	ck_assert(!tsct_usercheck_verdict(R | A, 0));
-	ck_assert(!tsct_usercheck_verdict(0, 0));
-}
-END_TEST
 
 /* One line per CPU that we may run on; exactly one is the reference. */
 static void check_table(const struct tsct_check *check,
@@ -109,7 +87,6 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 30);
-	tcase_add_test(tests, verdict);
 	tcase_add_test(tests, whole);
 	tcase_add_test(tests, no_room);
 	tcase_add_test(tests, forbidden);
