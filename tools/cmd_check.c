@@ -9,6 +9,7 @@
 #include <x86intrin.h>
 
 #include "cmd.h"
+#include "json.h"
 #include "state.h"
 #include "core/verdict.h"
 #include "usercheck.h"

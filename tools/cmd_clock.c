@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cmd.h"
+#include "json.h"
 #include "state.h"
 
 struct options {
@@ -137,7 +138,7 @@ static json_t *to_json(const struct tsct_clock *clock, const struct reading *r)
 		"rate_error_ppb", (json_int_t)r->state.rate_error_ppb,
 		"age_s", r->age_s,
 		"origin", tsct_clock_origin(clock),
-		"why", state_json_text(tsct_clock_why(clock)));
+		"why", ctl_json_text(tsct_clock_why(clock)));
 
 	if (!json || r->error)
 		return json;
@@ -166,7 +167,7 @@ static int show(const struct tsct_clock *clock, const struct options *o)
 	if (take(clock, &r))
 		return nothing(clock);
 	if (o->json)
-		ret = state_print_json("clock", to_json(clock, &r));
+		ret = ctl_json_print("clock", to_json(clock, &r));
 	else
 		print_text(clock, &r);
 	if (usable(&r))
@@ -189,7 +190,7 @@ static int watch_once(const struct options *o)
 	if (take(clock, &r))
 		nothing(clock);
 	else if (o->json)
-		state_print_json_line("clock", to_json(clock, &r));
+		ctl_json_print_line("clock", to_json(clock, &r));
 	else
 		print_row(clock, &r);
 	tsct_clock_close(clock);

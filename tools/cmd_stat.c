@@ -11,6 +11,7 @@
 
 #include "cmd.h"
 #include "core/scale.h"
+#include "json.h"
 #include "threads.h"
 #include "view.h"
 
@@ -299,8 +300,7 @@ static json_t *json_clock(const struct figures *s)
 
 	return json_pack("{ss so ss sf si sI sb}",
 			 "source", tsct_source_name(rec->source),
-			 "origin", view_json_text(rec->clock_origin,
-						  strlen(rec->clock_origin)),
+			 "origin", ctl_json_text(rec->clock_origin),
 			 "status", tsct_status_name(rec->status),
 			 "rate_hz", rate_hz(s),
 			 "rate_error_ppb", (int)rec->rate_error_ppb,
@@ -379,7 +379,7 @@ static json_t *json_threads(const struct figures *s)
 	for (i = 0; i < s->threads.nr && t->switched; i++, t++)
 		json_array_append_new(threads, json_pack("{si so sI}",
 			"tid", (int)t->tid,
-			"name", view_json_text(t->comm, strlen(t->comm)),
+			"name", ctl_json_text(t->comm),
 			"switched_in", (json_int_t)t->switched));
 	return threads;
 }
@@ -396,9 +396,9 @@ static int print_json(const struct figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	json = json_pack("{so so so ss sb sI sI sI so so so so so so sI}",
-		"command", view_json_text(rec->command, strlen(rec->command)),
-		"host", view_json_text(rec->host, strlen(rec->host)),
-		"kernel", view_json_text(rec->kernel, strlen(rec->kernel)),
+		"command", ctl_json_text(rec->command),
+		"host", ctl_json_text(rec->host),
+		"kernel", ctl_json_text(rec->kernel),
 		"provider", rec->provider, "complete", rec->complete,
 		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),
 		"end_ns", (json_int_t)tsct_pair_ns(&rec->real, end_of(s)),

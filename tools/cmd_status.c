@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "json.h"
 #include "kernel_source.h"
 #include "sample.h"
 #include "state.h"
@@ -264,14 +265,14 @@ static json_t *json_provider(const struct state_provider *p)
 
 	if (!p->answers)
 		return json_pack("{s:b, s:o}", "present", 0, "why",
-				 state_json_text(p->t.why));
+				 ctl_json_text(p->t.why));
 	list = json_array();
 	for (i = 0; i < NR_FEATURES; i++)
 		if (p->info.features & features[i].bit)
 			json_array_append_new(list,
 					      json_string(features[i].name));
 	return json_pack("{s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:s}",
-		"present", 1, "version", state_json_text(p->info.version),
+		"present", 1, "version", ctl_json_text(p->info.version),
 		"features", list, "channels", (json_int_t)p->info.channels,
 		"bytes", (json_int_t)p->info.bytes,
 		"bytes_max", (json_int_t)p->info.bytes_max,
@@ -295,7 +296,7 @@ static json_t *json_channel(const struct listed *c)
 
 	return json_pack("{s:I, s:o, s:s, s:I, s:s, s:b, s:s, s:I, s:I, s:I,"
 			 " s:I, s:I, s:I, s:I, s:I, s:o}",
-		"id", (json_int_t)info->id, "name", state_json_text(info->name),
+		"id", (json_int_t)info->id, "name", ctl_json_text(info->name),
 		"provider", c->provider, "uid", (json_int_t)info->uid,
 		"policy", policy_name(info->policy),
 		"kernel", !!(info->flags & TSCT_CHANNEL_KERNEL),
@@ -314,7 +315,7 @@ static json_t *json_channel(const struct listed *c)
 static json_t *json_clock(const struct status *s)
 {
 	json_t *json = json_pack("{s:s, s:o, s:b}", "origin", s->clock_origin,
-		"why", state_json_text(s->clock_why),
+		"why", ctl_json_text(s->clock_why),
 		"published", s->clock_known);
 
 	if (!json || !s->clock_known)
@@ -337,13 +338,13 @@ static int print_json(const struct status *s)
 
 	for (i = 0; i < s->nr_channels; i++)
 		json_array_append_new(channels, json_channel(&s->channels[i]));
-	return state_print_json("status", json_pack(
+	return ctl_json_print("status", json_pack(
 		"{s:s, s:o, s:o, s:s, s:o, s:o, s:{s:b, s:s}, s:o}",
 		"version", tsct_version(),
 		"module", json_provider(&s->module),
 		"daemon", json_provider(&s->daemon),
 		"programs_use", chosen(s),
-		"stamps", state_json_text(s->source_why),
+		"stamps", ctl_json_text(s->source_why),
 		"clock", json_clock(s),
 		"kernel_events", "available", !*s->kernel_why,
 			"why", s->kernel_why,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What record says while it runs, and at the end. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,7 +9,7 @@
 #include "cmd.h"
 #include "core/scale.h"
 #include "cmd_record.h"
-#include "state.h"
+#include "json.h"
 
 static __u64 lost_events(const struct record_session *s)
 {
@@ -224,9 +223,9 @@ static int show_json(const struct record_session *s,
 	struct tsct_written w;
 
 	tsct_writer_written(s->writer, &w);
-	return state_print_json("record", json_pack(
+	return ctl_json_print("record", json_pack(
 		"{so so sI sI sf so so ss s{ss ss ss sI sb}}",
-		"directory", state_json_text(s->dir),
+		"directory", ctl_json_text(s->dir),
 		"command", json_child(child),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
 		"seconds", seconds(rec), "cpus", json_cpus(s),

@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 #include "clockpage.h"
-#include "cmd.h"
 #include "state.h"
-
-/* ---- providers --------------------------------------------------------- */
 
 static void prepare(struct state_provider *p)
 {
@@ -55,47 +52,4 @@ void state_provider_close(struct state_provider *p)
 		close(p->t.fd);
 	free(p->t.socket_path);
 	pthread_mutex_destroy(&p->t.lock);
-}
-
-/* ---- output ------------------------------------------------------------ */
-
-static int print(const char *verb, json_t *json, size_t flags)
-{
-	int bad = !json || json_dumpf(json, stdout, flags | JSON_REAL_PRECISION(15));
-
-	json_decref(json);
-	if (bad && !ferror(stdout)) {
-		fprintf(stderr, "trace-ctl %s: out of memory\n", verb);
-		return EXIT_FAILED;
-	}
-	putchar('\n');
-	return bad ? EXIT_FAILED : EXIT_DONE;
-}
-
-int state_print_json(const char *verb, json_t *json)
-{
-	return print(verb, json, JSON_INDENT(2));
-}
-
-int state_print_json_line(const char *verb, json_t *json)
-{
-	return print(verb, json, JSON_COMPACT);
-}
-
-json_t *state_json_text(const char *text)
-{
-	json_t *json = json_string(text);
-	char *clean, *c;
-
-	if (json)
-		return json;
-	clean = strdup(text);
-	if (!clean)
-		return NULL;
-	for (c = clean; *c; c++)
-		if (*c & 0x80)
-			*c = '?';
-	json = json_string(clean);
-	free(clean);
-	return json;
 }

@@ -3,7 +3,6 @@
 #ifndef STATE_H
 #define STATE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "handle.h"
@@ -22,14 +21,5 @@ void state_provider_close(struct state_provider *p);
 
 /* Sends one TSCT_IOC_* request. Returns 0 or -errno; -ENODEV: no answer. */
 int state_provider_ask(struct state_provider *p, unsigned int cmd, void *arg);
-
-/* Prints and frees @json. Returns EXIT_DONE, or EXIT_FAILED: no memory. */
-int state_print_json(const char *verb, json_t *json);
-
-/* As state_print_json(), all on one line. */
-int state_print_json_line(const char *verb, json_t *json);
-
-/* Text that came from outside, without its bad bytes: jansson wants UTF-8. */
-json_t *state_json_text(const char *text);
 
 #endif /* STATE_H */

@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "core/def.h"
 #include "ctf.h"
+#include "json.h"
 #include "view.h"
 
 /* ---- recordings -------------------------------------------------------- */
@@ -139,35 +140,6 @@ static size_t text_len(const struct view_field *f)
 	return strnlen((const char *)f->at, f->size);
 }
 
-/*
- * Bytes of one well-formed UTF-8 character, 0 if it is none or would act on a
- * terminal (C0, DEL, C1).
- */
-static size_t utf8_len(const unsigned char *c, size_t left)
-{
-	static const __u32 least[] = { 0, 0, 0xa0, 0x800, 0x10000 };
-	__u32 code;
-	size_t len, i;
-
-	if (c[0] < 0x80)
-		return c[0] >= 0x20 && c[0] != 0x7f;
-	if (c[0] < 0xc0 || c[0] > 0xf7)
-		return 0;
-	len = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-	if (len > left)
-		return 0;
-	code = c[0] & (0x7f >> len);
-	for (i = 1; i < len; i++) {
-		if ((c[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (c[i] & 0x3f);
-	}
-	if (code < least[len] || (code >= 0xd800 && code < 0xe000) ||
-	    code > 0x10ffff)
-		return 0;
-	return len;
-}
-
 static void print_escaped(FILE *to, const char *text, size_t len,
 			  const char *special)
 {
@@ -175,7 +147,7 @@ static void print_escaped(FILE *to, const char *text, size_t len,
 	size_t n;
 
 	for (; c < end; c += n) {
-		n = utf8_len(c, end - c);
+		n = ctl_utf8_len(c, end - c);
 		if (!n) {
 			fprintf(to, "\\x%02x", *c);
 			n = 1;
@@ -197,37 +169,6 @@ void view_print_text(FILE *to, const char *text, size_t len)
 void view_print_plain(FILE *to, const char *text)
 {
 	print_escaped(to, text, strlen(text), "\\");
-}
-
-/* JSON is UTF-8: bytes that are none become U+FFFD. */
-json_t *view_json_text(const char *text, size_t len)
-{
-	const unsigned char *c = (const void *)text, *end = c + len;
-	json_t *json;
-	char *clean;
-	size_t n, at = 0;
-
-	json = json_stringn(text, len);
-	if (json)
-		return json;
-	clean = malloc(3 * len + 1);
-	if (!clean)
-		return NULL;
-	for (; c < end; c += n) {
-		n = utf8_len(c, end - c);
-		if (n || *c < 0x80) {
-			n = n ? n : 1;
-			memcpy(clean + at, c, n);
-			at += n;
-		} else {
-			n = 1;
-			memcpy(clean + at, "\xef\xbf\xbd", 3);
-			at += 3;
-		}
-	}
-	json = json_stringn(clean, at);
-	free(clean);
-	return json;
 }
 
 static void print_bytes(FILE *to, const struct view_field *f)
@@ -319,7 +260,7 @@ json_t *view_json(const struct view_field *f)
 				    "inf");
 	case TSCT_TYPE_STRING:
 	case TSCT_TYPE_CHARS:
-		return view_json_text((const char *)f->at, text_len(f));
+		return ctl_json_textn((const char *)f->at, text_len(f));
 	case TSCT_TYPE_BYTES:
 		return json_bytes(f);
 	default:

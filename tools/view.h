@@ -42,7 +42,6 @@ json_t *view_json(const struct view_field *f);
 void view_print_text(FILE *to, const char *text, size_t len);
 /* The same without quotes, for names that stand alone. */
 void view_print_plain(FILE *to, const char *text);
-json_t *view_json_text(const char *text, size_t len);
 
 /* Lost events by cause, over all streams and CPUs. */
 json_t *view_json_loss(const struct tsct_loss *loss);

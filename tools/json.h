@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON as all verbs print it. Not json_*: those names are jansson's. */
+#ifndef JSON_H
+#define JSON_H
+
+#include <jansson.h>
+
+/*
+ * Text from outside, which may be anything. JSON is UTF-8: bytes that are none
+ * become U+FFFD.
+ */
+json_t *ctl_json_text(const char *text);
+json_t *ctl_json_textn(const char *text, size_t len);
+
+/* Prints and frees @json. Returns EXIT_DONE, or EXIT_FAILED: no memory. */
+int ctl_json_print(const char *verb, json_t *json);
+
+/* As ctl_json_print(), all on one line. */
+int ctl_json_print_line(const char *verb, json_t *json);
+
+/*
+ * Bytes of one well-formed UTF-8 character, 0 if it is none or would act on a
+ * terminal (C0, DEL, C1).
+ */
+size_t ctl_utf8_len(const unsigned char *c, size_t left);
+
+#endif /* JSON_H */
