@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "json.h"
 #include "state.h"
+#include "view.h"
 
 struct options {
 	bool json;
@@ -68,16 +69,11 @@ static const char *trouble(const struct reading *r)
 /* "2026-08-01T12:34:56.123456789Z" */
 static void format_utc(__s64 ns, char *text, size_t size)
 {
-	__s64 s = ns / 1000000000, rest = ns % 1000000000;
+	__s64 rest;
+	time_t t = view_second(ns, &rest);
 	char date[40] = "?";
 	struct tm tm;
-	time_t t;
 
-	if (rest < 0) {
-		rest += 1000000000;
-		s--;
-	}
-	t = s;
 	if (gmtime_r(&t, &tm))
 		strftime(date, sizeof(date), "%FT%T", &tm);
 	snprintf(text, size, "%s.%09lldZ", date, (long long)rest);

@@ -95,14 +95,10 @@ static const struct argp argp = {
 /* Breaking a time down is slow: once a second does. */
 static void print_clock(struct dump *d, __s64 ns)
 {
-	time_t second = ns / 1000000000;
-	__s64 rest = ns % 1000000000;
+	__s64 rest;
+	time_t second = view_second(ns, &rest);
 	struct tm tm;
 
-	if (rest < 0) {
-		rest += 1000000000;
-		second--;
-	}
 	if (second != d->second || !d->text[0]) {
 		d->second = second;
 		if (d->form == FORM_UTC)

@@ -157,15 +157,11 @@ static __u64 lost_on(const struct figures *s, __u32 cpu)
 
 static void time_text(__s64 ns, char *text, size_t size)
 {
-	time_t second = ns / 1000000000;
-	__s64 rest = ns % 1000000000;
+	__s64 rest;
+	time_t second = view_second(ns, &rest);
 	struct tm tm;
 	size_t len;
 
-	if (rest < 0) {
-		rest += 1000000000;
-		second--;
-	}
 	localtime_r(&second, &tm);
 	len = strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm);
 	snprintf(text + len, size - len, ".%06" PRId64, (int64_t)rest / 1000);

@@ -86,6 +86,20 @@ json_t *view_json_loss(const struct tsct_loss *loss)
 	return json;
 }
 
+/* ---- times ------------------------------------------------------------- */
+
+time_t view_second(__s64 ns, __s64 *ret_rest_ns)
+{
+	time_t second = ns / 1000000000;
+
+	*ret_rest_ns = ns % 1000000000;
+	if (*ret_rest_ns < 0) {
+		*ret_rest_ns += 1000000000;
+		second--;
+	}
+	return second;
+}
+
 /* ---- fields ------------------------------------------------------------ */
 
 bool view_next(const struct tsct_trace_event *event, unsigned int *nr,

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What dump and stat share: opening a recording, and fields as text or JSON. */
+/*
+ * What dump and stat share: opening a recording, and fields as text or JSON;
+ * and with clock, how a time comes apart.
+ */
 #ifndef VIEW_H
 #define VIEW_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "trace.h"
 
@@ -20,6 +24,12 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace);
  * Returns EXIT_DONE or EXIT_LOST.
  */
 int view_missing(const char *verb, const struct tsct_trace *trace);
+
+/*
+ * The second that @ns, since the epoch or before it, lies in. *ret_rest_ns: how
+ * far in, never negative.
+ */
+time_t view_second(__s64 ns, __s64 *ret_rest_ns);
 
 /* One field of a payload. */
 struct view_field {
