@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "now.h"
 #include "provider.h"
 #include "store.h"
 
@@ -199,14 +199,6 @@ static int answer(struct tsct_server *server, struct connection *conn,
 			  fd);
 }
 
-static __s64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 /* Descriptors that a client sends along are closed by the kernel: no buffer. */
 static void serve(struct tsct_server *server, struct connection *conn)
 {
@@ -224,7 +216,7 @@ static void serve(struct tsct_server *server, struct connection *conn)
 			hang_up(server, conn);
 			return;
 		}
-		if (now_ns() > server->turn_end_ns)
+		if (tsct_now_ns() > server->turn_end_ns)
 			return;
 	}
 }
@@ -236,8 +228,8 @@ void tsct_server_dispatch(struct tsct_server *server)
 	int i, nr;
 
 	nr = epoll_wait(server->epoll, events, EVENTS_PER_TURN, 0);
-	server->turn_end_ns = now_ns() + TURN_MAX_NS;
-	for (i = 0; i < nr && now_ns() <= server->turn_end_ns; i++) {
+	server->turn_end_ns = tsct_now_ns() + TURN_MAX_NS;
+	for (i = 0; i < nr && tsct_now_ns() <= server->turn_end_ns; i++) {
 		if (events[i].data.ptr == &server->listener)
 			accept_some(server);
 		else if (events[i].data.ptr != &server->wake)

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "core/ring.h"
 #include "cmd_record.h"
+#include "now.h"
 
 #define IDLE_MS		5	/* between looks at rings that are quiet */
 #define BUSY_US		1000	/* and at rings that were filled just now */
@@ -247,21 +247,13 @@ void record_signals_restore(void)
 
 /* ---- the loop ---------------------------------------------------------- */
 
-static __s64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 /*
  * With a command: the first signal is the command's affair, which then ends;
  * the second ends the recording, whatever the command does.
  */
 static bool is_over(struct record_child *child, __s64 end_ns)
 {
-	bool timeout = now_ns() >= end_ns;
+	bool timeout = tsct_now_ns() >= end_ns;
 
 	if (children) {
 		children = 0;
@@ -280,7 +272,7 @@ static bool is_over(struct record_child *child, __s64 end_ns)
 
 static int loop(struct record_session *s, struct record_child *child)
 {
-	__s64 begin = now_ns(), now, flushed = begin, shown = begin, busy = 0;
+	__s64 begin = tsct_now_ns(), now, flushed = begin, shown = begin, busy = 0;
 	__s64 end = s->o->duration_s > 0 ?
 		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
 	__u64 taken;
@@ -288,7 +280,7 @@ static int loop(struct record_session *s, struct record_child *child)
 
 	while (!err && !is_over(child, end)) {
 		err = record_session_pass(s, UINT64_MAX, &taken);
-		now = now_ns();
+		now = tsct_now_ns();
 		if (!err && now - flushed >= FLUSH_NS) {
 			err = tsct_writer_flush(s->writer);
 			flushed = now;
@@ -313,9 +305,9 @@ static int loop(struct record_session *s, struct record_child *child)
 /* A command that was told to end gets a moment; else one waits for it. */
 static void await(struct record_child *child, bool told)
 {
-	__s64 end = now_ns() + (told ? 2000000000LL : INT64_MAX / 2);
+	__s64 end = tsct_now_ns() + (told ? 2000000000LL : INT64_MAX / 2);
 
-	while (child->running && interrupts < 2 && now_ns() < end) {
+	while (child->running && interrupts < 2 && tsct_now_ns() < end) {
 		usleep(10000);
 		if (forward) {
 			kill(child->pid, forward);
