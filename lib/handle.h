@@ -14,8 +14,6 @@
 #include "core/ring.h"
 
 #define TSCT_WHY_SIZE	1024
-/* More CPUs than any x86-64 kernel can be built for */
-#define TSCT_CPUS_MAX	8192
 
 /*
  * Where the ring of one CPU lies. The critical section in section.h knows

@@ -68,7 +68,6 @@ struct tsct_recording {
 };
 
 #define TSCT_STREAMS_MAX	16
-#define TSCT_CPUS_MAX		8192	/* as Linux has at most */
 
 void tsct_recording_free(struct tsct_recording *rec);
 

@@ -18,7 +18,7 @@
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 
-#define CPUS_MAX	8192		/* the kernel's own limit on x86 */
+#define CPUS_MAX	TSCT_CPUS_MAX
 #define ROUNDS_MAX	2000
 /* Time for exchanges, over all CPUs, and its share for one */
 #define TOTAL_NS	200000000u

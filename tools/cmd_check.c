@@ -14,15 +14,13 @@
 #include "core/verdict.h"
 #include "usercheck.h"
 
-#define TABLE_MAX	8192	/* the kernel's own limit on CPUs */
-
 struct check {
 	bool json;
 	bool run;
 	const char *by;			/* who measured */
 	const char *why;		/* why not the module; "" if it did */
 	struct tsct_check result;
-	struct tsct_cpu_check table[TABLE_MAX];
+	struct tsct_cpu_check table[TSCT_CPUS_MAX];
 	double ticks_per_ns;		/* 0: not known */
 };
 
@@ -70,7 +68,7 @@ static int get(struct check *c, struct state_provider *module)
 	int error;
 
 	c->result.table = (uintptr_t)c->table;
-	c->result.nr = TABLE_MAX;
+	c->result.nr = TSCT_CPUS_MAX;
 	if (module->answers) {
 		c->by = "module";
 		c->why = "";
@@ -86,8 +84,8 @@ static int get(struct check *c, struct state_provider *module)
 			"%s\n", c->by, strerror(-error));
 		return error;
 	}
-	if (c->result.nr > TABLE_MAX)
-		c->result.nr = TABLE_MAX;
+	if (c->result.nr > TSCT_CPUS_MAX)
+		c->result.nr = TSCT_CPUS_MAX;
 	name_clocksource(&c->result);
 	set_rate(c);
 	return 0;

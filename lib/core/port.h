@@ -38,6 +38,9 @@
 
 #include <tsctrace/abi.h>
 
+/* The most CPUs that an x86-64 kernel can be built for */
+#define TSCT_CPUS_MAX	8192
+
 typedef __int128 tsct_s128;
 typedef unsigned __int128 tsct_u128;
 
