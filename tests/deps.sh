@@ -36,7 +36,6 @@ gzip                 | gzip                | the same
 xz-utils             | xz                  | unpacks kernel images
 zstd                 | zstd                | unpacks kernel images
 util-linux           | flock               | one download of a kernel at a time
-python3              | python3             | golden vectors of the tests
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings
 sqlite3              | sqlite3             | a real program to trace
