@@ -9,6 +9,15 @@
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
 
+# The folders see paths as they are meant here. MAKEOVERRIDES, or they would
+# take the caller's own text. No $(abspath) for DESTDIR: it splits at blanks.
+ifneq ($(O),)
+override O := $(abspath $(O))
+export O
+MAKEOVERRIDES += O=$(O)
+endif
+staged = DESTDIR="$(if $(patsubst /%,,$(firstword $(DESTDIR))),$(CURDIR)/)$(DESTDIR)"
+
 all: lib daemon tools examples
 lib:
 	+$(MAKE) -C lib
@@ -39,10 +48,10 @@ bench:
 	tests/bench/run.sh
 
 install: all
-	+$(MAKE) -C lib install
-	+$(MAKE) -C daemon install
-	+$(MAKE) -C tools install
-	+$(MAKE) -C Documentation install
+	+$(MAKE) -C lib install $(staged)
+	+$(MAKE) -C daemon install $(staged)
+	+$(MAKE) -C tools install $(staged)
+	+$(MAKE) -C Documentation install $(staged)
 
 clean:
 	rm -rf build

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make install: below a relative DESTDIR with a blank it is one tree, and all
+# of it; a relative O= is one directory.
+set -eu
+unset DESTDIR PREFIX MAKEFLAGS MAKELEVEL
+top=$(cd "$(dirname "$0")/../.." && pwd)
+O=$(realpath -m "${O:-$top/build}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAILED: $*"; cat "$work/log"; exit 1; }
+
+cd "$top"
+make O="$(realpath --relative-to=. "$O")" PREFIX=/opt/t \
+	DESTDIR="$(realpath --relative-to=. "$work")/a stage" install \
+	>"$work/log" 2>&1 || fail "make install"
+cd "$work/a stage/opt/t" || fail "not where it was sent"
+for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
+		lib/libtsctrace.so.0 lib/pkgconfig/tsctrace.pc \
+		include/tsctrace/tsctrace.h include/tsctrace/abi.h \
+		share/man/man1/trace-ctl.1 share/man/man3/tsct_open.3 \
+		share/man/man8/tsctraced.8; do
+	[ -s "$file" ] || fail "there is no $file"
+done
+cmp bin/trace-ctl "$O/tools/trace-ctl" || fail "whose trace-ctl?"
+[ "$(ls "$work")" = "$(printf 'a stage\nlog')" ] || fail "strays: $(ls "$work")"
+echo "ok t_install: $(find . -type f | wc -l) files, one tree"
