@@ -84,7 +84,7 @@ static int reuse_file(struct publisher *p, const __u8 boot_id[16])
  * Never truncated in place: that would raise SIGBUS in those who have the old
  * one mapped. They keep it, and see it grow old.
  */
-static int make_file(struct publisher *p, const __u8 boot_id[16], __u32 source)
+static int make_file(struct publisher *p, const __u8 boot_id[16])
 {
 	int fd, err;
 
@@ -98,7 +98,7 @@ static int make_file(struct publisher *p, const __u8 boot_id[16], __u32 source)
 		close(fd);
 		goto unlink_new;
 	}
-	tsct_latch_init(p->page, boot_id, source);
+	tsct_latch_init(p->page, boot_id, TSCT_SOURCE_TSC);
 	if (renameat(p->dir, NEW_NAME, p->dir, TSCT_CLOCK_FILE)) {
 		err = -errno;
 		unmap_file(p);
@@ -116,7 +116,7 @@ static int open_file(struct publisher *p)
 	int err = tsct_boot_id(boot_id);
 
 	if (!err && reuse_file(p, boot_id))
-		err = make_file(p, boot_id, TSCT_SOURCE_TSC);
+		err = make_file(p, boot_id);
 	return err;
 }
 

@@ -2,7 +2,6 @@
 /* trace-ctl record: rings into a directory, while a command runs */
 #include <argp.h>
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -173,7 +173,7 @@ static void print_escaped(FILE *to, const char *text, size_t len,
 	}
 }
 
-void view_print_text(FILE *to, const char *text, size_t len)
+static void print_text(FILE *to, const char *text, size_t len)
 {
 	putc_unlocked('"', to);
 	print_escaped(to, text, len, "\"\\");
@@ -221,7 +221,7 @@ void view_print(FILE *to, const struct view_field *f)
 		break;
 	case TSCT_TYPE_STRING:
 	case TSCT_TYPE_CHARS:
-		view_print_text(to, (const char *)f->at, text_len(f));
+		print_text(to, (const char *)f->at, text_len(f));
 		break;
 	case TSCT_TYPE_BYTES:
 		print_bytes(to, f);

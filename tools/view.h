@@ -48,9 +48,7 @@ __s64 view_integer(const struct view_field *f);
 void view_print(FILE *to, const struct view_field *f);
 json_t *view_json(const struct view_field *f);
 
-/* Text from outside: in quotes, without bytes that mean to act. */
-void view_print_text(FILE *to, const char *text, size_t len);
-/* The same without quotes, for names that stand alone. */
+/* Text from outside, without bytes that mean to act on a terminal. */
 void view_print_plain(FILE *to, const char *text);
 
 /* Lost events by cause, over all streams and CPUs. */
