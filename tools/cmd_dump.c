@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -247,19 +246,10 @@ static int dump_all(struct dump *d, struct tsct_trace *trace)
 	return EXIT_FAILED;
 }
 
-/* The stream keeps that it failed, but not why: errno has that, just after. */
-static int say_unwritten(int ret)
+/* Who reads us has seen enough. We only come here with SIGPIPE blocked. */
+static bool is_unread(void)
 {
-	int err = errno;
-
-	if (!ferror(stdout))
-		return ret;
-	clearerr(stdout);
-	__fpurge(stdout);
-	if (err == EPIPE)
-		return EXIT_DONE;	/* SIGPIPE is blocked, and so said it */
-	fprintf(stderr, "trace-ctl dump: standard output: %s\n", strerror(err));
-	return EXIT_FAILED;
+	return ferror(stdout) && errno == EPIPE;
 }
 
 int cmd_dump(int argc, char **argv)
@@ -276,7 +266,9 @@ int cmd_dump(int argc, char **argv)
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (!view_open("dump", d.dir, &trace)) {
 		if (!check_names(&d, tsct_trace_recording(trace)))
-			ret = say_unwritten(dump_all(&d, trace));
+			ret = dump_all(&d, trace);
+		if (is_unread())
+			ret = EXIT_DONE;
 		tsct_trace_close(trace);
 	}
 	free(d.names);

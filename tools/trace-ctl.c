@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tsctrace/version.h>
 
@@ -55,19 +56,58 @@ int command_run(const struct command *command, int argc, char **argv)
 	return command->run(argc, argv);
 }
 
-/* Output that was lost on its way out (a full disk) is a failure. */
-static int flush_stdout(int ret)
-{
-	int bad = ferror(stdout);
+/* ---- standard output ---------------------------------------------------- */
 
-	if (fflush(stdout))
-		bad = errno;
-	else if (bad)
-		bad = EIO;
-	if (!bad || bad == EPIPE)
-		return ret;
-	fprintf(stderr, "trace-ctl: standard output: %s\n", strerror(bad));
-	return EXIT_FAILED;
+/* Why the first write failed that did: a FILE does not keep it. */
+static int write_error;
+
+/* As fopencookie() wants it: less than @len is a failure. */
+static ssize_t write_all(void *cookie, const char *text, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	(void)cookie;
+	while (done < len) {
+		n = write(STDOUT_FILENO, text + done, len - done);
+		if (n > 0) {
+			done += (size_t)n;
+		} else if (n == 0 || errno != EINTR) {
+			if (!write_error)
+				write_error = n ? errno : EIO;
+			break;
+		}
+	}
+	return (ssize_t)done;
+}
+
+/*
+ * Output that was lost on its way out (a full disk) is a failure. At exit, as
+ * argp ends the program by itself after its help.
+ */
+static void check_stdout(void)
+{
+	fflush(stdout);
+	if (!write_error || write_error == EPIPE)
+		return;
+	fprintf(stderr, "trace-ctl: standard output: %s; send the output "
+		"elsewhere\n", strerror(write_error));
+	_exit(EXIT_FAILED);
+}
+
+static void watch_stdout(void)
+{
+	const cookie_io_functions_t io = { .write = write_all };
+	FILE *watched = fopencookie(NULL, "w", io);
+
+	if (!watched) {
+		fputs("trace-ctl: out of memory\n", stderr);
+		exit(EXIT_FAILED);
+	}
+	if (isatty(STDOUT_FILENO))
+		setvbuf(watched, NULL, _IOLBF, BUFSIZ);
+	stdout = watched;
+	atexit(check_stdout);
 }
 
 int main(int argc, char **argv)
@@ -75,13 +115,14 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	argp_err_exit_status = EXIT_USAGE;
+	watch_stdout();
 	if (argc < 2) {
 		cmd_help(1, argv);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("trace-ctl " TSCT_VERSION);
-		return flush_stdout(EXIT_DONE);
+		return EXIT_DONE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		argv[1] = "help";
@@ -90,5 +131,5 @@ int main(int argc, char **argv)
 		complain(argv[1]);
 		return EXIT_USAGE;
 	}
-	return flush_stdout(command_run(command, argc - 1, argv + 1));
+	return command_run(command, argc - 1, argv + 1);
 }

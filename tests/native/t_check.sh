@@ -62,8 +62,15 @@ run 2 check extra
 run 2 check --nonsense
 run 0 check --help
 run "$want" check --run
-if "$ctl" check >/dev/full 2>"$work/err"; then
-	fail "a full disk was not noticed"
-fi
-grep -q "standard output" "$work/err" || fail "$(cat "$work/err")"
+
+# Output that is lost: whoever prints, and whether it ends by itself or not
+for command in check 'check --json' help 'help record' 'check --help' \
+		'record -e list' --version 'status --json'; do
+	status=0
+	# shellcheck disable=SC2086
+	"$ctl" $command >/dev/full 2>"$work/err" || status=$?
+	[ "$status" = 1 ] || fail "$command: a full disk gave $status"
+	[ "$(grep -c "standard output: No space left on device; send" \
+		"$work/err")" = 1 ] || fail "$command: $(cat "$work/err")"
+done
 echo "$(nproc) CPUs, $(value verdict)"
