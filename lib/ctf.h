@@ -5,8 +5,8 @@
  * back to back; a packet is struct tsct_packet, then events: struct
  * tsct_packet_event and the payload as it was in the ring.
  */
-#ifndef CTF_H
-#define CTF_H
+#ifndef TSCT_CTF_H
+#define TSCT_CTF_H
 
 #include "core/port.h"
 
@@ -56,4 +56,4 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 		field->type != TSCT_TYPE_U8 && field->type != TSCT_TYPE_S8;
 }
 
-#endif /* CTF_H */
+#endif /* TSCT_CTF_H */

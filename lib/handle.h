@@ -64,14 +64,17 @@ struct tsct {
 };
 
 /*
- * A way to reach a provider. `open` fills fd, ops and provider, or says why
- * not; `ctl` sends one TSCT_IOC_* request, whose argument has _IOC_SIZE(cmd)
- * bytes, and binds map_fd where the answer brings one.
+ * A way to reach a provider: `ctl` sends one TSCT_IOC_* request, whose argument
+ * has _IOC_SIZE(cmd) bytes, and binds map_fd where the answer brings one.
  */
 struct tsct_provider_ops {
 	int (*ctl)(struct tsct *t, unsigned int cmd, void *arg);
 };
 
+/*
+ * Each fills fd, ops and provider, and returns 0; or says why not, and returns
+ * -ENODEV: it is not there, or another -errno.
+ */
 int tsct_module_open(struct tsct *t);
 /* @server: what should listen there, for the sentence. */
 int tsct_socket_open(struct tsct *t, const char *path, const char *server);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/scale.h"
-#include "record.h"
+#include "writer.h"
 
 #define BATCH		4096	/* events of one CPU before the next has its turn */
 #define RELEASE		256	/* events before the writers get their room back */

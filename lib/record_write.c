@@ -6,7 +6,7 @@
 
 #include "core/def.h"
 #include "ctf.h"
-#include "record.h"
+#include "writer.h"
 
 #define META		"metadata"
 #define META_TMP	".metadata.tmp"	/* readers skip hidden files */

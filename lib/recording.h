@@ -4,8 +4,8 @@
  * renders it into the metadata (record_meta.c), the reader parses it back
  * (trace_meta.c), and both hold it in this form.
  */
-#ifndef RECORDING_H
-#define RECORDING_H
+#ifndef TSCT_RECORDING_H
+#define TSCT_RECORDING_H
 
 #include <stdio.h>
 
@@ -131,4 +131,4 @@ extern const char *const tsct_kind_names[TSCT_KIND_NR];
 const char *tsct_syscall_name(__s64 number);
 unsigned int tsct_syscall_limit(void);	/* all numbers are below */
 
-#endif /* RECORDING_H */
+#endif /* TSCT_RECORDING_H */

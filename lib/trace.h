@@ -4,8 +4,8 @@
  * taken as hostile: what cannot be is reported, skipped, and what lies before
  * and behind it is still read.
  */
-#ifndef TRACE_H
-#define TRACE_H
+#ifndef TSCT_TRACE_H
+#define TSCT_TRACE_H
 
 #include "recording.h"
 
@@ -51,4 +51,4 @@ __u64 tsct_trace_damage(const struct tsct_trace *trace);
 /* Events lost while recording, as the packets read so far say. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
-#endif /* TRACE_H */
+#endif /* TSCT_TRACE_H */

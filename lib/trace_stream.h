@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One stream file, packet by packet. */
-#ifndef TRACE_STREAM_H
-#define TRACE_STREAM_H
+#ifndef TSCT_TRACE_STREAM_H
+#define TSCT_TRACE_STREAM_H
 
 #include "ctf.h"
 #include "trace.h"
@@ -36,4 +36,4 @@ int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s);
 /* Size of every event that is defined, into an array of nr_defs; -1: varies */
 void tsct_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes);
 
-#endif /* TRACE_STREAM_H */
+#endif /* TSCT_TRACE_STREAM_H */

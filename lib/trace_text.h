@@ -3,8 +3,8 @@
  * Lines of the metadata's `env` block, taken apart: one line is
  * <tab>key = "text"; or <tab>key = 123;
  */
-#ifndef TRACE_TEXT_H
-#define TRACE_TEXT_H
+#ifndef TSCT_TRACE_TEXT_H
+#define TSCT_TRACE_TEXT_H
 
 #include "core/port.h"
 #include "recording.h"
@@ -48,4 +48,4 @@ bool tsct_text_item_s64(const char **at, const char *key, __s64 *ret_number);
 /* 8-4-4-4-12 hexadecimal digits, and nothing else */
 bool tsct_text_uuid(const char *text, __u8 uuid[16]);
 
-#endif /* TRACE_TEXT_H */
+#endif /* TSCT_TRACE_TEXT_H */

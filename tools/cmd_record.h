@@ -8,7 +8,7 @@
 
 #include "kernel_source.h"
 #include "provider.h"
-#include "record.h"	/* lib */
+#include "writer.h"
 
 struct record_options {
 	const char **events;		/* kernel events and groups */

@@ -16,9 +16,9 @@
 
 #include "core/def.h"
 #include "core/scale.h"
-#include "record.h"
 #include "seed.h"
 #include "trace.h"
+#include "writer.h"
 
 /* ---- directories ------------------------------------------------------- */
 

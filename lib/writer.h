@@ -8,8 +8,8 @@
  * is fsync'ed: a recording survives the death of its recorder, but not a
  * power cut before the kernel has written it back.
  */
-#ifndef RECORD_H
-#define RECORD_H
+#ifndef TSCT_WRITER_H
+#define TSCT_WRITER_H
 
 #include <tsctrace/tsctrace.h>
 
@@ -94,4 +94,4 @@ int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
 
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain);
 
-#endif /* RECORD_H */
+#endif /* TSCT_WRITER_H */
