@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +19,6 @@
 #define BUSY_NS		100000000LL
 #define FLUSH_NS	1000000000LL
 #define PROGRESS_NS	200000000LL
-
-void record_complain(const char *format, ...)
-{
-	va_list args;
-
-	fputs("trace-ctl record: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
 
 /* ---- options ----------------------------------------------------------- */
 

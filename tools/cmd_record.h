@@ -22,9 +22,13 @@ struct record_options {
 	char **command;			/* NULL: none */
 };
 
+/* ---- complaints: record_log.c ------------------------------------------ */
+
 /* Complains as "trace-ctl record: ..." on stderr. */
 __attribute__((format(printf, 1, 2)))
 void record_complain(const char *format, ...);
+
+/* ---- signals: cmd_record.c --------------------------------------------- */
 
 /* Gives signals back what they did before record. Signal safe. */
 void record_signals_restore(void);
