@@ -134,6 +134,18 @@ static void put_env_loss(FILE *to, __u32 stream, __u32 cpu,
 	fputs("\";\n", to);
 }
 
+/* Only at the end is it known what a file holds. */
+static void put_env_held(FILE *to, const struct tsct_recording *rec,
+			 __u32 stream, __u32 cpu)
+{
+	const struct tsct_held *held = &rec->streams[stream].held[cpu];
+
+	if (rec->complete && held->packets)
+		fprintf(to, "\tholds_%u_%u = \"packets=%" PRIu64 " events=%"
+			PRIu64 "\";\n", stream, cpu, (uint64_t)held->packets,
+			(uint64_t)held->events);
+}
+
 static void put_env_stream(FILE *to, const struct tsct_recording *rec,
 			   __u32 stream)
 {
@@ -146,8 +158,10 @@ static void put_env_stream(FILE *to, const struct tsct_recording *rec,
 	for (i = 0; i < s->nr_defs; i++)
 		if (s->defs[i])
 			put_env_def(to, stream, s->defs[i]);
-	for (i = 0; i < rec->nr_cpus; i++)
+	for (i = 0; i < rec->nr_cpus; i++) {
 		put_env_loss(to, stream, i, &s->loss[i]);
+		put_env_held(to, rec, stream, i);
+	}
 }
 
 static void put_environment(FILE *to, const struct tsct_recording *rec)

@@ -321,6 +321,20 @@ void tsct_writer_touch(struct tsct_writer *w)
 	w->touched = true;
 }
 
+/* Whoever reads can then tell that the end of a file is gone. */
+static void note_held(struct tsct_writer *w)
+{
+	struct tsct_held *held;
+	__u32 stream, cpu;
+
+	for (stream = 0; stream < w->rec->nr_streams; stream++)
+		for (cpu = 0; cpu < w->rec->nr_cpus; cpu++) {
+			held = &w->rec->streams[stream].held[cpu];
+			held->packets = pen_of(w, stream, cpu)->seq;
+			held->events = pen_of(w, stream, cpu)->events;
+		}
+}
+
 /* What a full disk did not take is in the metadata, if that has room. */
 int tsct_writer_finish(struct tsct_writer *w)
 {
@@ -332,6 +346,7 @@ int tsct_writer_finish(struct tsct_writer *w)
 		if (w->pens[i].in_packet)
 			give_up(w, &w->pens[i],
 				loss_of(w, i / cpus, i % cpus), err);
+	note_held(w);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);
 	return err ? err : err2;

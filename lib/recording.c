@@ -53,6 +53,7 @@ static void free_stream(struct tsct_stream_class *stream)
 		free(stream->defs[i]);
 	free(stream->defs);
 	free(stream->loss);
+	free(stream->held);
 }
 
 void tsct_recording_free(struct tsct_recording *rec)
@@ -84,8 +85,12 @@ int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
 	memset(s, 0, sizeof(*s));
 	strcpy(s->name, name);
 	s->loss = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->loss));
-	if (!s->loss)
+	s->held = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->held));
+	if (!s->loss || !s->held) {
+		free(s->loss);
+		free(s->held);
 		return -ENOMEM;
+	}
 	return rec->nr_streams++;
 }
 

@@ -34,6 +34,12 @@ struct tsct_loss {
 
 __u64 tsct_loss_total(const struct tsct_loss *loss);
 
+/* What one file held when the recorder was done with it. */
+struct tsct_held {
+	__u64 packets;			/* 0: no file, or nobody counted */
+	__u64 events;
+};
+
 /* One channel in the recording: a CTF stream class, one file per CPU. */
 struct tsct_stream_class {
 	char name[TSCT_NAME_MAX];	/* of the files: <name>_<cpu> */
@@ -41,6 +47,7 @@ struct tsct_stream_class {
 	__u32 kernel;			/* written by the kernel only */
 	__u64 lost_no_ring;
 	struct tsct_loss *loss;		/* nr_cpus of them */
+	struct tsct_held *held;		/* so many too; once complete */
 	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; may be NULL */
 	__u32 nr_defs;
 };

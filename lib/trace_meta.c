@@ -223,6 +223,22 @@ static int set_loss(struct tsct_text *p, const char *tail, const char *value)
 	return *value ? tsct_text_bad(p, "lost_%s: malformed", tail) : 0;
 }
 
+static int set_held(struct tsct_text *p, const char *tail, const char *value)
+{
+	struct tsct_held *held;
+	__u64 stream, cpu;
+
+	if (!parse_tail(p, tail, &stream, &cpu) || cpu >= p->rec->nr_cpus)
+		return tsct_text_bad(p, "holds_%.20s: no such stream or CPU",
+				     tail);
+	held = &p->rec->streams[stream].held[cpu];
+	if (!tsct_text_item(&value, "packets", UINT64_MAX, &held->packets) ||
+	    !tsct_text_item(&value, "events", UINT64_MAX, &held->events) ||
+	    *value)
+		return tsct_text_bad(p, "holds_%s: malformed", tail);
+	return 0;
+}
+
 static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 {
 	struct tsct_recording *rec = p->rec;
@@ -260,6 +276,8 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_event(p, key + 6, e->value);
 	else if (!strncmp(key, "lost_", 5))
 		return set_loss(p, key + 5, e->value);
+	else if (!strncmp(key, "holds_", 6))
+		return set_held(p, key + 6, e->value);
 	return 0;
 }
 

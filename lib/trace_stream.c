@@ -121,6 +121,24 @@ static void check_seq(struct tsct_stream_dir *file, struct tsct_stream *s)
 	s->discarded = s->head.discarded;
 }
 
+/*
+ * A file that lost its end at a packet's, or is not there at all, looks whole:
+ * only the count that the recorder left tells. It also sums up what damage
+ * within the file cost.
+ */
+static void check_held(struct tsct_stream_dir *file, const struct tsct_stream *s)
+{
+	const struct tsct_held *held =
+		&file->rec->streams[s->stream].held[s->cpu];
+
+	if (s->events < held->events)
+		damage(file, s, "%" PRIu64 " events are missing",
+		       (uint64_t)(held->events - s->events));
+	else if (s->packets < held->packets)
+		damage(file, s, "%" PRIu64 " packets are missing",
+		       (uint64_t)(held->packets - s->packets));
+}
+
 /* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
 static int load(struct tsct_stream_dir *file, struct tsct_stream *s, int fd)
 {
@@ -254,10 +272,11 @@ static const char *decode(const struct tsct_stream_dir *file, struct tsct_stream
 	s->event.payload = at + sizeof(head);
 	s->event.len = size;
 	s->at += sizeof(head) + size;
+	s->events++;
 	return NULL;
 }
 
-int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s)
+static int next_event(struct tsct_stream_dir *file, struct tsct_stream *s)
 {
 	const char *what;
 	int ret;
@@ -278,4 +297,13 @@ int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s)
 			damage_event(file, s, what);
 		s->at = s->len;
 	}
+}
+
+int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s)
+{
+	int ret = next_event(file, s);
+
+	if (!ret)
+		check_held(file, s);
+	return ret;
 }

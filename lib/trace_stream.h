@@ -17,6 +17,7 @@ struct tsct_stream {
 	struct tsct_packet head;
 	__u64 pos, next;	/* in the file: this packet, the next */
 	__u64 packets;		/* begun so far */
+	__u64 events;		/* given out so far */
 	__u64 last;		/* stamp */
 	__u64 discarded;	/* as the last good packet says */
 	struct tsct_trace_event event;

@@ -186,6 +186,7 @@ START_TEST(record_meta_round_trip)
 	rec.complete = 1;
 	rec.epoch = 7;
 	rec.streams[0].lost_no_ring = 9;
+	rec.streams[1].held[2] = (struct tsct_held) { 3, 12345 };
 	text = metadata_text(&rec, &len);
 	ck_assert_msg(!tsct_meta_parse(text, len, &again, why, sizeof(why)),
 		      "%s", why);
@@ -440,6 +441,14 @@ START_TEST(record_discarded)
 	tsct_trace_close(trace);
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(babeltrace(false), 1);
+	/* a file that only says what was lost is missed as well */
+	ck_assert_int_eq(unlinkat(dirfd_, "kernel_2", 0), 0);
+	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
+					 sizeof(why)), 0);
+	while (tsct_trace_next(trace, &e) == 1)
+		;
+	ck_assert_uint_eq(tsct_trace_damage(trace), 1);
+	tsct_trace_close(trace);
 	end();
 }
 END_TEST

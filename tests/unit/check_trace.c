@@ -49,15 +49,16 @@ static void drop_small(void)
 
 /* What reading gave. */
 static unsigned int events, reports;
-static char reported[256];
+static char reported[256], last_reported[256];	/* the first, the last */
 static int opened;
 static char why[256];
 
 static void report(void *arg, const char *sentence)
 {
 	(void)arg;
-	reports++;
-	snprintf(reported, sizeof(reported), "%s", sentence);
+	if (!reports++)
+		snprintf(reported, sizeof(reported), "%s", sentence);
+	snprintf(last_reported, sizeof(last_reported), "%s", sentence);
 }
 
 /* Touches every byte that an event claims to have. */
@@ -110,7 +111,16 @@ static void find_packets(void)
 	ck_assert_uint_eq(at, file_len);
 }
 
-/* Cut anywhere: whole events before the cut, one report, never more. */
+static void check_missing(unsigned int nr)
+{
+	char want[128];
+
+	snprintf(want, sizeof(want), "stream default_0: %u events are missing",
+		 nr);
+	ck_assert_str_eq(last_reported, want);
+}
+
+/* Cut anywhere: whole events before the cut; where it is, what it cost. */
 START_TEST(trace_cut_anywhere)
 {
 	unsigned int total, before = 0, at;
@@ -128,12 +138,14 @@ START_TEST(trace_cut_anywhere)
 		before = events;
 		for (at = 0; at < nr_packets && packets[at].at != len; at++)
 			;
+		if (events < total)
+			check_missing(total - events);
 		if (at < nr_packets || len == file_len) {
-			/* between packets nothing tells that more was there */
-			ck_assert_uint_eq(reports, 0);
+			/* between packets only the count tells */
+			ck_assert_uint_eq(reports, len != file_len);
 			continue;
 		}
-		ck_assert_uint_eq(reports, 1);
+		ck_assert_uint_eq(reports, 2);
 		ck_assert_ptr_nonnull(strstr(reported, "default_0: cut off in"));
 	}
 	ck_assert_uint_eq(before, total);
@@ -155,6 +167,24 @@ START_TEST(trace_cut_message)
 		 packets[3].at + 80);
 	ck_assert_str_eq(reported, want);
 	ck_assert_uint_eq(events, 10);
+	check_missing(13);
+	drop_small();
+}
+END_TEST
+
+/* Not there, or empty: no packet tells of it, the metadata does. */
+START_TEST(trace_file_gone)
+{
+	make_small(23);
+	store_file(dirfd_, "default_0", file, 0);
+	read_small();
+	ck_assert_uint_eq(reports, 1);
+	check_missing(23);
+	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
+	read_small();
+	ck_assert_int_eq(opened, 0);
+	ck_assert_uint_eq(reports, 1);
+	check_missing(23);
 	drop_small();
 }
 END_TEST
@@ -170,8 +200,9 @@ START_TEST(trace_damaged_packet)
 	store_file(dirfd_, "default_0", bad, file_len);
 	read_small();
 	ck_assert_uint_eq(events, 18);
-	ck_assert_uint_eq(reports, 1);
+	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "its id is not defined"));
+	check_missing(5);
 
 	/* a packet taken out */
 	memmove(bad, file, packets[2].at);
@@ -181,7 +212,7 @@ START_TEST(trace_damaged_packet)
 		   file_len - (packets[3].at - packets[2].at));
 	read_small();
 	ck_assert_uint_eq(events, 18);
-	ck_assert_uint_eq(reports, 1);
+	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "packet 3 stands where packet 2"));
 
 	/* another recording's packet */
@@ -281,6 +312,8 @@ static const struct {
 	{ "event_0_16", "event_0_15", "no such stream or id" },
 	{ "event_0_16", "event_0_65536", "no such stream or id" },
 	{ "event_0_17", "event_0_16", "exists" },
+	{ "holds_0_0", "holds_0_1", "holds_0_1: no such stream or CPU" },
+	{ "holds_0_0 = \"", "holds_0_0 = \"packs=1 ", "holds_0_0: malformed" },
 	{ "instant plain", "constant plain", "malformed" },
 	{ "a:u8,", "a:u9,", "not a definition" },
 	{ "a:u8,", "a:u8,a:u8,", "not a definition" },
@@ -346,7 +379,8 @@ START_TEST(trace_not_one)
 	ck_assert_int_eq(mkfifoat(dirfd_, "default_0", 0600), 0);
 	read_small();
 	ck_assert_int_eq(opened, 0);
-	ck_assert_uint_eq(reports, 1);
+	ck_assert_uint_eq(reports, 2);
+	ck_assert_ptr_nonnull(strstr(reported, "not a regular file"));
 	drop_small();
 }
 END_TEST
@@ -360,6 +394,7 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, trace_cut_anywhere);
 	tcase_add_test(tcase, trace_cut_message);
+	tcase_add_test(tcase, trace_file_gone);
 	tcase_add_test(tcase, trace_damaged_packet);
 	tcase_add_loop_test(tcase, trace_fuzz_stream, 0, 4);
 	tcase_add_loop_test(tcase, trace_fuzz_metadata, 0, 4);
