@@ -239,7 +239,7 @@ static int print_json(const struct check *c)
 		json_array_append_new(cpus, json_line(c, &c->table[i]));
 	return ctl_json_print("check", json_pack(
 		"{s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b,"
-		" s:o, s:s, s:I, s:I, s:s, s:o}",
+		" s:o, s:s, s:o, s:I, s:s, s:o}",
 		"checked_by", c->by, "why", c->why,
 		"usable", flag(c, TSCT_CHECK_USABLE),
 		"aux_match", flag(c, TSCT_CHECK_AUX_MATCH),
@@ -250,7 +250,9 @@ static int print_json(const struct check *c)
 		"kernel_uses_tsc", flag(c, TSCT_CHECK_CLOCKSOURCE),
 		"clocksource", ctl_json_text(c->result.clocksource),
 		"source", tsct_source_name(c->result.source),
-		"tsc_khz", (json_int_t)c->result.tsc_khz,
+		"tsc_khz", c->ticks_per_ns > 0 ?
+			json_integer((json_int_t)(c->ticks_per_ns * 1e6 + .5)) :
+			json_null(),
 		"when_tsc", (json_int_t)c->result.when_tsc,
 		"verdict", text, "cpus", cpus));
 }

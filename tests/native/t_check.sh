@@ -55,6 +55,10 @@ if [ "$(value checked_by)" = "user space" ]; then
 			fail "on CPU $cpu: $(cat "$work/out")"
 	done
 fi
+case $(value rdtscp):$(value tsc_khz) in
+true:[1-9]*[0-9][0-9][0-9][0-9][0-9]|false:null) ;;
+*) fail "tsc_khz is $(value tsc_khz)" ;;
+esac
 grep -q '"skew_min_ticks"' "$work/json" || [ "$(value rdtscp)" = false ] ||
 	fail "no skew at all"
 
