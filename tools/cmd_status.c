@@ -25,6 +25,8 @@ struct status {
 	struct state_provider daemon;
 	struct listed *channels;
 	size_t nr_channels;
+	enum tsct_provider chosen;	/* what a program that starts now gets */
+	char chosen_why[256];		/* why that is none; else "" */
 	char source_why[256];		/* "tsc: the kernel keeps time by it" */
 	char kernel_why[512];		/* "" if kernel events are to be had */
 	const char *clock_origin;
@@ -110,6 +112,44 @@ static void ask_clock(struct status *s, const struct tsct_clock *clock)
 					  &s->now);
 }
 
+/* What the environment leaves to choose from: every provider, or one. */
+static bool is_allowed(enum tsct_provider provider)
+{
+	const char *only = getenv("TSCTRACE_PROVIDER");
+
+	return !only || !*only || !strcmp(only, tsct_provider_name(provider));
+}
+
+static enum tsct_provider choose(const struct status *s)
+{
+	const char *embedded = getenv("TSCTRACE_SOCKET");
+
+	if (embedded && *embedded && is_allowed(TSCT_PROVIDER_EMBEDDED))
+		return TSCT_PROVIDER_EMBEDDED;
+	if (s->module.answers && is_allowed(TSCT_PROVIDER_MODULE))
+		return TSCT_PROVIDER_MODULE;
+	if (s->daemon.answers && is_allowed(TSCT_PROVIDER_DAEMON))
+		return TSCT_PROVIDER_DAEMON;
+	return TSCT_PROVIDER_NONE;
+}
+
+/* Whom a program that starts now would open its channel with. */
+static void ask_chosen(struct status *s)
+{
+	const char *only = getenv("TSCTRACE_PROVIDER");
+
+	s->chosen = choose(s);
+	if (s->chosen != TSCT_PROVIDER_NONE)
+		return;
+	if (only && *only)
+		snprintf(s->chosen_why, sizeof(s->chosen_why),
+			 "$TSCTRACE_PROVIDER is '%s'; unset it", only);
+	else
+		snprintf(s->chosen_why, sizeof(s->chosen_why),
+			 "nobody answers; start tsctraced, or run them under "
+			 "trace-ctl record");
+}
+
 static void ask_all(struct status *s, const struct tsct_clock *clock)
 {
 	state_module_open(&s->module);
@@ -119,13 +159,7 @@ static void ask_all(struct status *s, const struct tsct_clock *clock)
 	tsct_source_choose(s->source_why, sizeof(s->source_why));
 	kernel_source_ready(s->kernel_why, sizeof(s->kernel_why));
 	ask_clock(s, clock);
-}
-
-/* Whom a program that starts now would open its channel with. */
-static const char *chosen(const struct status *s)
-{
-	return s->module.answers ? "module" : s->daemon.answers ? "daemon" :
-		"none";
+	ask_chosen(s);
 }
 
 /* ---- text -------------------------------------------------------------- */
@@ -240,7 +274,8 @@ static void print_text(const struct status *s)
 	print_provider("daemon", &s->daemon);
 	printf("%-14s yes: under trace-ctl record, with nothing else there\n",
 	       "embedded");
-	printf("%-14s %s\n", "programs use", chosen(s));
+	printf("%-14s %s%s%s\n", "programs use", tsct_provider_name(s->chosen),
+	       *s->chosen_why ? ": " : "", s->chosen_why);
 	printf("%-14s %s\n", "stamps", s->source_why);
 	print_clock(s);
 	printf("%-14s %s%s\n", "kernel events", *s->kernel_why ? "no: " : "yes",
@@ -339,11 +374,12 @@ static int print_json(const struct status *s)
 	for (i = 0; i < s->nr_channels; i++)
 		json_array_append_new(channels, json_channel(&s->channels[i]));
 	return ctl_json_print("status", json_pack(
-		"{s:s, s:o, s:o, s:s, s:o, s:o, s:{s:b, s:s}, s:o}",
+		"{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:{s:b, s:s}, s:o}",
 		"version", tsct_version(),
 		"module", json_provider(&s->module),
 		"daemon", json_provider(&s->daemon),
-		"programs_use", chosen(s),
+		"programs_use", tsct_provider_name(s->chosen),
+		"programs_use_why", ctl_json_text(s->chosen_why),
 		"stamps", ctl_json_text(s->source_why),
 		"clock", json_clock(s),
 		"kernel_events", "available", !*s->kernel_why,

@@ -42,6 +42,14 @@ grep -q "^daemon  *no: $work/run/tsctraced.sock: not there; start tsctraced" \
 	"$work/out" || fail "a daemon without a socket"
 grep -q '^embedded  *yes' "$work/out" || fail "embedded"
 grep -q '"channels": \[\]' "$work/json" || fail "channels of nobody"
+for provider in none bogus; do
+	TSCTRACE_PROVIDER=$provider status
+	grep -qF "programs use   none: \$TSCTRACE_PROVIDER is '$provider'; unset it" \
+		"$work/out" || fail "no reason for none"
+done
+TSCTRACE_PROVIDER='' status
+grep -q '^programs use   \(none: nobody answers; start\|module$\)' "$work/out" ||
+	fail "no reason where nobody is"
 
 "$build/daemon/tsctraced" >"$work/daemon.log" 2>&1 &
 daemon=$!
