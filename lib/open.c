@@ -170,6 +170,20 @@ static int allowed(struct tsct *t, unsigned int *ret_mask)
 }
 
 /*
+ * Nobody was there: the module and the daemon have each said how to change
+ * that, and a program that writes need not wait for either.
+ */
+static void add_way_out(struct tsct *t, const struct tsct_options *options)
+{
+	size_t used = strlen(t->why);
+
+	if (options->roles && !(options->roles & TSCT_ROLE_WRITE))
+		return;
+	snprintf(t->why + used, sizeof(t->why) - used,
+		 ", or run the program under trace-ctl record");
+}
+
+/*
  * $TSCTRACE_SOCKET comes first: who set it will read there and nowhere else.
  */
 static int search(struct tsct *t, const struct tsct_options *options,
@@ -197,6 +211,8 @@ static int search(struct tsct *t, const struct tsct_options *options,
 	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
 	    !go_on(t, options, tsct_socket_open(t, path, "tsctraced"), &error))
 		return error;
+	if (error == -ENODEV && mask == ~0U && !(embedded && *embedded))
+		add_way_out(t, options);
 	return error ? error : -ENODEV;
 }
 
