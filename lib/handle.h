@@ -124,6 +124,14 @@ static inline struct tsct_consumer *tsct_ring_consumer(const struct tsct *t,
 	return (void *)(t->consumer_map + (size_t)cpu * TSCT_PAGE_SIZE);
 }
 
+/* The provider's own count, from its page: a figure, nothing rests on it. */
+static inline __u64 tsct_lost_no_ring(const struct tsct *t)
+{
+	const struct tsct_channel_header *live = (void *)t->head_map;
+
+	return __atomic_load_n(&live->lost_no_ring, __ATOMIC_RELAXED);
+}
+
 /* Pages of a CPU that is not READY must not be touched: SIGBUS. */
 static inline bool tsct_ring_ready(const struct tsct *t, unsigned int cpu)
 {

@@ -42,7 +42,7 @@ const char *tsct_why(const struct tsct *t)
 
 const struct tsct_channel_header *tsct_header(const struct tsct *t)
 {
-	return (const void *)t->head_map;
+	return t->head_map ? &t->header : NULL;
 }
 
 uint64_t tsct_dropped(const struct tsct *t)
@@ -164,8 +164,8 @@ static int allowed(struct tsct *t, unsigned int *ret_mask)
 			return 0;
 		}
 	}
-	tsct_why_add(t, "TSCTRACE_PROVIDER=%s: unknown; use module, daemon, "
-		     "embedded or none", only);
+	tsct_why_add(t, "TSCTRACE_PROVIDER=%.64s: unknown; unset it, or set it to "
+		     "module, daemon, embedded or none", only);
 	return -EINVAL;
 }
 
@@ -194,7 +194,7 @@ static int search(struct tsct *t, const struct tsct_options *options,
 	int error = 0;
 
 	if (mask == 1U << TSCT_PROVIDER_NONE) {
-		tsct_why_add(t, "TSCTRACE_PROVIDER=none");
+		tsct_why_add(t, "TSCTRACE_PROVIDER=none; unset it to be traced");
 		return -ENODEV;
 	}
 	if (mask == 1U << TSCT_PROVIDER_EMBEDDED && !(embedded && *embedded))

@@ -28,7 +28,6 @@
 #define CONNECTIONS_MAX		2048
 #define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + DESCRIPTORS_SPARED)
 #define DESCRIPTORS_SPARED	320	/* channels, and what is not ours */
-#define EVENTS_PER_TURN		64
 #define MESSAGES_PER_EVENT	16
 /* Making a large channel takes a while: no second one in the same turn */
 #define TURN_MAX_NS		2000000
@@ -53,6 +52,7 @@ struct tsct_server {
 	int spare;			/* closed to accept when out of fds */
 	int wake;			/* eventfd: the thread shall end */
 	bool has_thread;
+	bool is_stopping;
 	pthread_t thread;
 	struct sockaddr_un addr;
 	char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
@@ -74,7 +74,7 @@ static int watch(struct tsct_server *server, int fd, void *who)
 
 static void hang_up(struct tsct_server *server, struct connection *conn)
 {
-	tsct_store_release(&server->store, &conn->peer);
+	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
 	*conn->at = conn->next;
 	if (conn->next)
 		conn->next->at = conn->at;
@@ -221,19 +221,23 @@ static void serve(struct tsct_server *server, struct connection *conn)
 	}
 }
 
-/* Each descriptor is at most once in events[], so none is stale. */
+/*
+ * One at a time: epoll queues who was served behind all others, so that a few
+ * busy clients cannot keep the turn from the rest.
+ */
 void tsct_server_dispatch(struct tsct_server *server)
 {
-	struct epoll_event events[EVENTS_PER_TURN];
-	int i, nr;
+	struct epoll_event event;
 
-	nr = epoll_wait(server->epoll, events, EVENTS_PER_TURN, 0);
 	server->turn_end_ns = tsct_now_ns() + TURN_MAX_NS;
-	for (i = 0; i < nr && tsct_now_ns() <= server->turn_end_ns; i++) {
-		if (events[i].data.ptr == &server->listener)
+	while (tsct_now_ns() <= server->turn_end_ns &&
+	       epoll_wait(server->epoll, &event, 1, 0) == 1) {
+		if (event.data.ptr == &server->wake)
+			return;
+		if (event.data.ptr == &server->listener)
 			accept_some(server);
-		else if (events[i].data.ptr != &server->wake)
-			serve(server, events[i].data.ptr);
+		else
+			serve(server, event.data.ptr);
 	}
 }
 
@@ -383,6 +387,8 @@ void tsct_server_stop(struct tsct_server *server)
 	if (!server)
 		return;
 	end_thread(server);
+	/* A recorder that outlives us is to find its events. */
+	server->is_stopping = true;
 	while (server->connections)
 		hang_up(server, server->connections);
 	if (server->listener >= 0 && server->lock >= 0)

@@ -2,6 +2,7 @@
 /* Out of the rings, into the writer: what is taken, what is refused. */
 #include <stdlib.h>
 
+#include "handle.h"
 #include "core/scale.h"
 #include "writer.h"
 
@@ -54,12 +55,6 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 		add(&cause[TSCT_CAUSE_FULL + i], &last->lost[i], now.lost[i]);
 	add(&cause[TSCT_CAUSE_OVERRUN], &last->overruns, now.overruns);
 	add(&cause[TSCT_CAUSE_BROKEN], &last->broken, now.broken);
-}
-
-static __u64 load_no_ring(const struct tsct_drain *d)
-{
-	return __atomic_load_n(&tsct_header(d->t)->lost_no_ring,
-			       __ATOMIC_RELAXED);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -134,7 +129,7 @@ int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 		err = err ? err : err2;
 	}
 	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
-	    load_no_ring(d));
+	    tsct_lost_no_ring(d->t));
 	*ret_taken = taken;
 	return err;
 }
@@ -167,7 +162,7 @@ int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 		tsct_drain_close(d);
 		return err;
 	}
-	d->last_no_ring = load_no_ring(d);
+	d->last_no_ring = tsct_lost_no_ring(d->t);
 	for (cpu = 0; cpu < d->nr_cpus; cpu++)
 		tsct_reader_stat(d->reader, cpu, &d->last[cpu]);
 	*ret_drain = d;

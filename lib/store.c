@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The requests of tsctrace/abi.h on channels in memfds: rights and limits. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,7 +132,7 @@ static void append(struct tsct_store *store, struct tsct_store_channel *channel)
 
 static int check_create(const struct tsct_channel_create *arg)
 {
-	if (check_name(arg->name) || check_roles(arg->roles) || arg->id ||
+	if (check_name(arg->name) || check_roles(arg->roles) ||
 	    !is_zero(arg->reserved, 4) || arg->flags & ~TSCT_CHANNEL_KERNEL ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
@@ -218,6 +219,8 @@ static int next(const struct tsct_store *store,
 {
 	const struct tsct_store_channel *channel;
 
+	if (!is_zero(arg->reserved, 4))
+		return -EINVAL;
 	for (channel = store->channels; channel; channel = channel->next)
 		if (channel->header.id > arg->id && is_mine(peer, channel))
 			break;
@@ -285,7 +288,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 	return define(peer, arg);
 }
 
-void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer)
+void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
+			bool reclaim)
 {
 	struct tsct_store_channel *channel = peer->channel, **at;
 
@@ -300,5 +304,10 @@ void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer)
 	*at = channel->next;
 	store->nr_channels--;
 	store->bytes -= channel->header.file_size;
+	/* What is no longer counted must not be held by us for anybody. */
+	if (reclaim)
+		fallocate(channel->memfd,
+			  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			  (off_t)channel->header.file_size);
 	tsct_store_channel_free(channel);
 }

@@ -47,8 +47,12 @@ void tsct_store_init(struct tsct_store *store, const char *kind);
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int *ret_fd);
 
-/* The peer is gone; the last one takes the channel along. */
-void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer);
+/*
+ * The peer is gone; the last one takes the channel along. With @reclaim its
+ * memory is freed, too, even if some process has kept the memfd.
+ */
+void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
+			bool reclaim);
 
 /* ---- store_channel.c: one channel's memory ----------------------------- */
 

@@ -29,10 +29,10 @@ static void setup(void)
 
 static void teardown(void)
 {
-	tsct_store_release(&store, &root);
-	tsct_store_release(&store, &anna);
-	tsct_store_release(&store, &anna2);
-	tsct_store_release(&store, &ben);
+	tsct_store_release(&store, &root, true);
+	tsct_store_release(&store, &anna, true);
+	tsct_store_release(&store, &anna2, true);
+	tsct_store_release(&store, &ben, true);
 	ck_assert_uint_eq(store.nr_channels, 0);
 	ck_assert_uint_eq(store.bytes, 0);
 	ck_assert_ptr_null(store.channels);
@@ -115,7 +115,6 @@ START_TEST(create_rules)
 	REFUSE(EINVAL, arg.blocks = 2; arg.policy = TSCT_POLICY_OVERWRITE);
 	REFUSE(EINVAL, arg.roles = 0);
 	REFUSE(EINVAL, arg.roles = 4);
-	REFUSE(EINVAL, arg.id = 1);
 	REFUSE(EINVAL, arg.reserved[3] = 1);
 	REFUSE(EOPNOTSUPP, arg.flags = TSCT_CHANNEL_KERNEL);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CREATE, &sound), 0);
@@ -144,16 +143,41 @@ START_TEST(attach_rules)
 	ck_assert_int_eq(attach(&root, "a", 1001, r), -EBUSY);
 	ck_assert_int_eq(attach(&root, "a", 1001, w), 0);
 	ck_assert_int_eq(attach(&root, "a", 1001, w), -EBUSY);
-	tsct_store_release(&store, &anna2);
-	tsct_store_release(&store, &root);
+	tsct_store_release(&store, &anna2, true);
+	tsct_store_release(&store, &root, true);
 	ck_assert_int_eq(attach(&root, "a", 1001, r | w), 0);
 	/* the last holder takes it along */
-	tsct_store_release(&store, &anna);
+	tsct_store_release(&store, &anna, true);
 	ck_assert_uint_eq(store.nr_channels, 1);
 	ck_assert_int_eq(attach_id(&anna, 1), 0);
-	tsct_store_release(&store, &anna);
-	tsct_store_release(&store, &root);
+	tsct_store_release(&store, &anna, true);
+	tsct_store_release(&store, &root, true);
 	ck_assert_uint_eq(store.nr_channels, 0);
+}
+END_TEST
+
+/* A client that keeps the memfd keeps none of our memory with it. */
+START_TEST(memory_comes_back)
+{
+	struct stat stat;
+	int kept;
+
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	kept = dup(fd);
+	ck_assert_int_ge(kept, 0);
+	ck_assert_int_eq(fstat(kept, &stat), 0);
+	ck_assert_int_gt(stat.st_blocks, 0);
+	tsct_store_release(&store, &anna, true);
+	ck_assert_int_eq(fstat(kept, &stat), 0);
+	ck_assert_int_eq(stat.st_blocks, 0);
+	close(kept);
+	/* unless its reader is to outlive us */
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	kept = dup(fd);
+	tsct_store_release(&store, &anna, false);
+	ck_assert_int_eq(fstat(kept, &stat), 0);
+	ck_assert_int_gt(stat.st_blocks, 0);
+	close(kept);
 }
 END_TEST
 
@@ -190,7 +214,7 @@ START_TEST(limits)
 				 i % 100 < 64 ? 0 : -EDQUOT);
 	}
 	for (i = 0; i < 300; i++)
-		tsct_store_release(&store, &peers[i]);
+		tsct_store_release(&store, &peers[i], true);
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	store.bytes_max = 2 * store.bytes;
 	store.bytes_user_max = 2 * store.bytes - 1;
@@ -306,7 +330,7 @@ START_TEST(random_requests)
 		arg.create.blocks &= 0xf;
 		request(peers[any(4)], cmds[any(5)], &arg);
 		if (!any(5))
-			tsct_store_release(&store, peers[any(4)]);
+			tsct_store_release(&store, peers[any(4)], true);
 	}
 }
 END_TEST
@@ -899,6 +923,7 @@ int main(void)
 	tcase_add_checked_fixture(rules, setup, teardown);
 	tcase_add_test(rules, create_rules);
 	tcase_add_test(rules, attach_rules);
+	tcase_add_test(rules, memory_comes_back);
 	tcase_add_test(rules, next_shows_what_is_mine);
 	tcase_add_test(rules, limits);
 	tcase_add_test(rules, defines);

@@ -86,8 +86,9 @@ const char *tsct_provider_name(enum tsct_provider provider);
 const char *tsct_why(const struct tsct *t);
 
 /*
- * tsct_header - the channel's own description, NULL without a provider.
- * Memory is shared with the provider. Signal safe.
+ * tsct_header - the channel's description as it was when it was opened, NULL
+ * without a provider. Valid while @t is; defs_used and lost_no_ring do not
+ * move in it. Signal safe.
  */
 const struct tsct_channel_header *tsct_header(const struct tsct *t);
 
