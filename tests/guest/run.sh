@@ -190,6 +190,7 @@ write_plan() {	# GROUP RELEASE FACTOR
 	local name flags command
 	echo "env TSCT_BOOT=${1%%.*}"
 	echo "env TSCT_RELEASE=$2"
+	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
 	echo "module /lib/modules/tsctrace.ko"
 	for name in "${planned[@]}"; do
 		flags=-

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../unit/seed.h"
 #include "ring.h"
 
 #define WRITES	40000
@@ -20,13 +21,14 @@ static atomic_ulong failed;
 static void *write_many(void *arg)
 {
 	unsigned char payload[400];
-	unsigned int seed = 1, len;
+	unsigned int len;
 	uint64_t nr;
 
 	(void)arg;
+	seed_with(0);
 	dev_pin(1);
 	for (nr = 0; nr < WRITES; nr++) {
-		len = 8 + rand_r(&seed) % 390;
+		len = 8 + any(390);
 		pattern_fill(payload, len, nr);
 		if (dev_write(fd, 16, payload, len))
 			failed++;
@@ -83,6 +85,7 @@ int main(void)
 	uint64_t last = 0, looks = 0, seen = 0;
 	pthread_t thread;
 
+	print_seed();
 	arg.policy = TSCT_POLICY_OVERWRITE;
 	arg.blocks = 16;
 	fd = dev_create(&arg);

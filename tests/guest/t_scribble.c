@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "../unit/seed.h"
 #include "ring.h"
 
 #define SECONDS	6
@@ -18,12 +19,12 @@ static struct dev_maps m, good_maps;
 static atomic_int stop;
 static atomic_ulong written, lost, other, scribbles;
 
-static uint64_t junk(unsigned int *seed)
+static uint64_t junk(unsigned int *own)
 {
-	uint64_t value = (uint64_t)rand_r(seed) << 42 ^
-		(uint64_t)rand_r(seed) << 21 ^ (uint64_t)rand_r(seed);
+	uint64_t value = (uint64_t)rand_r(own) << 42 ^
+		(uint64_t)rand_r(own) << 21 ^ (uint64_t)rand_r(own);
 
-	switch (rand_r(seed) % 6) {
+	switch (rand_r(own) % 6) {
 	case 0: return 0;
 	case 1: return ~0ULL;
 	case 2: return value % 40000;
@@ -35,27 +36,27 @@ static uint64_t junk(unsigned int *seed)
 
 static void *scribble(void *arg)
 {
-	unsigned int seed = (unsigned int)(uintptr_t)arg, cpu;
+	unsigned int own = seed_of((uintptr_t)arg), cpu;
 	const struct tsct_channel_header *h = m.header;
 	uint64_t *at;
 
 	while (!stop) {
-		cpu = (unsigned int)rand_r(&seed) % h->nr_cpus;
+		cpu = (unsigned int)rand_r(&own) % h->nr_cpus;
 		at = (void *)dev_producer(&m, cpu);
-		switch (rand_r(&seed) % 4) {
+		switch (rand_r(&own) % 4) {
 		case 0:		/* the head, where it hurts most */
-			at[0] = junk(&seed);
+			at[0] = junk(&own);
 			break;
 		case 1:
-			dev_consumer(&m, cpu)->tail = junk(&seed);
+			dev_consumer(&m, cpu)->tail = junk(&own);
 			break;
 		case 2:		/* all of the producer's page */
-			at[(unsigned int)rand_r(&seed) % 512] = junk(&seed);
+			at[(unsigned int)rand_r(&own) % 512] = junk(&own);
 			break;
 		default:
 			at = (void *)dev_data(&m, cpu);
-			at[(unsigned long)rand_r(&seed) % (h->data_size / 8)] =
-				junk(&seed);
+			at[(unsigned long)rand_r(&own) % (h->data_size / 8)] =
+				junk(&own);
 		}
 		scribbles++;
 	}
@@ -64,21 +65,21 @@ static void *scribble(void *arg)
 
 static void *write_bad(void *arg)
 {
-	unsigned int seed = (unsigned int)(uintptr_t)arg;
+	unsigned int own = seed_of((uintptr_t)arg);
 	static char payload[5000];
 	struct tsct_channel_info info;
 
-	dev_pin(seed % m.header->nr_cpus);
+	dev_pin((uintptr_t)arg % m.header->nr_cpus);
 	while (!stop) {
 		info = (struct tsct_channel_info){ 0 };
 		if (!dev_write(fd, 16, payload,
-			       (unsigned int)rand_r(&seed) % sizeof(payload)))
+			       (unsigned int)rand_r(&own) % sizeof(payload)))
 			written++;
 		else if (errno == ENOSPC || errno == EMSGSIZE)
 			lost++;
 		else
 			other++;
-		if (rand_r(&seed) % 64 == 0)
+		if (rand_r(&own) % 64 == 0)
 			ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info);
 	}
 	return NULL;
@@ -147,6 +148,7 @@ static void run(uint32_t policy)
 
 int main(void)
 {
+	print_seed();
 	run(TSCT_POLICY_DISCARD);
 	run(TSCT_POLICY_OVERWRITE);
 	t_check(other == 0, "%lu other errors", other);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../unit/seed.h"
 #include "ring.h"
 
 #define WRITES	30000
@@ -21,12 +22,12 @@ static atomic_int running;
 static void *write_many(void *arg)
 {
 	unsigned char *payload = malloc(8192);
-	unsigned int seed = (unsigned int)(uintptr_t)arg, len;
+	unsigned int own = seed_of((uintptr_t)arg), len;
 	uint64_t nr;
 
-	dev_pin(seed % m.header->nr_cpus);
+	dev_pin((uintptr_t)arg % m.header->nr_cpus);
 	for (nr = 0; nr < WRITES; nr++) {
-		len = rand_r(&seed) % (nr % 16 ? 100 : 4200);
+		len = rand_r(&own) % (nr % 16 ? 100 : 4200);
 		pattern_fill(payload, len, nr);
 		if (!dev_write(fd, TSCT_ID_FIRST + nr % 7, payload, len))
 			accepted++;
@@ -171,6 +172,7 @@ static void try_large(void)
 
 int main(void)
 {
+	print_seed();
 	try_one_record();
 	try_large();
 	try_all_cpus();

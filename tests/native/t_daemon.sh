@@ -42,6 +42,14 @@ wait_for() {	# WHAT COMMAND...
 }
 is() { [ "$(key "$1")" = "$2" ]; }
 logged() { grep -q "$1" "$work/log"; }
+# As many bytes of junk, the same for the same seed
+seed=$((${SEED:-$(date +%s)}))
+echo "seed $seed"
+junk() {	# BYTES
+	# shellcheck disable=SC2059
+	printf "$(awk -v seed=$((seed + $1)) -v n="$1" 'BEGIN { srand(seed)
+		while (n--) printf "\\%03o", int(rand() * 256) }')"
+}
 refused() {	# STATUS PATTERN COMMAND...
 	local want=$1 pattern=$2 got=0
 	shift 2
@@ -103,13 +111,13 @@ wait_for "the clock of a killed daemon is on its own" is status holdover
 [ -S "$sock" ] || fail "a killed daemon removed its socket?"
 # As if it had died between the two copies: seq odd, copy 0 half written.
 printf '\001' | dd of="$file" bs=1 seek=32 conv=notrunc status=none
-head -c 100 /dev/urandom | dd of="$file" bs=1 seek=128 conv=notrunc status=none
+junk 100 | dd of="$file" bs=1 seek=128 conv=notrunc status=none
 start
 wait_for "synchronized" is status synchronized
 [ "$(stat -c %i "$file")" = "$inode" ] || fail "a repairable file was replaced"
 stop INT 0
 # Not to be repaired: replaced, and never truncated under its readers
-head -c 5000 /dev/urandom >"$file"
+junk 5000 >"$file"
 start
 wait_for "a new clock file" is status synchronized
 [ "$(stat -c %s "$file")" = 4096 ] || fail "size $(stat -c %s "$file")"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/order.h"
+#include "seed.h"
 
 #define STREAMS_MAX	40
 #define EVENTS_MAX	200
@@ -13,13 +14,6 @@ struct stream {
 	__u64 stamp[EVENTS_MAX];
 	unsigned int nr, at;
 };
-
-static unsigned int seed = 1;
-
-static unsigned int any(unsigned int below)
-{
-	return rand_r(&seed) % below;
-}
 
 static unsigned int fill(struct stream *s, unsigned int nr_streams)
 {
@@ -75,7 +69,7 @@ START_TEST(order_property)
 	unsigned int nr, total, seen = 0;
 	struct stream *from;
 
-	seed = _i + 1;
+	seed_with(_i);
 	nr = 1 + any(STREAMS_MAX);
 	total = fill(s, nr);
 	tsct_order_init(&order, heap, nr);
@@ -137,6 +131,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	print_seed();
 	tcase_add_loop_test(tcase, order_property, 0, 300);
 	tcase_add_test(tcase, order_ties);
 	tcase_add_test(tcase, order_full);

@@ -150,7 +150,7 @@ START_TEST(record_round_trip)
 {
 	unsigned int nr;
 
-	seed = _i + 1;
+	seed_with(_i);
 	begin();
 	nr = any(_i < 3 ? 20 : EVENTS_MAX);
 	send_many(nr);
@@ -184,6 +184,7 @@ START_TEST(record_meta_round_trip)
 	for (i = 0; i < TSCT_CAUSE_NR; i++)
 		rec.streams[i % 2].loss[i % CPUS].cause[i] = 1ULL << (3 * i);
 	rec.complete = 1;
+	rec.provider_gone = 1;
 	rec.epoch = 7;
 	rec.streams[0].lost_no_ring = 9;
 	rec.streams[1].held[2] = (struct tsct_held) { 3, 12345 };
@@ -206,7 +207,7 @@ START_TEST(record_hostile_names)
 	char name[64];
 	int i;
 
-	seed = 1000 + _i;
+	seed_with(1000 + _i);
 	begin();
 	for (i = 0; i < 63; i++)
 		name[i] = _i % 2 ? (char)(any(255) + 1) :
@@ -383,7 +384,7 @@ START_TEST(record_file_limit)
 {
 	struct rlimit limit = { 100000, RLIM_INFINITY };
 
-	seed = 5;
+	seed_with(5000);
 	signal(SIGXFSZ, SIG_IGN);
 	begin();
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -396,7 +397,7 @@ START_TEST(record_disk_full)
 {
 	char command[128];
 
-	seed = 6;
+	seed_with(6000);
 	begin();
 	ck_assert_int_eq(finish(writer), 0);
 	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
@@ -458,6 +459,7 @@ int main(void)
 	Suite *suite = suite_create("record");
 	TCase *tcase = tcase_create("record");
 
+	print_seed();
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, record_round_trip, 0, 12);
 	tcase_add_test(tcase, record_meta_round_trip);

@@ -3,19 +3,9 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/ring.h"
-
-static uint64_t seed;
-
-static uint64_t draw(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
+#include "seed.h"
 
 static struct tsct_geometry geometry(uint32_t block_size, uint32_t blocks,
 				     uint32_t policy)
@@ -113,10 +103,10 @@ START_TEST(test_place_any_head)
 	uint64_t mask = geo.data_size - 1;
 	int i;
 
+	seed_with(1);
 	for (i = 0; i < 50000; i++) {
-		uint64_t head = draw() >> (draw() % 64);
-		uint32_t size = tsct_record_size((uint32_t)(draw() %
-				(tsct_payload_max(&geo) + 1)));
+		uint64_t head = any64() >> any(64);
+		uint32_t size = tsct_record_size(any(tsct_payload_max(&geo) + 1));
 		struct tsct_place p = tsct_ring_place(&geo, head, size);
 
 		if (i & 1)
@@ -296,14 +286,14 @@ START_TEST(test_next_junk)
 	int run;
 	size_t i;
 
+	seed_with(2);
 	for (run = 0; run < 200; run++) {
-		uint64_t pos = draw() >> (draw() % 64);
-		uint64_t head = pos + draw() % (geo.data_size + 1);
+		uint64_t pos = any64() >> any(64);
+		uint64_t head = pos + any(geo.data_size + 1);
 		int steps = 0;
 
 		for (i = 0; i < geo.data_size / 8; i++)
-			data[i] = run & 1 ? draw() :
-				(draw() % 64) | (draw() % 20) << 16;
+			data[i] = run & 1 ? any64() : any(64) | any(20) << 16;
 		while (pos != head) {
 			look(&geo, data, pos, head);
 			ck_assert_int_ne(l.step, TSCT_STEP_EMPTY);
@@ -333,11 +323,10 @@ static void round_trip(struct tsct_geometry geo, uint64_t start)
 	uint64_t head = start, tail = start, written = 0, seen = 0, lost = 0;
 
 	while (seen < 5000) {
-		uint32_t len = (uint32_t)(draw() % (draw() & 7 ? 64 :
-					  tsct_payload_max(&geo) + 1));
+		uint32_t len = any(any(8) ? 64 : tsct_payload_max(&geo) + 1);
 		struct tsct_place p = tsct_ring_place(&geo, head,
 						      tsct_record_size(len));
-	
+
 		if (tsct_ring_fits(&geo, p.pos + p.size, tail)) {
 			if (p.pad_len) {
 				uint64_t pad = (uint64_t)TSCT_ID_PAD << 16;
@@ -348,7 +337,7 @@ static void round_trip(struct tsct_geometry geo, uint64_t start)
 			    (uint32_t)written, written);
 			head = p.pos + p.size;
 			written++;
-			if (draw() % 3)
+			if (any(3))
 				continue;
 		} else {
 			lost++;
@@ -366,6 +355,7 @@ static void round_trip(struct tsct_geometry geo, uint64_t start)
 
 START_TEST(test_round_trip)
 {
+	seed_with(3);
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0);
 	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0);
 	/* over the end of the 64-bit positions */
@@ -375,15 +365,12 @@ END_TEST
 
 int main(void)
 {
-	const char *given = getenv("SEED");
 	TCase *tcase = tcase_create("ring");
 	Suite *suite = suite_create("ring");
 	SRunner *runner;
 	int failed;
 
-	seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-	seed = seed ?: 1;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	print_seed();
 	tcase_add_test(tcase, test_geometry);
 	tcase_add_test(tcase, test_sizes);
 	tcase_add_test(tcase, test_place);

@@ -8,12 +8,6 @@
 
 #define TURNS	20000
 
-static uint64_t any64(void)
-{
-	return (uint64_t)any(1U << 22) << 44 ^ (uint64_t)any(1U << 22) << 22 ^
-		any(1U << 22);
-}
-
 /* Of any magnitude, with the same probability for each */
 static int64_t any_signed(unsigned int bits)
 {

@@ -3,19 +3,9 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/skew.h"
-
-static uint64_t seed;
-
-static uint64_t draw(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
+#include "seed.h"
 
 START_TEST(test_init)
 {
@@ -104,15 +94,16 @@ START_TEST(test_truth_inside)
 {
 	int run, round;
 
+	seed_with(0);
 	for (run = 0; run < 300; run++) {
-		int64_t truth = (int64_t)(draw() >> (2 + draw() % 62)) *
-			(draw() & 1 ? 1 : -1);
-		uint64_t a = draw() >> 1;
+		int64_t truth = (int64_t)(any64() >> (2 + any(62))) *
+			(any(2) ? 1 : -1);
+		uint64_t a = any64() >> 1;
 		struct tsct_skew skew;
 
 		tsct_skew_init(&skew);
 		for (round = 0; round < 64; round++) {
-			uint64_t to = 1 + draw() % 500, fro = 1 + draw() % 500;
+			uint64_t to = 1 + any(500), fro = 1 + any(500);
 			uint64_t width = (uint64_t)skew.max_tsc -
 				(uint64_t)skew.min_tsc;
 
@@ -142,15 +133,12 @@ END_TEST
 
 int main(void)
 {
-	const char *given = getenv("SEED");
 	TCase *tcase = tcase_create("skew");
 	Suite *suite = suite_create("skew");
 	SRunner *runner;
 	int failed;
 
-	seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-	seed = seed ?: 1;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	print_seed();
 	tcase_add_test(tcase, test_init);
 	tcase_add_test(tcase, test_one_exchange);
 	tcase_add_test(tcase, test_narrows);
