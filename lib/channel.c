@@ -230,7 +230,26 @@ static int attach_or_create(struct tsct *t, const char *name,
 	return error;
 }
 
-static const char *explain(int error)
+/* Which option keeps a channel from being made? */
+static const char *blame(const struct tsct_options *options)
+{
+	const __u32 size = options->block_size ?: BLOCK_SIZE_DEFAULT;
+
+	if (options->policy > TSCT_POLICY_OVERWRITE)
+		return "unknown policy; use TSCT_POLICY_DISCARD or "
+			"TSCT_POLICY_OVERWRITE";
+	if (options->channel_flags & ~TSCT_CHANNEL_KERNEL)
+		return "unknown channel_flags; use 0 or TSCT_CHANNEL_KERNEL";
+	if (tsct_geometry_check(options->policy, size, BLOCKS_DEFAULT))
+		return "wrong block_size; use a power of two of 4096 to 65536";
+	if (tsct_geometry_check(options->policy, size,
+				options->blocks ?: BLOCKS_DEFAULT))
+		return "wrong blocks; use a power of two, 2 (overwrite: 4) to 65536, up "
+			"to 256 MiB together";
+	return "the provider refuses it; use programs of one release";
+}
+
+static const char *explain(int error, const struct tsct_options *options)
 {
 	switch (error) {
 	case -ENOENT:
@@ -250,8 +269,7 @@ static const char *explain(int error)
 		return "no room left within the provider's limits; close "
 			"channels or ask for smaller ones";
 	case -EINVAL:
-		return "not a channel that can be; block size must be a power "
-			"of two of 4096 to 65536, blocks a power of two";
+		return blame(options);
 	case -EOPNOTSUPP:
 		return "this provider cannot make it; kernel channels need "
 			"the module";
@@ -284,14 +302,22 @@ static const char *channel_name(const struct tsct_options *options)
 	return name && *name ? name : "default";
 }
 
+/* As every provider sees it; only we can say it in words. */
+static bool is_name(const char *name)
+{
+	return strlen(name) < TSCT_NAME_MAX &&
+		!name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
+			     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")];
+}
+
 int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 {
 	const char *name = channel_name(options);
 	int error;
 
-	if (strlen(name) >= TSCT_NAME_MAX) {
-		tsct_why_add(t, "channel %s: the name is longer than %d "
-			     "characters", name, TSCT_NAME_MAX - 1);
+	if (!is_name(name)) {
+		tsct_why_add(t, "'%.64s' cannot be a channel's name; use 1 to %d "
+			     "of A-Z a-z 0-9 _ . -", name, TSCT_NAME_MAX - 1);
 		return -EINVAL;
 	}
 	t->roles = options->roles ?: TSCT_ROLE_WRITE;
@@ -305,7 +331,7 @@ int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 	if (error) {
 		tsct_why_add(t, "%s: channel %s: %s",
 			     tsct_provider_name(t->provider), name,
-			     explain(error));
+			     explain(error, options));
 		tsct_channel_unmap(t);
 		return error;
 	}
@@ -322,6 +348,8 @@ int tsct_define(struct tsct *t, const char *name, unsigned int kind,
 	struct tsct_event_def def;
 	int error;
 
+	if (!name)
+		return -EINVAL;
 	error = tsct_def_parse(name, kind, fields ? fields : "", &def, NULL);
 	if (error)
 		return error;
