@@ -79,6 +79,13 @@ int tsct_module_open(struct tsct *t);
 /* @server: what should listen there, for the sentence. */
 int tsct_socket_open(struct tsct *t, const char *path, const char *server);
 
+/*
+ * tsct_provider_gone - did the process that serves the rings end, or hang up?
+ * The rings stay; but who opens the channel from now on gets others. The
+ * module cannot go while we hold its device.
+ */
+bool tsct_provider_gone(const struct tsct *t);
+
 /* Adds a clause to the sentence of tsct_why(). */
 void tsct_why_add(struct tsct *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

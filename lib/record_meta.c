@@ -175,6 +175,8 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	put_env(to, "kernel_release", rec->kernel);
 	put_env(to, "command", rec->command);
 	put_env(to, "provider", rec->provider);
+	if (rec->provider_gone)
+		fputs("\tprovider_gone = 1;\n", to);
 	fputs("\ttrace_uuid = \"", to);
 	put_uuid(to, rec->uuid);
 	fputs("\";\n\tboot_id = \"", to);

@@ -59,6 +59,7 @@ struct tsct_recording {
 	char *kernel;
 	char *command;			/* "" for the whole system */
 	char *provider;
+	__u32 provider_gone;		/* it went away before the end */
 	char *clock_origin;
 	__u32 complete;			/* the recorder came to its end */
 	__u32 source;			/* TSCT_SOURCE_* */

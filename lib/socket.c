@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -155,6 +156,13 @@ static int ctl(struct tsct *t, unsigned int cmd, void *arg)
 }
 
 static const struct tsct_provider_ops socket_ops = { .ctl = ctl };
+
+bool tsct_provider_gone(const struct tsct *t)
+{
+	struct pollfd there = { .fd = t->fd, .events = POLLRDHUP };
+
+	return t->ops == &socket_ops && poll(&there, 1, 0) == 1;
+}
 
 static int explain(struct tsct *t, const char *path, const char *server,
 		   int error)

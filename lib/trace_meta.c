@@ -98,6 +98,10 @@ static int set_number(struct tsct_text *p, const struct tsct_text_entry *e)
 		if (!tsct_text_whole(e->value, 1, &n))
 			return tsct_text_bad(p, "complete: 0 or 1 expected");
 		rec->complete = n;
+	} else if (!strcmp(e->key, "provider_gone")) {
+		if (!tsct_text_whole(e->value, 1, &n))
+			return tsct_text_bad(p, "provider_gone: 0 or 1 expected");
+		rec->provider_gone = n;
 	} else if (!strcmp(e->key, "nr_cpus")) {
 		if (!tsct_text_whole(e->value, TSCT_CPUS_MAX, &n) || !n ||
 		    rec->nr_streams)

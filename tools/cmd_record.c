@@ -267,6 +267,7 @@ static int loop(struct record_session *s, struct record_child *child)
 
 	while (!err && !is_over(child, end)) {
 		err = record_session_pass(s, UINT64_MAX, &taken);
+		record_session_watch(s);
 		now = tsct_now_ns();
 		if (!err && now - flushed >= FLUSH_NS) {
 			err = tsct_writer_flush(s->writer);

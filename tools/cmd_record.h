@@ -106,6 +106,8 @@ int record_session_begin(struct record_session *s, pid_t root);
 /* Takes what is there. *ret_taken: how much; 0 or the disk's -errno. */
 int record_session_pass(struct record_session *s, __u64 until,
 			__u64 *ret_taken);
+/* Says, once, if who serves the rings went away. */
+void record_session_watch(struct record_session *s);
 int record_session_end(struct record_session *s);
 /* Takes back what was written: the recording never began. */
 void record_session_undo(struct record_session *s);

@@ -391,11 +391,12 @@ static int print_json(const struct figures *s)
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	json = json_pack("{so so so ss sb sI sI sI so so so so so so sI}",
+	json = json_pack("{so so so ss sb sb sI sI sI so so so so so so sI}",
 		"command", ctl_json_text(rec->command),
 		"host", ctl_json_text(rec->host),
 		"kernel", ctl_json_text(rec->kernel),
-		"provider", rec->provider, "complete", rec->complete,
+		"provider", rec->provider,
+		"provider_gone", rec->provider_gone, "complete", rec->complete,
 		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),
 		"end_ns", (json_int_t)tsct_pair_ns(&rec->real, end_of(s)),
 		"events", (json_int_t)s->events,

@@ -267,6 +267,23 @@ int record_session_pass(struct record_session *s, __u64 until,
 	return tsct_writer_error(s->writer);
 }
 
+/* Who is attached goes on in the rings we hold; who comes now gets others. */
+void record_session_watch(struct record_session *s)
+{
+	unsigned int i;
+
+	for (i = 0; !s->rec.provider_gone && i < s->nr_channels; i++) {
+		if (!tsct_provider_gone(s->channels[i]))
+			continue;
+		s->rec.provider_gone = 1;
+		tsct_writer_touch(s->writer);
+		record_show_progress(s, true);
+		record_complain("tsctraced went away: programs that start from"
+				" now on are not recorded; start it and record"
+				" again");
+	}
+}
+
 /*
  * Turns enough to see all that the fullest ring can hold. Who goes on writing
  * with old stamps does not keep us.
@@ -287,6 +304,7 @@ int record_session_end(struct record_session *s)
 	unsigned int turns = last_turns(s);
 	__u64 taken;
 
+	record_session_watch(s);
 	s->rec.end = tsct_clock_stamp(s->clock);
 	if (s->source)
 		s->untracked = kernel_source_untracked(s->source);

@@ -131,6 +131,9 @@ static void show_hints(const struct record_session *s,
 	if (s->untracked)
 		fprintf(stderr, "  %lu processes were not followed: there were"
 			" too many at once\n", s->untracked);
+	if (s->rec.provider_gone)
+		fputs("  tsctraced went away meanwhile: programs that started"
+		      " after that are not in it\n", stderr);
 	if (s->rec.epoch != s->rec.epoch_first)
 		fputs("  the clock was disrupted meanwhile (a step, a suspend):"
 		      " times on either side do not agree\n", stderr);
@@ -224,12 +227,13 @@ static int show_json(const struct record_session *s,
 
 	tsct_writer_written(s->writer, &w);
 	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so ss s{ss ss ss sI sb}}",
+		"{so so sI sI sf so so ss sb s{ss ss ss sI sb}}",
 		"directory", ctl_json_text(s->dir),
 		"command", json_child(child),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
 		"seconds", seconds(rec), "cpus", json_cpus(s),
 		"lost", json_lost(s), "provider", rec->provider,
+		"provider_gone", rec->provider_gone,
 		"clock", "source", tsct_source_name(rec->source),
 		"origin", rec->clock_origin,
 		"status", tsct_status_name(rec->status),
@@ -249,7 +253,7 @@ int record_show_summary(const struct record_session *s,
 		show_text(s, child);
 	else if (lossy)
 		show_lost(s);
-	if (!ret && (lossy || s->untracked))
+	if (!ret && (lossy || s->untracked || s->rec.provider_gone))
 		ret = EXIT_LOST;
 	return ret;
 }

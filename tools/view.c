@@ -71,8 +71,12 @@ int view_missing(const char *verb, const struct tsct_trace *trace)
 	} else if (tsct_recording_lossy(rec)) {
 		say_lost(verb, rec);
 	}
-	return !rec->complete || discarded || tsct_recording_lossy(rec) ||
-		tsct_trace_damage(trace) ? EXIT_LOST : EXIT_DONE;
+	if (rec->provider_gone)
+		fprintf(stderr, "trace-ctl %s: tsctraced went away while this was"
+			" recorded: programs that started after that are not in"
+			" it\n", verb);
+	return !rec->complete || rec->provider_gone || discarded ||
+		tsct_recording_lossy(rec) || tsct_trace_damage(trace) ? EXIT_LOST : EXIT_DONE;
 }
 
 json_t *view_json_loss(const struct tsct_loss *loss)

@@ -60,14 +60,33 @@ if [ "$(id -u)" = 0 ]; then
 		fail "another user's events"
 fi
 
-# The daemon goes: the recording does not.
+# The daemon goes: the recording does not, and says who is not in it.
 "$ctl" record -v -o "$work/g" 2>"$work/g.err" &
 pid=$!
 started+=("$pid")
 until_in "$work/g.err" 'recording: [1-9]'
 kill "$daemon"
 wait "$daemon" || true
-sleep 0.3
+until_in "$work/g.err" 'record: tsctraced went away: programs that start from now on are not recorded; start it and record again'
+events() {
+	sed -n 's/^recording: \([0-9]*\) .*/\1/p' "$work/g.err" | tail -n 1
+}
+before=$(events)
+sleep 1.5
+[ "$(events)" -gt "$before" ] || fail "who was attached is not recorded on"
+"$build/daemon/tsctraced" 2>"$work/daemon2.log" &
+started+=("$!")
+until_in "$work/daemon2.log" 'clock synchronized'
+"$emit" 10 >"$work/out" || fail "emit"
 kill -INT "$pid"
-wait "$pid" || fail "without its daemon: $(cat "$work/g.err")"
-run 0 stat "$work/g"
+got=0
+wait "$pid" || got=$?
+[ "$got" = 3 ] || fail "without its daemon it gave $got: $(cat "$work/g.err")"
+[ "$(grep -c 'from now on' "$work/g.err")" = 1 ] || fail "said more than once"
+grep -q '^  tsctraced went away meanwhile' "$work/g.err" || fail "no hint"
+run 3 stat "$work/g"
+says 'stat: tsctraced went away while this was recorded: programs that started'
+run 3 stat --json "$work/g"
+shows '^  "provider_gone": true,'
+run 3 dump "$work/g"
+! grep -q ' every ' "$work/out" || fail "who came later is recorded"
