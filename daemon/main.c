@@ -169,7 +169,7 @@ static int serve(struct real *real, const char *run_dir, int interval_ms)
 	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, run_dir);
 	err = tsct_server_start(path, "daemon", &server);
 	if (err)
-		log_error("%s: %s", path, strerror(-err));
+		log_error("%s: %s; %s", path, strerror(-err), rundir_fix(err));
 	else
 		err = loop_run(&keeper, server, interval_ms);
 	tsct_server_stop(server);

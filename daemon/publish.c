@@ -13,6 +13,7 @@
 #include "core/scale.h"
 #include "log.h"
 #include "publish.h"
+#include "rundir.h"
 #include "sample.h"
 
 #define NEW_NAME	".clock.new"
@@ -226,8 +227,8 @@ int publisher_open(struct publisher *p, int dir, const char *dir_path,
 	};
 	err = open_file(p);
 	if (err)
-		log_error("%s/%s: %s", dir_path, TSCT_CLOCK_FILE,
-			  strerror(-err));
+		log_error("%s/%s: %s; %s", dir_path, TSCT_CLOCK_FILE,
+			  strerror(-err), rundir_fix(err));
 	return err;
 }
 

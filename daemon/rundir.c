@@ -4,22 +4,52 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "clockpage.h"
 #include "log.h"
 #include "rundir.h"
 
 #define LOCK_NAME	"tsctraced.pid"
 
+const char *rundir_fix(int err)
+{
+	switch (err) {
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return "run it as root, or give --run-dir a directory of yours";
+	case -ENOENT:
+		return "make the directory above it, or give --run-dir another";
+	case -ENOTDIR:
+		return "give --run-dir a directory";
+	case -ENOSPC:
+	case -EDQUOT:
+		return "make room there, or give --run-dir another directory";
+	}
+	return "give --run-dir another directory";
+}
+
 static int complain(const char *path, int err)
 {
-	if (err == -EACCES || err == -EPERM || err == -EROFS)
-		log_error("%s: %s; run it as root, or give --run-dir a "
-			  "directory of yours", path, strerror(-err));
-	else
-		log_error("%s: %s", path, strerror(-err));
+	log_error("%s: %s; %s", path, strerror(-err), rundir_fix(err));
 	return err;
+}
+
+/* Before anything is made there that its socket cannot be beside. */
+static int check_length(const char *path)
+{
+	struct sockaddr_un addr;
+	const size_t most = sizeof(addr.sun_path) - sizeof("/" TSCT_SOCKET_FILE);
+
+	if (strlen(path) <= most)
+		return 0;
+	log_error("%s: too long for a socket's path; give --run-dir a directory "
+		  "of up to %zu characters", path, most);
+	return -ENAMETOOLONG;
 }
 
 /* What others can write to, they can have us lock, map or replace. */
@@ -89,9 +119,12 @@ static int take_lock(const char *path, int dir)
 
 int rundir_open(const char *path, int *ret_dir, int *ret_lock)
 {
-	int dir = open_dir(path);
-	int lock, err;
+	int dir, lock, err;
 
+	err = check_length(path);
+	if (err)
+		return err;
+	dir = open_dir(path);
 	if (dir < 0)
 		return dir;
 	err = check_dir(path, dir);

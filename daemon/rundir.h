@@ -10,4 +10,7 @@
  */
 int rundir_open(const char *path, int *ret_dir, int *ret_lock);
 
+/* What to do about a -errno of something in there, for the end of a sentence. */
+const char *rundir_fix(int err);
+
 #endif /* TSCTRACED_RUNDIR_H */

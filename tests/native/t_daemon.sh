@@ -131,8 +131,20 @@ refused 2 'interval-ms' "$daemon" --interval-ms 1s
 refused 2 'run-dir' "$daemon" --run-dir=
 "$daemon" --version | grep -q '^tsctraced [0-9]' || fail "--version"
 "$daemon" --help | grep -q -- '--run-dir' || fail "--help"
-refused 1 "$work/none/deep" "$daemon" --no-module --run-dir "$work/none/deep"
-refused 1 "Not a directory" "$daemon" --no-module --run-dir "$work/log"
+refused 1 "$work/none/deep: .*; make the directory above it" \
+	"$daemon" --no-module --run-dir "$work/none/deep"
+refused 1 "$work/log: Not a directory; give --run-dir a directory" \
+	"$daemon" --no-module --run-dir "$work/log"
+# The longest that there can be, and one more
+long=$(printf '%0200d' 0)
+long=$work/${long:0:$((92 - ${#work} - 1))}
+refused 1 "${long}x: too long .* up to 92 char" "$daemon" --no-module \
+	--run-dir "${long}x"
+[ ! -e "${long}x" ] || fail "it made a directory that it has no use for"
+start --run-dir "$long"
+wait_for "the socket with the longest path is there" test -S \
+	"$long/tsctraced.sock"
+stop TERM 0
 mkdir -m 777 "$work/open"
 chmod 777 "$work/open"
 refused 1 'others may write' "$daemon" --no-module --run-dir "$work/open"
