@@ -79,6 +79,15 @@ static uint32_t choose_blocks(const struct record_options *o)
 	return bytes / block_size;
 }
 
+/*
+ * Rings of our own are known to the command only. Kernel events come through
+ * others, but without them all would wait for nothing.
+ */
+static bool can_be_reached(const struct record_session *s)
+{
+	return s->o->command || s->o->nr_events;
+}
+
 static int open_programs(struct record_session *s)
 {
 	struct tsct_options options = {
@@ -90,6 +99,12 @@ static int open_programs(struct record_session *s)
 	struct tsct **t = &s->channels[0];
 	int err = tsct_open(&options, t);
 
+	if (err && may_embed(err) && !can_be_reached(s)) {
+		record_complain("nobody could reach these rings; start"
+				" tsctraced, load the module, or name a command"
+				" (%s)", tsct_why(*t));
+		return err;
+	}
 	if (err && may_embed(err)) {
 		if (s->o->verbose)
 			fprintf(stderr, "trace-ctl record: serving the rings: %s\n",

@@ -72,6 +72,12 @@ TSCTRACE_CHANNEL=a/b refused 2 'TSCTRACE_CHANNEL' -o x -- touch ran
 TSCTRACE_PROVIDER=none refused 1 'TSCTRACE_PROVIDER=none' -o x -- touch ran
 TSCTRACE_PROVIDER=daemon refused 1 'start tsctraced' -o x -- touch ran
 TSCTRACE_PROVIDER=nobody refused 1 'TSCTRACE_PROVIDER=nobody' -o x -- touch ran
+if [ ! -e /dev/tsctrace ]; then
+	refused 1 'nobody could reach these rings; start tsctraced, load the module, or name a command' \
+		-o x
+	refused 1 'nobody could reach these rings' --duration 1 -o x
+	TSCTRACE_PROVIDER=embedded refused 1 'nobody could reach these rings' -o x
+fi
 [ -e /dev/tsctrace ] || refused 1 'record: kernel events: ' -e sched -o x -- touch ran
 
 run 0 record -e list

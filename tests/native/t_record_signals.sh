@@ -60,13 +60,19 @@ ended 0
 says 'exited with status 0'
 says ': 2501 events, '
 
-# Without a command: until told.
+# Without a command: until told. Somebody must serve the rings.
+"$build/daemon/tsctraced" 2>"$work/daemon.log" &
+daemon=$!
+started+=("$daemon")
+until_in "$work/daemon.log" 'clock synchronized'
 start -o "$work/c"
 until_in "$work/err" 'recording: 0'
 kill -TERM "$pid"
 ended 0
 start -o "$work/d" --duration 0.5
 ended 0
+kill "$daemon"
+wait "$daemon" || fail "the daemon"
 begin=$SECONDS
 start -o "$work/e" --duration 1 -- sleep 100
 ended 0
