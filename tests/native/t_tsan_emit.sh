@@ -15,6 +15,6 @@ ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan -pthread \
 	-I"$top/kmod/uapi" -I"$lib/include" -I"$lib" -o "$work/check" \
 	"$top/tests/unit/check_stress.c" "$lib"/{emit,reader,channel,open}.c \
 	"$lib"/{module,socket,provider,store,store_channel}.c \
-	"$lib"/{source,usercheck,sample}.c "$lib"/core/*.c \
+	"$lib"/{clockpage,source,usercheck,sample}.c "$lib"/core/*.c \
 	$(pkg-config --cflags --libs check) -lm
 TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal "$work/check"
