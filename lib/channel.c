@@ -273,6 +273,9 @@ static const char *explain(int error, const struct tsct_options *options)
 	case -EOPNOTSUPP:
 		return "this provider cannot make it; kernel channels need "
 			"the module";
+	case -EFBIG:
+		return "larger than the provider may make a file; raise its "
+			"'ulimit -f'";
 	case -EPROTO:
 		return "the provider's answer makes no sense; use programs "
 			"of one release";

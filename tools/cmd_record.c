@@ -320,8 +320,9 @@ static int conclude(struct record_session *s, struct record_child *child,
 	if (!err)
 		err = err2;
 	if (err)
-		record_complain("%s: %s; the recording ends here, and what was written can be read%s",
-				s->dir, strerror(-err), child->running ?
+		record_complain("%s: %s; the recording ends here, and what was written can be read; %s%s",
+				s->dir, strerror(-err), record_dir_fix(err),
+				child->running ?
 				"; waiting for the command" : "");
 	if (child->running)
 		await(child, !err);

@@ -70,6 +70,9 @@ int record_dir_check(const char *dir);
 /* Makes it, or takes an empty one. A descriptor or -errno. */
 int record_dir_make(const char *dir, bool *ret_made);
 
+/* What to do about a -errno of a file in it, for the end of a sentence. */
+const char *record_dir_fix(int err);
+
 /* A name with the time in it that is not taken. */
 void record_dir_name(char *name, size_t size);
 

@@ -66,6 +66,11 @@ int record_dir_check(const char *dir)
 	int err;
 
 	if (stat(dir, &st)) {
+		if (errno == ENOENT && !lstat(dir, &st)) {
+			record_complain("%s: is a link to nothing; remove it, or name a directory with -o",
+					dir);
+			return -ENOENT;
+		}
 		if (errno == ENOENT && *dir)
 			return check_parent(dir);
 		err = -errno;
@@ -80,6 +85,18 @@ int record_dir_check(const char *dir)
 	}
 	err = check_empty(dir);
 	return err ? err : check_writable(dir, dir);
+}
+
+const char *record_dir_fix(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+	case -EDQUOT:
+		return "make room there, or name another place with -o";
+	case -EFBIG:
+		return "raise 'ulimit -f', or name another place with -o";
+	}
+	return "name another place with -o";
 }
 
 int record_dir_make(const char *dir, bool *ret_made)

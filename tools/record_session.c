@@ -232,7 +232,8 @@ static int open_files(struct record_session *s)
 	err = s->dirfd < 0 ? s->dirfd :
 		tsct_writer_open(s->dirfd, &s->rec, &s->writer);
 	if (err)
-		record_complain("%s: %s", s->dir, strerror(-err));
+		record_complain("%s: %s; %s", s->dir, strerror(-err),
+				record_dir_fix(err));
 	return err;
 }
 

@@ -31,6 +31,8 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 	if (err == -ENOENT || err == -ENOMSG || err == -ENOTDIR)
 		fputs("; name the directory that 'trace-ctl record' made",
 		      stderr);
+	if (err == -EACCES)
+		fputs("; run it as the one who recorded, or as root", stderr);
 	fputc('\n', stderr);
 	return err;
 }

@@ -8,6 +8,7 @@
 
 check_kept() {	# DIR
 	says "$1: \(File too large\|No space left on device\); the recording ends here"
+	says "\(raise 'ulimit -f'\|make room there\), or name another place with -o"
 	says 'exited with status 0'
 	says 'LOST: .*unwritten [1-9]'
 	run 3 dump "$1"
@@ -24,6 +25,15 @@ exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 60000 2 1) \
 [ "$status" = 1 ] || fail "a file limit gave $status"
 grep -q '^emitted' "$work/out" || fail "the program did not end by itself"
 check_kept "$work/a"
+
+# Too little even for the rings
+status=0
+(ulimit -f 64
+exec "$ctl" record -o "$work/d" -- "$emit" 10) \
+	>"$work/out" 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "no room for rings gave $status"
+says "raise its 'ulimit -f'"
+[ ! -e "$work/d" ] || fail "a directory was made"
 
 mkdir "$work/small"
 if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then

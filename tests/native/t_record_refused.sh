@@ -39,6 +39,9 @@ mkdir full && touch full/file
 refused 1 'full: is not empty; name a new directory' -o full -- touch ran
 [ "$(ls full)" = file ] || fail "full was touched"
 refused 1 "''" -o '' -- touch ran
+ln -s nowhere dangling
+refused 1 'dangling: is a link to nothing; remove it' -o dangling -- touch ran
+[ -L dangling ] && [ ! -e nowhere ] || fail "dangling was touched"
 if [ "$(id -u)" = 0 ]; then
 	mkdir locked && chmod 755 "$work" locked
 	status=0
