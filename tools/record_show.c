@@ -125,9 +125,35 @@ static void show_cpus(const struct record_session *s)
 	}
 }
 
+/* Why there are none is said only where it is known. */
+static void show_none(const struct record_session *s,
+		      const struct record_child *child, bool left_some)
+{
+	if (s->o->nr_events) {
+		fputs("  no events: nothing that was asked for happened\n",
+		      stderr);
+		return;
+	}
+	fprintf(stderr, "  no events: no program wrote to channel %s",
+		s->channel);
+	if (left_some || (child && child->running))
+		fputs("; what still runs may do so later", stderr);
+	else if (tsct_reader_def(tsct_drain_reader(s->drains[0]), TSCT_ID_FIRST))
+		fputs("; events are defined there, but none was emitted",
+		      stderr);
+	else if (child)
+		fprintf(stderr, "; %s is not instrumented, or ran as another"
+			" user, or wrote to another channel; '-e sched -e"
+			" syscalls' records what the kernel sees of it",
+			s->o->command[0]);
+	fputc('\n', stderr);
+}
+
 static void show_hints(const struct record_session *s,
 		       const struct record_child *child, __u64 events)
 {
+	bool left_some = child && !child->running && record_child_left_some();
+
 	if (s->untracked)
 		fprintf(stderr, "  %lu processes were not followed: there were"
 			" too many at once\n", s->untracked);
@@ -137,18 +163,11 @@ static void show_hints(const struct record_session *s,
 	if (s->rec.epoch != s->rec.epoch_first)
 		fputs("  the clock was disrupted meanwhile (a step, a suspend):"
 		      " times on either side do not agree\n", stderr);
-	if (child && !child->running && record_child_left_some())
+	if (left_some)
 		fputs("  processes that it started still run; they are left"
 		      " alone, and recorded no more\n", stderr);
-	if (events)
-		return;
-	if (s->o->nr_events)
-		fputs("  no events: nothing that was asked for happened\n",
-		      stderr);
-	else
-		fputs("  no events: the program is not instrumented; '-e sched"
-		      " -e syscalls' records what the kernel sees of it\n",
-		      stderr);
+	if (!events && !lost_events(s))
+		show_none(s, child, left_some);
 }
 
 static void show_text(const struct record_session *s,

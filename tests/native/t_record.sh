@@ -41,7 +41,22 @@ run 0 record -q -o "$work/b" -- sh -c 'echo out; echo err >&2; exit 7'
 err" ] || fail "-q is not quiet"
 run 0 record -o "$work/c" -- sh -c 'exit 7'
 says "^sh exited with status 7"
-says "no events: the program is not instrumented"
+says 'no events: no program wrote to channel default; sh is not instrumented, or ran as another user, or wrote to another channel;'
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$work/silent" -x c - -x none \
+	"$build/lib/libtsctrace.a" -lm <<'END'
+#include <tsctrace/tsctrace.h>
+int main(void)
+{
+	struct tsct *t;
+
+	return tsct_open(0, &t) || tsct_define(t, "never", 0, "") < 0;
+}
+END
+run 0 record -o "$work/silent-trace" -- "$work/silent"
+says 'no events: no program wrote to channel default; events are defined there, but none was emitted$'
+run 0 record -o "$work/none" -- "$emit" 0 0
+! grep -q 'no events' "$work/err" || fail "there was one"
 run 7 record --pass-status -o "$work/d" -- sh -c 'exit 7'
 run 143 record --pass-status -o "$work/e" -- sh -c 'kill $$'
 says "was ended by signal 15"

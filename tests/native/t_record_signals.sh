@@ -71,6 +71,7 @@ kill -TERM "$pid"
 ended 0
 start -o "$work/d" --duration 0.5
 ended 0
+says 'no events: no program wrote to channel default$'
 kill "$daemon"
 wait "$daemon" || fail "the daemon"
 begin=$SECONDS
@@ -82,6 +83,7 @@ says 'was ended by signal 15'
 # What a command leaves running is left alone, and said.
 run 0 record -o "$work/f" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $!'
 says 'processes that it started still run'
+says 'no events: no program wrote to channel default; what still runs may do so later$'
 kill "$(cat "$work/out")" || fail "it was not left alone"
 
 # Killed: what is on disk can be read, and the end is said to be missing.
