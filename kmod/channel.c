@@ -25,9 +25,9 @@
 DEFINE_MUTEX(tsct_channel_lock);
 
 /* By id. Changed under tsct_channel_lock, read under that or RCU. */
-static DEFINE_XARRAY(channels);
+static DEFINE_XARRAY_ALLOC1(channels);
 static u64 channels_nr;
-static u32 last_id;
+static u32 next_id;
 static int hotplug_state;
 
 u64 tsct_channels_count(void)
@@ -141,7 +141,7 @@ static int alloc_memory(struct tsct_channel *channel)
 	for_each_online_cpu(cpu) {
 		if (err)
 			break;
-		err = tsct_channel_add_ring(channel, cpu);
+		err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL_ACCOUNT);
 	}
 	return err;
 }
@@ -191,19 +191,17 @@ static int publish(struct tsct_channel *channel, u32 roles)
 		err = -EEXIST;
 		goto unlock;
 	}
-	if (last_id == U32_MAX) {
-		err = -ENOSPC;
+	/* Reserved first: once others find the channel, its header is whole. */
+	err = xa_alloc_cyclic(&channels, &channel->id, NULL, xa_limit_32b,
+			      &next_id, GFP_KERNEL_ACCOUNT);
+	if (err < 0)
 		goto unlock;
-	}
-	channel->id = last_id + 1;
 	channel->holders = 1;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	fill_header(channel);
-	err = xa_insert(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
-	if (err)
-		goto unlock;
-	last_id++;
+	xa_store(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
 	WRITE_ONCE(channels_nr, channels_nr + 1);
+	err = 0;
 unlock:
 	mutex_unlock(&tsct_channel_lock);
 	return err;
@@ -418,7 +416,8 @@ static void provide_ring(struct tsct_channel *channel, unsigned int cpu)
 	err = tsct_account_grow(channel->account, bytes);
 	if (err)
 		goto warn;
-	err = tsct_channel_add_ring(channel, cpu);
+	/* Not the account of who happens to bring the CPU up. */
+	err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL);
 	if (err) {
 		tsct_account_shrink(channel->account, bytes);
 		goto warn;

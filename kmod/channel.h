@@ -102,7 +102,7 @@ int tsct_channel_layout(struct tsct_channel *channel);
 u64 tsct_channel_ring_bytes(const struct tsct_channel *channel);
 u64 tsct_channel_head_bytes(const struct tsct_channel *channel);
 int tsct_channel_alloc_head(struct tsct_channel *channel);
-int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu);
+int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu, gfp_t gfp);
 void tsct_channel_free_memory(struct tsct_channel *channel);
 /* The page at a page offset of the channel's file; NULL: SIGBUS. */
 struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff);

@@ -27,6 +27,7 @@ static DEFINE_MUTEX(clock_lock);	/* writers of the page */
 static struct page *clock_page;
 static struct tsct_clock_page *clock;
 static bool boot_id_known;
+static bool asleep;			/* or about to be */
 
 struct page *tsct_clockpage_page(void)
 {
@@ -109,7 +110,9 @@ int tsct_clockpage_set(const struct tsct_clock_state *state)
 	if (err)
 		return err;
 	mutex_lock(&clock_lock);
-	if (!boot_id_known && read_boot_id())
+	if (asleep)
+		err = -EAGAIN;
+	else if (!boot_id_known && read_boot_id())
 		err = -ENODATA;
 	else if (state->epoch < published()->epoch ||
 		 state->source != published()->source)
@@ -120,31 +123,58 @@ int tsct_clockpage_set(const struct tsct_clock_state *state)
 	return err;
 }
 
-void tsct_clockpage_disrupt(u32 source)
+/* Under clock_lock. */
+static void disrupt(u32 source)
 {
 	struct tsct_clock_state state = {
 		.status = TSCT_STATUS_DISRUPTED,
 		.source = source,
+		.epoch = published()->epoch + 1,
 	};
 
-	mutex_lock(&clock_lock);
-	state.epoch = published()->epoch + 1;
 	if (published()->status == TSCT_STATUS_UNKNOWN)
 		state.status = TSCT_STATUS_UNKNOWN;
 	tsct_latch_write(clock, &state);
+}
+
+void tsct_clockpage_disrupt(u32 source)
+{
+	mutex_lock(&clock_lock);
+	disrupt(source);
 	mutex_unlock(&clock_lock);
 }
 
 /*
- * The counter may have stopped or begun anew, and the clock was set from the
- * hardware: what was measured before says nothing about what comes.
+ * Sleep does not change the source, and whoever finds it changed afterwards
+ * says so by itself: the published one is kept.
+ */
+static void sleep_or_wake(bool sleep)
+{
+	mutex_lock(&clock_lock);
+	asleep = sleep;
+	disrupt(published()->source);
+	mutex_unlock(&clock_lock);
+}
+
+/*
+ * The counter may stop or begin anew, and the clock is set from the hardware:
+ * what was measured before says nothing about what comes. Programs run again
+ * before they are told that the sleep is over, so the clock is void from
+ * before it.
  */
 static int power_event(struct notifier_block *nb, unsigned long event,
 		       void *unused)
 {
-	if (event == PM_POST_SUSPEND || event == PM_POST_HIBERNATION) {
-		tsct_clockpage_disrupt(tsct_cpucheck_source());
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+		sleep_or_wake(true);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+		sleep_or_wake(false);
 		tsct_cpucheck_schedule();
+		break;
 	}
 	return NOTIFY_DONE;
 }
@@ -161,21 +191,27 @@ int tsct_clockpage_init(void)
 	clock_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (!clock_page)
 		return -ENOMEM;
-	tsct_latch_init(page_address(clock_page), no_boot_id,
-			tsct_cpucheck_source());
+	/* First: asking for the source may publish that it has changed. */
 	clock = page_address(clock_page);
+	tsct_latch_init(clock, no_boot_id, tsct_cpucheck_source());
 	err = read_boot_id();
 	if (err)
 		pr_warn("cannot read %s (%d): the clock page is void until the clock is set\n",
 			BOOT_ID_PATH, err);
-	err = register_pm_notifier(&power_notifier);
-	if (err)
-		__free_page(clock_page);
-	return err;
+	return 0;
+}
+
+int tsct_clockpage_start(void)
+{
+	return register_pm_notifier(&power_notifier);
+}
+
+void tsct_clockpage_stop(void)
+{
+	unregister_pm_notifier(&power_notifier);
 }
 
 void tsct_clockpage_exit(void)
 {
-	unregister_pm_notifier(&power_notifier);
 	__free_page(clock_page);
 }

@@ -44,6 +44,7 @@ static u32 check_source = TSCT_SOURCE_MONOTONIC_RAW;
 
 static void recheck(struct work_struct *work);
 static atomic_t recheck_all;
+static struct cpumask changed;	/* CPUs that went or came since their check */
 static DECLARE_WORK(recheck_work, recheck);
 static int hotplug_state;
 
@@ -214,7 +215,8 @@ static int update(bool all)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (!cpu_online(cpu))
 			clear_entry(cpu);
-		else if (all || !(cpus[cpu].flags & TSCT_CPU_ONLINE))
+		else if (cpumask_test_and_clear_cpu(cpu, &changed) || all ||
+			 !(cpus[cpu].flags & TSCT_CPU_ONLINE))
 			check_cpu(cpu, reference);
 		if (fatal_signal_pending(current)) {
 			err = -EINTR;
@@ -304,6 +306,7 @@ void tsct_cpucheck_schedule(void)
 /* Hotplug holds the lock that the check needs, so it is done later. */
 static int cpu_changed(unsigned int cpu)
 {
+	cpumask_set_cpu(cpu, &changed);
 	schedule_work(&recheck_work);
 	return 0;
 }

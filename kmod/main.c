@@ -28,9 +28,12 @@ static int __init start(void)
 	err = tsct_cpucheck_start();
 	if (err)
 		goto exit_clockpage;
-	err = tsct_channels_init();
+	err = tsct_clockpage_start();
 	if (err)
 		goto stop_cpucheck;
+	err = tsct_channels_init();
+	if (err)
+		goto stop_clockpage;
 	err = tsct_selftest_emit();
 	if (err)
 		goto exit_channels;
@@ -44,6 +47,8 @@ static int __init start(void)
 
 exit_channels:
 	tsct_channels_exit();
+stop_clockpage:
+	tsct_clockpage_stop();
 stop_cpucheck:
 	tsct_cpucheck_stop();
 exit_clockpage:
@@ -57,6 +62,7 @@ static void __exit stop(void)
 {
 	tsct_device_exit();
 	tsct_channels_exit();
+	tsct_clockpage_stop();
 	tsct_cpucheck_stop();
 	tsct_clockpage_exit();
 	tsct_cpucheck_exit();

@@ -3,7 +3,7 @@
  * Where a channel's memory comes from. Single pages, each mapped to user
  * space by itself in the fault handler and all together, in order, for the
  * kernel. They are charged to the memory cgroup of who asked for them; those
- * of a CPU that comes up later are not, since hotplug runs in a kernel thread.
+ * of a CPU that comes up later are not: who brings it up has asked for nothing.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -18,8 +18,7 @@
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
 /* The OOM killer is not to be sent for out of the size of a ring. */
-#define PAGE_FLAGS (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | \
-		    __GFP_RETRY_MAYFAIL)
+#define PAGE_FLAGS	(__GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 static void free_pages_array(struct page **pages, u32 nr)
 {
@@ -30,22 +29,26 @@ static void free_pages_array(struct page **pages, u32 nr)
 	kvfree(pages);
 }
 
-/* Zeroed single pages near `node`, and one mapping over all of them. */
-static void *alloc_pages_array(u32 nr, int node, struct page ***ret_pages)
+/*
+ * Zeroed single pages near `node`, and one mapping over all of them. With
+ * GFP_KERNEL_ACCOUNT they are for the current task, which may be killed.
+ */
+static void *alloc_pages_array(u32 nr, int node, gfp_t gfp,
+			       struct page ***ret_pages)
 {
 	struct page **pages;
 	void *addr;
 	int err = -ENOMEM;
 	u32 i;
 
-	pages = kvcalloc(nr, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	pages = kvcalloc(nr, sizeof(*pages), gfp);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
 	for (i = 0; i < nr; i++) {
-		pages[i] = alloc_pages_node(node, PAGE_FLAGS, 0);
+		pages[i] = alloc_pages_node(node, gfp | PAGE_FLAGS, 0);
 		if (!pages[i])
 			goto free_pages;
-		if (fatal_signal_pending(current)) {
+		if (gfp & __GFP_ACCOUNT && fatal_signal_pending(current)) {
 			err = -EINTR;
 			goto free_pages;
 		}
@@ -94,6 +97,7 @@ int tsct_channel_alloc_head(struct tsct_channel *channel)
 	void *addr;
 
 	addr = alloc_pages_array(channel->nr_head_pages, NUMA_NO_NODE,
+				 GFP_KERNEL_ACCOUNT,
 				 &channel->head_pages);
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
@@ -103,17 +107,17 @@ int tsct_channel_alloc_head(struct tsct_channel *channel)
 	return 0;
 }
 
-int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu)
+int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu, gfp_t gfp)
 {
 	int node = cpu_to_node(cpu);
 	struct tsct_ring *ring;
 	void *addr;
 
-	ring = kzalloc_node(sizeof(*ring), GFP_KERNEL_ACCOUNT, node);
+	ring = kzalloc_node(sizeof(*ring), gfp, node);
 	if (!ring)
 		return -ENOMEM;
 	ring->nr_pages = tsct_channel_ring_bytes(channel) >> PAGE_SHIFT;
-	addr = alloc_pages_array(ring->nr_pages, node, &ring->pages);
+	addr = alloc_pages_array(ring->nr_pages, node, gfp, &ring->pages);
 	if (IS_ERR(addr)) {
 		kfree(ring);
 		return PTR_ERR(addr);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's two writers. Both run with interrupts off on the CPU that owns
- * the ring, both write a record in place and publish it with one store, and
+ * The kernel's two writers. Both stay on the CPU that owns the ring, the one for
+ * kernel channels with interrupts off, the other with preemption off; both write a record in place and publish it with one store, and
  * neither takes a lock. Section 3 of tsctrace/abi.h has the rules.
  */
 #include <linux/atomic.h>
 #include <linux/irqflags.h>
 #include <linux/pid.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
@@ -29,7 +30,7 @@ static noinline int no_ring(struct tsct_channel *channel)
 	return -ENXIO;
 }
 
-/* Interrupts are off. */
+/* Interrupts, or preemption at least, are off. */
 static __always_inline struct tsct_ring *this_ring(struct tsct_channel *channel)
 {
 	return tsct_channel_ring(channel, smp_processor_id());
@@ -225,7 +226,8 @@ int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
  * rseq sections. The two cannot interleave: we run in process context, so any
  * program's section on this CPU was left by a system call (which sections may
  * not make), or by the switch to this task, and is restarted when its thread
- * runs again; and with interrupts off nothing is switched before we are done.
+ * runs again; and with preemption off nothing is switched before we are done.
+ * Interrupts may come: none of them writes to such a ring.
  *
  * The head is in a page that programs write. It is read once; any value of it
  * gives a place inside the data.
@@ -239,7 +241,7 @@ int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
 	int err = 0;
 	u64 end;
 
-	local_irq_disable();
+	preempt_disable();
 	ring = this_ring(channel);
 	if (unlikely(!ring)) {
 		err = no_ring(channel);
@@ -260,7 +262,7 @@ int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
 	/* pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, end);
 enable:
-	local_irq_enable();
+	preempt_enable();
 	return err;
 }
 
@@ -268,11 +270,11 @@ void tsct_ring_lost_too_big(struct tsct_channel *channel)
 {
 	struct tsct_ring *ring;
 
-	local_irq_disable();
+	preempt_disable();
 	ring = this_ring(channel);
 	if (ring)
 		count_lost(ring, TSCT_LOST_TOO_BIG);
 	else
 		no_ring(channel);
-	local_irq_enable();
+	preempt_enable();
 }

@@ -65,7 +65,8 @@
  * block's end whatever its `len` says. So every block begins with a record.
  *
  * Writer, always on the CPU that owns the ring, never interrupted by another
- * writer of the same ring (rseq critical section, or interrupts off):
+ * writer of the same ring (rseq critical section; in the kernel, interrupts or
+ * at least preemption off):
  *
  *   1. h = head; if the record does not fit into the block: pad, n = h + pad,
  *      else n = h
@@ -177,7 +178,7 @@
 struct tsct_channel_header {
 	__u64 magic;
 	__u32 size;		/* of this struct */
-	__u32 id;		/* unique while the provider lives, from 1 */
+	__u32 id;		/* from 1; not given again for a long time */
 	char name[TSCT_NAME_MAX];
 	__u32 uid;		/* owner */
 	__u32 policy;
