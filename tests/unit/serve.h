@@ -4,6 +4,7 @@
 #define TESTS_SERVE_H
 
 #include <check.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,16 @@ static inline struct tsct *serve_open(const struct tsct_options *options)
 
 	ck_assert_msg(!error, "tsct_open_at: %d: %s", error, tsct_why(t));
 	return t;
+}
+
+/* How many descriptors this process has open */
+static inline int open_fds(void)
+{
+	int nr = 0, i;
+
+	for (i = 0; i < 512; i++)
+		nr += fcntl(i, F_GETFD) >= 0;
+	return nr;
 }
 
 static inline void run_on(int cpu)

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/* Servers that mean their clients no good. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "seed.h"
+#include "serve.h"
+#include "store_users.h"
+
+struct lie {
+	const char *what;
+	int expected;
+	int result;		/* of the reply */
+	int size;		/* of the message, -1: the right one */
+#define SILENT	-2
+	int memfd;		/* what comes along */
+};
+
+enum { NO_FD, NO_MEMFD, TINY, UNSEALED, EMPTY, NOISE };
+
+static const struct lie lies[] = {
+	{ "hangs up", -ECONNRESET, 0, 0, NO_FD },
+	{ "short reply", -EPROTO, 0, 4, NO_FD },
+	{ "no argument", -EPROTO, 0, 8, NO_FD },
+	{ "positive result", -EPROTO, 77, -1, NO_FD },
+	{ "wild result", -EPROTO, -70000, -1, NO_FD },
+	{ "no descriptor", -EPROTO, 0, -1, NO_FD },
+	{ "not a memfd", -EPROTO, 0, -1, NO_MEMFD },
+	{ "a tiny file", -EPROTO, 0, -1, TINY },
+	{ "may shrink", -EPROTO, 0, -1, UNSEALED },
+	{ "all zero", -EPROTO, 0, -1, EMPTY },
+	{ "noise", -EPROTO, 0, -1, NOISE },
+	{ "an error", -EDQUOT, -EDQUOT, 8, NO_FD },
+	{ "says nothing", -ETIMEDOUT, 0, SILENT, NO_FD },
+};
+
+static int lying_fd(int kind)
+{
+	int memfd, i;
+
+	if (kind == NO_FD)
+		return -1;
+	if (kind == NO_MEMFD)
+		return open("/dev/null", O_RDWR);
+	memfd = memfd_create("lie", MFD_ALLOW_SEALING);
+	ck_assert_int_eq(ftruncate(memfd, kind == TINY ? 1 : 1 << 20), 0);
+	for (i = 0; kind == NOISE && i < 4096; i++)
+		ck_assert_int_eq(pwrite(memfd, &(char) { any(256) }, 1, i), 1);
+	if (kind != UNSEALED)
+		fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	return memfd;
+}
+
+static void tell(int s, const struct lie *lie, size_t arg_size, int memfd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .header = {
+		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+		.cmsg_len = CMSG_LEN(sizeof(int)),
+	} };
+	char bytes[4096] = "";
+	struct iovec iov = { bytes, lie->size < 0 ? 8 + arg_size :
+			     (size_t)lie->size };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = memfd < 0 ? 0 : sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.header), &memfd, sizeof(memfd));
+	((struct tsct_reply *)bytes)->result = lie->result;
+	if (iov.iov_len)
+		sendmsg(s, &msg, MSG_NOSIGNAL);
+}
+
+/* Answers INFO honestly, and the next request with the lie. */
+static void *lie_once(void *arg)
+{
+	const struct lie *lie = arg, honest = { .size = -1 };
+	struct tsct_request request;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int s, client, memfd = lying_fd(lie->memfd);
+
+	strcpy(addr.sun_path, serve_path);
+	s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	bind(s, (struct sockaddr *)&addr, sizeof(addr));
+	listen(s, 1);
+	client = accept(s, NULL, NULL);
+	recv(client, &request, sizeof(request), 0);
+	tell(client, &honest, request.size, -1);
+	recv(client, &request, sizeof(request), 0);
+	if (lie->size == SILENT)
+		recv(client, &request, sizeof(request), 0);
+	else
+		tell(client, lie, request.size, memfd);
+	close(client);
+	close(s);
+	close(memfd);
+	return NULL;
+}
+
+START_TEST(lying_server)
+{
+	struct stat st;
+	pthread_t thread;
+	struct tsct *t;
+	int error, before;
+
+	seed_with(_i);
+	serve_name();
+	before = open_fds();
+	pthread_create(&thread, NULL, lie_once, (void *)&lies[_i]);
+	do {
+		usleep(1000);
+		error = stat(serve_path, &st) ? -ECONNREFUSED :
+			tsct_open_at(serve_path, NULL, &t);
+	} while (error == -ECONNREFUSED || error == -ENODEV);
+	ck_assert_msg(error == lies[_i].expected, "%s: %d: %s", lies[_i].what,
+		      error, tsct_why(t));
+	ck_assert_int_eq(tsct_emit(t, TSCT_ID_FIRST, NULL, 0), -ENODEV);
+	tsct_close(t);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(open_fds(), before);
+	unlink(serve_path);
+	rmdir(serve_dir);
+}
+END_TEST
+
+/* An accepted header keeps every region inside the file. */
+static void expect_inside(const struct tsct_channel_header *h)
+{
+	const unsigned __int128 cpus = h->nr_cpus;
+
+	ck_assert(h->cpu_state_offset + cpus <= h->defs_offset);
+	ck_assert((unsigned __int128)h->defs_offset + h->defs_size <=
+		  h->consumer_offset);
+	ck_assert(h->consumer_offset + cpus * 4096 <= h->ring_offset);
+	ck_assert(h->ring_stride >= 4096 + h->data_size);
+	ck_assert(h->ring_offset + cpus * h->ring_stride <= h->file_size);
+	ck_assert(h->data_size == (__u64)h->block_size * h->blocks);
+	ck_assert(!(h->data_size & (h->data_size - 1)));
+}
+
+START_TEST(random_headers)
+{
+	struct tsct_channel_header sound, h;
+	unsigned int i, accepted = 0;
+	__u64 *word;
+
+	setup();
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	sound = anna.channel->header;
+	ck_assert_int_eq(tsct_channel_check(&sound, sound.file_size), 0);
+	ck_assert_int_eq(tsct_channel_check(&sound, sound.file_size + 4096),
+			 -EINVAL);
+	seed_with(_i);
+	for (i = 0; i < 50000; i++) {
+		h = sound;
+		do {
+			word = (__u64 *)&h + any(sizeof(h) / 8);
+			if (any(2))
+				*word ^= 1ULL << any(64);
+			else if (any(2))
+				*word = -(__u64)any(1 << 20) * 4096;
+			else
+				*word = (__u64)any(1 << 20) * 4096;
+		} while (any(2));
+		if (tsct_channel_check(&h, any(2) ? h.file_size : 0))
+			continue;
+		expect_inside(&h);
+		accepted++;
+	}
+	ck_assert_uint_gt(accepted, 100);
+	teardown();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("lying");
+	TCase *tcase = tcase_create("lying");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_set_timeout(tcase, 30);
+	tcase_add_loop_test(tcase, lying_server, 0,
+			    sizeof(lies) / sizeof(lies[0]));
+	tcase_add_loop_test(tcase, random_headers, 0, 3);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+/* The writer's section: what a signal or a death does at every instruction. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#include "one_ring.h"
+
+/* ---- a signal behind every instruction --------------------------------- */
+
+#define TRAP_FLAG	0x100
+
+static volatile unsigned int steps_left, steps_done;
+static void (*volatile at_step)(void);
+
+/* Runs behind each instruction while the trap flag is set. */
+static void step(int sig, siginfo_t *info, void *context)
+{
+	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+
+	(void)sig;
+	(void)info;
+	steps_done++;
+	if (--steps_left)
+		return;
+	*flags &= ~TRAP_FLAG;
+	if (at_step)
+		at_step();
+}
+
+static void catch_steps(void)
+{
+	struct sigaction action = {
+		.sa_sigaction = step, .sa_flags = SA_SIGINFO,
+	};
+
+	ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
+}
+
+/*
+ * Emits with a signal behind each of the first `steps` instructions, and
+ * `then` behind the last of them. A signal restarts the section, so while
+ * they last it never gets far.
+ */
+static int emit_stepped(unsigned int steps, __u64 value, void (*then)(void))
+{
+	int result;
+
+	steps_left = steps;
+	at_step = then;
+	__asm__ __volatile__ ("leaq -128(%%rsp), %%rsp\n\t"
+			      "pushfq\n\torq %0, (%%rsp)\n\tpopfq\n\t"
+			      "leaq 128(%%rsp), %%rsp"
+			      : : "i" (TRAP_FLAG) : "memory", "cc");
+	result = tsct_emit(t, id, &value, sizeof(value));
+	__asm__ __volatile__ ("leaq -128(%%rsp), %%rsp\n\t"
+			      "pushfq\n\tandq %0, (%%rsp)\n\tpopfq\n\t"
+			      "leaq 128(%%rsp), %%rsp"
+			      : : "i" (~TRAP_FLAG) : "memory", "cc");
+	return result;
+}
+
+static void emit_inner(void)
+{
+	__u64 value = 1;
+
+	if (tsct_emit(t, id, &value, sizeof(value)))
+		_exit(9);
+}
+
+/* Values 1 and 2, once each, in the order of their stamps. */
+static void expect_both(void)
+{
+	struct tsct_event event;
+	__u64 stamp = 0, seen = 0;
+
+	while (seen != 3) {
+		event = next();
+		ck_assert_uint_ge(event.tsc, stamp);
+		stamp = event.tsc;
+		ck_assert_uint_eq(seen & *(__u64 *)event.payload, 0);
+		seen |= *(__u64 *)event.payload;
+	}
+	expect_none();
+	tsct_reader_release(reader, cpu);
+}
+
+START_TEST(stepped_and_nested)
+{
+	unsigned int n;
+
+	catch_steps();
+	for (n = 1; n < 300; n++) {
+		ck_assert_int_eq(emit_stepped(n, 2, emit_inner), 0);
+		expect_both();
+	}
+}
+END_TEST
+
+/* A debugger that steps on and on: given up, counted, nothing half done. */
+START_TEST(stepped_for_ever)
+{
+	catch_steps();
+	ck_assert_int_eq(emit_stepped(~0U, 5, NULL), -EAGAIN);
+	ck_assert_uint_lt(steps_done, 20000);
+	ck_assert_uint_eq(lost(TSCT_LOST_ABORTED), 1);
+	expect_none();
+	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
+	ck_assert_uint_eq(next().len, 0);
+}
+END_TEST
+
+/* ---- stopped at one instruction ---------------------------------------- */
+
+/* struct rseq_cs, one per copy of the section in the program */
+struct descriptor {
+	__u32 version, flags;
+	__u64 start, size, abort;
+};
+
+extern const struct descriptor sections_begin[] __asm__("__start___rseq_cs");
+extern const struct descriptor sections_end[] __asm__("__stop___rseq_cs");
+
+/* What the writer that we stop emits: one word; words and bytes; with a pad */
+static const struct {
+	unsigned int before, len;
+} scenarios[] = { { 0, 8 }, { 0, 21 }, { 4000, 100 } };
+
+static void emit_scenario(unsigned int scenario)
+{
+	char bytes[128] = { 2 };
+
+	if (tsct_emit(t, id, bytes, scenarios[scenario].len))
+		_exit(1);
+}
+
+static void emit_one(int sig)
+{
+	__u64 value = 1;
+
+	(void)sig;
+	if (tsct_emit(t, id, &value, sizeof(value)))
+		_exit(1);
+}
+
+static void trace_me(unsigned int scenario)
+{
+	signal(SIGUSR1, emit_one);
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	raise(SIGSTOP);
+	emit_scenario(scenario);
+	_exit(0);
+}
+
+#define DEBUG_REGISTER(n) \
+	(offsetof(struct user, u_debugreg) + 8 * (n))
+
+static void set_breakpoint(pid_t pid, __u64 at)
+{
+	ck_assert_int_eq(ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(0), at), 0);
+	ck_assert_int_eq(ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7),
+				at ? 1 : 0), 0);
+}
+
+/*
+ * Forks a writer that stops before the instruction at `at`, which a hardware
+ * breakpoint makes sure of without disturbing the section before. Returns its
+ * pid, or 0: it never got there (it is not an instruction, or another path).
+ */
+static pid_t stop_writer(__u64 at, unsigned int scenario)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		trace_me(scenario);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	set_breakpoint(pid, at);
+	ck_assert_int_eq(ptrace(PTRACE_CONT, pid, 0, 0), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status)) {
+		ck_assert_int_eq(WEXITSTATUS(status), 0);
+		return 0;
+	}
+	ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	return pid;
+}
+
+static void prepare_ring(unsigned int scenario)
+{
+	char bytes[4096] = "";
+	struct tsct_event event;
+	__u64 left;
+
+	/* to the start of a block, then as far into it as the scenario says */
+	left = -tsct_ring_producer(t, cpu)->head % BLOCK;
+	if (left == 8)
+		ck_assert_int_eq(tsct_emit(t, id, bytes, BLOCK - 16), 0);
+	else if (left)
+		ck_assert_int_eq(tsct_emit(t, id, bytes, left - 16), 0);
+	if (scenarios[scenario].before)
+		ck_assert_int_eq(tsct_emit(t, id, bytes,
+					   scenarios[scenario].before - 16), 0);
+	while (tsct_reader_next(reader, cpu, &event))
+		;
+	tsct_reader_release(reader, cpu);
+}
+
+/* Kill the writer there: its record is whole, or it is not there at all. */
+static unsigned int kill_there(pid_t pid, unsigned int scenario)
+{
+	struct tsct_event event;
+	int status, got;
+
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	got = tsct_reader_next(reader, cpu, &event);
+	if (got) {
+		ck_assert_uint_eq(event.len, scenarios[scenario].len);
+		ck_assert_uint_eq(event.tid, pid);
+		ck_assert_uint_eq(*(const __u8 *)event.payload, 2);
+	}
+	expect_none();
+	/* and the ring works on for everybody else */
+	ck_assert_int_eq(tsct_emit(t, id, "next", 5), 0);
+	ck_assert_str_eq(next().payload, "next");
+	return got;
+}
+
+/* Send a signal there: its handler's event and the writer's are both whole. */
+static void signal_there(pid_t pid)
+{
+	int status;
+
+	set_breakpoint(pid, 0);
+	ck_assert_int_eq(ptrace(PTRACE_CONT, pid, 0, SIGUSR1), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+	expect_both();
+}
+
+static const struct descriptor *section_of(unsigned int scenario)
+{
+	const struct descriptor *section;
+	struct tsct_event event;
+	pid_t pid;
+
+	/* The first one ever takes the slow path, to learn the ring */
+	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
+	for (section = sections_begin; section < sections_end; section++) {
+		prepare_ring(scenario);
+		pid = stop_writer(section->start, scenario);
+		if (pid)
+			kill_there(pid, scenario);
+		while (tsct_reader_next(reader, cpu, &event))
+			;
+		if (pid)
+			return section;
+	}
+	ck_abort_msg("no section was entered: no hardware breakpoints?");
+	return NULL;
+}
+
+static void stop_everywhere(unsigned int scenario, bool die)
+{
+	const struct descriptor *section = section_of(scenario);
+	unsigned int hit = 0, there = 0;
+	struct tsct_event event;
+	__u64 at;
+	pid_t pid;
+
+	for (at = section->start; at <= section->start + section->size; at++) {
+		prepare_ring(scenario);
+		pid = stop_writer(at, scenario);
+		if (!pid) {
+			while (tsct_reader_next(reader, cpu, &event))
+				;
+			continue;
+		}
+		hit++;
+		if (die)
+			there += kill_there(pid, scenario);
+		else
+			signal_there(pid);
+	}
+	/* 35 instructions or so; only behind the last one is it there */
+	ck_assert_uint_gt(hit, 30);
+	ck_assert_uint_eq(there, die ? 1 : 0);
+	ck_assert_uint_eq(lost(TSCT_LOST_FULL) + lost(TSCT_LOST_ABORTED), 0);
+}
+
+START_TEST(killed_at_every_instruction)
+{
+	stop_everywhere(_i, true);
+}
+END_TEST
+
+START_TEST(signalled_at_every_instruction)
+{
+	stop_everywhere(_i, false);
+}
+END_TEST
+
+/* ---- with another clock ------------------------------------------------ */
+
+START_TEST(other_clock_killed)
+{
+	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
+	stop_everywhere(_i, true);
+}
+END_TEST
+
+START_TEST(other_clock_signalled)
+{
+	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
+	stop_everywhere(_i, false);
+}
+END_TEST
+
+static void add_both(TCase *tcase)
+{
+	tcase_add_test(tcase, stepped_and_nested);
+	tcase_add_loop_test(tcase, killed_at_every_instruction, 0, 3);
+}
+
+static void add_discard(TCase *tcase)
+{
+	tcase_add_test(tcase, stepped_for_ever);
+	tcase_add_loop_test(tcase, signalled_at_every_instruction, 0, 3);
+	tcase_add_loop_test(tcase, other_clock_killed, 0, 3);
+	tcase_add_loop_test(tcase, other_clock_signalled, 0, 3);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("section");
+	TCase *tcase = add(suite, "discard", setup);
+
+	add_both(tcase);
+	add_discard(tcase);
+	add_both(add(suite, "overwrite", setup_overwrite));
+	return run_suite(suite);
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/* Who may make, find and define what, and how much of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/def.h"
+#include "seed.h"
+#include "store_users.h"
+
+static int attach(struct tsct_store_peer *peer, const char *name, __u32 uid,
+		  __u32 roles)
+{
+	struct tsct_channel_attach arg = { .uid = uid, .roles = roles };
+
+	memcpy(arg.name, name, strlen(name));
+	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
+}
+
+static int attach_id(struct tsct_store_peer *peer, __u32 id)
+{
+	struct tsct_channel_attach arg = {
+		.id = id, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
+	};
+
+	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
+}
+
+START_TEST(create_rules)
+{
+	struct tsct_channel_create sound = a_channel("a"), arg;
+
+#define REFUSE(errno_, change) do {					\
+		arg = sound;						\
+		change;							\
+		ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CREATE,	\
+					 &arg), -(errno_));		\
+	} while (0)
+	REFUSE(EINVAL, arg.name[0] = 0);
+	REFUSE(EINVAL, arg.name[0] = '/');
+	REFUSE(EINVAL, arg.name[1] = ' ');
+	REFUSE(EINVAL, memset(arg.name, 'a', sizeof(arg.name)));
+	REFUSE(EINVAL, arg.policy = 2);
+	REFUSE(EINVAL, arg.flags = 2);
+	REFUSE(EINVAL, arg.block_size = 0);
+	REFUSE(EINVAL, arg.block_size = 2048);
+	REFUSE(EINVAL, arg.block_size = 4097);
+	REFUSE(EINVAL, arg.block_size = ~0U);
+	REFUSE(EINVAL, arg.blocks = 0);
+	REFUSE(EINVAL, arg.blocks = 3);
+	REFUSE(EINVAL, arg.blocks = ~0U);
+	REFUSE(EINVAL, arg.blocks = 65536; arg.block_size = 65536);
+	REFUSE(EINVAL, arg.blocks = 2; arg.policy = TSCT_POLICY_OVERWRITE);
+	REFUSE(EINVAL, arg.roles = 0);
+	REFUSE(EINVAL, arg.roles = 4);
+	REFUSE(EINVAL, arg.reserved[3] = 1);
+	REFUSE(EOPNOTSUPP, arg.flags = TSCT_CHANNEL_KERNEL);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CREATE, &sound), 0);
+	ck_assert_uint_eq(sound.id, 1);
+	REFUSE(EBUSY, arg.id = 0);
+	ck_assert_int_eq(create(&anna2, "a"), -EEXIST);
+	ck_assert_int_eq(create(&ben, "a"), 0);
+}
+END_TEST
+
+START_TEST(attach_rules)
+{
+	const __u32 self = TSCT_UID_SELF, w = TSCT_ROLE_WRITE,
+		r = TSCT_ROLE_READ;
+
+	ck_assert_int_eq(attach(&anna, "a", self, w), -ENOENT);
+	ck_assert_int_eq(attach(&anna, "", self, w), -EINVAL);
+	ck_assert_int_eq(attach(&anna, "a", self, 0), -EINVAL);
+	ck_assert_int_eq(attach_id(&anna, 7), -ENOENT);
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	ck_assert_int_eq(attach(&ben, "a", self, w), -ENOENT);
+	ck_assert_int_eq(attach(&ben, "a", 1001, w), -EACCES);
+	ck_assert_int_eq(attach_id(&ben, 1), -EACCES);
+	ck_assert_int_eq(attach(&anna2, "a", 1001, r), 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(attach(&root, "a", 1001, r), -EBUSY);
+	ck_assert_int_eq(attach(&root, "a", 1001, w), 0);
+	ck_assert_int_eq(attach(&root, "a", 1001, w), -EBUSY);
+	tsct_store_release(&store, &anna2, true);
+	tsct_store_release(&store, &root, true);
+	ck_assert_int_eq(attach(&root, "a", 1001, r | w), 0);
+	/* the last holder takes it along */
+	tsct_store_release(&store, &anna, true);
+	ck_assert_uint_eq(store.nr_channels, 1);
+	ck_assert_int_eq(attach_id(&anna, 1), 0);
+	tsct_store_release(&store, &anna, true);
+	tsct_store_release(&store, &root, true);
+	ck_assert_uint_eq(store.nr_channels, 0);
+}
+END_TEST
+
+/* A client that keeps the memfd keeps none of our memory with it. */
+START_TEST(memory_comes_back)
+{
+	struct stat stat;
+	int kept;
+
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	kept = dup(fd);
+	ck_assert_int_ge(kept, 0);
+	ck_assert_int_eq(fstat(kept, &stat), 0);
+	ck_assert_int_gt(stat.st_blocks, 0);
+	tsct_store_release(&store, &anna, true);
+	ck_assert_int_eq(fstat(kept, &stat), 0);
+	ck_assert_int_eq(stat.st_blocks, 0);
+	close(kept);
+	/* unless its reader is to outlive us */
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	kept = dup(fd);
+	tsct_store_release(&store, &anna, false);
+	ck_assert_int_eq(fstat(kept, &stat), 0);
+	ck_assert_int_gt(stat.st_blocks, 0);
+	close(kept);
+}
+END_TEST
+
+START_TEST(next_shows_what_is_mine)
+{
+	struct tsct_channel_info info = { 0 };
+
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	ck_assert_int_eq(create(&ben, "b"), 0);
+	ck_assert_int_eq(request(&ben, TSCT_IOC_CHANNEL_NEXT, &info), 0);
+	ck_assert_str_eq(info.name, "b");
+	ck_assert_uint_eq(info.uid, 1002);
+	ck_assert_uint_eq(info.holders, 1);
+	ck_assert_uint_eq(info.consumers, 0);
+	ck_assert_int_eq(request(&ben, TSCT_IOC_CHANNEL_NEXT, &info), -ENOENT);
+	info.id = 0;
+	ck_assert_int_eq(request(&root, TSCT_IOC_CHANNEL_NEXT, &info), 0);
+	ck_assert_str_eq(info.name, "a");
+	ck_assert_int_eq(request(&root, TSCT_IOC_CHANNEL_NEXT, &info), 0);
+	ck_assert_str_eq(info.name, "b");
+}
+END_TEST
+
+START_TEST(limits)
+{
+	struct tsct_store_peer peers[300] = { 0 };
+	char name[16];
+	int i;
+
+	for (i = 0; i < 300; i++) {
+		peers[i].uid = 2000 + i / 100;
+		snprintf(name, sizeof(name), "c%d", i);
+		ck_assert_int_eq(create(&peers[i], name),
+				 i % 100 < 64 ? 0 : -EDQUOT);
+	}
+	for (i = 0; i < 300; i++)
+		tsct_store_release(&store, &peers[i], true);
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	store.bytes_max = 2 * store.bytes;
+	store.bytes_user_max = 2 * store.bytes - 1;
+	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	ck_assert_int_eq(create(&ben, "b"), 0);
+	store.bytes_user_max = ~0ULL;
+	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+}
+END_TEST
+
+START_TEST(defines)
+{
+	struct tsct_event_def def, again;
+	int nr = 0, error;
+	char name[16];
+
+	ck_assert_int_eq(tsct_def_parse("e", 0, "a:u8", &def, NULL), 0);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), -ENOTCONN);
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	ck_assert_int_eq(attach_id(&anna2, 1), 0);
+	again = def;
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), 0);
+	ck_assert_uint_eq(def.id, TSCT_ID_FIRST);
+	ck_assert_int_eq(request(&anna2, TSCT_IOC_DEFINE, &again), 0);
+	ck_assert_uint_eq(again.id, TSCT_ID_FIRST);
+	ck_assert_int_eq(request(&anna2, TSCT_IOC_DEFINE, &again), -EINVAL);
+	again.id = 0;
+	again.kind = TSCT_KIND_END;
+	ck_assert_int_eq(request(&anna2, TSCT_IOC_DEFINE, &again), 0);
+	ck_assert_uint_eq(again.id, TSCT_ID_FIRST + 1);
+	again.size++;
+	again.id = 0;
+	ck_assert_int_eq(request(&anna2, TSCT_IOC_DEFINE, &again), -EINVAL);
+	do {
+		snprintf(name, sizeof(name), "n%d", nr++);
+		tsct_def_parse(name, 0, "", &def, NULL);
+		error = request(&anna, TSCT_IOC_DEFINE, &def);
+	} while (!error);
+	ck_assert_int_eq(error, -ENOSPC);
+	ck_assert_int_eq(nr - 1, (TSCT_DEFS_SIZE - 2 * 112) / 72);
+	ck_assert_uint_le(anna.channel->header.defs_used, TSCT_DEFS_SIZE);
+}
+END_TEST
+
+START_TEST(unknown_requests)
+{
+	char arg[TSCT_STORE_ARG_MAX] = "";
+
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHECK, arg), -EOPNOTSUPP);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHECK_RUN, arg), -EOPNOTSUPP);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CLOCK_SET, arg), -EOPNOTSUPP);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_WRITE, arg), -EOPNOTSUPP);
+	ck_assert_int_eq(request(&anna, _IO(TSCT_IOC_MAGIC, 0xff), arg),
+			 -ENOTTY);
+	ck_assert_int_eq(request(&anna, _IO('T', 0), arg), -ENOTTY);
+	ck_assert_int_eq(tsct_store_request(&store, &anna, TSCT_IOC_INFO, arg,
+					    sizeof(struct tsct_info) - 1, &fd),
+			 -EINVAL);
+	ck_assert_int_eq(tsct_store_request(&store, &anna, TSCT_IOC_INFO, arg,
+					    0, &fd), -EINVAL);
+}
+END_TEST
+
+/* Whatever is written to the memfd, the server decides by its own copy. */
+START_TEST(scribbled_memory)
+{
+	struct tsct_channel_info info = { 0 };
+	struct tsct_event_def def;
+	__u64 size;
+	char *map;
+
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	size = anna.channel->header.file_size;
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	memset(map, 0xff, size);
+	tsct_def_parse("e", 0, "a:u8", &def, NULL);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), 0);
+	ck_assert_uint_eq(def.id, TSCT_ID_FIRST);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_NEXT, &info), 0);
+	ck_assert_str_eq(info.name, "a");
+	ck_assert_uint_eq(info.bytes, size);
+	ck_assert_int_eq(ftruncate(fd, size - 1), -1);
+	ck_assert_int_eq(ftruncate(fd, size + 1), -1);
+	munmap(map, size);
+}
+END_TEST
+
+START_TEST(random_requests)
+{
+	static const __u32 cmds[] = {
+		TSCT_IOC_INFO, TSCT_IOC_CHANNEL_CREATE,
+		TSCT_IOC_CHANNEL_ATTACH, TSCT_IOC_CHANNEL_NEXT, TSCT_IOC_DEFINE,
+	};
+	struct tsct_store_peer *peers[] = { &root, &anna, &anna2, &ben };
+	union {
+		struct tsct_channel_create create;
+		struct tsct_event_def def;
+		unsigned char bytes[TSCT_STORE_ARG_MAX];
+	} arg;
+	int i, j;
+
+	seed_with(_i);
+	for (i = 0; i < 3000; i++) {
+		memset(&arg, 0, sizeof(arg));
+		if (any(2))
+			arg.create = a_channel("x");
+		else
+			tsct_def_parse("e", 0, "a:u8", &arg.def, NULL);
+		for (j = any(3); j > 0; j--)
+			arg.bytes[any(120)] = any(256);
+		/* not too large: this is about sense, not about memory */
+		arg.create.blocks &= 0xf;
+		request(peers[any(4)], cmds[any(5)], &arg);
+		if (!any(5))
+			tsct_store_release(&store, peers[any(4)], true);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("store");
+	TCase *tcase = tcase_create("store");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, create_rules);
+	tcase_add_test(tcase, attach_rules);
+	tcase_add_test(tcase, memory_comes_back);
+	tcase_add_test(tcase, next_shows_what_is_mine);
+	tcase_add_test(tcase, limits);
+	tcase_add_test(tcase, defines);
+	tcase_add_test(tcase, unknown_requests);
+	tcase_add_test(tcase, scribbled_memory);
+	tcase_add_loop_test(tcase, random_requests, 0, 5);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}

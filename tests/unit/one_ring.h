@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* A small channel that is both written and read, on one CPU. */
+#ifndef TESTS_ONE_RING_H
+#define TESTS_ONE_RING_H
+
+#include "serve.h"
+
+#define BLOCK	4096
+
+static struct tsct *t;
+static struct tsct_reader *reader;
+static int id, cpu;
+
+static inline void setup_policy(unsigned int policy)
+{
+	struct tsct_options options = {
+		.roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE, .policy = policy,
+		.block_size = BLOCK, .blocks = 4,
+	};
+
+	serve_start();
+	cpu = sched_getcpu();
+	run_on(cpu);
+	t = serve_open(&options);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	id = tsct_define(t, "e", TSCT_KIND_INSTANT, "a:u64");
+	ck_assert_int_eq(id, TSCT_ID_FIRST);
+}
+
+static inline void setup(void)
+{
+	setup_policy(TSCT_POLICY_DISCARD);
+}
+
+static inline void setup_overwrite(void)
+{
+	setup_policy(TSCT_POLICY_OVERWRITE);
+}
+
+static inline void teardown(void)
+{
+	tsct_reader_close(reader);
+	tsct_close(t);
+	serve_stop();
+}
+
+static inline __u64 lost(unsigned int cause)
+{
+	struct tsct_ring_stat stat;
+
+	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
+	ck_assert_uint_eq(stat.broken, 0);
+	return stat.lost[cause];
+}
+
+static inline struct tsct_event next(void)
+{
+	struct tsct_event event;
+
+	ck_assert_int_eq(tsct_reader_next(reader, cpu, &event), 1);
+	return event;
+}
+
+static inline void expect_none(void)
+{
+	struct tsct_event event;
+
+	ck_assert_int_eq(tsct_reader_next(reader, cpu, &event), 0);
+}
+
+static inline void use_clock(unsigned int source)
+{
+	t->source = source;
+	t->is_fast = 0;
+}
+
+static inline TCase *add(Suite *suite, const char *name, void (*before)(void))
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_checked_fixture(tcase, before, teardown);
+	tcase_set_timeout(tcase, 60);
+	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
+static inline int run_suite(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
+
+#endif /* TESTS_ONE_RING_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A store of channels, with users that need not exist. */
+#ifndef TESTS_STORE_USERS_H
+#define TESTS_STORE_USERS_H
+
+#include <check.h>
+#include <string.h>
+
+#include "store.h"
+
+static struct tsct_store store;
+static struct tsct_store_peer root, anna = { .uid = 1001 },
+	anna2 = { .uid = 1001 }, ben = { .uid = 1002 };
+static int fd;
+
+static inline void setup(void)
+{
+	tsct_store_init(&store, "daemon");
+}
+
+static inline void teardown(void)
+{
+	tsct_store_release(&store, &root, true);
+	tsct_store_release(&store, &anna, true);
+	tsct_store_release(&store, &anna2, true);
+	tsct_store_release(&store, &ben, true);
+	ck_assert_uint_eq(store.nr_channels, 0);
+	ck_assert_uint_eq(store.bytes, 0);
+	ck_assert_ptr_null(store.channels);
+}
+
+static inline struct tsct_channel_create a_channel(const char *name)
+{
+	struct tsct_channel_create arg = {
+		.block_size = 4096, .blocks = 4, .roles = TSCT_ROLE_WRITE,
+	};
+
+	memcpy(arg.name, name, strlen(name));
+	return arg;
+}
+
+static inline int request(struct tsct_store_peer *peer, __u32 cmd, void *arg)
+{
+	char room[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
+	int error;
+
+	memcpy(room, arg, _IOC_SIZE(cmd));
+	error = tsct_store_request(&store, peer, cmd, room, _IOC_SIZE(cmd),
+				   &fd);
+	if (!error)
+		memcpy(arg, room, _IOC_SIZE(cmd));
+	else
+		ck_assert_int_eq(fd, -1);
+	return error;
+}
+
+static inline int create(struct tsct_store_peer *peer, const char *name)
+{
+	struct tsct_channel_create arg = a_channel(name);
+
+	return request(peer, TSCT_IOC_CHANNEL_CREATE, &arg);
+}
+
+#endif /* TESTS_STORE_USERS_H */
