@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "sample.h"
 
 #define NEW_NAME	".clock.new"
+#define MODULE_LOCK	"/run/tsctraced-module.lock"
 
 /* ---- the clock file ----------------------------------------------------- */
 
@@ -174,19 +176,45 @@ static int open_module(struct publisher *p, struct tsct_clock_state *state)
 	return err;
 }
 
+/*
+ * One daemon at a time sets the module's clock, whatever its --run-dir. The
+ * device cannot be what they lock: a descriptor of it would pin the module.
+ * Who has CAP_SYS_TIME and yet cannot write to /run goes without.
+ */
+static int lock_module(struct publisher *p)
+{
+	int fd;
+
+	if (p->module_lock >= 0)
+		return 0;
+	fd = open(MODULE_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return -EBUSY;
+	}
+	p->module_lock = fd;
+	return 0;
+}
+
 static int set_module(struct publisher *p, const struct tsct_clock_state *state)
 {
 	struct tsct_clock_set set = { .state = *state };
 	struct tsct_clock_state last;
 	int fd = open_module(p, &last);
-	int err = 0;
+	int err;
 
 	if (fd < 0)
 		return fd;
+	err = lock_module(p);
+	if (err)
+		goto close_fd;
 	if (last.source != state->source || last.epoch > state->epoch)
 		err = -ESTALE;
 	else if (ioctl(fd, TSCT_IOC_CLOCK_SET, &set))
 		err = -errno;
+close_fd:
 	close(fd);
 	return err;
 }
@@ -202,6 +230,10 @@ static void note_module(struct publisher *p, int err)
 	else if (err == -ENOENT)
 		log_info("%s is gone; publishing to %s only", TSCT_DEVICE_PATH,
 			 p->dir_path);
+	else if (err == -EBUSY)
+		log_error("another tsctraced publishes to %s, so this one does "
+			  "to %s only; stop one of them", TSCT_DEVICE_PATH,
+			  p->dir_path);
 	else if (err == -EPERM || err == -EACCES)
 		log_error("%s: %s; setting its clock takes CAP_SYS_TIME: run as "
 			  "root, or with --no-module", TSCT_DEVICE_PATH,
@@ -224,6 +256,7 @@ int publisher_open(struct publisher *p, int dir, const char *dir_path,
 		.file = -1,
 		.use_module = use_module,
 		.module = -ENOENT,
+		.module_lock = -1,
 	};
 	err = open_file(p);
 	if (err)
@@ -236,6 +269,8 @@ void publisher_close(struct publisher *p)
 {
 	if (p->page)
 		unmap_file(p);
+	if (p->module_lock >= 0)
+		close(p->module_lock);
 }
 
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)

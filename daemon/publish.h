@@ -21,6 +21,7 @@ struct publisher {
 	struct tsct_clock_page *page;	/* the file, mapped */
 	bool use_module;
 	int module;			/* last result; 0: it has our state */
+	int module_lock;		/* held: other daemons leave it alone */
 };
 
 /*

@@ -65,6 +65,24 @@ seconds=$((ns / 1000000000))
 ! tsctraced 2>/tmp/second || fail "a second one runs"
 grep -q "pid $pid" /tmp/second || fail "$(cat /tmp/second)"
 
+# With a directory of its own a second one runs, but leaves the module alone
+# until the first one is gone.
+tsctraced --run-dir /tmp/other --interval-ms 500 2>/tmp/second &
+second=$!
+wait_for "the second one sees the first" grep -q \
+	'another tsctraced publishes to /dev/tsctrace' /tmp/second
+wait_for "it serves its own file" test -s /tmp/other/clock
+kill -TERM $pid
+wait $pid || fail "SIGTERM: exit status $?"
+wait_for "the second one has taken over" grep -q \
+	'publishing to /dev/tsctrace' /tmp/second
+wait_for "synchronized by the second one" is status synchronized
+is origin module || fail "the clock is from $(key origin)"
+kill -TERM $second
+wait $second || fail "SIGTERM: exit status $? of the second one"
+start
+wait_for "the first one is back" is status synchronized
+
 # It is not in the way of rmmod, and notices both.
 wait_for "rmmod works" try_rmmod
 wait_for "it misses the module" logged 'is gone'
