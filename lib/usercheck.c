@@ -8,25 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
-#include "core/skew.h"
 #include "core/verdict.h"
+#include "now.h"
 #include "usercheck.h"
+#include "userpair.h"
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 
 #define CPUS_MAX	TSCT_CPUS_MAX
-#define ROUNDS_MAX	2000
 /* Time for exchanges, over all CPUs, and its share for one */
-#define TOTAL_NS	200000000u
-#define PAIR_NS_MAX	50000000u
-#define PAIR_NS_MIN	200000u
-/* How long a busy CPU may take to run our thread at all; one, and all */
-#define START_NS	20000000u
-#define LIMIT_NS	2000000000u
+#define TOTAL_NS	200000000
+#define PAIR_NS_MAX	50000000
+#define PAIR_NS_MIN	200000
+/* For all, where CPUs are so busy that our threads hardly run */
+#define LIMIT_NS	2000000000
 
 /* ---- what CPUID and the kernel say ------------------------------------- */
 
@@ -122,17 +119,6 @@ void tsct_usercheck_quick(struct tsct_check *check)
 
 /* ---- visiting every CPU ------------------------------------------------ */
 
-/* Two threads, pinned to two CPUs, pass a number to and fro. */
-struct exchange {
-	/* Written by the thread that asks */
-	_Alignas(64) __u64 ping;	/* number of the question; 0: none */
-	__u64 stop;			/* the pair is done */
-	unsigned int cpu;		/* where to answer; set at the start */
-	/* Written by the thread that answers */
-	_Alignas(64) __u64 pong;	/* number of the answer */
-	__u64 tb;			/* the answer; valid with pong */
-};
-
 struct visit {
 	unsigned int *cpus;		/* where we may run */
 	unsigned int nr;
@@ -140,47 +126,6 @@ struct visit {
 	bool skewed;
 	bool use_tsc;
 };
-
-static unsigned int now_aux(__u64 *ret_tsc)
-{
-	unsigned int aux;
-
-	*ret_tsc = __rdtscp(&aux);
-	_mm_lfence();
-	return aux;
-}
-
-static __u64 now_tsc(void)
-{
-	__u64 tsc;
-
-	now_aux(&tsc);
-	return tsc;
-}
-
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-/* Returns 0 or -errno: the CPU may have gone offline meanwhile. */
-static int pin(unsigned int cpu)
-{
-	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
-	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
-	int ret;
-
-	if (!set)
-		return -ENOMEM;
-	CPU_ZERO_S(size, set);
-	CPU_SET_S(cpu, size, set);
-	ret = sched_setaffinity(0, size, set) ? -errno : 0;
-	CPU_FREE(set);
-	return ret;
-}
 
 static int list_cpus(struct visit *v)
 {
@@ -210,123 +155,38 @@ static void look(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
 	__u64 tsc;
 
 	*line = (struct tsct_cpu_check) { .cpu = cpu };
-	if (pin(cpu) || getcpu(&here, &node) || here != cpu)
+	if (tsct_userpair_pin(cpu) || getcpu(&here, &node) || here != cpu)
 		return;
 	line->node = node;
 	line->flags = TSCT_CPU_ONLINE;
 	if (!use_tsc)
 		return;
-	line->tsc_aux = now_aux(&tsc);
+	line->tsc_aux = tsct_userpair_aux(&tsc);
 	if (line->tsc_aux == (node << 12 | cpu))
 		line->flags |= TSCT_CPU_AUX_MATCH;
-}
-
-/* ---- comparing two CPUs ------------------------------------------------ */
-
-static void *answer(void *arg)
-{
-	struct exchange *x = arg;
-	__u64 seen = 0, ping;
-
-	/* Where we cannot be, nobody answers, and the other one gives up. */
-	if (pin(x->cpu))
-		return NULL;
-	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
-		/* Pairs with the release in ask(). */
-		ping = __atomic_load_n(&x->ping, __ATOMIC_ACQUIRE);
-		if (ping == seen) {
-			_mm_pause();
-			continue;
-		}
-		seen = ping;
-		x->tb = now_tsc();
-		/* Pairs with the acquire in ask(): tb comes with it. */
-		__atomic_store_n(&x->pong, ping, __ATOMIC_RELEASE);
-	}
-	return NULL;
-}
-
-/* One exchange. Returns 0, or -ETIMEDOUT at the deadline. */
-static int ask(struct exchange *x, __u64 number, __u64 deadline_ns,
-	       struct tsct_skew *skew)
-{
-	__u64 t0, t1;
-	unsigned int spins = 0;
-
-	t0 = now_tsc();
-	__atomic_store_n(&x->ping, number, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&x->pong, __ATOMIC_ACQUIRE) != number) {
-		_mm_pause();
-		if (++spins % 256 == 0 && now_ns() > deadline_ns)
-			return -ETIMEDOUT;
-	}
-	t1 = now_tsc();
-	return tsct_skew_add(skew, t0, x->tb, t1);
-}
-
-/* Exchanges until time or rounds are up. Returns 0 or what ask() said. */
-static int ask_all(struct exchange *x, __u64 budget_ns, struct tsct_skew *skew)
-{
-	struct tsct_skew warm_up;
-	__u64 number = 1, deadline;
-	int error;
-
-	tsct_skew_init(&warm_up);
-	error = ask(x, number, now_ns() + START_NS, &warm_up);
-	deadline = now_ns() + budget_ns;
-	while (!error && number++ < ROUNDS_MAX && now_ns() < deadline)
-		error = ask(x, number, deadline, skew);
-	return error;
-}
-
-/* Compares the CPU we are on with another; its line gets the result. */
-static void compare(struct visit *v, struct tsct_cpu_check *line,
-		    __u64 budget_ns)
-{
-	struct exchange x = { .cpu = line->cpu };
-	struct tsct_skew skew;
-	pthread_t thread;
-	int error;
-
-	tsct_skew_init(&skew);
-	if (pthread_create(&thread, NULL, answer, &x))
-		return;
-	error = ask_all(&x, budget_ns, &skew);
-	__atomic_store_n(&x.stop, 1, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	/* Bounds that do not meet: a counter jumped. */
-	if (error == -EINVAL)
-		v->skewed = true;
-	if (!skew.rounds || error == -EINVAL)
-		return;
-	line->skew_min_tsc = skew.min_tsc;
-	line->skew_max_tsc = skew.max_tsc;
-	line->rounds = skew.rounds;
-	line->flags |= TSCT_CPU_SKEW_KNOWN;
-	if (skew.min_tsc > 0 || skew.max_tsc < 0)
-		v->skewed = true;
 }
 
 static void compare_all(struct visit *v)
 {
 	struct tsct_cpu_check *reference = NULL;
-	__u64 budget = TOTAL_NS / v->nr, limit = now_ns() + LIMIT_NS;
+	__s64 budget = TOTAL_NS / v->nr, limit = tsct_now_ns() + LIMIT_NS;
 	unsigned int i;
 
 	if (budget > PAIR_NS_MAX)
 		budget = PAIR_NS_MAX;
 	if (budget < PAIR_NS_MIN)
 		budget = PAIR_NS_MIN;
-	for (i = 0; i < v->nr && now_ns() < limit; i++) {
+	for (i = 0; i < v->nr && tsct_now_ns() < limit; i++) {
 		if (!(v->table[i].flags & TSCT_CPU_ONLINE))
 			continue;
 		if (reference) {
-			compare(v, &v->table[i], budget);
+			if (!tsct_userpair_compare(&v->table[i], budget))
+				v->skewed = true;
 			continue;
 		}
 		reference = &v->table[i];
 		reference->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
-		if (pin(reference->cpu))
+		if (tsct_userpair_pin(reference->cpu))
 			return;
 	}
 }
@@ -368,7 +228,9 @@ static void report(struct tsct_check *check, const struct visit *v)
 	check->source = check->flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
 	check->tsc_khz = 0;
-	check->when_tsc = v->use_tsc ? now_tsc() : 0;
+	check->when_tsc = 0;
+	if (v->use_tsc)
+		tsct_userpair_aux(&check->when_tsc);
 	check->nr = v->nr;
 	memset(check->reserved, 0, sizeof(check->reserved));
 	if (room)
