@@ -204,8 +204,9 @@ static struct {
 	int number;
 	struct sigaction before;
 } caught[] = {
-	{ .number = SIGHUP }, { .number = SIGINT }, { .number = SIGTERM },
-	{ .number = SIGCHLD }, { .number = SIGPIPE }, { .number = SIGXFSZ },
+	{ .number = SIGHUP }, { .number = SIGINT }, { .number = SIGQUIT },
+	{ .number = SIGTERM }, { .number = SIGCHLD }, { .number = SIGPIPE },
+	{ .number = SIGXFSZ },
 };
 
 static void catch_signals(void)
@@ -218,7 +219,7 @@ static void catch_signals(void)
 
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		sigaction(caught[i].number, caught[i].number == SIGCHLD ?
-			  &child : i < 3 ? &stop : &ignore, &caught[i].before);
+			  &child : i < 4 ? &stop : &ignore, &caught[i].before);
 	/* nohup stays nohup */
 	if (caught[0].before.sa_handler == SIG_IGN)
 		sigaction(SIGHUP, &ignore, NULL);

@@ -1,13 +1,75 @@
 // SPDX-License-Identifier: MIT
 /* Who holds the rings of a recording: the channels, and a server if need be. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd_record.h"
 #include "handle.h"
+
+#define SERVER_DIR	"tsctrace-XXXXXX"
+/* Whoever makes such a directory has locked it long before */
+#define STALE_S		10
+
+/* The lock of a server of ours that is dead; -1: it is none. */
+static int lock_stale(int dir)
+{
+	struct stat st;
+	int fd;
+
+	if (fstat(dir, &st) || st.st_uid != geteuid() ||
+	    time(NULL) - st.st_mtime < STALE_S)
+		return -1;
+	fd = openat(dir, "socket.lock",
+		    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void remove_stale(int parent, const char *name)
+{
+	int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+			 O_CLOEXEC);
+	int lock;
+
+	if (dir < 0)
+		return;
+	lock = lock_stale(dir);
+	if (lock >= 0) {
+		unlinkat(dir, "socket", 0);
+		unlinkat(dir, "socket.lock", 0);
+		unlinkat(parent, name, AT_REMOVEDIR);
+		close(lock);
+	}
+	close(dir);
+}
+
+/* A recorder that was killed could not take its directory away. */
+static void sweep(const char *parent)
+{
+	DIR *d = opendir(parent);
+	struct dirent *e;
+
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (strlen(e->d_name) == strlen(SERVER_DIR) &&
+		    !strncmp(e->d_name, SERVER_DIR, strcspn(SERVER_DIR, "X")))
+			remove_stale(dirfd(d), e->d_name);
+	closedir(d);
+}
 
 /* A directory for our socket that only this user can enter. */
 static int make_server_dir(struct record_session *s)
@@ -16,7 +78,8 @@ static int make_server_dir(struct record_session *s)
 
 	if (!dir || strlen(dir) > 40 || access(dir, W_OK))
 		dir = "/tmp";
-	snprintf(s->server_dir, sizeof(s->server_dir), "%s/tsctrace-XXXXXX", dir);
+	sweep(dir);
+	snprintf(s->server_dir, sizeof(s->server_dir), "%s/" SERVER_DIR, dir);
 	if (mkdtemp(s->server_dir))
 		return 0;
 	record_complain("%s: %s", s->server_dir, strerror(errno));

@@ -8,8 +8,8 @@
 
 start() {	# ARGUMENT...: a recorder, in $pid
 	: >"$work/err"
-	# In the background of a script, a shell has Ctrl-C ignored.
-	env --default-signal=INT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
+	# In the background of a script, a shell has Ctrl-C and Ctrl-\ ignored.
+	env --default-signal=INT,QUIT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
 	pid=$!
 	started+=("$pid")
 }
@@ -102,6 +102,43 @@ says 'the recorder was ended before the recording was'
 	fail "babeltrace2 sees others"
 run 3 stat "$work/g"
 shows '^recorded'
+
+# Its socket's directory stayed. The next recorder takes it away, unless its
+# lock is held, or it is new, a link, or something else.
+dirs() {
+	find "$XDG_RUNTIME_DIR" -mindepth 1 -maxdepth 1 -name 'tsctrace-*' \
+		-printf '%f ' | tr ' ' '\n' | sort | xargs
+}
+dead=$(dirs)
+[ -n "$dead" ] || fail "a killed recorder left no directory"
+touch -d '1 minute ago' "$XDG_RUNTIME_DIR/$dead"
+mkdir "$work/elsewhere" "$XDG_RUNTIME_DIR"/tsctrace-{locked,newone,nolock}
+touch "$work/elsewhere/socket.lock" "$XDG_RUNTIME_DIR"/tsctrace-{locked,newone}/socket.lock
+ln -s "$work/elsewhere" "$XDG_RUNTIME_DIR/tsctrace-linked"
+touch -d '1 minute ago' "$work/elsewhere" "$XDG_RUNTIME_DIR"/tsctrace-{locked,nolock}
+(
+	flock -n 9
+	run 0 record -q -o "$work/h" -- "$emit" 10
+) 9>"$XDG_RUNTIME_DIR/tsctrace-locked/socket.lock"
+[ "$(dirs)" = "tsctrace-linked tsctrace-locked tsctrace-newone tsctrace-nolock" ] ||
+	fail "of $dead and others are left: $(dirs)"
+[ -e "$work/elsewhere/socket.lock" ] || fail "it followed a link"
+if [ "$(id -u)" = 0 ]; then
+	chown 65534 "$XDG_RUNTIME_DIR/tsctrace-locked"
+	run 0 record -q -o "$work/i" -- "$emit" 10
+	[ -e "$XDG_RUNTIME_DIR/tsctrace-locked" ] || fail "another user's is gone"
+fi
+
+# SIGQUIT ends like the others: nothing is left.
+rm -r "$XDG_RUNTIME_DIR"/tsctrace-*
+ulimit -c 0
+start -o "$work/quit" -- "$emit" 100000000 1 1000
+until_in "$work/err" 'recording: [1-9]'
+kill -QUIT "$pid"
+ended 0
+says 'was ended by signal 3'
+[ -z "$(dirs)" ] || fail "SIGQUIT leaves $(dirs)"
+run 0 stat "$work/quit"
 
 # Cut off anywhere: up to there it is shown.
 file=$(find "$work/g" -name 'default_*' -size +2k | head -n 1)
