@@ -46,7 +46,7 @@ static void put_uuid(FILE *to, const __u8 uuid[16])
 
 static void put_head(FILE *to, const struct tsct_recording *rec)
 {
-	fputs("/* CTF 1.8 */\n\n"
+	fputs(TSCT_META_BEGIN "\n"
 	      "typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
 	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
 	      "typealias integer { size = 32; align = 8; signed = false; } := u32_t;\n"
@@ -325,5 +325,6 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 		put_stream(to, i);
 		put_events(to, rec, i);
 	}
+	fputs(TSCT_META_END, to);
 	return ferror(to) ? -EIO : 0;
 }

@@ -121,6 +121,13 @@ int tsct_ctf_clock(const struct tsct_recording *rec,
 /* The time a CTF reader gives to @stamp. */
 __s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 stamp);
 
+/*
+ * The first and the last line of our metadata: comments to CTF readers. Between
+ * them all is there, or it is cut off.
+ */
+#define TSCT_META_BEGIN	"/* CTF 1.8 */\n/* A recording by tsctrace */\n"
+#define TSCT_META_END	"\n/* The recording's metadata ends here */\n"
+
 /* The metadata file, as text. Returns 0 or -errno. */
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
 

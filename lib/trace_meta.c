@@ -307,6 +307,28 @@ static int not_ours(struct tsct_text *p)
 	return -ENOMSG;
 }
 
+/* Ours, and all of it? An end is not missed by who reads only our part. */
+static int check_ends(struct tsct_text *p, size_t len)
+{
+	size_t begin = strlen(TSCT_META_BEGIN), end = strlen(TSCT_META_END);
+	const char *text = p->at;
+
+	if (strncmp(text, TSCT_META_BEGIN, len < begin ? len : begin)) {
+		if (!strncmp(text, "/* CTF 1.8 */", 13))
+			return not_ours(p);
+		snprintf(p->why, p->why_size,
+			 "not a tsctrace recording;"
+			 " its metadata is no CTF 1.8 text");
+		return -ENOMSG;
+	}
+	if (strlen(text) != len)
+		return tsct_text_bad(p, "there are NULs in it");
+	if (len >= begin + end && !strcmp(text + len - end, TSCT_META_END))
+		return 0;
+	snprintf(p->why, p->why_size, "metadata is cut off after byte %zu", len);
+	return -EINVAL;
+}
+
 static int check_whole(struct tsct_text *p)
 {
 	struct tsct_recording *rec = p->rec;
@@ -333,14 +355,9 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 	int err;
 
 	memset(rec, 0, sizeof(*rec));
-	if (strncmp(text, "/* CTF 1.8 */", 13)) {
-		snprintf(why, why_size,
-			 "not a tsctrace recording;"
-			 " its metadata is no CTF 1.8 text");
-		return -ENOMSG;
-	}
-	if (strlen(text) != len)
-		return tsct_text_bad(&p, "there are NULs in it");
+	err = check_ends(&p, len);
+	if (err)
+		return err;
 	env = strstr(text, "\nenv {\n");
 	if (!env)
 		return check_whole(&p);

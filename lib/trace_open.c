@@ -70,6 +70,10 @@ static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
 	err = fd < 0 ? -errno : slurp(fd, &text, &len);
 	if (fd >= 0)
 		close(fd);
+	if (err == -ENOMSG || err == -ENXIO) {
+		snprintf(why, why_size, "metadata: not a regular file");
+		return -ENOMSG;
+	}
 	if (err) {
 		snprintf(why, why_size, "metadata: %s", strerror(-err));
 		return err;

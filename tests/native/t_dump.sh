@@ -61,9 +61,17 @@ run 1 dump "$work"
 says "$work: not a tsctrace recording; it has no file 'metadata'"
 run 1 stat /dev/null
 says 'Not a directory'
-mkdir "$work/other" && printf '/* CTF 1.8 */\n' >"$work/other/metadata"
+mkdir "$work/other" && printf '/* CTF 1.8 */\n\ntrace {\n' >"$work/other/metadata"
 run 1 dump "$work/other"
 says "not a tsctrace recording; it is another tracer's"
+cp -r "$work/a" "$work/cut"
+truncate -s -50 "$work/cut/metadata"
+run 1 dump "$work/cut"
+says "cut: metadata is cut off after byte $(stat -c %s "$work/cut/metadata")$"
+run 1 stat "$work/cut"
+rm "$work/cut/metadata" && mkdir "$work/cut/metadata"
+run 1 dump "$work/cut"
+says 'cut: metadata: not a regular file; name the directory'
 run 2 dump
 run 2 dump "$work/a" "$work/a"
 run 2 dump --cpu x "$work/a"

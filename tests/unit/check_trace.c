@@ -284,13 +284,29 @@ START_TEST(trace_fuzz_metadata)
 		if (opened && !why[0])
 			ck_abort_msg("failed without saying why");
 	}
-	/* and cut anywhere up to its end */
-	for (i = 0; i < at + env_len - 1; i++) {
+	drop_small();
+}
+END_TEST
+
+/* Cut anywhere, up to its last byte, it is ours and cut off there. */
+START_TEST(trace_cut_metadata)
+{
+	char want[64];
+	size_t len, i;
+
+	make_small(3);
+	len = load_file(dirfd_, "metadata", file, ROOM);
+	for (i = 0; i < len; i++) {
 		store_file(dirfd_, "metadata", file, i);
 		read_small();
-		if (!opened)
-			ck_abort_msg("took %u bytes for metadata", i);
+		snprintf(want, sizeof(want), "metadata is cut off after byte %zu",
+			 i);
+		if (opened != -EINVAL || strcmp(why, want))
+			ck_abort_msg("%zu bytes: %d, %s", i, opened, why);
 	}
+	store_file(dirfd_, "metadata", file, len);
+	read_small();
+	ck_assert_int_eq(opened, 0);
 	drop_small();
 }
 END_TEST
@@ -299,7 +315,9 @@ static const struct {
 	const char *from, *to, *want;
 } lies[] = {
 	{ "tracer_name = \"tsctrace\"", "tracer_name = \"other\"", "not a tsct" },
-	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "not a tsctrace recording" },
+	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "its metadata is no CTF 1.8" },
+	{ "by tsctrace", "by another", "it is another tracer's" },
+	{ "tsctrace_format = 1;\n", "tsctrace_format = 1;\n};\n", "too early" },
 	{ "tsctrace_format = 1", "tsctrace_format = 2", "newer than this" },
 	{ "nr_cpus = 1;", "nr_cpus = 0;", "nr_cpus" },
 	{ "nr_cpus = 1;", "nr_cpus = 99999999999999999999;", "nr_cpus" },
@@ -371,6 +389,7 @@ START_TEST(trace_not_one)
 	ck_assert_int_eq(mkfifoat(dirfd_, "metadata", 0600), 0);
 	read_small();
 	ck_assert_int_eq(opened, -ENOMSG);
+	ck_assert_str_eq(why, "metadata: not a regular file");
 	drop_small();
 
 	/* a FIFO or a folder where a stream should be stops nobody */
@@ -398,6 +417,7 @@ int main(void)
 	tcase_add_test(tcase, trace_damaged_packet);
 	tcase_add_loop_test(tcase, trace_fuzz_stream, 0, 4);
 	tcase_add_loop_test(tcase, trace_fuzz_metadata, 0, 4);
+	tcase_add_test(tcase, trace_cut_metadata);
 	tcase_add_loop_test(tcase, trace_hostile_metadata, 0,
 			    sizeof(lies) / sizeof(lies[0]));
 	tcase_add_test(tcase, trace_not_one);
