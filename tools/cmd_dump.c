@@ -39,7 +39,7 @@ static const struct argp_option options[] = {
 	{ "raw", KEY_RAW, NULL, 0, "stamps as they were recorded, in ticks", 0 },
 	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
-	{ "event", KEY_EVENT, "NAME", 0, "events of that name only; again for more", 0 },
+	{ "event", KEY_EVENT, "NAME[/KIND]", 0, "events of that name (and kind) only; again for more", 0 },
 	{ "cpu", KEY_CPU, "N", 0, "events of CPU N only", 0 },
 	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
 	{ 0 }
@@ -181,6 +181,17 @@ static void print_json(struct dump *d, const struct tsct_recording *rec,
 	json_decref(json);
 }
 
+/* NAME, or NAME/KIND as print_line() has it */
+static bool is_named(const char *wanted, const struct tsct_event_def *def)
+{
+	size_t len = strlen(def->name);
+
+	if (strncmp(wanted, def->name, len))
+		return false;
+	return !wanted[len] || (wanted[len] == '/' &&
+		!strcmp(wanted + len + 1, tsct_kind_names[def->kind]));
+}
+
 static bool is_wanted(const struct dump *d, const struct tsct_trace_event *e)
 {
 	unsigned int i;
@@ -188,7 +199,7 @@ static bool is_wanted(const struct dump *d, const struct tsct_trace_event *e)
 	if (d->cpu >= 0 && e->cpu != d->cpu)
 		return false;
 	for (i = 0; i < d->nr_names; i++)
-		if (!strcmp(d->names[i], e->def->name))
+		if (is_named(d->names[i], e->def))
 			return true;
 	return !d->nr_names;
 }
@@ -207,8 +218,8 @@ static int check_names(const struct dump *d, const struct tsct_recording *rec)
 		found = false;
 		for (s = rec->streams; s < rec->streams + rec->nr_streams; s++)
 			for (j = 0; j < s->nr_defs; j++)
-				if (s->defs[j] && !strcmp(s->defs[j]->name,
-							  d->names[i]))
+				if (s->defs[j] && is_named(d->names[i],
+							   s->defs[j]))
 					found = true;
 		if (found)
 			continue;
@@ -218,6 +229,20 @@ static int check_names(const struct dump *d, const struct tsct_recording *rec)
 		return -ENOENT;
 	}
 	return 0;
+}
+
+/* So is a CPU. */
+static int check_cpu(const struct dump *d, const struct tsct_recording *rec)
+{
+	if (d->cpu < rec->nr_cpus)
+		return 0;
+	fprintf(stderr, "trace-ctl dump: --cpu %" PRId64 ": the recording has",
+		(int64_t)d->cpu);
+	if (rec->nr_cpus == 1)
+		fputs(" CPU 0 only\n", stderr);
+	else
+		fprintf(stderr, " CPUs 0 to %u\n", rec->nr_cpus - 1);
+	return -ENOENT;
 }
 
 static int dump_all(struct dump *d, struct tsct_trace *trace)
@@ -265,7 +290,8 @@ int cmd_dump(int argc, char **argv)
 	signal(SIGPIPE, SIG_DFL);	/* as for any filter: `dump | head` */
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (!view_open("dump", d.dir, &trace)) {
-		if (!check_names(&d, tsct_trace_recording(trace)))
+		if (!check_cpu(&d, tsct_trace_recording(trace)) &&
+		    !check_names(&d, tsct_trace_recording(trace)))
 			ret = dump_all(&d, trace);
 		if (is_unread())
 			ret = EXIT_DONE;

@@ -49,12 +49,22 @@ run 0 dump --event tick "$work/a"
 [ "$(wc -l <"$work/out")" = $((all - 1)) ] || fail "--event"
 run 0 dump --event tick --event every "$work/a"
 [ "$(wc -l <"$work/out")" = "$all" ] || fail "--event twice"
+run 0 dump --event every/instant "$work/a"
+[ "$(wc -l <"$work/out")" = 1 ] || fail "--event NAME/KIND"
+run 1 dump --event every/begin "$work/a"
+says 'every/begin: the recording has no such event'
+run 1 dump --event every/ "$work/a"
 run 0 dump -n 0 "$work/a"
 [ ! -s "$work/out" ] || fail "-n 0"
 
 # Bad input
 run 1 dump --event nonesuch "$work/a"
 says 'nonesuch: the recording has no such event'
+run 1 dump --cpu 4711 "$work/a"
+cpus=$(sed -n 's/^\tnr_cpus = \([0-9]*\);/\1/p' "$work/a/metadata")
+[ "$cpus" = 1 ] && says 'dump: --cpu 4711: the recording has CPU 0 only' ||
+	says "dump: --cpu 4711: the recording has CPUs 0 to $((cpus - 1))$"
+run 1 dump --cpu "$cpus" "$work/a"
 run 1 dump "$work/none"
 says 'none: No such file or directory; name the directory'
 run 1 dump "$work"
