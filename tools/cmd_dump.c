@@ -46,14 +46,23 @@ static const struct argp_option options[] = {
 };
 
 static __u64 parse_number(struct argp_state *state, const char *what,
-			  const char *arg)
+			  const char *arg, __u64 max)
 {
 	char *end;
 	unsigned long n = strtoul(arg, &end, 10);
 
-	if (*arg < '0' || *arg > '9' || *end || n > INT64_MAX)
-		argp_error(state, "%s: %s is not a number", what, arg);
+	if (*arg < '0' || *arg > '9' || *end || n > max)
+		argp_error(state, "%s: %s is not a number from 0 to %" PRIu64,
+			   what, arg, (uint64_t)max);
 	return n;
+}
+
+static void set_form(struct argp_state *state, struct dump *d,
+		     enum time_form form)
+{
+	if (d->form != FORM_LOCAL && d->form != form)
+		argp_error(state, "of --utc, --raw and --delta only one can be");
+	d->form = form;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -61,13 +70,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct dump *d = state->input;
 
 	switch (key) {
-	case KEY_UTC: d->form = FORM_UTC; break;
-	case KEY_RAW: d->form = FORM_RAW; break;
-	case KEY_DELTA: d->form = FORM_DELTA; break;
+	case KEY_UTC: set_form(state, d, FORM_UTC); break;
+	case KEY_RAW: set_form(state, d, FORM_RAW); break;
+	case KEY_DELTA: set_form(state, d, FORM_DELTA); break;
 	case KEY_EVENT: d->names[d->nr_names++] = arg; break;
-	case KEY_CPU: d->cpu = parse_number(state, "--cpu", arg); break;
+	case KEY_CPU:
+		d->cpu = parse_number(state, "--cpu", arg, TSCT_CPUS_MAX - 1);
+		break;
 	case KEY_JSON: d->json = true; break;
-	case 'n': d->limit = parse_number(state, "-n", arg); break;
+	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
 	case ARGP_KEY_ARG:
 		if (d->dir)
 			argp_error(state, "%s: one recording at a time", arg);

@@ -52,13 +52,15 @@ static const struct argp_option options[] = {
 };
 
 static uint32_t parse_size(struct argp_state *state, const char *what,
-			   const char *arg)
+			   const char *arg, uint32_t min, uint32_t max)
 {
 	char *end;
 	unsigned long n = strtoul(arg, &end, 10);
 
-	if (*arg < '0' || *arg > '9' || *end || n > UINT32_MAX || !n)
-		argp_error(state, "%s: %s is not a number of use", what, arg);
+	if (*arg < '0' || *arg > '9' || *end ||
+	    n < min || n > max)
+		argp_error(state, "%s: %s is not a number from %u to %u, a"
+			   " power of two", what, arg, min, max);
 	return n;
 }
 
@@ -68,8 +70,8 @@ static double parse_duration(struct argp_state *state, const char *arg)
 	double s = strtod(arg, &end);
 
 	if (end == arg || *end || !(s > 0) || s > 1e9)
-		argp_error(state, "--duration: %s is not a number of seconds",
-			   arg);
+		argp_error(state, "--duration: %s is not a number of seconds"
+			   " above 0, up to 1000000000", arg);
 	return s;
 }
 
@@ -106,8 +108,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'q': o->quiet = true; break;
 	case 'v': o->verbose = true; break;
 	case KEY_BLOCK_SIZE:
-		o->block_size = parse_size(state, "--block-size", arg); break;
-	case KEY_BLOCKS: o->blocks = parse_size(state, "--blocks", arg); break;
+		o->block_size = parse_size(state, "--block-size", arg,
+					   TSCT_BLOCK_SIZE_MIN,
+					   TSCT_BLOCK_SIZE_MAX);
+		break;
+	case KEY_BLOCKS:
+		o->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
+				       TSCT_BLOCKS_MAX);
+		break;
 	case KEY_DURATION: o->duration_s = parse_duration(state, arg); break;
 	case KEY_PASS: o->pass_status = true; break;
 	case KEY_JSON: o->json = true; break;
@@ -162,7 +170,7 @@ static int check_geometry(const struct record_options *o)
 /* All that can be known to go wrong is said before anything is made. */
 static int check_all(const struct record_options *o, char **ret_path)
 {
-	char why[512];
+	char why[512], name[64];
 
 	if (check_channel(o) || check_geometry(o))
 		return EXIT_USAGE;
@@ -171,7 +179,8 @@ static int check_all(const struct record_options *o, char **ret_path)
 		if (!*ret_path)
 			return EXIT_FAILED;
 	}
-	if (record_dir_check(o->dir ? o->dir : "tsctrace-new"))
+	record_dir_name(name, sizeof(name));
+	if (record_dir_check(o->dir ? o->dir : name))
 		return EXIT_FAILED;
 	if (o->nr_events && kernel_source_ready(why, sizeof(why))) {
 		record_complain("kernel events: %s", why);

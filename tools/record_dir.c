@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +35,14 @@ static int check_empty(const char *dir)
 
 static int check_writable(const char *dir, const char *named)
 {
+	char here[PATH_MAX];
 	int err;
 
 	if (!eaccess(dir, W_OK | X_OK))
 		return 0;
 	err = errno;
+	if (!strcmp(dir, ".") && getcwd(here, sizeof(here)))
+		dir = here;
 	if (err == ENOENT)
 		record_complain("%s: there is no directory %s; make it, or name another with -o",
 				named, dir);

@@ -85,7 +85,16 @@ says 'cut: metadata: not a regular file; name the directory'
 run 2 dump
 run 2 dump "$work/a" "$work/a"
 run 2 dump --cpu x "$work/a"
+says 'cpu: x is not a number from 0 to [1-9]'
 run 2 dump -n -1 "$work/a"
+run 2 dump -n 99999999999999999999 "$work/a"
+says 'n: 99999999999999999999 is not a number from 0 to 9223372036854775807'
+for forms in '--raw --delta' '--delta --utc' '--utc --raw' '--raw --delta --utc'; do
+	# shellcheck disable=SC2086
+	run 2 dump $forms "$work/a"
+	says 'of --utc, --raw and --delta only one can be'
+done
+run 0 dump -n 1 --raw --raw "$work/a"
 
 # Whoever reads may stop reading; a full disk is said.
 "$ctl" dump "$work/a" 2>"$work/err" | head -n 1 >/dev/null || true

@@ -53,6 +53,11 @@ if [ "$(id -u)" = 0 ]; then
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$ctl" record \
 		-o locked -- touch ran >out 2>err || status=$?
 	says 'locked: cannot write to locked: Permission denied'
+	status=0
+	(cd locked && exec setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$ctl" record -- touch ran) >out 2>err || status=$?
+	[ "$status" = 1 ] || fail "a locked directory to be in gave $status"
+	says "record: tsctrace-2[-0-9]*: cannot write to $work/locked: Permission denied; name another"
 	nothing
 fi
 
@@ -61,14 +66,18 @@ says '^user '
 says '^sched_switch '
 refused 2 'is not a number' --blocks=many -o x -- touch ran
 refused 2 'is not a number' --blocks=-1 -o x -- touch ran
-refused 2 'is not a number' --block-size=0 -o x -- touch ran
+refused 2 'blocks: 0 is not a number from 2 to 65536, a power of two' --blocks=0 -o x -- touch ran
+refused 2 'blocks: 1 is not a number from 2 to' --blocks=1 -o x -- touch ran
+refused 2 'blocks: 65537 is not a number from 2 to' --blocks=65537 -o x -- touch ran
+refused 2 'block-size: 0 is not a number from 4096 to 65536, a power of two' --block-size=0 -o x -- touch ran
+refused 2 'is not a number from 4096' --block-size=99999999999999999999 -o x -- touch ran
 refused 2 'rings of 65 blocks' --blocks=65 -o x -- touch ran
 refused 2 'of 5000 bytes' --block-size=5000 -o x -- touch ran
 refused 2 'blocks of 65536 bytes cannot be' --block-size=65536 --blocks=65536 -o x -- touch ran
 refused 2 "'a/b' cannot be a channel" -c a/b -o x -- touch ran
 refused 2 "'.a' cannot be a channel" -c .a -o x -- touch ran
 refused 2 "'' cannot be a channel" -c '' -o x -- touch ran
-refused 2 'duration: 0 is not' --duration=0 -o x -- touch ran
+refused 2 'duration: 0 is not a number of seconds above 0, up to 1000000000' --duration=0 -o x -- touch ran
 refused 2 'duration: nan is not' --duration=nan -o x -- touch ran
 refused 2 'unrecognized option' --nonsense -o x -- touch ran
 TSCTRACE_CHANNEL=a/b refused 2 'TSCTRACE_CHANNEL' -o x -- touch ran
