@@ -314,6 +314,12 @@ static int check_ends(struct tsct_text *p, size_t len)
 	const char *text = p->at;
 
 	if (strncmp(text, TSCT_META_BEGIN, len < begin ? len : begin)) {
+		if (strstr(text, "\n\ttracer_name = \"tsctrace\";\n")) {
+			snprintf(p->why, p->why_size,
+				 "metadata is of an older tsctrace, or its"
+				 " beginning is damaged");
+			return -EINVAL;
+		}
 		if (!strncmp(text, "/* CTF 1.8 */", 13))
 			return not_ours(p);
 		snprintf(p->why, p->why_size,

@@ -315,8 +315,8 @@ static const struct {
 	const char *from, *to, *want;
 } lies[] = {
 	{ "tracer_name = \"tsctrace\"", "tracer_name = \"other\"", "not a tsct" },
-	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "its metadata is no CTF 1.8" },
-	{ "by tsctrace", "by another", "it is another tracer's" },
+	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "its beginning is damaged" },
+	{ "by tsctrace", "by another", "its beginning is damaged" },
 	{ "tsctrace_format = 1;\n", "tsctrace_format = 1;\n};\n", "too early" },
 	{ "tsctrace_format = 1", "tsctrace_format = 2", "newer than this" },
 	{ "nr_cpus = 1;", "nr_cpus = 0;", "nr_cpus" },
