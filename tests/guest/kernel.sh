@@ -13,7 +13,7 @@
 #       resolve_btfids  the tool, where `build` lacks it (may be absent)
 #   kernel.sh clean           forget everything that was fetched
 #
-# NAME is one of `list`. Its packages are downloaded and unpacked under
+# NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are downloaded and unpacked under
 # ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and never installed: an
 # installed kernel would become what this machine boots next.
 # PATH is a kernel build tree, a directory laid out as above, or the release
@@ -25,6 +25,7 @@ set -euo pipefail
 shopt -s inherit_errexit
 
 names="6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64"
+more="6.1-cloud-amd64 6.12-cloud-amd64"		# on demand
 cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/kernels
 temp=
 
@@ -294,7 +295,7 @@ get_path() {
 		view "$path" "/boot/vmlinuz-$path" \
 			"/lib/modules/$path/build" "$path"
 	else
-		die "$path: no such kernel. Known names: $names; or give a\
+		die "$path: no such kernel. Known names: $names $more; or give a\
  kernel build tree, or the release of an installed kernel"
 	fi
 }
@@ -320,7 +321,7 @@ default)
 get)
 	[ $# -eq 2 ] && [ -n "$2" ] || die "usage: kernel.sh get NAME|PATH" 2
 	wanted=$2
-	case " $names " in
+	case " $names $more " in
 	*" $2 "*) get_debian "$2" ;;
 	*) get_path "$2" ;;
 	esac ;;
