@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/def.h"
 #include "handle.h"
+#include "usercheck.h"
 
 #define BLOCK_SIZE_DEFAULT	16384
 #define BLOCKS_DEFAULT		64
@@ -146,14 +146,6 @@ void tsct_channel_unmap(struct tsct *t)
 	t->refs = NULL;
 }
 
-/* The counter may be forbidden to a process: RDTSC would be its end. */
-static bool may_read_tsc(void)
-{
-	int mode = PR_TSC_ENABLE;
-
-	return prctl(PR_GET_TSC, &mode) < 0 || mode == PR_TSC_ENABLE;
-}
-
 /* What the critical section needs, from what was checked. */
 static int prepare_emit(struct tsct *t)
 {
@@ -177,7 +169,7 @@ static int prepare_emit(struct tsct *t)
 	if (!t->refs)
 		return -ENOMEM;
 	t->rseq = tsct_rseq_offset();
-	if (t->source == TSCT_SOURCE_TSC && !may_read_tsc())
+	if (t->source == TSCT_SOURCE_TSC && tsct_tsc_forbidden())
 		t->rseq = 0;
 	t->is_fast = t->rseq && t->source == TSCT_SOURCE_TSC;
 	t->fork_mark = tsct_fork_mark();

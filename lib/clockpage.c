@@ -12,6 +12,7 @@
 #include "core/latch.h"
 #include "core/scale.h"
 #include "sample.h"
+#include "usercheck.h"
 
 const char *tsct_run_dir(void)
 {
@@ -51,7 +52,7 @@ static int check_state(const struct tsct_clock_page *page)
 		return -EINVAL;
 	if (state.status == TSCT_STATUS_UNKNOWN || !state.real.mult)
 		return -EAGAIN;
-	if (state.source == TSCT_SOURCE_TSC && !tsct_source_tsc_allowed())
+	if (state.source == TSCT_SOURCE_TSC && !tsct_tsc_readable())
 		return -EOPNOTSUPP;
 	if ((__s64)(tsct_stamp_read(state.source) -
 		    state.real.void_after_tsc) > 0)

@@ -73,9 +73,6 @@ int tsct_source_choose(char *why, size_t size);
 /* The same, without asking the module */
 int tsct_source_choose_local(char *why, size_t size);
 
-/* May this process execute RDTSCP, and does the CPU have it? */
-bool tsct_source_tsc_allowed(void);
-
 /* Boot id of the running kernel. 0 or -errno. */
 int tsct_boot_id(__u8 ret_id[16]);
 

@@ -36,14 +36,6 @@ const char *tsct_status_name(unsigned int status)
 	return status < TSCT_STATUS_NR ? status_names[status] : "?";
 }
 
-bool tsct_source_tsc_allowed(void)
-{
-	struct tsct_check check = { .nr = 0 };
-
-	tsct_usercheck_quick(&check);
-	return check.flags & TSCT_CHECK_RDTSCP;
-}
-
 /* Returns the source, or -errno: there is no module to ask. */
 static int ask_module(void)
 {
@@ -115,7 +107,7 @@ int tsct_source_choose(char *why, size_t size)
 
 	/* A process may be forbidden what the machine can do. */
 	if (source < 0 || (source == TSCT_SOURCE_TSC &&
-			   !tsct_source_tsc_allowed()))
+			   !tsct_tsc_readable()))
 		return tsct_source_choose_local(why, size);
 	snprintf(why, size, "%s: the module says so, see trace-ctl check",
 		 tsct_source_name(source));

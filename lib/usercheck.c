@@ -17,7 +17,6 @@
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 
-#define CPUS_MAX	TSCT_CPUS_MAX
 /* Time for exchanges, over all CPUs, and its share for one */
 #define TOTAL_NS	200000000
 #define PAIR_NS_MAX	50000000
@@ -63,12 +62,19 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* The instruction traps in a process that asked for it with prctl(). */
-static bool tsc_forbidden(void)
+bool tsct_tsc_forbidden(void)
 {
 	int mode;
 
 	return !prctl(PR_GET_TSC, &mode) && mode == PR_TSC_SIGSEGV;
+}
+
+bool tsct_tsc_readable(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(0x80000001, &a, &b, &c, &d) && d & 1u << 27 &&
+		!tsct_tsc_forbidden();
 }
 
 static __u32 cpuid_flags(void)
@@ -76,8 +82,7 @@ static __u32 cpuid_flags(void)
 	unsigned int a, b, c, d;
 	__u32 flags = 0;
 
-	if (__get_cpuid(0x80000001, &a, &b, &c, &d) && d & 1u << 27 &&
-	    !tsc_forbidden())
+	if (tsct_tsc_readable())
 		flags |= TSCT_CHECK_RDTSCP;
 	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
 		flags |= TSCT_CHECK_INVARIANT;
@@ -129,19 +134,19 @@ struct visit {
 
 static int list_cpus(struct visit *v)
 {
-	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
-	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
+	size_t size = CPU_ALLOC_SIZE(TSCT_CPUS_MAX);
+	cpu_set_t *set = CPU_ALLOC(TSCT_CPUS_MAX);
 	unsigned int cpu;
 
 	if (!set)
 		return -ENOMEM;
 	CPU_ZERO_S(size, set);
-	v->cpus = calloc(CPUS_MAX, sizeof(*v->cpus));
+	v->cpus = calloc(TSCT_CPUS_MAX, sizeof(*v->cpus));
 	if (!v->cpus || sched_getaffinity(0, size, set)) {
 		CPU_FREE(set);
 		return v->cpus ? -errno : -ENOMEM;
 	}
-	for (cpu = 0; cpu < CPUS_MAX; cpu++)
+	for (cpu = 0; cpu < TSCT_CPUS_MAX; cpu++)
 		if (CPU_ISSET_S(cpu, size, set))
 			v->cpus[v->nr++] = cpu;
 	CPU_FREE(set);

@@ -6,7 +6,15 @@
 #ifndef TSCT_USERCHECK_H
 #define TSCT_USERCHECK_H
 
+#include <stdbool.h>
+
 #include <tsctrace/abi.h>
+
+/* Did the process ask, by prctl(), that reading the TSC is its end? */
+bool tsct_tsc_forbidden(void);
+
+/* May this process execute RDTSCP, and does the CPU have it? No file is read. */
+bool tsct_tsc_readable(void);
 
 /*
  * tsct_usercheck_quick - what CPUID and the kernel say; no CPU is visited
