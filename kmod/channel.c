@@ -11,7 +11,6 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
-#include <linux/ctype.h>
 #include <linux/err.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -42,24 +41,12 @@ struct tsct_channel *tsct_channel_find(u32 id)
 
 /* ---- making one ------------------------------------------------------- */
 
-static bool name_valid(const char name[TSCT_NAME_MAX])
-{
-	size_t len = strnlen(name, TSCT_NAME_MAX), i;
-
-	if (!len || len == TSCT_NAME_MAX)
-		return false;
-	for (i = 0; i < len; i++)
-		if (!isascii(name[i]) ||
-		    (!isalnum(name[i]) && !strchr("_.-", name[i])))
-			return false;
-	return true;
-}
-
 static int check_create(const struct tsct_channel_create *arg)
 {
 	bool kernel = arg->flags & TSCT_CHANNEL_KERNEL;
 
-	if (arg->flags & ~TSCT_CHANNEL_KERNEL || !name_valid(arg->name))
+	if (arg->flags & ~TSCT_CHANNEL_KERNEL ||
+	    !tsct_channel_name_valid(arg->name))
 		return -EINVAL;
 	if (tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
@@ -276,7 +263,7 @@ static int lookup(const struct tsct_channel_attach *arg,
 		*ret = xa_load(&channels, arg->id);
 		return *ret ? 0 : -ENOENT;
 	}
-	if (!name_valid(arg->name))
+	if (!tsct_channel_name_valid(arg->name))
 		return -EINVAL;
 	if (arg->uid != TSCT_UID_SELF)
 		uid = make_kuid(&init_user_ns, arg->uid);

@@ -297,20 +297,13 @@ static const char *channel_name(const struct tsct_options *options)
 	return name && *name ? name : "default";
 }
 
-/* As every provider sees it; only we can say it in words. */
-static bool is_name(const char *name)
-{
-	return strlen(name) < TSCT_NAME_MAX &&
-		!name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
-			     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")];
-}
-
 int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 {
 	const char *name = channel_name(options);
 	int error;
 
-	if (!is_name(name)) {
+	/* Every provider sees it so; only we can say it in words. */
+	if (!tsct_channel_name_valid(name)) {
 		tsct_why_add(t, "'%.64s' cannot be a channel's name; use 1 to %d "
 			     "of A-Z a-z 0-9 _ . -", name, TSCT_NAME_MAX - 1);
 		return -EINVAL;

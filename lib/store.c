@@ -52,17 +52,6 @@ static bool is_zero(const __u64 *reserved, size_t nr)
 	return !any;
 }
 
-static int check_name(const char *name)
-{
-	static const char good[] = "abcdefghijklmnopqrstuvwxyz"
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-	size_t len = strnlen(name, TSCT_NAME_MAX);
-
-	if (!len || len == TSCT_NAME_MAX || strspn(name, good) != len)
-		return -EINVAL;
-	return 0;
-}
-
 static int check_roles(__u32 roles)
 {
 	return !roles || roles & ~ROLES ? -EINVAL : 0;
@@ -132,7 +121,7 @@ static void append(struct tsct_store *store, struct tsct_store_channel *channel)
 
 static int check_create(const struct tsct_channel_create *arg)
 {
-	if (check_name(arg->name) || check_roles(arg->roles) ||
+	if (!tsct_channel_name_valid(arg->name) || check_roles(arg->roles) ||
 	    !is_zero(arg->reserved, 4) || arg->flags & ~TSCT_CHANNEL_KERNEL ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
@@ -179,7 +168,7 @@ static int find(const struct tsct_store *store,
 	if (arg->id) {
 		*ret_channel = find_id(store, arg->id);
 	} else {
-		if (check_name(arg->name))
+		if (!tsct_channel_name_valid(arg->name))
 			return -EINVAL;
 		if (peer->uid && uid != peer->uid)
 			return -EACCES;

@@ -6,6 +6,24 @@ static bool is_power_of_two(__u64 value)
 	return value && !(value & (value - 1));
 }
 
+static bool name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+bool tsct_channel_name_valid(const char *name)
+{
+	size_t len = strnlen(name, TSCT_NAME_MAX), i;
+
+	if (!len || len == TSCT_NAME_MAX)
+		return false;
+	for (i = 0; i < len; i++)
+		if (!name_char(name[i]))
+			return false;
+	return true;
+}
+
 int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks)
 {
 	__u32 least = TSCT_BLOCKS_MIN;

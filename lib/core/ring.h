@@ -31,6 +31,12 @@ struct tsct_place {
  */
 int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks);
 
+/*
+ * tsct_channel_name_valid - may a channel be called so?
+ * @name: nothing behind its NUL, or behind TSCT_NAME_MAX bytes, is read
+ */
+bool tsct_channel_name_valid(const char *name);
+
 /* Bytes that a record with `payload` bytes of payload occupies. */
 static inline __u32 tsct_record_size(__u32 payload)
 {
