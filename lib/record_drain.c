@@ -52,9 +52,9 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 	if (tsct_reader_stat(d->reader, cpu, &now))
 		return;
 	for (i = 0; i < TSCT_LOST_NR; i++)
-		add(&cause[TSCT_CAUSE_FULL + i], &last->lost[i], now.lost[i]);
-	add(&cause[TSCT_CAUSE_OVERRUN], &last->overruns, now.overruns);
-	add(&cause[TSCT_CAUSE_BROKEN], &last->broken, now.broken);
+		add(&cause[TSCT_LOSS_FULL + i], &last->lost[i], now.lost[i]);
+	add(&cause[TSCT_LOSS_OVERRUN], &last->overruns, now.overruns);
+	add(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -89,7 +89,7 @@ static int take(struct tsct_drain *d, const struct tsct_event *event)
 	if (is_ahead(d, event->tsc)) {
 		/* It would keep all that follows out of the file. */
 		loss = &d->rec->streams[d->stream].loss[event->cpu];
-		loss->cause[TSCT_CAUSE_DISORDER]++;
+		loss->cause[TSCT_LOSS_DISORDER]++;
 		return 0;
 	}
 	learn(d, event->id);

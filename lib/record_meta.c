@@ -124,10 +124,10 @@ static void put_env_loss(FILE *to, __u32 stream, __u32 cpu,
 	if (!tsct_loss_total(loss))
 		return;
 	fprintf(to, "\tlost_%u_%u = \"", stream, cpu);
-	for (i = 0; i < TSCT_CAUSE_NR; i++) {
+	for (i = 0; i < TSCT_LOSS_NR; i++) {
 		if (!loss->cause[i])
 			continue;
-		fprintf(to, "%s%s=%" PRIu64, gap, tsct_cause_names[i],
+		fprintf(to, "%s%s=%" PRIu64, gap, tsct_loss_names[i],
 			(uint64_t)loss->cause[i]);
 		gap = " ";
 	}

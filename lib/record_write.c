@@ -147,7 +147,7 @@ static void give_up(struct tsct_writer *w, struct pen *pen,
 {
 	if (!w->error)
 		w->error = err;
-	loss->cause[TSCT_CAUSE_UNWRITTEN] += pen->in_packet;
+	loss->cause[TSCT_LOSS_UNWRITTEN] += pen->in_packet;
 	pen->events -= pen->in_packet;
 	w->written.events -= pen->in_packet;
 	pen->in_packet = 0;
@@ -204,7 +204,7 @@ static int start_file(struct tsct_writer *w, __u32 stream, __u32 cpu)
 
 /* ---- events ------------------------------------------------------------ */
 
-static int refuse(struct tsct_loss *loss, enum tsct_cause cause)
+static int refuse(struct tsct_loss *loss, enum tsct_loss_cause cause)
 {
 	loss->cause[cause]++;
 	return 0;
@@ -235,21 +235,21 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 	int err;
 
 	if (w->error) {
-		loss->cause[TSCT_CAUSE_UNWRITTEN]++;
+		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error;
 	}
 	def = tsct_recording_def(w->rec, stream, event->id);
 	if (!def)
-		return refuse(loss, TSCT_CAUSE_UNDEFINED);
+		return refuse(loss, TSCT_LOSS_UNDEFINED);
 	if (event->len > TSCT_PACKET_MAX - TSCT_PACKET_FULL -
 	    sizeof(struct tsct_packet_event) ||
 	    tsct_def_payload(def, event->payload, event->len))
-		return refuse(loss, TSCT_CAUSE_MALFORMED);
+		return refuse(loss, TSCT_LOSS_MALFORMED);
 	if (event->tsc < (pen->packet ? pen->last : w->rec->begin))
-		return refuse(loss, TSCT_CAUSE_DISORDER);
+		return refuse(loss, TSCT_LOSS_DISORDER);
 	err = start_file(w, stream, event->cpu);
 	if (err) {
-		loss->cause[TSCT_CAUSE_UNWRITTEN]++;
+		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error = err;
 	}
 	put_event(pen, event);

@@ -5,7 +5,7 @@
 #include "ctf.h"
 #include "recording.h"
 
-const char *const tsct_cause_names[TSCT_CAUSE_NR] = {
+const char *const tsct_loss_names[TSCT_LOSS_NR] = {
 	"full", "too_big", "nested", "aborted", "overrun", "broken",
 	"undefined", "malformed", "disorder", "unwritten",
 };
@@ -40,7 +40,7 @@ __u64 tsct_loss_total(const struct tsct_loss *loss)
 	__u64 sum = 0;
 	int i;
 
-	for (i = 0; i < TSCT_CAUSE_NR; i++)
+	for (i = 0; i < TSCT_LOSS_NR; i++)
 		sum += loss->cause[i];
 	return sum;
 }
@@ -141,7 +141,7 @@ void tsct_recording_loss(const struct tsct_recording *rec,
 	memset(ret_loss, 0, sizeof(*ret_loss));
 	for (i = 0; i < rec->nr_streams; i++)
 		for (cpu = 0; cpu < rec->nr_cpus; cpu++)
-			for (c = 0; c < TSCT_CAUSE_NR; c++)
+			for (c = 0; c < TSCT_LOSS_NR; c++)
 				ret_loss->cause[c] +=
 					rec->streams[i].loss[cpu].cause[c];
 }

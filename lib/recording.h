@@ -12,24 +12,24 @@
 #include "core/port.h"
 
 /* Why an event that happened is not in the recording. */
-enum tsct_cause {
-	TSCT_CAUSE_FULL,	/* the first four as in abi.h, TSCT_LOST_* */
-	TSCT_CAUSE_TOO_BIG,
-	TSCT_CAUSE_NESTED,
-	TSCT_CAUSE_ABORTED,
-	TSCT_CAUSE_OVERRUN,	/* times the writer overtook us, not events */
-	TSCT_CAUSE_BROKEN,	/* the ring held no record there */
-	TSCT_CAUSE_UNDEFINED,	/* nobody defined that id */
-	TSCT_CAUSE_MALFORMED,	/* the payload is not what was defined */
-	TSCT_CAUSE_DISORDER,	/* stamped before its predecessor, or not yet */
-	TSCT_CAUSE_UNWRITTEN,	/* the disk did not take it */
-	TSCT_CAUSE_NR,
+enum tsct_loss_cause {
+	TSCT_LOSS_FULL,	/* the first four as in abi.h, TSCT_LOST_* */
+	TSCT_LOSS_TOO_BIG,
+	TSCT_LOSS_NESTED,
+	TSCT_LOSS_ABORTED,
+	TSCT_LOSS_OVERRUN,	/* times the writer overtook us, not events */
+	TSCT_LOSS_BROKEN,	/* the ring held no record there */
+	TSCT_LOSS_UNDEFINED,	/* nobody defined that id */
+	TSCT_LOSS_MALFORMED,	/* the payload is not what was defined */
+	TSCT_LOSS_DISORDER,	/* stamped before its predecessor, or not yet */
+	TSCT_LOSS_UNWRITTEN,	/* the disk did not take it */
+	TSCT_LOSS_NR,
 };
 
-extern const char *const tsct_cause_names[TSCT_CAUSE_NR];
+extern const char *const tsct_loss_names[TSCT_LOSS_NR];
 
 struct tsct_loss {
-	__u64 cause[TSCT_CAUSE_NR];
+	__u64 cause[TSCT_LOSS_NR];
 };
 
 __u64 tsct_loss_total(const struct tsct_loss *loss);

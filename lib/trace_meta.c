@@ -221,8 +221,8 @@ static int set_loss(struct tsct_text *p, const char *tail, const char *value)
 		return tsct_text_bad(p, "lost_%.20s: no such stream or CPU",
 				     tail);
 	loss = &p->rec->streams[stream].loss[cpu];
-	for (i = 0; i < TSCT_CAUSE_NR; i++)
-		tsct_text_item(&value, tsct_cause_names[i], UINT64_MAX / 65536,
+	for (i = 0; i < TSCT_LOSS_NR; i++)
+		tsct_text_item(&value, tsct_loss_names[i], UINT64_MAX / 65536,
 			       &loss->cause[i]);
 	return *value ? tsct_text_bad(p, "lost_%s: malformed", tail) : 0;
 }

@@ -210,10 +210,10 @@ static void print_cpus(const struct figures *s)
 		printf("%-10u %12" PRIu64 " %12" PRIu64, cpu,
 		       (uint64_t)s->by_cpu[cpu], (uint64_t)lost_on(s, cpu));
 		for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++)
-			for (i = 0; i < TSCT_CAUSE_NR; i++)
+			for (i = 0; i < TSCT_LOSS_NR; i++)
 				if (c->loss[cpu].cause[i])
 					printf("  %s %s %" PRIu64, c->name,
-					       tsct_cause_names[i],
+					       tsct_loss_names[i],
 					       (uint64_t)c->loss[cpu].cause[i]);
 		putchar('\n');
 	}
@@ -316,7 +316,7 @@ static json_t *json_cpus(const struct figures *s)
 			continue;
 		memset(&loss, 0, sizeof(loss));
 		for (i = 0; i < s->rec->nr_streams; i++)
-			for (c = 0; c < TSCT_CAUSE_NR; c++)
+			for (c = 0; c < TSCT_LOSS_NR; c++)
 				loss.cause[c] +=
 					s->rec->streams[i].loss[cpu].cause[c];
 		json_array_append_new(cpus, json_pack("{si sI so}",

@@ -93,10 +93,10 @@ static void show_lost(const struct record_session *s)
 		return;
 	tsct_recording_loss(&s->rec, &loss);
 	fputs("  LOST: ", stderr);
-	for (i = 0; i < TSCT_CAUSE_NR; i++) {
+	for (i = 0; i < TSCT_LOSS_NR; i++) {
 		if (!loss.cause[i])
 			continue;
-		fprintf(stderr, "%s%s %" PRIu64, gap, tsct_cause_names[i],
+		fprintf(stderr, "%s%s %" PRIu64, gap, tsct_loss_names[i],
 			(uint64_t)loss.cause[i]);
 		gap = ", ";
 	}
@@ -107,7 +107,7 @@ static void show_lost(const struct record_session *s)
 			gap = ", ";
 		}
 	fputc('\n', stderr);
-	if (loss.cause[TSCT_CAUSE_FULL])
+	if (loss.cause[TSCT_LOSS_FULL])
 		fputs("  (rings were full: larger ones with --blocks lose less)\n",
 		      stderr);
 }
@@ -204,8 +204,8 @@ static json_t *json_lost(const struct record_session *s)
 	int i;
 
 	tsct_recording_loss(&s->rec, &loss);
-	for (i = 0; i < TSCT_CAUSE_NR; i++)
-		json_object_set_new(lost, tsct_cause_names[i],
+	for (i = 0; i < TSCT_LOSS_NR; i++)
+		json_object_set_new(lost, tsct_loss_names[i],
 				    json_integer(loss.cause[i]));
 	for (i = 0; i < (int)s->rec.nr_streams; i++)
 		no_ring += s->rec.streams[i].lost_no_ring;

@@ -48,9 +48,9 @@ static void say_lost(const char *verb, const struct tsct_recording *rec)
 		no_ring += rec->streams[i].lost_no_ring;
 	fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording:",
 		verb, (uint64_t)(tsct_loss_total(&loss) + no_ring));
-	for (i = 0; i < TSCT_CAUSE_NR; i++)
+	for (i = 0; i < TSCT_LOSS_NR; i++)
 		if (loss.cause[i])
-			fprintf(stderr, " %s %" PRIu64, tsct_cause_names[i],
+			fprintf(stderr, " %s %" PRIu64, tsct_loss_names[i],
 				(uint64_t)loss.cause[i]);
 	if (no_ring)
 		fprintf(stderr, " no_ring %" PRIu64, (uint64_t)no_ring);
@@ -86,8 +86,8 @@ json_t *view_json_loss(const struct tsct_loss *loss)
 	json_t *json = json_object();
 	int i;
 
-	for (i = 0; i < TSCT_CAUSE_NR; i++)
-		json_object_set_new(json, tsct_cause_names[i],
+	for (i = 0; i < TSCT_LOSS_NR; i++)
+		json_object_set_new(json, tsct_loss_names[i],
 				    json_integer(loss->cause[i]));
 	return json;
 }

@@ -78,7 +78,7 @@ static void describe(void)
 	if (tsct_recording_add_stream(&rec, "kernel"))
 		abort();
 	rec.streams[0].kernel = 1;
-	rec.streams[0].loss[1].cause[TSCT_CAUSE_FULL] = 7;
+	rec.streams[0].loss[1].cause[TSCT_LOSS_FULL] = 7;
 	rec.streams[0].lost_no_ring = 2;
 	define(16, "sys_enter", 0, "id:s64/syscall,arg0:u64/x");
 	define(17, "sys_exit", 0, "id:s64/syscall,ret:s64");

@@ -95,7 +95,7 @@ static __u64 pass(__u64 until)
 	return taken;
 }
 
-static __u64 lost(enum tsct_cause cause)
+static __u64 lost(enum tsct_loss_cause cause)
 {
 	return rec.streams[0].loss[CPU].cause[cause];
 }
@@ -127,14 +127,14 @@ START_TEST(drain_begins_now)
 	begin();
 	ck_assert_uint_eq(pass(UINT64_MAX), i);
 	ck_assert_uint_eq(events(), 0);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 0);
+	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 0);
 	ck_assert_int_eq(emit(0), 0);
 	ck_assert_uint_eq(pass(UINT64_MAX), 1);
 	ck_assert_uint_eq(events(), 1);
 	while (emit(0) == 0)
 		;
 	pass(UINT64_MAX);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 1);
+	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 1);
 }
 END_TEST
 
@@ -149,7 +149,7 @@ START_TEST(drain_future)
 	ck_assert_int_eq(emit(2), 0);
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 2);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_DISORDER), 2);
+	ck_assert_uint_eq(lost(TSCT_LOSS_DISORDER), 2);
 }
 END_TEST
 
@@ -165,10 +165,10 @@ START_TEST(drain_refused)
 	forge(TSCT_ID_NONE, 0, 8);			/* no record at all */
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 1);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_MALFORMED), 2);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_UNDEFINED), 1);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_DISORDER), 1);
-	ck_assert_uint_ge(lost(TSCT_CAUSE_BROKEN), 1);
+	ck_assert_uint_eq(lost(TSCT_LOSS_MALFORMED), 2);
+	ck_assert_uint_eq(lost(TSCT_LOSS_UNDEFINED), 1);
+	ck_assert_uint_eq(lost(TSCT_LOSS_DISORDER), 1);
+	ck_assert_uint_ge(lost(TSCT_LOSS_BROKEN), 1);
 	ck_assert_int_eq(emit(2), 0);
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 2);
@@ -203,13 +203,13 @@ START_TEST(drain_hostile_counters)
 	p = tsct_ring_producer(writer, CPU);
 	p->lost[TSCT_LOST_FULL] = 100;
 	pass(UINT64_MAX);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 100);
+	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 100);
 	p->lost[TSCT_LOST_FULL] = 3;
 	pass(UINT64_MAX);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 100);
+	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 100);
 	p->lost[TSCT_LOST_FULL] = 5;
 	pass(UINT64_MAX);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 102);
+	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 102);
 	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
 	pass(UINT64_MAX);
 	p->lost[TSCT_LOST_FULL] = 0;
@@ -235,7 +235,7 @@ START_TEST(drain_much)
 		ck_assert_uint_gt(pass(UINT64_MAX), 0);
 	}
 	ck_assert_uint_eq(events(), n);
-	ck_assert_uint_eq(lost(TSCT_CAUSE_FULL), 1000);
+	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 1000);
 	ck_assert_int_eq(tsct_writer_finish(out), 0);
 	check_readable();
 }

@@ -182,7 +182,7 @@ START_TEST(record_meta_round_trip)
 	int i;
 
 	make_recording(&rec, CPUS);
-	for (i = 0; i < TSCT_CAUSE_NR; i++)
+	for (i = 0; i < TSCT_LOSS_NR; i++)
 		rec.streams[i % 2].loss[i % CPUS].cause[i] = 1ULL << (3 * i);
 	rec.complete = 1;
 	rec.provider_gone = 1;
@@ -291,19 +291,19 @@ START_TEST(record_refused)
 	begin();
 	cause = rec.streams[0].loss[0].cause;
 	ck_assert_int_eq(send_raw(16, rec.begin - 1, "", 0), 0);
-	ck_assert_uint_eq(cause[TSCT_CAUSE_DISORDER], 1);
+	ck_assert_uint_eq(cause[TSCT_LOSS_DISORDER], 1);
 	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
 	ck_assert_int_eq(send_raw(16, rec.begin + 9, "", 0), 0);
-	ck_assert_uint_eq(cause[TSCT_CAUSE_DISORDER], 2);
+	ck_assert_uint_eq(cause[TSCT_LOSS_DISORDER], 2);
 	ck_assert_int_eq(send_raw(16, rec.begin + 11, "x", 1), 0);
 	ck_assert_int_eq(send_raw(40, rec.begin + 11, payload, 65512), 0);
 	ck_assert_int_eq(send_raw(40, rec.begin + 11, "", 0), 0);
-	ck_assert_uint_eq(cause[TSCT_CAUSE_MALFORMED], 3);
+	ck_assert_uint_eq(cause[TSCT_LOSS_MALFORMED], 3);
 	ck_assert_int_eq(send_raw(15, rec.begin + 11, "", 0), 0);
 	ck_assert_int_eq(send_raw(0, rec.begin + 11, "", 0), 0);
 	ck_assert_int_eq(send_raw(65535, rec.begin + 11, "", 0), 0);
 	ck_assert_int_eq(send_raw(18, rec.begin + 11, "", 0), 0);
-	ck_assert_uint_eq(cause[TSCT_CAUSE_UNDEFINED], 4);
+	ck_assert_uint_eq(cause[TSCT_LOSS_UNDEFINED], 4);
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(false), 1);
 	ck_assert_uint_eq(babeltrace(false), 1);
@@ -376,7 +376,7 @@ static void fill_disk(void)
 	kept = read_all(true);
 	ck_assert_uint_gt(kept, 0);
 	tsct_recording_loss(&rec, &loss);
-	total = kept + loss.cause[TSCT_CAUSE_UNWRITTEN];
+	total = kept + loss.cause[TSCT_LOSS_UNWRITTEN];
 	ck_assert_uint_eq(total, nr_sent);
 	ck_assert_uint_eq(babeltrace(false), kept);
 }
@@ -430,8 +430,8 @@ START_TEST(record_discarded)
 	begin();
 	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
 	ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	rec.streams[0].loss[0].cause[TSCT_CAUSE_FULL] = 41;
-	rec.streams[1].loss[2].cause[TSCT_CAUSE_NESTED] = 1;
+	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 41;
+	rec.streams[1].loss[2].cause[TSCT_LOSS_NESTED] = 1;
 	ck_assert_int_eq(tsct_writer_flush(writer), 0);
 	/* not closed: as if the recorder had been killed here */
 	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
