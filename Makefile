@@ -40,12 +40,16 @@ check-unit: deps
 check-guest: deps
 	+$(MAKE) all
 	tests/run.sh guest $(KERNEL)
+check-sim: deps
+	+$(MAKE) all
+	SEEDS=$(or $(SEEDS),10000) tests/run.sh sim
 demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
-bench:
-	+$(MAKE) all
+bench: all
 	tests/bench/run.sh
+bench-emit bench-clock: all
+	tests/bench/run.sh $(@:bench-%=%)
 
 install: all
 	+$(MAKE) -C lib install $(staged)
@@ -57,4 +61,4 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps check check-unit check-guest \
-	demo bench install clean
+	check-sim demo bench bench-emit bench-clock install clean

@@ -1,175 +1,194 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/scale.h"
 #include "keeper.h"
 #include "log.h"
 
-/* How often the source's standing is looked at, in ticks */
-#define MARK_TICKS	10
+/* Between samples, while there is much to learn from each */
+#define FAST_MS		100
 
-void keeper_describe(const struct keeper *k, char *text, size_t size)
+__u64 keeper_stamp(const struct keeper *k)
 {
-	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
-	const struct tsct_clock_state *state = &k->est.state;
-
-	snprintf(text, size, "%s: %.0f Hz +- %.6f ppm, time known to %.3f us "
-		 "+ %.3f us/s, epoch %u", tsct_status_name(state->status), hz,
-		 error_ppb / 1e3, (double)state->real.base_error_ps / 1e6,
-		 state->real.growth_ppb / 1e3, state->epoch);
+	return k->sampler.ops->stamp(k->sampler.ops->ctx);
 }
 
-static void log_status(struct keeper *k)
+__s64 keeper_clock_ns(const struct keeper *k, clockid_t clock)
 {
-	char text[256];
-
-	keeper_describe(k, text, sizeof(text));
-	if (k->est.state.status != k->status)
-		log_info("clock %s", text);
-	else
-		log_debug("clock %s", text);
-	k->status = k->est.state.status;
+	return k->sampler.ops->clock_ns(k->sampler.ops->ctx, clock);
 }
 
-static void log_event(const struct keeper *k, int event)
+int keeper_wait_ms(const struct keeper *k, int interval_ms)
 {
-	if (event == TSCT_RATE_STEPPED)
-		log_warning("CLOCK_REALTIME was set, or the machine slept; "
-			    "epoch %u begins", k->est.state.epoch);
-	else if (event == TSCT_RATE_JUMPED)
-		log_warning("the counter jumped; epoch %u begins",
-			    k->est.state.epoch);
+	bool settled = !k->lost && k->status == TSCT_STATUS_SYNCHRONIZED;
+
+	return settled || interval_ms < FAST_MS ? interval_ms : FAST_MS;
+}
+
+static void recall(struct keeper *k, const struct tsct_clock_state *last)
+{
+	__u32 source = k->est.state.source;
+	struct remembered what;
+
+	if (last->status == TSCT_STATUS_DISRUPTED &&
+	    !keeper_spares_rate(last->cause))
+		return;
+	if (!k->env->recall(k->env->ctx, source, &what))
+		tsct_rate_recall(&k->est, what.rate_mult, what.rate_error_ppt);
+}
+
+/* Our predecessor's line, if it is of this source, and still holds. */
+static bool resume(struct keeper *k, const struct tsct_clock_state *last)
+{
+	__s64 left = (__s64)(last->real.void_after_tsc - keeper_stamp(k));
+
+	if (last->source != k->est.state.source || !keeper_has_line(last) ||
+	    left <= 0 || tsct_rate_resume(&k->est, last))
+		return false;
+	k->skewed = last->flags & TSCT_CLOCK_SKEWED;
+	return true;
 }
 
 /*
- * Goes on where our predecessor left off, if that was this source and the time
- * still holds: its readers see no step.
+ * Goes on where our predecessor left off: then its readers see no step. Or in
+ * its epoch, if nobody got over what that one began with. Else in the next.
  */
-static void resume(struct keeper *k, const struct tsct_clock_state *last)
-{
-	const struct tsct_clock_ops *ops = k->sampler.ops;
-	__s64 left = (__s64)(last->real.void_after_tsc - ops->stamp(ops->ctx));
-
-	if (last->status == TSCT_STATUS_UNKNOWN && !last->epoch) {
-		k->est.state.epoch = 1;
-		return;
-	}
-	if (left < 0 || last->status == TSCT_STATUS_DISRUPTED ||
-	    tsct_rate_resume(&k->est, last)) {
-		k->est.state.epoch = last->epoch + 1;
-		log_info("nothing to go on with from before; epoch %u begins",
-			 k->est.state.epoch);
-	}
-}
-
-static int calibrate(struct keeper *k)
+static bool take_over(struct keeper *k, int source)
 {
 	struct tsct_clock_state last;
-	char why[256];
-	int source = k->env->choose(k->env->ctx, why, sizeof(why));
-	int event;
 
-	k->source_mark = k->env->source_mark(k->env->ctx);
 	k->env->last(k->env->ctx, &last);
-	tsct_rate_init(&k->est, (__u32)source, last.epoch);
-	tsct_sampler_init(&k->sampler,
-			  k->env->clock_ops(k->env->ctx, source));
-	log_info("source %s", why);
-	resume(k, &last);
-	event = tsct_sampler_start(&k->sampler, &k->est);
-	if (event < 0)
-		log_error("calibration failed: %s; is the counter running?",
-			  strerror(-event));
-	else
-		log_event(k, event);
-	return event < 0 ? event : 0;
-}
-
-/* The module is in a later epoch: what it saw, we did not. */
-static int join_epoch(struct keeper *k, const struct tsct_clock_state *last)
-{
-	k->est.state.epoch = last->epoch;
-	k->est.state.status = TSCT_STATUS_DISRUPTED;
-	log_warning("the module saw a disruption; epoch %u begins",
-		    last->epoch);
-	return k->env->publish(k->env->ctx, &k->est.state);
-}
-
-/* The module counts something else now: so do we, if we can. */
-static int follow_source(struct keeper *k)
-{
-	int err = calibrate(k);
-
-	if (!err)
-		err = k->env->publish(k->env->ctx, &k->est.state);
-	if (err != -ESTALE)
-		return err;
-	log_error("the module counts other stamps than %s, and we cannot read "
-		  "them; leaving it alone",
-		  tsct_source_name(k->est.state.source));
-	k->env->give_up_module(k->env->ctx);
-	return k->env->publish(k->env->ctx, &k->est.state);
-}
-
-static int publish(struct keeper *k)
-{
-	struct tsct_clock_state last;
-	int err = k->env->publish(k->env->ctx, &k->est.state);
-
-	if (err == -ESTALE) {
-		k->env->last(k->env->ctx, &last);
-		if (last.source == k->est.state.source)
-			err = join_epoch(k, &last);
-		else
-			err = follow_source(k);
+	keeper_init_rate(k, source, last.epoch, last.cause);
+	if (resume(k, &last))
+		return true;
+	if (!last.epoch) {
+		keeper_init_rate(k, source, 1, TSCT_CAUSE_NONE);
+	} else if (keeper_has_line(&last) || last.source != (__u32)source) {
+		keeper_init_rate(k, source, last.epoch + 1, TSCT_CAUSE_RESTART);
+		keeper_tell_epoch(k, "nothing to go on with from before");
 	}
-	log_status(k);
-	return err == -ESTALE ? 0 : err;	/* again at the next tick */
+	recall(k, &last);
+	return false;
 }
 
 int keeper_start(struct keeper *k, const struct env *env)
 {
-	int err;
+	char why[256];
+	int source, event;
+	bool resumed;
 
 	memset(k, 0, sizeof(*k));
 	k->env = env;
-	err = calibrate(k);
-	return err ? err : publish(k);
+	env->signs(env->ctx, &k->signs);
+	source = env->choose(env->ctx, why, sizeof(why));
+	log_info("source %s", why);
+	tsct_sampler_init(&k->sampler, env->clock_ops(env->ctx, source));
+	resumed = take_over(k, source);
+	event = tsct_sampler_start(&k->sampler, &k->est);
+	if (event < 0) {
+		log_error("calibration failed: %s; is the counter running?",
+			  strerror(-event));
+		return event;
+	}
+	if (event > 0) {
+		keeper_begin_epoch(k, event == TSCT_RATE_STEPPED ?
+				   "CLOCK_REALTIME was set while nobody looked" :
+				   "the counter jumped while nobody looked");
+		k->lost = false;
+	}
+	/* Who goes on has a table of CPUs to go by meanwhile. */
+	keeper_look_around(k, !resumed);
+	return keeper_publish(k);
 }
 
-/* The kernel gave the TSC up, or took it back */
-static bool source_changed(struct keeper *k)
+int keeper_disrupt(struct keeper *k, __u32 cause, const char *why)
 {
-	if (k->ticks % MARK_TICKS)
-		return false;
-	return k->env->source_mark(k->env->ctx) != k->source_mark;
+	keeper_enter(k, cause, k->est.state.epoch + 1, why);
+	if (cause != TSCT_CAUSE_STEP && cause != TSCT_CAUSE_FAKE)
+		keeper_look_around(k, true);
+	return keeper_publish(k);
+}
+
+int keeper_looked(struct keeper *k, const struct look *look)
+{
+	k->looking = false;
+	if (k->look_again) {
+		k->look_again = false;
+		keeper_look_around(k, k->hold_ns);
+		return 0;
+	}
+	if (look)
+		keeper_take_look(k, look);
+	else
+		k->hold_ns = 0;
+	return keeper_publish(k);
+}
+
+/* How wide the sample is, and how far off the line in force. */
+static void judge(struct keeper *k, const struct tsct_sample *sample)
+{
+	const struct tsct_bracket *real = &sample->real;
+	const struct tsct_pair *pair = &k->est.state.real;
+	__u64 middle = real->before + (real->after - real->before) / 2;
+	double hz = tsct_rate_hz(&k->est, NULL);
+
+	if (hz > 0)
+		k->stats.width_ns = (double)(real->after - real->before) /
+			hz * 1e9;
+	if (pair->mult)
+		k->stats.offset_ns = (double)(tsct_pair_ns(pair, middle) -
+					      real->ns);
+}
+
+static int sample(struct keeper *k)
+{
+	struct tsct_sample taken;
+	int event;
+
+	tsct_sampler_take(&k->sampler, &taken);
+	judge(k, &taken);
+	event = tsct_rate_feed(&k->est, &taken);
+	if (event < 0) {
+		k->stats.refused++;
+		log_warning("no usable sample: %s", strerror(-event));
+		return 0;
+	}
+	k->stats.samples++;
+	k->sampler.ns_per_tick = k->est.raw_rate;
+	if (event == TSCT_RATE_STEPPED)
+		keeper_begin_epoch(k, "CLOCK_REALTIME was set");
+	else if (event == TSCT_RATE_JUMPED)
+		keeper_begin_epoch(k, "the counter jumped, or its rate did");
+	return keeper_publish(k);
 }
 
 int keeper_tick(struct keeper *k)
 {
-	int event;
+	struct signs before = k->signs;
+	char why[256];
+	__u32 cause;
 
-	k->ticks++;
-	if (source_changed(k)) {
-		log_warning("the counter's standing changed");
-		event = calibrate(k);
-	} else {
-		event = tsct_sampler_feed(&k->sampler, &k->est);
+	k->env->signs(k->env->ctx, &k->signs);
+	cause = signs_compare(&before, &k->signs);
+	if (cause) {
+		signs_describe(&before, &k->signs, cause, why, sizeof(why));
+		return keeper_disrupt(k, cause, why);
 	}
-	if (event < 0) {
-		log_warning("no usable sample: %s", strerror(-event));
-		return 0;
+	if ((k->signs.has_module && !before.has_module) ||
+	    (k->look_again && !k->looking && !k->lost)) {
+		k->look_again = false;
+		keeper_look_around(k, false);
 	}
-	log_event(k, event);
-	return publish(k);
+	return k->lost ? keeper_publish(k) : sample(k);
 }
 
 void keeper_stop(struct keeper *k)
 {
 	if (k->est.state.status == TSCT_STATUS_UNKNOWN)
 		return;
-	k->est.state.status = TSCT_STATUS_HOLDOVER;
-	publish(k);
+	keeper_remember(k, true);
+	k->stopping = true;
+	keeper_offer(k);
+	keeper_tell_status(k);
 }

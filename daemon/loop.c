@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * epoll_wait() below is where the daemon waits. A calibration, at the start and
- * after a disruption, sleeps for 15 ms on top, and where the kernel does not
- * keep time by the TSC every CPU is visited first, for two seconds at most.
+ * after a disruption, sleeps for 15 ms on top; and where the kernel does not
+ * keep time by the TSC every CPU is visited before the start, for two seconds
+ * at most.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +16,12 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "control.h"
+#include "core/latch.h"
+#include "kernel.h"
 #include "log.h"
 #include "loop.h"
+#include "metrics.h"
 #include "provider.h"
 
 enum who {
@@ -24,13 +29,21 @@ enum who {
 	WHO_CLOCK_SET,
 	WHO_SIGNAL,
 	WHO_SERVER,
+	WHO_CONTROL,
+	WHO_KERNEL,
+	WHO_VISITED,
 };
 
 struct loop {
 	struct keeper *keeper;
+	struct real *real;
 	struct tsct_server *server;
-	int epoll, timer, clock_set, signals;
+	struct control *control;
+	struct kernel kernel;
+	int interval_ms;
+	int epoll, timer, signals;
 	bool stop;
+	int err;			/* of the keeper: the end */
 };
 
 static int watch(struct loop *loop, int fd, enum who who)
@@ -42,50 +55,107 @@ static int watch(struct loop *loop, int fd, enum who who)
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static int open_timer(struct loop *loop, int interval_ms)
+/* ---- ticks ---------------------------------------------------------------- */
+
+/* From now on: ticks that were missed (we were stopped, say) are not made up. */
+static int arm(const struct loop *loop)
 {
-	struct itimerspec every = {
-		.it_interval = {
-			.tv_sec = interval_ms / 1000,
-			.tv_nsec = interval_ms % 1000 * 1000000L,
+	int ms = keeper_wait_ms(loop->keeper, loop->interval_ms);
+	const struct itimerspec once = {
+		.it_value = {
+			.tv_sec = ms / 1000,
+			.tv_nsec = ms % 1000 * 1000000L,
 		},
 	};
-	int err;
 
-	every.it_value = every.it_interval;
-	loop->timer = timerfd_create(CLOCK_MONOTONIC,
-				     TFD_CLOEXEC | TFD_NONBLOCK);
-	err = watch(loop, loop->timer, WHO_TIMER);
-	if (!err && timerfd_settime(loop->timer, 0, &every, NULL))
-		err = -errno;
+	return timerfd_settime(loop->timer, 0, &once, NULL) ? -errno : 0;
+}
+
+/* The keeper did something: when it wants to go on, and what to say of it. */
+static void after(struct loop *loop, int err)
+{
+	char text[256];
+
+	if (err)
+		loop->err = err;
+	keeper_describe(loop->keeper, text, sizeof(text));
+	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
+	arm(loop);
+}
+
+static void tick(struct loop *loop)
+{
+	control_tick(loop->control);
+	after(loop, keeper_tick(loop->keeper));
+}
+
+static void on_timer(struct loop *loop)
+{
+	uint64_t expired;
+
+	if (read(loop->timer, &expired, sizeof(expired)) > 0)
+		tick(loop);
+}
+
+static void on_kernel(struct loop *loop)
+{
+	if (kernel_read(&loop->kernel))
+		tick(loop);
+}
+
+static void on_visited(struct loop *loop)
+{
+	struct look look;
+	int err = real_take_look(loop->real, &look);
+
+	if (err == -EAGAIN)
+		return;
+	if (err)
+		log_warning("the CPUs could not be looked at: %s",
+			    strerror(-err));
+	after(loop, keeper_looked(loop->keeper, err ? NULL : &look));
+}
+
+/* ---- control --------------------------------------------------------------- */
+
+static __u32 count_segments(const struct loop *loop)
+{
+	const struct tsct_clock_page *page = loop->real->publisher.file.page;
+	struct tsct_clock_copy copy;
+
+	return page && !tsct_latch_read_copy(page, &copy) ? copy.nr_segments :
+		0;
+}
+
+static void print_metrics(void *ctx, FILE *to)
+{
+	struct loop *loop = ctx;
+	struct metrics metrics = {
+		.version = tsct_version(),
+		.module = !loop->real->publisher.module.result,
+		.segments = count_segments(loop),
+	};
+
+	metrics_of_keeper(loop->keeper, &metrics);
+	tsct_server_count(loop->server, &metrics.channels, &metrics.bytes);
+	metrics_print(&metrics, to);
+}
+
+static int disrupt(void *ctx, FILE *to)
+{
+	struct loop *loop = ctx;
+	int err = keeper_disrupt(loop->keeper, TSCT_CAUSE_FAKE,
+				 "a fake disruption was asked for");
+
+	if (err)
+		fprintf(to, "error: %s\n", strerror(-err));
+	else
+		fprintf(to, "epoch %u began\n", loop->keeper->est.state.epoch);
+	after(loop, err);
 	return err;
 }
 
-/*
- * A timer that nobody waits for: the kernel cancels it whenever CLOCK_REALTIME
- * is set, and so tells us at once. (Re-)arming it fails if that happened
- * meanwhile, and arms it all the same.
- */
-static int arm_clock_set(const struct loop *loop)
-{
-	const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / 2 };
-
-	if (timerfd_settime(loop->clock_set, TFD_TIMER_ABSTIME |
-			    TFD_TIMER_CANCEL_ON_SET, &never, NULL) &&
-	    errno != ECANCELED)
-		return -errno;
-	return 0;
-}
-
-static int open_clock_set(struct loop *loop)
-{
-	int err;
-
-	loop->clock_set = timerfd_create(CLOCK_REALTIME,
-					 TFD_CLOEXEC | TFD_NONBLOCK);
-	err = watch(loop, loop->clock_set, WHO_CLOCK_SET);
-	return err ? err : arm_clock_set(loop);
-}
+/* ---- signals ---------------------------------------------------------------- */
 
 static int open_signals(struct loop *loop)
 {
@@ -97,38 +167,6 @@ static int open_signals(struct loop *loop)
 	sigaddset(&set, SIGHUP);
 	loop->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return watch(loop, loop->signals, WHO_SIGNAL);
-}
-
-static int tick(struct loop *loop)
-{
-	char text[256];
-	int err = keeper_tick(loop->keeper);
-
-	keeper_describe(loop->keeper, text, sizeof(text));
-	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
-	return err;
-}
-
-/* Ticks that were missed (we were stopped, say) are not made up for. */
-static int on_timer(struct loop *loop)
-{
-	uint64_t expired;
-
-	if (read(loop->timer, &expired, sizeof(expired)) < 0)
-		return 0;
-	return tick(loop);
-}
-
-static int on_clock_set(struct loop *loop)
-{
-	uint64_t expired;
-
-	if (read(loop->clock_set, &expired, sizeof(expired)) >= 0 ||
-	    errno != ECANCELED)
-		return 0;
-	log_debug("CLOCK_REALTIME was set just now");
-	arm_clock_set(loop);
-	return tick(loop);
 }
 
 static void on_signal(struct loop *loop)
@@ -145,53 +183,121 @@ static void on_signal(struct loop *loop)
 	}
 }
 
-static int dispatch(struct loop *loop, const struct epoll_event *event)
+/* ---- the loop ----------------------------------------------------------------- */
+
+static void dispatch(struct loop *loop, const struct epoll_event *event)
 {
 	switch (event->data.u32) {
 	case WHO_TIMER:
-		return on_timer(loop);
+		on_timer(loop);
+		return;
 	case WHO_CLOCK_SET:
-		return on_clock_set(loop);
+		tick(loop);		/* which takes it from there */
+		return;
 	case WHO_SIGNAL:
 		on_signal(loop);
-		return 0;
+		return;
+	case WHO_CONTROL:
+		control_dispatch(loop->control);
+		return;
+	case WHO_KERNEL:
+		on_kernel(loop);
+		return;
+	case WHO_VISITED:
+		on_visited(loop);
+		return;
 	default:
 		tsct_server_dispatch(loop->server);
-		return 0;
 	}
 }
 
 static int turn(struct loop *loop)
 {
-	struct epoll_event events[4];
-	int err = 0;
+	struct epoll_event events[8];
 
-	while (!loop->stop && !err) {
-		int i, nr = epoll_wait(loop->epoll, events, 4, -1);
+	while (!loop->stop && !loop->err) {
+		int i, nr = epoll_wait(loop->epoll, events, 8, -1);
 
 		if (nr < 0 && errno != EINTR)
 			return -errno;
-		for (i = 0; i < nr && !err; i++)
-			err = dispatch(loop, &events[i]);
+		for (i = 0; i < nr && !loop->err; i++)
+			dispatch(loop, &events[i]);
 	}
+	return loop->err;
+}
+
+static int open_timer(struct loop *loop)
+{
+	int err;
+
+	loop->timer = timerfd_create(CLOCK_MONOTONIC,
+				     TFD_CLOEXEC | TFD_NONBLOCK);
+	err = watch(loop, loop->timer, WHO_TIMER);
+	return err ? err : arm(loop);
+}
+
+static int open_control(struct loop *loop, const char *run_dir)
+{
+	const struct control_ops ops = { loop, print_metrics, disrupt };
+	int err = control_open(run_dir, &ops, &loop->control);
+
+	return err ? err : watch(loop, control_fd(loop->control), WHO_CONTROL);
+}
+
+/* Without it everything is found out, too, but a tick later. */
+static int open_kernel(struct loop *loop)
+{
+	int err = kernel_open(&loop->kernel);
+
+	if (!err)
+		return watch(loop, kernel_fd(&loop->kernel), WHO_KERNEL);
+	log_info("no messages from the module: generic netlink: %s",
+		 strerror(-err));
+	return 0;
+}
+
+static int open_all(struct loop *loop, const char *run_dir)
+{
+	int err = loop->epoll < 0 ? -errno : open_timer(loop);
+
+	if (!err)
+		err = watch(loop, loop->real->signs.clock_set, WHO_CLOCK_SET);
+	if (!err)
+		err = watch(loop, loop->real->visited, WHO_VISITED);
+	if (!err)
+		err = open_signals(loop);
+	if (!err)
+		err = watch(loop, tsct_server_fd(loop->server), WHO_SERVER);
+	if (!err)
+		err = open_control(loop, run_dir);
+	if (!err)
+		err = open_kernel(loop);
 	return err;
 }
 
-int loop_run(struct keeper *k, struct tsct_server *server, int interval_ms)
+static void close_all(struct loop *loop)
+{
+	kernel_close(&loop->kernel);
+	control_close(loop->control);
+	if (loop->signals >= 0)
+		close(loop->signals);
+	if (loop->timer >= 0)
+		close(loop->timer);
+	if (loop->epoll >= 0)
+		close(loop->epoll);
+}
+
+int loop_run(struct keeper *k, struct real *real, struct tsct_server *server,
+	     const char *run_dir, int interval_ms)
 {
 	struct loop loop = {
-		.keeper = k, .server = server,
+		.keeper = k, .real = real, .server = server,
+		.interval_ms = interval_ms,
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
-		.timer = -1, .clock_set = -1, .signals = -1,
+		.timer = -1, .signals = -1,
 	};
-	int err = loop.epoll < 0 ? -errno : open_timer(&loop, interval_ms);
+	int err = open_all(&loop, run_dir);
 
-	if (!err)
-		err = open_clock_set(&loop);
-	if (!err)
-		err = open_signals(&loop);
-	if (!err)
-		err = watch(&loop, tsct_server_fd(server), WHO_SERVER);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 	} else {
@@ -199,13 +305,6 @@ int loop_run(struct keeper *k, struct tsct_server *server, int interval_ms)
 		err = turn(&loop);
 		sd_notify(0, "STOPPING=1");
 	}
-	if (loop.signals >= 0)
-		close(loop.signals);
-	if (loop.clock_set >= 0)
-		close(loop.clock_set);
-	if (loop.timer >= 0)
-		close(loop.timer);
-	if (loop.epoll >= 0)
-		close(loop.epoll);
+	close_all(&loop);
 	return err;
 }

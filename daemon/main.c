@@ -15,16 +15,19 @@
 #include "log.h"
 #include "loop.h"
 #include "provider.h"
-#include "publish.h"
+#include "real.h"
 #include "rundir.h"
-#include "usercheck.h"
 
-/* Readers take a state older than 5 s for abandoned. */
+/* What disrupts the clock is to be noticed within 2 s, whatever it is. */
 #define INTERVAL_MS_MIN	100
-#define INTERVAL_MS_MAX	2000
+#define INTERVAL_MS_MAX	1000
+
+#define STATE_DIR_MAX	4000
 
 struct options {
 	const char *run_dir;
+	const char *state_dir;
+	const char *vmclock;
 	int interval_ms;
 	bool no_module;
 	bool verbose;
@@ -34,6 +37,8 @@ struct options {
 
 enum {
 	OPT_RUN_DIR = 256,
+	OPT_STATE_DIR,
+	OPT_VMCLOCK,
 	OPT_NO_MODULE,
 	OPT_INTERVAL,
 };
@@ -42,10 +47,16 @@ static const struct argp_option option_table[] = {
 	{ "run-dir", OPT_RUN_DIR, "DIR", 0,
 	  "Where clock file, socket and lock go (default $TSCTRACE_RUN_DIR, "
 	  "else " TSCT_RUN_DIR ")", 0 },
+	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
+	  "Where the counter's rate is remembered over restarts (default "
+	  PERSIST_DIR ")", 0 },
+	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
+	  "Where the hypervisor says that it moved this machine (default "
+	  SIGNS_VMCLOCK ")", 0 },
 	{ "no-module", OPT_NO_MODULE, NULL, 0,
 	  "Do not publish to " TSCT_DEVICE_PATH, 0 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0,
-	  "Time between samples of the clock, 100 to 2000 (default 1000)", 0 },
+	  "Time between samples of the clock, 100 to 1000 (default 1000)", 0 },
 	{ "verbose", 'v', NULL, 0, "Log every sample", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -61,6 +72,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (!*arg)
 			argp_error(state, "--run-dir is empty; name a directory");
 		options->run_dir = arg;
+		return 0;
+	case OPT_STATE_DIR:
+		if (!*arg)
+			argp_error(state, "--state-dir is empty; name a "
+				   "directory");
+		if (strlen(arg) > STATE_DIR_MAX)
+			argp_error(state, "--state-dir is too long; name a "
+				   "directory of up to %d characters",
+				   STATE_DIR_MAX);
+		options->state_dir = arg;
+		return 0;
+	case OPT_VMCLOCK:
+		options->vmclock = arg;
 		return 0;
 	case OPT_NO_MODULE:
 		options->no_module = true;
@@ -94,76 +118,16 @@ static const struct argp argp = {
 __attribute__((visibility("default")))
 const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
-/* ---- the real environment ----------------------------------------------- */
-
-struct real {
-	struct publisher publisher;
-	bool no_module;
-};
-
-static int real_choose(void *ctx, char *why, size_t size)
-{
-	struct real *real = ctx;
-
-	return real->no_module ? tsct_source_choose_local(why, size) :
-		tsct_source_choose(why, size);
-}
-
-static __u32 real_source_mark(void *ctx)
-{
-	struct tsct_check check = { .nr = 0 };
-
-	(void)ctx;
-	tsct_usercheck_quick(&check);
-	return check.flags;
-}
-
-static const struct tsct_clock_ops *real_clock_ops(void *ctx, int source)
-{
-	(void)ctx;
-	return tsct_clock_ops_real((unsigned int)source);
-}
-
-static int real_publish(void *ctx, const struct tsct_clock_state *state)
-{
-	struct real *real = ctx;
-
-	return publisher_set(&real->publisher, state);
-}
-
-static void real_last(void *ctx, struct tsct_clock_state *ret_state)
-{
-	struct real *real = ctx;
-
-	publisher_last(&real->publisher, ret_state);
-}
-
-static void real_give_up_module(void *ctx)
-{
-	struct real *real = ctx;
-
-	real->publisher.use_module = false;
-}
-
 /* ---- start to stop ------------------------------------------------------ */
 
 static int serve(struct real *real, const char *run_dir, int interval_ms)
 {
-	const struct env env = {
-		.ctx = real,
-		.choose = real_choose,
-		.source_mark = real_source_mark,
-		.clock_ops = real_clock_ops,
-		.publish = real_publish,
-		.last = real_last,
-		.give_up_module = real_give_up_module,
-	};
 	struct tsct_server *server = NULL;
 	struct keeper keeper;
 	char path[4096];
 	int err;
 
-	err = keeper_start(&keeper, &env);
+	err = keeper_start(&keeper, &real->env);
 	if (err)
 		return err;
 	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, run_dir);
@@ -171,7 +135,7 @@ static int serve(struct real *real, const char *run_dir, int interval_ms)
 	if (err)
 		log_error("%s: %s; %s", path, strerror(-err), rundir_fix(err));
 	else
-		err = loop_run(&keeper, server, interval_ms);
+		err = loop_run(&keeper, real, server, run_dir, interval_ms);
 	tsct_server_stop(server);
 	keeper_stop(&keeper);
 	return err;
@@ -179,22 +143,25 @@ static int serve(struct real *real, const char *run_dir, int interval_ms)
 
 static int run(const struct options *options)
 {
-	const char *run_dir = options->run_dir ? options->run_dir :
-		tsct_run_dir();
-	struct real real = { .no_module = options->no_module };
-	int dir, lock, err;
+	struct real_options world = {
+		.run_dir = options->run_dir ? options->run_dir : tsct_run_dir(),
+		.state_dir = options->state_dir,
+		.vmclock = options->vmclock,
+		.use_module = !options->no_module,
+	};
+	struct real real;
+	int lock, err;
 
-	err = rundir_open(run_dir, &dir, &lock);
+	err = rundir_open(world.run_dir, &world.dir, &lock);
 	if (err)
 		return err;
-	err = publisher_open(&real.publisher, dir, run_dir,
-			     !options->no_module);
+	err = real_open(&real, &world);
 	if (!err) {
-		err = serve(&real, run_dir, options->interval_ms);
-		publisher_close(&real.publisher);
+		err = serve(&real, world.run_dir, options->interval_ms);
+		real_close(&real);
 	}
 	close(lock);
-	close(dir);
+	close(world.dir);
 	return err;
 }
 
@@ -213,7 +180,11 @@ static void block_signals(void)
 
 int main(int argc, char **argv)
 {
-	struct options options = { .interval_ms = 1000 };
+	struct options options = {
+		.state_dir = PERSIST_DIR,
+		.vmclock = SIGNS_VMCLOCK,
+		.interval_ms = 1000,
+	};
 
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);

@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the clock's state goes: into the clock file of the run-time directory
- * and, as long as it is loaded, to the module.
- *
- * The device is opened for each publication and closed behind it. An open
- * descriptor pins the module: so rmmod works with the daemon running, but for
- * the few microseconds of a publication, and a module that is loaded later is
- * found by the next one.
+ * Where the clock's state goes: to the module, as long as it is loaded, and
+ * into the clock file of the run-time directory. Both hold the same line.
  */
 #ifndef TSCTRACED_PUBLISH_H
 #define TSCTRACED_PUBLISH_H
 
-#include <stdbool.h>
-#include <tsctrace/abi.h>
+#include "clockfile.h"
+#include "module.h"
 
 struct publisher {
-	const char *dir_path;
-	int dir;
-	int file;
-	struct tsct_clock_page *page;	/* the file, mapped */
-	bool use_module;
-	int module;			/* last result; 0: it has our state */
-	int module_lock;		/* held: other daemons leave it alone */
+	struct clockfile file;
+	struct module module;
 };
 
 /*
@@ -43,9 +33,15 @@ void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state);
 /*
  * publisher_set - publish
  *
- * Returns 0; -ESTALE: the module counts other stamps or is in a later epoch,
- * see publisher_last(): nothing was published; -EPERM: the module is there, and
- * will not have our state. Says so once.
+ * Returns 0, or, nothing having been published:
+ * -ETIME	a new line is to begin in the future, and this one does no more
+ * -ESTALE	the module counts other stamps or is in a later epoch, see
+ *		publisher_last()
+ * -EXDEV	somebody published another line in this epoch
+ * -EAGAIN	the machine is about to sleep
+ * -EPERM	the module is there, and will not have our state; said once
+ * or, the module having it and the file not, so that the two differ from here
+ * on: -ETIMEDOUT.
  */
 int publisher_set(struct publisher *p, const struct tsct_clock_state *state);
 

@@ -1,37 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock page: checks what the daemon hands in against itself and against
- * what the kernel knows, and publishes it through the latch.
+ * The clock area: checks what the daemon hands in against itself, against what
+ * was published before and against what the kernel knows, and publishes it
+ * through the latch.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/gfp.h>
+#include <linux/irqflags.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/suspend.h>
 #include <linux/time64.h>
 #include <linux/uuid.h>
+#include <linux/vmalloc.h>
 #include <asm/tsc.h>
 
 #include "../lib/core/latch.h"
 #include "../lib/core/scale.h"
 #include "clockpage.h"
 #include "cpucheck.h"
+#include "notify.h"
 #include "ring.h"
 
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"
 
-static DEFINE_MUTEX(clock_lock);	/* writers of the page */
-static struct page *clock_page;
+/*
+ * A line must be in sight for this long before it begins. A CPU may read the
+ * area a little before the counter, although the program has it the other way
+ * round; and what comes between our look at the counter and the store must not
+ * matter.
+ */
+#define COMMIT_NS	1000
+
+static DEFINE_MUTEX(clock_lock);	/* writers of the area */
 static struct tsct_clock_page *clock;
 static bool boot_id_known;
 static bool asleep;			/* or about to be */
+static bool skewed;			/* by the last measurement */
 
-struct page *tsct_clockpage_page(void)
+unsigned long tsct_clockpage_pages(void)
 {
-	return clock_page;
+	return TSCT_CLOCK_SIZE(nr_cpu_ids) >> PAGE_SHIFT;
+}
+
+struct page *tsct_clockpage_page(unsigned long index)
+{
+	if (index >= tsct_clockpage_pages())
+		return NULL;
+	return vmalloc_to_page((void *)clock + index * PAGE_SIZE);
 }
 
 /*
@@ -63,31 +81,37 @@ static int read_boot_id(void)
 /* ---- what the kernel knows -------------------------------------------- */
 
 /* One second of the source: how far ahead of us a daemon may have looked. */
-static u64 slack_ticks(u32 source)
+static u64 second_ticks(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
 		return (u64)tsc_khz * 1000;
 	return NSEC_PER_SEC;
 }
 
-static bool pair_from_future(const struct tsct_pair *pair, u64 now, u64 slack)
+static bool from_future(u64 stamp, u64 now, u32 source)
 {
-	if (!pair->mult)
-		return false;
-	return (s64)(pair->base_tsc - now) > (s64)slack ||
-		(s64)(pair->as_of_tsc - now) > (s64)slack;
+	return (s64)(stamp - now) > (s64)second_ticks(source);
+}
+
+static bool pair_from_future(const struct tsct_pair *pair, u64 now, u32 source)
+{
+	return pair->mult && (from_future(pair->base_tsc, now, source) ||
+			      from_future(pair->as_of_tsc, now, source));
 }
 
 static int check_state(const struct tsct_clock_state *state)
 {
 	u32 source = tsct_cpucheck_source();
-	u64 slack = slack_ticks(source);
 	u64 now = tsct_source_read(source);
 
-	if (tsct_clock_state_check(state) || state->source != source)
+	if (tsct_clock_state_check(state))
 		return -EINVAL;
-	if (pair_from_future(&state->real, now, slack) ||
-	    pair_from_future(&state->cluster, now, slack))
+	/* It was another when the caller asked, or will be when it asks. */
+	if (state->source != source)
+		return -ESTALE;
+	if (pair_from_future(&state->real, now, source) ||
+	    pair_from_future(&state->cluster, now, source) ||
+	    from_future(state->epoch_tsc, now, source))
 		return -EINVAL;
 	return 0;
 }
@@ -96,104 +120,174 @@ static int check_state(const struct tsct_clock_state *state)
 
 /*
  * The one writer's own view: nobody else writes, and a writer in the kernel
- * does not die half-way, so copy 0 is what was published last.
+ * does not die half-way. Copy 0 may hold what was staged and then given up.
  */
 static const struct tsct_clock_state *published(void)
 {
-	return &clock->copy[0];
+	return &clock->copy[1].state;
 }
 
-int tsct_clockpage_set(const struct tsct_clock_state *state)
+/*
+ * The look at the counter and the commit are one thing to everybody but NMIs
+ * and who stands below the kernel.
+ */
+static int commit(const struct tsct_clock_state *state)
+{
+	u32 source = state->source;
+	u64 lead = div_u64(second_ticks(source) * COMMIT_NS, NSEC_PER_SEC);
+	unsigned long flags;
+	int err;
+
+	tsct_latch_stage(clock, state);
+	local_irq_save(flags);
+	err = tsct_segments_check(published(), state,
+				  tsct_source_read(source) + lead);
+	if (!err)
+		tsct_latch_commit(clock);
+	local_irq_restore(flags);
+	if (err)
+		tsct_latch_repair(clock);	/* what was staged is gone */
+	return err;
+}
+
+/* Under clock_lock. Of skew the module knows better than who measures times. */
+static int publish(struct tsct_clock_state *state)
+{
+	if (asleep)
+		return -EAGAIN;
+	if (!boot_id_known && read_boot_id())
+		return -ENODATA;
+	if (skewed) {
+		state->flags |= TSCT_CLOCK_SKEWED;
+		state->real.fast_tsc = 0;
+		state->cluster.fast_tsc = 0;
+	}
+	return commit(state);
+}
+
+/* Unlocks, so that nobody waits for listeners to be told. */
+static void unlock_and_tell(bool disrupted)
+{
+	u32 epoch = published()->epoch;
+	u32 cause = published()->cause;
+	u32 source = published()->source;
+
+	mutex_unlock(&clock_lock);
+	if (disrupted)
+		tsct_notify_disrupted(epoch, cause, source);
+}
+
+int tsct_clockpage_set(struct tsct_clock_state *state)
 {
 	int err = check_state(state);
+	u32 epoch;
 
 	if (err)
 		return err;
 	mutex_lock(&clock_lock);
-	if (asleep)
-		err = -EAGAIN;
-	else if (!boot_id_known && read_boot_id())
-		err = -ENODATA;
-	else if (state->epoch < published()->epoch ||
-		 state->source != published()->source)
-		err = -EINVAL;
-	else
-		tsct_latch_write(clock, state);
-	mutex_unlock(&clock_lock);
+	epoch = published()->epoch;
+	err = publish(state);
+	unlock_and_tell(!err && state->epoch != epoch &&
+			state->cause != TSCT_CAUSE_NONE);
 	return err;
 }
 
-/* Under clock_lock. */
-static void disrupt(u32 source)
+/* ---- disruptions ------------------------------------------------------ */
+
+/* Under clock_lock. The rate outlives what makes the offset doubtful. */
+static void disrupt(u32 source, u32 cause)
 {
+	const struct tsct_clock_state *last = published();
 	struct tsct_clock_state state = {
 		.status = TSCT_STATUS_DISRUPTED,
 		.source = source,
-		.epoch = published()->epoch + 1,
+		.cause = cause,
+		.flags = skewed ? TSCT_CLOCK_SKEWED : 0,
+		.epoch = last->epoch + 1,
+		.epoch_tsc = tsct_source_read(source),
 	};
 
-	if (published()->status == TSCT_STATUS_UNKNOWN)
+	if (last->status == TSCT_STATUS_UNKNOWN)
 		state.status = TSCT_STATUS_UNKNOWN;
+	if (source == last->source) {
+		state.rate_mult = last->rate_mult;
+		state.rate_error_ppt = last->rate_error_ppt;
+	}
 	tsct_latch_write(clock, &state);
 }
 
-void tsct_clockpage_disrupt(u32 source)
+static void set_cpus(const struct tsct_cpu_check *table)
 {
-	mutex_lock(&clock_lock);
-	disrupt(source);
-	mutex_unlock(&clock_lock);
-}
+	u64 width;
+	u32 cpu;
 
-/*
- * Sleep does not change the source, and whoever finds it changed afterwards
- * says so by itself: the published one is kept.
- */
-static void sleep_or_wake(bool sleep)
-{
-	mutex_lock(&clock_lock);
-	asleep = sleep;
-	disrupt(published()->source);
-	mutex_unlock(&clock_lock);
-}
-
-/*
- * The counter may stop or begin anew, and the clock is set from the hardware:
- * what was measured before says nothing about what comes. Programs run again
- * before they are told that the sleep is over, so the clock is void from
- * before it.
- */
-static int power_event(struct notifier_block *nb, unsigned long event,
-		       void *unused)
-{
-	switch (event) {
-	case PM_SUSPEND_PREPARE:
-	case PM_HIBERNATION_PREPARE:
-		sleep_or_wake(true);
-		break;
-	case PM_POST_SUSPEND:
-	case PM_POST_HIBERNATION:
-		sleep_or_wake(false);
-		tsct_cpucheck_schedule();
-		break;
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++, table++) {
+		width = (u64)table->skew_max_tsc - (u64)table->skew_min_tsc;
+		if (table->flags & TSCT_CPU_SKEW_KNOWN)
+			tsct_latch_set_cpu(clock, cpu, table->skew_min_tsc +
+					   (s64)(width / 2),
+					   width / 2 + (width & 1));
+		else
+			tsct_latch_set_cpu(clock, cpu, 0, ~0ULL);
 	}
-	return NOTIFY_DONE;
 }
 
-static struct notifier_block power_notifier = {
-	.notifier_call = power_event,
-};
+/*
+ * The epoch comes before the table: a line of the one that is over must not be
+ * used with it, and those of the new one are still to come.
+ */
+void tsct_clockpage_measured(const struct tsct_measured *measured)
+{
+	bool disrupted;
+
+	mutex_lock(&clock_lock);
+	disrupted = measured->event || measured->skewed || skewed ||
+		measured->source != published()->source;
+	skewed = measured->skewed;
+	if (disrupted)
+		disrupt(measured->source, measured->cause);
+	set_cpus(measured->table);
+	unlock_and_tell(disrupted);
+}
+
+/* Whoever finds the source changed by sleep says so by itself. */
+void tsct_clockpage_sleep(void)
+{
+	mutex_lock(&clock_lock);
+	asleep = true;
+	disrupt(published()->source, TSCT_CAUSE_SUSPEND);
+	unlock_and_tell(true);
+}
+
+void tsct_clockpage_wake(void)
+{
+	mutex_lock(&clock_lock);
+	disrupt(published()->source, TSCT_CAUSE_SUSPEND);
+	unlock_and_tell(true);
+}
+
+/* Nothing was published since: what began when we woke up still goes on. */
+void tsct_clockpage_awake(void)
+{
+	mutex_lock(&clock_lock);
+	asleep = false;
+	mutex_unlock(&clock_lock);
+}
+
+/* ---- coming and going ------------------------------------------------- */
 
 int tsct_clockpage_init(void)
 {
 	static const u8 no_boot_id[16];
+	u32 source;
 	int err;
 
-	clock_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!clock_page)
+	clock = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
+	if (!clock)
 		return -ENOMEM;
 	/* First: asking for the source may publish that it has changed. */
-	clock = page_address(clock_page);
-	tsct_latch_init(clock, no_boot_id, tsct_cpucheck_source());
+	source = tsct_cpucheck_source();
+	tsct_latch_init(clock, no_boot_id, source, nr_cpu_ids);
 	err = read_boot_id();
 	if (err)
 		pr_warn("cannot read %s (%d): the clock page is void until the clock is set\n",
@@ -201,17 +295,7 @@ int tsct_clockpage_init(void)
 	return 0;
 }
 
-int tsct_clockpage_start(void)
-{
-	return register_pm_notifier(&power_notifier);
-}
-
-void tsct_clockpage_stop(void)
-{
-	unregister_pm_notifier(&power_notifier);
-}
-
 void tsct_clockpage_exit(void)
 {
-	__free_page(clock_page);
+	vfree(clock);
 }

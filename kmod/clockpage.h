@@ -9,18 +9,40 @@ struct page;
 
 int tsct_clockpage_init(void);
 void tsct_clockpage_exit(void);
-/* Watches for sleep, and has the CPUs checked after it: while that runs. */
-int tsct_clockpage_start(void);
-void tsct_clockpage_stop(void);
-struct page *tsct_clockpage_page(void);
+
+/* Page `index` of the area, NULL where it has no such page. */
+struct page *tsct_clockpage_page(unsigned long index);
+unsigned long tsct_clockpage_pages(void);
 
 /*
- * 0, or -EINVAL where the figures cannot be true, -ENODATA: no boot id,
- * -EAGAIN: the machine is going to sleep or waking up
+ * Adds to *state what only the module knows. 0, or -EINVAL where the figures cannot be true, -ESTALE: of an epoch that is
+ * over, -ETIME: a line that has begun already, -ENODATA: no boot id, -EAGAIN:
+ * the machine is going to sleep or waking up
  */
-int tsct_clockpage_set(const struct tsct_clock_state *state);
+int tsct_clockpage_set(struct tsct_clock_state *state);
 
-/* What was published is void: a new epoch begins, with stamps of `source`. */
-void tsct_clockpage_disrupt(u32 source);
+/* What the CPU-id check has found, and whether it is news by itself */
+struct tsct_measured {
+	const struct tsct_cpu_check *table;	/* by CPU id */
+	u32 source;
+	u32 cause;		/* of the epoch, if one begins */
+	bool skewed;		/* CPUs are too far apart to be passed over */
+	bool event;		/* an epoch begins in any case */
+};
+
+/* An epoch also begins where stamps mean something else from now on. */
+void tsct_clockpage_measured(const struct tsct_measured *measured);
+
+/*
+ * Sleep. Nothing is published from _sleep to _awake. _wake comes in between,
+ * when the counter runs again, and no program yet.
+ */
+void tsct_clockpage_sleep(void);
+void tsct_clockpage_wake(void);
+void tsct_clockpage_awake(void);
+
+/* power.c: watches for sleep, and has the CPUs checked after it. */
+int tsct_power_start(void);
+void tsct_power_stop(void);
 
 #endif /* TSCT_KMOD_CLOCKPAGE_H */

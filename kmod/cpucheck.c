@@ -44,6 +44,7 @@ static u32 check_source = TSCT_SOURCE_MONOTONIC_RAW;
 
 static void recheck(struct work_struct *work);
 static atomic_t recheck_all;
+static atomic_t hotplugged;
 static struct cpumask changed;	/* CPUs that went or came since their check */
 static DECLARE_WORK(recheck_work, recheck);
 static int hotplug_state;
@@ -105,32 +106,31 @@ static void check_cpu(u32 cpu, u32 reference)
 
 /* ---- all together ----------------------------------------------------- */
 
-static u64 clocksource_cycles(void)
-{
-	struct system_time_snapshot snapshot;
-
-	ktime_get_snapshot(&snapshot);
-	return snapshot.cycles;
-}
-
 /*
  * If the kernel reads its clocksource between two reads of the TSC, and the
  * count lies between them, it has read the TSC. No other source would hit
  * the gap three times in a row, and none says its name to modules.
  */
-static bool clocksource_is_tsc(void)
+bool tsct_cpucheck_snapshot(struct system_time_snapshot *ret)
 {
-	u64 before, count, after;
+	u64 before, after;
 	int i;
 
 	for (i = 0; i < 3; i++) {
 		before = rdtsc_ordered();
-		count = clocksource_cycles();
+		ktime_get_snapshot(ret);
 		after = rdtsc_ordered();
-		if (count < before || count > after)
+		if (ret->cycles < before || ret->cycles > after)
 			return false;
 	}
 	return true;
+}
+
+static bool clocksource_is_tsc(void)
+{
+	struct system_time_snapshot snapshot;
+
+	return tsct_cpucheck_snapshot(&snapshot);
 }
 
 static u64 skew_bound_tsc(void)
@@ -142,6 +142,20 @@ static bool skew_within(const struct tsct_cpu_check *entry, s64 bound)
 {
 	return entry->flags & TSCT_CPU_SKEW_KNOWN &&
 		entry->skew_min_tsc >= -bound && entry->skew_max_tsc <= bound;
+}
+
+/* Beyond doubt: what is not known is no reason to distrust the kernel. */
+static bool is_skewed(void)
+{
+	s64 bound = skew_bound_tsc();
+	u32 cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (cpus[cpu].flags & TSCT_CPU_SKEW_KNOWN &&
+		    (cpus[cpu].skew_min_tsc > bound ||
+		     cpus[cpu].skew_max_tsc < -bound))
+			return true;
+	return false;
 }
 
 static u32 summarize(void)
@@ -177,16 +191,33 @@ static u32 summarize(void)
 	return flags;
 }
 
-/* Under check_lock. Channels that exist keep the source they have. */
-static void set_source(void)
+/* Why stamps are something else from now on, if they are */
+static u32 find_cause(u32 source)
+{
+	if (check_flags & TSCT_CHECK_UNSTABLE)
+		return TSCT_CAUSE_UNSTABLE;
+	return source != check_source ? TSCT_CAUSE_CLOCKSOURCE :
+		TSCT_CAUSE_JUMP;
+}
+
+/*
+ * Under check_lock. Channels that exist keep the source they have. event: a
+ * TSCT_CAUSE_* that begins an epoch by itself, or NONE.
+ */
+static void publish(u32 event)
 {
 	u32 source = check_flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
+	struct tsct_measured measured = {
+		.table = cpus,
+		.source = source,
+		.cause = event ?: find_cause(source),
+		.skewed = source == TSCT_SOURCE_TSC && is_skewed(),
+		.event = event != TSCT_CAUSE_NONE,
+	};
 
-	if (source == check_source)
-		return;
 	WRITE_ONCE(check_source, source);
-	tsct_clockpage_disrupt(source);
+	tsct_clockpage_measured(&measured);
 }
 
 /* The CPU that the others were compared with, if it is still there. */
@@ -236,7 +267,7 @@ int tsct_cpucheck_run(void)
 	if (err)
 		return err;
 	err = update(true);
-	set_source();
+	publish(TSCT_CAUSE_NONE);
 	mutex_unlock(&check_lock);
 	/* Somebody who is not being killed does the rest. */
 	if (err)
@@ -281,7 +312,7 @@ u32 tsct_cpucheck_source(void)
 	if (check_source == TSCT_SOURCE_TSC) {
 		pr_warn("the kernel has given up the TSC: new channels are stamped by CLOCK_MONOTONIC_RAW\n");
 		check_flags = summarize();
-		set_source();
+		publish(TSCT_CAUSE_NONE);
 	}
 	mutex_unlock(&check_lock);
 	return READ_ONCE(check_source);
@@ -291,9 +322,12 @@ u32 tsct_cpucheck_source(void)
 
 static void recheck(struct work_struct *work)
 {
+	u32 event = atomic_xchg(&hotplugged, 0) ? TSCT_CAUSE_HOTPLUG :
+		TSCT_CAUSE_NONE;
+
 	mutex_lock(&check_lock);
 	update(atomic_xchg(&recheck_all, 0));
-	set_source();
+	publish(event);
 	mutex_unlock(&check_lock);
 }
 
@@ -307,6 +341,9 @@ void tsct_cpucheck_schedule(void)
 static int cpu_changed(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &changed);
+	/* Sleep takes CPUs away, too, and says so by itself. */
+	if (!cpuhp_tasks_frozen)
+		atomic_set(&hotplugged, 1);
 	schedule_work(&recheck_work);
 	return 0;
 }
@@ -333,6 +370,9 @@ int tsct_cpucheck_init(void)
 
 int tsct_cpucheck_start(void)
 {
+	mutex_lock(&check_lock);
+	publish(TSCT_CAUSE_NONE);
+	mutex_unlock(&check_lock);
 	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
 						  "tsctrace:online",
 						  cpu_changed, cpu_changed);

@@ -12,11 +12,11 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include <tsctrace/abi.h>
@@ -26,26 +26,11 @@
 #include "bpf.h"
 #include "channel.h"
 #include "clockpage.h"
-#include "compat.h"
 #include "cpucheck.h"
 #include "device.h"
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
-
-/* An open descriptor. It is bound to a channel once, and for good. */
-struct tsct_file {
-	struct mutex bind_lock;		/* one request at a time binds */
-	struct tsct_channel *channel;	/* release, when roles are set */
-	u32 roles;
-	u64 mark;			/* overwrite: heads at the last poll */
-};
-
-static struct tsct_channel *bound_channel(const struct tsct_file *f)
-{
-	/* pairs with the release in finish_bind() */
-	return smp_load_acquire(&f->channel);
-}
 
 #define all_zero(array)	(!memchr_inv(array, 0, sizeof(array)))
 
@@ -112,6 +97,21 @@ static long ioctl_clock_set(void __user *uarg)
 	return tsct_clockpage_set(&set.state);
 }
 
+static long ioctl_clock_snapshot(void __user *uarg)
+{
+	struct system_time_snapshot snapshot;
+	struct tsct_clock_snapshot ret = { 0 };
+
+	if (!tsct_cpucheck_snapshot(&snapshot))
+		return -EOPNOTSUPP;
+	ret.tsc = snapshot.cycles;
+	ret.real_ns = ktime_to_ns(snapshot.real);
+	ret.raw_ns = ktime_to_ns(snapshot.raw);
+	ret.set_seq = snapshot.clock_was_set_seq;
+	ret.source_seq = snapshot.cs_was_changed_seq;
+	return copy_to_user(uarg, &ret, sizeof(ret)) ? -EFAULT : 0;
+}
+
 /* ---- channels --------------------------------------------------------- */
 
 /* Both roles are about maps that can be written. */
@@ -136,7 +136,7 @@ static long finish_bind(struct tsct_file *f, struct tsct_channel *channel,
 		return -EFAULT;
 	}
 	f->roles = roles;
-	/* pairs with the acquire in bound_channel() */
+	/* pairs with the acquire in tsct_file_channel() */
 	smp_store_release(&f->channel, channel);
 	return 0;
 }
@@ -206,7 +206,7 @@ static long ioctl_next(void __user *uarg)
 
 static long ioctl_define(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_channel *channel = bound_channel(f);
+	struct tsct_channel *channel = tsct_file_channel(f);
 	struct tsct_event_def __user *user = uarg;
 	struct tsct_event_def *def;
 	long err;
@@ -237,7 +237,7 @@ static long write_payload(struct tsct_channel *channel,
 
 static long ioctl_write(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_channel *channel = bound_channel(f);
+	struct tsct_channel *channel = tsct_file_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
 	struct tsct_write arg;
 	void *buffer;
@@ -281,6 +281,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_check(uarg, true);
 	case TSCT_IOC_CLOCK_SET:
 		return ioctl_clock_set(uarg);
+	case TSCT_IOC_CLOCK_SNAPSHOT:
+		return ioctl_clock_snapshot(uarg);
 	case TSCT_IOC_CHANNEL_CREATE:
 		return ioctl_create(file, uarg);
 	case TSCT_IOC_CHANNEL_ATTACH:
@@ -296,83 +298,6 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
-/* ---- maps ------------------------------------------------------------- */
-
-/*
- * Which pages, and may they be written: 1, 0, or -EINVAL where the range does
- * not lie in one region. In pages, since the sum of a byte offset and a
- * length may not fit; that of pages was checked by the system call.
- */
-static int check_range(const struct tsct_file *f,
-		       struct vm_area_struct *vma)
-{
-	const struct tsct_channel *channel = bound_channel(f);
-	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
-	u64 consumers, rings;
-
-	if (first == TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
-		return end == first + 1 ? 0 : -EINVAL;
-	if (!channel)
-		return -EINVAL;
-	consumers = channel->consumer_offset >> PAGE_SHIFT;
-	rings = channel->ring_offset >> PAGE_SHIFT;
-	if (end <= consumers)
-		return 0;
-	if (first >= consumers && end <= rings)
-		return !!(f->roles & TSCT_ROLE_READ);
-	if (first >= rings && end <= channel->file_size >> PAGE_SHIFT)
-		return !!(f->roles & TSCT_ROLE_WRITE);
-	return -EINVAL;
-}
-
-static vm_fault_t device_fault(struct vm_fault *vmf)
-{
-	struct tsct_file *f = vmf->vma->vm_file->private_data;
-	struct page *page;
-
-	if (vmf->pgoff == TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
-		page = tsct_clockpage_page();
-	else
-		page = tsct_channel_page(bound_channel(f), vmf->pgoff);
-	if (!page)
-		return VM_FAULT_SIGBUS;
-	get_page(page);
-	vmf->page = page;
-	return 0;
-}
-
-static const struct vm_operations_struct device_vm_ops = {
-	.fault = device_fault,
-};
-
-/*
- * A map holds the file, and so the channel, by itself. It is inherited over
- * fork, so that children of a program go on emitting; it does not grow, and
- * core dumps leave it out. VM_MAYSHARE, not VM_SHARED: the latter is cleared
- * for descriptors that are open for reading only.
- */
-static int device_mmap(struct file *file, struct vm_area_struct *vma)
-{
-	unsigned long clear = VM_MAYEXEC;
-	int writable;
-
-	if (!(vma->vm_flags & VM_MAYSHARE))
-		return -EPERM;
-	if (vma->vm_flags & VM_EXEC)
-		return -EACCES;
-	writable = check_range(file->private_data, vma);
-	if (writable < 0)
-		return writable;
-	if (!writable) {
-		if (vma->vm_flags & VM_WRITE)
-			return -EACCES;
-		clear |= VM_MAYWRITE;
-	}
-	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, clear);
-	vma->vm_ops = &device_vm_ops;
-	return 0;
-}
-
 /* ---- the rest of a file ----------------------------------------------- */
 
 /* Anything new in an overwrite ring since this descriptor asked last? */
@@ -386,7 +311,7 @@ static bool moved(struct tsct_file *f, struct tsct_channel *channel)
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
-	struct tsct_channel *channel = bound_channel(f);
+	struct tsct_channel *channel = tsct_file_channel(f);
 	bool ready;
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
@@ -431,7 +356,7 @@ static const struct file_operations device_fops = {
 	.unlocked_ioctl = device_ioctl,
 	/* Pointers travel as __u64, and there are no longs: 32 bits fit. */
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = device_mmap,
+	.mmap = tsct_device_mmap,
 	.poll = device_poll,
 };
 

@@ -2,6 +2,31 @@
 #ifndef TSCT_KMOD_DEVICE_H
 #define TSCT_KMOD_DEVICE_H
 
+#include <linux/compiler.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+struct file;
+struct tsct_channel;
+struct vm_area_struct;
+
+/* An open descriptor. It is bound to a channel once, and for good. */
+struct tsct_file {
+	struct mutex bind_lock;		/* one request at a time binds */
+	struct tsct_channel *channel;	/* release, when roles are set */
+	u32 roles;
+	u64 mark;			/* overwrite: heads at the last poll */
+};
+
+static inline struct tsct_channel *
+tsct_file_channel(const struct tsct_file *f)
+{
+	/* pairs with the release in finish_bind() */
+	return smp_load_acquire(&f->channel);
+}
+
+int tsct_device_mmap(struct file *file, struct vm_area_struct *vma);
+
 int tsct_device_init(void);
 void tsct_device_exit(void);
 

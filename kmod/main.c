@@ -10,6 +10,7 @@
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "device.h"
+#include "notify.h"
 #include "selftest.h"
 
 static int __init start(void)
@@ -19,21 +20,24 @@ static int __init start(void)
 	err = tsct_selftest();
 	if (err)
 		return err;
-	err = tsct_cpucheck_init();
+	err = tsct_notify_init();
 	if (err)
 		return err;
+	err = tsct_cpucheck_init();
+	if (err)
+		goto exit_notify;
 	err = tsct_clockpage_init();
 	if (err)
 		goto exit_cpucheck;
 	err = tsct_cpucheck_start();
 	if (err)
 		goto exit_clockpage;
-	err = tsct_clockpage_start();
+	err = tsct_power_start();
 	if (err)
 		goto stop_cpucheck;
 	err = tsct_channels_init();
 	if (err)
-		goto stop_clockpage;
+		goto stop_power;
 	err = tsct_selftest_emit();
 	if (err)
 		goto exit_channels;
@@ -47,14 +51,16 @@ static int __init start(void)
 
 exit_channels:
 	tsct_channels_exit();
-stop_clockpage:
-	tsct_clockpage_stop();
+stop_power:
+	tsct_power_stop();
 stop_cpucheck:
 	tsct_cpucheck_stop();
 exit_clockpage:
 	tsct_clockpage_exit();
 exit_cpucheck:
 	tsct_cpucheck_exit();
+exit_notify:
+	tsct_notify_exit();
 	return err;
 }
 
@@ -62,10 +68,11 @@ static void __exit stop(void)
 {
 	tsct_device_exit();
 	tsct_channels_exit();
-	tsct_clockpage_stop();
+	tsct_power_stop();
 	tsct_cpucheck_stop();
 	tsct_clockpage_exit();
 	tsct_cpucheck_exit();
+	tsct_notify_exit();
 }
 
 module_init(start);

@@ -140,40 +140,81 @@ static int __init test_def(void)
 	return err;
 }
 
+/* One line in ns, then one at half the rate, then a disruption. */
 static int __init run_latch(struct tsct_clock_page *page,
 			    struct tsct_clock_state *state)
 {
 	static const u8 boot_id[16] = { 1, 2, 3 };
+	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
+	struct tsct_reading reading;
 
-	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC);
-	check(!tsct_clock_page_check(page, boot_id));
+	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, 1);
+	check(!tsct_clock_page_check(page, TSCT_CLOCK_SIZE(1), boot_id));
+	check(tsct_clock_page_check(page, TSCT_PAGE_SIZE, boot_id) == -EINVAL);
+	check(tsct_latch_lookup(page, 1500, &reading) == -EAGAIN);
 	check(!tsct_latch_read(page, state));
 	check(state->status == TSCT_STATUS_UNKNOWN);
 	state->epoch = 7;
-	state->real.mult = 1ULL << 32;
-	state->real.shift = 32;
+	state->status = TSCT_STATUS_SYNCHRONIZED;
+	state->real.mult = state->real.slew_mult = one;
 	state->real.base_tsc = 1000;
 	state->real.base_ns = 5000;
+	state->real.as_of_tsc = 2000;
+	state->real.hold_after_tsc = state->real.void_after_tsc = 100000;
+	state->real.past_error_ps = 3;
+	check(!tsct_clock_state_check(state));
 	tsct_latch_write(page, state);
+	check(!tsct_latch_lookup(page, 1500, &reading));
+	check(reading.ns == 5500 && reading.error_ps == 3);
+	state->real.mult = state->real.slew_mult = one / 2;
+	state->real.base_tsc = 3000;
+	check(tsct_segments_check(&page->copy[0].state, state, 0) == -EINVAL);
+	state->real.base_ns = 7000;
+	check(tsct_segments_check(&page->copy[0].state, state, 3000) == -ETIME);
+	check(!tsct_segments_check(&page->copy[0].state, state, 2999));
+	tsct_latch_write(page, state);
+	check(!tsct_latch_lookup(page, 4000, &reading) && reading.ns == 7500);
+	check(!tsct_latch_lookup(page, 2999, &reading) && reading.ns == 6999);
 	memset(state, 0, sizeof(*state));
-	check(!tsct_latch_read(page, state));
-	check(state->epoch == 7);
-	check(tsct_pair_ns(&state->real, 1500) == 5500);
-	check(tsct_pair_ns(&state->real, 500) == 4500);
+	state->epoch = 8;
+	state->epoch_tsc = 5000;
+	state->status = TSCT_STATUS_DISRUPTED;
+	tsct_latch_write(page, state);
+	check(tsct_latch_lookup(page, 5001, &reading) == -ESTALE);
+	check(!tsct_latch_lookup(page, 4000, &reading));
+	check(reading.ns == 7500 && reading.status == TSCT_STATUS_DISRUPTED);
+	check(!tsct_latch_lookup(page, 1500, &reading));
+	check(reading.ns == 5500 && reading.epoch == 7 &&
+	      reading.status == TSCT_STATUS_SYNCHRONIZED);
+	check(!tsct_segments_valid(&page->copy[0]));
 	return 0;
 }
 
 static int __init test_latch(void)
 {
-	struct tsct_clock_page *page = kzalloc(sizeof(*page), GFP_KERNEL);
+	struct tsct_clock_page *page = kvzalloc(TSCT_CLOCK_SIZE(1), GFP_KERNEL);
 	struct tsct_clock_state *state = kzalloc(sizeof(*state), GFP_KERNEL);
 	int err = -ENOMEM;
 
 	if (page && state)
 		err = run_latch(page, state);
 	kfree(state);
-	kfree(page);
+	kvfree(page);
 	return err;
+}
+
+static int __init test_scale(void)
+{
+	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
+
+	check(tsct_ticks_ns(one / 3, -1) == -1);
+	check(tsct_ticks_ns(one / 2, -5) == -3);
+	check(tsct_ns_ticks(one / 2, -3) == -6);
+	check(tsct_ns_ticks(one * 100, 99) == 0);
+	check(tsct_growth(one, 1000) == 4294968);
+	check(tsct_growth_ppb(one, 4294968) == 1001);
+	check(tsct_growth(~0ULL, ~0ULL) == ~0ULL);
+	return 0;
 }
 
 static int __init test_skew(void)
@@ -191,7 +232,7 @@ static int __init test_skew(void)
 int __init tsct_selftest(void)
 {
 	int err = test_geometry() ?: test_ring() ?: test_def() ?:
-		test_latch() ?: test_skew();
+		test_scale() ?: test_latch() ?: test_skew();
 
 	if (err)
 		pr_err("failed (%d)\n", err);

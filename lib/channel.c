@@ -169,7 +169,8 @@ static int prepare_emit(struct tsct *t)
 	if (!t->refs)
 		return -ENOMEM;
 	t->rseq = tsct_rseq_offset();
-	if (t->source == TSCT_SOURCE_TSC && tsct_tsc_forbidden())
+	/* Asked of any source: it decides how clocks are read, too. */
+	if (tsct_tsc_forbidden() && t->source == TSCT_SOURCE_TSC)
 		t->rseq = 0;
 	t->is_fast = t->rseq && t->source == TSCT_SOURCE_TSC;
 	t->fork_mark = tsct_fork_mark();

@@ -1,133 +1,140 @@
 // SPDX-License-Identifier: MIT
 /*
- * What stamps mean. Three origins, one page: the module's, the daemon's, or
- * one of our own that nobody else reads.
+ * Clocks. Three origins, one page: the module's, the daemon's, or one of our
+ * own that nobody else reads.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clockpage.h"
+#include "clock_private.h"
 #include "core/latch.h"
-#include "core/scale.h"
 #include "sample.h"
+#include "usercheck.h"
 
-#define REFINE_NS	1000000000LL
+/* What is read where there is no memory for a page: it says nothing. */
+static const struct tsct_clock_page nothing __attribute__((aligned(64)));
 
-enum origin {
-	ORIGIN_MODULE,
-	ORIGIN_DAEMON,
-	ORIGIN_PROCESS,
-};
-
-struct tsct_clock {
-	const struct tsct_clock_page *page;
-	__u32 source;
-	enum origin origin;
-	char why[640];
-	/* In ticks; the rate changes by far less than would matter here. */
-	__s64 refine_ticks;
-	__s64 holdover_ticks;
-
-	/* ORIGIN_PROCESS; est and sampler belong to who holds `refining` */
-	struct tsct_clock_page own;
-	struct tsct_rate est;
-	struct tsct_sampler sampler;
-	__u32 refining;
-};
-
-/* Adopts a mapped page, unless its stamps cannot be taken here. */
-static void adopt(struct tsct_clock *clock, enum origin origin)
+__attribute__((format(printf, 2, 3)))
+static void explain(struct tsct_clock_full *clock, const char *format, ...)
 {
-	struct tsct_clock_state state;
 	char *end = clock->why + strlen(clock->why);
+	size_t room = sizeof(clock->why) - (size_t)(end - clock->why);
+	va_list args;
+	int n = 0;
+
+	if (end > clock->why)
+		n = snprintf(end, room, "; ");
+	if (n < 0 || (size_t)n >= room)
+		return;
+	va_start(args, format);
+	vsnprintf(end + n, room - (size_t)n, format, args);
+	va_end(args);
+}
+
+/* Takes a mapped page, unless its stamps cannot be taken here. */
+static void adopt(struct tsct_clock_full *clock, enum origin origin)
+{
+	struct tsct_check check = { .nr = 0 };
+	struct tsct_clock_head head;
 
 	clock->origin = origin;
-	if (tsct_latch_read(clock->page, &state))
-		state.source = TSCT_SOURCE_MONOTONIC_RAW;
-	clock->source = state.source;
-	snprintf(end, sizeof(clock->why) - (size_t)(end - clock->why),
-		 "%ssource %s, as %s publishes it",
-		 end == clock->why ? "" : "; ",
-		 tsct_source_name(clock->source),
-		 origin == ORIGIN_MODULE ? "the module" : "tsctraced");
+	clock->head.page = clock->area.page;
+	if (tsct_clock_head(clock->head.page, &head))
+		head.source = TSCT_SOURCE_MONOTONIC_RAW;
+	clock->head.source = head.source;
+	tsct_usercheck_clocksource(&check);
+	explain(clock, "source %s, as %s publishes it (the kernel's"
+		" clocksource: %s)", tsct_source_name(clock->head.source),
+		origin == ORIGIN_MODULE ? "the module" : "tsctraced",
+		*check.clocksource ? check.clocksource : "not known");
 }
 
-/*
- * The first figures take a sleep of 15 ms. Later ones come as they are asked
- * for, see refine(); a page that is not asked never goes void.
- */
-static void calibrate(struct tsct_clock *clock)
+static void keep_own(struct tsct_clock_full *clock)
 {
-	char *end = clock->why + strlen(clock->why);
 	char source_why[256];
-	__u8 boot_id[16] = { 0 };
 
 	clock->origin = ORIGIN_PROCESS;
-	clock->source = (__u32)tsct_source_choose(source_why,
-						  sizeof(source_why));
-	snprintf(end, sizeof(clock->why) - (size_t)(end - clock->why),
-		 "; source %s", source_why);
-	tsct_boot_id(boot_id);	/* for the record: nobody else reads it */
-	tsct_latch_init(&clock->own, boot_id, clock->source);
-	clock->page = &clock->own;
-	tsct_rate_init(&clock->est, clock->source, 0);
-	clock->est.void_ticks = 1ULL << 61;
-	tsct_sampler_init(&clock->sampler, tsct_clock_ops_real(clock->source));
-	if (tsct_sampler_start(&clock->sampler, &clock->est) >= 0)
-		tsct_latch_write(&clock->own, &clock->est.state);
+	clock->head.source = (__u32)tsct_source_choose(source_why,
+						       sizeof(source_why));
+	explain(clock, "source %s", source_why);
+	clock->own = tsct_clock_own_open(clock->head.source);
+	clock->head.page = clock->own ? tsct_clock_own_page(clock->own) :
+		&nothing;
+	if (!clock->own)
+		explain(clock, "no memory for a clock");
 }
 
-static void set_ages(struct tsct_clock *clock)
+static bool find_page(struct tsct_clock_full *clock)
 {
-	struct tsct_clock_state state;
+	char why[256];
 
-	if (tsct_latch_read(clock->page, &state) || !state.real.mult)
+	if (!tsct_clockpage_module(&clock->area, why, sizeof(why))) {
+		adopt(clock, ORIGIN_MODULE);
+		return true;
+	}
+	explain(clock, "%s", why);
+	if (!tsct_clockpage_file(tsct_run_dir(), &clock->area, why,
+				 sizeof(why))) {
+		adopt(clock, ORIGIN_DAEMON);
+		return true;
+	}
+	explain(clock, "%s", why);
+	return false;
+}
+
+void tsct_clock_init(struct tsct_clock_full *clock)
+{
+	struct tsct_clock_head head;
+
+	if (!find_page(clock))
+		keep_own(clock);
+	/* Right for all sources but the TSC, which nobody reads then */
+	clock->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;
+	if (tsct_clock_head(clock->head.page, &head))
 		return;
-	clock->refine_ticks = tsct_ns_ticks(&state.real, REFINE_NS);
-	clock->holdover_ticks = tsct_ns_ticks(&state.real, TSCT_HOLDOVER_NS);
+	if (head.rate_mult || head.mult)
+		clock->rate_mult = head.rate_mult ? head.rate_mult : head.mult;
+}
+
+void tsct_clock_fini(struct tsct_clock_full *clock)
+{
+	if (clock->origin != ORIGIN_PROCESS)
+		tsct_clockpage_unmap(&clock->area);
+	else if (clock->own)
+		tsct_clock_own_close(clock->own);
 }
 
 int tsct_clock_open(struct tsct_clock **ret_clock)
 {
-	struct tsct_clock *clock = calloc(1, sizeof(*clock));
-	char module_why[160], file_why[160];
+	struct tsct_clock_full *clock = calloc(1, sizeof(*clock));
 
 	if (!clock)
 		return -ENOMEM;
-	if (!tsct_clockpage_module(&clock->page, module_why,
-				   sizeof(module_why))) {
-		adopt(clock, ORIGIN_MODULE);
-		goto out;
+	tsct_clock_init(clock);
+	if (clock->origin == ORIGIN_PROCESS && !clock->own) {
+		free(clock);
+		return -ENOMEM;
 	}
-	strcpy(clock->why, module_why);
-	if (!tsct_clockpage_file(tsct_run_dir(), &clock->page, file_why,
-				 sizeof(file_why))) {
-		adopt(clock, ORIGIN_DAEMON);
-		goto out;
-	}
-	snprintf(clock->why, sizeof(clock->why), "%s; %s", module_why,
-		 file_why);
-	calibrate(clock);
-out:
-	set_ages(clock);
-	*ret_clock = clock;
+	*ret_clock = &clock->head;
 	return 0;
 }
 
-void tsct_clock_close(struct tsct_clock *clock)
+void tsct_clock_close(struct tsct_clock *head)
 {
-	if (!clock)
+	struct tsct_clock_full *clock = tsct_clock_full(head);
+
+	if (!clock || clock->forever)
 		return;
-	if (clock->origin != ORIGIN_PROCESS)
-		tsct_clockpage_unmap(clock->page);
+	tsct_clock_fini(clock);
 	free(clock);
 }
 
 const char *tsct_clock_origin(const struct tsct_clock *clock)
 {
-	switch (clock->origin) {
+	switch (tsct_clock_full(clock)->origin) {
 	case ORIGIN_MODULE:
 		return "module";
 	case ORIGIN_DAEMON:
@@ -139,7 +146,7 @@ const char *tsct_clock_origin(const struct tsct_clock *clock)
 
 const char *tsct_clock_why(const struct tsct_clock *clock)
 {
-	return clock->why;
+	return tsct_clock_full(clock)->why;
 }
 
 uint64_t tsct_clock_stamp(const struct tsct_clock *clock)
@@ -147,94 +154,13 @@ uint64_t tsct_clock_stamp(const struct tsct_clock *clock)
 	return tsct_stamp_read(clock->source);
 }
 
-/*
- * Our own page has no daemon, so whoever asks for a time later than the last
- * sample takes the next one, a few microseconds once a second. Whoever finds
- * somebody at it (another thread, the code that our signal handler
- * interrupted, a thread that a fork left behind) goes on with what there is.
- */
-static void refine(const struct tsct_clock *shared)
+void tsct_clock_time_point(const struct tsct_clock *clock,
+			   struct tsct_time_point *ret_point)
 {
-	struct tsct_clock *clock = (struct tsct_clock *)shared;
-
-	/* Pairs with the release below: est is as the last holder left it. */
-	if (__atomic_exchange_n(&clock->refining, 1, __ATOMIC_ACQUIRE))
-		return;
-	if (clock->est.rate > 0 &&
-	    tsct_sampler_feed(&clock->sampler, &clock->est) >= 0)
-		tsct_latch_write(&clock->own, &clock->est.state);
-	__atomic_store_n(&clock->refining, 0, __ATOMIC_RELEASE);
-}
-
-static __s64 age(const struct tsct_pair *pair, __u64 stamp)
-{
-	return (__s64)(stamp - pair->as_of_tsc);
-}
-
-/*
- * What is published of the real pair, made younger if it is ours and too old
- * for @stamp.
- */
-static int read_real(const struct tsct_clock *clock, __u64 stamp,
-		     struct tsct_clock_state *state)
-{
-	int err = tsct_latch_read_real(clock->page, state);
-
-	if (!err && clock->origin == ORIGIN_PROCESS &&
-	    age(&state->real, stamp) > clock->refine_ticks) {
-		refine(clock);
-		err = tsct_latch_read_real(clock->page, state);
-	}
-	if (err || state->status == TSCT_STATUS_UNKNOWN || !state->real.mult)
-		return -EAGAIN;
-	return 0;
-}
-
-/* A state that nobody refreshed cannot know how old it is: its reader does. */
-static __u32 status_at(const struct tsct_clock *clock,
-		       const struct tsct_clock_state *state, __u64 stamp)
-{
-	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
-	     state->status == TSCT_STATUS_CALIBRATING) &&
-	    age(&state->real, stamp) > clock->holdover_ticks)
-		return TSCT_STATUS_HOLDOVER;
-	return state->status;
-}
-
-int tsct_clock_convert(const struct tsct_clock *clock, uint64_t stamp,
-		       struct tsct_time *ret_time)
-{
-	struct tsct_clock_state state;
-	const struct tsct_pair *pair = &state.real;
-	__u64 error_ps;
-
-	if (read_real(clock, stamp, &state))
-		return -EAGAIN;
-	if (state.source != clock->source ||
-	    (__s64)(stamp - pair->void_after_tsc) > 0)
-		return -ESTALE;
-	error_ps = tsct_pair_error_ps(pair, stamp);
-	ret_time->ns = tsct_pair_ns(pair, stamp);
-	/* Up, and one more for what is cut off of ns */
-	ret_time->error_ns = error_ps / 1000 + !!(error_ps % 1000) + 1;
-	ret_time->status = status_at(clock, &state, stamp);
-	ret_time->epoch = state.epoch;
-	return 0;
-}
-
-int tsct_clock_snapshot(const struct tsct_clock *clock,
-			struct tsct_clock_state *ret_state)
-{
-	struct tsct_clock_state state;
-	__u64 now = tsct_clock_stamp(clock);
-
-	if (read_real(clock, now, &state) ||
-	    tsct_latch_read(clock->page, &state))
-		return -EAGAIN;
-	state.status = status_at(clock, &state, now);
-	if (state.source == clock->source &&
-	    (__s64)(now - state.real.void_after_tsc) > 0)
-		state.status = TSCT_STATUS_UNKNOWN;
-	*ret_state = state;
-	return 0;
+	ret_point->reserved = 0;
+	ret_point->cpu = TSCT_CPU_ANY;
+	if (clock->source == TSCT_SOURCE_TSC)
+		ret_point->stamp = tsct_tsc_read_cpu(&ret_point->cpu);
+	else
+		ret_point->stamp = tsct_stamp_read(clock->source);
 }

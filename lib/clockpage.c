@@ -21,9 +21,9 @@ const char *tsct_run_dir(void)
 	return dir && *dir ? dir : TSCT_RUN_DIR;
 }
 
-void tsct_clockpage_unmap(const struct tsct_clock_page *page)
+void tsct_clockpage_unmap(const struct tsct_clockpage *area)
 {
-	munmap((void *)page, TSCT_PAGE_SIZE);
+	munmap((void *)area->page, area->size);
 }
 
 int tsct_clockpage_fd_check(int fd)
@@ -33,22 +33,71 @@ int tsct_clockpage_fd_check(int fd)
 	if (fstat(fd, &st))
 		return -errno;
 	/* Touching a page beyond the end would raise SIGBUS. */
-	if (!S_ISREG(st.st_mode) || st.st_size != TSCT_PAGE_SIZE)
+	if (!S_ISREG(st.st_mode) || st.st_size % TSCT_PAGE_SIZE ||
+	    st.st_size < (off_t)TSCT_CLOCK_SIZE(0) ||
+	    st.st_size > (off_t)TSCT_CLOCK_SIZE(TSCT_CPUS_MAX))
 		return -EINVAL;
 	if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022)
 		return -EACCES;
 	return 0;
 }
 
+static int map(int fd, off_t offset, size_t size,
+	       const struct tsct_clock_page **ret_page)
+{
+	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, offset);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	*ret_page = page;
+	return 0;
+}
+
+/*
+ * The first page says how much there is. What says so may lie, or change its
+ * mind: it is read once, and what has been mapped is the measure from then on.
+ */
+static int read_size(int fd, off_t offset, struct tsct_clockpage *area)
+{
+	const struct tsct_clock_page *page = NULL;
+	__u64 cpus_offset;
+	int err = map(fd, offset, TSCT_PAGE_SIZE, &page);
+
+	if (err)
+		return err;
+	area->size = READ_ONCE(page->size);
+	area->nr_cpus = READ_ONCE(page->nr_cpus);
+	cpus_offset = READ_ONCE(page->cpus_offset);
+	if (READ_ONCE(page->magic) != TSCT_CLOCK_MAGIC ||
+	    area->nr_cpus > TSCT_CPUS_MAX ||
+	    area->size != TSCT_CLOCK_SIZE(area->nr_cpus) ||
+	    cpus_offset != TSCT_CLOCK_CPUS_OFFSET)
+		err = -EINVAL;
+	munmap((void *)page, TSCT_PAGE_SIZE);
+	return err;
+}
+
+static int check_figures(const struct tsct_clock_page *page)
+{
+	struct tsct_clock_copy *copy = malloc(sizeof(*copy));
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	err = tsct_latch_read_copy(page, copy);
+	/* Where it cannot be read, somebody scribbles over it. */
+	if (err || tsct_segments_valid(copy))
+		err = -EINVAL;
+	free(copy);
+	return err;
+}
+
 /* Does it say something now? The figures of another boot are not looked at. */
 static int check_state(const struct tsct_clock_page *page)
 {
 	struct tsct_clock_state state;
-	int err = tsct_latch_read(page, &state);
 
-	if (err)
-		return -EINVAL;		/* somebody scribbles over it */
-	if (tsct_clock_state_check(&state))
+	if (check_figures(page) || tsct_latch_read(page, &state))
 		return -EINVAL;
 	if (state.status == TSCT_STATUS_UNKNOWN || !state.real.mult)
 		return -EAGAIN;
@@ -60,15 +109,24 @@ static int check_state(const struct tsct_clock_page *page)
 	return 0;
 }
 
-static int map_page(int fd, off_t offset, const struct tsct_clock_page **ret)
+/*
+ * The rest of an area whose size is known.
+ * @boot_id: NULL: a module cannot be of another boot.
+ */
+static int map_area(int fd, off_t offset, const __u8 *boot_id,
+		    struct tsct_clockpage *area)
 {
-	void *page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, fd,
-			  offset);
+	int err = map(fd, offset, area->size, &area->page);
 
-	if (page == MAP_FAILED)
-		return -errno;
-	*ret = page;
-	return 0;
+	if (err)
+		return err;
+	err = tsct_clock_page_check(area->page, area->size,
+				    boot_id ? boot_id : area->page->boot_id);
+	if (!err)
+		err = check_state(area->page);
+	if (err)
+		tsct_clockpage_unmap(area);
+	return err;
 }
 
 static int explain(int err, const char *what, char *why, size_t size)
@@ -98,7 +156,8 @@ static int explain(int err, const char *what, char *why, size_t size)
 		text = "is of another boot";
 		break;
 	case -EINVAL:
-		text = "is no clock page, or holds figures that cannot be true";
+		text = "is no clock page of this version, or holds figures that"
+			" cannot be true";
 		break;
 	default:
 		text = strerror(-err);
@@ -108,78 +167,66 @@ static int explain(int err, const char *what, char *why, size_t size)
 	return err;
 }
 
-static int map_module(const struct tsct_clock_page **ret_page)
+static int map_module(struct tsct_clockpage *ret_area)
 {
-	const struct tsct_clock_page *page = NULL;
 	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	err = map_page(fd, TSCT_CLOCK_OFFSET, &page);
-	close(fd);
-	if (err)
-		return err;
-	/* A module cannot be of another boot. */
-	err = tsct_clock_page_check(page, page->boot_id);
+	err = read_size(fd, TSCT_CLOCK_OFFSET, ret_area);
 	if (!err)
-		err = check_state(page);
-	if (err) {
-		tsct_clockpage_unmap(page);
-		return err;
-	}
-	*ret_page = page;
-	return 0;
+		err = map_area(fd, TSCT_CLOCK_OFFSET, NULL, ret_area);
+	close(fd);
+	return err;
 }
 
-int tsct_clockpage_module(const struct tsct_clock_page **ret_page, char *why,
+int tsct_clockpage_module(struct tsct_clockpage *ret_area, char *why,
 			  size_t size)
 {
-	return explain(map_module(ret_page), TSCT_DEVICE_PATH, why, size);
+	return explain(map_module(ret_area), TSCT_DEVICE_PATH, why, size);
 }
 
-static int check_file_page(const struct tsct_clock_page *page)
+static int check_length(int fd, const struct tsct_clockpage *area)
 {
-	__u8 boot_id[16];
-	int err = tsct_boot_id(boot_id);
+	struct stat st;
 
-	if (!err)
-		err = tsct_clock_page_check(page, boot_id);
-	return err ? err : check_state(page);
+	if (fstat(fd, &st))
+		return -errno;
+	return (size_t)st.st_size == area->size ? 0 : -EINVAL;
 }
 
-static int map_file(const char *path, const struct tsct_clock_page **ret_page)
+static int map_file(const char *path, struct tsct_clockpage *ret_area)
 {
-	const struct tsct_clock_page *page = NULL;
 	/* O_NONBLOCK: a FIFO put in its place would have us wait. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	__u8 boot_id[16];
 	int err;
 
 	if (fd < 0)
 		return -errno;
 	err = tsct_clockpage_fd_check(fd);
 	if (!err)
-		err = map_page(fd, 0, &page);
+		err = tsct_boot_id(boot_id);
+	/* Before anything behind the first page is touched */
+	if (!err)
+		err = read_size(fd, 0, ret_area);
+	if (!err)
+		err = check_length(fd, ret_area);
+	if (!err)
+		err = map_area(fd, 0, boot_id, ret_area);
 	close(fd);
-	if (err)
-		return err;
-	err = check_file_page(page);
-	if (err) {
-		tsct_clockpage_unmap(page);
-		return err;
-	}
-	*ret_page = page;
-	return 0;
+	return err;
 }
 
-int tsct_clockpage_file(const char *dir, const struct tsct_clock_page **ret_page,
+int tsct_clockpage_file(const char *dir, struct tsct_clockpage *ret_area,
 			char *why, size_t size)
 {
 	char path[4096];
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, TSCT_CLOCK_FILE);
-	err = map_file(path, ret_page);
+	err = map_file(path, ret_area);
 	if (err == -EACCES)
 		snprintf(why, size, "%s may not be read, or others than its "
 			 "owner, root or you, may write it", path);

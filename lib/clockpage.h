@@ -11,29 +11,41 @@
 #define TSCT_CLOCK_FILE		"clock"
 #define TSCT_SOCKET_FILE	"tsctraced.sock"
 
-/* Older than this, a state is in holdover whatever it says of itself. */
-#define TSCT_HOLDOVER_NS	5000000000LL
+/* An area that was found to be one, mapped read-only */
+struct tsct_clockpage {
+	const struct tsct_clock_page *page;
+	size_t size;			/* bytes that are mapped */
+	__u32 nr_cpus;			/* entries behind cpus_offset */
+};
 
 /* The directory, from the environment unless that is not to be trusted */
 const char *tsct_run_dir(void);
 
 /*
- * tsct_clockpage_module, tsct_clockpage_file - map a page read-only
+ * tsct_clockpage_module, tsct_clockpage_file - map a clock area
  * @dir: where the daemon's file is
  * @why: a clause that names what is wrong, on failure
  *
  * The file must be a regular one of the right size, of root or of this user,
- * written by nobody else, and of this boot. Returns 0, or -errno: -ENOENT: no
- * such provider, -EAGAIN: nothing is published, -ESTALE: another boot's,
- * -EINVAL: no clock page, -EACCES: whoever owns it is not to be trusted.
+ * written by nobody else, and of this boot; the figures must be possible ones.
+ * Returns 0, or -errno: -ENOENT: no such provider, -EAGAIN: nothing is
+ * published, -ESTALE: another boot's, -EINVAL: no clock area, -EACCES: whoever
+ * owns it is not to be trusted.
+ *
+ * Whoever may write the file may also cut it off under our feet, and reading
+ * beyond its end is SIGBUS; which is why only root's and our own are taken, and
+ * why the daemon never truncates one but puts another in its place.
  */
-int tsct_clockpage_module(const struct tsct_clock_page **ret_page, char *why,
+int tsct_clockpage_module(struct tsct_clockpage *ret_area, char *why,
 			  size_t size);
-int tsct_clockpage_file(const char *dir, const struct tsct_clock_page **ret_page,
+int tsct_clockpage_file(const char *dir, struct tsct_clockpage *ret_area,
 			char *why, size_t size);
-void tsct_clockpage_unmap(const struct tsct_clock_page *page);
+void tsct_clockpage_unmap(const struct tsct_clockpage *area);
 
-/* Is an open clock file fit to be mapped? Results as above, nothing said. */
+/*
+ * Is an open clock file fit to be mapped, as far as can be told from outside?
+ * Results as above, nothing said.
+ */
 int tsct_clockpage_fd_check(int fd);
 
 #endif /* TSCT_CLOCKPAGE_H */

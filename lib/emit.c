@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "now.h"
 #include "section.h"
 
 /*
@@ -179,7 +180,7 @@ static int write_by_clock(struct tsct *t, __u64 head, const void *payload,
 	if (!producer)
 		return SECTION_NO_RING;
 	seen.head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
-	clock_gettime(clocks[t->source], &now);
+	tsct_gettime(clocks[t->source], &now);
 	seen.stamp = now.tv_sec * 1000000000ULL + now.tv_nsec;
 	return section_write_seen(t, head, payload, size, &seen);
 }

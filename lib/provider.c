@@ -246,6 +246,13 @@ int tsct_server_fd(const struct tsct_server *server)
 	return server->epoll;
 }
 
+void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
+		       __u64 *ret_bytes)
+{
+	*ret_channels = server->store.nr_channels;
+	*ret_bytes = server->store.bytes;
+}
+
 static void *run(void *arg)
 {
 	struct tsct_server *server = arg;

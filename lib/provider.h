@@ -16,6 +16,8 @@
 #ifndef TSCT_PROVIDER_H
 #define TSCT_PROVIDER_H
 
+#include <linux/types.h>
+
 struct tsct_server;
 
 /*
@@ -38,6 +40,10 @@ int tsct_server_fd(const struct tsct_server *server);
  * amount per call: the descriptor stays readable if there is more.
  */
 void tsct_server_dispatch(struct tsct_server *server);
+
+/* What it holds: channels, and their memory. For who calls dispatch. */
+void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
+		       __u64 *ret_bytes);
 
 /*
  * tsct_server_run - serve from a thread of the server's own, with all signals

@@ -13,6 +13,7 @@
 
 #include "core/def.h"
 #include "handle.h"
+#include "now.h"
 
 #define CHECK_MS	10	/* rings of a socket provider do not wake us */
 /* Overtaken so often in a row: the writer is too fast, let the caller go on */
@@ -331,7 +332,7 @@ static __s64 now_ms(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	tsct_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 

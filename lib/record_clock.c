@@ -11,7 +11,7 @@
 
 static __u64 rate_hz(const struct tsct_pair *pair)
 {
-	tsct_u128 per_s = (tsct_u128)NS_PER_S << pair->shift;
+	tsct_u128 per_s = (tsct_u128)NS_PER_S << TSCT_CLOCK_SHIFT;
 
 	return (per_s + pair->mult / 2) / pair->mult;
 }
@@ -72,8 +72,9 @@ static __u64 error_at(const struct tsct_recording *rec,
 static void set_precision(const struct tsct_recording *rec,
 			  struct tsct_ctf_clock *clock)
 {
-	const __u64 at[] = { rec->begin, rec->end, anchor(rec),
-			     rec->real.slew_end_tsc, rec->real.base_tsc };
+	const struct tsct_pair *real = &rec->real;
+	const __u64 at[] = { rec->begin, rec->end, anchor(rec), real->base_tsc,
+			     real->base_tsc + real->slew_tsc };
 	__u64 worst = 0, error;
 	unsigned int i;
 

@@ -154,7 +154,7 @@ int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 	d->nr_cpus = tsct_header(t)->nr_cpus;
 	if (d->nr_cpus > rec->nr_cpus)
 		d->nr_cpus = rec->nr_cpus;
-	d->ahead = tsct_ns_ticks(&rec->real, AHEAD_NS);
+	d->ahead = tsct_ns_ticks(rec->real.mult, AHEAD_NS);
 	d->last = calloc(d->nr_cpus, sizeof(*d->last));
 	d->done = calloc(d->nr_cpus, sizeof(*d->done));
 	err = d->last && d->done ? tsct_reader_open(t, &d->reader) : -ENOMEM;

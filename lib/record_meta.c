@@ -75,14 +75,29 @@ static void put_head(FILE *to, const struct tsct_recording *rec)
 
 static void put_pair(FILE *to, const char *key, const struct tsct_pair *p)
 {
-	fprintf(to, "\t%s = \"base_tsc=%" PRIu64 " base_ns=%" PRId64
-		" mult=%" PRIu64 " slew_mult=%" PRId64 " slew_end_tsc=%" PRIu64
-		" as_of_tsc=%" PRIu64 " void_after_tsc=%" PRIu64
-		" base_error_ps=%" PRIu64 " growth_ppb=%u shift=%u\";\n", key,
-		(uint64_t)p->base_tsc, (int64_t)p->base_ns, (uint64_t)p->mult,
-		(int64_t)p->slew_mult, (uint64_t)p->slew_end_tsc,
-		(uint64_t)p->as_of_tsc, (uint64_t)p->void_after_tsc,
-		(uint64_t)p->base_error_ps, p->growth_ppb, p->shift);
+	const struct {
+		const char *name;
+		__u64 value;
+	} items[] = {
+		{ "base_tsc", p->base_tsc },
+		{ "mult", p->mult },
+		{ "slew_mult", p->slew_mult },
+		{ "slew_tsc", p->slew_tsc },
+		{ "as_of_tsc", p->as_of_tsc },
+		{ "error_ps", p->error_ps },
+		{ "growth", p->growth },
+		{ "past_error_ps", p->past_error_ps },
+		{ "hold_after_tsc", p->hold_after_tsc },
+		{ "hold_growth", p->hold_growth },
+		{ "void_after_tsc", p->void_after_tsc },
+	};
+	size_t i;
+
+	fprintf(to, "\t%s = \"base_ns=%" PRId64, key, (int64_t)p->base_ns);
+	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
+		fprintf(to, " %s=%" PRIu64, items[i].name,
+			(uint64_t)items[i].value);
+	fputs("\";\n", to);
 }
 
 static void put_env_clock(FILE *to, const struct tsct_recording *rec)

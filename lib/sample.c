@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
+#include "core/offset.h"
+#include "core/track.h"
+#include "now.h"
 #include "sample.h"
 
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 #define TRIES		64
 #define TRIES_MIN	3
-#define GOOD_ENOUGH	8
+#define GOOD_ENOUGH	16
 #define SEARCH_NS	1000000		/* no longer than this, if it can be */
+#define SLEWED		1e-3		/* at most, as long as nothing is amiss */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
 #define LIMIT_NS_MAX	1e7
@@ -33,7 +40,7 @@ static __s64 clock_ns(void *ctx, clockid_t clock)
 	struct timespec ts = { 0 };
 
 	(void)ctx;
-	clock_gettime(clock, &ts);
+	tsct_gettime(clock, &ts);
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
@@ -63,11 +70,52 @@ static void sleep_ns(void *ctx, __u64 ns)
 	nanosleep(&ts, NULL);	/* cut short by a signal: a shorter interval */
 }
 
+/* Names that matter to us; any other one is as good as none. */
+static const struct {
+	const char *name;
+	bool locked;		/* counts what RDTSCP reads */
+	double cut_ns;		/* its period, where that is not below 1 ns */
+} clocksources[] = {
+	{ "tsc", true, 1 },
+	{ "tsc-early", true, 1 },
+	{ "hpet", false, 100 },
+	{ "acpi_pm", false, 280 },
+	{ "hyperv_clocksource_tsc_page", false, 100 },
+	{ "jiffies", false, 1e7 },
+	{ "refined-jiffies", false, 1e7 },
+};
+
+#define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/" \
+		    "current_clocksource"
+
+static const char *clocksource(void *ctx)
+{
+	char name[64];
+	ssize_t len;
+	size_t i;
+	int fd;
+
+	(void)ctx;
+	fd = open(CLOCKSOURCE, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	len = read(fd, name, sizeof(name) - 1);
+	close(fd);
+	name[len > 0 ? len : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++)
+		if (!strcmp(name, clocksources[i].name))
+			return clocksources[i].name;
+	return NULL;
+}
+
 static const struct tsct_clock_ops real_ops[TSCT_SOURCE_NR] = {
-	[TSCT_SOURCE_TSC] = { stamp_tsc, clock_ns, sleep_ns, NULL },
-	[TSCT_SOURCE_MONOTONIC_RAW] = { stamp_raw, clock_ns, sleep_ns, NULL },
-	[TSCT_SOURCE_MONOTONIC] = { stamp_monotonic, clock_ns, sleep_ns, NULL },
-	[TSCT_SOURCE_REALTIME] = { stamp_realtime, clock_ns, sleep_ns, NULL },
+#define OPS(fn)	{ .stamp = fn, .clock_ns = clock_ns, .sleep_ns = sleep_ns, \
+		  .clocksource = clocksource }
+	[TSCT_SOURCE_TSC] = OPS(stamp_tsc),
+	[TSCT_SOURCE_MONOTONIC_RAW] = OPS(stamp_raw),
+	[TSCT_SOURCE_MONOTONIC] = OPS(stamp_monotonic),
+	[TSCT_SOURCE_REALTIME] = OPS(stamp_realtime),
 };
 
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source)
@@ -87,9 +135,10 @@ __u64 tsct_stamp_read(unsigned int source)
 void tsct_sampler_init(struct tsct_sampler *sampler,
 		       const struct tsct_clock_ops *ops)
 {
-	sampler->ops = ops;
-	sampler->ns_per_tick = 0;
-	sampler->limit_ns = LIMIT_NS;
+	*sampler = (struct tsct_sampler) {
+		.ops = ops,
+		.limit_ns = LIMIT_NS,
+	};
 }
 
 static void adapt(struct tsct_sampler *sampler, unsigned int good,
@@ -117,70 +166,204 @@ static void take(const struct tsct_clock_ops *ops, clockid_t clock,
 	ret_bracket->after = ops->stamp(ops->ctx);
 }
 
+/* Tries around one clock, and the narrowest of them */
+struct tries {
+	struct tsct_bracket all[TRIES];
+	unsigned int nr, best;
+};
+
+static void search(struct tsct_sampler *sampler, clockid_t clock,
+		   struct tries *tries)
+{
+	double width, best, limit = sampler->limit_ns;
+	unsigned int good = 0;
+	struct tsct_bracket *now = &tries->all[0];
+
+	take(sampler->ops, clock, now);	/* cold: wide for no reason */
+	tries->best = 0;
+	for (tries->nr = 0; tries->nr < TRIES && good < GOOD_ENOUGH; ) {
+		now = &tries->all[tries->nr];
+		take(sampler->ops, clock, now);
+		width = (double)(now->after - now->before) *
+			sampler->ns_per_tick;
+		if (sampler->ns_per_tick > 0 && width <= limit)
+			good++;
+		if (tsct_bracket_narrower(now, &tries->all[tries->best]))
+			tries->best = tries->nr;
+		if (++tries->nr > TRIES_MIN &&
+		    now->ns - tries->all[0].ns > SEARCH_NS)
+			break;
+	}
+	now = &tries->all[tries->best];
+	best = (double)(now->after - now->before) * sampler->ns_per_tick;
+	adapt(sampler, good, best);
+}
+
+static double apart(__u64 a, __u64 b)
+{
+	return (double)(__s64)(a - b);
+}
+
+/*
+ * Each try bounds the clock from both sides, as seen from the narrowest: what
+ * is tightest of all is tighter than any one alone. Distances between tries are
+ * less than known by as much as the clock may be slewed.
+ */
+static void intersect(const struct tries *tries, double rate,
+		      struct tsct_bracket *bracket)
+{
+	const struct tsct_bracket *best = &tries->all[tries->best], *one;
+	double width = apart(best->after, best->before);
+	double first = 0, last = width, slack, ns;
+	unsigned int i;
+
+	for (i = 0; i < tries->nr; i++) {
+		one = &tries->all[i];
+		slack = tsct_magnitude(apart(one->before, best->before)) *
+			SLEWED;
+		ns = (double)(one->ns - best->ns) / rate;
+		first = tsct_larger(first, apart(one->before, best->before) -
+				    ns - slack);
+		last = tsct_smaller(last, apart(one->after, best->before) -
+				    ns + slack);
+	}
+	/* Nothing is left: it was set meanwhile, or slewed fast. */
+	if (first > last + 1)
+		return;
+	last = tsct_larger(first, last);
+	bracket->before = best->before + (__u64)first;
+	bracket->after = best->before + (__u64)last + (last > (__u64)last);
+}
+
 void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 			  struct tsct_bracket *ret_bracket)
 {
-	double limit = sampler->limit_ns;
-	unsigned int good = 0, tries;
-	struct tsct_bracket best, now;
-	__s64 began;
+	double rate = clock == CLOCK_REALTIME ? sampler->real_per_tick :
+		sampler->ns_per_tick;
+	struct tries tries;
 
-	take(sampler->ops, clock, &best);
-	began = best.ns;
-	for (tries = 1; tries < TRIES && good < GOOD_ENOUGH; tries++) {
-		double width;
+	search(sampler, clock, &tries);
+	*ret_bracket = tries.all[tries.best];
+	sampler->span = 0;
+	if (!(rate > 0))
+		return;
+	intersect(&tries, rate, ret_bracket);
+	sampler->span = tries.all[tries.nr - 1].after - tries.all[0].before;
+}
 
-		take(sampler->ops, clock, &now);
-		width = (double)(now.after - now.before) * sampler->ns_per_tick;
-		if (sampler->ns_per_tick > 0 && width <= limit)
-			good++;
-		if (tsct_bracket_narrower(&now, &best))
-			best = now;
-		if (tries >= TRIES_MIN && now.ns - began > SEARCH_NS)
-			break;
-	}
-	adapt(sampler, good,
-	      (double)(best.after - best.before) * sampler->ns_per_tick);
-	*ret_bracket = best;
+static bool take_snapshot(const struct tsct_sampler *sampler,
+			  struct tsct_sample *ret_sample)
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	struct tsct_clock_snapshot snapshot;
+
+	if (!ops->snapshot || ops->snapshot(ops->ctx, &snapshot))
+		return false;
+	ret_sample->span = 0;
+	ret_sample->raw = (struct tsct_bracket) {
+		snapshot.tsc, snapshot.raw_ns, snapshot.tsc,
+	};
+	ret_sample->real = (struct tsct_bracket) {
+		snapshot.tsc, snapshot.real_ns, snapshot.tsc,
+	};
+	return true;
 }
 
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample)
 {
+	if (take_snapshot(sampler, ret_sample))
+		return;
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &ret_sample->raw);
 	tsct_sampler_bracket(sampler, CLOCK_REALTIME, &ret_sample->real);
+	ret_sample->span = sampler->span;
+}
+
+/* What the kernel makes its clocks of decides what they can say. */
+static void look_at_kernel(const struct tsct_sampler *sampler,
+			   struct tsct_rate *est)
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
+	size_t i;
+
+	/* Other sources count what the kernel's clocks are made of. */
+	if (est->state.source != TSCT_SOURCE_TSC)
+		return;
+	est->locked = false;
+	est->cut_ns = 0;
+	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++) {
+		if (!name || strcmp(name, clocksources[i].name))
+			continue;
+		est->locked = clocksources[i].locked;
+		est->cut_ns = clocksources[i].cut_ns;
+	}
+}
+
+/*
+ * How fast the counter is, to within a thousandth, so that tries can be
+ * compared. A short one, or one that was kept from running, is wrong by more.
+ */
+static void guess_rate(struct tsct_sampler *sampler)
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	struct tsct_bracket a, b;
+	double lo, hi;
+
+	sampler->ns_per_tick = 0;
+	sampler->real_per_tick = 0;
+	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &a);
+	ops->sleep_ns(ops->ctx, START_SLEEP_NS / 5);
+	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &b);
+	if (tsct_bracket_rate(&a, &b, &lo, &hi) && hi < lo * (1 + SLEWED / 2))
+		sampler->ns_per_tick = (lo + hi) / 2;
+}
+
+/* How fast REALTIME is, is known as long as it does what it did. */
+static int learn(struct tsct_sampler *sampler, const struct tsct_rate *est,
+		 int event)
+{
+	bool steady = event == TSCT_RATE_OK &&
+		est->state.status == TSCT_STATUS_SYNCHRONIZED;
+
+	if (event >= 0)
+		sampler->ns_per_tick = est->raw_rate;
+	sampler->real_per_tick = steady ? est->rate : 0;
+	return event;
+}
+
+static unsigned int take_start(struct tsct_sampler *sampler,
+			       struct tsct_sample samples[START_SAMPLES])
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	unsigned int nr = 0;
+
+	for (;;) {
+		tsct_sampler_take(sampler, &samples[nr++]);
+		if (nr == START_SAMPLES)
+			return nr;
+		if (nr >= START_SAMPLES_MIN &&
+		    samples[nr - 1].raw.ns - samples[0].raw.ns > START_NS)
+			return nr;
+		ops->sleep_ns(ops->ctx, START_SLEEP_NS);
+	}
 }
 
 int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est)
 {
 	struct tsct_sample samples[START_SAMPLES];
-	const struct tsct_clock_ops *ops = sampler->ops;
-	unsigned int nr = 0;
-	int ret;
+	unsigned int nr;
 
-	for (;;) {
-		tsct_sampler_take(sampler, &samples[nr++]);
-		if (nr == START_SAMPLES)
-			break;
-		if (nr >= START_SAMPLES_MIN &&
-		    samples[nr - 1].raw.ns - samples[0].raw.ns > START_NS)
-			break;
-		ops->sleep_ns(ops->ctx, START_SLEEP_NS);
-	}
-	ret = tsct_rate_start(est, samples, nr);
-	if (ret >= 0)
-		sampler->ns_per_tick = est->raw_rate;
-	return ret;
+	look_at_kernel(sampler, est);
+	guess_rate(sampler);
+	nr = take_start(sampler, samples);
+	return learn(sampler, est, tsct_rate_start(est, samples, nr));
 }
 
 int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est)
 {
 	struct tsct_sample sample;
-	int ret;
 
 	tsct_sampler_take(sampler, &sample);
-	ret = tsct_rate_feed(est, &sample);
-	if (ret >= 0)
-		sampler->ns_per_tick = est->raw_rate;
-	return ret;
+	return learn(sampler, est, tsct_rate_feed(est, &sample));
 }

@@ -17,6 +17,13 @@ struct tsct_clock_ops {
 	__s64 (*clock_ns)(void *ctx, clockid_t clock);
 	void (*sleep_ns)(void *ctx, __u64 ns);
 	void *ctx;
+	/*
+	 * The kernel's own pair; a negative errno where it has none for this
+	 * source. May be NULL.
+	 */
+	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret_snapshot);
+	/* What the kernel's clocks are made of now: its name; NULL: unknown */
+	const char *(*clocksource)(void *ctx);
 };
 
 /* The real ones. An unknown source is read as MONOTONIC_RAW. */
@@ -26,8 +33,10 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 __u64 tsct_stamp_read(unsigned int source);
 
 /*
- * Takes brackets: many tries, the narrowest is kept. A try is good if it is
- * narrower than a limit, in time; a few good ones end the search early. The
+ * Takes brackets: many tries, the narrowest is kept, cut down to what the others
+ * leave of it. The first one, which finds cold caches after a sleep, does not
+ * count. A try is good if it is narrower than a limit, in time; a few good ones
+ * end the search early. The
  * limit doubles when there was no good one among all tries and shrinks slowly
  * when there was, so that it fits any machine, a slow virtual one or one under
  * a debugger too. The number of tries and their duration have caps, and the
@@ -36,7 +45,9 @@ __u64 tsct_stamp_read(unsigned int source);
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
 	double ns_per_tick;		/* 0: not known, all tries are made */
+	double real_per_tick;		/* 0: not known, tries stand alone */
 	double limit_ns;
+	__u64 span;			/* of the last search, in ticks */
 };
 
 void tsct_sampler_init(struct tsct_sampler *sampler,
@@ -46,7 +57,10 @@ void tsct_sampler_init(struct tsct_sampler *sampler,
 void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 			  struct tsct_bracket *ret_bracket);
 
-/* One of MONOTONIC_RAW and one of REALTIME */
+/*
+ * One of MONOTONIC_RAW and one of REALTIME; both of no width at all where the
+ * kernel gives its own pair.
+ */
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/verdict.h"
+#include "now.h"
 #include "sample.h"
 #include "usercheck.h"
 
@@ -26,6 +27,19 @@ static const char *const status_names[TSCT_STATUS_NR] = {
 	[TSCT_STATUS_DISRUPTED] = "disrupted",
 };
 
+static const char *const cause_names[TSCT_CAUSE_NR] = {
+	[TSCT_CAUSE_NONE] = "none",
+	[TSCT_CAUSE_STEP] = "step",
+	[TSCT_CAUSE_SUSPEND] = "suspend",
+	[TSCT_CAUSE_CLOCKSOURCE] = "clocksource",
+	[TSCT_CAUSE_UNSTABLE] = "unstable",
+	[TSCT_CAUSE_JUMP] = "jump",
+	[TSCT_CAUSE_MIGRATION] = "migration",
+	[TSCT_CAUSE_HOTPLUG] = "hotplug",
+	[TSCT_CAUSE_RESTART] = "restart",
+	[TSCT_CAUSE_FAKE] = "fake",
+};
+
 const char *tsct_source_name(unsigned int source)
 {
 	return source < TSCT_SOURCE_NR ? source_names[source] : "?";
@@ -34,6 +48,11 @@ const char *tsct_source_name(unsigned int source)
 const char *tsct_status_name(unsigned int status)
 {
 	return status < TSCT_STATUS_NR ? status_names[status] : "?";
+}
+
+const char *tsct_cause_name(unsigned int cause)
+{
+	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
 }
 
 /* Returns the source, or -errno: there is no module to ask. */
@@ -65,7 +84,7 @@ static int first_clock(void)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-		if (!clock_gettime(clocks[i].clock, &ts))
+		if (!tsct_gettime(clocks[i].clock, &ts))
 			return clocks[i].source;
 	return TSCT_SOURCE_REALTIME;
 }
@@ -83,34 +102,38 @@ static void look(struct tsct_check *check)
 		tsct_usercheck_run(check);
 }
 
+static const char *clocksource(const struct tsct_check *check)
+{
+	return *check->clocksource ? check->clocksource : "not known";
+}
+
 int tsct_source_choose_local(char *why, size_t size)
 {
 	struct tsct_check check = { .nr = 0 };
-	const char *reason;
 	int source;
 
 	look(&check);
-	reason = tsct_verdict_reason(check.flags, false);
-	if (check.flags & TSCT_CHECK_USABLE) {
-		snprintf(why, size, "tsc: %s", reason);
-		return TSCT_SOURCE_TSC;
-	}
-	source = first_clock();
-	snprintf(why, size, "%s: %s (clocksource %s)", tsct_source_name(source),
-		 reason, *check.clocksource ? check.clocksource : "not known");
+	source = check.flags & TSCT_CHECK_USABLE ? TSCT_SOURCE_TSC :
+		first_clock();
+	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
+		 tsct_source_name((unsigned int)source),
+		 tsct_verdict_reason(check.flags, false), clocksource(&check));
 	return source;
 }
 
 int tsct_source_choose(char *why, size_t size)
 {
+	struct tsct_check check = { .nr = 0 };
 	int source = ask_module();
 
 	/* A process may be forbidden what the machine can do. */
 	if (source < 0 || (source == TSCT_SOURCE_TSC &&
 			   !tsct_tsc_readable()))
 		return tsct_source_choose_local(why, size);
-	snprintf(why, size, "%s: the module says so, see trace-ctl check",
-		 tsct_source_name(source));
+	tsct_usercheck_clocksource(&check);
+	snprintf(why, size, "%s: the module says so, see trace-ctl check (the"
+		 " kernel's clocksource: %s)", tsct_source_name(source),
+		 clocksource(&check));
 	return source;
 }
 

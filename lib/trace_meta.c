@@ -24,23 +24,31 @@ static int set_text(char **field, struct tsct_text_entry *e)
 static int set_pair(struct tsct_text *p, const char *at)
 {
 	struct tsct_pair *real = &p->rec->real;
+	const struct {
+		const char *name;
+		__u64 *value;
+	} items[] = {
+		{ "base_tsc", &real->base_tsc },
+		{ "mult", &real->mult },
+		{ "slew_mult", &real->slew_mult },
+		{ "slew_tsc", &real->slew_tsc },
+		{ "as_of_tsc", &real->as_of_tsc },
+		{ "error_ps", &real->error_ps },
+		{ "growth", &real->growth },
+		{ "past_error_ps", &real->past_error_ps },
+		{ "hold_after_tsc", &real->hold_after_tsc },
+		{ "hold_growth", &real->hold_growth },
+		{ "void_after_tsc", &real->void_after_tsc },
+	};
+	size_t i;
 
-	if (!tsct_text_item(&at, "base_tsc", UINT64_MAX, &real->base_tsc) ||
-	    !tsct_text_item_s64(&at, "base_ns", &real->base_ns) ||
-	    !tsct_text_item(&at, "mult", UINT64_MAX, &real->mult) ||
-	    !tsct_text_item_s64(&at, "slew_mult", &real->slew_mult) ||
-	    !tsct_text_item(&at, "slew_end_tsc", UINT64_MAX,
-			    &real->slew_end_tsc) ||
-	    !tsct_text_item(&at, "as_of_tsc", UINT64_MAX, &real->as_of_tsc) ||
-	    !tsct_text_item(&at, "void_after_tsc", UINT64_MAX,
-			    &real->void_after_tsc) ||
-	    !tsct_text_item(&at, "base_error_ps", UINT64_MAX,
-			    &real->base_error_ps) ||
-	    !tsct_text_item_u32(&at, "growth_ppb", UINT32_MAX,
-				&real->growth_ppb) ||
-	    !tsct_text_item_u32(&at, "shift", 63, &real->shift) || *at)
+	if (!tsct_text_item_s64(&at, "base_ns", &real->base_ns))
 		return tsct_text_bad(p, "clock_real: malformed");
-	return 0;
+	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
+		if (!tsct_text_item(&at, items[i].name, UINT64_MAX,
+				    items[i].value))
+			return tsct_text_bad(p, "clock_real: malformed");
+	return *at ? tsct_text_bad(p, "clock_real: malformed") : 0;
 }
 
 static int set_clock_state(struct tsct_text *p, const char *at)

@@ -62,11 +62,16 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
+bool tsct_tsc_deadly;
+
 bool tsct_tsc_forbidden(void)
 {
 	int mode;
 
-	return !prctl(PR_GET_TSC, &mode) && mode == PR_TSC_SIGSEGV;
+	if (prctl(PR_GET_TSC, &mode) || mode != PR_TSC_SIGSEGV)
+		return false;
+	__atomic_store_n(&tsct_tsc_deadly, true, __ATOMIC_RELAXED);
+	return true;
 }
 
 bool tsct_tsc_readable(void)
@@ -103,6 +108,16 @@ static bool nonstop(void)
 	return has_word(line, "nonstop_tsc");
 }
 
+void tsct_usercheck_clocksource(struct tsct_check *check)
+{
+	char text[256];
+
+	memset(check->clocksource, 0, sizeof(check->clocksource));
+	if (read_line(CLOCKSOURCE "current_clocksource", text, sizeof(text)) > 0)
+		memcpy(check->clocksource, text,
+		       strnlen(text, sizeof(check->clocksource) - 1));
+}
+
 void tsct_usercheck_quick(struct tsct_check *check)
 {
 	char text[256];
@@ -110,10 +125,7 @@ void tsct_usercheck_quick(struct tsct_check *check)
 	check->flags = cpuid_flags();
 	if (nonstop())
 		check->flags |= TSCT_CHECK_NONSTOP;
-	memset(check->clocksource, 0, sizeof(check->clocksource));
-	if (read_line(CLOCKSOURCE "current_clocksource", text, sizeof(text)) > 0)
-		memcpy(check->clocksource, text,
-		       strnlen(text, sizeof(check->clocksource) - 1));
+	tsct_usercheck_clocksource(check);
 	if (!strcmp(check->clocksource, "tsc"))
 		check->flags |= TSCT_CHECK_CLOCKSOURCE;
 	/* The kernel takes a counter off this list when it gives it up. */

@@ -10,11 +10,20 @@
 
 #include <tsctrace/abi.h>
 
-/* Did the process ask, by prctl(), that reading the TSC is its end? */
+/*
+ * Did this thread ask, by prctl(), that reading the TSC is its end? Then clocks
+ * are read by system calls from now on.
+ */
 bool tsct_tsc_forbidden(void);
 
 /* May this process execute RDTSCP, and does the CPU have it? No file is read. */
 bool tsct_tsc_readable(void);
+
+/*
+ * What the kernel keeps time by (tsc, hpet, acpi_pm, kvm-clock ...), in
+ * check->clocksource; "" where that is not to be had.
+ */
+void tsct_usercheck_clocksource(struct tsct_check *check);
 
 /*
  * tsct_usercheck_quick - what CPUID and the kernel say; no CPU is visited

@@ -66,6 +66,20 @@ void tsct_writer_written(const struct tsct_writer *writer,
 __u64 tsct_writer_cpu_events(const struct tsct_writer *writer, __u32 stream,
 			     __u32 cpu);
 
+/* ---- the clock --------------------------------------------------------- */
+
+/*
+ * tsct_recording_tie - rec->real becomes the recording's own line, now that
+ * begin and end are known
+ * @state: of the clock, just read
+ *
+ * It holds from rec->begin on, or from where the clock's last epoch began, if
+ * that is later. Left as it was where the clock cannot tell. 0 or -errno.
+ */
+int tsct_recording_tie(struct tsct_recording *rec,
+		       const struct tsct_clock *clock,
+		       const struct tsct_clock_state *state);
+
 /* ---- draining ---------------------------------------------------------- */
 
 struct tsct_drain;

@@ -2,151 +2,44 @@
 /* trace-ctl clock: what time is it by the counter, and how sure are we? */
 #include <argp.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "clock_view.h"
 #include "cmd.h"
+#include "control.h"
 #include "json.h"
-#include "state.h"
-#include "view.h"
+#include "now.h"
+
+#define WAIT_S		60	/* unless another timeout is given */
+#define POLL_NS		50000000
 
 struct options {
 	bool json;
 	double watch_s;		/* 0: once */
+	bool fake;
+	bool wait;
+	double wait_s;
+	unsigned long long max_error_ns;	/* 0: any */
+	bool has_max_error;
 };
 
-/* One look at the clock. */
-struct reading {
-	__u64 stamp;
-	struct tsct_clock_state state;
-	struct tsct_time time;
-	int error;		/* why `time` says nothing; 0: it does */
-	double mhz;		/* ticks per us, 0: not known */
-	double age_s;		/* since the state was measured */
-};
-
-/* ---- reading ----------------------------------------------------------- */
-
-/* Returns 0, or -EAGAIN: nothing was published yet. */
-static int take(const struct tsct_clock *clock, struct reading *r)
+static void pause_ns(__s64 ns)
 {
-	const struct tsct_pair *real = &r->state.real;
-	int error = tsct_clock_snapshot(clock, &r->state);
+	const struct timespec pause = {
+		.tv_sec = (time_t)(ns / 1000000000),
+		.tv_nsec = (long)(ns % 1000000000),
+	};
 
-	if (error)
-		return error;
-	r->stamp = tsct_clock_stamp(clock);
-	r->error = tsct_clock_convert(clock, r->stamp, &r->time);
-	r->mhz = 0;
-	r->age_s = 0;
-	if (!real->mult)
-		return 0;
-	r->mhz = (double)(1ULL << real->shift) * 1e3 / real->mult;
-	r->age_s = (__s64)(r->stamp - real->as_of_tsc) / r->mhz / 1e6;
-	return 0;
+	nanosleep(&pause, NULL);
 }
 
-static bool usable(const struct reading *r)
+static int complain(const char *what)
 {
-	return !r->error && r->state.status != TSCT_STATUS_DISRUPTED &&
-	       r->state.status != TSCT_STATUS_UNKNOWN;
+	fprintf(stderr, "trace-ctl clock: %s\n", what);
+	return EXIT_FAILED;
 }
-
-static const char *trouble(const struct reading *r)
-{
-	if (r->error == -ESTALE)
-		return "the clock was disrupted, and says nothing about now; "
-			"it takes the daemon a moment to start over";
-	if (r->error)
-		return strerror(-r->error);
-	return "do not use these times: the clock was disrupted";
-}
-
-/* ---- showing ----------------------------------------------------------- */
-
-/* "2026-08-01T12:34:56.123456789Z" */
-static void format_utc(__s64 ns, char *text, size_t size)
-{
-	__s64 rest;
-	time_t t = view_second(ns, &rest);
-	char date[40] = "?";
-	struct tm tm;
-
-	if (gmtime_r(&t, &tm))
-		strftime(date, sizeof(date), "%FT%T", &tm);
-	snprintf(text, size, "%s.%09lldZ", date, (long long)rest);
-}
-
-static void print_text(const struct tsct_clock *clock, const struct reading *r)
-{
-	char utc[64];
-
-	printf("stamp   %llu\n", (unsigned long long)r->stamp);
-	if (!r->error) {
-		format_utc(r->time.ns, utc, sizeof(utc));
-		printf("time    %s +- %llu ns\n", utc,
-		       (unsigned long long)r->time.error_ns);
-	}
-	printf("source  %s\n", tsct_source_name(r->state.source));
-	printf("status  %s\n", tsct_status_name(r->state.status));
-	if (r->mhz > 0)
-		printf("rate    %.6f MHz +- %u ppb\n"
-		       "age     %.3f s\n", r->mhz, r->state.rate_error_ppb,
-		       r->age_s);
-	printf("epoch   %u\n", r->state.epoch);
-	printf("origin  %s (%s)\n", tsct_clock_origin(clock),
-	       tsct_clock_why(clock));
-}
-
-static void print_header(void)
-{
-	printf("%-30s %12s %-13s %5s %12s %9s %8s %s\n", "time", "+- ns",
-	       "status", "epoch", "MHz", "+- ppb", "age s", "origin");
-}
-
-static void print_row(const struct tsct_clock *clock, const struct reading *r)
-{
-	char utc[64] = "-", bound[24] = "-";
-
-	if (!r->error) {
-		format_utc(r->time.ns, utc, sizeof(utc));
-		snprintf(bound, sizeof(bound), "%llu",
-			 (unsigned long long)r->time.error_ns);
-	}
-	printf("%-30s %12s %-13s %5u %12.6f %9u %8.3f %s\n", utc, bound,
-	       tsct_status_name(r->state.status), r->state.epoch, r->mhz,
-	       r->state.rate_error_ppb, r->age_s, tsct_clock_origin(clock));
-}
-
-static json_t *to_json(const struct tsct_clock *clock, const struct reading *r)
-{
-	char utc[64];
-	json_t *json = json_pack(
-		"{s:I, s:s, s:s, s:b, s:I, s:f, s:I, s:f, s:s, s:o}",
-		"stamp", (json_int_t)r->stamp,
-		"source", tsct_source_name(r->state.source),
-		"status", tsct_status_name(r->state.status),
-		"usable", usable(r),
-		"epoch", (json_int_t)r->state.epoch,
-		"rate_mhz", r->mhz,
-		"rate_error_ppb", (json_int_t)r->state.rate_error_ppb,
-		"age_s", r->age_s,
-		"origin", tsct_clock_origin(clock),
-		"why", ctl_json_text(tsct_clock_why(clock)));
-
-	if (!json || r->error)
-		return json;
-	format_utc(r->time.ns, utc, sizeof(utc));
-	json_object_set_new(json, "time", json_string(utc));
-	json_object_set_new(json, "time_ns", json_integer(r->time.ns));
-	json_object_set_new(json, "error_ns",
-			    json_integer((json_int_t)r->time.error_ns));
-	return json;
-}
-
-/* ---- running ----------------------------------------------------------- */
 
 static int nothing(const struct tsct_clock *clock)
 {
@@ -155,40 +48,46 @@ static int nothing(const struct tsct_clock *clock)
 	return EXIT_FAILED;
 }
 
-static int show(const struct tsct_clock *clock, const struct options *o)
-{
-	struct reading r;
-	int ret = EXIT_DONE;
+/* ---- once, or again and again -------------------------------------------- */
 
-	if (take(clock, &r))
-		return nothing(clock);
+static int show(const struct options *o)
+{
+	struct tsct_clock *clock;
+	struct clock_reading r;
+	int ret = tsct_clock_open(&clock);
+
+	if (ret)
+		return complain(strerror(-ret));
+	if (clock_read(clock, &r)) {
+		ret = nothing(clock);
+		goto close_clock;
+	}
 	if (o->json)
-		ret = ctl_json_print("clock", to_json(clock, &r));
+		ret = ctl_json_print("clock", clock_json(&r));
 	else
-		print_text(clock, &r);
-	if (usable(&r))
-		return ret;
-	fprintf(stderr, "trace-ctl clock: %s\n", trouble(&r));
-	return EXIT_FAILED;
+		clock_print_text(stdout, &r);
+	if (!clock_usable(&r))
+		ret = complain(clock_trouble(&r));
+close_clock:
+	tsct_clock_close(clock);
+	return ret;
 }
 
 /* One line; the clock is opened anew: a daemon may have come or gone. */
 static int watch_once(const struct options *o)
 {
 	struct tsct_clock *clock;
-	struct reading r;
+	struct clock_reading r;
 	int error = tsct_clock_open(&clock);
 
-	if (error) {
-		fprintf(stderr, "trace-ctl clock: %s\n", strerror(-error));
-		return EXIT_FAILED;
-	}
-	if (take(clock, &r))
+	if (error)
+		return complain(strerror(-error));
+	if (clock_read(clock, &r))
 		nothing(clock);
 	else if (o->json)
-		ctl_json_print_line("clock", to_json(clock, &r));
+		ctl_json_print_line("clock", clock_json(&r));
 	else
-		print_row(clock, &r);
+		clock_print_row(&r);
 	tsct_clock_close(clock);
 	return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
 }
@@ -196,47 +95,197 @@ static int watch_once(const struct options *o)
 /* Until somebody stops it, or nobody reads it any more. */
 static int watch(const struct options *o)
 {
-	const struct timespec pause = {
-		.tv_sec = (time_t)o->watch_s,
-		.tv_nsec = (long)((o->watch_s - (time_t)o->watch_s) * 1e9),
-	};
-
 	if (!o->json)
-		print_header();
+		clock_print_header();
 	while (!watch_once(o))
-		nanosleep(&pause, NULL);
+		pause_ns((__s64)(o->watch_s * 1e9));
 	return EXIT_FAILED;
 }
 
-enum { OPTION_JSON = 0x100 };
+/* ---- waiting --------------------------------------------------------------- */
+
+/*
+ * A clock that each program calibrates for itself is nothing to wait for: the
+ * one who waits gets to know it, and the one who comes next starts over.
+ */
+static bool is_kept(const struct tsct_clock *clock)
+{
+	return strcmp(tsct_clock_origin(clock), "in-process");
+}
+
+/* NULL: it is synchronized; else why it is not. */
+static const char *look(const struct options *o, struct clock_reading *r)
+{
+	static char why[128];
+
+	if (clock_read(r->clock, r))
+		return "nothing was published yet";
+	if (!clock_usable(r))
+		return clock_trouble(r);
+	if (!is_kept(r->clock))
+		return "no daemon keeps a clock; start tsctraced";
+	if (r->time.status != TSCT_STATUS_SYNCHRONIZED) {
+		snprintf(why, sizeof(why), "the clock is %s",
+			 tsct_status_name(r->time.status));
+		return why;
+	}
+	if (!o->has_max_error || r->time.error_ns <= o->max_error_ns)
+		return NULL;
+	snprintf(why, sizeof(why), "the time is known to %llu ns, not %llu ns",
+		 (unsigned long long)r->time.error_ns, o->max_error_ns);
+	return why;
+}
+
+static int give_up(const struct options *o, const struct clock_reading *r,
+		   const char *why)
+{
+	fprintf(stderr, "trace-ctl clock: not synchronized within %g s: %s\n",
+		o->wait_s, why);
+	if (r->state.epoch || r->state.status)
+		clock_print_text(stderr, r);
+	return EXIT_FAILED;
+}
+
+/* Opened anew each time, as by --watch. */
+static int wait_once(const struct options *o, bool last, bool *ret_done)
+{
+	struct clock_reading r = { 0 };
+	struct tsct_clock *clock;
+	const char *why;
+	int ret = tsct_clock_open(&clock);
+
+	*ret_done = true;
+	if (ret)
+		return complain(strerror(-ret));
+	r.clock = clock;
+	why = look(o, &r);
+	if (!why)
+		ret = o->json ? ctl_json_print("clock", clock_json(&r)) :
+			EXIT_DONE;
+	else if (last)
+		ret = give_up(o, &r, why);
+	else
+		*ret_done = false;
+	tsct_clock_close(clock);
+	return ret;
+}
+
+static int wait_synced(const struct options *o)
+{
+	__s64 until = tsct_now_ns() + (__s64)(o->wait_s * 1e9);
+	bool done = false;
+	int ret = EXIT_DONE;
+
+	for (;;) {
+		__s64 left = until - tsct_now_ns();
+
+		ret = wait_once(o, left <= 0, &done);
+		if (done)
+			return ret;
+		pause_ns(left < POLL_NS && left > 0 ? left : POLL_NS);
+	}
+}
+
+/* ---- disruption on request --------------------------------------------------- */
+
+static int fake(void)
+{
+	char *answer;
+	size_t len;
+
+	if (ctl_control_ask("clock", "fake-disruption", &answer, &len))
+		return EXIT_FAILED;
+	answer[strcspn(answer, "\n")] = '\0';
+	printf("tsctraced took the clock for disrupted, as asked: %s; it "
+	       "calibrates anew\n", answer);
+	free(answer);
+	return EXIT_DONE;
+}
+
+/* ---- command line ---------------------------------------------------------- */
+
+enum { OPTION_JSON = 0x100, OPTION_WAIT, OPTION_MAX_ERROR, OPTION_FAKE };
 
 static const struct argp_option options[] = {
 	{ "json", OPTION_JSON, NULL, 0,
 	  "Print JSON; with --watch, one object per line", 0 },
 	{ "watch", 'w', "SEC", OPTION_ARG_OPTIONAL,
 	  "Print a line every SEC seconds (1), until interrupted", 0 },
+	{ "wait-synced", OPTION_WAIT, "TIMEOUT", OPTION_ARG_OPTIONAL,
+	  "Wait until the clock is synchronized, for TIMEOUT seconds (60) at "
+	  "most, and print nothing", 0 },
+	{ "max-error", OPTION_MAX_ERROR, "NS", 0,
+	  "With --wait-synced: and knows the time to NS nanoseconds", 0 },
+	{ "fake-disruption", OPTION_FAKE, NULL, 0,
+	  "Have tsctraced behave as if the clock had been disrupted; for tests, "
+	  "and for root", 0 },
 	{ 0 }
 };
+
+static double take_seconds(struct argp_state *state, const char *arg,
+			   double min)
+{
+	char *end;
+	double s = strtod(arg, &end);
+
+	if (end == arg || *end || !(s >= min) || s > 86400)
+		argp_error(state, "%s: not a time between %g and 86400 seconds",
+			   arg, min);
+	return s;
+}
+
+static void take_max_error(struct argp_state *state, const char *arg,
+			   struct options *o)
+{
+	char *end;
+
+	errno = 0;
+	o->max_error_ns = strtoull(arg, &end, 10);
+	o->has_max_error = true;
+	if (errno || *arg < '0' || *arg > '9' || *end || !o->max_error_ns)
+		argp_error(state, "%s: not a number of nanoseconds above 0",
+			   arg);
+}
+
+static void check(struct argp_state *state, const struct options *o)
+{
+	if (o->has_max_error && !o->wait)
+		argp_error(state, "--max-error is for --wait-synced");
+	if (o->wait && o->watch_s)
+		argp_error(state, "--wait-synced ends, and --watch does not: "
+			   "give one of them");
+	if (o->fake && (o->wait || o->watch_s || o->json))
+		argp_error(state, "--fake-disruption goes alone");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
-	char *end;
 
 	switch (key) {
 	case OPTION_JSON:
 		o->json = true;
 		return 0;
+	case OPTION_FAKE:
+		o->fake = true;
+		return 0;
+	case OPTION_WAIT:
+		o->wait = true;
+		o->wait_s = arg ? take_seconds(state, arg, 0) : WAIT_S;
+		return 0;
+	case OPTION_MAX_ERROR:
+		take_max_error(state, arg, o);
+		return 0;
 	case 'w':
-		o->watch_s = arg ? strtod(arg, &end) : 1;
-		if (arg && (end == arg || *end || !(o->watch_s >= 0.01) ||
-			    o->watch_s > 86400))
-			argp_error(state, "%s: not a time between 0.01 and "
-				   "86400 seconds", arg);
+		o->watch_s = arg ? take_seconds(state, arg, 0.01) : 1;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: there are no arguments (--watch=SEC "
-			   "wants the =)", arg);
+		argp_error(state, "%s: there are no arguments (--watch=SEC and "
+			   "--wait-synced=TIMEOUT want the =)", arg);
+		return 0;
+	case ARGP_KEY_END:
+		check(state, o);
+		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -246,25 +295,21 @@ static const struct argp argp = {
 	.parser = parse,
 	.doc = "Show what the counter says about the time of day, and how far "
 	"off it can be."
-	"\vExit status: 0: the time holds within its bound; 1: the clock says "
-	"nothing, or was disrupted; 2: usage.",
+	"\vExit status: 0: the time holds within its bound (--wait-synced: and "
+	"is synchronized); 1: the clock says nothing, or was disrupted (not "
+	"synchronized in time); 2: usage.",
 };
 
 int cmd_clock(int argc, char **argv)
 {
 	struct options o = { 0 };
-	struct tsct_clock *clock;
-	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	if (o.fake)
+		return fake();
+	if (o.wait)
+		return wait_synced(&o);
 	if (o.watch_s)
 		return watch(&o);
-	ret = tsct_clock_open(&clock);
-	if (ret) {
-		fprintf(stderr, "trace-ctl clock: %s\n", strerror(-ret));
-		return EXIT_FAILED;
-	}
-	ret = show(clock, &o);
-	tsct_clock_close(clock);
-	return ret;
+	return show(&o);
 }

@@ -126,7 +126,7 @@ static __u64 end_of(const struct figures *s)
 
 static __s64 ticks_ns(const struct figures *s, __u64 ticks)
 {
-	return tsct_ticks_ns(&s->rec->real,
+	return tsct_ticks_ns(s->rec->real.mult,
 			     ticks > INT64_MAX ? INT64_MAX : (__s64)ticks);
 }
 
@@ -140,7 +140,7 @@ static __u64 error_ns(const struct figures *s)
 
 static double rate_hz(const struct figures *s)
 {
-	return (double)(1ULL << s->rec->real.shift) / s->rec->real.mult * 1e9;
+	return 0x1p56 / (double)s->rec->real.mult * 1e9;
 }
 
 static __u64 lost_on(const struct figures *s, __u32 cpu)

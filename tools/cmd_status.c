@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "control.h"
 #include "json.h"
 #include "kernel_source.h"
 #include "sample.h"
@@ -199,18 +200,26 @@ static void print_provider(const char *name, const struct state_provider *p)
 	       human(p->info.bytes_user_max, user, sizeof(user)));
 }
 
+static void print_clock_state(const struct status *s)
+{
+	printf("%s, epoch %u", tsct_status_name(s->clock.status),
+	       s->clock.epoch);
+	if (s->clock.cause != TSCT_CAUSE_NONE)
+		printf(" (after %s)", tsct_cause_name(s->clock.cause));
+	if (s->now_error)
+		printf("; says nothing about now");
+	else
+		printf(", source %s, +- %" PRIu64 " ns",
+		       tsct_source_name(s->clock.source), s->now.error_ns);
+}
+
 static void print_clock(const struct status *s)
 {
 	printf("%-14s ", "clock");
 	if (!s->clock_known)
 		printf("nothing published yet");
-	else if (s->now_error)
-		printf("%s, epoch %u; says nothing about now",
-		       tsct_status_name(s->clock.status), s->clock.epoch);
 	else
-		printf("%s, epoch %u, source %s, +- %" PRIu64 " ns",
-		       tsct_status_name(s->clock.status), s->clock.epoch,
-		       tsct_source_name(s->clock.source), s->now.error_ns);
+		print_clock_state(s);
 	printf("; from %s (%s)\n", s->clock_origin, s->clock_why);
 }
 
@@ -358,6 +367,8 @@ static json_t *json_clock(const struct status *s)
 	json_object_set_new(json, "status",
 			json_string(tsct_status_name(s->clock.status)));
 	json_object_set_new(json, "epoch", json_integer(s->clock.epoch));
+	json_object_set_new(json, "cause",
+			json_string(tsct_cause_name(s->clock.cause)));
 	json_object_set_new(json, "source",
 			json_string(tsct_source_name(s->clock.source)));
 	if (!s->now_error)
@@ -387,23 +398,56 @@ static int print_json(const struct status *s)
 		"channels", channels));
 }
 
+/* ---- metrics ----------------------------------------------------------- */
+
+/* What the daemon says, as it is: it is for another program. */
+static int print_metrics(void)
+{
+	char *text;
+	size_t len;
+
+	if (ctl_control_ask("status", "metrics", &text, &len))
+		return EXIT_FAILED;
+	fwrite(text, 1, len, stdout);
+	free(text);
+	return EXIT_DONE;
+}
+
 /* ---- command line ------------------------------------------------------ */
 
-enum { OPTION_JSON = 0x100 };
+enum { OPTION_JSON = 0x100, OPTION_METRICS };
+
+struct wanted {
+	bool json;
+	bool metrics;
+};
 
 static const struct argp_option options[] = {
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 0 },
+	{ "metrics", OPTION_METRICS, NULL, 0,
+	  "Print the daemon's metrics, as Prometheus reads them", 0 },
 	{ 0 }
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	struct wanted *wanted = state->input;
+
 	switch (key) {
 	case OPTION_JSON:
-		*(bool *)state->input = true;
+		wanted->json = true;
+		return 0;
+	case OPTION_METRICS:
+		wanted->metrics = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "%s: there are no arguments", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (wanted->json && wanted->metrics)
+			argp_error(state, "--metrics has a format of its own: "
+				   "not with --json");
+		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -416,15 +460,12 @@ static const struct argp argp = {
 	"\vAll channels are shown to root, else one's own.",
 };
 
-int cmd_status(int argc, char **argv)
+static int print_status(bool json)
 {
 	struct status s = { 0 };
 	struct tsct_clock *clock;
-	bool json = false;
-	int ret;
+	int ret = tsct_clock_open(&clock);
 
-	argp_parse(&argp, argc, argv, 0, NULL, &json);
-	ret = tsct_clock_open(&clock);
 	if (ret) {
 		fprintf(stderr, "trace-ctl status: %s\n", strerror(-ret));
 		return EXIT_FAILED;
@@ -440,4 +481,12 @@ int cmd_status(int argc, char **argv)
 	state_provider_close(&s.daemon);
 	tsct_clock_close(clock);
 	return ret;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	struct wanted wanted = { 0 };
+
+	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	return wanted.metrics ? print_metrics() : print_status(wanted.json);
 }

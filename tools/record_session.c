@@ -134,6 +134,14 @@ static int check_sources(const struct record_session *s,
 	return 0;
 }
 
+static __u32 rate_error_ppb(const struct tsct_clock_state *state)
+{
+	__u64 ppb = state->rate_error_ppt / 1000 +
+		!!(state->rate_error_ppt % 1000);
+
+	return ppb < UINT32_MAX ? (__u32)ppb : UINT32_MAX;
+}
+
 static int open_clock(struct record_session *s)
 {
 	struct tsct_clock_state state;
@@ -152,12 +160,12 @@ static int open_clock(struct record_session *s)
 	err = check_sources(s, &state);
 	s->rec.real = state.real;
 	s->rec.status = state.status;
-	s->rec.rate_error_ppb = state.rate_error_ppb;
+	s->rec.rate_error_ppb = rate_error_ppb(&state);
 	s->rec.epoch_first = s->rec.epoch = state.epoch;
 	return err;
 }
 
-/* The later calibration is the better one. */
+/* Afterwards all is known that the clock will ever say about it. */
 static void close_clock(struct record_session *s)
 {
 	struct tsct_clock_state state;
@@ -167,9 +175,10 @@ static void close_clock(struct record_session *s)
 		s->rec.status = TSCT_STATUS_UNKNOWN;
 		return;
 	}
-	s->rec.real = state.real;
+	/* Where that fails, the calibration at the beginning is the best. */
+	tsct_recording_tie(&s->rec, s->clock, &state);
 	s->rec.status = state.status;
-	s->rec.rate_error_ppb = state.rate_error_ppb;
+	s->rec.rate_error_ppb = rate_error_ppb(&state);
 	s->rec.epoch = state.epoch;
 }
 

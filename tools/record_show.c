@@ -54,7 +54,7 @@ static __u64 error_ns(const struct tsct_recording *rec)
 
 static double seconds(const struct tsct_recording *rec)
 {
-	return tsct_ticks_ns(&rec->real, rec->end - rec->begin) / 1e9;
+	return tsct_ticks_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
 }
 
 static __u64 cpu_events(const struct record_session *s, __u32 cpu)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The latch. All words of a copy are read and written with relaxed atomic
- * accesses, so that a torn copy is a value to throw away and not a data race;
- * what makes a copy whole are the barriers on seq:
+ * accesses (words.h), so that a torn copy is a value to throw away and not a
+ * data race; what makes a copy whole are the barriers on seq:
  *
  *   (A) writer's release store of seq     with (a) reader's acquire load
  *       a reader that saw seq sees the whole copy that seq points to
@@ -11,25 +11,18 @@
  *       own fence, that seq has moved on
  */
 #include "latch.h"
+#include "scale.h"
+#include "words.h"
 
 #define LATCH_TRIES	1000
-#define WORDS		(sizeof(struct tsct_clock_state) / sizeof(__u64))
+#define SKEW_UNKNOWN	(~0ULL)
 
-TSCT_ASSERT(sizeof(struct tsct_clock_state) % sizeof(__u64) == 0);
+TSCT_ASSERT(sizeof(struct tsct_clock_copy) % sizeof(tsct_word) == 0);
 
-/* A state seen as words; some of its fields are narrower. */
-typedef __u64 __attribute__((may_alias)) word;
-
-/* to: shared, read by anybody. from: ours, or the copy nobody writes now. */
-static void store_copy(struct tsct_clock_state *to,
-		       const struct tsct_clock_state *from)
+static void store_copy(struct tsct_clock_copy *to,
+		       const struct tsct_clock_copy *from)
 {
-	word *dst = (word *)to;
-	const word *src = (const word *)from;
-	size_t i;
-
-	for (i = 0; i < WORDS; i++)
-		WRITE_ONCE(dst[i], READ_ONCE(src[i]));
+	tsct_store_words(to, from, TSCT_WORDS(struct tsct_clock_copy));
 }
 
 /* Makes readers use the other copy, and shows them the one just written. */
@@ -39,15 +32,26 @@ static void turn(struct tsct_clock_page *page, __u64 seq)
 	smp_mb();				/* (B) */
 }
 
-void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
-		     __u32 source)
+static struct tsct_clock_cpu *cpu_entry(struct tsct_clock_page *page, __u32 cpu)
 {
-	memset(page, 0, sizeof(*page));
+	return (struct tsct_clock_cpu *)(page + 1) + cpu;
+}
+
+void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
+		     __u32 source, __u32 nr_cpus)
+{
+	__u32 cpu;
+
+	memset(page, 0, TSCT_CLOCK_SIZE(nr_cpus));
 	page->magic = TSCT_CLOCK_MAGIC;
-	page->size = sizeof(*page);
+	page->size = (__u32)TSCT_CLOCK_SIZE(nr_cpus);
+	page->nr_cpus = nr_cpus;
+	page->cpus_offset = TSCT_CLOCK_CPUS_OFFSET;
 	memcpy(page->boot_id, boot_id, sizeof(page->boot_id));
-	page->copy[0].source = source;
-	page->copy[1].source = source;
+	page->copy[0].state.source = source;
+	page->copy[1].state.source = source;
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		cpu_entry(page, cpu)->error_tsc = SKEW_UNKNOWN;
 }
 
 void tsct_latch_repair(struct tsct_clock_page *page)
@@ -64,67 +68,103 @@ void tsct_latch_repair(struct tsct_clock_page *page)
 		turn(page, seq + 1);
 }
 
+void tsct_latch_stage(struct tsct_clock_page *page,
+		      const struct tsct_clock_state *next)
+{
+	__u64 seq = READ_ONCE(page->seq);	/* ours */
+
+	if (!(seq & 1))
+		turn(page, seq + 1);
+	/* Again from what is published: the last try may have been staged. */
+	store_copy(&page->copy[0], &page->copy[1]);
+	tsct_segments_succeed(&page->copy[0], next);
+}
+
+void tsct_latch_commit(struct tsct_clock_page *page)
+{
+	__u64 seq = READ_ONCE(page->seq);	/* odd, and ours */
+
+	turn(page, seq + 1);
+	store_copy(&page->copy[1], &page->copy[0]);
+}
+
 void tsct_latch_write(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *state)
 {
-	__u64 seq = READ_ONCE(page->seq);	/* even, and ours */
-
-	turn(page, seq + 1);
-	store_copy(&page->copy[0], state);
-	turn(page, seq + 2);
-	store_copy(&page->copy[1], state);
+	tsct_latch_stage(page, state);
+	tsct_latch_commit(page);
 }
 
 /*
- * One loop for both reads, inlined into each. Words [first_end, second) are
- * skipped. -EAGAIN: overtaken.
+ * A reader may be at it, for a state of an earlier epoch: it must not take one
+ * skew's error for another's.
  */
-static inline __attribute__((always_inline)) int
-try_read(const struct tsct_clock_page *page, struct tsct_clock_state *ret_state,
-	 size_t first_end, size_t second, size_t end)
+void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_tsc,
+			__u64 error_tsc)
 {
-	__u64 seq = smp_load_acquire(&page->seq);		/* (a) */
-	const word *src = (const word *)&page->copy[seq & 1];
-	word *dst = (word *)ret_state;
-	size_t i;
+	struct tsct_clock_cpu *entry;
 
-	for (i = 0; i < first_end; i++)
-		dst[i] = READ_ONCE(src[i]);
-	for (i = second; i < end; i++)
-		dst[i] = READ_ONCE(src[i]);
-	smp_rmb();						/* (b) */
-	return likely(READ_ONCE(page->seq) == seq) ? 0 : -EAGAIN;
+	if (cpu >= page->nr_cpus)
+		return;
+	entry = cpu_entry(page, cpu);
+	WRITE_ONCE(entry->error_tsc, SKEW_UNKNOWN);
+	smp_store_release(&entry->skew_tsc, skew_tsc);
+	smp_store_release(&entry->error_tsc, error_tsc);
 }
+
+/* One loop for all reads, inlined into each. -EAGAIN: overtaken, each time */
+#define read_latched(page, copy, what) ({				\
+	int tries_, ret_ = -EAGAIN;					\
+									\
+	for (tries_ = 0; tries_ < LATCH_TRIES; tries_++) {		\
+		__u64 seq_ = smp_load_acquire(&(page)->seq);	/* (a) */ \
+		const struct tsct_clock_copy *copy =			\
+			&(page)->copy[seq_ & 1];			\
+		int got_ = (what);					\
+									\
+		smp_rmb();					/* (b) */ \
+		if (likely(READ_ONCE((page)->seq) == seq_)) {		\
+			ret_ = got_;					\
+			break;						\
+		}							\
+	}								\
+	ret_;								\
+})
 
 int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state)
 {
-	int tries;
-
-	for (tries = 0; tries < LATCH_TRIES; tries++)
-		if (!try_read(page, ret_state, 0, 0, WORDS))
-			return 0;
-	return -EAGAIN;
+	return read_latched(page, copy,
+			    (tsct_load_words(ret_state, &copy->state,
+				TSCT_WORDS(struct tsct_clock_state)), 0));
 }
 
-#define WORD_OF(member)	(offsetof(struct tsct_clock_state, member) / sizeof(word))
-
-int tsct_latch_read_real(const struct tsct_clock_page *page,
-			 struct tsct_clock_state *ret_state)
+int tsct_latch_read_copy(const struct tsct_clock_page *page,
+			 struct tsct_clock_copy *ret_copy)
 {
-	int tries;
-
-	for (tries = 0; tries < LATCH_TRIES; tries++)
-		if (!try_read(page, ret_state, WORD_OF(real.reserved),
-			      WORD_OF(status), WORD_OF(reserved)))
-			return 0;
-	return -EAGAIN;
+	return read_latched(page, copy,
+			    (tsct_load_words(ret_copy, copy,
+				TSCT_WORDS(struct tsct_clock_copy)), 0));
 }
 
-int tsct_clock_page_check(const struct tsct_clock_page *page,
+int tsct_latch_lookup(const struct tsct_clock_page *page, __u64 stamp,
+		      struct tsct_reading *ret_reading)
+{
+	return read_latched(page, copy,
+			    tsct_segments_lookup(copy, stamp, ret_reading));
+}
+
+int tsct_clock_page_check(const struct tsct_clock_page *page, __u64 size,
 			  const __u8 boot_id[16])
 {
-	if (page->magic != TSCT_CLOCK_MAGIC || page->size != sizeof(*page))
+	__u32 nr_cpus;
+
+	if (size < TSCT_PAGE_SIZE || READ_ONCE(page->magic) != TSCT_CLOCK_MAGIC)
+		return -EINVAL;
+	nr_cpus = READ_ONCE(page->nr_cpus);
+	if (nr_cpus > TSCT_CPUS_MAX || size < TSCT_CLOCK_SIZE(nr_cpus) ||
+	    READ_ONCE(page->size) != TSCT_CLOCK_SIZE(nr_cpus) ||
+	    READ_ONCE(page->cpus_offset) != TSCT_CLOCK_CPUS_OFFSET)
 		return -EINVAL;
 	if (memcmp(page->boot_id, boot_id, sizeof(page->boot_id)))
 		return -ESTALE;

@@ -1,393 +1,346 @@
 // SPDX-License-Identifier: MIT
 #include "rate.h"
+#include "offset.h"
 #include "scale.h"
 #include "track.h"
 
-#define PPB		1e-9
+/* Rates beyond are no counter's: 10 MHz to 100 GHz. */
+#define RATE_MIN	0.01
+#define RATE_MAX	100
 
-/* A bracket against CLOCK_REALTIME, and what the published line says there */
-struct look {
-	__u64 tsc;		/* middle of the bracket */
-	double half_ns;		/* the clock's ns is right to within this */
-	double offset_ns;	/* clock minus line */
-	double bound_ns;	/* the line's own bound; HUGE where no line is */
-	double elapsed_ns;	/* since the bound was last renewed */
-};
-
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-static double smaller(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static double magnitude(double a)
-{
-	return a < 0 ? -a : a;
-}
-
-/* As an integer that is no smaller; the conversion is defined for all input. */
-static __u64 round_up(double value)
-{
-	if (!(value > 0))
-		return 0;
-	if (value >= 9e18)
-		return 9000000000000000000ULL;
-	return (__u64)value + 1;
-}
+/* A rate of REALTIME of which nothing is known but that of RAW */
+#define STEERED		0.12
 
 static bool forward(const struct tsct_bracket *bracket)
 {
 	return (__s64)(bracket->after - bracket->before) >= 0;
 }
 
-void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch)
+static bool credible(double rate)
+{
+	return rate >= RATE_MIN && rate <= RATE_MAX;
+}
+
+static double cut_ns(const struct tsct_rate *est)
+{
+	return est->cut_ns > 1 ? est->cut_ns : 1;
+}
+
+void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch,
+		    __u32 cause)
 {
 	memset(est, 0, sizeof(*est));
 	est->state.source = source;
 	est->state.epoch = epoch;
+	est->state.cause = cause;
+	est->locked = source != TSCT_SOURCE_TSC;
+	est->gap_ns = 1e9;
+}
+
+int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
+		     __u64 rate_error_ppt)
+{
+	double rate = tsct_mult_rate(rate_mult);
+	double slack = rate * (double)rate_error_ppt * 1e-12;
+
+	if (!credible(rate) || slack > rate / 2)
+		return -EINVAL;
+	est->raw_rate = rate;
+	est->raw_lo = rate - slack;
+	est->raw_hi = rate + slack;
+	return 0;
+}
+
+/* The line of @last, as if it were a look at where its last sample was */
+static void believe(struct tsct_rate *est, const struct tsct_pair *pair)
+{
+	double rate = tsct_mult_rate(pair->mult);
+	double doubt = (double)tsct_growth_ppb(pair->mult, pair->growth) *
+		TSCT_PPB;
+	__u64 at = pair->as_of_tsc;
+
+	/* Before its base there is none of it. */
+	if ((__s64)(at - pair->base_tsc) < 0)
+		at = pair->base_tsc;
+	est->rate = rate;
+	est->lo = rate * (1 - doubt);
+	est->hi = rate * (1 + doubt);
+	est->error_ns = 1e-3 * (double)tsct_pair_error_ps(pair, at);
+	est->past_ns = tsct_larger(est->error_ns,
+				   1e-3 * (double)pair->past_error_ps);
+	est->look = (struct tsct_look) {
+		.tsc = at,
+		.ns = tsct_pair_ns(pair, at),
+		.half_ns = est->error_ns,
+	};
+	est->first_tsc = at;
+	est->ref_tsc = at;
 }
 
 int tsct_rate_resume(struct tsct_rate *est,
 		     const struct tsct_clock_state *last)
 {
 	if (tsct_clock_state_check(last) || last->source != est->state.source ||
-	    !last->real.mult)
+	    !last->real.mult || last->status == TSCT_STATUS_DISRUPTED ||
+	    last->status == TSCT_STATUS_UNKNOWN)
 		return -EINVAL;
 	est->state = *last;
+	est->resumed = true;
+	believe(est, &last->real);
+	if (!est->raw_rate)
+		tsct_rate_recall(est, last->rate_mult, last->rate_error_ppt);
 	return 0;
-}
-
-/*
- * Largest shift that leaves mult below 2^62: a slew of 10 % and the products
- * of scale.c have room, and the rate is kept to far better than a double
- * knows it.
- */
-static int set_mult(struct tsct_pair *pair, double rate)
-{
-	double scaled = rate;
-	__u32 shift = 0;
-
-	if (!(rate >= 0.01 && rate <= 100))
-		return -ERANGE;
-	while (shift < 63 && scaled < 0x1p61) {
-		scaled *= 2;
-		shift++;
-	}
-	pair->mult = (__u64)(scaled + 0.5);
-	pair->shift = shift;
-	return 0;
-}
-
-static double pair_rate(const struct tsct_pair *pair)
-{
-	return (double)pair->mult / (double)(1ULL << pair->shift);
 }
 
 /* RAW counts itself in ns; only the TSC's rate has to be found out. */
-static void update_raw(struct tsct_rate *est)
+static double find_raw(const struct tsct_rate *est, bool start)
 {
-	struct tsct_track *raw = &est->raw;
+	const struct tsct_track *raw = &est->raw;
+	double rate = raw->rate;
 
-	if (est->state.source != TSCT_SOURCE_TSC) {
-		est->raw_rate = 1;
-		return;
-	}
+	if (est->state.source != TSCT_SOURCE_TSC)
+		return 1;
 	if (!raw->hi)
-		return;
-	if (est->raw_rate) {
-		est->raw_rate = raw->rate;
-		return;
-	}
-	est->raw_rate = tsct_track_median(raw);
-	est->raw_rate = larger(raw->lo, smaller(raw->hi, est->raw_rate));
+		return est->raw_rate;
+	if (start && !rate)
+		rate = tsct_track_median(raw);
+	rate = tsct_larger(raw->lo, tsct_smaller(raw->hi, rate));
+	/* What was remembered is a bound, too, if it can be true. */
+	if (est->raw_lo && est->raw_lo <= raw->hi && est->raw_hi >= raw->lo)
+		rate = tsct_larger(est->raw_lo, tsct_smaller(est->raw_hi, rate));
+	return rate;
 }
 
-/*
- * How REALTIME is steered against RAW is left alone as long as the evidence
- * allows it, and then moved no further than well inside of what it allows: a
- * line that turns with the noise of every sample helps nobody.
- */
-static void update_rate(struct tsct_rate *est)
+/* REALTIME is steered against RAW as it was. */
+static void update_raw(struct tsct_rate *est, bool start)
 {
-	double margin = (est->real.hi - est->real.lo) / 4;
+	double rate = find_raw(est, start);
 
-	if (!est->steer)
-		est->steer = 1;
-	est->rate = est->raw_rate * est->steer;
-	if (!est->real.hi)
-		return;
-	est->lo = est->real.lo;
-	est->hi = est->real.hi;
-	est->rate = larger(est->lo + margin,
-			   smaller(est->hi - margin, est->rate));
-	est->steer = est->rate / est->raw_rate;
-}
-
-static double rate_error_ppb(const struct tsct_rate *est)
-{
-	double error = larger(est->hi - est->rate, est->rate - est->lo);
-
-	return error / est->rate / PPB;
-}
-
-static struct look look_at(const struct tsct_rate *est,
-			   const struct tsct_bracket *real)
-{
-	const struct tsct_pair *pair = &est->state.real;
-	double width = (double)(real->after - real->before);
-	double rate = est->rate ? est->rate : pair_rate(pair);
-	struct look look = {
-		.tsc = real->before + (real->after - real->before) / 2,
-		.half_ns = (width / 2 + 1) * rate + 1,
-		.bound_ns = 1e18,
-	};
-
-	if (!pair->mult)
-		return look;
-	/* As integers first: a double holds today's time to 256 ns only. */
-	look.offset_ns = (double)(__s64)((__u64)real->ns -
-					 (__u64)tsct_pair_ns(pair, look.tsc));
-	look.bound_ns = (double)tsct_pair_error_ps(pair, look.tsc) / 1e3;
-	look.elapsed_ns = (double)(__s64)(look.tsc - pair->as_of_tsc) * rate;
-	return look;
-}
-
-/*
- * Further off than any slewing of CLOCK_REALTIME explains? Slewing for longer
- * than a few seconds unseen is for the line, too, no better than a step.
- */
-static bool stepped(const struct look *look)
-{
-	double elapsed = smaller(magnitude(look->elapsed_ns), 1e10);
-	double steered = elapsed * TSCT_RATE_STEP_PPB * PPB;
-
-	return magnitude(look->offset_ns) >
-		look->bound_ns + look->half_ns + steered;
+	if (est->raw.hi && (est->raw_lo > est->raw.hi ||
+			    est->raw_hi < est->raw.lo))
+		est->raw_lo = est->raw_hi = 0;
+	if (!(est->rate > 0))
+		est->rate = rate;
+	else if (est->raw_rate > 0)
+		est->rate *= rate / est->raw_rate;
+	est->raw_rate = rate;
 }
 
 /* Did RAW and counter part company since the last sample? */
 static bool jumped(const struct tsct_rate *est, const struct tsct_bracket *raw)
 {
 	const struct tsct_track *track = &est->raw;
-	double slack = TSCT_RATE_JUMP_PPB * PPB;
+	double slack = TSCT_RATE_JUMP_PPB * TSCT_PPB;
+	const struct tsct_bracket *last;
 	double lo, hi;
 
 	if (!track->nr)
 		return false;
-	if ((__s64)(raw->before - track->hist[track->nr - 1].after) < 0 ||
-	    raw->ns < track->hist[track->nr - 1].ns)
+	last = &track->hist[track->nr - 1];
+	if ((__s64)(raw->before - last->after) < 0 || raw->ns < last->ns)
 		return true;
 	if (!track->hi || est->state.source != TSCT_SOURCE_TSC)
 		return false;
-	if (!tsct_bracket_rate(&track->hist[track->nr - 1], raw, &lo, &hi))
+	if (!tsct_bracket_rate(last, raw, &lo, &hi))
 		return false;
 	return lo > track->hi * (1 + slack) || hi < track->lo * (1 - slack);
 }
 
-static void set_validity(struct tsct_rate *est)
+/* Nothing is known of the time any more, and of the rate what @keep says. */
+static void begin_epoch(struct tsct_rate *est, __u32 cause, bool keep,
+			__u64 seen_tsc)
 {
-	struct tsct_pair *pair = &est->state.real;
-	double error = rate_error_ppb(est);
-	double growth = error + TSCT_RATE_WANDER_PPB + 2 * est->surprise_ppb;
-	__u64 ticks = est->void_ticks;
-
-	if (!ticks)
-		ticks = round_up((double)TSCT_RATE_VOID_NS / est->rate);
-	pair->void_after_tsc = pair->base_tsc + ticks;
-	pair->growth_ppb = (__u32)round_up(smaller(growth, 1e9 - 1));
-	est->state.rate_error_ppb = (__u32)round_up(smaller(error, 1e9));
+	memset(&est->state.real, 0, sizeof(est->state.real));
+	est->state.epoch++;
+	est->state.cause = cause;
+	est->state.status = TSCT_STATUS_DISRUPTED;
+	est->state.closing_error_ps = 0;
+	est->state.epoch_tsc = seen_tsc;
+	est->real.nr = 0;
+	est->nr = 0;
+	est->resumed = false;
+	est->surprise_ppb = 0;
+	est->error_ns = 0;
+	est->past_ns = 0;
+	if (est->raw_rate > 0)
+		est->rate = est->raw_rate;
+	if (keep)
+		return;
+	est->raw.nr = 0;
+	est->raw.hi = est->raw.lo = 0;
+	est->raw_lo = est->raw_hi = 0;
 }
 
-/* A new line straight through the middle of the bracket */
-static int place(struct tsct_rate *est, const struct tsct_bracket *real,
-		 const struct look *look)
+void tsct_rate_disrupt(struct tsct_rate *est, __u32 cause)
 {
-	struct tsct_pair pair = {
-		.base_tsc = look->tsc,
-		.base_ns = real->ns,
-		.slew_end_tsc = look->tsc,
-		.as_of_tsc = look->tsc,
-		.base_error_ps = round_up(look->half_ns * 1e3),
-	};
-	int err = set_mult(&pair, est->rate);
-
-	if (err)
-		return err;
-	est->state.real = pair;
-	set_validity(est);
-	return 0;
+	/* 0: as soon as somebody knows when */
+	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
+		    cause == TSCT_CAUSE_FAKE, 0);
 }
 
-/* Bends the line by @slew_ns, over about as long as samples are apart. */
-static void slew(struct tsct_rate *est, const struct look *look, double slew_ns)
+/* The first sample of an epoch, or of all: a place, and no direction yet */
+static void place(struct tsct_rate *est, const struct tsct_bracket *real)
 {
-	struct tsct_pair *pair = &est->state.real;
-	double span_ns = larger(1e8, smaller(2e9, look->elapsed_ns));
-	double limit = TSCT_RATE_SLEW_PPB * PPB;
+	tsct_track_restart(&est->real, real);
+	est->look = tsct_look_at(real, est->rate * (1 + STEERED), cut_ns(est));
+	est->lo = est->rate * (1 - STEERED);
+	est->hi = est->rate * (1 + STEERED);
+	est->first_tsc = est->look.tsc;
+	est->ref_tsc = est->look.tsc;
+	est->nr = 1;
+}
 
-	span_ns = larger(span_ns, magnitude(slew_ns) / limit);
-	pair->slew_mult = (__s64)(slew_ns / span_ns * (double)pair->mult);
-	pair->slew_end_tsc = pair->base_tsc + (__u64)(span_ns / est->rate);
+static void set_status(struct tsct_rate *est)
+{
+	double known = tsct_rate_elapsed(est, est->first_tsc, est->look.tsc);
+
+	if (est->nr < 2)
+		est->state.status = TSCT_STATUS_DISRUPTED;
+	else if (known < TSCT_RATE_BASELINE_NS)
+		est->state.status = TSCT_STATUS_CALIBRATING;
+	else
+		est->state.status = TSCT_STATUS_SYNCHRONIZED;
+}
+
+static int add_raw(struct tsct_rate *est, const struct tsct_bracket *raw,
+		   const struct tsct_bracket *real)
+{
+	if (!jumped(est, raw)) {
+		tsct_track_add(&est->raw, raw);
+		return TSCT_RATE_OK;
+	}
+	begin_epoch(est, TSCT_CAUSE_JUMP, false, real->before);
+	tsct_track_restart(&est->raw, raw);
+	place(est, real);
+	return TSCT_RATE_JUMPED;
 }
 
 /*
- * The line goes on from where it is at the end of the sample, so that time
- * does not jump when it is published. A sample that knows the time better than
- * the line did bends it towards itself, but for what may as well be noise; a
- * worse one only confirms the line.
+ * A sample that knows less than what is known without it only shows that
+ * nothing has changed; but it counts before the clock goes into holdover.
  */
-static int carry_on(struct tsct_rate *est, const struct tsct_bracket *real,
-		    const struct look *look)
+static bool poor(const struct tsct_rate *est, const struct tsct_look *look,
+		 const struct tsct_finding *finding)
 {
-	struct tsct_pair pair = {
-		.base_tsc = real->after,
-		.base_ns = tsct_pair_ns(&est->state.real, real->after),
-		.slew_end_tsc = real->after,
-		.as_of_tsc = look->tsc,
-	};
-	double bound = look->half_ns + magnitude(look->offset_ns) + 1;
-	double noise = look->half_ns / 2;
-	bool better = bound < look->bound_ns;
-	double off = look->offset_ns;
-	int err = set_mult(&pair, est->rate);
-
-	if (err)
-		return err;
-	/*
-	 * Where the clock was not where it may be, the old bound was broken
-	 * and means nothing: the sample's counts.
-	 */
-	if (magnitude(off) > look->bound_ns + look->half_ns)
-		better = true;
-	pair.base_error_ps = round_up((better ? bound : look->bound_ns) * 1e3);
-	est->state.real = pair;
-	if (better && magnitude(off) > noise)
-		slew(est, look, off - (off > 0 ? noise : -noise));
-	set_validity(est);
-	return 0;
+	return !(finding->missed_ns > 0) && look->half_ns > finding->half_ns &&
+		finding->elapsed_ns + est->gap_ns < TSCT_RATE_HOLD_NS;
 }
 
-/* How far the line was off, per time, beyond what was known not to be known */
-static void note_surprise(struct tsct_rate *est, const struct look *look)
+/* From one sample to the next, as readers will have to live with */
+static void note_gap(struct tsct_rate *est, double elapsed_ns)
 {
-	double known = est->state.rate_error_ppb * PPB * look->elapsed_ns;
-	double missed = magnitude(look->offset_ns) - look->half_ns - known;
-	double ppb = 0;
+	double gap = tsct_larger(1e7, tsct_smaller(2e9, elapsed_ns));
 
-	if (missed > 0 && look->elapsed_ns > 1e6)
-		ppb = missed / look->elapsed_ns / PPB;
-	est->surprise_ppb = larger(ppb, est->surprise_ppb * 7 / 8);
+	if (elapsed_ns < TSCT_RATE_HOLD_NS)
+		est->gap_ns = gap;
 }
 
-static void set_status(struct tsct_rate *est, enum tsct_rate_event event)
+static int add_real(struct tsct_rate *est, const struct tsct_sample *sample)
 {
-	double baseline = (double)tsct_track_baseline(&est->raw) * est->rate;
+	const struct tsct_bracket *real = &sample->real;
+	struct tsct_look look = tsct_look_at(real, est->rate, cut_ns(est));
+	struct tsct_finding finding;
 
-	if (event != TSCT_RATE_OK) {
-		est->state.epoch++;
-		est->state.status = TSCT_STATUS_DISRUPTED;
-	} else if (baseline < TSCT_RATE_BASELINE_NS) {
-		est->state.status = TSCT_STATUS_CALIBRATING;
-	} else {
-		est->state.status = TSCT_STATUS_SYNCHRONIZED;
+	if (!est->nr && !est->resumed) {
+		place(est, real);
+		return TSCT_RATE_OK;
 	}
+	finding = tsct_rate_find(est, &look);
+	if (finding.stepped) {
+		begin_epoch(est, TSCT_CAUSE_STEP, true, real->before);
+		place(est, real);
+		return TSCT_RATE_STEPPED;
+	}
+	if (poor(est, &look, &finding))
+		return TSCT_RATE_OK;
+	est->nr++;
+	note_gap(est, finding.elapsed_ns);
+	tsct_rate_adopt(est, real, &look, &finding,
+			(double)sample->span * est->rate);
+	return TSCT_RATE_OK;
 }
 
-/* The old rate is the best guess after a jump; it may have changed, too. */
-static void restart(struct tsct_rate *est, const struct tsct_sample *sample)
+int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample)
 {
-	double slack = TSCT_RATE_JUMP_PPB * PPB;
+	int event;
 
-	tsct_track_restart(&est->raw, &sample->raw);
-	est->lo = est->rate * (1 - slack);
-	est->hi = est->rate * (1 + slack);
-	est->surprise_ppb = 0;
+	if (!forward(&sample->raw) || !forward(&sample->real) || !est->rate)
+		return -EINVAL;
+	event = add_raw(est, &sample->raw, &sample->real);
+	if (event != TSCT_RATE_OK)
+		return event;
+	update_raw(est, false);
+	event = add_real(est, sample);
+	if (event == TSCT_RATE_OK)
+		set_status(est);
+	return event;
 }
 
-/* Both tracks hold the sample already, and the rates are what they say. */
-static int update_line(struct tsct_rate *est, const struct tsct_bracket *real,
-		       enum tsct_rate_event event, const struct look *look)
+/* Many samples within some ms count as one, in which the rate shows. */
+static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
+		      unsigned int nr)
 {
-	int err;
+	const struct tsct_bracket *last = &samples[nr - 1].real;
+	int event = TSCT_RATE_OK;
+	struct tsct_look look;
+	unsigned int i;
 
-	if (event != TSCT_RATE_OK || !est->state.real.mult)
-		err = place(est, real, look);
-	else
-		err = carry_on(est, real, look);
-	if (err)
-		return err;
-	set_status(est, event);
+	if (est->nr || est->resumed)
+		event = add_real(est, &samples[nr - 1]);
+	est->real.nr = 0;
+	for (i = 0; i < nr; i++)
+		tsct_track_add(&est->real, &samples[i].real);
+	if (!est->real.hi)
+		return -EINVAL;
+	if (!est->nr)
+		est->first_tsc = tsct_look_at(&samples[0].real, est->rate, 1).tsc;
+	look = tsct_look_at(last, est->rate, cut_ns(est));
+	tsct_rate_settle(est, &look);
+	est->nr += nr;
 	return event;
 }
 
 int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
 		    unsigned int nr)
 {
-	enum tsct_rate_event event = TSCT_RATE_OK;
-	const struct tsct_sample *last;
-	struct look look;
+	bool fresh = !est->raw.nr;
+	int event = TSCT_RATE_OK, ret;
 	unsigned int i;
 
 	if (nr < 2)
 		return -EINVAL;
-	last = &samples[nr - 1];
-	est->raw_rate = 0;
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr; i++)
 		if (!forward(&samples[i].raw) || !forward(&samples[i].real))
 			return -EINVAL;
-		tsct_track_add(&est->raw, &samples[i].raw);
-		tsct_track_add(&est->real, &samples[i].real);
-	}
-	update_raw(est);
-	update_rate(est);
-	if (!est->real.hi || !est->raw.hi || !(est->rate > 0))
+	for (i = 0; i < nr; i++)
+		if (add_raw(est, &samples[i].raw, &samples[i].real))
+			event = TSCT_RATE_JUMPED;
+	if (!est->raw.hi)
 		return -EINVAL;
-	look = look_at(est, &last->real);
-	if (est->state.real.mult && stepped(&look))
-		event = TSCT_RATE_STEPPED;
-	return update_line(est, &last->real, event, &look);
-}
-
-int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample)
-{
-	enum tsct_rate_event event = TSCT_RATE_OK;
-	struct look look;
-
-	if (!forward(&sample->raw) || !forward(&sample->real) || !est->rate)
-		return -EINVAL;
-	look = look_at(est, &sample->real);
-	if (jumped(est, &sample->raw))
-		event = TSCT_RATE_JUMPED;
-	else if (stepped(&look))
-		event = TSCT_RATE_STEPPED;
-	else
-		note_surprise(est, &look);
-
-	if (event == TSCT_RATE_JUMPED)
-		restart(est, sample);
-	else
-		tsct_track_add(&est->raw, &sample->raw);
-	if (event != TSCT_RATE_OK)
-		tsct_track_restart(&est->real, &sample->real);
-	else
-		tsct_track_add(&est->real, &sample->real);
-	update_raw(est);
-	update_rate(est);
-	return update_line(est, &sample->real, event, &look);
+	update_raw(est, fresh && !est->raw_lo);
+	if (!credible(est->raw_rate))
+		return -ERANGE;
+	ret = start_real(est, samples, nr);
+	if (ret < 0)
+		return ret;
+	set_status(est);
+	return event == TSCT_RATE_OK ? ret : event;
 }
 
 double tsct_rate_hz(const struct tsct_rate *est, double *ret_error_ppb)
 {
-	double rate = est->raw_rate;
-	double error = 0;
+	const struct tsct_track *raw = &est->raw;
+	double rate = est->raw_rate, lo = raw->lo, hi = raw->hi, error = 0;
 
-	if (est->state.source == TSCT_SOURCE_TSC && est->raw.hi)
-		error = larger(est->raw.hi - rate, rate - est->raw.lo);
+	if (est->raw_lo) {
+		lo = raw->hi ? tsct_larger(lo, est->raw_lo) : est->raw_lo;
+		hi = raw->hi ? tsct_smaller(hi, est->raw_hi) : est->raw_hi;
+	}
+	if (rate > 0 && est->state.source == TSCT_SOURCE_TSC && hi)
+		error = tsct_larger(hi - rate, rate - lo) / rate / TSCT_PPB;
+	if (!est->locked && est->state.source == TSCT_SOURCE_TSC)
+		error += TSCT_RATE_WANDER_PPB;
 	if (ret_error_ppb)
-		*ret_error_ppb = rate > 0 ? error / rate / PPB : 0;
+		*ret_error_ppb = error;
 	return rate > 0 ? 1e9 / rate : 0;
 }

@@ -9,9 +9,10 @@
  * known, and all that is used: bounds rest on the edges of brackets, not on
  * their middles, so they hold whatever the reads were delayed by.
  *
- * What the bound assumes, since no measurement of the past can prove it: until
- * the next sample CLOCK_REALTIME runs at the rate it had, give or take
- * TSCT_RATE_WANDER_PPB and twice the surprises seen lately.
+ * What is meant by the time of a stamp later than the last sample, and what is
+ * taken for granted about stamps between two samples: Documentation/
+ * clock-model.rst. In short, nobody can foresee how CLOCK_REALTIME will be
+ * steered, so that it is as if it were going on as between the last samples.
  */
 #ifndef TSCT_CORE_RATE_H
 #define TSCT_CORE_RATE_H
@@ -28,31 +29,45 @@ struct tsct_bracket {
 struct tsct_sample {
 	struct tsct_bracket raw;	/* CLOCK_MONOTONIC_RAW */
 	struct tsct_bracket real;	/* CLOCK_REALTIME */
+	__u64 span;		/* ticks that the tries for it took; see offset.c */
 };
-
-/*
- * Allowance for what may change between two samples. RAW is the same
- * oscillator, scaled; what changes is how NTP steers CLOCK_REALTIME. Daemons
- * in a steady state move its frequency by well under 1 ppm at a time; ageing
- * and temperature of the crystal (where RAW is not made from the TSC) stay
- * below 0.1 ppm within seconds.
- */
-#define TSCT_RATE_WANDER_PPB	1000
 
 /* adjtime(2) slews CLOCK_REALTIME by 500 ppm; what is beyond is a step. */
 #define TSCT_RATE_STEP_PPB	600000
 
+/* The time that slewing unseen is believed for */
+#define TSCT_RATE_STEP_NS	10000000000LL
+
 /* Counter and RAW disagreeing by more: one of them jumped. */
-#define TSCT_RATE_JUMP_PPB	100000
+#define TSCT_RATE_JUMP_PPB	20000
 
 /* We do not slew our own line faster than the kernel slews its own. */
 #define TSCT_RATE_SLEW_PPB	500000
 
+/*
+ * How two crystals may part within some seconds beyond what samples show:
+ * heat changes the rate of one by 10 ppb a second. Where the kernel's clocks
+ * are made of the counter itself there is only one.
+ */
+#define TSCT_RATE_WANDER_PPB	40
+
+/* Nobody refreshed the clock: PHI of RFC 5905 */
+#define TSCT_RATE_HOLD_PPB	15000
+
 /* Baseline from which on a clock calls itself synchronized. */
 #define TSCT_RATE_BASELINE_NS	500000000
 
+/* Steering of late is how it was for as long, or since the last sample. */
+#define TSCT_RATE_LATE_NS	500000000
+
+/* Without a sample for as long, the clock holds over. */
+#define TSCT_RATE_HOLD_NS	5000000000LL
+
 /* How long readers may go on without a new sample. */
 #define TSCT_RATE_VOID_NS	1000000000000LL
+
+/* A line is ended after as long, so that what comes does not spoil its bound. */
+#define TSCT_RATE_LINE_NS	60000000000LL
 
 /* Brackets of one clock, oldest first, and the rates they leave possible. */
 #define TSCT_TRACK_MAX		32
@@ -64,15 +79,35 @@ struct tsct_track {
 	double spread;		/* hi - lo of the pair it is from */
 };
 
+/* A bracket as an interval of times of one tick: ns + frac_ns +- half_ns */
+struct tsct_look {
+	__u64 tsc;
+	__s64 ns;
+	double frac_ns;
+	double half_ns;
+};
+
 struct tsct_rate {
-	struct tsct_clock_state state;	/* what to publish */
+	struct tsct_clock_state state;	/* in force */
 	struct tsct_track raw, real;
 	double raw_rate;	/* ns of RAW per tick */
-	double steer;		/* ns of REALTIME per ns of RAW */
-	double rate;		/* ns of REALTIME per tick, what is published */
-	double lo, hi;		/* bounds of it */
+	double raw_lo, raw_hi;	/* remembered bounds of it; 0, 0: none */
+	double rate;		/* ns of REALTIME per tick, the likeliest */
+	double lo, hi;		/* bounds of it, from ref_tsc to look.tsc */
+	__u64 ref_tsc;
+	struct tsct_look look;	/* the last sample that counted */
+	__u64 first_tsc;	/* the first one of this epoch */
+	unsigned int nr;	/* samples of this epoch that counted */
+	double gap_ns;		/* from one sample to the next */
 	double surprise_ppb;	/* how far predictions missed lately */
-	__u64 void_ticks;	/* 0: TSCT_RATE_VOID_NS */
+	double error_ns;	/* of the line in force at look.tsc */
+	double past_ns;		/* largest one of it so far */
+	bool resumed;		/* a short while after a predecessor */
+	/* What the caller may set after tsct_rate_init() */
+	bool locked;		/* the kernel's clocks are this counter */
+	double cut_ns;		/* resolution of the clocks; 0: 1 ns */
+	__u64 hold_ticks;	/* 0: TSCT_RATE_HOLD_NS */
+	__u64 void_ticks;	/* 0: TSCT_RATE_VOID_NS; never: 1 << 61 */
 };
 
 /* What a sample turned out to be. */
@@ -85,21 +120,31 @@ enum tsct_rate_event {
 /*
  * tsct_rate_init - an estimator that knows nothing
  * @source: TSCT_SOURCE_* that brackets' counter is
- * @epoch: of the first state
+ * @epoch, @cause: of the first state
  */
-void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch);
+void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch,
+		    __u32 cause);
 
 /*
  * tsct_rate_resume - go on where another estimator's last state ends: as long
  * as the clock agrees with it, its line is continued and slewed, and its
  * epoch kept. Before tsct_rate_start(). -EINVAL: not a state, or of another
- * source; it is then ignored.
+ * source, or one that knows no time; it is then ignored.
  */
 int tsct_rate_resume(struct tsct_rate *est,
 		     const struct tsct_clock_state *last);
 
 /*
- * tsct_rate_start - first figures, from several samples about 1 ms apart
+ * tsct_rate_recall - a remembered rate against MONOTONIC_RAW, 2^-56 ns per
+ * tick, and its bound. Believed as far as what is measured allows. Before
+ * tsct_rate_start(). -EINVAL: no counter runs at this rate.
+ */
+int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
+		     __u64 rate_error_ppt);
+
+/*
+ * tsct_rate_start - first figures, or the first ones after a disruption, from
+ * several samples about 1 ms apart
  *
  * The rate is the median over the intervals between neighbours, made to lie
  * within what the edges of all brackets allow. Returns an event (a resumed
@@ -110,13 +155,35 @@ int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
 		    unsigned int nr);
 
 /*
- * tsct_rate_feed - take a later sample into account. est->state is new then.
+ * tsct_rate_feed - take a later sample into account
  *
- * Status after an event other than OK is DISRUPTED until the next sample
- * agrees. Returns an event, or -EINVAL: the sample runs backwards within
- * itself; nothing changed then.
+ * After an event other than OK the estimator is in a new epoch, which has a
+ * cause and, until the next sample or tsct_rate_start(), no line: the status
+ * is DISRUPTED. Returns an event, or -EINVAL: the sample runs backwards within
+ * itself, or nothing was started; nothing changed then.
  */
 int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample);
+
+/*
+ * tsct_rate_disrupt - somebody else saw a disruption: a new epoch, without a
+ * line. All but STEP and FAKE put the rate in doubt, too.
+ */
+void tsct_rate_disrupt(struct tsct_rate *est, __u32 cause);
+
+/*
+ * tsct_rate_compose - what to publish now
+ * @begin_tsc: where a new line would begin: later than now
+ *
+ * The line in force, confirmed, where it is good enough; else a new one, from
+ * where that one is at begin_tsc; the first one of an epoch begins at its last
+ * sample. Changes nothing: may be called again with another begin_tsc.
+ *
+ * tsct_rate_published - that one is in force now
+ */
+void tsct_rate_compose(const struct tsct_rate *est, __u64 begin_tsc,
+		       struct tsct_clock_state *ret_state);
+void tsct_rate_published(struct tsct_rate *est,
+			 const struct tsct_clock_state *state);
 
 /*
  * tsct_rate_hz - the counter's rate against MONOTONIC_RAW

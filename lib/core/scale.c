@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * 128-bit fixed point. The kernel has 128-bit products and shifts but no
- * 128-bit division, so the two divisions here are done by hand.
+ * 128-bit division, so what divisions there are are done by hand.
  */
 #include "scale.h"
 
 #define S64_TOP		((__s64)~(1ULL << 63))
 #define S64_BOTTOM	(-S64_TOP - 1)
+#define PPB_ALL		1000000000ULL
 
 static __s64 clip(tsct_s128 value)
 {
@@ -17,95 +18,83 @@ static __s64 clip(tsct_s128 value)
 	return (__s64)value;
 }
 
-/*
- * Hostile pages may hold any shift: the mask costs nothing and keeps the
- * shift defined. Right shifts of negative values round down (gcc, clang).
- */
-static tsct_s128 shift_down(tsct_s128 value, __u32 shift)
+static __u64 add_up(__u64 a, __u64 b)
 {
-	return value >> (shift & 63);
+	return a > ~0ULL - b ? ~0ULL : a + b;
 }
 
-/* Ticks of the slew that lie before @d, see section 4 of tsctrace/abi.h. */
-static __s64 slewed(const struct tsct_pair *pair, __s64 d)
+/*
+ * Right shifts of negative values round down (gcc, clang). |ticks| <= 2^63 and
+ * mult < 2^64: the product fits, and is below 2^71 when shifted.
+ */
+static tsct_s128 stretch(__s64 ticks, __u64 mult)
 {
-	__s64 end = (__s64)(pair->slew_end_tsc - pair->base_tsc);
-
-	if (d > end)
-		d = end;
-	return d < 0 ? 0 : d;
+	return ((tsct_s128)ticks * mult) >> TSCT_CLOCK_SHIFT;
 }
 
 __s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp)
 {
 	__s64 d = (__s64)(stamp - pair->base_tsc);
-	tsct_s128 line = (tsct_s128)d * pair->mult;
-	tsct_s128 slew = (tsct_s128)slewed(pair, d) * pair->slew_mult;
-	tsct_s128 sum;
+	__u64 slewed;
 
+	if (unlikely(d < 0))
+		return clip(stretch(d, pair->mult) + pair->base_ns);
+	slewed = (__u64)d < pair->slew_tsc ? (__u64)d : pair->slew_tsc;
 	/*
-	 * Both terms fit. Where their sum does not, it is beyond +-2^127 and,
-	 * shifted by 63 at most, beyond +-2^64: more than base_ns can mend.
+	 * Each part is rounded by itself: so they are what the two segments say
+	 * that the line becomes, to the nanosecond.
 	 */
-	if (unlikely(__builtin_add_overflow(line, slew, &sum)))
-		return line < 0 ? S64_BOTTOM : S64_TOP;
-	return clip(shift_down(sum, pair->shift) + pair->base_ns);
+	return clip(stretch((__s64)slewed, pair->slew_mult) +
+		    stretch(d - (__s64)slewed, pair->mult) + pair->base_ns);
 }
 
-/* value * growth / 10^6 rounded up; saturates */
-static __u64 grow(__u64 value, __u32 growth_ppb)
+__s64 tsct_segment_ns(const struct tsct_segment *segment, __u64 stamp)
 {
-	tsct_u128 product = (tsct_u128)value * growth_ppb + 999999;
-	__u64 hi = (__u64)(product >> 64);
-	__u64 lo = (__u64)product;
-	__u64 mid;
+	__s64 d = (__s64)(stamp - segment->base_tsc);
 
-	if (likely(!hi))
-		return lo / 1000000;
-	if (hi >= 1000000)
-		return ~0ULL;
-	/* Long division in 32-bit digits; remainders stay below 2^20. */
-	mid = hi << 32 | lo >> 32;
-	lo = (mid % 1000000) << 32 | (__u32)lo;
-	return (mid / 1000000) << 32 | lo / 1000000;
+	return clip(stretch(d, segment->mult) + segment->base_ns);
+}
+
+/* ticks * growth / 2^32, rounded up; ticks <= 2^63 */
+static __u64 grow(__u64 ticks, __u64 growth)
+{
+	tsct_u128 ps = ((tsct_u128)ticks * growth + 0xffffffff) >> 32;
+
+	return ps >> 64 ? ~0ULL : (__u64)ps;
 }
 
 __u64 tsct_pair_error_ps(const struct tsct_pair *pair, __u64 stamp)
 {
-	__s64 d = (__s64)(stamp - pair->as_of_tsc);
-	__u64 ticks = d < 0 ? 0 - (__u64)d : (__u64)d;
-	__u32 shift = pair->shift & 63;
-	tsct_u128 ns = (tsct_u128)ticks * pair->mult;
-	__u64 grown;
+	__s64 age = (__s64)(stamp - pair->as_of_tsc);
+	__u64 hold = pair->hold_after_tsc - pair->as_of_tsc;
+	__u64 fresh;
 
-	ns = (ns + ((tsct_u128)1 << shift) - 1) >> shift;	/* up: a bound */
-	if (unlikely(ns >> 64))
-		ns = ~0ULL;
-	grown = grow((__u64)ns, pair->growth_ppb);
-	if (unlikely(grown > ~0ULL - pair->base_error_ps))
-		return ~0ULL;
-	return pair->base_error_ps + grown;
+	if (age <= 0)
+		return pair->past_error_ps;
+	fresh = (__u64)age < hold ? (__u64)age : hold;
+	return add_up(add_up(pair->error_ps, grow(fresh, pair->growth)),
+		      grow((__u64)age - fresh, pair->hold_growth));
 }
 
-__s64 tsct_ticks_ns(const struct tsct_pair *pair, __s64 ticks)
+__s64 tsct_ticks_ns(__u64 mult, __s64 ticks)
 {
-	return clip(shift_down((tsct_s128)ticks * pair->mult, pair->shift));
+	return clip(stretch(ticks, mult));
 }
 
 /*
- * num / den rounded down, and whether something was left over. Bit by bit:
- * nobody converts nanoseconds to ticks in a hurry.
+ * num / den rounded down, and whether something was left over. Saturates, also
+ * where den is 0. Bit by bit: nobody needs it in a hurry.
  */
-static __u64 divide(tsct_u128 num, __u64 den, bool *ret_rest)
+__u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest)
 {
 	tsct_u128 rest = num >> 64;
 	__u64 lo = (__u64)num;
 	__u64 quotient = 0;
 	int bit;
 
-	*ret_rest = true;
+	*ret_rest = false;
 	if (rest >= den)
-		return ~0ULL;		/* also where den is 0 */
+		return ~0ULL;
 	for (bit = 63; bit >= 0; bit--) {
 		rest = rest << 1 | (lo >> bit & 1);
 		if (rest >= den) {
@@ -117,17 +106,46 @@ static __u64 divide(tsct_u128 num, __u64 den, bool *ret_rest)
 	return quotient;
 }
 
-__s64 tsct_ns_ticks(const struct tsct_pair *pair, __s64 ns)
+static __u64 divide_up(tsct_u128 num, __u64 den)
+{
+	bool rest;
+	__u64 quotient = tsct_divide(num, den, &rest);
+
+	return add_up(quotient, rest);
+}
+
+__s64 tsct_ns_ticks(__u64 mult, __s64 ns)
 {
 	__u64 abs_ns = ns < 0 ? 0 - (__u64)ns : (__u64)ns;
 	bool rest;
-	__u64 ticks = divide((tsct_u128)abs_ns << (pair->shift & 63),
-			     pair->mult, &rest);
+	__u64 ticks = tsct_divide((tsct_u128)abs_ns << TSCT_CLOCK_SHIFT, mult,
+				  &rest);
 
 	if (ns < 0)
 		return clip(-(tsct_s128)ticks - (rest ? 1 : 0));
 	return clip(ticks);
 }
+
+/*
+ * 2^-32 ps per tick are mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32, that is,
+ * mult * ppb / (2^24 * 10^6).
+ */
+__u64 tsct_growth(__u64 mult, __u64 ppb)
+{
+	tsct_u128 product = (tsct_u128)mult * ppb;
+	tsct_u128 high = product >> 24;
+
+	if (product & 0xffffff)
+		high++;
+	return divide_up(high, 1000000);
+}
+
+__u64 tsct_growth_ppb(__u64 mult, __u64 growth)
+{
+	return divide_up(((tsct_u128)growth * 1000000) << 24, mult);
+}
+
+/* ---- can it be true? ---------------------------------------------------- */
 
 static bool all_zero(const void *at, size_t len)
 {
@@ -140,61 +158,97 @@ static bool all_zero(const void *at, size_t len)
 	return !any;
 }
 
-static bool rate_credible(const struct tsct_pair *pair, __u32 source)
+static bool rate_credible(__u64 mult, __u32 source)
 {
-	tsct_u128 mult = pair->mult;
-	tsct_u128 one = (tsct_u128)1 << pair->shift;
+	tsct_u128 one = (tsct_u128)1 << TSCT_CLOCK_SHIFT;
 
 	if (source == TSCT_SOURCE_TSC)	/* 100 to 0.01 ns per tick */
-		return mult <= one * 100 && mult * 100 >= one;
-	return mult * 10 <= one * 11 && mult * 10 >= one * 9;
+		return mult <= one * 100 && (tsct_u128)mult * 100 >= one;
+	return (tsct_u128)mult * 10 <= one * 11 &&
+		(tsct_u128)mult * 10 >= one * 9;
 }
 
-static bool near_base(const struct tsct_pair *pair, __u64 stamp)
+static bool slew_credible(const struct tsct_pair *pair)
 {
-	__s64 d = (__s64)(stamp - pair->base_tsc);
+	tsct_u128 slew = (tsct_u128)pair->slew_mult * 10;
 
-	return d >= -(1LL << 62) && d <= 1LL << 62;
+	return pair->slew_tsc <= TSCT_FAST_TSC_MAX &&
+		slew >= (tsct_u128)pair->mult * 9 &&
+		slew <= (tsct_u128)pair->mult * 11;
+}
+
+/* In this order, and near enough to the base for signed differences. */
+static bool times_credible(const struct tsct_pair *pair)
+{
+	__s64 as_of = (__s64)(pair->as_of_tsc - pair->base_tsc);
+	__s64 hold = (__s64)(pair->hold_after_tsc - pair->base_tsc);
+	__s64 until = (__s64)(pair->void_after_tsc - pair->base_tsc);
+
+	return as_of > -(1LL << 62) && until <= 1LL << 62 &&
+		as_of <= hold && hold <= until;
+}
+
+/*
+ * What the short cut leaves out must make no difference where it may be taken:
+ * holdover, the slew's end, and the end of the range of times.
+ */
+static bool fast_credible(const struct tsct_pair *pair)
+{
+	__s64 hold = (__s64)(pair->hold_after_tsc - pair->base_tsc);
+
+	if (!pair->fast_tsc)
+		return true;
+	if (pair->fast_tsc >= TSCT_FAST_TSC_MAX ||
+	    (__s64)pair->fast_tsc > hold)
+		return false;
+	if (pair->fast_tsc > pair->slew_tsc && pair->slew_mult != pair->mult)
+		return false;
+	return stretch((__s64)pair->fast_tsc, pair->slew_mult) +
+		pair->base_ns <= S64_TOP;
 }
 
 int tsct_pair_check(const struct tsct_pair *pair, __u32 source)
 {
-	tsct_s128 slew = pair->slew_mult;
+	__u64 growth_max;
 
 	if (source >= TSCT_SOURCE_NR)
 		return -EINVAL;
 	if (!pair->mult)
 		return all_zero(pair, sizeof(*pair)) ? 0 : -EINVAL;
-	if (pair->shift > 63 || !rate_credible(pair, source))
+	if (!rate_credible(pair->mult, source) || !slew_credible(pair) ||
+	    !times_credible(pair) || !fast_credible(pair))
 		return -EINVAL;
-	if ((slew < 0 ? -slew : slew) * 10 > (tsct_s128)pair->mult)
-		return -EINVAL;
-	if (!near_base(pair, pair->slew_end_tsc) ||
-	    !near_base(pair, pair->as_of_tsc) ||
-	    !near_base(pair, pair->void_after_tsc))
-		return -EINVAL;
-	/* Each is within 2^62 of the base; their difference might overflow. */
-	if ((__s64)(pair->void_after_tsc - pair->base_tsc) <
-	    (__s64)(pair->as_of_tsc - pair->base_tsc))
-		return -EINVAL;
-	if (pair->growth_ppb > 1000000000)
+	growth_max = tsct_growth(pair->mult, PPB_ALL);
+	if (pair->growth > growth_max || pair->hold_growth > growth_max)
 		return -EINVAL;
 	return all_zero(pair->reserved, sizeof(pair->reserved)) ? 0 : -EINVAL;
 }
 
-int tsct_clock_state_check(const struct tsct_clock_state *state)
+static bool claims(const struct tsct_clock_state *state)
 {
-	bool claims = state->status == TSCT_STATUS_CALIBRATING ||
+	return state->status == TSCT_STATUS_CALIBRATING ||
 		state->status == TSCT_STATUS_SYNCHRONIZED ||
 		state->status == TSCT_STATUS_HOLDOVER;
+}
 
-	if (state->status >= TSCT_STATUS_NR)
+int tsct_clock_state_check(const struct tsct_clock_state *state)
+{
+	bool skewed = state->flags & TSCT_CLOCK_SKEWED;
+
+	if (state->status >= TSCT_STATUS_NR || state->cause >= TSCT_CAUSE_NR ||
+	    state->flags & ~TSCT_CLOCK_SKEWED)
 		return -EINVAL;
-	if (claims && !state->real.mult)
+	if (claims(state) && !state->real.mult)
 		return -EINVAL;		/* knows the time, but not which */
-	if (!all_zero(state->reserved, sizeof(state->reserved)))
+	if ((!claims(state) || skewed) &&
+	    (state->real.fast_tsc || state->cluster.fast_tsc))
 		return -EINVAL;
-	if (tsct_pair_check(&state->real, state->source))
+	if (tsct_pair_check(&state->real, state->source) ||
+	    tsct_pair_check(&state->cluster, state->source))
 		return -EINVAL;
-	return tsct_pair_check(&state->cluster, state->source);
+	if (state->rate_mult && !rate_credible(state->rate_mult, state->source))
+		return -EINVAL;
+	if (state->reserved0)
+		return -EINVAL;
+	return all_zero(state->reserved, sizeof(state->reserved)) ? 0 : -EINVAL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Stamps to nanoseconds and back by 128-bit fixed point, and what makes a
- * pair believable. Formula: section 4 of tsctrace/abi.h.
+ * state of the clock believable. Formulas: section 4 of tsctrace/abi.h.
  */
 #ifndef TSCT_CORE_SCALE_H
 #define TSCT_CORE_SCALE_H
@@ -10,39 +10,60 @@
 
 /*
  * tsct_pair_ns - the time that @pair gives a stamp; saturates at the ends of
- * the signed 64-bit range. pair->mult must not be 0. Total on checked pairs.
+ * the signed 64-bit range. pair->mult must not be 0. Before base_tsc the line
+ * is extended backwards by mult: the segments know better. Total.
  */
 __s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp);
 
 /* tsct_pair_error_ps - bound of that time's error; saturates at U64_MAX. */
 __u64 tsct_pair_error_ps(const struct tsct_pair *pair, __u64 stamp);
 
+/* The same of a line of the past: its time, at any distance. Total. */
+__s64 tsct_segment_ns(const struct tsct_segment *segment, __u64 stamp);
+
 /*
- * tsct_ticks_ns - length of @ticks in nanoseconds by the pair's base rate,
+ * tsct_ticks_ns - length of @ticks in nanoseconds at @mult (2^-56 ns per tick),
  * signed, rounded towards minus infinity, saturating.
  */
-__s64 tsct_ticks_ns(const struct tsct_pair *pair, __s64 ticks);
+__s64 tsct_ticks_ns(__u64 mult, __s64 ticks);
 
-/* tsct_ns_ticks - the other way round. */
-__s64 tsct_ns_ticks(const struct tsct_pair *pair, __s64 ns);
+/* tsct_ns_ticks - the other way round. mult 0: saturates. */
+__s64 tsct_ns_ticks(__u64 mult, __s64 ns);
+
+/*
+ * tsct_divide - num / den, rounded down, and whether something was left over;
+ * saturates, also where den is 0. For code that is compiled for the kernel,
+ * too, which has no 128-bit division.
+ */
+__u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
+
+/*
+ * tsct_growth - an error that grows by @ppb of the time, as struct tsct_pair
+ * has it (2^-32 ps per tick), rounded up; and back, rounded up. Saturating.
+ */
+__u64 tsct_growth(__u64 mult, __u64 ppb);
+__u64 tsct_growth_ppb(__u64 mult, __u64 growth);
 
 /*
  * tsct_pair_check - can these figures be true?
  * @source: TSCT_SOURCE_* the stamps count
  *
- * mult == 0 ("says nothing") is fine if all else is 0 too. Else: shift <= 63,
- * rate between 10 MHz and 100 GHz (TSC) or within 10 % of one tick per ns
- * (others), |slew| <= 10 % of mult, slew_end_tsc, as_of_tsc and
- * void_after_tsc within 2^62 ticks of base_tsc, void_after_tsc not before
- * as_of_tsc, growth_ppb <= 10^9, reserved fields zero.
+ * mult == 0 ("says nothing") is fine if all else is 0 too. Else: mult between
+ * 10 MHz and 100 GHz (TSC) or within 10 % of one tick per ns (others),
+ * slew_mult within 10 % of mult, slew_tsc at most 2^55, as_of_tsc,
+ * hold_after_tsc, void_after_tsc within 2^62 ticks of base_tsc and in this
+ * order, growth and hold_growth no more than the time itself (10^9 ppb),
+ * fast_tsc below 2^55, not beyond hold_after_tsc, nor beyond slew_tsc unless
+ * both multipliers are the same; reserved fields zero.
  * Returns 0 or -EINVAL. Safe on any input.
  */
 int tsct_pair_check(const struct tsct_pair *pair, __u32 source);
 
 /*
- * tsct_clock_state_check - the same for a whole state, with its enums. A state
- * that claims to know the time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must have
- * a real pair with a mult.
+ * tsct_clock_state_check - the same for a whole state: its enums; a state that
+ * claims to know the time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must have a
+ * real pair with a mult; fast_tsc is 0 in one that does not, or is SKEWED;
+ * rate_mult is 0 or credible; reserved fields are zero.
  */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 

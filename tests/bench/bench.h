@@ -16,6 +16,7 @@
 
 struct bench {
 	const char *name;
+	void (*prepare)(void);	/* before each run, not measured; or NULL */
 	void (*run)(unsigned int turns);
 	double ns[BENCH_RUNS];	/* per turn */
 };
@@ -35,10 +36,22 @@ static inline int bench_compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static inline double bench_median(struct bench *b)
+/* Of a copy: the order of runs stays, so that two benches can be paired. */
+static inline double bench_quantile(const double *values, unsigned int nr,
+				    double quantile)
 {
-	qsort(b->ns, BENCH_RUNS, sizeof(b->ns[0]), bench_compare);
-	return b->ns[BENCH_RUNS / 2];
+	double sorted[BENCH_RUNS];
+	unsigned int i;
+
+	for (i = 0; i < nr && i < BENCH_RUNS; i++)
+		sorted[i] = values[i];
+	qsort(sorted, i, sizeof(sorted[0]), bench_compare);
+	return sorted[(unsigned int)(quantile * (i - 1) + 0.5)];
+}
+
+static inline double bench_median(const struct bench *b)
+{
+	return bench_quantile(b->ns, BENCH_RUNS, 0.5);
 }
 
 static inline void bench_all(struct bench *benches, unsigned int nr)
@@ -48,6 +61,8 @@ static inline void bench_all(struct bench *benches, unsigned int nr)
 
 	for (run = 0; run < BENCH_RUNS; run++) {
 		for (i = 0; i < nr; i++) {
+			if (benches[i].prepare)
+				benches[i].prepare();
 			start = bench_now_ns();
 			benches[i].run(BENCH_TURNS);
 			benches[i].ns[run] = (bench_now_ns() - start) /

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
+# run.sh [emit | clock]...        all, or these groups
+#
 # Measures, and prints "name value unit" lines. What a user would take instead
 # is measured beside it in the same run, where it is installed. Never passes or
 # fails anything: figures from a busy machine are only good for their ratios.
@@ -41,9 +43,22 @@ measure_lttng() {
 	"$out/bench/bench_lttng"
 }
 
-"$out/bench/bench_emit" | tee "$out/bench/emit.txt"
-measure_lttng > "$out/bench/lttng.txt"
-cat "$out/bench/lttng.txt"
-awk '$1 == "emit_user_ns" { ours = $2 }
-     $1 == "lttng_ust_ns" { printf "emit_user_vs_lttng_ust %.3f ratio\n",
-			    ours / $2 }' "$out/bench/emit.txt" "$out/bench/lttng.txt"
+bench_emit() {
+	"$out/bench/bench_emit" | tee "$out/bench/emit.txt"
+	measure_lttng > "$out/bench/lttng.txt"
+	cat "$out/bench/lttng.txt"
+	awk '$1 == "emit_user_ns" { ours = $2 }
+	     $1 == "lttng_ust_ns" { printf "emit_user_vs_lttng_ust %.3f ratio\n",
+				    ours / $2 }' \
+		"$out/bench/emit.txt" "$out/bench/lttng.txt"
+}
+
+bench_clock() {
+	"$out/bench/bench_clock"
+	"$out/bench/bench_rate"
+}
+
+[ $# -gt 0 ] || set -- emit clock
+for group in "$@"; do
+	"bench_$group"
+done

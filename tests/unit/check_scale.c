@@ -1,24 +1,108 @@
 /* SPDX-License-Identifier: MIT */
-/* Fixed point against plain 128-bit division, and what makes a pair credible. */
+/*
+ * Fixed point against big numbers done another way, and what makes a pair
+ * credible. The reference multiplies and divides digit by digit.
+ */
 #include <check.h>
 #include <stdint.h>
+
+#include <tsctrace/clock.h>
 
 #include "core/scale.h"
 #include "seed.h"
 
 #define TURNS	20000
+#define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Of any magnitude, with the same probability for each */
-static int64_t any_signed(unsigned int bits)
+/* Only to link the inline functions; nobody may get here. */
+int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
-	int64_t value = (int64_t)(any64() >> (64 - 1 - any(bits)));
-
-	return any(2) ? value : -value;
+	(void)clock;
+	ck_abort_msg("the slow path");
+	return 0;
 }
 
-static tsct_s128 floor_div(tsct_s128 a, tsct_s128 b)
+int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+		       int64_t *ret_ns)
 {
-	return a / b - (a % b < 0 ? 1 : 0);
+	(void)clock, (void)stamp, (void)ret_ns;
+	return -EXDEV;		/* which no other path gives */
+}
+
+/* ---- the reference ------------------------------------------------------ */
+
+#define DIGITS	8	/* of 32 bits, lowest first */
+
+struct big {
+	uint32_t digit[DIGITS];
+};
+
+static struct big big_of(uint64_t value)
+{
+	return (struct big) { { (uint32_t)value, (uint32_t)(value >> 32) } };
+}
+
+static struct big big_mul(struct big a, uint64_t b)
+{
+	struct big sum = { { 0 } };
+	unsigned int i, j;
+
+	for (j = 0; j < 2; j++) {
+		uint64_t carry = 0;
+
+		for (i = 0; i + j < DIGITS; i++) {
+			carry += (uint64_t)a.digit[i] *
+				(uint32_t)(b >> 32 * j) + sum.digit[i + j];
+			sum.digit[i + j] = (uint32_t)carry;
+			carry >>= 32;
+		}
+	}
+	return sum;
+}
+
+/* Shifted down by @bits; and whether bits were lost */
+static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
+{
+	*ret_rest = false;
+	while (bits--) {
+		unsigned int i;
+
+		*ret_rest |= a.digit[0] & 1;
+		for (i = 0; i < DIGITS; i++)
+			a.digit[i] = a.digit[i] >> 1 |
+				(i + 1 < DIGITS ? a.digit[i + 1] << 31 : 0);
+	}
+	return a;
+}
+
+/* In 64 bits, or all ones */
+static uint64_t big_clip(struct big a)
+{
+	unsigned int i;
+
+	for (i = 2; i < DIGITS; i++)
+		if (a.digit[i])
+			return UINT64_MAX;
+	return (uint64_t)a.digit[1] << 32 | a.digit[0];
+}
+
+static uint64_t add_clip(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* ticks * mult / 2^56 rounded down; no more than 2^72 in value */
+static tsct_s128 ref_stretch(int64_t ticks, uint64_t mult)
+{
+	uint64_t size = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
+	struct big down;
+	tsct_s128 value;
+	bool rest;
+
+	down = big_shift(big_mul(big_of(size), mult), TSCT_CLOCK_SHIFT, &rest);
+	value = (tsct_s128)down.digit[2] << 64 |
+		(tsct_s128)down.digit[1] << 32 | down.digit[0];
+	return ticks < 0 ? -value - rest : value;
 }
 
 static int64_t saturate(tsct_s128 value)
@@ -28,41 +112,133 @@ static int64_t saturate(tsct_s128 value)
 	return value < INT64_MIN ? INT64_MIN : (int64_t)value;
 }
 
-/* A pair as a daemon makes it: 2.6 GHz or so */
+static int64_t ref_ns(const struct tsct_pair *pair, int64_t d)
+{
+	int64_t slewed = d;
+
+	if (d < 0)
+		return saturate(ref_stretch(d, pair->mult) + pair->base_ns);
+	if (pair->slew_tsc < (uint64_t)d)
+		slewed = (int64_t)pair->slew_tsc;
+	return saturate(ref_stretch(slewed, pair->slew_mult) +
+			ref_stretch(d - slewed, pair->mult) + pair->base_ns);
+}
+
+/* ticks * growth / 2^32 rounded up */
+static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
+{
+	bool rest;
+	struct big down = big_shift(big_mul(big_of(ticks), growth), 32, &rest);
+
+	return add_clip(big_clip(down), rest);
+}
+
+/* ---- pairs -------------------------------------------------------------- */
+
+/* Of any magnitude, with the same probability for each */
+static int64_t any_signed(unsigned int bits)
+{
+	int64_t value = (int64_t)(any64() >> (64 - 1 - any(bits)));
+
+	return any(2) ? value : -value;
+}
+
 static struct tsct_pair sane_pair(void)
 {
+	const uint64_t mult = 27750000000000000;	/* 0.3851 ns */
+	const uint64_t base = 1000000000000;
+
 	return (struct tsct_pair) {
-		.base_tsc = 1000000000000ULL,
-		.base_ns = 1700000000000000000LL,
-		.mult = 1776000000000000000ULL,		/* 0.3851 ns */
-		.shift = 62,
-		.slew_end_tsc = 1000000000000ULL,
-		.as_of_tsc = 1000000000000ULL,
-		.void_after_tsc = 2000000000000ULL,
-		.base_error_ps = 20000,
-		.growth_ppb = 1000,
+		.base_tsc = base,
+		.base_ns = 1700000000000000000,
+		.mult = mult,
+		.slew_mult = mult,
+		.fast_tsc = 13000000000,
+		.as_of_tsc = base - 1000,
+		.hold_after_tsc = base + 13000000000,
+		.void_after_tsc = base + 2600000000000,
+		.error_ps = 20000,
+		.past_error_ps = 30000,
+		.growth = tsct_growth(mult, 50),
+		.hold_growth = tsct_growth(mult, 15000),
 	};
 }
 
+/* Of all pairs that are good; base and times anywhere in 64 bits */
 static struct tsct_pair any_pair(void)
 {
 	struct tsct_pair pair = {
 		.base_tsc = any64(),
 		.base_ns = any_signed(62),
-		.shift = 20 + any(38),
-		.base_error_ps = any64() >> any(64),
-		.growth_ppb = any(1000000001),
+		.error_ps = any64() >> any(64),
+		.past_error_ps = any64() >> any(64),
 	};
+	int64_t times[3] = { any_signed(61), any_signed(61), any_signed(61) };
+	int64_t hold;
+	unsigned int i;
 
 	/* 0.02 to 50 ns per tick */
-	pair.mult = (uint64_t)(((tsct_u128)1 << pair.shift) *
-			       (20 + any(49980)) / 1000) + any(1000);
-	pair.slew_mult = (int64_t)(pair.mult / 10000) *
-		((int)any(2001) - 1000);
-	pair.slew_end_tsc = pair.base_tsc + (uint64_t)any_signed(61);
-	pair.as_of_tsc = pair.base_tsc + (uint64_t)any_signed(61);
-	pair.void_after_tsc = pair.as_of_tsc;
+	pair.mult = ONE / 1000 * (20 + any(49980)) + any(1000);
+	pair.slew_mult = pair.mult / 1000 * (901 + any(199));
+	pair.slew_tsc = any64() >> (9 + any(55));
+	for (i = 0; i < 4; i++) {
+		unsigned int a = i & 1;
+
+		if (times[a] > times[a + 1]) {
+			int64_t swap = times[a];
+
+			times[a] = times[a + 1];
+			times[a + 1] = swap;
+		}
+	}
+	pair.as_of_tsc = pair.base_tsc + (uint64_t)times[0];
+	pair.hold_after_tsc = pair.base_tsc + (uint64_t)times[1];
+	pair.void_after_tsc = pair.base_tsc + (uint64_t)times[2];
+	pair.growth = tsct_growth(pair.mult, any(1000000001));
+	pair.hold_growth = tsct_growth(pair.mult, any(1000000001));
+	hold = times[1] < 0 ? 0 : times[1];
+	pair.fast_tsc = any64() >> (10 + any(54));
+	if (pair.fast_tsc > (uint64_t)hold)
+		pair.fast_tsc = (uint64_t)hold;
+	if (pair.fast_tsc > pair.slew_tsc)
+		pair.fast_tsc = pair.slew_tsc;
+	if (pair.fast_tsc >= TSCT_FAST_TSC_MAX)
+		pair.fast_tsc = TSCT_FAST_TSC_MAX - 1;
+	if (ref_stretch((int64_t)pair.fast_tsc, pair.slew_mult) + pair.base_ns >
+	    INT64_MAX)
+		pair.fast_tsc = 0;
 	return pair;
+}
+
+/* Where formulas change */
+static int64_t any_distance(const struct tsct_pair *pair)
+{
+	static const int64_t edges[] = {
+		0, 1LL << 53, 1LL << 55, 1LL << 62, INT64_MAX, INT64_MIN,
+	};
+	int64_t near = (int64_t)any(5) - 2;
+	uint64_t d;
+
+	switch (any(6)) {
+	case 0:
+		d = (uint64_t)edges[any(6)];
+		break;
+	case 1:
+		d = pair->slew_tsc;
+		break;
+	case 2:
+		d = pair->hold_after_tsc - pair->base_tsc;
+		break;
+	case 3:
+		d = pair->as_of_tsc - pair->base_tsc;
+		break;
+	case 4:
+		d = pair->fast_tsc;
+		break;
+	default:
+		return any_signed(63);
+	}
+	return (int64_t)(d + (uint64_t)near);
 }
 
 START_TEST(test_formula)
@@ -72,18 +248,60 @@ START_TEST(test_formula)
 	seed_with(1);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_pair pair = any_pair();
-		int64_t d = any_signed(60), ds = d;
-		int64_t end = (int64_t)(pair.slew_end_tsc - pair.base_tsc);
-		tsct_s128 sum;
+		int64_t d = any_distance(&pair);
 
 		ck_assert_int_eq(tsct_pair_check(&pair, TSCT_SOURCE_TSC), 0);
-		ds = ds > end ? end : ds;
-		ds = ds < 0 ? 0 : ds;
-		sum = (tsct_s128)d * pair.mult + (tsct_s128)ds * pair.slew_mult;
-		sum = floor_div(sum, (tsct_s128)1 << pair.shift);
-		ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc + (uint64_t)d),
-				 saturate(sum + pair.base_ns));
+		ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc +
+					      (uint64_t)d), ref_ns(&pair, d));
 	}
+}
+END_TEST
+
+START_TEST(test_segment_formula)
+{
+	unsigned int i;
+
+	seed_with(4);
+	for (i = 0; i < TURNS; i++) {
+		struct tsct_pair pair = any_pair();
+		int64_t d = any_distance(&pair);
+		struct tsct_segment segment = {
+			.base_tsc = pair.base_tsc,
+			.base_ns = pair.base_ns,
+			.mult = any(2) ? pair.mult : any64(),
+		};
+
+		ck_assert_int_eq(tsct_segment_ns(&segment, pair.base_tsc +
+						 (uint64_t)d),
+				 saturate(ref_stretch(d, segment.mult) +
+					  segment.base_ns));
+	}
+}
+END_TEST
+
+/* Whatever a page holds, the two ways say the same where both say something. */
+START_TEST(test_short_cut)
+{
+	static struct tsct_clock_page page;
+	const struct tsct_clock clock = { .page = &page };
+	unsigned int i, taken = 0;
+
+	seed_with(5);
+	for (i = 0; i < TURNS; i++) {
+		struct tsct_pair pair = any_pair();
+		int64_t d = any_distance(&pair), ns;
+		uint64_t stamp = pair.base_tsc + (uint64_t)d;
+		bool fast = (uint64_t)d < pair.fast_tsc;
+
+		page.seq = any64();
+		page.copy[page.seq & 1].state.real = pair;
+		ck_assert_int_eq(tsct_clock_ns(&clock, stamp, &ns),
+				 fast ? 0 : -EXDEV);
+		if (fast)
+			ck_assert_int_eq(ns, tsct_pair_ns(&pair, stamp));
+		taken += fast;
+	}
+	ck_assert_uint_gt(taken, TURNS / 50);
 }
 END_TEST
 
@@ -93,8 +311,8 @@ START_TEST(test_slew_has_an_end)
 	uint64_t end = pair.base_tsc + 1000000000;
 	int64_t all;
 
-	pair.slew_mult = (int64_t)(pair.mult / 1000);
-	pair.slew_end_tsc = end;
+	pair.slew_mult = pair.mult + pair.mult / 1000;
+	pair.slew_tsc = 1000000000;
 	/* Nothing before the base and at it, all at the end, and no more. */
 	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc - 12345678),
 			 tsct_pair_ns(&plain, pair.base_tsc - 12345678));
@@ -103,29 +321,45 @@ START_TEST(test_slew_has_an_end)
 	ck_assert(all == 385108 || all == 385109);	/* 1/1000, rounded */
 	all = tsct_pair_ns(&pair, end + 99999999) -
 		tsct_pair_ns(&plain, end + 99999999);
-	ck_assert(all == 385108 || all == 385109);
-	/* An end before the base is no slew at all. */
-	pair.slew_end_tsc = pair.base_tsc - 1000;
-	ck_assert_int_eq(tsct_pair_ns(&pair, end), tsct_pair_ns(&plain, end));
-	ck_assert_int_eq(tsct_pair_ns(&pair, 0), tsct_pair_ns(&plain, 0));
+	ck_assert_int_ge(all, 385107);
+	ck_assert_int_le(all, 385109);
+}
+END_TEST
+
+/* On a line, later stamps never have earlier times. */
+START_TEST(test_monotonic)
+{
+	unsigned int i;
+
+	seed_with(6);
+	for (i = 0; i < TURNS; i++) {
+		struct tsct_pair pair = any_pair();
+		int64_t a = any_distance(&pair), b = any_distance(&pair);
+
+		if (a > b)
+			continue;
+		ck_assert_int_le(tsct_pair_ns(&pair,
+					      pair.base_tsc + (uint64_t)a),
+				 tsct_pair_ns(&pair,
+					      pair.base_tsc + (uint64_t)b));
+	}
 }
 END_TEST
 
 START_TEST(test_saturates)
 {
 	struct tsct_pair pair = {
-		.mult = UINT64_MAX, .shift = 0, .slew_mult = INT64_MAX,
-		.slew_end_tsc = INT64_MAX,
+		.mult = UINT64_MAX, .slew_mult = UINT64_MAX,
+		.slew_tsc = UINT64_MAX,
 	};
 
-	/* The two products together are beyond 128 bits. */
 	ck_assert_int_eq(tsct_pair_ns(&pair, INT64_MAX), INT64_MAX);
 	ck_assert_int_eq(tsct_pair_ns(&pair, 1ULL << 63), INT64_MIN);
-	ck_assert_int_eq(tsct_pair_ns(&pair, 2), INT64_MAX);
-	ck_assert_int_eq(tsct_pair_ns(&pair, (uint64_t)-2), INT64_MIN);
-	pair.shift = 63;
+	pair.slew_tsc = 5;
 	ck_assert_int_eq(tsct_pair_ns(&pair, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_pair_ns(&pair, 1ULL << 63), INT64_MIN);
+	pair.base_ns = INT64_MIN;
+	ck_assert_int_eq(tsct_pair_ns(&pair, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_pair_ns(&pair, (uint64_t)-1), INT64_MIN);
 	pair = sane_pair();
 	pair.base_ns = INT64_MAX - 10;
 	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc + 20),
@@ -133,12 +367,6 @@ START_TEST(test_saturates)
 	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc + 100), INT64_MAX);
 	pair.base_ns = INT64_MIN + 1;
 	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc - 100), INT64_MIN);
-	/* A shift that no check let through is still no undefined one. */
-	pair.shift = 0xffffffff;
-	tsct_pair_ns(&pair, 0);
-	tsct_pair_error_ps(&pair, 0);
-	tsct_ticks_ns(&pair, INT64_MIN);
-	tsct_ns_ticks(&pair, INT64_MIN);
 }
 END_TEST
 
@@ -149,20 +377,19 @@ START_TEST(test_error_formula)
 	seed_with(2);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_pair pair = any_pair();
-		int64_t d = any_signed(50);
-		tsct_u128 one = (tsct_u128)1 << pair.shift;
-		tsct_u128 age = (tsct_u128)(d < 0 ? -d : d) * pair.mult;
-		tsct_u128 want;
+		uint64_t stamp = pair.base_tsc + (uint64_t)any_distance(&pair);
+		int64_t age = (int64_t)(stamp - pair.as_of_tsc);
+		uint64_t hold = pair.hold_after_tsc - pair.as_of_tsc;
+		uint64_t a, want = pair.past_error_ps;
 
-		age = age / one + (age % one != 0);
-		want = age * pair.growth_ppb;
-		want = want / 1000000 + (want % 1000000 != 0);
-		want += pair.base_error_ps;
-		if (want > UINT64_MAX)
-			want = UINT64_MAX;
-		ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc +
-						     (uint64_t)d),
-				  (uint64_t)want);
+		if (age > 0) {
+			a = (uint64_t)age < hold ? (uint64_t)age : hold;
+			want = add_clip(pair.error_ps,
+					ref_grown(a, pair.growth));
+			want = add_clip(want, ref_grown((uint64_t)age - a,
+							pair.hold_growth));
+		}
+		ck_assert_uint_eq(tsct_pair_error_ps(&pair, stamp), want);
 	}
 }
 END_TEST
@@ -170,30 +397,79 @@ END_TEST
 START_TEST(test_error_edges)
 {
 	struct tsct_pair pair = sane_pair();
-	uint64_t second = 2596670055;
+	const uint64_t second = 2596670055;
+	uint64_t at;
 
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc), 20000);
-	/* 1000 ppb are 1 us per second, in the past as in the future. */
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + second),
-			  1020000);
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc - second),
-			  1020000);
-	pair.growth_ppb = 0;
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, 0), 20000);
-	pair.growth_ppb = 1000000000;
-	pair.base_error_ps = UINT64_MAX - 5;
+	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc), 30000);
+	ck_assert_uint_eq(tsct_pair_error_ps(&pair, 0), 30000);
+	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + 1), 20001);
+	/* 50 ppb are 50 ns a second. */
+	at = tsct_pair_error_ps(&pair, pair.as_of_tsc + second);
+	ck_assert(at >= 70000 && at <= 70003);
+	/* 5.0064 s of that until nobody has looked for too long; then 15 ppm */
+	at = tsct_pair_error_ps(&pair, pair.hold_after_tsc + second);
+	ck_assert(at >= 15000000 + 20000 + 250319 &&
+		  at <= 15000000 + 20000 + 250335);
+	pair.growth = pair.hold_growth = 0;
+	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc +
+					     (1ULL << 62)), 20000);
+	pair.growth = 1;
+	pair.error_ps = UINT64_MAX - 1;
+	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + 1),
+			  UINT64_MAX);
 	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + second),
 			  UINT64_MAX);
-	pair.base_error_ps = 0;
-	pair.mult = UINT64_MAX;
-	pair.shift = 0;
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc +
-					     (1ULL << 63)), UINT64_MAX);
-	pair.growth_ppb = 1;
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + 5000000),
-			  18446744073710);	/* age saturated; / 10^6 */
+	/* Any words: a result, and no trap */
+	memset(&pair, 0xff, sizeof(pair));
+	tsct_pair_error_ps(&pair, INT64_MAX - 1);
+	tsct_pair_ns(&pair, INT64_MAX - 1);
 }
 END_TEST
+
+/* Every word by itself and all together may be anything. */
+START_TEST(test_total)
+{
+	struct tsct_clock_state state;
+	unsigned int i, j;
+
+	seed_with(7);
+	for (i = 0; i < TURNS; i++) {
+		struct tsct_pair pair;
+		uint64_t words[sizeof(pair) / 8], stamp = any64();
+		struct tsct_segment segment;
+
+		for (j = 0; j < sizeof(words) / 8; j++)
+			words[j] = any(4) ? any64() : -(uint64_t)any(2);
+		memcpy(&pair, words, sizeof(pair));
+		memcpy(&segment, words, sizeof(segment));
+		tsct_pair_ns(&pair, stamp);
+		tsct_pair_error_ps(&pair, stamp);
+		tsct_segment_ns(&segment, stamp);
+		tsct_pair_check(&pair, any(5));
+		memcpy(&state.real, words, sizeof(pair));
+		memcpy((char *)&state + sizeof(state) - sizeof(words), words,
+		       sizeof(words));
+		state.cluster = pair;
+		tsct_clock_state_check(&state);
+		tsct_growth(words[0], words[1]);
+		tsct_growth_ppb(words[0], words[1]);
+		tsct_ticks_ns(words[0], (int64_t)words[1]);
+		tsct_ns_ticks(words[0], (int64_t)words[1]);
+	}
+}
+END_TEST
+
+/* The largest t of which mult * t / 2^56 is not beyond ns, by its definition */
+static void check_ns_ticks(uint64_t mult, int64_t ns)
+{
+	int64_t ticks = tsct_ns_ticks(mult, ns);
+	tsct_s128 want = (tsct_s128)ns * ONE;
+
+	if (ticks != INT64_MIN)
+		ck_assert((tsct_s128)ticks * mult <= want);
+	if (ticks != INT64_MAX)
+		ck_assert(((tsct_s128)ticks + 1) * mult > want);
+}
 
 START_TEST(test_ticks_and_back)
 {
@@ -202,113 +478,198 @@ START_TEST(test_ticks_and_back)
 	seed_with(3);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_pair pair = any_pair();
-		tsct_s128 one = (tsct_s128)1 << pair.shift;
 		int64_t ticks = any_signed(63);
-		int64_t ns = any_signed(63);
 
-		ck_assert_int_eq(tsct_ticks_ns(&pair, ticks),
-				 saturate(floor_div((tsct_s128)ticks *
-						    pair.mult, one)));
-		ck_assert_int_eq(tsct_ns_ticks(&pair, ns),
-				 saturate(floor_div((tsct_s128)ns * one,
-						    pair.mult)));
+		ck_assert_int_eq(tsct_ticks_ns(pair.mult, ticks),
+				 saturate(ref_stretch(ticks, pair.mult)));
+		check_ns_ticks(pair.mult, any_signed(63));
 	}
 }
 END_TEST
 
 START_TEST(test_ticks_edges)
 {
-	struct tsct_pair pair = sane_pair();
+	const uint64_t mult = sane_pair().mult;
 
-	ck_assert_int_eq(tsct_ticks_ns(&pair, 0), 0);
-	ck_assert_int_eq(tsct_ticks_ns(&pair, -1), -1);	/* down */
-	ck_assert_int_eq(tsct_ticks_ns(&pair, 1), 0);
-	ck_assert_int_eq(tsct_ns_ticks(&pair, 1), 2);
-	ck_assert_int_eq(tsct_ns_ticks(&pair, -1), -3);
-	ck_assert_int_eq(tsct_ns_ticks(&pair, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_ns_ticks(&pair, INT64_MIN), INT64_MIN);
-	pair.mult = 1ULL << 62;
-	ck_assert_int_eq(tsct_ns_ticks(&pair, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_ns_ticks(&pair, INT64_MIN), INT64_MIN);
-	ck_assert_int_eq(tsct_ticks_ns(&pair, INT64_MIN), INT64_MIN);
-	pair.mult = 0;	/* forbidden, but no endless loop and no trap */
-	tsct_ns_ticks(&pair, 5);
+	ck_assert_int_eq(tsct_ticks_ns(mult, 0), 0);
+	ck_assert_int_eq(tsct_ticks_ns(mult, -1), -1);	/* down */
+	ck_assert_int_eq(tsct_ticks_ns(mult, 1), 0);
+	ck_assert_int_eq(tsct_ns_ticks(mult, 1), 2);
+	ck_assert_int_eq(tsct_ns_ticks(mult, -1), -3);
+	ck_assert_int_eq(tsct_ns_ticks(mult, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_ns_ticks(mult, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_ticks_ns(ONE, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_ns_ticks(ONE, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_ns_ticks(ONE, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_ticks_ns(ONE * 100, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_ticks_ns(ONE * 100, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_ns_ticks(0, 5), INT64_MAX);
+	ck_assert_int_eq(tsct_ns_ticks(0, -5), INT64_MIN);
 }
 END_TEST
 
-/* Each line breaks one rule of a good pair. */
-#define REFUSED(source, ...) do {					\
-	struct tsct_pair pair = sane_pair();				\
-	__VA_ARGS__;							\
-	ck_assert_int_eq(tsct_pair_check(&pair, source), -EINVAL);	\
-} while (0)
-#define TAKEN(source, ...) do {						\
-	struct tsct_pair pair = sane_pair();				\
-	__VA_ARGS__;							\
-	ck_assert_int_eq(tsct_pair_check(&pair, source), 0);		\
-} while (0)
+/* A growth is the smallest that is not less than what was asked for. */
+START_TEST(test_growth)
+{
+	unsigned int i;
 
-START_TEST(test_pair_check)
+	seed_with(8);
+	for (i = 0; i < TURNS; i++) {
+		uint64_t mult = any_pair().mult;
+		uint64_t ppb = any64() >> (34 + any(30));
+		uint64_t growth = tsct_growth(mult, ppb);
+		tsct_u128 want = (tsct_u128)mult * ppb;
+		const tsct_u128 unit = (tsct_u128)1000000 << 24;
+
+		ck_assert((tsct_u128)growth * unit >= want);
+		ck_assert(!growth || (tsct_u128)(growth - 1) * unit < want);
+		ck_assert_uint_ge(tsct_growth_ppb(mult, growth), ppb);
+		/* what it was rounded up by, and once more */
+		ck_assert_uint_le(tsct_growth_ppb(mult, growth),
+				  ppb + (uint64_t)(unit / mult) + 1);
+	}
+	ck_assert_uint_eq(tsct_growth(ONE, 0), 0);
+	/* 1 ns per tick, 1 ppm: 10^-3 ps per tick */
+	ck_assert_uint_eq(tsct_growth(ONE, 1000), 4294968);
+	ck_assert_uint_eq(tsct_growth_ppb(ONE, 4294968), 1001);
+	ck_assert_uint_eq(tsct_growth(UINT64_MAX, UINT64_MAX), UINT64_MAX);
+	ck_assert_uint_eq(tsct_growth_ppb(1, UINT64_MAX), UINT64_MAX);
+	ck_assert_uint_eq(tsct_growth_ppb(0, 1), UINT64_MAX);
+}
+END_TEST
+
+/* ---- can it be true? ---------------------------------------------------- */
+
+/* Each line breaks one rule of a good pair. */
+#define VERDICT(source, verdict, ...) do {				\
+	struct tsct_pair pair = sane_pair();				\
+	__VA_ARGS__;							\
+	ck_assert_int_eq(tsct_pair_check(&pair, source), verdict);	\
+} while (0)
+#define REFUSED(...)	VERDICT(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
+#define TAKEN(...)	VERDICT(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
+
+/* All of one rate */
+static void set_rate(struct tsct_pair *pair, uint64_t mult)
+{
+	pair->mult = pair->slew_mult = mult;
+	pair->growth = pair->hold_growth = 0;
+}
+
+#define NS(source, verdict, mult) \
+	VERDICT(source, verdict, set_rate(&pair, mult))
+
+START_TEST(test_rate_check)
+{
+	TAKEN();
+	TAKEN(pair = (struct tsct_pair) { 0 });
+	REFUSED(pair.mult = 0);
+	NS(TSCT_SOURCE_TSC, 0, ONE * 100);
+	NS(TSCT_SOURCE_TSC, -EINVAL, ONE * 100 + 1);
+	NS(TSCT_SOURCE_TSC, 0, ONE / 100 + 1);
+	NS(TSCT_SOURCE_TSC, -EINVAL, ONE / 100);
+	NS(TSCT_SOURCE_TSC, -EINVAL, UINT64_MAX);
+	NS(TSCT_SOURCE_NR, -EINVAL, ONE);
+	NS(TSCT_SOURCE_MONOTONIC_RAW, 0, ONE);
+	NS(TSCT_SOURCE_MONOTONIC_RAW, 0, ONE / 10 * 11);
+	NS(TSCT_SOURCE_REALTIME, -EINVAL, ONE / 10 * 11 + 10);
+	NS(TSCT_SOURCE_REALTIME, 0, ONE / 10 * 9 + 9);
+	NS(TSCT_SOURCE_MONOTONIC, -EINVAL, ONE / 10 * 9);
+	TAKEN(pair.slew_tsc = 1ULL << 55);
+	REFUSED(pair.slew_tsc = (1ULL << 55) + 1);
+	TAKEN(pair.slew_mult = pair.mult / 10 * 11, pair.slew_tsc = 1ULL << 54);
+	TAKEN(pair.slew_mult = pair.mult / 10 * 9, pair.slew_tsc = 1ULL << 54);
+	REFUSED(pair.slew_mult = pair.mult / 10 * 11 + 1,
+		pair.slew_tsc = 1ULL << 54);
+	REFUSED(pair.slew_mult = pair.mult / 10 * 9 - 1,
+		pair.slew_tsc = 1ULL << 54);
+	REFUSED(pair.slew_mult = 0);
+	REFUSED(pair.slew_mult = UINT64_MAX);
+}
+END_TEST
+
+START_TEST(test_times_check)
 {
 	const uint64_t far = 1ULL << 62;
 
-	TAKEN(TSCT_SOURCE_TSC);
-	TAKEN(TSCT_SOURCE_TSC, pair = (struct tsct_pair) { 0 });
-	REFUSED(TSCT_SOURCE_TSC, pair.mult = 0);
-	REFUSED(TSCT_SOURCE_TSC, pair.shift = 64);
-	REFUSED(TSCT_SOURCE_TSC, pair.shift = 30);
-	REFUSED(TSCT_SOURCE_TSC, pair.mult = 1);
-	TAKEN(TSCT_SOURCE_TSC, pair.mult = 100, pair.shift = 0);
-	REFUSED(TSCT_SOURCE_TSC, pair.mult = 101, pair.shift = 0);
-	TAKEN(TSCT_SOURCE_TSC, pair.mult = 41, pair.shift = 12);
-	REFUSED(TSCT_SOURCE_TSC, pair.mult = 40, pair.shift = 12);
-	REFUSED(TSCT_SOURCE_NR);
-	REFUSED(TSCT_SOURCE_MONOTONIC_RAW);
-	TAKEN(TSCT_SOURCE_MONOTONIC_RAW, pair.mult = 70, pair.shift = 6);
-	TAKEN(TSCT_SOURCE_MONOTONIC_RAW, pair.mult = 58, pair.shift = 6);
-	REFUSED(TSCT_SOURCE_REALTIME, pair.mult = 71, pair.shift = 6);
-	REFUSED(TSCT_SOURCE_MONOTONIC, pair.mult = 57, pair.shift = 6);
-	TAKEN(TSCT_SOURCE_TSC, pair.slew_mult = (int64_t)(pair.mult / 10));
-	TAKEN(TSCT_SOURCE_TSC, pair.slew_mult = -(int64_t)(pair.mult / 10));
-	REFUSED(TSCT_SOURCE_TSC, pair.slew_mult = (int64_t)(pair.mult / 10) + 1);
-	REFUSED(TSCT_SOURCE_TSC, pair.slew_mult = INT64_MIN);
-	TAKEN(TSCT_SOURCE_TSC, pair.slew_end_tsc = pair.base_tsc - far);
-	REFUSED(TSCT_SOURCE_TSC, pair.slew_end_tsc = pair.base_tsc + far + 1);
-	REFUSED(TSCT_SOURCE_TSC, pair.slew_end_tsc = pair.base_tsc - far - 1);
-	TAKEN(TSCT_SOURCE_TSC, pair.as_of_tsc = pair.base_tsc - far,
+	TAKEN(pair.as_of_tsc = pair.base_tsc - far + 1,
 	      pair.void_after_tsc = pair.base_tsc + far);
-	REFUSED(TSCT_SOURCE_TSC, pair.as_of_tsc = pair.base_tsc - far - 1);
-	REFUSED(TSCT_SOURCE_TSC, pair.void_after_tsc = pair.base_tsc + far + 1);
-	REFUSED(TSCT_SOURCE_TSC, pair.void_after_tsc = pair.as_of_tsc - 1);
-	TAKEN(TSCT_SOURCE_TSC, pair.growth_ppb = 1000000000);
-	REFUSED(TSCT_SOURCE_TSC, pair.growth_ppb = 1000000001);
-	REFUSED(TSCT_SOURCE_TSC, pair.reserved[6] = 1);
+	REFUSED(pair.as_of_tsc = pair.base_tsc - far - 1);
+	REFUSED(pair.void_after_tsc = pair.base_tsc + far + 1);
+	REFUSED(pair.as_of_tsc = pair.hold_after_tsc + 1);
+	TAKEN(pair.as_of_tsc = pair.hold_after_tsc);
+	REFUSED(pair.void_after_tsc = pair.hold_after_tsc - 1);
+	TAKEN(pair.void_after_tsc = pair.hold_after_tsc);
+	REFUSED(pair.hold_after_tsc--);		/* before fast_tsc ends */
+	TAKEN(pair.hold_after_tsc = pair.as_of_tsc, pair.fast_tsc = 0);
+	REFUSED(pair.hold_after_tsc = pair.as_of_tsc, pair.fast_tsc = 1);
+	TAKEN(pair.fast_tsc = (1ULL << 55) - 1,
+	      pair.hold_after_tsc = pair.void_after_tsc = pair.base_tsc + far);
+	REFUSED(pair.fast_tsc = 1ULL << 55,
+		pair.hold_after_tsc = pair.void_after_tsc =
+			pair.base_tsc + far);
+	TAKEN(pair.slew_mult++, pair.slew_tsc = pair.fast_tsc);
+	REFUSED(pair.slew_mult++, pair.slew_tsc = pair.fast_tsc - 1);
+	TAKEN(pair.slew_mult++, pair.fast_tsc = 0);
+	/* The short cut does not saturate. */
+	REFUSED(pair.base_ns = INT64_MAX - 5000000000);
+	TAKEN(pair.base_ns = INT64_MAX - 5000000000, pair.fast_tsc = 0);
+	TAKEN(pair.base_ns = INT64_MIN);
+	TAKEN(pair.growth = tsct_growth(pair.mult, 1000000000));
+	REFUSED(pair.growth = tsct_growth(pair.mult, 1000000000) + 1);
+	TAKEN(pair.hold_growth = tsct_growth(pair.mult, 1000000000));
+	REFUSED(pair.hold_growth = tsct_growth(pair.mult, 1000000000) + 1);
+	REFUSED(pair.reserved[0] = 1);
+	REFUSED(pair.reserved[2] = 1);
 }
 END_TEST
 
+#define STATE(verdict, ...) do {					\
+	struct tsct_clock_state state = {				\
+		.real = sane_pair(), .status = TSCT_STATUS_SYNCHRONIZED, \
+	};								\
+	__VA_ARGS__;							\
+	ck_assert_int_eq(tsct_clock_state_check(&state), verdict);	\
+} while (0)
+#define EMPTY(verdict, ...) \
+	STATE(verdict, memset(&state, 0, sizeof(state)), __VA_ARGS__)
+
 START_TEST(test_state_check)
 {
-	struct tsct_clock_state good = {
-		.real = sane_pair(), .status = TSCT_STATUS_SYNCHRONIZED,
-	};
-	struct tsct_clock_state state = { 0 };
-
-	ck_assert_int_eq(tsct_clock_state_check(&good), 0);
-	ck_assert_int_eq(tsct_clock_state_check(&state), 0);
-	state.status = TSCT_STATUS_DISRUPTED;
-	ck_assert_int_eq(tsct_clock_state_check(&state), 0);
-	state.status = TSCT_STATUS_HOLDOVER;	/* of what? */
-	ck_assert_int_eq(tsct_clock_state_check(&state), -EINVAL);
-	state = good, state.status = TSCT_STATUS_NR;
-	ck_assert_int_eq(tsct_clock_state_check(&state), -EINVAL);
-	state = good, state.source = TSCT_SOURCE_NR;
-	ck_assert_int_eq(tsct_clock_state_check(&state), -EINVAL);
-	state = good, state.reserved[0] = 1;
-	ck_assert_int_eq(tsct_clock_state_check(&state), -EINVAL);
-	state = good, state.real.shift = 64;
-	ck_assert_int_eq(tsct_clock_state_check(&state), -EINVAL);
-	state = good, state.cluster.growth_ppb = 1;
-	ck_assert_int_eq(tsct_clock_state_check(&state), -EINVAL);
+	STATE(0);
+	EMPTY(0, (void)0);
+	EMPTY(0, state.status = TSCT_STATUS_DISRUPTED);
+	EMPTY(-EINVAL, state.status = TSCT_STATUS_CALIBRATING);	/* of what? */
+	EMPTY(-EINVAL, state.status = TSCT_STATUS_SYNCHRONIZED);
+	EMPTY(-EINVAL, state.status = TSCT_STATUS_HOLDOVER);
+	STATE(0, state.status = TSCT_STATUS_CALIBRATING);
+	STATE(0, state.status = TSCT_STATUS_HOLDOVER);
+	/* says nothing, and has a short cut */
+	STATE(-EINVAL, state.status = TSCT_STATUS_DISRUPTED);
+	STATE(-EINVAL, state.status = TSCT_STATUS_UNKNOWN);
+	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_tsc = 0);
+	STATE(-EINVAL, state.flags = TSCT_CLOCK_SKEWED);
+	STATE(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_tsc = 0);
+	STATE(0, state.cluster = state.real);
+	STATE(-EINVAL, state.flags = TSCT_CLOCK_SKEWED,
+	      state.cluster = state.real, state.real.fast_tsc = 0);
+	STATE(-EINVAL, state.flags = 2);
+	STATE(-EINVAL, state.status = TSCT_STATUS_NR);
+	STATE(-EINVAL, state.cause = TSCT_CAUSE_NR);
+	STATE(0, state.cause = TSCT_CAUSE_NR - 1);
+	STATE(-EINVAL, state.source = TSCT_SOURCE_NR);
+	EMPTY(-EINVAL, state.source = TSCT_SOURCE_NR);
+	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);	/* 0.38 ns */
+	STATE(-EINVAL, state.reserved[0] = 1);
+	STATE(-EINVAL, state.reserved[8] = 1);
+	STATE(-EINVAL, state.reserved0 = 1);
+	STATE(-EINVAL, state.cluster.growth = 1);
+	STATE(-EINVAL, state.real.reserved[0] = 1);
+	STATE(0, state.rate_mult = state.real.mult);
+	STATE(-EINVAL, state.rate_mult = 1);
+	STATE(0, state.rate_error_ppt = UINT64_MAX, state.epoch = UINT32_MAX,
+	      state.epoch_tsc = UINT64_MAX,
+	      state.closing_error_ps = UINT64_MAX);
 }
 END_TEST
 
@@ -321,13 +682,19 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tcase, test_formula);
+	tcase_add_test(tcase, test_segment_formula);
+	tcase_add_test(tcase, test_short_cut);
 	tcase_add_test(tcase, test_slew_has_an_end);
+	tcase_add_test(tcase, test_monotonic);
 	tcase_add_test(tcase, test_saturates);
 	tcase_add_test(tcase, test_error_formula);
 	tcase_add_test(tcase, test_error_edges);
+	tcase_add_test(tcase, test_total);
 	tcase_add_test(tcase, test_ticks_and_back);
 	tcase_add_test(tcase, test_ticks_edges);
-	tcase_add_test(tcase, test_pair_check);
+	tcase_add_test(tcase, test_growth);
+	tcase_add_test(tcase, test_rate_check);
+	tcase_add_test(tcase, test_times_check);
 	tcase_add_test(tcase, test_state_check);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -200,57 +200,197 @@ int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms);
 
 /* ---- clock ------------------------------------------------------------- */
 
-struct tsct_clock;
+/*
+ * A stamp is a reading of a counter: the TSC where it can be trusted, else a
+ * kernel clock in nanoseconds (TSCT_SOURCE_*). What it means is computed from
+ * a clock page by the formulas in section 4 of tsctrace/abi.h: with the rate R
+ * and a pair of stamp and time that belong together, T_tsc and T_sys, it is
+ *
+ *	t_sys = T_sys + (t_tsc - T_tsc) / R
+ *
+ * in 128-bit integers, the pair and R being those of the stamp's time: past
+ * stamps are as good as present ones. All times are CLOCK_REALTIME in ns since
+ * the Unix epoch.
+ *
+ * Unless another word is said, functions on a clock are wait-free, signal
+ * safe, and may be called by any number of threads at once, and in a child
+ * after fork().
+ */
+struct tsct_clock {
+	const struct tsct_clock_page *page;
+	uint32_t source;	/* TSCT_SOURCE_*, what its stamps count */
+	uint32_t flags;		/* none yet */
+	/* more, of the library's own */
+};
 
 /* What a stamp means. */
 struct tsct_time {
 	int64_t ns;		/* CLOCK_REALTIME, since the Unix epoch */
 	uint64_t error_ns;	/* the true time lies in ns -+ error_ns */
 	uint32_t status;	/* TSCT_STATUS_* */
-	uint32_t epoch;
+	uint32_t epoch;		/* times of different ones do not compare */
+};
+
+/* Which CPU a stamp is from is not known, or does not matter. */
+#define TSCT_CPU_ANY	0xffffffffU
+
+/* A stamp and where it was taken */
+struct tsct_time_point {
+	uint64_t stamp;
+	uint32_t cpu;		/* or TSCT_CPU_ANY */
+	uint32_t reserved;
+};
+
+/* struct tsct_interval.flags */
+#define TSCT_INTERVAL_SKEWED	0x1	/* from CPUs not in step */
+#define TSCT_INTERVAL_EPOCHS	0x2	/* ends lie in different epochs */
+#define TSCT_INTERVAL_DISRUPTED	0x4	/* the clock was disrupted at an end,
+					 * or between them: ticks may be missing
+					 */
+#define TSCT_INTERVAL_GUESSED	0x8	/* no bound of the rate is known */
+
+struct tsct_interval {
+	int64_t ns;		/* negative where `to` is before `from` */
+	uint64_t error_ns;	/* the true length lies in ns -+ error_ns */
+	uint32_t flags;		/* TSCT_INTERVAL_* */
+	uint32_t reserved;
 };
 
 /*
  * tsct_clock_open - the best clock there is: the module's clock page, else the
  * daemon's, else a calibration of our own (takes up to 20 ms).
- * Returns 0 or -ENOMEM. Not signal safe.
+ * Returns 0 or -ENOMEM. Not signal safe, and not wait-free.
  */
 int tsct_clock_open(struct tsct_clock **ret_clock);
+
+/* NULL is fine. No other thread may be using it. Not signal safe. */
 void tsct_clock_close(struct tsct_clock *clock);
 
-/* Where it comes from: "module", "daemon" or "in-process". Signal safe. */
+/*
+ * tsct_clock_default - the process's own clock, never NULL, never closed
+ *
+ * It is opened when the library is loaded, by a constructor; with
+ * $TSCTRACE_CALIBRATE=lazy, by the first call, which then is neither signal
+ * safe nor wait-free.
+ */
+struct tsct_clock *tsct_clock_default(void);
+
+/* Where it comes from: "module", "daemon" or "in-process". */
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
-/* Why not an earlier origin, and why this source; a sentence. Signal safe. */
+/* Why not an earlier origin, and why this source; a sentence. */
 const char *tsct_clock_why(const struct tsct_clock *clock);
 
 /*
  * tsct_clock_stamp - an ordered read of the source (RDTSCP, or
  * clock_gettime() where the TSC cannot be used), the same that tsct_emit()
- * stamps with. Wait-free, signal safe.
+ * stamps with.
+ * tsct_clock_time_point - the same, with the CPU that it is from. cpu is
+ * TSCT_CPU_ANY where the source is not the TSC.
  */
 uint64_t tsct_clock_stamp(const struct tsct_clock *clock);
+void tsct_clock_time_point(const struct tsct_clock *clock,
+			   struct tsct_time_point *ret_point);
 
 /*
  * tsct_clock_convert - what time was it, and how sure are we?
  * @stamp: of this boot, past or present
  *
- * Returns 0; -EAGAIN: nothing published yet; -ESTALE: @stamp lies behind
- * void_after. Wait-free readers' side of the latch; signal safe.
+ * Returns 0; -EAGAIN: nothing published yet; -ESTALE: nobody has looked after
+ * the clock for too long, or since a disruption, or stamps are something else
+ * by now; -ERANGE: older than what is remembered; -EXDEV: the counters of the
+ * CPUs are apart, so the stamp's CPU has to be known.
  */
 int tsct_clock_convert(const struct tsct_clock *clock, uint64_t stamp,
 		       struct tsct_time *ret_time);
 
 /*
+ * tsct_clock_convert_on - the same, of a stamp of a known CPU (an event's; or
+ * time_point.cpu). -EXDEV: how that CPU's counter is off is not known.
+ */
+int tsct_clock_convert_on(const struct tsct_clock *clock, uint64_t stamp,
+			  uint32_t cpu, struct tsct_time *ret_time);
+
+/* tsct_clock_now - stamp and convert. Results as above. */
+int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
+
+/*
+ * tsct_clock_stamp_at - the stamp of a time: the first one whose time is @ns or
+ * later
+ * @ns: past or future; of a time that was there twice, as the clock was set
+ *	back, the later one is found
+ *
+ * Where counters of CPUs are apart, the stamp is that of the CPU that the
+ * others are compared with. Returns 0; -ENOENT: the clock jumped over @ns;
+ * -EAGAIN, -ESTALE, -ERANGE as above.
+ */
+int tsct_clock_stamp_at(const struct tsct_clock *clock, int64_t ns,
+			uint64_t *ret_stamp);
+
+/*
+ * tsct_clock_to_ns, tsct_clock_to_ticks - lengths, by the rate of the counter
+ * against CLOCK_MONOTONIC_RAW. Rounded towards minus infinity, saturating.
+ */
+int64_t tsct_clock_to_ns(const struct tsct_clock *clock, int64_t ticks);
+int64_t tsct_clock_to_ticks(const struct tsct_clock *clock, int64_t ns);
+
+/*
+ * tsct_clock_interval - how long was it?
+ *
+ * By the counter and its rate alone: that somebody steers or sets the system
+ * clock meanwhile makes it neither longer nor shorter. Flags name what makes
+ * it doubtful. Returns 0; -EAGAIN: nothing published yet; -ESTALE: stamps are
+ * something else by now.
+ */
+int tsct_clock_interval(const struct tsct_clock *clock,
+			const struct tsct_time_point *from,
+			const struct tsct_time_point *to,
+			struct tsct_interval *ret_interval);
+
+/*
  * tsct_clock_snapshot - a consistent copy of what is published now.
- * Returns 0 or -EAGAIN: nothing yet. Signal safe.
+ * Returns 0 or -EAGAIN: nothing yet.
  */
 int tsct_clock_snapshot(const struct tsct_clock *clock,
 			struct tsct_clock_state *ret_state);
 
-/* Name of a TSCT_SOURCE_*, TSCT_STATUS_*, "?" if unknown. Signal safe. */
+/*
+ * tsct_clock_segments - the lines of past stamps, oldest first, up to the one
+ * in force, which comes last, as long as it is known to hold
+ * @ret_segments: room for @nr; gets the latest ones
+ *
+ * TSCT_SEGMENTS_MAX + 2 are always enough. Takes 8 KiB of stack. Returns how
+ * many there are, which may be more than @nr, or -EAGAIN: nothing yet.
+ */
+int tsct_clock_segments(const struct tsct_clock *clock,
+			struct tsct_segment *ret_segments, unsigned int nr);
+
+/*
+ * tsct_clock_wait_synced - sleep until the clock knows the time well
+ * @timeout_ms: 0: only look, negative: for ever
+ * @max_error_ns: how well; 0: whatever it calls synchronized
+ *
+ * Returns 0; -ETIMEDOUT; -EINTR: a signal came. Not wait-free, of course.
+ */
+int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
+			   uint64_t max_error_ns);
+
+/*
+ * What the inline functions of tsctrace/clock.h call where the short cut does
+ * not do. Call those.
+ *
+ * tsct_clock_now_slow never fails: where the clock cannot vouch for a time it
+ * gives what clock_gettime() says. tsct_clock_ns_slow returns as
+ * tsct_clock_convert(), and -ESTALE for a stamp of a disruption.
+ */
+int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
+int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+		       int64_t *ret_ns);
+
+/* Name of a TSCT_SOURCE_*, _STATUS_*, _CAUSE_*, "?" if unknown. */
 const char *tsct_source_name(unsigned int source);
 const char *tsct_status_name(unsigned int status);
+const char *tsct_cause_name(unsigned int cause);
 
 /* Version of the library at run time, "0.1.0". Signal safe. */
 const char *tsct_version(void);
@@ -259,5 +399,7 @@ const char *tsct_version(void);
 #ifdef __cplusplus
 }
 #endif
+
+#include <tsctrace/clock.h>
 
 #endif /* TSCTRACE_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock area as a file of the run-time directory, which programs map. */
+#ifndef TSCTRACED_CLOCKFILE_H
+#define TSCTRACED_CLOCKFILE_H
+
+#include <tsctrace/abi.h>
+
+struct clockfile {
+	const char *dir_path;
+	int dir;
+	int fd;				/* -1: there is none */
+	struct tsct_clock_page *page;	/* mapped; NULL: there is none */
+	__u64 size;
+	__u32 nr_cpus;
+	const struct tsct_clock_cpu *cpus;	/* as set last; the caller's */
+	__u32 nr_known;
+};
+
+/*
+ * clockfile_open - take a predecessor's file over, or make one
+ * @dir: run-time directory, ours alone
+ *
+ * A file that is this boot's, has the right layout and holds what can be true
+ * is repaired, and its readers stay with us. Any other one is replaced.
+ * Returns 0 or -errno.
+ */
+int clockfile_open(struct clockfile *file, int dir, const char *dir_path);
+void clockfile_close(struct clockfile *file);
+
+/*
+ * clockfile_revive - if somebody removed the file, or there was no room for
+ * it, make it again, for those who come now
+ */
+void clockfile_revive(struct clockfile *file);
+
+/* What is published in it; nothing: UNKNOWN, epoch 0. */
+void clockfile_last(const struct clockfile *file,
+		    struct tsct_clock_state *ret_state);
+
+/*
+ * clockfile_stage - make everything ready for @state
+ * clockfile_commit - publish it, with one store
+ * @margin_ns: between a last look at the counter and a new line's beginning,
+ *	for that we may be held up just before the store
+ *
+ * Stage may be done over. Return 0; -ETIME: it is too late, the line should
+ * have begun; -EXDEV: the state does not go on where the published one is.
+ */
+int clockfile_stage(struct clockfile *file,
+		    const struct tsct_clock_state *state);
+int clockfile_commit(struct clockfile *file,
+		     const struct tsct_clock_state *state, __s64 margin_ns);
+
+/*
+ * Writes the CPUs' skews; those beyond @nr are not known. @cpus stays valid
+ * until the next call.
+ */
+void clockfile_set_cpus(struct clockfile *file,
+			const struct tsct_clock_cpu *cpus, __u32 nr);
+
+#endif /* TSCTRACED_CLOCKFILE_H */

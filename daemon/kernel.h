@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the module says over generic netlink: that it saw a disruption. It
+ * comes and goes, and so does its family; the kernel's controller tells.
+ */
+#ifndef TSCTRACED_KERNEL_H
+#define TSCTRACED_KERNEL_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+struct nl_sock;
+struct nl_msg;
+
+struct kernel {
+	struct nl_sock *sock;
+	int family;		/* the module's; 0: it is not there */
+	bool news;		/* for who asked kernel_read() */
+};
+
+/*
+ * kernel_open - listen. Returns 0 or -errno: this kernel has no generic
+ * netlink, say; the daemon then finds everything out a tick later.
+ */
+int kernel_open(struct kernel *kernel);
+void kernel_close(struct kernel *kernel);
+
+/* A descriptor that is readable when there is something to read. */
+int kernel_fd(const struct kernel *kernel);
+
+/*
+ * kernel_read - take what is there, without waiting, a bounded amount
+ *
+ * True if it is worth while to look at the clock at once.
+ */
+bool kernel_read(struct kernel *kernel);
+
+/* One message; for tests, too. */
+void kernel_take(struct kernel *kernel, struct nl_msg *message);
+
+#endif /* TSCTRACED_KERNEL_H */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a machine shows when its time is disrupted. Looked at at every tick, and
+ * compared with the look before: reading does I/O, comparing does none.
+ */
+#ifndef TSCTRACED_SIGNS_H
+#define TSCTRACED_SIGNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <tsctrace/abi.h>
+
+/* What could not be found out keeps its value from the look before. */
+struct signs {
+	/* BOOTTIME - MONOTONIC, the time slept, lies in there */
+	__s64 slept_min_ns;
+	__s64 slept_max_ns;
+	char clocksource[32];	/* the kernel's; "" not known */
+	bool tsc_gone;		/* the kernel does not offer the TSC as one */
+	char cpus[64];		/* online: "0-3", its beginning */
+	__u64 cpus_hash;	/* of all of it; 0: not known */
+	bool has_vmclock;
+	__u64 vm_marker;	/* the hypervisor's: disruptions, */
+	__u64 vm_generation;	/* snapshots restored */
+	__u32 sets;		/* times that CLOCK_REALTIME was seen being set */
+	bool has_module;	/* no sign: it may know of some, see has_seq */
+	bool has_seq;		/* the module's snapshot: the kernel's counts */
+	__u32 set_seq;		/* of the clock being set */
+	__u32 source_seq;	/* of changes of the clocksource */
+};
+
+/*
+ * signs_compare - TSCT_CAUSE_* of what happened in between; NONE: nothing did
+ *
+ * Of several, the one that leaves least to go on with: a machine that slept had
+ * its clock set, too.
+ */
+__u32 signs_compare(const struct signs *before, const struct signs *now);
+
+/* The same as a sentence with figures, without a full stop */
+void signs_describe(const struct signs *before, const struct signs *now,
+		    __u32 cause, char *text, size_t size);
+
+/* ---- reading ----------------------------------------------------------- */
+
+#define SIGNS_VMCLOCK	"/dev/vmclock0"
+
+struct signs_reader {
+	struct signs last;
+	int clock_set;		/* readable when CLOCK_REALTIME was set */
+	const void *vmclock;	/* mapped; NULL: there is none */
+	/* As TSCT_IOC_CLOCK_SNAPSHOT; NULL or -errno: not to be had */
+	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);
+	void *ctx;
+};
+
+/*
+ * signs_open - @vmclock: the hypervisor's page, for mmap
+ * Returns 0, or -errno: no timer.
+ */
+int signs_open(struct signs_reader *reader, const char *vmclock);
+void signs_close(struct signs_reader *reader);
+
+/* Looks at everything: some ten system calls, none of which waits. */
+void signs_read(struct signs_reader *reader, struct signs *ret_signs);
+
+#endif /* TSCTRACED_SIGNS_H */

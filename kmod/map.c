@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which memory a descriptor of /dev/tsctrace shows, and to whom. */
+#include <linux/fs.h>
+#include <linux/mm.h>
+
+#include <tsctrace/abi.h>
+
+#include "channel.h"
+#include "clockpage.h"
+#include "compat.h"
+#include "device.h"
+
+#define CLOCK_FIRST	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
+
+/*
+ * Which pages, and may they be written: 1, 0, or -EINVAL where the range does
+ * not lie in one region. In pages, since the sum of a byte offset and a
+ * length may not fit; that of pages was checked by the system call.
+ */
+static int check_range(const struct tsct_file *f,
+		       struct vm_area_struct *vma)
+{
+	const struct tsct_channel *channel = tsct_file_channel(f);
+	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
+	u64 consumers, rings;
+
+	if (first == CLOCK_FIRST)
+		return end <= first + tsct_clockpage_pages() ? 0 : -EINVAL;
+	if (!channel)
+		return -EINVAL;
+	consumers = channel->consumer_offset >> PAGE_SHIFT;
+	rings = channel->ring_offset >> PAGE_SHIFT;
+	if (end <= consumers)
+		return 0;
+	if (first >= consumers && end <= rings)
+		return !!(f->roles & TSCT_ROLE_READ);
+	if (first >= rings && end <= channel->file_size >> PAGE_SHIFT)
+		return !!(f->roles & TSCT_ROLE_WRITE);
+	return -EINVAL;
+}
+
+static vm_fault_t device_fault(struct vm_fault *vmf)
+{
+	struct tsct_file *f = vmf->vma->vm_file->private_data;
+	struct page *page;
+
+	/* Beyond the area there is no channel: see check_range(). */
+	if (vmf->pgoff >= CLOCK_FIRST)
+		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST);
+	else
+		page = tsct_channel_page(tsct_file_channel(f), vmf->pgoff);
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+static const struct vm_operations_struct device_vm_ops = {
+	.fault = device_fault,
+};
+
+/*
+ * A map holds the file, and so the channel, by itself. It is inherited over
+ * fork, so that children of a program go on emitting; it does not grow, and
+ * core dumps leave it out. VM_MAYSHARE, not VM_SHARED: the latter is cleared
+ * for descriptors that are open for reading only.
+ */
+int tsct_device_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned long clear = VM_MAYEXEC;
+	int writable;
+
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EPERM;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	writable = check_range(file->private_data, vma);
+	if (writable < 0)
+		return writable;
+	if (!writable) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		clear |= VM_MAYWRITE;
+	}
+	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, clear);
+	vma->vm_ops = &device_vm_ops;
+	return 0;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What happens to the clock, told over generic netlink to everybody who has
+ * joined the group. Nothing is asked for by this way, and nobody waits for who
+ * does not read: what a listener has missed, it finds in the clock area.
+ */
+#include <linux/module.h>
+#include <net/genetlink.h>
+
+#include <tsctrace/abi.h>
+
+#include "notify.h"
+
+static const struct genl_multicast_group groups[] = {
+	{ .name = TSCT_GENL_GROUP, },
+};
+
+static struct genl_family family = {
+	.module = THIS_MODULE,
+	.name = TSCT_GENL_NAME,
+	.version = TSCT_GENL_VERSION,
+	.maxattr = TSCT_GENL_ATTR_SOURCE,
+	.mcgrps = groups,
+	.n_mcgrps = ARRAY_SIZE(groups),
+};
+
+static int fill(struct sk_buff *skb, u32 epoch, u32 cause, u32 source)
+{
+	void *header = genlmsg_put(skb, 0, 0, &family, 0,
+				   TSCT_GENL_CMD_DISRUPTED);
+
+	if (!header || nla_put_u32(skb, TSCT_GENL_ATTR_EPOCH, epoch) ||
+	    nla_put_u32(skb, TSCT_GENL_ATTR_CAUSE, cause) ||
+	    nla_put_u32(skb, TSCT_GENL_ATTR_SOURCE, source))
+		return -EMSGSIZE;
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source)
+{
+	struct sk_buff *skb = genlmsg_new(3 * nla_total_size(sizeof(u32)),
+					  GFP_KERNEL);
+
+	if (!skb)
+		return;
+	if (fill(skb, epoch, cause, source)) {
+		nlmsg_free(skb);
+		return;
+	}
+	/* It fails where nobody listens, or where one reads too slowly. */
+	genlmsg_multicast(&family, skb, 0, 0, GFP_KERNEL);
+}
+
+int tsct_notify_init(void)
+{
+	return genl_register_family(&family);
+}
+
+void tsct_notify_exit(void)
+{
+	genl_unregister_family(&family);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sleep and the clock. The counter may stop or begin anew, and the clock is set
+ * from the hardware: what was measured before says nothing about what comes.
+ * Programs run again before they are told that the sleep is over, so the clock
+ * is void from before it; and a counter that has begun anew shows stamps that
+ * look like old ones, so a second epoch begins before any program runs. Only
+ * drivers are called so early: hence a device that is nothing but that.
+ */
+#include <linux/err.h>
+#include <linux/notifier.h>
+#include <linux/platform_device.h>
+#include <linux/pm.h>
+#include <linux/suspend.h>
+
+#include "clockpage.h"
+#include "cpucheck.h"
+
+static int power_event(struct notifier_block *nb, unsigned long event,
+		       void *unused)
+{
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+		tsct_clockpage_sleep();
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+		tsct_clockpage_awake();
+		tsct_cpucheck_schedule();
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block power_notifier = {
+	.notifier_call = power_event,
+};
+
+static int __maybe_unused wake(struct device *dev)
+{
+	tsct_clockpage_wake();
+	return 0;
+}
+
+static const struct dev_pm_ops power_ops = {
+	SET_NOIRQ_SYSTEM_SLEEP_PM_OPS(NULL, wake)
+};
+
+static int probe(struct platform_device *pdev)
+{
+	return 0;
+}
+
+static struct platform_driver power_driver = {
+	.driver = {
+		.name = "tsctrace",
+		.pm = &power_ops,
+		/* There is one, and it is not to be taken away by hand. */
+		.suppress_bind_attrs = true,
+	},
+};
+
+static struct platform_device *power_device;
+
+int tsct_power_start(void)
+{
+	int err;
+
+	power_device = platform_create_bundle(&power_driver, probe, NULL, 0,
+					      NULL, 0);
+	if (IS_ERR(power_device))
+		return PTR_ERR(power_device);
+	err = register_pm_notifier(&power_notifier);
+	if (err) {
+		platform_device_unregister(power_device);
+		platform_driver_unregister(&power_driver);
+	}
+	return err;
+}
+
+void tsct_power_stop(void)
+{
+	unregister_pm_notifier(&power_notifier);
+	platform_device_unregister(power_device);
+	platform_driver_unregister(&power_driver);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <time.h>
+
+#include "clock_private.h"
+#include "now.h"
+
+#define POLL_NS		10000000
+
+static bool synced(const struct tsct_clock *clock, uint64_t max_error_ns)
+{
+	struct tsct_time now;
+
+	return !tsct_clock_now(clock, &now) &&
+		now.status == TSCT_STATUS_SYNCHRONIZED &&
+		(!max_error_ns || now.error_ns <= max_error_ns);
+}
+
+int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
+			   uint64_t max_error_ns)
+{
+	__s64 until = tsct_now_ns() + timeout_ms * 1000000LL;
+
+	while (!synced(clock, max_error_ns)) {
+		struct timespec pause = { .tv_nsec = POLL_NS };
+		__s64 left = until - tsct_now_ns();
+
+		if (timeout_ms >= 0 && left <= 0)
+			return -ETIMEDOUT;
+		if (timeout_ms >= 0 && left < POLL_NS)
+			pause.tv_nsec = left;
+		if (nanosleep(&pause, NULL))
+			return -errno;
+	}
+	return 0;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "offset.h"
+#include "scale.h"
+#include "track.h"
+
+/*
+ * Steering that changes is taken to have been even for as many samples before:
+ * what it was between them bounds how the line ran away from REALTIME before
+ * the change, unseen by the samples on both sides of it.
+ */
+#define EVEN		4
+
+/*
+ * A sample that surprises may have been taken while REALTIME is slewed by 10 %,
+ * so that its tries do not compare as was thought.
+ */
+#define SLEWED		0.12
+
+/* Surprises are forgotten in as long. */
+#define CALM_NS		8e9
+
+__u64 tsct_round_up(double value)
+{
+	if (!(value > 0))
+		return 0;
+	if (value >= 9e18)
+		return 9000000000000000000ULL;
+	return (__u64)value + 1;
+}
+
+double tsct_mult_rate(__u64 mult)
+{
+	return (double)mult * 0x1p-56;
+}
+
+struct tsct_look tsct_look_at(const struct tsct_bracket *bracket, double rate,
+			      double cut_ns)
+{
+	__u64 width = bracket->after - bracket->before;
+	double middle = ((double)width + 1) / 2 - (double)(width / 2);
+
+	return (struct tsct_look) {
+		.tsc = bracket->before + width / 2,
+		.ns = bracket->ns,
+		.frac_ns = cut_ns / 2 - middle * rate,
+		.half_ns = (((double)width + 1) * rate + cut_ns) / 2,
+	};
+}
+
+double tsct_look_off(const struct tsct_look *look, const struct tsct_pair *pair)
+{
+	__s64 line = tsct_pair_ns(pair, look->tsc);
+
+	/* As integers first: a double holds today's time to 256 ns only. */
+	return (double)(__s64)((__u64)look->ns - (__u64)line) + look->frac_ns;
+}
+
+double tsct_look_error(const struct tsct_look *look,
+		       const struct tsct_pair *pair)
+{
+	return tsct_magnitude(tsct_look_off(look, pair)) + look->half_ns;
+}
+
+double tsct_rate_elapsed(const struct tsct_rate *est, __u64 from, __u64 to)
+{
+	return (double)(__s64)(to - from) * est->rate;
+}
+
+static double wander(const struct tsct_rate *est)
+{
+	return est->locked ? 0 : TSCT_RATE_WANDER_PPB * TSCT_PPB;
+}
+
+double tsct_rate_doubt(const struct tsct_rate *est, double rate)
+{
+	double off = tsct_larger(est->hi - rate, rate - est->lo);
+
+	return off / est->rate + wander(est) + 2 * est->surprise_ppb * TSCT_PPB;
+}
+
+/* How much less is known after a while without a look */
+static double fade(const struct tsct_rate *est, double elapsed_ns)
+{
+	double doubt = (est->hi - est->lo) / 2 / est->rate + wander(est);
+	double late = tsct_larger(0, elapsed_ns - TSCT_RATE_HOLD_NS);
+
+	return doubt * elapsed_ns + late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
+}
+
+struct tsct_finding tsct_rate_find(const struct tsct_rate *est,
+				   const struct tsct_look *look)
+{
+	const struct tsct_look *last = &est->look;
+	double elapsed = tsct_rate_elapsed(est, last->tsc, look->tsc);
+	double rate = (est->hi + est->lo) / 2;
+	double ran = (double)(__s64)((__u64)look->ns - (__u64)last->ns) +
+		look->frac_ns - last->frac_ns;
+	double off = ran - (double)(__s64)(look->tsc - last->tsc) * rate;
+	double half = last->half_ns + fade(est, elapsed);
+	double missed = tsct_magnitude(off) - half - look->half_ns;
+	double slewed = tsct_smaller(elapsed, TSCT_RATE_STEP_NS) *
+		TSCT_RATE_STEP_PPB * TSCT_PPB;
+
+	return (struct tsct_finding) {
+		.elapsed_ns = elapsed,
+		.half_ns = half,
+		.missed_ns = tsct_larger(0, missed),
+		.stepped = missed > slewed,
+	};
+}
+
+/*
+ * What the steering was since the last sample but one; since an earlier one, if
+ * that is too near, or says much less.
+ */
+static void set_late(struct tsct_rate *est)
+{
+	const struct tsct_track *real = &est->real;
+	const struct tsct_bracket *newest = &real->hist[real->nr - 1];
+	unsigned int i = real->nr - 1;
+	double lo, hi, spread = 0;
+
+	while (i-- > 0) {
+		const struct tsct_bracket *old = &real->hist[i];
+		double age = tsct_rate_elapsed(est, old->before, newest->before);
+
+		if (spread && age > TSCT_RATE_HOLD_NS)
+			break;
+		if (!tsct_bracket_rate(old, newest, &lo, &hi))
+			continue;
+		if (spread && hi - lo > spread / 2)
+			continue;
+		/* Too near ones are good for nothing but a beginning. */
+		spread = age < TSCT_RATE_LATE_NS ? 1e9 : hi - lo;
+		est->lo = lo;
+		est->hi = hi;
+		est->ref_tsc = tsct_look_at(old, est->rate, 1).tsc;
+	}
+}
+
+/*
+ * How REALTIME is steered against RAW is left alone as long as the evidence
+ * allows it, and then moved no further than well inside of what it allows: a
+ * line that turns with the noise of every sample helps nobody.
+ */
+static void set_rate(struct tsct_rate *est)
+{
+	const struct tsct_track *real = &est->real;
+	double margin = (real->hi - real->lo) / 4;
+
+	if (!real->hi)
+		return;
+	est->rate = tsct_larger(real->lo + margin,
+				tsct_smaller(real->hi - margin, est->rate));
+}
+
+/* How unevenly the line may have run before the steering was changed */
+static double uneven(const struct tsct_rate *est)
+{
+	const struct tsct_track *real = &est->real;
+	double rate = tsct_mult_rate(est->state.real.mult);
+	unsigned int newest = real->nr - 1;
+	unsigned int oldest = newest > EVEN ? newest - EVEN : 0;
+	double lo, hi;
+
+	if (newest < 1 || !tsct_bracket_rate(&real->hist[oldest],
+					     &real->hist[newest], &lo, &hi))
+		return tsct_rate_doubt(est, rate);
+	return tsct_larger(hi - rate, rate - lo) / est->rate + wander(est) +
+		est->surprise_ppb * TSCT_PPB;
+}
+
+static void set_past(struct tsct_rate *est, const struct tsct_look *look,
+		     const struct tsct_finding *finding, double slope)
+{
+	const struct tsct_pair *pair = &est->state.real;
+	double error = tsct_look_error(look, pair);
+	double worst = tsct_larger(error, est->error_ns) +
+		slope * finding->elapsed_ns;
+
+	/* Anything may have been in such a long time. */
+	if (finding->elapsed_ns > TSCT_RATE_HOLD_NS)
+		worst = tsct_larger(worst, 1e-3 *
+			(double)tsct_pair_error_ps(pair, look->tsc));
+	est->past_ns = tsct_larger(est->past_ns, worst);
+	est->error_ns = error;
+}
+
+static void note_surprise(struct tsct_rate *est,
+			  const struct tsct_finding *finding)
+{
+	double elapsed = finding->elapsed_ns;
+	double left = tsct_larger(0, 1 - elapsed / CALM_NS);
+	double ppb = 0;
+
+	if (finding->missed_ns > 0 && elapsed > 0)
+		ppb = finding->missed_ns / elapsed / TSCT_PPB;
+	est->surprise_ppb = tsct_larger(ppb, est->surprise_ppb * left);
+}
+
+void tsct_rate_settle(struct tsct_rate *est, const struct tsct_look *look)
+{
+	set_rate(est);
+	set_late(est);
+	est->look = *look;
+}
+
+void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
+		     const struct tsct_look *look,
+		     const struct tsct_finding *finding, double span_ns)
+{
+	struct tsct_look wide = *look;
+
+	if (finding->missed_ns > 0)
+		wide.half_ns += SLEWED * (wide.half_ns + span_ns);
+	if (est->state.real.mult)
+		set_past(est, &wide, finding, uneven(est));
+	note_surprise(est, finding);
+	tsct_track_add(&est->real, bracket);
+	tsct_rate_settle(est, &wide);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a time costs: from a stamp that is there already, from scratch, and
+ * while the clock is republished a thousand times a second; beside the bare
+ * counter and the C library's clock.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <tsctrace/tsctrace.h>
+
+#include "bench.h"
+#include "core/latch.h"
+#include "core/scale.h"
+
+#define STAMPS		1024
+#define UPDATE_NS	1000000
+#define THROUGHPUT_NS	500000000
+#define THROUGHPUT_RUNS	5
+
+static struct tsct_clock *clk;
+static uint64_t stamps[STAMPS];
+static volatile int64_t sink;
+
+/* Stamps of the last moments, all of the line in force */
+static void take_stamps(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < STAMPS; i++)
+		stamps[i] = tsct_clock_stamp(clk);
+}
+
+static void counter(unsigned int turns)
+{
+	uint64_t sum = 0;
+
+	while (turns--)
+		sum += tsct_tsc_read();
+	sink = (int64_t)sum;
+}
+
+static void now(unsigned int turns)
+{
+	int64_t sum = 0;
+
+	while (turns--)
+		sum += tsct_clock_now_ns(clk);
+	sink = sum;
+}
+
+static void now_bounded(unsigned int turns)
+{
+	struct tsct_time time = { 0 };
+	int64_t sum = 0;
+
+	while (turns--) {
+		tsct_clock_now(clk, &time);
+		sum += time.ns + (int64_t)time.error_ns;
+	}
+	sink = sum;
+}
+
+static void convert(unsigned int turns)
+{
+	int64_t ns = 0, sum = 0;
+
+	while (turns--) {
+		tsct_clock_ns(clk, stamps[turns % STAMPS], &ns);
+		sum += ns;
+	}
+	sink = sum;
+}
+
+static void convert_bounded(unsigned int turns)
+{
+	struct tsct_time time = { 0 };
+	int64_t sum = 0;
+
+	while (turns--) {
+		tsct_clock_convert(clk, stamps[turns % STAMPS], &time);
+		sum += time.ns + (int64_t)time.error_ns;
+	}
+	sink = sum;
+}
+
+static void vdso(unsigned int turns)
+{
+	struct timespec time;
+	int64_t sum = 0;
+
+	while (turns--) {
+		clock_gettime(CLOCK_REALTIME, &time);
+		sum += time.tv_sec * 1000000000LL + time.tv_nsec;
+	}
+	sink = sum;
+}
+
+enum { COUNTER, NOW, NR_BENCHES = 6 };
+
+static struct bench benches[NR_BENCHES] = {
+	[COUNTER] = { .name = "counter_ns", .run = counter },
+	[NOW] = { .name = "now_ns", .run = now },
+	{ .name = "now_bounded_ns", .run = now_bounded },
+	{ .name = "convert_ns", .prepare = take_stamps, .run = convert },
+	{ .name = "convert_bounded_ns", .prepare = take_stamps,
+	  .run = convert_bounded },
+	{ .name = "vdso_ns", .run = vdso },
+};
+
+/* Of the two runs that were made next to each other */
+static double now_minus_counter(void)
+{
+	static double apart[BENCH_RUNS];
+	unsigned int i;
+
+	for (i = 0; i < BENCH_RUNS; i++)
+		apart[i] = benches[NOW].ns[i] - benches[COUNTER].ns[i];
+	return bench_quantile(apart, BENCH_RUNS, 0.5);
+}
+
+/* ---- readers while the page is written --------------------------------- */
+
+static struct tsct_clock_page *page;
+static bool stop;
+
+/* The same line, begun anew: a full update, with a segment left behind */
+static void update(void)
+{
+	struct tsct_clock_state state;
+
+	tsct_latch_read(page, &state);
+	state.real.as_of_tsc = tsct_tsc_read();
+	state.real.base_ns = tsct_pair_ns(&state.real,
+					  state.real.as_of_tsc + 50000);
+	state.real.base_tsc = state.real.as_of_tsc + 50000;
+	state.real.as_of_tsc = state.real.base_tsc;
+	tsct_latch_write(page, &state);
+}
+
+static void *update_all_the_time(void *unused)
+{
+	const struct timespec pause = { .tv_nsec = UPDATE_NS };
+
+	(void)unused;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		update();
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static double reads_per_s(void)
+{
+	struct tsct_reading reading = { 0 };
+	double start = bench_now_ns(), took;
+	uint64_t reads = 0, stamp;
+	int64_t sum = 0, ns = 0;
+
+	do {
+		stamp = tsct_tsc_read();
+		if (tsct_clock_fast_ns(page, stamp, &ns))
+			sum += ns;
+		else if (!tsct_latch_lookup(page, stamp, &reading))
+			sum += reading.ns;
+		took = ++reads % 10000 ? 0 : bench_now_ns() - start;
+	} while (took < THROUGHPUT_NS);
+	sink = sum;
+	return (double)reads / took * 1e9;
+}
+
+static int compare_throughput(void)
+{
+	double quiet[THROUGHPUT_RUNS], busy[THROUGHPUT_RUNS];
+	struct tsct_clock_state state;
+	const __u8 no_id[16] = { 0 };
+	unsigned int i;
+	pthread_t thread;
+
+	page = aligned_alloc(TSCT_PAGE_SIZE, TSCT_CLOCK_SIZE(0));
+	if (!page || tsct_clock_snapshot(clk, &state))
+		return -1;
+	tsct_latch_init(page, no_id, TSCT_SOURCE_TSC, 0);
+	tsct_latch_write(page, &state);
+	for (i = 0; i < THROUGHPUT_RUNS; i++) {
+		quiet[i] = reads_per_s();
+		__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
+		if (pthread_create(&thread, NULL, update_all_the_time, NULL))
+			return -1;
+		busy[i] = reads_per_s();
+		__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+		pthread_join(thread, NULL);
+	}
+	printf("reads_quiet %.1f M/s\nreads_with_1000_updates %.1f M/s\n",
+	       bench_quantile(quiet, THROUGHPUT_RUNS, 0.5) / 1e6,
+	       bench_quantile(busy, THROUGHPUT_RUNS, 0.5) / 1e6);
+	return 0;
+}
+
+int main(void)
+{
+	double apart;
+
+	if (tsct_clock_open(&clk))
+		return 1;
+	printf("# clock: %s (%s)\n", tsct_clock_origin(clk),
+	       tsct_clock_why(clk));
+	if (clk->source != TSCT_SOURCE_TSC) {
+		fprintf(stderr, "bench_clock: stamps are not TSC here: there is "
+			"nothing to measure\n");
+		return 1;
+	}
+	if (compare_throughput())
+		return 1;
+	bench_pin();
+	bench_all(benches, NR_BENCHES);
+	apart = now_minus_counter();
+	printf("now_minus_counter_ns %.2f ns\n", apart);
+	printf("now_vs_vdso %.3f ratio\n", bench_median(&benches[NOW]) /
+	       bench_median(&benches[NR_BENCHES - 1]));
+	tsct_clock_close(clk);
+	return 0;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How far off the counter's rate is after so long a calibration, beside the
+ * plain method: the median of 15 intervals of 1 ms with one bracket at each
+ * end. The truth is the rate between the first moment and the last, over all of
+ * the run: a minute and more, from the narrowest of thousands of brackets.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "bench.h"
+#include "sample.h"
+
+#define SHORT_RUNS	100
+#define LONG_RUNS	30
+#define SECOND_NS	1000000000ULL
+#define LONG_SECONDS	60
+#define EDGE_BRACKETS	5000
+#define PLAIN_INTERVALS	15
+#define PLAIN_LIMIT_TSC	15000
+
+static const struct tsct_clock_ops *ops;
+
+static void sleep_until(double when_ns)
+{
+	double left = when_ns - bench_now_ns();
+
+	if (left > 0)
+		ops->sleep_ns(ops->ctx, (__u64)left);
+}
+
+/* ---- the truth ---------------------------------------------------------- */
+
+static void take(struct tsct_bracket *bracket)
+{
+	bracket->before = ops->stamp(ops->ctx);
+	bracket->ns = ops->clock_ns(ops->ctx, CLOCK_MONOTONIC_RAW);
+	bracket->after = ops->stamp(ops->ctx);
+}
+
+static struct tsct_bracket edge(void)
+{
+	struct tsct_bracket best, next;
+	unsigned int i;
+
+	take(&best);
+	for (i = 0; i < EDGE_BRACKETS; i++) {
+		take(&next);
+		if (tsct_bracket_narrower(&next, &best))
+			best = next;
+	}
+	return best;
+}
+
+static double middle(const struct tsct_bracket *from,
+		     const struct tsct_bracket *bracket)
+{
+	return (double)(bracket->before - from->before) +
+		(double)(bracket->after - bracket->before) / 2;
+}
+
+static double rate_hz(const struct tsct_bracket *a,
+		      const struct tsct_bracket *b)
+{
+	return (middle(a, b) - middle(a, a)) * 1e9 / (double)(b->ns - a->ns);
+}
+
+/* ---- the plain method --------------------------------------------------- */
+
+static void plain_bracket(struct tsct_bracket *bracket)
+{
+	do
+		take(bracket);
+	while (bracket->after - bracket->before >= PLAIN_LIMIT_TSC);
+}
+
+static double plain_hz(void)
+{
+	double hz[PLAIN_INTERVALS];
+	struct tsct_bracket a, b;
+	unsigned int i;
+
+	for (i = 0; i < PLAIN_INTERVALS; i++) {
+		plain_bracket(&a);
+		ops->sleep_ns(ops->ctx, 1000000);
+		plain_bracket(&b);
+		hz[i] = rate_hz(&a, &b);
+	}
+	return bench_quantile(hz, PLAIN_INTERVALS, 0.5);
+}
+
+/* ---- ours --------------------------------------------------------------- */
+
+struct calibration {
+	struct tsct_sampler sampler;
+	struct tsct_rate est;
+	double began_ns;
+};
+
+static void begin(struct calibration *c)
+{
+	tsct_rate_init(&c->est, TSCT_SOURCE_TSC, 1, TSCT_CAUSE_NONE);
+	tsct_sampler_init(&c->sampler, ops);
+	c->began_ns = bench_now_ns();
+	tsct_sampler_start(&c->sampler, &c->est);
+}
+
+static double short_hz[SHORT_RUNS], plain[SHORT_RUNS];
+static double second_hz[LONG_RUNS], minute_hz[LONG_RUNS];
+
+static void run_short(void)
+{
+	struct calibration c;
+	unsigned int i;
+
+	for (i = 0; i < SHORT_RUNS; i++) {
+		begin(&c);
+		short_hz[i] = tsct_rate_hz(&c.est, NULL);
+		plain[i] = plain_hz();
+	}
+}
+
+/* Many at once, each fed every second as the daemon does it */
+static void run_long(void)
+{
+	static struct calibration all[LONG_RUNS];
+	unsigned int i, second;
+
+	for (i = 0; i < LONG_RUNS; i++)
+		begin(&all[i]);
+	for (second = 1; second <= LONG_SECONDS; second++) {
+		for (i = 0; i < LONG_RUNS; i++) {
+			struct calibration *c = &all[i];
+
+			sleep_until(c->began_ns + (double)second * SECOND_NS);
+			tsct_sampler_feed(&c->sampler, &c->est);
+			if (second == 1)
+				second_hz[i] = tsct_rate_hz(&c->est, NULL);
+		}
+	}
+	for (i = 0; i < LONG_RUNS; i++)
+		minute_hz[i] = tsct_rate_hz(&all[i].est, NULL);
+}
+
+static void report(const char *name, double *hz, unsigned int nr,
+		   double truth_hz)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		hz[i] = fabs(hz[i] / truth_hz - 1) * 1e6;
+	printf("rate_error_p50_ppm_%s %.5f ppm\n"
+	       "rate_error_p90_ppm_%s %.5f ppm\n",
+	       name, bench_quantile(hz, nr, 0.5),
+	       name, bench_quantile(hz, nr, 0.9));
+}
+
+int main(void)
+{
+	struct tsct_bracket first, last;
+	double truth_hz;
+	char why[256];
+
+	if (tsct_source_choose(why, sizeof(why)) != TSCT_SOURCE_TSC) {
+		fprintf(stderr, "bench_rate: stamps are not TSC here (%s): there "
+			"is nothing to measure\n", why);
+		return 1;
+	}
+	ops = tsct_clock_ops_real(TSCT_SOURCE_TSC);
+	printf("# takes a minute and a quarter\n");
+	fflush(stdout);
+	first = edge();
+	run_short();
+	run_long();
+	last = edge();
+	truth_hz = rate_hz(&first, &last);
+	printf("rate_truth %.3f Hz\n"
+	       "rate_truth_error %.6f ppm\n", truth_hz,
+	       (middle(&first, &first) + middle(&last, &last)) /
+	       middle(&first, &last) * 1e6);
+	report("20ms", short_hz, SHORT_RUNS, truth_hz);
+	report("median_of_15x1ms", plain, SHORT_RUNS, truth_hz);
+	report("1s", second_hz, LONG_RUNS, truth_hz);
+	report("60s", minute_hz, LONG_RUNS, truth_hz);
+	return 0;
+}

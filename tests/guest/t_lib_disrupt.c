@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Everything that can happen to a clock, one after the other, with the daemon
+ * and the module keeping it: each is noticed within two seconds, begins an
+ * epoch with its cause, and is got over within three. In the end all stamps
+ * taken meanwhile are converted: those that claim to be good are, each by the
+ * line of its own time.
+ * guest-test: timeout=240
+ * guest-test: files=build/daemon/tsctraced
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <tsctrace/tsctrace.h>
+
+#include "t.h"
+
+#define POINTS_MAX	20000
+#define SEEN_S		2.0
+#define SYNC_S		3.0
+#define TICK		10000	/* us per jiffy, of struct timex */
+
+/* A stamp, and CLOCK_REALTIME on both sides of it */
+struct point {
+	uint64_t stamp;
+	int64_t before_ns, after_ns;
+};
+
+static struct point points[POINTS_MAX];
+static unsigned int nr_points;
+static struct tsct_clock *clk;
+static unsigned int live_checked;
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static int64_t real_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static bool inside(const struct point *p, const struct tsct_time *time)
+{
+	return time->ns + (int64_t)time->error_ns >= p->before_ns &&
+		time->ns - (int64_t)time->error_ns <= p->after_ns;
+}
+
+static bool claims(const struct tsct_time *time)
+{
+	return time->status == TSCT_STATUS_SYNCHRONIZED ||
+		time->status == TSCT_STATUS_HOLDOVER;
+}
+
+/* @live: nothing is happening to the clock, so it must hold at once, too. */
+static void look(bool live)
+{
+	struct point p;
+	struct tsct_time time;
+
+	p.before_ns = real_ns();
+	p.stamp = tsct_clock_stamp(clk);
+	p.after_ns = real_ns();
+	if (nr_points < POINTS_MAX)
+		points[nr_points++] = p;
+	if (!live || tsct_clock_convert(clk, p.stamp, &time) || !claims(&time))
+		return;
+	live_checked++;
+	t_check(inside(&p, &time), "%lld +- %llu, not from %lld to %lld",
+		(long long)time.ns, (unsigned long long)time.error_ns,
+		(long long)p.before_ns, (long long)p.after_ns);
+}
+
+static void look_for(double s, bool live)
+{
+	double end = now_s() + s;
+
+	while (now_s() < end) {
+		look(live);
+		usleep(5000);
+	}
+}
+
+static struct tsct_clock_state state(void)
+{
+	struct tsct_clock_state state = { 0 };
+
+	tsct_clock_snapshot(clk, &state);
+	return state;
+}
+
+/* ---- what happens ------------------------------------------------------- */
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	t_check(fd >= 0 && write(fd, text, strlen(text)) > 0, "%s > %s: %m",
+		text, path);
+	close(fd);
+}
+
+static void step(long s)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec += s;
+	t_check(!clock_settime(CLOCK_REALTIME, &now), "%m");
+}
+
+static void an_hour_on(void)
+{
+	step(3600);
+}
+
+static void an_hour_back(void)
+{
+	step(-3600);
+}
+
+static void cpu_goes(void)
+{
+	put("/sys/devices/system/cpu/cpu1/online", "0");
+}
+
+static void cpu_comes(void)
+{
+	put("/sys/devices/system/cpu/cpu1/online", "1");
+}
+
+static void sleep_and_wake(void)
+{
+	put("/sys/power/pm_test", "processors");
+	put("/sys/power/state", "mem");
+}
+
+/* By the daemon's control socket, as trace-ctl does it */
+static void fake(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX,
+				    .sun_path = "/run/tsctrace/control.sock" };
+	const char request[] = "fake-disruption\n";
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	char answer[200] = "";
+
+	t_check(!connect(fd, (struct sockaddr *)&addr, sizeof(addr)), "%m");
+	t_check(write(fd, request, strlen(request)) > 0, "%m");
+	t_check(read(fd, answer, sizeof(answer) - 1) > 0, "%m");
+	t_check(strstr(answer, "ok"), "%s", answer);
+	close(fd);
+}
+
+static void set_tick(long tick)
+{
+	struct timex timex = { .modes = ADJ_TICK, .tick = tick };
+
+	t_check(adjtimex(&timex) >= 0, "%m");
+}
+
+static void slew_by_half(void)
+{
+	set_tick(TICK + 500);		/* 50,000 ppm */
+}
+
+static void slew_ends(void)
+{
+	set_tick(TICK);
+}
+
+static const struct event {
+	const char *name;
+	void (*happen)(void);
+	uint32_t cause;
+} events[] = {
+	{ "an hour on", an_hour_on, TSCT_CAUSE_STEP },
+	{ "an hour back", an_hour_back, TSCT_CAUSE_STEP },
+	{ "a CPU goes", cpu_goes, TSCT_CAUSE_HOTPLUG },
+	{ "a CPU comes", cpu_comes, TSCT_CAUSE_HOTPLUG },
+	{ "asked for", fake, TSCT_CAUSE_FAKE },
+	{ "sleep", sleep_and_wake, TSCT_CAUSE_SUSPEND },
+	{ "an hour on once more", an_hour_on, TSCT_CAUSE_STEP },
+};
+
+/* ---- going through it --------------------------------------------------- */
+
+/* Waits, looking all the time. Returns how long it took, or -1. */
+static double await(bool (*done)(uint32_t epoch), uint32_t epoch, double most_s)
+{
+	double from = now_s();
+
+	while (!done(epoch)) {
+		if (now_s() - from > most_s)
+			return -1;
+		look(false);
+		usleep(5000);
+	}
+	return now_s() - from;
+}
+
+static bool in_later_epoch(uint32_t epoch)
+{
+	return state().epoch > epoch;
+}
+
+static bool is_synchronized(uint32_t epoch)
+{
+	return state().epoch >= epoch &&
+		state().status == TSCT_STATUS_SYNCHRONIZED;
+}
+
+static void go_through(const struct event *event)
+{
+	uint32_t epoch = state().epoch;
+	double seen, over;
+
+	look_for(1.5, true);
+	event->happen();
+	seen = await(in_later_epoch, epoch, 3 * SEEN_S);
+	t_check(seen >= 0 && seen <= SEEN_S, "%s: seen after %.3f s",
+		event->name, seen);
+	t_check(state().cause == event->cause, "%s: cause %u", event->name,
+		state().cause);
+	over = await(is_synchronized, epoch + 1, 5 * SYNC_S);
+	t_check(over >= 0 && over <= SYNC_S, "%s: over after %.3f s",
+		event->name, over);
+	printf("%s: seen after %.3f s, over after %.3f s, epoch %u\n",
+	       event->name, seen, over, state().epoch);
+}
+
+/* Slewing so fast is as good as being set, again and again, until it ends. */
+static void go_through_slew(void)
+{
+	uint32_t epoch = state().epoch;
+	double seen, over;
+
+	look_for(1, true);
+	slew_by_half();
+	seen = await(in_later_epoch, epoch, SEEN_S);
+	t_check(seen >= 0, "the slew is not noticed");
+	look_for(2, false);
+	slew_ends();
+	look_for(2, false);
+	over = await(is_synchronized, epoch + 1, 5 * SYNC_S);
+	t_check(over >= 0, "not over, %u", state().status);
+	printf("slew: seen after %.3f s, epochs %u to %u\n", seen, epoch,
+	       state().epoch);
+}
+
+/* One that is small is followed, in the same epoch. */
+static void go_through_small_slew(void)
+{
+	struct timex timex = { .modes = ADJ_FREQUENCY, .freq = 200 << 16 };
+	uint32_t epoch = state().epoch;
+
+	t_check(adjtimex(&timex) >= 0, "%m");
+	look_for(4, false);
+	timex.freq = 0;
+	adjtimex(&timex);
+	look_for(4, false);
+	t_check(state().epoch == epoch, "a small slew ended the epoch");
+}
+
+/* All of them once more, now that the clock knows better */
+static void convert_all(void)
+{
+	unsigned int i, good = 0, bad = 0, none = 0, disrupted = 0;
+	uint32_t epochs = 0, last = 0;
+
+	for (i = 0; i < nr_points; i++) {
+		struct tsct_time time;
+
+		if (tsct_clock_convert(clk, points[i].stamp, &time)) {
+			none++;
+		} else if (!claims(&time)) {
+			disrupted++;
+		} else if (!inside(&points[i], &time)) {
+			if (bad++ < 10)
+				printf("%lld +- %llu, epoch %u, not from %lld "
+				       "to %lld\n", (long long)time.ns,
+				       (unsigned long long)time.error_ns,
+				       time.epoch,
+				       (long long)points[i].before_ns,
+				       (long long)points[i].after_ns);
+		} else {
+			good++;
+			epochs += time.epoch != last;
+			last = time.epoch;
+		}
+	}
+	printf("%u stamps in %u epochs: %u good, %u disrupted, %u cannot be "
+	       "converted, %u wrong; %u were checked live\n", nr_points, epochs,
+	       good, disrupted, none, bad, live_checked);
+	t_check(!bad, "%u wrong times", bad);
+	t_check(good > nr_points / 2, "only %u of %u are good", good,
+		nr_points);
+	t_check(epochs > sizeof(events) / sizeof(events[0]));
+}
+
+static pid_t start_daemon(void)
+{
+	pid_t pid = fork();
+	int log;
+
+	if (pid)
+		return pid;
+	log = open("/tmp/tsctraced.log", O_WRONLY | O_CREAT, 0600);
+	dup2(log, 2);
+	execl("/usr/bin/tsctraced", "tsctraced", "-v", (char *)NULL);
+	_exit(127);
+}
+
+static void open_clock(void)
+{
+	double from = now_s();
+
+	do {
+		usleep(100000);
+		tsct_clock_close(clk);
+		t_check(!tsct_clock_open(&clk));
+	} while (strcmp(tsct_clock_origin(clk), "module") &&
+		 now_s() - from < 20);
+	t_check(!strcmp(tsct_clock_origin(clk), "module"), "%s",
+		tsct_clock_why(clk));
+	t_check(await(is_synchronized, 0, 10) >= 0, "never synchronized");
+}
+
+static void show_log(void)
+{
+	char line[256];
+	FILE *log = fopen("/tmp/tsctraced.log", "r");
+
+	while (log && fgets(line, sizeof(line), log))
+		if (!strstr(line, "clock synchronized"))
+			fputs(line, stdout);
+	if (log)
+		fclose(log);
+}
+
+int main(void)
+{
+	unsigned int i;
+	pid_t pid;
+
+	mkdir("/run", 0755);
+	pid = start_daemon();
+	open_clock();
+	look_for(2, true);
+	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		go_through(&events[i]);
+	go_through_small_slew();
+	go_through_slew();
+	look_for(2, true);
+	convert_all();
+	kill(pid, SIGTERM);
+	waitpid(pid, NULL, 0);
+	show_log();
+	return t_status();
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A writer of the clock area is executed one instruction at a time. Wherever it
+ * stands, it might as well have been killed there: what it leaves must be
+ * readable by everybody, whole, either what was published before or what was
+ * being published; and a successor must be able to repair it and go on.
+ *
+ *   stepper UPDATES
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/latch.h"
+#include "core/scale.h"
+
+#define CPUS		4
+#define FIRST		(TSCT_SEGMENTS_MAX + 10)	/* some are merged */
+#define SIZE		TSCT_CLOCK_SIZE(CPUS)
+#define BEGIN_TSC	1000000000ULL
+#define STEP_TSC	100000000ULL
+#define RATE		(1ULL << (TSCT_CLOCK_SHIFT - 1))	/* 2 GHz */
+
+static struct tsct_clock_page *page;
+static unsigned long steps, old_seen, new_seen;
+
+#define fail(...) do {							\
+	fprintf(stderr, "stepper: step %lu: ", steps);			\
+	fprintf(stderr, __VA_ARGS__);					\
+	fputc('\n', stderr);						\
+	exit(1);							\
+} while (0)
+
+/* Each a new line of the same epoch: the longest way through the code */
+static void make_state(const struct tsct_clock_state *last, unsigned int nr,
+		       struct tsct_clock_state *state)
+{
+	struct tsct_pair *real = &state->real;
+
+	memset(state, 0, sizeof(*state));
+	*real = (struct tsct_pair) {
+		.base_tsc = BEGIN_TSC + nr * STEP_TSC,
+		.base_ns = 1700000000000000000,
+		.slew_mult = RATE + nr,
+		.mult = RATE,
+		.slew_tsc = STEP_TSC / 2,
+		.error_ps = 40000 + nr,
+		.past_error_ps = 50000 + nr,
+		.growth = 1000,
+		.hold_growth = 10000,
+	};
+	if (last)
+		real->base_ns = tsct_pair_ns(&last->real, real->base_tsc);
+	real->as_of_tsc = real->base_tsc;
+	real->fast_tsc = real->slew_tsc;
+	real->hold_after_tsc = real->base_tsc + 10 * STEP_TSC;
+	real->void_after_tsc = real->base_tsc + 1000 * STEP_TSC;
+	state->status = TSCT_STATUS_SYNCHRONIZED;
+	state->epoch = 1;
+	state->source = TSCT_SOURCE_TSC;
+	state->closing_error_ps = 60000 + nr;
+}
+
+/* The child: publishes, stopping in between. */
+static void publish(unsigned int updates)
+{
+	struct tsct_clock_state last, next;
+	unsigned int nr;
+
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	tsct_latch_read(page, &last);
+	for (nr = FIRST; nr < FIRST + updates; nr++) {
+		make_state(&last, nr, &next);
+		raise(SIGSTOP);
+		tsct_latch_write(page, &next);
+		last = next;
+	}
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+/* Which of the two is it? Anything else is torn. */
+static unsigned int whole(const struct tsct_clock_page *p, const char *when,
+			  unsigned int nr)
+{
+	struct tsct_clock_copy copy;
+	struct tsct_reading reading;
+	unsigned int which;
+	int err = tsct_latch_read_copy(p, &copy);
+
+	if (err)
+		fail("%s: cannot be read: %s", when, strerror(-err));
+	if (tsct_segments_valid(&copy))
+		fail("%s: makes no sense", when);
+	which = (unsigned int)((copy.state.real.base_tsc - BEGIN_TSC) /
+			       STEP_TSC);
+	if (which != nr && which + 1 != nr)
+		fail("%s: publication %u shows %u", when, nr, which);
+	if (copy.state.closing_error_ps != 60000 + which ||
+	    copy.state.real.slew_mult != RATE + which)
+		fail("%s: torn", when);
+	err = tsct_latch_lookup(p, copy.state.real.base_tsc + 5, &reading);
+	if (err || reading.epoch != 1)
+		fail("%s: the line in force: %d", when, err);
+	err = tsct_latch_lookup(p, BEGIN_TSC + STEP_TSC / 3, &reading);
+	if (err || reading.ns < 1700000000000000000)
+		fail("%s: the first line: %d", when, err);
+	return which;
+}
+
+/* A copy: the writer that is being stepped goes on with the area itself. */
+static void succeed(unsigned int nr)
+{
+	static _Alignas(TSCT_PAGE_SIZE) char room[SIZE];
+	struct tsct_clock_page *copy = (struct tsct_clock_page *)room;
+	struct tsct_clock_state last, next;
+
+	memcpy(room, page, SIZE);
+	tsct_latch_repair(copy);
+	if (copy->seq & 1)
+		fail("repaired, and seq is odd");
+	if (memcmp(&copy->copy[0], &copy->copy[1], sizeof(copy->copy[0])))
+		fail("repaired, and the copies differ");
+	whole(copy, "repaired", nr);
+	tsct_latch_read(copy, &last);
+	make_state(&last, nr + 1, &next);
+	tsct_latch_write(copy, &next);
+	if (whole(copy, "gone on with", nr + 1) != nr + 1)
+		fail("what the successor published is not there");
+}
+
+static void look(unsigned int nr)
+{
+	if (whole(page, "as it is", nr) == nr)
+		new_seen++;
+	else
+		old_seen++;
+	succeed(nr);
+}
+
+static int await(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) < 0)
+		fail("waitpid: %s", strerror(errno));
+	return status;
+}
+
+/* Through one publication, up to the next SIGSTOP */
+static void step_through(pid_t pid, unsigned int nr)
+{
+	int status;
+
+	for (;;) {
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL))
+			fail("ptrace: %s", strerror(errno));
+		status = await(pid);
+		if (!WIFSTOPPED(status))
+			fail("the writer ended: %x", (unsigned int)status);
+		if (WSTOPSIG(status) == SIGSTOP)
+			return;
+		steps++;
+		look(nr);
+	}
+}
+
+/* As many lines as make the segments run over */
+static void fill_page(void)
+{
+	struct tsct_clock_state last, next;
+	const __u8 no_id[16] = { 0 };
+	unsigned int nr;
+
+	tsct_latch_init(page, no_id, TSCT_SOURCE_TSC, CPUS);
+	make_state(NULL, 0, &last);
+	for (nr = 1; nr <= FIRST; nr++) {
+		tsct_latch_write(page, &last);
+		make_state(&last, nr, &next);
+		last = next;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int updates = argc > 1 ? (unsigned int)atoi(argv[1]) : 0, nr;
+	pid_t pid;
+
+	page = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!updates || page == MAP_FAILED)
+		return 2;
+	fill_page();
+	pid = fork();
+	if (!pid)
+		publish(updates);
+	if (!WIFSTOPPED(await(pid)))
+		fail("the writer did not start");
+	for (nr = FIRST; nr < FIRST + updates; nr++)
+		step_through(pid, nr);
+	kill(pid, SIGKILL);
+	await(pid);
+	printf("%lu instructions of %u publications: the state before at %lu, "
+	       "the new one at %lu of them\n", steps, updates, old_seen,
+	       new_seen);
+	return !old_seen || !new_seen;
+}

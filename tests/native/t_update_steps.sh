@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A publisher of the clock may be killed at any instruction of an update.
+# test-timeout: 200
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# At -O2, as the daemon is built: the order of its stores is what is tried.
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -I"$top/lib" -o "$work/stepper" \
+	"$top/tests/native/stepper.c" "$top"/lib/core/{latch,segments,history,scale}.c
+"$work/stepper" 3

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+/* Keeps a clock as tsctraced and programs do: core and sampler are the real ones. */
+#include "sim.h"
+
+#define TRIES		50
+
+/*
+ * What live readings are about from now on: REALTIME as it was at the last
+ * sample that counted, going on as it went since the one at ref_tsc.
+ */
+static void set_timeline(struct run *run)
+{
+	const struct tsct_rate *est = &run->est;
+	const struct seen *last = machine_seen(&run->m, est->look.tsc);
+	const struct seen *ref = machine_seen(&run->m, est->ref_tsc);
+	tsct_u128 ran;
+	uint64_t cyc;
+
+	if (!last || !ref || (run->has_timeline &&
+			      run->timeline_tsc == est->look.tsc))
+		return;
+	run->timeline_tsc = est->look.tsc;
+	run->timeline = last->clock;
+	run->has_timeline = true;
+	run->timeline_parted = run->m.parted;
+	cyc = last->cyc - ref->cyc;
+	ran = (tsct_u128)(last->ideal - ref->ideal);
+	if (cyc) {
+		run->timeline.want = (uint64_t)(ran / cyc >> 8);
+		kclock_renew(&run->timeline);
+	}
+}
+
+static void publish(struct run *run)
+{
+	struct machine *m = &run->m;
+	struct tsct_clock_state next;
+	int64_t lead = run->plan.lead_ps;
+	unsigned int tries;
+	__u64 now;
+	int err;
+
+	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
+		now = m->ops.stamp(m);
+		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
+							   m->stamp_hz), &next);
+		err = tsct_clock_state_check(&next);
+		if (err)
+			violated(run, "composed state is not valid");
+		now = m->ops.stamp(m);
+		err = tsct_segments_check(&run->page->copy[0].state, &next, now);
+		if (err == -ETIME)
+			continue;
+		if (err)
+			violated(run, "no succession: %d", err);
+		tsct_latch_stage(run->page, &next);
+		now = m->ops.stamp(m);
+		if (tsct_segments_check(&run->page->copy[1].state, &next, now))
+			continue;
+		tsct_latch_commit(run->page);
+		tsct_rate_published(&run->est, &next);
+		if (tsct_segments_valid(&run->page->copy[0]))
+			violated(run, "what is published is not valid");
+		if (next.real.mult)
+			set_timeline(run);
+		return;
+	}
+	violated(run, "not published in %u tries", TRIES);
+}
+
+static void recalibrate(struct run *run)
+{
+	publish(run);
+	if (tsct_sampler_start(&run->sampler, &run->est) < 0)
+		violated(run, "calibration failed");
+	publish(run);
+}
+
+void keeper_begin(struct run *run)
+{
+	const struct tsct_clock_state last = run->page->copy[0].state;
+	struct machine *m = &run->m;
+	int event;
+
+	tsct_sampler_init(&run->sampler, &m->ops);
+	tsct_rate_init(&run->est, m->source, last.epoch, last.cause);
+	if (run->plan.who == WHO_PROCESS)
+		run->est.void_ticks = 1ULL << 61;
+	if (run->plan.recalls && last.rate_mult)
+		tsct_rate_recall(&run->est, last.rate_mult, last.rate_error_ppt);
+	if (last.epoch && (!run->plan.resumes ||
+			   (__s64)(last.real.void_after_tsc -
+				   m->ops.stamp(m)) < 0 ||
+			   tsct_rate_resume(&run->est, &last))) {
+		tsct_rate_init(&run->est, m->source, last.epoch, 0);
+		tsct_rate_disrupt(&run->est, TSCT_CAUSE_RESTART);
+	} else if (!last.epoch) {
+		run->est.state.epoch = 1;
+	}
+	event = tsct_sampler_start(&run->sampler, &run->est);
+	if (event < 0)
+		violated(run, "calibration failed: %d", event);
+	publish(run);
+	run->alive = true;
+	run->wake_ps = m->now_ps + run->plan.interval_ps;
+}
+
+static __u32 cause_of(const struct event *event)
+{
+	switch (event->deed) {
+	case DEED_STEP:
+		return TSCT_CAUSE_STEP;
+	case DEED_SLEEP:
+	case DEED_SLEEP_ON:
+	case DEED_SLEEP_RESET:
+		return TSCT_CAUSE_SUSPEND;
+	case DEED_UNKNOWN:
+		return TSCT_CAUSE_FAKE;
+	default:
+		return TSCT_CAUSE_MIGRATION;
+	}
+}
+
+static void die(struct run *run)
+{
+	run->alive = false;
+	run->wake_ps = run->plan.back_ps ? run->plan.back_ps : INT64_MAX;
+	run->plan.dies_ps = 0;
+	if (!run->plan.cleanly || !run->est.state.real.mult)
+		return;
+	run->est.state.status = TSCT_STATUS_HOLDOVER;
+	publish(run);
+}
+
+static void feed(struct run *run)
+{
+	int event = tsct_sampler_feed(&run->sampler, &run->est);
+
+	if (event < 0)
+		violated(run, "no sample: %d", event);
+	else if (event == TSCT_RATE_OK)
+		publish(run);
+	else
+		recalibrate(run);
+}
+
+/* It is time for a sample, or the kernel has something to say. */
+void keeper_wake(struct run *run)
+{
+	struct machine *m = &run->m;
+	const struct event *told = m->told;
+
+	m->told = NULL;
+	if (!run->alive) {
+		keeper_begin(run);
+		return;
+	}
+	if (run->plan.dies_ps && m->now_ps >= run->plan.dies_ps) {
+		die(run);
+		return;
+	}
+	if (told) {
+		tsct_rate_disrupt(&run->est, cause_of(told));
+		recalibrate(run);
+	} else {
+		feed(run);
+	}
+	run->wake_ps = m->now_ps + run->plan.interval_ps;
+	if (roll_one_in(&m->dice, run->plan.late_every))
+		run->wake_ps += roll_between(&m->dice, 0, run->plan.late_ps);
+}
+
+/* A clock of a process's own: a sample when the last one is a second old */
+void keeper_asked(struct run *run)
+{
+	if (run->m.now_ps >= run->wake_ps)
+		keeper_wake(run);
+}

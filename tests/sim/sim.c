@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The clock on simulated machines whose time is known exactly: every reading
+ * within its bound, or it is a violation.
+ *
+ *   sim --list
+ *   sim [--scenario N|NAME] [--seed S] [--seeds COUNT] [--part I/N] [-v]
+ *
+ * Seeds S .. S + COUNT - 1 of each scenario (of all), of which this process
+ * takes every N-th from the I-th on. Prints one line per scenario, and the
+ * tallies for adding up: see run.sh.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim.h"
+
+#define READINGS	2000
+
+static struct tally sums[64];
+
+/* A counter that comes past a number half way through */
+static uint64_t first_count(const struct scenario *what, struct run *run,
+			    struct dice *dice, double hz)
+{
+	double ticks = hz * (double)run->plan.length_ps / 1e12;
+
+	if (!what->counter)
+		return roll(dice, 1ULL << 52);
+	return what->counter - (uint64_t)(ticks / 2);
+}
+
+static void set_up(struct run *run, struct dice *dice)
+{
+	const struct scenario *what = &scenarios[run->scenario];
+	double hz = what->hz > 0 ? what->hz : roll_log(dice, 8e8, 6e9);
+	double other = what->unlocked ? 14318180 : 0;
+
+	run->plan = (struct plan) {
+		.length_ps = roll_between(dice, 15 * SEC, 60 * SEC),
+		.interval_ps = SEC,
+		.lead_ps = MS,
+	};
+	machine_init(&run->m, roll64(dice), hz, other,
+		     first_count(what, run, dice, hz));
+	run->m.source = what->source;
+	if (what->source != TSCT_SOURCE_TSC)
+		run->m.stamp_hz = 1e9;
+	run->m.read_ps = (int64_t)roll_log(dice, 8e3, 6e4);
+	run->m.jitter_ps = (int64_t)roll_log(dice, 500, 2e4);
+	run->m.asym = roll(dice, 1001);
+	run->m.stall_every = 300;
+	run->m.stall_ps = 100 * US;
+	what->set_up(run, dice);
+}
+
+static void set_skews(struct run *run)
+{
+	struct tsct_clock_state *state;
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < run->m.nr_cpus; cpu++) {
+		int64_t wrong = roll_between(&run->m.dice, -50, 50);
+
+		tsct_latch_set_cpu(run->page, cpu, run->m.skew[cpu] + wrong, 50);
+	}
+	state = &run->est.state;
+	if (run->m.nr_cpus)
+		state->flags |= TSCT_CLOCK_SKEWED;
+}
+
+/* To the next reading; short after the last one or long */
+static int64_t next_reading(struct run *run)
+{
+	struct dice *dice = &run->m.dice;
+	int64_t mean = run->plan.length_ps / READINGS;
+
+	if (roll_one_in(dice, 4))
+		return (int64_t)roll_log(dice, 1e5, 1e10);
+	return roll_between(dice, 0, 2 * mean);
+}
+
+static void hear(struct run *run)
+{
+	int64_t soon = run->m.now_ps + roll_between(&run->m.dice, 0, 20 * MS);
+
+	if (run->m.told && run->alive && run->wake_ps > soon)
+		run->wake_ps = soon;
+}
+
+static void go_to(struct run *run, int64_t at_ps)
+{
+	while (run->plan.who == WHO_DAEMON && run->wake_ps <= at_ps) {
+		uint64_t told = run->m.next_event;
+
+		if (run->wake_ps > run->m.now_ps)
+			machine_advance(&run->m, run->wake_ps - run->m.now_ps);
+		if (told != run->m.next_event)
+			hear(run);
+		if (run->wake_ps > run->m.now_ps)
+			continue;
+		keeper_wake(run);
+		check_owed(run);
+		check_live(run);
+	}
+	if (at_ps > run->m.now_ps)
+		machine_advance(&run->m, at_ps - run->m.now_ps);
+	hear(run);
+}
+
+static void read_on(struct run *run)
+{
+	while (run->m.now_ps < run->plan.length_ps && run->violations < 20) {
+		go_to(run, run->m.now_ps + next_reading(run));
+		if (run->plan.who == WHO_PROCESS)
+			keeper_asked(run);
+		check_owed(run);
+		check_live(run);
+		if (roll_one_in(&run->m.dice, 4) && run->nr_kept)
+			check_past(run, &run->kept[roll(&run->m.dice,
+				run->nr_kept < KEPT_MAX ? run->nr_kept :
+				KEPT_MAX)]);
+	}
+	check_all_past(run);
+}
+
+/* Returns how many violations there were. */
+static unsigned int run_one(unsigned int scenario, uint64_t seed, bool verbose)
+{
+	static const uint8_t boot_id[16] = "simulated";
+	struct run *run = calloc(1, sizeof(*run));
+	struct dice dice = { .state = seed * 1000003 + scenario };
+	unsigned int violations;
+
+	if (!run)
+		abort();
+	run->page = aligned_alloc(TSCT_PAGE_SIZE, TSCT_CLOCK_SIZE(8));
+	if (!run->page)
+		abort();
+	run->scenario = scenario;
+	run->seed = seed;
+	run->verbose = verbose;
+	run->tally = &sums[scenario];
+	set_up(run, &dice);
+	tsct_latch_init(run->page, boot_id, run->m.source, 8);
+	keeper_begin(run);
+	set_skews(run);
+	read_on(run);
+	violations = run->violations;
+	machine_free(&run->m);
+	free(run->page);
+	free(run);
+	return violations;
+}
+
+static void print_tally(const struct tally *tally, const char *name)
+{
+	double bound = tally_median(tally->bounds) / 1e3;
+	double error = tally_median(tally->errors) / 1e3;
+
+	printf("%-20s %9llu checked, %llu refused, %llu without a claim; medians: bound %.3f ns, error %.3f ns, ratio %.2f\n",
+	       name, (unsigned long long)tally->checked,
+	       (unsigned long long)tally->refused,
+	       (unsigned long long)tally->unclaimed, bound, error,
+	       error > 0 ? bound / error : 0);
+}
+
+static unsigned int find_scenario(const char *name)
+{
+	char *end;
+	unsigned long i = strtoul(name, &end, 10);
+
+	if (!*end && i < nr_scenarios)
+		return (unsigned int)i;
+	for (i = 0; i < nr_scenarios; i++)
+		if (!strcmp(name, scenarios[i].name))
+			return (unsigned int)i;
+	fprintf(stderr, "sim: no scenario %s; see --list\n", name);
+	exit(2);
+}
+
+static void list(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_scenarios; i++)
+		printf("%2u %s\n", i, scenarios[i].name);
+}
+
+/* For run.sh, which adds up what processes found: index and two counts */
+static void save(const char *path)
+{
+	FILE *file = fopen(path, "wb");
+
+	if (!file || fwrite(sums, sizeof(sums), 1, file) != 1 || fclose(file)) {
+		perror(path);
+		exit(2);
+	}
+}
+
+static void load(const char *path)
+{
+	static struct tally more[64];
+	FILE *file = fopen(path, "rb");
+	unsigned int i;
+
+	if (!file || fread(more, sizeof(more), 1, file) != 1) {
+		perror(path);
+		exit(2);
+	}
+	fclose(file);
+	for (i = 0; i < nr_scenarios; i++)
+		tally_add(&sums[i], &more[i]);
+}
+
+static int report(void)
+{
+	static struct tally all;
+	double ratio;
+	unsigned int i;
+
+	for (i = 0; i < nr_scenarios; i++) {
+		if (!sums[i].readings)
+			continue;
+		print_tally(&sums[i], scenarios[i].name);
+		tally_add(&all, &sums[i]);
+	}
+	print_tally(&all, "all");
+	if (!tally_median(all.errors))
+		return 1;
+	ratio = tally_median(all.bounds) / tally_median(all.errors);
+	return ratio <= 5 ? 0 : 1;
+}
+
+struct options {
+	unsigned int first, last;	/* scenarios */
+	uint64_t seed, seeds;
+	unsigned int part, parts;
+	bool verbose;
+	const char *save;
+};
+
+static unsigned int run_all(const struct options *options)
+{
+	unsigned int violations = 0, i;
+	uint64_t turn = 0, k;
+
+	for (k = 0; k < options->seeds; k++) {
+		for (i = options->first; i <= options->last; i++) {
+			if (turn++ % options->parts != options->part)
+				continue;
+			violations += run_one(i, options->seed + k,
+					      options->verbose);
+		}
+	}
+	return violations;
+}
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: sim [--list] [--scenario N] [--seed S] [--seeds COUNT] [--part I/N] [--save FILE] [--add FILE]... [-v]\n");
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "list", no_argument, NULL, 'l' },
+		{ "scenario", required_argument, NULL, 'n' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "seeds", required_argument, NULL, 'c' },
+		{ "part", required_argument, NULL, 'p' },
+		{ "save", required_argument, NULL, 'o' },
+		{ "add", required_argument, NULL, 'a' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options options = {
+		.last = nr_scenarios - 1, .seed = 1, .seeds = 1, .parts = 1,
+	};
+	unsigned int violations;
+	bool added = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "v", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'l':
+			list();
+			return 0;
+		case 'n':
+			options.first = options.last = find_scenario(optarg);
+			break;
+		case 's':
+			options.seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'c':
+			options.seeds = strtoull(optarg, NULL, 0);
+			break;
+		case 'p':
+			if (sscanf(optarg, "%u/%u", &options.part,
+				   &options.parts) != 2 || !options.parts)
+				usage();
+			break;
+		case 'o':
+			options.save = optarg;
+			break;
+		case 'a':
+			load(optarg);
+			added = true;
+			break;
+		case 'v':
+			options.verbose = true;
+			break;
+		default:
+			usage();
+		}
+	}
+	if (added)
+		return report();
+	violations = run_all(&options);
+	if (options.save)
+		save(options.save);
+	else
+		report();
+	if (violations)
+		printf("%u violations\n", violations);
+	return violations ? 1 : 0;
+}

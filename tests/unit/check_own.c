@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock that a process keeps for itself, whoever asks it from wherever. */
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "clockfile.h"
+
+/* No module here, and no daemon's file: setup() made one. */
+static struct tsct_clock *open_own(void)
+{
+	struct tsct_clock *clock;
+
+	unlink(path);
+	ck_assert_int_eq(tsct_clock_open(&clock), 0);
+	ck_assert_str_eq(tsct_clock_origin(clock), "in-process");
+	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), path));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), "clocksource: "));
+	return clock;
+}
+
+START_TEST(test_accuracy)
+{
+	int64_t begin = now_ns(CLOCK_MONOTONIC);
+	struct tsct_clock *clock = open_own();
+	struct tsct_clock_state first, later;
+	int i;
+
+	printf("# opened in %.1f ms\n",
+	       (double)(now_ns(CLOCK_MONOTONIC) - begin) / 1e6);
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &first), 0);
+	ck_assert_uint_eq(first.status, TSCT_STATUS_CALIBRATING);
+	for (i = 0; i < 240; i++) {
+		ck_assert(right_now(clock));
+		usleep(10000);
+	}
+	/* It has refined itself. */
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &later), 0);
+	ck_assert_uint_eq(later.status, TSCT_STATUS_SYNCHRONIZED);
+	if (clock->source == TSCT_SOURCE_TSC)
+		ck_assert_uint_lt(later.rate_error_ppt,
+				  first.rate_error_ppt / 2);
+	ck_assert_uint_gt(later.real.as_of_tsc, first.real.as_of_tsc);
+	ck_assert_uint_eq(later.epoch, first.epoch);
+	tsct_clock_close(clock);
+	tsct_clock_close(NULL);
+}
+END_TEST
+
+/* A sample a second, not more, and the short cut between them */
+START_TEST(test_samples)
+{
+	struct tsct_clock *clock = open_own();
+	int64_t until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2, ns;
+	uint64_t reads = 0, fast = 0, samples = 0, as_of = 0;
+	struct tsct_clock_state state;
+
+	ck_assert_int_eq(tsct_clock_wait_synced(clock, 5000, 0), 0);
+	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
+	while (now_ns(CLOCK_MONOTONIC) < until) {
+		fast += tsct_clock_fast_ns(clock->page, tsct_clock_stamp(clock),
+					   &ns);
+		reads++;
+		tsct_clock_now_ns(clock);
+		tsct_clock_snapshot(clock, &state);
+		samples += state.real.as_of_tsc != as_of;
+		as_of = state.real.as_of_tsc;
+	}
+	printf("# %u reads, %u of them short, %u samples\n",
+	       (unsigned int)reads, (unsigned int)fast, (unsigned int)samples);
+	ck_assert_uint_ge(samples, 3);		/* the first one is none */
+	ck_assert_uint_le(samples, 4);
+	ck_assert_uint_gt(fast, reads - reads / 20);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* Past stamps keep their time, to the nanosecond, as lines come and go. */
+START_TEST(test_past_stays)
+{
+	struct tsct_clock *clock = open_own();
+	struct tsct_time then[300], now;
+	uint64_t stamps[300];
+	unsigned int i;
+
+	for (i = 0; i < 300; i++) {
+		stamps[i] = tsct_clock_stamp(clock);
+		ck_assert_int_eq(tsct_clock_convert(clock, stamps[i],
+						    &then[i]), 0);
+		usleep(10000);
+	}
+	for (i = 0; i < 300; i++) {
+		ck_assert_int_eq(tsct_clock_convert(clock, stamps[i], &now), 0);
+		ck_assert_uint_eq(now.epoch, then[i].epoch);
+		ck_assert_int_eq(now.ns, then[i].ns);
+	}
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- many at once ------------------------------------------------------- */
+
+/* Returns NULL, or not if a time was wrong. No lock of anybody's is taken. */
+static void *convert_along(void *clock)
+{
+	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND, last = 0, ns;
+	void *wrong = NULL;
+
+	while (now_ns(CLOCK_MONOTONIC) < until) {
+		if (!right_now(clock))
+			wrong = clock;
+		ns = tsct_clock_now_ns(clock);
+		if (ns < last)
+			wrong = clock;
+		last = ns;
+		usleep(500);
+	}
+	return wrong;
+}
+
+/* Many threads, and a child, want the same clock refined at once. */
+START_TEST(test_threads)
+{
+	struct tsct_clock *clock = open_own();
+	pthread_t threads[4];
+	int i, status;
+	void *wrong;
+	pid_t pid;
+
+	for (i = 0; i < 4; i++)
+		ck_assert(!pthread_create(&threads[i], NULL, convert_along,
+					  clock));
+	usleep(100000);
+	pid = fork();
+	if (!pid)
+		_exit(convert_along(clock) ? 1 : 0);
+	for (i = 0; i < 4; i++) {
+		pthread_join(threads[i], &wrong);
+		ck_assert_ptr_null(wrong);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- forks at the worst moment ------------------------------------------ */
+
+static bool stop;
+
+/* Samples without a pause: nearly all forks come while one is being taken. */
+static void *refine_all_the_time(void *head)
+{
+	struct tsct_clock *clock = head;
+	struct tsct_time t;
+	uint64_t far = (uint64_t)tsct_clock_to_ticks(clock, 2 * SECOND);
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		tsct_clock_convert(clock, tsct_clock_stamp(clock) + far, &t);
+	return NULL;
+}
+
+/* The child's own sample: it is younger than what it inherited. */
+static int refine_in_child(struct tsct_clock *clock)
+{
+	uint64_t far = (uint64_t)tsct_clock_to_ticks(clock, 2 * SECOND);
+	struct tsct_clock_state before, after;
+	struct tsct_time t;
+	int i;
+
+	if (tsct_clock_snapshot(clock, &before))
+		return 1;
+	for (i = 0; i < 100; i++) {
+		usleep(1000);
+		tsct_clock_convert(clock, tsct_clock_stamp(clock) + far, &t);
+		if (tsct_clock_snapshot(clock, &after) ||
+		    after.epoch != before.epoch)
+			return 2;
+		if (after.real.as_of_tsc != before.real.as_of_tsc)
+			return right_now(clock) ? 0 : 3;
+	}
+	return 4;
+}
+
+START_TEST(test_forks)
+{
+	struct tsct_clock *clock = open_own();
+	pthread_t thread;
+	int i, status;
+	pid_t pid;
+
+	ck_assert(!pthread_create(&thread, NULL, refine_all_the_time, clock));
+	for (i = 0; i < 100; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(refine_in_child(clock));
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, 0);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- signals ------------------------------------------------------------ */
+
+static struct tsct_clock *handlers_clock;
+static volatile sig_atomic_t handled, handled_wrong;
+
+static void handler(int unused)
+{
+	(void)unused;
+	handled++;
+	if (!right_now(handlers_clock))
+		handled_wrong++;
+}
+
+/* On a stack that is as small as a handler's may be */
+START_TEST(test_signals)
+{
+	static char stack[64 << 10];
+	stack_t alt = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	struct sigaction action = {
+		.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK,
+	};
+	struct itimerspec every = {
+		{ .tv_nsec = 300000 }, { .tv_nsec = 300000 },
+	};
+	struct sigevent event = {
+		.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM,
+	};
+	struct tsct_clock *clock = open_own();
+	uint64_t far = (uint64_t)tsct_clock_to_ticks(clock, 2 * SECOND);
+	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND;
+	struct tsct_time t;
+	timer_t timer;
+
+	handlers_clock = clock;
+	ck_assert_int_eq(sigaltstack(&alt, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+	ck_assert_int_eq(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+	ck_assert_int_eq(timer_settime(timer, 0, &every, NULL), 0);
+	while (now_ns(CLOCK_MONOTONIC) < until) {
+		ck_assert(right_now(clock));
+		/* Takes samples, for the handler to fall into */
+		tsct_clock_convert(clock, tsct_clock_stamp(clock) + far, &t);
+	}
+	timer_delete(timer);
+	printf("# %d signals\n", (int)handled);
+	ck_assert_int_gt(handled, 1000);
+	ck_assert_int_eq(handled_wrong, 0);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- no system calls ----------------------------------------------------- */
+
+/* Any but these is the end: exit, and what sleeps and sanitizers may want */
+static void allow_nearly_nothing(void)
+{
+#define ALLOW(nr)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),	\
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		ALLOW(SYS_exit_group), ALLOW(SYS_clock_nanosleep),
+		ALLOW(SYS_sigaltstack),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = {
+		.len = sizeof(filter) / sizeof(filter[0]), .filter = filter,
+	};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(9);
+}
+
+/* Once open, a clock makes no system call: not even to take a sample. */
+START_TEST(test_sandbox)
+{
+	struct tsct_clock *clock = open_own();
+	struct tsct_clock_state before, after;
+	int status, i;
+	pid_t pid;
+
+	if (clock->source != TSCT_SOURCE_TSC) {
+		printf("# clock_gettime() may be a system call here\n");
+		tsct_clock_close(clock);
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		allow_nearly_nothing();
+		tsct_clock_snapshot(clock, &before);
+		for (i = 0; i < 130; i++) {
+			if (!right_now(clock))
+				_exit(1);
+			usleep(10000);
+		}
+		tsct_clock_snapshot(clock, &after);
+		_exit(after.real.as_of_tsc == before.real.as_of_tsc);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- the process's own one ----------------------------------------------- */
+
+START_TEST(test_default)
+{
+	struct tsct_clock *clock = tsct_clock_default();
+
+	ck_assert_ptr_nonnull(clock);
+	ck_assert_ptr_eq(tsct_clock_default(), clock);
+	ck_assert(right_now(clock));
+	tsct_clock_close(clock);	/* not that one */
+	ck_assert(right_now(clock));
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("own");
+	Suite *suite = suite_create("own");
+
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* it would be used */
+		printf("1..0 # SKIP the module is loaded\n");
+		return 77;
+	}
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_accuracy);
+	tcase_add_test(tcase, test_samples);
+	tcase_add_test(tcase, test_past_stays);
+	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_forks);
+	tcase_add_test(tcase, test_signals);
+	tcase_add_test(tcase, test_sandbox);
+	tcase_add_test(tcase, test_default);
+	return run_cases(suite, tcase);
+}

@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lines of the past. A log keeps every line that was published, whole; what
+ * the bounded memory says about any stamp is compared with it: within the error
+ * that it states, in the same epoch, and no more sure than the line was.
+ */
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/scale.h"
+#include "core/segments.h"
+#include "seed.h"
+
+#define LOG_MAX		4096
+#define RUNS		40
+#define STEPS		1200
+#define SECOND		2600000000ULL
+
+static const __u64 mult_ideal = 27714742766003200ULL;	/* 1/2.6 ns */
+
+struct line {
+	struct tsct_pair pair;
+	uint64_t until;		/* looked at up to here */
+	uint64_t error_ps;
+	uint32_t epoch, status;
+};
+
+static struct run {
+	struct tsct_clock_copy copy;
+	struct line log[LOG_MAX];
+	unsigned int nr;
+	uint64_t start, now;
+	double rate;		/* of the line, relative */
+} r;
+
+static int64_t line_ns(const struct tsct_pair *pair, uint64_t stamp)
+{
+	tsct_u128 d = stamp - pair->base_tsc;
+	tsct_u128 slewed = d < pair->slew_tsc ? d : pair->slew_tsc;
+
+	return (int64_t)(slewed * pair->slew_mult >> TSCT_CLOCK_SHIFT) +
+		(int64_t)((d - slewed) * pair->mult >> TSCT_CLOCK_SHIFT) +
+		pair->base_ns;
+}
+
+/* Distance from the start: so the counter may go through 2^64 */
+static uint64_t at(uint64_t stamp)
+{
+	return stamp - r.start;
+}
+
+static struct tsct_clock_state now_state(void)
+{
+	return r.copy.state;
+}
+
+static void publish(const struct tsct_clock_state *next)
+{
+	ck_assert_int_eq(tsct_clock_state_check(next), 0);
+	ck_assert_int_eq(tsct_segments_check(&r.copy.state, next, r.now), 0);
+	tsct_segments_succeed(&r.copy, next);
+	ck_assert_mem_eq(&r.copy.state, next, sizeof(*next));
+	ck_assert_int_eq(tsct_segments_valid(&r.copy), 0);
+}
+
+static struct line *newest(void)
+{
+	return &r.log[r.nr - 1];
+}
+
+/* The log's own account of what a state means */
+static void log_line(const struct tsct_clock_state *state)
+{
+	ck_assert_uint_lt(r.nr, LOG_MAX);
+	r.log[r.nr++] = (struct line) {
+		.pair = state->real,
+		.until = state->real.as_of_tsc,
+		.error_ps = state->real.past_error_ps,
+		.epoch = state->epoch,
+		.status = state->status,
+	};
+}
+
+static struct tsct_clock_state line_at(uint64_t base, int64_t ns)
+{
+	struct tsct_clock_state state = now_state();
+	const bool slew = any(3) == 0;
+
+	r.rate += ((double)any(2001) - 1000) * 1e-11;
+	state.status = 1 + any(3);
+	state.closing_error_ps = any(100000);
+	state.real = (struct tsct_pair) {
+		.base_tsc = base,
+		.base_ns = ns,
+		.as_of_tsc = r.now,
+		.mult = (uint64_t)((double)mult_ideal * (1 + r.rate)),
+		.past_error_ps = any(100000),
+		.hold_after_tsc = r.now + 5 * SECOND,
+		.void_after_tsc = r.now + 1000 * SECOND,
+	};
+	state.real.slew_mult = state.real.mult;
+	if (slew) {
+		state.real.slew_mult += state.real.mult / 1000000 *
+			(uint64_t)((int)any(1001) - 500);
+		state.real.slew_tsc = any(3) ? any(1U << 31) : any(2000);
+	}
+	return state;
+}
+
+static void pass_time(void)
+{
+	r.now += any(4) ? SECOND + any(1000000) : any(1U << 31);
+}
+
+static void confirm(void)
+{
+	struct tsct_clock_state next = now_state();
+
+	if ((int64_t)(r.now - next.real.void_after_tsc) > 0)
+		return;
+	next.real.as_of_tsc = r.now;
+	next.real.hold_after_tsc = r.now + 5 * SECOND;
+	next.real.void_after_tsc = r.now + 1000 * SECOND;
+	next.real.past_error_ps = any(100000);
+	publish(&next);
+	newest()->until = r.now;
+	newest()->error_ps = next.real.past_error_ps;
+	newest()->status = next.status;
+}
+
+static void go_on(void)
+{
+	struct tsct_clock_state next;
+	uint64_t base = r.now + 1 + any(3000000);
+
+	if ((int64_t)(base - r.copy.state.real.base_tsc) <= 0)
+		return;
+	next = line_at(base, line_ns(&r.copy.state.real, base));
+	publish(&next);
+	newest()->until = base;
+	if (newest()->error_ps < next.closing_error_ps)
+		newest()->error_ps = next.closing_error_ps;
+	log_line(&next);
+}
+
+/*
+ * A disruption: what was not looked at any more is doubtful. It goes back to
+ * the last look, whatever lines there were since.
+ */
+static void shorten_log(uint64_t as_of, uint32_t epoch)
+{
+	unsigned int i;
+
+	for (i = r.nr; i-- > 0 && r.log[i].epoch == epoch; )
+		if ((int64_t)(r.log[i].until - as_of) > 0)
+			r.log[i].until = as_of;
+}
+
+static void end_epoch(struct tsct_clock_state *next)
+{
+	shorten_log(r.copy.state.real.as_of_tsc, r.copy.state.epoch);
+	next->epoch = r.copy.state.epoch + 1 + any(3);
+	next->epoch_tsc = r.now;
+	next->cause = 1 + any(TSCT_CAUSE_NR - 1);
+}
+
+/* The line comes with it, or some time later, or after one more of these. */
+static void disrupt(void)
+{
+	struct tsct_clock_state next;
+
+	next = line_at(r.now, line_ns(&r.copy.state.real, r.now) +
+		       (int64_t)any(2000000000) - 1000000000);
+	end_epoch(&next);
+	if (any(2)) {
+		struct tsct_clock_state none = next;
+
+		none.status = TSCT_STATUS_DISRUPTED;
+		memset(&none.real, 0, sizeof(none.real));
+		do {
+			none.epoch = next.epoch++;
+			publish(&none);
+			pass_time();
+		} while (!any(4));
+		if (any(2))
+			next.epoch = none.epoch;
+		next.epoch_tsc = r.now;
+		next.real.base_tsc = r.now;
+		next.real.as_of_tsc = r.now;
+		next.real.hold_after_tsc = r.now + 5 * SECOND;
+		next.real.void_after_tsc = r.now + 1000 * SECOND;
+	}
+	publish(&next);
+	log_line(&next);
+}
+
+/* ---- what the memory says ----------------------------------------------- */
+
+static const struct line *find_line(uint64_t stamp)
+{
+	unsigned int i;
+
+	for (i = r.nr; i-- > 0; )
+		if (at(r.log[i].pair.base_tsc) <= at(stamp))
+			return &r.log[i];
+	return NULL;
+}
+
+static unsigned int rank(uint32_t status)
+{
+	static const unsigned int ranks[] = { 0, 1, 3, 2, 0 };
+
+	return ranks[status];
+}
+
+static uint64_t check_stamp(uint64_t stamp)
+{
+	const struct line *line = find_line(stamp);
+	struct tsct_reading reading;
+	uint64_t off;
+	int64_t ns;
+	int ret;
+
+	ret = tsct_segments_lookup(&r.copy, stamp, &reading);
+	if (r.copy.dropped &&
+	    (!r.copy.nr_segments ||
+	     at(stamp) < at(r.copy.segments[0].base_tsc))) {
+		ck_assert_int_eq(ret, -ERANGE);
+		return 0;
+	}
+	ck_assert_int_eq(ret, 0);
+	ck_assert_ptr_nonnull(line);
+	ck_assert_uint_eq(reading.epoch, line->epoch);
+	ns = line_ns(&line->pair, stamp);
+	off = (uint64_t)(ns > reading.ns ? ns - reading.ns : reading.ns - ns);
+	if (line == newest()) {
+		ck_assert_int_eq(reading.ns, ns);
+		return 0;
+	}
+	/* At its very end, a line and the next one are both right. */
+	if ((int64_t)(stamp - line->until) > 0) {
+		ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
+		return 0;
+	}
+	ck_assert_uint_ne(reading.status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_le(rank(reading.status), rank(line->status));
+	ck_assert_msg(off * 1000 + line->error_ps <= reading.error_ps,
+		      "off by %llu ns, line's error %llu ps, stated %llu ps",
+		      (unsigned long long)off,
+		      (unsigned long long)line->error_ps,
+		      (unsigned long long)reading.error_ps);
+	return reading.error_ps;
+}
+
+static uint64_t any_stamp(void)
+{
+	uint64_t stamp;
+
+	switch (any(4)) {
+	case 0:		/* at an edge */
+		stamp = r.log[any(r.nr)].pair.base_tsc + any(3) - 1;
+		break;
+	case 1:
+		stamp = r.log[any(r.nr)].until + any(3) - 1;
+		break;
+	case 2:		/* of late */
+		stamp = r.now - any(1U << 31);
+		break;
+	default:
+		stamp = r.start + any64() % (at(r.now) + 1);
+	}
+	if (at(stamp) > at(r.now))
+		stamp = r.now;
+	return at(stamp) > at(r.log[0].pair.base_tsc) ? stamp :
+		r.log[0].pair.base_tsc;
+}
+
+/* Of one epoch, and not disrupted: later stamps have no earlier times. */
+static void check_order(uint64_t a, uint64_t b)
+{
+	struct tsct_reading first, second;
+
+	if (at(a) > at(b) || tsct_segments_lookup(&r.copy, a, &first) ||
+	    tsct_segments_lookup(&r.copy, b, &second) ||
+	    first.epoch != second.epoch ||
+	    first.status == TSCT_STATUS_DISRUPTED ||
+	    second.status == TSCT_STATUS_DISRUPTED)
+		return;
+	ck_assert_msg(first.ns <= second.ns, "%lld at %llu, %lld at %llu",
+		      (long long)first.ns, (unsigned long long)a,
+		      (long long)second.ns, (unsigned long long)b);
+}
+
+static void begin_run(unsigned int run)
+{
+	static const uint64_t starts[] = {
+		0, 1ULL << 53, 1ULL << 63, 0 - 100 * SECOND, 0 - 1ULL,
+	};
+	struct tsct_clock_state state;
+
+	seed_with(run);
+	memset(&r, 0, sizeof(r));
+	r.start = starts[any(5)];
+	r.now = r.start + 10;
+	state = line_at(r.now, 1700000000000000000);
+	publish(&state);
+	log_line(&state);
+}
+
+START_TEST(test_random_histories)
+{
+	unsigned int step, i, disruptions;
+	uint64_t worst = 0, joined = 0;
+	unsigned int run;
+
+	for (run = 0; run < RUNS; run++) {
+		begin_run(run);
+		disruptions = run % 4 ? run : 0;	/* in a thousand */
+		for (step = 0; step < STEPS; step++) {
+			pass_time();
+			if (any(1000) < disruptions)
+				disrupt();
+			else if (any(3))
+				go_on();
+			else
+				confirm();
+			for (i = 0; i < 20; i++) {
+				uint64_t error = check_stamp(any_stamp());
+
+				worst = error > worst ? error : worst;
+			}
+			check_order(any_stamp(), any_stamp());
+			i = any(r.nr);
+			check_order(r.log[i].pair.base_tsc - 1,
+				    r.log[i].pair.base_tsc);
+		}
+		joined += r.nr > TSCT_SEGMENTS_MAX;
+	}
+	printf("# %u of %u runs outgrew the memory; worst stated error %llu ps\n",
+	       (unsigned int)joined, RUNS, (unsigned long long)worst);
+	ck_assert_uint_gt(joined, RUNS / 2);
+}
+END_TEST
+
+/* A day of a line a second, each by 1 ppb off the one before. */
+START_TEST(test_a_day)
+{
+	uint64_t worst = 0, oldest;
+	struct tsct_reading reading;
+	unsigned int i;
+
+	begin_run(99);
+	for (i = 0; i < 86400; i++) {
+		struct tsct_clock_state next;
+		uint64_t base;
+
+		r.now += SECOND;
+		base = r.now + 1000;
+		next = r.copy.state;
+		next.real.base_ns = tsct_pair_ns(&next.real, base);
+		next.real.base_tsc = base;
+		next.real.slew_tsc = 0;
+		next.real.mult = mult_ideal + (any(2) ? 0 : mult_ideal / 1000000000);
+		next.real.slew_mult = next.real.mult;
+		next.real.as_of_tsc = r.now;
+		next.real.hold_after_tsc = next.real.void_after_tsc =
+			r.now + 5 * SECOND;
+		next.real.past_error_ps = 50000;
+		next.closing_error_ps = 0;
+		publish(&next);
+	}
+	ck_assert_uint_eq(r.copy.dropped, 0);
+	for (i = 0; i < r.copy.nr_segments; i++)
+		if (r.copy.segments[i].error_ps > worst)
+			worst = r.copy.segments[i].error_ps;
+	oldest = r.copy.segments[0].until_tsc - r.copy.segments[0].base_tsc;
+	printf("# a day: %u segments, the oldest %llu s long, error up to %llu ps\n",
+	       r.copy.nr_segments, (unsigned long long)(oldest / SECOND),
+	       (unsigned long long)worst);
+	/* A random walk of half a ppb: some 100 ns over hours */
+	ck_assert_uint_lt(worst, 2000000);
+	/* The last seconds are as they were. */
+	ck_assert_int_eq(tsct_segments_lookup(&r.copy, r.now - 4 * SECOND,
+					      &reading), 0);
+	ck_assert_uint_eq(reading.error_ps, 50000);
+}
+END_TEST
+
+/* ---- one by one --------------------------------------------------------- */
+
+static struct tsct_clock_state simple(uint64_t base, int64_t ns)
+{
+	return (struct tsct_clock_state) {
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.real = {
+			.base_tsc = base,
+			.base_ns = ns,
+			.mult = 1ULL << 56,
+			.slew_mult = 1ULL << 56,
+			.as_of_tsc = base,
+			.hold_after_tsc = base + 5000,
+			.void_after_tsc = base + 9000,
+			.error_ps = 10,
+			.past_error_ps = 20,
+		},
+	};
+}
+
+#define LOOKUP(stamp, want) \
+	ck_assert_int_eq(tsct_segments_lookup(&c, stamp, &t), want)
+#define READS(stamp, ns_, error_, status_, epoch_) do {			\
+	LOOKUP(stamp, 0);						\
+	ck_assert_int_eq(t.ns, ns_);					\
+	ck_assert_uint_eq(t.error_ps, error_);				\
+	ck_assert_uint_eq(t.status, TSCT_STATUS_##status_);		\
+	ck_assert_uint_eq(t.epoch, epoch_);				\
+} while (0)
+
+START_TEST(test_life_of_a_line)
+{
+	struct tsct_clock_copy c = { 0 };
+	struct tsct_clock_state s = simple(10000, 500);
+	struct tsct_reading t;
+
+	LOOKUP(0, -EAGAIN);
+	tsct_segments_succeed(&c, &s);
+	READS(10000, 500, 20, SYNCHRONIZED, 0);
+	READS(10001, 501, 10, SYNCHRONIZED, 0);
+	READS(15000, 5500, 10, SYNCHRONIZED, 0);
+	READS(15001, 5501, 10, HOLDOVER, 0);
+	READS(19000, 9500, 10, HOLDOVER, 0);
+	LOOKUP(19001, -ESTALE);
+	/* 1000 ns before: 15 ppm are 15 ps, rounded up */
+	READS(9000, -500, 36, CALIBRATING, 0);
+
+	/* goes on, and is looked at while the old line is still in force */
+	s = simple(12000, 2500);
+	s.real.as_of_tsc = 11000;
+	s.closing_error_ps = 25;
+	ck_assert_int_eq(tsct_segments_check(&c.state, &s, 11001), 0);
+	tsct_segments_succeed(&c, &s);
+	READS(11999, 2499, 25, SYNCHRONIZED, 0);
+	READS(12000, 2500, 10, SYNCHRONIZED, 0);
+	READS(9000, -500, 41, CALIBRATING, 0);
+
+	/* a disruption: nobody had looked since 11000 */
+	s = (struct tsct_clock_state) {
+		.status = TSCT_STATUS_DISRUPTED, .epoch = 1,
+		.cause = TSCT_CAUSE_STEP, .epoch_tsc = 13000,
+	};
+	ck_assert_int_eq(tsct_segments_check(&c.state, &s, 13000), 0);
+	tsct_segments_succeed(&c, &s);
+	ck_assert_int_eq(tsct_segments_valid(&c), 0);
+	READS(11000, 1500, 25, SYNCHRONIZED, 0);
+	READS(11001, 1501, 25, DISRUPTED, 0);
+	READS(12000, 2500, 20, DISRUPTED, 0);
+	READS(13000, 3500, 20, DISRUPTED, 0);
+	LOOKUP(13001, -ESTALE);
+
+	s = simple(14000, 777000);
+	s.epoch = 1;
+	ck_assert_int_eq(tsct_segments_check(&c.state, &s, 14001), 0);
+	tsct_segments_succeed(&c, &s);
+	READS(13999, 4499, 20, DISRUPTED, 0);
+	READS(14000, 777000, 20, SYNCHRONIZED, 1);
+	READS(9000, -500, 41, CALIBRATING, 0);
+	ck_assert_uint_eq(c.nr_segments, 2);
+	ck_assert_uint_eq(c.segments[1].cause, 0);
+}
+END_TEST
+
+/* What began after the counter had begun anew cannot be told from the new. */
+START_TEST(test_counter_begins_anew)
+{
+	struct tsct_clock_copy c = { 0 };
+	struct tsct_clock_state s = simple(1000000, 500);
+	struct tsct_reading t;
+
+	tsct_segments_succeed(&c, &s);
+	s = (struct tsct_clock_state) {
+		.status = TSCT_STATUS_DISRUPTED, .epoch = 1,
+		.cause = TSCT_CAUSE_SUSPEND, .epoch_tsc = 50,
+	};
+	tsct_segments_succeed(&c, &s);
+	ck_assert_int_eq(tsct_segments_valid(&c), 0);
+	LOOKUP(60, -ESTALE);
+	LOOKUP(1000000, -ESTALE);
+	LOOKUP(40, -ESTALE);
+	s = simple(100, 5000);
+	s.epoch = 1;
+	tsct_segments_succeed(&c, &s);
+	READS(100, 5000, 20, SYNCHRONIZED, 1);
+	LOOKUP(99, -ERANGE);
+	LOOKUP(1000000, -ESTALE);
+}
+END_TEST
+
+/* ... nor stamps that count something else. */
+START_TEST(test_other_source)
+{
+	struct tsct_clock_copy c = { 0 };
+	struct tsct_clock_state s = simple(1000, 500);
+	struct tsct_reading t;
+
+	tsct_segments_succeed(&c, &s);
+	s = simple(2000, 700);
+	s.epoch = 1;
+	s.source = TSCT_SOURCE_MONOTONIC_RAW;
+	tsct_segments_succeed(&c, &s);
+	ck_assert_uint_eq(c.nr_segments, 0);
+	READS(2000, 700, 20, SYNCHRONIZED, 1);
+	LOOKUP(1500, -ERANGE);
+}
+END_TEST
+
+START_TEST(test_succession_rules)
+{
+	const struct tsct_clock_state last = simple(10000, 500);
+	struct tsct_clock_state none = { .status = TSCT_STATUS_DISRUPTED };
+	struct tsct_clock_state s;
+
+#define NEXT(now, want) \
+	ck_assert_int_eq(tsct_segments_check(&last, &s, now), want)
+	s = last;
+	s.real.as_of_tsc += 100, s.real.error_ps = 7, s.real.fast_tsc = 50;
+	NEXT(20000, 0);
+	s.real.base_ns++;			/* a step in the epoch */
+	NEXT(9000, -EINVAL);
+	NEXT(20000, -ETIME);
+	s = simple(11000, 1500);
+	NEXT(10999, 0);
+	NEXT(11000, -ETIME);
+	NEXT(1ULL << 40, -ETIME);
+	s = simple(11000, 1501);
+	NEXT(10999, -EINVAL);
+	s = simple(11000, 1499);
+	NEXT(10999, -EINVAL);
+	s = simple(9999, 499);			/* before the last one */
+	NEXT(5000, -EINVAL);
+	s = last, s.real.mult++;
+	NEXT(5000, -EINVAL);
+	s = last, s.real.slew_tsc = 5;
+	NEXT(5000, -EINVAL);
+	s = last, s.real.slew_mult++;
+	NEXT(5000, -EINVAL);
+	s = none;				/* takes the line away */
+	NEXT(10999, -EINVAL);
+	s.epoch = 1;
+	NEXT(10999, 0);
+	s = simple(11000, 1500), s.source = 1;
+	NEXT(10999, -ESTALE);
+	s.epoch = 1;
+	NEXT(10999, 0);
+	s = last, s.epoch = UINT32_MAX;		/* one before 0 */
+	NEXT(10999, -ESTALE);
+	ck_assert_int_eq(tsct_segments_check(&s, &last, 20000), 0);
+	/* the first line of an epoch may begin at any time */
+	s = simple(10, 1);
+	ck_assert_int_eq(tsct_segments_check(&none, &s, 20000), 0);
+	ck_assert_int_eq(tsct_segments_check(&none, &none, 20000), 0);
+}
+END_TEST
+
+/* ---- what is not true --------------------------------------------------- */
+
+static struct tsct_clock_copy good_copy(void)
+{
+	unsigned int i;
+
+	begin_run(7);
+	for (i = 0; i < 300; i++) {
+		pass_time();
+		if (any(40))
+			go_on();
+		else
+			disrupt();
+	}
+	return r.copy;
+}
+
+#define SPOILED(...) do {						\
+	struct tsct_clock_copy c = good;				\
+	__VA_ARGS__;							\
+	ck_assert_int_eq(tsct_segments_valid(&c), -EINVAL);		\
+} while (0)
+
+START_TEST(test_valid)
+{
+	const struct tsct_clock_copy good = good_copy();
+	unsigned int last = good.nr_segments - 1;
+
+	ck_assert_int_eq(tsct_segments_valid(&good), 0);
+	SPOILED(c.nr_segments = TSCT_SEGMENTS_MAX + 1);
+	SPOILED(c.nr_segments = UINT32_MAX);
+	SPOILED(c.reserved[14] = 1);
+	SPOILED(c.state.real.mult = 1);
+	SPOILED(c.segments[0].mult = 0);
+	SPOILED(c.segments[1].mult = UINT64_MAX);
+	SPOILED(c.segments[2].base_tsc = c.segments[1].base_tsc);
+	SPOILED(c.segments[2].base_tsc = c.segments[3].base_tsc + 1);
+	SPOILED(c.segments[2].until_tsc = c.segments[3].base_tsc + 1);
+	SPOILED(c.segments[last].until_tsc = c.state.real.base_tsc + 1);
+	SPOILED(c.segments[last].base_tsc = c.state.real.base_tsc + 1);
+	SPOILED(c.segments[2].until_tsc = c.segments[2].base_tsc - 2);
+	SPOILED(c.segments[0].base_tsc -= 1ULL << 62);
+	SPOILED(c.segments[last].epoch = c.state.epoch + 1);
+	SPOILED(c.segments[0].epoch = c.segments[last].epoch + 1);
+	SPOILED(c.segments[1].status = TSCT_STATUS_NR);
+	SPOILED(c.segments[1].cause = TSCT_CAUSE_NR);
+	SPOILED(c.segments[1].reserved0 = 1);
+	SPOILED(c.segments[1].reserved = 1);
+}
+END_TEST
+
+/* Copies that hold anything, or a good one with some words changed. */
+START_TEST(test_total)
+{
+	static struct tsct_clock_copy good, c;
+	uint64_t words[sizeof(c) / 8];
+	unsigned int i, j, taken = 0;
+
+	good = good_copy();
+	for (i = 0; i < 3000; i++) {
+		struct tsct_clock_state next = good.state;
+		struct tsct_reading t;
+
+		memcpy(words, &good, sizeof(c));
+		for (j = any(20); j > 0; j--)
+			words[any(3) ? any(64) : any(sizeof(c) / 8)] =
+				any(3) ? any64() : 0 - (uint64_t)any(2);
+		if (i % 3 == 0)
+			for (j = 0; j < sizeof(c) / 8; j++)
+				words[j] = any64();
+		memcpy(&c, words, sizeof(c));
+		taken += !tsct_segments_valid(&c);
+		for (j = 0; j < 10; j++)
+			tsct_segments_lookup(&c, any(2) ? any64() :
+					     any_stamp(), &t);
+		next.real.base_tsc = any64();
+		next.epoch = any(2) ? c.state.epoch : (uint32_t)any64();
+		tsct_segments_check(&c.state, &next, any64());
+		tsct_segments_succeed(&c, any(2) ? &next : &good.state);
+		ck_assert_uint_le(c.nr_segments, TSCT_SEGMENTS_MAX);
+		tsct_segments_lookup(&c, any64(), &t);
+	}
+	ck_assert_uint_gt(taken, 0);
+	ck_assert_uint_lt(taken, i / 2);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("segments");
+	Suite *suite = suite_create("segments");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, test_life_of_a_line);
+	tcase_add_test(tcase, test_counter_begins_anew);
+	tcase_add_test(tcase, test_other_source);
+	tcase_add_test(tcase, test_succession_rules);
+	tcase_add_test(tcase, test_random_histories);
+	tcase_add_test(tcase, test_a_day);
+	tcase_add_test(tcase, test_valid);
+	tcase_add_test(tcase, test_total);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

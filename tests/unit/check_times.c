@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* What stamps mean, how long it was between them, and back from times. */
+#include "clockfile.h"
+#include "seed.h"
+
+/* ---- what stamps mean -------------------------------------------------- */
+
+#define check_time(clock, stamp, want_ns, want_error, want_status, want_epoch) \
+do {									\
+	struct tsct_time t_;						\
+									\
+	ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t_), 0);	\
+	ck_assert_int_eq(t_.ns, want_ns);				\
+	ck_assert_uint_eq(t_.error_ns, want_error);			\
+	ck_assert_uint_eq(t_.status, want_status);			\
+	ck_assert_uint_eq(t_.epoch, want_epoch);			\
+} while (0)
+
+START_TEST(test_live)
+{
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_clock_state state;
+	struct tsct_time t = { .ns = 42 };
+	int64_t ns = 42;
+
+	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), "monotonic_raw"));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), "clocksource"));
+	check_time(clock, zero, zero_ns, 61, TSCT_STATUS_SYNCHRONIZED, 4);
+	check_time(clock, zero + SECOND, zero_ns + SECOND, 51 + 2000 + 1,
+		   TSCT_STATUS_SYNCHRONIZED, 4);
+	/* 5 s without news is holdover, and 1000 s the end. */
+	check_time(clock, zero + 5 * SECOND, zero_ns + 5 * SECOND,
+		   51 + 10000 + 1, TSCT_STATUS_SYNCHRONIZED, 4);
+	check_time(clock, zero + 7 * SECOND, zero_ns + 7 * SECOND,
+		   51 + 10000 + 30000 + 1, TSCT_STATUS_HOLDOVER, 4);
+	ck_assert_int_eq(tsct_clock_convert(clock, zero + 1000 * SECOND, &t),
+			 0);
+	t.ns = 42;
+	ck_assert_int_eq(tsct_clock_convert(clock, zero + 1000 * SECOND + 1,
+					    &t), -ESTALE);
+	ck_assert_int_eq(t.ns, 42);
+	ck_assert_int_eq(tsct_clock_ns(clock, zero + 1000 * SECOND + 1, &ns),
+			 -ESTALE);
+	ck_assert_int_eq(ns, 42);
+	ck_assert_int_eq(tsct_clock_ns(clock, zero + SECOND, &ns), 0);
+	ck_assert_int_eq(ns, zero_ns + SECOND);
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	ck_assert_mem_eq(&state, &the_page->copy[0].state, sizeof(state));
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* Each stamp by the line of its time. */
+START_TEST(test_past)
+{
+	struct tsct_clock *clock = open_file_clock();
+	int64_t old_ns = zero_ns - STEP_NS;
+	int64_t ns;
+
+	check_time(clock, zero - SECOND, zero_ns - SECOND, 61,
+		   TSCT_STATUS_SYNCHRONIZED, 4);
+	check_time(clock, zero - 100 * SECOND, zero_ns - 100 * SECOND, 61,
+		   TSCT_STATUS_SYNCHRONIZED, 4);
+	/* Nobody knows what was between the last sample and the step. */
+	check_time(clock, zero - 100 * SECOND - 1,
+		   old_ns - 100 * SECOND - 1, 61, TSCT_STATUS_DISRUPTED, 3);
+	ck_assert_int_eq(tsct_clock_ns(clock, zero - 120 * SECOND, &ns),
+			 -ESTALE);
+	check_time(clock, zero - 150 * SECOND, old_ns - 150 * SECOND, 61,
+		   TSCT_STATUS_SYNCHRONIZED, 3);
+	/* Half of a slew */
+	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
+		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
+		   TSCT_STATUS_SYNCHRONIZED, 3);
+	/* The line that was followed, within what was known at its end */
+	check_time(clock, zero - 299 * SECOND,
+		   old_ns - SLEWED_NS - 299 * SECOND, 71,
+		   TSCT_STATUS_SYNCHRONIZED, 3);
+	/* Before all, as if it had always been so: 15 ppm of 100 s */
+	check_time(clock, zero - 400 * SECOND,
+		   old_ns - SLEWED_NS - 400 * SECOND, 71 + 1500001,
+		   TSCT_STATUS_CALIBRATING, 3);
+	CHANGE(copy_->dropped = 1);
+	rewrite_page();
+	ck_assert_int_eq(tsct_clock_ns(clock, zero - 400 * SECOND, &ns),
+			 -ERANGE);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- and back ---------------------------------------------------------- */
+
+START_TEST(test_stamp_at)
+{
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_time t, u;
+	uint64_t stamp, back = 42;
+	int i;
+
+	seed_with((unsigned int)_i);
+	for (i = 0; i < 100000; i++) {
+		stamp = zero + SECOND - any64() % (400 * SECOND);
+		ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t), 0);
+		if (t.status == TSCT_STATUS_DISRUPTED)
+			continue;
+		ck_assert_int_eq(tsct_clock_stamp_at(clock, t.ns, &back), 0);
+		ck_assert_int_eq(tsct_clock_convert(clock, back, &u), 0);
+		ck_assert_int_ge(u.ns, t.ns);
+		ck_assert_int_le(u.ns, t.ns + 1);
+		/* The first one of that time */
+		ck_assert_int_eq(tsct_clock_convert(clock, back - 1, &u), 0);
+		if (u.epoch == t.epoch)
+			ck_assert_int_lt(u.ns, t.ns);
+	}
+	tsct_clock_close(clock);
+}
+END_TEST
+
+START_TEST(test_stamp_at_edges)
+{
+	struct tsct_clock *clock = open_file_clock();
+	uint64_t stamp = 42;
+
+	/* The hour that never was, and the time nobody vouches for */
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - 200 * SECOND,
+					     &stamp), -ENOENT);
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - STEP_NS -
+					     120 * SECOND, &stamp), -ENOENT);
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns + 1001 * SECOND,
+					     &stamp), -ESTALE);
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, INT64_MAX, &stamp),
+			 -ESTALE);
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, INT64_MIN, &stamp),
+			 -ERANGE);
+	ck_assert_uint_eq(stamp, 42);
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns + 900 * SECOND,
+					     &stamp), 0);
+	ck_assert_uint_eq(stamp, zero + 900 * SECOND);
+	CHANGE(copy_->dropped = 1);
+	rewrite_page();
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - STEP_NS -
+					     400 * SECOND, &stamp), -ERANGE);
+	/* Disrupted, and no line yet */
+	CHANGE(memset(&s->real, 0, sizeof(s->real));
+	       s->status = TSCT_STATUS_DISRUPTED);
+	rewrite_page();
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns, &stamp), -ESTALE);
+	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - STEP_NS -
+					     160 * SECOND, &stamp), 0);
+	ck_assert_uint_eq(stamp, zero - 160 * SECOND);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+START_TEST(test_segments)
+{
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_segment lines[TSCT_SEGMENTS_MAX + 2], last[1];
+	int nr = tsct_clock_segments(clock, lines, TSCT_SEGMENTS_MAX + 2), i;
+	struct tsct_time t;
+
+	/* As it is, slewing, as it is; and the hour later */
+	ck_assert_int_eq(nr, 4);
+	for (i = 0; i < nr; i++) {
+		ck_assert_int_eq(tsct_clock_convert(clock, lines[i].base_tsc,
+						    &t), 0);
+		ck_assert_int_eq(t.ns, lines[i].base_ns);
+		ck_assert_uint_eq(t.epoch, lines[i].epoch);
+		ck_assert_uint_eq(t.error_ns, lines[i].error_ps / 1000 + 1);
+	}
+	ck_assert_uint_eq(lines[3].until_tsc, zero);
+	ck_assert_uint_eq(lines[3].cause, TSCT_CAUSE_STEP);
+	ck_assert_uint_eq(lines[0].cause, TSCT_CAUSE_SUSPEND);
+	ck_assert_int_eq(tsct_clock_segments(clock, last, 1), 4);
+	ck_assert_mem_eq(&last[0], &lines[3], sizeof(last[0]));
+	ck_assert_int_eq(tsct_clock_segments(clock, NULL, 0), 4);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- lengths ----------------------------------------------------------- */
+
+#define check_interval(clock, from, to, want_ns, want_error, want_flags)	\
+do {									\
+	struct tsct_time_point from_ = from, to_ = to;			\
+	struct tsct_interval i_;					\
+									\
+	ck_assert_int_eq(tsct_clock_interval(clock, &from_, &to_, &i_), 0); \
+	ck_assert_int_eq(i_.ns, want_ns);				\
+	ck_assert_uint_eq(i_.error_ns, want_error);			\
+	ck_assert_uint_eq(i_.flags, want_flags);			\
+} while (0)
+
+START_TEST(test_intervals)
+{
+	struct tsct_clock *clock = open_file_clock();
+
+	/* 10 ppb of 1 s */
+	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
+		       SECOND, 11, 0);
+	check_interval(clock, point(-SECOND, 0), point(-2 * SECOND, 0),
+		       -SECOND, 11, 0);
+	check_interval(clock, point(-SECOND, TSCT_CPU_ANY), point(-SECOND, 0),
+		       0, 1, 0);
+	/* Setting and slewing the clock make no second longer. */
+	check_interval(clock, point(-201 * SECOND, 0), point(-151 * SECOND, 0),
+		       50 * SECOND, 501, 0);
+	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
+		       150 * SECOND, 1501, TSCT_INTERVAL_EPOCHS);
+	check_interval(clock, point(-120 * SECOND, 0), point(-SECOND, 0),
+		       119 * SECOND, 1191, TSCT_INTERVAL_EPOCHS |
+		       TSCT_INTERVAL_DISRUPTED);
+	/* Sleeping may have stopped the counter. */
+	CHANGE(s->cause = TSCT_CAUSE_SUSPEND);
+	rewrite_page();
+	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
+		       150 * SECOND, 1501, TSCT_INTERVAL_EPOCHS |
+		       TSCT_INTERVAL_DISRUPTED);
+	CHANGE(s->rate_mult = s->rate_error_ppt = 0);
+	rewrite_page();
+	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
+		       SECOND, UINT64_MAX, TSCT_INTERVAL_GUESSED);
+	ck_assert_int_eq(tsct_clock_to_ns(clock, 12345), 12345);
+	ck_assert_int_eq(tsct_clock_to_ns(clock, -12345), -12345);
+	ck_assert_int_eq(tsct_clock_to_ticks(clock, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_to_ticks(clock, INT64_MIN), INT64_MIN);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- counters that are apart ------------------------------------------- */
+
+static void make_skewed(void)
+{
+	tsct_latch_set_cpu(the_page, 0, 0, 0);
+	tsct_latch_set_cpu(the_page, 1, 5000, 30);
+	tsct_latch_set_cpu(the_page, 2, -7000, 5);
+	CHANGE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_tsc = 0);
+	rewrite_page();
+}
+
+START_TEST(test_skew)
+{
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_time t, u;
+	int64_t ns;
+
+	make_skewed();
+	ck_assert_int_eq(tsct_clock_convert(clock, zero, &t), -EXDEV);
+	ck_assert_int_eq(tsct_clock_ns(clock, zero, &ns), -EXDEV);
+	ck_assert_int_eq(tsct_clock_convert_on(clock, zero - 9, 0, &t), 0);
+	ck_assert_int_eq(t.ns, zero_ns - 9);
+	ck_assert_uint_le(t.error_ns, 61 + 1);
+	ck_assert_int_eq(tsct_clock_convert_on(clock, zero - 9, 1, &u), 0);
+	ck_assert_int_eq(u.ns, t.ns - 5000);
+	ck_assert_uint_ge(u.error_ns, t.error_ns + 29);
+	ck_assert_uint_le(u.error_ns, t.error_ns + 31);
+	ck_assert_int_eq(tsct_clock_convert_on(clock, zero - 9, 2, &u), 0);
+	ck_assert_int_eq(u.ns, t.ns + 7000);
+	/* Not known, and not there; the latter not to be read beyond the map */
+	ck_assert_int_eq(tsct_clock_convert_on(clock, zero, 3, &t), -EXDEV);
+	ck_assert_int_eq(tsct_clock_convert_on(clock, zero, NR_CPUS, &t),
+			 -EXDEV);
+	ck_assert_int_eq(tsct_clock_convert_on(clock, zero, 1U << 31, &t),
+			 -EXDEV);
+	/* The table is not that of an earlier epoch. */
+	ck_assert_int_eq(tsct_clock_convert(clock, zero - 160 * SECOND, &t),
+			 0);
+	ck_assert_uint_ge(t.error_ns, 61 + 7005);
+	ck_assert_uint_le(t.error_ns, 61 + 7007);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+START_TEST(test_skewed_intervals)
+{
+	struct tsct_clock *clock = open_file_clock();
+
+	make_skewed();
+	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 1),
+		       SECOND, 11, 0);
+	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 2),
+		       SECOND + 12000, 11 + 36 + 1, TSCT_INTERVAL_SKEWED);
+	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 3),
+		       SECOND, UINT64_MAX, TSCT_INTERVAL_SKEWED);
+	check_interval(clock, point(-2 * SECOND, TSCT_CPU_ANY),
+		       point(-SECOND, TSCT_CPU_ANY), SECOND, UINT64_MAX,
+		       TSCT_INTERVAL_SKEWED);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("times");
+	Suite *suite = suite_create("times");
+
+	print_seed();
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module comes first */
+		printf("1..0 # SKIP the module is loaded\n");
+		return 77;
+	}
+	tcase_add_test(tcase, test_live);
+	tcase_add_test(tcase, test_past);
+	tcase_add_loop_test(tcase, test_stamp_at, 0, 3);
+	tcase_add_test(tcase, test_stamp_at_edges);
+	tcase_add_test(tcase, test_segments);
+	tcase_add_test(tcase, test_intervals);
+	tcase_add_test(tcase, test_skew);
+	tcase_add_test(tcase, test_skewed_intervals);
+	return run_cases(suite, tcase);
+}

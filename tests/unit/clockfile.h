@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A daemon's clock file for tests, without a daemon. Stamps are nanoseconds of
+ * MONOTONIC_RAW, so that a second is a second; it is in its fourth epoch, and
+ * has a past:
+ *
+ *	from -300 s	epoch 3, as it is
+ *	from -200 s	epoch 3, slewing by 488 ppm for 8 s, then as it is
+ *	  after -150 s	nobody looked: disrupted
+ *	from -100 s	epoch 4, an hour later: a step
+ *	at 0		the last sample
+ */
+#ifndef TESTS_CLOCKFILE_H
+#define TESTS_CLOCKFILE_H
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include "clockpage.h"
+#include "core/latch.h"
+#include "core/scale.h"
+#include "sample.h"
+
+#define SECOND		1000000000LL
+#define NR_CPUS		4
+#define ONE		(1ULL << TSCT_CLOCK_SHIFT)
+#define SLEW_NS		8192000000LL	/* at 1/2048 more */
+#define SLEWED_NS	4000000LL
+#define STEP_NS		(3600 * SECOND)
+#define AREA_SIZE	TSCT_CLOCK_SIZE(NR_CPUS)
+
+static char dir[64], path[80];
+static union {
+	struct tsct_clock_page page;
+	char bytes[2 * AREA_SIZE];
+} area;
+#define the_page	(&area.page)
+static uint64_t zero;		/* the last sample's stamp */
+static int64_t zero_ns;		/* and its time */
+
+static inline int64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * SECOND + ts.tv_nsec;
+}
+
+static inline void set_samples(struct tsct_pair *pair, uint64_t as_of)
+{
+	pair->as_of_tsc = as_of;
+	pair->hold_after_tsc = as_of + 5 * SECOND;
+	pair->void_after_tsc = as_of + 1000 * SECOND;
+	pair->fast_tsc = pair->slew_mult == pair->mult ?
+		pair->hold_after_tsc - pair->base_tsc : pair->slew_tsc;
+}
+
+static inline void begin_line(struct tsct_clock_state *state, int64_t at_s,
+			      int64_t base_ns)
+{
+	state->real.base_tsc = zero + (uint64_t)(at_s * SECOND);
+	state->real.base_ns = base_ns;
+	set_samples(&state->real, state->real.base_tsc);
+	tsct_latch_write(the_page, state);
+}
+
+static inline void confirm_line(struct tsct_clock_state *state, int64_t at_s)
+{
+	set_samples(&state->real, zero + (uint64_t)(at_s * SECOND));
+	tsct_latch_write(the_page, state);
+}
+
+static inline void make_page(void)
+{
+	struct tsct_clock_state state = {
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.source = TSCT_SOURCE_MONOTONIC_RAW,
+		.epoch = 3,
+		.cause = TSCT_CAUSE_SUSPEND,
+		.rate_mult = ONE,
+		.rate_error_ppt = 10000,
+		.real = {
+			.mult = ONE, .slew_mult = ONE,
+			.error_ps = 50000, .past_error_ps = 60000,
+			.growth = tsct_growth(ONE, 2000),
+			.hold_growth = tsct_growth(ONE, 15000),
+		},
+	};
+	__u8 boot_id[16];
+
+	zero = tsct_stamp_read(TSCT_SOURCE_MONOTONIC_RAW);
+	zero_ns = now_ns(CLOCK_REALTIME);
+	ck_assert_int_eq(tsct_boot_id(boot_id), 0);
+	memset(&area, 0, sizeof(area));
+	tsct_latch_init(the_page, boot_id, state.source, NR_CPUS);
+	begin_line(&state, -300, zero_ns - STEP_NS - SLEWED_NS - 300 * SECOND);
+	confirm_line(&state, -250);
+	state.real.slew_mult = ONE + ONE / 2048;
+	state.real.slew_tsc = SLEW_NS;
+	state.closing_error_ps = 70000;
+	begin_line(&state, -200, zero_ns - STEP_NS - SLEWED_NS - 200 * SECOND);
+	confirm_line(&state, -150);
+	state.real.slew_mult = ONE;
+	state.real.slew_tsc = 0;
+	state.epoch = 4;
+	state.cause = TSCT_CAUSE_STEP;
+	state.epoch_tsc = zero - 100 * SECOND;
+	begin_line(&state, -100, zero_ns - 100 * SECOND);
+	confirm_line(&state, 0);
+}
+
+/* Changes both copies of the page by a statement on `s`. */
+#define CHANGE(...) do {						\
+	struct tsct_clock_copy *copy_;					\
+	for (copy_ = the_page->copy; copy_ < the_page->copy + 2; copy_++) {	\
+		struct tsct_clock_state *s __attribute__((unused)) =	\
+			&copy_->state;					\
+		__VA_ARGS__;						\
+	}								\
+} while (0)
+
+static inline void write_page(size_t size)
+{
+	int fd;
+
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, &area, size), (ssize_t)size);
+	close(fd);
+}
+
+/* Under the feet of who has it open */
+static inline void rewrite_page(void)
+{
+	int fd = open(path, O_WRONLY);
+
+	ck_assert_int_eq(pwrite(fd, &area, AREA_SIZE, 0), (ssize_t)AREA_SIZE);
+	close(fd);
+}
+
+/*
+ * How CLOCK_REALTIME is steered. A time later than the last sample is one of
+ * the clock as it was being steered then, so while that changes nobody can say
+ * that a reading is wrong.
+ */
+static struct timex steering;
+
+static inline struct timex steering_now(void)
+{
+	struct timex now = { .modes = 0 };
+
+	adjtimex(&now);
+	return now;
+}
+
+static inline bool steering_changed(void)
+{
+	struct timex now = steering_now();
+
+	return now.freq != steering.freq || now.tick != steering.tick ||
+		now.offset || steering.offset;
+}
+
+static inline void setup(void)
+{
+	strcpy(dir, "/tmp/check_clock.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/" TSCT_CLOCK_FILE, dir);
+	setenv("TSCTRACE_RUN_DIR", dir, 1);
+	steering = steering_now();
+	make_page();
+	write_page(AREA_SIZE);
+}
+
+static inline int run_cases(Suite *suite, TCase *tcase)
+{
+	SRunner *runner;
+	int failed;
+
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline void teardown(void)
+{
+	unlink(path);
+	rmdir(path);
+	rmdir(dir);
+}
+
+/* Does a fresh stamp's time agree with CLOCK_REALTIME read around it? */
+static inline bool right_now(const struct tsct_clock *clock)
+{
+	int64_t before = now_ns(CLOCK_REALTIME), after;
+	struct tsct_time t;
+	uint64_t stamp = tsct_clock_stamp(clock);
+
+	after = now_ns(CLOCK_REALTIME) + 1;
+	if (tsct_clock_convert(clock, stamp, &t))
+		return false;
+	if (t.ns + (int64_t)t.error_ns >= before &&
+	    t.ns - (int64_t)t.error_ns <= after)
+		return true;
+	return steering_changed();
+}
+
+static inline struct tsct_clock *open_file_clock(void)
+{
+	struct tsct_clock *clock;
+
+	ck_assert_int_eq(tsct_clock_open(&clock), 0);
+	ck_assert_str_eq(tsct_clock_origin(clock), "daemon");
+	ck_assert_uint_eq(clock->source, TSCT_SOURCE_MONOTONIC_RAW);
+	return clock;
+}
+
+/* A stamp near the last sample */
+static inline struct tsct_time_point point(int64_t at_ns, uint32_t cpu)
+{
+	return (struct tsct_time_point) {
+		.stamp = zero + (uint64_t)at_ns, .cpu = cpu,
+	};
+}
+
+#endif /* TESTS_CLOCKFILE_H */
