@@ -159,12 +159,13 @@ static double uneven(const struct tsct_rate *est)
 {
 	const struct tsct_track *real = &est->real;
 	double rate = tsct_mult_rate(est->state.real.mult);
-	unsigned int newest = real->nr - 1;
-	unsigned int oldest = newest > EVEN ? newest - EVEN : 0;
+	unsigned int oldest = real->nr > EVEN + 1 ? real->nr - EVEN - 1 : 0;
 	double lo, hi;
 
-	if (newest < 1 || !tsct_bracket_rate(&real->hist[oldest],
-					     &real->hist[newest], &lo, &hi))
+	/* A resumed line comes without the samples that it was made of. */
+	if (real->nr < 2 || !tsct_bracket_rate(&real->hist[oldest],
+					       &real->hist[real->nr - 1],
+					       &lo, &hi))
 		return tsct_rate_doubt(est, rate);
 	return tsct_larger(hi - rate, rate - lo) / est->rate + wander(est) +
 		est->surprise_ppb * TSCT_PPB;
