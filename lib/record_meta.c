@@ -185,7 +185,7 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 
 	fputs("env {\n\ttracer_name = \"tsctrace\";\n"
 	      "\ttracer_version = \"" TSCT_VERSION "\";\n"
-	      "\ttsctrace_format = 1;\n", to);
+	      "\ttsctrace_format = " TSCT_META_FORMAT ";\n", to);
 	put_env(to, "hostname", rec->host);
 	put_env(to, "kernel_release", rec->kernel);
 	put_env(to, "command", rec->command);

@@ -121,6 +121,9 @@ int tsct_ctf_clock(const struct tsct_recording *rec,
 /* The time a CTF reader gives to @stamp. */
 __s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 stamp);
 
+/* Which version of our metadata it is. 1 had another kind of calibration. */
+#define TSCT_META_FORMAT	"2"
+
 /*
  * The first and the last line of our metadata: comments to CTF readers. Between
  * them all is there, or it is cut off.

@@ -91,17 +91,26 @@ static int set_source(struct tsct_text *p, const char *value)
 	return tsct_text_bad(p, "source: '%.40s' is not a clock", value);
 }
 
+static int set_format(struct tsct_text *p, const char *value)
+{
+	if (!strcmp(value, "1"))
+		return tsct_text_bad(p, "format 1 is older than this program"
+				     " reads; record again");
+	if (strcmp(value, TSCT_META_FORMAT))
+		return tsct_text_bad(p,
+				     "format %.20s is newer than this program",
+				     value);
+	p->format = true;
+	return 0;
+}
+
 static int set_number(struct tsct_text *p, const struct tsct_text_entry *e)
 {
 	struct tsct_recording *rec = p->rec;
 	__u64 n;
 
 	if (!strcmp(e->key, "tsctrace_format")) {
-		if (!tsct_text_whole(e->value, 1, &n) || n != 1)
-			return tsct_text_bad(
-				p, "format %.20s is newer than this program",
-				e->value);
-		p->format = true;
+		return set_format(p, e->value);
 	} else if (!strcmp(e->key, "complete")) {
 		if (!tsct_text_whole(e->value, 1, &n))
 			return tsct_text_bad(p, "complete: 0 or 1 expected");

@@ -65,12 +65,13 @@ static void describe(void)
 	rec.begin = 10 * S;
 	rec.end = 20 * S;
 	rec.real.base_ns = 1767225600 * (__s64)S;
-	rec.real.mult = 1ULL << 32;
-	rec.real.shift = 32;
+	rec.real.mult = 1ULL << TSCT_CLOCK_SHIFT;
+	rec.real.slew_mult = rec.real.mult;
 	rec.real.as_of_tsc = 20 * S;
+	rec.real.hold_after_tsc = 25 * S;
 	rec.real.void_after_tsc = 1000 * S;
-	rec.real.base_error_ps = 500000;
-	rec.real.growth_ppb = 100;	/* 10 s before: 1 us */
+	rec.real.past_error_ps = 1500000;
+	rec.real.error_ps = 500000;
 	rec.status = TSCT_STATUS_HOLDOVER;
 	rec.rate_error_ppb = 12;
 	rec.epoch_first = 1;

@@ -258,11 +258,11 @@ START_TEST(record_clock_ns)
 
 	make_recording(&rec, 1);
 	rec.source = TSCT_SOURCE_MONOTONIC_RAW;
-	rec.real.mult = 1ULL << 32;
+	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_eq(clock.freq, 1000000000);
 	/* 40 ppm off: over 26 s that would be a millisecond */
-	rec.real.mult += (1ULL << 32) / 25000;
+	rec.real.mult += (1ULL << TSCT_CLOCK_SHIFT) / 25000;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ne(clock.freq, 1000000000);
 	ck_assert_uint_lt(clock.precision, 4000);

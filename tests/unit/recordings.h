@@ -76,13 +76,16 @@ static inline void calibrate(struct tsct_recording *rec)
 	rec->end = rec->begin + 26000000000ULL;
 	rec->real.base_tsc = rec->begin - 777;
 	rec->real.base_ns = 1763678962123456789LL;
-	rec->real.shift = 32;
-	rec->real.mult = (1000000000ULL << 32) / 2596123456ULL;
+	rec->real.mult = (tsct_u128)1000000000 * (1ULL << TSCT_CLOCK_SHIFT) /
+		2596123456;
+	rec->real.slew_mult = rec->real.mult;
 	rec->real.as_of_tsc = rec->begin + 13000000000ULL;
+	rec->real.hold_after_tsc = rec->begin + 26000000000ULL;
 	rec->real.void_after_tsc = rec->begin + (1ULL << 50);
-	rec->real.base_error_ps = 250000;
-	rec->real.growth_ppb = 100;
-	rec->real.slew_end_tsc = rec->real.base_tsc;
+	rec->real.past_error_ps = 1250000;
+	rec->real.error_ps = 250000;
+	rec->real.growth = tsct_growth(rec->real.mult, 100);
+	rec->real.hold_growth = tsct_growth(rec->real.mult, 15000);
 	rec->status = TSCT_STATUS_SYNCHRONIZED;
 }
 
