@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libtsctrace's clocks for C++11 and later. Header only; links to libtsctrace.
+ *
+ * tsctrace::tsc_clock counts ticks of the counter. Its time points are what the
+ * hardware gives, and are taken in a few nanoseconds; what they mean is worked
+ * out when somebody wants to know: to_system_time(), for now as for the past,
+ * and duration_cast(), both ways.
+ *
+ * tsctrace::clock gives system time in nanoseconds, as std::chrono::system_clock
+ * does, for less. It meets the Clock requirements (and TrivialClock).
+ *
+ * Both are the clock that tsct_clock_default() returns. All functions are
+ * wait-free, may be called by any number of threads at once and in signal
+ * handlers, as the C functions behind them.
+ */
+#ifndef TSCTRACE_CLOCK_HPP
+#define TSCTRACE_CLOCK_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <ratio>
+#include <type_traits>
+
+#include <tsctrace/tsctrace.h>
+
+namespace tsctrace {
+
+namespace detail {
+
+/* Found once: it never changes and is never closed. */
+inline const tsct_clock *the_clock() noexcept
+{
+	static const tsct_clock *const found = tsct_clock_default();
+
+	return found;
+}
+
+template <class T>
+struct is_chrono_duration : std::false_type {};
+template <class Rep, class Period>
+struct is_chrono_duration<std::chrono::duration<Rep, Period>>
+	: std::true_type {};
+
+} /* namespace detail */
+
+/* ---- ticks ------------------------------------------------------------- */
+
+class tsc_clock {
+public:
+	/* A number of ticks; how long one is, only duration_cast() knows. */
+	class duration {
+	public:
+		using rep = std::int64_t;
+
+		constexpr duration() noexcept : ticks_(0) {}
+		constexpr explicit duration(rep ticks) noexcept
+			: ticks_(ticks) {}
+
+		constexpr rep count() const noexcept { return ticks_; }
+
+		static constexpr duration zero() noexcept
+		{
+			return duration(0);
+		}
+		static constexpr duration min() noexcept
+		{
+			return duration((std::numeric_limits<rep>::min)());
+		}
+		static constexpr duration max() noexcept
+		{
+			return duration((std::numeric_limits<rep>::max)());
+		}
+
+		constexpr duration operator+() const noexcept { return *this; }
+		constexpr duration operator-() const noexcept
+		{
+			return duration(-ticks_);
+		}
+		duration &operator+=(duration d) noexcept
+		{
+			ticks_ += d.ticks_;
+			return *this;
+		}
+		duration &operator-=(duration d) noexcept
+		{
+			ticks_ -= d.ticks_;
+			return *this;
+		}
+		duration &operator*=(rep n) noexcept
+		{
+			ticks_ *= n;
+			return *this;
+		}
+		duration &operator/=(rep n) noexcept
+		{
+			ticks_ /= n;
+			return *this;
+		}
+
+		friend constexpr duration operator+(duration a,
+						    duration b) noexcept
+		{
+			return duration(a.ticks_ + b.ticks_);
+		}
+		friend constexpr duration operator-(duration a,
+						    duration b) noexcept
+		{
+			return duration(a.ticks_ - b.ticks_);
+		}
+		friend constexpr duration operator*(duration a, rep n) noexcept
+		{
+			return duration(a.ticks_ * n);
+		}
+		friend constexpr duration operator*(rep n, duration a) noexcept
+		{
+			return duration(n * a.ticks_);
+		}
+		friend constexpr duration operator/(duration a, rep n) noexcept
+		{
+			return duration(a.ticks_ / n);
+		}
+		friend constexpr rep operator/(duration a, duration b) noexcept
+		{
+			return a.ticks_ / b.ticks_;
+		}
+		friend constexpr bool operator==(duration a, duration b) noexcept
+		{
+			return a.ticks_ == b.ticks_;
+		}
+		friend constexpr bool operator!=(duration a, duration b) noexcept
+		{
+			return a.ticks_ != b.ticks_;
+		}
+		friend constexpr bool operator<(duration a, duration b) noexcept
+		{
+			return a.ticks_ < b.ticks_;
+		}
+		friend constexpr bool operator>(duration a, duration b) noexcept
+		{
+			return a.ticks_ > b.ticks_;
+		}
+		friend constexpr bool operator<=(duration a, duration b) noexcept
+		{
+			return a.ticks_ <= b.ticks_;
+		}
+		friend constexpr bool operator>=(duration a, duration b) noexcept
+		{
+			return a.ticks_ >= b.ticks_;
+		}
+
+	private:
+		rep ticks_;
+	};
+
+	/*
+	 * A stamp, and the CPU that it is of, where that is known: it matters
+	 * where the counters of the CPUs are apart. Compared by the stamp alone.
+	 */
+	class time_point {
+	public:
+		using clock = tsc_clock;
+		using duration = tsc_clock::duration;
+
+		constexpr time_point() noexcept : stamp_(0), cpu_(TSCT_CPU_ANY)
+		{
+		}
+		constexpr explicit time_point(std::uint64_t stamp,
+					      std::uint32_t cpu = TSCT_CPU_ANY)
+			noexcept : stamp_(stamp), cpu_(cpu) {}
+
+		constexpr std::uint64_t stamp() const noexcept
+		{
+			return stamp_;
+		}
+		constexpr std::uint32_t cpu() const noexcept { return cpu_; }
+		constexpr duration time_since_epoch() const noexcept
+		{
+			return duration(static_cast<std::int64_t>(stamp_));
+		}
+		static constexpr time_point min() noexcept
+		{
+			return time_point(0);
+		}
+		static constexpr time_point max() noexcept
+		{
+			return time_point(
+				(std::numeric_limits<std::uint64_t>::max)());
+		}
+
+		time_point &operator+=(duration d) noexcept
+		{
+			stamp_ += static_cast<std::uint64_t>(d.count());
+			return *this;
+		}
+		time_point &operator-=(duration d) noexcept
+		{
+			stamp_ -= static_cast<std::uint64_t>(d.count());
+			return *this;
+		}
+
+		friend constexpr time_point operator+(time_point t,
+						      duration d) noexcept
+		{
+			return time_point(t.stamp_ +
+				static_cast<std::uint64_t>(d.count()), t.cpu_);
+		}
+		friend constexpr time_point operator+(duration d,
+						      time_point t) noexcept
+		{
+			return t + d;
+		}
+		friend constexpr time_point operator-(time_point t,
+						      duration d) noexcept
+		{
+			return time_point(t.stamp_ -
+				static_cast<std::uint64_t>(d.count()), t.cpu_);
+		}
+		friend constexpr duration operator-(time_point a,
+						    time_point b) noexcept
+		{
+			return duration(static_cast<std::int64_t>(a.stamp_ -
+								  b.stamp_));
+		}
+		friend constexpr bool operator==(time_point a,
+						 time_point b) noexcept
+		{
+			return a.stamp_ == b.stamp_;
+		}
+		friend constexpr bool operator!=(time_point a,
+						 time_point b) noexcept
+		{
+			return a.stamp_ != b.stamp_;
+		}
+		friend constexpr bool operator<(time_point a,
+						time_point b) noexcept
+		{
+			return a.stamp_ < b.stamp_;
+		}
+		friend constexpr bool operator>(time_point a,
+						time_point b) noexcept
+		{
+			return a.stamp_ > b.stamp_;
+		}
+		friend constexpr bool operator<=(time_point a,
+						 time_point b) noexcept
+		{
+			return a.stamp_ <= b.stamp_;
+		}
+		friend constexpr bool operator>=(time_point a,
+						 time_point b) noexcept
+		{
+			return a.stamp_ >= b.stamp_;
+		}
+
+	private:
+		std::uint64_t stamp_;
+		std::uint32_t cpu_;
+	};
+
+	using rep = duration::rep;
+
+	/* Ticks stop with the machine, and may start anew when it wakes. */
+	static constexpr bool is_steady = false;
+
+	/* An ordered read: RDTSCP, or a kernel clock where that is unfit. */
+	static time_point now() noexcept
+	{
+		tsct_time_point point;
+
+		tsct_clock_time_point(detail::the_clock(), &point);
+		return time_point(point.stamp, point.cpu);
+	}
+
+	/*
+	 * The time of a point, with its error bound and status. Results as
+	 * tsct_clock_convert_on().
+	 */
+	static int convert(time_point point, tsct_time &ret_time) noexcept
+	{
+		return tsct_clock_convert_on(detail::the_clock(), point.stamp(),
+					     point.cpu(), &ret_time);
+	}
+
+	/*
+	 * How long it was from one point to the other, with error bound and
+	 * flags. Results as tsct_clock_interval().
+	 */
+	static int interval(time_point from, time_point to,
+			    tsct_interval &ret_interval) noexcept
+	{
+		const tsct_time_point a = { from.stamp(), from.cpu(), 0 };
+		const tsct_time_point b = { to.stamp(), to.cpu(), 0 };
+
+		return tsct_clock_interval(detail::the_clock(), &a, &b,
+					   &ret_interval);
+	}
+};
+
+/* ---- nanoseconds ------------------------------------------------------- */
+
+/*
+ * System time. Not steady: the system clock may be set, and this one then
+ * follows it.
+ */
+class clock {
+public:
+	using rep = std::int64_t;
+	using period = std::nano;
+	using duration = std::chrono::duration<rep, period>;
+	using time_point = std::chrono::time_point<clock>;
+
+	static constexpr bool is_steady = false;
+
+	static time_point now() noexcept
+	{
+		return time_point(
+			duration(tsct_clock_now_ns(detail::the_clock())));
+	}
+
+	/* The same with error bound and status. Results as tsct_clock_now(). */
+	static int now(tsct_time &ret_time) noexcept
+	{
+		return tsct_clock_now(detail::the_clock(), &ret_time);
+	}
+
+	/* What std::chrono::clock_cast wants. The epoch is system_clock's. */
+	template <class Duration>
+	static std::chrono::time_point<std::chrono::system_clock, Duration>
+	to_sys(const std::chrono::time_point<clock, Duration> &point)
+	{
+		return std::chrono::time_point<std::chrono::system_clock,
+			Duration>(point.time_since_epoch());
+	}
+	template <class Duration>
+	static std::chrono::time_point<clock, Duration>
+	from_sys(const std::chrono::time_point<std::chrono::system_clock,
+		 Duration> &point)
+	{
+		return std::chrono::time_point<clock, Duration>(
+			point.time_since_epoch());
+	}
+};
+
+/* ---- from one to the other --------------------------------------------- */
+
+namespace detail {
+
+/* The C functions round towards minus infinity, casts of C++ towards zero. */
+inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
+						  std::int64_t),
+			 std::int64_t value) noexcept
+{
+	if (value >= 0 || value == (std::numeric_limits<std::int64_t>::min)())
+		return function(the_clock(), value);
+	return -function(the_clock(), -value);
+}
+
+} /* namespace detail */
+
+/* Ticks to units of time, and back. Rounded towards zero, saturating. */
+template <class To>
+typename std::enable_if<detail::is_chrono_duration<To>::value, To>::type
+duration_cast(tsc_clock::duration d) noexcept
+{
+	return std::chrono::duration_cast<To>(std::chrono::nanoseconds(
+		detail::cast(tsct_clock_to_ns, d.count())));
+}
+
+template <class To, class Rep, class Period>
+typename std::enable_if<std::is_same<To, tsc_clock::duration>::value, To>::type
+duration_cast(const std::chrono::duration<Rep, Period> &d) noexcept
+{
+	return To(detail::cast(tsct_clock_to_ticks,
+		std::chrono::duration_cast<std::chrono::nanoseconds>(d)
+			.count()));
+}
+
+/* tsctrace::clock's time of a point, by the line of its time */
+inline clock::time_point to_time(tsc_clock::time_point point) noexcept
+{
+	const tsct_clock *found = detail::the_clock();
+	tsct_time time;
+	std::int64_t ago;
+
+	if (!tsct_clock_convert_on(found, point.stamp(), point.cpu(), &time))
+		return clock::time_point(clock::duration(time.ns));
+	/*
+	 * Nobody can vouch for it: counted back from now, then. Who needs to
+	 * know asks tsc_clock::convert().
+	 */
+	ago = tsct_clock_to_ns(found, (tsc_clock::now() - point).count());
+	return clock::now() - clock::duration(ago);
+}
+
+/* System time of a point, present or past. Rounded down to its unit. */
+inline std::chrono::system_clock::time_point
+to_system_time(tsc_clock::time_point point) noexcept
+{
+	using std::chrono::system_clock;
+
+	return system_clock::time_point(
+		std::chrono::duration_cast<system_clock::duration>(
+			to_time(point).time_since_epoch()));
+}
+
+inline std::chrono::system_clock::time_point
+to_system_time(clock::time_point point) noexcept
+{
+	using std::chrono::system_clock;
+
+	return system_clock::time_point(
+		std::chrono::duration_cast<system_clock::duration>(
+			point.time_since_epoch()));
+}
+
+/*
+ * The point of a system time. Returns 0, or why there is none, as
+ * tsct_clock_stamp_at().
+ */
+template <class Duration>
+int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
+		     Duration> &time, tsc_clock::time_point &ret_point) noexcept
+{
+	std::uint64_t stamp;
+	int err = tsct_clock_stamp_at(detail::the_clock(),
+		std::chrono::duration_cast<std::chrono::nanoseconds>(
+			time.time_since_epoch()).count(), &stamp);
+
+	if (!err)
+		ret_point = tsc_clock::time_point(stamp);
+	return err;
+}
+
+} /* namespace tsctrace */
+
+#endif /* TSCTRACE_CLOCK_HPP */
