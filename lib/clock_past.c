@@ -81,7 +81,11 @@ static int at_pair(const struct tsct_pair *pair, __s64 ns, __u64 *ret_stamp)
 		TSCT_CLOCK_SHIFT;
 	tsct_u128 ticks;
 
-	if (target <= slewed && pair->slew_mult)
+	/* Nothing tells the parts apart: they are one. */
+	if (pair->slew_mult == pair->mult)
+		ticks = ((target << TSCT_CLOCK_SHIFT) + pair->mult - 1) /
+			pair->mult;
+	else if (target <= slewed && pair->slew_mult)
 		ticks = ((target << TSCT_CLOCK_SHIFT) + pair->slew_mult - 1) /
 			pair->slew_mult;
 	else if (target <= slewed)
