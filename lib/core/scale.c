@@ -39,11 +39,14 @@ __s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp)
 
 	if (unlikely(d < 0))
 		return clip(stretch(d, pair->mult) + pair->base_ns);
-	slewed = (__u64)d < pair->slew_tsc ? (__u64)d : pair->slew_tsc;
 	/*
 	 * Each part is rounded by itself: so they are what the two segments say
-	 * that the line becomes, to the nanosecond.
+	 * that the line becomes, to the nanosecond. Where there is nothing to
+	 * tell them apart by, the line is one.
 	 */
+	slewed = (__u64)d;
+	if (slewed > pair->slew_tsc && pair->slew_mult != pair->mult)
+		slewed = pair->slew_tsc;
 	return clip(stretch((__s64)slewed, pair->slew_mult) +
 		    stretch(d - (__s64)slewed, pair->mult) + pair->base_ns);
 }

@@ -130,6 +130,7 @@
  *   ns = base_ns + floor(min(d, slew_tsc) * slew_mult / 2^56)
  *		  + floor(max(0, d - slew_tsc) * mult / 2^56)
  *
+ * or, where both multipliers are the same, base_ns + floor(d * mult / 2^56),
  * and its error, in ps:
  *
  *   t <= as_of_tsc		past_error_ps
