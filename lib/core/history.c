@@ -108,34 +108,49 @@ static struct tsct_segment join(const struct tsct_segment *a,
 }
 
 /*
- * Shortest for its age: length / age is smallest. Ages are counted from the end
- * of the newest segment, so that it has none. It is left alone: programs are at
- * work in it, and what they were told must not change by the nanosecond.
+ * What joining two costs: their length, and 2^23 ticks, some milliseconds, for
+ * each nanosecond that the knee between them is away from a straight line, at
+ * most.
+ */
+static __u64 join_cost(const struct tsct_segment *a,
+		       const struct tsct_segment *b)
+{
+	__u64 first = a->until_tsc - a->base_tsc;
+	__u64 second = b->until_tsc - b->base_tsc;
+	__u64 bend = a->mult < b->mult ? b->mult - a->mult : a->mult - b->mult;
+	tsct_u128 off = (tsct_u128)bend * (first < second ? first : second) >>
+		TSCT_CLOCK_SHIFT;
+
+	off = (off << 23) + first + second;
+	return off >> 64 ? ~0ULL : (__u64)off;
+}
+
+/*
+ * The cheapest for its age. Ages are counted from the end of the newest
+ * segment, so that it has none. It is left alone: programs are at work in it,
+ * and what they were told must not change by the nanosecond.
  */
 static __u32 find_join(const struct tsct_clock_copy *copy)
 {
 	__u32 nr = tsct_segments_nr(copy), best = nr, i;
-	__u64 best_len = 0, best_age = 0;
+	__u64 best_cost = 0, best_age = 0, newest;
 	struct tsct_segment a, b;
-	__u64 newest;
 
 	a = tsct_segment_load(copy, nr - 1);
 	newest = a.until_tsc;
 	a = tsct_segment_load(copy, 0);
 	for (i = 0; i + 1 < nr; i++, a = b) {
-		__u64 len, age;
+		__u64 cost, age;
 
 		b = tsct_segment_load(copy, i + 1);
-		if (!joined(&a, &b))
-			continue;
-		len = b.until_tsc - a.base_tsc;
 		age = newest - b.until_tsc;
-		if (!age)
+		if (!age || !joined(&a, &b))
 			continue;
-		if (best == nr || (tsct_u128)len * best_age <
-		    (tsct_u128)best_len * age) {
+		cost = join_cost(&a, &b);
+		if (best == nr || (tsct_u128)cost * best_age <
+		    (tsct_u128)best_cost * age) {
 			best = i;
-			best_len = len;
+			best_cost = cost;
 			best_age = age;
 		}
 	}

@@ -38,13 +38,15 @@ int tsct_segments_check(const struct tsct_clock_state *last,
  *
  * A line that is followed in its epoch holds until the next one begins, within
  * next->closing_error_ps or its own past_error_ps, whatever is larger. One that
- * a disruption ended holds until its as_of_tsc.
+ * a disruption ended holds until its as_of_tsc. Where stamps count something
+ * else from now on, no line of the past is theirs: all of them go.
  *
- * Where there is no room, the two neighbours of one epoch that are shortest for
- * their age become one: a straight line between their ends, its error_ps larger
- * by as far as it is away from them. Where no two are of one epoch, the oldest
- * goes, and is counted in copy->dropped. So memory is bounded, near times keep
- * their detail and far ones their bound.
+ * Where there is no room, two neighbours of one epoch become one: a straight
+ * line between their ends, its error_ps larger by as far as it is away from
+ * them. They are those that are shortest for their age, a bend between them
+ * counting as length; never the newest. Where no two are of one epoch, the
+ * oldest goes, and is counted in copy->dropped. So memory is bounded, near times
+ * keep their detail and far ones their bound.
  */
 void tsct_segments_succeed(struct tsct_clock_copy *copy,
 			   const struct tsct_clock_state *next);
