@@ -1,149 +1,115 @@
 /* SPDX-License-Identifier: MIT */
-/* The latch: writers that die anywhere, readers that race, pages that lie. */
+/*
+ * The latch: what goes in comes out, readers that race with the writer, pages
+ * that lie. What a writer leaves that dies: check_latch_death.c.
+ */
 #include <check.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <tsctrace/clock.h>
+
 #include "core/latch.h"
+#include "latch_line.h"
+#include "seed.h"
 
-#define WORDS	(sizeof(struct tsct_clock_state) / 8)
-#define STORES	(2 * (1 + WORDS))	/* of one publication */
 #define READERS	3
+#define CPUS	5
+#define STATES	60000
 
-static const __u8 boot_id[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
-
-static void fill(struct tsct_clock_state *state, uint64_t value)
+/* Only to link the inline functions; nobody gets here. */
+int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
-	uint64_t words[WORDS];
-	unsigned int i;
-
-	for (i = 0; i < WORDS; i++)
-		words[i] = value;
-	memcpy(state, words, sizeof(*state));
+	(void)clock;
+	return 0;
 }
 
-#define TORN	UINT64_MAX
-
-/* The one value that all words have, or TORN */
-static uint64_t whole(const struct tsct_clock_state *state)
+int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+		       int64_t *ret_ns)
 {
-	uint64_t words[WORDS];
-	unsigned int i;
-
-	memcpy(words, state, sizeof(*state));
-	for (i = 1; i < WORDS; i++)
-		if (words[i] != words[0])
-			return TORN;
-	return words[0];
+	(void)clock, (void)stamp, (void)ret_ns;
+	return -EXDEV;
 }
 
-static uint64_t read_whole(const struct tsct_clock_page *page)
+/* An area for some CPUs, and what must not be touched behind it */
+static union {
+	struct tsct_clock_page page;
+	unsigned char bytes[TSCT_CLOCK_SIZE(CPUS) + 64];
+} area;
+
+static const struct tsct_clock_cpu *cpu_entry(unsigned int cpu)
 {
-	struct tsct_clock_state state;
-
-	return tsct_latch_read(page, &state) ? TORN : whole(&state);
-}
-
-/* What a writer leaves that dies after so many of its stores */
-static void die_after(struct tsct_clock_page *page, uint64_t value,
-		      unsigned int stores)
-{
-	unsigned int copy, i;
-
-	for (copy = 0; copy < 2; copy++) {
-		if (!stores--)
-			return;
-		page->seq++;
-		for (i = 0; i < WORDS; i++) {
-			if (!stores--)
-				return;
-			memcpy((char *)&page->copy[copy] + 8 * i, &value, 8);
-		}
-	}
+	return (const void *)(area.bytes + area.page.cpus_offset +
+			      cpu * sizeof(struct tsct_clock_cpu));
 }
 
 START_TEST(test_init)
 {
-	struct tsct_clock_page page;
+	struct tsct_clock_copy copy;
 	struct tsct_clock_state state;
+	struct tsct_reading reading;
+	unsigned int i;
 
-	memset(&page, 0xff, sizeof(page));
-	tsct_latch_init(&page, boot_id, TSCT_SOURCE_MONOTONIC);
-	ck_assert_int_eq(tsct_clock_page_check(&page, boot_id), 0);
-	ck_assert_int_eq(tsct_latch_read(&page, &state), 0);
+	memset(area.bytes, 0xff, sizeof(area));
+	tsct_latch_init(&area.page, boot_id, TSCT_SOURCE_MONOTONIC, CPUS);
+	ck_assert_int_eq(tsct_clock_page_check(&area.page, TSCT_CLOCK_SIZE(CPUS),
+					       boot_id), 0);
+	ck_assert_int_eq(tsct_latch_read(&area.page, &state), 0);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	ck_assert_uint_eq(state.source, TSCT_SOURCE_MONOTONIC);
 	ck_assert_uint_eq(state.real.mult, 0);
-	ck_assert_uint_eq(page.seq, 0);
+	ck_assert_uint_eq(area.page.seq, 0);
+	ck_assert_uint_eq(area.page.size, 24576);
+	ck_assert_uint_eq(area.page.nr_cpus, CPUS);
+	ck_assert_int_eq(tsct_latch_lookup(&area.page, 1, &reading), -EAGAIN);
+	ck_assert_int_eq(tsct_latch_read_copy(&area.page, &copy), 0);
+	ck_assert_int_eq(tsct_segments_valid(&copy), 0);
+	for (i = 0; i < CPUS; i++) {
+		ck_assert_int_eq(cpu_entry(i)->skew_tsc, 0);
+		ck_assert_uint_eq(cpu_entry(i)->error_tsc, UINT64_MAX);
+	}
+	for (i = TSCT_CLOCK_SIZE(CPUS); i < sizeof(area); i++)
+		ck_assert_uint_eq(area.bytes[i], 0xff);
+}
+END_TEST
+
+START_TEST(test_cpus)
+{
+	memset(area.bytes, 0xff, sizeof(area));
+	tsct_latch_init(&area.page, boot_id, 0, CPUS);
+	tsct_latch_set_cpu(&area.page, 4, -1234, 56);
+	ck_assert_int_eq(cpu_entry(4)->skew_tsc, -1234);
+	ck_assert_uint_eq(cpu_entry(4)->error_tsc, 56);
+	ck_assert_uint_eq(cpu_entry(3)->error_tsc, UINT64_MAX);
+	tsct_latch_set_cpu(&area.page, 5, 1, 1);
+	tsct_latch_set_cpu(&area.page, UINT32_MAX, 1, 1);
+	ck_assert_int_eq(cpu_entry(5)->skew_tsc, 0);	/* as the page's rest */
+	ck_assert_uint_eq(area.bytes[TSCT_CLOCK_SIZE(CPUS)], 0xff);
 }
 END_TEST
 
 START_TEST(test_write_read)
 {
-	struct tsct_clock_page page;
 	struct tsct_clock_state state;
-	unsigned int i;
+	struct tsct_clock_copy copy;
+	uint64_t n;
 
-	tsct_latch_init(&page, boot_id, 0);
-	for (i = 1; i < 100; i++) {
-		fill(&state, i);
-		tsct_latch_write(&page, &state);
-		ck_assert_uint_eq(read_whole(&page), i);
-		ck_assert_uint_eq(page.seq, 2 * i);
-		ck_assert_uint_eq(whole(&page.copy[0]), whole(&page.copy[1]));
-	}
-}
-END_TEST
-
-START_TEST(test_read_real)
-{
-	struct tsct_clock_page page;
-	struct tsct_clock_state state, part;
-
-	tsct_latch_init(&page, boot_id, 0);
-	fill(&state, 0x1111111111111111);
-	tsct_latch_write(&page, &state);
-	memset(&part, 0, sizeof(part));
-	ck_assert_int_eq(tsct_latch_read_real(&page, &part), 0);
-	ck_assert_mem_eq(&part.real, &state.real,
-			 offsetof(struct tsct_pair, reserved));
-	ck_assert_uint_eq(part.status, state.status);
-	ck_assert_uint_eq(part.epoch, state.epoch);
-	ck_assert_uint_eq(part.source, state.source);
-	ck_assert_uint_eq(part.rate_error_ppb, state.rate_error_ppb);
-	ck_assert_uint_eq(part.cluster.mult, 0);
-	ck_assert_uint_eq(part.reserved[0], 0);
-}
-END_TEST
-
-/* Whatever writers die, in a row, readers see the last or the one before. */
-START_TEST(test_death_and_repair)
-{
-	struct tsct_clock_page page;
-	struct tsct_clock_state state;
-	unsigned int first, second;
-
-	for (first = 0; first <= STORES; first++) {
-		for (second = 0; second <= STORES; second++) {
-			uint64_t seen;
-
-			tsct_latch_init(&page, boot_id, 0);
-			fill(&state, 7);
-			tsct_latch_write(&page, &state);
-			die_after(&page, 8, first);
-			seen = read_whole(&page);
-			ck_assert(seen == (first > 1 + WORDS ? 8 : 7));
-			tsct_latch_repair(&page);
-			ck_assert_uint_eq(page.seq & 1, 0);
-			ck_assert_uint_eq(read_whole(&page), seen);
-			ck_assert_uint_eq(whole(&page.copy[0]), seen);
-			ck_assert_uint_eq(whole(&page.copy[1]), seen);
-			die_after(&page, 9, second);
-			ck_assert(read_whole(&page) ==
-				  (second > 1 + WORDS ? 9 : seen));
-		}
+	tsct_latch_init(&area.page, boot_id, 0, 0);
+	for (n = 1; n < 400; n++) {
+		state = line_nr(n);
+		tsct_latch_write(&area.page, &state);
+		ck_assert_uint_eq(read_nr(&area.page), n);
+		ck_assert_uint_eq(area.page.seq, 2 * n);
+		ck_assert_mem_eq(&area.page.copy[0], &area.page.copy[1],
+				 sizeof(area.page.copy[0]));
+		ck_assert_int_eq(tsct_latch_read_copy(&area.page, &copy), 0);
+		ck_assert_int_eq(tsct_segments_valid(&copy), 0);
+		ck_assert_mem_eq(&copy, &area.page.copy[0], sizeof(copy));
+		ck_assert(right(&area.page, STRIDE));
+		ck_assert(n == 1 || right(&area.page, n * STRIDE - 1));
+		ck_assert(right(&area.page, n * STRIDE + 1));
 	}
 }
 END_TEST
@@ -155,29 +121,39 @@ static int done;
 
 struct reader {
 	pthread_t thread;
-	uint64_t reads, torn, backwards;
+	unsigned int nr;
+	uint64_t reads, fast, torn, wrong, backwards;
 };
+
+static void read_once(struct reader *r, uint64_t *last)
+{
+	struct tsct_clock_copy copy;
+	uint64_t nr, stamp;
+	int64_t ns;
+
+	nr = read_nr(&shared);
+	r->torn += !nr;
+	r->backwards += nr < *last;
+	*last = nr;
+	/* Anything up to the newest line's beginning, and a little behind it */
+	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
+	r->wrong += !right(&shared, stamp);
+	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {
+		r->wrong += ns != ((int64_t)nr * STRIDE + 50) * 10;
+		r->fast++;
+	}
+	if (r->reads++ % 16 == 0)
+		r->torn += tsct_latch_read_copy(&shared, &copy) ||
+			tsct_segments_valid(&copy) || !state_nr(&copy.state);
+}
 
 static void *read_along(void *arg)
 {
 	struct reader *r = arg;
 	uint64_t last = 0;
 
-	while (!__atomic_load_n(&done, __ATOMIC_RELAXED)) {
-		struct tsct_clock_state state, real = { 0 };
-		uint64_t now;
-
-		if (tsct_latch_read(&shared, &state) ||
-		    tsct_latch_read_real(&shared, &real))
-			continue;
-		now = whole(&state);
-		r->torn += now == TORN ||
-			real.real.base_error_ps != real.real.base_tsc ||
-			real.status != (uint32_t)real.real.base_tsc;
-		r->backwards += now < last || real.real.base_tsc < now;
-		last = now;
-		r->reads++;
-	}
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
+		read_once(r, &last);
 	return NULL;
 }
 
@@ -185,31 +161,41 @@ START_TEST(test_race)
 {
 	struct reader readers[READERS] = { 0 };
 	struct tsct_clock_state state;
-	unsigned int i;
+	uint64_t n;
+	int i;
 
-	tsct_latch_init(&shared, boot_id, 0);
+	tsct_latch_init(&shared, boot_id, 0, 0);
+	state = line_nr(1);
+	tsct_latch_write(&shared, &state);
 	for (i = 0; i < READERS; i++)
 		ck_assert(!pthread_create(&readers[i].thread, NULL, read_along,
 					  &readers[i]));
-	for (i = 1; i < 300000; i++) {
-		fill(&state, i);
-		if (i % 1000 == 0)	/* a new writer, as readers go on */
+	for (n = 2; n < STATES; n++) {
+		if (n % 1000 == 0)	/* a new writer, as readers go on */
 			tsct_latch_repair(&shared);
-		tsct_latch_write(&shared, &state);
+		state = line_nr(n);
+		tsct_latch_stage(&shared, &state);
+		if (n % 10 == 0)
+			tsct_latch_stage(&shared, &state);
+		tsct_latch_commit(&shared);
 	}
 	__atomic_store_n(&done, 1, __ATOMIC_RELAXED);
 	for (i = 0; i < READERS; i++) {
 		pthread_join(readers[i].thread, NULL);
-		printf("# reader %u: %llu reads\n", i,
+		printf("# reader %d: %llu reads\n", i,
 		       (unsigned long long)readers[i].reads);
 		ck_assert_uint_eq(readers[i].torn, 0);
+		ck_assert_uint_eq(readers[i].wrong, 0);
 		ck_assert_uint_eq(readers[i].backwards, 0);
+		ck_assert_uint_gt(readers[i].reads, 100);
 	}
-	ck_assert_uint_eq(read_whole(&shared), 299999);
+	ck_assert_uint_eq(read_nr(&shared), STATES - 1);
 }
 END_TEST
 
-static void *scribble(void *unused)
+/* ---- pages that lie ----------------------------------------------------- */
+
+static void *count_up(void *unused)
 {
 	(void)unused;
 	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
@@ -217,40 +203,123 @@ static void *scribble(void *unused)
 	return NULL;
 }
 
-/* A seq that never rests: the reader gives up, it does not hang. */
-START_TEST(test_hostile_seq)
+static void *scribble(void *unused)
 {
+	uint64_t x = 88172645463325252, i;
+
+	(void)unused;
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED)) {
+		for (i = 0; i < 100; i++) {
+			uint64_t *word;
+
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			word = (uint64_t *)&shared + 512 +
+				x % (sizeof(shared.copy) / 8);
+			__atomic_store_n(word, x, __ATOMIC_RELAXED);
+		}
+	}
+	return NULL;
+}
+
+/* The reader gives up or says something; it does not hang, nor leave the page. */
+static void read_hostile(void *(*writer)(void *))
+{
+	const struct tsct_clock clock = { .page = &shared };
 	struct tsct_clock_state state;
+	struct tsct_clock_copy copy;
+	struct tsct_reading reading;
 	pthread_t thread;
+	int64_t ns;
 	int i, ret;
 
-	tsct_latch_init(&shared, boot_id, 0);
+	tsct_latch_init(&shared, boot_id, 0, 0);
 	done = 0;
-	ck_assert(!pthread_create(&thread, NULL, scribble, NULL));
-	for (i = 0; i < 1000; i++) {
+	ck_assert(!pthread_create(&thread, NULL, writer, NULL));
+	for (i = 0; i < 3000; i++) {
 		ret = tsct_latch_read(&shared, &state);
 		ck_assert(ret == 0 || ret == -EAGAIN);
+		ret = tsct_latch_lookup(&shared, (uint64_t)i << 50, &reading);
+		ck_assert(ret <= 0);
+		ret = tsct_clock_ns(&clock, (uint64_t)i << 50, &ns);
+		ck_assert(ret == 0 || ret == -EXDEV);
+		ret = tsct_latch_read_copy(&shared, &copy);
+		ck_assert(ret == 0 || ret == -EAGAIN);
+		if (!ret)
+			tsct_segments_valid(&copy);
 	}
 	__atomic_store_n(&done, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 }
+
+START_TEST(test_hostile_seq)
+{
+	read_hostile(count_up);
+}
 END_TEST
+
+START_TEST(test_hostile_copies)
+{
+	read_hostile(scribble);
+}
+END_TEST
+
+/* A writer that takes over a page of garbage makes it a page of its own. */
+START_TEST(test_take_over)
+{
+	struct tsct_clock_state state = line_nr(3);
+	unsigned int i, j;
+	uint64_t words[sizeof(shared) / 8];
+
+	seed_with(1);
+	for (i = 0; i < 200; i++) {
+		for (j = 0; j < sizeof(shared) / 8; j++)
+			words[j] = any64();
+		memcpy(&shared, words, sizeof(shared));
+		tsct_latch_repair(&shared);
+		ck_assert_uint_eq(shared.seq & 1, 0);
+		ck_assert_mem_eq(&shared.copy[0], &shared.copy[1],
+				 sizeof(shared.copy[0]));
+		tsct_latch_write(&shared, &state);
+		ck_assert_uint_eq(read_nr(&shared), 3);
+		ck_assert(right(&shared, 3 * STRIDE));
+	}
+}
+END_TEST
+
+#define PAGE(want, size, ...) do {					\
+	page = good;							\
+	__VA_ARGS__;							\
+	ck_assert_int_eq(tsct_clock_page_check(&page, size, boot_id), want); \
+} while (0)
 
 START_TEST(test_page_check)
 {
 	static const __u8 other[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 8 };
-	struct tsct_clock_page good, page;
+	static struct tsct_clock_page good, page;
+	const uint64_t size = TSCT_CLOCK_SIZE(0);
 
-	tsct_latch_init(&good, boot_id, 0);
-	ck_assert_int_eq(tsct_clock_page_check(&good, other), -ESTALE);
-	page = good, page.magic ^= 1;
-	ck_assert_int_eq(tsct_clock_page_check(&page, boot_id), -EINVAL);
-	page = good, page.size--;
-	ck_assert_int_eq(tsct_clock_page_check(&page, boot_id), -EINVAL);
-	page = good, page.size += 8;
-	ck_assert_int_eq(tsct_clock_page_check(&page, boot_id), -EINVAL);
-	memset(&page, 0, sizeof(page));
-	ck_assert_int_eq(tsct_clock_page_check(&page, boot_id), -EINVAL);
+	tsct_latch_init(&good, boot_id, 0, 0);
+	ck_assert_int_eq(tsct_clock_page_check(&good, size, other), -ESTALE);
+	PAGE(0, size);
+	PAGE(0, UINT64_MAX);
+	PAGE(-EINVAL, size - 1);
+	PAGE(-EINVAL, 0);
+	PAGE(-EINVAL, size, page.magic ^= 1);
+	PAGE(-EINVAL, size, page.size--);
+	PAGE(-EINVAL, size, page.size += 8);
+	PAGE(-EINVAL, size, page.cpus_offset += 8);
+	PAGE(-EINVAL, size, page.nr_cpus++);
+	PAGE(-EINVAL, size, page.nr_cpus = UINT32_MAX);
+	PAGE(-EINVAL, UINT64_MAX, page.nr_cpus = UINT32_MAX);
+	PAGE(-EINVAL, UINT64_MAX, page.nr_cpus = TSCT_CPUS_MAX + 1,
+	     page.size = TSCT_CLOCK_SIZE(TSCT_CPUS_MAX + 1));
+	PAGE(0, TSCT_CLOCK_SIZE(TSCT_CPUS_MAX), page.nr_cpus = TSCT_CPUS_MAX,
+	     page.size = TSCT_CLOCK_SIZE(TSCT_CPUS_MAX));
+	PAGE(-EINVAL, TSCT_CLOCK_SIZE(TSCT_CPUS_MAX) - 1,
+	     page.nr_cpus = TSCT_CPUS_MAX,
+	     page.size = TSCT_CLOCK_SIZE(TSCT_CPUS_MAX));
+	PAGE(-EINVAL, size, memset(&page, 0, sizeof(page)));
+	PAGE(-EINVAL, size, memset(&page, 0xff, sizeof(page)));
 }
 END_TEST
 
@@ -261,13 +330,15 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_set_timeout(tcase, 60);
+	print_seed();
+	tcase_set_timeout(tcase, 100);
 	tcase_add_test(tcase, test_init);
+	tcase_add_test(tcase, test_cpus);
 	tcase_add_test(tcase, test_write_read);
-	tcase_add_test(tcase, test_read_real);
-	tcase_add_test(tcase, test_death_and_repair);
 	tcase_add_test(tcase, test_race);
 	tcase_add_test(tcase, test_hostile_seq);
+	tcase_add_test(tcase, test_hostile_copies);
+	tcase_add_test(tcase, test_take_over);
 	tcase_add_test(tcase, test_page_check);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

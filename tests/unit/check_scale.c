@@ -118,7 +118,7 @@ static int64_t ref_ns(const struct tsct_pair *pair, int64_t d)
 
 	if (d < 0)
 		return saturate(ref_stretch(d, pair->mult) + pair->base_ns);
-	if (pair->slew_tsc < (uint64_t)d)
+	if (pair->slew_tsc < (uint64_t)d && pair->slew_mult != pair->mult)
 		slewed = (int64_t)pair->slew_tsc;
 	return saturate(ref_stretch(slewed, pair->slew_mult) +
 			ref_stretch(d - slewed, pair->mult) + pair->base_ns);
@@ -180,6 +180,8 @@ static struct tsct_pair any_pair(void)
 	/* 0.02 to 50 ns per tick */
 	pair.mult = ONE / 1000 * (20 + any(49980)) + any(1000);
 	pair.slew_mult = pair.mult / 1000 * (901 + any(199));
+	if (!any(3))
+		pair.slew_mult = pair.mult;
 	pair.slew_tsc = any64() >> (9 + any(55));
 	for (i = 0; i < 4; i++) {
 		unsigned int a = i & 1;
@@ -200,7 +202,7 @@ static struct tsct_pair any_pair(void)
 	pair.fast_tsc = any64() >> (10 + any(54));
 	if (pair.fast_tsc > (uint64_t)hold)
 		pair.fast_tsc = (uint64_t)hold;
-	if (pair.fast_tsc > pair.slew_tsc)
+	if (pair.fast_tsc > pair.slew_tsc && pair.slew_mult != pair.mult)
 		pair.fast_tsc = pair.slew_tsc;
 	if (pair.fast_tsc >= TSCT_FAST_TSC_MAX)
 		pair.fast_tsc = TSCT_FAST_TSC_MAX - 1;

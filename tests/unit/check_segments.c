@@ -37,8 +37,10 @@ static struct run {
 static int64_t line_ns(const struct tsct_pair *pair, uint64_t stamp)
 {
 	tsct_u128 d = stamp - pair->base_tsc;
-	tsct_u128 slewed = d < pair->slew_tsc ? d : pair->slew_tsc;
+	tsct_u128 slewed = d;
 
+	if (d > pair->slew_tsc && pair->slew_mult != pair->mult)
+		slewed = pair->slew_tsc;
 	return (int64_t)(slewed * pair->slew_mult >> TSCT_CLOCK_SHIFT) +
 		(int64_t)((d - slewed) * pair->mult >> TSCT_CLOCK_SHIFT) +
 		pair->base_ns;

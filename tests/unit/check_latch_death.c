@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The latch with a writer that stops, or dies, between any two of its stores.
+ * The writer's sources are compiled here with stores that can be counted; the
+ * readers' are the library's own.
+ */
+#include <check.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void before_store(void);
+
+#define READ_ONCE(x)	__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, v) \
+	(before_store(), __atomic_store_n(&(x), (v), __ATOMIC_RELAXED))
+#define smp_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v) \
+	(before_store(), __atomic_store_n((p), (v), __ATOMIC_RELEASE))
+#define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+#include "core/latch.c"
+#include "core/history.c"
+#include "latch_line.h"
+#include "seed.h"
+
+#define FULL	(TSCT_SEGMENTS_MAX + 30)	/* states; the memory is full */
+
+static struct tsct_clock_page page, before;
+static jmp_buf death;
+static unsigned long stores;		/* of this writer so far */
+static unsigned long stores_left;	/* until it dies */
+static uint64_t old_nr, new_nr;		/* what readers may see */
+static bool watched;
+
+/* What any reader sees at this moment is the old state or the new one. */
+static void look(void)
+{
+	static uint64_t last;
+	const uint64_t nr = read_nr(&page);
+
+	ck_assert_msg(nr == old_nr || nr == new_nr, "%llu after %lu stores",
+		      (unsigned long long)nr, stores);
+	if (stores && last == new_nr)
+		ck_assert_uint_eq(nr, new_nr);	/* never back */
+	last = nr;
+	ck_assert(right(&page, nr * STRIDE + 7));
+	ck_assert(right(&page, nr * STRIDE - 1));
+	ck_assert(right(&page, STRIDE + stores));
+}
+
+static void before_store(void)
+{
+	if (watched)
+		look();
+	if (!stores_left--)
+		longjmp(death, 1);
+	stores++;
+}
+
+/* False: it died. */
+static bool write_until(uint64_t n, unsigned long limit)
+{
+	struct tsct_clock_state state = line_nr(n);
+
+	stores = 0;
+	stores_left = limit;
+	if (setjmp(death))
+		return false;
+	tsct_latch_write(&page, &state);
+	return true;
+}
+
+static bool repair_until(unsigned long limit)
+{
+	stores = 0;
+	stores_left = limit;
+	if (setjmp(death))
+		return false;
+	tsct_latch_repair(&page);
+	return true;
+}
+
+static void fill_page(uint64_t states)
+{
+	uint64_t n;
+
+	stores_left = -1UL;
+	tsct_latch_init(&page, boot_id, 0, 0);
+	for (n = 1; n <= states; n++)
+		ck_assert(write_until(n, -1UL));
+	before = page;
+	old_nr = states;
+	new_nr = states + 1;
+}
+
+static void check_whole(uint64_t n)
+{
+	struct tsct_clock_copy copy;
+
+	ck_assert_uint_eq(page.seq & 1, 0);
+	ck_assert_mem_eq(&page.copy[0], &page.copy[1], sizeof(page.copy[0]));
+	ck_assert_uint_eq(read_nr(&page), n);
+	ck_assert_int_eq(tsct_latch_read_copy(&page, &copy), 0);
+	ck_assert_int_eq(tsct_segments_valid(&copy), 0);
+	ck_assert_mem_eq(&copy, &page.copy[0], sizeof(copy));
+}
+
+/* Whatever was there last is all that is left, and a new writer goes on. */
+static void die_at(unsigned long limit)
+{
+	uint64_t seen;
+	bool ended;
+
+	page = before;
+	ended = write_until(new_nr, limit);
+	seen = read_nr(&page);
+	ck_assert(seen == old_nr || seen == new_nr);
+	ck_assert(!ended || seen == new_nr);
+	/* whoever repairs it may die, too */
+	repair_until(any(2200));
+	ck_assert_uint_eq(read_nr(&page), seen);
+	ck_assert(repair_until(-1UL));
+	check_whole(seen);
+	ck_assert(write_until(seen + 1, -1UL));
+	check_whole(seen + 1);
+	ck_assert(right(&page, STRIDE));
+	ck_assert(right(&page, seen * STRIDE + 500));
+}
+
+static void die_everywhere(uint64_t states)
+{
+	unsigned long nr, i;
+
+	fill_page(states);
+	ck_assert(write_until(new_nr, -1UL));
+	nr = stores;
+	printf("# %lu stores to publish state %llu\n", nr,
+	       (unsigned long long)new_nr);
+	for (i = 0; i <= nr; i++)
+		die_at(i);
+}
+
+START_TEST(test_death_young)
+{
+	die_everywhere(2);
+}
+END_TEST
+
+START_TEST(test_death_full)
+{
+	die_everywhere(FULL);
+}
+END_TEST
+
+/* A reader between any two stores: of a publication, and of its repair */
+START_TEST(test_reader_in_between)
+{
+	fill_page(FULL);
+	watched = true;
+	ck_assert(write_until(new_nr, -1UL));
+	watched = false;
+	check_whole(new_nr);
+	page.seq--;		/* the writer died before its last word */
+	old_nr = new_nr;
+	watched = true;
+	ck_assert(repair_until(-1UL));
+	watched = false;
+	check_whole(new_nr);
+}
+END_TEST
+
+/* What was staged is nothing before the commit, and may be staged again. */
+START_TEST(test_stage_again)
+{
+	struct tsct_clock_state state;
+	int i;
+
+	fill_page(FULL);
+	new_nr = old_nr;
+	watched = true;
+	stores_left = -1UL;
+	for (i = 1; i < 5; i++) {
+		state = line_nr(old_nr + i);
+		tsct_latch_stage(&page, &state);
+		look();
+	}
+	new_nr = old_nr + 4;
+	tsct_latch_commit(&page);
+	watched = false;
+	check_whole(new_nr);
+	ck_assert_uint_eq(page.copy[0].state.real.base_tsc, new_nr * STRIDE);
+	/* and may be given up */
+	state = line_nr(new_nr + 1);
+	tsct_latch_stage(&page, &state);
+	tsct_latch_repair(&page);
+	check_whole(new_nr);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("latch_death");
+	Suite *suite = suite_create("latch_death");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	seed_with(0);
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, test_death_young);
+	tcase_add_test(tcase, test_death_full);
+	tcase_add_test(tcase, test_reader_in_between);
+	tcase_add_test(tcase, test_stage_again);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

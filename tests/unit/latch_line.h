@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines for tests of the latch: state n begins at n * 1000 ticks, and all of
+ * them say that a tick is 10 ns. So whatever was published up to now, a stamp
+ * is known to mean ten times itself; and each word that tells states apart
+ * tells n.
+ */
+#ifndef TESTS_LATCH_LINE_H
+#define TESTS_LATCH_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/latch.h"
+
+#define STRIDE	1000
+
+static const __u8 boot_id[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+
+static inline struct tsct_clock_state line_nr(uint64_t n)
+{
+	const uint64_t base = n * STRIDE;
+
+	return (struct tsct_clock_state) {
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.epoch = 1,
+		.real = {
+			.base_tsc = base,
+			.base_ns = (int64_t)base * 10,
+			.mult = 10ULL << TSCT_CLOCK_SHIFT,
+			.slew_mult = 10ULL << TSCT_CLOCK_SHIFT,
+			.as_of_tsc = base,
+			.hold_after_tsc = base + STRIDE * 100000,
+			.void_after_tsc = base + STRIDE * 100000,
+			.error_ps = n,
+			.past_error_ps = 0,
+		},
+		.rate_error_ppt = n,
+	};
+}
+
+/* Which one is it, all of it? 0: none. */
+static inline uint64_t state_nr(const struct tsct_clock_state *state)
+{
+	struct tsct_clock_state want = line_nr(state->rate_error_ppt);
+
+	return memcmp(state, &want, sizeof(want)) ? 0 : state->rate_error_ppt;
+}
+
+static inline uint64_t read_nr(const struct tsct_clock_page *page)
+{
+	struct tsct_clock_state state;
+
+	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
+}
+
+/* Does the stamp mean what it must, by what is published from state 1 on? */
+static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
+{
+	struct tsct_reading reading;
+
+	if (tsct_latch_lookup(page, stamp, &reading) ||
+	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)
+		return false;
+	/* Joined segments are straight, but allow for being rounded. */
+	return reading.ns == (int64_t)stamp * 10;
+}
+
+#endif /* TESTS_LATCH_LINE_H */
