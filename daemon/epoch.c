@@ -36,6 +36,8 @@ void keeper_begin_epoch(struct keeper *k, const char *why)
 	k->lost = true;
 	k->told = false;
 	k->est.state.epoch_tsc = keeper_stamp(k);
+	if (k->skewed)
+		k->est.state.flags |= TSCT_CLOCK_SKEWED;
 	k->stats.disruptions[cause < TSCT_CAUSE_NR ? cause : 0]++;
 	if (!keeper_spares_rate(cause)) {
 		k->env->forget(k->env->ctx);
@@ -54,11 +56,16 @@ void keeper_enter(struct keeper *k, __u32 cause, __u32 epoch, const char *why)
 void keeper_count_otherwise(struct keeper *k, int source, __u32 epoch,
 			    __u32 cause, const char *why)
 {
+	bool is_new = epoch != k->est.state.epoch;
+
 	tsct_sampler_init(&k->sampler, k->env->clock_ops(k->env->ctx, source));
 	keeper_init_rate(k, source, epoch, cause);
 	k->est.state.status = TSCT_STATUS_DISRUPTED;
+	k->skewed = false;
 	log_info("source %s", why);
-	keeper_begin_epoch(k, "stamps count something else from now on");
+	if (is_new)
+		keeper_begin_epoch(k, "stamps count something else from now "
+				   "on");
 }
 
 /* ---- CPUs ---------------------------------------------------------------- */
@@ -83,10 +90,22 @@ void keeper_take_look(struct keeper *k, const struct look *look)
 		keeper_enter(k, TSCT_CAUSE_RESTART, epoch, "counters of CPUs "
 			     "are apart, and were measured anew");
 	}
-	if (look->skewed && !k->skewed)
+	k->found_skewed = look->skewed;
+}
+
+/* From here on stamps are converted by it. */
+void keeper_show_cpus(struct keeper *k)
+{
+	k->env->set_cpus(k->env->ctx);
+	k->have_cpus = false;
+	if (k->found_skewed && !k->skewed)
 		log_warning("counters of CPUs are too far apart: stamps need "
 			    "their CPU; see trace-ctl check");
-	k->skewed = look->skewed;
+	k->skewed = k->found_skewed;
+	if (k->skewed)
+		k->est.state.flags |= TSCT_CLOCK_SKEWED;
+	else
+		k->est.state.flags &= ~TSCT_CLOCK_SKEWED;
 }
 
 static double tsc_hz(const struct keeper *k)

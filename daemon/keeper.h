@@ -73,9 +73,9 @@ struct keeper {
 	bool lost;			/* disrupted, and not calibrated since */
 	bool told;			/* ... and everybody knows */
 	bool stopping;
-	bool skewed;
+	bool skewed;			/* by the table that is published */
 	bool looking, look_again;	/* at the CPUs */
-	bool have_cpus;			/* to be published */
+	bool have_cpus, found_skewed;	/* a table to be published */
 	__s64 hold_ns;			/* no line before this; 0: no matter */
 	__u64 saved_error_ppt;		/* of what is remembered */
 	__s64 saved_ns;
@@ -142,6 +142,7 @@ void keeper_count_otherwise(struct keeper *k, int source, __u32 epoch,
 void keeper_look_around(struct keeper *k, bool hold);
 void keeper_take_look(struct keeper *k, const struct look *look);
 bool keeper_is_held(struct keeper *k);
+void keeper_show_cpus(struct keeper *k);
 
 /* ---- offer.c: publishing -------------------------------------------------- */
 

@@ -29,11 +29,6 @@ static void compose(const struct keeper *k, __s64 lead_ns,
 		*ret_state = k->est.state;	/* the line in force stays */
 	else
 		tsct_rate_compose(&k->est, keeper_stamp(k) + lead, ret_state);
-	if (k->skewed && ret_state->source == TSCT_SOURCE_TSC) {
-		ret_state->flags |= TSCT_CLOCK_SKEWED;
-		ret_state->real.fast_tsc = 0;
-		ret_state->cluster.fast_tsc = 0;
-	}
 	if (k->stopping && keeper_has_line(ret_state))
 		ret_state->status = TSCT_STATUS_HOLDOVER;
 }
@@ -58,6 +53,16 @@ static bool is_early(const struct keeper *k)
 		(__s64)(state->real.base_tsc - keeper_stamp(k)) > 0;
 }
 
+/* Ours, and not new: nobody can say that it comes too late, but for others. */
+static bool is_confirmed(const struct keeper *k,
+			 const struct tsct_clock_state *state)
+{
+	const struct tsct_clock_state *old = &k->est.state;
+
+	return keeper_has_line(old) && old->epoch == state->epoch &&
+		old->real.base_tsc == state->real.base_tsc;
+}
+
 /* A line that begins too early, as we were held up, is made again. */
 int keeper_offer(struct keeper *k)
 {
@@ -67,13 +72,13 @@ int keeper_offer(struct keeper *k)
 
 	if (is_early(k) || (!k->lost && keeper_is_held(k)))
 		return 0;
-	if (!k->lost && k->have_cpus) {
-		k->env->set_cpus(k->env->ctx);
-		k->have_cpus = false;
-	}
+	if (!k->lost && k->have_cpus)
+		keeper_show_cpus(k);
 	do {
 		compose(k, lead_ns, &state);
 		err = k->env->publish(k->env->ctx, &state);
+		if (err == -ETIME && is_confirmed(k, &state))
+			err = -EXDEV;
 		k->stats.late += err == -ETIME || err == -ETIMEDOUT;
 		lead_ns *= 4;
 	} while (err == -ETIME && lead_ns <= LEAD_MAX_NS);

@@ -1,188 +1,202 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's keeper on a simulated machine, and what it makes of a module. */
-#include <check.h>
-#include <stdarg.h>
+/* The daemon's keeper on a simulated machine: its life, and whom it follows. */
+#include "keeper_world.h"
 
-#include "simclock.h"
-
+#include "../../daemon/epoch.c"
 #include "../../daemon/keeper.c"
+#include "../../daemon/offer.c"
+#include "../../daemon/signs.c"
+#include "../../daemon/tell.c"
 
-static struct sim sim;
-static struct keeper keeper;
-
-/* The world around the keeper */
-static int source, module_source;	/* module_source -1: not loaded */
-static __u32 mark;
-static bool gave_up;
-static struct tsct_clock_state file, module;
-static unsigned int published;
-static char logged[8192];
-
-void log_say(int level, const char *format, ...)
-{
-	size_t len = strlen(logged);
-	va_list args;
-
-	(void)level;
-	va_start(args, format);
-	vsnprintf(logged + len, sizeof(logged) - len, format, args);
-	va_end(args);
-}
-
-static bool said(const char *what)
-{
-	bool found = strstr(logged, what) != NULL;
-
-	logged[0] = '\0';
-	return found;
-}
-
-static int choose(void *ctx, char *why, size_t size)
-{
-	(void)ctx;
-	snprintf(why, size, "%s: for a test", tsct_source_name(source));
-	return source;
-}
-
-static __u32 source_mark(void *ctx)
-{
-	(void)ctx;
-	return mark;
-}
-
-static __u64 stamp_raw(void *ctx)
-{
-	return (__u64)sim_clock(ctx, CLOCK_MONOTONIC_RAW);
-}
-
-static const struct tsct_clock_ops *clock_ops(void *ctx, int which)
-{
-	(void)ctx;
-	sim.ops.stamp = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
-	return &sim.ops;
-}
-
-/* The rules of publisher_set() and of the module */
-static int publish_both(void *ctx, const struct tsct_clock_state *state)
-{
-	(void)ctx;
-	ck_assert_int_eq(tsct_clock_state_check(state), 0);
-	if (module_source >= 0 && !gave_up) {
-		if (module.source != state->source ||
-		    module.epoch > state->epoch)
-			return -ESTALE;
-		module = *state;
-	}
-	ck_assert_uint_ge(state->epoch, file.epoch);
-	file = *state;
-	published++;
-	return 0;
-}
-
-static void last(void *ctx, struct tsct_clock_state *ret_state)
-{
-	__u32 epoch = file.epoch;
-
-	(void)ctx;
-	*ret_state = file;
-	if (module_source >= 0 && !gave_up &&
-	    (module.epoch > epoch || module.source != file.source))
-		*ret_state = module;
-	if (epoch > ret_state->epoch)
-		ret_state->epoch = epoch;
-}
-
-static void give_up_module(void *ctx)
-{
-	(void)ctx;
-	gave_up = true;
-}
-
-static const struct env env = {
-	NULL, choose, source_mark, clock_ops, publish_both, last,
-	give_up_module,
-};
-
-static void load_module(int counts)
-{
-	memset(&module, 0, sizeof(module));
-	module.source = (__u32)counts;
-	module_source = counts;
-}
-
-static void start(void)
-{
-	seed_with(1);
-	sim_init(&sim, 2.4e9);
-	memset(&file, 0, sizeof(file));
-	source = TSCT_SOURCE_TSC;
-	module_source = -1;
-	gave_up = false;
-	logged[0] = '\0';
-	ck_assert_int_eq(keeper_start(&keeper, &env), 0);
-	ck_assert_uint_eq(file.status, TSCT_STATUS_CALIBRATING);
-	ck_assert_uint_eq(file.epoch, 1);
-}
-
-static void go_on(unsigned int ticks)
-{
-	while (ticks--) {
-		unsigned int before = published;
-
-		sim_advance(&sim, 1000000000);
-		ck_assert_int_eq(keeper_tick(&keeper), 0);
-		ck_assert_uint_eq(published, before + 1);
-	}
-}
-
-/* What is published says what time it is. */
-static void check_time(const struct tsct_clock_state *state)
-{
-	__u64 stamp = state->source == TSCT_SOURCE_TSC ? sim_counter(&sim) :
-		(__u64)sim_raw(&sim);
-	int64_t off = tsct_pair_ns(&state->real, stamp) - sim_real(&sim);
-
-	ck_assert_uint_le((uint64_t)llabs(off),
-			  tsct_pair_error_ps(&state->real, stamp) / 1000 + 1);
-}
+/* ---- life ------------------------------------------------------------------ */
 
 START_TEST(test_life)
 {
+	__u64 base;
+
 	start();
 	ck_assert(said("source tsc: for a test"));
-	go_on(5);
-	ck_assert_uint_eq(file.status, TSCT_STATUS_SYNCHRONIZED);
-	ck_assert(said("clock synchronized: 2400000"));
-	check_time(&file);
+	go_on(1.5);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	ck_assert(said(" Hz +- 0."));
+	go_on(30);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	base = file()->real.base_tsc;
 	keeper_stop(&keeper);
-	ck_assert_uint_eq(file.status, TSCT_STATUS_HOLDOVER);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_HOLDOVER);
+	ck_assert_uint_eq(file()->real.base_tsc, base);
 	/* The next one goes on in the same epoch... */
 	sim_advance(&sim, 3000000000);
-	ck_assert_int_eq(keeper_start(&keeper, &env), 0);
-	ck_assert_uint_eq(file.epoch, 1);
-	check_time(&file);
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_uint_eq(file()->epoch, 1);
+	check_time(file());
+	go_on(2);
+	check_synchronized(1, TSCT_CAUSE_NONE);
 	/* ...but not from a time that is void. */
 	keeper_stop(&keeper);
 	sim_advance(&sim, 1001000000000);
-	ck_assert_int_eq(keeper_start(&keeper, &env), 0);
-	ck_assert_uint_eq(file.epoch, 2);
-	check_time(&file);
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	go_on(2);
+	check_synchronized(2, TSCT_CAUSE_RESTART);
+	ck_assert(said("nothing to go on with from before; epoch 2 begins"));
 }
 END_TEST
+
+/* Stopped at once, before its first line has begun, say. */
+START_TEST(test_short_life)
+{
+	int i;
+
+	new_world();
+	for (i = 0; i < 20; i++) {
+		ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+		if (i % 3)
+			go_on(0.1 * (i % 3));
+		keeper_stop(&keeper);
+		ck_assert_uint_eq(file()->status, TSCT_STATUS_HOLDOVER);
+		ck_assert_uint_eq(file()->epoch, 1);
+		check_time(file());
+	}
+}
+END_TEST
+
+/* A predecessor saw something and did not get over it: no epoch is missing. */
+START_TEST(test_takes_disruption_over)
+{
+	start();
+	go_on(2);
+	sim_step(&sim, 5000000000);
+	world.signs.sets++;
+	sim.ops.sleep_ns = NULL;	/* it would crash calibrating */
+	tsct_rate_disrupt(&keeper.est, TSCT_CAUSE_STEP);
+	keeper.lost = true;
+	ck_assert_int_eq(keeper_offer(&keeper), 0);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
+	sim.ops.sleep_ns = sim_sleep;
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	go_on(2);
+	check_synchronized(2, TSCT_CAUSE_STEP);
+}
+END_TEST
+
+START_TEST(test_step_while_nobody_looked)
+{
+	start();
+	go_on(2);
+	keeper_stop(&keeper);
+	sim_step(&sim, -3600000000000);
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	go_on(2);
+	check_synchronized(2, TSCT_CAUSE_STEP);
+	ck_assert(said("CLOCK_REALTIME was set while nobody looked"));
+}
+END_TEST
+
+START_TEST(test_pace)
+{
+	start();
+	ck_assert_int_eq(keeper_wait_ms(&keeper, 1000), 100);
+	ck_assert_int_eq(keeper_wait_ms(&keeper, 50), 50);
+	go_on(2);
+	ck_assert_int_eq(keeper_wait_ms(&keeper, 1000), 1000);
+	ck_assert_int_eq(keeper_disrupt(&keeper, TSCT_CAUSE_FAKE, "x"), 0);
+	ck_assert_int_eq(keeper_wait_ms(&keeper, 1000), 100);
+}
+END_TEST
+
+/* ---- publishing -------------------------------------------------------------- */
+
+/* Held up for longer than the lead: once more, with a longer one. */
+START_TEST(test_late)
+{
+	start();
+	go_on(3);
+	sim_steer(&sim, 40000);		/* so that a new line is needed */
+	world.held_ns = 3000000;
+	go_on(5);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	ck_assert_uint_gt(keeper.stats.late, 0);
+	world.held_ns = 300000000;
+	go_on(5);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+}
+END_TEST
+
+/* Never in time: what is in force goes on, confirmed or not. */
+START_TEST(test_too_late)
+{
+	__u64 base;
+
+	start();
+	go_on(3);
+	base = file()->real.base_tsc;
+	world.refuse = -ETIME;
+	world.refusals = 1000;
+	sim_steer(&sim, 20000);
+	go_on(3);
+	ck_assert_uint_eq(file()->real.base_tsc, base);
+	ck_assert_uint_gt(keeper.stats.late, 6);
+	world.refusals = 0;
+	go_on(3);
+	ck_assert_uint_ne(file()->real.base_tsc, base);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+}
+END_TEST
+
+/* The module has it, and the file does not: they part, so an epoch ends. */
+START_TEST(test_file_late)
+{
+	start();
+	load_module(TSCT_SOURCE_TSC);
+	go_on(3);
+	world.file_late = true;
+	go_on(3);
+	check_synchronized(2, TSCT_CAUSE_RESTART);
+	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
+	ck_assert(said("held up while publishing; epoch 2 begins"));
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+	unsigned int published;
+
+	start();
+	go_on(3);
+	published = world.published;
+	/* The machine is about to sleep: later. */
+	world.refuse = -EAGAIN;
+	world.refusals = 2;
+	go_on(2);
+	go_on(2);
+	ck_assert_uint_gt(world.published, published);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	/* The right is gone: the end. */
+	world.refuse = -EPERM;
+	world.refusals = 1;
+	sim_advance(&sim, 1000000000);
+	ck_assert_int_eq(keeper_tick(&keeper), -EPERM);
+}
+END_TEST
+
+/* ---- the module ---------------------------------------------------------------- */
 
 START_TEST(test_module_comes_and_goes)
 {
 	start();
 	go_on(3);
 	load_module(TSCT_SOURCE_TSC);
+	world.signs.has_module = true;
 	go_on(1);
-	ck_assert_mem_eq(&module, &file, sizeof(file));
-	module_source = -1;
+	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
+	ck_assert_uint_eq(world.looks, 2);	/* it knows the CPUs */
+	ck_assert_uint_eq(world.tables, 2);
+	world.module_source = -1;
 	go_on(2);
 	load_module(TSCT_SOURCE_TSC);
 	go_on(1);
-	ck_assert_mem_eq(&module, &file, sizeof(file));
-	ck_assert_uint_eq(file.epoch, 1);
+	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
+	ck_assert_uint_eq(file()->epoch, 1);
 }
 END_TEST
 
@@ -192,17 +206,52 @@ START_TEST(test_module_disrupted)
 	start();
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
-	memset(&module, 0, sizeof(module));
-	module.epoch = 7;
-	module.status = TSCT_STATUS_DISRUPTED;
-	go_on(1);
-	ck_assert_uint_eq(module.epoch, 7);
-	ck_assert_uint_eq(module.status, TSCT_STATUS_DISRUPTED);
-	ck_assert_mem_eq(&module, &file, sizeof(file));
-	go_on(1);
-	ck_assert_uint_eq(module.status, TSCT_STATUS_SYNCHRONIZED);
-	ck_assert_uint_eq(module.epoch, 7);
-	check_time(&module);
+	memset(&world.module, 0, sizeof(world.module));
+	world.module.epoch = 7;
+	world.module.cause = TSCT_CAUSE_SUSPEND;
+	world.module.status = TSCT_STATUS_DISRUPTED;
+	go_on(0.1);
+	ck_assert_uint_eq(file()->epoch, 7);
+	ck_assert_uint_ge(world.disrupted, 1);
+	ck_assert_uint_eq(world.forgets, 1);
+	ck_assert(said("the module saw a disruption; epoch 7 begins "
+		       "(suspend)"));
+	go_on(2);
+	check_synchronized(7, TSCT_CAUSE_SUSPEND);
+	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
+}
+END_TEST
+
+/* Module and daemon see the same thing, the module first: one epoch. */
+START_TEST(test_both_see)
+{
+	start();
+	load_module(TSCT_SOURCE_TSC);
+	go_on(3);
+	memset(&world.module, 0, sizeof(world.module));
+	world.module.epoch = 2;
+	world.module.cause = TSCT_CAUSE_HOTPLUG;
+	world.module.status = TSCT_STATUS_DISRUPTED;
+	world.signs.cpus_hash++;
+	go_on(2);
+	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
+}
+END_TEST
+
+/* Another daemon's line: it cannot be gone on from, and not be undone. */
+START_TEST(test_another_daemon)
+{
+	start();
+	load_module(TSCT_SOURCE_TSC);
+	go_on(3);
+	world.module.real.base_ns += 12345;
+	go_on(2);
+	check_synchronized(2, TSCT_CAUSE_RESTART);
+	world.module.epoch = 5;
+	world.module.real.base_ns += 12345;
+	go_on(2);
+	check_synchronized(6, TSCT_CAUSE_RESTART);
+	ck_assert(said("somebody else published another time"));
 }
 END_TEST
 
@@ -210,48 +259,71 @@ START_TEST(test_source_changes)
 {
 	start();
 	go_on(3);
-	/* The kernel gives the TSC up: noticed within ten ticks. */
-	source = TSCT_SOURCE_MONOTONIC_RAW;
-	mark++;
-	go_on(10);
-	ck_assert_uint_eq(file.source, TSCT_SOURCE_MONOTONIC_RAW);
-	ck_assert_uint_eq(file.epoch, 2);
-	check_time(&file);
+	/* The kernel gives the TSC up. */
+	world.source = TSCT_SOURCE_MONOTONIC_RAW;
+	world.signs.tsc_gone = true;
+	strcpy(world.signs.clocksource, "hpet");
+	go_on(1);
+	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
 	go_on(2);
-	ck_assert_uint_eq(file.status, TSCT_STATUS_SYNCHRONIZED);
+	check_synchronized(2, TSCT_CAUSE_UNSTABLE);
+	ck_assert(said("gave the TSC up, and keeps time by hpet; epoch 2"));
 	/* A module comes that counts TSC after all. */
 	load_module(TSCT_SOURCE_TSC);
-	source = TSCT_SOURCE_TSC;
-	go_on(1);
-	ck_assert_uint_eq(file.source, TSCT_SOURCE_TSC);
-	ck_assert_uint_eq(file.epoch, 3);
-	ck_assert_mem_eq(&module, &file, sizeof(file));
-	check_time(&file);
+	world.source = TSCT_SOURCE_TSC;
+	go_on(2);
+	ck_assert_uint_eq(file()->source, TSCT_SOURCE_TSC);
+	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
+	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
 	/* One comes whose stamps we cannot read. */
 	load_module(TSCT_SOURCE_MONOTONIC);
 	go_on(1);
-	ck_assert(gave_up);
+	ck_assert(world.gave_up);
 	ck_assert(said("leaving it alone"));
-	ck_assert_uint_eq(module.status, TSCT_STATUS_UNKNOWN);
+	ck_assert_uint_eq(world.module.status, TSCT_STATUS_UNKNOWN);
 	go_on(3);
-	ck_assert_uint_eq(file.status, TSCT_STATUS_SYNCHRONIZED);
-	check_time(&file);
+	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
 }
 END_TEST
 
-START_TEST(test_step)
+/* ---- memory -------------------------------------------------------------------- */
+
+START_TEST(test_remembers)
 {
+	__u64 error, first;
+
 	start();
-	go_on(3);
-	sim_step(&sim, 5000000000);
-	logged[0] = '\0';
-	go_on(1);
-	ck_assert_uint_eq(file.status, TSCT_STATUS_DISRUPTED);
-	ck_assert_uint_eq(file.epoch, 2);
-	ck_assert(said("epoch 2 begins"));
-	go_on(1);
-	ck_assert_uint_eq(file.status, TSCT_STATUS_SYNCHRONIZED);
-	check_time(&file);
+	first = file()->rate_error_ppt;
+	go_on(2);
+	ck_assert_uint_ge(world.saves, 1);
+	go_on(1300);			/* as it gets better, and with time */
+	ck_assert_uint_ge(world.saves, 3);
+	ck_assert_uint_le(world.saves, 30);
+	error = world.memory.rate_error_ppt;
+	keeper_stop(&keeper);
+	ck_assert_uint_le(world.memory.rate_error_ppt, error);
+	/* The next one has no page to go on with, but the rate. */
+	memset(&world.file, 0, sizeof(world.file));
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_uint_le(file()->rate_error_ppt, first / 4);
+	go_on(2);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+}
+END_TEST
+
+/* What is not true does no harm. */
+START_TEST(test_remembers_wrongly)
+{
+	new_world();
+	world.memory = (struct remembered) {
+		.source = TSCT_SOURCE_TSC,
+		.rate_mult = (__u64)((1ULL << 56) / 3.1),
+		.rate_error_ppt = 10,
+	};
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	go_on(2);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
+	check_time(file());
 }
 END_TEST
 
@@ -263,11 +335,23 @@ int main(void)
 	int failed;
 
 	print_seed();
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_life);
+	tcase_add_test(tcase, test_short_life);
+	tcase_add_test(tcase, test_takes_disruption_over);
+	tcase_add_test(tcase, test_step_while_nobody_looked);
+	tcase_add_test(tcase, test_pace);
+	tcase_add_test(tcase, test_late);
+	tcase_add_test(tcase, test_too_late);
+	tcase_add_test(tcase, test_file_late);
+	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_module_comes_and_goes);
 	tcase_add_test(tcase, test_module_disrupted);
+	tcase_add_test(tcase, test_both_see);
+	tcase_add_test(tcase, test_another_daemon);
 	tcase_add_test(tcase, test_source_changes);
-	tcase_add_test(tcase, test_step);
+	tcase_add_test(tcase, test_remembers);
+	tcase_add_test(tcase, test_remembers_wrongly);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's keeper and everything that disrupts a clock; looks at CPUs. */
+#include "keeper_world.h"
+
+#include "../../daemon/epoch.c"
+#include "../../daemon/keeper.c"
+#include "../../daemon/offer.c"
+#include "../../daemon/signs.c"
+#include "../../daemon/tell.c"
+
+/* One for each cause: what the machine does, and what it shows. */
+static void happen(__u32 cause)
+{
+	struct signs *s = &world.signs;
+
+	switch (cause) {
+	case TSCT_CAUSE_STEP:
+		sim_step(&sim, 3600000000000);
+		s->sets++;
+		break;
+	case TSCT_CAUSE_SUSPEND:
+		sim.raw_lost_ps += 7000000000000;
+		sim_advance(&sim, 7000000000);
+		s->slept_min_ns += 7000000000;
+		s->slept_max_ns += 7000000000;
+		s->sets++;		/* as by the kernel */
+		break;
+	case TSCT_CAUSE_CLOCKSOURCE:
+		strcpy(s->clocksource, "hpet");
+		break;
+	case TSCT_CAUSE_UNSTABLE:
+		strcpy(s->clocksource, "hpet");
+		s->tsc_gone = true;
+		world.source = TSCT_SOURCE_MONOTONIC_RAW;
+		break;
+	case TSCT_CAUSE_JUMP:		/* shows in nothing but samples */
+		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
+		break;
+	case TSCT_CAUSE_MIGRATION:
+		sim_recount(&sim, 123456, 3.0e9);
+		sim_step(&sim, 1000000);
+		s->vm_marker++;
+		s->sets++;
+		break;
+	case TSCT_CAUSE_HOTPLUG:
+		s->cpus_hash++;
+		strcpy(s->cpus, "0-2");
+		break;
+	case TSCT_CAUSE_FAKE:
+		ck_assert_int_eq(keeper_disrupt(&keeper, cause, "asked"), 0);
+		break;
+	}
+}
+
+START_TEST(test_cause)
+{
+	__u32 cause = (__u32)_i;
+	bool spares = cause == TSCT_CAUSE_STEP || cause == TSCT_CAUSE_FAKE;
+	unsigned int looks;
+	int64_t began;
+
+	if (cause == TSCT_CAUSE_RESTART)
+		return;			/* of the keeper itself: check_keeper */
+	start();
+	go_on(10);
+	looks = world.looks;
+	logged[0] = '\0';
+	began = sim.now_ps;
+	happen(cause);
+	/* Noticed within 2 s, and everybody is told before it is got over */
+	go_on(1.9);
+	ck_assert_uint_eq(file()->epoch, 2);
+	ck_assert_uint_eq(file()->cause, cause);
+	ck_assert_uint_eq(world.disrupted, 1);
+	ck_assert_uint_eq(keeper.stats.disruptions[cause], 1);
+	ck_assert(strstr(logged, "epoch 2 begins ("));
+	ck_assert(strstr(logged, tsct_cause_name(cause)));
+	ck_assert_uint_eq(world.forgets, !spares);
+	ck_assert_uint_ge(world.looks, looks +
+			  (!spares && cause != TSCT_CAUSE_JUMP));
+	/* Synchronized within 3 s of it */
+	while (file()->status != TSCT_STATUS_SYNCHRONIZED) {
+		go_on(0.1);
+		ck_assert_int_le(sim.now_ps - began, 12000000000000);
+	}
+	check_synchronized(2, cause);
+	go_on(10);
+	check_synchronized(2, cause);
+	ck_assert_uint_eq(keeper.stats.disruptions[cause], 1);
+}
+END_TEST
+
+/* Within 3 s: from when it was noticed, if it could be at once. */
+START_TEST(test_recovers_in_time)
+{
+	__u32 cause;
+	int64_t began;
+
+	start();
+	go_on(10);
+	for (cause = TSCT_CAUSE_STEP; cause < TSCT_CAUSE_NR; cause++) {
+		if (cause == TSCT_CAUSE_RESTART || cause == TSCT_CAUSE_UNSTABLE)
+			continue;
+		happen(cause);
+		began = sim.now_ps;
+		do
+			go_on(0.1);
+		while (file()->cause != cause ||
+		       file()->status != TSCT_STATUS_SYNCHRONIZED);
+		ck_assert_int_le(sim.now_ps - began, 3000000000000);
+		check_time(file());
+	}
+}
+END_TEST
+
+/* All at once is one disruption. */
+START_TEST(test_all_at_once)
+{
+	start();
+	go_on(10);
+	happen(TSCT_CAUSE_STEP);
+	happen(TSCT_CAUSE_SUSPEND);
+	happen(TSCT_CAUSE_CLOCKSOURCE);
+	happen(TSCT_CAUSE_HOTPLUG);
+	happen(TSCT_CAUSE_MIGRATION);
+	go_on(3);
+	check_synchronized(2, TSCT_CAUSE_MIGRATION);
+}
+END_TEST
+
+/* The clock is set again and again, for as long as the calibration takes. */
+START_TEST(test_restless)
+{
+	start();
+	go_on(5);
+	world.restless = 3;
+	go_on(3);
+	check_synchronized(2, TSCT_CAUSE_STEP);
+	world.restless = 40;
+	go_on(1);
+	ck_assert(said("time is all over the place"));
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
+	go_on(5);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
+	check_time(file());
+}
+END_TEST
+
+/* Slews are none: any that a step would not be taken for. */
+START_TEST(test_slew_is_none)
+{
+	start();
+	go_on(10);
+	sim_steer(&sim, 500000);
+	go_on(20);
+	sim_steer(&sim, -100000);
+	go_on(20);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	ck_assert_uint_gt(keeper.stats.slews, 0);
+}
+END_TEST
+
+/* A step, and past stamps: each by the line of its time. */
+START_TEST(test_past)
+{
+	struct tsct_reading reading;
+	__u64 before, between;
+	int64_t was;
+
+	start();
+	go_on(10);
+	before = sim_counter(&sim) - 2400000000ULL;
+	was = sim_real(&sim) - 1000000000;
+	sim_advance(&sim, 500000000);
+	between = sim_counter(&sim);
+	happen(TSCT_CAUSE_STEP);
+	go_on(5);
+	ck_assert_int_eq(tsct_segments_lookup(&world.file, before, &reading),
+			 0);
+	ck_assert_uint_eq(reading.epoch, 1);
+	ck_assert_uint_eq(reading.status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert_uint_le((uint64_t)llabs(reading.ns - was),
+			  reading.error_ps / 1000 + 2);
+	ck_assert_int_eq(tsct_segments_lookup(&world.file, between, &reading),
+			 0);
+	ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
+}
+END_TEST
+
+/* ---- CPUs ------------------------------------------------------------------------ */
+
+/* Nothing is told of the time before it is known which counter may be read. */
+START_TEST(test_look_takes_time)
+{
+	struct look found;
+
+	new_world();
+	world.look_later = true;
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	go_on(0.3);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_UNKNOWN);
+	found = look_now();
+	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_uint_eq(world.tables, 1);
+	ck_assert_uint_eq(world.table_epoch, 0);
+	check_time(file());
+	go_on(1);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	/* The same after a disruption, which itself is told at once. */
+	happen(TSCT_CAUSE_HOTPLUG);
+	go_on(0.1);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(file()->epoch, 2);
+	go_on(0.8);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
+	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
+}
+END_TEST
+
+/* It never comes back, as somebody keeps a CPU to himself; or it fails. */
+START_TEST(test_look_fails)
+{
+	new_world();
+	world.look_later = true;
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	go_on(2.5);
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	ck_assert(said("takes too long; going on without"));
+	ck_assert_int_eq(keeper_looked(&keeper, NULL), 0);
+	happen(TSCT_CAUSE_HOTPLUG);
+	go_on(1);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
+	ck_assert_int_eq(keeper_looked(&keeper, NULL), 0);
+	go_on(1);
+	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
+}
+END_TEST
+
+/* Something happens during a look: that look says nothing. */
+START_TEST(test_look_again)
+{
+	struct look found;
+
+	start();
+	go_on(3);
+	world.look_later = true;
+	happen(TSCT_CAUSE_HOTPLUG);
+	go_on(0.2);
+	found = look_now();
+	happen(TSCT_CAUSE_SUSPEND);
+	go_on(0.2);
+	ck_assert_uint_eq(file()->epoch, 3);
+	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(world.looks, 3);
+	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	go_on(1);
+	check_synchronized(3, TSCT_CAUSE_SUSPEND);
+}
+END_TEST
+
+/* A look finds that stamps have to count something else. */
+START_TEST(test_look_changes_source)
+{
+	struct look found;
+
+	start();
+	go_on(3);
+	world.look_later = true;
+	world.source = TSCT_SOURCE_MONOTONIC_RAW;
+	happen(TSCT_CAUSE_CLOCKSOURCE);
+	go_on(0.2);
+	ck_assert_uint_eq(file()->epoch, 2);
+	found = look_now();
+	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
+	go_on(2);
+	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
+}
+END_TEST
+
+static void check_skewed(bool skewed)
+{
+	if (!skewed) {
+		ck_assert(!(file()->flags & TSCT_CLOCK_SKEWED));
+		ck_assert_uint_ne(file()->real.fast_tsc, 0);
+		return;
+	}
+	ck_assert(file()->flags & TSCT_CLOCK_SKEWED);
+	ck_assert_uint_eq(file()->real.fast_tsc, 0);
+}
+
+/*
+ * Counters that are apart: stamps need their CPU, and the table that they are
+ * converted by is never changed under an epoch.
+ */
+START_TEST(test_skew)
+{
+	start();
+	go_on(3);
+	check_skewed(false);
+	world.skewed = true;
+	happen(TSCT_CAUSE_HOTPLUG);
+	go_on(3);
+	check_skewed(true);
+	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
+	/* A successor goes on, and measures anew: another table, an epoch */
+	keeper_stop(&keeper);
+	check_skewed(true);
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	go_on(2);
+	check_skewed(true);
+	check_synchronized(3, TSCT_CAUSE_RESTART);
+	ck_assert(said("counters of CPUs are apart, and were measured anew"));
+	world.skewed = false;
+	happen(TSCT_CAUSE_SUSPEND);
+	go_on(3);
+	check_skewed(false);
+	check_synchronized(4, TSCT_CAUSE_SUSPEND);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("disrupt");
+	Suite *suite = suite_create("disrupt");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, test_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR);
+	tcase_add_test(tcase, test_recovers_in_time);
+	tcase_add_test(tcase, test_all_at_once);
+	tcase_add_test(tcase, test_restless);
+	tcase_add_test(tcase, test_slew_is_none);
+	tcase_add_test(tcase, test_past);
+	tcase_add_test(tcase, test_look_takes_time);
+	tcase_add_test(tcase, test_look_fails);
+	tcase_add_test(tcase, test_look_again);
+	tcase_add_test(tcase, test_look_changes_source);
+	tcase_add_test(tcase, test_skew);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
