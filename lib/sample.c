@@ -291,12 +291,12 @@ static void look_at_kernel(const struct tsct_sampler *sampler,
 	if (est->state.source != TSCT_SOURCE_TSC)
 		return;
 	est->locked = false;
-	est->cut_ns = 0;
+	est->raw.cut_ns = est->real.cut_ns = 0;
 	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++) {
 		if (!name || strcmp(name, clocksources[i].name))
 			continue;
 		est->locked = clocksources[i].locked;
-		est->cut_ns = clocksources[i].cut_ns;
+		est->raw.cut_ns = est->real.cut_ns = clocksources[i].cut_ns;
 	}
 }
 
@@ -315,7 +315,7 @@ static void guess_rate(struct tsct_sampler *sampler)
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &a);
 	ops->sleep_ns(ops->ctx, START_SLEEP_NS / 5);
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &b);
-	if (tsct_bracket_rate(&a, &b, &lo, &hi) && hi < lo * (1 + SLEWED / 2))
+	if (tsct_bracket_rate(&a, &b, 1, &lo, &hi) && hi < lo * (1 + SLEWED))
 		sampler->ns_per_tick = (lo + hi) / 2;
 }
 

@@ -7,10 +7,8 @@
 #define SPAN		1.25
 
 /* A line whose bound is larger than the best one by as much is good enough. */
-#define CONTENT		0.2
+#define CONTENT		0.1
 
-/* ns that are cut off of every time that is read */
-#define CUT_NS		1.0
 
 /* A line that is used for longer could leave no room for multiplication. */
 #define LENGTH_MAX	(1ULL << 54)
@@ -37,6 +35,15 @@ static double off_at(const struct tsct_rate *est, const struct tsct_pair *pair,
 	look.ns = (__s64)((__u64)look.ns + (__u64)(__s64)whole);
 	look.frac_ns += ran - whole;
 	return tsct_look_off(&look, pair);
+}
+
+/*
+ * A time that is read was cut to ns, and its stamp to ticks before; and the
+ * kernel's clock strays from the straight.
+ */
+static double cut_ns(const struct tsct_rate *est)
+{
+	return 1 + est->rate + TSCT_RATE_TICK_NS;
 }
 
 static bool slewing(const struct tsct_pair *pair)
@@ -67,7 +74,7 @@ static double growth_of(const struct tsct_rate *est, const struct tsct_pair *pai
 /* Bound of the error, at the end of the gap, that a line would have */
 static double bound_after(const struct tsct_rate *est, double off, double growth)
 {
-	return off + est->look.half_ns + CUT_NS + growth * SPAN * est->gap_ns;
+	return off + est->look.half_ns + cut_ns(est) + growth * SPAN * est->gap_ns;
 }
 
 static bool good_enough(const struct tsct_rate *est,
@@ -145,11 +152,11 @@ static void set_bounds(const struct tsct_rate *est, struct tsct_pair *pair,
 	double growth = tsct_smaller(1, growth_of(est, pair));
 	double hold = tsct_larger(growth, TSCT_RATE_HOLD_PPB * TSCT_PPB);
 	__u64 begin = same ? est->look.tsc : pair->base_tsc;
-	double error = distance(est, pair, begin) + est->look.half_ns + CUT_NS;
+	double error = distance(est, pair, begin) + est->look.half_ns + cut_ns(est);
 
 	pair->as_of_tsc = est->look.tsc;
 	pair->error_ps = as_ps(error);
-	pair->past_error_ps = same ? as_ps(est->past_ns + CUT_NS) :
+	pair->past_error_ps = same ? as_ps(est->past_ns + cut_ns(est)) :
 		pair->error_ps;
 	pair->growth = tsct_growth(pair->mult, tsct_round_up(growth / TSCT_PPB));
 	pair->hold_growth = tsct_growth(pair->mult,
@@ -172,7 +179,7 @@ static __u64 closing_ps(const struct tsct_rate *est, const struct tsct_pair *pai
 	double steered = growth_of(est, pair) + TSCT_RATE_STEP_PPB * TSCT_PPB;
 
 	/* Twice: a line that was slewed is kept in two parts, each cut. */
-	return as_ps(est->past_ns + 2 * CUT_NS +
+	return as_ps(est->past_ns + 1 + cut_ns(est) +
 		     tsct_larger(0, unseen) * steered);
 }
 

@@ -17,7 +17,7 @@
 #define SLEWED		0.12
 
 /* Surprises are forgotten in as long. */
-#define CALM_NS		8e9
+#define CALM_NS		3e9
 
 __u64 tsct_round_up(double value)
 {
@@ -75,7 +75,7 @@ double tsct_rate_doubt(const struct tsct_rate *est, double rate)
 {
 	double off = tsct_larger(est->hi - rate, rate - est->lo);
 
-	return off / est->rate + wander(est) + 2 * est->surprise_ppb * TSCT_PPB;
+	return off / est->rate + wander(est) + est->surprise_ppb * TSCT_PPB;
 }
 
 /* How much less is known after a while without a look */
@@ -126,7 +126,8 @@ static void set_late(struct tsct_rate *est)
 
 		if (spread && age > TSCT_RATE_HOLD_NS)
 			break;
-		if (!tsct_bracket_rate(old, newest, &lo, &hi))
+		if (!tsct_bracket_rate(old, newest, tsct_track_cut(real), &lo,
+				       &hi))
 			continue;
 		if (spread && hi - lo > spread / 2)
 			continue;
@@ -165,7 +166,7 @@ static double uneven(const struct tsct_rate *est)
 	/* A resumed line comes without the samples that it was made of. */
 	if (real->nr < 2 || !tsct_bracket_rate(&real->hist[oldest],
 					       &real->hist[real->nr - 1],
-					       &lo, &hi))
+					       tsct_track_cut(real), &lo, &hi))
 		return tsct_rate_doubt(est, rate);
 	return tsct_larger(hi - rate, rate - lo) / est->rate + wander(est) +
 		est->surprise_ppb * TSCT_PPB;

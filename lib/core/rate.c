@@ -21,11 +21,6 @@ static bool credible(double rate)
 	return rate >= RATE_MIN && rate <= RATE_MAX;
 }
 
-static double cut_ns(const struct tsct_rate *est)
-{
-	return est->cut_ns > 1 ? est->cut_ns : 1;
-}
-
 void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch,
 		    __u32 cause)
 {
@@ -141,7 +136,7 @@ static bool jumped(const struct tsct_rate *est, const struct tsct_bracket *raw)
 		return true;
 	if (!track->hi || est->state.source != TSCT_SOURCE_TSC)
 		return false;
-	if (!tsct_bracket_rate(last, raw, &lo, &hi))
+	if (!tsct_bracket_rate(last, raw, tsct_track_cut(track), &lo, &hi))
 		return false;
 	return lo > track->hi * (1 + slack) || hi < track->lo * (1 - slack);
 }
@@ -182,7 +177,8 @@ void tsct_rate_disrupt(struct tsct_rate *est, __u32 cause)
 static void place(struct tsct_rate *est, const struct tsct_bracket *real)
 {
 	tsct_track_restart(&est->real, real);
-	est->look = tsct_look_at(real, est->rate * (1 + STEERED), cut_ns(est));
+	est->look = tsct_look_at(real, est->rate * (1 + STEERED),
+				 tsct_track_cut(&est->real));
 	est->lo = est->rate * (1 - STEERED);
 	est->hi = est->rate * (1 + STEERED);
 	est->first_tsc = est->look.tsc;
@@ -238,7 +234,8 @@ static void note_gap(struct tsct_rate *est, double elapsed_ns)
 static int add_real(struct tsct_rate *est, const struct tsct_sample *sample)
 {
 	const struct tsct_bracket *real = &sample->real;
-	struct tsct_look look = tsct_look_at(real, est->rate, cut_ns(est));
+	double cut = tsct_track_cut(&est->real);
+	struct tsct_look look = tsct_look_at(real, est->rate, cut);
 	struct tsct_finding finding;
 
 	if (!est->nr && !est->resumed) {
@@ -294,7 +291,9 @@ static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 		return -EINVAL;
 	if (!est->nr)
 		est->first_tsc = tsct_look_at(&samples[0].real, est->rate, 1).tsc;
-	look = tsct_look_at(last, est->rate, cut_ns(est));
+	look = tsct_look_at(last, est->rate, tsct_track_cut(&est->real));
+	if (est->look.tsc == look.tsc)
+		look.half_ns = tsct_larger(look.half_ns, est->look.half_ns);
 	tsct_rate_settle(est, &look);
 	est->nr += nr;
 	return event;

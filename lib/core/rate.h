@@ -45,6 +45,12 @@ struct tsct_sample {
 #define TSCT_RATE_SLEW_PPB	500000
 
 /*
+ * The kernel steers its clock tick by tick, at one of two rates each; so it
+ * strays by as much from where it ought to be.
+ */
+#define TSCT_RATE_TICK_NS	1.5
+
+/*
  * How two crystals may part within some seconds beyond what samples show:
  * heat changes the rate of one by 10 ppb a second. Where the kernel's clocks
  * are made of the counter itself there is only one.
@@ -67,7 +73,7 @@ struct tsct_sample {
 #define TSCT_RATE_VOID_NS	1000000000000LL
 
 /* A line is ended after as long, so that what comes does not spoil its bound. */
-#define TSCT_RATE_LINE_NS	60000000000LL
+#define TSCT_RATE_LINE_NS	16000000000LL
 
 /* Brackets of one clock, oldest first, and the rates they leave possible. */
 #define TSCT_TRACK_MAX		32
@@ -77,6 +83,7 @@ struct tsct_track {
 	double lo, hi;		/* ns per tick; 0, 0: not known */
 	double rate;		/* the likeliest one; 0: not known */
 	double spread;		/* hi - lo of the pair it is from */
+	double cut_ns;		/* resolution of the clock; 0: 1 ns */
 };
 
 /* A bracket as an interval of times of one tick: ns + frac_ns +- half_ns */
@@ -103,9 +110,11 @@ struct tsct_rate {
 	double error_ns;	/* of the line in force at look.tsc */
 	double past_ns;		/* largest one of it so far */
 	bool resumed;		/* a short while after a predecessor */
-	/* What the caller may set after tsct_rate_init() */
+	/*
+	 * What the caller may set after tsct_rate_init(), and the resolution of
+	 * the clocks, raw.cut_ns and real.cut_ns
+	 */
 	bool locked;		/* the kernel's clocks are this counter */
-	double cut_ns;		/* resolution of the clocks; 0: 1 ns */
 	__u64 hold_ticks;	/* 0: TSCT_RATE_HOLD_NS */
 	__u64 void_ticks;	/* 0: TSCT_RATE_VOID_NS; never: 1 << 61 */
 };

@@ -2,18 +2,18 @@
 #include "track.h"
 
 bool tsct_bracket_rate(const struct tsct_bracket *a,
-		       const struct tsct_bracket *b, double *ret_lo,
-		       double *ret_hi)
+		       const struct tsct_bracket *b, double cut_ns,
+		       double *ret_lo, double *ret_hi)
 {
-	/* Counter and clock that say n show some time in [n, n + 1). */
+	/* A counter that says n shows some time in [n, n + 1). */
 	__s64 shortest = (__s64)(b->before - a->after) - 1;
 	__s64 longest = (__s64)(b->after - a->before) + 1;
 	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
 
 	if (shortest <= 0 || longest <= 0)
 		return false;
-	*ret_lo = ((double)ns - 1) / (double)longest;
-	*ret_hi = ((double)ns + 1) / (double)shortest;
+	*ret_lo = ((double)ns - cut_ns) / (double)longest;
+	*ret_hi = ((double)ns + cut_ns) / (double)shortest;
 	if (*ret_lo < 0)
 		*ret_lo = 0;
 	if (*ret_hi < 0)
@@ -89,7 +89,8 @@ static void fit(struct tsct_track *track)
 	track->lo = 0;
 	track->hi = 0;
 	while (i-- > 0) {
-		if (!tsct_bracket_rate(&track->hist[i], newest, &pair_lo,
+		if (!tsct_bracket_rate(&track->hist[i], newest,
+				       tsct_track_cut(track), &pair_lo,
 				       &pair_hi))
 			continue;
 		lo = pair_lo > track->lo ? pair_lo : track->lo;

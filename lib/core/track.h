@@ -7,12 +7,18 @@
 
 /*
  * tsct_bracket_rate - the rates that two brackets leave possible
+ * @cut_ns: a clock that says n shows some time in [n, n + cut_ns)
  *
  * In ns per tick. False where they say nothing: they overlap.
  */
 bool tsct_bracket_rate(const struct tsct_bracket *a,
-		       const struct tsct_bracket *b, double *ret_lo,
-		       double *ret_hi);
+		       const struct tsct_bracket *b, double cut_ns,
+		       double *ret_lo, double *ret_hi);
+
+static inline double tsct_track_cut(const struct tsct_track *track)
+{
+	return track->cut_ns > 1 ? track->cut_ns : 1;
+}
 
 /* Forgets all but @bracket; rates become unknown. */
 void tsct_track_restart(struct tsct_track *track,
