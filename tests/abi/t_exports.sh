@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What the shared library exports is what the map says, what the headers
-# declare and what the man pages describe: each list equals each other.
+# declare and, with what they define inline, what the man pages describe: each
+# list equals each other.
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}
@@ -11,10 +12,14 @@ trap 'rm -rf "$tmp"' EXIT
 nm -D --defined-only "$O/lib/libtsctrace.so" |
 	awk '$2 ~ /[TDBR]/ {sub(/@.*/, "", $3); print $3}' | sort >"$tmp/so"
 sed -n 's/^\t\(tsct_[a-z0-9_]*\);$/\1/p' lib/libtsctrace.map | sort >"$tmp/map"
-for f in Documentation/man/tsct_*.3; do basename "$f" .3; done | sort >"$tmp/man"
 cat lib/include/tsctrace/*.h | tr '\n\t' '  ' |
-	sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
-	grep -o '\btsct_[a-z0-9_]*(' | tr -d '(' | sort -u >"$tmp/headers"
+	sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' >"$tmp/text"
+grep -o 'static inline [^(]*(' "$tmp/text" | grep -o 'tsct_[a-z0-9_]*' |
+	sort -u >"$tmp/inline"
+grep -o '\btsct_[a-z0-9_]*(' "$tmp/text" | tr -d '(' | sort -u |
+	comm -23 - "$tmp/inline" >"$tmp/headers"
+for f in Documentation/man/tsct_*.3; do basename "$f" .3; done | sort |
+	comm -23 - "$tmp/inline" >"$tmp/man"
 
 fail=0
 test -s "$tmp/map" || { echo "libtsctrace.map names no symbol"; exit 1; }
@@ -25,6 +30,9 @@ for list in so headers man; do
 		fail=1
 	fi
 done
+while read -r name; do
+	[ -s "Documentation/man/$name.3" ] || { echo "$name has no page"; fail=1; }
+done <"$tmp/inline"
 # A page names every function it stands for.
 for f in Documentation/man/tsct_*.3; do
 	name=$(basename "$f" .3)
@@ -34,5 +42,5 @@ for f in Documentation/man/tsct_*.3; do
 		fail=1
 	}
 done
-echo "$(wc -l <"$tmp/map") functions"
+echo "$(wc -l <"$tmp/map") functions, $(wc -l <"$tmp/inline") inline"
 exit $fail
