@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -158,12 +159,12 @@ static const void *map_vmclock(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const struct vmclock *vm;
-	off_t end;
+	struct stat st;
 
 	if (fd < 0)
 		return NULL;
-	end = lseek(fd, 0, SEEK_END);
-	vm = end > 0 && end < TSCT_PAGE_SIZE ? MAP_FAILED :
+	vm = fstat(fd, &st) || (!S_ISCHR(st.st_mode) &&
+				st.st_size < TSCT_PAGE_SIZE) ? MAP_FAILED :
 		mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (vm == MAP_FAILED)

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's metrics: is it what Prometheus reads, and is it true? */
+#include <check.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tsctrace/tsctrace.h>
+
+#include "../../daemon/metrics.c"
+
+/* Of the keeper, which is not here: see check_keeper. */
+__u64 keeper_stamp(const struct keeper *k)
+{
+	return k->est.look.tsc;
+}
+
+bool keeper_has_line(const struct tsct_clock_state *state)
+{
+	return state->real.mult;
+}
+
+static char *text;
+static size_t len;
+
+static const struct metrics plain = {
+	.version = "1.2.3", .clocksource = "tsc",
+	.status = TSCT_STATUS_SYNCHRONIZED, .epoch = 7,
+	.cause = TSCT_CAUSE_STEP, .source = TSCT_SOURCE_TSC,
+	.error_s = 2.5e-8, .growth = 1e-8, .age_s = 0.5, .epoch_age_s = 60,
+	.hz = 2596104055.78, .hz_error = 7.5e-9,
+	.stats = {
+		.disruptions = { [TSCT_CAUSE_STEP] = 3 },
+		.samples = 1ULL << 50, .refused = 2, .slews = 5, .late = 6,
+		.width_ns = 30, .offset_ns = -6,
+	},
+	.module = true, .channels = 4, .bytes = 1 << 20, .segments = 8,
+};
+
+static void print(const struct metrics *m)
+{
+	FILE *to = open_memstream(&text, &len);
+
+	metrics_print(m, to);
+	ck_assert_int_eq(fclose(to), 0);
+	ck_assert_uint_eq(strlen(text), len);
+}
+
+static bool has(const char *line)
+{
+	const char *at = strstr(text, line);
+
+	if (!at)
+		fprintf(stderr, "no %s in:\n%s", line, text);
+	return at && (at == text || at[-1] == '\n');
+}
+
+START_TEST(test_values)
+{
+	print(&plain);
+	ck_assert(has("tsctrace_clock_status{status=\"synchronized\"} 1\n"));
+	ck_assert(has("tsctrace_clock_status{status=\"disrupted\"} 0\n"));
+	ck_assert(has("tsctrace_clock_epoch 7\n"));
+	ck_assert(has("tsctrace_clock_epoch_cause{cause=\"step\"} 1\n"));
+	ck_assert(has("tsctrace_clock_epoch_cause{cause=\"fake\"} 0\n"));
+	ck_assert(has("tsctrace_clock_disruptions_total{cause=\"step\"} 3\n"));
+	ck_assert(has("tsctrace_clock_disruptions_total{cause=\"jump\"} 0\n"));
+	ck_assert(has("tsctrace_clock_error_seconds 2.5e-08\n"));
+	ck_assert(has("tsctrace_clock_rate_hertz 2596104055.78\n"));
+	ck_assert(has("tsctrace_clock_offset_seconds -6e-09\n"));
+	ck_assert(has("tsctrace_clock_bracket_seconds 3e-08\n"));
+	ck_assert(has("tsctrace_clock_samples_total{result=\"taken\"} "
+		      "1.12589990684262e+15\n"));
+	ck_assert(has("tsctrace_clock_samples_total{result=\"refused\"} 2\n"));
+	ck_assert(has("tsctrace_clock_slews_total 5\n"));
+	ck_assert(has("tsctrace_clock_late_publications_total 6\n"));
+	ck_assert(has("tsctrace_clock_segments 8\n"));
+	ck_assert(has("tsctrace_module_publishing 1\n"));
+	ck_assert(has("tsctrace_channels 4\n"));
+	ck_assert(has("tsctrace_channel_bytes 1048576\n"));
+	ck_assert(has("tsctrace_build_info{version=\"1.2.3\",source=\"tsc\","
+		      "clocksource=\"tsc\"} 1\n"));
+	free(text);
+}
+END_TEST
+
+/* ---- the format, line by line ------------------------------------------- */
+
+static const char *name_end(const char *at)
+{
+	ck_assert(isalpha((unsigned char)*at) || *at == '_');
+	while (isalnum((unsigned char)*at) || *at == '_')
+		at++;
+	return at;
+}
+
+/* {name="value",...}, with \\ \" and \n in values */
+static const char *labels_end(const char *at)
+{
+	if (*at != '{')
+		return at;
+	do {
+		at = name_end(at + 1);
+		ck_assert(at[0] == '=' && at[1] == '"');
+		for (at += 2; *at != '"'; at++) {
+			ck_assert_int_ne(*at, '\n');
+			ck_assert_int_ne(*at, '\0');
+			if (*at != '\\')
+				continue;
+			at++;
+			ck_assert(*at == '\\' || *at == '"' || *at == 'n');
+		}
+		at++;
+	} while (*at == ',');
+	ck_assert_int_eq(*at, '}');
+	return at + 1;
+}
+
+static const char *line_end(const char *at)
+{
+	at = strchr(at, '\n');
+	ck_assert_ptr_nonnull(at);
+	return at + 1;
+}
+
+/* "# WORD name rest": returns the rest */
+static const char *comment(const char *at, const char *word, char name[64])
+{
+	const char *end;
+
+	ck_assert_msg(!strncmp(at, word, strlen(word)), "%.60s", at);
+	at += strlen(word);
+	end = name_end(at);
+	snprintf(name, 64, "%.*s", (int)(end - at), at);
+	ck_assert_int_eq(*end, ' ');
+	return end + 1;
+}
+
+/* HELP, TYPE and samples of one metric. Returns the next one's. */
+static const char *metric(const char *at)
+{
+	char name[64], again[64], *end;
+	const char *type;
+	bool counter;
+	int samples = 0;
+
+	at = line_end(comment(at, "# HELP ", name));
+	type = comment(at, "# TYPE ", again);
+	ck_assert_str_eq(name, again);
+	counter = !strncmp(type, "counter\n", 8);
+	ck_assert(counter || !strncmp(type, "gauge\n", 6));
+	ck_assert_int_eq(counter, strlen(name) > 6 &&
+			 !strcmp(name + strlen(name) - 6, "_total"));
+	for (at = line_end(type); *at && *at != '#'; samples++) {
+		ck_assert_int_eq(strncmp(at, name, strlen(name)), 0);
+		at = labels_end(at + strlen(name));
+		ck_assert_int_eq(*at, ' ');
+		strtod(at + 1, &end);
+		ck_assert_ptr_ne(end, at + 1);
+		ck_assert_int_eq(*end, '\n');
+		at = end + 1;
+	}
+	ck_assert_int_gt(samples, 0);
+	return at;
+}
+
+static void check_format(int wanted)
+{
+	const char *at = text;
+	int nr = 0;
+
+	for (; *at; nr++)
+		at = metric(at);
+	ck_assert_int_eq(nr, wanted);
+}
+
+#define NR_METRICS	21
+
+START_TEST(test_format)
+{
+	struct metrics odd = plain;
+
+	print(&plain);
+	check_format(NR_METRICS);
+	free(text);
+	odd.version = "quote \" back \\ line\nend";
+	odd.clocksource = "";
+	odd.error_s = odd.growth = odd.age_s = NAN;
+	odd.hz = odd.hz_error = odd.epoch_age_s = NAN;
+	odd.stats.offset_ns = -1e300;
+	odd.status = 99;
+	odd.cause = 99;
+	odd.source = 99;
+	print(&odd);
+	check_format(NR_METRICS);
+	ck_assert(has("tsctrace_clock_error_seconds NaN\n"));
+	ck_assert(has("tsctrace_build_info{version=\"quote \\\" back \\\\ "
+		      "line\\nend\",source=\"?\",clocksource=\"\"} 1\n"));
+	free(text);
+}
+END_TEST
+
+/* ---- from a keeper ---------------------------------------------------------- */
+
+START_TEST(test_keeper)
+{
+	static struct keeper k;
+	struct tsct_clock_state *state = &k.est.state;
+	struct metrics m;
+
+	state->status = TSCT_STATUS_CALIBRATING;
+	metrics_of_keeper(&k, &m);
+	ck_assert(isnan(m.error_s) && isnan(m.age_s) && isnan(m.hz));
+	state->status = TSCT_STATUS_SYNCHRONIZED;
+	state->epoch_tsc = 1000;
+	state->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;	/* 1 ns per tick */
+	state->real = (struct tsct_pair) {
+		.mult = 1ULL << TSCT_CLOCK_SHIFT,
+		.slew_mult = 1ULL << TSCT_CLOCK_SHIFT,
+		.base_tsc = 1000, .as_of_tsc = 1000000000,
+		.error_ps = 20000, .hold_after_tsc = 3000000000,
+		.void_after_tsc = 9000000000,
+	};
+	k.est.look.tsc = 2000000000;		/* now, see above */
+	metrics_of_keeper(&k, &m);
+	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert(m.error_s == 20000e-12);
+	ck_assert(m.age_s == 1);
+	ck_assert(m.epoch_age_s > 1.99 && m.epoch_age_s < 2);
+	k.est.look.tsc = 4000000000;		/* nobody refreshed it */
+	metrics_of_keeper(&k, &m);
+	ck_assert_uint_eq(m.status, TSCT_STATUS_HOLDOVER);
+	k.est.look.tsc = 9000000001;
+	metrics_of_keeper(&k, &m);
+	ck_assert_uint_eq(m.status, TSCT_STATUS_UNKNOWN);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("metrics");
+	Suite *suite = suite_create("metrics");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tcase, test_values);
+	tcase_add_test(tcase, test_format);
+	tcase_add_test(tcase, test_keeper);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* The rate that is remembered over restarts: good files, bad ones, bad disks. */
+#include <check.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+#include <signal.h>
+
+#include "seed.h"
+
+#include "../../daemon/persist.c"
+
+static char logged[8192];
+
+void log_say(int level, const char *format, ...)
+{
+	size_t len = strlen(logged);
+	va_list args;
+
+	(void)level;
+	va_start(args, format);
+	vsnprintf(logged + len, sizeof(logged) - len, format, args);
+	va_end(args);
+}
+
+static bool said(const char *what)
+{
+	bool found = strstr(logged, what) != NULL;
+
+	if (!found)
+		fprintf(stderr, "said: %s\n", logged);
+	logged[0] = '\0';
+	return found;
+}
+
+static char dir[64];
+static struct persist persist;
+
+static const struct signs signs = {
+	.slept_min_ns = 123000100, .slept_max_ns = 123000200,
+	.clocksource = "tsc", .has_vmclock = true, .vm_marker = 5,
+};
+static const struct remembered rate = {
+	.source = TSCT_SOURCE_TSC, .rate_mult = 27756050023287108ULL,
+	.rate_error_ppt = 7579,
+};
+
+static void setup(void)
+{
+	strcpy(dir, "/tmp/check_persist.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	logged[0] = '\0';
+	persist_open(&persist, dir);
+	ck_assert_str_eq(logged, "");
+}
+
+static void teardown(void)
+{
+	unlink(persist.path);
+	unlink(persist.temp);
+	rmdir(dir);
+}
+
+static int load(struct remembered *ret)
+{
+	return persist_load(&persist, TSCT_SOURCE_TSC, &signs, ret);
+}
+
+static void save(void)
+{
+	ck_assert_int_eq(persist_save(&persist, &signs, &rate), 0);
+}
+
+static void put(const char *text, size_t len, mode_t mode)
+{
+	int fd;
+
+	unlink(persist.path);
+	fd = open(persist.path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	ck_assert_int_eq(write(fd, text, len), (ssize_t)len);
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+START_TEST(test_there_and_back)
+{
+	struct remembered got;
+	struct stat st;
+
+	ck_assert_int_eq(load(&got), -ENOENT);
+	ck_assert_str_eq(logged, "");	/* nothing to say about that */
+	save();
+	ck_assert_int_eq(load(&got), 0);
+	ck_assert_mem_eq(&got, &rate, sizeof(got));
+	ck_assert(said("known to 0.007579 ppm"));
+	save();
+	ck_assert_int_eq(stat(persist.path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0644);
+	ck_assert_int_ne(access(persist.temp, F_OK), 0);
+	persist_forget(&persist);
+	ck_assert_int_eq(load(&got), -ENOENT);
+	persist_forget(&persist);
+	ck_assert_str_eq(logged, "");
+}
+END_TEST
+
+/* Each thing that has to be the same, and what is said where it is not */
+START_TEST(test_conditions)
+{
+	struct signs other = signs;
+	struct persist elsewhere = persist;
+	struct remembered got = { .rate_mult = 1 };
+
+	save();
+	strcpy(elsewhere.boot, "00000000-0000-0000-0000-000000000000");
+	ck_assert_int_eq(persist_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+				      &got), -ESTALE);
+	ck_assert(said("from before the machine was booted"));
+	elsewhere = persist;
+	strcpy(elsewhere.machine, "0123");
+	ck_assert_int_eq(persist_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+				      &got), -ESTALE);
+	ck_assert(said("another machine's"));
+	elsewhere = persist;
+	strcat(elsewhere.cpu, " II");
+	ck_assert_int_eq(persist_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+				      &got), -ESTALE);
+	ck_assert(said("of another CPU"));
+	strcpy(other.clocksource, "hpet");
+	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+			 -ESTALE);
+	ck_assert(said("the kernel kept time otherwise"));
+	other = signs;
+	other.slept_min_ns += 2000000000;
+	other.slept_max_ns += 2000000000;
+	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+			 -ESTALE);
+	ck_assert(said("the machine slept since"));
+	other = signs;
+	other.vm_marker++;
+	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+			 -ESTALE);
+	ck_assert(said("the virtual machine was moved since"));
+	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_MONOTONIC_RAW,
+				      &signs, &got), -ESTALE);
+	ck_assert(said("stamps counted something else"));
+	ck_assert_uint_eq(got.rate_mult, 1);
+}
+END_TEST
+
+static void check_bad(const char *text, size_t len, const char *why)
+{
+	struct remembered got = { .rate_mult = 1 };
+
+	put(text, len, 0644);
+	ck_assert_int_eq(load(&got), -EINVAL);
+	ck_assert(said(why));
+	ck_assert_uint_eq(got.rate_mult, 1);
+}
+
+/* Cut off anywhere, with anything behind, with any byte changed */
+START_TEST(test_corrupt)
+{
+	static const char no_file[] = "no such file, or was cut off";
+	struct remembered got;
+	char text[TEXT_MAX], bad[TEXT_MAX + 64];
+	size_t len = persist_format(&persist, &signs, &rate, text,
+				    sizeof(text)), i;
+
+	ck_assert_uint_lt(len, sizeof(text));
+	for (i = 0; i < len; i++) {
+		put(text, i, 0644);
+		ck_assert_int_lt(load(&got), 0);
+	}
+	logged[0] = '\0';
+	for (i = 0; i < len; i++) {
+		int err;
+
+		memcpy(bad, text, len);
+		bad[i] ^= (char)(1 + any(255));
+		put(bad, len, 0644);
+		got = (struct remembered) { 0 };
+		err = load(&got);
+		/* A digit of the rate may have become another one. */
+		ck_assert(err < 0 || (got.rate_mult && isdigit(bad[i])));
+	}
+	logged[0] = '\0';
+	snprintf(bad, sizeof(bad), "%sx\n", text);
+	check_bad(bad, strlen(bad), no_file);
+	check_bad("", 0, no_file);
+	check_bad("\0\0\0\0", 4, no_file);
+	memset(bad, 'x', sizeof(bad));
+	check_bad(bad, sizeof(bad), no_file);
+}
+END_TEST
+
+START_TEST(test_absurd)
+{
+	static const struct remembered absurd[] = {
+		{ TSCT_SOURCE_TSC, 0, 5 },
+		{ TSCT_SOURCE_TSC, 1, 5 },
+		{ TSCT_SOURCE_TSC, ~0ULL, 5 },
+	};
+	char text[TEXT_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+		size_t len = persist_format(&persist, &signs, &absurd[i], text,
+					    sizeof(text));
+
+		check_bad(text, len, "no counter runs at its rate");
+	}
+}
+END_TEST
+
+/* Others could make us believe anything. */
+START_TEST(test_foreign)
+{
+	char text[TEXT_MAX];
+	size_t len = persist_format(&persist, &signs, &rate, text,
+				    sizeof(text));
+	struct remembered got;
+
+	put(text, len, 0666);
+	ck_assert_int_eq(load(&got), -EACCES);
+	ck_assert(said("others than root and this user may write it"));
+	unlink(persist.path);
+	ck_assert_int_eq(symlink("/etc/passwd", persist.path), 0);
+	ck_assert_int_lt(load(&got), 0);
+	/* And is replaced, not written through. */
+	logged[0] = '\0';
+	save();
+	ck_assert_int_eq(load(&got), 0);
+	unlink(persist.path);
+	ck_assert_int_eq(mkfifo(persist.path, 0600), 0);
+	ck_assert_int_eq(load(&got), -EACCES);
+}
+END_TEST
+
+/* Said once, and again when it is over. */
+START_TEST(test_bad_disk)
+{
+	struct persist elsewhere;
+
+	logged[0] = '\0';
+	persist_open(&elsewhere, "/proc/nothing/here");
+	ck_assert(said("/proc/nothing/here: No such file or directory; the "
+		       "counter's rate will not be remembered over restarts; "
+		       "give --state-dir another directory"));
+	ck_assert_int_eq(persist_save(&elsewhere, &signs, &rate), -ENOENT);
+	ck_assert_str_eq(logged, "");
+	ck_assert_int_eq(rmdir(dir), 0);
+	ck_assert_int_eq(persist_save(&persist, &signs, &rate), -ENOENT);
+	ck_assert(said("is not remembered over restarts"));
+	ck_assert_int_eq(persist_save(&persist, &signs, &rate), -ENOENT);
+	ck_assert_str_eq(logged, "");
+	ck_assert_int_eq(mkdir(dir, 0755), 0);
+	save();
+	ck_assert(said("is remembered again"));
+}
+END_TEST
+
+/* What was there stays. */
+START_TEST(test_full_disk)
+{
+	const struct rlimit ten = { 10, RLIM_INFINITY };
+	struct remembered got, better = rate;
+
+	save();
+	better.rate_error_ppt = 1;
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &ten), 0);
+	ck_assert_int_eq(persist_save(&persist, &signs, &better), -ENOSPC);
+	ck_assert(said("No space left on device; the counter's rate is not"));
+	ck_assert_int_ne(access(persist.temp, F_OK), 0);
+	ck_assert_int_eq(load(&got), 0);
+	ck_assert_mem_eq(&got, &rate, sizeof(got));
+}
+END_TEST
+
+/* Names of machines and CPUs may hold anything. */
+START_TEST(test_identity)
+{
+	char text[16];
+
+	settle(text, sizeof(text), "plain\nnext");
+	ck_assert_str_eq(text, "plain");
+	settle(text, sizeof(text), "a\tb\x80\x1b[1m");
+	ck_assert_str_eq(text, "a?b??[1m");
+	settle(text, sizeof(text), "");
+	ck_assert_str_eq(text, "unknown");
+	settle(text, sizeof(text), "0123456789abcdefghij");
+	ck_assert_str_eq(text, "0123456789abcde");
+	ck_assert_str_ne(persist.boot, "unknown");
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("persist");
+	Suite *suite = suite_create("persist");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	seed_with(1);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_there_and_back);
+	tcase_add_test(tcase, test_conditions);
+	tcase_add_test(tcase, test_corrupt);
+	tcase_add_test(tcase, test_absurd);
+	tcase_add_test(tcase, test_foreign);
+	tcase_add_test(tcase, test_bad_disk);
+	tcase_add_test(tcase, test_full_disk);
+	tcase_add_test(tcase, test_identity);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

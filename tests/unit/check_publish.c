@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's clock file: made, taken over whatever happened, published to. */
+#include <check.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+
+#include "seed.h"
+
+#include "../../daemon/clockfile.c"
+
+void log_say(int level, const char *format, ...)
+{
+	(void)level;
+	(void)format;
+}
+
+static char dir[64];
+static int dir_fd;
+static struct clockfile clockfile;
+
+static void reopen(void)
+{
+	clockfile_close(&clockfile);
+	ck_assert_int_eq(clockfile_open(&clockfile, dir_fd, dir), 0);
+}
+
+static void setup(void)
+{
+	strcpy(dir, "/tmp/check_publish.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(dir_fd, 0);
+	clockfile.fd = -1;
+	clockfile.page = NULL;
+	reopen();
+}
+
+static void teardown(void)
+{
+	clockfile_close(&clockfile);
+	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
+	unlinkat(dir_fd, NEW_NAME, 0);
+	close(dir_fd);
+	rmdir(dir);
+}
+
+static ino_t inode(void)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstatat(dir_fd, TSCT_CLOCK_FILE, &st, 0), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFREG | 0644);
+	ck_assert_int_eq(st.st_size, (off_t)TSCT_CLOCK_SIZE(
+				 tsct_cpus_possible()));
+	return st.st_ino;
+}
+
+#define MULT	((__u64)((1ULL << TSCT_CLOCK_SHIFT) / 2.5))
+
+/* A line that begins in @ahead ticks, at @ns */
+static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
+{
+	__u64 base = tsct_stamp_read(TSCT_SOURCE_TSC) + (__u64)ahead;
+	struct tsct_clock_state state = {
+		.real = {
+			.base_tsc = base, .base_ns = ns,
+			.mult = MULT, .slew_mult = MULT,
+			.as_of_tsc = base, .error_ps = 1000,
+			.past_error_ps = 1000,
+			.fast_tsc = 1000000000, .growth = 1, .hold_growth = 2,
+			.hold_after_tsc = base + 10000000000,
+			.void_after_tsc = base + 1000000000000,
+		},
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.source = TSCT_SOURCE_TSC,
+		.epoch = epoch,
+		.epoch_tsc = base,
+	};
+
+	ck_assert_int_eq(tsct_clock_state_check(&state), 0);
+	return state;
+}
+
+/* As the same one goes on, a second later */
+static struct tsct_clock_state after(const struct tsct_clock_state *last)
+{
+	struct tsct_clock_state next = line(last->epoch, 2500000000, 0);
+
+	next.real.base_ns = tsct_pair_ns(&last->real, next.real.base_tsc);
+	next.real.as_of_tsc = next.real.base_tsc;
+	return next;
+}
+
+static int publish(const struct tsct_clock_state *state)
+{
+	int err = clockfile_stage(&clockfile, state);
+
+	return err ? err : clockfile_commit(&clockfile, state, 0);
+}
+
+static void check_last(const struct tsct_clock_state *state)
+{
+	struct tsct_clock_state last;
+
+	clockfile_last(&clockfile, &last);
+	ck_assert_mem_eq(&last, state, sizeof(last));
+	ck_assert_int_eq(tsct_latch_read(clockfile.page, &last), 0);
+	ck_assert_mem_eq(&last, state, sizeof(last));
+}
+
+START_TEST(test_life)
+{
+	struct tsct_clock_state state;
+	ino_t before = inode();
+
+	clockfile_last(&clockfile, &state);
+	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
+	ck_assert_uint_eq(state.epoch, 0);
+	state = line(1, -1000, 5);
+	ck_assert_int_eq(publish(&state), 0);
+	check_last(&state);
+	reopen();
+	ck_assert_uint_eq(inode(), before);
+	check_last(&state);
+	state = after(&state);
+	ck_assert_int_eq(publish(&state), 0);
+	check_last(&state);
+	ck_assert_uint_eq(clockfile.page->copy[0].nr_segments, 1);
+}
+END_TEST
+
+/* What is too late, or does not go on, is not published. */
+START_TEST(test_refused)
+{
+	struct tsct_clock_state first = line(2, -1000, 5), next;
+
+	ck_assert_int_eq(publish(&first), 0);
+	next = line(2, -500, 5);
+	ck_assert_int_eq(publish(&next), -ETIME);
+	next = line(2, 2500000000, 99);
+	ck_assert_int_eq(publish(&next), -EXDEV);
+	next = line(1, 2500000000, 5);
+	ck_assert_int_eq(publish(&next), -EXDEV);
+	check_last(&first);
+	/* Good when it was staged, and too late for its margin */
+	next = after(&first);
+	ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
+	ck_assert_int_eq(clockfile_commit(&clockfile, &next, 2000000000),
+			 -ETIME);
+	check_last(&first);
+	/* Staged over; a confirmation is never late. */
+	ck_assert_int_eq(publish(&first), 0);
+	check_last(&first);
+	next = line(3, -1000, 5);
+	ck_assert_int_eq(publish(&next), 0);
+	check_last(&next);
+}
+END_TEST
+
+static void scribble(void *at, size_t size)
+{
+	unsigned char *byte = at;
+
+	while (size--)
+		*byte++ = (unsigned char)any(256);
+}
+
+/*
+ * A predecessor that died at any instruction: its readers, who have the file
+ * mapped, see what was committed, and its successor goes on with that.
+ */
+START_TEST(test_died)
+{
+	struct tsct_clock_state first = line(1, -1000, 5), next;
+	struct tsct_clock_copy *copy = clockfile.page->copy;
+	ino_t before = inode();
+	int i;
+
+	ck_assert_int_eq(publish(&first), 0);
+	for (i = 0; i < 200; i++) {
+		next = after(&first);
+		switch (i % 4) {
+		case 0:			/* staged */
+			ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
+			break;
+		case 1:			/* copy 0 half written */
+			ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
+			scribble((char *)&copy[0] + any(sizeof(copy[0])), 1);
+			scribble(&copy[0], any(sizeof(copy[0])));
+			break;
+		case 2:			/* committed, copy 1 half written */
+			ck_assert_int_eq(publish(&next), 0);
+			scribble(&copy[1], any(sizeof(copy[1])));
+			first = next;
+			break;
+		default:		/* copy 0 is what it says */
+			copy[1] = copy[0];
+			break;
+		}
+		reopen();
+		copy = clockfile.page->copy;
+		ck_assert_uint_eq(inode(), before);
+		check_last(&first);
+		ck_assert_mem_eq(&copy[0], &copy[1], sizeof(copy[0]));
+		ck_assert_uint_eq(clockfile.page->seq & 1, 0);
+		if (!(i % 50))		/* not to run out of future */
+			first = line(first.epoch + 1, -1000, 5);
+		else
+			continue;
+		ck_assert_int_eq(publish(&first), 0);
+	}
+}
+END_TEST
+
+/* What cannot be gone on with is replaced, and never written into. */
+static void check_replaced(const char *what)
+{
+	int old = openat(dir_fd, TSCT_CLOCK_FILE, O_RDONLY | O_NOFOLLOW |
+			 O_NONBLOCK);
+	struct stat was, is = { 0 };
+	struct tsct_clock_state state;
+
+	if (old >= 0)
+		ck_assert_int_eq(fstat(old, &was), 0);
+	ck_assert_int_eq(clockfile_open(&clockfile, dir_fd, dir), 0);
+	if (old >= 0) {
+		ck_assert_int_eq(fstat(old, &is), 0);
+		ck_assert_msg(!is.st_nlink, "%s", what);
+		ck_assert_int_eq(is.st_size, was.st_size);
+		close(old);
+	}
+	inode();
+	clockfile_last(&clockfile, &state);
+	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
+	clockfile_close(&clockfile);
+}
+
+static void put(size_t size, mode_t mode)
+{
+	char byte[4096];
+	int fd;
+
+	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
+	fd = openat(dir_fd, TSCT_CLOCK_FILE, O_RDWR | O_CREAT | O_EXCL, 0600);
+	for (; size; size -= size < 4096 ? size : 4096) {
+		scribble(byte, sizeof(byte));
+		ck_assert_int_gt(write(fd, byte, size < 4096 ? size : 4096), 0);
+	}
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+START_TEST(test_replaced)
+{
+	__u64 size = clockfile.size;
+
+	clockfile.page->boot_id[3] ^= 1;
+	clockfile_close(&clockfile);
+	check_replaced("another boot's");
+	reopen();
+	clockfile.page->nr_cpus++;
+	clockfile_close(&clockfile);
+	check_replaced("of more CPUs");
+	reopen();
+	clockfile.page->magic++;
+	clockfile_close(&clockfile);
+	check_replaced("no clock");
+	reopen();
+	scribble(clockfile.page->copy, sizeof(clockfile.page->copy));
+	clockfile_close(&clockfile);
+	check_replaced("impossible figures");
+	put(4096, 0644);
+	check_replaced("of one page");
+	put(0, 0644);
+	check_replaced("empty");
+	put(size, 0644);
+	check_replaced("junk");
+	put(size, 0666);
+	check_replaced("writable for others");
+	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
+	ck_assert_int_eq(symlinkat("/etc/passwd", dir_fd, TSCT_CLOCK_FILE), 0);
+	check_replaced("a link");
+	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
+	ck_assert_int_eq(mkfifoat(dir_fd, TSCT_CLOCK_FILE, 0600), 0);
+	check_replaced("a pipe");
+	/* What a predecessor that died making one left behind */
+	put(size, 0644);
+	ck_assert_int_eq(renameat(dir_fd, TSCT_CLOCK_FILE, dir_fd, NEW_NAME),
+			 0);
+	check_replaced("nothing");
+	ck_assert_int_ne(faccessat(dir_fd, NEW_NAME, F_OK, 0), 0);
+}
+END_TEST
+
+/* Removed while we run: those who come find another one, the table, too. */
+START_TEST(test_revived)
+{
+	const struct tsct_clock_cpu cpus[] = { { 5, 6 }, { -7, 8 } };
+	const struct tsct_clock_cpu *table;
+	struct tsct_clock_state state = line(1, -1000, 5);
+	ino_t before = inode();
+
+	clockfile_set_cpus(&clockfile, cpus, clockfile.nr_cpus > 1 ? 2 : 1);
+	ck_assert_int_eq(publish(&state), 0);
+	clockfile_revive(&clockfile);
+	ck_assert_uint_eq(inode(), before);
+	check_last(&state);
+	ck_assert_int_eq(unlinkat(dir_fd, TSCT_CLOCK_FILE, 0), 0);
+	clockfile_revive(&clockfile);
+	inode();
+	ck_assert_int_eq(publish(&state), 0);
+	check_last(&state);
+	table = (const void *)((char *)clockfile.page +
+			       clockfile.page->cpus_offset);
+	ck_assert_mem_eq(table, cpus, sizeof(cpus[0]) *
+			 (clockfile.nr_cpus > 1 ? 2 : 1));
+	/* Those that are not known any more */
+	clockfile_set_cpus(&clockfile, cpus, 1);
+	if (clockfile.nr_cpus > 1)
+		ck_assert_uint_eq(table[1].error_tsc, ~0ULL);
+}
+END_TEST
+
+/* No room for the file: said, and tried again, but no end. */
+START_TEST(test_no_room)
+{
+	const struct rlimit little = { 8192, RLIM_INFINITY };
+	const struct rlimit enough = { RLIM_INFINITY, RLIM_INFINITY };
+	struct tsct_clock_state state = line(1, -1000, 5), last;
+
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(unlinkat(dir_fd, TSCT_CLOCK_FILE, 0), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
+	clockfile_revive(&clockfile);
+	ck_assert_ptr_null(clockfile.page);
+	ck_assert_int_eq(publish(&state), 0);	/* nowhere */
+	clockfile_last(&clockfile, &last);
+	ck_assert_uint_eq(last.status, TSCT_STATUS_UNKNOWN);
+	clockfile_set_cpus(&clockfile, NULL, 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &enough), 0);
+	clockfile_revive(&clockfile);
+	ck_assert_int_eq(publish(&state), 0);
+	check_last(&state);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("publish");
+	Suite *suite = suite_create("publish");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	seed_with(1);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_life);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_died);
+	tcase_add_test(tcase, test_replaced);
+	tcase_add_test(tcase, test_revived);
+	tcase_add_test(tcase, test_no_room);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

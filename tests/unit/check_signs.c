@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* What the daemon takes for a disruption, and how it finds out. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "../../daemon/signs.c"
+#include "../../daemon/signs_read.c"
+#include <tsctrace/tsctrace.h>
+
+static const struct signs quiet = {
+	.slept_min_ns = 1000000000, .slept_max_ns = 1000000100,
+	.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 7,
+	.has_vmclock = true, .vm_marker = 1, .vm_generation = 2,
+	.sets = 3, .has_module = true, .has_seq = true,
+	.set_seq = 4, .source_seq = 5,
+};
+
+/* Each sign alone, from the one that weighs most to the one that weighs least */
+static const struct {
+	__u32 cause;
+	const char *said;
+} table[] = {
+	{ TSCT_CAUSE_MIGRATION, "moved or restored: disruption marker 9" },
+	{ TSCT_CAUSE_SUSPEND, "slept for 3.5" },
+	{ TSCT_CAUSE_UNSTABLE, "gave the TSC up, and keeps time by hpet" },
+	{ TSCT_CAUSE_CLOCKSOURCE, "went from tsc to hpet" },
+	{ TSCT_CAUSE_HOTPLUG, "went from 0-3 to 0-2" },
+	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set" },
+};
+#define NR_CAUSES	(sizeof(table) / sizeof(table[0]))
+
+static void set(struct signs *s, __u32 cause)
+{
+	switch (cause) {
+	case TSCT_CAUSE_MIGRATION:
+		s->vm_marker = 9;
+		break;
+	case TSCT_CAUSE_SUSPEND:
+		s->slept_min_ns += 3500000000;
+		s->slept_max_ns += 3500000000;
+		break;
+	case TSCT_CAUSE_UNSTABLE:
+		s->tsc_gone = true;
+		strcpy(s->clocksource, "hpet");
+		break;
+	case TSCT_CAUSE_CLOCKSOURCE:
+		strcpy(s->clocksource, "hpet");
+		break;
+	case TSCT_CAUSE_HOTPLUG:
+		s->cpus_hash = 8;
+		strcpy(s->cpus, "0-2");
+		break;
+	case TSCT_CAUSE_STEP:
+		s->set_seq++;
+		s->sets++;
+		break;
+	}
+}
+
+START_TEST(test_each)
+{
+	struct signs now = quiet;
+	char text[256];
+
+	set(&now, table[_i].cause);
+	ck_assert_uint_eq(signs_compare(&quiet, &now), table[_i].cause);
+	signs_describe(&quiet, &now, table[_i].cause, text, sizeof(text));
+	ck_assert_msg(strstr(text, table[_i].said), "%s", text);
+	ck_assert_uint_eq(signs_compare(&now, &now), TSCT_CAUSE_NONE);
+}
+END_TEST
+
+/* Of two, the one that comes first in the table */
+START_TEST(test_two)
+{
+	struct signs now;
+	size_t i, j;
+
+	for (i = 0; i < NR_CAUSES; i++) {
+		for (j = i; j < NR_CAUSES; j++) {
+			now = quiet;
+			set(&now, table[i].cause);
+			set(&now, table[j].cause);
+			ck_assert_uint_eq(signs_compare(&quiet, &now),
+					  table[i].cause);
+		}
+	}
+}
+END_TEST
+
+/* One step is not seen twice, whoever tells of it first. */
+START_TEST(test_one_step)
+{
+	struct signs before = quiet, now = quiet;
+
+	now.set_seq++;
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_STEP);
+	before = now;
+	now.sets++;			/* the same one, a moment later */
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
+	/* With no module, the timer is all there is. */
+	before.has_seq = now.has_seq = false;
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_STEP);
+	/* A module that has just come has seen other sets. */
+	now = before;
+	now.has_seq = true;
+	now.set_seq = 99;
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
+}
+END_TEST
+
+START_TEST(test_none)
+{
+	struct signs before = quiet, now = quiet;
+
+	/* What was measured with another error */
+	now.slept_min_ns -= 5000;
+	now.slept_max_ns += 5000;
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(signs_compare(&now, &before), TSCT_CAUSE_NONE);
+	/* What came to be known */
+	now = quiet;
+	before.has_vmclock = false;
+	before.vm_marker = 0;
+	before.clocksource[0] = '\0';
+	before.cpus_hash = 0;
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(signs_compare(&now, &before), TSCT_CAUSE_NONE);
+	/* The module is no sign. */
+	before = now = quiet;
+	now.has_module = now.has_seq = false;
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
+}
+END_TEST
+
+START_TEST(test_more)
+{
+	struct signs now = quiet;
+
+	now.slept_min_ns += 2000;	/* s2idle, for next to nothing */
+	now.slept_max_ns += 2000;
+	ck_assert_uint_eq(signs_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
+	now = quiet;
+	now.vm_generation++;
+	ck_assert_uint_eq(signs_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
+	now = quiet;
+	now.source_seq++;		/* there and back */
+	ck_assert_uint_eq(signs_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
+	/* The TSC is back on the list, after the boot, say. */
+	ck_assert_uint_eq(signs_compare(&(struct signs) { .tsc_gone = true },
+					&(struct signs) { 0 }),
+			  TSCT_CAUSE_CLOCKSOURCE);
+}
+END_TEST
+
+/* ---- reading ---------------------------------------------------------------- */
+
+static struct tsct_clock_snapshot given;
+static int given_err;
+
+static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
+{
+	ck_assert_ptr_eq(ctx, &given);
+	*ret = given;
+	return given_err;
+}
+
+static void open_reader(struct signs_reader *reader, const char *vmclock)
+{
+	ck_assert_int_eq(signs_open(reader, vmclock), 0);
+	reader->snapshot = snapshot;
+	reader->ctx = &given;
+}
+
+/* This machine, while nothing happens to it */
+START_TEST(test_this_machine)
+{
+	struct signs_reader reader;
+	struct signs first, now;
+	int i;
+
+	given_err = -ENOENT;
+	open_reader(&reader, "/nonexistent");
+	signs_read(&reader, &first);
+	ck_assert_str_ne(first.clocksource, "");
+	ck_assert_uint_ne(first.cpus_hash, 0);
+	ck_assert(first.cpus[0] == '0');
+	ck_assert(!first.has_vmclock && !first.has_module && !first.has_seq);
+	ck_assert_int_le(first.slept_min_ns, first.slept_max_ns);
+	ck_assert_int_lt(first.slept_max_ns - first.slept_min_ns, 100000000);
+	for (i = 0; i < 1000; i++) {
+		signs_read(&reader, &now);
+		ck_assert_uint_eq(signs_compare(&first, &now),
+				  TSCT_CAUSE_NONE);
+		ck_assert_uint_eq(signs_compare(&now, &first),
+				  TSCT_CAUSE_NONE);
+	}
+	signs_close(&reader);
+}
+END_TEST
+
+START_TEST(test_module)
+{
+	struct signs_reader reader;
+	struct signs now;
+
+	given = (struct tsct_clock_snapshot) { .set_seq = 5, .source_seq = 6 };
+	given_err = 0;
+	open_reader(&reader, "/nonexistent");
+	signs_read(&reader, &now);
+	ck_assert(now.has_module && now.has_seq);
+	ck_assert_uint_eq(now.set_seq, 5);
+	ck_assert_uint_eq(now.source_seq, 6);
+	given_err = -EOPNOTSUPP;	/* not by the TSC: it is there, though */
+	signs_read(&reader, &now);
+	ck_assert(now.has_module && !now.has_seq);
+	signs_close(&reader);
+}
+END_TEST
+
+static char path[64];
+
+static void make_vmclock(const void *head, size_t size, size_t length)
+{
+	int fd;
+
+	strcpy(path, "/tmp/check_signs.XXXXXX");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t)length), 0);
+	ck_assert_int_eq(pwrite(fd, head, size, 0), (ssize_t)size);
+	close(fd);
+}
+
+static void write_vmclock(const struct vmclock *head)
+{
+	int fd = open(path, O_WRONLY);
+
+	ck_assert_int_eq(pwrite(fd, head, sizeof(*head), 0), sizeof(*head));
+	close(fd);
+}
+
+START_TEST(test_vmclock)
+{
+	struct vmclock head = {
+		.magic = VMCLOCK_MAGIC, .size = 4096, .version = 1,
+		.marker = 11, .generation = 22, .seq = 2,
+	};
+	struct signs_reader reader;
+	struct signs before, now;
+
+	ck_assert_uint_eq(sizeof(head), 112);
+	given_err = -ENOENT;
+	make_vmclock(&head, sizeof(head), 4096);
+	open_reader(&reader, path);
+	signs_read(&reader, &before);
+	ck_assert(before.has_vmclock);
+	ck_assert_uint_eq(before.vm_marker, 11);
+	ck_assert_uint_eq(before.vm_generation, 0);	/* flags do not say */
+	head.flags = VMCLOCK_GENERATION;
+	head.marker++;
+	head.seq += 2;
+	write_vmclock(&head);
+	signs_read(&reader, &now);
+	ck_assert_uint_eq(now.vm_marker, 12);
+	ck_assert_uint_eq(now.vm_generation, 22);
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_MIGRATION);
+	/* It is being written, for ever: as it was, and without hanging */
+	head.seq++;
+	head.marker++;
+	write_vmclock(&head);
+	signs_read(&reader, &before);
+	ck_assert_uint_eq(before.vm_marker, 12);
+	ck_assert_uint_eq(signs_compare(&now, &before), TSCT_CAUSE_NONE);
+	head.seq++;
+	write_vmclock(&head);
+	signs_read(&reader, &now);
+	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_MIGRATION);
+	signs_close(&reader);
+	unlink(path);
+}
+END_TEST
+
+/* Other files, and such that a look at would be our end */
+START_TEST(test_no_vmclock)
+{
+	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
+	struct signs_reader reader;
+
+	make_vmclock(&head, sizeof(head), sizeof(head));	/* cut off */
+	open_reader(&reader, path);
+	ck_assert_ptr_null(reader.vmclock);
+	signs_close(&reader);
+	unlink(path);
+	make_vmclock("", 0, 0);
+	open_reader(&reader, path);
+	ck_assert_ptr_null(reader.vmclock);
+	signs_close(&reader);
+	unlink(path);
+	head.magic++;
+	make_vmclock(&head, sizeof(head), 4096);
+	open_reader(&reader, path);
+	ck_assert_ptr_null(reader.vmclock);
+	signs_close(&reader);
+	unlink(path);
+	open_reader(&reader, "/tmp");
+	ck_assert_ptr_null(reader.vmclock);
+	signs_close(&reader);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("signs");
+	Suite *suite = suite_create("signs");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, test_each, 0, NR_CAUSES);
+	tcase_add_test(tcase, test_two);
+	tcase_add_test(tcase, test_one_step);
+	tcase_add_test(tcase, test_none);
+	tcase_add_test(tcase, test_more);
+	tcase_add_test(tcase, test_this_machine);
+	tcase_add_test(tcase, test_module);
+	tcase_add_test(tcase, test_vmclock);
+	tcase_add_test(tcase, test_no_vmclock);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
