@@ -49,7 +49,7 @@ static const struct argp_option option_table[] = {
 	  "else " TSCT_RUN_DIR ")", 0 },
 	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
 	  "Where the counter's rate is remembered over restarts (default "
-	  PERSIST_DIR ")", 0 },
+	  PERSIST_DIR "; of another --run-dir: that one)", 0 },
 	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
 	  "Where the hypervisor says that it moved this machine (default "
 	  SIGNS_VMCLOCK ")", 0 },
@@ -145,13 +145,16 @@ static int run(const struct options *options)
 {
 	struct real_options world = {
 		.run_dir = options->run_dir ? options->run_dir : tsct_run_dir(),
-		.state_dir = options->state_dir,
 		.vmclock = options->vmclock,
 		.use_module = !options->no_module,
 	};
 	struct real real;
 	int lock, err;
 
+	/* Who serves a directory of his own does not write into another's. */
+	world.state_dir = options->state_dir ? options->state_dir :
+		strcmp(world.run_dir, TSCT_RUN_DIR) ? world.run_dir :
+		PERSIST_DIR;
 	err = rundir_open(world.run_dir, &world.dir, &lock);
 	if (err)
 		return err;
@@ -181,7 +184,6 @@ static void block_signals(void)
 int main(int argc, char **argv)
 {
 	struct options options = {
-		.state_dir = PERSIST_DIR,
 		.vmclock = SIGNS_VMCLOCK,
 		.interval_ms = 1000,
 	};

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # tsctraced without a module: publishes a clock that holds, refuses to be two,
-# stops cleanly, and leaves nothing behind that its successor cannot use.
+# starts over where it is disrupted, stops cleanly, and leaves nothing behind
+# that its successor cannot use.
 # test-timeout: 120
 set -euo pipefail
 
@@ -16,7 +17,7 @@ fail() { echo "$*"; tail -n 20 "$work/log" 2>/dev/null; exit 1; }
 
 # --no-module: on a machine that has it, its own clock is not for tests.
 start() {
-	"$daemon" --no-module --interval-ms 200 "$@" 2>"$work/log" &
+	"$daemon" --no-module --interval-ms 200 "$@" 2>>"$work/log" &
 	pid=$!
 }
 stop() {	# SIGNAL WANTED
@@ -42,6 +43,10 @@ wait_for() {	# WHAT COMMAND...
 }
 is() { [ "$(key "$1")" = "$2" ]; }
 logged() { grep -q "$1" "$work/log"; }
+is_above() { [ "$(key "$1")" -gt "$2" ]; }
+# The clock area: its pages, and one entry per possible CPU
+cpus=$(sed 's/.*[-,]//' /sys/devices/system/cpu/possible)
+size=$(((20480 + (cpus + 1) * 16 + 4095) / 4096 * 4096))
 # As many bytes of junk, the same for the same seed
 seed=$((${SEED:-$(date +%s)}))
 echo "seed $seed"
@@ -77,8 +82,9 @@ after=$(date +%s%N) ns=$(seen time_ns) error=$(seen error_ns)
 [ $((ns + error)) -ge "$before" ] && [ $((ns - error)) -le "$after" ] ||
 	fail "it is not $ns +- $error, but between $before and $after"
 [ "$error" -lt 1000000 ] || fail "bound of $error ns"
+bound=$error
 [ "$(stat -c %a "$file")" = 644 ] || fail "mode $(stat -c %a "$file")"
-[ "$(stat -c %s "$file")" = 4096 ] || fail "size $(stat -c %s "$file")"
+[ "$(stat -c %s "$file")" = $size ] || fail "size $(stat -c %s "$file")"
 
 # --- there is but one --------------------------------------------------------
 refused 1 "pid $pid" "$daemon" --no-module
@@ -111,24 +117,97 @@ wait_for "the clock of a killed daemon is on its own" is status holdover
 [ -S "$sock" ] || fail "a killed daemon removed its socket?"
 # As if it had died between the two copies: seq odd, copy 0 half written.
 printf '\001' | dd of="$file" bs=1 seek=32 conv=notrunc status=none
-junk 100 | dd of="$file" bs=1 seek=128 conv=notrunc status=none
+junk 100 | dd of="$file" bs=1 seek=4196 conv=notrunc status=none
 start
 wait_for "synchronized" is status synchronized
 [ "$(stat -c %i "$file")" = "$inode" ] || fail "a repairable file was replaced"
+is epoch "$epoch" || fail "epoch $(key epoch) after a repair"
 stop INT 0
-# Not to be repaired: replaced, and never truncated under its readers
-junk 5000 >"$file"
-start
-wait_for "a new clock file" is status synchronized
-[ "$(stat -c %s "$file")" = 4096 ] || fail "size $(stat -c %s "$file")"
-[ "$(stat -c %i "$file")" != "$inode" ] || fail "the junk was written into"
+# Not to be repaired, or of another layout: replaced, and never truncated under
+# its readers
+for bytes in 5000 4096 0 $size; do
+	junk $bytes >"$file"
+	inode=$(stat -c %i "$file")
+	exec 3<"$file"		# or the number may be given again
+	start
+	wait_for "a new clock file" is status synchronized
+	[ "$(stat -c %s "$file")" = $size ] || fail "size $(stat -c %s "$file")"
+	[ "$(stat -c %i "$file")" != "$inode" ] || fail "the junk was written into"
+	[ "$(stat -L -c %s /proc/self/fd/3)" = $bytes ] || fail "it was truncated"
+	exec 3<&-
+	stop TERM 0
+done
+
+# --- memory ------------------------------------------------------------------
+rate=$work/state/rate
+: >"$work/log"
+start --state-dir "$work/state"
+wait_for "synchronized" is status synchronized
+wait_for "the rate is remembered" test -s "$rate"
+stop TERM 0
+grep -q "^boot $(cat /proc/sys/kernel/random/boot_id)$" "$rate" || fail "boot"
+[ "$(tail -n 1 "$rate")" = end ] || fail "$(cat "$rate")"
+error=$(seen rate_error_ppb)
+rm "$file"		# the clock file knows the rate, too
+start --state-dir "$work/state"
+wait_for "it goes by the rate" logged 'going by the rate remembered, known to 0'
+wait_for "a clock" is origin daemon
+awk -v e="$(seen rate_error_ppb)" 'BEGIN { exit !(e > 0 && e < 500) }' ||
+	fail "it goes by $(seen rate_error_ppb) ppb, was $error"
+stop KILL 137
+for what in 's/^boot .*/boot 1/:before the machine was booted' \
+		's/^machine .*/machine 1/:another machine' \
+		's/^cpu .*/cpu 1/:another CPU' \
+		's/^rate-mult .*/rate-mult 1/:no counter runs at its rate' \
+		'$d:no such file, or was cut off'; do
+	: >"$work/log"
+	cp "$rate" "$work/rate"
+	sed -i "${what%:*}" "$rate"
+	rm -f "$file"
+	start --state-dir "$work/state"
+	wait_for "it says why not" logged "not gone by: .*${what#*:}"
+	wait_for "synchronized" is status synchronized
+	stop KILL 137
+	cp "$work/rate" "$rate"
+done
+: >"$work/log"
+start --state-dir "$work/log/none"	# a file: nothing can be kept there
+wait_for "synchronized" is status synchronized
+logged 'will not be remembered' || fail "it does not say so"
+stop TERM 0
+
+# --- disruptions -------------------------------------------------------------
+# What a hypervisor shows: magic, size, version, seq, marker. The rest needs a
+# machine that may be disrupted: see the guests.
+{
+	printf 'VCLK\000\020\000\000\001\000\001\000\002\000\000\000\007'
+	head -c 4079 /dev/zero
+} >"$work/vmclock"
+: >"$work/log"
+start --vmclock "$work/vmclock"
+wait_for "synchronized" is status synchronized
+logged 'the hypervisor says when it moves' || fail "vmclock is not seen"
+epoch=$(key epoch)
+printf '\010' | dd of="$work/vmclock" bs=1 seek=16 conv=notrunc status=none
+began=$(date +%s%N)
+wait_for "the move is noticed" is_above epoch "$epoch"
+noticed=$((($(date +%s%N) - began) / 1000000))
+wait_for "synchronized after the move" is status synchronized
+recovered=$((($(date +%s%N) - began) / 1000000))
+[ $noticed -lt 2000 ] || fail "noticed after $noticed ms"
+[ $recovered -lt 5000 ] || fail "synchronized after $recovered ms"
+is cause migration || fail "cause $(key cause)"
+logged 'moved or restored: disruption marker 8, .*; epoch .* begins (migration)' ||
+	fail "the log does not say so"
 stop TERM 0
 
 # --- bad input ---------------------------------------------------------------
 refused 2 'interval-ms' "$daemon" --interval-ms 99
-refused 2 'interval-ms' "$daemon" --interval-ms 2001
+refused 2 'interval-ms' "$daemon" --interval-ms 1001
 refused 2 'interval-ms' "$daemon" --interval-ms 1s
 refused 2 'run-dir' "$daemon" --run-dir=
+refused 2 'state-dir' "$daemon" --state-dir=
+refused 2 'state-dir is too long' "$daemon" --state-dir "$(printf '%05000d' 0)"
 "$daemon" --version | grep -q '^tsctraced [0-9]' || fail "--version"
 "$daemon" --help | grep -q -- '--run-dir' || fail "--help"
 refused 1 "$work/none/deep: .*; make the directory above it" \
@@ -156,4 +235,5 @@ if [ "$(id -u)" = 0 ]; then
 		--clear-groups "$work/tsctraced" --no-module \
 		--run-dir "$work/root"
 fi
-echo "epoch $epoch kept over restarts, $ns +- $error in [$before, $after]"
+echo "a move was noticed after $noticed ms, got over after $recovered ms"
+echo "$ns +- $bound in [$before, $after]"

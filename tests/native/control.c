@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/*
+ * control SOCKET [SEED] - do to the daemon's control socket what it must not
+ * mind; after each kind, and in the middle of the worst, it has to answer.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MANY	500
+
+static const char *path;
+static unsigned int seed;
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "control: %s (%s)\n", what, strerror(errno));
+	exit(1);
+}
+
+static int reach(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		die("cannot connect");
+	return fd;
+}
+
+/* Until it hangs up, for so long at most. Bytes; -1: it does not. */
+static long drain(int fd, char *text, size_t size, double s)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	double until = now() + s;
+	size_t used = 0;
+	char dump[4096];
+
+	for (;;) {
+		double left = until - now();
+		ssize_t len;
+
+		if (left <= 0 || poll(&poll_fd, 1, (int)(left * 1e3) + 1) < 1)
+			return -1;
+		len = used + 1 < size ? read(fd, text + used, size - used - 1) :
+			read(fd, dump, sizeof(dump));
+		if (len <= 0)
+			break;
+		if (used + 1 < size)
+			used += (size_t)len;
+	}
+	if (size)
+		text[used] = '\0';
+	return (long)used;
+}
+
+static void expect(const char *after, double limit_s)
+{
+	static char text[65536];
+	double began = now();
+	int fd = reach();
+
+	if (write(fd, "metrics\n", 8) != 8)
+		die("cannot ask for metrics");
+	if (drain(fd, text, sizeof(text), limit_s) < 100 ||
+	    strncmp(text, "# HELP ", 7))
+		die(after);
+	close(fd);
+	printf("%s: answers in %.1f ms\n", after, (now() - began) * 1e3);
+}
+
+/* A request that is none gets an error, or is hung up on. */
+static void refused(const void *request, size_t len)
+{
+	char text[256] = "";
+	int fd = reach();
+	long got;
+
+	(void)!send(fd, request, len, MSG_NOSIGNAL);
+	shutdown(fd, SHUT_WR);
+	got = drain(fd, text, sizeof(text), 4);
+	if (got < 0)
+		die("it does not hang up");
+	if (got > 0 && strncmp(text, "error: ", 7))
+		die("it answers what is no request");
+	close(fd);
+}
+
+static void garbage(void)
+{
+	static const char *const wrong[] = {
+		"\n", "\r\n", "metric\n", "metrics \n", " metrics\n",
+		"METRICS\n", "fake-disruption now\n", "metrics", "\0metrics\n",
+		"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+	};
+	char junk[300];
+	size_t i, j;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		refused(wrong[i], *wrong[i] ? strlen(wrong[i]) : 9);
+	for (i = 0; i < 200; i++) {
+		size_t len = 1 + (size_t)rand_r(&seed) % sizeof(junk);
+
+		for (j = 0; j < len; j++)
+			junk[j] = (char)rand_r(&seed);
+		refused(junk, len);
+	}
+	expect("garbage", 1);
+}
+
+/* A line of 16 MiB: it must not wait for its end, nor keep it. */
+static void huge(void)
+{
+	static char junk[1 << 20];
+	int fd = reach(), i;
+	char text[256];
+
+	memset(junk, 'x', sizeof(junk));
+	for (i = 0; i < 16; i++)
+		if (send(fd, junk, sizeof(junk), MSG_NOSIGNAL) < 0)
+			break;
+	if (i == 16)
+		die("it took 16 MiB of one line");
+	if (drain(fd, text, sizeof(text), 3) < 0)
+		die("it does not hang up on a huge line");
+	close(fd);
+	expect("a huge line", 1);
+}
+
+/* A byte now and then: its time is limited as a whole. */
+static void drip(void)
+{
+	double began = now();
+	int fd = reach();
+	char byte;
+
+	while (send(fd, "m", 1, MSG_NOSIGNAL) == 1 && now() - began < 10)
+		if (recv(fd, &byte, 1, MSG_DONTWAIT) == 0)
+			break;
+		else
+			usleep(100000);
+	close(fd);
+	if (now() - began > 5)
+		die("it waits for who drips");
+	printf("dripping: hung up on after %.1f s\n", now() - began);
+	expect("dripping", 1);
+}
+
+/* Many who say nothing, or ask and do not listen; or are gone already. */
+static void many(const char *request, bool stay)
+{
+	static int fds[MANY];
+	double began;
+	int i;
+
+	for (i = 0; i < MANY; i++) {
+		fds[i] = reach();
+		if (*request)
+			(void)!send(fds[i], request, strlen(request),
+				    MSG_NOSIGNAL);
+		if (!stay)
+			close(fds[i]);
+	}
+	expect(*request ? "many who do not listen" : "many who say nothing",
+	       2);
+	began = now();
+	for (i = 0; stay && i < MANY; i++) {
+		if (drain(fds[i], NULL, 0, 5) < 0)
+			die("it does not hang up on them");
+		close(fds[i]);
+	}
+	if (stay)
+		printf("all were hung up on after %.1f s\n", now() - began);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit limit;
+
+	if (argc < 2)
+		return 2;
+	path = argv[1];
+	seed = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 0) : 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max < 4096 ? limit.rlim_max : 4096;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	expect("at first", 1);
+	garbage();
+	huge();
+	drip();
+	many("", true);
+	many("metrics\n", true);
+	many("metrics\n", false);
+	many("", false);
+	return 0;
+}

@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The daemon's control socket: metrics for everybody, disruptions for root, and
+# clients that it must not mind, while it keeps the clock as before.
+# test-timeout: 120
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+out=${O:-$top/build}
+daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
+work=$(mktemp -d) pid=
+trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+export TSCTRACE_RUN_DIR=$work/run
+fail() { echo "$*"; tail -n 20 "$work/log" "$work/metrics" 2>/dev/null; exit 1; }
+seed=${SEED:-$(date +%s)}
+echo "seed $seed"
+
+# --no-module: on a machine that has it, its own clock is not for tests.
+"$daemon" --no-module --interval-ms 200 2>"$work/log" &
+pid=$!
+for i in $(seq 100); do
+	[ ! -S "$work/run/control.sock" ] || break
+	sleep 0.1
+done
+[ "$(stat -c %a "$work/run/control.sock")" = 666 ] || fail "no socket for all"
+
+metrics() { "$ctl" status --metrics >"$work/metrics" || fail "no metrics"; }
+value() {	# NAME{LABELS}
+	awk -v name="$1" '$1 == name { print $2 }' "$work/metrics"
+}
+is() { [ "$(value "$1")" = "$2" ] || fail "$1 is $(value "$1"), not $2"; }
+below() {
+	awk -v v="$(value "$1")" -v m="$2" 'BEGIN { exit !(v != "" && v < m) }' ||
+		fail "$1 is $(value "$1")"
+}
+
+sleep 2
+metrics
+# Every line is a comment of the two kinds or a sample of the metric they name.
+awk '
+/^# HELP tsctrace_[a-z_]+ [^ ]/ { name = $3; if (seen[name]++) bad = 1; next }
+/^# TYPE tsctrace_[a-z_]+ (gauge|counter)$/ { if ($3 != name) bad = 1; next }
+/^tsctrace_[a-z_]+({[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*})? (NaN|-?[0-9][-+.e0-9]*)$/ {
+	split($1, part, "{")
+	if (part[1] != name) bad = 1
+	samples++
+	next
+}
+{ bad = 1 }
+bad { print "not a line of metrics: " $0; exit }
+END { if (bad || samples < 40) exit 1 }' "$work/metrics" || fail "metrics"
+is 'tsctrace_clock_status{status="synchronized"}' 1
+is 'tsctrace_clock_epoch' 1
+is 'tsctrace_module_publishing' 0
+is 'tsctrace_channels' 0
+is 'tsctrace_clock_samples_total{result="refused"}' 0
+below tsctrace_clock_age_seconds 1
+below tsctrace_clock_error_seconds 1e-3
+below tsctrace_clock_rate_error_ratio 1e-5
+grep -q '^tsctrace_build_info{version="[0-9.]*",source="[a-z_]*",clocksource="[^"]*"} 1$' \
+	"$work/metrics" || fail "no build_info"
+
+# --- abuse -------------------------------------------------------------------
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -Wall -o "$work/control" \
+	"$top/tests/native/control.c"
+timeout 80 "$work/control" "$work/run/control.sock" "$seed" || fail "abuse"
+metrics
+is 'tsctrace_clock_status{status="synchronized"}' 1
+is 'tsctrace_clock_epoch' 1
+below tsctrace_clock_age_seconds 1
+fds=$(ls "/proc/$pid/fd" | wc -l)
+[ "$fds" -lt 40 ] || fail "$fds descriptors are left open"
+
+# --- disruptions are for root ------------------------------------------------
+"$ctl" clock --fake-disruption >"$work/out" || fail "no fake disruption"
+grep -q 'disrupted, as asked: epoch 2 began; it calibrates anew' "$work/out" ||
+	fail "$(cat "$work/out")"
+metrics
+is 'tsctrace_clock_epoch' 2
+is 'tsctrace_clock_epoch_cause{cause="fake"}' 1
+is 'tsctrace_clock_disruptions_total{cause="fake"}' 1
+is 'tsctrace_clock_disruptions_total{cause="step"}' 0
+grep -q "process [0-9]* of user $(id -u) asked for a fake disruption" \
+	"$work/log" || fail "it is not logged"
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$work"
+	cp "$ctl" "$work/trace-ctl"	# the build may be out of reach
+	nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	$nobody "$work/trace-ctl" status --metrics | grep -q '^# HELP' ||
+		fail "no metrics for others"
+	got=0
+	$nobody "$work/trace-ctl" clock --fake-disruption 2>"$work/err" || got=$?
+	[ $got = 1 ] || fail "anybody may disrupt the clock"
+	grep -q 'refuses: only root may' "$work/err" || fail "$(cat "$work/err")"
+	grep -q 'of user 65534 .* is not root' "$work/log" || fail "not logged"
+fi
+
+# --- nobody there, or nobody who answers -------------------------------------
+kill -STOP "$pid"
+got=0
+"$ctl" status --metrics 2>"$work/err" || got=$?
+[ $got = 1 ] && grep -q 'is tsctraced stopped' "$work/err" ||
+	fail "stopped: $(cat "$work/err")"
+kill -CONT "$pid"
+kill "$pid"
+wait "$pid" || fail "exit status $?"
+pid=
+[ ! -e "$work/run/control.sock" ] || fail "the socket is left behind"
+for command in 'status --metrics' 'clock --fake-disruption'; do
+	got=0
+	# shellcheck disable=SC2086
+	"$ctl" $command 2>"$work/err" || got=$?
+	[ $got = 1 ] && grep -q 'no daemon is there; start tsctraced' \
+		"$work/err" || fail "$command: $(cat "$work/err")"
+done
+echo "$fds descriptors after all"
