@@ -1,13 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # trace-ctl clock: what it calls the time of day is the time of day, within
-# the bound that it gives; --watch goes on until nobody reads.
+# the bound that it gives; --watch goes on until nobody reads; --wait-synced
+# waits for the daemon, and says what it waited for in vain.
+# test-timeout: 120
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 ctl=${O:-$top/build}/tools/trace-ctl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+daemon=${O:-$top/build}/daemon/tsctraced
+work=$(mktemp -d) pid=
+trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
 fail() { echo "$*"; exit 1; }
 
 # The value of a number's key in the JSON on stdin
@@ -16,7 +19,7 @@ number() { sed -n "s/.*\"$1\": *\\(-\\{0,1\\}[0-9.e+-]*\\).*/\\1/p"; }
 run() {	# WANTED ARGUMENT...
 	local want=$1 got=0
 	shift
-	"$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
+	timeout 60 "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = "$want" ] || fail "$* gave $got, not $want: $(cat "$work/err")"
 }
 
@@ -47,10 +50,88 @@ for key in stamp time_ns; do
 	sort -nuc "$work/numbers" || fail "--watch: $key does not rise"
 done
 
-run 2 clock --watch=0
-run 2 clock --watch=-1
-run 2 clock --watch=nan
-run 2 clock --watch=1x
-run 2 clock extra
-run 2 clock --nonsense
+# One that nobody understands, and such as do not go together, with the reason
+refused() {	# PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	run 2 clock "$@"
+	grep -q -- "$pattern" "$work/err" || fail "$*: $(cat "$work/err")"
+}
+for s in 0 -1 nan 1x 100000; do
+	refused "$s: not a time between" --watch=$s
+done
+for s in -1 nan 1x 100000; do
+	refused "$s: not a time between" --wait-synced=$s
+done
+for bad in 0 -1 x 1.5 '' 99999999999999999999999; do
+	refused 'not a number of nanoseconds' --wait-synced --max-error "$bad"
+done
+refused 'no arguments' extra
+refused 'no arguments' --wait-synced 5
+refused 'unrecognized' --nonsense
+refused '--max-error is for --wait-synced' --max-error 5
+refused 'give one of them' --watch --wait-synced
+refused 'goes alone' --fake-disruption --json
+refused 'goes alone' --fake-disruption --wait-synced
+
+# --- waiting ------------------------------------------------------------------
+export TSCTRACE_RUN_DIR=$work/run
+if [ -e /dev/tsctrace ]; then
+	echo "$ns +- $error ns; the module is loaded, its clock not waited for"
+	exit 0
+fi
+elapsed() { echo $((($(date +%s%N) - began) / 1000000)); }
+began=$(date +%s%N)
+run 1 clock --wait-synced=0
+[ "$(elapsed)" -lt 1000 ] || fail "a look took $(elapsed) ms"
+run 1 clock --wait-synced=0.5
+grep -q 'not synchronized within 0.5 s: no daemon keeps a clock; start tsctr' \
+	"$work/err" || fail "$(cat "$work/err")"
+for word in stamp time source status rate age epoch origin; do
+	grep -q "^$word  *[^ ]" "$work/err" || fail "no $word: $(cat "$work/err")"
+done
+[ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
+
+# It begins to wait before there is anybody to wait for.
+"$ctl" clock --wait-synced=20 --json >"$work/out" 2>"$work/err" &
+waiter=$!
+sleep 0.3
+"$daemon" --no-module 2>"$work/log" &
+pid=$!
+wait $waiter || fail "waited in vain: $(cat "$work/err" "$work/log")"
+grep -q '"status": "synchronized"' "$work/out" || fail "$(cat "$work/out")"
+grep -q '"origin": "daemon"' "$work/out" || fail "$(cat "$work/out")"
+run 0 clock --wait-synced
+[ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
+run 0 clock --wait-synced=5 --max-error 1000000
+run 1 clock --wait-synced=0.2 --max-error 1
+grep -q 'the time is known to [0-9]* ns, not 1 ns' "$work/err" ||
+	fail "$(cat "$work/err")"
+grep -q '^status  *synchronized' "$work/err" || fail "$(cat "$work/err")"
+
+# --- epochs -------------------------------------------------------------------
+run 0 clock
+grep -q '^epoch  *1, the first one, since 20' "$work/out" || fail "no epoch"
+run 0 clock --fake-disruption
+run 0 clock --wait-synced=3
+run 0 clock
+grep -q '^epoch  *2, after fake, since 20.*Z ([0-9.]* s)$' "$work/out" ||
+	fail "$(cat "$work/out")"
+grep -q '^segments  *[1-9]' "$work/out" || fail "no segments"
+grep -q "^source  *[a-z_]*; the kernel's clocksource is [a-z]" "$work/out" ||
+	fail "no clocksource"
+run 0 clock --json
+grep -q '"cause": "fake"' "$work/out" || fail "no cause"
+began=$(number epoch_began_ns <"$work/out")
+[ $(($(date +%s%N) - began)) -lt 20000000000 ] || fail "began at $began"
+[ "$(number segments <"$work/out")" -gt 0 ] || fail "no segments in JSON"
+for key in clocksource skewed rate_mhz rate_error_ppb error_growth_ppb age_s \
+		segments_s epoch_age_s epoch_began usable why; do
+	grep -q "\"$key\": " "$work/out" || fail "no $key in JSON"
+done
+kill "$pid"
+wait "$pid" || fail "the daemon: $?"
+pid=
+run 1 clock --wait-synced=0.2
+grep -q 'the clock is holdover' "$work/err" || fail "$(cat "$work/err")"
 echo "$ns +- $error ns"

@@ -58,6 +58,13 @@ until_status "the clock is fresh" '"status": "synchronized"'
 grep -q '^daemon  *yes, version ' "$work/out" || fail "no daemon"
 grep -q '"origin": "\(daemon\|module\)"' "$work/json" || fail "whose clock?"
 
+"$ctl" clock --fake-disruption >/dev/null || fail "no fake disruption"
+until_status "its cause is shown" '"cause": "fake"'
+until_status "the clock is fresh again" '"status": "synchronized"'
+[ -e /dev/tsctrace ] ||
+	grep -q '^clock  *synchronized, epoch 2 (after fake), source ' \
+		"$work/out" || fail "no cause, as text"
+
 "$build/examples/jobs" 1000000000000 1 >/dev/null 2>&1 &
 jobs=$!
 until_status "a channel appears" '^      "name": "default"'
@@ -68,6 +75,9 @@ for want in '"provider": "daemon"' "\"uid\": $(id -u)" '"policy": "discard"' \
 done
 grep -q "^ *[0-9]* default  *daemon  *$(id -un)  *discard " "$work/out" ||
 	fail "no line for the channel"
+"$ctl" status --metrics >"$work/out" || fail "no metrics"
+grep -q '^tsctrace_channels 1$' "$work/out" || fail "channels"
+grep -q '^tsctrace_channel_bytes [1-9]' "$work/out" || fail "no memory"
 kill -9 "$jobs"
 wait "$jobs" || true
 jobs=''
@@ -79,8 +89,9 @@ daemon=''
 status
 grep -q '^daemon  *no: ' "$work/out" || fail "the daemon is gone"
 
-for argument in extra --nonsense; do
+for argument in extra --nonsense '--metrics --json'; do
 	got=0
+	# shellcheck disable=SC2086
 	"$ctl" status $argument >"$work/out" 2>&1 || got=$?
 	[ $got = 2 ] || fail "status $argument gave $got"
 done
