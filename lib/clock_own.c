@@ -24,7 +24,8 @@
 #define RETRY_NS	10000000
 /* Lines begin so far ahead: more than it takes to publish one. */
 #define LEAD_NS		20000
-#define LEADS_MAX	16		/* each twice as long, up to 0.65 s */
+#define LEAD_FACTOR	4		/* where that was not enough */
+#define LEADS_MAX	11		/* up to 20 s: for debuggers */
 /* Samples that may be fed in a row to get over a disruption */
 #define FEEDS_MAX	3
 
@@ -92,7 +93,7 @@ static int publish(struct tsct_clock_own *own, struct tsct_rate *est)
 		tsct_latch_stage(&own->area, &next);
 		err = tsct_segments_check(&last, &next,
 					  tsct_stamp_read(own->source));
-		lead *= 2;
+		lead *= LEAD_FACTOR;
 	}
 	if (err) {
 		tsct_latch_repair(&own->area);

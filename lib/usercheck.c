@@ -66,7 +66,7 @@ bool tsct_tsc_deadly;
 
 bool tsct_tsc_forbidden(void)
 {
-	int mode;
+	int mode = 0;
 
 	if (prctl(PR_GET_TSC, &mode) || mode != PR_TSC_SIGSEGV)
 		return false;

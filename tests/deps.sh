@@ -26,6 +26,9 @@ libelf-dev           | libelf.pc           | libbpf needs it
 clang                | clang               | compiles the BPF programs
 bpftool/linux-tools-generic | bpftool      | makes their skeletons
 check                | check.pc            | unit tests
+strace               | strace              | clients that are traced
+gdb                  | gdb                 | clients that are single-stepped
+valgrind             | valgrind            | clients that are emulated
 sparse               | sparse              | static check of the module
 dwarves              | pahole              | BTF of the module, for BPF programs
 kmod                 | modinfo             | module installation

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Clients that run at a thousandth of their speed, or without what they would
+# like to use: strace, valgrind, gdb stepping through each instruction of a
+# sample, a process that forbids itself the TSC. None hangs, and no time is
+# outside its bound. And what the constructor does, or puts off.
+# test-timeout: 400
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+out=${O:-$top/build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TSCTRACE_RUN_DIR=$work/none
+n=0 failed=0
+
+${CC:-cc} -O2 -g -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
+	-o "$work/timecheck" "$top/tests/native/timecheck.c" \
+	"$out/lib/libtsctrace.a" -pthread -lm
+
+# What it should do and say, and a command. It has 150 s.
+check() {	# NAME PATTERN COMMAND...
+	local name=$1 pattern=$2 status=0
+	shift 2
+	n=$((n + 1))
+	timeout -k 5 150 "$@" >"$work/log" 2>&1 || status=$?
+	if [ $status -eq 0 ] && grep -qE -- "$pattern" "$work/log"; then
+		echo "ok $n - $name"
+	else
+		echo "not ok $n - $name (status $status)"
+		failed=1
+	fi
+	tail -n 3 "$work/log" | sed 's/^/# /'
+}
+
+# Breaks where a sample is due, and does instruction by instruction until it is
+# taken and published, and the time is there.
+cat >"$work/step.gdb" <<'END'
+set pagination off
+break step_here
+ignore 1 400
+run
+delete
+python
+import gdb, time
+def sp():
+    return int(gdb.parse_and_eval("$sp"))
+time.sleep(1.5)
+began, top, n = time.time(), sp(), 0
+while sp() <= top and time.time() - began < 120:
+    gdb.execute("stepi", to_string=True)
+    n += 1
+gdb.execute("echo stepped %d instructions, %s\\n" %
+            (n, "done" if sp() > top else "and no end"))
+end
+continue
+END
+stepping() {
+	gdb -q -batch -nx -x "$work/step.gdb" --args \
+		"$work/timecheck" --read=1500 100 >"$work/gdb"
+	grep -E 'stepped|reads' "$work/gdb"
+	# More than a conversion, which takes hundreds: a sample was taken.
+	grep -qE 'stepped [0-9]{5,} instructions, done' "$work/gdb"
+	grep -q 'exited normally' "$work/gdb"
+}
+
+# How often it sleeps before main()
+sleeps() {	# at least, at most
+	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls" \
+		"$work/timecheck" --idle
+	set -- "$1" "$2" "$(grep -c nanosleep "$work/calls" || true)"
+	echo "$3 sleeps"
+	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ]
+}
+sleeps_lazily() { TSCTRACE_CALIBRATE=lazy sleeps "$@"; }
+export -f stepping sleeps sleeps_lazily
+export work
+
+good=' 0 bad, .*synchronized'
+echo 1..7
+check "alone" "$good" "$work/timecheck" 3
+check "without the TSC" "source monotonic_raw: .*$good" \
+	"$work/timecheck" --no-tsc 3
+check "under strace" "$good" strace -f -o "$work/calls" "$work/timecheck" 3
+check "under valgrind" "$good" \
+	valgrind -q --error-exitcode=9 "$work/timecheck" 4
+check "single-stepped by gdb" "$good" bash -euc stepping
+check "calibrates before main()" '' bash -euc 'sleeps 3 30'
+check "not if told so" '' bash -euc 'sleeps_lazily 0 0'
+exit $failed
