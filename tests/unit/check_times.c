@@ -2,6 +2,7 @@
 /* What stamps mean, how long it was between them, and back from times. */
 #include "clockfile.h"
 #include "seed.h"
+#include "writer.h"
 
 /* ---- what stamps mean -------------------------------------------------- */
 
@@ -178,6 +179,71 @@ START_TEST(test_segments)
 }
 END_TEST
 
+/* ---- a recording's own line --------------------------------------------- */
+
+/*
+ * Between its ends the recording's line is the clock's, as far as the bounds of
+ * both say.
+ */
+static void check_tie(const struct tsct_clock *clock, struct tsct_recording *rec,
+		      int64_t begin, int64_t end)
+{
+	struct tsct_clock_state state;
+	int64_t apart, apart_max;
+	struct tsct_time t;
+	uint64_t stamp;
+	int i;
+
+	memset(rec, 0, sizeof(*rec));
+	rec->source = TSCT_SOURCE_MONOTONIC_RAW;
+	rec->begin = zero + (uint64_t)begin;
+	rec->end = zero + (uint64_t)end;
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	ck_assert_int_eq(tsct_recording_tie(rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_pair_check(&rec->real, rec->source), 0);
+	for (i = 0; i <= 1000; i++) {
+		stamp = rec->real.base_tsc +
+			(rec->end - rec->real.base_tsc) / 1000 * (unsigned int)i;
+		ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t), 0);
+		apart = tsct_pair_ns(&rec->real, stamp) - t.ns;
+		apart_max = (int64_t)tsct_pair_error_ps(&rec->real, stamp) /
+			1000 - (int64_t)t.error_ns;
+		ck_assert_int_le(llabs(apart), apart_max + 1);
+	}
+}
+
+START_TEST(test_tie)
+{
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_recording rec;
+
+	check_tie(clock, &rec, -90 * SECOND, -SECOND);
+	ck_assert_uint_eq(rec.real.base_tsc, rec.begin);
+	ck_assert_uint_eq(rec.real.mult, ONE);
+	ck_assert_uint_eq(rec.real.past_error_ps, 61000);
+	/* Behind the last sample: 2 us a second */
+	check_tie(clock, &rec, -90 * SECOND, SECOND);
+	ck_assert_uint_eq(rec.real.past_error_ps, 2052000);
+	/* A step in it: what is after it is what can be said. */
+	check_tie(clock, &rec, -250 * SECOND, -SECOND);
+	ck_assert_uint_eq(rec.real.base_tsc, zero - 100 * SECOND);
+	/* Shorter than the rate can be had from */
+	check_tie(clock, &rec, -SECOND, -SECOND + 5);
+	ck_assert_uint_eq(rec.real.mult, ONE);
+	check_tie(clock, &rec, -SECOND, -SECOND);
+	tsct_clock_close(clock);
+	/* 4 ms of slewing on the way: a line cannot bend, its bound can. */
+	never_set = true;
+	make_page();
+	write_page(AREA_SIZE);
+	clock = open_file_clock();
+	check_tie(clock, &rec, -250 * SECOND, -150 * SECOND);
+	ck_assert_uint_gt(rec.real.past_error_ps, 2000000000);
+	ck_assert_uint_lt(rec.real.past_error_ps, 4000000000);
+	tsct_clock_close(clock);
+}
+END_TEST
+
 /* ---- lengths ----------------------------------------------------------- */
 
 #define check_interval(clock, from, to, want_ns, want_error, want_flags)	\
@@ -307,6 +373,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_stamp_at, 0, 3);
 	tcase_add_test(tcase, test_stamp_at_edges);
 	tcase_add_test(tcase, test_segments);
+	tcase_add_test(tcase, test_tie);
 	tcase_add_test(tcase, test_intervals);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_skewed_intervals);

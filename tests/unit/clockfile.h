@@ -43,6 +43,7 @@ static union {
 #define the_page	(&area.page)
 static uint64_t zero;		/* the last sample's stamp */
 static int64_t zero_ns;		/* and its time */
+static bool never_set;		/* no step: epoch 3 goes on */
 
 static inline int64_t now_ns(clockid_t clock)
 {
@@ -106,6 +107,10 @@ static inline void make_page(void)
 	state.closing_error_ps = 70000;
 	begin_line(&state, -200, zero_ns - STEP_NS - SLEWED_NS - 200 * SECOND);
 	confirm_line(&state, -150);
+	if (never_set) {
+		confirm_line(&state, 0);
+		return;
+	}
 	state.real.slew_mult = ONE;
 	state.real.slew_tsc = 0;
 	state.epoch = 4;
