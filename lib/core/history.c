@@ -108,7 +108,7 @@ static struct tsct_segment join(const struct tsct_segment *a,
 }
 
 /*
- * What joining two costs: their length, and 2^23 ticks, some milliseconds, for
+ * What joining two costs: their length, and 2^30 ticks, some tenths of a second, for
  * each nanosecond that the knee between them is away from a straight line, at
  * most.
  */
@@ -121,7 +121,7 @@ static __u64 join_cost(const struct tsct_segment *a,
 	tsct_u128 off = (tsct_u128)bend * (first < second ? first : second) >>
 		TSCT_CLOCK_SHIFT;
 
-	off = (off << 23) + first + second;
+	off = (off << 30) + first + second;
 	return off >> 64 ? ~0ULL : (__u64)off;
 }
 
@@ -192,23 +192,24 @@ static void append(struct tsct_clock_copy *copy,
 
 /*
  * No line of the past holds behind @end. Those that begin there or later cannot
- * be told from what comes (a counter that began anew): they are gone.
+ * be told from what comes (a counter that began anew): they are gone. Those of
+ * them that held nowhere had not begun yet, and are no loss.
  */
 static void cut(struct tsct_clock_copy *copy, __u64 end)
 {
-	__u32 nr = tsct_segments_nr(copy), left = nr;
-	__u32 i;
+	__u32 nr = tsct_segments_nr(copy), lost = 0;
+	struct tsct_segment last;
 
-	while (left && tsct_segment_begin(copy, left - 1, end) >= 0)
-		left--;
-	if (left < nr) {
-		WRITE_ONCE(copy->nr_segments, left);
-		count_dropped(copy, nr - left);
+	for (; nr && tsct_segment_begin(copy, nr - 1, end) >= 0; nr--) {
+		last = tsct_segment_load(copy, nr - 1);
+		lost += (__s64)(last.until_tsc - last.base_tsc) >= 0;
 	}
-	for (i = left; i-- > 0; ) {
-		if ((__s64)(READ_ONCE(copy->segments[i].until_tsc) - end) <= 0)
+	WRITE_ONCE(copy->nr_segments, nr);
+	count_dropped(copy, lost);
+	while (nr-- > 0) {
+		if ((__s64)(READ_ONCE(copy->segments[nr].until_tsc) - end) <= 0)
 			break;
-		WRITE_ONCE(copy->segments[i].until_tsc, end);
+		WRITE_ONCE(copy->segments[nr].until_tsc, end);
 	}
 }
 
@@ -247,6 +248,26 @@ static void retire(struct tsct_clock_copy *copy,
 	append(copy, &segment);
 }
 
+/*
+ * Between its last sample and its end nobody had looked at a line when it was
+ * followed. The first one who did looked at the line that followed it, and has
+ * told now what it found.
+ */
+static void raise_last(struct tsct_clock_copy *copy, __u64 until,
+		       __u64 error_ps)
+{
+	__u32 nr = tsct_segments_nr(copy);
+	struct tsct_segment segment;
+
+	if (!nr)
+		return;
+	segment = tsct_segment_load(copy, nr - 1);
+	if (segment.until_tsc != until || segment.error_ps >= error_ps)
+		return;
+	segment.error_ps = error_ps;
+	store_segment(copy, nr - 1, &segment);
+}
+
 /* Followed in its epoch: it was right to its end, or so says who goes on. */
 static void continue_line(struct tsct_clock_copy *copy,
 			  const struct tsct_clock_state *last,
@@ -256,6 +277,7 @@ static void continue_line(struct tsct_clock_copy *copy,
 
 	if (error_ps < next->closing_error_ps)
 		error_ps = next->closing_error_ps;
+	raise_last(copy, last->real.base_tsc, error_ps);
 	retire(copy, last, next->real.base_tsc, error_ps);
 }
 

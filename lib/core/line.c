@@ -138,11 +138,12 @@ static __u64 fast_ticks(const struct tsct_pair *pair, __u64 end_tsc)
 {
 	__u64 fast = end_tsc - pair->base_tsc;
 
+	/* A line may be published so late that it begins in holdover. */
+	if ((__s64)fast < 0)
+		return 0;
 	if (slewing(pair) && fast > pair->slew_tsc)
 		fast = pair->slew_tsc;
-	if (fast >= TSCT_FAST_TSC_MAX)
-		fast = TSCT_FAST_TSC_MAX - 1;
-	return (__s64)fast < 0 ? 0 : fast;
+	return fast < TSCT_FAST_TSC_MAX ? fast : TSCT_FAST_TSC_MAX - 1;
 }
 
 /* What is known of the line, and for how long */
@@ -169,18 +170,20 @@ static void set_bounds(const struct tsct_rate *est, struct tsct_pair *pair,
 }
 
 /*
- * The line that ends: as far off as samples showed, and until the new one
- * begins by as much as it may be steered away unseen.
+ * The line that ends: as far off as samples showed. What happens between now and
+ * its end shows at the next sample, see raise_last() in history.c.
  */
 static __u64 closing_ps(const struct tsct_rate *est, const struct tsct_pair *pair,
 			__u64 begin_tsc)
 {
 	double unseen = tsct_rate_elapsed(est, est->look.tsc, begin_tsc);
-	double steered = growth_of(est, pair) + TSCT_RATE_STEP_PPB * TSCT_PPB;
+	double error = tsct_magnitude(off_at(est, pair, begin_tsc)) +
+		est->look.half_ns +
+		tsct_larger(0, unseen) * tsct_rate_doubt(est, est->rate);
 
-	/* Twice: a line that was slewed is kept in two parts, each cut. */
-	return as_ps(est->past_ns + 1 + cut_ns(est) +
-		     tsct_larger(0, unseen) * steered);
+	error = tsct_larger(error, est->past_ns);
+	/* 1 more: a line that was slewed is kept in two parts, each cut. */
+	return as_ps(error + cut_ns(est) + 1);
 }
 
 static void set_raw(const struct tsct_rate *est, struct tsct_clock_state *state)

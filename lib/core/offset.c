@@ -200,11 +200,17 @@ static void note_surprise(struct tsct_rate *est,
 	est->surprise_ppb = tsct_larger(ppb, est->surprise_ppb * left);
 }
 
-void tsct_rate_settle(struct tsct_rate *est, const struct tsct_look *look)
+void tsct_rate_settle(struct tsct_rate *est, double more_ns)
 {
+	const struct tsct_track *real = &est->real;
+	const struct tsct_bracket *newest = &real->hist[real->nr - 1];
+	double width = (double)(newest->after - newest->before) + 1;
+
 	set_rate(est);
 	set_late(est);
-	est->look = *look;
+	est->look = tsct_look_at(newest, est->rate, tsct_track_cut(real));
+	/* How long a wide one is in ns is not known that well. */
+	est->look.half_ns += width / 2 * (est->hi - est->rate) + more_ns;
 }
 
 void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
@@ -212,12 +218,17 @@ void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
 		     const struct tsct_finding *finding, double span_ns)
 {
 	struct tsct_look wide = *look;
+	double more = 0, slope = 0;
 
 	if (finding->missed_ns > 0)
-		wide.half_ns += SLEWED * (wide.half_ns + span_ns);
+		more = SLEWED * (look->half_ns + span_ns);
+	wide.half_ns += more;
 	if (est->state.real.mult)
-		set_past(est, &wide, finding, uneven(est));
+		slope = uneven(est);
 	note_surprise(est, finding);
 	tsct_track_add(&est->real, bracket);
-	tsct_rate_settle(est, &wide);
+	tsct_rate_settle(est, more);
+	wide.half_ns = tsct_larger(wide.half_ns, est->look.half_ns);
+	if (est->state.real.mult)
+		set_past(est, &wide, finding, slope);
 }

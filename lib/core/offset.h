@@ -65,11 +65,12 @@ struct tsct_finding tsct_rate_find(const struct tsct_rate *est,
  *
  * Sets the rate and what is known of it, and how far off the line in force was.
  * @span_ns: how long the tries took
- * tsct_rate_settle - only the former, of what is in est->real already
+ * tsct_rate_settle - only the former, of what is in est->real already; the look
+ * at its newest bracket is @more_ns less certain than it seems
  */
 void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
 		     const struct tsct_look *look,
 		     const struct tsct_finding *finding, double span_ns);
-void tsct_rate_settle(struct tsct_rate *est, const struct tsct_look *look);
+void tsct_rate_settle(struct tsct_rate *est, double more_ns);
 
 #endif /* TSCT_CORE_OFFSET_H */

@@ -277,13 +277,14 @@ int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample)
 static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {
-	const struct tsct_bracket *last = &samples[nr - 1].real;
 	int event = TSCT_RATE_OK;
-	struct tsct_look look;
+	double more = 0;
 	unsigned int i;
 
 	if (est->nr || est->resumed)
 		event = add_real(est, &samples[nr - 1]);
+	if (est->surprise_ppb > 0)
+		more = est->look.half_ns;
 	est->real.nr = 0;
 	for (i = 0; i < nr; i++)
 		tsct_track_add(&est->real, &samples[i].real);
@@ -291,10 +292,7 @@ static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 		return -EINVAL;
 	if (!est->nr)
 		est->first_tsc = tsct_look_at(&samples[0].real, est->rate, 1).tsc;
-	look = tsct_look_at(last, est->rate, tsct_track_cut(&est->real));
-	if (est->look.tsc == look.tsc)
-		look.half_ns = tsct_larger(look.half_ns, est->look.half_ns);
-	tsct_rate_settle(est, &look);
+	tsct_rate_settle(est, more);
 	est->nr += nr;
 	return event;
 }
