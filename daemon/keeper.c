@@ -155,7 +155,7 @@ static int sample(struct keeper *k)
 		return 0;
 	}
 	k->stats.samples++;
-	k->sampler.ns_per_tick = k->est.raw_rate;
+	tsct_sampler_learn(&k->sampler, &k->est, event);
 	if (event == TSCT_RATE_STEPPED)
 		keeper_begin_epoch(k, "CLOCK_REALTIME was set");
 	else if (event == TSCT_RATE_JUMPED)

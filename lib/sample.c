@@ -13,7 +13,8 @@
 #define TRIES_MIN	3
 #define GOOD_ENOUGH	16
 #define SEARCH_NS	1000000		/* no longer than this, if it can be */
-#define SLEWED		1e-3		/* at most, as long as nothing is amiss */
+#define SLEWED		1e-3		/* what tries may differ by, relatively: */
+#define UNSURE		4e-4		/* as the rate is not known; slews do the rest */
 #define LIMIT_NS	200.0
 #define LIMIT_NS_MIN	20.0
 #define LIMIT_NS_MAX	1e7
@@ -239,7 +240,7 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 			  struct tsct_bracket *ret_bracket)
 {
 	double rate = clock == CLOCK_REALTIME ? sampler->real_per_tick :
-		sampler->ns_per_tick;
+		sampler->raw_per_tick;
 	struct tries tries;
 
 	search(sampler, clock, &tries);
@@ -311,25 +312,33 @@ static void guess_rate(struct tsct_sampler *sampler)
 	double lo, hi;
 
 	sampler->ns_per_tick = 0;
+	sampler->raw_per_tick = 0;
 	sampler->real_per_tick = 0;
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &a);
 	ops->sleep_ns(ops->ctx, START_SLEEP_NS / 5);
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &b);
 	if (tsct_bracket_rate(&a, &b, 1, &lo, &hi) && hi < lo * (1 + SLEWED))
-		sampler->ns_per_tick = (lo + hi) / 2;
+		sampler->ns_per_tick = sampler->raw_per_tick = (lo + hi) / 2;
+}
+
+/* Known well enough for tries to be compared by it? */
+static double sure(double rate, double lo, double hi)
+{
+	return hi > 0 && hi - lo < rate * UNSURE ? rate : 0;
 }
 
 /* How fast REALTIME is, is known as long as it does what it did. */
-static int learn(struct tsct_sampler *sampler, const struct tsct_rate *est,
-		 int event)
+void tsct_sampler_learn(struct tsct_sampler *sampler,
+			const struct tsct_rate *est, int event)
 {
 	bool steady = event == TSCT_RATE_OK &&
 		est->state.status == TSCT_STATUS_SYNCHRONIZED;
 
-	if (event >= 0)
-		sampler->ns_per_tick = est->raw_rate;
-	sampler->real_per_tick = steady ? est->rate : 0;
-	return event;
+	if (event < 0)
+		return;
+	sampler->ns_per_tick = est->raw_rate;
+	sampler->raw_per_tick = sure(est->raw_rate, est->raw.lo, est->raw.hi);
+	sampler->real_per_tick = steady ? sure(est->rate, est->lo, est->hi) : 0;
 }
 
 static unsigned int take_start(struct tsct_sampler *sampler,
@@ -353,17 +362,23 @@ int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est)
 {
 	struct tsct_sample samples[START_SAMPLES];
 	unsigned int nr;
+	int event;
 
 	look_at_kernel(sampler, est);
 	guess_rate(sampler);
 	nr = take_start(sampler, samples);
-	return learn(sampler, est, tsct_rate_start(est, samples, nr));
+	event = tsct_rate_start(est, samples, nr);
+	tsct_sampler_learn(sampler, est, event);
+	return event;
 }
 
 int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est)
 {
 	struct tsct_sample sample;
+	int event;
 
 	tsct_sampler_take(sampler, &sample);
-	return learn(sampler, est, tsct_rate_feed(est, &sample));
+	event = tsct_rate_feed(est, &sample);
+	tsct_sampler_learn(sampler, est, event);
+	return event;
 }

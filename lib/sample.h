@@ -45,7 +45,8 @@ __u64 tsct_stamp_read(unsigned int source);
 struct tsct_sampler {
 	const struct tsct_clock_ops *ops;
 	double ns_per_tick;		/* 0: not known, all tries are made */
-	double real_per_tick;		/* 0: not known, tries stand alone */
+	/* Good to a thousandth; 0: not known that well, tries stand alone */
+	double raw_per_tick, real_per_tick;
 	double limit_ns;
 	__u64 span;			/* of the last search, in ticks */
 };
@@ -71,7 +72,11 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
  */
 int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est);
 
-/* Take one sample and feed it. Results as tsct_rate_feed(). */
+/* What the estimator made of a sample, for the next one */
+void tsct_sampler_learn(struct tsct_sampler *sampler,
+			const struct tsct_rate *est, int event);
+
+/* Take one sample, feed it, learn. Results as tsct_rate_feed(). */
 int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est);
 
 /*
