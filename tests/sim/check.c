@@ -40,15 +40,20 @@ static double bin_ps(unsigned int bin)
 		(1 + 1.0 / 128);
 }
 
-double tally_median(const uint64_t *histogram)
+static uint64_t count(const uint64_t *live, const uint64_t *past, unsigned int i)
+{
+	return (live ? live[i] : 0) + (past ? past[i] : 0);
+}
+
+double tally_median(const uint64_t *live, const uint64_t *past)
 {
 	uint64_t sum = 0, below = 0;
 	unsigned int i;
 
 	for (i = 0; i < RATIOS; i++)
-		sum += histogram[i];
+		sum += count(live, past, i);
 	for (i = 0; i < RATIOS; i++) {
-		below += histogram[i];
+		below += count(live, past, i);
 		if (2 * below >= sum)
 			return bin_ps(i);
 	}
@@ -57,15 +62,17 @@ double tally_median(const uint64_t *histogram)
 
 void tally_add(struct tally *to, const struct tally *from)
 {
-	unsigned int i;
+	unsigned int kind, i;
 
 	to->readings += from->readings;
 	to->checked += from->checked;
 	to->refused += from->refused;
 	to->unclaimed += from->unclaimed;
-	for (i = 0; i < RATIOS; i++) {
-		to->bounds[i] += from->bounds[i];
-		to->errors[i] += from->errors[i];
+	for (kind = 0; kind < KIND_NR; kind++) {
+		for (i = 0; i < RATIOS; i++) {
+			to->bounds[kind][i] += from->bounds[kind][i];
+			to->errors[kind][i] += from->errors[kind][i];
+		}
 	}
 }
 
@@ -81,22 +88,22 @@ static int64_t off_ps(int64_t ns, fixed truth)
 	return (int64_t)(off * 1000 >> 64);
 }
 
-static void compare(struct run *run, const char *what, uint64_t stamp,
+static void compare(struct run *run, enum kind kind, uint64_t stamp,
 		    const struct tsct_reading *reading, fixed truth)
 {
 	int64_t off = off_ps(reading->ns, truth);
 	uint64_t error = (uint64_t)(off < 0 ? -off : off);
 
 	run->tally->checked++;
-	run->tally->bounds[bin_of(reading->error_ps)]++;
-	run->tally->errors[bin_of(error)]++;
+	run->tally->bounds[kind][bin_of(reading->error_ps)]++;
+	run->tally->errors[kind][bin_of(error)]++;
 	if (error <= reading->error_ps)
 		return;
 	violated(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, stamp %llu, as of %llu, base %llu",
-		 what, (double)off / 1e3, (double)reading->error_ps / 1e3,
+		 kind == KIND_LIVE ? "live" : "past", (double)off / 1e3, (double)reading->error_ps / 1e3,
 		 reading->status, reading->epoch, (unsigned long long)stamp,
-		 (unsigned long long)run->page->copy[0].state.real.as_of_tsc,
-		 (unsigned long long)run->page->copy[0].state.real.base_tsc);
+		 (unsigned long long)published(run)->state.real.as_of_tsc,
+		 (unsigned long long)published(run)->state.real.base_tsc);
 }
 
 static bool claims(const struct tsct_reading *reading)
@@ -113,7 +120,7 @@ static int look_up(struct run *run, unsigned int cpu, uint64_t stamp,
 {
 	const struct tsct_clock_cpu *entry =
 		(const struct tsct_clock_cpu *)(run->page + 1) + cpu;
-	bool skewed = run->page->copy[0].state.flags & TSCT_CLOCK_SKEWED;
+	bool skewed = published(run)->state.flags & TSCT_CLOCK_SKEWED;
 	uint64_t on_ref = stamp - (skewed ? (uint64_t)entry->skew_tsc : 0);
 	int err = tsct_latch_lookup(run->page, on_ref, ret);
 
@@ -177,12 +184,12 @@ void check_live(struct run *run)
 	if (!claims(&reading))
 		run->tally->unclaimed++;
 	else if (run->has_timeline && run->timeline_parted == m->parted)
-		compare(run, "live", stamp, &reading, timeline_now(run));
+		compare(run, KIND_LIVE, stamp, &reading, timeline_now(run));
 }
 
 void check_past(struct run *run, const struct kept *kept)
 {
-	const struct tsct_pair *pair = &run->page->copy[0].state.real;
+	const struct tsct_pair *pair = &published(run)->state.real;
 	struct tsct_reading reading;
 
 	/* Stamps that have two times: the counter began anew. */
@@ -197,7 +204,7 @@ void check_past(struct run *run, const struct kept *kept)
 	else if (!claims(&reading))
 		run->tally->unclaimed++;
 	else
-		compare(run, "past", kept->stamp, &reading, kept->real);
+		compare(run, KIND_PAST, kept->stamp, &reading, kept->real);
 }
 
 void check_all_past(struct run *run)
@@ -217,18 +224,19 @@ static void begin_owing(struct run *run)
 {
 	run->owed = run->m.last_must;
 	run->owed_ps = run->m.now_ps;
-	run->owed_epoch = run->page->copy[0].state.epoch;
+	run->owed_epoch = run->last_epoch;
 	run->owed_seen = false;
 	run->m.last_must = NULL;
 }
 
 void check_owed(struct run *run)
 {
-	const struct tsct_clock_state *state = &run->page->copy[0].state;
+	const struct tsct_clock_state *state = &published(run)->state;
 	int64_t since;
 
 	if (run->m.last_must)
 		begin_owing(run);
+	run->last_epoch = state->epoch;
 	if (!run->owed || !run->alive || run->plan.no_recovery) {
 		run->owed_ps = run->m.now_ps;
 		return;

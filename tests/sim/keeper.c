@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Keeps a clock as tsctraced and programs do: core and sampler are the real ones. */
+#include "core/scale.h"
 #include "sim.h"
 
 #define TRIES		50
@@ -22,13 +23,12 @@ static void set_timeline(struct run *run)
 	run->timeline_tsc = est->look.tsc;
 	run->timeline = last->clock;
 	run->has_timeline = true;
-	run->timeline_parted = run->m.parted;
+	run->timeline_parted = ref->parted;
 	cyc = last->cyc - ref->cyc;
 	ran = (tsct_u128)(last->ideal - ref->ideal);
-	if (cyc) {
-		run->timeline.want = (uint64_t)(ran / cyc >> 8);
-		kclock_renew(&run->timeline);
-	}
+	if (cyc)
+		kclock_set_rate(&run->timeline, last->cyc,
+				(uint64_t)(ran / cyc >> 24));
 }
 
 static void publish(struct run *run)
@@ -48,18 +48,18 @@ static void publish(struct run *run)
 		if (err)
 			violated(run, "composed state is not valid");
 		now = m->ops.stamp(m);
-		err = tsct_segments_check(&run->page->copy[0].state, &next, now);
+		err = tsct_segments_check(&published(run)->state, &next, now);
 		if (err == -ETIME)
 			continue;
 		if (err)
 			violated(run, "no succession: %d", err);
 		tsct_latch_stage(run->page, &next);
 		now = m->ops.stamp(m);
-		if (tsct_segments_check(&run->page->copy[1].state, &next, now))
+		if (tsct_segments_check(&published(run)->state, &next, now))
 			continue;
 		tsct_latch_commit(run->page);
 		tsct_rate_published(&run->est, &next);
-		if (tsct_segments_valid(&run->page->copy[0]))
+		if (tsct_segments_valid(published(run)))
 			violated(run, "what is published is not valid");
 		if (next.real.mult)
 			set_timeline(run);
@@ -78,7 +78,7 @@ static void recalibrate(struct run *run)
 
 void keeper_begin(struct run *run)
 {
-	const struct tsct_clock_state last = run->page->copy[0].state;
+	const struct tsct_clock_state last = published(run)->state;
 	struct machine *m = &run->m;
 	int event;
 
@@ -97,6 +97,8 @@ void keeper_begin(struct run *run)
 	} else if (!last.epoch) {
 		run->est.state.epoch = 1;
 	}
+	if (m->nr_cpus)
+		run->est.state.flags |= TSCT_CLOCK_SKEWED;
 	event = tsct_sampler_start(&run->sampler, &run->est);
 	if (event < 0)
 		violated(run, "calibration failed: %d", event);

@@ -73,10 +73,10 @@ static uint64_t faster(uint64_t rate, int64_t ppt)
 
 static fixed times(uint64_t cyc, uint64_t mult)
 {
-	return (fixed)((tsct_u128)cyc * mult) << 8;
+	return (fixed)((tsct_u128)cyc * mult) << 24;
 }
 
-void kclock_renew(struct kclock *clock)
+static void renew(struct kclock *clock)
 {
 	clock->mult = clock->want / clock->quantum * clock->quantum;
 	if (clock->ideal > clock->real)
@@ -89,7 +89,7 @@ static void accumulate(struct kclock *clock, uint64_t cyc)
 	clock->raw += times(cyc, clock->raw_mult);
 	clock->real += times(cyc, clock->mult);
 	clock->ideal += times(cyc, clock->want);
-	kclock_renew(clock);
+	renew(clock);
 }
 
 void kclock_go_on(struct kclock *clock, uint64_t cyc)
@@ -106,10 +106,12 @@ void kclock_go_on(struct kclock *clock, uint64_t cyc)
 	}
 }
 
-void kclock_steer(struct kclock *clock, int64_t ppb)
+void kclock_set_rate(struct kclock *clock, uint64_t cyc, uint64_t want)
 {
-	clock->want = faster(clock->raw_mult, ppb * 1000);
-	kclock_renew(clock);
+	kclock_go_on(clock, cyc);
+	accumulate(clock, cyc - clock->last_cyc);
+	clock->want = want;
+	renew(clock);
 }
 
 fixed kclock_real(struct kclock clock, tsct_u128 cycles)
@@ -119,7 +121,7 @@ fixed kclock_real(struct kclock clock, tsct_u128 cycles)
 	kclock_go_on(&clock, (uint64_t)(cycles >> 64));
 	rest = cycles - ((tsct_u128)clock.last_cyc << 64);
 	/* 2^-34 of a cycle is enough. */
-	return clock.real + (fixed)((rest >> 30) * (clock.mult >> 8) >> 18);
+	return clock.real + (fixed)((rest >> 30) * clock.mult >> 10);
 }
 
 static fixed kclock_raw(const struct kclock *clock, uint64_t cyc)
@@ -203,9 +205,8 @@ static void sleep_for(struct machine *m, const struct event *event)
 
 static void steer(struct machine *m, int64_t ppb)
 {
-	kclock_go_on(&m->clock, whole_cycles(m));
-	accumulate(&m->clock, whole_cycles(m) - m->clock.last_cyc);
-	kclock_steer(&m->clock, ppb);
+	kclock_set_rate(&m->clock, whole_cycles(m),
+			faster(m->clock.raw_mult, ppb * 1000));
 }
 
 static void set_rate(struct machine *m, uint64_t rate)
@@ -295,9 +296,9 @@ static void stall(struct machine *m)
 }
 
 /* Reading takes time; the value is that of some moment within. */
-static void begin_read(struct machine *m, int64_t *ret_rest)
+static void begin_read(struct machine *m, unsigned int asym, int64_t *ret_rest)
 {
-	int64_t first = m->read_ps * m->asym / 1000;
+	int64_t first = m->read_ps * asym / 1000;
 
 	*ret_rest = m->read_ps - first + roll_between(&m->dice, 0, m->jitter_ps);
 	stall(m);
@@ -315,6 +316,7 @@ static void note(struct machine *m)
 	struct seen *seen = &m->seen[m->nr_seen++ % SEEN_MAX];
 
 	seen->stamp = machine_stamp(m);
+	seen->parted = m->parted;
 	seen->cyc = whole_cycles(m);
 	seen->clock = m->clock;
 	seen->ideal = m->clock.ideal +
@@ -348,7 +350,7 @@ static __s64 read_clock(void *ctx, clockid_t clock)
 	__s64 ns;
 	int64_t rest;
 
-	begin_read(m, &rest);
+	begin_read(m, m->asym, &rest);
 	if (clock == CLOCK_REALTIME) {
 		note(m);
 		ns = (__s64)(kclock_real(m->clock, (tsct_u128)whole_cycles(m)
@@ -366,7 +368,8 @@ static __u64 read_stamp(void *ctx)
 	int64_t rest;
 	__u64 stamp;
 
-	begin_read(m, &rest);
+	/* The other way round, so that `asym` is the place in the bracket. */
+	begin_read(m, 1000 - m->asym, &rest);
 	stamp = machine_stamp(m);
 	end_read(m, rest);
 	return stamp;
@@ -402,7 +405,9 @@ static const char *clocksource(void *ctx)
 {
 	const struct machine *m = ctx;
 
-	return m->locked ? "tsc" : "hpet";
+	if (m->locked)
+		return "tsc";
+	return m->other.rate < osc_rate(1e8) ? "hpet" : "kvm-clock";
 }
 
 void machine_init(struct machine *m, uint64_t seed, double hz, double other_hz,
@@ -418,16 +423,16 @@ void machine_init(struct machine *m, uint64_t seed, double hz, double other_hz,
 	set_osc(&m->other, 0, (tsct_u128)(roll64(&m->dice) >> 8) << 64,
 		osc_rate(base_hz));
 	/* What the kernel takes for the rate is off by some ppm. */
-	m->clock.raw_mult = faster((uint64_t)ldexp(1e9 / base_hz, 56),
+	m->clock.raw_mult = faster((uint64_t)ldexp(1e9 / base_hz, 40),
 				   roll_between(&m->dice, -50000000, 50000000));
-	m->clock.quantum = (uint64_t)ldexp(1, 56 - 24);
+	m->clock.quantum = m->clock.raw_mult >> 23;
 	m->clock.tick_cyc = (uint64_t)(base_hz / 250) + 1;
 	m->clock.last_cyc = whole_cycles(m);
 	m->clock.raw = (fixed)(5000000000 + (int64_t)roll(&m->dice, 1ULL << 50)) << 64;
 	m->clock.real = ((fixed)1700000000000000000LL << 64) + roll64(&m->dice);
 	m->clock.ideal = m->clock.real;
 	m->clock.dice.state = seed;
-	kclock_steer(&m->clock, roll_between(&m->dice, -100000, 100000));
+	steer(m, roll_between(&m->dice, -100000, 100000));
 	m->seen = calloc(SEEN_MAX, sizeof(m->seen[0]));
 	if (!m->seen)
 		abort();

@@ -46,7 +46,7 @@ struct kclock {
 	uint64_t last_cyc;
 	fixed raw, real;	/* there */
 	fixed ideal;		/* where REALTIME ought to be */
-	uint64_t raw_mult;	/* ns per cycle >> 8 */
+	uint64_t raw_mult;	/* ns per cycle, 2^-40 */
 	uint64_t mult, want;	/* the same of REALTIME: as it is, ought to be */
 	uint64_t quantum;
 	uint64_t tick_cyc;
@@ -82,6 +82,7 @@ struct event {
 struct seen {
 	uint64_t stamp;
 	uint64_t cyc;
+	uint32_t parted;
 	fixed ideal;		/* where REALTIME ought to be there */
 	struct kclock clock;
 };
@@ -129,9 +130,8 @@ void machine_add(struct machine *m, struct event event);
 /* Truth goes on, and what happens until then does. */
 void machine_advance(struct machine *m, int64_t ps);
 
-/* REALTIME ought to run so much faster than RAW, from now on. */
-void kclock_steer(struct kclock *clock, int64_t ppb);
-void kclock_renew(struct kclock *clock);	/* `want` is another one */
+/* REALTIME ought to run at this rate from there on. */
+void kclock_set_rate(struct kclock *clock, uint64_t cyc, uint64_t want);
 void kclock_go_on(struct kclock *clock, uint64_t cyc);
 
 uint64_t machine_stamp(const struct machine *m);

@@ -118,7 +118,7 @@ static void fastest_slew(struct run *run, struct dice *dice)
 
 static void idle_kernel(struct run *run, struct dice *dice)
 {
-	run->m.clock.idle = 1 + roll(dice, 12);
+	run->m.clock.idle = 1 + roll(dice, 3);
 }
 
 static void suspend(struct run *run, struct dice *dice, enum deed deed,
@@ -213,6 +213,12 @@ static void traced_slewed(struct run *run, struct dice *dice)
 	slew(run, dice, 500, 100000000, false);
 }
 
+static void hpet(struct run *run, struct dice *dice)
+{
+	run->m.read_ps = roll_between(dice, 300 * NS, 1500 * NS);
+	run->m.jitter_ps = roll_between(dice, 1 * NS, 100 * NS);
+}
+
 static void nothing_more(struct run *run, struct dice *dice)
 {
 	(void)run;
@@ -234,7 +240,7 @@ static void counter_jumps(struct run *run, struct dice *dice)
 
 	machine_add(&run->m, (struct event) {
 		.at_ps = at, .deed = DEED_RECOUNT, .must = true,
-		.to = roll_sign(dice) ? roll(dice, 1000) : roll64(dice),
+		.to = roll_sign(dice) ? roll(dice, 1000) : roll(dice, 1ULL << 60),
 	});
 	run->plan.length_ps += 10 * SEC;
 }
@@ -307,51 +313,51 @@ static void everything(struct run *run, struct dice *dice)
 }
 
 const struct scenario scenarios[] = {
-	{ "steady", steady },
-	{ "ntp", ntp },
-	{ "other-crystal", other_crystal, .unlocked = true },
-	{ "warm", warm, .unlocked = true },
-	{ "steps", steps },
-	{ "small-steps", small_steps },
-	{ "slow-slew", slow_slew },
-	{ "fast-slew", fast_slew },
-	{ "fastest-slew", fastest_slew },
-	{ "idle-kernel", idle_kernel },
-	{ "suspend-stopped", suspend_stopped },
-	{ "suspend-counting", suspend_counting },
-	{ "suspend-reset", suspend_reset },
-	{ "late-daemon", late_daemon },
-	{ "dead-daemon", dead_daemon },
-	{ "restart", restart },
-	{ "restart-anew", restart_anew },
-	{ "set-while-dead", set_while_dead },
-	{ "preempted", preempted },
-	{ "asymmetric", asymmetric },
-	{ "traced", traced },
-	{ "traced-slewed", traced_slewed },
-	{ "hpet-behind-tsc", nothing_more, .unlocked = true },
-	{ "coarse-raw", nothing_more, .source = TSCT_SOURCE_MONOTONIC_RAW,
+	{ .name = "steady", .set_up = steady },
+	{ .name = "ntp", .set_up = ntp },
+	{ .name = "other-crystal", .set_up = other_crystal, .other_hz = 1.1e9 },
+	{ .name = "warm", .set_up = warm, .other_hz = 1.1e9 },
+	{ .name = "steps", .set_up = steps },
+	{ .name = "small-steps", .set_up = small_steps },
+	{ .name = "slow-slew", .set_up = slow_slew },
+	{ .name = "fast-slew", .set_up = fast_slew },
+	{ .name = "fastest-slew", .set_up = fastest_slew },
+	{ .name = "idle-kernel", .set_up = idle_kernel },
+	{ .name = "suspend-stopped", .set_up = suspend_stopped },
+	{ .name = "suspend-counting", .set_up = suspend_counting },
+	{ .name = "suspend-reset", .set_up = suspend_reset },
+	{ .name = "late-daemon", .set_up = late_daemon },
+	{ .name = "dead-daemon", .set_up = dead_daemon },
+	{ .name = "restart", .set_up = restart },
+	{ .name = "restart-anew", .set_up = restart_anew },
+	{ .name = "set-while-dead", .set_up = set_while_dead },
+	{ .name = "preempted", .set_up = preempted },
+	{ .name = "asymmetric", .set_up = asymmetric },
+	{ .name = "traced", .set_up = traced },
+	{ .name = "traced-slewed", .set_up = traced_slewed },
+	{ .name = "hpet-behind-tsc", .set_up = hpet, .other_hz = 14318180 },
+	{ .name = "coarse-raw", .set_up = nothing_more, .source = TSCT_SOURCE_MONOTONIC_RAW,
 	  .hz = 3579545 },
-	{ "jiffies", nothing_more, .source = TSCT_SOURCE_MONOTONIC_RAW,
+	{ .name = "jiffies", .set_up = nothing_more, .source = TSCT_SOURCE_MONOTONIC_RAW,
 	  .hz = 250 },
-	{ "raw", ntp, .source = TSCT_SOURCE_MONOTONIC_RAW },
-	{ "raw-slewed", slow_slew, .source = TSCT_SOURCE_MONOTONIC_RAW },
-	{ "cpus-apart", cpus_apart },
-	{ "counter-jumps", counter_jumps, .unlocked = true },
-	{ "migrated", migrated, .unlocked = true },
-	{ "fake", fake },
-	{ "counter-2^32", ntp, .counter = 1ULL << 32 },
-	{ "counter-2^53", ntp, .counter = 1ULL << 53 },
-	{ "counter-2^63", ntp, .counter = 1ULL << 63 },
-	{ "counter-wraps", steps, .counter = ~0ULL },
-	{ "slow-counter", ntp, .hz = 11000000 },
-	{ "fast-counter", ntp, .hz = 9e10 },
-	{ "kernel-pairs", kernel_pairs },
-	{ "kernel-pairs-slewed", kernel_pairs_slewed },
-	{ "any-interval", any_interval },
-	{ "in-process", in_process },
-	{ "in-process-set", in_process_set },
-	{ "everything", everything },
+	{ .name = "raw", .set_up = ntp, .source = TSCT_SOURCE_MONOTONIC_RAW },
+	{ .name = "raw-slewed", .set_up = slow_slew, .source = TSCT_SOURCE_MONOTONIC_RAW },
+	{ .name = "cpus-apart", .set_up = cpus_apart },
+	{ .name = "counter-jumps", .set_up = counter_jumps, .other_hz = 1.1e9 },
+	{ .name = "migrated", .set_up = migrated, .other_hz = 1.1e9 },
+	{ .name = "fake", .set_up = fake },
+	{ .name = "counter-2^32", .set_up = ntp, .counter = 1ULL << 32 },
+	{ .name = "counter-2^53", .set_up = ntp, .counter = 1ULL << 53 },
+	{ .name = "counter-2^63", .set_up = ntp, .counter = 1ULL << 63 },
+	{ .name = "counter-wraps", .set_up = steps, .counter = ~0ULL },
+	{ .name = "slow-counter", .set_up = ntp, .hz = 11000000 },
+	{ .name = "fast-counter", .set_up = ntp, .hz = 9e10 },
+	{ .name = "kernel-pairs", .set_up = kernel_pairs },
+	{ .name = "kernel-pairs-slewed", .set_up = kernel_pairs_slewed },
+	{ .name = "any-interval", .set_up = any_interval },
+	{ .name = "in-process", .set_up = in_process },
+	{ .name = "in-process-set", .set_up = in_process_set },
+	{ .name = "everything", .set_up = everything },
 };
 
 const unsigned int nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);

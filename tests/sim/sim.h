@@ -39,9 +39,16 @@ struct kept {
 
 #define RATIOS		2048
 
+enum kind {
+	KIND_LIVE,		/* of stamps just taken */
+	KIND_PAST,		/* of those that samples have come after */
+	KIND_NR,
+};
+
 struct tally {
 	uint64_t readings, checked, refused, unclaimed;
-	uint64_t bounds[RATIOS], errors[RATIOS];	/* histograms, in ps */
+	uint64_t bounds[KIND_NR][RATIOS];	/* histograms, in ps */
+	uint64_t errors[KIND_NR][RATIOS];
 };
 
 struct run {
@@ -71,18 +78,23 @@ struct run {
 
 	const struct event *owed;	/* disruption to be seen */
 	int64_t owed_ps;
-	uint32_t owed_epoch;
+	uint32_t owed_epoch, last_epoch;
 	bool owed_seen;
 
 	struct tally *tally;
 	unsigned int violations;
 };
 
+static inline const struct tsct_clock_copy *published(const struct run *run)
+{
+	return &run->page->copy[run->page->seq & 1];
+}
+
 struct scenario {
 	const char *name;
 	void (*set_up)(struct run *run, struct dice *dice);
 	uint32_t source;
-	bool unlocked;		/* the kernel's clocks have another crystal */
+	double other_hz;	/* the kernel's clocks have another crystal */
 	double hz;		/* 0: any */
 	uint64_t counter;	/* it comes past there; 0: anywhere */
 };
@@ -103,6 +115,7 @@ void check_owed(struct run *run);
 void violated(struct run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tally_add(struct tally *to, const struct tally *from);
-double tally_median(const uint64_t *histogram);
+/* NULL: of both kinds */
+double tally_median(const uint64_t *live, const uint64_t *past);
 
 #endif /* TESTS_SIM_SIM_H */
