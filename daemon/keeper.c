@@ -38,13 +38,25 @@ static void recall(struct keeper *k, const struct tsct_clock_state *last)
 		tsct_rate_recall(&k->est, what.rate_mult, what.rate_error_ppt);
 }
 
+/* A line that has yet to begin is no line to compare samples with. */
+static bool wait_for(const struct keeper *k, const struct tsct_pair *pair)
+{
+	__s64 ahead = (__s64)(pair->base_tsc - keeper_stamp(k));
+	__s64 ns = tsct_ticks_ns(pair->mult, ahead);
+
+	if (ahead > 0 && ns <= KEEPER_LEAD_MAX_NS)
+		k->sampler.ops->sleep_ns(k->sampler.ops->ctx, (__u64)ns + 1000);
+	return ahead <= 0 || ns <= KEEPER_LEAD_MAX_NS;
+}
+
 /* Our predecessor's line, if it is of this source, and still holds. */
 static bool resume(struct keeper *k, const struct tsct_clock_state *last)
 {
 	__s64 left = (__s64)(last->real.void_after_tsc - keeper_stamp(k));
 
 	if (last->source != k->est.state.source || !keeper_has_line(last) ||
-	    left <= 0 || tsct_rate_resume(&k->est, last))
+	    left <= 0 || !wait_for(k, &last->real) ||
+	    tsct_rate_resume(&k->est, last))
 		return false;
 	k->skewed = last->flags & TSCT_CLOCK_SKEWED;
 	return true;
@@ -80,6 +92,7 @@ int keeper_start(struct keeper *k, const struct env *env)
 
 	memset(k, 0, sizeof(*k));
 	k->env = env;
+	k->slow_ns = KEEPER_SLOW_NS;
 	env->signs(env->ctx, &k->signs);
 	source = env->choose(env->ctx, why, sizeof(why));
 	log_info("source %s", why);
@@ -175,6 +188,8 @@ int keeper_tick(struct keeper *k)
 		signs_describe(&before, &k->signs, cause, why, sizeof(why));
 		return keeper_disrupt(k, cause, why);
 	}
+	if (k->signs.has_module != before.has_module)
+		k->slow_ns = KEEPER_SLOW_NS;
 	if ((k->signs.has_module && !before.has_module) ||
 	    (k->look_again && !k->looking && !k->lost)) {
 		k->look_again = false;

@@ -13,6 +13,12 @@
 #include "sample.h"
 #include "signs.h"
 
+/* What a first publication is taken to take: nothing is in the caches. */
+#define KEEPER_SLOW_NS	5000000
+
+/* No line begins further ahead: where we stop trying to be in time */
+#define KEEPER_LEAD_MAX_NS 1100000000LL
+
 /* A look at all CPUs: what stamps may count, and whether counters are apart. */
 struct look {
 	int source;		/* TSCT_SOURCE_* */
@@ -77,6 +83,7 @@ struct keeper {
 	bool looking, look_again;	/* at the CPUs */
 	bool have_cpus, found_skewed;	/* a table to be published */
 	__s64 hold_ns;			/* no line before this; 0: no matter */
+	__s64 slow_ns;			/* publishing takes as long */
 	__u64 saved_error_ppt;		/* of what is remembered */
 	__s64 saved_ns;
 };

@@ -131,15 +131,19 @@ static void take_event(struct kernel *kernel, struct nlmsghdr *header)
 	};
 	struct nlattr *attr[TSCT_GENL_ATTR_SOURCE + 1];
 	const struct genlmsghdr *genl = nlmsg_data(header);
+	__u32 epoch;
 
 	if (genlmsg_parse(header, 0, attr, TSCT_GENL_ATTR_SOURCE, policy) ||
 	    genl->cmd != TSCT_GENL_CMD_DISRUPTED)
 		return;
+	if (!attr[TSCT_GENL_ATTR_EPOCH] || !attr[TSCT_GENL_ATTR_CAUSE])
+		return;
+	epoch = nla_get_u32(attr[TSCT_GENL_ATTR_EPOCH]);
+	if (epoch == kernel->epoch)
+		return;
 	kernel->news = true;
-	if (attr[TSCT_GENL_ATTR_EPOCH] && attr[TSCT_GENL_ATTR_CAUSE])
-		log_debug("the module says: %s, epoch %u", tsct_cause_name(
-			  nla_get_u32(attr[TSCT_GENL_ATTR_CAUSE])),
-			  nla_get_u32(attr[TSCT_GENL_ATTR_EPOCH]));
+	log_debug("the module says: %s, epoch %u", tsct_cause_name(
+		  nla_get_u32(attr[TSCT_GENL_ATTR_CAUSE])), epoch);
 }
 
 /* Nobody but the kernel is listened to. */
@@ -208,10 +212,11 @@ int kernel_fd(const struct kernel *kernel)
  * Where the socket ran over, messages were lost: the family may have come or
  * gone, and the clock is worth a look anyway.
  */
-bool kernel_read(struct kernel *kernel)
+bool kernel_read(struct kernel *kernel, __u32 epoch)
 {
 	int i, err = 0;
 
+	kernel->epoch = epoch;
 	kernel->news = false;
 	for (i = 0; i < MESSAGES_MAX && !err; i++)
 		err = to_errno(nl_recvmsgs_default(kernel->sock));

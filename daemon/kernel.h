@@ -15,6 +15,7 @@ struct nl_msg;
 struct kernel {
 	struct nl_sock *sock;
 	int family;		/* the module's; 0: it is not there */
+	__u32 epoch;		/* that is no news */
 	bool news;		/* for who asked kernel_read() */
 };
 
@@ -30,10 +31,11 @@ int kernel_fd(const struct kernel *kernel);
 
 /*
  * kernel_read - take what is there, without waiting, a bounded amount
+ * @epoch: ours; the module tells of those that we publish, too
  *
  * True if it is worth while to look at the clock at once.
  */
-bool kernel_read(struct kernel *kernel);
+bool kernel_read(struct kernel *kernel, __u32 epoch);
 
 /* One message; for tests, too. */
 void kernel_take(struct kernel *kernel, struct nl_msg *message);

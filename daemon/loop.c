@@ -99,7 +99,7 @@ static void on_timer(struct loop *loop)
 
 static void on_kernel(struct loop *loop)
 {
-	if (kernel_read(&loop->kernel))
+	if (kernel_read(&loop->kernel, loop->keeper->est.state.epoch))
 		tick(loop);
 }
 

@@ -6,9 +6,13 @@
 #include "keeper.h"
 #include "log.h"
 
-/* How far ahead a new line begins, and where we stop trying to be in time */
+/*
+ * How far ahead a new line begins: so far, or several times as long as
+ * publishing took lately. What is ahead costs: how the clock is steered until
+ * the line begins is not known.
+ */
 #define LEAD_NS		1000000
-#define LEAD_MAX_NS	1100000000
+#define LEAD_TIMES	4
 
 /* Rounds of one publication: the module may surprise us in each of them */
 #define ROUNDS		6
@@ -63,25 +67,41 @@ static bool is_confirmed(const struct keeper *k,
 		old->real.base_tsc == state->real.base_tsc;
 }
 
+static int offer_once(struct keeper *k, __s64 lead_ns,
+		      struct tsct_clock_state *ret_state)
+{
+	__s64 began = keeper_clock_ns(k, CLOCK_MONOTONIC_RAW), took;
+	int err;
+
+	compose(k, lead_ns, ret_state);
+	err = k->env->publish(k->env->ctx, ret_state);
+	took = keeper_clock_ns(k, CLOCK_MONOTONIC_RAW) - began;
+	k->slow_ns -= k->slow_ns / 8;
+	if (took > k->slow_ns)
+		k->slow_ns = took;
+	if (err == -ETIME && is_confirmed(k, ret_state))
+		err = -EXDEV;
+	k->stats.late += err == -ETIME || err == -ETIMEDOUT;
+	return err;
+}
+
 /* A line that begins too early, as we were held up, is made again. */
 int keeper_offer(struct keeper *k)
 {
 	struct tsct_clock_state state;
-	__s64 lead_ns = LEAD_NS;
+	__s64 lead_ns = LEAD_TIMES * k->slow_ns;
 	int err;
 
 	if (is_early(k) || (!k->lost && keeper_is_held(k)))
 		return 0;
 	if (!k->lost && k->have_cpus)
 		keeper_show_cpus(k);
+	if (lead_ns < LEAD_NS)
+		lead_ns = LEAD_NS;
 	do {
-		compose(k, lead_ns, &state);
-		err = k->env->publish(k->env->ctx, &state);
-		if (err == -ETIME && is_confirmed(k, &state))
-			err = -EXDEV;
-		k->stats.late += err == -ETIME || err == -ETIMEDOUT;
+		err = offer_once(k, lead_ns, &state);
 		lead_ns *= 4;
-	} while (err == -ETIME && lead_ns <= LEAD_MAX_NS);
+	} while (err == -ETIME && lead_ns <= KEEPER_LEAD_MAX_NS);
 	if (!err || err == -ETIMEDOUT)
 		published(k, &state);
 	return err;

@@ -110,9 +110,9 @@ END_TEST
 START_TEST(test_late)
 {
 	start();
-	go_on(3);
+	go_on(20);
 	sim_steer(&sim, 40000);		/* so that a new line is needed */
-	world.held_ns = 3000000;
+	world.held_ns = 30000000;
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert_uint_gt(keeper.stats.late, 0);
