@@ -157,8 +157,6 @@ static void set_bounds(const struct tsct_rate *est, struct tsct_pair *pair,
 
 	pair->as_of_tsc = est->look.tsc;
 	pair->error_ps = as_ps(error);
-	pair->past_error_ps = same ? as_ps(est->past_ns + cut_ns(est)) :
-		pair->error_ps;
 	pair->growth = tsct_growth(pair->mult, tsct_round_up(growth / TSCT_PPB));
 	pair->hold_growth = tsct_growth(pair->mult,
 					tsct_round_up(hold / TSCT_PPB));
@@ -167,6 +165,8 @@ static void set_bounds(const struct tsct_rate *est, struct tsct_pair *pair,
 	pair->void_after_tsc = pair->as_of_tsc + (est->void_ticks ?
 		est->void_ticks : ticks(est, TSCT_RATE_VOID_NS));
 	pair->fast_tsc = fast_ticks(pair, pair->hold_after_tsc);
+	pair->past_error_ps = same ? as_ps(est->past_ns + cut_ns(est)) :
+		tsct_pair_error_ps(pair, pair->base_tsc);
 }
 
 /*
@@ -234,6 +234,6 @@ void tsct_rate_published(struct tsct_rate *est,
 	est->state = *state;
 	if (!pair->mult || same)
 		return;
-	est->error_ns = (double)pair->error_ps * 1e-3;
+	est->error_ns = (double)pair->past_error_ps * 1e-3;
 	est->past_ns = est->error_ns;
 }
