@@ -295,6 +295,29 @@ static void in_process_set(struct run *run, struct dice *dice)
 	step(run, dice, false);
 }
 
+/* More of them than are remembered */
+static void many_epochs(struct run *run, struct dice *dice)
+{
+	int64_t at = 2 * SEC;
+	unsigned int i, nr = 50 + roll(dice, 150);
+
+	for (i = 0; i < nr; i++) {
+		at += roll_between(dice, 1200 * MS, 5 * SEC);
+		machine_add(&run->m, (struct event) {
+			.at_ps = at, .deed = DEED_STEP, .told = true,
+			.value = step_ns(dice, 1, 1e13),
+		});
+	}
+	run->plan.length_ps = at + 5 * SEC;
+}
+
+/* More lines than are remembered */
+static void long_run(struct run *run, struct dice *dice)
+{
+	run->plan.length_ps = (int64_t)roll_log(dice, 1e15, 4e15);
+	ntp(run, dice);
+}
+
 static void everything(struct run *run, struct dice *dice)
 {
 	if (roll_sign(dice))
@@ -358,6 +381,8 @@ const struct scenario scenarios[] = {
 	{ .name = "in-process", .set_up = in_process },
 	{ .name = "in-process-set", .set_up = in_process_set },
 	{ .name = "everything", .set_up = everything },
+	{ .name = "many-epochs", .set_up = many_epochs },
+	{ .name = "long-run", .set_up = long_run },
 };
 
 const unsigned int nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);
