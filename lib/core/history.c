@@ -108,9 +108,9 @@ static struct tsct_segment join(const struct tsct_segment *a,
 }
 
 /*
- * What joining two costs: their length, and 2^30 ticks, some tenths of a second, for
- * each nanosecond that the knee between them is away from a straight line, at
- * most.
+ * What joining two costs: their length, and 2^30 ticks, some tenths of a
+ * second, for each nanosecond that the knee between them is away from a straight
+ * line, at most.
  */
 static __u64 join_cost(const struct tsct_segment *a,
 		       const struct tsct_segment *b)

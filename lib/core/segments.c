@@ -163,7 +163,8 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 		return head->real.base_tsc;
 	if (head->epoch_tsc || !head->nr)
 		return head->epoch_tsc;
-	return READ_ONCE(copy->segments[head->nr - 1].until_tsc);
+	/* Behind all segments, also one of no length */
+	return READ_ONCE(copy->segments[head->nr - 1].until_tsc) + 1;
 }
 
 int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
