@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "clock.h"
 #include "ring.h"
 
 static void set_online(bool on)
@@ -163,10 +164,59 @@ static void try_check(void)
 	t_check(table[0].flags & TSCT_CPU_REFERENCE);
 }
 
+static bool wait_for_epoch(const struct tsct_clock_page *page, uint32_t epoch)
+{
+	int i;
+
+	for (i = 0; i < 100 && clk_state(page).epoch < epoch; i++)
+		usleep(20000);
+	return clk_state(page).epoch == epoch;
+}
+
+/* Each coming and going is an epoch; stamps from before keep their line. */
+static void try_clock(void)
+{
+	const struct tsct_clock_page *page = clk_map(fd);
+	uint32_t epoch = clk_state(page).epoch + 1;
+	struct tsct_clock_set set = clk_line(TSCT_SOURCE_TSC, epoch);
+	const struct tsct_pair *line = &set.state.real;
+	struct tsct_clock_state state;
+	struct tsct_reading r;
+	int on;
+
+	for (on = 0; on < 2; on++) {
+		set = clk_line(TSCT_SOURCE_TSC, epoch);
+		t_check(!clk_set(fd, &set), "%m");
+		usleep(1000);
+		set.state.real.as_of_tsc = clk_ticks(TSCT_SOURCE_TSC);
+		t_check(!clk_set(fd, &set), "%m");
+
+		set_online(on);
+		t_check(wait_for_epoch(page, epoch + 1), "%u, not %u",
+			clk_state(page).epoch, epoch + 1);
+		state = clk_state(page);
+		t_check(state.cause == TSCT_CAUSE_HOTPLUG, "%u", state.cause);
+		t_check(state.status == TSCT_STATUS_DISRUPTED);
+		t_check(state.source == TSCT_SOURCE_TSC && !state.flags);
+		r = clk_lookup(page, line->base_tsc + 1000);
+		t_check(r.epoch == epoch && r.ns == line->base_ns + 1000 &&
+			r.status == TSCT_STATUS_SYNCHRONIZED, "%d %u",
+			(int)r.status, r.epoch);
+		r = clk_lookup(page, line->as_of_tsc + 1);
+		t_check(r.status == TSCT_STATUS_DISRUPTED, "%d", (int)r.status);
+		r = clk_lookup(page, clk_ticks(TSCT_SOURCE_TSC));
+		t_check((int)r.status == -ESTALE, "%d", (int)r.status);
+		t_errno(clk_set(fd, &set), ESTALE);
+		epoch++;
+	}
+	t_check(clk_valid(page));
+}
+
 int main(void)
 {
 	try_absent();
 	try_while_writing();
 	try_check();
+	try_clock();
 	return t_status();
 }

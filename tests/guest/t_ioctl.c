@@ -2,8 +2,9 @@
 /* Unknown requests, and arguments that are not where they are said to be. */
 #include "device.h"
 
-#define ALL(x)	x(INFO) x(CHECK) x(CHECK_RUN) x(CLOCK_SET) x(CHANNEL_CREATE) \
-		x(CHANNEL_ATTACH) x(CHANNEL_NEXT) x(DEFINE) x(WRITE)
+#define ALL(x)	x(INFO) x(CHECK) x(CHECK_RUN) x(CLOCK_SET) x(CLOCK_SNAPSHOT) \
+		x(CHANNEL_CREATE) x(CHANNEL_ATTACH) x(CHANNEL_NEXT) x(DEFINE) \
+		x(WRITE)
 #define ROW(name) { #name, TSCT_IOC_##name },
 
 static const struct {

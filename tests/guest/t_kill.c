@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "device.h"
+#include "clock.h"
 
 #define KILLS	600
 
@@ -52,7 +52,8 @@ static void map_something(int fd)
 		munmap(m.rings, 4096);
 	if (draw(2))
 		munmap((void *)h, 4096);
-	mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, (off_t)TSCT_CLOCK_OFFSET);
+	mmap(NULL, 4096U << draw(4), PROT_READ, MAP_SHARED, fd,
+	     (off_t)TSCT_CLOCK_OFFSET);
 }
 
 static void write_something(int fd)
@@ -80,14 +81,19 @@ static void ask_something(int fd)
 		;
 }
 
+/* A later epoch, or this one's line goes on, or comes too late. */
 static void set_clock(int fd)
 {
-	struct tsct_clock_set set = { 0 };
-	struct tsct_info state;
+	static struct tsct_clock_set set;
+	struct tsct_clock_snapshot snapshot;
+	uint32_t source = dev_info(fd).source;
 
-	ioctl(fd, TSCT_IOC_INFO, &state);
-	set.state.source = state.source;
-	ioctl(fd, TSCT_IOC_CLOCK_SET, &set);
+	ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot);
+	if (draw(2) && set.state.real.mult)
+		clk_go_on(&set, draw(1000000), ONE + draw(1000000));
+	else
+		set = clk_line(source, (uint32_t)time(NULL) + draw(2));
+	clk_set(fd, &set);
 }
 
 static void define_something(int fd)

@@ -26,6 +26,7 @@ static void *map(int fd, long offset, long length, int prot, int flags)
 static void try_ranges(int fd)
 {
 	const long clock = (long)TSCT_CLOCK_OFFSET;
+	const long area = (long)TSCT_CLOCK_SIZE(h.nr_cpus);
 
 	/* Whole regions, and parts of them */
 	maps(fd, 0, PAGE, PROT_READ);
@@ -38,6 +39,7 @@ static void try_ranges(int fd)
 	maps(fd, rings + PAGE, 2 * PAGE, RW);
 	maps(fd, rings + stride - PAGE, 2 * PAGE, RW);
 	maps(fd, clock, PAGE, PROT_READ);
+	maps(fd, clock, area, PROT_READ);
 	/* Across two regions, or beyond the last */
 	refuses(fd, 0, consumers + PAGE, PROT_READ, EINVAL);
 	refuses(fd, consumers - PAGE, 2 * PAGE, PROT_READ, EINVAL);
@@ -48,8 +50,9 @@ static void try_ranges(int fd)
 	refuses(fd, file_size - PAGE, 2 * PAGE, RW, EINVAL);
 	refuses(fd, clock - PAGE, PAGE, PROT_READ, EINVAL);
 	refuses(fd, clock - PAGE, 2 * PAGE, PROT_READ, EINVAL);
-	refuses(fd, clock, 2 * PAGE, PROT_READ, EINVAL);
+	refuses(fd, clock, area + PAGE, PROT_READ, EINVAL);
 	refuses(fd, clock + PAGE, PAGE, PROT_READ, EINVAL);
+	refuses(fd, clock + area, PAGE, PROT_READ, EINVAL);
 	refuses(fd, 1L << 62, PAGE, PROT_READ, EINVAL);
 	refuses(fd, rings, 1L << 46, PROT_READ, EINVAL);
 	/* Not of a page's making */
@@ -213,7 +216,8 @@ int main(void)
 	/* Without a channel there is the clock alone. */
 	refuses(fd, 0, PAGE, PROT_READ, EINVAL);
 	maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
-	refuses(fd, (long)TSCT_CLOCK_OFFSET, 2 * PAGE, PROT_READ, EINVAL);
+	maps(fd, (long)TSCT_CLOCK_OFFSET, 6 * PAGE, PROT_READ);
+	refuses(fd, (long)TSCT_CLOCK_OFFSET, 7 * PAGE, PROT_READ, EINVAL);
 	close(fd);
 
 	fd = dev_new("mmap");

@@ -59,6 +59,7 @@ int main(void)
 	set.state.source = dev_info(fd).source;
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, reserved);
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.reserved);
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.reserved0);
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.real.reserved);
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.cluster.reserved);
 

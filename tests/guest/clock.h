@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* For the test programs t_*.c that set the module's clock, or read it. */
+#ifndef TSCT_TEST_CLOCK_H
+#define TSCT_TEST_CLOCK_H
+
+#include <time.h>
+
+#include "core/latch.h"
+#include "core/scale.h"
+#include "device.h"
+
+#define SECOND	1000000000LL		/* in ticks, too: see clk_line() */
+#define ONE	(1ULL << TSCT_CLOCK_SHIFT)
+
+DEV_FN uint64_t clk_ticks(uint32_t source)
+{
+	uint32_t low, high;
+	struct timespec t;
+
+	if (source == TSCT_SOURCE_TSC) {
+		asm volatile("lfence\n\trdtsc"
+			     : "=a"(low), "=d"(high) : : "memory");
+		return (uint64_t)high << 32 | low;
+	}
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* The whole area */
+DEV_FN const struct tsct_clock_page *clk_map(int fd)
+{
+	const size_t size = TSCT_CLOCK_SIZE(dev_info(fd).nr_cpus);
+	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd,
+			  (off_t)TSCT_CLOCK_OFFSET);
+
+	if (page == MAP_FAILED) {
+		perror("mmap of the clock");
+		exit(1);
+	}
+	return page;
+}
+
+DEV_FN struct tsct_clock_state clk_state(const struct tsct_clock_page *page)
+{
+	struct tsct_clock_state state = { 0 };
+
+	t_check(!tsct_latch_read(page, &state));
+	return state;
+}
+
+/*
+ * A line from now on, right in every respect. One tick is one nanosecond:
+ * within what is believed of any source.
+ */
+DEV_FN struct tsct_clock_set clk_line(uint32_t source, uint32_t epoch)
+{
+	uint64_t now = clk_ticks(source);
+
+	return (struct tsct_clock_set) { .state = {
+		.real = {
+			.base_tsc = now,
+			.base_ns = 1700000000 * SECOND,
+			.slew_mult = ONE,
+			.mult = ONE,
+			.as_of_tsc = now,
+			.hold_after_tsc = now + 5000 * SECOND,
+			.void_after_tsc = now + 5000 * SECOND,
+			.error_ps = 1000,
+			.past_error_ps = 1000,
+			.growth = 1000,
+			.hold_growth = 1000,
+		},
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.epoch = epoch,
+		.source = source,
+		.rate_mult = ONE,
+		.rate_error_ppt = 10000,
+	} };
+}
+
+/* The line goes on @lead ticks from now, or a little later, at another rate. */
+DEV_FN void clk_go_on(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
+{
+	struct tsct_pair *real = &set->state.real;
+	uint64_t now = clk_ticks(set->state.source), base = now + lead;
+
+	if ((int64_t)lead > 0 && base <= real->base_tsc)
+		base = real->base_tsc + 1;
+	real->base_ns = tsct_pair_ns(real, base);
+	real->base_tsc = base;
+	real->as_of_tsc = now;
+	real->mult = real->slew_mult = mult;
+	real->slew_tsc = 0;
+	real->hold_after_tsc = real->void_after_tsc = now + 5000 * SECOND;
+}
+
+DEV_FN int clk_set(int fd, const struct tsct_clock_set *set)
+{
+	return ioctl(fd, TSCT_IOC_CLOCK_SET, set);
+}
+
+/* What the area says of a stamp; a status of -errno where it does not. */
+DEV_FN struct tsct_reading clk_lookup(const struct tsct_clock_page *page,
+				      uint64_t stamp)
+{
+	struct tsct_reading reading = { 0 };
+	int err = tsct_latch_lookup(page, stamp, &reading);
+
+	if (err)
+		reading.status = (uint32_t)err;
+	return reading;
+}
+
+DEV_FN bool clk_valid(const struct tsct_clock_page *page)
+{
+	static struct tsct_clock_copy copy;
+
+	return !tsct_latch_read_copy(page, &copy) && !tsct_segments_valid(&copy);
+}
+
+#endif

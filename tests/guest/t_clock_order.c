@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Readers on all CPUs while lines follow each other as fast as they can, each
+ * at another rate: no reader sees two states at once, or a time earlier than
+ * one that another reader has already had.
+ * guest-test: timeout=60 parallel=yes boot=default,unstable
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "clock.h"
+
+#define READERS	2
+#define FAST	(ONE + ONE / 10)
+
+static int fd;
+static uint32_t source;
+static const struct tsct_clock_page *page;
+static atomic_int stop;
+static _Atomic int64_t latest;
+
+struct reader {
+	pthread_t thread;
+	unsigned int cpu;
+	uint64_t reads, failed, torn, backwards;
+	int64_t most;
+};
+
+/* All words that tell states apart tell the same. */
+static bool torn(void)
+{
+	struct tsct_clock_state state = clk_state(page);
+
+	return state.epoch_tsc != state.rate_error_ppt ||
+		state.real.mult != (state.epoch_tsc & 1 ? FAST : ONE);
+}
+
+/*
+ * Whoever had a time had it before we read the counter. A thread that slept
+ * between the counter and the area may find its line joined with others, which
+ * the error tells: lines have none here.
+ */
+static void read_once(struct reader *r)
+{
+	int64_t before = atomic_load(&latest);
+	struct tsct_reading t;
+	int err;
+
+	err = tsct_latch_lookup(page, clk_ticks(source), &t);
+	r->reads++;
+	if (err || t.error_ps >= 1000) {
+		r->failed++;
+		return;
+	}
+	if (t.ns < before) {
+		r->backwards++;
+		if (before - t.ns > r->most)
+			r->most = before - t.ns;
+		atomic_store(&latest, t.ns);
+		return;
+	}
+	while (t.ns > before &&
+	       !atomic_compare_exchange_weak(&latest, &before, t.ns))
+		;
+	if (r->reads % 16 == 0 && t.epoch)
+		r->torn += torn();
+}
+
+static void *read_all(void *arg)
+{
+	struct reader *r = arg;
+
+	dev_pin(r->cpu);
+	while (!stop)
+		read_once(r);
+	return NULL;
+}
+
+/* How the lines came that were taken */
+struct lines {
+	unsigned int nr, late, doubtful;
+};
+
+/*
+ * By a tenth, up and down: a line that came too late would be seen. Emulation
+ * may stop a CPU between the module's look at the counter and its store, which
+ * nothing below the kernel ever promised not to; so lines are counted as
+ * doubtful that had begun when the request was over.
+ */
+static void write_all(struct lines *lines)
+{
+	struct tsct_clock_set set = clk_line(source, 1), last;
+	time_t end = time(NULL) + 5;
+	uint64_t n = 0;
+
+	set.state.rate_error_ppt = 0;
+	set.state.real.error_ps = 0;
+	set.state.real.past_error_ps = 0;
+	t_check(!clk_set(fd, &set), "%m");
+	while (time(NULL) < end) {
+		last = set;
+		clk_go_on(&set, 3000 + (uint64_t)rand() % 300000,
+			  ++n & 1 ? FAST : ONE);
+		set.state.rate_error_ppt = n;
+		set.state.epoch_tsc = n;
+		if (!clk_set(fd, &set)) {
+			lines->nr++;
+			lines->doubtful += clk_ticks(source) >=
+				set.state.real.base_tsc;
+			continue;
+		}
+		t_check(errno == ETIME, "%m");
+		lines->late++;
+		set = last;
+		n--;
+	}
+}
+
+int main(void)
+{
+	struct reader readers[READERS] = { { .cpu = 0 }, { .cpu = 1 } };
+	struct lines lines = { 0 };
+	uint64_t backwards = 0;
+	int i;
+
+	fd = dev_open();
+	source = dev_info(fd).source;
+	page = clk_map(fd);
+	for (i = 0; i < READERS; i++)
+		t_check(!pthread_create(&readers[i].thread, NULL, read_all,
+					&readers[i]));
+	write_all(&lines);
+	stop = 1;
+	for (i = 0; i < READERS; i++) {
+		struct reader *r = &readers[i];
+
+		pthread_join(r->thread, NULL);
+		printf("reader %d: %lu reads, %lu of them too late to tell, %lu backwards by up to %ld ns\n",
+		       i, r->reads, r->failed, r->backwards, r->most);
+		backwards += r->backwards;
+		t_check(r->torn == 0, "%lu", r->torn);
+		t_check(r->reads - r->failed > 100);
+	}
+	printf("%u lines, %u were refused as late, %u doubtful\n", lines.nr,
+	       lines.late, lines.doubtful);
+	t_check(lines.nr > 100 && lines.late > 0);
+	t_check(lines.doubtful < lines.nr / 20);
+	t_check(backwards <= READERS * lines.doubtful, "%lu", backwards);
+	t_check(clk_valid(page));
+	return t_status();
+}

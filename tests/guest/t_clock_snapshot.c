@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernel's own readings of its clocks: where they lie, and what they count.
+ * guest-test: timeout=60 boot=default,unstable
+ */
+#include "clock.h"
+
+static int fd;
+
+static int64_t read_clock(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* Between two readings of each clock, whatever came between */
+static void try_one(void)
+{
+	struct tsct_clock_snapshot s;
+	int64_t real = read_clock(CLOCK_REALTIME), real_after;
+	int64_t raw = read_clock(CLOCK_MONOTONIC_RAW), raw_after;
+	uint64_t tsc = clk_ticks(TSCT_SOURCE_TSC), tsc_after;
+
+	memset(&s, 0xff, sizeof(s));
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
+	tsc_after = clk_ticks(TSCT_SOURCE_TSC);
+	raw_after = read_clock(CLOCK_MONOTONIC_RAW);
+	real_after = read_clock(CLOCK_REALTIME);
+	t_check(s.tsc >= tsc && s.tsc <= tsc_after, "%lu %llu %lu", tsc, s.tsc,
+		tsc_after);
+	t_check(s.raw_ns >= raw && s.raw_ns <= raw_after, "%ld %lld %ld", raw,
+		s.raw_ns, raw_after);
+	t_check(s.real_ns >= real && s.real_ns <= real_after, "%ld %lld %ld",
+		real, s.real_ns, real_after);
+	t_check(!s.reserved[0] && !s.reserved[1] && !s.reserved[2] &&
+		!s.reserved[3]);
+}
+
+/*
+ * RAW and the counter go at one rate to the nanosecond: three snapshots lie on
+ * a line, whenever they were taken.
+ */
+static void try_line(void)
+{
+	struct tsct_clock_snapshot s[3];
+	double rate, off;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s[i]), "%m");
+		usleep(300000);
+	}
+	rate = (double)(s[2].raw_ns - s[0].raw_ns) /
+		(double)(s[2].tsc - s[0].tsc);
+	off = (double)(s[1].tsc - s[0].tsc) * rate -
+		(double)(s[1].raw_ns - s[0].raw_ns);
+	printf("%.9f ns per tick, the middle one is %.3f ns off\n", rate, off);
+	t_check(off > -3 && off < 3, "%f", off);
+}
+
+static void try_set_seq(void)
+{
+	struct tsct_clock_snapshot before, after;
+	struct timespec t;
+
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &before), "%m");
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += 3600;
+	t_check(!clock_settime(CLOCK_REALTIME, &t), "%m");
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &after), "%m");
+	t_check(after.set_seq != before.set_seq, "%u", after.set_seq);
+	t_check(after.source_seq == before.source_seq);
+	t_check(after.real_ns - before.real_ns > 3600 * SECOND);
+	t_check(after.raw_ns - before.raw_ns < 60 * SECOND);
+	t.tv_sec -= 3600;
+	clock_settime(CLOCK_REALTIME, &t);
+}
+
+static void as_user(void *unused)
+{
+	struct tsct_clock_snapshot s;
+	struct tsct_clock_set set = clk_line(TSCT_SOURCE_TSC, 1);
+
+	(void)unused;
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
+	t_errno(clk_set(fd, &set), EPERM);
+}
+
+int main(void)
+{
+	struct tsct_clock_snapshot s;
+	int i;
+
+	fd = dev_open();
+	if (dev_info(fd).source != TSCT_SOURCE_TSC) {
+		t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), EOPNOTSUPP);
+		return t_status();
+	}
+	for (i = 0; i < 2000; i++)
+		try_one();
+	try_line();
+	try_set_seq();
+	dev_as_user(1000, as_user, NULL);
+	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, (void *)8), EFAULT);
+	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, NULL), EFAULT);
+	return t_status();
+}
