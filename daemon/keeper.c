@@ -169,10 +169,12 @@ static int sample(struct keeper *k)
 	}
 	k->stats.samples++;
 	tsct_sampler_learn(&k->sampler, &k->est, event);
-	if (event == TSCT_RATE_STEPPED)
+	if (event == TSCT_RATE_STEPPED) {
 		keeper_begin_epoch(k, "CLOCK_REALTIME was set");
-	else if (event == TSCT_RATE_JUMPED)
+	} else if (event == TSCT_RATE_JUMPED) {
 		keeper_begin_epoch(k, "the counter jumped, or its rate did");
+		keeper_look_around(k, true);
+	}
 	return keeper_publish(k);
 }
 

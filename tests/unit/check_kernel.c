@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the daemon makes of generic netlink messages. The module's own are seen
+ * in the guests; here are those that a kernel, or somebody else, might send.
+ */
+#include <check.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "../../daemon/kernel.c"
+
+void log_say(int level, const char *format, ...)
+{
+	(void)level;
+	(void)format;
+}
+
+#define FAMILY	77
+#define GROUP	5
+
+static struct kernel kernel;
+
+static void setup(void)
+{
+	kernel = (struct kernel) { .sock = nl_socket_alloc() };
+	ck_assert_ptr_nonnull(kernel.sock);
+	ck_assert_int_eq(genl_connect(kernel.sock), 0);
+}
+
+static void teardown(void)
+{
+	kernel_close(&kernel);
+}
+
+static struct nl_msg *message(int type, int cmd)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+
+	ck_assert_ptr_nonnull(msg);
+	ck_assert_ptr_nonnull(genlmsg_put(msg, 0, 0, type, 0, 0, (uint8_t)cmd,
+					  1));
+	return msg;
+}
+
+/* As it arrives: from the kernel, unless @port says otherwise */
+static void arrive(struct nl_msg *msg, __u32 port)
+{
+	struct sockaddr_nl from = { .nl_family = AF_NETLINK, .nl_pid = port };
+
+	nlmsg_set_src(msg, &from);
+	kernel.news = false;
+	kernel_take(&kernel, msg);
+	nlmsg_free(msg);
+}
+
+static struct nl_msg *family_message(int cmd, const char *name,
+				     const char *group_name)
+{
+	struct nl_msg *msg = message(GENL_ID_CTRL, cmd);
+	struct nlattr *groups, *group;
+
+	nla_put_string(msg, CTRL_ATTR_FAMILY_NAME, name);
+	nla_put_u16(msg, CTRL_ATTR_FAMILY_ID, FAMILY);
+	if (!group_name)
+		return msg;
+	groups = nla_nest_start(msg, CTRL_ATTR_MCAST_GROUPS);
+	group = nla_nest_start(msg, 1);
+	nla_put_string(msg, CTRL_ATTR_MCAST_GRP_NAME, "other");
+	nla_put_u32(msg, CTRL_ATTR_MCAST_GRP_ID, GROUP + 1);
+	nla_nest_end(msg, group);
+	group = nla_nest_start(msg, 2);
+	nla_put_string(msg, CTRL_ATTR_MCAST_GRP_NAME, group_name);
+	nla_put_u32(msg, CTRL_ATTR_MCAST_GRP_ID, GROUP);
+	nla_nest_end(msg, group);
+	nla_nest_end(msg, groups);
+	return msg;
+}
+
+START_TEST(test_comes_and_goes)
+{
+	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
+			      TSCT_GENL_GROUP), 0);
+	ck_assert_int_eq(kernel.family, FAMILY);
+	ck_assert(kernel.news);
+	arrive(family_message(CTRL_CMD_DELFAMILY, TSCT_GENL_NAME, NULL), 0);
+	ck_assert_int_eq(kernel.family, 0);
+	ck_assert(kernel.news);
+}
+END_TEST
+
+START_TEST(test_others)
+{
+	arrive(family_message(CTRL_CMD_NEWFAMILY, "nl80211",
+			      TSCT_GENL_GROUP), 0);
+	ck_assert(!kernel.family && !kernel.news);
+	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, "news"), 0);
+	ck_assert(!kernel.family && !kernel.news);
+	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, NULL), 0);
+	ck_assert(!kernel.family && !kernel.news);
+	/* Not the kernel's */
+	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
+			      TSCT_GENL_GROUP), 1234);
+	ck_assert(!kernel.family && !kernel.news);
+}
+END_TEST
+
+static struct nl_msg *event(int type, __u32 epoch)
+{
+	struct nl_msg *msg = message(type, TSCT_GENL_CMD_DISRUPTED);
+
+	nla_put_u32(msg, TSCT_GENL_ATTR_EPOCH, epoch);
+	nla_put_u32(msg, TSCT_GENL_ATTR_CAUSE, TSCT_CAUSE_HOTPLUG);
+	nla_put_u32(msg, TSCT_GENL_ATTR_SOURCE, TSCT_SOURCE_TSC);
+	return msg;
+}
+
+START_TEST(test_event)
+{
+	struct nl_msg *msg;
+
+	arrive(event(FAMILY, 7), 0);		/* we know of no family */
+	ck_assert(!kernel.news);
+	kernel.family = FAMILY;
+	kernel.epoch = 6;
+	arrive(event(FAMILY, 7), 0);
+	ck_assert(kernel.news);
+	arrive(event(FAMILY, 6), 0);		/* our own */
+	ck_assert(!kernel.news);
+	arrive(event(FAMILY + 1, 7), 0);
+	ck_assert(!kernel.news);
+	arrive(event(FAMILY, 7), 1234);
+	ck_assert(!kernel.news);
+	/* Something that we do not know yet, or the half of it */
+	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED + 1), 0);
+	ck_assert(!kernel.news);
+	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED), 0);
+	ck_assert(!kernel.news);
+	msg = message(FAMILY, TSCT_GENL_CMD_DISRUPTED);
+	nla_put_u16(msg, TSCT_GENL_ATTR_EPOCH, 7);
+	nla_put_u32(msg, TSCT_GENL_ATTR_CAUSE, 1);
+	arrive(msg, 0);
+	ck_assert(!kernel.news);
+	msg = message(FAMILY, TSCT_GENL_CMD_DISRUPTED);
+	nla_put_u32(msg, TSCT_GENL_ATTR_EPOCH, 8);
+	nla_put_u32(msg, TSCT_GENL_ATTR_CAUSE, 4000000000U);
+	nla_put_u64(msg, 99, 1);
+	arrive(msg, 0);
+	ck_assert(kernel.news);
+}
+END_TEST
+
+/* This kernel, which has generic netlink, and has not got the module */
+START_TEST(test_open)
+{
+	struct kernel here;
+	int i;
+
+	ck_assert_int_eq(kernel_open(&here), 0);
+	ck_assert_int_ge(kernel_fd(&here), 0);
+	for (i = 0; i < 10; i++)
+		ck_assert(!kernel_read(&here, 0));
+	kernel_close(&here);
+	ck_assert_int_eq(kernel_fd(&here), -1);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("kernel");
+	Suite *suite = suite_create("kernel");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_comes_and_goes);
+	tcase_add_test(tcase, test_others);
+	tcase_add_test(tcase, test_event);
+	tcase_add_test(tcase, test_open);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
