@@ -298,4 +298,6 @@ int tsct_clockpage_init(void)
 void tsct_clockpage_exit(void)
 {
 	vfree(clock);
+	clock = NULL;
+	skewed = false;
 }

@@ -34,7 +34,7 @@
 static uint skew_max_ns = 1000;
 module_param(skew_max_ns, uint, 0644);
 MODULE_PARM_DESC(skew_max_ns,
-		 "counters of two CPUs may differ by this much, where the kernel itself does not keep time by the TSC");
+		 "counters of two CPUs may differ by this much before stamps need their CPU, or, where the kernel itself does not keep time by the TSC, are no TSC reads");
 
 static DEFINE_MUTEX(check_lock);	/* all below, and exchange.c */
 static struct tsct_cpu_check *cpus;	/* by CPU id */

@@ -29,6 +29,9 @@ static int __init start(void)
 	err = tsct_clockpage_init();
 	if (err)
 		goto exit_cpucheck;
+	err = tsct_selftest_clock();
+	if (err)
+		goto exit_clockpage;
 	err = tsct_cpucheck_start();
 	if (err)
 		goto exit_clockpage;
