@@ -60,7 +60,8 @@ static void keep_own(struct tsct_clock_full *clock)
 	clock->head.source = (__u32)tsct_source_choose(source_why,
 						       sizeof(source_why));
 	explain(clock, "source %s", source_why);
-	clock->own = tsct_clock_own_open(clock->head.source);
+	clock->own = tsct_clock_own_open(clock->head.source,
+		tsct_clock_ops_real(clock->head.source));
 	clock->head.page = clock->own ? tsct_clock_own_page(clock->own) :
 		&nothing;
 	if (!clock->own)

@@ -166,12 +166,30 @@ int tsct_clock_convert(const struct tsct_clock *clock, uint64_t stamp,
 	return tsct_clock_convert_on(clock, stamp, TSCT_CPU_ANY, ret_time);
 }
 
-int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
+static int stamp_and_convert(const struct tsct_clock *clock,
+			     struct tsct_time *time)
 {
 	struct tsct_time_point now;
 
 	tsct_clock_time_point(clock, &now);
-	return tsct_clock_convert_on(clock, now.stamp, now.cpu, ret_time);
+	return tsct_clock_convert_on(clock, now.stamp, now.cpu, time);
+}
+
+/*
+ * Where our own clock finds out by this very call that it was disrupted, the
+ * new epoch begins behind the stamp, and one that is taken now is in it.
+ */
+int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
+{
+	struct tsct_time time = { .status = TSCT_STATUS_UNKNOWN };
+	int err = stamp_and_convert(clock, &time);
+
+	if (tsct_clock_full(clock)->own &&
+	    (err || time.status == TSCT_STATUS_DISRUPTED))
+		err = stamp_and_convert(clock, &time);
+	if (!err)
+		*ret_time = time;
+	return err;
 }
 
 /* ---- behind the short cuts --------------------------------------------- */

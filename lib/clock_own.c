@@ -46,13 +46,18 @@ struct tsct_clock_own {
 	struct tsct_clock_page area;
 	struct shared *shared;
 	struct shared spare;
-	__u32 source;
+	const struct tsct_clock_ops *ops;
 	__u64 refine_ticks, retry_ticks, lead_ticks;	/* set at the start */
 	__u64 tried_tsc;		/* relaxed: a hint */
 	/* Of who holds `held` */
 	__u32 current;
 	struct knowledge known[2];
 };
+
+static __u64 read_stamp(const struct tsct_clock_own *own)
+{
+	return own->ops->stamp(own->ops->ctx);
+}
 
 /* ---- publishing -------------------------------------------------------- */
 
@@ -87,12 +92,12 @@ static int publish(struct tsct_clock_own *own, struct tsct_rate *est)
 	if (tsct_latch_read(&own->area, &last))
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
-		tsct_rate_compose(est, tsct_stamp_read(own->source) + lead,
+		tsct_rate_compose(est, read_stamp(own) + lead,
 				  &next);
 		shorten(own, &next);
 		tsct_latch_stage(&own->area, &next);
 		err = tsct_segments_check(&last, &next,
-					  tsct_stamp_read(own->source));
+					  read_stamp(own));
 		lead *= LEAD_FACTOR;
 	}
 	if (err) {
@@ -171,30 +176,51 @@ static void refine(struct tsct_clock_own *own)
 		own->current = !own->current;
 }
 
-static bool due(const struct tsct_clock_own *own, __u64 stamp)
+void tsct_clock_own_sample(struct tsct_clock_own *own)
 {
-	struct tsct_clock_head head;
-	__u64 tried = READ_ONCE(own->tried_tsc);
-
-	if (tsct_clock_head(&own->area, &head))
-		return false;
-	if (head.status != TSCT_STATUS_UNKNOWN &&
-	    head.status != TSCT_STATUS_DISRUPTED &&
-	    (__s64)(stamp - head.as_of_tsc) <= (__s64)own->refine_ticks)
-		return false;
-	return (__s64)(stamp - tried) > (__s64)own->retry_ticks;
-}
-
-void tsct_clock_own_refine(struct tsct_clock_own *own, __u64 stamp)
-{
-	if (likely(!due(own, stamp)))
-		return;
 	/* Pairs with the release below: all is as the last holder left it. */
 	if (__atomic_exchange_n(&own->shared->held, 1, __ATOMIC_ACQUIRE))
 		return;
 	refine(own);
-	WRITE_ONCE(own->tried_tsc, tsct_stamp_read(own->source));
+	WRITE_ONCE(own->tried_tsc, read_stamp(own));
 	__atomic_store_n(&own->shared->held, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_young(const struct tsct_clock_own *own,
+		     const struct tsct_clock_head *head, __u64 stamp)
+{
+	__s64 age = (__s64)(stamp - head->as_of_tsc);
+
+	return age >= 0 && age <= (__s64)own->refine_ticks &&
+		head->status != TSCT_STATUS_DISRUPTED &&
+		head->status != TSCT_STATUS_UNKNOWN;
+}
+
+/*
+ * The stamp that somebody asks about is only a hint: it may be one of the past,
+ * or of a future that no sample brings nearer. What counts is what the counter
+ * says now. Behind its last sample it was set back; that is a disruption.
+ */
+static bool due(const struct tsct_clock_own *own, __u64 stamp)
+{
+	struct tsct_clock_head head;
+	__s64 since;
+	__u64 now;
+
+	if (tsct_clock_head(&own->area, &head) ||
+	    is_young(own, &head, stamp))
+		return false;
+	now = read_stamp(own);
+	if (is_young(own, &head, now))
+		return false;
+	since = (__s64)(now - READ_ONCE(own->tried_tsc));
+	return since < 0 || since > (__s64)own->retry_ticks;
+}
+
+void tsct_clock_own_refine(struct tsct_clock_own *own, __u64 stamp)
+{
+	if (unlikely(due(own, stamp)))
+		tsct_clock_own_sample(own);
 }
 
 /* ---- the beginning and the end ----------------------------------------- */
@@ -224,7 +250,8 @@ static void set_ticks(struct tsct_clock_own *own, double ns_per_tick)
 	own->lead_ticks = (__u64)(LEAD_NS * ticks) + 1;
 }
 
-struct tsct_clock_own *tsct_clock_own_open(__u32 source)
+struct tsct_clock_own *tsct_clock_own_open(__u32 source,
+					   const struct tsct_clock_ops *ops)
 {
 	struct tsct_clock_own *own = mmap(NULL, sizeof(*own),
 					  PROT_READ | PROT_WRITE,
@@ -235,7 +262,7 @@ struct tsct_clock_own *tsct_clock_own_open(__u32 source)
 	if (own == MAP_FAILED)
 		return NULL;
 	know = &own->known[0];
-	own->source = source;
+	own->ops = ops;
 	own->shared = map_shared(own);
 	own->shared->known = 1;
 	tsct_boot_id(boot_id);	/* for the record: nobody else reads it */
@@ -243,10 +270,10 @@ struct tsct_clock_own *tsct_clock_own_open(__u32 source)
 	tsct_rate_init(&know->est, source, 0, TSCT_CAUSE_NONE);
 	/* A page that is not asked never goes void. */
 	know->est.void_ticks = 1ULL << 61;
-	tsct_sampler_init(&know->sampler, tsct_clock_ops_real(source));
+	tsct_sampler_init(&know->sampler, ops);
 	know->started = tsct_sampler_start(&know->sampler, &know->est) >= 0;
 	set_ticks(own, know->sampler.ns_per_tick);
-	own->tried_tsc = tsct_stamp_read(source);
+	own->tried_tsc = read_stamp(own);
 	if (know->started)
 		publish(own, &know->est);
 	return own;

@@ -20,6 +20,7 @@ enum origin {
 };
 
 struct tsct_clock_own;
+struct tsct_clock_ops;
 
 struct tsct_clock_full {
 	struct tsct_clock head;		/* first: it is what users hold */
@@ -78,10 +79,14 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock);
 /* ---- the clock that the process keeps itself ---------------------------- */
 
 /* Calibrates: takes up to 20 ms. NULL: no memory. */
-struct tsct_clock_own *tsct_clock_own_open(__u32 source);
+struct tsct_clock_own *tsct_clock_own_open(__u32 source,
+					   const struct tsct_clock_ops *ops);
 void tsct_clock_own_close(struct tsct_clock_own *own);
 const struct tsct_clock_page *
 tsct_clock_own_page(const struct tsct_clock_own *own);
+
+/* Takes a sample now, unless somebody is at it. Wait-free, signal safe. */
+void tsct_clock_own_sample(struct tsct_clock_own *own);
 
 /*
  * tsct_clock_own_refine - somebody wants to know about @stamp: if the last

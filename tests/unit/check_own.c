@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "clock_private.h"
 #include "clockfile.h"
+#include "simclock.h"
 
 /* No module here, and no daemon's file: setup() made one. */
 static struct tsct_clock *open_own(void)
@@ -57,11 +59,17 @@ END_TEST
 START_TEST(test_samples)
 {
 	struct tsct_clock *clock = open_own();
-	int64_t until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2, ns;
+	int64_t until, ns;
 	uint64_t reads = 0, fast = 0, samples = 0, as_of = 0;
 	struct tsct_clock_state state;
 
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 5000, 0), 0);
+	/* Waiting brought samples sooner; after some it is used to the rest. */
+	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
+	while (now_ns(CLOCK_MONOTONIC) < until) {
+		tsct_clock_now_ns(clock);
+		usleep(10000);
+	}
 	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		fast += tsct_clock_fast_ns(clock->page, tsct_clock_stamp(clock),
@@ -155,30 +163,24 @@ END_TEST
 static bool stop;
 
 /* Samples without a pause: nearly all forks come while one is being taken. */
-static void *refine_all_the_time(void *head)
+static void *sample_all_the_time(void *head)
 {
-	struct tsct_clock *clock = head;
-	struct tsct_time t;
-	uint64_t far = (uint64_t)tsct_clock_to_ticks(clock, 2 * SECOND);
-
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-		tsct_clock_convert(clock, tsct_clock_stamp(clock) + far, &t);
+		tsct_clock_own_sample(tsct_clock_full(head)->own);
 	return NULL;
 }
 
 /* The child's own sample: it is younger than what it inherited. */
-static int refine_in_child(struct tsct_clock *clock)
+static int sample_in_child(struct tsct_clock *clock)
 {
-	uint64_t far = (uint64_t)tsct_clock_to_ticks(clock, 2 * SECOND);
 	struct tsct_clock_state before, after;
-	struct tsct_time t;
 	int i;
 
 	if (tsct_clock_snapshot(clock, &before))
 		return 1;
 	for (i = 0; i < 100; i++) {
 		usleep(1000);
-		tsct_clock_convert(clock, tsct_clock_stamp(clock) + far, &t);
+		tsct_clock_own_sample(tsct_clock_full(clock)->own);
 		if (tsct_clock_snapshot(clock, &after) ||
 		    after.epoch != before.epoch)
 			return 2;
@@ -195,11 +197,11 @@ START_TEST(test_forks)
 	int i, status;
 	pid_t pid;
 
-	ck_assert(!pthread_create(&thread, NULL, refine_all_the_time, clock));
+	ck_assert(!pthread_create(&thread, NULL, sample_all_the_time, clock));
 	for (i = 0; i < 100; i++) {
 		pid = fork();
 		if (!pid)
-			_exit(refine_in_child(clock));
+			_exit(sample_in_child(clock));
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 		ck_assert_int_eq(status, 0);
 	}
@@ -237,9 +239,7 @@ START_TEST(test_signals)
 		.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM,
 	};
 	struct tsct_clock *clock = open_own();
-	uint64_t far = (uint64_t)tsct_clock_to_ticks(clock, 2 * SECOND);
 	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND;
-	struct tsct_time t;
 	timer_t timer;
 
 	handlers_clock = clock;
@@ -249,8 +249,8 @@ START_TEST(test_signals)
 	ck_assert_int_eq(timer_settime(timer, 0, &every, NULL), 0);
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		ck_assert(right_now(clock));
-		/* Takes samples, for the handler to fall into */
-		tsct_clock_convert(clock, tsct_clock_stamp(clock) + far, &t);
+		/* For the handler to fall into */
+		tsct_clock_own_sample(tsct_clock_full(clock)->own);
 	}
 	timer_delete(timer);
 	printf("# %d signals\n", (int)handled);
@@ -314,6 +314,156 @@ START_TEST(test_sandbox)
 }
 END_TEST
 
+/* ---- what happens to machines --------------------------------------------- */
+
+#define HZ	2596104055.0
+
+static struct sim sim;
+static struct tsct_clock_own *own;
+
+static void start_sim(void)
+{
+	sim_init(&sim, HZ);
+	own = tsct_clock_own_open(TSCT_SOURCE_TSC, &sim.ops);
+	ck_assert_ptr_nonnull(own);
+}
+
+/* The time of a fresh stamp, as somebody who asks would get it */
+static struct tsct_reading ask(void)
+{
+	struct tsct_reading reading = { .status = TSCT_STATUS_DISRUPTED };
+	uint64_t stamp = sim_counter(&sim);
+	int64_t true_ns = sim_real(&sim), apart;
+
+	tsct_clock_own_refine(own, stamp);
+	/* The stamp may be from before the line that a jump made begin. */
+	if (tsct_latch_lookup(tsct_clock_own_page(own), stamp, &reading))
+		ck_assert_uint_ne(sim.counter_from_ps, 0);
+	apart = reading.ns - true_ns;
+	if (reading.status != TSCT_STATUS_DISRUPTED)
+		ck_assert_int_le(llabs(apart),
+				 (int64_t)reading.error_ps / 1000 + 1);
+	return reading;
+}
+
+static struct tsct_reading ask_after(uint64_t ns)
+{
+	sim_advance(&sim, ns);
+	return ask();
+}
+
+static struct tsct_reading ask_again(uint64_t stamp)
+{
+	struct tsct_reading reading = { 0 };
+
+	ck_assert_int_eq(tsct_latch_lookup(tsct_clock_own_page(own), stamp,
+					   &reading), 0);
+	return reading;
+}
+
+/* All that can happen at once: who asks next gets a time, and it is right. */
+static void disrupt(void (*happens)(void))
+{
+	uint64_t good, lost;
+	struct tsct_reading then, now;
+	int64_t good_ns;
+	int i;
+
+	start_sim();
+	for (i = 0; i < 50; i++)
+		now = ask_after(300000000);
+	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
+	then = now;
+	good = tsct_clock_own_page(own)->copy[0].state.real.as_of_tsc;
+	good_ns = ask_again(good).ns;
+	sim_advance(&sim, 200000000);
+	lost = sim_counter(&sim);
+	happens();
+	now = ask_after(1500000000);
+	/* In a sample or two the new epoch has its line. */
+	for (i = 0; i < 3 && now.status == TSCT_STATUS_DISRUPTED; i++)
+		now = ask_after(20000000);
+	ck_assert_uint_ne(now.status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_gt(now.epoch, then.epoch);
+	for (i = 0; i < 10; i++)
+		now = ask_after(300000000);
+	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
+	/* What was before keeps its time, and nobody vouches for the gap. */
+	if (sim.counter_from_ps)
+		return;
+	ck_assert_uint_eq(ask_again(good).epoch, then.epoch);
+	ck_assert_int_eq(ask_again(good).ns, good_ns);
+	ck_assert_uint_eq(ask_again(lost).status, TSCT_STATUS_DISRUPTED);
+}
+
+static void step_forward(void)
+{
+	sim_step(&sim, 3600 * SECOND);
+}
+
+static void step_back(void)
+{
+	sim_step(&sim, -3600 * SECOND);
+}
+
+static void sleep_a_minute(void)
+{
+	/* RAW stands still meanwhile, and so does this counter. */
+	sim.real_ns += 60 * SECOND;
+}
+
+static void reset_counter(void)
+{
+	sim_recount(&sim, 1000, HZ);
+}
+
+static void jump_ahead(void)
+{
+	sim_recount(&sim, sim_counter(&sim) + (uint64_t)(30 * HZ), HZ);
+}
+
+static void change_rate(void)
+{
+	sim_recount(&sim, sim_counter(&sim), HZ * 1.01);
+}
+
+START_TEST(test_disruptions)
+{
+	static void (*const happenings[])(void) = {
+		step_forward, step_back, sleep_a_minute, reset_counter,
+		jump_ahead, change_rate,
+	};
+
+	seed_with((unsigned int)_i);
+	disrupt(happenings[_i]);
+	tsct_clock_own_close(own);
+}
+END_TEST
+
+/* Steering up to what adjtime() does is no disruption. */
+START_TEST(test_steering)
+{
+	struct tsct_reading now;
+	uint32_t epoch;
+	int i;
+
+	seed_with((unsigned int)_i);
+	start_sim();
+	for (i = 0; i < 20; i++)
+		now = ask_after(300000000);
+	epoch = now.epoch;
+	for (i = 0; i < 40; i++) {
+		/* Right before a sample, so that nothing is unforeseen */
+		sim_advance(&sim, 1100000000);
+		now = ask();
+		sim_steer(&sim, (int64_t)any(20) - 10);
+	}
+	ck_assert_uint_eq(now.epoch, epoch);
+	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
+	tsct_clock_own_close(own);
+}
+END_TEST
+
 /* ---- the process's own one ----------------------------------------------- */
 
 START_TEST(test_default)
@@ -337,6 +487,7 @@ int main(void)
 		printf("1..0 # SKIP the module is loaded\n");
 		return 77;
 	}
+	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_accuracy);
@@ -346,6 +497,8 @@ int main(void)
 	tcase_add_test(tcase, test_forks);
 	tcase_add_test(tcase, test_signals);
 	tcase_add_test(tcase, test_sandbox);
+	tcase_add_loop_test(tcase, test_disruptions, 0, 6);
+	tcase_add_loop_test(tcase, test_steering, 0, 5);
 	tcase_add_test(tcase, test_default);
 	return run_cases(suite, tcase);
 }
