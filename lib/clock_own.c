@@ -92,12 +92,10 @@ static int publish(struct tsct_clock_own *own, struct tsct_rate *est)
 	if (tsct_latch_read(&own->area, &last))
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
-		tsct_rate_compose(est, read_stamp(own) + lead,
-				  &next);
+		tsct_rate_compose(est, read_stamp(own) + lead, &next);
 		shorten(own, &next);
 		tsct_latch_stage(&own->area, &next);
-		err = tsct_segments_check(&last, &next,
-					  read_stamp(own));
+		err = tsct_segments_check(&last, &next, read_stamp(own));
 		lead *= LEAD_FACTOR;
 	}
 	if (err) {
@@ -161,6 +159,7 @@ static void take_over(struct tsct_clock_own *own)
 static void refine(struct tsct_clock_own *own)
 {
 	struct knowledge *next = &own->known[!own->current];
+	int err;
 
 	if (!own->shared->known)
 		take_over(own);
@@ -172,7 +171,11 @@ static void refine(struct tsct_clock_own *own)
 			own->current = !own->current;
 		return;
 	}
-	if (!publish(own, &next->est))
+	err = publish(own, &next->est);
+	/* A line that does not go on where the last one is: a new epoch, then */
+	if (err && err != -ETIME)
+		tsct_rate_disrupt(&next->est, TSCT_CAUSE_RESTART);
+	if (err != -ETIME)
 		own->current = !own->current;
 }
 

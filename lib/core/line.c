@@ -220,7 +220,12 @@ void tsct_rate_compose(const struct tsct_rate *est, __u64 begin_tsc,
 		set_line(est, pair, begin_tsc);
 	}
 	set_bounds(est, pair, same);
-	if (ret_state->flags & TSCT_CLOCK_SKEWED)
+	/*
+	 * A page may come to count another source, and the short cut does not
+	 * ask: old stamps of the TSC must not pass for nanoseconds.
+	 */
+	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
+	    ret_state->source != TSCT_SOURCE_TSC)
 		pair->fast_tsc = 0;
 }
 
