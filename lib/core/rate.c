@@ -97,13 +97,19 @@ static double find_raw(const struct tsct_rate *est, bool start)
 		return 1;
 	if (!raw->hi)
 		return est->raw_rate;
-	if (start && !rate)
+	if (start)
 		rate = tsct_track_median(raw);
 	rate = tsct_larger(raw->lo, tsct_smaller(raw->hi, rate));
 	/* What was remembered is a bound, too, if it can be true. */
 	if (est->raw_lo && est->raw_lo <= raw->hi && est->raw_hi >= raw->lo)
 		rate = tsct_larger(est->raw_lo, tsct_smaller(est->raw_hi, rate));
 	return rate;
+}
+
+static void guess_steering(struct tsct_rate *est)
+{
+	est->lo = est->rate * (1 - STEERED);
+	est->hi = est->rate * (1 + STEERED);
 }
 
 /* REALTIME is steered against RAW as it was. */
@@ -114,11 +120,13 @@ static void update_raw(struct tsct_rate *est, bool start)
 	if (est->raw.hi && (est->raw_lo > est->raw.hi ||
 			    est->raw_hi < est->raw.lo))
 		est->raw_lo = est->raw_hi = 0;
-	if (!(est->rate > 0))
+	if (!(est->rate > 0) || !(est->raw_rate > 0))
 		est->rate = rate;
-	else if (est->raw_rate > 0)
+	else
 		est->rate *= rate / est->raw_rate;
 	est->raw_rate = rate;
+	if (est->nr == 1 && !est->resumed)
+		guess_steering(est);
 }
 
 /* Did RAW and counter part company since the last sample? */
@@ -179,8 +187,7 @@ static void place(struct tsct_rate *est, const struct tsct_bracket *real)
 	tsct_track_restart(&est->real, real);
 	est->look = tsct_look_at(real, est->rate * (1 + STEERED),
 				 tsct_track_cut(&est->real));
-	est->lo = est->rate * (1 - STEERED);
-	est->hi = est->rate * (1 + STEERED);
+	guess_steering(est);
 	est->first_tsc = est->look.tsc;
 	est->ref_tsc = est->look.tsc;
 	est->nr = 1;
@@ -190,7 +197,7 @@ static void set_status(struct tsct_rate *est)
 {
 	double known = tsct_rate_elapsed(est, est->first_tsc, est->look.tsc);
 
-	if (est->nr < 2)
+	if (est->nr < 2 && !est->resumed)
 		est->state.status = TSCT_STATUS_DISRUPTED;
 	else if (known < TSCT_RATE_BASELINE_NS)
 		est->state.status = TSCT_STATUS_CALIBRATING;
@@ -281,8 +288,10 @@ static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 	double more = 0;
 	unsigned int i;
 
-	if (est->nr || est->resumed)
+	if (est->state.real.mult)
 		event = add_real(est, &samples[nr - 1]);
+	else
+		est->nr = 0;
 	if (est->surprise_ppb > 0)
 		more = est->look.half_ns;
 	est->real.nr = 0;

@@ -155,8 +155,8 @@ int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
  * tsct_rate_start - first figures, or the first ones after a disruption, from
  * several samples about 1 ms apart
  *
- * The rate is the median over the intervals between neighbours, made to lie
- * within what the edges of all brackets allow. Returns an event (a resumed
+ * The rate is the median over many intervals, made to lie within what the edges
+ * of all brackets allow. Returns an event (a resumed
  * line may have been stepped away from), or -EINVAL: fewer than two samples,
  * or they do not run forward; -ERANGE: no counter runs at this rate.
  */

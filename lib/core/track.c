@@ -122,20 +122,68 @@ __u64 tsct_track_baseline(const struct tsct_track *track)
 	return track->hist[track->nr - 1].before - track->hist[0].before;
 }
 
+/* Pairs of brackets that are at least half of the track apart */
+#define HALF		(TSCT_TRACK_MAX / 2)
+#define PAIRS_MAX	((HALF + 1) * (HALF + 2) / 2)
+
+#define WIDE		1.3
+#define NARROW_MIN	4
+
+static unsigned int insert(double *sorted, unsigned int nr, double rate)
+{
+	unsigned int i;
+
+	for (i = nr; i > 0 && sorted[i - 1] > rate; i--)
+		sorted[i] = sorted[i - 1];
+	sorted[i] = rate;
+	return nr + 1;
+}
+
+static double width_of(const struct tsct_bracket *bracket)
+{
+	return (double)(bracket->after - bracket->before) + 1;
+}
+
+/*
+ * Now and then a whole search meets a CPU that reads its clock at another moment
+ * of it, which shows in its width. Such brackets are left out, if there are
+ * enough of the others. Returns how many are in @ret_narrow.
+ */
+static unsigned int find_narrow(const struct tsct_track *track,
+				unsigned int ret_narrow[TSCT_TRACK_MAX])
+{
+	double limit = width_of(&track->hist[0]);
+	unsigned int nr = 0, i;
+
+	for (i = 1; i < track->nr; i++)
+		if (width_of(&track->hist[i]) < limit)
+			limit = width_of(&track->hist[i]);
+	limit *= WIDE;
+	for (i = 0; i < track->nr; i++)
+		if (width_of(&track->hist[i]) <= limit)
+			ret_narrow[nr++] = i;
+	if (nr >= NARROW_MIN && ret_narrow[nr - 1] - ret_narrow[0] >=
+	    track->nr / 2)
+		return nr;
+	for (i = 0; i < track->nr; i++)
+		ret_narrow[i] = i;
+	return track->nr;
+}
+
 double tsct_track_median(const struct tsct_track *track)
 {
-	double rates[TSCT_TRACK_MAX];
-	unsigned int nr, i;
+	unsigned int narrow[TSCT_TRACK_MAX], apart, nr = 0, i, j;
+	double rates[PAIRS_MAX];
 
 	if (track->nr < 2)
 		return 0;
-	for (nr = 0; nr + 1 < track->nr; nr++) {
-		double rate = between(&track->hist[nr], &track->hist[nr + 1]);
-
-		for (i = nr; i > 0 && rates[i - 1] > rate; i--)
-			rates[i] = rates[i - 1];
-		rates[i] = rate;
-	}
+	apart = find_narrow(track, narrow);
+	for (i = apart; i-- > 0; )
+		for (j = i + apart / 2; j < apart && nr < PAIRS_MAX; j++)
+			if (j > i)
+				nr = insert(rates, nr,
+					    between(&track->hist[narrow[i]],
+						    &track->hist[narrow[j]]));
 	if (nr & 1)
 		return rates[nr / 2];
 	return (rates[nr / 2 - 1] + rates[nr / 2]) / 2;

@@ -40,8 +40,11 @@ void tsct_track_add(struct tsct_track *track,
 __u64 tsct_track_baseline(const struct tsct_track *track);
 
 /*
- * tsct_track_median - the median of the rates between neighbours, by the
- * middles of their brackets, in ns per tick; 0 where there are none.
+ * tsct_track_median - the median of the rates of all intervals that are at
+ * least half as long as the track, by the likeliest ticks of their brackets, in
+ * ns per tick; 0 where there are none. Long intervals, as the error of each is that of
+ * its ends over its length; a median, as now and then a whole search for a
+ * narrow bracket meets a CPU that reads its clock at another moment of it.
  */
 double tsct_track_median(const struct tsct_track *track);
 

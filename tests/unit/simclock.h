@@ -28,6 +28,7 @@ struct sim {
 	unsigned int stall_every;	/* one read in so many is slow, 0: none */
 	unsigned int stall_ns;
 	uint64_t reads;
+	const char *clocksource;	/* as the kernel names it; NULL: no name */
 	struct tsct_clock_ops ops;
 };
 
@@ -95,6 +96,26 @@ static inline void sim_sleep(void *ctx, __u64 ns)
 	sim_advance(ctx, ns + 50000 + any(10000));
 }
 
+static inline const char *sim_clocksource(void *ctx)
+{
+	return ((struct sim *)ctx)->clocksource;
+}
+
+/* The kernel's own pair: not in use unless a test says so */
+static inline int sim_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
+{
+	struct sim *sim = ctx;
+
+	sim_advance(sim, 300);
+	*ret = (struct tsct_clock_snapshot) {
+		.tsc = sim_counter(sim),
+		.real_ns = sim_real(sim),
+		.raw_ns = sim_raw(sim),
+	};
+	sim_advance(sim, 300);
+	return 0;
+}
+
 static inline void sim_init(struct sim *sim, double hz)
 {
 	*sim = (struct sim) {
@@ -104,7 +125,13 @@ static inline void sim_init(struct sim *sim, double hz)
 		.jitter_ns = 6,
 		.stall_every = 300,
 		.stall_ns = 100000,
-		.ops = { sim_stamp, sim_clock, sim_sleep, sim },
+		.ops = {
+			.stamp = sim_stamp,
+			.clock_ns = sim_clock,
+			.sleep_ns = sim_sleep,
+			.clocksource = sim_clocksource,
+			.ctx = sim,
+		},
 	};
 }
 

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* From estimates to lines: when there is a new one, and how it goes on. */
+#include "rate_sim.h"
+
+/* The line, and nothing of what is known about it */
+static bool same_line(const struct tsct_pair *a, const struct tsct_pair *b)
+{
+	return a->base_tsc == b->base_tsc && a->base_ns == b->base_ns &&
+		a->mult == b->mult && a->slew_mult == b->slew_mult &&
+		a->slew_tsc == b->slew_tsc;
+}
+
+static bool slewing(const struct tsct_pair *pair)
+{
+	return pair->slew_tsc && pair->slew_mult != pair->mult;
+}
+
+static double slew_ppm(const struct tsct_pair *pair)
+{
+	return ((double)pair->slew_mult / (double)pair->mult - 1) * 1e6;
+}
+
+/* Samples that agree make no new line, but a younger one. */
+START_TEST(test_confirms)
+{
+	const struct tsct_pair *pair = &est.state.real;
+	unsigned int i, lines = 0;
+	struct tsct_pair last;
+
+	seed_with(0);
+	start();
+	go_on_for(20);
+	for (i = 0; i < 200; i++) {
+		last = *pair;
+		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
+		lines += !same_line(&last, pair);
+		ck_assert_uint_gt(pair->as_of_tsc, last.as_of_tsc);
+		ck_assert_uint_gt(pair->hold_after_tsc, last.hold_after_tsc);
+		ck_assert_uint_gt(pair->void_after_tsc, last.void_after_tsc);
+		if (same_line(&last, pair) && !slewing(pair))
+			ck_assert_uint_gt(pair->fast_tsc, last.fast_tsc);
+		/* It is as_of_tsc that times count from. */
+		ck_assert_double_eq_tol((double)(pair->hold_after_tsc -
+				pair->as_of_tsc) / HZ, 5, 1e-3);
+		ck_assert_double_eq_tol((double)(pair->void_after_tsc -
+				pair->as_of_tsc) / HZ, 1000, 0.1);
+	}
+	/* One in 16 s is ended for its age, and slews come in twos. */
+	ck_assert_uint_le(lines, 80);
+	ck_assert_uint_ge(lines, 12);
+}
+END_TEST
+
+/* Whatever begin_tsc is asked for, the line goes on from there. */
+START_TEST(test_begins_anywhere)
+{
+	struct tsct_clock_state next;
+	struct tsct_rate before;
+	unsigned int i, lines = 0;
+
+	seed_with(1);
+	start();
+	go_on_for(10);
+	sim_step(&sim, 100000);
+	sim_advance(&sim, SECOND);
+	ck_assert_int_eq(tsct_sampler_feed(&sampler, &est), TSCT_RATE_OK);
+	before = est;
+	for (i = 0; i < 1000; i++) {
+		uint64_t begin = sim_counter(&sim) + 1 + any64() % 1000000000;
+
+		tsct_rate_compose(&est, begin, &next);
+		ck_assert_mem_eq(&est, &before, sizeof(est));
+		ck_assert_uint_eq(next.real.base_tsc, begin);
+		ck_assert_int_eq(next.real.base_ns,
+				 tsct_pair_ns(&est.state.real, begin));
+		ck_assert_int_eq(tsct_segments_check(&est.state, &next,
+						     begin - 1), 0);
+		ck_assert_int_eq(tsct_segments_check(&est.state, &next, begin),
+				 -ETIME);
+		lines += slewing(&next.real);
+	}
+	ck_assert_uint_eq(lines, 1000);
+}
+END_TEST
+
+/* What is off is slewed away, no faster than allowed, and the slew ends. */
+START_TEST(test_slews)
+{
+	static const int64_t offs[] = { 500, -500, 20000, -20000, 300000,
+		-300000 };
+	const struct tsct_pair *pair = &est.state.real;
+	struct tsct_clock_state before;
+	unsigned int i;
+
+	seed_with(2);
+	start();
+	for (i = 0; i < sizeof(offs) / sizeof(offs[0]); i++) {
+		go_on_for(10);
+		sim_step(&sim, offs[i]);
+		sim_advance(&sim, SECOND);
+		before = est.state;
+		ck_assert_int_eq(feed(), TSCT_RATE_OK);
+		ck_assert(!same_line(&before.real, pair));
+		ck_assert(slewing(pair));
+		ck_assert_int_eq(slew_ppm(pair) > 0, offs[i] > 0);
+		ck_assert_double_le(fabs(slew_ppm(pair)), 500.1);
+		ck_assert_double_eq_tol((double)pair->slew_tsc / HZ, 1.25, 0.01);
+		ck_assert_uint_le(pair->fast_tsc, pair->slew_tsc);
+		/* The old line owns up to what was not known of it. */
+		ck_assert_uint_ge(est.state.closing_error_ps / 1000,
+				  (uint64_t)llabs(offs[i]));
+		ck_assert_uint_gt(est.state.closing_error_ps,
+				  before.real.past_error_ps);
+		go_on_for(6);
+		ck_assert_int_le(check_line(), 100);
+	}
+}
+END_TEST
+
+/* Nobody comes after a slew: the line runs on at its plain rate. */
+START_TEST(test_slew_ends)
+{
+	const struct tsct_pair *pair = &est.state.real;
+	unsigned int i;
+
+	seed_with(3);
+	start();
+	go_on_for(10);
+	sim_step(&sim, 200000);
+	sim_advance(&sim, SECOND);
+	feed();
+	ck_assert(slewing(pair));
+	/* The steering did not last, but the line has to be told. */
+	go_on_for(2);
+	for (i = 0; i < 100; i++) {
+		sim_advance(&sim, 4 * SECOND);
+		check_line();
+	}
+}
+END_TEST
+
+/* While all is well readers need the short cut only. */
+START_TEST(test_fast)
+{
+	const struct tsct_pair *pair = &est.state.real;
+	unsigned int i, k, slow = 0;
+
+	seed_with(4);
+	start();
+	go_on_for(3);
+	for (i = 0; i < 200; i++) {
+		for (k = 0; k < 10; k++) {
+			uint64_t d = sim_counter(&sim) - pair->base_tsc;
+
+			sim_advance(&sim, SECOND / 10);
+			if ((int64_t)d < 0)
+				continue;
+			slow += d >= pair->fast_tsc;
+			if (d < pair->fast_tsc)
+				ck_assert_int_eq(pair->base_ns + (int64_t)
+					((tsct_u128)d * pair->slew_mult >>
+					 TSCT_CLOCK_SHIFT),
+					tsct_pair_ns(pair, pair->base_tsc + d));
+		}
+		ck_assert_int_eq(feed(), TSCT_RATE_OK);
+	}
+	ck_assert_uint_eq(slow, 0);
+}
+END_TEST
+
+/* An epoch without a line: nothing to convert by, and all else in place */
+START_TEST(test_disrupted)
+{
+	struct tsct_clock_state next;
+	uint64_t now;
+
+	seed_with(5);
+	start();
+	go_on_for(3);
+	tsct_rate_disrupt(&est, TSCT_CAUSE_SUSPEND);
+	now = sim_counter(&sim);
+	tsct_rate_compose(&est, now + LEAD, &next);
+	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
+	ck_assert_uint_eq(next.status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(next.cause, TSCT_CAUSE_SUSPEND);
+	ck_assert_uint_eq(next.epoch, 6);
+	ck_assert_uint_eq(next.epoch_tsc, now + LEAD);
+	ck_assert_uint_eq(next.real.mult, 0);
+	tsct_rate_published(&est, &next);
+	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
+	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
+	/* The first line of an epoch begins at its last sample. */
+	ck_assert_uint_eq(est.state.real.base_tsc, est.state.real.as_of_tsc);
+	ck_assert_uint_eq(est.state.closing_error_ps, 0);
+	check_line();
+}
+END_TEST
+
+/* What the caller wants to be so */
+START_TEST(test_lifetimes)
+{
+	const struct tsct_pair *pair = &est.state.real;
+
+	seed_with(6);
+	start_with(HZ);
+	est.hold_ticks = 12345;
+	est.void_ticks = 1ULL << 61;
+	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
+	ck_assert_uint_eq(pair->hold_after_tsc - pair->as_of_tsc, 12345);
+	ck_assert_uint_eq(pair->void_after_tsc - pair->as_of_tsc, 1ULL << 61);
+	est.state.flags |= TSCT_CLOCK_SKEWED;
+	go_on_for(3);
+	ck_assert_uint_eq(pair->fast_tsc, 0);
+}
+END_TEST
+
+/* A line is never so long that there is no room to multiply. */
+START_TEST(test_length)
+{
+	struct tsct_clock_state next;
+	uint64_t begin;
+
+	seed_with(7);
+	start();
+	go_on_for(3);
+	begin = est.state.real.base_tsc + (1ULL << 54) + 1;
+	tsct_rate_compose(&est, begin, &next);
+	ck_assert_uint_eq(next.real.base_tsc, begin);
+	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
+}
+END_TEST
+
+/* The multiplier says the rate to better than anybody can measure it. */
+START_TEST(test_quantisation)
+{
+	double hz;
+
+	seed_with(8);
+	for (hz = 1.01e7; hz < 9e10; hz *= 1.37) {
+		start_with(hz);
+		ck_assert_int_eq(calibrate(), 0);
+		ck_assert_double_le(fabs((double)est.state.real.mult *
+					 0x1p-56 / est.rate - 1), 1e-14);
+		ck_assert_double_le(fabs((double)est.state.rate_mult *
+					 0x1p-56 * hz / 1e9 - 1),
+				    (double)est.state.rate_error_ppt * 1e-12);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("line");
+	Suite *suite = suite_create("line");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_confirms);
+	tcase_add_test(tcase, test_begins_anywhere);
+	tcase_add_test(tcase, test_slews);
+	tcase_add_test(tcase, test_slew_ends);
+	tcase_add_test(tcase, test_fast);
+	tcase_add_test(tcase, test_disrupted);
+	tcase_add_test(tcase, test_lifetimes);
+	tcase_add_test(tcase, test_length);
+	tcase_add_test(tcase, test_quantisation);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* A simulated machine and an estimator that keeps its clock, for tests */
+#ifndef TESTS_RATE_SIM_H
+#define TESTS_RATE_SIM_H
+
+#include <check.h>
+#include <math.h>
+
+#include "core/scale.h"
+#include "core/segments.h"
+#include "core/track.h"
+#include "simclock.h"
+
+#define HZ	2596104055.0
+#define SECOND	1000000000ULL
+#define LEAD	2600000		/* ticks */
+
+static struct sim sim;
+static struct tsct_rate est;
+static struct tsct_sampler sampler;
+
+/* Publishes as a daemon does. Returns whether it is a new line. */
+static inline bool publish(void)
+{
+	struct tsct_clock_state last = est.state, next;
+	uint64_t now = sim_counter(&sim);
+
+	tsct_rate_compose(&est, now + LEAD, &next);
+	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
+	ck_assert_int_eq(tsct_segments_check(&last, &next, now), 0);
+	tsct_rate_published(&est, &next);
+	ck_assert_mem_eq(&est.state, &next, sizeof(next));
+	return last.real.base_tsc != next.real.base_tsc;
+}
+
+static inline void start_with(double hz)
+{
+	sim_init(&sim, hz);
+	tsct_sampler_init(&sampler, &sim.ops);
+	tsct_rate_init(&est, TSCT_SOURCE_TSC, 5, TSCT_CAUSE_RESTART);
+}
+
+static inline int calibrate(void)
+{
+	int event = tsct_sampler_start(&sampler, &est);
+
+	if (event >= 0)
+		publish();
+	return event;
+}
+
+static inline void start(void)
+{
+	start_with(HZ);
+	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
+}
+
+static inline int feed(void)
+{
+	int event = tsct_sampler_feed(&sampler, &est);
+
+	if (event >= 0)
+		publish();
+	return event;
+}
+
+/* Does the line in force hold now? Returns how far off it is, in ns. */
+static inline int64_t check_line(void)
+{
+	const struct tsct_pair *pair = &est.state.real;
+	uint64_t stamp = sim_counter(&sim);
+	int64_t off = sim_real(&sim) - tsct_pair_ns(pair, stamp);
+	uint64_t bound = tsct_pair_error_ps(pair, stamp) / 1000 + 1;
+
+	/* Before its beginning it is not asked. */
+	if ((int64_t)(stamp - pair->base_tsc) < 0)
+		return 0;
+	ck_assert_msg((uint64_t)llabs(off) <= bound,
+		      "%lld ns off, bound %llu ns, at %.3f s", (long long)off,
+		      (unsigned long long)bound, (double)sim.now_ps / 1e12);
+	return llabs(off);
+}
+
+/* One interval, looked at many times, then a sample. Returns the event. */
+static inline int go_on(uint64_t ns)
+{
+	int64_t begin = sim.now_ps;
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		sim_advance(&sim, ns / 20);
+		check_line();
+	}
+	sim.now_ps = begin + (int64_t)ns * 1000;
+	return feed();
+}
+
+static inline void go_on_for(unsigned int seconds)
+{
+	while (seconds--)
+		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
+}
+
+static inline double hz_error_ppm(void)
+{
+	return fabs(tsct_rate_hz(&est, NULL) / sim.hz - 1) * 1e6;
+}
+
+static inline void check_rate_bound(void)
+{
+	double bound;
+
+	tsct_rate_hz(&est, &bound);
+	ck_assert_double_le(hz_error_ppm() * 1e3, bound + 1e-3);
+}
+
+static inline double growth_ppb(void)
+{
+	return (double)tsct_growth_ppb(est.state.real.mult,
+				       est.state.real.growth);
+}
+
+static inline int run_suite(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif /* TESTS_RATE_SIM_H */
