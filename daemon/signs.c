@@ -5,14 +5,24 @@
 #include "signs.h"
 
 /*
- * The two clocks differ by a constant while the machine is awake, but for what
- * is cut off of their nanoseconds.
+ * Two clocks that differ by a constant do so but for what is cut off of their
+ * nanoseconds. What is less than that is no step, but what slewing might do.
  */
-#define AWAKE_NS	1000
+#define CONSTANT_NS	1000
 
 static bool slept(const struct signs *before, const struct signs *now)
 {
-	return now->slept_min_ns > before->slept_max_ns + AWAKE_NS;
+	return now->slept_min_ns > before->slept_max_ns + CONSTANT_NS;
+}
+
+/*
+ * Looked up, rather than counted: the kernel's own count goes up for the offset
+ * of TAI, too, and what it cancels timers by comes late after a sleep.
+ */
+static bool was_set(const struct signs *before, const struct signs *now)
+{
+	return now->set_min_ns > before->set_max_ns + CONSTANT_NS ||
+		now->set_max_ns < before->set_min_ns - CONSTANT_NS;
 }
 
 /* Another clock, or the same one after another was in between. */
@@ -32,17 +42,6 @@ static bool moved(const struct signs *before, const struct signs *now)
 	return before->has_vmclock && now->has_vmclock &&
 		(before->vm_marker != now->vm_marker ||
 		 before->vm_generation != now->vm_generation);
-}
-
-/*
- * The kernel raises its count first and cancels timers a moment later: who went
- * by both would see one step twice.
- */
-static bool was_set(const struct signs *before, const struct signs *now)
-{
-	if (before->has_seq && now->has_seq)
-		return before->set_seq != now->set_seq;
-	return before->sets != now->sets;
 }
 
 __u32 signs_compare(const struct signs *before, const struct signs *now)
@@ -91,7 +90,8 @@ void signs_describe(const struct signs *before, const struct signs *now,
 			 before->cpus, now->cpus);
 		return;
 	case TSCT_CAUSE_STEP:
-		snprintf(text, size, "CLOCK_REALTIME was set");
+		snprintf(text, size, "CLOCK_REALTIME was set by %+.6f s",
+			 (double)(now->set_min_ns - before->set_min_ns) / 1e9);
 		return;
 	}
 	snprintf(text, size, "nothing happened");

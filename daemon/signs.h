@@ -12,9 +12,12 @@
 
 /* What could not be found out keeps its value from the look before. */
 struct signs {
-	/* BOOTTIME - MONOTONIC, the time slept, lies in there */
-	__s64 slept_min_ns;
-	__s64 slept_max_ns;
+	/*
+	 * BOOTTIME - MONOTONIC, the time slept, lies in there, and REALTIME -
+	 * MONOTONIC, which setting changes, and slewing does not
+	 */
+	__s64 slept_min_ns, slept_max_ns;
+	__s64 set_min_ns, set_max_ns;
 	char clocksource[32];	/* the kernel's; "" not known */
 	bool tsc_gone;		/* the kernel does not offer the TSC as one */
 	char cpus[64];		/* online: "0-3", its beginning */
@@ -22,11 +25,9 @@ struct signs {
 	bool has_vmclock;
 	__u64 vm_marker;	/* the hypervisor's: disruptions, */
 	__u64 vm_generation;	/* snapshots restored */
-	__u32 sets;		/* times that CLOCK_REALTIME was seen being set */
 	bool has_module;	/* no sign: it may know of some, see has_seq */
-	bool has_seq;		/* the module's snapshot: the kernel's counts */
-	__u32 set_seq;		/* of the clock being set */
-	__u32 source_seq;	/* of changes of the clocksource */
+	bool has_seq;		/* the module's snapshot: */
+	__u32 source_seq;	/* the kernel's count of clocksources */
 };
 
 /*
@@ -47,7 +48,7 @@ void signs_describe(const struct signs *before, const struct signs *now,
 
 struct signs_reader {
 	struct signs last;
-	int clock_set;		/* readable when CLOCK_REALTIME was set */
+	int clock_set;		/* readable when it is worth while to look */
 	const void *vmclock;	/* mapped; NULL: there is none */
 	/* As TSCT_IOC_CLOCK_SNAPSHOT; NULL or -errno: not to be had */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);

@@ -15,8 +15,8 @@
 #define CPUS_ONLINE	"/sys/devices/system/cpu/online"
 
 /* Tries for two clocks with little between their readings */
-#define SLEPT_TRIES	8
-#define SLEPT_GOOD_NS	2000
+#define COMPARE_TRIES	8
+#define COMPARE_GOOD_NS	200
 
 static bool read_line(const char *path, char *text, size_t size)
 {
@@ -34,7 +34,7 @@ static bool read_line(const char *path, char *text, size_t size)
 	return *text;
 }
 
-/* ---- sleep -------------------------------------------------------------- */
+/* ---- clocks against each other ------------------------------------------- */
 
 static __s64 clock_ns(clockid_t clock)
 {
@@ -44,21 +44,22 @@ static __s64 clock_ns(clockid_t clock)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-static void look_at_sleep(struct signs *s)
+/* A clock minus MONOTONIC */
+static void compare(clockid_t clock, __s64 *ret_min_ns, __s64 *ret_max_ns)
 {
 	__s64 best = INT64_MAX;
 	int i;
 
-	for (i = 0; i < SLEPT_TRIES && best > SLEPT_GOOD_NS; i++) {
+	for (i = 0; i < COMPARE_TRIES && best > COMPARE_GOOD_NS; i++) {
 		__s64 before = clock_ns(CLOCK_MONOTONIC);
-		__s64 boot = clock_ns(CLOCK_BOOTTIME);
+		__s64 ns = clock_ns(clock);
 		__s64 after = clock_ns(CLOCK_MONOTONIC);
 
 		if (after - before >= best)
 			continue;
 		best = after - before;
-		s->slept_min_ns = boot - after;
-		s->slept_max_ns = boot - before;
+		*ret_min_ns = ns - after;
+		*ret_max_ns = ns - before;
 	}
 }
 
@@ -180,26 +181,24 @@ static const void *map_vmclock(const char *path)
 /*
  * A timer that nobody waits for: the kernel cancels it whenever CLOCK_REALTIME
  * is set, and so tells us at once. (Re-)arming it fails if that happened
- * meanwhile, and arms it all the same.
+ * meanwhile, and arms it all the same: we are about to look.
  */
-static bool arm(const struct signs_reader *reader)
+static void arm(const struct signs_reader *reader)
 {
 	const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / 2 };
 
-	return timerfd_settime(reader->clock_set, TFD_TIMER_ABSTIME |
-			       TFD_TIMER_CANCEL_ON_SET, &never, NULL) &&
-		errno == ECANCELED;
+	timerfd_settime(reader->clock_set, TFD_TIMER_ABSTIME |
+			TFD_TIMER_CANCEL_ON_SET, &never, NULL);
 }
 
-static void look_at_set(const struct signs_reader *reader, struct signs *s)
+static void rearm(const struct signs_reader *reader)
 {
 	uint64_t expired;
 
 	if (read(reader->clock_set, &expired, sizeof(expired)) >= 0 ||
 	    errno != ECANCELED)
 		return;
-	s->sets++;
-	s->sets += arm(reader);
+	arm(reader);
 }
 
 static void look_at_seq(const struct signs_reader *reader, struct signs *s)
@@ -212,7 +211,6 @@ static void look_at_seq(const struct signs_reader *reader, struct signs *s)
 	s->has_seq = !err;
 	if (err)
 		return;
-	s->set_seq = snapshot.set_seq;
 	s->source_seq = snapshot.source_seq;
 }
 
@@ -249,8 +247,9 @@ void signs_read(struct signs_reader *reader, struct signs *ret_signs)
 {
 	struct signs *s = &reader->last;
 
-	look_at_sleep(s);
-	look_at_set(reader, s);
+	rearm(reader);
+	compare(CLOCK_BOOTTIME, &s->slept_min_ns, &s->slept_max_ns);
+	compare(CLOCK_REALTIME, &s->set_min_ns, &s->set_max_ns);
 	look_at_source(s);
 	look_at_cpus(s);
 	look_at_seq(reader, s);

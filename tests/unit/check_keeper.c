@@ -66,7 +66,8 @@ START_TEST(test_takes_disruption_over)
 	start();
 	go_on(2);
 	sim_step(&sim, 5000000000);
-	world.signs.sets++;
+	world.signs.set_min_ns += 5000000000;
+	world.signs.set_max_ns += 5000000000;
 	sim.ops.sleep_ns = NULL;	/* it would crash calibrating */
 	tsct_rate_disrupt(&keeper.est, TSCT_CAUSE_STEP);
 	keeper.lost = true;

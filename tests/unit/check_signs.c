@@ -14,8 +14,8 @@ static const struct signs quiet = {
 	.slept_min_ns = 1000000000, .slept_max_ns = 1000000100,
 	.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 7,
 	.has_vmclock = true, .vm_marker = 1, .vm_generation = 2,
-	.sets = 3, .has_module = true, .has_seq = true,
-	.set_seq = 4, .source_seq = 5,
+	.set_min_ns = 1700000000000000000, .set_max_ns = 1700000000000000100,
+	.has_module = true, .has_seq = true, .source_seq = 5,
 };
 
 /* Each sign alone, from the one that weighs most to the one that weighs least */
@@ -28,7 +28,7 @@ static const struct {
 	{ TSCT_CAUSE_UNSTABLE, "gave the TSC up, and keeps time by hpet" },
 	{ TSCT_CAUSE_CLOCKSOURCE, "went from tsc to hpet" },
 	{ TSCT_CAUSE_HOTPLUG, "went from 0-3 to 0-2" },
-	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set" },
+	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set by -3600.000000 s" },
 };
 #define NR_CAUSES	(sizeof(table) / sizeof(table[0]))
 
@@ -54,8 +54,8 @@ static void set(struct signs *s, __u32 cause)
 		strcpy(s->cpus, "0-2");
 		break;
 	case TSCT_CAUSE_STEP:
-		s->set_seq++;
-		s->sets++;
+		s->set_min_ns -= 3600000000000;
+		s->set_max_ns -= 3600000000000;
 		break;
 	}
 }
@@ -91,24 +91,20 @@ START_TEST(test_two)
 }
 END_TEST
 
-/* One step is not seen twice, whoever tells of it first. */
-START_TEST(test_one_step)
+/* Both ways; and what might be a measurement's error is none. */
+START_TEST(test_steps)
 {
-	struct signs before = quiet, now = quiet;
+	struct signs now;
+	__s64 ns;
 
-	now.set_seq++;
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_STEP);
-	before = now;
-	now.sets++;			/* the same one, a moment later */
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
-	/* With no module, the timer is all there is. */
-	before.has_seq = now.has_seq = false;
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_STEP);
-	/* A module that has just come has seen other sets. */
-	now = before;
-	now.has_seq = true;
-	now.set_seq = 99;
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
+	for (ns = -3000; ns <= 3000; ns += 100) {
+		now = quiet;
+		now.set_min_ns += ns;
+		now.set_max_ns += ns;
+		ck_assert_uint_eq(signs_compare(&quiet, &now),
+				  ns > 1100 || ns < -1100 ? TSCT_CAUSE_STEP :
+				  TSCT_CAUSE_NONE);
+	}
 }
 END_TEST
 
@@ -119,6 +115,8 @@ START_TEST(test_none)
 	/* What was measured with another error */
 	now.slept_min_ns -= 5000;
 	now.slept_max_ns += 5000;
+	now.set_min_ns -= 7000;
+	now.set_max_ns += 5000;
 	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(signs_compare(&now, &before), TSCT_CAUSE_NONE);
 	/* What came to be known */
@@ -191,6 +189,8 @@ START_TEST(test_this_machine)
 	ck_assert(!first.has_vmclock && !first.has_module && !first.has_seq);
 	ck_assert_int_le(first.slept_min_ns, first.slept_max_ns);
 	ck_assert_int_lt(first.slept_max_ns - first.slept_min_ns, 100000000);
+	ck_assert_int_le(first.set_min_ns, first.set_max_ns);
+	ck_assert_int_gt(first.set_min_ns, 1000000000000000000);
 	for (i = 0; i < 1000; i++) {
 		signs_read(&reader, &now);
 		ck_assert_uint_eq(signs_compare(&first, &now),
@@ -207,12 +207,11 @@ START_TEST(test_module)
 	struct signs_reader reader;
 	struct signs now;
 
-	given = (struct tsct_clock_snapshot) { .set_seq = 5, .source_seq = 6 };
+	given = (struct tsct_clock_snapshot) { .source_seq = 6 };
 	given_err = 0;
 	open_reader(&reader, "/nonexistent");
 	signs_read(&reader, &now);
 	ck_assert(now.has_module && now.has_seq);
-	ck_assert_uint_eq(now.set_seq, 5);
 	ck_assert_uint_eq(now.source_seq, 6);
 	given_err = -EOPNOTSUPP;	/* not by the TSC: it is there, though */
 	signs_read(&reader, &now);
@@ -321,7 +320,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, test_each, 0, NR_CAUSES);
 	tcase_add_test(tcase, test_two);
-	tcase_add_test(tcase, test_one_step);
+	tcase_add_test(tcase, test_steps);
 	tcase_add_test(tcase, test_none);
 	tcase_add_test(tcase, test_more);
 	tcase_add_test(tcase, test_this_machine);

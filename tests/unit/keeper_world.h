@@ -87,7 +87,8 @@ static void look_for_signs(void *ctx, struct signs *ret_signs)
 	(void)ctx;
 	if (world.restless) {
 		world.restless--;
-		world.signs.sets++;
+		world.signs.set_min_ns += 5000;
+		world.signs.set_max_ns += 5000;
 	}
 	*ret_signs = world.signs;
 }
