@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The clock that a process keeps for itself, hammered by threads that read it in
+# every way and refresh it without a pause: as it is, and under the thread
+# sanitizer. -Wno-tsan: it does not model fences, which is no loss, as every
+# racing access is atomic.
+# test-timeout: 120
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TSCTRACE_RUN_DIR=$work/none
+lib=$top/lib
+mapfile -t sources < <(find "$lib" -maxdepth 1 -name '*.c' \
+	! -name 'record*' ! -name 'trace_*')
+
+compile() {	# OUTPUT FLAG...
+	local output=$1
+	shift
+	${CC:-cc} -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+		-I"$lib/include" -I"$lib" -o "$output" "$@" \
+		"$top/tests/native/hammer.c" "${sources[@]}" "$lib"/core/*.c -lm
+}
+
+compile "$work/plain" -O2
+compile "$work/tsan" -O1 -fsanitize=thread -Wno-tsan
+"$work/plain" 5
+TSAN_OPTIONS="halt_on_error=1 exitcode=66" "$work/tsan" 10
