@@ -58,6 +58,9 @@ static_assert(tsc_clock::duration(7) / tsc_clock::duration(2) == 3, "so here");
 static_assert(tsc_clock::time_point(5) + tsc_clock::duration(-6) ==
 	      tsc_clock::time_point::max(), "points go round");
 
+static_assert(std::is_same<tsctrace::chrono::clock, tsc_clock>::value,
+	      "the library-wide clock");
+
 /* ---- against clock_gettime() ------------------------------------------- */
 
 static int failures;
@@ -168,6 +171,8 @@ static void check_back()
 	check(!tsctrace::from_system_time(time, found), "from_system_time()");
 	nanoseconds off = tsctrace::duration_cast<nanoseconds>(found - from);
 	check(off.count() <= 2 && off.count() >= -2, "is the same point");
+	check(tsctrace::chrono::to_system_time(from) == time,
+	      "by the library-wide name");
 	check(tsctrace::from_system_time(system_clock::time_point::min(),
 					 found) < 0, "long ago is none");
 }

@@ -433,6 +433,20 @@ int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 	return err;
 }
 
+/*
+ * The library-wide clock, by its plain name: for code that does not care what
+ * its clock counts, as long as now(), duration_cast and to_system_time() are
+ * there.
+ */
+namespace chrono {
+
+using clock = tsc_clock;
+using tsctrace::duration_cast;
+using tsctrace::from_system_time;
+using tsctrace::to_system_time;
+
+} /* namespace chrono */
+
 } /* namespace tsctrace */
 
 #endif /* TSCTRACE_CLOCK_HPP */
