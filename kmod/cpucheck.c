@@ -17,7 +17,6 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/timekeeping.h>
-#include <linux/topology.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -27,9 +26,6 @@
 #include "../lib/core/verdict.h"
 #include "clockpage.h"
 #include "cpucheck.h"
-
-#define AUX_CPU(aux)	((aux) & 0xfff)
-#define AUX_NODE(aux)	((aux) >> 12)
 
 static uint skew_max_ns = 1000;
 module_param(skew_max_ns, uint, 0644);
@@ -49,62 +45,7 @@ static struct cpumask changed;	/* CPUs that went or came since their check */
 static DECLARE_WORK(recheck_work, recheck);
 static int hotplug_state;
 
-/* ---- one CPU ---------------------------------------------------------- */
-
-static void read_aux(void *ret)
-{
-	u32 low, high;
-
-	/* The same instruction as programs use: it is what is being checked. */
-	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
-}
-
-static void check_aux(struct tsct_cpu_check *entry)
-{
-	if (!boot_cpu_has(X86_FEATURE_RDTSCP))
-		return;
-	if (smp_call_function_single(entry->cpu, read_aux, &entry->tsc_aux, 1))
-		return;
-	if (AUX_CPU(entry->tsc_aux) == entry->cpu &&
-	    AUX_NODE(entry->tsc_aux) == entry->node)
-		entry->flags |= TSCT_CPU_AUX_MATCH;
-}
-
-static void check_skew(struct tsct_cpu_check *entry, u32 reference)
-{
-	struct tsct_skew skew;
-
-	if (entry->cpu == reference) {
-		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
-		return;
-	}
-	if (tsct_exchange_skew(reference, entry->cpu, &skew))
-		return;
-	entry->skew_min_tsc = skew.min_tsc;
-	entry->skew_max_tsc = skew.max_tsc;
-	entry->rounds = skew.rounds;
-	entry->flags |= TSCT_CPU_SKEW_KNOWN;
-}
-
-static void clear_entry(u32 cpu)
-{
-	cpus[cpu] = (struct tsct_cpu_check) {
-		.cpu = cpu,
-		.node = cpu_to_node(cpu),
-	};
-}
-
-static void check_cpu(u32 cpu, u32 reference)
-{
-	struct tsct_cpu_check *entry = &cpus[cpu];
-
-	clear_entry(cpu);
-	entry->flags = TSCT_CPU_ONLINE;
-	check_aux(entry);
-	check_skew(entry, reference);
-}
-
-/* ---- all together ----------------------------------------------------- */
+/* ---- all CPUs --------------------------------------------------------- */
 
 /*
  * If the kernel reads its clocksource between two reads of the TSC, and the
@@ -245,10 +186,10 @@ static int update(bool all)
 	}
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (!cpu_online(cpu))
-			clear_entry(cpu);
+			tsct_measure_none(&cpus[cpu], cpu);
 		else if (cpumask_test_and_clear_cpu(cpu, &changed) || all ||
 			 !(cpus[cpu].flags & TSCT_CPU_ONLINE))
-			check_cpu(cpu, reference);
+			tsct_measure_cpu(&cpus[cpu], cpu, reference);
 		if (fatal_signal_pending(current)) {
 			err = -EINTR;
 			break;
@@ -357,7 +298,7 @@ int tsct_cpucheck_init(void)
 	if (!cpus)
 		return -ENOMEM;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		clear_entry(cpu);
+		tsct_measure_none(&cpus[cpu], cpu);
 	mutex_lock(&check_lock);
 	err = update(true);
 	if (check_flags & TSCT_CHECK_USABLE)

@@ -32,6 +32,13 @@ bool tsct_cpucheck_snapshot(struct system_time_snapshot *ret);
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 
 /*
+ * measure.c: fills in the entry of a CPU that is online and stays so, as is the
+ * one it is compared with; or of one that is not.
+ */
+void tsct_measure_cpu(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
+void tsct_measure_none(struct tsct_cpu_check *entry, u32 cpu);
+
+/*
  * exchange.c: bounds of `cpu`'s counter minus the reference's. Both are
  * online and stay so. -ETIMEDOUT: they never met, -ERANGE: a counter jumped.
  */
