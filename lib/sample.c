@@ -220,9 +220,8 @@ static void intersect(const struct tries *tries, double rate,
 
 	for (i = 0; i < tries->nr; i++) {
 		one = &tries->all[i];
-		slack = tsct_magnitude(apart(one->before, best->before)) *
-			SLEWED;
 		ns = (double)(one->ns - best->ns) / rate;
+		slack = tsct_magnitude(ns) * SLEWED;
 		first = tsct_larger(first, apart(one->before, best->before) -
 				    ns - slack);
 		last = tsct_smaller(last, apart(one->after, best->before) -

@@ -83,7 +83,11 @@ static bool good_enough(const struct tsct_rate *est,
 	__u64 age = begin_tsc - pair->base_tsc;
 	double best, bound;
 
-	if ((__s64)age <= 0)
+	/*
+	 * The next sample vouches for the end of this line: there has to be one
+	 * before it is followed.
+	 */
+	if ((__s64)age <= 0 || (__s64)(est->look.tsc - pair->base_tsc) < 0)
 		return true;
 	if (slewing(pair))
 		return age < pair->slew_tsc / 4;

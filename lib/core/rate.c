@@ -127,6 +127,10 @@ static void update_raw(struct tsct_rate *est, bool start)
 	est->raw_rate = rate;
 	if (est->nr == 1 && !est->resumed)
 		guess_steering(est);
+	/* What RAW turned out to be may be less well known than REALTIME is. */
+	else if (est->hi > 0)
+		est->rate = tsct_larger(est->lo, tsct_smaller(est->hi,
+							      est->rate));
 }
 
 /* Did RAW and counter part company since the last sample? */
@@ -297,8 +301,11 @@ static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 	est->real.nr = 0;
 	for (i = 0; i < nr; i++)
 		tsct_track_add(&est->real, &samples[i].real);
-	if (!est->real.hi)
-		return -EINVAL;
+	/* Set meanwhile: the next one will show how fast it is. */
+	if (!est->real.hi) {
+		place(est, &samples[nr - 1].real);
+		return event;
+	}
 	if (!est->nr)
 		est->first_tsc = tsct_look_at(&samples[0].real, est->rate, 1).tsc;
 	tsct_rate_settle(est, more);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Keeps a clock as tsctraced and programs do: core and sampler are the real ones. */
+#include <stdio.h>
+
 #include "core/scale.h"
 #include "sim.h"
 
@@ -31,6 +33,26 @@ static void set_timeline(struct run *run)
 				(uint64_t)(ran / cyc >> 24));
 }
 
+/* For -v: what was published, and how fast REALTIME really ran lately */
+static void tell(const struct run *run, const struct tsct_clock_state *state,
+		 bool same)
+{
+	const struct tsct_rate *est = &run->est;
+	const struct seen *last = machine_seen(&run->m, est->look.tsc);
+	const struct seen *ref = machine_seen(&run->m, est->ref_tsc);
+	double true_rate = 0;
+
+	if (last && ref && last->stamp != ref->stamp)
+		true_rate = (double)(last->ideal - ref->ideal) * 0x1p-64 /
+			(double)(last->stamp - ref->stamp);
+	printf("%14.9f s: status %u epoch %u cause %u, %s line, look +-%.3f ns, error %.3f ns, past %.3f ns; rate %.12f in [%.12f, %.12f], really %.12f, surprise %.3f ppb\n",
+	       (double)run->m.now_ps / 1e12, state->status, state->epoch,
+	       state->cause, same ? "same" : "new", est->look.half_ns,
+	       (double)state->real.error_ps / 1e3,
+	       (double)state->real.past_error_ps / 1e3, est->rate, est->lo,
+	       est->hi, true_rate, est->surprise_ppb);
+}
+
 static void publish(struct run *run)
 {
 	struct machine *m = &run->m;
@@ -57,6 +79,9 @@ static void publish(struct run *run)
 		now = m->ops.stamp(m);
 		if (tsct_segments_check(&published(run)->state, &next, now))
 			continue;
+		if (run->verbose)
+			tell(run, &next, next.real.base_tsc ==
+			     run->est.state.real.base_tsc);
 		tsct_latch_commit(run->page);
 		tsct_rate_published(&run->est, &next);
 		if (tsct_segments_valid(published(run)))
