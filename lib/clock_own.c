@@ -189,14 +189,20 @@ void tsct_clock_own_sample(struct tsct_clock_own *own)
 	__atomic_store_n(&own->shared->held, 0, __ATOMIC_RELEASE);
 }
 
-static bool is_young(const struct tsct_clock_own *own,
-		     const struct tsct_clock_head *head, __u64 stamp)
+/* Was there a sample in the second before @stamp, and no disruption since? */
+static bool is_young(const struct tsct_clock_own *own, __u64 stamp)
 {
-	__s64 age = (__s64)(stamp - head->as_of_tsc);
+	/*
+	 * Not by the latch: the worst that comes of a torn reading is a sample
+	 * too many, or one at the next call.
+	 */
+	const struct tsct_clock_state *state =
+		&own->area.copy[READ_ONCE(own->area.seq) & 1].state;
+	__u64 age = stamp - READ_ONCE(state->real.as_of_tsc);
+	__u32 status = READ_ONCE(state->status);
 
-	return age >= 0 && age <= (__s64)own->refine_ticks &&
-		head->status != TSCT_STATUS_DISRUPTED &&
-		head->status != TSCT_STATUS_UNKNOWN;
+	return age <= own->refine_ticks && status != TSCT_STATUS_DISRUPTED &&
+		status != TSCT_STATUS_UNKNOWN;
 }
 
 /*
@@ -206,15 +212,13 @@ static bool is_young(const struct tsct_clock_own *own,
  */
 static bool due(const struct tsct_clock_own *own, __u64 stamp)
 {
-	struct tsct_clock_head head;
 	__s64 since;
 	__u64 now;
 
-	if (tsct_clock_head(&own->area, &head) ||
-	    is_young(own, &head, stamp))
+	if (likely(is_young(own, stamp)))
 		return false;
 	now = read_stamp(own);
-	if (is_young(own, &head, now))
+	if (is_young(own, now))
 		return false;
 	since = (__s64)(now - READ_ONCE(own->tried_tsc));
 	return since < 0 || since > (__s64)own->retry_ticks;

@@ -89,6 +89,42 @@ START_TEST(test_past)
 }
 END_TEST
 
+/* The short cut says what the long way does. */
+START_TEST(test_short_cut)
+{
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_reading want;
+	unsigned int i, shorts = 0;
+	struct tsct_time t;
+	uint64_t stamp;
+	int64_t ns;
+
+	seed_with((unsigned int)_i);
+	CHANGE(s->real.mult = s->real.slew_mult = ONE / 100 * (95 + any(10));
+	       s->real.growth = any64() >> (20 + any(40));
+	       s->real.error_ps = any64() >> any(60);
+	       s->real.past_error_ps = any64() >> any(60));
+	memcpy(&the_page->copy[1], &the_page->copy[0],
+	       sizeof(the_page->copy[0]));
+	rewrite_page();
+	for (i = 0; i < 100000; i++) {
+		stamp = zero + 6 * SECOND - any64() % (130 * SECOND);
+		shorts += tsct_clock_fast_ns(clock->page, stamp, &ns);
+		ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t), 0);
+		ck_assert_int_eq(tsct_latch_lookup(clock->page, stamp, &want),
+				 0);
+		ck_assert_int_eq(t.ns, want.ns);
+		ck_assert_uint_eq(t.error_ns, want.error_ps / 1000 +
+				  !!(want.error_ps % 1000) + 1);
+		ck_assert_uint_eq(t.status, want.status);
+		ck_assert_uint_eq(t.epoch, want.epoch);
+	}
+	ck_assert_uint_gt(shorts, 50000);
+	ck_assert_uint_lt(shorts, 99000);
+	tsct_clock_close(clock);
+}
+END_TEST
+
 /* ---- and back ---------------------------------------------------------- */
 
 START_TEST(test_stamp_at)
@@ -370,6 +406,7 @@ int main(void)
 	}
 	tcase_add_test(tcase, test_live);
 	tcase_add_test(tcase, test_past);
+	tcase_add_loop_test(tcase, test_short_cut, 0, 10);
 	tcase_add_loop_test(tcase, test_stamp_at, 0, 3);
 	tcase_add_test(tcase, test_stamp_at_edges);
 	tcase_add_test(tcase, test_segments);
