@@ -12,6 +12,7 @@
 #define TRIES		64
 #define TRIES_MIN	3
 #define GOOD_ENOUGH	16
+#define DITHER		16
 #define SEARCH_NS	1000000		/* no longer than this, if it can be */
 #define SLEWED		1e-3		/* what tries may differ by, relatively: */
 #define UNSURE		4e-4		/* as the rate is not known; slews do the rest */
@@ -167,6 +168,19 @@ static void take(const struct tsct_clock_ops *ops, clockid_t clock,
 	ret_bracket->after = ops->stamp(ops->ctx);
 }
 
+/*
+ * Many counters go in steps (of 10 ns, on some machines), and a search is a loop
+ * that can fall into step with them: all tries are then cut in the same place,
+ * those of the next search in another. Pauses of different length keep it out.
+ */
+static void dither(unsigned int try)
+{
+	volatile unsigned int left = try * 5 % DITHER;
+
+	while (left)
+		left--;
+}
+
 /* Tries around one clock, and the narrowest of them */
 struct tries {
 	struct tsct_bracket all[TRIES];
@@ -177,13 +191,15 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 		   struct tries *tries)
 {
 	double width, best, limit = sampler->limit_ns;
-	unsigned int good = 0;
+	unsigned int good = 0, enough;
 	struct tsct_bracket *now = &tries->all[0];
 
+	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
 	take(sampler->ops, clock, now);	/* cold: wide for no reason */
 	tries->best = 0;
-	for (tries->nr = 0; tries->nr < TRIES && good < GOOD_ENOUGH; ) {
+	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
 		now = &tries->all[tries->nr];
+		dither(tries->nr);
 		take(sampler->ops, clock, now);
 		width = (double)(now->after - now->before) *
 			sampler->ns_per_tick;
@@ -365,7 +381,10 @@ int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est)
 
 	look_at_kernel(sampler, est);
 	guess_rate(sampler);
+	/* A short baseline takes the best ends that are to be had. */
+	sampler->thorough = true;
 	nr = take_start(sampler, samples);
+	sampler->thorough = false;
 	event = tsct_rate_start(est, samples, nr);
 	tsct_sampler_learn(sampler, est, event);
 	return event;

@@ -48,6 +48,7 @@ struct tsct_sampler {
 	/* Good to a thousandth; 0: not known that well, tries stand alone */
 	double raw_per_tick, real_per_tick;
 	double limit_ns;
+	bool thorough;			/* good tries do not end the search */
 	__u64 span;			/* of the last search, in ticks */
 };
 

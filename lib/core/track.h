@@ -41,8 +41,8 @@ __u64 tsct_track_baseline(const struct tsct_track *track);
 
 /*
  * tsct_track_median - the median of the rates of all intervals that are at
- * least half as long as the track, by the likeliest ticks of their brackets, in
- * ns per tick; 0 where there are none. Long intervals, as the error of each is that of
+ * least half as long as the track, by the middles of their brackets, in ns per
+ * tick; 0 where there are none. Long intervals, as the error of each is that of
  * its ends over its length; a median, as now and then a whole search for a
  * narrow bracket meets a CPU that reads its clock at another moment of it.
  */
