@@ -224,31 +224,39 @@ static double apart(__u64 a, __u64 b)
 /*
  * Each try bounds the clock from both sides, as seen from the narrowest: what
  * is tightest of all is tighter than any one alone. Distances between tries are
- * less than known by as much as the clock may be slewed.
+ * less than known by as much as the clock may be slewed. Returns the largest
+ * one, in ticks, that mattered.
  */
-static void intersect(const struct tries *tries, double rate,
-		      struct tsct_bracket *bracket)
+static double intersect(const struct tries *tries, double rate,
+			struct tsct_bracket *bracket)
 {
 	const struct tsct_bracket *best = &tries->all[tries->best], *one;
-	double width = apart(best->after, best->before);
-	double first = 0, last = width, slack, ns;
+	double first = 0, last = apart(best->after, best->before);
+	double low, high, ns, slack, low_span = 0, high_span = 0;
 	unsigned int i;
 
 	for (i = 0; i < tries->nr; i++) {
 		one = &tries->all[i];
 		ns = (double)(one->ns - best->ns) / rate;
 		slack = tsct_magnitude(ns) * SLEWED;
-		first = tsct_larger(first, apart(one->before, best->before) -
-				    ns - slack);
-		last = tsct_smaller(last, apart(one->after, best->before) -
-				    ns + slack);
+		low = apart(one->before, best->before) - ns - slack;
+		high = apart(one->after, best->before) - ns + slack;
+		if (low > first) {
+			first = low;
+			low_span = tsct_magnitude(ns);
+		}
+		if (high < last) {
+			last = high;
+			high_span = tsct_magnitude(ns);
+		}
 	}
 	/* Nothing is left: it was set meanwhile, or slewed fast. */
 	if (first > last + 1)
-		return;
+		return 0;
 	last = tsct_larger(first, last);
 	bracket->before = best->before + (__u64)first;
 	bracket->after = best->before + (__u64)last + (last > (__u64)last);
+	return tsct_larger(low_span, high_span);
 }
 
 void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
@@ -261,10 +269,8 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 	search(sampler, clock, &tries);
 	*ret_bracket = tries.all[tries.best];
 	sampler->span = 0;
-	if (!(rate > 0))
-		return;
-	intersect(&tries, rate, ret_bracket);
-	sampler->span = tries.all[tries.nr - 1].after - tries.all[0].before;
+	if (rate > 0)
+		sampler->span = (__u64)intersect(&tries, rate, ret_bracket);
 }
 
 static bool take_snapshot(const struct tsct_sampler *sampler,

@@ -49,7 +49,7 @@ struct tsct_sampler {
 	double raw_per_tick, real_per_tick;
 	double limit_ns;
 	bool thorough;			/* good tries do not end the search */
-	__u64 span;			/* of the last search, in ticks */
+	__u64 span;			/* of the tries that made the last bracket */
 };
 
 void tsct_sampler_init(struct tsct_sampler *sampler,

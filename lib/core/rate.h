@@ -29,7 +29,7 @@ struct tsct_bracket {
 struct tsct_sample {
 	struct tsct_bracket raw;	/* CLOCK_MONOTONIC_RAW */
 	struct tsct_bracket real;	/* CLOCK_REALTIME */
-	__u64 span;		/* ticks that the tries for it took; see offset.c */
+	__u64 span;		/* ticks between the tries that real is made of */
 };
 
 /* adjtime(2) slews CLOCK_REALTIME by 500 ppm; what is beyond is a step. */
