@@ -99,7 +99,8 @@ static void compare(struct run *run, enum kind kind, uint64_t stamp,
 	run->tally->errors[kind][bin_of(error)]++;
 	if (error <= reading->error_ps)
 		return;
-	violated(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, stamp %llu, as of %llu, base %llu",
+	violated(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, "
+		 "stamp %llu, as of %llu, base %llu",
 		 kind == KIND_LIVE ? "live" : "past", (double)off / 1e3, (double)reading->error_ps / 1e3,
 		 reading->status, reading->epoch, (unsigned long long)stamp,
 		 (unsigned long long)published(run)->state.real.as_of_tsc,

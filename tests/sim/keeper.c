@@ -45,7 +45,10 @@ static void tell(const struct run *run, const struct tsct_clock_state *state,
 	if (last && ref && last->stamp != ref->stamp)
 		true_rate = (double)(last->ideal - ref->ideal) * 0x1p-64 /
 			(double)(last->stamp - ref->stamp);
-	printf("%14.9f s: status %u epoch %u cause %u, %s line, look +-%.3f ns, error %.3f ns, past %.3f ns; rate %.12f in [%.12f, %.12f], really %.12f, surprise %.3f ppb\n",
+	printf("%14.9f s: status %u epoch %u cause %u, %s line, "
+	       "look +-%.3f ns, error %.3f ns, past %.3f ns; "
+	       "rate %.12f in [%.12f, %.12f], really %.12f, "
+	       "surprise %.3f ppb\n",
 	       (double)run->m.now_ps / 1e12, state->status, state->epoch,
 	       state->cause, same ? "same" : "new", est->look.half_ns,
 	       (double)state->real.error_ps / 1e3,

@@ -5,10 +5,13 @@
  *
  *   sim --list
  *   sim [--scenario N|NAME] [--seed S] [--seeds COUNT] [--part I/N] [-v]
+ *       [--save FILE]
+ *   sim --add FILE...
  *
  * Seeds S .. S + COUNT - 1 of each scenario (of all), of which this process
- * takes every N-th from the I-th on. Prints one line per scenario, and the
- * tallies for adding up: see run.sh.
+ * takes every N-th from the I-th on. Prints one line per scenario, or saves what
+ * it counted for another one to add up: see run.sh. -v tells each publication
+ * beside the truth.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -201,7 +204,7 @@ static void list(void)
 		printf("%2u %s\n", i, scenarios[i].name);
 }
 
-/* For run.sh, which adds up what processes found: index and two counts */
+/* For run.sh, which has what processes found added up */
 static void save(const char *path)
 {
 	FILE *file = fopen(path, "wb");
@@ -273,7 +276,9 @@ static unsigned int run_all(const struct options *options)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: sim [--list] [--scenario N] [--seed S] [--seeds COUNT] [--part I/N] [--save FILE] [--add FILE]... [-v]\n");
+	fprintf(stderr, "usage: sim [--list] [--scenario N] [--seed S] "
+		"[--seeds COUNT] [--part I/N] [--save FILE] [--add FILE]... "
+		"[-v]\n");
 	exit(2);
 }
 
