@@ -18,9 +18,9 @@ cat "$log"
 [ -x "$out/tests/sim/sim" ] || exit 1
 
 # One test per scenario, and one for the ratio over everything
-"$out/tests/sim/sim" --list | awk -v log="$log" -v status="$status" '
+"$out/tests/sim/sim" --list | awk -v found="$log" -v status="$status" '
 	BEGIN {
-		while ((getline line < log) > 0) {
+		while ((getline line < found) > 0) {
 			split(line, word, " ")
 			if (word[1] == "VIOLATION")
 				bad[word[3] + 0]++
