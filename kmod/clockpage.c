@@ -150,15 +150,19 @@ static int commit(const struct tsct_clock_state *state)
 	return err;
 }
 
-/* Under clock_lock. Of skew the module knows better than who measures times. */
+/*
+ * Under clock_lock. Of skew the module knows better than who measures times;
+ * and nobody on the short cut asks whether stamps are still the TSC.
+ */
 static int publish(struct tsct_clock_state *state)
 {
 	if (asleep)
 		return -EAGAIN;
 	if (!boot_id_known && read_boot_id())
 		return -ENODATA;
-	if (skewed) {
+	if (skewed)
 		state->flags |= TSCT_CLOCK_SKEWED;
+	if (skewed || state->source != TSCT_SOURCE_TSC) {
 		state->real.fast_tsc = 0;
 		state->cluster.fast_tsc = 0;
 	}

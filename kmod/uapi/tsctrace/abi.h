@@ -145,7 +145,8 @@
  * The short cut: where d < fast_tsc (unsigned, so t >= base_tsc) it holds that
  * ns = base_ns + floor(d * slew_mult / 2^56), and the published status is that
  * of t. fast_tsc is below 2^55; 0 where readers have to look closer: status
- * neither CALIBRATING, SYNCHRONIZED nor HOLDOVER, or TSCT_CLOCK_SKEWED.
+ * neither CALIBRATING, SYNCHRONIZED nor HOLDOVER, or TSCT_CLOCK_SKEWED, or
+ * stamps that are not the TSC (nobody who took the short cut asked).
  *
  * A stamp before base_tsc belongs to the last segment that begins at or before
  * it: ns = segment's base_ns + floor((t - base_tsc) * mult / 2^56), within
