@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The kernel begins to keep time by another clock, and goes back: daemon and
+# module notice, and the clock is good again, by stamps that may be the TSC still:
+# an invariant counter is not worse for that.
+# guest-test: timeout=120
+# guest-test: files=build/daemon/tsctraced,build/tools/trace-ctl
+set -eu
+log=/tmp/tsctraced.log
+sources=/sys/devices/system/clocksource/clocksource0
+
+fail() {
+	echo "$*"
+	cat $log
+	trace-ctl clock || true
+	exit 1
+}
+key() {
+	trace-ctl clock --json 2>/dev/null |
+		sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",]*\).*/\1/p"
+}
+is() { [ "$(key "$1")" = "$2" ]; }
+above() { [ "$(key "$1")" -gt "$2" ]; }
+wait_for() {	# SECONDS WHAT COMMAND...
+	most=$(($1 * 10)) what=$2
+	shift 2
+	i=0
+	while ! "$@"; do
+		i=$((i + 1))
+		[ $i -lt $most ] || fail "waited in vain until $what"
+		sleep 0.1
+	done
+}
+switch() {	# CLOCKSOURCE
+	epoch=$(key epoch)
+	echo "$1" >$sources/current_clocksource
+	[ "$(cat $sources/current_clocksource)" = "$1" ] || fail "it stays"
+	wait_for 2 "the switch to $1 is noticed" above epoch "$epoch"
+	wait_for 4 "synchronized by $1" is status synchronized
+	is clocksource "$1" || fail "the clocksource is $(key clocksource)"
+	is cause clocksource || fail "the cause is $(key cause)"
+	seconds=$(($(key time_ns) / 1000000000))
+	now=$(date +%s)
+	[ $seconds -ge $((now - 2)) ] && [ $seconds -le $((now + 2)) ] ||
+		fail "$seconds is not $now"
+}
+
+mkdir -p /run
+tsctraced -v 2>$log &
+pid=$!
+wait_for 10 "synchronized" is status synchronized
+is source tsc || fail "the source is $(key source)"
+case $(cat $sources/available_clocksource) in
+*hpet*) other=hpet ;;
+*) other=acpi_pm ;;
+esac
+switch $other
+switch tsc
+echo "$other and back, source $(key source), epoch $(key epoch)"
+kill -TERM $pid
+wait $pid || fail "SIGTERM: exit status $?"
