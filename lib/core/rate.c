@@ -328,8 +328,9 @@ int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
 	for (i = 0; i < nr; i++)
 		if (add_raw(est, &samples[i].raw, &samples[i].real))
 			event = TSCT_RATE_JUMPED;
+	/* Jumped at the last one: there is nothing to go by, yet. */
 	if (!est->raw.hi)
-		return -EINVAL;
+		return event == TSCT_RATE_OK ? -EINVAL : event;
 	update_raw(est, fresh && !est->raw_lo);
 	if (!credible(est->raw_rate))
 		return -ERANGE;
