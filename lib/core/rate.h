@@ -157,8 +157,9 @@ int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
  *
  * The rate is the median over many intervals, made to lie within what the edges
  * of all brackets allow. Returns an event (a resumed
- * line may have been stepped away from), or -EINVAL: fewer than two samples,
- * or they do not run forward; -ERANGE: no counter runs at this rate.
+ * line may have been stepped away from; where a clock jumps among the samples,
+ * the status may still be DISRUPTED), or -EINVAL: fewer than two samples, or one
+ * runs backwards within itself; -ERANGE: no counter runs at this rate.
  */
 int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
 		    unsigned int nr);

@@ -566,10 +566,12 @@ START_TEST(test_refuses)
 	tsct_sampler_take(&sampler, &samples[0]);
 	samples[1] = samples[0];
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 1), -EINVAL);
-	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), -EINVAL);
-	/* The same one twice: it claims no time by it. */
-	ck_assert_uint_ne(est.state.status, TSCT_STATUS_CALIBRATING);
+	/* The same one twice: time stood still, and nothing is claimed by it. */
+	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), TSCT_RATE_JUMPED);
+	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
+	samples[1].raw.after = samples[1].raw.before - 1;
+	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), -EINVAL);
 }
 END_TEST
 
