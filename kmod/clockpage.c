@@ -143,10 +143,12 @@ static int commit(const struct tsct_clock_state *state)
 	err = tsct_segments_check(published(), state,
 				  tsct_source_read(source) + lead);
 	if (!err)
-		tsct_latch_commit(clock);
+		tsct_latch_show(clock);
 	local_irq_restore(flags);
 	if (err)
 		tsct_latch_repair(clock);	/* what was staged is gone */
+	else
+		tsct_latch_settle(clock);
 	return err;
 }
 

@@ -80,12 +80,20 @@ void tsct_latch_stage(struct tsct_clock_page *page,
 	tsct_segments_succeed(&page->copy[0], next);
 }
 
+void tsct_latch_show(struct tsct_clock_page *page)
+{
+	turn(page, READ_ONCE(page->seq) + 1);	/* it was odd, and is ours */
+}
+
+void tsct_latch_settle(struct tsct_clock_page *page)
+{
+	store_copy(&page->copy[1], &page->copy[0]);
+}
+
 void tsct_latch_commit(struct tsct_clock_page *page)
 {
-	__u64 seq = READ_ONCE(page->seq);	/* odd, and ours */
-
-	turn(page, seq + 1);
-	store_copy(&page->copy[1], &page->copy[0]);
+	tsct_latch_show(page);
+	tsct_latch_settle(page);
 }
 
 void tsct_latch_write(struct tsct_clock_page *page,

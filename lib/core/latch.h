@@ -27,14 +27,19 @@ void tsct_latch_repair(struct tsct_clock_page *page);
  * tsct_latch_stage - write the next state where nobody reads: copy 0 becomes
  * what was published, followed by @next; readers are on copy 1. May be done
  * again with another state before the commit.
- * tsct_latch_commit - publish it.
+ * tsct_latch_show - publish it. Short: for who has interrupts off.
+ * tsct_latch_settle - always to follow that, in its own time: copy 1 goes after
+ * copy 0.
+ * tsct_latch_commit - both.
  * One writer at a time; readers may be reading.
  */
 void tsct_latch_stage(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *next);
+void tsct_latch_show(struct tsct_clock_page *page);
+void tsct_latch_settle(struct tsct_clock_page *page);
 void tsct_latch_commit(struct tsct_clock_page *page);
 
-/* Both. */
+/* Stage and commit. */
 void tsct_latch_write(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *state);
 
