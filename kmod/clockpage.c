@@ -38,7 +38,9 @@ static DEFINE_MUTEX(clock_lock);	/* writers of the area */
 static struct tsct_clock_page *clock;
 static bool boot_id_known;
 static bool asleep;			/* or about to be */
-static bool skewed;			/* by the last measurement */
+/* By the last measurement */
+static u32 source_now;
+static bool skewed;
 
 unsigned long tsct_clockpage_pages(void)
 {
@@ -160,6 +162,9 @@ static int publish(struct tsct_clock_state *state)
 {
 	if (asleep)
 		return -EAGAIN;
+	/* It was checked, but without the lock. */
+	if (state->source != source_now)
+		return -ESTALE;
 	if (!boot_id_known && read_boot_id())
 		return -ENODATA;
 	if (skewed)
@@ -250,6 +255,7 @@ void tsct_clockpage_measured(const struct tsct_measured *measured)
 	disrupted = measured->event || measured->skewed || skewed ||
 		measured->source != published()->source;
 	skewed = measured->skewed;
+	source_now = measured->source;
 	if (disrupted)
 		disrupt(measured->source, measured->cause);
 	set_cpus(measured->table);
@@ -294,6 +300,7 @@ int tsct_clockpage_init(void)
 	/* First: asking for the source may publish that it has changed. */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clock, no_boot_id, source, nr_cpu_ids);
+	source_now = source;
 	err = read_boot_id();
 	if (err)
 		pr_warn("cannot read %s (%d): the clock page is void until the clock is set\n",
