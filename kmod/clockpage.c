@@ -9,6 +9,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/irqflags.h>
+#include <linux/magic.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -57,26 +58,43 @@ struct page *tsct_clockpage_page(unsigned long index)
 /*
  * The kernel hands its boot id to user space by this file alone, so the module
  * reads it there, as who loads the module or sets the clock: both may do
- * anything to the clock anyhow. Without it the page keeps a zero id, which
- * readers refuse, and nothing is published.
+ * anything to the clock anyhow. But not to others: who lives in a root of its
+ * own may have any file there, and wait for it alone. Without the id the page
+ * keeps a zero one, which readers refuse, and nothing is published.
  */
-static int read_boot_id(void)
+static int read_boot_id(uuid_t *ret_id)
 {
 	char text[UUID_STRING_LEN + 1] = "";
+	ssize_t len = 0;
 	struct file *file;
 	loff_t pos = 0;
-	ssize_t len;
-	uuid_t id;
 
-	file = filp_open(BOOT_ID_PATH, O_RDONLY, 0);
+	file = filp_open(BOOT_ID_PATH, O_RDONLY | O_NONBLOCK, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	len = kernel_read(file, text, UUID_STRING_LEN, &pos);
+	if (file_inode(file)->i_sb->s_magic == PROC_SUPER_MAGIC)
+		len = kernel_read(file, text, UUID_STRING_LEN, &pos);
 	filp_close(file, NULL);
-	if (len != UUID_STRING_LEN || uuid_parse(text, &id))
+	if (len != UUID_STRING_LEN || uuid_parse(text, ret_id))
 		return -ENODATA;
+	return 0;
+}
+
+/* Not under clock_lock: see above. */
+static int learn_boot_id(void)
+{
+	uuid_t id;
+	int err;
+
+	if (READ_ONCE(boot_id_known))
+		return 0;
+	err = read_boot_id(&id);
+	if (err)
+		return err;
+	mutex_lock(&clock_lock);
 	memcpy(clock->boot_id, id.b, sizeof(clock->boot_id));
-	boot_id_known = true;
+	WRITE_ONCE(boot_id_known, true);
+	mutex_unlock(&clock_lock);
 	return 0;
 }
 
@@ -165,8 +183,6 @@ static int publish(struct tsct_clock_state *state)
 	/* It was checked, but without the lock. */
 	if (state->source != source_now)
 		return -ESTALE;
-	if (!boot_id_known && read_boot_id())
-		return -ENODATA;
 	if (skewed)
 		state->flags |= TSCT_CLOCK_SKEWED;
 	if (skewed || state->source != TSCT_SOURCE_TSC) {
@@ -195,6 +211,8 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 
 	if (err)
 		return err;
+	if (learn_boot_id())
+		return -ENODATA;
 	mutex_lock(&clock_lock);
 	epoch = published()->epoch;
 	err = publish(state);
@@ -301,7 +319,7 @@ int tsct_clockpage_init(void)
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clock, no_boot_id, source, nr_cpu_ids);
 	source_now = source;
-	err = read_boot_id();
+	err = learn_boot_id();
 	if (err)
 		pr_warn("cannot read %s (%d): the clock page is void until the clock is set\n",
 			BOOT_ID_PATH, err);
@@ -312,5 +330,6 @@ void tsct_clockpage_exit(void)
 {
 	vfree(clock);
 	clock = NULL;
+	boot_id_known = false;
 	skewed = false;
 }

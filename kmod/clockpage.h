@@ -15,9 +15,10 @@ struct page *tsct_clockpage_page(unsigned long index);
 unsigned long tsct_clockpage_pages(void);
 
 /*
- * Adds to *state what only the module knows. 0, or -EINVAL where the figures cannot be true, -ESTALE: of an epoch that is
- * over, -ETIME: a line that has begun already, -ENODATA: no boot id, -EAGAIN:
- * the machine is going to sleep or waking up
+ * Publishes *state, to which it adds what only the module knows. 0, or -EINVAL:
+ * the figures cannot be true, -ESTALE: of an epoch that is over, or of a source
+ * that is not in use, -ETIME: a line that has begun already, -ENODATA: no boot
+ * id, -EAGAIN: the machine is going to sleep or waking up.
  */
 int tsct_clockpage_set(struct tsct_clock_state *state);
 
