@@ -22,6 +22,18 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
+/* 7.2: a snapshot is of one clock. Kbuild finds out, by the kernel's header. */
+#ifdef TSCT_KTIME_SNAPSHOT_ID
+#define tsct_ktime_snapshot(s)						\
+	({ ktime_get_snapshot_id(CLOCK_REALTIME, s); (s)->valid; })
+#define tsct_snapshot_real(s)	((s)->systime)
+#define tsct_snapshot_raw(s)	((s)->monoraw)
+#else
+#define tsct_ktime_snapshot(s)	({ ktime_get_snapshot(s); true; })
+#define tsct_snapshot_real(s)	((s)->real)
+#define tsct_snapshot_raw(s)	((s)->raw)
+#endif
+
 /* 6.9: a set of kfuncs says that it is one */
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)

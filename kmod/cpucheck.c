@@ -16,7 +16,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
-#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -47,29 +46,9 @@ static int hotplug_state;
 
 /* ---- all CPUs --------------------------------------------------------- */
 
-/*
- * If the kernel reads its clocksource between two reads of the TSC, and the
- * count lies between them, it has read the TSC. No other source would hit
- * the gap three times in a row, and none says its name to modules.
- */
-bool tsct_cpucheck_snapshot(struct system_time_snapshot *ret)
-{
-	u64 before, after;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		before = rdtsc_ordered();
-		ktime_get_snapshot(ret);
-		after = rdtsc_ordered();
-		if (ret->cycles < before || ret->cycles > after)
-			return false;
-	}
-	return true;
-}
-
 static bool clocksource_is_tsc(void)
 {
-	struct system_time_snapshot snapshot;
+	struct tsct_clock_snapshot snapshot;
 
 	return tsct_cpucheck_snapshot(&snapshot);
 }

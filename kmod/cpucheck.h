@@ -22,11 +22,10 @@ int tsct_cpucheck_run(void);
 void tsct_cpucheck_schedule(void);
 
 /*
- * The kernel's clocks at one count of the TSC. False: it keeps time by
- * something else.
+ * snapshot.c: the kernel's clocks at one count of the TSC. False: it keeps time
+ * by something else.
  */
-struct system_time_snapshot;
-bool tsct_cpucheck_snapshot(struct system_time_snapshot *ret);
+bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
 /* Fills in what is out in *check; the table of check->nr is the caller's. */
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);

@@ -16,7 +16,6 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include <tsctrace/abi.h>
@@ -99,16 +98,10 @@ static long ioctl_clock_set(void __user *uarg)
 
 static long ioctl_clock_snapshot(void __user *uarg)
 {
-	struct system_time_snapshot snapshot;
-	struct tsct_clock_snapshot ret = { 0 };
+	struct tsct_clock_snapshot ret;
 
-	if (!tsct_cpucheck_snapshot(&snapshot))
+	if (!tsct_cpucheck_snapshot(&ret))
 		return -EOPNOTSUPP;
-	ret.tsc = snapshot.cycles;
-	ret.real_ns = ktime_to_ns(snapshot.real);
-	ret.raw_ns = ktime_to_ns(snapshot.raw);
-	ret.set_seq = snapshot.clock_was_set_seq;
-	ret.source_seq = snapshot.cs_was_changed_seq;
 	return copy_to_user(uarg, &ret, sizeof(ret)) ? -EFAULT : 0;
 }
 
