@@ -187,9 +187,11 @@ int tsct_cpucheck_run(void)
 	if (err)
 		return err;
 	err = update(true);
-	publish(TSCT_CAUSE_NONE);
+	/* Half of it may be measured against another reference than the rest. */
+	if (!err)
+		publish(TSCT_CAUSE_NONE);
 	mutex_unlock(&check_lock);
-	/* Somebody who is not being killed does the rest. */
+	/* Somebody who is not being killed does it all. */
 	if (err)
 		tsct_cpucheck_schedule();
 	return err;
@@ -288,15 +290,19 @@ int tsct_cpucheck_init(void)
 	return err;
 }
 
+/* Which CPUs came or went before it could follow, it finds out by itself. */
 int tsct_cpucheck_start(void)
 {
-	mutex_lock(&check_lock);
-	publish(TSCT_CAUSE_NONE);
-	mutex_unlock(&check_lock);
 	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
 						  "tsctrace:online",
 						  cpu_changed, cpu_changed);
-	return hotplug_state < 0 ? hotplug_state : 0;
+	if (hotplug_state < 0)
+		return hotplug_state;
+	mutex_lock(&check_lock);
+	update(false);
+	publish(TSCT_CAUSE_NONE);
+	mutex_unlock(&check_lock);
+	return 0;
 }
 
 void tsct_cpucheck_stop(void)
