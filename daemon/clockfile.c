@@ -183,12 +183,15 @@ void clockfile_revive(struct clockfile *file)
 		return;
 	clockfile_close(file);
 	err = reuse_or_make(file);
-	if (err)
-		log_warning("%s/%s: %s", file->dir_path, TSCT_CLOCK_FILE,
-			    strerror(-err));
-	else
+	if (!err)
 		log_warning("%s/%s: was removed; made it again", file->dir_path,
 			    TSCT_CLOCK_FILE);
+	else if (err != file->err)
+		log_error("%s/%s: %s; programs find no clock there%s",
+			  file->dir_path, TSCT_CLOCK_FILE, strerror(-err),
+			  err == -ENOENT ? ": the directory was removed, start "
+			  "tsctraced anew" : "");
+	file->err = err;
 	write_cpus(file);
 }
 

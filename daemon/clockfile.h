@@ -14,6 +14,7 @@ struct clockfile {
 	__u32 nr_cpus;
 	const struct tsct_clock_cpu *cpus;	/* as set last; the caller's */
 	__u32 nr_known;
+	int err;			/* of the last try to revive it */
 };
 
 /*

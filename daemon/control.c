@@ -17,6 +17,7 @@
 #define CLIENT_NS	2000000000LL	/* from the first byte to the last */
 #define REQUEST_MAX	128
 #define PER_DISPATCH	16
+#define REFUSED_NS	10000000000LL	/* anybody may fill the log, slowly */
 
 struct client {
 	int fd;				/* -1: nobody */
@@ -32,7 +33,8 @@ struct control {
 	struct control_ops ops;
 	int epoll, listener;
 	bool bound;			/* the path is ours to remove */
-	bool deaf;			/* out of descriptors: no new clients */
+	bool deaf;			/* no room for new clients just now */
+	__s64 refused_ns;		/* when that was logged last */
 	struct client clients[CLIENTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
@@ -94,8 +96,12 @@ static void accept_some(struct control *control)
 			welcome(control, fd);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE) {
-			/* Who waits would keep epoll awake: later. */
+		if (errno != EAGAIN && errno != EINTR &&
+		    errno != ECONNABORTED) {
+			/*
+			 * Out of descriptors or memory: who waits would keep
+			 * epoll awake, so later.
+			 */
 			control->deaf = true;
 			watch(control, EPOLL_CTL_DEL, control->listener, 0,
 			      NULL);
@@ -106,14 +112,25 @@ static void accept_some(struct control *control)
 
 /* ---- what they want -------------------------------------------------------- */
 
+static void refuse(struct control *control, const struct client *client,
+		   FILE *to)
+{
+	__s64 now = tsct_now_ns();
+
+	fprintf(to, "error: only root may ask for that\n");
+	if (control->refused_ns && now - control->refused_ns < REFUSED_NS)
+		return;
+	control->refused_ns = now;
+	log_warning("process %d of user %u asked for a fake disruption, and is "
+		    "not root", (int)client->cred.pid,
+		    (unsigned int)client->cred.uid);
+}
+
 /* The process may be any by now, as may its name: the number is all there is. */
 static void fake(struct control *control, const struct client *client, FILE *to)
 {
 	if (client->cred.uid != 0 && client->cred.uid != geteuid()) {
-		log_warning("process %d of user %u asked for a fake disruption, "
-			    "and is not root", (int)client->cred.pid,
-			    (unsigned int)client->cred.uid);
-		fprintf(to, "error: only root may ask for that\n");
+		refuse(control, client, to);
 		return;
 	}
 	log_warning("process %d of user %u asked for a fake disruption",

@@ -23,6 +23,7 @@
 #include "loop.h"
 #include "metrics.h"
 #include "provider.h"
+#include "rundir.h"
 
 enum who {
 	WHO_TIMER,
@@ -241,7 +242,12 @@ static int open_control(struct loop *loop, const char *run_dir)
 	const struct control_ops ops = { loop, print_metrics, disrupt };
 	int err = control_open(run_dir, &ops, &loop->control);
 
-	return err ? err : watch(loop, control_fd(loop->control), WHO_CONTROL);
+	if (!err)
+		return watch(loop, control_fd(loop->control), WHO_CONTROL);
+	log_error("%s/" CONTROL_SOCKET ": %s; %s", run_dir, strerror(-err),
+		  err == -EADDRINUSE ? "it is no socket: remove it" :
+		  rundir_fix(err));
+	return err;
 }
 
 /* Without it everything is found out, too, but a tick later. */

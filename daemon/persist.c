@@ -318,7 +318,11 @@ int persist_save(struct persist *p, const struct signs *signs,
 
 void persist_forget(struct persist *p)
 {
-	if (unlink(p->path) && errno != ENOENT)
+	int err = unlink(p->path) ? errno : 0;
+	struct stat st;
+
+	/* A read-only file system says so before it looks for the file. */
+	if (err && !lstat(p->path, &st))
 		log_warning("%s: %s; it holds a rate that is not true any "
-			    "longer: remove it", p->path, strerror(errno));
+			    "longer: remove it", p->path, strerror(err));
 }

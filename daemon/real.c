@@ -180,6 +180,10 @@ int real_open(struct real *real, const struct real_options *options)
 	if (real->signs.vmclock)
 		log_info("%s: the hypervisor says when it moves this machine",
 			 options->vmclock);
+	else if (strcmp(options->vmclock, SIGNS_VMCLOCK))
+		log_warning("%s: no page of a hypervisor; going without. "
+			    "Without --vmclock it is " SIGNS_VMCLOCK,
+			    options->vmclock);
 	persist_open(&real->persist, options->state_dir);
 	return 0;
 close_signs:

@@ -95,12 +95,16 @@ static void say_who(const char *path, int lock)
 static int take_lock(const char *path, int dir)
 {
 	int lock = openat(dir, LOCK_NAME,
-			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+			  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	char pid[32];
 	int err, len;
 
 	if (lock < 0)
 		return complain(path, -errno);
+	/* Who may open it, may lock it, and so keep us from starting. */
+	if (fchmod(lock, 0600))
+		log_warning("%s/%s: %s; others may be able to lock it", path,
+			    LOCK_NAME, strerror(errno));
 	if (flock(lock, LOCK_EX | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
 		if (err == -EBUSY)

@@ -12,9 +12,10 @@ void keeper_describe(const struct keeper *k, char *text, size_t size)
 	const struct tsct_clock_state *state = &k->est.state;
 
 	if (!state->real.mult) {
-		snprintf(text, size, "%s, epoch %u (%s)",
+		snprintf(text, size, "%s, no time yet, epoch %u (%s)",
 			 tsct_status_name(state->status), state->epoch,
-			 tsct_cause_name(state->cause));
+			 state->cause ? tsct_cause_name(state->cause) :
+			 "the first one");
 		return;
 	}
 	snprintf(text, size, "%s: %.0f Hz +- %.6f ppm, time known to %.3f us "
