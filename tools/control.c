@@ -14,7 +14,8 @@
 #include "view.h"
 
 #define SOCKET_NAME	"control.sock"
-#define ANSWER_NS	5000000000LL
+#define ANSWER_NS	5000000000LL	/* from the first try to the last byte */
+#define RETRY_MS	5
 #define ANSWER_MAX	(1 << 20)
 
 static void complain(const char *verb, const char *path, int err)
@@ -27,47 +28,61 @@ static void complain(const char *verb, const char *path, int err)
 		fix = "; run as root";
 	else if (err == -ETIMEDOUT)
 		fix = "; is tsctraced stopped?";
+	else if (err == -ENAMETOOLONG || err == -ENOTDIR)
+		fix = "; set $TSCTRACE_RUN_DIR to tsctraced's --run-dir";
 	fprintf(stderr, "trace-ctl %s: %s: %s%s\n", verb, path,
 		err == -ENOENT || err == -ECONNREFUSED ?
 		"no daemon is there" : strerror(-err), fix);
 }
 
-static int open_socket(const char *path)
+/*
+ * The queue of a daemon that is busy is full for a moment, that of one that is
+ * stopped for good; nothing tells when there is room.
+ */
+static int connect_until(int fd, const struct sockaddr_un *addr, __s64 until)
+{
+	while (connect(fd, (const struct sockaddr *)addr, sizeof(*addr))) {
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (tsct_now_ns() > until)
+			return -ETIMEDOUT;
+		poll(NULL, 0, RETRY_MS);
+	}
+	return 0;
+}
+
+static int open_socket(const char *path, __s64 until)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd;
+	int fd, err;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(addr.sun_path, path);
-	/* Non-blocking: a daemon that is stopped has a queue that fills up. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
-		int err = errno == EAGAIN ? -ETIMEDOUT : -errno;
-
+	err = connect_until(fd, &addr, until);
+	if (err)
 		close(fd);
-		return err;
-	}
-	return fd;
+	return err ? err : fd;
 }
 
 static int wait_for(int fd, __s64 until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	__s64 left = until - tsct_now_ns();
-	int ready = poll(&poll_fd, 1, left > 0 ? (int)(left / 1000000) + 1 : 0);
 
-	if (ready < 0)
-		return errno == EINTR ? 0 : -errno;
-	return ready || left > 0 ? 0 : -ETIMEDOUT;
+	if (left <= 0)
+		return -ETIMEDOUT;	/* even if it goes on, byte by byte */
+	if (poll(&poll_fd, 1, (int)(left / 1000000) + 1) < 0 && errno != EINTR)
+		return -errno;
+	return 0;
 }
 
 /* Until the daemon hangs up. */
-static int read_all(int fd, char **ret_text, size_t *ret_len)
+static int read_all(int fd, __s64 until, char **ret_text, size_t *ret_len)
 {
-	__s64 until = tsct_now_ns() + ANSWER_NS;
 	size_t size = 0, used = 0;
 	char *text = NULL, *more;
 	ssize_t len;
@@ -106,14 +121,15 @@ free_text:
 static int ask(const char *path, const char *request, char **ret_answer,
 	       size_t *ret_len)
 {
-	int fd = open_socket(path), err;
+	__s64 until = tsct_now_ns() + ANSWER_NS;
+	int fd = open_socket(path, until), err;
 	char line[64];
 
 	if (fd < 0)
 		return fd;
 	snprintf(line, sizeof(line), "%s\n", request);
 	err = send(fd, line, strlen(line), MSG_NOSIGNAL) < 0 ? -errno :
-		read_all(fd, ret_answer, ret_len);
+		read_all(fd, until, ret_answer, ret_len);
 	close(fd);
 	return err;
 }
