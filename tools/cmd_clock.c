@@ -11,6 +11,7 @@
 #include "control.h"
 #include "json.h"
 #include "now.h"
+#include "view.h"
 
 #define WAIT_S		60	/* unless another timeout is given */
 #define POLL_NS		50000000
@@ -196,8 +197,9 @@ static int fake(void)
 	if (ctl_control_ask("clock", "fake-disruption", &answer, &len))
 		return EXIT_FAILED;
 	answer[strcspn(answer, "\n")] = '\0';
-	printf("tsctraced took the clock for disrupted, as asked: %s; it "
-	       "calibrates anew\n", answer);
+	printf("tsctraced took the clock for disrupted, as asked: ");
+	view_print_plain(stdout, answer);
+	printf("; it calibrates anew\n");
 	free(answer);
 	return EXIT_DONE;
 }
