@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -131,6 +132,34 @@ static void check_points()
 			     }), "points in order");
 }
 
+/* Spans that 64 bits of nanoseconds do not hold, and what is no number */
+static void check_wide()
+{
+	using ticks = tsc_clock::duration;
+	using std::chrono::hours;
+	using seconds = std::chrono::duration<double>;
+	const double nan = std::numeric_limits<double>::quiet_NaN();
+	const ticks most = tsctrace::duration_cast<ticks>((nanoseconds::max)());
+	const ticks least = tsctrace::duration_cast<ticks>((nanoseconds::min)());
+	tsc_clock::time_point found;
+
+	check(tsctrace::duration_cast<ticks>((hours::max)()) == most &&
+	      tsctrace::duration_cast<ticks>(seconds(1e30)) == most,
+	      "the longest is longer than any");
+	check(tsctrace::duration_cast<ticks>((hours::min)()) == least &&
+	      tsctrace::duration_cast<ticks>(seconds(-1e30)) == least,
+	      "and the shortest shorter");
+	check(tsctrace::duration_cast<ticks>(seconds(nan)) == ticks::zero(),
+	      "what is no number is none");
+	check(tsctrace::from_system_time(std::chrono::time_point<system_clock,
+		hours>((hours::max)()), found) < 0, "the end of time is none");
+
+	/* So far ahead that nobody can vouch for it */
+	found = tsc_clock::now() + (ticks::max)() / 2;
+	check(tsctrace::to_time(found) > tsctrace::clock::now(),
+	      "a stamp of the far future is one to come");
+}
+
 static void check_durations()
 {
 	std::int64_t raw = now_ns(CLOCK_MONOTONIC_RAW);
@@ -161,6 +190,7 @@ static void check_durations()
 	check(from + ms > from && (from + ms) - from == ms, "arithmetic");
 	check(tsctrace::duration_cast<std::chrono::hours>(
 		      tsc_clock::duration::max()).count() > 0, "saturates");
+	check_wide();
 }
 
 static void check_back()

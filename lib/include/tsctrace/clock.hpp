@@ -347,6 +347,23 @@ public:
 
 namespace detail {
 
+/* A span of the caller's unit may be longer than 64 bits of nanoseconds. */
+template <class Rep, class Period>
+std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
+{
+	using limits = std::numeric_limits<std::int64_t>;
+	const long double ns = std::chrono::duration_cast<
+		std::chrono::duration<long double, std::nano>>(d).count();
+
+	if (ns >= static_cast<long double>((limits::max)()))
+		return (limits::max)();
+	if (ns <= static_cast<long double>((limits::min)()))
+		return (limits::min)();
+	if (ns != ns)			/* a NaN; there is no better answer */
+		return 0;
+	return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
+}
+
 /* The C functions round towards minus infinity, casts of C++ towards zero. */
 inline std::int64_t cast(std::int64_t (*function)(const tsct_clock *,
 						  std::int64_t),
@@ -372,15 +389,14 @@ template <class To, class Rep, class Period>
 typename std::enable_if<std::is_same<To, tsc_clock::duration>::value, To>::type
 duration_cast(const std::chrono::duration<Rep, Period> &d) noexcept
 {
-	return To(detail::cast(tsct_clock_to_ticks,
-		std::chrono::duration_cast<std::chrono::nanoseconds>(d)
-			.count()));
+	return To(detail::cast(tsct_clock_to_ticks, detail::saturated_ns(d)));
 }
 
 /* tsctrace::clock's time of a point, by the line of its time */
 inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 {
 	const tsct_clock *found = detail::the_clock();
+	clock::time_point present;
 	tsct_time time;
 	std::int64_t ago;
 
@@ -391,7 +407,11 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	 * know asks tsc_clock::convert().
 	 */
 	ago = tsct_clock_to_ns(found, (tsc_clock::now() - point).count());
-	return clock::now() - clock::duration(ago);
+	present = clock::now();
+	if (ago < 0 && present.time_since_epoch().count() >
+	    (std::numeric_limits<std::int64_t>::max)() + ago)
+		return (clock::time_point::max)();
+	return present - clock::duration(ago);
 }
 
 /* System time of a point, present or past. Rounded down to its unit. */
@@ -425,8 +445,7 @@ int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 {
 	std::uint64_t stamp;
 	int err = tsct_clock_stamp_at(detail::the_clock(),
-		std::chrono::duration_cast<std::chrono::nanoseconds>(
-			time.time_since_epoch()).count(), &stamp);
+		detail::saturated_ns(time.time_since_epoch()), &stamp);
 
 	if (!err)
 		ret_point = tsc_clock::time_point(stamp);
