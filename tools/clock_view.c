@@ -50,6 +50,7 @@ static void read_rate(struct clock_reading *r)
 	const struct tsct_clock_state *state = &r->state;
 	const struct tsct_pair *real = &state->real;
 	uint64_t mult = state->rate_mult ? state->rate_mult : real->mult;
+	bool held;
 
 	r->mhz = mult ? (double)(1ULL << TSCT_CLOCK_SHIFT) * 1e3 /
 		(double)mult : 0;
@@ -58,7 +59,10 @@ static void read_rate(struct clock_reading *r)
 	r->age_s = 0;
 	if (!real->mult)
 		return;
-	r->growth_ppb = (double)tsct_growth_ppb(real->mult, real->growth);
+	/* Behind that stamp nobody looks after the line any more. */
+	held = (int64_t)(r->stamp - real->hold_after_tsc) > 0;
+	r->growth_ppb = (double)tsct_growth_ppb(real->mult, held ?
+			real->hold_growth : real->growth);
 	r->age_s = seconds(r, real->as_of_tsc);
 }
 

@@ -134,4 +134,27 @@ wait "$pid" || fail "the daemon: $?"
 pid=
 run 1 clock --wait-synced=0.2
 grep -q 'the clock is holdover' "$work/err" || fail "$(cat "$work/err")"
+
+# What the bound is said to grow by, it grows by: now, and with nobody there.
+grows() {
+	local error grown growth age
+	run 0 clock --json
+	error=$(number error_ns <"$work/out") age=$(number stamp <"$work/out")
+	growth=$(number error_growth_ppb <"$work/out")
+	sleep 1
+	run 0 clock --json
+	grown=$(number error_ns <"$work/out")
+	age=$(awk -v from="$age" -v to="$(number stamp <"$work/out")" \
+		-v mhz="$(number rate_mhz <"$work/out")" \
+		'BEGIN { print (to - from) / mhz / 1e6 }')
+	awk -v ns=$((grown - error)) -v ppb="$growth" -v s="$age" \
+		'BEGIN { off = ns - ppb * s; exit !(off < 3 && off > -3) }' ||
+		fail "from $error to $grown ns in $age s, not $growth ns/s"
+	echo "$1: the bound grows by $growth ns/s"
+}
+grows "the daemon just ended"
+sleep 6
+grows "nobody there"
+[ "$(number error_growth_ppb <"$work/out" | cut -d. -f1)" -ge 1000 ] ||
+	fail "nobody there, and the bound hardly grows"
 echo "$ns +- $error ns"
