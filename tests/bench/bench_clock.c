@@ -183,6 +183,7 @@ static int compare_throughput(void)
 	tsct_latch_init(page, no_id, TSCT_SOURCE_TSC, 0);
 	tsct_latch_write(page, &state);
 	for (i = 0; i < THROUGHPUT_RUNS; i++) {
+		update();
 		quiet[i] = reads_per_s();
 		__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
 		if (pthread_create(&thread, NULL, update_all_the_time, NULL))
