@@ -5,6 +5,8 @@
  *
  *	cc clock.c -ltsctrace && ./a.out
  */
+#define _POSIX_C_SOURCE 200809L	/* for -std=c11 and the like */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +25,21 @@ static void print_time(const char *what, const struct tsct_time *t)
 	printf("%-8s %s.%09" PRId64 " UTC, within %" PRIu64 " ns, %s\n", what,
 	       text, t->ns % 1000000000, t->error_ns,
 	       tsct_status_name(t->status));
+}
+
+/* What strerror() has for these is about files. */
+static const char *why_not(int err)
+{
+	switch (err) {
+	case -EAGAIN:
+		return "the clock was not published yet; try again";
+	case -ESTALE:
+		return "nobody looked after the clock; is tsctraced running?";
+	case -EXDEV:
+		return "the counters of the CPUs are apart; see trace-ctl check";
+	default:
+		return strerror(-err);
+	}
 }
 
 static void work(void)
@@ -44,7 +61,7 @@ int main(void)
 	       tsct_clock_why(clock));
 	err = tsct_clock_now(clock, &t);
 	if (err) {
-		fprintf(stderr, "no time: %s\n", strerror(-err));
+		fprintf(stderr, "no time: %s\n", why_not(err));
 		return 1;
 	}
 	print_time("now", &t);
