@@ -14,6 +14,7 @@
 
 #define PERSIST_DIR	"/var/lib/tsctrace"
 #define PERSIST_FILE	"rate"
+#define PERSIST_TEXT_MAX	1024
 
 struct persist {
 	char path[4096];
@@ -45,7 +46,7 @@ int persist_save(struct persist *p, const struct signs *signs,
 /* It does not hold any longer. */
 void persist_forget(struct persist *p);
 
-/* ---- the text itself ----------------------------------------------------- */
+/* ---- persist_text.c: the text itself --------------------------------------- */
 
 /* Bytes written to @text, without the NUL; more than @size: no room */
 size_t persist_format(const struct persist *p, const struct signs *signs,

@@ -8,6 +8,7 @@
 #include "seed.h"
 
 #include "../../daemon/persist.c"
+#include "../../daemon/persist_text.c"
 
 static char logged[8192];
 
@@ -162,7 +163,7 @@ START_TEST(test_corrupt)
 {
 	static const char no_file[] = "no such file, or was cut off";
 	struct remembered got;
-	char text[TEXT_MAX], bad[TEXT_MAX + 64];
+	char text[PERSIST_TEXT_MAX], bad[PERSIST_TEXT_MAX + 64];
 	size_t len = persist_format(&persist, &signs, &rate, text,
 				    sizeof(text)), i;
 
@@ -200,7 +201,7 @@ START_TEST(test_absurd)
 		{ TSCT_SOURCE_TSC, 1, 5 },
 		{ TSCT_SOURCE_TSC, ~0ULL, 5 },
 	};
-	char text[TEXT_MAX];
+	char text[PERSIST_TEXT_MAX];
 	size_t i;
 
 	for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
@@ -215,7 +216,7 @@ END_TEST
 /* Others could make us believe anything. */
 START_TEST(test_foreign)
 {
-	char text[TEXT_MAX];
+	char text[PERSIST_TEXT_MAX];
 	size_t len = persist_format(&persist, &signs, &rate, text,
 				    sizeof(text));
 	struct remembered got;
