@@ -59,15 +59,15 @@ bool cpus_table(const struct tsct_check *check, double hz, struct cpus *ret)
 	return true;
 }
 
-/* ---- the module --------------------------------------------------------- */
+/*
+ * Fills in a check, and what is to be thought of it. Returns 0 or -errno.
+ * @m: NULL where it is not asked
+ */
+typedef int check_fn(const struct module *m, struct tsct_check *check,
+		     struct look *ret_look);
 
-/* As a process may be forbidden what the machine can do */
-static void choose(struct look *look)
-{
-	look->source = tsct_source_choose(look->why, sizeof(look->why));
-}
-
-int cpus_ask(const struct module *m, double hz, struct cpus *ret)
+static int look_by(check_fn *run, const struct module *m, double hz,
+		   struct cpus *ret)
 {
 	const __u32 room = tsct_cpus_possible();
 	struct tsct_check check = { .nr = room };
@@ -77,16 +77,34 @@ int cpus_ask(const struct module *m, double hz, struct cpus *ret)
 	if (!lines)
 		return err;
 	check.table = (uintptr_t)lines;
-	err = module_check(m, &check);
+	err = run(m, &check, &ret->look);
 	if (err)
 		goto free_lines;
 	if (check.nr > room)
 		check.nr = room;
-	choose(&ret->look);
 	err = cpus_table(&check, hz, ret) ? 0 : -ENOMEM;
 free_lines:
 	free(lines);
 	return err;
+}
+
+/* ---- the module --------------------------------------------------------- */
+
+static int ask(const struct module *m, struct tsct_check *check,
+	       struct look *ret_look)
+{
+	int err = module_check(m, check);
+
+	/* Not by the check: a process may be forbidden what machines can do */
+	if (!err)
+		ret_look->source = tsct_source_choose(ret_look->why,
+						      sizeof(ret_look->why));
+	return err;
+}
+
+int cpus_ask(const struct module *m, double hz, struct cpus *ret)
+{
+	return look_by(ask, m, hz, ret);
 }
 
 /* ---- a visit of our own -------------------------------------------------- */
@@ -118,25 +136,14 @@ static void judge(const struct tsct_check *check, struct look *look)
 		 *check->clocksource ? check->clocksource : "not known");
 }
 
-static int visit_all(struct cpus_visit *visit)
+static int visit_all(const struct module *m, struct tsct_check *check,
+		     struct look *ret_look)
 {
-	const __u32 room = tsct_cpus_possible();
-	struct tsct_check check = { .nr = room };
-	struct tsct_cpu_check *lines = calloc(room, sizeof(*lines));
-	int err = -ENOMEM;
+	int err = tsct_usercheck_run(check);
 
-	if (!lines)
-		return err;
-	check.table = (uintptr_t)lines;
-	err = tsct_usercheck_run(&check);
-	if (err)
-		goto free_lines;
-	if (check.nr > room)
-		check.nr = room;
-	judge(&check, &visit->found.look);
-	err = cpus_table(&check, visit->hz, &visit->found) ? 0 : -ENOMEM;
-free_lines:
-	free(lines);
+	(void)m;
+	if (!err)
+		judge(check, ret_look);
 	return err;
 }
 
@@ -146,7 +153,7 @@ static void *run(void *arg)
 	const uint64_t one = 1;
 	int event = visit->event;
 
-	visit->err = visit_all(visit);
+	visit->err = look_by(visit_all, NULL, visit->hz, &visit->found);
 	/* Pairs with the acquire in cpus_take(), and is the end of ours. */
 	__atomic_store_n(&visit->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
