@@ -98,6 +98,8 @@ sleep 1
 kill -CONT "$pid"
 rm "$file"
 wait_for "the removed file is back" test -s "$file"
+[ "$(stat -c %a "$work/run/tsctraced.pid")" = 600 ] ||
+	fail "others may lock the daemon out"
 wait_for "synchronized" is status synchronized
 epoch=$(key epoch)
 inode=$(stat -c %i "$file")
@@ -200,6 +202,17 @@ is cause migration || fail "cause $(key cause)"
 logged 'moved or restored: disruption marker 8, .*; epoch .* begins (migration)' ||
 	fail "the log does not say so"
 stop TERM 0
+: >"$work/log"
+start --vmclock "$work/none"
+wait_for "synchronized" is status synchronized
+logged "$work/none: no page of a hypervisor; going without" ||
+	fail "a page that is not there is not missed"
+# The whole directory gone: it keeps on, and says it once.
+rm -r "$work/run"
+wait_for "the loss is logged" logged 'clock: No such file or directory; programs'
+sleep 1
+[ "$(grep -c 'clock: No such file' "$work/log")" = 1 ] || fail "it repeats itself"
+stop TERM 0
 
 # --- bad input ---------------------------------------------------------------
 refused 2 'interval-ms' "$daemon" --interval-ms 99
@@ -212,6 +225,9 @@ refused 2 'state-dir is too long' "$daemon" --state-dir "$(printf '%05000d' 0)"
 "$daemon" --help | grep -q -- '--run-dir' || fail "--help"
 refused 1 "$work/none/deep: .*; make the directory above it" \
 	"$daemon" --no-module --run-dir "$work/none/deep"
+mkdir -p "$work/taken/control.sock"
+refused 1 "$work/taken/control.sock: .*; it is no socket: remove it" \
+	"$daemon" --no-module --run-dir "$work/taken"
 refused 1 "$work/log: Not a directory; give --run-dir a directory" \
 	"$daemon" --no-module --run-dir "$work/log"
 # The longest that there can be, and one more
