@@ -153,7 +153,11 @@ static int explain(int err, const char *what, char *why, size_t size)
 		text = "counts TSC, which this process may not read";
 		break;
 	case -ESTALE:
-		text = "is of another boot";
+		text = "is of another boot; is tsctraced running?";
+		break;
+	case -ELOOP:
+		text = "is a symbolic link; none is followed; remove it, and start"
+			" tsctraced again";
 		break;
 	case -EINVAL:
 		text = "is no clock page of this version, or holds figures that"

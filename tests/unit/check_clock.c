@@ -57,6 +57,7 @@ START_TEST(test_bad_files)
 		0, 1, TSCT_PAGE_SIZE, AREA_SIZE - 1, AREA_SIZE - TSCT_PAGE_SIZE,
 		AREA_SIZE + 1, AREA_SIZE + TSCT_PAGE_SIZE, 2 * AREA_SIZE,
 	};
+	char why[256];
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -74,6 +75,8 @@ START_TEST(test_bad_files)
 	refused(-ENOENT);
 	ck_assert_int_eq(symlink("/dev/zero", path), 0);
 	refused(-ELOOP);
+	ck_assert_int_eq(try_file(why), -ELOOP);
+	ck_assert_ptr_nonnull(strstr(why, "is a symbolic link; none is"));
 	unlink(path);
 	ck_assert_int_eq(mkfifo(path, 0644), 0);
 	refused(-EINVAL);
