@@ -322,6 +322,32 @@ static void forget(struct tsct_clock_copy *copy)
 	WRITE_ONCE(copy->nr_segments, 0);
 }
 
+/* Does segment @i still come before what is at @anchor, and in @epoch? */
+static bool comparable(const struct tsct_clock_copy *copy, __u32 i,
+		       __u64 anchor, __u32 epoch)
+{
+	__s64 begin = tsct_segment_begin(copy, i, anchor);
+
+	return begin < 0 && begin > -(1LL << 62) &&
+		(__s32)(epoch - READ_ONCE(copy->segments[i].epoch)) >= 0;
+}
+
+/*
+ * Stamps and epochs go round. What is so old that it would come out as new goes:
+ * readers refuse all of a copy that is not in order. A writer who jumps far may
+ * make that so, and the next one could not get rid of it.
+ */
+static void drop_far(struct tsct_clock_copy *copy, __u64 anchor, __u32 epoch)
+{
+	__u32 nr = tsct_segments_nr(copy), far = 0;
+
+	while (far < nr && !comparable(copy, far, anchor, epoch))
+		far++;
+	if (far)
+		close_gap(copy, 0, far);
+	count_dropped(copy, far);
+}
+
 void tsct_segments_succeed(struct tsct_clock_copy *copy,
 			   const struct tsct_clock_state *next)
 {
@@ -336,9 +362,11 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 		end_line(copy, &last);
 	else if (last.real.mult && !tsct_same_line(&last.real, &next->real))
 		continue_line(copy, &last, next);
-	if (later && next->epoch_tsc)
+	/* Without a line, that is what stamps are put in order by. */
+	if (next->epoch_tsc && (later || !next->real.mult))
 		cut(copy, next->epoch_tsc);
 	if (next->real.mult)
 		cut(copy, next->real.base_tsc);
 	tsct_store_words(&copy->state, next, TSCT_WORDS(struct tsct_clock_state));
+	drop_far(copy, tsct_segments_anchor(copy), next->epoch);
 }

@@ -39,6 +39,9 @@ static inline __s64 tsct_segment_begin(const struct tsct_clock_copy *copy,
 	return (__s64)(READ_ONCE(copy->segments[i].base_tsc) - anchor);
 }
 
+/* segments.c: what the order of stamps is counted from */
+__u64 tsct_segments_anchor(const struct tsct_clock_copy *copy);
+
 static inline struct tsct_segment
 tsct_segment_load(const struct tsct_clock_copy *copy, __u32 i)
 {

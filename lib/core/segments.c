@@ -163,8 +163,16 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 		return head->real.base_tsc;
 	if (head->epoch_tsc || !head->nr)
 		return head->epoch_tsc;
-	/* Behind all segments, also one of no length */
-	return READ_ONCE(copy->segments[head->nr - 1].until_tsc) + 1;
+	/* Behind all segments, also one that holds nowhere: its length is -1. */
+	return READ_ONCE(copy->segments[head->nr - 1].until_tsc) + 2;
+}
+
+__u64 tsct_segments_anchor(const struct tsct_clock_copy *copy)
+{
+	struct head head;
+
+	load_head(copy, &head);
+	return find_anchor(copy, &head);
 }
 
 int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,

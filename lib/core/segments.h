@@ -46,7 +46,9 @@ int tsct_segments_check(const struct tsct_clock_state *last,
  * them. They are those that are shortest for their age, a bend between them
  * counting as length; never the newest. Where no two are of one epoch, the
  * oldest goes, and is counted in copy->dropped. So memory is bounded, near times
- * keep their detail and far ones their bound.
+ * keep their detail and far ones their bound. What a jump of @next leaves too far
+ * behind to be put in order (2^62 ticks, 2^31 epochs) goes, too, and is counted:
+ * a valid copy remains one, whatever good states follow each other.
  */
 void tsct_segments_succeed(struct tsct_clock_copy *copy,
 			   const struct tsct_clock_state *next);

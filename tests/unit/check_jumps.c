@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * States that are true one by one, of a writer who jumps to and fro in time and
+ * in epochs as far as numbers go: what is remembered remains in order, since a
+ * copy that is not is refused by readers, whoever sets the clock then.
+ */
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scale.h"
+#include "core/segments.h"
+#include "seed.h"
+
+#define ONE	(1ULL << TSCT_CLOCK_SHIFT)
+#define STEPS	100000
+
+static struct tsct_clock_copy copy;
+static uint64_t now;
+
+/* Of any size, and not only large ones */
+static uint64_t wild(void)
+{
+	return any(4) ? any64() >> any(64) : 1ULL << any(64);
+}
+
+static uint64_t rate(uint64_t mult)
+{
+	return mult - mult / 20 + any64() % (mult / 10);
+}
+
+static void begin(struct tsct_clock_state *state)
+{
+	struct tsct_pair *pair = &state->real;
+
+	state->epoch += any(4) ? any(2) : (uint32_t)wild() & 0x7fffffff;
+	state->epoch_tsc = any(2) ? now - wild() : 0;
+	state->status = any(TSCT_STATUS_NR);
+	memset(pair, 0, sizeof(*pair));
+	if (any(4) == 0) {
+		state->status = TSCT_STATUS_DISRUPTED;
+		return;
+	}
+	pair->mult = ONE / (1 + any(50));
+	pair->slew_mult = rate(pair->mult);
+	pair->slew_tsc = any(2) ? any(100000) : wild() >> 9;
+	pair->base_tsc = any(2) ? now - wild() : now + any(1000000);
+	pair->base_ns = (int64_t)wild();
+	pair->as_of_tsc = pair->base_tsc + (any(2) ? wild() >> 3 :
+					    0 - (wild() >> 3));
+	pair->hold_after_tsc = pair->as_of_tsc + (wild() >> 3);
+	pair->void_after_tsc = pair->hold_after_tsc + (wild() >> 3);
+	pair->past_error_ps = wild();
+}
+
+static void go_on(struct tsct_clock_state *state)
+{
+	struct tsct_pair *pair = &state->real;
+	uint64_t base = now + 1 + any(1000000);
+
+	pair->base_ns = tsct_pair_ns(pair, base);
+	pair->base_tsc = base;
+	pair->mult = any(2) ? pair->mult : rate(pair->mult);
+	pair->slew_mult = rate(pair->mult);
+	pair->slew_tsc = any(2) ? any(1000000) : wild() >> 9;
+	pair->as_of_tsc = now - any(1000000);
+	pair->hold_after_tsc = pair->void_after_tsc = base + (1ULL << 40);
+	state->closing_error_ps = wild();
+}
+
+/* As the module disrupts: without asking whether it may */
+static void disrupt(struct tsct_clock_state *state)
+{
+	memset(&state->real, 0, sizeof(state->real));
+	state->status = TSCT_STATUS_DISRUPTED;
+	state->epoch++;
+	state->epoch_tsc = now;
+}
+
+static bool from_future(uint64_t stamp)
+{
+	return (int64_t)(stamp - now) > 1000000000;
+}
+
+static bool try(void)
+{
+	struct tsct_clock_state next = copy.state;
+	unsigned int what = any(8);
+
+	if (!what)
+		disrupt(&next);
+	else if (what < 4 || !next.real.mult)
+		begin(&next);
+	else
+		go_on(&next);
+	if (tsct_clock_state_check(&next) || from_future(next.epoch_tsc) ||
+	    (next.real.mult && from_future(next.real.base_tsc)) ||
+	    tsct_segments_check(&copy.state, &next, now))
+		return false;
+	tsct_segments_succeed(&copy, &next);
+	return true;
+}
+
+START_TEST(test_jumps)
+{
+	unsigned int i, taken = 0, most = 0;
+
+	memset(&copy, 0, sizeof(copy));
+	now = any64();
+	for (i = 0; i < STEPS; i++) {
+		now += any(1000000000);
+		if (!try())
+			continue;
+		taken++;
+		ck_assert_msg(!tsct_segments_valid(&copy), "step %u", i);
+		if (copy.nr_segments > most)
+			most = copy.nr_segments;
+	}
+	printf("%u of %u were taken; %u segments at most\n", taken, i, most);
+	ck_assert_uint_gt(taken, STEPS / 10);
+	ck_assert_uint_gt(most, 2);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("jumps");
+	Suite *suite = suite_create("jumps");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_jumps);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
