@@ -205,7 +205,11 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
 	tsct_cpucheck_source();
-	mutex_lock(&check_lock);
+	/* Thousands of CPUs may be being checked. */
+	if (mutex_lock_killable(&check_lock)) {
+		kvfree(copy);
+		return ERR_PTR(-EINTR);
+	}
 	memcpy(copy, cpus, nr_cpu_ids * sizeof(*copy));
 	check->nr = nr_cpu_ids;
 	check->flags = check_flags;
