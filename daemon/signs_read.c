@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "signs.h"
+#include "sysfile.h"
 
 #define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
 #define CPUS_ONLINE	"/sys/devices/system/cpu/online"
@@ -17,22 +18,6 @@
 /* Tries for two clocks with little between their readings */
 #define COMPARE_TRIES	8
 #define COMPARE_GOOD_NS	200
-
-static bool read_line(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = read(fd, text, size - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return *text;
-}
 
 /* ---- clocks against each other ------------------------------------------- */
 
@@ -65,29 +50,19 @@ static void compare(clockid_t clock, __s64 *ret_min_ns, __s64 *ret_max_ns)
 
 /* ---- clocksource and CPUs ------------------------------------------------ */
 
-static bool has_word(const char *text, const char *word)
-{
-	size_t len = strlen(word);
-	const char *at;
-
-	for (at = text; (at = strstr(at, word)); at += len)
-		if ((at == text || at[-1] == ' ') &&
-		    (at[len] == ' ' || at[len] == '\0'))
-			return true;
-	return false;
-}
-
 static void look_at_source(struct signs *s)
 {
 	char text[256];
 
-	if (read_line(CLOCKSOURCE "current_clocksource", text, sizeof(text))) {
+	if (tsct_line_read(CLOCKSOURCE "current_clocksource", text,
+			   sizeof(text)) > 0) {
 		memset(s->clocksource, 0, sizeof(s->clocksource));
 		memcpy(s->clocksource, text,
 		       strnlen(text, sizeof(s->clocksource) - 1));
 	}
-	if (read_line(CLOCKSOURCE "available_clocksource", text, sizeof(text)))
-		s->tsc_gone = !has_word(text, "tsc");
+	if (tsct_line_read(CLOCKSOURCE "available_clocksource", text,
+			   sizeof(text)) > 0)
+		s->tsc_gone = !tsct_has_word(text, "tsc");
 }
 
 static void look_at_cpus(struct signs *s)
@@ -96,7 +71,7 @@ static void look_at_cpus(struct signs *s)
 	char text[4096];
 	const char *at;
 
-	if (!read_line(CPUS_ONLINE, text, sizeof(text)))
+	if (tsct_line_read(CPUS_ONLINE, text, sizeof(text)) <= 0)
 		return;
 	for (at = text; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * 1099511628211ULL;

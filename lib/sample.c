@@ -3,10 +3,9 @@
 #include "core/track.h"
 #include "now.h"
 #include "sample.h"
+#include "sysfile.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 #include <x86intrin.h>
 
 #define TRIES		64
@@ -93,18 +92,11 @@ static const struct {
 static const char *clocksource(void *ctx)
 {
 	char name[64];
-	ssize_t len;
 	size_t i;
-	int fd;
 
 	(void)ctx;
-	fd = open(CLOCKSOURCE, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (tsct_line_read(CLOCKSOURCE, name, sizeof(name)) < 0)
 		return NULL;
-	len = read(fd, name, sizeof(name) - 1);
-	close(fd);
-	name[len > 0 ? len : 0] = '\0';
-	name[strcspn(name, "\n")] = '\0';
 	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++)
 		if (!strcmp(name, clocksources[i].name))
 			return clocksources[i].name;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <cpuid.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -12,6 +11,7 @@
 
 #include "core/verdict.h"
 #include "now.h"
+#include "sysfile.h"
 #include "usercheck.h"
 #include "userpair.h"
 
@@ -25,42 +25,6 @@
 #define LIMIT_NS	2000000000
 
 /* ---- what CPUID and the kernel say ------------------------------------- */
-
-static ssize_t read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, size - 1);
-	close(fd);
-	if (n < 0)
-		return -EIO;
-	text[n] = '\0';
-	return n;
-}
-
-static ssize_t read_line(const char *path, char *text, size_t size)
-{
-	ssize_t n = read_file(path, text, size);
-
-	if (n > 0)
-		text[strcspn(text, "\n")] = '\0';
-	return n;
-}
-
-static bool has_word(const char *text, const char *word)
-{
-	size_t len = strlen(word);
-	const char *at;
-
-	for (at = text; (at = strstr(at, word)); at += len)
-		if ((at == text || at[-1] == ' ') &&
-		    (at[len] == ' ' || at[len] == '\0'))
-			return true;
-	return false;
-}
 
 bool tsct_tsc_deadly;
 
@@ -99,13 +63,13 @@ static bool nonstop(void)
 {
 	char text[8192], *line;
 
-	if (read_file("/proc/cpuinfo", text, sizeof(text)) <= 0)
+	if (tsct_file_read("/proc/cpuinfo", text, sizeof(text)) <= 0)
 		return false;
 	line = strstr(text, "\nflags");
 	if (!line)
 		return false;
 	line[1 + strcspn(line + 1, "\n")] = '\0';
-	return has_word(line, "nonstop_tsc");
+	return tsct_has_word(line, "nonstop_tsc");
 }
 
 void tsct_usercheck_clocksource(struct tsct_check *check)
@@ -113,7 +77,8 @@ void tsct_usercheck_clocksource(struct tsct_check *check)
 	char text[256];
 
 	memset(check->clocksource, 0, sizeof(check->clocksource));
-	if (read_line(CLOCKSOURCE "current_clocksource", text, sizeof(text)) > 0)
+	if (tsct_line_read(CLOCKSOURCE "current_clocksource", text,
+			   sizeof(text)) > 0)
 		memcpy(check->clocksource, text,
 		       strnlen(text, sizeof(check->clocksource) - 1));
 }
@@ -129,8 +94,8 @@ void tsct_usercheck_quick(struct tsct_check *check)
 	if (!strcmp(check->clocksource, "tsc"))
 		check->flags |= TSCT_CHECK_CLOCKSOURCE;
 	/* The kernel takes a counter off this list when it gives it up. */
-	if (read_line(CLOCKSOURCE "available_clocksource", text,
-		      sizeof(text)) > 0 && !has_word(text, "tsc"))
+	if (tsct_line_read(CLOCKSOURCE "available_clocksource", text,
+		      sizeof(text)) > 0 && !tsct_has_word(text, "tsc"))
 		check->flags |= TSCT_CHECK_UNSTABLE;
 }
 
