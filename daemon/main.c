@@ -61,11 +61,20 @@ static const struct argp_option option_table[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
+static int take_interval(const char *arg, struct argp_state *state)
+{
+	char *end;
+	long ms = strtol(arg, &end, 10);
+
+	if (end == arg || *end || ms < INTERVAL_MS_MIN || ms > INTERVAL_MS_MAX)
+		argp_error(state, "--interval-ms %s: give a number from %d to "
+			   "%d", arg, INTERVAL_MS_MIN, INTERVAL_MS_MAX);
+	return (int)ms;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
-	char *end;
-	long ms;
 
 	switch (key) {
 	case OPT_RUN_DIR:
@@ -90,13 +99,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		options->no_module = true;
 		return 0;
 	case OPT_INTERVAL:
-		ms = strtol(arg, &end, 10);
-		if (end == arg || *end || ms < INTERVAL_MS_MIN ||
-		    ms > INTERVAL_MS_MAX)
-			argp_error(state, "--interval-ms %s: give a number "
-				   "from %d to %d", arg, INTERVAL_MS_MIN,
-				   INTERVAL_MS_MAX);
-		options->interval_ms = (int)ms;
+		options->interval_ms = take_interval(arg, state);
 		return 0;
 	case 'v':
 		options->verbose = true;

@@ -37,11 +37,6 @@ static int open_device(const struct module *m)
 	return errno == ENXIO || errno == ENODEV ? -ENOENT : -errno;
 }
 
-bool module_present(const struct module *m)
-{
-	return m->use && !access(TSCT_DEVICE_PATH, R_OK | W_OK);
-}
-
 /* The mapping pins the module, as the descriptor does: gone at once. */
 static int read_state(int fd, struct tsct_clock_state *state)
 {

@@ -22,9 +22,6 @@ struct module {
 void module_init(struct module *m, bool use);
 void module_close(struct module *m);
 
-/* Is there one that we may use? */
-bool module_present(const struct module *m);
-
 /*
  * What is published there, or -errno: -ENOENT: there is no module.
  */
