@@ -68,6 +68,7 @@ void tally_add(struct tally *to, const struct tally *from)
 	to->checked += from->checked;
 	to->refused += from->refused;
 	to->unclaimed += from->unclaimed;
+	to->unforeseen += from->unforeseen;
 	for (kind = 0; kind < KIND_NR; kind++) {
 		for (i = 0; i < RATIOS; i++) {
 			to->bounds[kind][i] += from->bounds[kind][i];
@@ -105,6 +106,20 @@ static void compare(struct run *run, enum kind kind, uint64_t stamp,
 		 reading->status, reading->epoch, (unsigned long long)stamp,
 		 (unsigned long long)published(run)->state.real.as_of_tsc,
 		 (unsigned long long)published(run)->state.real.base_tsc);
+}
+
+/*
+ * No violation, as nobody could know that the clock had just been set or
+ * steered otherwise; but whoever reads it should know how often that is.
+ */
+static void count_unforeseen(struct run *run,
+			     const struct tsct_reading *reading)
+{
+	int64_t off = off_ps(reading->ns,
+			     machine_real_of(&run->m, &run->m.clock));
+
+	if ((uint64_t)(off < 0 ? -off : off) > reading->error_ps)
+		run->tally->unforeseen++;
 }
 
 static bool claims(const struct tsct_reading *reading)
@@ -182,9 +197,12 @@ void check_live(struct run *run)
 	}
 	if (!m->nr_cpus)
 		check_forward(run, stamp, &reading);
-	if (!claims(&reading))
+	if (!claims(&reading)) {
 		run->tally->unclaimed++;
-	else if (run->has_timeline && run->timeline_parted == m->parted)
+		return;
+	}
+	count_unforeseen(run, &reading);
+	if (run->has_timeline && run->timeline_parted == m->parted)
 		compare(run, KIND_LIVE, stamp, &reading, timeline_now(run));
 }
 

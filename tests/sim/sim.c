@@ -174,11 +174,12 @@ static double print_tally(const struct tally *tally, const char *name)
 	}
 	bound = tally_median(bounds[KIND_LIVE], bounds[KIND_PAST]);
 	error = tally_median(errors[KIND_LIVE], errors[KIND_PAST]);
-	printf("%-20s %10llu %8llu %8llu %12.3f %12.3f %9.2f %9.2f %9.2f\n",
+	printf("%-20s %10llu %8llu %8llu %12.3f %12.3f %9.2f %9.2f %9.2f %10llu\n",
 	       name, (unsigned long long)tally->checked,
 	       (unsigned long long)tally->refused,
 	       (unsigned long long)tally->unclaimed, bound / 1e3, error / 1e3,
-	       ratio(bound, error), kinds[KIND_LIVE], kinds[KIND_PAST]);
+	       ratio(bound, error), kinds[KIND_LIVE], kinds[KIND_PAST],
+	       (unsigned long long)tally->unforeseen);
 	return ratio(bound, error);
 }
 
@@ -237,9 +238,9 @@ static int report(void)
 	double wide;
 	unsigned int i;
 
-	printf("%-20s %10s %8s %8s %12s %12s %9s %9s %9s\n", "# scenario",
+	printf("%-20s %10s %8s %8s %12s %12s %9s %9s %9s %10s\n", "# scenario",
 	       "checked", "refused", "no claim", "bound ns", "error ns",
-	       "ratio", "live", "past");
+	       "ratio", "live", "past", "unforeseen");
 	for (i = 0; i < nr_scenarios; i++) {
 		if (!sums[i].readings)
 			continue;

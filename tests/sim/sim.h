@@ -47,6 +47,7 @@ enum kind {
 
 struct tally {
 	uint64_t readings, checked, refused, unclaimed;
+	uint64_t unforeseen;	/* live ones that the clock itself belied */
 	uint64_t bounds[KIND_NR][RATIOS];	/* histograms, in ps */
 	uint64_t errors[KIND_NR][RATIOS];
 };
