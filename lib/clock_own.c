@@ -25,7 +25,8 @@
 /* Lines begin so far ahead: more than it takes to publish one. */
 #define LEAD_NS		20000
 #define LEAD_FACTOR	4		/* where that was not enough */
-#define LEADS_MAX	11		/* up to 20 s: for debuggers */
+#define LEAD_MAX_NS	20e9		/* for debuggers */
+#define LEADS_MAX	11
 /* Samples that may be fed in a row to get over a disruption */
 #define FEEDS_MAX	3
 
@@ -47,7 +48,8 @@ struct tsct_clock_own {
 	struct shared *shared;
 	struct shared spare;
 	const struct tsct_clock_ops *ops;
-	__u64 refine_ticks, retry_ticks, lead_ticks;	/* set at the start */
+	/* Set at the start */
+	__u64 refine_ticks, retry_ticks, lead_ticks, lead_max_ticks;
 	__u64 tried_tsc;		/* relaxed: a hint */
 	/* Of who holds `held` */
 	__u32 current;
@@ -85,18 +87,24 @@ static void shorten(const struct tsct_clock_own *own,
  */
 static int publish(struct tsct_clock_own *own, struct tsct_rate *est)
 {
-	__u64 lead = own->lead_ticks;
+	__u64 lead = own->lead_ticks, began, took;
 	struct tsct_clock_state last, next;
 	int tries, err = -ETIME;
 
 	if (tsct_latch_read(&own->area, &last))
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
-		tsct_rate_compose(est, read_stamp(own) + lead, &next);
+		began = read_stamp(own);
+		tsct_rate_compose(est, began + lead, &next);
 		shorten(own, &next);
 		tsct_latch_stage(&own->area, &next);
-		err = tsct_segments_check(&last, &next, read_stamp(own));
+		took = read_stamp(own) - began;
+		err = tsct_segments_check(&last, &next, began + took);
 		lead *= LEAD_FACTOR;
+		if (lead < 2 * took)
+			lead = 2 * took;
+		if (lead > own->lead_max_ticks)
+			lead = own->lead_max_ticks;
 	}
 	if (err) {
 		tsct_latch_repair(&own->area);
@@ -255,6 +263,7 @@ static void set_ticks(struct tsct_clock_own *own, double ns_per_tick)
 	own->refine_ticks = (__u64)((double)REFINE_NS * ticks);
 	own->retry_ticks = (__u64)(RETRY_NS * ticks);
 	own->lead_ticks = (__u64)(LEAD_NS * ticks) + 1;
+	own->lead_max_ticks = (__u64)(LEAD_MAX_NS * ticks) + 1;
 }
 
 struct tsct_clock_own *tsct_clock_own_open(__u32 source,
