@@ -17,6 +17,7 @@
 #include "store.h"
 
 #define NEW_NAME	".clock.new"
+#define SEAM_NS		1000
 
 static int map(struct clockfile *file, int fd)
 {
@@ -248,4 +249,30 @@ int clockfile_commit(struct clockfile *file,
 	if (!err)
 		tsct_latch_commit(file->page);
 	return err;
+}
+
+/*
+ * Between the line's beginning and now, readers were told what the old line
+ * says. Where the new one says the same, to the nanosecond, or very little more,
+ * time neither jumped for them nor will it run backwards.
+ */
+static bool is_seamless(const struct clockfile *file,
+			const struct tsct_clock_state *state)
+{
+	/* Staged: copy 1 is what readers see. */
+	const struct tsct_pair *old = &file->page->copy[1].state.real;
+	__u64 now = tsct_stamp_read(state->source);
+	__s64 apart = (__s64)((__u64)tsct_pair_ns(&state->real, now) -
+			      (__u64)tsct_pair_ns(old, now));
+
+	return apart >= -1 && apart <= SEAM_NS;
+}
+
+int clockfile_commit_late(struct clockfile *file,
+			  const struct tsct_clock_state *state)
+{
+	if (!is_seamless(file, state))
+		return -ETIME;
+	tsct_latch_commit(file->page);
+	return 0;
 }

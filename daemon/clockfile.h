@@ -53,6 +53,14 @@ int clockfile_commit(struct clockfile *file,
 		     const struct tsct_clock_state *state, __s64 margin_ns);
 
 /*
+ * clockfile_commit_late - what clockfile_commit() found to be late, and the
+ * module has taken: 0 if it makes no difference to the file's readers, else
+ * -ETIME.
+ */
+int clockfile_commit_late(struct clockfile *file,
+			  const struct tsct_clock_state *state);
+
+/*
  * Writes the CPUs' skews; those beyond @nr are not known. @cpus stays valid
  * until the next call.
  */

@@ -11,7 +11,7 @@
  * publishing took lately. What is ahead costs: how the clock is steered until
  * the line begins is not known.
  */
-#define LEAD_NS		1000000
+#define LEAD_NS		5000000
 #define LEAD_TIMES	4
 
 /* Rounds of one publication: the module may surprise us in each of them */

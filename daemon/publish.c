@@ -70,5 +70,7 @@ int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 		return -EPERM;
 	}
 	err = clockfile_commit(&p->file, state, module ? MARGIN_NS : 0);
+	if (err == -ETIME && !module)
+		err = clockfile_commit_late(&p->file, state);
 	return err && !module ? -ETIMEDOUT : err;
 }
