@@ -131,6 +131,46 @@ START_TEST(test_life)
 END_TEST
 
 /* What is too late, or does not go on, is not published. */
+/* A line that goes on from @last at another rate, and was held up meanwhile */
+static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
+					  __s64 mult_change)
+{
+	const struct timespec held_up = { .tv_nsec = 250000000 };
+	struct tsct_clock_state next = line(last->epoch, 500000000, 0);
+
+	next.real.base_ns = tsct_pair_ns(&last->real, next.real.base_tsc);
+	next.real.mult = next.real.slew_mult = MULT + (__u64)mult_change;
+	ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
+	nanosleep(&held_up, NULL);
+	ck_assert_int_eq(clockfile_commit(&clockfile, &next, 0), -ETIME);
+	return next;
+}
+
+START_TEST(test_late)
+{
+	struct tsct_clock_state last = line(1, -1000, 5), next;
+
+	ck_assert_int_eq(publish(&last), 0);
+	/* Nobody can tell. */
+	next = stage_late(&last, 0);
+	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), 0);
+	check_last(&next);
+	last = next;
+	/* Time would run backwards, by a millisecond. */
+	next = stage_late(&last, -(__s64)(MULT / 10));
+	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), -ETIME);
+	check_last(&last);
+	/* It would jump. */
+	next = stage_late(&last, MULT / 10);
+	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), -ETIME);
+	check_last(&last);
+	/* A nanosecond more, or two */
+	next = stage_late(&last, MULT / 10000000);
+	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), 0);
+	check_last(&next);
+}
+END_TEST
+
 START_TEST(test_refused)
 {
 	struct tsct_clock_state first = line(2, -1000, 5), next;
@@ -356,6 +396,7 @@ int main(void)
 	seed_with(1);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_life);
+	tcase_add_test(tcase, test_late);
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_died);
 	tcase_add_test(tcase, test_replaced);
