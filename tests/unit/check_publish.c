@@ -130,18 +130,19 @@ START_TEST(test_life)
 }
 END_TEST
 
-/* What is too late, or does not go on, is not published. */
 /* A line that goes on from @last at another rate, and was held up meanwhile */
 static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 					  __s64 mult_change)
 {
-	const struct timespec held_up = { .tv_nsec = 250000000 };
+	const struct timespec held_up = { .tv_nsec = 10000000 };
 	struct tsct_clock_state next = line(last->epoch, 500000000, 0);
 
 	next.real.base_ns = tsct_pair_ns(&last->real, next.real.base_tsc);
 	next.real.mult = next.real.slew_mult = MULT + (__u64)mult_change;
 	ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
-	nanosleep(&held_up, NULL);
+	while ((__s64)(tsct_stamp_read(TSCT_SOURCE_TSC) -
+		       next.real.base_tsc) < 10000000)
+		nanosleep(&held_up, NULL);
 	ck_assert_int_eq(clockfile_commit(&clockfile, &next, 0), -ETIME);
 	return next;
 }
@@ -171,6 +172,7 @@ START_TEST(test_late)
 }
 END_TEST
 
+/* What is too late, or does not go on, is not published. */
 START_TEST(test_refused)
 {
 	struct tsct_clock_state first = line(2, -1000, 5), next;
