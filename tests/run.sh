@@ -77,6 +77,7 @@ run_one() {	# LABEL COMMAND...
 	local label=$1 status=0 start=$SECONDS log=$logs/$1.log p f s
 	shift
 	mkdir -p "${log%/*}"
+	: >"$log"	# there before anybody follows it
 	# Into a file, not a pipe: what a program leaves running would keep a
 	# pipe open. `timeout` leads a process group, which goes with it.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
