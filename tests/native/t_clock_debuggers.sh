@@ -34,7 +34,9 @@ check() {	# NAME PATTERN COMMAND...
 }
 
 # Breaks where a sample is due, and does instruction by instruction until it is
-# taken and published, and the time is there.
+# taken and published, and the time is there. The C library and the vDSO are run
+# through: the latter starts over whenever the kernel's clock ticks, which is for
+# ever at this speed.
 cat >"$work/step.gdb" <<'END'
 set pagination off
 break step_here
@@ -48,8 +50,11 @@ def sp():
 time.sleep(1.5)
 began, top, n = time.time(), sp(), 0
 while sp() <= top and time.time() - began < 120:
-    gdb.execute("stepi", to_string=True)
-    n += 1
+    if int(gdb.parse_and_eval("$pc")) >> 40 == 0x7f:
+        gdb.execute("finish", to_string=True)
+    else:
+        gdb.execute("stepi", to_string=True)
+        n += 1
 gdb.execute("echo stepped %d instructions, %s\\n" %
             (n, "done" if sp() > top else "and no end"))
 end
@@ -60,7 +65,7 @@ stepping() {
 		"$work/timecheck" --read=1500 100 >"$work/gdb"
 	grep -E 'stepped|reads' "$work/gdb"
 	# More than a conversion, which takes hundreds: a sample was taken.
-	grep -qE 'stepped [0-9]{5,} instructions, done' "$work/gdb"
+	grep -qE 'stepped [0-9]{4,} instructions, done' "$work/gdb"
 	grep -q 'exited normally' "$work/gdb"
 }
 
