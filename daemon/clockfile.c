@@ -259,8 +259,7 @@ int clockfile_commit(struct clockfile *file,
 static bool is_seamless(const struct clockfile *file,
 			const struct tsct_clock_state *state)
 {
-	/* Staged: copy 1 is what readers see. */
-	const struct tsct_pair *old = &file->page->copy[1].state.real;
+	const struct tsct_pair *old = &published(file)->real;
 	__u64 now = tsct_stamp_read(state->source);
 	__s64 apart = (__s64)((__u64)tsct_pair_ns(&state->real, now) -
 			      (__u64)tsct_pair_ns(old, now));

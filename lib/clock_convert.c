@@ -73,11 +73,6 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 
 /* ---- convert ----------------------------------------------------------- */
 
-static __u64 add_u64(__u64 a, __u64 b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 static __u64 ticks_ps(const struct tsct_clock_head *head, __u64 ticks)
 {
 	__s64 ns = tsct_ticks_ns(head->mult, ticks > INT64_MAX ? INT64_MAX :
@@ -111,7 +106,7 @@ static int lookup_on(const struct tsct_clock_full *clock,
 	if (err)
 		return err;
 widen:
-	reading->error_ps = add_u64(reading->error_ps, ticks_ps(head, error));
+	reading->error_ps = tsct_add_up(reading->error_ps, ticks_ps(head, error));
 	return 0;
 }
 
@@ -273,8 +268,7 @@ static __u32 status_at(const struct tsct_clock_state *state, __u64 stamp)
 	if ((__s64)(stamp - state->real.void_after_tsc) > 0)
 		return TSCT_STATUS_UNKNOWN;
 	/* A state that nobody refreshed cannot know how old it is. */
-	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
-	     state->status == TSCT_STATUS_CALIBRATING) &&
+	if (tsct_status_claims(state->status) &&
 	    (__s64)(stamp - state->real.hold_after_tsc) > 0)
 		return TSCT_STATUS_HOLDOVER;
 	return state->status;

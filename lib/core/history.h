@@ -12,11 +12,6 @@
 #include "segments.h"
 #include "words.h"
 
-static inline __u64 tsct_add_up(__u64 a, __u64 b)
-{
-	return a > ~0ULL - b ? ~0ULL : a + b;
-}
-
 static inline bool tsct_same_line(const struct tsct_pair *a,
 				  const struct tsct_pair *b)
 {

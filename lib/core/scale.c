@@ -18,11 +18,6 @@ static __s64 clip(tsct_s128 value)
 	return (__s64)value;
 }
 
-static __u64 add_up(__u64 a, __u64 b)
-{
-	return a > ~0ULL - b ? ~0ULL : a + b;
-}
-
 /*
  * Right shifts of negative values round down (gcc, clang). |ticks| <= 2^63 and
  * mult < 2^64: the product fits, and is below 2^71 when shifted.
@@ -75,7 +70,7 @@ __u64 tsct_pair_error_ps(const struct tsct_pair *pair, __u64 stamp)
 	if (age <= 0)
 		return pair->past_error_ps;
 	fresh = (__u64)age < hold ? (__u64)age : hold;
-	return add_up(add_up(pair->error_ps, grow(fresh, pair->growth)),
+	return tsct_add_up(tsct_add_up(pair->error_ps, grow(fresh, pair->growth)),
 		      grow((__u64)age - fresh, pair->hold_growth));
 }
 
@@ -114,7 +109,7 @@ static __u64 divide_up(tsct_u128 num, __u64 den)
 	bool rest;
 	__u64 quotient = tsct_divide(num, den, &rest);
 
-	return add_up(quotient, rest);
+	return tsct_add_up(quotient, rest);
 }
 
 __s64 tsct_ns_ticks(__u64 mult, __s64 ns)
@@ -227,23 +222,17 @@ int tsct_pair_check(const struct tsct_pair *pair, __u32 source)
 	return all_zero(pair->reserved, sizeof(pair->reserved)) ? 0 : -EINVAL;
 }
 
-static bool claims(const struct tsct_clock_state *state)
-{
-	return state->status == TSCT_STATUS_CALIBRATING ||
-		state->status == TSCT_STATUS_SYNCHRONIZED ||
-		state->status == TSCT_STATUS_HOLDOVER;
-}
-
 int tsct_clock_state_check(const struct tsct_clock_state *state)
 {
 	bool skewed = state->flags & TSCT_CLOCK_SKEWED;
+	bool claims = tsct_status_claims(state->status);
 
 	if (state->status >= TSCT_STATUS_NR || state->cause >= TSCT_CAUSE_NR ||
 	    state->flags & ~TSCT_CLOCK_SKEWED)
 		return -EINVAL;
-	if (claims(state) && !state->real.mult)
+	if (claims && !state->real.mult)
 		return -EINVAL;		/* knows the time, but not which */
-	if ((!claims(state) || skewed) &&
+	if ((!claims || skewed) &&
 	    (state->real.fast_tsc || state->cluster.fast_tsc))
 		return -EINVAL;
 	if (tsct_pair_check(&state->real, state->source) ||

@@ -8,6 +8,20 @@
 
 #include "port.h"
 
+/* a + b, U64_MAX where that does not fit */
+static inline __u64 tsct_add_up(__u64 a, __u64 b)
+{
+	return a > ~0ULL - b ? ~0ULL : a + b;
+}
+
+/* Does a clock of this status say that it knows the time? */
+static inline bool tsct_status_claims(__u32 status)
+{
+	return status == TSCT_STATUS_CALIBRATING ||
+		status == TSCT_STATUS_SYNCHRONIZED ||
+		status == TSCT_STATUS_HOLDOVER;
+}
+
 /*
  * tsct_pair_ns - the time that @pair gives a stamp; saturates at the ends of
  * the signed 64-bit range. pair->mult must not be 0. Before base_tsc the line

@@ -55,13 +55,6 @@ static void load_head(const struct tsct_clock_copy *copy, struct head *ret)
 	ret->dropped = READ_ONCE(copy->dropped);
 }
 
-static bool claims(__u32 status)
-{
-	return status == TSCT_STATUS_CALIBRATING ||
-		status == TSCT_STATUS_SYNCHRONIZED ||
-		status == TSCT_STATUS_HOLDOVER;
-}
-
 /* @stamp is at the line's beginning or behind it. */
 static int read_line(const struct head *head, __u64 stamp,
 		     struct tsct_reading *ret)
@@ -75,7 +68,7 @@ static int read_line(const struct head *head, __u64 stamp,
 	ret->error_ps = tsct_pair_error_ps(pair, stamp);
 	ret->status = head->status;
 	ret->epoch = head->epoch;
-	if (claims(ret->status) &&
+	if (tsct_status_claims(ret->status) &&
 	    d > (__s64)(pair->hold_after_tsc - pair->base_tsc))
 		ret->status = TSCT_STATUS_HOLDOVER;
 	return 0;
@@ -132,7 +125,7 @@ static int read_before(const struct tsct_clock_copy *copy,
 	grown.hold_growth = grown.growth;
 	ret->ns = tsct_segment_ns(&line, stamp);
 	ret->error_ps = tsct_pair_error_ps(&grown, line.base_tsc);
-	ret->status = claims(line.status) ? TSCT_STATUS_CALIBRATING :
+	ret->status = tsct_status_claims(line.status) ? TSCT_STATUS_CALIBRATING :
 		line.status;
 	ret->epoch = line.epoch;
 	return 0;
@@ -247,7 +240,7 @@ int tsct_segments_valid(const struct tsct_clock_copy *copy)
 		.epoch = state->epoch,
 	};
 	struct head head;
-	__u64 any = 0;
+	__u64 any = 0, anchor;
 	__u32 i;
 
 	for (i = 0; i < sizeof(copy->reserved) / sizeof(copy->reserved[0]); i++)
@@ -256,12 +249,13 @@ int tsct_segments_valid(const struct tsct_clock_copy *copy)
 	    tsct_clock_state_check(state))
 		return -EINVAL;
 	load_head(copy, &head);
-	next.base_tsc = find_anchor(copy, &head);
+	anchor = find_anchor(copy, &head);
+	next.base_tsc = anchor;
 	for (i = head.nr; i-- > 0; next = segment) {
 		segment = tsct_segment_load(copy, i);
 		if (!segment_possible(&segment) ||
 		    !rate_possible(segment.mult, state->source) ||
-		    !in_order(&segment, &next, find_anchor(copy, &head)))
+		    !in_order(&segment, &next, anchor))
 			return -EINVAL;
 	}
 	return 0;
