@@ -10,11 +10,11 @@
 #include <linux/btf_ids.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/tsctrace.h>
 
 #include "bpf.h"
 #include "channel.h"
 #include "compat.h"
-#include "ring.h"
 
 static bool ready;
 
@@ -31,7 +31,7 @@ __bpf_kfunc_start_defs();
  * tsct_bpf_emit - record an event in a kernel channel
  *
  * Returns 0; -ENOENT: no such channel; -EACCES: not a TSCT_CHANNEL_KERNEL
- * channel; -EINVAL: no event id; or what tsct_ring_emit() says.
+ * channel; or what tsct_emit() says.
  */
 __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 			      u32 payload__sz)
@@ -39,8 +39,6 @@ __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 	struct tsct_channel *found;
 	int err;
 
-	if (event < TSCT_ID_FIRST || event > TSCT_ID_MAX)
-		return -EINVAL;
 	/* Its end waits for us: see free_channel(). */
 	rcu_read_lock();
 	found = tsct_channel_find(channel);
@@ -49,7 +47,7 @@ __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 	else if (!(found->flags & TSCT_CHANNEL_KERNEL))
 		err = -EACCES;
 	else
-		err = tsct_ring_emit(found, event, payload, payload__sz);
+		err = tsct_emit(found, event, payload, payload__sz);
 	rcu_read_unlock();
 	return err;
 }

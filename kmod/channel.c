@@ -2,7 +2,8 @@
 /*
  * Channels: who may make and find them, and how long they live. A channel
  * lives as long as an open descriptor or a mapping does (a mapping holds its
- * file), so nothing here outlives its users.
+ * file), or a module that opened it; one that is to be kept lives on without,
+ * until it is removed or this module goes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -43,16 +44,12 @@ struct tsct_channel *tsct_channel_find(u32 id)
 
 static int check_create(const struct tsct_channel_create *arg)
 {
-	bool kernel = arg->flags & TSCT_CHANNEL_KERNEL;
-
-	if (arg->flags & ~TSCT_CHANNEL_KERNEL ||
+	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
 	    !tsct_channel_name_valid(arg->name))
 		return -EINVAL;
 	if (tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
-	if (kernel && !perfmon_capable())
-		return -EPERM;
-	if (kernel && arg->roles & TSCT_ROLE_WRITE)
+	if (arg->flags & TSCT_CHANNEL_KERNEL && arg->roles & TSCT_ROLE_WRITE)
 		return -EACCES;
 	return 0;
 }
@@ -63,7 +60,7 @@ static struct tsct_channel *find_by_name(kuid_t uid, const char *name)
 	unsigned long id;
 
 	xa_for_each(&channels, id, channel)
-		if (uid_eq(channel->uid, uid) &&
+		if (!channel->removed && uid_eq(channel->uid, uid) &&
 		    !strncmp(channel->name, name, TSCT_NAME_MAX))
 			return channel;
 	return NULL;
@@ -94,16 +91,16 @@ static void fill_header(struct tsct_channel *channel)
 	header->file_size = channel->file_size;
 }
 
-static struct tsct_channel *new_channel(const struct tsct_channel_create *arg)
+static struct tsct_channel *new_channel(const struct tsct_channel_create *arg,
+					kuid_t uid, gfp_t gfp)
 {
 	struct tsct_channel *channel;
 
-	channel = kvzalloc(struct_size(channel, rings, nr_cpu_ids),
-			   GFP_KERNEL_ACCOUNT);
+	channel = kvzalloc(struct_size(channel, rings, nr_cpu_ids), gfp);
 	if (!channel)
 		return NULL;
 	strscpy(channel->name, arg->name, sizeof(channel->name));
-	channel->uid = current_euid();
+	channel->uid = uid;
 	channel->policy = arg->policy;
 	channel->flags = arg->flags;
 	channel->source = tsct_cpucheck_source();
@@ -114,29 +111,33 @@ static struct tsct_channel *new_channel(const struct tsct_channel_create *arg)
 	channel->geo.data_size = (u64)arg->block_size * arg->blocks;
 	mutex_init(&channel->defs_lock);
 	init_waitqueue_head(&channel->wait);
+	mutex_init(&channel->watch_lock);
+	INIT_LIST_HEAD(&channel->watchers);
 	INIT_DELAYED_WORK(&channel->watch, tsct_channel_look);
 	return channel;
 }
 
 /* CPU hotplug is locked out: no CPU comes up in between. */
-static int alloc_memory(struct tsct_channel *channel)
+static int alloc_memory(struct tsct_channel *channel, gfp_t gfp)
 {
 	unsigned int cpu;
 	int err;
 
-	err = tsct_channel_alloc_head(channel);
+	err = tsct_channel_alloc_head(channel, gfp);
 	for_each_online_cpu(cpu) {
 		if (err)
 			break;
-		err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL_ACCOUNT);
+		err = tsct_channel_add_ring(channel, cpu, gfp);
 	}
 	return err;
 }
 
-/* Takes the memory that the channel is going to need off its user's limit. */
-static int reserve(struct tsct_channel *channel)
+/*
+ * Takes the memory that the channel is going to need off its user's limit,
+ * which does not hold for the kernel's own.
+ */
+static int reserve(struct tsct_channel *channel, bool privileged)
 {
-	bool privileged = false;
 	u64 bytes = tsct_channel_head_bytes(channel) +
 		num_online_cpus() * tsct_channel_ring_bytes(channel);
 	int err;
@@ -184,6 +185,7 @@ static int publish(struct tsct_channel *channel, u32 roles)
 	if (err < 0)
 		goto unlock;
 	channel->holders = 1;
+	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	fill_header(channel);
 	xa_store(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
@@ -194,8 +196,8 @@ unlock:
 	return err;
 }
 
-int tsct_channel_create(const struct tsct_channel_create *arg,
-			struct tsct_channel **ret)
+int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
+		      gfp_t gfp, struct tsct_channel **ret)
 {
 	struct tsct_channel *channel;
 	int err;
@@ -203,7 +205,7 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 	err = check_create(arg);
 	if (err)
 		return err;
-	channel = new_channel(arg);
+	channel = new_channel(arg, uid, gfp);
 	if (!channel)
 		return -ENOMEM;
 	err = tsct_channel_layout(channel);
@@ -211,10 +213,10 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 		goto free_channel;
 
 	cpus_read_lock();
-	err = reserve(channel);
+	err = reserve(channel, !(gfp & __GFP_ACCOUNT));
 	if (err)
 		goto unlock_cpus;
-	err = alloc_memory(channel);
+	err = alloc_memory(channel, gfp);
 	if (err)
 		goto free_memory;
 	err = publish(channel, arg->roles);
@@ -234,18 +236,33 @@ free_channel:
 	return err;
 }
 
+int tsct_channel_create(const struct tsct_channel_create *arg,
+			struct tsct_channel **ret)
+{
+	if (arg->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
+		return -EPERM;
+	return tsct_channel_make(arg, current_euid(), GFP_KERNEL_ACCOUNT, ret);
+}
+
 /* ---- finding and losing one ------------------------------------------- */
 
-static int check_attach(const struct tsct_channel *channel, u32 roles)
+static int check_owner(const struct tsct_channel *channel)
 {
-	bool kernel = channel->flags & TSCT_CHANNEL_KERNEL;
-
 	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	/* root without capabilities does not get to see the kernel's events */
-	if (kernel && !perfmon_capable())
+	if (channel->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
 		return -EPERM;
-	if (kernel && roles & TSCT_ROLE_WRITE)
+	return 0;
+}
+
+static int check_attach(const struct tsct_channel *channel, u32 roles)
+{
+	int err = check_owner(channel);
+
+	if (err)
+		return err;
+	if (channel->flags & TSCT_CHANNEL_KERNEL && roles & TSCT_ROLE_WRITE)
 		return -EACCES;
 	if (roles & TSCT_ROLE_READ && channel->consumers &&
 	    channel->policy == TSCT_POLICY_DISCARD)
@@ -308,20 +325,55 @@ static void free_channel(struct tsct_channel *channel)
 	kvfree_rcu(channel, rcu);
 }
 
+/*
+ * Under tsct_channel_lock. Nobody holds it and nothing keeps it: from now on
+ * nobody finds it, and the caller has it for himself, to free.
+ */
+static bool unlist_if_unused(struct tsct_channel *channel)
+{
+	if (channel->holders || channel->kept)
+		return false;
+	xa_erase(&channels, channel->id);
+	WRITE_ONCE(channels_nr, channels_nr - 1);
+	return true;
+}
+
 void tsct_channel_put(struct tsct_channel *channel, u32 roles)
 {
 	bool last;
 
 	mutex_lock(&tsct_channel_lock);
 	channel->consumers -= !!(roles & TSCT_ROLE_READ);
-	last = !--channel->holders;
-	if (last) {
-		xa_erase(&channels, channel->id);
-		WRITE_ONCE(channels_nr, channels_nr - 1);
+	channel->holders--;
+	last = unlist_if_unused(channel);
+	mutex_unlock(&tsct_channel_lock);
+	if (last)
+		free_channel(channel);
+}
+
+int tsct_channel_remove(u32 id)
+{
+	struct tsct_channel *channel;
+	bool last = false;
+	int err;
+
+	mutex_lock(&tsct_channel_lock);
+	channel = xa_load(&channels, id);
+	err = channel ? check_owner(channel) : -ENOENT;
+	if (!err && !(channel->flags & TSCT_CHANNEL_KEEP))
+		err = -EINVAL;
+	/* Twice is once too often: it has gone, but for those who hold it. */
+	if (!err && channel->removed)
+		err = -ENOENT;
+	if (!err) {
+		channel->kept = false;
+		channel->removed = true;
+		last = unlist_if_unused(channel);
 	}
 	mutex_unlock(&tsct_channel_lock);
 	if (last)
 		free_channel(channel);
+	return err;
 }
 
 static bool visible(const struct tsct_channel *channel)
@@ -330,24 +382,46 @@ static bool visible(const struct tsct_channel *channel)
 		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
 }
 
-/* Figures from pages that users write: sums of what they say, no more. */
+/* Figures from pages that users write: what they say, no more. */
+static void describe_ring(struct tsct_channel *channel, u32 cpu,
+			  struct tsct_channel_cpu *ret)
+{
+	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
+	struct tsct_ring_count count;
+	int i;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->id = channel->id;
+	ret->cpu = cpu;
+	ret->state = TSCT_CPU_ABSENT;
+	if (!ring)
+		return;
+	tsct_ring_count(&ring->geo, ring->producer, ring->data, &count);
+	ret->state = TSCT_CPU_READY;
+	ret->events = count.events;
+	ret->written = count.head;
+	ret->overwritten = count.overwritten;
+	if (channel->policy == TSCT_POLICY_DISCARD)
+		ret->unread = tsct_ring_unread(&ring->geo,
+					       READ_ONCE(ring->consumer->tail),
+					       count.head);
+	for (i = 0; i < TSCT_LOST_NR; i++)
+		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
+}
+
 static void add_ring_info(struct tsct_channel *channel, u32 cpu,
 			  struct tsct_channel_info *info)
 {
-	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
-	u64 head, unread;
+	struct tsct_channel_cpu one;
 	int i;
 
-	if (!ring)
-		return;
-	head = READ_ONCE(ring->producer->head);
-	unread = head - READ_ONCE(ring->consumer->tail);
-	info->nr_cpus_ready++;
-	info->written += head;
-	if (channel->policy == TSCT_POLICY_DISCARD)
-		info->unread += min(unread, channel->geo.data_size);
+	describe_ring(channel, cpu, &one);
+	info->nr_cpus_ready += one.state == TSCT_CPU_READY;
+	info->events += one.events;
+	info->written += one.written;
+	info->unread += one.unread;
 	for (i = 0; i < TSCT_LOST_NR; i++)
-		info->lost[i] += READ_ONCE(ring->producer->lost[i]);
+		info->lost[i] += one.lost[i];
 }
 
 static void describe(struct tsct_channel *channel,
@@ -361,6 +435,8 @@ static void describe(struct tsct_channel *channel,
 	memcpy(info->name, channel->name, sizeof(info->name));
 	info->policy = channel->policy;
 	info->flags = channel->flags;
+	if (channel->removed)
+		info->flags &= ~TSCT_CHANNEL_KEEP;
 	info->source = channel->source;
 	info->block_size = channel->geo.block_size;
 	info->blocks = channel->blocks;
@@ -386,6 +462,23 @@ int tsct_channel_next(struct tsct_channel_info *info)
 		err = 0;
 		break;
 	}
+	mutex_unlock(&tsct_channel_lock);
+	return err;
+}
+
+int tsct_channel_cpu(struct tsct_channel_cpu *arg)
+{
+	struct tsct_channel *channel;
+	int err = 0;
+
+	mutex_lock(&tsct_channel_lock);
+	channel = xa_load(&channels, arg->id);
+	if (!channel || !visible(channel))
+		err = -ENOENT;
+	else if (arg->cpu >= channel->nr_cpus)
+		err = -EINVAL;
+	else
+		describe_ring(channel, arg->cpu, arg);
 	mutex_unlock(&tsct_channel_lock);
 	return err;
 }
@@ -437,9 +530,28 @@ int tsct_channels_init(void)
 	return hotplug_state < 0 ? hotplug_state : 0;
 }
 
+/*
+ * There are no descriptors any more, and no modules that need us: what is left
+ * is kept for nobody, or was opened by a module that never closed it.
+ */
+static void free_leftovers(void)
+{
+	struct tsct_channel *channel;
+	unsigned long id;
+
+	xa_for_each(&channels, id, channel) {
+		if (channel->holders)
+			pr_warn("channel %u \"%s\" was never closed by the module that opened it\n",
+				channel->id, channel->name);
+		xa_erase(&channels, id);
+		free_channel(channel);
+	}
+	channels_nr = 0;
+}
+
 void tsct_channels_exit(void)
 {
 	cpuhp_remove_state_nocalls(hotplug_state);
-	WARN_ON(!xa_empty(&channels));
+	free_leftovers();
 	xa_destroy(&channels);
 }

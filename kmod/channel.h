@@ -2,6 +2,7 @@
 #ifndef TSCT_KMOD_CHANNEL_H
 #define TSCT_KMOD_CHANNEL_H
 
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
@@ -42,6 +43,8 @@ struct tsct_channel {
 	/* under tsct_channel_lock */
 	u32 holders;
 	u32 consumers;
+	bool kept;			/* even if nobody holds it */
+	bool removed;			/* its name is free */
 	u64 bytes;			/* charged to account */
 
 	struct mutex defs_lock;		/* the two below, and the area */
@@ -49,6 +52,8 @@ struct tsct_channel {
 	u32 defs_nr;
 
 	wait_queue_head_t wait;
+	struct mutex watch_lock;	/* the list */
+	struct list_head watchers;
 	struct delayed_work watch;
 	u64 watch_mark;			/* the watch work's own */
 	struct rcu_head rcu;
@@ -68,12 +73,18 @@ void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
 
 /* channel.c: all return 0 or a channel that holds one reference for `roles` */
+int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
+		      gfp_t gfp, struct tsct_channel **ret);
+/* For the current task, if it may and its limits allow it. */
 int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_channel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_channel **ret);
 void tsct_channel_put(struct tsct_channel *channel, u32 roles);
 int tsct_channel_next(struct tsct_channel_info *info);
+int tsct_channel_cpu(struct tsct_channel_cpu *arg);
+/* 0, -ENOENT, -EINVAL: not made to be kept, -EACCES, -EPERM */
+int tsct_channel_remove(u32 id);
 
 /* Under RCU, or with a reference: the channel of this id, or NULL. */
 struct tsct_channel *tsct_channel_find(u32 id);
@@ -82,9 +93,23 @@ struct tsct_channel *tsct_channel_find(u32 id);
 int tsct_channel_define(struct tsct_channel *channel,
 			struct tsct_event_def *def);
 
-/* watch.c: sum of all heads: it moves when anything was written. */
-u64 tsct_channel_mark(struct tsct_channel *channel);
-bool tsct_channel_unread(struct tsct_channel *channel);
+/*
+ * watch.c: one for each descriptor that may read, from when it is bound to a
+ * channel until it is closed.
+ */
+struct tsct_watcher {
+	struct list_head list;		/* the channel's, under its watch_lock */
+	struct tsct_channel *channel;
+	u64 watermark;
+	u64 mark;			/* overwrite: when it was last told */
+};
+
+void tsct_watcher_add(struct tsct_watcher *watcher,
+		      struct tsct_channel *channel);
+void tsct_watcher_remove(struct tsct_watcher *watcher);
+void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
+/* Is there what it waits for? Where an overwrite ring has it, it is told once. */
+bool tsct_watcher_ready(struct tsct_watcher *watcher);
 /* Looks at the rings from now on, as long as somebody sleeps. */
 void tsct_channel_watch(struct tsct_channel *channel);
 void tsct_channel_look(struct work_struct *work);
@@ -101,7 +126,7 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_channel *channel,
 int tsct_channel_layout(struct tsct_channel *channel);
 u64 tsct_channel_ring_bytes(const struct tsct_channel *channel);
 u64 tsct_channel_head_bytes(const struct tsct_channel *channel);
-int tsct_channel_alloc_head(struct tsct_channel *channel);
+int tsct_channel_alloc_head(struct tsct_channel *channel, gfp_t gfp);
 int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu, gfp_t gfp);
 void tsct_channel_free_memory(struct tsct_channel *channel);
 /* The page at a page offset of the channel's file; NULL: SIGBUS. */

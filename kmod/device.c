@@ -129,6 +129,8 @@ static long finish_bind(struct tsct_file *f, struct tsct_channel *channel,
 		return -EFAULT;
 	}
 	f->roles = roles;
+	if (roles & TSCT_ROLE_READ)
+		tsct_watcher_add(&f->watcher, channel);
 	/* pairs with the acquire in tsct_file_channel() */
 	smp_store_release(&f->channel, channel);
 	return 0;
@@ -195,6 +197,49 @@ static long ioctl_next(void __user *uarg)
 	if (err)
 		return err;
 	return copy_to_user(uarg, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static long ioctl_remove(void __user *uarg)
+{
+	struct tsct_channel_remove arg;
+
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (arg.reserved0 || !all_zero(arg.reserved))
+		return -EINVAL;
+	return tsct_channel_remove(arg.id);
+}
+
+static long ioctl_cpu(void __user *uarg)
+{
+	struct tsct_channel_cpu arg;
+	long err;
+
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (arg.reserved0 || !all_zero(arg.reserved))
+		return -EINVAL;
+	err = tsct_channel_cpu(&arg);
+	if (err)
+		return err;
+	return copy_to_user(uarg, &arg, sizeof(arg)) ? -EFAULT : 0;
+}
+
+static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
+{
+	struct tsct_channel *channel = tsct_file_channel(f);
+	struct tsct_watermark arg;
+
+	if (!channel)
+		return -ENOTCONN;
+	if (!(f->roles & TSCT_ROLE_READ))
+		return -EACCES;
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (!all_zero(arg.reserved))
+		return -EINVAL;
+	tsct_watcher_set(&f->watcher, arg.bytes);
+	return 0;
 }
 
 static long ioctl_define(struct tsct_file *f, void __user *uarg)
@@ -286,6 +331,12 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_define(f, uarg);
 	case TSCT_IOC_WRITE:
 		return ioctl_write(f, uarg);
+	case TSCT_IOC_CHANNEL_REMOVE:
+		return ioctl_remove(uarg);
+	case TSCT_IOC_CHANNEL_CPU:
+		return ioctl_cpu(uarg);
+	case TSCT_IOC_WATERMARK:
+		return ioctl_watermark(f, uarg);
 	default:
 		return -ENOTTY;
 	}
@@ -293,19 +344,10 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* ---- the rest of a file ----------------------------------------------- */
 
-/* Anything new in an overwrite ring since this descriptor asked last? */
-static bool moved(struct tsct_file *f, struct tsct_channel *channel)
-{
-	u64 mark = tsct_channel_mark(channel);
-
-	return xchg(&f->mark, mark) != mark;
-}
-
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_channel *channel = tsct_file_channel(f);
-	bool ready;
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
@@ -313,11 +355,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 	poll_wait(file, &channel->wait, table);
 	if (!poll_does_not_wait(table))
 		tsct_channel_watch(channel);
-	if (channel->policy == TSCT_POLICY_OVERWRITE)
-		ready = moved(f, channel);
-	else
-		ready = tsct_channel_unread(channel);
-	return ready ? EPOLLIN | EPOLLRDNORM : 0;
+	return tsct_watcher_ready(&f->watcher) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static int device_open(struct inode *inode, struct file *file)
@@ -336,6 +374,8 @@ static int device_release(struct inode *inode, struct file *file)
 {
 	struct tsct_file *f = file->private_data;
 
+	if (f->channel && f->roles & TSCT_ROLE_READ)
+		tsct_watcher_remove(&f->watcher);
 	if (f->channel)
 		tsct_channel_put(f->channel, f->roles);
 	kfree(f);

@@ -6,8 +6,9 @@
 #include <linux/mutex.h>
 #include <linux/types.h>
 
+#include "channel.h"
+
 struct file;
-struct tsct_channel;
 struct vm_area_struct;
 
 /* An open descriptor. It is bound to a channel once, and for good. */
@@ -15,7 +16,7 @@ struct tsct_file {
 	struct mutex bind_lock;		/* one request at a time binds */
 	struct tsct_channel *channel;	/* release, when roles are set */
 	u32 roles;
-	u64 mark;			/* overwrite: heads at the last poll */
+	struct tsct_watcher watcher;	/* where roles include READ */
 };
 
 static inline struct tsct_channel *

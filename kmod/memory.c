@@ -91,13 +91,12 @@ u64 tsct_channel_head_bytes(const struct tsct_channel *channel)
 	return (u64)channel->nr_head_pages * PAGE_SIZE;
 }
 
-int tsct_channel_alloc_head(struct tsct_channel *channel)
+int tsct_channel_alloc_head(struct tsct_channel *channel, gfp_t gfp)
 {
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	void *addr;
 
-	addr = alloc_pages_array(channel->nr_head_pages, NUMA_NO_NODE,
-				 GFP_KERNEL_ACCOUNT,
+	addr = alloc_pages_array(channel->nr_head_pages, NUMA_NO_NODE, gfp,
 				 &channel->head_pages);
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
@@ -127,6 +126,8 @@ int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu, gfp_t gfp)
 	ring->consumer = addr;
 	ring->producer = addr + PAGE_SIZE;
 	ring->data = addr + 2 * PAGE_SIZE;
+	tsct_ring_init(ring->producer, ring->data);
+	ring->head = ring->producer->head;
 	/* pairs with the acquire in tsct_channel_ring() */
 	smp_store_release(&channel->rings[cpu], ring);
 	/* a user program that sees READY may touch the pages */

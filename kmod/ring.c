@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The kernel's two writers. Both stay on the CPU that owns the ring, the one for
- * kernel channels with interrupts off, the other with preemption off; both write a record in place and publish it with one store, and
- * neither takes a lock. Section 3 of tsctrace/abi.h has the rules.
+ * kernel channels with interrupts off, the other with preemption off; both
+ * write a record in place and publish it with one store, and neither takes a
+ * lock. Section 3 of tsctrace/abi.h has the rules.
  */
 #include <linux/atomic.h>
+#include <linux/export.h>
 #include <linux/irqflags.h>
 #include <linux/pid.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/tsctrace.h>
 
 #include "channel.h"
 #include "ring.h"
@@ -46,7 +49,25 @@ static __always_inline void fill_header(struct tsct_record *record, u64 stamp,
 }
 
 /*
- * Stores a pad, where there has to be one, and the record. Whatever head the
+ * A pad to the end of head's block, and the next one's header. What the last
+ * header says of events may come from a program: a figure, and handed on.
+ */
+static void begin_block(struct tsct_ring *ring, const struct tsct_place *place,
+			u64 head, u64 stamp)
+{
+	u64 mask = ring->geo.data_size - 1;
+	struct tsct_block last, next;
+
+	tsct_ring_block(&ring->geo, ring->data, head, &last);
+	tsct_block_next(&ring->geo, &last, head, stamp, &next);
+	*(u64 *)(ring->data + (place->pad_pos & mask)) =
+		tsct_pad_word(place->pad_len);
+	memcpy(ring->data + ((place->pos - sizeof(next)) & mask), &next,
+	       sizeof(next));
+}
+
+/*
+ * Stores the record, and what has to be in front of it. Whatever head the
  * place was made from, all of it lies inside the ring's data.
  */
 static void store_record(struct tsct_ring *ring, const struct tsct_place *place,
@@ -55,12 +76,7 @@ static void store_record(struct tsct_ring *ring, const struct tsct_place *place,
 {
 	u64 mask = ring->geo.data_size - 1;
 	struct tsct_record *record;
-	u64 *pad;
 
-	if (place->pad_len) {
-		pad = (u64 *)(ring->data + (place->pad_pos & mask));
-		*pad = (u16)place->pad_len | (u64)TSCT_ID_PAD << 16;
-	}
 	record = (struct tsct_record *)(ring->data + (place->pos & mask));
 	fill_header(record, stamp, tid, id, len);
 	memcpy(record->payload, payload, len);
@@ -88,42 +104,45 @@ static int emit_by_rules(struct tsct_ring *ring, u32 id, const void *payload,
 			 u32 len)
 {
 	struct tsct_place place;
-	u64 end;
+	u64 stamp;
 
 	if (len > tsct_payload_max(&ring->geo)) {
 		count_lost(ring, TSCT_LOST_TOO_BIG);
 		return -EMSGSIZE;
 	}
 	place = tsct_ring_place(&ring->geo, ring->head, tsct_record_size(len));
-	end = place.pos + place.size;
 	/*
 	 * Acquire, with the reader's release of tail: what it read it has
 	 * read before we write over it.
 	 */
-	if (!tsct_ring_fits(&ring->geo, end,
+	if (!tsct_ring_fits(&ring->geo, place.head,
 			    smp_load_acquire(&ring->consumer->tail))) {
 		count_lost(ring, TSCT_LOST_FULL);
 		return -ENOSPC;
 	}
-	store_record(ring, &place, next_stamp(ring), current->pid, id, payload,
-		     len);
-	ring->head = end;
+	stamp = next_stamp(ring);
+	if (place.pad_len)
+		begin_block(ring, &place, ring->head, stamp);
+	store_record(ring, &place, stamp, current->pid, id, payload, len);
+	ring->head = place.head;
 	/* pairs with the reader's acquire of head */
-	smp_store_release(&ring->producer->head, end);
+	smp_store_release(&ring->producer->head, place.head);
 	return 0;
 }
 
 /*
- * How far the next records may go without asking anything again: to the end
- * of the block, and to what the reader has left free, by a tail that can only
- * be behind the true one. Nothing for clocks that need care.
+ * How far the next records may go without asking anything again: to the 8 bytes
+ * at the end of the block that stay free, and to what the reader has left free,
+ * by a tail that can only be behind the true one. Nothing for clocks that need
+ * care.
  */
 static u32 look_ahead(const struct tsct_ring *ring)
 {
 	/* acquire: as in emit_by_rules(), for all records that use it */
-	u64 used = ring->head - smp_load_acquire(&ring->consumer->tail);
+	u64 used = tsct_pos_distance(smp_load_acquire(&ring->consumer->tail),
+				     ring->head);
 	u32 block = ring->geo.block_size;
-	u32 left = block - (u32)(ring->head & (block - 1));
+	u32 left = block - (u32)(ring->head & (block - 1)) - TSCT_RECORD_ALIGN;
 
 	if (ring->source != TSCT_SOURCE_TSC)
 		return 0;
@@ -149,10 +168,6 @@ static noinline int emit_slow(struct tsct_ring *ring, u32 id,
 /* For what most events are. No call, so that its caller saves no registers. */
 static __always_inline void copy_small(u8 *to, const u8 *from, u32 len)
 {
-	if (likely(len == 8)) {
-		memcpy(to, from, 8);
-		return;
-	}
 	for (; len >= 8; len -= 8, to += 8, from += 8) {
 		memcpy(to, from, 8);
 		barrier();	/* or the compiler makes it a call */
@@ -163,14 +178,14 @@ static __always_inline void copy_small(u8 *to, const u8 *from, u32 len)
 	}
 }
 
-/* The ring is ours: interrupts are off, and NMIs see `busy`. */
-static __always_inline int emit(struct tsct_ring *ring, u32 id,
-				const void *payload, u32 len)
+/* By what was found out before. `len` is at most SMALL_MAX. */
+static __always_inline int emit_small(struct tsct_ring *ring, u32 id,
+				      const void *payload, u32 len)
 {
 	u32 size = tsct_record_size(len);
 	struct tsct_record *record;
 
-	if (unlikely(len > SMALL_MAX || size > ring->left))
+	if (unlikely(size > ring->left))
 		return emit_slow(ring, id, payload, len);
 
 	record = (struct tsct_record *)ring->next;
@@ -178,10 +193,24 @@ static __always_inline int emit(struct tsct_ring *ring, u32 id,
 	copy_small(record->payload, payload, len);
 	ring->left -= size;
 	ring->next += size;
-	ring->head += size;
+	ring->head += size + TSCT_HEAD_ONE_EVENT;
 	/* pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, ring->head);
 	return 0;
+}
+
+/*
+ * The ring is ours: interrupts are off, and NMIs see `busy`. What most events
+ * are has a copy of its own, where the compiler knows all sizes.
+ */
+static __always_inline int emit(struct tsct_ring *ring, u32 id,
+				const void *payload, u32 len)
+{
+	if (likely(len == 8))
+		return emit_small(ring, id, payload, 8);
+	if (likely(len <= SMALL_MAX))
+		return emit_small(ring, id, payload, len);
+	return emit_slow(ring, id, payload, len);
 }
 
 /*
@@ -195,13 +224,16 @@ static __always_inline void set_busy(struct tsct_ring *ring, bool busy)
 	barrier();
 }
 
-int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
-		   u32 len)
+/* Described in include/linux/tsctrace.h. */
+int tsct_emit(struct tsct_channel *channel, unsigned int id,
+	      const void *payload, u32 len)
 {
 	struct tsct_ring *ring;
 	unsigned long flags;
 	int err;
 
+	if (unlikely(id - TSCT_ID_FIRST > TSCT_ID_MAX - TSCT_ID_FIRST))
+		return -EINVAL;
 	local_irq_save(flags);
 	ring = this_ring(channel);
 	if (unlikely(!ring)) {
@@ -218,6 +250,7 @@ int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
 	local_irq_restore(flags);
 	return err;
 }
+EXPORT_SYMBOL_GPL(tsct_emit);
 
 /* ---- user channels ---------------------------------------------------- */
 
@@ -232,36 +265,41 @@ int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
  * The head is in a page that programs write. It is read once; any value of it
  * gives a place inside the data.
  */
+static int write_by_rules(struct tsct_ring *ring, u32 tid, u32 id,
+			  const void *payload, u32 len)
+{
+	u64 head = READ_ONCE(ring->producer->head), stamp;
+	struct tsct_place place = tsct_ring_place(&ring->geo, head,
+						  tsct_record_size(len));
+
+	/* Acquire for the same reason as in emit_by_rules(). */
+	if (!tsct_ring_fits(&ring->geo, place.head,
+			    smp_load_acquire(&ring->consumer->tail))) {
+		count_lost(ring, TSCT_LOST_FULL);
+		return -ENOSPC;
+	}
+	stamp = tsct_source_read(ring->source);
+	if (place.pad_len)
+		begin_block(ring, &place, head, stamp);
+	store_record(ring, &place, stamp, tid, id, payload, len);
+	/* pairs with the reader's acquire of head */
+	smp_store_release(&ring->producer->head, place.head);
+	return 0;
+}
+
 int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
 		    u32 len)
 {
 	u32 tid = task_pid_vnr(current);
-	struct tsct_place place;
 	struct tsct_ring *ring;
-	int err = 0;
-	u64 end;
+	int err;
 
 	preempt_disable();
 	ring = this_ring(channel);
-	if (unlikely(!ring)) {
+	if (likely(ring))
+		err = write_by_rules(ring, tid, id, payload, len);
+	else
 		err = no_ring(channel);
-		goto enable;
-	}
-	place = tsct_ring_place(&ring->geo, READ_ONCE(ring->producer->head),
-				tsct_record_size(len));
-	end = place.pos + place.size;
-	/* Acquire for the same reason as in emit_by_rules(). */
-	if (!tsct_ring_fits(&ring->geo, end,
-			    smp_load_acquire(&ring->consumer->tail))) {
-		count_lost(ring, TSCT_LOST_FULL);
-		err = -ENOSPC;
-		goto enable;
-	}
-	store_record(ring, &place, tsct_source_read(ring->source), tid, id,
-		     payload, len);
-	/* pairs with the reader's acquire of head */
-	smp_store_release(&ring->producer->head, end);
-enable:
 	preempt_enable();
 	return err;
 }

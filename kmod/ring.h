@@ -17,16 +17,16 @@ struct tsct_channel;
  * and never believed; geometry and, in kernel channels, the head live here.
  */
 struct tsct_ring {
-	struct tsct_geometry geo;
-	u32 source;
 	/* kernel channels, by the writer of this CPU alone */
 	bool busy;		/* a writer is at work */
 	u32 left;		/* bytes at `next` that need no second look */
 	u8 *next;		/* where head lies in data */
-	u64 head;		/* the one that counts */
+	u64 head;		/* the one that counts, events and all */
 	u64 last_stamp;		/* sources but the TSC */
 	/* all */
 	struct tsct_producer *producer;
+	struct tsct_geometry geo;
+	u32 source;
 	struct tsct_consumer *consumer;
 	u8 *data;
 	struct page **pages;
@@ -42,20 +42,10 @@ static __always_inline u64 tsct_source_read(u32 source)
 }
 
 /*
- * tsct_ring_emit - the kernel writes an event into a kernel channel
- *
- * Any context. The channel must not go away meanwhile: hold a reference, or
- * be within the RCU read section that found it.
- * Returns 0, or, counted as lost: -ENOSPC: full, -EMSGSIZE: too big, -EBUSY:
- * an NMI found the ring busy, -ENXIO: no ring on this CPU.
- */
-int tsct_ring_emit(struct tsct_channel *channel, u32 id, const void *payload,
-		   u32 len);
-
-/*
  * tsct_ring_write - the kernel writes a record for a user program
  *
- * Process context only. `payload` is kernel memory. Returns as above.
+ * Process context only. `payload` is kernel memory. Returns 0, or, counted as
+ * lost: -ENOSPC: full, -ENXIO: no ring on this CPU.
  */
 int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
 		    u32 len);

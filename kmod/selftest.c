@@ -43,13 +43,35 @@ static int __init test_geometry(void)
 	return 0;
 }
 
+/* A record by the rules, with its number as its stamp. Returns the new head. */
+static u64 __init put_record(const struct tsct_geometry *geo, u8 *data,
+			     const struct tsct_place *place, u64 head, u64 nr)
+{
+	struct tsct_record record = { .id = TSCT_ID_FIRST, .tsc = nr };
+	struct tsct_block last, next;
+	u64 mask = geo->data_size - 1;
+
+	if (place->pad_len) {
+		tsct_ring_block(geo, data, head, &last);
+		tsct_block_next(geo, &last, head, nr, &next);
+		*(u64 *)(data + (place->pad_pos & mask)) =
+			tsct_pad_word(place->pad_len);
+		memcpy(data + ((place->pos - sizeof(next)) & mask), &next,
+		       sizeof(next));
+	}
+	record.len = place->size;
+	memcpy(data + (place->pos & mask), &record, sizeof(record));
+	return place->head;
+}
+
 /* Writes by the rules, reads by the rules: every record comes back once. */
 static int __init run_ring(u8 *data, u64 head)
 {
 	const struct tsct_geometry geo = {
 		.data_size = DATA, .block_size = BLOCK,
 	};
-	u64 tail = head, next, written = 0, seen = 0, lost = 0;
+	u64 tail = head - TSCT_BLOCK_HEADER, next, written = 0, seen = 0;
+	u64 lost = 0, events;
 	struct tsct_record record;
 	struct tsct_place place;
 	u32 len = 0;
@@ -57,18 +79,11 @@ static int __init run_ring(u8 *data, u64 head)
 	while (seen < 2000) {
 		len = (len * 5 + 13) % (tsct_payload_max(&geo) / 3);
 		place = tsct_ring_place(&geo, head, tsct_record_size(len));
-		check((place.pos & (BLOCK - 1)) + place.size <= BLOCK);
-		if (tsct_ring_fits(&geo, place.pos + place.size, tail)) {
-			if (place.pad_len)
-				*(u64 *)(data + (place.pad_pos & (DATA - 1))) =
-					(u64)TSCT_ID_PAD << 16;
-			record.len = sizeof(record) + len;
-			record.id = TSCT_ID_FIRST;
-			record.tid = 0;
-			record.tsc = written++;
-			memcpy(data + (place.pos & (DATA - 1)), &record,
-			       sizeof(record));
-			head = place.pos + place.size;
+		check((place.pos & (BLOCK - 1)) + place.size < BLOCK);
+		if (tsct_ring_fits(&geo, place.head, tail)) {
+			head = put_record(&geo, data, &place, head, written++);
+			check(tsct_ring_events(&geo, data, head, &events) &&
+			      events == written);
 			continue;
 		}
 		lost++;
@@ -76,10 +91,11 @@ static int __init run_ring(u8 *data, u64 head)
 		case TSCT_STEP_RECORD:
 			check(record.tsc == seen++);
 			break;
+		case TSCT_STEP_BLOCK:
 		case TSCT_STEP_PAD:
 			break;
 		default:
-			check(!"a record or a pad");
+			check(!"a record, a pad or a header");
 		}
 		tail = next;
 	}
@@ -89,15 +105,22 @@ static int __init run_ring(u8 *data, u64 head)
 
 static int __init test_ring(void)
 {
+	struct tsct_producer *producer = kzalloc(sizeof(*producer), GFP_KERNEL);
 	u8 *data = kzalloc(DATA, GFP_KERNEL);
-	int err;
+	int err = -ENOMEM;
 
-	if (!data)
-		return -ENOMEM;
-	err = run_ring(data, 0);
-	/* over the end of the 64-bit positions */
-	if (!err)
-		err = run_ring(data, -(u64)DATA);
+	if (!data || !producer)
+		goto free;
+	tsct_ring_init(producer, data);
+	err = run_ring(data, producer->head);
+	if (err)
+		goto free;
+	/* over the end of the 48-bit positions */
+	tsct_ring_init(producer, data);
+	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
+	err = run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
+free:
+	kfree(producer);
 	kfree(data);
 	return err;
 }

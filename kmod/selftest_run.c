@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/tsctrace.h>
 #include <asm/msr.h>
 
 #include "channel.h"
@@ -33,16 +34,17 @@ static void __init emit_many(void *channel)
 	u64 nr;
 
 	for (nr = 0; nr < EVENTS; nr++)
-		tsct_ring_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
+		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
 }
 
 /* All that was emitted in an interrupt of this CPU is there, or counted. */
 static int __init check_ring(const struct tsct_ring *ring)
 {
 	u64 pos = 0, next, nr, last_tsc = 0, seen = 0;
+	struct tsct_ring_count count;
 	struct tsct_record record;
 
-	while (pos != ring->producer->head) {
+	while (pos != TSCT_HEAD_POS(ring->producer->head)) {
 		switch (tsct_ring_next(&ring->geo, ring->data, pos,
 				       ring->producer->head, &record, &next)) {
 		case TSCT_STEP_RECORD:
@@ -53,14 +55,17 @@ static int __init check_ring(const struct tsct_ring *ring)
 			check(record.tsc >= last_tsc);
 			last_tsc = record.tsc;
 			break;
+		case TSCT_STEP_BLOCK:
 		case TSCT_STEP_PAD:
 			break;
 		default:
-			check(!"a record or a pad");
+			check(!"a record, a pad or a header");
 		}
 		pos = next;
 	}
 	check(seen > 1000);
+	check(tsct_ring_count(&ring->geo, ring->producer, ring->data, &count));
+	check(count.events == seen && count.head == pos);
 	check(seen + ring->producer->lost[TSCT_LOST_FULL] == EVENTS);
 	return 0;
 }
@@ -73,17 +78,18 @@ static int __init check_refusals(struct tsct_channel *channel)
 
 	preempt_disable();
 	ring = tsct_channel_ring(channel, smp_processor_id());
-	err[0] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+	err[0] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	ring->consumer->tail = ring->head;
-	err[1] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
-	err[2] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, sizeof(payload));
+	err[1] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
+	err[2] = tsct_emit(channel, TSCT_ID_FIRST, payload, sizeof(payload));
 	ring->busy = true;	/* as an NMI would find it */
-	err[3] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+	err[3] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	ring->busy = false;
-	ring->consumer->tail = ~0ULL;
+	/* beyond the head, as no honest reader has it */
+	ring->consumer->tail = ring->head + ring->geo.data_size;
 	/* at the end of what it found free before */
 	for (i = 0; i <= BLOCK / 24; i++)
-		err[4] = tsct_ring_emit(channel, TSCT_ID_FIRST, payload, 8);
+		err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	preempt_enable();
 	check(err[0] == -ENOSPC);
 	check(err[1] == 0);
@@ -107,7 +113,7 @@ static void __init measure(struct tsct_channel *channel)
 	start = rdtsc_ordered();
 	for (nr = 0; nr < 1000; nr++) {
 		ring->consumer->tail = ring->head;
-		tsct_ring_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
+		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
 	}
 	ticks = rdtsc_ordered() - start;
 	preempt_enable();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Has anything been written? For who asks, and for who sleeps until it has. */
+/* Has enough been written? For who asks, and for who sleeps until it has. */
 #include <linux/compiler.h>
 #include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/workqueue.h>
 
@@ -9,7 +11,11 @@
 
 #define WATCH_MS	10
 
-u64 tsct_channel_mark(struct tsct_channel *channel)
+/*
+ * Sum of all that was ever written, modulo 2^48: it moves when anything is.
+ * Rings count from their first header on, so a new one does not move it.
+ */
+static u64 mark_of(struct tsct_channel *channel)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0;
@@ -18,23 +24,98 @@ u64 tsct_channel_mark(struct tsct_channel *channel)
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
 		ring = tsct_channel_ring(channel, cpu);
 		if (ring)
-			sum += READ_ONCE(ring->producer->head);
+			sum += TSCT_HEAD_POS(READ_ONCE(ring->producer->head)) -
+				TSCT_BLOCK_HEADER;
 	}
-	return sum;
+	return TSCT_HEAD_POS(sum);
 }
 
-bool tsct_channel_unread(struct tsct_channel *channel)
+/* A full ring loses events, so half full is enough for one of them. */
+static bool enough_unread(struct tsct_channel *channel, u64 watermark)
 {
 	struct tsct_ring *ring;
+	u64 sum = 0, unread;
 	u32 cpu;
 
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
 		ring = tsct_channel_ring(channel, cpu);
-		if (ring && READ_ONCE(ring->producer->head) !=
-			    READ_ONCE(ring->consumer->tail))
+		if (!ring)
+			continue;
+		unread = tsct_ring_unread(&ring->geo,
+					  READ_ONCE(ring->consumer->tail),
+					  READ_ONCE(ring->producer->head));
+		if (unread >= ring->geo.data_size / 2)
 			return true;
+		sum += unread;
 	}
-	return false;
+	return sum >= watermark;
+}
+
+/* Half a ring is the most to wait for here, too: what goes round is gone. */
+static bool enough_moved(const struct tsct_watcher *watcher, u64 mark)
+{
+	u64 half = watcher->channel->geo.data_size / 2;
+
+	return tsct_pos_distance(READ_ONCE(watcher->mark), mark) >=
+		min(READ_ONCE(watcher->watermark), half);
+}
+
+bool tsct_watcher_ready(struct tsct_watcher *watcher)
+{
+	struct tsct_channel *channel = watcher->channel;
+	u64 mark;
+
+	if (channel->policy == TSCT_POLICY_DISCARD)
+		return enough_unread(channel, READ_ONCE(watcher->watermark));
+	mark = mark_of(channel);
+	if (!enough_moved(watcher, mark))
+		return false;
+	WRITE_ONCE(watcher->mark, mark);
+	return true;
+}
+
+void tsct_watcher_add(struct tsct_watcher *watcher,
+		      struct tsct_channel *channel)
+{
+	watcher->channel = channel;
+	watcher->watermark = 1;
+	mutex_lock(&channel->watch_lock);
+	list_add(&watcher->list, &channel->watchers);
+	mutex_unlock(&channel->watch_lock);
+}
+
+void tsct_watcher_remove(struct tsct_watcher *watcher)
+{
+	mutex_lock(&watcher->channel->watch_lock);
+	list_del(&watcher->list);
+	mutex_unlock(&watcher->channel->watch_lock);
+}
+
+/* Who sleeps may have slept for more than that. */
+void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
+{
+	WRITE_ONCE(watcher->watermark, max(bytes, 1ULL));
+	wake_up_interruptible_poll(&watcher->channel->wait,
+				   EPOLLIN | EPOLLRDNORM);
+}
+
+/* Somebody who would be told, if he asked. */
+static bool anybody_ready(struct tsct_channel *channel, u64 mark)
+{
+	struct tsct_watcher *watcher;
+	bool ready = false;
+
+	mutex_lock(&channel->watch_lock);
+	list_for_each_entry(watcher, &channel->watchers, list) {
+		if (channel->policy == TSCT_POLICY_DISCARD)
+			ready = enough_unread(channel, watcher->watermark);
+		else
+			ready = enough_moved(watcher, mark);
+		if (ready)
+			break;
+	}
+	mutex_unlock(&channel->watch_lock);
+	return ready;
 }
 
 /*
@@ -46,12 +127,13 @@ void tsct_channel_look(struct work_struct *work)
 {
 	struct tsct_channel *channel = container_of(to_delayed_work(work),
 						    struct tsct_channel, watch);
-	u64 mark = tsct_channel_mark(channel);
+	u64 mark = mark_of(channel);
 
 	if (mark != channel->watch_mark) {
 		channel->watch_mark = mark;
-		wake_up_interruptible_poll(&channel->wait,
-					   EPOLLIN | EPOLLRDNORM);
+		if (anybody_ready(channel, mark))
+			wake_up_interruptible_poll(&channel->wait,
+						   EPOLLIN | EPOLLRDNORM);
 	}
 	/*
 	 * Its barrier pairs with the one in tsct_channel_watch(): either the

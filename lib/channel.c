@@ -142,8 +142,8 @@ void tsct_channel_unmap(struct tsct *t)
 	if (t->ring_map)
 		munmap(t->ring_map, h->file_size - h->ring_offset);
 	t->head_map = t->consumer_map = t->ring_map = NULL;
-	free(t->refs);
-	t->refs = NULL;
+	free(t->fast.refs);
+	t->fast.refs = NULL;
 }
 
 /* What the critical section needs, from what was checked. */
@@ -157,23 +157,16 @@ static int prepare_emit(struct tsct *t)
 		.policy = h->policy,
 	};
 	t->source = h->source;
-	t->nr_cpus = h->nr_cpus;
-	t->payload_max = tsct_payload_max(&t->geo);
-	t->block_size = h->block_size;
-	t->block_mask = h->block_size - 1;
-	t->data_mask = h->data_size - 1;
-	t->limit = h->policy == TSCT_POLICY_OVERWRITE ? ~0ULL : h->data_size;
 	if (!(t->roles & TSCT_ROLE_WRITE))
 		return 0;
-	t->refs = calloc(h->nr_cpus, sizeof(*t->refs));
-	if (!t->refs)
+	t->fast.refs = calloc(h->nr_cpus, sizeof(*t->fast.refs));
+	if (!t->fast.refs)
 		return -ENOMEM;
 	t->rseq = tsct_rseq_offset();
 	/* Asked of any source: it decides how clocks are read, too. */
 	if (tsct_tsc_forbidden() && t->source == TSCT_SOURCE_TSC)
 		t->rseq = 0;
-	t->is_fast = t->rseq && t->source == TSCT_SOURCE_TSC;
-	t->fork_mark = tsct_fork_mark();
+	tsct_emit_ready(t);
 	return 0;
 }
 

@@ -9,38 +9,21 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <sys/types.h>
+#include <tsctrace/section.h>
 #include <tsctrace/tsctrace.h>
 
 #include "core/ring.h"
 
 #define TSCT_WHY_SIZE	1024
 
-/*
- * Where the ring of one CPU lies. The critical section in section.h knows
- * this layout. `producer` is NULL until the CPU is known to be READY, which
- * the slow path finds out; after that it never changes.
- */
-struct tsct_ring_ref {
-	struct tsct_producer *producer;
-	const __u64 *tail;
-};
-
 struct tsct {
-	/* What tsct_emit() reads, one cache line of its own. Constant. */
-	long rseq;		/* rseq area - thread pointer; 0: none */
-	const __u32 *fork_mark;	/* 0 there: we are a forked child */
-	struct tsct_ring_ref *refs;
-	__u32 nr_cpus;
-	__u32 payload_max;
-	__u32 block_size;
-	__u32 block_mask;
-	__u64 data_mask;
-	__u64 limit;		/* most bytes between tail and head */
-	__u32 is_fast;		/* rseq, and stamps are TSC */
-	__u32 source;
+	/* What emitting reads; its layout is compiled into programs */
+	struct tsct_fast fast __attribute__((aligned(64)));
 
 	/* the slow path */
-	__u64 dropped __attribute__((aligned(64)));
+	long rseq;		/* as in `fast`, and 0 where it must not be used */
+	__u32 source;		/* TSCT_SOURCE_* of the stamps */
+	__u64 dropped;
 	__u32 roles;		/* TSCT_ROLE_*, what we really have */
 	int readers;		/* open tsct_readers */
 
@@ -101,6 +84,22 @@ void tsct_channel_unmap(struct tsct *t);
 int tsct_channel_check(const struct tsct_channel_header *header,
 		       __u64 file_size);
 
+/* ---- other channels of a provider: channel_list.c ---------------------- */
+
+/*
+ * tsct_channels_next - the channel with the lowest id above info->id
+ * @t: has ops; need not be bound to a channel
+ * Returns 0, -ENOENT: that was the last, -EPROTO: ids that do not rise.
+ */
+int tsct_channels_next(struct tsct *t, struct tsct_channel_info *info);
+
+/* One ring's figures. 0, -ENOENT: no such channel, -EINVAL: no such CPU. */
+int tsct_channel_figures(struct tsct *t, __u32 id, __u32 cpu,
+			 struct tsct_channel_cpu *ret_figures);
+
+/* No longer kept. 0, -ENOENT, -EACCES, -EINVAL: it is not a kept one. */
+int tsct_channel_remove(struct tsct *t, __u32 id);
+
 /*
  * tsct_open_at - tsct_open() of one socket only, whatever the environment
  * says: for the program that serves it.
@@ -110,8 +109,16 @@ int tsct_open_at(const char *socket_path, const struct tsct_options *options,
 
 /* Where the rseq area lies from the thread pointer; 0: there is none. */
 long tsct_rseq_offset(void);
-/* The word that a fork sets to 0. Never NULL. */
-__u32 *tsct_fork_mark(void);
+
+/*
+ * tsct_emit_slowly - from now on, and for a handle that is not bound to a
+ * channel, every event takes the slow path
+ * tsct_emit_ready - the channel of @t is mapped, rseq and source are set, and
+ * refs has room for nr_cpus: make the fast path usable, if it may be used
+ */
+extern const __u32 tsct_no_mark;	/* its fast.fork_mark */
+void tsct_emit_slowly(struct tsct *t);
+void tsct_emit_ready(struct tsct *t);
 
 static inline struct tsct_producer *tsct_ring_producer(const struct tsct *t,
 						       unsigned int cpu)

@@ -11,6 +11,7 @@
 
 /* What tsct_open() hands out when there is no memory even for a handle. */
 static struct tsct no_memory = {
+	.fast.fork_mark = &tsct_no_mark,
 	.fd = -1,
 	.map_fd = -1,
 	.why = "out of memory; events are dropped",
@@ -73,7 +74,7 @@ static struct tsct *new_handle(void)
 		return NULL;
 	memset(t, 0, sizeof(*t));
 	t->fd = t->map_fd = -1;
-	t->fork_mark = tsct_fork_mark();
+	tsct_emit_slowly(t);
 	pthread_mutex_init(&t->lock, NULL);
 	return t;
 }
@@ -93,7 +94,7 @@ static void release(struct tsct *t)
 	t->provider = TSCT_PROVIDER_NONE;
 	t->roles = 0;
 	t->rseq = 0;
-	t->is_fast = 0;
+	tsct_emit_slowly(t);
 }
 
 void tsct_close(struct tsct *t)

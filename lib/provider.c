@@ -25,9 +25,10 @@
 #include "provider.h"
 #include "store.h"
 
-#define CONNECTIONS_MAX		2048
-#define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + DESCRIPTORS_SPARED)
-#define DESCRIPTORS_SPARED	320	/* channels, and what is not ours */
+#define CONNECTIONS_MAX		6144
+#define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX + \
+				 DESCRIPTORS_SPARED)
+#define DESCRIPTORS_SPARED	64	/* what is not ours */
 #define MESSAGES_PER_EVENT	16
 /* Making a large channel takes a while: no second one in the same turn */
 #define TURN_MAX_NS		2000000
@@ -345,14 +346,31 @@ static int open_fds(struct tsct_server *server)
 }
 
 /*
- * No user but root may take more than a quarter of what the daemon can hold;
- * an embedded server has one user only. The daemon starts no programs, so it
- * may raise its limit without changing theirs.
+ * A channel is a descriptor of ours, and so is a connection: what we may have
+ * of them is shared out, three for connections, two for channels. No user but
+ * root may take more than a quarter of either; an embedded server has one user
+ * only. The daemon starts no programs, so it may raise its limit without
+ * changing theirs.
  */
+static void share_out(struct tsct_server *server, rlim_t descriptors,
+		      bool is_daemon)
+{
+	unsigned long room = descriptors / 2, part = is_daemon ? 4 : 1;
+	struct tsct_store *store = &server->store;
+
+	if (descriptors > 4 * DESCRIPTORS_SPARED)
+		room = descriptors - DESCRIPTORS_SPARED;
+	if (room > CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX)
+		room = CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX;
+	store->channels_max = room * 2 / 5;
+	store->channels_user_max = store->channels_max / part;
+	server->max_connections = room - store->channels_max;
+	server->max_of_user = server->max_connections / part;
+}
+
 static void set_limits(struct tsct_server *server, bool is_daemon)
 {
 	struct rlimit limit = { 1024, 1024 };
-	unsigned long room;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (is_daemon && limit.rlim_cur < DESCRIPTORS_WANTED) {
@@ -361,13 +379,7 @@ static void set_limits(struct tsct_server *server, bool is_daemon)
 		setrlimit(RLIMIT_NOFILE, &limit);
 		getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	room = limit.rlim_cur / 2;
-	if (limit.rlim_cur > 2 * DESCRIPTORS_SPARED)
-		room = limit.rlim_cur - DESCRIPTORS_SPARED;
-	server->max_connections = room < CONNECTIONS_MAX ? room :
-		CONNECTIONS_MAX;
-	server->max_of_user = is_daemon ? server->max_connections / 4 :
-		server->max_connections;
+	share_out(server, limit.rlim_cur, is_daemon);
 }
 
 static void close_fd(int fd)
@@ -398,6 +410,7 @@ void tsct_server_stop(struct tsct_server *server)
 	server->is_stopping = true;
 	while (server->connections)
 		hang_up(server, server->connections);
+	tsct_store_clear(&server->store);
 	if (server->listener >= 0 && server->lock >= 0)
 		unlink(server->addr.sun_path);
 	close_fd(server->listener);
@@ -426,8 +439,8 @@ int tsct_server_start(const char *socket_path, const char *kind,
 	if (!error)
 		error = open_fds(server);
 	if (!error) {
-		set_limits(server, !strcmp(kind, "daemon"));
 		tsct_store_init(&server->store, kind);
+		set_limits(server, !strcmp(kind, "daemon"));
 		error = listen_there(server);
 	}
 	if (error) {

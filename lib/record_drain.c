@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Out of the rings, into the writer: what is taken, what is refused. */
+/*
+ * Out of the rings, into the writer: what is taken, what is refused.
+ *
+ * Every event that was published in a ring since the recording began ends as
+ * one event in a file or as one count of a cause of loss: see struct
+ * tsct_ring_figures. That rests on the reader's account of the ring (struct
+ * tsct_ring_stat), of which `seen` events lie behind us at any moment.
+ */
 #include <stdlib.h>
 
-#include "handle.h"
+#include "reader.h"
 #include "core/scale.h"
 #include "writer.h"
 
@@ -11,6 +18,13 @@
 #define AHEAD_NS	1000000	/* CPUs' counters may differ that much */
 /* Counters lie in memory that clients write: keep sums of them in range. */
 #define LOST_MAX	(UINT64_MAX / 65536)
+
+/* One ring */
+struct source {
+	struct tsct_ring_stat last;	/* what is counted already */
+	bool begun;			/* an event of ours was taken */
+	bool done;			/* went past `until` */
+};
 
 struct tsct_drain {
 	struct tsct_reader *reader;
@@ -22,9 +36,8 @@ struct tsct_drain {
 	__u32 nr_cpus;
 	__u64 now;			/* not before the last event's stamp */
 	__u64 ahead;			/* ticks */
-	struct tsct_ring_stat *last;	/* per CPU, what is counted already */
 	uint64_t last_no_ring;
-	bool *done;			/* per CPU: went past `until` */
+	struct source *sources;		/* per CPU */
 };
 
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain)
@@ -32,7 +45,24 @@ struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain)
 	return drain->reader;
 }
 
-/* ---- losses ------------------------------------------------------------ */
+/* ---- figures ----------------------------------------------------------- */
+
+static struct tsct_ring_figures *figures_of(const struct tsct_drain *d,
+					    __u32 cpu)
+{
+	return &d->rec->streams[d->stream].ring[cpu];
+}
+
+static __u64 *causes_of(const struct tsct_drain *d, __u32 cpu)
+{
+	return d->rec->streams[d->stream].loss[cpu].cause;
+}
+
+/* Published events that lie behind a reader, by its own account. */
+static __u64 seen(const struct tsct_ring_stat *stat)
+{
+	return stat->before + stat->read + stat->overrun + stat->broken;
+}
 
 static void add(__u64 *sum, uint64_t *last, uint64_t now)
 {
@@ -45,16 +75,44 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 
 static void count_losses(struct tsct_drain *d, __u32 cpu)
 {
-	__u64 *cause = d->rec->streams[d->stream].loss[cpu].cause;
-	struct tsct_ring_stat *last = &d->last[cpu], now;
+	struct tsct_ring_figures *ring = figures_of(d, cpu);
+	struct tsct_ring_stat *last = &d->sources[cpu].last, now;
+	__u64 *cause = causes_of(d, cpu);
 	int i;
 
 	if (tsct_reader_stat(d->reader, cpu, &now))
 		return;
 	for (i = 0; i < TSCT_LOST_NR; i++)
 		add(&cause[TSCT_LOSS_FULL + i], &last->lost[i], now.lost[i]);
-	add(&cause[TSCT_LOSS_OVERRUN], &last->overruns, now.overruns);
+	add(&cause[TSCT_LOSS_OVERRUN], &last->overrun, now.overrun);
 	add(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
+	add(&ring->broken_places, &last->broken_places, now.broken_places);
+	/*
+	 * Where all is read the ring's own word is taken, which is not made of
+	 * what we counted; with the rest unread, what lies behind us.
+	 */
+	ring->published_end = seen(&now);
+	if (!now.unread && !d->sources[cpu].done)
+		ring->published_end = now.published;
+}
+
+/*
+ * An event from before the recording: the recording begins behind it, and what
+ * was missed before it was missed before.
+ */
+static void begin_behind(struct tsct_drain *d, __u32 cpu)
+{
+	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
+	struct tsct_ring_stat *last = &d->sources[cpu].last;
+
+	causes_of(d, cpu)[TSCT_LOSS_OVERRUN] = 0;
+	causes_of(d, cpu)[TSCT_LOSS_BROKEN] = 0;
+	last->overrun = now->overrun;
+	last->broken = now->broken;
+	last->broken_places = now->broken_places;
+	*figures_of(d, cpu) = (struct tsct_ring_figures) {
+		.published_begin = seen(now), .published_end = seen(now),
+	};
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -82,18 +140,34 @@ static void learn(struct tsct_drain *d, __u32 id)
 
 static int take(struct tsct_drain *d, const struct tsct_event *event)
 {
-	struct tsct_loss *loss;
+	struct source *source = &d->sources[event->cpu];
 
-	if (event->tsc < d->rec->begin)
+	if (event->tsc < d->rec->begin && !source->begun) {
+		begin_behind(d, event->cpu);
 		return 0;
+	}
+	source->begun = true;
 	if (is_ahead(d, event->tsc)) {
 		/* It would keep all that follows out of the file. */
-		loss = &d->rec->streams[d->stream].loss[event->cpu];
-		loss->cause[TSCT_LOSS_DISORDER]++;
+		causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
 		return 0;
 	}
 	learn(d, event->id);
 	return tsct_writer_event(d->writer, d->stream, event);
+}
+
+/* Later than the end: neither this one nor what follows is ours. */
+static bool is_past(struct tsct_drain *d, const struct tsct_event *event,
+		    __u64 until)
+{
+	struct source *source = &d->sources[event->cpu];
+
+	if (event->tsc <= until)
+		return false;
+	count_losses(d, event->cpu);
+	source->done = true;
+	figures_of(d, event->cpu)->published_end--;
+	return true;
 }
 
 static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until,
@@ -102,20 +176,29 @@ static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until,
 	struct tsct_event event;
 	int n, err = 0;
 
-	for (n = 0; n < BATCH && !d->done[cpu]; n++) {
+	if (d->sources[cpu].done)
+		return 0;
+	for (n = 0; n < BATCH; n++) {
 		if (tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
 		(*taken)++;
-		if (event.tsc > until)
-			d->done[cpu] = true;
-		else if (take(d, &event))
+		if (is_past(d, &event, until))
+			break;
+		if (take(d, &event))
 			err = tsct_writer_error(d->writer);
 		if (n % RELEASE == RELEASE - 1)
 			tsct_reader_release(d->reader, cpu);
 	}
 	tsct_reader_release(d->reader, cpu);
-	count_losses(d, cpu);
+	if (!d->sources[cpu].done)
+		count_losses(d, cpu);
 	return err;
+}
+
+static void count_no_ring(struct tsct_drain *d)
+{
+	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
+	    tsct_lost_no_ring(d->t));
 }
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
@@ -128,13 +211,81 @@ int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 		err2 = drain_cpu(d, cpu, until, &taken);
 		err = err ? err : err2;
 	}
-	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
-	    tsct_lost_no_ring(d->t));
+	count_no_ring(d);
 	*ret_taken = taken;
 	return err;
 }
 
+/* ---- snapshots --------------------------------------------------------- */
+
+int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp)
+{
+	struct tsct_reader *reader;
+	struct tsct_event event;
+	int err;
+
+	err = tsct_reader_open(t, &reader);
+	if (err)
+		return err;
+	err = tsct_reader_next_any(reader, UINT64_MAX, &event);
+	if (err == 1)
+		*ret_stamp = event.tsc;
+	tsct_reader_close(reader);
+	return err < 0 ? err : 0;
+}
+
+/* The image ends where the ring's head was, and the walk with it. */
+static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
+{
+	struct source *source = &d->sources[cpu];
+	struct tsct_event event;
+	int err = 0;
+
+	if (!tsct_reader_freeze(d->reader, cpu, image))
+		return 0;
+	while (!source->done && tsct_reader_next(d->reader, cpu, &event) == 1) {
+		if (is_past(d, &event, until))
+			break;
+		if (take(d, &event))
+			err = tsct_writer_error(d->writer);
+	}
+	if (!source->done)
+		count_losses(d, cpu);
+	source->done = true;
+	tsct_reader_thaw(d->reader, cpu);
+	return err;
+}
+
+int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
+{
+	int err = 0, err2;
+	char *image;
+	__u32 cpu;
+
+	if (!tsct_reader_overwrites(d->reader))
+		return -EINVAL;
+	image = malloc(d->t->geo.data_size);
+	if (!image)
+		return -ENOMEM;
+	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
+		err2 = copy_cpu(d, cpu, until, image);
+		err = err ? err : err2;
+	}
+	free(image);
+	count_no_ring(d);
+	return err;
+}
+
 /* ---- the drain --------------------------------------------------------- */
+
+static void note_begin(struct tsct_drain *d, __u32 cpu)
+{
+	struct tsct_ring_stat *now = &d->sources[cpu].last;
+
+	tsct_reader_stat(d->reader, cpu, now);
+	figures_of(d, cpu)->published_begin = now->before;
+	figures_of(d, cpu)->published_end = now->before;
+}
 
 int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 		    struct tsct_writer *writer, struct tsct_recording *rec,
@@ -155,16 +306,15 @@ int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 	if (d->nr_cpus > rec->nr_cpus)
 		d->nr_cpus = rec->nr_cpus;
 	d->ahead = tsct_ns_ticks(rec->real.mult, AHEAD_NS);
-	d->last = calloc(d->nr_cpus, sizeof(*d->last));
-	d->done = calloc(d->nr_cpus, sizeof(*d->done));
-	err = d->last && d->done ? tsct_reader_open(t, &d->reader) : -ENOMEM;
+	d->sources = calloc(d->nr_cpus, sizeof(*d->sources));
+	err = d->sources ? tsct_reader_open(t, &d->reader) : -ENOMEM;
 	if (err) {
 		tsct_drain_close(d);
 		return err;
 	}
 	d->last_no_ring = tsct_lost_no_ring(d->t);
 	for (cpu = 0; cpu < d->nr_cpus; cpu++)
-		tsct_reader_stat(d->reader, cpu, &d->last[cpu]);
+		note_begin(d, cpu);
 	*ret_drain = d;
 	return 0;
 }
@@ -174,7 +324,6 @@ void tsct_drain_close(struct tsct_drain *d)
 	if (!d)
 		return;
 	tsct_reader_close(d->reader);
-	free(d->last);
-	free(d->done);
+	free(d->sources);
 	free(d);
 }

@@ -161,6 +161,17 @@ static void put_env_held(FILE *to, const struct tsct_recording *rec,
 			(uint64_t)held->events);
 }
 
+static void put_env_ring(FILE *to, __u32 stream, __u32 cpu,
+			 const struct tsct_ring_figures *ring)
+{
+	if (ring->published_end || ring->broken_places)
+		fprintf(to, "\tring_%u_%u = \"published_begin=%" PRIu64
+			" published_end=%" PRIu64 " broken_places=%" PRIu64
+			"\";\n", stream, cpu, (uint64_t)ring->published_begin,
+			(uint64_t)ring->published_end,
+			(uint64_t)ring->broken_places);
+}
+
 static void put_env_stream(FILE *to, const struct tsct_recording *rec,
 			   __u32 stream)
 {
@@ -174,6 +185,7 @@ static void put_env_stream(FILE *to, const struct tsct_recording *rec,
 		if (s->defs[i])
 			put_env_def(to, stream, s->defs[i]);
 	for (i = 0; i < rec->nr_cpus; i++) {
+		put_env_ring(to, stream, i, &s->ring[i]);
 		put_env_loss(to, stream, i, &s->loss[i]);
 		put_env_held(to, rec, stream, i);
 	}
@@ -192,6 +204,8 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	put_env(to, "provider", rec->provider);
 	if (rec->provider_gone)
 		fputs("\tprovider_gone = 1;\n", to);
+	if (rec->snapshot)
+		fputs("\tsnapshot = 1;\n", to);
 	fputs("\ttrace_uuid = \"", to);
 	put_uuid(to, rec->uuid);
 	fputs("\";\n\tboot_id = \"", to);

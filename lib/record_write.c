@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include "core/def.h"
+#include "core/scale.h"
 #include "ctf.h"
 #include "writer.h"
 
 #define META		"metadata"
 #define META_TMP	".metadata.tmp"	/* readers skip hidden files */
+/* Unordered stamps may run behind their predecessors', by a few instructions */
+#define RAISE_NS	1000
 
 /* The file of one (stream, CPU), and the packet that it gets next. */
 struct pen {
@@ -30,6 +33,7 @@ struct tsct_writer {
 	struct tsct_recording *rec;
 	struct tsct_written written;
 	struct pen *pens;	/* stream * nr_cpus + cpu */
+	__u64 raise;		/* ticks: what is late by less is moved */
 };
 
 static size_t nr_pens(const struct tsct_writer *w)
@@ -210,19 +214,20 @@ static int refuse(struct tsct_loss *loss, enum tsct_loss_cause cause)
 	return 0;
 }
 
-static void put_event(struct pen *pen, const struct tsct_event *event)
+static void put_event(struct pen *pen, const struct tsct_event *event,
+		      __u64 stamp)
 {
 	struct tsct_packet_event head = {
-		.id = event->id, .stamp = event->tsc, .tid = event->tid,
+		.id = event->id, .stamp = stamp, .tid = event->tid,
 	};
 
 	if (!pen->in_packet++)
-		pen->begin = event->tsc;
+		pen->begin = stamp;
 	memcpy(pen->packet + pen->used, &head, sizeof(head));
 	pen->used += sizeof(head);
 	memcpy(pen->packet + pen->used, event->payload, event->len);
 	pen->used += event->len;
-	pen->last = event->tsc;
+	pen->last = stamp;
 	pen->events++;
 }
 
@@ -231,6 +236,7 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 {
 	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
 	struct pen *pen = pen_of(w, stream, event->cpu);
+	const __u64 least = pen->packet ? pen->last : w->rec->begin;
 	const struct tsct_event_def *def;
 	int err;
 
@@ -245,14 +251,14 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 	    sizeof(struct tsct_packet_event) ||
 	    tsct_def_payload(def, event->payload, event->len))
 		return refuse(loss, TSCT_LOSS_MALFORMED);
-	if (event->tsc < (pen->packet ? pen->last : w->rec->begin))
+	if (event->tsc < least && least - event->tsc >= w->raise)
 		return refuse(loss, TSCT_LOSS_DISORDER);
 	err = start_file(w, stream, event->cpu);
 	if (err) {
 		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error = err;
 	}
-	put_event(pen, event);
+	put_event(pen, event, event->tsc < least ? least : event->tsc);
 	w->written.events++;
 	if (pen->used < TSCT_PACKET_FULL)
 		return 0;
@@ -300,6 +306,7 @@ int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 		return err;
 	w->dirfd = dirfd;
 	w->rec = rec;
+	w->raise = tsct_ns_ticks(rec->real.mult, RAISE_NS);
 	w->pens = calloc(nr_pens(w) + 1, sizeof(*w->pens));
 	if (!w->pens)
 		goto free_writer;

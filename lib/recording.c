@@ -54,6 +54,7 @@ static void free_stream(struct tsct_stream_class *stream)
 	free(stream->defs);
 	free(stream->loss);
 	free(stream->held);
+	free(stream->ring);
 }
 
 void tsct_recording_free(struct tsct_recording *rec)
@@ -86,9 +87,9 @@ int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
 	strcpy(s->name, name);
 	s->loss = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->loss));
 	s->held = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->held));
-	if (!s->loss || !s->held) {
-		free(s->loss);
-		free(s->held);
+	s->ring = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->ring));
+	if (!s->loss || !s->held || !s->ring) {
+		free_stream(s);
 		return -ENOMEM;
 	}
 	return rec->nr_streams++;
@@ -146,14 +147,45 @@ void tsct_recording_loss(const struct tsct_recording *rec,
 					rec->streams[i].loss[cpu].cause[c];
 }
 
+static void balance_ring(const struct tsct_stream_class *s, __u32 cpu,
+			 struct tsct_balance *sum)
+{
+	const __u64 *cause = s->loss[cpu].cause;
+	const __u64 published = s->ring[cpu].published_end -
+		s->ring[cpu].published_begin;
+	__u64 lost = 0;
+	int c;
+
+	for (c = 0; c < TSCT_LOSS_NR; c++)
+		*(c < TSCT_LOSS_OVERRUN ? &sum->refused : &lost) += cause[c];
+	sum->published += published;
+	sum->held += s->held[cpu].events;
+	sum->lost += lost;
+	sum->broken_places += s->ring[cpu].broken_places;
+	sum->exact &= published == s->held[cpu].events + lost;
+}
+
+void tsct_recording_balance(const struct tsct_recording *rec, int stream,
+			    struct tsct_balance *ret_balance)
+{
+	__u32 i, cpu;
+
+	*ret_balance = (struct tsct_balance) { .exact = true };
+	for (i = 0; i < rec->nr_streams; i++)
+		for (cpu = 0; cpu < rec->nr_cpus; cpu++)
+			if (stream < 0 || (__u32)stream == i)
+				balance_ring(&rec->streams[i], cpu,
+					     ret_balance);
+}
+
 bool tsct_recording_lossy(const struct tsct_recording *rec)
 {
-	struct tsct_loss loss;
+	struct tsct_balance balance;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_streams; i++)
 		if (rec->streams[i].lost_no_ring)
 			return true;
-	tsct_recording_loss(rec, &loss);
-	return tsct_loss_total(&loss) != 0;
+	tsct_recording_balance(rec, -1, &balance);
+	return balance.lost || balance.refused || balance.broken_places;
 }

@@ -17,11 +17,11 @@ enum tsct_loss_cause {
 	TSCT_LOSS_TOO_BIG,
 	TSCT_LOSS_NESTED,
 	TSCT_LOSS_ABORTED,
-	TSCT_LOSS_OVERRUN,	/* times the writer overtook us, not events */
+	TSCT_LOSS_OVERRUN,	/* the writers were faster than the recorder */
 	TSCT_LOSS_BROKEN,	/* the ring held no record there */
 	TSCT_LOSS_UNDEFINED,	/* nobody defined that id */
 	TSCT_LOSS_MALFORMED,	/* the payload is not what was defined */
-	TSCT_LOSS_DISORDER,	/* stamped before its predecessor, or not yet */
+	TSCT_LOSS_DISORDER,	/* stamped long before its predecessor, or not yet */
 	TSCT_LOSS_UNWRITTEN,	/* the disk did not take it */
 	TSCT_LOSS_NR,
 };
@@ -33,6 +33,22 @@ struct tsct_loss {
 };
 
 __u64 tsct_loss_total(const struct tsct_loss *loss);
+
+/*
+ * What one ring said of itself: events ever published in it, by the counts in
+ * its head and blocks, before the first event that belongs to the recording,
+ * and when the recorder was done with it. To the unit,
+ *
+ *	published_end - published_begin = held.events + lost by OVERRUN, BROKEN,
+ *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN
+ *
+ * and what writers tried to write is that plus FULL, TOO_BIG, NESTED, ABORTED.
+ */
+struct tsct_ring_figures {
+	__u64 published_begin;	/* in a snapshot: gone before it was taken */
+	__u64 published_end;
+	__u64 broken_places;	/* no record there, or counts that lie */
+};
 
 /* What one file held when the recorder was done with it. */
 struct tsct_held {
@@ -48,6 +64,7 @@ struct tsct_stream_class {
 	__u64 lost_no_ring;
 	struct tsct_loss *loss;		/* nr_cpus of them */
 	struct tsct_held *held;		/* so many too; once complete */
+	struct tsct_ring_figures *ring;	/* and so many */
 	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; may be NULL */
 	__u32 nr_defs;
 };
@@ -62,6 +79,7 @@ struct tsct_recording {
 	__u32 provider_gone;		/* it went away before the end */
 	char *clock_origin;
 	__u32 complete;			/* the recorder came to its end */
+	__u32 snapshot;			/* a copy of flight recorders */
 	__u32 source;			/* TSCT_SOURCE_* */
 	__u32 nr_cpus;
 	__u64 begin;			/* stamps: first and last moment */
@@ -102,6 +120,22 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 /* All that is known to be missing, over streams and CPUs. */
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
+
+/*
+ * The sums that must agree, over the CPUs of a stream, or over all streams where
+ * @stream is -1. `held` counts what the writer has; complete recordings only.
+ */
+struct tsct_balance {
+	__u64 published;	/* while it was recorded */
+	__u64 held;		/* of them, in the files */
+	__u64 lost;		/* of them, known to be missing */
+	__u64 refused;		/* FULL, TOO_BIG, NESTED, ABORTED: not published */
+	__u64 broken_places;
+	bool exact;		/* published = held + lost on every ring */
+};
+
+void tsct_recording_balance(const struct tsct_recording *rec, int stream,
+			    struct tsct_balance *ret_balance);
 
 /* Does @rec miss anything? */
 bool tsct_recording_lossy(const struct tsct_recording *rec);

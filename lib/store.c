@@ -13,8 +13,6 @@
 #include "sample.h"
 #include "store.h"
 
-#define CHANNELS_MAX		256
-#define CHANNELS_USER_MAX	64
 #define USER_BYTES_MAX		(1ULL << 30)
 #define ROLES		(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
@@ -32,6 +30,8 @@ void tsct_store_init(struct tsct_store *store, const char *kind)
 	memcpy(store->kind, kind, len);
 	store->source = tsct_source_choose(NULL, 0);
 	store->nr_cpus = tsct_cpus_possible();
+	store->channels_max = TSCT_STORE_CHANNELS_MAX;
+	store->channels_user_max = TSCT_STORE_CHANNELS_USER_MAX;
 	store->bytes_max = memory / 4;
 	store->bytes_user_max = memory / 8 < USER_BYTES_MAX ? memory / 8 :
 		USER_BYTES_MAX;
@@ -63,7 +63,7 @@ static struct tsct_store_channel *find_name(const struct tsct_store *store,
 	struct tsct_store_channel *channel;
 
 	for (channel = store->channels; channel; channel = channel->next)
-		if (channel->header.uid == uid &&
+		if (channel->header.uid == uid && !channel->nameless &&
 		    !strcmp(channel->header.name, name))
 			return channel;
 	return NULL;
@@ -83,7 +83,7 @@ static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
 {
 	const struct tsct_store_channel *channel;
 	__u64 user_bytes = 0;
-	unsigned int nr = 0;
+	__u32 nr = 0;
 
 	for (channel = store->channels; channel; channel = channel->next) {
 		if (channel->header.uid != uid)
@@ -91,7 +91,8 @@ static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
 		user_bytes += channel->header.file_size;
 		nr++;
 	}
-	if (store->nr_channels >= CHANNELS_MAX || nr >= CHANNELS_USER_MAX ||
+	if (store->nr_channels >= store->channels_max ||
+	    nr >= store->channels_user_max ||
 	    bytes > store->bytes_max - store->bytes ||
 	    user_bytes + bytes > store->bytes_user_max)
 		return -EDQUOT;
@@ -121,8 +122,10 @@ static void append(struct tsct_store *store, struct tsct_store_channel *channel)
 
 static int check_create(const struct tsct_channel_create *arg)
 {
+	const __u32 flags = TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP;
+
 	if (!tsct_channel_name_valid(arg->name) || check_roles(arg->roles) ||
-	    !is_zero(arg->reserved, 4) || arg->flags & ~TSCT_CHANNEL_KERNEL ||
+	    !is_zero(arg->reserved, 4) || arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
 	/* No kernel can write to our memory */
@@ -152,6 +155,7 @@ static int create(struct tsct_store *store, struct tsct_store_peer *peer,
 	if (error)
 		return error;
 	arg->id = ++store->last_id;
+	channel->kept = !!(arg->flags & TSCT_CHANNEL_KEEP);
 	append(store, channel);
 	bind_peer(peer, channel, arg->roles);
 	*ret_fd = channel->memfd;
@@ -208,7 +212,7 @@ static int next(const struct tsct_store *store,
 {
 	const struct tsct_store_channel *channel;
 
-	if (!is_zero(arg->reserved, 4))
+	if (!is_zero(arg->reserved, 3))
 		return -EINVAL;
 	for (channel = store->channels; channel; channel = channel->next)
 		if (channel->header.id > arg->id && is_mine(peer, channel))
@@ -216,6 +220,63 @@ static int next(const struct tsct_store *store,
 	if (!channel)
 		return -ENOENT;
 	tsct_store_channel_describe(channel, arg);
+	return 0;
+}
+
+static int cpu(const struct tsct_store *store,
+	       const struct tsct_store_peer *peer, struct tsct_channel_cpu *arg)
+{
+	const struct tsct_store_channel *channel = find_id(store, arg->id);
+
+	if (arg->reserved0 || !is_zero(arg->reserved, 4))
+		return -EINVAL;
+	if (!channel || !is_mine(peer, channel))
+		return -ENOENT;
+	if (arg->cpu >= channel->header.nr_cpus)
+		return -EINVAL;
+	tsct_store_channel_figures(channel, arg);
+	return 0;
+}
+
+/* What is no longer counted must not be held by us for anybody: @reclaim. */
+static void drop(struct tsct_store *store, struct tsct_store_channel *channel,
+		 bool reclaim)
+{
+	struct tsct_store_channel **at;
+
+	for (at = &store->channels; *at != channel; at = &(*at)->next)
+		;
+	*at = channel->next;
+	store->nr_channels--;
+	store->bytes -= channel->header.file_size;
+	if (reclaim)
+		fallocate(channel->memfd,
+			  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			  (off_t)channel->header.file_size);
+	tsct_store_channel_free(channel);
+}
+
+static int remove_kept(struct tsct_store *store,
+		       const struct tsct_store_peer *peer,
+		       const struct tsct_channel_remove *arg)
+{
+	struct tsct_store_channel *channel = find_id(store, arg->id);
+
+	if (arg->reserved0 || !is_zero(arg->reserved, 3))
+		return -EINVAL;
+	if (!channel)
+		return -ENOENT;
+	if (!is_mine(peer, channel))
+		return -EACCES;
+	if (!(channel->header.flags & TSCT_CHANNEL_KEEP))
+		return -EINVAL;
+	/* Twice is once too often: it has gone, but for those who hold it. */
+	if (channel->nameless)
+		return -ENOENT;
+	channel->kept = 0;
+	channel->nameless = 1;
+	if (!channel->holders)
+		drop(store, channel, true);
 	return 0;
 }
 
@@ -251,12 +312,16 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 	case TSCT_IOC_CHECK:
 	case TSCT_IOC_CHECK_RUN:
 	case TSCT_IOC_CLOCK_SET:
+	case TSCT_IOC_CLOCK_SNAPSHOT:
 	case TSCT_IOC_WRITE:
+	case TSCT_IOC_WATERMARK:
 		return -EOPNOTSUPP;
 	case TSCT_IOC_INFO:
 	case TSCT_IOC_CHANNEL_CREATE:
 	case TSCT_IOC_CHANNEL_ATTACH:
 	case TSCT_IOC_CHANNEL_NEXT:
+	case TSCT_IOC_CHANNEL_REMOVE:
+	case TSCT_IOC_CHANNEL_CPU:
 	case TSCT_IOC_DEFINE:
 		break;
 	default:
@@ -273,6 +338,10 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		return attach(store, peer, arg, ret_fd);
 	case TSCT_IOC_CHANNEL_NEXT:
 		return next(store, peer, arg);
+	case TSCT_IOC_CHANNEL_REMOVE:
+		return remove_kept(store, peer, arg);
+	case TSCT_IOC_CHANNEL_CPU:
+		return cpu(store, peer, arg);
 	}
 	return define(peer, arg);
 }
@@ -280,23 +349,23 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim)
 {
-	struct tsct_store_channel *channel = peer->channel, **at;
+	struct tsct_store_channel *channel = peer->channel;
 
 	if (!channel)
 		return;
 	peer->channel = NULL;
 	channel->consumers -= !!(peer->roles & TSCT_ROLE_READ);
-	if (--channel->holders)
-		return;
-	for (at = &store->channels; *at != channel; at = &(*at)->next)
-		;
-	*at = channel->next;
-	store->nr_channels--;
-	store->bytes -= channel->header.file_size;
-	/* What is no longer counted must not be held by us for anybody. */
-	if (reclaim)
-		fallocate(channel->memfd,
-			  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-			  (off_t)channel->header.file_size);
-	tsct_store_channel_free(channel);
+	if (!--channel->holders && !channel->kept)
+		drop(store, channel, reclaim);
+}
+
+void tsct_store_clear(struct tsct_store *store)
+{
+	struct tsct_store_channel *channel, *behind;
+
+	for (channel = store->channels; channel; channel = behind) {
+		behind = channel->next;
+		if (!channel->holders)
+			drop(store, channel, true);
+	}
 }

@@ -18,6 +18,8 @@ struct tsct_store {
 	__u32 nr_cpus;		/* highest possible id + 1 */
 	__u32 last_id;
 	__u32 nr_channels;
+	__u32 channels_max;
+	__u32 channels_user_max;
 	__u64 bytes;
 	__u64 bytes_max;
 	__u64 bytes_user_max;
@@ -54,6 +56,13 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim);
 
+/* The end: channels that nobody holds are freed, kept ones too. */
+void tsct_store_clear(struct tsct_store *store);
+
+/* Channels that a store takes, if the process may have as many descriptors. */
+#define TSCT_STORE_CHANNELS_MAX		4096
+#define TSCT_STORE_CHANNELS_USER_MAX	1024
+
 /* ---- store_channel.c: one channel's memory ----------------------------- */
 
 struct tsct_store_channel {
@@ -63,6 +72,8 @@ struct tsct_store_channel {
 	__u32 nr_defs;
 	__u32 holders;
 	__u32 consumers;
+	__u32 kept;		/* until it is removed */
+	__u32 nameless;		/* was removed: only its holders know it */
 	int memfd;
 	char *map;				/* the whole file */
 };
@@ -80,6 +91,10 @@ int tsct_store_channel_define(struct tsct_store_channel *channel,
 /* What a channel's rings say of themselves; figures only, they may lie. */
 void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 				 struct tsct_channel_info *ret_info);
+
+/* The same of one ring. @figures->cpu was checked. */
+void tsct_store_channel_figures(const struct tsct_store_channel *channel,
+				struct tsct_channel_cpu *figures);
 
 /* Bytes of such a channel's file. The geometry was checked. */
 __u64 tsct_store_channel_size(const struct tsct_store *store,

@@ -94,7 +94,10 @@ static int allocate(int fd, __u64 offset, __u64 len)
 	return result < 0 ? -ENOMEM : 0;
 }
 
-/* Everything of CPUs that are online, and every page that a reader looks at. */
+/*
+ * Everything of CPUs that are online, and of all others what is looked at while
+ * they are empty: figures, and the header of the first block.
+ */
 static int allocate_all(const struct tsct_store_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -106,7 +109,7 @@ static int allocate_all(const struct tsct_store_channel *channel)
 	for (cpu = 0; !error && cpu < h->nr_cpus; cpu++)
 		error = allocate(channel->memfd,
 				 h->ring_offset + cpu * h->ring_stride,
-				 TSCT_PAGE_SIZE);
+				 2 * TSCT_PAGE_SIZE);
 	if (error || !read_list(CPU_DIR "online", list, sizeof(list)))
 		return error;
 	while (!error && next_range(&at, &first, &last) && last < h->nr_cpus &&
@@ -158,6 +161,30 @@ static void fill_header(struct tsct_channel_header *h,
 	lay_out(h, store->nr_cpus, create->block_size, create->blocks);
 }
 
+static struct tsct_producer *
+producer_of(const struct tsct_store_channel *channel, __u32 cpu)
+{
+	const struct tsct_channel_header *h = &channel->header;
+
+	return (void *)(channel->map + h->ring_offset + cpu * h->ring_stride);
+}
+
+static void *data_of(const struct tsct_store_channel *channel, __u32 cpu)
+{
+	return (char *)producer_of(channel, cpu) + TSCT_PAGE_SIZE;
+}
+
+static void init_rings(struct tsct_store_channel *channel)
+{
+	const __u32 nr_cpus = channel->header.nr_cpus;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		tsct_ring_init(producer_of(channel, cpu),
+			       data_of(channel, cpu));
+	memset(channel->map + CPU_STATE_OFFSET, TSCT_CPU_READY, nr_cpus);
+}
+
 int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 			    uid_t uid, const struct tsct_channel_create *create,
 			    struct tsct_store_channel **ret_channel)
@@ -176,8 +203,7 @@ int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 		tsct_store_channel_free(channel);
 		return error;
 	}
-	memset(channel->map + CPU_STATE_OFFSET, TSCT_CPU_READY,
-	       channel->header.nr_cpus);
+	init_rings(channel);
 	memcpy(channel->map, &channel->header, sizeof(channel->header));
 	*ret_channel = channel;
 	return 0;
@@ -230,25 +256,48 @@ int tsct_store_channel_define(struct tsct_store_channel *channel,
 	return 0;
 }
 
+/* Figures only: whoever may write the channel may have made them up. */
+void tsct_store_channel_figures(const struct tsct_store_channel *channel,
+				struct tsct_channel_cpu *figures)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	const __u32 cpu = figures->cpu;
+	const struct tsct_producer *producer = producer_of(channel, cpu);
+	const struct tsct_geometry geo = {
+		.data_size = h->data_size, .block_size = h->block_size,
+		.policy = h->policy,
+	};
+	const struct tsct_consumer *consumer =
+		(void *)(channel->map + h->consumer_offset +
+			 (size_t)cpu * TSCT_PAGE_SIZE);
+	struct tsct_ring_count now;
+	unsigned int i;
+
+	tsct_ring_count(&geo, producer, data_of(channel, cpu), &now);
+	*figures = (struct tsct_channel_cpu) {
+		.id = h->id, .cpu = cpu, .state = TSCT_CPU_READY,
+		.events = now.events, .written = now.head,
+		.overwritten = now.overwritten,
+	};
+	if (h->policy == TSCT_POLICY_DISCARD)
+		figures->unread = tsct_ring_unread(&geo,
+				READ_ONCE(consumer->tail), now.head);
+	for (i = 0; i < TSCT_LOST_NR; i++)
+		figures->lost[i] = READ_ONCE(producer->lost[i]);
+}
+
 static void add_ring(const struct tsct_store_channel *channel, __u32 cpu,
 		     struct tsct_channel_info *info)
 {
-	const struct tsct_channel_header *h = &channel->header;
-	struct tsct_producer *producer =
-		(void *)(channel->map + h->ring_offset + cpu * h->ring_stride);
-	struct tsct_consumer *consumer =
-		(void *)(channel->map + h->consumer_offset +
-			 (size_t)cpu * TSCT_PAGE_SIZE);
-	__u64 head = __atomic_load_n(&producer->head, __ATOMIC_RELAXED);
-	__u64 tail = __atomic_load_n(&consumer->tail, __ATOMIC_RELAXED);
+	struct tsct_channel_cpu figures = { .cpu = cpu };
 	unsigned int i;
 
-	info->written += head;
-	if (h->policy == TSCT_POLICY_DISCARD && head - tail <= h->data_size)
-		info->unread += head - tail;
+	tsct_store_channel_figures(channel, &figures);
+	info->events += figures.events;
+	info->written += figures.written;
+	info->unread += figures.unread;
 	for (i = 0; i < TSCT_LOST_NR; i++)
-		info->lost[i] += __atomic_load_n(&producer->lost[i],
-						 __ATOMIC_RELAXED);
+		info->lost[i] += figures.lost[i];
 }
 
 void tsct_store_channel_describe(const struct tsct_store_channel *channel,
@@ -259,7 +308,8 @@ void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 
 	*ret_info = (struct tsct_channel_info) {
 		.id = h->id, .uid = h->uid, .policy = h->policy,
-		.flags = h->flags, .source = h->source,
+		.flags = channel->kept ? h->flags :
+			h->flags & ~TSCT_CHANNEL_KEEP, .source = h->source,
 		.block_size = h->block_size, .blocks = h->blocks,
 		.nr_cpus_ready = h->nr_cpus, .holders = channel->holders,
 		.consumers = channel->consumers, .bytes = h->file_size,

@@ -119,6 +119,10 @@ static int set_number(struct tsct_text *p, const struct tsct_text_entry *e)
 		if (!tsct_text_whole(e->value, 1, &n))
 			return tsct_text_bad(p, "provider_gone: 0 or 1 expected");
 		rec->provider_gone = n;
+	} else if (!strcmp(e->key, "snapshot")) {
+		if (!tsct_text_whole(e->value, 1, &n))
+			return tsct_text_bad(p, "snapshot: 0 or 1 expected");
+		rec->snapshot = n;
 	} else if (!strcmp(e->key, "nr_cpus")) {
 		if (!tsct_text_whole(e->value, TSCT_CPUS_MAX, &n) || !n ||
 		    rec->nr_streams)
@@ -260,6 +264,26 @@ static int set_held(struct tsct_text *p, const char *tail, const char *value)
 	return 0;
 }
 
+static int set_ring(struct tsct_text *p, const char *tail, const char *value)
+{
+	struct tsct_ring_figures *ring;
+	__u64 stream, cpu;
+
+	if (!parse_tail(p, tail, &stream, &cpu) || cpu >= p->rec->nr_cpus)
+		return tsct_text_bad(p, "ring_%.20s: no such stream or CPU",
+				     tail);
+	ring = &p->rec->streams[stream].ring[cpu];
+	if (!tsct_text_item(&value, "published_begin", UINT64_MAX,
+			    &ring->published_begin) ||
+	    !tsct_text_item(&value, "published_end", UINT64_MAX,
+			    &ring->published_end) ||
+	    !tsct_text_item(&value, "broken_places", UINT64_MAX,
+			    &ring->broken_places) ||
+	    *value)
+		return tsct_text_bad(p, "ring_%s: malformed", tail);
+	return 0;
+}
+
 static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 {
 	struct tsct_recording *rec = p->rec;
@@ -297,6 +321,8 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_event(p, key + 6, e->value);
 	else if (!strncmp(key, "lost_", 5))
 		return set_loss(p, key + 5, e->value);
+	else if (!strncmp(key, "ring_", 5))
+		return set_ring(p, key + 5, e->value);
 	else if (!strncmp(key, "holds_", 6))
 		return set_held(p, key + 6, e->value);
 	return 0;

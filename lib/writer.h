@@ -34,7 +34,8 @@ void tsct_writer_touch(struct tsct_writer *writer);
  * @stream: index of its stream class
  *
  * An event that cannot be in a recording (malformed, out of order) is counted
- * as lost. Returns 0, or the -errno of the disk: then and from then on events
+ * as lost. One that is stamped less than 1 us before its predecessor in the
+ * file gets that one's stamp: unordered reads of the counter do that. Returns 0, or the -errno of the disk: then and from then on events
  * are counted as unwritten.
  */
 int tsct_writer_event(struct tsct_writer *writer, __u32 stream,
@@ -90,7 +91,10 @@ struct tsct_drain;
  * @clock: what events may not be stamped ahead of
  *
  * Events stamped before rec->begin are dropped: they are not part of the
- * recording, and what was lost before it is not counted. 0 or -errno.
+ * recording, and what was lost before it is not counted. Keeps the figures of
+ * the rings in rec->streams[stream] (published_begin, published_end, losses)
+ * up to date from here on, so that they balance whenever the writer was
+ * flushed. 0 or -errno.
  */
 int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 		    struct tsct_writer *writer, struct tsct_recording *rec,
@@ -105,6 +109,30 @@ void tsct_drain_close(struct tsct_drain *drain);
  * Returns 0 or the -errno of the disk (events are taken all the same).
  */
 int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
+
+/*
+ * tsct_drain_oldest - the lowest stamp that is in a channel's rings now
+ * @ret_stamp: left alone where they are empty
+ *
+ * Where a snapshot begins: rec->begin is to be set before its writer is opened.
+ */
+int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp);
+
+/*
+ * tsct_drain_snapshot - copy what an overwrite channel holds now
+ * @until: none stamped later; UINT64_MAX: all
+ *
+ * On a new drain, instead of passes. Each ring is taken from its oldest event
+ * that is still valid up to the head that it has when this begins, and no
+ * further, so it ends however fast writers are; they are neither stopped nor
+ * slowed. Each ring is copied in one go before any of it is looked at, so takes
+ * memory for one ring. published_begin is what was overwritten before the drain
+ * was opened; what writers overwrite meanwhile is lost, cause OVERRUN.
+ *
+ * Returns 0, -EINVAL: not an overwrite channel, -ENOMEM, or the -errno of the
+ * disk.
+ */
+int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
 
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain);
 

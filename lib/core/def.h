@@ -54,7 +54,6 @@ int tsct_def_payload(const struct tsct_event_def *def, const void *payload,
 long tsct_def_field_size(const struct tsct_field *field, const void *at,
 			 size_t left);
 
-#ifndef __KERNEL__
 /*
  * tsct_def_parse - make a definition from text
  * @name: event name, a C identifier
@@ -70,6 +69,5 @@ long tsct_def_field_size(const struct tsct_field *field, const void *at,
  */
 int tsct_def_parse(const char *name, unsigned int kind, const char *spec,
 		   struct tsct_event_def *ret_def, const char **ret_at);
-#endif
 
 #endif /* TSCT_CORE_DEF_H */

@@ -43,6 +43,112 @@ int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks)
 	return 0;
 }
 
+/* ---- writing ----------------------------------------------------------- */
+
+void tsct_block_next(const struct tsct_geometry *geo,
+		     const struct tsct_block *last, __u64 head, __u64 stamp,
+		     struct tsct_block *ret_block)
+{
+	const __u64 mask = TSCT_HEAD_POS(~0ULL);
+	const __u64 pos = (head & mask & ~(__u64)(geo->block_size - 1)) +
+		geo->block_size;
+	/* What counts the wraps is a figure; where we are is not up to it. */
+	const __u64 wraps = last->pos + geo->block_size;
+
+	*ret_block = (struct tsct_block) {
+		.len = TSCT_BLOCK_HEADER,
+		.id = TSCT_ID_BLOCK,
+		.tsc = stamp,
+		.pos = (wraps & ~mask) | (pos & mask),
+		.events = tsct_block_events(last, head),
+	};
+}
+
+void tsct_ring_init(struct tsct_producer *producer, void *data)
+{
+	*(struct tsct_block *)data = (struct tsct_block) {
+		.len = TSCT_BLOCK_HEADER, .id = TSCT_ID_BLOCK,
+	};
+	producer->head = TSCT_BLOCK_HEADER;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
+		     __u64 pos, struct tsct_block *ret_block)
+{
+	const __u64 start = pos & ~(__u64)(geo->block_size - 1);
+	const __u64 *at = (const void *)((const char *)data +
+					 (start & (geo->data_size - 1)));
+	const __u64 first = READ_ONCE(at[0]);
+
+	*ret_block = (struct tsct_block) {
+		.len = (__u16)first,
+		.id = (__u16)(first >> 16),
+		.reserved = (__u32)(first >> 32),
+		.tsc = READ_ONCE(at[1]),
+		.pos = READ_ONCE(at[2]),
+		.events = READ_ONCE(at[3]),
+	};
+	return ret_block->len == TSCT_BLOCK_HEADER &&
+		ret_block->id == TSCT_ID_BLOCK &&
+		!tsct_pos_distance(start, ret_block->pos);
+}
+
+bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
+		      __u64 head, __u64 *ret_events)
+{
+	struct tsct_block block;
+
+	if (!tsct_ring_block(geo, data, head, &block))
+		return false;
+	*ret_events = tsct_block_events(&block, head);
+	return true;
+}
+
+/* Both headers must have been there all the time: nobody came round. */
+static bool count_once(const struct tsct_geometry *geo,
+		       const struct tsct_producer *producer, const void *data,
+		       struct tsct_ring_count *ret)
+{
+	/* pairs with the writer's release of head */
+	const __u64 head = smp_load_acquire(&producer->head);
+	struct tsct_block block, first = { .events = 0 };
+	__u64 oldest = 0;
+
+	*ret = (struct tsct_ring_count) {
+		.head = TSCT_HEAD_POS(head),
+		.events = TSCT_HEAD_EVENTS(head),
+	};
+	if (!tsct_ring_block(geo, data, head, &block))
+		return false;
+	ret->head = tsct_pos_extend(block.pos, head);
+	ret->events = tsct_block_events(&block, head);
+	if (geo->policy == TSCT_POLICY_OVERWRITE)
+		oldest = tsct_ring_oldest(geo, ret->head);
+	if (oldest && !tsct_ring_block(geo, data, oldest, &first))
+		return false;
+	ret->overwritten = first.events;
+	/* What was copied was loaded before the head that vouches for it. */
+	smp_rmb();
+	return tsct_ring_holds(geo, oldest ? oldest : head,
+			       READ_ONCE(producer->head));
+}
+
+bool tsct_ring_count(const struct tsct_geometry *geo,
+		     const struct tsct_producer *producer, const void *data,
+		     struct tsct_ring_count *ret)
+{
+	int tries;
+
+	for (tries = 0; tries < 8; tries++)
+		if (count_once(geo, producer, data, ret))
+			return true;
+	ret->events = TSCT_HEAD_EVENTS(READ_ONCE(producer->head));
+	ret->overwritten = 0;
+	return false;
+}
+
 /*
  * The first 8 bytes of a record in one load, so that a writer who changes
  * them between check and use changes nothing for us. x86 is little endian.
@@ -57,25 +163,56 @@ static void load_header(const void *at, struct tsct_record *ret_header)
 	ret_header->tsc = 0;
 }
 
+static __u64 round_up_len(__u16 len)
+{
+	return ((__u64)len + TSCT_RECORD_ALIGN - 1) &
+		~(__u64)(TSCT_RECORD_ALIGN - 1);
+}
+
+/*
+ * What may be where: headers at the beginnings of blocks and nowhere else, and
+ * records that leave room for a pad behind them. `left` is what is left of the
+ * block, `room` of it what is published.
+ */
+static enum tsct_ring_step step_of(const struct tsct_geometry *geo,
+				   const struct tsct_record *header, __u64 left,
+				   __u64 room)
+{
+	const __u64 size = round_up_len(header->len);
+
+	if (left == geo->block_size)
+		return header->id == TSCT_ID_BLOCK &&
+			header->len == TSCT_BLOCK_HEADER && size <= room ?
+			TSCT_STEP_BLOCK : TSCT_STEP_BROKEN;
+	if (header->id == TSCT_ID_PAD)
+		return left <= room ? TSCT_STEP_PAD : TSCT_STEP_BROKEN;
+	if (header->id < TSCT_ID_FIRST || size > room || size >= left ||
+	    header->len < sizeof(struct tsct_record) ||
+	    header->len - sizeof(struct tsct_record) > tsct_payload_max(geo))
+		return TSCT_STEP_BROKEN;
+	return TSCT_STEP_RECORD;
+}
+
 enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 				   const void *data, __u64 pos, __u64 head,
 				   struct tsct_record *ret_header,
 				   __u64 *ret_next)
 {
 	const char *at = (const char *)data + (pos & (geo->data_size - 1));
-	__u64 left = geo->block_size - (pos & (geo->block_size - 1));
-	__u64 published = head - pos;
-	__u64 skip, size;
+	__u64 offset = pos & (geo->block_size - 1);
+	__u64 left = geo->block_size - offset;
+	/*
+	 * Both limits: nothing beyond the block, nothing beyond the head.
+	 * All positions are compared as distances from pos, which survives
+	 * the wrap of the counter and a head that lies behind pos.
+	 */
+	__u64 published = tsct_pos_distance(pos, head);
+	__u64 room = left < published ? left : published;
+	enum tsct_ring_step step;
 
 	*ret_next = pos;
 	if (!published)
 		return TSCT_STEP_EMPTY;
-	/*
-	 * Both limits: nothing beyond the block, nothing beyond the head.
-	 * All positions are compared as distances from pos, which survives
-	 * the wrap of the 64-bit counter and a head that lies behind pos.
-	 */
-	skip = left < published ? left : published;
 
 	/* A hostile head that a reader had to take may be misaligned. */
 	if (pos & (TSCT_RECORD_ALIGN - 1)) {
@@ -83,21 +220,17 @@ enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 		*ret_next = pos + (left < published ? left : published);
 		return TSCT_STEP_BROKEN;
 	}
-	*ret_next = pos + skip;
-	if (skip < TSCT_RECORD_ALIGN)
+	*ret_next = pos + room;
+	if (room < TSCT_RECORD_ALIGN)
 		return TSCT_STEP_BROKEN;
 
 	load_header(at, ret_header);
-	if (ret_header->id == TSCT_ID_PAD)
-		return left <= published ? TSCT_STEP_PAD : TSCT_STEP_BROKEN;
-
-	size = ((__u64)ret_header->len + TSCT_RECORD_ALIGN - 1) &
-		~(__u64)(TSCT_RECORD_ALIGN - 1);
-	if (ret_header->id < TSCT_ID_FIRST ||
-	    ret_header->len < sizeof(struct tsct_record) || size > skip)
-		return TSCT_STEP_BROKEN;
-
-	ret_header->tsc = READ_ONCE(*(const __u64 *)(at + 8));
-	*ret_next = pos + size;
-	return TSCT_STEP_RECORD;
+	step = step_of(geo, ret_header, left, room);
+	if (step == TSCT_STEP_RECORD) {
+		ret_header->tsc = READ_ONCE(*(const __u64 *)(at + 8));
+		*ret_next = pos + round_up_len(ret_header->len);
+	} else if (step == TSCT_STEP_BLOCK) {
+		*ret_next = pos + TSCT_BLOCK_HEADER;
+	}
+	return step;
 }

@@ -158,6 +158,18 @@ DEV_FN struct tsct_producer *dev_producer(const struct dev_maps *m,
 	return (void *)(m->rings + cpu * m->header->ring_stride);
 }
 
+/* What head says: a position, and how many events lie before it. */
+DEV_FN uint64_t dev_pos(const struct dev_maps *m, unsigned int cpu)
+{
+	return __atomic_load_n(&dev_producer(m, cpu)->head, __ATOMIC_ACQUIRE) &
+		0xffffffffffffULL;
+}
+
+DEV_FN unsigned int dev_events(const struct dev_maps *m, unsigned int cpu)
+{
+	return (unsigned int)(dev_producer(m, cpu)->head >> 48);
+}
+
 DEV_FN char *dev_data(const struct dev_maps *m, unsigned int cpu)
 {
 	return (char *)dev_producer(m, cpu) + TSCT_PAGE_SIZE;

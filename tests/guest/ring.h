@@ -37,6 +37,7 @@ struct ring_reader {
 	uint64_t pos;
 	uint64_t records;
 	uint64_t pads;
+	uint64_t blocks;
 	uint64_t last_tsc;
 	uint64_t wrong;		/* records that a rule forbids */
 };
@@ -48,7 +49,34 @@ DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
 		       (unsigned long long)r->pos, why);
 }
 
-/* One record or pad at r->pos, which is before `head`; r->pos goes on. */
+/* Positions have 48 bits; r->pos goes on counting. */
+DEV_FN uint64_t ring_head(const struct ring_reader *r)
+{
+	uint64_t head = __atomic_load_n(&dev_producer(r->maps, r->cpu)->head,
+					__ATOMIC_ACQUIRE);
+
+	return r->pos + ((head - r->pos) & 0xffffffffffffULL);
+}
+
+/* A block's header: where it is, and what it says came before it. */
+DEV_FN void ring_check_block(struct ring_reader *r, const void *at,
+			     uint64_t head)
+{
+	const struct tsct_block *block = at;
+
+	if (block->id != TSCT_ID_BLOCK || block->len != 32 || block->reserved)
+		ring_wrong(r, "not a header");
+	if (block->pos != r->pos || r->pos + 32 > head)
+		ring_wrong(r, "a header of elsewhere");
+	if (block->events != r->records)
+		ring_wrong(r, "a header that counts otherwise");
+	if (block->tsc < r->last_tsc)
+		ring_wrong(r, "a header of the past");
+	r->pos += 32;
+	r->blocks++;
+}
+
+/* One record, pad or header at r->pos, before `head`; r->pos goes on. */
 DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 {
 	const struct tsct_channel_header *h = r->maps->header;
@@ -58,14 +86,18 @@ DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 	uint64_t left = h->block_size - r->pos % h->block_size;
 	uint64_t size = (rec->len + 7ULL) & ~7ULL;
 
+	if (left == h->block_size) {
+		ring_check_block(r, rec, head);
+		return NULL;
+	}
 	if (rec->id == TSCT_ID_PAD) {
 		r->pos += left;
 		r->pads++;
-		if (r->pos > head)
+		if (r->pos + 32 > head)
 			ring_wrong(r, "a pad beyond the head");
 		return NULL;
 	}
-	if (rec->id < TSCT_ID_FIRST || rec->len < 16 || size > left ||
+	if (rec->id < TSCT_ID_FIRST || rec->len < 16 || size >= left ||
 	    r->pos + size > head) {
 		ring_wrong(r, "not a record");
 		r->pos = head;
@@ -86,8 +118,7 @@ DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 /* Takes all there is of a discard ring. */
 DEV_FN void ring_drain(struct ring_reader *r)
 {
-	uint64_t head = __atomic_load_n(&dev_producer(r->maps, r->cpu)->head,
-					__ATOMIC_ACQUIRE);
+	uint64_t head = ring_head(r);
 
 	while (r->pos < head)
 		ring_step(r, head);

@@ -45,7 +45,7 @@ static void try_words(void)
 {
 	struct tsct_channel_create arg = dev_request("words");
 
-	arg.flags = 2;
+	arg.flags = 4;
 	refuse("unknown flag", arg, EINVAL);
 	arg.flags = 0xffffffff;
 	refuse("all flags", arg, EINVAL);

@@ -4,7 +4,7 @@
 
 #define ALL(x)	x(INFO) x(CHECK) x(CHECK_RUN) x(CLOCK_SET) x(CLOCK_SNAPSHOT) \
 		x(CHANNEL_CREATE) x(CHANNEL_ATTACH) x(CHANNEL_NEXT) x(DEFINE) \
-		x(WRITE)
+		x(WRITE) x(CHANNEL_REMOVE) x(CHANNEL_CPU) x(WATERMARK)
 #define ROW(name) { #name, TSCT_IOC_##name },
 
 static const struct {
@@ -134,6 +134,7 @@ int main(void)
 	memset(page, 0, 8192);
 	t_errno(ioctl(fd, TSCT_IOC_WRITE, page), ENOTCONN);
 	t_errno(ioctl(fd, TSCT_IOC_DEFINE, page), ENOTCONN);
+	t_errno(ioctl(fd, TSCT_IOC_WATERMARK, page), ENOTCONN);
 	close(fd);
 	try_misaligned(page);
 	try_read_only_argument(page);

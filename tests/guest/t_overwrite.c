@@ -50,17 +50,28 @@ static uint64_t look(uint64_t *ret_last)
 {
 	static char copy[1 << 20];
 	struct tsct_channel_header h = *m.header;
-	struct tsct_producer *p = dev_producer(&m, 1);
-	uint64_t head = __atomic_load_n(&p->head, __ATOMIC_ACQUIRE), pos, from;
-	uint64_t nr = 0, seen = 0, last = 0;
+	uint64_t head = dev_pos(&m, 1), pos, from;
+	uint64_t nr = 0, seen = 0, last = 0, next = 0;
 
 	memcpy(copy, dev_data(&m, 1), h.data_size);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	from = oldest(__atomic_load_n(&p->head, __ATOMIC_RELAXED));
+	from = oldest(dev_pos(&m, 1));
 	for (pos = from; pos < head; ) {
 		const struct tsct_record *rec = (const void *)
 			(copy + (pos & (h.data_size - 1)));
 
+		if (pos % h.block_size == 0) {
+			const struct tsct_block *block = (const void *)rec;
+
+			/* The nr-th event is nr, and so is its number. */
+			t_check(block->id == TSCT_ID_BLOCK && block->pos == pos &&
+				block->len == 32, "at %lu of %lu", pos, head);
+			t_check(!seen || block->events == last + 1, "%llu %lu",
+				block->events, last);
+			next = block->events;
+			pos += 32;
+			continue;
+		}
 		if (rec->id == TSCT_ID_PAD) {
 			pos += h.block_size - pos % h.block_size;
 			continue;
@@ -70,13 +81,27 @@ static uint64_t look(uint64_t *ret_last)
 			     "at %lu of %lu", pos, head))
 			return seen;
 		memcpy(&nr, rec->payload, 8);
-		t_check(!seen || nr == last + 1, "%lu after %lu", nr, last);
+		t_check(nr == next, "%lu, not %lu", nr, next);
+		next++;
 		last = nr;
 		seen++;
 		pos += (rec->len + 7U) & ~7U;
 	}
 	*ret_last = last;
 	return seen;
+}
+
+/* What the module says of the ring is what a reader finds. */
+static void check_figures(uint32_t id)
+{
+	struct tsct_channel_cpu cpu = { .id = id, .cpu = 1 };
+	uint64_t last, seen = look(&last);
+
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), "%m");
+	t_check(cpu.events == WRITES, "%llu", cpu.events);
+	t_check(cpu.overwritten == WRITES - seen, "%llu %lu", cpu.overwritten,
+		seen);
+	t_check(cpu.written == dev_pos(&m, 1) && cpu.unread == 0);
 }
 
 int main(void)
@@ -98,11 +123,13 @@ int main(void)
 	}
 	pthread_join(thread, NULL);
 	t_check(failed == 0, "%lu were refused", failed);
-	t_check(dev_producer(&m, 1)->head > 20 * m.header->data_size);
+	t_check(dev_pos(&m, 1) > 20 * m.header->data_size);
 	t_check(looks > 10 && seen > 100, "%lu %lu", looks, seen);
 	t_check(look(&last) > 100);
 	t_check(last == WRITES - 1, "%lu", last);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_FULL] == 0);
+	t_check(dev_events(&m, 1) == WRITES % 65536);
+	check_figures(arg.id);
 	/* Nobody cares what is in the consumer's page. */
 	dev_consumer(&m, 1)->tail = 12345;
 	dev_pin(1);

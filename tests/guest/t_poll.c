@@ -55,7 +55,7 @@ static void take_all(struct dev_maps *m)
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < m->header->nr_cpus; cpu++)
-		dev_consumer(m, cpu)->tail = dev_producer(m, cpu)->head;
+		dev_consumer(m, cpu)->tail = dev_pos(m, cpu);
 }
 
 static void try_discard(void)

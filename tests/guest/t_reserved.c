@@ -35,6 +35,9 @@ int main(void)
 	struct tsct_channel_create create = dev_request("reserved");
 	struct tsct_channel_attach attach = { .uid = TSCT_UID_SELF };
 	struct tsct_channel_info next = { 0 };
+	struct tsct_channel_remove gone = { 0 };
+	struct tsct_channel_cpu cpu = { 0 };
+	struct tsct_watermark watermark = { .bytes = 100 };
 	struct tsct_check check = { 0 };
 	struct tsct_clock_set set = { 0 };
 	struct tsct_write write = { .id = 16 };
@@ -50,6 +53,12 @@ int main(void)
 	SPOIL(other, TSCT_IOC_CHANNEL_ATTACH, attach, tsct_channel_attach, reserved0);
 	SPOIL(other, TSCT_IOC_CHANNEL_ATTACH, attach, tsct_channel_attach, reserved);
 	SPOIL(other, TSCT_IOC_CHANNEL_NEXT, next, tsct_channel_info, reserved);
+	gone.id = cpu.id = 0xfffffff0;
+	SPOIL(other, TSCT_IOC_CHANNEL_REMOVE, gone, tsct_channel_remove, reserved0);
+	SPOIL(other, TSCT_IOC_CHANNEL_REMOVE, gone, tsct_channel_remove, reserved);
+	SPOIL(other, TSCT_IOC_CHANNEL_CPU, cpu, tsct_channel_cpu, reserved0);
+	SPOIL(other, TSCT_IOC_CHANNEL_CPU, cpu, tsct_channel_cpu, reserved);
+	SPOIL(fd, TSCT_IOC_WATERMARK, watermark, tsct_watermark, reserved);
 	SPOIL(other, TSCT_IOC_CHECK, check, tsct_check, reserved);
 	SPOIL(other, TSCT_IOC_CHECK_RUN, check, tsct_check, reserved);
 	SPOIL(fd, TSCT_IOC_WRITE, write, tsct_write, reserved);
@@ -69,7 +78,10 @@ int main(void)
 	t_check(!ioctl(fd, TSCT_IOC_WRITE, &write), "write: %m");
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "check: %m");
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &next), "next: %m");
-	attach.id = next.id;
+	cpu.id = attach.id = next.id;
+	t_check(!ioctl(fd, TSCT_IOC_WATERMARK, &watermark), "watermark: %m");
+	t_check(!ioctl(other, TSCT_IOC_CHANNEL_CPU, &cpu), "cpu: %m");
+	t_errno(ioctl(other, TSCT_IOC_CHANNEL_REMOVE, &gone), ENOENT);
 	t_check(!ioctl(other, TSCT_IOC_CHANNEL_ATTACH, &attach), "attach: %m");
 	close(other);
 	other = dev_open();

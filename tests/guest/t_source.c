@@ -43,7 +43,7 @@ static uint64_t now(uint32_t source)
 static void try_stamp(int fd, uint32_t source)
 {
 	struct dev_maps m = dev_map(fd);
-	const struct tsct_record *rec = (const void *)dev_data(&m, 1);
+	const struct tsct_record *rec = (const void *)(dev_data(&m, 1) + 32);
 	uint64_t payload = 0, before, after;
 
 	t_check(m.header->source == source, "%u", m.header->source);

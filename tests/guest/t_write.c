@@ -33,7 +33,7 @@ static void *write_many(void *arg)
 			accepted++;
 		else if (errno == ENOSPC)
 			full++;
-		else if (errno == EMSGSIZE && len > 4080)
+		else if (errno == EMSGSIZE && len > 4040)
 			too_big++;
 		else
 			other++;
@@ -41,6 +41,29 @@ static void *write_many(void *arg)
 	running--;
 	free(payload);
 	return NULL;
+}
+
+/* Each CPU's figures by themselves. */
+static void count_cpus(const struct ring_reader *r, uint32_t id,
+		       uint64_t written)
+{
+	struct tsct_channel_cpu arg;
+	unsigned int cpu;
+	uint64_t sum = 0;
+
+	for (cpu = 0; cpu < m.header->nr_cpus; cpu++) {
+		arg = (struct tsct_channel_cpu){ .id = id, .cpu = cpu };
+		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
+		t_check(arg.state == TSCT_CPU_READY);
+		t_check(arg.events == r[cpu].records, "%llu %lu", arg.events,
+			r[cpu].records);
+		t_check(arg.written == r[cpu].pos, "%llu %lu", arg.written,
+			r[cpu].pos);
+		t_check(arg.unread == 0 && arg.overwritten == 0);
+		t_check(arg.lost[0] == dev_producer(&m, cpu)->lost[0]);
+		sum += arg.written;
+	}
+	t_check(sum == written, "%lu %lu", sum, written);
 }
 
 static void count(struct ring_reader *r)
@@ -74,8 +97,10 @@ static void count(struct ring_reader *r)
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
 	t_check(info.lost[TSCT_LOST_FULL] == lost, "%llu", info.lost[0]);
 	t_check(info.unread == 0, "%llu", info.unread);
+	t_check(info.events == records, "%llu", info.events);
 	t_check(info.nr_cpus_ready == m.header->nr_cpus);
 	t_check(info.written >= records * 16);
+	count_cpus(r, info.id, info.written);
 	printf("%lu read, %lu lost, %lu too big, %lu pads\n", records, lost,
 	       big, pads);
 }
@@ -120,25 +145,25 @@ static void try_one_record(void)
 	dev_pin(1);
 	pattern_fill(payload, sizeof(payload), 5);
 	t_check(!dev_write(fd, 99, payload, sizeof(payload)), "%m");
-	rec = (const void *)dev_data(&m, 1);
+	rec = (const void *)(dev_data(&m, 1) + 32);
 	t_check(rec->len == 16 + 13);
 	t_check(rec->id == 99);
 	t_check(rec->tid == (__u32)getpid());
 	t_check(!memcmp(rec->payload, payload, sizeof(payload)));
-	t_check(dev_producer(&m, 1)->head == 32);
-	t_check(dev_producer(&m, 0)->head == 0);
+	t_check(dev_pos(&m, 1) == 32 + 32);
+	t_check(dev_pos(&m, 0) == 32);
 	/* No payload, and no pointer to one */
 	t_check(!dev_write(fd, 65535, NULL, 0), "%m");
-	t_check(dev_producer(&m, 1)->head == 48);
+	t_check(dev_pos(&m, 1) == 32 + 48);
 	t_errno(dev_write(fd, 16, NULL, 1), EFAULT);
 	t_errno(dev_write(fd, 16, (void *)-4096L, 100), EFAULT);
 	t_errno(dev_write(fd, 0, payload, 8), EINVAL);
 	t_errno(dev_write(fd, TSCT_ID_PAD, payload, 8), EINVAL);
 	t_errno(dev_write(fd, 15, payload, 8), EINVAL);
-	t_check(dev_producer(&m, 1)->head == 48);
+	t_check(dev_pos(&m, 1) == 32 + 48);
 	t_check(dev_producer(&m, 1)->lost[0] == 0);
 	t_errno(dev_write(fd, 16, NULL, 0xffffffff), EMSGSIZE);
-	t_errno(dev_write(fd, 16, NULL, 4081), EMSGSIZE);
+	t_errno(dev_write(fd, 16, NULL, 4041), EMSGSIZE);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_TOO_BIG] == 2);
 	dev_unmap(&m);
 	close(fd);
@@ -157,10 +182,10 @@ static void try_large(void)
 	fd = dev_create(&arg);
 	m = dev_map(fd);
 	dev_pin(1);
-	pattern_fill(payload, 65512, 3);
+	pattern_fill(payload, 65480, 3);
 	for (i = 0; i < 5; i++) {
-		t_check(!dev_write(fd, 16, payload, 65512), "%m");
-		t_errno(dev_write(fd, 16, payload, 65513), EMSGSIZE);
+		t_check(!dev_write(fd, 16, payload, 65480), "%m");
+		t_errno(dev_write(fd, 16, payload, 65481), EMSGSIZE);
 		ring_drain(&r);
 	}
 	t_check(r.records == 5 && r.wrong == 0);

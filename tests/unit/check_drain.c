@@ -83,8 +83,8 @@ static void forge(__u32 id, __u64 stamp, __u32 len)
 				 .len = sizeof(r) + len };
 
 	memcpy(data + p->head % tsct_header(t)->data_size, &r, sizeof(r));
-	__atomic_store_n(&p->head, p->head + tsct_record_size(len),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&p->head, p->head + tsct_record_size(len) +
+			 TSCT_HEAD_ONE_EVENT, __ATOMIC_RELEASE);
 }
 
 static __u64 pass(__u64 until)

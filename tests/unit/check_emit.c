@@ -10,6 +10,15 @@
 #include "one_ring.h"
 #include "seed.h"
 
+static __u64 published(void)
+{
+	__u64 events;
+
+	ck_assert(tsct_ring_events(&t->geo, tsct_ring_data(t, cpu),
+				   tsct_ring_producer(t, cpu)->head, &events));
+	return events;
+}
+
 static void fill(unsigned char *bytes, unsigned int len, unsigned int first)
 {
 	while (len--)
@@ -57,27 +66,30 @@ START_TEST(every_length)
 }
 END_TEST
 
-/* Records of 1016 bytes: four fill a block but for 32, the rest is padding. */
+/* Records of 1008 bytes: four fill a block but for 32, less than two headers. */
 START_TEST(pads_and_full)
 {
-	unsigned char bytes[1000];
+	unsigned char bytes[992];
 	unsigned int i, round;
 
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < 16; i++) {
 			fill(bytes, sizeof(bytes), i);
-			ck_assert_int_eq(tsct_emit(t, id, bytes, 1000), 0);
+			ck_assert_int_eq(tsct_emit(t, id, bytes, 992), 0);
 		}
-		ck_assert_int_eq(tsct_emit(t, id, bytes, 1000), -ENOSPC);
+		ck_assert_int_eq(tsct_emit(t, id, bytes, 992), -ENOSPC);
+		/* this would end with its block, which none does */
+		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), -ENOSPC);
 		/* but a small one fits behind it */
-		ck_assert_int_eq(tsct_emit(t, id, bytes, 16), 0);
+		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), -ENOSPC);
-		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 2 * round + 2);
+		ck_assert_uint_eq(lost(TSCT_LOST_FULL), 3 * round + 3);
+		ck_assert_uint_eq(published(), 17 * round + 17);
 		for (i = 0; i < 16; i++) {
 			fill(bytes, sizeof(bytes), i);
-			ck_assert_mem_eq(next().payload, bytes, 1000);
+			ck_assert_mem_eq(next().payload, bytes, 992);
 		}
-		ck_assert_uint_eq(next().len, 16);
+		ck_assert_uint_eq(next().len, 0);
 		expect_none();
 		tsct_reader_release(reader, cpu);
 	}
@@ -88,14 +100,129 @@ END_TEST
 START_TEST(too_big)
 {
 	char bytes[BLOCK] = "";
+	const size_t max = TSCT_PAYLOAD_MAX(BLOCK);
 
-	ck_assert_int_eq(tsct_emit(t, id, bytes, BLOCK - 16), 0);
-	ck_assert_int_eq(tsct_emit(t, id, bytes, BLOCK - 15), -EMSGSIZE);
+	ck_assert_int_eq(tsct_emit(t, id, bytes, max), 0);
+	ck_assert_int_eq(tsct_emit(t, id, bytes, max + 1), -EMSGSIZE);
 	ck_assert_int_eq(tsct_emit(t, id, bytes, ~0UL), -EMSGSIZE);
 	ck_assert_int_eq(tsct_emit(t, id, bytes, 1UL << 32), -EMSGSIZE);
-	ck_assert_uint_eq(next().len, BLOCK - 16);
+	ck_assert_int_eq(tsct_emit_unordered(t, id, bytes, max), 0);
+	ck_assert_int_eq(tsct_emit_unordered(t, id, bytes, max + 1), -EMSGSIZE);
+	ck_assert_uint_eq(next().len, max);
+	ck_assert_uint_eq(next().len, max);
 	expect_none();
-	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 3);
+	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 4);
+	ck_assert_uint_eq(published(), 2);
+}
+END_TEST
+
+/* The same bytes, cut anywhere; in an array that ends where they end. */
+START_TEST(pieces)
+{
+	unsigned char sent[300];
+	struct tsct_event event;
+	struct tsct_piece piece[8];
+	unsigned int turn, nr, at;
+
+	seed_with(0);
+	for (turn = 0; turn < 5000; turn++) {
+		fill(sent, sizeof(sent), turn);
+		for (nr = at = 0; nr < 8 && at < sizeof(sent); nr++) {
+			piece[nr].len = any(4) ? any(12) : any(200);
+			if (piece[nr].len > sizeof(sent) - at)
+				piece[nr].len = sizeof(sent) - at;
+			piece[nr].base = piece[nr].len ? sent + at : NULL;
+			at += piece[nr].len;
+		}
+		ck_assert_int_eq((turn % 2 ? tsct_emit_pieces :
+				  tsct_emit_pieces_unordered)
+				 (t, id, piece, nr), 0);
+		event = next();
+		ck_assert_uint_eq(event.len, at);
+		ck_assert_mem_eq(event.payload, sent, at);
+		tsct_reader_release(reader, cpu);
+	}
+	ck_assert_int_eq(tsct_emit_pieces(t, id, NULL, 0), 0);
+	ck_assert_uint_eq(next().len, 0);
+	expect_none();
+}
+END_TEST
+
+START_TEST(bad_pieces)
+{
+	struct tsct_piece piece[2] = { { "1234", 4 }, { "", BLOCK } };
+
+	ck_assert_int_eq(tsct_emit_pieces(t, id, piece, 2), -EMSGSIZE);
+	piece[1].len = ~0UL - 3;	/* together: 0 */
+	ck_assert_int_eq(tsct_emit_pieces(t, id, piece, 2), -EMSGSIZE);
+	ck_assert_int_eq(tsct_emit_pieces(t, 15, piece, 1), -EINVAL);
+	ck_assert_int_eq(tsct_emit_pieces_unordered(t, 65536, piece, 1),
+			 -EINVAL);
+	ck_assert_int_eq(tsct_emit_unordered(t, 15, "", 1), -EINVAL);
+	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 2);
+	expect_none();
+}
+END_TEST
+
+/* ---- headers and counts ------------------------------------------------- */
+
+/* What every block says of itself, over more events than the head can count */
+START_TEST(block_headers)
+{
+	const void *data = tsct_ring_data(t, cpu);
+	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
+	char bytes[3000] = "";
+	struct tsct_block block, last = { 0 };
+	__u64 events, head;
+
+	seed_with(0);
+	for (events = 1; events < 70000; events++) {
+		if (t->geo.policy == TSCT_POLICY_DISCARD)
+			tsct_ring_consumer(t, cpu)->tail = producer->head;
+		ck_assert_int_eq(tsct_emit(t, id, bytes,
+					   any(any(50) ? 40 : 3000)), 0);
+		head = producer->head;
+		if (TSCT_HEAD_EVENTS(head) != (__u16)events ||
+		    published() != events)
+			ck_abort_msg("%llu events, head %llx", events, head);
+		ck_assert(tsct_ring_block(&t->geo, data, head, &block));
+		if (block.pos == last.pos)
+			continue;
+		ck_assert_uint_eq(block.pos, last.pos + BLOCK);
+		ck_assert_uint_eq(block.events, events - 1);
+		ck_assert_uint_ge(block.tsc, last.tsc);
+		last = block;
+	}
+	ck_assert_uint_gt(last.pos, 100 * BLOCK);
+}
+END_TEST
+
+/* Positions have 48 bits: what comes behind the last one. */
+START_TEST(positions_wrap)
+{
+	const __u64 start = 7ULL << 48 | ((1ULL << 48) - BLOCK);
+	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
+	struct tsct_block *block = (void *)(tsct_ring_data(t, cpu) + 3 * BLOCK);
+	char bytes[1000] = "";
+	unsigned int i;
+
+	*block = (struct tsct_block) {
+		.len = TSCT_BLOCK_HEADER, .id = TSCT_ID_BLOCK,
+		.pos = start, .events = 0x1fffe,
+	};
+	producer->head = TSCT_HEAD_POS(start + TSCT_BLOCK_HEADER) |
+		0xfffeULL << 48;
+	/* what lies above the position is nobody's business */
+	tsct_ring_consumer(t, cpu)->tail = TSCT_HEAD_POS(start) | 123ULL << 50;
+	for (i = 0; i < 5; i++)
+		ck_assert_int_eq(tsct_emit(t, id, bytes, 1000), 0);
+	ck_assert(tsct_ring_block(&t->geo, tsct_ring_data(t, cpu),
+				  producer->head, block));
+	ck_assert_uint_eq(block->pos, 8ULL << 48);
+	ck_assert_uint_eq(block->events, 0x20001);
+	ck_assert_uint_eq(TSCT_HEAD_POS(producer->head),
+			  TSCT_BLOCK_HEADER + 2 * 1016);
+	ck_assert_uint_eq(published(), 0x20003);
 }
 END_TEST
 
@@ -117,9 +244,10 @@ END_TEST
 START_TEST(hostile_positions)
 {
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
-	const char *end = tsct_ring_data(t, cpu) + t->geo.data_size;
+	char *data = (char *)tsct_ring_data(t, cpu);
+	const char *end = data + t->geo.data_size;
 	__u64 guard[2] = { 0 }, i;
-	char bytes[1000] = "";
+	char bytes[4000] = "";
 
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
 		memcpy(guard, end, sizeof(guard));
@@ -128,8 +256,13 @@ START_TEST(hostile_positions)
 		producer->head = (__u64)any(1 << 30) << 34 | any(1 << 30);
 		if (any(2))
 			producer->head = 4096 * any(9) - any(32);
+		if (any(2))
+			producer->head |= (__u64)any(1 << 16) << 48;
+		if (any(2))
+			memset(data + BLOCK * any(4), any(256),
+			       TSCT_BLOCK_HEADER);
 		tsct_ring_consumer(t, cpu)->tail = producer->head - any(40000);
-		tsct_emit(t, id, bytes, any(sizeof(bytes)));
+		tsct_emit(t, id, bytes, any(any(2) ? 100 : sizeof(bytes)));
 	}
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
 		ck_assert_mem_eq(guard, end, sizeof(guard));
@@ -192,7 +325,7 @@ static const struct {
 	{ { .name = "a b" }, "'a b' cannot be a channel's name" },
 	{ { .name = "01234567890123456789012345678901" }, "1 to 31 of" },
 	{ { .policy = 2 }, "policy" },
-	{ { .channel_flags = 2 }, "channel_flags" },
+	{ { .channel_flags = 4 }, "channel_flags" },
 	{ { .block_size = 5000 }, "block_size" },
 	{ { .block_size = 131072 }, "block_size" },
 	{ { .blocks = 3 }, "blocks;" },
@@ -218,11 +351,11 @@ END_TEST
 
 START_TEST(unknown_cpu)
 {
-	memset(t->refs, 0, t->nr_cpus * sizeof(*t->refs));
-	t->nr_cpus = cpu;		/* rseq's cpu_id is beyond the table */
+	memset(t->fast.refs, 0, t->fast.nr_cpus * sizeof(*t->fast.refs));
+	t->fast.nr_cpus = cpu;	/* rseq's cpu_id is beyond the table */
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), -EAGAIN);
 	ck_assert_uint_eq(lost(TSCT_LOST_ABORTED), 1);
-	t->nr_cpus = t->header.nr_cpus;
+	t->fast.nr_cpus = t->header.nr_cpus;
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
 }
 END_TEST
@@ -255,7 +388,7 @@ START_TEST(absent_cpu)
 	expect_none();
 	tsct_reader_release(reader, cpu);
 	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
-	ck_assert_uint_eq(stat.head, 0);
+	ck_assert_uint_eq(stat.bytes, 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(mprotect(tsct_ring_producer(t, cpu),
 				  t->header.ring_stride,
@@ -416,6 +549,10 @@ static void add_both(TCase *tcase)
 {
 	tcase_add_test(tcase, every_length);
 	tcase_add_test(tcase, too_big);
+	tcase_add_test(tcase, pieces);
+	tcase_add_test(tcase, bad_pieces);
+	tcase_add_test(tcase, block_headers);
+	tcase_add_test(tcase, positions_wrap);
 	tcase_add_test(tcase, bad_ids);
 	tcase_add_test(tcase, hostile_positions);
 	tcase_add_test(tcase, thread_ids);

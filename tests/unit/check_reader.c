@@ -63,6 +63,15 @@ static struct tsct_ring_stat stat0(void)
 	return stat;
 }
 
+/* What was published is somewhere, to the unit. */
+static void expect_balance(void)
+{
+	struct tsct_ring_stat s = stat0();
+
+	ck_assert_uint_eq(s.published, s.before + s.read + s.overrun +
+			  s.broken + s.unread);
+}
+
 /* Puts a header somewhere, sound or not. */
 static void put(__u64 pos, unsigned int len, unsigned int id, __u64 tsc)
 {
@@ -91,19 +100,37 @@ START_TEST(empty_and_wrong_cpu)
 }
 END_TEST
 
+/* A head at @pos behind @events events */
+static __u64 head_of(__u64 pos, __u64 events)
+{
+	return TSCT_HEAD_POS(pos) | events << TSCT_POS_BITS;
+}
+
+static void put_block(__u64 pos, __u64 events)
+{
+	struct tsct_block block = {
+		.len = TSCT_BLOCK_HEADER, .id = TSCT_ID_BLOCK, .pos = pos,
+		.events = events,
+	};
+
+	memcpy(ring_data() + pos % writer->geo.data_size, &block,
+	       sizeof(block));
+}
+
 /* What is no record is stepped over to the next block, and counted. */
 START_TEST(broken_places)
 {
 	static const struct { unsigned int len, id; } bad[] = {
-		{ 0, 16 }, { 15, 16 }, { 16, 0 }, { 16, 2 }, { 16, 15 },
-		{ 65535, 16 }, { 4096, 16 },
+		{ 0, 16 }, { 15, 16 }, { 16, 0 }, { 16, 2 }, { 32, 2 },
+		{ 16, 15 }, { 65535, 16 }, { 4096, 16 }, { 4040, 16 },
 	};
 	struct tsct_event event;
 
-	put(0, 24, 16, 111);
-	put(24, bad[_i].len, bad[_i].id, 222);
-	put(4096, 16, 17, 333);
-	ring()->head = 4096 + 16;
+	put(32, 24, 16, 111);
+	put(56, bad[_i].len, bad[_i].id, 222);
+	put_block(4096, 3);
+	put(4096 + 32, 16, 17, 333);
+	ring()->head = head_of(4096 + 48, 4);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
 	ck_assert_uint_eq(event.tsc, 111);
 	ck_assert_uint_eq(event.len, 8);
@@ -111,8 +138,10 @@ START_TEST(broken_places)
 	ck_assert_uint_eq(event.tsc, 333);
 	ck_assert_uint_eq(event.id, 17);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	ck_assert_uint_eq(stat0().broken, 1);
+	ck_assert_uint_eq(stat0().broken_places, 1);
+	ck_assert_uint_eq(stat0().broken, 2);
 	ck_assert_uint_eq(stat0().read, 2);
+	expect_balance();
 }
 END_TEST
 
@@ -120,23 +149,26 @@ END_TEST
 START_TEST(broken_heads)
 {
 	static const __u64 heads[] = {
-		1, 7, 24 + 1, 4 * 4096 + 8, 1ULL << 63, ~0ULL, ~7ULL, 1 << 20,
+		1, 7, 24 + 1, 4 * 4096 + 8, 1ULL << 47, ~0ULL, ~7ULL, 1 << 20,
+		(1ULL << 47) - 8, 1ULL << 63,
 	};
 	struct tsct_event event;
 	__u64 at = heads[_i];
 
-	put(0, 24, 16, 1);
+	put(32, 24, 16, 1);
 	ring()->head = at;
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	ck_assert_uint_eq(stat0().broken, 1);
-	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, at);
+	ck_assert_uint_ge(stat0().broken_places, at != 1ULL << 63);
+	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
+			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
 	/* a writer that rounds the head goes on; so do we, at the latest then */
 	at = (at + 4096) & ~4095ULL;
 	ring()->head = at;
 	tsct_reader_next(reader, 0, &event);
-	put(at, 24, 16, 42);
-	ring()->head = at + 24;
+	put_block(at, 7);
+	put(at + 32, 24, 16, 42);
+	ring()->head = head_of(at + 32 + 24, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
 	ck_assert_uint_eq(event.tsc, 42);
 }
@@ -147,16 +179,16 @@ START_TEST(broken_tail)
 {
 	struct tsct_event event;
 
-	put(0, 24, 16, 1);
-	ring()->head = 24;
+	put(32, 24, 16, 1);
+	ring()->head = head_of(56, 1);
 	tsct_ring_consumer(t, 0)->tail = 1 << 20;
 	tsct_reader_close(reader);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	ck_assert_uint_eq(stat0().broken, 1);
-	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 24);
-	put(24, 16, 16, 2);
-	ring()->head = 40;
+	ck_assert_uint_eq(stat0().broken_places, 1);
+	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 56);
+	put(56, 16, 16, 2);
+	ring()->head = head_of(72, 2);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
 	ck_assert_uint_eq(event.tsc, 2);
 }
@@ -168,7 +200,7 @@ static void expect_sane(const struct tsct_event *event)
 	volatile unsigned int sum = 0;
 	unsigned int i;
 
-	ck_assert_uint_le(event->len, 4096 - 16);
+	ck_assert_uint_le(event->len, TSCT_PAYLOAD_MAX(4096));
 	ck_assert_uint_ge(event->id, TSCT_ID_FIRST);
 	for (i = 0; i < event->len; i++)
 		sum += bytes[i];	/* the sanitizer looks */
@@ -186,14 +218,16 @@ START_TEST(noise)
 			ring_data()[j] = any(any(2) ? 32 : 256);
 		ring()->head += any(3) ? any(size / 8) * 8 : any(1 << 20);
 		if (!any(20))
-			ring()->head = (__u64)any(1 << 30) << any(40);
-		for (turns = 0; tsct_reader_next(reader, 0, &event); turns++) {
+			ring()->head = any64();
+		for (turns = 0; i % 2 ? tsct_reader_next(reader, 0, &event) :
+		     tsct_reader_next_any(reader, any64(), &event); turns++) {
 			ck_assert_uint_le(turns, size / 16);
 			expect_sane(&event);
 			got++;
 		}
 		tsct_reader_release(reader, 0);
-		ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+		if (i % 2)
+			ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	}
 	ck_assert_uint_gt(got, 0);
 }
@@ -211,8 +245,7 @@ static void scribble(const struct tsct *victim)
 		at = any(h->file_size / 8) * 8;
 		if (any(2))
 			at = any(2) ? h->ring_offset : h->consumer_offset;
-		*(__u64 *)(map + at) = any(4) ?
-			(__u64)any(1 << 20) : (__u64)any(1 << 30) << any(34);
+		*(__u64 *)(map + at) = any(4) ? (__u64)any(1 << 20) : any64();
 	}
 }
 
@@ -238,6 +271,13 @@ START_TEST(scribbled_while_read)
 			tsct_reader_release(reader, cpu);
 			tsct_reader_def(reader, any(65536));
 		}
+		for (i = 0; i < 1000; i++)
+			if (tsct_reader_next_any(reader, UINT64_MAX,
+						 &event) == 1)
+				expect_sane(&event);
+		if (!any(10))
+			tsct_reader_seek_new(reader);
+		tsct_reader_watermark(reader, any(2) * 10000);
 		tsct_reader_wait(reader, 0);
 		tsct_emit(writer, 16, "12345678", any(9));
 		gettimeofday(&now, NULL);
@@ -325,12 +365,18 @@ START_TEST(flight_recorder)
 	stat = stat0();
 	ck_assert_uint_eq(stat.broken, 0);
 	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
+	/* it was there before, so all that it did not read was overtaken */
+	ck_assert_uint_eq(stat.published, 1000);
+	ck_assert_uint_eq(stat.overrun, first);
+	ck_assert_uint_eq(stat.overruns, 1);
 	/* overtaken while attached: counted, and at the right place */
 	for (value = 0; value < 1000; value++)
 		tsct_emit(writer, 16, &value, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	expected = *(const __u64 *)event.payload;
 	ck_assert_uint_eq(stat0().overruns, stat.overruns + 1);
-	ck_assert_uint_gt(stat0().overrun_bytes, stat.overrun_bytes + 4096);
+	ck_assert_uint_eq(stat0().overrun, stat.overrun + expected);
+	expect_balance();
 	tsct_reader_release(reader, 0);
 	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 0);
 }
@@ -356,8 +402,8 @@ int main(void)
 	print_seed();
 	tcase = add(suite, "discard", setup_discard);
 	tcase_add_test(tcase, empty_and_wrong_cpu);
-	tcase_add_loop_test(tcase, broken_places, 0, 7);
-	tcase_add_loop_test(tcase, broken_heads, 0, 8);
+	tcase_add_loop_test(tcase, broken_places, 0, 9);
+	tcase_add_loop_test(tcase, broken_heads, 0, 10);
 	tcase_add_test(tcase, broken_tail);
 	tcase_add_loop_test(tcase, noise, 0, 3);
 	tcase_add_test(tcase, scribbled_while_read);

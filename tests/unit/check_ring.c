@@ -55,6 +55,8 @@ START_TEST(test_geometry)
 }
 END_TEST
 
+#define MASK48	0xffffffffffffULL
+
 START_TEST(test_sizes)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
@@ -63,12 +65,46 @@ START_TEST(test_sizes)
 	ck_assert_uint_eq(tsct_record_size(1), 24);
 	ck_assert_uint_eq(tsct_record_size(8), 24);
 	ck_assert_uint_eq(tsct_record_size(9), 32);
-	ck_assert_uint_eq(tsct_payload_max(&geo), 4080);
-	ck_assert_uint_eq(tsct_record_size(4080), 4096);
+	/* A block but its header, 8 bytes at its end and the record's own. */
+	ck_assert_uint_eq(tsct_payload_max(&geo), 4096 - 32 - 8 - 16);
+	ck_assert_uint_eq(tsct_record_size(4040), 4096 - 32 - 8);
 	geo = geometry(65536, 4, TSCT_POLICY_DISCARD);
-	ck_assert_uint_eq(tsct_payload_max(&geo), 65512);
+	ck_assert_uint_eq(tsct_payload_max(&geo), 65480);
 	/* The largest record's length fits 16 bits. */
-	ck_assert_uint_eq(tsct_record_size(65512), 65528);
+	ck_assert_uint_eq(tsct_record_size(65480), 65496);
+}
+END_TEST
+
+/* 48 bits that wrap, and what lies above them is not looked at. */
+START_TEST(test_positions)
+{
+	static const uint64_t heads[] = {
+		0, 32, 1ULL << 47, MASK48, MASK48 - 7, 1ULL << 48, (1ULL << 48) + 32,
+		(5ULL << 48) + 100, UINT64_MAX, UINT64_MAX - 31,
+	};
+	const size_t nr = sizeof(heads) / sizeof(heads[0]);
+	uint64_t a, b, near;
+	size_t i, j;
+
+	ck_assert_uint_eq(tsct_pos_distance(MASK48 - 7, 0), 8);
+	ck_assert_uint_eq(tsct_pos_distance(0, MASK48 - 7), MASK48 - 7);
+	for (i = 0; i < nr * nr; i++) {
+		a = heads[i / nr];
+		b = heads[i % nr];
+		ck_assert_uint_eq((a + tsct_pos_distance(a, b)) & MASK48,
+				  b & MASK48);
+		ck_assert_uint_le(tsct_pos_distance(a, b), MASK48);
+	}
+	/* Nobody who is less than 2^47 bytes behind, or ahead, errs. */
+	for (i = 0; i < nr; i++)
+		for (j = 0; j < 47; j++) {
+			near = heads[i] + (3ULL << 50);
+			a = near + (1ULL << j);
+			b = near - (1ULL << j);
+			ck_assert_uint_eq(tsct_pos_extend(near, a & MASK48), a);
+			ck_assert_uint_eq(tsct_pos_extend(near, b | ~MASK48), b);
+			ck_assert_uint_eq(tsct_pos_extend(near, near), near);
+		}
 }
 END_TEST
 
@@ -77,26 +113,61 @@ START_TEST(test_place)
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 	struct tsct_place p;
 
-	p = tsct_ring_place(&geo, 0, 24);
-	ck_assert_uint_eq(p.pos, 0);
+	p = tsct_ring_place(&geo, 32, 24);
+	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.pad_len, 0);
-	p = tsct_ring_place(&geo, 4096 - 24, 24);	/* fits exactly */
-	ck_assert_uint_eq(p.pos, 4096 - 24);
+	ck_assert_uint_eq(p.head, (1ULL << 48) + 56);
+	p = tsct_ring_place(&geo, 4096 - 32, 24);	/* 8 bytes stay free */
+	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
-	p = tsct_ring_place(&geo, 4096 - 16, 24);
-	ck_assert_uint_eq(p.pos, 4096);
-	ck_assert_uint_eq(p.pad_pos, 4096 - 16);
-	ck_assert_uint_eq(p.pad_len, 16);
-	p = tsct_ring_place(&geo, 8, 4096);		/* a whole block */
-	ck_assert_uint_eq(p.pos, 4096);
-	ck_assert_uint_eq(p.pad_len, 4088);
-	p = tsct_ring_place(&geo, 4096 - 9, 16);	/* hostile head */
-	ck_assert_uint_eq(p.pos, 4096 - 16);
+	p = tsct_ring_place(&geo, 4096 - 24, 24);	/* none would */
+	ck_assert_uint_eq(p.pos, 4096 + 32);
+	ck_assert_uint_eq(p.pad_pos, 4096 - 24);
+	ck_assert_uint_eq(p.pad_len, 24);
+	ck_assert_uint_eq(p.head, (1ULL << 48) + 4096 + 32 + 24);
+	p = tsct_ring_place(&geo, 4096 - 8, 16);
+	ck_assert_uint_eq(p.pos, 4096 + 32);
+	ck_assert_uint_eq(p.pad_len, 8);
+	p = tsct_ring_place(&geo, 32, 4056);		/* the largest */
+	ck_assert_uint_eq(p.pos, 32);
+	ck_assert_uint_eq(p.pad_len, 0);
+	ck_assert_uint_eq(p.head & 4095, 4088);
+	p = tsct_ring_place(&geo, 40, 4056);
+	ck_assert_uint_eq(p.pos, 4096 + 32);
+	ck_assert_uint_eq(p.pad_len, 4056);
+	p = tsct_ring_place(&geo, 4096 - 25, 16);	/* hostile head */
+	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 }
 END_TEST
 
-/* Whatever the head, pad and record lie inside the data and one block. */
+/* The one word that says both, where either of them wraps. */
+START_TEST(test_place_wraps)
+{
+	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
+	const uint64_t last = MASK48 + 1 - 4096;
+	struct tsct_place p;
+
+	/* the count, and not into the position */
+	p = tsct_ring_place(&geo, (0xffffULL << 48) | 56, 24);
+	ck_assert_uint_eq(p.pos, 56);
+	ck_assert_uint_eq(p.head, 80);
+	/* the position, and not into the count */
+	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4088), 24);
+	ck_assert_uint_eq(p.pad_pos, last + 4088);
+	ck_assert_uint_eq(p.pad_len, 8);
+	ck_assert_uint_eq(p.pos, 32);
+	ck_assert_uint_eq(p.head, (8ULL << 48) | 56);
+	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4056), 32);
+	ck_assert_uint_eq(p.head, (8ULL << 48) | (last + 4088));
+	/* both */
+	p = tsct_ring_place(&geo, UINT64_MAX - 7, 24);
+	ck_assert_uint_eq(p.pos, 32);
+	ck_assert_uint_eq(p.head, 56);
+}
+END_TEST
+
+/* Whatever the head, pad, header and record lie inside the data. */
 START_TEST(test_place_any_head)
 {
 	struct tsct_geometry geo = geometry(8192, 8, TSCT_POLICY_OVERWRITE);
@@ -107,19 +178,25 @@ START_TEST(test_place_any_head)
 	for (i = 0; i < 50000; i++) {
 		uint64_t head = any64() >> any(64);
 		uint32_t size = tsct_record_size(any(tsct_payload_max(&geo) + 1));
-		struct tsct_place p = tsct_ring_place(&geo, head, size);
+		struct tsct_place p;
 
 		if (i & 1)
-			p = tsct_ring_place(&geo, ~head, size);
+			head = ~head;
+		p = tsct_ring_place(&geo, head, size);
 		ck_assert_uint_eq(p.pos % 8, 0);
-		ck_assert_uint_le((p.pos & mask) + size, geo.data_size);
+		ck_assert_uint_le(p.pos, MASK48);
+		ck_assert_uint_le((p.pos & mask) + size, geo.data_size - 8);
 		ck_assert_uint_le(p.pos % geo.block_size + size,
-				  geo.block_size);
-		if (!p.pad_len)
+				  geo.block_size - 8);
+		ck_assert_uint_eq(p.head & MASK48, p.pos + size);
+		ck_assert_uint_eq(p.head >> 48, ((head >> 48) + 1) & 0xffff);
+		if (!p.pad_len) {
+			ck_assert_uint_eq(p.pos, head & MASK48 & ~7ULL);
 			continue;
-		ck_assert_uint_eq(p.pad_pos + p.pad_len, p.pos);
-		ck_assert_uint_eq(p.pos % geo.block_size, 0);
-		ck_assert_uint_lt(p.pad_len, geo.block_size);
+		}
+		ck_assert_uint_eq((p.pad_pos + p.pad_len + 32) & MASK48, p.pos);
+		ck_assert_uint_eq(p.pos % geo.block_size, 32);
+		ck_assert_uint_le(p.pad_len, geo.block_size);
 		ck_assert_uint_ge(p.pad_len, 8);
 	}
 }
@@ -128,14 +205,20 @@ END_TEST
 START_TEST(test_fits)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
+	const uint64_t one = TSCT_HEAD_ONE_EVENT;
 
 	ck_assert(tsct_ring_fits(&geo, 8192, 0));
 	ck_assert(!tsct_ring_fits(&geo, 8200, 0));
 	ck_assert(tsct_ring_fits(&geo, 8200, 8));
 	ck_assert(!tsct_ring_fits(&geo, 100, 108));	/* tail beyond head */
-	ck_assert(!tsct_ring_fits(&geo, 100, UINT64_MAX / 2));
-	/* positions wrap */
+	ck_assert(!tsct_ring_fits(&geo, 100, MASK48 / 2));
+	/* positions wrap, and counts do not matter */
 	ck_assert(tsct_ring_fits(&geo, 16, (uint64_t)-16));
+	ck_assert(tsct_ring_fits(&geo, 77 * one + 16, MASK48 - 15));
+	ck_assert(tsct_ring_fits(&geo, 77 * one + 8192, 33 * one));
+	ck_assert(!tsct_ring_fits(&geo, 77 * one + 8200, 33 * one));
+	ck_assert(!tsct_ring_fits(&geo, 16, MASK48 + 1 - 8192));
+	ck_assert(tsct_ring_fits(&geo, 0, MASK48 + 1 - 8192));
 	geo.policy = TSCT_POLICY_OVERWRITE;
 	ck_assert(tsct_ring_fits(&geo, UINT64_MAX, 0));
 }
@@ -144,12 +227,57 @@ END_TEST
 START_TEST(test_oldest)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
+	const uint64_t far = 5ULL << 48;
 
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, 0), 0);
+	ck_assert_uint_eq(tsct_ring_oldest(&geo, 32), 0);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 2 * 4096 + 100), 0);
-	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096), 4096);
+	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 32), 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 4088), 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 100 * 4096), 98 * 4096);
+	ck_assert_uint_eq(tsct_ring_oldest(&geo, far + 32), far - 2 * 4096);
+	/* a full position that no honest ring has */
+	ck_assert_uint_eq(tsct_ring_oldest(&geo, UINT64_MAX),
+			  UINT64_MAX - 3 * 4096 + 1);
+}
+END_TEST
+
+/* Held is what does not lie where one of the next two blocks is written. */
+START_TEST(test_holds)
+{
+	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
+	uint64_t head, pos, base;
+	int turn;
+
+	for (turn = 0; turn < 2; turn++) {
+		base = turn ? MASK48 + 1 - 5 * 4096 : 0;
+		for (head = base + 3 * 4096; head < base + 8 * 4096; head += 8) {
+			pos = tsct_ring_oldest(&geo, head);
+			ck_assert(tsct_ring_holds(&geo, pos, head & MASK48));
+			ck_assert(tsct_ring_holds(&geo, pos + 4095, head));
+			ck_assert(tsct_ring_holds(&geo, head, head));
+			ck_assert(!tsct_ring_holds(&geo, pos - 1, head));
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_unread)
+{
+	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
+
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 0), 0);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 32), 0);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 32, 32), 0);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 56), 24);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 32, 56), 24);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 4096, 4128), 0);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 4088, 4128), 40);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, MASK48 - 7, 40), 48);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 77ULL << 48, 99ULL << 48 | 56), 24);
+	/* junk */
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 56, 32), 16384);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 8), 8);
+	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, UINT64_MAX), 16384);
 }
 END_TEST
 
@@ -179,6 +307,19 @@ static void look(const struct tsct_geometry *geo, const void *data,
 	l.step = tsct_ring_next(geo, data, pos, head, &l.header, &l.next);
 }
 
+/* A header as a writer would leave it. */
+static void put_block(void *data, const struct tsct_geometry *geo, uint64_t pos,
+		      uint64_t events)
+{
+	struct tsct_block block = {
+		.len = TSCT_BLOCK_HEADER, .id = TSCT_ID_BLOCK,
+		.pos = pos, .events = events,
+	};
+
+	memcpy((char *)data + (pos & (geo->data_size - 1)), &block,
+	       sizeof(block));
+}
+
 START_TEST(test_next)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
@@ -188,22 +329,114 @@ START_TEST(test_next)
 	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
 	ck_assert_uint_eq(l.next, 0);
 
-	put(data, 0, 21, 16, 7, 99);
-	look(&geo, data, 0, 24);
+	put(data, 32, 21, 16, 7, 99);
+	look(&geo, data, 32, 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	ck_assert_uint_eq(l.next, 24);
+	ck_assert_uint_eq(l.next, 56);
 	ck_assert_uint_eq(l.header.len, 21);
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.tsc, 99);
-	/* The same record one turn later */
-	look(&geo, data, 8192, 8192 + 24);
+	/* The same record one turn later, and by a head that counts */
+	look(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	ck_assert_uint_eq(l.next, 8192 + 24);
+	ck_assert_uint_eq(l.next, 8192 + 56);
+	look(&geo, data, 32, (999ULL << 48) + 56);
+	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
+	ck_assert_uint_eq(l.next, 56);
+	look(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56);
+	ck_assert_uint_eq(l.next, (5ULL << 48) + 56);
 	/* beyond the head */
-	look(&geo, data, 0, 16);
+	look(&geo, data, 32, 48);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 16);
+	ck_assert_uint_eq(l.next, 48);
+	free(data);
+}
+END_TEST
+
+START_TEST(test_next_block)
+{
+	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
+	uint64_t *data = calloc(1, geo.data_size);
+	struct tsct_producer producer = { .head = 99 };
+	struct tsct_block block;
+
+	tsct_ring_init(&producer, data);
+	ck_assert_uint_eq(producer.head, 32);
+	look(&geo, data, 0, producer.head);
+	ck_assert_int_eq(l.step, TSCT_STEP_BLOCK);
+	ck_assert_uint_eq(l.next, 32);
+	look(&geo, data, l.next, producer.head);
+	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
+	ck_assert(tsct_ring_block(&geo, data, 32, &block));
+	ck_assert(!block.pos && !block.events && !block.tsc);
+	/* not all of it published */
+	look(&geo, data, 0, 24);
+	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	ck_assert_uint_eq(l.next, 24);
+	/* nothing but a header at a block's beginning ... */
+	put(data, 4096, 24, 16, 1, 1);
+	look(&geo, data, 4096, 8192);
+	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	ck_assert_uint_eq(l.next, 8192);
+	put(data, 4096, 24, TSCT_ID_PAD, 1, 1);
+	look(&geo, data, 4096, 8192);
+	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	put(data, 4096, 24, TSCT_ID_BLOCK, 1, 1);
+	look(&geo, data, 4096, 8192);
+	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	ck_assert(!tsct_ring_block(&geo, data, 5000, &block));
+	/* ... and none elsewhere */
+	put(data, 32, 32, TSCT_ID_BLOCK, 0, 1);
+	look(&geo, data, 32, 4096);
+	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	ck_assert_uint_eq(l.next, 4096);
+	free(data);
+}
+END_TEST
+
+/* A header of another place is none, however it got there. */
+START_TEST(test_block)
+{
+	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
+	char *data = calloc(1, geo.data_size);
+	struct tsct_block block, next;
+	__u64 events;
+
+	put_block(data, &geo, (3ULL << 48) + 16384, 0x123456);
+	ck_assert(tsct_ring_block(&geo, data, 16384 + 100, &block));
+	ck_assert_uint_eq(block.pos, (3ULL << 48) + 16384);
+	ck_assert_uint_eq(block.events, 0x123456);
+	ck_assert(!tsct_ring_block(&geo, data, 100, &block));
+	ck_assert(!tsct_ring_block(&geo, data, 2 * 16384 + 100, &block));
+
+	/* The head's 16 bits go on where the header's end. */
+	ck_assert(tsct_ring_events(&geo, data, 0x3456ULL << 48 | (16384 + 32),
+				   &events));
+	ck_assert_uint_eq(events, 0x123456);
+	ck_assert(tsct_ring_events(&geo, data, 0x4455ULL << 48 | (16384 + 4088),
+				   &events));
+	ck_assert_uint_eq(events, 0x124455);
+	put_block(data, &geo, 16384, 0x12fffe);
+	ck_assert(tsct_ring_events(&geo, data, 0x0001ULL << 48 | (16384 + 80),
+				   &events));
+	ck_assert_uint_eq(events, 0x130001);
+	ck_assert(!tsct_ring_events(&geo, data, 4096 + 32, &events));
+
+	/* What the next one says; positions wrap into their upper 16 bits. */
+	tsct_ring_block(&geo, data, 16384, &block);
+	tsct_block_next(&geo, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
+	ck_assert_uint_eq(next.pos, 16384 + 4096);
+	ck_assert_uint_eq(next.events, 0x130003);
+	ck_assert_uint_eq(next.tsc, 77);
+	ck_assert(next.len == 32 && next.id == TSCT_ID_BLOCK && !next.reserved);
+	block.pos = (3ULL << 48) - 4096;
+	tsct_block_next(&geo, &block, (MASK48 + 1 - 4096) + 4000, 78, &next);
+	ck_assert_uint_eq(next.pos, 3ULL << 48);
+	/* A liar's figures do not say where we are. */
+	memset(&block, 0xff, sizeof(block));
+	tsct_block_next(&geo, &block, 16384 + 4000, 79, &next);
+	ck_assert_uint_eq(next.pos & MASK48, 16384 + 4096);
 	free(data);
 }
 END_TEST
@@ -215,19 +448,23 @@ START_TEST(test_next_pad)
 
 	/* Whatever its len says, it reaches to the block's end. */
 	put(data, 4080, 0, TSCT_ID_PAD, 0, 0);
-	look(&geo, data, 4080, 4096 + 24);
+	look(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 4096);
 	put(data, 4080, 65535, TSCT_ID_PAD, 0, 0);
-	look(&geo, data, 4080, 4096 + 24);
+	look(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 4096);
 	/* A pad in the last 8 bytes of the data */
-	data[8184 / 8] = (uint64_t)TSCT_ID_PAD << 16;
-	look(&geo, data, 8184, 8192 + 24);
+	data[8184 / 8] = tsct_pad_word(8);
+	look(&geo, data, 8184, 8192 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
 	ck_assert_uint_eq(l.next, 8192);
-	/* A pad that was never completed by a record behind it */
+	/* ... and of all positions */
+	look(&geo, data, MASK48 - 7, 32);
+	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
+	ck_assert_uint_eq(l.next, MASK48 + 1);
+	/* A pad that was never completed by a header behind it */
 	look(&geo, data, 4080, 4088);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4088);
@@ -247,14 +484,23 @@ START_TEST(test_next_broken)
 		{ 24, 0 }, { 24, 2 }, { 24, 15 },	/* no such ids */
 		{ 0, 16 }, { 15, 16 },			/* shorter than itself */
 		{ 4097, 16 }, { 65535, 16 },		/* over the block */
+		{ 4064, 16 },				/* to its very end */
+		{ 4057, 16 },				/* over the largest */
 	};
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		put(data, 0, bad[i].len, bad[i].id, 0, 0);
-		look(&geo, data, 0, head);
+		put(data, 32, bad[i].len, bad[i].id, 0, 0);
+		look(&geo, data, 32, head);
 		ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 		ck_assert_uint_eq(l.next, 4096);	/* the next block */
 	}
+	put(data, 32, 4056, 16, 0, 0);
+	look(&geo, data, 32, head);
+	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
+	/* Where no record begins, none is larger for that. */
+	put(data, 8, 4057, 16, 0, 0);
+	look(&geo, data, 8, head);
+	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	/* Over the end of the block, though not of the data */
 	put(data, 4072, 32, 16, 0, 0);
 	look(&geo, data, 4072, head);
@@ -268,9 +514,9 @@ START_TEST(test_next_broken)
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8190);
 	/* Less than a header's word before the head */
-	look(&geo, data, 0, 5);
+	look(&geo, data, 32, 37);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 5);
+	ck_assert_uint_eq(l.next, 37);
 	free(data);
 }
 END_TEST
@@ -283,6 +529,8 @@ START_TEST(test_next_junk)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = malloc(geo.data_size);
+	__u64 events;
+	struct tsct_block block;
 	int run;
 	size_t i;
 
@@ -294,6 +542,8 @@ START_TEST(test_next_junk)
 
 		for (i = 0; i < geo.data_size / 8; i++)
 			data[i] = run & 1 ? any64() : any(64) | any(20) << 16;
+		tsct_ring_block(&geo, data, pos, &block);
+		tsct_ring_events(&geo, data, pos, &events);
 		while (pos != head) {
 			look(&geo, data, pos, head);
 			ck_assert_int_ne(l.step, TSCT_STEP_EMPTY);
@@ -301,6 +551,8 @@ START_TEST(test_next_junk)
 			ck_assert_uint_le(l.next - pos, head - pos);
 			if (l.step == TSCT_STEP_RECORD) {
 				ck_assert_uint_ge(l.header.len, 16);
+				ck_assert_uint_le(l.header.len - 16U,
+						  tsct_payload_max(&geo));
 				ck_assert_uint_ge(l.header.id, TSCT_ID_FIRST);
 				ck_assert_uint_le((pos & (geo.data_size - 1)) +
 						  l.header.len, geo.data_size);
@@ -315,51 +567,223 @@ START_TEST(test_next_junk)
 }
 END_TEST
 
-/* A writer by the rules and a reader by the rules agree on every record. */
-static void round_trip(struct tsct_geometry geo, uint64_t start)
+/* ---- there and back ---------------------------------------------------- */
+
+/* A ring, its writer and its one reader, each by the rules. */
+struct ring {
+	struct tsct_geometry geo;
+	struct tsct_producer producer;
+	char *data;
+	uint64_t tail;		/* full */
+	uint64_t written, seen, lost, blocks;
+};
+
+/* An empty one that begins at @start, a multiple of its size. */
+static struct ring new_ring(struct tsct_geometry geo, uint64_t start,
+			    uint64_t events)
 {
-	char *data = calloc(1, geo.data_size);
-	uint64_t mask = geo.data_size - 1;
-	uint64_t head = start, tail = start, written = 0, seen = 0, lost = 0;
+	struct ring r = { .geo = geo, .tail = start };
 
-	while (seen < 5000) {
-		uint32_t len = any(any(8) ? 64 : tsct_payload_max(&geo) + 1);
-		struct tsct_place p = tsct_ring_place(&geo, head,
-						      tsct_record_size(len));
+	r.data = calloc(1, geo.data_size);
+	tsct_ring_init(&r.producer, r.data);
+	put_block(r.data, &geo, start, events);
+	r.producer.head = events << 48 | ((start + 32) & MASK48);
+	r.written = r.seen = events;
+	return r;
+}
 
-		if (tsct_ring_fits(&geo, p.pos + p.size, tail)) {
-			if (p.pad_len) {
-				uint64_t pad = (uint64_t)TSCT_ID_PAD << 16;
+static bool write_one(struct ring *r, uint32_t len)
+{
+	uint64_t mask = r->geo.data_size - 1, head = r->producer.head, pad;
+	struct tsct_place p = tsct_ring_place(&r->geo, head,
+					      tsct_record_size(len));
+	struct tsct_block last, next;
 
-				memcpy(data + (p.pad_pos & mask), &pad, 8);
-			}
-			put(data, p.pos & mask, (uint16_t)(16 + len), 16,
-			    (uint32_t)written, written);
-			head = p.pos + p.size;
-			written++;
-			if (any(3))
-				continue;
-		} else {
-			lost++;
-		}
-		look(&geo, data, tail, head);
-		if (l.step == TSCT_STEP_RECORD)
-			ck_assert_uint_eq(l.header.tsc, seen++);
-		else
-			ck_assert_int_ne(l.step, TSCT_STEP_BROKEN);
-		tail = l.next;
+	if (!tsct_ring_fits(&r->geo, p.head, r->tail & MASK48)) {
+		r->lost++;
+		return false;
 	}
-	ck_assert_uint_gt(lost, 0);
-	free(data);
+	if (p.pad_len) {
+		ck_assert(tsct_ring_block(&r->geo, r->data, head, &last));
+		tsct_block_next(&r->geo, &last, head, r->written, &next);
+		pad = tsct_pad_word(p.pad_len);
+		memcpy(r->data + (p.pad_pos & mask), &pad, 8);
+		memcpy(r->data + ((p.pos - 32) & mask), &next, 32);
+	}
+	put(r->data, p.pos & mask, (uint16_t)(16 + len), 16,
+	    (uint32_t)r->written, r->written);
+	r->producer.head = p.head;
+	r->written++;
+	return true;
+}
+
+static bool read_one(struct ring *r)
+{
+	uint64_t head = tsct_pos_extend(r->tail, r->producer.head);
+	struct tsct_block block;
+
+	look(&r->geo, r->data, r->tail, head);
+	switch (l.step) {
+	case TSCT_STEP_EMPTY:
+		ck_assert_uint_eq(r->tail, head);
+		return false;
+	case TSCT_STEP_RECORD:
+		ck_assert_uint_eq(l.header.tsc, r->seen++);
+		break;
+	case TSCT_STEP_BLOCK:
+		ck_assert(tsct_ring_block(&r->geo, r->data, r->tail, &block));
+		ck_assert_uint_eq(block.pos, r->tail);
+		ck_assert_uint_eq(block.events, r->seen);
+		r->blocks++;
+		break;
+	default:
+		ck_assert_int_eq(l.step, TSCT_STEP_PAD);
+	}
+	r->tail = l.next;
+	return true;
+}
+
+static void check_count(const struct ring *r)
+{
+	struct tsct_ring_count count;
+
+	ck_assert(tsct_ring_count(&r->geo, &r->producer, r->data, &count));
+	ck_assert_uint_eq(count.events, r->written);
+	ck_assert_uint_eq(count.head & MASK48, r->producer.head & MASK48);
+	ck_assert_uint_eq(count.overwritten, 0);
+}
+
+/* A writer by the rules and a reader by the rules agree on every record. */
+static void round_trip(struct tsct_geometry geo, uint64_t start,
+		       uint64_t events)
+{
+	struct ring r = new_ring(geo, start, events);
+	bool fits;
+
+	while (r.seen < events + 5000) {
+		fits = write_one(&r, any(any(8) ? 64 :
+					 tsct_payload_max(&geo) + 1));
+		check_count(&r);
+		if (!fits || !any(3))
+			read_one(&r);
+	}
+	while (read_one(&r))
+		;
+	ck_assert_uint_eq(r.seen, r.written);
+	ck_assert_uint_gt(r.lost, 0);
+	ck_assert_uint_gt(r.blocks, 10);
+	free(r.data);
 }
 
 START_TEST(test_round_trip)
 {
 	seed_with(3);
-	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0);
-	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0);
-	/* over the end of the 64-bit positions */
-	round_trip(geometry(65536, 2, TSCT_POLICY_DISCARD), (uint64_t)-65536);
+	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0, 0);
+	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0, 65535);
+	/* over the end of the positions, and of the head's count */
+	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD),
+		   (8ULL << 48) - 65536, 0x1234ffffff00ULL);
+}
+END_TEST
+
+/*
+ * Every size of record from every offset of a block, so that every way of
+ * filling it, to the last byte or not, is met.
+ */
+START_TEST(test_exact_fills)
+{
+	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
+	uint32_t offset, size;
+
+	for (offset = 32; offset < 4096; offset += 8) {
+		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
+
+		if (offset == 40)	/* no record is as small as that */
+			r.producer.head += 8, r.tail += 40;
+		else if (offset > 40)
+			ck_assert(write_one(&r, offset - 32 - 16));
+		while (offset != 40 && read_one(&r))
+			;
+		for (size = 16; size <= 4056; size += 8) {
+			struct ring copy = r;
+
+			/* all that end near the block's end, and the small */
+			if (size > 64 && (offset + size < 4096 - 64 ||
+					  offset + size > 4096 + 64))
+				continue;
+			ck_assert(write_one(&copy, size - 16));
+			ck_assert_uint_eq((copy.producer.head & 4095) == 32 + size,
+					  offset + size >= 4096 || offset == 32);
+			check_count(&copy);
+			while (read_one(&copy))
+				;
+			ck_assert_uint_eq(copy.seen, copy.written);
+			ck_assert_uint_eq(copy.blocks - r.blocks,
+					  offset + size >= 4096);
+		}
+		free(r.data);
+	}
+}
+END_TEST
+
+/* A flight recorder: what is gone, and what a reader that begins now finds. */
+static void overwrite(uint64_t start, uint64_t events)
+{
+	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
+	struct ring r = new_ring(geo, start, events);
+	struct tsct_ring_count count;
+	struct tsct_block block;
+	int i;
+
+	for (i = 0; i < 20000; i++) {
+		ck_assert(write_one(&r, any(200)));
+		if (any(16) || tsct_pos_distance(start, r.producer.head) <
+				geo.data_size)
+			continue;
+		ck_assert(tsct_ring_count(&geo, &r.producer, r.data, &count));
+		ck_assert_uint_eq(count.events, r.written);
+		r.tail = tsct_ring_oldest(&geo, count.head);
+		ck_assert(tsct_ring_block(&geo, r.data, r.tail, &block));
+		ck_assert_uint_eq(block.pos, r.tail);
+		ck_assert_uint_eq(block.events, count.overwritten);
+		r.seen = count.overwritten;
+		while (read_one(&r))
+			;
+		ck_assert_uint_eq(r.seen, r.written);
+		ck_assert_uint_eq(r.tail, count.head);
+	}
+	free(r.data);
+}
+
+START_TEST(test_overwrite)
+{
+	seed_with(4);
+	overwrite(0, 0);
+	overwrite((2ULL << 48) - 5 * 16384, 0xfffffff0ULL);
+}
+END_TEST
+
+/* Junk figures are told as such, and end. */
+START_TEST(test_count_junk)
+{
+	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
+	struct tsct_producer producer = { 0 };
+	uint64_t *data = malloc(geo.data_size);
+	struct tsct_ring_count count;
+	size_t i;
+	int run;
+
+	seed_with(5);
+	for (run = 0; run < 500; run++) {
+		producer.head = any64();
+		for (i = 0; i < geo.data_size / 8; i++)
+			data[i] = any64();
+		ck_assert(!tsct_ring_count(&geo, &producer, data, &count));
+		ck_assert_uint_eq(count.head, producer.head & MASK48);
+		ck_assert_uint_eq(count.events, producer.head >> 48);
+		ck_assert_uint_eq(count.overwritten, 0);
+	}
+	free(data);
 }
 END_TEST
 
@@ -373,15 +797,24 @@ int main(void)
 	print_seed();
 	tcase_add_test(tcase, test_geometry);
 	tcase_add_test(tcase, test_sizes);
+	tcase_add_test(tcase, test_positions);
 	tcase_add_test(tcase, test_place);
+	tcase_add_test(tcase, test_place_wraps);
 	tcase_add_test(tcase, test_place_any_head);
 	tcase_add_test(tcase, test_fits);
 	tcase_add_test(tcase, test_oldest);
+	tcase_add_test(tcase, test_holds);
+	tcase_add_test(tcase, test_unread);
 	tcase_add_test(tcase, test_next);
+	tcase_add_test(tcase, test_next_block);
+	tcase_add_test(tcase, test_block);
 	tcase_add_test(tcase, test_next_pad);
 	tcase_add_test(tcase, test_next_broken);
 	tcase_add_test(tcase, test_next_junk);
 	tcase_add_test(tcase, test_round_trip);
+	tcase_add_test(tcase, test_exact_fills);
+	tcase_add_test(tcase, test_overwrite);
+	tcase_add_test(tcase, test_count_junk);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

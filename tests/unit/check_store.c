@@ -43,7 +43,7 @@ START_TEST(create_rules)
 	REFUSE(EINVAL, arg.name[1] = ' ');
 	REFUSE(EINVAL, memset(arg.name, 'a', sizeof(arg.name)));
 	REFUSE(EINVAL, arg.policy = 2);
-	REFUSE(EINVAL, arg.flags = 2);
+	REFUSE(EINVAL, arg.flags = 4);
 	REFUSE(EINVAL, arg.block_size = 0);
 	REFUSE(EINVAL, arg.block_size = 2048);
 	REFUSE(EINVAL, arg.block_size = 4097);
@@ -143,17 +143,20 @@ END_TEST
 
 START_TEST(limits)
 {
-	struct tsct_store_peer peers[300] = { 0 };
+	struct tsct_store_peer peers[60] = { 0 };
 	char name[16];
 	int i;
 
-	for (i = 0; i < 300; i++) {
-		peers[i].uid = 2000 + i / 100;
+	store.channels_user_max = 18;
+	store.channels_max = 50;
+	for (i = 0; i < 60; i++) {
+		peers[i].uid = 2000 + i / 20;
 		snprintf(name, sizeof(name), "c%d", i);
 		ck_assert_int_eq(create(&peers[i], name),
-				 i % 100 < 64 ? 0 : -EDQUOT);
+				 i % 20 < 18 && i < 54 ? 0 : -EDQUOT);
 	}
-	for (i = 0; i < 300; i++)
+	ck_assert_uint_eq(store.nr_channels, 50);
+	for (i = 0; i < 60; i++)
 		tsct_store_release(&store, &peers[i], true);
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	store.bytes_max = 2 * store.bytes;

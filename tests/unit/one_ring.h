@@ -71,7 +71,7 @@ static inline void expect_none(void)
 static inline void use_clock(unsigned int source)
 {
 	t->source = source;
-	t->is_fast = 0;
+	tsct_emit_ready(t);
 }
 
 static inline TCase *add(Suite *suite, const char *name, void (*before)(void))

@@ -47,51 +47,69 @@
  *
  * 3. The ring
  * -----------
- * Positions are free-running byte counts: position p lies at data offset
- * p & (data_size - 1), in block p / block_size. `head` is the position after
- * the last published record; `tail` the position up to which the reader has
- * taken them.
+ * Positions are free-running byte counts of 48 bits: position p lies at data
+ * offset p & (data_size - 1), in block p / block_size. They wrap; distances
+ * are taken modulo 2^48. `head` is one word that says two things: the position
+ * behind the last published record (bits 0..47, TSCT_HEAD_POS), and how many
+ * events were ever published, modulo 2^16 (bits 48..63, TSCT_HEAD_EVENTS). So
+ * one store publishes an event and counts it. `tail` is the position up to
+ * which the reader has taken them; its upper 16 bits mean nothing.
  *
  *   block   0               1               2               3
  *           +---------------+---------------+---------------+-----------
- *   data    |rec|rec |rec|##|rec     |rec|##|rec|           |
+ *   data    |hdr|rec|rec |##|hdr|rec    |###|hdr|rec|       |
  *           +---------------+---------------+---------------+-----------
- *                ^tail         pad ^^           ^head
+ *                    ^tail      pad ^^               ^head
  *
- * A record starts at a multiple of 8, never crosses the end of a block, and
- * occupies its `len` rounded up to 8 bytes. Where the next record does not
- * fit into what is left of the block, the writer puts a pad there (the first
- * 8 bytes of a struct tsct_record with id TSCT_ID_PAD) that reaches to the
- * block's end whatever its `len` says. So every block begins with a record.
+ * Each block begins with struct tsct_block: where it lies, in full, and how
+ * many events were published before it, in full. With head's 16 bits, and as a
+ * block holds less than 2^12 records, everybody can tell exactly how many
+ * events lie before any record of the ring: a reader that was overtaken knows
+ * how many it missed.
+ *
+ * A record starts at a multiple of 8 and occupies its `len` rounded up to 8
+ * bytes. It ends before its block does: at least 8 bytes stay free. Where the
+ * next record does not fit so, the writer begins the next block: a pad (the
+ * first 8 bytes of a struct tsct_record with id TSCT_ID_PAD) reaches to this
+ * block's end whatever its `len` says, and behind it comes the next block's
+ * header. So head is never at the beginning of a block; the provider writes
+ * the first header when it makes the ring.
  *
  * Writer, always on the CPU that owns the ring, never interrupted by another
  * writer of the same ring (rseq critical section; in the kernel, interrupts or
  * at least preemption off):
  *
- *   1. h = head; if the record does not fit into the block: pad, n = h + pad,
- *      else n = h
- *   2. discard policy: if n + size - tail > data_size: lost[FULL]++, stop.
+ *   1. h = head, rounded down to 8; size = len rounded up
+ *   2. if h's offset in its block + size >= block_size: begin the next block
+ *      (below), and go on with its h
+ *   3. discard policy: if h + size - tail > data_size: lost[FULL]++, stop.
  *      A tail beyond head counts as full too (unsigned arithmetic).
- *   3. stamp: the counter is read here, so stamps never decrease in a ring
- *   4. store pad, header and payload in place
- *   5. publish: head = n + size, one aligned 8-byte store. Everything stored
- *      before it is visible before it (x86 keeps stores in order).
+ *   4. stamp: the counter is read here, so stamps never decrease in a ring
+ *   5. store header and payload in place
+ *   6. publish: head = h + size + 2^48, one aligned 8-byte store. Everything
+ *      stored before it is visible before it (x86 keeps stores in order).
  *
- * A writer that dies or is restarted before step 5 leaves nothing behind.
+ * To begin a block at position n: by the same rules, in place of 3 (n +
+ * TSCT_BLOCK_HEADER - tail > data_size: full), pad and header are stored, and
+ * head = n + TSCT_BLOCK_HEADER with h's count is published, by itself or along
+ * with the record behind it.
+ *
+ * A writer that dies or is restarted before it publishes leaves nothing behind.
  *
  * Reader: h = load-acquire head. [tail, h) holds whole records. After copying,
  * tail = new tail by store-release, in whole records. All that it reads may
  * come from a hostile writer: check id and len against the block before use,
  * and use a copy. h - tail > data_size, or h not a multiple of 8, is a broken
- * ring: the reader takes tail = h, and counts a corruption.
+ * ring: the reader takes tail = h, and counts a corruption. Counts of events
+ * are figures, too: nothing but figures may rest on them.
  *
- * Reader of an overwrite ring (tail is ignored by writers): with b the block
- * of h, a writer may at any time be filling blocks b and b + 1, which lie
- * where b - n and b + 1 - n lay (n = number of blocks). So only positions
- * p >= (b + 2 - n) * block_size are valid, and a copy is valid only if that
- * still holds for the head loaded (after a load fence) behind the copy. A
- * reader that was overtaken goes on at the first record of the first valid
- * block and counts one overrun and the bytes skipped.
+ * Reader of an overwrite ring (tail is ignored by writers; any number of
+ * readers, each with its own position): with b the block of h, a writer may at
+ * any time be filling blocks b and b + 1, which lie where b - n and b + 1 - n
+ * lay (n = number of blocks). So only positions p >= (b + 2 - n) * block_size
+ * are valid, and a copy is valid only if that still holds for the head loaded
+ * (after a load fence) behind the copy. A reader that was overtaken goes on at
+ * the first valid block, whose header tells how many events it missed.
  *
  * Lost events are counted in the producer page by cause, with an atomic
  * addition: they are off the fast path.
@@ -201,6 +219,7 @@
 
 /* struct tsct_channel_create.flags */
 #define TSCT_CHANNEL_KERNEL	0x1	/* written by the kernel only */
+#define TSCT_CHANNEL_KEEP	0x2	/* stays until TSCT_IOC_CHANNEL_REMOVE */
 
 /* What this descriptor may do with the channel: any of */
 #define TSCT_ROLE_WRITE		0x1	/* map rings writable, TSCT_IOC_WRITE */
@@ -248,9 +267,16 @@ struct tsct_channel_header {
 
 #define TSCT_RECORD_ALIGN	8
 
-/* Event ids: 0 is never written, 1 is a pad, definitions start at 16 */
+/* The two halves of tsct_producer.head */
+#define TSCT_POS_BITS		48
+#define TSCT_HEAD_POS(head)	((head) & ((1ULL << TSCT_POS_BITS) - 1))
+#define TSCT_HEAD_EVENTS(head)	((head) >> TSCT_POS_BITS)
+#define TSCT_HEAD_ONE_EVENT	(1ULL << TSCT_POS_BITS)
+
+/* Event ids: 0 is never written, definitions start at 16 */
 #define TSCT_ID_NONE		0
 #define TSCT_ID_PAD		1
+#define TSCT_ID_BLOCK		2
 #define TSCT_ID_FIRST		16
 #define TSCT_ID_MAX		65535
 
@@ -259,12 +285,29 @@ struct tsct_record {
 	__u16 id;
 	__u32 tid;		/* thread, in the initial or the writer's pid namespace */
 	__u64 tsc;		/* full 64-bit stamp, see the channel's source */
-	__u8 payload[];
+	__extension__ __u8 payload[];
 };
+
+/* How a block begins: a record without a thread, with id TSCT_ID_BLOCK. */
+struct tsct_block {
+	__u16 len;		/* TSCT_BLOCK_HEADER */
+	__u16 id;
+	__u32 reserved;
+	__u64 tsc;		/* when it was begun; the first one: 0 */
+	__u64 pos;		/* of this header, all 64 bits */
+	__u64 events;		/* published in this ring before it */
+};
+
+#define TSCT_BLOCK_HEADER	32
+
+/* The largest payload that a channel's blocks can take */
+#define TSCT_PAYLOAD_MAX(block_size) \
+	((block_size) - TSCT_BLOCK_HEADER - TSCT_RECORD_ALIGN - \
+	 (__u32)sizeof(struct tsct_record))
 
 /* Causes of loss, index into tsct_producer.lost */
 #define TSCT_LOST_FULL		0	/* no room before the reader's tail */
-#define TSCT_LOST_TOO_BIG	1	/* larger than a block or 65528 bytes */
+#define TSCT_LOST_TOO_BIG	1	/* over TSCT_PAYLOAD_MAX */
 #define TSCT_LOST_NESTED	2	/* NMI found the ring busy */
 #define TSCT_LOST_ABORTED	3	/* restarted too often, no fallback */
 #define TSCT_LOST_NR		4
@@ -535,7 +578,12 @@ struct tsct_info {
 /*
  * TSCT_IOC_CHANNEL_CREATE: makes a channel and binds the descriptor to it.
  * EEXIST: the caller's user already has a channel of that name (attach).
- * EBUSY: the descriptor is bound already.
+ * EBUSY: the descriptor is bound already. EDQUOT: the user, or all users
+ * together, have as many channels or bytes as they may.
+ *
+ * A channel lives as long as somebody holds it: a descriptor that is bound to
+ * it, or a map of such a descriptor. With TSCT_CHANNEL_KEEP it stays, and goes
+ * on counting against its creator's limits, until it is removed.
  */
 struct tsct_channel_create {
 	char name[TSCT_NAME_MAX];	/* [A-Za-z0-9_.-]+ */
@@ -583,11 +631,56 @@ struct tsct_channel_info {
 	__u32 holders;			/* descriptors bound to it */
 	__u32 consumers;
 	__u64 bytes;			/* memory it is charged with */
-	__u64 written;			/* bytes, sum of heads */
+	__u64 written;			/* bytes, headers and pads included */
 	__u64 unread;			/* bytes, discard channels */
 	__u64 lost[TSCT_LOST_NR];
 	__u64 lost_no_ring;
+	__u64 events;			/* published */
+	__u64 reserved[3];
+};
+
+/*
+ * TSCT_IOC_CHANNEL_REMOVE: a channel with TSCT_CHANNEL_KEEP is no longer kept:
+ * it goes with its last holder, at once where there is none, and its name is
+ * free from now on. Whoever may attach to it may do that. ENOENT: no such
+ * channel. EINVAL: it was not made to be kept.
+ */
+struct tsct_channel_remove {
+	__u32 id;
+	__u32 reserved0;
+	__u64 reserved[3];
+};
+
+/*
+ * TSCT_IOC_CHANNEL_CPU: what one CPU's ring of a channel says of itself. Rights
+ * as TSCT_IOC_CHANNEL_NEXT. ENOENT: no such channel. EINVAL: no such CPU.
+ * Figures of a CPU that is ABSENT are 0.
+ */
+struct tsct_channel_cpu {
+	__u32 id;			/* in: channel */
+	__u32 cpu;			/* in */
+	__u32 state;			/* TSCT_CPU_* */
+	__u32 reserved0;
+	__u64 events;			/* published */
+	__u64 written;			/* bytes */
+	__u64 unread;			/* bytes, discard channels */
+	__u64 overwritten;		/* events, overwrite channels: gone for
+					 * a reader that begins now
+					 */
+	__u64 lost[TSCT_LOST_NR];
 	__u64 reserved[4];
+};
+
+/*
+ * TSCT_IOC_WATERMARK: poll() on this descriptor reports data when all rings
+ * together hold `bytes` that it has not seen, or one of them is half full, or
+ * its channel is an overwrite one and that much was written since the last
+ * time it was told. 1, the default, and 0: any data. EACCES: the descriptor
+ * has no READ role.
+ */
+struct tsct_watermark {
+	__u64 bytes;
+	__u64 reserved[3];
 };
 
 /*
@@ -642,6 +735,9 @@ struct tsct_clock_snapshot {
 #define TSCT_IOC_CHANNEL_NEXT	_IOWR(TSCT_IOC_MAGIC, 0x12, struct tsct_channel_info)
 #define TSCT_IOC_DEFINE		_IOWR(TSCT_IOC_MAGIC, 0x13, struct tsct_event_def)
 #define TSCT_IOC_WRITE		_IOW(TSCT_IOC_MAGIC, 0x14, struct tsct_write)
+#define TSCT_IOC_CHANNEL_REMOVE	_IOW(TSCT_IOC_MAGIC, 0x15, struct tsct_channel_remove)
+#define TSCT_IOC_CHANNEL_CPU	_IOWR(TSCT_IOC_MAGIC, 0x16, struct tsct_channel_cpu)
+#define TSCT_IOC_WATERMARK	_IOW(TSCT_IOC_MAGIC, 0x17, struct tsct_watermark)
 
 /*
  * The socket of the daemon and of `trace-ctl record`: one seqpacket message
@@ -689,7 +785,7 @@ struct tsct_reply {
 #define TSCT_ASSERT(cond)	static_assert(cond, #cond)
 #else
 #include <stddef.h>
-#define TSCT_ASSERT(cond)	_Static_assert(cond, #cond)
+#define TSCT_ASSERT(cond)	__extension__ _Static_assert(cond, #cond)
 #endif
 #define TSCT_ASSERT_SIZE(type, bytes)	TSCT_ASSERT(sizeof(struct type) == (bytes))
 #define TSCT_ASSERT_AT(type, member, offset) \
@@ -704,6 +800,9 @@ TSCT_ASSERT_SIZE(tsct_record, 16);
 TSCT_ASSERT_AT(tsct_record, id, 2);
 TSCT_ASSERT_AT(tsct_record, tid, 4);
 TSCT_ASSERT_AT(tsct_record, tsc, 8);
+TSCT_ASSERT_SIZE(tsct_block, TSCT_BLOCK_HEADER);
+TSCT_ASSERT_AT(tsct_block, tsc, 8);
+TSCT_ASSERT_AT(tsct_block, events, 24);
 TSCT_ASSERT_SIZE(tsct_producer, 128);
 TSCT_ASSERT_AT(tsct_producer, lost, 64);
 TSCT_ASSERT_SIZE(tsct_consumer, 64);
@@ -731,6 +830,9 @@ TSCT_ASSERT_SIZE(tsct_info, 160);
 TSCT_ASSERT_SIZE(tsct_channel_create, 88);
 TSCT_ASSERT_SIZE(tsct_channel_attach, 80);
 TSCT_ASSERT_SIZE(tsct_channel_info, 168);
+TSCT_ASSERT_SIZE(tsct_channel_remove, 32);
+TSCT_ASSERT_SIZE(tsct_channel_cpu, 112);
+TSCT_ASSERT_SIZE(tsct_watermark, 32);
 TSCT_ASSERT_SIZE(tsct_write, 16);
 TSCT_ASSERT_SIZE(tsct_clock_set, 416);
 TSCT_ASSERT_SIZE(tsct_clock_snapshot, 64);

@@ -127,12 +127,44 @@ int tsct_define(struct tsct *t, const char *name, unsigned int kind,
  */
 int tsct_emit(struct tsct *t, unsigned int id, const void *payload, size_t len);
 
+/*
+ * tsct_emit_unordered - the same, with a stamp that the CPU may read early:
+ * before loads of the program that stand before it, by some nanoseconds, so
+ * that it costs some nanoseconds less. Within a ring stamps may decrease, by
+ * less than a microsecond; a recording raises them to the one before.
+ */
+int tsct_emit_unordered(struct tsct *t, unsigned int id, const void *payload,
+			size_t len);
+
+/* A part of a payload */
+struct tsct_piece {
+	const void *base;
+	size_t len;		/* bytes; 0: base is not looked at */
+};
+
+/*
+ * tsct_emit_pieces - the same as tsct_emit(), of a payload that lies in pieces
+ * @pieces: @nr of them, in order; copied straight into the ring
+ *
+ * tsct_emit_pieces_unordered - the same as tsct_emit_unordered()
+ */
+int tsct_emit_pieces(struct tsct *t, unsigned int id,
+		     const struct tsct_piece *pieces, unsigned int nr);
+int tsct_emit_pieces_unordered(struct tsct *t, unsigned int id,
+			       const struct tsct_piece *pieces,
+			       unsigned int nr);
+
 /* Events this process lost for want of a provider. Signal safe. */
 uint64_t tsct_dropped(const struct tsct *t);
 
 /* ---- reading ----------------------------------------------------------- */
 
 struct tsct_reader;
+
+/* struct tsct_event.flags */
+#define TSCT_EVENT_LATE		0x1	/* stamped before one that
+					 * tsct_reader_next_any() already gave
+					 */
 
 /* One event, as read. Pointers are valid until the next call on the reader. */
 struct tsct_event {
@@ -142,21 +174,44 @@ struct tsct_event {
 	uint32_t id;
 	uint32_t len;		/* of the payload */
 	const void *payload;	/* a private copy */
+	uint32_t flags;		/* TSCT_EVENT_* */
+	uint32_t reserved;
 };
 
-/* What a reader knows of one ring. */
+/*
+ * What a reader knows of one ring. As long as writers are honest, to the unit:
+ *
+ *	published = before + read + overrun + broken + unread
+ *	events that writers tried to write = published + lost[0] + lost[1] + ...
+ *
+ * `published` is what the ring says of itself (its head, and the header of the
+ * block that head is in); what is on the right is what the reader saw. Where a
+ * hostile writer lies about counts, the two differ, and nothing else happens.
+ */
 struct tsct_ring_stat {
-	uint64_t read;		/* events returned */
-	uint64_t head;		/* bytes ever written */
-	uint64_t lost[TSCT_LOST_NR];	/* by cause, from the ring itself */
-	uint64_t overruns;	/* overwrite: times the reader was overtaken */
-	uint64_t overrun_bytes;	/* overwrite: bytes it never saw */
-	uint64_t broken;	/* places that held no record */
+	uint64_t published;	/* events, since the ring was made */
+	uint64_t before;	/* of them, those before the reader began, or
+				 * that tsct_reader_seek_new() skipped
+				 */
+	uint64_t read;		/* those that were returned */
+	uint64_t overrun;	/* overwrite: missed, as writers were faster */
+	uint64_t broken;	/* lay where something was that is no record */
+	uint64_t unread;	/* those still to come */
+	uint64_t lost[TSCT_LOST_NR];	/* never published, by cause */
+	uint64_t overruns;	/* times the reader was overtaken */
+	uint64_t broken_places;	/* places that held no record, or a wrong count */
+	uint64_t bytes;		/* ever written, headers and pads included */
 };
 
 /*
  * tsct_reader_open - read @t, which has TSCT_ROLE_READ, and outlives the
- * reader. A discard channel has one reader at a time. One thread at a time.
+ * reader. One thread at a time.
+ *
+ * A discard channel has one consumer: one handle with TSCT_ROLE_READ, one
+ * reader on it; it begins where the consumer before it stopped. An overwrite
+ * channel has any number of both, in any number of processes, each reader with
+ * its own position; it begins at the oldest event there is.
+ *
  * Returns 0, -EACCES: no READ role, -ENODEV: no provider, -EBUSY: @t has its
  * reader already, -ENOMEM.
  */
@@ -174,6 +229,28 @@ int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
 		     struct tsct_event *ret_event);
 
 /*
+ * tsct_reader_next_any - of all CPUs, the event with the lowest stamp
+ * @until: none stamped later; UINT64_MAX: whatever is there
+ *
+ * A writer takes the stamp a moment before it publishes the event, so what
+ * comes last need not be stamped last. Who follows a running channel and wants
+ * strict order passes the present stamp less a millisecond or so; an event that
+ * is late all the same is returned, and flagged TSCT_EVENT_LATE. Keeps one
+ * event per CPU: its memory is at most a block for each CPU. May be mixed with
+ * tsct_reader_next().
+ *
+ * Returns 1 with *ret_event set, 0: none now, -ENOMEM.
+ */
+int tsct_reader_next_any(struct tsct_reader *reader, uint64_t until,
+			 struct tsct_event *ret_event);
+
+/*
+ * tsct_reader_seek_new - skip what is there, on all CPUs: only events published
+ * from now on are returned. Gives the room back, too (discard policy).
+ */
+void tsct_reader_seek_new(struct tsct_reader *reader);
+
+/*
  * tsct_reader_release - give the room of all events returned so far from @cpu
  * back to the writers (discard policy; else it does nothing).
  */
@@ -189,6 +266,15 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
  */
 const struct tsct_event_def *tsct_reader_def(struct tsct_reader *reader,
 					     unsigned int id);
+
+/*
+ * tsct_reader_watermark - let tsct_reader_wait() sleep until @bytes are there
+ * @bytes: unread in all rings together; 0 and 1, the default: any event
+ *
+ * A ring that is half full ends the sleep as well, and so does the timeout:
+ * what is there then may be read, as ever. Returns 0 or -errno.
+ */
+int tsct_reader_watermark(struct tsct_reader *reader, uint64_t bytes);
 
 /*
  * tsct_reader_wait - sleep until there is something to read
