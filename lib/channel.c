@@ -291,6 +291,38 @@ static const char *channel_name(const struct tsct_options *options)
 	return name && *name ? name : "default";
 }
 
+static int map_bound(struct tsct *t)
+{
+	int error = read_header(t);
+
+	if (!error)
+		error = map_all(t);
+	if (!error)
+		error = prepare_emit(t);
+	if (error)
+		tsct_channel_unmap(t);
+	return error;
+}
+
+int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles)
+{
+	const struct tsct_options options = { .roles = roles };
+	struct tsct_channel_attach arg = {
+		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
+	};
+	int error;
+
+	t->roles = roles;
+	error = t->ops->ctl(t, TSCT_IOC_CHANNEL_ATTACH, &arg);
+	if (!error)
+		error = map_bound(t);
+	if (error)
+		tsct_why_add(t, "%s: channel %u: %s",
+			     tsct_provider_name(t->provider), id,
+			     explain(error, &options));
+	return error;
+}
+
 int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 {
 	const char *name = channel_name(options);
@@ -305,16 +337,11 @@ int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 	t->roles = options->roles ?: TSCT_ROLE_WRITE;
 	error = attach_or_create(t, name, options);
 	if (!error)
-		error = read_header(t);
-	if (!error)
-		error = map_all(t);
-	if (!error)
-		error = prepare_emit(t);
+		error = map_bound(t);
 	if (error) {
 		tsct_why_add(t, "%s: channel %s: %s",
 			     tsct_provider_name(t->provider), name,
 			     explain(error, options));
-		tsct_channel_unmap(t);
 		return error;
 	}
 	tsct_why_add(t, "channel %s of provider %s%s%s%s", name,
@@ -322,6 +349,18 @@ int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 		     t->socket_path ? " at " : "", t->socket_path ?: "",
 		     caveat(t));
 	return 0;
+}
+
+int tsct_define_def(struct tsct *t, struct tsct_event_def *def)
+{
+	int error;
+
+	if (t->provider == TSCT_PROVIDER_NONE)
+		return TSCT_ID_FIRST;
+	error = t->ops->ctl(t, TSCT_IOC_DEFINE, def);
+	if (error)
+		return error;
+	return def->id < TSCT_ID_FIRST ? -EPROTO : def->id;
 }
 
 int tsct_define(struct tsct *t, const char *name, unsigned int kind,
@@ -333,12 +372,5 @@ int tsct_define(struct tsct *t, const char *name, unsigned int kind,
 	if (!name)
 		return -EINVAL;
 	error = tsct_def_parse(name, kind, fields ? fields : "", &def, NULL);
-	if (error)
-		return error;
-	if (t->provider == TSCT_PROVIDER_NONE)
-		return TSCT_ID_FIRST;
-	error = t->ops->ctl(t, TSCT_IOC_DEFINE, &def);
-	if (error)
-		return error;
-	return def.id < TSCT_ID_FIRST ? -EPROTO : def.id;
+	return error ? error : tsct_define_def(t, &def);
 }

@@ -75,6 +75,8 @@ void tsct_why_add(struct tsct *t, const char *format, ...)
 
 /* Create or attach by the options, then map. Says why not. */
 int tsct_channel_bind(struct tsct *t, const struct tsct_options *options);
+/* The same of a channel that is there, anybody's, by its id. */
+int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles);
 void tsct_channel_unmap(struct tsct *t);
 
 /*
@@ -106,6 +108,16 @@ int tsct_channel_remove(struct tsct *t, __u32 id);
  */
 int tsct_open_at(const char *socket_path, const struct tsct_options *options,
 		 struct tsct **ret_t);
+
+/*
+ * tsct_open_id - a channel of one provider by its id, as tsct_open() otherwise
+ * @socket_path: NULL: the module's
+ */
+int tsct_open_id(const char *socket_path, __u32 id, __u32 roles,
+		 struct tsct **ret_t);
+
+/* tsct_define() of a definition that was checked, or is checked there */
+int tsct_define_def(struct tsct *t, struct tsct_event_def *def);
 
 /* Where the rseq area lies from the thread pointer; 0: there is none. */
 long tsct_rseq_offset(void);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tsctrace/event.h>
+
 #include "clockpage.h"
 #include "handle.h"
 
@@ -101,6 +103,7 @@ void tsct_close(struct tsct *t)
 {
 	if (!t || t == &no_memory)
 		return;
+	tsct_events_stop(t);
 	release(t);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
@@ -251,4 +254,22 @@ int tsct_open_at(const char *path, const struct tsct_options *options,
 		 struct tsct **ret_t)
 {
 	return open_handle(path, options, ret_t);
+}
+
+int tsct_open_id(const char *socket_path, __u32 id, __u32 roles,
+		 struct tsct **ret_t)
+{
+	struct tsct *t = new_handle();
+	int error;
+
+	*ret_t = t ? t : &no_memory;
+	if (!t)
+		return -ENOMEM;
+	error = socket_path ? tsct_socket_open(t, socket_path, "its server") :
+		tsct_module_open(t);
+	if (!error)
+		error = tsct_channel_bind_id(t, id, roles);
+	if (error)
+		release(t);
+	return error;
 }

@@ -37,8 +37,14 @@ struct tsct_drain {
 	__u64 now;			/* not before the last event's stamp */
 	__u64 ahead;			/* ticks */
 	uint64_t last_no_ring;
+	__u64 bytes;			/* of the records that were taken */
 	struct source *sources;		/* per CPU */
 };
+
+__u64 tsct_drain_bytes(const struct tsct_drain *drain)
+{
+	return drain->bytes;
+}
 
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain)
 {
@@ -147,6 +153,7 @@ static int take(struct tsct_drain *d, const struct tsct_event *event)
 		return 0;
 	}
 	source->begun = true;
+	d->bytes += tsct_record_size(event->len);
 	if (is_ahead(d, event->tsc)) {
 		/* It would keep all that follows out of the file. */
 		causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
@@ -234,6 +241,18 @@ int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp)
 	return err < 0 ? err : 0;
 }
 
+/*
+ * What was overwritten before the image was taken, was before it: all of it lies
+ * in front of the oldest event that the image has. It is no loss.
+ */
+static void begin_here(struct tsct_drain *d, __u32 cpu)
+{
+	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
+
+	d->sources[cpu].last.overrun = now->overrun;
+	figures_of(d, cpu)->published_begin = now->before + now->overrun;
+}
+
 /* The image ends where the ring's head was, and the walk with it. */
 static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
@@ -244,11 +263,15 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 	if (!tsct_reader_freeze(d->reader, cpu, image))
 		return 0;
 	while (!source->done && tsct_reader_next(d->reader, cpu, &event) == 1) {
+		if (!source->begun)
+			begin_here(d, cpu);
 		if (is_past(d, &event, until))
 			break;
 		if (take(d, &event))
 			err = tsct_writer_error(d->writer);
 	}
+	if (!source->begun)
+		begin_here(d, cpu);
 	if (!source->done)
 		count_losses(d, cpu);
 	source->done = true;

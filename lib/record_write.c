@@ -20,6 +20,7 @@ struct pen {
 	__u32 used;		/* with room for the header */
 	__u64 in_packet;	/* events */
 	__u64 begin, last;	/* stamps; last: of the file so far */
+	__u64 first;		/* stamp of its first event */
 	__u64 seq;
 	__u64 discarded;	/* as the last packet said */
 	__u64 size;		/* of the file: whole packets */
@@ -223,6 +224,8 @@ static void put_event(struct pen *pen, const struct tsct_event *event,
 
 	if (!pen->in_packet++)
 		pen->begin = stamp;
+	if (!pen->events)
+		pen->first = stamp;
 	memcpy(pen->packet + pen->used, &head, sizeof(head));
 	pen->used += sizeof(head);
 	memcpy(pen->packet + pen->used, event->payload, event->len);
@@ -386,4 +389,16 @@ __u64 tsct_writer_cpu_events(const struct tsct_writer *w, __u32 stream,
 			     __u32 cpu)
 {
 	return pen_of(w, stream, cpu)->events;
+}
+
+bool tsct_writer_cpu_span(const struct tsct_writer *w, __u32 stream, __u32 cpu,
+			  __u64 *ret_first, __u64 *ret_last)
+{
+	const struct pen *pen = pen_of(w, stream, cpu);
+
+	if (!pen->events)
+		return false;
+	*ret_first = pen->first;
+	*ret_last = pen->last;
+	return true;
 }

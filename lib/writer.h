@@ -67,6 +67,10 @@ void tsct_writer_written(const struct tsct_writer *writer,
 __u64 tsct_writer_cpu_events(const struct tsct_writer *writer, __u32 stream,
 			     __u32 cpu);
 
+/* Stamps of the first and the last event of a CPU; false: it has none. */
+bool tsct_writer_cpu_span(const struct tsct_writer *writer, __u32 stream,
+			  __u32 cpu, __u64 *ret_first, __u64 *ret_last);
+
 /* ---- the clock --------------------------------------------------------- */
 
 /*
@@ -126,8 +130,8 @@ int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp);
  * that is still valid up to the head that it has when this begins, and no
  * further, so it ends however fast writers are; they are neither stopped nor
  * slowed. Each ring is copied in one go before any of it is looked at, so takes
- * memory for one ring. published_begin is what was overwritten before the drain
- * was opened; what writers overwrite meanwhile is lost, cause OVERRUN.
+ * memory for one ring. published_begin is what was overwritten before that copy:
+ * older than all that is in it, and no loss.
  *
  * Returns 0, -EINVAL: not an overwrite channel, -ENOMEM, or the -errno of the
  * disk.
@@ -135,5 +139,8 @@ int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp);
 int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
 
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain);
+
+/* Bytes that the events taken had in the rings, their headers included. */
+__u64 tsct_drain_bytes(const struct tsct_drain *drain);
 
 #endif /* TSCT_WRITER_H */
