@@ -15,13 +15,16 @@
 #define EXIT_USAGE	2
 #define EXIT_LOST	3	/* done, but events were lost */
 
+int cmd_channel(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_clock(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_help(int argc, char **argv);
+int cmd_snapshot(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 
 struct command {
 	const char *name;

@@ -12,17 +12,11 @@
 #include "cmd.h"
 #include "core/ring.h"
 #include "cmd_record.h"
-#include "now.h"
-
-#define IDLE_MS		5	/* between looks at rings that are quiet */
-#define BUSY_US		1000	/* and at rings that were filled just now */
-#define BUSY_NS		100000000LL
-#define FLUSH_NS	1000000000LL
-#define PROGRESS_NS	200000000LL
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_DURATION, KEY_JSON, KEY_PASS };
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_DURATION, KEY_EVENTS, KEY_JSON,
+       KEY_PASS, KEY_UNREAD };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; again "
@@ -32,8 +26,13 @@ static const struct argp_option options[] = {
 	  "(default: tsctrace-DATE-TIME)", 0 },
 	{ "all", 'a', NULL, 0, "kernel events of the whole system, not only of "
 	  "CMD and what it starts", 0 },
-	{ "channel", 'c', "CHANNEL", 0, "channel of programs' events (default: "
+	{ "channel", 'c', "CHANNEL", 0, "channel of programs' events; again for "
+	  "more, the first is what CMD uses by default (default: "
 	  "$TSCTRACE_CHANNEL, or 'default')", 0 },
+	{ "events", KEY_EVENTS, "PATTERNS", 0, "typed events that CMD switches "
+	  "on: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
+	{ "unread", KEY_UNREAD, NULL, 0, "also what the channels hold already "
+	  "and nobody has read", 0 },
 	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: "
 	  "4096 to 65536, a power of two (default: 16384)", 0 },
 	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, "
@@ -104,7 +103,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'e': add_event(state, o, arg); break;
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
-	case 'c': o->channel = arg; break;
+	case 'c': o->channels[o->nr_channels++] = arg; break;
+	case KEY_EVENTS: o->patterns = arg; break;
+	case KEY_UNREAD: o->unread = true; break;
 	case 'q': o->quiet = true; break;
 	case 'v': o->verbose = true; break;
 	case KEY_BLOCK_SIZE:
@@ -137,20 +138,52 @@ static const struct argp argp = {
 	NULL, NULL, NULL
 };
 
-static int check_channel(const struct record_options *o)
+static int check_name(const char *from, const char *name)
 {
-	const char *name = o->channel ? o->channel : getenv("TSCTRACE_CHANNEL");
-	const char *from = o->channel ? "-c" : "$TSCTRACE_CHANNEL";
-
-	if (!name || (!*name && !o->channel))
-		return 0;
-	if (*name && *name != '.' && strlen(name) < TSCT_NAME_MAX &&
-	    !name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
-			 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")])
+	if (*name != '.' && tsct_channel_name_valid(name))
 		return 0;
 	record_complain("%s: '%s' cannot be a channel's name; use 1 to %d of"
 			" A-Z a-z 0-9 _ . -, no dot in front", from, name,
 			TSCT_NAME_MAX - 1);
+	return -EINVAL;
+}
+
+static int check_channels(const struct record_options *o)
+{
+	const unsigned int most = RECORD_CHANNELS - !!o->nr_events;
+	const char *name = getenv("TSCTRACE_CHANNEL");
+	unsigned int i, j;
+
+	if (!o->nr_channels && name && *name)
+		return check_name("$TSCTRACE_CHANNEL", name);
+	for (i = 0; i < o->nr_channels; i++) {
+		if (check_name("-c", o->channels[i]))
+			return -EINVAL;
+		for (j = 0; j < i; j++)
+			if (!strcmp(o->channels[i], o->channels[j])) {
+				record_complain("-c: %s is named twice",
+						o->channels[i]);
+				return -EINVAL;
+			}
+	}
+	if (o->nr_channels <= most)
+		return 0;
+	record_complain("-c: %u channels are too many for one recording; up to"
+			" %u can be in one", o->nr_channels, most);
+	return -EINVAL;
+}
+
+static int check_patterns(const struct record_options *o)
+{
+	if (!o->patterns || (o->command && *o->patterns))
+		return 0;
+	if (o->command)
+		record_complain("--events: '' switches nothing on; name events,"
+				" or leave it away for all");
+	else
+		record_complain("--events: is told to the command that is"
+				" recorded; name one, or start the programs with"
+				" $TSCTRACE_EVENTS");
 	return -EINVAL;
 }
 
@@ -172,7 +205,7 @@ static int check_all(const struct record_options *o, char **ret_path)
 {
 	char why[512], name[64];
 
-	if (check_channel(o) || check_geometry(o))
+	if (check_channels(o) || check_patterns(o) || check_geometry(o))
 		return EXIT_USAGE;
 	if (o->command) {
 		*ret_path = record_child_find(o->command[0]);
@@ -191,21 +224,21 @@ static int check_all(const struct record_options *o, char **ret_path)
 
 /* ---- signals ----------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupts, forward, children;
+volatile sig_atomic_t record_interrupts, record_forward, record_children;
 
 static void on_stop(int number, siginfo_t *info, void *context)
 {
 	(void)context;
-	interrupts++;
+	record_interrupts++;
 	/* A terminal's Ctrl-C reaches the command without us. */
 	if (info->si_code <= 0)
-		forward = number;
+		record_forward = number;
 }
 
 static void on_child(int number)
 {
 	(void)number;
-	children = 1;
+	record_children = 1;
 }
 
 /* What the signals did before, and do in the command. */
@@ -242,78 +275,7 @@ void record_signals_restore(void)
 		sigaction(caught[i].number, &caught[i].before, NULL);
 }
 
-/* ---- the loop ---------------------------------------------------------- */
-
-/*
- * With a command: the first signal is the command's affair, which then ends;
- * the second ends the recording, whatever the command does.
- */
-static bool is_over(struct record_child *child, __s64 end_ns)
-{
-	bool timeout = tsct_now_ns() >= end_ns;
-
-	if (children) {
-		children = 0;
-		record_child_reap(child);
-	}
-	if (!child->pid)
-		return interrupts || timeout;
-	if (forward && child->running) {
-		kill(child->pid, forward);
-		forward = 0;
-	}
-	if (timeout && child->running)
-		kill(child->pid, SIGTERM);
-	return !child->running || interrupts > 1 || timeout;
-}
-
-static int loop(struct record_session *s, struct record_child *child)
-{
-	__s64 begin = tsct_now_ns(), now, flushed = begin, shown = begin, busy = 0;
-	__s64 end = s->o->duration_s > 0 ?
-		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
-	__u64 taken;
-	int err = 0;
-
-	while (!err && !is_over(child, end)) {
-		err = record_session_pass(s, UINT64_MAX, &taken);
-		record_session_watch(s);
-		now = tsct_now_ns();
-		if (!err && now - flushed >= FLUSH_NS) {
-			err = tsct_writer_flush(s->writer);
-			flushed = now;
-		}
-		if (now - shown >= PROGRESS_NS &&
-		    (isatty(STDERR_FILENO) || now - shown >= FLUSH_NS)) {
-			record_show_progress(s, false);
-			shown = now;
-		}
-		if (taken)
-			busy = now;
-		else if (now - busy < BUSY_NS)
-			usleep(BUSY_US);
-		else
-			tsct_reader_wait(tsct_drain_reader(s->drains[0]),
-					 IDLE_MS);
-	}
-	record_show_progress(s, true);
-	return err;
-}
-
-/* A command that was told to end gets a moment; else one waits for it. */
-static void await(struct record_child *child, bool told)
-{
-	__s64 end = tsct_now_ns() + (told ? 2000000000LL : INT64_MAX / 2);
-
-	while (child->running && interrupts < 2 && tsct_now_ns() < end) {
-		usleep(10000);
-		if (forward) {
-			kill(child->pid, forward);
-			forward = 0;
-		}
-		record_child_reap(child);
-	}
-}
+/* ---- the verb ---------------------------------------------------------- */
 
 static int pass_status(const struct record_child *child)
 {
@@ -335,7 +297,7 @@ static int conclude(struct record_session *s, struct record_child *child,
 				child->running ?
 				"; waiting for the command" : "");
 	if (child->running)
-		await(child, !err);
+		record_loop_await(child, !err);
 	ret = record_show_summary(s, child->pid ? child : NULL);
 	if (err)
 		return EXIT_FAILED;
@@ -362,7 +324,7 @@ static int run(struct record_session *s, struct record_child *child,
 		return EXIT_FAILED;
 	}
 	if (!command)
-		return conclude(s, child, loop(s, child));
+		return conclude(s, child, record_loop(s, child));
 	err = record_child_release(child);
 	if (err) {
 		record_complain("%s: %s; %s", command[0], strerror(-err),
@@ -371,7 +333,7 @@ static int run(struct record_session *s, struct record_child *child,
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
-	return conclude(s, child, loop(s, child));
+	return conclude(s, child, record_loop(s, child));
 }
 
 int cmd_record(int argc, char **argv)
@@ -383,7 +345,9 @@ int cmd_record(int argc, char **argv)
 	int ret;
 
 	o.events = calloc(argc + 1, sizeof(*o.events));
-	if (!o.events || argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o))
+	o.channels = calloc(argc + 1, sizeof(*o.channels));
+	if (!o.events || !o.channels ||
+	    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o))
 		return EXIT_FAILED;
 	ret = check_all(&o, &path);
 	if (!ret) {
@@ -396,5 +360,6 @@ int cmd_record(int argc, char **argv)
 	}
 	free(path);
 	free(o.events);
+	free(o.channels);
 	return ret;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of trace-ctl record. */
+/* The parts of trace-ctl record; snapshot uses most of them. */
 #ifndef CMD_RECORD_H
 #define CMD_RECORD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -15,7 +16,10 @@ struct record_options {
 	unsigned int nr_events;
 	bool all;			/* kernel events of the whole system */
 	const char *dir;
-	const char *channel;
+	const char **channels;		/* of programs' events; the first is CMD's */
+	unsigned int nr_channels;
+	const char *patterns;		/* typed events that CMD switches on */
+	bool unread;			/* also what the rings hold already */
 	uint32_t block_size, blocks;	/* 0: as the library has it */
 	double duration_s;		/* 0: no limit */
 	bool quiet, verbose, json, pass_status;
@@ -24,7 +28,10 @@ struct record_options {
 
 /* ---- complaints: record_log.c ------------------------------------------ */
 
-/* Complains as "trace-ctl record: ..." on stderr. */
+/* "record", or who uses its parts. */
+extern const char *record_verb;
+
+/* Complains as "trace-ctl VERB: ..." on stderr. */
 __attribute__((format(printf, 1, 2)))
 void record_complain(const char *format, ...);
 
@@ -32,6 +39,20 @@ void record_complain(const char *format, ...);
 
 /* Gives signals back what they did before record. Signal safe. */
 void record_signals_restore(void);
+
+/* Signals that asked us to end; one that the command is to get; children. */
+extern volatile sig_atomic_t record_interrupts, record_forward, record_children;
+
+/* ---- the loop: record_loop.c ------------------------------------------- */
+
+struct record_session;
+struct record_child;
+
+/* Until it is over. 0, or the disk's -errno. */
+int record_loop(struct record_session *s, struct record_child *child);
+
+/* A command that was told to end gets a moment; else one waits for it. */
+void record_loop_await(struct record_child *child, bool told);
 
 /* ---- the command: record_child.c --------------------------------------- */
 
@@ -78,17 +99,20 @@ void record_dir_name(char *name, size_t size);
 
 /* ---- the session: record_session.c ------------------------------------- */
 
-#define RECORD_CHANNELS	2	/* programs', the kernel's */
+/* Programs' channels come first, in their options' order; then the kernel's. */
+#define RECORD_CHANNELS	TSCT_STREAMS_MAX
 
 struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider */
 	char server_dir[64];
 	char socket[96];
-	char channel[TSCT_NAME_MAX];	/* of the programs' events */
+	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
 	struct tsct *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
-	unsigned int nr_channels;
+	__u64 started;			/* stamp: rec.begin may lie before it */
+	unsigned int nr_channels;	/* all of them */
+	unsigned int nr_programs;	/* those of programs' events */
 	struct tsct_clock *clock;
 	struct kernel_source *source;
 	unsigned long untracked;
@@ -101,6 +125,12 @@ struct record_session {
 
 /* Module, daemon, or a server of our own; fills channels and server. */
 int record_channels_open(struct record_session *s);
+
+/* No channels yet; for who opens its own, and goes on with prepare. */
+void record_session_init(struct record_session *s,
+			 const struct record_options *o);
+/* The clock, and all that the recording says of itself. */
+int record_session_prepare(struct record_session *s);
 
 /* Each complains and returns 0 or -errno; close takes any state. */
 int record_session_open(struct record_session *s,
@@ -115,6 +145,9 @@ int record_session_end(struct record_session *s);
 /* Takes back what was written: the recording never began. */
 void record_session_undo(struct record_session *s);
 void record_session_close(struct record_session *s);
+
+/* The worst error of the clock in this recording. */
+__u64 record_session_error_ns(const struct record_session *s);
 
 /* ---- what the user sees: record_show.c --------------------------------- */
 

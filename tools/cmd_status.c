@@ -15,55 +15,6 @@
 
 /* ---- asking ------------------------------------------------------------ */
 
-static int add_channel(struct status *s, const char *provider,
-		       const struct tsct_channel_info *info)
-{
-	struct listed *more = reallocarray(s->channels, s->nr_channels + 1,
-					   sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	s->channels = more;
-	more += s->nr_channels++;
-	more->provider = provider;
-	more->info = *info;
-	more->info.name[TSCT_NAME_MAX - 1] = '\0';
-	return 0;
-}
-
-/* Ids must rise, or a wrong provider could keep us here for ever. */
-static int list_channels(struct status *s, struct state_provider *p,
-			 const char *provider)
-{
-	struct tsct_channel_info info;
-	__u32 last = 0;
-	int error;
-
-	for (;;) {
-		memset(&info, 0, sizeof(info));
-		info.id = last;
-		error = state_provider_ask(p, TSCT_IOC_CHANNEL_NEXT, &info);
-		if (error)
-			return error == -ENOENT || error == -ENODEV ? 0 : error;
-		if (info.id <= last)
-			return -EPROTO;
-		last = info.id;
-		error = add_channel(s, provider, &info);
-		if (error)
-			return error;
-	}
-}
-
-static void ask_channels(struct status *s, struct state_provider *p,
-			 const char *provider)
-{
-	int error = list_channels(s, p, provider);
-
-	if (error)
-		fprintf(stderr, "trace-ctl status: the channels of the %s: "
-			"%s\n", provider, strerror(-error));
-}
-
 static void ask_clock(struct status *s, const struct tsct_clock *clock)
 {
 	s->clock_origin = tsct_clock_origin(clock);
@@ -73,25 +24,16 @@ static void ask_clock(struct status *s, const struct tsct_clock *clock)
 					  &s->now);
 }
 
-/* What the environment leaves to choose from: every provider, or one. */
-static bool is_allowed(enum tsct_provider provider)
-{
-	const char *only = getenv("TSCTRACE_PROVIDER");
-
-	return !only || !*only || !strcmp(only, tsct_provider_name(provider));
-}
-
 static enum tsct_provider choose(const struct status *s)
 {
-	const char *embedded = getenv("TSCTRACE_SOCKET");
+	static const enum tsct_provider providers[] = {
+		[CHANNELS_EMBEDDED] = TSCT_PROVIDER_EMBEDDED,
+		[CHANNELS_MODULE] = TSCT_PROVIDER_MODULE,
+		[CHANNELS_DAEMON] = TSCT_PROVIDER_DAEMON,
+	};
+	const int first = channels_first(&s->channels);
 
-	if (embedded && *embedded && is_allowed(TSCT_PROVIDER_EMBEDDED))
-		return TSCT_PROVIDER_EMBEDDED;
-	if (s->module.answers && is_allowed(TSCT_PROVIDER_MODULE))
-		return TSCT_PROVIDER_MODULE;
-	if (s->daemon.answers && is_allowed(TSCT_PROVIDER_DAEMON))
-		return TSCT_PROVIDER_DAEMON;
-	return TSCT_PROVIDER_NONE;
+	return first < 0 ? TSCT_PROVIDER_NONE : providers[first];
 }
 
 /* Whom a program that starts now would open its channel with. */
@@ -113,10 +55,8 @@ static void ask_chosen(struct status *s)
 
 static void ask_all(struct status *s, const struct tsct_clock *clock)
 {
-	state_module_open(&s->module);
-	state_daemon_open(&s->daemon);
-	ask_channels(s, &s->module, "module");
-	ask_channels(s, &s->daemon, "daemon");
+	channels_open(&s->channels, true);
+	channels_list(&s->channels, "status");
 	tsct_source_choose(s->source_why, sizeof(s->source_why));
 	kernel_source_ready(s->kernel_why, sizeof(s->kernel_why));
 	ask_clock(s, clock);
@@ -145,10 +85,13 @@ enum { OPTION_JSON = 0x100, OPTION_METRICS };
 struct wanted {
 	bool json;
 	bool metrics;
+	bool per_cpu;
 };
 
 static const struct argp_option options[] = {
 	{ "json", OPTION_JSON, NULL, 0, "Print JSON", 0 },
+	{ "per-cpu", 'p', NULL, 0, "Below each channel, what every CPU's ring "
+	  "says (default: those that lost events)", 0 },
 	{ "metrics", OPTION_METRICS, NULL, 0,
 	  "Print the daemon's metrics, as Prometheus reads them", 0 },
 	{ 0 }
@@ -161,6 +104,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPTION_JSON:
 		wanted->json = true;
+		return 0;
+	case 'p':
+		wanted->per_cpu = true;
 		return 0;
 	case OPTION_METRICS:
 		wanted->metrics = true;
@@ -185,9 +131,9 @@ static const struct argp argp = {
 	"\vAll channels are shown to root, else one's own.",
 };
 
-static int print_status(bool json)
+static int print_status(bool json, bool per_cpu)
 {
-	struct status s = { 0 };
+	struct status s = { .per_cpu = per_cpu };
 	struct tsct_clock *clock;
 	int ret = tsct_clock_open(&clock);
 
@@ -201,9 +147,7 @@ static int print_status(bool json)
 		ret = ctl_json_print("status", status_json(&s));
 	else
 		status_print_text(&s);
-	free(s.channels);
-	state_provider_close(&s.module);
-	state_provider_close(&s.daemon);
+	channels_close(&s.channels);
 	tsct_clock_close(clock);
 	return ret;
 }
@@ -213,5 +157,5 @@ int cmd_status(int argc, char **argv)
 	struct wanted wanted = { 0 };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	return wanted.metrics ? print_metrics() : print_status(wanted.json);
+	return wanted.metrics ? print_metrics() : print_status(wanted.json, wanted.per_cpu);
 }

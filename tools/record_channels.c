@@ -113,15 +113,14 @@ static bool may_embed(int err)
 		err != -ENOSPC && err != -ENOMEM;
 }
 
-static int complain_channel(const struct record_session *s,
-			    const struct tsct *t, int err)
+static int complain_channel(const char *name, const struct tsct *t, int err)
 {
 	if (err == -EBUSY)
 		record_complain("channel %s: is being recorded already; stop"
 				" that recording, or name another channel with"
-				" -c", s->channel);
+				" -c", name);
 	else
-		record_complain("channel %s: %s", s->channel, tsct_why(t));
+		record_complain("channel %s: %s", name, tsct_why(t));
 	return err;
 }
 
@@ -151,48 +150,68 @@ static bool can_be_reached(const struct record_session *s)
 	return s->o->command || s->o->nr_events;
 }
 
-static int open_programs(struct record_session *s)
+/* Nobody else holds rings: then we do, or say why not. */
+static int serve(struct record_session *s, int err)
+{
+	const struct tsct *t = s->channels[0];
+
+	if (!can_be_reached(s)) {
+		record_complain("nobody could reach these rings; start"
+				" tsctraced, load the module, or name a command"
+				" (%s)", tsct_why(t));
+		return err;
+	}
+	if (s->o->verbose)
+		fprintf(stderr, "trace-ctl record: serving the rings: %s\n",
+			tsct_why(t));
+	tsct_close(s->channels[0]);
+	s->channels[0] = NULL;
+	return start_server(s);
+}
+
+/* All are with whoever has the first one: a program finds them in one place. */
+static int open_program(struct record_session *s, unsigned int i)
 {
 	struct tsct_options options = {
-		.name = s->channel,
+		.name = s->names[i],
 		.block_size = s->o->block_size,
 		.blocks = choose_blocks(s->o),
 		.roles = TSCT_ROLE_READ,
 	};
-	struct tsct **t = &s->channels[0];
-	int err = tsct_open(&options, t);
+	struct tsct **t = &s->channels[i];
+	int err = -ENODEV;
 
-	if (err && may_embed(err) && !can_be_reached(s)) {
-		record_complain("nobody could reach these rings; start"
-				" tsctraced, load the module, or name a command"
-				" (%s)", tsct_why(*t));
-		return err;
-	}
-	if (err && may_embed(err)) {
-		if (s->o->verbose)
-			fprintf(stderr, "trace-ctl record: serving the rings: %s\n",
-				tsct_why(*t));
-		tsct_close(*t);
-		*t = NULL;
-		err = start_server(s);
+	if (!s->server)
+		err = tsct_open(&options, t);
+	if (err && !i && may_embed(err)) {
+		err = serve(s, err);
 		if (err)
 			return err;
-		err = tsct_open_at(s->socket, &options, t);
 	}
-	return err ? complain_channel(s, *t, err) : 0;
+	if (s->server)
+		err = tsct_open_at(s->socket, &options, t);
+	if (err)
+		return complain_channel(s->names[i], *t, err);
+	if (!i || tsct_provider_of(*t) == tsct_provider_of(s->channels[0]))
+		return 0;
+	record_complain("channel %s: is held by the %s, but %s by the %s; set"
+			" $TSCTRACE_PROVIDER to one of them", s->names[i],
+			tsct_provider_name(tsct_provider_of(*t)), s->names[0],
+			tsct_provider_name(tsct_provider_of(s->channels[0])));
+	return -EXDEV;
 }
 
 /* Who asked for a size is told if the channel was there and has another. */
-static void compare_sizes(const struct record_session *s)
+static void compare_sizes(const struct record_session *s, unsigned int i)
 {
-	const struct tsct_channel_header *header = tsct_header(s->channels[0]);
+	const struct tsct_channel_header *header = tsct_header(s->channels[i]);
 	const struct record_options *o = s->o;
 
 	if (o->quiet || ((!o->blocks || o->blocks == header->blocks) &&
 			 (!o->block_size || o->block_size == header->block_size)))
 		return;
 	record_complain("channel %s: is there already, with %u blocks of %u"
-			" bytes, and keeps them", s->channel, header->blocks,
+			" bytes, and keeps them", s->names[i], header->blocks,
 			header->block_size);
 }
 
@@ -208,35 +227,40 @@ static int open_kernel(struct record_session *s)
 		.flags = TSCT_OPEN_CREATE,
 		.channel_flags = TSCT_CHANNEL_KERNEL,
 	};
+	struct tsct **t = &s->channels[s->nr_programs];
 	const char *only = getenv("TSCTRACE_PROVIDER");
 	char *keep = only ? strdup(only) : NULL;
 	int err;
 
 	snprintf(name, sizeof(name), "record-%d", getpid());
 	setenv("TSCTRACE_PROVIDER", "module", 1);
-	err = tsct_open(&options, &s->channels[1]);
+	err = tsct_open(&options, t);
 	if (keep)
 		setenv("TSCTRACE_PROVIDER", keep, 1);
 	else
 		unsetenv("TSCTRACE_PROVIDER");
 	free(keep);
 	if (err)
-		record_complain("kernel events: %s", tsct_why(s->channels[1]));
+		record_complain("kernel events: %s", tsct_why(*t));
 	return err;
 }
 
 int record_channels_open(struct record_session *s)
 {
-	int err = open_programs(s);
+	unsigned int i;
+	int err;
 
-	if (err)
-		return err;
-	compare_sizes(s);
-	s->nr_channels = 1;
+	for (i = 0; i < s->nr_programs; i++) {
+		err = open_program(s, i);
+		if (err)
+			return err;
+		compare_sizes(s, i);
+	}
+	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)
 		return 0;
 	err = open_kernel(s);
 	if (!err)
-		s->nr_channels = 2;
+		s->nr_channels++;
 	return err;
 }

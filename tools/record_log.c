@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* What record says when something is wrong. Calls none of its other parts. */
+/* What record and snapshot say when something is wrong. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "cmd_record.h"
 
+const char *record_verb = "record";
+
 void record_complain(const char *format, ...)
 {
 	va_list args;
 
-	fputs("trace-ctl record: ", stderr);
+	fprintf(stderr, "trace-ctl %s: ", record_verb);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "core/scale.h"
 #include "handle.h"
 #include "cmd_record.h"
 #include "sample.h"
@@ -65,6 +66,25 @@ static const char *providers(const struct record_session *s)
 	return tsct_provider_name(tsct_provider_of(s->channels[0]));
 }
 
+static bool is_named(const struct record_session *s, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_programs; i++)
+		if (!strcmp(s->names[i], name))
+			return true;
+	return false;
+}
+
+/* No other stream may have it. */
+static const char *kernel_name(const struct record_session *s)
+{
+	if (!is_named(s, "kernel"))
+		return "kernel";
+	return is_named(s, "kernel-events") ? "kernel-events-recorded" :
+		"kernel-events";
+}
+
 static int describe(struct record_session *s)
 {
 	struct tsct_recording *rec = &s->rec;
@@ -89,9 +109,8 @@ static int describe(struct record_session *s)
 			rec->nr_cpus = tsct_header(s->channels[i])->nr_cpus;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_header(s->channels[i]);
-		err = tsct_recording_add_stream(rec, !i ? s->channel :
-				strcmp(s->channel, "kernel") ? "kernel" :
-				"kernel-events");
+		err = tsct_recording_add_stream(rec, i < s->nr_programs ?
+						s->names[i] : kernel_name(s));
 		if (err < 0)
 			return err;
 		rec->streams[i].policy = header->policy;
@@ -184,35 +203,63 @@ static void close_clock(struct record_session *s)
 
 /* ---- the session ------------------------------------------------------- */
 
-int record_session_open(struct record_session *s,
-			const struct record_options *o)
+static void name_channels(struct record_session *s)
 {
-	const char *channel = o->channel ? o->channel :
-		getenv("TSCTRACE_CHANNEL");
-	int err;
+	const char *first = getenv("TSCTRACE_CHANNEL");
+	unsigned int i;
 
+	s->nr_programs = s->o->nr_channels ? s->o->nr_channels : 1;
+	if (!first || !*first)
+		first = "default";
+	for (i = 0; i < s->nr_programs; i++)
+		snprintf(s->names[i], sizeof(s->names[i]), "%s",
+			 s->o->nr_channels ? s->o->channels[i] : first);
+}
+
+/* What the command finds in its environment. */
+static void tell_command(const struct record_session *s)
+{
+	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
+	if (s->server)
+		setenv("TSCTRACE_SOCKET", s->socket, 1);
+	if (s->o->patterns)
+		setenv("TSCTRACE_EVENTS", s->o->patterns, 1);
+}
+
+void record_session_init(struct record_session *s,
+			 const struct record_options *o)
+{
 	memset(s, 0, sizeof(*s));
 	s->o = o;
 	s->dirfd = -1;
-	snprintf(s->channel, sizeof(s->channel), "%s",
-		 channel && *channel ? channel : "default");
 	if (o->dir)
 		snprintf(s->dir, sizeof(s->dir), "%s", o->dir);
 	else
 		record_dir_name(s->dir, sizeof(s->dir));
+}
+
+int record_session_prepare(struct record_session *s)
+{
+	int err = open_clock(s);
+
+	return err ? err : describe(s);
+}
+
+int record_session_open(struct record_session *s,
+			const struct record_options *o)
+{
+	int err;
+
+	record_session_init(s, o);
+	name_channels(s);
 	/* An outer recorder's: programs of ours come to us. */
 	unsetenv("TSCTRACE_SOCKET");
 	err = record_channels_open(s);
 	if (!err)
-		err = open_clock(s);
+		err = record_session_prepare(s);
 	if (!err)
-		err = describe(s);
-	if (err)
-		return err;
-	setenv("TSCTRACE_CHANNEL", s->channel, 1);
-	if (s->server)
-		setenv("TSCTRACE_SOCKET", s->socket, 1);
-	return 0;
+		tell_command(s);
+	return err;
 }
 
 static int open_source(struct record_session *s, pid_t root)
@@ -220,9 +267,9 @@ static int open_source(struct record_session *s, pid_t root)
 	char why[1024] = "";
 	int err;
 
-	if (s->nr_channels < 2)
+	if (s->nr_channels == s->nr_programs)
 		return 0;
-	err = kernel_source_open(s->channels[1], s->o->events, s->o->nr_events,
+	err = kernel_source_open(s->channels[s->nr_programs], s->o->events, s->o->nr_events,
 				 s->o->all ? 0 : root, &s->source, why,
 				 sizeof(why));
 	if (err) {
@@ -246,20 +293,50 @@ static int open_files(struct record_session *s)
 	return err;
 }
 
+/*
+ * With --unread the recording begins where the rings do. Stamps that the clock
+ * has not reached yet are somebody's scribbling.
+ */
+static int find_begin(struct record_session *s)
+{
+	__u64 oldest = s->rec.begin;
+	unsigned int i;
+	int err;
+
+	for (i = 0; s->o->unread && i < s->nr_channels; i++) {
+		err = tsct_drain_oldest(s->channels[i], &oldest);
+		if (err)
+			return err;
+		if (oldest < s->rec.begin)
+			s->rec.begin = oldest;
+	}
+	return 0;
+}
+
+static int open_drain(struct record_session *s, unsigned int i)
+{
+	int err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
+				  i, &s->drains[i]);
+
+	if (err)
+		record_complain("channel %s: %s", s->rec.streams[i].name,
+				strerror(-err));
+	return err;
+}
+
 int record_session_begin(struct record_session *s, pid_t root)
 {
 	unsigned int i;
 	int err;
 
-	s->rec.begin = s->rec.end = tsct_clock_stamp(s->clock);
-	err = open_files(s);
-	for (i = 0; !err && i < s->nr_channels; i++) {
-		err = tsct_drain_open(s->channels[i], s->clock, s->writer,
-				      &s->rec, i, &s->drains[i]);
-		if (err)
-			record_complain("channel %s: %s", s->rec.streams[i].name,
-					strerror(-err));
-	}
+	s->started = s->rec.begin = s->rec.end = tsct_clock_stamp(s->clock);
+	err = find_begin(s);
+	if (err)
+		record_complain("what the rings hold: %s", strerror(-err));
+	else
+		err = open_files(s);
+	for (i = 0; !err && i < s->nr_channels; i++)
+		err = open_drain(s, i);
 	return err ? err : open_source(s, root);
 }
 
@@ -362,4 +439,13 @@ void record_session_close(struct record_session *s)
 	if (s->dirfd >= 0)
 		close(s->dirfd);
 	tsct_recording_free(&s->rec);
+}
+
+__u64 record_session_error_ns(const struct record_session *s)
+{
+	const struct tsct_recording *rec = &s->rec;
+	__u64 a = tsct_pair_error_ps(&rec->real, rec->begin);
+	__u64 b = tsct_pair_error_ps(&rec->real, rec->end);
+
+	return (a > b ? a : b) / 1000 + 1;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,17 +45,27 @@ void record_show_progress(const struct record_session *s, bool last)
 
 /* ---- figures ----------------------------------------------------------- */
 
-static __u64 error_ns(const struct tsct_recording *rec)
-{
-	__u64 a = tsct_pair_error_ps(&rec->real, rec->begin);
-	__u64 b = tsct_pair_error_ps(&rec->real, rec->end);
-
-	return (a > b ? a : b) / 1000 + 1;
-}
-
 static double seconds(const struct tsct_recording *rec)
 {
 	return tsct_ticks_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
+}
+
+/* MB/s that came out of a channel's rings while we recorded. */
+static double drained(const struct record_session *s, unsigned int i)
+{
+	double ns = tsct_ticks_ns(s->rec.real.mult, s->rec.end - s->started);
+
+	return ns > 0 ? tsct_drain_bytes(s->drains[i]) * 1e3 / ns : 0;
+}
+
+static __u64 stream_events(const struct record_session *s, unsigned int i)
+{
+	__u64 sum = 0;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
+		sum += tsct_writer_cpu_events(s->writer, i, cpu);
+	return sum;
 }
 
 static __u64 cpu_events(const struct record_session *s, __u32 cpu)
@@ -65,6 +76,26 @@ static __u64 cpu_events(const struct record_session *s, __u32 cpu)
 	for (i = 0; i < s->rec.nr_streams; i++)
 		sum += tsct_writer_cpu_events(s->writer, i, cpu);
 	return sum;
+}
+
+/* What recording itself took: a recorder that is not cheap shows in the trace. */
+struct usage {
+	double cpu_s;
+	double percent;		/* of one CPU */
+	__u64 peak_bytes;	/* pages of the rings included */
+};
+
+static void get_usage(const struct record_session *s, struct usage *ret)
+{
+	double wall = tsct_ticks_ns(s->rec.real.mult,
+				    tsct_clock_stamp(s->clock) - s->started) / 1e9;
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	ret->cpu_s = r.ru_utime.tv_sec + r.ru_stime.tv_sec +
+		(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+	ret->percent = wall > 0 ? 100 * ret->cpu_s / wall : 0;
+	ret->peak_bytes = r.ru_maxrss * 1024ULL;
 }
 
 static void child_words(const struct record_child *child, char *text,
@@ -83,46 +114,98 @@ static void child_words(const struct record_child *child, char *text,
 
 /* ---- text -------------------------------------------------------------- */
 
+/* "full 12, too_big 1" */
+static void put_causes(const struct tsct_loss *loss, __u64 no_ring)
+{
+	const char *gap = "";
+	int i;
+
+	for (i = 0; i < TSCT_LOSS_NR; i++) {
+		if (!loss->cause[i])
+			continue;
+		fprintf(stderr, "%s%s %" PRIu64, gap, tsct_loss_names[i],
+			(uint64_t)loss->cause[i]);
+		gap = ", ";
+	}
+	if (no_ring)
+		fprintf(stderr, "%sno_ring %" PRIu64, gap, (uint64_t)no_ring);
+}
+
 static void show_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
-	const char *gap = "";
-	int i;
+	__u64 no_ring = 0;
+	unsigned int i;
 
 	if (!tsct_recording_lossy(&s->rec))
 		return;
 	tsct_recording_loss(&s->rec, &loss);
+	for (i = 0; i < s->rec.nr_streams; i++)
+		no_ring += s->rec.streams[i].lost_no_ring;
 	fputs("  LOST: ", stderr);
-	for (i = 0; i < TSCT_LOSS_NR; i++) {
-		if (!loss.cause[i])
-			continue;
-		fprintf(stderr, "%s%s %" PRIu64, gap, tsct_loss_names[i],
-			(uint64_t)loss.cause[i]);
-		gap = ", ";
-	}
-	for (i = 0; i < (int)s->rec.nr_streams; i++)
-		if (s->rec.streams[i].lost_no_ring) {
-			fprintf(stderr, "%sno_ring %" PRIu64, gap,
-				(uint64_t)s->rec.streams[i].lost_no_ring);
-			gap = ", ";
-		}
+	put_causes(&loss, no_ring);
 	fputc('\n', stderr);
 	if (loss.cause[TSCT_LOSS_FULL])
 		fputs("  (rings were full: larger ones with --blocks lose less)\n",
 		      stderr);
 }
 
-static void show_cpus(const struct record_session *s)
+static void show_cpus(const struct record_session *s, unsigned int i)
 {
+	const struct tsct_loss *loss;
 	__u64 events;
 	__u32 cpu;
 
 	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
-		events = cpu_events(s, cpu);
-		if (events)
-			fprintf(stderr, "  CPU %-4u %12" PRIu64 " events\n", cpu,
-				(uint64_t)events);
+		events = tsct_writer_cpu_events(s->writer, i, cpu);
+		loss = &s->rec.streams[i].loss[cpu];
+		if (!events && !tsct_loss_total(loss))
+			continue;
+		fprintf(stderr, "    CPU %-4u %12" PRIu64 " events", cpu,
+			(uint64_t)events);
+		if (tsct_loss_total(loss)) {
+			fputs(", lost ", stderr);
+			put_causes(loss, 0);
+		}
+		fputc('\n', stderr);
 	}
+}
+
+static void show_channels(const struct record_session *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->rec.nr_streams; i++) {
+		fprintf(stderr, "  channel %s: %" PRIu64 " events, %.1f MB/s"
+			" drained\n", s->rec.streams[i].name,
+			(uint64_t)stream_events(s, i), drained(s, i));
+		show_cpus(s, i);
+	}
+}
+
+/* Is there more than the rings' own word? Then it is said, however quiet. */
+static void show_balance(const struct record_session *s, bool quiet)
+{
+	struct tsct_balance b;
+
+	tsct_recording_balance(&s->rec, -1, &b);
+	if (!b.exact)
+		record_complain("the counts do not agree: %" PRIu64 " events were"
+				" published, %" PRIu64 " are in the recording, %"
+				PRIu64 " are known to be lost; %s",
+				(uint64_t)b.published, (uint64_t)b.held,
+				(uint64_t)b.lost, b.broken_places ?
+				"a program wrote into the rings what is no event" :
+				"this should not happen, please report it");
+	if (quiet || !b.exact)
+		return;
+	fprintf(stderr, "  %" PRIu64 " published = %" PRIu64 " recorded + %"
+		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.held,
+		(uint64_t)b.lost);
+	if (b.refused)
+		fprintf(stderr, "; %" PRIu64 " more were never published",
+			(uint64_t)b.refused);
+	fputc('\n', stderr);
 }
 
 /* Why there are none is said only where it is known. */
@@ -135,7 +218,7 @@ static void show_none(const struct record_session *s,
 		return;
 	}
 	fprintf(stderr, "  no events: no program wrote to channel %s",
-		s->channel);
+		s->names[0]);
 	if (left_some || (child && child->running))
 		fputs("; what still runs may do so later", stderr);
 	else if (tsct_reader_def(tsct_drain_reader(s->drains[0]), TSCT_ID_FIRST))
@@ -175,6 +258,7 @@ static void show_text(const struct record_session *s,
 {
 	const struct tsct_recording *rec = &s->rec;
 	struct tsct_written w;
+	struct usage usage;
 	char words[96];
 
 	tsct_writer_written(s->writer, &w);
@@ -184,33 +268,101 @@ static void show_text(const struct record_session *s,
 	}
 	fprintf(stderr, "%s: %" PRIu64 " events, %.1f MB in %.3f s\n", s->dir,
 		(uint64_t)w.events, w.bytes / 1e6, seconds(rec));
-	show_cpus(s);
+	show_channels(s);
 	show_lost(s);
+	show_balance(s, false);
+	get_usage(s, &usage);
+	fprintf(stderr, "  recorder: %.2f s of CPU (%.1f %% of one), %.1f MB of"
+		" memory at most\n", usage.cpu_s, usage.percent,
+		usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %" PRIu64 " ns\n",
-		s->nr_channels == 1 ? rec->provider : s->server ?
+		s->nr_channels == s->nr_programs ? rec->provider : s->server ?
 		"embedded, and the module for kernel events" : rec->provider,
 		tsct_source_name(rec->source), rec->clock_origin,
-		tsct_status_name(rec->status), (uint64_t)error_ns(rec));
+		tsct_status_name(rec->status), (uint64_t)record_session_error_ns(s));
 	show_hints(s, child, w.events);
 }
 
 /* ---- JSON -------------------------------------------------------------- */
 
-static json_t *json_lost(const struct record_session *s)
+static json_t *json_causes(const struct tsct_loss *loss)
 {
-	json_t *lost = json_object();
-	struct tsct_loss loss;
-	__u64 no_ring = 0;
+	json_t *json = json_object();
 	int i;
 
-	tsct_recording_loss(&s->rec, &loss);
 	for (i = 0; i < TSCT_LOSS_NR; i++)
-		json_object_set_new(lost, tsct_loss_names[i],
-				    json_integer(loss.cause[i]));
-	for (i = 0; i < (int)s->rec.nr_streams; i++)
+		json_object_set_new(json, tsct_loss_names[i],
+				    json_integer(loss->cause[i]));
+	return json;
+}
+
+static json_t *json_lost(const struct record_session *s)
+{
+	struct tsct_loss loss;
+	__u64 no_ring = 0;
+	json_t *lost;
+	unsigned int i;
+
+	tsct_recording_loss(&s->rec, &loss);
+	lost = json_causes(&loss);
+	for (i = 0; i < s->rec.nr_streams; i++)
 		no_ring += s->rec.streams[i].lost_no_ring;
 	json_object_set_new(lost, "no_ring", json_integer(no_ring));
 	return lost;
+}
+
+static json_t *json_balance(const struct record_session *s, int stream)
+{
+	struct tsct_balance b;
+
+	tsct_recording_balance(&s->rec, stream, &b);
+	return json_pack("{sI sI sI sI sI sb}",
+		"published", (json_int_t)b.published,
+		"recorded", (json_int_t)b.held, "lost", (json_int_t)b.lost,
+		"never_published", (json_int_t)b.refused,
+		"broken_places", (json_int_t)b.broken_places,
+		"exact", b.exact);
+}
+
+static json_t *json_channel_cpus(const struct record_session *s, unsigned int i)
+{
+	const struct tsct_loss *loss;
+	json_t *cpus = json_array();
+	__u64 events;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
+		events = tsct_writer_cpu_events(s->writer, i, cpu);
+		loss = &s->rec.streams[i].loss[cpu];
+		if (events || tsct_loss_total(loss))
+			json_array_append_new(cpus, json_pack("{sI sI so}",
+				"cpu", (json_int_t)cpu, "events",
+				(json_int_t)events, "lost", json_causes(loss)));
+	}
+	return cpus;
+}
+
+static json_t *json_channels(const struct record_session *s)
+{
+	const struct tsct_stream_class *stream;
+	json_t *channels = json_array();
+	unsigned int i;
+
+	for (i = 0; i < s->rec.nr_streams; i++) {
+		stream = &s->rec.streams[i];
+		json_array_append_new(channels, json_pack(
+			"{ss ss sb sI sI sf sI so so}", "name", stream->name,
+			"policy", stream->policy == TSCT_POLICY_OVERWRITE ?
+			"overwrite" : "discard", "kernel", stream->kernel,
+			"events", (json_int_t)stream_events(s, i),
+			"bytes_drained",
+			(json_int_t)tsct_drain_bytes(s->drains[i]),
+			"mb_per_s", drained(s, i),
+			"lost_no_ring", (json_int_t)stream->lost_no_ring,
+			"balance", json_balance(s, i),
+			"cpus", json_channel_cpus(s, i)));
+	}
+	return channels;
 }
 
 static json_t *json_cpus(const struct record_session *s)
@@ -243,20 +395,26 @@ static int show_json(const struct record_session *s,
 {
 	const struct tsct_recording *rec = &s->rec;
 	struct tsct_written w;
+	struct usage usage;
 
 	tsct_writer_written(s->writer, &w);
+	get_usage(s, &usage);
 	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so ss sb s{ss ss ss sI sb}}",
+		"{so so sI sI sf so so so so s{sf sf sI} ss sb s{ss ss ss sI sb}}",
 		"directory", ctl_json_text(s->dir),
 		"command", json_child(child),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
 		"seconds", seconds(rec), "cpus", json_cpus(s),
-		"lost", json_lost(s), "provider", rec->provider,
+		"lost", json_lost(s), "channels", json_channels(s),
+		"balance", json_balance(s, -1),
+		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
+		"peak_bytes", (json_int_t)usage.peak_bytes,
+		"provider", rec->provider,
 		"provider_gone", rec->provider_gone,
 		"clock", "source", tsct_source_name(rec->source),
 		"origin", rec->clock_origin,
 		"status", tsct_status_name(rec->status),
-		"error_ns", (json_int_t)error_ns(rec),
+		"error_ns", (json_int_t)record_session_error_ns(s),
 		"disrupted", rec->epoch != rec->epoch_first));
 }
 
@@ -264,6 +422,7 @@ int record_show_summary(const struct record_session *s,
 			const struct record_child *child)
 {
 	bool lossy = tsct_recording_lossy(&s->rec);
+	struct tsct_balance b;
 	int ret = EXIT_DONE;
 
 	if (s->o->json)
@@ -272,7 +431,12 @@ int record_show_summary(const struct record_session *s,
 		show_text(s, child);
 	else if (lossy)
 		show_lost(s);
-	if (!ret && (lossy || s->untracked || s->rec.provider_gone))
+	if (s->o->json || s->o->quiet)
+		show_balance(s, true);
+	tsct_recording_balance(&s->rec, -1, &b);
+	if (!b.exact && !b.broken_places)
+		return EXIT_FAILED;
+	if (!ret && (lossy || !b.exact || s->untracked || s->rec.provider_gone))
 		ret = EXIT_LOST;
 	return ret;
 }

@@ -39,6 +39,20 @@ void state_daemon_open(struct state_provider *p)
 	ask_info(p, tsct_socket_open(&p->t, path, "tsctraced"));
 }
 
+void state_embedded_open(struct state_provider *p)
+{
+	const char *path = getenv("TSCTRACE_SOCKET");
+
+	prepare(p);
+	if (path && *path)
+		ask_info(p, tsct_socket_open(&p->t, path, "trace-ctl record"));
+}
+
+void state_provider_none(struct state_provider *p)
+{
+	prepare(p);
+}
+
 int state_provider_ask(struct state_provider *p, unsigned int cmd, void *arg)
 {
 	return p->answers ? p->t.ops->ctl(&p->t, cmd, arg) : -ENODEV;

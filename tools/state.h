@@ -17,6 +17,10 @@ struct state_provider {
 /* Always leave @p in a state that state_provider_close() takes. */
 void state_module_open(struct state_provider *p);
 void state_daemon_open(struct state_provider *p);
+/* The trace-ctl record that we run under; no answer where there is none. */
+void state_embedded_open(struct state_provider *p);
+/* One that is not asked. */
+void state_provider_none(struct state_provider *p);
 void state_provider_close(struct state_provider *p);
 
 /* Sends one TSCT_IOC_* request. Returns 0 or -errno; -ENODEV: no answer. */

@@ -7,19 +7,11 @@
 #include <stdbool.h>
 #include <tsctrace/tsctrace.h>
 
-#include "state.h"
-
-/* A channel, and who holds it. */
-struct listed {
-	const char *provider;
-	struct tsct_channel_info info;
-};
+#include "channels.h"
 
 struct status {
-	struct state_provider module;
-	struct state_provider daemon;
-	struct listed *channels;
-	size_t nr_channels;
+	struct channels channels;
+	bool per_cpu;
 	enum tsct_provider chosen;	/* what a program that starts now gets */
 	char chosen_why[256];		/* why that is none; else "" */
 	char source_why[256];		/* "tsc: the kernel keeps time by it" */
@@ -32,7 +24,7 @@ struct status {
 	int now_error;
 };
 
-void status_print_text(const struct status *s);
-json_t *status_json(const struct status *s);
+void status_print_text(struct status *s);
+json_t *status_json(struct status *s);
 
 #endif /* STATUS_VIEW_H */

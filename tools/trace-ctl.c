@@ -13,9 +13,12 @@
 
 const struct command commands[] = {
 	{ "status",	cmd_status,	"who holds channels, and what stands in the way" },
+	{ "top",	cmd_top,	"events, losses and fill of all channels, live" },
+	{ "channel",	cmd_channel,	"make, remove and list channels that outlive programs" },
 	{ "check",	cmd_check,	"does RDTSCP name each CPU, do the counters agree?" },
 	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
 	{ "record",	cmd_record,	"record events, while a command runs or until interrupted" },
+	{ "snapshot",	cmd_snapshot,	"copy what flight recorders hold, as a recording" },
 	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },
 	{ "stat",	cmd_stat,	"what a recording holds, in figures" },
 	{ "help",	cmd_help,	"explain a command" },

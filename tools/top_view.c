@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "channel_view.h"
+#include "json.h"
+#include "top.h"
+
+#define LINE_MAX	512
+
+/* ---- text ---------------------------------------------------------------- */
+
+/* Names are ASCII: a byte is a column. */
+static void put_line(FILE *to, const char *line, int width)
+{
+	int len = strlen(line);
+
+	if (width && len > width)
+		len = width;
+	while (len && line[len - 1] == ' ')
+		len--;
+	fprintf(to, "%.*s\n", len, line);
+}
+
+/* "123", "45.6k", "7.89M": five columns */
+static const char *short_rate(double rate, bool known, char *text, size_t size)
+{
+	if (!known)
+		snprintf(text, size, "-");
+	else if (rate < 9999.5)
+		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f",
+			 rate);
+	else if (rate < 999500)
+		snprintf(text, size, "%.1fk", rate / 1e3);
+	else
+		snprintf(text, size, "%.2fM", rate / 1e6);
+	return text;
+}
+
+static void format_row(const struct top_row *row, char *line, size_t size)
+{
+	const struct tsct_channel_info *info = &row->channel.info;
+	char id[16] = "", name[48], holders[16] = "", lost[160], policy[32] = "";
+	char events[16], bytes[16] = "-", unread[16] = "-", lost_rate[16];
+
+	if (row->cpu < 0) {
+		snprintf(id, sizeof(id), "%u", info->id);
+		snprintf(name, sizeof(name), "%s", info->name);
+		snprintf(holders, sizeof(holders), "%u", info->holders);
+		channel_view_policy(info, policy, sizeof(policy));
+	} else {
+		snprintf(name, sizeof(name), "  CPU %lld", (long long)row->cpu);
+	}
+	if (row->known)
+		snprintf(bytes, sizeof(bytes), "%.1f", row->bytes_per_s / 1e6);
+	if (row->unread_percent >= 0)
+		snprintf(unread, sizeof(unread), "%.0f%%", row->unread_percent);
+	channel_view_lost(row->lost, row->cpu < 0 ? info->lost_no_ring : 0, lost,
+			  sizeof(lost));
+	snprintf(line, size, "%4s %-16s %8s %7s %6s %7s %4s  %-26s %-8s %s", id,
+		 name, short_rate(row->events_per_s, row->known, events,
+				  sizeof(events)), bytes, unread,
+		 short_rate(top_row_lost_per_s(row), row->known, lost_rate,
+			    sizeof(lost_rate)), holders, lost,
+		 row->cpu < 0 ? channels_from_names[row->channel.from] : "",
+		 policy);
+}
+
+static void format_sums(const struct top_sample *sample, char *line, size_t size)
+{
+	double events = 0, bytes = 0, lost = 0;
+	char events_text[16], lost_text[16], clock[16];
+	time_t now = time(NULL);
+	unsigned int nr = 0;
+	struct tm tm;
+	size_t i;
+
+	for (i = 0; i < sample->nr; i++) {
+		if (sample->at[i].cpu >= 0)
+			continue;
+		nr++;
+		events += sample->at[i].events_per_s;
+		bytes += sample->at[i].bytes_per_s;
+		lost += top_row_lost_per_s(&sample->at[i]);
+	}
+	localtime_r(&now, &tm);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	snprintf(line, size, "%s  %u channel%s, %s events/s, %.1f MB/s, %s"
+		 " lost/s%s", clock, nr, nr == 1 ? "" : "s",
+		 short_rate(events, true, events_text, sizeof(events_text)),
+		 bytes / 1e6,
+		 short_rate(lost, true, lost_text, sizeof(lost_text)),
+		 sample->answer ? "" : "; nobody holds channels: load the module"
+		 " or start tsctraced");
+}
+
+void top_view_print(FILE *to, const struct top_sample *sample, int width,
+		    int height)
+{
+	size_t i, room = height > 3 ? (size_t)height - 3 : 1;
+	char line[LINE_MAX];
+
+	format_sums(sample, line, sizeof(line));
+	put_line(to, line, width);
+	snprintf(line, sizeof(line), "%4s %-16s %8s %7s %6s %7s %4s  %-26s %-8s"
+		 " %s", "id", "channel", "events/s", "MB/s", "unread", "lost/s",
+		 "held", "lost", "provider", "policy");
+	put_line(to, line, width);
+	for (i = 0; i < sample->nr && (!height || i < room); i++) {
+		format_row(&sample->at[i], line, sizeof(line));
+		put_line(to, line, width);
+	}
+	if (i == sample->nr)
+		return;
+	snprintf(line, sizeof(line), "  ... and %zu lines more", sample->nr - i);
+	put_line(to, line, width);
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static json_t *json_rate(const struct top_row *row, double rate)
+{
+	return row->known ? json_real(rate) : json_null();
+}
+
+static json_t *json_lost_rates(const struct top_row *row)
+{
+	json_t *json;
+	const char *key;
+	json_t *value;
+	int i = 0;
+	void *at;
+
+	if (!row->known)
+		return json_null();
+	/* The same keys, in the same order */
+	json = channel_view_lost_json(row->lost);
+	json_object_foreach_safe(json, at, key, value)
+		json_object_set_new(json, key, json_real(row->lost_per_s[i++]));
+	return json;
+}
+
+static json_t *json_figures(const struct top_row *row)
+{
+	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+		"events", (json_int_t)row->events,
+		"written", (json_int_t)row->written,
+		"events_per_s", json_rate(row, row->events_per_s),
+		"bytes_per_s", json_rate(row, row->bytes_per_s),
+		"unread_percent", row->unread_percent < 0 ? json_null() :
+			json_real(row->unread_percent),
+		"lost", channel_view_lost_json(row->lost),
+		"lost_per_s", json_lost_rates(row));
+}
+
+static json_t *json_channel(const struct top_row *row)
+{
+	const struct tsct_channel_info *info = &row->channel.info;
+	json_t *json = json_figures(row), *lost;
+
+	lost = json_object_get(json, "lost");
+	json_object_set_new(lost, "no_ring", json_integer(
+				(json_int_t)info->lost_no_ring));
+	json_object_set_new(json, "id", json_integer(info->id));
+	json_object_set_new(json, "name", ctl_json_text(info->name));
+	json_object_set_new(json, "provider", json_string(
+				channels_from_names[row->channel.from]));
+	json_object_set_new(json, "uid", json_integer(info->uid));
+	json_object_set_new(json, "policy", json_string(
+		info->policy == TSCT_POLICY_OVERWRITE ? "overwrite" : "discard"));
+	json_object_set_new(json, "kernel", json_boolean(
+				info->flags & TSCT_CHANNEL_KERNEL));
+	json_object_set_new(json, "kept", json_boolean(
+				info->flags & TSCT_CHANNEL_KEEP));
+	json_object_set_new(json, "holders", json_integer(info->holders));
+	return json;
+}
+
+static void add_cpu(json_t *channel, const struct top_row *row)
+{
+	json_t *cpus = json_object_get(channel, "cpus");
+	json_t *cpu = json_figures(row);
+
+	if (!cpus) {
+		cpus = json_array();
+		json_object_set_new(channel, "cpus", cpus);
+	}
+	json_object_set_new(cpu, "cpu", json_integer(row->cpu));
+	json_array_append_new(cpus, cpu);
+}
+
+json_t *top_view_json(const struct top_sample *sample)
+{
+	json_t *channels = json_array(), *last = NULL;
+	struct timespec now;
+	size_t i;
+
+	for (i = 0; i < sample->nr; i++) {
+		if (sample->at[i].cpu < 0) {
+			last = json_channel(&sample->at[i]);
+			json_array_append_new(channels, last);
+		} else {
+			add_cpu(last, &sample->at[i]);
+		}
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	return json_pack("{s:I, s:f, s:I, s:o}",
+		"time_ns", (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		"seconds", sample->seconds,
+		"providers", (json_int_t)sample->answer,
+		"channels", channels);
+}
