@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: MIT
+/* Every event that was published is read, or missed and counted: to the unit. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "ring_writer.h"
+#include "seed.h"
+#include "serve.h"
+
+#define ID	16
+
+static struct tsct *t, *writer;
+static struct tsct_reader *reader;
+static __u64 emitted;
+
+static void open_channel(unsigned int policy, unsigned int blocks)
+{
+	struct tsct_options options = {
+		.roles = TSCT_ROLE_READ, .policy = policy,
+		.block_size = 4096, .blocks = blocks,
+	};
+
+	serve_start();
+	t = serve_open(&options);
+	/* Some tests write tails, too */
+	options.roles = TSCT_ROLE_WRITE;
+	writer = serve_open(&options);
+	emitted = 0;
+}
+
+static void start_reading(void)
+{
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+}
+
+static void setup_discard(void)
+{
+	open_channel(TSCT_POLICY_DISCARD, 4);
+	start_reading();
+}
+
+static void setup_overwrite(void)
+{
+	open_channel(TSCT_POLICY_OVERWRITE, 4);
+	start_reading();
+}
+
+static void teardown(void)
+{
+	tsct_reader_close(reader);
+	tsct_close(writer);
+	tsct_close(t);
+	serve_stop();
+}
+
+/* Event number `emitted`, of any size; the number is in it. */
+static bool emit_any(void)
+{
+	__u64 payload[64] = { emitted };
+	__u32 len = 8 + any(any(4) ? 32 : 505);
+
+	if (!ring_emit(writer, 0, ID, 1000 + emitted, payload, len))
+		return false;
+	emitted++;
+	return true;
+}
+
+static struct tsct_ring_stat stat_of(struct tsct_reader *r)
+{
+	struct tsct_ring_stat stat;
+
+	ck_assert_int_eq(tsct_reader_stat(r, 0, &stat), 0);
+	return stat;
+}
+
+/* The next event's number is how many there were before it. */
+static bool read_one(struct tsct_reader *r)
+{
+	struct tsct_ring_stat stat;
+	struct tsct_event event;
+
+	if (tsct_reader_next(r, 0, &event) != 1)
+		return false;
+	stat = stat_of(r);
+	ck_assert_uint_eq(*(const __u64 *)event.payload + 1, stat.before +
+			  stat.read + stat.overrun + stat.broken);
+	ck_assert_uint_eq(event.tsc, 1000 + *(const __u64 *)event.payload);
+	return true;
+}
+
+static void expect_balance(struct tsct_reader *r)
+{
+	struct tsct_ring_stat s = stat_of(r);
+
+	ck_assert_uint_eq(s.published, s.before + s.read + s.overrun +
+			  s.broken + s.unread);
+}
+
+static void expect_all(struct tsct_reader *r)
+{
+	struct tsct_ring_stat s = stat_of(r);
+
+	expect_balance(r);
+	ck_assert_uint_eq(s.published, emitted);
+	ck_assert_uint_eq(s.unread, 0);
+	ck_assert_uint_eq(s.broken_places, 0);
+	ck_assert_uint_eq(s.broken, 0);
+}
+
+/* Any number of events, any number of reads, by a few readers at once. */
+START_TEST(overrun_exact)
+{
+	struct tsct_reader *readers[3] = { reader };
+	int i, j, k, n;
+
+	seed_with(_i);
+	ck_assert_int_eq(tsct_reader_open(t, &readers[1]), 0);
+	readers[2] = NULL;
+	for (i = 0; i < 1000; i++) {
+		for (n = any(any(3) ? 20 : 700); n; n--)
+			ck_assert(emit_any());
+		for (j = 0; j < 3; j++) {
+			if (!readers[j] && !any(50))
+				ck_assert_int_eq(tsct_reader_open(t,
+						 &readers[j]), 0);
+			for (k = any(any(2) ? 30 : 500); readers[j] && k; k--)
+				if (!read_one(readers[j]))
+					break;
+			if (readers[j])
+				expect_balance(readers[j]);
+		}
+	}
+	for (j = 0; j < 3; j++) {
+		while (readers[j] && read_one(readers[j]))
+			;
+		if (readers[j])
+			expect_all(readers[j]);
+	}
+	ck_assert_uint_eq(stat_of(readers[0]).before, 0);
+	ck_assert_uint_gt(stat_of(readers[0]).overrun, 0);
+	tsct_reader_close(readers[1]);
+	tsct_reader_close(readers[2]);
+}
+END_TEST
+
+/* A discard ring loses nothing that was published. */
+START_TEST(discard_exact)
+{
+	__u64 refused = 0;
+	int i, n;
+
+	seed_with(_i);
+	for (i = 0; i < 3000; i++) {
+		for (n = any(200); n; n--)
+			refused += !emit_any();
+		for (n = any(250); n && read_one(reader); n--)
+			;
+		expect_balance(reader);
+		if (any(2))
+			tsct_reader_release(reader, 0);
+	}
+	while (read_one(reader))
+		;
+	expect_all(reader);
+	ck_assert_uint_gt(refused, 0);
+	ck_assert_uint_eq(stat_of(reader).lost[TSCT_LOST_FULL], refused);
+}
+END_TEST
+
+/* Consumers one after the other, each stopping anywhere. */
+START_TEST(discard_consumers)
+{
+	__u64 taken = 0, released = 0;
+	int i, n;
+
+	seed_with(_i);
+	for (i = 0; i < 1000; i++) {
+		for (n = any(150); n; n--)
+			emit_any();
+		for (n = any(120); n && read_one(reader); n--)
+			taken++;
+		if (any(4)) {
+			tsct_reader_release(reader, 0);
+			released = taken;
+		}
+		tsct_reader_close(reader);
+		start_reading();
+		/* what was not given back is there again */
+		taken = released;
+		ck_assert_uint_eq(stat_of(reader).before, taken);
+		expect_balance(reader);
+	}
+	while (read_one(reader))
+		;
+	expect_all(reader);
+}
+END_TEST
+
+/* A record that somebody scribbled over costs what its block holds behind it. */
+START_TEST(broken_exact)
+{
+	__u64 pos, ours[400], broken = 0;
+	struct tsct_event event;
+	int i, n, nr, places = 0;
+
+	seed_with(_i);
+	for (i = 0; i < 500; i++) {
+		for (nr = n = any(100) + 1; n; n--) {
+			pos = tsct_ring_producer(writer, 0)->head;
+			if (!emit_any()) {
+				nr -= n;
+				break;
+			}
+			ours[nr - n] = pos;
+		}
+		if (nr && !any(3)) {
+			/* at the head before it: it, or the pad before it */
+			pos = ours[any(nr)];
+			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
+				   TSCT_ID_NONE << 16 | any(65536) }, 8);
+			places++;
+		}
+		while (tsct_reader_next(reader, 0, &event) == 1)
+			;
+		expect_balance(reader);
+		ck_assert_uint_eq(stat_of(reader).unread, 0);
+		tsct_reader_release(reader, 0);
+	}
+	broken = stat_of(reader).broken;
+	ck_assert_uint_eq(stat_of(reader).published, emitted);
+	ck_assert_uint_eq(stat_of(reader).read + broken, emitted);
+	ck_assert_uint_ge(broken, places / 2);
+	ck_assert_uint_eq(stat_of(reader).broken_places, places);
+}
+END_TEST
+
+/* Counts that lie change figures, and nothing else. */
+START_TEST(lying_counts)
+{
+	struct tsct_producer *p = tsct_ring_producer(writer, 0);
+	struct tsct_event event;
+	unsigned int got = 0, i;
+
+	seed_with(_i);
+	for (i = 0; i < 20000; i++) {
+		if (!any(5))
+			p->head += TSCT_HEAD_ONE_EVENT * any(65536);
+		if (!any(20))
+			ring_store(writer, 0, p->head / 4096 * 4096 + 24,
+				   &(__u64){ any64() }, 8);
+		emit_any();
+		if (any(3))
+			continue;
+		while (tsct_reader_next(reader, 0, &event) == 1)
+			ck_assert_uint_eq(*(const __u64 *)event.payload, got++);
+		tsct_reader_release(reader, 0);
+		/* never more than there was room for */
+		ck_assert_uint_le(stat_of(reader).broken, (i + 1) * 64);
+	}
+	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
+}
+END_TEST
+
+/* Positions go through 2^48, counts through 2^16. */
+static void through_the_wraps(__u64 pos, __u64 events)
+{
+	int i, n;
+
+	tsct_reader_close(reader);
+	ring_age(writer, 0, pos, events);
+	tsct_ring_consumer(t, 0)->tail = TSCT_HEAD_POS(pos + TSCT_BLOCK_HEADER);
+	emitted = events;
+	start_reading();
+	ck_assert_uint_eq(stat_of(reader).before, events);
+	for (i = 0; i < 300; i++) {
+		for (n = any(200); n; n--)
+			emit_any();
+		for (n = any(400); n && read_one(reader); n--)
+			;
+		expect_balance(reader);
+		tsct_reader_release(reader, 0);
+	}
+	while (read_one(reader))
+		;
+	expect_all(reader);
+	ck_assert_uint_gt(stat_of(reader).bytes, 1ULL << 48);
+	ck_assert_uint_eq(stat_of(reader).bytes >> 48, (pos >> 48) + 1);
+}
+
+START_TEST(wraps)
+{
+	seed_with(_i);
+	through_the_wraps((1ULL << 48) - 4096 * (any(100) + 1),
+			  (1ULL << 16) - any(3000));
+	through_the_wraps((7ULL << 48) - 4096 * (any(100) + 1),
+			  (5ULL << 32) - any(3000));
+}
+END_TEST
+
+/* More than 2^16 events between two looks. */
+START_TEST(many_unread)
+{
+	int i;
+
+	tsct_reader_close(reader);
+	tsct_close(writer);
+	tsct_close(t);
+	serve_stop();
+	open_channel(TSCT_POLICY_DISCARD, 1024);
+	start_reading();
+	for (i = 0; i < 2; i++) {
+		while (ring_emit(writer, 0, ID, 1000 + emitted, &emitted, 8))
+			emitted++;
+		ck_assert_uint_gt(stat_of(reader).unread, 1 << 17);
+		expect_balance(reader);
+		while (read_one(reader))
+			;
+		expect_all(reader);
+		tsct_reader_release(reader, 0);
+	}
+}
+END_TEST
+
+/* ---- seek_new ---------------------------------------------------------- */
+
+START_TEST(seeks)
+{
+	struct tsct_event event;
+	int i, n;
+
+	seed_with(_i);
+	for (i = 0; i < 1000; i++) {
+		for (n = any(300); n; n--)
+			emit_any();
+		for (n = any(100); n && read_one(reader); n--)
+			;
+		/* with an event that is held already, too */
+		if (any(2))
+			tsct_reader_wait(reader, 0);
+		if (any(3))
+			continue;
+		tsct_reader_seek_new(reader);
+		ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+		ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+		expect_all(reader);
+		ck_assert(emit_any());
+		ck_assert(read_one(reader));
+	}
+	while (read_one(reader))
+		;
+	expect_all(reader);
+}
+END_TEST
+
+/* ---- live -------------------------------------------------------------- */
+
+static int stop_writing;
+
+static void *write_on(void *arg)
+{
+	(void)arg;
+	while (!READ_ONCE(stop_writing))
+		if (ring_emit(writer, 0, ID, 1000 + emitted, &emitted, 8))
+			emitted++;
+		else
+			sched_yield();
+	return NULL;
+}
+
+struct live {
+	pthread_t thread;
+	struct tsct_reader *reader;
+	__u64 target;
+};
+
+static void *read_on(void *arg)
+{
+	struct live *live = arg;
+
+	while (stat_of(live->reader).read < live->target) {
+		if (!read_one(live->reader))
+			sched_yield();
+		tsct_reader_release(live->reader, 0);
+	}
+	return NULL;
+}
+
+/* A writer at full speed, readers at theirs. */
+static void follow(int nr)
+{
+	struct live live[3] = { { .reader = reader } };
+	pthread_t thread;
+	int i;
+
+	stop_writing = 0;
+	for (i = 0; i < nr; i++) {
+		live[i].target = 30000;
+		if (i)
+			ck_assert_int_eq(tsct_reader_open(t, &live[i].reader), 0);
+	}
+	pthread_create(&thread, NULL, write_on, NULL);
+	for (i = 0; i < nr; i++)
+		pthread_create(&live[i].thread, NULL, read_on, &live[i]);
+	for (i = 0; i < nr; i++)
+		pthread_join(live[i].thread, NULL);
+	WRITE_ONCE(stop_writing, 1);
+	pthread_join(thread, NULL);
+	for (i = 0; i < nr; i++) {
+		while (read_one(live[i].reader))
+			;
+		expect_all(live[i].reader);
+		if (i)
+			tsct_reader_close(live[i].reader);
+	}
+}
+
+START_TEST(live_overwrite)
+{
+	follow(3);
+	ck_assert_uint_gt(stat_of(reader).overrun, 0);
+}
+END_TEST
+
+START_TEST(live_discard)
+{
+	follow(1);
+	ck_assert_uint_eq(stat_of(reader).overrun, 0);
+}
+END_TEST
+
+/* Readers in processes of their own, each with a handle of its own. */
+START_TEST(live_processes)
+{
+	struct tsct_options options = { .roles = TSCT_ROLE_READ };
+	struct live live = { .target = 20000 };
+	pthread_t thread;
+	pid_t pids[3];
+	int i, status;
+
+	for (i = 0; i < 3; i++) {
+		pids[i] = fork();
+		if (pids[i])
+			continue;
+		t = serve_open(&options);
+		ck_assert_int_eq(tsct_reader_open(t, &live.reader), 0);
+		read_on(&live);
+		_exit(0);
+	}
+	stop_writing = 0;
+	pthread_create(&thread, NULL, write_on, NULL);
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+		ck_assert_int_eq(status, 0);
+	}
+	WRITE_ONCE(stop_writing, 1);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* One consumer: one handle, one reader on it. */
+START_TEST(one_consumer)
+{
+	struct tsct_options options = { .roles = TSCT_ROLE_READ };
+	struct tsct_reader *second;
+	struct tsct *other;
+
+	ck_assert_int_eq(tsct_reader_open(t, &second), -EBUSY);
+	ck_assert_int_eq(tsct_reader_open(writer, &second), -EACCES);
+	ck_assert_int_eq(tsct_open_at(serve_path, &options, &other), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(tsct_why(other), "stop that reader"));
+	tsct_close(other);
+	tsct_reader_close(reader);
+	start_reading();
+}
+END_TEST
+
+static TCase *add(Suite *suite, const char *name, void (*before)(void))
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_checked_fixture(tcase, before, teardown);
+	tcase_set_timeout(tcase, 60);
+	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("account");
+	SRunner *runner;
+	TCase *tcase;
+	int failed;
+
+	print_seed();
+	tcase = add(suite, "discard", setup_discard);
+	tcase_add_loop_test(tcase, discard_exact, 0, 3);
+	tcase_add_loop_test(tcase, discard_consumers, 0, 3);
+	tcase_add_loop_test(tcase, broken_exact, 0, 3);
+	tcase_add_loop_test(tcase, lying_counts, 0, 3);
+	tcase_add_loop_test(tcase, wraps, 0, 3);
+	tcase_add_loop_test(tcase, seeks, 0, 2);
+	tcase_add_test(tcase, many_unread);
+	tcase_add_test(tcase, live_discard);
+	tcase_add_test(tcase, one_consumer);
+	tcase = add(suite, "overwrite", setup_overwrite);
+	tcase_add_loop_test(tcase, overrun_exact, 0, 2);
+	tcase_add_loop_test(tcase, wraps, 0, 3);
+	tcase_add_loop_test(tcase, seeks, 0, 2);
+	tcase_add_test(tcase, live_overwrite);
+	tcase_add_test(tcase, live_processes);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
