@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# build.sh module|sparse|install - the steps behind kmod/Makefile
+# build.sh module|samples|sparse|install - the steps behind kmod/Makefile
 #
 # Kbuild writes beside the sources it is given, so it is given a farm of
 # symlinks below build/ and the source tree stays clean, whatever number of
@@ -107,20 +107,24 @@ btf_obstacle() {
 	fi
 }
 
-# kbuild ARG...: the kernel's build system over the farm. Its BTF step is off:
-# it fails without pahole and gives up without vmlinux; add_btf replaces it.
-# O= must not reach Kbuild, which gives it another meaning.
-kbuild() {
-	local extra=()
+# kbuild_in DIR SYMVERS ARG...: the kernel's build system over a folder, with
+# the exports of other modules. Its BTF step is off: it fails without pahole and
+# gives up without vmlinux; add_btf replaces it. O= must not reach Kbuild, which
+# gives it another meaning.
+kbuild_in() {
+	local dir=$1 symvers=$2
+	shift 2
 
 	# A tree of which only bzImage was built has its exports here.
 	if [ ! -e "$kdir/Module.symvers" ] && [ -e "$kdir/vmlinux.symvers" ]; then
-		extra=("KBUILD_EXTRA_SYMBOLS=$kdir/vmlinux.symvers")
+		symvers="$kdir/vmlinux.symvers $symvers"
 	fi
-	"${MAKE:-make}" --no-print-directory -C "$kdir" O= M="$farm" \
+	"${MAKE:-make}" --no-print-directory -C "$kdir" O= M="$dir" \
 		CONFIG_DEBUG_INFO_BTF_MODULES= W=1 KCFLAGS="${WERROR:-}" \
-		"${extra[@]}" "$@" modules
+		KBUILD_EXTRA_SYMBOLS="$symvers" "$@" modules
 }
+
+kbuild() { kbuild_in "$farm" '' "$@"; }
 
 pahole_flags() {
 	if [ -f "$kdir/scripts/pahole-flags.sh" ]; then
@@ -155,9 +159,28 @@ build_module() {
 	cp "$built" "$temp"
 	[ -n "$why" ] || add_btf "$temp"
 	mv "$temp" "$module"
+	# What modules that call us are built against
+	cp "$farm/Module.symvers" "$out/module/$release/Module.symvers"
 	echo "$want" >"$stamp"
 	say MODULE "${module#"$top/"}"
 	[ -z "$why" ] || explain "$why"
+}
+
+# Modules that call ours: the example, and what the tests need.
+build_samples() {
+	local from src file to=$out/module/$release/samples
+
+	build_module
+	for from in Documentation/examples/kernel tests/guest/modules; do
+		src=$to/src/${from//\//-}
+		mkdir -p "$src"
+		for file in "$top/$from"/*.[ch] "$top/$from/Kbuild"; do
+			[ ! -e "$file" ] || ln -sfn "$file" "$src/${file##*/}"
+		done
+		kbuild_in "$src" "$out/module/$release/Module.symvers" \
+			TSCTRACE="$top"
+		cp "$src"/*.ko "$to"
+	done
 }
 
 explain() {
@@ -191,7 +214,8 @@ install_module() {
 choose_kernel
 case ${1:-} in
 module) build_module ;;
+samples) build_samples ;;
 sparse) check_sparse ;;
 install) install_module ;;
-*) die "usage: build.sh module|sparse|install" ;;
+*) die "usage: build.sh module|samples|sparse|install" ;;
 esac
