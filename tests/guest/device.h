@@ -75,6 +75,16 @@ DEV_FN int dev_attach(int fd, uint32_t id, uint32_t roles)
 	return ioctl(fd, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
+DEV_FN int dev_attach_name(int fd, const char *name, uint32_t roles)
+{
+	struct tsct_channel_attach arg = {
+		.uid = TSCT_UID_SELF, .roles = roles,
+	};
+
+	strncpy(arg.name, name, sizeof(arg.name) - 1);
+	return ioctl(fd, TSCT_IOC_CHANNEL_ATTACH, &arg);
+}
+
 DEV_FN int dev_write(int fd, unsigned int id, const void *payload,
 		     unsigned int len)
 {
@@ -103,7 +113,8 @@ struct dev_maps {
 	char *rings;
 };
 
-DEV_FN struct dev_maps dev_map(int fd)
+/* The rings with these rights: those of a kernel channel can only be read. */
+DEV_FN struct dev_maps dev_map_rings(int fd, int rights)
 {
 	const struct tsct_channel_header *h;
 	struct dev_maps m;
@@ -120,14 +131,19 @@ DEV_FN struct dev_maps dev_map(int fd)
 	m.header = h;
 	m.consumers = mmap(NULL, h->ring_offset - h->consumer_offset, RW,
 			   MAP_SHARED, fd, (off_t)h->consumer_offset);
-	m.rings = mmap(NULL, h->file_size - h->ring_offset, RW, MAP_SHARED, fd,
-		       (off_t)h->ring_offset);
+	m.rings = mmap(NULL, h->file_size - h->ring_offset, rights, MAP_SHARED,
+		       fd, (off_t)h->ring_offset);
 	if (m.consumers == MAP_FAILED || m.rings == MAP_FAILED)
 		goto failed;
 	return m;
 failed:
 	perror("mmap");
 	exit(1);
+}
+
+DEV_FN struct dev_maps dev_map(int fd)
+{
+	return dev_map_rings(fd, RW);
 }
 
 DEV_FN void dev_unmap(struct dev_maps *m)

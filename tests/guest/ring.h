@@ -40,6 +40,7 @@ struct ring_reader {
 	uint64_t blocks;
 	uint64_t last_tsc;
 	uint64_t wrong;		/* records that a rule forbids */
+	bool kernel;		/* not this file's payloads, and idle threads */
 };
 
 DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
@@ -105,9 +106,9 @@ DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 	}
 	if (rec->tsc < r->last_tsc)
 		ring_wrong(r, "stamps go back");
-	if (!rec->tsc || !rec->tid)
+	if (!rec->tsc || (!rec->tid && !r->kernel))
 		ring_wrong(r, "no stamp or no thread");
-	if (!pattern_holds(rec->payload, rec->len - 16U))
+	if (!r->kernel && !pattern_holds(rec->payload, rec->len - 16U))
 		ring_wrong(r, "not the payload that was written");
 	r->last_tsc = rec->tsc;
 	r->records++;

@@ -34,6 +34,8 @@
 #                             does that itself with /lib/modules/tsctrace.ko,
 #                             tsctrace-nobtf.ko (the same without BTF) or
 #                             tsctrace-selftest.ko (built with SELFTEST=1)
+#                             Modules that call it are there, too:
+#                             tsctrace-sample.ko, tsct-nest.ko
 #   guest-test: needs=        `btf`: skipped where the module has none
 #   guest-test: files=        comma list of more files to take along, from the
 #                             source tree's top or absolute, or from $PATH
@@ -202,7 +204,7 @@ write_plan() {	# GROUP RELEASE FACTOR
 }
 
 small_initrd() {	# PLAN MODULE
-	local root=$work/small
+	local root=$work/small module
 	rm -rf "$root"
 	mkdir -p "$root/tests" "$root/usr/lib/modules"
 	cp "$1" "$root/tests/plan"
@@ -211,6 +213,11 @@ small_initrd() {	# PLAN MODULE
 		"$root/usr/lib/modules/tsctrace-nobtf.ko"
 	strip --strip-debug -o "$root/usr/lib/modules/tsctrace-selftest.ko" \
 		"$out/selftest/${2#"$out/"}"
+	# Modules that call ours, for the tests that ask for them
+	for module in "${2%/*}"/samples/*.ko; do
+		strip --strip-debug -o "$root/usr/lib/modules/${module##*/}" \
+			"$module"
+	done
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1
 }
 
@@ -333,6 +340,8 @@ test_kernel() {	# NAME
 	build_module "$name" "$dir" "$logs/module.log" "$out" || return 0
 	build_module "$name" "$dir" "$logs/selftest.log" "$out/selftest" \
 		SELFTEST=1 || return 0
+	build_module "$name" "$dir" "$logs/samples.log" "$out" samples ||
+		return 0
 	check_sparse "$name" "$dir" "$logs/sparse.log"
 	for group in $(list_groups); do
 		plan_group "$name/$group" "$group" "$ko"

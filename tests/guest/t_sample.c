@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The example module of Documentation/examples/kernel: what it defines and
+ * emits, in an interrupt and in a process, is what a reader finds, and modules
+ * go in the order they need each other.
+ */
+#include "modules.h"
+#include "ring.h"
+
+#define PARAMS	"/sys/module/tsctrace_sample/parameters/"
+
+struct tick {
+	int64_t late_ns;
+	uint64_t nr;
+};
+
+struct work_done {
+	uint32_t item;
+	uint64_t sum;
+} __attribute__((packed));
+
+static struct dev_maps m;
+static unsigned int id_tick, id_begin, id_end;
+static unsigned long ticks, begins, ends;
+static uint64_t first_tick = ~0ULL, last_tick;
+
+static unsigned int find_event(const char *name, unsigned int kind)
+{
+	const char *defs = (const char *)m.header + m.header->defs_offset;
+	const struct tsct_event_def *def;
+	uint64_t at;
+
+	for (at = 0; at < m.header->defs_used; at += def->size) {
+		def = (const void *)(defs + at);
+		if (!strcmp(def->name, name)) {
+			t_check(def->kind == kind, "%s: %u", name, def->kind);
+			return def->id;
+		}
+	}
+	t_check(false, "no event %s", name);
+	return 0;
+}
+
+static void take(const struct tsct_record *rec)
+{
+	struct work_done done;
+	struct tick tick;
+
+	if (rec->id == id_tick && rec->len == 16 + sizeof(tick)) {
+		memcpy(&tick, rec->payload, sizeof(tick));
+		t_check(tick.late_ns >= 0, "%ld ns early", -tick.late_ns);
+		if (tick.nr < first_tick)
+			first_tick = tick.nr;
+		if (tick.nr > last_tick)
+			last_tick = tick.nr;
+		ticks++;
+	} else if (rec->id == id_begin && rec->len == 16 + 4) {
+		begins++;
+	} else if (rec->id == id_end && rec->len == 16 + sizeof(done)) {
+		memcpy(&done, rec->payload, sizeof(done));
+		t_check(done.item < 20 && done.sum > 0, "%u", done.item);
+		t_check(rec->tid == (uint32_t)getpid(), "%u", rec->tid);
+		ends++;
+	} else {
+		t_check(false, "id %u of %u bytes", rec->id, rec->len);
+	}
+}
+
+static void read_all(void)
+{
+	struct ring_reader r = { .maps = &m, .kernel = true };
+	const struct tsct_record *rec;
+	uint64_t head;
+
+	for (r.cpu = 0; r.cpu < m.header->nr_cpus; r.cpu++) {
+		r.pos = r.records = r.last_tsc = 0;
+		head = ring_head(&r);
+		while (r.pos < head) {
+			rec = ring_step(&r, head);
+			if (rec)
+				take(rec);
+		}
+	}
+	t_check(r.wrong == 0);
+}
+
+int main(void)
+{
+	struct tsct_channel_info info = { 0 };
+	int fd, other = dev_open();
+
+	mod_load("/lib/modules/tsctrace-sample.ko", "");
+	t_check(dev_info(other).channels == 1);
+	t_errno(mod_unload("tsctrace"), EAGAIN);
+	t_check(!ioctl(other, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(!strcmp(info.name, "sample") && info.uid == 0);
+	t_check(info.flags == TSCT_CHANNEL_KERNEL && info.holders == 1);
+	t_check(info.policy == TSCT_POLICY_OVERWRITE);
+	/* root's name, and not to be taken twice */
+	struct tsct_channel_create again = dev_request("sample");
+	t_errno(ioctl(other, TSCT_IOC_CHANNEL_CREATE, &again), EEXIST);
+
+	fd = dev_open();
+	t_errno(dev_attach_name(fd, "sample", TSCT_ROLE_WRITE), EACCES);
+	t_check(!dev_attach_name(fd, "sample", TSCT_ROLE_READ), "%m");
+	m = dev_map_rings(fd, PROT_READ);
+	id_tick = find_event("tick", TSCT_KIND_COUNTER);
+	id_begin = find_event("work_begin", TSCT_KIND_BEGIN);
+	id_end = find_event("work_end", TSCT_KIND_END);
+	t_check(mod_set(PARAMS "work", "20") > 0, "%m");
+	t_errno(mod_set(PARAMS "work", "-1"), EINVAL);
+	usleep(200000);
+	/* Its events stay when it has gone, and nobody writes any more. */
+	t_check(!mod_unload("tsctrace_sample"), "%m");
+	read_all();
+	t_check(begins == 20 && ends == 20, "%lu %lu", begins, ends);
+	t_check(ticks > 10 && ticks == last_tick - first_tick + 1 &&
+		first_tick == 0, "%lu ticks, %lu to %lu", ticks, first_tick,
+		last_tick);
+	printf("%lu ticks\n", ticks);
+	dev_unmap(&m);
+	close(fd);
+	t_check(dev_info(other).channels == 0);
+	return t_status();
+}
