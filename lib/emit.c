@@ -43,7 +43,7 @@ extern const unsigned int __rseq_size __attribute__((weak));
  * gettid() would cost more than the rest. Initial-exec: no call, no allocation
  * at first use, so that it is safe in a signal handler.
  */
-__thread __u32 tsct_thread_id;
+__thread uint32_t tsct_thread_id;
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 const __u32 tsct_no_mark = 0;

@@ -1,7 +1,37 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Events with types: defined once, emitted by an inline function that the
+ * compiler checks. C from gnu99 on, C++ from 11 on; gcc and clang. At file
+ * scope, in a source file or in a header that any number of them include:
+ *
+ *	#include <tsctrace/event.h>
+ *
+ *	TSCT_EVENT(job_done, TSCT_KIND_END,
+ *		   TSCT_U32(worker), TSCT_F64(load), TSCT_STRING(what));
+ *
+ * This makes, all of them static:
+ *
+ *	int job_done_emit(uint32_t worker, double load, const char *what);
+ *	int job_done_emit_unordered(the same);
+ *	bool job_done_enabled(void);
+ *	struct tsct_event_type job_done_event;
+ *
+ * An event is off until tsct_events_start() finds a channel for it: then
+ * emitting it costs one load and one branch, and returns 0. It registers itself
+ * when the program or shared object that it is in is loaded, and unregisters
+ * when that is unloaded.
+ *
+ * _emit and _emit_unordered return what tsct_emit() and tsct_emit_unordered()
+ * do, and are as safe: in any thread, in signal handlers, after fork(). They
+ * evaluate to plain calls: arguments are converted as C does it. _enabled tells
+ * whether it is worth working out arguments.
+ */
 #ifndef TSCTRACE_EVENT_H
 #define TSCTRACE_EVENT_H
 
+#include <string.h>
+
+#include <tsctrace/fields.h>
 #include <tsctrace/section.h>
 #include <tsctrace/tsctrace.h>
 
@@ -10,13 +40,95 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Read by the inline functions only: this thread's id, 0: not known yet */
-extern __thread __u32 tsct_thread_id
+/* ---- switching events --------------------------------------------------- */
+
+/*
+ * One event of one translation unit. Only its name is for programs to read;
+ * what is behind it belongs to the library.
+ */
+struct tsct_event_type {
+	uint64_t state;		/* 0: off; else channel, and id << 48 */
+	const char *name;
+	const struct tsct_field *fields;
+	uint8_t kind;		/* TSCT_KIND_* */
+	uint8_t nr_fields;
+	uint16_t id;		/* in `channel` */
+	uint32_t flags;
+	struct tsct *channel;	/* where it is defined, NULL: nowhere */
+	struct tsct_event_type *next;
+	struct tsct_event_type *prev;
+	uint64_t reserved[4];
+};
+
+/*
+ * tsct_events_start - define all events of the program and of its shared
+ * objects in a channel, and switch on those that match
+ * @patterns: "db_*,-db_lock,tick": the last pattern that matches decides, `-`
+ *	switches off, * and ? stand for any characters and any one; commas or
+ *	blanks between them. If the first has a `-`, all others are on to begin
+ *	with. "": none is on. NULL: $TSCTRACE_EVENTS, and where that is not
+ *	there, or empty: all.
+ *
+ * Objects that are loaded later follow by the same patterns. One channel at a
+ * time; the same one again: new patterns.
+ *
+ * Returns how many are on, or -EINVAL: malformed patterns, -EBUSY: they have
+ * been started on another channel, -ENODEV, -EACCES: @t has no provider, or no
+ * WRITE role, so that all stay off; -ENOMEM. Where the channel would not take
+ * definitions, those events stay off, the others are on, and -ENOSPC (or what
+ * the provider said) is returned. Thread safe, not signal safe.
+ */
+int tsct_events_start(struct tsct *t, const char *patterns);
+
+/*
+ * tsct_events_stop - switch off all events that are on channel @t
+ *
+ * tsct_close() does that, too. An event that another thread is just emitting
+ * may come behind it: see to it that nobody emits before the channel is closed.
+ * NULL is fine. Thread safe, not signal safe.
+ */
+void tsct_events_stop(struct tsct *t);
+
+/*
+ * tsct_event_switch - switch events on or off while they are started
+ * @pattern: as one of those above, without `-`
+ *
+ * Those that objects bring which are loaded later follow the patterns of
+ * tsct_events_start() only. Returns how many events match and are defined in a
+ * channel, or -EINVAL: malformed. Thread safe, not signal safe.
+ */
+int tsct_event_switch(const char *pattern, bool on);
+
+/*
+ * tsct_event_bind - put one event on a channel of its own, and switch it on
+ * @event: &NAME_event; of this translation unit only
+ * @t: NULL: it is off, and free for tsct_events_start() again
+ *
+ * From then on tsct_events_start() leaves it alone. Returns 0, -ENODEV, -EACCES,
+ * -ENOSPC as above. Thread safe, not signal safe.
+ */
+int tsct_event_bind(struct tsct_event_type *event, struct tsct *t);
+
+/* ---- what the macros call; not for programs ----------------------------- */
+
+/* Run when an object is loaded and unloaded. Thread safe. */
+void tsct_event_register(struct tsct_event_type *event);
+void tsct_event_unregister(struct tsct_event_type *event);
+
+/* This thread's id. 0: not known yet */
+extern __thread uint32_t tsct_thread_id
 	__attribute__((tls_model("initial-exec")));
 
 /* Or'ed to the result of an unordered section */
 #define TSCT_REST_UNORDERED	0x100
 
+/*
+ * tsct_emit_rest - the section did not come through, or was not tried
+ * @header: first 8 bytes of the record; no thread in it: not tried
+ * @payload: all of it
+ * @result: TSCT_SECTION_*, perhaps with TSCT_REST_UNORDERED
+ * Returns as tsct_emit(). Signal safe.
+ */
 int tsct_emit_rest(struct tsct *t, uint64_t header, const void *payload,
 		   int result);
 
@@ -24,5 +136,250 @@ int tsct_emit_rest(struct tsct *t, uint64_t header, const void *payload,
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- fields ------------------------------------------------------------- */
+
+#define TSCT_U8(name)	TSCT_INT_(name, uint8_t, TSCT_TYPE_U8, 0)
+#define TSCT_U16(name)	TSCT_INT_(name, uint16_t, TSCT_TYPE_U16, 0)
+#define TSCT_U32(name)	TSCT_INT_(name, uint32_t, TSCT_TYPE_U32, 0)
+#define TSCT_U64(name)	TSCT_INT_(name, uint64_t, TSCT_TYPE_U64, 0)
+#define TSCT_S8(name)	TSCT_INT_(name, int8_t, TSCT_TYPE_S8, 0)
+#define TSCT_S16(name)	TSCT_INT_(name, int16_t, TSCT_TYPE_S16, 0)
+#define TSCT_S32(name)	TSCT_INT_(name, int32_t, TSCT_TYPE_S32, 0)
+#define TSCT_S64(name)	TSCT_INT_(name, int64_t, TSCT_TYPE_S64, 0)
+
+/* Shown in hexadecimal */
+#define TSCT_U8_HEX(name)	TSCT_INT_(name, uint8_t, TSCT_TYPE_U8, 1)
+#define TSCT_U16_HEX(name)	TSCT_INT_(name, uint16_t, TSCT_TYPE_U16, 1)
+#define TSCT_U32_HEX(name)	TSCT_INT_(name, uint32_t, TSCT_TYPE_U32, 1)
+#define TSCT_U64_HEX(name)	TSCT_INT_(name, uint64_t, TSCT_TYPE_U64, 1)
+#define TSCT_S8_HEX(name)	TSCT_INT_(name, int8_t, TSCT_TYPE_S8, 1)
+#define TSCT_S16_HEX(name)	TSCT_INT_(name, int16_t, TSCT_TYPE_S16, 1)
+#define TSCT_S32_HEX(name)	TSCT_INT_(name, int32_t, TSCT_TYPE_S32, 1)
+#define TSCT_S64_HEX(name)	TSCT_INT_(name, int64_t, TSCT_TYPE_S64, 1)
+
+#define TSCT_F32(name)	(F32, name, float, TSCT_TYPE_F32, 0, 0, 4)
+#define TSCT_F64(name)	(F64, name, double, TSCT_TYPE_F64, 0, 0, 8)
+
+/* Up to its NUL; a NULL pointer is recorded as "(null)" */
+#define TSCT_STRING(name) \
+	(STRING, name, const char *, TSCT_TYPE_STRING, 0, 0, 0)
+
+/* n bytes; n is a constant, and the pointer is not NULL */
+#define TSCT_BYTES(name, n)	(BYTES, name, const void *, TSCT_TYPE_BYTES, 0, n, n)
+
+/* Text of at most n characters: cut off there, or padded with NULs */
+#define TSCT_CHARS(name, n)	(CHARS, name, const char *, TSCT_TYPE_CHARS, 0, n, n)
+
+TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
+
+/* ---- payloads ----------------------------------------------------------- */
+
+#define TSCT_INLINE_	static inline __attribute__((always_inline, unused))
+
+/*
+ * One field more in a payload of whole words. With constants all around, this
+ * is a shift and an "or"; and words that were stored as such can be loaded as
+ * such at once.
+ */
+TSCT_INLINE_ unsigned int tsct_put_(uint64_t *words, unsigned int at,
+				    uint64_t bits, unsigned int size)
+{
+	const unsigned int shift = at % 8 * 8;
+
+	bits &= ~(uint64_t)0 >> (64 - 8 * size);
+	words[at / 8] |= bits << shift;
+	if (at % 8 + size > 8)
+		words[at / 8 + 1] = bits >> (64 - shift);
+	return at + size;
+}
+
+TSCT_INLINE_ uint64_t tsct_bits_f32_(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+TSCT_INLINE_ uint64_t tsct_bits_f64_(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+TSCT_INLINE_ const char *tsct_string_(const char *string)
+{
+	return string ? string : "(null)";
+}
+
+TSCT_INLINE_ unsigned int tsct_put_bytes_(uint64_t *words, unsigned int at,
+					  const void *bytes, unsigned int size)
+{
+	memcpy((char *)words + at, bytes, size);
+	return at + size;
+}
+
+TSCT_INLINE_ const void *tsct_chars_(char *room, const char *chars,
+				     unsigned int size)
+{
+	const char *from = tsct_string_(chars);
+	size_t len = 0;
+
+	while (len < size && from[len])
+		len++;
+	memcpy(room, from, len);
+	memset(room + len, 0, size - len);
+	return room;
+}
+
+TSCT_INLINE_ unsigned int tsct_put_chars_(uint64_t *words, unsigned int at,
+					  const char *chars, unsigned int size)
+{
+	tsct_chars_((char *)words + at, chars, size);
+	return at + size;
+}
+
+TSCT_INLINE_ void tsct_piece_(struct tsct_piece *piece, const void *base,
+			      size_t len)
+{
+	piece->base = base;
+	piece->len = len;
+}
+
+TSCT_INLINE_ void tsct_piece_string_(struct tsct_piece *piece,
+				     const char *string)
+{
+	piece->base = tsct_string_(string);
+	piece->len = strlen(tsct_string_(string)) + 1;
+}
+
+/* ---- emitting ----------------------------------------------------------- */
+
+/* Larger payloads are not stored inline. */
+#define TSCT_WORDS_MAX_		8
+
+/* The two halves of tsct_event_type.state */
+TSCT_INLINE_ struct tsct *tsct_state_channel_(uint64_t state)
+{
+	return (struct tsct *)(uintptr_t)(state << 16 >> 16);
+}
+
+TSCT_INLINE_ unsigned int tsct_state_id_(uint64_t state)
+{
+	return (unsigned int)(state >> 48);
+}
+
+TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
+				   uint64_t state, unsigned int len)
+{
+	const uint32_t tid =
+		__atomic_load_n(fast->fork_mark, __ATOMIC_RELAXED) ?
+		tsct_thread_id : 0;
+
+	return (16 + len) | (state >> 32 & 0xffff0000U) | (uint64_t)tid << 32;
+}
+
+/* Words; then pieces. The compiler drops what an event does not need. */
+#define TSCT_EMIT_(name_, stamp_, unordered_, pieces_, ...)		\
+{									\
+	enum {								\
+		tsct_len_ = 0 TSCT_EACH_(TSCT_SIZE_, TSCT_SIZE_, __VA_ARGS__), \
+		tsct_strings_ = 0 TSCT_EACH_(TSCT_STRINGS_,		\
+					     TSCT_STRINGS_, __VA_ARGS__), \
+		tsct_nr_ = (tsct_len_ + 7) / 8,				\
+		tsct_is_small_ = !tsct_strings_ &&			\
+			(int)tsct_nr_ <= TSCT_WORDS_MAX_		\
+	};								\
+	const uint64_t tsct_state_ =					\
+		__atomic_load_n(&name_##_event.state, __ATOMIC_RELAXED); \
+	int tsct_ret_ = TSCT_SECTION_STALE;				\
+									\
+	if (!tsct_state_)						\
+		return 0;						\
+	if (tsct_is_small_) {						\
+		const struct tsct_fast *tsct_fast_ =			\
+			(const struct tsct_fast *)(const void *)	\
+			tsct_state_channel_(tsct_state_);		\
+		const uint64_t tsct_header_word_ =			\
+			tsct_header_(tsct_fast_, tsct_state_, tsct_len_); \
+		uint64_t tsct_words_[tsct_nr_ ? (int)tsct_nr_ : 1] = { 0 };		\
+		unsigned int tsct_at_ = 0;				\
+									\
+		TSCT_EACH_(TSCT_PUT_, TSCT_PUT_, __VA_ARGS__)		\
+		(void)tsct_at_;						\
+		if (__builtin_expect(tsct_header_word_ >> 32 != 0, 1))	\
+			TSCT_SECTION_WRITE_(tsct_ret_, tsct_fast_,	\
+					    tsct_header_word_, tsct_words_, \
+					    tsct_is_small_ ?		\
+					    (int)tsct_nr_ : 0, stamp_);	\
+		if (__builtin_expect(!tsct_ret_, 1))			\
+			return 0;					\
+		return tsct_emit_rest(tsct_state_channel_(tsct_state_),	\
+				      tsct_header_word_, tsct_words_,	\
+				      tsct_ret_ | (unordered_));	\
+	} else {							\
+		struct tsct_piece tsct_all_[TSCT_COUNT_(__VA_ARGS__) + 1]; \
+		struct tsct_piece *tsct_pieces_ = tsct_all_;		\
+		TSCT_EACH_(TSCT_ROOM_, TSCT_ROOM_, __VA_ARGS__)		\
+									\
+		TSCT_EACH_(TSCT_PIECE_, TSCT_PIECE_, __VA_ARGS__)	\
+		return pieces_(tsct_state_channel_(tsct_state_),	\
+			       tsct_state_id_(tsct_state_), tsct_all_,	\
+			       (unsigned int)(tsct_pieces_ - tsct_all_)); \
+	}								\
+}
+
+/*
+ * TSCT_EVENT - define an event
+ * @name: a C identifier, at most 63 characters
+ * @...: TSCT_KIND_*, and up to 32 fields. SEND and RECEIVE: by convention the
+ *	first field is an integer that both sides of one message have the same.
+ */
+#define TSCT_EVENT(name, ...)						\
+	TSCT_ASSERT(sizeof(#name) <= TSCT_EVENT_NAME_MAX);		\
+	TSCT_ASSERT((TSCT_KIND_(__VA_ARGS__)) >= 0 &&			\
+		    (TSCT_KIND_(__VA_ARGS__)) < TSCT_KIND_NR);		\
+	TSCT_EACH_(TSCT_FIELD_RULES_, TSCT_FIELD_RULES_, __VA_ARGS__)	\
+									\
+	static const struct tsct_field name##_event_fields[] = {	\
+		TSCT_EACH_(TSCT_FIELD_, TSCT_FIELD_, __VA_ARGS__)	\
+		{ "", 0, 0, 0, 0 }					\
+	};								\
+	static struct tsct_event_type name##_event = {			\
+		0, #name, name##_event_fields, TSCT_KIND_(__VA_ARGS__),	\
+		TSCT_COUNT_(__VA_ARGS__), 0, 0, 0, 0, 0, { 0, 0, 0, 0 }	\
+	};								\
+									\
+	__attribute__((constructor))					\
+	static void name##_event_register(void)				\
+	{								\
+		tsct_event_register(&name##_event);			\
+	}								\
+									\
+	__attribute__((destructor))					\
+	static void name##_event_unregister(void)			\
+	{								\
+		tsct_event_unregister(&name##_event);			\
+	}								\
+									\
+	TSCT_INLINE_ bool name##_enabled(void)				\
+	{								\
+		return __atomic_load_n(&name##_event.state,		\
+				       __ATOMIC_RELAXED) != 0;		\
+	}								\
+									\
+	TSCT_INLINE_ int name##_emit(TSCT_PARAMETERS_(__VA_ARGS__))	\
+	TSCT_EMIT_(name, TSCT_STAMP_ORDERED_, 0, tsct_emit_pieces,	\
+		   __VA_ARGS__)						\
+									\
+	TSCT_INLINE_ int name##_emit_unordered				\
+		(TSCT_PARAMETERS_(__VA_ARGS__))				\
+	TSCT_EMIT_(name, TSCT_STAMP_UNORDERED_, TSCT_REST_UNORDERED,	\
+		   tsct_emit_pieces_unordered, __VA_ARGS__)		\
+									\
+	struct tsct_event_type
 
 #endif /* TSCTRACE_EVENT_H */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The preprocessor's part of tsctrace/event.h: kinds of fields, and what is
+ * generated for each. Nothing here is to be used by name.
+ */
+#ifndef TSCTRACE_FIELDS_H
+#define TSCTRACE_FIELDS_H
+
+/*
+ * A field is a tuple: class, name, C type, TSCT_TYPE_*, TSCT_FORMAT_*, count
+ * (as in struct tsct_field), bytes in the payload that are known now.
+ */
+#define TSCT_INT_(name, ctype, type, format) \
+	(INT, name, ctype, type, format, 0, sizeof(ctype))
+
+/* How many fields are there behind the kind? 0 to 32 */
+#define TSCT_COUNT_(...)						\
+	TSCT_COUNTED_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24,	\
+		      23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, \
+		      10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
+#define TSCT_COUNTED_(kind, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, \
+		      q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, \
+		      nr, ...) nr
+#define TSCT_KIND_(...)		TSCT_KIND_OF_(__VA_ARGS__, 0)
+#define TSCT_KIND_OF_(kind, ...)	kind
+
+#define TSCT_JOIN_(a, b)	TSCT_JOINED_(a, b)
+#define TSCT_JOINED_(a, b)	a##b
+
+/* m of the first field, n of each of the others */
+#define TSCT_EACH_(m, n, ...) \
+	TSCT_JOIN_(TSCT_JOIN_(TSCT_EACH_, TSCT_COUNT_(__VA_ARGS__)), _) \
+	(m, n, __VA_ARGS__)
+#define TSCT_EACH_0_(m, n, kind)
+#define TSCT_EACH_1_(m, n, kind, a) m a
+#define TSCT_EACH_2_(m, n, kind, a, ...) \
+	m a TSCT_EACH_1_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_3_(m, n, kind, a, ...) \
+	m a TSCT_EACH_2_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_4_(m, n, kind, a, ...) \
+	m a TSCT_EACH_3_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_5_(m, n, kind, a, ...) \
+	m a TSCT_EACH_4_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_6_(m, n, kind, a, ...) \
+	m a TSCT_EACH_5_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_7_(m, n, kind, a, ...) \
+	m a TSCT_EACH_6_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_8_(m, n, kind, a, ...) \
+	m a TSCT_EACH_7_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_9_(m, n, kind, a, ...) \
+	m a TSCT_EACH_8_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_10_(m, n, kind, a, ...) \
+	m a TSCT_EACH_9_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_11_(m, n, kind, a, ...) \
+	m a TSCT_EACH_10_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_12_(m, n, kind, a, ...) \
+	m a TSCT_EACH_11_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_13_(m, n, kind, a, ...) \
+	m a TSCT_EACH_12_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_14_(m, n, kind, a, ...) \
+	m a TSCT_EACH_13_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_15_(m, n, kind, a, ...) \
+	m a TSCT_EACH_14_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_16_(m, n, kind, a, ...) \
+	m a TSCT_EACH_15_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_17_(m, n, kind, a, ...) \
+	m a TSCT_EACH_16_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_18_(m, n, kind, a, ...) \
+	m a TSCT_EACH_17_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_19_(m, n, kind, a, ...) \
+	m a TSCT_EACH_18_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_20_(m, n, kind, a, ...) \
+	m a TSCT_EACH_19_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_21_(m, n, kind, a, ...) \
+	m a TSCT_EACH_20_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_22_(m, n, kind, a, ...) \
+	m a TSCT_EACH_21_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_23_(m, n, kind, a, ...) \
+	m a TSCT_EACH_22_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_24_(m, n, kind, a, ...) \
+	m a TSCT_EACH_23_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_25_(m, n, kind, a, ...) \
+	m a TSCT_EACH_24_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_26_(m, n, kind, a, ...) \
+	m a TSCT_EACH_25_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_27_(m, n, kind, a, ...) \
+	m a TSCT_EACH_26_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_28_(m, n, kind, a, ...) \
+	m a TSCT_EACH_27_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_29_(m, n, kind, a, ...) \
+	m a TSCT_EACH_28_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_30_(m, n, kind, a, ...) \
+	m a TSCT_EACH_29_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_31_(m, n, kind, a, ...) \
+	m a TSCT_EACH_30_(n, n, kind, __VA_ARGS__)
+#define TSCT_EACH_32_(m, n, kind, a, ...) \
+	m a TSCT_EACH_31_(n, n, kind, __VA_ARGS__)
+
+/* ---- what is made of a field -------------------------------------------- */
+
+/* Parameters; the first one without a comma */
+#define TSCT_PARAMETERS_(...) \
+	TSCT_EACH_(TSCT_PARAMETER_, TSCT_PARAMETER_NEXT_, __VA_ARGS__)
+#define TSCT_PARAMETER_(class, name, ctype, type, format, count, size) \
+	ctype name
+#define TSCT_PARAMETER_NEXT_(class, name, ctype, type, format, count, size) \
+	, ctype name
+
+/* How large is the payload, and is all of it that large? */
+#define TSCT_SIZE_(class, name, ctype, type, format, count, size) \
+	+ (unsigned int)(size)
+#define TSCT_STRINGS_(class, name, ctype, type, format, count, size) \
+	+ ((type) == TSCT_TYPE_STRING)
+
+/* struct tsct_field, and what must hold of it */
+#define TSCT_FIELD_(class, name, ctype, type, format, count, size) \
+	{ #name, type, format, count, 0 },
+#define TSCT_FIELD_RULES_(class, name, ctype, type, format, count, size) \
+	TSCT_ASSERT(sizeof(#name) <= TSCT_FIELD_NAME_MAX); \
+	TSCT_ASSERT((count) >= 0 && (count) <= TSCT_PAYLOAD_MAX(TSCT_BLOCK_SIZE_MAX)); \
+	TSCT_ASSERT((type) < TSCT_TYPE_BYTES || (count) > 0);
+
+/* Fields that are put together in words, see tsct_put_() */
+#define TSCT_PUT_(class, name, ctype, type, format, count, size) \
+	TSCT_PUT_##class##_(name, count, size)
+#define TSCT_PUT_INT_(name, count, size) \
+	tsct_at_ = tsct_put_(tsct_words_, tsct_at_, (uint64_t)name, size);
+#define TSCT_PUT_F32_(name, count, size) \
+	tsct_at_ = tsct_put_(tsct_words_, tsct_at_, tsct_bits_f32_(name), size);
+#define TSCT_PUT_F64_(name, count, size) \
+	tsct_at_ = tsct_put_(tsct_words_, tsct_at_, tsct_bits_f64_(name), size);
+#define TSCT_PUT_STRING_(name, count, size)
+#define TSCT_PUT_BYTES_(name, count, size) \
+	tsct_at_ = tsct_put_bytes_(tsct_words_, tsct_at_, name, size);
+#define TSCT_PUT_CHARS_(name, count, size) \
+	tsct_at_ = tsct_put_chars_(tsct_words_, tsct_at_, name, size);
+
+/* Room for what has to be padded before it is a piece */
+#define TSCT_ROOM_(class, name, ctype, type, format, count, size) \
+	TSCT_ROOM_##class##_(name, size)
+#define TSCT_ROOM_INT_(name, size)
+#define TSCT_ROOM_F32_(name, size)
+#define TSCT_ROOM_F64_(name, size)
+#define TSCT_ROOM_STRING_(name, size)
+#define TSCT_ROOM_BYTES_(name, size)
+#define TSCT_ROOM_CHARS_(name, size)	char tsct_room_##name[size];
+
+/* Fields as pieces */
+#define TSCT_PIECE_(class, name, ctype, type, format, count, size) \
+	TSCT_PIECE_##class##_(name, size)
+#define TSCT_PIECE_INT_(name, size)	tsct_piece_(tsct_pieces_++, &name, size);
+#define TSCT_PIECE_F32_(name, size)	TSCT_PIECE_INT_(name, size)
+#define TSCT_PIECE_F64_(name, size)	TSCT_PIECE_INT_(name, size)
+#define TSCT_PIECE_BYTES_(name, size)	tsct_piece_(tsct_pieces_++, name, size);
+#define TSCT_PIECE_STRING_(name, size) \
+	tsct_piece_string_(tsct_pieces_++, name);
+#define TSCT_PIECE_CHARS_(name, size) \
+	tsct_piece_(tsct_pieces_++, \
+		    tsct_chars_(tsct_room_##name, name, size), size);
+
+#endif /* TSCTRACE_FIELDS_H */
