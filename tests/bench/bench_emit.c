@@ -1,20 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
  * What an event costs its program, beside what nobody can do without (reading
- * the counter in order) and what anybody could do instead (a system call).
- * Records are 24 bytes: 16 of header, 8 of payload.
+ * the counter), and what anybody could do instead: LTTng-UST, a system call.
+ * All of it in short runs that alternate on one CPU; then two threads on two.
+ *
+ *	bench_emit [OTHER]	OTHER: a program as bench_pair.h describes it
  */
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <tsctrace/event.h>
+
 #include "bench.h"
+#include "bench_pair.h"
 #include "handle.h"
 #include "provider.h"
 
+TSCT_EVENT(one, TSCT_KIND_COUNTER, TSCT_U64(value));
+TSCT_EVENT(queued, TSCT_KIND_COUNTER, TSCT_U64(value));
+TSCT_EVENT(off, TSCT_KIND_COUNTER, TSCT_U64(value));
+TSCT_EVENT(bytes_64, TSCT_KIND_INSTANT, TSCT_BYTES(bytes, 64));
+TSCT_EVENT(bytes_256, TSCT_KIND_INSTANT, TSCT_BYTES(bytes, 256));
+
 static struct tsct *recorder, *queue;
 static int file;
+static const unsigned char bytes[256];
 
 static void counter(unsigned int turns)
 {
@@ -25,16 +38,42 @@ static void counter(unsigned int turns)
 				      : "=a" (low), "=d" (high) : : "memory");
 }
 
-static void counter_rdtscp(unsigned int turns)
+static void counter_unordered(unsigned int turns)
 {
-	uint32_t low, high, aux;
+	uint32_t low, high;
 
 	while (turns--)
-		__asm__ __volatile__ ("rdtscp" : "=a" (low), "=d" (high),
-				      "=c" (aux) : : "memory");
+		__asm__ __volatile__ ("rdtsc"
+				      : "=a" (low), "=d" (high) : : "memory");
 }
 
-static void emit_overwrite(unsigned int turns)
+static void emit(unsigned int turns)
+{
+	uint64_t value;
+
+	for (value = 0; value < turns; value++)
+		one_emit(value);
+}
+
+static void emit_unordered(unsigned int turns)
+{
+	uint64_t value;
+
+	for (value = 0; value < turns; value++)
+		one_emit_unordered(value);
+}
+
+static void emit_off(unsigned int turns)
+{
+	uint64_t value;
+
+	for (value = 0; value < turns; value++) {
+		off_emit(value);
+		__asm__ __volatile__ ("" : : : "memory");
+	}
+}
+
+static void emit_call(unsigned int turns)
 {
 	uint64_t value;
 
@@ -59,16 +98,20 @@ static void emit_discard(unsigned int turns)
 	for (value = 0; value < turns; value++) {
 		if (value % 1024 == 0)
 			drain();
-		tsct_emit(queue, TSCT_ID_FIRST, &value, sizeof(value));
+		queued_emit(value);
 	}
 }
 
 static void emit_64_bytes(unsigned int turns)
 {
-	char payload[64] = "";
-
 	while (turns--)
-		tsct_emit(recorder, TSCT_ID_FIRST, payload, sizeof(payload));
+		bytes_64_emit(bytes);
+}
+
+static void emit_256_bytes(unsigned int turns)
+{
+	while (turns--)
+		bytes_256_emit(bytes);
 }
 
 static void write_24_bytes(unsigned int turns)
@@ -88,6 +131,190 @@ static void clock_gettime_monotonic(unsigned int turns)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 }
 
+enum {
+	COUNTER, EMIT, COUNTER_UNORDERED, EMIT_UNORDERED, EMIT_CALL,
+	EMIT_DISCARD, EMIT_64, EMIT_256, EMIT_OFF, GETTIME, WRITE, NR_BENCHES
+};
+
+static struct bench benches[NR_BENCHES] = {
+	[COUNTER] = { .name = "counter_ns", .run = counter },
+	[EMIT] = { .name = "emit_user_ns", .run = emit },
+	[COUNTER_UNORDERED] = { .name = "counter_unordered_ns",
+				.run = counter_unordered },
+	[EMIT_UNORDERED] = { .name = "emit_user_unordered_ns",
+			     .run = emit_unordered },
+	[EMIT_CALL] = { .name = "emit_user_call_ns", .run = emit_call },
+	[EMIT_DISCARD] = { .name = "emit_user_discard_ns",
+			   .run = emit_discard },
+	[EMIT_64] = { .name = "emit_user_64_bytes_ns", .run = emit_64_bytes },
+	[EMIT_256] = { .name = "emit_user_256_bytes_ns",
+		       .run = emit_256_bytes },
+	[EMIT_OFF] = { .name = "emit_off_ns", .run = emit_off },
+	[GETTIME] = { .name = "clock_gettime_ns",
+		      .run = clock_gettime_monotonic },
+	[WRITE] = { .name = "write_ns", .run = write_24_bytes },
+};
+
+static struct bench_pair pair;
+
+static double timed(void (*run)(unsigned int turns))
+{
+	double start;
+
+	run(100);		/* somebody else's code was in the caches */
+	start = bench_now_ns();
+	run(BENCH_TURNS);
+	return (bench_now_ns() - start) / BENCH_TURNS;
+}
+
+static void run_all(void)
+{
+	unsigned int run, i;
+
+	for (run = 0; run < BENCH_RUNS; run++) {
+		for (i = 0; i < NR_BENCHES; i++)
+			benches[i].ns[run] = timed(benches[i].run);
+		bench_pair_run(&pair, run);
+	}
+	for (i = 0; i < NR_BENCHES; i++)
+		printf("%s %.2f ns\n", benches[i].name,
+		       bench_median(&benches[i]));
+}
+
+/* The median of ratios of runs that were made next to each other */
+static double ratio(const double *ours, const double *theirs)
+{
+	static double ratios[BENCH_RUNS];
+	unsigned int i;
+
+	for (i = 0; i < BENCH_RUNS; i++)
+		ratios[i] = ours[i] / theirs[i];
+	return bench_quantile(ratios, BENCH_RUNS, 0.5);
+}
+
+static void compare(const char *name, unsigned int a, unsigned int b)
+{
+	printf("%s %.3f ratio\n", name, ratio(benches[a].ns, benches[b].ns));
+}
+
+static void compare_pair(const char *program)
+{
+	static const char *const suffixes[BENCH_PAIR_NR] = {
+		"", "_64_bytes", "_256_bytes",
+	};
+	static const unsigned int ours[BENCH_PAIR_NR] = {
+		EMIT, EMIT_64, EMIT_256,
+	};
+	unsigned int i;
+
+	if (!pair.pid) {
+		printf("# lttng_ust_ns: not measured; %s\n",
+		       program ? "its session did not start" :
+		       "install lttng-tools and liblttng-ust-dev");
+		return;
+	}
+	for (i = 0; i < BENCH_PAIR_NR; i++) {
+		printf("lttng_ust%s_ns %.2f ns\n", suffixes[i],
+		       bench_quantile(pair.ns[i], BENCH_RUNS, 0.5));
+		printf("emit_user%s_vs_lttng_ust %.3f ratio\n", suffixes[i],
+		       ratio(benches[ours[i]].ns, pair.ns[i]));
+	}
+}
+
+/* ---- two threads on two CPUs -------------------------------------------- */
+
+enum { ALONE, TOGETHER, NR_PHASES };
+
+static void (*const phased[])(unsigned int) = { counter, emit };
+
+#define NR_PHASED	(sizeof(phased) / sizeof(phased[0]))
+
+static struct {
+	int cpu;
+	double ns[NR_PHASED][NR_PHASES][BENCH_RUNS];
+} threads[2];
+
+static unsigned int arrived;
+
+/* Both are here; then `turn` more of them. Spins: a wakeup takes too long. */
+static void meet(unsigned int *meetings)
+{
+	*meetings += 2;
+	__atomic_fetch_add(&arrived, 1, __ATOMIC_ACQ_REL);
+	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < *meetings)
+		__builtin_ia32_pause();
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* The first alone, while the other one waits; the other; both. */
+static void *run_phases(void *arg)
+{
+	const unsigned int me = (uintptr_t)arg;
+	unsigned int run, i, who, meetings = 0;
+
+	pin(threads[me].cpu);
+	for (run = 0; run < BENCH_RUNS; run++) {
+		for (i = 0; i < NR_PHASED; i++) {
+			for (who = 0; who < 2; who++) {
+				meet(&meetings);
+				if (who == me)
+					threads[me].ns[i][ALONE][run] =
+						timed(phased[i]);
+			}
+			meet(&meetings);
+			threads[me].ns[i][TOGETHER][run] = timed(phased[i]);
+		}
+	}
+	return NULL;
+}
+
+/* Of both threads, in the order of their runs */
+static void print_phase(const char *name, unsigned int i)
+{
+	double ns = 0, most = 0, one;
+	unsigned int me;
+
+	for (me = 0; me < 2; me++) {
+		one = ratio(threads[me].ns[i][TOGETHER],
+			    threads[me].ns[i][ALONE]);
+		most = one > most ? one : most;
+		ns += bench_quantile(threads[me].ns[i][TOGETHER], BENCH_RUNS,
+				     0.5) / 2;
+	}
+	printf("%s_2_threads_ns %.2f ns\n%s_2_threads_vs_1 %.3f ratio\n",
+	       name, ns, name, most);
+}
+
+static void run_two(const cpu_set_t *allowed)
+{
+	unsigned int nr = 0;
+	pthread_t thread;
+	int cpu;
+
+	for (cpu = 0; cpu < CPU_SETSIZE && nr < 2; cpu++)
+		if (CPU_ISSET(cpu, allowed))
+			threads[nr++].cpu = cpu;
+	if (nr < 2 || pthread_create(&thread, NULL, run_phases, NULL)) {
+		puts("# emit_user_2_threads_ns: not measured; there is one CPU "
+		     "only");
+		return;
+	}
+	run_phases((void *)1);
+	pthread_join(thread, NULL);
+	print_phase("counter", 0);
+	print_phase("emit_user", 1);
+}
+
+/* ---- channels ------------------------------------------------------------ */
+
 static struct tsct *open_channel(const char *path, const char *name,
 				 unsigned int policy)
 {
@@ -104,6 +331,15 @@ static struct tsct *open_channel(const char *path, const char *name,
 	return t;
 }
 
+static void bind(struct tsct_event_type *event, struct tsct *t)
+{
+	if (tsct_event_bind(event, t)) {
+		fprintf(stderr, "bench_emit: %s cannot be switched on\n",
+			event->name);
+		exit(1);
+	}
+}
+
 /* A figure for events that were lost would be a lie. */
 static void check_losses(struct tsct *t, const char *name)
 {
@@ -111,7 +347,7 @@ static void check_losses(struct tsct *t, const char *name)
 	unsigned long lost = tsct_dropped(t);
 
 	for (cpu = 0; cpu < t->header.nr_cpus; cpu++)
-		for (i = 0; i < TSCT_LOST_NR; i++)
+		for (i = 0; tsct_ring_ready(t, cpu) && i < TSCT_LOST_NR; i++)
 			lost += tsct_ring_producer(t, cpu)->lost[i];
 	if (lost) {
 		fprintf(stderr, "bench_emit: %s lost %lu events, so its figure "
@@ -120,38 +356,49 @@ static void check_losses(struct tsct *t, const char *name)
 	}
 }
 
-static struct bench benches[] = {
-	{ .name = "counter_ns", .run = counter },
-	{ .name = "emit_user_ns", .run = emit_overwrite },
-	{ .name = "emit_user_discard_ns", .run = emit_discard },
-	{ .name = "emit_user_64_bytes_ns", .run = emit_64_bytes },
-	{ .name = "counter_rdtscp_ns", .run = counter_rdtscp },
-	{ .name = "clock_gettime_ns", .run = clock_gettime_monotonic },
-	{ .name = "write_ns", .run = write_24_bytes },
-};
+static void open_channels(const char *path)
+{
+	recorder = open_channel(path, "recorder", TSCT_POLICY_OVERWRITE);
+	queue = open_channel(path, "queue", TSCT_POLICY_DISCARD);
+	bind(&one_event, recorder);
+	bind(&bytes_64_event, recorder);
+	bind(&bytes_256_event, recorder);
+	bind(&queued_event, queue);
+	if (tsct_header(recorder)->source != TSCT_SOURCE_TSC) {
+		fputs("bench_emit: stamps are not TSC here: there is nothing "
+		      "to measure\n", stderr);
+		exit(1);
+	}
+}
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char dir[] = "/tmp/tsct-bench.XXXXXX", path[64];
+	const char *other = argc > 1 ? argv[1] : NULL;
 	struct tsct_server *server;
+	cpu_set_t allowed;
 
+	sched_getaffinity(0, sizeof(allowed), &allowed);
 	if (!mkdtemp(dir))
 		return 1;
 	snprintf(path, sizeof(path), "%s/s", dir);
 	if (tsct_server_start(path, "embedded", &server) ||
 	    tsct_server_run(server))
 		return 1;
-	recorder = open_channel(path, "recorder", TSCT_POLICY_OVERWRITE);
-	queue = open_channel(path, "queue", TSCT_POLICY_DISCARD);
+	open_channels(path);
 	file = memfd_create("bench", 0);
 	bench_pin();
-	bench_all(benches, sizeof(benches) / sizeof(benches[0]));
+	bench_pair_start(&pair, other);
+	run_all();
+	compare_pair(other);
+	bench_pair_stop(&pair);
+	compare("emit_user_vs_counter", EMIT, COUNTER);
+	compare("emit_user_unordered_vs_counter", EMIT_UNORDERED,
+		COUNTER_UNORDERED);
+	compare("emit_user_vs_write", EMIT, WRITE);
+	run_two(&allowed);
 	check_losses(recorder, "emit_user");
 	check_losses(queue, "emit_user_discard");
-	printf("emit_user_vs_counter %.3f ratio\n",
-	       bench_median(&benches[1]) / bench_median(&benches[0]));
-	printf("emit_user_vs_write %.3f ratio\n",
-	       bench_median(&benches[1]) / bench_median(&benches[6]));
 	tsct_close(recorder);
 	tsct_close(queue);
 	tsct_server_stop(server);

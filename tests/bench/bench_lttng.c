@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* The same event through LTTng-UST; run.sh makes the session for it. */
+/*
+ * The same events through LTTng-UST, in a process of its own that bench_emit
+ * gives its turns, see bench_pair.h. run.sh makes the session.
+ */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "bench_lttng_tp.h"
 
+#include <unistd.h>
+
 #include "bench.h"
+#include "bench_pair.h"
+
+static const unsigned char bytes[256];
 
 static void emit(unsigned int turns)
 {
@@ -14,18 +22,42 @@ static void emit(unsigned int turns)
 		lttng_ust_tracepoint(tsct_bench, event, value);
 }
 
-static struct bench benches[] = {
-	{ .name = "lttng_ust_ns", .run = emit },
+static void emit_64_bytes(unsigned int turns)
+{
+	while (turns--)
+		lttng_ust_tracepoint(tsct_bench, bytes_64, bytes);
+}
+
+static void emit_256_bytes(unsigned int turns)
+{
+	while (turns--)
+		lttng_ust_tracepoint(tsct_bench, bytes_256, bytes);
+}
+
+static void (*const runs[BENCH_PAIR_NR])(unsigned int) = {
+	emit, emit_64_bytes, emit_256_bytes,
 };
 
 int main(void)
 {
-	bench_pin();
-	if (!lttng_ust_tracepoint_enabled(tsct_bench, event)) {
-		fputs("# lttng_ust_ns: not measured; the session did not "
-		      "start\n", stdout);
-		return 0;
+	double ns[BENCH_PAIR_NR];
+	unsigned int i;
+	double start;
+	char turn = lttng_ust_tracepoint_enabled(tsct_bench, event) &&
+		lttng_ust_tracepoint_enabled(tsct_bench, bytes_64) &&
+		lttng_ust_tracepoint_enabled(tsct_bench, bytes_256);
+
+	if (write(1, &turn, 1) != 1 || !turn)
+		return 1;
+	while (read(0, &turn, 1) == 1) {
+		for (i = 0; i < BENCH_PAIR_NR; i++) {
+			runs[i](100);	/* our code was in the caches */
+			start = bench_now_ns();
+			runs[i](BENCH_TURNS);
+			ns[i] = (bench_now_ns() - start) / BENCH_TURNS;
+		}
+		if (write(1, ns, sizeof(ns)) != sizeof(ns))
+			return 1;
 	}
-	bench_all(benches, 1);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One tracepoint with one integer, for LTTng-UST's own macros. */
+/* Tracepoints with an integer, 64 and 256 bytes, for LTTng-UST's macros. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER tsct_bench
 
@@ -16,6 +16,20 @@ LTTNG_UST_TRACEPOINT_EVENT(tsct_bench, event,
 	LTTNG_UST_TP_ARGS(unsigned long, value),
 	LTTNG_UST_TP_FIELDS(
 		lttng_ust_field_integer(unsigned long, value, value)
+	)
+)
+
+LTTNG_UST_TRACEPOINT_EVENT(tsct_bench, bytes_64,
+	LTTNG_UST_TP_ARGS(const unsigned char *, bytes),
+	LTTNG_UST_TP_FIELDS(
+		lttng_ust_field_array(unsigned char, bytes, bytes, 64)
+	)
+)
+
+LTTNG_UST_TRACEPOINT_EVENT(tsct_bench, bytes_256,
+	LTTNG_UST_TP_ARGS(const unsigned char *, bytes),
+	LTTNG_UST_TP_FIELDS(
+		lttng_ust_field_array(unsigned char, bytes, bytes, 256)
 	)
 )
 

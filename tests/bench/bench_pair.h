@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Another program's runs between our own: it is a child on the same CPU, and
+ * waits for its turn at a pipe. It writes one byte, 1: it is ready; then, for
+ * each byte that it reads, BENCH_PAIR_NR doubles: ns per turn with payloads of
+ * 8, 64 and 256 bytes.
+ */
+#ifndef TESTS_BENCH_PAIR_H
+#define TESTS_BENCH_PAIR_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define BENCH_PAIR_NR	3
+#define BENCH_PAIR_MS	20000	/* it is not that slow: it hangs */
+
+struct bench_pair {
+	pid_t pid;		/* 0: there is none */
+	int in, out;
+	double ns[BENCH_PAIR_NR][BENCH_RUNS];
+};
+
+static inline bool bench_pair_read(struct bench_pair *pair, void *buf,
+				   size_t size)
+{
+	struct pollfd fd = { .fd = pair->in, .events = POLLIN };
+
+	return poll(&fd, 1, BENCH_PAIR_MS) == 1 &&
+		read(pair->in, buf, size) == (ssize_t)size;
+}
+
+static inline void bench_pair_stop(struct bench_pair *pair)
+{
+	if (!pair->pid)
+		return;
+	close(pair->in);
+	close(pair->out);
+	kill(pair->pid, SIGKILL);
+	waitpid(pair->pid, NULL, 0);
+	pair->pid = 0;
+}
+
+static inline void bench_pair_exec(const char *program, int in, int out)
+{
+	dup2(in, 0);
+	dup2(out, 1);
+	execl(program, program, (char *)NULL);
+	_exit(127);
+}
+
+/* @program: NULL: no pair */
+static inline void bench_pair_start(struct bench_pair *pair,
+				    const char *program)
+{
+	int to[2], from[2];
+	char ready;
+
+	pair->pid = 0;
+	if (!program || pipe(to) || pipe(from))
+		return;
+	signal(SIGPIPE, SIG_IGN);
+	pair->pid = fork();
+	if (!pair->pid)
+		bench_pair_exec(program, to[0], from[1]);
+	close(to[0]);
+	close(from[1]);
+	pair->out = to[1];
+	pair->in = from[0];
+	if (pair->pid < 0 || !bench_pair_read(pair, &ready, 1) || !ready)
+		bench_pair_stop(pair);
+}
+
+/* Its turn. Where it fails, there is no pair any more. */
+static inline void bench_pair_run(struct bench_pair *pair, unsigned int run)
+{
+	double ns[BENCH_PAIR_NR];
+	unsigned int i;
+
+	if (!pair->pid)
+		return;
+	if (write(pair->out, "", 1) != 1 ||
+	    !bench_pair_read(pair, ns, sizeof(ns))) {
+		bench_pair_stop(pair);
+		return;
+	}
+	for (i = 0; i < BENCH_PAIR_NR; i++)
+		pair->ns[i][run] = ns[i];
+}
+
+#endif /* TESTS_BENCH_PAIR_H */
