@@ -223,6 +223,17 @@ static void complain_many(const struct channels *all, const char *verb,
 	      " enough\n", stderr);
 }
 
+/*
+ * The same user's name with the same provider: whoever has it now came later. One
+ * that was removed is there until its holders close it.
+ */
+static bool follows(const struct listed *before, const struct listed *c)
+{
+	return before && before->from == c->from &&
+		before->info.uid == c->info.uid &&
+		!strcmp(before->info.name, c->info.name);
+}
+
 const struct listed *channels_find(const struct channels *all, const char *verb,
 				   const char *name)
 {
@@ -234,7 +245,7 @@ const struct listed *channels_find(const struct channels *all, const char *verb,
 		fit = fits(&all->at[i], name);
 		if (!fit || fit < best)
 			continue;
-		nr = fit == best ? nr + 1 : 1;
+		nr = fit == best && !follows(found, &all->at[i]) ? nr + 1 : 1;
 		best = fit;
 		found = &all->at[i];
 	}

@@ -344,6 +344,13 @@ static int remove_channel(struct channels *all, const struct wanted *w)
 	c = channels_find(all, "channel", w->name);
 	if (!c)
 		return EXIT_FAILED;
+	/* Whose it is must be meant: root may have had one of that name. */
+	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
+		fprintf(stderr, "trace-ctl channel: remove %s: it is another"
+			" user's; to remove it all the same, give its id, %u\n",
+			w->name, c->info.id);
+		return EXIT_FAILED;
+	}
 	arg.id = c->info.id;
 	error = c->info.flags & TSCT_CHANNEL_KEEP ?
 		state_provider_ask(&all->from[c->from],

@@ -271,17 +271,31 @@ static void sum_up(const struct record_session *s, unsigned int i,
 		s->rec.streams[i].lost_no_ring;
 }
 
+/* A busy ring covers less than a millisecond. */
+static const char *span_text(double seconds, char *text, size_t size)
+{
+	if (seconds >= 1)
+		snprintf(text, size, "%.3f s", seconds);
+	else if (seconds >= 1e-3)
+		snprintf(text, size, "%.3f ms", seconds * 1e3);
+	else
+		snprintf(text, size, "%.3f us", seconds * 1e6);
+	return text;
+}
+
 static void show_part(const struct record_session *s, unsigned int i)
 {
 	const char *gap = "";
 	struct part part;
+	char span[32];
 	int cause;
 
 	sum_up(s, i, &part);
 	if (!s->o->quiet)
-		fprintf(stderr, "  channel %s: %" PRIu64 " events over %.3f s; %"
+		fprintf(stderr, "  channel %s: %" PRIu64 " events over %s; %"
 			PRIu64 " older ones were overwritten\n", s->names[i],
-			(uint64_t)part.events, part.seconds,
+			(uint64_t)part.events,
+			span_text(part.seconds, span, sizeof(span)),
 			(uint64_t)part.older);
 	if (!part.lost)
 		return;

@@ -59,6 +59,19 @@ until_in() {	# FILE PATTERN
 	fail "never in $1: $2"
 }
 
+start_daemon() {	# sets: daemon
+	"$build/daemon/tsctraced" 2>"$work/daemon.log" &
+	daemon=$!
+	started+=("$daemon")
+	until_in "$work/daemon.log" 'clock synchronized'
+	export TSCTRACE_PROVIDER=daemon
+}
+
+# The first number behind "NAME": in a file of JSON.
+number() {	# NAME FILE
+	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | head -n 1 | sed 's/.*: *//'
+}
+
 # babeltrace2's count of events, which has nothing to remark.
 babeltrace_events() {	# DIR
 	babeltrace2 "$1" >/dev/null 2>"$work/bt-err" || fail "babeltrace2 $1"

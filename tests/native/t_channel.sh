@@ -1,0 +1,180 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Channels that are kept: made, listed and removed; what a program that was
+# killed has left in one can be read; whatever cannot be is said, with the fix.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+# --- odd arguments, and nobody there ----------------------------------------
+
+refused() {	# STATUS PATTERN ARGUMENT...
+	local status=$1 pattern=$2
+	shift 2
+	run "$status" channel "$@"
+	says '^trace-ctl channel: '
+	says "$pattern"
+}
+
+refused 2 "what? 'create', 'remove' or 'list'"
+refused 2 "bla: there are 'create', 'remove' and 'list'" bla
+refused 2 'create: which channel? name it' create
+refused 2 'remove: which channel? name it' remove
+refused 2 'b: one argument too many' create a b
+refused 2 'a: one argument too many' list a
+refused 2 "'a/b' cannot be a channel's name; use 1 to 31" create a/b
+refused 2 "'' cannot be" create ''
+refused 2 'cannot be' create "$(printf '%032d' 0)"
+refused 2 "policy: both is none; there are 'discard' and 'overwrite'" create a --policy both
+refused 2 'blocks: 3 is not a number from 2 to 65536, a power of two' create a --blocks 3
+refused 2 'block-size: 2048 is not a number from 4096' create a --block-size 2048
+refused 2 'blocks: -2 is not' create a --blocks=-2
+refused 2 'use at least 4 blocks' create a --policy overwrite --blocks 2
+refused 2 'up to 256 MiB together' create a --blocks 65536
+refused 2 '\-\-policy is for .create. only' remove a --policy discard
+refused 2 '\-\-blocks is for .create. only' list --blocks 4
+
+export TSCTRACE_PROVIDER=daemon
+for action in 'create a' 'remove a' list; do
+	# shellcheck disable=SC2086
+	refused 1 'nobody holds channels here (.*tsctraced.sock: not there; start tsctraced.*load the module or start tsctraced' $action
+done
+TSCTRACE_PROVIDER=none refused 1 "TSCTRACE_PROVIDER is 'none'" list
+run 1 top --once
+says 'trace-ctl top: nobody holds channels here'
+run 1 snapshot -o "$work/x"
+says 'trace-ctl snapshot: nobody holds channels here'
+[ ! -e "$work/x" ] || fail "a directory was made"
+
+# --- made, used, removed ------------------------------------------------------
+
+start_daemon
+run 0 channel list
+shows '^no channels$'
+run 0 channel list --json
+shows '^\[\]$'
+run 0 channel create fly --policy overwrite --blocks 8 --block-size 4096
+shows '^channel fly: id 1, overwrite,kept, 8 blocks of 4096 bytes on each CPU, .* by the daemon$'
+run 0 channel create --json box
+[ "$(number id "$work/out") $(number blocks "$work/out")" = "2 64" ] || fail "--json"
+[ "$(number holders "$work/out") $(number events "$work/out")" = "0 0" ] || fail "--json"
+shows '^  "kept": true,'
+refused 1 'create fly: you have a channel of that name; take another, or' create fly
+refused 1 'create k: only the module has channels that the kernel writes; load it' create k --kernel
+refused 1 'channel: none: no such channel; .trace-ctl channel list. names' remove none
+refused 1 '7: no such channel' remove 7
+
+# Who holds one that is not kept, holds it up.
+TSCTRACE_CHANNEL=loose "$emit" 1000000 1 1000 >/dev/null &
+loose=$!
+started+=("$loose")
+for ((i = 0; i < 100; i++)); do
+	"$ctl" channel list | grep -q ' loose ' && break
+	sleep 0.05
+done
+refused 1 'remove loose: is not kept: it goes by itself' remove loose
+refused 1 'create loose: you have a channel of that name' create loose
+
+# A program that is killed leaves its last events; one that holds a channel
+# which is removed goes on.
+TSCTRACE_CHANNEL=fly "$emit" 100000000 2 >/dev/null &
+pid=$!
+TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null &
+box=$!
+started+=("$pid" "$box")
+sleep 1
+kill -9 "$pid"
+wait "$pid" || true
+run 0 channel list --json
+python3 - "$work/out" <<'END' || fail "list --json"
+import json, sys
+found = {c["name"]: c for c in json.load(open(sys.argv[1]))}
+assert sorted(found) == ["box", "fly", "loose"], found
+fly, box, loose = found["fly"], found["box"], found["loose"]
+assert (fly["holders"], box["holders"], loose["holders"]) == (0, 1, 1)
+assert fly["kept"] and box["kept"] and not loose["kept"]
+assert fly["events"] == sum(c["events"] for c in fly["cpus"]) > 10000
+assert all(0 < c["overwritten"] < c["events"] for c in fly["cpus"] if c["events"] > 4096)
+assert not any(fly["lost"].values())
+END
+run 0 snapshot -c fly -o "$work/last"
+[ "$("$ctl" dump "$work/last" | wc -l)" -gt 100 ] || fail "few of its last events"
+run 0 channel remove box
+shows '^channel box: removed; it goes when those who hold it close it (1)$'
+sleep 0.2
+kill -0 "$box" || fail "who held it does not go on"
+run 0 channel create box
+run 0 channel remove box
+shows '^channel box: removed$'
+kill -9 "$box" "$loose"
+wait "$box" "$loose" || true
+run 0 channel remove 1
+shows '^channel fly: removed$'
+for ((i = 0; i < 100; i++)); do
+	"$ctl" channel list >"$work/out"
+	! grep -qv '^no channels$' "$work/out" || { sleep 0.05; continue; }
+	break
+done
+shows '^no channels$'
+
+# A kept discard channel: what nobody has read is recorded later.
+run 0 channel create box
+TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
+run 1 snapshot -c box -o "$work/x"
+says "box: is no flight recorder: .*'trace-ctl record --unread -c box' records"
+run 0 record -c box -o "$work/old" --duration 0.2
+says 'old: 0 events'
+TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
+run 0 record --unread -c box -o "$work/unread" --duration 0.2
+says 'unread: 10001 events'
+[ "$(babeltrace_events "$work/unread")" = 10001 ] || fail "babeltrace2"
+run 0 channel remove box
+
+# --- limits -----------------------------------------------------------------
+
+n=0
+while "$ctl" channel create "l$n" --blocks 8192 >/dev/null 2>"$work/err"; do
+	n=$((n + 1))
+	[ "$n" -lt 1000 ] || fail "memory has no limit"
+done
+says "create l$n: no room left within the limits: $n channels hold .* per user; remove channels, or ask for smaller rings with --blocks"
+[ "$n" -gt 0 ] || fail "not one fits"
+run 1 record -c late --blocks 8192 -o "$work/x" -- touch "$work/ran"
+says 'channel late: .*no room left within the provider'
+[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "it began all the same"
+while [ "$n" -gt 0 ]; do
+	n=$((n - 1))
+	run 0 channel remove "l$n"
+done
+
+# --- other users ------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$work" "$TSCTRACE_RUN_DIR"
+	nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	mkdir -m 777 "$work/open"
+	as_nobody() { timeout 60 "${nobody[@]}" "$ctl" "$@" >"$work/out" 2>"$work/err"; }
+	run 0 channel create --policy overwrite secret
+	id=$("$ctl" channel list | sed -n 's/^ *\([0-9]*\) secret .*/\1/p')
+	as_nobody channel list || fail "list as nobody"
+	shows '^no channels$'
+	! as_nobody channel remove "$id" || fail "nobody removed it"
+	says "remove $id: it belongs to another user; run as that user or as root"
+	! as_nobody snapshot -c secret -o "$work/open/x" || fail "nobody copied it"
+	says 'secret: no such channel of yours'
+	! as_nobody snapshot -o "$work/open/x" || fail "nobody copied something"
+	says 'there is no flight recorder; make one with'
+	[ ! -e "$work/open/x" ] || fail "a directory was made"
+	as_nobody channel create theirs --policy overwrite || fail "create as nobody"
+	TSCTRACE_CHANNEL=theirs "${nobody[@]}" "$emit" 1000 >/dev/null
+	# Root may have its own of that name, and sees theirs.
+	TSCTRACE_CHANNEL=theirs "$emit" 10 >/dev/null
+	run 0 snapshot -c theirs -o "$work/theirs"
+	says '^  channel theirs: 1001 events over '
+	run 1 channel remove theirs
+	id=$(sed -n 's/.*give its id, \([0-9]*\)$/\1/p' "$work/err")
+	run 0 channel remove "$id"
+	run 0 channel remove secret
+fi
+run 0 channel list
+shows '^no channels$'
+echo "kept channels: fine"
