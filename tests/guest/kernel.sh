@@ -13,9 +13,10 @@
 #       resolve_btfids  the tool, where `build` lacks it (may be absent)
 #   kernel.sh clean           forget everything that was fetched
 #
-# NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are downloaded and unpacked under
-# ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and never installed: an
-# installed kernel would become what this machine boots next.
+# NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are
+# downloaded and unpacked under ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and
+# never installed: an installed kernel would become what this machine boots next.
+# 6.1-debug is the kernel that looks for our mistakes: see debug_kernel.sh.
 # PATH is a kernel build tree, a directory laid out as above, or the release
 # of a kernel that is installed here.
 #
@@ -295,9 +296,20 @@ get_path() {
 		view "$path" "/boot/vmlinuz-$path" \
 			"/lib/modules/$path/build" "$path"
 	else
-		die "$path: no such kernel. Known names: $names $more; or give a\
+		die "$path: no such kernel. Known names: $names $more 6.1-debug; or give a\
  kernel build tree, or the release of an installed kernel"
 	fi
+}
+
+get_other() {
+	local tree
+	case $1 in
+	6.1-debug)
+		tree=$("$(dirname "$0")/debug_kernel.sh") || exit $?
+		get_path "$tree" ;;
+	*)
+		get_path "$1" ;;
+	esac
 }
 
 default_name() {
@@ -323,7 +335,7 @@ get)
 	wanted=$2
 	case " $names $more " in
 	*" $2 "*) get_debian "$2" ;;
-	*) get_path "$2" ;;
+	*) get_other "$2" ;;
 	esac ;;
 clean)
 	rm -rf "$cache" ;;

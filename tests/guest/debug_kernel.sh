@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# debug_kernel.sh - build the kernel that looks for our mistakes, once
+#
+# Prints a kernel build tree that kernel.sh takes as PATH: the newest
+# linux-source-6.1 that this machine's package sources offer, configured by
+# debug.config (KASAN, lockdep, UBSAN, kmemleak, fault injection, ...). It lies
+# in ${XDG_CACHE_HOME:-~/.cache}/tsctrace/debug-VERSION-HASH, HASH being that of
+# debug.config, and is built when it is not there: 6 to 15 minutes on two CPUs,
+# 4 GiB while it is built, 2 GiB afterwards. Nothing is installed. Off line, one
+# that was built before serves.
+#
+# Exit status: 0 done, 1 failed, 3 this machine's package sources do not offer
+# the source.
+set -euo pipefail
+shopt -s inherit_errexit
+
+package=linux-source-6.1
+here=$(cd "$(dirname "$0")" && pwd)
+config=$here/debug.config
+cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace
+hash=$(sha256sum <"$config" | head -c 12)
+temp=
+
+say() { echo "debug_kernel.sh: $*" >&2; }
+die() { say "$1"; exit "${2:-1}"; }
+cleanup() { [ -z "$temp" ] || rm -rf "$temp"; }
+trap cleanup EXIT
+
+complete() { [ -f "$1/.tsctrace-complete" ]; }
+
+offered_version() {
+	! command -v apt-cache >/dev/null ||
+		apt-cache policy "$package" 2>/dev/null |
+		sed -n 's/^  Candidate: \([^(]*\)$/\1/p'
+}
+
+# The newest that was built from this very configuration.
+built_before() {
+	local dir
+	for dir in "$cache"/debug-*-"$hash"; do
+		! complete "$dir" || echo "$dir"
+	done | sort -V | tail -n 1
+}
+
+need_tools() {
+	local tool
+	for tool in gcc make flex bison bc pahole xz; do
+		command -v "$tool" >/dev/null ||
+			die "$tool is missing: run tests/deps.sh --debug-kernel"
+	done
+}
+
+fetch() {	# VERSION DIR
+	say "fetching $package $1"
+	(cd "$2" && apt-get -q -o APT::Sandbox::User=root download \
+		"$package=$1") >"$2/apt.log" 2>&1 || {
+		cat "$2/apt.log" >&2
+		die "cannot download $package $1"
+	}
+	dpkg-deb --fsys-tarfile "$(echo "$2/$package"_*.deb)" |
+		tar -x -O --wildcards "./usr/src/$package.tar.*" |
+		tar -x -J -C "$2"
+	mv "$2/$package" "$2/tree"
+}
+
+# A line that Kconfig dropped is a checker that would not look.
+check_config() {	# TREE
+	local line missing=()
+	while read -r line; do
+		case $line in
+		"# CONFIG_"*" is not set")
+			line=${line#\# } line=${line%% *}
+			! grep -q "^$line=" "$1/.config" ||
+				missing+=("$line is set") ;;
+		CONFIG_*)
+			grep -qxF "$line" "$1/.config" || missing+=("$line") ;;
+		esac
+	done <"$config"
+	[ ${#missing[@]} -eq 0 ] ||
+		die "debug.config: Kconfig did not take ${missing[*]}"
+}
+
+configure() {	# TREE
+	make -s -C "$1" tinyconfig
+	(cd "$1" && scripts/kconfig/merge_config.sh -m .config "$config")
+	make -s -C "$1" olddefconfig
+}
+
+# Objects are as large as all the rest, and no module needs them.
+slim() {	# TREE
+	find "$1" -name '*.o' ! -path '*/scripts/*' ! -path '*/tools/*' -delete
+	find "$1" -name '*.a' ! -path '*/tools/*' -delete
+	rm -f "$1"/.tmp_vmlinux* "$1"/.btf.*
+	rm -rf "$1/Documentation" "$1/sound"
+}
+
+build() {	# VERSION DIR
+	local log=$cache/debug-build.log tree
+
+	need_tools
+	mkdir -p "$cache"
+	temp=$(mktemp -d "$cache/.debug.XXXXXX")
+	tree=$temp/tree
+	fetch "$1" "$temp"
+	say "building it with $(nproc) jobs, which takes a while; see $log"
+	configure "$tree" >"$log" 2>&1 || { tail "$log" >&2; die "make olddefconfig failed"; }
+	check_config "$tree"
+	# Built where it will be used: names of files are in what is built.
+	rm -rf "$2"
+	mv "$tree" "$2"
+	if ! nice make -s -C "$2" -j"$(nproc)" bzImage modules_prepare \
+			>>"$log" 2>&1; then
+		tail -n 30 "$log" >&2
+		die "the build failed: $log"
+	fi
+	slim "$2"
+	touch "$2/.tsctrace-complete"
+}
+
+[ $# -eq 0 ] || die "usage: debug_kernel.sh" 1
+unset MAKEFLAGS MFLAGS MAKELEVEL O KDIR
+mkdir -p "$cache"
+exec 8>"$cache/.debug-lock"
+flock 8
+version=$(offered_version)
+if [ -z "$version" ] && command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ]; then
+	apt-get -qq update >&2 || true
+	version=$(offered_version)
+fi
+dir=$cache/debug-$version-$hash
+if [ -z "$version" ]; then
+	dir=$(built_before)
+	[ -n "$dir" ] || die "no $package is offered by the package sources of\
+ this machine: build a kernel with $config yourself, and name it: make\
+ check-guest KERNEL=PATH" 3
+fi
+complete "$dir" || build "$version" "$dir"
+echo "$dir"
