@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+/* All CPUs in the order of stamps; waiting; other readers' positions. */
+#include <errno.h>
+
+#include "ring_writer.h"
+#include "seed.h"
+#include "serve.h"
+
+#define ID		16
+#define CPUS_MAX	64
+
+static struct tsct *t, *writer;
+static struct tsct_reader *reader;
+static __u32 nr_cpus;
+
+static void open_channel(unsigned int policy)
+{
+	struct tsct_options options = {
+		.roles = TSCT_ROLE_READ, .policy = policy,
+		.block_size = 4096, .blocks = 64,
+	};
+
+	serve_start();
+	t = serve_open(&options);
+	writer = serve_open(NULL);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	nr_cpus = t->header.nr_cpus < CPUS_MAX ? t->header.nr_cpus : CPUS_MAX;
+}
+
+static void setup_discard(void)
+{
+	open_channel(TSCT_POLICY_DISCARD);
+}
+
+static void setup_overwrite(void)
+{
+	open_channel(TSCT_POLICY_OVERWRITE);
+}
+
+static void teardown(void)
+{
+	tsct_reader_close(reader);
+	tsct_close(writer);
+	tsct_close(t);
+	serve_stop();
+}
+
+static void put(__u32 cpu, __u64 stamp)
+{
+	ck_assert(ring_emit(writer, cpu, ID, stamp, &stamp, 8));
+}
+
+static int next_any(__u64 until, struct tsct_event *event)
+{
+	return tsct_reader_next_any(reader, until, event);
+}
+
+static void expect(__u64 stamp, __u32 cpu, __u32 flags)
+{
+	struct tsct_event event;
+
+	ck_assert_int_eq(next_any(UINT64_MAX, &event), 1);
+	ck_assert_uint_eq(event.tsc, stamp);
+	ck_assert_uint_eq(event.cpu, cpu);
+	ck_assert_uint_eq(event.flags, flags);
+	ck_assert_uint_eq(*(const __u64 *)event.payload, stamp);
+}
+
+static void expect_nothing(__u64 until)
+{
+	struct tsct_event event;
+
+	ck_assert_int_eq(next_any(until, &event), 0);
+}
+
+static struct tsct_ring_stat stat_of(__u32 cpu)
+{
+	struct tsct_ring_stat stat;
+
+	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
+	ck_assert_uint_eq(stat.published, stat.before + stat.read +
+			  stat.overrun + stat.broken + stat.unread);
+	return stat;
+}
+
+START_TEST(merges)
+{
+	const __u32 other = nr_cpus - 1;	/* the same on one CPU */
+	__u64 i;
+
+	expect_nothing(UINT64_MAX);
+	for (i = 0; i < 100; i++)
+		put(i % 2 ? other : 0, 100 + i);
+	for (i = 0; i < 100; i++)
+		expect(100 + i, i % 2 ? other : 0, 0);
+	expect_nothing(UINT64_MAX);
+	/* an empty ring comes to life */
+	put(0, 1000);
+	expect(1000, 0, 0);
+	put(other, 1001);
+	expect(1001, other, 0);
+	expect_nothing(UINT64_MAX);
+}
+END_TEST
+
+START_TEST(until)
+{
+	struct tsct_event event;
+
+	put(0, 10);
+	put(0, 20);
+	put(nr_cpus - 1, 30);
+	expect_nothing(9);
+	/* what is held is unread, and not released */
+	ck_assert_uint_eq(stat_of(0).unread, nr_cpus > 1 ? 2 : 3);
+	ck_assert_int_eq(next_any(10, &event), 1);
+	expect_nothing(19);
+	tsct_reader_release(reader, 0);
+	ck_assert_int_eq(next_any(25, &event), 1);
+	ck_assert_uint_eq(event.tsc, 20);
+	expect_nothing(29);
+	expect(30, nr_cpus - 1, 0);
+}
+END_TEST
+
+START_TEST(late_ones)
+{
+	const __u32 other = nr_cpus - 1;
+
+	put(0, 100);
+	expect(100, 0, 0);
+	put(other, 90);
+	put(other, 95);
+	put(other, 100);
+	expect(90, other, TSCT_EVENT_LATE);
+	expect(95, other, TSCT_EVENT_LATE);
+	expect(100, other, 0);
+}
+END_TEST
+
+/* What was held for the order is not lost to who asks for one CPU. */
+START_TEST(mixed_with_next)
+{
+	struct tsct_event event;
+	__u64 i;
+
+	for (i = 0; i < 10; i++)
+		put(0, 10 + i);
+	put(nr_cpus - 1, 50);
+	expect(10, 0, 0);
+	expect_nothing(5);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 11);
+	expect(12, 0, 0);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 13);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 14);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
+	expect(15, 0, 0);
+	tsct_reader_seek_new(reader);
+	expect_nothing(UINT64_MAX);
+	put(0, 60);
+	expect(60, 0, 0);
+	ck_assert_uint_eq(stat_of(0).before, nr_cpus > 1 ? 4 : 5);
+}
+END_TEST
+
+/* Released by who took it in order: nothing is given back that is held. */
+START_TEST(held_is_not_released)
+{
+	struct tsct_event event;
+
+	put(0, 10);
+	put(0, 20);
+	expect(10, 0, 0);
+	expect_nothing(15);
+	tsct_reader_release(reader, 0);
+	/* the next consumer finds what this one held */
+	tsct_reader_close(reader);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	ck_assert_uint_eq(stat_of(0).before, 1);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
+	ck_assert_uint_eq(event.tsc, 20);
+}
+END_TEST
+
+/* Any rings, any pace: what is there before the first look comes in order. */
+START_TEST(any_merge)
+{
+	__u64 stamp, last = 0, nr = 0, got = 0;
+	struct tsct_event event;
+	int i, n;
+
+	seed_with(_i);
+	stamp = 1;
+	for (i = 0; i < 500; i++) {
+		for (n = any(100); n; n--, nr++)
+			put(any(nr_cpus), stamp += any(3));
+		/* all of it is stamped before this: strict order */
+		while (next_any(stamp, &event) == 1) {
+			ck_assert_uint_ge(event.tsc, last);
+			ck_assert_uint_eq(event.flags, 0);
+			last = event.tsc;
+			got++;
+			if (!any(20))
+				tsct_reader_release(reader, event.cpu);
+			if (!any(100))
+				break;
+		}
+		for (n = 0; n < (int)nr_cpus; n++)
+			tsct_reader_release(reader, n);
+		stamp++;
+	}
+	while (next_any(UINT64_MAX, &event) == 1)
+		got++;
+	ck_assert_uint_eq(got, nr);
+}
+END_TEST
+
+/* ---- live -------------------------------------------------------------- */
+
+static int stop_writing;
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/* Writes numbers to one ring; how many comes back. */
+static void *write_ring(void *arg)
+{
+	const __u32 cpu = (uintptr_t)arg;
+	uintptr_t nr = 0;
+
+	while (!READ_ONCE(stop_writing))
+		if (ring_emit(writer, cpu, ID, now_ns(), &nr, 8))
+			nr++;
+		else
+			sched_yield();
+	return (void *)nr;
+}
+
+/* Who follows a millisecond behind gets all of it, once, in order. */
+START_TEST(follows_live)
+{
+	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end;
+	const __u32 nr = nr_cpus < 3 ? nr_cpus : 3;
+	struct tsct_event event;
+	pthread_t threads[3];
+	void *wrote;
+	__u32 i;
+
+	stop_writing = 0;
+	for (i = 0; i < nr; i++)
+		pthread_create(&threads[i], NULL, write_ring,
+			       (void *)(uintptr_t)i);
+	end = now_ns() + 500000000;
+	while (now_ns() < end) {
+		while (now_ns() < end &&
+		       next_any(now_ns() - 1000000, &event) == 1) {
+			ck_assert_uint_eq(*(const __u64 *)event.payload,
+					  next[event.cpu]++);
+			if (event.flags & TSCT_EVENT_LATE)
+				late++;
+			else
+				ck_assert_uint_ge(event.tsc, last);
+			last = event.tsc > last ? event.tsc : last;
+			if (!(++got % 64))
+				tsct_reader_release(reader, event.cpu);
+		}
+		for (i = 0; i < nr; i++)
+			tsct_reader_release(reader, i);
+	}
+	WRITE_ONCE(stop_writing, 1);
+	for (i = 0; i < nr; i++) {
+		pthread_join(threads[i], &wrote);
+		while (tsct_reader_next(reader, i, &event) == 1)
+			ck_assert_uint_eq(*(const __u64 *)event.payload,
+					  next[i]++);
+		ck_assert_uint_eq(next[i], (uintptr_t)wrote);
+		ck_assert_uint_eq(stat_of(i).published, next[i]);
+	}
+	/* These threads may be switched out between stamp and publication */
+	ck_assert_uint_le(late, got / 100);
+	ck_assert_uint_gt(got, 100);
+}
+END_TEST
+
+/* ---- waiting ----------------------------------------------------------- */
+
+START_TEST(watermark)
+{
+	struct tsct_event event;
+	int i;
+
+	ck_assert_int_eq(tsct_reader_watermark(reader, 1000), 0);
+	put(0, 1);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	ck_assert_int_eq(tsct_reader_wait(reader, 30), 0);
+	/* 24 bytes each, in all rings together */
+	for (i = 1; i < 41; i++)
+		put(i % nr_cpus, 1 + i);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	put(0, 100);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
+	/* what is there may be read, and then it is not there any more */
+	ck_assert_int_eq(next_any(UINT64_MAX, &event), 1);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	ck_assert_int_eq(tsct_reader_watermark(reader, 0), 0);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
+}
+END_TEST
+
+/* A watermark that a ring cannot hold: half a ring is enough. */
+START_TEST(watermark_half)
+{
+	int i;
+
+	ck_assert_int_eq(tsct_reader_watermark(reader, UINT64_MAX), 0);
+	for (i = 0; i < 5300; i++)
+		put(0, 1 + i);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	for (i = 0; i < 200; i++)
+		put(0, 10000 + i);
+	ck_assert_int_eq(tsct_reader_wait(reader, -1), 1);
+}
+END_TEST
+
+/* A block that was begun and got no record is no event. */
+START_TEST(empty_block)
+{
+	struct tsct_producer *p = tsct_ring_producer(writer, 0);
+	struct tsct_event event;
+	struct tsct_place place;
+	__u64 head = p->head;
+
+	put(0, 5);
+	expect(5, 0, 0);
+	head = p->head;
+	place = tsct_ring_place(&writer->geo, head, 4096 - 40);
+	ring_begin(writer, 0, head, &place, 6);
+	smp_store_release(&p->head, (head & ~TSCT_HEAD_POS(~0ULL)) |
+			  place.pos);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
+	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
+	ck_assert_uint_eq(stat_of(0).unread, 0);
+	put(0, 7);
+	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
+	expect(7, 0, 0);
+	ck_assert_uint_eq(stat_of(0).broken_places, 0);
+}
+END_TEST
+
+static TCase *add(Suite *suite, const char *name, void (*before)(void))
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_checked_fixture(tcase, before, teardown);
+	tcase_set_timeout(tcase, 60);
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, merges);
+	tcase_add_test(tcase, until);
+	tcase_add_test(tcase, late_ones);
+	tcase_add_test(tcase, mixed_with_next);
+	tcase_add_test(tcase, watermark);
+	tcase_add_test(tcase, watermark_half);
+	tcase_add_test(tcase, empty_block);
+	return tcase;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("any");
+	SRunner *runner;
+	TCase *tcase;
+	int failed;
+
+	print_seed();
+	add(suite, "overwrite", setup_overwrite);
+	tcase = add(suite, "discard", setup_discard);
+	tcase_add_test(tcase, held_is_not_released);
+	tcase_add_loop_test(tcase, any_merge, 0, 3);
+	tcase_add_test(tcase, follows_live);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
