@@ -258,19 +258,21 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
 	struct source *source = &d->sources[cpu];
 	struct tsct_event event;
+	bool first = true;
 	int err = 0;
 
 	if (!tsct_reader_freeze(d->reader, cpu, image))
 		return 0;
 	while (!source->done && tsct_reader_next(d->reader, cpu, &event) == 1) {
-		if (!source->begun)
+		if (first)
 			begin_here(d, cpu);
+		first = false;
 		if (is_past(d, &event, until))
 			break;
 		if (take(d, &event))
 			err = tsct_writer_error(d->writer);
 	}
-	if (!source->begun)
+	if (first)
 		begin_here(d, cpu);
 	if (!source->done)
 		count_losses(d, cpu);
