@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/*
+ * flood SECONDS RATE [THREADS]: as many events as a program can emit, or RATE
+ * per second in all (0: as many as it can), in bursts of a millisecond.
+ *
+ * Each thread counts what it tried and what it was told, and its events count
+ * up, refused ones included: so what is missing in a recording can be told to
+ * the event, by its place. Prints "tried N written N refused N".
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <tsctrace/tsctrace.h>
+
+#define THREADS_MAX	1024
+#define BURST_NS	1000000
+#define BURST_FREE	10000	/* events between looks at the clock */
+
+struct payload {
+	uint32_t writer;
+	uint64_t nr;
+} __attribute__((packed));
+
+struct writer {
+	pthread_t thread;
+	uint32_t index;
+	uint64_t tried, written, refused, odd;
+};
+
+static struct tsct *trace;
+static int event;
+static int64_t end_ns;
+static double rate;		/* of one thread, per nanosecond; 0: no limit */
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void emit(struct writer *w)
+{
+	struct payload payload = { w->index, w->tried++ };
+
+	switch (tsct_emit(trace, event, &payload, sizeof(payload))) {
+	case 0:
+		w->written++;
+		break;
+	case -ENOSPC:
+	case -EAGAIN:
+		w->refused++;
+		break;
+	default:
+		w->odd++;
+	}
+}
+
+static void *work(void *arg)
+{
+	const struct timespec burst = { .tv_nsec = BURST_NS };
+	struct writer *w = arg;
+	int64_t begin = now_ns(), now;
+	uint64_t due;
+
+	while ((now = now_ns()) < end_ns) {
+		due = rate ? (now - begin) * rate : w->tried + BURST_FREE;
+		while (w->tried < due)
+			emit(w);
+		if (rate)
+			nanosleep(&burst, NULL);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static struct writer writers[THREADS_MAX];
+	unsigned int nr = argc > 3 ? atoi(argv[3]) : 2, i;
+	uint64_t tried = 0, written = 0, refused = 0, odd = 0;
+
+	if (argc < 3 || !nr || nr > THREADS_MAX) {
+		fputs("usage: flood SECONDS RATE [THREADS]\n", stderr);
+		return 2;
+	}
+	if (tsct_open(NULL, &trace)) {
+		fprintf(stderr, "flood: %s\n", tsct_why(trace));
+		return 1;
+	}
+	event = tsct_define(trace, "flood", TSCT_KIND_INSTANT,
+			    "writer:u32, nr:u64");
+	rate = atof(argv[2]) / nr / 1e9;
+	end_ns = now_ns() + (int64_t)(atof(argv[1]) * 1e9);
+	for (i = 0; i < nr; i++) {
+		writers[i].index = i;
+		if (pthread_create(&writers[i].thread, NULL, work, &writers[i]))
+			return 1;
+	}
+	for (i = 0; i < nr; i++) {
+		pthread_join(writers[i].thread, NULL);
+		tried += writers[i].tried;
+		written += writers[i].written;
+		refused += writers[i].refused;
+		odd += writers[i].odd;
+	}
+	printf("tried %llu written %llu refused %llu\n",
+	       (unsigned long long)tried, (unsigned long long)written,
+	       (unsigned long long)refused);
+	tsct_close(trace);
+	return odd || tried != written + refused;
+}

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Nothing is lost unnoticed: what programs tried is what the recording holds and
+# what it says it lost, to the event. At a million events a second nothing is
+# lost at all. SECONDS_EACH=60 for the long form. test-timeout: 400
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+seconds=${SECONDS_EACH:-3}
+flood=$work/flood
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
+	"$build/lib/libtsctrace.a" -lm
+
+tally() {	# DIR: events in it, and events it says it lost
+	"$ctl" stat --json "$1" >"$work/stat" || [ $? = 3 ]
+	awk '/^  "events":/ { events = $2 + 0 }
+	     /^  "lost": / { on = 1; next } on && /^  }/ { on = 0 }
+	     on { lost += $2 }
+	     END { print events, lost + 0 }' "$work/stat"
+}
+
+# Per writer: events count up, and the holes are as large as what was refused.
+check_holes() {	# DIR REFUSED
+	{ "$ctl" dump --raw --event flood "$1" || [ $? = 3 ]; } | awk -v refused="$2" '
+		{ sub("writer=", "", $5); sub("nr=", "", $6); nr = $6 + 0
+		  if (nr < next_nr[$5]) {
+			print "writer " $5 ": " nr " again"; exit 1 }
+		  missing += nr - next_nr[$5]; next_nr[$5] = nr + 1 }
+		END { if (missing > refused) {
+			print missing " missing, " refused " refused"; exit 1 } }' ||
+		fail "holes in the recording"
+}
+
+one() {	# RATE -> tried, written, refused, events, lost, status
+	status=0
+	rm -rf "$work/trace"
+	"$ctl" record -o "$work/trace" -- "$flood" "$seconds" "$1" 2 \
+		>"$work/out" 2>"$work/err" || status=$?
+	cat "$work/err"
+	read -r _ tried _ written _ refused <"$work/out" || fail "flood failed"
+	read -r events lost < <(tally "$work/trace")
+	echo "rate $1: tried $tried written $written refused $refused," \
+		"recorded $events lost $lost, exit $status"
+	[ "$tried" -gt 0 ] || fail "nothing was tried"
+	[ "$tried" -eq $((events + lost)) ] ||
+		fail "$tried tried, $events + $lost in the recording"
+	[ "$refused" -eq "$lost" ] || fail "$refused refused, $lost lost"
+}
+
+one 0
+[ "$status" = $((lost > 0 ? 3 : 0)) ] || fail "exit status $status, $lost lost"
+check_holes "$work/trace" "$refused"
+one 1000000
+[ "$lost $status" = "0 0" ] || fail "$lost of $tried lost at a million a second"
+[ "$tried" -gt $((seconds * 800000)) ] || fail "only $tried tried in $seconds s"
+[ "$(babeltrace_events "$work/trace")" = "$events" ] || fail "babeltrace2"
