@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Snapshots of flight recorders: of running programs, without a hole and without
+# holding them up; of one that was killed; several at once; and to a disk that
+# is full. What is copied and what was overwritten before add up, to the event.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+flood=$work/flood
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
+	"$build/lib/libtsctrace.a" -lm
+
+run 2 snapshot what
+says 'what: there are no arguments; name channels with -c'
+run 2 snapshot --blocks 4
+
+start_daemon
+run 1 snapshot -o "$work/x"
+says "there is no flight recorder; make one with 'trace-ctl channel create NAME --policy overwrite'"
+run 1 snapshot -c none -o "$work/x"
+says 'snapshot: none: no such channel; '
+run 1 snapshot -o "$work/no/where"
+says 'snapshot: .*: there is no directory'
+[ ! -e "$work/x" ] || fail "a directory was made"
+
+# --- empty, then a few --------------------------------------------------------
+
+run 0 channel create fly --policy overwrite --blocks 64
+run 0 snapshot -o "$work/empty"
+says 'empty: 0 events'
+babeltrace2 "$work/empty" >"$work/out" 2>&1 || fail "babeltrace2 of nothing"
+[ ! -s "$work/out" ] || fail "events in nothing"
+TSCTRACE_CHANNEL=fly "$emit" 100 2 >/dev/null
+run 0 snapshot -o "$work/few"
+says 'channel fly: 201 events over [0-9.]* [mu]s; 0 older ones were overwritten'
+[ "$(babeltrace_events "$work/few")" = 201 ] || fail "babeltrace2"
+run 1 snapshot -o "$work/few"
+says 'is not empty; name a new directory'
+# It is a copy: they are still there.
+run 0 snapshot -q -o "$work/again"
+[ ! -s "$work/err" ] || fail "-q is not quiet"
+"$ctl" dump --raw "$work/few" >"$work/1"
+"$ctl" dump --raw "$work/again" | diff - "$work/1" || fail "another copy"
+
+# --- a running one --------------------------------------------------------------
+
+# Each writer stays on its CPU: what counts up in a ring has no holes.
+floods=()
+for cpu in $(taskset -cp $$ | sed 's/.*: //; s/-/ /; s/,/ /g' | cut -d ' ' -f 1-2); do
+	TSCTRACE_CHANNEL=fly taskset -c "$cpu" "$flood" 4 0 1 \
+		>"$work/flood-$cpu" &
+	floods+=("$!")
+	started+=("$!")
+done
+sleep 0.3
+for i in {1..8}; do
+	run 0 snapshot --json -o "$work/run$i"
+	[ "$(number events "$work/out")" -gt 1000 ] || fail "few events"
+	[ "$(number overwritten "$work/out")" -gt 1000 ] || fail "nothing is older"
+	"$ctl" dump --raw --event flood "$work/run$i" | awk '
+		{ sub("nr=", "", $6)
+		  if ($2 in next_nr && $6 != next_nr[$2]) {
+			print "CPU " $2 ": " $6 " for " next_nr[$2]; exit 1 }
+		  next_nr[$2] = $6 + 1 }' || fail "a hole in snapshot $i"
+done
+[ "$(babeltrace_events "$work/run8")" = "$(number events "$work/out")" ] ||
+	fail "babeltrace2"
+# While somebody follows the same channel live
+"$ctl" record -c fly -o "$work/live" --duration 1 2>"$work/live-err" &
+live=$!
+run 0 snapshot -c fly -o "$work/beside"
+wait "$live" || [ $? = 3 ] || fail "the recorder beside it"
+grep -q ' published = [0-9]* recorded + [0-9]* lost' "$work/live-err" ||
+	fail "the recorder beside it: $(cat "$work/live-err")"
+for pid in "${floods[@]}"; do
+	wait "$pid" || fail "flood"
+done
+tried=$(awk '{ n += $2 } END { print n }' "$work"/flood-[0-9]*)
+written=$(awk '{ n += $4 } END { print n }' "$work"/flood-[0-9]*)
+[ "$tried" = "$written" ] || fail "a snapshot made it lose events"
+
+# At rest: copied and older ones are all that there ever were.
+run 0 snapshot --json -c fly -o "$work/rest"
+all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
+[ "$all" = $((written + 201)) ] || fail "$all of $((written + 201))"
+
+# --- killed, several, by id -----------------------------------------------------
+
+run 0 channel create second --policy overwrite --block-size 4096 --blocks 4
+TSCTRACE_CHANNEL=second "$flood" 100 100000 2 >/dev/null &
+pid=$!
+started+=("$pid")
+sleep 0.7
+kill -9 "$pid"
+wait "$pid" || true
+run 0 snapshot -o "$work/both"
+says '^  channel fly: [1-9]'
+says '^  channel second: [1-9]'
+run 0 snapshot -c 2 -o "$work/one"
+! grep -q ' fly' "$work/err" || fail "what was not asked for is there"
+both=$(sed -n 's/^.*both: \([0-9]*\) events.*/\1/p' "$work/err")
+[ -n "$both" ] || both=$("$ctl" dump "$work/both" | wc -l)
+[ "$(babeltrace_events "$work/both")" = "$both" ] || fail "babeltrace2"
+ls "$work/both"/fly_* "$work/both"/second_* >/dev/null || fail "files of each"
+
+# What could not be published is said, and is in the exit status.
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$work/big" -x c - -x none \
+	"$build/lib/libtsctrace.a" -lm <<'END'
+#include <tsctrace/tsctrace.h>
+int main(void)
+{
+	static char text[8000];
+	struct tsct *t;
+	int id;
+
+	for (int i = 0; i < 7999; i++)
+		text[i] = 'x';
+	if (tsct_open(0, &t))
+		return 1;
+	id = tsct_define(t, "big", 0, "text:string");
+	return tsct_emit(t, id, text, sizeof(text)) != -90;
+}
+END
+TSCTRACE_CHANNEL=second "$work/big" || fail "it was not too big"
+run 3 snapshot -c second -o "$work/lost"
+says 'channel second LOST, since it was made: too_big 1$'
+run 3 dump "$work/lost"
+run 0 channel remove second
+
+# --- a disk that is full ----------------------------------------------------------
+
+status=0
+(ulimit -f 200
+exec "$ctl" snapshot -c fly -o "$work/full") >"$work/out" 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "a full disk gave $status"
+says 'full: File too large; what was written can be read; raise'
+"$ctl" dump "$work/full" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "not readable"
+[ -s "$work/out" ] || fail "nothing was kept"
+
+# --- the daemon goes ----------------------------------------------------------------
+
+kill -9 "$daemon"
+wait "$daemon" || true
+run 1 snapshot -o "$work/x"
+says 'nobody holds channels here .*start tsctraced'
+echo "$written events, 8 snapshots: fine"
