@@ -40,6 +40,8 @@ gzip                 | gzip                | the same
 xz-utils             | xz                  | unpacks kernel images
 zstd                 | zstd                | unpacks kernel images
 util-linux           | flock               | one download of a kernel at a time
+bsdutils             | script              | a terminal for trace-ctl top
+python3              | python3             | looks into what --json prints
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings
 sqlite3              | sqlite3             | a real program to trace

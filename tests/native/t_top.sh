@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl top: rates of channels and CPUs, what is lost and by what, as lines,
+# as JSON, and on a terminal, which it leaves as it was.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+flood=$work/flood
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
+	"$build/lib/libtsctrace.a" -lm
+
+refused() {	# PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	run 2 top "$@"
+	says "$pattern"
+}
+refused 'x: there are no arguments' x
+refused 'delay: 0 is not a number of seconds from 0.1 to 86400' -d 0
+refused 'delay: nan is not' -d nan
+refused 'count: 0 is not a number from 1' -n 0
+refused 'count: -1 is not' -n -1
+refused 'sort: size is none; there are events, bytes, unread, lost, name and id' -s size
+TSCTRACE_PROVIDER=none run 1 top --once
+says "nobody holds channels here (\$TSCTRACE_PROVIDER is 'none')"
+
+start_daemon
+run 0 top --once -d 0.1
+shows '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
+
+# --- figures ----------------------------------------------------------------
+
+# A steady one that somebody reads, one that fills up, and one that is idle.
+run 0 channel create idle --policy overwrite
+run 0 channel create full --block-size 4096 --blocks 4
+"$ctl" record -q -c steady -o "$work/r" &
+recorder=$!
+started+=("$recorder")
+TSCTRACE_CHANNEL=full "$flood" 100 20000 2 >/dev/null &
+filler=$!
+started+=("$filler")
+for ((i = 0; i < 100; i++)); do
+	"$ctl" channel list | grep -q ' steady ' && break
+	sleep 0.05
+done
+TSCTRACE_CHANNEL=steady "$flood" 100 100000 2 >/dev/null &
+steady=$!
+started+=("$steady")
+sleep 0.5
+
+run 0 top -p --json -n 2 -d 0.5
+[ "$(wc -l <"$work/out")" = 2 ] || fail "not one object for each refresh"
+python3 - "$work/out" <<'END' || fail "--json"
+import json, sys
+for line in open(sys.argv[1]):
+    top = json.loads(line)
+    assert 0.3 < top["seconds"] < 3, top["seconds"]
+    rates = [c["events_per_s"] for c in top["channels"]]
+    assert rates == sorted(rates, reverse=True), rates
+    by = {c["name"]: c for c in top["channels"]}
+    assert sorted(by) == ["full", "idle", "steady"], sorted(by)
+    s, f, i = by["steady"], by["full"], by["idle"]
+    assert 70000 < s["events_per_s"] < 130000, s
+    # 16 bytes of header and 12 of payload, rounded up; and blocks' headers
+    assert 31 < s["bytes_per_s"] / s["events_per_s"] < 34, s
+    assert s["lost_per_s"]["full"] == 0 and s["holders"] == 2, s
+    assert abs(sum(c["events_per_s"] for c in s["cpus"]) - s["events_per_s"]) \
+        < s["events_per_s"] / 4
+    # It fills a CPU's ring when the scheduler puts a writer there.
+    tried = f["events_per_s"] + f["lost_per_s"]["full"]
+    assert f["events_per_s"] < 3000 and 14000 < tried < 26000, f
+    assert f["unread_percent"] > 80 and f["lost"]["full"] > 1000, f
+    assert sum(c["lost"]["full"] for c in f["cpus"]) >= f["lost"]["full"] / 2
+    assert i["unread_percent"] is None and i["kept"] and i["holders"] == 0, i
+    assert i["events_per_s"] == 0
+END
+
+run 0 top -p --once -d 0.3 -s lost
+awk 'NR == 2 { head = $1 " " $2 " " $3 }
+	NR == 3 { first = $2 } END { exit !(head == "id channel events/s" &&
+	first == "full") }' "$work/out" || fail "not the one that loses first"
+shows "^ *[0-9]* full  *[0-9.k]*  *0.0  *\([89][0-9]%\|100%\)  *[0-9].*  full [0-9]* "
+shows '^       CPU 0 '
+run 0 top --once -d 0.1 -s name
+[ "$(awk 'NR > 2 { print $2 }' "$work/out" | tr '\n' ' ')" = "full idle steady " ] ||
+	fail "not by name"
+
+# status says it as well, by CPU, with each ring's sequence.
+run 0 status
+shows '^ *[0-9]* full .* full [1-9]'
+shows '^       CPU [01]  *event [0-9]*, block [0-9]*, unread .*, lost full [1-9]'
+run 0 status -p
+[ "$(grep -c '^       CPU ' "$work/out")" -ge 3 ] || fail "no line for each CPU"
+run 0 status --json
+shows '"block": [1-9]'
+
+# --- as a terminal sees it --------------------------------------------------
+
+# Runs top on a terminal of its own; the keys come from standard input.
+on_terminal() {	# COLUMNS ROWS ARGUMENT...
+	local columns=$1 rows=$2
+	shift 2
+	cat >"$work/inner" <<-END
+		trap : INT
+		stty rows $rows cols $columns
+		stty -a >"$work/stty-before"
+		"$ctl" top $* && echo "ended \$?" || echo "ended \$?"
+		stty -a >"$work/stty-after"
+	END
+	TERM=xterm timeout 60 script -qec "sh $work/inner" "$work/screen" \
+		>/dev/null 2>"$work/err"
+}
+
+check_terminal() {	# WHAT
+	grep -q 'ended 0' "$work/screen" || fail "$1: $(cat -v "$work/screen")"
+	diff "$work/stty-before" "$work/stty-after" >"$work/out" ||
+		fail "$1 leaves the terminal changed"
+	# The other screen, and back; the cursor goes, and comes back.
+	for want in '?1049h' '?1049l' '?25l' '?25h'; do
+		grep -qF "$want" "$work/screen" || fail "$1: no $want"
+	done
+}
+
+(sleep 1; printf p; sleep 1; printf q) | on_terminal 60 8 -d 0.2
+check_terminal "q"
+grep -q 'CPU 0' "$work/screen" || fail "p does not show CPUs"
+grep -q 'lines more' "$work/screen" || fail "it does not say what has no room"
+tr '\r' '\n' <"$work/screen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' |
+	grep -v '^Script\|^ended' | awk 'length($0) > 60 { print; exit 1 }' ||
+	fail "lines are longer than the terminal is wide"
+(sleep 1; printf '\003'; sleep 0.5) | on_terminal 100 30
+check_terminal "Ctrl-C"
+on_terminal 100 30 -n 2 -d 0.2 </dev/null
+check_terminal "-n"
+
+# --- what comes and goes meanwhile ------------------------------------------
+
+"$ctl" top -d 0.2 >"$work/lines" 2>&1 &
+pid=$!
+started+=("$pid")
+until_in "$work/lines" ' steady '
+kill -9 "$steady" "$filler"
+kill -INT "$recorder"
+wait "$recorder" "$steady" "$filler" || true
+run 0 channel remove full
+kill "$daemon"
+wait "$daemon" || true
+until_in "$work/lines" 'nobody holds channels: load the module or start tsctraced'
+start_daemon
+until_in "$work/lines" '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
+kill -0 "$pid" || fail "it did not stay"
+kill -INT "$pid"
+wait "$pid" || fail "it was not ended well"
+echo "top: fine"
