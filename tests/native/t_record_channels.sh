@@ -1,0 +1,184 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Several channels in one recording: each gets its turn, however busy another
+# is, and the sums of each are exact. So they are when the recorder is held up
+# (as by a slow disk), the disk is full, or the daemon goes; and what a recorder
+# that was killed had written can be read. What recording itself costs is said,
+# and is little.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+flood=$work/flood
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
+	"$build/lib/libtsctrace.a" -lm
+
+refused() {	# PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	run 2 record "$@" -o "$work/x" -- touch "$work/ran"
+	says "$pattern"
+	[ ! -e "$work/x" ] && [ ! -e "$work/ran" ] || fail "it began all the same"
+}
+refused "'b/c' cannot be a channel" -c a -c b/c
+refused 'c: a is named twice' -c a -c b -c a
+many=()
+for i in {1..17}; do
+	many+=(-c "c$i")
+done
+refused '17 channels are too many for one recording; up to 16' "${many[@]}"
+refused "events: '' switches nothing on; name events" --events ''
+run 2 record --events 'a*' -o "$work/x"
+says 'events: is told to the command that is recorded; name one'
+run 0 record --events 'a*,-b' -o "$work/env" -- \
+	sh -c 'echo "$TSCTRACE_EVENTS $TSCTRACE_CHANNEL"'
+shows '^a\*,-b default$'
+run 0 record "${many[@]:0:32}" -o "$work/most" -- "$emit" 10
+says 'most: 11 events'
+
+# What writers were told, by channel, against what the recording says of each.
+check_sums() {	# CHANNEL=FLOOD'S-OUTPUT... (the recording's JSON is in $work/out)
+	python3 - "$work/out" "$@" <<'END' || fail "the sums"
+import json, sys
+rec = json.load(open(sys.argv[1]))
+by = {c["name"]: c for c in rec["channels"]}
+for pair in sys.argv[2:]:
+    name, path = pair.split("=")
+    words = open(path).read().split()
+    tried, written = int(words[1]), int(words[3])
+    c, b = by[name], by[name]["balance"]
+    assert b["exact"], b
+    assert written == b["published"] == b["recorded"] + b["lost"], (name, words, b)
+    assert tried == written + b["never_published"], (name, words, b)
+    assert c["events"] == b["recorded"] == sum(x["events"] for x in c["cpus"])
+    assert b["lost"] + b["never_published"] == \
+        sum(sum(x["lost"].values()) for x in c["cpus"])
+b = rec["balance"]
+assert b["exact"] and b["published"] == b["recorded"] + b["lost"], b
+assert b["recorded"] == rec["events"]
+assert rec["recorder"]["cpu_s"] > 0
+print({n: (c["events"], round(c["mb_per_s"], 1)) for n, c in by.items()},
+      "peak", rec["recorder"]["peak_bytes"] >> 20, "MiB")
+assert rec["recorder"]["peak_bytes"] < 100 << 20
+END
+}
+
+# --- a loud one and a quiet one ---------------------------------------------
+
+cat >"$work/both" <<END
+TSCTRACE_CHANNEL=loud "$flood" 1 0 1 >"$work/loud" &
+TSCTRACE_CHANNEL=quiet "$flood" 1 2000 1 >"$work/quiet" &
+wait
+END
+status=0
+timeout 60 "$ctl" record --json -c quiet -c loud -o "$work/a" -- sh "$work/both" \
+	>"$work/out" 2>"$work/err" || status=$?
+check_sums quiet="$work/quiet" loud="$work/loud"
+lost=$(awk '{ print $6 }' "$work/quiet")
+[ "$lost" = 0 ] || fail "the quiet one lost $lost"
+[ "$status" = "$(awk '{ print $6 ? 3 : 0 }' "$work/loud")" ] || fail "status $status"
+events=$(number events "$work/out")
+[ "$(babeltrace2 "$work/a" -c sink.utils.counter 2>/dev/null |
+	sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)" = "$events" ] || fail "babeltrace2"
+"$ctl" stat "$work/a" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat"
+shows "^quiet  *flood  *instant  *$(awk '{ print $4 }' "$work/quiet")$"
+run "$status" record -c quiet -c loud -o "$work/b" -- sh "$work/both"
+says '^  channel quiet: [0-9]* events, [0-9.]* MB/s drained$'
+says '^  channel loud: [0-9]* events, [0-9.]* MB/s drained$'
+says '^  [0-9]* published = [0-9]* recorded + 0 lost'
+says '^  recorder: [0-9.]* s of CPU ([0-9.]* % of one), [0-9.]* MB of memory at most$'
+
+# --- a disk that is slow ----------------------------------------------------
+
+# Held up, the recorder does what one does whose write() does not return.
+start_daemon
+run 0 channel create fly --policy overwrite --blocks 16
+"$ctl" record --json -v -c box -c fly -o "$work/slow" >"$work/out" 2>"$work/err" &
+recorder=$!
+started+=("$recorder")
+until_in "$work/err" 'recording: '
+TSCTRACE_CHANNEL=box "$flood" 2 400000 1 >"$work/box" &
+one=$!
+TSCTRACE_CHANNEL=fly "$flood" 2 400000 1 >"$work/fly" &
+two=$!
+started+=("$one" "$two")
+for i in {1..3}; do
+	sleep 0.2
+	kill -STOP "$recorder"
+	sleep 0.4
+	kill -CONT "$recorder"
+done
+wait "$one" "$two"
+sleep 0.2
+kill -INT "$recorder"
+status=0
+wait "$recorder" || status=$?
+[ "$status" = 3 ] || fail "being held up gave $status"
+check_sums box="$work/box" fly="$work/fly"
+[ "$(awk '{ print $6 }' "$work/box")" -gt 0 ] || fail "nothing was refused: no test"
+grep -q '"overrun": [1-9]' "$work/out" || fail "nothing was overrun: no test"
+events=$(number events "$work/out")
+"$ctl" dump "$work/slow" >"$work/dump" 2>/dev/null || [ $? = 3 ] || fail "dump"
+[ "$(wc -l <"$work/dump")" = "$events" ] || fail "dump has other events"
+
+# --- a disk that is full ----------------------------------------------------
+
+(ulimit -f 600
+exec "$ctl" record --json -v -c box -c fly -o "$work/full") >"$work/out" \
+	2>"$work/err" &
+recorder=$!
+started+=("$recorder")
+until_in "$work/err" 'recording: '
+TSCTRACE_CHANNEL=box "$flood" 1 100000 2 >"$work/box" &
+one=$!
+started+=("$one")
+status=0
+wait "$recorder" || status=$?
+[ "$status" = 1 ] || fail "a full disk gave $status"
+grep -q 'full: File too large; the recording ends here' "$work/err" || fail "$(cat "$work/err")"
+wait "$one" || fail "the program did not go on"
+"$ctl" dump "$work/full" >"$work/dump" 2>/dev/null || [ $? = 3 ] || fail "dump"
+[ "$(wc -l <"$work/dump")" = "$(number recorded "$work/out")" ] ||
+	fail "what is in the recording is not what it says"
+grep -q '"exact": true' "$work/out" && ! grep -q '"exact": false' "$work/out" ||
+	fail "the sums"
+
+# --- a recorder that is killed, a daemon that is ----------------------------
+
+"$ctl" record -v -c box -c fly -o "$work/killed" 2>"$work/err" &
+recorder=$!
+started+=("$recorder")
+until_in "$work/err" 'recording: '
+TSCTRACE_CHANNEL=box "$flood" 3 50000 1 >"$work/box" &
+one=$!
+started+=("$one")
+until_in "$work/err" 'recording: [1-9]'
+sleep 1.2
+kill -9 "$recorder"
+wait "$recorder" || true
+run 3 dump "$work/killed"
+[ "$(wc -l <"$work/out")" -gt 10000 ] || fail "little was on disk"
+babeltrace2 "$work/killed" >/dev/null 2>"$work/bt-err" || fail "babeltrace2"
+[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(cat "$work/bt-err")"
+# The next one begins where it is allowed to; the program noticed nothing.
+"$ctl" record --json -v -c box -c fly -o "$work/next" >"$work/out" 2>"$work/err" &
+recorder=$!
+started+=("$recorder")
+until_in "$work/err" 'recording: [1-9]'
+kill -9 "$daemon"
+wait "$daemon" || true
+until_in "$work/err" 'tsctraced went away'
+wait "$one" || fail "the program ended with the daemon"
+kill -INT "$recorder"
+status=0
+wait "$recorder" || status=$?
+[ "$status" = 3 ] || fail "without its daemon it gave $status"
+! grep -q '"exact": false' "$work/out" || fail "the sums without a daemon"
+
+# --- what it costs ----------------------------------------------------------
+
+unset TSCTRACE_PROVIDER
+run 0 record --json -c a -c b -c c -o "$work/idle" -- sleep 2
+awk -v p="$(number cpu_percent "$work/out")" 'BEGIN { exit !(p < 3) }' ||
+	fail "idle, it takes $(number cpu_percent "$work/out") % of a CPU"
+echo "idle $(number cpu_percent "$work/out") % of a CPU, with 3 channels"
