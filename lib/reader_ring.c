@@ -405,6 +405,12 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!tsct_ring_ready(reader->t, cpu))
 		return false;
+	/* What is held lies before all that is copied: back to it */
+	if (ring->has_next) {
+		ring->has_next = false;
+		ring->pos = ring->next_pos;
+		ring->count--;
+	}
 	is_overtaken(reader, cpu);
 	tsct_reader_figures(reader, cpu, &now);
 	now.head = tsct_pos_extend(ring->pos, now.head);

@@ -312,6 +312,28 @@ static void note_begin(struct tsct_drain *d, __u32 cpu)
 	figures_of(d, cpu)->published_end = now->before;
 }
 
+/*
+ * What is there from before the recording goes at once: were it overwritten
+ * later, nobody could tell that it was not ours. A snapshot has all there is.
+ */
+static void drop_old(struct tsct_drain *d, __u32 cpu)
+{
+	struct tsct_ring_reader *ring = &d->reader->rings[cpu];
+	struct tsct_ring_count now;
+	struct tsct_event event;
+
+	if (d->rec->snapshot || !tsct_ring_ready(d->t, cpu))
+		return;
+	tsct_reader_figures(d->reader, cpu, &now);
+	while ((__s64)(now.events - ring->count) > 0 &&
+	       tsct_reader_fetch(d->reader, cpu) == 1 &&
+	       ring->next.tsc < d->rec->begin) {
+		tsct_reader_next(d->reader, cpu, &event);
+		begin_behind(d, cpu);
+	}
+	tsct_reader_release(d->reader, cpu);
+}
+
 int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 		    struct tsct_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain)
@@ -338,8 +360,10 @@ int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 		return err;
 	}
 	d->last_no_ring = tsct_lost_no_ring(d->t);
-	for (cpu = 0; cpu < d->nr_cpus; cpu++)
+	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
 		note_begin(d, cpu);
+		drop_old(d, cpu);
+	}
 	*ret_drain = d;
 	return 0;
 }

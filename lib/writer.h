@@ -95,7 +95,8 @@ struct tsct_drain;
  * @clock: what events may not be stamped ahead of
  *
  * Events stamped before rec->begin are dropped: they are not part of the
- * recording, and what was lost before it is not counted. Keeps the figures of
+ * recording, and what was lost before it is not counted. Where rec->snapshot is
+ * set it takes nothing yet. Keeps the figures of
  * the rings in rec->streams[stream] (published_begin, published_end, losses)
  * up to date from here on, so that they balance whenever the writer was
  * flushed. 0 or -errno.

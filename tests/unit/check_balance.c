@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+/* Published while recorded = in the recording + lost by cause, to the unit. */
+#include "drains.h"
+#include "ring_writer.h"
+
+static void finish_balanced(struct tsct_balance *ret_balance)
+{
+	struct tsct_recording *r = &rec, again;
+	char text[65536], why[128];
+	size_t len;
+
+	tsct_drain_close(drain);
+	drain = NULL;
+	rec.end = tsct_clock_stamp(clock_);
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	tsct_recording_balance(r, -1, ret_balance);
+	ck_assert(ret_balance->exact);
+	ck_assert_uint_eq(ret_balance->published, ret_balance->held +
+			  ret_balance->lost);
+	check_readable();
+	/* and whoever reads the recording can check the same */
+	len = load_file(dirfd_, "metadata", (__u8 *)text, sizeof(text) - 1);
+	text[len] = '\0';
+	ck_assert_int_eq(tsct_meta_parse(text, len, &again, why, sizeof(why)),
+			 0);
+	tsct_recording_balance(&again, -1, ret_balance);
+	ck_assert(ret_balance->exact);
+	tsct_recording_free(&again);
+}
+
+static __u64 babeltrace_command(const char *what, const char *word)
+{
+	char line[512], *at;
+	__u64 sum = 0;
+	FILE *from;
+
+	snprintf(line, sizeof(line), "babeltrace2 %s %s 2>/dev/null", dir_name,
+		 what);
+	from = popen(line, "r");
+	ck_assert_ptr_nonnull(from);
+	while (fgets(line, sizeof(line), from)) {
+		at = strstr(line, word);
+		if (at)
+			sum += strtoull(at + strlen(word), NULL, 10);
+	}
+	ck_assert_int_eq(pclose(from), 0);
+	return sum;
+}
+
+/* Another reader finds as many, and as many discarded. */
+static void expect_babeltrace(const struct tsct_balance *balance)
+{
+	char line[256];
+	__u64 events = 0;
+	FILE *from;
+
+	snprintf(line, sizeof(line), "babeltrace2 %s -c sink.utils.counter",
+		 dir_name);
+	from = popen(line, "r");
+	ck_assert_ptr_nonnull(from);
+	while (fgets(line, sizeof(line), from))
+		if (strstr(line, " Event message"))
+			events = strtoull(line, NULL, 10);
+	ck_assert_int_eq(pclose(from), 0);
+	ck_assert_uint_eq(events, balance->held);
+	ck_assert_uint_eq(babeltrace_command("-c sink.text.details",
+					     "Discarded events ("),
+			  balance->lost + balance->refused);
+}
+
+static __u64 attempts;
+
+static bool write_one(__u32 id, __u32 len)
+{
+	__u64 payload[64] = { attempts++ };
+
+	return ring_emit(writer, CPU, id, tsct_clock_stamp(clock_), payload,
+			 len);
+}
+
+/* Sound ones and others; full rings; a pass now and then. */
+START_TEST(discards)
+{
+	struct tsct_balance balance;
+	int i, n;
+
+	seed_with(_i);
+	attempts = 0;
+	open_rings();
+	for (n = any(1000); n; n--)
+		emit(n);
+	begin();
+	attempts = 0;
+	for (i = 0; i < 300; i++) {
+		for (n = any(500); n; n--)
+			write_one(ev + (any(20) ? 0 : any(3)), any(20) ? 8 :
+				  any(200));
+		if (any(3))
+			pass(UINT64_MAX);
+		if (!any(20))
+			tsct_writer_flush(out);
+	}
+	while (pass(UINT64_MAX))
+		;
+	finish_balanced(&balance);
+	ck_assert_uint_eq(balance.published + balance.refused, attempts);
+	ck_assert_uint_gt(balance.refused, 0);
+	ck_assert_uint_gt(lost(TSCT_LOSS_MALFORMED), 0);
+	ck_assert_uint_gt(lost(TSCT_LOSS_UNDEFINED), 0);
+	expect_babeltrace(&balance);
+}
+END_TEST
+
+START_TEST(overruns)
+{
+	struct tsct_balance balance;
+	int i, n;
+
+	seed_with(_i);
+	open_rings_of(TSCT_POLICY_OVERWRITE, 8);
+	for (n = any(5000); n; n--)
+		emit(n);
+	begin();
+	attempts = 0;
+	for (i = 0; i < 200; i++) {
+		for (n = any(any(4) ? 200 : 3000); n; n--)
+			write_one(ev, 8);
+		pass(UINT64_MAX);
+	}
+	while (pass(UINT64_MAX))
+		;
+	finish_balanced(&balance);
+	ck_assert_uint_eq(balance.published, attempts);
+	ck_assert_uint_gt(lost(TSCT_LOSS_OVERRUN), 0);
+	ck_assert_uint_eq(balance.lost, lost(TSCT_LOSS_OVERRUN));
+	expect_babeltrace(&balance);
+}
+END_TEST
+
+/* The end comes in the midst of what is there. */
+START_TEST(ends_by_stamp)
+{
+	struct tsct_balance balance;
+	__u64 until;
+	int i, n;
+
+	seed_with(_i);
+	open_rings_of(any(2) ? TSCT_POLICY_DISCARD : TSCT_POLICY_OVERWRITE, 8);
+	begin();
+	attempts = 0;
+	for (i = 0; i < 20; i++) {
+		for (n = any(100); n; n--)
+			write_one(ev, 8);
+		pass(UINT64_MAX);
+	}
+	for (n = any(100); n; n--)
+		write_one(ev, 8);
+	n = attempts;
+	until = tsct_clock_stamp(clock_);
+	for (i = any(100); i; i--)
+		write_one(ev, 8);
+	while (pass(until))
+		;
+	finish_balanced(&balance);
+	ck_assert_uint_eq(balance.published, n);
+	ck_assert_uint_eq(balance.held, n);
+}
+END_TEST
+
+/* Nobody's fault but the ring's: places that hold no record. */
+START_TEST(scribbles)
+{
+	struct tsct_balance balance;
+	__u64 head;
+	int i, n;
+
+	seed_with(_i);
+	open_rings();
+	begin();
+	attempts = 0;
+	for (i = 0; i < 100; i++) {
+		for (n = any(50) + 1; n; n--)
+			write_one(ev, 8);
+		head = TSCT_HEAD_POS(tsct_ring_producer(writer, CPU)->head);
+		write_one(ev, 8);
+		if (!any(4))
+			ring_store(writer, CPU, head, &(__u64){ 0 }, 8);
+		pass(UINT64_MAX);
+	}
+	finish_balanced(&balance);
+	ck_assert_uint_eq(balance.published, attempts);
+	ck_assert_uint_gt(lost(TSCT_LOSS_BROKEN), 0);
+	ck_assert_uint_gt(balance.broken_places, 0);
+}
+END_TEST
+
+/* ---- snapshots --------------------------------------------------------- */
+
+static void begin_snapshot(void)
+{
+	__u64 oldest = 0;
+
+	ck_assert_int_eq(tsct_drain_oldest(t, &oldest), 0);
+	begin_at(oldest ? oldest : tsct_clock_stamp(clock_), 1);
+}
+
+START_TEST(snapshot)
+{
+	struct tsct_balance balance;
+	const struct tsct_ring_figures *ring;
+	__u64 published;
+	int n;
+
+	seed_with(_i);
+	open_rings_of(TSCT_POLICY_OVERWRITE, 8);
+	attempts = 0;
+	for (n = any(5000); n; n--)
+		write_one(ev, 8);
+	published = attempts;
+	begin_snapshot();
+	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
+	/* what comes now is not in it */
+	for (n = any(5000); n; n--)
+		write_one(ev, 8);
+	finish_balanced(&balance);
+	ring = &rec.streams[0].ring[CPU];
+	ck_assert_uint_eq(ring->published_end, published);
+	ck_assert_uint_eq(balance.lost, 0);
+	/* six blocks of eight, of which one may have been begun just now */
+	ck_assert_uint_ge(balance.held, published < 1014 ? published : 1014);
+	expect_babeltrace(&balance);
+}
+END_TEST
+
+static int stop_writing;
+
+static void *write_on(void *arg)
+{
+	while (!READ_ONCE(stop_writing))
+		write_one(ev, 8);
+	return arg;
+}
+
+/* A writer at full speed: it ends, and what it has is one run of numbers. */
+START_TEST(snapshot_live)
+{
+	struct tsct_trace_event event;
+	struct tsct_balance balance;
+	struct tsct_trace *trace;
+	__u64 next = 0, nr = 0;
+	pthread_t thread;
+	char why[128];
+
+	open_rings_of(TSCT_POLICY_OVERWRITE, 256);
+	stop_writing = 0;
+	attempts = 0;
+	pthread_create(&thread, NULL, write_on, NULL);
+	usleep(100000);
+	begin_snapshot();
+	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
+	WRITE_ONCE(stop_writing, 1);
+	pthread_join(thread, NULL);
+	finish_balanced(&balance);
+	ck_assert_uint_eq(balance.lost, 0);
+	ck_assert_uint_gt(balance.held, 0);
+	next = rec.streams[0].ring[CPU].published_begin;
+	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
+					 sizeof(why)), 0);
+	while (tsct_trace_next(trace, &event) == 1) {
+		ck_assert_mem_eq(event.payload, &next, 8);
+		next++;
+		nr++;
+	}
+	tsct_trace_close(trace);
+	ck_assert_uint_eq(nr, balance.held);
+	ck_assert_uint_eq(next, rec.streams[0].ring[CPU].published_end);
+}
+END_TEST
+
+START_TEST(snapshot_refused)
+{
+	open_rings();
+	begin();
+	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("balance");
+	TCase *tcase = tcase_create("balance");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, NULL, teardown);
+	tcase_add_loop_test(tcase, discards, 0, 3);
+	tcase_add_loop_test(tcase, overruns, 0, 3);
+	tcase_add_loop_test(tcase, ends_by_stamp, 0, 5);
+	tcase_add_loop_test(tcase, scribbles, 0, 2);
+	tcase_add_loop_test(tcase, snapshot, 0, 4);
+	tcase_add_test(tcase, snapshot_live);
+	tcase_add_test(tcase, snapshot_refused);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
