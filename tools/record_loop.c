@@ -16,7 +16,8 @@
 #define MANY		4096	/* events in a look: no sleep before the next */
 #define KERNEL_MS	50	/* the module wakes us; we have more to look at */
 #define FLUSH_NS	1000000000LL
-#define PROGRESS_NS	200000000LL
+#define PROGRESS_NS	200000000LL	/* on a terminal; else as often as flushed */
+#define WATCH_NS	100000000LL	/* is who serves the rings still there? */
 
 /*
  * With a command: the first signal is the command's affair, which then ends;
@@ -93,20 +94,25 @@ static void sleep_some(struct sleeper *sleeper, __u64 taken)
 /* ---- the loop ---------------------------------------------------------- */
 
 struct beat {
-	__s64 flushed, shown;
+	bool tty;
+	__s64 flushed, shown, watched;
 };
 
+/* What is done now and then: passes are many, and system calls are not free. */
 static int beat(struct record_session *s, struct beat *last)
 {
 	const __s64 now = tsct_now_ns();
 	int err = 0;
 
+	if (now - last->watched >= WATCH_NS) {
+		record_session_watch(s);
+		last->watched = now;
+	}
 	if (now - last->flushed >= FLUSH_NS) {
 		err = tsct_writer_flush(s->writer);
 		last->flushed = now;
 	}
-	if (now - last->shown >= PROGRESS_NS &&
-	    (isatty(STDERR_FILENO) || now - last->shown >= FLUSH_NS)) {
+	if (now - last->shown >= (last->tty ? PROGRESS_NS : FLUSH_NS)) {
 		record_show_progress(s, false);
 		last->shown = now;
 	}
@@ -118,7 +124,7 @@ int record_loop(struct record_session *s, struct record_child *child)
 	const __s64 begin = tsct_now_ns();
 	const __s64 end = s->o->duration_s > 0 ?
 		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
-	struct beat last = { begin, begin };
+	struct beat last = { isatty(STDERR_FILENO), begin, begin, begin };
 	struct sleeper sleeper;
 	__u64 taken;
 	int err = 0;
@@ -126,7 +132,6 @@ int record_loop(struct record_session *s, struct record_child *child)
 	open_sleeper(&sleeper, s);
 	while (!err && !is_over(child, end)) {
 		err = record_session_pass(s, UINT64_MAX, &taken);
-		record_session_watch(s);
 		if (!err)
 			err = beat(s, &last);
 		if (!err)
