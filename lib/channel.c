@@ -14,8 +14,6 @@
 #include "handle.h"
 #include "usercheck.h"
 
-#define BLOCK_SIZE_DEFAULT	16384
-#define BLOCKS_DEFAULT		64
 /* Somebody may delete a channel between our look and our attach */
 #define BIND_TRIES		8
 
@@ -186,8 +184,8 @@ static int create(struct tsct *t, const char *name,
 	struct tsct_channel_create arg = {
 		.policy = options->policy,
 		.flags = options->channel_flags,
-		.block_size = options->block_size ?: BLOCK_SIZE_DEFAULT,
-		.blocks = options->blocks ?: BLOCKS_DEFAULT,
+		.block_size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT,
+		.blocks = options->blocks ?: TSCT_BLOCKS_DEFAULT,
 		.roles = t->roles,
 	};
 
@@ -214,59 +212,6 @@ static int attach_or_create(struct tsct *t, const char *name,
 			break;
 	}
 	return error;
-}
-
-/* Which option keeps a channel from being made? */
-static const char *blame(const struct tsct_options *options)
-{
-	const __u32 size = options->block_size ?: BLOCK_SIZE_DEFAULT;
-
-	if (options->policy > TSCT_POLICY_OVERWRITE)
-		return "unknown policy; use TSCT_POLICY_DISCARD or "
-			"TSCT_POLICY_OVERWRITE";
-	if (options->channel_flags & ~TSCT_CHANNEL_KERNEL)
-		return "unknown channel_flags; use 0 or TSCT_CHANNEL_KERNEL";
-	if (tsct_geometry_check(options->policy, size, BLOCKS_DEFAULT))
-		return "wrong block_size; use a power of two of 4096 to 65536";
-	if (tsct_geometry_check(options->policy, size,
-				options->blocks ?: BLOCKS_DEFAULT))
-		return "wrong blocks; use a power of two, 2 (overwrite: 4) to 65536, up "
-			"to 256 MiB together";
-	return "the provider refuses it; use programs of one release";
-}
-
-static const char *explain(int error, const struct tsct_options *options)
-{
-	switch (error) {
-	case -ENOENT:
-		return "there is no such channel; start its writer or "
-			"trace-ctl record first";
-	case -EEXIST:
-		return "there is one already; close it or take another name";
-	case -EACCES:
-		return "it belongs to another user; run as that user or as "
-			"root";
-	case -EPERM:
-		return "only root may make a channel that the kernel writes; "
-			"run as root (or with CAP_PERFMON)";
-	case -EBUSY:
-		return "somebody else is reading it; stop that reader first";
-	case -EDQUOT:
-		return "no room left within the provider's limits; close "
-			"channels or ask for smaller ones";
-	case -EINVAL:
-		return blame(options);
-	case -EOPNOTSUPP:
-		return "this provider cannot make it; kernel channels need "
-			"the module";
-	case -EFBIG:
-		return "larger than the provider may make a file; raise its "
-			"'ulimit -f'";
-	case -EPROTO:
-		return "the provider's answer makes no sense; use programs "
-			"of one release";
-	}
-	return strerror(-error);
 }
 
 /* Emitting needs rseq, or a kernel that writes for us. */
@@ -310,6 +255,7 @@ int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles)
 	struct tsct_channel_attach arg = {
 		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
 	};
+	char why[TSCT_WHY_SIZE];
 	int error;
 
 	t->roles = roles;
@@ -319,13 +265,14 @@ int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles)
 	if (error)
 		tsct_why_add(t, "%s: channel %u: %s",
 			     tsct_provider_name(t->provider), id,
-			     explain(error, &options));
+			     tsct_channel_explain(t, error, &options, why));
 	return error;
 }
 
 int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 {
 	const char *name = channel_name(options);
+	char why[TSCT_WHY_SIZE];
 	int error;
 
 	/* Every provider sees it so; only we can say it in words. */
@@ -341,7 +288,7 @@ int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 	if (error) {
 		tsct_why_add(t, "%s: channel %s: %s",
 			     tsct_provider_name(t->provider), name,
-			     explain(error, options));
+			     tsct_channel_explain(t, error, options, why));
 		return error;
 	}
 	tsct_why_add(t, "channel %s of provider %s%s%s%s", name,

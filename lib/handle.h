@@ -79,6 +79,17 @@ int tsct_channel_bind(struct tsct *t, const struct tsct_options *options);
 int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles);
 void tsct_channel_unmap(struct tsct *t);
 
+/* If nobody says: see tsct_open() */
+#define TSCT_BLOCK_SIZE_DEFAULT	16384
+#define TSCT_BLOCKS_DEFAULT	64
+
+/*
+ * tsct_channel_explain - why the provider said @error, and what to do about it
+ * @room: TSCT_WHY_SIZE bytes, which the sentence may be in
+ */
+const char *tsct_channel_explain(struct tsct *t, int error,
+				 const struct tsct_options *options, char *room);
+
 /*
  * tsct_channel_check - can this header be believed, for a file of @file_size
  * bytes (0: not known)? Every size and offset used later was checked here.

@@ -185,6 +185,11 @@ static int explain(struct tsct *t, const char *path, const char *server,
 		tsct_why_add(t, "%s: path too long for a socket; use a "
 			     "shorter one", path);
 		return error;
+	case -ECONNRESET:
+		tsct_why_add(t, "%s: it hung up without an answer; close "
+			     "channels if this user has very many, else restart "
+			     "%s", path, server);
+		return error;
 	case -ETIMEDOUT:
 		tsct_why_add(t, "%s: no answer within %d s; restart %s",
 			     path, REPLY_TIMEOUT_S, server);

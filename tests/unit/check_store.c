@@ -121,6 +121,155 @@ START_TEST(memory_comes_back)
 }
 END_TEST
 
+static int create_kept(struct tsct_store_peer *peer, const char *name)
+{
+	struct tsct_channel_create arg = a_channel(name);
+
+	arg.flags = TSCT_CHANNEL_KEEP;
+	return request(peer, TSCT_IOC_CHANNEL_CREATE, &arg);
+}
+
+static int remove_id(struct tsct_store_peer *peer, __u32 id)
+{
+	struct tsct_channel_remove arg = { .id = id };
+
+	return request(peer, TSCT_IOC_CHANNEL_REMOVE, &arg);
+}
+
+/* A kept channel stays with all that is in it until it is removed. */
+START_TEST(kept_channels)
+{
+	struct tsct_channel_info info = { 0 };
+	struct tsct_event_def def;
+	__u64 bytes;
+
+	ck_assert_int_eq(create_kept(&anna, "a"), 0);
+	tsct_def_parse("e", 0, "a:u8", &def, NULL);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), 0);
+	tsct_store_release(&store, &anna, true);
+	bytes = store.bytes;
+	ck_assert_uint_eq(store.nr_channels, 1);
+	ck_assert_uint_gt(bytes, 0);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_NEXT, &info), 0);
+	ck_assert_uint_eq(info.holders, 0);
+	ck_assert_uint_eq(info.flags, TSCT_CHANNEL_KEEP);
+	ck_assert_int_eq(create(&anna, "a"), -EEXIST);
+	ck_assert_int_eq(attach_id(&anna, 1), 0);
+	ck_assert_uint_eq(anna.channel->nr_defs, 1);
+	/* still charged to its creator */
+	store.bytes_user_max = bytes;
+	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
+	ck_assert_int_eq(create(&ben, "b"), 0);
+	tsct_store_release(&store, &anna, true);
+
+	ck_assert_int_eq(remove_id(&ben, 1), -EACCES);
+	ck_assert_int_eq(remove_id(&anna, 7), -ENOENT);
+	ck_assert_int_eq(remove_id(&ben, 2), -EINVAL);
+	ck_assert_int_eq(remove_id(&anna, 1), 0);
+	ck_assert_uint_eq(store.nr_channels, 1);
+	ck_assert_int_eq(remove_id(&anna, 1), -ENOENT);
+}
+END_TEST
+
+/* Removed while somebody holds it: the name is free, the rest stays. */
+START_TEST(removed_while_held)
+{
+	struct tsct_channel_info info = { 0 };
+
+	ck_assert_int_eq(create_kept(&anna, "a"), 0);
+	ck_assert_int_eq(remove_id(&root, 1), 0);
+	ck_assert_int_eq(remove_id(&root, 1), -ENOENT);
+	ck_assert_uint_eq(store.nr_channels, 1);
+	ck_assert_int_eq(attach(&anna2, "a", TSCT_UID_SELF, TSCT_ROLE_WRITE),
+			 -ENOENT);
+	ck_assert_int_eq(request(&root, TSCT_IOC_CHANNEL_NEXT, &info), 0);
+	ck_assert_uint_eq(info.flags, 0);
+	ck_assert_int_eq(create(&anna2, "a"), 0);
+	ck_assert_uint_eq(store.nr_channels, 2);
+	tsct_store_release(&store, &anna, true);
+	ck_assert_uint_eq(store.nr_channels, 1);
+}
+END_TEST
+
+/* At the end nobody is left who could remove them. */
+START_TEST(cleared)
+{
+	struct tsct_channel_remove arg = { .id = 1, .reserved = { 0, 0, 1 } };
+
+	ck_assert_int_eq(create_kept(&anna, "a"), 0);
+	tsct_store_release(&store, &anna, true);
+	ck_assert_int_eq(create_kept(&anna, "b"), 0);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_REMOVE, &arg),
+			 -EINVAL);
+	tsct_store_clear(&store);
+	ck_assert_uint_eq(store.nr_channels, 1);
+	tsct_store_release(&store, &anna, true);
+	tsct_store_clear(&store);
+}
+END_TEST
+
+/* What a ring says of itself, sound or not. */
+START_TEST(figures)
+{
+	struct tsct_channel_cpu arg = { .id = 1 };
+	struct tsct_channel_info info = { 0 };
+	struct tsct_producer *p;
+	const struct tsct_channel_header *h;
+
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CPU, &arg), -ENOENT);
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	h = &anna.channel->header;
+	ck_assert_int_eq(request(&ben, TSCT_IOC_CHANNEL_CPU, &arg), -ENOENT);
+	arg.cpu = h->nr_cpus;
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CPU, &arg), -EINVAL);
+	arg.cpu = 0;
+	arg.reserved[3] = 1;
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CPU, &arg), -EINVAL);
+	arg.reserved[3] = 0;
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CPU, &arg), 0);
+	ck_assert_uint_eq(arg.state, TSCT_CPU_READY);
+	ck_assert_uint_eq(arg.events, 0);
+	ck_assert_uint_eq(arg.written, TSCT_BLOCK_HEADER);
+	ck_assert_uint_eq(arg.unread, 0);
+
+	p = (void *)(anna.channel->map + h->ring_offset);
+	p->head = 3 * TSCT_HEAD_ONE_EVENT | (TSCT_BLOCK_HEADER + 3 * 24);
+	p->lost[TSCT_LOST_NESTED] = 5;
+	ck_assert_int_eq(request(&root, TSCT_IOC_CHANNEL_CPU, &arg), 0);
+	ck_assert_uint_eq(arg.events, 3);
+	ck_assert_uint_eq(arg.unread, 72);
+	ck_assert_uint_eq(arg.lost[TSCT_LOST_NESTED], 5);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_NEXT, &info), 0);
+	ck_assert_uint_eq(info.events, 3);
+	ck_assert_uint_eq(info.unread, 72);
+	ck_assert_uint_eq(info.lost[TSCT_LOST_NESTED], 5);
+	p->head = ~0ULL;
+	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CPU, &arg), 0);
+	ck_assert_uint_le(arg.unread, h->data_size);
+}
+END_TEST
+
+/* Each ring begins with a header, of CPUs that are off, too. */
+START_TEST(rings_are_ready)
+{
+	const struct tsct_channel_header *h;
+	const struct tsct_block *block;
+	const char *ring;
+	__u32 cpu;
+
+	ck_assert_int_eq(create(&anna, "a"), 0);
+	h = &anna.channel->header;
+	for (cpu = 0; cpu < h->nr_cpus; cpu++) {
+		ring = anna.channel->map + h->ring_offset +
+			cpu * h->ring_stride;
+		block = (const void *)(ring + TSCT_PAGE_SIZE);
+		ck_assert_uint_eq(*(const __u64 *)ring, TSCT_BLOCK_HEADER);
+		ck_assert_uint_eq(block->id, TSCT_ID_BLOCK);
+		ck_assert_uint_eq(block->len, TSCT_BLOCK_HEADER);
+	}
+}
+END_TEST
+
 START_TEST(next_shows_what_is_mine)
 {
 	struct tsct_channel_info info = { 0 };
@@ -210,6 +359,7 @@ START_TEST(unknown_requests)
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHECK_RUN, arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CLOCK_SET, arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_WRITE, arg), -EOPNOTSUPP);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_WATERMARK, arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, _IO(TSCT_IOC_MAGIC, 0xff), arg),
 			 -ENOTTY);
 	ck_assert_int_eq(request(&anna, _IO('T', 0), arg), -ENOTTY);
@@ -251,6 +401,7 @@ START_TEST(random_requests)
 	static const __u32 cmds[] = {
 		TSCT_IOC_INFO, TSCT_IOC_CHANNEL_CREATE,
 		TSCT_IOC_CHANNEL_ATTACH, TSCT_IOC_CHANNEL_NEXT, TSCT_IOC_DEFINE,
+		TSCT_IOC_CHANNEL_REMOVE, TSCT_IOC_CHANNEL_CPU,
 	};
 	struct tsct_store_peer *peers[] = { &root, &anna, &anna2, &ben };
 	union {
@@ -271,7 +422,7 @@ START_TEST(random_requests)
 			arg.bytes[any(120)] = any(256);
 		/* not too large: this is about sense, not about memory */
 		arg.create.blocks &= 0xf;
-		request(peers[any(4)], cmds[any(5)], &arg);
+		request(peers[any(4)], cmds[any(7)], &arg);
 		if (!any(5))
 			tsct_store_release(&store, peers[any(4)], true);
 	}
@@ -290,6 +441,11 @@ int main(void)
 	tcase_add_test(tcase, create_rules);
 	tcase_add_test(tcase, attach_rules);
 	tcase_add_test(tcase, memory_comes_back);
+	tcase_add_test(tcase, kept_channels);
+	tcase_add_test(tcase, removed_while_held);
+	tcase_add_test(tcase, cleared);
+	tcase_add_test(tcase, figures);
+	tcase_add_test(tcase, rings_are_ready);
 	tcase_add_test(tcase, next_shows_what_is_mine);
 	tcase_add_test(tcase, limits);
 	tcase_add_test(tcase, defines);
