@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The two readers, as lib/reader.c does it. They keep full positions and full
+ * counts. One operation takes one record, one pad or one header.
+ */
+#include "model.h"
+
+static __u64 load_head(const struct vars *vars)
+{
+	return tsct_pos_extend(vars->pos, TSCT_HEAD_POS(load(W_HEAD)));
+}
+
+/* What there is at the reader's position, copied. */
+struct found {
+	enum tsct_ring_step step;
+	__u64 words[3];
+	__u64 next;
+	struct tsct_block block;
+	bool is_block;		/* the copy is one of a header */
+};
+
+static void copy(const struct vars *vars, __u64 head, struct found *found)
+{
+	const __u64 *data = now()->words;
+	struct tsct_record header = { 0 };
+
+	*found = (struct found) { .next = vars->pos };
+	found->step = tsct_ring_next(&ring_geo, data, vars->pos, head, &header,
+				     &found->next);
+	if (mutated(RELEASE_FIRST) && ring_geo.policy == TSCT_POLICY_DISCARD)
+		store(W_TAIL, found->next);
+	if (found->step == TSCT_STEP_RECORD) {
+		found->words[0] = header.len | (__u64)header.id << 16 |
+			(__u64)header.tid << 32;
+		found->words[1] = header.tsc;
+		if (header.len > sizeof(header))
+			found->words[2] = load(data_word(vars->pos + 16));
+	} else if (found->step == TSCT_STEP_BLOCK) {
+		found->is_block = tsct_ring_block(&ring_geo, data, vars->pos,
+						  &found->block);
+	}
+}
+
+/*
+ * A header tells how many events were before it. Whoever was not overtaken
+ * knows that already; who was learns from it what was missed.
+ */
+static void take_block(struct vars *vars, const struct found *found)
+{
+	const __u64 events = found->block.events;
+
+	if (!found->is_block)
+		violate("a header that is none, at %llu", vars->pos);
+	else if (found->block.pos != vars->pos)
+		violate("the header at %llu says it lies at %llu", vars->pos,
+			found->block.pos);
+	else if (vars->behind ? events < vars->count : events != vars->count)
+		violate("a header says %llu events were before it, not %llu",
+			events, vars->count);
+	else if (found->block.tsc != found->block.events -
+		 scenario->events_before)
+		violate("a header's stamp is %llu, not %llu", found->block.tsc,
+			found->block.events - scenario->events_before);
+	if (vars->behind && !mutated(MISSED_NOT_COUNTED))
+		vars->missed += events - vars->count;
+	vars->behind = false;
+	vars->count = events;
+}
+
+/* What was copied is the reader's: goes on behind it. */
+static void take(struct vars *vars, const struct found *found)
+{
+	switch (found->step) {
+	case TSCT_STEP_RECORD:
+		check_event(self() - now()->actors, vars->count, found->words);
+		vars->count++;
+		vars->read++;
+		break;
+	case TSCT_STEP_BLOCK:
+		take_block(vars, found);
+		break;
+	case TSCT_STEP_BROKEN:
+	case TSCT_STEP_EMPTY:
+		violate("something broken at %llu", vars->pos);
+		break;
+	case TSCT_STEP_PAD:
+		break;
+	}
+	vars->pos = found->next;
+}
+
+/* ---- discard ------------------------------------------------------------- */
+
+void discard_program(struct vars *vars)
+{
+	__u64 head = load_head(vars);
+	struct found found;
+
+	if (mutated(READ_BEYOND))
+		head += 3 * sizeof(__u64);
+	if (head == vars->pos)
+		return;
+	if (tsct_pos_distance(vars->pos, head) > ring_geo.data_size)
+		violate("the ring holds more than it can");
+	copy(vars, head, &found);
+	take(vars, &found);
+}
+
+void discard_release(struct vars *vars)
+{
+	store(W_TAIL, vars->pos);
+	vars->released = vars->pos;
+}
+
+/* ---- overwrite ----------------------------------------------------------- */
+
+/* Goes on at the oldest block that is the reader's, if it was overtaken. */
+static bool is_overtaken(struct vars *vars, __u64 head)
+{
+	__u64 oldest = tsct_ring_oldest(&ring_geo, head);
+
+	if (mutated(ONE_BLOCK_MORE) && oldest > scenario->start)
+		oldest -= ring_geo.block_size;
+	if ((__s64)(oldest - vars->pos) <= 0)
+		return false;
+	vars->pos = oldest;
+	vars->behind = true;
+	return true;
+}
+
+/* Is a copy, made since this head was loaded, good? */
+static bool is_good(struct vars *vars, enum tsct_ring_step step)
+{
+	if (mutated(NO_VALIDATION) && step == TSCT_STEP_RECORD)
+		return true;
+	if (mutated(NO_VALIDATION_BLOCK) && step == TSCT_STEP_BLOCK)
+		return true;
+	return !is_overtaken(vars, load_head(vars));
+}
+
+/*
+ * One that begins later than the ring did: the header of head's block says
+ * where that is in full. What was overwritten before is not its to miss.
+ */
+static void begin_late(struct vars *vars)
+{
+	const __u64 word = load(W_HEAD);
+	struct tsct_block block;
+	__u64 head;
+
+	if (!tsct_ring_block(&ring_geo, now()->words, word, &block))
+		return;		/* overtaken meanwhile: once more */
+	head = tsct_pos_extend(block.pos, TSCT_HEAD_POS(word));
+	vars->pos = head;
+	if (is_overtaken(vars, load_head(vars)))
+		return;
+	vars->pos = tsct_ring_oldest(&ring_geo, head);
+	if ((__s64)(vars->pos - scenario->start) < 0)
+		vars->pos = scenario->start;
+	vars->phase = PHASE_FIRST;
+}
+
+/* The first header that it reads is the one from which it counts. */
+static void count_from(struct vars *vars, const struct found *found)
+{
+	if (vars->phase != PHASE_FIRST || found->step != TSCT_STEP_BLOCK)
+		return;
+	vars->phase = PHASE_READ;
+	vars->count = vars->released = found->block.events;
+	vars->behind = false;
+}
+
+void overwrite_program(struct vars *vars)
+{
+	struct found found;
+	__u64 head;
+
+	if (vars->phase == PHASE_START) {
+		begin_late(vars);
+		return;
+	}
+	head = load_head(vars);
+	if (is_overtaken(vars, head) || head == vars->pos)
+		return;
+	copy(vars, head, &found);
+	if (!is_good(vars, found.step))
+		return;
+	count_from(vars, &found);
+	take(vars, &found);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One step of one actor. Its program is run from the beginning of the operation
+ * each time: instructions that it has done before give what they gave then, one
+ * more is carried out, and at the one after that the program is left.
+ */
+#include <setjmp.h>
+#include <string.h>
+
+#include "model.h"
+
+static struct {
+	struct state *state;
+	struct actor *actor;
+	unsigned int nr;
+	unsigned int steps;	/* instructions seen in this run */
+	unsigned int loads;
+	bool enters;		/* a section, with the next instruction */
+	bool in_section, alone;
+	bool asks;
+	bool blocked;
+	bool looking;		/* checks: no instructions */
+	jmp_buf out;
+} run;
+
+struct state *now(void)
+{
+	return run.state;
+}
+
+struct actor *self(void)
+{
+	return run.actor;
+}
+
+void section_begin(void)
+{
+	run.enters = !mutated(NO_RESTART);
+}
+
+void section_end(void)
+{
+	run.enters = run.in_section = false;
+}
+
+void alone_begin(void)
+{
+	run.alone = true;
+}
+
+void alone_end(void)
+{
+	run.alone = false;
+}
+
+/*
+ * Is this instruction the one to carry out? False: it has been. @asks: does it
+ * depend on what other CPUs do?
+ */
+static bool is_due(bool asks)
+{
+	if (run.steps < run.actor->steps) {
+		run.steps++;
+		return false;
+	}
+	/* One was carried out, or there is a wait: that is all for now. */
+	if (run.steps++ > run.actor->steps) {
+		run.asks = asks;
+		longjmp(run.out, 1);
+	}
+	run.in_section = run.enters;
+	return true;
+}
+
+static _Noreturn void wait_for_buffer(void)
+{
+	run.blocked = true;
+	longjmp(run.out, 1);
+}
+
+static __u64 remember(__u64 value)
+{
+	if (run.actor->nr_log == MAX_LOG)
+		violate("an operation loads more than %d words", MAX_LOG);
+	else
+		run.actor->log[run.actor->nr_log++] = value;
+	run.loads++;
+	return value;
+}
+
+__u64 load(unsigned int where)
+{
+	__u64 value;
+
+	if (run.looking)
+		return run.state->words[where];
+	if (!is_due(where == W_TAIL))
+		return run.actor->log[run.loads++];
+	value = memory_load(run.state, run.actor->cpu, where);
+	trace("%s: loads %s: %s", actor_name(run.nr), word_name(where),
+	      word_text(where, value));
+	return remember(value);
+}
+
+void store(unsigned int where, __u64 value)
+{
+	if (!is_due(false))
+		return;
+	if (where < W_BUSY && !memory_has_room(run.state, run.actor->cpu))
+		wait_for_buffer();
+	trace("%s: stores %s = %s", actor_name(run.nr), word_name(where),
+	      word_text(where, value));
+	memory_store(run.state, run.actor->cpu, where, value);
+}
+
+void locked_inc(unsigned int where)
+{
+	if (!is_due(true))
+		return;
+	if (run.state->nr_buffered[run.actor->cpu])
+		wait_for_buffer();
+	trace("%s: lock inc %s", actor_name(run.nr), word_name(where));
+	run.state->words[where]++;
+}
+
+/*
+ * Time is what has happened: it goes on by one with every event. No slower
+ * clock is possible, so a stamp that is not that of its event was read before
+ * another one was published.
+ */
+__u64 read_counter(void)
+{
+	if (!is_due(false))
+		return run.actor->log[run.loads++];
+	trace("%s: reads the counter: %u", actor_name(run.nr),
+	      run.state->truth.nr);
+	return remember(run.state->truth.nr);
+}
+
+void publish(__u64 head, __u64 stamp)
+{
+	const bool due = run.steps == run.actor->steps;
+	struct truth *truth = &run.state->truth;
+
+	store(W_HEAD, head);
+	if (!due)
+		return;
+	truth->events[truth->nr].actor = run.nr;
+	truth->events[truth->nr].event = run.actor->vars.event;
+	truth->events[truth->nr].stamp = stamp;
+	if (++truth->nr == MAX_EVENTS)
+		violate("more than %d events", MAX_EVENTS - 1);
+}
+
+static void forget(struct actor *actor)
+{
+	memset(actor->log, 0, sizeof(actor->log));
+	actor->nr_log = 0;
+	actor->steps = 0;
+	actor->in_section = 0;
+	actor->alone = 0;
+	actor->asks = actor->kind == USER && actor->vars.phase == PHASE_LOSE;
+}
+
+void run_abort(struct actor *actor)
+{
+	user_aborted(actor);
+	forget(actor);
+}
+
+void run_look(struct state *state)
+{
+	run.state = state;
+	run.looking = true;
+}
+
+static void call_program(struct vars *vars, bool release)
+{
+	switch (run.actor->kind) {
+	case USER:
+		user_program(vars);
+		break;
+	case KERNEL:
+		kernel_program(vars);
+		break;
+	case DISCARD_READER:
+		if (release)
+			discard_release(vars);
+		else
+			discard_program(vars);
+		break;
+	case OVERWRITE_READER:
+		overwrite_program(vars);
+		break;
+	}
+}
+
+bool run_step(struct state *state, unsigned int nr, bool release)
+{
+	struct actor *actor = &state->actors[nr];
+	static struct vars vars;	/* survives longjmp() */
+
+	run.state = state;
+	run.actor = actor;
+	run.nr = nr;
+	run.steps = run.loads = 0;
+	run.enters = run.in_section = run.alone = false;
+	run.blocked = run.looking = false;
+	vars = actor->vars;
+	if (setjmp(run.out)) {
+		/* Left at its next instruction, or waiting. */
+		if (run.blocked)
+			return false;
+		actor->in_section = run.in_section;
+		actor->alone = run.alone;
+		actor->asks = run.asks;
+		if (++actor->steps == MAX_STEPS)
+			violate("%s never comes to an end", actor_name(nr));
+		return true;
+	}
+	call_program(&vars, release);
+	actor->vars = vars;
+	forget(actor);
+	return true;
+}

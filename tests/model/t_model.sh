@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The ring's protocol, in every order that its instructions can come in: nothing
+# violated in any scenario, and every mistake that is made on purpose found.
+# DEPTH (1) makes it larger; 2 takes some ten minutes and as many GiB.
+# test-timeout: 7200
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(realpath -m "${O:-$here/../../build}")
+
+make -s -C "$here" O="$out" >&2
+exec "$out/tests/model/model" --depth "${DEPTH:-1}"

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/* What is searched, and the mistakes that have to be found */
+#include <string.h>
+
+#include "model.h"
+
+/* Positions are about to wrap, counts too: by the second block. */
+#define WRAP_POS(block_size)	((3ULL << TSCT_POS_BITS) - (block_size))
+#define WRAP_EVENTS		0x2ffffULL
+
+const struct scenario scenarios[] = {
+	{
+		.name = "user-discard",
+		.about = "two threads, each event begins a block",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
+		.buffer = 2, .kernel_provider = true,
+		.actors = {
+			{ .kind = USER, .events = 2 },
+			{ .kind = USER, .events = 1 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-kills",
+		.about = "a thread is killed, at any instruction",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
+		.buffer = 2, .kills = 1,
+		.actors = {
+			{ .kind = USER, .events = 1 },
+			{ .kind = USER, .events = 2 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-aborts",
+		.about = "signals at any instruction, until the kernel writes",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
+		.buffer = 4, .aborts = 4, .kernel_provider = true,
+		.actors = {
+			{ .kind = USER, .events = 3 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-aborts-alone",
+		.about = "the same where nobody else can write",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
+		.buffer = 4, .kills = 1, .aborts = 4,
+		.actors = {
+			{ .kind = USER, .events = 4 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-shared",
+		.about = "two threads in the same block",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
+		.buffer = 2, .kernel_provider = true,
+		.actors = {
+			{ .kind = USER, .events = 3 },
+			{ .kind = USER, .events = 1 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-full",
+		.about = "blocks of several records, rings that are full",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
+		.buffer = 3,
+		.actors = {
+			{ .kind = USER, .events = 8 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-wrap",
+		.about = "positions and counts that wrap, no fallback",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
+		.start = WRAP_POS(64), .events_before = WRAP_EVENTS,
+		.buffer = 2,
+		.actors = {
+			{ .kind = USER, .events = 2 },
+			{ .kind = USER, .events = 1 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-overwrite",
+		.about = "a reader that is overtaken while it reads",
+		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
+		.buffer = 6, .kills = 1,
+		.actors = {
+			{ .kind = USER, .events = 7 },
+			{ .kind = OVERWRITE_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "user-overwrite-two",
+		.about = "two threads, so that aborted stores lie about",
+		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
+		.start = WRAP_POS(128), .events_before = WRAP_EVENTS - 1,
+		.prefill = 4, .buffer = 2, .kernel_provider = true,
+		.actors = {
+			{ .kind = USER, .events = 5 },
+			{ .kind = USER, .events = 1 },
+			{ .kind = OVERWRITE_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "overwrite-readers",
+		.about = "two readers, one of which begins late",
+		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
+		.prefill = 3, .buffer = 2,
+		.actors = {
+			{ .kind = USER, .events = 5 },
+			{ .kind = OVERWRITE_READER, .cpu = 1 },
+			{ .kind = OVERWRITE_READER, .cpu = 2, .late = true },
+		},
+	}, {
+		.name = "kernel-discard",
+		.about = "a task, an interrupt, an NMI on top of each other",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
+		.buffer = 2,
+		.actors = {
+			{ .kind = KERNEL, .level = 0, .events = 2 },
+			{ .kind = KERNEL, .level = 1, .events = 1 },
+			{ .kind = KERNEL, .level = 2, .events = 1 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "kernel-full",
+		.about = "the kernel's short cut within a block, full rings",
+		.policy = TSCT_POLICY_DISCARD, .block_size = 128, .blocks = 2,
+		.start = WRAP_POS(128), .events_before = WRAP_EVENTS,
+		.prefill = 6, .buffer = 2,
+		.actors = {
+			{ .kind = KERNEL, .level = 0, .events = 8 },
+			{ .kind = KERNEL, .level = 2, .events = 1 },
+			{ .kind = DISCARD_READER, .cpu = 1 },
+		},
+	}, {
+		.name = "kernel-overwrite",
+		.about = "blocks begun along with their first record",
+		.policy = TSCT_POLICY_OVERWRITE, .block_size = 64, .blocks = 4,
+		.start = WRAP_POS(64), .events_before = WRAP_EVENTS,
+		.prefill = 2, .buffer = 3,
+		.actors = {
+			{ .kind = KERNEL, .level = 0, .events = 5 },
+			{ .kind = KERNEL, .level = 1, .events = 1 },
+			{ .kind = KERNEL, .level = 2, .events = 1 },
+			{ .kind = OVERWRITE_READER, .cpu = 1 },
+		},
+	},
+};
+
+const struct mutant mutants[] = {
+	{ PUBLISH_FIRST, "publish-first", "user-discard",
+	  "head is stored before the payload" },
+	{ STAMP_OUTSIDE, "stamp-outside", "user-shared",
+	  "the counter is read before the section begins" },
+	{ NO_RESTART, "no-restart", "user-discard",
+	  "a section goes on after another thread ran" },
+	{ COUNT_LATER, "count-later", "user-discard",
+	  "position and count are published by two stores" },
+	{ NO_TAIL, "no-tail", "user-full",
+	  "a discard writer does not look at tail" },
+	{ NO_TAIL_BLOCK, "no-tail-block", "user-aborts",
+	  "nor does it where it begins a block" },
+	{ NO_HEADER, "no-header", "user-discard",
+	  "a block begins without its header" },
+	{ NO_PAD, "no-pad", "user-discard",
+	  "no pad in front of a new block" },
+	{ HEADER_LATE, "header-late", "user-discard",
+	  "a new block is published before its header is stored" },
+	{ BLOCK_BLINDLY, "block-blindly", "user-kills",
+	  "a block is begun whatever head is by then" },
+	{ BLOCK_COUNTS, "block-counts", "user-discard",
+	  "beginning a block counts as an event" },
+	{ BLOCK_MISCOUNTS, "block-miscounts", "user-overwrite",
+	  "headers count one event too many" },
+	{ PLAIN_LOST, "plain-lost", "user-wrap",
+	  "losses are counted without LOCK" },
+	{ FALLBACK_PREEMPTED, "fallback-preempted", "user-discard",
+	  "the kernel writes for a program with preemption on" },
+	{ FILL_BLOCK, "fill-block", "user-full",
+	  "records may fill their block" },
+	{ NMI_IGNORES_BUSY, "nmi-ignores-busy", "kernel-discard",
+	  "an NMI writes whatever it came on top of" },
+	{ BUSY_LATE, "busy-late", "kernel-discard",
+	  "busy is set after head was looked at" },
+	{ NOT_BUSY_EARLY, "not-busy-early", "kernel-discard",
+	  "busy is cleared before head is published" },
+	{ INTERRUPTS_ON, "interrupts-on", "kernel-discard",
+	  "a task writes with interrupts on" },
+	{ STALE_ROOM, "stale-room", "kernel-full",
+	  "the kernel's short cut goes to the end of the block" },
+	{ RELEASE_FIRST, "release-first", "user-discard",
+	  "a reader gives room back, then copies" },
+	{ READ_BEYOND, "read-beyond", "user-discard",
+	  "a reader reads one record beyond head" },
+	{ NO_VALIDATION, "no-validation", "user-overwrite",
+	  "a copy is not looked at again after it was made" },
+	{ NO_VALIDATION_BLOCK, "no-validation-block", "user-overwrite",
+	  "nor is that of a header" },
+	{ ONE_BLOCK_MORE, "one-block-more", "user-overwrite",
+	  "the block being begun is trusted" },
+	{ MISSED_NOT_COUNTED, "missed-not-counted", "user-overwrite",
+	  "a reader that was overtaken goes on as if nothing was" },
+	{ ANY_ORDER, "any-order", "user-discard",
+	  "a machine whose stores reach memory in any order" },
+};
+
+const unsigned int nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);
+const unsigned int nr_mutants = sizeof(mutants) / sizeof(mutants[0]);
+
+_Static_assert(sizeof(mutants) / sizeof(mutants[0]) == NR_MUTATIONS - 1,
+	       "each mutation is in the table");
+
+const struct scenario *scenario_find(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_scenarios; i++)
+		if (!strcmp(scenarios[i].name, name))
+			return &scenarios[i];
+	return NULL;
+}
+
+struct scenario scenario_grow(const struct scenario *s, unsigned int depth)
+{
+	struct scenario grown = *s;
+	unsigned int i;
+
+	for (i = 0; i < MAX_ACTORS; i++)
+		if (grown.actors[i].events)
+			grown.actors[i].events += depth - 1;
+	if (grown.kills)
+		grown.kills += (depth - 1) / 2;
+	if (grown.aborts)
+		grown.aborts += (depth - 1) / 2;
+	grown.buffer += depth - 1;
+	if (grown.buffer > MAX_BUFFER)
+		grown.buffer = MAX_BUFFER;
+	return grown;
+}

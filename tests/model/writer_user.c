@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A thread that writes from restartable sections, as lib/emit.c does. What can
+ * be restarted at any time keeps nothing: so each phase is an operation of its
+ * own, and a restart is a new beginning.
+ */
+#include "model.h"
+
+static void lose(struct vars *vars, unsigned int cause)
+{
+	vars->cause = cause;
+	vars->phase = PHASE_LOSE;
+}
+
+static void next_event(struct vars *vars)
+{
+	vars->event++;
+	vars->tries = 0;
+	vars->phase = PHASE_FAST;
+}
+
+static bool fits(__u64 end)
+{
+	return mutated(NO_TAIL) || ring_geo.policy == TSCT_POLICY_OVERWRITE ||
+		tsct_ring_fits(&ring_geo, end, load(W_TAIL));
+}
+
+static struct tsct_place place_behind(__u64 head)
+{
+	const struct actor *me = self();
+	const __u32 size = event_size(me - now()->actors, me->vars.event);
+	struct tsct_place place = tsct_ring_place(&ring_geo, head, size);
+
+	if (mutated(FILL_BLOCK) && place.pad_len == size)
+		place = (struct tsct_place) {
+			.pos = TSCT_HEAD_POS(head), .size = size,
+			.head = head + size + TSCT_HEAD_ONE_EVENT,
+		};
+	return place;
+}
+
+static void store_and_publish(const struct tsct_place *place, __u64 stamp)
+{
+	__u64 head = place->head;
+
+	if (mutated(COUNT_LATER))
+		head -= TSCT_HEAD_ONE_EVENT;
+	if (mutated(PUBLISH_FIRST)) {
+		publish(head, stamp);
+		store_event(place->pos, stamp);
+		return;
+	}
+	store_event(place->pos, stamp);
+	publish(head, stamp);
+	if (mutated(COUNT_LATER))
+		store(W_HEAD, place->head);
+}
+
+/* The section that is nearly always enough: the record fits into its block. */
+static void write_fast(struct vars *vars)
+{
+	struct tsct_place place;
+	__u64 stamp = 0;
+
+	if (mutated(STAMP_OUTSIDE))
+		stamp = read_counter();
+	section_begin();
+	place = place_behind(load(W_HEAD));
+	if (place.pad_len) {
+		vars->phase = PHASE_NEXT;
+		return;
+	}
+	if (!fits(place.pos + place.size)) {
+		lose(vars, TSCT_LOST_FULL);
+		return;
+	}
+	if (!mutated(STAMP_OUTSIDE))
+		stamp = read_counter();
+	store_and_publish(&place, stamp);
+	section_end();
+	vars->told++;
+	next_event(vars);
+}
+
+static void publish_block(__u64 pos, __u64 head, const struct tsct_block *block)
+{
+	__u64 next = (head & ~TSCT_HEAD_POS(~0ULL)) |
+		TSCT_HEAD_POS(pos + TSCT_BLOCK_HEADER);
+
+	if (mutated(BLOCK_COUNTS))
+		next += TSCT_HEAD_ONE_EVENT;
+	if (mutated(HEADER_LATE)) {
+		store(W_HEAD, next);
+		store_header(pos, block);
+		return;
+	}
+	store_header(pos, block);
+	store(W_HEAD, next);
+}
+
+/*
+ * Begins the next block. All that is computed rests on a head that is looked at
+ * outside of any section, and holds if it is still the head within one.
+ */
+static void begin_block(struct vars *vars)
+{
+	const __u64 head = load(W_HEAD);
+	const struct tsct_place place = place_behind(head);
+	const __u64 pos = place.pad_pos + place.pad_len;
+	struct tsct_block block;
+
+	vars->phase = PHASE_FAST;
+	if (!place.pad_len)
+		return;		/* somebody else did */
+	block = next_header(head, read_counter());
+	section_begin();
+	if (!mutated(BLOCK_BLINDLY) && load(W_HEAD) != head)
+		return;
+	if (!mutated(NO_TAIL_BLOCK) && !fits(pos + TSCT_BLOCK_HEADER)) {
+		lose(vars, TSCT_LOST_FULL);
+		return;
+	}
+	store_pad(&place);
+	publish_block(pos, head, &block);
+	section_end();
+}
+
+static void count_loss(struct vars *vars)
+{
+	const unsigned int where = W_LOST + vars->cause;
+
+	if (mutated(PLAIN_LOST))
+		store(where, load(where) + 1);
+	else
+		locked_inc(where);
+	now()->truth.refused[vars->cause]++;
+	next_event(vars);
+}
+
+/*
+ * TSCT_IOC_WRITE: the kernel writes for us, a new block and the record by one
+ * publication, and nothing else runs on this CPU meanwhile.
+ */
+static void ask_kernel(struct vars *vars)
+{
+	struct tsct_block block;
+	struct tsct_place place;
+	__u64 head, stamp;
+
+	if (!mutated(FALLBACK_PREEMPTED))
+		alone_begin();
+	head = load(W_HEAD);
+	place = tsct_ring_place(&ring_geo, head, event_size(self() - now()->actors,
+						       vars->event));
+	if (!fits(place.pos + place.size)) {
+		lose(vars, TSCT_LOST_FULL);
+		return;
+	}
+	stamp = read_counter();
+	if (place.pad_len) {
+		block = next_header(head, stamp);
+		store_pad(&place);
+		store_header(place.pos - TSCT_BLOCK_HEADER, &block);
+	}
+	store_event(place.pos, stamp);
+	publish(place.head, stamp);
+	alone_end();
+	vars->told++;
+	next_event(vars);
+}
+
+void user_program(struct vars *vars)
+{
+	switch (vars->phase) {
+	case PHASE_FAST:
+		write_fast(vars);
+		break;
+	case PHASE_NEXT:
+		begin_block(vars);
+		break;
+	case PHASE_LOSE:
+		count_loss(vars);
+		break;
+	case PHASE_KERNEL:
+		ask_kernel(vars);
+		break;
+	}
+}
+
+/* The abort handler: all over again, but not for ever. */
+void user_aborted(struct actor *actor)
+{
+	struct vars *vars = &actor->vars;
+
+	vars->phase = PHASE_FAST;
+	if (++vars->tries < TRIES)
+		return;
+	vars->phase = PHASE_KERNEL;
+	if (!scenario->kernel_provider)
+		lose(vars, TSCT_LOST_ABORTED);
+}
+
+bool writer_done(const struct state *state, unsigned int nr)
+{
+	const struct actor *actor = &state->actors[nr];
+
+	return actor->dead ||
+		actor->vars.event == scenario->actors[nr].events;
+}
