@@ -25,12 +25,16 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 	"74:\n\t"							\
 	TSCT_DO_("movups (%[src]), %%xmm0")				\
 	TSCT_DO_("movups 16(%[src]), %%xmm1")				\
+	TSCT_DO_("movups 32(%[src]), %%xmm2")				\
+	TSCT_DO_("movups 48(%[src]), %%xmm3")				\
 	TSCT_DO_("movups %%xmm0, " TSCT_DATA_("16") "(%[pos])")		\
 	TSCT_DO_("movups %%xmm1, " TSCT_DATA_("32") "(%[pos])")		\
-	TSCT_DO_("addq $32, %[src]")					\
-	TSCT_DO_("addq $32, %[pos]")					\
-	TSCT_DO_("subq $32, %%rdx")					\
-	TSCT_DO_("cmpq $32, %%rdx")					\
+	TSCT_DO_("movups %%xmm2, " TSCT_DATA_("48") "(%[pos])")		\
+	TSCT_DO_("movups %%xmm3, " TSCT_DATA_("64") "(%[pos])")		\
+	TSCT_DO_("addq $64, %[src]")					\
+	TSCT_DO_("addq $64, %[pos]")					\
+	TSCT_DO_("subq $64, %%rdx")					\
+	TSCT_DO_("cmpq $64, %%rdx")					\
 	TSCT_DO_("jae 74b")						\
 	TSCT_DO_("cmpq $8, %%rdx")					\
 	TSCT_DO_("jb 76f")						\
@@ -83,9 +87,8 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 	TSCT_DO_("decq %[nr]")						\
 	TSCT_DO_("jnz 86b")
 
-/* What a function may use without saving any, and xmm0 and xmm1 */
 #define SECTION_CLOBBERS						\
-	"rcx", "rdx", "xmm0", "xmm1", "memory", "cc"
+	"rcx", "rdx", "xmm0", "xmm1", "xmm2", "xmm3", "memory", "cc"
 
 /*
  * section_write - write one record, stamped with the TSC
@@ -103,9 +106,10 @@ name(const struct tsct_fast *fast, __u64 header, const void *src,	\
 	__asm__ __volatile__ (						\
 		TSCT_SECTION_DESCRIPTOR_				\
 		TSCT_SECTION_ENTER_					\
+		stamp							\
+		TSCT_SECTION_CPU_					\
 		TSCT_SECTION_RING_					\
 		TSCT_SECTION_PLACE_					\
-		stamp							\
 		TSCT_SECTION_HEADER_					\
 		SECTION_PAYLOAD						\
 		TSCT_SECTION_PUBLISH_					\
@@ -133,9 +137,10 @@ static inline int name(const struct tsct_fast *fast, __u64 header,	\
 	__asm__ __volatile__ (						\
 		TSCT_SECTION_DESCRIPTOR_				\
 		TSCT_SECTION_ENTER_					\
+		stamp							\
+		TSCT_SECTION_CPU_					\
 		TSCT_SECTION_RING_					\
 		TSCT_SECTION_PLACE_					\
-		stamp							\
 		TSCT_SECTION_HEADER_					\
 		SECTION_PIECES						\
 		TSCT_SECTION_PUBLISH_					\
@@ -164,11 +169,12 @@ struct section_seen {
 
 /* STALE if since then the thread moved or somebody else wrote. */
 #define SECTION_SEEN							\
+	TSCT_SECTION_CPU_						\
 	TSCT_DO_("cmpl %[seen_cpu], %%ecx")				\
 	TSCT_DO_("jne 84f")						\
 	TSCT_SECTION_RING_						\
-	TSCT_DO_("movq (%%rcx), %%rdx")					\
-	TSCT_DO_("cmpq %[seen_head], %%rdx")				\
+	TSCT_DO_("movq (%%rcx), %[pos]")				\
+	TSCT_DO_("cmpq %[seen_head], %[pos]")				\
 	TSCT_DO_("jne 84f")
 
 #define SECTION_SEEN_INPUTS(seen)					\

@@ -110,50 +110,15 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	"leaq 70b(%%rip), %%rax\n\t"					\
 	"movq %%rax, " TSCT_RSEQ_CS_("%[pos]") "\n"			\
 	"71:\n\t"							\
-	TSCT_SECTION_INJECT						\
-	TSCT_DO_("movl " TSCT_RSEQ_CPU_("%[pos]") ", %%ecx")
+	TSCT_SECTION_INJECT
 
 /*
- * The ring of this CPU in rcx, and where its tail lies in rax. The ring first:
- * whoever learns a ring stores the tail before it, see learn_ring().
+ * The stamp in rax, where it stays. It comes first, as reading the counter
+ * takes longer than all that follows, which goes on meanwhile. Nobody else
+ * writes this ring from here to the end, so stamps do not decrease.
+ *
+ * Unordered: read whenever the CPU likes, up to some ns early.
  */
-#define TSCT_SECTION_RING_						\
-	TSCT_DO_("cmpl %c[nr_cpus](%[t]), %%ecx")			\
-	TSCT_DO_("jae 83f")						\
-	TSCT_DO_("shlq $4, %%rcx")					\
-	TSCT_DO_("addq %c[refs](%[t]), %%rcx")				\
-	TSCT_DO_("movq (%%rcx), %%rdx")					\
-	TSCT_DO_("testq %%rdx, %%rdx")					\
-	TSCT_DO_("jz 83f")						\
-	TSCT_DO_("movq 8(%%rcx), %%rax")				\
-	TSCT_DO_("movq %%rdx, %%rcx")
-
-/*
- * pos = where the record goes, as an address less one page; end = the head
- * behind it, with one event more. The position cannot wrap on the way: that
- * happens at the end of a block, which no record reaches.
- */
-#define TSCT_SECTION_PLACE_						\
-	TSCT_DO_("movq (%%rcx), %[pos]")				\
-	TSCT_DO_("andq $-8, %[pos]")					\
-	TSCT_DO_("movq %[pos], %[end]")					\
-	TSCT_DO_("addq %[size], %[end]")				\
-	TSCT_DO_("movq %[end], %%rdx")					\
-	TSCT_DO_("subq (%%rax), %%rdx")					\
-	TSCT_DO_("shlq $16, %%rdx")					\
-	TSCT_DO_("cmpq %c[limit](%[t]), %%rdx")				\
-	TSCT_DO_("ja 82f")						\
-	TSCT_DO_("movl %c[block_mask](%[t]), %%edx")			\
-	TSCT_DO_("andl %k[pos], %%edx")					\
-	TSCT_DO_("addq %[size], %%rdx")					\
-	TSCT_DO_("cmpl %c[block_size](%[t]), %%edx")			\
-	TSCT_DO_("jae 85f")						\
-	TSCT_DO_("movabsq $1 << " TSCT_TEXT_(TSCT_POS_BITS) ", %%rax")	\
-	TSCT_DO_("addq %%rax, %[end]")					\
-	TSCT_DO_("andq %c[data_mask](%[t]), %[pos]")			\
-	TSCT_DO_("addq %%rcx, %[pos]")
-
-/* The stamp in rax, read whenever the CPU likes, up to a few ns early. */
 #define TSCT_STAMP_UNORDERED_						\
 	TSCT_DO_("rdtsc")						\
 	TSCT_DO_("shlq $32, %%rdx")					\
@@ -167,6 +132,49 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_DO_("lfence")						\
 	TSCT_STAMP_UNORDERED_
 
+#define TSCT_SECTION_CPU_						\
+	TSCT_DO_("movl " TSCT_RSEQ_CPU_("%[pos]") ", %%ecx")
+
+/*
+ * The ring of that CPU in rcx, and where its tail lies in rdx. The ring first:
+ * whoever learns a ring stores the tail before it, see learn_ring().
+ */
+#define TSCT_SECTION_RING_						\
+	TSCT_DO_("cmpl %c[nr_cpus](%[t]), %%ecx")			\
+	TSCT_DO_("jae 83f")						\
+	TSCT_DO_("shlq $4, %%rcx")					\
+	TSCT_DO_("addq %c[refs](%[t]), %%rcx")				\
+	TSCT_DO_("movq (%%rcx), %[pos]")				\
+	TSCT_DO_("testq %[pos], %[pos]")				\
+	TSCT_DO_("jz 83f")						\
+	TSCT_DO_("movq 8(%%rcx), %%rdx")				\
+	TSCT_DO_("movq %[pos], %%rcx")
+
+/*
+ * pos = where the record goes, as an address less one page; end = the head
+ * behind it, with one event more. The position cannot wrap on the way: that
+ * happens at the end of a block, which no record reaches.
+ */
+#define TSCT_SECTION_PLACE_						\
+	TSCT_DO_("movq (%%rcx), %[pos]")				\
+	TSCT_DO_("andq $-8, %[pos]")					\
+	TSCT_DO_("movq %[pos], %[end]")					\
+	TSCT_DO_("subq (%%rdx), %[end]")				\
+	TSCT_DO_("addq %[size], %[end]")				\
+	TSCT_DO_("shlq $16, %[end]")					\
+	TSCT_DO_("cmpq %c[limit](%[t]), %[end]")			\
+	TSCT_DO_("ja 82f")						\
+	TSCT_DO_("movl %c[block_mask](%[t]), %%edx")			\
+	TSCT_DO_("andl %k[pos], %%edx")					\
+	TSCT_DO_("addq %[size], %%rdx")					\
+	TSCT_DO_("cmpl %c[block_size](%[t]), %%edx")			\
+	TSCT_DO_("jae 85f")						\
+	TSCT_DO_("movabsq $1 << " TSCT_TEXT_(TSCT_POS_BITS) ", %[end]") \
+	TSCT_DO_("addq %[pos], %[end]")					\
+	TSCT_DO_("addq %[size], %[end]")				\
+	TSCT_DO_("andq %c[data_mask](%[t]), %[pos]")			\
+	TSCT_DO_("addq %%rcx, %[pos]")
+
 #define TSCT_SECTION_HEADER_						\
 	TSCT_DO_("movq %[header], " TSCT_DATA_("0") "(%[pos])")		\
 	TSCT_DO_("movq %%rax, " TSCT_DATA_("8") "(%[pos])")
@@ -175,8 +183,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_SECTION_WORDS_						\
 	".set .Ltsct_at, 0\n\t"						\
 	".rept %c[words]\n\t"						\
-	TSCT_DO_("movq .Ltsct_at(%[src]), %%rax")			\
-	TSCT_DO_("movq %%rax, " TSCT_DATA_("16") " + .Ltsct_at(%[pos])") \
+	TSCT_DO_("movq .Ltsct_at(%[src]), %%rdx")			\
+	TSCT_DO_("movq %%rdx, " TSCT_DATA_("16") " + .Ltsct_at(%[pos])") \
 	".set .Ltsct_at, .Ltsct_at + 8\n\t"				\
 	".endr\n\t"
 
@@ -235,9 +243,10 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 		__asm__ __volatile__ (					\
 			TSCT_SECTION_DESCRIPTOR_			\
 			TSCT_SECTION_ENTER_				\
+			stamp						\
+			TSCT_SECTION_CPU_				\
 			TSCT_SECTION_RING_				\
 			TSCT_SECTION_PLACE_				\
-			stamp						\
 			TSCT_SECTION_HEADER_				\
 			TSCT_SECTION_WORDS_				\
 			TSCT_SECTION_PUBLISH_				\
