@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/* Channels' lives: many of them, kept ones, limits, writers that are killed. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "seed.h"
+#include "serve.h"
+
+#define MANY	1000
+
+/* Room for as many descriptors as this takes, or the test cannot be made. */
+static void setup(void)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_cur < 8192) {
+		limit.rlim_cur = limit.rlim_max < 8192 ? limit.rlim_max : 8192;
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	}
+	serve_start();
+}
+
+static void teardown(void)
+{
+	serve_stop();
+}
+
+static int try_open(int nr, __u32 roles, __u32 flags, __u32 channel_flags,
+		    struct tsct **ret_t)
+{
+	char name[TSCT_NAME_MAX];
+	struct tsct_options options = {
+		.name = name, .roles = roles, .flags = flags,
+		.channel_flags = channel_flags, .block_size = 4096, .blocks = 2,
+	};
+
+	snprintf(name, sizeof(name), "c%d", nr);
+	return tsct_open_at(serve_path, &options, ret_t);
+}
+
+static struct tsct *open_nr(int nr, __u32 roles, __u32 flags,
+			    __u32 channel_flags)
+{
+	struct tsct *t;
+	int error = try_open(nr, roles, flags, channel_flags, &t);
+
+	ck_assert_msg(!error, "%d: %d: %s", nr, error, tsct_why(t));
+	return t;
+}
+
+static void emit_to(struct tsct *t, __u64 n)
+{
+	int id = tsct_define(t, "e", TSCT_KIND_INSTANT, "n:u64");
+
+	ck_assert_int_ge(id, TSCT_ID_FIRST);
+	ck_assert_int_eq(tsct_emit(t, id, &n, sizeof(n)), 0);
+}
+
+static unsigned int count_channels(struct tsct *t, __u64 *ret_events)
+{
+	struct tsct_channel_info info = { 0 };
+	unsigned int nr = 0;
+
+	*ret_events = 0;
+	while (!tsct_channels_next(t, &info)) {
+		*ret_events += info.events;
+		nr++;
+	}
+	return nr;
+}
+
+/* All of one user: made, held, written, listed, read. */
+START_TEST(a_thousand)
+{
+	struct tsct **all = calloc(MANY, sizeof(*all));
+	struct tsct_reader *reader;
+	struct tsct_event event;
+	struct tsct *t;
+	__u64 events;
+	int i, cpu;
+
+	cpu = sched_getcpu();
+	run_on(cpu);
+	for (i = 0; i < MANY; i++) {
+		all[i] = open_nr(i, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
+		emit_to(all[i], i);
+	}
+	ck_assert_uint_eq(count_channels(all[0], &events), MANY);
+	ck_assert_uint_eq(events, MANY);
+	for (i = 0; i < MANY; i++) {
+		t = open_nr(i, TSCT_ROLE_READ, TSCT_OPEN_ATTACH, 0);
+		ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+		ck_assert_int_eq(tsct_reader_next(reader, cpu, &event), 1);
+		ck_assert_uint_eq(*(const __u64 *)event.payload, i);
+		ck_assert_int_eq(tsct_reader_next(reader, cpu, &event), 0);
+		tsct_reader_close(reader);
+		tsct_close(t);
+	}
+	for (i = 1; i < MANY; i++)
+		tsct_close(all[i]);
+	/* a server that serves others is not slow to notice */
+	for (i = 0; i < 500 && count_channels(all[0], &events) > 1; i++)
+		usleep(10000);
+	ck_assert_uint_eq(count_channels(all[0], &events), 1);
+	tsct_close(all[0]);
+	free(all);
+}
+END_TEST
+
+/* As many kept ones as may be, then a sentence that says what to do. */
+START_TEST(limit_of_channels)
+{
+	struct tsct *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
+					 TSCT_CHANNEL_KEEP);
+	__u64 events;
+	int i, error = 0;
+
+	for (i = 1; !error && i < 5000; i++) {
+		error = try_open(i, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE,
+				 TSCT_CHANNEL_KEEP, &t);
+		if (error)
+			ck_assert_msg(strstr(tsct_why(t), "close or remove"),
+				      "%s", tsct_why(t));
+		tsct_close(t);
+	}
+	ck_assert_int_eq(error, -EDQUOT);
+	ck_assert_uint_ge(count_channels(first, &events), MANY);
+	/* the first is there for who knows its name; and makes room */
+	ck_assert_int_eq(tsct_channel_remove(first, tsct_header(first)->id), 0);
+	ck_assert_int_eq(tsct_channel_remove(first, 7), 0);
+	t = open_nr(5000, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
+	tsct_close(t);
+	tsct_close(first);
+}
+END_TEST
+
+START_TEST(limit_of_bytes)
+{
+	struct tsct_options options = {
+		.name = "large", .block_size = 65536, .blocks = 4096,
+		.roles = TSCT_ROLE_READ,
+	};
+	struct tsct *t;
+	char name[16] = "l0";
+	struct tsct *held[64] = { 0 };
+	int i, error = 0;
+
+	options.name = name;
+	for (i = 0; !error && i < 64; i++) {
+		snprintf(name, sizeof(name), "l%d", i);
+		error = tsct_open_at(serve_path, &options, &held[i]);
+	}
+	ck_assert_int_eq(error, -EDQUOT);
+	t = held[i - 1];
+	ck_assert_msg(strstr(tsct_why(t), "MiB that a user may have") &&
+		      strstr(tsct_why(t), "ask for fewer blocks"), "%s",
+		      tsct_why(t));
+	while (i--)
+		tsct_close(held[i]);
+}
+END_TEST
+
+/* Emits @nr events and then is killed, or ends, in the midst of it all. */
+static void die_emitting(int nr, __u32 channel_flags)
+{
+	pid_t pid = fork();
+	struct tsct *t;
+	int i, status;
+
+	if (!pid) {
+		t = open_nr(1, TSCT_ROLE_WRITE, 0, channel_flags);
+		for (i = 0; i < nr; i++)
+			emit_to(t, i);
+		raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+}
+
+static void expect_events(struct tsct *t, int nr)
+{
+	struct tsct_reader *reader;
+	struct tsct_event event;
+	int i;
+
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	for (i = 0; i < nr; i++) {
+		ck_assert_int_eq(tsct_reader_next_any(reader, UINT64_MAX,
+						      &event), 1);
+		ck_assert_uint_eq(*(const __u64 *)event.payload, i);
+		ck_assert_str_eq(tsct_reader_def(reader, event.id)->name, "e");
+	}
+	ck_assert_int_eq(tsct_reader_next_any(reader, UINT64_MAX, &event), 0);
+	tsct_reader_close(reader);
+}
+
+START_TEST(killed_and_kept)
+{
+	struct tsct *t;
+
+	run_on(sched_getcpu());
+	die_emitting(20, TSCT_CHANNEL_KEEP);
+	t = open_nr(1, TSCT_ROLE_READ, TSCT_OPEN_ATTACH, 0);
+	expect_events(t, 20);
+	tsct_close(t);
+}
+END_TEST
+
+START_TEST(killed_and_held)
+{
+	struct tsct *t = open_nr(1, TSCT_ROLE_READ, 0, 0);
+
+	run_on(sched_getcpu());
+	die_emitting(20, 0);
+	expect_events(t, 20);
+	tsct_close(t);
+}
+END_TEST
+
+/* Neither kept nor held: gone with its writer. */
+START_TEST(killed_and_alone)
+{
+	struct tsct *t;
+	int i, error = 0;
+
+	die_emitting(3, 0);
+	for (i = 0; i < 500 && error != -ENOENT; i++) {
+		error = try_open(1, TSCT_ROLE_READ, TSCT_OPEN_ATTACH, 0, &t);
+		tsct_close(t);
+		usleep(10000);
+	}
+	ck_assert_int_eq(error, -ENOENT);
+}
+END_TEST
+
+/* No client can take pages away from the others. */
+START_TEST(sealed)
+{
+	struct tsct *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+	ck_assert_int_eq(fcntl(t->map_fd, F_GET_SEALS) & seals, seals);
+	ck_assert_int_lt(ftruncate(t->map_fd, 4096), 0);
+	ck_assert_int_lt(fcntl(t->map_fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+	tsct_close(t);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("lives");
+	TCase *tcase = tcase_create("lives");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_thousand);
+	tcase_add_test(tcase, limit_of_channels);
+	tcase_add_test(tcase, limit_of_bytes);
+	tcase_add_test(tcase, killed_and_kept);
+	tcase_add_test(tcase, killed_and_held);
+	tcase_add_test(tcase, killed_and_alone);
+	tcase_add_test(tcase, sealed);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
