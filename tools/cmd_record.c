@@ -33,6 +33,9 @@ static const struct argp_option options[] = {
 	  "on: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
 	{ "unread", KEY_UNREAD, NULL, 0, "also what the channels hold already "
 	  "and nobody has read", 0 },
+	{ "flight-recorder", 'f', NULL, 0, "keep the newest events in the rings, "
+	  "which overwrite the oldest, and write them when it ends; 'trace-ctl "
+	  "snapshot' copies them meanwhile", 0 },
 	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: "
 	  "4096 to 65536, a power of two (default: 16384)", 0 },
 	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, "
@@ -106,6 +109,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'c': o->channels[o->nr_channels++] = arg; break;
 	case KEY_EVENTS: o->patterns = arg; break;
 	case KEY_UNREAD: o->unread = true; break;
+	case 'f': o->flight = true; break;
 	case 'q': o->quiet = true; break;
 	case 'v': o->verbose = true; break;
 	case KEY_BLOCK_SIZE:
@@ -190,13 +194,14 @@ static int check_patterns(const struct record_options *o)
 static int check_geometry(const struct record_options *o)
 {
 	uint32_t size = o->block_size ? o->block_size : 16384;
-	uint32_t blocks = o->blocks ? o->blocks : TSCT_BLOCKS_MIN;
+	uint32_t least = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
+	uint32_t blocks = o->blocks ? o->blocks : least;
 
-	if (!tsct_geometry_check(TSCT_POLICY_DISCARD, size, blocks))
+	if (!tsct_geometry_check(record_policy(o), size, blocks))
 		return 0;
 	record_complain("rings of %u blocks of %u bytes cannot be; use powers of"
-			" two: 4096 to 65536 bytes, 2 to 65536 blocks, up to 256"
-			" MiB together", blocks, size);
+			" two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
+			" MiB together", blocks, size, least);
 	return -EINVAL;
 }
 
@@ -291,6 +296,8 @@ static int conclude(struct record_session *s, struct record_child *child,
 
 	if (!err)
 		err = err2;
+	if (!s->writer)		/* which was said */
+		return EXIT_FAILED;
 	if (err)
 		record_complain("%s: %s; the recording ends here, and what was written can be read; %s%s",
 				s->dir, strerror(-err), record_dir_fix(err),

@@ -20,6 +20,7 @@ struct record_options {
 	unsigned int nr_channels;
 	const char *patterns;		/* typed events that CMD switches on */
 	bool unread;			/* also what the rings hold already */
+	bool flight;			/* overwrite, and write it all at the end */
 	uint32_t block_size, blocks;	/* 0: as the library has it */
 	double duration_s;		/* 0: no limit */
 	bool quiet, verbose, json, pass_status;
@@ -39,6 +40,12 @@ void record_complain(const char *format, ...);
 
 /* Gives signals back what they did before record. Signal safe. */
 void record_signals_restore(void);
+
+/* Of the channels that are made. */
+static inline uint32_t record_policy(const struct record_options *o)
+{
+	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
+}
 
 /* Signals that asked us to end; one that the command is to get; children. */
 extern volatile sig_atomic_t record_interrupts, record_forward, record_children;

@@ -174,6 +174,7 @@ static int open_program(struct record_session *s, unsigned int i)
 {
 	struct tsct_options options = {
 		.name = s->names[i],
+		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
 		.blocks = choose_blocks(s->o),
 		.roles = TSCT_ROLE_READ,
@@ -192,6 +193,12 @@ static int open_program(struct record_session *s, unsigned int i)
 		err = tsct_open_at(s->socket, &options, t);
 	if (err)
 		return complain_channel(s->names[i], *t, err);
+	if (s->o->flight && tsct_header(*t)->policy != TSCT_POLICY_OVERWRITE) {
+		record_complain("channel %s: is there already, and is no flight"
+				" recorder: it loses new events; name another"
+				" with -c", s->names[i]);
+		return -EEXIST;
+	}
 	if (!i || tsct_provider_of(*t) == tsct_provider_of(s->channels[0]))
 		return 0;
 	record_complain("channel %s: is held by the %s, but %s by the %s; set"
@@ -221,6 +228,7 @@ static int open_kernel(struct record_session *s)
 	char name[TSCT_NAME_MAX];
 	struct tsct_options options = {
 		.name = name,
+		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
 		.blocks = choose_blocks(s->o),
 		.roles = TSCT_ROLE_READ,

@@ -14,6 +14,7 @@
 #define BUSY_US		1000	/* and at rings that were filled just now */
 #define BUSY_NS		100000000LL
 #define MANY		4096	/* events in a look: no sleep before the next */
+#define FLIGHT_US	50000	/* nothing is taken before the end */
 #define KERNEL_MS	50	/* the module wakes us; we have more to look at */
 #define FLUSH_NS	1000000000LL
 #define PROGRESS_NS	200000000LL	/* on a terminal; else as often as flushed */
@@ -46,7 +47,7 @@ static bool is_over(struct record_child *child, __s64 end_ns)
 
 /* Who wakes us: the module looks at its rings itself, a socket's nobody does. */
 struct sleeper {
-	bool by_kernel;
+	bool by_kernel, flight;
 	struct pollfd fds[RECORD_CHANNELS];
 	unsigned int nr;
 	__s64 busy;		/* when something was taken last */
@@ -58,7 +59,10 @@ static void open_sleeper(struct sleeper *sleeper, const struct record_session *s
 	const struct tsct_channel_header *header;
 	unsigned int i;
 
-	*sleeper = (struct sleeper) { .by_kernel = true, .nr = s->nr_channels };
+	*sleeper = (struct sleeper) { .by_kernel = true, .nr = s->nr_channels,
+				      .flight = s->o->flight };
+	if (sleeper->flight)
+		return;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_header(s->channels[i]);
 		sleeper->fds[i].fd = s->channels[i]->fd;
@@ -80,6 +84,10 @@ static void sleep_some(struct sleeper *sleeper, __u64 taken)
 		sleeper->busy = now;
 	if (taken >= MANY)
 		return;
+	if (sleeper->flight) {
+		usleep(FLIGHT_US);
+		return;
+	}
 	if (!sleeper->by_kernel) {
 		usleep(now - sleeper->busy < BUSY_NS ? BUSY_US : IDLE_US);
 		return;
@@ -108,6 +116,8 @@ static int beat(struct record_session *s, struct beat *last)
 		record_session_watch(s);
 		last->watched = now;
 	}
+	if (!s->writer)
+		return 0;
 	if (now - last->flushed >= FLUSH_NS) {
 		err = tsct_writer_flush(s->writer);
 		last->flushed = now;
@@ -126,18 +136,20 @@ int record_loop(struct record_session *s, struct record_child *child)
 		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
 	struct beat last = { isatty(STDERR_FILENO), begin, begin, begin };
 	struct sleeper sleeper;
-	__u64 taken;
+	__u64 taken = 0;
 	int err = 0;
 
 	open_sleeper(&sleeper, s);
 	while (!err && !is_over(child, end)) {
-		err = record_session_pass(s, UINT64_MAX, &taken);
+		if (!s->o->flight)
+			err = record_session_pass(s, UINT64_MAX, &taken);
 		if (!err)
 			err = beat(s, &last);
 		if (!err)
 			sleep_some(&sleeper, taken);
 	}
-	record_show_progress(s, true);
+	if (s->writer)
+		record_show_progress(s, true);
 	return err;
 }
 

@@ -303,7 +303,7 @@ static int find_begin(struct record_session *s)
 	unsigned int i;
 	int err;
 
-	for (i = 0; s->o->unread && i < s->nr_channels; i++) {
+	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		err = tsct_drain_oldest(s->channels[i], &oldest);
 		if (err)
 			return err;
@@ -324,19 +324,27 @@ static int open_drain(struct record_session *s, unsigned int i)
 	return err;
 }
 
-int record_session_begin(struct record_session *s, pid_t root)
+static int open_drains(struct record_session *s)
 {
 	unsigned int i;
-	int err;
+	int err = find_begin(s);
 
-	s->started = s->rec.begin = s->rec.end = tsct_clock_stamp(s->clock);
-	err = find_begin(s);
 	if (err)
 		record_complain("what the rings hold: %s", strerror(-err));
 	else
 		err = open_files(s);
 	for (i = 0; !err && i < s->nr_channels; i++)
 		err = open_drain(s, i);
+	return err;
+}
+
+int record_session_begin(struct record_session *s, pid_t root)
+{
+	int err = 0;
+
+	s->started = s->rec.begin = s->rec.end = tsct_clock_stamp(s->clock);
+	if (!s->o->flight)
+		err = open_drains(s);
 	return err ? err : open_source(s, root);
 }
 
@@ -363,8 +371,10 @@ void record_session_watch(struct record_session *s)
 		if (!tsct_provider_gone(s->channels[i]))
 			continue;
 		s->rec.provider_gone = 1;
-		tsct_writer_touch(s->writer);
-		record_show_progress(s, true);
+		if (s->writer) {
+			tsct_writer_touch(s->writer);
+			record_show_progress(s, true);
+		}
 		record_complain("tsctraced went away: programs that start from"
 				" now on are not recorded; start it and record"
 				" again");
@@ -386,10 +396,24 @@ static unsigned int last_turns(const struct record_session *s)
 	return most / sizeof(struct tsct_record) / 1024 + 2;
 }
 
+/* All that the rings hold is written now, and nothing that comes now. */
+static int end_flight(struct record_session *s)
+{
+	unsigned int i;
+	int err;
+
+	s->rec.snapshot = 1;
+	err = open_drains(s);
+	for (i = 0; !err && i < s->nr_channels; i++)
+		err = tsct_drain_snapshot(s->drains[i], s->rec.end);
+	return err;
+}
+
 int record_session_end(struct record_session *s)
 {
 	unsigned int turns = last_turns(s);
 	__u64 taken;
+	int err;
 
 	record_session_watch(s);
 	s->rec.end = tsct_clock_stamp(s->clock);
@@ -397,6 +421,11 @@ int record_session_end(struct record_session *s)
 		s->untracked = kernel_source_untracked(s->source);
 	kernel_source_close(s->source);
 	s->source = NULL;
+	if (s->o->flight) {
+		err = end_flight(s);
+		if (!s->writer)
+			return err;
+	}
 	do
 		record_session_pass(s, s->rec.end, &taken);
 	while (taken && --turns);

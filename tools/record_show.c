@@ -68,6 +68,17 @@ static __u64 stream_events(const struct record_session *s, unsigned int i)
 	return sum;
 }
 
+/* By a flight recorder, before it was written: older than all of it. */
+static __u64 overwritten(const struct record_session *s, unsigned int i)
+{
+	__u64 sum = 0;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
+		sum += s->rec.streams[i].ring[cpu].published_begin;
+	return sum;
+}
+
 static __u64 cpu_events(const struct record_session *s, __u32 cpu)
 {
 	__u64 sum = 0;
@@ -176,9 +187,13 @@ static void show_channels(const struct record_session *s)
 	unsigned int i;
 
 	for (i = 0; i < s->rec.nr_streams; i++) {
-		fprintf(stderr, "  channel %s: %" PRIu64 " events, %.1f MB/s"
-			" drained\n", s->rec.streams[i].name,
-			(uint64_t)stream_events(s, i), drained(s, i));
+		fprintf(stderr, "  channel %s: %" PRIu64 " events, ",
+			s->rec.streams[i].name, (uint64_t)stream_events(s, i));
+		if (s->o->flight)
+			fprintf(stderr, "%" PRIu64 " older ones were overwritten\n",
+				(uint64_t)overwritten(s, i));
+		else
+			fprintf(stderr, "%.1f MB/s drained\n", drained(s, i));
 		show_cpus(s, i);
 	}
 }
@@ -351,10 +366,12 @@ static json_t *json_channels(const struct record_session *s)
 	for (i = 0; i < s->rec.nr_streams; i++) {
 		stream = &s->rec.streams[i];
 		json_array_append_new(channels, json_pack(
-			"{ss ss sb sI sI sf sI so so}", "name", stream->name,
+			"{ss ss sb sI sI sI sf sI so so}", "name", stream->name,
 			"policy", stream->policy == TSCT_POLICY_OVERWRITE ?
 			"overwrite" : "discard", "kernel", stream->kernel,
 			"events", (json_int_t)stream_events(s, i),
+			"overwritten", s->o->flight ?
+			(json_int_t)overwritten(s, i) : (json_int_t)0,
 			"bytes_drained",
 			(json_int_t)tsct_drain_bytes(s->drains[i]),
 			"mb_per_s", drained(s, i),

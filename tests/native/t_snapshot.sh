@@ -139,6 +139,28 @@ says 'full: File too large; what was written can be read; raise'
 "$ctl" dump "$work/full" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "not readable"
 [ -s "$work/out" ] || fail "nothing was kept"
 
+# --- a recorder that is a flight recorder -----------------------------------------
+
+unset TSCTRACE_PROVIDER
+cat >"$work/flying" <<END
+"$flood" 1 0 1 >"$work/flood-out"
+"$ctl" snapshot -q -o "$work/meanwhile" || echo "snapshot: \$?"
+END
+TSCTRACE_PROVIDER=embedded run 0 record --json -f --blocks 16 -o "$work/flight" -- \
+	sh "$work/flying"
+! grep -q snapshot: "$work/out" || fail "no snapshot meanwhile"
+all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
+[ "$all" = "$(awk '{ print $4 }' "$work/flood-out")" ] || fail "$all in flight"
+[ "$(number overwritten "$work/out")" -gt 1000 ] || fail "nothing was overwritten"
+"$ctl" dump --raw "$work/flight" >"$work/1"
+"$ctl" dump --raw "$work/meanwhile" | diff -q - "$work/1" || fail "not the same"
+run 2 record -f --blocks 2 -o "$work/x" -- true
+says '4 to 65536 blocks'
+export TSCTRACE_PROVIDER=daemon
+run 0 channel create box
+run 1 record -f -c box -o "$work/x" -- true
+says 'channel box: is there already, and is no flight recorder'
+
 # --- the daemon goes ----------------------------------------------------------------
 
 kill -9 "$daemon"
