@@ -43,6 +43,7 @@ struct tsct_reader {
 	bool *in_order;		/* per CPU; NULL: not begun yet */
 	bool first_gone;	/* the first one was returned */
 	__u32 since_scan;	/* events returned since all CPUs were looked at */
+	__u64 scanned;		/* the `until` of then */
 	__u64 last_any;		/* the highest stamp returned */
 	/* definitions */
 	char *defs;		/* copy of the definition area */

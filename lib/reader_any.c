@@ -3,9 +3,11 @@
  * All CPUs in the order of their stamps: one event of each ring is held, and a
  * heap says which is the first.
  *
- * A ring that was found empty is looked at again after as many events as there
- * are rings, so that a machine with many idle CPUs costs little more than one
- * with few: an event that was published there meanwhile may turn out late.
+ * Rings that were found empty are not looked at again for every event, as most
+ * CPUs of a large machine are idle. Who passes `until` says that what is stamped
+ * up to it has been published: so a look is good for all events up to there.
+ * Who takes whatever there is gets a new look after as many events as there are
+ * rings, and what was published meanwhile may turn out late.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +47,17 @@ static int add(struct tsct_reader *reader, __u32 cpu)
 	return tsct_order_add(&reader->order, &head);
 }
 
-static int scan(struct tsct_reader *reader)
+/* May a ring that was empty have something before @head by now? */
+static bool must_scan(const struct tsct_reader *reader,
+		      const struct tsct_head *head, __u64 until)
+{
+	if (!head || until == UINT64_MAX)
+		return !head || reader->since_scan >=
+			reader->t->header.nr_cpus;
+	return head->stamp > reader->scanned;
+}
+
+static int scan(struct tsct_reader *reader, __u64 until)
 {
 	__u32 cpu;
 	int error;
@@ -56,6 +68,8 @@ static int scan(struct tsct_reader *reader)
 			return error;
 	}
 	reader->since_scan = 0;
+	/* "Whatever there is" promises nothing about what comes */
+	reader->scanned = until == UINT64_MAX ? 0 : until;
 	return 0;
 }
 
@@ -108,6 +122,7 @@ static const struct tsct_head *first(struct tsct_reader *reader, __u64 until)
 	while (head && is_stale(reader)) {
 		drop_first(reader);
 		reader->since_scan = reader->t->header.nr_cpus;
+		reader->scanned = 0;
 		head = tsct_order_first(&reader->order);
 	}
 	return head && head->stamp <= until ? head : NULL;
@@ -136,8 +151,8 @@ int tsct_reader_next_any(struct tsct_reader *reader, uint64_t until,
 	if (error)
 		return error;
 	head = first(reader, until);
-	if (!head || reader->since_scan >= reader->t->header.nr_cpus) {
-		error = scan(reader);
+	if (must_scan(reader, head, until)) {
+		error = scan(reader, until);
 		if (error)
 			return error;
 		head = first(reader, until);

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Readers under the thread sanitizer, against writers in C, which it sees:
+# several readers of one ring, and all CPUs in order.
+# test-timeout: 200
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+lib=$top/lib
+mapfile -t sources < <(find "$lib" -maxdepth 1 -name '*.c' \
+	! -name 'record*' ! -name 'trace_*')
+
+mkdir "$work/lib"
+(cd "$work/lib" && ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE \
+	-fsanitize=thread -Wno-tsan -pthread -I"$top/kmod/uapi" \
+	-I"$lib/include" -I"$lib" -c "${sources[@]}" "$lib"/core/*.c)
+for check in account any; do
+	# shellcheck disable=SC2046
+	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan \
+		-pthread -I"$top/kmod/uapi" -I"$lib/include" -I"$lib" \
+		-o "$work/$check" "$top/tests/unit/check_$check.c" \
+		"$work"/lib/*.o $(pkg-config --cflags --libs check) -lm
+	TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal \
+		"$work/$check"
+done
