@@ -310,6 +310,53 @@ START_TEST(definitions)
 }
 END_TEST
 
+/* A definition area that anybody may have written: sizes above all. */
+START_TEST(lying_definitions)
+{
+	const struct tsct_channel_header *h = &t->header;
+	char *map = mmap(NULL, h->consumer_offset, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, t->map_fd, 0);
+	__u64 *used = &((struct tsct_channel_header *)map)->defs_used;
+	struct tsct_event_def *def, sound;
+	const struct tsct_event_def *got;
+	unsigned int i, j, id;
+	__u64 pos;
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	seed_with(_i);
+	ck_assert_int_eq(tsct_def_parse("e", 0, "a:u8,b:string", &sound, NULL),
+			 0);
+	for (i = 0; i < 2000; i++) {
+		for (pos = j = 0; j < any(20); j++, pos += sound.size) {
+			sound.id = any(10) ? TSCT_ID_FIRST + j : any(65536);
+			def = (void *)(map + h->defs_offset + pos);
+			memcpy(def, &sound, sound.size);
+		}
+		*used = pos;
+		for (j = any(4); j; j--) {
+			def = (void *)(map + h->defs_offset +
+				       any(20) * sound.size);
+			if (any(2))
+				def->size = any(3) ? any(2000) : any64();
+			else
+				((char *)def)[any(sound.size)] = any(256);
+		}
+		if (!any(4))
+			*used = any(2) ? any(h->defs_size + 100) : any64();
+		tsct_reader_close(reader);
+		ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+		for (id = 0; id < 60; id++) {
+			got = tsct_reader_def(reader, id < 50 ? id :
+					      any(65536));
+			if (got)
+				ck_assert_int_eq(tsct_def_check(got, got->size),
+						 0);
+		}
+	}
+	munmap(map, h->consumer_offset);
+}
+END_TEST
+
 static void *emit_later(void *arg)
 {
 	usleep(50000);
@@ -408,6 +455,7 @@ int main(void)
 	tcase_add_loop_test(tcase, noise, 0, 3);
 	tcase_add_test(tcase, scribbled_while_read);
 	tcase_add_test(tcase, definitions);
+	tcase_add_loop_test(tcase, lying_definitions, 0, 3);
 	tcase_add_test(tcase, waits);
 	tcase = add(suite, "overwrite", setup_overwrite);
 	tcase_add_test(tcase, empty_and_wrong_cpu);
