@@ -10,36 +10,21 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <tsctrace/tsctrace.h>	/* trace: */
+#include <tsctrace/event.h>	/* trace: */
 
 #define JOB_SIZE	10000
 #define WORKERS_MAX	64
 
-/* trace: what the payloads look like; the same order as in the definitions */
-struct job_begin { uint32_t worker; uint64_t first; } __attribute__((packed));
-struct job_end { uint32_t worker, primes; } __attribute__((packed));
-
-static struct tsct *trace;
-static int ev_begin, ev_end, ev_depth, ev_note;
+/* trace: what there is to record; each makes a function, NAME_emit() */
+TSCT_EVENT_AS(job_begin, job, TSCT_KIND_BEGIN,
+	      TSCT_U32(worker), TSCT_U64(first));
+TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker), TSCT_U32(primes));
+TSCT_EVENT(queue_depth, TSCT_KIND_COUNTER, TSCT_U32(jobs));
+TSCT_EVENT(note, TSCT_KIND_INSTANT, TSCT_STRING(text));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long next_first, limit, total;
-
-/* trace: once, at the start. With no tracer, emit drops what it is given. */
-static void start_trace(void)
-{
-	if (tsct_open(NULL, &trace) < 0)
-		fprintf(stderr, "jobs: not traced: %s\n", tsct_why(trace));
-	ev_begin = tsct_define(trace, "job", TSCT_KIND_BEGIN,
-			       "worker:u32, first:u64");
-	ev_end = tsct_define(trace, "job", TSCT_KIND_END,
-			     "worker:u32, primes:u32");
-	ev_depth = tsct_define(trace, "queue_depth", TSCT_KIND_COUNTER,
-			       "jobs:u32");
-	ev_note = tsct_define(trace, "note", TSCT_KIND_INSTANT, "text:string");
-}
 
 static int take_job(unsigned long *ret_first)
 {
@@ -54,7 +39,7 @@ static int take_job(unsigned long *ret_first)
 	if (next_first < limit)
 		depth = (limit - next_first + JOB_SIZE - 1) / JOB_SIZE;
 	pthread_mutex_unlock(&lock);
-	tsct_emit(trace, ev_depth, &depth, sizeof(depth));	/* trace: */
+	queue_depth_emit(depth);				/* trace: */
 	return have;
 }
 
@@ -70,15 +55,14 @@ static int is_prime(unsigned long n)
 
 static uint32_t do_job(uint32_t worker, unsigned long first)
 {
-	struct job_begin begin = { worker, first };
-	struct job_end end = { worker, 0 };
+	uint32_t primes = 0;
 	unsigned long n;
 
-	tsct_emit(trace, ev_begin, &begin, sizeof(begin));	/* trace: */
+	job_begin_emit(worker, first);				/* trace: */
 	for (n = first; n < first + JOB_SIZE && n < limit; n++)
-		end.primes += is_prime(n);
-	tsct_emit(trace, ev_end, &end, sizeof(end));		/* trace: */
-	return end.primes;
+		primes += is_prime(n);
+	job_end_emit(worker, primes);				/* trace: */
+	return primes;
 }
 
 static void *work(void *arg)
@@ -90,7 +74,7 @@ static void *work(void *arg)
 	while (take_job(&first))
 		primes += do_job(worker, first);
 	snprintf(note, sizeof(note), "worker %u found %u", worker, primes);
-	tsct_emit(trace, ev_note, note, strlen(note) + 1);	/* trace: */
+	note_emit(note);					/* trace: */
 	pthread_mutex_lock(&lock);
 	total += primes;
 	pthread_mutex_unlock(&lock);
@@ -101,6 +85,7 @@ int main(int argc, char **argv)
 {
 	unsigned long workers = argc > 2 ? strtoul(argv[2], NULL, 0) : 2;
 	pthread_t threads[WORKERS_MAX];
+	struct tsct *trace;					/* trace: */
 	uintptr_t i;
 
 	limit = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000000;
@@ -108,7 +93,9 @@ int main(int argc, char **argv)
 		fputs("usage: jobs [NUMBER [WORKERS]]; 2^40, 64 at most\n", stderr);
 		return 2;
 	}
-	start_trace();						/* trace: */
+	if (tsct_open(NULL, &trace) < 0)			/* trace: */
+		fprintf(stderr, "jobs: not traced: %s\n", tsct_why(trace));
+	tsct_events_start(trace, NULL);				/* trace: */
 	for (i = 0; i < workers; i++)
 		if (pthread_create(&threads[i], NULL, work, (void *)i))
 			return 1;

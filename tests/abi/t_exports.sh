@@ -14,10 +14,14 @@ nm -D --defined-only "$O/lib/libtsctrace.so" |
 sed -n 's/^\t\(tsct_[a-z0-9_]*\);$/\1/p' lib/libtsctrace.map | sort >"$tmp/map"
 cat lib/include/tsctrace/*.h | tr '\n\t' '  ' |
 	sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' >"$tmp/text"
+# What ends in an underscore belongs to macros: nobody is to call it.
 grep -o 'static inline [^(]*(' "$tmp/text" | grep -o 'tsct_[a-z0-9_]*' |
-	sort -u >"$tmp/inline"
-grep -o '\btsct_[a-z0-9_]*(' "$tmp/text" | tr -d '(' | sort -u |
-	comm -23 - "$tmp/inline" >"$tmp/headers"
+	grep -v '_$' | sort -u >"$tmp/inline"
+{
+	grep -o '\btsct_[a-z0-9_]*(' "$tmp/text" | tr -d '(' | grep -v '_$'
+	grep -o 'extern __thread [a-z0-9_]* tsct_[a-z0-9_]*' "$tmp/text" |
+		sed 's/.* //'
+} | sort -u | comm -23 - "$tmp/inline" >"$tmp/headers"
 for f in Documentation/man/tsct_*.3; do basename "$f" .3; done | sort |
 	comm -23 - "$tmp/inline" >"$tmp/man"
 

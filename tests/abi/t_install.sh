@@ -19,6 +19,8 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		lib/libtsctrace.so.0 lib/pkgconfig/tsctrace.pc \
 		include/tsctrace/tsctrace.h include/tsctrace/abi.h \
 		include/tsctrace/clock.h include/tsctrace/clock.hpp \
+		include/tsctrace/event.h include/tsctrace/fields.h \
+		include/tsctrace/section.h \
 		share/man/man1/trace-ctl.1 share/man/man3/tsct_open.3 \
 		share/man/man8/tsctraced.8; do
 	[ -s "$file" ] || fail "there is no $file"

@@ -337,9 +337,17 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
  * @name: a C identifier, at most 63 characters
  * @...: TSCT_KIND_*, and up to 32 fields. SEND and RECEIVE: by convention the
  *	first field is an integer that both sides of one message have the same.
+ *
+ * TSCT_EVENT_AS - the same, called @title where it is recorded, and @name where
+ * it is emitted. A BEGIN and its END have the same title:
+ *
+ *	TSCT_EVENT_AS(job_begin, job, TSCT_KIND_BEGIN, TSCT_U32(worker));
+ *	TSCT_EVENT_AS(job_end, job, TSCT_KIND_END, TSCT_U32(worker));
  */
-#define TSCT_EVENT(name, ...)						\
-	TSCT_ASSERT(sizeof(#name) <= TSCT_EVENT_NAME_MAX);		\
+#define TSCT_EVENT(name, ...)	TSCT_EVENT_AS(name, name, __VA_ARGS__)
+
+#define TSCT_EVENT_AS(name, title, ...)					\
+	TSCT_ASSERT(sizeof(#title) <= TSCT_EVENT_NAME_MAX);		\
 	TSCT_ASSERT((TSCT_KIND_(__VA_ARGS__)) >= 0 &&			\
 		    (TSCT_KIND_(__VA_ARGS__)) < TSCT_KIND_NR);		\
 	TSCT_EACH_(TSCT_FIELD_RULES_, TSCT_FIELD_RULES_, __VA_ARGS__)	\
@@ -349,7 +357,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 		{ "", 0, 0, 0, 0 }					\
 	};								\
 	static struct tsct_event_type name##_event = {			\
-		0, #name, name##_event_fields, TSCT_KIND_(__VA_ARGS__),	\
+		0, #title, name##_event_fields, TSCT_KIND_(__VA_ARGS__),	\
 		TSCT_COUNT_(__VA_ARGS__), 0, 0, 0, 0, 0, { 0, 0, 0, 0 }	\
 	};								\
 									\
