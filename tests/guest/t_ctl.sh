@@ -112,9 +112,32 @@ until trace-ctl status --json | tee json | grep -q '"unread": [1-9]'; do
 	[ $n -lt 50 ] || fail "nothing is written"
 	sleep 0.2
 done
+trace-ctl status --json >json
+grep -q '"block": [0-9]' json || fail "no sequence of blocks"
+trace-ctl status -p >out
+grep -q '^       CPU [01] .*event [1-9][0-9]*, block [0-9]*, unread ' out ||
+	fail "no CPU's figures"
+trace-ctl top -p --once -d 0.5 >out || fail "top"
+grep -q '^ *[0-9]* default  *[0-9.k]*  *[0-9.]*  *[0-9]*%  ' out || fail "top"
+grep -q '^       CPU 0 ' out || fail "top does not show CPUs"
+trace-ctl top --json -n 2 -d 0.3 >json || fail "top --json"
+[ "$(grep -c '"name":"default"' json)" = 2 ] || fail "not two objects"
 kill -9 $jobs
 wait $jobs || true
 jobs=
+see_channels 0
+
+# A kept channel stays until it is removed; what a recording left is unread.
+trace-ctl channel create box >out || fail "create"
+grep -q '^channel box: id [0-9]*, discard,kept, ' out || fail "create"
+trace-ctl channel create box >out 2>json && fail "made twice"
+see_channels 1
+TSCTRACE_CHANNEL=box /usr/bin/jobs 100000 2 >/dev/null 2>&1
+trace-ctl record --unread -c box -o unread --duration 0.3 >out 2>json ||
+	fail "record --unread"
+grep -q '^unread: [1-9][0-9]* events' json || fail "nothing was unread"
+grep -q ' published = [0-9]* recorded + 0 lost' json || fail "the sum"
+trace-ctl channel remove box >out || fail "remove"
 see_channels 0
 
 # Somebody without rights is told what stands in the way.

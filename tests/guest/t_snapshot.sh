@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Flight recorders of the module: a kernel one, which BPF programs fill, and one
+# that a program which was killed has left in a kept channel. Both are copied
+# while they are in use, and kept channels do not keep the module.
+# guest-test: timeout=180 needs=btf
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+set -eu
+cd "$(mktemp -d)"
+
+jobs='' recorder=
+trap 'kill -9 $jobs $recorder 2>/dev/null || true' EXIT
+fail() { echo "$*"; cat out err 2>/dev/null; exit 1; }
+
+run() {	# WANTED-STATUS ARGUMENT...
+	want=$1 got=0
+	shift
+	trace-ctl "$@" >out 2>err || got=$?
+	[ $got = "$want" ] || fail "trace-ctl $* gave $got, not $want"
+}
+
+# The number behind a key of JSON, the first there is
+number() { sed -n "s/^ *\"$1\": \\([0-9]*\\),*\$/\\1/p" out | head -n 1; }
+
+until_events() {	# CHANNEL MORE-THAN
+	n=0
+	until [ "$(trace-ctl channel list | awk -v c="$1" \
+			'$2 == c { print $(NF - 1) + 0 }')" -gt "$2" ] 2>/dev/null; do
+		n=$((n + 1))
+		[ $n -lt 150 ] || fail "channel $1 never has more than $2 events"
+		sleep 0.2
+	done
+}
+
+# --- a program that is killed -----------------------------------------------
+
+run 0 channel create fly --policy overwrite --block-size 4096 --blocks 4
+grep -q 'overwrite,kept, .* by the module$' out || fail "create"
+run 1 channel create fly
+# By its path: the shell has a command of that name.
+TSCTRACE_CHANNEL=fly /usr/bin/jobs 4000000000 2 >/dev/null 2>&1 &
+jobs=$!
+until_events fly 1500
+run 0 snapshot -c fly -o running
+kill -9 $jobs
+wait $jobs || true
+jobs=
+run 0 channel list
+grep -q ' fly  *module  *root  *overwrite,kept .* 0  *-  *[1-9]' out || fail "list"
+run 0 snapshot --json -c fly -o killed
+events=$(number events) older=$(number overwritten)
+[ "$events" -gt 10 ] || fail "$events events are left"
+[ "$older" -gt 0 ] || fail "nothing was overwritten: no test"
+trace-ctl dump --raw killed >dump || fail "dump"
+[ "$(wc -l <dump)" = "$events" ] || fail "dump has other events"
+run 0 channel list --json
+[ "$(number events)" = $((events + older)) ] ||
+	fail "$events and $older are not all of $(number events)"
+
+# --- the kernel, by BPF -----------------------------------------------------
+
+trace-ctl record -f -q -e sched -e syscalls -c fly --block-size 4096 --blocks 16 \
+	-o flight 2>record.err &
+recorder=$!
+n=0
+until trace-ctl channel list | grep -q 'overwrite,kernel'; do
+	n=$((n + 1))
+	[ $n -lt 100 ] || fail "no kernel channel: $(cat record.err)"
+	sleep 0.2
+done
+kernel=$(trace-ctl channel list | awk '/overwrite,kernel/ { print $2 }')
+until_events "$kernel" 5000
+run 0 snapshot -o both
+grep -q "^  channel $kernel: [1-9]" err || fail "no kernel events"
+grep -q '^  channel fly: [1-9]' err || fail "no program's events"
+# Files are called after channels; each CPU's stamps rise, calls have names.
+ls both | grep -q "^${kernel}_" || fail "no file of the kernel's"
+trace-ctl dump --raw both >dump || fail "dump of both"
+for event in sched_switch sys_enter sys_exit; do
+	grep -q " $event " dump || fail "no $event"
+done
+awk 'length($1) < length(last[$2]) || (length($1) == length(last[$2]) &&
+	$1 "" < last[$2] "") { print; exit 1 } { last[$2] = $1 }' dump ||
+	fail "a stamp goes back"
+run 0 status -p
+grep -q "CPU 0 .*overwritten [1-9]" out || fail "no CPU's figures"
+run 0 top -p --once -d 1
+awk -v c="$kernel" '$2 == c && $3 + 0 > 0 { on = 1 } END { exit !on }' out ||
+	fail "nothing happens in $kernel"
+kill -INT $recorder
+wait $recorder || fail "the recorder: $(cat record.err)"
+recorder=
+trace-ctl dump flight | grep -q ' sched_switch ' || fail "the recorder's own"
+
+# --- rights, and the end ----------------------------------------------------
+
+if [ "$(id -u)" = 0 ]; then
+	chmod 0666 /dev/tsctrace
+	id=$(trace-ctl channel list | awk '$2 == "fly" { print $1 }')
+	chmod 755 .
+	su -s /bin/sh nobody -c 'trace-ctl channel list' >out || fail "as nobody"
+	grep -q '^no channels$' out || fail "nobody sees them"
+	! su -s /bin/sh nobody -c "trace-ctl channel remove $id" >out 2>err ||
+		fail "nobody removed it"
+	grep -q 'belongs to another user' err || fail "nobody is not told why"
+	! su -s /bin/sh nobody -c 'trace-ctl channel create k --kernel' >out 2>err ||
+		fail "nobody made a kernel channel"
+	grep -q 'only root may make a channel that the kernel writes' err || fail "k"
+	run 0 channel create k --kernel --policy overwrite
+	run 0 channel remove k
+fi
+run 0 channel remove fly
+run 0 channel create stays
+# What is kept goes with the module, which whoever runs this unloads now.
+echo "$events left of $((events + older))"
