@@ -226,12 +226,12 @@ TSCT_INLINE_ const void *tsct_chars_(char *room, const char *chars,
 				     unsigned int size)
 {
 	const char *from = tsct_string_(chars);
-	size_t len = 0;
+	unsigned int len;
 
-	while (len < size && from[len])
-		len++;
-	memcpy(room, from, len);
-	memset(room + len, 0, size - len);
+	for (len = 0; len < size && from[len]; len++)
+		room[len] = from[len];
+	for (; len < size; len++)
+		room[len] = 0;
 	return room;
 }
 
@@ -305,7 +305,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 			tsct_state_channel_(tsct_state_);		\
 		const uint64_t tsct_header_word_ =			\
 			tsct_header_(tsct_fast_, tsct_state_, tsct_len_); \
-		uint64_t tsct_words_[tsct_nr_ ? (int)tsct_nr_ : 1] = { 0 };		\
+		uint64_t tsct_words_[tsct_nr_ > 0 ? tsct_nr_ : 1] = { 0 };		\
 		unsigned int tsct_at_ = 0;				\
 									\
 		TSCT_EACH_(TSCT_PUT_, TSCT_PUT_, __VA_ARGS__)		\
@@ -388,6 +388,7 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	TSCT_EMIT_(name, TSCT_STAMP_UNORDERED_, TSCT_REST_UNORDERED,	\
 		   tsct_emit_pieces_unordered, __VA_ARGS__)		\
 									\
-	struct tsct_event_type
+	/* The semicolon behind the macro ends this. */			\
+	TSCT_ASSERT(sizeof(name##_event) != 0)
 
 #endif /* TSCTRACE_EVENT_H */

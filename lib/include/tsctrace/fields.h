@@ -31,7 +31,7 @@
 #define TSCT_EACH_(m, n, ...) \
 	TSCT_JOIN_(TSCT_JOIN_(TSCT_EACH_, TSCT_COUNT_(__VA_ARGS__)), _) \
 	(m, n, __VA_ARGS__)
-#define TSCT_EACH_0_(m, n, kind)
+#define TSCT_EACH_0_(m, n, kind) TSCT_NO_##m
 #define TSCT_EACH_1_(m, n, kind, a) m a
 #define TSCT_EACH_2_(m, n, kind, a, ...) \
 	m a TSCT_EACH_1_(n, n, kind, __VA_ARGS__)
@@ -95,6 +95,16 @@
 	m a TSCT_EACH_30_(n, n, kind, __VA_ARGS__)
 #define TSCT_EACH_32_(m, n, kind, a, ...) \
 	m a TSCT_EACH_31_(n, n, kind, __VA_ARGS__)
+
+/* What there is instead where there is no field */
+#define TSCT_NO_TSCT_PARAMETER_	void
+#define TSCT_NO_TSCT_SIZE_
+#define TSCT_NO_TSCT_STRINGS_
+#define TSCT_NO_TSCT_FIELD_
+#define TSCT_NO_TSCT_FIELD_RULES_
+#define TSCT_NO_TSCT_PUT_
+#define TSCT_NO_TSCT_ROOM_
+#define TSCT_NO_TSCT_PIECE_
 
 /* ---- what is made of a field -------------------------------------------- */
 

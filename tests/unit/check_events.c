@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT
+/* Typed events: what is recorded, what is switched, what comes and goes. */
+#include <errno.h>
+#include <sys/wait.h>
+
+#include <tsctrace/event.h>
+
+#include "core/def.h"
+#include "one_ring.h"
+
+TSCT_EVENT(ev_none, TSCT_KIND_INSTANT);
+TSCT_EVENT(ev_ints, TSCT_KIND_COUNTER,
+	   TSCT_U8(a), TSCT_S64(b), TSCT_U16_HEX(c), TSCT_S32(d), TSCT_U64(e),
+	   TSCT_S8(f), TSCT_U32_HEX(g), TSCT_S16(h));
+TSCT_EVENT(ev_floats, TSCT_KIND_SEND, TSCT_F32(a), TSCT_U8(b), TSCT_F64(c));
+TSCT_EVENT(ev_small, TSCT_KIND_RECEIVE,
+	   TSCT_U8(a), TSCT_BYTES(b, 5), TSCT_U32(c), TSCT_CHARS(d, 6));
+TSCT_EVENT(ev_large, TSCT_KIND_BEGIN,
+	   TSCT_U16(a), TSCT_BYTES(b, 100), TSCT_CHARS(c, 70), TSCT_F64(d));
+TSCT_EVENT(ev_text, TSCT_KIND_END,
+	   TSCT_STRING(a), TSCT_U32(b), TSCT_STRING(c), TSCT_CHARS(d, 4));
+TSCT_EVENT_AS(ev_most, ev_title, TSCT_KIND_INSTANT,
+	      TSCT_U64(a), TSCT_U64(b), TSCT_U64(c), TSCT_U64(d), TSCT_U64(e),
+	      TSCT_U64(f), TSCT_U64(g), TSCT_U64(h), TSCT_U8(i), TSCT_U8(j),
+	      TSCT_U8(k), TSCT_U8(l), TSCT_U8(m), TSCT_U8(n), TSCT_U8(o),
+	      TSCT_U8(p), TSCT_U8(q), TSCT_U8(r), TSCT_U8(s), TSCT_U8(u),
+	      TSCT_U8(v), TSCT_U8(w), TSCT_U8(x), TSCT_U8(y), TSCT_U8(z),
+	      TSCT_U8(aa), TSCT_U8(bb), TSCT_U8(cc), TSCT_U8(dd), TSCT_U8(ee),
+	      TSCT_U8(ff), TSCT_U8(gg));
+
+#define NR_EVENTS	7
+
+/* The event that is next, which has this definition, and this payload */
+static struct tsct_event expect(const struct tsct_event_type *type,
+				const void *payload, unsigned int len)
+{
+	const struct tsct_event event = next();
+	const struct tsct_event_def *def = tsct_reader_def(reader, event.id);
+
+	ck_assert_ptr_nonnull(def);
+	ck_assert_str_eq(def->name, type->name);
+	ck_assert_uint_eq(def->kind, type->kind);
+	ck_assert_uint_eq(def->nr_fields, type->nr_fields);
+	ck_assert_mem_eq(def->fields, type->fields,
+			 def->nr_fields * sizeof(def->fields[0]));
+	ck_assert_int_eq(tsct_def_payload(def, event.payload, event.len), 0);
+	ck_assert_uint_eq(event.len, len);
+	ck_assert_mem_eq(event.payload, payload, len);
+	ck_assert_uint_eq(event.tid, gettid());
+	return event;
+}
+
+static const struct __attribute__((packed)) {
+	__u8 a; __s64 b; __u16 c; __s32 d; __u64 e; __s8 f; __u32 g; __s16 h;
+} ints = { 255, -2, 0xfedc, -4, ~0ULL - 4, -6, 0xfedcba98, -8 };
+
+static int emit_ints(bool ordered)
+{
+	return ordered ?
+		ev_ints_emit(ints.a, ints.b, ints.c, ints.d, ints.e, ints.f,
+			     ints.g, ints.h) :
+		ev_ints_emit_unordered(ints.a, ints.b, ints.c, ints.d, ints.e,
+				       ints.f, ints.g, ints.h);
+}
+
+static void emit_and_expect(bool ordered)
+{
+	static const struct __attribute__((packed)) {
+		float a; __u8 b; double c;
+	} floats = { -1.5f, 7, 1e300 };
+
+	ck_assert_int_eq(ordered ? ev_none_emit() : ev_none_emit_unordered(),
+			 0);
+	expect(&ev_none_event, "", 0);
+	ck_assert_int_eq(emit_ints(ordered), 0);
+	expect(&ev_ints_event, &ints, sizeof(ints));
+	ck_assert_int_eq((ordered ? ev_floats_emit : ev_floats_emit_unordered)
+			 (-1.5f, 7, 1e300), 0);
+	expect(&ev_floats_event, &floats, sizeof(floats));
+	ck_assert_int_eq((ordered ? ev_small_emit : ev_small_emit_unordered)
+			 (1, "\2\3\4\5\6", 0x0a090807, "ab"), 0);
+	expect(&ev_small_event, "\1\2\3\4\5\6\7\10\11\12ab\0\0\0\0", 16);
+	ck_assert_int_eq((ordered ? ev_text_emit : ev_text_emit_unordered)
+			 ("one", 0x04030201, "", "abcdef"), 0);
+	expect(&ev_text_event, "one\0\1\2\3\4\0abcd", 13);
+	ck_assert_int_eq((ordered ? ev_text_emit : ev_text_emit_unordered)
+			 (NULL, 0, NULL, NULL), 0);
+	expect(&ev_text_event, "(null)\0\0\0\0\0(null)\0(nul", 22);
+}
+
+static void emit_large(void)
+{
+	struct __attribute__((packed)) {
+		__u16 a; __u8 b[100]; char c[70]; double d;
+	} large = { 7, "bytes", "seventy at most", 0.25 };
+	struct __attribute__((packed)) {
+		__u64 eight[8]; __u8 rest[24];
+	} most = { { 1, 2, 3, 4, 5, 6, 7, 8 },
+		   { 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+		     24, 25, 26, 27, 28, 29, 30, 31, 32 } };
+
+	ck_assert_int_eq(ev_large_emit(7, large.b, "seventy at most", 0.25), 0);
+	expect(&ev_large_event, &large, sizeof(large));
+	ck_assert_int_eq(ev_most_emit(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+				      13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+				      23, 24, 25, 26, 27, 28, 29, 30, 31, 32),
+			 0);
+	expect(&ev_most_event, &most, sizeof(most));
+	ck_assert_str_eq(ev_most_event.name, "ev_title");
+}
+
+START_TEST(every_type)
+{
+	unsigned int i;
+
+	ck_assert_int_eq(tsct_events_start(t, "ev_*"), NR_EVENTS);
+	/* round and round, so that blocks begin at each of them */
+	for (i = 0; i < 300; i++) {
+		emit_and_expect(i % 2);
+		emit_large();
+		expect_none();
+		tsct_reader_release(reader, cpu);
+	}
+	ck_assert_uint_eq(lost(TSCT_LOST_FULL) + lost(TSCT_LOST_ABORTED), 0);
+}
+END_TEST
+
+/* The slow path of each: another clock */
+START_TEST(every_type_slowly)
+{
+	use_clock(TSCT_SOURCE_MONOTONIC);
+	ck_assert_int_eq(tsct_events_start(t, "ev_*"), NR_EVENTS);
+	emit_and_expect(true);
+	emit_and_expect(false);
+	emit_large();
+	expect_none();
+}
+END_TEST
+
+START_TEST(losses)
+{
+	char text[2 * BLOCK];
+	unsigned int i, full = 0;
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS);
+	ck_assert_int_eq(ev_text_emit(text, 0, "", ""), -EMSGSIZE);
+	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 1);
+	for (i = 0; i < 1000; i++) {
+		const int error = emit_ints(i % 2);
+
+		ck_assert(!error || error == -ENOSPC);
+		full += error != 0;
+	}
+	ck_assert_uint_gt(full, 0);
+	ck_assert_uint_eq(lost(TSCT_LOST_FULL), full);
+	for (i = 0; i < 1000 - full; i++)
+		expect(&ev_ints_event, &ints, sizeof(ints));
+	expect_none();
+}
+END_TEST
+
+/* ---- switches ------------------------------------------------------------ */
+
+static const struct {
+	const char *patterns;
+	int on;			/* or -errno */
+	bool none, ints, text;
+} switches[] = {
+	{ "*", 7, true, true, true },
+	{ "", 0, false, false, false },
+	{ " , ,", 0, false, false, false },
+	{ "ev_ints", 1, false, true, false },
+	{ "ev_ints ev_text", 2, false, true, true },
+	{ "-ev_ints", 6, true, false, true },
+	{ "*,-ev_i*", 6, true, false, true },
+	{ "-ev_i*,ev_ints", 7, true, true, true },
+	{ "ev_*,-*t*", 3, true, false, false },
+	{ "?v_tex?", 1, false, false, true },
+	{ "*e*t*t", 1, false, false, true },
+	{ "ev_int", 0, false, false, false },
+	{ "ev_intss", 0, false, false, false },
+	{ "nothing_of_the_kind*", 0, false, false, false },
+	{ "ev_[a-z]*", -EINVAL, false, false, false },
+	{ "-", -EINVAL, false, false, false },
+	{ "a,--b", -EINVAL, false, false, false },
+	{ "a-b", -EINVAL, false, false, false },
+};
+
+START_TEST(patterns)
+{
+	ck_assert_int_eq(tsct_events_start(t, switches[_i].patterns),
+			 switches[_i].on);
+	ck_assert_int_eq(ev_none_enabled(), switches[_i].none);
+	ck_assert_int_eq(ev_ints_enabled(), switches[_i].ints);
+	ck_assert_int_eq(ev_text_enabled(), switches[_i].text);
+	ck_assert_int_eq(ev_none_emit(), 0);
+	if (switches[_i].none)
+		expect(&ev_none_event, "", 0);
+	expect_none();
+	/* again, on the same channel: other patterns */
+	ck_assert_int_eq(tsct_events_start(t, "ev_none"), 1);
+	ck_assert(ev_none_enabled() && !ev_ints_enabled());
+}
+END_TEST
+
+START_TEST(environment)
+{
+	setenv("TSCTRACE_EVENTS", "ev_*,-ev_ints", 1);
+	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS - 1);
+	ck_assert(!ev_ints_enabled());
+	ck_assert_int_eq(tsct_events_start(t, "ev_ints"), 1);
+	setenv("TSCTRACE_EVENTS", "", 1);
+	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS);
+	setenv("TSCTRACE_EVENTS", "%", 1);
+	ck_assert_int_eq(tsct_events_start(t, NULL), -EINVAL);
+	ck_assert(ev_ints_enabled());
+}
+END_TEST
+
+START_TEST(switched)
+{
+	/* not started: nothing to switch */
+	ck_assert_int_eq(tsct_event_switch("*", true), 0);
+	ck_assert_int_eq(tsct_events_start(t, ""), 0);
+	ck_assert_int_eq(tsct_event_switch("ev_none", true), 1);
+	ck_assert(ev_none_enabled() && !ev_ints_enabled());
+	ck_assert_int_eq(tsct_event_switch("ev_*", true), NR_EVENTS);
+	ck_assert_int_eq(emit_ints(true), 0);
+	expect(&ev_ints_event, &ints, sizeof(ints));
+	ck_assert_int_eq(tsct_event_switch("*", false), NR_EVENTS);
+	ck_assert(!ev_none_enabled() && !ev_ints_enabled());
+	ck_assert_int_eq(tsct_event_switch("", true), -EINVAL);
+	ck_assert_int_eq(tsct_event_switch("-ev_ints", true), -EINVAL);
+	ck_assert_int_eq(tsct_event_switch("a,b", true), -EINVAL);
+	tsct_events_stop(t);
+	tsct_events_stop(t);
+	tsct_events_stop(NULL);
+	ck_assert_int_eq(tsct_event_switch("*", true), 0);
+	expect_none();
+}
+END_TEST
+
+START_TEST(bound)
+{
+	struct tsct_options options = {
+		.name = "own", .roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
+	};
+	struct tsct *own = serve_open(&options), *nobody;
+	struct tsct_reader *of_own;
+	struct tsct_event event;
+
+	ck_assert_int_eq(tsct_reader_open(own, &of_own), 0);
+	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, own), 0);
+	ck_assert_int_eq(tsct_events_start(own, "ev_ints"), 0);
+	ck_assert_int_eq(tsct_events_start(t, "*"), -EBUSY);
+	tsct_events_stop(own);
+	ck_assert(!ev_ints_enabled());
+	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, own), 0);
+	ck_assert_int_eq(tsct_events_start(t, "*"), NR_EVENTS - 1);
+	ck_assert_int_eq(emit_ints(true), 0);
+	ck_assert_int_eq(ev_none_emit(), 0);
+	expect(&ev_none_event, "", 0);
+	expect_none();
+	ck_assert_int_eq(tsct_reader_next(of_own, cpu, &event), 1);
+	ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
+	/* closed: off, and free for the others' channel */
+	tsct_reader_close(of_own);
+	tsct_close(own);
+	ck_assert(!ev_ints_enabled() && ev_none_enabled());
+	ck_assert_int_eq(emit_ints(true), 0);
+	ck_assert_int_eq(tsct_events_start(t, "*"), NR_EVENTS);
+	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, NULL), 0);
+	ck_assert(!ev_ints_enabled());
+	ck_assert_int_eq(tsct_event_switch("ev_ints", true), 1);
+	ck_assert_int_eq(emit_ints(true), 0);
+	expect(&ev_ints_event, &ints, sizeof(ints));
+	ck_assert_int_eq(tsct_open_at("/nowhere", NULL, &nobody), -ENODEV);
+	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, nobody), -ENODEV);
+	tsct_events_stop(t);
+	ck_assert_int_eq(tsct_events_start(nobody, NULL), -ENODEV);
+	ck_assert(!ev_none_enabled());
+	tsct_close(nobody);
+}
+END_TEST
+
+START_TEST(roles)
+{
+	struct tsct_options options = { .roles = TSCT_ROLE_READ };
+	struct tsct *other;
+
+	tsct_reader_close(reader);
+	tsct_close(t);
+	other = serve_open(&options);
+	ck_assert_int_eq(tsct_events_start(other, NULL), -EACCES);
+	ck_assert(!ev_none_enabled());
+	tsct_close(other);
+	setup_policy(TSCT_POLICY_DISCARD);
+}
+END_TEST
+
+/* The area takes so many definitions, and no more. */
+START_TEST(no_room)
+{
+	char name[32];
+	int i, got;
+
+	for (i = 0; ; i++) {
+		snprintf(name, sizeof(name), "filler_%d", i);
+		got = tsct_define(t, name, 0, "");
+		if (got < 0)
+			break;
+	}
+	ck_assert_int_eq(got, -ENOSPC);
+	ck_assert_int_eq(tsct_events_start(t, NULL), -ENOSPC);
+	ck_assert(!ev_none_enabled());
+	ck_assert_int_eq(tsct_event_bind(&ev_none_event, t), -ENOSPC);
+	ck_assert_int_eq(ev_none_emit(), 0);
+	expect_none();
+}
+END_TEST
+
+/* ---- threads that switch while others emit -------------------------------- */
+
+static int stop_switching;
+
+static void *switch_on_and_off(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&stop_switching, __ATOMIC_RELAXED)) {
+		tsct_event_switch("ev_ints", false);
+		tsct_event_switch("ev_*", true);
+		tsct_events_start(t, "-ev_none");
+	}
+	return NULL;
+}
+
+START_TEST(switched_meanwhile)
+{
+	pthread_t thread;
+	unsigned int i;
+	int status;
+	pid_t pid;
+
+	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS);
+	pthread_create(&thread, NULL, switch_on_and_off, NULL);
+	for (i = 0; i < 20000; i++) {
+		struct tsct_event event;
+
+		ck_assert_int_eq(emit_ints(true), 0);
+		if (tsct_reader_next(reader, cpu, &event) == 1)
+			ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
+		tsct_reader_release(reader, cpu);
+	}
+	/* a child finds the registry's lock free, whoever had it */
+	for (i = 0; i < 50; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(tsct_event_switch("ev_text", true) != 1);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, 0);
+	}
+	__atomic_store_n(&stop_switching, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+static void stop(void)
+{
+	tsct_events_stop(t);
+	teardown();
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("events");
+	TCase *tcase = tcase_create("events");
+
+	tcase_add_checked_fixture(tcase, setup, stop);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, every_type);
+	tcase_add_test(tcase, every_type_slowly);
+	tcase_add_test(tcase, losses);
+	tcase_add_loop_test(tcase, patterns, 0,
+			    sizeof(switches) / sizeof(switches[0]));
+	tcase_add_test(tcase, environment);
+	tcase_add_test(tcase, switched);
+	tcase_add_test(tcase, bound);
+	tcase_add_test(tcase, roles);
+	tcase_add_test(tcase, no_room);
+	tcase_add_test(tcase, switched_meanwhile);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
