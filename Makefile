@@ -43,6 +43,12 @@ check-guest: deps
 check-sim: deps
 	+$(MAKE) all
 	SEEDS=$(or $(SEEDS),10000) tests/run.sh sim
+check-model: deps
+	DEPTH=$(or $(DEPTH),1) tests/run.sh model
+check-guest-debug: deps
+	tests/deps.sh --debug-kernel
+	+$(MAKE) all
+	tests/run.sh guest 6.1-debug
 demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
@@ -50,6 +56,9 @@ bench: all
 	tests/bench/run.sh
 bench-emit bench-clock: all
 	tests/bench/run.sh $(@:bench-%=%)
+bench-kernel: deps
+	+$(MAKE) all
+	tests/bench/kernel/run.sh $(KERNEL)
 
 install: all
 	+$(MAKE) -C lib install $(staged)
@@ -61,4 +70,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps check check-unit check-guest \
-	check-sim demo bench bench-emit bench-clock install clean
+	check-guest-debug check-model check-sim demo bench bench-emit \
+	bench-clock bench-kernel install clean

@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list] - see to it that all that the build and the tests use is here
+# deps.sh [--list | --debug-kernel] - see to it that all that the build and the
+# tests use is here
 #
 # On Debian 12 or newer and on Ubuntu, what is missing is installed with
 # apt-get (as root, or by sudo). Elsewhere the list is printed, with what is
 # missing of it, and the exit status is 1. Quick when nothing is missing.
+# --debug-kernel adds what guest/debug_kernel.sh builds its kernel with.
 set -euo pipefail
 
 # package | what it brings that we look for | what for
@@ -45,6 +47,16 @@ python3              | python3             | looks into what --json prints
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings
 sqlite3              | sqlite3             | a real program to trace
+'
+
+for_debug_kernel='
+flex                 | flex                | Kconfig
+bison                | bison               | Kconfig
+bc                   | bc                  | constants of the kernel
+xz-utils             | xz                  | unpacks the source
+libelf-dev           | libelf.pc           | objtool, resolve_btfids
+zlib1g-dev           | zlib.h/             | resolve_btfids
+libssl-dev           | openssl/ssl.h/      | tools of the kernel
 '
 
 say() { echo "deps.sh: $*" >&2; }
@@ -110,6 +122,7 @@ install_packages() {
 	as_root apt-get -qq -y --no-install-recommends install "${names[@]}"
 }
 
+[ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
 if [ "${1:-}" = --list ]; then
 	rows
 	exit

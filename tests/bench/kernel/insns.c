@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+/*
+ * insns - instructions per event, in a guest whose counter
+ * counts them
+ *
+ * Prints "name value unit" lines. All costs are differences: of a loop with the
+ * event and one without, of 512 turns and 256. Each is the median of several
+ * runs, and everything is measured three times: where the three differ, all are
+ * printed in a comment. It fails where events were not written.
+ */
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "insns.skel.h"
+
+#define RUNS		15
+#define REPEATS		3
+#define TURNS		512
+#define MARKER		"/sys/kernel/tracing/trace_marker"
+#define RESULTS		"/sys/module/tsct_bench/parameters/results"
+
+static int failures;
+
+static void fail(const char *what)
+{
+	printf("# failed: %s\n", what);
+	failures++;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double median(double *values, unsigned int nr)
+{
+	qsort(values, nr, sizeof(*values), compare);
+	return values[nr / 2];
+}
+
+/* ---- the three repeats ----------------------------------------------------- */
+
+struct figure {
+	const char *name;
+	double values[REPEATS];
+};
+
+static double print(const struct figure *figure)
+{
+	double sorted[REPEATS];
+
+	memcpy(sorted, figure->values, sizeof(sorted));
+	printf("%s %.1f instructions\n", figure->name, median(sorted, REPEATS));
+	if (sorted[0] != sorted[REPEATS - 1])
+		printf("# %s: %.3f %.3f %.3f\n", figure->name,
+		       figure->values[0], figure->values[1], figure->values[2]);
+	return sorted[REPEATS / 2];
+}
+
+/* ---- the module -------------------------------------------------------------- */
+
+static double value_of(const char *text, const char *name)
+{
+	const size_t len = strlen(name);
+	const char *line;
+
+	for (line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			return strtod(line + len, NULL);
+	}
+	fail(name);
+	return 0;
+}
+
+static void read_results(char *text, size_t size)
+{
+	int fd = open(RESULTS, O_RDONLY);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (len < 0) {
+		perror(RESULTS);
+		exit(1);
+	}
+	text[len] = '\0';
+	close(fd);
+}
+
+static void measure_module(struct figure *emit, struct figure *ftrace,
+			   struct figure *loop, unsigned int repeat)
+{
+	char text[4096];
+	double turns, empty;
+
+	read_results(text, sizeof(text));
+	turns = value_of(text, "turns");
+	empty = value_of(text, "loop");
+	/* Both readings of the counter are in it, once. */
+	if (value_of(text, "two") / turns > 2.1)
+		fail("the counter does not count instructions");
+	if (value_of(text, "ftrace_written") != 2 * turns)
+		fail("ring_buffer_write() did not write every event");
+	loop->values[repeat] = empty / turns;
+	emit->values[repeat] = (value_of(text, "emit") - empty) / turns;
+	ftrace->values[repeat] = (value_of(text, "ftrace") - empty) / turns;
+}
+
+/* ---- BPF --------------------------------------------------------------------- */
+
+static unsigned long long taken;
+
+static int take(void *context, void *data, size_t size)
+{
+	(void)context;
+	(void)data;
+	taken += size == 8;
+	return 0;
+}
+
+static double run_once(struct insns *skel, unsigned int turns)
+{
+	unsigned long long start;
+
+	skel->bss->turns = turns;
+	start = __rdtsc();
+	syscall(SYS_getppid);
+	return __rdtsc() - start;
+}
+
+/* Of a turn, the loop included. */
+static double run_program(struct insns *skel, struct bpf_program *program,
+			  struct ring_buffer *ring)
+{
+	struct bpf_link *link = bpf_program__attach(program);
+	double half[RUNS], whole[RUNS];
+	unsigned int i;
+
+	if (!link) {
+		fail(bpf_program__name(program));
+		return 0;
+	}
+	run_once(skel, TURNS);
+	for (i = 0; i < RUNS; i++) {
+		half[i] = run_once(skel, TURNS / 2);
+		whole[i] = run_once(skel, TURNS);
+		ring_buffer__consume(ring);
+	}
+	bpf_link__destroy(link);
+	return (median(whole, RUNS) - median(half, RUNS)) / (TURNS / 2);
+}
+
+static const unsigned long long per_program = TURNS + RUNS * (TURNS / 2 + TURNS);
+
+static double run_ring(struct insns *skel, struct bpf_program *program,
+		       struct ring_buffer *ring, double loop)
+{
+	taken = 0;
+	loop = run_program(skel, program, ring) - loop;
+	ring_buffer__consume(ring);
+	if (taken != per_program)
+		fail("the BPF ring buffer did not get every event");
+	return loop;
+}
+
+static struct insns *load(unsigned int channel, int event)
+{
+	struct insns *skel = insns__open();
+
+	if (!skel)
+		return NULL;
+	skel->rodata->channel_id = channel;
+	skel->rodata->event_id = event;
+	skel->rodata->tgid = getpid();
+	if (!insns__load(skel))
+		return skel;
+	insns__destroy(skel);
+	return NULL;
+}
+
+/* ---- trace_marker -------------------------------------------------------------- */
+
+static double run_marker(int fd)
+{
+	unsigned long long start, value = 0x3132333435363738;
+	double ticks[RUNS], loop[RUNS];
+	unsigned int i, turn;
+
+	for (i = 0; i < RUNS; i++) {
+		start = __rdtsc();
+		for (turn = 0; turn < 100; turn++)
+			__asm__ __volatile__("" : : : "memory");
+		loop[i] = (__rdtsc() - start) / 100.0;
+		start = __rdtsc();
+		for (turn = 0; turn < 100; turn++)
+			if (write(fd, &value, sizeof(value)) != sizeof(value))
+				fail("write to trace_marker");
+		ticks[i] = (__rdtsc() - start) / 100.0;
+	}
+	return median(ticks, RUNS) - median(loop, RUNS);
+}
+
+/* ---- all ------------------------------------------------------------------------- */
+
+static int open_channel(unsigned int *ret_id)
+{
+	const struct tsct_options options = {
+		.name = "insns", .policy = TSCT_POLICY_OVERWRITE,
+		.block_size = 4096, .blocks = 256,
+		.roles = TSCT_ROLE_READ, .channel_flags = TSCT_CHANNEL_KERNEL,
+	};
+	struct tsct *t;
+
+	if (tsct_open(&options, &t)) {
+		printf("# %s\n", tsct_why(t));
+		return -1;
+	}
+	*ret_id = tsct_header(t)->id;
+	return tsct_define(t, "turn", TSCT_KIND_INSTANT, "turn:u64");
+}
+
+int main(void)
+{
+	static struct figure loop = { "kernel_loop_insns" },
+		emit = { "kernel_emit_insns" },
+		ftrace = { "ftrace_ring_buffer_write_insns" },
+		bpf_loop = { "bpf_loop_insns" }, kfunc = { "kfunc_emit_insns" },
+		submit = { "bpf_ringbuf_insns" },
+		output = { "bpf_ringbuf_output_insns" },
+		marker = { "trace_marker_insns" };
+	double ours, theirs, ours_bpf;
+	struct ring_buffer *ring;
+	unsigned int i, channel;
+	struct insns *skel;
+	int event, fd;
+
+	event = open_channel(&channel);
+	if (event < 0)
+		return fail("no channel"), 1;
+	skel = load(channel, event);
+	if (!skel)
+		return fail("the BPF programs do not load"), 1;
+	ring = ring_buffer__new(bpf_map__fd(skel->maps.events), take, NULL, NULL);
+	fd = open(MARKER, O_WRONLY);
+	if (!ring || fd < 0)
+		return fail("no ring buffer, or no trace_marker"), 1;
+
+	for (i = 0; i < REPEATS; i++) {
+		measure_module(&emit, &ftrace, &loop, i);
+		bpf_loop.values[i] = run_program(skel, skel->progs.run_loop, ring);
+		kfunc.values[i] = run_program(skel, skel->progs.run_emit, ring) -
+			bpf_loop.values[i];
+		submit.values[i] = run_ring(skel, skel->progs.run_submit, ring,
+					    bpf_loop.values[i]);
+		output.values[i] = run_ring(skel, skel->progs.run_output, ring,
+					    bpf_loop.values[i]);
+		marker.values[i] = run_marker(fd);
+	}
+	if (skel->bss->failed)
+		fail("BPF programs could not write every event");
+
+	print(&loop);
+	ours = print(&emit);
+	theirs = print(&ftrace);
+	printf("kernel_emit_vs_ftrace %.3f ratio\n", ours / theirs);
+	print(&bpf_loop);
+	ours_bpf = print(&kfunc);
+	theirs = print(&submit);
+	printf("kfunc_emit_vs_bpf_ringbuf %.3f ratio\n", ours_bpf / theirs);
+	print(&output);
+	theirs = print(&marker);
+	printf("kernel_emit_vs_trace_marker %.3f ratio\n", ours / theirs);
+	return failures != 0;
+}

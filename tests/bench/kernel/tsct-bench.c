@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an event costs kernel code, by the counter, which counts instructions
+ * where QEMU runs with -icount. Reading the parameter `results` measures once:
+ * lines of "NAME TICKS", of TURNS turns each, interrupts off.
+ */
+#include <linux/err.h>
+#include <linux/irqflags.h>
+#include <linux/module.h>
+#include <linux/ring_buffer.h>
+#include <linux/tsctrace.h>
+#include <asm/msr.h>
+
+#define TURNS	1000
+
+static struct tsct_channel *channel;
+static struct trace_buffer *buffer;
+static int id_event;
+
+/* Two instructions a turn, by definition. */
+static noinline void run_two(void)
+{
+	u32 turns = TURNS;
+
+	asm volatile("1: decl %0\n\tjnz 1b" : "+r" (turns) : : "cc");
+}
+
+static noinline void run_loop(void)
+{
+	u64 turn;
+
+	for (turn = 0; turn < TURNS; turn++)
+		barrier();
+}
+
+static noinline void run_emit(void)
+{
+	u64 turn;
+
+	for (turn = 0; turn < TURNS; turn++)
+		tsct_emit(channel, id_event, &turn, sizeof(turn));
+}
+
+static noinline void run_ftrace(void)
+{
+	u64 turn;
+
+	for (turn = 0; turn < TURNS; turn++)
+		ring_buffer_write(buffer, sizeof(turn), &turn);
+}
+
+static u64 measure(void (*run)(void))
+{
+	unsigned long flags;
+	u64 start, ticks;
+
+	run();		/* pages, caches and code that is patched on first use */
+	local_irq_save(flags);
+	start = rdtsc_ordered();
+	run();
+	ticks = rdtsc_ordered() - start;
+	local_irq_restore(flags);
+	return ticks;
+}
+
+static int get_results(char *page, const struct kernel_param *param)
+{
+	u64 written = ring_buffer_entries(buffer) +
+		ring_buffer_overruns(buffer);
+	int len = 0;
+
+	len += sysfs_emit_at(page, len, "turns %u\n", TURNS);
+	len += sysfs_emit_at(page, len, "two %llu\n", measure(run_two));
+	len += sysfs_emit_at(page, len, "loop %llu\n", measure(run_loop));
+	len += sysfs_emit_at(page, len, "emit %llu\n", measure(run_emit));
+	len += sysfs_emit_at(page, len, "ftrace %llu\n", measure(run_ftrace));
+	written = ring_buffer_entries(buffer) +
+		ring_buffer_overruns(buffer) - written;
+	len += sysfs_emit_at(page, len, "ftrace_written %llu\n", written);
+	return len;
+}
+
+static const struct kernel_param_ops results_ops = { .get = get_results };
+module_param_cb(results, &results_ops, NULL, 0400);
+
+static int __init bench_init(void)
+{
+	buffer = ring_buffer_alloc(1 << 20, RB_FL_OVERWRITE);
+	if (!buffer)
+		return -ENOMEM;
+	channel = tsct_channel_open("bench", TSCT_POLICY_OVERWRITE, 4096, 256);
+	if (IS_ERR(channel)) {
+		ring_buffer_free(buffer);
+		return PTR_ERR(channel);
+	}
+	id_event = tsct_define(channel, "turn", TSCT_KIND_INSTANT, "turn:u64");
+	if (id_event < 0) {
+		tsct_channel_close(channel);
+		ring_buffer_free(buffer);
+		return id_event;
+	}
+	return 0;
+}
+
+static void __exit bench_exit(void)
+{
+	tsct_channel_close(channel);
+	ring_buffer_free(buffer);
+}
+
+module_init(bench_init);
+module_exit(bench_exit);
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The tsctrace developers");
+MODULE_DESCRIPTION("Test: what an event costs kernel code");
