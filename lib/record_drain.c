@@ -315,18 +315,17 @@ static void note_begin(struct tsct_drain *d, __u32 cpu)
 /*
  * What is there from before the recording goes at once: were it overwritten
  * later, nobody could tell that it was not ours. A snapshot has all there is.
+ * No more than a ring can hold, whatever its counts say and its writers do.
  */
 static void drop_old(struct tsct_drain *d, __u32 cpu)
 {
 	struct tsct_ring_reader *ring = &d->reader->rings[cpu];
-	struct tsct_ring_count now;
+	__u64 most = d->t->geo.data_size / sizeof(struct tsct_record);
 	struct tsct_event event;
 
-	if (d->rec->snapshot || !tsct_ring_ready(d->t, cpu))
+	if (d->rec->snapshot)
 		return;
-	tsct_reader_figures(d->reader, cpu, &now);
-	while ((__s64)(now.events - ring->count) > 0 &&
-	       tsct_reader_fetch(d->reader, cpu) == 1 &&
+	while (most-- && tsct_reader_fetch(d->reader, cpu) == 1 &&
 	       ring->next.tsc < d->rec->begin) {
 		tsct_reader_next(d->reader, cpu, &event);
 		begin_behind(d, cpu);

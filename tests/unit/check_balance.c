@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Published while recorded = in the recording + lost by cause, to the unit. */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
 #include "drains.h"
 #include "ring_writer.h"
 
@@ -277,6 +281,58 @@ START_TEST(snapshot_live)
 }
 END_TEST
 
+/* All of the channel's file, at random, for as long as it may live. */
+static pid_t scribble_on(void)
+{
+	const struct tsct_channel_header *h = tsct_header(t);
+	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, t->map_fd, 0);
+	pid_t pid = fork();
+	__u64 at;
+
+	while (!pid) {
+		at = any(h->file_size / 8) * 8;
+		if (any(2))
+			at = any(2) ? h->ring_offset : h->consumer_offset;
+		*(__u64 *)(map + at) = any(4) ? (__u64)any(1 << 16) : any64();
+	}
+	munmap(map, h->file_size);
+	return pid;
+}
+
+/* Whatever lies there: it ends, and what comes of it can be read. */
+START_TEST(scribbled)
+{
+	pid_t pid;
+	int i;
+
+	seed_with(_i);
+	open_rings_of(_i % 2 ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD, 8);
+	for (i = 0; i < 200; i++)
+		emit(i);
+	pid = scribble_on();
+	usleep(10000);
+	if (_i % 4 == 1)
+		begin_snapshot();
+	else
+		begin();
+	for (i = 0; i < 2000 && _i % 4 != 1; i++) {
+		write_one(ev, 8);
+		emit(i);
+		pass(i < 1900 ? UINT64_MAX : tsct_clock_stamp(clock_));
+	}
+	if (_i % 4 == 1)
+		ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* a stamp of any past may have been forged */
+	if (rec.begin > rec.end)
+		rec.begin = rec.end;
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	check_readable();
+}
+END_TEST
+
 START_TEST(snapshot_refused)
 {
 	open_rings();
@@ -299,6 +355,7 @@ int main(void)
 	tcase_add_loop_test(tcase, scribbles, 0, 2);
 	tcase_add_loop_test(tcase, snapshot, 0, 4);
 	tcase_add_test(tcase, snapshot_live);
+	tcase_add_loop_test(tcase, scribbled, 0, 8);
 	tcase_add_test(tcase, snapshot_refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -2,6 +2,7 @@
 /* Channels' lives: many of them, kept ones, limits, writers that are killed. */
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -236,6 +237,53 @@ START_TEST(killed_and_alone)
 }
 END_TEST
 
+static void scribble(const struct tsct *victim)
+{
+	const struct tsct_channel_header *h = &victim->header;
+	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED, victim->map_fd, 0);
+
+	for (;;)
+		*(__u64 *)(map + any(h->file_size / 8) * 8) = any64();
+}
+
+/* One channel is scribbled over; the other's events arrive, all of them. */
+START_TEST(scribbled_neighbour)
+{
+	struct tsct *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
+	struct tsct *t = open_nr(2, TSCT_ROLE_WRITE | TSCT_ROLE_READ, 0, 0);
+	const __u32 id = tsct_header(victim)->id;
+	struct tsct_channel_cpu figures;
+	struct tsct_reader *reader;
+	struct tsct_event event;
+	__u64 i, events;
+	pid_t pid;
+
+	seed_with(0);
+	pid = fork();
+	if (!pid)
+		scribble(victim);
+	run_on(sched_getcpu());
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	for (i = 0; i < 20000; i++) {
+		emit_to(t, i);
+		ck_assert_int_eq(tsct_reader_next_any(reader, UINT64_MAX,
+						      &event), 1);
+		ck_assert_uint_eq(*(const __u64 *)event.payload, i);
+		tsct_reader_release(reader, event.cpu);
+		if (i % 10)
+			continue;
+		ck_assert_uint_eq(count_channels(t, &events), 2);
+		ck_assert_int_eq(tsct_channel_figures(t, id, 0, &figures), 0);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	tsct_reader_close(reader);
+	tsct_close(t);
+	tsct_close(victim);
+}
+END_TEST
+
 /* No client can take pages away from the others. */
 START_TEST(sealed)
 {
@@ -256,6 +304,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	print_seed();
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_thousand);
@@ -264,6 +313,7 @@ int main(void)
 	tcase_add_test(tcase, killed_and_kept);
 	tcase_add_test(tcase, killed_and_held);
 	tcase_add_test(tcase, killed_and_alone);
+	tcase_add_test(tcase, scribbled_neighbour);
 	tcase_add_test(tcase, sealed);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
