@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A thousand channels at once, each with events of its own, while a CPU goes
+ * and comes; and users, who get as many as they may and a plain EDQUOT.
+ * guest-test: timeout=120
+ */
+#include <sys/resource.h>
+
+#include "ring.h"
+
+#define CHANNELS 1000
+
+static int fds[CHANNELS];
+
+static int try_create(unsigned int nr, uint32_t flags)
+{
+	struct tsct_channel_create arg = dev_request("");
+	int fd = dev_open();
+
+	sprintf(arg.name, "c%u", nr);
+	arg.blocks = 2;
+	arg.flags = flags;
+	if (!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void set_online(const char *on)
+{
+	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY);
+
+	t_check(fd >= 0 && write(fd, on, 1) == 1, "%m");
+	close(fd);
+}
+
+static void write_all(unsigned int cpu, unsigned int nr)
+{
+	unsigned char payload[40];
+	unsigned int i;
+
+	dev_pin(cpu);
+	for (i = 0; i < nr; i++) {
+		pattern_fill(payload, sizeof(payload), i * 2 + cpu);
+		if (dev_write(fds[i], 16, payload, sizeof(payload)))
+			t_check(false, "channel %u: %m", i);
+	}
+}
+
+static void read_one(unsigned int i)
+{
+	struct dev_maps m = dev_map(fds[i]);
+	struct ring_reader r = { .maps = &m };
+	uint64_t nr;
+
+	for (r.cpu = 0; r.cpu < 2; r.cpu++) {
+		r.pos = r.records = r.last_tsc = 0;
+		ring_drain(&r);
+		memcpy(&nr, dev_data(&m, r.cpu) + 32 + 16, 8);
+		if (r.records != 1 || r.wrong || nr != i * 2 + r.cpu)
+			t_check(false, "channel %u, cpu %u: %lu, %lu", i, r.cpu,
+				r.records, nr);
+	}
+	dev_unmap(&m);
+}
+
+static unsigned int count_channels(int fd)
+{
+	struct tsct_channel_info info = { 0 };
+	unsigned int nr = 0;
+
+	while (!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info))
+		nr += info.events == 2 && info.nr_cpus_ready == 2;
+	return nr;
+}
+
+static void try_thousand(int fd)
+{
+	unsigned int i;
+
+	/* Half of them before the CPU comes up, which is then theirs, too. */
+	set_online("0");
+	for (i = 0; i < CHANNELS; i++) {
+		if (i == CHANNELS / 2)
+			set_online("1");
+		fds[i] = try_create(i, 0);
+		if (fds[i] < 0) {
+			t_check(false, "channel %u: %m", i);
+			return;
+		}
+	}
+	t_check(dev_info(fd).channels == CHANNELS);
+	write_all(0, CHANNELS);
+	write_all(1, CHANNELS);
+	dev_pin(0);
+	set_online("0");
+	t_check(count_channels(fd) == CHANNELS, "%u", count_channels(fd));
+	for (i = 0; i < CHANNELS; i++)
+		read_one(i);
+	set_online("1");
+	printf("%llu bytes\n", dev_info(fd).bytes);
+	for (i = 0; i < CHANNELS; i++)
+		close(fds[i]);
+	t_check(dev_info(fd).channels == 0);
+	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
+}
+
+/* The default limits, with channels that are held and such as are kept. */
+static void as_user(void *flags)
+{
+	struct tsct_channel_remove gone = { 0 };
+	struct tsct_channel_info info = { 0 };
+	unsigned int nr;
+	int fd = dev_open(), one;
+
+	for (nr = 0; nr < CHANNELS; nr++) {
+		one = try_create(nr, (uint32_t)(uintptr_t)flags);
+		if (one < 0)
+			break;
+		if (flags)
+			close(one);
+	}
+	t_check(nr == 64 && errno == EDQUOT, "%u: %m", nr);
+	while (flags && !ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info)) {
+		gone.id = info.id;
+		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &gone), "%m");
+	}
+	close(fd);
+}
+
+int main(void)
+{
+	const struct rlimit files = { CHANNELS + 100, CHANNELS + 100 };
+	int fd = dev_open();
+
+	t_check(!setrlimit(RLIMIT_NOFILE, &files), "%m");
+	try_thousand(fd);
+	chmod(TSCT_DEVICE_PATH, 0666);
+	dev_as_user(1000, as_user, NULL);
+	dev_as_user(1000, as_user, (void *)TSCT_CHANNEL_KEEP);
+	t_check(dev_info(fd).channels == 0);
+	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
+	return t_status();
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/* A reader is woken when there is as much as it asked for, and not before. */
+#include <poll.h>
+
+#include "ring.h"
+
+static int ready(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && p.revents == POLLIN;
+}
+
+static int watermark(int fd, uint64_t bytes)
+{
+	struct tsct_watermark arg = { .bytes = bytes };
+
+	return ioctl(fd, TSCT_IOC_WATERMARK, &arg);
+}
+
+/* Records of 64 bytes, on one CPU. */
+static void write_some(int fd, unsigned int cpu, int nr)
+{
+	unsigned char payload[48];
+
+	dev_pin(cpu);
+	while (nr--) {
+		pattern_fill(payload, sizeof(payload), (uint64_t)nr);
+		t_check(!dev_write(fd, 16, payload, sizeof(payload)), "%m");
+	}
+}
+
+static void try_discard(void)
+{
+	struct ring_reader r[2] = { { .cpu = 0 }, { .cpu = 1 } };
+	int fd = dev_new("discard");
+	struct dev_maps m = dev_map(fd);
+
+	r[0].maps = r[1].maps = &m;
+	t_check(!ready(fd));
+	t_check(!watermark(fd, 640), "%m");
+	write_some(fd, 0, 5);
+	write_some(fd, 1, 4);
+	t_check(!ready(fd));
+	write_some(fd, 1, 1);		/* all rings together */
+	t_check(ready(fd) && ready(fd));
+	t_check(!watermark(fd, 641), "%m");
+	t_check(!ready(fd));
+	t_check(!watermark(fd, 0), "%m");
+	t_check(ready(fd));
+	ring_drain(&r[0]);
+	ring_drain(&r[1]);
+	t_check(!ready(fd));
+	write_some(fd, 0, 1);
+	t_check(ready(fd));
+	ring_drain(&r[0]);
+	/* More than there ever is: half a ring will do. */
+	t_check(!watermark(fd, ~0ULL), "%m");
+	write_some(fd, 0, 8192 / 64 - 5);
+	t_check(!ready(fd));
+	write_some(fd, 0, 6);
+	t_check(ready(fd));
+	t_check(r[0].wrong + r[1].wrong == 0);
+	dev_unmap(&m);
+	close(fd);
+}
+
+static void try_overwrite(void)
+{
+	struct tsct_channel_create arg = dev_request("overwrite");
+	int fd, other = dev_open();
+
+	arg.policy = TSCT_POLICY_OVERWRITE;
+	fd = dev_create(&arg);
+	t_check(!dev_attach(other, arg.id, TSCT_ROLE_READ), "%m");
+	t_check(!watermark(fd, 640), "%m");
+	t_check(!ready(fd) && !ready(other));
+	write_some(fd, 0, 9);
+	t_check(!ready(fd));
+	t_check(ready(other) && !ready(other));
+	write_some(fd, 1, 1);
+	t_check(ready(fd) && !ready(fd));
+	t_check(ready(other));
+	write_some(fd, 0, 9);
+	t_check(!ready(fd));
+	t_check(!watermark(fd, ~0ULL), "%m");
+	write_some(fd, 0, 8192 / 64 - 15);
+	t_check(!ready(fd));
+	write_some(fd, 0, 10);
+	t_check(ready(fd) && !ready(fd));
+	close(other);
+	close(fd);
+}
+
+/* Asleep: not woken by less, and woken when less will do. */
+static void try_sleep(void)
+{
+	struct pollfd p = { .events = POLLIN };
+	int fd = dev_new("sleep"), i;
+	pid_t pid;
+
+	p.fd = fd;
+	t_check(!watermark(fd, 640), "%m");
+	pid = fork();
+	if (!pid) {
+		for (i = 0; i < 10; i++) {
+			usleep(50000);
+			write_some(fd, 1, 1);
+		}
+		_exit(0);
+	}
+	t_check(poll(&p, 1, 300) == 0);
+	t_check(poll(&p, 1, 10000) == 1);
+	waitpid(pid, NULL, 0);
+	t_check(!watermark(fd, 10000000), "%m");
+	pid = fork();
+	if (!pid) {
+		usleep(200000);
+		_exit(watermark(fd, 640) != 0);
+	}
+	t_check(poll(&p, 1, 100) == 0);
+	t_check(poll(&p, 1, 10000) == 1);
+	waitpid(pid, &i, 0);
+	t_check(i == 0);
+	close(fd);
+}
+
+int main(void)
+{
+	struct tsct_channel_create arg = dev_request("roles");
+	int fd;
+
+	arg.roles = TSCT_ROLE_WRITE;
+	fd = dev_create(&arg);
+	t_errno(watermark(fd, 1), EACCES);
+	close(fd);
+	try_discard();
+	try_overwrite();
+	try_sleep();
+	return t_status();
+}
