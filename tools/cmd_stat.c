@@ -197,6 +197,48 @@ static void print_head(const struct figures *s)
 		puts("           DISRUPTED meanwhile (a step, a suspend): times on either side do not agree");
 }
 
+/* Of flight recorders, before they were written: older than all of it. */
+static __u64 overwritten(const struct figures *s)
+{
+	const struct tsct_stream_class *stream;
+	__u64 sum = 0;
+	__u32 i, cpu;
+
+	if (!s->rec->snapshot)
+		return 0;
+	for (i = 0; i < s->rec->nr_streams; i++) {
+		stream = &s->rec->streams[i];
+		for (cpu = 0; cpu < s->rec->nr_cpus; cpu++)
+			sum += stream->ring[cpu].published_begin;
+	}
+	return sum;
+}
+
+/* What the recorder counted: one that was killed, or is older, did not. */
+static bool is_counted(const struct figures *s, struct tsct_balance *ret_sum)
+{
+	tsct_recording_balance(s->rec, -1, ret_sum);
+	return s->rec->complete && (ret_sum->published || !ret_sum->held);
+}
+
+static void print_sum(const struct figures *s)
+{
+	struct tsct_balance b;
+
+	if (s->rec->snapshot)
+		printf("%-10s of flight recorders; %" PRIu64 " older events were"
+		       " overwritten\n", "snapshot", (uint64_t)overwritten(s));
+	if (!is_counted(s, &b))
+		return;
+	printf("%-10s %" PRIu64 " published %s %" PRIu64 " recorded + %" PRIu64
+	       " lost", "sum", (uint64_t)b.published, b.exact ? "=" :
+	       "DOES NOT AGREE with", (uint64_t)b.held, (uint64_t)b.lost);
+	if (b.refused)
+		printf("; %" PRIu64 " more were never published",
+		       (uint64_t)b.refused);
+	putchar('\n');
+}
+
 static void print_cpus(const struct figures *s)
 {
 	const struct tsct_stream_class *c;
@@ -282,6 +324,7 @@ static void print_threads(const struct figures *s)
 static void print_text(const struct figures *s)
 {
 	print_head(s);
+	print_sum(s);
 	print_cpus(s);
 	print_events(s);
 	print_calls(s);
@@ -380,6 +423,18 @@ static json_t *json_threads(const struct figures *s)
 	return threads;
 }
 
+static json_t *json_sum(const struct figures *s)
+{
+	struct tsct_balance b;
+
+	if (!is_counted(s, &b))
+		return json_null();
+	return json_pack("{sI sI sI sI sb}",
+		"published", (json_int_t)b.published,
+		"recorded", (json_int_t)b.held, "lost", (json_int_t)b.lost,
+		"never_published", (json_int_t)b.refused, "exact", b.exact);
+}
+
 static int print_json(const struct figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -391,12 +446,14 @@ static int print_json(const struct figures *s)
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	json = json_pack("{so so so ss sb sb sI sI sI so so so so so so sI}",
+	json = json_pack("{so so so ss sb sb sb sI so sI sI sI so so so so so so sI}",
 		"command", ctl_json_text(rec->command),
 		"host", ctl_json_text(rec->host),
 		"kernel", ctl_json_text(rec->kernel),
 		"provider", rec->provider,
 		"provider_gone", rec->provider_gone, "complete", rec->complete,
+		"snapshot", rec->snapshot,
+		"overwritten", (json_int_t)overwritten(s), "sum", json_sum(s),
 		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),
 		"end_ns", (json_int_t)tsct_pair_ns(&rec->real, end_of(s)),
 		"events", (json_int_t)s->events,

@@ -33,6 +33,31 @@ says 'events: is told to the command that is recorded; name one'
 run 0 record --events 'a*,-b' -o "$work/env" -- \
 	sh -c 'echo "$TSCTRACE_EVENTS $TSCTRACE_CHANNEL"'
 shows '^a\*,-b default$'
+${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$work/typed" -x c - -x none \
+	"$build/lib/libtsctrace.a" -lm <<'END'
+#include <tsctrace/event.h>
+TSCT_EVENT(job_begin, TSCT_KIND_BEGIN, TSCT_U32(worker));
+TSCT_EVENT(job_end, TSCT_KIND_END, TSCT_U32(worker));
+TSCT_EVENT(other, TSCT_KIND_INSTANT, TSCT_U64(value));
+int main(void)
+{
+	struct tsct *t;
+
+	if (tsct_open(0, &t) || tsct_events_start(t, 0) < 0)
+		return 1;
+	for (unsigned int i = 0; i < 10; i++)
+		job_begin_emit(i), job_end_emit(i), other_emit(i);
+	tsct_close(t);
+	return 0;
+}
+END
+run 0 record --events 'job_*,-job_end' -o "$work/some" -- "$work/typed"
+says 'some: 10 events'
+run 0 stat "$work/some"
+shows '^default  *job_begin  *begin  *10$'
+run 0 record -o "$work/every" -- "$work/typed"
+says 'every: 30 events'
 run 0 record "${many[@]:0:32}" -o "$work/most" -- "$emit" 10
 says 'most: 11 events'
 
