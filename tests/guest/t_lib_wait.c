@@ -61,6 +61,68 @@ static void try_wait(unsigned int policy)
 	tsct_close(t);
 }
 
+static double cpu_s(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return used.tv_sec + used.tv_nsec / 1e9;
+}
+
+static void *emit_many_later(void *t)
+{
+	int i;
+
+	usleep(300000);
+	lib_pin(1);
+	for (i = 0; i < 60; i++)
+		tsct_emit(t, TSCT_ID_FIRST, "12345678", 8);
+	return NULL;
+}
+
+/* Asleep in the kernel until so much is there, in all rings together. */
+static void try_watermark(void)
+{
+	struct tsct_options options = {
+		.name = "lib_mark", .roles = BOTH,
+		.block_size = 4096, .blocks = 8,
+	};
+	struct tsct *t = lib_open(&options);
+	struct tsct_reader *reader = lib_reader(t);
+	struct tsct_event event;
+	uint64_t last = 0, nr = 0;
+	pthread_t thread;
+	double before;
+	int i;
+
+	t_check(!tsct_reader_watermark(reader, 2000));
+	lib_pin(0);
+	for (i = 0; i < 40; i++)
+		tsct_emit(t, TSCT_ID_FIRST, "12345678", 8);
+	before = cpu_s();
+	t_check(tsct_reader_wait(reader, 1000) == 0);
+	t_check(cpu_s() - before < 0.5, "%f s of CPU", cpu_s() - before);
+	pthread_create(&thread, NULL, emit_many_later, t);
+	t_check(tsct_reader_wait(reader, -1) == 1);
+	pthread_join(thread, NULL);
+	while (tsct_reader_next_any(reader, UINT64_MAX, &event) == 1) {
+		t_check(event.tsc >= last && !event.flags);
+		last = event.tsc;
+		nr++;
+	}
+	t_check(nr == 100, "%lu", nr);
+	tsct_reader_release(reader, 0);
+	tsct_reader_release(reader, 1);
+	t_check(tsct_reader_wait(reader, 0) == 0);
+	t_check(!tsct_reader_watermark(reader, 0));
+	tsct_emit(t, TSCT_ID_FIRST, "12345678", 8);
+	t_check(tsct_reader_wait(reader, -1) == 1);
+	tsct_reader_seek_new(reader);
+	t_check(tsct_reader_wait(reader, 100) == 0);
+	tsct_reader_close(reader);
+	tsct_close(t);
+}
+
 static void try_overwrite(void)
 {
 	struct tsct_options options = {
@@ -94,6 +156,7 @@ int main(void)
 {
 	try_wait(TSCT_POLICY_DISCARD);
 	try_wait(TSCT_POLICY_OVERWRITE);
+	try_watermark();
 	try_overwrite();
 	return t_status();
 }

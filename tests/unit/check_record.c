@@ -189,10 +189,17 @@ START_TEST(record_meta_round_trip)
 	rec.epoch = 7;
 	rec.streams[0].lost_no_ring = 9;
 	rec.streams[1].held[2] = (struct tsct_held) { 3, 12345 };
+	rec.streams[1].ring[2] = (struct tsct_ring_figures) { 1ULL << 60,
+		(1ULL << 60) + 12345, 17 };
+	rec.snapshot = 1;
 	text = metadata_text(&rec, &len);
 	ck_assert_msg(!tsct_meta_parse(text, len, &again, why, sizeof(why)),
 		      "%s", why);
 	ck_assert_str_eq(again.command, rec.command);
+	ck_assert_uint_eq(again.snapshot, 1);
+	ck_assert_mem_eq(&again.streams[1].ring[2], &rec.streams[1].ring[2],
+			 sizeof(struct tsct_ring_figures));
+	ck_assert(tsct_recording_lossy(&again));
 	text2 = metadata_text(&again, &len2);
 	ck_assert_str_eq(text, text2);
 	free(text);
