@@ -48,7 +48,7 @@
 #define MAX_CPUS	3
 #define MAX_DATA	64	/* words */
 #define MAX_BUFFER	16	/* stores */
-#define MAX_LOG		14	/* values that one operation loads */
+#define MAX_LOG		30	/* values that one operation loads */
 #define MAX_EVENTS	12
 #define MAX_STEPS	80	/* of one operation: beyond it, it never ends */
 #define TRIES		2	/* aborts before a writer asks the kernel */
@@ -176,7 +176,7 @@ struct scenario {
 	struct {
 		__u8 kind, cpu, level;
 		__u8 events;	/* writer: how many it emits */
-		bool late;	/* reader: begins at some later time */
+		bool late;	/* reader: begins later; where start is 0 */
 	} actors[MAX_ACTORS];
 };
 
@@ -224,7 +224,7 @@ bool memory_drain(struct state *state, unsigned int cpu, unsigned int k);
 /* ---- programs -------------------------------------------------------------- */
 
 enum { PHASE_FAST, PHASE_NEXT, PHASE_LOSE, PHASE_KERNEL };	/* USER */
-enum { PHASE_READ, PHASE_START, PHASE_FIRST };				/* readers */
+enum { PHASE_READ, PHASE_START };				/* readers */
 
 __u32 event_size(unsigned int actor, unsigned int event);
 __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,

@@ -139,35 +139,21 @@ static bool is_good(struct vars *vars, enum tsct_ring_step step)
 }
 
 /*
- * One that begins later than the ring did: the header of head's block says
- * where that is in full. What was overwritten before is not its to miss.
+ * One that begins later than the ring did asks the ring how far it is. What was
+ * overwritten before is not its to miss.
  */
 static void begin_late(struct vars *vars)
 {
-	const __u64 word = load(W_HEAD);
-	struct tsct_block block;
-	__u64 head;
+	const struct tsct_producer *producer = (void *)&now()->words[W_HEAD];
+	struct tsct_ring_count count;
 
-	if (!tsct_ring_block(&ring_geo, now()->words, word, &block))
-		return;		/* overtaken meanwhile: once more */
-	head = tsct_pos_extend(block.pos, TSCT_HEAD_POS(word));
-	vars->pos = head;
-	if (is_overtaken(vars, load_head(vars)))
-		return;
-	vars->pos = tsct_ring_oldest(&ring_geo, head);
-	if ((__s64)(vars->pos - scenario->start) < 0)
-		vars->pos = scenario->start;
-	vars->phase = PHASE_FIRST;
-}
-
-/* The first header that it reads is the one from which it counts. */
-static void count_from(struct vars *vars, const struct found *found)
-{
-	if (vars->phase != PHASE_FIRST || found->step != TSCT_STEP_BLOCK)
-		return;
+	if (!tsct_ring_count(&ring_geo, producer, now()->words, &count))
+		violate("the ring says nothing of itself");
+	vars->pos = tsct_ring_oldest(&ring_geo, count.head);
+	vars->count = vars->released = count.overwritten;
 	vars->phase = PHASE_READ;
-	vars->count = vars->released = found->block.events;
-	vars->behind = false;
+	if (count.events > now()->truth.nr)
+		violate("the ring says %llu events were published", count.events);
 }
 
 void overwrite_program(struct vars *vars)
@@ -185,6 +171,5 @@ void overwrite_program(struct vars *vars)
 	copy(vars, head, &found);
 	if (!is_good(vars, found.step))
 		return;
-	count_from(vars, &found);
 	take(vars, &found);
 }

@@ -23,7 +23,7 @@ const struct scenario scenarios[] = {
 		.name = "user-kills",
 		.about = "a thread is killed, at any instruction",
 		.policy = TSCT_POLICY_DISCARD, .block_size = 64, .blocks = 2,
-		.buffer = 2, .kills = 1,
+		.buffer = 1, .kills = 1,
 		.actors = {
 			{ .kind = USER, .events = 1 },
 			{ .kind = USER, .events = 2 },
@@ -185,7 +185,7 @@ const struct mutant mutants[] = {
 	  "a task writes with interrupts on" },
 	{ STALE_ROOM, "stale-room", "kernel-full",
 	  "the kernel's short cut goes to the end of the block" },
-	{ RELEASE_FIRST, "release-first", "user-discard",
+	{ RELEASE_FIRST, "release-first", "user-aborts",
 	  "a reader gives room back, then copies" },
 	{ READ_BEYOND, "read-beyond", "user-discard",
 	  "a reader reads one record beyond head" },

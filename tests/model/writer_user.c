@@ -107,19 +107,21 @@ static void begin_block(struct vars *vars)
 	const __u64 head = load(W_HEAD);
 	const struct tsct_place place = place_behind(head);
 	const __u64 pos = place.pad_pos + place.pad_len;
+	const __u64 stamp = read_counter();
 	struct tsct_block block;
 
 	vars->phase = PHASE_FAST;
 	if (!place.pad_len)
 		return;		/* somebody else did */
-	block = next_header(head, read_counter());
-	section_begin();
-	if (!mutated(BLOCK_BLINDLY) && load(W_HEAD) != head)
-		return;
+	/* Outside, too: tail only goes forward, so room that is there stays. */
 	if (!mutated(NO_TAIL_BLOCK) && !fits(pos + TSCT_BLOCK_HEADER)) {
 		lose(vars, TSCT_LOST_FULL);
 		return;
 	}
+	block = next_header(head, stamp);
+	section_begin();
+	if (!mutated(BLOCK_BLINDLY) && load(W_HEAD) != head)
+		return;
 	store_pad(&place);
 	publish_block(pos, head, &block);
 	section_end();
