@@ -34,8 +34,10 @@ static const char *short_rate(double rate, bool known, char *text, size_t size)
 			 rate);
 	else if (rate < 999500)
 		snprintf(text, size, "%.1fk", rate / 1e3);
-	else
+	else if (rate < 999.5e6)
 		snprintf(text, size, "%.2fM", rate / 1e6);
+	else	/* nobody is so fast: somebody lies */
+		snprintf(text, size, "%.1e", rate);
 	return text;
 }
 
@@ -54,7 +56,8 @@ static void format_row(const struct top_row *row, char *line, size_t size)
 		snprintf(name, sizeof(name), "  CPU %lld", (long long)row->cpu);
 	}
 	if (row->known)
-		snprintf(bytes, sizeof(bytes), "%.1f", row->bytes_per_s / 1e6);
+		snprintf(bytes, sizeof(bytes), row->bytes_per_s < 999999e6 ?
+			 "%.1f" : "%.1e", row->bytes_per_s / 1e6);
 	if (row->unread_percent >= 0)
 		snprintf(unread, sizeof(unread), "%.0f%%", row->unread_percent);
 	channel_view_lost(row->lost, row->cpu < 0 ? info->lost_no_ring : 0, lost,
