@@ -198,6 +198,67 @@ START_TEST(scribbles)
 }
 END_TEST
 
+/* ---- the library's own writers ----------------------------------------- */
+
+#define THREADS		4
+#define EACH		30000
+
+static int running;
+
+/* On any CPU, now this one, now that; tells how many were published. */
+static void *emit_anywhere(void *arg)
+{
+	unsigned int own = seed_of((uintptr_t)arg);
+	uintptr_t done = 0;
+	__u64 n;
+	int err;
+
+	for (n = 0; n < EACH; n++) {
+		err = tsct_emit(writer, ev, &n, sizeof(n));
+		ck_assert(!err || err == -ENOSPC);
+		done += !err;
+		if (rand_r(&own) % 500 == 0)
+			sched_yield();
+	}
+	__atomic_fetch_sub(&running, 1, __ATOMIC_RELEASE);
+	return (void *)done;
+}
+
+START_TEST(threads)
+{
+	struct tsct_balance balance;
+	pthread_t thread[THREADS];
+	__u64 published = 0;
+	uintptr_t i;
+	cpu_set_t all;
+	void *done;
+
+	seed_with(_i);
+	open_rings_of(_i % 2 ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD, 16);
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+	begin();
+	running = THREADS;
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, emit_anywhere, (void *)i);
+	while (__atomic_load_n(&running, __ATOMIC_ACQUIRE)) {
+		pass(UINT64_MAX);
+		usleep(any(3000));
+	}
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], &done);
+		published += (uintptr_t)done;
+	}
+	while (pass(UINT64_MAX))
+		;
+	finish_balanced(&balance);
+	ck_assert_uint_eq(balance.published, published);
+	ck_assert_uint_eq(balance.published + balance.refused, THREADS * EACH);
+	ck_assert_uint_eq(balance.broken_places, 0);
+	expect_babeltrace(&balance);
+}
+END_TEST
+
 /* ---- snapshots --------------------------------------------------------- */
 
 static void begin_snapshot(void)
@@ -353,6 +414,7 @@ int main(void)
 	tcase_add_loop_test(tcase, overruns, 0, 3);
 	tcase_add_loop_test(tcase, ends_by_stamp, 0, 5);
 	tcase_add_loop_test(tcase, scribbles, 0, 2);
+	tcase_add_loop_test(tcase, threads, 0, 4);
 	tcase_add_loop_test(tcase, snapshot, 0, 4);
 	tcase_add_test(tcase, snapshot_live);
 	tcase_add_loop_test(tcase, scribbled, 0, 8);
