@@ -54,7 +54,7 @@ demo: deps
 	tests/demo/run.sh
 bench: all
 	tests/bench/run.sh
-bench-emit bench-clock: all
+bench-emit bench-clock bench-record: all
 	tests/bench/run.sh $(@:bench-%=%)
 bench-kernel: deps
 	+$(MAKE) all
@@ -71,4 +71,4 @@ clean:
 
 .PHONY: all lib daemon tools examples module deps check check-unit check-guest \
 	check-guest-debug check-model check-sim demo bench bench-emit \
-	bench-clock bench-kernel install clean
+	bench-clock bench-kernel bench-record install clean

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock]...        all, or these groups
+# run.sh [emit | clock | record]...        all, or these groups
 #
 # Measures, and prints "name value unit" lines. What a user would take instead
 # is measured beside it in the same run, where it is installed. Never passes or
@@ -16,15 +16,19 @@ make -s -C "$here" O="$out"
 printf '# %s\n' "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" \
 	"$(nproc) CPUs, load $(cut -d' ' -f1-3 /proc/loadavg), $(uname -r)"
 
-lttng_session='' sessiond=''
-stop_lttng() {
+lttng_session='' sessiond='' work=''
+end_session() {
 	[ -z "$lttng_session" ] || lttng -n destroy "$lttng_session" >/dev/null
-	[ -z "$sessiond" ] || kill "$sessiond"
+	lttng_session=
 }
-trap stop_lttng EXIT
+clean_up() {
+	end_session
+	[ -z "$sessiond" ] || kill "$sessiond"
+	[ -z "$work" ] || rm -rf "$work"
+}
+trap clean_up EXIT
 
-# A snapshot session is LTTng's flight recorder: no consumer takes CPU time.
-start_lttng() {
+start_lttng() {	# OPTION-OF-CREATE [RING-BYTES]
 	if ! lttng -n list >/dev/null 2>&1; then
 		lttng-sessiond --no-kernel >/dev/null 2>&1 &
 		sessiond=$!
@@ -32,18 +36,22 @@ start_lttng() {
 			'until lttng -n list >/dev/null 2>&1; do sleep 0.1; done'
 	fi
 	lttng_session=tsctrace-bench-$$
-	lttng -n create "$lttng_session" --snapshot >/dev/null
-	lttng -n enable-event -u 'tsct_bench:*' >/dev/null
+	lttng -n create "$lttng_session" "$1" >/dev/null
+	[ $# -lt 2 ] || lttng -n enable-channel -u --discard --num-subbuf 4 \
+		--subbuf-size $(($2 / 4)) bench >/dev/null
+	lttng -n enable-event -u ${2:+-c bench} 'tsct_bench:*' >/dev/null
 	lttng -n start >/dev/null
 }
 
 bench_emit() {
 	other=''
 	if [ -x "$out/bench/bench_lttng" ] && type lttng >/dev/null 2>&1; then
-		start_lttng
+		# LTTng's flight recorder: no consumer takes CPU time.
+		start_lttng --snapshot
 		other=$out/bench/bench_lttng
 	fi
 	"$out/bench/bench_emit" ${other:+"$other"}
+	end_session
 }
 
 bench_clock() {
@@ -51,7 +59,52 @@ bench_clock() {
 	"$out/bench/bench_rate"
 }
 
-[ $# -gt 0 ] || set -- emit clock
+# What comes through while two writers do nothing but emit, and the recorder
+# competes with them for the CPUs. Rings have the same size in both.
+record_figures() {	# PREFIX EVENTS BYTES TRIED
+	awk -v p="$1" -v events="$2" -v bytes="$3" -v tried="$4" -v s="$seconds" \
+		'BEGIN { printf "%s_tried_per_s %.0f events/s\n", p, tried / s
+			 printf "%s_per_s %.0f events/s\n", p, events / s
+			 printf "%s_disk %.1f MB/s\n", p, bytes / s / 1e6
+			 printf "%s_lost %.1f %%\n", p, 100 * (1 - events / tried) }'
+}
+
+record_ours() {
+	local tried events
+	rm -rf "$work/ours"
+	XDG_RUNTIME_DIR=$work "$out/tools/trace-ctl" record -q -o "$work/ours" \
+		-- "$out/bench/flood" "$seconds" 0 2 >"$work/out" \
+		2>/dev/null || [ $? = 3 ]
+	read -r _ tried _ events _ <"$work/out"
+	record_figures record "$events" "$(du -sb "$work/ours" | cut -f1)" "$tried"
+}
+
+record_lttng() {
+	local tried events
+	rm -rf "$work/lttng"
+	start_lttng "--output=$work/lttng" $((4 << 20))
+	read -r _ tried < <("$out/bench/bench_lttng_flood" "$seconds")
+	lttng -n stop >/dev/null
+	end_session
+	events=$(babeltrace2 "$work/lttng" -c sink.utils.counter 2>/dev/null |
+		sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)
+	record_figures lttng_record "$events" \
+		"$(du -sb "$work/lttng" | cut -f1)" "$tried"
+}
+
+bench_record() {
+	seconds=${RECORD_SECONDS:-10}
+	work=$(mktemp -d)
+	record_ours
+	if [ -x "$out/bench/bench_lttng_flood" ] && type lttng >/dev/null 2>&1; then
+		record_lttng
+	else
+		echo '# lttng_record: not measured; install lttng-tools and' \
+			'liblttng-ust-dev'
+	fi
+}
+
+[ $# -gt 0 ] || set -- emit clock record
 for group in "$@"; do
 	"bench_$group"
 done
