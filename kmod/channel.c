@@ -26,6 +26,12 @@ DEFINE_MUTEX(tsct_channel_lock);
 
 /* By id. Changed under tsct_channel_lock, read under that or RCU. */
 static DEFINE_XARRAY_ALLOC1(channels);
+/*
+ * Kernel channels by the lower bits of their ids, the newest of equal ones: a
+ * short cut for BPF programs. As the above, changed and read.
+ */
+#define SLOTS	64
+static struct tsct_channel *slots[SLOTS];
 static u64 channels_nr;
 static u32 next_id;
 static int hotplug_state;
@@ -37,7 +43,28 @@ u64 tsct_channels_count(void)
 
 struct tsct_channel *tsct_channel_find(u32 id)
 {
+	/* pairs with the release in list_channel() */
+	struct tsct_channel *channel = smp_load_acquire(&slots[id % SLOTS]);
+
+	if (likely(channel && channel->id == id))
+		return channel;
 	return xa_load(&channels, id);
+}
+
+static void list_channel(struct tsct_channel *channel)
+{
+	xa_store(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
+	if (channel->flags & TSCT_CHANNEL_KERNEL)
+		smp_store_release(&slots[channel->id % SLOTS], channel);
+	WRITE_ONCE(channels_nr, channels_nr + 1);
+}
+
+static void unlist_channel(struct tsct_channel *channel)
+{
+	xa_erase(&channels, channel->id);
+	if (slots[channel->id % SLOTS] == channel)
+		WRITE_ONCE(slots[channel->id % SLOTS], NULL);
+	WRITE_ONCE(channels_nr, channels_nr - 1);
 }
 
 /* ---- making one ------------------------------------------------------- */
@@ -188,8 +215,7 @@ static int publish(struct tsct_channel *channel, u32 roles)
 	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	fill_header(channel);
-	xa_store(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
-	WRITE_ONCE(channels_nr, channels_nr + 1);
+	list_channel(channel);
 	err = 0;
 unlock:
 	mutex_unlock(&tsct_channel_lock);
@@ -333,8 +359,7 @@ static bool unlist_if_unused(struct tsct_channel *channel)
 {
 	if (channel->holders || channel->kept)
 		return false;
-	xa_erase(&channels, channel->id);
-	WRITE_ONCE(channels_nr, channels_nr - 1);
+	unlist_channel(channel);
 	return true;
 }
 
@@ -543,10 +568,9 @@ static void free_leftovers(void)
 		if (channel->holders)
 			pr_warn("channel %u \"%s\" was never closed by the module that opened it\n",
 				channel->id, channel->name);
-		xa_erase(&channels, id);
+		unlist_channel(channel);
 		free_channel(channel);
 	}
-	channels_nr = 0;
 }
 
 void tsct_channels_exit(void)
