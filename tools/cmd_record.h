@@ -139,6 +139,9 @@ void record_session_init(struct record_session *s,
 /* The clock, and all that the recording says of itself. */
 int record_session_prepare(struct record_session *s);
 
+/* Fills s->rec but for its clock: record_describe.c. 0 or -errno. */
+int record_describe(struct record_session *s);
+
 /* Each complains and returns 0 or -errno; close takes any state. */
 int record_session_open(struct record_session *s,
 			const struct record_options *o);
@@ -156,11 +159,36 @@ void record_session_close(struct record_session *s);
 /* The worst error of the clock in this recording. */
 __u64 record_session_error_ns(const struct record_session *s);
 
-/* ---- what the user sees: record_show.c --------------------------------- */
+/* ---- figures: record_figures.c ----------------------------------------- */
+
+double record_figure_seconds(const struct record_session *s);
+/* Of one stream: out of its rings per second, in the recording, before it. */
+double record_figure_mb_per_s(const struct record_session *s, unsigned int i);
+__u64 record_figure_events(const struct record_session *s, unsigned int i);
+__u64 record_figure_overwritten(const struct record_session *s, unsigned int i);
+/* Of one CPU, in all streams. */
+__u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu);
+
+/* What recording itself took: a recorder that is not cheap shows in the trace. */
+struct record_usage {
+	double cpu_s;
+	double percent;		/* of one CPU */
+	__u64 peak_bytes;	/* pages of the rings included */
+};
+
+void record_figure_usage(const struct record_session *s,
+			 struct record_usage *ret_usage);
+
+/* ---- what the user sees: record_show.c, record_json.c --------------------------------- */
 
 void record_show_progress(const struct record_session *s, bool last);
 /* @child may be NULL. */
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child);
+int record_json_print(const struct record_session *s,
+		      const struct record_child *child);
+
+/* Of a snapshot: snapshot_show.c. Both return what trace-ctl exits with. */
+int snapshot_show(const struct record_session *s);
 
 #endif /* CMD_RECORD_H */

@@ -3,14 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd.h"
-#include "core/scale.h"
 #include "cmd_record.h"
-#include "json.h"
 
 static __u64 lost_events(const struct record_session *s)
 {
@@ -41,72 +38,6 @@ void record_show_progress(const struct record_session *s, bool last)
 		" lost%s", tty ? "\r" : "", (uint64_t)w.events, w.bytes / 1e6,
 		(uint64_t)lost_events(s), tty ? "\033[K" : "\n");
 	fflush(stderr);
-}
-
-/* ---- figures ----------------------------------------------------------- */
-
-static double seconds(const struct tsct_recording *rec)
-{
-	return tsct_ticks_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
-}
-
-/* MB/s that came out of a channel's rings while we recorded. */
-static double drained(const struct record_session *s, unsigned int i)
-{
-	double ns = tsct_ticks_ns(s->rec.real.mult, s->rec.end - s->started);
-
-	return ns > 0 ? tsct_drain_bytes(s->drains[i]) * 1e3 / ns : 0;
-}
-
-static __u64 stream_events(const struct record_session *s, unsigned int i)
-{
-	__u64 sum = 0;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
-		sum += tsct_writer_cpu_events(s->writer, i, cpu);
-	return sum;
-}
-
-/* By a flight recorder, before it was written: older than all of it. */
-static __u64 overwritten(const struct record_session *s, unsigned int i)
-{
-	__u64 sum = 0;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
-		sum += s->rec.streams[i].ring[cpu].published_begin;
-	return sum;
-}
-
-static __u64 cpu_events(const struct record_session *s, __u32 cpu)
-{
-	__u64 sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < s->rec.nr_streams; i++)
-		sum += tsct_writer_cpu_events(s->writer, i, cpu);
-	return sum;
-}
-
-/* What recording itself took: a recorder that is not cheap shows in the trace. */
-struct usage {
-	double cpu_s;
-	double percent;		/* of one CPU */
-	__u64 peak_bytes;	/* pages of the rings included */
-};
-
-static void get_usage(const struct record_session *s, struct usage *ret)
-{
-	double wall = tsct_ticks_ns(s->rec.real.mult,
-				    tsct_clock_stamp(s->clock) - s->started) / 1e9;
-	struct rusage r;
-
-	getrusage(RUSAGE_SELF, &r);
-	ret->cpu_s = r.ru_utime.tv_sec + r.ru_stime.tv_sec +
-		(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
-	ret->percent = wall > 0 ? 100 * ret->cpu_s / wall : 0;
-	ret->peak_bytes = r.ru_maxrss * 1024ULL;
 }
 
 static void child_words(const struct record_child *child, char *text,
@@ -188,12 +119,12 @@ static void show_channels(const struct record_session *s)
 
 	for (i = 0; i < s->rec.nr_streams; i++) {
 		fprintf(stderr, "  channel %s: %" PRIu64 " events, ",
-			s->rec.streams[i].name, (uint64_t)stream_events(s, i));
+			s->rec.streams[i].name, (uint64_t)record_figure_events(s, i));
 		if (s->o->flight)
 			fprintf(stderr, "%" PRIu64 " older ones were overwritten\n",
-				(uint64_t)overwritten(s, i));
+				(uint64_t)record_figure_overwritten(s, i));
 		else
-			fprintf(stderr, "%.1f MB/s drained\n", drained(s, i));
+			fprintf(stderr, "%.1f MB/s drained\n", record_figure_mb_per_s(s, i));
 		show_cpus(s, i);
 	}
 }
@@ -273,7 +204,7 @@ static void show_text(const struct record_session *s,
 {
 	const struct tsct_recording *rec = &s->rec;
 	struct tsct_written w;
-	struct usage usage;
+	struct record_usage usage;
 	char words[96];
 
 	tsct_writer_written(s->writer, &w);
@@ -282,11 +213,11 @@ static void show_text(const struct record_session *s,
 		fprintf(stderr, "%s %s\n", s->o->command[0], words);
 	}
 	fprintf(stderr, "%s: %" PRIu64 " events, %.1f MB in %.3f s\n", s->dir,
-		(uint64_t)w.events, w.bytes / 1e6, seconds(rec));
+		(uint64_t)w.events, w.bytes / 1e6, record_figure_seconds(s));
 	show_channels(s);
 	show_lost(s);
 	show_balance(s, false);
-	get_usage(s, &usage);
+	record_figure_usage(s, &usage);
 	fprintf(stderr, "  recorder: %.2f s of CPU (%.1f %% of one), %.1f MB of"
 		" memory at most\n", usage.cpu_s, usage.percent,
 		usage.peak_bytes / 1e6);
@@ -298,142 +229,7 @@ static void show_text(const struct record_session *s,
 	show_hints(s, child, w.events);
 }
 
-/* ---- JSON -------------------------------------------------------------- */
-
-static json_t *json_causes(const struct tsct_loss *loss)
-{
-	json_t *json = json_object();
-	int i;
-
-	for (i = 0; i < TSCT_LOSS_NR; i++)
-		json_object_set_new(json, tsct_loss_names[i],
-				    json_integer(loss->cause[i]));
-	return json;
-}
-
-static json_t *json_lost(const struct record_session *s)
-{
-	struct tsct_loss loss;
-	__u64 no_ring = 0;
-	json_t *lost;
-	unsigned int i;
-
-	tsct_recording_loss(&s->rec, &loss);
-	lost = json_causes(&loss);
-	for (i = 0; i < s->rec.nr_streams; i++)
-		no_ring += s->rec.streams[i].lost_no_ring;
-	json_object_set_new(lost, "no_ring", json_integer(no_ring));
-	return lost;
-}
-
-static json_t *json_balance(const struct record_session *s, int stream)
-{
-	struct tsct_balance b;
-
-	tsct_recording_balance(&s->rec, stream, &b);
-	return json_pack("{sI sI sI sI sI sb}",
-		"published", (json_int_t)b.published,
-		"recorded", (json_int_t)b.held, "lost", (json_int_t)b.lost,
-		"never_published", (json_int_t)b.refused,
-		"broken_places", (json_int_t)b.broken_places,
-		"exact", b.exact);
-}
-
-static json_t *json_channel_cpus(const struct record_session *s, unsigned int i)
-{
-	const struct tsct_loss *loss;
-	json_t *cpus = json_array();
-	__u64 events;
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
-		events = tsct_writer_cpu_events(s->writer, i, cpu);
-		loss = &s->rec.streams[i].loss[cpu];
-		if (events || tsct_loss_total(loss))
-			json_array_append_new(cpus, json_pack("{sI sI so}",
-				"cpu", (json_int_t)cpu, "events",
-				(json_int_t)events, "lost", json_causes(loss)));
-	}
-	return cpus;
-}
-
-static json_t *json_channels(const struct record_session *s)
-{
-	const struct tsct_stream_class *stream;
-	json_t *channels = json_array();
-	unsigned int i;
-
-	for (i = 0; i < s->rec.nr_streams; i++) {
-		stream = &s->rec.streams[i];
-		json_array_append_new(channels, json_pack(
-			"{ss ss sb sI sI sI sf sI so so}", "name", stream->name,
-			"policy", stream->policy == TSCT_POLICY_OVERWRITE ?
-			"overwrite" : "discard", "kernel", stream->kernel,
-			"events", (json_int_t)stream_events(s, i),
-			"overwritten", s->o->flight ?
-			(json_int_t)overwritten(s, i) : (json_int_t)0,
-			"bytes_drained",
-			(json_int_t)tsct_drain_bytes(s->drains[i]),
-			"mb_per_s", drained(s, i),
-			"lost_no_ring", (json_int_t)stream->lost_no_ring,
-			"balance", json_balance(s, i),
-			"cpus", json_channel_cpus(s, i)));
-	}
-	return channels;
-}
-
-static json_t *json_cpus(const struct record_session *s)
-{
-	json_t *cpus = json_array();
-	__u32 cpu;
-
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
-		if (cpu_events(s, cpu))
-			json_array_append_new(cpus, json_pack("{sisI}",
-				"cpu", (int)cpu, "events",
-				(json_int_t)cpu_events(s, cpu)));
-	return cpus;
-}
-
-static json_t *json_child(const struct record_child *child)
-{
-	if (!child)
-		return json_null();
-	return json_pack("{sb si si}", "running", child->running,
-			 "exit_status", child->running ||
-			 WIFSIGNALED(child->status) ? -1 :
-			 WEXITSTATUS(child->status), "signal",
-			 !child->running && WIFSIGNALED(child->status) ?
-			 WTERMSIG(child->status) : 0);
-}
-
-static int show_json(const struct record_session *s,
-		     const struct record_child *child)
-{
-	const struct tsct_recording *rec = &s->rec;
-	struct tsct_written w;
-	struct usage usage;
-
-	tsct_writer_written(s->writer, &w);
-	get_usage(s, &usage);
-	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so so so s{sf sf sI} ss sb s{ss ss ss sI sb}}",
-		"directory", ctl_json_text(s->dir),
-		"command", json_child(child),
-		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
-		"seconds", seconds(rec), "cpus", json_cpus(s),
-		"lost", json_lost(s), "channels", json_channels(s),
-		"balance", json_balance(s, -1),
-		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
-		"peak_bytes", (json_int_t)usage.peak_bytes,
-		"provider", rec->provider,
-		"provider_gone", rec->provider_gone,
-		"clock", "source", tsct_source_name(rec->source),
-		"origin", rec->clock_origin,
-		"status", tsct_status_name(rec->status),
-		"error_ns", (json_int_t)record_session_error_ns(s),
-		"disrupted", rec->epoch != rec->epoch_first));
-}
+/* ---- the end ----------------------------------------------------------- */
 
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child)
@@ -443,7 +239,7 @@ int record_show_summary(const struct record_session *s,
 	int ret = EXIT_DONE;
 
 	if (s->o->json)
-		ret = show_json(s, child);
+		ret = record_json_print(s, child);
 	else if (!s->o->quiet)
 		show_text(s, child);
 	else if (lossy)

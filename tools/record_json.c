@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* What record says at the end, as JSON. */
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "cmd_record.h"
+#include "json.h"
+
+static json_t *json_causes(const struct tsct_loss *loss)
+{
+	json_t *json = json_object();
+	int i;
+
+	for (i = 0; i < TSCT_LOSS_NR; i++)
+		json_object_set_new(json, tsct_loss_names[i],
+				    json_integer(loss->cause[i]));
+	return json;
+}
+
+static json_t *json_lost(const struct record_session *s)
+{
+	struct tsct_loss loss;
+	__u64 no_ring = 0;
+	json_t *lost;
+	unsigned int i;
+
+	tsct_recording_loss(&s->rec, &loss);
+	lost = json_causes(&loss);
+	for (i = 0; i < s->rec.nr_streams; i++)
+		no_ring += s->rec.streams[i].lost_no_ring;
+	json_object_set_new(lost, "no_ring", json_integer(no_ring));
+	return lost;
+}
+
+static json_t *json_balance(const struct record_session *s, int stream)
+{
+	struct tsct_balance b;
+
+	tsct_recording_balance(&s->rec, stream, &b);
+	return json_pack("{sI sI sI sI sI sb}",
+		"published", (json_int_t)b.published,
+		"recorded", (json_int_t)b.held, "lost", (json_int_t)b.lost,
+		"never_published", (json_int_t)b.refused,
+		"broken_places", (json_int_t)b.broken_places,
+		"exact", b.exact);
+}
+
+static json_t *json_channel_cpus(const struct record_session *s, unsigned int i)
+{
+	const struct tsct_loss *loss;
+	json_t *cpus = json_array();
+	__u64 events;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
+		events = tsct_writer_cpu_events(s->writer, i, cpu);
+		loss = &s->rec.streams[i].loss[cpu];
+		if (events || tsct_loss_total(loss))
+			json_array_append_new(cpus, json_pack("{sI sI so}",
+				"cpu", (json_int_t)cpu, "events",
+				(json_int_t)events, "lost", json_causes(loss)));
+	}
+	return cpus;
+}
+
+static json_t *json_channels(const struct record_session *s)
+{
+	const struct tsct_stream_class *stream;
+	json_t *channels = json_array();
+	unsigned int i;
+
+	for (i = 0; i < s->rec.nr_streams; i++) {
+		stream = &s->rec.streams[i];
+		json_array_append_new(channels, json_pack(
+			"{ss ss sb sI sI sI sf sI so so}", "name", stream->name,
+			"policy", stream->policy == TSCT_POLICY_OVERWRITE ?
+			"overwrite" : "discard", "kernel", stream->kernel,
+			"events", (json_int_t)record_figure_events(s, i),
+			"overwritten", s->o->flight ?
+			(json_int_t)record_figure_overwritten(s, i) : (json_int_t)0,
+			"bytes_drained",
+			(json_int_t)tsct_drain_bytes(s->drains[i]),
+			"mb_per_s", record_figure_mb_per_s(s, i),
+			"lost_no_ring", (json_int_t)stream->lost_no_ring,
+			"balance", json_balance(s, i),
+			"cpus", json_channel_cpus(s, i)));
+	}
+	return channels;
+}
+
+static json_t *json_cpus(const struct record_session *s)
+{
+	json_t *cpus = json_array();
+	__u32 cpu;
+
+	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
+		if (record_figure_cpu_events(s, cpu))
+			json_array_append_new(cpus, json_pack("{sisI}",
+				"cpu", (int)cpu, "events",
+				(json_int_t)record_figure_cpu_events(s, cpu)));
+	return cpus;
+}
+
+static json_t *json_child(const struct record_child *child)
+{
+	if (!child)
+		return json_null();
+	return json_pack("{sb si si}", "running", child->running,
+			 "exit_status", child->running ||
+			 WIFSIGNALED(child->status) ? -1 :
+			 WEXITSTATUS(child->status), "signal",
+			 !child->running && WIFSIGNALED(child->status) ?
+			 WTERMSIG(child->status) : 0);
+}
+
+int record_json_print(const struct record_session *s,
+		     const struct record_child *child)
+{
+	const struct tsct_recording *rec = &s->rec;
+	struct tsct_written w;
+	struct record_usage usage;
+
+	tsct_writer_written(s->writer, &w);
+	record_figure_usage(s, &usage);
+	return ctl_json_print("record", json_pack(
+		"{so so sI sI sf so so so so s{sf sf sI} ss sb s{ss ss ss sI sb}}",
+		"directory", ctl_json_text(s->dir),
+		"command", json_child(child),
+		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
+		"seconds", record_figure_seconds(s), "cpus", json_cpus(s),
+		"lost", json_lost(s), "channels", json_channels(s),
+		"balance", json_balance(s, -1),
+		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
+		"peak_bytes", (json_int_t)usage.peak_bytes,
+		"provider", rec->provider,
+		"provider_gone", rec->provider_gone,
+		"clock", "source", tsct_source_name(rec->source),
+		"origin", rec->clock_origin,
+		"status", tsct_status_name(rec->status),
+		"error_ns", (json_int_t)record_session_error_ns(s),
+		"disrupted", rec->epoch != rec->epoch_first));
+}
