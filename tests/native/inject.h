@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Included before everything else by -include: a delay now and then between any
+ * two instructions of the writers' critical sections. Which ones, and how long,
+ * is drawn anew each time. For programs that are linked at a fixed address
+ * (-no-pie).
+ */
+#ifndef TESTS_INJECT_H
+#define TESTS_INJECT_H
+
+/* Instructions left until the next delay; what is drawn from */
+__attribute__((weak)) __thread unsigned int inject_left = 1;
+__attribute__((weak)) __thread unsigned int inject_seed = 1;
+/*
+ * What the section had in its registers. Not on the stack: who is restarted in
+ * here goes on without cleaning up. That a signal handler on the way writes
+ * here, too, does not matter, as it restarts us.
+ */
+__attribute__((weak)) __thread unsigned long inject_rax;
+__attribute__((weak)) __thread unsigned int inject_flags;
+
+#define TSCT_SECTION_INJECT						\
+	"movq %%rax, %%fs:inject_rax@tpoff\n\t"			\
+	"lahf\n\t"							\
+	"seto %%al\n\t"						\
+	"movl %%eax, %%fs:inject_flags@tpoff\n\t"			\
+	"decl %%fs:inject_left@tpoff\n\t"				\
+	"jnz 98f\n\t"							\
+	"imull $1103515245, %%fs:inject_seed@tpoff, %%eax\n\t"		\
+	"addl $12345, %%eax\n\t"					\
+	"movl %%eax, %%fs:inject_seed@tpoff\n\t"			\
+	"shrl $26, %%eax\n\t"						\
+	"incl %%eax\n\t"						\
+	"movl %%eax, %%fs:inject_left@tpoff\n\t"			\
+	"movzbl %%fs:inject_seed@tpoff + 1, %%eax\n\t"			\
+	"incl %%eax\n"							\
+	"97:\n\t"							\
+	"pause\n\t"							\
+	"decl %%eax\n\t"						\
+	"jnz 97b\n"							\
+	"98:\n\t"							\
+	"movl %%fs:inject_flags@tpoff, %%eax\n\t"			\
+	"addb $0x7f, %%al\n\t"						\
+	"sahf\n\t"							\
+	"movq %%fs:inject_rax@tpoff, %%rax\n\t"
+
+#endif /* TESTS_INJECT_H */

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Ten thousand writers are killed, a thousand threads write at once and fork on
+# the way; then some of that again, and the stress test, with delays between any
+# two instructions of the critical sections.
+# test-timeout: 280
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+out=${O:-$top/build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+seed=${SEED:-$(date +%s)}
+echo "seed $seed"
+lib=$top/lib
+flags=(-O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi"
+	-I"$lib/include" -I"$lib")
+
+${CC:-cc} "${flags[@]}" -o "$work/writers" "$top/tests/native/writers.c" \
+	"$out/lib/libtsctrace.a" -lm
+timeout 120 "$work/writers" kill "${KILLS:-10000}" "$seed"
+timeout 60 "$work/writers" threads 1024
+
+# The same with delays: the library is built anew around them.
+mapfile -t sources < <(find "$lib" -maxdepth 1 -name '*.c' \
+	! -name 'record*' ! -name 'trace_*')
+stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
+for name in writers:native/writers.c check:unit/check_stress.c; do
+	# shellcheck disable=SC2046
+	${CC:-cc} "${flags[@]}" "${stretched[@]}" -o "$work/slow_${name%%:*}" \
+		"$top/tests/${name#*:}" "${sources[@]}" "$lib"/core/*.c \
+		$(pkg-config --cflags --libs check) -lm
+done
+objdump -d "$work/slow_writers" | grep -c 'pause' |
+	{ read -r n; [ "$n" -gt 200 ] || { echo "$n delays only"; exit 1; }; }
+timeout 60 "$work/slow_writers" kill 1000 "$seed"
+timeout 60 "$work/slow_writers" threads 1024
+CK_VERBOSITY=normal timeout 120 "$work/slow_check"

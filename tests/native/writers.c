@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writers that are killed, and writers by the thousand, on one channel:
+ *
+ *	writers kill COUNT [SEED]	processes, each killed at some instant
+ *	writers threads COUNT		threads at once, which fork on the way
+ *
+ * Every writer numbers its events, and notes in shared memory how far it is.
+ * What is read must be that: each event once, whole, in order, and none
+ * besides; and the rings' own counts must say the same to the unit.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tsctrace/event.h>
+
+#include "handle.h"
+#include "provider.h"
+
+#define AT_ONCE		4	/* of those to be killed */
+#define EVENTS_MAX	4096	/* of a writer */
+#define THREADS_MAX	4096
+#define EVENTS_THREAD	64
+#define TEXT_MAX	160
+
+TSCT_EVENT(small, TSCT_KIND_INSTANT, TSCT_U32(writer), TSCT_U32(seq));
+TSCT_EVENT(medium, TSCT_KIND_INSTANT,
+	   TSCT_U32(writer), TSCT_U32(seq), TSCT_BYTES(text, 40));
+TSCT_EVENT(text, TSCT_KIND_INSTANT,
+	   TSCT_U32(writer), TSCT_U32(seq), TSCT_STRING(text));
+
+struct head {
+	__u32 writer, seq;
+};
+
+/* What a writer says of itself. Only it writes here. */
+struct note {
+	__u32 done;		/* events that it knows to be there */
+	__u32 full;		/* tries that found no room */
+	__u32 failed;		/* tries that ended otherwise */
+};
+
+static struct note *notes;
+static struct tsct *t;
+static struct tsct_reader *reader;
+static int plain;
+
+/* What was read, per writer */
+static unsigned char (*seen)[EVENTS_MAX];
+static __u32 *nr_seen;
+static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
+static unsigned int nr_writers;
+
+#define fail(...) do {							\
+	fprintf(stderr, "writers: " __VA_ARGS__);			\
+	fputc('\n', stderr);						\
+	exit(1);							\
+} while (0)
+
+/* ---- writing ------------------------------------------------------------- */
+
+static void make_text(__u32 writer, __u32 seq, char *ret_text)
+{
+	const unsigned int len = (writer * 7 + seq * 13) % TEXT_MAX;
+
+	memset(ret_text, 0, TEXT_MAX + 1);
+	memset(ret_text, 'a' + (writer + seq) % 26, len);
+}
+
+/* Each way to emit in turn */
+static int emit(__u32 writer, __u32 seq)
+{
+	struct {
+		struct head head;
+		char text[TEXT_MAX + 1];
+	} payload = { { writer, seq }, "" };
+
+	make_text(writer, seq, payload.text);
+	switch (seq % 5) {
+	case 0:
+		return small_emit(writer, seq);
+	case 1:
+		return medium_emit(writer, seq, payload.text);
+	case 2:
+		return text_emit(writer, seq, payload.text);
+	case 3:
+		return small_emit_unordered(writer, seq);
+	}
+	return tsct_emit(t, plain, &payload, sizeof(payload.head) +
+			 strlen(payload.text) + 1);
+}
+
+static void write_events(__u32 writer, __u32 nr)
+{
+	struct note *note = &notes[writer];
+	__u32 seq;
+	int error;
+
+	for (seq = 0; seq < nr;) {
+		error = emit(writer, seq);
+		if (!error)
+			__atomic_store_n(&note->done, ++seq, __ATOMIC_RELEASE);
+		else if (error != -ENOSPC)
+			note->failed++;
+		else if (++note->full % 4 == 0)
+			sched_yield();
+	}
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static void check_text(const struct tsct_event *event, const struct head *head)
+{
+	const char *got = (const char *)(head + 1);
+	const size_t len = event->len - sizeof(*head);
+	char text[TEXT_MAX + 1];
+
+	make_text(head->writer, head->seq, text);
+	if (head->seq % 5 == 0 || head->seq % 5 == 3) {
+		if (len)
+			fail("a small event has %zu bytes more", len);
+	} else if (head->seq % 5 == 1) {
+		if (len != 40 || memcmp(got, text, 40))
+			fail("a medium event is torn");
+	} else if (len != strlen(text) + 1 || memcmp(got, text, len)) {
+		fail("a text is torn");
+	}
+}
+
+static void check_event(const struct tsct_event *event)
+{
+	struct head head;
+
+	if (event->len < sizeof(head))
+		fail("an event of %u bytes", event->len);
+	memcpy(&head, event->payload, sizeof(head));
+	if (head.writer >= nr_writers || head.seq >= EVENTS_MAX)
+		fail("writer %u, event %u", head.writer, head.seq);
+	check_text(event, event->payload);
+	if (seen[head.writer][head.seq]++)
+		fail("writer %u, event %u: twice", head.writer, head.seq);
+	nr_seen[head.writer]++;
+	nr_read++;
+	if (head.seq % 5 == 3)
+		return;		/* its stamp is not ordered */
+	if (event->tsc < last_stamp[event->cpu])
+		fail("CPU %u: stamps decrease", event->cpu);
+	last_stamp[event->cpu] = event->tsc;
+}
+
+static void drain(void)
+{
+	struct tsct_event event;
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < t->header.nr_cpus; cpu++) {
+		while (tsct_reader_next(reader, cpu, &event) == 1)
+			check_event(&event);
+		tsct_reader_release(reader, cpu);
+	}
+}
+
+/* A writer's events are those up to where it was, and there is no gap. */
+static unsigned int check_writer(__u32 writer)
+{
+	const __u32 done = notes[writer].done, nr = nr_seen[writer];
+	__u32 seq;
+
+	if (nr != done && nr != done + 1)
+		fail("writer %u: %u events of %u", writer, nr, done);
+	for (seq = 0; seq < nr; seq++)
+		if (seen[writer][seq] != 1)
+			fail("writer %u: event %u is missing", writer, seq);
+	if (notes[writer].failed)
+		fail("writer %u: %u failures", writer, notes[writer].failed);
+	return nr - done;
+}
+
+/* The rings' own figures. Returns what was lost for want of room. */
+static __u64 check_rings(void)
+{
+	struct tsct_ring_stat stat;
+	__u64 published = 0, full = 0, others = 0;
+	unsigned int cpu, cause;
+
+	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
+		if (stat.broken || stat.broken_places || stat.unread)
+			fail("CPU %u: broken", cpu);
+		published += stat.published;
+		full += stat.lost[TSCT_LOST_FULL];
+		for (cause = 0; cause < TSCT_LOST_NR; cause++)
+			others += stat.lost[cause];
+	}
+	if (published != nr_read)
+		fail("%llu published, %llu read", published, nr_read);
+	if (others != full)
+		fail("%llu lost for no reason", others - full);
+	return full;
+}
+
+/* ---- kills --------------------------------------------------------------- */
+
+static unsigned int seed;
+
+static unsigned int any(unsigned int below)
+{
+	return (unsigned int)rand_r(&seed) % below;
+}
+
+static void forget(void)
+{
+	memset(notes, 0, AT_ONCE * sizeof(notes[0]));
+	memset(seen, 0, AT_ONCE * sizeof(seen[0]));
+	memset(nr_seen, 0, AT_ONCE * sizeof(nr_seen[0]));
+}
+
+static __u32 done_by(unsigned int writer)
+{
+	return __atomic_load_n(&notes[writer].done, __ATOMIC_ACQUIRE);
+}
+
+/* Some before they began, most at full speed, few when they were done */
+static void kill_some(pid_t *pids)
+{
+	unsigned int i, spin, first;
+	int status;
+
+	for (i = 0; i < AT_ONCE; i++) {
+		first = any(8) ? 1 + any(100) : 0;
+		while (done_by(i) < first &&
+		       !waitpid(pids[i], &status, WNOHANG)) {
+			drain();
+			sched_yield();
+		}
+		for (spin = any(200); spin; spin--)
+			__builtin_ia32_pause();
+		kill(pids[i], SIGKILL);
+		drain();
+	}
+	for (i = 0; i < AT_ONCE; i++) {
+		if (waitpid(pids[i], &status, 0) != pids[i] ||
+		    !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+			fail("a writer ended by itself: %x", status);
+	}
+}
+
+static void kill_writers(unsigned int count)
+{
+	unsigned int killed, i, doubtful = 0, idle = 0;
+	__u64 full = 0, lost;
+	pid_t pids[AT_ONCE];
+
+	for (killed = 0; killed < count; killed += AT_ONCE) {
+		forget();
+		for (i = 0; i < AT_ONCE; i++) {
+			pids[i] = fork();
+			if (pids[i])
+				continue;
+			write_events(i, EVENTS_MAX);
+			pause();
+		}
+		kill_some(pids);
+		drain();
+		for (i = 0; i < AT_ONCE; i++) {
+			doubtful += check_writer(i);
+			idle += !notes[i].done;
+			full += notes[i].full;
+		}
+	}
+	lost = check_rings();
+	if (lost < full || lost > full + killed)
+		fail("%llu lost, writers know of %llu", lost, full);
+	if (idle == killed)
+		fail("no writer ever wrote anything");
+	printf("%u killed, %u of them before their first event: %llu events, "
+	       "each read once, %llu lost; %u were there before their writer "
+	       "knew\n", killed, idle, nr_read, lost, doubtful);
+}
+
+/* ---- threads ------------------------------------------------------------- */
+
+static pthread_barrier_t barrier;
+
+/* Thread and child: events of a writer each */
+static void *run_thread(void *arg)
+{
+	const __u32 writer = (__u32)(uintptr_t)arg;
+	int status;
+	pid_t pid;
+
+	pthread_barrier_wait(&barrier);
+	write_events(writer, EVENTS_THREAD);
+	if (writer % 64 == 0) {
+		pid = fork();
+		if (!pid) {
+			write_events(nr_writers / 2 + writer, EVENTS_THREAD);
+			_exit(0);
+		}
+		if (waitpid(pid, &status, 0) != pid || status)
+			fail("a child failed");
+	}
+	return NULL;
+}
+
+static int done;
+
+static void *read_along(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+		drain();
+	return NULL;
+}
+
+static void run_threads(unsigned int count)
+{
+	static pthread_t threads[THREADS_MAX];
+	pthread_t drainer;
+	pthread_attr_t attr;
+	unsigned int i, wrote = 0;
+	__u64 full = 0;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 128 << 10);
+	pthread_barrier_init(&barrier, NULL, count);
+	pthread_create(&drainer, NULL, read_along, NULL);
+	for (i = 0; i < count; i++)
+		if (pthread_create(&threads[i], &attr, run_thread,
+				   (void *)(uintptr_t)i))
+			fail("%u threads are too many", count);
+	for (i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+	pthread_join(drainer, NULL);
+	drain();
+	for (i = 0; i < nr_writers; i++) {
+		if (check_writer(i))
+			fail("writer %u did not note its last event", i);
+		full += notes[i].full;
+		wrote += notes[i].done != 0;
+	}
+	if (check_rings() != full)
+		fail("writers know of %llu lost", full);
+	printf("%u threads and %u children: %llu events, each read once, %llu "
+	       "lost\n", count, wrote - count, nr_read, full);
+}
+
+/* ---- both ---------------------------------------------------------------- */
+
+static void prepare(unsigned int writers)
+{
+	nr_writers = writers;
+	notes = mmap(NULL, writers * sizeof(*notes), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	seen = calloc(writers, sizeof(*seen));
+	nr_seen = calloc(writers, sizeof(*nr_seen));
+	if (notes == MAP_FAILED || !seen || !nr_seen)
+		fail("no memory");
+}
+
+static void open_channel(const char *path)
+{
+	struct tsct_options options = {
+		.roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
+		.block_size = 4096, .blocks = 128,
+	};
+
+	if (tsct_open_at(path, &options, &t))
+		fail("%s", tsct_why(t));
+	if (tsct_reader_open(t, &reader) || tsct_events_start(t, "*") != 3)
+		fail("cannot read, or not write");
+	plain = tsct_define(t, "plain", TSCT_KIND_INSTANT,
+			    "writer:u32 seq:u32 text:string");
+	if (plain < 0)
+		fail("cannot define");
+}
+
+int main(int argc, char **argv)
+{
+	char dir[] = "/tmp/tsct-writers.XXXXXX", path[64];
+	const unsigned int count = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
+	const bool killing = argc > 2 && !strcmp(argv[1], "kill");
+	struct tsct_server *server;
+
+	if (!count || count > (killing ? ~0U : THREADS_MAX) || !mkdtemp(dir))
+		return 2;
+	seed = argc > 3 ? (unsigned int)atoi(argv[3]) : 1;
+	snprintf(path, sizeof(path), "%s/s", dir);
+	if (tsct_server_start(path, "embedded", &server) ||
+	    tsct_server_run(server))
+		fail("no server");
+	prepare(killing ? AT_ONCE : 2 * count);
+	open_channel(path);
+	if (killing)
+		kill_writers(count);
+	else
+		run_threads(count);
+	tsct_reader_close(reader);
+	tsct_close(t);
+	tsct_server_stop(server);
+	rmdir(dir);
+	return 0;
+}
