@@ -13,6 +13,8 @@
  */
 #define LEAD_NS		5000000
 #define LEAD_TIMES	4
+/* The module takes no line that begins more than a second ahead. */
+#define LEAD_MAX_NS	900000000LL
 
 /* Rounds of one publication: the module may surprise us in each of them */
 #define ROUNDS		6
@@ -98,10 +100,12 @@ int keeper_offer(struct keeper *k)
 		keeper_show_cpus(k);
 	if (lead_ns < LEAD_NS)
 		lead_ns = LEAD_NS;
+	if (lead_ns > LEAD_MAX_NS)
+		lead_ns = LEAD_MAX_NS;
 	do {
 		err = offer_once(k, lead_ns, &state);
 		lead_ns *= 4;
-	} while (err == -ETIME && lead_ns <= KEEPER_LEAD_MAX_NS);
+	} while (err == -ETIME && lead_ns <= LEAD_MAX_NS);
 	if (!err || err == -ETIMEDOUT)
 		published(k, &state);
 	return err;
