@@ -262,6 +262,9 @@ static void run_test(struct verdict *v, const struct test *test)
 		if (err)
 			fail(v, "the module does not unload: %s", strerror(-err));
 	}
+	/* What a test that failed left loaded is not the next one's problem. */
+	if (!test->module && v->failed)
+		module_unload();
 	kmsg_collect();
 	if (kmsg_complaints())
 		fail(v, "the kernel complained");

@@ -45,6 +45,9 @@ switch() {	# CLOCKSOURCE
 		fail "$seconds is not $now"
 }
 
+# Later tests want it as it was, whatever becomes of this one.
+was=$(cat $sources/current_clocksource)
+trap 'echo "$was" >$sources/current_clocksource' EXIT
 mkdir -p /run
 tsctraced -v 2>$log &
 pid=$!
