@@ -25,8 +25,8 @@ static const char *blame(const struct tsct_options *options)
 		return "wrong block_size; use a power of two of 4096 to 65536";
 	if (tsct_geometry_check(options->policy, size,
 				options->blocks ?: TSCT_BLOCKS_DEFAULT))
-		return "wrong blocks; use a power of two, 2 (overwrite: 4) to 65536, up "
-			"to 256 MiB together";
+		return "wrong blocks; use a power of two, 2 (overwrite: 4) to "
+			"65536, up to 256 MiB together";
 	return "the provider refuses it; use programs of one release";
 }
 
@@ -64,42 +64,55 @@ static const char *raise_it(const struct tsct *t, const char *parameter,
 	return room;
 }
 
-/* Which limit was it? What is taken may have changed since: so "may". */
+/* About what the channel would have taken */
+static __u64 needed(const struct tsct_info *info,
+		    const struct tsct_options *options)
+{
+	const __u64 block = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
+	const __u64 data = block * (options->blocks ?: TSCT_BLOCKS_DEFAULT);
+
+	return info->nr_cpus * (data + 2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
+		2 * TSCT_PAGE_SIZE;
+}
+
+static void explain_bytes(char *why, __u64 need, const char *whose, __u64 taken,
+			  __u64 most, const char *raise)
+{
+	snprintf(why, TSCT_WHY_SIZE, NO_ROOM "it takes %llu MiB, and %s have "
+		 "%llu of the %llu MiB that they may have; ask for fewer blocks, "
+		 "close or remove channels%s", mib(need), whose, mib(taken),
+		 mib(most), raise);
+}
+
+/* Which limit was it? Whoever asks now sees what is taken now. */
 static void explain_quota(struct tsct *t, const struct tsct_options *options,
 			  char *why)
 {
-	const __u64 data = (__u64)(options->block_size ?:
-				   TSCT_BLOCK_SIZE_DEFAULT) *
-		(options->blocks ?: TSCT_BLOCKS_DEFAULT);
 	struct tsct_info info = { 0 };
 	struct taken mine;
-	char raise[96];
+	char room[96];
 	__u64 need;
 
 	count_mine(t, &mine);
 	if (t->ops->ctl(t, TSCT_IOC_INFO, &info))
 		info.bytes_max = info.bytes_user_max = ~0ULL;
-	need = info.nr_cpus * (data + 2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
-		2 * TSCT_PAGE_SIZE;
+	need = needed(&info, options);
 	if (need > info.bytes_user_max ||
 	    mine.bytes > info.bytes_user_max - need)
-		snprintf(why, TSCT_WHY_SIZE, NO_ROOM "it takes %llu MiB, and "
-			 "this user's channels have %llu of the %llu MiB that a user may "
-			 "have; ask for fewer blocks, close or remove channels%s",
-			 mib(need), mib(mine.bytes), mib(info.bytes_user_max),
-			 raise_it(t, "bytes_user_max", raise, sizeof(raise)));
+		explain_bytes(why, need, "this user's channels", mine.bytes,
+			      info.bytes_user_max,
+			      raise_it(t, "bytes_user_max", room, sizeof(room)));
 	else if (need > info.bytes_max || info.bytes > info.bytes_max - need)
-		snprintf(why, TSCT_WHY_SIZE, NO_ROOM "it takes %llu MiB, and "
-			 "all channels together have %llu of the %llu MiB that they may have; "
-			 "ask for fewer blocks, close or remove channels%s",
-			 mib(need), mib(info.bytes), mib(info.bytes_max),
-			 raise_it(t, "bytes_max", raise, sizeof(raise)));
+		explain_bytes(why, need, "all channels together", info.bytes,
+			      info.bytes_max,
+			      raise_it(t, "bytes_max", room, sizeof(room)));
 	else
-		snprintf(why, TSCT_WHY_SIZE, NO_ROOM "this user has %u channels of "
-			 "%llu in all, and may have no more; close or remove some%s",
-			 mine.channels, (unsigned long long)info.channels,
+		snprintf(why, TSCT_WHY_SIZE, NO_ROOM "this user has %u channels "
+			 "of %llu in all, and may have no more; close or remove "
+			 "some%s", mine.channels,
+			 (unsigned long long)info.channels,
 			 t->provider == TSCT_PROVIDER_MODULE ?
-			 raise_it(t, "channels_user_max", raise, sizeof(raise)) :
+			 raise_it(t, "channels_user_max", room, sizeof(room)) :
 			 ", or let the server have more descriptors "
 			 "(LimitNOFILE=, ulimit -n)");
 }

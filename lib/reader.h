@@ -8,7 +8,7 @@
 
 /*
  * One ring. `pos` and `count` go forward together, record by record; wherever a
- * header or the head says how many events were published before a place,
+ * header or the head tells how many events were published before a place,
  * `count` is held against it (settle() in reader_ring.c), and what is missing
  * goes to stat.overrun or stat.broken. Positions and counts have 64 bits.
  */
@@ -55,6 +55,15 @@ struct tsct_reader {
 static inline bool tsct_reader_overwrites(const struct tsct_reader *reader)
 {
 	return reader->t->geo.policy == TSCT_POLICY_OVERWRITE;
+}
+
+/* Where a ring's data is read: in place, or in its copy */
+static inline const char *tsct_reader_data(const struct tsct_reader *reader,
+					   unsigned int cpu)
+{
+	const char *image = reader->rings[cpu].image;
+
+	return image ? image : tsct_ring_data(reader->t, cpu);
 }
 
 /*

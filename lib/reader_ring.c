@@ -22,13 +22,6 @@ struct head {
 	__u64 pos;
 };
 
-static const char *data_of(const struct tsct_reader *reader, unsigned int cpu)
-{
-	const char *image = reader->rings[cpu].image;
-
-	return image ? image : tsct_ring_data(reader->t, cpu);
-}
-
 static struct head load_head(const struct tsct_reader *reader, unsigned int cpu)
 {
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
@@ -98,105 +91,13 @@ static void settle_at(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!apart && !ring->overtaken && !ring->doubtful)
 		return;
-	known = tsct_ring_events(geo, data_of(reader, cpu), head.word, &events);
+	known = tsct_ring_events(geo, tsct_reader_data(reader, cpu), head.word, &events);
 	smp_rmb();
 	/* Nobody came round and began the block anew while we looked at it */
 	if (!known || !tsct_ring_holds(geo, head.word,
 				       load_head(reader, cpu).word))
 		events = ring->count + (__u64)(__s64)(__s16)apart;
 	settle(ring, events);
-}
-
-/* ---- where to begin ---------------------------------------------------- */
-
-/* Records in [from, to), which begins at a record; false: not only records */
-static bool count_records(struct tsct_reader *reader, unsigned int cpu,
-			  __u64 from, __u64 to, __u64 *ret_nr)
-{
-	const char *data = data_of(reader, cpu);
-	struct tsct_record header;
-	enum tsct_ring_step step;
-	__u64 pos = from, next;
-
-	*ret_nr = 0;
-	while ((__s64)(to - pos) > 0) {
-		step = tsct_ring_next(&reader->t->geo, data, pos, to, &header,
-				      &next);
-		if (step == TSCT_STEP_BROKEN || step == TSCT_STEP_EMPTY)
-			return false;
-		*ret_nr += step == TSCT_STEP_RECORD;
-		pos = next;
-	}
-	return true;
-}
-
-/*
- * Events before a discard ring's tail: by the header of its block, as long as
- * writers have not come round and begun it anew, else by the next thing behind
- * it that tells, a header or the head.
- */
-static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
-			   __u64 tail, const struct tsct_ring_count *now)
-{
-	const struct tsct_geometry *geo = &reader->t->geo;
-	const char *data = data_of(reader, cpu);
-	const __u64 start = tail & ~(__u64)(geo->block_size - 1);
-	const __u64 end = start + geo->block_size;
-	struct tsct_block block;
-	__u64 nr;
-
-	if (tsct_ring_block(geo, data, start, &block) &&
-	    count_records(reader, cpu, start, tail, &nr)) {
-		smp_rmb();
-		if (tsct_ring_block(geo, data, start, &block))
-			return block.events + nr;
-	}
-	if ((__s64)(now->head - end) < 0)
-		return count_records(reader, cpu, tail, now->head, &nr) ?
-			now->events - nr : now->events;
-	return tsct_ring_block(geo, data, end, &block) &&
-		count_records(reader, cpu, tail, end, &nr) ?
-		block.events - nr : now->events;
-}
-
-void tsct_reader_figures(struct tsct_reader *reader, unsigned int cpu,
-			 struct tsct_ring_count *ret_figures)
-{
-	const struct tsct_ring_reader *ring = &reader->rings[cpu];
-	struct tsct_ring_count *now = ret_figures;
-
-	if (tsct_ring_count(&reader->t->geo, tsct_ring_producer(reader->t, cpu),
-			    tsct_ring_data(reader->t, cpu), now))
-		return;
-	/* No header tells: what is nearest to what we know */
-	now->head = tsct_pos_extend(ring->pos, now->head);
-	now->events = ring->count + (__u16)(now->events - ring->count);
-}
-
-/*
- * Where a reader before us stopped, or as far back as can be trusted: what was
- * overwritten before is not ours to miss. A CPU that comes up later has an
- * empty ring now: it is read from position 0.
- */
-void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
-{
-	struct tsct_ring_reader *ring = &reader->rings[cpu];
-	struct tsct_ring_count now;
-	__u64 tail;
-
-	if (!tsct_ring_ready(reader->t, cpu))
-		return;
-	tsct_reader_figures(reader, cpu, &now);
-	if (tsct_reader_overwrites(reader)) {
-		ring->pos = tsct_ring_oldest(&reader->t->geo, now.head);
-		ring->count = now.overwritten;
-	} else {
-		tail = READ_ONCE(tsct_ring_consumer(reader->t, cpu)->tail);
-		ring->pos = tsct_pos_extend(now.head, tail);
-		ring->count = events_before(reader, cpu, ring->pos, &now);
-	}
-	ring->stat.before = ring->count;
-	ring->released = ring->sure = ring->pos;
 }
 
 /* ---- records ----------------------------------------------------------- */
@@ -262,7 +163,7 @@ static enum tsct_ring_step copy_next(struct tsct_reader *reader,
 				     __u64 *ret_next)
 {
 	const struct tsct_geometry *geo = &reader->t->geo;
-	const char *data = data_of(reader, cpu);
+	const char *data = tsct_reader_data(reader, cpu);
 	const __u64 pos = reader->rings[cpu].pos;
 	enum tsct_ring_step step;
 

@@ -13,8 +13,8 @@
 #include "core/scale.h"
 #include "writer.h"
 
-#define BATCH		4096	/* events of one CPU before the next has its turn */
-#define RELEASE		256	/* events before the writers get their room back */
+#define BATCH		4096	/* events before the next CPU has its turn */
+#define RELEASE		256	/* events before writers get their room back */
 #define AHEAD_NS	1000000	/* CPUs' counters may differ that much */
 /* Counters lie in memory that clients write: keep sums of them in range. */
 #define LOST_MAX	(UINT64_MAX / 65536)

@@ -21,7 +21,7 @@ enum tsct_loss_cause {
 	TSCT_LOSS_BROKEN,	/* the ring held no record there */
 	TSCT_LOSS_UNDEFINED,	/* nobody defined that id */
 	TSCT_LOSS_MALFORMED,	/* the payload is not what was defined */
-	TSCT_LOSS_DISORDER,	/* stamped long before its predecessor, or not yet */
+	TSCT_LOSS_DISORDER,	/* stamped before its predecessor, or not yet */
 	TSCT_LOSS_UNWRITTEN,	/* the disk did not take it */
 	TSCT_LOSS_NR,
 };
@@ -122,8 +122,8 @@ void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
 
 /*
- * The sums that must agree, over the CPUs of a stream, or over all streams where
- * @stream is -1. `held` counts what the writer has; complete recordings only.
+ * The sums that must agree, over the CPUs of a stream, or over all streams
+ * where @stream is -1. `held` counts what the writer has; complete recordings only.
  */
 struct tsct_balance {
 	__u64 published;	/* while it was recorded */

@@ -35,8 +35,9 @@ void tsct_writer_touch(struct tsct_writer *writer);
  *
  * An event that cannot be in a recording (malformed, out of order) is counted
  * as lost. One that is stamped less than 1 us before its predecessor in the
- * file gets that one's stamp: unordered reads of the counter do that. Returns 0, or the -errno of the disk: then and from then on events
- * are counted as unwritten.
+ * file gets that one's stamp: unordered reads of the counter do that. Returns
+ * 0, or the -errno of the disk: then and from then on events are counted as
+ * unwritten.
  */
 int tsct_writer_event(struct tsct_writer *writer, __u32 stream,
 		      const struct tsct_event *event);

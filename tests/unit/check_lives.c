@@ -156,7 +156,7 @@ START_TEST(limit_of_bytes)
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	t = held[i - 1];
-	ck_assert_msg(strstr(tsct_why(t), "MiB that a user may have") &&
+	ck_assert_msg(strstr(tsct_why(t), "MiB that they may have") &&
 		      strstr(tsct_why(t), "ask for fewer blocks"), "%s",
 		      tsct_why(t));
 	while (i--)
