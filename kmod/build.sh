@@ -202,12 +202,19 @@ check_sparse() {
 	say SPARSE "clean"
 }
 
+# What other modules are built against lies below /usr/src/tsctrace as it does
+# below this tree, so that TSCTRACE= names either.
 install_module() {
-	local root=${INSTALL_MOD_PATH:-}
+	local root=${INSTALL_MOD_PATH:-} file
 
 	build_module
 	install -D -m 644 "$module" \
 		"$root/lib/modules/$release/updates/tsctrace.ko"
+	for file in kmod/include/linux/tsctrace.h kmod/uapi/tsctrace/abi.h; do
+		install -D -m 644 "$top/$file" "$root/usr/src/tsctrace/$file"
+	done
+	install -D -m 644 "$out/module/$release/Module.symvers" \
+		"$root/usr/src/tsctrace/build/module/$release/Module.symvers"
 	depmod ${root:+-b "$root"} "$release"
 }
 
