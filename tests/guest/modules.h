@@ -65,4 +65,32 @@ DEV_FN const char *mod_get(const char *path)
 	return text;
 }
 
+/* What tsct-nest.ko wrote on a CPU, in all contexts. */
+struct mod_nest {
+	uint64_t tried, written, full, nested, other;
+};
+
+#define MOD_NEST	"/sys/module/tsct_nest/parameters/"
+
+DEV_FN void mod_nest_results(struct mod_nest *sums, unsigned int nr_cpus)
+{
+	const char *at = mod_get(MOD_NEST "results");
+	unsigned long c[5];
+	unsigned int cpu, context;
+	int len;
+
+	memset(sums, 0, nr_cpus * sizeof(*sums));
+	while (sscanf(at, "%u %u %lu %lu %lu %lu %lu\n%n", &cpu, &context, c,
+		      c + 1, c + 2, c + 3, c + 4, &len) == 7) {
+		if (!t_check(cpu < nr_cpus, "CPU %u", cpu))
+			return;
+		sums[cpu].tried += c[0];
+		sums[cpu].written += c[1];
+		sums[cpu].full += c[2];
+		sums[cpu].nested += c[3];
+		sums[cpu].other += c[4];
+		at += len;
+	}
+}
+
 #endif

@@ -193,6 +193,7 @@ write_plan() {	# GROUP RELEASE FACTOR
 	echo "env TSCT_BOOT=${1%%.*}"
 	echo "env TSCT_RELEASE=$2"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
+	[ -z "${TSCT_KILLS:-}" ] || echo "env TSCT_KILLS=$TSCT_KILLS"
 	echo "module /lib/modules/tsctrace.ko"
 	for name in "${planned[@]}"; do
 		flags=-

@@ -2,7 +2,7 @@
 /*
  * A CPU that was off when the channel was made has no ring until it comes up;
  * one that goes off and on keeps its ring and all that is in it.
- * guest-test: timeout=60
+ * guest-test: timeout=90
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "clock.h"
+#include "modules.h"
 #include "ring.h"
 
 static void set_online(bool on)
@@ -139,6 +140,55 @@ static void try_while_writing(void)
 	printf("%lu written, %lu lost\n", accepted, refused);
 }
 
+/* Threads of the kernel go where there is a CPU, and lose nothing uncounted. */
+static void try_kernel_writers(void)
+{
+	struct ring_reader r[2] = {
+		{ .cpu = 0, .kernel = true }, { .cpu = 1, .kernel = true },
+	};
+	struct tsct_channel_info info = { 0 };
+	struct mod_nest said[2];
+	int round = 0, nest = dev_open(), status;
+	struct dev_maps m;
+	pid_t pid;
+
+	mod_load("/lib/modules/tsct-nest.ko", "roam=1");
+	t_check(!dev_attach_name(nest, "nest", TSCT_ROLE_READ), "%m");
+	m = dev_map_rings(nest, PROT_READ);
+	info.id = m.header->id - 1;
+	r[0].maps = r[1].maps = &m;
+	dev_pin(0);
+	pid = mod_set_apart(MOD_NEST "run", "150000");
+	while (!waitpid(pid, &status, WNOHANG)) {
+		if (round % 8 == 0)
+			set_online(round / 8 & 1);
+		usleep(3000);
+		ring_drain(&r[0]);
+		ring_drain(&r[1]);
+		round++;
+	}
+	set_online(true);
+	ring_drain(&r[0]);
+	ring_drain(&r[1]);
+	mod_nest_results(said, 2);
+	t_check(status == 0 && round > 30, "%#x, %d rounds", status, round);
+	t_check(r[0].wrong + r[1].wrong == 0);
+	t_check(r[0].records == said[0].written && said[0].written > 1000 &&
+		r[1].records == said[1].written && said[1].written > 1000,
+		"%lu of %lu, %lu of %lu", r[0].records, said[0].written,
+		r[1].records, said[1].written);
+	t_check(!ioctl(nest, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	t_check(info.events == r[0].records + r[1].records, "%llu", info.events);
+	t_check(info.lost[TSCT_LOST_FULL] == said[0].full + said[1].full);
+	t_check(!said[0].other && !said[1].other && !info.lost_no_ring);
+	printf("kernel: %lu and %lu written, %lu lost, in %d rounds\n",
+	       said[0].written, said[1].written, said[0].full + said[1].full,
+	       round);
+	dev_unmap(&m);
+	close(nest);
+	t_check(!mod_unload("tsct_nest"), "%m");
+}
+
 /* The check follows the CPUs. */
 static void try_check(void)
 {
@@ -216,6 +266,7 @@ int main(void)
 {
 	try_absent();
 	try_while_writing();
+	try_kernel_writers();
 	try_check();
 	try_clock();
 	return t_status();

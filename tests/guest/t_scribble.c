@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * Programs fill every page that they can write with junk, while the kernel
- * writes records for them. The kernel may lose them, and nothing else: its
- * other channels stay whole, calls end, and the log stays clean.
- * guest-test: parallel=yes timeout=60
+ * writes records for them, and for itself. The kernel may lose them, and
+ * nothing else: its other channels stay whole, calls end, and the log stays
+ * clean. Its own channels, of which a reader writes the tails, count right.
+ * guest-test: parallel=yes timeout=90
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "../unit/seed.h"
+#include "modules.h"
 #include "ring.h"
 
 #define SECONDS	6
@@ -24,14 +27,40 @@ static uint64_t junk(unsigned int *own)
 	uint64_t value = (uint64_t)rand_r(own) << 42 ^
 		(uint64_t)rand_r(own) << 21 ^ (uint64_t)rand_r(own);
 
-	switch (rand_r(own) % 6) {
+	switch (rand_r(own) % 9) {
 	case 0: return 0;
 	case 1: return ~0ULL;
 	case 2: return value % 40000;
 	case 3: return -(value % 40000);
 	case 4: return value & ~7ULL;
+	case 5: return (1ULL << 48) - value % 40000;	/* about to wrap */
+	case 6: return value << 48 | value % 40000;	/* any count */
+	case 7: return value << 12;			/* a block's beginning */
 	default: return value;
 	}
+}
+
+/* Jumps, runs back, or wraps, from where it is, with any count. */
+static uint64_t move(uint64_t head, unsigned int *own)
+{
+	switch (rand_r(own) % 4) {
+	case 0: return head + 4096;
+	case 1: return head - 24 - (uint64_t)rand_r(own) % 20000;
+	case 2: return head + (1ULL << 48) * (uint64_t)rand_r(own);
+	default: return head ^ 1ULL << rand_r(own) % 64;
+	}
+}
+
+/* Headers that lie about where they are and what came before. */
+static void lie(void *data, uint64_t blocks, unsigned int *own)
+{
+	struct tsct_block *block = (void *)((char *)data +
+		(uint64_t)rand_r(own) % blocks * 4096);
+
+	block->len = rand_r(own) & 1 ? 32 : (__u16)junk(own);
+	block->id = rand_r(own) & 1 ? TSCT_ID_BLOCK : (__u16)junk(own);
+	block->pos = rand_r(own) & 1 ? junk(own) : move(block->pos, own);
+	block->events = junk(own);
 }
 
 static void *scribble(void *arg)
@@ -43,7 +72,13 @@ static void *scribble(void *arg)
 	while (!stop) {
 		cpu = (unsigned int)rand_r(&own) % h->nr_cpus;
 		at = (void *)dev_producer(&m, cpu);
-		switch (rand_r(&own) % 4) {
+		switch (rand_r(&own) % 6) {
+		case 4:
+			at[0] = move(at[0], &own);
+			break;
+		case 5:
+			lie(dev_data(&m, cpu), h->blocks, &own);
+			break;
 		case 0:		/* the head, where it hurts most */
 			at[0] = junk(&own);
 			break;
@@ -67,7 +102,10 @@ static void *write_bad(void *arg)
 {
 	unsigned int own = seed_of((uintptr_t)arg);
 	static char payload[5000];
+	struct tsct_watermark watermark;
 	struct tsct_channel_info info;
+	struct tsct_channel_cpu one;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	dev_pin((uintptr_t)arg % m.header->nr_cpus);
 	while (!stop) {
@@ -79,8 +117,18 @@ static void *write_bad(void *arg)
 			lost++;
 		else
 			other++;
-		if (rand_r(&own) % 64 == 0)
-			ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info);
+		if (rand_r(&own) % 64)
+			continue;
+		ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info);
+		one = (struct tsct_channel_cpu){
+			.id = m.header->id, .cpu = (__u32)rand_r(&own) % 2,
+		};
+		if (ioctl(fd, TSCT_IOC_CHANNEL_CPU, &one) ||
+		    one.unread > m.header->data_size)
+			other++;
+		watermark = (struct tsct_watermark){ .bytes = junk(&own) };
+		ioctl(fd, TSCT_IOC_WATERMARK, &watermark);
+		poll(&p, 1, 0);
 	}
 	return NULL;
 }
@@ -146,9 +194,59 @@ static void run(uint32_t policy)
 	close(fd);
 }
 
+/* What the kernel has written it knows, whatever its reader says it took. */
+static void try_kernel(void)
+{
+	struct ring_reader r = { .maps = &m, .kernel = true };
+	unsigned int own = seed_of(77);
+	struct tsct_channel_cpu arg;
+	struct mod_nest said[2];
+	uint64_t tails = 0;
+	int status;
+	pid_t pid;
+
+	mod_load("/lib/modules/tsct-nest.ko", "roam=1");
+	fd = dev_open();
+	t_check(!dev_attach_name(fd, "nest", TSCT_ROLE_READ), "%m");
+	m = dev_map_rings(fd, PROT_READ);
+	pid = mod_set_apart(MOD_NEST "run", "50000");
+	while (!waitpid(pid, &status, WNOHANG)) {
+		for (r.cpu = 0; r.cpu < 2; r.cpu++)
+			dev_consumer(&m, r.cpu)->tail = rand_r(&own) & 1 ?
+				move(dev_pos(&m, r.cpu), &own) : junk(&own);
+		if (++tails % 256 == 0)
+			usleep(50);
+	}
+	t_check(status == 0 && tails > 1000, "%#x %lu", status, tails);
+	mod_nest_results(said, 2);
+	for (r.cpu = 0; r.cpu < 2; r.cpu++) {
+		arg = (struct tsct_channel_cpu){
+			.id = m.header->id, .cpu = r.cpu,
+		};
+		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
+		t_check(arg.events == said[r.cpu].written, "%llu, not %lu",
+			arg.events, said[r.cpu].written);
+		t_check(arg.lost[TSCT_LOST_FULL] == said[r.cpu].full);
+		t_check(said[r.cpu].full > 0 && !said[r.cpu].other);
+		/* The block that it is in is whole. */
+		r.pos = arg.written / 4096 * 4096;
+		r.records = ((struct tsct_block *)(dev_data(&m, r.cpu) +
+			(r.pos & (m.header->data_size - 1))))->events;
+		while (r.pos < arg.written)
+			ring_step(&r, arg.written);
+		t_check(r.records == arg.events && r.wrong == 0, "%lu",
+			r.records);
+		r.last_tsc = 0;
+	}
+	dev_unmap(&m);
+	close(fd);
+	t_check(!mod_unload("tsct_nest"), "%m");
+}
+
 int main(void)
 {
 	print_seed();
+	try_kernel();
 	run(TSCT_POLICY_DISCARD);
 	run(TSCT_POLICY_OVERWRITE);
 	t_check(other == 0, "%lu other errors", other);

@@ -5,7 +5,7 @@
  * breakpoints on the payload raise right inside the writer. Each context counts
  * what it tried and what became of it.
  *
- *	insmod tsct-nest.ko policy=0 roam=0
+ *	insmod tsct-nest.ko policy=0 breakpoints=1
  *	echo 10000 > /sys/module/tsct_nest/parameters/run	(comes back when done)
  *	cat /sys/module/tsct_nest/parameters/results
  *
@@ -49,7 +49,7 @@ struct cpu_state {
 	struct payload watched;		/* the thread's; a breakpoint is on it */
 	struct perf_event *breakpoint;
 	struct tasklet_struct tasklet;
-	call_single_data_t csd;
+	call_single_data_t csd[2];	/* to itself, to the next */
 };
 
 static DEFINE_PER_CPU_ALIGNED(struct cpu_state, states);
@@ -63,6 +63,8 @@ static uint policy;
 module_param(policy, uint, 0444);
 static bool roam;
 module_param(roam, bool, 0444);
+static bool breakpoints;
+module_param(breakpoints, bool, 0444);
 
 /* Preemption is off. */
 static void record(int context, struct payload *payload)
@@ -104,7 +106,6 @@ static void on_tasklet(struct tasklet_struct *tasklet)
 static void on_ipi(void *unused)
 {
 	record_here(HARDIRQ);
-	tasklet_schedule(this_cpu_ptr(&states.tasklet));
 }
 
 static int on_nmi(unsigned int type, struct pt_regs *regs)
@@ -126,6 +127,9 @@ static void disturb(unsigned int turn)
 {
 	unsigned int cpu = smp_processor_id();
 
+	/* Not in the IPI, which real-time kernels do not like. */
+	if (turn % 4 == 3)
+		tasklet_schedule(this_cpu_ptr(&states.tasklet));
 	if (turn & 1) {
 		cpu = cpumask_next(cpu, cpu_online_mask);
 		if (cpu >= nr_cpu_ids)
@@ -134,7 +138,7 @@ static void disturb(unsigned int turn)
 	if (turn % 8 < 4)
 		/* -EBUSY: the last one is still on its way */
 		smp_call_function_single_async(cpu,
-					       &per_cpu(states.csd, cpu));
+			this_cpu_ptr(&states.csd[turn & 1]));
 	if (turn % 16 < 6)
 		apic->send_IPI(cpu, NMI_VECTOR);
 }
@@ -210,9 +214,10 @@ static int start_disturbing(void)
 		return err;
 	WRITE_ONCE(active, true);
 	for_each_online_cpu(cpu) {
-		INIT_CSD(per_cpu_ptr(&states.csd, cpu), on_ipi, NULL);
+		INIT_CSD(per_cpu_ptr(&states.csd[0], cpu), on_ipi, NULL);
+		INIT_CSD(per_cpu_ptr(&states.csd[1], cpu), on_ipi, NULL);
 		tasklet_setup(per_cpu_ptr(&states.tasklet, cpu), on_tasklet);
-		err = watch_payload(cpu);
+		err = breakpoints ? watch_payload(cpu) : 0;
 		if (err)
 			break;
 	}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One kernel channel that is written from everywhere at once by tsct-nest.ko:
+ * what was written is read once and in order, and the rest was counted, to the
+ * unit.
+ */
+#ifndef TSCT_TEST_NEST_H
+#define TSCT_TEST_NEST_H
+
+#include "modules.h"
+#include "ring.h"
+
+#define MODULE	"/lib/modules/tsct-nest.ko"
+#define PARAMS	"/sys/module/tsct_nest/parameters/"
+#define EVENTS	"20000"
+#define CPUS	2
+#define CONTEXTS 5
+
+static const char *const names[CONTEXTS] = {
+	"task", "softirq", "hard irq", "NMI", "debug exception",
+};
+
+struct count {
+	unsigned long tried, written, full, nested, other;
+};
+
+struct payload {
+	uint64_t nr;
+	uint32_t cpu, context;
+};
+
+/* What the module says, and what we found. */
+static struct count said[CPUS][CONTEXTS];
+static unsigned long found[CPUS][CONTEXTS];
+static uint64_t expected[CPUS][CONTEXTS];	/* at least this number is next */
+
+static void read_results(void)
+{
+	const char *at = mod_get(PARAMS "results");
+	unsigned int cpu, context, lines = 0;
+	struct count c;
+	int len;
+
+	while (sscanf(at, "%u %u %lu %lu %lu %lu %lu\n%n", &cpu, &context,
+		      &c.tried, &c.written, &c.full, &c.nested, &c.other,
+		      &len) == 7) {
+		if (t_check(cpu < CPUS && context < CONTEXTS))
+			said[cpu][context] = c;
+		lines++;
+		at += len;
+	}
+	t_check(lines == CPUS * CONTEXTS, "%u lines", lines);
+}
+
+static void take(struct ring_reader *r, const struct tsct_record *rec)
+{
+	struct payload payload;
+
+	memcpy(&payload, rec->payload, sizeof(payload));
+	if (rec->len != 16 + sizeof(payload) || payload.cpu != r->cpu ||
+	    payload.context >= CONTEXTS) {
+		ring_wrong(r, "not a payload");
+		return;
+	}
+	if (payload.nr < expected[r->cpu][payload.context])
+		ring_wrong(r, "out of order, or twice");
+	expected[r->cpu][payload.context] = payload.nr + 1;
+	found[r->cpu][payload.context]++;
+}
+
+static void drain(struct ring_reader *r)
+{
+	uint64_t head = ring_head(r);
+	const struct tsct_record *rec;
+
+	while (r->pos < head) {
+		rec = ring_step(r, head);
+		if (rec)
+			take(r, rec);
+	}
+	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
+			 __ATOMIC_RELEASE);
+}
+
+static int attach(struct dev_maps *m)
+{
+	int fd = dev_open();
+
+	t_check(!dev_attach_name(fd, "nest", TSCT_ROLE_READ), "%m");
+	*m = dev_map_rings(fd, PROT_READ);
+	memset(found, 0, sizeof(found));
+	memset(expected, 0, sizeof(expected));
+	return fd;
+}
+
+/* The ring's own figures are the sums of what its writers were told. */
+static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
+					 unsigned int cpu)
+{
+	struct tsct_channel_cpu arg = { .id = m->header->id, .cpu = cpu };
+	unsigned long written = 0, full = 0, nested = 0, other = 0;
+	unsigned int i;
+
+	for (i = 0; i < CONTEXTS; i++) {
+		const struct count *c = &said[cpu][i];
+
+		printf("cpu %u, %s: %lu tried, %lu written, %lu full, %lu nested\n",
+		       cpu, names[i], c->tried, c->written, c->full, c->nested);
+		t_check(c->written > 0 || i == CONTEXTS - 1);
+		t_check(c->tried == c->written + c->full + c->nested + c->other);
+		written += c->written;
+		full += c->full;
+		nested += c->nested;
+		other += c->other;
+	}
+	t_check(said[cpu][0].nested == 0 && said[cpu][1].nested == 0 &&
+		said[cpu][2].nested == 0, "who waited for the writer was nested");
+	t_check(other == 0, "%lu", other);
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
+	t_check(arg.events == written, "%llu %lu", arg.events, written);
+	t_check(arg.lost[TSCT_LOST_FULL] == full, "%llu", arg.lost[0]);
+	t_check(arg.lost[TSCT_LOST_NESTED] == nested, "%llu", arg.lost[2]);
+	t_check(arg.lost[TSCT_LOST_TOO_BIG] + arg.lost[TSCT_LOST_ABORTED] == 0);
+	return arg;
+}
+
+/* @parameters: of the module, but for the policy */
+DEV_FN void nest_discard(const char *parameters)
+{
+	struct ring_reader r[CPUS];
+	struct tsct_channel_cpu arg;
+	unsigned int cpu, i;
+	char text[64];
+	struct dev_maps m;
+	int fd, status;
+	pid_t pid;
+
+	snprintf(text, sizeof(text), "policy=0 %s", parameters);
+	mod_load(MODULE, text);
+	/* Whoever calls us holds us. */
+	t_errno(mod_unload("tsctrace"), EAGAIN);
+	fd = attach(&m);
+	for (cpu = 0; cpu < CPUS; cpu++)
+		r[cpu] = (struct ring_reader){
+			.maps = &m, .cpu = cpu, .kernel = true,
+		};
+	pid = mod_set_apart(PARAMS "run", EVENTS);
+	while (!waitpid(pid, &status, WNOHANG)) {
+		for (cpu = 0; cpu < CPUS; cpu++)
+			drain(&r[cpu]);
+		usleep(1000);
+	}
+	t_check(status == 0, "%#x", status);
+	read_results();
+	for (cpu = 0; cpu < CPUS; cpu++) {
+		drain(&r[cpu]);
+		arg = check_cpu(fd, &m, cpu);
+		t_check(r[cpu].wrong == 0 && r[cpu].blocks > 2);
+		t_check(arg.events == r[cpu].records, "%llu %lu", arg.events,
+			r[cpu].records);
+		for (i = 0; i < CONTEXTS; i++)
+			t_check(found[cpu][i] == said[cpu][i].written,
+				"%s: %lu, not %lu", names[i], found[cpu][i],
+				said[cpu][i].written);
+	}
+	/* It outlives its module, as long as it is read. */
+	t_check(!mod_unload("tsct_nest"), "%m");
+	drain(&r[0]);
+	t_check(r[0].wrong == 0);
+	dev_unmap(&m);
+	close(fd);
+	t_check(dev_info(dev_open()).channels == 0);
+}
+
+/* The same, of a flight recorder that nobody reads until it is over. */
+DEV_FN void nest_overwrite(const char *parameters)
+{
+	struct tsct_channel_cpu arg;
+	const uint64_t blocks = 2;
+	char text[64];
+	struct ring_reader r;
+	unsigned int cpu;
+	struct dev_maps m;
+	uint64_t head;
+	int fd;
+
+	snprintf(text, sizeof(text), "policy=1 %s", parameters);
+	mod_load(MODULE, text);
+	fd = attach(&m);
+	t_check(mod_set(PARAMS "run", EVENTS) > 0, "%m");
+	read_results();
+	for (cpu = 0; cpu < CPUS; cpu++) {
+		arg = check_cpu(fd, &m, cpu);
+		head = arg.written;
+		t_check(arg.lost[TSCT_LOST_FULL] == 0);
+		t_check(arg.overwritten > 0 && arg.unread == 0);
+		r = (struct ring_reader){
+			.maps = &m, .cpu = cpu, .kernel = true,
+			.records = arg.overwritten,
+			.pos = (head / 4096 + blocks) * 4096 - m.header->data_size,
+		};
+		while (r.pos < head) {
+			const struct tsct_record *rec = ring_step(&r, head);
+
+			if (rec)
+				take(&r, rec);
+		}
+		t_check(r.wrong == 0);
+		t_check(r.records == arg.events, "%lu %llu", r.records,
+			arg.events);
+	}
+	dev_unmap(&m);
+	close(fd);
+	t_check(!mod_unload("tsct_nest"), "%m");
+}
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The same as t_nest, and debug exceptions: a hardware breakpoint on the
+ * payload is hit right inside the writer, each time it copies it, and its
+ * handler writes, too. Setting it patches the kernel's code, so not parallel.
+ * guest-test: timeout=90
+ */
+#include "nest.h"
+
+static void check_hits(void)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < CPUS; cpu++) {
+		const struct count *c = &said[cpu][CONTEXTS - 1];
+
+		t_check(c->written > 100 && c->nested > 100, "cpu %u: %lu %lu",
+			cpu, c->written, c->nested);
+	}
+}
+
+int main(void)
+{
+	nest_discard("breakpoints=1");
+	check_hits();
+	nest_overwrite("breakpoints=1");
+	check_hits();
+	t_check(dev_info(dev_open()).bytes == 0);
+	return t_status();
+}
