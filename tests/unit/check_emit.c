@@ -463,6 +463,71 @@ START_TEST(tsc_forbidden)
 }
 END_TEST
 
+/* ---- the kernel's help --------------------------------------------------- */
+
+static struct {
+	struct tsct_write write;
+	unsigned char payload[BLOCK];
+	int calls, result;
+} kernel;
+
+/* What the module would be asked */
+static int fake_ctl(struct tsct *unused, unsigned int cmd, void *arg)
+{
+	(void)unused;
+	ck_assert_uint_eq(cmd, TSCT_IOC_WRITE);
+	kernel.write = *(const struct tsct_write *)arg;
+	memcpy(kernel.payload, (const void *)(uintptr_t)kernel.write.payload,
+	       kernel.write.len);
+	kernel.calls++;
+	return kernel.result;
+}
+
+static const struct tsct_provider_ops fake_ops = { .ctl = fake_ctl };
+
+static void expect_written(const unsigned char *sent, unsigned int len)
+{
+	ck_assert_uint_eq(kernel.write.id, id);
+	ck_assert_uint_eq(kernel.write.len, len);
+	ck_assert_uint_eq(kernel.write.reserved, 0);
+	ck_assert_mem_eq(kernel.payload, sent, len);
+}
+
+/* Without rseq the module writes: a payload in one piece, or put together. */
+START_TEST(by_kernel)
+{
+	const struct tsct_provider_ops *ops = t->ops;
+	const enum tsct_provider provider = t->provider;
+	unsigned char sent[TSCT_PAYLOAD_MAX(BLOCK)];
+	struct tsct_piece two[] = { { sent, 100 }, { sent + 100, 0 } };
+	unsigned int len;
+
+	fill(sent, sizeof(sent), 1);
+	t->ops = &fake_ops;
+	t->provider = TSCT_PROVIDER_MODULE;
+	t->rseq = 0;
+	tsct_emit_ready(t);
+	ck_assert_int_eq(tsct_emit(t, id, sent, sizeof(sent)), 0);
+	expect_written(sent, sizeof(sent));
+	for (len = 100; len <= sizeof(sent); len += 79) {
+		two[1].len = len - 100;
+		ck_assert_int_eq(tsct_emit_pieces(t, id, two, 2), 0);
+		expect_written(sent, len);
+	}
+	ck_assert_int_eq(tsct_emit(t, id, sent, BLOCK), -EMSGSIZE);
+	len = kernel.calls;
+	kernel.result = -ENOSPC;	/* the kernel counts it */
+	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
+	ck_assert_uint_eq(tsct_dropped(t), 0);
+	kernel.result = -EIO;		/* nobody else does */
+	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
+	ck_assert_uint_eq(tsct_dropped(t), 1);
+	ck_assert_uint_eq(kernel.calls, len + 2);
+	t->ops = ops;
+	t->provider = provider;
+}
+END_TEST
+
 /* ---- thread ids -------------------------------------------------------- */
 
 static int emit_tid(void)
@@ -540,6 +605,7 @@ static void add_discard(TCase *tcase)
 			    sizeof(wrong) / sizeof(wrong[0]));
 	tcase_add_test(tcase, unknown_cpu);
 	tcase_add_test(tcase, absent_cpu);
+	tcase_add_test(tcase, by_kernel);
 	tcase_add_test(tcase, rseq_off);
 	tcase_add_test(tcase, tsc_forbidden);
 	tcase_add_loop_test(tcase, other_clocks, 1, TSCT_SOURCE_NR);

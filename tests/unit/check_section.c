@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
+#include <tsctrace/event.h>
+
 #include "one_ring.h"
 
 /* ---- a signal behind every instruction --------------------------------- */
@@ -124,6 +126,14 @@ struct descriptor {
 extern const struct descriptor sections_begin[] __asm__("__start___rseq_cs");
 extern const struct descriptor sections_end[] __asm__("__stop___rseq_cs");
 
+TSCT_EVENT(typed, TSCT_KIND_INSTANT,
+	   TSCT_U64(first), TSCT_U32(second), TSCT_U64(third));
+
+static int by_type(const char *bytes, unsigned int len)
+{
+	return len == 20 ? typed_emit(bytes[0], bytes[1], bytes[2]) : 1;
+}
+
 static int by_emit(const char *bytes, unsigned int len)
 {
 	return tsct_emit(t, id, bytes, len);
@@ -145,7 +155,8 @@ static int by_pieces(const char *bytes, unsigned int len)
 
 /*
  * What the writer that we stop emits, behind so many bytes of a block: one
- * word; words and bytes; so much that a new block begins; in pieces
+ * word; words and bytes; so much that a new block begins; in pieces; by the
+ * inline section, with room and without
  */
 static const struct {
 	unsigned int before, len;
@@ -155,6 +166,8 @@ static const struct {
 	{ 0, 21, by_unordered },
 	{ 4000, 100, by_emit },
 	{ 0, 150, by_pieces },
+	{ 0, 20, by_type },
+	{ 4056, 20, by_type },
 };
 
 #define NR_SCENARIOS	((int)(sizeof(scenarios) / sizeof(scenarios[0])))
@@ -326,6 +339,7 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	const struct descriptor *section;
 	unsigned int hit = 0, there = 0, sections = 0, n;
 
+	ck_assert_int_eq(tsct_event_bind(&typed_event, t), 0);
 	/* The first one ever takes the slow path, to learn the ring */
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
 	for (section = sections_begin; section < sections_end; section++) {
