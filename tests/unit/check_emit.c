@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <tsctrace/event.h>
+
 #include "one_ring.h"
 #include "seed.h"
 
@@ -240,6 +242,29 @@ START_TEST(bad_ids)
 }
 END_TEST
 
+TSCT_EVENT(typed, TSCT_KIND_INSTANT, TSCT_U64(a), TSCT_U64(b), TSCT_U64(c));
+
+/* Each way in turn */
+static void emit_somehow(const char *bytes, unsigned int max)
+{
+	const struct tsct_piece two[] = {
+		{ bytes, any(50) }, { bytes, any(max) },
+	};
+
+	switch (any(4)) {
+	case 0:
+		typed_emit(~0ULL, ~0ULL, ~0ULL);
+		return;
+	case 1:
+		tsct_emit_unordered(t, id, bytes, any(100));
+		return;
+	case 2:
+		tsct_emit_pieces(t, id, two, 2);
+		return;
+	}
+	tsct_emit(t, id, bytes, any(any(2) ? 100 : max));
+}
+
 /* Other programs may write into head and tail: what we store stays inside. */
 START_TEST(hostile_positions)
 {
@@ -252,7 +277,8 @@ START_TEST(hostile_positions)
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
 		memcpy(guard, end, sizeof(guard));
 	seed_with(0);
-	for (i = 0; i < 20000; i++) {
+	ck_assert_int_eq(tsct_event_bind(&typed_event, t), 0);
+	for (i = 0; i < 40000; i++) {
 		producer->head = (__u64)any(1 << 30) << 34 | any(1 << 30);
 		if (any(2))
 			producer->head = 4096 * any(9) - any(32);
@@ -262,7 +288,7 @@ START_TEST(hostile_positions)
 			memset(data + BLOCK * any(4), any(256),
 			       TSCT_BLOCK_HEADER);
 		tsct_ring_consumer(t, cpu)->tail = producer->head - any(40000);
-		tsct_emit(t, id, bytes, any(any(2) ? 100 : sizeof(bytes)));
+		emit_somehow(bytes, sizeof(bytes));
 	}
 	if ((unsigned int)cpu + 1 < t->header.nr_cpus)
 		ck_assert_mem_eq(guard, end, sizeof(guard));

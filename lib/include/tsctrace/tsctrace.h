@@ -69,7 +69,8 @@ int tsct_open(const struct tsct_options *options, struct tsct **ret_t);
 
 /*
  * tsct_close - let a channel go. NULL is fine. No other thread may be using
- * the handle. Not signal safe.
+ * the handle, nor be emitting typed events that are on it; those are switched
+ * off. Not signal safe.
  */
 void tsct_close(struct tsct *t);
 
@@ -95,6 +96,9 @@ const struct tsct_channel_header *tsct_header(const struct tsct *t);
 /* ---- events ------------------------------------------------------------ */
 
 /*
+ * C and C++ programs have tsctrace/event.h: TSCT_EVENT(). What follows is for
+ * other languages, and for events that are known at run time only.
+ *
  * tsct_define - make an event known to the channel
  * @name: C identifier, at most 63 characters
  * @kind: TSCT_KIND_*
@@ -121,7 +125,7 @@ int tsct_define(struct tsct *t, const char *name, unsigned int kind,
  * rseq is there. Signal safe, fork safe, may be killed at any instruction.
  *
  * Returns 0, or, the event being counted as lost: -ENOSPC: ring full,
- * -EMSGSIZE: over the block size, -ENODEV: no provider, -EACCES: no WRITE role,
+ * -EMSGSIZE: over TSCT_PAYLOAD_MAX, -ENODEV: no provider, -EACCES: no WRITE role,
  * -EAGAIN: restarted too often and no kernel to help; and -EINVAL: @id out of
  * range, not counted.
  */
