@@ -11,7 +11,7 @@
 #       release   text: uname -r
 #       btf       base BTF for pahole and resolve_btfids (may be absent)
 #       resolve_btfids  the tool, where `build` lacks it (may be absent)
-#   kernel.sh clean           forget everything that was fetched
+#   kernel.sh clean           forget everything that was fetched or built
 #
 # NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are
 # downloaded and unpacked under ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and
@@ -338,7 +338,7 @@ get)
 	*) get_other "$2" ;;
 	esac ;;
 clean)
-	rm -rf "$cache" ;;
+	rm -rf "$cache" "${cache%/kernels}"/debug-* ;;
 *)
 	die "usage: kernel.sh list | default | get NAME|PATH | clean" 2 ;;
 esac

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// SPDX-License-Identifier: MIT
 /*
  * One event after the other, as often as `turns` says, by each way that a BPF
  * program has. They run at getppid(2) of the process that measures them.
@@ -97,4 +97,4 @@ int BPF_PROG(run_submit, void *regs, long id)
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT
 /*
  * What an event costs kernel code, by the counter, which counts instructions
  * where QEMU runs with -icount. Reading the parameter `results` measures once:
@@ -110,6 +110,6 @@ static void __exit bench_exit(void)
 
 module_init(bench_init);
 module_exit(bench_exit);
-MODULE_LICENSE("GPL");
+MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");
 MODULE_DESCRIPTION("Test: what an event costs kernel code");
