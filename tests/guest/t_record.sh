@@ -77,6 +77,18 @@ grep -q 'the recorder was ended before the recording was' err || fail "dump"
 run 0 record -o c --duration 0.5
 killall -9 jobs || true
 
+# The module wakes the recorder; it does not look for itself all the time.
+trace-ctl record -q -o idle --duration 5 &
+recorder=$!
+sleep 1.5
+switches() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$recorder/status; }
+before=$(switches)
+sleep 2
+woken=$(($(switches) - before))
+[ $woken -lt 100 ] || fail "idle, it woke $woken times in 2 s"
+wait $recorder || fail "the idle recorder"
+recorder=
+
 # A disk that is full
 mkdir small
 mount -t tmpfs -o size=64k tmpfs small
@@ -85,4 +97,4 @@ grep -q 'No space left on device; the recording ends here' err || fail "full dis
 run 3 dump small/d
 [ -s out ] || fail "nothing was kept"
 umount small
-echo "$events events by $source"
+echo "$events events by $source; idle, $woken wakings in 2 s"
