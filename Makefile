@@ -47,6 +47,7 @@ check-model: deps
 	DEPTH=$(or $(DEPTH),1) tests/run.sh model
 check-guest-debug: deps
 	tests/deps.sh --debug-kernel
+	tests/guest/kernel.sh get 6.1-debug >/dev/null
 	+$(MAKE) all
 	tests/run.sh guest 6.1-debug
 demo: deps
