@@ -117,7 +117,7 @@ START_TEST(overrun_exact)
 	seed_with(_i);
 	ck_assert_int_eq(tsct_reader_open(t, &readers[1]), 0);
 	readers[2] = NULL;
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 300; i++) {
 		for (n = any(any(3) ? 20 : 700); n; n--)
 			ck_assert(emit_any());
 		for (j = 0; j < 3; j++) {
@@ -151,7 +151,7 @@ START_TEST(discard_exact)
 	int i, n;
 
 	seed_with(_i);
-	for (i = 0; i < 3000; i++) {
+	for (i = 0; i < 1000; i++) {
 		for (n = any(200); n; n--)
 			refused += !emit_any();
 		for (n = any(250); n && read_one(reader); n--)
@@ -175,7 +175,7 @@ START_TEST(discard_consumers)
 	int i, n;
 
 	seed_with(_i);
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 400; i++) {
 		for (n = any(150); n; n--)
 			emit_any();
 		for (n = any(120); n && read_one(reader); n--)
@@ -307,12 +307,12 @@ START_TEST(many_unread)
 	tsct_close(writer);
 	tsct_close(t);
 	serve_stop();
-	open_channel(TSCT_POLICY_DISCARD, 1024);
+	open_channel(TSCT_POLICY_DISCARD, 512);
 	start_reading();
 	for (i = 0; i < 2; i++) {
 		while (ring_emit(writer, 0, ID, 1000 + emitted, &emitted, 8))
 			emitted++;
-		ck_assert_uint_gt(stat_of(reader).unread, 1 << 17);
+		ck_assert_uint_gt(stat_of(reader).unread, 1 << 16);
 		expect_balance(reader);
 		while (read_one(reader))
 			;
@@ -395,7 +395,7 @@ static void follow(int nr)
 
 	stop_writing = 0;
 	for (i = 0; i < nr; i++) {
-		live[i].target = 30000;
+		live[i].target = 8000;
 		if (i)
 			ck_assert_int_eq(tsct_reader_open(t, &live[i].reader), 0);
 	}
@@ -433,7 +433,7 @@ END_TEST
 START_TEST(live_processes)
 {
 	struct tsct_options options = { .roles = TSCT_ROLE_READ };
-	struct live live = { .target = 20000 };
+	struct live live = { .target = 5000 };
 	pthread_t thread;
 	pid_t pids[3];
 	int i, status;
@@ -501,12 +501,17 @@ int main(void)
 	tcase_add_loop_test(tcase, wraps, 0, 3);
 	tcase_add_loop_test(tcase, seeks, 0, 2);
 	tcase_add_test(tcase, many_unread);
-	tcase_add_test(tcase, live_discard);
 	tcase_add_test(tcase, one_consumer);
 	tcase = add(suite, "overwrite", setup_overwrite);
 	tcase_add_loop_test(tcase, overrun_exact, 0, 2);
 	tcase_add_loop_test(tcase, wraps, 0, 3);
 	tcase_add_loop_test(tcase, seeks, 0, 2);
+	/* These are for the thread sanitizer, too: t_tsan_reader.sh */
+	tcase = add(suite, "live discard", setup_discard);
+	tcase_set_tags(tcase, "live");
+	tcase_add_test(tcase, live_discard);
+	tcase = add(suite, "live overwrite", setup_overwrite);
+	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, live_overwrite);
 	tcase_add_test(tcase, live_processes);
 	runner = srunner_create(suite);

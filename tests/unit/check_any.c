@@ -356,13 +356,20 @@ START_TEST(empty_block)
 }
 END_TEST
 
-static TCase *add(Suite *suite, const char *name, void (*before)(void))
+static TCase *new_case(Suite *suite, const char *name, void (*before)(void))
 {
 	TCase *tcase = tcase_create(name);
 
 	tcase_add_checked_fixture(tcase, before, teardown);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
+static TCase *add(Suite *suite, const char *name, void (*before)(void))
+{
+	TCase *tcase = new_case(suite, name, before);
+
 	tcase_add_test(tcase, merges);
 	tcase_add_test(tcase, until);
 	tcase_add_test(tcase, late_ones);
@@ -385,6 +392,9 @@ int main(void)
 	tcase = add(suite, "discard", setup_discard);
 	tcase_add_test(tcase, held_is_not_released);
 	tcase_add_loop_test(tcase, any_merge, 0, 3);
+	/* This one is for the thread sanitizer, too: t_tsan_reader.sh */
+	tcase = new_case(suite, "live", setup_discard);
+	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, follows_live);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
