@@ -39,7 +39,7 @@ static const struct argp_option options[] = {
 	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "size of a ring's blocks: "
 	  "4096 to 65536, a power of two (default: 16384)", 0 },
 	{ "blocks", KEY_BLOCKS, "N", 0, "blocks in each CPU's ring: 2 to 65536, "
-	  "a power of two (default: rings of 4 MiB, of 1 MiB on large machines)",
+	  "a power of two (default: rings of up to 16 MiB, 64 MiB together)",
 	  0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds; CMD gets "
 	  "SIGTERM", 0 },

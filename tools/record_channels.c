@@ -125,18 +125,25 @@ static int complain_channel(const char *name, const struct tsct *t, int err)
 }
 
 /*
- * Blocks of a ring, if nobody says: 4 MiB hold what a CPU emits in bursts until
- * we look; on large machines 64 MiB in all, and not less than 1 MiB each.
+ * Blocks of a ring, if nobody says: 16 MiB hold what a CPU emits in bursts, and
+ * what a program that had to wait for its CPU makes up for at once, until we
+ * look. All rings together: 64 MiB, or a 64th of memory, if that is less; but
+ * not less than 1 MiB each.
  */
-static uint32_t choose_blocks(const struct record_options *o)
+static uint32_t choose_blocks(const struct record_session *s)
 {
+	const struct record_options *o = s->o;
 	uint32_t block_size = o->block_size ? o->block_size : 16384;
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	uint32_t bytes = 4U << 20;
+	uint64_t rings = (uint64_t)sysconf(_SC_NPROCESSORS_CONF) *
+		(s->nr_programs + !!o->nr_events);
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		sysconf(_SC_PAGESIZE);
+	uint64_t most = memory / 64 < 64U << 20 ? memory / 64 : 64U << 20;
+	uint32_t bytes = 16U << 20;
 
 	if (o->blocks)
 		return o->blocks;
-	while (bytes > 1U << 20 && (unsigned long)cpus * bytes > 64U << 20)
+	while (bytes > 1U << 20 && rings * bytes > most)
 		bytes /= 2;
 	return bytes / block_size;
 }
@@ -176,7 +183,7 @@ static int open_program(struct record_session *s, unsigned int i)
 		.name = s->names[i],
 		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
-		.blocks = choose_blocks(s->o),
+		.blocks = choose_blocks(s),
 		.roles = TSCT_ROLE_READ,
 	};
 	struct tsct **t = &s->channels[i];
@@ -230,7 +237,7 @@ static int open_kernel(struct record_session *s)
 		.name = name,
 		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
-		.blocks = choose_blocks(s->o),
+		.blocks = choose_blocks(s),
 		.roles = TSCT_ROLE_READ,
 		.flags = TSCT_OPEN_CREATE,
 		.channel_flags = TSCT_CHANNEL_KERNEL,

@@ -118,7 +118,7 @@ says '^  recorder: [0-9.]* s of CPU ([0-9.]* % of one), [0-9.]* MB of memory at 
 # Held up, the recorder does what one does whose write() does not return.
 start_daemon
 run 0 channel create fly --policy overwrite --blocks 16
-"$ctl" record --json -v -c box -c fly -o "$work/slow" >"$work/out" 2>"$work/err" &
+"$ctl" record --json -v -c box -c fly --blocks 64 -o "$work/slow" >"$work/out" 2>"$work/err" &
 recorder=$!
 started+=("$recorder")
 until_in "$work/err" 'recording: '
