@@ -51,6 +51,13 @@ struct tsct_channel *tsct_channel_find(u32 id)
 	return xa_load(&channels, id);
 }
 
+struct tsct_channel *tsct_channel_find_after(u32 id)
+{
+	unsigned long index = id;
+
+	return xa_find_after(&channels, &index, U32_MAX, XA_PRESENT);
+}
+
 static void list_channel(struct tsct_channel *channel)
 {
 	xa_store(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
@@ -398,113 +405,6 @@ int tsct_channel_remove(u32 id)
 	mutex_unlock(&tsct_channel_lock);
 	if (last)
 		free_channel(channel);
-	return err;
-}
-
-static bool visible(const struct tsct_channel *channel)
-{
-	return uid_eq(channel->uid, current_euid()) ||
-		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
-}
-
-/* Figures from pages that users write: what they say, no more. */
-static void describe_ring(struct tsct_channel *channel, u32 cpu,
-			  struct tsct_channel_cpu *ret)
-{
-	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
-	struct tsct_ring_count count;
-	int i;
-
-	memset(ret, 0, sizeof(*ret));
-	ret->id = channel->id;
-	ret->cpu = cpu;
-	ret->state = TSCT_CPU_ABSENT;
-	if (!ring)
-		return;
-	tsct_ring_count(&ring->geo, ring->producer, ring->data, &count);
-	ret->state = TSCT_CPU_READY;
-	ret->events = count.events;
-	ret->written = count.head;
-	ret->overwritten = count.overwritten;
-	if (channel->policy == TSCT_POLICY_DISCARD)
-		ret->unread = tsct_ring_unread(&ring->geo,
-					       READ_ONCE(ring->consumer->tail),
-					       count.head);
-	for (i = 0; i < TSCT_LOST_NR; i++)
-		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
-}
-
-static void add_ring_info(struct tsct_channel *channel, u32 cpu,
-			  struct tsct_channel_info *info)
-{
-	struct tsct_channel_cpu one;
-	int i;
-
-	describe_ring(channel, cpu, &one);
-	info->nr_cpus_ready += one.state == TSCT_CPU_READY;
-	info->events += one.events;
-	info->written += one.written;
-	info->unread += one.unread;
-	for (i = 0; i < TSCT_LOST_NR; i++)
-		info->lost[i] += one.lost[i];
-}
-
-static void describe(struct tsct_channel *channel,
-		     struct tsct_channel_info *info)
-{
-	u32 cpu;
-
-	memset(info, 0, sizeof(*info));
-	info->id = channel->id;
-	info->uid = from_kuid_munged(&init_user_ns, channel->uid);
-	memcpy(info->name, channel->name, sizeof(info->name));
-	info->policy = channel->policy;
-	info->flags = channel->flags;
-	if (channel->removed)
-		info->flags &= ~TSCT_CHANNEL_KEEP;
-	info->source = channel->source;
-	info->block_size = channel->geo.block_size;
-	info->blocks = channel->blocks;
-	info->holders = channel->holders;
-	info->consumers = channel->consumers;
-	info->bytes = channel->bytes;
-	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
-	for (cpu = 0; cpu < channel->nr_cpus; cpu++)
-		add_ring_info(channel, cpu, info);
-}
-
-int tsct_channel_next(struct tsct_channel_info *info)
-{
-	struct tsct_channel *channel;
-	unsigned long id = info->id;
-	int err = -ENOENT;
-
-	mutex_lock(&tsct_channel_lock);
-	while ((channel = xa_find_after(&channels, &id, U32_MAX, XA_PRESENT))) {
-		if (!visible(channel))
-			continue;
-		describe(channel, info);
-		err = 0;
-		break;
-	}
-	mutex_unlock(&tsct_channel_lock);
-	return err;
-}
-
-int tsct_channel_cpu(struct tsct_channel_cpu *arg)
-{
-	struct tsct_channel *channel;
-	int err = 0;
-
-	mutex_lock(&tsct_channel_lock);
-	channel = xa_load(&channels, arg->id);
-	if (!channel || !visible(channel))
-		err = -ENOENT;
-	else if (arg->cpu >= channel->nr_cpus)
-		err = -EINVAL;
-	else
-		describe_ring(channel, arg->cpu, arg);
-	mutex_unlock(&tsct_channel_lock);
 	return err;
 }
 

@@ -81,13 +81,17 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_channel **ret);
 void tsct_channel_put(struct tsct_channel *channel, u32 roles);
-int tsct_channel_next(struct tsct_channel_info *info);
-int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 /* 0, -ENOENT, -EINVAL: not made to be kept, -EACCES, -EPERM */
 int tsct_channel_remove(u32 id);
 
 /* Under RCU, or with a reference: the channel of this id, or NULL. */
 struct tsct_channel *tsct_channel_find(u32 id);
+/* Under tsct_channel_lock: the one with the next id, or NULL. */
+struct tsct_channel *tsct_channel_find_after(u32 id);
+
+/* describe.c: 0, -ENOENT, -EINVAL: no such CPU */
+int tsct_channel_next(struct tsct_channel_info *info);
+int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /* define.c: 0 and the id in *def, -EINVAL, -ENOSPC */
 int tsct_channel_define(struct tsct_channel *channel,
