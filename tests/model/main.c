@@ -5,8 +5,8 @@
  * model --mutant NAME         this one, with the way to what it breaks
  * model --list                what there is
  *
- *   --depth N    bounds: 1, the default, takes seconds; each more is one event
- *                more per writer, and some ten times the states
+ *   --depth N    bounds: 1 is the default; each more is one event more per
+ *                writer, and twice to a hundred times the states
  *   --max N      gives up on a scenario with more states (a failure)
  *   --buffer N   stores that a CPU can hold back
  *   --all        every order, without the short cut of moves.c

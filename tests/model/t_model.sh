@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The ring's protocol, in every order that its instructions can come in: nothing
 # violated in any scenario, and every mistake that is made on purpose found.
-# DEPTH (1) makes it larger; 2 takes some ten minutes and as many GiB.
+# DEPTH (1) makes it larger: an event more per writer, and more stores that wait.
+# What two threads do grows by far the most; have some GiB of memory for that.
 # test-timeout: 7200
 set -euo pipefail
 
