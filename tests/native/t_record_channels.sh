@@ -30,6 +30,7 @@ refused '17 channels are too many for one recording; up to 16' "${many[@]}"
 refused "events: '' switches nothing on; name events" --events ''
 run 2 record --events 'a*' -o "$work/x"
 says 'events: is told to the command that is recorded; name one'
+# shellcheck disable=SC2016
 run 0 record --events 'a*,-b' -o "$work/env" -- \
 	sh -c 'echo "$TSCTRACE_EVENTS $TSCTRACE_CHANNEL"'
 shows '^a\*,-b default$'
