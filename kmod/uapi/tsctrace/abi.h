@@ -84,7 +84,8 @@
  *      (below), and go on with its h
  *   3. discard policy: if h + size - tail > data_size: lost[FULL]++, stop.
  *      A tail beyond head counts as full too (unsigned arithmetic).
- *   4. stamp: the counter is read here, so stamps never decrease in a ring
+ *   4. stamp: the counter is read here or at any moment since 1, as nobody
+ *      else writes meanwhile; so stamps never decrease in a ring
  *   5. store header and payload in place
  *   6. publish: head = h + size + 2^48, one aligned 8-byte store. Everything
  *      stored before it is visible before it (x86 keeps stores in order).
