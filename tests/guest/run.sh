@@ -20,7 +20,8 @@
 # when the kernel log shows a complaint, when the module cannot be unloaded
 # after it, and when its time is up. t_NAME.c is linked statically with
 # libtsctrace.a and may include "t.h"; t_NAME.sh runs in busybox's shell. Both
-# are root and start in /tmp, with $TSCT_BOOT naming the boot. They may say in
+# are root and start in /tmp, with $TSCT_BOOT naming the boot, and $TSCT_SLOW
+# by what to multiply times of their own (1; 4 on kernels that check themselves). They may say in
 # a comment what they need, on lines of this form (defaults are shown):
 #
 #   guest-test: timeout=30    seconds
@@ -192,6 +193,7 @@ write_plan() {	# GROUP RELEASE FACTOR
 	local name flags command
 	echo "env TSCT_BOOT=${1%%.*}"
 	echo "env TSCT_RELEASE=$2"
+	echo "env TSCT_SLOW=$3"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
 	[ -z "${TSCT_KILLS:-}" ] || echo "env TSCT_KILLS=$TSCT_KILLS"
 	echo "module /lib/modules/tsctrace.ko"
