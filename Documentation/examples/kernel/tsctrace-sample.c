@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT
 /*
  * How a kernel module records events: one in interrupt context, how late a
  * timer is, and two in process context, around some work.
@@ -134,6 +134,6 @@ static void __exit sample_exit(void)
 
 module_init(sample_init);
 module_exit(sample_exit);
-MODULE_LICENSE("GPL");
+MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");
 MODULE_DESCRIPTION("Example: a timer and some work that record events");

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT
 /*
  * Writes into one kernel channel from everywhere at once: threads, tasklets,
  * interrupts (IPIs), NMIs (IPIs, too) and debug exceptions, which hardware
@@ -323,6 +323,6 @@ static void __exit nest_exit(void)
 
 module_init(nest_init);
 module_exit(nest_exit);
-MODULE_LICENSE("GPL");
+MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");
 MODULE_DESCRIPTION("Test: kernel writers in all contexts at once");
