@@ -63,6 +63,7 @@ void tsct_reader_figures(struct tsct_reader *reader, unsigned int cpu,
 		return;
 	/* No header tells: what is nearest to what we know */
 	now->head = tsct_pos_extend(ring->pos, now->head);
+	now->oldest = tsct_ring_oldest(&reader->t->geo, now->head);
 	now->events = ring->count + (__u16)(now->events - ring->count);
 }
 
@@ -81,7 +82,7 @@ void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
 		return;
 	tsct_reader_figures(reader, cpu, &now);
 	if (tsct_reader_overwrites(reader)) {
-		ring->pos = tsct_ring_oldest(&reader->t->geo, now.head);
+		ring->pos = now.oldest;
 		ring->count = now.overwritten;
 	} else {
 		tail = READ_ONCE(tsct_ring_consumer(reader->t, cpu)->tail);

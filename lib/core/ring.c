@@ -106,46 +106,62 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 	return true;
 }
 
-/* Both headers must have been there all the time: nobody came round. */
-static bool count_once(const struct tsct_geometry *geo,
-		       const struct tsct_producer *producer, const void *data,
-		       struct tsct_ring_count *ret)
+/* So many looks are for the oldest block, and so many for the head's own */
+#define COUNT_TRIES	4
+
+enum count { COUNT_GOOD, COUNT_AGAIN, COUNT_BROKEN };
+
+/*
+ * Both headers must have been there all the time: nobody came round. The oldest
+ * one is gone when the next block begins, which each event does where they are
+ * as large as blocks; the head's own stays for two more.
+ */
+static enum count count_once(const struct tsct_geometry *geo,
+			     const struct tsct_producer *producer,
+			     const void *data, bool hurried,
+			     struct tsct_ring_count *ret)
 {
 	/* pairs with the writer's release of head */
 	const __u64 head = smp_load_acquire(&producer->head);
 	struct tsct_block block, first = { .events = 0 };
 	__u64 oldest = 0;
+	bool known;
 
-	*ret = (struct tsct_ring_count) {
-		.head = TSCT_HEAD_POS(head),
-		.events = TSCT_HEAD_EVENTS(head),
-	};
-	if (!tsct_ring_block(geo, data, head, &block))
-		return false;
-	ret->head = tsct_pos_extend(block.pos, head);
-	ret->events = tsct_block_events(&block, head);
-	if (geo->policy == TSCT_POLICY_OVERWRITE)
-		oldest = tsct_ring_oldest(geo, ret->head);
-	if (oldest && !tsct_ring_block(geo, data, oldest, &first))
-		return false;
+	*ret = (struct tsct_ring_count) { .head = TSCT_HEAD_POS(head) };
+	known = tsct_ring_block(geo, data, head, &block);
+	if (known) {
+		ret->head = tsct_pos_extend(block.pos, head);
+		ret->events = tsct_block_events(&block, head);
+	}
+	if (known && geo->policy == TSCT_POLICY_OVERWRITE)
+		oldest = hurried ? block.pos : tsct_ring_oldest(geo, ret->head);
+	if (oldest)
+		known = tsct_ring_block(geo, data, oldest, &first);
+	ret->oldest = oldest;
 	ret->overwritten = first.events;
 	/* What was copied was loaded before the head that vouches for it. */
 	smp_rmb();
-	return tsct_ring_holds(geo, oldest ? oldest : head,
-			       READ_ONCE(producer->head));
+	if (!tsct_ring_holds(geo, oldest ? oldest : head,
+			     READ_ONCE(producer->head)))
+		return COUNT_AGAIN;
+	return known ? COUNT_GOOD : COUNT_BROKEN;
 }
 
 bool tsct_ring_count(const struct tsct_geometry *geo,
 		     const struct tsct_producer *producer, const void *data,
 		     struct tsct_ring_count *ret)
 {
+	enum count count = COUNT_AGAIN;
 	int tries;
 
-	for (tries = 0; tries < 8; tries++)
-		if (count_once(geo, producer, data, ret))
-			return true;
+	for (tries = 0; tries < 2 * COUNT_TRIES && count == COUNT_AGAIN; tries++)
+		count = count_once(geo, producer, data, tries >= COUNT_TRIES,
+				   ret);
+	if (count == COUNT_GOOD)
+		return true;
+	ret->head = TSCT_HEAD_POS(ret->head);
 	ret->events = TSCT_HEAD_EVENTS(READ_ONCE(producer->head));
-	ret->overwritten = 0;
+	ret->oldest = ret->overwritten = 0;
 	return false;
 }
 

@@ -190,14 +190,17 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 struct tsct_ring_count {
 	__u64 head;		/* position, all 64 bits */
 	__u64 events;		/* published up to there */
-	__u64 overwritten;	/* of these, before the oldest valid block */
+	__u64 oldest;		/* overwrite: a valid block's beginning, */
+	__u64 overwritten;	/* and how many of these lie before it */
 };
 
 /*
  * tsct_ring_count - the figures of a ring, of one moment, while it is written
  *
- * Returns false where the headers do not tell, or writers came round too often
- * while we looked: then they are what the head's own bits say.
+ * The valid block is the oldest one, or the head's own where writers begin
+ * blocks faster than we can look at that one. Returns false where the headers do
+ * not tell, or writers came round too often all the same: then the figures are
+ * what the head's own bits say.
  */
 bool tsct_ring_count(const struct tsct_geometry *geo,
 		     const struct tsct_producer *producer, const void *data,

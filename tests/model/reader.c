@@ -149,7 +149,7 @@ static void begin_late(struct vars *vars)
 
 	if (!tsct_ring_count(&ring_geo, producer, now()->words, &count))
 		violate("the ring says nothing of itself");
-	vars->pos = tsct_ring_oldest(&ring_geo, count.head);
+	vars->pos = count.oldest;
 	vars->count = vars->released = count.overwritten;
 	vars->phase = PHASE_READ;
 	if (count.events > now()->truth.nr)

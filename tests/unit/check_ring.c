@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where records go, and how a reader walks what nobody vouches for. */
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -745,6 +746,7 @@ static void overwrite(uint64_t start, uint64_t events)
 		r.tail = tsct_ring_oldest(&geo, count.head);
 		ck_assert(tsct_ring_block(&geo, r.data, r.tail, &block));
 		ck_assert_uint_eq(block.pos, r.tail);
+		ck_assert_uint_eq(count.oldest, r.tail);
 		ck_assert_uint_eq(block.events, count.overwritten);
 		r.seen = count.overwritten;
 		while (read_one(&r))
@@ -760,6 +762,58 @@ START_TEST(test_overwrite)
 	seed_with(4);
 	overwrite(0, 0);
 	overwrite((2ULL << 48) - 5 * 16384, 0xfffffff0ULL);
+}
+END_TEST
+
+/* A writer who does nothing but begin blocks, with one event in each. */
+static int blocks_end;
+
+static void *begin_blocks(void *arg)
+{
+	struct ring *r = arg;
+	uint64_t head, *pad;
+	struct tsct_block last, *next;
+
+	while (!READ_ONCE(blocks_end)) {
+		head = r->producer.head + TSCT_HEAD_ONE_EVENT;
+		tsct_ring_block(&r->geo, r->data, head, &last);
+		pad = (void *)(r->data + (head & (r->geo.data_size - 1)));
+		WRITE_ONCE(*pad, tsct_pad_word(r->geo.block_size -
+					       TSCT_BLOCK_HEADER));
+		head += r->geo.block_size;
+		next = (void *)(r->data + (head & (r->geo.data_size -
+						   r->geo.block_size)));
+		tsct_block_next(&r->geo, &last, head - r->geo.block_size, 0,
+				next);
+		smp_store_release(&r->producer.head, head);
+	}
+	return NULL;
+}
+
+/* The oldest block is gone before anybody has looked at it, the head's is not. */
+START_TEST(test_count_hurried)
+{
+	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);
+	struct ring r = new_ring(geo, 0, 0);
+	struct tsct_ring_count count = { 0 };
+	uint64_t last = 0;
+	pthread_t thread;
+	int i;
+
+	blocks_end = 0;
+	pthread_create(&thread, NULL, begin_blocks, &r);
+	for (i = 0; i < 100000 || count.events < 5 * 65536; i++) {
+		ck_assert(tsct_ring_count(&geo, &r.producer, r.data, &count));
+		ck_assert_uint_eq(count.events, count.head / 4096);
+		ck_assert_uint_eq(count.overwritten, count.oldest / 4096);
+		ck_assert_uint_eq(count.oldest % 4096, 0);
+		ck_assert_uint_le(count.oldest, count.head);
+		ck_assert_uint_ge(count.events, last);
+		last = count.events;
+	}
+	WRITE_ONCE(blocks_end, 1);
+	pthread_join(thread, NULL);
+	free(r.data);
 }
 END_TEST
 
@@ -781,7 +835,7 @@ START_TEST(test_count_junk)
 		ck_assert(!tsct_ring_count(&geo, &producer, data, &count));
 		ck_assert_uint_eq(count.head, producer.head & MASK48);
 		ck_assert_uint_eq(count.events, producer.head >> 48);
-		ck_assert_uint_eq(count.overwritten, 0);
+		ck_assert_uint_eq(count.oldest + count.overwritten, 0);
 	}
 	free(data);
 }
@@ -814,6 +868,7 @@ int main(void)
 	tcase_add_test(tcase, test_round_trip);
 	tcase_add_test(tcase, test_exact_fills);
 	tcase_add_test(tcase, test_overwrite);
+	tcase_add_test(tcase, test_count_hurried);
 	tcase_add_test(tcase, test_count_junk);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
