@@ -22,7 +22,8 @@
  * when that is unloaded.
  *
  * _emit and _emit_unordered return what tsct_emit() and tsct_emit_unordered()
- * do, and are as safe: in any thread, in signal handlers, after fork(). They
+ * do, and are as safe: in any thread, in signal handlers, after fork(), but not
+ * after vfork(). Strings and bytes must not change meanwhile. They
  * evaluate to plain calls: arguments are converted as C does it. _enabled tells
  * whether it is worth working out arguments.
  */
