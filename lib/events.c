@@ -100,7 +100,7 @@ static const char *skip_separators(const char *at)
 	return at + strspn(at, SEPARATORS);
 }
 
-static int check_patterns(const char *patterns)
+int tsct_patterns_check(const char *patterns)
 {
 	const char *at = skip_separators(patterns);
 	size_t len;
@@ -259,7 +259,7 @@ int tsct_events_start(struct tsct *t, const char *patterns)
 		if (!patterns || !*patterns)
 			patterns = ALL;
 	}
-	if (check_patterns(patterns))
+	if (tsct_patterns_check(patterns))
 		return -EINVAL;
 	result = can_write(t);
 	if (result)

@@ -129,6 +129,8 @@ int tsct_open_id(const char *socket_path, __u32 id, __u32 roles,
 
 /* tsct_define() of a definition that was checked, or is checked there */
 int tsct_define_def(struct tsct *t, struct tsct_event_def *def);
+/* 0, or -EINVAL: tsct_events_start() would not take these patterns. */
+int tsct_patterns_check(const char *patterns);
 
 /* Where the rseq area lies from the thread pointer; 0: there is none. */
 long tsct_rseq_offset(void);

@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "core/ring.h"
 #include "cmd_record.h"
+#include "handle.h"
 
 /* ---- options ----------------------------------------------------------- */
 
@@ -179,6 +180,16 @@ static int check_channels(const struct record_options *o)
 
 static int check_patterns(const struct record_options *o)
 {
+	const char *told = o->command ? getenv("TSCTRACE_EVENTS") : NULL;
+
+	if (tsct_patterns_check(o->patterns ? o->patterns : told ? told : "")) {
+		record_complain("%s: '%s' are no patterns; use names of events"
+				" with * and ?, - in front for off, commas"
+				" between them: 'job_*,-job_poll'", o->patterns ?
+				"--events" : "$TSCTRACE_EVENTS", o->patterns ?
+				o->patterns : told);
+		return -EINVAL;
+	}
 	if (!o->patterns || (o->command && *o->patterns))
 		return 0;
 	if (o->command)

@@ -75,6 +75,10 @@ refused 2 'rings of 65 blocks' --blocks=65 -o x -- touch ran
 refused 2 'of 5000 bytes' --block-size=5000 -o x -- touch ran
 refused 2 'blocks of 65536 bytes cannot be' --block-size=65536 --blocks=65536 -o x -- touch ran
 refused 2 "'a/b' cannot be a channel" -c a/b -o x -- touch ran
+refused 2 "events: 'a;b' are no patterns; use names" --events 'a;b' -o x -- touch ran
+export TSCTRACE_EVENTS=a,-
+refused 2 "TSCTRACE_EVENTS: 'a,-' are no patterns" -o x -- touch ran
+unset TSCTRACE_EVENTS
 refused 2 "'.a' cannot be a channel" -c .a -o x -- touch ran
 refused 2 "'' cannot be a channel" -c '' -o x -- touch ran
 refused 2 'duration: 0 is not a number of seconds above 0, up to 1000000000' --duration=0 -o x -- touch ran
