@@ -2,6 +2,7 @@
 /* trace-ctl: the command table, and nothing that a verb does. */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,10 +114,26 @@ static void watch_stdout(void)
 	atexit(check_stdout);
 }
 
+/*
+ * Who starts us without one of the standard descriptors must not find our words
+ * in the next file or socket that we open. Writing to these fails as before.
+ */
+static void fill_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	fill_standard();
 	argp_err_exit_status = EXIT_USAGE;
 	watch_stdout();
 	if (argc < 2) {
