@@ -163,42 +163,38 @@ static int take(struct tsct_drain *d, const struct tsct_event *event)
 	return tsct_writer_event(d->writer, d->stream, event);
 }
 
-/* Later than the end: neither this one nor what follows is ours. */
-static bool is_past(struct tsct_drain *d, const struct tsct_event *event,
-		    __u64 until)
+/*
+ * Is the next one later than the end? Neither it nor what follows is ours: it
+ * stays where it is, for whoever reads the channel after us.
+ */
+static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
-	struct source *source = &d->sources[event->cpu];
-
-	if (event->tsc <= until)
-		return false;
-	count_losses(d, event->cpu);
-	source->done = true;
-	figures_of(d, event->cpu)->published_end--;
-	return true;
+	return until != UINT64_MAX && tsct_reader_fetch(d->reader, cpu) == 1 &&
+		d->reader->rings[cpu].next.tsc > until;
 }
 
 static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until,
 		     __u64 *taken)
 {
+	struct source *source = &d->sources[cpu];
 	struct tsct_event event;
 	int n, err = 0;
 
-	if (d->sources[cpu].done)
+	if (source->done)
 		return 0;
 	for (n = 0; n < BATCH; n++) {
-		if (tsct_reader_next(d->reader, cpu, &event) != 1)
+		source->done = is_past(d, cpu, until);
+		if (source->done ||
+		    tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
 		(*taken)++;
-		if (is_past(d, &event, until))
-			break;
 		if (take(d, &event))
 			err = tsct_writer_error(d->writer);
 		if (n % RELEASE == RELEASE - 1)
 			tsct_reader_release(d->reader, cpu);
 	}
 	tsct_reader_release(d->reader, cpu);
-	if (!d->sources[cpu].done)
-		count_losses(d, cpu);
+	count_losses(d, cpu);
 	return err;
 }
 
@@ -263,19 +259,20 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 
 	if (!tsct_reader_freeze(d->reader, cpu, image))
 		return 0;
-	while (!source->done && tsct_reader_next(d->reader, cpu, &event) == 1) {
+	for (;;) {
+		source->done = is_past(d, cpu, until);
+		if (source->done ||
+		    tsct_reader_next(d->reader, cpu, &event) != 1)
+			break;
 		if (first)
 			begin_here(d, cpu);
 		first = false;
-		if (is_past(d, &event, until))
-			break;
 		if (take(d, &event))
 			err = tsct_writer_error(d->writer);
 	}
 	if (first)
 		begin_here(d, cpu);
-	if (!source->done)
-		count_losses(d, cpu);
+	count_losses(d, cpu);
 	source->done = true;
 	tsct_reader_thaw(d->reader, cpu);
 	return err;

@@ -74,10 +74,15 @@ START_TEST(drain_until)
 	until = tsct_clock_stamp(clock_);
 	ck_assert_int_eq(emit(2), 0);
 	ck_assert_int_eq(emit(3), 0);
-	ck_assert_uint_eq(pass(until), 2);	/* the second tells the end */
+	ck_assert_uint_eq(pass(until), 1);
 	ck_assert_int_eq(emit(4), 0);
 	ck_assert_uint_eq(pass(until), 0);
 	ck_assert_uint_eq(events(), 1);
+	/* They are the next recorder's. */
+	tsct_drain_close(drain);
+	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
+	ck_assert_uint_eq(pass(UINT64_MAX), 3);
+	ck_assert_uint_eq(events(), 4);
 }
 END_TEST
 
