@@ -88,10 +88,10 @@ static void check_arguments(struct argp_state *state, const struct wanted *w)
 		argp_error(state, "%s: which channel? name it", w->action);
 	else if (!create && w->create_only)
 		argp_error(state, "%s is for 'create' only", w->create_only);
-	else if (create && !tsct_channel_name_valid(w->name))
+	else if (create && (*w->name == '.' || !tsct_channel_name_valid(w->name)))
 		argp_error(state, "create: '%s' cannot be a channel's name; use"
-			   " 1 to %d of A-Z a-z 0-9 _ . -", w->name,
-			   TSCT_NAME_MAX - 1);
+			   " 1 to %d of A-Z a-z 0-9 _ . -, no dot in front",
+			   w->name, TSCT_NAME_MAX - 1);
 	else if (create && tsct_geometry_check(w->policy, w->block_size,
 					       w->blocks))
 		argp_error(state, "create: rings of %u blocks of %u bytes cannot"

@@ -118,6 +118,8 @@ struct record_session {
 	struct tsct *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
 	__u64 started;			/* stamp: rec.begin may lie before it */
+	__s64 opened_ns;		/* CLOCK_MONOTONIC; our CPU time counts since */
+	bool has_old[RECORD_CHANNELS];	/* events from before, which are taken */
 	unsigned int nr_channels;	/* all of them */
 	unsigned int nr_programs;	/* those of programs' events */
 	struct tsct_clock *clock;

@@ -110,18 +110,24 @@ static int choose(const struct channels *all, const struct record_options *o,
 	return -E2BIG;
 }
 
-/* Files are called after channels: two users' may have the same name. */
+/*
+ * Files are called after channels: two users' may have the same name, and files
+ * with a dot in front are read by nobody.
+ */
 static void name_stream(struct record_session *s, unsigned int i,
 			const struct listed *c)
 {
+	char name[TSCT_NAME_MAX];
 	unsigned int j;
 
-	snprintf(s->names[i], sizeof(s->names[i]), "%s", c->info.name);
+	snprintf(name, sizeof(name), "%s", c->info.name);
+	if (*name == '.')
+		*name = '_';
+	memcpy(s->names[i], name, sizeof(name));
 	for (j = 0; j < i; j++)
-		if (!strcmp(s->names[j], s->names[i])) {
+		if (!strcmp(s->names[j], name)) {
 			snprintf(s->names[i], sizeof(s->names[i]), "%.14s-%.5s-%u",
-				 c->info.name, channels_from_names[c->from],
-				 c->info.id);
+				 name, channels_from_names[c->from], c->info.id);
 			return;
 		}
 }
@@ -177,37 +183,13 @@ static int open_channels(struct record_session *s)
 
 /* ---- copying ----------------------------------------------------------- */
 
-/*
- * What writers could not publish since the channel was made: nobody knows when
- * that was, so the recording may miss it.
- */
-static void add_never_published(struct record_session *s, unsigned int i)
-{
-	struct tsct_stream_class *stream = &s->rec.streams[i];
-	struct tsct_ring_stat stat;
-	__u32 cpu;
-	int cause;
-
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
-		if (tsct_reader_stat(tsct_drain_reader(s->drains[i]), cpu, &stat))
-			continue;
-		for (cause = 0; cause < TSCT_LOST_NR; cause++)
-			stream->loss[cpu].cause[TSCT_LOSS_FULL + cause] =
-				stat.lost[cause] < UINT32_MAX ?
-				stat.lost[cause] : UINT32_MAX;
-	}
-	stream->lost_no_ring = tsct_lost_no_ring(s->channels[i]);
-}
-
 static int copy(struct record_session *s)
 {
 	unsigned int i;
 	int err = 0, err2;
 
-	for (i = 0; !err && i < s->nr_channels; i++) {
+	for (i = 0; !err && i < s->nr_channels; i++)
 		err = tsct_drain_snapshot(s->drains[i], UINT64_MAX);
-		add_never_published(s, i);
-	}
 	err2 = record_session_end(s);
 	if (!err)
 		err = err2;

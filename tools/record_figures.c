@@ -4,6 +4,7 @@
 
 #include "cmd_record.h"
 #include "core/scale.h"
+#include "now.h"
 
 double record_figure_seconds(const struct record_session *s)
 {
@@ -54,8 +55,7 @@ __u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu)
 void record_figure_usage(const struct record_session *s,
 			 struct record_usage *ret)
 {
-	double wall = tsct_ticks_ns(s->rec.real.mult,
-				    tsct_clock_stamp(s->clock) - s->started) / 1e9;
+	double wall = (tsct_now_ns() - s->opened_ns) / 1e9;
 	struct rusage r;
 
 	getrusage(RUSAGE_SELF, &r);

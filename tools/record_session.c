@@ -10,6 +10,7 @@
 #include "core/scale.h"
 #include "handle.h"
 #include "cmd_record.h"
+#include "now.h"
 #include "sample.h"
 
 #define CLOCK_TRIES	20	/* of 50 ms: a daemon that just started */
@@ -125,6 +126,7 @@ void record_session_init(struct record_session *s,
 {
 	memset(s, 0, sizeof(*s));
 	s->o = o;
+	s->opened_ns = tsct_now_ns();
 	s->dirfd = -1;
 	if (o->dir)
 		snprintf(s->dir, sizeof(s->dir), "%s", o->dir);
@@ -193,14 +195,16 @@ static int open_files(struct record_session *s)
  */
 static int find_begin(struct record_session *s)
 {
-	__u64 oldest = s->rec.begin;
+	__u64 oldest;
 	unsigned int i;
 	int err;
 
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
+		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
 		if (err)
 			return err;
+		s->has_old[i] = oldest < s->started;
 		if (oldest < s->rec.begin)
 			s->rec.begin = oldest;
 	}
@@ -303,6 +307,37 @@ static int end_flight(struct record_session *s)
 	return err;
 }
 
+/*
+ * What writers could not publish since the channel was made: nobody knows when
+ * that was, so a recording that has events from before may miss it.
+ */
+static void add_never_published(struct record_session *s, unsigned int i)
+{
+	struct tsct_stream_class *stream = &s->rec.streams[i];
+	struct tsct_ring_stat stat;
+	__u32 cpu;
+	int cause;
+
+	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
+		if (tsct_reader_stat(tsct_drain_reader(s->drains[i]), cpu, &stat))
+			continue;
+		for (cause = 0; cause < TSCT_LOST_NR; cause++)
+			stream->loss[cpu].cause[TSCT_LOSS_FULL + cause] =
+				stat.lost[cause] < UINT32_MAX ?
+				stat.lost[cause] : UINT32_MAX;
+	}
+	stream->lost_no_ring = tsct_lost_no_ring(s->channels[i]);
+}
+
+static void count_never_published(struct record_session *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++)
+		if (s->drains[i] && (s->rec.snapshot || s->has_old[i]))
+			add_never_published(s, i);
+}
+
 int record_session_end(struct record_session *s)
 {
 	unsigned int turns = last_turns(s);
@@ -323,6 +358,7 @@ int record_session_end(struct record_session *s)
 	do
 		record_session_pass(s, s->rec.end, &taken);
 	while (taken && --turns);
+	count_never_published(s);
 	close_clock(s);
 	return tsct_writer_finish(s->writer);
 }

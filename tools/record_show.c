@@ -73,6 +73,15 @@ static void put_causes(const struct tsct_loss *loss, __u64 no_ring)
 		fprintf(stderr, "%sno_ring %" PRIu64, gap, (uint64_t)no_ring);
 }
 
+static bool has_old(const struct record_session *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels && !s->has_old[i]; i++)
+		;
+	return i < s->nr_channels;
+}
+
 static void show_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
@@ -87,6 +96,9 @@ static void show_lost(const struct record_session *s)
 	fputs("  LOST: ", stderr);
 	put_causes(&loss, no_ring);
 	fputc('\n', stderr);
+	if (has_old(s))
+		fputs("  (those never published count since the channel was"
+		      " made: nobody knows when that was)\n", stderr);
 	if (loss.cause[TSCT_LOSS_FULL])
 		fputs("  (rings were full: larger ones with --blocks lose less)\n",
 		      stderr);

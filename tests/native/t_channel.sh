@@ -23,6 +23,7 @@ refused 2 'b: one argument too many' create a b
 refused 2 'a: one argument too many' list a
 refused 2 "'a/b' cannot be a channel's name; use 1 to 31" create a/b
 refused 2 "'' cannot be" create ''
+refused 2 "'.a' cannot be a channel's name; .*no dot in front" create .a
 refused 2 'cannot be' create "$(printf '%032d' 0)"
 refused 2 "policy: both is none; there are 'discard' and 'overwrite'" create a --policy both
 refused 2 'blocks: 3 is not a number from 2 to 65536, a power of two' create a --blocks 3
@@ -127,6 +128,17 @@ TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
 run 0 record --unread -c box -o "$work/unread" --duration 0.2
 says 'unread: 10001 events'
 [ "$(babeltrace_events "$work/unread")" = 10001 ] || fail "babeltrace2"
+run 0 channel remove box
+# What did not fit is said by the recording of what did.
+run 0 channel create box --block-size 4096 --blocks 2
+TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out" || true
+read -r _ emitted _ refused _ <"$work/out"
+[ "$refused" -gt 0 ] || fail "nothing was lost: no test"
+run 3 record --unread -c box -o "$work/less" --duration 0.2
+says "less: $emitted events"
+says "LOST: full $refused\$"
+run 3 stat "$work/less"
+run 0 record --unread -c box -o "$work/nothing" --duration 0.2
 run 0 channel remove box
 
 # --- limits -----------------------------------------------------------------

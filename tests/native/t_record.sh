@@ -85,6 +85,16 @@ run 0 record -o "$work/i" -- "$emit" 10
 # A recording in a recording.
 run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
 [ "$("$ctl" dump "$work/k" | wc -l)" = 11 ] || fail "the inner one"
+# Without a standard error no file of ours takes its place.
+# shellcheck disable=SC2016
+"$ctl" record -o "$work/l" -- sh -c 'readlink /proc/$$/fd/2 >"$0"' "$work/fd" 2>&- ||
+	fail "it needs a standard error"
+[ "$(cat "$work/fd")" = /dev/null ] || fail "standard error is $(cat "$work/fd")"
+
+# CPU time and the time that it is a part of begin together.
+run 0 record --json -o "$work/m" -- true
+percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
+[ "$percent" -le $((100 * ($(nproc) + 1))) ] || fail "$percent % of a CPU"
 # Nothing of ours is left behind.
 [ -z "$(ls "$XDG_RUNTIME_DIR")" ] || fail "a socket's directory is left"
 echo "$emitted events"

@@ -127,7 +127,40 @@ TSCTRACE_CHANNEL=second "$work/big" || fail "it was not too big"
 run 3 snapshot -c second -o "$work/lost"
 says 'channel second LOST, since it was made: too_big 1$'
 run 3 dump "$work/lost"
+# So it is where record writes what a flight recorder holds.
+run 3 record -f -c second --duration 0.1 -o "$work/flown"
+says 'LOST: too_big 1$'
+says '(those never published count since the channel was made'
+says ' recorded + 0 lost; 1 more were never published$'
+run 3 stat "$work/flown"
+run 3 record -f --block-size 4096 -o "$work/fresh" -- "$work/big"
+says 'LOST: too_big 1$'
+! grep -q 'since the channel' "$work/err" || fail "it was made with the recording"
 run 0 channel remove second
+
+# A file with a dot in front would be read by nobody.
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$work/dot" -x c - -x none \
+	"$build/lib/libtsctrace.a" -lm <<'END'
+#include <tsctrace/tsctrace.h>
+int main(void)
+{
+	struct tsct_options options = {
+		.name = ".dot", .policy = TSCT_POLICY_OVERWRITE,
+		.channel_flags = TSCT_CHANNEL_KEEP,
+	};
+	struct tsct *t;
+
+	return tsct_open(&options, &t) ||
+		tsct_emit(t, tsct_define(t, "tick", 0, ""), "", 0);
+}
+END
+"$work/dot" || fail "no channel with a dot in front"
+run 0 snapshot -c .dot -o "$work/dots"
+run 0 stat "$work/dots"
+shows '^_dot  *tick  *instant  *1$'
+[ "$(babeltrace_events "$work/dots")" = 1 ] || fail "babeltrace2 of a dot"
+run 0 channel remove .dot
 
 # --- a disk that is full ----------------------------------------------------------
 
