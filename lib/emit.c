@@ -293,18 +293,20 @@ static int begin_block(struct tsct *t, const struct event *event)
 	const struct tsct_ring_ref *ref = look(t, &seen);
 	struct tsct_block last;
 	struct tsct_place place;
+	const __u64 *tail;
 
 	if (!ref)
 		return TSCT_SECTION_NO_RING;
 	place = tsct_ring_place(&t->geo, seen.head, event->size);
 	if (!place.pad_len)
 		return TSCT_SECTION_STALE;
+	/* Another thread may be learning the same ring: the same pointers. */
+	tail = __atomic_load_n(&ref->tail, __ATOMIC_RELAXED);
 	if (!tsct_ring_fits(&t->geo, place.pos,
-			    __atomic_load_n(ref->tail, __ATOMIC_ACQUIRE)))
+			    __atomic_load_n(tail, __ATOMIC_ACQUIRE)))
 		return TSCT_SECTION_FULL;
 	/* A header that is none makes wrong figures, and nothing else. */
-	tsct_ring_block(&t->geo, (const char *)ref->producer + TSCT_PAGE_SIZE,
-			seen.head, &last);
+	tsct_ring_block(&t->geo, tsct_ring_data(t, seen.cpu), seen.head, &last);
 	tsct_block_next(&t->geo, &last, seen.head, seen.stamp, &next.block);
 	next.head = (seen.head & ~TSCT_HEAD_POS(~0ULL)) | place.pos;
 	next.pad = tsct_pad_word(place.pad_len);
