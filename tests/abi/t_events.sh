@@ -43,6 +43,18 @@ for compiler in gcc clang; do
 done
 echo "$n ways to compile it in C"
 
+# A large event is not put together on the stack, not even unoptimized.
+cat >"$tmp/large.c" <<'END'
+#include <tsctrace/event.h>
+TSCT_EVENT(large, TSCT_KIND_INSTANT, TSCT_BYTES(a, 60000), TSCT_U16(b));
+int use(const char *bytes);
+int use(const char *bytes) { return large_emit(bytes, 1); }
+END
+# shellcheck disable=SC2086
+gcc -O0 $flags -fstack-usage -c -o "$tmp/large.o" "$tmp/large.c" ||
+	fail 'a large event'
+awk '$2 > 4096 { exit 1 }' "$tmp/large.su" || fail 'stack of a large event'
+
 # What cannot be an event is no program.
 for wrong in 'e, TSCT_KIND_NR' 'e, 0, TSCT_BYTES(a, 0)' \
 		'e, 0, TSCT_BYTES(a, 70000)' 'e, 0, TSCT_U8(a), TSCT_U8(a)' \

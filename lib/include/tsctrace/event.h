@@ -306,7 +306,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 			tsct_state_channel_(tsct_state_);		\
 		const uint64_t tsct_header_word_ =			\
 			tsct_header_(tsct_fast_, tsct_state_, tsct_len_); \
-		uint64_t tsct_words_[tsct_nr_ > 0 ? tsct_nr_ : 1] = { 0 };		\
+		uint64_t tsct_words_[tsct_is_small_ && tsct_nr_ > 0 ?	\
+				     tsct_nr_ : 1] = { 0 };		\
 		unsigned int tsct_at_ = 0;				\
 									\
 		TSCT_EACH_(TSCT_PUT_, TSCT_PUT_, __VA_ARGS__)		\
