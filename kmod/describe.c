@@ -23,6 +23,7 @@ static void describe_ring(struct tsct_channel *channel, u32 cpu,
 {
 	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
 	struct tsct_ring_count count;
+	u64 unread;
 	int i;
 
 	memset(ret, 0, sizeof(*ret));
@@ -31,15 +32,14 @@ static void describe_ring(struct tsct_channel *channel, u32 cpu,
 	ret->state = TSCT_CPU_ABSENT;
 	if (!ring)
 		return;
-	tsct_ring_count(&ring->geo, ring->producer, ring->data, &count);
+	unread = tsct_ring_count_unread(&ring->geo, ring->producer,
+					ring->consumer, ring->data, &count);
 	ret->state = TSCT_CPU_READY;
 	ret->events = count.events;
 	ret->written = count.head;
 	ret->overwritten = count.overwritten;
 	if (channel->policy == TSCT_POLICY_DISCARD)
-		ret->unread = tsct_ring_unread(&ring->geo,
-					       READ_ONCE(ring->consumer->tail),
-					       count.head);
+		ret->unread = unread;
 	for (i = 0; i < TSCT_LOST_NR; i++)
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }

@@ -34,15 +34,16 @@ static u64 mark_of(struct tsct_channel *channel)
 static bool enough_unread(struct tsct_channel *channel, u64 watermark)
 {
 	struct tsct_ring *ring;
-	u64 sum = 0, unread;
+	u64 sum = 0, unread, tail;
 	u32 cpu;
 
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
 		ring = tsct_channel_ring(channel, cpu);
 		if (!ring)
 			continue;
-		unread = tsct_ring_unread(&ring->geo,
-					  READ_ONCE(ring->consumer->tail),
+		/* Before the head, or it may be ahead of that: full */
+		tail = smp_load_acquire(&ring->consumer->tail);
+		unread = tsct_ring_unread(&ring->geo, tail,
 					  READ_ONCE(ring->producer->head));
 		if (unread >= ring->geo.data_size / 2)
 			return true;

@@ -272,16 +272,17 @@ void tsct_store_channel_figures(const struct tsct_store_channel *channel,
 			 (size_t)cpu * TSCT_PAGE_SIZE);
 	struct tsct_ring_count now;
 	unsigned int i;
+	__u64 unread;
 
-	tsct_ring_count(&geo, producer, data_of(channel, cpu), &now);
+	unread = tsct_ring_count_unread(&geo, producer, consumer,
+					data_of(channel, cpu), &now);
 	*figures = (struct tsct_channel_cpu) {
 		.id = h->id, .cpu = cpu, .state = TSCT_CPU_READY,
 		.events = now.events, .written = now.head,
 		.overwritten = now.overwritten,
 	};
 	if (h->policy == TSCT_POLICY_DISCARD)
-		figures->unread = tsct_ring_unread(&geo,
-				READ_ONCE(consumer->tail), now.head);
+		figures->unread = unread;
 	for (i = 0; i < TSCT_LOST_NR; i++)
 		figures->lost[i] = READ_ONCE(producer->lost[i]);
 }

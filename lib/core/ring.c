@@ -165,6 +165,24 @@ bool tsct_ring_count(const struct tsct_geometry *geo,
 	return false;
 }
 
+__u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
+			     const struct tsct_producer *producer,
+			     const struct tsct_consumer *consumer,
+			     const void *data, struct tsct_ring_count *ret)
+{
+	int tries = 8;
+	__u64 tail;
+
+	do {
+		/* Before the head: a tail ahead of that would read as full. */
+		tail = smp_load_acquire(&consumer->tail);
+		tsct_ring_count(geo, producer, data, ret);
+		/* The head was loaded before the tail that vouches for it. */
+		smp_rmb();
+	} while (READ_ONCE(consumer->tail) != tail && --tries);
+	return tsct_ring_unread(geo, tail, ret->head);
+}
+
 /*
  * The first 8 bytes of a record in one load, so that a writer who changes
  * them between check and use changes nothing for us. x86 is little endian.

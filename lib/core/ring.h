@@ -206,6 +206,17 @@ bool tsct_ring_count(const struct tsct_geometry *geo,
 		     const struct tsct_producer *producer, const void *data,
 		     struct tsct_ring_count *ret);
 
+/*
+ * tsct_ring_count_unread - the same, and what its one consumer has not taken
+ *
+ * Returns these bytes. Of one moment, too, unless the consumer goes on every
+ * time we look: then they are more than that by what it took meanwhile.
+ */
+__u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
+			     const struct tsct_producer *producer,
+			     const struct tsct_consumer *consumer,
+			     const void *data, struct tsct_ring_count *ret);
+
 /* What tsct_ring_next() found at a position. */
 enum tsct_ring_step {
 	TSCT_STEP_EMPTY,	/* pos == head */
