@@ -143,6 +143,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	struct tsct_channel_create arg;
 	struct tsct_channel *channel;
 	long err;
+	u32 id;
 
 	if (copy_from_user(&arg, user, sizeof(arg)))
 		return -EFAULT;
@@ -154,8 +155,13 @@ static long ioctl_create(struct file *file, void __user *uarg)
 
 	mutex_lock(&f->bind_lock);
 	err = f->channel ? -EBUSY : tsct_channel_create(&arg, &channel);
-	if (!err)
+	if (!err) {
+		id = channel->id;
 		err = finish_bind(f, channel, arg.roles, &user->id);
+		/* One that is kept outlived that; else it has gone. */
+		if (err)
+			tsct_channel_remove(id);
+	}
 	mutex_unlock(&f->bind_lock);
 	return err;
 }

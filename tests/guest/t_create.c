@@ -137,6 +137,22 @@ static void try_header(void)
 	close(fd);
 }
 
+/* Who cannot be told which channel it is has none, even one to be kept. */
+static void try_untold(void)
+{
+	struct tsct_channel_create *arg = mmap(NULL, 4096, RW,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = dev_open();
+
+	*arg = dev_request("untold");
+	arg->flags = TSCT_CHANNEL_KEEP;
+	mprotect(arg, 4096, PROT_READ);
+	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, arg), EFAULT);
+	t_check(dev_info(fd).channels == 0 && dev_info(fd).bytes == 0);
+	munmap(arg, 4096);
+	close(fd);
+}
+
 int main(void)
 {
 	struct tsct_info info;
@@ -146,6 +162,7 @@ int main(void)
 	try_words();
 	try_names();
 	try_twice();
+	try_untold();
 	try_header();
 	info = dev_info(fd);
 	/* The maps are still there, and so is their channel. */
