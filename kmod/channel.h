@@ -105,15 +105,20 @@ struct tsct_watcher {
 	struct list_head list;		/* the channel's, under its watch_lock */
 	struct tsct_channel *channel;
 	u64 watermark;
-	u64 mark;			/* overwrite: when it was last told */
+	/* overwrite rings only */
+	u64 mark;			/* when it was last told */
+	u64 offered;			/* told to who may ask again, or 0 */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,
 		      struct tsct_channel *channel);
 void tsct_watcher_remove(struct tsct_watcher *watcher);
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
-/* Is there what it waits for? Where an overwrite ring has it, it is told once. */
-bool tsct_watcher_ready(struct tsct_watcher *watcher);
+/*
+ * Is there what it waits for? Where an overwrite ring has it, it is told once;
+ * epoll asks when it begins to wait (@waits), and again before it tells.
+ */
+bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
 /* Looks at the rings from now on, as long as somebody sleeps. */
 void tsct_channel_watch(struct tsct_channel *channel);
 void tsct_channel_look(struct work_struct *work);

@@ -354,14 +354,16 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_channel *channel = tsct_file_channel(f);
+	bool waits = !poll_does_not_wait(table);
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
 	/* In this order: see tsct_channel_look(). */
 	poll_wait(file, &channel->wait, table);
-	if (!poll_does_not_wait(table))
+	if (waits)
 		tsct_channel_watch(channel);
-	return tsct_watcher_ready(&f->watcher) ? EPOLLIN | EPOLLRDNORM : 0;
+	return tsct_watcher_ready(&f->watcher, waits) ?
+		EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static int device_open(struct inode *inode, struct file *file)

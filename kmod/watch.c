@@ -61,17 +61,29 @@ static bool enough_moved(const struct tsct_watcher *watcher, u64 mark)
 		min(READ_ONCE(watcher->watermark), half);
 }
 
-bool tsct_watcher_ready(struct tsct_watcher *watcher)
+/*
+ * What was offered to who begins to wait counts as told when he begins anew,
+ * as poll() does, or when it is asked for without waiting, as epoll does
+ * before it tells. A mark of 0 has nothing to offer.
+ */
+bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {
 	struct tsct_channel *channel = watcher->channel;
-	u64 mark;
+	u64 mark, offered;
 
 	if (channel->policy == TSCT_POLICY_DISCARD)
 		return enough_unread(channel, READ_ONCE(watcher->watermark));
+	offered = READ_ONCE(watcher->offered);
+	if (waits && offered)
+		WRITE_ONCE(watcher->mark, offered);
+	WRITE_ONCE(watcher->offered, 0);
 	mark = mark_of(channel);
 	if (!enough_moved(watcher, mark))
 		return false;
-	WRITE_ONCE(watcher->mark, mark);
+	if (waits)
+		WRITE_ONCE(watcher->offered, mark);
+	else
+		WRITE_ONCE(watcher->mark, mark);
 	return true;
 }
 

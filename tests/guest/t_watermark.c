@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A reader is woken when there is as much as it asked for, and not before. */
 #include <poll.h>
+#include <sys/epoll.h>
 
 #include "ring.h"
 
@@ -125,6 +126,31 @@ static void try_sleep(void)
 	close(fd);
 }
 
+/* epoll asks when it is given a descriptor, and again before it tells. */
+static void try_epoll(void)
+{
+	struct tsct_channel_create arg = dev_request("epoll");
+	struct epoll_event event = { .events = EPOLLIN };
+	int ep = epoll_create1(EPOLL_CLOEXEC), fd;
+	struct pollfd p = { .events = POLLIN };
+
+	arg.policy = TSCT_POLICY_OVERWRITE;
+	p.fd = fd = dev_create(&arg);
+	write_some(fd, 0, 1);
+	t_check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event), "%m");
+	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
+	t_check(epoll_wait(ep, &event, 1, 100) == 0);
+	write_some(fd, 1, 1);
+	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
+	t_check(epoll_wait(ep, &event, 1, 100) == 0);
+	close(ep);
+	/* Who asks and waits in one is told at once, and once. */
+	write_some(fd, 0, 1);
+	t_check(poll(&p, 1, 5000) == 1);
+	t_check(poll(&p, 1, 100) == 0);
+	close(fd);
+}
+
 int main(void)
 {
 	struct tsct_channel_create arg = dev_request("roles");
@@ -137,5 +163,6 @@ int main(void)
 	try_discard();
 	try_overwrite();
 	try_sleep();
+	try_epoll();
 	return t_status();
 }
