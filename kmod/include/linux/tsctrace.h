@@ -89,7 +89,8 @@ int tsct_define(struct tsct_channel *channel, const char *name,
  * What cannot be written is counted as lost, for this CPU and by cause, and
  * every reader is told: callers may ignore the result.
  *
- * Context: Any, NMI too. Interrupts are off meanwhile.
+ * Context: Any, NMI too. Interrupts are off meanwhile: as long as it takes to
+ * copy @len bytes.
  * Return: 0; -ENOSPC: full; -EMSGSIZE: too big; -EBUSY: an NMI, or a debug
  * exception, on top of a writer of the same ring; -ENXIO: this CPU has no ring,
  * there was no memory for it when it came up; -EINVAL: @id is no event's, which
