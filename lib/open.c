@@ -60,7 +60,7 @@ void tsct_why_add(struct tsct *t, const char *format, ...)
 
 	if (used)
 		used += snprintf(t->why + used, sizeof(t->why) - used,
-				 ", then ");
+				 "; next: ");
 	if (used >= sizeof(t->why))
 		return;
 	va_start(args, format);
