@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -399,6 +400,22 @@ static void end_thread(struct tsct_server *server)
 		written = write(server->wake, &one, sizeof(one));
 	while (written < 0 && errno == EINTR);
 	pthread_join(server->thread, NULL);
+	server->has_thread = false;
+}
+
+/* Who hung up and was not looked at yet: each turn takes some of them. */
+#define LAST_TURNS	1000
+
+void tsct_server_unread(struct tsct_server *server,
+			struct tsct_store_unread *ret_unread)
+{
+	struct pollfd pollfd = { .fd = server->epoll, .events = POLLIN };
+	int turns = LAST_TURNS;
+
+	end_thread(server);
+	while (turns-- && poll(&pollfd, 1, 0) > 0)
+		tsct_server_dispatch(server);
+	tsct_store_unread(&server->store, ret_unread);
 }
 
 void tsct_server_stop(struct tsct_server *server)

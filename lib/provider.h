@@ -19,6 +19,7 @@
 #include <linux/types.h>
 
 struct tsct_server;
+struct tsct_store_unread;	/* store.h */
 
 /*
  * tsct_server_start - listen
@@ -51,6 +52,15 @@ void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
  * of its own server with tsct_open_at() (handle.h). Do not call dispatch too.
  */
 int tsct_server_run(struct tsct_server *server);
+
+/*
+ * tsct_server_unread - what was emitted into channels that nobody ever read
+ *
+ * Ends the server's own thread: clients are served no more, and what they left
+ * behind is looked at. Only tsct_server_stop() may follow.
+ */
+void tsct_server_unread(struct tsct_server *server,
+			struct tsct_store_unread *ret_unread);
 
 /* Closes everything and removes the socket. NULL is fine. */
 void tsct_server_stop(struct tsct_server *server);

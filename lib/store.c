@@ -106,6 +106,7 @@ static void bind_peer(struct tsct_store_peer *peer,
 	peer->roles = roles;
 	channel->holders++;
 	channel->consumers += !!(roles & TSCT_ROLE_READ);
+	channel->was_read |= !!(roles & TSCT_ROLE_READ);
 }
 
 /* Ids only go up, so that CHANNEL_NEXT can walk while channels come and go. */
@@ -239,11 +240,37 @@ static int cpu(const struct tsct_store *store,
 }
 
 /* What is no longer counted must not be held by us for anybody: @reclaim. */
+static void add_unread(const struct tsct_store_channel *channel,
+		       struct tsct_store_unread *unread)
+{
+	struct tsct_channel_info info;
+
+	if (channel->was_read)
+		return;
+	tsct_store_channel_describe(channel, &info);
+	if (!info.events)
+		return;
+	if (!unread->channels++)
+		memcpy(unread->name, info.name, sizeof(unread->name));
+	unread->events += info.events;
+}
+
+void tsct_store_unread(const struct tsct_store *store,
+		       struct tsct_store_unread *ret_unread)
+{
+	const struct tsct_store_channel *channel;
+
+	*ret_unread = store->unread;
+	for (channel = store->channels; channel; channel = channel->next)
+		add_unread(channel, ret_unread);
+}
+
 static void drop(struct tsct_store *store, struct tsct_store_channel *channel,
 		 bool reclaim)
 {
 	struct tsct_store_channel **at;
 
+	add_unread(channel, &store->unread);
 	for (at = &store->channels; *at != channel; at = &(*at)->next)
 		;
 	*at = channel->next;

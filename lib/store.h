@@ -12,6 +12,13 @@
 
 struct tsct_store_channel;
 
+/* Channels that went, or may go, before anybody had read them. */
+struct tsct_store_unread {
+	__u64 events;
+	__u32 channels;		/* that had any */
+	char name[TSCT_NAME_MAX];	/* of the first */
+};
+
 struct tsct_store {
 	char kind[16];
 	__u32 source;
@@ -24,6 +31,7 @@ struct tsct_store {
 	__u64 bytes_max;
 	__u64 bytes_user_max;
 	struct tsct_store_channel *channels;	/* by id, ascending */
+	struct tsct_store_unread unread;	/* of those that are gone */
 };
 
 /* Who asks. One per connection, zeroed but for uid. */
@@ -56,6 +64,10 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,
 			bool reclaim);
 
+/* All that nobody has read up to now, of channels gone and there. */
+void tsct_store_unread(const struct tsct_store *store,
+		       struct tsct_store_unread *ret_unread);
+
 /* The end: channels that nobody holds are freed, kept ones too. */
 void tsct_store_clear(struct tsct_store *store);
 
@@ -72,6 +84,7 @@ struct tsct_store_channel {
 	__u32 nr_defs;
 	__u32 holders;
 	__u32 consumers;
+	__u32 was_read;		/* has, or had, a consumer */
 	__u32 kept;		/* until it is removed */
 	__u32 nameless;		/* was removed: only its holders know it */
 	int memfd;

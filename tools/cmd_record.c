@@ -316,6 +316,8 @@ static int conclude(struct record_session *s, struct record_child *child,
 				"; waiting for the command" : "");
 	if (child->running)
 		record_loop_await(child, !err);
+	if (s->server)
+		tsct_server_unread(s->server, &s->unread);
 	ret = record_show_summary(s, child->pid ? child : NULL);
 	if (err)
 		return EXIT_FAILED;

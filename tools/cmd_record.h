@@ -9,6 +9,7 @@
 
 #include "kernel_source.h"
 #include "provider.h"
+#include "store.h"
 #include "writer.h"
 
 struct record_options {
@@ -125,6 +126,7 @@ struct record_session {
 	struct tsct_clock *clock;
 	struct kernel_source *source;
 	unsigned long untracked;
+	struct tsct_store_unread unread;	/* in rings of ours */
 	char dir[4096];
 	int dirfd;			/* -1: not made */
 	bool made_dir;

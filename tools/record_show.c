@@ -166,6 +166,18 @@ static void show_balance(const struct record_session *s, bool quiet)
 	fputc('\n', stderr);
 }
 
+/* Rings of ours are nobody else's to read: what was in them is gone. */
+static void show_unread(const struct record_session *s)
+{
+	if (!s->unread.channels)
+		return;
+	record_complain("%" PRIu64 " events went to channel %s%s, and are not in"
+			" the recording; name %s with -c",
+			(uint64_t)s->unread.events, s->unread.name,
+			s->unread.channels > 1 ? " and others" : "",
+			s->unread.channels > 1 ? "all of them" : "it");
+}
+
 /* Why there are none is said only where it is known. */
 static void show_none(const struct record_session *s,
 		      const struct record_child *child, bool left_some)
@@ -207,7 +219,7 @@ static void show_hints(const struct record_session *s,
 	if (left_some)
 		fputs("  processes that it started still run; they are left"
 		      " alone, and recorded no more\n", stderr);
-	if (!events && !lost_events(s))
+	if (!events && !lost_events(s) && !s->unread.channels)
 		show_none(s, child, left_some);
 }
 
@@ -258,10 +270,12 @@ int record_show_summary(const struct record_session *s,
 		show_lost(s);
 	if (s->o->json || s->o->quiet)
 		show_balance(s, true);
+	show_unread(s);
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
-	if (!ret && (lossy || !b.exact || s->untracked || s->rec.provider_gone))
+	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
+		     s->rec.provider_gone))
 		ret = EXIT_LOST;
 	return ret;
 }

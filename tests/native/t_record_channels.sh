@@ -201,6 +201,17 @@ wait "$recorder" || status=$?
 [ "$status" = 3 ] || fail "without its daemon it gave $status"
 ! grep -q '"exact": false' "$work/out" || fail "the sums without a daemon"
 
+# --- channels that nobody asked for -------------------------------------------
+
+export TSCTRACE_PROVIDER=embedded
+run 3 record -o "$work/elsewhere" -- env TSCTRACE_CHANNEL=other "$emit" 99
+says '100 events went to channel other, and are not in the recording; name it'
+run 3 record -q --json -o "$work/three" -- sh -c "$emit 9
+	TSCTRACE_CHANNEL=a $emit 9; TSCTRACE_CHANNEL=b $emit 9"
+says '20 events went to channel a and others, and are not in the recording'
+shows '"events_elsewhere": 20,'
+run 0 record -c other -o "$work/named" -- env TSCTRACE_CHANNEL=other "$emit" 99
+
 # --- what it costs ----------------------------------------------------------
 
 unset TSCTRACE_PROVIDER
