@@ -24,6 +24,7 @@ void tsct_emit_ready(struct tsct *t)
 	const struct tsct_geometry *geo = &t->geo;
 	struct tsct_fast *fast = &t->fast;
 
+	tsct_thread_prepare();
 	fast->rseq = t->rseq;
 	fast->data_mask = geo->data_size - 1;
 	/* Positions are compared without their upper bits, see there. */

@@ -9,7 +9,16 @@
 
 /* ---- thread.c ----------------------------------------------------------- */
 
-/* The word that tells whether tsct_thread_id is known; a fork makes it 0. */
+/*
+ * Before the first event of a process. Not signal safe: it takes memory, and a
+ * handler that came within would wait for what it has interrupted.
+ */
+void tsct_thread_prepare(void);
+
+/*
+ * The word that tells whether tsct_thread_id is known; a fork makes it 0.
+ * Signal safe.
+ */
 const __u32 *tsct_thread_mark(void);
 
 /* This thread's id, asked of the kernel. Signal safe. */

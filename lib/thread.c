@@ -65,8 +65,12 @@ __u32 tsct_thread_learn(void)
 	return tid;
 }
 
-const __u32 *tsct_thread_mark(void)
+void tsct_thread_prepare(void)
 {
 	pthread_once(&fork_once, make_fork_mark);
+}
+
+const __u32 *tsct_thread_mark(void)
+{
 	return fork_mark;
 }

@@ -32,6 +32,8 @@ static uint8_t seen[WRITERS][EVENTS];
 static uint64_t last_stamp[64], nr_read;
 static int id;
 static __thread unsigned int me;
+static __thread timer_t timer;
+static __thread volatile sig_atomic_t signalled = 1;
 
 static bool emit_one(unsigned int w)
 {
@@ -55,32 +57,43 @@ static void on_signal(int sig)
 	(void)sig;
 	if (me)
 		emit_one(me);
+	signalled = 1;
 }
 
-static void tick(timer_t *timer)
+static void make_timer(void)
 {
 	struct sigevent event = {
 		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1,
 	};
-	struct itimerspec every = {
-		.it_value.tv_nsec = 200000, .it_interval.tv_nsec = 300000,
-	};
 
 	event._sigev_un._tid = gettid();
-	timer_create(CLOCK_MONOTONIC, &event, timer);
-	timer_settime(*timer, 0, &every, NULL);
+	timer_create(CLOCK_MONOTONIC, &event, &timer);
+}
+
+/*
+ * The next signal, once the one before has come: if they came by themselves, a
+ * busy machine would do nothing else.
+ */
+static void send_signal_soon(void)
+{
+	struct itimerspec once = { .it_value.tv_nsec = 50000 };
+
+	if (!signalled)
+		return;
+	signalled = 0;
+	timer_settime(timer, 0, &once, NULL);
 }
 
 /* Writers 0 and 4 stay on CPU 0, 2 and 6 move to and fro. */
 static void *work(void *arg)
 {
 	unsigned int w = (uintptr_t)arg;
-	timer_t timer;
 
 	me = w + 1;
 	lib_pin(0);
-	tick(&timer);
+	make_timer();
 	while (shared->next[w] < EVENTS) {
+		send_signal_soon();
 		if (!emit_one(w))
 			usleep(1000);
 		if (w % 4 && shared->next[w] % 64 == 0)

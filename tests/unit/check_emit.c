@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* One writer: what lands in the ring, and what is refused. */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -428,6 +431,40 @@ START_TEST(absent_cpu)
 }
 END_TEST
 
+/* A signal handler may emit: no memory, no lock */
+static void allow_nothing_unsafe(void)
+{
+#define FORBID(nr)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),	\
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		FORBID(SYS_mmap), FORBID(SYS_brk), FORBID(SYS_madvise),
+		FORBID(SYS_futex),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {
+		.len = sizeof(filter) / sizeof(filter[0]), .filter = filter,
+	};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(9);
+}
+
+/* The first event of a process that had none before */
+static int emit_first(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		allow_nothing_unsafe();
+		_exit(tsct_emit(t, TSCT_ID_FIRST, "x", 1) != -EAGAIN);
+	}
+	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
 /* Re-executed with rseq switched off in glibc, see main(). */
 static int without_rseq(const char *path)
 {
@@ -442,7 +479,7 @@ static int without_rseq(const char *path)
 	if (tsct_open_at(path, &options, &t) || tsct_rseq_offset() ||
 	    !strstr(tsct_why(t), "no rseq") || tsct_reader_open(t, &r))
 		return 1;
-	if (tsct_emit(t, TSCT_ID_FIRST, "x", 1) != -EAGAIN)
+	if (emit_first())
 		return 2;
 	for (c = 0; !tsct_reader_stat(r, c, &stat); c++)
 		aborted += stat.lost[TSCT_LOST_ABORTED];
