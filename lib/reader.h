@@ -87,8 +87,8 @@ void tsct_reader_figures(struct tsct_reader *reader, unsigned int cpu,
  * @image: room for geo.data_size bytes, aligned to 8; until thawed it is ours
  *
  * Takes what is valid now, up to the head of now, and lets the ring run on.
- * What writers overwrote before it could be copied counts as overrun. false:
- * the CPU has no ring.
+ * What writers overwrote before it could be copied counts as overrun; where that
+ * is more than half, it copies again, a few times. false: the CPU has no ring.
  */
 bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 			char *image);

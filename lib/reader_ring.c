@@ -15,6 +15,7 @@
 
 /* Overtaken so often in a row: the writer is too fast, let the caller go on */
 #define OVERTAKEN_MAX	16
+#define FREEZE_TRIES	8
 
 /* A head: the word as it was loaded, and where that is for us. */
 struct head {
@@ -298,11 +299,37 @@ static void copy_range(struct tsct_reader *reader, unsigned int cpu,
 	copy_words(image, data, len - first);
 }
 
+/* What is valid now. False: writers took more than half of it meanwhile. */
+static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
+		       char *image, struct tsct_ring_count *ret_now)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	__u64 from, size;
+
+	is_overtaken(reader, cpu);
+	tsct_reader_figures(reader, cpu, ret_now);
+	from = ring->pos;
+	ret_now->head = tsct_pos_extend(from, ret_now->head);
+	size = ret_now->head - from;
+	if (size > reader->t->geo.data_size ||
+	    ret_now->head % TSCT_RECORD_ALIGN) {
+		ring->stat.broken_places++;
+		ring->doubtful = true;
+		ring->pos = ret_now->head;
+		return true;
+	}
+	copy_range(reader, cpu, image, from, ret_now->head);
+	/* What is being written over by now is not sound in the copy */
+	is_overtaken(reader, cpu);
+	return (__s64)(ret_now->head - ring->pos) >= (__s64)(size / 2);
+}
+
 bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 			char *image)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct tsct_ring_count now;
+	int tries = FREEZE_TRIES;
 
 	if (!tsct_ring_ready(reader->t, cpu))
 		return false;
@@ -312,19 +339,9 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 		ring->pos = ring->next_pos;
 		ring->count--;
 	}
-	is_overtaken(reader, cpu);
-	tsct_reader_figures(reader, cpu, &now);
-	now.head = tsct_pos_extend(ring->pos, now.head);
-	if (now.head - ring->pos <= reader->t->geo.data_size &&
-	    now.head % TSCT_RECORD_ALIGN == 0) {
-		copy_range(reader, cpu, image, ring->pos, now.head);
-		/* What is being written over by now is not sound in the copy */
-		is_overtaken(reader, cpu);
-	} else {
-		ring->stat.broken_places++;
-		ring->doubtful = true;
-		ring->pos = now.head;
-	}
+	/* We may be kept from the CPU in the midst of it. */
+	while (!copy_valid(reader, cpu, image, &now) && --tries)
+		;
 	if ((__s64)(now.head - ring->pos) <= 0) {
 		ring->pos = now.head;
 		settle(ring, now.events);

@@ -320,7 +320,8 @@ START_TEST(snapshot_live)
 	stop_writing = 0;
 	attempts = 0;
 	pthread_create(&thread, NULL, write_on, NULL);
-	usleep(100000);
+	while (READ_ONCE(attempts) < 100000)
+		usleep(1000);
 	begin_snapshot();
 	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
 	WRITE_ONCE(stop_writing, 1);
