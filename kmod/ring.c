@@ -3,7 +3,7 @@
  * The kernel's two writers. Both stay on the CPU that owns the ring, the one for
  * kernel channels with interrupts off, the other with preemption off; both
  * write a record in place and publish it with one store, and neither takes a
- * lock. Section 3 of tsctrace/abi.h has the rules.
+ * lock. Section 3 of tsctrace/abi_channel.h has the rules.
  */
 #include <linux/atomic.h>
 #include <linux/export.h>

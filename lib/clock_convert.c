@@ -141,7 +141,7 @@ static __u64 round_up_ns(__u64 error_ps)
 }
 
 /*
- * The short cut of section 4 of tsctrace/abi.h, with all that a time has. Where
+ * The short cut of section 4 of tsctrace/abi_clock.h, with all that a time has. Where
  * it holds, no CPU needs to be known, nothing is in holdover and, as our own
  * page has it end there, no sample is due. Whatever the page holds, products of
  * two words fit.

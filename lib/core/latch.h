@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The latch under the clock area: one writer, any number of readers, none of
- * whom ever waits for the other. See section 4 of tsctrace/abi.h.
+ * whom ever waits for the other. See section 4 of tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CORE_LATCH_H
 #define TSCT_CORE_LATCH_H

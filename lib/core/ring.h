@@ -2,7 +2,7 @@
 /*
  * The ring's arithmetic: where a record goes, whether it fits, and how a
  * reader that trusts nobody walks records. Shared by the kernel's writer, the
- * library's writer and every reader. See section 3 of tsctrace/abi.h.
+ * library's writer and every reader. See section 3 of tsctrace/abi_channel.h.
  */
 #ifndef TSCT_CORE_RING_H
 #define TSCT_CORE_RING_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Stamps to nanoseconds and back by 128-bit fixed point, and what makes a
- * state of the clock believable. Formulas: section 4 of tsctrace/abi.h.
+ * state of the clock believable. Formulas: section 4 of tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CORE_SCALE_H
 #define TSCT_CORE_SCALE_H

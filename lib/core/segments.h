@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The lines of the past: how one line follows another, how they are kept in
- * bounded memory, and which one a stamp belongs to. Section 4 of
- * tsctrace/abi.h.
+ * bounded memory, and which one a stamp belongs to. See
+ * tsctrace/abi_clock.h.
  */
 #ifndef TSCT_CORE_SEGMENTS_H
 #define TSCT_CORE_SEGMENTS_H

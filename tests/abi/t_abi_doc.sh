@@ -5,13 +5,14 @@
 # header; each request with its errors, too.
 set -eu
 cd "$(dirname "$0")/../.."
-header=kmod/uapi/tsctrace/abi.h
+header=kmod/uapi/tsctrace
 page=Documentation/abi.rst
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 # What the header's asserts are about is not its own: stop there.
-sed '/layout, asserted/,$d' "$header" >"$tmp/text"
+sed '/layout, asserted/,$d' "$header/abi.h" |
+	cat "$header/abi_channel.h" "$header/abi_clock.h" - >"$tmp/text"
 sed -n 's/^struct \(tsct_[a-z_]*\) {$/\1/p' "$tmp/text" >"$tmp/structs"
 sed -n 's/^#define[ \t]*\(TSCT_[A-Z0-9_]*\)[ \t].*/\1/p' "$tmp/text" >"$tmp/constants"
 

@@ -189,7 +189,7 @@ time_factor() {	# DIR
 	fi
 }
 
-write_plan() {	# GROUP RELEASE FACTOR
+write_plan() {	# GROUP RELEASE FACTOR TEST...
 	local name flags command
 	echo "env TSCT_BOOT=${1%%.*}"
 	echo "env TSCT_RELEASE=$2"
@@ -197,7 +197,7 @@ write_plan() {	# GROUP RELEASE FACTOR
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
 	[ -z "${TSCT_KILLS:-}" ] || echo "env TSCT_KILLS=$TSCT_KILLS"
 	echo "module /lib/modules/tsctrace.ko"
-	for name in "${planned[@]}"; do
+	for name in "${@:4}"; do
 		flags=-
 		[ "${module[$name]}" = no ] || flags=module
 		[ -f "$here/$name.sh" ] && command="sh /tests/$name" ||
@@ -207,8 +207,7 @@ write_plan() {	# GROUP RELEASE FACTOR
 }
 
 small_initrd() {	# PLAN MODULE
-	local root=$work/small module
-	rm -rf "$root"
+	local root=$1.root module
 	mkdir -p "$root/tests" "$root/usr/lib/modules"
 	cp "$1" "$root/tests/plan"
 	strip --strip-debug -o "$root/usr/lib/modules/tsctrace.ko" "$2"
@@ -222,6 +221,7 @@ small_initrd() {	# PLAN MODULE
 			"$module"
 	done
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1
+	rm -rf "$root"
 }
 
 # --- one kernel -------------------------------------------------------------
@@ -278,32 +278,11 @@ plan_group() {	# LABEL GROUP MODULE
 
 has_btf() { readelf -SW "$1" | grep -q ' \.BTF '; }
 
-# The guest's results as ours: numbered through, named after kernel and boot.
-take_results() {	# LABEL
-	local line text seen=0 ended=
-	while IFS= read -r line; do
-		case $line in
-		"ok "*|"not ok "*)
-			text=${line#*ok * - }
-			result "${line%%ok *}ok" "$1 $text"
-			seen=$((seen + 1)) ;;
-		"# guest: end"*) ended=1 ;;
-		1..*) ;;
-		*) echo "$line" ;;
-		esac
-	done
-	[ -z "$ended" ] || return 0
-	# It died or was killed: nothing that is not reported counts as passed.
-	result "not ok" "$1 the guest comes to its end"
-	while [ "$seen" -lt ${#planned[@]} ]; do
-		result "not ok" "$1 ${planned[$seen]} # the guest ended before its result"
-		seen=$((seen + 1))
-	done
-	echo "#  the console since the last test began:"
-	tr -d '\r' <"$logs/$group.console" | awk '
-		/ test: / { n = 0 } { line[n++] = $0 }
-		END { for (i = 0; i < n && i < 100; i++) print line[i] }' |
-		comment
+# Boots are planned first, one index each in all of these.
+boot_label=() boot_group=() boot_dir=() boot_module=() boot_log=() boot_tests=()
+plan_boot() {	# LABEL GROUP DIR MODULE LOG TEST...
+	boot_label+=("$1") boot_group+=("$2") boot_dir+=("$3")
+	boot_module+=("$4") boot_log+=("$5") boot_tests+=("${*:6}")
 }
 
 # A kernel that dies before the first test has met nothing of ours (see --parallel
@@ -319,24 +298,76 @@ boot_guest() {	# CONSOLE ARG...
 	done
 }
 
-boot_group() {	# LABEL DIR MODULE
-	local label=$1 dir=$2 limit=60 name factor options=()
+boot() {	# INDEX
+	local dir=${boot_dir[$1]} group=${boot_group[$1]} log=${boot_log[$1]}
+	local plan=$work/plan.$1 limit=60 name factor options=()
 	factor=$(time_factor "$dir")
-	write_plan "$group" "$(cat "$dir/release")" "$factor" >"$work/plan"
-	small_initrd "$work/plan" "$3" >"$work/small.gz"
-	cat "$work/base" "$work/small.gz" >"$work/initrd"
-	for name in "${planned[@]}"; do
+	write_plan "$group" "$(cat "$dir/release")" "$factor" \
+		${boot_tests[$1]} >"$plan"
+	{
+		cat "$work/base"
+		small_initrd "$plan" "${boot_module[$1]}"
+	} >"$plan.initrd"
+	for name in ${boot_tests[$1]}; do
 		limit=$((limit + timeout[$name] + 15))
 	done
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
 	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
-	take_results "$label" < <(boot_guest "$logs/$group.console" \
-		--smp "${BASH_REMATCH[1]}" --time $((limit * factor)) \
-		"${options[@]}" "$dir" "$work/initrd" | tee "$logs/$group.tap")
+	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \
+		--time $((limit * factor)) "${options[@]}" "$dir" \
+		"$plan.initrd" >"$log.tap"
+	rm -f "$plan.initrd"
 }
 
-test_kernel() {	# NAME
+# The guest's results as ours: numbered through, named after kernel and boot.
+take_results() {	# INDEX
+	local label=${boot_label[$1]} log=${boot_log[$1]} line name ended=
+	local missing=(${boot_tests[$1]})
+	while IFS= read -r line; do
+		case $line in
+		"ok "*|"not ok "*)
+			result "${line%%ok *}ok" "$label ${line#*ok * - }"
+			missing=("${missing[@]:1}") ;;
+		"# guest: end"*) ended=1 ;;
+		1..*) ;;
+		*) echo "$line" ;;
+		esac
+	done <"$log.tap"
+	[ -z "$ended" ] || return 0
+	# It died or was killed: nothing that is not reported counts as passed.
+	result "not ok" "$label the guest comes to its end"
+	for name in "${missing[@]}"; do
+		result "not ok" "$label $name # the guest ended before its result"
+	done
+	echo "#  the console since the last test began:"
+	tr -d '\r' <"$log.console" | awk '
+		/ test: / { n = 0 } { line[n++] = $0 }
+		END { for (i = 0; i < n && i < 100; i++) print line[i] }' |
+		comment
+}
+
+declare -A running=()	# PID: index
+reap() {
+	local pid
+	wait -n -p pid "${!running[@]}" || true
+	take_results "${running[$pid]}"
+	unset "running[$pid]"
+}
+
+boot_all() {	# WIDTH GROUPS: that many at a time of the groups of this pattern
+	local i
+	for i in "${!boot_group[@]}"; do
+		# shellcheck disable=SC2053
+		[[ ${boot_group[$i]} == $2 ]] || continue
+		[ ${#running[@]} -lt "$1" ] || reap
+		boot "$i" &
+		running[$!]=$i
+	done
+	while [ ${#running[@]} -gt 0 ]; do reap; done
+}
+
+prepare_kernel() {	# NAME
 	local name=$1 dir ko group status=0
 	dir=$("$here/kernel.sh" get "$name" 2>"$work/why") || status=$?
 	cat "$work/why" >&2
@@ -359,7 +390,8 @@ test_kernel() {	# NAME
 	for group in $(list_groups); do
 		plan_group "$name/$group" "$group" "$ko"
 		[ ${#planned[@]} -eq 0 ] ||
-			boot_group "$name/$group" "$dir" "$ko"
+			plan_boot "$name/$group" "$group" "$dir" "$ko" \
+				"$logs/$group" "${planned[@]}"
 	done
 }
 
@@ -371,7 +403,11 @@ fi
 make -C "$here" O="$out" --no-print-directory >&2
 base_initrd
 for kernel in "${kernels[@]}"; do
-	test_kernel "$kernel"
+	prepare_kernel "$kernel"
 done
+# Guests whose CPUs take turns in one thread, as many as there are CPUs here (a
+# guest is 1 GiB, too); then those whose CPUs run in parallel, alone.
+boot_all $(($(nproc) < 4 ? $(nproc) : 4)) '*.[0-9]*([0-9])'
+boot_all 1 '*.parallel'
 echo "1..$nr"
 [ "$failed" -eq 0 ] && [ "$nr" -gt 0 ]

@@ -4,7 +4,7 @@
  *
  * What this is
  * ------------
- * Section 3 of tsctrace/abi.h says how writers and readers use a ring. This
+ * Section 3 of tsctrace/abi_channel.h says how writers and readers use a ring. This
  * program takes a ring of a few blocks, a few writers and readers, and tries
  * every order in which their instructions can come, with every abort of a
  * section, every kill, every moment at which a store may reach memory. In each

@@ -130,7 +130,7 @@ static bool claims(const struct tsct_reading *reading)
 
 /* ---- readers ------------------------------------------------------------ */
 
-/* A stamp taken on some CPU, made comparable as abi.h says */
+/* A stamp taken on some CPU, made comparable as abi_clock.h says */
 static int look_up(struct run *run, unsigned int cpu, uint64_t stamp,
 		   struct tsct_reading *ret)
 {

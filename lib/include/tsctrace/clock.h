@@ -70,7 +70,7 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 }
 
 /*
- * tsct_clock_fast_ns - the short cut of section 4 of tsctrace/abi.h
+ * tsct_clock_fast_ns - the short cut of section 4 of tsctrace/abi_clock.h
  * @stamp: of the source that the page counts
  *
  * True: *ret_ns is the time, rounded down, and the clock is calibrating,

@@ -293,7 +293,7 @@ int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms);
 /*
  * A stamp is a reading of a counter: the TSC where it can be trusted, else a
  * kernel clock in nanoseconds (TSCT_SOURCE_*). What it means is computed from
- * a clock page by the formulas in section 4 of tsctrace/abi.h: with the rate R
+ * a clock page by the formulas in section 4 of tsctrace/abi_clock.h: with the rate R
  * and a pair of stamp and time that belong together, T_tsc and T_sys, it is
  *
  *	t_sys = T_sys + (t_tsc - T_tsc) / R
