@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keys that two nodes share, and the MACs made with them (RFC 5905, RFC 8573),
+ * by libnettle. Key files have chrony's syntax:
+ *
+ *   ID [TYPE] [ASCII:|HEX:]KEY
+ *
+ * TYPE: AES128, AES256 (CMAC); SHA256, SHA384, SHA512, SHA1, MD5 are read, to
+ * speak with those who have nothing better. # ! ; % begin comments.
+ */
+#ifndef TSCT_SYNC_AUTH_H
+#define TSCT_SYNC_AUTH_H
+
+#include <stdio.h>
+
+#include "ntp.h"
+
+struct tsct_keys;
+
+/*
+ * tsct_keys_read - keys of a file
+ * @name: for messages
+ * @why: what is wrong, with line number and fix; empty otherwise
+ * Returns 0 or -EINVAL, -ENOMEM, -errno of reading. No key is ever printed.
+ */
+int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
+		   char *why, size_t size);
+void tsct_keys_free(struct tsct_keys *keys);	/* and wiped; NULL is fine */
+
+bool tsct_keys_have(const struct tsct_keys *keys, __u32 id);
+const char *tsct_keys_type(const struct tsct_keys *keys, __u32 id);
+
+/*
+ * tsct_mac_append - key id and MAC behind a packet
+ * Returns the new length, 0: there is no such key.
+ */
+size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
+		       size_t len);
+
+/*
+ * tsct_mac_check - is the MAC that a packet has made with its key?
+ *
+ * Takes as long whatever differs. 0; -ENOKEY: we do not have that key; -EBADMSG:
+ * it has no MAC, or one of another length; -EKEYREJECTED: it is wrong.
+ */
+int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
+		   const struct tsct_ntp_packet *packet);
+
+#endif /* TSCT_SYNC_AUTH_H */
