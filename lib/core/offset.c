@@ -172,13 +172,40 @@ static double uneven(const struct tsct_rate *est)
 		est->surprise_ppb * TSCT_PPB;
 }
 
-static void set_past(struct tsct_rate *est, const struct tsct_look *look,
+double tsct_pair_bent(const struct tsct_pair *pair, __u64 from, __u64 to)
+{
+	__u64 end = pair->base_tsc + pair->slew_tsc;
+	double rate = (double)(__s64)(pair->slew_mult - pair->mult) * 0x1p-56;
+
+	if ((__s64)(from - pair->base_tsc) < 0)
+		from = pair->base_tsc;
+	if ((__s64)(to - end) > 0)
+		to = end;
+	return (__s64)(to - from) > 0 ? (double)(to - from) * rate : 0;
+}
+
+/*
+ * How much further off than at a look a line may have been on the way from it or
+ * to it, as it was @bent meanwhile: REALTIME may have been set at any moment. Up
+ * to there it went on as from the last look, from there on as to the next one,
+ * wherever along its bend the line was.
+ */
+static double strayed(double off, double bent)
+{
+	return tsct_larger(0, tsct_magnitude(off + bent) - tsct_magnitude(off));
+}
+
+static void set_past(struct tsct_rate *est, const struct tsct_look *last,
+		     const struct tsct_look *look,
 		     const struct tsct_finding *finding, double slope)
 {
 	const struct tsct_pair *pair = &est->state.real;
 	double error = tsct_look_error(look, pair);
-	double worst = tsct_larger(error, est->error_ns) +
-		slope * finding->elapsed_ns;
+	double bent = tsct_pair_bent(pair, last->tsc, look->tsc);
+	double begin = est->error_ns +
+		strayed(tsct_look_off(last, pair), -bent);
+	double end = error + strayed(tsct_look_off(look, pair), bent);
+	double worst = tsct_larger(begin, end) + slope * finding->elapsed_ns;
 
 	/* Anything may have been in such a long time. */
 	if (finding->elapsed_ns > TSCT_RATE_HOLD_NS)
@@ -217,7 +244,7 @@ void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
 		     const struct tsct_look *look,
 		     const struct tsct_finding *finding, double span_ns)
 {
-	struct tsct_look wide = *look;
+	struct tsct_look wide = *look, last = est->look;
 	double more = 0, slope = 0;
 
 	if (finding->missed_ns > 0)
@@ -230,5 +257,5 @@ void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
 	tsct_rate_settle(est, more);
 	wide.half_ns = tsct_larger(wide.half_ns, est->look.half_ns);
 	if (est->state.real.mult)
-		set_past(est, &wide, finding, slope);
+		set_past(est, &last, &wide, finding, slope);
 }

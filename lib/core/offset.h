@@ -43,6 +43,9 @@ double tsct_look_off(const struct tsct_look *look, const struct tsct_pair *pair)
 double tsct_look_error(const struct tsct_look *look,
 		       const struct tsct_pair *pair);
 
+/* How much further a line went between two ticks than its plain rate takes it */
+double tsct_pair_bent(const struct tsct_pair *pair, __u64 from, __u64 to);
+
 /* From one tick to the other, in ns of REALTIME */
 double tsct_rate_elapsed(const struct tsct_rate *est, __u64 from, __u64 to);
 
