@@ -77,17 +77,30 @@ static double bound_after(const struct tsct_rate *est, double off, double growth
 	return off + est->look.half_ns + cut_ns(est) + growth * SPAN * est->gap_ns;
 }
 
+/*
+ * Once a line is followed, the next sample vouches for what there was of it
+ * since the last one, as for one straight line: there has to be a last one, and
+ * no knee behind it.
+ */
+static bool too_early(const struct tsct_rate *est, const struct tsct_pair *pair,
+		      __u64 begin_tsc)
+{
+	__u64 knee = pair->base_tsc + pair->slew_tsc;
+
+	if ((__s64)(begin_tsc - pair->base_tsc) <= 0 ||
+	    (__s64)(est->look.tsc - pair->base_tsc) < 0)
+		return true;
+	return slewing(pair) && (__s64)(knee - est->look.tsc) > 0 &&
+		(__s64)(begin_tsc - knee) > 0;
+}
+
 static bool good_enough(const struct tsct_rate *est,
 			const struct tsct_pair *pair, __u64 begin_tsc)
 {
 	__u64 age = begin_tsc - pair->base_tsc;
 	double best, bound;
 
-	/*
-	 * The next sample vouches for the end of this line: there has to be one
-	 * before it is followed.
-	 */
-	if ((__s64)age <= 0 || (__s64)(est->look.tsc - pair->base_tsc) < 0)
+	if (too_early(est, pair, begin_tsc))
 		return true;
 	if (slewing(pair))
 		return age < pair->slew_tsc / 4;
