@@ -281,6 +281,16 @@ static void continue_line(struct tsct_clock_copy *copy,
 	retire(copy, last, next->real.base_tsc, error_ps);
 }
 
+/* Somebody looked at the line and goes on with it: see raise_last(). */
+static void confirm_line(struct tsct_clock_copy *copy,
+			 const struct tsct_clock_state *next)
+{
+	const struct tsct_pair *pair = &next->real;
+
+	if ((__s64)(pair->as_of_tsc - pair->base_tsc) >= 0)
+		raise_last(copy, pair->base_tsc, pair->past_error_ps);
+}
+
 /* Where nobody looked behind @end, nothing holds. */
 static void shorten(struct tsct_clock_copy *copy, __u64 end)
 {
@@ -362,6 +372,8 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 		end_line(copy, &last);
 	else if (last.real.mult && !tsct_same_line(&last.real, &next->real))
 		continue_line(copy, &last, next);
+	else if (last.real.mult)
+		confirm_line(copy, next);
 	/* Without a line, that is what stamps are put in order by. */
 	if (next->epoch_tsc && (later || !next->real.mult))
 		cut(copy, next->epoch_tsc);
