@@ -246,6 +246,19 @@ void tsct_rate_compose(const struct tsct_rate *est, __u64 begin_tsc,
 		pair->fast_tsc = 0;
 }
 
+/* How far the line in force, where last looked at, is from @next extended */
+static double parted(const struct tsct_rate *est, const struct tsct_pair *next)
+{
+	const struct tsct_pair *old = &est->state.real;
+	double ticks = (double)(__s64)(next->base_tsc - est->look.tsc);
+	double rate = tsct_mult_rate(old->mult) - tsct_mult_rate(next->mult);
+
+	if (!old->mult || !next->mult)
+		return 0;
+	return tsct_magnitude(tsct_pair_bent(old, est->look.tsc, next->base_tsc) +
+			      ticks * rate);
+}
+
 void tsct_rate_published(struct tsct_rate *est,
 			 const struct tsct_clock_state *state)
 {
@@ -253,6 +266,8 @@ void tsct_rate_published(struct tsct_rate *est,
 	bool same = est->state.real.mult &&
 		est->state.real.base_tsc == pair->base_tsc;
 
+	if (!same)
+		est->parted_ns = parted(est, pair);
 	est->state = *state;
 	if (!pair->mult || same)
 		return;

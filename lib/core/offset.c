@@ -205,8 +205,12 @@ static void set_past(struct tsct_rate *est, const struct tsct_look *last,
 	double begin = est->error_ns +
 		strayed(tsct_look_off(last, pair), -bent);
 	double end = error + strayed(tsct_look_off(look, pair), bent);
-	double worst = tsct_larger(begin, end) + slope * finding->elapsed_ns;
+	double worst;
 
+	/* The line before ends after the last look, and counts on this one. */
+	if ((__s64)(last->tsc - pair->base_tsc) < 0)
+		end += est->parted_ns;
+	worst = tsct_larger(begin, end) + slope * finding->elapsed_ns;
 	/* Anything may have been in such a long time. */
 	if (finding->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 *

@@ -109,6 +109,7 @@ struct tsct_rate {
 	double surprise_ppb;	/* how far predictions missed lately */
 	double error_ns;	/* of the line in force at look.tsc */
 	double past_ns;		/* largest one of it so far */
+	double parted_ns;	/* from it to the one before, since a look */
 	bool resumed;		/* a short while after a predecessor */
 	/*
 	 * What the caller may set after tsct_rate_init(), and the resolution of
