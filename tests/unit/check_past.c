@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What readers are told of stamps of the past, by a clock that is set by little
+ * while its line is still being bent to where it ought to be.
+ */
+#include "core/latch.h"
+#include "rate_sim.h"
+
+#define MS	1000000ULL
+#define TURNS	300
+#define LOOKS	3
+
+/* In ms from the sample that the bent line was made from */
+struct way {
+	unsigned int seconds;	/* from the first figures to there */
+	unsigned int lead;	/* from a sample to where its line begins */
+	unsigned int set;
+	unsigned int looks[LOOKS];	/* the last one later than all stamps */
+};
+
+static struct tsct_clock_page *page;
+
+static struct {
+	uint64_t stamp;
+	int64_t real;
+} kept[1000];
+static unsigned int nr_kept;
+
+static void publish_led(unsigned int lead_ms)
+{
+	uint64_t lead = (uint64_t)((double)lead_ms * HZ / 1e3);
+	struct tsct_clock_state next;
+
+	tsct_rate_compose(&est, sim_counter(&sim) + lead, &next);
+	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
+	tsct_latch_write(page, &next);
+	ck_assert_int_eq(tsct_segments_valid(&page->copy[page->seq & 1]), 0);
+	tsct_rate_published(&est, &next);
+}
+
+/* First figures that are off, and lines that make up for it */
+static void start_bent(const struct way *way)
+{
+	unsigned int i;
+
+	static const uint8_t boot_id[16] = "boot";
+
+	start_with(HZ);
+	sim.clocksource = "tsc";
+	sim.stall_every = 0;
+	sim.read_ns = 1000;
+	sim.jitter_ns = 3000;
+	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, 1);
+	ck_assert_int_eq(tsct_sampler_start(&sampler, &est), TSCT_RATE_OK);
+	publish_led(1);
+	sim.read_ns = 14;
+	sim.jitter_ns = 6;
+	for (i = 1; i <= way->seconds; i++) {
+		sim_advance(&sim, SECOND);
+		ck_assert_int_eq(tsct_sampler_feed(&sampler, &est),
+				 TSCT_RATE_OK);
+		publish_led(i < way->seconds ? 1 : way->lead);
+	}
+}
+
+static void keep(void)
+{
+	kept[nr_kept].stamp = sim_counter(&sim);
+	kept[nr_kept++].real = sim_real(&sim);
+}
+
+/* Goes that way. Returns by how much the line is bent, in ppb. */
+static double go(const struct way *way, int64_t step)
+{
+	const struct tsct_pair *pair = &est.state.real;
+	int64_t begin = sim.now_ps;
+	double bent = ((double)pair->slew_mult / (double)pair->mult - 1) * 1e9;
+	unsigned int ms, look = 0;
+
+	/* Away from the line: it is below if it is bent upwards. */
+	if (bent < 0)
+		step = -step;
+	for (ms = 5, nr_kept = 0; look < LOOKS; ms += 5) {
+		sim.now_ps = begin + (int64_t)(ms * MS) * 1000;
+		if (ms == way->set)
+			sim_step(&sim, step);
+		keep();
+		if (ms != way->looks[look])
+			continue;
+		ck_assert_int_eq(tsct_sampler_feed(&sampler, &est),
+				 TSCT_RATE_OK);
+		publish_led(way->lead);
+		look++;
+	}
+	return fabs(bent);
+}
+
+static void check_kept(void)
+{
+	struct tsct_reading reading;
+	unsigned int i;
+
+	for (i = 0; i < nr_kept; i++) {
+		uint64_t off;
+
+		if ((int64_t)(kept[i].stamp - est.state.real.as_of_tsc) > 0)
+			continue;
+		ck_assert_int_eq(tsct_latch_lookup(page, kept[i].stamp,
+						   &reading), 0);
+		off = (uint64_t)llabs(kept[i].real - reading.ns);
+		ck_assert_msg(off <= reading.error_ps / 1000 + 1,
+			      "stamp %u of %u: %llu ns off, bound %.3f", i,
+			      nr_kept, (unsigned long long)off,
+			      (double)reading.error_ps / 1e3);
+	}
+}
+
+static void check_way(const struct way *way, double least_bent, int64_t least,
+		      int64_t most)
+{
+	unsigned int turn, bent = 0;
+
+	page = aligned_alloc(TSCT_PAGE_SIZE, TSCT_CLOCK_SIZE(1));
+	ck_assert_ptr_nonnull(page);
+	for (turn = 0; turn < TURNS; turn++) {
+		seed_with(turn);
+		start_bent(way);
+		bent += go(way, least + any((unsigned int)(most - least))) >
+			least_bent;
+		check_kept();
+	}
+	/* Or nothing was tested */
+	ck_assert_uint_gt(bent, TURNS / 3);
+	free(page);
+}
+
+START_TEST(test_steady)
+{
+	static const struct way way = { 1, 1, 0, { 1000, 2000, 3000 } };
+
+	check_way(&way, 1000, 0, 1);
+}
+END_TEST
+
+/* Furthest off at first, and nearer by as much as it was bent when looked at */
+START_TEST(test_set_at_first)
+{
+	static const struct way way = { 1, 1, 5, { 1000, 2000, 3000 } };
+
+	check_way(&way, 1000, 1000, 100000);
+}
+END_TEST
+
+/* The line is followed long after it was looked at: what was in between? */
+START_TEST(test_set_before_next)
+{
+	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
+
+	check_way(&way, 1000, 1000, 300000);
+}
+END_TEST
+
+/* The same, and the slew ends in between */
+START_TEST(test_set_before_knee)
+{
+	static const struct way way = { 1, 400, 1400, { 1300, 2300, 3300 } };
+
+	check_way(&way, 1000, 1000, 300000);
+}
+END_TEST
+
+/* The line is not followed: the one before is told what was seen, all the same. */
+START_TEST(test_set_and_confirmed)
+{
+	static const struct way way = { 6, 100, 50, { 150, 155, 160 } };
+
+	check_way(&way, 0, 1000, 80000);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("past");
+	Suite *suite = suite_create("past");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_steady);
+	tcase_add_test(tcase, test_set_at_first);
+	tcase_add_test(tcase, test_set_before_next);
+	tcase_add_test(tcase, test_set_before_knee);
+	tcase_add_test(tcase, test_set_and_confirmed);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
