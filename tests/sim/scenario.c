@@ -340,6 +340,30 @@ static void everything(struct run *run, struct dice *dice)
 	suspend(run, dice, DEED_SLEEP + roll(dice, 2), 0);
 }
 
+/* While the first line is still bent to where it ought to be */
+static void early_steps(struct run *run, struct dice *dice)
+{
+	happens(run, roll_between(dice, 1050 * MS, 4 * SEC), DEED_STEP,
+		step_ns(dice, 1, 5e5));
+}
+
+/* The same where lines begin long after the samples that they are made of */
+static void early_steps_led(struct run *run, struct dice *dice)
+{
+	early_steps(run, dice);
+	run->plan.lead_ps = (int64_t)roll_log(dice, 1e9, 4e11);
+	run->plan.late_every = roll_sign(dice) ? 3 : 0;
+	run->plan.late_ps = 3 * SEC;
+}
+
+/* And where not every sample counts */
+static void early_steps_preempted(struct run *run, struct dice *dice)
+{
+	early_steps_led(run, dice);
+	run->m.stall_every = 1 + roll(dice, 3);
+	run->m.stall_ps = (int64_t)roll_log(dice, 1e6, 1e9);
+}
+
 const struct scenario scenarios[] = {
 	{ .name = "steady", .set_up = steady },
 	{ .name = "ntp", .set_up = ntp },
@@ -388,6 +412,9 @@ const struct scenario scenarios[] = {
 	{ .name = "everything", .set_up = everything },
 	{ .name = "many-epochs", .set_up = many_epochs },
 	{ .name = "long-run", .set_up = long_run },
+	{ .name = "early-steps", .set_up = early_steps },
+	{ .name = "early-steps-led", .set_up = early_steps_led },
+	{ .name = "early-steps-preempted", .set_up = early_steps_preempted },
 };
 
 const unsigned int nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);
