@@ -281,14 +281,19 @@ static void continue_line(struct tsct_clock_copy *copy,
 	retire(copy, last, next->real.base_tsc, error_ps);
 }
 
-/* Somebody looked at the line and goes on with it: see raise_last(). */
+/*
+ * Somebody looked at the line and goes on with it: see raise_last(). Where that
+ * was before its beginning, the line before still holds up to there.
+ */
 static void confirm_line(struct tsct_clock_copy *copy,
 			 const struct tsct_clock_state *next)
 {
 	const struct tsct_pair *pair = &next->real;
+	__u64 error_ps = tsct_pair_error_ps(pair, pair->base_tsc);
 
-	if ((__s64)(pair->as_of_tsc - pair->base_tsc) >= 0)
-		raise_last(copy, pair->base_tsc, pair->past_error_ps);
+	if (error_ps < pair->past_error_ps)
+		error_ps = pair->past_error_ps;
+	raise_last(copy, pair->base_tsc, error_ps);
 }
 
 /* Where nobody looked behind @end, nothing holds. */
