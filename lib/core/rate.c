@@ -284,6 +284,13 @@ int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample)
 	return event;
 }
 
+/* A clock that was set among the samples ran at a rate that none can have. */
+static bool steerable(const struct tsct_rate *est)
+{
+	return est->real.hi >= est->raw_rate * (1 - STEERED) &&
+		est->real.lo <= est->raw_rate * (1 + STEERED);
+}
+
 /* Many samples within some ms count as one, in which the rate shows. */
 static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 		      unsigned int nr)
@@ -302,7 +309,7 @@ static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 	for (i = 0; i < nr; i++)
 		tsct_track_add(&est->real, &samples[i].real);
 	/* Set meanwhile: the next one will show how fast it is. */
-	if (!est->real.hi) {
+	if (!est->real.hi || !steerable(est)) {
 		place(est, &samples[nr - 1].real);
 		return event;
 	}

@@ -575,6 +575,46 @@ START_TEST(test_refuses)
 }
 END_TEST
 
+/* Sets the clock before one of the first samples; it comes to rest anyway. */
+static void check_set_at_start(unsigned int at, int64_t step)
+{
+	struct tsct_sample samples[16];
+	unsigned int i;
+
+	start_with(HZ);
+	for (i = 0; i < 16; i++) {
+		if (i == at)
+			sim_step(&sim, step);
+		tsct_sampler_take(&sampler, &samples[i]);
+		sim_advance(&sim, 1000000);
+	}
+	ck_assert_int_eq(tsct_rate_start(&est, samples, 16), TSCT_RATE_OK);
+	/* No faster than anybody slews it */
+	ck_assert_double_le(fabs(est.rate * HZ / 1e9 - 1), 0.13);
+	publish();
+	sim_advance(&sim, SECOND);
+	if (feed() == TSCT_RATE_STEPPED)
+		ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
+	go_on_for(2);
+	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
+}
+
+START_TEST(test_set_at_start)
+{
+	static const int64_t steps[] = { 10000, 1000000, 1000000000,
+		47000000000, 1000000000000000000 };
+	unsigned int at, i;
+
+	for (at = 1; at < 16; at++) {
+		for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+			seed_with(100 * at + i);
+			check_set_at_start(at, steps[i]);
+			check_set_at_start(at, -steps[i]);
+		}
+	}
+}
+END_TEST
+
 static struct tsct_bracket bracket(uint64_t before, int64_t ns, uint64_t after)
 {
 	return (struct tsct_bracket) {
@@ -638,6 +678,7 @@ int main(void)
 	tcase_add_test(tcase, test_resume_and_feed);
 	tcase_add_test(tcase, test_recall);
 	tcase_add_test(tcase, test_refuses);
+	tcase_add_test(tcase, test_set_at_start);
 	tcase_add_test(tcase, test_median);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
