@@ -364,6 +364,23 @@ static void early_steps_preempted(struct run *run, struct dice *dice)
 	run->m.stall_ps = (int64_t)roll_log(dice, 1e6, 1e9);
 }
 
+/* And with samples before the line of the last one has begun */
+static void early_steps_often(struct run *run, struct dice *dice)
+{
+	early_steps_led(run, dice);
+	run->plan.interval_ps = (int64_t)roll_log(dice, 1e11, 2e12);
+}
+
+/* The second one while the clock is calibrated anew */
+static void steps_together(struct run *run, struct dice *dice)
+{
+	int64_t at = moment(run, dice);
+
+	step_at(run, dice, at, true);
+	happens(run, at + roll_between(dice, 0, 50 * MS), DEED_STEP,
+		step_ns(dice, 1, 1e16));
+}
+
 const struct scenario scenarios[] = {
 	{ .name = "steady", .set_up = steady },
 	{ .name = "ntp", .set_up = ntp },
@@ -415,6 +432,8 @@ const struct scenario scenarios[] = {
 	{ .name = "early-steps", .set_up = early_steps },
 	{ .name = "early-steps-led", .set_up = early_steps_led },
 	{ .name = "early-steps-preempted", .set_up = early_steps_preempted },
+	{ .name = "early-steps-often", .set_up = early_steps_often },
+	{ .name = "steps-together", .set_up = steps_together },
 };
 
 const unsigned int nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -15,10 +15,13 @@ trap 'rm -f "$log"' EXIT
 # Scenario and seed
 known=(
 	"small-steps 1795249135"	# far off the line's end at its beginning
+	"steps 1795303101"		# set twice, the second time while calibrated
 	"early-steps 21"
 	"early-steps 39"
 	"early-steps-preempted 758"	# before the knee of a line followed behind
 	"early-steps-preempted 587"	# before a line that is confirmed first
+	"early-steps-often 8"
+	"steps-together 532"
 	"early-steps-led 9490"
 	"early-steps-led 14249"		# on a line that parts from the next one
 )
