@@ -7,6 +7,7 @@
 #include "ring_writer.h"
 #include "seed.h"
 #include "serve.h"
+#include "suite.h"
 
 #define ID	16
 
@@ -475,25 +476,13 @@ START_TEST(one_consumer)
 }
 END_TEST
 
-static TCase *add(Suite *suite, const char *name, void (*before)(void))
-{
-	TCase *tcase = tcase_create(name);
-
-	tcase_add_checked_fixture(tcase, before, teardown);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
-	return tcase;
-}
-
 int main(void)
 {
 	Suite *suite = suite_create("account");
-	SRunner *runner;
 	TCase *tcase;
-	int failed;
 
 	print_seed();
-	tcase = add(suite, "discard", setup_discard);
+	tcase = add_case(suite, "discard", setup_discard, teardown);
 	tcase_add_loop_test(tcase, discard_exact, 0, 3);
 	tcase_add_loop_test(tcase, discard_consumers, 0, 3);
 	tcase_add_loop_test(tcase, broken_exact, 0, 3);
@@ -502,21 +491,17 @@ int main(void)
 	tcase_add_loop_test(tcase, seeks, 0, 2);
 	tcase_add_test(tcase, many_unread);
 	tcase_add_test(tcase, one_consumer);
-	tcase = add(suite, "overwrite", setup_overwrite);
+	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
 	tcase_add_loop_test(tcase, overrun_exact, 0, 2);
 	tcase_add_loop_test(tcase, wraps, 0, 3);
 	tcase_add_loop_test(tcase, seeks, 0, 2);
 	/* These are for the thread sanitizer, too: t_tsan_reader.sh */
-	tcase = add(suite, "live discard", setup_discard);
+	tcase = add_case(suite, "live discard", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, live_discard);
-	tcase = add(suite, "live overwrite", setup_overwrite);
+	tcase = add_case(suite, "live overwrite", setup_overwrite, teardown);
 	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, live_overwrite);
 	tcase_add_test(tcase, live_processes);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include "ring_writer.h"
 #include "seed.h"
 #include "serve.h"
+#include "suite.h"
 
 #define ID		16
 #define CPUS_MAX	64
@@ -356,20 +357,8 @@ START_TEST(empty_block)
 }
 END_TEST
 
-static TCase *new_case(Suite *suite, const char *name, void (*before)(void))
+static TCase *add_both(TCase *tcase)
 {
-	TCase *tcase = tcase_create(name);
-
-	tcase_add_checked_fixture(tcase, before, teardown);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
-	return tcase;
-}
-
-static TCase *add(Suite *suite, const char *name, void (*before)(void))
-{
-	TCase *tcase = new_case(suite, name, before);
-
 	tcase_add_test(tcase, merges);
 	tcase_add_test(tcase, until);
 	tcase_add_test(tcase, late_ones);
@@ -383,22 +372,16 @@ static TCase *add(Suite *suite, const char *name, void (*before)(void))
 int main(void)
 {
 	Suite *suite = suite_create("any");
-	SRunner *runner;
 	TCase *tcase;
-	int failed;
 
 	print_seed();
-	add(suite, "overwrite", setup_overwrite);
-	tcase = add(suite, "discard", setup_discard);
+	add_both(add_case(suite, "overwrite", setup_overwrite, teardown));
+	tcase = add_both(add_case(suite, "discard", setup_discard, teardown));
 	tcase_add_test(tcase, held_is_not_released);
 	tcase_add_loop_test(tcase, any_merge, 0, 3);
 	/* This one is for the thread sanitizer, too: t_tsan_reader.sh */
-	tcase = new_case(suite, "live", setup_discard);
+	tcase = add_case(suite, "live", setup_discard, teardown);
 	tcase_set_tags(tcase, "live");
 	tcase_add_test(tcase, follows_live);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

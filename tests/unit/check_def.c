@@ -5,6 +5,7 @@
 
 #include "core/def.h"
 #include "seed.h"
+#include "suite.h"
 
 static const struct {
 	const char *spec;
@@ -303,8 +304,6 @@ int main(void)
 {
 	Suite *suite = suite_create("def");
 	TCase *tcase = tcase_create("def");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_add_loop_test(tcase, parse_good, 0, COUNT(good));
@@ -317,9 +316,5 @@ int main(void)
 	tcase_add_test(tcase, walk);
 	tcase_add_test(tcase, payload);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

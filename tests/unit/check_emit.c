@@ -696,9 +696,9 @@ int main(int argc, char **argv)
 		return without_rseq(argv[2]);
 	suite = suite_create("emit");
 	print_seed();
-	tcase = add(suite, "discard", setup);
+	tcase = add_case(suite, "discard", setup, teardown);
 	add_both(tcase);
 	add_discard(tcase);
-	add_both(add(suite, "overwrite", setup_overwrite));
+	add_both(add_case(suite, "overwrite", setup_overwrite, teardown));
 	return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "seed.h"
 #include "serve.h"
+#include "suite.h"
 
 #define MANY	1000
 
@@ -301,8 +302,6 @@ int main(void)
 {
 	Suite *suite = suite_create("lives");
 	TCase *tcase = tcase_create("lives");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -316,9 +315,5 @@ int main(void)
 	tcase_add_test(tcase, scribbled_neighbour);
 	tcase_add_test(tcase, sealed);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

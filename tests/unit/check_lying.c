@@ -11,6 +11,7 @@
 #include "seed.h"
 #include "serve.h"
 #include "store_users.h"
+#include "suite.h"
 
 struct lie {
 	const char *what;
@@ -185,8 +186,6 @@ int main(void)
 {
 	Suite *suite = suite_create("lying");
 	TCase *tcase = tcase_create("lying");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
@@ -194,9 +193,5 @@ int main(void)
 			    sizeof(lies) / sizeof(lies[0]));
 	tcase_add_loop_test(tcase, random_headers, 0, 3);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "core/order.h"
 #include "seed.h"
+#include "suite.h"
 
 #define STREAMS_MAX	40
 #define EVENTS_MAX	200
@@ -128,17 +129,11 @@ int main(void)
 {
 	Suite *suite = suite_create("order");
 	TCase *tcase = tcase_create("order");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_add_loop_test(tcase, order_property, 0, 300);
 	tcase_add_test(tcase, order_ties);
 	tcase_add_test(tcase, order_full);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

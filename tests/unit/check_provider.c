@@ -12,6 +12,7 @@
 #include "seed.h"
 #include "serve.h"
 #include "store_users.h"
+#include "suite.h"
 
 static int connect_there(void)
 {
@@ -495,8 +496,6 @@ int main(void)
 {
 	Suite *suite = suite_create("provider");
 	TCase *tcase = tcase_create("provider");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
@@ -513,9 +512,5 @@ int main(void)
 	tcase_add_test(tcase, one_server_per_path);
 	tcase_add_test(tcase, dispatch);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

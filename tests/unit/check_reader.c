@@ -10,6 +10,7 @@
 #include "core/def.h"
 #include "seed.h"
 #include "serve.h"
+#include "suite.h"
 
 static struct tsct *t, *writer;
 static struct tsct_reader *reader;
@@ -429,25 +430,13 @@ START_TEST(flight_recorder)
 }
 END_TEST
 
-static TCase *add(Suite *suite, const char *name, void (*before)(void))
-{
-	TCase *tcase = tcase_create(name);
-
-	tcase_add_checked_fixture(tcase, before, teardown);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
-	return tcase;
-}
-
 int main(void)
 {
 	Suite *suite = suite_create("reader");
-	SRunner *runner;
 	TCase *tcase;
-	int failed;
 
 	print_seed();
-	tcase = add(suite, "discard", setup_discard);
+	tcase = add_case(suite, "discard", setup_discard, teardown);
 	tcase_add_test(tcase, empty_and_wrong_cpu);
 	tcase_add_loop_test(tcase, broken_places, 0, 9);
 	tcase_add_loop_test(tcase, broken_heads, 0, 10);
@@ -457,14 +446,10 @@ int main(void)
 	tcase_add_test(tcase, definitions);
 	tcase_add_loop_test(tcase, lying_definitions, 0, 3);
 	tcase_add_test(tcase, waits);
-	tcase = add(suite, "overwrite", setup_overwrite);
+	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
 	tcase_add_test(tcase, empty_and_wrong_cpu);
 	tcase_add_loop_test(tcase, noise, 0, 3);
 	tcase_add_test(tcase, scribbled_while_read);
 	tcase_add_test(tcase, flight_recorder);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

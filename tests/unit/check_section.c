@@ -408,9 +408,9 @@ static void add_overwrite(TCase *tcase)
 int main(void)
 {
 	Suite *suite = suite_create("section");
-	TCase *tcase = add(suite, "discard", setup);
+	TCase *tcase = add_case(suite, "discard", setup, teardown);
 
 	add_discard(tcase);
-	add_overwrite(add(suite, "overwrite", setup_overwrite));
+	add_overwrite(add_case(suite, "overwrite", setup_overwrite, teardown));
 	return run_suite(suite);
 }

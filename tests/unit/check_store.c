@@ -9,6 +9,7 @@
 #include "core/def.h"
 #include "seed.h"
 #include "store_users.h"
+#include "suite.h"
 
 static int attach(struct tsct_store_peer *peer, const char *name, __u32 uid,
 		  __u32 roles)
@@ -433,8 +434,6 @@ int main(void)
 {
 	Suite *suite = suite_create("store");
 	TCase *tcase = tcase_create("store");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -453,9 +452,5 @@ int main(void)
 	tcase_add_test(tcase, scribbled_memory);
 	tcase_add_loop_test(tcase, random_requests, 0, 5);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -14,6 +14,7 @@
 
 #include "seed.h"
 #include "serve.h"
+#include "suite.h"
 
 #define WRITERS		32	/* even: a thread, odd: its signal handler */
 #define EVENTS		60000	/* of each */
@@ -421,8 +422,6 @@ int main(void)
 {
 	Suite *suite = suite_create("stress");
 	TCase *tcase = tcase_create("stress");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -432,9 +431,5 @@ int main(void)
 		tcase_add_loop_test(tcase, killed, 0, 2);
 	tcase_add_test(tcase, other_clock);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

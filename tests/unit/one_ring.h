@@ -4,6 +4,7 @@
 #define TESTS_ONE_RING_H
 
 #include "serve.h"
+#include "suite.h"
 
 #define BLOCK	4096
 
@@ -72,27 +73,6 @@ static inline void use_clock(unsigned int source)
 {
 	t->source = source;
 	tsct_emit_ready(t);
-}
-
-static inline TCase *add(Suite *suite, const char *name, void (*before)(void))
-{
-	TCase *tcase = tcase_create(name);
-
-	tcase_add_checked_fixture(tcase, before, teardown);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
-	return tcase;
-}
-
-static inline int run_suite(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
 }
 
 #endif /* TESTS_ONE_RING_H */

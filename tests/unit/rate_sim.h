@@ -10,6 +10,7 @@
 #include "core/segments.h"
 #include "core/track.h"
 #include "simclock.h"
+#include "suite.h"
 
 #define HZ	2596104055.0
 #define SECOND	1000000000ULL
@@ -118,17 +119,6 @@ static inline double growth_ppb(void)
 {
 	return (double)tsct_growth_ppb(est.state.real.mult,
 				       est.state.real.growth);
-}
-
-static inline int run_suite(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif /* TESTS_RATE_SIM_H */

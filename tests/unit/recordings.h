@@ -17,6 +17,7 @@
 #include "core/def.h"
 #include "core/scale.h"
 #include "seed.h"
+#include "suite.h"
 #include "trace.h"
 #include "writer.h"
 
@@ -167,17 +168,6 @@ static inline void store_file(int dirfd, const char *name, const __u8 *from,
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, from, len), len);
 	close(fd);
-}
-
-static inline int run_suite(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
 }
 
 #endif /* RECORDINGS_H */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What all suites have in common. */
+#ifndef TESTS_SUITE_H
+#define TESTS_SUITE_H
+
+#include <check.h>
+
+/* A case with a fixture around each test; a minute for each */
+static inline TCase *add_case(Suite *suite, const char *name,
+			      void (*before)(void), void (*after)(void))
+{
+	TCase *tcase = tcase_create(name);
+
+	tcase_add_checked_fixture(tcase, before, after);
+	tcase_set_timeout(tcase, 60);
+	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
+/* What main() returns */
+static inline int run_suite(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
+
+#endif /* TESTS_SUITE_H */
