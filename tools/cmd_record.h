@@ -173,6 +173,10 @@ __u64 record_figure_overwritten(const struct record_session *s, unsigned int i);
 /* Of one CPU, in all streams. */
 __u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu);
 
+/* What all figures come to. Complains where they do not agree. */
+void record_figure_balance(const struct record_session *s,
+			   struct tsct_balance *ret_balance);
+
 /* What recording itself took: a recorder that is not cheap shows in the trace. */
 struct record_usage {
 	double cpu_s;

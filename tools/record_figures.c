@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Figures of a recording, for those who show them. */
+#include <inttypes.h>
 #include <sys/resource.h>
 
 #include "cmd_record.h"
@@ -50,6 +51,20 @@ __u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu)
 	for (i = 0; i < s->rec.nr_streams; i++)
 		sum += tsct_writer_cpu_events(s->writer, i, cpu);
 	return sum;
+}
+
+void record_figure_balance(const struct record_session *s,
+			   struct tsct_balance *ret)
+{
+	tsct_recording_balance(&s->rec, -1, ret);
+	if (!ret->exact)
+		record_complain("the counts do not agree: %" PRIu64 " events were"
+				" published, %" PRIu64 " are in the recording, %"
+				PRIu64 " are known to be lost; %s",
+				(uint64_t)ret->published, (uint64_t)ret->held,
+				(uint64_t)ret->lost, ret->broken_places ?
+				"a program wrote into the rings what is no event" :
+				"this should not happen, please report it");
 }
 
 void record_figure_usage(const struct record_session *s,

@@ -146,15 +146,7 @@ static void show_balance(const struct record_session *s, bool quiet)
 {
 	struct tsct_balance b;
 
-	tsct_recording_balance(&s->rec, -1, &b);
-	if (!b.exact)
-		record_complain("the counts do not agree: %" PRIu64 " events were"
-				" published, %" PRIu64 " are in the recording, %"
-				PRIu64 " are known to be lost; %s",
-				(uint64_t)b.published, (uint64_t)b.held,
-				(uint64_t)b.lost, b.broken_places ?
-				"a program wrote into the rings what is no event" :
-				"this should not happen, please report it");
+	record_figure_balance(s, &b);
 	if (quiet || !b.exact)
 		return;
 	fprintf(stderr, "  %" PRIu64 " published = %" PRIu64 " recorded + %"

@@ -161,15 +161,7 @@ int snapshot_show(const struct record_session *s)
 		ret = show_json(s);
 	else
 		show_text(s);
-	tsct_recording_balance(&s->rec, -1, &b);
-	if (!b.exact)
-		record_complain("the counts do not agree: %" PRIu64 " events were"
-				" there, %" PRIu64 " are in the recording, %"
-				PRIu64 " are known to be lost; %s",
-				(uint64_t)b.published, (uint64_t)b.held,
-				(uint64_t)b.lost, b.broken_places ?
-				"a program wrote into the rings what is no event" :
-				"this should not happen, please report it");
+	record_figure_balance(s, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
 	return ret || (b.exact && !tsct_recording_lossy(&s->rec)) ? ret :
