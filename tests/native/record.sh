@@ -50,6 +50,8 @@ shows() {	# PATTERN: standard output has it
 }
 
 # Ends when the pattern is in the file.
+# Who is waited for in the background has to find an empty file: until it opens it,
+# what was there before is there.
 until_in() {	# FILE PATTERN
 	local i
 	for ((i = 0; i < 200; i++)); do
@@ -60,6 +62,7 @@ until_in() {	# FILE PATTERN
 }
 
 start_daemon() {	# sets: daemon
+	: >"$work/daemon.log"
 	"$build/daemon/tsctraced" 2>"$work/daemon.log" &
 	daemon=$!
 	started+=("$daemon")

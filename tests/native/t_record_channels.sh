@@ -119,6 +119,7 @@ says '^  recorder: [0-9.]* s of CPU ([0-9.]* % of one), [0-9.]* MB of memory at 
 # Held up, the recorder does what one does whose write() does not return.
 start_daemon
 run 0 channel create fly --policy overwrite --blocks 16
+: >"$work/err"
 "$ctl" record --json -v -c box -c fly --blocks 64 -o "$work/slow" >"$work/out" 2>"$work/err" &
 recorder=$!
 started+=("$recorder")
@@ -149,6 +150,7 @@ events=$(number events "$work/out")
 
 # --- a disk that is full ----------------------------------------------------
 
+: >"$work/err"
 (ulimit -f 600
 exec "$ctl" record --json -v -c box -c fly -o "$work/full") >"$work/out" \
 	2>"$work/err" &
@@ -171,6 +173,7 @@ grep -q '"exact": true' "$work/out" && ! grep -q '"exact": false' "$work/out" ||
 
 # --- a recorder that is killed, a daemon that is ----------------------------
 
+: >"$work/err"
 "$ctl" record -v -c box -c fly -o "$work/killed" 2>"$work/err" &
 recorder=$!
 started+=("$recorder")
@@ -187,6 +190,7 @@ run 3 dump "$work/killed"
 babeltrace2 "$work/killed" >/dev/null 2>"$work/bt-err" || fail "babeltrace2"
 [ ! -s "$work/bt-err" ] || fail "babeltrace2: $(cat "$work/bt-err")"
 # The next one begins where it is allowed to; the program noticed nothing.
+: >"$work/err"
 "$ctl" record --json -v -c box -c fly -o "$work/next" >"$work/out" 2>"$work/err" &
 recorder=$!
 started+=("$recorder")

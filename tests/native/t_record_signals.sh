@@ -50,6 +50,7 @@ until_in "$work/err" 'recording: [1-9]'
 kill -HUP "$pid"
 ended 0
 says 'was ended by signal 1 '
+: >"$work/err"
 (trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 2500 1 1000) \
 	>"$work/out" 2>"$work/err" &
 pid=$!
