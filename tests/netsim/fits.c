@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All fits under the same conditions, against exact truth, beside published
+ * figures of other estimators.
+ *
+ *   fits [--list] [--row N]... [--fit NAME]... [--trials COUNT] [--seed S]
+ *	  [--check] [-v]
+ *
+ * Per row: RMS and largest error at the window's end, us; what the fit said of
+ * it (sd, and the bound, both in the mean); how many readings (21 within the
+ * window, its end, 1, 16 and 64 s later) were within their bound. --check: exit
+ * status 1 if any was not, or auto is worse than it has to be. -v names them.
+ */
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trial.h"
+
+#define BEST_PART	1.1	/* auto is within 10 % of the best column */
+#define BEST_ROWS	9	/* of ROWS_PUBLISHED */
+#define ROWS_MAX	64
+
+static const char *const published_names[PUBLISHED_NR] = {
+	"all", "drop 10 %", "low 50 %", "low 25 %", "1/excess^2", "Gauss",
+	"Theil-Sen", "hull",
+};
+
+struct options {
+	unsigned int mask;		/* of fits */
+	uint64_t rows;			/* bits; 0: all */
+	unsigned int trials;
+	uint64_t seed;
+	bool check, verbose;
+};
+
+struct verdict {
+	unsigned int judged, of_published, of_ours, of_both;
+	unsigned int readings, held, failed;
+};
+
+static bool has_published(const struct row *row)
+{
+	return row->published[PUBLISHED_HULL] > 0;
+}
+
+static void print_published(const struct row *row, const struct result *result,
+			    unsigned int trials)
+{
+	unsigned int i;
+
+	if (!has_published(row))
+		return;
+	printf("  %-12s", "");
+	for (i = 0; i < PUBLISHED_NR; i++)
+		printf(" %10s", published_names[i]);
+	printf("\n  %-12s", "published");
+	for (i = 0; i < PUBLISHED_NR; i++)
+		if (row->published[i] > 0)
+			printf(" %10.3g", row->published[i]);
+		else
+			printf(" %10s", "-");
+	printf("\n  %-12s", "here");
+	for (i = 0; i < SIMPLE_NR; i++)
+		printf(" %10.3g", sqrt(result->simple[i] / trials));
+	printf("\n");
+}
+
+static void print_score(const char *name, const struct score *score,
+			double seconds)
+{
+	unsigned int tries = score->trials + score->failed;
+	double n = score->trials ? score->trials : 1;
+
+	printf("  %-12s %10.3f %10.3f %10.3f %10.2f %9u/%u", name,
+	       score_rms(score), score->max, sqrt(score->sds / n),
+	       score->bounds / n, score->held, score->readings);
+	if (score->held < score->readings)
+		printf(" by up to %.3g us", score->over);
+	printf("  %.0f us CPU", tries ? seconds / tries * 1e6 : 0);
+	if (score->hulls && score->hulls < score->trials)
+		printf(", hull %.0f %%", 100 * score->hulls / n);
+	if (score->failed)
+		printf(", %u refused", score->failed);
+	printf("\n");
+}
+
+static double best_published(const struct row *row)
+{
+	double best = INFINITY;
+	unsigned int i;
+
+	for (i = 0; i < PUBLISHED_NR; i++)
+		if (row->published[i] > 0)
+			best = fmin(best, row->published[i]);
+	return best;
+}
+
+static double best_of_ours(const struct result *result)
+{
+	double best = INFINITY;
+	unsigned int i;
+
+	for (i = 0; i < TSCT_FIT_NR; i++)
+		if (i != TSCT_FIT_AUTO && result->fits[i].trials)
+			best = fmin(best, score_rms(&result->fits[i]));
+	return best;
+}
+
+static void judge(const struct row *row, const struct result *result,
+		  struct verdict *verdict)
+{
+	double ours = best_of_ours(result), theirs = best_published(row);
+	double rms = score_rms(&result->fits[TSCT_FIT_AUTO]);
+	bool a, b;
+
+	if (!result->fits[TSCT_FIT_AUTO].trials || !has_published(row))
+		return;
+	a = rms <= theirs * BEST_PART;
+	b = rms <= ours * BEST_PART;
+	verdict->judged++;
+	verdict->of_published += a;
+	verdict->of_ours += b;
+	verdict->of_both += a && b;
+	printf("  auto / best published (%.3g): %.2f%s, / best here (%.3g): "
+	       "%.2f%s\n", theirs, rms / theirs, a ? "" : " ABOVE",
+	       ours, rms / ours, b ? "" : " ABOVE");
+}
+
+static void run_row(const struct options *options, unsigned int i,
+		    struct verdict *verdict)
+{
+	const struct row *row = &rows[i];
+	struct result result = { 0 };
+	unsigned int t, kind;
+
+	printf("row %u: %s\n", i + 1, row->name);
+	for (t = 0; t < options->trials; t++)
+		trial_run(row, options->seed + t, options->mask,
+			  options->verbose, &result);
+	print_published(row, &result, options->trials);
+	printf("  %-12s %10s %10s %10s %10s %s\n", "fit", "RMS us", "max us",
+	       "its sd", "its bound", "bound held");
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		const struct score *score = &result.fits[kind];
+
+		if (!(options->mask & 1U << kind))
+			continue;
+		print_score(tsct_fit_name(kind), score, result.seconds[kind]);
+		verdict->readings += score->readings;
+		verdict->held += score->held;
+		verdict->failed += score->failed;
+	}
+	judge(row, &result, verdict);
+	fflush(stdout);
+}
+
+static int conclude(const struct options *options, const struct verdict *verdict)
+{
+	unsigned int all = verdict->judged;
+	unsigned int least = all * BEST_ROWS / ROWS_PUBLISHED;
+
+	printf("auto within 10 %% of the best or under it: of published in %u "
+	       "of %u rows, of fits here in %u, of both in %u\n",
+	       verdict->of_published, all, verdict->of_ours, verdict->of_both);
+	printf("readings within their bound: %u of %u\n", verdict->held,
+	       verdict->readings);
+	if (verdict->failed)
+		printf("%u fits were refused\n", verdict->failed);
+	if (!options->check)
+		return 0;
+	return verdict->held < verdict->readings || verdict->failed ||
+		!verdict->readings || verdict->of_both < least;
+}
+
+static int run_all(const struct options *options)
+{
+	struct verdict verdict = { 0 };
+	unsigned int i;
+
+	printf("# %u trials per row, seed %llu on\n", options->trials,
+	       (unsigned long long)options->seed);
+	for (i = 0; i < nr_rows; i++)
+		if (!options->rows || options->rows >> i & 1)
+			run_row(options, i, &verdict);
+	return conclude(options, &verdict);
+}
+
+static void usage(const char *why)
+{
+	fprintf(stderr, "fits: %s; usage: fits [--list] [--row N]... "
+		"[--fit NAME]... [--trials COUNT] [--seed S] [--check] [-v]\n",
+		why);
+	exit(2);
+}
+
+static void list(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_rows; i++)
+		printf("%2u %s\n", i + 1, rows[i].name);
+	exit(0);
+}
+
+static uint64_t row_bit(const char *text)
+{
+	unsigned long n = strtoul(text, NULL, 0);
+
+	if (!n || n > nr_rows)
+		usage("no such row, see --list");
+	return 1ULL << (n - 1);
+}
+
+static unsigned int fit_bit(const char *name)
+{
+	int kind = tsct_fit_kind_of(name);
+
+	if (kind < 0)
+		usage("no such fit");
+	return 1U << kind;
+}
+
+static void take_option(struct options *options, int c)
+{
+	switch (c) {
+	case 'l':
+		list();
+		break;
+	case 'r':
+		options->rows |= row_bit(optarg);
+		break;
+	case 'f':
+		options->mask |= fit_bit(optarg);
+		break;
+	case 't':
+		options->trials = (unsigned int)strtoul(optarg, NULL, 0);
+		break;
+	case 's':
+		options->seed = strtoull(optarg, NULL, 0);
+		break;
+	case 'c':
+		options->check = true;
+		break;
+	case 'v':
+		options->verbose = true;
+		break;
+	default:
+		usage("what is that");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "list", no_argument, NULL, 'l' },
+		{ "row", required_argument, NULL, 'r' },
+		{ "fit", required_argument, NULL, 'f' },
+		{ "trials", required_argument, NULL, 't' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "check", no_argument, NULL, 'c' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options options = { .trials = 200, .seed = 1 };
+	int c;
+
+	_Static_assert(ROWS_MAX <= 64, "rows are bits");
+	while ((c = getopt_long(argc, argv, "v", long_options, NULL)) != -1)
+		take_option(&options, c);
+	if (optind < argc || !options.trials)
+		usage("nothing to do");
+	if (!options.mask)
+		options.mask = (1U << TSCT_FIT_NR) - 1;
+	return run_all(&options);
+}

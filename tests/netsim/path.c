@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "path.h"
+
+static double delay(const struct path *path, struct dice *dice, double s)
+{
+	double us = path->exp * roll_exp(dice);
+
+	if (path->gauss > 0)
+		us += path->gauss * roll_gauss(dice);
+	if (path->pareto > 0)
+		us += path->pareto * roll_pareto(dice, path->alpha);
+	if (roll_chance(dice, path->spike))
+		us += roll_between(dice, 0, path->spike_max);
+	if (s >= path->jam_from_s && s < path->jam_to_s)
+		us += path->jam + path->jam_exp * roll_exp(dice);
+	if (path->shift != 0 && s >= path->shift_at_s)
+		us += path->shift;
+	if (roll_chance(dice, path->late))
+		us += path->late_by;
+	us += path->floor;
+	return us > 0 ? us : 0;
+}
+
+unsigned int path_send(const struct path *path, struct dice *dice, double s,
+		       double ret_us[PATH_COPIES])
+{
+	unsigned int copies = 1, i;
+
+	if (s >= path->gone_from_s && s < path->gone_to_s)
+		return 0;
+	if (roll_chance(dice, path->loss))
+		return 0;
+	if (roll_chance(dice, path->twice))
+		copies = 2;
+	for (i = 0; i < copies; i++)
+		ret_us[i] = delay(path, dice, s);
+	return copies;
+}
+
+double stamp_off(const struct stamping *stamping, struct dice *dice,
+		 bool received)
+{
+	double us = 0;
+
+	if (stamping->noise > 0)
+		us += stamping->noise * roll_gauss(dice);
+	if (received && roll_chance(dice, stamping->early))
+		us -= stamping->early_by;
+	return us;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Conditions that fits are compared under */
+#ifndef TESTS_NETSIM_ROWS_H
+#define TESTS_NETSIM_ROWS_H
+
+#include "path.h"
+
+/* Estimators that figures were published for; see rows.c */
+enum published {
+	PUBLISHED_ALL,		/* regression over everything */
+	PUBLISHED_DROP,		/* without the tenth of the highest round trips */
+	PUBLISHED_HALF,		/* over the half of the lowest round trips */
+	PUBLISHED_QUARTER,
+	PUBLISHED_WEIGHTED,	/* by 1 / excess^2 of the round trip */
+	PUBLISHED_GAUSS,	/* by exp(-excess^2) */
+	PUBLISHED_THEIL_SEN,	/* of the lowest half */
+	PUBLISHED_HULL,
+	PUBLISHED_NR
+};
+
+struct row {
+	const char *name;
+	struct path go, back;
+	struct stamping stamping;
+	double wander;			/* 0: 1e-9 per sqrt(s) */
+	double temp, temp_s;		/* a sine beside it */
+	double drift;			/* between the two; 0: anything to 50e-6 */
+	unsigned int nr;		/* exchanges, 1 s apart; 0: 100 */
+	double published[PUBLISHED_NR];	/* us; all 0: none; 0: not known */
+};
+
+extern const struct row rows[];
+extern const unsigned int nr_rows;
+/* The first of them are those with published figures. */
+#define ROWS_PUBLISHED	10
+
+#endif /* TESTS_NETSIM_ROWS_H */

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "simple.h"
+#include "trial.h"
+
+#define TRUTHS		64
+
+struct trial {
+	const struct row *row;
+	struct link link;
+	struct tsct_exchange *x;
+	unsigned int nr;
+	struct truth truths[TRUTHS];	/* the window's end is the last of those */
+	unsigned int nr_truths, end;	/* in it */
+	uint64_t seed;
+	bool verbose;
+};
+
+double score_rms(const struct score *score)
+{
+	return score->trials ? sqrt(score->squares / score->trials) : 0;
+}
+
+static void set_up(struct trial *trial, const struct row *row, uint64_t seed)
+{
+	struct dice dice = dice_of(seed, (uint64_t)(row - rows));
+	double drift = row->drift != 0 ? row->drift :
+		roll_between(&dice, -50e-6, 50e-6);
+	struct crystal here = {
+		.hz = roll_between(&dice, 1e9, 4e9),
+		.drift = drift,
+		.wander = row->wander > 0 ? row->wander : 1e-9,
+		.temp = row->temp, .temp_s = row->temp_s,
+	};
+	struct crystal there = { .hz = roll_between(&dice, 1e9, 4e9) };
+	struct link *link = &trial->link;
+
+	trial->row = row;
+	trial->seed = seed;
+	trial->nr = row->nr ? row->nr : 100;
+	trial->x = calloc(trial->nr, sizeof(*trial->x));
+	if (!trial->x)
+		abort();
+	link->go = row->go;
+	link->back = row->back;
+	link->stamping = row->stamping;
+	link->dice = dice_of(seed, 1000);
+	osc_init(&link->here, &here, roll64(&dice) >> 8, dice_of(seed, 1001));
+	osc_init(&link->there, &there, roll64(&dice) >> 8, dice_of(seed, 1002));
+}
+
+static void look(struct trial *trial, int64_t ps)
+{
+	if (trial->nr_truths < TRUTHS)
+		trial->truths[trial->nr_truths++] = link_truth(&trial->link, ps);
+}
+
+/* Truth is noted in between, at the end, and some time after it. */
+static void exchange_all(struct trial *trial)
+{
+	static const double after_s[] = { 1, 16, 64 };
+	unsigned int every = trial->nr / 20 + 1, got = 0, i;
+	int64_t end_ps = 0;
+
+	for (i = 0; i < trial->nr; i++) {
+		int64_t ps = (int64_t)i * PS_PER_S;
+
+		if (i % every == 0)
+			look(trial, ps);
+		if (link_exchange(&trial->link, ps, &trial->x[got], &end_ps))
+			got++;
+	}
+	trial->nr = got;
+	trial->end = trial->nr_truths;
+	look(trial, end_ps);
+	for (i = 0; i < sizeof(after_s) / sizeof(after_s[0]); i++)
+		look(trial, end_ps + (int64_t)(after_s[i] * PS_PER_S));
+}
+
+static double error_at(const struct tsct_fit *fit, const struct truth *truth,
+		       double *ret_bound)
+{
+	double frac;
+	uint64_t there = tsct_fit_at(fit, truth->local, &frac, ret_bound);
+
+	return (double)(int64_t)(there - truth->remote) + frac - truth->frac;
+}
+
+static void check_bound(const struct trial *trial, const struct tsct_fit *fit,
+			unsigned int i, struct score *score)
+{
+	const struct truth *truth = &trial->truths[i];
+	double bound, error = fabs(error_at(fit, truth, &bound));
+	double us = 1e6 / truth->hz;
+
+	score->readings++;
+	if (error <= bound) {
+		score->held++;
+		return;
+	}
+	score->over = fmax(score->over, (error - bound) * us);
+	if (trial->verbose)
+		printf("  seed %llu reading %u of %u: %.4f us off, bound %.4f\n",
+		       (unsigned long long)trial->seed, i, trial->nr_truths,
+		       error * us, bound * us);
+}
+
+static void note(const struct trial *trial, const struct tsct_fit *fit,
+		 struct score *score)
+{
+	const struct truth *end = &trial->truths[trial->end];
+	double us = 1e6 / end->hz, bound;
+	double error = error_at(fit, end, &bound) * us;
+	unsigned int i;
+
+	score->trials++;
+	score->squares += error * error;
+	score->max = fmax(score->max, fabs(error));
+	score->sds += fit->sd * us * fit->sd * us;
+	score->bounds += bound * us;
+	score->hulls += fit->kind == TSCT_FIT_HULL;
+	for (i = 0; i < trial->nr_truths; i++)
+		check_bound(trial, fit, i, score);
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
+		    struct result *result)
+{
+	static struct tsct_fit fit;
+	double wander = trial->row->wander * 1e9;
+	struct tsct_fit_options options = {
+		.kind = kind,
+		.hz = trial->link.here.crystal.hz,
+		/* Six sigma of what is simulated, if the default is less */
+		.wander_ppb = wander * 6 > TSCT_FIT_WANDER_PPB ? wander * 6 : 0,
+		.at = trial->truths[trial->end].local,
+	};
+	double began = cpu_seconds();
+	int err = tsct_fit_make(trial->x, trial->nr, &options,
+				trial->link.there.crystal.hz, &fit, NULL);
+
+	result->seconds[kind] += cpu_seconds() - began;
+	if (err) {
+		result->fits[kind].failed++;
+		if (trial->verbose)
+			printf("  seed %llu %s: error %d\n",
+			       (unsigned long long)trial->seed,
+			       tsct_fit_name(kind), err);
+		return;
+	}
+	note(trial, &fit, &result->fits[kind]);
+}
+
+static void do_simple(const struct trial *trial, struct result *result)
+{
+	static const double part[SIMPLE_NR] = { 1, 0.9, 0.5, 0.25 };
+	const struct truth *end = &trial->truths[trial->end];
+	unsigned int i;
+
+	for (i = 0; i < SIMPLE_NR; i++) {
+		double error = simple_error(trial->x, trial->nr, part[i], end) *
+			1e6 / end->hz;
+
+		result->simple[i] += error * error;
+	}
+}
+
+void trial_run(const struct row *row, uint64_t seed, unsigned int mask,
+	       bool verbose, struct result *result)
+{
+	struct trial trial = { .verbose = verbose };
+	unsigned int kind;
+
+	set_up(&trial, row, seed);
+	exchange_all(&trial);
+	do_simple(&trial, result);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++)
+		if (mask & 1U << kind)
+			fit_one(&trial, kind, result);
+	free(trial.x);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* All fits of the same exchanges, against what is true */
+#ifndef TESTS_NETSIM_TRIAL_H
+#define TESTS_NETSIM_TRIAL_H
+
+#include "rows.h"
+#include "sync/fit.h"
+
+#define SIMPLE_NR	4	/* PUBLISHED_ALL to PUBLISHED_QUARTER */
+
+/* One fit's, over trials; us */
+struct score {
+	double squares, max;	/* of the error at the window's end */
+	double sds;		/* squares of what the fit says of that */
+	double bounds;		/* sum */
+	unsigned int trials, failed;
+	unsigned int readings, held;
+	unsigned int hulls;	/* auto took this one */
+	double over;		/* worst error in excess of its bound */
+};
+
+struct result {
+	struct score fits[TSCT_FIT_NR];
+	double simple[SIMPLE_NR];	/* sums of squares */
+	double seconds[TSCT_FIT_NR];	/* of CPU */
+};
+
+double score_rms(const struct score *score);
+
+/* @mask: of fits, by 1 << kind */
+void trial_run(const struct row *row, uint64_t seed, unsigned int mask,
+	       bool verbose, struct result *result);
+
+#endif /* TESTS_NETSIM_TRIAL_H */
