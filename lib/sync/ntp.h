@@ -20,11 +20,12 @@
 /* Fixed point of the header: 32.32 s since 1900 (mod 2^32), and 16.16 s */
 typedef __u64 tsct_ntp_stamp;
 
-/* 64 bits are kept of both: what a stamp cannot hold is lost, 0.23 ns. */
+/* To the nearest, 0.12 ns off at most; and never 0, which means "not known" */
 tsct_ntp_stamp tsct_ntp_from_ns(__s64 unix_ns);
-/* @near_ns: the answer is the one within 2^31 s of it */
+/* @near_ns: the answer is the one within 2^31 s of it. To the nearest, so that
+ * a time that became a stamp comes back as it was; saturating. */
 __s64 tsct_ntp_to_ns(tsct_ntp_stamp stamp, __s64 near_ns);
-/* Rounded up, saturating */
+/* Both rounded up: they are bounds. Saturating, at 18 hours */
 __u32 tsct_ntp_short(__u64 ns);
 __u64 tsct_ntp_short_ns(__u32 value);
 
@@ -64,7 +65,7 @@ struct tsct_ext {
 	__u32 rx_error;		/* of rx, prev_tx, counts */
 	__u32 turn_us;		/* reply: wait as long before the next */
 	__u32 barrier;		/* number of the collective that is meant */
-	__u32 reserved;
+	__u32 reserved;		/* never sent, always read as 0 */
 	struct tsct_remote_line line;	/* reply: the sender's */
 };
 
@@ -76,10 +77,11 @@ struct tsct_ntp_packet {
 	__u32 root_delay, root_dispersion;	/* 16.16 */
 	__u32 refid;
 	tsct_ntp_stamp reference, origin, receive, transmit;
-	bool has_ext;
+	bool has_ext;		/* of versions before 4: never */
+	__u16 ext_version;	/* parsed: of the field; 0: there is none */
 	struct tsct_ext ext;
 	bool has_mac;
-	__u32 key_id;
+	__u32 key_id;		/* 0: "I cannot check your MAC" (crypto-NAK) */
 	__u16 mac_at;		/* offset of the key id: what a MAC is over */
 	__u16 mac_len;		/* of the digest behind it */
 };
@@ -87,14 +89,17 @@ struct tsct_ntp_packet {
 /*
  * tsct_ntp_parse - what is in a datagram
  *
- * Unknown extension fields are passed over. Returns 0; -EBADMSG: not a packet:
- * *ret_why says what is wrong with it, in words; may be NULL.
+ * Unknown extension fields are passed over, and ours of another version, which
+ * ext_version tells. Of ours, line is zero where its flag is not set. Returns 0;
+ * -EBADMSG: not a packet (or a control message): *ret_why says what is wrong with
+ * it, in words; may be NULL.
  */
 int tsct_ntp_parse(const void *bytes, size_t len,
 		   struct tsct_ntp_packet *ret_packet, const char **ret_why);
 
 /*
- * tsct_ntp_build - header, and our field if has_ext; no MAC (see auth.h)
+ * tsct_ntp_build - header, and our field if has_ext and version 4; no MAC (see
+ * auth.h)
  * @bytes: room for TSCT_NTP_MAX
  * Returns the length. All bytes of it are set.
  */
