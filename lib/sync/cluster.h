@@ -11,6 +11,16 @@
  * A new line goes on where the one in force is, and slews; time never jumps or
  * runs backwards within an epoch. Another master, or another epoch of his, or an
  * offset that slewing would take too long for, begins an epoch here too.
+ *
+ * Epochs are of two kinds. The timeline is named by its master and by his number
+ * of it (struct tsct_remote.epoch; whom we serve is told that one, see
+ * tsct_cluster_timeline()). Our own number goes up with it, and whenever else time
+ * may jump here: it is what our clock page says, and what tsct_cluster_epoch()
+ * returns.
+ *
+ * Sources that are at one timeline check each other. Of n of them it is believed
+ * that no more than (n - 1) / 2 lie: with three or more, who is outvoted by a
+ * majority is a liar, and the bound covers whatever is left possible.
  */
 #ifndef TSCT_SYNC_CLUSTER_H
 #define TSCT_SYNC_CLUSTER_H
@@ -21,9 +31,17 @@
 #define TSCT_SOURCES_MAX	16
 #define TSCT_WINDOW_MAX		1024	/* exchanges remembered of each source */
 
+/* An offset that slewing does not mend within this begins an epoch. */
+#define TSCT_CLUSTER_SLEW_PPB	500000
+#define TSCT_CLUSTER_MEND_NS	10000000000LL
+
+/* Further from the master than that: sources go round in circles. */
+#define TSCT_CLUSTER_DEPTH_MAX	15
+
 struct tsct_cluster_options {
-	struct tsct_fit_options fit;
+	struct tsct_fit_options fit;	/* hz is set from the one below */
 	double hz;		/* of our counter, against MONOTONIC_RAW */
+	__u32 epoch;		/* the first one; 0: 1. See tsct_cluster_join() */
 	double window_s;	/* 0: as long as is best, up to 1000 s */
 	double hold_s;		/* without an exchange for as long: holdover; 0: 8
 				 * times what lies between them */
@@ -57,8 +75,12 @@ enum tsct_cluster_event {
 
 /*
  * tsct_cluster_feed - an exchange with a source, oldest first
- * tsct_cluster_master - we are the master: this line is the timeline
+ * tsct_cluster_master - we are the master: this line is the timeline, @epoch our
+ * number of it. From then on sources are only watched.
  * tsct_cluster_drop - our counter was disrupted: forget all, begin an epoch
+ * tsct_cluster_forget - what one source said: it was set up anew
+ * tsct_cluster_join - somebody (the module, or who was here before us) has
+ * published this epoch: go on with a later one
  */
 enum tsct_cluster_event
 tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
@@ -67,24 +89,40 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 			 const struct tsct_remote_line *line, __u32 epoch);
 void tsct_cluster_drop(struct tsct_cluster *cluster);
+void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source);
+void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
  * tsct_cluster_compose - what to publish now
- * @begin_tsc: where a new line would begin: later than now
+ * @begin_tsc: where a new line would begin: later than now. Not before the line
+ * in force has begun: then publish that one again.
  * @ret_pair: mult 0: the time is not known
  * Returns TSCT_STATUS_*. Changes nothing.
  * tsct_cluster_published - that is in force now
+ *
+ * tsct_cluster_fill - the same as the former, with all that a state says of the
+ * cluster; source and flags of *state are looked at.
  */
 __u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_tsc,
 			   struct tsct_pair *ret_pair);
+void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
+		       struct tsct_clock_state *state);
 void tsct_cluster_published(struct tsct_cluster *cluster,
 			    const struct tsct_pair *pair);
 
-/* Of the line in force: epoch, master, hops; and what we tell our children. */
+/* Our own number of the epoch. */
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
-void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
-			   __u64 *ret_master, __u16 *ret_depth,
-			   struct tsct_remote_line *ret_line);
+
+/*
+ * tsct_cluster_timeline - what we tell our children: whose timeline it is, his
+ * number of it, hops to him, and our line. That is not the one in force, but the
+ * one that it is slewed to, so that nobody follows our detours.
+ * Returns TSCT_STATUS_*; unless that claims to know the time, there is no line.
+ */
+__u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
+			    __u64 *ret_master, __u32 *ret_epoch,
+			    __u16 *ret_depth,
+			    struct tsct_remote_line *ret_line);
 
 /* @now: our counter */
 void tsct_cluster_source(const struct tsct_cluster *cluster,

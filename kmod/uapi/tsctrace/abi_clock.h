@@ -60,6 +60,21 @@
  * is published. So time neither jumps nor runs backwards, and no stamp has two
  * times. A step, a sleep, a counter that jumped begin a new epoch.
  *
+ * The cluster's timeline has a line of its own, `cluster`, that counts from a
+ * moment of cluster_master's choice, and a status and an epoch of its own: who
+ * sets CLOCK_REALTIME does not touch it, and what touches the counter ends both.
+ * cluster_epoch goes up whenever its time may jump: at another master, or where
+ * he began another timeline (cluster_timeline is his number of it), where it was
+ * too far off to be slewed, where the counter was disrupted. Formulas, short cut
+ * and status are those above, with cluster_status. There are no segments of it,
+ * but one piece of the line before, so that no new line, which begins in the
+ * future, leaves a stamp of now without time: for cluster_before.base_tsc <= t <
+ * cluster.base_tsc, if its mult is not 0,
+ *
+ *   ns = base_ns + floor((t - base_tsc) * mult / 2^56), within error_ps
+ *
+ * with the values of cluster_before; what is older cannot be converted here.
+ *
  * Where TSCT_CLOCK_SKEWED is set, counters of CPUs are further apart than can
  * be passed over: a stamp of CPU c is t - cpu[c].skew_tsc, its error larger by
  * cpu[c].error_tsc ticks; without its CPU it cannot be converted.
@@ -126,6 +141,14 @@ struct tsct_pair {
 	__u64 reserved[3];
 };
 
+/* A piece of the line before: straight, until the one in force begins */
+struct tsct_clock_before {
+	__u64 base_tsc;
+	__u64 mult;			/* 0: there is none */
+	__s64 base_ns;
+	__u64 error_ps;
+};
+
 /* struct tsct_clock_state.flags */
 #define TSCT_CLOCK_SKEWED	0x1	/* stamps need their CPU */
 
@@ -142,7 +165,13 @@ struct tsct_clock_state {
 	__u64 rate_mult;		/* of MONOTONIC_RAW, 2^-56 ns per tick */
 	__u64 rate_error_ppt;		/* of rate_mult, a bound; 10^-12 */
 	__u64 closing_error_ps;		/* of the line before, over its length */
-	__u64 reserved[9];
+	__u64 cluster_master;		/* node; 0: none, or NTP servers */
+	__u32 cluster_status;		/* TSCT_STATUS_* of `cluster` */
+	__u32 cluster_epoch;		/* goes up when its time may jump */
+	__u32 cluster_timeline;		/* cluster_master's number of it */
+	__u32 reserved1;
+	struct tsct_clock_before cluster_before;
+	__u64 reserved[2];
 };
 
 /* A line of the past */
