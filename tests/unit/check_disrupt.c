@@ -7,6 +7,7 @@
 #include "../../daemon/offer.c"
 #include "../../daemon/signs.c"
 #include "../../daemon/tell.c"
+#include "suite.h"
 
 static void set_by(__s64 ns)
 {
@@ -330,8 +331,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("disrupt");
 	Suite *suite = suite_create("disrupt");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
@@ -347,9 +346,5 @@ int main(void)
 	tcase_add_test(tcase, test_look_changes_source);
 	tcase_add_test(tcase, test_skew);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

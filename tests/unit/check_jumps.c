@@ -13,6 +13,7 @@
 #include "core/scale.h"
 #include "core/segments.h"
 #include "seed.h"
+#include "suite.h"
 
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 #define STEPS	100000
@@ -128,16 +129,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("jumps");
 	Suite *suite = suite_create("jumps");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_jumps);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

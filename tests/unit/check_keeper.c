@@ -7,6 +7,7 @@
 #include "../../daemon/offer.c"
 #include "../../daemon/signs.c"
 #include "../../daemon/tell.c"
+#include "suite.h"
 
 /* ---- life ------------------------------------------------------------------ */
 
@@ -332,8 +333,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("keeper");
 	Suite *suite = suite_create("keeper");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
@@ -354,9 +353,5 @@ int main(void)
 	tcase_add_test(tcase, test_remembers);
 	tcase_add_test(tcase, test_remembers_wrongly);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "../../daemon/kernel.c"
+#include "suite.h"
 
 void log_say(int level, const char *format, ...)
 {
@@ -168,8 +169,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("kernel");
 	Suite *suite = suite_create("kernel");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_comes_and_goes);
@@ -177,9 +176,5 @@ int main(void)
 	tcase_add_test(tcase, test_event);
 	tcase_add_test(tcase, test_open);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

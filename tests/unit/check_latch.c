@@ -14,6 +14,7 @@
 #include "core/latch.h"
 #include "latch_line.h"
 #include "seed.h"
+#include "suite.h"
 
 #define READERS	3
 #define CPUS	5
@@ -327,8 +328,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("latch");
 	Suite *suite = suite_create("latch");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 100);
@@ -341,9 +340,5 @@ int main(void)
 	tcase_add_test(tcase, test_take_over);
 	tcase_add_test(tcase, test_page_check);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

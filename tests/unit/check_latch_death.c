@@ -26,6 +26,7 @@ static void before_store(void);
 #include "core/history.c"
 #include "latch_line.h"
 #include "seed.h"
+#include "suite.h"
 
 #define FULL	(TSCT_SEGMENTS_MAX + 30)	/* states; the memory is full */
 
@@ -205,8 +206,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("latch_death");
 	Suite *suite = suite_create("latch_death");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	seed_with(0);
@@ -216,9 +215,5 @@ int main(void)
 	tcase_add_test(tcase, test_reader_in_between);
 	tcase_add_test(tcase, test_stage_again);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

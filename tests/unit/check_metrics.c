@@ -7,6 +7,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "../../daemon/metrics.c"
+#include "suite.h"
 
 /* Of the keeper, which is not here: see check_keeper. */
 __u64 keeper_stamp(const struct keeper *k)
@@ -239,16 +240,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("metrics");
 	Suite *suite = suite_create("metrics");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, test_values);
 	tcase_add_test(tcase, test_format);
 	tcase_add_test(tcase, test_keeper);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -9,6 +9,7 @@
 
 #include "../../daemon/persist.c"
 #include "../../daemon/persist_text.c"
+#include "suite.h"
 
 static char logged[8192];
 
@@ -299,8 +300,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("persist");
 	Suite *suite = suite_create("persist");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	seed_with(1);
@@ -314,9 +313,5 @@ int main(void)
 	tcase_add_test(tcase, test_full_disk);
 	tcase_add_test(tcase, test_identity);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include "seed.h"
 
 #include "../../daemon/clockfile.c"
+#include "suite.h"
 
 void log_say(int level, const char *format, ...)
 {
@@ -391,8 +392,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("publish");
 	Suite *suite = suite_create("publish");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	seed_with(1);
@@ -405,9 +404,5 @@ int main(void)
 	tcase_add_test(tcase, test_revived);
 	tcase_add_test(tcase, test_no_room);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

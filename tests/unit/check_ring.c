@@ -7,6 +7,7 @@
 
 #include "core/ring.h"
 #include "seed.h"
+#include "suite.h"
 
 static struct tsct_geometry geometry(uint32_t block_size, uint32_t blocks,
 				     uint32_t policy)
@@ -845,8 +846,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("ring");
 	Suite *suite = suite_create("ring");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_add_test(tcase, test_geometry);
@@ -872,9 +871,5 @@ int main(void)
 	tcase_add_test(tcase, test_count_junk);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 
 #include "core/scale.h"
 #include "seed.h"
+#include "suite.h"
 
 #define TURNS	20000
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
@@ -679,8 +680,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("scale");
 	Suite *suite = suite_create("scale");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_add_test(tcase, test_formula);
@@ -699,9 +698,5 @@ int main(void)
 	tcase_add_test(tcase, test_times_check);
 	tcase_add_test(tcase, test_state_check);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

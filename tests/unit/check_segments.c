@@ -11,6 +11,7 @@
 #include "core/scale.h"
 #include "core/segments.h"
 #include "seed.h"
+#include "suite.h"
 
 #define LOG_MAX		4096
 #define RUNS		40
@@ -657,8 +658,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("segments");
 	Suite *suite = suite_create("segments");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -671,9 +670,5 @@ int main(void)
 	tcase_add_test(tcase, test_valid);
 	tcase_add_test(tcase, test_total);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

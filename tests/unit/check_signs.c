@@ -8,6 +8,7 @@
 
 #include "../../daemon/signs.c"
 #include "../../daemon/signs_read.c"
+#include "suite.h"
 #include <tsctrace/tsctrace.h>
 
 static const struct signs quiet = {
@@ -315,8 +316,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("signs");
 	Suite *suite = suite_create("signs");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tcase, test_each, 0, NR_CAUSES);
 	tcase_add_test(tcase, test_two);
@@ -328,9 +327,5 @@ int main(void)
 	tcase_add_test(tcase, test_vmclock);
 	tcase_add_test(tcase, test_no_vmclock);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "core/skew.h"
 #include "seed.h"
+#include "suite.h"
 
 START_TEST(test_init)
 {
@@ -135,8 +136,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("skew");
 	Suite *suite = suite_create("skew");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_add_test(tcase, test_init);
@@ -147,9 +146,5 @@ int main(void)
 	tcase_add_test(tcase, test_truth_inside);
 	tcase_add_test(tcase, test_rounds_saturate);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "usercheck.h"
+#include "suite.h"
 
 /* One line per CPU that we may run on; exactly one is the reference. */
 static void check_table(const struct tsct_check *check,
@@ -83,17 +84,11 @@ int main(void)
 {
 	Suite *suite = suite_create("usercheck");
 	TCase *tests = tcase_create("usercheck");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tests, 30);
 	tcase_add_test(tests, whole);
 	tcase_add_test(tests, no_room);
 	tcase_add_test(tests, forbidden);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

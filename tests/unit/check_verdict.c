@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/verdict.h"
+#include "suite.h"
 
 #define R	TSCT_CHECK_RDTSCP
 #define I	TSCT_CHECK_INVARIANT
@@ -82,17 +83,11 @@ int main(void)
 {
 	Suite *suite = suite_create("verdict");
 	TCase *tests = tcase_create("verdict");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tests, kernel_vouches);
 	tcase_add_test(tests, stands_alone);
 	tcase_add_loop_test(tests, all, 0, 4);
 	tcase_add_test(tests, reasons);
 	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -26,6 +26,7 @@
 #include "core/latch.h"
 #include "core/scale.h"
 #include "sample.h"
+#include "suite.h"
 
 #define SECOND		1000000000LL
 #define NR_CPUS		4
@@ -186,15 +187,8 @@ static inline void setup(void)
 
 static inline int run_cases(Suite *suite, TCase *tcase)
 {
-	SRunner *runner;
-	int failed;
-
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
 
 static inline void teardown(void)
