@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/* Exchanges as points of a plane, and lines of it as functions. */
+#include "fit_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A rate as an integer of at most 53 bits: *ret_shift: how many are a fraction */
+static __s64 mantissa_of(double rate, int *ret_shift)
+{
+	int exponent;
+
+	frexp(rate, &exponent);
+	*ret_shift = 53 - exponent;
+	if (*ret_shift > 62)
+		*ret_shift = 62;
+	if (*ret_shift < 0)
+		*ret_shift = 0;
+	return llrint(ldexp(rate, *ret_shift));
+}
+
+__s64 tsct_fit_times(double rate, __s64 delta, double *ret_frac)
+{
+	int shift;
+	__s64 mantissa = mantissa_of(rate, &shift);
+	tsct_s128 product = (tsct_s128)mantissa * delta;
+	__s64 whole = (__s64)(product >> shift);
+
+	*ret_frac = ldexp((double)(product - ((tsct_s128)whole << shift)),
+			  -shift);
+	return whole;
+}
+
+double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
+{
+	double frac;
+	__s64 whole = tsct_fit_times(plane->rate, (__s64)(local - plane->at),
+				     &frac);
+
+	return (double)(__s64)(remote - plane->remote0 - (__u64)whole) - frac;
+}
+
+static double seconds(const struct tsct_plane *plane, __u64 local)
+{
+	return (double)(__s64)(local - plane->at) / plane->hz;
+}
+
+/* Twice the time from one middle to the other, of both counters */
+static void between(const struct tsct_exchange *a, const struct tsct_exchange *b,
+		    double *ret_local, double *ret_remote)
+{
+	*ret_local = (double)(__s64)(b->t1 - a->t1) +
+		(double)(__s64)(b->t4 - a->t4);
+	*ret_remote = (double)(__s64)(b->t2 - a->t2) +
+		(double)(__s64)(b->t3 - a->t3);
+}
+
+/* Median of the rates from each exchange to the one half of all later */
+static double median_rate(const struct tsct_exchange *x, unsigned int nr,
+			  double *scratch)
+{
+	unsigned int half = nr / 2, used = 0, i;
+	double local, remote;
+
+	for (i = 0; half && i + half < nr; i++) {
+		between(&x[i], &x[i + half], &local, &remote);
+		if (local > 0)
+			scratch[used++] = remote / local;
+	}
+	return used ? tsct_fit_select(scratch, used, used / 2) : 0;
+}
+
+/*
+ * What is said of the counters is believed to a part in a thousand, unless the
+ * exchanges prove otherwise; see tsct_fit_bound().
+ */
+static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
+		       unsigned int nr, bool hz_known, double remote_hz)
+{
+	bool known = hz_known && remote_hz > 0;
+	double nominal = (remote_hz > 0 ? remote_hz : 1e9) / plane->hz;
+	double rate = median_rate(x, nr, plane->scratch), room;
+
+	if (rate == 0)
+		rate = nominal;
+	else if (!(rate > 0) ||
+		 (known && (rate < nominal / 2 || rate > nominal * 2)))
+		return -ERANGE;
+	room = nominal * TSCT_FIT_RATE_PPM / 1e6;
+	if (!known && nr > 1) {
+		plane->rate_min = -HUGE_VAL;
+		plane->rate_max = HUGE_VAL;
+	} else {
+		/* So short a time tells no rate: rather what was said. */
+		if (rate < nominal - room || rate > nominal + room)
+			room = fabs(rate - nominal) * 2;
+		plane->rate_min = (nominal - room - rate) * plane->hz;
+		plane->rate_max = (nominal + room - rate) * plane->hz;
+	}
+	plane->rate = rate;
+	plane->nominal = known || nr < 2 ? nominal : rate;
+	return 0;
+}
+
+/* Stamps are cut to whole counts, which is an error, too. */
+static double slack_of(const struct tsct_plane *plane,
+		       const struct tsct_exchange *x)
+{
+	return (x->remote_error + 1.0) + (x->local_error + 1.0) * plane->rate;
+}
+
+/* False: no network does that. */
+static bool point_of(const struct tsct_plane *plane,
+		     const struct tsct_exchange *x, struct tsct_point *ret)
+{
+	__s64 here = (__s64)(x->t4 - x->t1), there = (__s64)(x->t3 - x->t2);
+
+	if (here < 0 || there < 0)
+		return false;
+	ret->u1 = seconds(plane, x->t1);
+	ret->u4 = seconds(plane, x->t4);
+	ret->up = tsct_plane_y(plane, x->t1, x->t2);
+	ret->low = tsct_plane_y(plane, x->t4, x->t3);
+	ret->u = (ret->u1 + ret->u4) / 2;
+	ret->y = (ret->up + ret->low) / 2 - plane->shift;
+	ret->width = ret->up - ret->low;
+	ret->slack = slack_of(plane, x);
+	ret->lonely = false;
+	ret->used = true;
+	ret->sound = true;
+	return ret->width > -2 * ret->slack -
+		(double)there * TSCT_FIT_RATE_PPM / 1e6;
+}
+
+static int check_order(const struct tsct_exchange *x, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 1; i < nr; i++) {
+		if ((__s64)(x[i].t1 - x[i - 1].t1) < 0)
+			return -EINVAL;
+		if ((__s64)(x[i].t1 - x[0].t1) < 0)
+			return -ERANGE;
+	}
+	return 0;
+}
+
+static void set_origin(struct tsct_plane *plane,
+		       const struct tsct_exchange *last, __u64 at)
+{
+	double frac;
+
+	plane->at = at ? at : last->t4;
+	plane->remote0 = last->t3 + (__u64)
+		tsct_fit_times(plane->rate, (__s64)(plane->at - last->t4), &frac);
+}
+
+int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
+		    const struct tsct_fit_options *options, double remote_hz,
+		    struct tsct_plane *ret)
+{
+	unsigned int i;
+	int err;
+
+	*ret = (struct tsct_plane) { 0 };
+	if (!nr)
+		return -ENODATA;
+	err = check_order(x, nr);
+	if (err)
+		return err;
+	ret->point = malloc(nr * sizeof(*ret->point));
+	ret->scratch = malloc((2 * (size_t)nr + 2) * sizeof(*ret->scratch));
+	ret->corner = malloc(2 * (size_t)nr * sizeof(*ret->corner));
+	if (!ret->point || !ret->scratch || !ret->corner)
+		return -ENOMEM;
+	ret->hz = options->hz > 0 ? options->hz : 1e9;
+	err = choose_rate(ret, x, nr, options->hz > 0, remote_hz);
+	if (err)
+		return err;
+	ret->wander = 1e-9 * ret->rate * ret->hz *
+		(options->wander_ppb > 0 ? options->wander_ppb :
+		 TSCT_FIT_WANDER_PPB);
+	ret->shift = options->asymmetry * ret->rate / 2;
+	set_origin(ret, &x[nr - 1], options->at);
+	for (i = 0; i < nr; i++) {
+		ret->point[ret->nr].index = i;
+		ret->nr += point_of(ret, &x[i], &ret->point[ret->nr]);
+	}
+	return ret->nr ? 0 : -ENODATA;
+}
+
+void tsct_plane_free(struct tsct_plane *plane)
+{
+	free(plane->corner);
+	free(plane->scratch);
+	free(plane->point);
+}
+
+void tsct_plane_put(const struct tsct_plane *plane,
+		    const struct tsct_fit_line *line, struct tsct_fit *fit)
+{
+	double whole = floor(line->y0);
+
+	fit->nr_pieces = 1;
+	fit->piece[0].from = plane->at;
+	fit->piece[0].base = plane->remote0 + (__u64)(__s64)whole;
+	fit->piece[0].c[0] = line->y0 - whole;
+	fit->piece[0].c[1] = plane->rate + line->slope / plane->hz;
+	fit->piece[0].c[2] = 0;
+	fit->piece[0].c[3] = 0;
+}

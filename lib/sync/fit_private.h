@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the fits share: exchanges as points of a plane.
+ *
+ * u is seconds of our counter since `at`, y is counts of theirs beside the line
+ * that runs at `rate` through (at, remote0). Both come from integers that were
+ * subtracted as integers, so that large counters lose nothing. A function is
+ * then a line y = y0 + slope u that is nearly level.
+ */
+#ifndef TSCT_SYNC_FIT_PRIVATE_H
+#define TSCT_SYNC_FIT_PRIVATE_H
+
+#include "fit.h"
+
+/* Counters run as was said of them to this, both taken together. */
+#define TSCT_FIT_RATE_PPM	1000
+
+struct tsct_point {
+	double u1, up;		/* f(u1) <= up: the request */
+	double u4, low;		/* f(u4) >= low: the answer */
+	double u, y;		/* the middle, known asymmetry taken off */
+	double width;		/* up - low, at the same u: the round trip, counts */
+	double slack;		/* of up and low, counts: errors of stamps */
+	unsigned int index;	/* of its exchange */
+	bool used;		/* for the estimate */
+	bool sound;		/* for the bound */
+	bool lonely;		/* for neither: too good to be true */
+};
+
+/* Of a convex hull */
+struct tsct_corner {
+	double u, y;
+	unsigned int point;
+};
+
+struct tsct_plane {
+	__u64 at, remote0;
+	double hz, rate;	/* ticks a second; counts per tick */
+	double nominal;		/* rate, as was said */
+	double wander;		/* rate changes by at most, counts / s^2 */
+	double rate_min, rate_max;	/* of slope, from what was said, counts / s */
+	double shift;		/* of y, by the asymmetry that is known */
+	double least;		/* width of the shortest round trip believed */
+	unsigned int nr;
+	struct tsct_point *point;
+	double *scratch;	/* 2 nr + 2 */
+	struct tsct_corner *corner;	/* 2 nr */
+};
+
+struct tsct_fit_line {
+	double y0, slope;	/* counts, counts / s */
+};
+
+static inline double tsct_fit_line_at(const struct tsct_fit_line *line, double u)
+{
+	return line->y0 + line->slope * u;
+}
+
+/* fit_plane.c; tsct_plane_make() does not free what it made when it fails */
+int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
+		    const struct tsct_fit_options *options, double remote_hz,
+		    struct tsct_plane *ret);
+void tsct_plane_free(struct tsct_plane *plane);
+/* counts beside the level line; exact */
+double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote);
+void tsct_plane_put(const struct tsct_plane *plane,
+		    const struct tsct_fit_line *line, struct tsct_fit *fit);
+
+/* rate times delta, exactly: whole counts, rounded down, and the rest */
+__s64 tsct_fit_times(double rate, __s64 delta, double *ret_frac);
+
+/* fit_order.c: the k-th smallest, which is put in its place; and of used points */
+double tsct_fit_select(double *values, unsigned int nr, unsigned int k);
+double tsct_plane_quantile(const struct tsct_plane *plane, double q);
+/* Drops what is better than it can be, and what is so bad that it is no help. */
+void tsct_plane_screen(struct tsct_plane *plane);
+
+/* The candidates. Points [from, to) that are used; -ENODATA: too few */
+struct tsct_hull {
+	struct tsct_fit_line line;
+	double gap;		/* between the causal constraints */
+	unsigned int support[4];	/* points; the same one twice, maybe */
+};
+
+/* Lower hull: one more corner, at a u not less than that of the last */
+unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
+			    const struct tsct_corner *next);
+/* Slope of the edge from corner k to the next */
+double tsct_hull_edge(const struct tsct_corner *hull, unsigned int k);
+
+int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
+		  unsigned int to, struct tsct_hull *ret);
+void tsct_theil_sen(const struct tsct_plane *plane, struct tsct_fit_line *ret);
+
+/* fit_linear.c fit_spline.c; @keep: in: what is possible */
+void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
+		     unsigned int nr, bool *keep, struct tsct_fit *fit);
+int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
+		    unsigned int nr, bool *keep, struct tsct_fit *fit);
+/* fit_auto.c: hull, regression, or the better one of both */
+int tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
+		  struct tsct_fit *fit);
+
+/*
+ * The tenth of those that are kept with the highest t4 - t1 loses its flag,
+ * rounded down; of equal ones the later one does. Returns how many.
+ * @heap: room for nr
+ */
+unsigned int tsct_fit_drop_tenth(const struct tsct_exchange *x,
+				 unsigned int nr, bool *keep,
+				 unsigned int *heap);
+
+/*
+ * tsct_fit_bound - what causality leaves possible
+ *
+ * Takes `sound` from exchanges that contradict the others, or older ones.
+ */
+struct tsct_interval {
+	double min, max;
+};
+
+struct tsct_fit_bounds {
+	struct tsct_interval y;		/* at u = 0 */
+	struct tsct_interval slope;
+};
+
+void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret);
+
+#endif /* TSCT_SYNC_FIT_PRIVATE_H */
