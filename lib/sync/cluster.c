@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cluster_private.h"
+#include "core/offset.h"
+#include "core/scale.h"
+
+/* Figures from so few exchanges are first figures. */
+#define FEW_EXCHANGES	4
+
+struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options,
+				      unsigned int nr_sources)
+{
+	struct tsct_cluster *cluster = calloc(1, sizeof(*cluster));
+
+	if (!cluster)
+		return NULL;
+	if (nr_sources > TSCT_SOURCES_MAX)
+		nr_sources = TSCT_SOURCES_MAX;
+	cluster->paths = calloc(nr_sources + 1, sizeof(cluster->paths[0]));
+	if (!cluster->paths) {
+		free(cluster);
+		return NULL;
+	}
+	cluster->options = *options;
+	if (!(options->hz > 0))
+		cluster->options.hz = 1e9;
+	cluster->nr = nr_sources;
+	cluster->used = -1;
+	cluster->epoch = options->epoch ? options->epoch : 1;
+	return cluster;
+}
+
+void tsct_cluster_free(struct tsct_cluster *cluster)
+{
+	unsigned int i;
+
+	if (!cluster)
+		return;
+	for (i = 0; i < cluster->nr; i++)
+		tsct_path_free(&cluster->paths[i]);
+	free(cluster->paths);
+	free(cluster);
+}
+
+/* ---- epochs ---------------------------------------------------------------- */
+
+static void begin_epoch(struct tsct_cluster *cluster)
+{
+	cluster->epoch++;
+	memset(&cluster->pair, 0, sizeof(cluster->pair));
+	memset(&cluster->before, 0, sizeof(cluster->before));
+}
+
+void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch)
+{
+	if ((__s32)(epoch - cluster->epoch) < 0)
+		return;
+	cluster->epoch = epoch;
+	begin_epoch(cluster);
+}
+
+void tsct_cluster_drop(struct tsct_cluster *cluster)
+{
+	unsigned int i;
+
+	for (i = 0; i < cluster->nr; i++)
+		tsct_path_forget(&cluster->paths[i], "our counter was disrupted");
+	cluster->used = -1;
+	cluster->is_master = false;
+	cluster->disrupted = true;
+	begin_epoch(cluster);
+}
+
+/* ---- exchanges --------------------------------------------------------------- */
+
+static bool is_too_far_off(const struct tsct_cluster *cluster,
+			   const struct tsct_estimate *est)
+{
+	const double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB *
+		TSCT_CLUSTER_MEND_NS;
+
+	return cluster->pair.mult && tsct_magnitude(tsct_estimate_off(est,
+			&cluster->pair, cluster->now)) > limit;
+}
+
+/* Somewhere else than until now: true. */
+static bool move(struct tsct_cluster *cluster, __u64 master, __u32 timeline)
+{
+	bool moved = cluster->at_timeline && (cluster->master != master ||
+					      cluster->timeline != timeline);
+
+	cluster->master = master;
+	cluster->timeline = timeline;
+	cluster->at_timeline = true;
+	return moved;
+}
+
+static enum tsct_cluster_event elect(struct tsct_cluster *cluster)
+{
+	struct tsct_choice choice = tsct_cluster_choose(cluster);
+	struct tsct_estimate est;
+	bool moved;
+
+	cluster->used = choice.used;
+	cluster->extra_ns = choice.extra_ns;
+	if (!tsct_cluster_estimate(cluster, &est))
+		return TSCT_CLUSTER_OK;
+	cluster->depth = cluster->paths[cluster->used].remote.depth + 1;
+	moved = move(cluster, choice.master, choice.timeline);
+	if (!moved && !is_too_far_off(cluster, &est))
+		return TSCT_CLUSTER_NEW;
+	begin_epoch(cluster);
+	return TSCT_CLUSTER_EPOCH;
+}
+
+enum tsct_cluster_event
+tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
+		  const struct tsct_exchange *x,
+		  const struct tsct_remote *remote)
+{
+	enum tsct_path_event event;
+
+	if (source >= cluster->nr)
+		return TSCT_CLUSTER_OK;
+	if (!cluster->now || (__s64)(x->t4 - cluster->now) > 0)
+		cluster->now = x->t4;
+	event = tsct_path_feed(&cluster->paths[source], &cluster->options, x,
+			       remote);
+	if (event == TSCT_PATH_SAME || cluster->is_master)
+		return TSCT_CLUSTER_OK;
+	return elect(cluster);
+}
+
+void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source)
+{
+	if (source >= cluster->nr)
+		return;
+	tsct_path_forget(&cluster->paths[source], NULL);
+	cluster->paths[source].met = false;
+	cluster->paths[source].liar = false;
+	if (!cluster->is_master)
+		elect(cluster);
+}
+
+void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
+			 const struct tsct_remote_line *line, __u32 epoch)
+{
+	bool moved = move(cluster, node, epoch);
+
+	if (!moved && cluster->is_master &&
+	    !memcmp(line, &cluster->line, sizeof(*line)))
+		return;
+	if (moved || cluster->pair.mult)
+		begin_epoch(cluster);
+	cluster->is_master = true;
+	cluster->line = *line;
+	cluster->depth = 0;
+	cluster->used = -1;
+}
+
+/* ---- what is published --------------------------------------------------------- */
+
+bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
+			   struct tsct_estimate *ret_est)
+{
+	if (cluster->used < 0 || cluster->is_master)
+		return false;
+	*ret_est = cluster->paths[cluster->used].est;
+	ret_est->error_ns += cluster->extra_ns;
+	return true;
+}
+
+static __u32 status_of(const struct tsct_cluster *cluster,
+		       const struct tsct_pair *pair, __u64 at)
+{
+	const struct tsct_path *path;
+
+	if (!pair->mult)
+		return cluster->disrupted ? TSCT_STATUS_DISRUPTED :
+			TSCT_STATUS_UNKNOWN;
+	if ((__s64)(at - pair->hold_after_tsc) > 0)
+		return TSCT_STATUS_HOLDOVER;
+	if (cluster->is_master)
+		return TSCT_STATUS_SYNCHRONIZED;
+	if (cluster->used < 0)
+		return TSCT_STATUS_HOLDOVER;
+	path = &cluster->paths[cluster->used];
+	/* Fresh, but of somebody who is not himself. */
+	if (path->remote.has_line &&
+	    path->remote.status != TSCT_STATUS_SYNCHRONIZED)
+		return path->remote.status;
+	return path->fit.nr_kept < FEW_EXCHANGES ? TSCT_STATUS_CALIBRATING :
+		TSCT_STATUS_SYNCHRONIZED;
+}
+
+__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_tsc,
+			   struct tsct_pair *ret_pair)
+{
+	struct tsct_estimate est;
+	bool known = tsct_cluster_estimate(cluster, &est);
+
+	tsct_cluster_line(cluster, known ? &est : NULL, begin_tsc, ret_pair);
+	return status_of(cluster, ret_pair, begin_tsc);
+}
+
+void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
+		       struct tsct_clock_state *state)
+{
+	struct tsct_pair *pair = &state->cluster;
+	const struct tsct_pair *old = &cluster->pair;
+
+	state->cluster_status = tsct_cluster_compose(cluster, begin_tsc, pair);
+	state->cluster_epoch = cluster->epoch;
+	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
+	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
+	state->cluster_before = cluster->before;
+	if (old->mult && pair->base_tsc != old->base_tsc)
+		state->cluster_before = tsct_cluster_piece(old, pair->base_tsc);
+	/* What came from elsewhere must not keep REALTIME from being published. */
+	if (tsct_pair_check(pair, state->source)) {
+		memset(pair, 0, sizeof(*pair));
+		state->cluster_status = TSCT_STATUS_UNKNOWN;
+	}
+	if (!pair->mult)
+		memset(&state->cluster_before, 0, sizeof(state->cluster_before));
+	/* The short cut asks for neither. */
+	if (state->flags & TSCT_CLOCK_SKEWED ||
+	    state->source != TSCT_SOURCE_TSC)
+		pair->fast_tsc = 0;
+}
+
+/*
+ * Once it was said that nothing is known, there is nothing to go on from: what
+ * comes next may be any time.
+ */
+void tsct_cluster_published(struct tsct_cluster *cluster,
+			    const struct tsct_pair *pair)
+{
+	const struct tsct_pair *old = &cluster->pair;
+
+	if (!pair->mult) {
+		if (old->mult)
+			begin_epoch(cluster);
+		return;
+	}
+	if (old->mult && pair->base_tsc != old->base_tsc)
+		cluster->before = tsct_cluster_piece(old, pair->base_tsc);
+	cluster->pair = *pair;
+	cluster->disrupted = false;
+}
+
+/* ---- questions --------------------------------------------------------------- */
+
+__u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
+{
+	return cluster->epoch;
+}
+
+static __u64 as_growth(double ns_per_count)
+{
+	return tsct_round_up(ns_per_count * 0x1p32 * 1e3);
+}
+
+/* The line that ours is slewed to */
+static void tell_estimate(const struct tsct_cluster *cluster,
+			  const struct tsct_estimate *est,
+			  struct tsct_remote_line *line)
+{
+	double hold = (double)tsct_path_hold(&cluster->paths[cluster->used],
+					     &cluster->options);
+
+	*line = (struct tsct_remote_line) {
+		.base = est->at,
+		.base_ns = est->ns,
+		.mult = (__u64)(est->rate * 0x1p56 + 0.5),
+		.as_of = est->at,
+		.error_ps = tsct_round_up((est->error_ns + 1) * 1e3),
+		.growth = as_growth(est->growth +
+				    tsct_smaller(est->wander * hold, est->hold)),
+	};
+}
+
+/* Nobody refreshes it: all there is is the line in force. */
+static void tell_pair(const struct tsct_pair *pair, __u64 now,
+		      struct tsct_remote_line *line)
+{
+	__u64 base = pair->base_tsc;
+
+	if (pair->slew_mult != pair->mult)
+		base += pair->slew_tsc;
+	*line = (struct tsct_remote_line) {
+		.base = base,
+		.base_ns = tsct_pair_ns(pair, base),
+		.mult = pair->mult,
+		.as_of = now,
+		.error_ps = tsct_pair_error_ps(pair, now),
+		.growth = pair->hold_growth,
+	};
+}
+
+__u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
+			    __u64 *ret_master, __u32 *ret_epoch,
+			    __u16 *ret_depth, struct tsct_remote_line *ret_line)
+{
+	struct tsct_estimate est;
+	struct tsct_pair pair;
+	__u32 status;
+
+	memset(ret_line, 0, sizeof(*ret_line));
+	*ret_master = cluster->at_timeline ? cluster->master : 0;
+	*ret_epoch = cluster->at_timeline ? cluster->timeline : 0;
+	*ret_depth = cluster->depth;
+	if (cluster->is_master) {
+		*ret_line = cluster->line;
+		return TSCT_STATUS_SYNCHRONIZED;
+	}
+	status = tsct_cluster_compose(cluster, now, &pair);
+	if (!pair.mult)
+		return status;
+	if (tsct_cluster_estimate(cluster, &est))
+		tell_estimate(cluster, &est, ret_line);
+	else
+		tell_pair(&pair, now, ret_line);
+	return status;
+}
+
+static void describe_fit(const struct tsct_cluster *cluster,
+			 const struct tsct_path *path, __u64 now,
+			 struct tsct_source_state *ret)
+{
+	double ns_per_tick = 1e9 / cluster->options.hz;
+
+	ret->kept = path->fit.nr_kept;
+	ret->dropped = path->fit.nr_dropped;
+	ret->rtt_min_ns = path->fit.rtt_min * ns_per_tick;
+	ret->rtt_median_ns = path->fit.rtt_median * ns_per_tick;
+	if (!path->known)
+		return;
+	ret->drift_ppm = (ns_per_tick / path->est.rate - 1) * 1e6;
+	ret->error_ns = tsct_estimate_bound(&path->est, now);
+	ret->known = cluster->pair.mult;
+	if (ret->known)
+		ret->offset_ns = -tsct_estimate_off(&path->est, &cluster->pair,
+						    now);
+}
+
+void tsct_cluster_source(const struct tsct_cluster *cluster,
+			 unsigned int source, __u64 now,
+			 struct tsct_source_state *ret)
+{
+	const struct tsct_path *path;
+
+	memset(ret, 0, sizeof(*ret));
+	if (source >= cluster->nr)
+		return;
+	path = &cluster->paths[source];
+	ret->used = (int)source == cluster->used;
+	ret->liar = path->liar;
+	snprintf(ret->why, sizeof(ret->why), "%s",
+		 path->liar ? path->liar_why : path->why);
+	if (path->fitted)
+		describe_fit(cluster, path, now, ret);
+}
+
+unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
+				 unsigned int source,
+				 const struct tsct_exchange **ret_x,
+				 const bool **ret_kept,
+				 const struct tsct_fit **ret_fit)
+{
+	const struct tsct_path *path;
+
+	if (source >= cluster->nr || !cluster->paths[source].fitted)
+		return 0;
+	path = &cluster->paths[source];
+	*ret_x = path->x;
+	*ret_kept = path->keep;
+	*ret_fit = &path->fit;
+	return path->nr;
+}

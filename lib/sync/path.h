@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From our counter to the cluster's time by way of one source: the exchanges with
+ * it that are remembered, the fit through them, its line on top.
+ */
+#ifndef TSCT_SYNC_PATH_H
+#define TSCT_SYNC_PATH_H
+
+#include "cluster.h"
+
+/* Nobody refreshes it: PHI of RFC 5905, for what two crystals part by */
+#define TSCT_PATH_HOLD_PPB	15000
+
+/* What the crystals of two nodes can be apart by, at the very most */
+#define TSCT_PATH_RATE_PPB	1000000
+
+/* A server whose clock somebody steers, against a crystal: ppb a second */
+#define TSCT_PATH_STEERED_PPB	100
+
+/*
+ * The cluster's time as a straight line, and what is known of it: at any stamp t,
+ * with d = |t - at|, it is within
+ * error_ns + growth * d + min(wander * d, hold) * d
+ */
+struct tsct_estimate {
+	__u64 at;		/* our counter */
+	__s64 ns;		/* cluster time there ... */
+	double frac_ns;		/* ... and a fraction, in [0, 1) */
+	double rate;		/* ns per tick */
+	double sd_ns;		/* what is likely to be off there, and ... */
+	double error_ns;	/* ... at most */
+	double growth;		/* ns per tick */
+	double wander;		/* ns per tick squared */
+	double hold;		/* ns per tick */
+};
+
+/* What the estimate says minus what the line says, at a stamp, in ns */
+double tsct_estimate_off(const struct tsct_estimate *est,
+			 const struct tsct_pair *pair, __u64 tsc);
+double tsct_estimate_bound(const struct tsct_estimate *est, __u64 tsc);
+
+struct tsct_path {
+	struct tsct_exchange *x;	/* oldest first */
+	bool *keep;			/* by the fit */
+	unsigned int nr, room;
+	bool known;			/* est is something */
+	struct tsct_estimate est;
+	struct tsct_fit fit;
+	bool fitted;
+	struct tsct_remote remote;
+	bool met;			/* remote is something */
+	__u64 step;			/* ticks between the last exchanges, */
+	__u64 gap;			/* and the longest lately */
+	unsigned int strange;		/* contradict the fit, one after another */
+	double doubt_ns;		/* by as much */
+	char why[160];
+	bool liar;			/* said by a vote, for this reason */
+	char liar_why[160];
+};
+
+enum tsct_path_event {
+	TSCT_PATH_SAME,		/* nothing came of it */
+	TSCT_PATH_NEW,		/* another estimate */
+	TSCT_PATH_LOST,		/* there is none any more */
+};
+
+enum tsct_path_event tsct_path_feed(struct tsct_path *path,
+				    const struct tsct_cluster_options *options,
+				    const struct tsct_exchange *x,
+				    const struct tsct_remote *remote);
+
+/* Forgets all, with a reason for people; NULL: none. */
+void tsct_path_forget(struct tsct_path *path, const char *why);
+void tsct_path_free(struct tsct_path *path);
+
+/* Is it at a timeline? An NTP server is at that of all such servers, 0. */
+static inline __u64 tsct_path_master(const struct tsct_path *path)
+{
+	return path->remote.has_line ? path->remote.master : 0;
+}
+
+static inline __u32 tsct_path_epoch(const struct tsct_path *path)
+{
+	return path->remote.has_line ? path->remote.epoch : 0;
+}
+
+/* How long it does without a new exchange, in ticks, before it holds over */
+__u64 tsct_path_hold(const struct tsct_path *path,
+		     const struct tsct_cluster_options *options);
+
+#endif /* TSCT_SYNC_PATH_H */
