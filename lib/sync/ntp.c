@@ -9,6 +9,7 @@
 #include "ext.h"
 
 #define NS_PER_S	1000000000LL
+#define UNITS_PER_S	(1LL << 32)
 #define EPOCH_S		2208988800LL	/* 1900 to 1970 */
 
 #define FIELD_MIN	16
@@ -27,7 +28,7 @@ static tsct_s128 units(__s64 unix_ns)
 		ns += NS_PER_S;
 		s--;
 	}
-	return ((tsct_s128)(s + EPOCH_S) << 32) +
+	return (tsct_s128)(s + EPOCH_S) * UNITS_PER_S +
 		(((__u64)ns << 32) + NS_PER_S / 2) / NS_PER_S;
 }
 

@@ -1,0 +1,716 @@
+// SPDX-License-Identifier: MIT
+/*
+ * NTP packets: whatever the bytes, nothing is read beyond them and no length in
+ * them believed; what is built is read back as it was; stamps lose nothing.
+ */
+#include <check.h>
+
+#include "packets.h"
+#include "seed.h"
+#include "sync/ext.h"
+
+#define S	1000000000LL
+#define ERA_1	2085978496LL	/* 2036-02-07 06:28:16, s since 1970 */
+
+/* ---- stamps -------------------------------------------------------------- */
+
+/* By hand: (ns / 1e9 + 2208988800) * 2^32, mod 2^64 */
+static const struct {
+	__s64 ns;
+	tsct_ntp_stamp stamp;
+} stamps[] = {
+	{ 0, 0x83aa7e8000000000 },
+	{ 1, 0x83aa7e8000000004 },
+	{ S / 2, 0x83aa7e8080000000 },
+	{ S - 1, 0x83aa7e80fffffffc },
+	{ -1, 0x83aa7e7ffffffffc },
+	{ -2208988800 * S, 1 },
+	{ -2208988800 * S - 1, 0xfffffffffffffffc },
+	{ 1800000000 * S + 123456789, 0xeef450801f9add37 },
+	{ ERA_1 * S - 1, 0xfffffffffffffffc },
+	{ ERA_1 * S, 1 },
+	{ ERA_1 * S + 1, 4 },
+	{ ERA_1 * S + S, 0x100000000 },
+};
+
+START_TEST(known_stamps)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(stamps) / sizeof(*stamps); i++) {
+		ck_assert_uint_eq(tsct_ntp_from_ns(stamps[i].ns),
+				  stamps[i].stamp);
+		ck_assert_int_eq(tsct_ntp_to_ns(stamps[i].stamp, stamps[i].ns),
+				 stamps[i].ns);
+	}
+}
+END_TEST
+
+/* |a - b| of numbers of 128 bits that are near each other */
+static __u64 apart(tsct_s128 a, tsct_s128 b)
+{
+	return (__u64)(a > b ? a - b : b - a);
+}
+
+/* Half a unit is 0.12 ns. What comes back is what went in, by any idea of the
+ * time that is less than 68 years off. */
+START_TEST(any_stamp)
+{
+	int i;
+
+	for (i = 0; i < 200000; i++) {
+		__s64 ns = (__s64)any64() >> any(8);
+		__s64 off = (__s64)(any64() % (1ULL << 31)) * S;
+		tsct_ntp_stamp stamp = tsct_ntp_from_ns(ns);
+		tsct_s128 since_1900 = ns + (tsct_s128)2208988800 * S;
+		__u64 whole = ((__u64)since_1900 << 32) -
+			stamp * (__u64)S;	/* mod 2^64 */
+		__s64 near;
+
+		MUST(stamp == 1 || whole + S / 2 <= (__u64)S,
+		     "%lld ns: %llu", ns, whole);
+		if (__builtin_add_overflow(ns, any(2) ? off : -off, &near))
+			near = ns;
+		MUST(tsct_ntp_to_ns(stamp, near) == ns,
+		     "%lld ns near %lld: %lld", ns, near,
+		     tsct_ntp_to_ns(stamp, near));
+	}
+}
+END_TEST
+
+/* Any stamp becomes the ns next to it. */
+START_TEST(any_ns)
+{
+	int i;
+
+	for (i = 0; i < 200000; i++) {
+		tsct_ntp_stamp stamp = any64();
+		__s64 near = (__s64)any64() / 2;
+		__s64 ns = tsct_ntp_to_ns(stamp, near);
+		__u64 a = (__u64)(ns + (tsct_s128)2208988800 * S) << 32;
+
+		/* mod 2^64 */
+		MUST(a - stamp * (__u64)S + (1ULL << 31) <= 1ULL << 32,
+		     "%#llx: %lld ns", stamp, ns);
+		MUST(apart(ns, near) <= (1ULL << 31) * S + 1,
+		     "%lld ns near %lld", ns, near);
+	}
+}
+END_TEST
+
+/* Midnight of 2036: either side is read from either side. */
+START_TEST(era_wrap)
+{
+	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
+				      ((1LL << 31) - 1) * S };
+	__s64 wrap = ERA_1 * S;
+	size_t i, j;
+
+	for (i = 0; i < sizeof(span) / sizeof(*span); i++) {
+		for (j = 0; j < sizeof(span) / sizeof(*span); j++) {
+			__s64 before = wrap - 1 - span[i];
+			__s64 after = wrap + span[j];
+
+			if ((after - before) / S >= 1LL << 31)
+				continue;
+			ck_assert_int_eq(tsct_ntp_to_ns(
+				tsct_ntp_from_ns(before), after), before);
+			ck_assert_int_eq(tsct_ntp_to_ns(
+				tsct_ntp_from_ns(after), before), after);
+		}
+	}
+	/* 2^31 s off by a second, both ways: the other era's */
+	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
+		wrap + ((1LL << 31) + 1) * S), wrap + (1LL << 32) * S);
+	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
+		wrap - ((1LL << 31) + 1) * S), wrap - (1LL << 32) * S);
+}
+END_TEST
+
+START_TEST(stamps_saturate)
+{
+	tsct_ntp_stamp top = tsct_ntp_from_ns(INT64_MAX);
+	tsct_ntp_stamp bottom = tsct_ntp_from_ns(INT64_MIN);
+
+	ck_assert_int_eq(tsct_ntp_to_ns(top, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_ntp_to_ns(bottom, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_ntp_to_ns(top + (1ULL << 32), INT64_MAX),
+			 INT64_MAX);
+	ck_assert_int_eq(tsct_ntp_to_ns(top + (1ULL << 62), INT64_MAX),
+			 INT64_MAX);
+	ck_assert_int_eq(tsct_ntp_to_ns(bottom - (1ULL << 32), INT64_MIN),
+			 INT64_MIN);
+	ck_assert_int_eq(tsct_ntp_to_ns(bottom - (1ULL << 62), INT64_MIN),
+			 INT64_MIN);
+	ck_assert_int_eq(tsct_ntp_to_ns(top - (1ULL << 32), INT64_MAX),
+			 INT64_MAX - S);
+}
+END_TEST
+
+/* 16.16, a bound: never less than what it is made of, and less than a unit
+ * (15259 ns) more */
+START_TEST(short_format)
+{
+	int i;
+
+	ck_assert_uint_eq(tsct_ntp_short(0), 0);
+	ck_assert_uint_eq(tsct_ntp_short(1), 1);
+	ck_assert_uint_eq(tsct_ntp_short(15258), 1);
+	ck_assert_uint_eq(tsct_ntp_short(15259), 2);
+	ck_assert_uint_eq(tsct_ntp_short(S), 0x10000);
+	ck_assert_uint_eq(tsct_ntp_short(65535ULL * S + S - 1), ~0U);
+	ck_assert_uint_eq(tsct_ntp_short(65536ULL * S), ~0U);
+	ck_assert_uint_eq(tsct_ntp_short(~0ULL), ~0U);
+	ck_assert_uint_eq(tsct_ntp_short_ns(0), 0);
+	ck_assert_uint_eq(tsct_ntp_short_ns(1), 15259);
+	ck_assert_uint_eq(tsct_ntp_short_ns(0x10000), S);
+	ck_assert_uint_eq(tsct_ntp_short_ns(~0U), 65535999984742);
+	for (i = 0; i < 200000; i++) {
+		__u64 ns = any64() % (65535ULL * S) >> any(46);
+		__u64 back = tsct_ntp_short_ns(tsct_ntp_short(ns));
+
+		MUST(back >= ns && back <= ns + 15259, "%llu ns: %llu", ns,
+		     back);
+		MUST(tsct_ntp_short(ns + 1) >= tsct_ntp_short(ns), "%llu", ns);
+	}
+}
+END_TEST
+
+/* ---- bytes ----------------------------------------------------------------- */
+
+/*
+ * Made by python3's struct.pack(">BBbbIIIQQQQ", 1<<6|4<<3|4, 2, 6, -25, ...) and
+ * (">HHIHHHHQQQQIIIIQQQQIIQQqQQQQ", 0xf5c7, 160, 0x54534354, 1, 0x3ff, 2, 0, ...)
+ */
+#define GOLDEN_HEADER	"640206e7" "00010203" "04050607" "08090a0b" \
+	"0c0d0e0f10111213" "1415161718191a1b" "1c1d1e1f20212223" \
+	"2425262728292a2b"
+#define GOLDEN_EXT	"f5c700a0" "54534354" "000103ff00020000" \
+	"0102030405060708" "1112131415161718" "2122232425262728" \
+	"3132333435363738" "41424344454647484" "94a4b4c4d4e4f50" \
+	"5152535455565758" "6162636465666768" "7172737475767778" \
+	"8182838485868788" "9192939495969798" "0000000000000000" \
+	"a1a2a3a4a5a6a7a8" "fefdfcfbfaf9f8f8" "b1b2b3b4b5b6b7b8" \
+	"c1c2c3c4c5c6c7c8" "d1d2d3d4d5d6d7d8" "e1e2e3e4e5e6e7e8"
+
+static const struct tsct_ntp_packet golden = {
+	.leap = 1, .version = 4, .mode = 4, .stratum = 2, .poll = 6,
+	.precision = -25, .root_delay = 0x00010203,
+	.root_dispersion = 0x04050607, .refid = 0x08090a0b,
+	.reference = 0x0c0d0e0f10111213, .origin = 0x1415161718191a1b,
+	.receive = 0x1c1d1e1f20212223, .transmit = 0x2425262728292a2b,
+	.has_ext = true,
+	.ext = {
+		.flags = 0x3ff, .depth = 2, .status = 0x41424344,
+		.node = 0x0102030405060708, .host = 0x1112131415161718,
+		.nonce = 0x3132333435363738, .epoch = 0x45464748,
+		.session = 0x494a4b4c, .master = 0x2122232425262728,
+		.rx = 0x5152535455565758, .tx = 0x6162636465666768,
+		.prev_nonce = 0x7172737475767778, .prev_tx = 0x8182838485868788,
+		.rx_error = 0x91929394, .turn_us = 0x95969798,
+		.barrier = 0x4d4e4f50,
+		.line = {
+			.base = 0xa1a2a3a4a5a6a7a8,
+			.base_ns = -0x0102030405060708,
+			.mult = 0xb1b2b3b4b5b6b7b8, .as_of = 0xc1c2c3c4c5c6c7c8,
+			.error_ps = 0xd1d2d3d4d5d6d7d8,
+			.growth = 0xe1e2e3e4e5e6e7e8,
+		},
+	},
+};
+
+#define SAME(member) \
+	MUST(a->member == b->member, "%llx, %llx", (__u64)a->member, \
+	     (__u64)b->member)
+
+static void check_line(const struct tsct_remote_line *a,
+		       const struct tsct_remote_line *b)
+{
+	SAME(base);
+	SAME(base_ns);
+	SAME(mult);
+	SAME(as_of);
+	SAME(error_ps);
+	SAME(growth);
+}
+
+/* @a was read, @b is what was sent. */
+static void check_ext(const struct tsct_ext *a, const struct tsct_ext *b)
+{
+	static const struct tsct_remote_line none;
+
+	SAME(flags);
+	SAME(depth);
+	SAME(status);
+	SAME(node);
+	SAME(host);
+	SAME(nonce);
+	SAME(epoch);
+	SAME(session);
+	SAME(master);
+	SAME(rx);
+	SAME(tx);
+	SAME(prev_nonce);
+	SAME(prev_tx);
+	SAME(rx_error);
+	SAME(turn_us);
+	SAME(barrier);
+	MUST(!a->reserved, "sent");
+	check_line(&a->line, b->flags & TSCT_EXT_LINE ? &b->line : &none);
+}
+
+static void check_packet(const struct tsct_ntp_packet *a,
+			 const struct tsct_ntp_packet *b)
+{
+	SAME(leap);
+	SAME(version);
+	SAME(mode);
+	SAME(stratum);
+	SAME(poll);
+	SAME(precision);
+	SAME(root_delay);
+	SAME(root_dispersion);
+	SAME(refid);
+	SAME(reference);
+	SAME(origin);
+	SAME(receive);
+	SAME(transmit);
+	MUST(a->has_ext == (b->has_ext && b->version == 4), "");
+	if (a->has_ext)
+		check_ext(&a->ext, &b->ext);
+}
+
+START_TEST(golden_bytes)
+{
+	struct tsct_ntp_packet packet;
+	__u8 bytes[TSCT_NTP_MAX];
+	const char *why;
+
+	ck_assert_uint_eq(tsct_ntp_build(&golden, bytes),
+			  TSCT_NTP_HEADER + TSCT_EXT_SIZE);
+	check_hex(bytes, TSCT_NTP_HEADER, GOLDEN_HEADER);
+	check_hex(bytes + TSCT_NTP_HEADER, TSCT_EXT_SIZE, GOLDEN_EXT);
+	ck_assert_int_eq(parse_exactly(bytes, TSCT_NTP_HEADER + TSCT_EXT_SIZE,
+				       &packet, &why), 0);
+	ck_assert_str_eq(why, "");
+	ck_assert(packet.has_ext && !packet.has_mac);
+	ck_assert_uint_eq(packet.ext_version, 1);
+	check_packet(&packet, &golden);
+}
+END_TEST
+
+/* An answer of chronyd 4.3, as captured; no key */
+START_TEST(of_chronyd)
+{
+	struct tsct_ntp_packet p;
+	__u8 bytes[TSCT_NTP_MAX];
+	size_t len = from_hex("240800e600000000000000007f7f0101eeabe236728165e8"
+			      "0123456789abcdefeeabe23aee845c55eeabe23aee87e19e",
+			      bytes);
+
+	ck_assert_int_eq(parse_exactly(bytes, len, &p, NULL), 0);
+	ck_assert(!p.has_ext && !p.has_mac);
+	ck_assert(p.leap == 0 && p.version == 4 && p.mode == 4 &&
+		  p.stratum == 8 && p.poll == 0 && p.precision == -26);
+	ck_assert_uint_eq(p.refid, 0x7f7f0101);
+	ck_assert_uint_eq(p.reference, 0xeeabe236728165e8);
+	ck_assert_uint_eq(p.origin, 0x0123456789abcdef);
+	ck_assert_uint_eq(p.receive, 0xeeabe23aee845c55);
+	ck_assert_uint_eq(p.transmit, 0xeeabe23aee87e19e);
+	/* It was at 09:26:18 UTC of 2026-11-21, and 931 ms. */
+	ck_assert_int_eq(tsct_ntp_to_ns(p.receive, 0), 1795253178931707164);
+}
+END_TEST
+
+static void fill(void *at, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		((__u8 *)at)[i] = (__u8)any(256);
+}
+
+static void any_packet(struct tsct_ntp_packet *packet)
+{
+	bool has_ext = any(4);
+
+	memset(packet, 0, sizeof(*packet));
+	fill(packet, offsetof(struct tsct_ntp_packet, has_ext));
+	fill(&packet->ext, sizeof(packet->ext));
+	packet->leap &= 3;
+	packet->version = (__u8)(any(3) ? 4 : 1 + any(3));
+	packet->mode = (__u8)any(6);
+	packet->has_ext = has_ext;
+}
+
+START_TEST(round_trips)
+{
+	struct tsct_ntp_packet sent, got;
+	__u8 bytes[TSCT_NTP_MAX], other[TSCT_NTP_MAX];
+	size_t len;
+	int i;
+
+	for (i = 0; i < 20000; i++) {
+		any_packet(&sent);
+		memset(bytes, 0x55, sizeof(bytes));
+		memset(other, 0xaa, sizeof(other));
+		len = tsct_ntp_build(&sent, bytes);
+		MUST(tsct_ntp_build(&sent, other) == len, "%zu", len);
+		/* All of it is set, and nothing behind it. */
+		MUST(!memcmp(bytes, other, len), "%zu", len);
+		MUST(bytes[len] == 0x55 && other[len] == 0xaa, "%zu", len);
+		MUST(!parse_exactly(bytes, len, &got, NULL), "%zu", len);
+		check_packet(&got, &sent);
+	}
+}
+END_TEST
+
+/* A line that is none and reserved words are not sent, nor believed. */
+START_TEST(nothing_leaks)
+{
+	struct tsct_ntp_packet sent = { .version = 4, .mode = 3,
+					.has_ext = true }, got;
+	__u8 *ext, bytes[TSCT_NTP_MAX];
+	size_t i, len;
+
+	memset(&sent.ext, 0xff, sizeof(sent.ext));
+	sent.ext.flags = 0xffff & ~TSCT_EXT_LINE;
+	len = tsct_ntp_build(&sent, bytes);
+	ext = bytes + TSCT_NTP_HEADER;
+	ck_assert_uint_eq(ext[14] | ext[15], 0);
+	for (i = TSCT_EXT_AT_TURN_US + 4; i < TSCT_EXT_SIZE; i++)
+		ck_assert_uint_eq(ext[i], 0);
+	memset(ext + TSCT_EXT_AT_TURN_US + 4, 0xee,
+	       TSCT_EXT_SIZE - TSCT_EXT_AT_TURN_US - 4);
+	ck_assert_int_eq(parse_exactly(bytes, len, &got, NULL), 0);
+	check_packet(&got, &sent);
+}
+END_TEST
+
+/* ---- lengths that lie --------------------------------------------------------- */
+
+/* What is to be made of @rest bytes behind the last field, @zero: all 0 */
+static bool good_rest(size_t rest, bool zero)
+{
+	return !rest || rest == 20 || rest == 24 || (rest == 4 && zero);
+}
+
+static void check_parse(const __u8 *bytes, size_t len, bool good,
+			struct tsct_ntp_packet *packet)
+{
+	const char *why = NULL;
+	int ret = parse_exactly(bytes, len, packet, &why);
+
+	MUST(ret == (good ? 0 : -EBADMSG), "%zu bytes: %d, '%s'", len, ret, why);
+	MUST(!*why == good, "%zu bytes: '%s'", len, why);
+	MUST(!good || !packet->has_mac ||
+	     (packet->mac_at >= TSCT_NTP_HEADER &&
+	      packet->mac_at + 4U + packet->mac_len == len),
+	     "%zu bytes: %u, %u", len, packet->mac_at, packet->mac_len);
+}
+
+/* Header, our field, a MAC of 20: cut everywhere, and with more behind it */
+START_TEST(every_length)
+{
+	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
+	struct tsct_ntp_packet p;
+	size_t len;
+
+	tsct_ntp_build(&golden, bytes);
+	for (len = 0; len <= sizeof(bytes); len++) {
+		bool header = len == 48 || len == 68 || len == 72;
+		bool ext = len >= 208 && !(len % 4) && good_rest(len - 208, 1);
+
+		check_parse(bytes, len, header || ext, &p);
+		if (!header && !ext)
+			continue;
+		ck_assert(p.has_ext == ext);
+		ck_assert(p.has_mac == (len > (ext ? 208 : 48)));
+	}
+}
+END_TEST
+
+START_TEST(every_length_of_version_3)
+{
+	__u8 bytes[TSCT_NTP_MAX + 64] = { 3 << 3 | 3 };
+	struct tsct_ntp_packet p;
+	size_t len;
+
+	for (len = 0; len <= sizeof(bytes); len++) {
+		bool good = len >= 48 && len <= TSCT_NTP_MAX && !(len % 4);
+
+		check_parse(bytes, len, good, &p);
+		if (good)
+			ck_assert(p.has_mac == (len > 48) && !p.has_ext);
+	}
+}
+END_TEST
+
+/* The length of the first field is anything; behind it are zeros, which no field
+ * begins with. @ours: it has our type and magic */
+static void lie(bool ours, size_t total)
+{
+	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
+	struct tsct_ntp_packet p;
+	unsigned int said;
+
+	if (ours)
+		from_hex("f5c7000054534354" "0001", bytes + 48);
+	for (said = 0; said < 0x10000; said++) {
+		bool good = said >= 16 && !(said % 4) && 48 + said <= total &&
+			good_rest(total - 48 - said, true) &&
+			(!ours || said == TSCT_EXT_SIZE);
+
+		bytes[50] = (__u8)(said >> 8);
+		bytes[51] = (__u8)said;
+		check_parse(bytes, total, good, &p);
+		if (good)
+			MUST(p.has_ext == ours, "%u", said);
+	}
+}
+
+START_TEST(every_field_length)
+{
+	lie(true, 48 + 160);
+	lie(true, 48 + 160 + 20);
+	lie(false, 48 + 160 + 24);
+	lie(true, TSCT_NTP_MAX);
+	lie(false, TSCT_NTP_MAX);
+	lie(false, 48 + 28);
+}
+END_TEST
+
+/* ---- fields ----------------------------------------------------------------- */
+
+/* A field of @type at @at. Returns where it ends. */
+static size_t put_field(__u8 *bytes, size_t at, unsigned int type, size_t size)
+{
+	memset(bytes + at, 0, size);
+	bytes[at] = (__u8)(type >> 8);
+	bytes[at + 1] = (__u8)type;
+	bytes[at + 2] = (__u8)(size >> 8);
+	bytes[at + 3] = (__u8)size;
+	return at + size;
+}
+
+static size_t put_ours(__u8 *bytes, size_t at)
+{
+	tsct_ext_put(&golden.ext, bytes + at);
+	return at + TSCT_EXT_SIZE;
+}
+
+START_TEST(among_others)
+{
+	__u8 bytes[TSCT_NTP_MAX];
+	struct tsct_ntp_packet p;
+	size_t at;
+
+	tsct_ntp_build(&golden, bytes);
+	at = put_field(bytes, 48, 0x0104, 36);
+	at = put_field(bytes, at, TSCT_EXT_TYPE, 16);	/* not our magic */
+	at = put_ours(bytes, at);
+	at = put_field(bytes, at, 0xf323, 28);
+	check_parse(bytes, at, true, &p);
+	ck_assert(p.has_ext && !p.has_mac);
+	check_ext(&p.ext, &golden.ext);
+	memset(bytes + at, 0, 24);
+	check_parse(bytes, at + 24, true, &p);
+	ck_assert(p.has_ext && p.has_mac && p.mac_at == at && p.mac_len == 20);
+	/* 16 to 24 bytes at the end are no field: RFC 7822 */
+	check_parse(bytes, put_field(bytes, at, 0x0104, 16), false, &p);
+	check_parse(bytes, put_field(bytes, at, 0x0104, 24), true, &p);
+	ck_assert(p.has_mac && p.key_id == 0x01040018);
+	/* Which of two is meant? */
+	check_parse(bytes, put_ours(bytes, at), false, &p);
+}
+END_TEST
+
+START_TEST(other_versions_of_ours)
+{
+	__u8 bytes[TSCT_NTP_MAX];
+	struct tsct_ntp_packet p;
+
+	tsct_ntp_build(&golden, bytes);
+	bytes[48 + TSCT_EXT_AT_VERSION + 1] = 2;
+	check_parse(bytes, 208, true, &p);
+	ck_assert(!p.has_ext && p.ext_version == 2);
+	bytes[51] = 172;	/* and longer */
+	memset(bytes + 208, 0, 12);
+	check_parse(bytes, 220, true, &p);
+	ck_assert(!p.has_ext && p.ext_version == 2);
+	bytes[48 + TSCT_EXT_AT_VERSION + 1] = 1;
+	check_parse(bytes, 220, false, &p);
+	bytes[48 + TSCT_EXT_AT_VERSION + 1] = 0;
+	bytes[51] = 160;
+	check_parse(bytes, 208, false, &p);
+}
+END_TEST
+
+START_TEST(crypto_nak)
+{
+	__u8 bytes[TSCT_NTP_MAX] = { 0 };
+	struct tsct_ntp_packet p;
+	int ext;
+
+	for (ext = 0; ext < 2; ext++) {
+		struct tsct_ntp_packet sent = golden;
+		size_t len;
+
+		sent.has_ext = ext;
+		len = tsct_ntp_build(&sent, bytes);
+		memset(bytes + len, 0, 4);
+		check_parse(bytes, len + 4, true, &p);
+		ck_assert(p.has_mac && !p.key_id && !p.mac_len);
+		bytes[len + 3] = 1;
+		check_parse(bytes, len + 4, false, &p);
+	}
+}
+END_TEST
+
+START_TEST(versions_and_modes)
+{
+	__u8 bytes[TSCT_NTP_HEADER] = { 0 };
+	struct tsct_ntp_packet p;
+	unsigned int first;
+
+	for (first = 0; first < 256; first++) {
+		unsigned int version = first >> 3 & 7, mode = first & 7;
+
+		bytes[0] = (__u8)first;
+		check_parse(bytes, sizeof(bytes), version >= 1 &&
+			    version <= 4 && mode <= 5, &p);
+		ck_assert_uint_eq(p.version, version);
+		ck_assert_uint_eq(p.leap, first >> 6);
+	}
+}
+END_TEST
+
+/* Every reason names itself; NULL is fine. */
+START_TEST(reasons)
+{
+	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
+	struct tsct_ntp_packet p;
+	const char *why;
+
+	tsct_ntp_parse(bytes, 47, &p, &why);
+	ck_assert_ptr_nonnull(strstr(why, "shorter"));
+	tsct_ntp_parse(bytes, TSCT_NTP_MAX + 4, &p, &why);
+	ck_assert_ptr_nonnull(strstr(why, "longer"));
+	tsct_ntp_parse(bytes, 49, &p, &why);
+	ck_assert_ptr_nonnull(strstr(why, "multiple"));
+	tsct_ntp_parse(bytes, 56, &p, &why);
+	ck_assert_ptr_nonnull(strstr(why, "neither"));
+	tsct_ntp_parse(bytes, 100, &p, &why);
+	ck_assert_ptr_nonnull(strstr(why, "field"));
+	bytes[0] = 4 << 3 | 6;
+	tsct_ntp_parse(bytes, 48, &p, &why);
+	ck_assert_ptr_nonnull(strstr(why, "control"));
+	bytes[0] = 5 << 3 | 3;
+	tsct_ntp_parse(bytes, 48, &p, &why);
+	ck_assert_ptr_nonnull(strstr(why, "version"));
+	ck_assert_int_eq(tsct_ntp_parse(bytes, 48, &p, NULL), -EBADMSG);
+}
+END_TEST
+
+/* ---- anything --------------------------------------------------------------- */
+
+/* Random bytes, or a packet of ours with some of them changed */
+static size_t any_bytes(__u8 *bytes)
+{
+	struct tsct_ntp_packet packet;
+	unsigned int i;
+	size_t len;
+
+	if (!any(4)) {
+		len = any(TSCT_NTP_MAX + 1);
+		fill(bytes, len);
+		return len;
+	}
+	any_packet(&packet);
+	len = tsct_ntp_build(&packet, bytes);
+	fill(bytes + len, TSCT_NTP_MAX - len);
+	len += any(3) ? 4 * any(8) : any((unsigned int)(TSCT_NTP_MAX - len));
+	for (i = any(4); i; i--)
+		bytes[any(any(2) ? 60 : (unsigned int)len)] ^=
+			(__u8)(1 << any(8));
+	return len;
+}
+
+/* What is taken is what is there: built again, it is the same bytes, but for what
+ * is not read. */
+static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
+{
+	struct tsct_ntp_packet again;
+	__u8 built[TSCT_NTP_MAX];
+	size_t len = tsct_ntp_build(p, built);
+
+	MUST(!memcmp(built, bytes, TSCT_NTP_HEADER), "%zu", len);
+	MUST(!tsct_ntp_parse(built, len, &again, NULL), "%zu", len);
+	check_packet(&again, p);
+}
+
+START_TEST(random_bytes)
+{
+	__u8 bytes[TSCT_NTP_MAX];
+	struct tsct_ntp_packet p;
+	unsigned int taken = 0, fields = 0, macs = 0, i;
+	const char *why;
+
+	seed_with((unsigned int)_i);
+	for (i = 0; i < 20000; i++) {
+		size_t len = any_bytes(bytes);
+		int ret = parse_exactly(bytes, len, &p, &why);
+
+		check_parse(bytes, len, !ret, &p);
+		if (ret)
+			continue;
+		check_taken(&p, bytes);
+		taken++;
+		fields += p.has_ext;
+		macs += p.has_mac;
+	}
+	/* Else it would be a test of nothing much. */
+	ck_assert_uint_gt(taken, 4000);
+	ck_assert_uint_gt(fields, 1000);
+	ck_assert_uint_gt(macs, 1000);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ntp");
+	TCase *tcase = tcase_create("stamps");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	seed_with(0);
+	tcase_add_test(tcase, known_stamps);
+	tcase_add_test(tcase, any_stamp);
+	tcase_add_test(tcase, any_ns);
+	tcase_add_test(tcase, era_wrap);
+	tcase_add_test(tcase, stamps_saturate);
+	tcase_add_test(tcase, short_format);
+	suite_add_tcase(suite, tcase);
+	tcase = tcase_create("packets");
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, golden_bytes);
+	tcase_add_test(tcase, of_chronyd);
+	tcase_add_test(tcase, round_trips);
+	tcase_add_test(tcase, nothing_leaks);
+	tcase_add_test(tcase, every_length);
+	tcase_add_test(tcase, every_length_of_version_3);
+	tcase_add_test(tcase, every_field_length);
+	tcase_add_test(tcase, among_others);
+	tcase_add_test(tcase, other_versions_of_ours);
+	tcase_add_test(tcase, crypto_nak);
+	tcase_add_test(tcase, versions_and_modes);
+	tcase_add_test(tcase, reasons);
+	tcase_add_loop_test(tcase, random_bytes, 0, 4);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

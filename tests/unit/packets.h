@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What tests of packets share: bytes in hex, copies that end where they end */
+#ifndef TESTS_PACKETS_H
+#define TESTS_PACKETS_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/ntp.h"
+
+/* As ck_assert_msg(), which is too slow to be asked a million times */
+#define MUST(condition, format, ...) \
+	do { \
+		if (!(condition)) \
+			ck_abort_msg("%s: " format, #condition, \
+				     ##__VA_ARGS__); \
+	} while (0)
+
+static inline unsigned int nibble(char c)
+{
+	return c <= '9' ? (unsigned int)c - '0' : (unsigned int)c - 'a' + 10;
+}
+
+/* Small letters. Returns how many bytes. */
+static inline size_t from_hex(const char *text, __u8 *bytes)
+{
+	size_t i, n = strlen(text) / 2;
+
+	for (i = 0; i < n; i++)
+		bytes[i] = (__u8)(nibble(text[2 * i]) << 4 |
+				  nibble(text[2 * i + 1]));
+	return n;
+}
+
+static inline void check_hex(const __u8 *bytes, size_t len, const char *text)
+{
+	__u8 want[TSCT_NTP_MAX];
+
+	ck_assert_uint_eq(from_hex(text, want), len);
+	ck_assert_mem_eq(bytes, want, len);
+}
+
+/* Parsed from memory that ends with it, so that the sanitizer sees a look
+ * beyond. */
+static inline int parse_exactly(const void *bytes, size_t len,
+				struct tsct_ntp_packet *packet,
+				const char **why)
+{
+	void *copy = malloc(len ? len : 1);
+	int ret;
+
+	MUST(copy, "no memory");
+	memcpy(copy, bytes, len);
+	ret = tsct_ntp_parse(len ? copy : (char *)copy + 1, len, packet, why);
+	free(copy);
+	return ret;
+}
+
+#endif /* TESTS_PACKETS_H */
