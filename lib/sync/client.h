@@ -9,6 +9,9 @@
  * the stamp that the server took before it sent it. When and whether the kernel
  * really sent it, the next answer tells (interleaved, RFC 9769 and our field);
  * so an exchange is given away when it is as good as it will get.
+ *
+ * Causality rests on where stamps are taken: a program's own t1 before it sends,
+ * its own t4 after it received.
  */
 #ifndef TSCT_SYNC_CLIENT_H
 #define TSCT_SYNC_CLIENT_H
@@ -23,6 +26,9 @@ struct tsct_client_options {
 	__u32 flags;
 	__u32 key_id;		/* 0: none, and an answer with a MAC is refused */
 	__u64 node, host;	/* ours */
+	__u64 mult;		/* of our counter, 2^-56 ns per tick; 0: not known,
+				 * and TSCT_CLIENT_TOO_SOON cannot be found out */
+	__u32 refid;		/* by which NTP servers would know us; 0: none */
 };
 
 /* A counter reading and how well it is known; kernel: by its stamp of the packet */
@@ -32,14 +38,20 @@ struct tsct_stamp {
 	bool kernel;
 };
 
+/* Sources further from the master than this go round in circles. */
+#define TSCT_DEPTH_MAX	15
+
 /* Whom an exchange is with, as it says in the last answer. */
 struct tsct_remote {
 	__u64 node, host, master;
-	__u32 epoch, status;
+	__u32 epoch;		/* of an NTP server: times that it was set back */
+	__u32 status;
 	__u16 depth;
 	bool has_line;		/* else the other's counter is ns of its clock, */
 	struct tsct_remote_line line;	/* by this line, whose error and growth
 				 * are root distance and 15 ppm */
+	bool shared;		/* its counter is ours: its line, as it stands, is
+				 * in our ticks, and needs no exchange */
 	__u8 leap, stratum;
 	__u32 refid;
 	/* of a session */
@@ -51,37 +63,69 @@ struct tsct_remote {
 enum tsct_client_result {
 	TSCT_CLIENT_OK,
 	TSCT_CLIENT_MALFORMED,
-	TSCT_CLIENT_NOT_OURS,	/* mode, version, or of no request that waits */
-	TSCT_CLIENT_DUPLICATE,
-	TSCT_CLIENT_NO_MAC,	/* where there must be one, or must not */
-	TSCT_CLIENT_BAD_MAC,
+	TSCT_CLIENT_NOT_OURS,	/* mode or version: no answer to us */
+	TSCT_CLIENT_DUPLICATE,	/* to the request that was answered last */
+	TSCT_CLIENT_NO_MAC,	/* where there must be one */
+	TSCT_CLIENT_BAD_MAC,	/* or one made with another key */
 	TSCT_CLIENT_KISS,	/* kiss-o'-death, to a request of ours */
 	TSCT_CLIENT_UNSYNCED,	/* it does not know the time */
-	TSCT_CLIENT_IMPOSSIBLE,	/* stamps contradict each other or us */
-	TSCT_CLIENT_SELF,	/* we asked ourselves, or a loop of masters */
+	TSCT_CLIENT_IMPOSSIBLE,	/* t3 < t2, t4 < t1, a line that is none */
+	TSCT_CLIENT_SELF,	/* we asked ourselves */
+	TSCT_CLIENT_ZERO_ORIGIN,
+	TSCT_CLIENT_FOREIGN,	/* to no request of ours: origin, or nonce */
+	TSCT_CLIENT_REPLAY,	/* to an earlier one: late, or recorded */
+	TSCT_CLIENT_EXTRA_MAC,	/* where there must be none */
+	TSCT_CLIENT_CRYPTO_NAK,	/* it does not know our key, or says so */
+	TSCT_CLIENT_NO_FIELD,	/* an NTP server, where a node was meant */
+	TSCT_CLIENT_TOO_SOON,	/* t4 - t1 < t3 - t2 */
+	TSCT_CLIENT_BACKWARDS,	/* its counter was further in its last answer */
+	TSCT_CLIENT_LOOP,	/* its time comes from us */
 	TSCT_CLIENT_NR
 };
+
+#define TSCT_CLIENT_PAST	8	/* requests remembered, to tell replays */
+#define TSCT_BACKOFF_MAX	6
+#define TSCT_BACKOFF_DENIED	10
 
 struct tsct_client {
 	struct tsct_client_options options;
 	__u64 counts[TSCT_CLIENT_NR];
 	__u64 sent;
 	__u8 reach;		/* of the last 8 requests, newest lowest: answered */
+	__u8 backoff;		/* after a kiss: ask 2^backoff times as seldom */
 	char kiss[5];		/* code of the last kiss; "" */
 	struct tsct_remote remote;
 	/* The rest is client.c's. */
-	bool waiting;
-	__u64 nonce, xmit;	/* of the request that waits */
+	bool waiting;		/* for the answer to this request: */
+	bool has_t1;
+	__u64 nonce, xmit;
+	__u64 rcv, org;		/* plain interleaved: receive and origin of it */
+	__u32 joined;		/* session that it is part of */
 	struct tsct_stamp t1;
-	bool has_pending;	/* an exchange whose t3 may still get better */
-	__u64 pending_nonce;
+	struct tsct_client_past {
+		__u64 xmit, rcv;
+	} past[TSCT_CLIENT_PAST];	/* newest first */
+	bool past_answered;	/* newest of them */
+	bool has_pending;	/* an exchange whose t3 may still get better ... */
+	bool pending_t3;	/* ... or is not known yet */
+	bool pending_last;	/* and that is of the newest request */
+	__u64 pending_nonce;	/* plain: the server's receive stamp */
+	__u64 pending_mult;
 	struct tsct_exchange pending;
-	__u64 org, rec;		/* interleaved, for a plain server */
-	struct tsct_stamp prev_t4;
+	bool known;		/* remote has been here, and its counter */
+	__u64 last;		/* was here, */
+	__u32 last_error;	/* as well as is known */
+	__u8 backwards;		/* times in a row */
+	__u8 calm;		/* answers since the last kiss */
+	bool hinted;
+	__u64 hint_us;
 };
 
 void tsct_client_init(struct tsct_client *client,
 		      const struct tsct_client_options *options);
+
+/* Our own counter was disrupted: stamps from before mean nothing any more. */
+void tsct_client_disrupt(struct tsct_client *client);
 
 /*
  * tsct_client_request - make a request; one that still waits is given up
@@ -89,7 +133,12 @@ void tsct_client_init(struct tsct_client *client,
  * @ext: flags, session, barrier of it go along; NULL: none. The rest is ours.
  * @bytes: room for TSCT_NTP_MAX
  * Returns its length, 0: there is no such key.
- * tsct_client_sent - it was sent, or the kernel now says when
+ *
+ * tsct_client_sent - it is about to be sent, or the kernel now says when it was
+ *
+ * First with a stamp of the program's, taken before it is sent. Then, and be it
+ * after the answer, with the kernel's; one of an earlier request, or that the
+ * answer contradicts, is recognised and ignored.
  */
 size_t tsct_client_request(struct tsct_client *client,
 			   const struct tsct_keys *keys, const __u64 random[2],
@@ -99,8 +148,12 @@ void tsct_client_sent(struct tsct_client *client, struct tsct_stamp t1);
 /*
  * tsct_client_reply - a datagram came from the server's address
  * @near_ns: our idea of the server's clock, within 68 years
- * @ret_x: exchanges that are complete now, up to two
- * @ret_nr: how many
+ * @ret_x: exchanges that are complete now, up to two, oldest first
+ * @ret_nr: how many; 0 unless TSCT_CLIENT_OK
+ *
+ * An exchange that waits for its t3 is dropped where the next answer is of
+ * another counter or epoch: client->remote would not be whom it was with.
+ *
  * tsct_client_flush - what still waits for a better stamp; true: there was one
  */
 enum tsct_client_result
@@ -110,7 +163,18 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 		  unsigned int *ret_nr);
 bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x);
 
-/* In words, for logs: "the MAC is wrong: compare key 7 of both key files" */
+/*
+ * tsct_client_hinted - is a datagram a master's hint, to be followed now?
+ *
+ * With the right MAC where a key is set, of the node that answered last, and at
+ * most every 100 ms. It makes us ask; nothing that it says is believed.
+ */
+#define TSCT_HINT_US	100000
+bool tsct_client_hinted(struct tsct_client *client,
+			const struct tsct_keys *keys, const void *bytes,
+			size_t len, __u64 now_us);
+
+/* In words, for logs: "the MAC is wrong: compare the keys on both sides" */
 const char *tsct_client_why(enum tsct_client_result result);
 
 #endif /* TSCT_SYNC_CLIENT_H */

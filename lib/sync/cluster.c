@@ -212,7 +212,8 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
 	const struct tsct_pair *old = &cluster->pair;
 
 	state->cluster_status = tsct_cluster_compose(cluster, begin_tsc, pair);
-	state->cluster_epoch = cluster->epoch;
+	/* Once nothing is known there is nothing to go on from. */
+	state->cluster_epoch = cluster->epoch + (old->mult && !pair->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
 	state->cluster_before = cluster->before;
@@ -231,10 +232,6 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
 		pair->fast_tsc = 0;
 }
 
-/*
- * Once it was said that nothing is known, there is nothing to go on from: what
- * comes next may be any time.
- */
 void tsct_cluster_published(struct tsct_cluster *cluster,
 			    const struct tsct_pair *pair)
 {

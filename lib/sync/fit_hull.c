@@ -130,8 +130,8 @@ int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
 	up = &both.up[both.i];
 	low = &both.low[both.j];
 	ret->line.slope = q;
-	ret->gap = (up->y - q * up->u) + (low->y - q * low->u);
-	ret->line.y0 = ((up->y - q * up->u) - (low->y - q * low->u)) / 2 -
+	ret->gap = (up->y - q * up->u) + (low->y + q * low->u);
+	ret->line.y0 = ((up->y - q * up->u) - (low->y + q * low->u)) / 2 -
 		plane->shift;
 	ret->support[0] = up->point;
 	ret->support[1] = low->point;
