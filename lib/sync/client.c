@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The asking side: what is remembered between a request and its answer, and
+ * between that and the next, which tells when the kernel sent it. client_check.c
+ * says what is believed; only then anything here changes.
+ */
+#include "client_private.h"
+
+#define POLL_SAID	6	/* the header's: servers take it for a hint */
+#define NO_PRECISION	32	/* nor anything else that tells our time */
+#define CALM		16	/* answers until we ask twice as often again */
+#define SET_BACK	3	/* times in a row, and we believe it */
+
+void tsct_client_init(struct tsct_client *client,
+		      const struct tsct_client_options *options)
+{
+	*client = (struct tsct_client) { .options = *options };
+}
+
+/* The request that waits does so no longer. */
+static void settle(struct tsct_client *client, bool answered)
+{
+	memmove(client->past + 1, client->past,
+		sizeof(client->past) - sizeof(client->past[0]));
+	client->past[0].xmit = client->xmit;
+	client->past[0].rcv = client->rcv;
+	client->past_answered = answered;
+	client->waiting = false;
+}
+
+void tsct_client_disrupt(struct tsct_client *client)
+{
+	if (client->waiting)
+		settle(client, false);
+	client->has_pending = false;
+}
+
+/* ---- requests ---------------------------------------------------------------- */
+
+static bool plain(const struct tsct_client *client)
+{
+	return client->options.flags & TSCT_CLIENT_PLAIN;
+}
+
+static bool interleaves(const struct tsct_client *client)
+{
+	return plain(client) &&
+		client->options.flags & TSCT_CLIENT_INTERLEAVED;
+}
+
+/* 0 means none; and the two must differ, or RFC 9769 could not tell them apart. */
+static void draw(const __u64 random[2], __u64 *xmit, __u64 *nonce)
+{
+	*xmit = random[0] ? random[0] : 1;
+	*nonce = random[1] ? random[1] : 2;
+	if (*xmit == *nonce)
+		*nonce ^= 4;
+}
+
+static size_t build(const struct tsct_client *client,
+		    const struct tsct_keys *keys, struct tsct_ntp_packet *packet,
+		    const struct tsct_ext *ext, __u64 nonce, void *bytes)
+{
+	size_t len;
+
+	if (!plain(client)) {
+		packet->has_ext = true;
+		packet->ext = (struct tsct_ext) {
+			.node = client->options.node,
+			.host = client->options.host,
+			.nonce = nonce,
+		};
+		if (ext) {
+			packet->ext.flags = ext->flags &
+				(TSCT_EXT_JOIN | TSCT_EXT_ARRIVED);
+			packet->ext.session = ext->session;
+			packet->ext.barrier = ext->barrier;
+		}
+	}
+	len = tsct_ntp_build(packet, bytes);
+	if (client->options.key_id)
+		len = tsct_mac_append(keys, client->options.key_id, bytes, len);
+	return len;
+}
+
+size_t tsct_client_request(struct tsct_client *client,
+			   const struct tsct_keys *keys, const __u64 random[2],
+			   const struct tsct_ext *ext, void *bytes)
+{
+	struct tsct_ntp_packet packet = {
+		.version = 4,
+		.mode = TSCT_NTP_MODE_CLIENT,
+		.poll = POLL_SAID,
+		.precision = NO_PRECISION,
+	};
+	__u64 nonce;
+	size_t len;
+
+	draw(random, &packet.transmit, &nonce);
+	if (interleaves(client)) {
+		packet.receive = nonce;
+		packet.origin = client->has_pending ? client->pending_nonce : 0;
+	}
+	len = build(client, keys, &packet, ext, nonce, bytes);
+	if (!len)
+		return 0;
+	if (client->waiting)
+		settle(client, false);
+	client->waiting = true;
+	client->has_t1 = false;
+	client->nonce = nonce;
+	client->xmit = packet.transmit;
+	client->rcv = packet.receive;
+	client->org = packet.origin;
+	client->joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0;
+	client->pending_last = false;
+	client->reach <<= 1;
+	client->sent++;
+	return len;
+}
+
+/* The kernel's stamp came after the answer did. */
+static void sent_late(struct tsct_client *client, struct tsct_stamp t1)
+{
+	struct tsct_exchange x = client->pending;
+	__s64 error = (__s64)x.local_error + t1.error;
+
+	if (tsct_after(x.t1, t1.ticks) < -error)
+		return;
+	x.t1 = t1.ticks;
+	x.local_error = tsct_worse(x.local_error, t1.error);
+	x.flags |= TSCT_EXCHANGE_T1_KERNEL;
+	if (!tsct_client_possible(client, &x, client->pending_mult))
+		client->pending = x;
+}
+
+void tsct_client_sent(struct tsct_client *client, struct tsct_stamp t1)
+{
+	__s64 error = (__s64)client->t1.error + t1.error;
+
+	if (!client->waiting) {
+		if (client->has_pending && client->pending_last && t1.kernel)
+			sent_late(client, t1);
+		return;
+	}
+	/* Before ours, it is of a request before. */
+	if (t1.kernel && client->has_t1 &&
+	    (client->t1.kernel || tsct_after(client->t1.ticks, t1.ticks) < -error))
+		return;
+	client->t1 = t1;
+	client->has_t1 = true;
+}
+
+/* ---- answers ------------------------------------------------------------------ */
+
+static void keep(struct tsct_client *client, const struct tsct_client_answer *a)
+{
+	client->has_pending = true;
+	client->pending_t3 = a->has_t3;
+	client->pending_last = true;
+	client->pending = a->x;
+	client->pending_mult = a->mult;
+	client->pending_nonce = plain(client) ? a->packet.receive :
+		client->nonce;
+}
+
+/* Its counter has been at t3, or at t2 where that is not known. */
+static void remember(struct tsct_client *client,
+		     const struct tsct_client_answer *a)
+{
+	client->remote = a->remote;
+	client->known = true;
+	client->last = tsct_after(a->x.t2, a->x.t3) > 0 ? a->x.t3 : a->x.t2;
+	client->last_error = a->x.remote_error;
+	client->backwards = 0;
+}
+
+static void relax(struct tsct_client *client)
+{
+	if (!client->backoff || ++client->calm < CALM)
+		return;
+	client->calm = 0;
+	client->backoff--;
+}
+
+static unsigned int take(struct tsct_client *client,
+			 const struct tsct_client_answer *a,
+			 struct tsct_exchange ret_x[2])
+{
+	unsigned int nr = 0;
+
+	if (a->has_done)
+		ret_x[nr++] = a->done;
+	remember(client, a);
+	if (plain(client) && !interleaves(client))
+		ret_x[nr++] = a->x;
+	else
+		keep(client, a);
+	client->reach |= 1;
+	relax(client);
+	settle(client, true);
+	return nr;
+}
+
+/* RATE: half as often, at each. DENY, RSTR: hardly any more */
+static void kissed(struct tsct_client *client, __u32 code)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		client->kiss[i] = (char)(code >> (24 - 8 * i));
+	if (client->kiss[0] != 'R' || client->kiss[1] != 'A')
+		client->backoff = TSCT_BACKOFF_DENIED;
+	else if (client->backoff < TSCT_BACKOFF_MAX)
+		client->backoff++;
+	client->calm = 0;
+	settle(client, true);
+}
+
+/* Who it is, and what it wants of us, holds without the time. */
+static void unsynced(struct tsct_client *client,
+		     const struct tsct_client_answer *a)
+{
+	client->remote = a->remote;
+	client->remote.has_line = false;
+	client->known = false;
+	client->has_pending = false;
+	settle(client, true);
+}
+
+/* A clock that was set back says so each time. Those before are of another. */
+static void set_back(struct tsct_client *client)
+{
+	if (++client->backwards < SET_BACK)
+		return;
+	client->backwards = 0;
+	client->known = false;
+	client->has_pending = false;
+	if (plain(client))
+		client->remote.epoch++;
+}
+
+enum tsct_client_result
+tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
+		  const void *bytes, size_t len, struct tsct_stamp t4,
+		  __s64 near_ns, struct tsct_exchange ret_x[2],
+		  unsigned int *ret_nr)
+{
+	struct tsct_client_answer a = {
+		.bytes = bytes, .len = len, .t4 = t4, .near_ns = near_ns,
+	};
+	enum tsct_client_result result = tsct_client_judge(client, keys, &a);
+
+	*ret_nr = 0;
+	client->counts[result]++;
+	if (result == TSCT_CLIENT_OK)
+		*ret_nr = take(client, &a, ret_x);
+	else if (result == TSCT_CLIENT_KISS)
+		kissed(client, a.packet.refid);
+	else if (result == TSCT_CLIENT_UNSYNCED)
+		unsynced(client, &a);
+	else if (result == TSCT_CLIENT_BACKWARDS)
+		set_back(client);
+	return result;
+}
+
+bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x)
+{
+	bool complete = client->has_pending && client->pending_t3;
+
+	if (complete)
+		*ret_x = client->pending;
+	client->has_pending = false;
+	return complete;
+}
+
+/* ---- hints -------------------------------------------------------------------- */
+
+bool tsct_client_hinted(struct tsct_client *client,
+			const struct tsct_keys *keys, const void *bytes,
+			size_t len, __u64 now_us)
+{
+	struct tsct_ntp_packet packet;
+
+	if (plain(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
+	    packet.mode != TSCT_NTP_MODE_BROADCAST || !packet.has_ext ||
+	    packet.ext.flags != TSCT_EXT_HINT)
+		return false;
+	if (client->hinted && now_us - client->hint_us < TSCT_HINT_US)
+		return false;
+	if (client->known && packet.ext.node != client->remote.node)
+		return false;
+	if (tsct_client_mac(client, keys, bytes, len, &packet))
+		return false;
+	client->hinted = true;
+	client->hint_us = now_us;
+	return true;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What makes an answer believed. Cheap checks first, and those that a stranger
+ * cannot pass before those that look at what it says.
+ */
+#include "client_private.h"
+
+#define RATE		0x52415445	/* "RATE" */
+#define DENY		0x44454e59
+#define RSTR		0x52535452
+
+#define MULT_MIN	(TSCT_NS_MULT / 64)	/* a counter of 64 GHz */
+#define NS_PER_S	1000000000ULL
+#define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* RFC 5905, MAXDISP */
+#define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
+#define RATES_DIFFER	(1.0 / 1024)		/* by less, of any two counters */
+
+/* ---- is it an answer, to the request that waits, by whom we asked? ---------- */
+
+static bool is_answer(const struct tsct_client *client,
+		      const struct tsct_ntp_packet *packet)
+{
+	if (packet->mode != TSCT_NTP_MODE_SERVER)
+		return false;
+	return packet->version == 4 ||
+		(packet->version == 3 &&
+		 client->options.flags & TSCT_CLIENT_PLAIN);
+}
+
+static enum tsct_client_result past(const struct tsct_client *client,
+				    tsct_ntp_stamp origin)
+{
+	unsigned int i;
+
+	for (i = 0; i < TSCT_CLIENT_PAST; i++)
+		if (origin == client->past[i].xmit ||
+		    origin == client->past[i].rcv)
+			return i || !client->past_answered ?
+				TSCT_CLIENT_REPLAY : TSCT_CLIENT_DUPLICATE;
+	return TSCT_CLIENT_FOREIGN;
+}
+
+/* Interleaved is only what answers a request that could be answered so: rcv is as
+ * random as xmit, so that neither answer is taken for the other. */
+static enum tsct_client_result origin(const struct tsct_client *client,
+				      struct tsct_client_answer *a)
+{
+	tsct_ntp_stamp stamp = a->packet.origin;
+
+	if (!stamp)
+		return TSCT_CLIENT_ZERO_ORIGIN;
+	if (client->waiting && stamp == client->xmit)
+		return TSCT_CLIENT_OK;
+	if (client->waiting && client->org && stamp == client->rcv) {
+		a->interleaved = true;
+		return TSCT_CLIENT_OK;
+	}
+	return past(client, stamp);
+}
+
+enum tsct_client_result
+tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
+		const void *bytes, size_t len,
+		const struct tsct_ntp_packet *packet)
+{
+	if (packet->has_mac && !packet->key_id)
+		return TSCT_CLIENT_CRYPTO_NAK;
+	if (!client->options.key_id)
+		return packet->has_mac ? TSCT_CLIENT_EXTRA_MAC : TSCT_CLIENT_OK;
+	if (!packet->has_mac)
+		return TSCT_CLIENT_NO_MAC;
+	if (packet->key_id != client->options.key_id ||
+	    tsct_mac_check(keys, bytes, len, packet))
+		return TSCT_CLIENT_BAD_MAC;
+	return TSCT_CLIENT_OK;
+}
+
+/* Of codes that say something else, the answer says that it is not synchronized. */
+static bool is_kiss(const struct tsct_ntp_packet *packet)
+{
+	return !packet->stratum &&
+		(packet->refid == RATE || packet->refid == DENY ||
+		 packet->refid == RSTR);
+}
+
+/* ---- what it says ----------------------------------------------------------- */
+
+static __u32 precision_ns(__s8 precision)
+{
+	if (precision > 1)
+		return ~0U;
+	if (precision >= 0)
+		return (__u32)(NS_PER_S << precision);
+	return precision < -30 ? 1 : (__u32)(NS_PER_S >> -precision) + 1;
+}
+
+static __u64 distance_ns(const struct tsct_ntp_packet *packet)
+{
+	return (tsct_ntp_short_ns(packet->root_delay) + 1) / 2 +
+		tsct_ntp_short_ns(packet->root_dispersion);
+}
+
+static void plain_remote(const struct tsct_client *client,
+			 struct tsct_client_answer *a, __u64 now_ns)
+{
+	a->remote = (struct tsct_remote) {
+		.epoch = client->remote.epoch,
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.line = {
+			.base = now_ns,
+			.base_ns = (__s64)now_ns,
+			.mult = TSCT_NS_MULT,
+			.as_of = now_ns,
+			.error_ps = distance_ns(&a->packet) * 1000,
+			.growth = GROWTH_15_PPM,
+		},
+		.leap = a->packet.leap,
+		.stratum = a->packet.stratum,
+		.refid = a->packet.refid,
+	};
+}
+
+/* An NTP server: its counter is ns of its clock. */
+static enum tsct_client_result read_plain(const struct tsct_client *client,
+					  struct tsct_client_answer *a)
+{
+	const struct tsct_ntp_packet *packet = &a->packet;
+
+	a->x.t2 = (__u64)tsct_ntp_to_ns(packet->receive, a->near_ns);
+	a->x.t3 = (__u64)tsct_ntp_to_ns(packet->transmit, a->near_ns);
+	a->x.remote_error = precision_ns(packet->precision);
+	a->mult = TSCT_NS_MULT;
+	plain_remote(client, a, a->interleaved ? a->x.t2 : a->x.t3);
+	a->has_t3 = !a->interleaved;
+	if (packet->leap == TSCT_NTP_UNSYNCED || !packet->stratum ||
+	    packet->stratum > 15 || distance_ns(packet) >= DISTANCE_MAX_NS) {
+		a->remote.status = TSCT_STATUS_UNKNOWN;
+		return TSCT_CLIENT_UNSYNCED;
+	}
+	if (client->options.refid && packet->stratum > 1 &&
+	    packet->refid == client->options.refid)
+		return TSCT_CLIENT_LOOP;
+	return packet->receive && packet->transmit ?
+		TSCT_CLIENT_OK : TSCT_CLIENT_IMPOSSIBLE;
+}
+
+static void field_remote(const struct tsct_client *client,
+			 struct tsct_client_answer *a)
+{
+	const struct tsct_ext *ext = &a->packet.ext;
+
+	a->remote = (struct tsct_remote) {
+		.node = ext->node,
+		.host = ext->host,
+		.master = ext->master,
+		.epoch = ext->epoch,
+		.status = ext->status,
+		.depth = ext->depth,
+		.has_line = ext->flags & TSCT_EXT_LINE,
+		.line = ext->line,
+		.shared = client->options.host &&
+			ext->host == client->options.host,
+		.leap = a->packet.leap,
+		.stratum = a->packet.stratum,
+		.refid = a->packet.refid,
+		.session = ext->session,
+		.turn_us = ext->turn_us,
+		.barrier = ext->barrier,
+		.flags = ext->flags & (TSCT_EXT_SESSION_OPEN |
+				       TSCT_EXT_SESSION_OVER |
+				       TSCT_EXT_RELEASED),
+	};
+}
+
+static bool knows_time(const struct tsct_remote *remote)
+{
+	return remote->has_line && (remote->status == TSCT_STATUS_CALIBRATING ||
+				    remote->status == TSCT_STATUS_SYNCHRONIZED ||
+				    remote->status == TSCT_STATUS_HOLDOVER);
+}
+
+/* What it tells NTP clients of its CLOCK_REALTIME is none of our business. */
+static enum tsct_client_result read_field(const struct tsct_client *client,
+					  struct tsct_client_answer *a)
+{
+	const struct tsct_ext *ext = &a->packet.ext;
+
+	if (!a->packet.has_ext)
+		return TSCT_CLIENT_NO_FIELD;
+	if (!(ext->flags & TSCT_EXT_REPLY) || ext->nonce != client->nonce)
+		return TSCT_CLIENT_FOREIGN;
+	if (client->options.node && ext->node == client->options.node)
+		return TSCT_CLIENT_SELF;
+	if ((client->options.node && ext->master == client->options.node) ||
+	    ext->depth > TSCT_DEPTH_MAX)
+		return TSCT_CLIENT_LOOP;
+	field_remote(client, a);
+	a->x.t2 = ext->rx;
+	a->x.t3 = ext->tx;
+	a->x.remote_error = ext->rx_error;
+	if (ext->flags & TSCT_EXT_RX_KERNEL)
+		a->x.flags |= TSCT_EXCHANGE_T2_KERNEL;
+	a->mult = ext->line.mult;
+	a->has_t3 = true;
+	if (!knows_time(&a->remote))
+		return TSCT_CLIENT_UNSYNCED;
+	return a->mult < MULT_MIN ? TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
+}
+
+/* ---- can that be? ------------------------------------------------------------ */
+
+static bool too_soon(const struct tsct_client *client,
+		     const struct tsct_exchange *x, __u64 mult)
+{
+	double here, there;
+
+	if (!client->options.mult)
+		return false;
+	/* A tick more on either side: stamps are floors. */
+	here = (double)tsct_after(x->t1, x->t4) + x->local_error + 1;
+	there = (double)tsct_after(x->t2, x->t3) - x->remote_error - 1;
+	return there * (double)mult >
+		here * (double)client->options.mult * (1 + RATES_DIFFER);
+}
+
+enum tsct_client_result
+tsct_client_possible(const struct tsct_client *client,
+		     const struct tsct_exchange *x, __u64 mult)
+{
+	if (tsct_after(x->t1, x->t4) < -(__s64)x->local_error ||
+	    tsct_after(x->t2, x->t3) < -(__s64)x->remote_error)
+		return TSCT_CLIENT_IMPOSSIBLE;
+	return too_soon(client, x, mult) ?
+		TSCT_CLIENT_TOO_SOON : TSCT_CLIENT_OK;
+}
+
+/* Who has our counter, has to be between our stamps. */
+static bool shares(const struct tsct_exchange *x)
+{
+	__s64 error = (__s64)x->local_error + x->remote_error;
+
+	return tsct_after(x->t1, x->t2) >= -error &&
+		tsct_after(x->t3, x->t4) >= -error;
+}
+
+/* Is what we know of its counter still of the same one? */
+static bool same_counter(const struct tsct_client *client,
+			 const struct tsct_remote *remote)
+{
+	const struct tsct_remote *was = &client->remote;
+
+	return client->known && was->node == remote->node &&
+		was->host == remote->host && was->epoch == remote->epoch &&
+		was->master == remote->master;
+}
+
+/* The stamp of its answer before, which this one tells; true: it does */
+static bool better(const struct tsct_client *client,
+		   struct tsct_client_answer *a, struct tsct_exchange *x)
+{
+	const struct tsct_ext *ext = &a->packet.ext;
+
+	if (a->interleaved) {
+		if (client->org != client->pending_nonce)
+			return false;
+		x->t3 = (__u64)tsct_ntp_to_ns(a->packet.transmit, a->near_ns);
+		x->remote_error = tsct_worse(x->remote_error,
+					     a->x.remote_error);
+	} else {
+		if (client->options.flags & TSCT_CLIENT_PLAIN ||
+		    !(ext->flags & TSCT_EXT_TX_KERNEL) || !ext->prev_nonce ||
+		    ext->prev_nonce != client->pending_nonce)
+			return false;
+		x->t3 = ext->prev_tx;
+		x->remote_error = tsct_worse(x->remote_error, ext->rx_error);
+	}
+	x->flags |= TSCT_EXCHANGE_T3_KERNEL;
+	return true;
+}
+
+/* What has waited for this answer: as good as it will get */
+static enum tsct_client_result finish(const struct tsct_client *client,
+				      struct tsct_client_answer *a)
+{
+	const struct tsct_exchange *was = &client->pending;
+	__s64 error;
+
+	if (!client->has_pending)
+		return TSCT_CLIENT_OK;
+	a->done = *was;
+	if (!better(client, a, &a->done)) {
+		a->has_done = client->pending_t3;
+		return TSCT_CLIENT_OK;
+	}
+	/* Not before it said it was about to; and before the next came in */
+	error = (__s64)a->done.remote_error + a->x.remote_error;
+	if ((client->pending_t3 && tsct_after(was->t3, a->done.t3) < -error) ||
+	    tsct_after(a->done.t3, a->x.t2) < -error)
+		return TSCT_CLIENT_IMPOSSIBLE;
+	a->has_done = true;
+	return tsct_client_possible(client, &a->done, client->pending_mult);
+}
+
+static enum tsct_client_result stamps(const struct tsct_client *client,
+				      struct tsct_client_answer *a)
+{
+	struct tsct_exchange *x = &a->x;
+	enum tsct_client_result result;
+
+	if (!client->has_t1)
+		return TSCT_CLIENT_IMPOSSIBLE;
+	x->t1 = client->t1.ticks;
+	x->t4 = a->t4.ticks;
+	x->local_error = tsct_worse(client->t1.error, a->t4.error);
+	x->flags |= (client->t1.kernel ? TSCT_EXCHANGE_T1_KERNEL : 0) |
+		(a->t4.kernel ? TSCT_EXCHANGE_T4_KERNEL : 0) |
+		(client->options.key_id ? TSCT_EXCHANGE_AUTH : 0);
+	if (client->joined && client->joined == a->remote.session)
+		x->session = client->joined;
+	if (!a->has_t3)
+		x->t3 = x->t2;
+	result = tsct_client_possible(client, x, a->mult);
+	if (result)
+		return result;
+	if (a->remote.shared && !shares(x))
+		return TSCT_CLIENT_IMPOSSIBLE;
+	if (!same_counter(client, &a->remote))
+		return TSCT_CLIENT_OK;
+	if (tsct_after(client->last, x->t2) <
+	    -((__s64)client->last_error + x->remote_error))
+		return TSCT_CLIENT_BACKWARDS;
+	return finish(client, a);
+}
+
+enum tsct_client_result
+tsct_client_judge(const struct tsct_client *client,
+		  const struct tsct_keys *keys, struct tsct_client_answer *a)
+{
+	enum tsct_client_result result;
+
+	if (tsct_ntp_parse(a->bytes, a->len, &a->packet, NULL))
+		return TSCT_CLIENT_MALFORMED;
+	if (!is_answer(client, &a->packet))
+		return TSCT_CLIENT_NOT_OURS;
+	result = origin(client, a);
+	if (result)
+		return result;
+	result = tsct_client_mac(client, keys, a->bytes, a->len, &a->packet);
+	if (result)
+		return result;
+	if (is_kiss(&a->packet))
+		return a->packet.has_ext &&
+			a->packet.ext.nonce != client->nonce ?
+			TSCT_CLIENT_FOREIGN : TSCT_CLIENT_KISS;
+	result = client->options.flags & TSCT_CLIENT_PLAIN ?
+		read_plain(client, a) : read_field(client, a);
+	return result ? result : stamps(client, a);
+}
