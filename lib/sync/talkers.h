@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom we answered last, and when the kernel sent it. Bounded; two lists, of
+ * members and of strangers, the one who asked last first. Room for a stranger is
+ * made by forgetting a stranger, never a member; where all are members, strangers
+ * are not remembered.
+ */
+#ifndef TSCT_SYNC_TALKERS_H
+#define TSCT_SYNC_TALKERS_H
+
+#include "responder.h"
+
+#define TSCT_TALKER_NONCES	4
+
+struct tsct_talker_key {
+	struct tsct_address from;	/* its port does not count */
+	__u64 node;			/* 0: plain NTP */
+	__u32 key_id;
+};
+
+struct tsct_talker {
+	struct tsct_talker_key key;
+	__u64 nonces[TSCT_TALKER_NONCES];	/* of our field, newest first */
+	tsct_ntp_stamp receive;		/* of plain NTP: what the last answer said */
+	bool has_tx;
+	__u64 about;			/* the counter before it was sent, */
+	struct tsct_stamp tx;		/* and when it was, if has_tx */
+	__u32 ticket;			/* of the last answer; 0: none that counts */
+	/* The rest is talkers.c's. */
+	bool member;
+	__u16 before, after;		/* in its list */
+	__u16 next;			/* of the same hash */
+};
+
+struct tsct_talkers {
+	__u64 seed;
+	struct tsct_talker talker[TSCT_RESPONDER_CLIENTS];
+	__u16 heads[TSCT_RESPONDER_CLIENTS];	/* by hash */
+	struct {
+		__u16 newest, oldest;
+	} list[2];
+	unsigned int nr;
+};
+
+void tsct_talkers_init(struct tsct_talkers *talkers, __u64 seed);
+/* Looks only. NULL: not remembered */
+struct tsct_talker *tsct_talkers_find(struct tsct_talkers *talkers,
+				      const struct tsct_talker_key *key);
+/* Finds or makes; it is the newest now. NULL: no room for a stranger */
+struct tsct_talker *tsct_talkers_meet(struct tsct_talkers *talkers,
+				      const struct tsct_talker_key *key,
+				      bool member);
+/* A new ticket for an answer to it, and whose ticket that is, or NULL */
+__u32 tsct_talkers_ticket(struct tsct_talkers *talkers,
+			  struct tsct_talker *talker);
+struct tsct_talker *tsct_talkers_of(struct tsct_talkers *talkers, __u32 ticket);
+
+#endif /* TSCT_SYNC_TALKERS_H */
