@@ -35,6 +35,7 @@ bool link_exchange(struct link *link, int64_t ps, struct tsct_exchange *ret_x,
 	ret_x->t2 = stamp(link, &link->there, ps, true);
 	ps += llrint(serve_us * PS_PER_US);
 	ret_x->t3 = stamp(link, &link->there, ps, false);
+	*ret_end_ps = ps;
 	if (!path_send(&link->back, &link->dice, s, back_us))
 		return false;
 	ps += llrint(back_us[0] * PS_PER_US);

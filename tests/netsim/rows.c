@@ -117,6 +117,22 @@ const struct row rows[] = {
 		.go = { .floor = 40, .exp = 20 },
 		.back = { .floor = 40, .exp = 20 },
 		.nr = 8,
+	}, {
+		.name = "two sessions of 100 in 0.4 s, 600 s between",
+		.go = { .floor = 40, .exp = 20 },
+		.back = { .floor = 40, .exp = 20 },
+		.nr = 200, .sessions = 2, .gap_s = 600, .interval_s = 4e-3,
+	}, {
+		.name = "seven sessions of 100, 100 s between",
+		.go = { .floor = 40, .exp = 20 },
+		.back = { .floor = 40, .exp = 20 },
+		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
+	}, {
+		.name = "the same, air conditioning",
+		.go = { .floor = 40, .exp = 20 },
+		.back = { .floor = 40, .exp = 20 },
+		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
+		.temp = 2e-7, .temp_s = 400,
 	},
 };
 

@@ -25,7 +25,11 @@ struct row {
 	double wander;			/* 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;		/* a sine beside it */
 	double drift;			/* between the two; 0: anything to 50e-6 */
-	unsigned int nr;		/* exchanges, 1 s apart; 0: 100 */
+	double limit;			/* RMS of auto, us: no worse */
+	unsigned int nr;		/* exchanges; 0: 100 */
+	double interval_s;		/* between two; 0: 1 */
+	unsigned int sessions;		/* so many, 0: of none; each begins ... */
+	double gap_s;			/* ... as long after the one before */
 	double published[PUBLISHED_NR];	/* us; all 0: none; 0: not known */
 };
 

@@ -7,7 +7,8 @@
 #include "simple.h"
 #include "trial.h"
 
-#define TRUTHS		64
+#define LOOKS		20	/* at what is true, within the window */
+#define TRUTHS		(LOOKS + 4)
 
 struct trial {
 	const struct row *row;
@@ -59,19 +60,40 @@ static void look(struct trial *trial, int64_t ps)
 		trial->truths[trial->nr_truths++] = link_truth(&trial->link, ps);
 }
 
-/* Truth is noted in between, at the end, and some time after it. */
+/* When an exchange begins: one after the other, or in sessions */
+static int64_t begin_of(const struct trial *trial, unsigned int i)
+{
+	const struct row *row = trial->row;
+	double interval_s = row->interval_s > 0 ? row->interval_s : 1;
+	unsigned int each = row->sessions ? trial->nr / row->sessions :
+		trial->nr;
+
+	return (int64_t)((i / each * row->gap_s + i % each * interval_s) *
+			 PS_PER_S);
+}
+
+static int64_t later_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Truth is noted all along, at the end, and some time after it. */
 static void exchange_all(struct trial *trial)
 {
 	static const double after_s[] = { 1, 16, 64 };
-	unsigned int every = trial->nr / 20 + 1, got = 0, i;
-	int64_t end_ps = 0;
+	unsigned int asked = trial->nr, each, got = 0, i;
+	int64_t end_ps = 0, span = begin_of(trial, asked - 1);
 
-	for (i = 0; i < trial->nr; i++) {
-		int64_t ps = (int64_t)i * PS_PER_S;
+	each = trial->row->sessions ? asked / trial->row->sessions : asked;
+	for (i = 0; i < asked; i++) {
+		int64_t ps = begin_of(trial, i), at;
 
-		if (i % every == 0)
-			look(trial, ps);
-		if (link_exchange(&trial->link, ps, &trial->x[got], &end_ps))
+		while ((at = span / LOOKS * trial->nr_truths) <= ps &&
+		       trial->nr_truths < LOOKS)
+			look(trial, later_of(at, end_ps));
+		trial->x[got].session = trial->row->sessions ? i / each + 1 : 0;
+		if (link_exchange(&trial->link, later_of(ps, end_ps),
+				  &trial->x[got], &end_ps))
 			got++;
 	}
 	trial->nr = got;
@@ -97,6 +119,8 @@ static void check_bound(const struct trial *trial, const struct tsct_fit *fit,
 	double bound, error = fabs(error_at(fit, truth, &bound));
 	double us = 1e6 / truth->hz;
 
+	if (i <= trial->end)
+		score->within += error * us * error * us / (trial->end + 1);
 	score->readings++;
 	if (error <= bound) {
 		score->held++;

@@ -11,6 +11,7 @@
 /* One fit's, over trials; us */
 struct score {
 	double squares, max;	/* of the error at the window's end */
+	double within;		/* of that all over the window, means of squares */
 	double sds;		/* squares of what the fit says of that */
 	double bounds;		/* sum */
 	unsigned int trials, failed;

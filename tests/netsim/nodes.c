@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whole nodes in a simulated network, against exact truth.
+ *
+ *   nodes [--list] [--group live|trouble|tree]... [--scene N]... [--seed S]
+ *	   [--seeds COUNT] [--quick] [--check] [-v]
+ *
+ * Per scene: RMS and largest error of readings, the bound in the mean, how many
+ * readings were within theirs, us; beside them, figures of others. A violated
+ * bound, a step, time that runs backwards, an expectation that is not met are
+ * told, with the seed that repeats them, and make the exit status 1. --check: so
+ * does an RMS above its limit. --quick: shorter and smaller.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "scene.h"
+
+struct options {
+	unsigned int groups;	/* bits */
+	uint64_t scenes;	/* bits, over all groups; 0: all */
+	uint64_t seed;
+	unsigned int seeds;
+	bool quick, check, verbose;
+};
+
+static const char *const group_names[GROUP_NR] = { "live", "trouble", "tree" };
+
+static unsigned int group_size(unsigned int group)
+{
+	const unsigned int nr[GROUP_NR] = { nr_live, nr_trouble, nr_tree };
+
+	return nr[group];
+}
+
+static const struct scene *scene_of(unsigned int group, unsigned int i)
+{
+	static const struct scene *const scenes[GROUP_NR] = {
+		live_scenes, trouble_scenes, tree_scenes,
+	};
+
+	return &scenes[group][i];
+}
+
+static double cpu_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void print_head(void)
+{
+	printf("%-44s %17s %9s %9s %10s %19s %7s\n", "# scene, us",
+	       "others, RMS/max", "RMS", "max", "its bound", "bound held",
+	       "CPU s");
+}
+
+static void print_run(const struct run *run, unsigned int number, double seconds)
+{
+	const struct scene *scene = run->scene;
+	const struct tally *tally = &run->world.tally;
+	double n = tally->readings ? (double)tally->readings : 1;
+	char others[40] = "-";
+
+	if (scene->published_of)
+		snprintf(others, sizeof(others), "%s %.3g/%.3g",
+			 scene->published_of, scene->published,
+			 scene->published_max);
+	printf("%2u %-41s %17s %9.3f %9.3f %10.2f %9llu/%-9llu %7.2f\n", number,
+	       scene->name, others, tally_rms(tally), tally->max,
+	       tally->bounds / n,
+	       (unsigned long long)(tally->readings - tally->beyond),
+	       (unsigned long long)tally->readings, seconds);
+	if (run->note[0])
+		printf("   %s\n", run->note);
+	fflush(stdout);
+}
+
+/* Returns whether all was well. */
+static bool run_scene(const struct options *options, const struct scene *scene,
+		      unsigned int number, uint64_t seed)
+{
+	struct run run = { .scene = scene, .quick = options->quick };
+	double began = cpu_s(), rms;
+	bool fine;
+
+	run.world.seed = seed;
+	run.world.verbose = options->verbose;
+	scene->play(&run);
+	rms = tally_rms(&run.world.tally);
+	print_run(&run, number, cpu_s() - began);
+	fine = !run.world.complaints && !run.failures;
+	if (run.world.complaints)
+		printf("  %u violations\n", run.world.complaints);
+	if (options->check && scene->limit_us > 0 && rms > scene->limit_us) {
+		printf("  RMS %.3f us, limit %.3f us\n", rms, scene->limit_us);
+		fine = false;
+	}
+	printf("%s %u %s\n", fine ? "passed" : "FAILED", number, scene->name);
+	world_free(&run.world);
+	return fine;
+}
+
+static int run_all(const struct options *options)
+{
+	unsigned int group, i, number = 0, bad = 0, done = 0, k;
+
+	print_head();
+	for (group = 0; group < GROUP_NR; group++) {
+		for (i = 0; i < group_size(group); i++) {
+			number++;
+			if (!(options->groups & 1U << group) ||
+			    (options->scenes &&
+			     !(options->scenes >> number & 1)))
+				continue;
+			for (k = 0; k < options->seeds; k++, done++)
+				bad += !run_scene(options, scene_of(group, i),
+						  number, options->seed + k);
+		}
+	}
+	printf("%u of %u runs were well\n", done - bad, done);
+	return bad || !done;
+}
+
+static void list(void)
+{
+	unsigned int group, i, number = 0;
+
+	for (group = 0; group < GROUP_NR; group++)
+		for (i = 0; i < group_size(group); i++)
+			printf("%2u %s: %s\n", ++number, group_names[group],
+			       scene_of(group, i)->name);
+	exit(0);
+}
+
+static void usage(const char *why)
+{
+	fprintf(stderr, "nodes: %s; usage: nodes [--list] [--group "
+		"live|trouble|tree]... [--scene N]... [--seed S] [--seeds "
+		"COUNT] [--quick] [--check] [-v]\n", why);
+	exit(2);
+}
+
+static unsigned int group_bit(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < GROUP_NR; i++)
+		if (!strcmp(name, group_names[i]))
+			return 1U << i;
+	usage("no such group");
+	return 0;
+}
+
+static uint64_t scene_bit(const char *text)
+{
+	unsigned long n = strtoul(text, NULL, 0);
+
+	if (!n || n > nr_live + nr_trouble + nr_tree)
+		usage("no such scene, see --list");
+	return 1ULL << n;
+}
+
+static void take_option(struct options *options, int c)
+{
+	switch (c) {
+	case 'l':
+		list();
+		break;
+	case 'g':
+		options->groups |= group_bit(optarg);
+		break;
+	case 'n':
+		options->scenes |= scene_bit(optarg);
+		break;
+	case 's':
+		options->seed = strtoull(optarg, NULL, 0);
+		break;
+	case 'k':
+		options->seeds = (unsigned int)strtoul(optarg, NULL, 0);
+		break;
+	case 'q':
+		options->quick = true;
+		break;
+	case 'c':
+		options->check = true;
+		break;
+	case 'v':
+		options->verbose = true;
+		break;
+	default:
+		usage("what is that");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "list", no_argument, NULL, 'l' },
+		{ "group", required_argument, NULL, 'g' },
+		{ "scene", required_argument, NULL, 'n' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "seeds", required_argument, NULL, 'k' },
+		{ "quick", no_argument, NULL, 'q' },
+		{ "check", no_argument, NULL, 'c' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options options = { .seed = 1, .seeds = 1 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "v", long_options, NULL)) != -1)
+		take_option(&options, c);
+	if (optind < argc)
+		usage("what is that");
+	if (!options.groups)
+		options.groups = (1U << GROUP_NR) - 1;
+	return run_all(&options);
+}

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Estimators and whole nodes in simulated networks: no reading outside its bound,
+# no step, no expectation that is not met, errors no larger than they were. A
+# small part of what run.sh does. SEED picks the seed (1), SEEDS how many of them.
+# test-timeout: 300
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(realpath -m "${O:-$here/../../build}")
+bin=$out/tests/netsim
+seed=${SEED:-1} seeds=${SEEDS:-1}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+make -C "$here" --no-print-directory O="$out"
+echo "# seed $seed, and $seeds from there on"
+
+# Each says "passed WHAT" or "FAILED WHAT" of each of its tests
+run() {	# NAME COMMAND...
+	local name=$1
+	shift
+	"$@" --check --seed "$seed" >"$dir/$name" 2>&1
+}
+run fits "$bin/fits" --trials $((25 * seeds)) &
+pids=($!)
+for group in live trouble tree; do
+	run "$group" "$bin/nodes" --quick --seeds "$seeds" --group "$group" &
+	pids+=($!)
+done
+status=0
+for pid in "${pids[@]}"; do
+	wait "$pid" || status=1
+done
+cat "$dir"/{fits,live,trouble,tree}
+awk -v status="$status" -v planned="$(("$("$bin/fits" --list | wc -l)" + 1 +
+	seeds * "$("$bin/nodes" --list | wc -l)"))" '
+	/^passed / { sub(/^passed /, ""); print "ok " ++n " - " $0 }
+	/^FAILED / { sub(/^FAILED /, ""); print "not ok " ++n " - " $0; bad++ }
+	END {
+		if (n != planned) {	# one of them died
+			print "not ok " ++n " - all came to their end"
+			bad++
+		}
+		print "1.." n
+		exit bad || status
+	}' "$dir"/{fits,live,trouble,tree}

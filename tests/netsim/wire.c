@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Packets: asked, sent, arrived, answered. A server's program takes some us from
+ * a packet's arrival to its answer, and some more until the kernel sends that.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "world.h"
+
+#define WAKE_US		3.7	/* from a packet's arrival to its reader */
+#define SEND_US		2.8	/* from who sends to the network */
+
+static void later(struct world *world, double us, const struct event *event)
+{
+	struct event new = *event;
+
+	new.at_ps = world->now_ps + llrint(us * PS_PER_US);
+	queue_add(&world->queue, &new);
+}
+
+static double about(struct world *world, double us)
+{
+	return us * (0.7 + 0.3 * roll_exp(&world->dice));
+}
+
+void wire_send(struct world *world, const struct path *path,
+	       const struct packet *packet)
+{
+	double us[PATH_COPIES];
+	unsigned int copies, i;
+
+	world->sent++;
+	copies = path_send(path, &world->dice, world_s(world), us);
+	for (i = 0; i < copies; i++) {
+		struct event event = { .happen = wire_arrive };
+
+		event.packet = malloc(sizeof(*event.packet));
+		if (!event.packet)
+			abort();
+		*event.packet = *packet;
+		attack_path(world, event.packet);
+		later(world, us[i], &event);
+	}
+}
+
+/* ---- asking --------------------------------------------------------------- */
+
+static void ask(struct world *world, uint32_t index, unsigned int source)
+{
+	struct node *node = &world->nodes[index];
+	struct source *asked = &node->sources[source];
+	struct packet packet = {
+		.from = index, .to = asked->server, .source = source,
+		.asker = node->address,
+	};
+	__u64 random[2] = { roll64(&world->dice), roll64(&world->dice) };
+
+	packet.len = tsct_client_request(&asked->client, node->keys, random,
+					 NULL, packet.bytes);
+	if (!packet.len)
+		return;
+	tsct_client_sent(&asked->client, node_stamp(world, node, false));
+	wire_send(world, &asked->go, &packet);
+}
+
+void wire_poll(struct world *world, struct event *event)
+{
+	struct node *node = &world->nodes[event->node];
+	struct source *source = &node->sources[event->source];
+	double s = source->poll_s * roll_between(&world->dice, 0.98, 1.02);
+
+	if (event->life != node->life)
+		return;
+	if (node->alive)
+		ask(world, event->node, event->source);
+	later(world, s * 1e6, event);
+}
+
+static void learn(struct world *world, struct node *node, unsigned int source,
+		  const struct tsct_exchange *x, unsigned int nr)
+{
+	const struct tsct_remote *remote = &node->sources[source].client.remote;
+	bool news = false;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		news |= tsct_cluster_feed(node->cluster, source, &x[i],
+					  remote) != TSCT_CLUSTER_OK;
+		world->exchanges++;
+	}
+	if (news)
+		node_publish(world, node);
+}
+
+static void hear(struct world *world, const struct packet *packet)
+{
+	struct node *node = &world->nodes[packet->to];
+	struct source *source = &node->sources[packet->source];
+	struct tsct_exchange x[2];
+	unsigned int nr = 0;
+	int64_t near_ns = 1800000000000000000LL + world->now_ps / 1000;
+	enum tsct_client_result result;
+
+	result = tsct_client_reply(&source->client, node->keys, packet->bytes,
+				   packet->len, node_stamp(world, node, true),
+				   near_ns, x, &nr);
+	attack_saw(world, packet, result == TSCT_CLIENT_OK);
+	if (result == TSCT_CLIENT_OK || nr)
+		learn(world, node, packet->source, x, nr);
+}
+
+/* ---- answering ------------------------------------------------------------ */
+
+static void fill(struct world *world, struct node *node,
+		 struct tsct_timeline *timeline)
+{
+	uint64_t now = node_count(world, node);
+
+	*timeline = (struct tsct_timeline) {
+		.node = node->id, .host = node->id ^ 1,
+		.stratum = 10, .precision = -25,
+	};
+	timeline->status = tsct_cluster_timeline(node->cluster, now,
+						 &timeline->master,
+						 &timeline->epoch,
+						 &timeline->depth,
+						 &timeline->line);
+	timeline->has_line = tsct_status_claims(timeline->status);
+	if (timeline->has_line && world_s(world) >= node->lie.at_s)
+		timeline->line.base_ns += llrint(node->lie.line_s * 1e9);
+}
+
+static void leave(struct world *world, struct event *event)
+{
+	struct packet *packet = event->packet;
+	struct node *node = &world->nodes[event->node];
+	struct node *asker;
+
+	if (node->alive && node->life == event->life) {
+		tsct_responder_sent(node->responder, event->ticket,
+				    node_stamp_told(world, node, false));
+		if (packet->to != NOBODY) {
+			asker = &world->nodes[packet->to];
+			wire_send(world, &asker->sources[packet->source].back,
+				  packet);
+		}
+	}
+	free(packet);
+}
+
+static void answer(struct world *world, struct event *event)
+{
+	struct packet *packet = event->packet, reply = { .reply = true };
+	struct node *node = &world->nodes[event->node];
+	struct tsct_stamp rx = {
+		.ticks = event->ticks, .error = event->ticket, .kernel = true,
+	};
+	struct tsct_timeline timeline;
+
+	if (node->alive && node->life == event->life) {
+		fill(world, node, &timeline);
+		tsct_responder_answer(node->responder, &timeline,
+				      &packet->asker, packet->bytes,
+				      packet->len, rx, reply.bytes, &reply.len,
+				      &event->ticket);
+	}
+	reply.from = event->node;
+	reply.to = packet->from;
+	reply.source = packet->source;
+	reply.asker = packet->asker;
+	*packet = reply;
+	event->happen = leave;
+	if (reply.len)
+		later(world, about(world, SEND_US), event);
+	else
+		free(packet);
+}
+
+void wire_arrive(struct world *world, struct event *event)
+{
+	struct packet *packet = event->packet;
+	struct node *node = &world->nodes[packet->to];
+	struct tsct_stamp rx;
+
+	world->delivered++;
+	if (!node->alive || (!packet->reply && !node->responder)) {
+		free(packet);
+		return;
+	}
+	if (packet->reply) {
+		hear(world, packet);
+		free(packet);
+		return;
+	}
+	rx = node_stamp_told(world, node, true);
+	event->happen = answer;
+	event->node = packet->to;
+	event->ticks = rx.ticks;
+	event->ticket = rx.error;
+	event->life = node->life;
+	later(world, about(world, WAKE_US), event);
+}
