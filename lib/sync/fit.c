@@ -116,7 +116,7 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 		else
 			tsct_fit_linear(plane, x, nr, keep, fit);
 	} else {
-		err = tsct_fit_best(plane, kind, fit);
+		tsct_fit_best(plane, kind, fit);
 		for (i = 0; i < plane->nr; i++)
 			keep[plane->point[i].index] = plane->point[i].used;
 	}

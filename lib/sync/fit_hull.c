@@ -41,18 +41,12 @@ double tsct_hull_edge(const struct tsct_corner *hull, unsigned int k)
 	return (hull[k + 1].y - hull[k].y) / (hull[k + 1].u - hull[k].u);
 }
 
-struct both {
-	struct tsct_corner *up, *low;	/* hulls of up, and of -low */
-	unsigned int nr_up, nr_low;
-	unsigned int i, j;		/* what supports the line */
-};
-
 /*
  * Both constraints of an exchange are taken to be at its middle: the line is so
  * nearly level that this is no difference, and the walk may stop between them.
  */
 static void build(const struct tsct_plane *plane, unsigned int from,
-		  unsigned int to, struct both *ret)
+		  unsigned int to, struct tsct_hull *ret)
 {
 	const struct tsct_point *p;
 	struct tsct_corner corner;
@@ -77,15 +71,15 @@ static void build(const struct tsct_plane *plane, unsigned int from,
 }
 
 /* The slope at which the next corner above, or below, takes over */
-static double next_up(const struct both *both)
+static double next_up(const struct tsct_hull *hull)
 {
-	return both->i + 1 < both->nr_up ?
-		tsct_hull_edge(both->up, both->i) : HUGE_VAL;
+	return hull->i + 1 < hull->nr_up ?
+		tsct_hull_edge(hull->up, hull->i) : HUGE_VAL;
 }
 
-static double next_low(const struct both *both)
+static double next_low(const struct tsct_hull *hull)
 {
-	return both->j > 0 ? -tsct_hull_edge(both->low, both->j - 1) : HUGE_VAL;
+	return hull->j > 0 ? -tsct_hull_edge(hull->low, hull->j - 1) : HUGE_VAL;
 }
 
 /*
@@ -93,49 +87,44 @@ static double next_low(const struct both *both)
  * from right to left. The gap is widest where they pass each other; or as wide
  * anywhere between two slopes, where they meet.
  */
-static double walk(struct both *both)
+static double walk(struct tsct_hull *hull)
 {
 	double q = 0, up, low;
 
-	both->i = 0;
-	both->j = both->nr_low - 1;
+	hull->i = 0;
+	hull->j = hull->nr_low - 1;
 	for (;;) {
-		up = next_up(both);
-		low = next_low(both);
-		if (both->up[both->i].u >= both->low[both->j].u)
+		up = next_up(hull);
+		low = next_low(hull);
+		if (hull->up[hull->i].u >= hull->low[hull->j].u)
 			break;
 		q = fmin(up, low);
 		if (up <= low)
-			both->i++;
+			hull->i++;
 		else
-			both->j--;
+			hull->j--;
 	}
-	if (both->up[both->i].u == both->low[both->j].u && fmin(up, low) < HUGE_VAL)
-		q = both->i || both->j + 1 < both->nr_low ?
-			(q + fmin(up, low)) / 2 : fmin(up, low);
-	return q;
+	if (hull->up[hull->i].u > hull->low[hull->j].u || fmin(up, low) == HUGE_VAL)
+		return q;
+	return (q + fmin(up, low)) / 2;
 }
 
 int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
 		  unsigned int to, struct tsct_hull *ret)
 {
 	const struct tsct_corner *up, *low;
-	struct both both;
-	double q;
 
-	build(plane, from, to, &both);
-	if (!both.nr_up)
+	build(plane, from, to, ret);
+	if (!ret->nr_up)
 		return -ENODATA;
-	q = walk(&both);
-	up = &both.up[both.i];
-	low = &both.low[both.j];
-	ret->line.slope = q;
-	ret->gap = (up->y - q * up->u) + (low->y + q * low->u);
-	ret->line.y0 = ((up->y - q * up->u) - (low->y + q * low->u)) / 2 -
-		plane->shift;
+	ret->slope = walk(ret);
+	up = &ret->up[ret->i];
+	low = &ret->low[ret->j];
+	ret->above = up->y - ret->slope * up->u;
+	ret->below = -(low->y + ret->slope * low->u);
 	ret->support[0] = up->point;
 	ret->support[1] = low->point;
-	ret->support[2] = both.i ? up[-1].point : up->point;
-	ret->support[3] = both.j + 1 < both.nr_low ? low[1].point : low->point;
+	ret->support[2] = ret->i ? up[-1].point : up->point;
+	ret->support[3] = ret->j + 1 < ret->nr_low ? low[1].point : low->point;
 	return 0;
 }

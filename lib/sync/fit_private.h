@@ -75,12 +75,19 @@ double tsct_plane_quantile(const struct tsct_plane *plane, double q);
 /* Drops what is better than it can be, and what is so bad that it is no help. */
 void tsct_plane_screen(struct tsct_plane *plane);
 
-/* The candidates. Points [from, to) that are used; -ENODATA: too few */
+/* fit_hull.c: the line of the largest margin, and what it touches */
 struct tsct_hull {
-	struct tsct_fit_line line;
-	double gap;		/* between the causal constraints */
+	double slope;
+	double above, below;	/* constraints at u = 0, with that slope */
 	unsigned int support[4];	/* points; the same one twice, maybe */
+	struct tsct_corner *up, *low;	/* hulls of up, and of -low: the plane's */
+	unsigned int nr_up, nr_low;
+	unsigned int i, j;	/* the corners that it touches */
 };
+
+/* Points [from, to) that are used; -ENODATA: none is */
+int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
+		  unsigned int to, struct tsct_hull *ret);
 
 /* Lower hull: one more corner, at a u not less than that of the last */
 unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
@@ -90,7 +97,26 @@ double tsct_hull_edge(const struct tsct_corner *hull, unsigned int k);
 
 int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
 		  unsigned int to, struct tsct_hull *ret);
-void tsct_theil_sen(const struct tsct_plane *plane, struct tsct_fit_line *ret);
+/* What a candidate says at `at` */
+struct tsct_estimate {
+	struct tsct_fit_line line;
+	double sd;
+	double wander;		/* of the rate, counts / s per root of a second */
+	unsigned int from, to;	/* points that it is made of */
+	double softness;	/* hull: see fit_auto.c */
+};
+
+/* fit_regression.c */
+void tsct_regression_estimate(const struct tsct_plane *plane,
+			      struct tsct_estimate *ret);
+/* fit_edge.c; @wander: of the regression. Takes `used` and `sound` from points
+ * that contradict the others. */
+void tsct_hull_estimate(struct tsct_plane *plane, double wander,
+			struct tsct_estimate *ret);
+/* fit_robust.c: Theil-Sen, of the half of points [from, to) with the shorter
+ * round trips */
+void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
+		    unsigned int to, struct tsct_estimate *ret);
 
 /* fit_linear.c fit_spline.c; @keep: in: what is possible */
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
@@ -98,8 +124,8 @@ void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		    unsigned int nr, bool *keep, struct tsct_fit *fit);
 /* fit_auto.c: hull, regression, or the better one of both */
-int tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
-		  struct tsct_fit *fit);
+void tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
+		   struct tsct_fit *fit);
 
 /*
  * The tenth of those that are kept with the highest t4 - t1 loses its flag,

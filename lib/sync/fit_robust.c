@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Theil-Sen: the median of slopes, and of what is left then. Of all pairs only
+ * those half the window apart are used. It is not very exact, but up to a quarter
+ * of its exchanges may lie without that it moves much: a witness.
+ */
+#include "fit_private.h"
+
+#include <math.h>
+
+static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
+		       unsigned int nr, double *slopes)
+{
+	const struct tsct_point *a, *b;
+	unsigned int half = nr / 2, found = 0, i;
+
+	for (i = 0; half && i + half < nr; i++) {
+		a = &plane->point[of[i]];
+		b = &plane->point[of[i + half]];
+		if (b->u > a->u)
+			slopes[found++] = (b->y - a->y) / (b->u - a->u);
+	}
+	return found ? tsct_fit_select(slopes, found, found / 2) : 0;
+}
+
+static double spread_of(const struct tsct_plane *plane, const unsigned int *of,
+			unsigned int nr, const struct tsct_fit_line *line,
+			double *values)
+{
+	const struct tsct_point *p;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		p = &plane->point[of[i]];
+		values[i] = fabs(p->y - tsct_fit_line_at(line, p->u));
+	}
+	return 1.48 * tsct_fit_select(values, nr, nr / 2);
+}
+
+/* The median of the round trips, of those in [from, to) that are used */
+static double median_width(const struct tsct_plane *plane, unsigned int from,
+			   unsigned int to)
+{
+	unsigned int nr = 0, i;
+
+	for (i = from; i < to; i++)
+		if (plane->point[i].used)
+			plane->scratch[nr++] = plane->point[i].width;
+	return tsct_fit_select(plane->scratch, nr, nr / 2);
+}
+
+void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
+		    unsigned int to, struct tsct_estimate *ret)
+{
+	double limit = median_width(plane, from, to);
+	double *values = plane->scratch, first, last, lever;
+	unsigned int *of = (unsigned int *)(values + plane->nr), nr = 0, i;
+	const struct tsct_point *p;
+
+	for (i = from; i < to; i++)
+		if (plane->point[i].used && plane->point[i].width <= limit)
+			of[nr++] = i;
+	ret->line.slope = slope_of(plane, of, nr, values);
+	for (i = 0; i < nr; i++) {
+		p = &plane->point[of[i]];
+		values[i] = p->y - ret->line.slope * p->u;
+	}
+	ret->line.y0 = tsct_fit_select(values, nr, nr / 2);
+	ret->sd = spread_of(plane, of, nr, &ret->line, values);
+	first = plane->point[of[0]].u;
+	last = plane->point[of[nr - 1]].u;
+	/* As for a regression over evenly spaced ones, and a median's 1.25 */
+	lever = last > first ? fabs(first + last) / (last - first) : 0;
+	ret->sd *= 1.25 * sqrt((1 + 3 * lever * lever) / nr);
+	ret->wander = 0;
+	ret->softness = 0;
+}
