@@ -234,10 +234,16 @@ static void disrupt(u32 source, u32 cause)
 		.flags = skewed ? TSCT_CLOCK_SKEWED : 0,
 		.epoch = last->epoch + 1,
 		.epoch_tsc = tsct_source_read(source),
+		.cluster_status = last->cluster_status,
+		.cluster_epoch = last->cluster_epoch + !!last->cluster.mult,
+		.cluster_master = last->cluster_master,
+		.cluster_timeline = last->cluster_timeline,
 	};
 
 	if (last->status == TSCT_STATUS_UNKNOWN)
 		state.status = TSCT_STATUS_UNKNOWN;
+	if (last->cluster.mult)
+		state.cluster_status = TSCT_STATUS_DISRUPTED;
 	if (source == last->source) {
 		state.rate_mult = last->rate_mult;
 		state.rate_error_ppt = last->rate_error_ppt;

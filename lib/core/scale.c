@@ -46,6 +46,35 @@ __s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp)
 		    stretch(d - (__s64)slewed, pair->mult) + pair->base_ns);
 }
 
+struct tsct_clock_before tsct_pair_piece(const struct tsct_pair *pair,
+					 __u64 end_tsc)
+{
+	bool slewed = pair->slew_mult != pair->mult;
+	__u64 knee = pair->base_tsc + pair->slew_tsc;
+	__u64 end_ps = tsct_pair_error_ps(pair, end_tsc);
+	struct tsct_clock_before piece = {
+		.base_tsc = pair->base_tsc,
+		.mult = slewed ? pair->slew_mult : pair->mult,
+		.base_ns = pair->base_ns,
+		.error_ps = pair->past_error_ps > end_ps ?
+			pair->past_error_ps : end_ps,
+	};
+
+	if (slewed && (__s64)(end_tsc - knee) > 0) {
+		piece.base_tsc = knee;
+		piece.base_ns = tsct_pair_ns(pair, knee);
+		piece.mult = pair->mult;
+	}
+	return piece;
+}
+
+__s64 tsct_before_ns(const struct tsct_clock_before *piece, __u64 stamp)
+{
+	__s64 d = (__s64)(stamp - piece->base_tsc);
+
+	return clip(stretch(d, piece->mult) + piece->base_ns);
+}
+
 __s64 tsct_segment_ns(const struct tsct_segment *segment, __u64 stamp)
 {
 	__s64 d = (__s64)(stamp - segment->base_tsc);
@@ -222,25 +251,48 @@ int tsct_pair_check(const struct tsct_pair *pair, __u32 source)
 	return all_zero(pair->reserved, sizeof(pair->reserved)) ? 0 : -EINVAL;
 }
 
+/* Does the piece belong before the line? */
+static bool before_credible(const struct tsct_clock_before *piece,
+			    const struct tsct_pair *pair)
+{
+	__s64 length = (__s64)(pair->base_tsc - piece->base_tsc);
+	tsct_u128 mult = (tsct_u128)piece->mult * 10;
+
+	if (!piece->mult)
+		return all_zero(piece, sizeof(*piece));
+	return pair->mult && length > 0 && length <= 1LL << 62 &&
+		mult >= (tsct_u128)pair->mult * 8 &&
+		mult <= (tsct_u128)pair->mult * 12 &&
+		tsct_before_ns(piece, pair->base_tsc) == pair->base_ns;
+}
+
+/* Who claims to know the time must say which it is; others take no short cut. */
+static bool claim_credible(const struct tsct_pair *pair, __u32 status,
+			   bool skewed)
+{
+	bool claims = tsct_status_claims(status);
+
+	if (status >= TSCT_STATUS_NR || (claims && !pair->mult))
+		return false;
+	return (claims && !skewed) || !pair->fast_tsc;
+}
+
 int tsct_clock_state_check(const struct tsct_clock_state *state)
 {
 	bool skewed = state->flags & TSCT_CLOCK_SKEWED;
-	bool claims = tsct_status_claims(state->status);
 
-	if (state->status >= TSCT_STATUS_NR || state->cause >= TSCT_CAUSE_NR ||
-	    state->flags & ~TSCT_CLOCK_SKEWED)
+	if (state->cause >= TSCT_CAUSE_NR || state->flags & ~TSCT_CLOCK_SKEWED)
 		return -EINVAL;
-	if (claims && !state->real.mult)
-		return -EINVAL;		/* knows the time, but not which */
-	if ((!claims || skewed) &&
-	    (state->real.fast_tsc || state->cluster.fast_tsc))
+	if (!claim_credible(&state->real, state->status, skewed) ||
+	    !claim_credible(&state->cluster, state->cluster_status, skewed))
 		return -EINVAL;
 	if (tsct_pair_check(&state->real, state->source) ||
-	    tsct_pair_check(&state->cluster, state->source))
+	    tsct_pair_check(&state->cluster, state->source) ||
+	    !before_credible(&state->cluster_before, &state->cluster))
 		return -EINVAL;
 	if (state->rate_mult && !rate_credible(state->rate_mult, state->source))
 		return -EINVAL;
-	if (state->reserved0)
+	if (state->reserved0 || state->reserved1)
 		return -EINVAL;
 	return all_zero(state->reserved, sizeof(state->reserved)) ? 0 : -EINVAL;
 }

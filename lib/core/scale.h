@@ -32,6 +32,16 @@ __s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp);
 /* tsct_pair_error_ps - bound of that time's error; saturates at U64_MAX. */
 __u64 tsct_pair_error_ps(const struct tsct_pair *pair, __u64 stamp);
 
+/*
+ * tsct_pair_piece - what remains of a line that another one follows at @end_tsc:
+ * its last straight part, within the larger of its bounds
+ */
+struct tsct_clock_before tsct_pair_piece(const struct tsct_pair *pair,
+					 __u64 end_tsc);
+
+/* tsct_before_ns - the time that such a piece gives a stamp. Total. */
+__s64 tsct_before_ns(const struct tsct_clock_before *piece, __u64 stamp);
+
 /* The same of a line of the past: its time, at any distance. Total. */
 __s64 tsct_segment_ns(const struct tsct_segment *segment, __u64 stamp);
 
@@ -77,7 +87,9 @@ int tsct_pair_check(const struct tsct_pair *pair, __u32 source);
  * tsct_clock_state_check - the same for a whole state: its enums; a state that
  * claims to know the time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must have a
  * real pair with a mult; fast_tsc is 0 in one that does not, or is SKEWED;
- * rate_mult is 0 or credible; reserved fields are zero.
+ * rate_mult is 0 or credible; reserved fields are zero. The cluster's status and
+ * pair likewise; the piece of the line before it is zero, or ends where and when
+ * that begins and runs as fast within 10 %.
  */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 

@@ -9,16 +9,10 @@
 
 /* ---- may it follow? ----------------------------------------------------- */
 
-int tsct_segments_check(const struct tsct_clock_state *last,
-			const struct tsct_clock_state *next, __u64 now)
+/* In the same epoch: the same line, or one that goes on where that one is. */
+static int line_check(const struct tsct_pair *old, const struct tsct_pair *new,
+		      __u64 now)
 {
-	const struct tsct_pair *old = &last->real, *new = &next->real;
-	__s32 epochs = (__s32)(next->epoch - last->epoch);
-
-	if (epochs > 0)
-		return 0;
-	if (epochs < 0 || next->source != last->source)
-		return -ESTALE;
 	if (!old->mult || tsct_same_line(old, new))
 		return 0;
 	if (!new->mult)
@@ -29,6 +23,53 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 	    new->base_ns != tsct_pair_ns(old, new->base_tsc))
 		return -EINVAL;
 	return 0;
+}
+
+/* What is said of the line before is what was said by itself. */
+static bool before_follows(const struct tsct_clock_state *last,
+			   const struct tsct_clock_state *next)
+{
+	const struct tsct_clock_before *new = &next->cluster_before;
+	struct tsct_clock_before old = last->cluster_before;
+
+	if (!last->cluster.mult || !new->mult)
+		return true;
+	if (!tsct_same_line(&last->cluster, &next->cluster))
+		old = tsct_pair_piece(&last->cluster, next->cluster.base_tsc);
+	return new->base_tsc == old.base_tsc && new->base_ns == old.base_ns &&
+		new->mult == old.mult && new->error_ps >= old.error_ps;
+}
+
+static int cluster_check(const struct tsct_clock_state *last,
+			 const struct tsct_clock_state *next, __u64 now)
+{
+	__s32 epochs = (__s32)(next->cluster_epoch - last->cluster_epoch);
+	int err;
+
+	if (epochs > 0)
+		return 0;
+	if (epochs < 0)
+		return -ESTALE;
+	/* Its stamps mean nothing any more. */
+	if (last->cluster.mult && next->source != last->source)
+		return -EINVAL;
+	err = line_check(&last->cluster, &next->cluster, now);
+	if (!err && !before_follows(last, next))
+		err = -EINVAL;
+	return err;
+}
+
+int tsct_segments_check(const struct tsct_clock_state *last,
+			const struct tsct_clock_state *next, __u64 now)
+{
+	__s32 epochs = (__s32)(next->epoch - last->epoch);
+	int err = 0;
+
+	if (epochs < 0 || (!epochs && next->source != last->source))
+		return -ESTALE;
+	if (!epochs)
+		err = line_check(&last->real, &next->real, now);
+	return err ? err : cluster_check(last, next, now);
 }
 
 /* ---- what time was it? -------------------------------------------------- */

@@ -25,6 +25,8 @@ struct tsct_reading {
  * anything. In the same epoch the real line must be the very same (base_tsc,
  * base_ns, slew_mult, slew_tsc, mult), or begin later than @last's and after
  * @now, exactly where @last's line is then; or there was none before.
+ * Of the cluster's line, in its epoch, the same holds, whatever becomes of the
+ * other; and the piece before it is of the line that @last had.
  * Returns 0; -ESTALE: an earlier epoch, or another source in the same one;
  * -ETIME: in the same epoch, and not after @now; -EINVAL: it does not go on
  * where @last's line is, or takes a line away.

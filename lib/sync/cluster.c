@@ -212,18 +212,18 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
 	const struct tsct_pair *old = &cluster->pair;
 
 	state->cluster_status = tsct_cluster_compose(cluster, begin_tsc, pair);
+	/* What came from elsewhere must not keep REALTIME from being published. */
+	if (tsct_pair_check(pair, state->source)) {
+		memset(pair, 0, sizeof(*pair));
+		state->cluster_status = TSCT_STATUS_UNKNOWN;
+	}
 	/* Once nothing is known there is nothing to go on from. */
 	state->cluster_epoch = cluster->epoch + (old->mult && !pair->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
 	state->cluster_before = cluster->before;
 	if (old->mult && pair->base_tsc != old->base_tsc)
-		state->cluster_before = tsct_cluster_piece(old, pair->base_tsc);
-	/* What came from elsewhere must not keep REALTIME from being published. */
-	if (tsct_pair_check(pair, state->source)) {
-		memset(pair, 0, sizeof(*pair));
-		state->cluster_status = TSCT_STATUS_UNKNOWN;
-	}
+		state->cluster_before = tsct_pair_piece(old, pair->base_tsc);
 	if (!pair->mult)
 		memset(&state->cluster_before, 0, sizeof(state->cluster_before));
 	/* The short cut asks for neither. */
@@ -243,7 +243,7 @@ void tsct_cluster_published(struct tsct_cluster *cluster,
 		return;
 	}
 	if (old->mult && pair->base_tsc != old->base_tsc)
-		cluster->before = tsct_cluster_piece(old, pair->base_tsc);
+		cluster->before = tsct_pair_piece(old, pair->base_tsc);
 	cluster->pair = *pair;
 	cluster->disrupted = false;
 }

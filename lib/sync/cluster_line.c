@@ -287,23 +287,3 @@ void tsct_cluster_line(const struct tsct_cluster *cluster,
 	if (ret_pair->mult && (__s64)(begin_tsc - ret_pair->void_after_tsc) > 0)
 		memset(ret_pair, 0, sizeof(*ret_pair));
 }
-
-struct tsct_clock_before tsct_cluster_piece(const struct tsct_pair *pair,
-					    __u64 end_tsc)
-{
-	__u64 end_ps = tsct_pair_error_ps(pair, end_tsc);
-	struct tsct_clock_before piece = {
-		.base_tsc = pair->base_tsc,
-		.mult = slewing(pair) ? pair->slew_mult : pair->mult,
-		.base_ns = pair->base_ns,
-		.error_ps = pair->past_error_ps > end_ps ?
-			pair->past_error_ps : end_ps,
-	};
-
-	if (slewing(pair) && (__s64)(end_tsc - knee_of(pair)) > 0) {
-		piece.base_tsc = knee_of(pair);
-		piece.base_ns = tsct_pair_ns(pair, piece.base_tsc);
-		piece.mult = pair->mult;
-	}
-	return piece;
-}

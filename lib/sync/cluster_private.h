@@ -30,10 +30,6 @@ void tsct_cluster_line(const struct tsct_cluster *cluster,
 		       const struct tsct_estimate *est, __u64 begin_tsc,
 		       struct tsct_pair *ret_pair);
 
-/* What remains of a line that another one follows at @end_tsc */
-struct tsct_clock_before tsct_cluster_piece(const struct tsct_pair *pair,
-					    __u64 end_tsc);
-
 /* cluster_vote.c: which timeline, and which of its sources */
 struct tsct_choice {
 	__u64 master;

@@ -653,9 +653,6 @@ START_TEST(test_state_check)
 	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_tsc = 0);
 	STATE(-EINVAL, state.flags = TSCT_CLOCK_SKEWED);
 	STATE(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_tsc = 0);
-	STATE(0, state.cluster = state.real);
-	STATE(-EINVAL, state.flags = TSCT_CLOCK_SKEWED,
-	      state.cluster = state.real, state.real.fast_tsc = 0);
 	STATE(-EINVAL, state.flags = 2);
 	STATE(-EINVAL, state.status = TSCT_STATUS_NR);
 	STATE(-EINVAL, state.cause = TSCT_CAUSE_NR);
@@ -664,7 +661,8 @@ START_TEST(test_state_check)
 	EMPTY(-EINVAL, state.source = TSCT_SOURCE_NR);
 	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);	/* 0.38 ns */
 	STATE(-EINVAL, state.reserved[0] = 1);
-	STATE(-EINVAL, state.reserved[8] = 1);
+	STATE(-EINVAL, state.reserved[1] = 1);
+	STATE(-EINVAL, state.reserved1 = 1);
 	STATE(-EINVAL, state.reserved0 = 1);
 	STATE(-EINVAL, state.cluster.growth = 1);
 	STATE(-EINVAL, state.real.reserved[0] = 1);
@@ -673,6 +671,109 @@ START_TEST(test_state_check)
 	STATE(0, state.rate_error_ppt = UINT64_MAX, state.epoch = UINT32_MAX,
 	      state.epoch_tsc = UINT64_MAX,
 	      state.closing_error_ps = UINT64_MAX);
+}
+END_TEST
+
+/* With a cluster's line, and the piece before it */
+#define CLUSTER(verdict, ...) \
+	STATE(verdict, add_cluster(&state), __VA_ARGS__)
+
+static void add_cluster(struct tsct_clock_state *state)
+{
+	struct tsct_pair old = sane_pair();
+
+	old.slew_mult += old.mult / 4000;
+	old.slew_tsc = 500000000;
+	old.fast_tsc = 0;
+	state->cluster = sane_pair();
+	state->cluster.base_tsc += 400000000;
+	state->cluster.base_ns = tsct_pair_ns(&old, state->cluster.base_tsc);
+	state->cluster.fast_tsc = 1000;
+	state->cluster_status = TSCT_STATUS_SYNCHRONIZED;
+	state->cluster_before = tsct_pair_piece(&old, state->cluster.base_tsc);
+}
+
+START_TEST(test_cluster_check)
+{
+	CLUSTER(0, (void)0);
+	CLUSTER(0, state.cluster_epoch = UINT32_MAX,
+		state.cluster_timeline = UINT32_MAX,
+		state.cluster_master = UINT64_MAX);
+	CLUSTER(0, state.cluster_status = TSCT_STATUS_CALIBRATING);
+	CLUSTER(0, state.cluster_status = TSCT_STATUS_HOLDOVER);
+	/* Who sets CLOCK_REALTIME does not touch it. */
+	CLUSTER(0, state.status = TSCT_STATUS_DISRUPTED,
+		memset(&state.real, 0, sizeof(state.real)));
+	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_NR);
+	/* says nothing, and has a short cut */
+	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_DISRUPTED);
+	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_UNKNOWN);
+	CLUSTER(0, state.cluster_status = TSCT_STATUS_DISRUPTED,
+		state.cluster.fast_tsc = 0);
+	CLUSTER(-EINVAL, state.flags = TSCT_CLOCK_SKEWED,
+		state.real.fast_tsc = 0);
+	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_tsc = 0,
+		state.cluster.fast_tsc = 0);
+	/* knows the time, and has none */
+	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)));
+	STATE(-EINVAL, state.cluster_status = TSCT_STATUS_HOLDOVER);
+	STATE(0, state.cluster_status = TSCT_STATUS_DISRUPTED);
+	CLUSTER(-EINVAL, state.cluster.mult = 1);
+	CLUSTER(-EINVAL, state.cluster.growth = UINT64_MAX);
+	CLUSTER(-EINVAL, state.cluster.fast_tsc = TSCT_FAST_TSC_MAX);
+	CLUSTER(-EINVAL, state.cluster.reserved[1] = 1);
+}
+END_TEST
+
+START_TEST(test_before_check)
+{
+	CLUSTER(0, memset(&state.cluster_before, 0,
+			  sizeof(state.cluster_before)));
+	CLUSTER(0, state.cluster_before.error_ps = UINT64_MAX);
+	CLUSTER(-EINVAL, state.cluster_before.mult = 0);
+	STATE(-EINVAL, state.cluster_before.error_ps = 1);
+	/* a piece of nothing */
+	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)),
+		state.cluster_status = 0);
+	/* does not lead to where the line begins */
+	CLUSTER(-EINVAL, state.cluster_before.base_ns++);
+	CLUSTER(-EINVAL, state.cluster_before.base_ns--);
+	CLUSTER(-EINVAL, state.cluster_before.base_tsc -= 1000);
+	CLUSTER(-EINVAL, state.cluster_before.mult += 1ULL << 40);
+	/* begins behind it, or when nothing could */
+	CLUSTER(-EINVAL, state.cluster_before.base_tsc = state.cluster.base_tsc,
+		state.cluster_before.base_ns = state.cluster.base_ns);
+	CLUSTER(-EINVAL, state.cluster_before.base_tsc += 1ULL << 63);
+	/* leads there, at twice the speed */
+	CLUSTER(-EINVAL, state.cluster_before.mult = 2 * state.cluster.mult,
+		state.cluster_before.base_tsc = state.cluster.base_tsc - 1000,
+		state.cluster_before.base_ns = state.cluster.base_ns -
+		tsct_ticks_ns(2 * state.cluster.mult, 1000));
+}
+END_TEST
+
+/* The piece says what the line said, for every stamp from its base on. */
+START_TEST(test_piece)
+{
+	unsigned int i, bent = 0;
+
+	seed_with(11);
+	for (i = 0; i < TURNS; i++) {
+		struct tsct_pair pair = any_pair();
+		uint64_t end = pair.base_tsc + 1 + any64() % (1ULL << 36);
+		struct tsct_clock_before piece = tsct_pair_piece(&pair, end);
+		uint64_t at = piece.base_tsc +
+			any64() % (end - piece.base_tsc + 1);
+
+		bent += piece.base_tsc != pair.base_tsc;
+		ck_assert_int_eq(tsct_before_ns(&piece, at),
+				 tsct_pair_ns(&pair, at));
+		ck_assert_int_eq(tsct_before_ns(&piece, end),
+				 tsct_pair_ns(&pair, end));
+		ck_assert_uint_ge(piece.error_ps, pair.past_error_ps);
+		ck_assert_uint_ge(piece.error_ps, tsct_pair_error_ps(&pair, end));
+	}
+	ck_assert_uint_gt(bent, TURNS / 100);
 }
 END_TEST
 
@@ -697,6 +798,9 @@ int main(void)
 	tcase_add_test(tcase, test_rate_check);
 	tcase_add_test(tcase, test_times_check);
 	tcase_add_test(tcase, test_state_check);
+	tcase_add_test(tcase, test_cluster_check);
+	tcase_add_test(tcase, test_before_check);
+	tcase_add_test(tcase, test_piece);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

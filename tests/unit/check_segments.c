@@ -567,6 +567,75 @@ START_TEST(test_succession_rules)
 }
 END_TEST
 
+/* The same line for the cluster, whatever becomes of the other */
+static struct tsct_clock_state with_cluster(uint64_t base, int64_t ns)
+{
+	struct tsct_clock_state s = simple(1, 2);
+
+	s.cluster_status = TSCT_STATUS_SYNCHRONIZED;
+	s.cluster = simple(base, ns).real;
+	return s;
+}
+
+START_TEST(test_cluster_succession)
+{
+	struct tsct_clock_state last = with_cluster(10000, 500), s, good;
+
+	s = last;
+	s.cluster.as_of_tsc += 100, s.cluster.error_ps = 7;
+	NEXT(20000, 0);
+	s.cluster.base_ns++;
+	NEXT(9000, -EINVAL);
+	NEXT(20000, -ETIME);
+	s = with_cluster(11000, 1500);
+	NEXT(10999, 0);
+	NEXT(11000, -ETIME);
+	s = with_cluster(11000, 1501);
+	NEXT(10999, -EINVAL);
+	s.epoch = 1;				/* CLOCK_REALTIME was set */
+	NEXT(10999, -EINVAL);
+	s.cluster_epoch = 1;
+	NEXT(10999, 0);
+	s = with_cluster(9999, 499);
+	NEXT(5000, -EINVAL);
+	s = simple(1, 2);			/* takes the line away */
+	NEXT(10999, -EINVAL);
+	s.cluster_epoch = 1;
+	NEXT(10999, 0);
+	s = last, s.cluster_epoch = UINT32_MAX;
+	NEXT(10999, -ESTALE);
+	s = last, s.epoch = 1, s.source = 1;	/* stamps of something else */
+	NEXT(10999, -EINVAL);
+	s.cluster_epoch = 1;
+	NEXT(10999, 0);
+	/* Its first line may begin at any time. */
+	last = simple(1, 2);
+	s = with_cluster(10, 1);
+	NEXT(20000, 0);
+	/* The piece before the new line is of the old one, and no other. */
+	last = with_cluster(10000, 500);
+	good = with_cluster(11000, 1500);
+	good.cluster_before = tsct_pair_piece(&last.cluster, 11000);
+	s = good;
+	NEXT(10999, 0);
+	s.cluster_before.error_ps++;
+	NEXT(10999, 0);
+	s.cluster_before.error_ps -= 2;
+	NEXT(10999, -EINVAL);
+	s = good;
+	s.cluster_before.base_tsc++, s.cluster_before.base_ns++;
+	NEXT(10999, -EINVAL);
+	s = good;
+	s.cluster_before.base_tsc--, s.cluster_before.base_ns--;
+	NEXT(10999, -EINVAL);
+	/* ... and stays it. */
+	last = s = good;
+	NEXT(20000, 0);
+	s.cluster_before.base_tsc++, s.cluster_before.base_ns++;
+	NEXT(20000, -EINVAL);
+}
+END_TEST
+
 /* ---- what is not true --------------------------------------------------- */
 
 static struct tsct_clock_copy good_copy(void)
@@ -665,6 +734,7 @@ int main(void)
 	tcase_add_test(tcase, test_counter_begins_anew);
 	tcase_add_test(tcase, test_other_source);
 	tcase_add_test(tcase, test_succession_rules);
+	tcase_add_test(tcase, test_cluster_succession);
 	tcase_add_test(tcase, test_random_histories);
 	tcase_add_test(tcase, test_a_day);
 	tcase_add_test(tcase, test_valid);
