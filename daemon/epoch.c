@@ -40,6 +40,7 @@ void keeper_begin_epoch(struct keeper *k, const char *why)
 		k->est.state.flags |= TSCT_CLOCK_SKEWED;
 	k->stats.disruptions[cause < TSCT_CAUSE_NR ? cause : 0]++;
 	if (!keeper_spares_rate(cause)) {
+		keeper_drop_cluster(k);
 		k->env->forget(k->env->ctx);
 		k->saved_error_ppt = 0;
 	}
@@ -61,6 +62,7 @@ void keeper_count_otherwise(struct keeper *k, int source, __u32 epoch,
 	tsct_sampler_init(&k->sampler, k->env->clock_ops(k->env->ctx, source));
 	keeper_init_rate(k, source, epoch, cause);
 	k->est.state.status = TSCT_STATUS_DISRUPTED;
+	keeper_drop_cluster(k);
 	k->skewed = false;
 	log_info("source %s", why);
 	if (is_new)

@@ -71,6 +71,7 @@ static bool take_over(struct keeper *k, int source)
 	struct tsct_clock_state last;
 
 	k->env->last(k->env->ctx, &last);
+	keeper_join_cluster(k, &last);
 	keeper_init_rate(k, source, last.epoch, last.cause);
 	if (resume(k, &last))
 		return true;

@@ -12,6 +12,7 @@
 
 #include "sample.h"
 #include "signs.h"
+#include "sync/cluster.h"
 
 /* What a first publication is taken to take: nothing is in the caches. */
 #define KEEPER_SLOW_NS	5000000
@@ -86,6 +87,12 @@ struct keeper {
 	__s64 slow_ns;			/* publishing takes as long */
 	__u64 saved_error_ppt;		/* of what is remembered */
 	__s64 saved_ns;
+	/*
+	 * What is known of the cluster's time; NULL: nothing. Set by
+	 * keeper_use_cluster(), fed by whoever it is of.
+	 */
+	struct tsct_cluster *cluster;
+	__u32 cluster_epoch;		/* the last one that anybody published */
 };
 
 /*
@@ -111,6 +118,14 @@ int keeper_disrupt(struct keeper *k, __u32 cause, const char *why);
  * Returns as keeper_tick().
  */
 int keeper_looked(struct keeper *k, const struct look *look);
+
+/*
+ * keeper_use_cluster - from now on publish this one's time, too; NULL: none
+ * keeper_tell_cluster - it may be new: publish that, and leave CLOCK_REALTIME as
+ * it is. What is not told now is with the next tick. Returns as keeper_tick().
+ */
+void keeper_use_cluster(struct keeper *k, struct tsct_cluster *cluster);
+int keeper_tell_cluster(struct keeper *k);
 
 /* Publishes that nobody keeps the clock from now on. */
 void keeper_stop(struct keeper *k);
@@ -161,6 +176,27 @@ void keeper_show_cpus(struct keeper *k);
  */
 int keeper_offer(struct keeper *k);
 int keeper_publish(struct keeper *k);
+
+/* ---- offer_cluster.c: the cluster's part of it ------------------------------ */
+
+/*
+ * keeper_add_cluster - put it into a state that is about to be published
+ * @begin_tsc: where a new line would begin
+ * keeper_note_cluster - that was published
+ * keeper_join_cluster - somebody else published that before, in later epochs of
+ * the cluster's time maybe
+ * keeper_drop_cluster - the counter was disrupted
+ */
+void keeper_add_cluster(const struct keeper *k, __u64 begin_tsc,
+			struct tsct_clock_state *state);
+void keeper_note_cluster(struct keeper *k,
+			 const struct tsct_clock_state *state);
+void keeper_join_cluster(struct keeper *k, const struct tsct_clock_state *last);
+void keeper_drop_cluster(struct keeper *k);
+
+/* How far ahead a new line has to begin, and the ticks of that, from now on */
+__s64 keeper_lead_ns(const struct keeper *k);
+__u64 keeper_begin(const struct keeper *k, __s64 lead_ns);
 
 /* Saves the rate, if that is worth while, or @now. */
 void keeper_remember(struct keeper *k, bool now);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/scale.h"
 #include "keeper.h"
 #include "log.h"
 
@@ -25,18 +26,36 @@
 /* What is remembered is renewed after this, or when it got twice as good. */
 #define SAVE_NS		600000000000LL
 
+__u64 keeper_begin(const struct keeper *k, __s64 lead_ns)
+{
+	double hz = tsct_rate_hz(&k->est, NULL);
+
+	return keeper_stamp(k) +
+		(__u64)((double)lead_ns * (hz > 0 ? hz / 1e9 : 1));
+}
+
+/* The lines in force stay. */
+static void compose_last(const struct keeper *k,
+			 struct tsct_clock_state *ret_state)
+{
+	*ret_state = k->est.state;
+	if (keeper_has_line(ret_state))
+		ret_state->status = TSCT_STATUS_HOLDOVER;
+	if (tsct_status_claims(ret_state->cluster_status))
+		ret_state->cluster_status = TSCT_STATUS_HOLDOVER;
+}
+
 static void compose(const struct keeper *k, __s64 lead_ns,
 		    struct tsct_clock_state *ret_state)
 {
-	double hz = tsct_rate_hz(&k->est, NULL);
-	__u64 lead = (__u64)((double)lead_ns * (hz > 0 ? hz / 1e9 : 1));
+	__u64 begin = keeper_begin(k, lead_ns);
 
-	if (k->stopping)
-		*ret_state = k->est.state;	/* the line in force stays */
-	else
-		tsct_rate_compose(&k->est, keeper_stamp(k) + lead, ret_state);
-	if (k->stopping && keeper_has_line(ret_state))
-		ret_state->status = TSCT_STATUS_HOLDOVER;
+	if (k->stopping) {
+		compose_last(k, ret_state);
+		return;
+	}
+	tsct_rate_compose(&k->est, begin, ret_state);
+	keeper_add_cluster(k, begin, ret_state);
 }
 
 static void published(struct keeper *k, const struct tsct_clock_state *state)
@@ -47,6 +66,7 @@ static void published(struct keeper *k, const struct tsct_clock_state *state)
 	    new->base_tsc != old->base_tsc)
 		k->stats.slews++;
 	k->told = true;
+	keeper_note_cluster(k, state);
 	tsct_rate_published(&k->est, state);
 }
 
@@ -66,7 +86,9 @@ static bool is_confirmed(const struct keeper *k,
 	const struct tsct_clock_state *old = &k->est.state;
 
 	return keeper_has_line(old) && old->epoch == state->epoch &&
-		old->real.base_tsc == state->real.base_tsc;
+		old->real.base_tsc == state->real.base_tsc &&
+		old->cluster_epoch == state->cluster_epoch &&
+		old->cluster.base_tsc == state->cluster.base_tsc;
 }
 
 static int offer_once(struct keeper *k, __s64 lead_ns,
@@ -87,21 +109,26 @@ static int offer_once(struct keeper *k, __s64 lead_ns,
 	return err;
 }
 
+__s64 keeper_lead_ns(const struct keeper *k)
+{
+	__s64 lead_ns = LEAD_TIMES * k->slow_ns;
+
+	if (lead_ns < LEAD_NS)
+		lead_ns = LEAD_NS;
+	return lead_ns < LEAD_MAX_NS ? lead_ns : LEAD_MAX_NS;
+}
+
 /* A line that begins too early, as we were held up, is made again. */
 int keeper_offer(struct keeper *k)
 {
+	__s64 lead_ns = keeper_lead_ns(k);
 	struct tsct_clock_state state;
-	__s64 lead_ns = LEAD_TIMES * k->slow_ns;
 	int err;
 
 	if (is_early(k) || (!k->lost && keeper_is_held(k)))
 		return 0;
 	if (!k->lost && k->have_cpus)
 		keeper_show_cpus(k);
-	if (lead_ns < LEAD_NS)
-		lead_ns = LEAD_NS;
-	if (lead_ns > LEAD_MAX_NS)
-		lead_ns = LEAD_MAX_NS;
 	do {
 		err = offer_once(k, lead_ns, &state);
 		lead_ns *= 4;
@@ -136,6 +163,7 @@ static void catch_up(struct keeper *k, int err)
 	bool joins;
 
 	k->env->last(k->env->ctx, &last);
+	keeper_join_cluster(k, &last);
 	joins = last.epoch > epoch && !keeper_has_line(&last);
 	if (last.epoch > epoch)
 		epoch = last.epoch;

@@ -32,16 +32,20 @@ void publisher_close(struct publisher *p)
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
 {
 	struct tsct_clock_state module;
-	__u32 epoch;
+	__u32 epoch, cluster;
 
 	clockfile_last(&p->file, ret_state);
 	if (module_last(&p->module, &module))
 		return;
 	epoch = ret_state->epoch;
+	cluster = ret_state->cluster_epoch;
+	if ((__s32)(module.cluster_epoch - cluster) > 0)
+		cluster = module.cluster_epoch;
 	if (module.epoch > epoch || module.source != ret_state->source)
 		*ret_state = module;
 	if (epoch > ret_state->epoch)
 		ret_state->epoch = epoch;
+	ret_state->cluster_epoch = cluster;
 }
 
 /*

@@ -26,7 +26,7 @@ void publisher_close(struct publisher *p);
 
 /*
  * What was published last: the file's state, or the module's, where that is in
- * a later epoch or counts something else. The epoch is the later one.
+ * a later epoch or counts something else. Both epochs are the later ones.
  */
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state);
 

@@ -5,6 +5,7 @@
 #include "../../daemon/epoch.c"
 #include "../../daemon/keeper.c"
 #include "../../daemon/offer.c"
+#include "../../daemon/offer_cluster.c"
 #include "../../daemon/signs.c"
 #include "../../daemon/tell.c"
 #include "suite.h"
