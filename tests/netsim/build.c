@@ -53,6 +53,17 @@ void build_nodes(struct run *run, unsigned int nr)
 	run->world.verbose = verbose;
 }
 
+/* True time's own, and a clock that is off and says so */
+void build_ntp(struct run *run, uint32_t index, double off_us)
+{
+	struct node_options options = {
+		.crystal = { .hz = 1e9 }, .serves = true,
+	};
+
+	node_init(&run->world, index, &options);
+	node_be_ntp(&run->world, index, off_us);
+}
+
 /* Not among what the wander of a scene is about: it is what is compared with. */
 void build_master(struct run *run, const struct tsct_keys *keys)
 {
@@ -87,18 +98,19 @@ void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 }
 
 void build_source(struct run *run, uint32_t index, unsigned int source,
-		  uint32_t server, __u32 key_id)
+		  uint32_t server, __u32 key_id, __u32 flags)
 {
 	const struct scene *scene = run->scene;
 	struct source what = {
-		.server = server, .poll_s = run_poll_s(run),
+		.server = server, .poll_s = run_poll_s(run), .key_id = key_id,
+		.flags = flags,
 		.go = is_set(&scene->go) || is_set(&scene->back) ?
 			scene->go : usual,
 		.back = is_set(&scene->go) || is_set(&scene->back) ?
 			scene->back : usual,
 	};
 
-	node_source(&run->world, index, source, &what, key_id);
+	node_source(&run->world, index, source, &what);
 }
 
 void build_pair(struct run *run)
@@ -106,7 +118,7 @@ void build_pair(struct run *run)
 	build_nodes(run, 2);
 	build_master(run, NULL);
 	build_child(run, 1, 1, false, NULL);
-	build_source(run, 1, 0, 0, 0);
+	build_source(run, 1, 0, 0, 0, 0);
 	run->world.tally_from_s = run_length_s(run) / 10;
 	read_often(&run->world, 1, 1, run_poll_s(run));
 }

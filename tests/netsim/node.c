@@ -23,7 +23,7 @@ struct tsct_stamp node_stamp(struct world *world, struct node *node,
 		.ticks = node_count(world, node) +
 			(uint64_t)llrint(us * 1e-6 * hz),
 		.error = (uint32_t)ceil(node->stamping.error * 1e-6 * hz) + 1,
-		.kernel = true,
+		.kernel = !node->stamping.by_program,
 	};
 }
 
@@ -34,14 +34,17 @@ struct served {
 	struct node *node;
 };
 
-static uint64_t told(const struct world *world, const struct node *node,
-		     uint64_t count)
+static double told_s(const struct world *world, const struct node *node)
 {
 	double s = world_s(world) - node->lie.at_s;
 
-	if (s < 0)
-		return count;
-	return count + (uint64_t)llrint((node->lie.step_s + node->lie.fast * s) *
+	return s < 0 ? 0 : node->lie.step_s + node->lie.fast * s;
+}
+
+static uint64_t told(const struct world *world, const struct node *node,
+		     uint64_t count)
+{
+	return count + (uint64_t)llrint(told_s(world, node) *
 					node->osc.crystal.hz);
 }
 
@@ -62,12 +65,50 @@ struct tsct_stamp node_stamp_told(struct world *world, struct node *node,
 	return stamp;
 }
 
+/* True time when its counter was there; as it tells it */
 static __s64 served_real(void *ctx, __u64 ticks)
 {
 	struct served *served = ctx;
+	struct node *node = served->node;
+	uint64_t now = told(served->world, node,
+			    node_count(served->world, node));
+	double ago_s = (double)(int64_t)(now - ticks) / osc_hz(&node->osc);
+	double lie_s = told_s(served->world, node);
 
-	(void)ticks;
-	return 1800000000000000000LL + served->world->now_ps / 1000;
+	return NODE_REAL_NS + served->world->now_ps / 1000 +
+		llrint((lie_s - ago_s) * 1e9 + node->real_off_us * 1e3);
+}
+
+static __u64 served_us(void *ctx)
+{
+	struct served *served = ctx;
+
+	return (__u64)(served->world->now_ps / PS_PER_US);
+}
+
+static void served_asked(void *ctx, const struct tsct_ask *ask)
+{
+	struct served *served = ctx;
+	struct tsct_round *round = served->node->round;
+
+	if (!round)
+		return;
+	tsct_round_member(round, ask->request.node, NULL, served_us(ctx));
+	tsct_round_ask(round, &ask->request, ask->reply, served_us(ctx));
+}
+
+uint32_t node_session(struct world *world, uint32_t index)
+{
+	struct node *node = &world->nodes[index];
+	uint32_t session = tsct_round_begin(node->round,
+					    (__u64)(world->now_ps / PS_PER_US));
+	uint32_t i;
+
+	for (i = 0; i < world->nr_nodes; i++)
+		if (world->nodes[i].nr_sources &&
+		    world->nodes[i].sources[0].server == index)
+			wire_hint(world, index, i);
+	return session;
 }
 
 static void serve(struct world *world, struct node *node,
@@ -76,6 +117,7 @@ static void serve(struct world *world, struct node *node,
 	struct served *served = calloc(1, sizeof(*served));
 	struct tsct_responder_ops ops = {
 		.ctx = served, .now = served_now, .real_ns = served_real,
+		.now_us = served_us, .asked = served_asked,
 	};
 	struct tsct_guard_options guard = {
 		.interval_us = options->limit_us, .burst = 8, .leak = 4,
@@ -148,16 +190,20 @@ void node_free(struct node *node)
 	tsct_cluster_free(node->cluster);
 	tsct_responder_free(node->responder);
 	tsct_guard_free(node->guard);
+	tsct_round_free(node->round);
 	free(node->served);
 	free(node->sources);
 }
 
 void node_source(struct world *world, uint32_t index, unsigned int source,
-		 const struct source *what, __u32 key_id)
+		 const struct source *what)
 {
 	struct node *node = &world->nodes[index];
 	struct tsct_client_options options = {
-		.key_id = key_id, .node = node->id, .host = node->id ^ 1,
+		.key_id = what->key_id, .flags = what->flags,
+		.node = node->id, .host = node->id ^ 1,
+		.mult = (__u64)ldexp(1e9 / node->osc.crystal.hz,
+				     TSCT_CLOCK_SHIFT),
 	};
 	struct event event = {
 		.happen = wire_poll, .node = index, .source = source,
@@ -187,6 +233,10 @@ static void jump(struct world *world, uint32_t index, uint64_t count)
 	osc_go_on(&node->osc, world->now_ps);
 	before = node->osc.phase;
 	osc_jump(&node->osc, count);
+	if (node->responder)
+		tsct_responder_disrupt(node->responder);
+	for (i = 0; i < node->nr_sources; i++)
+		tsct_client_disrupt(&node->sources[i].client);
 	for (i = 0; i < world->nr_timelines; i++)
 		if (world->timelines[i].node == index)
 			world->timelines[i].shift += before - node->osc.phase;
@@ -205,11 +255,10 @@ void node_be_master(struct world *world, uint32_t index, uint64_t count)
 	*timeline = (struct timeline) {
 		.node = index,
 		.epoch = (uint32_t)roll64(&world->dice) >> 1 | 1,
-		.from_s = world_s(world),
 	};
 	timeline->line.base = node_count(world, node);
 	timeline->line.as_of = timeline->line.base;
-	timeline->line.base_ns = 1800000000000000000LL + world->now_ps / 1000 +
+	timeline->line.base_ns = NODE_REAL_NS + world->now_ps / 1000 +
 		(int64_t)(roll_between(&world->dice, -1, 1) * 1e9);
 	timeline->line.mult = (uint64_t)ldexp(1e9 / node->osc.crystal.hz * wrong,
 					      TSCT_CLOCK_SHIFT);
@@ -217,6 +266,25 @@ void node_be_master(struct world *world, uint32_t index, uint64_t count)
 	tsct_cluster_master(node->cluster, node->id, &timeline->line,
 			    timeline->epoch);
 	node_publish(world, node);
+}
+
+void node_be_ntp(struct world *world, uint32_t index, double off_us)
+{
+	struct node *node = &world->nodes[index];
+	struct timeline *timeline = &world->timelines[world->nr_timelines];
+
+	node->is_ntp = true;
+	node->real_off_us = off_us;
+	if (world->nr_timelines && world->timelines[0].is_real)
+		return;
+	if (world->nr_timelines++ == LIVES_MAX)
+		abort();
+	*timeline = (struct timeline) {
+		.node = index, .is_real = true,
+		.line = { .base = node_count(world, node),
+			  .base_ns = NODE_REAL_NS + world->now_ps / 1000,
+			  .mult = TSCT_NS_MULT },
+	};
 }
 
 void node_slept(struct world *world, uint32_t index, uint64_t count)
@@ -304,7 +372,8 @@ static int timeline_of(struct world *world, const struct node *node, uint64_t at
 	for (i = 0; i < world->nr_timelines; i++) {
 		const struct timeline *timeline = &world->timelines[i];
 
-		if (world->nodes[timeline->node].id == master &&
+		if (timeline->is_real ? !master :
+		    world->nodes[timeline->node].id == master &&
 		    timeline->epoch == epoch)
 			return (int)i;
 	}

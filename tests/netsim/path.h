@@ -36,6 +36,7 @@ struct stamping {
 	double early, early_by;		/* chance that one of a packet that
 					 * came is too early, us */
 	double error;			/* what is said: known to this, us */
+	bool by_program;		/* no kernel does it */
 };
 
 /* How far a stamp is off, us */

@@ -49,7 +49,9 @@ void build_master(struct run *run, const struct tsct_keys *keys);
 void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 		 bool serves, const struct tsct_keys *keys);
 void build_source(struct run *run, uint32_t index, unsigned int source,
-		  uint32_t server, __u32 key_id);
+		  uint32_t server, __u32 key_id, __u32 flags);
+/* An NTP server; flags of sources: TSCT_CLIENT_* */
+void build_ntp(struct run *run, uint32_t index, double off_us);
 /* The master and one child; readings of that */
 void build_pair(struct run *run);
 double run_poll_s(const struct run *run);

@@ -28,7 +28,7 @@ static void build_tree(struct run *run, unsigned int nr)
 	build_master(run, NULL);
 	for (i = 1; i < nr; i++) {
 		build_child(run, i, 1, i < inner, NULL);
-		build_source(run, i, 0, (i - 1) / FANOUT, 0);
+		build_source(run, i, 0, (i - 1) / FANOUT, 0, 0);
 	}
 	run->world.tally_from_s = run_length_s(run) / 2;
 	read_often(&run->world, 1, nr - 1, run_poll_s(run));

@@ -68,9 +68,9 @@ static void play_master_changes(struct run *run)
 	build_master(run, NULL);
 	build_child(run, CHILD, 2, false, NULL);
 	build_child(run, 2, 1, true, NULL);
-	build_source(run, 2, 0, 0, 0);
-	build_source(run, CHILD, 0, 0, 0);
-	build_source(run, CHILD, 1, 2, 0);
+	build_source(run, 2, 0, 0, 0, 0);
+	build_source(run, CHILD, 0, 0, 0, 0);
+	build_source(run, CHILD, 1, 2, 0, 0);
 	read_often(&run->world, CHILD, 2, run_poll_s(run));
 	world_run(&run->world, length_s(run, 0.4));
 	epoch = epoch_of(run, CHILD);
@@ -168,13 +168,103 @@ static void play_chain(struct run *run)
 	build_master(run, NULL);
 	for (i = 1; i < nr; i++) {
 		build_child(run, i, 1, true, NULL);
-		build_source(run, i, 0, i - 1, 0);
+		build_source(run, i, 0, i - 1, 0, 0);
 	}
 	run->world.tally_from_s = length_s(run, 0.2);
 	read_often(&run->world, 1, nr - 1, run_poll_s(run));
 	world_run(&run->world, run_length_s(run));
 	for (i = 1; i < nr; i++)
 		expect(run, knows_time(run, i), "all know the time");
+}
+
+/* ---- other clocks, sessions --------------------------------------------------- */
+
+static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
+{
+	unsigned int i;
+
+	build_nodes(run, nr + 1);
+	for (i = 0; i < nr; i++)
+		build_ntp(run, i, i * 7.0 - 5);
+	build_child(run, nr, nr, false, NULL);
+	for (i = 0; i < nr; i++)
+		build_source(run, nr, i, i, 0, TSCT_CLIENT_PLAIN | flags);
+	run->world.tally_from_s = length_s(run, 0.2);
+	read_often(&run->world, nr, 1, run_poll_s(run));
+}
+
+static void play_ntp_basic(struct run *run)
+{
+	play_ntp(run, 1, 0);
+	world_run(&run->world, run_length_s(run));
+	expect(run, knows_time(run, 1), "the time is known");
+}
+
+static void play_ntp_interleaved(struct run *run)
+{
+	play_ntp(run, 1, TSCT_CLIENT_INTERLEAVED);
+	world_run(&run->world, run_length_s(run));
+	expect(run, knows_time(run, 1), "the time is known");
+}
+
+static void play_ntp_false(struct run *run)
+{
+	struct tsct_source_state state;
+	struct node *node;
+
+	play_ntp(run, 4, 0);
+	run->world.nodes[2].lie = (struct lie) {
+		.at_s = length_s(run, 0.4), .step_s = 0.02,
+	};
+	world_run(&run->world, run_length_s(run));
+	node = &run->world.nodes[4];
+	tsct_cluster_source(node->cluster, 2, node_count(&run->world, node),
+			    &state);
+	expect(run, !state.used && state.why[0], "the liar is named");
+	expect(run, knows_time(run, 4), "the time is known");
+	snprintf(run->note, sizeof(run->note), "%s", state.why);
+}
+
+#define MEMBERS		20
+#define MESSAGES	100
+
+static void expect_session(struct run *run)
+{
+	unsigned int i, all = 0;
+
+	for (i = 1; i <= MEMBERS; i++) {
+		struct source *source = &run->world.nodes[i].sources[0];
+
+		all += !source->session && source->exchanges >= MESSAGES;
+		source->exchanges = 0;
+	}
+	expect(run, all == MEMBERS, "each had its exchanges, and it is over");
+}
+
+/* Three of them, and a poll now and then */
+static void play_sessions(struct run *run)
+{
+	struct tsct_round_options options = {
+		.max_messages = MESSAGES, .max_duration_us = 5000000,
+	};
+	unsigned int i;
+
+	build_nodes(run, MEMBERS + 1);
+	build_master(run, NULL);
+	run->world.nodes[0].round = tsct_round_new(&options);
+	for (i = 1; i <= MEMBERS; i++) {
+		build_child(run, i, 1, false, NULL);
+		build_source(run, i, 0, 0, 0, 0);
+	}
+	run->world.tally_from_s = 2 * run_poll_s(run);
+	read_often(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
+	for (i = 1; i <= 3; i++) {
+		world_run(&run->world, 200 * i);
+		node_session(&run->world, 0);
+		world_run(&run->world, 200 * i + 5);
+		expect_session(run);
+	}
+	world_run(&run->world, 800);
 }
 
 /* ---- liars --------------------------------------------------------------------------- */
@@ -191,11 +281,11 @@ static void build_liar(struct run *run, const struct lie *lie)
 	build_master(run, NULL);
 	for (i = 1; i <= LIAR; i++) {
 		build_child(run, i, 1, true, NULL);
-		build_source(run, i, 0, 0, 0);
+		build_source(run, i, 0, 0, 0, 0);
 	}
 	build_child(run, JUDGE, 4, false, NULL);
 	for (i = 1; i <= LIAR; i++)
-		build_source(run, JUDGE, i - 1, i, 0);
+		build_source(run, JUDGE, i - 1, i, 0, 0);
 	run->world.nodes[LIAR].lie = *lie;
 	run->world.nodes[LIAR].lie.at_s = length_s(run, 0.4);
 	run->world.tally_from_s = length_s(run, 0.2);
@@ -273,7 +363,7 @@ static void attacked(struct run *run, struct adversary *adversary,
 	build_nodes(run, 2);
 	build_master(run, keys);
 	build_child(run, CHILD, 1, false, keys);
-	build_source(run, CHILD, 0, 0, key ? 7 : 0);
+	build_source(run, CHILD, 0, 0, key ? 7 : 0, 0);
 	run->world.tally_from_s = length_s(run, 0.2);
 	read_often(&run->world, CHILD, 1, run_poll_s(run));
 	attack_begin(&run->world, adversary);
@@ -349,7 +439,7 @@ static void play_wrong_key(struct run *run)
 	build_nodes(run, 2);
 	build_master(run, right);
 	build_child(run, CHILD, 1, false, wrong);
-	build_source(run, CHILD, 0, 0, 7);
+	build_source(run, CHILD, 0, 0, 7, 0);
 	read_often(&run->world, CHILD, 1, run_poll_s(run));
 	world_run(&run->world, 100 * run_poll_s(run));
 	expect(run, !knows_time(run, CHILD), "a wrong key gets no time");
@@ -388,6 +478,13 @@ const struct scene trouble_scenes[] = {
 	SCENE("seven in a row", play_chain, .polls_quick = 300),
 	SCENE("seven in a row, all of the way there", play_chain, .polls_quick = 300,
 	      .go = { .floor = 100, .exp = 1 }, .back = { .exp = 1 }),
+	SCENE("an NTP server", play_ntp_basic),
+	SCENE("an NTP server, interleaved", play_ntp_interleaved),
+	SCENE("four NTP servers, one lies", play_ntp_false,
+	      .polls_quick = 300),
+	SCENE("three sessions of 20", play_sessions, .poll_s = 32),
+	SCENE("no kernel stamps", play_calm,
+	      .stamping = { .by_program = true }),
 	SCENE("a liar steps", play_liar_steps, .polls_quick = 300),
 	SCENE("a liar is 1 % fast", play_liar_fast, .polls_quick = 300),
 	SCENE("a liar answers from the past", play_liar_past, .polls_quick = 300),

@@ -45,24 +45,106 @@ void wire_send(struct world *world, const struct path *path,
 	}
 }
 
+/* What a server says to all */
+static void fill(struct world *world, struct node *node,
+		 struct tsct_timeline *timeline)
+{
+	uint64_t now = node_count(world, node);
+
+	*timeline = (struct tsct_timeline) {
+		.node = node->id, .host = node->id ^ 1,
+		.stratum = 10, .precision = -25,
+	};
+
+	if (node->is_ntp) {	/* it says how far it may be off */
+		timeline->stratum = 1;
+		timeline->root_dispersion =
+			tsct_ntp_short((__u64)(fabs(node->real_off_us) * 1e3));
+		return;
+	}
+	timeline->status = tsct_cluster_timeline(node->cluster, now,
+						 &timeline->master,
+						 &timeline->epoch,
+						 &timeline->depth,
+						 &timeline->line);
+	timeline->has_line = tsct_status_claims(timeline->status);
+	if (timeline->has_line && world_s(world) >= node->lie.at_s)
+		timeline->line.base_ns += llrint(node->lie.line_s * 1e9);
+}
+
 /* ---- asking --------------------------------------------------------------- */
+
+#define PATIENCE_US	100000	/* in a session, until it is asked again */
+
+/* The kernel sends what the program gave it, and says when that was. */
+static void go(struct world *world, struct event *event)
+{
+	struct packet *packet = event->packet;
+	struct node *node = &world->nodes[event->node];
+	struct source *asked = &node->sources[event->source];
+
+	if (!node->stamping.by_program)
+		tsct_client_sent(&asked->client,
+				 node_stamp(world, node, false));
+	wire_send(world, &asked->go, packet);
+	free(packet);
+}
 
 static void ask(struct world *world, uint32_t index, unsigned int source)
 {
 	struct node *node = &world->nodes[index];
 	struct source *asked = &node->sources[source];
-	struct packet packet = {
-		.from = index, .to = asked->server, .source = source,
-		.asker = node->address,
+	struct event event = { .happen = go, .node = index, .source = source };
+	struct tsct_ext ext = {
+		.flags = asked->session ? TSCT_EXT_JOIN : 0,
+		.session = asked->session,
 	};
 	__u64 random[2] = { roll64(&world->dice), roll64(&world->dice) };
+	struct packet *packet = calloc(1, sizeof(*packet));
+	struct tsct_stamp before;
 
-	packet.len = tsct_client_request(&asked->client, node->keys, random,
-					 NULL, packet.bytes);
-	if (!packet.len)
+	if (!packet)
+		abort();
+	packet->from = index;
+	packet->to = asked->server;
+	packet->source = source;
+	packet->asker = node->address;
+	packet->len = tsct_client_request(&asked->client, node->keys, random,
+					  &ext, packet->bytes);
+	if (!packet->len) {
+		free(packet);
 		return;
-	tsct_client_sent(&asked->client, node_stamp(world, node, false));
-	wire_send(world, &asked->go, &packet);
+	}
+	before = node_stamp(world, node, false);
+	before.kernel = false;
+	tsct_client_sent(&asked->client, before);
+	event.packet = packet;
+	later(world, about(world, SEND_US), &event);
+}
+
+/* Nothing came back: in a session it is asked again before the next poll. */
+static void give_up(struct world *world, struct event *event)
+{
+	struct node *node = &world->nodes[event->node];
+	struct source *source = &node->sources[event->source];
+
+	if (!source->session || source->client.sent != event->ticks)
+		return;
+	ask(world, event->node, event->source);
+	event->ticks = source->client.sent;
+	later(world, PATIENCE_US, event);
+}
+
+static void take_turn(struct world *world, struct event *event)
+{
+	struct source *source = &world->nodes[event->node].sources[event->source];
+
+	if (!source->session)
+		return;
+	ask(world, event->node, event->source);
+	event->happen = give_up;
+	event->ticks = source->client.sent;
+	later(world, PATIENCE_US, event);
 }
 
 void wire_poll(struct world *world, struct event *event)
@@ -73,9 +155,40 @@ void wire_poll(struct world *world, struct event *event)
 
 	if (event->life != node->life)
 		return;
-	if (node->alive)
+	if (node->alive && !source->session)
 		ask(world, event->node, event->source);
 	later(world, s * 1e6, event);
+}
+
+/* Of a session, as the answer has it */
+static void follow(struct world *world, uint32_t index, unsigned int source)
+{
+	struct source *asked = &world->nodes[index].sources[source];
+	const struct tsct_remote *remote = &asked->client.remote;
+	struct event event = {
+		.happen = take_turn, .node = index, .source = source,
+	};
+
+	asked->exchanges += asked->session != 0;
+	if (remote->flags & TSCT_EXT_SESSION_OPEN) {
+		asked->session = remote->session;
+		later(world, remote->turn_us, &event);
+	} else if (remote->flags & TSCT_EXT_SESSION_OVER) {
+		asked->session = 0;
+	}
+}
+
+void wire_hint(struct world *world, uint32_t from, uint32_t to)
+{
+	struct node *node = &world->nodes[from];
+	struct packet packet = { .from = from, .to = to, .reply = true };
+	struct tsct_timeline timeline;
+
+	fill(world, node, &timeline);
+	packet.len = tsct_responder_hint(&timeline, node->keys,
+					 world->nodes[to].sources[0].key_id,
+					 packet.bytes);
+	wire_send(world, &world->nodes[to].sources[0].back, &packet);
 }
 
 static void learn(struct world *world, struct node *node, unsigned int source,
@@ -100,37 +213,31 @@ static void hear(struct world *world, const struct packet *packet)
 	struct source *source = &node->sources[packet->source];
 	struct tsct_exchange x[2];
 	unsigned int nr = 0;
-	int64_t near_ns = 1800000000000000000LL + world->now_ps / 1000;
+	int64_t near_ns = NODE_REAL_NS + world->now_ps / 1000;
 	enum tsct_client_result result;
 
 	result = tsct_client_reply(&source->client, node->keys, packet->bytes,
 				   packet->len, node_stamp(world, node, true),
 				   near_ns, x, &nr);
+	if (result != TSCT_CLIENT_OK && !source->session &&
+	    tsct_client_hinted(&source->client, node->keys, packet->bytes,
+			       packet->len,
+			       (__u64)(world->now_ps / PS_PER_US)))
+		ask(world, packet->to, packet->source);
 	attack_saw(world, packet, result == TSCT_CLIENT_OK);
-	if (result == TSCT_CLIENT_OK || nr)
-		learn(world, node, packet->source, x, nr);
+	if (result != TSCT_CLIENT_OK)
+		return;
+	learn(world, node, packet->source, x, nr);
+	follow(world, packet->to, packet->source);
+}
+
+static void hear_later(struct world *world, struct event *event)
+{
+	hear(world, event->packet);
+	free(event->packet);
 }
 
 /* ---- answering ------------------------------------------------------------ */
-
-static void fill(struct world *world, struct node *node,
-		 struct tsct_timeline *timeline)
-{
-	uint64_t now = node_count(world, node);
-
-	*timeline = (struct tsct_timeline) {
-		.node = node->id, .host = node->id ^ 1,
-		.stratum = 10, .precision = -25,
-	};
-	timeline->status = tsct_cluster_timeline(node->cluster, now,
-						 &timeline->master,
-						 &timeline->epoch,
-						 &timeline->depth,
-						 &timeline->line);
-	timeline->has_line = tsct_status_claims(timeline->status);
-	if (timeline->has_line && world_s(world) >= node->lie.at_s)
-		timeline->line.base_ns += llrint(node->lie.line_s * 1e9);
-}
 
 static void leave(struct world *world, struct event *event)
 {
@@ -139,8 +246,10 @@ static void leave(struct world *world, struct event *event)
 	struct node *asker;
 
 	if (node->alive && node->life == event->life) {
-		tsct_responder_sent(node->responder, event->ticket,
-				    node_stamp_told(world, node, false));
+		if (!node->stamping.by_program)
+			tsct_responder_sent(node->responder, event->ticket,
+					    node_stamp_told(world, node,
+							    false));
 		if (packet->to != NOBODY) {
 			asker = &world->nodes[packet->to];
 			wire_send(world, &asker->sources[packet->source].back,
@@ -159,6 +268,8 @@ static void answer(struct world *world, struct event *event)
 	};
 	struct tsct_timeline timeline;
 
+	if (node->stamping.by_program)
+		rx = node_stamp_told(world, node, true);
 	if (node->alive && node->life == event->life) {
 		fill(world, node, &timeline);
 		tsct_responder_answer(node->responder, &timeline,
@@ -190,8 +301,12 @@ void wire_arrive(struct world *world, struct event *event)
 		return;
 	}
 	if (packet->reply) {
-		hear(world, packet);
-		free(packet);
+		event->happen = hear_later;
+		if (node->stamping.by_program) {
+			later(world, about(world, WAKE_US), event);
+			return;
+		}
+		hear_later(world, event);
 		return;
 	}
 	rx = node_stamp_told(world, node, true);

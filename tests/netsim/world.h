@@ -13,6 +13,7 @@
 #include "queue.h"
 #include "sync/cluster.h"
 #include "sync/responder.h"
+#include "sync/round.h"
 
 #define NOBODY		(~0U)
 #define SOURCES_MAX	4
@@ -41,7 +42,9 @@ struct source {
 	uint32_t server;
 	struct path go, back;
 	double poll_s;
-	uint32_t turn;		/* counts polls; stale ones do nothing */
+	__u32 flags, key_id;	/* of the client */
+	uint32_t session;	/* it is part of; 0: of none */
+	unsigned int exchanges;	/* of sessions */
 	struct tsct_client client;
 };
 
@@ -60,12 +63,15 @@ struct node {
 	struct tsct_cluster *cluster;
 	struct tsct_responder *responder;
 	struct tsct_guard *guard;
+	struct tsct_round *round;	/* who has one gives sessions */
 	void *served;		/* ctx of its ops */
 	const struct tsct_keys *keys;
 	struct source *sources;
 	unsigned int nr_sources;
 	struct lie lie;
 	bool alive, master;
+	bool is_ntp;		/* a stock NTP server: no line of the cluster's */
+	double real_off_us;	/* its CLOCK_REALTIME against true time */
 	uint32_t life;		/* restarts */
 	struct shown shown[SHOWN_MAX];	/* newest first, each from its base on */
 	uint64_t read_stamp;
@@ -79,7 +85,7 @@ struct timeline {
 	tsct_u128 shift;
 	struct tsct_remote_line line;
 	uint32_t epoch;
-	double from_s;
+	bool is_real;		/* true time: that of NTP servers; no master's */
 };
 
 /* Errors of readings, us */
@@ -141,7 +147,7 @@ void node_init(struct world *world, uint32_t index,
 	       const struct node_options *options);
 void node_free(struct node *node);
 void node_source(struct world *world, uint32_t index, unsigned int source,
-		 const struct source *what, __u32 key_id);
+		 const struct source *what);
 /* Begins a timeline; the counter goes on from @count, if it is not 0. */
 void node_be_master(struct world *world, uint32_t index, uint64_t count);
 /* Its counter jumped; and it knows. */
@@ -157,9 +163,18 @@ void node_publish(struct world *world, struct node *node);
 const struct shown *node_shown(const struct node *node, uint64_t stamp);
 void node_kill(struct world *world, uint32_t index);
 
+/* Makes an NTP server of a node, whose clock is off and says by how much, 16.16;
+ * such a node's counter is true time, ns. */
+void node_be_ntp(struct world *world, uint32_t index, double off_us);
+#define NODE_REAL_NS	1800000000000000000LL	/* when all begins */
+/* A session of a master's; its number */
+uint32_t node_session(struct world *world, uint32_t index);
+
 /* wire.c: packets */
 void wire_poll(struct world *world, struct event *event);
 void wire_arrive(struct world *world, struct event *event);
+/* A session begins: node @to ought to ask. */
+void wire_hint(struct world *world, uint32_t from, uint32_t to);
 void wire_send(struct world *world, const struct path *path,
 	       const struct packet *packet);
 
