@@ -23,6 +23,7 @@ pkg-config           | pkg-config          | flags of the libraries below
 libjansson-dev       | jansson.pc          | --json of trace-ctl
 libsystemd-dev       | libsystemd.pc       | journal and readiness of the daemon
 libnl-genl-3-dev     | libnl-genl-3.0.pc   | the daemon hears of disruptions from the module
+libnl-route-3-dev    | libnl-route-3.0.pc  | the daemon hears of changes of the network
 nettle-dev           | nettle.pc           | MACs of packets between nodes
 libbpf-dev           | libbpf.pc           | BPF event sources
 libelf-dev           | libelf.pc           | libbpf needs it

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "conf.h"
+#include "log.h"
+
+static void complain(void *ctx, const char *text)
+{
+	(void)ctx;
+	log_error("%s", text);
+}
+
+int conf_load_logged(const char *path, struct conf **ret_conf)
+{
+	const struct conf_say say = { NULL, complain };
+
+	return conf_load(path, &say, ret_conf);
+}

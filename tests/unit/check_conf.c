@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* tsctraced.conf: what is taken, and what is said of what is not. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../daemon/conf.c"
+#include "../../daemon/conf_peers.c"
+#include "../../daemon/conf_words.c"
+#include "seed.h"
+#include "suite.h"
+
+static char dir[64], path[96], keyfile[96];
+static char said[1 << 16];
+static struct conf *conf;
+
+static void hear(void *ctx, const char *text)
+{
+	size_t len = strlen(said);
+
+	(void)ctx;
+	snprintf(said + len, sizeof(said) - len, "%s\n", text);
+}
+
+static const struct conf_say say = { NULL, hear };
+
+static void put(const char *name, const void *text, size_t len)
+{
+	FILE *to = fopen(name, "we");
+
+	ck_assert_ptr_nonnull(to);
+	ck_assert_uint_eq(fwrite(text, 1, len, to), len);
+	ck_assert_int_eq(fclose(to), 0);
+}
+
+static int load(const char *text)
+{
+	said[0] = '\0';
+	conf_free(conf);
+	conf = NULL;
+	put(path, text, strlen(text));
+	return conf_load(path, &say, &conf);
+}
+
+static void setup(void)
+{
+	strcpy(dir, "/tmp/check_conf.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/conf", dir);
+	snprintf(keyfile, sizeof(keyfile), "%s/keys", dir);
+}
+
+static void teardown(void)
+{
+	conf_free(conf);
+	conf = NULL;
+	unlink(path);
+	unlink(keyfile);
+	rmdir(dir);
+}
+
+START_TEST(test_absent)
+{
+	ck_assert_int_eq(conf_load("/nowhere/conf", &say, &conf), -ENOENT);
+	ck_assert_str_eq(said, "");
+	ck_assert_int_eq(conf_load(dir, &say, &conf), -EIO);
+	ck_assert_ptr_nonnull(strstr(said, "give a file"));
+}
+END_TEST
+
+START_TEST(test_empty)
+{
+	ck_assert_int_eq(load(""), 0);
+	ck_assert(!conf_has_network(conf));
+	ck_assert_int_eq(load("# nothing\n\n   \t# but comments"), 0);
+	ck_assert(!conf_has_network(conf));
+	ck_assert_uint_eq(conf->port, 123);
+}
+END_TEST
+
+START_TEST(test_child)
+{
+	static const __u8 v4[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff,
+				     192, 0, 2, 1 };
+
+	put(keyfile, "11 AES128 HEX:000102030405060708090a0b0c0d0e0f\n", 47);
+	ck_assert_int_eq(load(""), 0);
+	snprintf(said, sizeof(said), "keyfile %s\nname alpha\n"
+		 "master 192.0.2.1 key 11 port 1123 minpoll -2 maxpoll 2 "
+		 "asymmetry -800 # comment\nntp 2001:db8::1 xleave\n"
+		 "synced-host\nfit hull\n", keyfile);
+	put(path, said, strlen(said));
+	said[0] = '\0';
+	conf_free(conf);
+	ck_assert_int_eq(conf_load(path, &say, &conf), 0);
+	ck_assert_str_eq(said, "");
+	ck_assert(conf_has_network(conf) && !conf_is_master(conf));
+	ck_assert(!conf->serve && conf->synced_host);
+	ck_assert_str_eq(conf->name, "alpha");
+	ck_assert_uint_eq(conf->nr_sources, 2);
+	ck_assert_mem_eq(conf->source[0].address.ip, v4, 16);
+	ck_assert_uint_eq(conf->source[0].address.port, 1123);
+	ck_assert_uint_eq(conf->source[0].key, 11);
+	ck_assert_int_eq(conf->source[0].minpoll, -2);
+	ck_assert_int_eq(conf->source[0].maxpoll, 2);
+	ck_assert_int_eq(conf->source[0].asymmetry_ns, -800);
+	ck_assert(!conf->source[0].plain && conf->source[1].plain);
+	ck_assert(conf->source[1].xleave);
+	ck_assert_uint_eq(conf->source[1].address.port, 123);
+	ck_assert_int_eq(conf->source[1].minpoll, 6);
+	ck_assert_int_eq(conf->fit, TSCT_FIT_HULL);
+	ck_assert(tsct_keys_have(conf->keys, 11));
+}
+END_TEST
+
+START_TEST(test_master)
+{
+	ck_assert_int_eq(load("serve\nallow 10.0.0.0/8\nallow fd00::/8\n"
+			      "deny 10.1.0.0/16\nport 1123\nlisten 10.0.0.1\n"
+			      "listen ::1\nchild a 10.0.0.2\nchild b fd00::2\n"
+			      "ratelimit interval -10 burst 100 leak 2\n"
+			      "sync-max-messages 7\nsync-max-duration 0.25\n"
+			      "stratum 3"), 0);
+	ck_assert(conf->serve && conf_is_master(conf));
+	ck_assert_uint_eq(conf->nr_rules, 3);
+	ck_assert(conf->rule[0].allow && !conf->rule[2].allow);
+	ck_assert_uint_eq(conf->nr_listen, 2);
+	ck_assert_uint_eq(conf->port, 1123);
+	ck_assert_uint_eq(conf->nr_children, 2);
+	ck_assert(conf->child[1].has_address);
+	ck_assert_uint_eq(conf->ratelimit.interval_us, 976);
+	ck_assert_uint_eq(conf->ratelimit.burst, 100);
+	ck_assert_uint_eq(conf->ratelimit.leak, 2);
+	ck_assert_uint_eq(conf->round.max_messages, 7);
+	ck_assert_uint_eq(conf->round.max_duration_us, 250000);
+	ck_assert_int_eq(conf->stratum, 3);
+	ck_assert_int_eq(load("child a 10.0.0.2\nratelimit off"), 0);
+	ck_assert(conf->serve);
+	ck_assert_uint_eq(conf->ratelimit.interval_us, 0);
+}
+END_TEST
+
+START_TEST(test_poll_defaults)
+{
+	ck_assert_int_eq(load("master 10.0.0.1 minpoll 6\nntp 10.0.0.2 maxpoll 0"),
+			 0);
+	ck_assert_int_eq(conf->source[0].maxpoll, 6);
+	ck_assert_int_eq(conf->source[1].minpoll, 0);
+}
+END_TEST
+
+/* Each is line 2 of its file: the line, the word and the fix are named. */
+static const struct wrong {
+	const char *line, *word, *fix;
+} wrong[] = {
+	{ "mster 10.0.0.1", "'mster'", "tsctraced.conf(5)" },
+	{ "MASTER 10.0.0.1", "'MASTER'", "tsctraced.conf(5)" },
+	{ "master", "master", "give an IPv4 or IPv6 address" },
+	{ "master example.org", "'example.org'", "getent" },
+	{ "master 10.0.0.256", "'10.0.0.256'", "give an IPv4 or IPv6" },
+	{ "master 10.0.0.1 port 0", "'0'", "1 to 65535" },
+	{ "master 10.0.0.1 port", "port", "1 to 65535" },
+	{ "master 10.0.0.1 port 1x", "'1x'", "1 to 65535" },
+	{ "master 10.0.0.1 minpoll -7", "'-7'", "-6 to 17" },
+	{ "master 10.0.0.1 minpoll 5 maxpoll 4", "minpoll 5", "higher" },
+	{ "master 10.0.0.1 xleave", "'xleave'", "there are key" },
+	{ "master 10.0.0.1 key 0", "'0'", "1 to 4294967295" },
+	{ "master 10.0.0.1 key 99999999999999999999", "'9999", "1 to" },
+	{ "master 10.0.0.1 key 7", "key 7", "add 'keyfile FILE'" },
+	{ "ntp 10.0.0.1 iburst", "'iburst'", "xleave" },
+	{ "child", "child", "give a name" },
+	{ "child a", "child a", "give its address" },
+	{ "child a nowhere", "'nowhere'", "key NUMBER" },
+	{ "allow", "allow", "give a name" },
+	{ "allow 10.0.0.0/33", "'10.0.0.0/33'", "10.0.0.0/8" },
+	{ "deny fd00::/x", "'fd00::/x'", "fd00::/8" },
+	{ "listen here", "'here'", "IPv4" },
+	{ "port 65536", "'65536'", "1 to 65535" },
+	{ "ratelimit interval 13", "'13'", "-19 to 12" },
+	{ "ratelimit on", "'on'", "off" },
+	{ "serve 1", "'1'", "remove it" },
+	{ "fit best", "'best'", "regression" },
+	{ "stratum 16", "'16'", "1 to 15" },
+	{ "sync-max-duration 1e3", "'1e3'", "0.001 to 600" },
+	{ "sync-max-duration nan", "'nan'", "0.001 to 600" },
+	{ "sync-max-duration 1.2.3", "'1.2.3'", "0.001 to 600" },
+	{ "sync-max-messages 0", "'0'", "1 to 100000" },
+	{ "keyfile /nowhere/keys", "/nowhere/keys", "name a file" },
+	{ "name \x1b[31m", "0x1b", "remove it" },
+};
+
+START_TEST(test_wrong)
+{
+	const struct wrong *w = &wrong[_i];
+	char text[256], at[128];
+
+	snprintf(text, sizeof(text), "# first\n%s\nname x\n", w->line);
+	snprintf(at, sizeof(at), "%s:2: ", path);
+	ck_assert_int_eq(load(text), -EINVAL);
+	ck_assert_msg(!strncmp(said, at, strlen(at)) && strstr(said, w->word) &&
+		      strstr(said, w->fix), "%s: %s", w->line, said);
+	ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);
+}
+END_TEST
+
+START_TEST(test_twice)
+{
+	ck_assert_int_eq(load("port 1\nport 2"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "line 1 has it"));
+	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "line 1 names it"));
+	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1 port 124"), 0);
+	ck_assert_int_eq(load("child a 10.0.0.1\nchild a 10.0.0.2"), -EINVAL);
+	ck_assert_int_eq(load("child a 10.0.0.1\nchild b 10.0.0.1"), -EINVAL);
+	ck_assert_int_eq(load("serve"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "nobody may ask"));
+	ck_assert_int_eq(load("synced-cluster\nntp 10.0.0.1"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "nobody is asked"));
+}
+END_TEST
+
+/* All errors of a file are named, not only the first. */
+START_TEST(test_all)
+{
+	ck_assert_int_eq(load("a\nb\nport x\n"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, ":1: "));
+	ck_assert_ptr_nonnull(strstr(said, ":2: "));
+	ck_assert_ptr_nonnull(strstr(said, ":3: "));
+}
+END_TEST
+
+static void many(const char *verb, int nr, int want, const char *what)
+{
+	static char text[1 << 20];
+	size_t len = 0;
+	int i;
+
+	for (i = 0; i < nr; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"%s 10.0.%d.%d\n", verb, i / 250,
+					i % 250 + 1);
+	ck_assert_int_eq(load(text), want);
+	if (want)
+		ck_assert_ptr_nonnull(strstr(said, what));
+}
+
+START_TEST(test_limits)
+{
+	char line[CONF_LINE_MAX + 100];
+
+	many("ntp", TSCT_SOURCES_MAX, 0, NULL);
+	many("ntp", TSCT_SOURCES_MAX + 1, -EINVAL, "more than 16");
+	many("allow", TSCT_RULES_MAX, 0, NULL);
+	many("allow", TSCT_RULES_MAX + 1, -EINVAL, "more than");
+	memset(line, 'x', sizeof(line));
+	memcpy(line, "name ", 5);
+	line[sizeof(line) - 1] = '\0';
+	ck_assert_int_eq(load(line), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "longer than"));
+	line[4 + CONF_NAME_MAX] = '\0';
+	ck_assert_int_eq(load(line), 0);
+	line[4 + CONF_NAME_MAX] = 'x';
+	line[5 + CONF_NAME_MAX] = '\0';
+	ck_assert_int_eq(load(line), -EINVAL);
+	memset(line, ' ', sizeof(line));
+	ck_assert_int_eq(load("allow a a a a a a a a a a a a a a a a a a a a a "
+			      "a a a a a a a a a a a a a a a a a a a"), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(said, "split the line"));
+}
+END_TEST
+
+/* Whatever bytes there are: an answer, and no more than it holds. */
+START_TEST(test_noise)
+{
+	static const char *words[] = {
+		"master", "ntp", "child", "allow", "10.0.0.1", "key", "port",
+		"1", "-3", "\n", "\n", "#", "ratelimit", "burst", "::1", "/",
+		"name", "serve", "fit", "auto", "\xff", "minpoll", "xleave",
+	};
+	char text[600];
+	int round, i;
+
+	for (round = 0; round < 3000; round++) {
+		text[0] = '\0';
+		for (i = (int)any(40); i >= 0; i--) {
+			strcat(text, words[any(
+				       sizeof(words) / sizeof(words[0]))]);
+			strcat(text, any(8) ? " " : "");
+		}
+		if (!load(text))
+			ck_assert_str_eq(said, "");
+		else
+			ck_assert_str_ne(said, "");
+	}
+	put(path, "name a\0b\nport 1\n", 16);
+	said[0] = '\0';
+	conf_free(conf);
+	conf = NULL;
+	ck_assert_int_eq(conf_load(path, &say, &conf), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("conf");
+	TCase *tcase = add_case(suite, "conf", setup, teardown);
+
+	print_seed();
+	seed_with(1);
+	tcase_add_test(tcase, test_absent);
+	tcase_add_test(tcase, test_empty);
+	tcase_add_test(tcase, test_child);
+	tcase_add_test(tcase, test_master);
+	tcase_add_test(tcase, test_poll_defaults);
+	tcase_add_loop_test(tcase, test_wrong, 0,
+			    sizeof(wrong) / sizeof(wrong[0]));
+	tcase_add_test(tcase, test_twice);
+	tcase_add_test(tcase, test_all);
+	tcase_add_test(tcase, test_limits);
+	tcase_add_test(tcase, test_noise);
+	return run_suite(suite);
+}
