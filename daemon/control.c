@@ -148,9 +148,9 @@ static void answer(struct control *control, struct client *client)
 		control->ops.metrics(control->ops.ctx, to);
 	else if (!strcmp(client->request, "fake-disruption"))
 		fake(control, client, to);
-	else
-		fprintf(to, "error: no such request; there are metrics and "
-			"fake-disruption\n");
+	else if (!control->ops.other(control->ops.ctx, client->request, to))
+		fprintf(to, "error: no such request; there are metrics, peers, "
+			"sync, timesync and fake-disruption\n");
 	if (fclose(to)) {
 		free(client->answer);
 		client->answer = NULL;

@@ -10,6 +10,7 @@
 #ifndef TSCTRACED_CONTROL_H
 #define TSCTRACED_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -22,6 +23,8 @@ struct control_ops {
 	void (*metrics)(void *ctx, FILE *to);
 	/* Begins an epoch; prints what came of it. 0 or -errno. */
 	int (*fake)(void *ctx, FILE *to);
+	/* Any other request, of anybody; false: there is no such. */
+	bool (*other)(void *ctx, const char *request, FILE *to);
 };
 
 struct control;

@@ -22,6 +22,7 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "peers.h"
 #include "provider.h"
 #include "rundir.h"
 
@@ -33,6 +34,7 @@ enum who {
 	WHO_CONTROL,
 	WHO_KERNEL,
 	WHO_VISITED,
+	WHO_PEERS,
 };
 
 struct loop {
@@ -40,6 +42,7 @@ struct loop {
 	struct real *real;
 	struct tsct_server *server;
 	struct control *control;
+	struct peers *peers;
 	struct kernel kernel;
 	int interval_ms;
 	int epoll, timer, signals;
@@ -82,6 +85,20 @@ static void after(struct loop *loop, int err)
 	keeper_describe(loop->keeper, text, sizeof(text));
 	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
 	arm(loop);
+	peers_tick(loop->peers);
+}
+
+/* What other nodes say may have to be published before the next tick. */
+static void see_to_peers(struct loop *loop)
+{
+	int err;
+
+	if (!peers_pressing(loop->peers))
+		return;
+	err = keeper_tell_cluster(loop->keeper);
+	if (err)
+		loop->err = err;
+	peers_tick(loop->peers);
 }
 
 static void tick(struct loop *loop)
@@ -156,6 +173,13 @@ static int disrupt(void *ctx, FILE *to)
 	return err;
 }
 
+static bool answer_of_peers(void *ctx, const char *request, FILE *to)
+{
+	struct loop *loop = ctx;
+
+	return peers_answer(loop->peers, request, to);
+}
+
 /* ---- signals ---------------------------------------------------------------- */
 
 static int open_signals(struct loop *loop)
@@ -176,7 +200,7 @@ static void on_signal(struct loop *loop)
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP) {
-			log_info("SIGHUP: there is nothing to reload");
+			peers_reload(loop->peers);
 			continue;
 		}
 		log_info("%s: stopping", strsignal((int)info.ssi_signo));
@@ -207,6 +231,9 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 	case WHO_VISITED:
 		on_visited(loop);
 		return;
+	case WHO_PEERS:
+		peers_dispatch(loop->peers);
+		return;
 	default:
 		tsct_server_dispatch(loop->server);
 	}
@@ -223,6 +250,7 @@ static int turn(struct loop *loop)
 			return -errno;
 		for (i = 0; i < nr && !loop->err; i++)
 			dispatch(loop, &events[i]);
+		see_to_peers(loop);
 	}
 	return loop->err;
 }
@@ -239,7 +267,8 @@ static int open_timer(struct loop *loop)
 
 static int open_control(struct loop *loop, const char *run_dir)
 {
-	const struct control_ops ops = { loop, print_metrics, disrupt };
+	const struct control_ops ops = { loop, print_metrics, disrupt,
+					 answer_of_peers };
 	int err = control_open(run_dir, &ops, &loop->control);
 
 	if (!err)
@@ -278,6 +307,8 @@ static int open_all(struct loop *loop, const char *run_dir)
 		err = open_control(loop, run_dir);
 	if (!err)
 		err = open_kernel(loop);
+	if (!err)
+		err = watch(loop, peers_fd(loop->peers), WHO_PEERS);
 	return err;
 }
 
@@ -294,15 +325,15 @@ static void close_all(struct loop *loop)
 }
 
 int loop_run(struct keeper *k, struct real *real, struct tsct_server *server,
-	     const char *run_dir, int interval_ms)
+	     struct peers *peers, const struct loop_options *options)
 {
 	struct loop loop = {
 		.keeper = k, .real = real, .server = server,
-		.interval_ms = interval_ms,
+		.peers = peers, .interval_ms = options->interval_ms,
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
 		.timer = -1, .signals = -1,
 	};
-	int err = open_all(&loop, run_dir);
+	int err = open_all(&loop, options->run_dir);
 
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));

@@ -5,16 +5,21 @@
 #include "keeper.h"
 #include "real.h"
 
+struct peers;
 struct tsct_server;
+
+struct loop_options {
+	const char *run_dir;
+	int interval_ms;	/* from one sample to the next, at most */
+};
 
 /*
  * loop_run - keep the clock and serve, until SIGTERM or SIGINT
- * @interval_ms: from one sample to the next, at most
  *
  * Those and SIGHUP must be blocked: the loop takes them from a descriptor.
  * Returns 0 or -errno.
  */
 int loop_run(struct keeper *k, struct real *real, struct tsct_server *server,
-	     const char *run_dir, int interval_ms);
+	     struct peers *peers, const struct loop_options *options);
 
 #endif /* TSCTRACED_LOOP_H */

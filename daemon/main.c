@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "clockpage.h"
+#include "conf.h"
 #include "keeper.h"
 #include "log.h"
 #include "loop.h"
+#include "peers.h"
 #include "provider.h"
 #include "real.h"
 #include "rundir.h"
@@ -28,7 +30,11 @@ struct options {
 	const char *run_dir;
 	const char *state_dir;
 	const char *vmclock;
+	const char *config;		/* NULL: nobody named one */
 	int interval_ms;
+	__u64 host_id;			/* 0: the kernel's */
+	bool check_config;
+	bool no_network;
 	bool no_module;
 	bool verbose;
 };
@@ -41,6 +47,10 @@ enum {
 	OPT_VMCLOCK,
 	OPT_NO_MODULE,
 	OPT_INTERVAL,
+	OPT_CONFIG,
+	OPT_CHECK_CONFIG,
+	OPT_NO_NETWORK,
+	OPT_HOST_ID,
 };
 
 static const struct argp_option option_table[] = {
@@ -57,6 +67,16 @@ static const struct argp_option option_table[] = {
 	  "Do not publish to " TSCT_DEVICE_PATH, 0 },
 	{ "interval-ms", OPT_INTERVAL, "MS", 0,
 	  "Time between samples of the clock, 100 to 1000 (default 1000)", 0 },
+	{ "config", OPT_CONFIG, "FILE", 0,
+	  "What to do on the network (default " CONF_FILE "; with another "
+	  "--run-dir: nothing)", 0 },
+	{ "check-config", OPT_CHECK_CONFIG, NULL, 0,
+	  "Say what is wrong with that file, or \"ok\", and exit", 0 },
+	{ "no-network", OPT_NO_NETWORK, NULL, 0,
+	  "Leave the network alone, whatever any file says", 0 },
+	{ "host-id", OPT_HOST_ID, "HEX", 0,
+	  "Be of another host than this: for tests with several daemons on one "
+	  "machine", 0 },
 	{ "verbose", 'v', NULL, 0, "Log every sample", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -70,6 +90,19 @@ static int take_interval(const char *arg, struct argp_state *state)
 		argp_error(state, "--interval-ms %s: give a number from %d to "
 			   "%d", arg, INTERVAL_MS_MIN, INTERVAL_MS_MAX);
 	return (int)ms;
+}
+
+static __u64 take_host_id(const char *arg, struct argp_state *state)
+{
+	char *end;
+	__u64 id;
+
+	errno = 0;
+	id = strtoull(arg, &end, 16);
+	if (end == arg || *end || errno || !id)
+		argp_error(state, "--host-id %s: give 1 to 16 hexadecimal "
+			   "digits, not all of them 0", arg);
+	return id;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -101,6 +134,20 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_INTERVAL:
 		options->interval_ms = take_interval(arg, state);
 		return 0;
+	case OPT_CONFIG:
+		if (!*arg)
+			argp_error(state, "--config is empty; name a file");
+		options->config = arg;
+		return 0;
+	case OPT_CHECK_CONFIG:
+		options->check_config = true;
+		return 0;
+	case OPT_HOST_ID:
+		options->host_id = take_host_id(arg, state);
+		return 0;
+	case OPT_NO_NETWORK:
+		options->no_network = true;
+		return 0;
 	case 'v':
 		options->verbose = true;
 		return 0;
@@ -113,34 +160,107 @@ static const struct argp argp = {
 	.options = option_table,
 	.parser = parse_option,
 	.doc = "Keeps the clock that tsctrace's stamps are converted by, and "
-		"holds channels for programs where the kernel module does not. "
-		"Runs in the foreground.",
+		"the cluster's, and holds channels for programs where the "
+		"kernel module does not. Runs in the foreground.",
 };
 
 /* The C library looks for it: the one name that must not be hidden. */
 __attribute__((visibility("default")))
 const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
+/* ---- configuration --------------------------------------------------------- */
+
+static void print_wrong(void *ctx, const char *text)
+{
+	(void)ctx;
+	puts(text);
+}
+
+/* For people and scripts: all that is wrong, on standard output. */
+static int check_config(const char *path)
+{
+	const struct conf_say say = { NULL, print_wrong };
+	struct conf *conf;
+	int err = conf_load(path, &say, &conf);
+
+	if (err == -ENOENT)
+		printf("%s: %s; name a file by --config\n", path,
+		       strerror(-err));
+	if (err)
+		return 1;
+	conf_free(conf);
+	puts("ok");
+	return 0;
+}
+
+/* NULL: none is to be read. Who has a directory of his own names his file. */
+static const char *config_path(const struct options *options)
+{
+	const char *run_dir = options->run_dir ? options->run_dir :
+		tsct_run_dir();
+
+	if (options->no_network)
+		return NULL;
+	if (options->config || !strcmp(run_dir, TSCT_RUN_DIR))
+		return options->config ? options->config : CONF_FILE;
+	return NULL;
+}
+
 /* ---- start to stop ------------------------------------------------------ */
 
-static int serve(struct real *real, const char *run_dir, int interval_ms)
+static int serve(struct real *real, struct peers *peers,
+		 const struct loop_options *options)
 {
 	struct tsct_server *server = NULL;
 	struct keeper keeper;
 	char path[4096];
 	int err;
 
+	peers_recall(peers, real);
 	err = keeper_start(&keeper, &real->env);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, run_dir);
+	err = peers_start(peers, &keeper);
+	if (err)
+		goto stop_keeper;
+	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, options->run_dir);
 	err = tsct_server_start(path, "daemon", &server);
 	if (err)
 		log_error("%s: %s; %s", path, strerror(-err), rundir_fix(err));
 	else
-		err = loop_run(&keeper, real, server, run_dir, interval_ms);
+		err = loop_run(&keeper, real, server, peers, options);
 	tsct_server_stop(server);
+stop_keeper:
 	keeper_stop(&keeper);
+	peers_stop(peers);
+	return err;
+}
+
+static int run_real(const struct options *options,
+		    const struct real_options *world)
+{
+	const struct loop_options loop = { world->run_dir,
+					   options->interval_ms };
+	const struct peers_options net = {
+		.config = config_path(options),
+		.must_exist = options->config,
+		.state_dir = world->state_dir,
+		.host_id = options->host_id,
+	};
+	struct peers *peers;
+	struct real real;
+	int err;
+
+	/* First: what is wrong with the file is to be said before anything runs */
+	err = peers_open(&net, &peers);
+	if (err)
+		return err;
+	err = real_open(&real, world);
+	if (!err) {
+		err = serve(&real, peers, &loop);
+		real_close(&real);
+	}
+	peers_close(peers);
 	return err;
 }
 
@@ -151,7 +271,6 @@ static int run(const struct options *options)
 		.vmclock = options->vmclock,
 		.use_module = !options->no_module,
 	};
-	struct real real;
 	int lock, err;
 
 	/* Who serves a directory of his own does not write into another's. */
@@ -161,11 +280,7 @@ static int run(const struct options *options)
 	err = rundir_open(world.run_dir, &world.dir, &lock);
 	if (err)
 		return err;
-	err = real_open(&real, &world);
-	if (!err) {
-		err = serve(&real, world.run_dir, options->interval_ms);
-		real_close(&real);
-	}
+	err = run_real(options, &world);
 	close(lock);
 	close(world.dir);
 	return err;
@@ -193,6 +308,9 @@ int main(int argc, char **argv)
 
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	if (options.check_config)
+		return check_config(options.config ? options.config :
+				    CONF_FILE);
 	log_open(options.verbose);
 	block_signals();
 	umask(022);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Collectives. Who calls tsct_timesync() asks the control socket "timesync 0",
+ * and then "timesync N" with the number it was told, some times a second:
+ *
+ *   waiting N NAMES	of who is missing
+ *   session N		all have arrived; the session is under way
+ *   done N		it is over, and its time published
+ *
+ * Who does not ask for a second has stopped waiting. Our master hears that we have
+ * arrived when a program here waits and, where we are a master ourselves, all that
+ * follow us wait, too; they are released when we are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "now.h"
+#include "peers_private.h"
+
+#define WAITS_NS	NS_PER_S
+
+/* Whom we tell: the first that answers. NULL: nobody, we are the master. */
+static const struct source *parent(const struct peers *p)
+{
+	const struct source *first = NULL;
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++) {
+		const struct source *s = &p->source[i];
+
+		if (s->conf.plain)
+			continue;
+		if (s->client.reach)
+			return s;
+		if (!first)
+			first = s;
+	}
+	return first;
+}
+
+bool barrier_is_parent(const struct peers *p, const struct source *s)
+{
+	return s == parent(p);
+}
+
+static bool has_members(const struct peers *p)
+{
+	return p->members.round && p->service.nr;
+}
+
+/* Is nobody below us missing? We count as one while we have not said so. */
+static bool all_below(const struct peers *p)
+{
+	__u32 barrier;
+
+	if (!has_members(p))
+		return true;
+	barrier = tsct_round_barrier(p->members.round);
+	return tsct_round_missing(p->members.round, barrier, NULL, 0) <= 1;
+}
+
+bool barrier_arrived(const struct peers *p, const struct source *s)
+{
+	return p->barrier.number && barrier_is_parent(p, s) && all_below(p);
+}
+
+static void release(struct peers *p)
+{
+	struct tsct_round *round = p->members.round;
+
+	if (has_members(p) && parent(p)) {
+		tsct_round_arrived(round, tsct_round_barrier(round),
+				   (__u64)tsct_now_ns() / 1000);
+		members_hint(p);
+	}
+	p->barrier.released = p->barrier.number;
+	p->barrier.number = 0;
+}
+
+void barrier_answered(struct peers *p, const struct source *s)
+{
+	const struct tsct_remote *r = &s->client.remote;
+
+	if (!p->barrier.number || !barrier_is_parent(p, s))
+		return;
+	if (r->barrier == p->barrier.number && r->flags & TSCT_EXT_RELEASED)
+		release(p);
+	else if (r->barrier)
+		p->barrier.number = r->barrier;
+}
+
+/* No parent: members and we are all there is. */
+static void look_as_master(struct peers *p)
+{
+	struct tsct_round *round = p->members.round;
+
+	if (!has_members(p)) {
+		release(p);		/* alone: nobody to wait for */
+		return;
+	}
+	if (!tsct_round_released(round, p->barrier.number)) {
+		p->barrier.number = tsct_round_barrier(round);
+		tsct_round_arrived(round, p->barrier.number,
+				   (__u64)tsct_now_ns() / 1000);
+	}
+	if (!tsct_round_released(round, p->barrier.number))
+		return;
+	release(p);
+	members_hint(p);
+}
+
+void barrier_tick(struct peers *p)
+{
+	struct barrier *b = &p->barrier;
+
+	if (b->number && tsct_now_ns() - b->waited_ns > WAITS_NS) {
+		b->number = 0;		/* whoever waited is gone */
+		if (has_members(p))
+			tsct_round_left(p->members.round);
+	}
+	if (b->number && !parent(p))
+		look_as_master(p);
+}
+
+static void begin(struct peers *p)
+{
+	const struct source *s = parent(p);
+
+	if (!s)
+		p->barrier.number = has_members(p) ?
+			tsct_round_barrier(p->members.round) :
+			p->barrier.released + 1;
+	else
+		p->barrier.number = s->client.remote.barrier;
+	sources_nudge(p);
+}
+
+static void say_missing(const struct peers *p, FILE *to)
+{
+	const struct source *s = parent(p);
+	char names[1024] = "";
+
+	if (!s)
+		tsct_round_missing(p->members.round, p->barrier.number, names,
+				   sizeof(names));
+	else if (!s->client.reach)
+		snprintf(names, sizeof(names), "%s, which does not answer",
+			 s->conf.name);
+	else if (!all_below(p))
+		tsct_round_missing(p->members.round,
+				   tsct_round_barrier(p->members.round), names,
+				   sizeof(names));
+	else
+		snprintf(names, sizeof(names), "others, see tsctraced's log at "
+			 "%s", s->conf.name);
+	fprintf(to, "waiting %u %s\n", p->barrier.number, names);
+}
+
+void barrier_answer(struct peers *p, const char *which, FILE *to)
+{
+	struct barrier *b = &p->barrier;
+	char *end;
+	unsigned long number = strtoul(which, &end, 10);
+
+	if (end == which || *end || number > UINT32_MAX) {
+		fprintf(to, "error: timesync %s: give a number\n", which);
+		return;
+	}
+	b->waited_ns = tsct_now_ns();
+	if (!number || number != b->released) {
+		if (!b->number)
+			begin(p);
+		barrier_tick(p);
+	}
+	if (b->number || (number && number != b->released))
+		say_missing(p, to);
+	else
+		fprintf(to, "%s %u\n", peers_busy(p) ? "session" : "done",
+			b->released);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+/* Nodes that belong to us: sessions, hints, collectives. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "now.h"
+#include "peers_private.h"
+
+#define FORGET_NS	(60 * NS_PER_S)
+#define SLOT_US		500		/* for an exchange, at least */
+#define PROBES		16		/* of the table, per look-up */
+
+/* In a session nobody is to be asked to come more often than he may. */
+static struct tsct_round_options options_of(const struct conf *conf)
+{
+	struct tsct_round_options options = conf->round;
+	__u64 random[2];
+
+	peers_random(random);
+	options.first = (__u32)random[0];
+	options.name = *conf->name ? conf->name : NULL;
+	options.slot_us = conf->ratelimit.interval_us > SLOT_US ?
+		conf->ratelimit.interval_us : SLOT_US;
+	return options;
+}
+
+int members_open(struct peers *p)
+{
+	const struct tsct_round_options options = options_of(p->conf);
+	struct members *m = &p->members;
+	unsigned int i;
+	int err;
+
+	m->round = tsct_round_new(&options);
+	m->table = calloc(TSCT_MEMBERS_MAX, sizeof(*m->table));
+	err = m->round && m->table ? 0 : -ENOMEM;
+	for (i = 0; i < p->conf->nr_children && !err; i++)
+		err = tsct_round_expect(m->round, p->conf->child[i].name);
+	return err;
+}
+
+void members_close(struct peers *p)
+{
+	struct members *m = &p->members;
+
+	tsct_round_free(m->round);
+	free(m->table);
+	memset(m, 0, sizeof(*m));
+}
+
+/* ---- who is who ------------------------------------------------------------------ */
+
+static bool is_child(const struct conf_child *child, const struct tsct_ask *ask)
+{
+	if (child->key && child->key != ask->key_id)
+		return false;
+	return !child->has_address ||
+		!memcmp(child->address.ip, ask->from->ip, 16);
+}
+
+static const struct conf_child *find_child(const struct conf *conf,
+					   const struct tsct_ask *ask)
+{
+	unsigned int i;
+
+	for (i = 0; i < conf->nr_children; i++)
+		if (is_child(&conf->child[i], ask))
+			return &conf->child[i];
+	return NULL;
+}
+
+/* Its place, a free one, or that of somebody who has not asked for long. */
+static struct member *find_place(struct members *m, __u64 node, __s64 now_ns)
+{
+	struct member *place = NULL, *at;
+	unsigned int i;
+
+	for (i = 0; i < PROBES; i++) {
+		at = &m->table[(node + i) % TSCT_MEMBERS_MAX];
+		if (at->node == node)
+			return at;
+		if (!place && (!at->node || now_ns - at->seen_ns > FORGET_NS))
+			place = at;
+	}
+	return place;
+}
+
+static void greet(const struct member *member, const char *name)
+{
+	if (member->key)
+		log_info("%s: node %016llx follows us, by key %u", name,
+			 (unsigned long long)member->node, member->key);
+	else
+		log_info("%s: node %016llx follows us", name,
+			 (unsigned long long)member->node);
+}
+
+static void enter(struct peers *p, const struct tsct_ask *ask,
+		  const struct conf_child *child, __s64 now_ns)
+{
+	struct members *m = &p->members;
+	struct member *member = find_place(m, ask->request.node, now_ns);
+	char text[CONF_NAME_MAX];
+	const char *name;
+	bool is_new;
+
+	name = child ? child->name : peers_name(ask->from, text, sizeof(text));
+	if (!member || tsct_round_member(m->round, ask->request.node, name,
+					 (__u64)now_ns / 1000))
+		return;
+	is_new = member->node != ask->request.node;
+	*member = (struct member) {
+		.node = ask->request.node, .address = *ask->from,
+		.ours = m->packet->to, .socket = m->socket,
+		.key = ask->key_id, .seen_ns = now_ns, .child = child,
+	};
+	if (is_new)
+		greet(member, name);
+}
+
+/* ---- what they ask beside the time -------------------------------------------------- */
+
+void members_asked(void *ctx, const struct tsct_ask *ask)
+{
+	struct peers *p = ctx;
+	const struct conf_child *child = find_child(p->conf, ask);
+	__s64 now_ns = tsct_now_ns();
+
+	if (!child && p->conf->nr_children)
+		return;			/* it may ask, and does not belong */
+	enter(p, ask, child, now_ns);
+	tsct_round_ask(p->members.round, &ask->request, ask->reply,
+		       (__u64)now_ns / 1000);
+	members_hint(p);
+}
+
+/* ---- sessions -------------------------------------------------------------------------- */
+
+static void hint(struct peers *p, const struct member *member)
+{
+	struct net_packet to = { .from = member->address, .to = member->ours };
+	__u8 bytes[TSCT_NTP_MAX];
+	size_t len = tsct_responder_hint(&p->service.timeline, p->conf->keys,
+					 member->key, bytes);
+	__u64 before;
+
+	if (len && member->socket < p->service.nr)
+		net_send(&p->service.socket[member->socket], &to, bytes, len,
+			 NET_NO_COOKIE, &p->clock, &before);
+}
+
+void members_hint(struct peers *p)
+{
+	struct members *m = &p->members;
+	__s64 now_ns = tsct_now_ns();
+	__u32 session = tsct_round_open(m->round, (__u64)now_ns / 1000);
+	unsigned int i;
+
+	if (!session || session == m->session)
+		return;
+	m->session = session;
+	for (i = 0; i < TSCT_MEMBERS_MAX; i++)
+		if (m->table[i].node && now_ns - m->table[i].seen_ns < FORGET_NS)
+			hint(p, &m->table[i]);
+}
+
+__u32 members_begin(struct peers *p)
+{
+	__u32 session = tsct_round_begin(p->members.round,
+					 (__u64)tsct_now_ns() / 1000);
+
+	members_hint(p);
+	return session;
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "core/scale.h"
+#include "log.h"
+#include "node_id.h"
+#include "now.h"
+#include "peers_private.h"
+
+#define EVENTS		16
+
+/* ---- odds and ends ----------------------------------------------------------------- */
+
+void peers_random(__u64 ret[2])
+{
+	while (getrandom(ret, 16, 0) != 16)
+		;			/* only a signal keeps it from that */
+}
+
+const char *peers_name(const struct tsct_address *address, char *text,
+		       size_t size)
+{
+	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (!memcmp(address->ip, mapped, sizeof(mapped)))
+		inet_ntop(AF_INET, address->ip + 12, text, (socklen_t)size);
+	else
+		inet_ntop(AF_INET6, address->ip, text, (socklen_t)size);
+	return text;
+}
+
+int peers_watch(struct peers *p, int fd, enum peers_kind kind,
+		unsigned int nr)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN, .data.u64 = (__u64)kind << 32 | nr,
+	};
+
+	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* ---- the timer ------------------------------------------------------------------------ */
+
+void peers_arm(struct peers *p)
+{
+	struct itimerspec at = { 0 };
+	__s64 due_ns = NEVER;
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++)
+		if (p->source[i].due_ns < due_ns)
+			due_ns = p->source[i].due_ns;
+	if (due_ns == p->armed_ns)
+		return;
+	p->armed_ns = due_ns;
+	if (due_ns != NEVER) {
+		due_ns = due_ns > 0 ? due_ns : 1;
+		at.it_value.tv_sec = due_ns / NS_PER_S;
+		at.it_value.tv_nsec = due_ns % NS_PER_S;
+	}
+	timerfd_settime(p->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void on_timer(struct peers *p)
+{
+	__s64 now_ns = tsct_now_ns();
+	uint64_t expired;
+	unsigned int i;
+
+	if (read(p->timer, &expired, sizeof(expired)) < 0)
+		return;
+	p->armed_ns = NEVER;
+	netclock_round(&p->clock);
+	for (i = 0; i < p->nr_sources; i++)
+		source_due(p, i, now_ns);
+}
+
+/* ---- configuration ------------------------------------------------------------------------ */
+
+static int load(const struct peers_options *options, struct conf **ret_conf)
+{
+	int err;
+
+	*ret_conf = NULL;
+	if (!options->config)
+		return 0;
+	err = conf_load_logged(options->config, ret_conf);
+	if (err != -ENOENT)
+		return err;
+	if (!options->must_exist)
+		return 0;
+	log_error("%s: %s; give --config a file that is there",
+		  options->config, strerror(-err));
+	return err;
+}
+
+static bool same_source(const struct conf_source *a,
+			const struct conf_source *b)
+{
+	return !memcmp(a->address.ip, b->address.ip, 16) &&
+		a->address.port == b->address.port && a->plain == b->plain &&
+		a->xleave == b->xleave && a->key == b->key &&
+		a->asymmetry_ns == b->asymmetry_ns;
+}
+
+/* A source that stays goes on; another one in its place begins anew. */
+static void set_sources(struct peers *p)
+{
+	const struct conf *conf = p->conf;
+	unsigned int i, nr = conf ? conf->nr_sources : 0;
+
+	for (i = 0; i < p->nr_sources; i++)
+		if (i >= nr || !same_source(&p->source[i].conf, &conf->source[i]))
+			source_close(p, i);
+	for (i = 0; i < nr; i++) {
+		struct source *s = &p->source[i];
+
+		if (i < p->nr_sources && same_source(&s->conf, &conf->source[i])) {
+			s->conf = conf->source[i];
+			s->poll = s->conf.minpoll;
+		} else {
+			source_open(p, i, &conf->source[i]);
+		}
+	}
+	p->nr_sources = nr;
+}
+
+static void close_network(struct peers *p)
+{
+	members_close(p);
+	service_close(p, &p->service);
+}
+
+static int open_network(struct peers *p)
+{
+	int err;
+
+	if (!conf_has_network(p->conf))
+		return 0;
+	err = members_open(p);
+	if (!err)
+		err = service_open(p, &p->service);
+	if (err)
+		close_network(p);
+	return err;
+}
+
+int peers_open(const struct peers_options *options, struct peers **ret_peers)
+{
+	struct peers *peers = calloc(1, sizeof(*peers));
+	int err;
+
+	if (!peers)
+		return -ENOMEM;
+	peers->options = *options;
+	peers->epoll = peers->timer = -1;
+	peers->armed_ns = NEVER;
+	err = load(options, &peers->conf);
+	if (err) {
+		free(peers);
+		return err;
+	}
+	*ret_peers = peers;
+	return 0;
+}
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static int make_cluster(struct peers *p)
+{
+	const struct tsct_cluster_options options = {
+		.fit.kind = p->conf->fit,
+		.hz = tsct_rate_hz(&p->keeper->est, NULL),
+	};
+
+	p->cluster = tsct_cluster_new(&options, TSCT_SOURCES_MAX);
+	if (!p->cluster)
+		return -ENOMEM;
+	keeper_use_cluster(p->keeper, p->cluster);
+	return 0;
+}
+
+static void watch_links(struct peers *p)
+{
+	int err = links_open(&p->links);
+
+	if (!err)
+		err = peers_watch(p, links_fd(p->links), PEERS_LINKS, 0);
+	if (err)
+		log_warning("changes of the network go unnoticed: %s",
+			    strerror(-err));
+}
+
+static int start_network(struct peers *p)
+{
+	int err = make_cluster(p);
+
+	if (err)
+		return err;
+	p->node = node_id(p->options.state_dir);
+	p->host = p->options.host_id ? p->options.host_id : node_host_id();
+	err = open_network(p);
+	if (err)
+		return err;
+	watch_links(p);
+	set_sources(p);
+	log_info("node %016llx, host %016llx%s%s: %u sources%s",
+		 (unsigned long long)p->node, (unsigned long long)p->host,
+		 *p->conf->name ? ", " : "", p->conf->name, p->nr_sources,
+		 p->conf->serve ? ", and requests are answered" : "");
+	return 0;
+}
+
+void peers_recall(struct peers *p, struct real *real)
+{
+	p->real = real;
+	real->env.last(real->env.ctx, &p->last);
+}
+
+int peers_start(struct peers *p, struct keeper *keeper)
+{
+	int err;
+
+	p->keeper = keeper;
+	netclock_init(&p->clock, keeper, p->real);
+	p->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epoll < 0)
+		return -errno;
+	p->timer = timerfd_create(CLOCK_MONOTONIC,
+				  TFD_CLOEXEC | TFD_NONBLOCK);
+	err = p->timer < 0 ? -errno :
+		peers_watch(p, p->timer, PEERS_TIMER, 0);
+	if (!err && conf_has_network(p->conf))
+		err = start_network(p);
+	if (!err)
+		peers_tick(p);
+	return err;
+}
+
+void peers_stop(struct peers *p)
+{
+	unsigned int i;
+
+	if (!p->cluster)
+		return;
+	for (i = 0; i < p->nr_sources; i++)
+		source_close(p, i);
+	close_network(p);
+	links_close(p->links);
+	p->links = NULL;
+	keeper_use_cluster(p->keeper, NULL);
+	tsct_cluster_free(p->cluster);
+	p->cluster = NULL;
+}
+
+void peers_close(struct peers *p)
+{
+	if (!p)
+		return;
+	conf_free(p->conf);
+	if (p->timer >= 0)
+		close(p->timer);
+	if (p->epoll >= 0)
+		close(p->epoll);
+	free(p);
+}
+
+/* ---- reload ----------------------------------------------------------------------------------- */
+
+/* Sockets first let go, then taken anew: the port may be the same. */
+static int apply(struct peers *p, struct conf *conf)
+{
+	struct conf *old = p->conf;
+	int err;
+
+	close_network(p);
+	p->conf = conf;
+	err = p->cluster || !conf_has_network(conf) ? open_network(p) :
+		start_network(p);
+	if (!err) {
+		if (p->cluster)
+			set_sources(p);
+		conf_free(old);
+		return 0;
+	}
+	p->conf = old;
+	if (p->cluster && open_network(p))
+		log_error("and what was there before cannot be had again");
+	return err;
+}
+
+void peers_reload(struct peers *p)
+{
+	struct conf *conf;
+
+	if (!p->options.config) {
+		log_info("SIGHUP: there is nothing to reload");
+		return;
+	}
+	if (load(&p->options, &conf)) {
+		log_error("SIGHUP: %s is not taken; all stays as it was",
+			  p->options.config);
+		return;
+	}
+	if (apply(p, conf)) {
+		conf_free(conf);
+		log_error("SIGHUP: %s cannot be followed; all stays as it was",
+			  p->options.config);
+		return;
+	}
+	log_info("SIGHUP: %s was read again", p->options.config);
+	peers_tick(p);
+}
+
+/* ---- work --------------------------------------------------------------------------------------- */
+
+int peers_fd(const struct peers *p)
+{
+	return p->epoll;
+}
+
+static void on_links(struct peers *p)
+{
+	if (!links_read(p->links))
+		return;
+	log_debug("the network changed: asking all sources");
+	sources_hurry(p);
+}
+
+static void dispatch(struct peers *p, __u64 what)
+{
+	unsigned int nr = (unsigned int)what;
+
+	switch ((enum peers_kind)(what >> 32)) {
+	case PEERS_TIMER:
+		on_timer(p);
+		return;
+	case PEERS_LINKS:
+		on_links(p);
+		return;
+	case PEERS_SOURCE:
+		if (nr < p->nr_sources)
+			source_dispatch(p, nr);
+		return;
+	case PEERS_SERVER:
+		if (nr < p->service.nr)
+			service_dispatch(p, nr);
+	}
+}
+
+void peers_dispatch(struct peers *p)
+{
+	struct epoll_event events[EVENTS];
+	int i, nr = epoll_wait(p->epoll, events, EVENTS, 0);
+
+	for (i = 0; i < nr; i++)
+		dispatch(p, events[i].data.u64);
+	peers_arm(p);
+}
+
+bool peers_pressing(struct peers *p)
+{
+	bool pressing = p->pressing;
+
+	p->pressing = false;
+	return pressing && p->cluster;
+}

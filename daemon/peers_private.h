@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files peer*.c share. All of it belongs to the loop's thread. */
+#ifndef TSCTRACED_PEERS_PRIVATE_H
+#define TSCTRACED_PEERS_PRIVATE_H
+
+#include "conf.h"
+#include "links.h"
+#include "net.h"
+#include "peers.h"
+#include "sync/responder.h"
+
+#define SERVER_SOCKETS_MAX (CONF_LISTEN_MAX > 2 ? CONF_LISTEN_MAX : 2)
+
+#define NEVER		INT64_MAX
+
+/* ---- peer_source.c: whom we ask ----------------------------------------------- */
+
+struct source {
+	struct conf_source conf;
+	struct tsct_client client;
+	struct net_socket socket;
+	__s64 due_ns;			/* the next request; CLOCK_MONOTONIC */
+	__u32 request;			/* number of the last one */
+	int poll;			/* 2^n s between them */
+	unsigned int burst;		/* requests left that follow each other */
+	unsigned int good;		/* answers in a row at this poll */
+	unsigned int lost;		/* requests in a row without one */
+	__u32 session;			/* of the master's; 0: in none */
+	unsigned int sweep;		/* exchanges left of one of our own */
+	__s64 sweep_until_ns;
+	/* What was logged last, and when */
+	bool told_reach, is_reachable, was_liar;
+	enum tsct_client_result told;
+	__s64 told_ns;
+};
+
+struct peers;
+
+void source_open(struct peers *p, unsigned int nr,
+		 const struct conf_source *conf);
+void source_close(struct peers *p, unsigned int nr);
+
+/* Its time has come, or packets have. */
+void source_due(struct peers *p, unsigned int nr, __s64 now_ns);
+void source_dispatch(struct peers *p, unsigned int nr);
+
+/* All at once, as something changed. */
+void sources_hurry(struct peers *p);
+
+/* Our own session: many exchanges with each. */
+void sources_sweep(struct peers *p);
+bool sources_busy(const struct peers *p);
+
+/* Ask those soon that a collective waits for. */
+void sources_nudge(struct peers *p);
+
+/* Our counter was disrupted. */
+void sources_disrupt(struct peers *p);
+
+/* Now and then: what is new about them is logged. */
+void sources_tell(struct peers *p);
+
+/* ---- peer_member.c: who belongs to us ------------------------------------------ */
+
+struct member {
+	__u64 node;			/* 0: free */
+	struct tsct_address address;	/* where its last request came from */
+	struct tsct_address ours;	/* and where it came to */
+	unsigned int socket;
+	__u32 key;
+	__s64 seen_ns;
+	const struct conf_child *child;	/* NULL: none that was configured */
+};
+
+struct members {
+	struct tsct_round *round;
+	struct member *table;		/* TSCT_MEMBERS_MAX of them */
+	const struct net_packet *packet;	/* the request being answered */
+	unsigned int socket;
+	__u32 session;			/* that hints were sent of */
+};
+
+int members_open(struct peers *p);
+void members_close(struct peers *p);
+void members_asked(void *ctx, const struct tsct_ask *ask);
+
+/* Begins a session of all members; its number. */
+__u32 members_begin(struct peers *p);
+
+/* The round has begun one: ask its members to come. */
+void members_hint(struct peers *p);
+
+/* ---- peer_barrier.c: collectives --------------------------------------------------- */
+
+struct barrier {
+	__u32 number;			/* that somebody here waits in; 0: nobody,
+					 * or it is not known yet */
+	__s64 waited_ns;		/* somebody did so last */
+	__u32 released;			/* the last one that all arrived in */
+};
+
+/* timesync N: see there */
+void barrier_answer(struct peers *p, const char *which, FILE *to);
+void barrier_tick(struct peers *p);
+
+/* Does a request to that source say that all here wait? And what came of it */
+bool barrier_arrived(const struct peers *p, const struct source *s);
+void barrier_answered(struct peers *p, const struct source *s);
+bool barrier_is_parent(const struct peers *p, const struct source *s);
+
+/* ---- peer_serve.c: whom we answer ------------------------------------------------ */
+
+struct service {
+	struct net_socket socket[SERVER_SOCKETS_MAX];
+	unsigned int nr;
+	struct tsct_responder *responder;
+	struct tsct_guard *guard;
+	struct tsct_timeline timeline;
+	__s64 told_ns[TSCT_ANSWER_NR];
+};
+
+int service_open(struct peers *p, struct service *ret);
+void service_close(struct peers *p, struct service *s);
+void service_dispatch(struct peers *p, unsigned int nr);
+
+/* The clock was published anew: what we say is made again. */
+void service_refresh(struct peers *p);
+
+/* ---- peers.c ------------------------------------------------------------------------ */
+
+struct peers {
+	struct peers_options options;
+	struct conf *conf;		/* NULL: there is no file */
+	struct keeper *keeper;
+	struct real *real;
+	struct netclock clock;
+	__u64 node, host;
+	int epoll, timer;
+	__s64 armed_ns;
+	struct source source[TSCT_SOURCES_MAX];
+	unsigned int nr_sources;
+	struct service service;
+	struct members members;
+	struct links *links;
+	struct tsct_cluster *cluster;
+	bool is_fresh;			/* something to publish */
+	bool pressing;			/* ... at once */
+	struct barrier barrier;
+	__u32 nr_sessions;		/* that are over */
+	__u32 timeline_nr;		/* the last one that we began */
+	struct tsct_clock_state last;	/* before we were here */
+	__u32 clock_epoch;		/* the keeper's, as we last saw it */
+	__u32 told_status, told_epoch;
+	__u64 told_master;
+	struct net_packet batch[NET_BATCH];
+};
+
+/* Is a session under way, of ours or of our master's? */
+bool peers_busy(const struct peers *p);
+
+/* What epoll tells of: kind and number */
+enum peers_kind { PEERS_TIMER, PEERS_LINKS, PEERS_SOURCE, PEERS_SERVER };
+
+int peers_watch(struct peers *p, int fd, enum peers_kind kind,
+		unsigned int nr);
+
+/* Wake up when the next source is due: after due_ns was changed. */
+void peers_arm(struct peers *p);
+
+/* Two numbers that nobody can guess */
+void peers_random(__u64 ret[2]);
+
+const char *peers_name(const struct tsct_address *address, char *text,
+		       size_t size);
+
+#endif /* TSCTRACED_PEERS_PRIVATE_H */
