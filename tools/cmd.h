@@ -22,8 +22,10 @@ int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_help(int argc, char **argv);
+int cmd_peers(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_sync(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 
 struct command {

@@ -18,6 +18,8 @@ const struct command commands[] = {
 	{ "channel",	cmd_channel,	"make, remove and list channels that outlive programs" },
 	{ "check",	cmd_check,	"does RDTSCP name each CPU, do the counters agree?" },
 	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
+	{ "peers",	cmd_peers,	"other nodes: how far off, within what bound" },
+	{ "sync",	cmd_sync,	"have a session with other nodes now" },
 	{ "record",	cmd_record,	"record events, while a command runs or until interrupted" },
 	{ "snapshot",	cmd_snapshot,	"copy what flight recorders hold, as a recording" },
 	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },
