@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What tests of both sides of an exchange share: keys, ids, a line, and clients
+ * compared before and after what must not change them. */
+#ifndef TESTS_TALK_H
+#define TESTS_TALK_H
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "seed.h"
+#include "sync/client.h"
+
+#define CHILD		0x1111111111111111ULL
+#define CHILD_HOST	0x2222222222222222ULL
+#define MASTER		0x3333333333333333ULL
+#define MASTER_HOST	0x4444444444444444ULL
+#define MULT_26		27714742766003200ULL	/* 1/2.6 ns */
+#define MULT_31		23244622965034941ULL	/* 1/3.1 ns */
+#define NEAR_NS		1800000000000000000LL
+
+static inline struct tsct_keys *keys_of(const char *text)
+{
+	FILE *from = fmemopen((char *)text, strlen(text), "r");
+	struct tsct_keys *keys;
+	char why[256];
+
+	ck_assert_ptr_nonnull(from);
+	ck_assert_msg(!tsct_keys_read(from, "keys", &keys, why, sizeof(why)),
+		      "%s", why);
+	fclose(from);
+	return keys;
+}
+
+#define KEY_5	"5 AES128 HEX:000102030405060708090a0b0c0d0e0f\n"
+#define KEY_6	"6 AES128 HEX:101112131415161718191a1b1c1d1e1f\n"
+#define KEY_7	"7 SHA256 ASCII:another-key-of-32-characters-now\n"
+
+static inline struct tsct_remote_line a_line(void)
+{
+	return (struct tsct_remote_line) {
+		.base = 1000, .base_ns = NEAR_NS, .mult = MULT_31,
+		.as_of = 1000, .error_ps = 5000, .growth = 1,
+	};
+}
+
+/* Counts aside, which say that something came */
+static inline void check_same(const struct tsct_client *a,
+			      const struct tsct_client *b)
+{
+	struct tsct_client x = *a, y = *b;
+
+	memset(x.counts, 0, sizeof(x.counts));
+	memset(y.counts, 0, sizeof(y.counts));
+	ck_assert_mem_eq(&x, &y, sizeof(x));
+}
+
+#endif /* TESTS_TALK_H */
