@@ -13,38 +13,57 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SHARP	0.505
+#define SHARP	0.49	/* up to here the regression is not asked */
+#define EDGE	0.505	/* from here on the hull is worse than it knows */
+#define SOFT	0.53	/* from here on the regression counts in full */
+#define WORSE	45.0	/* logarithm of how much, per softness */
 #define ENOUGH	12	/* exchanges, for that to mean anything */
 #define APART	6.0	/* standard deviations from the witness */
 
-static bool hull_is_better(const struct tsct_plane *plane,
-			   const struct tsct_estimate *hull,
-			   const struct tsct_estimate *witness)
+static bool is_contradicted(const struct tsct_estimate *hull,
+			    const struct tsct_estimate *witness)
 {
-	double sd = hypot(hull->sd, witness->sd);
+	return fabs(hull->line.y0 - witness->line.y0) >
+		APART * hypot(hull->sd, witness->sd);
+}
 
-	return plane->nr >= ENOUGH && hull->softness < SHARP &&
-		fabs(hull->line.y0 - witness->line.y0) < APART * sd;
+/* What the hull counts, of 1; the regression is the rest. */
+static double share_of_hull(const struct tsct_plane *plane,
+			    const struct tsct_estimate *hull,
+			    const struct tsct_estimate *regression,
+			    const struct tsct_estimate *witness)
+{
+	double soft = hull->softness, worse, a, b;
+
+	if (plane->nr < ENOUGH || is_contradicted(hull, witness))
+		return 0;
+	if (soft <= SHARP || !(regression->sd > 0))
+		return 1;
+	worse = exp(WORSE * fmax(soft - EDGE, 0)) * hull->sd / regression->sd;
+	a = 1 / (worse * worse);
+	b = fmin((soft - SHARP) / (SOFT - SHARP), 1);
+	return a / (a + b);
 }
 
 void tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		   struct tsct_fit *fit)
 {
 	struct tsct_estimate hull, regression, witness;
+	struct tsct_fit_line line;
+	double share;
 
 	tsct_regression_estimate(plane, &regression);
 	tsct_hull_estimate(plane, regression.wander, &hull);
 	tsct_theil_sen(plane, hull.from, hull.to, &witness);
 	if (kind == TSCT_FIT_AUTO)
-		kind = hull_is_better(plane, &hull, &witness) ?
-			TSCT_FIT_HULL : TSCT_FIT_REGRESSION;
-	fit->kind = kind;
+		share = share_of_hull(plane, &hull, &regression, &witness);
+	else
+		share = kind == TSCT_FIT_HULL;
+	line.y0 = share * hull.line.y0 + (1 - share) * regression.line.y0;
+	line.slope = share * hull.line.slope +
+		(1 - share) * regression.line.slope;
+	tsct_plane_put(plane, &line, fit);
+	fit->kind = share < 0.5 ? TSCT_FIT_REGRESSION : TSCT_FIT_HULL;
 	fit->doubt = fabs(hull.line.y0 - regression.line.y0);
-	if (kind == TSCT_FIT_HULL) {
-		tsct_plane_put(plane, &hull.line, fit);
-		fit->sd = hull.sd;
-	} else {
-		tsct_plane_put(plane, &regression.line, fit);
-		fit->sd = regression.sd;
-	}
+	fit->sd = share * hull.sd + (1 - share) * regression.sd;
 }

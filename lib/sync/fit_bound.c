@@ -17,7 +17,7 @@
 #include <math.h>
 
 /* Of bisections: from half the rate down to what a double tells apart */
-#define TURNS	100
+#define TURNS	64
 
 struct sides {
 	struct tsct_corner *up, *low;	/* hulls of up, and of -low */
