@@ -42,7 +42,8 @@ static const double wanders[WANDERS] = {
 struct filter {
 	double u, y, rate;
 	double yy, yr, rr;	/* covariance */
-	double log_var, chi2;
+	double log_var, product;	/* of variances: log, and what is not in it */
+	double chi2;
 	unsigned int nr;
 };
 
@@ -89,41 +90,61 @@ static void begin(struct filter *f, const struct series *series,
 	double steep = 1e3 / series->period;
 
 	*f = (struct filter) {
+		.product = 1,
 		.u = p->u, .y = p->y / series->unit, .yy = var,
 		/* What was measured is better, but for the briefest windows. */
 		.rr = fmin(rate * rate, steep * steep),
 	};
 }
 
-/* Over points [from, to), or backwards if to < from; false: none is used. */
-static bool run(const struct series *series, long from, long to,
-		struct filter *f)
+/* One logarithm of many variances */
+static void log_up(struct filter *f)
 {
-	const struct tsct_point *point = series->plane->point, *p;
-	long step = to < from ? -1 : 1, i;
-	bool begun = false;
-	double product = 1;
+	if (f->product < 1e100)
+		return;
+	f->log_var += log(f->product);
+	f->product = 1;
+}
 
-	for (i = from; i != to; i += step) {
-		p = &point[i];
-		if (!p->used)
-			continue;
-		if (!begun) {
-			begin(f, series, p, series->var[i]);
-			begun = true;
-			continue;
-		}
-		go_on(f, series->wander, p->u);
-		product *= take(f, p->y / series->unit, series->var[i]);
-		/* One logarithm of many variances */
-		if (product > 1e100) {
-			f->log_var += log(product);
-			product = 1;
-		}
-	}
-	if (begun)
-		f->log_var += log(product);
-	return begun;
+static void step(struct filter *f, double wander, double u, double y, double var)
+{
+	go_on(f, wander, u);
+	f->product *= take(f, y, var);
+	log_up(f);
+}
+
+/* The next one that is used, from @i on in steps of @by; @to: none is */
+static long next_used(const struct series *series, long i, long to, long by)
+{
+	while (i != to && !series->plane->point[i].used)
+		i += by;
+	return i;
+}
+
+/*
+ * Over points [from, to), or backwards if to < from. Several filters at a time:
+ * each waits for itself most of the time. False: no point is used.
+ */
+static bool run(const struct series *series, long from, long to,
+		const double *wander, struct filter *f, unsigned int nr)
+{
+	const struct tsct_point *point = series->plane->point;
+	long by = to < from ? -1 : 1, i;
+	double scale = 1 / series->unit;
+	unsigned int k;
+
+	i = next_used(series, from, to, by);
+	if (i == to)
+		return false;
+	for (k = 0; k < nr; k++)
+		begin(&f[k], series, &point[i], series->var[i]);
+	while ((i = next_used(series, i + by, to, by)) != to)
+		for (k = 0; k < nr; k++)
+			step(&f[k], wander[k], point[i].u, point[i].y * scale,
+			     series->var[i]);
+	for (k = 0; k < nr; k++)
+		f[k].log_var += log(f[k].product);
+	return true;
 }
 
 static double likelihood(const struct filter *f, const struct series *series)
@@ -149,58 +170,62 @@ static void weigh(struct series *series, double share, double excess)
 	}
 }
 
-static double proof(const struct series *series, const struct filter *f)
+static double proof(const struct series *series, double wander,
+		    const struct filter *f)
 {
-	double wander = sqrt(series->wander * f->chi2 / fmax(f->nr, 1)) *
-		series->unit / (series->plane->rate * series->plane->hz);
-	double decades = log10(fmax(wander / WANDER_USUAL, 1));
+	double rate = series->plane->rate * series->plane->hz;
+	double is = sqrt(wander * f->chi2 / fmax(f->nr, 1)) * series->unit;
+	double decades = log10(fmax(is / rate / WANDER_USUAL, 1));
 
 	return WANDER_PROOF * decades * decades;
 }
 
-static double score(struct series *series, unsigned int wander)
+/* Every @by-th of the wanderings */
+static double score(const struct series *series, unsigned int by,
+		    double is[WANDERS])
 {
-	double p = series->period;
-	struct filter f;
+	double p = series->period, wander[WANDERS], best = -HUGE_VAL;
+	struct filter f[WANDERS];
+	unsigned int nr = 0, k;
 
-	series->wander = wanders[wander] / (p * p * p);
-	if (!run(series, 0, series->plane->nr, &f))
-		return -HUGE_VAL;
-	return likelihood(&f, series) - proof(series, &f);
+	for (k = 0; k < WANDERS; k += by)
+		wander[nr++] = wanders[k] / (p * p * p);
+	if (!run(series, 0, series->plane->nr, wander, f, nr))
+		return best;
+	for (k = 0; k < nr; k++) {
+		is[k] = likelihood(&f[k], series) -
+			proof(series, wander[k], &f[k]);
+		best = fmax(best, is[k]);
+	}
+	return best;
 }
 
 /* The best weights, at the best of a few wanderings */
 static unsigned int choose_share(struct series *series, double excess)
 {
-	double best = -HUGE_VAL, is;
-	unsigned int share, found = 0, k;
+	double best = -HUGE_VAL, is[WANDERS], score_of;
+	unsigned int share, found = 0;
 
 	for (share = 0; share < SHARES; share++) {
 		weigh(series, shares[share], excess);
-		for (k = 0; k < WANDERS; k += 3) {
-			is = score(series, k);
-			if (is > best) {
-				best = is;
-				found = share;
-			}
+		score_of = score(series, 3, is);
+		if (score_of > best) {
+			best = score_of;
+			found = share;
 		}
 	}
 	return found;
 }
 
-/* The least that is nearly as likely as the likeliest */
-static unsigned int choose_wander(struct series *series)
+/* The least that is nearly as likely as the likeliest; of the rate, per second */
+static double choose_wander(const struct series *series)
 {
-	double is[WANDERS], best = -HUGE_VAL;
-	unsigned int k;
+	double is[WANDERS] = { 0 }, best = score(series, 1, is);
+	unsigned int k = 0;
 
-	for (k = 0; k < WANDERS; k++) {
-		is[k] = score(series, k);
-		best = fmax(best, is[k]);
-	}
-	for (k = 0; is[k] < best - NEARLY; k++)
-		;
-	return k;
+	while (is[k] < best - NEARLY)
+		k++;
+	return wanders[k] / (series->period * series->period * series->period);
 }
 
 /* Two estimates of the same moment that know nothing of each other */
@@ -229,9 +254,9 @@ static void estimate(const struct series *series, struct filter *ret)
 
 	while (at < plane->nr && plane->point[at].u <= 0)
 		at++;
-	before = at && run(series, 0, at, ret);
-	after = at < plane->nr &&
-		run(series, (long)plane->nr - 1, (long)at - 1, &later);
+	before = run(series, 0, at, &series->wander, ret, 1);
+	after = at < plane->nr && run(series, (long)plane->nr - 1, (long)at - 1,
+				      &series->wander, &later, 1);
 	if (before)
 		go_on(ret, series->wander, 0);
 	if (after)
@@ -256,7 +281,6 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 	struct series series = { .plane = plane };
 	double excess = median_excess(plane), lambda;
 	struct filter f;
-	unsigned int wander;
 
 	series.var = plane->scratch;
 	series.period = plane->nr > 1 ? (plane->point[plane->nr - 1].u1 -
@@ -264,10 +288,8 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 	if (!(series.period > 0))
 		series.period = 1;
 	weigh(&series, shares[choose_share(&series, excess)], excess);
-	wander = choose_wander(&series);
-	series.wander = wanders[wander] /
-		(series.period * series.period * series.period);
-	run(&series, 0, plane->nr, &f);
+	series.wander = choose_wander(&series);
+	run(&series, 0, plane->nr, &series.wander, &f, 1);
 	lambda = f.nr ? f.chi2 / f.nr : 1;
 	ret->wander = sqrt(lambda * series.wander) * series.unit;
 	estimate(&series, &f);
