@@ -32,10 +32,12 @@ const char *tsct_fit_name(enum tsct_fit_kind kind)
 static double off(const struct tsct_plane *plane, const struct tsct_fit *fit,
 		  const struct tsct_exchange *x)
 {
-	__u64 mid = x->t1 + (x->t4 - x->t1) / 2, value;
+	__u64 took = x->t4 - x->t1, mid = x->t1 + took / 2, value;
 	double frac;
 
 	value = tsct_fit_at(fit, mid, &frac, NULL);
+	if (took & 1)
+		frac += plane->rate / 2;
 	return ((double)(__s64)(x->t2 - value) + (double)(__s64)(x->t3 - value)) /
 		2 - frac - plane->shift;
 }
@@ -124,6 +126,9 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 		return err;
 	bound(plane, fit);
 	tell(plane, x, nr, keep, fit);
+	/* Of these two it is a factor so far. */
+	if (kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE)
+		fit->sd *= fit->residual;
 	return 0;
 }
 

@@ -253,6 +253,17 @@ static struct window nearest(const struct tsct_plane *plane, unsigned int size)
 	return window;
 }
 
+/* Not so few that an edge is nothing */
+static bool is_filled(const struct tsct_plane *plane,
+		      const struct window *window)
+{
+	unsigned int used = 0, i;
+
+	for (i = window->from; i < window->to; i++)
+		used += plane->point[i].used;
+	return used >= 4 && used >= (window->to - window->from) / 2;
+}
+
 static double age(const struct tsct_plane *plane, const struct window *window)
 {
 	return fmax(fabs(plane->point[window->from].u),
@@ -272,6 +283,8 @@ static struct window choose(const struct tsct_plane *plane, double sd,
 
 	for (size = plane->nr; size >= 4 || size == plane->nr; size = size * 5 / 6) {
 		window = nearest(plane, size);
+		if (size < plane->nr && !is_filled(plane, &window))
+			break;
 		edge = sd * plane->nr / size;
 		bent = WANDER_ERROR * wander * pow(age(plane, &window), 1.5);
 		cost = edge * edge + bent * bent;

@@ -232,6 +232,8 @@ int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		err = check_rises(knot, nr_knots);
 	if (err)
 		return err;
+	/* The last session's average, and further on what its slope carries */
+	fit->sd = 2 / sqrt((double)nr / nr_knots);
 	if (nr_knots == 1) {
 		place(&knot[0], plane->nominal, 0, 0, &fit->piece[0]);
 		fit->nr_pieces = 1;
