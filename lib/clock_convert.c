@@ -2,6 +2,7 @@
 /* What stamps mean, now and in the past. */
 #include <errno.h>
 
+#include "clock_fast.h"
 #include "clock_private.h"
 #include "core/latch.h"
 #include "core/scale.h"
@@ -73,14 +74,6 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 
 /* ---- convert ----------------------------------------------------------- */
 
-static __u64 ticks_ps(const struct tsct_clock_head *head, __u64 ticks)
-{
-	__s64 ns = tsct_ticks_ns(head->mult, ticks > INT64_MAX ? INT64_MAX :
-				 (__s64)ticks);
-
-	return ns >= INT64_MAX / 1000 ? UINT64_MAX : ((__u64)ns + 1) * 1000;
-}
-
 /*
  * Counters that are apart: the table belongs to the epoch in force. What is of
  * an earlier one may be off by as much as any CPU is.
@@ -106,7 +99,8 @@ static int lookup_on(const struct tsct_clock_full *clock,
 	if (err)
 		return err;
 widen:
-	reading->error_ps = tsct_add_up(reading->error_ps, ticks_ps(head, error));
+	reading->error_ps = tsct_add_up(reading->error_ps,
+					tsct_clock_ticks_ps(head->mult, error));
 	return 0;
 }
 
@@ -134,49 +128,6 @@ static int lookup(const struct tsct_clock_full *clock, __u64 stamp, __u32 cpu,
 	return -EAGAIN;
 }
 
-static __u64 round_up_ns(__u64 error_ps)
-{
-	/* Up, and one more for what is cut off of ns */
-	return error_ps / 1000 + !!(error_ps % 1000) + 1;
-}
-
-/*
- * The short cut of section 4 of tsctrace/abi_clock.h, with all that a time has. Where
- * it holds, no CPU needs to be known, nothing is in holdover and, as our own
- * page has it end there, no sample is due. Whatever the page holds, products of
- * two words fit.
- */
-static bool convert_fast(const struct tsct_clock *clock, __u64 stamp,
-			 struct tsct_time *time)
-{
-	const struct tsct_clock_page *page = clock->page;
-	__u64 seq = smp_load_acquire(&page->seq);
-	const struct tsct_clock_state *state = &page->copy[seq & 1].state;
-	const struct tsct_pair *pair = &state->real;
-	__u64 d = stamp - READ_ONCE(pair->base_tsc);
-	__u64 age = stamp - READ_ONCE(pair->as_of_tsc);
-	__u64 error_ps = READ_ONCE(pair->error_ps);
-	tsct_u128 grown = (tsct_u128)age * READ_ONCE(pair->growth);
-
-	if (d >= READ_ONCE(pair->fast_tsc))
-		return false;
-	time->ns = (__s64)((__u64)READ_ONCE(pair->base_ns) +
-		(__u64)(((tsct_u128)d * READ_ONCE(pair->slew_mult)) >>
-			TSCT_CLOCK_SHIFT));
-	grown = error_ps + ((grown + 0xffffffff) >> 32);
-	error_ps = grown > UINT64_MAX ? UINT64_MAX : (__u64)grown;
-	if ((__s64)age <= 0)
-		error_ps = READ_ONCE(pair->past_error_ps);
-	time->error_ns = round_up_ns(error_ps);
-	time->status = READ_ONCE(state->status);
-	time->epoch = READ_ONCE(state->epoch);
-	if (READ_ONCE(state->source) != clock->source)
-		return false;
-	/* Pairs with the writer's fence: else what was read may be torn. */
-	smp_rmb();
-	return READ_ONCE(page->seq) == seq;
-}
-
 int tsct_clock_convert_on(const struct tsct_clock *head, uint64_t stamp,
 			  uint32_t cpu, struct tsct_time *ret_time)
 {
@@ -185,7 +136,7 @@ int tsct_clock_convert_on(const struct tsct_clock *head, uint64_t stamp,
 	struct tsct_time time;
 	int err;
 
-	if (likely(convert_fast(head, stamp, &time))) {
+	if (likely(tsct_clock_convert_fast(head, stamp, LINE_REAL, &time))) {
 		*ret_time = time;
 		return 0;
 	}
@@ -195,7 +146,7 @@ int tsct_clock_convert_on(const struct tsct_clock *head, uint64_t stamp,
 	if (err)
 		return err;
 	ret_time->ns = reading.ns;
-	ret_time->error_ns = round_up_ns(reading.error_ps);
+	ret_time->error_ns = tsct_clock_error_ns(reading.error_ps);
 	ret_time->status = reading.status;
 	ret_time->epoch = reading.epoch;
 	return 0;

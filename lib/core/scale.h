@@ -89,7 +89,7 @@ int tsct_pair_check(const struct tsct_pair *pair, __u32 source);
  * real pair with a mult; fast_tsc is 0 in one that does not, or is SKEWED;
  * rate_mult is 0 or credible; reserved fields are zero. The cluster's status and
  * pair likewise; the piece of the line before it is zero, or ends where and when
- * that begins and runs as fast within 10 %.
+ * that begins and runs as fast within 20 %.
  */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 

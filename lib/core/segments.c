@@ -97,18 +97,17 @@ static void load_head(const struct tsct_clock_copy *copy, struct head *ret)
 }
 
 /* @stamp is at the line's beginning or behind it. */
-static int read_line(const struct head *head, __u64 stamp,
-		     struct tsct_reading *ret)
+static int read_line(const struct tsct_pair *pair, __u32 status, __u32 epoch,
+		     __u64 stamp, struct tsct_reading *ret)
 {
-	const struct tsct_pair *pair = &head->real;
 	__s64 d = (__s64)(stamp - pair->base_tsc);
 
 	if (d > (__s64)(pair->void_after_tsc - pair->base_tsc))
 		return -ESTALE;
 	ret->ns = tsct_pair_ns(pair, stamp);
 	ret->error_ps = tsct_pair_error_ps(pair, stamp);
-	ret->status = head->status;
-	ret->epoch = head->epoch;
+	ret->status = status;
+	ret->epoch = epoch;
 	if (tsct_status_claims(ret->status) &&
 	    d > (__s64)(pair->hold_after_tsc - pair->base_tsc))
 		ret->status = TSCT_STATUS_HOLDOVER;
@@ -221,7 +220,8 @@ int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
 	anchor = find_anchor(copy, &head);
 	if (head.real.mult) {
 		if ((__s64)(stamp - anchor) >= 0)
-			return read_line(&head, stamp, ret_reading);
+			return read_line(&head.real, head.status, head.epoch,
+					 stamp, ret_reading);
 	} else {
 		if (!head.nr && !head.dropped)
 			return -EAGAIN;
@@ -233,6 +233,27 @@ int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
 		return read_before(copy, &head, stamp, ret_reading);
 	segment = tsct_segment_load(copy, i - 1);
 	read_segment(&segment, stamp, ret_reading);
+	return 0;
+}
+
+int tsct_segments_cluster(const struct tsct_clock_state *state, __u64 stamp,
+			  struct tsct_reading *ret_reading)
+{
+	const struct tsct_clock_before *piece = &state->cluster_before;
+	const struct tsct_pair *pair = &state->cluster;
+
+	if (!pair->mult)
+		return state->cluster_status == TSCT_STATUS_DISRUPTED ?
+			-ESTALE : -EAGAIN;
+	if ((__s64)(stamp - pair->base_tsc) >= 0)
+		return read_line(pair, state->cluster_status,
+				 state->cluster_epoch, stamp, ret_reading);
+	if (!piece->mult || (__s64)(stamp - piece->base_tsc) < 0)
+		return -ERANGE;
+	ret_reading->ns = tsct_before_ns(piece, stamp);
+	ret_reading->error_ps = piece->error_ps;
+	ret_reading->status = state->cluster_status;
+	ret_reading->epoch = state->cluster_epoch;
 	return 0;
 }
 

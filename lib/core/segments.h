@@ -67,6 +67,15 @@ int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
 			 struct tsct_reading *ret_reading);
 
 /*
+ * tsct_segments_cluster - what time was @stamp on the cluster's timeline?
+ *
+ * By the line in force, or the piece of the one before. Results as above; *state
+ * is nobody else's, and may hold anything.
+ */
+int tsct_segments_cluster(const struct tsct_clock_state *state, __u64 stamp,
+			  struct tsct_reading *ret_reading);
+
+/*
  * tsct_segments_valid - could this copy be true as a whole? State as by
  * tsct_clock_state_check(), segments in order, none longer than it can be,
  * epochs rising, rates credible. 0 or -EINVAL. Safe on any input.

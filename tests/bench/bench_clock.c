@@ -61,6 +61,54 @@ static void now_bounded(unsigned int turns)
 	sink = sum;
 }
 
+/* A page that has a line for the cluster, good for some minutes */
+static struct tsct_clock_page *cluster_page;
+static struct tsct_clock cluster;
+
+static void begin_cluster(void)
+{
+	struct tsct_clock_state state = { .source = TSCT_SOURCE_TSC };
+	const __u8 no_id[16] = { 0 };
+
+	if (tsct_clock_snapshot(clk, &state))
+		return;
+	state.cluster = state.real;
+	state.cluster_status = TSCT_STATUS_SYNCHRONIZED;
+	state.cluster.base_tsc = tsct_tsc_read();
+	state.cluster.slew_mult = state.cluster.mult;
+	state.cluster.fast_tsc = 1ULL << 40;
+	if (!cluster_page)
+		cluster_page = aligned_alloc(TSCT_PAGE_SIZE, TSCT_CLOCK_SIZE(0));
+	tsct_latch_init(cluster_page, no_id, TSCT_SOURCE_TSC, 0);
+	tsct_latch_write(cluster_page, &state);
+	cluster.page = cluster_page;
+	cluster.source = TSCT_SOURCE_TSC;
+}
+
+static void now_cluster(unsigned int turns)
+{
+	int64_t ns = 0, sum = 0;
+
+	while (turns--) {
+		tsct_clock_now_cluster_ns(&cluster, &ns);
+		sum += ns;
+	}
+	sink = sum;
+}
+
+static void now_cluster_bounded(unsigned int turns)
+{
+	struct tsct_time time = { 0 };
+	int64_t sum = 0;
+
+	while (turns--) {
+		tsct_clock_convert_cluster(&cluster, tsct_clock_stamp(clk),
+					   &time);
+		sum += time.ns + (int64_t)time.error_ns;
+	}
+	sink = sum;
+}
+
 static void convert(unsigned int turns)
 {
 	int64_t ns = 0, sum = 0;
@@ -96,26 +144,30 @@ static void vdso(unsigned int turns)
 	sink = sum;
 }
 
-enum { COUNTER, NOW, NR_BENCHES = 6 };
+enum { COUNTER, NOW, NOW_CLUSTER, NR_BENCHES = 8 };
 
 static struct bench benches[NR_BENCHES] = {
 	[COUNTER] = { .name = "counter_ns", .run = counter },
 	[NOW] = { .name = "now_ns", .run = now },
+	[NOW_CLUSTER] = { .name = "now_cluster_ns", .prepare = begin_cluster,
+			  .run = now_cluster },
 	{ .name = "now_bounded_ns", .run = now_bounded },
+	{ .name = "now_cluster_bounded_ns", .prepare = begin_cluster,
+	  .run = now_cluster_bounded },
 	{ .name = "convert_ns", .prepare = take_stamps, .run = convert },
 	{ .name = "convert_bounded_ns", .prepare = take_stamps,
 	  .run = convert_bounded },
 	{ .name = "vdso_ns", .run = vdso },
 };
 
-/* Of the two runs that were made next to each other */
-static double now_minus_counter(void)
+/* Of two runs that were made close to each other */
+static double minus_counter(unsigned int which)
 {
 	static double apart[BENCH_RUNS];
 	unsigned int i;
 
 	for (i = 0; i < BENCH_RUNS; i++)
-		apart[i] = benches[NOW].ns[i] - benches[COUNTER].ns[i];
+		apart[i] = benches[which].ns[i] - benches[COUNTER].ns[i];
 	return bench_quantile(apart, BENCH_RUNS, 0.5);
 }
 
@@ -200,8 +252,6 @@ static int compare_throughput(void)
 
 int main(void)
 {
-	double apart;
-
 	if (tsct_clock_open(&clk))
 		return 1;
 	printf("# clock: %s (%s)\n", tsct_clock_origin(clk),
@@ -215,8 +265,9 @@ int main(void)
 		return 1;
 	bench_pin();
 	bench_all(benches, NR_BENCHES);
-	apart = now_minus_counter();
-	printf("now_minus_counter_ns %.2f ns\n", apart);
+	printf("now_minus_counter_ns %.2f ns\n", minus_counter(NOW));
+	printf("now_cluster_minus_counter_ns %.2f ns\n",
+	       minus_counter(NOW_CLUSTER));
 	printf("now_vs_vdso %.3f ratio\n", bench_median(&benches[NOW]) /
 	       bench_median(&benches[NR_BENCHES - 1]));
 	tsct_clock_close(clk);

@@ -7,7 +7,8 @@
  * error bounds, statuses, and all that the short cut leaves out.
  *
  * Stamps are ticks of the counter, times are CLOCK_REALTIME in nanoseconds
- * since the Unix epoch. All functions are wait-free, may be called by any
+ * since the Unix epoch, or those of the cluster's timeline, which all nodes
+ * share. All functions are wait-free, may be called by any
  * number of threads at once, from signal handlers, and in a child after fork().
  * The counter is read by instructions that every x86-64 CPU has, but for
  * tsct_tsc_read_cpu(); whether what it gives can be trusted is another question,
@@ -70,29 +71,24 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 }
 
 /*
- * tsct_clock_fast_ns - the short cut of section 4 of tsctrace/abi_clock.h
- * @stamp: of the source that the page counts
- *
- * True: *ret_ns is the time, rounded down, and the clock is calibrating,
- * synchronized or in holdover. False: nothing is known by now, look closer
- * (tsct_clock_convert()); that is so for stamps before the line in force, and
- * late ones, and while somebody writes the page. The answer is a defined one
- * whatever the page holds.
+ * What the next two have in common: @even and @odd are one line in both copies.
  *
  * The latch in short: the acquire pairs with the writer's release of seq, and
  * the fence with the writer's full one behind it, see lib/core/latch.c. Which
  * copy is predicted and not computed: so nothing here waits for seq.
  */
-static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
-				      uint64_t stamp, int64_t *ret_ns)
+static inline __attribute__((always_inline)) bool
+tsct_clock_fast_line_(const struct tsct_clock_page *page,
+		      const struct tsct_pair *even, const struct tsct_pair *odd,
+		      uint64_t stamp, int64_t *ret_ns)
 {
 	__extension__ typedef unsigned __int128 product;
-	const struct tsct_pair *pair = &page->copy[0].state.real;
+	const struct tsct_pair *pair = even;
 	uint64_t seq, ticks, fast, mult, base_ns;
 
 	seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(seq & 1, 0)) {
-		pair = &page->copy[1].state.real;
+		pair = odd;
 		__asm__("" : "+r" (pair));	/* a jump, please */
 	}
 	ticks = stamp - __atomic_load_n(&pair->base_tsc, __ATOMIC_RELAXED);
@@ -108,6 +104,33 @@ static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
 			      mult >> 64);
 	*ret_ns = (int64_t)base_ns;
 	return true;
+}
+
+/*
+ * tsct_clock_fast_ns - the short cut of section 4 of tsctrace/abi_clock.h
+ * tsct_clock_fast_cluster_ns - the same to the cluster's time
+ * @stamp: of the source that the page counts
+ *
+ * True: *ret_ns is the time, rounded down, and the clock is calibrating,
+ * synchronized or in holdover. False: nothing is known by now, look closer
+ * (tsct_clock_convert()); that is so for stamps before the line in force, and
+ * late ones, and while somebody writes the page. The answer is a defined one
+ * whatever the page holds.
+ */
+static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
+				      uint64_t stamp, int64_t *ret_ns)
+{
+	return tsct_clock_fast_line_(page, &page->copy[0].state.real,
+				     &page->copy[1].state.real, stamp, ret_ns);
+}
+
+static inline bool
+tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t stamp,
+			   int64_t *ret_ns)
+{
+	return tsct_clock_fast_line_(page, &page->copy[0].state.cluster,
+				     &page->copy[1].state.cluster, stamp,
+				     ret_ns);
 }
 
 /*
@@ -137,6 +160,34 @@ static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 						&ns), 1))
 		return ns;
 	return tsct_clock_now_slow(clock);
+}
+
+/*
+ * tsct_clock_now_cluster_ns - what time is it on the cluster's timeline?
+ *
+ * Costs what tsct_clock_now_ns() does. But nobody else knows that time: so 0, or
+ * as tsct_clock_now_cluster() has it, or -ESTALE after a disruption, and *ret_ns
+ * is as it was.
+ */
+static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
+					    int64_t *ret_ns)
+{
+	if (__builtin_expect(clock->source == TSCT_SOURCE_TSC, 1) &&
+	    __builtin_expect(tsct_clock_fast_cluster_ns(clock->page,
+							tsct_tsc_read(),
+							ret_ns), 1))
+		return 0;
+	return tsct_clock_now_cluster_slow(clock, ret_ns);
+}
+
+/* tsct_clock_cluster_ns - the same of a stamp; see tsct_clock_convert_cluster() */
+static inline int tsct_clock_cluster_ns(const struct tsct_clock *clock,
+					uint64_t stamp, int64_t *ret_ns)
+{
+	if (__builtin_expect(tsct_clock_fast_cluster_ns(clock->page, stamp,
+							ret_ns), 1))
+		return 0;
+	return tsct_clock_cluster_ns_slow(clock, stamp, ret_ns);
 }
 
 #ifdef __cplusplus

@@ -10,7 +10,10 @@
  * tsctrace::clock gives system time in nanoseconds, as std::chrono::system_clock
  * does, for less. It meets the Clock requirements (and TrivialClock).
  *
- * Both are the clock that tsct_clock_default() returns. All functions are
+ * tsctrace::cluster_clock gives the time that all nodes of a cluster share, where
+ * one is known: there is nothing to fall back on, so that it may fail.
+ *
+ * All are the clock that tsct_clock_default() returns. All functions are
  * wait-free, may be called by any number of threads at once and in signal
  * handlers, as the C functions behind them.
  */
@@ -340,6 +343,47 @@ public:
 	{
 		return std::chrono::time_point<clock, Duration>(
 			point.time_since_epoch());
+	}
+};
+
+/* ---- the cluster's --------------------------------------------------------- */
+
+/*
+ * No Clock, as those cannot fail. Its time points are no system time, and no
+ * other clock's: what they are off these by nobody says.
+ */
+class cluster_clock {
+public:
+	using rep = std::int64_t;
+	using period = std::nano;
+	using duration = std::chrono::duration<rep, period>;
+	using time_point = std::chrono::time_point<cluster_clock>;
+
+	/* It never runs backwards within an epoch: tsct_time has that, too. */
+	static constexpr bool is_steady = false;
+
+	/* Results as tsct_clock_now_cluster_ns(), tsct_clock_now_cluster() */
+	static int now(time_point &ret_point) noexcept
+	{
+		std::int64_t ns;
+		int err = tsct_clock_now_cluster_ns(detail::the_clock(), &ns);
+
+		if (!err)
+			ret_point = time_point(duration(ns));
+		return err;
+	}
+	static int now(tsct_time &ret_time) noexcept
+	{
+		return tsct_clock_now_cluster(detail::the_clock(), &ret_time);
+	}
+
+	/* Of a point of lately; results as tsct_clock_convert_cluster_on() */
+	static int convert(tsc_clock::time_point point,
+			   tsct_time &ret_time) noexcept
+	{
+		return tsct_clock_convert_cluster_on(detail::the_clock(),
+						     point.stamp(), point.cpu(),
+						     &ret_time);
 	}
 };
 

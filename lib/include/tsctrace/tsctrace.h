@@ -405,6 +405,32 @@ int tsct_clock_convert_on(const struct tsct_clock *clock, uint64_t stamp,
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
 
 /*
+ * The cluster's timeline is one for all nodes of a cluster (tsctraced.conf(5)):
+ * the counter of a master of theirs, in nanoseconds since the Unix epoch. Nobody
+ * steers it, and it is off CLOCK_REALTIME by whatever that was steered by since
+ * the timeline began. Whose it is tsct_clock_snapshot() says.
+ *
+ * tsct_clock_now_cluster - what time is it there, and how sure are we?
+ * tsct_clock_convert_cluster - what time was it when @stamp was taken?
+ * tsct_clock_convert_cluster_on - the same, of a stamp of a known CPU
+ *
+ * ret_time->ns is within error_ns of the master's time; epoch goes up, by itself,
+ * whenever that time may have jumped. The line in force and most of the one before
+ * are known; for stamps from longer ago there are recordings.
+ *
+ * Return 0; -EAGAIN: no time of a cluster was published; -ESTALE: nobody looked
+ * after it for too long, or since a disruption, or stamps are something else by
+ * now; -ERANGE: older than what is remembered; -EXDEV as tsct_clock_convert().
+ */
+int tsct_clock_now_cluster(const struct tsct_clock *clock,
+			   struct tsct_time *ret_time);
+int tsct_clock_convert_cluster(const struct tsct_clock *clock, uint64_t stamp,
+			       struct tsct_time *ret_time);
+int tsct_clock_convert_cluster_on(const struct tsct_clock *clock,
+				  uint64_t stamp, uint32_t cpu,
+				  struct tsct_time *ret_time);
+
+/*
  * tsct_clock_stamp_at - the stamp of a time: the first one whose time is @ns or
  * later
  * @ns: past or future; of a time that was there twice, as the clock was set
@@ -474,6 +500,10 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  * tsct_clock_convert(), and -ESTALE for a stamp of a disruption.
  */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
+int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
+				int64_t *ret_ns);
+int tsct_clock_cluster_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+			       int64_t *ret_ns);
 int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns);
 
