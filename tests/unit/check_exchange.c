@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Both sides against each other, over a network that loses, doubles, delays and
+ * reorders datagrams, with somebody in it who sends again what he saw, or parts of
+ * it. The truth is known here: of every exchange that comes out, the request was
+ * sent before it was received, and the answer likewise, within what the stamps
+ * claim; in order, and each of them once.
+ */
+#include "suite.h"
+#include "sync/responder.h"
+#include "talk.h"
+
+#define EVENTS		256
+#define SEEN		64
+#define MS		1000000LL
+
+enum kind { REQUEST, ANSWER, T1_STAMP, T3_STAMP };
+
+struct event {
+	__s64 at;		/* true time, ns; 0: free */
+	enum kind kind;
+	__u8 bytes[TSCT_NTP_MAX];
+	size_t len;
+	struct tsct_stamp stamp;
+	__u32 ticket;
+};
+
+static struct world {
+	struct tsct_client client;
+	struct tsct_responder *responder;
+	struct tsct_guard *guard;
+	struct tsct_keys *keys;
+	struct tsct_timeline timeline;
+	struct tsct_address from;
+	bool plain;
+	unsigned int lossy;	/* percent, of each misfortune */
+	__s64 now;
+	__s64 start_here, start_there;	/* counters at time 0 */
+	struct event events[EVENTS], seen[SEEN];
+	__u64 last_t1;
+	unsigned int delivered, t1_kernel, t3_kernel, joined;
+} w;
+
+/* ---- the truth ---------------------------------------------------------------- */
+
+static __u64 here(__s64 at)
+{
+	return (__u64)w.start_here + (__u64)(at * 26 / 10);
+}
+
+static __u64 there(__s64 at)
+{
+	return (__u64)w.start_there + (__u64)(w.plain ? at : at * 31 / 10);
+}
+
+static __s64 real_ns(void *ctx, __u64 ticks)
+{
+	(void)ctx;
+	return w.plain ? (__s64)ticks : NEAR_NS + (__s64)(ticks / 4);
+}
+
+/* Back to true time; as many ns too early as a tick has */
+static double time_here(__u64 ticks)
+{
+	return (double)(__s64)(ticks - (__u64)w.start_here) / 2.6;
+}
+
+static double time_there(__u64 ticks)
+{
+	return (double)(__s64)(ticks - (__u64)w.start_there) /
+		(w.plain ? 1 : 3.1);
+}
+
+static __u64 now_there(void *ctx)
+{
+	(void)ctx;
+	w.now += any(300);
+	return there(w.now);
+}
+
+/* ---- the network --------------------------------------------------------------- */
+
+static bool misfortune(void)
+{
+	return any(100) < w.lossy;
+}
+
+static struct event *later(enum kind kind, __s64 delay)
+{
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++) {
+		if (w.events[i].at)
+			continue;
+		w.events[i].at = w.now + delay;
+		w.events[i].kind = kind;
+		return &w.events[i];
+	}
+	return NULL;
+}
+
+static __s64 delay(void)
+{
+	return 20000 + any(50000) + (misfortune() ? any(80) * MS : 0);
+}
+
+static void transmit(enum kind kind, const __u8 *bytes, size_t len)
+{
+	unsigned int copies = 1 + misfortune() - misfortune();
+	struct event *e, *seen = &w.seen[any(SEEN)];
+
+	seen->kind = kind;
+	seen->len = len;
+	memcpy(seen->bytes, bytes, len);
+	for (; copies && copies < 9; copies--) {
+		e = later(kind, delay());
+		if (!e)
+			return;
+		memcpy(e->bytes, bytes, len);
+		e->len = len;
+	}
+}
+
+/* What was seen once, as it was or in part; a request's reply as a request */
+static void attack(void)
+{
+	const struct event *seen = &w.seen[any(SEEN)];
+	struct event *e = seen->len ? later(seen->kind, 1 + any(MS)) : NULL;
+
+	if (!e)
+		return;
+	memcpy(e->bytes, seen->bytes, seen->len);
+	e->len = seen->len;
+	if (!any(3))
+		e->bytes[any((unsigned int)e->len)] ^= 1 << any(8);
+	if (!any(6))
+		e->len = any((unsigned int)e->len + 1);
+	if (!any(8))
+		e->kind = e->kind == REQUEST ? ANSWER : REQUEST;
+}
+
+/* A kernel's stamp of a moment, as well as it claims */
+static struct tsct_stamp kernel(__u64 ticks)
+{
+	__u32 error = any(200);
+
+	return (struct tsct_stamp) {
+		.ticks = ticks - error + any(2 * error + 1),
+		.error = error, .kernel = true,
+	};
+}
+
+/* ---- what comes out -------------------------------------------------------------- */
+
+static void check(const struct tsct_exchange *x)
+{
+	double out = time_there(x->t2) - time_here(x->t1);
+	double back = time_here(x->t4) - time_there(x->t3);
+	double slack = x->local_error / 2.6 + x->remote_error /
+		(w.plain ? 1 : 3.1) + 2;
+
+	ck_assert_msg(out >= -slack, "sent %f ns after it came", -out);
+	ck_assert_msg(back >= -slack, "answer sent %f ns after it came", -back);
+	ck_assert_msg(!w.delivered || (__s64)(x->t1 - w.last_t1) > 0,
+		      "once, and in order");
+	w.last_t1 = x->t1;
+	w.delivered++;
+	w.t1_kernel += !!(x->flags & TSCT_EXCHANGE_T1_KERNEL);
+	w.t3_kernel += !!(x->flags & TSCT_EXCHANGE_T3_KERNEL);
+	w.joined += x->session == 7;
+}
+
+/* ---- what happens ------------------------------------------------------------------ */
+
+static void ask(void)
+{
+	__u64 random[2] = { any64(), any64() };
+	struct tsct_ext ext = { .flags = TSCT_EXT_JOIN, .session = 7 };
+	__u8 bytes[TSCT_NTP_MAX];
+	struct event *e;
+	size_t len;
+
+	len = tsct_client_request(&w.client, w.keys, random,
+				  any(2) ? &ext : NULL, bytes);
+	ck_assert_uint_gt(len, 0);
+	tsct_client_sent(&w.client, (struct tsct_stamp) {
+		.ticks = here(w.now) });
+	w.now += 1000 + any(4000);
+	transmit(REQUEST, bytes, len);
+	e = misfortune() ? NULL : later(T1_STAMP, any(misfortune() ? 20 * MS :
+						      10000) + 1);
+	if (e)
+		e->stamp = kernel(here(w.now));
+}
+
+static void serve(const struct event *request)
+{
+	__u8 reply[TSCT_NTP_MAX];
+	struct tsct_stamp rx = kernel(there(w.now));
+	struct event *e;
+	__u32 ticket;
+	size_t len;
+
+	/* Of NTP's stamps nobody is told how good they are: they are. */
+	if (w.plain)
+		rx.ticks = there(w.now);
+	tsct_responder_answer(w.responder, &w.timeline, &w.from,
+			      request->bytes, request->len, rx, reply, &len,
+			      &ticket);
+	if (!len)
+		return;
+	w.now += 1000 + any(5000);
+	transmit(ANSWER, reply, len);
+	e = misfortune() ? NULL : later(T3_STAMP, any(misfortune() ? 20 * MS :
+						      10000) + 1);
+	if (!e)
+		return;
+	e->ticket = ticket;
+	e->stamp = kernel(there(w.now));
+	if (w.plain)
+		e->stamp.ticks = there(w.now);
+}
+
+static void receive(const struct event *answer)
+{
+	struct tsct_stamp t4 = kernel(here(w.now));
+	struct tsct_exchange x[2];
+	unsigned int i, nr;
+
+	if (any(2)) {
+		w.now += any(5000);
+		t4 = (struct tsct_stamp) { .ticks = here(w.now) };
+	}
+	tsct_client_reply(&w.client, w.keys, answer->bytes, answer->len, t4,
+			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS,
+			  x, &nr);
+	for (i = 0; i < nr; i++)
+		check(&x[i]);
+}
+
+static void happen(void)
+{
+	struct event *next = NULL, e;
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++)
+		if (w.events[i].at && (!next || w.events[i].at < next->at))
+			next = &w.events[i];
+	if (!next)
+		return;
+	e = *next;
+	next->at = 0;
+	if (e.at > w.now)
+		w.now = e.at;
+	if (e.kind == REQUEST)
+		serve(&e);
+	else if (e.kind == ANSWER)
+		receive(&e);
+	else if (e.kind == T1_STAMP)
+		tsct_client_sent(&w.client, e.stamp);
+	else
+		tsct_responder_sent(w.responder, e.ticket, e.stamp);
+}
+
+static bool due(__s64 at)
+{
+	unsigned int i;
+
+	for (i = 0; i < EVENTS; i++)
+		if (w.events[i].at && w.events[i].at <= at)
+			return true;
+	return false;
+}
+
+static void run(unsigned int requests)
+{
+	struct tsct_exchange x;
+	__s64 next;
+
+	while (requests--) {
+		next = w.now + MS / 2 + any(20) * MS;
+		ask();
+		while (due(next))
+			happen();
+		if (w.now < next)
+			w.now = next;
+		if (w.lossy && w.keys)
+			attack();
+		if (!any(50) && tsct_client_flush(&w.client, &x))
+			check(&x);
+	}
+}
+
+/* ---- worlds ------------------------------------------------------------------------- */
+
+static void asked(void *ctx, const struct tsct_ask *ask)
+{
+	(void)ctx;
+	ask->reply->session = ask->request.session;
+}
+
+static void begin(__u32 flags, bool keyed, unsigned int lossy)
+{
+	static const struct tsct_guard_options no_limit;
+	const struct tsct_responder_ops ops = {
+		.now = now_there, .real_ns = real_ns, .asked = asked,
+	};
+	struct tsct_client_options options = {
+		.flags = flags, .key_id = keyed ? 5 : 0, .node = CHILD,
+		.host = CHILD_HOST, .mult = MULT_26,
+	};
+
+	memset(&w, 0, sizeof(w));
+	w.plain = flags & TSCT_CLIENT_PLAIN;
+	w.lossy = lossy;
+	w.now = 1;
+	/* Ours goes through 2^64 on the way, theirs through 2^63. */
+	w.start_here = -(__s64)any(2000) * 1000000;
+	w.start_there = w.plain ? NEAR_NS :
+		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);
+	w.keys = keyed ? keys_of(KEY_5) : NULL;
+	w.guard = tsct_guard_new(&no_limit, 1);
+	w.responder = tsct_responder_new(&ops);
+	ck_assert(w.guard && w.responder);
+	ck_assert_int_eq(tsct_address_parse("10.0.0.1", &w.from), 0);
+	ck_assert_int_eq(tsct_guard_child(w.guard, &w.from, options.key_id), 0);
+	tsct_responder_use(w.responder, w.keys, w.guard);
+	w.timeline = (struct tsct_timeline) {
+		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
+		.epoch = 1, .status = TSCT_STATUS_SYNCHRONIZED,
+		.has_line = true, .line = a_line(), .stratum = 3,
+		.precision = -29,
+	};
+	tsct_client_init(&w.client, &options);
+}
+
+static void finish(void)
+{
+	tsct_responder_free(w.responder);
+	tsct_guard_free(w.guard);
+	tsct_keys_free(w.keys);
+}
+
+/* Flags and key of a loop's turn, and that the network does what it should */
+static void begin_turn(int turn, unsigned int lossy)
+{
+	static const __u32 flags[] = {
+		0, TSCT_CLIENT_PLAIN,
+		TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED,
+	};
+
+	seed_with((unsigned int)turn);
+	begin(flags[turn % 3], turn / 3 % 2, lossy);
+}
+
+START_TEST(quiet_network)
+{
+	bool tells;
+
+	begin_turn(_i, 0);
+	tells = !w.plain || w.client.options.flags & TSCT_CLIENT_INTERLEAVED;
+	run(2000);
+	/* What was flushed, its next answer could not mend. */
+	ck_assert_uint_gt(w.delivered, tells ? 1900 : 1999);
+	if (tells) {
+		ck_assert_uint_gt(w.t3_kernel, 1850);
+		ck_assert_uint_gt(w.t1_kernel, 1900);
+	} else {
+		ck_assert_uint_eq(w.t3_kernel, 0);
+	}
+	if (!w.plain)
+		ck_assert_uint_gt(w.joined, 800);
+	finish();
+}
+END_TEST
+
+START_TEST(bad_network)
+{
+	begin_turn(_i, 5 + 5 * (_i % 4));
+	run(3000);
+	ck_assert_uint_gt(w.delivered, 700);
+	if (!w.plain)
+		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
+	/* All of it was tried. */
+	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
+	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 0);
+	if (w.keys) {
+		ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_MALFORMED], 0);
+		ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_FOREIGN], 0);
+		ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_NOT_OURS], 0);
+	}
+	/* No harm, and none suspected where there was none */
+	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
+	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_TOO_SOON], 0);
+	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_IMPOSSIBLE], 0);
+	finish();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("exchange");
+	TCase *tcase = tcase_create("exchange");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, quiet_network, 0, 6);
+	tcase_add_loop_test(tcase, bad_network, 0, 24);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
