@@ -167,4 +167,5 @@ void peers_tick(struct peers *p)
 	service_refresh(p);
 	sources_tell(p);
 	tell(p);
+	peers_arm(p);
 }

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# For scripts with daemons in network namespaces of their own: source this, make
+# with net NAME and join, start with in_net; all of it goes at the exit.
+# shellcheck shell=bash
+
+net_id=t$$
+nets=() pids=()
+[ "$(id -u)" -eq 0 ] || { echo "network namespaces are for root"; exit 77; }
+ip netns add "$net_id" 2>/dev/null ||
+	{ echo "no network namespaces on this machine"; exit 77; }
+ip netns del "$net_id"
+
+net() {		# NAME
+	ip netns add "$net_id$1"
+	nets+=("$net_id$1")
+	ip -n "$net_id$1" link set lo up
+}
+join() {	# NAME ADDRESS NAME ADDRESS: a cable between the two
+	local a=$net_id$1 b=$net_id$3
+	ip -n "$a" link add "v$3" type veth peer name "v$1" netns "$b"
+	ip -n "$a" addr add "$2" dev "v$3" nodad
+	ip -n "$b" addr add "$4" dev "v$1" nodad
+	ip -n "$a" link set "v$3" up
+	ip -n "$b" link set "v$1" up
+}
+in_net() {	# NAME COMMAND...: in the background; its pid is in $pid
+	local where=$net_id$1
+	shift
+	ip netns exec "$where" "$@" &
+	pid=$!
+	pids+=("$pid")
+}
+nets_down() {
+	local i
+	for i in "${pids[@]}"; do
+		kill -9 "$i" 2>/dev/null || true
+	done
+	wait 2>/dev/null || true
+	for i in "${nets[@]}"; do
+		ip netns del "$i" 2>/dev/null || true
+	done
+}

@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Daemons on one timeline, in network namespaces:
+#
+#   alpha (master) -- 10.77.1.0/24 -- beta -- fd77::/64 -- gamma
+#
+# Namespaces of one machine share its counter: the truth is zero.
+# test-timeout: 90
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+out=${O:-$top/build}
+daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
+. "$top/tests/native/nets.sh"
+work=$(mktemp -d)
+trap 'nets_down; rm -rf "$work"' EXIT
+fail() {
+	echo "$*"
+	tail -n 15 "$work"/*/log
+	exit 1
+}
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -I"$top/lib" -o "$work/synccheck" \
+	"$top/tests/native/synccheck.c" "$out/lib/libtsctrace.a" -lm
+
+# --host-id: or they would know that they share a counter.
+start() {	# NAME HOST-ID
+	in_net "$1" "$daemon" -v --no-module --run-dir "$work/$1" \
+		--config "$work/$1/conf" --host-id "$2" 2>>"$work/$1/log"
+	eval "$1=$pid"
+}
+wait_for() {	# WHAT COMMAND...
+	local i what=$1
+	shift
+	for i in $(seq 150); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	fail "waited in vain until $what"
+}
+# A value of `trace-ctl peers` of a node, as python reads it
+peers() { TSCTRACE_RUN_DIR=$work/$1 "$ctl" peers --json 2>/dev/null; }
+of() {		# NAME EXPRESSION of p
+	peers "$1" >"$work/json" || return 1
+	python3 -c 'import json, sys
+p = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$work/json" "$2"
+}
+is() { [ "$(of "$1" "$2")" = "$3" ]; }	# NAME EXPRESSION VALUE
+above() { [ "$(of "$1" "int($2 > $3)")" = 1 ]; }
+synced() { is "$1" 'p["cluster"]["status"]' synchronized; }
+logged() { grep -q -- "$2" "$work/$1/log"; }
+check() { "$work/synccheck" "$@" || fail "the timelines part"; }
+status='p["cluster"]["status"]' source='p["sources"][0]'
+
+mkdir "$work/alpha" "$work/beta" "$work/gamma"
+key=000102030405060708090a0b0c0d0e0f
+echo "11 AES128 HEX:$key" >"$work/keys"
+printf '11 AES128 HEX:%s\n12 AES128 HEX:f%s\n' $key ${key#?} >"$work/badkeys"
+cat >"$work/alpha/conf" <<END
+name alpha
+keyfile $work/keys
+child beta 10.77.1.2 key 11
+END
+beta_conf() {	# KEYFILE
+	cat >"$work/beta/conf" <<-END
+	name beta
+	keyfile $1
+	master 10.77.1.1 key 11 minpoll -3 maxpoll -2
+	child gamma fd77::3
+	END
+}
+beta_conf "$work/keys"
+echo "master fd77::2 minpoll -3 maxpoll -2" >"$work/gamma/conf"
+
+# --- the configuration is looked at first --------------------------------------
+for i in alpha beta gamma; do
+	"$daemon" --check-config --config "$work/$i/conf" >"$work/out" ||
+		fail "$i: $(cat "$work/out")"
+	[ "$(cat "$work/out")" = ok ] || fail "$(cat "$work/out")"
+done
+printf 'serve\nallow 10.0.0.0/8\nmster 1.2.3.4\n' >"$work/broken"
+! "$daemon" --check-config --config "$work/broken" >"$work/out" ||
+	fail "a broken file is ok"
+grep -q "^$work/broken:3: 'mster': no such directive" "$work/out" ||
+	fail "$(cat "$work/out")"
+! "$daemon" --no-module --run-dir "$work/none" --config "$work/broken" \
+	2>"$work/out" || fail "it started with a broken file"
+grep -q ":3: 'mster'" "$work/out" || fail "$(cat "$work/out")"
+
+# --- two hops ------------------------------------------------------------------
+for i in alpha beta gamma; do net $i; done
+join alpha 10.77.1.1/24 beta 10.77.1.2/24
+join beta fd77::2/64 gamma fd77::3/64
+start alpha a1
+start beta b2
+start gamma c3
+wait_for "gamma is synchronized" synced gamma
+synced alpha || fail "gamma is, and alpha is not"
+master=$(of alpha 'p["node"]')
+is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
+is gamma "$source"'["depth"]' 1 || fail "beta says it is the master"
+wait_for "some exchanges" above gamma "$source"'["kept"]' 20
+check 2 "$work/alpha" "$work/beta" "$work/gamma"
+is beta "$source"'["auth"]' AES128 || fail "no key is used"
+is alpha 'p["members"][0]["name"]' beta || fail "alpha does not know beta"
+
+# --- sessions ------------------------------------------------------------------
+kept=$(of beta "$source"'["kept"]')
+TSCTRACE_RUN_DIR=$work/alpha timeout 10 "$ctl" sync >"$work/out" ||
+	fail "no session: $(cat "$work/out")"
+grep -q "beta .* 10.77.1.2" "$work/out" || fail "$(cat "$work/out")"
+wait_for "beta took part" above beta "$source"'["kept"]' $((kept + 80))
+TSCTRACE_RUN_DIR=$work/gamma timeout 10 "$ctl" sync --json >"$work/out" ||
+	fail "no session of a child: $(cat "$work/out")"
+above gamma "$source"'["kept"]' 80 || fail "its session was none"
+check 1 "$work/alpha" "$work/beta" "$work/gamma"
+
+# --- a collective: who is missing is named, and with all of them it is released -
+cat >"$work/timesync.py" <<'END'
+import socket, sys, time
+def ask(path, what):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    s.sendall(what.encode() + b"\n")
+    text = b""
+    while True:
+        more = s.recv(4096)
+        if not more: return text.decode().strip()
+        text += more
+number, until = "0", time.monotonic() + float(sys.argv[1])
+while time.monotonic() < until:
+    answer = ask(sys.argv[2] + "/control.sock", "timesync " + number)
+    state, number = answer.split()[:2]
+    if state == "done": break
+    time.sleep(0.05)
+print(answer)
+END
+timesync() { python3 "$work/timesync.py" "$@"; }
+timesync 1 "$work/alpha" >"$work/out"
+grep -q "^waiting [0-9]* beta$" "$work/out" || fail "alone: $(cat "$work/out")"
+timesync 8 "$work/alpha" >"$work/out.alpha" & a=$!
+timesync 8 "$work/beta" >"$work/out.beta" & b=$!
+sleep 1
+[ ! -s "$work/out.alpha" ] || fail "released without gamma"
+timesync 8 "$work/gamma" >"$work/out.gamma" || fail "timesync of gamma"
+wait $a $b || fail "timesync"
+for i in alpha beta gamma; do
+	grep -q "^done [0-9]*$" "$work/out.$i" || fail "$i: $(cat "$work/out.$i")"
+done
+
+# --- SIGHUP: a broken file, another key, the right one --------------------------
+printf 'master nowhere\n' >"$work/beta/conf"
+kill -HUP "$beta"
+wait_for "it is refused" logged beta 'all stays as it was'
+logged beta "conf:1: master: 'nowhere': give an IPv4 or IPv6" ||
+	fail "it is not said what is wrong"
+synced beta || fail "a broken file did something"
+beta_conf "$work/badkeys"
+sed -i 's/key 11/key 12/' "$work/beta/conf"
+kill -HUP "$beta"
+wait_for "alpha names the key" logged alpha \
+	'request from 10.77.1.2 by key 12: made with a key that our key file'
+wait_for "beta names it" logged beta '10.77.1.1: does not answer.*key 12'
+wait_for "beta is on its own" is beta "$status" holdover
+beta_conf "$work/keys"
+kill -HUP "$beta"
+wait_for "beta is synchronized again" synced beta
+
+# --- the master is killed, and comes back ------------------------------------------
+epoch=$(of beta 'p["cluster"]["epoch"]')
+kill -9 "$alpha"
+wait_for "beta is on its own" is beta "$status" holdover
+start alpha a1
+wait_for "beta is synchronized again" synced beta
+logged alpha 'timeline [0-9]* goes on' || fail "another timeline"
+is beta 'p["cluster"]["epoch"]' "$epoch" || fail "another epoch"
+wait_for "gamma is synchronized again" synced gamma
+check 1 "$work/alpha" "$work/beta" "$work/gamma"
+for i in alpha beta gamma; do
+	eval "kill \$$i; wait \$$i" || fail "$i ended with status $?"
+done
