@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whom to answer: prefixes as text, the longest that matches, compared with a
+ * search that has no ranges. How often: buckets, what leaks, and what a flood of
+ * strangers cannot take from others.
+ */
+#include "seed.h"
+#include "suite.h"
+#include "sync/guard.h"
+
+static struct tsct_guard *guard;
+
+static void make(__u32 interval_us, __u32 burst, __u32 leak)
+{
+	struct tsct_guard_options options = {
+		.interval_us = interval_us, .burst = burst, .leak = leak,
+	};
+
+	tsct_guard_free(guard);
+	guard = tsct_guard_new(&options, 12345);
+	ck_assert_ptr_nonnull(guard);
+}
+
+static void setup(void)
+{
+	guard = NULL;
+	make(0, 0, 0);
+}
+
+static void teardown(void)
+{
+	tsct_guard_free(guard);
+}
+
+static struct tsct_address address(const char *text)
+{
+	struct tsct_address a;
+
+	memset(&a, 0, sizeof(a));
+	a.port = 77;
+	ck_assert_msg(!tsct_address_parse(text, &a), "%s", text);
+	ck_assert_uint_eq(a.port, 77);
+	return a;
+}
+
+static bool allows(const char *text)
+{
+	struct tsct_address a = address(text);
+
+	return tsct_guard_allows(guard, &a);
+}
+
+static void rule(const char *prefix, bool allow)
+{
+	ck_assert_msg(!tsct_guard_rule(guard, prefix, allow), "%s", prefix);
+}
+
+/* ---- text ------------------------------------------------------------------------ */
+
+START_TEST(addresses)
+{
+	static const char *const good[][2] = {
+		{ "192.0.2.1", "192.0.2.1" }, { "0.0.0.0", "0.0.0.0" },
+		{ "::ffff:10.1.2.3", "10.1.2.3" }, { "::1", "::1" },
+		{ "fd00:0:0::1", "fd00::1" }, { "::", "::" },
+		{ "fe80::1%3", "fe80::1%3" }, { "fe80::1%0", "fe80::1" },
+		{ "fe80::1%4294967295", "fe80::1%4294967295" },
+		{ "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.254",
+		  "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe" },
+	};
+	static const char *const bad[] = {
+		"", "all", "1.2.3", "1.2.3.4.5", "1.2.3.256", "01.2.3.4x",
+		"10.0.0.1/8", "fd00::/8", "fd00::g", "fe80::1%", "fe80::1%eth0",
+		"fe80::1%-1", "fe80::1% 1", "fe80::1%4294967296", "1.2.3.4%1",
+		" 1.2.3.4", "1.2.3.4 ", "[::1]", "::1%1%2", "example.org",
+		"1111111111111111111111111111111111111111111111111111111111",
+	};
+	char text[TSCT_ADDRESS_TEXT];
+	struct tsct_address a, was;
+	size_t i;
+
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		a = address(good[i][0]);
+		tsct_address_print(&a, text, sizeof(text));
+		ck_assert_str_eq(text, good[i][1]);
+	}
+	tsct_address_print(&a, text, 5);
+	ck_assert_str_eq(text, "ffff");
+	memset(&a, 0x5a, sizeof(a));
+	was = a;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert_msg(tsct_address_parse(bad[i], &a) == -EINVAL, "%s",
+			      bad[i]);
+		ck_assert_mem_eq(&a, &was, sizeof(a));
+	}
+}
+END_TEST
+
+START_TEST(bad_rules)
+{
+	static const char *const bad[] = {
+		"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1",
+		"10.0.0.0/8 ", "10.0.0.0/ 8", "10.0.0.0/8/8", "10/8", "All",
+		"10.1.2.3/8", "fd00::1/8", "fd00::/129", "fe80::1%2",
+		"10.0.0.0/0x8", "10.0.0.0/99999999999999999999", "0.0.0.1/0",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(tsct_guard_rule(guard, bad[i], true) == -EINVAL,
+			      "%s", bad[i]);
+	ck_assert(!allows("10.0.0.1"));
+}
+END_TEST
+
+/* ---- rules ------------------------------------------------------------------------ */
+
+START_TEST(longest_prefix)
+{
+	ck_assert(!allows("10.0.0.1"));
+	ck_assert(!allows("::1"));
+	rule("10.0.0.0/8", true);
+	rule("10.1.0.0/16", false);
+	rule("10.1.2.0/24", true);
+	rule("10.1.2.3", false);
+	ck_assert(allows("10.0.0.1"));
+	ck_assert(allows("10.255.255.255"));
+	ck_assert(!allows("9.255.255.255"));
+	ck_assert(!allows("11.0.0.0"));
+	ck_assert(!allows("10.1.0.0"));
+	ck_assert(!allows("10.1.255.255"));
+	ck_assert(allows("10.1.2.0"));
+	ck_assert(allows("10.1.2.255"));
+	ck_assert(!allows("10.1.2.3"));
+	ck_assert(allows("10.1.2.4"));
+	ck_assert(!allows("a00::1"));
+	/* The same, as IPv6 has them */
+	ck_assert(allows("::ffff:10.0.0.1"));
+	ck_assert(!allows("::10.0.0.1"));
+	rule("::ffff:10.1.2.3/128", true);
+	ck_assert(allows("10.1.2.3"));
+	rule("10.1.2.3/32", false);
+	ck_assert(!allows("10.1.2.3"));
+	rule("fd00::/8", true);
+	rule("fd00:1::/32", false);
+	ck_assert(allows("fd12::1"));
+	ck_assert(!allows("fd00:1::1"));
+	ck_assert(!allows("fe80::1"));
+	rule("all", true);
+	ck_assert(allows("fe80::1"));
+	ck_assert(allows("::"));
+	ck_assert(allows("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"));
+	ck_assert(allows("8.8.8.8"));
+	ck_assert(!allows("10.1.0.0"));
+	rule("0.0.0.0/0", false);
+	ck_assert(!allows("8.8.8.8"));
+	ck_assert(!allows("255.255.255.255"));
+	ck_assert(allows("10.0.0.1"));
+	ck_assert(allows("fe80::1"));
+	rule("::/0", false);	/* is "all" */
+	ck_assert(!allows("fe80::1"));
+	ck_assert(allows("fd12::1"));
+}
+END_TEST
+
+START_TEST(too_many_rules)
+{
+	char text[32];
+	int i;
+
+	for (i = 0; i < TSCT_RULES_MAX; i++) {
+		snprintf(text, sizeof(text), "10.%d.0.0/16", i);
+		rule(text, true);
+	}
+	ck_assert_int_eq(tsct_guard_rule(guard, "11.0.0.0/8", true), -E2BIG);
+	rule("10.255.0.0/16", false);
+	ck_assert(allows("10.254.9.9"));
+	ck_assert(!allows("10.255.9.9"));
+	ck_assert(!allows("11.0.0.1"));
+}
+END_TEST
+
+/* What the rules say, one bit after the other */
+struct plain_rule {
+	__u8 ip[16];
+	unsigned int bits;
+	bool allow;
+};
+
+static bool matches(const struct plain_rule *r, const __u8 ip[16])
+{
+	unsigned int i;
+
+	for (i = 0; i < r->bits; i++)
+		if ((r->ip[i / 8] ^ ip[i / 8]) >> (7 - i % 8) & 1)
+			return false;
+	return true;
+}
+
+static bool plainly(const struct plain_rule *r, unsigned int nr,
+		    const __u8 ip[16])
+{
+	const struct plain_rule *best = NULL;
+
+	for (; nr--; r++)
+		if (matches(r, ip) && (!best || r->bits >= best->bits))
+			best = r;
+	return best && best->allow;
+}
+
+/* Few different bytes, so that prefixes nest and addresses hit them */
+static void any_ip(__u8 ip[16])
+{
+	static const __u8 some[] = { 0, 0xff, 0x80, 1 };
+	unsigned int i;
+
+	for (i = 0; i < 16; i++)
+		ip[i] = i < 12 && any(8) ? 0 : some[any(4)];
+}
+
+static void any_rule(struct plain_rule *r)
+{
+	struct tsct_address a;
+	char text[TSCT_ADDRESS_TEXT], prefix[TSCT_ADDRESS_TEXT + 8];
+	unsigned int i;
+
+	memset(&a, 0, sizeof(a));
+	any_ip(r->ip);
+	r->bits = any(2) ? 128 - any(20) : any(129);
+	r->allow = any(2);
+	for (i = r->bits; i < 128; i++)
+		r->ip[i / 8] &= ~(1 << (7 - i % 8));
+	memcpy(a.ip, r->ip, 16);
+	tsct_address_print(&a, text, sizeof(text));
+	snprintf(prefix, sizeof(prefix), "%s/%u", text,
+		 strchr(text, ':') ? r->bits : r->bits - 96);
+	rule(prefix, r->allow);
+}
+
+START_TEST(random_rules)
+{
+	struct plain_rule rules[40];
+	struct tsct_address a;
+	unsigned int i, j, nr = 1 + any(40), allowed = 0;
+
+	seed_with((unsigned int)_i);
+	for (i = 0; i < nr; i++) {
+		any_rule(&rules[i]);
+		memset(&a, 0, sizeof(a));
+		for (j = 0; j < 100; j++) {
+			any_ip(a.ip);
+			ck_assert_int_eq(tsct_guard_allows(guard, &a),
+					 plainly(rules, i + 1, a.ip));
+			allowed += tsct_guard_allows(guard, &a);
+		}
+	}
+	ck_assert_uint_le(allowed, nr * 100);
+}
+END_TEST
+
+/* ---- children ---------------------------------------------------------------------- */
+
+static int key(const char *from, __u32 key_id)
+{
+	struct tsct_address a = address(from);
+
+	return tsct_guard_key(guard, &a, key_id);
+}
+
+static void child(const char *at, __u32 key_id)
+{
+	struct tsct_address a;
+
+	if (at)
+		a = address(at);
+	ck_assert_int_eq(tsct_guard_child(guard, at ? &a : NULL, key_id), 0);
+}
+
+START_TEST(children)
+{
+	child("10.0.0.3", 3);
+	child("10.0.0.1", 1);
+	child("10.0.0.2", 0);
+	child("10.0.0.1", 4);	/* two behind one address */
+	child(NULL, 9);
+	child("fe80::1", 6);
+	child("fe80::2%2", 7);
+	rule("10.0.0.0/8", false);
+	ck_assert(allows("10.0.0.1"));
+	ck_assert(allows("10.0.0.2"));
+	ck_assert(!allows("10.0.0.4"));
+	ck_assert(allows("fe80::1%5"));
+	ck_assert(allows("fe80::2%2"));
+	ck_assert(!allows("fe80::2%3"));
+	ck_assert_int_eq(key("10.0.0.1", 1), 1);
+	ck_assert_int_eq(key("10.0.0.1", 4), 1);
+	ck_assert_int_eq(key("10.0.0.1", 3), -EKEYREJECTED);
+	ck_assert_int_eq(key("10.0.0.1", 0), -ENOKEY);
+	ck_assert_int_eq(key("10.0.0.2", 0), 1);
+	ck_assert_int_eq(key("10.0.0.2", 3), -EKEYREJECTED);
+	ck_assert_int_eq(key("10.0.0.2", 9), 0);
+	ck_assert_int_eq(key("10.0.0.3", 3), 1);
+	ck_assert_int_eq(key("10.0.0.4", 0), 0);
+	ck_assert_int_eq(key("10.0.0.4", 3), -EKEYREJECTED);
+	ck_assert_int_eq(key("10.0.0.4", 9), 0);
+	ck_assert_int_eq(key("10.0.0.4", 55), 0);
+	ck_assert_int_eq(key("fe80::1%5", 6), 1);
+	ck_assert_int_eq(key("fe80::2%2", 7), 1);
+	ck_assert_int_eq(key("fe80::2%3", 7), -EKEYREJECTED);
+	/* The same key, of one whose address nobody knows */
+	child(NULL, 3);
+	ck_assert_int_eq(key("10.0.0.4", 3), 0);
+}
+END_TEST
+
+START_TEST(many_children)
+{
+	char text[32];
+	int i;
+
+	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
+		/* In an order that is none */
+		snprintf(text, sizeof(text), "10.0.%d.%d",
+			 i * 389 % 1024 / 256, i * 389 % 256);
+		child(text, (__u32)(1 + i * 389 % 1024));
+	}
+	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
+		snprintf(text, sizeof(text), "10.0.%d.%d", i / 256, i % 256);
+		ck_assert_int_eq(key(text, (__u32)i + 1), 1);
+		ck_assert_int_eq(key(text, (__u32)i + 2), -EKEYREJECTED);
+	}
+	ck_assert_int_eq(tsct_guard_child(guard, NULL, 1), -E2BIG);
+}
+END_TEST
+
+/* ---- buckets ------------------------------------------------------------------------- */
+
+static unsigned int take(const char *from, bool trusted, __u64 now_us,
+			 unsigned int n)
+{
+	struct tsct_address a = address(from);
+	unsigned int taken = 0;
+
+	while (n--)
+		taken += tsct_guard_take(guard, &a, trusted, now_us);
+	return taken;
+}
+
+START_TEST(buckets)
+{
+	int trusted;
+
+	ck_assert_uint_eq(take("10.0.0.1", false, 0, 1000), 1000);
+	for (trusted = 0; trusted < 2; trusted++) {
+		make(1000, 5, 0);
+		ck_assert_uint_eq(take("10.0.0.1", trusted, 0, 9), 5);
+		ck_assert_uint_eq(take("10.0.0.1", trusted, 999, 9), 0);
+		ck_assert_uint_eq(take("10.0.0.1", trusted, 1000, 9), 1);
+		ck_assert_uint_eq(take("10.0.0.1", trusted, 3500, 9), 2);
+		ck_assert_uint_eq(take("10.0.0.1", trusted, 4000, 9), 1);
+		/* It holds no more than five, however long. */
+		ck_assert_uint_eq(take("10.0.0.1", trusted, ~0ULL, 9), 5);
+		/* Time that runs backwards, and on from there */
+		ck_assert_uint_eq(take("10.0.0.1", trusted, 500, 9), 0);
+		ck_assert_uint_eq(take("10.0.0.1", trusted, 1500, 9), 1);
+		/* Its own, and its own interface's */
+		ck_assert_uint_eq(take("10.0.0.2", trusted, 1500, 9), 5);
+		ck_assert_uint_eq(take("fe80::1%1", trusted, 1500, 9), 5);
+		ck_assert_uint_eq(take("fe80::1%2", trusted, 1500, 9), 5);
+	}
+	make(1000, 0, 0);
+	ck_assert_uint_eq(take("10.0.0.1", false, 0, 9), 1);
+	make(~0U, ~0U, 0);
+	ck_assert_uint_eq(take("10.0.0.1", false, 0, 1000), 1000);
+}
+END_TEST
+
+/* Somebody who is silenced by a forger is answered now and then, never in a way
+ * that could be foreseen. */
+START_TEST(leaks)
+{
+	unsigned int n, i, runs = 0, longest = 0, leak;
+	bool was = false, is;
+
+	for (leak = 1; leak < 8; leak++) {
+		make(1000000, 1, leak);
+		take("10.0.0.1", false, 0, 1);
+		n = take("10.0.0.1", false, 0, 65536) << leak;
+		ck_assert_uint_gt(n, 65536 * 8 / 10);
+		ck_assert_uint_lt(n, 65536 * 12 / 10);
+	}
+	make(1000000, 1, 1);
+	take("10.0.0.1", false, 0, 1);
+	for (i = 0, n = 0; i < 10000; i++, was = is) {
+		is = take("10.0.0.1", false, 0, 1);
+		n = is == was ? n + 1 : 0;
+		runs += !n;
+		longest = n > longest ? n : longest;
+	}
+	ck_assert_uint_gt(runs, 4500);
+	ck_assert_uint_lt(runs, 5500);
+	ck_assert_uint_gt(longest, 5);
+	ck_assert_uint_lt(longest, 40);
+	make(1000000, 1, 32);
+	ck_assert_uint_eq(take("10.0.0.1", false, 0, 1000), 1);
+}
+END_TEST
+
+/* From a million addresses: answered as often as there are buckets; a member, who
+ * is trusted, as if there were nobody else. */
+START_TEST(flood)
+{
+	struct tsct_address a = address("10.0.0.0");
+	unsigned int i, n = 0;
+
+	make(1000000, 4, 0);
+	ck_assert_uint_eq(take("192.0.2.1", true, 0, 2), 2);
+	for (i = 0; i < 1000000; i++) {
+		memcpy(a.ip + 12, &i, 4);
+		n += tsct_guard_take(guard, &a, false, i / 1000);
+	}
+	ck_assert_uint_le(n, TSCT_GUARD_BUCKETS * 4);
+	ck_assert_uint_eq(take("192.0.2.1", true, 1000, 9), 2);
+	/* Also not from the member's own address */
+	ck_assert_uint_le(take("192.0.2.1", false, 1000, 1000), 4);
+	ck_assert_uint_eq(take("192.0.2.1", true, 2000000, 9), 2);
+}
+END_TEST
+
+START_TEST(many_members)
+{
+	unsigned int i, n = 0;
+	char text[32];
+
+	make(1000000, 1, 0);
+	for (i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
+		ck_assert_uint_eq(take(text, true, 1, 2), 1);
+	}
+	/* In sets of 8 there is room for half as many, but for bad luck. */
+	for (i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
+		n += take(text, true, 1, 1);
+	}
+	ck_assert_uint_le(n, 100);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("guard");
+	TCase *tcase = tcase_create("guard");
+
+	print_seed();
+	seed_with(0);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, addresses);
+	tcase_add_test(tcase, bad_rules);
+	tcase_add_test(tcase, longest_prefix);
+	tcase_add_test(tcase, too_many_rules);
+	tcase_add_loop_test(tcase, random_rules, 0, 50);
+	tcase_add_test(tcase, children);
+	tcase_add_test(tcase, many_children);
+	tcase_add_test(tcase, buckets);
+	tcase_add_test(tcase, leaks);
+	tcase_add_test(tcase, flood);
+	tcase_add_test(tcase, many_members);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
