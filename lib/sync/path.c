@@ -282,7 +282,7 @@ static bool is_refit_due(const struct tsct_path *path,
 static bool is_possible(const struct tsct_path *path,
 			const struct tsct_exchange *x)
 {
-	if ((__s64)(x->t4 - x->t1) <= 0 || (__s64)(x->t3 - x->t2) < 0)
+	if ((__s64)(x->t4 - x->t1) < 0 || (__s64)(x->t3 - x->t2) < 0)
 		return false;
 	return !path->nr || (__s64)(x->t1 - newest(path)->t1) > 0;
 }
