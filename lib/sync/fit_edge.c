@@ -20,6 +20,7 @@
 #define BEHIND		4
 /* A support is no edge if the gap is wider without it by so many delays */
 #define STANDS_OUT	8.0
+#define FEW		8	/* too few for an edge: only the best line */
 #define STEPS		48
 #define RANGE		14.0	/* e^-14 is nothing */
 
@@ -27,6 +28,7 @@ struct edge {
 	double density;		/* delays per count behind it */
 	double u;		/* where those are, on average */
 	double softness;
+	unsigned int nr;
 };
 
 struct window {
@@ -71,7 +73,7 @@ static struct edge look_at(const struct tsct_plane *plane,
 {
 	unsigned int nr = delays(plane, window, hull, up), behind, near = 0, i;
 	double longest, grain = 1 + plane->rate, d;
-	struct edge edge = { 0, 0, 0 };
+	struct edge edge = { .nr = nr };
 
 	behind = nr / BEHIND < 2 ? 2 : nr / BEHIND;
 	if (behind >= nr)
@@ -178,6 +180,12 @@ static void mean_line(const struct tsct_plane *plane,
 
 	span = hull->up[hull->nr_up - 1].u - hull->up[0].u;
 	ret->line.slope = hull->slope;
+	ret->line.y0 = (hull->above + hull->below) / 2 - plane->shift;
+	ret->softness = 0;
+	if (edge[0].nr < FEW) {
+		ret->sd = (hull->above - hull->below) / 4;
+		return;
+	}
 	ret->line.y0 = (hull->above - a + hull->below + b) / 2 - plane->shift;
 	ret->sd = sqrt(a * a + b * b) / 2;
 	ret->softness = (edge[0].softness + edge[1].softness) / 2;
@@ -307,7 +315,7 @@ void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 	double bent = 0;
 
 	see(plane, &all, &hull, edge);
-	while (plane->nr >= 8 && left-- && trim(plane, &all, &hull, edge))
+	while (plane->nr >= FEW && left-- && trim(plane, &all, &hull, edge))
 		see(plane, &all, &hull, edge);
 	mean_line(plane, &hull, edge, ret);
 	window = choose(plane, ret->sd, wander, &bent);

@@ -24,11 +24,10 @@ __s64 tsct_fit_times(double rate, __s64 delta, double *ret_frac)
 	int shift;
 	__s64 mantissa = mantissa_of(rate, &shift);
 	tsct_s128 product = (tsct_s128)mantissa * delta;
-	__s64 whole = (__s64)(product >> shift);
+	__u64 below = (__u64)product & ((1ULL << shift) - 1);
 
-	*ret_frac = ldexp((double)(product - ((tsct_s128)whole << shift)),
-			  -shift);
-	return whole;
+	*ret_frac = ldexp((double)below, -shift);
+	return (__s64)(product >> shift);
 }
 
 double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)

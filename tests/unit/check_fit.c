@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* Fits against golden numbers, at their edges, and of what is no good input. */
+#include <stdlib.h>
+
+#include "fit_world.h"
+#include "golden_fit.h"
+#include "suite.h"
+
+#define NR	40
+
+static struct tsct_fit fit, other;
+static struct tsct_exchange x[TSCT_FIT_PIECES_MAX + 64];
+
+static int make(enum tsct_fit_kind kind, unsigned int nr)
+{
+	struct tsct_fit_options options = { .kind = kind, .hz = 1e9 };
+
+	return tsct_fit_make(x, nr, &options, 1e9, &fit, NULL);
+}
+
+/* One a second, 100 counts each way, 20 in between, 5000 ahead */
+static void fill(unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		__u64 t1 = 1000000000ULL * (i + 1);
+
+		x[i] = (struct tsct_exchange) {
+			.t1 = t1, .t2 = t1 + 5100, .t3 = t1 + 5120,
+			.t4 = t1 + 220, .session = 1 + i / 20,
+		};
+	}
+}
+
+/* What the last fit is off by: they are 5000 ahead. */
+static double off_by(__u64 local)
+{
+	double frac;
+	__u64 value = tsct_fit_at(&fit, local, &frac, NULL);
+
+	return (double)(__s64)(value - local - 5000) + frac;
+}
+
+START_TEST(test_golden)
+{
+	const struct golden *g = &golden[_i];
+	struct tsct_fit_options options = { .kind = g->kind };
+	double frac, off;
+	unsigned int k;
+	__u64 value;
+
+	ck_assert_int_eq(tsct_fit_make(g->x, g->nr, &options, 0, &fit, NULL), 0);
+	ck_assert_int_eq(fit.kind, g->kind);
+	for (k = 0; k < g->nr_at; k++) {
+		value = tsct_fit_at(&fit, g->at[k].local, &frac, NULL);
+		off = (double)(__s64)(value - g->at[k].remote) + frac -
+			g->at[k].frac;
+		ck_assert_double_ge(frac, 0);
+		ck_assert_double_lt(frac, 1);
+		ck_assert_double_le(fabs(off), 2e-5);
+	}
+}
+END_TEST
+
+START_TEST(test_names)
+{
+	int kind;
+
+	for (kind = 0; kind < TSCT_FIT_NR; kind++)
+		ck_assert_int_eq(tsct_fit_kind_of(tsct_fit_name(kind)), kind);
+	ck_assert_int_eq(tsct_fit_kind_of("hull"), TSCT_FIT_HULL);
+	ck_assert_int_eq(tsct_fit_kind_of("Hull"), -EINVAL);
+	ck_assert_int_eq(tsct_fit_kind_of(""), -EINVAL);
+	ck_assert_str_eq(tsct_fit_name(TSCT_FIT_NR), "unknown");
+}
+END_TEST
+
+/* No noise: all say the same, and the bound is the round trip. */
+START_TEST(test_exact)
+{
+	double frac, error;
+	int kind;
+
+	fill(NR);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		ck_assert_int_eq(make(kind, NR), 0);
+		ck_assert((int)fit.kind == kind || kind == TSCT_FIT_AUTO);
+		ck_assert_double_le(fabs(off_by(7000000000ULL)), 1e-6);
+		ck_assert_double_eq_tol(tsct_fit_rate(&fit, 1), 1, 1e-15);
+		ck_assert_double_eq_tol(fit.rtt_min, 200, 1e-9);
+		ck_assert_double_eq_tol(fit.rtt_median, 200, 1e-9);
+		ck_assert_double_le(fit.residual, 1e-6);
+		tsct_fit_at(&fit, x[NR - 1].t4, &frac, &error);
+		ck_assert_double_ge(error, 100);
+		ck_assert_double_le(error, 330);
+	}
+}
+END_TEST
+
+START_TEST(test_one)
+{
+	struct tsct_fit_options options = { .hz = 2e9 };
+	double frac, error;
+	int kind;
+
+	fill(1);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		options.kind = kind;
+		ck_assert_int_eq(tsct_fit_make(x, 1, &options, 3e9, &fit, NULL),
+				 0);
+		ck_assert_int_eq(fit.nr_kept, 1);
+		ck_assert_double_eq(tsct_fit_rate(&fit, x[0].t1), 1.5);
+		/* The middle, and on from there */
+		ck_assert_uint_eq(tsct_fit_at(&fit, x[0].t1 + 110, &frac, &error),
+				  x[0].t2 + 10);
+		ck_assert_double_eq_tol(frac, 0, 1e-6);
+		ck_assert_double_ge(error, 100);
+		ck_assert_double_le(fit.error, 400);
+		ck_assert_double_ge(fit.rate_error, 1e-3);
+		ck_assert_double_le(fit.rate_error, 2e-3);
+	}
+	/* Nothing is said: nanoseconds, both */
+	options = (struct tsct_fit_options) { 0 };
+	ck_assert_int_eq(tsct_fit_make(x, 1, &options, 0, &fit, NULL), 0);
+	ck_assert_double_eq(tsct_fit_rate(&fit, 0), 1);
+}
+END_TEST
+
+/* Two, three ...; and the same one many times: no rate is to be had of these. */
+START_TEST(test_few)
+{
+	unsigned int nr, i;
+	int kind;
+
+	for (nr = 2; nr < 14; nr++) {
+		fill(nr);
+		for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+			ck_assert_int_eq(make(kind, nr), 0);
+			ck_assert_double_le(fabs(off_by(x[nr - 1].t4)), 1e-3);
+			ck_assert_double_gt(fit.error, 100);
+		}
+		for (i = 1; i < nr; i++)
+			x[i] = x[0];
+		for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+			ck_assert_int_eq(make(kind, nr), 0);
+			ck_assert_double_le(fabs(off_by(x[0].t1)), 1e-3);
+			ck_assert_double_eq_tol(tsct_fit_rate(&fit, 0), 1, 1e-9);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+	struct tsct_fit_options options = { .hz = 1e9 };
+	int kind;
+
+	fill(NR);
+	ck_assert_int_eq(make(TSCT_FIT_NR, NR), -EINVAL);
+	ck_assert_int_eq(make((enum tsct_fit_kind)-1, NR), -EINVAL);
+	ck_assert_int_eq(make(TSCT_FIT_AUTO, 0), -ENODATA);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		fill(NR);
+		x[7].t1 = x[6].t1 - 1;
+		ck_assert_int_eq(make(kind, NR), -EINVAL);
+		/* Twice what was said, and more */
+		options.kind = kind;
+		fill(NR);
+		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 2.1e9, &fit,
+					       NULL), -ERANGE);
+		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 0.4e9, &fit,
+					       NULL), -ERANGE);
+		/* Nobody can tell which of both is later. */
+		x[NR - 2].t1 = x[0].t1 + (1ULL << 62);
+		x[NR - 1].t1 = x[0].t1 + (1ULL << 63);
+		ck_assert_int_eq(make(kind, NR), -ERANGE);
+	}
+}
+END_TEST
+
+/* What no network does is dropped; where there is nothing else, it is said. */
+START_TEST(test_impossible)
+{
+	struct tsct_fit_options options = { .hz = 1e9 };
+	bool keep[NR];
+	unsigned int i;
+	int kind;
+
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		fill(NR);
+		x[5].t4 = x[5].t1 - 1;
+		x[8].t2 = x[8].t3 + 1;
+		x[11].t4 = x[11].t1 + 10;
+		x[11].t3 = x[11].t2 + 500;
+		options.kind = kind;
+		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 1e9, &fit, keep),
+				 0);
+		ck_assert(!keep[5] && !keep[8] && !keep[11] && keep[12]);
+		ck_assert_uint_eq(fit.nr_kept + fit.nr_dropped, NR);
+		ck_assert_uint_ge(fit.nr_dropped, 3);
+		ck_assert_double_le(fabs(off_by(x[NR - 1].t4)), 1e-3);
+		for (i = 0; i < NR; i++)
+			x[i].t4 = x[i].t1 - 1;
+		ck_assert_int_eq(make(kind, NR), -ENODATA);
+	}
+}
+END_TEST
+
+/* The tenth, rounded down, and of equal ones the later one */
+START_TEST(test_tenth)
+{
+	struct tsct_fit_options options = { .kind = TSCT_FIT_LINEAR };
+	bool keep[NR];
+	unsigned int nr, i, kept;
+
+	for (nr = 1; nr <= NR; nr++) {
+		fill(nr);
+		ck_assert_int_eq(tsct_fit_make(x, nr, &options, 0, &fit, keep),
+				 0);
+		ck_assert_uint_eq(fit.nr_dropped, nr / 10);
+		for (i = 0, kept = 0; i < nr; i++)
+			kept += keep[i];
+		ck_assert_uint_eq(kept, fit.nr_kept);
+		for (i = 0; i < nr; i++)
+			ck_assert_int_eq(keep[i], i < nr - nr / 10);
+	}
+	fill(20);
+	x[3].t4 += 7;
+	x[9].t4 += 5;
+	ck_assert_int_eq(tsct_fit_make(x, 20, &options, 0, &fit, keep), 0);
+	ck_assert(!keep[3] && !keep[9] && keep[19]);
+}
+END_TEST
+
+static void fill_sessions(unsigned int nr)
+{
+	unsigned int i;
+
+	fill(nr);
+	for (i = 0; i < nr; i++)
+		x[i].session = i + 1;
+}
+
+/* As many pieces as there are, and one more */
+START_TEST(test_sessions)
+{
+	unsigned int i;
+
+	fill_sessions(TSCT_FIT_PIECES_MAX - 1);
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_FIT_PIECES_MAX - 1), 0);
+	ck_assert_uint_eq(fit.nr_pieces, TSCT_FIT_PIECES_MAX);
+	ck_assert_double_le(fabs(off_by(77777777777ULL)), 1e-3);
+	fill_sessions(TSCT_FIT_PIECES_MAX);
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_FIT_PIECES_MAX), -E2BIG);
+	/* One: an offset; two: a line. Background polls do not count. */
+	fill(NR);
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, 20), 0);
+	ck_assert_uint_eq(fit.nr_pieces, 1);
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
+	ck_assert_uint_eq(fit.nr_pieces, 1);
+	for (i = 10; i < 30; i++)
+		x[i].session = 0;
+	x[15].t2 -= 100;
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
+	ck_assert_uint_eq(fit.nr_dropped, 22);
+	ck_assert_double_le(fabs(off_by(x[15].t1)), 1e-3);
+	/* Only such: so many of them are one. */
+	fill(NR);
+	for (i = 0; i < NR; i++)
+		x[i].session = 0;
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
+	ck_assert_uint_eq(fit.nr_pieces, 1);
+	/* A session whose counter ran at another rate */
+	fill_sessions(4);
+	x[2].t2 = x[1].t2 + 100;
+	x[2].t3 = x[1].t3 + 100;
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, 4), -ERANGE);
+}
+END_TEST
+
+static void fill_noisy(unsigned int nr)
+{
+	unsigned int i;
+
+	fill(nr);
+	for (i = 0; i < nr; i++) {
+		x[i].t2 += any(80);
+		x[i].t3 += 80 + any(60);
+		x[i].t4 += 200 + any(100);
+	}
+}
+
+/* Where a counter begins is nothing to it, nor that it wraps. */
+START_TEST(test_shift)
+{
+	static const __u64 by[] = {
+		1ULL << 60, (1ULL << 63) - 30000000000ULL, -30000000000ULL, 12345
+	};
+	struct tsct_fit_options options = { .hz = 1e9 };
+	double frac, other_frac;
+	unsigned int i, k;
+	__u64 a, b;
+
+	seed_with(1);
+	for (k = 0; k < sizeof(by) / sizeof(by[0]) * TSCT_FIT_NR; k++) {
+		fill_noisy(NR);
+		options.kind = k % TSCT_FIT_NR;
+		ck_assert_int_eq(make(options.kind, NR), 0);
+		for (i = 0; i < NR; i++) {
+			x[i].t1 += by[k / TSCT_FIT_NR];
+			x[i].t4 += by[k / TSCT_FIT_NR];
+			x[i].t2 -= 2 * by[k / TSCT_FIT_NR];
+			x[i].t3 -= 2 * by[k / TSCT_FIT_NR];
+		}
+		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 1e9, &other,
+					       NULL), 0);
+		for (i = 0; i < 100; i++) {
+			a = tsct_fit_at(&fit, i * 500000001ULL, &frac, NULL);
+			b = tsct_fit_at(&other, i * 500000001ULL +
+					by[k / TSCT_FIT_NR], &other_frac, NULL);
+			ck_assert_uint_eq(a, b + 2 * by[k / TSCT_FIT_NR]);
+			ck_assert_double_eq(frac, other_frac);
+		}
+		ck_assert_double_eq(fit.error, other.error);
+		ck_assert_double_eq(fit.rate_error, other.rate_error);
+	}
+}
+END_TEST
+
+/* To the last bit */
+START_TEST(test_again)
+{
+	struct tsct_fit_options options = { .hz = 1e9 };
+	int kind;
+
+	seed_with(2);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		options.kind = kind;
+		fill_noisy(NR);
+		memset(&fit, 0, sizeof(fit));
+		memset(&other, 0, sizeof(other));
+		ck_assert_int_eq(make(kind, NR), 0);
+		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 1e9, &other,
+					       NULL), 0);
+		ck_assert_mem_eq(&fit, &other, sizeof(fit));
+	}
+}
+END_TEST
+
+/* Half of what is known of the asymmetry; the bound rests on no such thing. */
+START_TEST(test_asymmetry)
+{
+	struct tsct_fit_options options = { .hz = 1e9, .asymmetry = 60 };
+	double frac, other_frac;
+	int kind;
+	__u64 a, b;
+
+	seed_with(3);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		options.kind = kind;
+		fill_noisy(NR);
+		ck_assert_int_eq(make(kind, NR), 0);
+		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 1e9, &other,
+					       NULL), 0);
+		a = tsct_fit_at(&fit, x[NR - 1].t4, &frac, NULL);
+		b = tsct_fit_at(&other, x[NR - 1].t4, &other_frac, NULL);
+		ck_assert_double_eq_tol((double)(__s64)(a - b) + frac -
+					other_frac, 30, 0.01);
+		ck_assert_double_eq_tol(fit.residual, other.residual, 0.01);
+	}
+}
+END_TEST
+
+/* A later tick is never an earlier count: over joints, too. */
+START_TEST(test_monotone)
+{
+	static const double rates[] = { 0.01, 0.4, 1, 2.7, 90 };
+	unsigned int turn, nr, i, k;
+	double frac, last_frac;
+	__u64 from, value, last;
+
+	seed_with(4);
+	for (turn = 0; turn < 40; turn++) {
+		struct tsct_fit_options options = {
+			.kind = turn % 2 ? TSCT_FIT_SPLINE : TSCT_FIT_AUTO
+		};
+
+		nr = 3 + any(30);
+		fill(nr);
+		for (i = 0; i < nr; i++) {
+			x[i].session = 1 + i / 2;
+			x[i].t2 = x[i].t1 * rates[turn % 5] + any(100000);
+			x[i].t3 = x[i].t2 + any(10);
+			x[i].t4 = x[i].t1 + 2000000 + any(100000);
+		}
+		ck_assert_int_eq(tsct_fit_make(x, nr, &options, 0, &fit, NULL),
+				 0);
+		for (k = 0; k < fit.nr_pieces; k++) {
+			from = fit.piece[k].from - 100;
+			last = tsct_fit_at(&fit, from, &last_frac, NULL);
+			for (i = 1; i < 200; i++) {
+				value = tsct_fit_at(&fit, from + i, &frac, NULL);
+				ck_assert_int_ge((__s64)(value - last), 0);
+				if (value == last)
+					ck_assert_double_ge(frac, last_frac);
+				last = value;
+				last_frac = frac;
+			}
+		}
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fit");
+	TCase *tc = tcase_create("fit");
+
+	print_seed();
+	tcase_add_loop_test(tc, test_golden, 0,
+			    sizeof(golden) / sizeof(golden[0]));
+	tcase_add_test(tc, test_names);
+	tcase_add_test(tc, test_exact);
+	tcase_add_test(tc, test_one);
+	tcase_add_test(tc, test_few);
+	tcase_add_test(tc, test_refused);
+	tcase_add_test(tc, test_impossible);
+	tcase_add_test(tc, test_tenth);
+	tcase_add_test(tc, test_sessions);
+	tcase_add_test(tc, test_shift);
+	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_asymmetry);
+	tcase_add_test(tc, test_monotone);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Two counters of which the truth is known, and exchanges between them. */
+#ifndef TESTS_FIT_WORLD_H
+#define TESTS_FIT_WORLD_H
+
+#include <check.h>
+#include <math.h>
+
+#include "seed.h"
+#include "sync/fit.h"
+
+#define WORLD_SECONDS	1100
+#define WORLD_HOLD	10e-6	/* how long an answer takes there, s */
+
+struct world {
+	double hz, remote_hz;
+	__u64 local0, remote0;
+	/* By second: the other's clock is ahead, gains, and gains more of, s */
+	double ahead[WORLD_SECONDS], gain[WORLD_SECONDS], drift[WORLD_SECONDS];
+};
+
+static struct world world;
+
+/* In (0, 1) */
+static inline double uniform(void)
+{
+	return (any(1U << 30) + 0.5) / (1U << 30);
+}
+
+static inline double exponential(double mean)
+{
+	return -mean * log(uniform());
+}
+
+static inline double gaussian(double sd)
+{
+	return sd * sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
+}
+
+/* What each second of drift is: within +-@most, or of that deviation */
+static inline void world_make(double hz, double remote_hz, double drift_of,
+			      bool bounded)
+{
+	unsigned int k;
+
+	world.hz = hz;
+	world.remote_hz = remote_hz;
+	world.local0 = any64();
+	world.remote0 = any64();
+	world.ahead[0] = 0;
+	world.gain[0] = (uniform() - 0.5) * 2e-4;
+	for (k = 0; k < WORLD_SECONDS; k++) {
+		world.drift[k] = bounded ? (2 * uniform() - 1) * drift_of :
+			gaussian(drift_of);
+		if (k + 1 == WORLD_SECONDS)
+			break;
+		world.gain[k + 1] = world.gain[k] + world.drift[k];
+		world.ahead[k + 1] = world.ahead[k] + world.gain[k] +
+			world.drift[k] / 2;
+	}
+}
+
+static inline __u64 local_of(double s)
+{
+	return world.local0 + (__u64)(__s64)floor(s * world.hz);
+}
+
+/* The other's counter at second s: whole counts, and the rest */
+static inline __u64 remote_at(double s, double *ret_frac)
+{
+	unsigned int k = s < 0 ? 0 : (unsigned int)s;
+	double d = s - k, counts;
+
+	counts = (s + world.ahead[k] +
+		  d * (world.gain[k] + d * world.drift[k] / 2)) * world.remote_hz;
+	if (ret_frac)
+		*ret_frac = counts - floor(counts);
+	return world.remote0 + (__u64)(__s64)floor(counts);
+}
+
+/* Delays of both ways, and what the four stamps are wrong by, s */
+struct path {
+	double there, back, off[4];
+};
+
+static inline struct tsct_exchange exchange_at(double s, struct path path)
+{
+	double t2 = s + path.there, t3 = t2 + WORLD_HOLD, t4 = t3 + path.back;
+
+	return (struct tsct_exchange) {
+		.t1 = local_of(s + path.off[0]),
+		.t2 = remote_at(t2 + path.off[1], NULL),
+		.t3 = remote_at(t3 + path.off[2], NULL),
+		.t4 = local_of(t4 + path.off[3]),
+	};
+}
+
+/* How far a fit is off at second s, counts; and its bound */
+static inline double off_at(const struct tsct_fit *fit, double s,
+			    double *ret_error)
+{
+	/* local_of() is cut, and so is the time that it is. */
+	double cut = floor(s * world.hz) / world.hz, frac, true_frac;
+	__u64 value = tsct_fit_at(fit, local_of(s), &frac, ret_error);
+	__u64 truth = remote_at(cut, &true_frac);
+
+	return (double)(__s64)(value - truth) + frac - true_frac;
+}
+
+#endif /* TESTS_FIT_WORLD_H */
