@@ -26,26 +26,21 @@ const char *tsct_run_dir(void);
  * @dir: where the daemon's file is
  * @why: a clause that names what is wrong, on failure
  *
- * The file must be a regular one of the right size, of root or of this user,
- * written by nobody else, and of this boot; the figures must be possible ones.
+ * The file must be a regular one of the right size, of this boot, written by
+ * nobody but its owner: root, this user, or who owns @dir, if that stands in a
+ * directory that only root may change. The figures must be possible ones.
  * Returns 0, or -errno: -ENOENT: no such provider, -EAGAIN: nothing is
  * published, -ESTALE: another boot's, -EINVAL: no clock area, -EACCES: whoever
  * owns it is not to be trusted.
  *
  * Whoever may write the file may also cut it off under our feet, and reading
- * beyond its end is SIGBUS; which is why only root's and our own are taken, and
- * why the daemon never truncates one but puts another in its place.
+ * beyond its end is SIGBUS; which is why not everybody's are taken, and why the
+ * daemon never truncates one but puts another in its place.
  */
 int tsct_clockpage_module(struct tsct_clockpage *ret_area, char *why,
 			  size_t size);
 int tsct_clockpage_file(const char *dir, struct tsct_clockpage *ret_area,
 			char *why, size_t size);
 void tsct_clockpage_unmap(const struct tsct_clockpage *area);
-
-/*
- * Is an open clock file fit to be mapped, as far as can be told from outside?
- * Results as above, nothing said.
- */
-int tsct_clockpage_fd_check(int fd);
 
 #endif /* TSCT_CLOCKPAGE_H */

@@ -90,6 +90,41 @@ START_TEST(test_foreign_file)
 {
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
 	refused(-EACCES);
+	/* Its owner's directory stands where everybody may put one. */
+	ck_assert_int_eq(chown(dir, 12345, 0), 0);
+	refused(-EACCES);
+}
+END_TEST
+
+/* A service's directory, which root has made for it in one of its own */
+START_TEST(test_appointed)
+{
+	char top[] = "/tmp/check_clock.XXXXXX", why[256];
+
+	ck_assert_ptr_nonnull(mkdtemp(top));
+	unlink(path);
+	rmdir(dir);
+	snprintf(dir, sizeof(dir), "%s/service", top);
+	ck_assert_int_eq(mkdir(dir, 0755), 0);
+	snprintf(path, sizeof(path), "%s/" TSCT_CLOCK_FILE, dir);
+	write_page(AREA_SIZE);
+	ck_assert_int_eq(chown(path, 12345, 0), 0);
+	refused(-EACCES);		/* who is that? */
+	ck_assert_int_eq(chown(dir, 12345, 0), 0);
+	ck_assert_int_eq(try_file(why), 0);
+	ck_assert_int_eq(chmod(dir, 0775), 0);
+	refused(-EACCES);
+	ck_assert_int_eq(chmod(dir, 0755), 0);
+	ck_assert_int_eq(chmod(top, 01777), 0);
+	refused(-EACCES);
+	ck_assert_int_eq(chmod(top, 0755), 0);
+	ck_assert_int_eq(chown(top, 12345, 0), 0);
+	refused(-EACCES);
+	ck_assert_int_eq(chown(top, 0, 0), 0);
+	ck_assert_int_eq(try_file(why), 0);
+	unlink(path);
+	rmdir(dir);
+	rmdir(top);
 }
 END_TEST
 
@@ -381,8 +416,10 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, test_good_file);
 	tcase_add_test(tcase, test_bad_files);
-	if (!geteuid())		/* only root can give files away */
+	if (!geteuid()) {	/* only root can give files away */
 		tcase_add_test(tcase, test_foreign_file);
+		tcase_add_test(tcase, test_appointed);
+	}
 	tcase_add_test(tcase, test_bad_pages);
 	tcase_add_test(tcase, test_absurd_figures);
 	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* the module comes first */
