@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A master's sessions and barriers: everybody has his share and in turn, whoever
+ * is late, silent, too eager or gone; and who is missing has a name.
+ */
+#include <stdlib.h>
+
+#include "seed.h"
+#include "suite.h"
+#include "sync/round.h"
+
+#define NODES	1200
+
+static struct tsct_round *r;
+static struct tsct_ext reply;
+
+static void make(__u32 messages, __u32 duration_us, __u32 slot_us, __u32 first)
+{
+	struct tsct_round_options options = {
+		.max_messages = messages, .max_duration_us = duration_us,
+		.slot_us = slot_us, .first = first,
+	};
+
+	tsct_round_free(r);
+	r = tsct_round_new(&options);
+	ck_assert_ptr_nonnull(r);
+}
+
+static void setup(void)
+{
+	r = NULL;
+	make(0, 0, 0, 0);
+}
+
+static void teardown(void)
+{
+	tsct_round_free(r);
+}
+
+static void member(__u64 node, const char *name, __u64 now_us)
+{
+	ck_assert_int_eq(tsct_round_member(r, node, name, now_us), 0);
+}
+
+static void ask(__u64 node, __u16 flags, __u32 session, __u32 barrier,
+		__u64 now_us)
+{
+	struct tsct_ext request = {
+		.node = node, .flags = flags, .session = session,
+		.barrier = barrier,
+	};
+
+	memset(&reply, 0, sizeof(reply));
+	tsct_round_ask(r, &request, &reply, now_us);
+}
+
+static void join(__u64 node, __u32 session, __u64 now_us)
+{
+	ask(node, TSCT_EXT_JOIN, session, 0, now_us);
+}
+
+/* ---- sessions -------------------------------------------------------------------- */
+
+START_TEST(no_session)
+{
+	member(1, NULL, 0);
+	ask(1, 0, 0, 0, 10);
+	ck_assert_uint_eq(reply.session, 0);
+	ck_assert_uint_eq(reply.flags, 0);
+	ck_assert_uint_eq(tsct_round_open(r, 10), 0);
+	/* One that nobody began */
+	join(1, 77, 20);
+	ck_assert_uint_eq(reply.session, 0);
+	ck_assert_uint_eq(reply.flags, 0);
+	/* Nobody's child */
+	ck_assert_uint_eq(tsct_round_begin(r, 30), 1);
+	ask(2, 0, 0, 0, 30);
+	ck_assert_uint_eq(reply.session, 0);
+	ck_assert_uint_eq(reply.barrier, 1);
+}
+END_TEST
+
+/* All go in turn, cycling; it is over with the last message of the last. */
+START_TEST(in_turn)
+{
+	__u64 turn[6] = { 0 }, now = 0, last = 0, i;
+	unsigned int cycle;
+	__u32 s;
+
+	make(10, 1000000, 500, 0);
+	for (i = 1; i < 6; i++)
+		member(i, NULL, 1000);
+	s = tsct_round_begin(r, 2000);
+	ck_assert_uint_eq(tsct_round_begin(r, 2500), s);
+	for (i = 1; i < 6; i++) {
+		ask(i, 0, 0, 0, 2000 + i);
+		ck_assert_uint_eq(reply.session, s);
+		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+		turn[i] = 2000 + i + reply.turn_us;
+	}
+	for (cycle = 1; cycle <= 10; cycle++) {
+		for (i = 1; i < 6; i++) {
+			now = turn[i] + 30;
+			/* A slot after whoever was before */
+			ck_assert_uint_ge(turn[i], last + 499);
+			last = turn[i];
+			ck_assert_uint_eq(tsct_round_open(r, now), s);
+			join(i, s, now);
+			ck_assert_uint_eq(reply.session, s);
+			ck_assert_uint_eq(reply.flags, cycle == 10 ?
+					  TSCT_EXT_SESSION_OVER :
+					  TSCT_EXT_SESSION_OPEN);
+			turn[i] = now + reply.turn_us;
+		}
+	}
+	ck_assert_uint_eq(tsct_round_open(r, now), 0);
+	join(3, s, now + 5);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	ck_assert_uint_eq(tsct_round_begin(r, now + 10), s + 1);
+}
+END_TEST
+
+/* Who is too eager gets no turn for it, and takes none from others. */
+START_TEST(eager)
+{
+	__u64 turn, now;
+	__u32 s;
+	int i;
+
+	make(3, 1000000, 500, 0);
+	member(1, NULL, 0);
+	member(2, NULL, 0);
+	s = tsct_round_begin(r, 1000);
+	ask(1, 0, 0, 0, 1000);
+	ask(2, 0, 0, 0, 1001);
+	turn = 1001 + reply.turn_us;
+	ck_assert_uint_eq(turn, 1500);
+	/* In turn, first; then at once, again and again */
+	join(1, s, 1010);
+	now = 1010 + reply.turn_us;
+	ck_assert_uint_eq(now, 2000);
+	for (i = 0; i < 100; i++) {
+		join(1, s, 1011 + (__u64)i);
+		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+		ck_assert_uint_eq(1011 + i + reply.turn_us, 2000);
+	}
+	join(2, s, turn);
+	ck_assert_uint_eq(turn + reply.turn_us, 2500);
+	/* Half a slot early is in time. */
+	join(1, s, 1749);
+	ck_assert_uint_eq(1749 + reply.turn_us, 2000);
+	join(1, s, 1750);
+	ck_assert_uint_eq(1750 + reply.turn_us, 3000);
+	/* Asking without taking part is no message. */
+	ask(1, 0, 0, 0, 3000);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+	join(1, s, 3000);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+}
+END_TEST
+
+/* One of three falls silent: the others go on, as fast as before and faster. */
+START_TEST(silent)
+{
+	__u64 turn[4], now = 0, i, before;
+	unsigned int n;
+	__u32 s;
+
+	make(50, 1000000, 500, 0);
+	for (i = 1; i < 4; i++)
+		member(i, NULL, 0);
+	s = tsct_round_begin(r, 0);
+	for (i = 1; i < 4; i++) {
+		ask(i, 0, 0, 0, 0);
+		turn[i] = reply.turn_us;
+	}
+	for (n = 0; n < 50; n++) {
+		for (i = 1; i < 4; i++) {
+			if (i == 2 && n >= 10)
+				continue;
+			now = turn[i];
+			join(i, s, now);
+			turn[i] = now + reply.turn_us;
+		}
+	}
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	ck_assert_uint_le(now, 10 * 1500 + 40 * 1000 + 500);
+	/* For the silent one it stays open, as long as it may last. */
+	ck_assert_uint_eq(tsct_round_open(r, 999999), s);
+	ck_assert_uint_eq(tsct_round_open(r, 1000000), 0);
+	/* Back again: the rest of its share */
+	before = now + 100000;
+	join(2, s, before);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+	join(2, s, 1000000);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	ck_assert_uint_eq(reply.session, s);
+	join(2, s, 2000000);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+}
+END_TEST
+
+START_TEST(late)
+{
+	__u32 s;
+	int i;
+
+	make(4, 10000, 500, 0);
+	s = tsct_round_begin(r, 0);
+	/* Nobody was here: it waits for whom it may find. */
+	ck_assert_uint_eq(tsct_round_open(r, 9999), s);
+	member(1, NULL, 3000);
+	ask(1, 0, 0, 0, 3000);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+	for (i = 0; i < 4; i++)
+		join(1, s, 3000 + 500 * (__u64)i);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	ck_assert_uint_eq(tsct_round_open(r, 5000), 0);
+	/* A turn behind the end is none. */
+	s = tsct_round_begin(r, 20000);
+	member(2, NULL, 29900);
+	ask(1, 0, 0, 0, 29800);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+	ask(2, 0, 0, 0, 29900);
+	ck_assert_uint_eq(reply.session, s);
+	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+}
+END_TEST
+
+START_TEST(numbers_wrap)
+{
+	__u32 s, barrier;
+	int i;
+
+	make(1, 1000, 100, ~0U - 1);
+	member(1, NULL, 0);
+	for (i = 0; i < 4; i++) {
+		s = tsct_round_begin(r, 10000 * (__u64)i);
+		ck_assert_uint_eq(s, i < 2 ? ~0U - 1 + (__u32)i :
+				  (__u32)i - 1);
+		ask(1, 0, 0, 0, 10000 * (__u64)i);
+		join(1, s, 10000 * (__u64)i + 1);
+		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	}
+	for (i = 0; i < 4; i++) {
+		barrier = tsct_round_barrier(r);
+		ck_assert_uint_eq(barrier, i < 2 ? ~0U - 1 + (__u32)i :
+				  (__u32)i - 1);
+		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
+		ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+		tsct_round_arrived(r, barrier, 50000);
+		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
+		ck_assert(reply.flags & TSCT_EXT_RELEASED);
+		ck_assert_uint_eq(reply.barrier, barrier);
+	}
+	ask(1, TSCT_EXT_ARRIVED, 0, ~0U - 2, 50000);
+	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+	ask(1, TSCT_EXT_ARRIVED, 0, 0, 50000);
+	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+	ck_assert_uint_eq(reply.barrier, 3);
+}
+END_TEST
+
+/* ---- members ----------------------------------------------------------------------- */
+
+START_TEST(members)
+{
+	__u64 i;
+
+	ck_assert_int_eq(tsct_round_member(r, 0, "zero", 0), -EINVAL);
+	ck_assert_int_eq(tsct_round_expect(r, ""), -EINVAL);
+	ck_assert_int_eq(tsct_round_expect(r, NULL), -EINVAL);
+	for (i = 1; i <= TSCT_MEMBERS_MAX; i++)
+		member(i, NULL, i);
+	member(7, "seven", 2000);
+	ck_assert_int_eq(tsct_round_member(r, 5000, NULL, 3000), -E2BIG);
+	ck_assert_int_eq(tsct_round_expect(r, "much loved"), -E2BIG);
+	/* Who was silent for a minute goes, the longest first. */
+	ck_assert_int_eq(tsct_round_member(r, 5000, NULL, 60000002), 0);
+	ck_assert_int_eq(tsct_round_member(r, 5001, NULL, 60000002), -E2BIG);
+	ask(1, 0, 0, 0, 60000002);
+	ck_assert_uint_eq(tsct_round_missing(r, 1, NULL, 0), 1 + 1024);
+	tsct_round_begin(r, 60000002);
+	ask(1, 0, 0, 0, 60000002);
+	ck_assert_uint_eq(reply.session, 0);
+	ask(2, 0, 0, 0, 60000002);
+	ck_assert_uint_eq(reply.session, 1);
+}
+END_TEST
+
+static void missing(__u32 barrier, unsigned int nr, const char *names)
+{
+	char text[256];
+
+	ck_assert_uint_eq(tsct_round_missing(r, barrier, text, sizeof(text)),
+			  nr);
+	ck_assert_str_eq(text, names);
+}
+
+/* ---- barriers ----------------------------------------------------------------------- */
+
+START_TEST(barriers)
+{
+	int i;
+
+	member(0xabc, NULL, 0);
+	member(2, "two", 0);
+	missing(1, 3, "the master, 0000000000000abc, two");
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 100);
+	ck_assert_uint_eq(reply.barrier, 1);
+	ck_assert_uint_eq(reply.flags, 0);
+	missing(1, 2, "the master, 0000000000000abc");
+	tsct_round_arrived(r, 1, 200);
+	missing(1, 1, "0000000000000abc");
+	ck_assert(!tsct_round_released(r, 1));
+	/* It waits no longer; the master neither; and both again */
+	ask(2, 0, 0, 0, 300);
+	missing(1, 2, "0000000000000abc, two");
+	tsct_round_left(r);
+	missing(1, 3, "the master, 0000000000000abc, two");
+	tsct_round_arrived(r, 2, 300);	/* a number from nowhere */
+	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
+	missing(1, 3, "the master, 0000000000000abc, two");
+	tsct_round_arrived(r, 1, 400);
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 400);
+	ck_assert_uint_eq(tsct_round_open(r, 400), 0);
+	/* The last one: a session begins */
+	ask(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
+	ck_assert_uint_eq(reply.barrier, 1);
+	ck_assert_uint_eq(reply.session, 1);
+	ck_assert_uint_eq(reply.flags,
+			  TSCT_EXT_RELEASED | TSCT_EXT_SESSION_OPEN);
+	ck_assert_uint_eq(tsct_round_open(r, 500), 1);
+	ck_assert(tsct_round_released(r, 1));
+	ck_assert(!tsct_round_released(r, 2));
+	ck_assert(!tsct_round_released(r, 0));
+	ck_assert_uint_eq(tsct_round_barrier(r), 2);
+	missing(1, 0, "");
+	missing(2, 3, "the master, 0000000000000abc, two");
+	/* However often that answer gets lost */
+	for (i = 0; i < 5; i++) {
+		ask(2, TSCT_EXT_ARRIVED, 0, 1, 600);
+		ck_assert_uint_eq(reply.barrier, 1);
+		ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	}
+	missing(2, 3, "the master, 0000000000000abc, two");
+	ask(2, 0, 0, 0, 700);
+	ck_assert_uint_eq(reply.barrier, 2);
+	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+}
+END_TEST
+
+START_TEST(who_is_gone_is_not_waited_for)
+{
+	member(1, "one", 0);
+	member(2, "two", 0);
+	tsct_round_arrived(r, 1, 1000);
+	ask(1, TSCT_EXT_ARRIVED, 0, 1, 1000);
+	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+	ask(1, TSCT_EXT_ARRIVED, 0, 1, 60000000);
+	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+	ask(1, TSCT_EXT_ARRIVED, 0, 1, 60000001);
+	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+}
+END_TEST
+
+/* Configured children are waited for whether they ever asked; others never. */
+START_TEST(expected)
+{
+	ck_assert_int_eq(tsct_round_expect(r, "a"), 0);
+	ck_assert_int_eq(tsct_round_expect(r, "b"), 0);
+	ck_assert_int_eq(tsct_round_expect(r, "a"), 0);
+	missing(1, 3, "the master, a, b");
+	member(9, "stranger", 0);
+	missing(1, 3, "the master, a, b");
+	tsct_round_arrived(r, 1, 0);
+	member(11, "a", 0);
+	member(11, "a", 5);
+	ask(11, TSCT_EXT_ARRIVED, 0, 1, 10);
+	missing(1, 1, "b");
+	/* Long silent: still waited for, and still there */
+	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	missing(1, 1, "b");
+	/* Restarted under another id: what its life before said does not count. */
+	member(12, "a", 100000000);
+	missing(1, 2, "a, b");
+	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	missing(1, 2, "a, b");
+	ask(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	missing(1, 1, "b");
+	/* It was here before anybody knew its name. */
+	member(13, NULL, 100000000);
+	member(13, "b", 100000000);
+	ask(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
+	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	missing(2, 3, "the master, a, b");
+}
+END_TEST
+
+START_TEST(alone)
+{
+	ck_assert_uint_eq(tsct_round_barrier(r), 1);
+	tsct_round_arrived(r, 1, 0);
+	ck_assert(tsct_round_released(r, 1));
+	ck_assert_uint_eq(tsct_round_barrier(r), 2);
+}
+END_TEST
+
+START_TEST(names_without_room)
+{
+	char text[20];
+	size_t size;
+
+	member(1, "a-long-name", 0);
+	member(2, "another-one", 0);
+	ck_assert_uint_eq(tsct_round_missing(r, 1, NULL, 0), 3);
+	for (size = 1; size <= sizeof(text); size++) {
+		memset(text, 'x', sizeof(text));
+		ck_assert_uint_eq(tsct_round_missing(r, 1, text, size), 3);
+		ck_assert_uint_eq(strnlen(text, sizeof(text)), size - 1);
+		if (size > 3)
+			ck_assert_str_eq(text + size - 4, "...");
+	}
+}
+END_TEST
+
+/* ---- anything ------------------------------------------------------------------------ */
+
+/* Whatever comes: what was said once is not taken back. */
+START_TEST(anything)
+{
+	__u64 now = 0, node;
+	__u32 barrier, was = 0, number;
+	unsigned int i;
+	char name[16];
+
+	seed_with((unsigned int)_i);
+	make(1 + any(5), 1000 + any(10000), any(600), any(2) ? ~0U - 3 : 0);
+	for (i = 0; i < 20000; i++) {
+		now += any(4) ? any(300) : any(1000) ? 0 : 70000000;
+		node = any(4) ? 1 + any(5) : any(NODES);
+		barrier = tsct_round_barrier(r);
+		snprintf(name, sizeof(name), "n%u", any(4));
+		switch (any(8)) {
+		case 0:
+			tsct_round_member(r, node, any(2) ? name : NULL, now);
+			break;
+		case 1:
+			ck_assert_uint_ne(tsct_round_begin(r, now), 0);
+			break;
+		case 2:
+			tsct_round_arrived(r, barrier - any(2), now);
+			break;
+		case 3:
+			if (!any(200) && any(2) == (unsigned int)_i % 2)
+				tsct_round_expect(r, name);
+			break;
+		default:
+			number = any(4) ? barrier : barrier - any(5);
+			ask(node, (__u16)any(0x400), tsct_round_begin(r, now),
+			    number, now);
+			ck_assert(!(reply.flags & TSCT_EXT_SESSION_OPEN) ||
+				  !(reply.flags & TSCT_EXT_SESSION_OVER));
+			if (reply.flags & TSCT_EXT_RELEASED)
+				ck_assert(tsct_round_released(r, number));
+			ck_assert_uint_ne(reply.barrier, 0);
+		}
+		if (was && was != tsct_round_barrier(r))
+			ck_assert(tsct_round_released(r, was));
+		ck_assert(!tsct_round_released(r, tsct_round_barrier(r)));
+		was = tsct_round_barrier(r);
+	}
+}
+END_TEST
+
+/* Twenty children with a network between, of which some fall silent and some come
+ * late: each one who stays has all of its messages, and before time is up. */
+START_TEST(many)
+{
+	enum { N = 20 };
+	__u64 turn[N + 1] = { 0 }, now, end = 0;
+	unsigned int messages[N + 1] = { 0 }, i, first;
+	__u32 s;
+
+	seed_with((unsigned int)_i);
+	make(20, 1000000, 500, 0);
+	for (i = 1; i <= N; i++) {
+		member(i, NULL, 0);
+		turn[i] = 1 + any(i % 5 ? 2000 : 200000);
+	}
+	s = tsct_round_begin(r, 0);
+	for (;;) {
+		first = 0;
+		for (i = 1; i <= N; i++)
+			if (turn[i] && (!first || turn[i] < turn[first]))
+				first = i;
+		if (!first)
+			break;
+		now = turn[first] + 20 + any(100);
+		ask((__u64)first, messages[first] ? TSCT_EXT_JOIN : 0, s, 0,
+		    now);
+		ck_assert_uint_eq(reply.session, s);
+		messages[first]++;
+		turn[first] = now + reply.turn_us + 20 + any(100);
+		if (reply.flags & TSCT_EXT_SESSION_OVER ||
+		    (first % 7 == 0 && messages[first] > 3)) {
+			turn[first] = 0;
+			end = now;
+		}
+	}
+	for (i = 1; i <= N; i++)
+		ck_assert_uint_eq(messages[i], i % 7 ? 21 : 4);
+	ck_assert_uint_lt(end, 500000);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("round");
+	TCase *tcase = tcase_create("round");
+
+	print_seed();
+	seed_with(0);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, no_session);
+	tcase_add_test(tcase, in_turn);
+	tcase_add_test(tcase, eager);
+	tcase_add_test(tcase, silent);
+	tcase_add_test(tcase, late);
+	tcase_add_test(tcase, numbers_wrap);
+	tcase_add_test(tcase, members);
+	tcase_add_test(tcase, barriers);
+	tcase_add_test(tcase, who_is_gone_is_not_waited_for);
+	tcase_add_test(tcase, expected);
+	tcase_add_test(tcase, alone);
+	tcase_add_test(tcase, names_without_room);
+	tcase_add_loop_test(tcase, anything, 0, 10);
+	tcase_add_loop_test(tcase, many, 0, 10);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
