@@ -13,6 +13,15 @@
 #define BURST		6		/* at the start, and after changes */
 #define BURST_NS	(100 * NS_PER_MS)
 #define GOOD_ENOUGH	8		/* answers until a longer poll is tried */
+/*
+ * A path that nobody used for a while is slow at first, one way more than the
+ * other: so the first request of a poll is followed by another one at once, and
+ * only that one counts; and where the next poll is far off, by a third, whose
+ * answer says when the second's was sent.
+ */
+#define TRAIN		2
+#define TRAIN_LONG	3
+#define LONG_NS		(2 * NS_PER_S)
 #define LOST_PORT	4		/* unanswered: from another port */
 #define LATE_NS		(50 * NS_PER_MS)	/* in a session: it was lost */
 #define SESSION_LOST	5		/* ... as many in a row, and it is over */
@@ -140,6 +149,13 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 	}
 }
 
+/* The first of several counts only where no better one came. */
+static bool is_cold(const struct source *s, const struct tsct_exchange *x)
+{
+	return s->cold_to && (__s64)(x->t1 - s->cold_from) >= 0 &&
+		(__s64)(x->t1 - s->cold_to) < 0;
+}
+
 static void flush(struct peers *p, unsigned int nr)
 {
 	struct tsct_exchange x;
@@ -219,6 +235,16 @@ static void make_ext(const struct peers *p, const struct source *s,
 	}
 }
 
+static void note_train(struct source *s, __u64 before)
+{
+	if (s->train == s->train_length) {
+		s->cold_from = before;
+		s->cold_to = 0;
+	} else if (s->train + 1 == s->train_length) {
+		s->cold_to = before;
+	}
+}
+
 static int ask(struct peers *p, unsigned int nr, const __u64 random[2])
 {
 	struct source *s = &p->source[nr];
@@ -243,6 +269,7 @@ static int ask(struct peers *p, unsigned int nr, const __u64 random[2])
 		return err;
 	tsct_client_sent(&s->client, before);
 	read_stamps(p, s);
+	note_train(s, before.ticks);
 	return 0;
 }
 
@@ -258,12 +285,19 @@ static void leave_session(struct peers *p, unsigned int nr)
 	p->is_fresh = p->pressing = true;
 }
 
+static void begin_train(const struct peers *p, struct source *s)
+{
+	s->train_length = next_ns(p, s, 0) < LONG_NS ? TRAIN : TRAIN_LONG;
+	s->train = s->train_length;
+}
+
 /* The request before was not answered. */
 static void give_up(struct peers *p, unsigned int nr, __s64 now_ns)
 {
 	struct source *s = &p->source[nr];
 
 	flush(p, nr);
+	s->train = 0;
 	s->lost++;
 	if ((s->session || s->sweep) && s->lost >= SESSION_LOST)
 		leave_session(p, nr);
@@ -285,16 +319,19 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 		give_up(p, nr, now_ns);
 	if (s->sweep && now_ns > s->sweep_until_ns)
 		leave_session(p, nr);
+	if (!s->train && !s->session && !s->sweep && !s->conf.plain)
+		begin_train(p, s);
 	peers_random(random);
 	err = ask(p, nr, random);
 	if (err) {
+		s->train = 0;
 		s->lost++;
 		back_off(s);
 		if (s->lost == 3)
 			log_warning("%s: cannot be asked: %s", s->conf.name,
 				    strerror(-err));
 	}
-	if (s->burst)
+	if (s->burst && s->train == s->train_length)
 		s->burst--;
 	peers_random(random);
 	s->due_ns = now_ns + next_ns(p, s, random[0]);
@@ -321,7 +358,7 @@ void sources_sweep(struct peers *p)
 		s->sweep = o->max_messages ? o->max_messages : 100;
 		s->sweep_until_ns = now_ns + 1000LL *
 			(o->max_duration_us ? o->max_duration_us : 1000000);
-		s->lost = 0;
+		s->lost = s->train = 0;
 		s->due_ns = now_ns;
 	}
 }
@@ -348,7 +385,7 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 		leave_session(p, nr);
 	} else if (r->flags & TSCT_EXT_SESSION_OPEN && r->session) {
 		s->session = r->session;
-		s->sweep = 0;
+		s->sweep = s->train = 0;
 	}
 	if (s->session)
 		s->due_ns = now_ns + 1000LL * r->turn_us;
@@ -384,6 +421,8 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 		follow_session(p, nr, now_ns);
 	}
 	follow_sweep(p, nr, now_ns);
+	if (s->train && --s->train && !s->session && !s->sweep)
+		s->due_ns = now_ns;
 	if (s->due_ns == NEVER) {
 		peers_random(random);
 		s->due_ns = now_ns + poll_ns(s, random[0]);
@@ -393,7 +432,7 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 /* How much less often from now on, the client knows. */
 static void kissed(struct source *s, __s64 now_ns)
 {
-	s->burst = s->sweep = 0;
+	s->burst = s->sweep = s->train = 0;
 	s->session = 0;
 	s->good = 0;
 	s->due_ns = now_ns + poll_ns(s, 0);
@@ -404,7 +443,7 @@ static void unsynced(struct source *s, __s64 now_ns)
 {
 	s->poll = s->conf.minpoll;
 	s->good = 0;
-	s->session = s->sweep = 0;
+	s->session = s->sweep = s->train = 0;
 	s->due_ns = now_ns + poll_ns(s, 0);
 }
 
@@ -440,7 +479,8 @@ static void take_answer(struct peers *p, unsigned int nr,
 				   packet->len, packet->stamp, near_ns, x,
 				   &nr_x);
 	for (i = 0; i < nr_x; i++)
-		feed(p, nr, &x[i]);
+		if (!is_cold(s, &x[i]))
+			feed(p, nr, &x[i]);
 	if (result == TSCT_CLIENT_OK)
 		answered(p, nr, now_ns);
 	else if (result == TSCT_CLIENT_KISS)
@@ -462,6 +502,7 @@ void source_dispatch(struct peers *p, unsigned int nr)
 	for (i = 0; i < got; i++)
 		if (!take_hint(p, s, &p->batch[i], now_ns))
 			take_answer(p, nr, &p->batch[i], now_ns);
+	source_due(p, nr, now_ns);
 }
 
 /* ---- for people ---------------------------------------------------------------------------- */

@@ -23,6 +23,8 @@ struct source {
 	__u32 request;			/* number of the last one */
 	int poll;			/* 2^n s between them */
 	unsigned int burst;		/* requests left that follow each other */
+	unsigned int train, train_length;	/* requests of this poll left */
+	__u64 cold_from, cold_to;	/* t1 of its first is in there */
 	unsigned int good;		/* answers in a row at this poll */
 	unsigned int lost;		/* requests in a row without one */
 	__u32 session;			/* of the master's; 0: in none */
