@@ -81,53 +81,92 @@ static double bend_of(const struct tsct_fit *fit)
 	return most;
 }
 
-static void bound(struct tsct_plane *plane, struct tsct_fit *fit)
+/* The function may lie anywhere: from there to the farther end of what may be. */
+static void bound(const struct tsct_plane *plane,
+		  const struct tsct_fit_bounds *bounds, struct tsct_fit *fit)
 {
-	struct tsct_fit_bounds bounds;
 	double frac, y, slope;
 	__u64 value;
 
-	tsct_fit_bound(plane, &bounds);
 	fit->at = plane->at;
 	value = tsct_fit_at(fit, fit->at, &frac, NULL);
 	y = (double)(__s64)(value - plane->remote0) + frac;
 	slope = (tsct_fit_rate(fit, fit->at) - plane->rate) * plane->hz;
-	fit->error = fmax(bounds.y.max - y, y - bounds.y.min) + fit->doubt;
-	fit->rate_error = fmax(bounds.slope.max - slope,
-			       slope - bounds.slope.min) / plane->hz;
+	fit->error = fmax(bounds->y.max - y, y - bounds->y.min) + fit->doubt;
+	fit->rate_error = fmax(bounds->slope.max - slope,
+			       slope - bounds->slope.min) / plane->hz;
 	fit->wander = plane->wander / 2 / (plane->hz * plane->hz) + bend_of(fit);
+}
+
+static int make_reference(struct tsct_plane *plane,
+			  const struct tsct_exchange *x, unsigned int nr,
+			  bool *keep, struct tsct_fit *fit)
+{
+	unsigned int i;
+
+	for (i = 0; i < plane->nr; i++)
+		keep[plane->point[i].index] = true;
+	if (fit->kind == TSCT_FIT_SPLINE)
+		return tsct_fit_spline(plane, x, nr, keep, fit);
+	tsct_fit_linear(plane, x, nr, keep, fit);
+	return 0;
+}
+
+static unsigned int nr_sound(const struct tsct_plane *plane)
+{
+	unsigned int nr = 0, i;
+
+	for (i = 0; i < plane->nr; i++)
+		nr += plane->point[i].sound;
+	return nr;
+}
+
+/* Of what contradicts nobody, and of what came after the last that did */
+static void make_best(struct tsct_plane *plane, struct tsct_fit_bounds *bounds,
+		      bool *keep, struct tsct_fit *fit)
+{
+	unsigned int nr, i;
+
+	while (plane->nr > 1 && !plane->point[0].sound) {
+		plane->point++;
+		plane->nr--;
+	}
+	for (i = 0; i + 1 < plane->nr; i++)
+		plane->point[i].used = plane->point[i].sound;
+	plane->point[i].used = plane->point[i].sound || plane->nr == 1;
+	nr = nr_sound(plane);
+	tsct_fit_best(plane, fit->kind, fit);
+	if (nr_sound(plane) != nr)
+		tsct_fit_bound(plane, bounds);
+	for (i = 0; i < plane->nr; i++)
+		keep[plane->point[i].index] = plane->point[i].used;
 }
 
 static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 		unsigned int nr, enum tsct_fit_kind kind, bool *keep,
 		struct tsct_fit *fit)
 {
-	unsigned int i;
+	bool reference = kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
+	struct tsct_fit_bounds bounds;
 	int err = 0;
 
 	memset(keep, 0, nr * sizeof(*keep));
-	tsct_plane_screen(plane);
 	fit->sd = 0;
 	fit->doubt = 0;
 	fit->kind = kind;
-	if (kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE) {
-		for (i = 0; i < plane->nr; i++)
-			keep[plane->point[i].index] = true;
-		if (kind == TSCT_FIT_SPLINE)
-			err = tsct_fit_spline(plane, x, nr, keep, fit);
-		else
-			tsct_fit_linear(plane, x, nr, keep, fit);
-	} else {
-		tsct_fit_best(plane, kind, fit);
-		for (i = 0; i < plane->nr; i++)
-			keep[plane->point[i].index] = plane->point[i].used;
-	}
+	tsct_plane_screen(plane);
+	tsct_plane_outvote(plane);
+	tsct_fit_bound(plane, &bounds);
+	if (reference)
+		err = make_reference(plane, x, nr, keep, fit);
+	else
+		make_best(plane, &bounds, keep, fit);
 	if (err)
 		return err;
-	bound(plane, fit);
+	bound(plane, &bounds, fit);
 	tell(plane, x, nr, keep, fit);
 	/* Of these two it is a factor so far. */
-	if (kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE)
+	if (reference)
 		fit->sd *= fit->residual;
 	return 0;
 }

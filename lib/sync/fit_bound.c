@@ -296,7 +296,7 @@ static void last_resort(const struct tsct_plane *plane,
 	ret->y = (struct tsct_interval) { last->y - reach, last->y + reach };
 }
 
-void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
+static void narrow(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 {
 	unsigned int i;
 
@@ -308,4 +308,31 @@ void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 		plane->point[i].sound = !plane->point[i].lonely;
 	if (!solve(plane, newest(plane, ret), ret))
 		last_resort(plane, ret);
+}
+
+/*
+ * The last ones contradict those before. They may be wrong, or the first to tell
+ * of something that happened: either is possible.
+ */
+static void cover_last(const struct tsct_plane *plane,
+		       struct tsct_fit_bounds *ret)
+{
+	const struct tsct_point *p;
+	double steep, far;
+	unsigned int i;
+
+	for (i = plane->nr; i-- > 0 && !plane->point[i].sound;) {
+		p = &plane->point[i];
+		far = fmax(fabs(p->u1), fabs(p->u4));
+		steep = fmax(fabs(ret->slope.min), fabs(ret->slope.max));
+		far = far * steep + sag(plane, far) + p->slack;
+		ret->y.min = fmin(ret->y.min, fmin(p->low, p->up) - far);
+		ret->y.max = fmax(ret->y.max, fmax(p->low, p->up) + far);
+	}
+}
+
+void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
+{
+	narrow(plane, ret);
+	cover_last(plane, ret);
 }

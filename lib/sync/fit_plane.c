@@ -167,7 +167,8 @@ int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 	err = check_order(x, nr);
 	if (err)
 		return err;
-	ret->point = malloc(nr * sizeof(*ret->point));
+	ret->points = malloc(nr * sizeof(*ret->points));
+	ret->point = ret->points;
 	ret->scratch = malloc((2 * (size_t)nr + 2) * sizeof(*ret->scratch));
 	ret->corner = malloc(2 * (size_t)nr * sizeof(*ret->corner));
 	if (!ret->point || !ret->scratch || !ret->corner)
@@ -192,7 +193,7 @@ void tsct_plane_free(struct tsct_plane *plane)
 {
 	free(plane->corner);
 	free(plane->scratch);
-	free(plane->point);
+	free(plane->points);
 }
 
 void tsct_plane_put(const struct tsct_plane *plane,

@@ -24,7 +24,8 @@ struct tsct_point {
 	unsigned int index;	/* of its exchange */
 	bool used;		/* for the estimate */
 	bool sound;		/* for the bound */
-	bool lonely;		/* for neither: too good to be true */
+	bool lonely;		/* for neither: too good to be true, or a liar */
+	bool liar;		/* if it were up to all others */
 };
 
 /* Of a convex hull */
@@ -42,7 +43,7 @@ struct tsct_plane {
 	double shift;		/* of y, by the asymmetry that is known */
 	double least;		/* width of the shortest round trip believed */
 	unsigned int nr;
-	struct tsct_point *point;
+	struct tsct_point *point, *points;	/* as many; all */
 	double *scratch;	/* 2 nr + 2 */
 	struct tsct_corner *corner;	/* 2 nr */
 };
@@ -101,6 +102,7 @@ int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
 struct tsct_estimate {
 	struct tsct_fit_line line;
 	double sd;
+	double spread;		/* Theil-Sen: of single middles */
 	double wander;		/* of the rate, counts / s per root of a second */
 	unsigned int from, to;	/* points that it is made of */
 	double softness;	/* hull: see fit_auto.c */
@@ -117,6 +119,9 @@ void tsct_hull_estimate(struct tsct_plane *plane, double wander,
  * round trips */
 void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
 		    unsigned int to, struct tsct_estimate *ret);
+
+/* Who is off by more than can be is not used. */
+void tsct_plane_outvote(struct tsct_plane *plane);
 
 /* fit_linear.c fit_spline.c; @keep: in: what is possible */
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,

@@ -66,12 +66,54 @@ void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
 		values[i] = p->y - ret->line.slope * p->u;
 	}
 	ret->line.y0 = tsct_fit_select(values, nr, nr / 2);
-	ret->sd = spread_of(plane, of, nr, &ret->line, values);
+	ret->spread = spread_of(plane, of, nr, &ret->line, values);
 	first = plane->point[of[0]].u;
 	last = plane->point[of[nr - 1]].u;
 	/* As for a regression over evenly spaced ones, and a median's 1.25 */
 	lever = last > first ? fabs(first + last) / (last - first) : 0;
-	ret->sd *= 1.25 * sqrt((1 + 3 * lever * lever) / nr);
+	ret->sd = ret->spread * 1.25 * sqrt((1 + 3 * lever * lever) / nr);
 	ret->wander = 0;
 	ret->softness = 0;
+}
+
+/*
+ * The middle of an exchange is off by half its round trip at most, and so is the
+ * line through most of them. Who is further off lies, or its stamps do.
+ */
+static bool is_liar(const struct tsct_point *p, const struct tsct_estimate *of,
+		    double width)
+{
+	double off = fabs(p->y - tsct_fit_line_at(&of->line, p->u));
+
+	return off > (fmax(p->width, 0) + width) / 2 + p->slack +
+		6 * of->spread;
+}
+
+/* So many of the last say so: something happened to a counter. */
+#define WITNESSES	3
+
+void tsct_plane_outvote(struct tsct_plane *plane)
+{
+	struct tsct_estimate most;
+	unsigned int nr = 0, last = 0, i;
+	double width;
+
+	if (plane->nr < 5)
+		return;
+	tsct_theil_sen(plane, 0, plane->nr, &most);
+	width = median_width(plane, 0, plane->nr);
+	for (i = 0; i < plane->nr; i++) {
+		plane->point[i].liar = is_liar(&plane->point[i], &most, width);
+		nr += plane->point[i].liar;
+		last = plane->point[i].liar ? last + 1 : 0;
+	}
+	if (nr > plane->nr / 4 || last >= WITNESSES)
+		return;
+	for (i = 0; i < plane->nr; i++) {
+		if (!plane->point[i].liar)
+			continue;
+		plane->point[i].used = false;
+		plane->point[i].sound = false;
+		plane->point[i].lonely = true;
+	}
 }

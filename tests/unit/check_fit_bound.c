@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Fits against exact truth: the bound holds, always; and how good they are. */
+#include <stdlib.h>
+
+#include "fit_world.h"
+#include "suite.h"
+
+#define HZ		2.6e9
+#define REMOTE_HZ	3.1e9
+#define NR_MAX		200
+
+static struct tsct_exchange x[NR_MAX];
+static struct tsct_fit fit;
+
+typedef struct path (*path_fn)(void);
+
+static struct path quiet(void)
+{
+	return (struct path) { .there = 40e-6, .back = 40e-6 };
+}
+
+static struct path queues(void)
+{
+	return (struct path) {
+		.there = 40e-6 + exponential(20e-6),
+		.back = 40e-6 + exponential(20e-6)
+	};
+}
+
+static struct path one_way(void)
+{
+	return (struct path) {
+		.there = 40e-6 + exponential(200e-6),
+		.back = 40e-6 + exponential(20e-6)
+	};
+}
+
+/* All of it on one way, and nobody can know: the worst asymmetry that there is */
+static struct path lopsided(void)
+{
+	return (struct path) { .there = 100e-6 + exponential(5e-6), .back = 0 };
+}
+
+static struct path spikes(void)
+{
+	struct path path = queues();
+
+	if (any(10) == 0)
+		path.there += uniform() * 2e-3;
+	if (any(10) == 0)
+		path.back += uniform() * 2e-3;
+	return path;
+}
+
+static struct path pareto(void)
+{
+	return (struct path) {
+		.there = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1),
+		.back = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1)
+	};
+}
+
+static struct path hardware(void)
+{
+	struct path path = { .there = 5e-6, .back = 5e-6 };
+	unsigned int k;
+
+	for (k = 0; k < 4; k++)
+		path.off[k] = gaussian(30e-9);
+	return path;
+}
+
+/* One in a hundred stamps of what was received comes before it was sent. */
+static struct path early(void)
+{
+	struct path path = queues();
+
+	if (any(100) == 0)
+		path.off[any(2) ? 1 : 3] = -60e-6;
+	return path;
+}
+
+/* The fourth sends its stamps from another world. */
+static struct path liar(void)
+{
+	struct path path = queues();
+
+	if (any(40) == 0) {
+		path.off[1] = path.off[2] = (uniform() - 0.5) * 20e-3;
+	}
+	return path;
+}
+
+static const path_fn honest[] = {
+	quiet, queues, one_way, lopsided, spikes, pareto
+};
+#define HONEST	(sizeof(honest) / sizeof(honest[0]))
+
+/* One every @every seconds, from second 10 on; when the last one was answered */
+static double fill(unsigned int nr, double every, path_fn path)
+{
+	struct path is = { 0 };
+	unsigned int i;
+	double s = 0;
+
+	for (i = 0; i < nr; i++) {
+		s = 10 + i * every;
+		is = path();
+		x[i] = exchange_at(s, is);
+	}
+	return s + is.there + WORLD_HOLD + is.back;
+}
+
+static void make(enum tsct_fit_kind kind, unsigned int nr, double at_s)
+{
+	struct tsct_fit_options options = {
+		.kind = kind, .hz = HZ, .at = local_of(at_s)
+	};
+
+	ck_assert_int_eq(tsct_fit_make(x, nr, &options, REMOTE_HZ, &fit, NULL),
+			 0);
+}
+
+static void check_at(double s)
+{
+	double error, off = off_at(&fit, s, &error);
+
+	ck_assert_msg(fabs(off) <= error, "%s, %u of %u: off by %g, bound %g",
+		      tsct_fit_name(fit.kind), fit.nr_kept,
+		      fit.nr_kept + fit.nr_dropped, off, error);
+}
+
+/* Before, in between, and long after */
+static void check_around(double at_s, double from, double to)
+{
+	unsigned int k;
+
+	check_at(at_s);
+	for (k = 0; k < 20; k++)
+		check_at(from + uniform() * (to - from));
+}
+
+/* Rates that wander as fast as is taken for granted, whatever the network does */
+START_TEST(test_holds)
+{
+	static const double every[] = { 0.001, 0.1, 1, 5 };
+	double last, at, step;
+	unsigned int turn, nr;
+
+	for (turn = 0; turn < 60; turn++) {
+		seed_with(_i * 1000 + turn);
+		world_make(HZ, REMOTE_HZ, 20e-9 * 0.999, true);
+		nr = 1 + any(turn % 4 ? 40 : NR_MAX);
+		step = every[turn % 4];
+		last = fill(nr, step, honest[any(HONEST)]);
+		at = turn % 3 ? last : 10 + uniform() * (last - 10);
+		make(turn % TSCT_FIT_NR, nr, at);
+		check_around(at, 5, last + 50);
+	}
+}
+END_TEST
+
+/* What is known of stamps is in the bound, too. */
+START_TEST(test_stamps)
+{
+	unsigned int turn, i;
+	double last;
+
+	for (turn = 0; turn < 100; turn++) {
+		seed_with(2000 + turn);
+		world_make(HZ, REMOTE_HZ, 10e-9, true);
+		last = fill(50, 1, hardware);
+		for (i = 0; i < 50; i++) {
+			x[i].local_error = 6 * 30e-9 * HZ;
+			x[i].remote_error = 6 * 30e-9 * REMOTE_HZ;
+		}
+		make(turn % TSCT_FIT_NR, 50, last);
+		check_around(last, 5, 100);
+		ck_assert_double_le(fit.error / REMOTE_HZ, 7e-6);
+	}
+}
+END_TEST
+
+/* It is no wider than it has to be: half the round trip, and what may wander. */
+START_TEST(test_narrow)
+{
+	double last;
+
+	seed_with(3);
+	world_make(HZ, REMOTE_HZ, 1e-9, true);
+	last = fill(100, 0.1, quiet);
+	make(TSCT_FIT_AUTO, 100, last);
+	ck_assert_double_ge(fit.error / REMOTE_HZ, 39e-6);
+	ck_assert_double_le(fit.error / REMOTE_HZ, 41e-6);
+	ck_assert_double_le(fit.rate_error * HZ / REMOTE_HZ, 20e-6);
+	/* Longer ago is less sure, by half the wander times the square. */
+	ck_assert_double_eq_tol(fit.wander * HZ * HZ / REMOTE_HZ, 10e-9, 1e-11);
+}
+END_TEST
+
+/* Some lie, or their stamps are wrong: estimates stay, and so does the bound. */
+START_TEST(test_liars)
+{
+	static const path_fn paths[] = { early, liar };
+	unsigned int turn;
+	double last, off;
+
+	for (turn = 0; turn < 100; turn++) {
+		seed_with(4000 + turn);
+		world_make(HZ, REMOTE_HZ, 1e-9, false);
+		last = fill(100, 1, paths[turn % 2]);
+		make(TSCT_FIT_AUTO, 100, last);
+		check_at(last);
+		off = off_at(&fit, last, NULL) / REMOTE_HZ;
+		ck_assert_double_le(fabs(off), 40e-6);
+	}
+}
+END_TEST
+
+/* The other's counter was set: what came before is forgotten. */
+START_TEST(test_step)
+{
+	unsigned int turn, i, from;
+	double last;
+	__s64 by;
+
+	for (turn = 0; turn < 60; turn++) {
+		seed_with(5000 + turn);
+		world_make(HZ, REMOTE_HZ, 1e-9, false);
+		last = fill(100, 1, queues);
+		from = 20 + any(75);
+		by = (__s64)any(1U << 29) - (1 << 28);
+		if (by > -(1 << 21) && by < 1 << 21)
+			by = 1 << 21;
+		for (i = 0; i < from; i++) {
+			x[i].t2 += (__u64)by;
+			x[i].t3 += (__u64)by;
+		}
+		make(turn % TSCT_FIT_NR, 100, last);
+		check_at(last);
+	}
+}
+END_TEST
+
+/* Whoever is worse: where hull and regression disagree, the bound is wider. */
+START_TEST(test_doubt)
+{
+	double last, hull, regression;
+	unsigned int turn;
+
+	for (turn = 0; turn < 20; turn++) {
+		seed_with(6000 + turn);
+		world_make(HZ, REMOTE_HZ, 1e-9, false);
+		last = fill(100, 1, one_way);
+		make(TSCT_FIT_HULL, 100, last);
+		hull = off_at(&fit, last, NULL);
+		make(TSCT_FIT_REGRESSION, 100, last);
+		regression = off_at(&fit, last, NULL);
+		make(TSCT_FIT_AUTO, 100, last);
+		ck_assert_double_eq_tol(fit.doubt, fabs(hull - regression), 1);
+		ck_assert_double_ge(fit.error, fit.doubt);
+	}
+}
+END_TEST
+
+/* Root mean square at the end of 100 exchanges, us */
+static double rms_us(path_fn path, enum tsct_fit_kind kind, unsigned int turns)
+{
+	double sum = 0, last, off;
+	unsigned int turn;
+
+	for (turn = 0; turn < turns; turn++) {
+		seed_with(7000 + turn);
+		world_make(HZ, REMOTE_HZ, 1e-9, false);
+		last = fill(100, 1, path);
+		make(kind, 100, last);
+		check_at(last);
+		off = off_at(&fit, last, NULL) / REMOTE_HZ * 1e6;
+		sum += off * off;
+	}
+	return sqrt(sum / turns);
+}
+
+static struct path hardware_known(void)
+{
+	return hardware();
+}
+
+/* What fits are for. Limits leave room for luck: 5 deviations of so few turns */
+START_TEST(test_good)
+{
+	static const struct {
+		path_fn path;
+		double us;
+	} rows[] = {
+		{ queues, 0.7 }, { one_way, 3 }, { spikes, 0.8 }, { pareto, 0.6 },
+	};
+	unsigned int k;
+
+	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+		ck_assert_double_le(rms_us(rows[k].path, TSCT_FIT_AUTO, 40),
+				    rows[k].us);
+	/* The reference is here to be compared with, and no better. */
+	ck_assert_double_ge(rms_us(queues, TSCT_FIT_LINEAR, 40), 1.2);
+}
+END_TEST
+
+/* 30 ns of noise: a line through all of the window cannot follow the crystal. */
+START_TEST(test_hardware)
+{
+	double sum = 0, last, off;
+	unsigned int turn, i;
+
+	for (turn = 0; turn < 40; turn++) {
+		seed_with(8000 + turn);
+		world_make(HZ, REMOTE_HZ, 1e-9, false);
+		last = fill(100, 1, hardware_known);
+		for (i = 0; i < 100; i++) {
+			x[i].local_error = 6 * 30e-9 * HZ;
+			x[i].remote_error = 6 * 30e-9 * REMOTE_HZ;
+		}
+		make(TSCT_FIT_AUTO, 100, last);
+		check_at(last);
+		off = off_at(&fit, last, NULL) / REMOTE_HZ * 1e6;
+		sum += off * off;
+	}
+	ck_assert_double_le(sqrt(sum / turn), 0.04);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fit_bound");
+	TCase *tcase = add_case(suite, "fit_bound", NULL, NULL);
+
+	print_seed();
+	tcase_add_loop_test(tcase, test_holds, 0, 5);
+	tcase_add_test(tcase, test_stamps);
+	tcase_add_test(tcase, test_narrow);
+	tcase_add_test(tcase, test_liars);
+	tcase_add_test(tcase, test_step);
+	tcase_add_test(tcase, test_doubt);
+	tcase_add_test(tcase, test_good);
+	tcase_add_test(tcase, test_hardware);
+	return run_suite(suite);
+}
