@@ -4,6 +4,7 @@
 #   make            library, daemon, tools (user space)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      every test; installs what it needs (Debian, Ubuntu)
+#   make fuzz       packets from outside, SECONDS=1800 of them
 #   make demo       record a real program on a real kernel, in a guest
 #   make install    PREFIX=/usr/local DESTDIR=
 .DEFAULT_GOAL := all
@@ -50,6 +51,9 @@ check-guest-debug: deps
 	tests/guest/kernel.sh get 6.1-debug >/dev/null
 	+$(MAKE) all
 	tests/run.sh guest 6.1-debug
+fuzz:
+	tests/deps.sh --fuzz
+	+$(MAKE) -C tests/fuzz
 demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
@@ -57,6 +61,8 @@ bench: all
 	tests/bench/run.sh
 bench-emit bench-clock bench-record: all
 	tests/bench/run.sh $(@:bench-%=%)
+bench-sim: all
+	tests/netsim/run.sh $(if $(SEED),--seed $(SEED))
 bench-kernel: deps
 	+$(MAKE) all
 	tests/bench/kernel/run.sh $(KERNEL)
@@ -70,6 +76,6 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all lib daemon tools examples module deps check check-unit check-guest \
+.PHONY: all lib daemon tools examples module deps fuzz check check-unit check-guest \
 	check-guest-debug check-model check-sim demo bench bench-emit \
-	bench-clock bench-kernel bench-record install clean
+	bench-clock bench-kernel bench-record bench-sim install clean

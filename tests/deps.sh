@@ -1,18 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --debug-kernel] - see to it that all that the build and the
+# deps.sh [--list | --debug-kernel | --fuzz] - see to it that all that the build and the
 # tests use is here
 #
 # On Debian 12 or newer and on Ubuntu, what is missing is installed with
 # apt-get (as root, or by sudo). Elsewhere the list is printed, with what is
 # missing of it, and the exit status is 1. Quick when nothing is missing.
-# --debug-kernel adds what guest/debug_kernel.sh builds its kernel with.
+# --debug-kernel adds what guest/debug_kernel.sh builds its kernel with, --fuzz
+# what the fuzzer is linked with.
 set -euo pipefail
 
 # package | what it brings that we look for | what for
 # Of packages with a slash between them, the first that is offered is taken.
-# A word with a slash is a file below /usr/include or, if absolute, itself;
+# A word with a slash is a file below /usr/include or, if absolute, itself (there
+# may be a * in it);
 # a word that ends in .pc is a pkg-config name; any other is a command.
 table='
 gcc                  | gcc                 | C compiler
@@ -61,6 +63,11 @@ zlib1g-dev           | zlib.h/             | resolve_btfids
 libssl-dev           | openssl/ssl.h/      | tools of the kernel
 '
 
+# Older releases have it in the other package.
+for_fuzz='
+libclang-rt-dev/libclang-common-14-dev | /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-x86_64.a | libFuzzer
+'
+
 say() { echo "deps.sh: $*" >&2; }
 rows() { grep '|' <<<"$table"; }
 
@@ -68,7 +75,7 @@ has() {
 	case $1 in
 	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
 	*/) [ -e "/usr/include/${1%/}" ] ;;
-	/*) [ -e "$1" ] ;;
+	/*) compgen -G "$1" >/dev/null ;;
 	*) command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] ;;
 	esac
 }
@@ -125,6 +132,7 @@ install_packages() {
 }
 
 [ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
+[ "${1:-}" != --fuzz ] || table+=$for_fuzz
 if [ "${1:-}" = --list ]; then
 	rows
 	exit

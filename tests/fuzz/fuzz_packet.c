@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Anything that can come in a datagram, to whoever reads one: for libFuzzer
+ * (Makefile), and for check_fuzz_packet, which replays what was found.
+ *
+ * An input is a byte that says what the client is, and then steps: two bytes that
+ * say to whom the datagram goes and what about it is put right first (origin,
+ * nonce, MAC: what no fuzzer would ever guess), its length, its bytes.
+ *
+ * What must hold, whatever comes:
+ *   - Without the right MAC nothing changes where a key is set: not the client, not
+ *     the responder's memory, not the guard's, and nobody is asked for a session.
+ *   - What is taken is possible; an answer is no longer than its request, of its
+ *     version, with a MAC exactly where that has one.
+ *   - Strangers cannot make the responder forget a member.
+ */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fuzz_packet.h"
+#include "sync/responder.h"
+
+#define KEY	1	/* of the client, and of the child at 192.0.2.1 */
+#define OTHER	2	/* somebody's, in the same file */
+#define STEPS	12
+#define SERVER_NS	1800000000000000000LL
+
+static const char keyfile[] =
+	"1 AES128 HEX:2b7e151628aed2a6abf7158809cf4f3c\n"
+	"2 SHA256 ASCII:some-other-key-of-the-file\n";
+
+#define HOLDS(condition) \
+	do { \
+		if (!(condition)) \
+			broken(#condition, __LINE__); \
+	} while (0)
+
+/* The first byte of an input */
+#define WITH_KEY	0x01
+#define PLAIN		0x02
+#define INTERLEAVED	0x04
+#define SAME_HOST	0x08
+
+/* The first byte of a step: to whom, */
+#define TO		0x03
+enum { TO_CLIENT, TO_HINTED, TO_RESPONDER, TO_STRANGERS };
+/* ... and what of it is put right */
+#define FIX_ORIGIN	0x04
+#define FIX_NONCE	0x08
+#define FIX_MAC		0x10
+#define ASK_FIRST	0x20
+#define FIX_RECEIVE	0x40
+#define SENT_AFTER	0x80
+
+struct world {
+	struct tsct_keys *keys;
+	struct tsct_guard *guard, *fresh_guard;
+	struct tsct_responder *responder, *fresh_responder;
+	size_t guard_size, responder_size;
+	void *before_guard, *before_responder;
+	__u64 now;
+	unsigned int asked;
+	struct tsct_client client;
+	__u64 drawn;
+	tsct_ntp_stamp received;	/* as the last answer says */
+};
+
+static struct world world;
+static struct tsct_address member, stranger;	/* strangers: of 2001:db8::/32 */
+
+static void broken(const char *what, int line)
+{
+	fprintf(stderr, "fuzz_packet.c:%d: does not hold: %s\n", line, what);
+	abort();
+}
+
+/* ---- the world ------------------------------------------------------------ */
+
+static __u64 now(void *ctx)
+{
+	return ((struct world *)ctx)->now += 100;
+}
+
+static __s64 real_ns(void *ctx, __u64 ticks)
+{
+	(void)ctx;
+	return SERVER_NS + (__s64)ticks;
+}
+
+static void asked(void *ctx, const struct tsct_ask *ask)
+{
+	((struct world *)ctx)->asked++;
+	ask->reply->session = ask->request.session;
+	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
+}
+
+static const struct tsct_timeline timeline = {
+	.node = 0x44, .host = 0x22, .master = 0x44, .epoch = 5, .status = 2,
+	.has_line = true, .line = { .base_ns = SERVER_NS, .mult = TSCT_NS_MULT },
+	.stratum = 10, .precision = -25, .refid = 0x7f7f0101,
+};
+
+static void *copy_of(const void *block, size_t size)
+{
+	void *copy = malloc(size);
+
+	HOLDS(copy);
+	return memcpy(copy, block, size);
+}
+
+/* So many that there is no room for more: who comes now has one forgotten. */
+static void meet_strangers(void)
+{
+	const struct tsct_ntp_packet packet = {
+		.version = 4, .mode = TSCT_NTP_MODE_CLIENT, .has_ext = true,
+		.ext = { .nonce = 1 },
+	};
+	__u8 bytes[TSCT_NTP_MAX], reply[TSCT_NTP_MAX];
+	size_t len = tsct_ntp_build(&packet, bytes), reply_len;
+	struct tsct_address from = stranger;
+	__u32 ticket, i;
+
+	for (i = 0; i < TSCT_RESPONDER_CLIENTS; i++) {
+		from.ip[8] = (__u8)(1 + i / 256);
+		from.ip[9] = (__u8)i;
+		world.now += 10000000;
+		tsct_responder_answer(world.responder, &timeline, &from, bytes,
+				      len, (struct tsct_stamp){ world.now, 0, 0 },
+				      reply, &reply_len, &ticket);
+		HOLDS(reply_len && ticket);
+	}
+}
+
+/* Once: what is made here is put back before each input. */
+static void make_world(void)
+{
+	static const struct tsct_guard_options limits = {
+		.interval_us = 1000, .burst = 3, .leak = 2,
+	};
+	struct tsct_responder_ops ops = {
+		.ctx = &world, .now = now, .real_ns = real_ns, .asked = asked,
+	};
+	FILE *from = fmemopen((char *)keyfile, sizeof(keyfile) - 1, "r");
+	char why[200];
+
+	HOLDS(from && !tsct_keys_read(from, "keys", &world.keys, why,
+				      sizeof(why)));
+	fclose(from);
+	HOLDS(!tsct_address_parse("192.0.2.1", &member));
+	HOLDS(!tsct_address_parse("2001:db8::7", &stranger));
+	world.guard = tsct_guard_new(&limits, 7);
+	HOLDS(world.guard && !tsct_guard_rule(world.guard, "all", true));
+	HOLDS(!tsct_guard_rule(world.guard, "2001:db8:1::/48", false));
+	HOLDS(!tsct_guard_child(world.guard, &member, KEY));
+	world.responder = tsct_responder_new(&ops);
+	HOLDS(world.responder);
+	tsct_responder_use(world.responder, world.keys, world.guard);
+	meet_strangers();
+	world.guard_size = malloc_usable_size(world.guard);
+	world.responder_size = malloc_usable_size(world.responder);
+	world.fresh_guard = copy_of(world.guard, world.guard_size);
+	world.fresh_responder = copy_of(world.responder, world.responder_size);
+	world.before_guard = copy_of(world.guard, world.guard_size);
+	world.before_responder = copy_of(world.responder, world.responder_size);
+}
+
+static void begin_world(unsigned int what)
+{
+	struct tsct_client_options options = {
+		.flags = (what & PLAIN ? TSCT_CLIENT_PLAIN : 0) |
+			(what & INTERLEAVED ? TSCT_CLIENT_INTERLEAVED : 0),
+		.key_id = what & WITH_KEY ? KEY : 0,
+		.node = 0x11, .host = what & SAME_HOST ? 0x22 : 0x33,
+		.mult = TSCT_NS_MULT / 3, .refid = 0x01020304,
+	};
+
+	if (!world.keys)
+		make_world();
+	memcpy(world.guard, world.fresh_guard, world.guard_size);
+	memcpy(world.responder, world.fresh_responder, world.responder_size);
+	world.now = 1ULL << 40;
+	world.asked = 0;
+	world.drawn = 0;
+	world.received = 0;
+	tsct_client_init(&world.client, &options);
+}
+
+/* ---- a datagram -------------------------------------------------------------- */
+
+#define ROOM	(TSCT_NTP_MAX + 8)	/* longer ones must be refused, too */
+
+struct datagram {
+	__u8 *bytes;
+	size_t len;
+	__u32 key;		/* whose MAC it has, and a right one; 0: none */
+};
+
+static void put(struct datagram *d, size_t at, __u64 value)
+{
+	int i;
+
+	if (at + 8 > d->len)
+		return;
+	for (i = 0; i < 8; i++)
+		d->bytes[at + (size_t)i] = (__u8)(value >> (56 - 8 * i));
+}
+
+/* Where a MAC is, or would be put: behind all that parses */
+static void put_mac(struct datagram *d, __u32 key)
+{
+	struct tsct_ntp_packet packet;
+	size_t len = d->len;
+
+	if (tsct_ntp_parse(d->bytes, d->len, &packet, NULL))
+		return;
+	if (packet.has_mac)
+		len = packet.mac_at;
+	len = tsct_mac_append(world.keys, key, d->bytes, len);
+	if (len)
+		d->len = len;
+}
+
+/* Not by tsct_mac_check(), which is what is tested. */
+static __u32 key_of(const struct datagram *d)
+{
+	__u8 made[ROOM];
+	struct tsct_ntp_packet packet;
+
+	if (tsct_ntp_parse(d->bytes, d->len, &packet, NULL) || !packet.has_mac)
+		return 0;
+	memcpy(made, d->bytes, packet.mac_at);
+	if (tsct_mac_append(world.keys, packet.key_id, made, packet.mac_at) !=
+	    d->len || memcmp(made, d->bytes, d->len))
+		return 0;
+	return packet.key_id;
+}
+
+static void put_right(struct datagram *d, unsigned int what)
+{
+	bool request = (what & TO) >= TO_RESPONDER;
+
+	if (what & FIX_ORIGIN)
+		put(d, 24, request ? world.received : world.client.xmit);
+	if (what & FIX_RECEIVE)
+		put(d, 24, world.client.rcv);
+	if (what & FIX_NONCE)
+		put(d, 88, world.client.nonce);
+	if (what & FIX_MAC)
+		put_mac(d, (what & TO) == TO_STRANGERS ? OTHER : KEY);
+	d->key = key_of(d);
+}
+
+/* ---- the asking side ------------------------------------------------------------ */
+
+static void ask(void)
+{
+	const __u64 random[2] = { 0x5eed000000000000 + ++world.drawn,
+				  0x0dd5000000000000 + world.drawn };
+	struct tsct_ext ext = { .flags = TSCT_EXT_JOIN, .session = 3 };
+	__u8 bytes[TSCT_NTP_MAX];
+
+	HOLDS(tsct_client_request(&world.client, world.keys, random, &ext,
+				  bytes));
+	tsct_client_sent(&world.client,
+			 (struct tsct_stamp){ now(&world), 10, false });
+}
+
+static void check_exchange(const struct tsct_exchange *x)
+{
+	HOLDS((__s64)(x->t4 - x->t1) >= -(__s64)x->local_error);
+	HOLDS((__s64)(x->t3 - x->t2) >= -(__s64)x->remote_error);
+	HOLDS(!(x->flags & TSCT_EXCHANGE_AUTH) ==
+	      !world.client.options.key_id);
+}
+
+static bool same_client(const struct tsct_client *a, const struct tsct_client *b)
+{
+	struct tsct_client x, y;
+
+	/* What was dropped is counted, whoever sent it. */
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	memset(x.counts, 0, sizeof(x.counts));
+	memset(y.counts, 0, sizeof(y.counts));
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+/* What changed something is an answer to the request that waits. */
+static void check_answers(const struct tsct_client *client,
+			  const struct datagram *d)
+{
+	bool plain = client->options.flags & TSCT_CLIENT_PLAIN;
+	struct tsct_ntp_packet packet;
+
+	HOLDS(client->waiting);
+	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet, NULL));
+	HOLDS(packet.mode == TSCT_NTP_MODE_SERVER);
+	HOLDS(packet.origin == client->xmit ||
+	      (plain && client->rcv && packet.origin == client->rcv));
+	HOLDS(plain || !packet.has_ext || packet.ext.nonce == client->nonce);
+}
+
+static void to_client(const struct datagram *d, unsigned int after)
+{
+	struct tsct_stamp t4 = { world.now += 64 * after, 10, after & 1 };
+	struct tsct_client before;
+	struct tsct_exchange x[2];
+	enum tsct_client_result result;
+	unsigned int nr = 99, i;
+
+	memcpy(&before, &world.client, sizeof(before));
+	result = tsct_client_reply(&world.client, world.keys, d->bytes, d->len,
+				   t4, SERVER_NS, x, &nr);
+	HOLDS(result < TSCT_CLIENT_NR && *tsct_client_why(result));
+	HOLDS(nr <= 2 && (!nr || result == TSCT_CLIENT_OK));
+	for (i = 0; i < nr; i++)
+		check_exchange(&x[i]);
+	if (before.options.key_id && d->key != KEY)
+		HOLDS(result != TSCT_CLIENT_OK &&
+		      same_client(&before, &world.client));
+	if (!same_client(&before, &world.client))
+		check_answers(&before, d);
+}
+
+static void to_hinted(const struct datagram *d, unsigned int after)
+{
+	struct tsct_client before;
+	bool hinted;
+
+	memcpy(&before, &world.client, sizeof(before));
+	hinted = tsct_client_hinted(&world.client, world.keys, d->bytes, d->len,
+				    world.now + after);
+	if (!hinted || (before.options.key_id && d->key != KEY))
+		HOLDS(!hinted && same_client(&before, &world.client));
+}
+
+/* ---- the answering side --------------------------------------------------------- */
+
+static void check_answer(const struct datagram *d, const __u8 *reply, size_t len)
+{
+	struct tsct_ntp_packet asked_for, got;
+	const char *why;
+
+	HOLDS(len <= d->len);
+	HOLDS(!tsct_ntp_parse(reply, len, &got, &why) && !*why);
+	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &asked_for, NULL));
+	HOLDS(got.mode == TSCT_NTP_MODE_SERVER);
+	HOLDS(got.version == asked_for.version);
+	HOLDS(got.has_ext == asked_for.has_ext);
+	HOLDS(got.has_mac == asked_for.has_mac);
+	HOLDS(!got.has_mac || (got.key_id == asked_for.key_id &&
+			       !tsct_mac_check(world.keys, reply, len, &got)));
+	HOLDS(!got.has_ext || (got.ext.flags & TSCT_EXT_REPLY &&
+			       got.ext.nonce == asked_for.ext.nonce));
+	world.received = got.receive;
+}
+
+/* All of it but its counts is as it was. */
+static bool same_responder(void)
+{
+	const __u64 *counts = tsct_responder_counts(world.responder);
+	size_t at = (size_t)((const char *)counts -
+			     (const char *)world.responder);
+
+	memcpy((char *)world.before_responder + at, counts,
+	       TSCT_ANSWER_NR * sizeof(*counts));
+	return !memcmp(world.before_responder, world.responder,
+		       world.responder_size);
+}
+
+static bool answer(const struct datagram *d, const struct tsct_address *from,
+		   unsigned int after, __u8 *reply, size_t *len)
+{
+	struct tsct_stamp rx = { world.now += 64 * after, 10, true };
+	enum tsct_answer result;
+	__u32 ticket = 99;
+
+	result = tsct_responder_answer(world.responder, &timeline, from,
+				       d->bytes, d->len, rx, reply, len,
+				       &ticket);
+	HOLDS(result < TSCT_ANSWER_NR && *tsct_responder_why(result));
+	HOLDS(!*len == (result != TSCT_ANSWER_SENT));
+	HOLDS(*len || !ticket);
+	if (*len)
+		check_answer(d, reply, *len);
+	if (*len && after & 1)
+		tsct_responder_sent(world.responder, ticket,
+				    (struct tsct_stamp){ now(&world), 5, true });
+	return *len;
+}
+
+/* From the address of a child for whom a key is set */
+static void to_responder(const struct datagram *d, unsigned int after)
+{
+	unsigned int was_asked = world.asked;
+	__u8 reply[TSCT_NTP_MAX];
+	size_t len;
+
+	memcpy(world.before_guard, world.guard, world.guard_size);
+	memcpy(world.before_responder, world.responder, world.responder_size);
+	answer(d, &member, after, reply, &len);
+	if (d->key == KEY)
+		return;
+	HOLDS(!len && world.asked == was_asked);
+	HOLDS(!memcmp(world.before_guard, world.guard, world.guard_size));
+	HOLDS(same_responder());
+}
+
+static bool member_asks(__u64 nonce, struct tsct_ext *reply)
+{
+	struct tsct_ntp_packet packet = {
+		.version = 4, .mode = TSCT_NTP_MODE_CLIENT, .transmit = nonce,
+		.has_ext = true, .ext = { .node = 0x55, .nonce = nonce },
+	};
+	__u8 bytes[TSCT_NTP_MAX], request[TSCT_NTP_MAX];
+	struct datagram d = { .bytes = request, .key = KEY };
+	size_t len;
+
+	d.len = tsct_ntp_build(&packet, d.bytes);
+	d.len = tsct_mac_append(world.keys, KEY, d.bytes, d.len);
+	if (!answer(&d, &member, 0x101, bytes, &len))
+		return false;
+	HOLDS(!tsct_ntp_parse(bytes, len, &packet, NULL));
+	*reply = packet.ext;
+	return true;
+}
+
+/* Between two requests of a member: whatever another sends, the second is told
+ * when the answer to the first was sent. A key that is not his to use is none. */
+static void to_strangers(const struct datagram *d, unsigned int after)
+{
+	__u64 nonce = 0xfeed000000000000 + 2 * ++world.drawn;
+	struct tsct_address from = stranger;
+	__u8 reply[TSCT_NTP_MAX];
+	struct tsct_ext ext;
+	unsigned int was_asked;
+	size_t len;
+	bool first;
+
+	/* It has a token for both. */
+	world.now += 3000000;
+	first = member_asks(nonce, &ext);
+	HOLDS(first);
+	was_asked = world.asked;
+	from.ip[5] = after & 2 ? 1 : 0;		/* denied */
+	from.ip[14] = (__u8)after;
+	answer(d, &from, after, reply, &len);
+	HOLDS(!len || !from.ip[5]);
+	HOLDS(world.asked == was_asked || d->key == OTHER);
+	HOLDS(!len || d->key != KEY);
+	HOLDS(member_asks(nonce + 1, &ext));
+	HOLDS(ext.flags & TSCT_EXT_TX_KERNEL && ext.prev_nonce == nonce);
+}
+
+/* ---- inputs ---------------------------------------------------------------------- */
+
+/* From memory that ends with it: a look beyond is seen. */
+static void deliver(const struct datagram *d, unsigned int to,
+		    unsigned int after)
+{
+	void *bytes = malloc(d->len + 1);
+	struct datagram exact = *d;
+
+	HOLDS(bytes);
+	exact.bytes = memcpy((char *)bytes + 1, d->bytes, d->len);
+	switch (to) {
+	case TO_CLIENT: to_client(&exact, after); break;
+	case TO_HINTED: to_hinted(&exact, after); break;
+	case TO_RESPONDER: to_responder(&exact, after); break;
+	case TO_STRANGERS: to_strangers(&exact, after); break;
+	}
+	free(bytes);
+}
+
+/* What is taken with its MAC is not without, with that of another key that we have,
+ * with a crypto-NAK, with one that is wrong in a bit. */
+static void forge(const struct datagram *d, unsigned int to, unsigned int after)
+{
+	struct tsct_ntp_packet packet;
+	struct datagram forged;
+	__u8 bytes[ROOM];
+
+	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet, NULL));
+	forged = (struct datagram){ .bytes = bytes, .len = packet.mac_at };
+	memcpy(bytes, d->bytes, d->len);
+	deliver(&forged, to, after);
+	forged.len = tsct_mac_append(world.keys, OTHER, bytes, packet.mac_at);
+	forged.key = OTHER;
+	if (forged.len)
+		deliver(&forged, to, after);
+	memset(bytes + packet.mac_at, 0, 4);
+	forged.len = packet.mac_at + 4;
+	forged.key = 0;
+	deliver(&forged, to, after);
+	memcpy(bytes, d->bytes, d->len);
+	bytes[d->len - 1 - after % packet.mac_len] ^= 0x10;
+	forged.len = d->len;
+	deliver(&forged, to, after);
+}
+
+/* Returns how many bytes of @at it took; 0: that was all. */
+static size_t step(const __u8 *at, size_t size)
+{
+	unsigned int to = size ? at[0] & TO : 0;
+	__u8 bytes[ROOM];
+	struct datagram d = { .bytes = bytes };
+
+	if (size < 4)
+		return 0;
+	d.len = ((size_t)at[2] << 8 | at[3]) % ROOM;
+	if (d.len > size - 4)
+		d.len = size - 4;
+	memcpy(bytes, at + 4, d.len);
+	size = 4 + d.len;
+	if (at[0] & ASK_FIRST)
+		ask();
+	put_right(&d, at[0]);
+	if (d.key == KEY && to != TO_STRANGERS)
+		forge(&d, to, at[1]);
+	deliver(&d, to, at[1]);
+	if (at[1] == 255) {
+		tsct_client_disrupt(&world.client);
+		tsct_responder_disrupt(world.responder);
+	}
+	if (at[0] & SENT_AFTER)
+		tsct_client_sent(&world.client, (struct tsct_stamp)
+				 { world.now - 32 * at[1], 5, true });
+	return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct tsct_exchange x;
+	size_t at = 1, took;
+	int i;
+
+	if (!size)
+		return 0;
+	begin_world(bytes[0]);
+	for (i = 0; i < STEPS; i++) {
+		took = step(bytes + at, size - at);
+		if (!took)
+			break;
+		at += took;
+	}
+	if (tsct_client_flush(&world.client, &x))
+		check_exchange(&x);
+	return 0;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The name is libFuzzer's. */
+#ifndef TESTS_FUZZ_PACKET_H
+#define TESTS_FUZZ_PACKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Aborts, with a word on standard error, where something does not hold. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+#endif /* TESTS_FUZZ_PACKET_H */

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the fuzzer has found, once more (tests/fuzz): each input as it is, and with
+ * some bytes changed. What does not hold aborts.
+ */
+#include <check.h>
+#include <dirent.h>
+
+#include "../fuzz/fuzz_packet.c"
+#include "seed.h"
+
+#define INPUTS_MAX	2000
+#define INPUT_SIZE	4096
+#define CHANGED		3000
+
+static struct {
+	size_t size;
+	__u8 *bytes;
+} inputs[INPUTS_MAX];
+static unsigned int nr;
+
+static void read_input(const char *name)
+{
+	static __u8 bytes[INPUT_SIZE];
+	char path[4096];
+	FILE *from;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/%s", CORPUS, name);
+	from = fopen(path, "r");
+	ck_assert_msg(from, "%s", path);
+	size = fread(bytes, 1, sizeof(bytes), from);
+	fclose(from);
+	ck_assert_uint_lt(nr, INPUTS_MAX);
+	inputs[nr].size = size;
+	inputs[nr++].bytes = copy_of(bytes, size ? size : 1);
+}
+
+static void read_corpus(void)
+{
+	DIR *folder = opendir(CORPUS);
+	struct dirent *entry;
+
+	ck_assert_msg(folder, "%s", CORPUS);
+	while ((entry = readdir(folder)))
+		if (strstr(entry->d_name, ".bin"))
+			read_input(entry->d_name);
+	closedir(folder);
+	/* An empty folder is no proof. */
+	ck_assert_uint_ge(nr, 50);
+}
+
+static void free_corpus(void)
+{
+	while (nr)
+		free(inputs[--nr].bytes);
+}
+
+START_TEST(corpus)
+{
+	unsigned int i;
+
+	read_corpus();
+	for (i = 0; i < nr; i++)
+		LLVMFuzzerTestOneInput(inputs[i].bytes, inputs[i].size);
+	printf("# %u inputs\n", nr);
+	free_corpus();
+}
+END_TEST
+
+/* Some bytes, or its length; or another's end */
+static size_t change(const __u8 *bytes, size_t size, __u8 *changed)
+{
+	unsigned int other = any(nr), i;
+	size_t at = any((unsigned int)size + 1);
+
+	memcpy(changed, bytes, size);
+	if (!any(4) && inputs[other].size > at) {
+		memcpy(changed + at, inputs[other].bytes + at,
+		       inputs[other].size - at);
+		size = inputs[other].size;
+	}
+	for (i = any(4); i && size; i--)
+		changed[any((unsigned int)size)] ^= (__u8)(1 << any(8));
+	return any(8) ? size : at;
+}
+
+START_TEST(changed_corpus)
+{
+	__u8 changed[INPUT_SIZE];
+	unsigned int i;
+
+	seed_with(0);
+	read_corpus();
+	for (i = 0; i < CHANGED; i++) {
+		unsigned int which = any(nr);
+
+		LLVMFuzzerTestOneInput(changed, change(inputs[which].bytes,
+						       inputs[which].size,
+						       changed));
+	}
+	free_corpus();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fuzz_packet");
+	TCase *tcase = tcase_create("packet");
+	SRunner *runner;
+	int failed;
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, corpus);
+	tcase_add_test(tcase, changed_corpus);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
