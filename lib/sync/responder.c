@@ -271,9 +271,14 @@ static void fill_plain(struct tsct_responder *responder,
 		talker->receive = reply->receive;
 		talker->about = ops->now(ops->ctx);
 	}
-	if (!interleaved)
-		reply->transmit = tsct_ntp_from_ns(
-			ops->real_ns(ops->ctx, ops->now(ops->ctx)));
+	if (interleaved)
+		return;
+	reply->transmit = tsct_ntp_from_ns(ops->real_ns(ops->ctx,
+							ops->now(ops->ctx)));
+	/* Who names our transmit stamp as origin asks in basic mode: so it is none
+	 * that we received at. */
+	if (reply->transmit == reply->receive)
+		reply->transmit++;
 }
 
 /* ---- answers -------------------------------------------------------------------------- */
