@@ -54,6 +54,10 @@ check-guest-debug: deps
 fuzz:
 	tests/deps.sh --fuzz
 	+$(MAKE) -C tests/fuzz
+check-service: deps
+	tests/deps.sh --service
+	+$(MAKE) all
+	tests/run.sh service
 demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
@@ -76,6 +80,6 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all lib daemon tools examples module deps fuzz check check-unit check-guest \
+.PHONY: all lib daemon tools examples module deps fuzz check-service check check-unit check-guest \
 	check-guest-debug check-model check-sim demo bench bench-emit \
 	bench-clock bench-kernel bench-record bench-sim install clean

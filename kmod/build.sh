@@ -216,6 +216,10 @@ install_module() {
 	done
 	install -D -m 644 "$out/module/$release/Module.symvers" \
 		"$root/usr/src/tsctrace/build/module/$release/Module.symvers"
+	install -D -m 644 "$top/kmod/70-tsctrace.rules" \
+		"$root/usr/lib/udev/rules.d/70-tsctrace.rules"
+	install -D -m 644 "$top/kmod/modules-load.conf" \
+		"$root/usr/lib/modules-load.d/tsctrace.conf"
 	depmod ${root:+-b "$root"} "$release"
 }
 

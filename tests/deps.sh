@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --debug-kernel | --fuzz] - see to it that all that the build and the
-# tests use is here
+# deps.sh [--list | --debug-kernel | --fuzz | --service] - see to it that all that
+# the build and the tests use is here
 #
 # On Debian 12 or newer and on Ubuntu, what is missing is installed with
 # apt-get (as root, or by sudo). Elsewhere the list is printed, with what is
 # missing of it, and the exit status is 1. Quick when nothing is missing.
 # --debug-kernel adds what guest/debug_kernel.sh builds its kernel with, --fuzz
-# what the fuzzer is linked with.
+# what the fuzzer is linked with, --service what makes the service's container.
 set -euo pipefail
 
 # package | what it brings that we look for | what for
@@ -66,6 +66,10 @@ libssl-dev           | openssl/ssl.h/      | tools of the kernel
 # Older releases have it in the other package.
 for_fuzz='
 libclang-rt-dev/libclang-common-14-dev | /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-x86_64.a | libFuzzer
+'
+
+for_service='
+mmdebstrap           | mmdebstrap          | a Debian for a container
 '
 
 say() { echo "deps.sh: $*" >&2; }
@@ -132,6 +136,7 @@ install_packages() {
 }
 
 [ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
+[ "${1:-}" != --service ] || table+=$for_service
 [ "${1:-}" != --fuzz ] || table+=$for_fuzz
 if [ "${1:-}" = --list ]; then
 	rows

@@ -23,6 +23,8 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		include/tsctrace/event.h include/tsctrace/fields.h \
 		include/tsctrace/section.h \
 		share/man/man1/trace-ctl.1 share/man/man3/tsct_open.3 \
+		lib/systemd/system/tsctraced.service \
+		lib/sysusers.d/tsctrace.conf lib/tmpfiles.d/tsctrace.conf \
 		share/man/man8/tsctraced.8; do
 	[ -s "$file" ] || fail "there is no $file"
 done

@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tsctraced as a service: installed, started, watched and hardened by systemd, in
+# a container with a Debian of its own. Not part of `make check`: it takes a
+# minute, and a machine on which containers can be booted. make check-service
+#
+# What it needs is fetched and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace,
+# never installed.
+# test-timeout: 600
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+out=$(realpath -m "${O:-$top/build}")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/tsctrace/service
+[ "$(id -u)" = 0 ] || { echo "run this as root: it boots a container"; exit 1; }
+
+work=$(mktemp -d) nspawn=
+cleanup() {
+	[ -z "$nspawn" ] || { kill "$nspawn" && wait "$nspawn"; } 2>/dev/null || true
+	umount "$work/root" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap cleanup EXIT
+fail() {
+	echo "FAILED: $*"
+	inside journalctl -u tsctraced --no-pager 2>/dev/null | tail -n 40 || true
+	[ ! -s "$work/console" ] || tail -n 20 "$work/console"
+	exit 1
+}
+
+# --- what boots -------------------------------------------------------------
+
+fetch() {
+	[ ! -e "$cache/ready" ] || return 0
+	command -v mmdebstrap >/dev/null || { echo "install mmdebstrap"; exit 1; }
+	rm -rf "$cache"
+	mkdir -p "$cache/tool"
+	(cd "$cache/tool" && apt-get download -qq systemd-container &&
+		dpkg -x systemd-container_*.deb .)
+	mmdebstrap --quiet --variant=apt --include="systemd,systemd-sysv,$(
+		libraries)" bookworm "$cache/root"
+	touch "$cache/ready"
+}
+
+# The packages of the libraries that our programs are linked to
+libraries() {
+	ldd "$out/daemon/tsctraced" "$out/tools/trace-ctl" |
+		sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | xargs -n 1 realpath |
+		sort -u | sed 's|^/usr||' | while read -r file; do
+		dpkg -S "*$file" 2>/dev/null | cut -d: -f1
+	done | sort -u | paste -sd,
+}
+
+inside() { nsenter --all --target "$(cat "$work/init")" "$@"; }
+as_nobody() { inside setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+show() { inside systemctl show tsctraced --value -p "$1"; }
+
+boot() {
+	mkdir "$work/upper" "$work/scratch" "$work/root"
+	mount -t overlay overlay -o "lowerdir=$cache/root,upperdir=$work/upper,workdir=$work/scratch" \
+		"$work/root"
+	make -C "$top" O="$out" PREFIX=/usr DESTDIR="$work/root" install \
+		>"$work/install" 2>&1 || { tail "$work/install"; exit 1; }
+	"$cache/tool/usr/bin/systemd-nspawn" -D "$work/root" --boot --register=no \
+		--keep-unit --private-network --console=pipe </dev/null \
+		>"$work/console" 2>&1 &
+	nspawn=$!
+	for ((i = 0; i < 300; i++)); do
+		pgrep -P "$nspawn" >"$work/init" && inside systemctl is-system-running \
+			>"$work/state" 2>/dev/null || true
+		grep -qs 'running\|degraded' "$work/state" && break
+		kill -0 "$nspawn" 2>/dev/null || break
+		sleep 0.2
+	done
+	grep -qs 'running\|degraded' "$work/state" ||
+		fail "the container does not boot"
+	# A boot id of its own, which a service that has a /proc of its own
+	# does not see: not so on a machine.
+	inside umount /proc/sys/kernel/random/boot_id 2>/dev/null || true
+}
+
+wait_for() {	# SECONDS WHAT COMMAND...
+	local until=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@"; do
+		[ "$SECONDS" -lt "$until" ] || fail "$what"
+		sleep 0.2
+	done
+}
+is_active() { [ "$(show ActiveState)" = active ]; }
+was_restarted() { [ "$(show NRestarts)" -ge 1 ] && is_active; }
+
+fetch
+boot
+
+# --- it starts, as a user of its own with next to no rights ---------------------
+
+inside systemctl enable --now tsctraced 2>"$work/err" || fail "$(cat "$work/err")"
+is_active || fail "it is not active"
+pid=$(show MainPID)
+[ "$(inside stat -c %U "/proc/$pid")" = tsctrace ] ||
+	fail "it does not run as tsctrace"
+caps=$(inside sed -n 's/^CapBnd:\t//p' "/proc/$pid/status")
+[ "$((0x$caps & ~(1 << 10 | 1 << 25)))" = 0 ] || fail "capabilities: $caps"
+inside grep -q '^NoNewPrivs:.1' "/proc/$pid/status" || fail "new privileges"
+inside grep -q '^Seccomp:.2' "/proc/$pid/status" || fail "no seccomp filter"
+
+# --- anybody can go by its clock, and have channels ----------------------------
+
+as_nobody trace-ctl clock --wait-synced=20 >"$work/clock" 2>&1 ||
+	fail "$(cat "$work/clock")"
+as_nobody trace-ctl clock --json >"$work/clock"
+grep -q '"origin": "daemon"' "$work/clock" || fail "$(cat "$work/clock")"
+as_nobody env TSCTRACE_PROVIDER=daemon trace-ctl channel create kept \
+	>"$work/channel" 2>&1 || fail "$(cat "$work/channel")"
+epoch=$(sed -n 's/.*"epoch": \([0-9]*\).*/\1/p' "$work/clock" | head -n 1)
+
+# --- the watchdog -----------------------------------------------------------------
+
+inside sh -c "kill -STOP $pid"
+wait_for 30 "a daemon that stands still is not replaced" was_restarted
+inside journalctl -u tsctraced --no-pager | grep -qi 'watchdog timeout' ||
+	fail "it was not the watchdog"
+[ "$(show MainPID)" != "$pid" ] || fail "still the same one"
+as_nobody trace-ctl clock --wait-synced=20 --json >"$work/clock" ||
+	fail "no clock afterwards"
+again=$(sed -n 's/.*"epoch": \([0-9]*\).*/\1/p' "$work/clock" | head -n 1)
+[ "$again" = "$epoch" ] || fail "epoch $epoch became $again: it did not go on"
+
+# --- its configuration ---------------------------------------------------------------
+
+mkdir -p "$work/root/etc/tsctrace"
+echo "no such thing" >"$work/root/etc/tsctrace/tsctraced.conf"
+pid=$(show MainPID)
+inside systemctl reload tsctraced || fail "reload"
+wait_for 10 "the broken file is not told of" eval \
+	'inside journalctl -u tsctraced --no-pager | grep -q "tsctraced.conf:1"'
+is_active && [ "$(show MainPID)" = "$pid" ] || fail "a broken file ended it"
+! inside systemctl restart tsctraced 2>/dev/null || fail "started with a broken file"
+printf "serve\nallow 127.0.0.1\n" >"$work/root/etc/tsctrace/tsctraced.conf"
+inside systemctl reset-failed tsctraced
+inside systemctl start tsctraced || fail "it does not start with port 123"
+inside grep -q ':007B ' /proc/net/udp6 /proc/net/udp || fail "nobody at port 123"
+inside systemctl stop tsctraced || fail "stop"
+[ -s "$work/root/run/tsctrace/clock" ] || inside test -s /run/tsctrace/clock ||
+	fail "the clock went with the daemon"
+systemd-analyze security --offline=true "$out/daemon/tsctraced.service" 2>/dev/null |
+	tail -n 1 || true
+echo "ok"
