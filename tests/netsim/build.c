@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -152,6 +153,13 @@ unsigned long memory_kib(void)
 
 	getrusage(RUSAGE_SELF, &usage);
 	return (unsigned long)usage.ru_maxrss;
+}
+
+size_t memory_used(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
 }
 
 bool knows_time(struct run *run, uint32_t index)

@@ -40,10 +40,11 @@ unsigned int path_send(const struct path *path, struct dice *dice, double s,
 double stamp_off(const struct stamping *stamping, struct dice *dice,
 		 bool received)
 {
+	double noise = received ? stamping->noise : stamping->noise_sent;
 	double us = 0;
 
-	if (stamping->noise > 0)
-		us += stamping->noise * roll_gauss(dice);
+	if (noise > 0)
+		us += noise * roll_gauss(dice);
 	if (received && roll_chance(dice, stamping->early))
 		us -= stamping->early_by;
 	return us;

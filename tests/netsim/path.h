@@ -32,7 +32,8 @@ unsigned int path_send(const struct path *path, struct dice *dice, double s,
 
 /* Beside the counter's own grain */
 struct stamping {
-	double noise;			/* Gaussian, us */
+	double noise;			/* Gaussian, us: of a packet that came */
+	double noise_sent;		/* and of one that went */
 	double early, early_by;		/* chance that one of a packet that
 					 * came is too early, us */
 	double error;			/* what is said: known to this, us */

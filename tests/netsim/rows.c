@@ -54,7 +54,7 @@ const struct row rows[] = {
 		.back = { .floor = 40, .gauss = US_30NS },
 		.published = { 0.10, 0.10, 0.10, 0.11, 0.14, 0.10, 0.12, 0.09 },
 	}, {
-		.name = "exp 5 us + 1 us noise of stamps",
+		.name = "exp 5 us + 1 us noise of stamps",	/* received */
 		.go = { .floor = 40, .exp = 5 },
 		.back = { .floor = 40, .exp = 5 },
 		.stamping = { .noise = 1, .error = 4 },
@@ -88,7 +88,7 @@ const struct row rows[] = {
 		.name = "the same, 1 us noise of stamps",
 		.go = { .floor = 0.05 },
 		.back = { .floor = 100 },
-		.stamping = { .noise = 1, .error = 5 },
+		.stamping = { .noise = 1, .noise_sent = 1, .error = 5 },
 	}, {
 		.name = "exp 20 us, wander 1e-8",
 		.go = { .floor = 40, .exp = 20 },

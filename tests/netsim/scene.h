@@ -64,6 +64,7 @@ void expect(struct run *run, bool is, const char *what);
 /* Does a node know the time now? */
 /* The most memory this process had so far */
 unsigned long memory_kib(void);
+size_t memory_used(void);		/* now, bytes */
 bool knows_time(struct run *run, uint32_t index);
 
 #endif /* TESTS_NETSIM_SCENE_H */

@@ -102,9 +102,9 @@ static void play_broken(struct run *run)
 
 const struct scene tree_scenes[] = {
 	{ .name = "10000 nodes", .play = play_large, .poll_s = 16,
-	  .polls = 400, .polls_quick = 40 },
+	  .polls = 100, .polls_quick = 40 },
 	{ .name = "1111 nodes, master gone, branch cut off",
-	  .play = play_broken, .poll_s = 4, .polls = 600,
+	  .play = play_broken, .poll_s = 4, .polls = 250,
 	  .polls_quick = 200 },
 };
 
