@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/* A node's idea of the cluster's time against the truth, whatever happens. */
+#include "cluster_world.h"
+#include "suite.h"
+
+#define WANDER	5e-9		/* of a crystal, in a second */
+#define BACK_NS	2000000000LL
+
+static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
+
+static struct node master, child;
+static struct tsct_remote_line line;	/* the truth is what it says of master */
+
+static void begin(unsigned int turn)
+{
+	seed_with(turn);
+	make_node(&master, WANDER, 0);
+	make_node(&child, WANDER, 1);
+	line = be_master(&master, 1, 7);
+}
+
+static void end(void)
+{
+	free_node(&master);
+	free_node(&child);
+}
+
+static void read_some(double from, double to)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10; i++)
+		read_time(&child, &master, &line, from + (to - from) * i / 10);
+}
+
+/*
+ * An exchange, and after it the keeper's tick each second. Time is read in
+ * between, and right before and after it is published.
+ */
+static double poll_once(double t, double interval, const struct path *path)
+{
+	double at = exchange(&child, 0, &master, path, t), end_t = t + interval;
+
+	while (at < end_t) {
+		double next = at + 1 < end_t ? at + 1 : end_t;
+
+		publish(&child, at);
+		read_some(at, at + LEAD_S);
+		read_some(at + LEAD_S, next);
+		at = next;
+	}
+	return end_t;
+}
+
+static double poll_until(double t, double until, double interval,
+			 const struct path *path)
+{
+	while (t < until)
+		t = poll_once(t, interval, path);
+	return t;
+}
+
+static void report(const char *what)
+{
+	printf("# %s: %u readings, rms %.0f ns, worst %.0f ns, epoch %u\n", what,
+	       child.readings, sqrt(child.square_ns / child.readings),
+	       child.worst_ns, tsct_cluster_epoch(child.cluster));
+}
+
+static uint32_t child_status(double t)
+{
+	struct tsct_pair pair;
+
+	return tsct_cluster_compose(child.cluster, node_ticks(&child, t), &pair);
+}
+
+/* ---- one source ---------------------------------------------------------------- */
+
+START_TEST(test_one_source)
+{
+	static const double intervals[] = { 0.0625, 1, 16, 64 };
+	unsigned int i, turn;
+	char what[64];
+
+	for (i = 0; i < 4; i++) {
+		for (turn = 0; turn < 3; turn++) {
+			begin(100 * i + turn);
+			publish(&child, 1.5);
+			poll_until(2, 2 + 150 * fmin(16, intervals[i]),
+				   intervals[i], &lan);
+			ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+			ck_assert_uint_eq(child.missing, 0);
+			ck_assert_uint_gt(child.readings, 100);
+			if (!turn) {
+				snprintf(what, sizeof(what), "every %.2f s",
+					 intervals[i]);
+				report(what);
+			}
+			end();
+		}
+	}
+}
+END_TEST
+
+/* Status, master, timeline, depth: what is said of it */
+START_TEST(test_what_is_said)
+{
+	struct tsct_remote_line told;
+	struct tsct_source_state s;
+	__u64 of;
+	uint32_t epoch;
+	uint16_t depth;
+	double t;
+
+	begin(1);
+	ck_assert_uint_eq(child_status(1), TSCT_STATUS_UNKNOWN);
+	ck_assert_uint_eq(tsct_cluster_timeline(child.cluster,
+			node_ticks(&child, 1), &of, &epoch, &depth, &told),
+			TSCT_STATUS_UNKNOWN);
+	ck_assert_uint_eq(told.mult, 0);
+	t = poll_once(2, 1, &lan);
+	ck_assert_uint_eq(child_status(t), TSCT_STATUS_CALIBRATING);
+	t = poll_until(t, 30, 1, &lan);
+	ck_assert_uint_eq(child_status(t), TSCT_STATUS_SYNCHRONIZED);
+	ck_assert_uint_eq(child.state.cluster_master, master.id);
+	ck_assert_uint_eq(child.state.cluster_timeline, 7);
+	ck_assert_uint_eq(tsct_cluster_timeline(child.cluster,
+			node_ticks(&child, t), &of, &epoch, &depth, &told),
+			TSCT_STATUS_SYNCHRONIZED);
+	ck_assert(of == master.id && epoch == 7 && depth == 1 && told.mult);
+	tsct_cluster_source(child.cluster, 0, node_ticks(&child, t), &s);
+	ck_assert(s.used && s.known && !s.liar && !*s.why);
+	ck_assert(s.kept >= 10 && s.rtt_min_ns > 99e3 && s.rtt_min_ns < 200e3);
+	ck_assert(fabs(s.offset_ns) < s.error_ns && s.error_ns < 200e3);
+	ck_assert_msg(fabs(s.drift_ppm) < 110, "%.1f ppm", s.drift_ppm);
+	tsct_cluster_source(child.cluster, 1, node_ticks(&child, t), &s);
+	ck_assert(!s.used && !s.known);
+	end();
+}
+END_TEST
+
+/* ---- a tree -------------------------------------------------------------------- */
+
+#define LEVELS	4
+
+START_TEST(test_tree)
+{
+	struct node level[LEVELS + 1];
+	struct tsct_remote_line root;
+	double t, bound = 0;
+	unsigned int i, j;
+
+	seed_with(3);
+	for (i = 0; i <= LEVELS; i++)
+		make_node(&level[i], WANDER, i > 0);
+	root = be_master(&level[0], 1, 1);
+	for (t = 2; t < 200; t += 1) {
+		for (i = 1; i <= LEVELS; i++) {
+			exchange(&level[i], 0, &level[i - 1], &lan,
+				 t + 0.1 * i);
+			publish(&level[i], t + 0.1 * i + 0.01);
+		}
+		for (i = 1; i <= LEVELS; i++)
+			for (j = 0; j < 5; j++)
+				read_time(&level[i], &level[0], &root,
+					  t + 0.6 + 0.08 * j);
+	}
+	for (i = 1; i <= LEVELS; i++) {
+		double error = (double)tsct_pair_error_ps(&level[i].state.cluster,
+				node_ticks(&level[i], t)) * 1e-3;
+
+		printf("# level %u: rms %.0f ns, worst %.0f, bound %.0f\n", i,
+		       sqrt(level[i].square_ns / level[i].readings),
+		       level[i].worst_ns, error);
+		ck_assert_uint_eq(level[i].state.cluster_master, level[0].id);
+		ck_assert_uint_eq(level[i].state.cluster_timeline, 1);
+		ck_assert_uint_eq(tsct_cluster_epoch(level[i].cluster), 1);
+		/* Errors add up along the tree. */
+		ck_assert(error > bound);
+		bound = error;
+	}
+	for (i = 0; i <= LEVELS; i++)
+		free_node(&level[i]);
+}
+END_TEST
+
+/* Sources that go round in circles */
+START_TEST(test_too_deep)
+{
+	struct tsct_exchange x = { .t1 = 1000000, .t2 = 5, .t3 = 6,
+				   .t4 = 2000000 };
+	struct tsct_remote remote = {
+		.node = 9, .master = 8, .epoch = 1, .has_line = true,
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.line = { .mult = TSCT_NS_MULT, .base_ns = BEGIN_NS },
+		.depth = TSCT_CLUSTER_DEPTH_MAX,
+	};
+	struct tsct_source_state s;
+
+	begin(4);
+	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
+			 TSCT_CLUSTER_OK);
+	tsct_cluster_source(child.cluster, 0, x.t4, &s);
+	ck_assert_ptr_nonnull(strstr(s.why, "circles"));
+	remote.depth--;
+	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
+			 TSCT_CLUSTER_NEW);
+	end();
+}
+END_TEST
+
+/* ---- what happens --------------------------------------------------------------- */
+
+/*
+ * Requests take another way from some time on: 1 ms longer. It looks as if time
+ * had moved by half of that; but no exchange contradicts that it did not.
+ */
+START_TEST(test_route_change)
+{
+	struct path longer = lan;
+	double t;
+
+	begin(5);
+	t = poll_until(2, 100, 1, &lan);
+	longer.detour_s = 1e-3;
+	t = poll_until(t, 1300, 1, &longer);
+	poll_until(t, 1400, 1, &lan);
+	report("a detour for 20 minutes");
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 0);
+	end();
+}
+END_TEST
+
+/* The way is as it was, and the time is not: it is followed, by slewing. */
+START_TEST(test_small_step)
+{
+	double t;
+
+	begin(6);
+	t = poll_until(2, 100, 1, &lan);
+	line.base_ns += 2000000;
+	master.lie_ns = 2e6;
+	/* Until it cannot be told from a freak, nobody can know. */
+	for (; t < 104; t += 1) {
+		exchange(&child, 0, &master, &lan, t);
+		publish(&child, t + 0.01);
+	}
+	child.readings = 0, child.worst_ns = 0;
+	t = poll_until(t, 200, 1, &lan);
+	report("its time moved by 2 ms");
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	end();
+}
+END_TEST
+
+START_TEST(test_large_step)
+{
+	double t;
+
+	begin(7);
+	t = poll_until(2, 100, 1, &lan);
+	line.base_ns -= BACK_NS;
+	master.lie_ns = -BACK_NS;
+	for (; t < 106; t += 1) {
+		exchange(&child, 0, &master, &lan, t);
+		publish(&child, t + 0.01);
+	}
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
+	poll_until(t, 200, 1, &lan);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
+	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 1);
+	end();
+}
+END_TEST
+
+/* Its counter jumps, and it does not say so: three exchanges are enough. */
+START_TEST(test_counter_jumps)
+{
+	double t;
+	int i;
+
+	begin(8);
+	t = poll_until(2, 100, 1, &lan);
+	/* Its line goes with it: cluster time is what it says. */
+	master.jump_ticks = 3e9;
+	for (i = 0; i < 5; i++, t += 1) {
+		exchange(&child, 0, &master, &lan, t);
+		publish(&child, t + 0.01);
+	}
+	poll_until(t, 200, 1, &lan);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
+	end();
+}
+END_TEST
+
+/* One stamp that is wrong by far, or an hour's worth of them now and then */
+START_TEST(test_freaks)
+{
+	double t;
+
+	begin(9);
+	for (t = poll_until(2, 60, 1, &lan); t < 400; ) {
+		t = poll_until(t, t + 5, 1, &lan);
+		master.jump_ticks = any_real(-1e9, 1e9);
+		exchange(&child, 0, &master, &lan, t + 0.5);
+		master.jump_ticks = 0;
+		publish(&child, t + 0.6);
+	}
+	report("freaks");
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	end();
+}
+END_TEST
+
+/* The master begins anew: another timeline, an epoch at once */
+START_TEST(test_restart)
+{
+	double t;
+
+	begin(10);
+	t = poll_until(2, 100, 1, &lan);
+	line = be_master(&master, t, 8);
+	exchange(&child, 0, &master, &lan, t);
+	exchange(&child, 0, &master, &lan, t + 0.1);
+	publish(&child, t + 0.2);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
+	ck_assert_uint_eq(child.state.cluster_timeline, 8);
+	ck_assert_uint_eq(child.state.cluster_epoch, 2);
+	poll_until(t + 1, 200, 1, &lan);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
+	end();
+}
+END_TEST
+
+/* Our own counter is disrupted: nothing is known, then everything anew */
+START_TEST(test_drop)
+{
+	struct tsct_reading r;
+	double t;
+
+	begin(11);
+	t = poll_until(2, 100, 1, &lan);
+	child.jump_ticks = 1e12;
+	tsct_cluster_drop(child.cluster);
+	publish(&child, t);
+	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_DISRUPTED);
+	ck_assert_int_eq(tsct_segments_cluster(&child.state,
+			 node_ticks(&child, t), &r), -ESTALE);
+	ck_assert_uint_eq(child.state.cluster_epoch, 2);
+	child.missing = 0;
+	poll_until(t + 1, 200, 1, &lan);
+	ck_assert_uint_eq(child.state.cluster_epoch, 2);
+	ck_assert_uint_eq(child.missing, 0);
+	end();
+}
+END_TEST
+
+/* Somebody published a later epoch: we go on behind that one. */
+START_TEST(test_join)
+{
+	double t;
+
+	begin(12);
+	t = poll_until(2, 50, 1, &lan);
+	tsct_cluster_join(child.cluster, 0);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	tsct_cluster_join(child.cluster, 41);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 42);
+	poll_until(t, 100, 1, &lan);
+	ck_assert_uint_eq(child.state.cluster_epoch, 42);
+	end();
+}
+END_TEST
+
+/*
+ * The network is gone for an hour: holdover, whose bound grows and holds; then
+ * nothing is known any more. Back again it is another epoch.
+ */
+START_TEST(test_hour_alone)
+{
+	struct tsct_reading r;
+	double t, back;
+
+	begin(13);
+	t = poll_until(2, 300, 1, &lan);
+	for (; t < 3500; t += 1) {
+		publish(&child, t);
+		read_time(&child, &master, &line, t + 0.5);
+	}
+	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_HOLDOVER);
+	ck_assert_int_eq(tsct_segments_cluster(&child.state,
+			 node_ticks(&child, t), &r), 0);
+	printf("# 3200 s alone: worst %.0f ns, bound %.0f ns\n", child.worst_ns,
+	       (double)r.error_ps * 1e-3);
+	/* Back before the end: the same epoch, and no jump */
+	back = poll_until(t, 3600, 1, &lan);
+	ck_assert_uint_eq(child.state.cluster_epoch, 1);
+	for (t = back; t < 7400; t += 1) {
+		publish(&child, t);
+		read_time(&child, &master, &line, t + 0.5);
+	}
+	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_UNKNOWN);
+	ck_assert_uint_eq(child.state.cluster_epoch, 2);
+	poll_until(t, 7500, 1, &lan);
+	ck_assert_uint_eq(child.state.cluster_epoch, 2);
+	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	end();
+}
+END_TEST
+
+/* ---- the master ------------------------------------------------------------------- */
+
+START_TEST(test_master)
+{
+	struct tsct_reading r;
+	double t;
+
+	begin(14);
+	for (t = 2; t < 100; t += 1) {
+		publish(&master, t);
+		read_time(&master, &master, &line, t + 0.5);
+		ck_assert_uint_eq(master.state.cluster.base_tsc, line.base);
+	}
+	ck_assert_uint_eq(master.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert_uint_eq(master.readings, 98);
+	ck_assert(master.worst_ns <= 2);
+	/* Its keeper is gone. */
+	ck_assert_int_eq(tsct_segments_cluster(&master.state,
+			 node_ticks(&master, t + 60), &r), 0);
+	ck_assert_uint_eq(r.status, TSCT_STATUS_HOLDOVER);
+	/* Said again it is the same, otherwise it is another one. */
+	tsct_cluster_master(master.cluster, master.id, &line, 7);
+	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 1);
+	be_master(&master, t, 8);
+	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 2);
+	end();
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+	tcase_add_test(tcase, test_one_source);
+	tcase_add_test(tcase, test_what_is_said);
+	tcase_add_test(tcase, test_tree);
+	tcase_add_test(tcase, test_too_deep);
+	tcase_add_test(tcase, test_route_change);
+	tcase_add_test(tcase, test_small_step);
+	tcase_add_test(tcase, test_large_step);
+	tcase_add_test(tcase, test_counter_jumps);
+	tcase_add_test(tcase, test_freaks);
+	tcase_add_test(tcase, test_restart);
+	tcase_add_test(tcase, test_drop);
+	tcase_add_test(tcase, test_join);
+	tcase_add_test(tcase, test_hour_alone);
+	tcase_add_test(tcase, test_master);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("cluster");
+	TCase *tcase = tcase_create("cluster");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	add_tests(tcase);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

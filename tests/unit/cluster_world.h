@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nodes with crystals of their own, paths between them, and the exact truth. Each
+ * node publishes as a daemon does, and is asked for the time by a reader, who
+ * checks every answer: within its bound, never backwards within an epoch, and
+ * no state that a module would refuse.
+ */
+#ifndef TESTS_CLUSTER_WORLD_H
+#define TESTS_CLUSTER_WORLD_H
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scale.h"
+#include "core/segments.h"
+#include "seed.h"
+#include "sync/cluster.h"
+
+#define WORLD_S		9000	/* no run is longer */
+#define LEAD_S		0.005
+#define BEGIN_NS	1700000000000000000LL
+#define REPLY_S		20e-6	/* what a server takes to answer */
+
+static double any_real(double from, double to)
+{
+	return from + (to - from) * ((double)any(1 << 24) / (1 << 24));
+}
+
+/* ---- crystals ---------------------------------------------------------------- */
+
+struct crystal {
+	double hz;			/* nominal, and what its node believes */
+	double *rate;			/* of each second, relative */
+	long double *ticks;		/* at its beginning */
+};
+
+/* @wander: what the rate may change by from one second to the next */
+static void make_crystal(struct crystal *c, double hz, double ppm,
+			 double wander)
+{
+	double rate = ppm * 1e-6;
+	unsigned int i;
+
+	c->hz = hz;
+	c->rate = calloc(WORLD_S, sizeof(c->rate[0]));
+	c->ticks = calloc(WORLD_S + 1, sizeof(c->ticks[0]));
+	c->ticks[0] = (long double)any64() / 4;
+	for (i = 0; i < WORLD_S; i++) {
+		c->rate[i] = rate;
+		c->ticks[i + 1] = c->ticks[i] + (long double)hz * (1 + rate);
+		rate += any_real(-wander, wander);
+	}
+}
+
+static void free_crystal(struct crystal *c)
+{
+	free(c->rate);
+	free(c->ticks);
+}
+
+static long double exact_ticks(const struct crystal *c, double t)
+{
+	unsigned int s = (unsigned int)t;
+
+	return c->ticks[s] + (long double)(t - s) * c->hz * (1 + c->rate[s]);
+}
+
+static uint64_t ticks_at(const struct crystal *c, double t)
+{
+	return (uint64_t)exact_ticks(c, t);
+}
+
+/* ---- nodes ------------------------------------------------------------------- */
+
+struct node {
+	struct crystal crystal;
+	uint64_t id;
+	double jump_ticks;		/* its counter is so far off its crystal */
+	struct tsct_cluster *cluster;
+	struct tsct_clock_state state;	/* published */
+	/* What its reader saw last */
+	int64_t last_ns;
+	uint32_t last_epoch;
+	unsigned int readings, missing, events[3];
+	double worst_ns, square_ns;
+	/* What it tells those who ask, if it is none of ours */
+	double lie_ns;
+};
+
+struct path {
+	double least_s, mean_s;		/* each way: at least, and on top of it */
+	double detour_s;		/* ... of requests, at least */
+};
+
+static uint64_t node_ticks(const struct node *n, double t)
+{
+	return ticks_at(&n->crystal, t) + (uint64_t)(int64_t)n->jump_ticks;
+}
+
+static void make_node(struct node *n, double wander, unsigned int sources)
+{
+	struct tsct_cluster_options options = { 0 };
+
+	memset(n, 0, sizeof(*n));
+	n->id = any64() | 1;
+	make_crystal(&n->crystal, any_real(1e9, 4e9), any_real(-50, 50), wander);
+	options.hz = n->crystal.hz;
+	n->cluster = tsct_cluster_new(&options, sources);
+	ck_assert_ptr_nonnull(n->cluster);
+	n->state.source = TSCT_SOURCE_TSC;
+}
+
+static void free_node(struct node *n)
+{
+	tsct_cluster_free(n->cluster);
+	free_crystal(&n->crystal);
+}
+
+/* It is the master from @t on, by a line of its own. */
+static struct tsct_remote_line be_master(struct node *n, double t,
+					 uint32_t timeline)
+{
+	struct tsct_remote_line line = {
+		.base = node_ticks(n, t),
+		.base_ns = BEGIN_NS + (int64_t)(t * 1e9),
+		.mult = (uint64_t)(1e9 / n->crystal.hz * 0x1p56),
+	};
+
+	line.as_of = line.base;
+	tsct_cluster_master(n->cluster, n->id, &line, timeline);
+	return line;
+}
+
+/* ---- the truth --------------------------------------------------------------- */
+
+/* Cluster time at @t minus what is asked about, in ns: exact to some ps */
+static double truth_off(const struct node *master,
+			const struct tsct_remote_line *line, double t,
+			int64_t ns)
+{
+	long double ticks = exact_ticks(&master->crystal, t) +
+		(long double)master->jump_ticks - (long double)line->base;
+	long double exact = ticks * (long double)line->mult * 0x1p-56L;
+
+	return (double)(exact - (long double)(ns - line->base_ns));
+}
+
+/* ---- publishing and reading ---------------------------------------------------- */
+
+static void publish(struct node *n, double t)
+{
+	uint64_t now = node_ticks(n, t);
+	uint64_t begin = node_ticks(n, t + LEAD_S);
+	struct tsct_clock_state next = n->state;
+
+	/* As the keeper: what has yet to begin stays. */
+	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_tsc - now) > 0
+	    && n->state.cluster_epoch == tsct_cluster_epoch(n->cluster))
+		return;
+	tsct_cluster_fill(n->cluster, begin, &next);
+	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
+	ck_assert_int_eq(tsct_segments_check(&n->state, &next, now), 0);
+	tsct_cluster_published(n->cluster, &next.cluster);
+	n->state = next;
+}
+
+static void read_time(struct node *n, const struct node *master,
+		      const struct tsct_remote_line *line, double t)
+{
+	struct tsct_reading r;
+	double off, bound;
+	int err = tsct_segments_cluster(&n->state, node_ticks(n, t), &r);
+
+	if (err) {
+		n->missing++;
+		return;
+	}
+	if (n->last_epoch == r.epoch)
+		ck_assert_int_ge(r.ns, n->last_ns);
+	n->last_epoch = r.epoch;
+	n->last_ns = r.ns;
+	off = truth_off(master, line, t, r.ns);
+	bound = (double)r.error_ps * 1e-3 + 1;
+	ck_assert_msg(fabs(off) <= bound, "at %.3f s: off by %.1f ns, bound %.1f"
+		      ", status %u, epoch %u (seed %u)", t, off, bound,
+		      r.status, r.epoch, first_seed);
+	n->readings++;
+	n->square_ns += off * off;
+	if (fabs(off) > n->worst_ns)
+		n->worst_ns = fabs(off);
+}
+
+/* ---- exchanges ----------------------------------------------------------------- */
+
+static double delay(const struct path *p)
+{
+	return p->least_s - p->mean_s * log(any_real(1e-9, 1));
+}
+
+/* What a node says of itself in an answer at @t */
+static struct tsct_remote describe(const struct node *n, double t)
+{
+	struct tsct_remote r = { .node = n->id };
+
+	r.status = tsct_cluster_timeline(n->cluster, node_ticks(n, t), &r.master,
+					 &r.epoch, &r.depth, &r.line);
+	r.has_line = tsct_status_claims(r.status);
+	r.line.base_ns += (int64_t)n->lie_ns;
+	return r;
+}
+
+/* Node asks another one at @t, by the way @p; returns when the answer is there. */
+static double exchange(struct node *n, unsigned int source,
+		       const struct node *other, const struct path *p, double t)
+{
+	double there = t + delay(p) + p->detour_s, back = there + REPLY_S;
+	double home = back + delay(p);
+	struct tsct_remote remote = describe(other, back);
+	struct tsct_exchange x = {
+		.t1 = node_ticks(n, t), .t2 = node_ticks(other, there),
+		.t3 = node_ticks(other, back), .t4 = node_ticks(n, home),
+		.local_error = 1, .remote_error = 1,
+	};
+
+	n->events[tsct_cluster_feed(n->cluster, source, &x, &remote)]++;
+	return home;
+}
+
+#endif /* TESTS_CLUSTER_WORLD_H */
