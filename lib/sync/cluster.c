@@ -6,6 +6,9 @@
 #include "core/offset.h"
 #include "core/scale.h"
 
+/* An offset within the bounds may take as many times TSCT_CLUSTER_MEND_NS. */
+#define PATIENCE	6
+
 /* Figures from so few exchanges are first figures. */
 #define FEW_EXCHANGES	4
 
@@ -75,14 +78,24 @@ void tsct_cluster_drop(struct tsct_cluster *cluster)
 
 /* ---- exchanges --------------------------------------------------------------- */
 
+/*
+ * What our bound allowed for all along is mended with more patience than what
+ * shows that something happened.
+ */
 static bool is_too_far_off(const struct tsct_cluster *cluster,
 			   const struct tsct_estimate *est)
 {
-	const double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB *
-		TSCT_CLUSTER_MEND_NS;
+	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_MEND_NS;
+	const struct tsct_pair *pair = &cluster->pair;
+	__u64 now = cluster->now;
+	double off, bound;
 
-	return cluster->pair.mult && tsct_magnitude(tsct_estimate_off(est,
-			&cluster->pair, cluster->now)) > limit;
+	if (!pair->mult)
+		return false;
+	off = tsct_magnitude(tsct_estimate_off(est, pair, now));
+	bound = (double)tsct_pair_error_ps(pair, now) * 1e-3 +
+		tsct_estimate_bound(est, now);
+	return off > (off > bound ? limit : PATIENCE * limit);
 }
 
 /* Somewhere else than until now: true. */

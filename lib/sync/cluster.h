@@ -31,7 +31,10 @@
 #define TSCT_SOURCES_MAX	16
 #define TSCT_WINDOW_MAX		1024	/* exchanges remembered of each source */
 
-/* An offset that slewing does not mend within this begins an epoch. */
+/*
+ * An offset that slewing does not mend within this begins an epoch; six times that
+ * where it is within the bounds that were told.
+ */
 #define TSCT_CLUSTER_SLEW_PPB	500000
 #define TSCT_CLUSTER_MEND_NS	10000000000LL
 

@@ -6,12 +6,12 @@
 
 /* As long as a slew lasts, in distances between exchanges: a bit longer */
 #define SPAN		1.25
-#define SPAN_MIN_S	0.02
+#define SPAN_MIN_S	0.75
 #define SPAN_MAX_S	10.0
 
 /*
- * Nobody keeps more than one line of the past, so a line stays for as long;
- * unless it is one of the first, which are not worth it.
+ * Nobody keeps more than one line of the past, so a line stays for as long, which
+ * is less than any bend; unless it is one of the first, which are not worth it.
  */
 #define LINE_MIN_S	0.5
 /* Where a line is bent, who asks for now must not need what was before it. */
@@ -108,18 +108,21 @@ static bool serves(const struct tsct_cluster *cluster,
 {
 	const struct tsct_pair *pair = &cluster->pair;
 	double enough = tsct_larger(1, CONTENT * est->sd_ns);
-	__u64 age = begin_tsc - pair->base_tsc;
-	__u64 next = begin_tsc + used(cluster)->step;
+	__u64 from = begin_tsc, next = begin_tsc + used(cluster)->step;
 
 	if (too_early(cluster, begin_tsc))
 		return true;
-	if (age > LENGTH_MAX)
+	if (begin_tsc - pair->base_tsc > LENGTH_MAX)
 		return false;
-	/* Bent for a reason that may be gone: but give it some time. */
-	if (slewing(pair))
-		return age < pair->slew_tsc / 4;
-	return tsct_magnitude(tsct_estimate_off(est, pair, begin_tsc)) <=
-		enough &&
+	if (slewing(pair)) {
+		from = knee_of(pair);
+		/* The short cut ended there. */
+		if ((__s64)(begin_tsc - from) >= 0)
+			return false;
+	}
+	if ((__s64)(next - from) < 0)
+		next = from;
+	return tsct_magnitude(tsct_estimate_off(est, pair, from)) <= enough &&
 		tsct_magnitude(tsct_estimate_off(est, pair, next)) <= enough;
 }
 
@@ -256,6 +259,8 @@ static void set_master(const struct tsct_cluster *cluster, __u64 begin_tsc,
 	if (!pair->mult) {
 		pair->base_tsc = cluster->line.base;
 		pair->base_ns = cluster->line.base_ns;
+		/* Digits that are cut off of times and stamps */
+		pair->error_ps = as_ps(1 + tsct_mult_rate(cluster->line.mult));
 	} else if (begin_tsc - pair->base_tsc > LENGTH_MAX) {
 		pair->base_ns = tsct_pair_ns(pair, begin_tsc);
 		pair->base_tsc = begin_tsc;

@@ -101,17 +101,22 @@ static void forget_old(struct tsct_path *path,
 		cut(path, first);
 }
 
+/*
+ * How far exchanges lie apart. A session is no reason to expect as many from now
+ * on, so it fades slowly; and one that was missed, or an hour of them, is no
+ * reason to expect few, so it takes two.
+ */
 static void note_gap(struct tsct_path *path, const struct tsct_exchange *x)
 {
-	__u64 faded;
+	__u64 step, twice, faded;
 
 	if (!path->nr)
 		return;
-	path->step = x->t1 - newest(path)->t1;
-	/* A session is no reason to expect as many exchanges from now on. */
-	faded = path->gap - (path->step / 16 < path->gap ? path->step / 16 :
-			     path->gap);
-	path->gap = path->step > faded ? path->step : faded;
+	step = x->t1 - newest(path)->t1;
+	twice = path->step && path->step < step ? path->step : step;
+	faded = path->gap - (step / 16 < path->gap ? step / 16 : path->gap);
+	path->gap = twice > faded ? twice : faded;
+	path->step = step;
 }
 
 __u64 tsct_path_hold(const struct tsct_path *path,
