@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Documentation/protocol.rst is about this lib/sync: in the drawing of our field each
+# member stands at its offset, with its size, without gaps; each flag has its value;
+# each reason for which a packet is dropped is there.
+set -eu
+cd "$(dirname "$0")/../.."
+page=Documentation/protocol.rst
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+fail=0
+
+compare() {	# WHAT HAVE SAID LEAST
+	if ! diff "$2" "$3" >"$tmp/diff"; then
+		echo "$1: the code (<) and $page (>) differ:"
+		grep '^[<>]' "$tmp/diff"
+		fail=1
+	fi
+	[ "$(wc -l <"$2")" -ge "$4" ] || {
+		echo "$1: only $(wc -l <"$2") found"
+		fail=1
+	}
+}
+
+# A drawing: "name[: value] offset size" of each cell
+drawing() {	# TITLE
+	awk -v title="$1" '
+	function flush_row(  i) {
+		for (i = 1; i <= n; i++)
+			print cell[i], at + (i - 1) * 2, n == 2 ? 2 : 4 * rows
+	}
+	$0 == title { on = 1; next }
+	on && /^[^ :]/ && !/^-/ { exit }
+	!on || !/\|/ { next }
+	{
+		split($0, part, "|")
+		if (part[1] + 0 != 0 || part[1] ~ /0/) {
+			flush_row()
+			at = part[1] + 0; rows = 1; n = 0
+			for (i = 2; part[i] != "" && i <= 3; i++) {
+				gsub(/^ +| +$/, "", part[i])
+				cell[++n] = part[i]
+			}
+		} else
+			rows++
+	}
+	END { flush_row() }' "$page"
+}
+drawing "Our field" >"$tmp/drawn"
+
+# Nothing overlaps, nothing is missing.
+awk '{ if ($(NF - 1) != end) { print "drawn at", $(NF - 1) ", not", end ": " $0; bad = 1 }
+	end = $(NF - 1) + $NF }
+	END { if (end != 160) { print "the field ends at", end; bad = 1 }; exit bad }' \
+	"$tmp/drawn" || fail=1
+sed 's/:.* \([0-9]* [0-9]*\)$/ \1/' "$tmp/drawn" | grep -v reserved |
+	awk '{ print $1, $2 }' | sort >"$tmp/said"
+sed -n 's/^\tTSCT_EXT_AT_\([A-Z_]*\) = \([0-9]*\),.*/\1 \2/p' lib/sync/ext.h |
+	tr A-Z a-z | sort >"$tmp/have"
+compare "members" "$tmp/have" "$tmp/said" 20
+
+# Their sizes, in the table of members
+awk '$1 == "member" { on = 1 } on && /^$/ { exit } on && $2 ~ /^[0-9]+$/ { print $1, $2 / 8 }' \
+	"$page" | sort >"$tmp/said"
+grep -vE 'reserved|^(type|length|magic|version)' "$tmp/drawn" |
+	awk '{ print $1, $NF }' | sort >"$tmp/have"
+compare "sizes" "$tmp/have" "$tmp/said" 20
+
+# What is written into it, in numbers
+cat >"$tmp/show.c" <<'END'
+#include <stdio.h>
+#include "sync/ext.h"
+int main(void)
+{
+	struct tsct_ext ext = { 0 };
+	__u8 at[TSCT_EXT_SIZE];
+
+	tsct_ext_put(&ext, at);
+	printf("type: %#x 0 2\n", at[0] << 8 | at[1]);
+	printf("length: %d 2 2\n", at[2] << 8 | at[3]);
+	printf("magic: \"%.4s\", %#x 4 4\n", at + 4, at[4] << 24 | at[5] << 16 |
+	       at[6] << 8 | at[7]);
+	printf("version: %d 8 2\n", at[8] << 8 | at[9]);
+	return 0;
+}
+END
+${CC:-cc} -std=gnu11 -w -D_GNU_SOURCE -Ikmod/uapi -Ilib -o "$tmp/show" "$tmp/show.c" \
+	lib/sync/ext.c
+"$tmp/show" >"$tmp/have"
+grep ': ' "$tmp/drawn" >"$tmp/said"
+compare "first words" "$tmp/have" "$tmp/said" 4
+
+# Flags
+sed -n '/tsct_ext.flags/,/^struct/s/^#define \(TSCT_EXT_[A-Z_]*\)[\t ]*\(0x[0-9a-f]*\).*/\1 \2/p' \
+	lib/sync/ntp.h | sort >"$tmp/have"
+sed -n 's/^``\(TSCT_EXT_[A-Z_]*\)`` *0x0*\([0-9a-f]*\) .*/\1 0x\2/p' "$page" |
+	sort >"$tmp/said"
+compare "flags" "$tmp/have" "$tmp/said" 10
+
+# Reasons; of each side
+reasons() {	# PREFIX HEADER
+	sed -n "s/^\t$1_\([A-Z_]*\),.*/\1/p" "$2" | grep -vE '^(OK|SENT|NR)$' | sort
+}
+said() {	# TITLE
+	awk -v title="$1" '$0 == title { on = 1 } on && /^[A-Z_]+ / { print $1 }
+		on && /^$/ && n++ > 1 { exit }' "$page" | sort -u
+}
+reasons TSCT_CLIENT lib/sync/client.h >"$tmp/have"
+said "The node that asks:" >"$tmp/said"
+compare "the asking side" "$tmp/have" "$tmp/said" 15
+reasons TSCT_ANSWER lib/sync/responder.h >"$tmp/have"
+said "The node that answers:" >"$tmp/said"
+compare "the answering side" "$tmp/have" "$tmp/said" 8
+
+echo "$(wc -l <"$tmp/drawn") cells"
+exit $fail
