@@ -6,25 +6,33 @@
  * noisy there is no edge, and the hull follows the wildest of them. Of delays that
  * begin at an edge, the mean of the shorter half is less than half its longest:
  * 0.44 if they are exponential, up to 0.5 if they are even. Where there is no edge
- * they get denser, and it is 0.57 and more.
+ * they get denser, and it is 0.57 and more. Near the limit it is a mean of both,
+ * as either alone may be wrong by far.
  */
 #include "fit_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define SHARP	0.49	/* up to here the regression is not asked */
-#define EDGE	0.505	/* from here on the hull is worse than it knows */
-#define SOFT	0.53	/* from here on the regression counts in full */
-#define WORSE	45.0	/* logarithm of how much, per softness */
-#define ENOUGH	12	/* exchanges, for that to mean anything */
-#define APART	6.0	/* standard deviations from the witness */
+#define EDGE	0.505
+#define GAIN	0.05	/* more, by the logarithm of what there is to be gained */
+#define LITTLE	1.0	/* ... beyond this */
+#define ROOM	0.03	/* ... but no more than this */
+#define SHARP	-0.015	/* from the edge: up to here only the hull counts */
+#define SOFT	0.025	/* from here on the regression counts in full */
+#define WORSE	45.0	/* the hull knows its deviation the less, logarithm */
+#define ENOUGH	12	/* exchanges, for all of that to mean anything */
+#define APART	4.0	/* deviations from the witness */
 
-static bool is_contradicted(const struct tsct_estimate *hull,
+/* By more than what the witness is off by, if all queues are on one way */
+static bool is_contradicted(const struct tsct_plane *plane,
+			    const struct tsct_estimate *hull,
 			    const struct tsct_estimate *witness)
 {
+	double excess = tsct_plane_quantile(plane, 0.5) - plane->least;
+
 	return fabs(hull->line.y0 - witness->line.y0) >
-		APART * hypot(hull->sd, witness->sd);
+		excess / 2 + APART * hypot(hull->sd, witness->sd);
 }
 
 /* What the hull counts, of 1; the regression is the rest. */
@@ -33,13 +41,17 @@ static double share_of_hull(const struct tsct_plane *plane,
 			    const struct tsct_estimate *regression,
 			    const struct tsct_estimate *witness)
 {
-	double soft = hull->softness, worse, a, b;
+	double soft, gain, worse, a, b;
 
-	if (plane->nr < ENOUGH || is_contradicted(hull, witness))
+	if (plane->nr < ENOUGH || is_contradicted(plane, hull, witness))
 		return 0;
-	if (soft <= SHARP || !(regression->sd > 0))
+	if (!(regression->sd > 0))
 		return 1;
-	worse = exp(WORSE * fmax(soft - EDGE, 0)) * hull->sd / regression->sd;
+	gain = GAIN * (log(regression->sd / hull->sd) - LITTLE);
+	soft = hull->softness - EDGE - fmin(fmax(gain, 0), ROOM);
+	if (soft <= SHARP)
+		return 1;
+	worse = exp(WORSE * fmax(soft, 0)) * hull->sd / regression->sd;
 	a = 1 / (worse * worse);
 	b = fmin((soft - SHARP) / (SOFT - SHARP), 1);
 	return a / (a + b);

@@ -263,45 +263,49 @@ START_TEST(test_doubt)
 }
 END_TEST
 
-/* Root mean square at the end of 100 exchanges, us */
-static double rms_us(path_fn path, enum tsct_fit_kind kind, unsigned int turns)
+static int compare(const void *a, const void *b)
 {
-	double sum = 0, last, off;
+	double is = *(const double *)a, other = *(const double *)b;
+
+	return (is > other) - (is < other);
+}
+
+#define TURNS	40
+
+/* What nine in ten are off by less than, at the end of 100 exchanges, us */
+static double ninth_us(path_fn path, enum tsct_fit_kind kind)
+{
+	double off[TURNS], last;
 	unsigned int turn;
 
-	for (turn = 0; turn < turns; turn++) {
+	for (turn = 0; turn < TURNS; turn++) {
 		seed_with(7000 + turn);
 		world_make(HZ, REMOTE_HZ, 1e-9, false);
 		last = fill(100, 1, path);
 		make(kind, 100, last);
 		check_at(last);
-		off = off_at(&fit, last, NULL) / REMOTE_HZ * 1e6;
-		sum += off * off;
+		off[turn] = fabs(off_at(&fit, last, NULL)) / REMOTE_HZ * 1e6;
 	}
-	return sqrt(sum / turns);
+	qsort(off, TURNS, sizeof(off[0]), compare);
+	return off[TURNS * 9 / 10];
 }
 
-static struct path hardware_known(void)
-{
-	return hardware();
-}
-
-/* What fits are for. Limits leave room for luck: 5 deviations of so few turns */
+/* What fits are for. Twice what is usual: there are few turns. */
 START_TEST(test_good)
 {
 	static const struct {
 		path_fn path;
 		double us;
 	} rows[] = {
-		{ queues, 0.7 }, { one_way, 3 }, { spikes, 0.8 }, { pareto, 0.6 },
+		{ queues, 1.4 }, { one_way, 4 }, { spikes, 1.5 }, { pareto, 1 },
 	};
 	unsigned int k;
 
 	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
-		ck_assert_double_le(rms_us(rows[k].path, TSCT_FIT_AUTO, 40),
+		ck_assert_double_le(ninth_us(rows[k].path, TSCT_FIT_AUTO),
 				    rows[k].us);
 	/* The reference is here to be compared with, and no better. */
-	ck_assert_double_ge(rms_us(queues, TSCT_FIT_LINEAR, 40), 1.2);
+	ck_assert_double_ge(ninth_us(queues, TSCT_FIT_LINEAR), 1.8);
 }
 END_TEST
 
@@ -314,7 +318,7 @@ START_TEST(test_hardware)
 	for (turn = 0; turn < 40; turn++) {
 		seed_with(8000 + turn);
 		world_make(HZ, REMOTE_HZ, 1e-9, false);
-		last = fill(100, 1, hardware_known);
+		last = fill(100, 1, hardware);
 		for (i = 0; i < 100; i++) {
 			x[i].local_error = 6 * 30e-9 * HZ;
 			x[i].remote_error = 6 * 30e-9 * REMOTE_HZ;
