@@ -127,9 +127,9 @@ static void print_ns(char *text, size_t size, double ns)
 {
 	if (ns < 1e4)
 		snprintf(text, size, "%.0f ns", ns);
-	else if (ns < 1e7)
+	else if (ns < 1e6)
 		snprintf(text, size, "%.1f us", ns * 1e-3);
-	else if (ns < 1e10)
+	else if (ns < 1e9)
 		snprintf(text, size, "%.1f ms", ns * 1e-6);
 	else
 		snprintf(text, size, "%.1f s", ns * 1e-9);

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/* Several sources, some of whom lie; and what nobody who is sane would say. */
+#include "cluster_world.h"
+#include "suite.h"
+
+#define WANDER		5e-9
+#define SOURCES_MAX	7
+
+static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
+
+/* A master, servers that know its time, and one who asks them all */
+static struct node master, server[SOURCES_MAX], child;
+static struct tsct_remote_line line;
+static unsigned int nr;
+
+static void begin(unsigned int turn, unsigned int servers)
+{
+	unsigned int i;
+
+	seed_with(turn);
+	nr = servers;
+	make_node(&master, WANDER, 0);
+	make_node(&child, WANDER, nr);
+	for (i = 0; i < nr; i++)
+		make_node(&server[i], WANDER, 1);
+	line = be_master(&master, 1, 1);
+}
+
+static void end(void)
+{
+	unsigned int i;
+
+	free_node(&master);
+	free_node(&child);
+	for (i = 0; i < nr; i++)
+		free_node(&server[i]);
+}
+
+/* All ask once; @liars of the servers are asked last. */
+static void one_round(double t)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		exchange(&server[i], 0, &master, &lan, t + 0.02 * i);
+		publish(&server[i], t + 0.02 * i + 0.01);
+	}
+	for (i = 0; i < nr; i++) {
+		exchange(&child, i, &server[i], &lan, t + 0.2 + 0.02 * i);
+		publish(&child, t + 0.21 + 0.02 * i);
+	}
+	for (i = 0; i < 10; i++)
+		read_time(&child, &master, &line, t + 0.4 + 0.06 * i);
+}
+
+static struct tsct_source_state ask(unsigned int source, double t)
+{
+	struct tsct_source_state s;
+
+	tsct_cluster_source(child.cluster, source, node_ticks(&child, t), &s);
+	return s;
+}
+
+static unsigned int count_liars(unsigned int from, unsigned int to, double t)
+{
+	unsigned int named = 0;
+
+	for (; from < to; from++) {
+		struct tsct_source_state s = ask(from, t);
+
+		ck_assert(!s.liar || !s.used);
+		ck_assert(!s.liar || strstr(s.why, "outvoted") == s.why);
+		named += s.liar;
+	}
+	return named;
+}
+
+/* ---- liars ---------------------------------------------------------------------- */
+
+enum lie {
+	SAME,			/* all of them, by as much */
+	OWN,			/* each by something else */
+	LATER,			/* only from some time on */
+	CREEP,			/* more and more */
+	NR_LIES,
+};
+
+static double lie_of(enum lie how, unsigned int source, double t)
+{
+	switch (how) {
+	case SAME:
+		return 3e6;
+	case OWN:
+		return 1e6 * (source + 1) * (source & 1 ? 1 : -1);
+	case LATER:
+		return t < 30 ? 0 : 1e9;
+	default:
+		return 20e3 * t;	/* 20 ppm fast */
+	}
+}
+
+static void try_liars(unsigned int servers, enum lie how)
+{
+	unsigned int liars = (servers - 1) / 2, i;
+	double t;
+
+	begin(servers * 10 + how, servers);
+	for (t = 2; t < 62; t += 1) {
+		for (i = 0; i < liars; i++)
+			server[i].lie_ns = lie_of(how, i, t);
+		one_round(t);
+	}
+	ck_assert_uint_eq(count_liars(0, liars, t), liars);
+	ck_assert_uint_eq(count_liars(liars, servers, t), 0);
+	ck_assert_uint_gt(child.readings, 500);
+	if (how == LATER)
+		ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	end();
+}
+
+START_TEST(test_liars)
+{
+	unsigned int servers = 3 + (unsigned int)_i / NR_LIES;
+
+	try_liars(servers, (enum lie)((unsigned int)_i % NR_LIES));
+}
+END_TEST
+
+START_TEST(test_why)
+{
+	struct tsct_source_state s;
+	double t;
+
+	begin(1, 3);
+	server[1].lie_ns = 3e6;
+	for (t = 2; t < 30; t += 1)
+		one_round(t);
+	s = ask(1, t);
+	printf("# %s\n", s.why);
+	ck_assert_ptr_nonnull(strstr(s.why, " ms ahead of what 2 of 3"));
+	end();
+}
+END_TEST
+
+/*
+ * Who lies by less than the others can know is not found out; but what may be off
+ * on his account is in the bound.
+ */
+START_TEST(test_small_lies)
+{
+	double t;
+
+	begin(2, 3);
+	for (t = 2; t < 60; t += 1) {
+		server[0].lie_ns = 80e3 * fmin(1, t / 30);
+		one_round(t);
+	}
+	ck_assert_uint_gt(child.readings, 500);
+	end();
+}
+END_TEST
+
+/* Two that contradict each other: neither is named, and nothing jumps. */
+START_TEST(test_two)
+{
+	double t;
+
+	begin(3, 2);
+	for (t = 2; t < 30; t += 1)
+		one_round(t);
+	for (; t < 60; t += 1) {
+		server[0].lie_ns = ask(0, t).used ? 0 : 1e9;
+		server[1].lie_ns = ask(1, t).used ? 0 : 1e9;
+		one_round(t);
+	}
+	ck_assert_uint_eq(count_liars(0, 2, t), 0);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	end();
+}
+END_TEST
+
+/* The one that is used goes away: another one is, and nobody notices. */
+START_TEST(test_one_goes)
+{
+	unsigned int i, gone = 9;
+	double t;
+
+	begin(4, 3);
+	for (t = 2; t < 60; t += 1)
+		one_round(t);
+	for (i = 0; i < 3; i++)
+		if (ask(i, t).used)
+			gone = i;
+	ck_assert_uint_lt(gone, 3);
+	tsct_cluster_forget(child.cluster, gone);
+	ck_assert(!ask(gone, t).used && !ask(gone, t).known);
+	for (; t < 90; t += 1) {
+		for (i = 0; i < 3; i++)
+			exchange(&server[i], 0, &master, &lan, t + 0.02 * i);
+		for (i = 0; i < 3; i++)
+			if (i != gone)
+				exchange(&child, i, &server[i], &lan,
+					 t + 0.2 + 0.02 * i);
+		publish(&child, t + 0.3);
+		read_time(&child, &master, &line, t + 0.5);
+	}
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	end();
+}
+END_TEST
+
+/* The master begins anew. One after another hears of it: one epoch, not three. */
+START_TEST(test_new_timeline)
+{
+	unsigned int i;
+	double t;
+
+	begin(5, 3);
+	for (t = 2; t < 30; t += 1)
+		one_round(t);
+	line = be_master(&master, t, 2);
+	for (i = 0; i < 3; i++) {
+		exchange(&server[i], 0, &master, &lan, t + 0.1);
+		exchange(&server[i], 0, &master, &lan, t + 0.2);
+		exchange(&child, 0, &server[0], &lan, t + 0.3);
+		exchange(&child, 1, &server[1], &lan, t + 0.4);
+		exchange(&child, 2, &server[2], &lan, t + 0.5);
+		publish(&child, t + 0.6);
+		t += 1;
+	}
+	for (; t < 60; t += 1)
+		one_round(t);
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
+	ck_assert_uint_eq(child.state.cluster_timeline, 2);
+	end();
+}
+END_TEST
+
+/* Somebody makes up a timeline of his own, against two who are at the old one. */
+START_TEST(test_made_up_timeline)
+{
+	struct tsct_remote remote;
+	struct tsct_exchange x;
+	double t;
+	int i;
+
+	begin(6, 3);
+	for (t = 2; t < 30; t += 1)
+		one_round(t);
+	remote = describe(&server[0], t);
+	remote.epoch = 99;
+	remote.line.base_ns += 1000000000;
+	for (i = 0; i < 20; i++) {
+		x = (struct tsct_exchange) {
+			.t1 = node_ticks(&child, t + 0.1 * i),
+			.t2 = node_ticks(&server[0], t + 0.1 * i + 1e-4),
+			.t3 = node_ticks(&server[0], t + 0.1 * i + 2e-4),
+			.t4 = node_ticks(&child, t + 0.1 * i + 3e-4),
+		};
+		tsct_cluster_feed(child.cluster, 0, &x, &remote);
+	}
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	ck_assert(!ask(0, t + 2).used);
+	end();
+}
+END_TEST
+
+/* ---- NTP servers ------------------------------------------------------------------ */
+
+/* Its counter is its clock, in ns: @off_ns ahead of the truth, to @error_ns */
+static void ask_ntp(unsigned int source, double t, double off_ns,
+		    uint64_t error_ns)
+{
+	double there = t + delay(&lan), back = there + REPLY_S;
+	double home = back + delay(&lan);
+	struct tsct_remote remote = { .stratum = 2 };
+	struct tsct_exchange x = {
+		.t1 = node_ticks(&child, t), .t4 = node_ticks(&child, home),
+		.local_error = 1, .remote_error = 1,
+	};
+
+	x.t2 = (uint64_t)(BEGIN_NS + (int64_t)(there * 1e9 + off_ns));
+	x.t3 = (uint64_t)(BEGIN_NS + (int64_t)(back * 1e9 + off_ns));
+	remote.line = (struct tsct_remote_line) {
+		.mult = TSCT_NS_MULT, .as_of = x.t3,
+		.error_ps = error_ns * 1000,
+		.growth = tsct_growth(TSCT_NS_MULT, 15000),
+	};
+	child.events[tsct_cluster_feed(child.cluster, source, &x, &remote)]++;
+}
+
+/* Three NTP servers, one of them a second off: what the others say it is. */
+START_TEST(test_ntp)
+{
+	struct tsct_reading r;
+	double t, off = 0;
+
+	begin(7, 3);
+	for (t = 2; t < 100; t += 1) {
+		ask_ntp(0, t, 20e3, 50000);
+		ask_ntp(1, t + 0.1, 1e9, 50000);
+		ask_ntp(2, t + 0.2, -20e3, 50000);
+		publish(&child, t + 0.3);
+		ck_assert_int_eq(tsct_segments_cluster(&child.state,
+				 node_ticks(&child, t + 0.5), &r), 0);
+		off = (double)(r.ns - BEGIN_NS) - (t + 0.5) * 1e9;
+		if (t > 3)		/* before, nobody could know */
+			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
+	}
+	ck_assert(fabs(off) < 60e3);
+	ck_assert(ask(1, t).liar && !ask(0, t).liar && !ask(2, t).liar);
+	ck_assert_uint_eq(child.state.cluster_master, 0);
+	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	end();
+}
+END_TEST
+
+/* A master counts for more than NTP servers, and takes us to its timeline. */
+START_TEST(test_master_before_ntp)
+{
+	double t;
+
+	begin(8, 3);
+	for (t = 2; t < 20; t += 1) {
+		ask_ntp(1, t, 0, 50000);
+		ask_ntp(2, t + 0.1, 0, 50000);
+		publish(&child, t + 0.2);
+	}
+	ck_assert_uint_eq(child.state.cluster_epoch, 1);
+	for (; t < 40; t += 1) {
+		exchange(&child, 0, &master, &lan, t);
+		ask_ntp(1, t + 0.1, 0, 50000);
+		ask_ntp(2, t + 0.2, 0, 50000);
+		publish(&child, t + 0.3);
+		read_time(&child, &master, &line, t + 0.5);
+	}
+	ck_assert_uint_eq(child.state.cluster_master, master.id);
+	ck_assert_uint_eq(child.state.cluster_epoch, 2);
+	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 1);
+	end();
+}
+END_TEST
+
+/* A server that runs 1 % fast is no clock. */
+START_TEST(test_one_percent)
+{
+	double t;
+
+	begin(9, 1);
+	for (t = 2; t < 60; t += 1) {
+		ask_ntp(0, t, t * 1e7, 50000);
+		publish(&child, t + 0.1);
+	}
+	ck_assert(!ask(0, t).known);
+	ck_assert_msg(*ask(0, t).why, "no reason");
+	printf("# %s\n", ask(0, t).why);
+	end();
+}
+END_TEST
+
+/* ---- anything ---------------------------------------------------------------------- */
+
+static uint64_t wild(void)
+{
+	return any(4) ? any64() >> any(64) : 0 - (any64() >> any(64));
+}
+
+static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
+{
+	__u64 *fields[] = {
+		&x->t1, &x->t2, &x->t3, &x->t4, &remote->line.base,
+		(__u64 *)&remote->line.base_ns, &remote->line.mult,
+		&remote->line.as_of, &remote->line.error_ps,
+		&remote->line.growth, &remote->master, &remote->node,
+	};
+	unsigned int i, spoilt = any(4);
+
+	while (spoilt--) {
+		i = any(sizeof(fields) / sizeof(fields[0]));
+		*fields[i] = any(2) ? wild() : *fields[i] + wild() % 1000;
+	}
+	if (!any(8))
+		remote->epoch = any(4);
+	if (!any(8))
+		remote->status = any(8);
+	if (!any(16))
+		remote->has_line = !remote->has_line;
+	if (!any(16))
+		remote->depth = (uint16_t)any64();
+	if (!any(8))
+		x->remote_error = (uint32_t)wild();
+}
+
+/*
+ * Whatever sources say, what is published is what a module takes, and follows
+ * what was: publish() looks at that.
+ */
+START_TEST(test_anything)
+{
+	struct tsct_remote remote;
+	struct tsct_exchange x;
+	unsigned int i, known = 0;
+	double t = 2;
+
+	begin(10 + (unsigned int)_i, 3);
+	for (i = 0; i < 1500; i++, t += any_real(0.001, any(20) ? 1 : 100)) {
+		unsigned int source = any(3);
+
+		if (t > WORLD_S - 200)
+			t = WORLD_S - 200;
+		remote = describe(&master, t);
+		x = (struct tsct_exchange) {
+			.t1 = node_ticks(&child, t),
+			.t2 = node_ticks(&master, t + 1e-4),
+			.t3 = node_ticks(&master, t + 2e-4),
+			.t4 = node_ticks(&child, t + 3e-4),
+		};
+		if (any(3))
+			go_wild(&remote, &x);
+		tsct_cluster_feed(child.cluster, source, &x, &remote);
+		if (!any(100))
+			tsct_cluster_forget(child.cluster, source);
+		if (!any(200))
+			tsct_cluster_drop(child.cluster);
+		publish(&child, t + 4e-4);
+		known += tsct_status_claims(child.state.cluster_status);
+		ask(source, t);
+	}
+	ck_assert_uint_gt(known, 0);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sources");
+	TCase *tcase = tcase_create("sources");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_loop_test(tcase, test_liars, 0, 5 * NR_LIES);
+	tcase_add_test(tcase, test_why);
+	tcase_add_test(tcase, test_small_lies);
+	tcase_add_test(tcase, test_two);
+	tcase_add_test(tcase, test_one_goes);
+	tcase_add_test(tcase, test_new_timeline);
+	tcase_add_test(tcase, test_made_up_timeline);
+	tcase_add_test(tcase, test_ntp);
+	tcase_add_test(tcase, test_master_before_ntp);
+	tcase_add_test(tcase, test_one_percent);
+	tcase_add_loop_test(tcase, test_anything, 0, 4);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
