@@ -233,7 +233,6 @@ static void set_back(struct tsct_client *client)
 {
 	if (++client->backwards < SET_BACK)
 		return;
-	client->backwards = 0;
 	client->known = false;
 	client->has_pending = false;
 	if (plain(client))

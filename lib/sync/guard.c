@@ -10,6 +10,13 @@
 
 #define WAYS	8	/* places in which a member's bucket may be */
 
+#define MEMBER_INTERVAL_US	100
+#define MEMBER_BURST		1000
+
+struct limit {
+	__u64 interval_us, full_us;
+};
+
 struct bucket {
 	__u64 last_us;
 	__u64 level_us;
@@ -28,8 +35,8 @@ struct child {
 };
 
 struct tsct_guard {
-	struct tsct_guard_options options;
-	__u64 full_us;
+	__u32 leak;
+	struct limit strangers, trusted;
 	__u64 seed, random;
 	struct tsct_access access;
 	unsigned int nr_children;
@@ -37,6 +44,14 @@ struct tsct_guard {
 	struct bucket buckets[TSCT_GUARD_BUCKETS];
 	struct member members[TSCT_GUARD_MEMBERS];
 };
+
+static struct limit limit_of(__u32 interval_us, __u32 burst, __u32 otherwise)
+{
+	return (struct limit) {
+		.interval_us = interval_us,
+		.full_us = (__u64)interval_us * (burst ? burst : otherwise),
+	};
+}
 
 struct tsct_guard *tsct_guard_new(const struct tsct_guard_options *options,
 				  __u64 seed)
@@ -46,16 +61,17 @@ struct tsct_guard *tsct_guard_new(const struct tsct_guard_options *options,
 
 	if (!guard)
 		return NULL;
-	guard->options = *options;
-	if (!guard->options.burst)
-		guard->options.burst = 1;
-	guard->full_us = (__u64)guard->options.interval_us *
-		guard->options.burst;
+	guard->leak = options->leak;
+	guard->strangers = limit_of(options->interval_us, options->burst, 1);
+	guard->trusted = limit_of(options->member_interval_us ?
+				  options->member_interval_us :
+				  MEMBER_INTERVAL_US,
+				  options->member_burst, MEMBER_BURST);
 	guard->seed = tsct_mix(seed);
 	guard->random = tsct_mix(~seed);
 	tsct_access_init(&guard->access);
 	for (i = 0; i < TSCT_GUARD_BUCKETS; i++)
-		guard->buckets[i].level_us = guard->full_us;
+		guard->buckets[i].level_us = guard->strangers.full_us;
 	return guard;
 }
 
@@ -205,7 +221,7 @@ static struct bucket *of_member(struct tsct_guard *guard,
 	*oldest = (struct member) {
 		.of = *from,
 		.taken = true,
-		.bucket.level_us = guard->full_us,
+		.bucket.level_us = guard->trusted.full_us,
 	};
 	return &oldest->bucket;
 }
@@ -213,7 +229,7 @@ static struct bucket *of_member(struct tsct_guard *guard,
 /* Nobody can tell which of those who come too often is answered. */
 static bool leaks(struct tsct_guard *guard)
 {
-	__u32 leak = guard->options.leak;
+	__u32 leak = guard->leak;
 
 	if (!leak || leak > 31)
 		return false;
@@ -224,22 +240,24 @@ static bool leaks(struct tsct_guard *guard)
 bool tsct_guard_take(struct tsct_guard *guard, const struct tsct_address *from,
 		     bool trusted, __u64 now_us)
 {
+	const struct limit *limit = trusted ? &guard->trusted :
+		&guard->strangers;
 	struct bucket *bucket;
 
-	if (!guard->options.interval_us)
+	if (!guard->strangers.interval_us)
 		return true;
 	bucket = trusted ? of_member(guard, from) :
 		&guard->buckets[hash(guard, from) % TSCT_GUARD_BUCKETS];
 	/* Time that went backwards fills nothing. */
 	if (now_us > bucket->last_us) {
 		bucket->level_us += now_us - bucket->last_us;
-		if (bucket->level_us > guard->full_us ||
-		    now_us - bucket->last_us > guard->full_us)
-			bucket->level_us = guard->full_us;
+		if (bucket->level_us > limit->full_us ||
+		    now_us - bucket->last_us > limit->full_us)
+			bucket->level_us = limit->full_us;
 	}
 	bucket->last_us = now_us;
-	if (bucket->level_us < guard->options.interval_us)
+	if (bucket->level_us < limit->interval_us)
 		return leaks(guard);
-	bucket->level_us -= guard->options.interval_us;
+	bucket->level_us -= limit->interval_us;
 	return true;
 }

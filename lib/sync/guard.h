@@ -32,6 +32,9 @@ struct tsct_address {
 struct tsct_guard_options {
 	__u32 interval_us;	/* a token every so often, per address; 0: no limit */
 	__u32 burst;		/* tokens at most; 0: 1 */
+	__u32 member_interval_us;	/* the same of members, who ask as fast */
+	__u32 member_burst;	/* as it goes in a session: 0: 100 us, 1000 tokens.
+				 * Where strangers have no limit, nor do they. */
 	__u32 leak;		/* one in 2^leak of what is too much is answered;
 				 * 0, or more than 31: none */
 };
@@ -76,7 +79,7 @@ int tsct_guard_key(const struct tsct_guard *guard,
 bool tsct_guard_allows(const struct tsct_guard *guard,
 		       const struct tsct_address *from);
 /* Takes a token; false: too often. Known members are asked with @trusted: their
- * bucket is their own and never given to a stranger. */
+ * bucket is larger, their own, and never given to a stranger. */
 bool tsct_guard_take(struct tsct_guard *guard, const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
 

@@ -245,9 +245,7 @@ static bool interleave(struct tsct_responder *responder,
 	const struct tsct_ntp_packet *packet = &request->packet;
 	const struct tsct_talker *talker = request->talker;
 
-	if (!talker || !talker->has_tx || !packet->origin ||
-	    packet->origin != talker->receive || !packet->receive ||
-	    packet->receive == packet->transmit)
+	if (!talker || !talker->has_tx || packet->origin != talker->receive)
 		return false;
 	reply->origin = packet->receive;
 	reply->transmit = tsct_ntp_from_ns(
@@ -283,7 +281,11 @@ static void fill_plain(struct tsct_responder *responder,
 
 /* ---- answers -------------------------------------------------------------------------- */
 
-/* Of plain NTP, who never asks in interleaved mode has nothing to be remembered. */
+/*
+ * Of plain NTP only those are remembered who may ask in interleaved mode: their
+ * receive stamp is there, and another than the transmit stamp, so that the two
+ * kinds of answers can be told apart (RFC 9769).
+ */
 static void meet(struct tsct_responder *responder, struct request *request)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;

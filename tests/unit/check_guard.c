@@ -14,6 +14,8 @@ static void make(__u32 interval_us, __u32 burst, __u32 leak)
 {
 	struct tsct_guard_options options = {
 		.interval_us = interval_us, .burst = burst, .leak = leak,
+		.member_interval_us = interval_us,
+		.member_burst = burst ? burst : 1,
 	};
 
 	tsct_guard_free(guard);
@@ -427,6 +429,25 @@ START_TEST(flood)
 }
 END_TEST
 
+/* Sessions are quick, whatever strangers may. */
+START_TEST(members_may_more)
+{
+	struct tsct_guard_options options = { .interval_us = 8000000 };
+
+	tsct_guard_free(guard);
+	guard = tsct_guard_new(&options, 1);
+	ck_assert_uint_eq(take("10.0.0.1", false, 0, 2000), 1);
+	ck_assert_uint_eq(take("10.0.0.1", true, 0, 2000), 1000);
+	ck_assert_uint_eq(take("10.0.0.1", true, 10000, 2000), 100);
+	options.member_interval_us = 50000;
+	options.member_burst = 3;
+	tsct_guard_free(guard);
+	guard = tsct_guard_new(&options, 1);
+	ck_assert_uint_eq(take("10.0.0.1", true, 0, 2000), 3);
+	ck_assert_uint_eq(take("10.0.0.1", true, 50000, 2000), 1);
+}
+END_TEST
+
 START_TEST(many_members)
 {
 	unsigned int i, n = 0;
@@ -465,6 +486,7 @@ int main(void)
 	tcase_add_test(tcase, buckets);
 	tcase_add_test(tcase, leaks);
 	tcase_add_test(tcase, flood);
+	tcase_add_test(tcase, members_may_more);
 	tcase_add_test(tcase, many_members);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
