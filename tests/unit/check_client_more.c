@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The asking side: stamps that come late, NTP servers in both modes, hints, and
+ * anything at all.
+ */
+#include "client_world.h"
+#include "suite.h"
+#include "sync/responder.h"
+
+/* ---- stamps of ours that come late ------------------------------------------------------- */
+
+START_TEST(kernel_stamps)
+{
+	struct tsct_ntp_packet p;
+	struct tsct_exchange x;
+	struct tsct_client was;
+
+	begin(0, 0);
+	ask();
+	tsct_client_sent(&w.client, stamp(w.now + 5000, 30, true));
+	p = answer();
+	taken(&p);
+	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert_uint_eq(x.t1, w.now + 5000);
+	ck_assert_uint_eq(x.local_error, 30);
+	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
+	/* After the answer */
+	ask();
+	p = answer();
+	taken(&p);
+	tsct_client_sent(&w.client, stamp(w.now + 6000, 30, true));
+	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert_uint_eq(x.t1, w.now + 6000);
+	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
+	/* So late that the answer could not be; of the request before; a second */
+	ask();
+	p = answer();
+	taken(&p);
+	was = w.client;
+	tsct_client_sent(&w.client, stamp(w.now + 250000, 30, true));
+	tsct_client_sent(&w.client, stamp(w.now - 1000, 30, true));
+	tsct_client_sent(&w.client, stamp(w.now + 270000, 0, true));
+	tsct_client_sent(&w.client, stamp(w.now + 100, 0, false));
+	check_same(&w.client, &was);
+	ask();
+	was = w.client;
+	tsct_client_sent(&w.client, stamp(w.now - 200000000, 30, true));
+	check_same(&w.client, &was);
+	p = answer();
+	taken(&p);
+	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(!(x.flags & TSCT_EXCHANGE_T1_KERNEL));
+	ck_assert_uint_eq(x.t1, w.now);
+	finish();
+}
+END_TEST
+
+START_TEST(our_counter_is_disrupted)
+{
+	struct tsct_ntp_packet p, old;
+	struct tsct_exchange x;
+
+	begin(0, 0);
+	ask();
+	p = answer();
+	taken(&p);
+	ask();
+	old = answer();
+	tsct_client_disrupt(&w.client);
+	ck_assert(!tsct_client_flush(&w.client, &x));
+	dropped(&old, TSCT_CLIENT_REPLAY);
+	ask();
+	p = answer();
+	taken(&p);
+	ck_assert_uint_eq(w.nr, 0);
+	finish();
+}
+END_TEST
+
+/* ---- plain NTP ------------------------------------------------------------------------------ */
+
+START_TEST(plain)
+{
+	struct tsct_ntp_packet p;
+	int i;
+
+	begin(TSCT_CLIENT_PLAIN, 0);
+	for (i = 0; i < 3; i++) {
+		ask();
+		ck_assert_uint_eq(w.request.receive, 0);
+		p = answer();
+		p.version = i == 1 ? 3 : 4;
+		taken(&p);
+		ck_assert_uint_eq(w.nr, 1);
+		ck_assert_uint_eq(w.x[0].t1, w.now);
+		ck_assert_uint_eq(w.x[0].t2, w.there);
+		ck_assert_uint_eq(w.x[0].t3, w.there + 10000);
+		ck_assert_uint_eq(w.x[0].remote_error, 30);
+		ck_assert_uint_eq(w.x[0].flags, TSCT_EXCHANGE_T4_KERNEL);
+	}
+	ck_assert(!w.client.remote.has_line);
+	ck_assert_uint_eq(w.client.remote.line.mult, TSCT_NS_MULT);
+	ck_assert_uint_eq(w.client.remote.line.as_of, w.there + 10000);
+	/* 2^-13 s and 2^-11 s, the former halved */
+	ck_assert_uint_eq(w.client.remote.line.error_ps,
+			  (122071 + 488282) * 1000ULL);
+	ck_assert_uint_eq(w.client.remote.line.growth * 1000000000 >> 32,
+			  15000000);
+	ask();
+	p = answer();
+	p.receive = 0;
+	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = answer();
+	p.transmit = 0;
+	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = answer();
+	p.transmit = p.receive - 0x1000;
+	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	finish();
+}
+END_TEST
+
+/* Answers to requests of interleaved mode: their origin is our receive stamp. */
+static struct tsct_ntp_packet interleaved(__u64 t3)
+{
+	struct tsct_ntp_packet p = answer();
+
+	p.origin = w.request.receive;
+	p.transmit = tsct_ntp_from_ns((__s64)t3);
+	return p;
+}
+
+START_TEST(interleaves)
+{
+	struct tsct_ntp_packet p, basic;
+	struct tsct_exchange x;
+	__u64 t1, t2;
+	int i;
+
+	begin(TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED, 0);
+	ask();
+	ck_assert_uint_eq(w.request.origin, 0);
+	ck_assert_uint_ne(w.request.receive, 0);
+	/* There is nothing yet that it could tell. */
+	p = interleaved(w.there - 5);
+	dropped(&p, TSCT_CLIENT_FOREIGN);
+	basic = answer();
+	taken(&basic);
+	ck_assert_uint_eq(w.nr, 0);
+	t1 = w.now, t2 = w.there;
+	for (i = 0; i < 5; i++) {
+		ask();
+		ck_assert_uint_eq(w.request.origin, tsct_ntp_from_ns(t2));
+		p = interleaved(t2 + 12000);
+		taken(&p);
+		ck_assert_uint_eq(w.nr, 1);
+		ck_assert_uint_eq(w.x[0].t1, t1);
+		ck_assert_uint_eq(w.x[0].t2, t2);
+		ck_assert_uint_eq(w.x[0].t3, t2 + 12000);
+		ck_assert(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL);
+		dropped(&p, TSCT_CLIENT_DUPLICATE);
+		t1 = w.now, t2 = w.there;
+	}
+	/* One got lost; a basic one; what waited never had its t3 */
+	ask();
+	ask();
+	p = answer();
+	taken(&p);
+	ck_assert_uint_eq(w.nr, 0);
+	t2 = w.there;
+	/* A basic one again: the one before as it was */
+	ask();
+	p = answer();
+	taken(&p);
+	ck_assert_uint_eq(w.nr, 1);
+	ck_assert_uint_eq(w.x[0].t3, t2 + 10000);
+	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
+	/* Lies about when it was sent: before it said, after it was asked again,
+	 * longer than we waited */
+	t2 = w.there;
+	ask();
+	p = interleaved(t2 + 9000);
+	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = interleaved(w.there + 1000);
+	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = interleaved(t2 + 110000);
+	dropped(&p, TSCT_CLIENT_TOO_SOON);
+	p = interleaved(t2 + 11000);
+	taken(&p);
+	/* Of that one nothing is known but what the next one tells. */
+	ck_assert(!tsct_client_flush(&w.client, &x));
+	ask();
+	ck_assert_uint_eq(w.request.origin, 0);
+	finish();
+}
+END_TEST
+
+/* ---- hints ------------------------------------------------------------------------------------ */
+
+static bool hint(__u32 server_key, __u64 node, __u64 now_us)
+{
+	struct tsct_timeline timeline = { .node = node, .host = MASTER_HOST };
+	__u8 bytes[TSCT_NTP_MAX];
+	size_t len = tsct_responder_hint(&timeline, w.keys, server_key, bytes);
+
+	ck_assert_uint_gt(len, 0);
+	return tsct_client_hinted(&w.client, w.keys, bytes, len, now_us);
+}
+
+START_TEST(hints)
+{
+	struct tsct_ntp_packet p;
+	__u8 bytes[TSCT_NTP_MAX];
+	size_t len;
+
+	begin(0, 5);
+	ck_assert(!hint(0, MASTER, 0));
+	ck_assert(!hint(6, MASTER, 0));
+	ck_assert(hint(5, MASTER, 0));
+	ck_assert(!hint(5, MASTER, 99999));
+	ck_assert(hint(5, MASTER, 100000));
+	ask();
+	p = answer();
+	taken(&p);
+	ck_assert(!hint(5, MASTER + 1, 300000));
+	ck_assert(hint(5, MASTER, 300000));
+	/* An answer is none. */
+	len = to_bytes(&p, bytes);
+	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, len, 900000));
+	p.mode = TSCT_NTP_MODE_BROADCAST;
+	len = to_bytes(&p, bytes);
+	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, len, 900000));
+	p.has_ext = false;
+	len = to_bytes(&p, bytes);
+	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, len, 900000));
+	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, 3, 900000));
+	begin(TSCT_CLIENT_PLAIN, 0);
+	ck_assert(!hint(0, MASTER, 0));
+	finish();
+}
+END_TEST
+
+/* ---- anything --------------------------------------------------------------------------------- */
+
+static void scribble(__u8 *bytes, size_t *len)
+{
+	unsigned int i, n = any(8);
+
+	for (i = 0; i < n; i++)
+		bytes[any(TSCT_NTP_MAX)] = (__u8)any(256);
+	if (!any(4))
+		*len = any(TSCT_NTP_MAX + 1);
+	if (!any(16))
+		for (i = 0; i < TSCT_NTP_MAX; i++)
+			bytes[i] = (__u8)any(256);
+}
+
+/* With a key, whatever is not whole is dropped, and changes nothing; without one,
+ * what does not have what only the server was told. */
+START_TEST(anything)
+{
+	static const __u32 flags[] = {
+		0, TSCT_CLIENT_PLAIN,
+		TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED,
+	};
+	__u8 whole[TSCT_NTP_MAX], bytes[TSCT_NTP_MAX];
+	enum tsct_client_result result;
+	struct tsct_ntp_packet p;
+	struct tsct_client was;
+	size_t whole_len = 0, len;
+	int i;
+
+	seed_with((unsigned int)_i);
+	begin(flags[_i % 3], _i % 2 ? 5 : 0);
+	for (i = 0; i < 12000; i++) {
+		if (!(i % 64)) {
+			ask();
+			p = answer();
+			memset(whole, 0, sizeof(whole));
+			whole_len = to_bytes(&p, whole);
+			/* The client has some of what it can have. */
+			if (any(2))
+				taken(&p);
+		}
+		memcpy(bytes, whole, sizeof(bytes));
+		len = whole_len;
+		scribble(bytes, &len);
+		was = w.client;
+		result = give_bytes(bytes, len);
+		if (!w.server_key) {
+			/* Nobody can tell what the server did not say. */
+			if (w.client.waiting == was.waiting &&
+			    result != TSCT_CLIENT_BACKWARDS)
+				check_same(&w.client, &was);
+		} else if (len != whole_len || memcmp(bytes, whole, len)) {
+			ck_assert_int_ne(result, TSCT_CLIENT_OK);
+			check_same(&w.client, &was);
+		}
+	}
+	finish();
+}
+END_TEST
+
+START_TEST(words)
+{
+	int i, j;
+
+	for (i = 0; i < TSCT_CLIENT_NR; i++) {
+		ck_assert_ptr_nonnull(tsct_client_why(i));
+		for (j = 0; j < i; j++)
+			ck_assert_str_ne(tsct_client_why(i),
+					 tsct_client_why(j));
+	}
+	ck_assert_str_eq(tsct_client_why(TSCT_CLIENT_NR), "unknown");
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("client_more");
+	Suite *suite = suite_create("client_more");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, kernel_stamps);
+	tcase_add_test(tcase, our_counter_is_disrupted);
+	tcase_add_test(tcase, plain);
+	tcase_add_test(tcase, interleaves);
+	tcase_add_test(tcase, hints);
+	tcase_add_loop_test(tcase, anything, 0, 6);
+	tcase_add_test(tcase, words);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A client, and a server that is the test itself, so that it can lie.
+ */
+#ifndef TESTS_CLIENT_WORLD_H
+#define TESTS_CLIENT_WORLD_H
+
+#include "talk.h"
+
+static struct world {
+	struct tsct_client client;
+	struct tsct_keys *keys;
+	__u32 server_key;		/* 0: it sends no MAC */
+	__u8 sent[TSCT_NTP_MAX];
+	size_t sent_len;
+	struct tsct_ntp_packet request;
+	struct tsct_stamp t4;
+	__u64 now, there;		/* counters here and there */
+	struct tsct_exchange x[2];
+	unsigned int nr;
+} w;
+
+static inline void begin(__u32 flags, __u32 key_id)
+{
+	struct tsct_client_options options = {
+		.flags = flags, .key_id = key_id, .node = CHILD,
+		.host = CHILD_HOST, .mult = MULT_26, .refid = 0x7f000001,
+	};
+
+	tsct_keys_free(w.keys);
+	memset(&w, 0, sizeof(w));
+	w.keys = keys_of(KEY_5 KEY_6 KEY_7);
+	w.server_key = key_id;
+	w.now = 5000000;
+	w.there = flags & TSCT_CLIENT_PLAIN ? NEAR_NS : 900000000;
+	tsct_client_init(&w.client, &options);
+}
+
+static inline void finish(void)
+{
+	tsct_keys_free(w.keys);
+	w.keys = NULL;
+}
+
+static inline struct tsct_stamp stamp(__u64 ticks, __u32 error, bool kernel)
+{
+	struct tsct_stamp s;
+
+	memset(&s, 0, sizeof(s));
+	s.ticks = ticks;
+	s.error = error;
+	s.kernel = kernel;
+	return s;
+}
+
+/* A request at w.now. */
+static inline void ask_with(const struct tsct_ext *ext)
+{
+	__u64 random[2] = { any64() | 1, any64() | 2 };
+
+	w.now += 260000000;
+	w.there += 310000000;
+	w.sent_len = tsct_client_request(&w.client, w.keys, random, ext, w.sent);
+	ck_assert_uint_ge(w.sent_len, TSCT_NTP_HEADER);
+	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
+			 0);
+	tsct_client_sent(&w.client, stamp(w.now, 0, false));
+	w.t4 = stamp(w.now + 260000, 0, true);
+}
+
+static inline void ask(void)
+{
+	ask_with(NULL);
+}
+
+/* The right answer to it: 100 us, of which the server kept it for 10. */
+static inline struct tsct_ntp_packet answer(void)
+{
+	struct tsct_ntp_packet p;
+
+	memset(&p, 0, sizeof(p));
+	p.version = 4;
+	p.mode = TSCT_NTP_MODE_SERVER;
+	p.stratum = 2;
+	p.precision = -25;
+	p.root_delay = 0x10;
+	p.root_dispersion = 0x20;
+	p.refid = 0x0a000001;
+	p.origin = w.request.transmit;
+	p.receive = tsct_ntp_from_ns(NEAR_NS);
+	p.transmit = tsct_ntp_from_ns(NEAR_NS + 10000);
+	if (w.client.options.flags & TSCT_CLIENT_PLAIN) {
+		p.receive = tsct_ntp_from_ns((__s64)w.there);
+		p.transmit = tsct_ntp_from_ns((__s64)w.there + 10000);
+		return p;
+	}
+	p.has_ext = true;
+	p.ext.flags = TSCT_EXT_REPLY | TSCT_EXT_LINE | TSCT_EXT_RX_KERNEL;
+	p.ext.status = TSCT_STATUS_SYNCHRONIZED;
+	p.ext.node = MASTER;
+	p.ext.host = MASTER_HOST;
+	p.ext.master = MASTER;
+	p.ext.nonce = w.request.ext.nonce;
+	p.ext.epoch = 3;
+	p.ext.rx = w.there;
+	p.ext.tx = w.there + 31000;
+	p.ext.line = a_line();
+	return p;
+}
+
+static inline size_t to_bytes(const struct tsct_ntp_packet *p, __u8 *bytes)
+{
+	size_t len = tsct_ntp_build(p, bytes);
+
+	if (w.server_key)
+		len = tsct_mac_append(w.keys, w.server_key, bytes, len);
+	return len;
+}
+
+static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
+{
+	enum tsct_client_result result;
+	__u64 before;
+	__u8 *copy = malloc(len ? len : 1);
+
+	/* Of its own size, so that the sanitizer sees a look beyond */
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, bytes, len);
+	w.nr = 77;
+	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS,
+				   w.x, &w.nr);
+	before = w.client.counts[result];
+	ck_assert_uint_ge(before, 1);
+	if (result != TSCT_CLIENT_OK)
+		ck_assert_uint_eq(w.nr, 0);
+	free(copy);
+	return result;
+}
+
+static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
+{
+	__u8 bytes[TSCT_NTP_MAX];
+
+	return give_bytes(bytes, to_bytes(p, bytes));
+}
+
+/* It is dropped, for that reason, and nothing changed: the right one still counts. */
+static inline void dropped(const struct tsct_ntp_packet *p,
+		    enum tsct_client_result why)
+{
+	struct tsct_client was = w.client;
+
+	ck_assert_int_eq(give(p), why);
+	ck_assert_uint_eq(w.client.counts[why], was.counts[why] + 1);
+	check_same(&w.client, &was);
+}
+
+static inline void taken(const struct tsct_ntp_packet *p)
+{
+	ck_assert_int_eq(give(p), TSCT_CLIENT_OK);
+}
+
+#endif /* TESTS_CLIENT_WORLD_H */
