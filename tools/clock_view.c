@@ -81,6 +81,7 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 	r->stamp = point.stamp;
 	r->error = tsct_clock_convert_on(clock, point.stamp, point.cpu,
 					 &r->time);
+	clock_read_cluster(r, &point);
 	read_rate(r);
 	read_epoch(r);
 	read_segments(r);
@@ -111,8 +112,7 @@ const char *clock_trouble(const struct clock_reading *r)
 
 /* ---- text -------------------------------------------------------------- */
 
-/* "2026-08-01T12:34:56.123456789Z" */
-static void format_utc(int64_t ns, char *text, size_t size)
+void clock_format_utc(int64_t ns, char *text, size_t size)
 {
 	__s64 rest;
 	time_t t = view_second(ns, &rest);
@@ -127,7 +127,7 @@ static void format_utc(int64_t ns, char *text, size_t size)
 /* To the second: nobody knows better when a disruption was. */
 static void format_second(int64_t ns, char *text, size_t size)
 {
-	format_utc(ns, text, size);
+	clock_format_utc(ns, text, size);
 	strcpy(text + strcspn(text, "."), "Z");
 }
 
@@ -168,7 +168,7 @@ static void print_time(FILE *to, const struct clock_reading *r)
 	fprintf(to, "stamp     %llu\n", (unsigned long long)r->stamp);
 	if (r->error)
 		return;
-	format_utc(r->time.ns, utc, sizeof(utc));
+	clock_format_utc(r->time.ns, utc, sizeof(utc));
 	fprintf(to, "time      %s +- %llu ns\n", utc,
 		(unsigned long long)r->time.error_ns);
 }
@@ -197,6 +197,7 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "age       %.3f s, the bound grows by %.0f ns/s\n",
 			r->age_s, r->growth_ppb);
 	print_epoch(to, r);
+	clock_print_cluster(to, r);
 	if (r->segments) {
 		format_age(r->segments_s, reach, sizeof(reach));
 		fprintf(to, "segments  %u, back to %s ago\n", r->segments,
@@ -217,7 +218,7 @@ void clock_print_row(const struct clock_reading *r)
 	char utc[64] = "-", bound[24] = "-";
 
 	if (!r->error) {
-		format_utc(r->time.ns, utc, sizeof(utc));
+		clock_format_utc(r->time.ns, utc, sizeof(utc));
 		snprintf(bound, sizeof(bound), "%llu",
 			 (unsigned long long)r->time.error_ns);
 	}
@@ -234,7 +235,7 @@ static void add_time(json_t *json, const char *text_key, const char *ns_key,
 {
 	char utc[64];
 
-	format_utc(ns, utc, sizeof(utc));
+	clock_format_utc(ns, utc, sizeof(utc));
 	json_object_set_new(json, text_key, json_string(utc));
 	json_object_set_new(json, ns_key, json_integer(ns));
 }
@@ -243,7 +244,7 @@ json_t *clock_json(const struct clock_reading *r)
 {
 	json_t *json = json_pack(
 		"{s:I, s:s, s:o, s:b, s:s, s:b, s:I, s:s, s:f, s:f, s:f, s:f,"
-		" s:I, s:f, s:s, s:o}",
+		" s:I, s:f, s:s, s:o, s:o}",
 		"stamp", (json_int_t)r->stamp,
 		"source", tsct_source_name(r->state.source),
 		"clocksource", ctl_json_text(r->clocksource),
@@ -259,7 +260,8 @@ json_t *clock_json(const struct clock_reading *r)
 		"segments", (json_int_t)r->segments,
 		"segments_s", r->segments_s,
 		"origin", tsct_clock_origin(r->clock),
-		"why", ctl_json_text(tsct_clock_why(r->clock)));
+		"why", ctl_json_text(tsct_clock_why(r->clock)),
+		"cluster", clock_cluster_json(r));
 
 	if (!json)
 		return NULL;

@@ -23,6 +23,8 @@ struct clock_reading {
 	unsigned int segments;	/* lines of past stamps */
 	double segments_s;	/* how far they reach back */
 	char clocksource[32];	/* the kernel's; "" not known */
+	struct tsct_time cluster;	/* on the cluster's timeline */
+	int cluster_error;		/* as error */
 };
 
 /* Returns 0, or -EAGAIN: nothing was published yet. */
@@ -36,5 +38,15 @@ void clock_print_text(FILE *to, const struct clock_reading *r);
 void clock_print_header(void);
 void clock_print_row(const struct clock_reading *r);
 json_t *clock_json(const struct clock_reading *r);
+
+/* "2026-08-01T12:34:56.123456789Z" */
+void clock_format_utc(int64_t ns, char *text, size_t size);
+
+/* ---- cluster_view.c: nothing is shown, and null, where none was ever known -- */
+
+void clock_read_cluster(struct clock_reading *r,
+			const struct tsct_time_point *point);
+void clock_print_cluster(FILE *to, const struct clock_reading *r);
+json_t *clock_cluster_json(const struct clock_reading *r);
 
 #endif /* CLOCK_VIEW_H */
