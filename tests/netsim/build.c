@@ -72,7 +72,7 @@ void build_master(struct run *run, const struct tsct_keys *keys)
 		.crystal = any_crystal(run, 0),
 		.stamping = run->scene->stamping,
 		.nr_sources = 0, .serves = true, .keys = keys,
-		.limit_us = 50000,
+		.limit_us = run->guard_us,
 	};
 
 	node_init(&run->world, 0, &options);

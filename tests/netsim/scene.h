@@ -35,6 +35,7 @@ struct run {
 	const struct scene *scene;
 	struct world world;
 	bool quick;
+	__u32 guard_us;		/* the master's: a token as often; 0: no limit */
 	unsigned int failures;	/* of what scenes expect beside bounds */
 	char note[160];		/* what there is to say of it */
 };

@@ -256,7 +256,7 @@ static void play_sessions(struct run *run)
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
-	run->world.tally_from_s = 2 * run_poll_s(run);
+	run->world.tally_from_s = 210;	/* after the first one */
 	read_often(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
 	for (i = 1; i <= 3; i++) {
 		world_run(&run->world, 200 * i);
@@ -361,6 +361,7 @@ static void attacked(struct run *run, struct adversary *adversary,
 	struct tsct_keys *keys = key ? build_keys(key) : NULL;
 
 	build_nodes(run, 2);
+	run->guard_us = 50000;
 	build_master(run, keys);
 	build_child(run, CHILD, 1, false, keys);
 	build_source(run, CHILD, 0, 0, key ? 7 : 0, 0);
@@ -473,21 +474,21 @@ const struct scene trouble_scenes[] = {
 	SCENE("1 % of stamps 60 us too early", play_calm,
 	      .stamping = { .early = 0.01, .early_by = 60 }),
 	SCENE("air conditioning", play_calm, .temp = 3e-7, .temp_s = 400),
-	SCENE("seven in a row", play_chain, .polls_quick = 300),
-	SCENE("seven in a row, all of the way there", play_chain, .polls_quick = 300,
+	SCENE("seven in a row", play_chain, .polls = 1000, .polls_quick = 300),
+	SCENE("seven in a row, all of the way there", play_chain, .polls = 1000, .polls_quick = 300,
 	      .go = { .floor = 100, .exp = 1 }, .back = { .exp = 1 }),
 	SCENE("an NTP server", play_ntp_basic),
 	SCENE("an NTP server, interleaved", play_ntp_interleaved),
 	SCENE("four NTP servers, one lies", play_ntp_false,
-	      .polls_quick = 300),
+	      .polls = 1000, .polls_quick = 300),
 	SCENE("three sessions of 20", play_sessions, .poll_s = 32),
 	SCENE("no kernel stamps", play_calm,
 	      .stamping = { .by_program = true }),
-	SCENE("a liar steps", play_liar_steps, .polls_quick = 300),
-	SCENE("a liar is 1 % fast", play_liar_fast, .polls_quick = 300),
-	SCENE("a liar answers from the past", play_liar_past, .polls_quick = 300),
-	SCENE("a liar's line is off", play_liar_line, .polls_quick = 300),
-	SCENE("a liar begins an epoch", play_liar_restarts, .polls_quick = 300),
+	SCENE("a liar steps", play_liar_steps, .polls = 1000, .polls_quick = 300),
+	SCENE("a liar is 1 % fast", play_liar_fast, .polls = 1000, .polls_quick = 300),
+	SCENE("a liar answers from the past", play_liar_past, .polls = 1000, .polls_quick = 300),
+	SCENE("a liar's line is off", play_liar_line, .polls = 1000, .polls_quick = 300),
+	SCENE("a liar begins an epoch", play_liar_restarts, .polls = 1000, .polls_quick = 300),
 	SCENE("answers replayed", play_replay),
 	SCENE("answers replayed, no key", play_replay_open),
 	SCENE("answers forged", play_spoof),
