@@ -14,10 +14,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EDGE	0.505
+#define EDGE	0.48
 #define GAIN	0.05	/* more, by the logarithm of what there is to be gained */
 #define LITTLE	1.0	/* ... beyond this */
-#define ROOM	0.03	/* ... but no more than this */
+#define MUCH	2.5	/* ... and no more than this */
 #define SHARP	-0.015	/* from the edge: up to here only the hull counts */
 #define SOFT	0.025	/* from here on the regression counts in full */
 #define WORSE	45.0	/* the hull knows its deviation the less, logarithm */
@@ -47,8 +47,8 @@ static double share_of_hull(const struct tsct_plane *plane,
 		return 0;
 	if (!(regression->sd > 0))
 		return 1;
-	gain = GAIN * (log(regression->sd / hull->sd) - LITTLE);
-	soft = hull->softness - EDGE - fmin(fmax(gain, 0), ROOM);
+	gain = log(regression->sd / hull->sd) + hull->lean - LITTLE;
+	soft = hull->softness - EDGE - GAIN * fmin(fmax(gain, 0), MUCH);
 	if (soft <= SHARP)
 		return 1;
 	worse = exp(WORSE * fmax(soft, 0)) * hull->sd / regression->sd;

@@ -182,6 +182,7 @@ static void mean_line(const struct tsct_plane *plane,
 	ret->line.slope = hull->slope;
 	ret->line.y0 = (hull->above + hull->below) / 2 - plane->shift;
 	ret->softness = 0;
+	ret->lean = fabs(log(edge[0].density / edge[1].density));
 	if (edge[0].nr < FEW) {
 		ret->sd = (hull->above - hull->below) / 4;
 		return;

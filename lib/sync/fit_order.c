@@ -98,27 +98,35 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void tsct_plane_screen(struct tsct_plane *plane)
+double tsct_fit_first(double *values, unsigned int nr, double grain)
 {
-	double *widths = plane->scratch;
-	unsigned int nr = plane->nr, lonely, head, i;
-
-	for (i = 0; i < nr; i++)
-		widths[i] = plane->point[i].width;
 	/* Only the lowest need to be in order. */
-	head = nr / LONELY_SHARE + nr / 10 + 8;
+	unsigned int head = nr / LONELY_SHARE + nr / 10 + 8;
+
 	if (head < nr)
-		tsct_fit_select(widths, nr, head);
+		tsct_fit_select(values, nr, head);
 	else
 		head = nr;
-	qsort(widths, head, sizeof(*widths), compare);
-	lonely = nr_lonely(widths, nr, 2 * plane->point[0].slack);
-	plane->least = widths[lonely];
-	for (i = 0; lonely && i < nr; i++) {
-		if (plane->point[i].width >= plane->least)
-			continue;
-		plane->point[i].lonely = true;
-		plane->point[i].used = false;
-		plane->point[i].sound = false;
-	}
+	qsort(values, head, sizeof(*values), compare);
+	return values[nr_lonely(values, nr, grain)];
+}
+
+void tsct_plane_drop(struct tsct_point *p)
+{
+	p->lonely = true;
+	p->used = false;
+	p->sound = false;
+}
+
+void tsct_plane_screen(struct tsct_plane *plane)
+{
+	unsigned int i;
+
+	for (i = 0; i < plane->nr; i++)
+		plane->scratch[i] = plane->point[i].width;
+	plane->least = tsct_fit_first(plane->scratch, plane->nr,
+				      2 * plane->point[0].slack);
+	for (i = 0; i < plane->nr; i++)
+		if (plane->point[i].width < plane->least)
+			tsct_plane_drop(&plane->point[i]);
 }

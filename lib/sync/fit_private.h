@@ -72,8 +72,11 @@ __s64 tsct_fit_times(double rate, __s64 delta, double *ret_frac);
 
 /* fit_order.c: the k-th smallest, which is put in its place; and of used points */
 double tsct_fit_select(double *values, unsigned int nr, unsigned int k);
+/* The first that is not so far from all others that it cannot be */
+double tsct_fit_first(double *values, unsigned int nr, double grain);
 double tsct_plane_quantile(const struct tsct_plane *plane, double q);
-/* Drops what is better than it can be, and what is so bad that it is no help. */
+void tsct_plane_drop(struct tsct_point *p);
+/* Drops round trips that are shorter than they can be. */
 void tsct_plane_screen(struct tsct_plane *plane);
 
 /* fit_hull.c: the line of the largest margin, and what it touches */
@@ -106,6 +109,7 @@ struct tsct_estimate {
 	double wander;		/* of the rate, counts / s per root of a second */
 	unsigned int from, to;	/* points that it is made of */
 	double softness;	/* hull: see fit_auto.c */
+	double lean;		/* hull: how unequal both ways are, logarithm */
 };
 
 /* fit_regression.c */

@@ -92,28 +92,60 @@ static bool is_liar(const struct tsct_point *p, const struct tsct_estimate *of,
 /* So many of the last say so: something happened to a counter. */
 #define WITNESSES	3
 
-void tsct_plane_outvote(struct tsct_plane *plane)
+static void drop_liars(struct tsct_plane *plane,
+		       const struct tsct_estimate *most)
 {
-	struct tsct_estimate most;
+	double width = median_width(plane, 0, plane->nr);
 	unsigned int nr = 0, last = 0, i;
-	double width;
 
-	if (plane->nr < 5)
-		return;
-	tsct_theil_sen(plane, 0, plane->nr, &most);
-	width = median_width(plane, 0, plane->nr);
 	for (i = 0; i < plane->nr; i++) {
-		plane->point[i].liar = is_liar(&plane->point[i], &most, width);
+		plane->point[i].liar = is_liar(&plane->point[i], most, width);
 		nr += plane->point[i].liar;
 		last = plane->point[i].liar ? last + 1 : 0;
 	}
 	if (nr > plane->nr / 4 || last >= WITNESSES)
 		return;
+	for (i = 0; i < plane->nr; i++)
+		if (plane->point[i].liar)
+			tsct_plane_drop(&plane->point[i]);
+}
+
+static double delay_of(const struct tsct_point *p,
+		       const struct tsct_estimate *of, bool up)
+{
+	double line = tsct_fit_line_at(&of->line, p->u);
+
+	return up ? p->up - line : line - p->low;
+}
+
+/* A stamp that is wrong may make one way too short and not the round trip. */
+static void drop_early(struct tsct_plane *plane,
+		       const struct tsct_estimate *most, bool up)
+{
+	unsigned int nr = 0, i;
+	struct tsct_point *p;
+	double first;
+
+	for (i = 0; i < plane->nr; i++)
+		if (plane->point[i].used)
+			plane->scratch[nr++] = delay_of(&plane->point[i], most,
+							up);
+	first = tsct_fit_first(plane->scratch, nr, plane->point[0].slack);
 	for (i = 0; i < plane->nr; i++) {
-		if (!plane->point[i].liar)
-			continue;
-		plane->point[i].used = false;
-		plane->point[i].sound = false;
-		plane->point[i].lonely = true;
+		p = &plane->point[i];
+		if (p->used && delay_of(p, most, up) < first)
+			tsct_plane_drop(p);
 	}
+}
+
+void tsct_plane_outvote(struct tsct_plane *plane)
+{
+	struct tsct_estimate most;
+
+	if (plane->nr < 5)
+		return;
+	tsct_theil_sen(plane, 0, plane->nr, &most);
+	drop_liars(plane, &most);
+	drop_early(plane, &most, true);
+	drop_early(plane, &most, false);
 }
