@@ -9,7 +9,7 @@
 #define FIRST_ROOM	32
 #define WINDOW_S	1000.0
 #define HOLD_GAPS	8
-#define HOLD_MIN_S	1.0
+#define HOLD_MIN_S	5.0
 
 /* One exchange may be anything; as many that agree on it are a new time. */
 #define STRANGE_MAX	3
