@@ -49,11 +49,12 @@ static double share_of_hull(const struct tsct_plane *plane,
 		return 1;
 	gain = log(regression->sd / hull->sd) + hull->lean - LITTLE;
 	soft = hull->softness - EDGE - GAIN * fmin(fmax(gain, 0), MUCH);
-	if (soft <= SHARP)
-		return 1;
 	worse = exp(WORSE * fmax(soft, 0)) * hull->sd / regression->sd;
+	b = fmin(fmax((soft - SHARP) / (SOFT - SHARP), 0), 1);
+	/* It says itself that it is. */
+	if (worse > 1 && hull->lean < LITTLE)
+		b = 1;
 	a = 1 / (worse * worse);
-	b = fmin((soft - SHARP) / (SOFT - SHARP), 1);
 	return a / (a + b);
 }
 
