@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What programs are told of the cluster's time: by the line in force, the piece of
+ * the one before, or not at all. Stamps are ns of MONOTONIC_RAW, see clockfile.h;
+ * the short cut to it, which is for the TSC, is tried on a page of its own.
+ */
+#include "clockfile.h"
+#include "seed.h"
+
+#define AHEAD_NS	12345678LL	/* of CLOCK_REALTIME */
+
+/*
+ * Line from -10 s on, which slewed for 1 s at 1/4096 more; the one before began at
+ * -60 s. Sampled at 0, as the other.
+ */
+static void add_cluster(void)
+{
+	struct tsct_pair old = {
+		.base_tsc = zero - 60 * SECOND,
+		.base_ns = zero_ns + AHEAD_NS - 60 * SECOND,
+		.mult = ONE, .slew_mult = ONE,
+		.past_error_ps = 90000, .error_ps = 80000,
+	}, line = {
+		.base_tsc = zero - 10 * SECOND,
+		.mult = ONE, .slew_mult = ONE + ONE / 4096, .slew_tsc = SECOND,
+		.error_ps = 50000, .past_error_ps = 60000,
+		.growth = tsct_growth(ONE, 2000),
+		.hold_growth = tsct_growth(ONE, 15000),
+	};
+
+	old.as_of_tsc = old.hold_after_tsc = line.base_tsc;
+	line.base_ns = tsct_pair_ns(&old, line.base_tsc);
+	line.as_of_tsc = zero;
+	line.hold_after_tsc = zero + 5 * SECOND;
+	line.void_after_tsc = zero + 1000 * SECOND;
+	CHANGE(s->cluster = line;
+	       s->cluster_before = tsct_pair_piece(&old, line.base_tsc);
+	       s->cluster_status = TSCT_STATUS_SYNCHRONIZED;
+	       s->cluster_epoch = 9;
+	       s->cluster_master = 0x1234;
+	       s->cluster_timeline = 5;
+	       ck_assert_int_eq(tsct_clock_state_check(s), 0));
+	write_page(AREA_SIZE);
+}
+
+#define check_time(stamp, want_ns, want_error, want_status) do {	\
+	struct tsct_time t_;						\
+									\
+	ck_assert_int_eq(tsct_clock_convert_cluster(clock, stamp, &t_), 0); \
+	ck_assert_int_eq(t_.ns, (want_ns) + zero_ns + AHEAD_NS);	\
+	ck_assert_uint_eq(t_.error_ns, want_error);			\
+	ck_assert_uint_eq(t_.status, want_status);			\
+	ck_assert_uint_eq(t_.epoch, 9);					\
+	ck_assert_int_eq(tsct_clock_cluster_ns(clock, stamp, &ns), 0);	\
+	ck_assert_int_eq(ns, t_.ns);					\
+} while (0)
+
+#define check_none(stamp, want) do {					\
+	struct tsct_time t_ = { .ns = 42 };				\
+									\
+	ck_assert_int_eq(tsct_clock_convert_cluster(clock, stamp, &t_), want); \
+	ck_assert_int_eq(t_.ns, 42);					\
+	ns = 42;							\
+	ck_assert_int_eq(tsct_clock_cluster_ns(clock, stamp, &ns), want); \
+	ck_assert_int_eq(ns, 42);					\
+} while (0)
+
+START_TEST(test_times)
+{
+	const int64_t slewed = SECOND / 4096;
+	struct tsct_clock *clock;
+	int64_t ns;
+
+	add_cluster();
+	clock = open_file_clock();
+	check_time(zero, slewed, 61, TSCT_STATUS_SYNCHRONIZED);
+	check_time(zero - 9 * SECOND, slewed - 9 * SECOND, 61,
+		   TSCT_STATUS_SYNCHRONIZED);
+	check_time(zero - 9500000000, slewed / 2 - 9500000000, 61,
+		   TSCT_STATUS_SYNCHRONIZED);
+	check_time(zero - 10 * SECOND, -10 * SECOND, 61,
+		   TSCT_STATUS_SYNCHRONIZED);
+	/* The piece before, and what is before that */
+	check_time(zero - 10 * SECOND - 1, -10 * SECOND - 1, 91,
+		   TSCT_STATUS_SYNCHRONIZED);
+	check_time(zero - 60 * SECOND, -60 * SECOND, 91,
+		   TSCT_STATUS_SYNCHRONIZED);
+	check_none(zero - 60 * SECOND - 1, -ERANGE);
+	/* 5 s without news is holdover, and 1000 s the end. */
+	check_time(zero + SECOND, slewed + SECOND, 51 + 2000 + 1,
+		   TSCT_STATUS_SYNCHRONIZED);
+	check_time(zero + 7 * SECOND, slewed + 7 * SECOND,
+		   51 + 10000 + 30000 + 1, TSCT_STATUS_HOLDOVER);
+	check_none(zero + 1000 * SECOND + 1, -ESTALE);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+START_TEST(test_now)
+{
+	struct tsct_clock *clock;
+	struct tsct_time t, after;
+	int64_t ns;
+
+	add_cluster();
+	clock = open_file_clock();
+	ck_assert_int_eq(tsct_clock_now_cluster(clock, &t), 0);
+	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), 0);
+	ck_assert_int_eq(tsct_clock_now_cluster(clock, &after), 0);
+	ck_assert_int_le(t.ns, ns);
+	ck_assert_int_le(ns, after.ns);
+	ck_assert_int_lt(after.ns - t.ns, 10 * SECOND);
+	/* Who set CLOCK_REALTIME is of no interest. */
+	CHANGE(memset(&s->real, 0, sizeof(s->real));
+	       s->status = TSCT_STATUS_DISRUPTED);
+	rewrite_page();
+	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), 0);
+	ck_assert_int_ge(ns, after.ns);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* An error, and never a guess */
+START_TEST(test_not_known)
+{
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_time t;
+	int64_t ns = 42;
+
+	check_none(zero, -EAGAIN);
+	ck_assert_int_eq(tsct_clock_now_cluster(clock, &t), -EAGAIN);
+	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), -EAGAIN);
+	ck_assert_int_eq(ns, 42);
+	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
+	rewrite_page();
+	check_none(zero, -ESTALE);
+	/* There is a line, and a disruption says not to use it. */
+	add_cluster();
+	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
+	tsct_clock_close(clock);
+	write_page(AREA_SIZE);
+	clock = open_file_clock();
+	ck_assert_int_eq(tsct_clock_convert_cluster(clock, zero, &t), 0);
+	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
+	ck_assert_int_eq(tsct_clock_cluster_ns(clock, zero, &ns), -ESTALE);
+	/* Stamps count something else from now on. */
+	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
+	rewrite_page();
+	check_none(zero, -ESTALE);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* A clock of the process's own belongs to no cluster. */
+START_TEST(test_in_process)
+{
+	struct tsct_clock *clock;
+	int64_t ns = 42;
+
+	unlink(path);
+	ck_assert_int_eq(tsct_clock_open(&clock), 0);
+	ck_assert_str_eq(tsct_clock_origin(clock), "in-process");
+	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), -EAGAIN);
+	ck_assert_int_eq(ns, 42);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* CPU 1 is 3000 ticks ahead, known to 10; of CPU 2 nothing is known. */
+START_TEST(test_skew)
+{
+	struct tsct_clock *clock;
+	struct tsct_time here, there;
+	int64_t ns;
+
+	add_cluster();
+	CHANGE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_tsc = 0);
+	tsct_latch_set_cpu(the_page, 0, 0, 0);
+	tsct_latch_set_cpu(the_page, 1, 3000, 10);
+	write_page(AREA_SIZE);
+	clock = open_file_clock();
+	check_none(zero, -EXDEV);
+	ck_assert_int_eq(tsct_clock_convert_cluster_on(clock, zero, 2, &here),
+			 -EXDEV);
+	ck_assert_int_eq(tsct_clock_convert_cluster_on(clock, zero, 0, &here), 0);
+	ck_assert_int_eq(tsct_clock_convert_cluster_on(clock, zero + 3000, 1,
+						       &there), 0);
+	ck_assert_int_eq(here.ns, there.ns);
+	ck_assert_uint_eq(there.error_ns, here.error_ns + 10);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* ---- the short cut ---------------------------------------------------------------- */
+
+static struct tsct_pair any_line(uint64_t base)
+{
+	struct tsct_pair pair = {
+		.base_tsc = base, .base_ns = (int64_t)(any64() >> 2),
+		.mult = ONE / 4 + any64() % ONE,
+		.fast_tsc = 1 + any64() % (1ULL << 40),
+		.as_of_tsc = base + any64() % (1ULL << 30),
+		.error_ps = any(1000000), .past_error_ps = any(1000000),
+	};
+
+	pair.slew_mult = pair.mult;
+	pair.growth = tsct_growth(pair.mult, any(1000));
+	pair.hold_growth = pair.growth;
+	pair.hold_after_tsc = pair.as_of_tsc + pair.fast_tsc;
+	pair.void_after_tsc = pair.hold_after_tsc;
+	return pair;
+}
+
+/* It takes the cluster's line, in either copy, and no other; also with all. */
+START_TEST(test_short_cut)
+{
+	struct tsct_clock fake = {
+		.page = the_page, .source = TSCT_SOURCE_TSC,
+	};
+	struct tsct_time t;
+	unsigned int i;
+	int64_t ns;
+
+	seed_with(1);
+	for (i = 0; i < 2000; i++) {
+		struct tsct_pair pair = any_line(any64());
+		uint64_t stamp = pair.base_tsc + any64() % (2 * pair.fast_tsc);
+		bool shorter = stamp - pair.base_tsc < pair.fast_tsc;
+
+		CHANGE(s->real = any_line(stamp - 5); s->cluster = pair;
+		       s->source = TSCT_SOURCE_TSC;
+		       s->cluster_status = TSCT_STATUS_HOLDOVER;
+		       s->cluster_epoch = i);
+		the_page->seq = any64();
+		if (the_page->seq & 1)
+			memset(&the_page->copy[0], 0xee, 512);
+		ck_assert_int_eq(tsct_clock_fast_cluster_ns(the_page, stamp, &ns),
+				 shorter);
+		if (!shorter)
+			continue;
+		ck_assert_int_eq(ns, tsct_pair_ns(&pair, stamp));
+		ck_assert_int_eq(tsct_clock_convert_cluster(&fake, stamp, &t), 0);
+		ck_assert_int_eq(t.ns, ns);
+		ck_assert_uint_eq(t.error_ns, (tsct_pair_error_ps(&pair, stamp) +
+					       999) / 1000 + 1);
+		ck_assert_uint_eq(t.status, TSCT_STATUS_HOLDOVER);
+		ck_assert_uint_eq(t.epoch, i);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("now_cluster");
+	Suite *suite = suite_create("now_cluster");
+
+	print_seed();
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* the module comes first */
+		printf("1..0 # SKIP the module is loaded\n");
+		return 77;
+	}
+	tcase_add_test(tcase, test_times);
+	tcase_add_test(tcase, test_now);
+	tcase_add_test(tcase, test_not_known);
+	tcase_add_test(tcase, test_in_process);
+	tcase_add_test(tcase, test_skew);
+	tcase_add_test(tcase, test_short_cut);
+	return run_cases(suite, tcase);
+}
