@@ -5,6 +5,7 @@
 
 #include "core/scale.h"
 #include "now.h"
+#include "peer_window.h"
 #include "peers_private.h"
 
 /* ---- JSON -------------------------------------------------------------------------------- */
@@ -286,11 +287,15 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 	bool is_sync = !strcmp(request, "sync");
 	bool is_timesync = !strncmp(request, "timesync ", 9);
 
-	if (!is_sync && !is_timesync && strcmp(request, "peers"))
+	bool is_window = !strcmp(request, "exchanges");
+
+	if (!is_sync && !is_timesync && !is_window && strcmp(request, "peers"))
 		return false;
 	if (!p->cluster)
 		fprintf(to, "error: no network is configured: see "
 			"tsctraced.conf(5)\n");
+	else if (is_window)
+		window_answer(p, to);
 	else if (is_sync)
 		begin_session(p, to);
 	else if (is_timesync)

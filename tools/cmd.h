@@ -26,6 +26,7 @@ int cmd_peers(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_sync(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 
 struct command {

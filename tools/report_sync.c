@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trace-ctl report sync: the exchanges with each source, what was made of them,
+ * and how sure that is, as one page of HTML that needs nothing else.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chart.h"
+#include "peers_view.h"
+#include "report.h"
+
+/* A source's columns of numbers; x in s before the fit's end, the rest in ns */
+struct series {
+	unsigned int nr, nr_curve;
+	double *x, *offset, *rtt, *left;	/* exchanges; left: residual */
+	bool *kept;
+	double *curve_x, *curve, *low, *high;
+};
+
+static double *make_column(unsigned int nr)
+{
+	return calloc(nr ? nr : 1, sizeof(double));
+}
+
+static void free_series(struct series *s)
+{
+	free(s->x);
+	free(s->offset);
+	free(s->rtt);
+	free(s->left);
+	free(s->kept);
+	free(s->curve_x);
+	free(s->curve);
+	free(s->low);
+	free(s->high);
+}
+
+static double element(const json_t *row, unsigned int i)
+{
+	const json_t *value = json_array_get(row, i);
+
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* The curve between its points, which are even */
+static double curve_at(const struct series *s, double x)
+{
+	double pos, part;
+	unsigned int i;
+
+	if (s->nr_curve < 2 || !(s->curve_x[s->nr_curve - 1] > s->curve_x[0]))
+		return s->nr_curve ? s->curve[0] : 0;
+	pos = (x - s->curve_x[0]) / (s->curve_x[s->nr_curve - 1] -
+				     s->curve_x[0]) * (s->nr_curve - 1);
+	pos = fmin(fmax(pos, 0), s->nr_curve - 1.000001);
+	i = (unsigned int)pos;
+	part = pos - i;
+	return s->curve[i] * (1 - part) + s->curve[i + 1] * part;
+}
+
+static void read_rows(struct series *s, const json_t *exchanges,
+		      const json_t *curve)
+{
+	const json_t *row;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_curve; i++) {
+		row = json_array_get(curve, i);
+		s->curve_x[i] = element(row, 0);
+		s->curve[i] = element(row, 1);
+		s->low[i] = s->curve[i] - element(row, 2);
+		s->high[i] = s->curve[i] + element(row, 2);
+	}
+	for (i = 0; i < s->nr; i++) {
+		row = json_array_get(exchanges, i);
+		s->x[i] = element(row, 0);
+		s->offset[i] = element(row, 1);
+		s->rtt[i] = element(row, 2);
+		s->kept[i] = json_is_true(json_array_get(row, 3));
+		s->left[i] = s->offset[i] - curve_at(s, s->x[i]);
+	}
+}
+
+static int read_series(const json_t *source, struct series *s)
+{
+	const json_t *exchanges = json_object_get(source, "exchanges");
+	const json_t *curve = json_object_get(source, "curve");
+
+	memset(s, 0, sizeof(*s));
+	s->nr = (unsigned int)json_array_size(exchanges);
+	s->nr_curve = (unsigned int)json_array_size(curve);
+	s->x = make_column(s->nr);
+	s->offset = make_column(s->nr);
+	s->rtt = make_column(s->nr);
+	s->left = make_column(s->nr);
+	s->kept = calloc(s->nr ? s->nr : 1, sizeof(*s->kept));
+	s->curve_x = make_column(s->nr_curve);
+	s->curve = make_column(s->nr_curve);
+	s->low = make_column(s->nr_curve);
+	s->high = make_column(s->nr_curve);
+	if (!s->x || !s->offset || !s->rtt || !s->left || !s->kept ||
+	    !s->curve_x || !s->curve || !s->low || !s->high) {
+		free_series(s);
+		return -ENOMEM;
+	}
+	read_rows(s, exchanges, curve);
+	return 0;
+}
+
+/* ---- drawing --------------------------------------------------------------- */
+
+static void widen(const double *v, unsigned int nr, const bool *only,
+		  double *min, double *max)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!isfinite(v[i]) || (only && !only[i]))
+			continue;
+		*min = fmin(*min, v[i]);
+		*max = fmax(*max, v[i]);
+	}
+}
+
+static void draw_marks(const struct chart *chart, const struct series *s,
+		       const double *x, const double *y)
+{
+	char hint[128];
+	unsigned int i;
+
+	for (i = 0; i < s->nr; i++) {
+		snprintf(hint, sizeof(hint), "%.1f ns, round trip %.1f us%s",
+			 y[i], s->rtt[i] / 1e3, s->kept[i] ? "" : ", dropped");
+		chart_mark(chart, x[i], y[i], s->kept[i] ? "kept" : "dropped",
+			   hint);
+	}
+}
+
+static void draw_offsets(FILE *to, const struct series *s)
+{
+	struct chart chart = {
+		.to = to, .title = "Offset over time",
+		.x_title = "seconds before the last exchange",
+		.y_title = "offset, ns", .x_min = INFINITY,
+		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
+	};
+	/* The bound where it counts: further back it is wider than all else. */
+	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
+
+	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);
+	widen(s->offset, s->nr, s->kept, &chart.y_min, &chart.y_max);
+	widen(s->low + late, s->nr_curve - late, NULL, &chart.y_min,
+	      &chart.y_max);
+	widen(s->high + late, s->nr_curve - late, NULL, &chart.y_min,
+	      &chart.y_max);
+	chart_pad(&chart.x_min, &chart.x_max);
+	chart_pad(&chart.y_min, &chart.y_max);
+	chart_begin(&chart);
+	chart_band(&chart, s->curve_x, s->low, s->high, s->nr_curve, "bound");
+	draw_marks(&chart, s, s->x, s->offset);
+	chart_line(&chart, s->curve_x, s->curve, s->nr_curve, "fit");
+	chart_end(&chart);
+}
+
+static void draw_residuals(FILE *to, const struct series *s)
+{
+	struct chart chart = {
+		.to = to, .title = "What the fit leaves, by round trip",
+		.x_title = "round trip, ns", .y_title = "residual, ns",
+		.x_min = INFINITY, .x_max = -INFINITY, .y_min = INFINITY,
+		.y_max = -INFINITY,
+	};
+
+	widen(s->rtt, s->nr, s->kept, &chart.x_min, &chart.x_max);
+	widen(s->left, s->nr, s->kept, &chart.y_min, &chart.y_max);
+	chart_pad(&chart.x_min, &chart.x_max);
+	chart_pad(&chart.y_min, &chart.y_max);
+	chart_begin(&chart);
+	draw_marks(&chart, s, s->rtt, s->left);
+	chart_end(&chart);
+}
+
+static void print_figure(FILE *to, const char *name, double value,
+			 const char *unit)
+{
+	if (isfinite(value))
+		fprintf(to, "<tr><th>%s</th><td>%.6g %s</td></tr>\n", name,
+			value, unit);
+}
+
+static void print_fit(FILE *to, const json_t *fit)
+{
+	const json_t *kind = json_object_get(fit, "kind");
+
+	fputs("<table>\n<tr><th>Fit</th><td>", to);
+	report_text(to, json_is_string(kind) ? json_string_value(kind) : "?");
+	fputs("</td></tr>\n", to);
+	print_figure(to, "Exchanges kept", peers_number(fit, "kept"), "");
+	print_figure(to, "Exchanges dropped", peers_number(fit, "dropped"), "");
+	print_figure(to, "Bound of the error", peers_number(fit, "error_ns"),
+		     "ns");
+	print_figure(to, "Likely error (1 &sigma;)", peers_number(fit, "sd_ns"),
+		     "ns");
+	print_figure(to, "Candidates disagree by",
+		     peers_number(fit, "doubt_ns"), "ns");
+	print_figure(to, "Residuals, RMS of kept",
+		     peers_number(fit, "residual_ns"), "ns");
+	print_figure(to, "Round trip, least", peers_number(fit, "rtt_min_ns"),
+		     "ns");
+	print_figure(to, "Round trip, median",
+		     peers_number(fit, "rtt_median_ns"), "ns");
+	print_figure(to, "Bound of the rate's error",
+		     peers_number(fit, "rate_error_ppb"), "ppb");
+	fputs("</table>\n", to);
+}
+
+static int print_source(FILE *to, const json_t *source)
+{
+	const json_t *name = json_object_get(source, "name");
+	struct series s;
+
+	fputs("<section>\n<h2>", to);
+	report_text(to, json_is_string(name) ? json_string_value(name) : "?");
+	fputs("</h2>\n", to);
+	if (!json_array_size(json_object_get(source, "exchanges"))) {
+		fputs("<p>No exchanges yet.</p>\n</section>\n", to);
+		return 0;
+	}
+	if (read_series(source, &s))
+		return -ENOMEM;
+	print_fit(to, json_object_get(source, "fit"));
+	draw_offsets(to, &s);
+	draw_residuals(to, &s);
+	free_series(&s);
+	fputs("</section>\n", to);
+	return 0;
+}
+
+int report_sync(FILE *to, const json_t *window)
+{
+	const json_t *sources = json_object_get(window, "sources");
+	const json_t *name = json_object_get(window, "name");
+	size_t i;
+	int err = 0;
+
+	report_begin(to, "Time by other nodes", json_is_string(name) ?
+		     json_string_value(name) : "?");
+	fputs("<p>Offsets are those of the other's counter to this node's, against"
+	      " the tangent of the fit at its end; <span class='kept'>&#9679;"
+	      "</span> kept, <span class='dropped'>&#9675;</span> dropped. The band"
+	      " is the bound: the truth lies in it, however unlike the ways there"
+	      " and back are.</p>\n", to);
+	for (i = 0; i < json_array_size(sources) && !err; i++)
+		err = print_source(to, json_array_get(sources, i));
+	if (!json_array_size(sources))
+		fputs("<p>This node asks nobody: it is the master, or no source is"
+		      " configured.</p>\n", to);
+	report_end(to);
+	return err;
+}
