@@ -280,6 +280,31 @@ static double age(const struct tsct_plane *plane, const struct window *window)
 }
 
 /*
+ * How far beyond its exchanges a line is used: to `at`; and if that is the last
+ * one, for half as long as it ever took until the next one came.
+ */
+static double used_beyond(const struct tsct_plane *plane)
+{
+	const struct tsct_point *p = plane->point;
+	double beyond = fmax(p[0].u, -p[plane->nr - 1].u), gap = 0;
+	unsigned int i;
+
+	for (i = 1; i < plane->nr; i++)
+		gap = fmax(gap, p[i].u1 - p[i - 1].u1);
+	return p[plane->nr - 1].u <= 0 ? fmax(beyond, gap / 2) : fmax(beyond, 0);
+}
+
+/* What going on beyond a window adds to how well its edge is known: a factor */
+static double lever(const struct tsct_plane *plane,
+		    const struct window *window, double beyond)
+{
+	double span = plane->point[window->to - 1].u -
+		plane->point[window->from].u;
+
+	return span > 0 ? 1 + 2 * beyond / span : 1;
+}
+
+/*
  * The more exchanges, the better is the edge known: in proportion, if their
  * delays do not change. The longer they took, the more the rate has wandered.
  */
@@ -288,13 +313,15 @@ static struct window choose(const struct tsct_plane *plane, double sd,
 {
 	struct window window, best = { 0, plane->nr };
 	double least = HUGE_VAL, edge, bent, cost;
+	double beyond = used_beyond(plane), first = lever(plane, &best, beyond);
 	unsigned int size;
 
 	for (size = plane->nr; size >= 4 || size == plane->nr; size = size * 5 / 6) {
 		window = nearest(plane, size);
 		if (size < plane->nr && !is_filled(plane, &window))
 			break;
-		edge = sd * plane->nr / size;
+		edge = sd * plane->nr / size * lever(plane, &window, beyond) /
+			first;
 		bent = WANDER_ERROR * wander * pow(age(plane, &window), 1.5);
 		cost = edge * edge + bent * bent;
 		if (cost < least) {
