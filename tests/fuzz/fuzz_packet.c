@@ -64,6 +64,7 @@ struct world {
 	struct tsct_client client;
 	__u64 drawn;
 	tsct_ntp_stamp received;	/* as the last answer says */
+	__u64 heard;			/* tx of the last answer to the member */
 };
 
 static struct world world;
@@ -183,6 +184,7 @@ static void begin_world(unsigned int what)
 	world.asked = 0;
 	world.drawn = 0;
 	world.received = 0;
+	world.heard = 0;
 	tsct_client_init(&world.client, &options);
 }
 
@@ -407,50 +409,72 @@ static void to_responder(const struct datagram *d, unsigned int after)
 	HOLDS(same_responder());
 }
 
-static bool member_asks(__u64 nonce, struct tsct_ext *reply)
+/* Between requests there is time for a token. */
+static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
+{
+	world.now += 2000000;
+	return answer(d, &member, 0x101, reply, len);
+}
+
+/* As a client does: the request repeats tx of the answer before. Returns that. */
+static struct tsct_ext member_asks(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {
 		.version = 4, .mode = TSCT_NTP_MODE_CLIENT, .transmit = nonce,
-		.has_ext = true, .ext = { .node = 0x55, .nonce = nonce },
+		.has_ext = true,
+		.ext = { .node = 0x55, .nonce = nonce, .tx = world.heard },
 	};
-	__u8 bytes[TSCT_NTP_MAX], request[TSCT_NTP_MAX];
-	struct datagram d = { .bytes = request, .key = KEY };
+	__u8 reply[TSCT_NTP_MAX];
+	bool answered;
 	size_t len;
 
-	d.len = tsct_ntp_build(&packet, d.bytes);
-	d.len = tsct_mac_append(world.keys, KEY, d.bytes, d.len);
-	if (!answer(&d, &member, 0x101, bytes, &len))
-		return false;
-	HOLDS(!tsct_ntp_parse(bytes, len, &packet, NULL));
-	*reply = packet.ext;
-	return true;
+	d->key = KEY;
+	d->len = tsct_ntp_build(&packet, d->bytes);
+	d->len = tsct_mac_append(world.keys, KEY, d->bytes, d->len);
+	answered = member_sends(d, reply, &len);
+	HOLDS(answered);
+	HOLDS(!tsct_ntp_parse(reply, len, &packet, NULL));
+	world.heard = packet.ext.tx;
+	return packet.ext;
 }
 
 /* Between two requests of a member: whatever another sends, the second is told
  * when the answer to the first was sent. A key that is not his to use is none. */
-static void to_strangers(const struct datagram *d, unsigned int after)
+static void stranger_comes(const struct datagram *d, unsigned int after)
 {
-	__u64 nonce = 0xfeed000000000000 + 2 * ++world.drawn;
 	struct tsct_address from = stranger;
+	unsigned int was_asked = world.asked;
 	__u8 reply[TSCT_NTP_MAX];
-	struct tsct_ext ext;
-	unsigned int was_asked;
 	size_t len;
-	bool first;
 
-	/* It has a token for both. */
-	world.now += 3000000;
-	first = member_asks(nonce, &ext);
-	HOLDS(first);
-	was_asked = world.asked;
 	from.ip[5] = after & 2 ? 1 : 0;		/* denied */
 	from.ip[14] = (__u8)after;
 	answer(d, &from, after, reply, &len);
 	HOLDS(!len || !from.ip[5]);
 	HOLDS(world.asked == was_asked || d->key == OTHER);
 	HOLDS(!len || d->key != KEY);
-	HOLDS(member_asks(nonce + 1, &ext));
-	HOLDS(ext.flags & TSCT_EXT_TX_KERNEL && ext.prev_nonce == nonce);
+}
+
+static void to_strangers(const struct datagram *d, unsigned int after)
+{
+	__u64 nonce = 0xfeed000000000000 + 4 * ++world.drawn;
+	__u8 bytes[2][TSCT_NTP_MAX], reply[TSCT_NTP_MAX];
+	struct datagram first = { .bytes = bytes[0] };
+	struct datagram later = { .bytes = bytes[1] };
+	unsigned int was_asked;
+	struct tsct_ext ext;
+	size_t len;
+
+	/* Whoever it was before: after two it is known to be no recording. */
+	member_asks(nonce, &first);
+	member_asks(nonce + 1, &later);
+	stranger_comes(d, after);
+	ext = member_asks(nonce + 2, &later);
+	HOLDS(ext.flags & TSCT_EXT_TX_KERNEL && ext.prev_nonce == nonce + 1);
+	/* Somebody recorded it, and sends it again: that asks for nothing. */
+	was_asked = world.asked;
+	member_sends(after & 4 ? &first : &later, reply, &len);
+	HOLDS(world.asked == was_asked);
 }
 
 /* ---- inputs ---------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 
 #define INPUTS_MAX	2000
 #define INPUT_SIZE	4096
-#define CHANGED		3000
+#define CHANGED		20000
 
 static struct {
 	size_t size;
