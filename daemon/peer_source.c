@@ -12,6 +12,7 @@
 
 #define BURST		6		/* at the start, and after changes */
 #define BURST_NS	(100 * NS_PER_MS)
+#define BURST_PLAIN_NS	(2 * NS_PER_S)	/* NTP servers are strangers' */
 #define GOOD_ENOUGH	8		/* answers until a longer poll is tried */
 /*
  * A path that nobody used for a while is slow at first, one way more than the
@@ -72,8 +73,11 @@ void sources_disrupt(struct peers *p)
 {
 	unsigned int i;
 
-	for (i = 0; i < p->nr_sources; i++)
+	for (i = 0; i < p->nr_sources; i++) {
 		tsct_client_disrupt(&p->source[i].client);
+		p->source[i].is_met = false;
+		p->source[i].nr_held = 0;
+	}
 	sources_hurry(p);
 }
 
@@ -95,6 +99,11 @@ void sources_nudge(struct peers *p)
 	peers_arm(p);
 }
 
+static __s64 smaller(__s64 a, __s64 b)
+{
+	return a < b ? a : b;
+}
+
 /* After a request: when it is given up and the next one made */
 static __s64 next_ns(const struct peers *p, const struct source *s,
 		     __u64 random)
@@ -103,7 +112,9 @@ static __s64 next_ns(const struct peers *p, const struct source *s,
 
 	if (s->session || s->sweep)
 		return LATE_NS;
-	return (s->burst || waits(p, s)) && poll > BURST_NS ? BURST_NS : poll;
+	if (s->burst || waits(p, s))
+		return smaller(poll, s->conf.plain ? BURST_PLAIN_NS : BURST_NS);
+	return poll;
 }
 
 /* ---- what comes of it -------------------------------------------------------------- */
@@ -132,21 +143,40 @@ static void identify(const struct peers *p, const struct source *s,
 	x->local_error = x->remote_error;
 }
 
-static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
+static void feed_one(struct peers *p, unsigned int nr,
+		     const struct tsct_exchange *x)
 {
-	struct source *s = &p->source[nr];
 	enum tsct_cluster_event event;
 
-	correct(p, s, x);
-	identify(p, s, x);
-	event = tsct_cluster_feed(p->cluster, nr, x, &s->client.remote);
-	if (event == TSCT_CLUSTER_OK)
-		return;
-	p->is_fresh = true;
+	event = tsct_cluster_feed(p->cluster, nr, x,
+				  &p->source[nr].client.remote);
 	if (event == TSCT_CLUSTER_EPOCH) {
 		p->pressing = true;
 		sources_hurry(p);
 	}
+}
+
+/*
+ * The first ones are held back until there are some: a line made of a single bad
+ * one would have to be slewed to where it should be, for seconds.
+ */
+static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
+{
+	struct source *s = &p->source[nr];
+	unsigned int i;
+
+	correct(p, s, x);
+	identify(p, s, x);
+	if (s->is_met) {
+		feed_one(p, nr, x);
+		return;
+	}
+	s->held[s->nr_held++] = *x;
+	if (s->nr_held < SOURCE_HELD && s->burst)
+		return;
+	s->is_met = true;
+	for (i = 0; i < s->nr_held; i++)
+		feed_one(p, nr, &s->held[i]);
 }
 
 /* The first of several counts only where no better one came. */
@@ -282,7 +312,7 @@ static void leave_session(struct peers *p, unsigned int nr)
 	s->sweep = 0;
 	s->due_ns = NEVER;		/* ask_next() says when */
 	p->nr_sessions++;
-	p->is_fresh = p->pressing = true;
+	p->pressing = true;
 }
 
 static void begin_train(const struct peers *p, struct source *s)
@@ -315,6 +345,11 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 
 	if (now_ns < s->due_ns)
 		return;
+	/* Nothing could be told of stamps, and the daemon has other things to do. */
+	if (!keeper_has_line(&p->keeper->est.state)) {
+		s->due_ns = now_ns + BURST_NS;
+		return;
+	}
 	if (s->client.waiting)
 		give_up(p, nr, now_ns);
 	if (s->sweep && now_ns > s->sweep_until_ns)
@@ -519,7 +554,7 @@ static void tell_reach(struct source *s)
 	s->is_reachable = reachable;
 	if (reachable)
 		log_info("%s: answers", s->conf.name);
-	else if (s->conf.key && !s->client.counts[TSCT_CLIENT_OK])
+	else if (s->conf.key)
 		log_warning("%s: does not answer; is it up, does it allow this "
 			    "node, and has it the same key %u?", s->conf.name,
 			    s->conf.key);

@@ -83,7 +83,7 @@ static void see_to_timeline(struct peers *p)
 	p->last.cluster_timeline = 0;	/* used up */
 	tsct_cluster_timeline(p->cluster, netclock_now(&p->clock), &master,
 			      &p->timeline_nr, &depth, &line);
-	p->is_fresh = p->pressing = true;
+	p->pressing = true;
 }
 
 /*
@@ -105,8 +105,8 @@ static void follow_realtime(struct peers *p)
 		.base = x.t3, .base_ns = ns, .mult = TSCT_NS_MULT,
 		.as_of = x.t3, .error_ps = error_ns * 1000,
 	};
-	if (tsct_cluster_feed(p->cluster, 0, &x, &remote) != TSCT_CLUSTER_OK)
-		p->is_fresh = true;
+	if (tsct_cluster_feed(p->cluster, 0, &x, &remote) == TSCT_CLUSTER_EPOCH)
+		p->pressing = true;
 }
 
 /* ---- what is new ------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@
 
 /* ---- peer_source.c: whom we ask ----------------------------------------------- */
 
+#define SOURCE_HELD	3
+
 struct source {
 	struct conf_source conf;
 	struct tsct_client client;
@@ -25,6 +27,9 @@ struct source {
 	unsigned int burst;		/* requests left that follow each other */
 	unsigned int train, train_length;	/* requests of this poll left */
 	__u64 cold_from, cold_to;	/* t1 of its first is in there */
+	struct tsct_exchange held[SOURCE_HELD];
+	unsigned int nr_held;
+	bool is_met;			/* no more are held back */
 	unsigned int good;		/* answers in a row at this poll */
 	unsigned int lost;		/* requests in a row without one */
 	__u32 session;			/* of the master's; 0: in none */
@@ -145,8 +150,7 @@ struct peers {
 	struct members members;
 	struct links *links;
 	struct tsct_cluster *cluster;
-	bool is_fresh;			/* something to publish */
-	bool pressing;			/* ... at once */
+	bool pressing;			/* something to publish at once */
 	struct barrier barrier;
 	__u32 nr_sessions;		/* that are over */
 	__u32 timeline_nr;		/* the last one that we began */
