@@ -21,7 +21,9 @@
 #define SHARP	-0.015	/* from the edge: up to here only the hull counts */
 #define SOFT	0.025	/* from here on the regression counts in full */
 #define WORSE	45.0	/* the hull knows its deviation the less, logarithm */
-#define ENOUGH	12	/* exchanges, for all of that to mean anything */
+#define FEW	0.5	/* an edge is less clear with few exchanges, by as much ... */
+#define MANY	100.0	/* ... and the root of one over how many, from here down */
+#define ENOUGH	12	/* for all of that to mean anything */
 #define APART	4.0	/* deviations from the witness */
 
 /* By more than what the witness is off by, if all queues are on one way */
@@ -41,14 +43,17 @@ static double share_of_hull(const struct tsct_plane *plane,
 			    const struct tsct_estimate *regression,
 			    const struct tsct_estimate *witness)
 {
-	double soft, gain, worse, a, b;
+	double soft, gain, few, worse, a, b;
 
-	if (plane->nr < ENOUGH || is_contradicted(plane, hull, witness))
+	if (is_contradicted(plane, hull, witness))
 		return 0;
+	if (plane->nr < ENOUGH)
+		return 0.5;
 	if (!(regression->sd > 0))
 		return 1;
 	gain = log(regression->sd / hull->sd) + hull->lean - LITTLE;
-	soft = hull->softness - EDGE - GAIN * fmin(fmax(gain, 0), MUCH);
+	few = fmax(1 / sqrt(plane->nr) - 1 / sqrt(MANY), 0);
+	soft = hull->softness - EDGE - FEW * few - GAIN * fmin(fmax(gain, 0), MUCH);
 	worse = exp(WORSE * fmax(soft, 0)) * hull->sd / regression->sd;
 	b = fmin(fmax((soft - SHARP) / (SOFT - SHARP), 0), 1);
 	/* It says itself that it is. */
