@@ -18,8 +18,8 @@ net() {		# NAME
 join() {	# NAME ADDRESS NAME ADDRESS: a cable between the two
 	local a=$net_id$1 b=$net_id$3
 	ip -n "$a" link add "v$3" type veth peer name "v$1" netns "$b"
-	ip -n "$a" addr add "$2" dev "v$3" nodad
-	ip -n "$b" addr add "$4" dev "v$1" nodad
+	ip -n "$a" addr add "$2" dev "v$3" $([[ $2 != *:* ]] || echo nodad)
+	ip -n "$b" addr add "$4" dev "v$1" $([[ $4 != *:* ]] || echo nodad)
 	ip -n "$a" link set "v$3" up
 	ip -n "$b" link set "v$1" up
 }
@@ -33,8 +33,8 @@ in_net() {	# NAME COMMAND...: in the background; its pid is in $pid
 nets_down() {
 	local i
 	for i in "${pids[@]}"; do
-		kill -9 "$i" 2>/dev/null || true
-	done
+		kill -9 "$i" || true
+	done 2>/dev/null
 	wait 2>/dev/null || true
 	for i in "${nets[@]}"; do
 		ip netns del "$i" 2>/dev/null || true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * synccheck SECONDS DIR DIR... - do daemons of one machine agree on the cluster's
- * time, within their bounds?
+ * synccheck SECONDS DIR|- DIR... - do daemons of one machine agree on the cluster's
+ * time, within their bounds? "-": of each with CLOCK_REALTIME, as it has that.
  *
  * They share one counter, so the same stamp has to have the same time everywhere:
  * what differs from the first DIR is error. Prints a line for each of the others.
@@ -80,6 +80,19 @@ static void compare(struct node *node, __u64 stamp, __s64 truth_ns,
 	node->error[node->nr++] = error;
 }
 
+static int real_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
+		   double *ret_bound)
+{
+	struct tsct_clock_state state;
+
+	if (tsct_latch_read(node->area.page, &state) || !state.real.mult ||
+	    (__s64)(stamp - state.real.base_tsc) < 0)
+		return -1;
+	*ret_ns = tsct_pair_ns(&state.real, stamp);
+	*ret_bound = (double)tsct_pair_error_ps(&state.real, stamp) / 1e3;
+	return 0;
+}
+
 static void look(unsigned int nr)
 {
 	__u64 stamp = tsct_tsc_read();
@@ -87,6 +100,12 @@ static void look(unsigned int nr)
 	double bound;
 	__s64 ns;
 
+	if (!nodes[0].area.page) {
+		for (i = 1; i < nr; i++)
+			if (!real_at(&nodes[i], stamp, &ns, &bound))
+				compare(&nodes[i], stamp, ns, bound);
+		return;
+	}
 	if (read_at(&nodes[0], stamp, &ns, &bound, &status)) {
 		nodes[0].unknown++;
 		return;
@@ -133,6 +152,8 @@ int main(int argc, char **argv)
 	}
 	for (i = 2; i < (unsigned int)argc; i++, nr++) {
 		nodes[nr].dir = argv[i];
+		if (!nr && !strcmp(argv[i], "-"))
+			continue;
 		if (tsct_clockpage_file(argv[i], &nodes[nr].area, why,
 					sizeof(why))) {
 			fprintf(stderr, "%s: %s\n", argv[i], why);

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ntp.sh chrony | ntpsec - print the NTP daemon of that Debian package
+#
+# It is fetched and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace/ntp, with
+# the libraries it needs that are not here, and never installed: an installed one
+# would take over this machine's clock. What is printed may be run as it is.
+#
+# Exit status: 0 done, 1 failed, 2 usage, 3 this machine's package sources do not
+# offer it.
+set -euo pipefail
+
+case ${1:-} in
+chrony) program=usr/sbin/chronyd ;;
+ntpsec) program=usr/sbin/ntpd ;;
+*) echo "ntp.sh: say chrony or ntpsec" >&2; exit 2 ;;
+esac
+package=$1
+cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/ntp
+temp=
+say() { echo "ntp.sh: $*" >&2; }
+die() { say "$1"; exit "${2:-1}"; }
+trap '[ -z "$temp" ] || rm -rf "$temp"' EXIT
+
+offered() { [[ $(apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[^\(]* ]]; }
+
+fetch() {	# PACKAGE...: their files go to $temp/new
+	local deb
+	rm -f "$temp"/*.deb
+	(cd "$temp" && apt-get -q -o APT::Sandbox::User=root download "$@") \
+		>"$temp/apt.log" 2>&1 || return 1
+	for deb in "$temp"/*.deb; do
+		dpkg-deb -x "$deb" "$temp/new"
+	done
+}
+
+update_lists() {
+	[ "$(id -u)" -eq 0 ] || return 1
+	say "reading the package lists (apt-get update)"
+	apt-get -qq update >&2
+}
+
+# Libraries that it misses, by the packages that it depends on. 0: none is left
+missing() {
+	LD_LIBRARY_PATH=$temp/new/usr/lib/x86_64-linux-gnu:$temp/new/lib/x86_64-linux-gnu \
+		ldd "$temp/new/$program" | grep -q 'not found'
+}
+
+dependencies() {
+	apt-cache depends --no-recommends --no-suggests --no-conflicts \
+		--no-breaks --no-replaces --no-enhances "$package" |
+	sed -n 's/^ *Depends: \(lib[^ ]*\)$/\1/p'
+}
+
+# The program finds its libraries wherever the cache is.
+wrap() {
+	cat >"$1/run" <<-END
+	#!/bin/sh
+	lib=$2/usr/lib/x86_64-linux-gnu:$2/lib/x86_64-linux-gnu
+	LD_LIBRARY_PATH=\$lib exec $2/$program "\$@"
+	END
+	chmod 755 "$1/run"
+}
+
+command -v apt-get >/dev/null || die "no apt-get here to fetch $package with" 3
+mkdir -p "$cache"
+exec 9>"$cache/.lock"
+flock 9
+if [ ! -x "$cache/$package/run" ]; then
+	temp=$(mktemp -d "$cache/.new.XXXXXX")
+	mkdir "$temp/new"
+	offered "$package" || update_lists || true
+	offered "$package" ||
+		die "the package sources of this machine do not offer $package" 3
+	say "fetching $package"
+	# Old lists name files that the archive no longer has: start over.
+	fetch "$package" || { update_lists && fetch "$package"; } ||
+		die "cannot download $package: $(tail -n 1 "$temp/apt.log")"
+	if missing; then
+		mapfile -t libraries < <(dependencies)
+		fetch "${libraries[@]}" ||
+			die "cannot download what $package needs"
+		! missing || die "$package misses libraries here"
+	fi
+	wrap "$temp/new" "$cache/$package"
+	rm -rf "${cache:?}/$package"
+	mv "$temp/new" "$cache/$package"
+fi
+echo "$cache/$package/run"

@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The real ones: chronyd and ntpsec's ntpd as our servers, chronyd as our client,
+# with AES128 keys and without, in network namespaces; none of them touches this
+# machine's clock.
+#
+#   chrony (server) -- 10.78.1.0/24 --+
+#   ntpd (server) ---- 10.78.2.0/24 --+-- ours -- 10.78.3.0/24 -- client (chronyd)
+# test-timeout: 120
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+out=${O:-$top/build}
+daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
+. "$top/tests/native/nets.sh"
+for i in chrony ntpsec; do
+	got=0
+	path=$("$top/tests/native/ntp.sh" $i) || got=$?
+	[ $got -ne 3 ] || { echo "no package $i is offered here"; exit 77; }
+	[ $got -eq 0 ] || { echo "$i: cannot be fetched"; exit 1; }
+	eval "$i=$path"
+done
+work=$(mktemp -d)
+trap 'nets_down; rm -rf "$work"' EXIT
+fail() {
+	echo "$*"
+	tail -n 15 "$work"/*/log
+	exit 1
+}
+wait_for() {	# WHAT COMMAND...
+	local i what=$1
+	shift
+	for i in $(seq 200); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	fail "waited in vain until $what"
+}
+logged() { grep -q -- "$2" "$work/$1/log"; }
+# The n-th source of ours has kept as many exchanges.
+kept() {	# N COUNT
+	TSCTRACE_RUN_DIR=$work/ours "$ctl" peers --json >"$work/json" 2>/dev/null &&
+		python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))["sources"][int(sys.argv[2])]
+sys.exit(s["kept"] < int(sys.argv[3]))' "$work/json" "$1" "$2"
+}
+
+mkdir "$work"/{ours,chrony,ntpd,client,wrong}
+key=000102030405060708090a0b0c0d0e0f
+echo "7 AES128 HEX:$key" >"$work/keys"
+echo "7 AES128 HEX:f${key#?}" >"$work/badkeys"
+echo "7 AES-128 $key" >"$work/ntpkeys"
+cat >"$work/ours/conf" <<END
+keyfile $work/keys
+ntp 10.78.1.1 key 7 xleave minpoll -2 maxpoll -1
+ntp 10.78.2.1 key 7 minpoll -2 maxpoll -1
+serve
+allow 10.78.3.0/24
+stratum 10
+END
+chrony_conf() {	# DIR KEYFILE
+	cat <<-END
+	pidfile $work/$1/pid
+	bindcmdaddress /
+	cmdport 0
+	user root
+	keyfile $2
+	END
+}
+{ chrony_conf chrony "$work/keys"; echo "local stratum 8"; echo "allow"; } \
+	>"$work/chrony/conf"
+cat >"$work/ntpd/conf" <<END
+driftfile $work/ntpd/drift
+keys $work/ntpkeys
+trustedkey 7
+disable kernel
+tos orphan 5 orphanwait 1
+restrict default
+END
+{
+	chrony_conf client "$work/keys"
+	echo "server 10.78.3.1 key 7 minpoll -2 maxpoll -2 xleave"
+	echo "logdir $work/client"
+	echo "log measurements"
+} >"$work/client/conf"
+{
+	chrony_conf wrong "$work/badkeys"
+	echo "server 10.78.3.1 key 7 iburst maxsamples 1"
+} >"$work/wrong/conf"
+{
+	chrony_conf wrong "$work/keys"
+	echo "server 10.78.3.1 iburst maxsamples 1"
+} >"$work/wrong/plain"
+
+for i in chrony ntpd ours client; do net $i; done
+join chrony 10.78.1.1/24 ours 10.78.1.2/24
+join ntpd 10.78.2.1/24 ours 10.78.2.2/24
+join ours 10.78.3.1/24 client 10.78.3.2/24
+in_net chrony setpriv --bounding-set=-sys_time "$chrony" -x -d \
+	-f "$work/chrony/conf" >"$work/chrony/log" 2>&1
+in_net ntpd setpriv --bounding-set=-sys_time "$ntpsec" -n -d -g \
+	-c "$work/ntpd/conf" >"$work/ntpd/log" 2>&1
+in_net ours "$daemon" -v --no-module --run-dir "$work/ours" \
+	--config "$work/ours/conf" 2>"$work/ours/log"
+ours=$pid
+in_net client setpriv --bounding-set=-sys_time "$chrony" -x -d \
+	-f "$work/client/conf" >"$work/client/log" 2>&1
+
+# --- as our servers ------------------------------------------------------------
+wait_for "chronyd's time is taken" kept 0 8
+wait_for "ntpd's time is taken" kept 1 8
+TSCTRACE_RUN_DIR=$work/ours "$ctl" peers
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -I"$top/lib" -o "$work/synccheck" \
+	"$top/tests/native/synccheck.c" "$out/lib/libtsctrace.a" -lm
+# They serve the clock of this machine: that is what it has to be.
+"$work/synccheck" 1 - "$work/ours" || fail "off by more than the bound"
+
+# --- as our client ---------------------------------------------------------------
+wait_for "chronyd takes our time" logged client 'Selected source 10.78.3.1'
+samples() { [ "$(grep -c '10.78.3.1' "$work/client/measurements.log")" -ge 12 ]; }
+wait_for "some samples" samples
+# Column 12: offset in seconds. In this machine the truth is zero.
+grep '10.78.3.1' "$work/client/measurements.log" |
+	awk '{ print $12 < 0 ? -$12 : $12 }' | sort -g | awk '
+	{ o[n++] = $1 * 1e9 }
+	END { printf "chronyd, of us: %d samples, off by %.0f ns (median), %.0f at " \
+		"most\n", n, o[int(n / 2)], o[n - 1]; exit !(o[int(n / 2)] < 20e3) }' ||
+	fail "$(tail -n 5 "$work/client/measurements.log")"
+ip netns exec "${net_id}client" setpriv --bounding-set=-sys_time timeout 10 \
+	"$chrony" -Q -f "$work/wrong/plain" >"$work/out" 2>&1 ||
+	fail "without a key: $(cat "$work/out")"
+grep -q 'System clock wrong by -\?0.000[0-9]* seconds (ignored)' "$work/out" ||
+	fail "$(cat "$work/out")"
+
+# --- wrong keys --------------------------------------------------------------------
+! ip netns exec "${net_id}client" setpriv --bounding-set=-sys_time timeout 4 \
+	"$chrony" -Q -f "$work/wrong/conf" >"$work/out" 2>&1 ||
+	fail "a wrong key is right: $(cat "$work/out")"
+wait_for "the wrong key is named" logged ours \
+	'request from 10.78.3.2 by key 7: with a wrong MAC'
+sed -i "s|^keyfile.*|keyfile $work/badkeys|; /10.78.2/d" "$work/ours/conf"
+kill -HUP "$ours"
+wait_for "our wrong key is named" logged ours \
+	'10.78.1.1: does not answer.*same key 7'
+kill "$ours"
+wait "$ours" || fail "status $?"
