@@ -8,9 +8,10 @@
  *
  * Per row: RMS and largest error at the window's end, RMS all over the window, us;
  * what the fit said of its end (sd, and the bound, both in the mean); how many
- * readings (20 within the window, its end, 1, 16 and 64 s later) were within their bound, -v names those
- * that were not. --check: exit status 1 if there are such, if auto is above a
- * row's limit, or if it is not among the best often enough: see conclude().
+ * readings (20 within the window, its end, 1, 16 and 64 s later) were within
+ * their bound, -v names those that were not. --check: exit status 1 if there are
+ * such, if auto is above a row's limit, or if it is not among the best often
+ * enough: see is_best().
  */
 #include <getopt.h>
 #include <math.h>

@@ -6,10 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "scene.h"
+#include "foes.h"
 
-#define CHILD		1
-#define MEMORY_MOST	8000000	/* bytes, of two nodes after a flood */
+#define CHILD	1
 
 static double length_s(struct run *run, double part)
 {
@@ -28,7 +27,7 @@ static void play_calm(struct run *run)
 	expect(run, knows_time(run, CHILD), "the child knows the time");
 }
 
-/* ---- the master -------------------------------------------------------------- */
+/* ---- the master -------------------------------------------------------- */
 
 static void master_gone(struct run *run, uint64_t count)
 {
@@ -82,7 +81,7 @@ static void play_master_changes(struct run *run)
 	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
 }
 
-/* ---- the child ---------------------------------------------------------------- */
+/* ---- the child --------------------------------------------------------- */
 
 static void play_child_sleeps(struct run *run)
 {
@@ -99,7 +98,7 @@ static void play_child_sleeps(struct run *run)
 	world_run(&run->world, run_length_s(run));
 }
 
-/* ---- the network --------------------------------------------------------------- */
+/* ---- the network ------------------------------------------------------- */
 
 static void play_gone(struct run *run)
 {
@@ -158,7 +157,7 @@ static void play_jam(struct run *run)
 	expect(run, knows_time(run, CHILD), "the child knows the time");
 }
 
-/* ---- one below the other ----------------------------------------------------------- */
+/* ---- one below the other ----------------------------------------------- */
 
 static void play_chain(struct run *run)
 {
@@ -177,7 +176,7 @@ static void play_chain(struct run *run)
 		expect(run, knows_time(run, i), "all know the time");
 }
 
-/* ---- other clocks, sessions --------------------------------------------------- */
+/* ---- other clocks, sessions -------------------------------------------- */
 
 static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
 {
@@ -267,188 +266,11 @@ static void play_sessions(struct run *run)
 	world_run(&run->world, 800);
 }
 
-/* ---- liars --------------------------------------------------------------------------- */
-
-#define LIAR	4
-#define JUDGE	5
-
-/* The master, three that are honest, one that is not, and who asks all four */
-static void build_liar(struct run *run, const struct lie *lie)
-{
-	unsigned int i;
-
-	build_nodes(run, 6);
-	build_master(run, NULL);
-	for (i = 1; i <= LIAR; i++) {
-		build_child(run, i, 1, true, NULL);
-		build_source(run, i, 0, 0, 0, 0);
-	}
-	build_child(run, JUDGE, 4, false, NULL);
-	for (i = 1; i <= LIAR; i++)
-		build_source(run, JUDGE, i - 1, i, 0, 0);
-	run->world.nodes[LIAR].lie = *lie;
-	run->world.nodes[LIAR].lie.at_s = length_s(run, 0.4);
-	run->world.tally_from_s = length_s(run, 0.2);
-	read_often(&run->world, JUDGE, 1, run_poll_s(run));
-}
-
-static void expect_named(struct run *run)
-{
-	struct node *node = &run->world.nodes[JUDGE];
-	struct tsct_source_state state;
-	unsigned int i;
-
-	for (i = 0; i < LIAR; i++) {
-		tsct_cluster_source(node->cluster, i,
-				    node_count(&run->world, node), &state);
-		if (i + 1 < LIAR)
-			expect(run, !state.liar && !state.why[0],
-			       "an honest one is no liar");
-		else
-			expect(run, !state.used && state.why[0],
-			       "the liar is named");
-	}
-	snprintf(run->note, sizeof(run->note), "%s", state.why);
-}
-
-static void play_liar(struct run *run, const struct lie *lie)
-{
-	build_liar(run, lie);
-	world_run(&run->world, length_s(run, 0.8));
-	expect_named(run);
-	world_run(&run->world, run_length_s(run));
-	expect(run, knows_time(run, JUDGE), "the time is known");
-}
-
-static void play_liar_steps(struct run *run)
-{
-	play_liar(run, &(struct lie) { .step_s = 0.01 });
-}
-
-static void play_liar_fast(struct run *run)
-{
-	play_liar(run, &(struct lie) { .fast = 0.01 });
-}
-
-static void play_liar_past(struct run *run)
-{
-	play_liar(run, &(struct lie) { .step_s = -10 });
-}
-
-static void play_liar_line(struct run *run)
-{
-	play_liar(run, &(struct lie) { .line_s = 2e-3 });
-}
-
-/* It claims to be another master, rebooted. */
-static void play_liar_restarts(struct run *run)
-{
-	build_liar(run, &(struct lie) { 0 });
-	world_run(&run->world, length_s(run, 0.4));
-	node_be_master(&run->world, LIAR, 12345);
-	world_run(&run->world, run_length_s(run));
-	expect(run, knows_time(run, JUDGE), "the time is known");
-}
-
-/* ---- attackers -------------------------------------------------------------------------- */
-
-static const char key_text[] = "7 AES128 HEX:000102030405060708090a0b0c0d0e0f\n";
-static const char other_key[] = "7 AES128 HEX:100102030405060708090a0b0c0d0e0f\n";
-
-static void attacked(struct run *run, struct adversary *adversary,
-		     const char *key)
-{
-	struct tsct_keys *keys = key ? build_keys(key) : NULL;
-
-	build_nodes(run, 2);
-	run->guard_us = 50000;
-	build_master(run, keys);
-	build_child(run, CHILD, 1, false, keys);
-	build_source(run, CHILD, 0, 0, key ? 7 : 0, 0);
-	run->world.tally_from_s = length_s(run, 0.2);
-	read_often(&run->world, CHILD, 1, run_poll_s(run));
-	attack_begin(&run->world, adversary);
-	world_run(&run->world, run_length_s(run));
-	expect(run, knows_time(run, CHILD), "the child knows the time");
-	expect(run, !adversary->believed, "nothing of theirs was believed");
-	snprintf(run->note, sizeof(run->note),
-		 "%llu replayed, %llu forged, %llu changed, %llu strangers",
-		 (unsigned long long)adversary->replayed,
-		 (unsigned long long)adversary->spoofed,
-		 (unsigned long long)adversary->corrupted,
-		 (unsigned long long)adversary->flooded);
-	run->world.adversary = NULL;
-	tsct_keys_free(keys);
-}
-
-static void play_replay(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .replay = 1 };
-
-	attacked(run, &adversary, key_text);
-}
-
-static void play_replay_open(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .replay = 0.3 };
-
-	attacked(run, &adversary, NULL);
-}
-
-static void play_spoof(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .spoof_s = 0.01 };
-
-	attacked(run, &adversary, key_text);
-}
-
-static void play_spoof_open(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .spoof_s = 0.01 };
-
-	attacked(run, &adversary, NULL);
-}
-
-static void play_corrupt(struct run *run)
-{
-	struct adversary adversary = { .victim = CHILD, .corrupt = 0.5 };
-
-	attacked(run, &adversary, key_text);
-}
-
-/* 100000 requests a second for a minute; a part of that in a quick run */
-static void play_flood(struct run *run)
-{
-	struct adversary adversary = {
-		.victim = CHILD,
-		.flood_s = run->quick ? 1e-4 : 1e-5,
-		.flood_from_s = length_s(run, 0.5),
-		.flood_to_s = length_s(run, 0.5) + (run->quick ? 20 : 60),
-	};
-	attacked(run, &adversary, key_text);
-	expect(run, memory_used() < MEMORY_MOST,
-	       "memory does not grow with strangers");
-}
-
-static void play_wrong_key(struct run *run)
-{
-	struct tsct_keys *right = build_keys(key_text);
-	struct tsct_keys *wrong = build_keys(other_key);
-
-	build_nodes(run, 2);
-	build_master(run, right);
-	build_child(run, CHILD, 1, false, wrong);
-	build_source(run, CHILD, 0, 0, 7, 0);
-	read_often(&run->world, CHILD, 1, run_poll_s(run));
-	world_run(&run->world, 100 * run_poll_s(run));
-	expect(run, !knows_time(run, CHILD), "a wrong key gets no time");
-	expect(run, !run->world.exchanges, "nor an exchange");
-	tsct_keys_free(right);
-	tsct_keys_free(wrong);
-}
-
 #define SCENE(title, function, ...) \
 	{ .name = title, .play = function, ##__VA_ARGS__ }
+
+/* Where there are many nodes */
+#define FEW	.polls = 1000, .polls_quick = 300
 
 const struct scene trouble_scenes[] = {
 	SCENE("calm", play_calm),
@@ -474,21 +296,21 @@ const struct scene trouble_scenes[] = {
 	SCENE("1 % of stamps 60 us too early", play_calm,
 	      .stamping = { .early = 0.01, .early_by = 60 }),
 	SCENE("air conditioning", play_calm, .temp = 3e-7, .temp_s = 400),
-	SCENE("seven in a row", play_chain, .polls = 1000, .polls_quick = 300),
-	SCENE("seven in a row, all of the way there", play_chain, .polls = 1000, .polls_quick = 300,
+	SCENE("seven in a row", play_chain, FEW),
+	SCENE("seven in a row, all of the way there", play_chain, FEW,
 	      .go = { .floor = 100, .exp = 1 }, .back = { .exp = 1 }),
 	SCENE("an NTP server", play_ntp_basic),
 	SCENE("an NTP server, interleaved", play_ntp_interleaved),
 	SCENE("four NTP servers, one lies", play_ntp_false,
-	      .polls = 1000, .polls_quick = 300),
+	      FEW),
 	SCENE("three sessions of 20", play_sessions, .poll_s = 32),
 	SCENE("no kernel stamps", play_calm,
 	      .stamping = { .by_program = true }),
-	SCENE("a liar steps", play_liar_steps, .polls = 1000, .polls_quick = 300),
-	SCENE("a liar is 1 % fast", play_liar_fast, .polls = 1000, .polls_quick = 300),
-	SCENE("a liar answers from the past", play_liar_past, .polls = 1000, .polls_quick = 300),
-	SCENE("a liar's line is off", play_liar_line, .polls = 1000, .polls_quick = 300),
-	SCENE("a liar begins an epoch", play_liar_restarts, .polls = 1000, .polls_quick = 300),
+	SCENE("a liar steps", play_liar_steps, FEW),
+	SCENE("a liar is 1 % fast", play_liar_fast, FEW),
+	SCENE("a liar answers from the past", play_liar_past, FEW),
+	SCENE("a liar's line is off", play_liar_line, FEW),
+	SCENE("a liar begins an epoch", play_liar_restarts, FEW),
 	SCENE("answers replayed", play_replay),
 	SCENE("answers replayed, no key", play_replay_open),
 	SCENE("answers forged", play_spoof),
