@@ -47,7 +47,7 @@ struct tsct_fit_options {
 	double wander_ppb;	/* what our rate against theirs changes by in a
 				 * second, at most; 0: TSCT_FIT_WANDER_PPB */
 	double asymmetry;	/* known: way there minus way back, our ticks */
-	__u64 at;		/* our counter: where it has to be best; 0: the
+	__u64 at;		/* our counter: where it has to be best; 0: the last
 				 * answer. A line is used until the next exchange:
 				 * somewhat later is better for that, and the middle
 				 * of what a recording is merged for */
