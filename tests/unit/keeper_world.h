@@ -118,7 +118,8 @@ static int set_module(const struct tsct_clock_state *state)
 static bool is_same(const struct tsct_clock_state *state)
 {
 	return state->epoch == world.file.state.epoch &&
-		state->real.base_tsc == world.file.state.real.base_tsc;
+		state->real.base_tsc == world.file.state.real.base_tsc &&
+		state->cluster.base_tsc == world.file.state.cluster.base_tsc;
 }
 
 static int publish_both(void *ctx, const struct tsct_clock_state *state)

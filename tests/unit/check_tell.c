@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's keeper, and the cluster's time that it publishes. */
+#include "keeper_world.h"
+
+#include "../../daemon/epoch.c"
+#include "../../daemon/keeper.c"
+#include "../../daemon/offer.c"
+#include "../../daemon/offer_cluster.c"
+#include "../../daemon/signs.c"
+#include "../../daemon/tell.c"
+#include "suite.h"
+
+#define BASE_NS		1600000000000000000LL
+
+static struct tsct_cluster *cluster;
+
+/* The cluster's time is MONOTONIC_RAW and something. */
+static int64_t truth(void)
+{
+	return BASE_NS + sim_raw(&sim);
+}
+
+static enum tsct_cluster_event feed(void)
+{
+	struct tsct_remote remote = {
+		.node = 5, .master = 5, .epoch = 77, .has_line = true,
+		.status = TSCT_STATUS_SYNCHRONIZED,
+		.line = { .mult = TSCT_NS_MULT, .base_ns = BASE_NS },
+	};
+	struct tsct_exchange x = { .local_error = 1, .remote_error = 1 };
+
+	x.t1 = stamp_now(world.source);
+	sim_advance(&sim, 100000);
+	x.t2 = (__u64)sim_raw(&sim);
+	sim_advance(&sim, 20000);
+	x.t3 = (__u64)sim_raw(&sim);
+	sim_advance(&sim, 100000);
+	x.t4 = stamp_now(world.source);
+	return tsct_cluster_feed(cluster, 0, &x, &remote);
+}
+
+static void check_cluster(__u32 epoch)
+{
+	struct tsct_reading r;
+	int64_t off;
+
+	ck_assert_int_eq(tsct_segments_cluster(file(), stamp_now(file()->source),
+					       &r), 0);
+	off = r.ns - truth();
+	ck_assert_msg((uint64_t)llabs(off) <= r.error_ps / 1000 + 2,
+		      "off by %lld ns, bound %llu ps", (long long)off,
+		      (unsigned long long)r.error_ps);
+	ck_assert_uint_eq(r.epoch, epoch);
+	ck_assert_uint_eq(file()->cluster_master, 5);
+	ck_assert_uint_eq(file()->cluster_timeline, 77);
+}
+
+static void use_cluster(void)
+{
+	const struct tsct_cluster_options options = {
+		.hz = tsct_rate_hz(&keeper.est, NULL),
+	};
+
+	cluster = tsct_cluster_new(&options, 1);
+	ck_assert_ptr_nonnull(cluster);
+	keeper_use_cluster(&keeper, cluster);
+}
+
+/* Exchanges each second, told at once */
+static void follow(double s, __u32 epoch)
+{
+	while (s-- > 0) {
+		feed();
+		ck_assert_int_eq(keeper_tell_cluster(&keeper), 0);
+		check_cluster(epoch);
+		go_on(1);
+		check_cluster(epoch);
+	}
+}
+
+static __u32 our_epoch(void)
+{
+	return tsct_cluster_epoch(cluster);
+}
+
+static void begin(void)
+{
+	start();
+	go_on(2);
+	use_cluster();
+}
+
+static void end(void)
+{
+	keeper_use_cluster(&keeper, NULL);
+	tsct_cluster_free(cluster);
+}
+
+/* What is new of the cluster alone leaves the other line as it is. */
+START_TEST(test_tell)
+{
+	struct tsct_clock_state before;
+	unsigned int published;
+
+	begin();
+	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_UNKNOWN);
+	published = world.published;
+	before = *file();
+	ck_assert_int_eq(feed(), TSCT_CLUSTER_NEW);
+	ck_assert_int_eq(keeper_tell_cluster(&keeper), 0);
+	ck_assert_uint_eq(world.published, published + 1);
+	ck_assert_mem_eq(&before.real, &file()->real, sizeof(before.real));
+	ck_assert_uint_eq(before.status, file()->status);
+	check_cluster(our_epoch());
+	follow(30, our_epoch());
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_SYNCHRONIZED);
+	end();
+}
+END_TEST
+
+/* Both of them follow, and the module's rules are kept. */
+START_TEST(test_module)
+{
+	__u32 epoch;
+
+	begin();
+	follow(5, our_epoch());
+	load_module(TSCT_SOURCE_TSC);
+	epoch = our_epoch();
+	follow(20, epoch);
+	ck_assert_mem_eq(&world.module.cluster, &file()->cluster,
+			 sizeof(world.module.cluster));
+	end();
+}
+END_TEST
+
+static void happen(__u32 cause)
+{
+	if (cause == TSCT_CAUSE_STEP) {
+		sim_step(&sim, 3600000000000);
+		world.signs.set_min_ns += 3600000000000;
+		world.signs.set_max_ns += 3600000000000;
+	} else if (cause == TSCT_CAUSE_JUMP) {
+		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
+	} else {
+		ck_assert_int_eq(keeper_disrupt(&keeper, cause, "for a test"),
+				 0);
+	}
+}
+
+/* Who sets CLOCK_REALTIME does not touch it, what touches the counter does. */
+START_TEST(test_causes)
+{
+	__u32 cause = (__u32)_i, epoch;
+
+	begin();
+	epoch = our_epoch();
+	follow(10, epoch);
+	happen(cause);
+	go_on(2);
+	ck_assert_uint_eq(file()->epoch, 2);
+	if (keeper_spares_rate(cause)) {
+		check_cluster(epoch);
+		follow(10, epoch);
+		end();
+		return;
+	}
+	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_DISRUPTED);
+	ck_assert_uint_eq(file()->cluster.mult, 0);
+	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
+	if (cause != TSCT_CAUSE_JUMP)
+		follow(10, epoch + 1);
+	end();
+}
+END_TEST
+
+/* The module saw it first: its epoch of the cluster is used up, too. */
+START_TEST(test_module_disrupts)
+{
+	__u32 epoch;
+
+	begin();
+	load_module(TSCT_SOURCE_TSC);
+	epoch = our_epoch();
+	follow(10, epoch);
+	memset(&world.module, 0, sizeof(world.module));
+	world.module.epoch = 2;
+	world.module.epoch_tsc = sim_counter(&sim);
+	world.module.status = TSCT_STATUS_DISRUPTED;
+	world.module.cause = TSCT_CAUSE_SUSPEND;
+	world.module.cluster_status = TSCT_STATUS_DISRUPTED;
+	world.module.cluster_epoch = epoch + 1;
+	go_on(2);
+	ck_assert_uint_eq(file()->epoch, 2);
+	ck_assert_uint_gt(file()->cluster_epoch, epoch + 1);
+	ck_assert_uint_eq(file()->cluster.mult, 0);
+	follow(10, our_epoch());
+	end();
+}
+END_TEST
+
+/* Who comes after us knows nothing, and begins an epoch. */
+START_TEST(test_successor)
+{
+	struct tsct_cluster *old;
+	__u32 epoch;
+
+	begin();
+	follow(10, our_epoch());
+	keeper_stop(&keeper);
+	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_HOLDOVER);
+	epoch = file()->cluster_epoch;
+	check_cluster(epoch);
+	old = cluster;
+	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_uint_eq(file()->epoch, 1);
+	ck_assert_uint_eq(file()->cluster.mult, 0);
+	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
+	tsct_cluster_free(old);
+	go_on(2);
+	use_cluster();
+	follow(5, our_epoch());
+	/* And if it has no network: not a word more of it */
+	end();
+	epoch = file()->cluster_epoch;
+	go_on(2);
+	ck_assert_uint_eq(file()->cluster.mult, 0);
+	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
+	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_UNKNOWN);
+}
+END_TEST
+
+/* Publishing takes long, or fails for a while. */
+START_TEST(test_late)
+{
+	begin();
+	follow(5, our_epoch());
+	world.refuse = -ETIME;
+	world.refusals = 2;
+	follow(5, our_epoch());
+	ck_assert_uint_eq(world.refusals, 0);
+	world.held_ns = 20000000;
+	follow(5, our_epoch());
+	world.held_ns = 0;
+	follow(5, our_epoch());
+	check_synchronized(1, TSCT_CAUSE_NONE);
+	world.refuse = -EPERM;
+	world.refusals = 1;
+	feed();
+	ck_assert_int_eq(keeper_tell_cluster(&keeper), -EPERM);
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tell");
+	TCase *tcase = tcase_create("tell");
+
+	print_seed();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_tell);
+	tcase_add_test(tcase, test_module);
+	tcase_add_loop_test(tcase, test_causes, 1, TSCT_CAUSE_NR);
+	tcase_add_test(tcase, test_module_disrupts);
+	tcase_add_test(tcase, test_successor);
+	tcase_add_test(tcase, test_late);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
