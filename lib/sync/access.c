@@ -7,7 +7,7 @@
 
 #define MAPPED_BITS	96	/* of ::ffff:0:0/96: IPv4's part of the addresses */
 
-/* ---- text ---------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------- */
 
 static const __u8 mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
@@ -90,7 +90,7 @@ void tsct_address_print(const struct tsct_address *address, char *text,
 		snprintf(text, size, "%s", ip);
 }
 
-/* ---- rules ---------------------------------------------------------------------- */
+/* ---- rules --------------------------------------------------------------- */
 
 /* The bits behind a prefix */
 static tsct_u128 behind(unsigned int bits)

@@ -35,7 +35,7 @@ void tsct_client_disrupt(struct tsct_client *client)
 	client->has_pending = false;
 }
 
-/* ---- requests ---------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static bool plain(const struct tsct_client *client)
 {
@@ -69,6 +69,7 @@ static size_t build(const struct tsct_client *client,
 			.node = client->options.node,
 			.host = client->options.host,
 			.nonce = nonce,
+			.tx = client->heard,
 		};
 		if (ext) {
 			packet->ext.flags = ext->flags &
@@ -113,13 +114,13 @@ size_t tsct_client_request(struct tsct_client *client,
 	client->rcv = packet.receive;
 	client->org = packet.origin;
 	client->joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0;
-	client->pending_last = false;
 	client->reach <<= 1;
 	client->sent++;
 	return len;
 }
 
-/* The kernel's stamp came after the answer did. */
+/* The kernel's stamp came after the answer did. One of a later request that was
+ * answered in vain is later than t4, and so not possible. */
 static void sent_late(struct tsct_client *client, struct tsct_stamp t1)
 {
 	struct tsct_exchange x = client->pending;
@@ -139,7 +140,7 @@ void tsct_client_sent(struct tsct_client *client, struct tsct_stamp t1)
 	__s64 error = (__s64)client->t1.error + t1.error;
 
 	if (!client->waiting) {
-		if (client->has_pending && client->pending_last && t1.kernel)
+		if (client->has_pending && t1.kernel)
 			sent_late(client, t1);
 		return;
 	}
@@ -151,13 +152,12 @@ void tsct_client_sent(struct tsct_client *client, struct tsct_stamp t1)
 	client->has_t1 = true;
 }
 
-/* ---- answers ------------------------------------------------------------------ */
+/* ---- answers ------------------------------------------------------------- */
 
 static void keep(struct tsct_client *client, const struct tsct_client_answer *a)
 {
 	client->has_pending = true;
 	client->pending_t3 = a->has_t3;
-	client->pending_last = true;
 	client->pending = a->x;
 	client->pending_mult = a->mult;
 	client->pending_nonce = plain(client) ? a->packet.receive :
@@ -196,6 +196,7 @@ static unsigned int take(struct tsct_client *client,
 		ret_x[nr++] = a->x;
 	else
 		keep(client, a);
+	client->heard = a->packet.ext.tx;
 	client->reach |= 1;
 	relax(client);
 	settle(client, true);
@@ -223,6 +224,7 @@ static void unsynced(struct tsct_client *client,
 {
 	client->remote = a->remote;
 	client->remote.has_line = false;
+	client->heard = a->packet.ext.tx;
 	client->known = false;
 	client->has_pending = false;
 	settle(client, true);
@@ -273,7 +275,7 @@ bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x)
 	return complete;
 }
 
-/* ---- hints -------------------------------------------------------------------- */
+/* ---- hints --------------------------------------------------------------- */
 
 bool tsct_client_hinted(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,

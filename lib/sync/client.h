@@ -99,6 +99,7 @@ struct tsct_client {
 	bool waiting;		/* for the answer to this request: */
 	bool has_t1;
 	__u64 nonce, xmit;
+	__u64 heard;		/* tx of the last answer: that we are no recording */
 	__u64 rcv, org;		/* plain interleaved: receive and origin of it */
 	__u32 joined;		/* session that it is part of */
 	struct tsct_stamp t1;
@@ -108,7 +109,6 @@ struct tsct_client {
 	bool past_answered;	/* newest of them */
 	bool has_pending;	/* an exchange whose t3 may still get better ... */
 	bool pending_t3;	/* ... or is not known yet */
-	bool pending_last;	/* and that is of the newest request */
 	__u64 pending_nonce;	/* plain: the server's receive stamp */
 	__u64 pending_mult;
 	struct tsct_exchange pending;

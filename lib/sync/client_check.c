@@ -15,7 +15,7 @@
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
 #define RATES_DIFFER	(1.0 / 1024)		/* by less, of any two counters */
 
-/* ---- is it an answer, to the request that waits, by whom we asked? ---------- */
+/* ---- is it an answer, to the request that waits, by whom we asked? ------- */
 
 static bool is_answer(const struct tsct_client *client,
 		      const struct tsct_ntp_packet *packet)
@@ -83,7 +83,7 @@ static bool is_kiss(const struct tsct_ntp_packet *packet)
 		 packet->refid == RSTR);
 }
 
-/* ---- what it says ----------------------------------------------------------- */
+/* ---- what it says -------------------------------------------------------- */
 
 static __u32 precision_ns(__s8 precision)
 {
@@ -207,7 +207,7 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 	return a->mult < MULT_MIN ? TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
 }
 
-/* ---- can that be? ------------------------------------------------------------ */
+/* ---- can that be? -------------------------------------------------------- */
 
 static bool too_soon(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult)

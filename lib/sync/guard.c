@@ -85,7 +85,7 @@ int tsct_guard_rule(struct tsct_guard *guard, const char *prefix, bool allow)
 	return tsct_access_rule(&guard->access, prefix, allow);
 }
 
-/* ---- children ----------------------------------------------------------------- */
+/* ---- children ------------------------------------------------------------ */
 
 /* By address; scope 0 of a configured one stands for any. */
 static int compare(const struct child *child, const struct tsct_address *to)
@@ -189,7 +189,7 @@ bool tsct_guard_allows(const struct tsct_guard *guard,
 		(guard->nr_children && is_child(guard, from));
 }
 
-/* ---- buckets ------------------------------------------------------------------ */
+/* ---- buckets ------------------------------------------------------------- */
 
 static __u64 hash(const struct tsct_guard *guard,
 		  const struct tsct_address *address)

@@ -59,7 +59,8 @@ struct tsct_ext {
 	__u32 session;
 	__u64 master;		/* node whose timeline it is */
 	__u64 rx;		/* reply: counter when the request came */
-	__u64 tx;		/* reply: and when this was about to be sent */
+	__u64 tx;		/* reply: and when this was about to be sent. Request:
+				 * that of the last answer; 0: there was none */
 	__u64 prev_nonce;	/* reply: of the one before, of which ... */
 	__u64 prev_tx;		/* ... the kernel says when it was sent */
 	__u32 rx_error;		/* of rx, prev_tx, counts */

@@ -24,7 +24,8 @@ struct request {
 	struct tsct_ntp_packet packet;
 	bool member;		/* authenticated, or configured */
 	struct tsct_talker *talker;
-	bool again;		/* we had this one */
+	bool again;		/* we had this one, or may have had it */
+	struct tsct_talker_past *note;	/* where it is remembered, or NULL */
 };
 
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
@@ -61,7 +62,7 @@ void tsct_responder_disrupt(struct tsct_responder *responder)
 	tsct_talkers_init(&responder->talkers, responder->talkers.seed);
 }
 
-/* ---- is it answered? -------------------------------------------------------------- */
+/* ---- is it answered? ----------------------------------------------------- */
 
 /* By its first byte, before anything is parsed */
 static bool is_request(const __u8 *bytes)
@@ -129,16 +130,75 @@ static enum tsct_answer check(struct tsct_responder *responder,
 		TSCT_ANSWER_SENT : TSCT_ANSWER_LIMITED;
 }
 
-/* ---- our field ---------------------------------------------------------------------- */
+/* ---- our field ----------------------------------------------------------- */
 
 static bool had(const struct tsct_talker *talker, __u64 nonce)
 {
 	unsigned int i;
 
-	for (i = 0; i < TSCT_TALKER_NONCES; i++)
-		if (talker->nonces[i] == nonce)
+	for (i = 0; i < TSCT_TALKER_PAST; i++)
+		if (talker->past[i].nonce == nonce)
 			return true;
 	return false;
+}
+
+/*
+ * A request repeats the tx of the answer that its sender had last: so it was made
+ * after that, and is one of those that are remembered since, or new. Who says
+ * something else was restarted, or lost many answers, or is a recording; when he
+ * repeats what he is answered now, he is none. The first request of all is
+ * believed, or everybody would have to ask twice.
+ */
+static bool is_fresh(const struct tsct_talker *talker, __u64 tx)
+{
+	unsigned int i;
+
+	if (!talker->past[0].nonce)
+		return true;
+	for (i = 0; i < TSCT_TALKER_PAST; i++)
+		if (talker->past[i].nonce && talker->past[i].tx == tx)
+			return true;
+	return false;
+}
+
+static void push(struct tsct_talker *talker, struct tsct_talker_past past)
+{
+	memmove(talker->past + 1, talker->past,
+		sizeof(talker->past) - sizeof(talker->past[0]));
+	talker->past[0] = past;
+}
+
+/* That of which nobody knows which answer arrived, nobody is told. */
+static void forget_sent(struct tsct_responder *responder,
+			struct tsct_talker *talker)
+{
+	talker->has_tx = false;
+	tsct_talkers_ticket(&responder->talkers, talker);
+}
+
+/* Was the last doubtful one no recording, as we see now? */
+static void clear_doubt(struct tsct_responder *responder,
+			struct tsct_talker *talker, const struct tsct_ext *ext)
+{
+	if (!talker->doubtful.nonce || talker->doubtful.tx != ext->tx ||
+	    talker->doubtful.nonce == ext->nonce)
+		return;
+	forget_sent(responder, talker);
+	push(talker, talker->doubtful);
+	talker->doubtful.nonce = 0;
+}
+
+/* When the kernel sent the answer before */
+static void tell_sent(struct tsct_talker *talker, struct tsct_ext *reply)
+{
+	if (!talker->has_tx)
+		return;
+	talker->has_tx = false;
+	reply->flags |= TSCT_EXT_TX_KERNEL;
+	reply->prev_nonce = talker->past[0].nonce;
+	reply->prev_tx = talker->tx.ticks;
+	if (talker->tx.error > reply->rx_error)
+		reply->rx_error = talker->tx.error;
 }
 
 /*
@@ -149,28 +209,25 @@ static bool had(const struct tsct_talker *talker, __u64 nonce)
 static void note_field(struct tsct_responder *responder,
 		       struct request *request, struct tsct_ext *reply)
 {
+	const struct tsct_ext *ext = &request->packet.ext;
 	struct tsct_talker *talker = request->talker;
-	__u64 nonce = request->packet.ext.nonce;
 
 	if (!talker)
 		return;
-	if (had(talker, nonce)) {
+	clear_doubt(responder, talker, ext);
+	if (had(talker, ext->nonce)) {
 		request->again = true;
-		talker->has_tx = false;
-		tsct_talkers_ticket(&responder->talkers, talker);
-		return;
+		forget_sent(responder, talker);
+	} else if (!is_fresh(talker, ext->tx)) {
+		request->again = true;
+		request->note = &talker->doubtful;
+	} else {
+		tell_sent(talker, reply);
+		push(talker, (struct tsct_talker_past) { 0 });
+		request->note = &talker->past[0];
 	}
-	if (talker->has_tx) {
-		reply->flags |= TSCT_EXT_TX_KERNEL;
-		reply->prev_nonce = talker->nonces[0];
-		reply->prev_tx = talker->tx.ticks;
-		if (talker->tx.error > reply->rx_error)
-			reply->rx_error = talker->tx.error;
-	}
-	talker->has_tx = false;
-	memmove(talker->nonces + 1, talker->nonces,
-		sizeof(talker->nonces) - sizeof(talker->nonces[0]));
-	talker->nonces[0] = nonce;
+	if (request->note)
+		request->note->nonce = ext->nonce;
 }
 
 static void ask(struct tsct_responder *responder, const struct request *request,
@@ -212,7 +269,7 @@ static void fill_field(struct tsct_responder *responder,
 	ask(responder, request, reply);
 }
 
-/* ---- plain NTP ----------------------------------------------------------------------- */
+/* ---- plain NTP ----------------------------------------------------------- */
 
 static void fill_header(const struct tsct_timeline *timeline,
 			const struct tsct_ntp_packet *request,
@@ -279,7 +336,7 @@ static void fill_plain(struct tsct_responder *responder,
 		reply->transmit++;
 }
 
-/* ---- answers -------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------- */
 
 /*
  * Of plain NTP only those are remembered who may ask in interleaved mode: their
@@ -312,8 +369,10 @@ static size_t finish(struct tsct_responder *responder,
 	if (reply->has_ext) {
 		/* Last of all: it says when this was about to be sent. */
 		reply->ext.tx = responder->ops.now(responder->ops.ctx);
-		if (talker)
+		if (talker && !request->again)
 			talker->about = reply->ext.tx;
+		if (request->note)
+			request->note->tx = reply->ext.tx;
 	}
 	len = tsct_ntp_build(reply, bytes);
 	if (request->packet.has_mac)

@@ -33,7 +33,7 @@ struct tsct_timeline {
 };
 
 /* What a request asked for beside the time, of an authenticated member or, where
- * no keys are used, an allowed one. The caller may change what the answer says of
+ * no keys are used, an allowed one; never of one that was recorded before. The caller may change what the answer says of
  * sessions and barriers: session, turn_us, barrier and their flags. */
 struct tsct_ask {
 	const struct tsct_address *from;

@@ -68,7 +68,7 @@ void tsct_round_free(struct tsct_round *round)
 	free(round);
 }
 
-/* ---- members -------------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------- */
 
 static bool lately(const struct member *member, __u64 now_us)
 {
@@ -193,7 +193,7 @@ int tsct_round_member(struct tsct_round *round, __u64 node, const char *name,
 	return 0;
 }
 
-/* ---- sessions -------------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------ */
 
 static bool lasts(const struct tsct_round *round, __u64 now_us)
 {
@@ -312,7 +312,7 @@ static void ask_session(struct tsct_round *round, struct member *member,
 		reply->turn_us = (__u32)(member->turn_us - now_us);
 }
 
-/* ---- barriers -------------------------------------------------------------------- */
+/* ---- barriers ------------------------------------------------------------ */
 
 __u32 tsct_round_barrier(const struct tsct_round *round)
 {
@@ -392,7 +392,7 @@ void tsct_round_ask(struct tsct_round *round, const struct tsct_ext *request,
 	ask_session(round, member, request, reply, now_us);
 }
 
-/* ---- who is missing ---------------------------------------------------------------- */
+/* ---- who is missing ------------------------------------------------------ */
 
 struct list {
 	char *text;

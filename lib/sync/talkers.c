@@ -46,7 +46,7 @@ struct tsct_talker *tsct_talkers_find(struct tsct_talkers *talkers,
 	return at == NONE ? NULL : &talkers->talker[at];
 }
 
-/* ---- lists ---------------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------- */
 
 static void take_out(struct tsct_talkers *talkers, struct tsct_talker *talker)
 {
@@ -133,7 +133,7 @@ struct tsct_talker *tsct_talkers_meet(struct tsct_talkers *talkers,
 	return talker;
 }
 
-/* ---- tickets -------------------------------------------------------------------- */
+/* ---- tickets ------------------------------------------------------------- */
 
 __u32 tsct_talkers_ticket(struct tsct_talkers *talkers,
 			  struct tsct_talker *talker)

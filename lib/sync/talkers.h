@@ -10,7 +10,7 @@
 
 #include "responder.h"
 
-#define TSCT_TALKER_NONCES	4
+#define TSCT_TALKER_PAST	8
 
 struct tsct_talker_key {
 	struct tsct_address from;	/* its port does not count */
@@ -20,7 +20,11 @@ struct tsct_talker_key {
 
 struct tsct_talker {
 	struct tsct_talker_key key;
-	__u64 nonces[TSCT_TALKER_NONCES];	/* of our field, newest first */
+	/* Of our field: requests, newest first, and what we said to them */
+	struct tsct_talker_past {
+		__u64 nonce, tx;
+	} past[TSCT_TALKER_PAST];
+	struct tsct_talker_past doubtful;	/* may be a recording */
 	tsct_ntp_stamp receive;		/* of plain NTP: what the last answer said */
 	bool has_tx;
 	__u64 about;			/* the counter before it was sent, */

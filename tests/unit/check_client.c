@@ -7,7 +7,7 @@
 #include "suite.h"
 #include "sync/bytes.h"
 
-/* ---- the normal case ------------------------------------------------------------- */
+/* ---- the normal case ----------------------------------------------------- */
 
 START_TEST(exchanges)
 {
@@ -20,10 +20,12 @@ START_TEST(exchanges)
 	ask();
 	p = answer();
 	t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
+	ck_assert_uint_eq(w.request.ext.tx, 0);
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	for (i = 0; i < 10; i++) {
 		ask();
+		ck_assert_uint_eq(w.request.ext.tx, t3);
 		p = answer();
 		p.ext.prev_nonce = nonce;
 		p.ext.prev_tx = t3 + 200;
@@ -104,7 +106,7 @@ START_TEST(no_such_key)
 }
 END_TEST
 
-/* ---- answers to something else ------------------------------------------------------ */
+/* ---- answers to something else ------------------------------------------- */
 
 START_TEST(origins)
 {
@@ -174,7 +176,7 @@ START_TEST(modes)
 }
 END_TEST
 
-/* ---- keys ------------------------------------------------------------------------------ */
+/* ---- keys ---------------------------------------------------------------- */
 
 START_TEST(macs)
 {
@@ -226,7 +228,7 @@ START_TEST(macs)
 }
 END_TEST
 
-/* ---- kiss-o'-death ------------------------------------------------------------------------ */
+/* ---- kiss-o'-death ------------------------------------------------------- */
 
 static struct tsct_ntp_packet kiss(const char *code)
 {
@@ -295,7 +297,7 @@ START_TEST(kisses)
 }
 END_TEST
 
-/* ---- what cannot be ---------------------------------------------------------------------- */
+/* ---- what cannot be ------------------------------------------------------ */
 
 START_TEST(impossible)
 {
@@ -378,6 +380,15 @@ START_TEST(no_stamp_of_ours)
 			 0);
 	p = answer();
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	/* Nor is the one before taken for it. */
+	ask();
+	random[0] += 2;
+	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,
+					 w.sent);
+	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
+			 0);
+	p = answer();
+	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	finish();
 }
 END_TEST
@@ -445,7 +456,7 @@ START_TEST(set_back)
 }
 END_TEST
 
-/* ---- who it is -------------------------------------------------------------------------- */
+/* ---- who it is ----------------------------------------------------------- */
 
 START_TEST(ourselves)
 {
@@ -521,6 +532,7 @@ START_TEST(knows_no_time)
 		ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.remote.barrier, 5 + i);
 		ck_assert(!w.client.remote.has_line);
+		ck_assert_uint_eq(w.client.heard, p.ext.tx);
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
 	ask();

@@ -7,7 +7,7 @@
 #include "suite.h"
 #include "sync/responder.h"
 
-/* ---- stamps of ours that come late ------------------------------------------------------- */
+/* ---- stamps of ours that come late --------------------------------------- */
 
 START_TEST(kernel_stamps)
 {
@@ -77,7 +77,7 @@ START_TEST(our_counter_is_disrupted)
 }
 END_TEST
 
-/* ---- plain NTP ------------------------------------------------------------------------------ */
+/* ---- plain NTP ----------------------------------------------------------- */
 
 START_TEST(plain)
 {
@@ -195,7 +195,7 @@ START_TEST(interleaves)
 }
 END_TEST
 
-/* ---- hints ------------------------------------------------------------------------------------ */
+/* ---- hints --------------------------------------------------------------- */
 
 static bool hint(__u32 server_key, __u64 node, __u64 now_us)
 {
@@ -240,7 +240,7 @@ START_TEST(hints)
 }
 END_TEST
 
-/* ---- anything --------------------------------------------------------------------------------- */
+/* ---- anything ------------------------------------------------------------ */
 
 static void scribble(__u8 *bytes, size_t *len)
 {

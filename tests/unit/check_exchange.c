@@ -41,7 +41,7 @@ static struct world {
 	unsigned int delivered, t1_kernel, t3_kernel, joined;
 } w;
 
-/* ---- the truth ---------------------------------------------------------------- */
+/* ---- the truth ----------------------------------------------------------- */
 
 static __u64 here(__s64 at)
 {
@@ -78,7 +78,7 @@ static __u64 now_there(void *ctx)
 	return there(w.now);
 }
 
-/* ---- the network --------------------------------------------------------------- */
+/* ---- the network --------------------------------------------------------- */
 
 static bool misfortune(void)
 {
@@ -150,7 +150,7 @@ static struct tsct_stamp kernel(__u64 ticks)
 	};
 }
 
-/* ---- what comes out -------------------------------------------------------------- */
+/* ---- what comes out ------------------------------------------------------ */
 
 static void check(const struct tsct_exchange *x)
 {
@@ -170,7 +170,7 @@ static void check(const struct tsct_exchange *x)
 	w.joined += x->session == 7;
 }
 
-/* ---- what happens ------------------------------------------------------------------ */
+/* ---- what happens -------------------------------------------------------- */
 
 static void ask(void)
 {
@@ -291,7 +291,7 @@ static void run(unsigned int requests)
 	}
 }
 
-/* ---- worlds ------------------------------------------------------------------------- */
+/* ---- worlds -------------------------------------------------------------- */
 
 static void asked(void *ctx, const struct tsct_ask *ask)
 {

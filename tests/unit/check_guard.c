@@ -57,7 +57,7 @@ static void rule(const char *prefix, bool allow)
 	ck_assert_msg(!tsct_guard_rule(guard, prefix, allow), "%s", prefix);
 }
 
-/* ---- text ------------------------------------------------------------------------ */
+/* ---- text ---------------------------------------------------------------- */
 
 START_TEST(addresses)
 {
@@ -115,7 +115,7 @@ START_TEST(bad_rules)
 }
 END_TEST
 
-/* ---- rules ------------------------------------------------------------------------ */
+/* ---- rules --------------------------------------------------------------- */
 
 START_TEST(longest_prefix)
 {
@@ -260,7 +260,7 @@ START_TEST(random_rules)
 }
 END_TEST
 
-/* ---- children ---------------------------------------------------------------------- */
+/* ---- children ------------------------------------------------------------ */
 
 static int key(const char *from, __u32 key_id)
 {
@@ -335,7 +335,7 @@ START_TEST(many_children)
 }
 END_TEST
 
-/* ---- buckets ------------------------------------------------------------------------- */
+/* ---- buckets ------------------------------------------------------------- */
 
 static unsigned int take(const char *from, bool trusted, __u64 now_us,
 			 unsigned int n)
@@ -362,6 +362,8 @@ START_TEST(buckets)
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 4000, 9), 1);
 		/* It holds no more than five, however long. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, ~0ULL, 9), 5);
+		ck_assert_uint_eq(take("10.0.0.9", trusted, 100, 1), 1);
+		ck_assert_uint_eq(take("10.0.0.9", trusted, ~0ULL, 9), 5);
 		/* Time that runs backwards, and on from there */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 500, 9), 0);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1500, 9), 1);

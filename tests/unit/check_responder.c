@@ -44,6 +44,15 @@ static void asked(void *ctx, const struct tsct_ask *ask)
 	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
 }
 
+/* tx of the last answer to whoever it is, by address and key */
+static __u64 heard[8][1 << 20];
+
+static __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
+{
+	return &heard[key_id & 7][((unsigned int)from->ip[13] & 15) << 16 |
+				  (unsigned int)from->ip[14] << 8 | from->ip[15]];
+}
+
 static void setup(void)
 {
 	static const struct tsct_responder_ops ops = {
@@ -116,8 +125,10 @@ static enum tsct_answer give_bytes(const struct tsct_address *from,
 	return answer;
 }
 
-static enum tsct_answer give(const char *from, const struct tsct_ntp_packet *p,
-			     __u32 key_id)
+/* As it is, though it be a recording */
+static enum tsct_answer give_again(const char *from,
+				   const struct tsct_ntp_packet *p,
+				   __u32 key_id)
 {
 	struct tsct_address at = address(from);
 	__u8 bytes[TSCT_NTP_MAX];
@@ -128,6 +139,21 @@ static enum tsct_answer give(const char *from, const struct tsct_ntp_packet *p,
 		ck_assert_uint_gt(len, 0);
 	}
 	return give_bytes(&at, bytes, len);
+}
+
+/* By somebody who heard our last answer */
+static enum tsct_answer give(const char *from, struct tsct_ntp_packet *p,
+			     __u32 key_id)
+{
+	struct tsct_address at = address(from);
+	__u64 *tx = heard_by(&at, key_id);
+	enum tsct_answer answer;
+
+	p->ext.tx = *tx;
+	answer = give_again(from, p, key_id);
+	if (!answer && w.reply.has_ext)
+		*tx = w.reply.ext.tx;
+	return answer;
 }
 
 static struct tsct_ntp_packet request(bool field)
@@ -152,7 +178,7 @@ static void sent(__u32 ticket, __u64 ticks, __u32 error, bool kernel)
 		.ticks = ticks, .error = error, .kernel = kernel });
 }
 
-/* ---- answers ------------------------------------------------------------------ */
+/* ---- answers ------------------------------------------------------------- */
 
 START_TEST(plain)
 {
@@ -270,7 +296,7 @@ START_TEST(whom)
 }
 END_TEST
 
-/* ---- keys ----------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------- */
 
 START_TEST(keys)
 {
@@ -330,7 +356,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* ---- what the kernel said of the answer before ------------------------------------- */
+/* ---- what the kernel said of the answer before --------------------------- */
 
 START_TEST(next_answer_tells)
 {
@@ -352,7 +378,7 @@ START_TEST(next_answer_tells)
 	/* Another node there; the same elsewhere: of another */
 	q = request(true);
 	q.ext.node = CHILD + 1;
-	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	q = request(true);
 	ck_assert_int_eq(give("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
@@ -395,7 +421,7 @@ START_TEST(requests_again)
 	ticket = w.ticket;
 	sent(ticket, w.now + 10, 0, true);
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(give("10.0.0.1", &p[i], 0), TSCT_ANSWER_SENT);
+		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0), TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.ticket, 0);
 		ck_assert_uint_eq(w.reply.ext.nonce, p[i].ext.nonce);
 		ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
@@ -406,6 +432,103 @@ START_TEST(requests_again)
 	ck_assert_int_eq(give("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_eq(w.asked, 4);
+}
+END_TEST
+
+/* All that a child ever sent, with a right MAC, sent again by somebody: the time is
+ * no secret, but nothing else comes of it, and the child goes on as before. */
+START_TEST(recordings)
+{
+	struct tsct_ntp_packet p[60], q;
+	unsigned int was, i, told = 0;
+
+	use_keys();
+	for (i = 0; i < 60; i++) {
+		p[i] = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p[i], 5), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, i + 1);
+		told += w.reply.ext.prev_nonce != 0;
+		sent(w.ticket, w.now + 5, 0, true);
+		was = w.asked;
+		q = p[any(i + 1)];
+		if (any(2)) {
+			ck_assert_int_eq(give_again("10.0.0.1", &q, 5),
+					 TSCT_ANSWER_SENT);
+			ck_assert_uint_eq(w.ticket, 0);
+		}
+		ck_assert_uint_eq(w.asked, was);
+	}
+	ck_assert_uint_gt(told, 20);
+	for (i = 0; i < 60; i++) {
+		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 5),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.reply.ext.session, 0);
+	}
+	ck_assert_uint_eq(w.asked, 60);
+	q = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &q, 5), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 61);
+}
+END_TEST
+
+/* It forgot what it had heard: it asks twice, and is believed. */
+START_TEST(restarted)
+{
+	struct tsct_ntp_packet p, first, second;
+	struct tsct_address at = address("10.0.0.1");
+	__u32 ticket = 0;
+	__u64 tx = 0;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		p = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		first = request(true);	/* from a life before, perhaps */
+		ticket = w.ticket;
+		tx = w.now;
+		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, (unsigned int)i + 1);
+		/* No harm to what the kernel says now */
+		sent(ticket, tx, 0, true);
+	}
+	p = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.reply.ext.prev_tx, tx);
+	ck_assert_uint_eq(w.asked, 21);
+	w.asked = 20;
+	*heard_by(&at, 0) = 0;
+	first = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 20);
+	ck_assert_uint_eq(w.reply.ext.session, 0);
+	ck_assert_uint_eq(w.ticket, 0);
+	ck_assert_int_eq(give_again("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 20);
+	*heard_by(&at, 0) = w.reply.ext.tx;
+	second = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 21);
+	for (i = 0; i < 20; i++) {
+		p = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
+		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_int_eq(give_again("10.0.0.1", &second, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
+	}
+	/* As many answers in a row as we remember got lost. */
+	p = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	for (i = 0; i < 8; i++) {
+		first = request(true);
+		first.ext.tx = *heard_by(&at, 0);
+		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+				 TSCT_ANSWER_SENT);
+	}
+	ck_assert_uint_eq(w.asked, 42 + 8);
 }
 END_TEST
 
@@ -446,7 +569,7 @@ START_TEST(interleaves)
 }
 END_TEST
 
-/* ---- a bounded table ------------------------------------------------------------------ */
+/* ---- a bounded table ----------------------------------------------------- */
 
 static __u64 remembered(const char *from, __u32 key_id)
 {
@@ -525,7 +648,7 @@ START_TEST(old_tickets)
 }
 END_TEST
 
-/* ---- anything -------------------------------------------------------------------------- */
+/* ---- anything ------------------------------------------------------------ */
 
 START_TEST(anything)
 {
@@ -593,6 +716,8 @@ int main(void)
 	tcase_add_test(tcase, keys);
 	tcase_add_test(tcase, next_answer_tells);
 	tcase_add_test(tcase, requests_again);
+	tcase_add_test(tcase, recordings);
+	tcase_add_test(tcase, restarted);
 	tcase_add_test(tcase, interleaves);
 	tcase_add_test(tcase, strangers_push_out_strangers);
 	tcase_add_test(tcase, old_tickets);

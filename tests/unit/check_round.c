@@ -59,7 +59,7 @@ static void join(__u64 node, __u32 session, __u64 now_us)
 	ask(node, TSCT_EXT_JOIN, session, 0, now_us);
 }
 
-/* ---- sessions -------------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------ */
 
 START_TEST(no_session)
 {
@@ -261,7 +261,7 @@ START_TEST(numbers_wrap)
 }
 END_TEST
 
-/* ---- members ----------------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------- */
 
 START_TEST(members)
 {
@@ -297,7 +297,7 @@ static void missing(__u32 barrier, unsigned int nr, const char *names)
 	ck_assert_str_eq(text, names);
 }
 
-/* ---- barriers ----------------------------------------------------------------------- */
+/* ---- barriers ------------------------------------------------------------ */
 
 START_TEST(barriers)
 {
@@ -424,7 +424,7 @@ START_TEST(names_without_room)
 }
 END_TEST
 
-/* ---- anything ------------------------------------------------------------------------ */
+/* ---- anything ------------------------------------------------------------ */
 
 /* Whatever comes: what was said once is not taken back. */
 START_TEST(anything)
