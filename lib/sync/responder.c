@@ -230,6 +230,32 @@ static void note_field(struct tsct_responder *responder,
 		request->note->nonce = ext->nonce;
 }
 
+#define SAID	(TSCT_EXT_SESSION_OPEN | TSCT_EXT_SESSION_OVER | \
+		 TSCT_EXT_RELEASED)
+
+/* The network doubled it, and the answer that was heard may be the second. */
+static void say_again(const struct request *request, struct tsct_ext *reply)
+{
+	const struct tsct_talker *talker = request->talker;
+
+	if (talker->past[0].nonce != request->packet.ext.nonce)
+		return;
+	reply->session = talker->said.session;
+	reply->turn_us = talker->said.turn_us;
+	reply->barrier = talker->said.barrier;
+	reply->flags |= talker->said.flags;
+}
+
+static void note_said(struct tsct_talker *talker, const struct tsct_ext *reply)
+{
+	talker->said = (struct tsct_talker_said) {
+		.session = reply->session,
+		.turn_us = reply->turn_us,
+		.barrier = reply->barrier,
+		.flags = reply->flags & SAID,
+	};
+}
+
 static void ask(struct tsct_responder *responder, const struct request *request,
 		struct tsct_ext *reply)
 {
@@ -240,10 +266,15 @@ static void ask(struct tsct_responder *responder, const struct request *request,
 		.reply = reply,
 	};
 
-	if (!responder->ops.asked || request->again)
+	if (request->again) {
+		say_again(request, reply);
 		return;
-	if (request->member || !tsct_keys_nr(responder->keys))
+	}
+	if (responder->ops.asked &&
+	    (request->member || !tsct_keys_nr(responder->keys)))
 		responder->ops.asked(responder->ops.ctx, &asked);
+	if (request->talker)
+		note_said(request->talker, reply);
 }
 
 static void fill_field(struct tsct_responder *responder,

@@ -41,6 +41,7 @@ static void asked(void *ctx, const struct tsct_ask *ask)
 	w.asked++;
 	w.last = *ask;
 	ask->reply->session = 5;
+	ask->reply->turn_us = 100;
 	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
 }
 
@@ -425,6 +426,11 @@ START_TEST(requests_again)
 		ck_assert_uint_eq(w.ticket, 0);
 		ck_assert_uint_eq(w.reply.ext.nonce, p[i].ext.nonce);
 		ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
+		/* What was said to the last one, it hears again. */
+		ck_assert_uint_eq(w.reply.ext.session, i == 2 ? 5 : 0);
+		ck_assert_uint_eq(w.reply.ext.turn_us, i == 2 ? 100 : 0);
+		ck_assert_int_eq(!!(w.reply.ext.flags & TSCT_EXT_SESSION_OPEN),
+				 i == 2);
 	}
 	ck_assert_uint_eq(w.asked, 3);
 	sent(ticket, w.now + 10, 0, true);
@@ -462,7 +468,7 @@ START_TEST(recordings)
 	for (i = 0; i < 60; i++) {
 		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 5),
 				 TSCT_ANSWER_SENT);
-		ck_assert_uint_eq(w.reply.ext.session, 0);
+		ck_assert_uint_eq(w.reply.ext.session, i < 59 ? 0 : 5);
 	}
 	ck_assert_uint_eq(w.asked, 60);
 	q = request(true);
