@@ -67,6 +67,9 @@ bench-emit bench-clock bench-record: all
 	tests/bench/run.sh $(@:bench-%=%)
 bench-sim: all
 	tests/netsim/run.sh $(if $(SEED),--seed $(SEED))
+bench-sync: deps
+	+$(MAKE) all
+	tests/bench/sync/run.sh $(ROUNDS) $(SECONDS)
 bench-kernel: deps
 	+$(MAKE) all
 	tests/bench/kernel/run.sh $(KERNEL)
@@ -82,4 +85,4 @@ clean:
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-unit check-guest \
 	check-guest-debug check-model check-sim demo bench bench-emit \
-	bench-clock bench-kernel bench-record bench-sim install clean
+	bench-clock bench-kernel bench-record bench-sim bench-sync install clean

@@ -2,7 +2,7 @@
 /*
  * The exchanges that the fits were made of, as JSON, for trace-ctl report. Offsets
  * are against a plain line, the fit's tangent at its end: what is left is small
- * enough for a drawing.
+ * enough for a drawing. The stamps as they are stand behind them.
  */
 #include <jansson.h>
 #include <math.h>
@@ -49,9 +49,12 @@ static json_t *show_exchange(const struct tangent *t,
 	const double halves = (double)((x->t3 - x->t2) & 1) / 2 -
 		(double)((x->t4 - x->t1) & 1) / 2 * t->rate;
 
-	return json_pack("[f,f,f,b]", (double)(__s64)(local - t->at) * t->s,
+	return json_pack("[f,f,f,b,I,I,I,I]",
+			 (double)(__s64)(local - t->at) * t->s,
 			 beyond(t, local, remote, halves),
-			 tsct_exchange_rtt(x, t->rate) * t->s * 1e9, (int)kept);
+			 tsct_exchange_rtt(x, t->rate) * t->s * 1e9, (int)kept,
+			 (json_int_t)x->t1, (json_int_t)x->t2,
+			 (json_int_t)x->t3, (json_int_t)x->t4);
 }
 
 /* The fit and its bound, from the oldest exchange to the newest */
@@ -104,8 +107,9 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 	for (i = 0; i < n; i++)
 		json_array_append_new(exchanges, show_exchange(&t, &x[i],
 							       kept[i]));
-	return json_pack("{s:s,s:o,s:o,s:o}", "name", s->conf.name,
-			 "exchanges", exchanges, "fit", show_fit(&t), "curve",
+	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->conf.name,
+			 "tick_ns", t.s * 1e9, "exchanges", exchanges,
+			 "fit", show_fit(&t), "curve",
 			 show_curve(&t, x[0].t1, x[n - 1].t4));
 }
 

@@ -16,7 +16,7 @@
 #define SOCKET_NAME	"control.sock"
 #define ANSWER_NS	5000000000LL	/* from the first try to the last byte */
 #define RETRY_MS	5
-#define ANSWER_MAX	(1 << 20)
+#define ANSWER_MAX	(8 << 20)
 
 static void complain(const char *verb, const char *path, int err)
 {

@@ -128,9 +128,11 @@ static int report(struct node *node)
 	       "off zero by", node->dir, tsct_status_name(node->status), node->nr,
 	       node->unknown, node->beyond);
 	if (node->nr)
-		printf(" median %.0f ns, p90 %.0f ns, max %.0f ns; bound %.0f to "
-		       "%.0f ns\n", fabs(node->error[node->nr / 2]),
-		       fabs(node->error[node->nr * 9 / 10]),
+		printf(" median %.0f ns, p90 %.0f ns, p99 %.0f ns, max %.0f ns; "
+		       "bound %.0f to %.0f ns\n",
+		       fabs(node->error[node->nr / 2]),
+		       fabs(node->error[node->nr / 10 * 9]),
+		       fabs(node->error[node->nr / 100 * 99]),
 		       fabs(node->error[node->nr - 1]), node->bound_min,
 		       node->bound_max);
 	else

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""figures.py DIR ROUNDS SECONDS - what run.sh measured, as lines"""
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+top, rounds, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+
+
+def quantile(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(part * len(values)))]
+
+
+def rows(path, first, last=None):
+    """Lines of a chrony log that are no headings, by number of line."""
+    lines = path.read_text().splitlines()[first:last]
+    return [line.split() for line in lines if line[:1].isdigit()]
+
+
+def chrony(path):
+    first, last = (int((path / name).read_text()) for name in ("from", "to"))
+    # date time address leap stratum tests poll score: offset peer-delay ...
+    samples = [abs(float(r[11])) * 1e9 for r in
+               rows(path / "measurements.log", first, last)]
+    stats = int((path / "stats_from").read_text())
+    # date time address sd est-offset offset-sd ...
+    estimates = [abs(float(r[4])) * 1e9 for r in rows(path / "statistics.log", stats)]
+    cpu = int((path / "cpu").read_text())
+    return samples, quantile(estimates, .5), quantile(estimates, .99), cpu / len(samples)
+
+
+def sent(path):
+    return json.loads(path.read_text())["sources"][0]["sent"]
+
+
+def ours(path):
+    source = json.loads((path / "exchanges").read_text())["sources"][0]
+    samples = []
+    for x in source["exchanges"]:
+        if x[0] < -seconds:
+            continue
+        t1, t2, t3, t4 = x[4:8]
+        samples.append(abs((t2 + t3) - (t1 + t4)) / 2 * source["tick_ns"])
+    text = (path / "estimate").read_text()
+    found = {name: float(value) for name, value in
+             re.findall(r"(median|p99) ([0-9.]+) ns", text)}
+    cpu = int((path / "cpu").read_text())
+    exchanges = sent(path / "after") - sent(path / "before")
+    return samples, found["median"], found["p99"], cpu / exchanges
+
+
+def show(name, measure):
+    figures = []
+    for i in range(rounds):
+        samples, median, p99, cpu_ns = measure(top / f"{name}.{i}")
+        figures.append((quantile(samples, .5), quantile(samples, .9), median, p99,
+                        cpu_ns / 1e3, len(samples)))
+    names = ("sample_median ns", "sample_p90 ns", "estimate_median ns",
+             "estimate_p99 ns", "cpu us", "samples samples")
+    medians = [statistics.median(column) for column in zip(*figures)]
+    for label, value in zip(names, medians):
+        label, unit = label.split()
+        print(f"{name}_{label} {value:.5g} {unit}")
+    return medians
+
+
+theirs = show("chrony", chrony)
+own = show("ours", ours)
+for label, a, b in zip(("sample_median", "sample_p90", "estimate_median",
+                        "estimate_p99", "cpu"), own, theirs):
+    print(f"ours_vs_chrony_{label} {a / b:.3g} ratio")
