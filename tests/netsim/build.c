@@ -6,7 +6,7 @@
 
 #include "scene.h"
 
-#define POLLS		4000
+#define POLLS		2000
 #define POLLS_QUICK	600
 
 static const struct path usual = { .floor = 50, .exp = 20 };
