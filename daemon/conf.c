@@ -41,7 +41,7 @@ static void take_ratelimit(struct conf_reader *r)
 	}
 }
 
-/* ---- the rest ------------------------------------------------------------------ */
+/* ---- the rest ----------------------------------------------------------- */
 
 static void take_name(struct conf_reader *r)
 {
@@ -180,7 +180,7 @@ static void take_directive(struct conf_reader *r, unsigned int *seen)
 			      "it, or put a # before it", r->word[0], word);
 }
 
-/* ---- the file as a whole --------------------------------------------------------- */
+/* ---- the file as a whole ------------------------------------------------ */
 
 static int read_lines(struct conf_reader *r, FILE *from)
 {

@@ -94,7 +94,7 @@ bool conf_has_network(const struct conf *conf);
 /* Nobody to ask: our counter is the timeline. */
 bool conf_is_master(const struct conf *conf);
 
-/* ---- conf_words.c: the lines, word by word -------------------------------- */
+/* ---- conf_words.c: the lines, word by word ------------------------------ */
 
 #define CONF_WORDS_MAX	32
 #define CONF_LINE_MAX	1024
@@ -133,7 +133,7 @@ bool conf_address(struct conf_reader *r, const char *what,
 		  struct tsct_address *ret, char *name, size_t size);
 bool conf_port(struct conf_reader *r, __u16 *ret);
 
-/* ---- conf_peers.c: directives that name other nodes ------------------------ */
+/* ---- conf_peers.c: directives that name other nodes --------------------- */
 
 void conf_take_master(struct conf_reader *r);
 void conf_take_ntp(struct conf_reader *r);

@@ -14,7 +14,7 @@
 
 #define KEY_MAX		0xffffffffLL
 
-/* ---- sources --------------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------ */
 
 static bool take_poll(struct conf_reader *r, const char *word, int *ret)
 {
@@ -132,7 +132,7 @@ void conf_take_ntp(struct conf_reader *r)
 	add_source(r, true);
 }
 
-/* ---- children, and who else may ask ------------------------------------------ */
+/* ---- children, and who else may ask ------------------------------------- */
 
 static bool child_option(struct conf_reader *r, struct conf_child *c,
 			 const char *word)

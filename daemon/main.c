@@ -168,7 +168,7 @@ static const struct argp argp = {
 __attribute__((visibility("default")))
 const char *argp_program_version = "tsctraced " TSCT_VERSION;
 
-/* ---- configuration --------------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------ */
 
 static void print_wrong(void *ctx, const char *text)
 {

@@ -19,7 +19,7 @@
 
 static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-/* ---- addresses --------------------------------------------------------------- */
+/* ---- addresses ---------------------------------------------------------- */
 
 static bool is_v4(const struct tsct_address *address)
 {
@@ -69,7 +69,7 @@ static void from_sockaddr(const struct sockaddr_storage *from,
 	}
 }
 
-/* ---- sockets ------------------------------------------------------------------- */
+/* ---- sockets ------------------------------------------------------------ */
 
 static int set(int fd, int level, int name, int value)
 {
@@ -161,7 +161,7 @@ void net_close(struct net_socket *s)
 	s->fd = -1;
 }
 
-/* ---- sending -------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------ */
 
 static void add_source_v4(struct msghdr *msg, const struct tsct_address *from)
 {
@@ -244,7 +244,7 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	return err;
 }
 
-/* ---- receiving -------------------------------------------------------------------- */
+/* ---- receiving ---------------------------------------------------------- */
 
 /* What the kernel says of a packet beside its bytes */
 struct told {

@@ -50,7 +50,7 @@ void members_close(struct peers *p)
 	memset(m, 0, sizeof(*m));
 }
 
-/* ---- who is who ------------------------------------------------------------------ */
+/* ---- who is who --------------------------------------------------------- */
 
 static bool is_child(const struct conf_child *child, const struct tsct_ask *ask)
 {
@@ -120,7 +120,7 @@ static void enter(struct peers *p, const struct tsct_ask *ask,
 		greet(member, name);
 }
 
-/* ---- what they ask beside the time -------------------------------------------------- */
+/* ---- what they ask beside the time -------------------------------------- */
 
 void members_asked(void *ctx, const struct tsct_ask *ask)
 {
@@ -136,7 +136,7 @@ void members_asked(void *ctx, const struct tsct_ask *ask)
 	members_hint(p);
 }
 
-/* ---- sessions -------------------------------------------------------------------------- */
+/* ---- sessions ----------------------------------------------------------- */
 
 static void hint(struct peers *p, const struct member *member)
 {

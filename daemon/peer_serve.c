@@ -15,7 +15,7 @@
 #define PHI_PPM		15
 #define TELL_NS		(10 * NS_PER_S)
 
-/* ---- what we say -------------------------------------------------------------------- */
+/* ---- what we say -------------------------------------------------------- */
 
 /* The kernel's own opinion of its clock; false: it is not synchronized. */
 static bool ask_kernel(__u64 *ret_error_ns)
@@ -68,7 +68,7 @@ void service_refresh(struct peers *p)
 	tell_ntp(p, t);
 }
 
-/* ---- what the responder wants of us ------------------------------------------------------ */
+/* ---- what the responder wants of us ------------------------------------- */
 
 static __u64 now_ticks(void *ctx)
 {
@@ -96,7 +96,7 @@ static __u64 now_us(void *ctx)
 	return (__u64)tsct_now_ns() / 1000;
 }
 
-/* ---- open ------------------------------------------------------------------------------------ */
+/* ---- open --------------------------------------------------------------- */
 
 static int add_socket(struct peers *p, struct service *s,
 		      const struct tsct_address *address, bool v6)
@@ -196,7 +196,7 @@ void service_close(struct peers *p, struct service *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* ---- requests ------------------------------------------------------------------------------------ */
+/* ---- requests ----------------------------------------------------------- */
 
 /* The log is for who runs this node: strangers write a line in a while. */
 static void tell(struct peers *p, const struct net_packet *packet,

@@ -14,7 +14,7 @@ static bool claims(__u32 status)
 		status == TSCT_STATUS_HOLDOVER;
 }
 
-/* ---- master --------------------------------------------------------------------------- */
+/* ---- master ------------------------------------------------------------- */
 
 /* What was published before us: ours, of this counter, and still true. */
 static bool can_go_on(const struct peers *p)
@@ -109,7 +109,7 @@ static void follow_realtime(struct peers *p)
 		p->pressing = true;
 }
 
-/* ---- what is new ------------------------------------------------------------------------- */
+/* ---- what is new -------------------------------------------------------- */
 
 static void tell(struct peers *p)
 {
@@ -164,6 +164,8 @@ void peers_tick(struct peers *p)
 	else if (conf_is_master(p->conf))
 		see_to_timeline(p);
 	barrier_tick(p);
+	if (p->has_changed)
+		peers_look_at_links(p);
 	service_refresh(p);
 	sources_tell(p);
 	tell(p);

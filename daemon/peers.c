@@ -16,7 +16,7 @@
 
 #define EVENTS		16
 
-/* ---- odds and ends ----------------------------------------------------------------- */
+/* ---- odds and ends ------------------------------------------------------ */
 
 void peers_random(__u64 ret[2])
 {
@@ -46,7 +46,7 @@ int peers_watch(struct peers *p, int fd, enum peers_kind kind,
 	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* ---- the timer ------------------------------------------------------------------------ */
+/* ---- the timer ---------------------------------------------------------- */
 
 void peers_arm(struct peers *p)
 {
@@ -82,7 +82,7 @@ static void on_timer(struct peers *p)
 		source_due(p, i, now_ns);
 }
 
-/* ---- configuration ------------------------------------------------------------------------ */
+/* ---- configuration ------------------------------------------------------ */
 
 static int load(const struct peers_options *options, struct conf **ret_conf)
 {
@@ -171,7 +171,7 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	return 0;
 }
 
-/* ---- start ---------------------------------------------------------------------------------- */
+/* ---- start -------------------------------------------------------------- */
 
 static int make_cluster(struct peers *p)
 {
@@ -211,6 +211,7 @@ static int start_network(struct peers *p)
 		return err;
 	watch_links(p);
 	set_sources(p);
+	p->pressing = true;		/* what was said before holds no more */
 	log_info("node %016llx, host %016llx%s%s: %u sources%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
 		 *p->conf->name ? ", " : "", p->conf->name, p->nr_sources,
@@ -252,6 +253,7 @@ void peers_stop(struct peers *p)
 		return;
 	for (i = 0; i < p->nr_sources; i++)
 		source_close(p, i);
+	p->nr_sources = 0;
 	close_network(p);
 	links_close(p->links);
 	p->links = NULL;
@@ -272,26 +274,45 @@ void peers_close(struct peers *p)
 	free(p);
 }
 
-/* ---- reload ----------------------------------------------------------------------------------- */
+/* ---- reload ------------------------------------------------------------- */
+
+/* Another role, or another way to fit: what is known is of no use. */
+static bool is_another(const struct conf *a, const struct conf *b)
+{
+	return conf_is_master(a) != conf_is_master(b) || a->fit != b->fit ||
+		a->synced_cluster != b->synced_cluster;
+}
 
 /* Sockets first let go, then taken anew: the port may be the same. */
-static int apply(struct peers *p, struct conf *conf)
+static int follow(struct peers *p, struct conf *conf)
 {
 	struct conf *old = p->conf;
 	int err;
 
 	close_network(p);
+	if (p->cluster && (!conf_has_network(conf) || is_another(old, conf)))
+		peers_stop(p);
 	p->conf = conf;
-	err = p->cluster || !conf_has_network(conf) ? open_network(p) :
-		start_network(p);
+	if (!conf_has_network(conf))
+		return 0;
+	if (!p->cluster)
+		return start_network(p);
+	err = open_network(p);
+	if (!err)
+		set_sources(p);
+	return err;
+}
+
+static int apply(struct peers *p, struct conf *conf)
+{
+	struct conf *old = p->conf;
+	int err = follow(p, conf);
+
 	if (!err) {
-		if (p->cluster)
-			set_sources(p);
 		conf_free(old);
 		return 0;
 	}
-	p->conf = old;
-	if (p->cluster && open_network(p))
+	if (follow(p, old))
 		log_error("and what was there before cannot be had again");
 	return err;
 }
@@ -319,17 +340,24 @@ void peers_reload(struct peers *p)
 	peers_tick(p);
 }
 
-/* ---- work --------------------------------------------------------------------------------------- */
+/* ---- work --------------------------------------------------------------- */
 
 int peers_fd(const struct peers *p)
 {
 	return p->epoll;
 }
 
-static void on_links(struct peers *p)
+/* Not for each of a thousand changes in a second: the rest with the next tick */
+void peers_look_at_links(struct peers *p)
 {
-	if (!links_read(p->links))
+	__s64 now_ns = tsct_now_ns();
+
+	if (!links_read(p->links) && !p->has_changed)
 		return;
+	p->has_changed = now_ns - p->changed_ns < NS_PER_S;
+	if (p->has_changed)
+		return;
+	p->changed_ns = now_ns;
 	log_debug("the network changed: asking all sources");
 	sources_hurry(p);
 }
@@ -343,7 +371,7 @@ static void dispatch(struct peers *p, __u64 what)
 		on_timer(p);
 		return;
 	case PEERS_LINKS:
-		on_links(p);
+		peers_look_at_links(p);
 		return;
 	case PEERS_SOURCE:
 		if (nr < p->nr_sources)

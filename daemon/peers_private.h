@@ -13,7 +13,7 @@
 
 #define NEVER		INT64_MAX
 
-/* ---- peer_source.c: whom we ask ----------------------------------------------- */
+/* ---- peer_source.c, peer_answer.c, peer_tell.c: whom we ask ------------- */
 
 #define SOURCE_HELD	3
 
@@ -37,6 +37,7 @@ struct source {
 	__s64 sweep_until_ns;
 	/* What was logged last, and when */
 	bool told_reach, is_reachable, was_liar;
+	__s64 reach_ns;
 	enum tsct_client_result told;
 	__s64 told_ns;
 };
@@ -67,7 +68,17 @@ void sources_disrupt(struct peers *p);
 /* Now and then: what is new about them is logged. */
 void sources_tell(struct peers *p);
 
-/* ---- peer_member.c: who belongs to us ------------------------------------------ */
+/* Between the three files of it */
+__s64 source_poll_ns(const struct source *s, __u64 random);
+void source_back_off(struct source *s);
+void source_hurry(struct source *s, __s64 now_ns);
+void source_read_stamps(struct peers *p, struct source *s);
+void source_flush(struct peers *p, unsigned int nr);
+void source_leave_session(struct peers *p, unsigned int nr);
+void source_tell_answer(struct source *s, enum tsct_client_result result,
+			__s64 now_ns);
+
+/* ---- peer_member.c: who belongs to us ----------------------------------- */
 
 struct member {
 	__u64 node;			/* 0: free */
@@ -97,7 +108,7 @@ __u32 members_begin(struct peers *p);
 /* The round has begun one: ask its members to come. */
 void members_hint(struct peers *p);
 
-/* ---- peer_barrier.c: collectives --------------------------------------------------- */
+/* ---- peer_barrier.c: collectives ---------------------------------------- */
 
 struct barrier {
 	__u32 number;			/* that somebody here waits in; 0: nobody,
@@ -115,7 +126,7 @@ bool barrier_arrived(const struct peers *p, const struct source *s);
 void barrier_answered(struct peers *p, const struct source *s);
 bool barrier_is_parent(const struct peers *p, const struct source *s);
 
-/* ---- peer_serve.c: whom we answer ------------------------------------------------ */
+/* ---- peer_serve.c: whom we answer --------------------------------------- */
 
 struct service {
 	struct net_socket socket[SERVER_SOCKETS_MAX];
@@ -133,7 +144,7 @@ void service_dispatch(struct peers *p, unsigned int nr);
 /* The clock was published anew: what we say is made again. */
 void service_refresh(struct peers *p);
 
-/* ---- peers.c ------------------------------------------------------------------------ */
+/* ---- peers.c ------------------------------------------------------------ */
 
 struct peers {
 	struct peers_options options;
@@ -149,6 +160,8 @@ struct peers {
 	struct service service;
 	struct members members;
 	struct links *links;
+	bool has_changed;		/* it has, and nobody asked since */
+	__s64 changed_ns;		/* when it did last, that we asked after */
 	struct tsct_cluster *cluster;
 	bool pressing;			/* something to publish at once */
 	struct barrier barrier;
@@ -169,6 +182,9 @@ enum peers_kind { PEERS_TIMER, PEERS_LINKS, PEERS_SOURCE, PEERS_SERVER };
 
 int peers_watch(struct peers *p, int fd, enum peers_kind kind,
 		unsigned int nr);
+
+/* The network changed, and what had to wait for a second */
+void peers_look_at_links(struct peers *p);
 
 /* Wake up when the next source is due: after due_ns was changed. */
 void peers_arm(struct peers *p);

@@ -177,6 +177,22 @@ logged alpha 'timeline [0-9]* goes on' || fail "another timeline"
 is beta 'p["cluster"]["epoch"]' "$epoch" || fail "another epoch"
 wait_for "gamma is synchronized again" synced gamma
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
+
+# --- roles change: gamma on its own, without a network, and back ------------------------
+cp "$work/gamma/conf" "$work/child"
+printf 'serve\nallow ::/0\n' >"$work/gamma/conf"
+kill -HUP "$gamma"
+wait_for "gamma is a master" is gamma 'p["cluster"]["master"] == p["node"]' True
+: >"$work/gamma/conf"
+kill -HUP "$gamma"
+alone() { ! TSCTRACE_RUN_DIR=$work/gamma "$ctl" peers >"$work/out" 2>&1; }
+wait_for "gamma has no network" alone
+grep -q 'no network is configured: see tsctraced.conf' "$work/out" ||
+	fail "$(cat "$work/out")"
+cp "$work/child" "$work/gamma/conf"
+kill -HUP "$gamma"
+wait_for "gamma follows again" synced gamma
+is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
 for i in alpha beta gamma; do
 	eval "kill \$$i; wait \$$i" || fail "$i ended with status $?"
 done

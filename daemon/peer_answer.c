@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+/* What becomes of answers: exchanges, sessions, polls. */
+#include <string.h>
+
+#include "log.h"
+#include "now.h"
+#include "peers_private.h"
+
+#define GOOD_ENOUGH	8		/* answers until a longer poll is tried */
+#define SWEEP_NS	1000000		/* between exchanges of our own session */
+
+/* ---- what comes of it --------------------------------------------------- */
+
+/*
+ * A known asymmetry is taken out of our side: as if the way there had begun so
+ * much later, and the way back ended so much later. Causality stays what it is.
+ */
+static void correct(const struct peers *p, const struct source *s,
+		    struct tsct_exchange *x)
+{
+	__s64 half = netclock_ticks(&p->clock, s->conf.asymmetry_ns) / 2;
+
+	x->t1 += (__u64)half;
+	x->t4 += (__u64)half;
+}
+
+/* Who shares our counter need not be measured: his stamps are ours. */
+static void identify(const struct peers *p, const struct source *s,
+		     struct tsct_exchange *x)
+{
+	if (!p->conf->synced_host || !s->client.remote.shared)
+		return;
+	x->t1 = x->t2;
+	x->t4 = x->t3;
+	x->local_error = x->remote_error;
+}
+
+static void feed_one(struct peers *p, unsigned int nr,
+		     const struct tsct_exchange *x)
+{
+	enum tsct_cluster_event event;
+
+	event = tsct_cluster_feed(p->cluster, nr, x,
+				  &p->source[nr].client.remote);
+	if (event == TSCT_CLUSTER_EPOCH) {
+		p->pressing = true;
+		sources_hurry(p);
+	}
+}
+
+/*
+ * The first ones are held back until there are some: a line made of a single bad
+ * one would have to be slewed to where it should be, for seconds.
+ */
+static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
+{
+	struct source *s = &p->source[nr];
+	unsigned int i;
+
+	correct(p, s, x);
+	identify(p, s, x);
+	if (s->is_met) {
+		feed_one(p, nr, x);
+		return;
+	}
+	s->held[s->nr_held++] = *x;
+	if (s->nr_held < SOURCE_HELD && s->burst)
+		return;
+	s->is_met = true;
+	for (i = 0; i < s->nr_held; i++)
+		feed_one(p, nr, &s->held[i]);
+}
+
+/* The first of several counts only where no better one came. */
+static bool is_cold(const struct source *s, const struct tsct_exchange *x)
+{
+	return s->cold_to && (__s64)(x->t1 - s->cold_from) >= 0 &&
+		(__s64)(x->t1 - s->cold_to) < 0;
+}
+
+void source_flush(struct peers *p, unsigned int nr)
+{
+	struct tsct_exchange x;
+
+	if (tsct_client_flush(&p->source[nr].client, &x))
+		feed(p, nr, &x);
+}
+
+/* ---- sessions ----------------------------------------------------------- */
+
+void source_leave_session(struct peers *p, unsigned int nr)
+{
+	struct source *s = &p->source[nr];
+
+	source_flush(p, nr);
+	s->session = 0;
+	s->sweep = 0;
+	s->due_ns = NEVER;		/* ask_next() says when */
+	p->nr_sessions++;
+	p->pressing = true;
+}
+
+void sources_sweep(struct peers *p)
+{
+	const struct tsct_round_options *o = &p->conf->round;
+	__s64 now_ns = tsct_now_ns();
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++) {
+		struct source *s = &p->source[i];
+
+		/* NTP servers are strangers': a burst has to do. */
+		if (s->conf.plain) {
+			source_hurry(s, now_ns);
+			continue;
+		}
+		if (s->client.backoff || s->session)
+			continue;
+		s->sweep = o->max_messages ? o->max_messages : 100;
+		s->sweep_until_ns = now_ns + 1000LL *
+			(o->max_duration_us ? o->max_duration_us : 1000000);
+		s->lost = s->train = 0;
+		s->due_ns = now_ns;
+	}
+}
+
+bool sources_busy(const struct peers *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++)
+		if (p->source[i].session || p->source[i].sweep ||
+		    p->source[i].burst)
+			return true;
+	return false;
+}
+
+/* What the answer says of sessions, and so when the next request is. */
+static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
+{
+	struct source *s = &p->source[nr];
+	const struct tsct_remote *r = &s->client.remote;
+
+	if (s->session && (r->flags & TSCT_EXT_SESSION_OVER ||
+			   r->session != s->session)) {
+		source_leave_session(p, nr);
+	} else if (r->flags & TSCT_EXT_SESSION_OPEN && r->session) {
+		s->session = r->session;
+		s->sweep = s->train = 0;
+	}
+	if (s->session)
+		s->due_ns = now_ns + 1000LL * r->turn_us;
+}
+
+static void follow_sweep(struct peers *p, unsigned int nr, __s64 now_ns)
+{
+	struct source *s = &p->source[nr];
+
+	if (!s->sweep)
+		return;
+	if (--s->sweep)
+		s->due_ns = now_ns + SWEEP_NS;
+	else
+		source_leave_session(p, nr);
+}
+
+/* ---- answers ------------------------------------------------------------ */
+
+static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
+{
+	struct source *s = &p->source[nr];
+	__u64 random[2];
+
+	s->lost = 0;
+	if (++s->good >= GOOD_ENOUGH) {
+		s->good = 0;
+		if (s->poll < s->conf.maxpoll)
+			s->poll++;
+	}
+	if (!s->conf.plain) {
+		barrier_answered(p, s);
+		follow_session(p, nr, now_ns);
+	}
+	follow_sweep(p, nr, now_ns);
+	if (s->train && --s->train && !s->session && !s->sweep)
+		s->due_ns = now_ns;
+	if (s->due_ns == NEVER) {
+		peers_random(random);
+		s->due_ns = now_ns + source_poll_ns(s, random[0]);
+	}
+}
+
+/* How much less often from now on, the client knows. */
+static void kissed(struct source *s, __s64 now_ns)
+{
+	s->burst = s->sweep = s->train = 0;
+	s->session = 0;
+	s->good = 0;
+	s->due_ns = now_ns + source_poll_ns(s, 0);
+}
+
+/* It will know the time in a moment, or some day. */
+static void unsynced(struct source *s, __s64 now_ns)
+{
+	s->poll = s->conf.minpoll;
+	s->good = 0;
+	s->session = s->sweep = s->train = 0;
+	s->due_ns = now_ns + source_poll_ns(s, 0);
+}
+
+/* "Ask me now" */
+static bool take_hint(struct peers *p, struct source *s,
+		      const struct net_packet *packet, __s64 now_ns)
+{
+	if (!tsct_client_hinted(&s->client, p->conf->keys, packet->bytes,
+				packet->len, (__u64)now_ns / 1000))
+		return false;
+	if (!s->client.backoff)
+		s->due_ns = now_ns;
+	return true;
+}
+
+static void take_answer(struct peers *p, unsigned int nr,
+			const struct net_packet *packet, __s64 now_ns)
+{
+	struct source *s = &p->source[nr];
+	enum tsct_client_result result;
+	struct tsct_exchange x[2];
+	unsigned int i, nr_x = 0;
+	__u64 error_ns;
+	__s64 near_ns;
+	struct timespec ts;
+
+	if (!netclock_real(&p->clock, packet->stamp.ticks, &near_ns,
+			   &error_ns)) {
+		tsct_gettime(CLOCK_REALTIME, &ts);
+		near_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	}
+	result = tsct_client_reply(&s->client, p->conf->keys, packet->bytes,
+				   packet->len, packet->stamp, near_ns, x,
+				   &nr_x);
+	for (i = 0; i < nr_x; i++)
+		if (!is_cold(s, &x[i]))
+			feed(p, nr, &x[i]);
+	if (result == TSCT_CLIENT_OK)
+		answered(p, nr, now_ns);
+	else if (result == TSCT_CLIENT_KISS)
+		kissed(s, now_ns);
+	else if (result == TSCT_CLIENT_UNSYNCED)
+		unsynced(s, now_ns);
+	source_tell_answer(s, result, now_ns);
+}
+
+void source_dispatch(struct peers *p, unsigned int nr)
+{
+	struct source *s = &p->source[nr];
+	__s64 now_ns = tsct_now_ns();
+	int i, got;
+
+	netclock_round(&p->clock);
+	source_read_stamps(p, s);
+	got = net_receive(&s->socket, &p->clock, p->batch);
+	for (i = 0; i < got; i++)
+		if (!take_hint(p, s, &p->batch[i], now_ns))
+			take_answer(p, nr, &p->batch[i], now_ns);
+	source_due(p, nr, now_ns);
+}

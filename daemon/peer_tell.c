@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/* What is new about sources, for people: each once, and now and then. */
+#include "log.h"
+#include "now.h"
+#include "peers_private.h"
+
+#define TELL_NS		(60 * NS_PER_S)
+#define REACH_NS	(10 * NS_PER_S)	/* it comes and goes */
+
+static void tell_reach(struct source *s, __s64 now_ns)
+{
+	bool reachable = !s->lost;
+
+	if (s->told_reach && (s->is_reachable == reachable ||
+			      now_ns - s->reach_ns < REACH_NS))
+		return;
+	s->told_reach = true;
+	s->reach_ns = now_ns;
+	s->is_reachable = reachable;
+	if (reachable)
+		log_info("%s: answers", s->conf.name);
+	else if (s->conf.key)
+		log_warning("%s: does not answer; is it up, does it allow this "
+			    "node, and has it the same key %u?", s->conf.name,
+			    s->conf.key);
+	else
+		log_warning("%s: does not answer; is it up, and does it allow "
+			    "this node?", s->conf.name);
+}
+
+/* What anybody may send, or a network does, is nothing to talk about. */
+static bool is_noise(enum tsct_client_result result)
+{
+	switch (result) {
+	case TSCT_CLIENT_MALFORMED:
+	case TSCT_CLIENT_NOT_OURS:
+	case TSCT_CLIENT_DUPLICATE:
+	case TSCT_CLIENT_ZERO_ORIGIN:
+	case TSCT_CLIENT_FOREIGN:
+	case TSCT_CLIENT_REPLAY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Once, and now and then while it goes on */
+void source_tell_answer(struct source *s, enum tsct_client_result result,
+			__s64 now_ns)
+{
+	if (result == TSCT_CLIENT_OK) {
+		s->told = TSCT_CLIENT_OK;
+		tell_reach(s, now_ns);
+		return;
+	}
+	if (is_noise(result))
+		return;
+	if (result == s->told && now_ns - s->told_ns < TELL_NS)
+		return;
+	s->told = result;
+	s->told_ns = now_ns;
+	if (result == TSCT_CLIENT_KISS)
+		log_warning("%s: wants to be left alone (%s); asking it less",
+			    s->conf.name, s->client.kiss);
+	else if (s->conf.key)
+		log_warning("%s, key %u: %s", s->conf.name, s->conf.key,
+			    tsct_client_why(result));
+	else
+		log_warning("%s: %s", s->conf.name, tsct_client_why(result));
+}
+
+void sources_tell(struct peers *p)
+{
+	__u64 now = netclock_now(&p->clock);
+	struct tsct_source_state state;
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++) {
+		struct source *s = &p->source[i];
+
+		s->client.options.mult = p->keeper->est.state.rate_mult;
+		tsct_cluster_source(p->cluster, i, now, &state);
+		if (state.liar && !s->was_liar)
+			log_warning("%s: not believed: %s", s->conf.name,
+				    state.why);
+		else if (!state.liar && s->was_liar)
+			log_info("%s: believed again", s->conf.name);
+		s->was_liar = state.liar;
+	}
+}
