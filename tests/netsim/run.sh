@@ -27,41 +27,46 @@ while [ $# -gt 0 ]; do
 done
 make -C "$here" --no-print-directory O="$out" >&2
 
-dir=$(mktemp -d) pids=()
-trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$dir"' EXIT
-echo "# seed $seed"
-
+dir=$(mktemp -d)
 bin=$out/tests/netsim
-parts=()
-add() {	# COMMAND...: one part, whose output comes in this order
-	parts+=("$*")
+stop() {
+	mapfile -t left < <(jobs -rp)
+	[ ${#left[@]} -eq 0 ] || kill "${left[@]}" 2>/dev/null || true
+	rm -rf "$dir"
 }
-add "$bin/fits" --check --seed "$seed" --trials "$trials"
-# The long ones first; one process per scene, so that all CPUs have some
-mapfile -t scenes < <("$bin/nodes" --list | awk '{print $1}')
-for n in "${scenes[@]}"; do
-	add "$bin/nodes" --check --seed "$seed" "${quick[@]}" --scene "$n"
-done
+trap stop EXIT
 
-# Not by number of processes started at once: some take minutes, some nothing.
-run_part() {
-	${parts[$1]} >"$dir/$1.log" 2>&1 || echo "$1" >"$dir/$1.failed"
+# A process per scene, which are as many at a time as there are CPUs. The last
+# ones, very many nodes, take longest: these begin.
+begin() {	# NUMBER: of a scene; 0: the fits
+	if [ "$1" -eq 0 ]; then
+		exec "$bin/fits" --check --seed "$seed" --trials "$trials"
+	else
+		exec "$bin/nodes" --check --seed "$seed" "${quick[@]}" --scene "$1"
+	fi
 }
-for part in "${!parts[@]}"; do
+scenes=$("$bin/nodes" --list | wc -l)
+for ((n = scenes; n >= 0; n--)); do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
 		wait -n || true
 	done
-	run_part "$part" &
-	pids+=($!)
+	begin "$n" >"$dir/$n" 2>&1 &
 done
 wait
 
-cat "$dir/0.log"
-echo
-grep -hm1 '^#' "$dir/1.log" || true
-for ((part = 1; part < ${#parts[@]}; part++)); do
-	grep -vE '^#|^passed|runs? (was|were) well$' "$dir/$part.log" || true
+# Who died said nothing at the end.
+echo "# seed $seed"
+failed=0
+for ((n = 0; n <= scenes; n++)); do
+	[ "$n" -ne 1 ] || { echo; grep -m 1 '^#' "$dir/1" || true; }
+	tail -n 1 "$dir/$n" |
+		grep -qxE 'passed the best|1 of 1 runs were well' ||
+		failed=$((failed + 1))
+	if [ "$n" -eq 0 ]; then
+		cat "$dir/0"
+	else
+		grep -vE '^#|^passed|runs were well$' "$dir/$n" || true
+	fi
 done
-failed=$(find "$dir" -name '*.failed' | wc -l)
-echo "$failed of ${#parts[@]} parts failed"
+echo "$failed of $((scenes + 1)) parts failed"
 [ "$failed" -eq 0 ]
