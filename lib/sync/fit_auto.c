@@ -63,6 +63,17 @@ static double share_of_hull(const struct tsct_plane *plane,
 	return a / (a + b);
 }
 
+/* Of what is no measurement at all, but allowed, may come what is no number. */
+static void instead(struct tsct_estimate *of, const struct tsct_estimate *witness)
+{
+	if (isfinite(of->line.y0) && isfinite(of->line.slope) &&
+	    isfinite(of->sd) && isfinite(of->wander))
+		return;
+	of->line = witness->line;
+	of->sd = witness->sd;
+	of->wander = 0;
+}
+
 void tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		   struct tsct_fit *fit)
 {
@@ -70,9 +81,12 @@ void tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
 	struct tsct_fit_line line;
 	double share;
 
+	tsct_theil_sen(plane, 0, plane->nr, &witness);
 	tsct_regression_estimate(plane, &regression);
+	instead(&regression, &witness);
 	tsct_hull_estimate(plane, regression.wander, &hull);
 	tsct_theil_sen(plane, hull.from, hull.to, &witness);
+	instead(&hull, &witness);
 	if (kind == TSCT_FIT_AUTO)
 		share = share_of_hull(plane, &hull, &regression, &witness);
 	else

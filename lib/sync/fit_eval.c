@@ -55,9 +55,9 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 	bend = d * d * (piece->c[2] + d * piece->c[3]);
 	whole = floor(bend);
 	frac += bend - whole + piece->c[0];
-	value += (__u64)(__s64)whole;
+	value += (__u64)tsct_fit_whole(whole);
 	whole = floor(frac);
-	value += (__u64)(__s64)whole;
+	value += (__u64)tsct_fit_whole(whole);
 	frac -= whole;
 	clamp(fit, k, local, &value, &frac);
 	if (ret_frac)

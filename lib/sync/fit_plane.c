@@ -69,6 +69,10 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 	return used ? tsct_fit_select(scratch, used, used / 2) : 0;
 }
 
+/* No two counters that anybody reads are further apart. */
+#define RATE_MIN	0x1p-40
+#define RATE_MAX	0x1p40
+
 /*
  * What is said of the counters is believed to a part in a thousand, unless the
  * exchanges prove otherwise; see tsct_fit_bound().
@@ -82,8 +86,9 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 
 	if (rate == 0)
 		rate = nominal;
-	else if (!(rate > 0) ||
-		 (known && (rate < nominal / 2 || rate > nominal * 2)))
+	else if (known && !(rate >= nominal / 2 && rate <= nominal * 2))
+		return -ERANGE;
+	if (!(rate > RATE_MIN && rate < RATE_MAX))
 		return -ERANGE;
 	room = nominal * TSCT_FIT_RATE_PPM / 1e6;
 	if (!known && nr > 1) {
@@ -199,13 +204,15 @@ void tsct_plane_free(struct tsct_plane *plane)
 void tsct_plane_put(const struct tsct_plane *plane,
 		    const struct tsct_fit_line *line, struct tsct_fit *fit)
 {
-	double whole = floor(line->y0);
+	double whole = floor(line->y0), rate = plane->rate;
 
+	/* Only what is no measurement makes a line that does not rise. */
+	rate += fmin(fmax(line->slope / plane->hz, -rate / 2), rate);
 	fit->nr_pieces = 1;
 	fit->piece[0].from = plane->at;
-	fit->piece[0].base = plane->remote0 + (__u64)(__s64)whole;
+	fit->piece[0].base = plane->remote0 + (__u64)tsct_fit_whole(whole);
 	fit->piece[0].c[0] = line->y0 - whole;
-	fit->piece[0].c[1] = plane->rate + line->slope / plane->hz;
+	fit->piece[0].c[1] = rate;
 	fit->piece[0].c[2] = 0;
 	fit->piece[0].c[3] = 0;
 }

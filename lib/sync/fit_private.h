@@ -67,6 +67,16 @@ double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote);
 void tsct_plane_put(const struct tsct_plane *plane,
 		    const struct tsct_fit_line *line, struct tsct_fit *fit);
 
+/* Of whole counts, what 64 bits hold of it; what is no number is nothing */
+static inline __s64 tsct_fit_whole(double counts)
+{
+	if (counts >= 0x1p63)
+		return INT64_MAX;
+	if (counts <= -0x1p63)
+		return INT64_MIN;
+	return counts == counts ? (__s64)counts : 0;
+}
+
 /* rate times delta, exactly: whole counts, rounded down, and the rest */
 __s64 tsct_fit_times(double rate, __s64 delta, double *ret_frac);
 

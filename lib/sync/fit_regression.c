@@ -78,7 +78,10 @@ static double take(struct filter *f, double y, double var)
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
 	f->yr -= gain * f->yr;
-	f->yy -= gain * f->yy;
+	/* As yy - gain yy, but never below nothing by rounding */
+	f->yy *= var * inverse;
+	if (f->rr < 0)
+		f->rr = 0;
 	return s;
 }
 

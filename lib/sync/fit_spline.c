@@ -113,7 +113,7 @@ static void place(const struct knot *knot, double slope, double square,
 	ret->c[3] = cube;
 	if (ret->c[0] < 0 || ret->c[0] >= 1) {
 		slope = floor(ret->c[0]);
-		ret->base += (__u64)(__s64)slope;
+		ret->base += (__u64)tsct_fit_whole(slope);
 		ret->c[0] -= slope;
 	}
 }

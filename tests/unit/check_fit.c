@@ -412,6 +412,66 @@ START_TEST(test_monotone)
 }
 END_TEST
 
+/* Numbers of any size, few of which any clock would say */
+static __u64 garbage(void)
+{
+	return any64() >> any(64);
+}
+
+static void fill_garbage(unsigned int nr)
+{
+	__u64 local = any64(), remote = any64();
+	unsigned int smaller = any(40), i;
+
+	for (i = 0; i < nr; i++) {
+		local += garbage() >> smaller;
+		remote += garbage() >> smaller;
+		x[i] = (struct tsct_exchange) {
+			.t1 = local, .t4 = local + (garbage() >> smaller),
+			.t2 = remote, .t3 = remote + (garbage() >> smaller),
+			.local_error = any(4) ? 0 : garbage(),
+			.remote_error = any(4) ? 0 : garbage(),
+			.session = any(3) ? 0 : i,
+		};
+	}
+}
+
+/* What comes of it is nothing, but it comes, and is a number. */
+START_TEST(test_garbage)
+{
+	unsigned int turn, nr, made = 0;
+	double frac, error;
+	int err;
+
+	seed_with(5);
+	for (turn = 0; turn < 3000; turn++) {
+		struct tsct_fit_options options = {
+			.kind = turn % TSCT_FIT_NR,
+			.hz = any(2) ? 0 : exp(any(40)),
+			.wander_ppb = any(2) ? 0 : garbage(),
+			.asymmetry = any(2) ? 0 : garbage(),
+			.at = any(2) ? 0 : garbage(),
+		};
+
+		nr = 1 + any(NR);
+		fill_garbage(nr);
+		err = tsct_fit_make(x, nr, &options, any(2) ? 0 : exp(any(40)),
+				    &fit, NULL);
+		ck_assert(err == 0 || err == -ERANGE || err == -EINVAL ||
+			  err == -ENODATA);
+		if (err)
+			continue;
+		made++;
+		tsct_fit_at(&fit, any(2) ? x[any(nr)].t1 : any64(), &frac,
+			    &error);
+		ck_assert(frac >= 0 && frac < 1);
+		ck_assert(error >= 0);
+		ck_assert(isfinite(tsct_fit_rate(&fit, x[0].t1)));
+	}
+	ck_assert_uint_ge(made, 300);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fit");
@@ -432,6 +492,7 @@ int main(void)
 	tcase_add_test(tc, test_again);
 	tcase_add_test(tc, test_asymmetry);
 	tcase_add_test(tc, test_monotone);
+	tcase_add_test(tc, test_garbage);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }
