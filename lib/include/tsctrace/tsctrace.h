@@ -492,6 +492,26 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 			   uint64_t max_error_ns);
 
 /*
+ * tsct_timesync - have all nodes of a cluster compare their clocks, now
+ * @timeout_ms: how long to wait for the others; negative: for ever
+ * @why: on failure, a sentence: who is missing, say; may be NULL with @size 0
+ *
+ * A collective call: on every node that belongs to the cluster a program has to
+ * call it, or it blocks; several callers of a node, one after the other or at
+ * once, count as one. When all have, the nodes have a session of exchanges with
+ * their masters, and the call returns when it is over: the cluster's time, see
+ * tsct_clock_now_cluster(), has been published by then. A node's daemon knows who
+ * belongs to it: the children that its configuration names, or else whoever
+ * asked it within the last minute.
+ *
+ * Returns 0; -ETIMEDOUT; -EINTR: a signal came; -ENOENT: there is no daemon;
+ * -EOPNOTSUPP: no network is configured; -EPROTO: it answers something else; or
+ * -errno of speaking to it. Blocks, allocates; for any thread, not for signal
+ * handlers.
+ */
+int tsct_timesync(int timeout_ms, char *why, size_t size);
+
+/*
  * What the inline functions of tsctrace/clock.h call where the short cut does
  * not do. Call those.
  *
