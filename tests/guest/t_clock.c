@@ -298,8 +298,10 @@ static void try_noise(void)
 	for (i = 0; i < 20000; i++) {
 		uint64_t words[sizeof(set) / 8];
 		uint32_t epoch = clk_state(page).epoch;
+		uint32_t cluster = clk_state(page).cluster_epoch;
 
 		set = clk_line(source, epoch + (rand_r(&seed) & 1));
+		set.state.cluster_epoch = cluster;
 		memcpy(words, &set, sizeof(set));
 		for (j = rand_r(&seed) % 4; j > 0; j--)
 			words[rand_r(&seed) % (sizeof(set) / 8)] ^=
@@ -308,6 +310,8 @@ static void try_noise(void)
 		/* not to where no epoch is left */
 		if (set.state.epoch - epoch > 1000)
 			set.state.epoch = epoch;
+		if (set.state.cluster_epoch - cluster > 1000)
+			set.state.cluster_epoch = cluster;
 		taken += !clk_set(fd, &set);
 		if (i % 16 == 0)
 			t_check(clk_valid(page), "after %u", i);

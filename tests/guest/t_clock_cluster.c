@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The cluster's part of the clock area: what of it is refused, how one line of it
+ * follows another, what ends it, and what the library makes of it.
+ * guest-test: timeout=60
+ */
+#include "clock.h"
+
+#include <tsctrace/clock.h>
+
+static int fd;
+static uint32_t source;
+static const struct tsct_clock_page *page;
+
+/* clk_line() with the same line for the cluster, an hour ahead */
+static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
+{
+	struct tsct_clock_set set = clk_line(source, epoch);
+	struct tsct_clock_state *s = &set.state;
+
+	s->cluster = s->real;
+	s->cluster.base_ns += 3600 * SECOND;
+	s->cluster_status = TSCT_STATUS_SYNCHRONIZED;
+	s->cluster_epoch = cluster_epoch;
+	s->cluster_master = 0x1234;
+	s->cluster_timeline = 77;
+	return set;
+}
+
+/* Its line goes on @lead ticks from now, at another rate; the piece stays. */
+static void go_on(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
+{
+	struct tsct_pair *pair = &s->cluster, old = *pair;
+	uint64_t now = clk_ticks(source);
+
+	pair->base_tsc = now + (uint64_t)lead;
+	pair->base_ns = tsct_pair_ns(&old, pair->base_tsc);
+	pair->mult = pair->slew_mult = mult;
+	pair->slew_tsc = 0;
+	pair->as_of_tsc = now;
+	pair->hold_after_tsc = pair->void_after_tsc = now + 5000 * SECOND;
+	s->cluster_before = tsct_pair_piece(&old, pair->base_tsc);
+}
+
+static void drop_piece(struct tsct_clock_state *s)
+{
+	memset(&s->cluster_before, 0, sizeof(s->cluster_before));
+}
+
+#define refuses(spoil) do {						\
+	struct tsct_clock_set set_ = both(5, 1);			\
+	struct tsct_clock_state *s = &set_.state;			\
+	spoil;								\
+	t_errno(clk_set(fd, &set_), EINVAL);				\
+} while (0)
+
+static void try_refused(void)
+{
+	refuses(s->cluster_status = TSCT_STATUS_NR);
+	refuses(s->cluster_status = ~0U);
+	refuses(s->reserved1 = 1);
+	refuses(s->reserved[0] = 1);
+	refuses(s->reserved[1] = 1);
+	refuses(s->cluster.reserved[2] = 1);
+	refuses(s->cluster.mult = 1);
+	refuses(s->cluster.slew_mult = ONE / 2);
+	refuses(s->cluster.growth = ~0ULL);
+	refuses(s->cluster.base_tsc += 60 * SECOND * 10);
+	refuses(s->cluster.as_of_tsc = s->cluster.hold_after_tsc + 1);
+	refuses((s->cluster.fast_tsc = 1, s->flags = TSCT_CLOCK_SKEWED));
+	refuses((s->cluster.fast_tsc = 1, s->cluster_status = 0));
+	refuses((s->cluster.fast_tsc = 1ULL << 55));
+	refuses(memset(&s->cluster, 0, sizeof(s->cluster)));
+	/* a piece that is none of what lay before */
+	refuses(s->cluster_before.mult = ONE);
+	refuses((s->cluster_before.mult = ONE,
+		 s->cluster_before.base_tsc = s->cluster.base_tsc - 1000,
+		 s->cluster_before.base_ns = s->cluster.base_ns - 999));
+	refuses((s->cluster_before.mult = 2 * ONE,
+		 s->cluster_before.base_tsc = s->cluster.base_tsc - 1000,
+		 s->cluster_before.base_ns = s->cluster.base_ns - 2000));
+	refuses(s->cluster_before.error_ps = 1);
+	t_check(page->seq == 0, "something was published");
+}
+
+#define will_not(want, ...) do {					\
+	struct tsct_clock_state before = clk_state(page), after;	\
+	struct tsct_clock_set set_ = *set;				\
+	struct tsct_clock_state *s = &set_.state;			\
+	__VA_ARGS__;							\
+	t_errno(clk_set(fd, &set_), want);				\
+	after = clk_state(page);					\
+	t_check(!memcmp(&before, &after, sizeof(after)), "line %d",	\
+		__LINE__);						\
+} while (0)
+
+static void try_wrong_successors(const struct tsct_clock_set *set)
+{
+	will_not(ETIME, drop_piece(s), s->cluster.base_ns++);
+	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns++,
+		 s->cluster_before.base_ns++);
+	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns--,
+		 s->cluster_before.base_ns--);
+	will_not(ETIME, go_on(s, 0, ONE));
+	will_not(ETIME, go_on(s, 1, ONE));
+	will_not(EINVAL, memset(&s->cluster, 0, sizeof(s->cluster)),
+		 drop_piece(s),
+		 s->cluster_status = TSCT_STATUS_UNKNOWN);
+	will_not(ESTALE, s->cluster_epoch--);
+	/* another past than there was */
+	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
+		 s->cluster_before.error_ps--);
+	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
+		 s->cluster_before.base_tsc--, s->cluster_before.base_ns--);
+	/* Who sets CLOCK_REALTIME does not touch it. */
+	will_not(EINVAL, s->epoch++, go_on(s, SECOND / 100, ONE),
+		 s->cluster.base_ns += 5, s->cluster_before.base_ns += 5);
+	will_not(ETIME, drop_piece(s), s->epoch++, s->cluster.base_ns += 5);
+}
+
+static void try_succession(void)
+{
+	struct tsct_clock_set set = both(5, 1);
+	struct tsct_reading r;
+	uint64_t first = set.state.cluster.base_tsc;
+
+	t_check(!clk_set(fd, &set), "%m");
+	try_wrong_successors(&set);
+	set.state.cluster.as_of_tsc = clk_ticks(source);
+	t_check(!clk_set(fd, &set), "%m");
+	go_on(&set.state, SECOND / 50, ONE + ONE / 1000);
+	t_check(!clk_set(fd, &set), "%m");
+	/* Until it begins, and behind it: what the old line said */
+	t_check(!tsct_segments_cluster(&set.state, first + 7, &r));
+	t_check(r.ns == 1700000000 * SECOND + 3600 * SECOND + 7, "%lld", r.ns);
+	t_check(tsct_segments_cluster(&set.state, first - 1, &r) == -ERANGE);
+	usleep(30000);
+	try_wrong_successors(&set);
+	/* A step of the one, and the other goes on */
+	set.state.epoch = 6;
+	set.state.cause = TSCT_CAUSE_STEP;
+	set.state.real.base_ns += 3600 * SECOND;
+	t_check(!clk_set(fd, &set), "%m");
+	/* A new epoch of the other may say anything. */
+	set.state.cluster_epoch = 2;
+	set.state.cluster.base_ns -= 3600 * SECOND;
+	drop_piece(&set.state);
+	t_check(!clk_set(fd, &set), "%m");
+	t_check(clk_valid(page));
+}
+
+/* The library tells what the module holds. */
+static void try_library(void)
+{
+	struct tsct_clock_set set = both(7, 3);
+	struct tsct_clock *clock;
+	struct tsct_time t;
+	int64_t ns = 0;
+
+	if (source == TSCT_SOURCE_TSC)
+		set.state.cluster.fast_tsc = 1000 * SECOND;
+	t_check(!clk_set(fd, &set), "%m");
+	t_check(!tsct_clock_open(&clock));
+	t_check(!strcmp(tsct_clock_origin(clock), "module"), "%s",
+		tsct_clock_why(clock));
+	t_check(!tsct_clock_now_cluster(clock, &t));
+	t_check(t.epoch == 3 && t.status == TSCT_STATUS_SYNCHRONIZED);
+	t_check(!tsct_clock_now_cluster_ns(clock, &ns) && ns >= t.ns,
+		"%lld", (long long)ns);
+	t_check(!tsct_clock_convert_cluster(clock, set.state.cluster.base_tsc,
+					    &t));
+	t_check(t.ns == set.state.cluster.base_ns, "%lld", (long long)t.ns);
+	tsct_clock_close(clock);
+}
+
+static void turn_cpu(const char *how)
+{
+	const char *path = "/sys/devices/system/cpu/cpu1/online";
+	int cpu = open(path, O_WRONLY);
+
+	t_check(cpu >= 0 && write(cpu, how, 1) == 1, "%s: %m", path);
+	close(cpu);
+}
+
+/* What touches the counters ends it: a CPU goes and comes. */
+static void try_disruption(void)
+{
+	struct tsct_clock_state state;
+	struct tsct_clock *clock;
+	int64_t ns = 42;
+	int i;
+
+	t_check(!tsct_clock_open(&clock));
+	turn_cpu("0");
+	turn_cpu("1");
+	for (i = 0; i < 100 && clk_state(page).epoch == 7; i++)
+		usleep(20000);
+	state = clk_state(page);
+	t_check(state.epoch > 7 && state.status == TSCT_STATUS_DISRUPTED,
+		"%u", state.epoch);
+	t_check(state.cluster_status == TSCT_STATUS_DISRUPTED);
+	t_check(state.cluster_epoch == 4, "%u", state.cluster_epoch);
+	t_check(!state.cluster.mult && !state.cluster_before.mult);
+	t_check(state.cluster_master == 0x1234 && state.cluster_timeline == 77);
+	t_check(tsct_clock_now_cluster_ns(clock, &ns) == -ESTALE && ns == 42);
+	tsct_clock_close(clock);
+}
+
+/* What is taken is true by itself, and follows. */
+static void try_noise(void)
+{
+	unsigned int seed = (unsigned int)time(NULL), taken = 0, i, j;
+
+	printf("seed %u\n", seed);
+	for (i = 0; i < 5000; i++) {
+		struct tsct_clock_state old = clk_state(page);
+		struct tsct_clock_set set = both(old.epoch + 1,
+						 old.cluster_epoch);
+		__u64 *words = (void *)&set.state.cluster;
+		size_t nr = sizeof(set.state.cluster) / 8;
+
+		if (old.cluster.mult && rand_r(&seed) & 1) {
+			set.state.cluster = old.cluster;
+			go_on(&set.state, SECOND / 1000, ONE);
+		} else {
+			set.state.cluster_epoch++;
+		}
+		for (j = rand_r(&seed) % 3; j > 0; j--)
+			words[rand_r(&seed) % nr] ^= 1ULL << rand_r(&seed) % 64;
+		for (j = rand_r(&seed) % 3; j > 1; j--)
+			((__u64 *)&set.state.cluster_before)
+				[rand_r(&seed) % 4] ^= 1ULL << rand_r(&seed) % 64;
+		if (clk_set(fd, &set))
+			continue;
+		taken++;
+		t_check(clk_valid(page), "after %u", i);
+		t_check(!old.cluster.mult ||
+			set.state.cluster_epoch != old.cluster_epoch ||
+			tsct_pair_ns(&old.cluster, set.state.cluster.base_tsc) ==
+			set.state.cluster.base_ns, "after %u", i);
+	}
+	printf("%u of %u were taken\n", taken, i);
+	t_check(taken > 100 && taken < i);
+}
+
+int main(void)
+{
+	fd = dev_open();
+	source = dev_info(fd).source;
+	page = clk_map(fd);
+	try_refused();
+	try_succession();
+	try_library();
+	try_disruption();
+	try_noise();
+	return t_status();
+}
