@@ -25,6 +25,7 @@ struct request {
 	bool member;		/* authenticated, or configured */
 	struct tsct_talker *talker;
 	bool again;		/* we had this one, or may have had it */
+	bool repeat;		/* it is the last one, and so is the answer */
 	struct tsct_talker_past *note;	/* where it is remembered, or NULL */
 };
 
@@ -168,14 +169,6 @@ static void push(struct tsct_talker *talker, struct tsct_talker_past past)
 	talker->past[0] = past;
 }
 
-/* That of which nobody knows which answer arrived, nobody is told. */
-static void forget_sent(struct tsct_responder *responder,
-			struct tsct_talker *talker)
-{
-	talker->has_tx = false;
-	tsct_talkers_ticket(&responder->talkers, talker);
-}
-
 /* Was the last doubtful one no recording, as we see now? */
 static void clear_doubt(struct tsct_responder *responder,
 			struct tsct_talker *talker, const struct tsct_ext *ext)
@@ -183,7 +176,9 @@ static void clear_doubt(struct tsct_responder *responder,
 	if (!talker->doubtful.nonce || talker->doubtful.tx != ext->tx ||
 	    talker->doubtful.nonce == ext->nonce)
 		return;
-	forget_sent(responder, talker);
+	/* What the kernel says of an answer is of the one before it. */
+	talker->has_tx = false;
+	tsct_talkers_ticket(&responder->talkers, talker);
 	push(talker, talker->doubtful);
 	talker->doubtful.nonce = 0;
 }
@@ -203,8 +198,8 @@ static void tell_sent(struct tsct_talker *talker, struct tsct_ext *reply)
 
 /*
  * What the answer before was, and that this is the next. A request that comes
- * twice is answered twice, and then nobody knows which answer arrived: of neither
- * is told when it was sent.
+ * twice is answered twice, by the same: whichever the asker hears, it was received
+ * after he sent it, and sent before he hears it.
  */
 static void note_field(struct tsct_responder *responder,
 		       struct request *request, struct tsct_ext *reply)
@@ -217,7 +212,9 @@ static void note_field(struct tsct_responder *responder,
 	clear_doubt(responder, talker, ext);
 	if (had(talker, ext->nonce)) {
 		request->again = true;
-		forget_sent(responder, talker);
+		request->repeat = talker->past[0].nonce == ext->nonce;
+		if (request->repeat)
+			*reply = talker->said;
 	} else if (!is_fresh(talker, ext->tx)) {
 		request->again = true;
 		request->note = &talker->doubtful;
@@ -230,32 +227,6 @@ static void note_field(struct tsct_responder *responder,
 		request->note->nonce = ext->nonce;
 }
 
-#define SAID	(TSCT_EXT_SESSION_OPEN | TSCT_EXT_SESSION_OVER | \
-		 TSCT_EXT_RELEASED)
-
-/* The network doubled it, and the answer that was heard may be the second. */
-static void say_again(const struct request *request, struct tsct_ext *reply)
-{
-	const struct tsct_talker *talker = request->talker;
-
-	if (talker->past[0].nonce != request->packet.ext.nonce)
-		return;
-	reply->session = talker->said.session;
-	reply->turn_us = talker->said.turn_us;
-	reply->barrier = talker->said.barrier;
-	reply->flags |= talker->said.flags;
-}
-
-static void note_said(struct tsct_talker *talker, const struct tsct_ext *reply)
-{
-	talker->said = (struct tsct_talker_said) {
-		.session = reply->session,
-		.turn_us = reply->turn_us,
-		.barrier = reply->barrier,
-		.flags = reply->flags & SAID,
-	};
-}
-
 static void ask(struct tsct_responder *responder, const struct request *request,
 		struct tsct_ext *reply)
 {
@@ -266,15 +237,10 @@ static void ask(struct tsct_responder *responder, const struct request *request,
 		.reply = reply,
 	};
 
-	if (request->again) {
-		say_again(request, reply);
+	if (!responder->ops.asked || request->again)
 		return;
-	}
-	if (responder->ops.asked &&
-	    (request->member || !tsct_keys_nr(responder->keys)))
+	if (request->member || !tsct_keys_nr(responder->keys))
 		responder->ops.asked(responder->ops.ctx, &asked);
-	if (request->talker)
-		note_said(request->talker, reply);
 }
 
 static void fill_field(struct tsct_responder *responder,
@@ -397,13 +363,15 @@ static size_t finish(struct tsct_responder *responder,
 	struct tsct_talker *talker = request->talker;
 	size_t len;
 
-	if (reply->has_ext) {
+	if (reply->has_ext && !request->repeat) {
 		/* Last of all: it says when this was about to be sent. */
 		reply->ext.tx = responder->ops.now(responder->ops.ctx);
-		if (talker && !request->again)
-			talker->about = reply->ext.tx;
 		if (request->note)
 			request->note->tx = reply->ext.tx;
+	}
+	if (reply->has_ext && talker && !request->again) {
+		talker->about = reply->ext.tx;
+		talker->said = reply->ext;
 	}
 	len = tsct_ntp_build(reply, bytes);
 	if (request->packet.has_mac)

@@ -25,10 +25,7 @@ struct tsct_talker {
 		__u64 nonce, tx;
 	} past[TSCT_TALKER_PAST];
 	struct tsct_talker_past doubtful;	/* may be a recording */
-	struct tsct_talker_said {
-		__u32 session, turn_us, barrier;
-		__u16 flags;
-	} said;				/* to past[0] */
+	struct tsct_ext said;			/* to past[0] */
 	tsct_ntp_stamp receive;		/* of plain NTP: what the last answer said */
 	bool has_tx;
 	__u64 about;			/* the counter before it was sent, */
