@@ -209,6 +209,11 @@ static void note_field(struct tsct_responder *responder,
 
 	if (!talker)
 		return;
+	/* 0 is what nobody's request has: it could be remembered of no one. */
+	if (!ext->nonce) {
+		request->again = true;
+		return;
+	}
 	clear_doubt(responder, talker, ext);
 	if (had(talker, ext->nonce)) {
 		request->again = true;

@@ -448,6 +448,29 @@ START_TEST(requests_again)
 }
 END_TEST
 
+/* No request of ours has none: the time, and nothing is remembered. */
+START_TEST(no_nonce)
+{
+	struct tsct_ntp_packet p;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		p = request(true);
+		p.ext.nonce = 0;
+		ck_assert_int_eq(give_again("10.0.0.1", &p, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.reply.ext.nonce, 0);
+		ck_assert_uint_eq(w.reply.ext.node, MASTER);
+		ck_assert_uint_eq(w.reply.ext.session, 0);
+		ck_assert_uint_eq(w.ticket, 0);
+		ck_assert_uint_eq(w.asked, i);
+		p = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, i + 1);
+	}
+}
+END_TEST
+
 /* All that a child ever sent, with a right MAC, sent again by somebody: the time is
  * no secret, but nothing else comes of it, and the child goes on as before. */
 START_TEST(recordings)
@@ -732,6 +755,7 @@ int main(void)
 	tcase_add_test(tcase, keys);
 	tcase_add_test(tcase, next_answer_tells);
 	tcase_add_test(tcase, requests_again);
+	tcase_add_test(tcase, no_nonce);
 	tcase_add_test(tcase, recordings);
 	tcase_add_test(tcase, restarted);
 	tcase_add_test(tcase, interleaves);
