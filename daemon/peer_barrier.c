@@ -7,17 +7,21 @@
  *   session N		all have arrived; the session is under way
  *   done N		it is over, and its time published
  *
- * Who does not ask for a second has stopped waiting. Our master hears that we have
- * arrived when a program here waits and, where we are a master ourselves, all that
- * follow us wait, too; they are released when we are.
+ * Who does not ask for half a second has stopped waiting. Our master hears that we
+ * have arrived when a program here waits and, where we are a master ourselves, all
+ * that follow us wait, too; they are released when we are.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
 #include "now.h"
 #include "peers_private.h"
 
-#define WAITS_NS	NS_PER_S
+#define WAITS_NS	(NS_PER_S / 2)
+#define LATELY_NS	NS_PER_S	/* of who asks us as its polls have it */
+#define PATIENCE_NS	(2 * NS_PER_S)	/* then the log has who is missing */
+#define TELL_NS		(10 * NS_PER_S)
 
 /* Whom we tell: the first that answers. NULL: nobody, we are the master. */
 static const struct source *parent(const struct peers *p)
@@ -61,7 +65,8 @@ static bool all_below(const struct peers *p)
 
 bool barrier_arrived(const struct peers *p, const struct source *s)
 {
-	return p->barrier.number && barrier_is_parent(p, s) && all_below(p);
+	return p->barrier.number && barrier_is_parent(p, s) && all_below(p) &&
+		tsct_now_ns() - p->barrier.waited_ns <= WAITS_NS;
 }
 
 static void release(struct peers *p)
@@ -109,10 +114,40 @@ static void look_as_master(struct peers *p)
 	members_hint(p);
 }
 
+void barrier_asked(struct peers *p)
+{
+	struct barrier *b = &p->barrier;
+	__s64 now_ns = tsct_now_ns();
+
+	if (now_ns - b->asked_ns > LATELY_NS)
+		b->since_ns = now_ns;
+	b->asked_ns = now_ns;
+}
+
+/* Who waits at another node cannot be told names; who runs this one can. */
+static void tell_missing(struct peers *p)
+{
+	struct barrier *b = &p->barrier;
+	__s64 now_ns = tsct_now_ns();
+	char names[512];
+	__u32 number;
+
+	if (!has_members(p) || !b->asked_ns || now_ns - b->asked_ns > LATELY_NS ||
+	    now_ns - b->since_ns < PATIENCE_NS ||
+	    (b->told_ns && now_ns - b->told_ns < TELL_NS))
+		return;
+	number = tsct_round_barrier(p->members.round);
+	if (!tsct_round_missing(p->members.round, number, names, sizeof(names)))
+		return;
+	b->told_ns = now_ns;
+	log_info("collective %u waits for %s", number, names);
+}
+
 void barrier_tick(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
 
+	tell_missing(p);
 	if (b->number && tsct_now_ns() - b->waited_ns > WAITS_NS) {
 		b->number = 0;		/* whoever waited is gone */
 		if (has_members(p))
@@ -135,24 +170,35 @@ static void begin(struct peers *p)
 	sources_nudge(p);
 }
 
+/* Of those below us; that we have not arrived ourselves is no news here. */
+static const char *name_below(const struct peers *p, char *names, size_t size)
+{
+	const char *own = *p->conf->name ? p->conf->name : "the master";
+	size_t len = strlen(own);
+
+	tsct_round_missing(p->members.round,
+			   tsct_round_barrier(p->members.round), names, size);
+	return strncmp(names, own, len) || strncmp(names + len, ", ", 2) ?
+		names : names + len + 2;
+}
+
 static void say_missing(const struct peers *p, FILE *to)
 {
 	const struct source *s = parent(p);
-	char names[1024] = "";
+	char text[1024] = "";
+	const char *names = text;
 
 	if (!s)
-		tsct_round_missing(p->members.round, p->barrier.number, names,
-				   sizeof(names));
+		tsct_round_missing(p->members.round, p->barrier.number, text,
+				   sizeof(text));
 	else if (!s->client.reach)
-		snprintf(names, sizeof(names), "%s, which does not answer",
+		snprintf(text, sizeof(text), "%s, which does not answer",
 			 s->conf.name);
 	else if (!all_below(p))
-		tsct_round_missing(p->members.round,
-				   tsct_round_barrier(p->members.round), names,
-				   sizeof(names));
+		names = name_below(p, text, sizeof(text));
 	else
-		snprintf(names, sizeof(names), "others, see tsctraced's log at "
-			 "%s", s->conf.name);
+		snprintf(text, sizeof(text), "somebody that tsctraced's log at "
+			 "%s names", s->conf.name);
 	fprintf(to, "waiting %u %s\n", p->barrier.number, names);
 }
 

@@ -131,6 +131,8 @@ void members_asked(void *ctx, const struct tsct_ask *ask)
 	if (!child && p->conf->nr_children)
 		return;			/* it may ask, and does not belong */
 	enter(p, ask, child, now_ns);
+	if (ask->request.flags & TSCT_EXT_ARRIVED)
+		barrier_asked(p);
 	tsct_round_ask(p->members.round, &ask->request, ask->reply,
 		       (__u64)now_ns / 1000);
 	members_hint(p);

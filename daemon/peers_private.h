@@ -115,11 +115,16 @@ struct barrier {
 					 * or it is not known yet */
 	__s64 waited_ns;		/* somebody did so last */
 	__u32 released;			/* the last one that all arrived in */
+	/* Of those who follow us: when one said first, and last, that it waits */
+	__s64 since_ns, asked_ns, told_ns;
 };
 
 /* timesync N: see there */
 void barrier_answer(struct peers *p, const char *which, FILE *to);
 void barrier_tick(struct peers *p);
+
+/* One that follows us says that it waits. */
+void barrier_asked(struct peers *p);
 
 /* Does a request to that source say that all here wait? And what came of it */
 bool barrier_arrived(const struct peers *p, const struct source *s);
