@@ -114,7 +114,7 @@ static int allowed(struct tsct *t, unsigned int *ret_mask)
 	if (!only || !*only)
 		return 0;
 	for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++) {
-		if (!strcmp(only, provider_names[i])) {
+		if (!strcmp(only, tsct_provider_name(i))) {
 			*ret_mask = 1U << i;
 			return 0;
 		}
