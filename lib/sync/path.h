@@ -52,6 +52,7 @@ struct tsct_path {
 	__u64 step;			/* ticks between the last exchanges, */
 	__u64 gap;			/* and the longest lately */
 	unsigned int strange;		/* contradict the fit, one after another */
+	int odd;			/* more than delays explain; sign: of it */
 	double doubt_ns;		/* by as much */
 	char why[160];
 	bool liar;			/* said by a vote, for this reason */

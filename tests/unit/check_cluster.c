@@ -254,6 +254,31 @@ START_TEST(test_small_step)
 }
 END_TEST
 
+/*
+ * Its counter moves by less than half a round trip, which no exchange contradicts.
+ * But none is that much off without having taken longer, either.
+ */
+START_TEST(test_tiny_step)
+{
+	double t;
+
+	begin(15 + (unsigned int)_i);
+	t = poll_until(2, 100, 1, &lan);
+	master.jump_ticks = (_i & 1 ? 45e-6 : -45e-6) * master.crystal.hz;
+	/* It takes one exchange that was quick enough to be sure. */
+	for (; t < 104; t += 1) {
+		exchange(&child, 0, &master, &lan, t);
+		publish(&child, t + 0.01);
+	}
+	t = poll_until(t, 112, 1, &lan);
+	child.readings = 0, child.worst_ns = 0, child.square_ns = 0;
+	poll_until(t, 130, 1, &lan);
+	report("its counter moved by 45 us");
+	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+	end();
+}
+END_TEST
+
 START_TEST(test_large_step)
 {
 	double t;
@@ -446,6 +471,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_too_deep);
 	tcase_add_test(tcase, test_route_change);
 	tcase_add_test(tcase, test_small_step);
+	tcase_add_loop_test(tcase, test_tiny_step, 0, 4);
 	tcase_add_test(tcase, test_large_step);
 	tcase_add_test(tcase, test_counter_jumps);
 	tcase_add_test(tcase, test_freaks);
