@@ -16,6 +16,8 @@
 /* Of RMS offset error of a line through T seconds of a rate that wanders by one
  * unit per root of a second, at its end: as much times T^1.5 */
 #define WANDER_ERROR	0.11
+/* ... and crystals wander by as much, of their rate, where queues hide it. */
+#define WANDER_LEAST	5e-10
 /* Delays of so many of the exchanges are taken to be behind the edge */
 #define BEHIND		4
 /* A support is no edge if the gap is wider without it by so many delays */
@@ -342,6 +344,7 @@ void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 	struct edge edge[2];
 	double bent = 0;
 
+	wander = fmax(wander, WANDER_LEAST * plane->rate * plane->hz);
 	see(plane, &all, &hull, edge);
 	while (plane->nr >= FEW && left-- && trim(plane, &all, &hull, edge))
 		see(plane, &all, &hull, edge);
