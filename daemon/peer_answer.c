@@ -32,7 +32,7 @@ static void identify(const struct peers *p, const struct source *s,
 		return;
 	x->t1 = x->t2;
 	x->t4 = x->t3;
-	x->local_error = x->remote_error;
+	x->local_error = x->remote_error = 0;	/* each is the same reading */
 }
 
 static void feed_one(struct peers *p, unsigned int nr,

@@ -11,12 +11,14 @@ static void tell_reach(struct source *s, __s64 now_ns)
 {
 	bool reachable = !s->lost;
 
-	if (s->told_reach && (s->is_reachable == reachable ||
-			      now_ns - s->reach_ns < REACH_NS))
+	if (s->told_reach && s->is_reachable == reachable)
+		return;
+	if (!reachable && s->reach_ns && now_ns - s->reach_ns < REACH_NS)
 		return;
 	s->told_reach = true;
-	s->reach_ns = now_ns;
 	s->is_reachable = reachable;
+	if (!reachable)
+		s->reach_ns = now_ns;
 	if (reachable)
 		log_info("%s: answers", s->conf.name);
 	else if (s->conf.key)
