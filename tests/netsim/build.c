@@ -88,6 +88,7 @@ void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 		.crystal = any_crystal(run, wander),
 		.stamping = scene->stamping, .fit = scene->fit,
 		.nr_sources = nr_sources, .serves = serves, .keys = keys,
+		.asymmetry_us = scene->asymmetry_us,
 	};
 
 	/* Six sigma of what is simulated, if the default is less */

@@ -161,7 +161,9 @@ void node_init(struct world *world, uint32_t index,
 	struct node *node = &world->nodes[index];
 	struct tsct_cluster_options cluster = {
 		.fit = { .kind = options->fit, .hz = options->crystal.hz,
-			 .wander_ppb = options->wander_ppb },
+			 .wander_ppb = options->wander_ppb,
+			 .asymmetry = options->asymmetry_us * 1e-6 *
+				options->crystal.hz },
 		.hz = options->crystal.hz,
 	};
 

@@ -21,6 +21,7 @@ struct scene {
 	double poll_s;		/* 0: 1 */
 	double wander;		/* 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;
+	double asymmetry_us;	/* children are told */
 	unsigned int polls;	/* 0: 2000 */
 	unsigned int polls_quick;	/* 0: 600 */
 	struct stamping stamping;

@@ -137,6 +137,7 @@ struct node_options {
 	struct stamping stamping;
 	enum tsct_fit_kind fit;
 	double wander_ppb;
+	double asymmetry_us;	/* known: way there minus way back */
 	unsigned int nr_sources;
 	bool serves;
 	const struct tsct_keys *keys;
