@@ -170,14 +170,15 @@ static double trough(const struct sides *sides, struct tsct_interval q)
 }
 
 /*
- * Slopes beyond these make no gap, or are not believed. Half or double the rate
- * is where nothing that was measured leads.
+ * Slopes beyond these make no gap, or are not believed. The plane's own rate may
+ * be far off, if there are two exchanges and both took longer than what lies
+ * between them.
  */
 static struct tsct_interval believed(const struct tsct_plane *plane)
 {
-	double room = plane->rate * plane->hz / 2;
+	double hz = plane->rate * plane->hz;
 
-	return (struct tsct_interval) { -room, room };
+	return (struct tsct_interval) { -0.9 * hz, 9 * hz };
 }
 
 static bool cut(struct tsct_interval *q, double min, double max)
