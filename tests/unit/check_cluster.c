@@ -471,7 +471,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_too_deep);
 	tcase_add_test(tcase, test_route_change);
 	tcase_add_test(tcase, test_small_step);
-	tcase_add_loop_test(tcase, test_tiny_step, 0, 4);
+	tcase_add_loop_test(tcase, test_tiny_step, 0, 2);
 	tcase_add_test(tcase, test_large_step);
 	tcase_add_test(tcase, test_counter_jumps);
 	tcase_add_test(tcase, test_freaks);
