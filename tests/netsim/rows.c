@@ -140,7 +140,7 @@ const struct row rows[] = {
 		.nr = 8,
 	}, {
 		.name = "two sessions of 100 in 0.4 s, 600 s between",
-		.limit = 0.25,
+		.limit = 0.5,
 		.go = { .floor = 40, .exp = 20 },
 		.back = { .floor = 40, .exp = 20 },
 		.nr = 200, .sessions = 2, .gap_s = 600, .interval_s = 4e-3,
