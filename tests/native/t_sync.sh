@@ -100,10 +100,17 @@ synced alpha || fail "gamma is, and alpha is not"
 master=$(of alpha 'p["node"]')
 is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
 is gamma "$source"'["depth"]' 1 || fail "beta says it is the master"
-wait_for "some exchanges" above gamma "$source"'["kept"]' 20
+wait_for "some exchanges" above gamma "$source"'["kept"]' 8
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 is beta "$source"'["auth"]' AES128 || fail "no key is used"
 is alpha 'p["members"][0]["name"]' beta || fail "alpha does not know beta"
+
+# --- a changed network --------------------------------------------------------------
+changes() { grep -c 'network changed: asking all' "$work/gamma/log"; }
+before=$(changes)
+ip -n "${net_id}gamma" addr add 10.77.3.1/24 dev lo
+changed() { [ "$(changes)" -gt "$before" ]; }
+wait_for "gamma sees that the network changed" changed
 
 # --- sessions ------------------------------------------------------------------
 kept=$(of beta "$source"'["kept"]')
