@@ -12,7 +12,8 @@
 #			exchanges that tsctraced remembers
 #   *_estimate_*	what is made of them: chronyd's log of statistics at each
 #			sample; the published time at a thousand moments a second
-#   *_cpu		CPU time of client and server together, per exchange
+#   *_cpu		CPU time of client and server together, per poll: tsctraced
+#			sends two requests at each, the first to wake up the way
 #   *_answers		requests that a server on one CPU answers to a generator on the
 #			other, no limit set, and the CPU time that each takes it
 set -euo pipefail
@@ -87,11 +88,9 @@ run_ours() {	# ROUND
 	client=$pid
 	sleep 5
 	before=$(($(cpu_ns "$server") + $(cpu_ns "$client")))
-	TSCTRACE_RUN_DIR=$dir/client "$out/tools/trace-ctl" peers --json >"$dir/before"
 	"$work/synccheck" "$seconds" "$dir/server" "$dir/client" >"$dir/estimate" ||
 		cat "$dir/estimate" >&2
 	echo $(($(cpu_ns "$server") + $(cpu_ns "$client") - before)) >"$dir/cpu"
-	TSCTRACE_RUN_DIR=$dir/client "$out/tools/trace-ctl" peers --json >"$dir/after"
 	python3 - "$dir/client/control.sock" >"$dir/exchanges" <<-'END'
 	import socket, sys
 	s = socket.socket(socket.AF_UNIX)
