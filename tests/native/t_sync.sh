@@ -19,9 +19,12 @@ fail() {
 	tail -n 15 "$work"/*/log
 	exit 1
 }
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top/lib" -o "$work/synccheck" \
-	"$top/tests/native/synccheck.c" "$out/lib/libtsctrace.a" -lm
+compile() {	# NAME
+	${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -I"$top/kmod/uapi" \
+		-I"$top/lib/include" -I"$top/lib" -o "$work/$1" \
+		"$top/tests/native/$1.c" "$out/lib/libtsctrace.a" -lm
+}
+compile synccheck
 
 # --host-id: or they would know that they share a counter.
 start() {	# NAME HOST-ID
@@ -124,45 +127,27 @@ above gamma "$source"'["kept"]' 80 || fail "its session was none"
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
 # --- a collective: who is missing is named, and with all of them it is released -
-cat >"$work/timesync.py" <<'END'
-import socket, sys, time
-def ask(path, what):
-    s = socket.socket(socket.AF_UNIX)
-    s.connect(path)
-    s.sendall(what.encode() + b"\n")
-    text = b""
-    while True:
-        more = s.recv(4096)
-        if not more: return text.decode().strip()
-        text += more
-number, until = "0", time.monotonic() + float(sys.argv[1])
-while time.monotonic() < until:
-    answer = ask(sys.argv[2] + "/control.sock", "timesync " + number)
-    state, number = answer.split()[:2]
-    if state == "done": break
-    time.sleep(0.05)
-print(answer)
-END
-timesync() { python3 "$work/timesync.py" "$@"; }
-timesync 1 "$work/alpha" >"$work/out"
-grep -q "^waiting [0-9]* beta$" "$work/out" || fail "alone: $(cat "$work/out")"
-timesync 1 "$work/beta" >"$work/out"
-grep -q "^waiting [0-9]* gamma$" "$work/out" || fail "beta: $(cat "$work/out")"
-timesync 2.5 "$work/beta" >"$work/out" & b=$!
-timesync 2.5 "$work/gamma" >"$work/out.gamma"
+compile timesync
+timesync() { TSCTRACE_RUN_DIR=$work/$2 "$work/timesync" "$1" || true; }
+timesync 1000 alpha >"$work/out"
+grep -q "^ETIMEDOUT: not all have called: beta is missing$" "$work/out" || fail "alone: $(cat "$work/out")"
+timesync 1000 beta >"$work/out"
+grep -q "^ETIMEDOUT: not all have called: gamma is missing$" "$work/out" || fail "beta: $(cat "$work/out")"
+timesync 2500 beta >"$work/out" & b=$!
+timesync 2500 gamma >"$work/out.gamma"
 wait $b || fail "timesync"
-grep -q "^waiting .* tsctraced's log at 10.77.1.1 names$" "$work/out" ||
+grep -q "^ETIMEDOUT: .*tsctraced's log at 10.77.1.1" "$work/out" ||
 	fail "beta and gamma: $(cat "$work/out")"
 wait_for "alpha names itself" logged alpha 'collective [0-9]* waits for alpha'
 sleep 1		# until all know that nobody waits any more
-timesync 8 "$work/alpha" >"$work/out.alpha" & a=$!
-timesync 8 "$work/beta" >"$work/out.beta" & b=$!
+timesync 8000 alpha >"$work/out.alpha" & a=$!
+timesync 8000 beta >"$work/out.beta" & b=$!
 sleep 1
 [ ! -s "$work/out.alpha" ] || fail "released without gamma"
-timesync 8 "$work/gamma" >"$work/out.gamma" || fail "timesync of gamma"
+timesync 8000 gamma >"$work/out.gamma" || fail "timesync of gamma"
 wait $a $b || fail "timesync"
 for i in alpha beta gamma; do
-	grep -q "^done [0-9]*$" "$work/out.$i" || fail "$i: $(cat "$work/out.$i")"
+	grep -q ^done$ "$work/out.$i" || fail "$i: $(cat "$work/out.$i")"
 done
 
 # --- SIGHUP: a broken file, another key, the right one --------------------------
