@@ -51,6 +51,7 @@ python3              | python3             | looks into what --json prints
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings
 sqlite3              | sqlite3             | a real program to trace
+iproute2             | ip                  | networks for daemons, in namespaces
 '
 
 for_debug_kernel='

@@ -6,7 +6,8 @@
 net_id=t$$
 nets=() pids=()
 [ "$(id -u)" -eq 0 ] || { echo "network namespaces are for root"; exit 77; }
-ip netns add "$net_id" 2>/dev/null ||
+command -v ip >/dev/null || { echo "there is no ip: install iproute2"; exit 1; }
+ip netns add "$net_id" ||
 	{ echo "no network namespaces on this machine"; exit 77; }
 ip netns del "$net_id"
 
