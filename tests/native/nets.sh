@@ -11,23 +11,27 @@ ip netns add "$net_id" ||
 	{ echo "no network namespaces on this machine"; exit 77; }
 ip netns del "$net_id"
 
+# Not ip netns exec, nor ip -n: they remount /, which has to be a mount for that.
+within() {	# NAMESPACE COMMAND...
+	nsenter --net="/run/netns/$1" "${@:2}"
+}
 net() {		# NAME
 	ip netns add "$net_id$1"
 	nets+=("$net_id$1")
-	ip -n "$net_id$1" link set lo up
+	within "$net_id$1" ip link set lo up
 }
 join() {	# NAME ADDRESS NAME ADDRESS: a cable between the two
 	local a=$net_id$1 b=$net_id$3
-	ip -n "$a" link add "v$3" type veth peer name "v$1" netns "$b"
-	ip -n "$a" addr add "$2" dev "v$3" $([[ $2 != *:* ]] || echo nodad)
-	ip -n "$b" addr add "$4" dev "v$1" $([[ $4 != *:* ]] || echo nodad)
-	ip -n "$a" link set "v$3" up
-	ip -n "$b" link set "v$1" up
+	within "$a" ip link add "v$3" type veth peer name "v$1" netns "$b"
+	within "$a" ip addr add "$2" dev "v$3" $([[ $2 != *:* ]] || echo nodad)
+	within "$b" ip addr add "$4" dev "v$1" $([[ $4 != *:* ]] || echo nodad)
+	within "$a" ip link set "v$3" up
+	within "$b" ip link set "v$1" up
 }
 in_net() {	# NAME COMMAND...: in the background; its pid is in $pid
 	local where=$net_id$1
 	shift
-	ip netns exec "$where" "$@" &
+	nsenter --net="/run/netns/$where" "$@" &
 	pid=$!
 	pids+=("$pid")
 }

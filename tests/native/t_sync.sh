@@ -111,7 +111,7 @@ is alpha 'p["members"][0]["name"]' beta || fail "alpha does not know beta"
 # --- a changed network --------------------------------------------------------------
 changes() { grep -c 'network changed: asking all' "$work/gamma/log"; }
 before=$(changes)
-ip -n "${net_id}gamma" addr add 10.77.3.1/24 dev lo
+within "${net_id}gamma" ip addr add 10.77.3.1/24 dev lo
 changed() { [ "$(changes)" -gt "$before" ]; }
 wait_for "gamma sees that the network changed" changed
 

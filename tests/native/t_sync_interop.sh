@@ -127,14 +127,14 @@ grep '10.78.3.1' "$work/client/measurements.log" |
 	END { printf "chronyd, of us: %d samples, off by %.0f ns (median), %.0f at " \
 		"most\n", n, o[int(n / 2)], o[n - 1]; exit !(o[int(n / 2)] < 20e3) }' ||
 	fail "$(tail -n 5 "$work/client/measurements.log")"
-ip netns exec "${net_id}client" setpriv --bounding-set=-sys_time timeout 10 \
+within "${net_id}client" setpriv --bounding-set=-sys_time timeout 10 \
 	"$chrony" -Q -f "$work/wrong/plain" >"$work/out" 2>&1 ||
 	fail "without a key: $(cat "$work/out")"
 grep -q 'System clock wrong by -\?0.000[0-9]* seconds (ignored)' "$work/out" ||
 	fail "$(cat "$work/out")"
 
 # --- wrong keys --------------------------------------------------------------------
-! ip netns exec "${net_id}client" setpriv --bounding-set=-sys_time timeout 4 \
+! within "${net_id}client" setpriv --bounding-set=-sys_time timeout 4 \
 	"$chrony" -Q -f "$work/wrong/conf" >"$work/out" 2>&1 ||
 	fail "a wrong key is right: $(cat "$work/out")"
 wait_for "the wrong key is named" logged ours \

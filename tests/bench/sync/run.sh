@@ -113,7 +113,7 @@ load() {	# NAME PID
 	local before text
 	sleep 3
 	before=$(cpu_ns "$2")
-	text=$(ip netns exec "${net_id}client" taskset -c 1 "$work/load" 10.78.1.1 123 5)
+	text=$(within "${net_id}client" taskset -c 1 "$work/load" 10.78.1.1 123 5)
 	awk -v name="$1" -v ns=$(($(cpu_ns "$2") - before)) '{
 		printf "%s_answers %d answers/s\n", name, $3 / 5
 		printf "%s_answer_cpu %.3g us\n", name, ns / $3 / 1000
