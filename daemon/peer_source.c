@@ -213,8 +213,11 @@ static int ask(struct peers *p, unsigned int nr, const __u64 random[2])
 		return -ENOKEY;
 	err = net_send(&s->socket, NULL, bytes, len, ++s->request, &p->clock,
 		       &before.ticks);
-	if (err)
+	if (err) {
+		/* Its own address may be gone: the next one has another. */
+		net_close(&s->socket);
 		return err;
+	}
 	tsct_client_sent(&s->client, before);
 	source_read_stamps(p, s);
 	note_train(s, before.ticks);
@@ -266,13 +269,14 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 	err = ask(p, nr, random);
 	if (err) {
 		s->train = 0;
-		s->lost++;
+		/* One that waits is counted when it is given up. */
+		s->lost += !s->client.waiting;
 		source_back_off(s);
 		if (s->lost == 3)
 			log_warning("%s: cannot be asked: %s", s->conf.name,
 				    strerror(-err));
 	}
-	if (s->burst && s->train == s->train_length)
+	if (s->burst && (err || s->train == s->train_length))
 		s->burst--;
 	peers_random(random);
 	s->due_ns = now_ns + next_ns(p, s, random[0]);

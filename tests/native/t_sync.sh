@@ -71,6 +71,8 @@ beta_conf() {	# KEYFILE
 	keyfile $1
 	master 10.77.1.1 key 11 minpoll -3 maxpoll -2
 	child gamma fd77::3
+	allow fd77::/64
+	allow 10.77.2.0/24
 	END
 }
 beta_conf "$work/keys"
@@ -111,7 +113,7 @@ is alpha 'p["members"][0]["name"]' beta || fail "alpha does not know beta"
 # --- a changed network --------------------------------------------------------------
 changes() { grep -c 'network changed: asking all' "$work/gamma/log"; }
 before=$(changes)
-within "${net_id}gamma" ip addr add 10.77.3.1/24 dev lo
+ip -n "${net_id}gamma" addr add 10.77.3.1/24 dev lo
 changed() { [ "$(changes)" -gt "$before" ]; }
 wait_for "gamma sees that the network changed" changed
 
@@ -193,6 +195,23 @@ cp "$work/child" "$work/gamma/conf"
 kill -HUP "$gamma"
 wait_for "gamma follows again" synced gamma
 is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
+
+# --- its own address goes, and another one comes ----------------------------------
+on() { ip -n "${net_id}$1" addr "$2" "$3" dev "$4"; }
+taken() { of gamma "$source"'["answers"]["taken"]'; }
+more() { above gamma "$source"'["answers"]["taken"]' $((answers + 5)); }
+on beta add 10.77.2.2/24 vgamma
+on gamma add 10.77.2.3/24 vbeta
+echo "master 10.77.2.2 minpoll -3 maxpoll -2" >"$work/gamma/conf"
+kill -HUP "$gamma"
+answers=0
+wait_for "gamma asks by IPv4" more
+on gamma del 10.77.2.3/24 vbeta
+sleep 1
+on gamma add 10.77.2.4/24 vbeta
+answers=$(taken)
+wait_for "gamma asks from its new address" more
+
 for i in alpha beta gamma; do
 	eval "kill \$$i; wait \$$i" || fail "$i ended with status $?"
 done
