@@ -35,6 +35,17 @@ static void identify(const struct peers *p, const struct source *s,
 	x->local_error = x->remote_error = 0;	/* each is the same reading */
 }
 
+/* Not for each of a master that has one in every answer */
+static void hurry_at_epoch(struct peers *p)
+{
+	__s64 now_ns = tsct_now_ns();
+
+	if (p->epoch_ns && now_ns - p->epoch_ns < NS_PER_S)
+		return;
+	p->epoch_ns = now_ns;
+	sources_hurry(p);
+}
+
 static void feed_one(struct peers *p, unsigned int nr,
 		     const struct tsct_exchange *x)
 {
@@ -44,7 +55,7 @@ static void feed_one(struct peers *p, unsigned int nr,
 				  &p->source[nr].client.remote);
 	if (event == TSCT_CLUSTER_EPOCH) {
 		p->pressing = true;
-		sources_hurry(p);
+		hurry_at_epoch(p);
 	}
 }
 
@@ -114,7 +125,8 @@ void sources_sweep(struct peers *p)
 			source_hurry(s, now_ns);
 			continue;
 		}
-		if (s->client.backoff || s->session)
+		/* Anybody may ask for one, and as often as he likes. */
+		if (s->client.backoff || s->session || s->sweep)
 			continue;
 		s->sweep = o->max_messages ? o->max_messages : 100;
 		s->sweep_until_ns = now_ns + 1000LL *

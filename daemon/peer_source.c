@@ -44,15 +44,25 @@ void source_back_off(struct source *s)
 		s->poll++;
 }
 
+/* NTP servers are strangers': whoever has a reason, there is one burst a poll. */
 void source_hurry(struct source *s, __s64 now_ns)
 {
+	__s64 free_ns = s->hurried_ns + (__s64)ldexp((double)NS_PER_S,
+						     s->conf.minpoll);
+	__s64 due_ns = now_ns;
+
 	if (s->client.backoff)
 		return;			/* it asked to be left alone */
 	s->poll = s->conf.minpoll;
 	s->good = 0;
-	s->burst = BURST;
-	if (s->due_ns > now_ns)
-		s->due_ns = now_ns;
+	if (s->conf.plain && s->hurried_ns && free_ns > now_ns) {
+		due_ns = free_ns;
+	} else {
+		s->burst = BURST;
+		s->hurried_ns = now_ns;
+	}
+	if (s->due_ns > due_ns)
+		s->due_ns = due_ns;
 }
 
 void sources_hurry(struct peers *p)

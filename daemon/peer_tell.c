@@ -46,21 +46,19 @@ static bool is_noise(enum tsct_client_result result)
 	}
 }
 
-/* Once, and now and then while it goes on */
+/* Each now and then: who sees requests can send any of them, as often as he likes. */
 void source_tell_answer(struct source *s, enum tsct_client_result result,
 			__s64 now_ns)
 {
+	__s64 *told_ns = &s->told_ns[result];
+
 	if (result == TSCT_CLIENT_OK) {
-		s->told = TSCT_CLIENT_OK;
 		tell_reach(s, now_ns);
 		return;
 	}
-	if (is_noise(result))
+	if (is_noise(result) || (*told_ns && now_ns - *told_ns < TELL_NS))
 		return;
-	if (result == s->told && now_ns - s->told_ns < TELL_NS)
-		return;
-	s->told = result;
-	s->told_ns = now_ns;
+	*told_ns = now_ns;
 	if (result == TSCT_CLIENT_KISS)
 		log_warning("%s: wants to be left alone (%s); asking it less",
 			    s->conf.name, s->client.kiss);

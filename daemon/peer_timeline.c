@@ -7,6 +7,8 @@
 #include "now.h"
 #include "peers_private.h"
 
+#define TELL_NS		(NS_PER_S / 10)
+
 static bool claims(__u32 status)
 {
 	return status == TSCT_STATUS_CALIBRATING ||
@@ -115,11 +117,15 @@ static void tell(struct peers *p)
 {
 	const struct tsct_clock_state *state = &p->keeper->est.state;
 	__u64 now = netclock_now(&p->clock);
+	__s64 now_ns = tsct_now_ns();
 	char master[64] = "";
 
 	if (state->cluster_status == p->told_status &&
 	    state->cluster_epoch == p->told_epoch &&
 	    state->cluster_master == p->told_master)
+		return;
+	/* What changes all the time is told as it is in the end. */
+	if (p->told_ns && now_ns - p->told_ns < TELL_NS)
 		return;
 	if (state->cluster_master)
 		snprintf(master, sizeof(master), ", master %016llx, timeline %u",
@@ -137,6 +143,7 @@ static void tell(struct peers *p)
 	p->told_status = state->cluster_status;
 	p->told_epoch = state->cluster_epoch;
 	p->told_master = state->cluster_master;
+	p->told_ns = now_ns;
 }
 
 static void see_to_counter(struct peers *p)

@@ -25,6 +25,7 @@ struct source {
 	__u32 request;			/* number of the last one */
 	int poll;			/* 2^n s between them */
 	unsigned int burst;		/* requests left that follow each other */
+	__s64 hurried_ns;		/* when they began last; 0: never */
 	unsigned int train, train_length;	/* requests of this poll left */
 	__u64 cold_from, cold_to;	/* t1 of its first is in there */
 	struct tsct_exchange held[SOURCE_HELD];
@@ -38,8 +39,7 @@ struct source {
 	/* What was logged last, and when */
 	bool told_reach, is_reachable, was_liar;
 	__s64 reach_ns;
-	enum tsct_client_result told;
-	__s64 told_ns;
+	__s64 told_ns[TSCT_CLIENT_NR];
 };
 
 struct peers;
@@ -174,8 +174,10 @@ struct peers {
 	__u32 timeline_nr;		/* the last one that we began */
 	struct tsct_clock_state last;	/* before we were here */
 	__u32 clock_epoch;		/* the keeper's, as we last saw it */
+	__s64 epoch_ns;			/* when sources were hurried as one began */
 	__u32 told_status, told_epoch;
 	__u64 told_master;
+	__s64 told_ns;
 	struct net_packet batch[NET_BATCH];
 };
 

@@ -212,6 +212,23 @@ on gamma add 10.77.2.4/24 vbeta
 answers=$(taken)
 wait_for "gamma asks from its new address" more
 
+# --- whoever asks for sessions: NTP servers are not flooded -------------------------
+echo "ntp fd77::2" >"$work/gamma/conf"
+kill -HUP "$gamma"
+asks_ntp() { is gamma "$source"'["type"]' ntp; }
+wait_for "gamma asks an NTP server" asks_ntp
+python3 - "$work/gamma/control.sock" <<-'END'
+	import socket, sys, time
+	for _ in range(100):
+	    s = socket.socket(socket.AF_UNIX)
+	    s.connect(sys.argv[1])
+	    s.send(b"sync\n")
+	    s.recv(4096)
+	    time.sleep(.01)
+END
+sent=$(of gamma "$source"'["sent"]')
+[ "$sent" -le 4 ] || fail "$sent requests to an NTP server"
+
 for i in alpha beta gamma; do
 	eval "kill \$$i; wait \$$i" || fail "$i ended with status $?"
 done
