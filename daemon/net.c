@@ -76,10 +76,14 @@ static int set(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
 }
 
-/* From 0 on the kernel numbers what is sent, and so do we. */
+/*
+ * From 0 on the kernel numbers what is sent, and so do we. It begins where numbers
+ * are asked for and were not; what comes meanwhile is to be stamped all the same.
+ */
 static void restart_stamps(struct net_socket *s)
 {
-	set(s->fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
+	set(s->fd, SOL_SOCKET, SO_TIMESTAMPING,
+	    STAMPING & ~SOF_TIMESTAMPING_OPT_ID);
 	set(s->fd, SOL_SOCKET, SO_TIMESTAMPING, STAMPING);
 	memset(s->sent, 0, sizeof(s->sent));
 	s->next_id = 0;
@@ -272,6 +276,8 @@ static void take_local_v4(const struct cmsghdr *c, struct net_packet *p)
 
 	memcpy(&info, CMSG_DATA(c), sizeof(info));
 	set_v4(&p->to, &info.ipi_spec_dst);
+	p->to_many = info.ipi_spec_dst.s_addr &&
+		info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
 }
 
 static void take_local_v6(const struct cmsghdr *c, struct net_packet *p)
@@ -282,6 +288,7 @@ static void take_local_v6(const struct cmsghdr *c, struct net_packet *p)
 	memcpy(p->to.ip, &info.ipi6_addr, 16);
 	if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr))
 		p->to.scope = info.ipi6_ifindex;
+	p->to_many = IN6_IS_ADDR_MULTICAST(&info.ipi6_addr);
 }
 
 static void take_control(struct msghdr *msg, struct net_packet *p,
@@ -333,6 +340,16 @@ static void prepare(struct batch *b, struct net_packet *packets)
 	}
 }
 
+/*
+ * Too long for any; from where no answer can go, and who fakes that would have
+ * restart_stamps() called all the time; or to everybody, who would all answer
+ * somebody whose address was faked.
+ */
+static bool is_useless(const struct net_packet *p, const struct msghdr *msg)
+{
+	return msg->msg_flags & MSG_TRUNC || !p->from.port || p->to_many;
+}
+
 int net_receive(struct net_socket *s, const struct netclock *clock,
 		struct net_packet *ret_packets)
 {
@@ -357,9 +374,10 @@ int net_receive(struct net_socket *s, const struct netclock *clock,
 		struct net_packet *p = &ret_packets[i];
 
 		memset(&p->to, 0, sizeof(p->to));
+		p->to_many = false;
 		take_control(&b.msg[i].msg_hdr, p, &told);
 		from_sockaddr(&b.addr[i], &p->from);
-		p->len = b.msg[i].msg_hdr.msg_flags & MSG_TRUNC ? 0 :
+		p->len = is_useless(p, &b.msg[i].msg_hdr) ? 0 :
 			b.msg[i].msg_len;
 		p->stamp = netclock_kernel(clock, &told.stamp, was_empty, now,
 					   now);

@@ -30,7 +30,8 @@ struct net_packet {
 	struct tsct_address from;
 	struct tsct_address to;		/* our address that it came to */
 	struct tsct_stamp stamp;
-	size_t len;			/* 0: too long for any */
+	bool to_many;			/* ... among others: multicast, broadcast */
+	size_t len;			/* 0: nothing to be looked at */
 	__u8 bytes[TSCT_NTP_MAX];
 };
 
