@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "conf.h"
 
@@ -203,6 +204,19 @@ static int read_lines(struct conf_reader *r, FILE *from)
 	return ferror(from) ? -EIO : 0;
 }
 
+/* Who reads a key speaks with everybody's voice. A pipe is somebody's already. */
+static void check_mode(struct conf_reader *r, FILE *from)
+{
+	struct stat st;
+
+	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
+	    st.st_mode & 027)
+		conf_warn(r, r->keyfile_line, "keyfile: %s: others may read or "
+			  "change it; have it belong to the daemon's user or "
+			  "group, and 'chmod g-w,o= %s'", r->keyfile,
+			  r->keyfile);
+}
+
 static void read_keys(struct conf_reader *r)
 {
 	char why[512];
@@ -218,11 +232,14 @@ static void read_keys(struct conf_reader *r)
 			      strerror(errno));
 		return;
 	}
+	check_mode(r, from);
 	err = tsct_keys_read(from, r->keyfile, &r->conf->keys, why,
 			     sizeof(why));
 	if (err)
 		conf_complain(r, r->keyfile_line, "keyfile: %s", *why ? why :
 			      strerror(-err));
+	else if (*why)
+		conf_warn(r, r->keyfile_line, "keyfile: %s", why);
 	fclose(from);
 }
 

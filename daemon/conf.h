@@ -73,6 +73,8 @@ struct conf {
 struct conf_say {
 	void *ctx;
 	void (*error)(void *ctx, const char *text);
+	/* What is taken, but had better be otherwise; NULL: not heard */
+	void (*warning)(void *ctx, const char *text);
 };
 
 /*
@@ -114,6 +116,11 @@ struct conf_reader {
 /* "FILE:LINE: ..."; counts it. */
 void conf_complain(struct conf_reader *r, unsigned int line,
 		   const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same, of what is taken all the same. */
+void conf_warn(struct conf_reader *r, unsigned int line,
+	       const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* False: nothing is left to read in a line, or it was complained about. */

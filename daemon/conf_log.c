@@ -8,9 +8,15 @@ static void complain(void *ctx, const char *text)
 	log_error("%s", text);
 }
 
+static void warn(void *ctx, const char *text)
+{
+	(void)ctx;
+	log_warning("%s", text);
+}
+
 int conf_load_logged(const char *path, struct conf **ret_conf)
 {
-	const struct conf_say say = { NULL, complain };
+	const struct conf_say say = { NULL, complain, warn };
 
 	return conf_load(path, &say, ret_conf);
 }

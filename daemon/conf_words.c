@@ -9,24 +9,45 @@
 
 #include "conf.h"
 
-void conf_complain(struct conf_reader *r, unsigned int line,
-		   const char *format, ...)
+__attribute__((format(printf, 4, 0)))
+static void tell(const struct conf_reader *r,
+		 void (*to)(void *ctx, const char *text), unsigned int line,
+		 const char *format, va_list args)
 {
 	char text[1024];
-	va_list args;
-	int at = 0;
+	int at;
 
-	r->errors++;
 	if (line)
 		at = snprintf(text, sizeof(text), "%s:%u: ", r->path, line);
 	else
 		at = snprintf(text, sizeof(text), "%s: ", r->path);
 	if (at < 0 || at >= (int)sizeof(text))
 		at = 0;
-	va_start(args, format);
 	vsnprintf(text + at, sizeof(text) - (size_t)at, format, args);
+	to(r->say->ctx, text);
+}
+
+void conf_complain(struct conf_reader *r, unsigned int line,
+		   const char *format, ...)
+{
+	va_list args;
+
+	r->errors++;
+	va_start(args, format);
+	tell(r, r->say->error, line, format, args);
 	va_end(args);
-	r->say->error(r->say->ctx, text);
+}
+
+void conf_warn(struct conf_reader *r, unsigned int line,
+	       const char *format, ...)
+{
+	va_list args;
+
+	if (!r->say->warning)
+		return;
+	va_start(args, format);
+	tell(r, r->say->warning, line, format, args);
+	va_end(args);
 }
 
 /* Other bytes would act on the terminal or the log that shows them. */

@@ -176,11 +176,18 @@ static void print_wrong(void *ctx, const char *text)
 	puts(text);
 }
 
+/* Beside the verdict */
+static void print_warning(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "%s\n", text);
+}
+
 /* For people and scripts: all that is wrong, on standard output. */
 /* @named: by the user; a file that nobody named need not be there. */
 static int check_config(const char *path, bool named)
 {
-	const struct conf_say say = { NULL, print_wrong };
+	const struct conf_say say = { NULL, print_wrong, print_warning };
 	struct conf *conf;
 	int err = conf_load(path, &say, &conf);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../daemon/conf.c"
@@ -24,7 +25,17 @@ static void hear(void *ctx, const char *text)
 	snprintf(said + len, sizeof(said) - len, "%s\n", text);
 }
 
-static const struct conf_say say = { NULL, hear };
+static char warned[4096];
+
+static void hear_warning(void *ctx, const char *text)
+{
+	size_t len = strlen(warned);
+
+	(void)ctx;
+	snprintf(warned + len, sizeof(warned) - len, "%s\n", text);
+}
+
+static const struct conf_say say = { NULL, hear, hear_warning };
 
 static void put(const char *name, const void *text, size_t len)
 {
@@ -37,7 +48,7 @@ static void put(const char *name, const void *text, size_t len)
 
 static int load(const char *text)
 {
-	said[0] = '\0';
+	said[0] = warned[0] = '\0';
 	conf_free(conf);
 	conf = NULL;
 	put(path, text, strlen(text));
@@ -302,6 +313,36 @@ START_TEST(test_noise)
 }
 END_TEST
 
+/* Taken all the same, and not without a word */
+static void warned_of(mode_t mode, const char *keys, const char *part)
+{
+	char text[128];
+
+	put(keyfile, keys, strlen(keys));
+	ck_assert_int_eq(chmod(keyfile, mode), 0);
+	snprintf(text, sizeof(text), "keyfile %s\n", keyfile);
+	ck_assert_int_eq(load(text), 0);
+	ck_assert_str_eq(said, "");
+	if (part)
+		ck_assert_ptr_nonnull(strstr(warned, part));
+	else
+		ck_assert_str_eq(warned, "");
+}
+
+START_TEST(test_warnings)
+{
+	static const char good[] =
+		"11 AES128 HEX:000102030405060708090a0b0c0d0e0f\n";
+
+	warned_of(0600, good, NULL);
+	warned_of(0640, good, NULL);
+	warned_of(0644, good, ":1: keyfile: /tmp/");
+	warned_of(0660, good, "others may read or change it");
+	warned_of(0600, "7 secret\n", "key 7 has no type");
+	warned_of(0600, "7 SHA1 ASCII:abc\n", "which can be guessed");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conf");
@@ -320,5 +361,6 @@ int main(void)
 	tcase_add_test(tcase, test_all);
 	tcase_add_test(tcase, test_limits);
 	tcase_add_test(tcase, test_noise);
+	tcase_add_test(tcase, test_warnings);
 	return run_suite(suite);
 }
