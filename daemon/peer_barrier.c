@@ -114,11 +114,24 @@ static void look_as_master(struct peers *p)
 	members_hint(p);
 }
 
+/* Whoever waited here is gone. */
+static void expire(struct peers *p)
+{
+	if (!p->barrier.number ||
+	    tsct_now_ns() - p->barrier.waited_ns <= WAITS_NS)
+		return;
+	p->barrier.number = 0;
+	if (has_members(p))
+		tsct_round_left(p->members.round);
+}
+
 void barrier_asked(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_now_ns();
 
+	/* Before the last one arrives, and we with him though we left. */
+	expire(p);
 	if (now_ns - b->asked_ns > LATELY_NS)
 		b->since_ns = now_ns;
 	b->asked_ns = now_ns;
@@ -148,11 +161,7 @@ void barrier_tick(struct peers *p)
 	struct barrier *b = &p->barrier;
 
 	tell_missing(p);
-	if (b->number && tsct_now_ns() - b->waited_ns > WAITS_NS) {
-		b->number = 0;		/* whoever waited is gone */
-		if (has_members(p))
-			tsct_round_left(p->members.round);
-	}
+	expire(p);
 	if (b->number && !parent(p))
 		look_as_master(p);
 }

@@ -434,8 +434,10 @@ unsigned int tsct_round_missing(const struct tsct_round *round, __u32 barrier,
 		add(&list, round->name);
 	for (i = 0; i < round->nr; i++) {
 		member = &round->members[i];
+		/* Who said so long ago may wait no more: it has to say it again. */
 		if (needed(round, member) &&
-		    (!barrier || member->arrived != barrier))
+		    (!barrier || member->arrived != barrier ||
+		     !lately(member, round->now_us)))
 			add(&list, member->name);
 	}
 	close_list(&list);

@@ -378,7 +378,9 @@ START_TEST(expected)
 	member(11, "a", 5);
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 10);
 	missing(1, 1, "b");
-	/* Long silent: still waited for, and still there */
+	/* Long silent: still waited for; and whether it still waits, it has to say */
+	ask(9, 0, 0, 0, 100000000);
+	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
 	/* Restarted under another id: what its life before said does not count. */
