@@ -17,12 +17,16 @@
 
 /* ---- what we say -------------------------------------------------------- */
 
-/* The kernel's own opinion of its clock; false: it is not synchronized. */
+/*
+ * The kernel's own opinion of its clock; false: it is not synchronized, or who
+ * confines us does not let us ask.
+ */
 static bool ask_kernel(__u64 *ret_error_ns)
 {
 	struct timex timex = { .modes = 0 };
+	int state = adjtimex(&timex);
 
-	if (adjtimex(&timex) == TIME_ERROR || timex.status & STA_UNSYNC)
+	if (state < 0 || state == TIME_ERROR || timex.status & STA_UNSYNC)
 		return false;
 	*ret_error_ns = (__u64)timex.maxerror * 1000;
 	return true;
@@ -77,9 +81,11 @@ static __u64 now_ticks(void *ctx)
 	return netclock_now(&p->clock);
 }
 
+/* Of what the page does not know: as long ago as the counter has it */
 static __s64 real_ns(void *ctx, __u64 ticks)
 {
 	struct peers *p = ctx;
+	double hz = (double)netclock_ticks(&p->clock, NS_PER_S);
 	struct timespec ts;
 	__u64 error_ns;
 	__s64 ns;
@@ -87,7 +93,9 @@ static __s64 real_ns(void *ctx, __u64 ticks)
 	if (netclock_real(&p->clock, ticks, &ns, &error_ns))
 		return ns;
 	tsct_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	ns = (__s64)((double)(__s64)(netclock_now(&p->clock) - ticks) *
+		     (double)NS_PER_S / hz);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
 }
 
 static __u64 now_us(void *ctx)
