@@ -56,8 +56,11 @@ static bool is_child(const struct conf_child *child, const struct tsct_ask *ask)
 {
 	if (child->key && child->key != ask->key_id)
 		return false;
-	return !child->has_address ||
-		!memcmp(child->address.ip, ask->from->ip, 16);
+	if (!child->has_address)
+		return true;
+	return !memcmp(child->address.ip, ask->from->ip, 16) &&
+		(!child->address.scope ||
+		 child->address.scope == ask->from->scope);
 }
 
 static const struct conf_child *find_child(const struct conf *conf,

@@ -105,7 +105,8 @@ static bool same_source(const struct conf_source *a,
 			const struct conf_source *b)
 {
 	return !memcmp(a->address.ip, b->address.ip, 16) &&
-		a->address.port == b->address.port && a->plain == b->plain &&
+		a->address.port == b->address.port &&
+		a->address.scope == b->address.scope && a->plain == b->plain &&
 		a->xleave == b->xleave && a->key == b->key &&
 		a->asymmetry_ns == b->asymmetry_ns;
 }
@@ -257,6 +258,7 @@ void peers_stop(struct peers *p)
 	close_network(p);
 	links_close(p->links);
 	p->links = NULL;
+	p->has_changed = false;
 	keeper_use_cluster(p->keeper, NULL);
 	tsct_cluster_free(p->cluster);
 	p->cluster = NULL;

@@ -26,7 +26,7 @@ struct peers;
  * peers_recall - before the keeper starts: what was published last, and may be
  * gone on with
  * peers_start - do what the configuration says; @keeper runs
- * peers_stop - before the keeper does
+ * peers_stop - after the keeper did, which says last what is known here
  * Return 0 or -errno.
  */
 int peers_open(const struct peers_options *options, struct peers **ret_peers);
