@@ -45,14 +45,18 @@ static double show_number(double value, double step)
 static void draw_axes(const struct chart *c)
 {
 	double step = round_step(c->x_max - c->x_min), v;
+	int i;
 
-	for (v = ceil(c->x_min / step) * step; v <= c->x_max; v += step)
+	/* Counted: beside a large number a small step is none. */
+	v = ceil(c->x_min / step) * step;
+	for (i = 0; i < 2 * TICKS && v <= c->x_max; i++, v += step)
 		fprintf(c->to, "<path class='grid' d='M%.1f %dV%d'/>"
 			"<text class='tick' x='%.1f' y='%d' text-anchor='middle'>"
 			"%g</text>\n", at_x(c, v), TOP, HEIGHT - BOTTOM,
 			at_x(c, v), HEIGHT - BOTTOM + 15, show_number(v, step));
 	step = round_step(c->y_max - c->y_min);
-	for (v = ceil(c->y_min / step) * step; v <= c->y_max; v += step)
+	v = ceil(c->y_min / step) * step;
+	for (i = 0; i < 2 * TICKS && v <= c->y_max; i++, v += step)
 		fprintf(c->to, "<path class='grid' d='M%d %.1fH%d'/>"
 			"<text class='tick' x='%d' y='%.1f' text-anchor='end'>"
 			"%g</text>\n", LEFT, at_y(c, v), WIDTH - RIGHT,
