@@ -113,7 +113,7 @@ is alpha 'p["members"][0]["name"]' beta || fail "alpha does not know beta"
 # --- a changed network --------------------------------------------------------------
 changes() { grep -c 'network changed: asking all' "$work/gamma/log"; }
 before=$(changes)
-ip -n "${net_id}gamma" addr add 10.77.3.1/24 dev lo
+within "${net_id}gamma" ip addr add 10.77.3.1/24 dev lo
 changed() { [ "$(changes)" -gt "$before" ]; }
 wait_for "gamma sees that the network changed" changed
 
@@ -197,7 +197,7 @@ wait_for "gamma follows again" synced gamma
 is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
 
 # --- its own address goes, and another one comes ----------------------------------
-on() { ip -n "${net_id}$1" addr "$2" "$3" dev "$4"; }
+on() { within "${net_id}$1" ip addr "$2" "$3" dev "$4"; }
 taken() { of gamma "$source"'["answers"]["taken"]'; }
 more() { above gamma "$source"'["answers"]["taken"]' $((answers + 5)); }
 on beta add 10.77.2.2/24 vgamma
