@@ -206,7 +206,11 @@ echo "master 10.77.2.2 minpoll -3 maxpoll -2" >"$work/gamma/conf"
 kill -HUP "$gamma"
 answers=0
 wait_for "gamma asks by IPv4" more
+# In the midst of it, with an odd number of requests unanswered, say
+kill -STOP "$beta"
+sleep 0.1
 on gamma del 10.77.2.3/24 vbeta
+kill -CONT "$beta"
 sleep 1
 on gamma add 10.77.2.4/24 vbeta
 answers=$(taken)
