@@ -5,7 +5,7 @@
 #   alpha (master) -- 10.77.1.0/24 -- beta -- fd77::/64 -- gamma
 #
 # Namespaces of one machine share its counter: the truth is zero.
-# test-timeout: 90
+# test-timeout: 180
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
