@@ -299,6 +299,13 @@ static void copy_range(struct tsct_reader *reader, unsigned int cpu,
 	copy_words(image, data, len - first);
 }
 
+static void skip_broken(struct tsct_ring_reader *ring, __u64 head)
+{
+	ring->stat.broken_places++;
+	ring->doubtful = true;
+	ring->pos = head;
+}
+
 /* What is valid now. False: writers took more than half of it meanwhile. */
 static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 		       char *image, struct tsct_ring_count *ret_now)
@@ -311,13 +318,13 @@ static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 	from = ring->pos;
 	ret_now->head = tsct_pos_extend(from, ret_now->head);
 	size = ret_now->head - from;
-	if (size > reader->t->geo.data_size ||
-	    ret_now->head % TSCT_RECORD_ALIGN) {
-		ring->stat.broken_places++;
-		ring->doubtful = true;
-		ring->pos = ret_now->head;
+	if ((__s64)size < 0 || ret_now->head % TSCT_RECORD_ALIGN) {
+		skip_broken(ring, ret_now->head);
 		return true;
 	}
+	/* Since we looked where it begins, it went all the way round. */
+	if (size > reader->t->geo.data_size)
+		return false;
 	copy_range(reader, cpu, image, from, ret_now->head);
 	/* What is being written over by now is not sound in the copy */
 	is_overtaken(reader, cpu);
@@ -342,6 +349,8 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 	/* We may be kept from the CPU in the midst of it. */
 	while (!copy_valid(reader, cpu, image, &now) && --tries)
 		;
+	if ((__s64)(now.head - ring->pos) > (__s64)reader->t->geo.data_size)
+		skip_broken(ring, now.head);
 	if ((__s64)(now.head - ring->pos) <= 0) {
 		ring->pos = now.head;
 		settle(ring, now.events);
