@@ -6,6 +6,7 @@
 # sends or prints; and none of them has data that can be written.
 set -eu
 cd "$(dirname "$0")/../.."
+. tests/abi/pure.sh
 O=${O:-build}
 text='str(len|nlen|cmp|ncmp|chr|str|dup|toul|tol|tod|error)|v?snprintf|__ctype_b_loc|inet_(ntop|pton)'
 memory='mem(cpy|set|cmp|move|chr)|explicit_bzero|malloc|calloc|realloc|free|qsort|__errno_location'
@@ -16,7 +17,6 @@ allowed="$text|$memory|$math|$compiler|nettle_[a-z0-9_]+"
 ls "$O"/lib/sync/*.o >/dev/null
 own=$(nm --defined-only "$O"/lib/sync/*.o "$O"/lib/core/*.o | awk 'NF == 3 {print $3}' |
 	sort -u)
-fail=0
 n=0
 for obj in "$O"/lib/sync/*.o; do
 	n=$((n + 1))
@@ -24,18 +24,8 @@ for obj in "$O"/lib/sync/*.o; do
 	[ -f "lib/sync/$(basename "$obj" .o).c" ] || continue
 	may=$allowed
 	[ "$(basename "$obj")" != keys.o ] || may="$may|getc|ferror|setvbuf"
-	for sym in $(nm -u "$obj" | awk '{print $2}'); do
-		echo "$own" | grep -qx "$sym" && continue
-		echo "$sym" | grep -qxE "$may" && continue
-		echo "$(basename "$obj"): calls $sym"
-		fail=1
-	done
-	# .data.rel.ro is constant: tables of pointers
-	for sym in $(objdump -t "$obj" |
-		awk '/ O (\.data|\.bss|\*COM\*)\t/ {print $NF}'); do
-		echo "$(basename "$obj"): has writable data: $sym"
-		fail=1
-	done
+	calls_only "$may" "$obj"
+	holds_nothing "$obj"
 done
 [ "$n" -gt 10 ] || { echo "only $n objects of lib/sync in $O"; fail=1; }
 echo "$n sync objects"

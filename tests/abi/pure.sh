@@ -1,0 +1,22 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# What objects may call and hold. For t_pure*.sh; sets fail where they do more.
+fail=0
+
+calls_only() {	# PATTERN OBJECT: of $own, which they may call too
+	for sym in $(nm -u "$2" | awk '{print $2}'); do
+		echo "$own" | grep -qx "$sym" && continue
+		echo "$sym" | grep -qxE "$1" && continue
+		echo "$(basename "$2"): calls $sym"
+		fail=1
+	done
+}
+
+holds_nothing() {	# OBJECT: no data that can be written
+	# .data.rel.ro is constant: tables of pointers
+	for sym in $(objdump -t "$1" |
+		awk '/ O (\.data|\.bss|\*COM\*)\t/ {print $NF}'); do
+		echo "$(basename "$1"): has writable data: $sym"
+		fail=1
+	done
+}
