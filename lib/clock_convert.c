@@ -145,10 +145,7 @@ int tsct_clock_convert_on(const struct tsct_clock *head, uint64_t stamp,
 	err = lookup(clock, stamp, cpu, &reading);
 	if (err)
 		return err;
-	ret_time->ns = reading.ns;
-	ret_time->error_ns = tsct_clock_error_ns(reading.error_ps);
-	ret_time->status = reading.status;
-	ret_time->epoch = reading.epoch;
+	tsct_reading_time(&reading, ret_time);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "clock_private.h"
 #include "core/scale.h"
+#include "core/segments.h"
 
 /* Which line of a state */
 enum line_of {
@@ -16,6 +17,16 @@ static inline __u64 tsct_clock_error_ns(__u64 error_ps)
 {
 	/* Up, and one more for what is cut off of ns */
 	return error_ps / 1000 + !!(error_ps % 1000) + 1;
+}
+
+/* As programs are told it */
+static inline void tsct_reading_time(const struct tsct_reading *reading,
+				     struct tsct_time *ret_time)
+{
+	ret_time->ns = reading->ns;
+	ret_time->error_ns = tsct_clock_error_ns(reading->error_ps);
+	ret_time->status = reading->status;
+	ret_time->epoch = reading->epoch;
 }
 
 /* What so many ticks are at most; @mult as that of a pair */
