@@ -8,6 +8,7 @@
 
 #include "packets.h"
 #include "seed.h"
+#include "suite.h"
 #include "sync/auth.h"
 
 #define AES128_KEY	"2b7e151628aed2a6abf7158809cf4f3c"
@@ -620,8 +621,6 @@ int main(void)
 {
 	Suite *suite = suite_create("auth");
 	TCase *tcase = tcase_create("auth");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	seed_with(0);
@@ -640,9 +639,5 @@ int main(void)
 	tcase_add_test(tcase, random_files);
 	tcase_add_test(tcase, wiped);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

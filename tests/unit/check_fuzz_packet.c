@@ -8,6 +8,7 @@
 
 #include "../fuzz/fuzz_packet.c"
 #include "seed.h"
+#include "suite.h"
 
 #define INPUTS_MAX	2000
 #define INPUT_SIZE	4096
@@ -107,17 +108,11 @@ int main(void)
 {
 	Suite *suite = suite_create("fuzz_packet");
 	TCase *tcase = tcase_create("packet");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, corpus);
 	tcase_add_test(tcase, changed_corpus);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "packets.h"
 #include "seed.h"
+#include "suite.h"
 #include "sync/ext.h"
 
 #define S	1000000000LL
@@ -680,8 +681,6 @@ int main(void)
 {
 	Suite *suite = suite_create("ntp");
 	TCase *tcase = tcase_create("stamps");
-	SRunner *runner;
-	int failed;
 
 	print_seed();
 	seed_with(0);
@@ -708,9 +707,5 @@ int main(void)
 	tcase_add_test(tcase, reasons);
 	tcase_add_loop_test(tcase, random_bytes, 0, 4);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }
