@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* A ring's memory, written and looked at piece by piece. */
+#ifndef TESTS_RING_WALK_H
+#define TESTS_RING_WALK_H
+
+#include <check.h>
+#include <string.h>
+
+#include "core/ring.h"
+
+#define MASK48	0xffffffffffffULL
+
+static inline struct tsct_geometry
+geometry(uint32_t block_size, uint32_t blocks, uint32_t policy)
+{
+	struct tsct_geometry geo = {
+		.data_size = (uint64_t)block_size * blocks,
+		.block_size = block_size,
+		.policy = policy,
+	};
+
+	ck_assert_int_eq(tsct_geometry_check(policy, block_size, blocks), 0);
+	return geo;
+}
+
+static inline void put(void *data, uint64_t at, uint16_t len, uint16_t id,
+		       uint32_t tid, uint64_t tsc)
+{
+	struct tsct_record record = {
+		.len = len, .id = id, .tid = tid, .tsc = tsc,
+	};
+
+	memcpy((char *)data + at, &record, sizeof(record));
+}
+
+/* What tsct_ring_next() said last. */
+static struct {
+	enum tsct_ring_step step;
+	struct tsct_record header;
+	__u64 next;
+} l;
+
+static inline void look(const struct tsct_geometry *geo, const void *data,
+			uint64_t pos, uint64_t head)
+{
+	memset(&l.header, 0xff, sizeof(l.header));
+	l.step = tsct_ring_next(geo, data, pos, head, &l.header, &l.next);
+}
+
+/* A header as a writer would leave it. */
+static inline void put_block(void *data, const struct tsct_geometry *geo,
+			     uint64_t pos, uint64_t events)
+{
+	struct tsct_block block = {
+		.len = TSCT_BLOCK_HEADER, .id = TSCT_ID_BLOCK,
+		.pos = pos, .events = events,
+	};
+
+	memcpy((char *)data + (pos & (geo->data_size - 1)), &block,
+	       sizeof(block));
+}
+
+#endif /* TESTS_RING_WALK_H */
