@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed point against big numbers done another way, and what makes a pair
- * credible. The reference multiplies and divides digit by digit.
+ * Fixed point against big numbers done another way. The reference multiplies and
+ * divides digit by digit.
  */
 #include <check.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 #include <tsctrace/clock.h>
 
 #include "core/scale.h"
+#include "sane_pair.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -142,27 +143,6 @@ static int64_t any_signed(unsigned int bits)
 	int64_t value = (int64_t)(any64() >> (64 - 1 - any(bits)));
 
 	return any(2) ? value : -value;
-}
-
-static struct tsct_pair sane_pair(void)
-{
-	const uint64_t mult = 27750000000000000;	/* 0.3851 ns */
-	const uint64_t base = 1000000000000;
-
-	return (struct tsct_pair) {
-		.base_tsc = base,
-		.base_ns = 1700000000000000000,
-		.mult = mult,
-		.slew_mult = mult,
-		.fast_tsc = 13000000000,
-		.as_of_tsc = base - 1000,
-		.hold_after_tsc = base + 13000000000,
-		.void_after_tsc = base + 2600000000000,
-		.error_ps = 20000,
-		.past_error_ps = 30000,
-		.growth = tsct_growth(mult, 50),
-		.hold_growth = tsct_growth(mult, 15000),
-	};
 }
 
 /* Of all pairs that are good; base and times anywhere in 64 bits */
@@ -541,217 +521,6 @@ START_TEST(test_growth)
 }
 END_TEST
 
-/* ---- can it be true? ---------------------------------------------------- */
-
-/* Each line breaks one rule of a good pair. */
-#define VERDICT(source, verdict, ...) do {				\
-	struct tsct_pair pair = sane_pair();				\
-	__VA_ARGS__;							\
-	ck_assert_int_eq(tsct_pair_check(&pair, source), verdict);	\
-} while (0)
-#define REFUSED(...)	VERDICT(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
-#define TAKEN(...)	VERDICT(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
-
-/* All of one rate */
-static void set_rate(struct tsct_pair *pair, uint64_t mult)
-{
-	pair->mult = pair->slew_mult = mult;
-	pair->growth = pair->hold_growth = 0;
-}
-
-#define NS(source, verdict, mult) \
-	VERDICT(source, verdict, set_rate(&pair, mult))
-
-START_TEST(test_rate_check)
-{
-	TAKEN();
-	TAKEN(pair = (struct tsct_pair) { 0 });
-	REFUSED(pair.mult = 0);
-	NS(TSCT_SOURCE_TSC, 0, ONE * 100);
-	NS(TSCT_SOURCE_TSC, -EINVAL, ONE * 100 + 1);
-	NS(TSCT_SOURCE_TSC, 0, ONE / 100 + 1);
-	NS(TSCT_SOURCE_TSC, -EINVAL, ONE / 100);
-	NS(TSCT_SOURCE_TSC, -EINVAL, UINT64_MAX);
-	NS(TSCT_SOURCE_NR, -EINVAL, ONE);
-	NS(TSCT_SOURCE_MONOTONIC_RAW, 0, ONE);
-	NS(TSCT_SOURCE_MONOTONIC_RAW, 0, ONE / 10 * 11);
-	NS(TSCT_SOURCE_REALTIME, -EINVAL, ONE / 10 * 11 + 10);
-	NS(TSCT_SOURCE_REALTIME, 0, ONE / 10 * 9 + 9);
-	NS(TSCT_SOURCE_MONOTONIC, -EINVAL, ONE / 10 * 9);
-	TAKEN(pair.slew_tsc = 1ULL << 55);
-	REFUSED(pair.slew_tsc = (1ULL << 55) + 1);
-	TAKEN(pair.slew_mult = pair.mult / 10 * 11, pair.slew_tsc = 1ULL << 54);
-	TAKEN(pair.slew_mult = pair.mult / 10 * 9, pair.slew_tsc = 1ULL << 54);
-	REFUSED(pair.slew_mult = pair.mult / 10 * 11 + 1,
-		pair.slew_tsc = 1ULL << 54);
-	REFUSED(pair.slew_mult = pair.mult / 10 * 9 - 1,
-		pair.slew_tsc = 1ULL << 54);
-	REFUSED(pair.slew_mult = 0);
-	REFUSED(pair.slew_mult = UINT64_MAX);
-}
-END_TEST
-
-START_TEST(test_times_check)
-{
-	const uint64_t far = 1ULL << 62;
-
-	TAKEN(pair.as_of_tsc = pair.base_tsc - far + 1,
-	      pair.void_after_tsc = pair.base_tsc + far);
-	REFUSED(pair.as_of_tsc = pair.base_tsc - far - 1);
-	REFUSED(pair.void_after_tsc = pair.base_tsc + far + 1);
-	REFUSED(pair.as_of_tsc = pair.hold_after_tsc + 1);
-	TAKEN(pair.as_of_tsc = pair.hold_after_tsc);
-	REFUSED(pair.void_after_tsc = pair.hold_after_tsc - 1);
-	TAKEN(pair.void_after_tsc = pair.hold_after_tsc);
-	REFUSED(pair.hold_after_tsc--);		/* before fast_tsc ends */
-	TAKEN(pair.hold_after_tsc = pair.as_of_tsc, pair.fast_tsc = 0);
-	REFUSED(pair.hold_after_tsc = pair.as_of_tsc, pair.fast_tsc = 1);
-	TAKEN(pair.fast_tsc = (1ULL << 55) - 1,
-	      pair.hold_after_tsc = pair.void_after_tsc = pair.base_tsc + far);
-	REFUSED(pair.fast_tsc = 1ULL << 55,
-		pair.hold_after_tsc = pair.void_after_tsc =
-			pair.base_tsc + far);
-	TAKEN(pair.slew_mult++, pair.slew_tsc = pair.fast_tsc);
-	REFUSED(pair.slew_mult++, pair.slew_tsc = pair.fast_tsc - 1);
-	TAKEN(pair.slew_mult++, pair.fast_tsc = 0);
-	/* The short cut does not saturate. */
-	REFUSED(pair.base_ns = INT64_MAX - 5000000000);
-	TAKEN(pair.base_ns = INT64_MAX - 5000000000, pair.fast_tsc = 0);
-	TAKEN(pair.base_ns = INT64_MIN);
-	TAKEN(pair.growth = tsct_growth(pair.mult, 1000000000));
-	REFUSED(pair.growth = tsct_growth(pair.mult, 1000000000) + 1);
-	TAKEN(pair.hold_growth = tsct_growth(pair.mult, 1000000000));
-	REFUSED(pair.hold_growth = tsct_growth(pair.mult, 1000000000) + 1);
-	REFUSED(pair.reserved[0] = 1);
-	REFUSED(pair.reserved[2] = 1);
-}
-END_TEST
-
-#define STATE(verdict, ...) do {					\
-	struct tsct_clock_state state = {				\
-		.real = sane_pair(), .status = TSCT_STATUS_SYNCHRONIZED, \
-	};								\
-	__VA_ARGS__;							\
-	ck_assert_int_eq(tsct_clock_state_check(&state), verdict);	\
-} while (0)
-#define EMPTY(verdict, ...) \
-	STATE(verdict, memset(&state, 0, sizeof(state)), __VA_ARGS__)
-
-START_TEST(test_state_check)
-{
-	STATE(0);
-	EMPTY(0, (void)0);
-	EMPTY(0, state.status = TSCT_STATUS_DISRUPTED);
-	EMPTY(-EINVAL, state.status = TSCT_STATUS_CALIBRATING);	/* of what? */
-	EMPTY(-EINVAL, state.status = TSCT_STATUS_SYNCHRONIZED);
-	EMPTY(-EINVAL, state.status = TSCT_STATUS_HOLDOVER);
-	STATE(0, state.status = TSCT_STATUS_CALIBRATING);
-	STATE(0, state.status = TSCT_STATUS_HOLDOVER);
-	/* says nothing, and has a short cut */
-	STATE(-EINVAL, state.status = TSCT_STATUS_DISRUPTED);
-	STATE(-EINVAL, state.status = TSCT_STATUS_UNKNOWN);
-	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_tsc = 0);
-	STATE(-EINVAL, state.flags = TSCT_CLOCK_SKEWED);
-	STATE(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_tsc = 0);
-	STATE(-EINVAL, state.flags = 2);
-	STATE(-EINVAL, state.status = TSCT_STATUS_NR);
-	STATE(-EINVAL, state.cause = TSCT_CAUSE_NR);
-	STATE(0, state.cause = TSCT_CAUSE_NR - 1);
-	STATE(-EINVAL, state.source = TSCT_SOURCE_NR);
-	EMPTY(-EINVAL, state.source = TSCT_SOURCE_NR);
-	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);	/* 0.38 ns */
-	STATE(-EINVAL, state.reserved[0] = 1);
-	STATE(-EINVAL, state.reserved[1] = 1);
-	STATE(-EINVAL, state.reserved1 = 1);
-	STATE(-EINVAL, state.reserved0 = 1);
-	STATE(-EINVAL, state.cluster.growth = 1);
-	STATE(-EINVAL, state.real.reserved[0] = 1);
-	STATE(0, state.rate_mult = state.real.mult);
-	STATE(-EINVAL, state.rate_mult = 1);
-	STATE(0, state.rate_error_ppt = UINT64_MAX, state.epoch = UINT32_MAX,
-	      state.epoch_tsc = UINT64_MAX,
-	      state.closing_error_ps = UINT64_MAX);
-}
-END_TEST
-
-/* With a cluster's line, and the piece before it */
-#define CLUSTER(verdict, ...) \
-	STATE(verdict, add_cluster(&state), __VA_ARGS__)
-
-static void add_cluster(struct tsct_clock_state *state)
-{
-	struct tsct_pair old = sane_pair();
-
-	old.slew_mult += old.mult / 4000;
-	old.slew_tsc = 500000000;
-	old.fast_tsc = 0;
-	state->cluster = sane_pair();
-	state->cluster.base_tsc += 400000000;
-	state->cluster.base_ns = tsct_pair_ns(&old, state->cluster.base_tsc);
-	state->cluster.fast_tsc = 1000;
-	state->cluster_status = TSCT_STATUS_SYNCHRONIZED;
-	state->cluster_before = tsct_pair_piece(&old, state->cluster.base_tsc);
-}
-
-START_TEST(test_cluster_check)
-{
-	CLUSTER(0, (void)0);
-	CLUSTER(0, state.cluster_epoch = UINT32_MAX,
-		state.cluster_timeline = UINT32_MAX,
-		state.cluster_master = UINT64_MAX);
-	CLUSTER(0, state.cluster_status = TSCT_STATUS_CALIBRATING);
-	CLUSTER(0, state.cluster_status = TSCT_STATUS_HOLDOVER);
-	/* Who sets CLOCK_REALTIME does not touch it. */
-	CLUSTER(0, state.status = TSCT_STATUS_DISRUPTED,
-		memset(&state.real, 0, sizeof(state.real)));
-	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_NR);
-	/* says nothing, and has a short cut */
-	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_DISRUPTED);
-	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_UNKNOWN);
-	CLUSTER(0, state.cluster_status = TSCT_STATUS_DISRUPTED,
-		state.cluster.fast_tsc = 0);
-	CLUSTER(-EINVAL, state.flags = TSCT_CLOCK_SKEWED,
-		state.real.fast_tsc = 0);
-	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_tsc = 0,
-		state.cluster.fast_tsc = 0);
-	/* knows the time, and has none */
-	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)));
-	STATE(-EINVAL, state.cluster_status = TSCT_STATUS_HOLDOVER);
-	STATE(0, state.cluster_status = TSCT_STATUS_DISRUPTED);
-	CLUSTER(-EINVAL, state.cluster.mult = 1);
-	CLUSTER(-EINVAL, state.cluster.growth = UINT64_MAX);
-	CLUSTER(-EINVAL, state.cluster.fast_tsc = TSCT_FAST_TSC_MAX);
-	CLUSTER(-EINVAL, state.cluster.reserved[1] = 1);
-}
-END_TEST
-
-START_TEST(test_before_check)
-{
-	CLUSTER(0, memset(&state.cluster_before, 0,
-			  sizeof(state.cluster_before)));
-	CLUSTER(0, state.cluster_before.error_ps = UINT64_MAX);
-	CLUSTER(-EINVAL, state.cluster_before.mult = 0);
-	STATE(-EINVAL, state.cluster_before.error_ps = 1);
-	/* a piece of nothing */
-	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)),
-		state.cluster_status = 0);
-	/* does not lead to where the line begins */
-	CLUSTER(-EINVAL, state.cluster_before.base_ns++);
-	CLUSTER(-EINVAL, state.cluster_before.base_ns--);
-	CLUSTER(-EINVAL, state.cluster_before.base_tsc -= 1000);
-	CLUSTER(-EINVAL, state.cluster_before.mult += 1ULL << 40);
-	/* begins behind it, or when nothing could */
-	CLUSTER(-EINVAL, state.cluster_before.base_tsc = state.cluster.base_tsc,
-		state.cluster_before.base_ns = state.cluster.base_ns);
-	CLUSTER(-EINVAL, state.cluster_before.base_tsc += 1ULL << 63);
-	/* leads there, at twice the speed */
-	CLUSTER(-EINVAL, state.cluster_before.mult = 2 * state.cluster.mult,
-		state.cluster_before.base_tsc = state.cluster.base_tsc - 1000,
-		state.cluster_before.base_ns = state.cluster.base_ns -
-		tsct_ticks_ns(2 * state.cluster.mult, 1000));
-}
-END_TEST
-
 /* The piece says what the line said, for every stamp from its base on. */
 START_TEST(test_piece)
 {
@@ -795,11 +564,6 @@ int main(void)
 	tcase_add_test(tcase, test_ticks_and_back);
 	tcase_add_test(tcase, test_ticks_edges);
 	tcase_add_test(tcase, test_growth);
-	tcase_add_test(tcase, test_rate_check);
-	tcase_add_test(tcase, test_times_check);
-	tcase_add_test(tcase, test_state_check);
-	tcase_add_test(tcase, test_cluster_check);
-	tcase_add_test(tcase, test_before_check);
 	tcase_add_test(tcase, test_piece);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
