@@ -10,9 +10,10 @@
 # 0 passed, 77 skipped (the reason is its last line), else failed. One that
 # prints less TAP than it planned, exits otherwise than its results say, or
 # outlives its time limit (5 minutes, or `test-timeout: SECONDS` in a comment)
-# has failed. Whole outputs stay in build/test-log/. The last line is always
-# "N passed, N failed, N skipped"; the exit status is 0 if something passed
-# and nothing failed. TEST=GLOB picks tests of the guest suite.
+# has failed. Whole outputs stay in build/test-log/, random seeds in its file
+# `seeds`. What failed is said once more at the end, with what the tests said
+# of it. The last line is always "N passed, N failed, N skipped"; the exit
+# status is 0 if something passed and nothing failed. TEST=GLOB picks tests of the guest suite.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +26,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 
 passed=0 failed=0 skipped=0 pid=
 trap '[ -z "$pid" ] || kill -- "-$pid" 2>/dev/null || true' EXIT
-seeds='' skips=''
+skips='' failures=''
 
 # Counts a log, in which programs may have spoken one after another: "passed
 # failed skipped planned", planned -1 where it is no TAP
@@ -63,7 +64,14 @@ judge() {	# LABEL LOG STATUS
 	esac
 	[ "$3" -ne 0 ] || [ "$f" -eq 0 ] || why="failures, but exit status 0"
 	[ $((SECONDS - start)) -lt "$limit" ] || why="killed after $limit s"
-	[ -z "$why" ] || { f=$((f + 1)); echo "$1: $why"; }
+	[ -z "$why" ] || { f=$((f + 1)); echo "$1: $why"; failures+="  $1: $why"$'\n'; }
+}
+
+# Each failure with the remarks next to it, which some tests make before it
+# and some after it
+note_failures() {	# LABEL LOG
+	failures+=$(grep -E -B 2 -A 10 '^not ok ' "$2" | grep -E '^(not ok|#|--)' |
+		cut -c 1-300 | head -n 40 | sed "s|^|  $1: |")$'\n' || true
 }
 
 show() {	# LABEL LOG SECONDS
@@ -90,9 +98,10 @@ run_one() {	# LABEL COMMAND...
 	pid=
 	judge "$label" "$log" "$status"
 	note_skips "$label" "$log"
+	[ "$f" -eq 0 ] || note_failures "$label" "$log"
 	show "$label" "$log" $((SECONDS - start))
-	seeds+=$(grep -iE '(^|[^[:alnum:]_])seeds?[ :=]+(0x)?[0-9a-f]+' "$log" |
-		sort -u | head -n 20 | sed "s|^|  $label: |")$'\n' || true
+	grep -iE '(^|[^[:alnum:]_])seeds?[ :=]+(0x)?[0-9a-f]+' "$log" |
+		sort -u | sed "s|^|$label: |" >>"$logs/seeds" || true
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
@@ -141,9 +150,8 @@ for suite in "${suites[@]}"; do
 	echo "$suite: $((passed - before[0])) passed," \
 		"$((failed - before[1])) failed, $((skipped - before[2])) skipped"
 done
-seeds=$(grep . <<<"$seeds" || true) skips=$(grep . <<<"$skips" || true)
-[ -z "$seeds" ] || printf 'seeds:\n%s\n' "$seeds"
+skips=$(grep . <<<"$skips" || true) failures=$(grep . <<<"$failures" || true)
 [ -z "$skips" ] || printf 'skipped:\n%s\n' "$skips"
-[ "$failed" -eq 0 ] || echo "whole outputs: $logs"
+[ "$failed" -eq 0 ] || printf 'whole outputs: %s\nfailed:\n%s\n' "$logs" "$failures"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
