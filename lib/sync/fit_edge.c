@@ -13,11 +13,6 @@
 
 #include <math.h>
 
-/* Of RMS offset error of a line through T seconds of a rate that wanders by one
- * unit per root of a second, at its end: as much times T^1.5 */
-#define WANDER_ERROR	0.11
-/* ... and crystals wander by as much, of their rate, where queues hide it. */
-#define WANDER_LEAST	5e-10
 /* Delays of so many of the exchanges are taken to be behind the edge */
 #define BEHIND		4
 /* A support is no edge if the gap is wider without it by so many delays */
@@ -33,10 +28,6 @@ struct edge {
 	unsigned int nr;
 };
 
-struct window {
-	unsigned int from, to;
-};
-
 static double delay(const struct tsct_point *p, const struct tsct_hull *hull,
 		    bool up)
 {
@@ -47,7 +38,7 @@ static double delay(const struct tsct_point *p, const struct tsct_hull *hull,
 
 /* The window's exchanges that are used: their delays, into scratch */
 static unsigned int delays(const struct tsct_plane *plane,
-			   const struct window *window,
+			   const struct tsct_window *window,
 			   const struct tsct_hull *hull, bool up)
 {
 	unsigned int nr = 0, i;
@@ -70,7 +61,7 @@ static double softness_of(double *of, unsigned int nr)
 }
 
 static struct edge look_at(const struct tsct_plane *plane,
-			   const struct window *window,
+			   const struct tsct_window *window,
 			   const struct tsct_hull *hull, bool up)
 {
 	unsigned int nr = delays(plane, window, hull, up), behind, near = 0, i;
@@ -205,7 +196,7 @@ static void mean_line(const struct tsct_plane *plane,
 
 /* What the gap would be without this point */
 static double gap_without(struct tsct_plane *plane,
-			  const struct window *window, unsigned int point)
+			  const struct tsct_window *window, unsigned int point)
 {
 	struct tsct_hull hull;
 	double gap = 0;
@@ -218,7 +209,7 @@ static double gap_without(struct tsct_plane *plane,
 }
 
 /* A point that stands out takes more off the gap than chance; false: none does */
-static bool trim(struct tsct_plane *plane, const struct window *window,
+static bool trim(struct tsct_plane *plane, const struct tsct_window *window,
 		 struct tsct_hull *hull, const struct edge edge[2])
 {
 	double gap = hull->above - hull->below, most = 0, is;
@@ -241,7 +232,7 @@ static bool trim(struct tsct_plane *plane, const struct window *window,
 	return most > limit;
 }
 
-static void see(struct tsct_plane *plane, const struct window *window,
+static void see(struct tsct_plane *plane, const struct tsct_window *window,
 		struct tsct_hull *ret_hull, struct edge ret_edge[2])
 {
 	tsct_hull_fit(plane, window->from, window->to, ret_hull);
@@ -249,107 +240,21 @@ static void see(struct tsct_plane *plane, const struct window *window,
 	ret_edge[1] = look_at(plane, window, ret_hull, false);
 }
 
-/* The @size exchanges that are nearest to `at` */
-static struct window nearest(const struct tsct_plane *plane, unsigned int size)
-{
-	const struct tsct_point *p = plane->point;
-	struct window window = { 0, plane->nr };
-
-	while (window.to - window.from > size) {
-		if (fabs(p[window.from].u) >= fabs(p[window.to - 1].u))
-			window.from++;
-		else
-			window.to--;
-	}
-	return window;
-}
-
-/* Not so few that an edge is nothing */
-static bool is_filled(const struct tsct_plane *plane,
-		      const struct window *window)
-{
-	unsigned int used = 0, i;
-
-	for (i = window->from; i < window->to; i++)
-		used += plane->point[i].used;
-	return used >= 4 && used >= (window->to - window->from) / 2;
-}
-
-static double age(const struct tsct_plane *plane, const struct window *window)
-{
-	return fmax(fabs(plane->point[window->from].u),
-		    fabs(plane->point[window->to - 1].u));
-}
-
-/*
- * How far beyond its exchanges a line is used: to `at`; and if that is the last
- * one, for half as long as it ever took until the next one came.
- */
-static double used_beyond(const struct tsct_plane *plane)
-{
-	const struct tsct_point *p = plane->point;
-	double beyond = fmax(p[0].u, -p[plane->nr - 1].u), gap = 0;
-	unsigned int i;
-
-	for (i = 1; i < plane->nr; i++)
-		gap = fmax(gap, p[i].u1 - p[i - 1].u1);
-	return p[plane->nr - 1].u <= 0 ? fmax(beyond, gap / 2) : fmax(beyond, 0);
-}
-
-/* What going on beyond a window adds to how well its edge is known: a factor */
-static double lever(const struct tsct_plane *plane,
-		    const struct window *window, double beyond)
-{
-	double span = plane->point[window->to - 1].u -
-		plane->point[window->from].u;
-
-	return span > 0 ? 1 + 2 * beyond / span : 1;
-}
-
-/*
- * The more exchanges, the better is the edge known: in proportion, if their
- * delays do not change. The longer they took, the more the rate has wandered.
- */
-static struct window choose(const struct tsct_plane *plane, double sd,
-			    double wander, double *ret_bent)
-{
-	struct window window, best = { 0, plane->nr };
-	double least = HUGE_VAL, edge, bent, cost;
-	double beyond = used_beyond(plane), first = lever(plane, &best, beyond);
-	unsigned int size;
-
-	for (size = plane->nr; size >= 4 || size == plane->nr; size = size * 5 / 6) {
-		window = nearest(plane, size);
-		if (size < plane->nr && !is_filled(plane, &window))
-			break;
-		edge = sd * plane->nr / size * lever(plane, &window, beyond) /
-			first;
-		bent = WANDER_ERROR * wander * pow(age(plane, &window), 1.5);
-		cost = edge * edge + bent * bent;
-		if (cost < least) {
-			least = cost;
-			best = window;
-			*ret_bent = bent;
-		}
-	}
-	return best;
-}
-
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 			struct tsct_estimate *ret)
 {
-	struct window all = { 0, plane->nr }, window;
+	struct tsct_window all = { 0, plane->nr }, window;
 	unsigned int left = plane->nr / 20 + 1;
 	struct tsct_hull hull;
 	struct edge edge[2];
 	double bent = 0;
 
-	wander = fmax(wander, WANDER_LEAST * plane->rate * plane->hz);
+	wander = fmax(wander, TSCT_FIT_WANDER_LEAST * plane->rate * plane->hz);
 	see(plane, &all, &hull, edge);
 	while (plane->nr >= FEW && left-- && trim(plane, &all, &hull, edge))
 		see(plane, &all, &hull, edge);
 	mean_line(plane, &hull, edge, ret);
-	window = choose(plane, ret->sd, wander, &bent);
+	window = tsct_window_choose(plane, ret->sd, wander, &bent);
 	if (window.to - window.from < plane->nr) {
 		see(plane, &window, &hull, edge);
 		mean_line(plane, &hull, edge, ret);

@@ -125,6 +125,20 @@ struct tsct_estimate {
 /* fit_regression.c */
 void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_estimate *ret);
+/* fit_window.c: points [from, to) */
+struct tsct_window {
+	unsigned int from, to;
+};
+
+/* Crystals wander by as much, of their rate per root of a second, at least: where
+ * packets queue for long, no regression sees it. */
+#define TSCT_FIT_WANDER_LEAST	8e-10
+
+/* @sd: of an edge, seen in all of them; *ret_bent: what @wander, counts / s per
+ * root of a second, makes of the line at `at`: a standard deviation */
+struct tsct_window tsct_window_choose(const struct tsct_plane *plane, double sd,
+				      double wander, double *ret_bent);
+
 /* fit_edge.c; @wander: of the regression. Takes `used` and `sound` from points
  * that contradict the others. */
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
