@@ -10,6 +10,9 @@
  * Who does not ask for half a second has stopped waiting. Our master hears that we
  * have arrived when a program here waits and, where we are a master ourselves, all
  * that follow us wait, too; they are released when we are.
+ *
+ * While anybody waits, names go up the tree with requests, and down with answers: of
+ * who keeps a node from having arrived, and of who is missing in the whole of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +45,6 @@ static const struct source *parent(const struct peers *p)
 	return first;
 }
 
-bool barrier_is_parent(const struct peers *p, const struct source *s)
-{
-	return s == parent(p);
-}
-
 static bool has_members(const struct peers *p)
 {
 	return p->members.round && p->service.nr;
@@ -63,10 +61,28 @@ static bool all_below(const struct peers *p)
 	return tsct_round_missing(p->members.round, barrier, NULL, 0) <= 1;
 }
 
+static bool waits_here(const struct peers *p)
+{
+	return p->barrier.number &&
+		tsct_now_ns() - p->barrier.waited_ns <= WAITS_NS;
+}
+
+static bool waits_below(const struct peers *p)
+{
+	return has_members(p) && p->barrier.asked_ns &&
+		tsct_now_ns() - p->barrier.asked_ns <= LATELY_NS;
+}
+
 bool barrier_arrived(const struct peers *p, const struct source *s)
 {
-	return p->barrier.number && barrier_is_parent(p, s) && all_below(p) &&
-		tsct_now_ns() - p->barrier.waited_ns <= WAITS_NS;
+	return s == parent(p) && waits_here(p) && all_below(p);
+}
+
+/* A little longer than they wait: the end of a session is told by polls, too. */
+bool barrier_asks(const struct peers *p, const struct source *s)
+{
+	return s == parent(p) && (waits_below(p) || (p->barrier.waited_ns &&
+		tsct_now_ns() - p->barrier.waited_ns < LATELY_NS));
 }
 
 static void release(struct peers *p)
@@ -86,7 +102,7 @@ void barrier_answered(struct peers *p, const struct source *s)
 {
 	const struct tsct_remote *r = &s->client.remote;
 
-	if (!p->barrier.number || !barrier_is_parent(p, s))
+	if (!p->barrier.number || s != parent(p))
 		return;
 	if (r->barrier == p->barrier.number && r->flags & TSCT_EXT_RELEASED)
 		release(p);
@@ -132,9 +148,12 @@ void barrier_asked(struct peers *p)
 
 	/* Before the last one arrives, and we with him though we left. */
 	expire(p);
-	if (now_ns - b->asked_ns > LATELY_NS)
-		b->since_ns = now_ns;
-	b->asked_ns = now_ns;
+	if (now_ns - b->asked_ns <= LATELY_NS) {
+		b->asked_ns = now_ns;
+		return;
+	}
+	b->since_ns = b->asked_ns = now_ns;
+	sources_nudge(p);		/* our master shall know, too */
 }
 
 /* Who waits at another node cannot be told names; who runs this one can. */
@@ -166,7 +185,11 @@ void barrier_tick(struct peers *p)
 		look_as_master(p);
 }
 
-static void begin(struct peers *p)
+/*
+ * @number: what a caller was told, by the daemon that was here before us, say. Our
+ * master knows whether all arrived in that one.
+ */
+static void begin(struct peers *p, __u32 number)
 {
 	const struct source *s = parent(p);
 
@@ -175,40 +198,53 @@ static void begin(struct peers *p)
 			tsct_round_barrier(p->members.round) :
 			p->barrier.released + 1;
 	else
-		p->barrier.number = s->client.remote.barrier;
+		p->barrier.number = number ? number :
+			s->client.remote.barrier;
 	sources_nudge(p);
 }
 
-/* Of those below us; that we have not arrived ourselves is no news here. */
-static const char *name_below(const struct peers *p, char *names, size_t size)
+/*
+ * To the round, a node with a master is always missing itself, and named first;
+ * to people only where nobody here waits, and by its own name.
+ */
+void barrier_below(const struct peers *p, char *names, size_t size)
 {
-	const char *own = *p->conf->name ? p->conf->name : "the master";
-	size_t len = strlen(own);
+	char *rest;
 
+	*names = '\0';
+	if (!has_members(p) || all_below(p))
+		return;
 	tsct_round_missing(p->members.round,
 			   tsct_round_barrier(p->members.round), names, size);
-	return strncmp(names, own, len) || strncmp(names + len, ", ", 2) ?
-		names : names + len + 2;
+	rest = strstr(names, ", ");
+	if (rest && (waits_here(p) || !*p->conf->name))
+		memmove(names, rest + 2, strlen(rest + 2) + 1);
+}
+
+void barrier_missing(const struct peers *p, char *names, size_t size)
+{
+	const struct source *s = parent(p);
+
+	if (!s)
+		tsct_round_missing(p->members.round,
+				   tsct_round_barrier(p->members.round), names,
+				   size);
+	else if (!s->client.reach)
+		snprintf(names, size, "%s, which does not answer",
+			 s->conf.name);
+	else if (*s->client.missing)
+		snprintf(names, size, "%s", s->client.missing);
+	else
+		barrier_below(p, names, size);
 }
 
 static void say_missing(const struct peers *p, FILE *to)
 {
-	const struct source *s = parent(p);
-	char text[1024] = "";
-	const char *names = text;
+	char names[1024] = "";
 
-	if (!s)
-		tsct_round_missing(p->members.round, p->barrier.number, text,
-				   sizeof(text));
-	else if (!s->client.reach)
-		snprintf(text, sizeof(text), "%s, which does not answer",
-			 s->conf.name);
-	else if (!all_below(p))
-		names = name_below(p, text, sizeof(text));
-	else
-		snprintf(text, sizeof(text), "somebody that tsctraced's log at "
-			 "%s names", s->conf.name);
-	fprintf(to, "waiting %u %s\n", p->barrier.number, names);
+	barrier_missing(p, names, sizeof(names));
+	fprintf(to, "waiting %u %s\n", p->barrier.number, *names ? names :
+		"somebody that is not known yet");
 }
 
 void barrier_answer(struct peers *p, const char *which, FILE *to)
@@ -224,7 +260,7 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 	b->waited_ns = tsct_now_ns();
 	if (!number || number != b->released) {
 		if (!b->number)
-			begin(p);
+			begin(p, (__u32)number);
 		barrier_tick(p);
 	}
 	if (b->number || (number && number != b->released))

@@ -134,10 +134,14 @@ void members_asked(void *ctx, const struct tsct_ask *ask)
 	if (!child && p->conf->nr_children)
 		return;			/* it may ask, and does not belong */
 	enter(p, ask, child, now_ns);
-	if (ask->request.flags & TSCT_EXT_ARRIVED)
+	if (ask->request.flags & TSCT_EXT_ARRIVED || ask->below)
 		barrier_asked(p);
+	tsct_round_below(p->members.round, ask->request.node,
+			 ask->below ? ask->below : "");
 	tsct_round_ask(p->members.round, &ask->request, ask->reply,
 		       (__u64)now_ns / 1000);
+	if (ask->missing)
+		barrier_missing(p, ask->missing, TSCT_MISSING_TEXT + 1);
 	members_hint(p);
 }
 

@@ -86,20 +86,14 @@ void sources_disrupt(struct peers *p)
 	sources_hurry(p);
 }
 
-/* Somebody here waits for what it will say. */
-static bool waits(const struct peers *p, const struct source *s)
-{
-	return p->barrier.waited_ns && barrier_is_parent(p, s) &&
-		tsct_now_ns() - p->barrier.waited_ns < NS_PER_S;
-}
-
 void sources_nudge(struct peers *p)
 {
 	__s64 soon_ns = tsct_now_ns() + BURST_NS;
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (waits(p, &p->source[i]) && p->source[i].due_ns > soon_ns)
+		if (barrier_asks(p, &p->source[i]) &&
+		    p->source[i].due_ns > soon_ns)
 			p->source[i].due_ns = soon_ns;
 	peers_arm(p);
 }
@@ -117,7 +111,7 @@ static __s64 next_ns(const struct peers *p, const struct source *s,
 
 	if (s->session || s->sweep)
 		return LATE_NS;
-	if (s->burst || waits(p, s))
+	if (s->burst || barrier_asks(p, s))
 		return smaller(poll, s->conf.plain ? BURST_PLAIN_NS : BURST_NS);
 	return poll;
 }
@@ -179,9 +173,11 @@ void source_read_stamps(struct peers *p, struct source *s)
 	}
 }
 
-static void make_ext(const struct peers *p, const struct source *s,
+static void make_ext(const struct peers *p, struct source *s,
 		     struct tsct_ext *ret_ext)
 {
+	struct tsct_client *client = &s->client;
+
 	memset(ret_ext, 0, sizeof(*ret_ext));
 	if (s->session) {
 		ret_ext->flags |= TSCT_EXT_JOIN;
@@ -191,6 +187,9 @@ static void make_ext(const struct peers *p, const struct source *s,
 		ret_ext->flags |= TSCT_EXT_ARRIVED;
 		ret_ext->barrier = p->barrier.number;
 	}
+	client->asks_missing = barrier_asks(p, s);
+	if (client->asks_missing)
+		barrier_below(p, client->below, sizeof(client->below));
 }
 
 static void note_train(struct source *s, __u64 before)

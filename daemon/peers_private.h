@@ -9,7 +9,8 @@
 #include "peers.h"
 #include "sync/responder.h"
 
-#define SERVER_SOCKETS_MAX (CONF_LISTEN_MAX > 2 ? CONF_LISTEN_MAX : 2)
+/* Each with one more for children */
+#define SERVER_SOCKETS_MAX (2 * (CONF_LISTEN_MAX > 2 ? CONF_LISTEN_MAX : 2))
 
 #define NEVER		INT64_MAX
 
@@ -34,7 +35,9 @@ struct source {
 	unsigned int good;		/* answers in a row at this poll */
 	unsigned int lost;		/* requests in a row without one */
 	__u32 session;			/* of the master's; 0: in none */
-	unsigned int sweep;		/* exchanges left of one of our own */
+	unsigned int sweep;		/* exchanges left of one of our own, */
+	__u32 sweep_session;		/* which has a number, too; 0: none, */
+	__u64 sweep_from;		/* and is of what was asked since */
 	__s64 sweep_until_ns;
 	/* What was logged last, and when */
 	bool told_reach, is_reachable, was_liar;
@@ -129,9 +132,15 @@ void barrier_asked(struct peers *p);
 /* Does a request to that source say that all here wait? And what came of it */
 bool barrier_arrived(const struct peers *p, const struct source *s);
 void barrier_answered(struct peers *p, const struct source *s);
-bool barrier_is_parent(const struct peers *p, const struct source *s);
 
-/* ---- peer_serve.c: whom we answer --------------------------------------- */
+/* Does somebody, here or below, wait for what it will say of a collective? */
+bool barrier_asks(const struct peers *p, const struct source *s);
+
+/* Who is missing: below us, for our master; at all, for who follows us */
+void barrier_below(const struct peers *p, char *names, size_t size);
+void barrier_missing(const struct peers *p, char *names, size_t size);
+
+/* ---- peer_open.c, peer_serve.c: whom we answer -------------------------- */
 
 struct service {
 	struct net_socket socket[SERVER_SOCKETS_MAX];
@@ -140,10 +149,12 @@ struct service {
 	struct tsct_guard *guard;
 	struct tsct_timeline timeline;
 	__s64 told_ns[TSCT_ANSWER_NR];
+	__s64 now_ns;			/* when packets were looked at last */
 };
 
 int service_open(struct peers *p, struct service *ret);
 void service_close(struct peers *p, struct service *s);
+struct tsct_responder *service_responder(struct peers *p);
 void service_dispatch(struct peers *p, unsigned int nr);
 
 /* The clock was published anew: what we say is made again. */
@@ -168,6 +179,7 @@ struct peers {
 	bool has_changed;		/* it has, and nobody asked since */
 	__s64 changed_ns;		/* when it did last, that we asked after */
 	struct tsct_cluster *cluster;
+	struct history *history;
 	bool pressing;			/* something to publish at once */
 	struct barrier barrier;
 	__u32 nr_sessions;		/* that are over */

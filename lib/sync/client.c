@@ -77,6 +77,8 @@ static size_t build(const struct tsct_client *client,
 			packet->ext.session = ext->session;
 			packet->ext.barrier = ext->barrier;
 		}
+		packet->has_missing = client->asks_missing;
+		memcpy(packet->missing, client->below, sizeof(packet->missing));
 	}
 	len = tsct_ntp_build(packet, bytes);
 	if (client->options.key_id)
@@ -169,6 +171,7 @@ static void remember(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
 	client->remote = a->remote;
+	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
 	client->known = true;
 	client->last = tsct_after(a->x.t2, a->x.t3) > 0 ? a->x.t3 : a->x.t2;
 	client->last_error = a->x.remote_error;
@@ -223,6 +226,7 @@ static void unsynced(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
 	client->remote = a->remote;
+	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
 	client->remote.has_line = false;
 	client->heard = a->packet.ext.tx;
 	client->known = false;

@@ -95,6 +95,10 @@ struct tsct_client {
 	__u8 backoff;		/* after a kiss: ask 2^backoff times as seldom */
 	char kiss[5];		/* code of the last kiss; "" */
 	struct tsct_remote remote;
+	/* Who is missing in a collective, for people. The caller's: whether to ask, and
+	 * who is so below; then what the last answer said of all, "": nothing */
+	bool asks_missing;
+	char below[TSCT_MISSING_TEXT + 1], missing[TSCT_MISSING_TEXT + 1];
 	/* The rest is client.c's. */
 	bool waiting;		/* for the answer to this request: */
 	bool has_t1;

@@ -74,3 +74,24 @@ void tsct_ext_get(struct tsct_ext *ext, const __u8 *at)
 	if (ext->flags & TSCT_EXT_LINE)
 		get_line(&ext->line, at);
 }
+
+void tsct_missing_put(const char *missing, __u8 *at)
+{
+	memset(at, 0, TSCT_MISSING_SIZE);
+	put16(at + TSCT_EXT_AT_TYPE, TSCT_MISSING_TYPE);
+	put16(at + TSCT_EXT_AT_LENGTH, TSCT_MISSING_SIZE);
+	put32(at + TSCT_EXT_AT_MAGIC, TSCT_EXT_MAGIC);
+	memcpy(at + TSCT_MISSING_SIZE - TSCT_MISSING_TEXT, missing,
+	       strnlen(missing, TSCT_MISSING_TEXT));
+}
+
+void tsct_missing_get(char *missing, const __u8 *at)
+{
+	const __u8 *from = at + TSCT_MISSING_SIZE - TSCT_MISSING_TEXT;
+	size_t i;
+
+	for (i = 0; i < TSCT_MISSING_TEXT && from[i]; i++)
+		missing[i] = from[i] < 0x20 || from[i] > 0x7e ? '?' :
+			(char)from[i];
+	missing[i] = '\0';
+}

@@ -108,13 +108,28 @@ static void get_mac(struct tsct_ntp_packet *packet, const __u8 *bytes,
 	packet->mac_len = (__u16)(len - at - 4);
 }
 
+static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
+			       size_t len)
+{
+	if (packet->has_missing)
+		return "it has more than one field of who is missing";
+	if (len != TSCT_MISSING_SIZE)
+		return "its field of who is missing is not 128 bytes long";
+	packet->has_missing = true;
+	tsct_missing_get(packet->missing, at);
+	return NULL;
+}
+
 /* A field at @at of a length that was found to be right. Another's of the same
  * type, and versions of ours to come, are passed over as any. */
 static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 			     size_t len)
 {
-	if (get16(at) != TSCT_EXT_TYPE ||
-	    get32(at + TSCT_EXT_AT_MAGIC) != TSCT_EXT_MAGIC)
+	if (get32(at + TSCT_EXT_AT_MAGIC) != TSCT_EXT_MAGIC)
+		return NULL;
+	if (get16(at) == TSCT_MISSING_TYPE && packet->has_ext)
+		return get_missing(packet, at, len);
+	if (get16(at) != TSCT_EXT_TYPE)
 		return NULL;
 	if (packet->ext_version)
 		return "it has more than one field of ours";
@@ -210,9 +225,15 @@ static void put_header(const struct tsct_ntp_packet *packet, __u8 *at)
 
 size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes)
 {
+	size_t len = TSCT_NTP_HEADER;
+
 	put_header(packet, bytes);
 	if (!packet->has_ext || packet->version != 4)
-		return TSCT_NTP_HEADER;
-	tsct_ext_put(&packet->ext, (__u8 *)bytes + TSCT_NTP_HEADER);
-	return TSCT_NTP_HEADER + TSCT_EXT_SIZE;
+		return len;
+	tsct_ext_put(&packet->ext, (__u8 *)bytes + len);
+	len += TSCT_EXT_SIZE;
+	if (!packet->has_missing)
+		return len;
+	tsct_missing_put(packet->missing, (__u8 *)bytes + len);
+	return len + TSCT_MISSING_SIZE;
 }

@@ -70,6 +70,14 @@ struct tsct_ext {
 	struct tsct_remote_line line;	/* reply: the sender's */
 };
 
+/* ---- who is missing ------------------------------------------------------- */
+
+/* A field for who waits in a collective: names, for people. A request has it to
+ * tell who is missing below, and to have room for those of the answer. */
+#define TSCT_MISSING_TYPE	0xf5c8
+#define TSCT_MISSING_SIZE	128	/* with type, length and magic */
+#define TSCT_MISSING_TEXT	(TSCT_MISSING_SIZE - 8)
+
 /* ---- packets --------------------------------------------------------------- */
 
 struct tsct_ntp_packet {
@@ -81,6 +89,8 @@ struct tsct_ntp_packet {
 	bool has_ext;		/* of versions before 4: never */
 	__u16 ext_version;	/* parsed: of the field; 0: there is none */
 	struct tsct_ext ext;
+	bool has_missing;	/* only beside ext */
+	char missing[TSCT_MISSING_TEXT + 1];	/* parsed: printable ASCII */
 	bool has_mac;
 	__u32 key_id;		/* 0: "I cannot check your MAC" (crypto-NAK) */
 	__u16 mac_at;		/* offset of the key id: what a MAC is over */
@@ -99,7 +109,7 @@ int tsct_ntp_parse(const void *bytes, size_t len,
 		   struct tsct_ntp_packet *ret_packet, const char **ret_why);
 
 /*
- * tsct_ntp_build - header, and our field if has_ext and version 4; no MAC (see
+ * tsct_ntp_build - header, and our fields if has_ext and version 4; no MAC (see
  * auth.h)
  * @bytes: room for TSCT_NTP_MAX
  * Returns the length. All bytes of it are set.

@@ -233,13 +233,16 @@ static void note_field(struct tsct_responder *responder,
 }
 
 static void ask(struct tsct_responder *responder, const struct request *request,
-		struct tsct_ext *reply)
+		struct tsct_ntp_packet *reply)
 {
+	const struct tsct_ntp_packet *packet = &request->packet;
 	struct tsct_ask asked = {
 		.from = request->from,
-		.key_id = request->packet.has_mac ? request->packet.key_id : 0,
-		.request = request->packet.ext,
-		.reply = reply,
+		.key_id = packet->has_mac ? packet->key_id : 0,
+		.request = packet->ext,
+		.reply = &reply->ext,
+		.below = packet->has_missing ? packet->missing : NULL,
+		.missing = packet->has_missing ? reply->missing : NULL,
 	};
 
 	if (!responder->ops.asked || request->again)
@@ -250,8 +253,11 @@ static void ask(struct tsct_responder *responder, const struct request *request,
 
 static void fill_field(struct tsct_responder *responder,
 		       const struct tsct_timeline *timeline,
-		       struct request *request, struct tsct_ext *reply)
+		       struct request *request, struct tsct_ntp_packet *packet)
 {
+	struct tsct_ext *reply = &packet->ext;
+
+	packet->has_missing = request->packet.has_missing;
 	*reply = (struct tsct_ext) {
 		.flags = TSCT_EXT_REPLY |
 			(timeline->has_line ? TSCT_EXT_LINE : 0) |
@@ -268,7 +274,7 @@ static void fill_field(struct tsct_responder *responder,
 		.line = timeline->line,
 	};
 	note_field(responder, request, reply);
-	ask(responder, request, reply);
+	ask(responder, request, packet);
 }
 
 /* ---- plain NTP ----------------------------------------------------------- */
@@ -395,7 +401,7 @@ static size_t answer_to(struct tsct_responder *responder,
 	fill_header(timeline, &request->packet, &reply);
 	reply.has_ext = request->packet.has_ext;
 	if (reply.has_ext) {
-		fill_field(responder, timeline, request, &reply.ext);
+		fill_field(responder, timeline, request, &reply);
 		reply.receive = tsct_ntp_from_ns(
 			responder->ops.real_ns(responder->ops.ctx,
 					       request->rx.ticks));

@@ -39,6 +39,10 @@ struct tsct_ask {
 	const struct tsct_address *from;
 	__u32 key_id;		/* 0: no MAC */
 	struct tsct_ext request, *reply;
+	/* Who is missing below him, and TSCT_MISSING_TEXT + 1 bytes for who is at
+	 * all; NULL: he did not ask */
+	const char *below;
+	char *missing;
 };
 
 struct tsct_responder_ops {

@@ -4,6 +4,8 @@
 
 #include "round.h"
 
+#define BELOW_US	2000000
+
 struct member {
 	char name[TSCT_MEMBER_NAME];
 	bool expected;
@@ -15,6 +17,7 @@ struct member {
 	__u32 messages;
 	__u64 turn_us;
 	__u32 arrived;		/* in this barrier; 0: in none */
+	char below[TSCT_MISSING_TEXT + 1];	/* who keeps it from that; "": itself */
 };
 
 struct tsct_round {
@@ -167,6 +170,7 @@ static void forget(struct tsct_round *round, struct member *member)
 	member->asked = false;
 	member->session = 0;
 	member->arrived = 0;
+	member->below[0] = '\0';
 }
 
 int tsct_round_member(struct tsct_round *round, __u64 node, const char *name,
@@ -412,6 +416,21 @@ static void add(struct list *list, const char *name)
 	list->nr++;
 }
 
+/* What somebody said who then fell silent explains nothing any more. */
+static void add_member(struct list *list, const struct tsct_round *round,
+		       const struct member *member)
+{
+	char text[sizeof(member->name) + sizeof(member->below) + 16];
+
+	if (!member->below[0] || round->now_us > member->last_us + BELOW_US) {
+		add(list, member->name);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s (below %s)", member->below,
+		 member->name);
+	add(list, text);
+}
+
 static void close_list(struct list *list)
 {
 	if (list->len >= list->size && list->size >= sizeof("..."))
@@ -438,8 +457,16 @@ unsigned int tsct_round_missing(const struct tsct_round *round, __u32 barrier,
 		if (needed(round, member) &&
 		    (!barrier || member->arrived != barrier ||
 		     !lately(member, round->now_us)))
-			add(&list, member->name);
+			add_member(&list, round, member);
 	}
 	close_list(&list);
 	return list.nr;
+}
+
+void tsct_round_below(struct tsct_round *round, __u64 node, const char *names)
+{
+	struct member *member = find(round, node);
+
+	if (member)
+		snprintf(member->below, sizeof(member->below), "%s", names);
 }

@@ -71,6 +71,8 @@ void tsct_round_ask(struct tsct_round *round, const struct tsct_ext *request,
  * tsct_round_released - have all arrived in that one? A session began with it.
  * tsct_round_missing - names of who has not arrived, comma separated; how many.
  *	Text that has no room ends in "..."; @size 0: only how many
+ * tsct_round_below - a member is not there because of those: they are named as
+ *	"NAMES (below it)", until it says something else; "": it is missing itself
  */
 __u32 tsct_round_barrier(const struct tsct_round *round);
 void tsct_round_arrived(struct tsct_round *round, __u32 barrier, __u64 now_us);
@@ -78,5 +80,7 @@ void tsct_round_left(struct tsct_round *round);
 bool tsct_round_released(const struct tsct_round *round, __u32 barrier);
 unsigned int tsct_round_missing(const struct tsct_round *round, __u32 barrier,
 				char *names, size_t size);
+
+void tsct_round_below(struct tsct_round *round, __u64 node, const char *names);
 
 #endif /* TSCT_SYNC_ROUND_H */

@@ -279,6 +279,10 @@ static void check_packet(const struct tsct_ntp_packet *a,
 	MUST(a->has_ext == (b->has_ext && b->version == 4), "");
 	if (a->has_ext)
 		check_ext(&a->ext, &b->ext);
+	MUST(a->has_missing == (a->has_ext && b->has_missing), "");
+	if (a->has_missing)
+		MUST(!strcmp(a->missing, b->missing), "%s, %s", a->missing,
+		     b->missing);
 }
 
 START_TEST(golden_bytes)
@@ -334,6 +338,7 @@ static void fill(void *at, size_t size)
 static void any_packet(struct tsct_ntp_packet *packet)
 {
 	bool has_ext = any(4);
+	unsigned int i;
 
 	memset(packet, 0, sizeof(*packet));
 	fill(packet, offsetof(struct tsct_ntp_packet, has_ext));
@@ -342,6 +347,9 @@ static void any_packet(struct tsct_ntp_packet *packet)
 	packet->version = (__u8)(any(3) ? 4 : 1 + any(3));
 	packet->mode = (__u8)any(6);
 	packet->has_ext = has_ext;
+	packet->has_missing = !any(3);
+	for (i = any(TSCT_MISSING_TEXT + 1); i--;)
+		packet->missing[i] = (char)(' ' + any(0x7f - ' '));
 }
 
 START_TEST(round_trips)
@@ -547,6 +555,47 @@ START_TEST(other_versions_of_ours)
 }
 END_TEST
 
+/* Whatever bytes it has, it is shown to people; only beside our field, and once. */
+START_TEST(who_is_missing)
+{
+	struct tsct_ntp_packet sent = golden, p;
+	__u8 bytes[TSCT_NTP_MAX], *field;
+	size_t at, i;
+
+	sent.has_missing = true;
+	strcpy(sent.missing, "a, b (below c)");
+	at = tsct_ntp_build(&sent, bytes);
+	ck_assert_uint_eq(at, 48 + TSCT_EXT_SIZE + TSCT_MISSING_SIZE);
+	check_parse(bytes, at, true, &p);
+	check_packet(&p, &sent);
+	field = bytes + 48 + TSCT_EXT_SIZE;
+	check_hex(field, 22, "f5c80080" "54534354"
+		  "612c2062202862656c6f77206329");
+	for (i = 22; i < TSCT_MISSING_SIZE; i++)
+		ck_assert_uint_eq(field[i], 0);
+	memcpy(field + 8, "\x1b[2J\x7f\xe4\n", 8);
+	check_parse(bytes, at, true, &p);
+	ck_assert_str_eq(p.missing, "?[2J???");
+	memset(field + 8, 'x', TSCT_MISSING_TEXT);
+	check_parse(bytes, at, true, &p);
+	ck_assert_uint_eq(strlen(p.missing), TSCT_MISSING_TEXT);
+	memcpy(bytes + at, field, TSCT_MISSING_SIZE);
+	check_parse(bytes, at + TSCT_MISSING_SIZE, false, &p);
+	field[3] = 124;
+	check_parse(bytes, at - 4, false, &p);
+	/* Not ours; and nothing to stand beside */
+	field[3] = 128;
+	field[4] = 0;
+	check_parse(bytes, at, true, &p);
+	ck_assert(p.has_ext && !p.has_missing);
+	sent.has_ext = false;
+	ck_assert_uint_eq(tsct_ntp_build(&sent, bytes), 48);
+	tsct_missing_put("a", bytes + 48);
+	check_parse(bytes, 48 + TSCT_MISSING_SIZE, true, &p);
+	ck_assert(!p.has_ext && !p.has_missing);
+}
+END_TEST
+
 START_TEST(crypto_nak)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 0 };
@@ -702,6 +751,7 @@ int main(void)
 	tcase_add_test(tcase, every_field_length);
 	tcase_add_test(tcase, among_others);
 	tcase_add_test(tcase, other_versions_of_ours);
+	tcase_add_test(tcase, who_is_missing);
 	tcase_add_test(tcase, crypto_nak);
 	tcase_add_test(tcase, versions_and_modes);
 	tcase_add_test(tcase, reasons);

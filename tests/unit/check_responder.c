@@ -43,6 +43,8 @@ static void asked(void *ctx, const struct tsct_ask *ask)
 	ask->reply->session = 5;
 	ask->reply->turn_us = 100;
 	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
+	if (ask->missing)
+		strcpy(ask->missing, !strcmp(ask->below, "x") ? "x, y" : "?");
 }
 
 /* tx of the last answer to whoever it is, by address and key */
@@ -240,6 +242,28 @@ START_TEST(field)
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert(!(w.reply.ext.flags & TSCT_EXT_LINE));
 	ck_assert_uint_eq(w.reply.ext.line.mult, 0);
+}
+END_TEST
+
+/* Who is missing is told to who asks, and has made room for it. */
+START_TEST(missing)
+{
+	struct tsct_ntp_packet p = request(true);
+
+	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert(!w.reply.has_missing);
+	ck_assert_ptr_null(w.last.below);
+	p = request(true);
+	p.has_missing = true;
+	strcpy(p.missing, "x");
+	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + TSCT_EXT_SIZE +
+			  TSCT_MISSING_SIZE);
+	ck_assert(w.reply.has_missing);
+	ck_assert_str_eq(w.reply.missing, "x, y");
+	/* The same once more: nobody is asked */
+	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert(w.reply.has_missing && !*w.reply.missing);
 }
 END_TEST
 
@@ -750,6 +774,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, plain);
 	tcase_add_test(tcase, field);
+	tcase_add_test(tcase, missing);
 	tcase_add_test(tcase, no_requests);
 	tcase_add_test(tcase, whom);
 	tcase_add_test(tcase, keys);

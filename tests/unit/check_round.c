@@ -399,6 +399,31 @@ START_TEST(expected)
 }
 END_TEST
 
+/* Who is below a member, and keeps it from arriving, while it says so */
+START_TEST(below)
+{
+	char names[24];
+
+	member(1, "one", 0);
+	member(2, "two", 0);
+	tsct_round_arrived(r, 1, 0);
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
+	tsct_round_below(r, 1, "x, y");
+	tsct_round_below(r, 2, "z");	/* it has arrived: so nobody is */
+	tsct_round_below(r, 3, "nobody's child");
+	ask(1, 0, 0, 0, 0);
+	missing(1, 1, "x, y (below one)");
+	ck_assert_uint_eq(tsct_round_missing(r, 1, names, 12), 1);
+	ck_assert_str_eq(names, "x, y (be...");
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
+	missing(1, 1, "one");		/* it has fallen silent */
+	ask(1, 0, 0, 0, 2000001);
+	missing(1, 1, "x, y (below one)");
+	tsct_round_below(r, 1, "");
+	missing(1, 1, "one");
+}
+END_TEST
+
 START_TEST(alone)
 {
 	ck_assert_uint_eq(tsct_round_barrier(r), 1);
@@ -535,6 +560,7 @@ int main(void)
 	tcase_add_test(tcase, barriers);
 	tcase_add_test(tcase, who_is_gone_is_not_waited_for);
 	tcase_add_test(tcase, expected);
+	tcase_add_test(tcase, below);
 	tcase_add_test(tcase, alone);
 	tcase_add_test(tcase, names_without_room);
 	tcase_add_loop_test(tcase, anything, 0, 10);
