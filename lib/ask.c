@@ -2,6 +2,7 @@
 /* Asking the daemon for something: one line there, everything back. */
 #include <errno.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,10 +103,20 @@ free_text:
 int tsct_control_ask(const char *path, const char *request, char **ret_answer,
 		     size_t *ret_len)
 {
-	__s64 until = tsct_now_ns() + ANSWER_NS;
-	int fd = open_socket(path, until), err;
-	char line[64];
+	return tsct_control_ask_until(path, request, INT64_MAX, ret_answer,
+				      ret_len);
+}
 
+int tsct_control_ask_until(const char *path, const char *request,
+			   __s64 until_ns, char **ret_answer, size_t *ret_len)
+{
+	__s64 until = tsct_now_ns() + ANSWER_NS;
+	char line[64];
+	int fd, err;
+
+	if (until > until_ns)
+		until = until_ns;
+	fd = open_socket(path, until);
 	if (fd < 0)
 		return fd;
 	snprintf(line, sizeof(line), "%s\n", request);

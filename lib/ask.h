@@ -3,6 +3,7 @@
 #ifndef TSCT_ASK_H
 #define TSCT_ASK_H
 
+#include <linux/types.h>
 #include <stddef.h>
 
 #define TSCT_CONTROL_SOCKET	"control.sock"
@@ -16,8 +17,12 @@
  * @ret_answer: malloc'ed, with a NUL behind it
  *
  * Returns 0 or -errno; -ECONNRESET: it hung up without a word. Takes 5 s at most.
+ *
+ * tsct_control_ask_until - and no longer than that, of tsct_now_ns()
  */
 int tsct_control_ask(const char *path, const char *request, char **ret_answer,
 		     size_t *ret_len);
+int tsct_control_ask_until(const char *path, const char *request,
+			   __s64 until_ns, char **ret_answer, size_t *ret_len);
 
 #endif /* TSCT_ASK_H */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * tsct_timesync(): the daemon does the work, we wait for it. What is asked and
- * answered, the head of daemon/peer_barrier.c says.
+ * answered, the head of daemon/peer_barrier.c says. A daemon that was there may go
+ * and come back: it is told the number that the one before it gave us.
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +18,11 @@
 #include "now.h"
 
 #define LOOK_NS		20000000L	/* from one question to the next */
+#define ASK_NS		1000000000LL	/* for an answer, whatever the timeout */
 
 struct waiting {
 	char path[256];
-	char state[16];			/* waiting, session, done */
+	char state[16];			/* waiting, session, done; "": no answer yet */
 	unsigned int number;		/* of the collective; 0: not told yet */
 	char missing[1024];
 	char *why;
@@ -55,27 +58,50 @@ static int understand(struct waiting *w, char *answer)
 	return 0;
 }
 
-static int ask(struct waiting *w)
+/*
+ * It had no room for us and hung up, has stopped for a while, or is being restarted.
+ * That there is one at all, the first answer shows.
+ */
+static bool may_pass(const struct waiting *w, int err)
+{
+	return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
+		(err == -ENOENT && *w->state);
+}
+
+/* 1: it did not answer, and may do so when it is asked again. */
+static int ask(struct waiting *w, __s64 until)
 {
 	char request[32], *answer;
+	__s64 patience = tsct_now_ns() + ASK_NS;
 	size_t len;
 	int err;
 
 	snprintf(request, sizeof(request), "timesync %u", w->number);
-	err = tsct_control_ask(w->path, request, &answer, &len);
+	err = tsct_control_ask_until(w->path, request,
+				     until > patience ? until : patience,
+				     &answer, &len);
 	if (err == -ECONNREFUSED)
 		err = -ENOENT;
-	if (err)
-		return explain(w, err, "%s: %s", w->path, err == -ENOENT ?
-			       "no daemon is there; start tsctraced" :
-			       strerror(-err));
+	if (err) {
+		explain(w, err, "%s: %s", w->path, err == -ENOENT ?
+			"no daemon is there; start tsctraced" : strerror(-err));
+		return may_pass(w, err) ? 1 : err;
+	}
 	err = understand(w, answer);
 	free(answer);
 	return err;
 }
 
-static int give_up(struct waiting *w)
+/* Who was in the session has called; a daemon that knows nothing of it is new. */
+static bool was_cut(const char *before, const struct waiting *w)
 {
+	return !strcmp(before, "session") && !strcmp(w->state, "waiting");
+}
+
+static int give_up(struct waiting *w, int err)
+{
+	if (err)
+		return -ETIMEDOUT;	/* why is said already */
 	if (!strcmp(w->state, "session"))
 		return explain(w, -ETIMEDOUT, "all have called, but the session is"
 			       " not over yet");
@@ -83,28 +109,41 @@ static int give_up(struct waiting *w)
 		       w->missing, strchr(w->missing, ',') ? "are" : "is");
 }
 
+/* 0, a negative errno, or 1: not yet */
+static int look(struct waiting *w, __s64 until)
+{
+	char before[sizeof(w->state)];
+	int err;
+
+	memcpy(before, w->state, sizeof(before));
+	err = ask(w, until);
+	if (err < 0)
+		return err;
+	if (was_cut(before, w))
+		return explain(w, -ECONNRESET, "all have called, but tsctraced "
+			       "was restarted before the session was over");
+	if (!err && !strcmp(w->state, "done"))
+		return explain(w, 0, "%s", "");
+	return tsct_now_ns() >= until ? give_up(w, err) : 1;
+}
+
 int tsct_timesync(int timeout_ms, char *why, size_t size)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	__s64 until = tsct_now_ns() + timeout_ms * 1000000LL;
+	__s64 until = timeout_ms < 0 ? INT64_MAX :
+		tsct_now_ns() + timeout_ms * 1000000LL;
 	struct waiting w = { .why = why, .size = size };
 	int err;
 
-	if (size)
-		*why = '\0';
 	if ((size_t)snprintf(w.path, sizeof(w.path), "%s/" TSCT_CONTROL_SOCKET,
 			     tsct_run_dir()) >= sizeof(w.path))
 		return explain(&w, -ENAMETOOLONG, "%s: too long; set "
 			       "$TSCTRACE_RUN_DIR to tsctraced's --run-dir",
 			       tsct_run_dir());
 	for (;;) {
-		err = ask(&w);
-		if (err)
+		err = look(&w, until);
+		if (err <= 0)
 			return err;
-		if (!strcmp(w.state, "done"))
-			return 0;
-		if (timeout_ms >= 0 && tsct_now_ns() >= until)
-			return give_up(&w);
 		if (nanosleep(&pause, NULL))
 			return explain(&w, -EINTR, "interrupted by a signal");
 	}
