@@ -8,51 +8,8 @@
 # test-timeout: 180
 set -euo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-out=${O:-$top/build}
-daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
-. "$top/tests/native/nets.sh"
-work=$(mktemp -d)
-trap 'nets_down; rm -rf "$work"' EXIT
-fail() {
-	echo "$*"
-	tail -n 15 "$work"/*/log
-	exit 1
-}
-compile() {	# NAME
-	${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top/lib" -o "$work/$1" \
-		"$top/tests/native/$1.c" "$out/lib/libtsctrace.a" -lm
-}
+. "$(dirname "$0")/sync.sh"
 compile synccheck
-
-# --host-id: or they would know that they share a counter.
-start() {	# NAME HOST-ID
-	in_net "$1" "$daemon" -v --no-module --run-dir "$work/$1" \
-		--config "$work/$1/conf" --host-id "$2" 2>>"$work/$1/log"
-	eval "$1=$pid"
-}
-wait_for() {	# WHAT COMMAND...
-	local i what=$1
-	shift
-	for i in $(seq 150); do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "waited in vain until $what"
-}
-# A value of `trace-ctl peers` of a node, as python reads it
-peers() { TSCTRACE_RUN_DIR=$work/$1 "$ctl" peers --json 2>/dev/null; }
-of() {		# NAME EXPRESSION of p
-	peers "$1" >"$work/json" || return 1
-	python3 -c 'import json, sys
-p = json.load(open(sys.argv[1]))
-print(eval(sys.argv[2]))' "$work/json" "$2"
-}
-is() { [ "$(of "$1" "$2")" = "$3" ]; }	# NAME EXPRESSION VALUE
-above() { [ "$(of "$1" "int($2 > $3)")" = 1 ]; }
-synced() { is "$1" 'p["cluster"]["status"]' synchronized; }
-logged() { grep -q -- "$2" "$work/$1/log"; }
 check() { "$work/synccheck" "$@" || fail "the timelines part"; }
 status='p["cluster"]["status"]' source='p["sources"][0]'
 
@@ -119,27 +76,29 @@ wait_for "gamma sees that the network changed" changed
 
 # --- sessions ------------------------------------------------------------------
 kept=$(of beta "$source"'["kept"]')
-TSCTRACE_RUN_DIR=$work/alpha timeout 10 "$ctl" sync >"$work/out" ||
+in_dir alpha timeout 10 "$ctl" sync >"$work/out" ||
 	fail "no session: $(cat "$work/out")"
 grep -q "beta .* 10.77.1.2" "$work/out" || fail "$(cat "$work/out")"
 wait_for "beta took part" above beta "$source"'["kept"]' $((kept + 80))
-TSCTRACE_RUN_DIR=$work/gamma timeout 10 "$ctl" sync --json >"$work/out" ||
+in_dir gamma timeout 10 "$ctl" sync --json >"$work/out" ||
 	fail "no session of a child: $(cat "$work/out")"
 above gamma "$source"'["kept"]' 80 || fail "its session was none"
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
 # --- a collective: who is missing is named, and with all of them it is released -
 compile timesync
-timesync() { TSCTRACE_RUN_DIR=$work/$2 "$work/timesync" "$1" || true; }
+timesync() { in_dir "$2" "$work/timesync" "$1" || true; }
 timesync 1000 alpha >"$work/out"
 grep -q "^ETIMEDOUT: not all have called: beta is missing$" "$work/out" || fail "alone: $(cat "$work/out")"
 timesync 1000 beta >"$work/out"
-grep -q "^ETIMEDOUT: not all have called: gamma is missing$" "$work/out" || fail "beta: $(cat "$work/out")"
+grep -q "^ETIMEDOUT: not all have called: alpha, gamma (below beta) are missing$" "$work/out" || fail "beta: $(cat "$work/out")"
 timesync 2500 beta >"$work/out" & b=$!
 timesync 2500 gamma >"$work/out.gamma"
 wait $b || fail "timesync"
-grep -q "^ETIMEDOUT: .*tsctraced's log at 10.77.1.1" "$work/out" ||
-	fail "beta and gamma: $(cat "$work/out")"
+for i in "" .gamma; do
+	grep -q "^ETIMEDOUT: not all have called: alpha is missing$" "$work/out$i" ||
+		fail "beta and gamma: $(cat "$work/out$i")"
+done
 wait_for "alpha names itself" logged alpha 'collective [0-9]* waits for alpha'
 sleep 1		# until all know that nobody waits any more
 timesync 8000 alpha >"$work/out.alpha" & a=$!
@@ -148,25 +107,64 @@ sleep 1
 [ ! -s "$work/out.alpha" ] || fail "released without gamma"
 timesync 8000 gamma >"$work/out.gamma" || fail "timesync of gamma"
 wait $a $b || fail "timesync"
-for i in alpha beta gamma; do
-	grep -q ^done$ "$work/out.$i" || fail "$i: $(cat "$work/out.$i")"
-done
+all_done() {
+	for i in alpha beta gamma; do
+		grep -q ^done$ "$work/out.$i" || fail "$i: $(cat "$work/out.$i")"
+	done
+}
+all_done
+
+# --- ... though the daemon is restarted meanwhile, and others fill its table -----
+timesync 10000 beta >"$work/out.beta" & b=$!
+timesync 10000 gamma >"$work/out.gamma" & c=$!
+python3 - "$work/gamma/control.sock" <<-'END' & flood=$!
+	import socket, sys, time
+	full = []
+	while True:
+	    s = socket.socket(socket.AF_UNIX)
+	    s.connect(sys.argv[1])
+	    full = full[-40:] + [s]
+	    time.sleep(.001)
+END
+pids+=("$flood")
+sleep 0.5
+kill -9 "$beta"
+sleep 0.2
+start beta b2
+sleep 0.5
+[ ! -s "$work/out.beta" ] || fail "beta did not wait: $(cat "$work/out.beta")"
+timesync 10000 alpha >"$work/out.alpha"
+wait $b $c || fail "timesync"
+kill "$flood"
+all_done
+timesync 300 alpha >"$work/out" & a=$!
+sleep 0.1
+kill -9 "$alpha"
+wait $a || fail "timesync"
+grep -q "^ETIMEDOUT: $work/alpha/control.sock: no daemon is there" "$work/out" ||
+	fail "without a daemon: $(cat "$work/out")"
+timesync 5000 alpha >"$work/out"
+grep -q "^ENOENT: $work/alpha/control.sock: no daemon is there" "$work/out" ||
+	fail "without a daemon: $(cat "$work/out")"
+start alpha a1
+wait_for "alpha is back" synced alpha
+wait_for "gamma is synchronized again" synced gamma
 
 # --- SIGHUP: a broken file, another key, the right one --------------------------
 printf 'master nowhere\n' >"$work/beta/conf"
-kill -HUP "$beta"
+reload beta
 wait_for "it is refused" logged beta 'all stays as it was'
 logged beta "conf:1: master: 'nowhere': give an IPv4 or IPv6" ||
 	fail "it is not said what is wrong"
 synced beta || fail "a broken file did something"
 beta_conf "$work/badkeys"
 sed -i 's/key 11/key 12/' "$work/beta/conf"
-kill -HUP "$beta"
+reload beta
 wait_for "alpha names the key" logged alpha \
 	'request from 10.77.1.2 by key 12: made with a key that our key file'
 wait_for "beta names it" logged beta '10.77.1.1: does not answer.*key 12'
 beta_conf "$work/keys"
-kill -HUP "$beta"
+reload beta
 wait_for "beta is synchronized again" synced beta
 
 # --- the master is killed, and comes back ------------------------------------------
@@ -183,16 +181,16 @@ check 1 "$work/alpha" "$work/beta" "$work/gamma"
 # --- roles change: gamma on its own, without a network, and back ------------------------
 cp "$work/gamma/conf" "$work/child"
 printf 'serve\nallow ::/0\n' >"$work/gamma/conf"
-kill -HUP "$gamma"
+reload gamma
 wait_for "gamma is a master" is gamma 'p["cluster"]["master"] == p["node"]' True
 : >"$work/gamma/conf"
-kill -HUP "$gamma"
-alone() { ! TSCTRACE_RUN_DIR=$work/gamma "$ctl" peers >"$work/out" 2>&1; }
+reload gamma
+alone() { ! in_dir gamma "$ctl" peers >"$work/out" 2>&1; }
 wait_for "gamma has no network" alone
 grep -q 'no network is configured: see tsctraced.conf' "$work/out" ||
 	fail "$(cat "$work/out")"
 cp "$work/child" "$work/gamma/conf"
-kill -HUP "$gamma"
+reload gamma
 wait_for "gamma follows again" synced gamma
 is gamma 'p["cluster"]["master"]' "$master" || fail "gamma's master is another"
 
@@ -203,7 +201,7 @@ more() { above gamma "$source"'["answers"]["taken"]' $((answers + 5)); }
 on beta add 10.77.2.2/24 vgamma
 on gamma add 10.77.2.3/24 vbeta
 echo "master 10.77.2.2 minpoll -3 maxpoll -2" >"$work/gamma/conf"
-kill -HUP "$gamma"
+reload gamma
 answers=0
 wait_for "gamma asks by IPv4" more
 # In the midst of it, with an odd number of requests unanswered, say
@@ -218,7 +216,7 @@ wait_for "gamma asks from its new address" more
 
 # --- whoever asks for sessions: NTP servers are not flooded -------------------------
 echo "ntp fd77::2" >"$work/gamma/conf"
-kill -HUP "$gamma"
+reload gamma
 asks_ntp() { is gamma "$source"'["type"]' ntp; }
 wait_for "gamma asks an NTP server" asks_ntp
 python3 - "$work/gamma/control.sock" <<-'END'

@@ -9,10 +9,7 @@
 # test-timeout: 120
 set -euo pipefail
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-out=${O:-$top/build}
-daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
-. "$top/tests/native/nets.sh"
+. "$(dirname "$0")/sync.sh"
 for i in chrony ntpsec; do
 	got=0
 	path=$("$top/tests/native/ntp.sh" $i) || got=$?
@@ -20,30 +17,8 @@ for i in chrony ntpsec; do
 	[ $got -eq 0 ] || { echo "$i: cannot be fetched"; exit 1; }
 	eval "$i=$path"
 done
-work=$(mktemp -d)
-trap 'nets_down; rm -rf "$work"' EXIT
-fail() {
-	echo "$*"
-	tail -n 15 "$work"/*/log
-	exit 1
-}
-wait_for() {	# WHAT COMMAND...
-	local i what=$1
-	shift
-	for i in $(seq 200); do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "waited in vain until $what"
-}
-logged() { grep -q -- "$2" "$work/$1/log"; }
 # The n-th source of ours has kept as many exchanges.
-kept() {	# N COUNT
-	TSCTRACE_RUN_DIR=$work/ours "$ctl" peers --json >"$work/json" 2>/dev/null &&
-		python3 -c 'import json, sys
-s = json.load(open(sys.argv[1]))["sources"][int(sys.argv[2])]
-sys.exit(s["kept"] < int(sys.argv[3]))' "$work/json" "$1" "$2"
-}
+kept() { above ours "p['sources'][$1]['kept']" $(($2 - 1)); }	# N COUNT
 
 mkdir "$work"/{ours,chrony,ntpd,client,wrong}
 key=000102030405060708090a0b0c0d0e0f
@@ -100,19 +75,15 @@ in_net chrony setpriv --bounding-set=-sys_time "$chrony" -x -d \
 	-f "$work/chrony/conf" >"$work/chrony/log" 2>&1
 in_net ntpd setpriv --bounding-set=-sys_time "$ntpsec" -n -d -g \
 	-c "$work/ntpd/conf" >"$work/ntpd/log" 2>&1
-in_net ours "$daemon" -v --no-module --run-dir "$work/ours" \
-	--config "$work/ours/conf" 2>"$work/ours/log"
-ours=$pid
+start ours
 in_net client setpriv --bounding-set=-sys_time "$chrony" -x -d \
 	-f "$work/client/conf" >"$work/client/log" 2>&1
 
 # --- as our servers ------------------------------------------------------------
 wait_for "chronyd's time is taken" kept 0 8
 wait_for "ntpd's time is taken" kept 1 8
-TSCTRACE_RUN_DIR=$work/ours "$ctl" peers
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top/lib" -o "$work/synccheck" \
-	"$top/tests/native/synccheck.c" "$out/lib/libtsctrace.a" -lm
+in_dir ours "$ctl" peers
+compile synccheck
 # They serve the clock of this machine: that is what it has to be.
 "$work/synccheck" 1 - "$work/ours" || fail "off by more than the bound"
 
@@ -140,7 +111,7 @@ grep -q 'System clock wrong by -\?0.000[0-9]* seconds (ignored)' "$work/out" ||
 wait_for "the wrong key is named" logged ours \
 	'request from 10.78.3.2 by key 7: with a wrong MAC'
 sed -i "s|^keyfile.*|keyfile $work/badkeys|; /10.78.2/d" "$work/ours/conf"
-kill -HUP "$ours"
+reload ours
 wait_for "our wrong key is named" logged ours \
 	'10.78.1.1: does not answer.*same key 7'
 kill "$ours"

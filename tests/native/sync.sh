@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+# For scripts with daemons on one timeline, in network namespaces: source this. It
+# brings nets.sh, a folder $work that goes at the exit, and the programs; a node
+# NAME is what has its configuration and its log in $work/NAME.
+# shellcheck shell=bash disable=SC2034
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+out=${O:-$top/build}
+daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
+. "$top/tests/native/nets.sh"
+work=$(mktemp -d)
+trap 'nets_down; rm -rf "$work"' EXIT
+fail() {
+	echo "FAILED: $*"
+	tail -n 15 "$work"/*/log
+	exit 1
+}
+# A test program, with the library; of SOURCE..., where it needs more than its own
+compile() {	# NAME [SOURCE...]
+	${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I"$top/kmod/uapi" \
+		-I"$top/lib/include" -I"$top/lib" -o "$work/$1" \
+		"$top/tests/native/$1.c" "${@:2}" "$out/lib/libtsctsync.a" \
+		"$out/lib/libtsctrace.a" -lnettle -lm
+}
+
+# --- nodes ---------------------------------------------------------------------
+# $NAME is its pid. HOST-ID: or they would know that they share a counter.
+start() {	# NAME [HOST-ID] [OPTION...]
+	in_net "$1" "$daemon" -v --no-module --run-dir "$work/$1" \
+		--config "$work/$1/conf" ${2:+--host-id "$2"} "${@:3}" \
+		2>>"$work/$1/log"
+	printf -v "$1" %s "$pid"
+}
+reload() { kill -HUP "${!1}"; }	# NAME
+in_dir() { TSCTRACE_RUN_DIR=$work/$1 "${@:2}"; }	# NAME COMMAND...
+
+# --- what is to be true ----------------------------------------------------------
+wait_for() {	# WHAT COMMAND...: for 20 s
+	local i what=$1
+	shift
+	for i in $(seq 200); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	fail "waited in vain until $what"
+}
+logged() { grep -q -- "$2" "$work/$1/log"; }	# NAME PATTERN
+# A value of `trace-ctl peers` of a node, as python reads it
+of() {		# NAME EXPRESSION of p
+	in_dir "$1" "$ctl" peers --json 2>/dev/null | python3 -c 'import json, sys
+try: p = json.load(sys.stdin)
+except ValueError: sys.exit(1)
+print(eval(sys.argv[1]))' "$2"
+}
+is() { [ "$(of "$1" "$2")" = "$3" ]; }	# NAME EXPRESSION VALUE
+above() { [ "$(of "$1" "int($2 > $3)")" = 1 ]; }
+synced() { is "$1" 'p["cluster"]["status"]' synchronized; }
