@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "now.h"
+#include "peer_history.h"
 #include "peers_private.h"
 
 #define GOOD_ENOUGH	8		/* answers until a longer poll is tried */
@@ -53,10 +54,27 @@ static void feed_one(struct peers *p, unsigned int nr,
 
 	event = tsct_cluster_feed(p->cluster, nr, x,
 				  &p->source[nr].client.remote);
+	history_note(p, nr, x);
 	if (event == TSCT_CLUSTER_EPOCH) {
 		p->pressing = true;
 		hurry_at_epoch(p);
 	}
+}
+
+/* Fits tell sessions by their numbers: ours have some, as the master's do. */
+static void number(const struct source *s, struct tsct_exchange *x)
+{
+	if (s->sweep_session && !x->session &&
+	    (__s64)(x->t1 - s->sweep_from) >= 0)
+		x->session = s->sweep_session;
+}
+
+static __u32 any_number(void)
+{
+	__u64 random[2];
+
+	peers_random(random);
+	return (__u32)random[0] | 1;
 }
 
 /*
@@ -68,6 +86,7 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 	struct source *s = &p->source[nr];
 	unsigned int i;
 
+	number(s, x);
 	correct(p, s, x);
 	identify(p, s, x);
 	if (s->is_met) {
@@ -106,6 +125,7 @@ void source_leave_session(struct peers *p, unsigned int nr)
 	source_flush(p, nr);
 	s->session = 0;
 	s->sweep = 0;
+	s->sweep_session = 0;
 	s->due_ns = NEVER;		/* ask_next() says when */
 	p->nr_sessions++;
 	p->pressing = true;
@@ -129,6 +149,8 @@ void sources_sweep(struct peers *p)
 		if (s->client.backoff || s->session || s->sweep)
 			continue;
 		s->sweep = o->max_messages ? o->max_messages : 100;
+		s->sweep_session = any_number();
+		s->sweep_from = netclock_now(&p->clock);
 		s->sweep_until_ns = now_ns + 1000LL *
 			(o->max_duration_us ? o->max_duration_us : 1000000);
 		s->lost = s->train = 0;
@@ -206,7 +228,7 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 static void kissed(struct source *s, __s64 now_ns)
 {
 	s->burst = s->sweep = s->train = 0;
-	s->session = 0;
+	s->session = s->sweep_session = 0;
 	s->good = 0;
 	s->due_ns = now_ns + source_poll_ns(s, 0);
 }
@@ -216,7 +238,7 @@ static void unsynced(struct source *s, __s64 now_ns)
 {
 	s->poll = s->conf.minpoll;
 	s->good = 0;
-	s->session = s->sweep = s->train = 0;
+	s->session = s->sweep_session = s->sweep = s->train = 0;
 	s->due_ns = now_ns + source_poll_ns(s, 0);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/scale.h"
 #include "now.h"
+#include "peer_history.h"
 #include "peer_window.h"
 #include "peers_private.h"
 
@@ -286,16 +287,19 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 {
 	bool is_sync = !strcmp(request, "sync");
 	bool is_timesync = !strncmp(request, "timesync ", 9);
-
+	bool is_samples = !strncmp(request, "samples ", 8);
 	bool is_window = !strcmp(request, "exchanges");
 
-	if (!is_sync && !is_timesync && !is_window && strcmp(request, "peers"))
+	if (!is_sync && !is_timesync && !is_samples && !is_window &&
+	    strcmp(request, "peers"))
 		return false;
 	if (!p->cluster)
 		fprintf(to, "error: no network is configured: see "
 			"tsctraced.conf(5)\n");
 	else if (is_window)
 		window_answer(p, to);
+	else if (is_samples)
+		history_answer(p, request + 8, to);
 	else if (is_sync)
 		begin_session(p, to);
 	else if (is_timesync)

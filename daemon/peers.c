@@ -12,6 +12,7 @@
 #include "log.h"
 #include "node_id.h"
 #include "now.h"
+#include "peer_history.h"
 #include "peers_private.h"
 
 #define EVENTS		16
@@ -181,9 +182,15 @@ static int make_cluster(struct peers *p)
 		.hz = tsct_rate_hz(&p->keeper->est, NULL),
 	};
 
-	p->cluster = tsct_cluster_new(&options, TSCT_SOURCES_MAX);
-	if (!p->cluster)
+	p->history = history_new();
+	if (!p->history)
 		return -ENOMEM;
+	p->cluster = tsct_cluster_new(&options, TSCT_SOURCES_MAX);
+	if (!p->cluster) {
+		history_free(p->history);
+		p->history = NULL;
+		return -ENOMEM;
+	}
 	keeper_use_cluster(p->keeper, p->cluster);
 	return 0;
 }
@@ -262,6 +269,8 @@ void peers_stop(struct peers *p)
 	keeper_use_cluster(p->keeper, NULL);
 	tsct_cluster_free(p->cluster);
 	p->cluster = NULL;
+	history_free(p->history);
+	p->history = NULL;
 }
 
 void peers_close(struct peers *p)

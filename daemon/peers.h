@@ -49,7 +49,8 @@ void peers_tick(struct peers *peers);
 bool peers_pressing(struct peers *peers);
 
 /*
- * peers_answer - requests of the control socket: peers, exchanges, sync, timesync
+ * peers_answer - requests of the control socket: peers, exchanges, samples, sync,
+ * timesync
  * False: it is none of them.
  */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
