@@ -9,7 +9,7 @@
 #include "sync/guard.h"
 #include "sync/ntp.h"
 
-#define NET_BATCH	16	/* packets of a socket in one round */
+#define NET_BATCH	32	/* packets of a socket in one round */
 #define NET_SENT	64	/* packets sent whose stamp may yet come */
 #define NET_NO_COOKIE	0xffffffffU	/* nobody wants to know when */
 
@@ -18,6 +18,7 @@ struct net_socket {
 	bool v6, is_connected;
 	__u64 empty;			/* counter when nothing was there last */
 	__u32 next_id;			/* of SOF_TIMESTAMPING_OPT_ID */
+	unsigned int nr_waiting;	/* of those below */
 	struct net_sent {
 		__u32 id, cookie;
 		__u64 before;		/* counter before it was sent */
@@ -47,10 +48,25 @@ int net_open_client(const struct tsct_address *to,
 void net_close(struct net_socket *s);
 
 /*
+ * net_open_lane - a second socket where a server has one, for packets of some
+ * @address, @nr: that come from one of these,
+ * @key, @nr_keys: or end in a MAC that says it is of one of these keys
+ *
+ * The kernel sorts them when they come, each socket has a buffer of its own: so
+ * who fills the one takes no room from the other. This is no check, addresses and
+ * key ids can be faked. Returns 0 or -errno: then there is but one, as before;
+ * -ENOENT: none of them speaks the server's version of IP.
+ */
+int net_open_lane(struct net_socket *server, const struct tsct_address *address,
+		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
+		  const struct netclock *clock, struct net_socket *ret);
+
+/*
  * net_send - send a datagram
  * @in_reply: of server sockets: what it answers
- * @cookie: for net_sent(), which says when the kernel sent it
- * Returns 0 or -errno; *ret_before: counter just before.
+ * @cookie: for net_sent(), which says when the kernel sent it. Costs a third of
+ * what an answer does; NET_NO_COOKIE: the kernel is not asked
+ * Returns 0 or -errno; *ret_before: counter just before; NULL: nobody cares.
  */
 int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	     const void *bytes, size_t len, __u32 cookie,

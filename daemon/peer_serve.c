@@ -98,110 +98,22 @@ static __s64 real_ns(void *ctx, __u64 ticks)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
 }
 
+/* Once for all that came together */
 static __u64 now_us(void *ctx)
 {
-	(void)ctx;
-	return (__u64)tsct_now_ns() / 1000;
+	const struct peers *p = ctx;
+
+	return (__u64)p->service.now_ns / 1000;
 }
 
-/* ---- open --------------------------------------------------------------- */
-
-static int add_socket(struct peers *p, struct service *s,
-		      const struct tsct_address *address, bool v6)
-{
-	char text[CONF_NAME_MAX];
-	int err = net_open_server(address, v6, p->conf->port, &p->clock,
-				  &s->socket[s->nr]);
-
-	if (err == -EAFNOSUPPORT && !address)
-		return 0;
-	if (err) {
-		log_error("%s port %u: %s; %s",
-			  address ? peers_name(address, text, sizeof(text)) :
-			  v6 ? "IPv6" : "IPv4", p->conf->port, strerror(-err),
-			  err == -EADDRINUSE ? "somebody serves there: give "
-			  "'port' another one, or stop that" :
-			  err == -EACCES ? "run it as root, or give 'port' one "
-			  "above 1023" : "give 'listen' an address of this "
-			  "machine");
-		return err;
-	}
-	s->nr++;
-	return 0;
-}
-
-static int open_sockets(struct peers *p, struct service *s)
-{
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; i < p->conf->nr_listen && !err; i++)
-		err = add_socket(p, s, &p->conf->listen[i], false);
-	if (!p->conf->nr_listen) {
-		err = add_socket(p, s, NULL, false);
-		if (!err)
-			err = add_socket(p, s, NULL, true);
-	}
-	return err;
-}
-
-static int make_guard(struct peers *p, struct service *s)
-{
-	const struct conf *conf = p->conf;
-	__u64 random[2];
-	unsigned int i;
-	int err = 0;
-
-	peers_random(random);
-	s->guard = tsct_guard_new(&conf->ratelimit, random[0]);
-	if (!s->guard)
-		return -ENOMEM;
-	for (i = 0; i < conf->nr_rules && !err; i++)
-		err = tsct_guard_rule(s->guard, conf->rule[i].prefix,
-				      conf->rule[i].allow);
-	for (i = 0; i < conf->nr_children && !err; i++)
-		err = tsct_guard_child(s->guard, conf->child[i].has_address ?
-				       &conf->child[i].address : NULL,
-				       conf->child[i].key);
-	return err;
-}
-
-int service_open(struct peers *p, struct service *ret)
+struct tsct_responder *service_responder(struct peers *p)
 {
 	const struct tsct_responder_ops ops = {
 		.ctx = p, .now = now_ticks, .real_ns = real_ns,
 		.now_us = now_us, .asked = members_asked,
 	};
-	unsigned int i;
-	int err;
 
-	memset(ret, 0, sizeof(*ret));
-	if (!p->conf->serve)
-		return 0;
-	ret->responder = tsct_responder_new(&ops);
-	err = ret->responder ? make_guard(p, ret) : -ENOMEM;
-	if (!err)
-		err = open_sockets(p, ret);
-	for (i = 0; i < ret->nr && !err; i++)
-		err = peers_watch(p, ret->socket[i].fd, PEERS_SERVER, i);
-	if (err) {
-		service_close(p, ret);
-		return err;
-	}
-	tsct_responder_use(ret->responder, p->conf->keys, ret->guard);
-	return 0;
-}
-
-void service_close(struct peers *p, struct service *s)
-{
-	unsigned int i;
-
-	(void)p;
-	for (i = 0; i < s->nr; i++)
-		net_close(&s->socket[i]);
-	tsct_responder_free(s->responder);
-	tsct_guard_free(s->guard);
-	memset(s, 0, sizeof(*s));
+	return tsct_responder_new(&ops);
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -230,14 +142,19 @@ static void tell(struct peers *p, const struct net_packet *packet,
 			    tsct_responder_why(answer));
 }
 
+/*
+ * An answer goes out before the next is made: what it says of when it was sent
+ * would else be wrong by all that go before it. (To hand many to the kernel at once
+ * was measured to save a fiftieth.) The kernel is asked when it really was only
+ * where somebody may be told.
+ */
 static void answer(struct peers *p, struct net_socket *socket,
-		   const struct net_packet *packet, __s64 now_ns)
+		   const struct net_packet *packet)
 {
 	struct service *s = &p->service;
 	enum tsct_answer result;
 	__u8 reply[TSCT_NTP_MAX];
 	size_t len = 0;
-	__u64 before;
 	__u32 ticket = 0;
 
 	p->members.packet = packet;
@@ -248,8 +165,9 @@ static void answer(struct peers *p, struct net_socket *socket,
 				       &ticket);
 	if (len)
 		net_send(socket, packet, reply, len, ticket ? ticket :
-			 NET_NO_COOKIE, &p->clock, &before);
-	tell(p, packet, result, now_ns);
+			 NET_NO_COOKIE, &p->clock, NULL);
+	else
+		tell(p, packet, result, s->now_ns);
 }
 
 static void read_stamps(struct peers *p, struct net_socket *socket)
@@ -267,16 +185,23 @@ static void read_stamps(struct peers *p, struct net_socket *socket)
 	}
 }
 
+/*
+ * One batch, whoever floods us: then whatever else there is comes first, timers,
+ * programs, answers to our own requests, and the other sockets.
+ */
 void service_dispatch(struct peers *p, unsigned int nr)
 {
 	struct net_socket *socket = &p->service.socket[nr];
-	__s64 now_ns = tsct_now_ns();
 	int i, got;
 
+	p->service.now_ns = tsct_now_ns();
 	netclock_round(&p->clock);
-	read_stamps(p, socket);
+	if (socket->nr_waiting)
+		read_stamps(p, socket);
 	got = net_receive(socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
-		answer(p, socket, &p->batch[i], now_ns);
-	read_stamps(p, socket);
+		answer(p, socket, &p->batch[i]);
+	/* What woke us up may be a stamp that nobody waits for any more. */
+	if (socket->nr_waiting || got <= 0)
+		read_stamps(p, socket);
 }
