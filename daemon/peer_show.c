@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What there is to know of other nodes, as JSON, for trace-ctl. */
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,48 +12,43 @@
 
 /* ---- JSON -------------------------------------------------------------------------------- */
 
-static void print_text(FILE *to, const char *name, const char *text)
+/* Not known: null. Whole numbers stay such: "1", not "1.0" */
+static json_t *number(double value)
 {
-	const unsigned char *c;
-
-	fprintf(to, "\"%s\":\"", name);
-	for (c = (const void *)text; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			fprintf(to, "\\%c", *c);
-		else if (*c < 0x20 || *c > 0x7e)
-			fprintf(to, "\\u%04x", *c);
-		else
-			fputc(*c, to);
-	}
-	fputc('"', to);
+	if (!isfinite(value))
+		return json_null();
+	if (fabs(value) < 1e15 && value == trunc(value))
+		return json_integer((json_int_t)value);
+	return json_real(value);
 }
 
-static void print_number(FILE *to, const char *name, double value)
+static json_t *id(__u64 value)
 {
-	if (isfinite(value))
-		fprintf(to, "\"%s\":%.15g", name, value);
-	else
-		fprintf(to, "\"%s\":null", name);
+	return value ? json_sprintf("%016llx", (unsigned long long)value) :
+		json_null();
 }
 
-static void print_id(FILE *to, const char *name, __u64 id)
+static json_t *counts(const char *const *names, const __u64 *values,
+		      unsigned int nr)
 {
-	if (id)
-		fprintf(to, "\"%s\":\"%016llx\"", name, (unsigned long long)id);
-	else
-		fprintf(to, "\"%s\":null", name);
-}
-
-static void print_counts(FILE *to, const char *name, const char *const *names,
-			 const __u64 *counts, unsigned int nr)
-{
+	json_t *object = json_object();
 	unsigned int i;
 
-	fprintf(to, "\"%s\":{", name);
 	for (i = 0; i < nr; i++)
-		fprintf(to, "%s\"%s\":%llu", i ? "," : "", names[i],
-			(unsigned long long)counts[i]);
-	fputc('}', to);
+		json_object_set_new(object, names[i],
+				    json_integer((json_int_t)values[i]));
+	return object;
+}
+
+/* What has been packed; NULL: no memory */
+static void say(json_t *object, FILE *to)
+{
+	if (!object || json_dumpf(object, to, JSON_COMPACT |
+				  JSON_REAL_PRECISION(15)))
+		fprintf(to, "error: no memory\n");
+	else
+		fputc('\n', to);
+	json_decref(object);
 }
 
 /* ---- sources ------------------------------------------------------------------------------- */
@@ -94,69 +90,48 @@ static const char *describe(const struct source *s,
 	return state->known ? "agrees" : "measured";
 }
 
-static void print_auth(const struct peers *p, const struct source *s, FILE *to)
+static const char *auth(const struct peers *p, const struct source *s)
 {
-	const char *type = s->conf.key && p->conf->keys ?
-		tsct_keys_type(p->conf->keys, s->conf.key) : NULL;
+	const char *type = NULL;
 
-	if (!s->conf.key) {
-		fputs("\"key\":null,\"auth\":null,", to);
-		return;
-	}
-	fprintf(to, "\"key\":%u,", s->conf.key);
-	print_text(to, "auth", type ? type : "?");
-	fputc(',', to);
+	if (!s->conf.key)
+		return NULL;
+	if (p->conf->keys)
+		type = tsct_keys_type(p->conf->keys, s->conf.key);
+	return type ? type : "?";
 }
 
-static double known(const struct tsct_source_state *state, double value)
-{
-	return state->known ? value : NAN;
-}
-
-static void print_figures(const struct tsct_source_state *state, FILE *to)
-{
-	bool fitted = state->kept;
-
-	print_number(to, "offset_ns", known(state, state->offset_ns));
-	fputc(',', to);
-	print_number(to, "error_ns", known(state, state->error_ns));
-	fputc(',', to);
-	print_number(to, "rtt_min_ns", fitted ? state->rtt_min_ns : NAN);
-	fputc(',', to);
-	print_number(to, "rtt_median_ns", fitted ? state->rtt_median_ns : NAN);
-	fputc(',', to);
-	print_number(to, "drift_ppm", fitted ? state->drift_ppm : NAN);
-	fprintf(to, ",\"kept\":%u,\"dropped\":%u,", state->kept,
-		state->dropped);
-}
-
-static void print_source(const struct peers *p, unsigned int nr, FILE *to)
+static json_t *show_source(const struct peers *p, unsigned int nr)
 {
 	const struct source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
 	struct tsct_source_state state;
+	bool known, fitted;
 
 	tsct_cluster_source(p->cluster, nr, netclock_now(&p->clock), &state);
-	fputc('{', to);
-	print_text(to, "name", s->conf.name);
-	fprintf(to, ",\"port\":%u,\"type\":\"%s\",", s->conf.address.port,
-		s->conf.plain ? "ntp" : "master");
-	print_text(to, "status", describe(s, &state));
-	fputc(',', to);
-	print_text(to, "why", state.why);
-	fputc(',', to);
-	print_auth(p, s, to);
-	print_figures(&state, to);
-	print_id(to, "node", r->node);
-	fputc(',', to);
-	print_id(to, "master", r->master);
-	fprintf(to, ",\"depth\":%u,\"stratum\":%u,", r->depth, r->stratum);
-	print_number(to, "poll_s", ldexp(1, s->poll + s->client.backoff));
-	fprintf(to, ",\"reach\":%u,\"sent\":%llu,", s->client.reach,
-		(unsigned long long)s->client.sent);
-	print_counts(to, "answers", result_names, s->client.counts,
-		     TSCT_CLIENT_NR);
-	fputc('}', to);
+	known = state.known;
+	fitted = state.kept;
+	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
+			 "s:o, s:o, s:i, s:i, s:o, s:o, s:i, s:i, s:o, s:i, "
+			 "s:I, s:o}",
+		"name", s->conf.name, "port", (int)s->conf.address.port,
+		"type", s->conf.plain ? "ntp" : "master",
+		"status", describe(s, &state), "why", state.why,
+		"key", s->conf.key ? json_integer(s->conf.key) : json_null(),
+		"auth", auth(p, s),
+		"offset_ns", number(known ? state.offset_ns : NAN),
+		"error_ns", number(known ? state.error_ns : NAN),
+		"rtt_min_ns", number(fitted ? state.rtt_min_ns : NAN),
+		"rtt_median_ns", number(fitted ? state.rtt_median_ns : NAN),
+		"drift_ppm", number(fitted ? state.drift_ppm : NAN),
+		"kept", (int)state.kept, "dropped", (int)state.dropped,
+		"node", id(r->node), "master", id(r->master),
+		"depth", (int)r->depth, "stratum", (int)r->stratum,
+		"poll_s", number(ldexp(1, s->poll + s->client.backoff)),
+		"reach", (int)s->client.reach,
+		"sent", (json_int_t)s->client.sent,
+		"answers", counts(result_names, s->client.counts,
+				  TSCT_CLIENT_NR));
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -174,50 +149,45 @@ static const char *const answer_names[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_TOO_LONG] = "too_long",
 };
 
-static void print_members(const struct peers *p, FILE *to)
+static json_t *show_member(const struct member *member, __s64 now_ns)
 {
-	const struct members *m = &p->members;
-	__s64 now_ns = tsct_now_ns();
-	char text[CONF_NAME_MAX];
-	const char *comma = "";
-	unsigned int i;
+	const double age_ms = (double)(now_ns - member->seen_ns) / 1e6;
+	char address[CONF_NAME_MAX];
 
-	fputs("\"members\":[", to);
-	for (i = 0; m->table && i < TSCT_MEMBERS_MAX; i++) {
-		const struct member *member = &m->table[i];
-
-		if (!member->node)
-			continue;
-		fprintf(to, "%s{", comma);
-		comma = ",";
-		peers_name(&member->address, text, sizeof(text));
-		print_text(to, "name", member->child ? member->child->name :
-			   text);
-		fputc(',', to);
-		print_text(to, "address", text);
-		fputc(',', to);
-		print_id(to, "node", member->node);
-		fprintf(to, ",\"key\":%u,\"age_s\":%.3f}", member->key,
-			(double)(now_ns - member->seen_ns) / 1e9);
-	}
-	fputs("],", to);
+	peers_name(&member->address, address, sizeof(address));
+	return json_pack("{s:s, s:s, s:o, s:I, s:f}",
+		"name", member->child ? member->child->name : address,
+		"address", address, "node", id(member->node),
+		"key", (json_int_t)member->key, "age_s", round(age_ms) / 1e3);
 }
 
-static void print_cluster(const struct peers *p, FILE *to)
+static json_t *show_members(const struct peers *p)
+{
+	const struct members *m = &p->members;
+	json_t *members = json_array();
+	__s64 now_ns = tsct_now_ns();
+	unsigned int i;
+
+	for (i = 0; m->table && i < TSCT_MEMBERS_MAX; i++)
+		if (m->table[i].node)
+			json_array_append_new(members,
+				show_member(&m->table[i], now_ns));
+	return members;
+}
+
+static json_t *show_cluster(const struct peers *p)
 {
 	const struct tsct_clock_state *state = &p->keeper->est.state;
 	__u64 now = netclock_now(&p->clock);
 
-	fputs("\"cluster\":{", to);
-	print_text(to, "status", tsct_status_name(state->cluster_status));
-	fprintf(to, ",\"epoch\":%u,\"timeline\":%u,", state->cluster_epoch,
-		state->cluster_timeline);
-	print_id(to, "master", state->cluster_master);
-	fputc(',', to);
-	print_number(to, "error_ns", state->cluster.mult ?
-		     (double)tsct_pair_error_ps(&state->cluster, now) / 1e3 :
-		     NAN);
-	fputs("},", to);
+	return json_pack("{s:s, s:I, s:I, s:o, s:o}",
+		"status", tsct_status_name(state->cluster_status),
+		"epoch", (json_int_t)state->cluster_epoch,
+		"timeline", (json_int_t)state->cluster_timeline,
+		"master", id(state->cluster_master),
+		"error_ns", number(state->cluster.mult ?
+			(double)tsct_pair_error_ps(&state->cluster, now) / 1e3 :
+			NAN));
 }
 
 bool peers_busy(const struct peers *p)
@@ -227,49 +197,37 @@ bool peers_busy(const struct peers *p)
 				(__u64)tsct_now_ns() / 1000));
 }
 
-static void print_session(const struct peers *p, FILE *to)
+static json_t *show_session(const struct peers *p)
 {
-	fprintf(to, "\"session\":{\"busy\":%s,\"last\":%u,\"over\":%u}",
-		peers_busy(p) ? "true" : "false", p->members.session,
-		p->nr_sessions);
+	return json_pack("{s:b, s:I, s:I}", "busy", (int)peers_busy(p),
+		"last", (json_int_t)p->members.session,
+		"over", (json_int_t)p->nr_sessions);
 }
 
-static void print_node(const struct peers *p, FILE *to)
+static const char *role(const struct peers *p)
 {
-	fputc('{', to);
-	print_id(to, "node", p->node);
-	fputc(',', to);
-	print_id(to, "host", p->host);
-	fputc(',', to);
-	print_text(to, "name", p->conf->name);
-	fprintf(to, ",\"role\":\"%s\",\"serves\":%s,",
-		p->conf->synced_cluster ? "synced-cluster" :
-		conf_is_master(p->conf) ? "master" : "child",
-		p->conf->serve ? "true" : "false");
+	return p->conf->synced_cluster ? "synced-cluster" :
+		conf_is_master(p->conf) ? "master" : "child";
 }
 
-static void print_all(const struct peers *p, FILE *to)
+static json_t *show_all(const struct peers *p)
 {
+	json_t *sources = json_array(), *all;
 	unsigned int i;
 
-	print_node(p, to);
-	print_cluster(p, to);
-	fputs("\"sources\":[", to);
-	for (i = 0; i < p->nr_sources; i++) {
-		if (i)
-			fputc(',', to);
-		print_source(p, i, to);
-	}
-	fputs("],", to);
-	print_members(p, to);
-	if (p->service.responder) {
-		print_counts(to, "requests", answer_names,
-			     tsct_responder_counts(p->service.responder),
-			     TSCT_ANSWER_NR);
-		fputc(',', to);
-	}
-	print_session(p, to);
-	fputs("}\n", to);
+	for (i = 0; i < p->nr_sources; i++)
+		json_array_append_new(sources, show_source(p, i));
+	all = json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:o}",
+		"node", id(p->node), "host", id(p->host),
+		"name", p->conf->name, "role", role(p),
+		"serves", (int)p->conf->serve, "cluster", show_cluster(p),
+		"sources", sources, "members", show_members(p));
+	if (p->service.responder)
+		json_object_set_new(all, "requests", counts(answer_names,
+			tsct_responder_counts(p->service.responder),
+			TSCT_ANSWER_NR));
+	json_object_set_new(all, "session", show_session(p));
+	return all;
 }
 
 static void begin_session(struct peers *p, FILE *to)
@@ -278,9 +236,7 @@ static void begin_session(struct peers *p, FILE *to)
 		members_begin(p);
 	sources_sweep(p);
 	peers_arm(p);
-	fputc('{', to);
-	print_session(p, to);
-	fputs("}\n", to);
+	say(json_pack("{s:o}", "session", show_session(p)), to);
 }
 
 bool peers_answer(struct peers *p, const char *request, FILE *to)
@@ -305,6 +261,6 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 	else if (is_timesync)
 		barrier_answer(p, request + 9, to);
 	else
-		print_all(p, to);
+		say(show_all(p), to);
 	return true;
 }
