@@ -145,31 +145,18 @@ static void print_time(struct dump *d, __u64 stamp)
 
 static void print_line(struct dump *d, const struct tsct_trace_event *e)
 {
-	struct view_field f;
-	unsigned int nr = 0;
-	size_t pos = 0;
-
 	print_time(d, e->stamp);
-	printf(" [%03u] %6u %s", e->cpu, e->tid, e->def->name);
-	if (e->def->kind != TSCT_KIND_INSTANT)
-		printf("/%s", tsct_kind_names[e->def->kind]);
-	while (view_next(e, &nr, &pos, &f)) {
-		putchar_unlocked(' ');
-		fputs_unlocked(f.field->name, stdout);
-		putchar_unlocked('=');
-		view_print(stdout, &f);
-	}
-	putchar_unlocked('\n');
+	tsct_value_print_line(stdout, e);
 }
 
 static json_t *json_fields(const struct tsct_trace_event *e)
 {
 	json_t *fields = json_object();
-	struct view_field f;
+	struct tsct_value f;
 	unsigned int nr = 0;
 	size_t pos = 0;
 
-	while (view_next(e, &nr, &pos, &f))
+	while (tsct_value_next(e, &nr, &pos, &f))
 		json_object_set_new(fields, f.field->name, view_json(&f));
 	return fields;
 }

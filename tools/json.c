@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
 #include "json.h"
-
-size_t ctl_utf8_len(const unsigned char *c, size_t left)
-{
-	static const uint32_t least[] = { 0, 0, 0xa0, 0x800, 0x10000 };
-	uint32_t code;
-	size_t len, i;
-
-	if (c[0] < 0x80)
-		return c[0] >= 0x20 && c[0] != 0x7f;
-	if (c[0] < 0xc0 || c[0] > 0xf7)
-		return 0;
-	len = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-	if (len > left)
-		return 0;
-	code = c[0] & (0x7f >> len);
-	for (i = 1; i < len; i++) {
-		if ((c[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (c[i] & 0x3f);
-	}
-	if (code < least[len] || (code >= 0xd800 && code < 0xe000) ||
-	    code > 0x10ffff)
-		return 0;
-	return len;
-}
+#include "utf8.h"
 
 json_t *ctl_json_textn(const char *text, size_t len)
 {
-	const unsigned char *c = (const void *)text, *end = c + len;
 	json_t *json;
 	char *clean;
-	size_t n, at = 0;
 
 	json = json_stringn(text, len);
 	if (json)
@@ -45,19 +18,7 @@ json_t *ctl_json_textn(const char *text, size_t len)
 	clean = malloc(3 * len + 1);
 	if (!clean)
 		return NULL;
-	for (; c < end; c += n) {
-		n = ctl_utf8_len(c, end - c);
-		if (n || *c < 0x80) {
-			n = n ? n : 1;
-			memcpy(clean + at, c, n);
-			at += n;
-		} else {
-			n = 1;
-			memcpy(clean + at, "\xef\xbf\xbd", 3);
-			at += 3;
-		}
-	}
-	json = json_stringn(clean, at);
+	json = json_stringn(clean, tsct_utf8_clean(clean, text, len));
 	free(clean);
 	return json;
 }

@@ -18,10 +18,4 @@ int ctl_json_print(const char *verb, json_t *json);
 /* As ctl_json_print(), all on one line. */
 int ctl_json_print_line(const char *verb, json_t *json);
 
-/*
- * Bytes of one well-formed UTF-8 character, 0 if it is none or would act on a
- * terminal (C0, DEL, C1).
- */
-size_t ctl_utf8_len(const unsigned char *c, size_t left);
-
 #endif /* JSON_H */

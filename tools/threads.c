@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "threads.h"
-#include "view.h"
+#include "value.h"
 
 #define ROOM_FIRST	256
 #define ROOM_MAX	(1U << 22)	/* as many threads as Linux can have */
@@ -74,27 +74,14 @@ static struct thread *find(struct threads *all, __u32 tid)
 	return t;
 }
 
-/* The field of that name; false if the event has none. */
-static bool get(const struct tsct_trace_event *e, const char *name,
-		struct view_field *f)
-{
-	unsigned int nr = 0;
-	size_t pos = 0;
-
-	while (view_next(e, &nr, &pos, f))
-		if (!strcmp(f->field->name, name))
-			return true;
-	return false;
-}
-
 static bool get_integer(const struct tsct_trace_event *e, const char *name,
 			__s64 *ret_value)
 {
-	struct view_field f;
+	struct tsct_value f;
 
-	if (!get(e, name, &f) || f.field->type > TSCT_TYPE_S64)
+	if (!tsct_value_find(e, name, &f) || !tsct_value_is_integer(&f))
 		return false;
-	*ret_value = view_integer(&f);
+	*ret_value = tsct_value_integer(&f);
 	return true;
 }
 
@@ -139,7 +126,7 @@ static int note_exit(struct threads *all, const struct tsct_trace_event *e)
 
 static int note_switch(struct threads *all, const struct tsct_trace_event *e)
 {
-	struct view_field f;
+	struct tsct_value f;
 	struct thread *t;
 	__s64 tid;
 
@@ -150,7 +137,7 @@ static int note_switch(struct threads *all, const struct tsct_trace_event *e)
 	if (!t)
 		return -ENOMEM;
 	t->switched++;
-	if (get(e, "next_comm", &f) && f.field->type == TSCT_TYPE_CHARS) {
+	if (tsct_value_find(e, "next_comm", &f) && f.field->type == TSCT_TYPE_CHARS) {
 		memset(t->comm, 0, sizeof(t->comm));
 		memcpy(t->comm, f.at, f.size < 16 ? f.size : 16);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What dump and stat share: opening a recording, and fields as text or JSON;
- * and with clock, how a time comes apart.
+ * What dump and stat share: opening a recording, and fields as JSON; and with
+ * clock, how a time comes apart.
  */
 #ifndef VIEW_H
 #define VIEW_H
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "trace.h"
+#include "value.h"
 
 /*
  * Opens the recording in @dir; complains as @verb on failure, and of damage
@@ -31,22 +32,7 @@ int view_missing(const char *verb, const struct tsct_trace *trace);
  */
 time_t view_second(__s64 ns, __s64 *ret_rest_ns);
 
-/* One field of a payload. */
-struct view_field {
-	const struct tsct_field *field;
-	const __u8 *at;
-	size_t size;
-};
-
-/* The next field, in order; *pos starts at 0. False after the last. */
-bool view_next(const struct tsct_trace_event *event, unsigned int *nr,
-	       size_t *pos, struct view_field *ret_field);
-
-/* An integer field's value; u64 as its bits. */
-__s64 view_integer(const struct view_field *f);
-
-void view_print(FILE *to, const struct view_field *f);
-json_t *view_json(const struct view_field *f);
+json_t *view_json(const struct tsct_value *value);
 
 /* Text from outside, without bytes that mean to act on a terminal. */
 void view_print_plain(FILE *to, const char *text);
