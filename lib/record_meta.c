@@ -8,7 +8,7 @@
 #include <tsctrace/version.h>
 
 #include "ctf.h"
-#include "recording.h"
+#include "record_meta.h"
 
 /* Text from outside as a TSDL string: printable ASCII, the rest in octal. */
 static void put_string(FILE *to, const char *text)
@@ -27,7 +27,7 @@ static void put_string(FILE *to, const char *text)
 	putc('"', to);
 }
 
-static void put_env(FILE *to, const char *key, const char *value)
+void tsct_meta_put_text(FILE *to, const char *key, const char *value)
 {
 	fprintf(to, "\t%s = ", key);
 	put_string(to, value);
@@ -73,7 +73,7 @@ static void put_head(FILE *to, const struct tsct_recording *rec)
 	      "\t};\n};\n\n", to);
 }
 
-static void put_pair(FILE *to, const char *key, const struct tsct_pair *p)
+void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *p)
 {
 	const struct {
 		const char *name;
@@ -102,14 +102,14 @@ static void put_pair(FILE *to, const char *key, const struct tsct_pair *p)
 
 static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 {
-	put_env(to, "source", tsct_ctf_sources[rec->source]);
+	tsct_meta_put_text(to, "source", tsct_ctf_sources[rec->source]);
 	fprintf(to, "\tspan = \"begin=%" PRIu64 " end=%" PRIu64 "\";\n",
 		(uint64_t)rec->begin, (uint64_t)rec->end);
-	put_env(to, "clock_origin", rec->clock_origin);
+	tsct_meta_put_text(to, "clock_origin", rec->clock_origin);
 	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u"
 		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
 		rec->epoch, rec->rate_error_ppb);
-	put_pair(to, "clock_real", &rec->real);
+	tsct_meta_put_pair(to, "clock_real", &rec->real);
 }
 
 static void put_env_def(FILE *to, __u32 stream,
@@ -198,10 +198,10 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	fputs("env {\n\ttracer_name = \"tsctrace\";\n"
 	      "\ttracer_version = \"" TSCT_VERSION "\";\n"
 	      "\ttsctrace_format = " TSCT_META_FORMAT ";\n", to);
-	put_env(to, "hostname", rec->host);
-	put_env(to, "kernel_release", rec->kernel);
-	put_env(to, "command", rec->command);
-	put_env(to, "provider", rec->provider);
+	tsct_meta_put_text(to, "hostname", rec->host);
+	tsct_meta_put_text(to, "kernel_release", rec->kernel);
+	tsct_meta_put_text(to, "command", rec->command);
+	tsct_meta_put_text(to, "provider", rec->provider);
 	if (rec->provider_gone)
 		fputs("\tprovider_gone = 1;\n", to);
 	if (rec->snapshot)
@@ -215,6 +215,7 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	put_env_clock(to, rec);
 	for (i = 0; i < rec->nr_streams; i++)
 		put_env_stream(to, rec, i);
+	tsct_meta_put_sync(to, rec);
 	fputs("};\n\n", to);
 }
 
@@ -350,7 +351,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	put_environment(to, rec);
 	put_clock(to, rec, &clock);
 	put_syscalls(to, rec);
-	for (i = 0; i < rec->nr_streams; i++) {
+	for (i = 0; i < tsct_recording_classes(rec); i++) {
 		put_stream(to, i);
 		put_events(to, rec, i);
 	}

@@ -39,7 +39,13 @@ struct tsct_writer {
 
 static size_t nr_pens(const struct tsct_writer *w)
 {
-	return (size_t)w->rec->nr_streams * w->rec->nr_cpus;
+	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_cpus;
+}
+
+/* Samples are no events of programs. */
+static bool is_counted(const struct tsct_writer *w, __u32 stream)
+{
+	return stream < w->rec->nr_streams;
 }
 
 static struct pen *pen_of(const struct tsct_writer *w, __u32 stream, __u32 cpu)
@@ -147,14 +153,17 @@ static void seal(struct tsct_writer *w, struct pen *pen, __u32 stream,
 	memcpy(pen->packet, &head, sizeof(head));
 }
 
-static void give_up(struct tsct_writer *w, struct pen *pen,
-		    struct tsct_loss *loss, int err)
+static void give_up(struct tsct_writer *w, __u32 stream, __u32 cpu, int err)
 {
+	struct tsct_loss *loss = loss_of(w, stream, cpu);
+	struct pen *pen = pen_of(w, stream, cpu);
+
 	if (!w->error)
 		w->error = err;
 	loss->cause[TSCT_LOSS_UNWRITTEN] += pen->in_packet;
 	pen->events -= pen->in_packet;
-	w->written.events -= pen->in_packet;
+	if (is_counted(w, stream))
+		w->written.events -= pen->in_packet;
 	pen->in_packet = 0;
 	pen->used = sizeof(struct tsct_packet);
 }
@@ -176,7 +185,7 @@ static int write_packet(struct tsct_writer *w, __u32 stream, __u32 cpu,
 		err = append(w, pen, name);
 	}
 	if (err) {
-		give_up(w, pen, loss_of(w, stream, cpu), err);
+		give_up(w, stream, cpu, err);
 		return err;
 	}
 	pen->size += pen->used;
@@ -192,8 +201,10 @@ static int write_packet(struct tsct_writer *w, __u32 stream, __u32 cpu,
 /*
  * A file begins with an empty packet, stamped with the beginning: readers
  * count losses between packets, so that those before the second packet count.
+ * Samples may be older than that.
  */
-static int start_file(struct tsct_writer *w, __u32 stream, __u32 cpu)
+static int start_file(struct tsct_writer *w, __u32 stream, __u32 cpu,
+		      __u64 stamp)
 {
 	struct pen *pen = pen_of(w, stream, cpu);
 
@@ -203,7 +214,7 @@ static int start_file(struct tsct_writer *w, __u32 stream, __u32 cpu)
 	if (!pen->packet)
 		return -ENOMEM;
 	pen->used = sizeof(struct tsct_packet);
-	pen->begin = pen->last = w->rec->begin;
+	pen->begin = pen->last = stamp;
 	return write_packet(w, stream, cpu, 0);
 }
 
@@ -239,7 +250,9 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 {
 	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
 	struct pen *pen = pen_of(w, stream, event->cpu);
-	const __u64 least = pen->packet ? pen->last : w->rec->begin;
+	const __u64 begin = is_counted(w, stream) ||
+		event->tsc > w->rec->begin ? w->rec->begin : event->tsc;
+	const __u64 least = pen->packet ? pen->last : begin;
 	const struct tsct_event_def *def;
 	int err;
 
@@ -256,13 +269,13 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 		return refuse(loss, TSCT_LOSS_MALFORMED);
 	if (event->tsc < least && least - event->tsc >= w->raise)
 		return refuse(loss, TSCT_LOSS_DISORDER);
-	err = start_file(w, stream, event->cpu);
+	err = start_file(w, stream, event->cpu, begin);
 	if (err) {
 		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error = err;
 	}
 	put_event(pen, event, event->tsc < least ? least : event->tsc);
-	w->written.events++;
+	w->written.events += is_counted(w, stream);
 	if (pen->used < TSCT_PACKET_FULL)
 		return 0;
 	return write_packet(w, stream, event->cpu, tsct_loss_total(loss));
@@ -277,7 +290,7 @@ static int flush_pen(struct tsct_writer *w, __u32 stream, __u32 cpu)
 
 	if (!pen->in_packet && discarded == pen->discarded)
 		return 0;
-	err = start_file(w, stream, cpu);
+	err = start_file(w, stream, cpu, w->rec->begin);
 	return err ? err : write_packet(w, stream, cpu, discarded);
 }
 
@@ -286,7 +299,7 @@ int tsct_writer_flush(struct tsct_writer *w)
 	__u32 stream, cpu;
 	int err;
 
-	for (stream = 0; stream < w->rec->nr_streams; stream++)
+	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (cpu = 0; cpu < w->rec->nr_cpus && !w->error; cpu++) {
 			err = flush_pen(w, stream, cpu);
 			if (err && !w->error)
@@ -337,7 +350,7 @@ static void note_held(struct tsct_writer *w)
 	struct tsct_held *held;
 	__u32 stream, cpu;
 
-	for (stream = 0; stream < w->rec->nr_streams; stream++)
+	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (cpu = 0; cpu < w->rec->nr_cpus; cpu++) {
 			held = &w->rec->streams[stream].held[cpu];
 			held->packets = pen_of(w, stream, cpu)->seq;
@@ -354,8 +367,7 @@ int tsct_writer_finish(struct tsct_writer *w)
 
 	for (i = 0; err && i < nr_pens(w); i++)
 		if (w->pens[i].in_packet)
-			give_up(w, &w->pens[i],
-				loss_of(w, i / cpus, i % cpus), err);
+			give_up(w, i / cpus, i % cpus, err);
 	note_held(w);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);

@@ -10,6 +10,14 @@ const char *const tsct_loss_names[TSCT_LOSS_NR] = {
 	"undefined", "malformed", "disorder", "unwritten",
 };
 
+const char *const tsct_session_names[TSCT_SESSION_NR] = {
+	"none", "done", "failed", "interrupted",
+};
+
+const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR] = {
+	"child", "master", "synced-cluster",
+};
+
 const char *const tsct_kind_names[TSCT_KIND_NR] = {
 	"instant", "begin", "end", "counter", "send", "receive",
 };
@@ -61,9 +69,10 @@ void tsct_recording_free(struct tsct_recording *rec)
 {
 	__u32 i;
 
-	for (i = 0; i < rec->nr_streams; i++)
+	for (i = 0; i < tsct_recording_classes(rec); i++)
 		free_stream(&rec->streams[i]);
 	free(rec->streams);
+	free(rec->sync.name);
 	free(rec->host);
 	free(rec->kernel);
 	free(rec->command);
@@ -72,11 +81,12 @@ void tsct_recording_free(struct tsct_recording *rec)
 	memset(rec, 0, sizeof(*rec));
 }
 
-int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
+/* Room for one more behind the channels, and that one */
+static int make_stream(struct tsct_recording *rec, const char *name)
 {
 	struct tsct_stream_class *all, *s;
 
-	if (strlen(name) >= TSCT_NAME_MAX || rec->nr_streams == TSCT_STREAMS_MAX)
+	if (strlen(name) >= TSCT_NAME_MAX || rec->sync.on)
 		return -EINVAL;
 	all = realloc(rec->streams, (rec->nr_streams + 1) * sizeof(*all));
 	if (!all)
@@ -92,7 +102,32 @@ int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
 		free_stream(s);
 		return -ENOMEM;
 	}
-	return rec->nr_streams++;
+	return 0;
+}
+
+int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
+{
+	int err = rec->nr_streams == TSCT_STREAMS_MAX ? -EINVAL :
+		make_stream(rec, name);
+
+	return err ? err : (int)rec->nr_streams++;
+}
+
+int tsct_recording_add_sync(struct tsct_recording *rec, const char *name)
+{
+	int err = make_stream(rec, name);
+
+	if (!err)
+		rec->sync.on = 1;
+	return err;
+}
+
+void tsct_recording_drop_sync(struct tsct_recording *rec)
+{
+	if (rec->sync.on)
+		free_stream(&rec->streams[rec->nr_streams]);
+	free(rec->sync.name);
+	memset(&rec->sync, 0, sizeof(rec->sync));
 }
 
 static int reach(struct tsct_stream_class *s, __u32 nr)

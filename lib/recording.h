@@ -69,6 +69,48 @@ struct tsct_stream_class {
 	__u32 nr_defs;
 };
 
+/* A sync session at the start or at the end */
+enum tsct_session_state {
+	TSCT_SESSION_NONE,	/* nobody asked for one */
+	TSCT_SESSION_DONE,
+	TSCT_SESSION_FAILED,
+	TSCT_SESSION_INTERRUPTED,
+	TSCT_SESSION_NR,
+};
+
+extern const char *const tsct_session_names[TSCT_SESSION_NR];
+
+struct tsct_recorded_session {
+	__u32 state;
+	__u64 begin, end;	/* stamps: asked for, over */
+};
+
+enum tsct_sync_role {
+	TSCT_SYNC_CHILD,	/* asks a master */
+	TSCT_SYNC_MASTER,	/* its counter is the timeline: no samples */
+	TSCT_SYNC_SHARED,	/* all nodes have one counter: none are needed */
+	TSCT_SYNC_ROLE_NR,
+};
+
+extern const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR];
+
+#define TSCT_FIT_NAME_MAX	16
+
+/* This node in its cluster. Samples are in streams[nr_streams], see samples.h */
+struct tsct_recorded_sync {
+	__u32 on;		/* all this is there, and that stream */
+	char *name;		/* the node's, for people; may be "" */
+	char fit[TSCT_FIT_NAME_MAX];	/* that is to be used */
+	__u32 role;
+	__u32 restarts;		/* the daemon's, meanwhile */
+	__u64 node, host, master;
+	__u32 timeline;		/* the master's number of its epoch */
+	__u32 status;		/* TSCT_STATUS_* of the cluster's time, at the end */
+	__u32 epoch_first, epoch;	/* our own, at the beginning, at the end */
+	struct tsct_recorded_session start, end;
+	struct tsct_pair line;	/* the clock page's, at the end; mult 0: none */
+};
+
 struct tsct_recording {
 	__u8 uuid[16];
 	__u8 boot_id[16];
@@ -90,15 +132,38 @@ struct tsct_recording {
 	__u32 epoch_first;		/* the clock's epoch at the beginning */
 	__u32 epoch;			/* and at the end */
 	struct tsct_stream_class *streams;
-	__u32 nr_streams;
+	__u32 nr_streams;		/* channels */
+	struct tsct_recorded_sync sync;
 };
 
-#define TSCT_STREAMS_MAX	16
+#define TSCT_STREAMS_MAX	16	/* channels */
 
 void tsct_recording_free(struct tsct_recording *rec);
 
 /* Adds a stream class; nr_cpus must be set. Returns its index or -errno. */
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
+
+/*
+ * Adds the one of sync samples, after which no channel can follow: it is not
+ * counted by nr_streams, and in no sum. 0 or -errno.
+ */
+int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
+
+/* It was none, after all: before a writer was opened. */
+void tsct_recording_drop_sync(struct tsct_recording *rec);
+
+/* All stream classes: channels, then sync samples */
+static inline __u32 tsct_recording_classes(const struct tsct_recording *rec)
+{
+	return rec->nr_streams + rec->sync.on;
+}
+
+/* Samples that the daemon had, and that are not there. */
+static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec)
+{
+	return rec->sync.on ?
+		tsct_loss_total(&rec->streams[rec->nr_streams].loss[0]) : 0;
+}
 
 /*
  * Adds a copy of a checked definition. 0, also if the same one is there;

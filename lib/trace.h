@@ -16,6 +16,7 @@ struct tsct_trace_event {
 	__u32 cpu;
 	__u32 tid;
 	__u32 stream;		/* index into the recording's streams */
+	__u64 offset;		/* in its file, bytes */
 	__u32 len;		/* of the payload, which fits the definition */
 	const struct tsct_event_def *def;
 	const __u8 *payload;	/* valid until the next call */
@@ -45,10 +46,23 @@ const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 int tsct_trace_next(struct tsct_trace *trace,
 		    struct tsct_trace_event *ret_event);
 
+/*
+ * tsct_trace_select - which events to read; before the first is
+ * Those of channels, unless told otherwise: sync samples are no events of
+ * programs.
+ */
+#define TSCT_TRACE_EVENTS	0x1
+#define TSCT_TRACE_SAMPLES	0x2
+void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
+
+/* Reports an event as damage that cannot be, though it is well-formed. */
+void tsct_trace_refuse(struct tsct_trace *trace,
+		       const struct tsct_trace_event *event, const char *what);
+
 /* Places reported so far. */
 __u64 tsct_trace_damage(const struct tsct_trace *trace);
 
-/* Events lost while recording, as the packets read so far say. */
+/* Events of channels lost while recording, as the packets read so far say. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
 #endif /* TSCT_TRACE_H */

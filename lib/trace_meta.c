@@ -21,36 +21,6 @@ static int set_text(char **field, struct tsct_text_entry *e)
 	return 0;
 }
 
-static int set_pair(struct tsct_text *p, const char *at)
-{
-	struct tsct_pair *real = &p->rec->real;
-	const struct {
-		const char *name;
-		__u64 *value;
-	} items[] = {
-		{ "base_tsc", &real->base_tsc },
-		{ "mult", &real->mult },
-		{ "slew_mult", &real->slew_mult },
-		{ "slew_tsc", &real->slew_tsc },
-		{ "as_of_tsc", &real->as_of_tsc },
-		{ "error_ps", &real->error_ps },
-		{ "growth", &real->growth },
-		{ "past_error_ps", &real->past_error_ps },
-		{ "hold_after_tsc", &real->hold_after_tsc },
-		{ "hold_growth", &real->hold_growth },
-		{ "void_after_tsc", &real->void_after_tsc },
-	};
-	size_t i;
-
-	if (!tsct_text_item_s64(&at, "base_ns", &real->base_ns))
-		return tsct_text_bad(p, "clock_real: malformed");
-	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
-		if (!tsct_text_item(&at, items[i].name, UINT64_MAX,
-				    items[i].value))
-			return tsct_text_bad(p, "clock_real: malformed");
-	return *at ? tsct_text_bad(p, "clock_real: malformed") : 0;
-}
-
 static int set_clock_state(struct tsct_text *p, const char *at)
 {
 	struct tsct_recording *rec = p->rec;
@@ -134,21 +104,6 @@ static int set_number(struct tsct_text *p, const struct tsct_text_entry *e)
 	return 0;
 }
 
-static bool name_fits(const char *name, size_t len)
-{
-	size_t i;
-
-	if (!len || len >= TSCT_NAME_MAX || *name == '.')
-		return false;
-	for (i = 0; i < len; i++)
-		if (!(name[i] >= 'a' && name[i] <= 'z') &&
-		    !(name[i] >= 'A' && name[i] <= 'Z') &&
-		    !(name[i] >= '0' && name[i] <= '9') &&
-		    !strchr("_.-", name[i]))
-			return false;
-	return true;
-}
-
 static int set_stream(struct tsct_text *p, const char *key, const char *at)
 {
 	struct tsct_recording *rec = p->rec;
@@ -165,7 +120,7 @@ static int set_stream(struct tsct_text *p, const char *key, const char *at)
 		return tsct_text_bad(p, "stream_%s: malformed", key);
 	at += 5;
 	len = strcspn(at, " ");
-	if (!name_fits(at, len))
+	if (!tsct_text_name(at, len))
 		return tsct_text_bad(p, "stream_%s: not a channel's name", key);
 	memcpy(name, at, len);
 	at += len;
@@ -314,7 +269,8 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 	else if (!strcmp(key, "clock_state"))
 		return set_clock_state(p, e->value);
 	else if (!strcmp(key, "clock_real"))
-		return set_pair(p, e->value);
+		return tsct_text_pair(e->value, &rec->real) ? 0 :
+			tsct_text_bad(p, "clock_real: malformed");
 	else if (!strncmp(key, "stream_", 7))
 		return set_stream(p, key + 7, e->value);
 	else if (!strncmp(key, "event_", 6))
@@ -325,6 +281,8 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_ring(p, key + 5, e->value);
 	else if (!strncmp(key, "holds_", 6))
 		return set_held(p, key + 6, e->value);
+	else if (!strncmp(key, "sync_", 5) || !strcmp(key, "clock_cluster"))
+		return tsct_text_sync(p, e);
 	return 0;
 }
 
@@ -389,7 +347,7 @@ static int check_whole(struct tsct_text *p)
 		return tsct_text_bad(p, "the environment ends too early");
 	if (!rec->real.mult || tsct_pair_check(&rec->real, rec->source))
 		return tsct_text_bad(p, "clock_real: cannot be true");
-	return 0;
+	return tsct_text_sync_whole(p);
 }
 
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,

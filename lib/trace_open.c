@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ struct tsct_trace {
 	__u32 nr_streams;
 	struct tsct_order order;
 	struct tsct_head *heap;
+	unsigned int which;		/* TSCT_TRACE_* */
 	bool started;
 	bool given;			/* the first stream's event was returned */
 };
@@ -83,31 +85,42 @@ static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
 	return err;
 }
 
+static void make_stream(struct tsct_trace *t, __u32 class, __u32 cpu)
+{
+	struct tsct_stream *s = &t->streams[t->nr_streams++];
+
+	snprintf(s->name, sizeof(s->name), "%s_%u", t->rec.streams[class].name,
+		 cpu);
+	s->stream = s->event.stream = class;
+	s->cpu = s->event.cpu = cpu;
+	s->sizes = t->sizes[class];
+}
+
+/* A file for each CPU; for samples, which belong to none, the first. */
+static __u32 files_of(const struct tsct_trace *t, __u32 class)
+{
+	return class < t->rec.nr_streams ? t->rec.nr_cpus : 1;
+}
+
 static int make_streams(struct tsct_trace *t)
 {
-	__u32 total = t->rec.nr_streams * t->rec.nr_cpus, i, cpu;
-	struct tsct_stream *s;
+	const __u32 classes = tsct_recording_classes(&t->rec);
+	__u32 total = classes * t->rec.nr_cpus, i, cpu;
 
-	t->sizes = calloc(t->rec.nr_streams + 1, sizeof(*t->sizes));
+	t->sizes = calloc(classes + 1, sizeof(*t->sizes));
 	t->streams = calloc(total + 1, sizeof(*t->streams));
 	t->heap = calloc(total + 1, sizeof(*t->heap));
 	if (!t->sizes || !t->streams || !t->heap)
 		return -ENOMEM;
 	tsct_order_init(&t->order, t->heap, total);
-	for (i = 0; i < t->rec.nr_streams; i++) {
+	for (i = 0; i < classes; i++) {
 		t->sizes[i] = calloc(t->rec.streams[i].nr_defs + 1,
 				     sizeof(**t->sizes));
 		if (!t->sizes[i])
 			return -ENOMEM;
 		tsct_stream_sizes(&t->rec.streams[i], t->sizes[i]);
-		for (cpu = 0; cpu < t->rec.nr_cpus; cpu++) {
-			s = &t->streams[t->nr_streams++];
-			snprintf(s->name, sizeof(s->name), "%s_%u",
-				 t->rec.streams[i].name, cpu);
-			s->stream = s->event.stream = i;
-			s->cpu = s->event.cpu = cpu;
-			s->sizes = t->sizes[i];
-		}
+		for (cpu = 0; cpu < files_of(t, i); cpu++)
+			make_stream(t, i, cpu);
 	}
 	return 0;
 }
@@ -121,6 +134,7 @@ int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
 	if (!t)
 		return -ENOMEM;
 	t->file.rec = &t->rec;
+	t->which = TSCT_TRACE_EVENTS;
 	t->file.report = report;
 	t->file.arg = arg;
 	t->file.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -153,7 +167,7 @@ void tsct_trace_close(struct tsct_trace *t)
 		return;
 	for (i = 0; i < t->nr_streams; i++)
 		free(t->streams[i].packet);
-	for (i = 0; t->sizes && i < t->rec.nr_streams; i++)
+	for (i = 0; t->sizes && i < tsct_recording_classes(&t->rec); i++)
 		free(t->sizes[i]);
 	free(t->sizes);
 	free(t->streams);
@@ -171,6 +185,22 @@ const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t)
 
 /* ---- events ------------------------------------------------------------ */
 
+void tsct_trace_select(struct tsct_trace *t, unsigned int which)
+{
+	t->which = which;
+}
+
+static bool is_sample(const struct tsct_trace *t, __u32 class)
+{
+	return class == t->rec.nr_streams;
+}
+
+static bool is_wanted(const struct tsct_trace *t, __u32 class)
+{
+	return t->which & (is_sample(t, class) ? TSCT_TRACE_SAMPLES :
+			   TSCT_TRACE_EVENTS);
+}
+
 static int start(struct tsct_trace *t)
 {
 	struct tsct_head head;
@@ -179,6 +209,8 @@ static int start(struct tsct_trace *t)
 
 	t->started = true;
 	for (i = 0; i < t->nr_streams; i++) {
+		if (!is_wanted(t, t->streams[i].stream))
+			continue;
 		ret = tsct_stream_next(&t->file, &t->streams[i]);
 		if (ret < 0)
 			return ret;
@@ -226,6 +258,20 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 	return 1;
 }
 
+void tsct_trace_refuse(struct tsct_trace *t,
+		       const struct tsct_trace_event *e, const char *what)
+{
+	char sentence[256];
+
+	t->file.damage++;
+	if (!t->file.report)
+		return;
+	snprintf(sentence, sizeof(sentence), "stream %s_%u: event at byte %"
+		 PRIu64 ": %s; it is left out", t->rec.streams[e->stream].name,
+		 e->cpu, (uint64_t)e->offset, what);
+	t->file.report(t->file.arg, sentence);
+}
+
 __u64 tsct_trace_damage(const struct tsct_trace *t)
 {
 	return t->file.damage;
@@ -237,6 +283,7 @@ __u64 tsct_trace_discarded(const struct tsct_trace *t)
 	__u32 i;
 
 	for (i = 0; i < t->nr_streams; i++)
-		sum += t->streams[i].discarded;
+		if (!is_sample(t, t->streams[i].stream))
+			sum += t->streams[i].discarded;
 	return sum;
 }

@@ -89,6 +89,50 @@ bool tsct_text_item_s64(const char **at, const char *key, __s64 *ret_number)
 	return true;
 }
 
+bool tsct_text_pair(const char *at, struct tsct_pair *ret)
+{
+	const struct {
+		const char *name;
+		__u64 *value;
+	} items[] = {
+		{ "base_tsc", &ret->base_tsc },
+		{ "mult", &ret->mult },
+		{ "slew_mult", &ret->slew_mult },
+		{ "slew_tsc", &ret->slew_tsc },
+		{ "as_of_tsc", &ret->as_of_tsc },
+		{ "error_ps", &ret->error_ps },
+		{ "growth", &ret->growth },
+		{ "past_error_ps", &ret->past_error_ps },
+		{ "hold_after_tsc", &ret->hold_after_tsc },
+		{ "hold_growth", &ret->hold_growth },
+		{ "void_after_tsc", &ret->void_after_tsc },
+	};
+	size_t i;
+
+	if (!tsct_text_item_s64(&at, "base_ns", &ret->base_ns))
+		return false;
+	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
+		if (!tsct_text_item(&at, items[i].name, UINT64_MAX,
+				    items[i].value))
+			return false;
+	return !*at;
+}
+
+bool tsct_text_name(const char *name, size_t len)
+{
+	size_t i;
+
+	if (!len || len >= TSCT_NAME_MAX || *name == '.')
+		return false;
+	for (i = 0; i < len; i++)
+		if (!(name[i] >= 'a' && name[i] <= 'z') &&
+		    !(name[i] >= 'A' && name[i] <= 'Z') &&
+		    !(name[i] >= '0' && name[i] <= '9') &&
+		    !strchr("_.-", name[i]))
+			return false;
+	return true;
+}
+
 static int hex(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -45,6 +45,16 @@ bool tsct_text_item_u32(const char **at, const char *key, __u32 max,
 			 __u32 *ret_number);
 bool tsct_text_item_s64(const char **at, const char *key, __s64 *ret_number);
 
+/* Items of a line of the clock's, all of them and no more */
+bool tsct_text_pair(const char *at, struct tsct_pair *ret_pair);
+
+/* Could a channel have that name? Then a file may. */
+bool tsct_text_name(const char *name, size_t len);
+
+/* Keys sync_* and clock_cluster; at the end: is all there? 0 or -errno. */
+int tsct_text_sync(struct tsct_text *p, struct tsct_text_entry *e);
+int tsct_text_sync_whole(struct tsct_text *p);
+
 /* 8-4-4-4-12 hexadecimal digits, and nothing else */
 bool tsct_text_uuid(const char *text, __u8 uuid[16]);
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/* The lines of `env` that concern the cluster; trace_meta_sync.c reads them. */
+#include <inttypes.h>
+
+#include "record_meta.h"
+#include "samples.h"
+
+static void put_item(FILE *to, const char *name, __u64 value)
+{
+	fprintf(to, " %s=%" PRIu64, name, (uint64_t)value);
+}
+
+static void put_session(FILE *to, const char *key,
+			const struct tsct_recorded_session *s)
+{
+	fprintf(to, "\t%s = \"state=%u", key, s->state);
+	put_item(to, "begin", s->begin);
+	put_item(to, "end", s->end);
+	fputs("\";\n", to);
+}
+
+static void put_state(FILE *to, const struct tsct_recorded_sync *sync)
+{
+	fprintf(to, "\tsync_state = \"role=%u", sync->role);
+	put_item(to, "node", sync->node);
+	put_item(to, "host", sync->host);
+	put_item(to, "master", sync->master);
+	put_item(to, "timeline", sync->timeline);
+	put_item(to, "status", sync->status);
+	put_item(to, "epoch_first", sync->epoch_first);
+	put_item(to, "epoch", sync->epoch);
+	put_item(to, "restarts", sync->restarts);
+	fputs("\";\n", to);
+}
+
+static void put_file(FILE *to, const struct tsct_recording *rec)
+{
+	const struct tsct_held *held = &rec->streams[rec->nr_streams].held[0];
+
+	fprintf(to, "\tsync_holds = \"lost=%" PRIu64,
+		(uint64_t)tsct_recording_samples_lost(rec));
+	put_item(to, "packets", rec->complete ? held->packets : 0);
+	put_item(to, "events", rec->complete ? held->events : 0);
+	fputs("\";\n", to);
+}
+
+void tsct_meta_put_sync(FILE *to, const struct tsct_recording *rec)
+{
+	const struct tsct_recorded_sync *sync = &rec->sync;
+
+	if (!sync->on)
+		return;
+	tsct_meta_put_text(to, "sync_stream",
+			   rec->streams[rec->nr_streams].name);
+	tsct_meta_put_text(to, "sync_fields", TSCT_SAMPLE_FIELDS);
+	tsct_meta_put_text(to, "sync_node", sync->name);
+	tsct_meta_put_text(to, "sync_fit", sync->fit);
+	put_state(to, sync);
+	put_session(to, "sync_start", &sync->start);
+	put_session(to, "sync_end", &sync->end);
+	put_file(to, rec);
+	if (sync->line.mult)
+		tsct_meta_put_pair(to, "clock_cluster", &sync->line);
+}
