@@ -9,6 +9,7 @@
 
 #include "kernel_source.h"
 #include "provider.h"
+#include "record_sync.h"
 #include "store.h"
 #include "writer.h"
 
@@ -25,6 +26,9 @@ struct record_options {
 	uint32_t block_size, blocks;	/* 0: as the library has it */
 	double duration_s;		/* 0: no limit */
 	bool quiet, verbose, json, pass_status;
+	enum record_sync_mode sync_mode;
+	const char *fit;		/* NULL: as the daemon is configured */
+	long sync_timeout_s;		/* of each session */
 	char **command;			/* NULL: none */
 };
 
@@ -36,6 +40,13 @@ extern const char *record_verb;
 /* Complains as "trace-ctl VERB: ..." on stderr. */
 __attribute__((format(printf, 1, 2)))
 void record_complain(const char *format, ...);
+
+/* ---- the command line: record_options.c -------------------------------- */
+
+/* Exits where it is wrong usage, as argp does; else 0. */
+int record_options_parse(int argc, char **argv, struct record_options *o);
+/* What cannot go together, or be at all. Complains. 0 or -EINVAL. */
+int record_options_check(const struct record_options *o);
 
 /* ---- signals: cmd_record.c --------------------------------------------- */
 
@@ -132,6 +143,7 @@ struct record_session {
 	bool made_dir;
 	struct tsct_recording rec;
 	struct tsct_writer *writer;
+	struct record_sync sync;
 };
 
 /* Module, daemon, or a server of our own; fills channels and server. */
@@ -159,6 +171,13 @@ int record_session_end(struct record_session *s);
 /* Takes back what was written: the recording never began. */
 void record_session_undo(struct record_session *s);
 void record_session_close(struct record_session *s);
+
+/* ---- the clock: record_clock.c ----------------------------------------- */
+
+/* The calibration as it is; complains. 0 or -errno. */
+int record_clock_open(struct record_session *s);
+/* Afterwards all is known that the clock will ever say about it. */
+void record_clock_close(struct record_session *s);
 
 /* The worst error of the clock in this recording. */
 __u64 record_session_error_ns(const struct record_session *s);

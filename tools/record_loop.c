@@ -117,6 +117,7 @@ static int beat(struct record_session *s, struct beat *last)
 		record_session_watch(s);
 		last->watched = now;
 	}
+	record_sync_beat(s, now);
 	if (!s->writer)
 		return 0;
 	if (now - last->flushed >= FLUSH_NS) {

@@ -13,89 +13,6 @@
 #include "now.h"
 #include "sample.h"
 
-#define CLOCK_TRIES	20	/* of 50 ms: a daemon that just started */
-
-/* ---- clock ------------------------------------------------------------- */
-
-static int take_clock(struct record_session *s, struct tsct_clock_state *state)
-{
-	int i, err = -EAGAIN;
-
-	for (i = 0; err == -EAGAIN && i < CLOCK_TRIES; i++) {
-		if (i)
-			usleep(50000);
-		err = tsct_clock_snapshot(s->clock, state);
-	}
-	return err;
-}
-
-static int check_sources(const struct record_session *s,
-			 const struct tsct_clock_state *state)
-{
-	const struct tsct_channel_header *header;
-	unsigned int i;
-
-	for (i = 0; i < s->nr_channels; i++) {
-		header = tsct_header(s->channels[i]);
-		if (header->source == state->source)
-			continue;
-		record_complain("channel %.31s: its stamps count %s, but the"
-				" clock counts %s; end the programs that hold"
-				" the channel, and start again", header->name, tsct_source_name(header->source),
-				tsct_source_name(state->source));
-		return -EXDEV;
-	}
-	return 0;
-}
-
-static __u32 rate_error_ppb(const struct tsct_clock_state *state)
-{
-	__u64 ppb = state->rate_error_ppt / 1000 +
-		!!(state->rate_error_ppt % 1000);
-
-	return ppb < UINT32_MAX ? (__u32)ppb : UINT32_MAX;
-}
-
-static int open_clock(struct record_session *s)
-{
-	struct tsct_clock_state state;
-	int err = tsct_clock_open(&s->clock);
-
-	if (err) {
-		record_complain("clock: %s", strerror(-err));
-		return err;
-	}
-	err = take_clock(s, &state);
-	if (err) {
-		record_complain("clock: says nothing yet (%s); start tsctraced,"
-				" or wait until it has", tsct_clock_why(s->clock));
-		return err;
-	}
-	err = check_sources(s, &state);
-	s->rec.real = state.real;
-	s->rec.status = state.status;
-	s->rec.rate_error_ppb = rate_error_ppb(&state);
-	s->rec.epoch_first = s->rec.epoch = state.epoch;
-	return err;
-}
-
-/* Afterwards all is known that the clock will ever say about it. */
-static void close_clock(struct record_session *s)
-{
-	struct tsct_clock_state state;
-
-	if (tsct_clock_snapshot(s->clock, &state) ||
-	    state.source != s->rec.source) {
-		s->rec.status = TSCT_STATUS_UNKNOWN;
-		return;
-	}
-	/* Where that fails, the calibration at the beginning is the best. */
-	tsct_recording_tie(&s->rec, s->clock, &state);
-	s->rec.status = state.status;
-	s->rec.rate_error_ppb = rate_error_ppb(&state);
-	s->rec.epoch = state.epoch;
-}
-
 /* ---- the session ------------------------------------------------------- */
 
 static void name_channels(struct record_session *s)
@@ -136,7 +53,7 @@ void record_session_init(struct record_session *s,
 
 int record_session_prepare(struct record_session *s)
 {
-	int err = open_clock(s);
+	int err = record_clock_open(s);
 
 	return err ? err : record_describe(s);
 }
@@ -359,7 +276,8 @@ int record_session_end(struct record_session *s)
 		record_session_pass(s, s->rec.end, &taken);
 	while (taken && --turns);
 	count_never_published(s);
-	close_clock(s);
+	record_sync_end(s);
+	record_clock_close(s);
 	return tsct_writer_finish(s->writer);
 }
 
@@ -370,7 +288,7 @@ void record_session_undo(struct record_session *s)
 
 	if (s->dirfd < 0)
 		return;
-	for (i = 0; i < s->rec.nr_streams; i++)
+	for (i = 0; i < tsct_recording_classes(&s->rec); i++)
 		for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
 			snprintf(name, sizeof(name), "%s_%u",
 				 s->rec.streams[i].name, cpu);
@@ -385,6 +303,7 @@ void record_session_close(struct record_session *s)
 {
 	unsigned int i;
 
+	record_sync_close(s);
 	kernel_source_close(s->source);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);

@@ -263,6 +263,7 @@ int record_show_summary(const struct record_session *s,
 	if (s->o->json || s->o->quiet)
 		show_balance(s, true);
 	show_unread(s);
+	record_sync_show(s);
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/* What a recording is told by the clock, at its beginning and at its end. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd_record.h"
+#include "core/scale.h"
+#include "handle.h"
+#include "sample.h"
+
+#define CLOCK_TRIES	20	/* of 50 ms: a daemon that just started */
+
+static int take_clock(struct record_session *s, struct tsct_clock_state *state)
+{
+	int i, err = -EAGAIN;
+
+	for (i = 0; err == -EAGAIN && i < CLOCK_TRIES; i++) {
+		if (i)
+			usleep(50000);
+		err = tsct_clock_snapshot(s->clock, state);
+	}
+	return err;
+}
+
+static int check_sources(const struct record_session *s,
+			 const struct tsct_clock_state *state)
+{
+	const struct tsct_channel_header *header;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++) {
+		header = tsct_header(s->channels[i]);
+		if (header->source == state->source)
+			continue;
+		record_complain("channel %.31s: its stamps count %s, but the"
+				" clock counts %s; end the programs that hold"
+				" the channel, and start again", header->name, tsct_source_name(header->source),
+				tsct_source_name(state->source));
+		return -EXDEV;
+	}
+	return 0;
+}
+
+static __u32 rate_error_ppb(const struct tsct_clock_state *state)
+{
+	__u64 ppb = state->rate_error_ppt / 1000 +
+		!!(state->rate_error_ppt % 1000);
+
+	return ppb < UINT32_MAX ? (__u32)ppb : UINT32_MAX;
+}
+
+int record_clock_open(struct record_session *s)
+{
+	struct tsct_clock_state state;
+	int err = tsct_clock_open(&s->clock);
+
+	if (err) {
+		record_complain("clock: %s", strerror(-err));
+		return err;
+	}
+	err = take_clock(s, &state);
+	if (err) {
+		record_complain("clock: says nothing yet (%s); start tsctraced,"
+				" or wait until it has", tsct_clock_why(s->clock));
+		return err;
+	}
+	err = check_sources(s, &state);
+	s->rec.real = state.real;
+	s->rec.status = state.status;
+	s->rec.rate_error_ppb = rate_error_ppb(&state);
+	s->rec.epoch_first = s->rec.epoch = state.epoch;
+	return err;
+}
+
+/* The cluster's time as programs here were told it, where it was known */
+static void note_cluster(struct tsct_recording *rec,
+			 const struct tsct_clock_state *state)
+{
+	if (!rec->sync.on)
+		return;
+	rec->sync.status = state->cluster_status;
+	rec->sync.epoch = state->cluster_epoch;
+	rec->sync.master = state->cluster_master;
+	rec->sync.timeline = state->cluster_timeline;
+	if (state->cluster.mult &&
+	    !tsct_pair_check(&state->cluster, state->source))
+		rec->sync.line = state->cluster;
+}
+
+void record_clock_close(struct record_session *s)
+{
+	struct tsct_clock_state state;
+
+	if (tsct_clock_snapshot(s->clock, &state) ||
+	    state.source != s->rec.source) {
+		s->rec.status = TSCT_STATUS_UNKNOWN;
+		return;
+	}
+	/* Where that fails, the calibration at the beginning is the best. */
+	tsct_recording_tie(&s->rec, s->clock, &state);
+	s->rec.status = state.status;
+	s->rec.rate_error_ppb = rate_error_ppb(&state);
+	s->rec.epoch = state.epoch;
+	note_cluster(&s->rec, &state);
+}
