@@ -28,6 +28,18 @@ join() {	# NAME ADDRESS NAME ADDRESS: a cable between the two
 	within "$a" ip link set "v$3" up
 	within "$b" ip link set "v$1" up
 }
+bridge() {	# NAME: a network of its own, for plug
+	net "$1"
+	within "$net_id$1" ip link add br0 type bridge
+	within "$net_id$1" ip link set br0 up
+}
+plug() {	# NAME ADDRESS BRIDGE: as eth0; the other end is called after it
+	within "$net_id$3" ip link add name "$1" type veth peer name eth0 \
+		netns "$net_id$1"
+	within "$net_id$3" ip link set dev "$1" master br0 up
+	within "$net_id$1" ip addr add "$2" dev eth0
+	within "$net_id$1" ip link set eth0 up
+}
 in_net() {	# NAME COMMAND...: in the background; its pid is in $pid
 	local where=$net_id$1
 	shift

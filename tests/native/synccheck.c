@@ -6,8 +6,14 @@
  * They share one counter, so the same stamp has to have the same time everywhere:
  * what differs from the first DIR is error. Prints a line for each of the others.
  * Exit status 1: an error is beyond the bounds of the two, or there is no time.
+ *
+ * synccheck --watch SECONDS DIR DIR... - and it may be lost for a while, but not
+ * silently: within an epoch it goes on, without a jump and at no other rate than
+ * slewing takes. Prints what each went through, too. SIGTERM ends it earlier.
  */
 #include <math.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +26,7 @@
 #include "core/scale.h"
 
 #define NODES_MAX	16
+#define EVENTS_MAX	16
 #define SAMPLES_MAX	100000
 #define PAUSE_NS	1000000
 
@@ -30,20 +37,39 @@ struct node {
 	double bound_min, bound_max;
 	unsigned int nr, beyond, unknown;
 	unsigned int status;
+	/* As it was at the last reading, and what has been new since the first */
+	__u32 epoch;
+	__s64 ns, truth_ns;
+	unsigned int steps;
+	struct {
+		unsigned int status;
+		__u32 epoch;
+	} event[EVENTS_MAX];
+	unsigned int nr_events;
 };
 
+#define SLEW_MAX	1e-3		/* twice what slewing takes */
+#define ROUNDED_NS	5
+
 static struct node nodes[NODES_MAX];
+static bool watches;
+static volatile sig_atomic_t stop;
 
 static int read_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
-		   double *ret_bound, unsigned int *ret_status)
+		   double *ret_bound, unsigned int *ret_status,
+		   __u32 *ret_epoch)
 {
 	struct tsct_clock_state state;
 	const struct tsct_pair *pair = &state.cluster;
 	const struct tsct_clock_before *before = &state.cluster_before;
 
-	if (tsct_latch_read(node->area.page, &state) || !pair->mult)
+	*ret_status = TSCT_STATUS_UNKNOWN;
+	if (tsct_latch_read(node->area.page, &state))
 		return -1;
 	*ret_status = state.cluster_status;
+	*ret_epoch = state.cluster_epoch;
+	if (!pair->mult)
+		return -1;
 	if ((__s64)(stamp - pair->base_tsc) >= 0) {
 		*ret_ns = tsct_pair_ns(pair, stamp);
 		*ret_bound = (double)tsct_pair_error_ps(pair, stamp) / 1e3;
@@ -57,18 +83,53 @@ static int read_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
 	return 0;
 }
 
+static void note_event(struct node *node, __u32 epoch)
+{
+	unsigned int n = node->nr_events;
+
+	if (n && node->event[n - 1].status == node->status &&
+	    node->event[n - 1].epoch == epoch)
+		return;
+	if (n < EVENTS_MAX) {
+		node->event[n].status = node->status;
+		node->event[n].epoch = epoch;
+	}
+	node->nr_events++;
+}
+
+/* Since the last reading of the same epoch, with the truth beside it */
+static void look_for_step(struct node *node, __u32 epoch, __s64 ns,
+			  __s64 truth_ns)
+{
+	double passed = (double)(truth_ns - node->truth_ns);
+
+	if (node->truth_ns && node->epoch == epoch &&
+	    fabs((double)(ns - node->ns) - passed) >
+	    passed * SLEW_MAX + ROUNDED_NS)
+		node->steps++;
+	node->epoch = epoch;
+	node->ns = ns;
+	node->truth_ns = truth_ns;
+}
+
 static void compare(struct node *node, __u64 stamp, __s64 truth_ns,
 		    double truth_bound)
 {
 	double bound, error;
+	__u32 epoch = 0;
 	__s64 ns;
+	int err;
 
 	if (node->nr == SAMPLES_MAX)
 		return;
-	if (read_at(node, stamp, &ns, &bound, &node->status)) {
+	err = read_at(node, stamp, &ns, &bound, &node->status, &epoch);
+	note_event(node, epoch);
+	if (err) {
 		node->unknown++;
+		node->truth_ns = 0;
 		return;
 	}
+	look_for_step(node, epoch, ns, truth_ns);
 	error = (double)(ns - truth_ns);
 	/* Two roundings */
 	if (fabs(error) > bound + truth_bound + 2)
@@ -98,6 +159,7 @@ static void look(unsigned int nr)
 	__u64 stamp = tsct_tsc_read();
 	unsigned int i, status;
 	double bound;
+	__u32 epoch;
 	__s64 ns;
 
 	if (!nodes[0].area.page) {
@@ -106,7 +168,7 @@ static void look(unsigned int nr)
 				compare(&nodes[i], stamp, ns, bound);
 		return;
 	}
-	if (read_at(&nodes[0], stamp, &ns, &bound, &status)) {
+	if (read_at(&nodes[0], stamp, &ns, &bound, &status, &epoch)) {
 		nodes[0].unknown++;
 		return;
 	}
@@ -119,6 +181,19 @@ static int by_size(const void *a, const void *b)
 	double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
 
 	return x < y ? -1 : x > y;
+}
+
+static void print_events(const struct node *node)
+{
+	unsigned int i;
+
+	printf("%s:", node->dir);
+	for (i = 0; i < node->nr_events && i < EVENTS_MAX; i++)
+		printf("%s %s in epoch %u", i ? "," : "",
+		       tsct_status_name(node->event[i].status),
+		       node->event[i].epoch);
+	printf("%s; %u steps within one\n", i < node->nr_events ? ", ..." : "",
+	       node->steps);
 }
 
 static int report(struct node *node)
@@ -137,7 +212,16 @@ static int report(struct node *node)
 		       node->bound_max);
 	else
 		printf(" nobody knows what\n");
-	return !node->nr || node->unknown || node->beyond;
+	if (watches)
+		print_events(node);
+	return !node->nr || node->beyond || node->steps ||
+		(node->unknown && !watches);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop = 1;
 }
 
 int main(int argc, char **argv)
@@ -148,10 +232,17 @@ int main(int argc, char **argv)
 	int bad = 0, turns;
 	char why[256];
 
+	watches = argc > 1 && !strcmp(argv[1], "--watch");
+	if (watches) {
+		argc--;
+		argv++;
+	}
 	if (argc < 4 || argc > NODES_MAX + 2) {
-		fprintf(stderr, "usage: synccheck SECONDS DIR DIR...\n");
+		fprintf(stderr, "usage: synccheck [--watch] SECONDS DIR DIR..."
+			"\n");
 		return 2;
 	}
+	signal(SIGTERM, on_signal);
 	for (i = 2; i < (unsigned int)argc; i++, nr++) {
 		nodes[nr].dir = argv[i];
 		if (!nr && !strcmp(argv[i], "-"))
@@ -170,14 +261,14 @@ int main(int argc, char **argv)
 		look(nr);
 		nanosleep(&pause, NULL);
 		clock_gettime(CLOCK_MONOTONIC, &at);
-		if (at.tv_sec > now.tv_sec || (at.tv_sec == now.tv_sec &&
+		if (stop || at.tv_sec > now.tv_sec || (at.tv_sec == now.tv_sec &&
 					       at.tv_nsec > now.tv_nsec))
 			break;
 	}
 	if (nodes[0].unknown) {
 		printf("%s: %u of %d readings without a time\n", nodes[0].dir,
 		       nodes[0].unknown, turns + 1);
-		bad = 1;
+		bad = !watches;
 	}
 	for (i = 1; i < nr; i++)
 		bad |= report(&nodes[i]);

@@ -128,7 +128,7 @@ python3 - "$work/gamma/control.sock" <<-'END' & flood=$!
 END
 pids+=("$flood")
 sleep 0.5
-kill -9 "$beta"
+slay beta
 sleep 0.2
 start beta b2
 sleep 0.5
@@ -139,7 +139,7 @@ kill "$flood"
 all_done
 timesync 300 alpha >"$work/out" & a=$!
 sleep 0.1
-kill -9 "$alpha"
+slay alpha
 wait $a || fail "timesync"
 grep -q "^ETIMEDOUT: $work/alpha/control.sock: no daemon is there" "$work/out" ||
 	fail "without a daemon: $(cat "$work/out")"
@@ -169,7 +169,7 @@ wait_for "beta is synchronized again" synced beta
 
 # --- the master is killed, and comes back ------------------------------------------
 epoch=$(of beta 'p["cluster"]["epoch"]')
-kill -9 "$alpha"
+slay alpha
 wait_for "beta is on its own" is beta "$status" holdover
 start alpha a1
 wait_for "beta is synchronized again" synced beta

@@ -1,0 +1,208 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Eight daemons on one timeline, each in a network namespace, on one bridge:
+#
+#   m (master) --+-- a, b, c, d	each with a key of its own
+#                +-- t --+-- g
+#                        +-- h	shares a host with t (synced-host)
+#
+# Namespaces of one machine share its counter: the truth is zero, and every reading
+# of every node is compared with it. No figure is judged but by its own bound.
+# test-timeout: 240
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+compile synccheck
+compile timesync
+plan=8 n=0
+ok() { n=$((n + 1)); echo "ok $n - $*"; }
+fail() {
+	echo "not ok $((n + 1)) - $*"
+	for i in "$work"/*/log; do echo "# $i"; grep -v ': clock ' "$i" | tail -n 8 | sed 's/^/# /'; done
+	echo "1..$plan"
+	exit 1
+}
+remark() { sed "s|$work/||g; s/^/# /"; }
+
+children='a b c d t g h' all="m $children"
+dirs=()
+for i in $all; do dirs+=("$work/$i"); done
+check() { "$work/synccheck" 1 "${dirs[@]}" >"$work/out" ||
+	fail "off by more than the bound: $(cat "$work/out")"; remark <"$work/out"; }
+each() {	# COMMAND...: true of all children?
+	local i
+	for i in $children; do "$1" "$i" "${@:2}" || return; done
+}
+status='p["cluster"]["status"]' epoch='p["cluster"]["epoch"]'
+
+# --- configuration ---------------------------------------------------------------
+mkdir "${dirs[@]}"
+(umask 077
+for i in 11 12 13 14 15 17; do
+	echo "$i AES128 HEX:$(od -An -N16 -tx1 /dev/urandom | tr -d ' ')"
+done >"$work/keys")
+{
+	printf 'name m\nkeyfile %s\n' "$work/keys"
+	printf 'child %s 10.80.0.%d key %d\n' a 2 11 b 3 12 c 4 13 d 5 14 t 6 15
+} >"$work/m/conf"
+polls='minpoll -3 maxpoll -2'
+conf() {	# NAME KEY MASTER
+	printf 'name %s\nkeyfile %s\nmaster %s key %s %s\n' "$1" "$work/keys" "$3" \
+		"$2" "$polls" >"$work/$1/conf"
+}
+conf a 11 10.80.0.1
+conf b 12 10.80.0.1
+conf c 13 10.80.0.1
+conf d 14 10.80.0.1
+conf t 15 10.80.0.1
+printf 'child g 10.80.0.7 key 17\nchild h 10.80.0.8\n' >>"$work/t/conf"
+conf g 17 10.80.0.6
+printf 'name h\nmaster 10.80.0.6 %s\nsynced-host\n' "$polls" >"$work/h/conf"
+bridge wire
+address=1
+for i in $all; do
+	net $i
+	plug $i 10.80.0.$((address++))/24 wire
+done
+
+# --- one timeline ------------------------------------------------------------------
+start_node() {	# NAME: h and t have one host id
+	start "$1" "c$(printf %x "'${1/h/t}")"
+}
+for i in $all; do start_node $i; done
+wait_for "all are synchronized" each synced
+for i in $children; do
+	is $i 'p["cluster"]["master"]' "$(of m 'p["node"]')" ||
+		fail "$i has another master"
+done
+depths=$(for i in $children; do of $i '"%s is at depth %d" % (p["name"],
+	p["sources"][0]["depth"] + 1)'; done)
+echo "$depths" | remark
+[ "$(grep -c 'depth 2$' <<<"$depths")" = 2 ] || fail "$depths"
+check
+ok "eight nodes are on one timeline"
+
+# --- sessions ------------------------------------------------------------------------
+kept() { of "$1" 'p["sources"][0]["kept"] + p["sources"][0]["dropped"]'; }
+before=$(for i in a b c d t; do kept $i; done)
+in_dir m timeout 20 "$ctl" sync >"$work/out" || fail "no session: $(cat "$work/out")"
+took_part() {
+	paste <(echo "$before") <(for i in a b c d t; do kept $i; done) |
+		awk '$2 < $1 + 90 { bad = 1 } END { exit bad }'
+}
+wait_for "the master's children took part in its session" took_part
+in_dir g timeout 20 "$ctl" sync --json >"$work/out" ||
+	fail "no session of a child: $(cat "$work/out")"
+[ "$(kept g)" -ge 90 ] || fail "a child's session was none"
+check
+ok "sessions, of the master and of a child"
+
+# --- collectives -----------------------------------------------------------------------
+callers() {	# MS NAME...: each calls tsct_timesync(); answers are in $work/NAME/said
+	local ms=$1 i waits=()
+	shift
+	for i in "$@"; do
+		in_dir "$i" "$work/timesync" "$ms" >"$work/$i/said" & waits+=($!)
+	done
+	for i in "${waits[@]}"; do wait "$i" || true; done
+}
+apart() {	# MS FROM-US NAME...: when they returned
+	local ms=$1 from=$2 i
+	for i in "${@:3}"; do sed -n 's/^at //p' "$work/$i/said"; done |
+		sort -n | awk -v from="$from" -v most="$ms" '
+		NR == 1 { first = $1 } { last = $1 }
+		END { printf "# returned %.1f ms after the call, within %.1f ms\n",
+			(last - from) / 1e3, (last - first) / 1e3
+			exit !(last - first <= most * 1e3) }'
+}
+now_us() { awk '{ printf "%.0f\n", $1 * 1e6 }' /proc/uptime; }
+since=$(now_us)
+callers 20000 $all
+for i in $all; do
+	grep -q '^done$' "$work/$i/said" || fail "timesync of $i: $(cat "$work/$i/said")"
+done
+apart 5000 "$since" $all || fail "they returned at very different times"
+check
+ok "tsct_timesync() from all eight"
+
+missing() {	# NAME AS-TOLD: all the others are told
+	local i since
+	since=$(now_us)
+	callers 2000 ${all/$1/}
+	for i in ${all/$1/}; do
+		grep -q "^ETIMEDOUT: not all have called: $2 is missing$" \
+			"$work/$i/said" || fail "$i, without $1: $(cat "$work/$i/said")"
+	done
+	head -n 1 "$work/a/said" | remark
+	apart 5000 "$since" ${all/$1/} || fail "they gave up at very different times"
+}
+missing d d
+sleep 1.5	# until nobody is taken for a caller any more
+missing g 'g (below t)'
+ok "tsct_timesync() with one missing: all are told who"
+
+# --- the master is killed, and a part of the network cut off, while somebody watches --
+watch() {	# DIR...
+	"$work/synccheck" --watch 90 "$@" >"$work/watched" & watcher=$!
+}
+watched() {
+	kill "$watcher"
+	wait "$watcher" || fail "what was watched: $(cat "$work/watched")"
+	remark <"$work/watched"
+}
+goes_through() {	# NAME STATUS...: without another epoch
+	grep -q "^$work/$1: synchronized in epoch \([0-9]*\), holdover in epoch \1,.* \
+synchronized in epoch \1; 0 steps" "$work/watched" || fail "$1 was not as expected: \
+$(grep "/$1:.*epoch" "$work/watched")"
+}
+own() { is "$1" "$status" holdover; }
+watch "${dirs[@]}"
+slay m
+wait_for "all are on their own" each own
+start_node m
+wait_for "all are synchronized again" each synced
+logged m 'timeline [0-9]* goes on' || fail "the master began another timeline"
+watched
+for i in $children; do goes_through $i; done
+ok "a killed master is noticed, and goes on with its timeline"
+
+watch "${dirs[@]}"
+within "${net_id}wire" ip link set dev t down
+below() { own t && own g && own h; }
+wait_for "those behind the link are on their own" below
+synced a || fail "a is cut off, too"
+within "${net_id}wire" ip link set dev t up
+wait_for "all are synchronized again" each synced
+watched
+for i in t g h; do goes_through $i; done
+ok "a part of the tree is cut off, and comes back"
+
+# --- a master that knows nothing any more ---------------------------------------------
+epochs() { for i in $children; do of $i "$epoch"; done; }
+before=$(epochs)
+slay m
+find "$work/m" -mindepth 1 ! -name conf ! -name log -delete
+start_node m
+others() {
+	paste <(echo "$before") <(epochs) |
+		awk '$2 <= $1 { bad = 1 } END { exit bad }'
+}
+wait_for "all have another epoch" others
+wait_for "all are synchronized again" each synced
+for i in $children; do
+	is $i 'p["cluster"]["master"]' "$(of m 'p["node"]')" ||
+		fail "$i has another master"
+done
+check
+ok "a new timeline is a new epoch for all"
+
+callers 20000 $all
+for i in $all; do
+	grep -q '^done$' "$work/$i/said" || fail "timesync of $i: $(cat "$work/$i/said")"
+done
+for i in $all; do
+	kill "${!i}"
+	wait "${!i}" || fail "$i ended with status $?"
+done
+ok "and a collective, as if nothing had been"
+echo "1..$plan"
