@@ -24,6 +24,10 @@
 #define FEW	0.5	/* an edge is less clear with few exchanges, by as much ... */
 #define MANY	100.0	/* ... and the root of one over how many, from here down */
 #define ENOUGH	12	/* for all of that to mean anything */
+/* A hull of few of them, in terms of the same difference of roots: */
+#define VAGUE	8.0	/* ... knows its deviation the less */
+#define BLUNT	2.0	/* ... and has to be sharper, to count alone */
+#define HARDLY	3.0	/* the regression may be biased, but not so much worse */
 #define APART	4.0	/* deviations from the witness */
 
 /* By more than what the witness is off by, if all queues are on one way */
@@ -37,13 +41,19 @@ static bool is_contradicted(const struct tsct_plane *plane,
 		excess / 2 + APART * hypot(hull->sd, witness->sd);
 }
 
+static double few_of(unsigned int nr)
+{
+	return fmax(1 / sqrt(nr) - 1 / sqrt(MANY), 0);
+}
+
 /* What the hull counts, of 1; the regression is the rest. */
 static double share_of_hull(const struct tsct_plane *plane,
 			    const struct tsct_estimate *hull,
 			    const struct tsct_estimate *regression,
 			    const struct tsct_estimate *witness)
 {
-	double soft, gain, few, worse, a, b;
+	double few = few_of(plane->nr), vague = few_of(hull->to - hull->from);
+	double sharp = SHARP - BLUNT * vague, soft, gain, worse, a, b;
 
 	if (is_contradicted(plane, hull, witness))
 		return 0;
@@ -52,12 +62,12 @@ static double share_of_hull(const struct tsct_plane *plane,
 	if (!(regression->sd > 0))
 		return 1;
 	gain = log(regression->sd / hull->sd) + hull->lean - LITTLE;
-	few = fmax(1 / sqrt(plane->nr) - 1 / sqrt(MANY), 0);
 	soft = hull->softness - EDGE - FEW * few - GAIN * fmin(fmax(gain, 0), MUCH);
-	worse = exp(WORSE * fmax(soft, 0)) * hull->sd / regression->sd;
-	b = fmin(fmax((soft - SHARP) / (SOFT - SHARP), 0), 1);
+	worse = exp(WORSE * fmax(soft, 0)) * (1 + VAGUE * vague) * hull->sd /
+		regression->sd;
+	b = fmin(fmax((soft - sharp) / (SOFT - sharp), 0), 1);
 	/* It says itself that it is. */
-	if (worse > 1 && hull->lean < LITTLE)
+	if (worse > (hull->lean < LITTLE ? 1 : HARDLY))
 		b = 1;
 	a = 1 / (worse * worse);
 	return a / (a + b);

@@ -17,7 +17,8 @@
 #define BEHIND		4
 /* A support is no edge if the gap is wider without it by so many delays */
 #define STANDS_OUT	8.0
-#define FEW		8	/* too few for an edge: only the best line */
+/* An edge looks blurred as long as a window is too long: so often it is looked at */
+#define TURNS		4
 #define STEPS		48
 #define RANGE		14.0	/* e^-14 is nothing */
 
@@ -176,7 +177,7 @@ static void mean_line(const struct tsct_plane *plane,
 	ret->line.y0 = (hull->above + hull->below) / 2 - plane->shift;
 	ret->softness = 0;
 	ret->lean = fabs(log(edge[0].density / edge[1].density));
-	if (edge[0].nr < FEW) {
+	if (edge[0].nr < TSCT_FIT_EDGE_FEW) {
 		ret->sd = (hull->above - hull->below) / 4;
 		return;
 	}
@@ -243,19 +244,23 @@ static void see(struct tsct_plane *plane, const struct tsct_window *window,
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 			struct tsct_estimate *ret)
 {
-	struct tsct_window all = { 0, plane->nr }, window;
-	unsigned int left = plane->nr / 20 + 1;
+	struct tsct_window all = { 0, plane->nr }, window = all, next;
+	unsigned int left = plane->nr / 20 + 1, turn;
 	struct tsct_hull hull;
 	struct edge edge[2];
 	double bent = 0;
 
 	wander = fmax(wander, TSCT_FIT_WANDER_LEAST * plane->rate * plane->hz);
 	see(plane, &all, &hull, edge);
-	while (plane->nr >= FEW && left-- && trim(plane, &all, &hull, edge))
+	while (plane->nr >= TSCT_FIT_EDGE_FEW && left-- && trim(plane, &all, &hull, edge))
 		see(plane, &all, &hull, edge);
 	mean_line(plane, &hull, edge, ret);
-	window = tsct_window_choose(plane, ret->sd, wander, &bent);
-	if (window.to - window.from < plane->nr) {
+	for (turn = 0; turn < TURNS; turn++) {
+		next = tsct_window_choose(plane, &window, ret->sd, wander,
+					  &bent);
+		if (next.to - next.from >= window.to - window.from)
+			break;
+		window = next;
 		see(plane, &window, &hull, edge);
 		mean_line(plane, &hull, edge, ret);
 	}

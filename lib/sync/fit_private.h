@@ -134,9 +134,13 @@ struct tsct_window {
  * packets queue for long, no regression sees it. */
 #define TSCT_FIT_WANDER_LEAST	8e-10
 
-/* @sd: of an edge, seen in all of them; *ret_bent: what @wander, counts / s per
- * root of a second, makes of the line at `at`: a standard deviation */
-struct tsct_window tsct_window_choose(const struct tsct_plane *plane, double sd,
+/* Fewer exchanges have no edge, but only the line of the largest margin. */
+#define TSCT_FIT_EDGE_FEW	8
+
+/* No more than @seen, where the edge is known to @sd; *ret_bent: what @wander,
+ * counts / s per root of a second, makes of the line at `at`: as a deviation */
+struct tsct_window tsct_window_choose(const struct tsct_plane *plane,
+				      const struct tsct_window *seen, double sd,
 				      double wander, double *ret_bent);
 
 /* fit_edge.c; @wander: of the regression. Takes `used` and `sound` from points

@@ -35,7 +35,7 @@ static bool is_filled(const struct tsct_plane *plane,
 
 	for (i = window->from; i < window->to; i++)
 		used += plane->point[i].used;
-	return used >= 4 && used >= (window->to - window->from) / 2;
+	return used >= TSCT_FIT_EDGE_FEW && used >= (window->to - window->from) / 2;
 }
 
 /* What exchanges are to a regression through a window, at some u: a weight each */
@@ -140,22 +140,22 @@ static double lever(const struct tsct_plane *plane,
  * The more exchanges, the better is the edge known: in proportion, if their
  * delays do not change. The longer they took, the more the rate has wandered.
  */
-struct tsct_window tsct_window_choose(const struct tsct_plane *plane, double sd,
+struct tsct_window tsct_window_choose(const struct tsct_plane *plane,
+				      const struct tsct_window *seen, double sd,
 				      double wander, double *ret_bent)
 {
-	struct tsct_window window, best = { 0, plane->nr };
+	struct tsct_window window, best = *seen;
 	double least = HUGE_VAL, edge, bent, cost;
-	double beyond = used_beyond(plane), first = lever(plane, &best, beyond);
+	double beyond = used_beyond(plane), first = lever(plane, seen, beyond);
 	double last = plane->point[plane->nr - 1].u;
 	double at = last <= 0 ? last + beyond : 0;
-	unsigned int size;
+	unsigned int nr = seen->to - seen->from, size;
 
-	for (size = plane->nr; size >= 4 || size == plane->nr; size = size * 5 / 6) {
+	for (size = nr; size >= TSCT_FIT_EDGE_FEW || size == nr; size = size * 5 / 6) {
 		window = nearest(plane, size);
-		if (size < plane->nr && !is_filled(plane, &window))
+		if (size < nr && !is_filled(plane, &window))
 			break;
-		edge = sd * plane->nr / size * lever(plane, &window, beyond) /
-			first;
+		edge = sd * nr / size * lever(plane, &window, beyond) / first;
 		bent = bent_by(plane, &window, at, wander);
 		cost = edge * edge + bent * bent;
 		if (cost < least) {

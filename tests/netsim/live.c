@@ -35,7 +35,7 @@ const struct scene live_scenes[] = {
 	LIVE("5 us + 50 ns, as by hardware", PUBLISHED(CHRONY, 0.036, 0.162),
 	     .go = { .floor = 5, .exp = 0.05 },
 	     .back = { .floor = 5, .exp = 0.05 },
-	     .polls = 40000, .limit_us = 0.08),
+	     .polls = 40000, .limit_us = 0.025),
 	LIVE("exp 200 us one way", PUBLISHED(CHRONY, 1.3, 7.0),
 	     .go = { .floor = 50, .exp = 200 }, .back = { .floor = 50 },
 	     .polls = 40000, .limit_us = 4),
