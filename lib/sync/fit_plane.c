@@ -129,11 +129,29 @@ static bool point_of(const struct tsct_plane *plane,
 	ret->y = (ret->up + ret->low) / 2 - plane->shift;
 	ret->width = ret->up - ret->low;
 	ret->slack = slack_of(plane, x);
+	ret->among = 1;
 	ret->lonely = false;
 	ret->used = true;
 	ret->sound = true;
 	return ret->width > -2 * ret->slack -
 		(double)there * TSCT_FIT_RATE_PPM / 1e6;
+}
+
+/* What is of one session stands together. */
+static void count_sessions(struct tsct_plane *plane,
+			   const struct tsct_exchange *x)
+{
+	unsigned int from, to, i;
+
+	for (from = 0; from < plane->nr; from = to) {
+		__u32 session = x[plane->point[from].index].session;
+
+		for (to = from + 1; session && to < plane->nr; to++)
+			if (x[plane->point[to].index].session != session)
+				break;
+		for (i = from; i < to; i++)
+			plane->point[i].among = to - from;
+	}
 }
 
 static int check_order(const struct tsct_exchange *x, unsigned int nr)
@@ -191,6 +209,7 @@ int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 		ret->point[ret->nr].index = i;
 		ret->nr += point_of(ret, &x[i], &ret->point[ret->nr]);
 	}
+	count_sessions(ret, x);
 	return ret->nr ? 0 : -ENODATA;
 }
 

@@ -22,6 +22,7 @@ struct tsct_point {
 	double width;		/* up - low, at the same u: the round trip, counts */
 	double slack;		/* of up and low, counts: errors of stamps */
 	unsigned int index;	/* of its exchange */
+	unsigned int among;	/* as many of its session; 1: of none */
 	bool used;		/* for the estimate */
 	bool sound;		/* for the bound */
 	bool lonely;		/* for neither: too good to be true, or a liar */

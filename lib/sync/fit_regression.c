@@ -21,6 +21,12 @@
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
 /*
+ * What is not as usual while a session lasts, caches, queues, where programs run, is
+ * so for all of its exchanges: they count for 1 / COMMON at most, beside others.
+ */
+#define COMMON	0.2
+
+/*
  * What the variance of the rate grows by from one exchange to the next, where
  * that of a middle is 1 and the time between two is, on average, 1.
  */
@@ -54,6 +60,7 @@ struct series {
 	double unit;		/* counts */
 	double period;		/* s */
 	double wander;		/* variance of the rate per second */
+	double counts;		/* for as much each, in the mean */
 };
 
 static void go_on(struct filter *f, double wander, double u)
@@ -160,6 +167,22 @@ static double likelihood(const struct filter *f, const struct series *series)
 		nr * log(series->unit);
 }
 
+static double in_common(const struct tsct_point *p)
+{
+	return 1 + COMMON * (p->among - 1);
+}
+
+/* All of them together count as if none had anything in common. */
+static double counts_for(const struct tsct_plane *plane)
+{
+	double sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < plane->nr; i++)
+		sum += 1 / in_common(&plane->point[i]);
+	return sum / plane->nr;
+}
+
 static void weigh(struct series *series, double share, double excess)
 {
 	const struct tsct_plane *plane = series->plane;
@@ -169,7 +192,8 @@ static void weigh(struct series *series, double share, double excess)
 	series->unit = share * excess;
 	for (i = 0; i < plane->nr; i++) {
 		e = fmax(plane->point[i].width - plane->least, 0) / series->unit;
-		series->var[i] = 1 + e * e;
+		series->var[i] = (1 + e * e) * series->counts *
+			in_common(&plane->point[i]);
 	}
 }
 
@@ -286,6 +310,7 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 	struct filter f;
 
 	series.var = plane->scratch;
+	series.counts = counts_for(plane);
 	series.period = plane->nr > 1 ? (plane->point[plane->nr - 1].u1 -
 		plane->point[0].u1) / (plane->nr - 1) : 0;
 	if (!(series.period > 0))

@@ -9,8 +9,8 @@
 
 #include "world.h"
 
-static const struct path soon = { .floor = 20, .exp = 50 };
-static const struct path long_after = { .floor = 20, .exp = 2e6 };
+static struct path soon = { .floor = 20, .exp = 50 };
+static struct path long_after = { .floor = 20, .exp = 2e6 };
 
 static void change(struct world *world, struct packet *packet)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "path.h"
 
-static double delay(const struct path *path, struct dice *dice, double s)
+static double delay(const struct path *path, struct dice *dice, double s,
+		    bool warm)
 {
 	double us = path->exp * roll_exp(dice);
 
@@ -17,15 +18,18 @@ static double delay(const struct path *path, struct dice *dice, double s)
 		us += path->shift;
 	if (roll_chance(dice, path->late))
 		us += path->late_by;
+	us += warm ? path->warm : 0;
 	us += path->floor;
 	return us > 0 ? us : 0;
 }
 
-unsigned int path_send(const struct path *path, struct dice *dice, double s,
+unsigned int path_send(struct path *path, struct dice *dice, double s,
 		       double ret_us[PATH_COPIES])
 {
+	bool warm = path->sent_s > 0 && s < path->sent_s + path->warm_s;
 	unsigned int copies = 1, i;
 
+	path->sent_s = s;
 	if (s >= path->gone_from_s && s < path->gone_to_s)
 		return 0;
 	if (roll_chance(dice, path->loss))
@@ -33,7 +37,7 @@ unsigned int path_send(const struct path *path, struct dice *dice, double s,
 	if (roll_chance(dice, path->twice))
 		copies = 2;
 	for (i = 0; i < copies; i++)
-		ret_us[i] = delay(path, dice, s);
+		ret_us[i] = delay(path, dice, s, warm);
 	return copies;
 }
 

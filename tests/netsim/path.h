@@ -18,6 +18,8 @@ struct path {
 	double gone_from_s, gone_to_s;	/* nothing comes through */
 	double loss, twice, late;	/* chances; twice: a copy, late: by late_by */
 	double late_by;
+	double warm, warm_s;		/* so much more as soon after the one before */
+	double sent_s;			/* that one */
 };
 
 #define PATH_COPIES	2
@@ -27,7 +29,7 @@ struct path {
  * @ret_us: delay of each copy
  * Returns how many copies there are: 0: it is lost.
  */
-unsigned int path_send(const struct path *path, struct dice *dice, double s,
+unsigned int path_send(struct path *path, struct dice *dice, double s,
 		       double ret_us[PATH_COPIES]);
 
 /* Beside the counter's own grain */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "foes.h"
+#include "sessions.h"
 
 #define CHILD	1
 
@@ -176,7 +177,7 @@ static void play_chain(struct run *run)
 		expect(run, knows_time(run, i), "all know the time");
 }
 
-/* ---- other clocks, sessions -------------------------------------------- */
+/* ---- other clocks ----------------------------------------------------- */
 
 static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
 {
@@ -224,48 +225,6 @@ static void play_ntp_false(struct run *run)
 	snprintf(run->note, sizeof(run->note), "%s", state.why);
 }
 
-#define MEMBERS		20
-#define MESSAGES	100
-
-static void expect_session(struct run *run)
-{
-	unsigned int i, all = 0;
-
-	for (i = 1; i <= MEMBERS; i++) {
-		struct source *source = &run->world.nodes[i].sources[0];
-
-		all += !source->session && source->exchanges >= MESSAGES;
-		source->exchanges = 0;
-	}
-	expect(run, all == MEMBERS, "each had its exchanges, and it is over");
-}
-
-/* Three of them, and a poll now and then */
-static void play_sessions(struct run *run)
-{
-	struct tsct_round_options options = {
-		.max_messages = MESSAGES, .max_duration_us = 5000000,
-	};
-	unsigned int i;
-
-	build_nodes(run, MEMBERS + 1);
-	build_master(run, NULL);
-	run->world.nodes[0].round = tsct_round_new(&options);
-	for (i = 1; i <= MEMBERS; i++) {
-		build_child(run, i, 1, false, NULL);
-		build_source(run, i, 0, 0, 0, 0);
-	}
-	run->world.tally_from_s = 210;	/* after the first one */
-	read_often(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
-	for (i = 1; i <= 3; i++) {
-		world_run(&run->world, 200 * i);
-		node_session(&run->world, 0);
-		world_run(&run->world, 200 * i + 5);
-		expect_session(run);
-	}
-	world_run(&run->world, 800);
-}
-
 #define SCENE(title, function, ...) \
 	{ .name = title, .play = function, ##__VA_ARGS__ }
 
@@ -310,6 +269,15 @@ const struct scene trouble_scenes[] = {
 	SCENE("four NTP servers, one lies", play_ntp_false,
 	      FEW),
 	SCENE("three sessions of 20", play_sessions, .poll_s = 32),
+	SCENE("after a session", play_after_session, .limit_us = 0.7),
+	SCENE("after a session, poll 16 s", play_after_session, .poll_s = 16),
+	SCENE("after a session that is 400 ns uneven", play_uneven_session,
+	      .go = { .floor = 5, .exp = 0.5, .gauss = 0.1, .warm = 0.4,
+		      .warm_s = 0.05 },
+	      .back = { .floor = 5, .exp = 0.5, .gauss = 0.1 }),
+	SCENE("the same, noise of stamps", play_uneven_session,
+	      .go = { .floor = 5, .gauss = 0.2, .warm = 0.4, .warm_s = 0.05 },
+	      .back = { .floor = 5, .gauss = 0.2 }),
 	SCENE("no kernel stamps", play_calm,
 	      .stamping = { .by_program = true }),
 	SCENE("a liar steps", play_liar_steps, FEW),

@@ -25,7 +25,7 @@ static double about(struct world *world, double us)
 	return us * (0.7 + 0.3 * roll_exp(&world->dice));
 }
 
-void wire_send(struct world *world, const struct path *path,
+void wire_send(struct world *world, struct path *path,
 	       const struct packet *packet)
 {
 	double us[PATH_COPIES];

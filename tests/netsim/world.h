@@ -176,7 +176,7 @@ void wire_poll(struct world *world, struct event *event);
 void wire_arrive(struct world *world, struct event *event);
 /* A session begins: node @to ought to ask. */
 void wire_hint(struct world *world, uint32_t from, uint32_t to);
-void wire_send(struct world *world, const struct path *path,
+void wire_send(struct world *world, struct path *path,
 	       const struct packet *packet);
 
 /* read.c: readings, and what is true */
