@@ -87,8 +87,12 @@ static int open_udp(bool v6, const struct netclock *clock,
 			 SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ret->fd < 0)
 		return -errno;
+	/* Never in fragments, of which others might be put in: no packet of ours
+	 * is longer than any network takes. */
 	if (v6)
 		set(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	else
+		set(ret->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	/* Of kernels that cannot, our own stamps have to do. */
 	net_restart_stamps(ret);
 	ret->empty = netclock_now(clock);

@@ -73,6 +73,20 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	     const struct netclock *clock, __u64 *ret_before);
 
 /*
+ * net_send_together - up to NET_TOGETHER answers; nobody asks when they were sent
+ *
+ * What is to be sent at once costs a system call once.
+ */
+#define NET_TOGETHER	8
+struct net_answer {
+	const struct net_packet *to;
+	size_t len;
+	__u8 bytes[TSCT_NTP_HEADER];
+};
+void net_send_together(struct net_socket *s, const struct net_answer *answer,
+		       unsigned int nr);
+
+/*
  * net_receive - up to NET_BATCH datagrams that are there
  * Returns how many, or -errno: -EAGAIN: none; -ECONNREFUSED: nobody listens
  */

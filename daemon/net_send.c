@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What goes: each datagram at once, so that what it says of when is true. */
+/* What goes */
 #include <errno.h>
 #include <string.h>
 
@@ -46,6 +46,14 @@ static void add_stamping(struct msghdr *msg)
 	add(msg, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
 }
 
+static void address_to(struct msghdr *msg, bool v6, union net_name *name,
+		       const struct net_packet *in_reply)
+{
+	msg->msg_name = name;
+	msg->msg_namelen = net_to_name(&in_reply->from, name);
+	add_source(msg, v6, &in_reply->to);
+}
+
 static void remember(struct net_socket *s, __u32 cookie, __u64 before)
 {
 	struct net_sent *sent = &s->sent[s->next_id % NET_SENT];
@@ -90,11 +98,8 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	__u64 before;
 	int err;
 
-	if (in_reply) {
-		msg.msg_name = &name;
-		msg.msg_namelen = net_to_name(&in_reply->from, &name);
-		add_source(&msg, s->v6, &in_reply->to);
-	}
+	if (in_reply)
+		address_to(&msg, s->v6, &name, in_reply);
 	if (is_counted) {
 		add_stamping(&msg);
 		ret_before = ret_before ? ret_before : &before;
@@ -105,4 +110,29 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	if (!err && is_counted)
 		remember(s, cookie, *ret_before);
 	return err;
+}
+
+/* Where one cannot be sent, the next is tried; where nothing can, they are lost. */
+void net_send_together(struct net_socket *s, const struct net_answer *answer,
+		       unsigned int nr)
+{
+	struct control control[NET_TOGETHER] = { 0 };
+	struct mmsghdr msg[NET_TOGETHER];
+	struct iovec iov[NET_TOGETHER];
+	union net_name name[NET_TOGETHER];
+	unsigned int i;
+	int sent;
+
+	for (i = 0; i < nr; i++) {
+		iov[i] = (struct iovec) {
+			(void *)(uintptr_t)answer[i].bytes, answer[i].len,
+		};
+		msg[i].msg_hdr = (struct msghdr) {
+			.msg_iov = &iov[i], .msg_iovlen = 1,
+			.msg_control = &control[i],
+		};
+		address_to(&msg[i].msg_hdr, s->v6, &name[i], answer[i].to);
+	}
+	for (i = 0; i < nr; i += sent > 0 ? (unsigned int)sent : 1)
+		sent = sendmmsg(s->fd, msg + i, nr - i, MSG_NOSIGNAL);
 }

@@ -54,6 +54,7 @@ void netclock_round(struct netclock *c)
 	__u64 error_ns;
 
 	look_at_page(c);
+	c->hz = tsct_rate_hz(&c->keeper->est, NULL);
 	c->usable = false;
 	tsct_gettime(CLOCK_REALTIME, &ts);
 	kernel_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
@@ -64,9 +65,7 @@ void netclock_round(struct netclock *c)
 
 __s64 netclock_ticks(const struct netclock *c, __s64 ns)
 {
-	double hz = tsct_rate_hz(&c->keeper->est, NULL);
-
-	return (__s64)((double)ns * (hz > 0 ? hz / 1e9 : 1));
+	return (__s64)((double)ns * (c->hz > 0 ? c->hz / 1e9 : 1));
 }
 
 struct tsct_stamp netclock_kernel(const struct netclock *c,

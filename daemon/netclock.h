@@ -16,7 +16,9 @@ struct netclock {
 	const struct keeper *keeper;
 	const struct real *real;
 	struct tsct_clock_full clock;	/* of the daemon's own clock file */
-	bool usable;			/* of this round, see netclock_round() */
+	/* Of this round, see netclock_round() */
+	bool usable;
+	double hz;			/* 0: not known */
 };
 
 void netclock_init(struct netclock *c, const struct keeper *keeper,

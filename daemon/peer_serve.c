@@ -143,11 +143,68 @@ static void tell(struct peers *p, const struct net_packet *packet,
 }
 
 /*
- * An answer goes out before the next is made: what it says of when it was sent
- * would else be wrong by all that go before it. (To hand many to the kernel at once
- * was measured to save a fiftieth.) The kernel is asked when it really was only
- * where somebody may be told.
+ * The shortest time in which the kernel took one of many, lately: of the second
+ * before and of this one.
  */
+static __u64 pace(const struct outbox *out)
+{
+	return out->pace[0] < out->pace[1] ? out->pace[0] : out->pace[1];
+}
+
+static void note_pace(struct outbox *out, __u64 each, __s64 now_ns)
+{
+	if (now_ns - out->pace_ns > NS_PER_S) {
+		out->pace[0] = out->pace[1];
+		out->pace[1] = each;
+		out->pace_ns = now_ns;
+	} else if (each < out->pace[1]) {
+		out->pace[1] = each;
+	}
+}
+
+/*
+ * All that waits is sent by one call, one after another: so each is told when its
+ * own turn is, at the earliest, which is when its transmit stamp is of.
+ */
+static void flush(struct peers *p, struct net_socket *socket)
+{
+	struct outbox *out = &p->service.out;
+	__u64 after, at = netclock_now(&p->clock);
+	unsigned int i;
+
+	for (i = 0; i < out->nr; i++)
+		tsct_ntp_set_transmit(out->answer[i].bytes, tsct_ntp_from_ns(
+				      real_ns(p, at + i * pace(out))));
+	net_send_together(socket, out->answer, out->nr);
+	after = netclock_now(&p->clock);
+	if (out->nr == NET_TOGETHER)
+		note_pace(out, (after - at) / NET_TOGETHER, p->service.now_ns);
+	out->nr = 0;
+}
+
+/*
+ * Plain NTP, in basic mode and without a MAC, is what many ask for at once. All
+ * other answers go at once, and the kernel is asked when they really went where
+ * somebody may be told.
+ */
+static void send_answer(struct peers *p, struct net_socket *socket,
+			const struct net_packet *packet, const __u8 *reply,
+			size_t len, __u32 ticket)
+{
+	struct outbox *out = &p->service.out;
+
+	if (ticket || len != TSCT_NTP_HEADER) {
+		net_send(socket, packet, reply, len, ticket ? ticket :
+			 NET_NO_COOKIE, &p->clock, NULL);
+		return;
+	}
+	out->answer[out->nr].to = packet;
+	out->answer[out->nr].len = len;
+	memcpy(out->answer[out->nr].bytes, reply, len);
+	if (++out->nr == NET_TOGETHER)
+		flush(p, socket);
+}
+
 static void answer(struct peers *p, struct net_socket *socket,
 		   const struct net_packet *packet)
 {
@@ -164,8 +221,7 @@ static void answer(struct peers *p, struct net_socket *socket,
 				       packet->len, packet->stamp, reply, &len,
 				       &ticket);
 	if (len)
-		net_send(socket, packet, reply, len, ticket ? ticket :
-			 NET_NO_COOKIE, &p->clock, NULL);
+		send_answer(p, socket, packet, reply, len, ticket);
 	else
 		tell(p, packet, result, s->now_ns);
 }
@@ -201,6 +257,8 @@ void service_dispatch(struct peers *p, unsigned int nr)
 	got = net_receive(socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
 		answer(p, socket, &p->batch[i]);
+	if (p->service.out.nr)
+		flush(p, socket);
 	/* What woke us up may be a stamp that nobody waits for any more. */
 	if (socket->nr_waiting || got <= 0)
 		read_stamps(p, socket);

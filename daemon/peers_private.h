@@ -40,7 +40,7 @@ struct source {
 	__u64 sweep_from;		/* and is of what was asked since */
 	__s64 sweep_until_ns;
 	/* What was logged last, and when */
-	bool told_reach, is_reachable, was_liar;
+	bool told_reach, is_reachable, is_doubted;
 	__s64 reach_ns;
 	__s64 told_ns[TSCT_CLIENT_NR];
 };
@@ -142,6 +142,14 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* ---- peer_open.c, peer_serve.c: whom we answer -------------------------- */
 
+/* Answers that are to go together, and what the kernel takes for one */
+struct outbox {
+	struct net_answer answer[NET_TOGETHER];
+	unsigned int nr;
+	__u64 pace[2];			/* counts: of the last second, of this */
+	__s64 pace_ns;			/* which began here */
+};
+
 struct service {
 	struct net_socket socket[SERVER_SOCKETS_MAX];
 	unsigned int nr;
@@ -150,6 +158,7 @@ struct service {
 	struct tsct_timeline timeline;
 	__s64 told_ns[TSCT_ANSWER_NR];
 	__s64 now_ns;			/* when packets were looked at last */
+	struct outbox out;
 };
 
 int service_open(struct peers *p, struct service *ret);

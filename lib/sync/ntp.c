@@ -237,3 +237,8 @@ size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes)
 	tsct_missing_put(packet->missing, (__u8 *)bytes + len);
 	return len + TSCT_MISSING_SIZE;
 }
+
+void tsct_ntp_set_transmit(void *bytes, tsct_ntp_stamp transmit)
+{
+	put64((__u8 *)bytes + 40, transmit);
+}

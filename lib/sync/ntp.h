@@ -116,4 +116,7 @@ int tsct_ntp_parse(const void *bytes, size_t len,
  */
 size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes);
 
+/* Another transmit stamp in what was built, and has no MAC */
+void tsct_ntp_set_transmit(void *bytes, tsct_ntp_stamp transmit);
+
 #endif /* TSCT_SYNC_NTP_H */
