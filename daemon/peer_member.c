@@ -12,7 +12,6 @@
 #define SLOT_US		500		/* for an exchange, at least */
 #define PROBES		16		/* of the table, per look-up */
 
-/* In a session nobody is to be asked to come more often than he may. */
 static struct tsct_round_options options_of(const struct conf *conf)
 {
 	struct tsct_round_options options = conf->round;
@@ -21,8 +20,7 @@ static struct tsct_round_options options_of(const struct conf *conf)
 	peers_random(random);
 	options.first = (__u32)random[0];
 	options.name = *conf->name ? conf->name : NULL;
-	options.slot_us = conf->ratelimit.interval_us > SLOT_US ?
-		conf->ratelimit.interval_us : SLOT_US;
+	options.slot_us = SLOT_US;
 	return options;
 }
 
@@ -125,6 +123,17 @@ static void enter(struct peers *p, const struct tsct_ask *ask,
 
 /* ---- what they ask beside the time -------------------------------------- */
 
+/* Who is allowed, and no more, has the tokens of a stranger: he is not to be asked
+ * to come more often than they last. */
+static void spare_tokens(const struct peers *p, const struct tsct_ask *ask)
+{
+	__u32 interval_us = p->conf->ratelimit.interval_us;
+
+	if (!ask->trusted && ask->reply->turn_us &&
+	    ask->reply->turn_us < interval_us)
+		ask->reply->turn_us = interval_us;
+}
+
 void members_asked(void *ctx, const struct tsct_ask *ask)
 {
 	struct peers *p = ctx;
@@ -140,6 +149,7 @@ void members_asked(void *ctx, const struct tsct_ask *ask)
 			 ask->below ? ask->below : "");
 	tsct_round_ask(p->members.round, &ask->request, ask->reply,
 		       (__u64)now_ns / 1000);
+	spare_tokens(p, ask);
 	if (ask->missing)
 		barrier_missing(p, ask->missing, TSCT_MISSING_TEXT + 1);
 	members_hint(p);

@@ -33,11 +33,14 @@ struct tsct_timeline {
 };
 
 /* What a request asked for beside the time, of an authenticated member or, where
- * no keys are used, an allowed one; never of one that was recorded before. The caller may change what the answer says of
- * sessions and barriers: session, turn_us, barrier and their flags. */
+ * no keys are used, an allowed one; never of one that was recorded before. The
+ * caller may change what the answer says of sessions and barriers: session,
+ * turn_us, barrier and their flags. */
 struct tsct_ask {
 	const struct tsct_address *from;
 	__u32 key_id;		/* 0: no MAC */
+	bool trusted;		/* he may ask as often as members may, else as
+				 * strangers: guard.h */
 	struct tsct_ext request, *reply;
 	/* Who is missing below him, and TSCT_MISSING_TEXT + 1 bytes for who is at
 	 * all; NULL: he did not ask */

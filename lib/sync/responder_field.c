@@ -108,6 +108,7 @@ static void ask(struct tsct_responder *responder, const struct tsct_query *reque
 	struct tsct_ask asked = {
 		.from = request->from,
 		.key_id = packet->has_mac ? packet->key_id : 0,
+		.trusted = request->member,
 		.request = packet->ext,
 		.reply = &reply->ext,
 		.below = packet->has_missing ? packet->missing : NULL,

@@ -450,6 +450,39 @@ START_TEST(members_may_more)
 }
 END_TEST
 
+/* As the responder does */
+static unsigned int ask(const char *from, __u64 now_us)
+{
+	return allows(from) ? take(from, key(from, 0) > 0, now_us, 1) : 0;
+}
+
+/*
+ * A session of eight without keys, each with a turn every 500 us: who is
+ * configured has all the tokens he needs, who is allowed those of a stranger.
+ */
+START_TEST(session_without_keys)
+{
+	const struct tsct_guard_options options = { 976, 4, 0, 0, 0 };
+	unsigned int i, answered = 0, others = 0;
+	char from[] = "10.0.0.1";
+
+	tsct_guard_free(guard);
+	guard = tsct_guard_new(&options, 1);
+	rule("10.9.0.0/16", true);
+	for (i = 0; i < 8; i++, from[7]++)
+		child(from, 0);
+	for (i = 0; i < 8000; i++) {
+		from[7] = (char)('1' + i % 8);
+		answered += ask(from, 1000000 + i * 500 / 8);
+		if (i % 8 == 0)
+			others += ask("10.9.0.1", 1000000 + i * 500 / 8);
+	}
+	ck_assert_uint_eq(answered, 8000);
+	ck_assert_uint_ge(others, 500000 / 976);
+	ck_assert_uint_le(others, 500000 / 976 + 5);
+}
+END_TEST
+
 START_TEST(many_members)
 {
 	unsigned int i, n = 0;
@@ -489,6 +522,7 @@ int main(void)
 	tcase_add_test(tcase, leaks);
 	tcase_add_test(tcase, flood);
 	tcase_add_test(tcase, members_may_more);
+	tcase_add_test(tcase, session_without_keys);
 	tcase_add_test(tcase, many_members);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -237,6 +237,7 @@ START_TEST(field)
 	ck_assert_uint_eq(w.asked, 1);
 	ck_assert_uint_eq(w.last.request.session, 5);
 	ck_assert_uint_eq(w.last.key_id, 0);
+	ck_assert(!w.last.trusted);
 	w.timeline.has_line = false;
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
@@ -342,6 +343,7 @@ START_TEST(keys)
 	ck_assert_int_eq(tsct_mac_check(w.keys, w.bytes, w.len, &w.reply), 0);
 	ck_assert_uint_eq(w.asked, 1);
 	ck_assert_uint_eq(w.last.key_id, 5);
+	ck_assert(w.last.trusted);
 	ck_assert_int_eq(give("10.0.0.5", &p, 0), TSCT_ANSWER_NO_MAC);
 	ck_assert_int_eq(give("10.0.0.5", &p, 6), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_int_eq(give("10.0.0.7", &p, 5), TSCT_ANSWER_WRONG_KEY);
@@ -350,6 +352,7 @@ START_TEST(keys)
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.6", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 2);
+	ck_assert(w.last.trusted);
 	ck_assert_int_eq(give("10.0.0.7", &p, 6), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 3);
 	/* A stranger is told the time, and asks in vain for anything else. */
