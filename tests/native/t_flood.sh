@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Strangers, as many as go, and what becomes of those who belong to us:
+#
+#   master -- 10.77.1.0/24 -- child
+#   crowd -- 10.77.2.0/24 -- master
+#
+# The child has a key, and goes on as if nothing were. A node without one, which is
+# allowed and no more, gets what strangers get; as `child NAME ADDRESS` all it asks for.
+# test-timeout: 60
+set -euo pipefail
+. "$(dirname "$0")/sync.sh"
+
+source='p["sources"][0]'
+compile synccheck
+compile strangers
+net master
+net child
+net crowd
+join master 10.77.1.1/24 child 10.77.1.2/24
+join crowd 10.77.2.9/24 master 10.77.2.1/24
+# Or no answer to any of them could be sent
+within "${net_id}master" ip route add default via 10.77.2.9
+mkdir "$work/master" "$work/child"
+(umask 077; echo "11 AES128 HEX:000102030405060708090a0b0c0d0e0f" >"$work/keys")
+printf '%s\n' "keyfile $work/keys" "allow all" "child child 10.77.1.2 key 11" \
+	>"$work/master/conf"
+printf '%s\n' "keyfile $work/keys" "master 10.77.1.1 key 11 minpoll -3 maxpoll -3" \
+	>"$work/child/conf"
+start master a1
+start child b2
+wait_for "the child is synchronized" synced child
+wait_for "its poll is what it stays at" above child "$source"'["kept"]' 8
+
+rss() { awk '/^VmRSS/ { print $2 }' "/proc/$master/status"; }
+# At one moment: "SENT UNANSWERED"
+requests() {
+	of child "'%d %d' % (lambda s: (s['sent'], s['sent'] - s['answers']['taken']))(p['sources'][0])"
+}
+flood() { within "${net_id}crowd" "$work/strangers" 10.77.2.1 123 "$1" 0 11; }
+
+flood 0.5 >"$work/out"			# tables are touched
+rss=$(rss)
+read -r sent lost < <(requests)
+flood 3.5 >"$work/flooded" & flood=$!
+"$work/synccheck" 3 "$work/master" "$work/child" >"$work/checked" & check=$!
+begin=$(date +%s%N)
+in_dir master timeout 5 "$ctl" peers >"$work/out" || fail "the control socket is dead"
+ms=$((($(date +%s%N) - begin) / 1000000))
+wait $check || fail "the timelines part: $(cat "$work/checked")"
+read -r sent_now lost_now < <(requests)
+sent=$((sent_now - sent)) lost=$((lost_now - lost)) rss=$(($(rss) - rss))
+wait $flood || fail "no flood: $(cat "$work/flooded")"
+echo "$(tail -n 1 "$work/flooded"); of the child's $sent requests $lost were lost;" \
+	"peers after $ms ms; the master grew by $rss kB"
+cat "$work/checked"
+[ "$(awk 'END { print ($1 > 50000) }' "$work/flooded")" -eq 1 ] || fail "that is no flood"
+[ "$ms" -lt 1000 ] || fail "the control socket answered after $ms ms"
+[ "$sent" -ge 20 ] || fail "the child asked $sent times only"
+[ "$lost" -le 2 ] || fail "$lost of $sent requests of the child were lost"
+[ "$rss" -le 256 ] || fail "the master grew by $rss kB"
+synced child || fail "the child is no longer synchronized"
+for i in master child; do
+	eval "kill \$$i; wait \$$i" || fail "$i ended with status $?"
+done
