@@ -29,6 +29,9 @@ libnl-route-3-dev    | libnl-route-3.0.pc  | the daemon hears of changes of the 
 nettle-dev           | nettle.pc           | MACs of packets between nodes
 libbpf-dev           | libbpf.pc           | BPF event sources
 libelf-dev           | libelf.pc           | libbpf needs it
+libopen-trace-format2-dev | otf2.pc        | OTF2 archives
+libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto
+protobuf-c-compiler  | protoc-c            | the same
 clang                | clang               | compiles the BPF programs
 bpftool/linux-tools-generic | bpftool      | makes their skeletons
 check                | check.pc            | unit tests
@@ -50,6 +53,11 @@ bsdutils             | script              | a terminal for trace-ctl top
 python3              | python3             | looks into what --json prints
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings
+babeltrace           | babeltrace          | reads our exports
+otf2-tools           | otf2-print          | the same
+python3-otf2         | /usr/lib/python3/dist-packages/otf2/__init__.py | the same
+python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
+protobuf-compiler    | protoc              | the same
 sqlite3              | sqlite3             | a real program to trace
 iproute2             | ip                  | networks for daemons, in namespaces
 '

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/scale.h"
+#include "export.h"
+#include "value.h"
+
+#define POLL_EVENTS	1024
+
+const struct tsct_export_format *const tsct_export_formats[] = {
+	&tsct_export_ctf, &tsct_export_perfetto,
+	&tsct_export_json, &tsct_export_text, &tsct_export_csv, NULL
+};
+
+const struct tsct_export_format *tsct_export_find(const char *name)
+{
+	const struct tsct_export_format *const *f;
+
+	for (f = tsct_export_formats; *f; f++)
+		if (!strcmp((*f)->name, name))
+			return *f;
+	return NULL;
+}
+
+int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(x->why, sizeof(x->why), format, args);
+	va_end(args);
+	return err;
+}
+
+/* ---- definitions ------------------------------------------------------- */
+
+/* A SEND or RECEIVE without such a field says nothing of its message. */
+static bool has_key(const struct tsct_event_def *def)
+{
+	return def->nr_fields && def->fields[0].type <= TSCT_TYPE_S64;
+}
+
+static bool is_wanted(const struct tsct_export *x,
+		      const struct tsct_event_def *def)
+{
+	__u32 i;
+
+	for (i = 0; i < x->filter.nr_events; i++)
+		if (tsct_filter_event(x->filter.events[i], def->name,
+				      tsct_kind_names[def->kind]))
+			return true;
+	return !x->filter.nr_events;
+}
+
+static int list_defs(struct tsct_export *x)
+{
+	struct tsct_export_def *d;
+	__u32 i, j;
+
+	x->first_def = calloc(x->rec->nr_streams + 1, sizeof(*x->first_def));
+	if (!x->first_def)
+		return -ENOMEM;
+	for (i = 0; i < x->rec->nr_streams; i++) {
+		x->first_def[i] = x->nr_defs;
+		x->nr_defs += x->rec->streams[i].nr_defs;
+	}
+	x->defs = calloc(x->nr_defs + 1, sizeof(*x->defs));
+	if (!x->defs)
+		return -ENOMEM;
+	for (i = 0; i < x->rec->nr_streams; i++)
+		for (j = 0; j < x->rec->streams[i].nr_defs; j++) {
+			d = &x->defs[x->first_def[i] + j];
+			d->def = x->rec->streams[i].defs[j];
+			d->stream = i;
+			d->wanted = d->def && is_wanted(x, d->def);
+		}
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct tsct_export_def *x = *(void *const *)a;
+	const struct tsct_export_def *y = *(void *const *)b;
+	int order = strcmp(x->def->name, y->def->name);
+
+	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+/*
+ * Those of one name. Messages are told apart by their name where both ends have
+ * the same; all others are taken for one kind of messages.
+ */
+static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
+		    __u32 nr)
+{
+	unsigned int kinds = 0;
+	__u32 i, pool;
+
+	for (i = 0; i < nr; i++)
+		if (has_key(d[i]->def))
+			kinds |= 1U << d[i]->def->kind;
+	pool = x->nr_slices + 2;
+	if (!(kinds & 1U << TSCT_KIND_SEND) ||
+	    !(kinds & 1U << TSCT_KIND_RECEIVE))
+		pool = 1;
+	for (i = 0; i < nr; i++) {
+		if (i && d[i]->stream != d[i - 1]->stream)
+			x->nr_slices++;
+		d[i]->slice = x->nr_slices;
+		x->slices[x->nr_slices] = d[i] - x->defs;
+		d[i]->pool = pool;
+	}
+	x->nr_slices++;
+}
+
+static int pair_defs(struct tsct_export *x)
+{
+	struct tsct_export_def **sorted;
+	__u32 i, n, nr = 0;
+
+	sorted = calloc(x->nr_defs + 1, sizeof(*sorted));
+	x->slices = calloc(x->nr_defs + 1, sizeof(*x->slices));
+	if (!sorted || !x->slices) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].def)
+			sorted[nr++] = &x->defs[i];
+	qsort(sorted, nr, sizeof(*sorted), by_name);
+	for (i = 0; i < nr; i += n) {
+		for (n = 1; i + n < nr && !strcmp(sorted[i]->def->name,
+					sorted[i + n]->def->name); n++)
+			;
+		pair_up(x, sorted + i, n);
+	}
+	free(sorted);
+	return 0;
+}
+
+bool tsct_export_has(const struct tsct_export *x, __u32 kind)
+{
+	__u32 i;
+
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].wanted && x->defs[i].def->kind == kind)
+			return true;
+	return false;
+}
+
+/* ---- what is wanted ---------------------------------------------------- */
+
+/* What the recording does not know is a mistake, not an empty result. */
+static int check_events(struct tsct_export *x)
+{
+	const struct tsct_event_def *def;
+	__u32 i, j;
+
+	for (i = 0; i < x->filter.nr_events; i++) {
+		for (j = 0; j < x->nr_defs; j++) {
+			def = x->defs[j].def;
+			if (def && tsct_filter_event(x->filter.events[i],
+					def->name, tsct_kind_names[def->kind]))
+				break;
+		}
+		if (j == x->nr_defs)
+			return tsct_export_fail(x, -ENOENT, "--event %.100s: the"
+				" recording has no such event; 'trace-ctl stat'"
+				" names those it has", x->filter.events[i]);
+	}
+	return 0;
+}
+
+static int check_cpus(struct tsct_export *x)
+{
+	const struct tsct_ranges *cpus = &x->filter.cpus;
+	__u32 i;
+
+	for (i = 0; i < cpus->nr; i++)
+		if (cpus->range[i].first >= x->rec->nr_cpus)
+			return tsct_export_fail(x, -ENOENT, "--cpu %u: the"
+				" recording has CPUs 0 to %u",
+				cpus->range[i].first, x->rec->nr_cpus - 1);
+	return 0;
+}
+
+/* By its name, or its number */
+static bool is_node(const struct tsct_export *x, const char *text, __u32 node)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", node);
+	return !strcmp(text, x->nodes[node]) || !strcmp(text, number);
+}
+
+static bool is_node_wanted(const struct tsct_export *x, __u32 node)
+{
+	__u32 i;
+
+	for (i = 0; i < x->filter.nr_nodes; i++)
+		if (is_node(x, x->filter.nodes[i], node))
+			return true;
+	return !x->filter.nr_nodes;
+}
+
+static int check_nodes(struct tsct_export *x)
+{
+	__u32 i, j;
+
+	for (i = 0; i < x->filter.nr_nodes; i++) {
+		for (j = 0; j < x->nr_nodes; j++)
+			if (is_node(x, x->filter.nodes[i], j))
+				break;
+		if (j == x->nr_nodes)
+			return tsct_export_fail(x, -ENOENT, "--node %.100s: the"
+				" recording has no such node; it has %.64s%s",
+				x->filter.nodes[i], x->nodes[0],
+				x->nr_nodes > 1 ? " and others" : "");
+	}
+	return 0;
+}
+
+static int set_time(struct tsct_export *x, const char *option, const char *text,
+		    __s64 *ns)
+{
+	int err = text ? tsct_filter_time(text, x->begin_ns, ns) : 0;
+
+	if (!err)
+		return 0;
+	return tsct_export_fail(x, err, "--%s %.64s: %s", option, text,
+				err == -ERANGE ? "out of range" : "not a time");
+}
+
+static int set_times(struct tsct_export *x)
+{
+	int err;
+
+	x->from_ns = INT64_MIN;
+	x->to_ns = INT64_MAX;
+	err = set_time(x, "from", x->filter.from, &x->from_ns);
+	if (!err)
+		err = set_time(x, "to", x->filter.to, &x->to_ns);
+	if (!err && x->from_ns > x->to_ns)
+		err = tsct_export_fail(x, -EINVAL, "--from is later than --to");
+	return err;
+}
+
+/* ---- the recording ----------------------------------------------------- */
+
+/* Today's recordings are of one node, which all events are of. */
+static int list_nodes(struct tsct_export *x)
+{
+	x->nodes = calloc(1, sizeof(*x->nodes));
+	if (!x->nodes)
+		return -ENOMEM;
+	x->nr_nodes = 1;
+	x->nodes[0] = x->rec->sync.on && *x->rec->sync.name ?
+		x->rec->sync.name : x->rec->host;
+	return 0;
+}
+
+static __s64 time_of(const struct tsct_export *x, __u64 stamp)
+{
+	return tsct_pair_ns(&x->rec->real, stamp);
+}
+
+__u64 tsct_export_error_ns(const struct tsct_export *x)
+{
+	__u64 a = tsct_pair_error_ps(&x->rec->real, x->rec->begin);
+	__u64 b = tsct_pair_error_ps(&x->rec->real, x->rec->end);
+
+	return (a > b ? a : b) / 1000 + (a != UINT64_MAX && b != UINT64_MAX);
+}
+
+__u64 tsct_export_lost(const struct tsct_export *x)
+{
+	__u64 discarded = tsct_trace_discarded(x->trace), sum;
+	struct tsct_loss loss;
+	__u32 i;
+
+	tsct_recording_loss(x->rec, &loss);
+	sum = tsct_loss_total(&loss);
+	for (i = 0; i < x->rec->nr_streams; i++)
+		sum = tsct_add_up(sum, x->rec->streams[i].lost_no_ring);
+	return discarded > sum ? discarded : sum;
+}
+
+int tsct_export_prepare(struct tsct_export *x)
+{
+	int err;
+
+	x->rec = tsct_trace_recording(x->trace);
+	x->begin_ns = time_of(x, x->rec->begin);
+	x->end_ns = time_of(x, x->rec->end);
+	err = list_nodes(x);
+	if (!err)
+		err = list_defs(x);
+	if (!err)
+		err = pair_defs(x);
+	if (!err)
+		err = set_times(x);
+	if (!err)
+		err = check_events(x);
+	if (!err)
+		err = check_cpus(x);
+	return err ? err : check_nodes(x);
+}
+
+void tsct_export_free(struct tsct_export *x)
+{
+	tsct_threads_free(&x->threads);
+	tsct_filter_free(&x->filter);
+	free(x->first_def);
+	free(x->slices);
+	free(x->defs);
+	free(x->nodes);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+/* A task that is switched to or from, and what it is called */
+static void learn_name(struct tsct_threads *threads,
+		       const struct tsct_trace_event *e, const char *tid_name,
+		       const char *comm_name)
+{
+	struct tsct_thread *thread;
+	struct tsct_value tid, comm;
+
+	if (!tsct_value_find(e, tid_name, &tid) ||
+	    !tsct_value_find(e, comm_name, &comm) ||
+	    !tsct_value_is_integer(&tid) || !tsct_value_is_text(&comm) ||
+	    !tsct_value_integer(&tid))
+		return;
+	thread = tsct_threads_get(threads, 0, tsct_value_integer(&tid), 0);
+	if (thread)
+		tsct_thread_rename(thread, (const char *)comm.at,
+				   tsct_value_text_len(&comm));
+}
+
+static void learn_names(const struct tsct_export *x,
+			struct tsct_threads *threads,
+			const struct tsct_trace_event *e)
+{
+	if (!x->rec->streams[e->stream].kernel ||
+	    strcmp(e->def->name, "sched_switch"))
+		return;
+	learn_name(threads, e, "prev_tid", "prev_comm");
+	learn_name(threads, e, "next_tid", "next_comm");
+}
+
+/* Both ends of a message have one, and it is unlikely that others have it. */
+static __u64 message_id(const struct tsct_export_def *d,
+			const struct tsct_trace_event *e)
+{
+	struct tsct_value key;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	__u64 h;
+
+	if (!has_key(e->def) || !tsct_value_next(e, &nr, &pos, &key))
+		return 0;
+	h = tsct_value_integer(&key) + d->pool * 0x9e3779b97f4a7c15ULL;
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
+	h ^= h >> 31;
+	return h ? h : 1;
+}
+
+static int judge_begin(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	int err = tsct_thread_open(ev->thread, x->defs[ev->def].slice);
+
+	ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
+	x->orphans += err == -ENOSPC;
+	return err == -ENOSPC ? 0 : err;
+}
+
+static void judge_end(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	__s64 frame = tsct_thread_find(ev->thread, x->defs[ev->def].slice);
+
+	ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
+	x->orphans += frame < 0;
+	if (frame < 0)
+		return;
+	ev->frame = frame;
+	x->cuts += ev->thread->nr_open - 1 - frame;
+}
+
+static int judge(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	switch (ev->e->def->kind) {
+	case TSCT_KIND_BEGIN:
+		return judge_begin(x, ev);
+	case TSCT_KIND_END:
+		judge_end(x, ev);
+		break;
+	case TSCT_KIND_COUNTER:
+		ev->act = TSCT_ACT_COUNT;
+		break;
+	case TSCT_KIND_SEND:
+	case TSCT_KIND_RECEIVE:
+		ev->act = ev->e->def->kind == TSCT_KIND_SEND ?
+			TSCT_ACT_SEND : TSCT_ACT_RECEIVE;
+		ev->message = message_id(&x->defs[ev->def], ev->e);
+		break;
+	default:
+		ev->act = TSCT_ACT_INSTANT;
+	}
+	return 0;
+}
+
+static bool is_selected(const struct tsct_export *x,
+			const struct tsct_export_event *ev)
+{
+	return ev->ns >= x->from_ns && x->defs[ev->def].wanted &&
+		tsct_filter_in(&x->filter.cpus, ev->e->cpu) &&
+		tsct_filter_in(&x->filter.threads, ev->e->tid) &&
+		is_node_wanted(x, 0);
+}
+
+static int take(struct tsct_export *x, struct tsct_threads *threads,
+		struct tsct_export_event *ev,
+		int (*event)(struct tsct_export *x,
+			     const struct tsct_export_event *e))
+{
+	int err;
+
+	ev->thread = tsct_threads_get(threads, 0, ev->e->tid, ev->e->cpu);
+	if (!ev->thread)
+		return -ENOMEM;
+	err = judge(x, ev);
+	if (err)
+		return err;
+	ev->thread->events++;
+	err = event(x, ev);
+	if (ev->act == TSCT_ACT_CLOSE)
+		tsct_thread_close(ev->thread, ev->frame);
+	return err;
+}
+
+int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
+		     struct tsct_threads *threads,
+		     int (*event)(struct tsct_export *x,
+				  const struct tsct_export_event *e))
+{
+	struct tsct_trace_event e;
+	struct tsct_export_event ev;
+	int ret, err = 0;
+
+	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
+		ev = (struct tsct_export_event) {
+			.e = &e, .ns = time_of(x, e.stamp),
+			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
+		};
+		if (ev.ns >= x->to_ns)
+			return 0;
+		x->now_ns = ev.ns;
+		learn_names(x, threads, &e);
+		if (is_selected(x, &ev))
+			err = take(x, threads, &ev, event);
+		if (!err && x->poll && ++x->read % POLL_EVENTS == 0)
+			err = x->poll(x);
+	}
+	return err ? err : ret;
+}
+
+static int hand_on(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	int err = x->format->event(x, ev);
+
+	x->events += !err;
+	if (!err && x->file && ferror_unlocked(x->file))
+		err = -EIO;
+	return err;
+}
+
+/* A FILE does not keep what went wrong; who tries again is told. */
+static int file_error(struct tsct_export *x, int err)
+{
+	if (!x->file || (err && err != -EIO))
+		return err;
+	errno = 0;
+	if (!fflush(x->file) && !ferror(x->file))
+		return err;
+	return errno ? -errno : -EIO;
+}
+
+int tsct_export_run(struct tsct_export *x)
+{
+	int err;
+
+	err = x->format->begin(x);
+	if (!err)
+		err = tsct_export_walk(x, x->trace, &x->threads, hand_on);
+	if (!err)
+		err = x->format->end(x);
+	x->format->free(x);
+	return file_error(x, err);
+}

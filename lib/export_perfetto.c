@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Perfetto's own format: packets of export_perfetto.proto, one after another.
+ * A node is shown as a process, as recordings know threads only. Names are
+ * sent once, in the packet that needs them first.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export.h"
+#include "export_perfetto.pb-c.h"
+#include "utf8.h"
+#include "value.h"
+
+#define SEQUENCE	1
+#define STATE_CLEARED	1
+#define STATE_NEEDED	2
+
+/* Its clocks: all times are of CLOCK_REALTIME. */
+#define CLOCK_REAL	1
+
+/* Tracks: numbers that cannot meet */
+#define TRACK_THREAD	(1ULL << 60)
+#define TRACK_COUNTER	(2ULL << 60)
+#define TRACK_NODE	(3ULL << 60)
+#define TRACK_LOST	(4ULL << 60)
+
+/* Names of fields: those of all definitions, then ours */
+#define FIELD_BITS	5
+_Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
+
+typedef TsctPerfetto__TracePacket packet;
+typedef TsctPerfetto__DebugAnnotation annotation;
+typedef TsctPerfetto__InternedName name;
+
+struct perfetto {
+	__u8 *out;
+	size_t room;
+	bool *named;		/* by definition */
+	bool *counted;		/* by definition, for each node: has tracks */
+	/* What the packet being made consists of */
+	annotation notes[TSCT_FIELDS_MAX + 2];
+	annotation *note[TSCT_FIELDS_MAX + 2];
+	char *texts[TSCT_FIELDS_MAX + 2];
+	unsigned int nr_notes;
+	name names[TSCT_FIELDS_MAX + 2];
+	name *field_names[TSCT_FIELDS_MAX];
+};
+
+/* ---- packets ----------------------------------------------------------- */
+
+static int put(struct tsct_export *x, packet *one)
+{
+	TsctPerfetto__Trace trace = TSCT_PERFETTO__TRACE__INIT;
+	struct perfetto *p = x->own;
+	size_t size;
+	__u8 *more;
+
+	one->has_trusted_packet_sequence_id = 1;
+	one->trusted_packet_sequence_id = SEQUENCE;
+	trace.n_packet = 1;
+	trace.packet = &one;
+	size = tsct_perfetto__trace__get_packed_size(&trace);
+	if (size > p->room) {
+		more = realloc(p->out, 2 * size);
+		if (!more)
+			return -ENOMEM;
+		p->out = more;
+		p->room = 2 * size;
+	}
+	tsct_perfetto__trace__pack(&trace, p->out);
+	fwrite(p->out, 1, size, x->file);
+	return 0;
+}
+
+static void set_time(packet *one, __s64 ns)
+{
+	one->has_timestamp = 1;
+	one->timestamp = ns;
+	one->has_sequence_flags = 1;
+	one->sequence_flags = STATE_NEEDED;
+}
+
+/* The first packet: nothing was before it, and what clock times are of. */
+static int put_clock(struct tsct_export *x)
+{
+	TsctPerfetto__ClockSnapshot__Clock real =
+		TSCT_PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT, *clocks = &real;
+	TsctPerfetto__ClockSnapshot snapshot =
+		TSCT_PERFETTO__CLOCK_SNAPSHOT__INIT;
+	TsctPerfetto__TracePacketDefaults defaults =
+		TSCT_PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+
+	real.has_clock_id = real.has_timestamp = 1;
+	real.clock_id = CLOCK_REAL;
+	real.timestamp = x->begin_ns;
+	snapshot.n_clocks = 1;
+	snapshot.clocks = &clocks;
+	snapshot.has_primary_trace_clock = 1;
+	snapshot.primary_trace_clock = CLOCK_REAL;
+	defaults.has_timestamp_clock_id = 1;
+	defaults.timestamp_clock_id = CLOCK_REAL;
+	one.clock_snapshot = &snapshot;
+	one.trace_packet_defaults = &defaults;
+	one.has_sequence_flags = one.has_first_packet_on_sequence = 1;
+	one.sequence_flags = STATE_CLEARED;
+	one.first_packet_on_sequence = 1;
+	return put(x, &one);
+}
+
+static char *clean(const char *text, size_t len)
+{
+	char *to = malloc(3 * len + 1);
+
+	if (to)
+		tsct_utf8_clean(to, text, len);
+	return to;
+}
+
+/* ---- tracks ------------------------------------------------------------ */
+
+static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
+		     TsctPerfetto__TrackDescriptor *track)
+{
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+
+	track->has_uuid = 1;
+	track->uuid = uuid;
+	track->has_parent_uuid = !!parent;
+	track->parent_uuid = parent;
+	one.track_descriptor = track;
+	return put(x, &one);
+}
+
+static int put_node(struct tsct_export *x, __u32 node)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ProcessDescriptor process =
+		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	int err;
+
+	process.has_pid = 1;
+	process.pid = node + 1;
+	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));
+	if (!process.process_name)
+		return -ENOMEM;
+	track.process = &process;
+	err = put_track(x, TRACK_NODE | node, 0, &track);
+	free(process.process_name);
+	return err;
+}
+
+/* Idle threads all have the same id: to Perfetto they are no threads. */
+static int put_thread(struct tsct_export *x, struct tsct_thread *t)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ThreadDescriptor thread =
+		TSCT_PERFETTO__THREAD_DESCRIPTOR__INIT;
+	char title[TSCT_THREAD_TITLE_MAX], tidy[3 * sizeof(title) + 1];
+	__u64 parent = TRACK_NODE | t->node;
+
+	if (t->own && !t->renamed)
+		return 0;
+	t->own = 1;
+	t->renamed = false;
+	tsct_thread_title(t, title);
+	tsct_utf8_clean(tidy, title, strlen(title));
+	if (t->tid) {
+		thread.has_pid = thread.has_tid = 1;
+		thread.pid = t->node + 1;
+		thread.tid = t->tid;
+		thread.thread_name = tidy;
+		track.thread = &thread;
+	} else {
+		track.name = tidy;
+	}
+	return put_track(x, TRACK_THREAD | t->index, parent, &track);
+}
+
+static __u64 counter_track(__u32 node, __u32 def, __u32 field)
+{
+	return TRACK_COUNTER | (__u64)node << 32 | def << FIELD_BITS | field;
+}
+
+static int put_counter_track(struct tsct_export *x,
+			     const struct tsct_export_event *ev, __u32 field,
+			     bool only)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__CounterDescriptor counter =
+		TSCT_PERFETTO__COUNTER_DESCRIPTOR__INIT;
+	const struct tsct_event_def *def = ev->e->def;
+	char title[TSCT_EVENT_NAME_MAX + TSCT_FIELD_NAME_MAX + 1];
+	char *category = x->rec->streams[ev->e->stream].name;
+
+	snprintf(title, sizeof(title), "%s%s%s", def->name, only ? "" : ".",
+		 only ? "" : def->fields[field].name);
+	track.name = title;
+	counter.n_categories = 1;
+	counter.categories = &category;
+	track.counter = &counter;
+	return put_track(x, counter_track(ev->thread->node, ev->def, field),
+			 TRACK_NODE | ev->thread->node, &track);
+}
+
+/* ---- fields ------------------------------------------------------------ */
+
+static __u64 field_name(__u32 def, __u32 field)
+{
+	return ((__u64)def << FIELD_BITS | field) + 1;
+}
+
+/* Ours, which no field can have */
+static __u64 cpu_name(const struct tsct_export *x)
+{
+	return field_name(x->nr_defs, 0);
+}
+
+static __u64 kind_name(const struct tsct_export *x)
+{
+	return field_name(x->nr_defs, 1);
+}
+
+static annotation *add_note(struct perfetto *p, __u64 name_iid)
+{
+	annotation *note = &p->notes[p->nr_notes];
+
+	tsct_perfetto__debug_annotation__init(note);
+	note->has_name_iid = 1;
+	note->name_iid = name_iid;
+	p->note[p->nr_notes] = note;
+	p->texts[p->nr_notes++] = NULL;
+	return note;
+}
+
+static void drop_notes(struct perfetto *p)
+{
+	while (p->nr_notes)
+		free(p->texts[--p->nr_notes]);
+}
+
+/* The text goes with the note. */
+static int set_text(struct perfetto *p, annotation *note, char *text)
+{
+	p->texts[note - p->notes] = text;
+	note->string_value = text;
+	return text ? 0 : -ENOMEM;
+}
+
+static int set_bytes(struct perfetto *p, annotation *note,
+		     const struct tsct_value *v)
+{
+	char *hex = malloc(2 * v->size + 1);
+	size_t i;
+
+	if (hex)
+		hex[0] = '\0';
+	for (i = 0; hex && i < v->size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", v->at[i]);
+	return set_text(p, note, hex);
+}
+
+static int set_integer(struct perfetto *p, annotation *note,
+		       const struct tsct_value *v)
+{
+	const char *call = tsct_value_syscall(v);
+	__s64 value = tsct_value_integer(v);
+
+	if (call)
+		return set_text(p, note, strdup(call));
+	if (v->field->type > TSCT_TYPE_U64) {
+		note->has_int_value = 1;
+		note->int_value = value;
+	} else if (v->field->format == TSCT_FORMAT_HEX) {
+		note->has_pointer_value = 1;	/* is shown so */
+		note->pointer_value = value;
+	} else {
+		note->has_uint_value = 1;
+		note->uint_value = value;
+	}
+	return 0;
+}
+
+static int set_value(struct perfetto *p, annotation *note,
+		     const struct tsct_value *v)
+{
+	if (tsct_value_is_integer(v))
+		return set_integer(p, note, v);
+	if (tsct_value_is_text(v))
+		return set_text(p, note, clean((const char *)v->at,
+					       tsct_value_text_len(v)));
+	if (!tsct_value_is_real(v))
+		return set_bytes(p, note, v);
+	note->has_double_value = 1;
+	note->double_value = tsct_value_real(v);
+	return 0;
+}
+
+static int note_fields(struct tsct_export *x,
+		       const struct tsct_export_event *ev)
+{
+	struct perfetto *p = x->own;
+	struct tsct_value v;
+	unsigned int nr = 0;
+	annotation *note;
+	size_t pos = 0;
+	int err = 0;
+
+	note = add_note(p, cpu_name(x));
+	note->has_uint_value = 1;
+	note->uint_value = ev->e->cpu;
+	if (ev->act == TSCT_ACT_ORPHAN)
+		err = set_text(p, add_note(p, kind_name(x)),
+			       strdup(tsct_kind_names[ev->e->def->kind]));
+	while (!err && tsct_value_next(ev->e, &nr, &pos, &v))
+		err = set_value(p, add_note(p, field_name(ev->def, nr - 1)), &v);
+	return err;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static void set_name(name *n, __u64 iid, const char *text)
+{
+	tsct_perfetto__interned_name__init(n);
+	n->has_iid = 1;
+	n->iid = iid;
+	n->name = (char *)text;
+}
+
+/* Names of the event and its fields, with the first packet that has them */
+static void name_def(struct tsct_export *x, __u32 def,
+		     TsctPerfetto__InternedData *interned, name **event_name)
+{
+	const struct tsct_event_def *d = x->defs[def].def;
+	struct perfetto *p = x->own;
+	__u32 f;
+
+	p->named[def] = true;
+	*event_name = &p->names[TSCT_FIELDS_MAX];
+	set_name(*event_name, def + 1, d->name);
+	interned->n_event_names = 1;
+	interned->event_names = event_name;
+	for (f = 0; f < d->nr_fields; f++) {
+		p->field_names[f] = &p->names[f];
+		set_name(&p->names[f], field_name(def, f), d->fields[f].name);
+	}
+	interned->n_debug_annotation_names = d->nr_fields;
+	interned->debug_annotation_names = p->field_names;
+}
+
+/* Event @def on the thread, with the notes that were made */
+static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
+		     __u32 def, TsctPerfetto__TrackEvent *event)
+{
+	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
+	uint64_t category = x->defs[def].stream + 1;
+	name *event_name;
+	int err;
+
+	set_time(&one, ev->ns);
+	if (!p->named[def]) {
+		name_def(x, def, &interned, &event_name);
+		one.interned_data = &interned;
+	}
+	event->has_type = event->has_track_uuid = event->has_name_iid = 1;
+	event->name_iid = def + 1;
+	event->n_category_iids = 1;
+	event->category_iids = &category;
+	event->n_debug_annotations = p->nr_notes;
+	event->debug_annotations = p->note;
+	one.track_event = event;
+	err = put(x, &one);
+	drop_notes(p);
+	return err;
+}
+
+static int put_on_thread(struct tsct_export *x,
+			 const struct tsct_export_event *ev, __u32 def,
+			 TsctPerfetto__TrackEvent__Type type)
+{
+	TsctPerfetto__TrackEvent event = TSCT_PERFETTO__TRACK_EVENT__INIT;
+	uint64_t message = ev->message;
+
+	event.type = type;
+	event.track_uuid = TRACK_THREAD | ev->thread->index;
+	if (message && ev->act == TSCT_ACT_SEND) {
+		event.n_flow_ids = 1;
+		event.flow_ids = &message;
+	} else if (message) {
+		event.n_terminating_flow_ids = 1;
+		event.terminating_flow_ids = &message;
+	}
+	return put_event(x, ev, def, &event);
+}
+
+/* Those above what ends are in its way. */
+static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
+		   __u32 open, TsctPerfetto__TrackEvent__Type type)
+{
+	return put_on_thread(x, ev, x->slices[ev->thread->open[open]], type);
+}
+
+static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = ev->thread->nr_open - 1; i > ev->frame && !err; i--)
+		err = put_cut(x, ev, i, TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END);
+	if (!err)
+		err = note_fields(x, ev);
+	if (!err)
+		err = put_on_thread(x, ev, ev->def, TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END);
+	for (i = ev->frame + 1; i < ev->thread->nr_open && !err; i++)
+		err = put_cut(x, ev, i, TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN);
+	return err;
+}
+
+/* ---- counters ---------------------------------------------------------- */
+
+static bool is_number(const struct tsct_value *v)
+{
+	return tsct_value_is_real(v) ||
+		(tsct_value_is_integer(v) && !tsct_value_syscall(v));
+}
+
+static __u32 nr_numbers(const struct tsct_trace_event *e)
+{
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	__u32 sum = 0;
+
+	while (tsct_value_next(e, &nr, &pos, &v))
+		sum += is_number(&v);
+	return sum;
+}
+
+static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
+		     __u32 field, const struct tsct_value *v)
+{
+	TsctPerfetto__TrackEvent event = TSCT_PERFETTO__TRACK_EVENT__INIT;
+
+	event.type = TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER;
+	event.track_uuid = counter_track(ev->thread->node, ev->def, field);
+	if (tsct_value_is_real(v) || tsct_value_is_huge(v)) {
+		event.has_double_counter_value = 1;
+		event.double_counter_value = tsct_value_is_real(v) ?
+			tsct_value_real(v) : (double)(__u64)tsct_value_integer(v);
+	} else {
+		event.has_counter_value = 1;
+		event.counter_value = tsct_value_integer(v);
+	}
+	return put_event(x, ev, ev->def, &event);
+}
+
+/* A track for each number; all fields as they are go with the first. */
+static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const __u32 numbers = nr_numbers(ev->e);
+	struct perfetto *p = x->own;
+	bool *counted = &p->counted[ev->thread->node * x->nr_defs + ev->def];
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	int err = note_fields(x, ev);
+
+	if (!numbers)
+		return err ? err : put_on_thread(x, ev, ev->def, TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT);
+	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
+		if (!is_number(&v))
+			continue;
+		if (!*counted)
+			err = put_counter_track(x, ev, nr - 1, numbers == 1);
+		if (!err)
+			err = put_count(x, ev, nr - 1, &v);
+	}
+	*counted = true;
+	return err;
+}
+
+/* ---- the format -------------------------------------------------------- */
+
+/* Names of channels, and of what we add to all events */
+static int put_names(struct tsct_export *x)
+{
+	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	name names[TSCT_STREAMS_MAX + 2], *categories[TSCT_STREAMS_MAX];
+	name *ours[] = { &names[TSCT_STREAMS_MAX], &names[TSCT_STREAMS_MAX + 1] };
+	__u32 i;
+
+	for (i = 0; i < x->rec->nr_streams; i++) {
+		set_name(&names[i], i + 1, x->rec->streams[i].name);
+		categories[i] = &names[i];
+	}
+	set_name(ours[0], cpu_name(x), "tsctrace.cpu");
+	set_name(ours[1], kind_name(x), "tsctrace.kind");
+	interned.n_event_categories = x->rec->nr_streams;
+	interned.event_categories = categories;
+	interned.n_debug_annotation_names = 2;
+	interned.debug_annotation_names = ours;
+	one.interned_data = &interned;
+	one.has_sequence_flags = 1;
+	one.sequence_flags = STATE_NEEDED;
+	return put(x, &one);
+}
+
+static int begin(struct tsct_export *x)
+{
+	struct perfetto *p = x->own = calloc(1, sizeof(*p));
+	__u32 i;
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->named = calloc(x->nr_defs + 1, sizeof(*p->named));
+	p->counted = calloc((size_t)x->nr_nodes * x->nr_defs + 1,
+			    sizeof(*p->counted));
+	if (!p->named || !p->counted)
+		return -ENOMEM;
+	if (x->begin_ns < 0)
+		return tsct_export_fail(x, -ERANGE, "it begins before 1970,"
+					" which this format cannot say");
+	err = put_clock(x);
+	if (!err)
+		err = put_names(x);
+	for (i = 0; i < x->nr_nodes && !err; i++)
+		err = put_node(x, i);
+	return err;
+}
+
+static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	TsctPerfetto__TrackEvent__Type type =
+		TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
+	int err = put_thread(x, ev->thread);
+
+	if (err)
+		return err;
+	if (ev->act == TSCT_ACT_CLOSE)
+		return put_close(x, ev);
+	if (ev->act == TSCT_ACT_COUNT)
+		return put_counts(x, ev);
+	if (ev->act == TSCT_ACT_OPEN)
+		type = TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN;
+	err = note_fields(x, ev);
+	return err ? err : put_on_thread(x, ev, ev->def, type);
+}
+
+/* What is missing is said where a viewer shows it: at the end. */
+static int put_lost(struct tsct_export *x, __u64 lost)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__TrackEvent event = TSCT_PERFETTO__TRACK_EVENT__INIT;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	char title[96];
+	int err;
+
+	snprintf(title, sizeof(title), "lost events: %" PRIu64
+		 ", damaged places: %" PRIu64, (uint64_t)lost,
+		 (uint64_t)tsct_trace_damage(x->trace));
+	track.name = title;
+	err = put_track(x, TRACK_LOST, 0, &track);
+	if (err)
+		return err;
+	set_time(&one, x->now_ns > x->end_ns ? x->now_ns : x->end_ns);
+	event.has_type = event.has_track_uuid = 1;
+	event.type = TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
+	event.track_uuid = TRACK_LOST;
+	event.name = title;
+	one.track_event = &event;
+	return put(x, &one);
+}
+
+static int end(struct tsct_export *x)
+{
+	__u64 lost = tsct_export_lost(x);
+
+	return lost || tsct_trace_damage(x->trace) ? put_lost(x, lost) : 0;
+}
+
+static void free_perfetto(struct tsct_export *x)
+{
+	struct perfetto *p = x->own;
+
+	if (!p)
+		return;
+	drop_notes(p);
+	free(p->named);
+	free(p->counted);
+	free(p->out);
+	free(p);
+}
+
+const struct tsct_export_format tsct_export_perfetto = {
+	.name = "perfetto", .suffix = ".pftrace",
+	.summary = "Perfetto's own, for ui.perfetto.dev",
+	.begin = begin, .event = event, .end = end, .free = free_perfetto,
+};
