@@ -16,7 +16,7 @@ enum time_form { FORM_LOCAL, FORM_UTC, FORM_RAW, FORM_DELTA };
 
 struct dump {
 	const char *dir;
-	bool json;
+	bool json, sync;
 	enum time_form form;
 	const char **names;	/* events to show; none: all */
 	unsigned int nr_names;
@@ -32,7 +32,8 @@ struct dump {
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_EVENT, KEY_CPU, KEY_JSON };
+enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_EVENT, KEY_CPU, KEY_JSON,
+       KEY_SYNC };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "times with date, in UTC (default: time of day, local)", 0 },
@@ -41,6 +42,7 @@ static const struct argp_option options[] = {
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
 	{ "event", KEY_EVENT, "NAME[/KIND]", 0, "events of that name (and kind) only; again for more", 0 },
 	{ "cpu", KEY_CPU, "N", 0, "events of CPU N only", 0 },
+	{ "sync", KEY_SYNC, NULL, 0, "samples of other nodes' time, too", 0 },
 	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
 	{ 0 }
 };
@@ -78,6 +80,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		d->cpu = parse_number(state, "--cpu", arg, TSCT_CPUS_MAX - 1);
 		break;
 	case KEY_JSON: d->json = true; break;
+	case KEY_SYNC: d->sync = true; break;
 	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
 	case ARGP_KEY_ARG:
 		if (d->dir)
@@ -205,28 +208,41 @@ static bool is_wanted(const struct dump *d, const struct tsct_trace_event *e)
 /* ---- the verb ---------------------------------------------------------- */
 
 /* An event that the recording does not know is a mistake, not an answer. */
+static bool has_event(const struct tsct_stream_class *s, const char *wanted)
+{
+	__u32 i;
+
+	for (i = 0; i < s->nr_defs; i++)
+		if (s->defs[i] && is_named(wanted, s->defs[i]))
+			return true;
+	return false;
+}
+
+static int check_name(const char *wanted, const struct tsct_recording *rec,
+		      bool sync)
+{
+	__u32 i, nr = sync ? tsct_recording_classes(rec) : rec->nr_streams;
+
+	for (i = 0; i < nr; i++)
+		if (has_event(&rec->streams[i], wanted))
+			return 0;
+	fprintf(stderr, "trace-ctl dump: --event %s: ", wanted);
+	if (i < tsct_recording_classes(rec) && has_event(&rec->streams[i], wanted))
+		fputs("those are shown with --sync\n", stderr);
+	else
+		fputs("the recording has no such event; 'trace-ctl stat' names"
+		      " those it has\n", stderr);
+	return -ENOENT;
+}
+
 static int check_names(const struct dump *d, const struct tsct_recording *rec)
 {
-	const struct tsct_stream_class *s;
 	unsigned int i;
-	bool found;
-	__u32 j;
+	int err = 0;
 
-	for (i = 0; i < d->nr_names; i++) {
-		found = false;
-		for (s = rec->streams; s < rec->streams + rec->nr_streams; s++)
-			for (j = 0; j < s->nr_defs; j++)
-				if (s->defs[j] && is_named(d->names[i],
-							   s->defs[j]))
-					found = true;
-		if (found)
-			continue;
-		fprintf(stderr, "trace-ctl dump: --event %s: the recording has"
-			" no such event; 'trace-ctl stat' names those it has\n",
-			d->names[i]);
-		return -ENOENT;
-	}
-	return 0;
+	for (i = 0; i < d->nr_names && !err; i++)
+		err = check_name(d->names[i], rec, d->sync);
+	return err;
 }
 
 /* So is a CPU. */
@@ -251,6 +267,8 @@ static int dump_all(struct dump *d, struct tsct_trace *trace)
 	int ret = 1;
 
 	d->real = &rec->real;
+	tsct_trace_select(trace, TSCT_TRACE_EVENTS |
+			  (d->sync ? TSCT_TRACE_SAMPLES : 0));
 	while (shown < d->limit && !ferror_unlocked(stdout) &&
 	       (ret = tsct_trace_next(trace, &e)) == 1) {
 		if (!is_wanted(d, &e))

@@ -169,6 +169,38 @@ double tsct_series_ns(const struct tsct_series *s)
 	return ldexp((double)s->line[s->nr - 1].mult, -TSCT_CLOCK_SHIFT);
 }
 
+static bool is_reference(enum tsct_fit_kind kind)
+{
+	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
+}
+
+/* The first of those that are nearest to a stamp */
+static unsigned int nearest(const struct tsct_series *s, __u64 at)
+{
+	unsigned int from = 0, left = s->nr;
+
+	for (; left > TSCT_SERIES_NEAR; left--)
+		if ((__s64)(at - s->x[from].t1) >
+		    (__s64)(s->x[from + left - 1].t1 - at))
+			from++;
+	return from;
+}
+
+int tsct_series_near(const struct tsct_series *s, enum tsct_fit_kind kind,
+		     double hz, __u64 at, struct tsct_fit *ret_fit)
+{
+	unsigned int from, last;
+
+	if (!s->nr || is_reference(kind))
+		return tsct_series_fit(s, kind, hz, 0, UINT64_MAX, at, ret_fit,
+				       NULL);
+	from = nearest(s, at);
+	last = s->nr - from > TSCT_SERIES_NEAR ? from + TSCT_SERIES_NEAR - 1 :
+		s->nr - 1;
+	return tsct_series_fit(s, kind, hz, s->x[from].t1, s->x[last].t1, at,
+			       ret_fit, NULL);
+}
+
 /* From the first whose t1 is not before @from, up to the last before @to */
 static void cut(const struct tsct_series *s, __u64 from, __u64 to,
 		unsigned int *ret_from, unsigned int *ret_nr)

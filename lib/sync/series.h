@@ -47,7 +47,19 @@ int tsct_series_fit(const struct tsct_series *series,
 		    enum tsct_fit_kind kind, double hz, __u64 from, __u64 to,
 		    __u64 at, struct tsct_fit *ret_fit, bool *keep);
 
-/* ns per count of the other's counter; frequency of it */
+/*
+ * tsct_series_near - the same, where it is best at a stamp
+ *
+ * Crystals wander: a function that is to be good at a moment of a long recording is
+ * made of what was measured around it, up to TSCT_SERIES_NEAR exchanges. The
+ * references, linear and spline, are of all, as they are defined.
+ */
+#define TSCT_SERIES_NEAR	1024
+int tsct_series_near(const struct tsct_series *series,
+		     enum tsct_fit_kind kind, double hz, __u64 at,
+		     struct tsct_fit *ret_fit);
+
+/* ns per count of the other's counter */
 double tsct_series_ns(const struct tsct_series *series);
 
 /*

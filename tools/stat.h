@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of trace-ctl stat. */
+#ifndef STAT_H
+#define STAT_H
+
+#include <jansson.h>
+
+#include "sync_read.h"
+#include "threads.h"
+#include "view.h"
+
+struct stat_figures {
+	const char *dir;
+	bool json, all;
+	struct tsct_trace *trace;
+	const struct tsct_recording *rec;
+	__u64 events, first, last;
+	__u64 *by_cpu;		/* nr_cpus */
+	__u64 **by_event;	/* stream, id - FIRST */
+	struct threads threads;
+	struct sync_read sync;	/* where rec->sync is on */
+};
+
+/* ---- stat_figures.c ---------------------------------------------------- */
+
+/* A recorder that was killed left no end; the last event is the best there is. */
+__u64 stat_end_of(const struct stat_figures *s);
+__s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks);
+__u64 stat_error_ns(const struct stat_figures *s);
+double stat_rate_hz(const struct stat_figures *s);
+__u64 stat_lost_on(const struct stat_figures *s, __u32 cpu);
+
+/* Of flight recorders, before they were written: older than all of it. */
+__u64 stat_overwritten(const struct stat_figures *s);
+
+/* What the recorder counted: one that was killed, or is older, did not. */
+bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum);
+
+/* ---- stat_json.c ------------------------------------------------------- */
+
+int stat_print_json(const struct stat_figures *s);
+
+/* ---- stat_sync.c: samples of other nodes' time ------------------------- */
+
+/* Reads them; complains. 0 or -errno. */
+int stat_sync_read(struct stat_figures *s);
+void stat_sync_print(const struct stat_figures *s);
+json_t *stat_sync_json(const struct stat_figures *s);
+
+#endif /* STAT_H */

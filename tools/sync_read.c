@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync_read.h"
+#include "view.h"
+
+#define POINTS	32		/* at which the bound is looked at, less one */
+
+/* ---- reading ---------------------------------------------------------------- */
+
+/* A recorder that was killed left no end: the last sample is the best there is. */
+static __u64 find_end(const struct tsct_recording *rec,
+		      const struct tsct_sync_sample *samples, unsigned int nr)
+{
+	if (rec->complete || !nr || samples[nr - 1].stamp < rec->end)
+		return rec->end;
+	return samples[nr - 1].stamp;
+}
+
+int sync_read_open(const char *verb, const char *dir, struct sync_read *r)
+{
+	struct tsct_sync_sample *samples = NULL;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	err = view_open(verb, dir, &r->trace);
+	if (err)
+		return err;
+	r->rec = tsct_trace_recording(r->trace);
+	err = tsct_samples_read(r->trace, &samples, &r->nr);
+	if (!err) {
+		r->end = find_end(r->rec, samples, r->nr);
+		err = tsct_series_make(samples, r->nr, &r->series,
+				       &r->nr_series);
+	}
+	free(samples);
+	if (!err)
+		return 0;
+	fprintf(stderr, "trace-ctl %s: %s: %s\n", verb, dir, strerror(-err));
+	sync_read_close(r);
+	return err;
+}
+
+void sync_read_close(struct sync_read *r)
+{
+	tsct_series_free(r->series, r->nr_series);
+	tsct_trace_close(r->trace);
+	memset(r, 0, sizeof(*r));
+}
+
+/* ---- fits ------------------------------------------------------------------- */
+
+/* A later version's that we do not know: ours then. */
+enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec)
+{
+	int kind = tsct_fit_kind_of(rec->sync.fit);
+
+	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
+}
+
+double sync_read_hz(const struct tsct_recording *rec)
+{
+	return 0x1p56 / (double)rec->real.mult * 1e9;
+}
+
+void sync_read_span(const struct sync_read *r, unsigned int i, __u64 *ret_from,
+		    __u64 *ret_to)
+{
+	const struct tsct_series *s = &r->series[i];
+	unsigned int k;
+
+	*ret_from = r->rec->begin;
+	*ret_to = r->end;
+	/* Another epoch of the same source: each has what it measured. */
+	for (k = 0; k < r->nr_series; k++) {
+		if (k == i || strcmp(s->source, r->series[k].source))
+			continue;
+		if (k < i && s->x[0].t1 > *ret_from)
+			*ret_from = s->x[0].t1;
+		if (k > i && s->x[s->nr - 1].t4 < *ret_to)
+			*ret_to = s->x[s->nr - 1].t4;
+	}
+	if (*ret_to < *ret_from)
+		*ret_to = *ret_from;
+}
+
+static int find_bound(const struct sync_read *r, unsigned int i,
+		      enum tsct_fit_kind kind, double *ret_ns)
+{
+	const struct tsct_series *s = &r->series[i];
+	struct tsct_fit fit;
+	__u64 from, to, at;
+	unsigned int k;
+	double error;
+	int err = 0;
+
+	sync_read_span(r, i, &from, &to);
+	*ret_ns = 0;
+	for (k = 0; k <= POINTS && !err; k++) {
+		at = from + (to - from) / POINTS * k;
+		err = tsct_series_near(s, kind, sync_read_hz(r->rec), at, &fit);
+		if (err)
+			break;
+		tsct_series_time(s, &fit, at, NULL, &error);
+		*ret_ns = fmax(*ret_ns, error);
+	}
+	return err;
+}
+
+int sync_read_figures(const struct sync_read *r, unsigned int i,
+		      enum tsct_fit_kind kind, struct sync_figures *ret)
+{
+	const struct tsct_series *s = &r->series[i];
+	const double hz = sync_read_hz(r->rec);
+	bool *keep = calloc(s->nr, sizeof(*keep));
+	__u64 from, to;
+	unsigned int k;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!keep)
+		return -ENOMEM;
+	sync_read_span(r, i, &from, &to);
+	ret->err = tsct_series_fit(s, kind, hz, 0, UINT64_MAX,
+				   from + (to - from) / 2, &ret->fit, keep);
+	for (k = 0; k < s->nr; k++)
+		ret->kept += keep[k];
+	free(keep);
+	if (ret->err)
+		return ret->err == -ENOMEM ? -ENOMEM : 0;
+	ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
+			  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
+	ret->err = find_bound(r, i, kind, &ret->bound_ns);
+	return ret->err == -ENOMEM ? -ENOMEM : 0;
+}
+
+const char *sync_read_why(int err)
+{
+	switch (err) {
+	case -ENODATA:
+		return "no exchange is possible";
+	case -ERANGE:
+		return "the counters run at rates that cannot be";
+	case -E2BIG:
+		return "too many sessions for that kind";
+	default:
+		return strerror(-err);
+	}
+}
