@@ -75,19 +75,26 @@ static const char *const result_names[TSCT_CLIENT_NR] = {
 	[TSCT_CLIENT_LOOP] = "loop",
 };
 
-static const char *describe(const struct source *s,
+static const char *describe(const struct peers *p, const struct source *s,
 			    const struct tsct_source_state *state)
 {
+	const struct tsct_clock_state *our = &p->keeper->est.state;
+	const struct tsct_remote *r = &s->client.remote;
+
 	if (state->liar)
 		return "liar";
 	if (!s->client.reach)
 		return s->client.counts[TSCT_CLIENT_OK] ? "lost" : "silent";
 	if (state->used)
 		return "used";
-	if (s->client.remote.status != TSCT_STATUS_SYNCHRONIZED &&
-	    s->client.remote.status != TSCT_STATUS_HOLDOVER)
+	if (r->status != TSCT_STATUS_SYNCHRONIZED &&
+	    r->status != TSCT_STATUS_HOLDOVER)
 		return "unsynced";
-	return state->known ? "agrees" : "measured";
+	if (!state->known)
+		return *state->why ? "refused" : "measured";
+	return (r->has_line ? r->master : 0) == our->cluster_master &&
+		(r->has_line ? r->epoch : 0) == our->cluster_timeline ?
+		"agrees" : "elsewhere";
 }
 
 static const char *auth(const struct peers *p, const struct source *s)
@@ -116,7 +123,7 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 			 "s:I, s:o}",
 		"name", s->conf.name, "port", (int)s->conf.address.port,
 		"type", s->conf.plain ? "ntp" : "master",
-		"status", describe(s, &state), "why", state.why,
+		"status", describe(p, s, &state), "why", state.why,
 		"key", s->conf.key ? json_integer(s->conf.key) : json_null(),
 		"auth", auth(p, s),
 		"offset_ns", number(known ? state.offset_ns : NAN),

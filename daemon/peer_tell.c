@@ -69,6 +69,25 @@ void source_tell_answer(struct source *s, enum tsct_client_result result,
 		log_warning("%s: %s", s->conf.name, tsct_client_why(result));
 }
 
+/* Outvoted, or what it says of itself cannot be */
+static bool is_doubted(const struct tsct_source_state *state)
+{
+	return state->liar || (!state->known && *state->why);
+}
+
+static void tell_doubt(struct source *s, const struct tsct_source_state *state)
+{
+	bool doubted = is_doubted(state);
+
+	if (doubted && !s->is_doubted)
+		log_warning("%s: not believed: %s", s->conf.name, state->why);
+	else if (s->is_doubted && !doubted && !state->known)
+		return;			/* nothing is known of it just now */
+	else if (s->is_doubted && !doubted)
+		log_info("%s: believed again", s->conf.name);
+	s->is_doubted = doubted;
+}
+
 void sources_tell(struct peers *p)
 {
 	__u64 now = netclock_now(&p->clock);
@@ -80,11 +99,6 @@ void sources_tell(struct peers *p)
 
 		s->client.options.mult = p->keeper->est.state.rate_mult;
 		tsct_cluster_source(p->cluster, i, now, &state);
-		if (state.liar && !s->was_liar)
-			log_warning("%s: not believed: %s", s->conf.name,
-				    state.why);
-		else if (!state.liar && s->was_liar)
-			log_info("%s: believed again", s->conf.name);
-		s->was_liar = state.liar;
+		tell_doubt(s, &state);
 	}
 }
