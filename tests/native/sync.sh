@@ -12,8 +12,15 @@ work=$(mktemp -d)
 trap 'nets_down; rm -rf "$work"' EXIT
 fail() {
 	echo "FAILED: $*"
-	tail -n 15 "$work"/*/log
+	show_logs
 	exit 1
+}
+# Without what is new of the machine's own clock, several lines a second at first
+show_logs() {
+	local i
+	for i in "$work"/*/log; do
+		sed "/: clock /d; s|^|# ${i#"$work/"}: |" "$i" | tail -n 15
+	done
 }
 # A test program, with the library; of SOURCE..., where it needs more than its own
 compile() {	# NAME [SOURCE...]
@@ -40,9 +47,9 @@ in_dir() { TSCTRACE_RUN_DIR=$work/$1 "${@:2}"; }	# NAME COMMAND...
 
 # --- what is to be true ----------------------------------------------------------
 wait_for() {	# WHAT COMMAND...: for 20 s
-	local i what=$1
+	local what=$1 until=$((SECONDS + 20))
 	shift
-	for i in $(seq 200); do
+	while [ $SECONDS -le $until ]; do
 		! "$@" || return 0
 		sleep 0.1
 	done

@@ -18,7 +18,7 @@ plan=8 n=0
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
 fail() {
 	echo "not ok $((n + 1)) - $*"
-	for i in "$work"/*/log; do echo "# $i"; grep -v ': clock ' "$i" | tail -n 8 | sed 's/^/# /'; done
+	show_logs
 	echo "1..$plan"
 	exit 1
 }

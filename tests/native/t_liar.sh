@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Sources that lie, and a path that is longer one way, on one bridge:
+#
+#   m (master), s (a child of m), l (liar.c) --> o has its time from all three
+#
+# Namespaces of one machine share its counter: the truth is zero, and o is compared
+# with it all the while.
+# test-timeout: 120
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+compile synccheck
+compile liar
+mkdir "$work"/{m,s,l,o}
+printf 'name m\nserve\nallow 10.81.0.0/24\nstratum 10\n' >"$work/m/conf"
+printf 'name s\nserve\nallow 10.81.0.0/24\nstratum 10\nmaster 10.81.0.1 %s\n' \
+	'minpoll -4 maxpoll -4' >"$work/s/conf"
+sources() {	# LINE...: of o
+	printf '%s\n' "$@" >"$work/o/conf"
+	[ -z "${o:-}" ] || reload o
+}
+polls='minpoll -4 maxpoll -4'
+sources "master 10.81.0.1 $polls" "master 10.81.0.2 $polls" "master 10.81.0.3 $polls"
+
+bridge wire
+address=1
+for i in m s l o; do
+	net $i
+	plug $i 10.81.0.$((address++))/24 wire
+done
+lie() {		# [LIE VALUE]...: from now on; none: it is honest
+	[ -z "${l:-}" ] || slay l
+	in_net l "$work/liar" "$work/m" "$@" 2>>"$work/l/log"
+	l=$pid
+}
+source='p["sources"][-1]'
+said() { is o "$source[\"status\"]" "$1"; }	# WHAT of the liar
+believed() { said used || said agrees; }
+epoch() { of o 'p["cluster"]["epoch"]'; }
+watch() { "$work/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
+watched() {
+	kill "$watcher"
+	wait "$watcher" || fail "$1: $(cat "$work/watched")"
+	sed "s|$work/|# $1: |" "$work/watched"
+}
+
+# --- one of three --------------------------------------------------------------------
+start m a1
+wait_for "m is synchronized" synced m
+start s b2
+lie
+start o d4
+wait_for "o is synchronized" synced o
+wait_for "all three are believed" believed
+watch
+times=0
+named() {	# STATUS REASON LIE VALUE: by all who are asked, once for each lie
+	times=$((times + 1))
+	lie "${@:3}"
+	wait_for "who has '${*:3}' is found out" said "$1"
+	wait_for "it is logged" logged_times $times "not believed: $2"
+	in_dir o "$ctl" peers >"$work/out"
+	grep -A1 "^10\.81\.0\.3  *$1 " "$work/out" | grep -q "$2" ||
+		fail "trace-ctl peers does not name it: $(cat "$work/out")"
+	grep -A1 "^10\.81\.0\.3" "$work/out" | sed "s/^/# ${*:3}: /"
+	lie
+	wait_for "it is believed again" logged_times $times 'believed again'
+	wait_for "it is believed again" believed
+}
+logged_times() {	# NR PATTERN, among all that is said of belief
+	[ "$(grep -c "10.81.0.3: .*believed" "$work/o/log")" -ge $((2 * $1 - 1)) ] &&
+		grep "10.81.0.3: .*believed" "$work/o/log" | tail -n 1 | grep -q "$2"
+}
+vote='outvoted: .* of what 2 of 3 sources agree on'
+named liar "$vote" ahead 1000000
+named liar "$vote" ahead -300000
+named liar "$vote" fast 200
+named refused 'its time runs [0-9]* ppm fast: no crystal does' fast 10000
+named liar "$vote" step 0.5
+lie past 10
+past() { above o "$source[\"answers\"][\"backwards\"]" 20; }
+wait_for "answers from the past are seen" past
+logged o '10.81.0.3: the server.s counter has been further already' ||
+	fail "answers from the past are not named"
+lie epoch 0.1
+sleep 1
+lie other 1
+wait_for "its timeline is another" said elsewhere
+watched "one of three lies"
+grep -q 'o: synchronized in epoch [0-9]*; 0 steps' "$work/watched" ||
+	fail "o did not stay as it was: $(cat "$work/watched")"
+
+# --- one of three NTP servers ----------------------------------------------------------
+polls='minpoll -3 maxpoll -3'
+lie ahead 50000000
+sources "ntp 10.81.0.1 $polls" "ntp 10.81.0.2 $polls" "ntp 10.81.0.3 $polls"
+wait_for "the NTP server is outvoted" said liar
+wait_for "o is synchronized" synced o
+wait_for "it is logged" logged o "10.81.0.3: not believed: $vote"
+"$work/synccheck" 1 - "$work/o" >"$work/out" || fail "by NTP: $(cat "$work/out")"
+sed "s|$work/|# one NTP server of three lies: |" "$work/out"
+
+# --- the only one: whatever it does, nothing happens silently -------------------------------
+polls='minpoll -4 maxpoll -4'
+lie epoch 1
+sources "master 10.81.0.3 $polls"
+wait_for "o follows it" said used
+before=$(epoch)
+later() { [ "$(epoch)" -gt $((before + $1)) ]; }
+wait_for "each of its epochs is one of ours" later 2
+lie
+wait_for "o follows it again" said used
+wait_for "o is synchronized" synced o
+before=$(epoch)
+watch
+lie step 0.5
+wait_for "a step begins an epoch" later 0
+wait_for "o is synchronized" synced o
+kill "$watcher"
+wait "$watcher" || true	# beyond its bound: it has nobody else to ask
+sed "s|$work/|# the only one steps: |" "$work/watched"
+grep -q 'o: synchronized in epoch .*; 0 steps within one' "$work/watched" ||
+	fail "a step within an epoch"
+
+# --- a path that takes longer one way, and what is known of it --------------------------------
+off() {		# AT-LEAST AT-MOST NS, in the median; and within the bound
+	"$work/synccheck" 1 "$work/m" "$work/o" >"$work/out" || return
+	median=$(sed -n 's/.*off zero by median \([0-9]*\) ns.*/\1/p' "$work/out")
+	[ "$median" -ge "$1" ] && [ "$median" -le "$2" ]
+}
+show() { sed "s|$work/|# $1: |" "$work/out"; }
+lie there 200000
+wait_for "the estimate is off by half of it" off 60000 140000
+show "200 us longer there"
+sources "master 10.81.0.3 $polls asymmetry 200000"
+wait_for "it is taken out" off 0 30000
+show "... and told"
+lie back 200000
+sources "master 10.81.0.3 $polls asymmetry -200000"
+wait_for "it is taken out" off 0 30000
+show "200 us longer back, and told"
+
+for i in m s o; do
+	kill "${!i}"
+	wait "${!i}" || fail "$i ended with status $?"
+done
