@@ -13,6 +13,7 @@
 #include "cmd.h"
 #include "peers_view.h"
 #include "report.h"
+#include "sync_read.h"
 
 static const char style[] =
 	"body{font:15px system-ui,sans-serif;margin:2em auto;max-width:960px;"
@@ -83,9 +84,15 @@ void report_end(FILE *to)
 
 struct wanted {
 	const char *what, *path;
+	const char *recording;		/* NULL: what the daemon remembers */
+	int kind;			/* of fit; -1: as the recording says */
 };
 
+#define KEY_FIT	256
+
 static const struct argp_option options[] = {
+	{ "fit", KEY_FIT, "KIND", 0, "Of a recording, another fit than it says: "
+	  "auto, linear, spline, hull, regression", 0 },
 	{ "output", 'o', "FILE", 0,
 	  "Where the page goes; default: standard output", 0 },
 	{ 0 }
@@ -101,10 +108,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--output is empty; name a file");
 		wanted->path = arg;
 		return 0;
+	case KEY_FIT:
+		wanted->kind = tsct_fit_kind_of(arg);
+		if (wanted->kind < 0)
+			argp_error(state, "--fit %s: give auto, linear, spline,"
+				   " hull or regression", arg);
+		return 0;
 	case ARGP_KEY_ARG:
-		if (wanted->what || strcmp(arg, "sync"))
+		if (!wanted->what && strcmp(arg, "sync"))
 			argp_error(state, "%s: there is one report: sync", arg);
-		wanted->what = arg;
+		if (wanted->recording)
+			argp_error(state, "%s: one recording at a time", arg);
+		*(wanted->what ? &wanted->recording : &wanted->what) = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (wanted->kind >= 0 && !wanted->recording)
+			argp_error(state, "--fit is for recordings; the daemon's"
+				   " own is set in tsctraced.conf");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "name a report: sync");
@@ -117,9 +137,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "sync",
+	.args_doc = "sync [RECORDING]",
 	.doc = "Write a page of HTML. sync: the exchanges with other nodes that "
-	"the daemon remembers, the function it made of them, and its bound.",
+	"the daemon remembers, or that are in a recording, the function made of "
+	"them, and its bound.",
 };
 
 static int complain(const char *path, int err)
@@ -176,16 +197,33 @@ static char *make_page(const json_t *window, size_t *ret_len)
 	return NULL;
 }
 
+/* NULL: failed, and said so */
+static json_t *read_recording(const struct wanted *wanted, int *ret_damaged)
+{
+	struct sync_read r;
+	json_t *window;
+
+	if (sync_read_open("report", wanted->recording, &r))
+		return NULL;
+	window = report_recording(&r, wanted->kind);
+	if (!window)
+		complain(wanted->recording, ENOMEM);
+	*ret_damaged = tsct_trace_damage(r.trace) ? EXIT_LOST : EXIT_DONE;
+	sync_read_close(&r);
+	return window;
+}
+
 int cmd_report(int argc, char **argv)
 {
-	struct wanted wanted = { NULL, NULL };
-	int ret = EXIT_DONE;
+	struct wanted wanted = { .kind = -1 };
+	int ret = EXIT_DONE, damaged = EXIT_DONE;
 	json_t *window;
 	size_t len;
 	char *page;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	window = peers_ask("report", "exchanges");
+	window = wanted.recording ? read_recording(&wanted, &damaged) :
+		peers_ask("report", "exchanges");
 	if (!window)
 		return EXIT_FAILED;
 	page = make_page(window, &len);
@@ -197,5 +235,5 @@ int cmd_report(int argc, char **argv)
 	else
 		fwrite(page, 1, len, stdout);
 	free(page);
-	return ret;
+	return ret ? ret : damaged;
 }

@@ -14,7 +14,12 @@ void report_end(FILE *to);
 /* Any text, with what HTML would take for its own made harmless */
 void report_text(FILE *to, const char *text);
 
-/* From what the daemon answers to "exchanges". 0 or -ENOMEM */
+struct sync_read;
+
+/* A recording's samples, as the daemon answers. @kind: -1: as it says. NULL: no memory */
+json_t *report_recording(const struct sync_read *read, int kind);
+
+/* From what the daemon answers to "exchanges", or from that. 0 or -ENOMEM */
 int report_sync(FILE *to, const json_t *window);
 
 #endif /* REPORT_H */

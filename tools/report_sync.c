@@ -139,11 +139,11 @@ static void draw_marks(const struct chart *chart, const struct series *s,
 	}
 }
 
-static void draw_offsets(FILE *to, const struct series *s)
+static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 {
 	struct chart chart = {
 		.to = to, .title = "Offset over time",
-		.x_title = "seconds before the last exchange",
+		.x_title = x_title,
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
@@ -217,22 +217,30 @@ static void print_fit(FILE *to, const json_t *fit)
 	fputs("</table>\n", to);
 }
 
-static int print_source(FILE *to, const json_t *source)
+static const char *text_of(const json_t *object, const char *key,
+			   const char *otherwise)
 {
-	const json_t *name = json_object_get(source, "name");
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : otherwise;
+}
+
+static int print_source(FILE *to, const json_t *source, const char *x_title)
+{
 	struct series s;
 
 	fputs("<section>\n<h2>", to);
-	report_text(to, json_is_string(name) ? json_string_value(name) : "?");
+	report_text(to, text_of(source, "name", "?"));
 	fputs("</h2>\n", to);
 	if (!json_array_size(json_object_get(source, "exchanges"))) {
-		fputs("<p>No exchanges yet.</p>\n</section>\n", to);
+		fprintf(to, "<p>%s.</p>\n</section>\n",
+			text_of(source, "why", "No exchanges yet"));
 		return 0;
 	}
 	if (read_series(source, &s))
 		return -ENOMEM;
 	print_fit(to, json_object_get(source, "fit"));
-	draw_offsets(to, &s);
+	draw_offsets(to, &s, x_title);
 	draw_residuals(to, &s);
 	free_series(&s);
 	fputs("</section>\n", to);
@@ -242,21 +250,25 @@ static int print_source(FILE *to, const json_t *source)
 int report_sync(FILE *to, const json_t *window)
 {
 	const json_t *sources = json_object_get(window, "sources");
-	const json_t *name = json_object_get(window, "name");
+	const bool recorded = json_is_true(json_object_get(window, "recorded"));
+	const char *x_title = text_of(window, "x_title",
+				      "seconds before the last exchange");
 	size_t i;
 	int err = 0;
 
-	report_begin(to, "Time by other nodes", json_is_string(name) ?
-		     json_string_value(name) : "?");
-	fputs("<p>Offsets are those of the other's counter to this node's, against"
-	      " the tangent of the fit at its end; <span class='kept'>&#9679;"
+	report_begin(to, "Time by other nodes", text_of(window, "name", "?"));
+	fprintf(to, "<p>Offsets are those of the other's counter to this node's, against"
+	      " the tangent of the fit %s; <span class='kept'>&#9679;"
 	      "</span> kept, <span class='dropped'>&#9675;</span> dropped. The band"
 	      " is the bound: the truth lies in it, however unlike the ways there"
-	      " and back are.</p>\n", to);
+	      " and back are.</p>\n", recorded ? "in the middle of the recording" :
+	      "at its end");
 	for (i = 0; i < json_array_size(sources) && !err; i++)
-		err = print_source(to, json_array_get(sources, i));
+		err = print_source(to, json_array_get(sources, i), x_title);
 	if (!json_array_size(sources))
-		fputs("<p>This node asks nobody: it is the master, or no source is"
+		fputs(recorded ? "<p>The recording has no sync samples: it is the"
+		      " master's, or of no cluster.</p>\n" :
+		      "<p>This node asks nobody: it is the master, or no source is"
 		      " configured.</p>\n", to);
 	report_end(to);
 	return err;
