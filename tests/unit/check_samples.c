@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+/* Sync samples: written, read back, and whatever may be on disk instead. */
+#include "recordings.h"
+#include "samples.h"
+#include "sync/series.h"
+
+#define ROOM	(1U << 18)
+#define HZ	2596123456.0
+
+static struct tsct_recording rec;
+static int dirfd_;
+static __u8 file[ROOM], bad[ROOM];
+static size_t file_len;
+
+/* The other's counter runs 10 ppm fast, and is far away. */
+static __u64 truth(__u64 local)
+{
+	return 77000000000000ULL + local + local / 100000;
+}
+
+static void make_sample(unsigned int i, unsigned int session,
+			struct tsct_sync_sample *s)
+{
+	const __u64 t = rec.begin + i * 26000000ULL;
+
+	*s = (struct tsct_sync_sample) {
+		.number = i + 1, .stamp = t + 200000,
+		.x = { .t1 = t, .t2 = truth(t + 20000 + any(9000)),
+		       .t4 = t + 60000, .local_error = 100,
+		       .remote_error = 100, .session = session,
+		       .flags = TSCT_EXCHANGE_T1_KERNEL },
+		.fitted = 1, .kept = i % 7 != 0, .node = 0xfedcba9876543210,
+		.host = 5, .master = 0xfedcba9876543210, .timeline = 9,
+		.status = TSCT_STATUS_SYNCHRONIZED, .has_line = 1,
+		.line = { .base = truth(rec.begin), .base_ns = 1000000000,
+			  .mult = rec.real.mult, .as_of = truth(rec.begin) },
+		.clock_epoch = 1, .cluster_epoch = 2,
+	};
+	s->x.t3 = truth(t + 32000 + any(9000));
+	strcpy(s->source, "10.0.0.1");
+}
+
+static int write_sample(struct tsct_writer *writer,
+			const struct tsct_sync_sample *s)
+{
+	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
+	struct tsct_event event = {
+		.tsc = s->stamp, .id = TSCT_ID_FIRST, .payload = payload,
+		.len = tsct_sample_encode(s, payload),
+	};
+
+	return tsct_writer_event(writer, rec.nr_streams, &event);
+}
+
+static void begin_recording(void)
+{
+	dirfd_ = make_dir();
+	make_recording(&rec, 2);
+	ck_assert_int_eq(tsct_recording_add_samples(&rec), 0);
+	ck_assert_uint_eq(rec.nr_streams, 2);
+	rec.sync.name = strdup("beta \"7\"");
+	strcpy(rec.sync.fit, "spline");
+	rec.sync.role = TSCT_SYNC_CHILD;
+	rec.sync.node = ~0ULL;
+	rec.sync.timeline = 9;
+	rec.sync.start = (struct tsct_recorded_session) {
+		TSCT_SESSION_DONE, 100, 200 };
+	rec.sync.end = (struct tsct_recorded_session) {
+		TSCT_SESSION_FAILED, 300, 400 };
+	rec.sync.line = rec.real;
+}
+
+/* Two sessions, and one exchange a while between them */
+static void make_small(unsigned int nr)
+{
+	struct tsct_sync_sample s;
+	struct tsct_writer *writer;
+	unsigned int i;
+
+	begin_recording();
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	for (i = 0; i < nr; i++) {
+		make_sample(i, i < nr / 4 ? 5 : i >= nr - nr / 4 ? 6 : 0, &s);
+		ck_assert_int_eq(write_sample(writer, &s), 0);
+		if (i % 8 == 7)
+			ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	}
+	ck_assert_int_eq(finish(writer), 0);
+	file_len = load_file(dirfd_, "sync_0", file, ROOM);
+}
+
+static void drop_small(void)
+{
+	tsct_recording_free(&rec);
+	drop_dir(dirfd_);
+}
+
+/* ---- what reading gives ----------------------------------------------------- */
+
+static struct tsct_sync_sample *samples;
+static unsigned int nr_samples, reports;
+static char reported[256];
+
+static void report(void *arg, const char *sentence)
+{
+	(void)arg;
+	if (!reports++)
+		snprintf(reported, sizeof(reported), "%s", sentence);
+}
+
+static void read_small(struct tsct_recorded_sync *ret_sync)
+{
+	struct tsct_trace *trace;
+	char why[256];
+
+	reports = 0;
+	reported[0] = '\0';
+	free(samples);
+	samples = NULL;
+	ck_assert_msg(!tsct_trace_open(dir_name, report, NULL, &trace, why,
+				       sizeof(why)), "%s", why);
+	ck_assert_int_eq(tsct_samples_read(trace, &samples, &nr_samples), 0);
+	ck_assert_uint_eq(tsct_trace_damage(trace), reports);
+	if (ret_sync)
+		*ret_sync = tsct_trace_recording(trace)->sync;
+	tsct_trace_close(trace);
+}
+
+START_TEST(samples_come_back)
+{
+	struct tsct_sync_sample s;
+	struct tsct_recorded_sync sync;
+	unsigned int i;
+
+	seed_with(0);
+	make_small(100);
+	read_small(&sync);
+	ck_assert_uint_eq(reports, 0);
+	ck_assert_uint_eq(nr_samples, 100);
+	seed_with(0);
+	for (i = 0; i < nr_samples; i++) {
+		make_sample(i, i < 25 ? 5 : i >= 75 ? 6 : 0, &s);
+		ck_assert_mem_eq(&s, &samples[i], sizeof(s));
+	}
+	ck_assert_str_eq(sync.fit, "spline");
+	ck_assert_uint_eq(sync.node, ~0ULL);
+	ck_assert_uint_eq(sync.end.state, TSCT_SESSION_FAILED);
+	ck_assert_uint_eq(sync.end.end, 400);
+	ck_assert_mem_eq(&sync.line, &rec.real, sizeof(rec.real));
+	drop_small();
+}
+END_TEST
+
+/* Who reads events does not see them, and no sum counts them. */
+START_TEST(samples_are_no_events)
+{
+	struct tsct_trace_event e;
+	struct tsct_balance balance;
+	struct tsct_trace *trace;
+	char why[256];
+
+	seed_with(0);
+	make_small(20);
+	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
+					 sizeof(why)), 0);
+	ck_assert_int_eq(tsct_trace_next(trace, &e), 0);
+	tsct_recording_balance(tsct_trace_recording(trace), -1, &balance);
+	ck_assert_uint_eq(balance.held, 0);
+	tsct_trace_close(trace);
+	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
+					 sizeof(why)), 0);
+	tsct_trace_select(trace, TSCT_TRACE_EVENTS | TSCT_TRACE_SAMPLES);
+	ck_assert_int_eq(tsct_trace_next(trace, &e), 1);
+	ck_assert_uint_eq(e.stream, rec.nr_streams);
+	ck_assert_str_eq(e.def->name, TSCT_SAMPLE_EVENT);
+	tsct_trace_close(trace);
+	drop_small();
+}
+END_TEST
+
+START_TEST(samples_have_a_name_of_their_own)
+{
+	struct tsct_recording r = { .nr_cpus = 1 };
+
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "sync"), 0);
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "sync__"), 1);
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "sync_"), 2);
+	ck_assert_int_eq(tsct_recording_add_samples(&r), 0);
+	ck_assert_str_eq(r.streams[3].name, "sync___");
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "late"), -EINVAL);
+	ck_assert_int_eq(tsct_recording_add_samples(&r), -EINVAL);
+	tsct_recording_drop_sync(&r);
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "late"), 3);
+	tsct_recording_free(&r);
+}
+END_TEST
+
+/* ---- fits ------------------------------------------------------------------- */
+
+static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
+{
+	__u64 local = rec.begin, step = 26000000ULL * 12;
+	double frac, error, off, error_ns;
+	struct tsct_fit fit;
+	__u64 remote;
+	__s64 ns;
+
+	for (; local <= s->x[s->nr - 1].t4; local += step) {
+		ck_assert_int_eq(tsct_series_near(s, kind, HZ, local, &fit), 0);
+		remote = tsct_fit_at(&fit, local, &frac, &error);
+		off = (double)(__s64)(remote - truth(local)) + frac;
+		ck_assert_double_le(off, error);
+		ck_assert_double_ge(off, -error);
+		ck_assert_double_le(error, 60000);
+		/* Its line: a second at the beginning, at our rate */
+		ns = tsct_series_time(s, &fit, local, NULL, &error_ns);
+		off = (double)(ns - 1000000000) - (double)(__s64)
+			(truth(local) - truth(rec.begin)) / HZ * 1e9;
+		ck_assert_double_le(off, error_ns + 2);
+		ck_assert_double_ge(off, -error_ns - 2);
+	}
+}
+
+START_TEST(series_fit)
+{
+	struct tsct_series *series;
+	bool keep[100];
+	unsigned int nr, k;
+	struct tsct_fit fit;
+
+	seed_with(0);
+	make_small(100);
+	read_small(NULL);
+	ck_assert_int_eq(tsct_series_make(samples, nr_samples, &series, &nr), 0);
+	ck_assert_uint_eq(nr, 1);
+	ck_assert_uint_eq(series->nr, 100);
+	ck_assert_uint_eq(series->nr_sessions, 2);
+	ck_assert_uint_eq(series->nr_kept, 85);
+	for (k = 0; k < TSCT_FIT_NR; k++)
+		check_fit(series, k);
+	/* A part of it, and which of that were kept */
+	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_LINEAR, HZ,
+					 series->x[10].t1, series->x[49].t1, 0,
+					 &fit, keep), 0);
+	ck_assert_uint_eq(fit.nr_kept + fit.nr_dropped, 40);
+	ck_assert(!keep[9] && !keep[50]);
+	for (k = 10, nr = 0; k < 50; k++)
+		nr += keep[k];
+	ck_assert_uint_eq(nr, fit.nr_kept);
+	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_AUTO, HZ, 1, 2, 0,
+					 &fit, keep), -ENODATA);
+	tsct_series_free(series, 1);
+	drop_small();
+}
+END_TEST
+
+/* One counter each: epochs, nodes and addresses; in order, none twice */
+START_TEST(series_come_apart)
+{
+	struct tsct_sync_sample s[60];
+	struct tsct_series *series;
+	unsigned int i, nr;
+
+	seed_with(0);
+	make_recording(&rec, 1);
+	for (i = 0; i < 60; i++) {
+		make_sample(i / 2, 0, &s[i]);
+		s[i].node += i % 2;
+		s[i].timeline += i >= 40;
+	}
+	s[7] = s[5];		/* twice */
+	s[8].clock_epoch = 2;
+	strcpy(s[9].source, "fe80::1");
+	ck_assert_int_eq(tsct_series_make(s, 60, &series, &nr), 0);
+	ck_assert_uint_eq(nr, 6);
+	ck_assert_uint_eq(series[0].nr, 19);
+	ck_assert_uint_eq(series[1].nr, 18);
+	ck_assert_uint_eq(series[2].nr, 1);
+	ck_assert_uint_eq(series[3].nr, 1);
+	ck_assert_str_eq(series[3].source, "fe80::1");
+	ck_assert_uint_eq(series[4].nr, 10);
+	ck_assert_uint_eq(series[5].timeline, 10);
+	for (i = 1; i < series[0].nr; i++)
+		ck_assert_uint_gt(series[0].x[i].t1, series[0].x[i - 1].t1);
+	tsct_series_free(series, nr);
+	ck_assert_int_eq(tsct_series_make(NULL, 0, &series, &nr), 0);
+	ck_assert_uint_eq(nr, 0);
+	tsct_series_free(series, nr);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+/* ---- hostile files ------------------------------------------------------------ */
+
+/* Whatever was read: nothing that is done with it may do harm. */
+static void use_samples(void)
+{
+	static struct tsct_fit fit;
+	struct tsct_series *series;
+	unsigned int i, nr, k;
+	double error;
+
+	ck_assert_int_eq(tsct_series_make(samples, nr_samples, &series, &nr), 0);
+	for (i = 0; i < nr; i++)
+		for (k = 0; k < TSCT_FIT_NR; k++)
+			if (!tsct_series_near(&series[i], k, HZ, rec.begin,
+					      &fit))
+				tsct_series_time(&series[i], &fit, rec.end,
+						 NULL, &error);
+	tsct_series_free(series, nr);
+}
+
+START_TEST(samples_cut_anywhere)
+{
+	unsigned int last = 0;
+	size_t len;
+
+	seed_with(0);
+	make_small(12);
+	for (len = 0; len < file_len; len++) {
+		store_file(dirfd_, "sync_0", file, len);
+		read_small(NULL);
+		ck_assert_uint_ge(nr_samples, last);
+		ck_assert_uint_le(nr_samples, 12);
+		ck_assert_uint_ge(reports, 1);
+		ck_assert_ptr_nonnull(strstr(reported, "stream sync_0: "));
+		last = nr_samples;
+	}
+	drop_small();
+}
+END_TEST
+
+START_TEST(samples_fuzz)
+{
+	unsigned int i, k;
+
+	seed_with(_i);
+	make_small(24);
+	for (i = 0; i < 400; i++) {
+		memcpy(bad, file, file_len);
+		for (k = 0; k <= any(3); k++)
+			bad[any(file_len)] ^= 1U << any(8);
+		store_file(dirfd_, "sync_0", bad, file_len);
+		read_small(NULL);
+		use_samples();
+	}
+	drop_small();
+}
+END_TEST
+
+/* Well-formed, and nonsense */
+static void answered_early(struct tsct_sync_sample *s) { s->x.t4 = s->x.t1 - 1; }
+static void sent_early(struct tsct_sync_sample *s) { s->x.t3 = s->x.t2 - 1; }
+static void no_flag(struct tsct_sync_sample *s) { s->kept = 2; }
+static void no_status(struct tsct_sync_sample *s) { s->status = TSCT_STATUS_NR; }
+static void too_deep(struct tsct_sync_sample *s) { s->depth = 16; }
+static void no_rate(struct tsct_sync_sample *s) { s->line.mult = 0; }
+static void no_name(struct tsct_sync_sample *s) { s->source[0] = '\0'; }
+
+static const struct {
+	const char *what;
+	void (*spoil)(struct tsct_sync_sample *s);
+} impossible[] = {
+	{ "its answer came before its request", answered_early },
+	{ "it was answered before it was received", sent_early },
+	{ "a flag of it is neither 0 nor 1", no_flag },
+	{ "its status is none", no_status },
+	{ "it is too far from the master", too_deep },
+	{ "its counter does not run", no_rate },
+	{ "its source has no name", no_name },
+};
+
+#define NR_IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
+
+START_TEST(samples_impossible)
+{
+	struct tsct_sync_sample s;
+	struct tsct_writer *writer;
+	char wanted[256];
+	unsigned int i;
+
+	seed_with(0);
+	begin_recording();
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	for (i = 0; i < 3; i++) {
+		make_sample(i, 0, &s);
+		if (i == 1)
+			impossible[_i].spoil(&s);
+		ck_assert_int_eq(write_sample(writer, &s), 0);
+	}
+	ck_assert_int_eq(finish(writer), 0);
+	read_small(NULL);
+	/* An empty packet, the next one's head, and one sample are before it. */
+	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
+		 " it is left out", 2 * 76 + 14 + (size_t)tsct_sample_encode(
+		 &s, bad), impossible[_i].what);
+	ck_assert_str_eq(reported, wanted);
+	ck_assert_uint_eq(reports, 1);
+	ck_assert_uint_eq(nr_samples, 2);
+	drop_small();
+}
+END_TEST
+
+static const struct {
+	const char *from, *to, *why;
+} metadata[] = {
+	{ "sync_stream = \"sync\"", "sync_stream = \"../sync\"",
+	  "not a stream's name" },
+	{ "sync_stream = \"sync\"", "sync_strean = \"sync\"", "out of order" },
+	{ "sync_fields = \"number:u64", "sync_fields = \"number:u32",
+	  "another version" },
+	{ "sync_fit = \"spline\"", "sync_fit = \"a-very-long-name-of-it\"",
+	  "sync_fit: malformed" },
+	{ "sync_state = \"role=0", "sync_state = \"role=3", "malformed" },
+	{ "sync_start = \"state=1", "sync_start = \"state=4", "malformed" },
+	{ "begin=300 end=400", "begin=400 end=300", "sync_end: malformed" },
+	{ "sync_holds = \"lost=0", "sync_holds = \"lost=-1", "malformed" },
+	{ "clock_cluster = \"base_ns=", "clock_cluster = \"base_nr=",
+	  "malformed" },
+	{ "\tsync_fields = ", "\tsync_felds = ", "ends too early" },
+};
+
+#define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))
+
+START_TEST(samples_metadata)
+{
+	struct tsct_trace *trace;
+	char *text = (char *)bad, *at, why[256] = "";
+	size_t len, rest;
+
+	seed_with(0);
+	make_small(4);
+	len = load_file(dirfd_, "metadata", file, ROOM);
+	file[len] = '\0';
+	at = strstr((char *)file, metadata[_i].from);
+	ck_assert_ptr_nonnull(at);
+	rest = (size_t)(at - (char *)file);
+	snprintf(text, ROOM, "%.*s%s%s", (int)rest, (char *)file,
+		 metadata[_i].to, at + strlen(metadata[_i].from));
+	store_file(dirfd_, "metadata", bad, strlen(text));
+	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
+					 sizeof(why)), -EINVAL);
+	ck_assert_msg(strstr(why, metadata[_i].why), "%s", why);
+	drop_small();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("samples");
+	TCase *tc = tcase_create("samples");
+
+	print_seed();
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, samples_come_back);
+	tcase_add_test(tc, samples_are_no_events);
+	tcase_add_test(tc, samples_have_a_name_of_their_own);
+	tcase_add_test(tc, series_fit);
+	tcase_add_test(tc, series_come_apart);
+	tcase_add_test(tc, samples_cut_anywhere);
+	tcase_add_loop_test(tc, samples_fuzz, 0, 4);
+	tcase_add_loop_test(tc, samples_impossible, 0, NR_IMPOSSIBLE);
+	tcase_add_loop_test(tc, samples_metadata, 0, NR_METADATA);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
