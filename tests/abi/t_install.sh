@@ -21,7 +21,7 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		include/tsctrace/abi_channel.h include/tsctrace/abi_clock.h \
 		include/tsctrace/clock.h include/tsctrace/clock.hpp \
 		include/tsctrace/event.h include/tsctrace/fields.h \
-		include/tsctrace/section.h \
+		include/tsctrace/section.h include/tsctrace/stamp.h \
 		share/man/man1/trace-ctl.1 share/man/man3/tsct_open.3 \
 		lib/systemd/system/tsctraced.service \
 		lib/sysusers.d/tsctrace.conf lib/tmpfiles.d/tsctrace.conf \

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What unique stamps mean, in integers. The rest is inline. */
+#include <tsctrace/stamp.h>
+
+#include "scale.h"
+
+/* No run is longer. */
+#define SEGMENTS	(1ULL << (63 - TSCT_STAMP_TICK_BITS))
+
+/* All ticks since the run began; false: that many nobody counts. */
+static bool all_ticks(uint64_t segment, uint64_t stamp, uint64_t *ret)
+{
+	*ret = segment << TSCT_STAMP_TICK_BITS | tsct_stamp_tick(stamp);
+	return segment < SEGMENTS;
+}
+
+/* tick * ns / ticks, and what is left over: below ticks. False: saturated */
+static bool divide(uint64_t tick, const struct tsct_stamp_rate *rate,
+		   uint64_t *ret, uint64_t *ret_left)
+{
+	tsct_u128 product = (tsct_u128)tick * rate->ns;
+	bool rest;
+
+	if (product >> 64 >= rate->ticks)
+		return false;
+	*ret = tsct_divide(product, rate->ticks, &rest);
+	*ret_left = (uint64_t)product - *ret * rate->ticks;
+	return true;
+}
+
+uint64_t tsct_stamp_ns(uint64_t segment, uint64_t stamp,
+		       const struct tsct_stamp_rate *rate)
+{
+	uint64_t tick, ns, left;
+
+	if (!all_ticks(segment, stamp, &tick) || !divide(tick, rate, &ns, &left))
+		return UINT64_MAX;
+	return ns;
+}
+
+/*
+ * (tick + counter / 2^13) * ns / ticks: with tick * ns = whole * ticks + left that
+ * is whole, and (left + counter * ns / 2^13) / ticks.
+ */
+uint64_t tsct_stamp_ns_legacy(uint64_t segment, uint64_t stamp,
+			      const struct tsct_stamp_rate *rate)
+{
+	uint64_t tick, whole, left;
+	tsct_u128 part;
+	bool rest;
+
+	if (!all_ticks(segment, stamp, &tick) ||
+	    !divide(tick, rate, &whole, &left))
+		return UINT64_MAX;
+	part = left + ((tsct_u128)rate->ns * tsct_stamp_event(stamp) >>
+		       TSCT_STAMP_EVENT_BITS);
+	return tsct_add_up(whole, tsct_divide(part, rate->ticks, &rest));
+}
+
+int tsct_stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
+		     uint64_t *ret_segment, uint64_t *ret_stamp)
+{
+	uint64_t tick;
+	bool rest;
+
+	if (!rate->ns || !rate->ticks)
+		return -EINVAL;
+	tick = tsct_divide((tsct_u128)ns * rate->ticks, rate->ns, &rest);
+	tick = tsct_add_up(tick, rest);
+	if (tick >> 63)
+		return -ERANGE;
+	*ret_segment = tick >> TSCT_STAMP_TICK_BITS;
+	*ret_stamp = tsct_stamp_make(tick, 0);
+	return 0;
+}

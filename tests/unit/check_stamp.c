@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* Unique stamps: against exact integers, and what must hold for any. */
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <tsctrace/stamp.h>
+
+#include "golden/stamp.h"
+#include "seed.h"
+#include "suite.h"
+
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+#define SEGMENT		(UINT64_C(1) << TSCT_STAMP_TICK_BITS)
+
+/* libcheck writes a note for each that holds, too. */
+#define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
+
+START_TEST(test_parts)
+{
+	ck_assert_uint_eq(tsct_stamp_make(1, 0), 8192);
+	ck_assert_uint_eq(tsct_stamp_make(SEGMENT - 1, 8191), UINT64_MAX);
+	ck_assert_uint_eq(tsct_stamp_tick(UINT64_MAX), TSCT_STAMP_TICK_MAX);
+	ck_assert_uint_eq(tsct_stamp_event(UINT64_MAX), TSCT_STAMP_EVENT_MAX);
+	/* What does not fit belongs to the segment. */
+	ck_assert_uint_eq(tsct_stamp_make(SEGMENT + 5, 8192 + 3),
+			  tsct_stamp_make(5, 3));
+}
+END_TEST
+
+static void run(const struct golden_run *golden)
+{
+	struct tsct_stamper stamper;
+	uint64_t stamp = 0, nr;
+	unsigned int i;
+	int ret;
+
+	tsct_stamper_init(&stamper, golden->origin);
+	for (i = 0; i < golden->nr; i++) {
+		const struct golden_step *step = &golden->step[i];
+
+		for (nr = 0; nr < step->count; nr++) {
+			ret = tsct_stamper_next(&stamper, step->tick, &stamp);
+			if (!nr)
+				ck_assert_int_eq(ret, step->first_ret);
+		}
+		ck_assert_msg(stamp == step->last &&
+			      tsct_stamper_segment(&stamper) == step->segment,
+			      "%s, step %u: %#llx, not %#llx", golden->name, i,
+			      (unsigned long long)stamp,
+			      (unsigned long long)step->last);
+	}
+	ck_assert_uint_eq(stamper.moved, golden->moved);
+	ck_assert_uint_eq(stamper.max_events, golden->max_events);
+}
+
+START_TEST(test_golden_runs)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT(golden_runs); i++)
+		run(&golden_runs[i]);
+}
+END_TEST
+
+/* 8192 fit on a tick; the next one, and those of the next tick, go on behind. */
+START_TEST(test_overflow)
+{
+	struct tsct_stamper stamper;
+	uint64_t stamp, last = 0;
+	unsigned int tick, i;
+
+	tsct_stamper_init(&stamper, 100);
+	for (tick = 0; tick < 4; tick++) {
+		for (i = 0; i < 8192 + 100; i++) {
+			must(!tsct_stamper_next(&stamper, 100 + tick, &stamp));
+			must(!(tick || i) || stamp == last + 1);
+			last = stamp;
+		}
+	}
+	/* None was left out in between: 4 ticks, and 400 events of the fifth */
+	ck_assert_uint_eq(last, tsct_stamp_make(4, 399));
+	ck_assert_uint_eq(stamper.max_events, 8291);
+	ck_assert_uint_eq(stamper.moved, 100 + 200 + 300 + 400);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 104, &stamp), 0);
+	ck_assert_uint_eq(stamp, tsct_stamp_make(4, 400));
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 105, &stamp), 0);
+	ck_assert_uint_eq(stamp, tsct_stamp_make(5, 0));
+}
+END_TEST
+
+START_TEST(test_alone)
+{
+	struct tsct_stamper stamper;
+	uint64_t stamp, i;
+
+	tsct_stamper_init(&stamper, 0);
+	for (i = 0; i < 1000; i++) {
+		ck_assert_int_eq(tsct_stamper_next(&stamper, i, &stamp), 0);
+		ck_assert_uint_eq(stamp, i << 13);
+	}
+	ck_assert_uint_eq(stamper.max_events, 0);
+	ck_assert_uint_eq(stamper.moved, 0);
+}
+END_TEST
+
+static void refuse(struct tsct_stamper *stamper, uint64_t tick)
+{
+	struct tsct_stamper before = *stamper;
+	uint64_t stamp = 77;
+
+	ck_assert_int_eq(tsct_stamper_next(stamper, tick, &stamp), -EINVAL);
+	ck_assert_uint_eq(stamp, 77);
+	ck_assert_mem_eq(stamper, &before, sizeof(before));
+}
+
+START_TEST(test_backwards)
+{
+	struct tsct_stamper stamper;
+	uint64_t stamp;
+	unsigned int i;
+
+	tsct_stamper_init(&stamper, 1000);
+	refuse(&stamper, 999);
+	refuse(&stamper, 1000 + (1ULL << 63));
+	/* The tick went ahead of the source, which may come after it. */
+	for (i = 0; i < 3 * 8192; i++)
+		must(!tsct_stamper_next(&stamper, 2000, &stamp));
+	ck_assert_uint_eq(tsct_stamp_tick(stamp), 1002);
+	refuse(&stamper, 1999);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 2001, &stamp), 0);
+	ck_assert_uint_eq(stamp, tsct_stamp_make(1003, 0));
+	refuse(&stamper, 2000);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 999 + (1ULL << 63), &stamp),
+			 1);
+	refuse(&stamper, 2001);
+}
+END_TEST
+
+/* At 2^51, by the source and by an overflow: nothing wraps without a word. */
+START_TEST(test_segments)
+{
+	struct tsct_stamper stamper;
+	uint64_t stamp;
+	unsigned int i;
+
+	tsct_stamper_init(&stamper, 5);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + SEGMENT - 1, &stamp), 0);
+	ck_assert_uint_eq(stamp, tsct_stamp_make(SEGMENT - 1, 0));
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + SEGMENT, &stamp), 1);
+	ck_assert_uint_eq(stamp, 0);
+	ck_assert_uint_eq(tsct_stamper_segment(&stamper), 1);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + SEGMENT, &stamp), 0);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + 4 * SEGMENT, &stamp), 1);
+	ck_assert_uint_eq(tsct_stamper_segment(&stamper), 4);
+
+	tsct_stamper_init(&stamper, 0);
+	for (i = 0; i < 8192; i++)
+		must(!tsct_stamper_next(&stamper, SEGMENT - 1, &stamp));
+	ck_assert_uint_eq(stamp, UINT64_MAX);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, SEGMENT - 1, &stamp), 1);
+	ck_assert_uint_eq(stamp, 0);
+	ck_assert_int_eq(tsct_stamper_next(&stamper, SEGMENT, &stamp), 0);
+	ck_assert_uint_eq(stamp, 1);
+}
+END_TEST
+
+START_TEST(test_golden_ns)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT(golden_ns); i++) {
+		const struct golden_ns *g = &golden_ns[i];
+		struct tsct_stamp_rate rate = { g->ns, g->ticks };
+
+		ck_assert_uint_eq(tsct_stamp_ns(g->segment, g->stamp, &rate),
+				  g->exact);
+		ck_assert_uint_eq(tsct_stamp_ns_legacy(g->segment, g->stamp,
+						       &rate), g->legacy);
+	}
+}
+END_TEST
+
+START_TEST(test_golden_at)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT(golden_at); i++) {
+		const struct golden_at *g = &golden_at[i];
+		struct tsct_stamp_rate rate = { g->rate_ns, g->ticks };
+		uint64_t segment = 0, stamp = 0;
+
+		ck_assert_int_eq(tsct_stamp_at_ns(g->ns, &rate, &segment, &stamp),
+				 g->ret);
+		ck_assert_uint_eq(segment, g->segment);
+		ck_assert_uint_eq(stamp, g->stamp);
+	}
+}
+END_TEST
+
+START_TEST(test_bad_rates)
+{
+	const struct tsct_stamp_rate still = { 0, 1 }, none = { 1, 0 };
+	uint64_t segment, stamp;
+
+	ck_assert_uint_eq(tsct_stamp_ns(0, 8192, &none), UINT64_MAX);
+	ck_assert_uint_eq(tsct_stamp_ns_legacy(0, 8192, &none), UINT64_MAX);
+	ck_assert_uint_eq(tsct_stamp_ns(0, 8192, &still), 0);
+	ck_assert_int_eq(tsct_stamp_at_ns(1, &still, &segment, &stamp), -EINVAL);
+	ck_assert_int_eq(tsct_stamp_at_ns(1, &none, &segment, &stamp), -EINVAL);
+}
+END_TEST
+
+/* There, and back to the first stamp that is not before it */
+START_TEST(test_both_ways)
+{
+	struct tsct_stamp_rate rate;
+	uint64_t stamp, segment, ns, at;
+	unsigned int i;
+
+	seed_with(1);
+	for (i = 0; i < 100000; i++) {
+		rate.ns = 1000000000;
+		rate.ticks = 1000 + any64() % 100000000000;
+		segment = any(3);
+		stamp = any64() >> any(64);
+		ns = tsct_stamp_ns(segment, stamp, &rate);
+		if (ns == UINT64_MAX)
+			continue;
+		must(!tsct_stamp_at_ns(ns, &rate, &segment, &at));
+		must(tsct_stamp_ns(segment, at, &rate) >= ns);
+		must(!at || tsct_stamp_ns(segment, at - 1, &rate) < ns);
+	}
+}
+END_TEST
+
+/* The counter is removed, or counted as a part of a tick. */
+START_TEST(test_seconds)
+{
+	double period = tsct_stamp_period(1e9), accurate, legacy;
+	uint64_t stamp;
+	unsigned int i;
+
+	ck_assert(period == 1e-9 / 8192);
+	ck_assert(tsct_stamp_seconds(tsct_stamp_make(3000000000, 4096), period) ==
+		  3e9 * 1e-9);
+	ck_assert(tsct_stamp_seconds_legacy(tsct_stamp_make(3000000000, 0),
+					    period) ==
+		  tsct_stamp_seconds(tsct_stamp_make(3000000000, 8191), period));
+	seed_with(2);
+	for (i = 0; i < 100000; i++) {
+		stamp = any64() >> any(64);
+		accurate = tsct_stamp_seconds(stamp, period);
+		legacy = tsct_stamp_seconds_legacy(stamp, period);
+		/* What the counter adds, and what a double loses */
+		must(fabs(legacy - accurate - tsct_stamp_event(stamp) *
+			  period) <= 4 * legacy * 0x1p-53);
+		if (!tsct_stamp_event(stamp))
+			must(legacy == accurate);
+		if (stamp >> 63)
+			continue;
+		must(tsct_stamp_at_seconds(accurate, period) ==
+		     tsct_stamp_make(tsct_stamp_tick(stamp), 0));
+	}
+}
+END_TEST
+
+START_TEST(test_seconds_beyond)
+{
+	double period = tsct_stamp_period(2.6e9);
+	uint64_t last = tsct_stamp_make(TSCT_STAMP_TICK_MAX, 0);
+
+	ck_assert_uint_eq(tsct_stamp_at_seconds(-1, period), 0);
+	ck_assert_uint_eq(tsct_stamp_at_seconds((double)NAN, period), 0);
+	ck_assert_uint_eq(tsct_stamp_at_seconds((double)INFINITY, period), last);
+	ck_assert_uint_eq(tsct_stamp_at_seconds(1e30, period), last);
+	ck_assert_uint_eq(tsct_stamp_at_seconds(1, 0), last);
+}
+END_TEST
+
+/* Against the sentence itself: unique and rising, whatever the source does */
+START_TEST(test_property)
+{
+	struct tsct_stamper stamper;
+	uint64_t tick, stamp, origin, segment = 0;
+	unsigned __int128 last = 0, now, floor;
+	unsigned int i;
+	int ret;
+
+	seed_with((unsigned int)_i);
+	origin = any64();
+	tsct_stamper_init(&stamper, origin);
+	for (i = 0, tick = 0; i < 50000; i++) {
+		if (!any(4))
+			tick += any64() >> (10 + any(54));
+		if (tick >> 62)
+			break;
+		ret = tsct_stamper_next(&stamper, origin + tick, &stamp);
+		must(ret == (tsct_stamper_segment(&stamper) != segment));
+		segment = tsct_stamper_segment(&stamper);
+		now = (unsigned __int128)segment << 64 | stamp;
+		floor = (unsigned __int128)tick << 13;
+		must(now == (i && last + 1 > floor ? last + 1 : floor));
+		last = now;
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stamp");
+	TCase *tcase = add_case(suite, "stamp", NULL, NULL);
+
+	print_seed();
+	tcase_add_test(tcase, test_parts);
+	tcase_add_test(tcase, test_golden_runs);
+	tcase_add_test(tcase, test_overflow);
+	tcase_add_test(tcase, test_alone);
+	tcase_add_test(tcase, test_backwards);
+	tcase_add_test(tcase, test_segments);
+	tcase_add_loop_test(tcase, test_property, 0, 20);
+	tcase = add_case(suite, "times", NULL, NULL);
+	tcase_add_test(tcase, test_golden_ns);
+	tcase_add_test(tcase, test_golden_at);
+	tcase_add_test(tcase, test_bad_rates);
+	tcase_add_test(tcase, test_both_ways);
+	tcase_add_test(tcase, test_seconds);
+	tcase_add_test(tcase, test_seconds_beyond);
+	return run_suite(suite);
+}
