@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include "remap.h"
+
+/* Odd, and half of their bits are set */
+#define MIX_A	0x9e3779b97f4a7c15ULL
+#define MIX_B	0xd6e8feb86659fd93ULL
+
+/* Both halves of a product depend on all bits of both. */
+static __u64 fold(__u64 a, __u64 b)
+{
+	tsct_u128 product = (tsct_u128)a * b;
+
+	return (__u64)product ^ (__u64)(product >> 64);
+}
+
+static __u64 mix(__u64 seed, __u64 x)
+{
+	return fold(fold(x ^ seed ^ MIX_A, MIX_B) ^ seed, MIX_A);
+}
+
+__u64 tsct_hash(__u64 seed, const void *bytes, size_t len)
+{
+	const __u8 *at = bytes;
+	__u64 hash = mix(seed, len), word;
+	size_t part;
+
+	for (; len; len -= part, at += part) {
+		part = len < sizeof(word) ? len : sizeof(word);
+		word = 0;
+		memcpy(&word, at, part);
+		hash = mix(hash, word);
+	}
+	return hash;
+}
+
+int tsct_remap_init(struct tsct_remap *map, struct tsct_remap_slot *slot,
+		    __u64 room, __u64 seed)
+{
+	if (!room || room & (room - 1))
+		return -EINVAL;
+	memset(slot, 0, room * sizeof(*slot));
+	map->slot = slot;
+	map->room = room;
+	map->nr = 0;
+	map->seed = seed;
+	return 0;
+}
+
+static __u64 home(const struct tsct_remap *map, __u64 old)
+{
+	return mix(map->seed, old) & (map->room - 1);
+}
+
+static __u64 beside(const struct tsct_remap *map, __u64 at)
+{
+	return (at + 1) & (map->room - 1);
+}
+
+/* There always is a free slot. */
+static bool is_full(const struct tsct_remap *map)
+{
+	return map->nr >= map->room - map->room / 4 || map->nr + 1 >= map->room;
+}
+
+static struct tsct_remap_slot *find(const struct tsct_remap *map, __u64 old)
+{
+	__u64 at = home(map, old);
+
+	while (map->slot[at].id && map->slot[at].old != old)
+		at = beside(map, at);
+	return &map->slot[at];
+}
+
+int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id)
+{
+	struct tsct_remap_slot *slot = find(map, old);
+
+	if (slot->id)
+		return slot->id == id + 1 ? -EALREADY : -EEXIST;
+	if (is_full(map))
+		return -ENOSPC;
+	slot->old = old;
+	slot->id = id + 1;
+	map->nr++;
+	return 0;
+}
+
+int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id)
+{
+	const struct tsct_remap_slot *slot = find(map, old);
+
+	if (!slot->id)
+		return -ENOENT;
+	*ret_id = slot->id - 1;
+	return 0;
+}
+
+/* Without a look at what is there: hashes of a unify may be equal */
+static int append(struct tsct_remap *map, __u64 old, __u64 id)
+{
+	__u64 at = home(map, old);
+
+	if (is_full(map))
+		return -ENOSPC;
+	while (map->slot[at].id)
+		at = beside(map, at);
+	map->slot[at].old = old;
+	map->slot[at].id = id + 1;
+	map->nr++;
+	return 0;
+}
+
+int tsct_remap_move(struct tsct_remap *to, const struct tsct_remap *from)
+{
+	__u64 at;
+	int err;
+
+	for (at = 0; at < from->room; at++) {
+		if (!from->slot[at].id)
+			continue;
+		err = append(to, from->slot[at].old, from->slot[at].id - 1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
+		    __u64 room, __u64 seed)
+{
+	unify->next = 0;
+	return tsct_remap_init(&unify->map, slot, room, seed);
+}
+
+int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
+		  const void *arg, __u64 *ret_id)
+{
+	const struct tsct_remap *map = &unify->map;
+	__u64 at = home(map, hash);
+	int err;
+
+	for (; map->slot[at].id; at = beside(map, at)) {
+		if (map->slot[at].old != hash ||
+		    !same(arg, map->slot[at].id - 1))
+			continue;
+		*ret_id = map->slot[at].id - 1;
+		return 0;
+	}
+	err = append(&unify->map, hash, unify->next);
+	if (err)
+		return err;
+	*ret_id = unify->next++;
+	return 1;
+}
+
+int tsct_unify_move(struct tsct_unify *to, const struct tsct_unify *from)
+{
+	to->next = from->next;
+	return tsct_remap_move(&to->map, &from->map);
+}

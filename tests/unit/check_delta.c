@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Event headers: against golden bytes, there and back for random events, sizes, and
+ * bytes that nobody wrote.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "core/delta.h"
+#include "golden/delta.h"
+#include "seed.h"
+#include "suite.h"
+
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* libcheck writes a note for each that holds, too. */
+#define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
+
+static void check_packet(const struct golden_packet *packet)
+{
+	struct tsct_delta put, get;
+	__u8 room[TSCT_DELTA_ROOM];
+	__u32 id;
+	size_t i;
+
+	tsct_delta_begin(&put, packet->begin);
+	tsct_delta_begin(&get, packet->begin);
+	for (i = 0; i < packet->nr; i++) {
+		const struct golden_event *event = &packet->event[i];
+		int size = tsct_delta_put(&put, room, event->id, event->tick,
+					  event->tid);
+
+		ck_assert_int_eq(size, (int)event->size);
+		ck_assert_mem_eq(room, event->byte, event->size);
+		/* Read by itself, where it ends, and where it does not */
+		ck_assert_int_eq(tsct_delta_get(&get, event->byte, event->size,
+						&id), size);
+		ck_assert_uint_eq(id, event->id);
+		ck_assert_uint_eq(get.tick, event->tick);
+		ck_assert_uint_eq(get.tid, event->tid);
+		ck_assert_mem_eq(&get, &put, sizeof(get));
+	}
+}
+
+START_TEST(test_golden)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT(golden_packets); i++)
+		check_packet(&golden_packets[i]);
+}
+END_TEST
+
+/* ---- there and back ------------------------------------------------------- */
+
+#define EVENTS	400
+
+struct event {
+	__u64 tick;
+	__u32 id, tid;
+};
+
+static __u64 make(struct event *event, unsigned int nr)
+{
+	__u64 begin = any64() >> any(64), tick = begin;
+	__u32 tid = any(5);
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		__u64 gap = any64() >> any(64);
+
+		tick = gap > ~0ULL - tick ? tick : tick + gap / (any(4) ? 1 : nr);
+		if (!any(3))
+			tid = (__u32)any64() >> any(32);
+		event[i].tick = tick;
+		event[i].tid = tid;
+		event[i].id = any(65536) >> any(17);
+	}
+	return begin;
+}
+
+/* Written without room to spare, into memory of its own; with payloads */
+static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
+		       size_t *ret_len)
+{
+	__u8 *bytes = malloc(nr * (TSCT_DELTA_ROOM + 3)), *exact;
+	struct tsct_delta delta;
+	size_t len = 0;
+	unsigned int i;
+	int size;
+
+	tsct_delta_begin(&delta, begin);
+	for (i = 0; i < nr; i++) {
+		size = tsct_delta_put(&delta, bytes + len, event[i].id,
+				      event[i].tick, event[i].tid);
+		must(size >= 2 && size <= 15);
+		len += (size_t)size;
+		memset(bytes + len, 0x55, event[i].id % 4);
+		len += event[i].id % 4;
+	}
+	exact = malloc(len);
+	memcpy(exact, bytes, len);
+	free(bytes);
+	*ret_len = len;
+	return exact;
+}
+
+/* Events that are there in @len bytes; the last one may be cut. */
+static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
+			     const struct event *event, unsigned int nr)
+{
+	struct tsct_delta delta;
+	unsigned int i;
+	size_t at = 0;
+	__u32 id;
+	int size;
+
+	tsct_delta_begin(&delta, begin);
+	for (i = 0; i < nr; i++) {
+		size = tsct_delta_get(&delta, bytes + at, len - at, &id);
+		if (size == -ENODATA)
+			break;
+		must(size > 0 && id == event[i].id);
+		must(delta.tick == event[i].tick && delta.tid == event[i].tid);
+		must(delta.events == i + 1);
+		at += (size_t)size + id % 4;
+		if (at > len)
+			return i + 1;
+	}
+	return i;
+}
+
+START_TEST(test_trip)
+{
+	struct event event[EVENTS];
+	__u64 begin;
+	__u8 *bytes;
+	size_t len;
+
+	seed_with((unsigned int)_i);
+	begin = make(event, EVENTS);
+	bytes = write_all(event, EVENTS, begin, &len);
+	ck_assert_uint_eq(read_all(bytes, len, begin, event, EVENTS), EVENTS);
+	free(bytes);
+}
+END_TEST
+
+/* A packet that was cut anywhere gives all events before, and nothing else. */
+START_TEST(test_cut)
+{
+	struct event event[20];
+	unsigned int nr, last = 0;
+	__u8 *bytes, *part;
+	__u64 begin;
+	size_t len, cut;
+
+	seed_with((unsigned int)_i);
+	begin = make(event, 20);
+	bytes = write_all(event, 20, begin, &len);
+	for (cut = 0; cut <= len; cut++) {
+		part = malloc(cut ? cut : 1);
+		memcpy(part, bytes, cut);
+		nr = read_all(part, cut, begin, event, 20);
+		ck_assert_uint_ge(nr, last);
+		ck_assert_uint_le(nr, last + 1);
+		last = nr;
+		free(part);
+	}
+	ck_assert_uint_eq(last, 20);
+	free(bytes);
+}
+END_TEST
+
+/* ---- bytes that nobody wrote ----------------------------------------------- */
+
+/* Nothing is read behind them, ticks do not go back, an error changes nothing. */
+START_TEST(test_hostile)
+{
+	struct tsct_delta delta, before;
+	unsigned int turn, i;
+	size_t len, at;
+	__u8 *bytes;
+	__u32 id;
+	int size;
+
+	seed_with((unsigned int)_i);
+	for (turn = 0; turn < 2000; turn++) {
+		len = any(80);
+		bytes = malloc(len ? len : 1);
+		for (i = 0; i < len; i++)
+			bytes[i] = (__u8)any(256);
+		tsct_delta_begin(&delta, any64() >> any(64));
+		for (at = 0; ; at += (size_t)size) {
+			before = delta;
+			id = 99999;
+			size = tsct_delta_get(&delta, bytes + at, len - at, &id);
+			if (size < 0)
+				break;
+			must(size >= 2 && (size_t)size <= len - at);
+			must(delta.tick >= before.tick);
+			must(id <= TSCT_DELTA_ID_MAX);
+			must(delta.tid < TSCT_DELTA_NO_TID);
+		}
+		ck_assert(size == -EINVAL || size == -ENODATA);
+		ck_assert_uint_eq(id, 99999);
+		ck_assert_mem_eq(&delta, &before, sizeof(delta));
+		free(bytes);
+	}
+}
+END_TEST
+
+static int get(__u64 begin, __u64 tid, const char *bytes, size_t len)
+{
+	struct tsct_delta delta;
+	__u32 id;
+
+	tsct_delta_begin(&delta, begin);
+	delta.tid = tid;
+	return tsct_delta_get(&delta, (const __u8 *)bytes, len, &id);
+}
+
+#define GET(begin, tid, bytes)	get(begin, tid, bytes, sizeof(bytes) - 1)
+
+START_TEST(test_refused)
+{
+	/* One byte of stamp; the thread is known, or is not. */
+	ck_assert_int_eq(GET(0, 7, "\x08\x05"), 2);
+	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x08\x05"), -EINVAL);
+	ck_assert_int_eq(GET(0, 7, "\x08"), -ENODATA);
+	ck_assert_int_eq(GET(0, 7, ""), -ENODATA);
+	/* Eight bytes: before the last tick */
+	ck_assert_int_eq(GET(5, 7, "\x03\5\0\0\0\0\0\0\0"), 9);
+	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0\0"), -EINVAL);
+	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0"), -ENODATA);
+	/* It goes on to the next tick with these bits; there is none. */
+	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xff"), 2);
+	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xfe"), -EINVAL);
+	/* Extended: with a thread, cut in it, an id that is none */
+	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abcd"), 8);
+	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abc"), -ENODATA);
+	ck_assert_int_eq(GET(0, 7, "\x0c\0\x10\5"), -EINVAL);
+	ck_assert_int_eq(GET(0, 7, "\x0c\0\x80\5"), -EINVAL);
+	ck_assert_int_eq(GET(0, 7, "\xfc\xff\x07\5"), 4);
+}
+END_TEST
+
+START_TEST(test_not_written)
+{
+	struct tsct_delta delta, before;
+	__u8 room[TSCT_DELTA_ROOM];
+
+	tsct_delta_begin(&delta, 1000);
+	ck_assert_int_eq(tsct_delta_put(&delta, room, 1, 2000, 3), 10 - 1);
+	before = delta;
+	ck_assert_int_eq(tsct_delta_put(&delta, room, 1, 1999, 3), -EINVAL);
+	ck_assert_int_eq(tsct_delta_put(&delta, room, 65536, 2000, 3), -EINVAL);
+	ck_assert_mem_eq(&delta, &before, sizeof(delta));
+}
+END_TEST
+
+/* ---- sizes ------------------------------------------------------------------ */
+
+/* Bytes of time stamp, for events of one thread that are so many ticks apart */
+static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
+{
+	__u8 room[TSCT_DELTA_ROOM];
+
+	return tsct_delta_put(delta, room, 5, delta->tick + gap, 1) - 1;
+}
+
+/*
+ * "If timestamp packets are emitted rarely (but not as rare as sync packets), they
+ * will tend to be 2-4 bytes in size; if somewhat frequently, 1-2 bytes": at 3 GHz
+ * somewhat frequently is more often than every 20 us, and rare up to a second.
+ */
+START_TEST(test_sizes)
+{
+	struct tsct_delta delta;
+	unsigned int i;
+	int size;
+
+	seed_with(1);
+	tsct_delta_begin(&delta, any64() >> 1);
+	stamp_bytes(&delta, 0);
+	for (i = 0; i < 100000; i++) {
+		size = stamp_bytes(&delta, any(60000));
+		must(size == 1 || size == 2);
+		size = stamp_bytes(&delta, 256 + any64() % 3000000000);
+		must(size == 2 || size == 4);
+	}
+	ck_assert_int_eq(stamp_bytes(&delta, 255), 1);
+	ck_assert_int_eq(stamp_bytes(&delta, 256), 2);
+	ck_assert_int_eq(stamp_bytes(&delta, 65535), 2);
+	ck_assert_int_eq(stamp_bytes(&delta, 65536), 4);
+	ck_assert_int_eq(stamp_bytes(&delta, 0xffffffff), 4);
+	ck_assert_int_eq(stamp_bytes(&delta, 0x100000000), 8);
+}
+END_TEST
+
+/* All of an event but its payload: threads that take turns, 5 us on the average */
+START_TEST(test_average)
+{
+	struct tsct_delta delta;
+	__u8 room[TSCT_DELTA_ROOM];
+	__u64 bytes = 0, tick;
+	unsigned int i;
+
+	seed_with(2);
+	tick = any64() >> 1;
+	tsct_delta_begin(&delta, tick);
+	for (i = 0; i < 100000; i++) {
+		tick += any(26000);
+		bytes += (__u64)tsct_delta_put(&delta, room, any(30), tick,
+					       1 + i / 100);
+	}
+	ck_assert_uint_le(bytes, 310000);
+	ck_assert_uint_ge(bytes, 290000);
+}
+END_TEST
+
+/* "Values associated with sync packets are always the full size": the packet's
+ * begin is; it is due after as many events as were asked for. */
+START_TEST(test_due)
+{
+	struct tsct_delta delta;
+	__u8 room[TSCT_DELTA_ROOM];
+	unsigned int i;
+
+	tsct_delta_begin(&delta, 0);
+	ck_assert(!tsct_delta_due(&delta, 1));
+	for (i = 0; i < 1024; i++) {
+		ck_assert(!tsct_delta_due(&delta, 1024));
+		tsct_delta_put(&delta, room, 1, i, 1);
+	}
+	ck_assert(tsct_delta_due(&delta, 1024));
+	ck_assert(!tsct_delta_due(&delta, ~0ULL));
+	tsct_delta_begin(&delta, 5000);
+	ck_assert(!tsct_delta_due(&delta, 1));
+}
+END_TEST
+
+/* ---- grains ------------------------------------------------------------------ */
+
+START_TEST(test_coarser)
+{
+	struct tsct_grain grain;
+	__u64 tick = 0;
+
+	ck_assert_int_eq(tsct_grain_init(&grain, -4), 0);
+	ck_assert_int_eq(tsct_grain_tick(&grain, 0x12345, &tick), 0);
+	ck_assert_uint_eq(tick, 0x1234);
+	ck_assert_int_eq(tsct_grain_tick(&grain, 0x12344, &tick), -EINVAL);
+	ck_assert_int_eq(tsct_grain_tick(&grain, 0x12345, &tick), 0);
+	ck_assert_uint_eq(tick, 0x1234);
+	ck_assert_int_eq(tsct_grain_init(&grain, -8), 0);
+	ck_assert_int_eq(tsct_grain_tick(&grain, ~0ULL, &tick), 0);
+	ck_assert_uint_eq(tick, ~0ULL >> 8);
+	ck_assert_int_eq(tsct_grain_init(&grain, 0), 0);
+	ck_assert_int_eq(tsct_grain_tick(&grain, ~0ULL, &tick), 0);
+	ck_assert_uint_eq(tick, ~0ULL);
+	ck_assert_int_eq(tsct_grain_init(&grain, -14), -EINVAL);
+	ck_assert_int_eq(tsct_grain_init(&grain, 14), -EINVAL);
+}
+END_TEST
+
+/* Events on a tick come one after the other within it, and go on in the next. */
+START_TEST(test_finer)
+{
+	struct tsct_grain grain;
+	__u64 tick = 0, i;
+
+	ck_assert_int_eq(tsct_grain_init(&grain, 4), 0);
+	for (i = 0; i < 20; i++) {
+		ck_assert_int_eq(tsct_grain_tick(&grain, 100, &tick), 0);
+		ck_assert_uint_eq(tick, 1600 + i);
+	}
+	ck_assert_int_eq(tsct_grain_tick(&grain, 101, &tick), 0);
+	ck_assert_uint_eq(tick, 1620);
+	ck_assert_int_eq(tsct_grain_tick(&grain, 102, &tick), 0);
+	ck_assert_uint_eq(tick, 1632);
+	ck_assert_int_eq(tsct_grain_tick(&grain, 101, &tick), -EINVAL);
+	ck_assert_int_eq(tsct_grain_tick(&grain, 1ULL << 60, &tick), -ERANGE);
+	ck_assert_int_eq(tsct_grain_tick(&grain, (1ULL << 60) - 1, &tick), 0);
+	ck_assert_uint_eq(tick, ~0ULL - 15);
+	for (i = 1; i < 15; i++)
+		ck_assert_int_eq(tsct_grain_tick(&grain, (1ULL << 60) - 1,
+						 &tick), 0);
+	ck_assert_uint_eq(tick, ~0ULL - 1);
+	ck_assert_int_eq(tsct_grain_tick(&grain, (1ULL << 60) - 1, &tick),
+			 -ERANGE);
+}
+END_TEST
+
+/* A coarser tick is that of the source, divided; a finer one is in the source's, or
+ * as many later as there were events too many. Through the codec and back. */
+START_TEST(test_grains_trip)
+{
+	static const int bits[] = { -8, -4, 0, 1, 4, 13 };
+	struct tsct_delta put, get;
+	struct tsct_grain grain;
+	__u8 room[TSCT_DELTA_ROOM];
+	__u64 source, tick, last = 0;
+	unsigned int i, k;
+	__u32 id;
+
+	seed_with((unsigned int)_i);
+	for (k = 0; k < COUNT(bits); k++) {
+		source = any64() >> 20;
+		ck_assert_int_eq(tsct_grain_init(&grain, bits[k]), 0);
+		for (i = 0; i < 2000; i++) {
+			source += any(3) ? any(4) : any64() >> (30 + any(30));
+			must(!tsct_grain_tick(&grain, source, &tick));
+			if (!i) {
+				tsct_delta_begin(&put, tick);
+				tsct_delta_begin(&get, tick);
+			}
+			must(bits[k] <= 0 || !i || tick > last);
+			must(bits[k] > 0 ? tick >= source << bits[k] :
+			     tick == source >> -bits[k]);
+			last = tick;
+			must(tsct_delta_put(&put, room, i, tick, 9) > 0);
+			must(tsct_delta_get(&get, room, sizeof(room), &id) > 0);
+			must(get.tick == tick && id == i);
+		}
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("delta");
+	TCase *tcase = add_case(suite, "trip", NULL, NULL);
+
+	print_seed();
+	tcase_add_test(tcase, test_golden);
+	tcase_add_loop_test(tcase, test_trip, 0, 50);
+	tcase_add_loop_test(tcase, test_cut, 50, 60);
+	tcase = add_case(suite, "hostile", NULL, NULL);
+	tcase_add_loop_test(tcase, test_hostile, 100, 110);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_not_written);
+	tcase = add_case(suite, "sizes", NULL, NULL);
+	tcase_add_test(tcase, test_sizes);
+	tcase_add_test(tcase, test_average);
+	tcase_add_test(tcase, test_due);
+	tcase = add_case(suite, "grains", NULL, NULL);
+	tcase_add_test(tcase, test_coarser);
+	tcase_add_test(tcase, test_finer);
+	tcase_add_loop_test(tcase, test_grains_trip, 200, 210);
+	return run_suite(suite);
+}
