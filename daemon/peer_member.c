@@ -24,7 +24,7 @@ static struct tsct_round_options options_of(const struct conf *conf)
 	return options;
 }
 
-int members_open(struct peers *p)
+static int open_members(struct peers *p)
 {
 	const struct tsct_round_options options = options_of(p->conf);
 	struct members *m = &p->members;
@@ -46,6 +46,62 @@ void members_close(struct peers *p)
 	tsct_round_free(m->round);
 	free(m->table);
 	memset(m, 0, sizeof(*m));
+}
+
+/* ---- another configuration ---------------------------------------------- */
+
+static bool same_round(const struct conf *a, const struct conf *b)
+{
+	return !strcmp(a->name, b->name) &&
+		a->round.max_messages == b->round.max_messages &&
+		a->round.max_duration_us == b->round.max_duration_us;
+}
+
+static const struct conf_child *named(const struct conf *conf, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < conf->nr_children; i++)
+		if (!strcmp(conf->child[i].name, name))
+			return &conf->child[i];
+	return NULL;
+}
+
+/* Each is somebody else's now, or nobody's. */
+static void change_children(struct members *m, const struct conf *conf)
+{
+	unsigned int i;
+
+	for (i = 0; i < TSCT_MEMBERS_MAX; i++) {
+		struct member *member = &m->table[i];
+
+		if (!member->node)
+			continue;
+		if (member->child)
+			member->child = named(conf, member->child->name);
+		if (!member->child && conf->nr_children)
+			memset(member, 0, sizeof(*member));
+	}
+}
+
+int members_follow(struct peers *p, const struct conf *old)
+{
+	const struct conf *conf = p->conf;
+	struct members *m = &p->members;
+	unsigned int i;
+	int err = 0;
+
+	if (!m->round || !old || !same_round(old, conf)) {
+		members_close(p);
+		return open_members(p);
+	}
+	change_children(m, conf);
+	for (i = 0; i < old->nr_children; i++)
+		if (!named(conf, old->child[i].name))
+			tsct_round_dismiss(m->round, old->child[i].name);
+	for (i = 0; i < conf->nr_children && !err; i++)
+		err = tsct_round_expect(m->round, conf->child[i].name);
+	return err;
 }
 
 /* ---- who is who --------------------------------------------------------- */

@@ -140,18 +140,15 @@ static void close_network(struct peers *p)
 	service_close(p, &p->service);
 }
 
-static int open_network(struct peers *p)
+/* @old: what was followed until now, NULL: nothing */
+static int open_network(struct peers *p, const struct conf *old)
 {
 	int err;
 
 	if (!conf_has_network(p->conf))
 		return 0;
-	err = members_open(p);
-	if (!err)
-		err = service_open(p, &p->service);
-	if (err)
-		close_network(p);
-	return err;
+	err = members_follow(p, old);
+	return err ? err : service_open(p, &p->service);
 }
 
 int peers_open(const struct peers_options *options, struct peers **ret_peers)
@@ -214,9 +211,11 @@ static int start_network(struct peers *p)
 		return err;
 	p->node = node_id(p->options.state_dir);
 	p->host = p->options.host_id ? p->options.host_id : node_host_id();
-	err = open_network(p);
-	if (err)
+	err = open_network(p, NULL);
+	if (err) {
+		close_network(p);
 		return err;
+	}
 	watch_links(p);
 	set_sources(p);
 	p->pressing = true;		/* what was said before holds no more */
@@ -294,13 +293,16 @@ static bool is_another(const struct conf *a, const struct conf *b)
 		a->synced_cluster != b->synced_cluster;
 }
 
-/* Sockets first let go, then taken anew: the port may be the same. */
+/*
+ * Sockets are first let go, then taken anew: the port may be the same. To sessions
+ * that is a packet or two that got lost.
+ */
 static int follow(struct peers *p, struct conf *conf)
 {
 	struct conf *old = p->conf;
 	int err;
 
-	close_network(p);
+	service_close(p, &p->service);
 	if (p->cluster && (!conf_has_network(conf) || is_another(old, conf)))
 		peers_stop(p);
 	p->conf = conf;
@@ -308,7 +310,7 @@ static int follow(struct peers *p, struct conf *conf)
 		return 0;
 	if (!p->cluster)
 		return start_network(p);
-	err = open_network(p);
+	err = open_network(p, old);
 	if (!err)
 		set_sources(p);
 	return err;

@@ -101,7 +101,12 @@ struct members {
 	__u32 session;			/* that hints were sent of */
 };
 
-int members_open(struct peers *p);
+/*
+ * members_follow - what the configuration says now; @old: what it said, NULL:
+ * nothing. Who is still in it goes on with sessions and collectives, unless
+ * what those are has changed.
+ */
+int members_follow(struct peers *p, const struct conf *old);
 void members_close(struct peers *p);
 void members_asked(void *ctx, const struct tsct_ask *ask);
 
@@ -142,12 +147,19 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* ---- peer_open.c, peer_serve.c: whom we answer -------------------------- */
 
-/* Answers that are to go together, and what the kernel takes for one */
+/* How fast the kernel sends one of many: counts, the least of them */
+struct pace {
+	__u64 before, least;		/* of a second, and of the one that is on */
+	unsigned int nr;		/* seen in this one, */
+	__s64 since_ns, seen_ns;	/* which began, and when the last one was */
+};
+
+/* Answers that are to go together */
 struct outbox {
 	struct net_answer answer[NET_TOGETHER];
 	unsigned int nr;
-	__u64 pace[2];			/* counts: of the last second, of this */
-	__s64 pace_ns;			/* which began here */
+	bool is_open;			/* there are as many as can be taken */
+	struct pace pace;
 };
 
 struct service {

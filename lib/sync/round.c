@@ -173,6 +173,18 @@ static void forget(struct tsct_round *round, struct member *member)
 	member->below[0] = '\0';
 }
 
+void tsct_round_dismiss(struct tsct_round *round, const char *name)
+{
+	struct member *member = expected(round, name);
+
+	if (!member)
+		return;
+	forget(round, member);
+	member->expected = false;
+	member->last_us = 0;		/* the first whose place is taken */
+	round->nr_expected--;
+}
+
 int tsct_round_member(struct tsct_round *round, __u64 node, const char *name,
 		      __u64 now_us)
 {

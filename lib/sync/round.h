@@ -48,10 +48,13 @@ void tsct_round_free(struct tsct_round *round);
  *
  * tsct_round_expect - a child that belongs to us by configuration, even while it
  * has not asked. Where there is one, barriers wait for those alone.
+ *
+ * tsct_round_dismiss - it no longer does: nothing waits for it
  */
 int tsct_round_member(struct tsct_round *round, __u64 node, const char *name,
 		      __u64 now_us);
 int tsct_round_expect(struct tsct_round *round, const char *name);
+void tsct_round_dismiss(struct tsct_round *round, const char *name);
 
 /* Begins a session of all who asked lately; its number. One at a time: the one
  * that is under way, if there is one. */

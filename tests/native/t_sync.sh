@@ -85,6 +85,31 @@ in_dir gamma timeout 10 "$ctl" sync --json >"$work/out" ||
 above gamma "$source"'["kept"]' 80 || fail "its session was none"
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
 
+# --- a session goes on when the configuration is read again, for who is still in it -
+reread() {	# NR: as often, alpha has read its configuration
+	[ "$(grep -c 'SIGHUP: .* was read again' "$work/alpha/log")" -ge "$1" ]
+}
+cp "$work/alpha/conf" "$work/alpha.conf"
+printf 'sync-max-messages 100000\nsync-max-duration 4\n' >>"$work/alpha/conf"
+reload alpha
+wait_for "alpha has read it" reread 1
+in_dir alpha timeout 20 "$ctl" sync >"$work/out" & b=$!
+taken='p["sources"][0]["answers"]["taken"]'
+answers=$(of beta "$taken")
+wait_for "beta takes part" above beta "$taken" $((answers + 50))
+session=$(of alpha 'p["session"]["last"]')
+echo 'child delta 10.77.9.9' >>"$work/alpha/conf"
+reload alpha
+wait_for "alpha has read it again" reread 2
+answers=$(of beta "$taken")
+wait_for "beta goes on" above beta "$taken" $((answers + 50))
+is alpha '(p["session"]["busy"], p["session"]["last"])' "(True, $session)" ||
+	fail "the session was cut: $(of alpha 'p["session"]')"
+wait $b || fail "the session failed: $(cat "$work/out")"
+cp "$work/alpha.conf" "$work/alpha/conf"
+reload alpha
+wait_for "alpha has read it once more" reread 3
+
 # --- a collective: who is missing is named, and with all of them it is released -
 compile timesync
 timesync() { in_dir "$2" "$work/timesync" "$1" || true; }

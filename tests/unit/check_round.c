@@ -424,6 +424,34 @@ START_TEST(below)
 }
 END_TEST
 
+/* Who is dismissed is not waited for, in sessions or barriers. */
+START_TEST(dismissed)
+{
+	ck_assert_int_eq(tsct_round_expect(r, "a"), 0);
+	ck_assert_int_eq(tsct_round_expect(r, "b"), 0);
+	member(1, "a", 0);
+	member(2, "b", 0);
+	tsct_round_dismiss(r, "nobody");
+	ck_assert_uint_eq(tsct_round_begin(r, 10), 1);
+	join(1, 1, 10);
+	tsct_round_dismiss(r, "b");
+	tsct_round_dismiss(r, "b");
+	tsct_round_arrived(r, 1, 20);
+	missing(1, 1, "a");
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* no member any more */
+	ck_assert_uint_eq(reply.flags, 0);
+	ck_assert_int_eq(tsct_round_expect(r, "b"), 0);
+	missing(1, 2, "a, b");
+	tsct_round_dismiss(r, "b");
+	ask(1, TSCT_EXT_ARRIVED, 0, 1, 30);
+	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	/* Without any that is expected, it is whoever asks. */
+	tsct_round_dismiss(r, "a");
+	member(3, "c", 40);
+	missing(2, 2, "the master, c");
+}
+END_TEST
+
 START_TEST(alone)
 {
 	ck_assert_uint_eq(tsct_round_barrier(r), 1);
@@ -561,6 +589,7 @@ int main(void)
 	tcase_add_test(tcase, who_is_gone_is_not_waited_for);
 	tcase_add_test(tcase, expected);
 	tcase_add_test(tcase, below);
+	tcase_add_test(tcase, dismissed);
 	tcase_add_test(tcase, alone);
 	tcase_add_test(tcase, names_without_room);
 	tcase_add_loop_test(tcase, anything, 0, 10);
