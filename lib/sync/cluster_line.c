@@ -103,12 +103,18 @@ static bool too_early(const struct tsct_cluster *cluster, __u64 begin_tsc)
 	return age < LINE_MIN_S * hz && !is_first(cluster);
 }
 
+/* After a session the next exchange is as far away as it was before. */
+static __u64 until_next(const struct tsct_path *path)
+{
+	return path->gap > path->step ? path->gap : path->step;
+}
+
 static bool serves(const struct tsct_cluster *cluster,
 		   const struct tsct_estimate *est, __u64 begin_tsc)
 {
 	const struct tsct_pair *pair = &cluster->pair;
 	double enough = tsct_larger(1, CONTENT * est->sd_ns);
-	__u64 from = begin_tsc, next = begin_tsc + used(cluster)->step;
+	__u64 from = begin_tsc, next = begin_tsc + until_next(used(cluster));
 
 	if (too_early(cluster, begin_tsc))
 		return true;

@@ -49,8 +49,7 @@ struct filter {
 	double u, y, rate;
 	double yy, yr, rr;	/* covariance */
 	double log_var, product;	/* of variances: log, and what is not in it */
-	double chi2;
-	unsigned int nr;
+	double chi2, nr;	/* of as many, by what they count */
 };
 
 /* Middles as the filter wants them: in units of their noise */
@@ -60,7 +59,6 @@ struct series {
 	double unit;		/* counts */
 	double period;		/* s */
 	double wander;		/* variance of the rate per second */
-	double counts;		/* for as much each, in the mean */
 };
 
 static void go_on(struct filter *f, double wander, double u)
@@ -74,13 +72,24 @@ static void go_on(struct filter *f, double wander, double u)
 	f->u = u;
 }
 
-static double take(struct filter *f, double y, double var)
+/* What was foretold of it, against what came */
+static void score_one(struct filter *f, double off, double var, double counts)
 {
-	double off = y - f->y, s = f->yy + var, inverse = 1 / s;
+	double s = f->yy + var;
+
+	f->chi2 += counts * off * off / s;
+	f->nr += counts;
+	if (counts < 1)
+		f->log_var += counts * log(s);
+	else
+		f->product *= s;
+}
+
+static void take(struct filter *f, double y, double var)
+{
+	double off = y - f->y, inverse = 1 / (f->yy + var);
 	double gain = f->yy * inverse, gain_rate = f->yr * inverse;
 
-	f->chi2 += off * off * inverse;
-	f->nr++;
 	f->y += gain * off;
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
@@ -89,7 +98,11 @@ static double take(struct filter *f, double y, double var)
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;
-	return s;
+}
+
+static double in_common(const struct tsct_point *p)
+{
+	return 1 + COMMON * (p->among - 1);
 }
 
 static void begin(struct filter *f, const struct series *series,
@@ -116,10 +129,14 @@ static void log_up(struct filter *f)
 	f->product = 1;
 }
 
-static void step(struct filter *f, double wander, double u, double y, double var)
+static void step(struct filter *f, double wander, const struct tsct_point *p,
+		 double y, double var)
 {
-	go_on(f, wander, u);
-	f->product *= take(f, y, var);
+	double counts = 1 / in_common(p);
+
+	go_on(f, wander, p->u);
+	score_one(f, y - f->y, var * counts, counts);
+	take(f, y, var);
 	log_up(f);
 }
 
@@ -150,7 +167,7 @@ static bool run(const struct series *series, long from, long to,
 		begin(&f[k], series, &point[i], series->var[i]);
 	while ((i = next_used(series, i + by, to, by)) != to)
 		for (k = 0; k < nr; k++)
-			step(&f[k], wander[k], point[i].u, point[i].y * scale,
+			step(&f[k], wander[k], &point[i], point[i].y * scale,
 			     series->var[i]);
 	for (k = 0; k < nr; k++)
 		f[k].log_var += log(f[k].product);
@@ -161,26 +178,10 @@ static double likelihood(const struct filter *f, const struct series *series)
 {
 	double nr = f->nr;
 
-	if (!f->nr)
+	if (!(nr > 0))
 		return 0;
 	return -(f->log_var + nr * log(fmax(f->chi2 / nr, 1e-12))) / 2 -
 		nr * log(series->unit);
-}
-
-static double in_common(const struct tsct_point *p)
-{
-	return 1 + COMMON * (p->among - 1);
-}
-
-/* All of them together count as if none had anything in common. */
-static double counts_for(const struct tsct_plane *plane)
-{
-	double sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < plane->nr; i++)
-		sum += 1 / in_common(&plane->point[i]);
-	return sum / plane->nr;
 }
 
 static void weigh(struct series *series, double share, double excess)
@@ -192,8 +193,7 @@ static void weigh(struct series *series, double share, double excess)
 	series->unit = share * excess;
 	for (i = 0; i < plane->nr; i++) {
 		e = fmax(plane->point[i].width - plane->least, 0) / series->unit;
-		series->var[i] = (1 + e * e) * series->counts *
-			in_common(&plane->point[i]);
+		series->var[i] = (1 + e * e) * in_common(&plane->point[i]);
 	}
 }
 
@@ -310,7 +310,6 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 	struct filter f;
 
 	series.var = plane->scratch;
-	series.counts = counts_for(plane);
 	series.period = plane->nr > 1 ? (plane->point[plane->nr - 1].u1 -
 		plane->point[0].u1) / (plane->nr - 1) : 0;
 	if (!(series.period > 0))
@@ -318,7 +317,7 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 	weigh(&series, shares[choose_share(&series, excess)], excess);
 	series.wander = choose_wander(&series);
 	run(&series, 0, plane->nr, &series.wander, &f, 1);
-	lambda = f.nr ? f.chi2 / f.nr : 1;
+	lambda = f.nr > 0 ? f.chi2 / f.nr : 1;
 	ret->wander = sqrt(lambda * series.wander) * series.unit;
 	estimate(&series, &f);
 	ret->line.slope = f.rate * series.unit;

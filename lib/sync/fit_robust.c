@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Theil-Sen: the median of slopes, and of what is left then. Of all pairs only
- * those half the window apart are used. It is not very exact, but up to a quarter
- * of its exchanges may lie without that it moves much: a witness.
+ * Theil-Sen: the median of slopes, and of what is left then. Of all pairs only some
+ * from one half of the time to the other are used: a session is many exchanges, but
+ * says nothing of the rate. It is not very exact, but up to a quarter of each half
+ * may lie without that it moves much: a witness.
  */
 #include "fit_private.h"
 
 #include <math.h>
 
+/* From each one in the earlier half of the time to one in the later */
 static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
-		       unsigned int nr, double *slopes)
+		       unsigned int early, unsigned int nr, double *slopes)
 {
+	unsigned int late = nr - early, pairs, found = 0, i;
 	const struct tsct_point *a, *b;
-	unsigned int half = nr / 2, found = 0, i;
 
-	for (i = 0; half && i + half < nr; i++) {
-		a = &plane->point[of[i]];
-		b = &plane->point[of[i + half]];
+	pairs = early && late ? (early > late ? early : late) : 0;
+	for (i = 0; i < pairs; i++) {
+		a = &plane->point[of[(size_t)i * early / pairs]];
+		b = &plane->point[of[early + (size_t)i * late / pairs]];
 		if (b->u > a->u)
 			slopes[found++] = (b->y - a->y) / (b->u - a->u);
 	}
@@ -46,21 +49,48 @@ static double median_width(const struct tsct_plane *plane, unsigned int from,
 	for (i = from; i < to; i++)
 		if (plane->point[i].used)
 			plane->scratch[nr++] = plane->point[i].width;
-	return tsct_fit_select(plane->scratch, nr, nr / 2);
+	return nr ? tsct_fit_select(plane->scratch, nr, nr / 2) : 0;
+}
+
+/* Of those in [from, to), half: the ones with the shorter round trips */
+static unsigned int add_short(const struct tsct_plane *plane, unsigned int from,
+			      unsigned int to, unsigned int *of)
+{
+	double limit = median_width(plane, from, to);
+	unsigned int nr = 0, i;
+
+	for (i = from; i < to; i++)
+		if (plane->point[i].used && plane->point[i].width <= limit)
+			of[nr++] = i;
+	return nr;
+}
+
+/* The first that is in the later half of the time */
+static unsigned int halfway(const struct tsct_plane *plane, unsigned int from,
+			    unsigned int to)
+{
+	double middle = (plane->point[from].u + plane->point[to - 1].u) / 2;
+	unsigned int i = from;
+
+	while (i < to && plane->point[i].u < middle)
+		i++;
+	return i;
 }
 
 void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
 		    unsigned int to, struct tsct_estimate *ret)
 {
-	double limit = median_width(plane, from, to);
+	unsigned int half = halfway(plane, from, to), early, nr, i, *of;
 	double *values = plane->scratch, first, last, lever;
-	unsigned int *of = (unsigned int *)(values + plane->nr), nr = 0, i;
 	const struct tsct_point *p;
 
-	for (i = from; i < to; i++)
-		if (plane->point[i].used && plane->point[i].width <= limit)
-			of[nr++] = i;
-	ret->line.slope = slope_of(plane, of, nr, values);
+	of = (unsigned int *)(values + plane->nr);
+	early = add_short(plane, from, half, of);
+	nr = early + add_short(plane, half, to, of + early);
+	*ret = (struct tsct_estimate) { .sd = 0 };
+	if (!nr)
+		return;
+	ret->line.slope = slope_of(plane, of, early, nr, values);
 	for (i = 0; i < nr; i++) {
 		p = &plane->point[of[i]];
 		values[i] = p->y - ret->line.slope * p->u;
@@ -72,8 +102,6 @@ void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
 	/* As for a regression over evenly spaced ones, and a median's 1.25 */
 	lever = last > first ? fabs(first + last) / (last - first) : 0;
 	ret->sd = ret->spread * 1.25 * sqrt((1 + 3 * lever * lever) / nr);
-	ret->wander = 0;
-	ret->softness = 0;
 }
 
 /*

@@ -8,6 +8,7 @@
 
 #define POLLS		2000
 #define POLLS_QUICK	600
+#define FEW_NODES	100
 
 static const struct path usual = { .floor = 50, .exp = 20 };
 
@@ -41,7 +42,7 @@ static struct crystal any_crystal(struct run *run, double wander)
 		.hz = roll_between(dice, 1e9, 4e9),
 		.drift = roll_between(dice, -50e-6, 50e-6),
 		.wander = wander,
-		.cell_s = run->world.nr_nodes > 100 ? 1 : 0.1,
+		.cell_s = run->world.nr_nodes > FEW_NODES ? 1 : 0.1,
 	};
 }
 
@@ -97,6 +98,8 @@ void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 	options.crystal.temp = scene->temp;
 	options.crystal.temp_s = scene->temp_s;
 	node_init(&run->world, index, &options);
+	if (run->world.nr_nodes <= FEW_NODES)
+		node_publish_often(&run->world, index);
 }
 
 void build_source(struct run *run, uint32_t index, unsigned int source,

@@ -394,6 +394,23 @@ static bool is_line(const struct shown *shown, const struct shown *new)
 		a->slew_tsc == b->slew_tsc;
 }
 
+/* As a daemon does anyway: a line that had to stay for a while may not serve. */
+static void publish_again(struct world *world, struct event *event)
+{
+	struct node *node = &world->nodes[event->node];
+
+	if (node->alive)
+		node_publish(world, node);
+	world_at(world, world_s(world) + 1, event);
+}
+
+void node_publish_often(struct world *world, uint32_t index)
+{
+	struct event event = { .happen = publish_again, .node = index };
+
+	world_at(world, world_s(world) + roll_unit(&world->dice), &event);
+}
+
 void node_publish(struct world *world, struct node *node)
 {
 	uint64_t now = node_count(world, node);

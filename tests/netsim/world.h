@@ -160,6 +160,7 @@ struct tsct_stamp node_stamp(struct world *world, struct node *node,
 struct tsct_stamp node_stamp_told(struct world *world, struct node *node,
 				  bool received);
 void node_publish(struct world *world, struct node *node);
+void node_publish_often(struct world *world, uint32_t index);	/* each second */
 /* Is what is shown about time at @stamp something? NULL: no */
 const struct shown *node_shown(const struct node *node, uint64_t stamp);
 void node_kill(struct world *world, uint32_t index);
