@@ -70,6 +70,9 @@ bench-sim: all
 bench-sync: deps
 	+$(MAKE) all
 	tests/bench/sync/run.sh $(ROUNDS) $(SECONDS)
+bench-serve: deps
+	+$(MAKE) all
+	tests/bench/sync/serve.sh $(ROUNDS) $(SECONDS)
 bench-kernel: deps
 	+$(MAKE) all
 	tests/bench/kernel/run.sh $(KERNEL)
@@ -85,4 +88,4 @@ clean:
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-unit check-guest \
 	check-guest-debug check-model check-sim demo bench bench-emit \
-	bench-clock bench-kernel bench-record bench-sim bench-sync install clean
+	bench-clock bench-kernel bench-record bench-sim bench-sync bench-serve install clean

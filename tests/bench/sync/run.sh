@@ -14,8 +14,6 @@
 #			sample; the published time at a thousand moments a second
 #   *_cpu		CPU time of client and server together, per poll: tsctraced
 #			sends two requests at each, the first to wake up the way
-#   *_answers		requests that a server on one CPU answers to a generator on the
-#			other, no limit set, and the CPU time that each takes it
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -106,27 +104,4 @@ for ((round = 0; round < rounds; round++)); do
 	run_chrony "$round"
 	run_ours "$round"
 done
-# --- how many a server can serve -----------------------------------------------------
-
-${CC:-cc} -O2 -o "$work/load" "$here/load.c"
-load() {	# NAME PID
-	local before text
-	sleep 3
-	before=$(cpu_ns "$2")
-	text=$(within "${net_id}client" taskset -c 1 "$work/load" 10.78.1.1 123 5)
-	awk -v name="$1" -v ns=$(($(cpu_ns "$2") - before)) '{
-		printf "%s_answers %d answers/s\n", name, $3 / 5
-		printf "%s_answer_cpu %.3g us\n", name, ns / $3 / 1000
-	}' <<<"$text"
-	stop "$2"
-}
-{ chrony_conf load; echo "local stratum 5"; echo "allow 10.78.1.0/24"; } >"$work/chrony.load"
-in_net server taskset -c 0 "$chronyd" -x -d -f "$work/chrony.load" >"$work/load.out" 2>&1
-load chrony "$pid"
-mkdir "$work/load.ours"
-printf 'serve\nallow 10.78.1.0/24\nratelimit off\n' >"$work/load.ours/conf"
-in_net server taskset -c 0 "$out/daemon/tsctraced" --no-module --run-dir "$work/load.ours" \
-	--config "$work/load.ours/conf" 2>"$work/load.ours/log"
-load ours "$pid"
-
 python3 "$here/figures.py" "$work" "$rounds" "$seconds"
