@@ -5,8 +5,7 @@
 #   master -- 10.77.1.0/24 -- child
 #   crowd -- 10.77.2.0/24 -- master
 #
-# The child has a key, and goes on as if nothing were. A node without one, which is
-# allowed and no more, gets what strangers get; as `child NAME ADDRESS` all it asks for.
+# The child has a key, and goes on as if nothing were.
 # test-timeout: 60
 set -euo pipefail
 . "$(dirname "$0")/sync.sh"
@@ -47,6 +46,13 @@ flood 3.5 >"$work/flooded" & flood=$!
 begin=$(date +%s%N)
 in_dir master timeout 5 "$ctl" peers >"$work/out" || fail "the control socket is dead"
 ms=$((($(date +%s%N) - begin) / 1000000))
+# Ten times nobody reads for longer than a buffer lasts, whatever this machine can do.
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	kill -STOP "$master"
+	sleep 0.1
+	kill -CONT "$master"
+	sleep 0.05
+done
 wait $check || fail "the timelines part: $(cat "$work/checked")"
 read -r sent_now lost_now < <(requests)
 sent=$((sent_now - sent)) lost=$((lost_now - lost)) rss=$(($(rss) - rss))
@@ -54,7 +60,7 @@ wait $flood || fail "no flood: $(cat "$work/flooded")"
 echo "$(tail -n 1 "$work/flooded"); of the child's $sent requests $lost were lost;" \
 	"peers after $ms ms; the master grew by $rss kB"
 cat "$work/checked"
-[ "$(awk 'END { print ($1 > 50000) }' "$work/flooded")" -eq 1 ] || fail "that is no flood"
+[ "$(awk 'END { print ($1 > 20000) }' "$work/flooded")" -eq 1 ] || fail "that is no flood"
 [ "$ms" -lt 1000 ] || fail "the control socket answered after $ms ms"
 [ "$sent" -ge 20 ] || fail "the child asked $sent times only"
 [ "$lost" -le 2 ] || fail "$lost of $sent requests of the child were lost"
