@@ -12,7 +12,7 @@
 #define POLL_EVENTS	1024
 
 const struct tsct_export_format *const tsct_export_formats[] = {
-	&tsct_export_ctf, &tsct_export_perfetto,
+	&tsct_export_ctf, &tsct_export_otf2, &tsct_export_perfetto,
 	&tsct_export_json, &tsct_export_text, &tsct_export_csv, NULL
 };
 

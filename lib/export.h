@@ -52,6 +52,7 @@ struct tsct_export_format {
 	const char *summary;
 	bool directory;
 	bool relative;		/* may have times from the beginning */
+	bool nests;		/* is told what is in x->orphans, x->cuts */
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
 	int (*end)(struct tsct_export *x);

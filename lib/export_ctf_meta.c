@@ -61,9 +61,8 @@ static void put_env(const struct tsct_export *x, FILE *to)
 	char key[32];
 	__u32 i;
 
-	fputs("env {\n\ttracer_name = \"tsctrace\";\n"
-	      "\ttracer_version = \"" TSCT_VERSION "\";\n"
-	      "\ttsctrace_exported = 1;\n", to);
+	fputs("env {\n\ttracer_name = \"tsctrace-export\";\n"
+	      "\ttracer_version = \"" TSCT_VERSION "\";\n", to);
 	put_text(to, "hostname", x->rec->host);
 	put_text(to, "kernel_release", x->rec->kernel);
 	put_text(to, "command", x->rec->command);
@@ -90,27 +89,65 @@ static void put_clock(const struct tsct_export *x, __s64 offset_s, FILE *to)
 	      " map = clock.realtime.value; } := time_t;\n\n", to);
 }
 
-/* One enum per integer type that is shown as a system call somewhere. */
+static void put_range(FILE *to, const char *name, __s64 first, __s64 last)
+{
+	fprintf(to, "\n\t\"%s\" = %" PRId64, name, (int64_t)first);
+	if (last != first)
+		fprintf(to, " ... %" PRId64, (int64_t)last);
+}
+
+/* Readers complain of numbers without a name: all have one. */
+static void put_syscall_enum(__u32 type, FILE *to)
+{
+	const struct tsct_ctf_type *t = &tsct_ctf_types[type];
+	const __s64 max = t->size == 8 ? INT64_MAX :
+		(1LL << (8 * t->size - t->is_signed)) - 1;
+	const __s64 nr_max = tsct_syscall_limit();
+	__s64 next = t->is_signed ? -max - 1 : 0, nr;
+
+	fprintf(to, "enum syscall_%s : %s_t {", t->name, t->name);
+	for (nr = 0; nr < nr_max && nr <= max; nr++) {
+		if (!tsct_syscall_name(nr))
+			continue;
+		if (next < nr) {
+			put_range(to, "unknown", next, nr - 1);
+			putc(',', to);
+		}
+		put_range(to, tsct_syscall_name(nr), nr, nr);
+		putc(',', to);
+		next = nr + 1;
+	}
+	if (t->size == 8 && !t->is_signed)
+		fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64,
+			(int64_t)next, (uint64_t)UINT64_MAX);
+	else
+		put_range(to, "unknown", next, max);
+	fputs("\n};\n\n", to);
+}
+
+static bool has_syscall(const struct tsct_export *x, __u32 type)
+{
+	const struct tsct_event_def *def;
+	__u32 i, f;
+
+	for (i = 0; i < x->nr_defs; i++) {
+		def = x->defs[i].wanted ? x->defs[i].def : NULL;
+		for (f = 0; def && f < def->nr_fields; f++)
+			if (def->fields[f].type == type &&
+			    tsct_ctf_is_syscall(&def->fields[f]))
+				return true;
+	}
+	return false;
+}
+
+/* One per integer type that is shown as a system call somewhere */
 static void put_syscalls(const struct tsct_export *x, FILE *to)
 {
-	__u32 types = 0, i, f, type, nr, any;
+	__u32 type;
 
-	for (i = 0; i < x->nr_defs; i++)
-		for (f = 0; x->defs[i].wanted &&
-		     f < x->defs[i].def->nr_fields; f++)
-			if (tsct_ctf_is_syscall(&x->defs[i].def->fields[f]))
-				types |= 1U << x->defs[i].def->fields[f].type;
-	for (type = 0; type < TSCT_TYPE_NR; type++) {
-		if (!(types & 1U << type))
-			continue;
-		fprintf(to, "enum syscall_%s : %s_t {",
-			tsct_ctf_types[type].name, tsct_ctf_types[type].name);
-		for (nr = any = 0; nr < tsct_syscall_limit(); nr++)
-			if (tsct_syscall_name(nr))
-				fprintf(to, "%s\n\t\"%s\" = %u", any++ ? "," : "",
-					tsct_syscall_name(nr), nr);
-		fputs("\n};\n\n", to);
-	}
+	for (type = 0; type < TSCT_TYPE_NR; type++)
+		if (has_syscall(x, type))
+			put_syscall_enum(type, to);
 }
 
 static void put_stream(__u32 stream, FILE *to)

@@ -20,6 +20,7 @@ int cmd_check(int argc, char **argv);
 int cmd_clock(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_peers(int argc, char **argv);

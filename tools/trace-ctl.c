@@ -25,6 +25,7 @@ const struct command commands[] = {
 	{ "snapshot",	cmd_snapshot,	"copy what flight recorders hold, as a recording" },
 	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },
 	{ "stat",	cmd_stat,	"what a recording holds, in figures" },
+	{ "export",	cmd_export,	"write a recording in other tools' formats" },
 	{ "help",	cmd_help,	"explain a command" },
 	{ NULL, NULL, NULL }
 };

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+#define NS_PER_S	1000000000ULL
+#define FIRST_NS	NS_PER_S
+#define EVERY_NS	(NS_PER_S / 5)
+#define WIDTH_MAX	40
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+void progress_begin(struct progress *p, bool quiet)
+{
+	memset(p, 0, sizeof(*p));
+	p->on = !quiet && isatty(STDERR_FILENO);
+	p->begin_ns = p->last_ns = now_ns();
+}
+
+/* What is left of a line for the bar itself */
+static int bar_width(int text)
+{
+	struct winsize size;
+	int width = 80;
+
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		width = size.ws_col;
+	width -= text + 4;
+	return width > WIDTH_MAX ? WIDTH_MAX : width > 0 ? width : 0;
+}
+
+static void left_text(double seconds, char *text, size_t size)
+{
+	unsigned int s = seconds < 360000 ? seconds + 0.5 : 360000;
+
+	if (s >= 3600)
+		snprintf(text, size, "%u h %02u min left", s / 3600,
+			 s / 60 % 60);
+	else if (s >= 60)
+		snprintf(text, size, "%u min %02u s left", s / 60, s % 60);
+	else
+		snprintf(text, size, "%u s left", s);
+}
+
+void progress_show(struct progress *p, double done, uint64_t count,
+		   const char *what)
+{
+	char text[96], left[40] = "";
+	uint64_t now;
+	double took;
+	int i, width, len;
+
+	if (!p->on)
+		return;
+	now = now_ns();
+	took = (double)(now - p->begin_ns) / NS_PER_S;
+	if (now - p->begin_ns < FIRST_NS || now - p->last_ns < EVERY_NS)
+		return;
+	p->last_ns = now;
+	p->shown = true;
+	done = done < 0 ? 0 : done > 1 ? 1 : done;
+	if (done > 0.001)
+		left_text(took / done - took, left, sizeof(left));
+	len = snprintf(text, sizeof(text), "%3.0f %%  %.2f M %s/s  %s",
+		       done * 100, count / took / 1e6, what, left);
+	width = bar_width(len);
+	fputs("\r[", stderr);
+	for (i = 0; i < width; i++)
+		putc(i < done * width ? '#' : ' ', stderr);
+	fprintf(stderr, "] %s\033[K", text);
+}
+
+void progress_clear(struct progress *p)
+{
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+	p->shown = false;
+}
