@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Which of a server's two sockets the kernel puts a packet into: that of children, or
+# that of all others. The daemon stands still, so that packets stay where they are.
+# test-timeout: 60
+set -euo pipefail
+. "$(dirname "$0")/sync.sh"
+
+net server
+net client
+join server 10.77.1.1/24 client 10.77.1.2/24
+for i in 10.77.1.3/24 fd77::2/64 fd77::3/64; do
+	within "${net_id}client" ip addr add $i dev vserver $([[ $i != *:* ]] || echo nodad)
+done
+within "${net_id}server" ip addr add fd77::1/64 dev vclient nodad
+mkdir "$work/server"
+(umask 077; echo "11 AES128 HEX:000102030405060708090a0b0c0d0e0f" >"$work/keys")
+{
+	printf '%s\n' "keyfile $work/keys" "allow all" "child roamer key 11"
+	for i in $(seq 50); do
+		echo "child v4-$i 10.9.$((i * 37 % 51)).7"
+		echo "child v6-$i fd78::$((i * 37 % 51 + 1))"
+	done
+	printf '%s\n' "child four 10.77.1.3" "child six fd77::3"
+} >"$work/server/conf"
+start server a1
+sockets() { within "${net_id}server" ss -Huln sport = :123; }
+open() { [ "$(sockets | wc -l)" -eq 4 ]; }
+wait_for "there are two sockets of each kind" open
+kill -STOP "$server"
+
+waiting() {	# PATTERN: what is in each of the two
+	sockets | awk -v at="$1" 'index($4, at) == 1 { print $2 }' | paste -sd' '
+}
+give() {	# FROM TO BYTES [KEY DIGEST]
+	within "${net_id}client" python3 - "$@" <<-'EOF'
+	import socket, sys
+	source, to, size = sys.argv[1:4]
+	s = socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_DGRAM)
+	s.bind((source, 0))
+	packet = bytes([0x23]) + bytes(int(size) - 1)
+	if sys.argv[4:]:
+	    packet += int(sys.argv[4]).to_bytes(4, "big") + bytes(int(sys.argv[5]))
+	s.sendto(packet, (to, 123))
+	EOF
+}
+goes() {	# strangers | children, and as give
+	local at=[::] before now a b c d where
+	[[ $3 == *:* ]] || at=0.0.0.0
+	before=$(waiting "$at")
+	give "${@:2}"
+	now=$(waiting "$at")
+	read -r a b c d <<<"$before $now"
+	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none, or both: $before, $now"
+	where=$((d > b))
+	# The first of all is a stranger's.
+	[ -n "${strangers[$at]:-}" ] || strangers[$at]=$where
+	[ "$1" = "$([ "$where" -eq "${strangers[$at]}" ] && echo strangers || echo children)" ] ||
+		fail "${*:2}: not where $1 are"
+}
+declare -A strangers
+for i in "10.77.1.2 10.77.1.1" "fd77::2 fd77::1"; do
+	goes strangers $i 48
+	goes strangers $i 8
+	goes strangers $i 208
+	goes strangers $i 208 12 16
+	goes strangers $i 208 11 12
+	goes children $i 208 11 16
+	goes children $i 208 11 20
+	goes children $i 48 11 16
+done
+goes children 10.77.1.3 10.77.1.1 48
+goes children fd77::3 fd77::1 208
+goes strangers 10.77.1.2 10.77.1.1 48
+kill -CONT "$server"
+empty() { [ -z "$(sockets | awk '$2')" ]; }
+wait_for "all is read" empty
+# A second daemon does not join in by the same way.
+! within "${net_id}server" "$daemon" --no-module --run-dir "$work/other" \
+	--config "$work/server/conf" 2>"$work/out" || fail "two daemons share a port"
+grep -q "port 123: Address already in use" "$work/out" || fail "$(cat "$work/out")"
+kill "$server"
+wait "$server" || fail "it ended with status $?"
