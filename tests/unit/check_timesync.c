@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/*
+ * tsct_timesync() against a daemon that answers as it was told to: it hangs up, is
+ * silent, goes away, and knows nothing of what the one before it said.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "ask.h"
+#include "now.h"
+#include "suite.h"
+
+#define MS		1000000LL
+
+/* Answers, one for each request; the last one is for all that follow, too. */
+#define HANG_UP		""
+#define SILENCE		NULL		/* it takes the request, and that is all */
+#define LEAVE		"leave"		/* no more requests are taken */
+
+static char dir[] = "/tmp/check_timesync.XXXXXX";
+static struct sockaddr_un at = { .sun_family = AF_UNIX };
+static const char *const *answers;
+static unsigned int nr_answers, nr_asked;
+static char asked[64][32];
+static int listener;
+static pthread_t thread;
+static char why[256];
+
+static void answer(int fd)
+{
+	unsigned int i = nr_asked < nr_answers ? nr_asked : nr_answers - 1;
+	ssize_t len = read(fd, asked[nr_asked % 64], sizeof(asked[0]) - 1);
+
+	asked[nr_asked % 64][len > 0 ? len : 0] = '\0';
+	nr_asked++;
+	if (answers[i] == SILENCE)
+		return;			/* the descriptor stays open */
+	if (*answers[i])
+		ck_assert_int_gt(write(fd, answers[i], strlen(answers[i])), 0);
+	close(fd);
+}
+
+static void *serve(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	for (;;) {
+		if (nr_asked < nr_answers && answers[nr_asked] &&
+		    !strcmp(answers[nr_asked], LEAVE))
+			break;
+		fd = accept(listener, NULL, NULL);
+		if (fd < 0)
+			break;
+		answer(fd);
+	}
+	close(listener);
+	unlink(at.sun_path);
+	return NULL;
+}
+
+static void begin(const char *const *said, unsigned int nr)
+{
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/" TSCT_CONTROL_SOCKET,
+		 dir);
+	setenv("TSCTRACE_RUN_DIR", dir, 1);
+	answers = said;
+	nr_answers = nr;
+	listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(listener, (void *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(listener, 16), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, serve, NULL), 0);
+}
+
+static void end(void)
+{
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	rmdir(dir);
+}
+
+#define BEGIN(...) \
+	static const char *const said[] = { __VA_ARGS__ }; \
+	begin(said, sizeof(said) / sizeof(*said))
+
+static int call(int timeout_ms)
+{
+	strcpy(why, "not written");
+	return tsct_timesync(timeout_ms, why, sizeof(why));
+}
+
+START_TEST(all_come)
+{
+	BEGIN("waiting 7 a, b\n", "waiting 7 a\n", "session 7\n", "done 7\n");
+	ck_assert_int_eq(call(-1), 0);
+	ck_assert_str_eq(why, "");
+	ck_assert_uint_eq(nr_asked, 4);
+	ck_assert_str_eq(asked[0], "timesync 0\n");
+	ck_assert_str_eq(asked[1], "timesync 7\n");
+	end();
+}
+END_TEST
+
+START_TEST(some_are_missing)
+{
+	BEGIN("waiting 7 a, b (below c)\n");
+	ck_assert_int_eq(call(100), -ETIMEDOUT);
+	ck_assert_str_eq(why, "not all have called: a, b (below c) are missing");
+	ck_assert_int_eq(tsct_timesync(0, NULL, 0), -ETIMEDOUT);
+	end();
+}
+END_TEST
+
+START_TEST(it_is_not_over)
+{
+	BEGIN("session 7\n");
+	ck_assert_int_eq(call(50), -ETIMEDOUT);
+	ck_assert_ptr_nonnull(strstr(why, "the session is not over"));
+	end();
+}
+END_TEST
+
+/* No room for us; at first, too */
+START_TEST(it_hangs_up)
+{
+	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
+	      "done 7\n");
+	ck_assert_int_eq(call(5000), 0);
+	ck_assert_uint_eq(nr_asked, 7);
+	ck_assert_str_eq(asked[3], "timesync 7\n");
+	ck_assert_str_eq(asked[6], "timesync 7\n");
+	end();
+}
+END_TEST
+
+/* Restarted: it gives another number, and that is taken. */
+START_TEST(another_number)
+{
+	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
+	ck_assert_int_eq(call(5000), 0);
+	ck_assert_str_eq(asked[2], "timesync 7\n");
+	ck_assert_str_eq(asked[3], "timesync 9\n");
+	end();
+}
+END_TEST
+
+/* ... after all had come: nobody else will call. */
+START_TEST(cut)
+{
+	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
+	ck_assert_int_eq(call(-1), -ECONNRESET);
+	ck_assert_ptr_nonnull(strstr(why, "all have called"));
+	end();
+}
+END_TEST
+
+START_TEST(it_goes_away)
+{
+	BEGIN("waiting 7 a\n", LEAVE);
+	ck_assert_int_eq(call(200), -ETIMEDOUT);
+	ck_assert_ptr_nonnull(strstr(why, "no daemon is there"));
+	/* None when the call begins: that is said at once. */
+	ck_assert_int_eq(call(-1), -ENOENT);
+	end();
+}
+END_TEST
+
+/* Stopped, say: it takes as long as was said, and not much longer. */
+START_TEST(it_is_silent)
+{
+	__s64 from = tsct_now_ns();
+
+	BEGIN(SILENCE);
+	ck_assert_int_eq(call(1500), -ETIMEDOUT);
+	ck_assert_int_ge(tsct_now_ns() - from, 1500 * MS);
+	ck_assert_int_le(tsct_now_ns() - from, 3500 * MS);
+	end();
+}
+END_TEST
+
+START_TEST(it_refuses)
+{
+	BEGIN("error: no network is configured\n", "what\n", "waiting x\n");
+	ck_assert_int_eq(call(-1), -EOPNOTSUPP);
+	ck_assert_ptr_nonnull(strstr(why, "no network is configured"));
+	ck_assert_int_eq(call(-1), -EPROTO);
+	ck_assert_int_eq(call(-1), -EPROTO);
+	ck_assert_ptr_nonnull(strstr(why, "of another version"));
+	end();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("timesync");
+	TCase *tcase = tcase_create("timesync");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, all_come);
+	tcase_add_test(tcase, some_are_missing);
+	tcase_add_test(tcase, it_is_not_over);
+	tcase_add_test(tcase, it_hangs_up);
+	tcase_add_test(tcase, another_number);
+	tcase_add_test(tcase, cut);
+	tcase_add_test(tcase, it_goes_away);
+	tcase_add_test(tcase, it_is_silent);
+	tcase_add_test(tcase, it_refuses);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
