@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* When a recording asks for samples and sessions. */
-#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@ static bool is_cluster(const struct record_session *s)
 static int do_without(struct record_session *s, int err)
 {
 	tsct_recording_drop_sync(&s->rec);
-	if (err == -EINTR || is_cluster(s)) {
-		record_complain("%s%s; nothing was recorded", is_cluster(s) ?
-				"--cluster: " : "", s->sync.why);
+	if (is_cluster(s)) {
+		record_complain("--cluster: %s; nothing was recorded",
+				s->sync.why);
 		return err;
 	}
 	if (s->o->fit)
@@ -40,6 +40,8 @@ int record_sync_open(struct record_session *s)
 
 	if (s->o->sync_mode == RECORD_SYNC_OFF)
 		return 0;
+	/* What takes no time is not interrupted. */
+	s->sync.interrupts = is_cluster(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err) {
 		record_complain("sync samples: %s", strerror(-err));
@@ -118,10 +120,13 @@ void record_sync_end(struct record_session *s)
 		return;
 	asking_end(&s->sync.asking);
 	s->sync.why[0] = '\0';
-	if (is_cluster(s))
+	s->sync.absent[0] = '\0';
+	if (is_cluster(s)) {
+		s->sync.interrupts = record_interrupts;
 		err = record_sync_session(s, &rec->end);
-	else
+	} else {
 		err = record_sync_fetch(s, SOON_NS);
+	}
 	if (!err)
 		s->sync.why[0] = '\0';
 	record_sync_write(s);

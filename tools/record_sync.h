@@ -21,6 +21,7 @@ enum record_sync_mode {
 struct record_sync {
 	struct asking asking;
 	__s64 due_ns;			/* the next question; CLOCK_MONOTONIC */
+	int interrupts;			/* with more signals, waiting ends */
 	bool started;			/* what was there before is taken */
 	__u64 life, number, last;	/* the daemon's, of the last sample taken */
 	unsigned int nr_sources;

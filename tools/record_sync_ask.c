@@ -255,12 +255,11 @@ int record_sync_take(struct record_session *s, const char *text)
 static int wait_for(struct record_session *s, const char *request,
 		    __s64 limit_ns)
 {
-	const int interrupts = record_interrupts;
 	int ret;
 
 	asking_begin(&s->sync.asking, request, limit_ns);
 	while (!(ret = asking_step(&s->sync.asking))) {
-		if (record_interrupts > interrupts)
+		if (record_interrupts > s->sync.interrupts)
 			ret = -EINTR;
 		if (ret)
 			break;

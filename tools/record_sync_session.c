@@ -119,14 +119,13 @@ static int judge(struct record_session *s, __s64 began_ns)
 static int await_end(struct record_session *s)
 {
 	const __s64 until = tsct_now_ns() + s->o->sync_timeout_s * 1000000000LL;
-	const int interrupts = record_interrupts;
 	int err;
 
 	for (;;) {
 		err = record_sync_fetch(s, ASK_NS);
 		if (err || !s->sync.busy)
 			return err;
-		if (record_interrupts > interrupts)
+		if (record_interrupts > s->sync.interrupts)
 			return fail(s, -EINTR, "interrupted");
 		if (tsct_now_ns() > until)
 			break;

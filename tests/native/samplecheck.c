@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * samplecheck DIR - are a recording's sync samples good for any fit?
+ *
+ * Nodes of one machine share a counter: whatever the fit, the other's counter at a
+ * stamp is that stamp, within the bound, from the beginning of the recording to its
+ * end; and cluster time, all told, is what the master's line makes of it. Prints what
+ * was found for each kind. Exit status 1: it is not so, or there are no samples.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sync/series.h"
+
+#define POINTS	100
+
+static int bad;
+
+static void report(void *arg, const char *sentence)
+{
+	(void)arg;
+	printf("%s\n", sentence);
+	bad = 1;
+}
+
+static void check(const struct tsct_recording *rec,
+		  const struct tsct_series *s, enum tsct_fit_kind kind)
+{
+	const double hz = 0x1p56 / (double)rec->real.mult * 1e9;
+	double frac, error, off, worst = 0, bound = 0;
+	struct tsct_fit fit;
+	__u64 at, remote;
+	unsigned int i;
+
+	for (i = 0; i <= POINTS; i++) {
+		at = rec->begin + (rec->end - rec->begin) / POINTS * i;
+		if (tsct_series_near(s, kind, hz, at, &fit)) {
+			printf("%s: no fit\n", tsct_fit_name(kind));
+			bad = 1;
+			return;
+		}
+		remote = tsct_fit_at(&fit, at, &frac, &error);
+		off = fabs((double)(__s64)(remote - at) + frac);
+		worst = fmax(worst, off);
+		bound = fmax(bound, error);
+		if (!(off <= error))
+			bad = 1;
+	}
+	printf("%s %s: %u exchanges, off by %.0f ns, bound %.0f ns\n", s->source,
+	       tsct_fit_name(kind), s->nr, worst / hz * 1e9, bound / hz * 1e9);
+	/* A cable of a millisecond would not be one. */
+	if (!(bound < hz / 1e3))
+		bad = 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct tsct_sync_sample *samples = NULL;
+	struct tsct_series *series = NULL;
+	unsigned int nr = 0, nr_series = 0, i, k;
+	struct tsct_trace *trace;
+	char why[256];
+
+	if (argc != 2 || tsct_trace_open(argv[1], report, NULL, &trace, why,
+					 sizeof(why))) {
+		printf("%s\n", argc == 2 ? why : "usage: samplecheck DIR");
+		return 1;
+	}
+	if (tsct_samples_read(trace, &samples, &nr) ||
+	    tsct_series_make(samples, nr, &series, &nr_series) || !nr)
+		bad = 1;
+	printf("%u samples, %u series\n", nr, nr_series);
+	for (i = 0; i < nr_series; i++)
+		for (k = 0; k < TSCT_FIT_NR; k++)
+			check(tsct_trace_recording(trace), &series[i], k);
+	tsct_series_free(series, nr_series);
+	free(samples);
+	tsct_trace_close(trace);
+	return bad;
+}

@@ -1,0 +1,225 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Recordings of nodes in a cluster: sessions at both ends, samples in between, fits
+# of them, and what is said where something is missing.
+# test-timeout: 90
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+compile samplecheck
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+
+run() {		# STATUS NODE ARGUMENT...: trace-ctl there
+	local want=$1 got=0
+	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || fail "$3 on $2 gave $got, not $want: $(cat "$work/err")"
+}
+says() { grep -q -- "$1" "$work/err" || fail "does not say $1: $(cat "$work/err")"; }
+# Nothing is recorded, and the command is not started.
+refused() {	# NODE WORDS
+	run 1 "$1" record --cluster -o "$work/no" -- touch "$work/touched"
+	says "--cluster: .*$2"
+	says 'nothing was recorded'
+	[ ! -e "$work/no" ] || fail "$1: a recording is left"
+	[ ! -e "$work/touched" ] || fail "$1: the command was started"
+}
+# Of `stat --json`
+stat_of() {	# DIR EXPRESSION of s
+	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
+s = json.load(sys.stdin)
+print(eval("(" + sys.argv[1] + ")"))' "$2"
+}
+has() {		# DIR EXPRESSION VALUE
+	local got
+	got=$(stat_of "$1" "$2")
+	[ "$got" = "$3" ] || fail "$1: $2 is $got, not $3"
+}
+is_sync() {	# DIR NAME=VALUE...: whole, and so is what it says of the cluster
+	has "$1" "s['complete'] and ' '.join(i + '=' + str(s['sync'][i]) for i in
+		(i.split('=')[0] for i in '${*:2}'.split()))" "${*:2}"
+}
+counted() { "$ctl" dump --sync --event sync_sample "$1" | wc -l; }
+
+mkdir "$work/alpha" "$work/beta" "$work/gamma" "$work/none"
+echo 'child beta 10.77.4.2' >"$work/alpha/conf"
+printf 'name beta\nmaster 10.77.4.1 minpoll -3 maxpoll -2\nfit hull\n' \
+	>"$work/beta/conf"
+: >"$work/gamma/conf"
+for i in alpha beta gamma; do net $i; done
+join alpha 10.77.4.1/24 beta 10.77.4.2/24
+
+# --- somebody is missing -----------------------------------------------------------
+refused none 'control.sock: no daemon is there; start tsctraced'
+for i in beta gamma; do start $i; done
+for i in beta gamma; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
+refused gamma 'no network is configured: see tsctraced.conf'
+sleep 0.7		# no burst any more
+refused beta 'failed: 10.77.4.1 does not answer'
+# It waits for its daemon, until somebody does not want it to.
+kill -STOP "$beta"
+TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
+	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
+sleep 0.3
+kill -INT $rec
+wait $rec && fail "interrupted, and all is well"
+kill -CONT "$beta"
+says '--cluster: .*interrupted; nothing was recorded'
+[ ! -e "$work/no" ] && [ ! -e "$work/touched" ] || fail "something is left"
+start alpha a1
+wait_for "alpha has a clock" logged alpha 'clock synchronized'
+wait_for "beta is synchronized" synced beta
+
+# --- a child's, and meanwhile its master's -------------------------------------------
+in_dir alpha "$ctl" record --cluster -q -o "$work/m" -- sleep 1.2 & rec=$! pids+=($!)
+run 0 beta record --cluster -o "$work/a" -- sleep 2
+says 'session at the start: done, at the end: done; fit: hull'
+wait $rec || fail "the master's recording"
+is_sync "$work/a" start=done end=done role=child fit=hull lost=0 restarts=0 name=beta
+nr=$(stat_of "$work/a" "s['sync']['samples']")
+[ "$nr" -ge 200 ] || fail "$nr samples of two sessions"
+[ "$(counted "$work/a")" = "$nr" ] || fail "dump has $(counted "$work/a") of $nr"
+[ "$("$ctl" dump "$work/a" | wc -l)" = 0 ] || fail "dump mixes samples with events"
+has "$work/a" "s['events'] == 0 and s['sync']['sources'][0]['sessions'] >= 3 and
+	0 < s['sync']['sources'][0]['fit']['error_ns'] < 1e6" True
+"$work/samplecheck" "$work/a" || fail "fits do not agree with the truth"
+babeltrace2 "$work/a" >"$work/text" 2>"$work/err" || fail "babeltrace2"
+[ ! -s "$work/err" ] || fail "babeltrace2: $(cat "$work/err")"
+[ "$(grep -c ' sync_sample: ' "$work/text")" = "$nr" ] || fail "babeltrace2's count"
+if command -v babeltrace >/dev/null; then
+	[ "$(babeltrace "$work/a" 2>/dev/null | wc -l)" = "$nr" ] ||
+		fail "babeltrace's count"
+fi
+# Both sessions are there, and nothing is missing in between.
+python3 - "$work/text" "$work/a/metadata" <<'END' || fail "the samples"
+import re, sys
+meta = open(sys.argv[2]).read()
+def span(key):
+    m = re.search(key + r' = "state=1 begin=(\d+) end=(\d+)"', meta)
+    return int(m[1]), int(m[2])
+rows = [{k: int(v, 0) for k, v in re.findall(r"(\w+) = (0x[0-9A-Fa-f]+|\d+)", l)}
+        for l in open(sys.argv[1])]
+begin, end = map(int, re.search(r'span = "begin=(\d+) end=(\d+)"', meta).groups())
+start, last = span("sync_start"), span("sync_end")
+assert start[1] <= begin < end <= last[0], (start, begin, end, last)
+for a, b in (start, last):
+    of = [r for r in rows if r["session"] and a <= r["t1"] and r["t4"] <= b]
+    assert len(of) >= 90, len(of)
+    assert len({r["session"] for r in of}) == 1
+between = [r for r in rows if begin <= r["t1"] <= end and not r["session"]]
+assert between, "no background"
+numbers = [r["number"] for r in rows]
+at = numbers.index(next(r["number"] for r in rows if r["t1"] >= start[0]))
+assert numbers[at:] == list(range(numbers[at], numbers[-1] + 1)), "a gap"
+END
+for i in auto linear spline hull regression; do
+	"$ctl" report sync "$work/a" --fit $i >"$work/page" || fail "report of $i"
+	[ "$(grep -c '<circle' "$work/page")" -ge "$nr" ] || fail "marks of $i"
+done
+is_sync "$work/m" role=master start=done end=done samples=0
+has "$work/m" "s['sync']['node'] == s['sync']['master']" True
+[ "$(stat_of "$work/m" "s['sync']['master']")" = \
+	"$(stat_of "$work/a" "s['sync']['master']")" ] || fail "another master"
+
+# --- without sessions, and without anything ------------------------------------------
+run 0 beta record --fit spline -o "$work/b" -- sleep 0.1
+is_sync "$work/b" start=none end=none fit=spline
+"$work/samplecheck" "$work/b" || fail "fits without sessions"
+run 0 beta record --no-cluster -o "$work/c" -- true
+has "$work/c" "s['sync']" None
+[ ! -e "$work/c/sync_0" ] || fail "samples in spite of --no-cluster"
+run 2 beta record --no-cluster --fit hull -- true
+says 'with --no-cluster there are no sync samples'
+run 2 beta record --cluster --no-cluster -- true
+run 2 beta record --fit parabola -- true
+
+# --- interrupted in the midst of it ---------------------------------------------------
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/d" 2>"$work/err" & rec=$! pids+=($!)
+recorded() { [ -e "$work/d/metadata" ]; }
+wait_for "it records" recorded
+sleep 0.5
+kill -INT $rec
+wait $rec || fail "interrupted: $(cat "$work/err")"
+is_sync "$work/d" end=done
+
+# --- interrupted again, while it waits for its end ---------------------------------------
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/i" 2>"$work/err" & rec=$! pids+=($!)
+recorded() { [ -e "$work/i/metadata" ]; }
+wait_for "it records" recorded
+kill -STOP "$beta"
+kill -INT $rec
+sleep 0.3
+kill -INT $rec
+wait $rec || fail "interrupted twice: $(cat "$work/err")"
+kill -CONT "$beta"
+says 'session at the end failed: .*interrupted; the recording is whole'
+is_sync "$work/i" end=interrupted
+
+# --- the master goes away, and the end fails -------------------------------------------
+# shellcheck disable=SC2016
+run 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"
+kill -CONT "$alpha"
+says 'session at the end failed: 10.77.4.1 .*; the recording is whole, and says so'
+is_sync "$work/e" start=done end=failed
+
+# --- the daemon is killed, and comes back: it counts anew --------------------------------
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record -c other -o "$work/f" 2>"$work/err" & rec=$! pids+=($!)
+recorded() { [ -e "$work/f/metadata" ]; }
+wait_for "it records" recorded
+slay beta
+start beta
+wait_for "beta is synchronized again" synced beta
+sleep 1.2
+kill -INT $rec
+wait $rec && fail "the rings' daemon went away: that is a loss"
+says 'tsctraced was restarted 1 times'
+is_sync "$work/f" restarts=1
+
+# --- a daemon that forgets, and one that talks nonsense ------------------------------------
+mkdir "$work/fake"
+python3 - "$work/fake/control.sock" <<'END' & pids+=($!)
+import json, os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+asked = 0
+while True:
+    c, _ = s.accept()
+    words = c.recv(4096).split()
+    if words[0] == b"samples":
+        asked += 1
+        first = 1 if asked == 1 else 5001
+        rows = [[n, n * 9000, n * 9000 + 1, n * 9000 + 20, n * 9000 + 30,
+                 n * 9000 + 50] + [0] * 4 + [1, 1, 7, 7, 7, 1, 2, 0, 1, 0, 0,
+                 27 << 50, 0, 0, 0, 1, 1, "10.0.0.1"]
+                for n in range(first, first + 10)]
+        answer = dict(life=5, first=first, last=first + 9, name="f", role="child",
+                      fit="auto", node=1, host=2, master=3, status=2, timeline=1,
+                      epoch=1, sources=1, busy=False, samples=rows)
+        if asked > 4:
+            answer = {"life": "none"}
+        c.sendall(json.dumps(answer).encode())
+    c.close()
+END
+is_there() { [ -S "$work/fake/control.sock" ]; }
+wait_for "there is a fake" is_there
+run 0 fake record -o "$work/g" -- sleep 1.5
+says '4990 sync samples were lost: the daemon had forgotten them'
+is_sync "$work/g" lost=4990
+[ "$(babeltrace2 "$work/g" 2>&1 | grep -c ' sync_sample: ')" = \
+	"$(counted "$work/g")" ] || fail "babeltrace2's count of what is left"
+babeltrace2 "$work/g" 2>&1 | grep -q 'discarded 4990 events' ||
+	fail "babeltrace2 does not see the gap"
+for i in 1 2 3; do
+	run 0 fake record -o "$work/h$i" -- true
+done
+run 1 fake record --cluster -o "$work/no" -- true
+says 'answer is not understood; is it of another version'
+
+# --- damage ------------------------------------------------------------------------------
+size=$(stat -c %s "$work/a/sync_0")
+truncate -s $((size - 100)) "$work/a/sync_0"
+got=0
+"$ctl" stat "$work/a" >"$work/out" 2>"$work/err" || got=$?
+[ "$got" = 3 ] || fail "cut off: $got"
+says "stream sync_0: cut off in packet [0-9]* at byte $((size - 100))"
+"$ctl" dump "$work/a" || fail "events are whole"
