@@ -289,6 +289,18 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- the rest ---------------------------------------------------------- */
 
+/* Some names became known after the threads' last events. */
+static int put_late_names(struct tsct_export *x)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; i < x->threads.nr && !err; i++)
+		if (x->threads.all[i]->own)
+			err = put_thread(x, x->threads.all[i]);
+	return err;
+}
+
 static int end(struct tsct_export *x)
 {
 	const __u64 error = tsct_export_error_ns(x);
@@ -306,8 +318,10 @@ static int end(struct tsct_export *x)
 			json_integer(error));
 	int bad;
 
-	if (!json)
+	if (!json || put_late_names(x)) {
+		json_decref(json);
 		return -ENOMEM;
+	}
 	fputs("\n],\"otherData\":", x->file);
 	bad = json_dumpf(json, x->file, JSON_COMPACT);
 	json_decref(json);

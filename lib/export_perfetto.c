@@ -585,7 +585,15 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 static int end(struct tsct_export *x)
 {
 	__u64 lost = tsct_export_lost(x);
+	__u32 i;
+	int err = 0;
 
+	/* Some names became known after the threads' last events. */
+	for (i = 0; i < x->threads.nr && !err; i++)
+		if (x->threads.all[i]->own)
+			err = put_thread(x, x->threads.all[i]);
+	if (err)
+		return err;
 	return lost || tsct_trace_damage(x->trace) ? put_lost(x, lost) : 0;
 }
 

@@ -58,6 +58,7 @@ otf2-tools           | otf2-print          | the same
 python3-otf2         | /usr/lib/python3/dist-packages/otf2/__init__.py | the same
 python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
 protobuf-compiler    | protoc              | the same
+python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same
 sqlite3              | sqlite3             | a real program to trace
 iproute2             | ip                  | networks for daemons, in namespaces
 '
