@@ -14,7 +14,9 @@ set -euo pipefail
 . "$(dirname "$0")/sync.sh"
 compile synccheck
 compile timesync
-plan=8 n=0
+compile samplecheck
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+plan=9 n=0
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
 fail() {
 	echo "not ok $((n + 1)) - $*"
@@ -83,19 +85,42 @@ check
 ok "eight nodes are on one timeline"
 
 # --- sessions ------------------------------------------------------------------------
-kept() { of "$1" 'p["sources"][0]["kept"] + p["sources"][0]["dropped"]'; }
-before=$(for i in a b c d t; do kept $i; done)
+taken() { of "$1" 'p["sources"][0]["answers"]["taken"]'; }
+before=$(for i in a b c d t; do taken $i; done)
 in_dir m timeout 20 "$ctl" sync >"$work/out" || fail "no session: $(cat "$work/out")"
 took_part() {
-	paste <(echo "$before") <(for i in a b c d t; do kept $i; done) |
-		awk '$2 < $1 + 90 { bad = 1 } END { exit bad }'
+	paste <(echo "$before") <(for i in a b c d t; do taken $i; done) |
+		awk '$2 < $1 + 40 { bad = 1 } END { exit bad }'
 }
 wait_for "the master's children took part in its session" took_part
+before=$(taken g)
 in_dir g timeout 20 "$ctl" sync --json >"$work/out" ||
 	fail "no session of a child: $(cat "$work/out")"
-[ "$(kept g)" -ge 90 ] || fail "a child's session was none"
+[ "$(taken g)" -ge $((before + 40)) ] || fail "a child's session was none"
 check
 ok "sessions, of the master and of a child"
+
+# --- recordings: sessions at the start and at the end ---------------------------------
+waits=()
+for i in $all; do
+	in_dir $i timeout 60 "$ctl" record --cluster -q -o "$work/$i/trace" -- sleep 1 \
+		>"$work/$i/said" 2>&1 & waits+=($!)
+done
+for i in "${waits[@]}"; do wait "$i" || fail "a recording: $(cat "$work"/*/said)"; done
+stat_of() { "$ctl" stat --json "$work/$1/trace" | python3 -c 'import json, sys
+s = json.load(sys.stdin)["sync"]
+print(s["role"], s["start"], s["end"], s["master"], s["samples"], s["restarts"])'; }
+master=$(of m 'p["node"]')
+for i in $all; do
+	read -r role start end of_node samples restarts < <(stat_of $i)
+	[ "$start $end $of_node $restarts" = "done done $master 0" ] ||
+		fail "the recording of $i: $start $end $of_node $restarts"
+	[ $i = m ] || [ "$samples" -ge 60 ] || fail "the recording of $i has $samples samples"
+	[ $i = m ] || "$work/samplecheck" "$work/$i/trace" >"$work/out" ||
+		fail "fits of $i: $(cat "$work/out")"
+	echo "# recording of $i: $role, $samples samples"
+done
+ok "eight recordings at once, with a session at both ends"
 
 # --- collectives -----------------------------------------------------------------------
 callers() {	# MS NAME...: each calls tsct_timesync(); answers are in $work/NAME/said
@@ -143,6 +168,7 @@ ok "tsct_timesync() with one missing: all are told who"
 
 # --- the master is killed, and a part of the network cut off, while somebody watches --
 watch() {	# DIR...
+	wait_for "all are synchronized" each synced
 	"$work/synccheck" --watch 90 "$@" >"$work/watched" & watcher=$!
 }
 watched() {
