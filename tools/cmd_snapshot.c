@@ -203,7 +203,7 @@ static int copy(struct record_session *s)
 
 static int snapshot(struct record_session *s)
 {
-	if (open_channels(s) || record_session_prepare(s))
+	if (open_channels(s) || record_session_prepare(s) || record_sync_open(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
 	if (record_session_begin(s, 0)) {
