@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <tsctrace/version.h>
 
@@ -171,76 +167,18 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 	return writer->defs ? 0 : -EIO;
 }
 
-/* ---- the end --------------------------------------------------------------------- */
-
-static int sync_one(int fd)
-{
-	int err = fsync(fd) ? -errno : 0;
-
-	close(fd);
-	return err;
-}
-
-static int sync_below(int at, const char *name);
-
-static int sync_entries(DIR *d)
-{
-	struct dirent *e;
-	int fd, err = 0;
-
-	while (!err && (e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (e->d_type == DT_DIR) {
-			err = sync_below(dirfd(d), e->d_name);
-			continue;
-		}
-		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC);
-		err = fd < 0 ? -errno : sync_one(fd);
-	}
-	return err;
-}
-
-/* libotf2 leaves files to the kernel: what it could not write shows here. */
-static int sync_below(int at, const char *name)
-{
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	int err;
-
-	if (!d) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	err = sync_entries(d);
-	if (!err && fsync(fd))
-		err = -errno;
-	closedir(d);
-	return err;
-}
-
 int tsct_otf2_finish(struct tsct_otf2_writer *writer)
 {
-	OTF2_ErrorCode code = OTF2_SUCCESS, closed;
-	int err;
+	OTF2_ErrorCode code = OTF2_SUCCESS;
 
 	if (writer->defs)
 		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
 							 writer->defs);
 	/* Without it the anchor is not written. */
-	if (code) {
-		tsct_otf2_abandon(writer);
-		return tsct_otf2_errno(code);
-	}
-	closed = OTF2_Archive_Close(writer->archive);
-	err = tsct_otf2_errno(closed);
-	if (!err)
-		err = sync_below(AT_FDCWD, writer->dir);
-	free(writer->dir);
-	free(writer);
-	return err;
+	if (!code)
+		code = OTF2_Archive_Close(writer->archive);
+	tsct_otf2_abandon(writer);
+	return tsct_otf2_errno(code);
 }
 
 void tsct_otf2_abandon(struct tsct_otf2_writer *writer)

@@ -54,7 +54,10 @@ int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs);
 int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs);
 
-/* All on disk, or an error. Frees @writer either way. */
+/*
+ * All is written, or an error; whoever wants it on disk syncs the directory.
+ * Frees @writer either way.
+ */
 int tsct_otf2_finish(struct tsct_otf2_writer *writer);
 
 /*
