@@ -26,6 +26,7 @@ const struct command commands[] = {
 	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },
 	{ "stat",	cmd_stat,	"what a recording holds, in figures" },
 	{ "export",	cmd_export,	"write a recording in other tools' formats" },
+	{ "merge",	cmd_merge,	"traces of many nodes as one" },
 	{ "help",	cmd_help,	"explain a command" },
 	{ NULL, NULL, NULL }
 };

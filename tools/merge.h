@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trace-ctl merge, in parts: what the inputs are (merge_inputs.c), the work in
+ * a process of its own (merge_guard.c), what is said of it (merge_show.c).
+ */
+#ifndef MERGE_H
+#define MERGE_H
+
+#include "otf2_merge.h"
+
+enum merge_kind {
+	MERGE_OTF2,
+	MERGE_RECORDING,
+};
+
+struct merge_input {
+	const char *given;	/* on the command line */
+	char *path;		/* OTF2: of the anchor; recording: its directory */
+	enum merge_kind kind;
+};
+
+struct merge {
+	struct merge_input *input;
+	int nr;
+	const char *output;
+	enum tsct_otf2_align align;
+	bool force, salvage, json, quiet;
+};
+
+__attribute__((format(printf, 1, 2)))
+void merge_complain(const char *format, ...);
+
+/*
+ * What is @in->given? Complains and returns -errno if it is nothing that can be
+ * merged; in->path is to be freed.
+ */
+int merge_input_find(struct merge_input *in);
+
+/*
+ * merge_guard - run @work(@arg) in a process of its own
+ * Shows progress, by @status, which both see. Returns what @work did; -EINTR: a
+ * signal ended it; -EBADMSG, with status->why: it crashed, or does not get on.
+ */
+int merge_guard(int (*work)(void *arg), void *arg, struct tsct_otf2_status *status,
+		bool quiet);
+
+/* Shared with the child. NULL: no memory */
+struct tsct_otf2_status *merge_status_new(int nr_inputs);
+void merge_status_free(struct tsct_otf2_status *status, int nr_inputs);
+
+/* The error, what should be known, and what came out */
+void merge_show_error(const struct merge *m, const struct tsct_otf2_status *status,
+		      int err);
+void merge_show_notes(const struct tsct_otf2_status *status);
+void merge_show(const struct merge *m, const struct tsct_otf2_status *status);
+int merge_show_json(const struct merge *m, const struct tsct_otf2_status *status);
+
+/* Something that the inputs had is not in the result. */
+bool merge_is_partial(const struct merge *m, const struct tsct_otf2_status *status);
+
+#endif /* MERGE_H */

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "merge.h"
+
+#define ANCHOR	".otf2"
+
+static bool is_anchor(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > strlen(ANCHOR) && name[0] != '.' &&
+		!strcmp(name + len - strlen(ANCHOR), ANCHOR);
+}
+
+/* Returns how many there are; the first in @ret_name. -errno */
+static int find_anchors(const char *dir, char **ret_name)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int nr = 0;
+
+	if (!d)
+		return -errno;
+	while ((e = readdir(d))) {
+		if (!is_anchor(e->d_name) || nr++)
+			continue;
+		if (asprintf(ret_name, "%s/%s", dir, e->d_name) < 0) {
+			*ret_name = NULL;
+			nr = -ENOMEM;
+			break;
+		}
+	}
+	closedir(d);
+	return nr;
+}
+
+static bool has_metadata(const char *dir)
+{
+	struct stat st;
+	bool ret = false;
+	char *path;
+
+	if (asprintf(&path, "%s/metadata", dir) < 0)
+		return false;
+	ret = !stat(path, &st) && S_ISREG(st.st_mode);
+	free(path);
+	return ret;
+}
+
+static int refuse(const struct merge_input *in, int err, const char *why)
+{
+	merge_complain("%s: %s", in->given, why);
+	return err;
+}
+
+/* "A/" is as good as "A". */
+static int find_in_dir(struct merge_input *in)
+{
+	size_t len = strlen(in->given);
+	char *dir;
+	int nr;
+
+	while (len > 1 && in->given[len - 1] == '/')
+		len--;
+	dir = strndup(in->given, len);
+	if (!dir)
+		return refuse(in, -ENOMEM, strerror(ENOMEM));
+	if (has_metadata(dir)) {
+		in->kind = MERGE_RECORDING;
+		in->path = dir;
+		return 0;
+	}
+	in->kind = MERGE_OTF2;
+	nr = find_anchors(dir, &in->path);
+	free(dir);
+	if (nr < 0)
+		return refuse(in, nr, strerror(-nr));
+	if (!nr)
+		return refuse(in, -EINVAL, "neither an OTF2 archive, it holds no file NAME" ANCHOR
+			      ", nor a recording, it holds no file metadata");
+	return nr == 1 ? 0 :
+		refuse(in, -EINVAL, "holds several archives; name the file NAME" ANCHOR " of one");
+}
+
+int merge_input_find(struct merge_input *in)
+{
+	struct stat st;
+
+	in->path = NULL;
+	if (stat(in->given, &st))
+		return refuse(in, -errno, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return find_in_dir(in);
+	if (!S_ISREG(st.st_mode) || !is_anchor(in->given))
+		return refuse(in, -EINVAL, "an OTF2 archive is named by its file NAME" ANCHOR
+			      ", or by the directory that this is in");
+	in->kind = MERGE_OTF2;
+	in->path = strdup(in->given);
+	return in->path ? 0 : refuse(in, -ENOMEM, strerror(ENOMEM));
+}
