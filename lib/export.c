@@ -469,25 +469,35 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	return err ? err : ret;
 }
 
+/* A FILE does not keep what went wrong: errno was 0 before it was written to. */
+static int file_error(const struct tsct_export *x)
+{
+	if (!x->file || !ferror_unlocked(x->file))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
 static int hand_on(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	int err = x->format->event(x, ev);
+	int err;
 
+	errno = 0;
+	err = x->format->event(x, ev);
+	if (!err)
+		err = file_error(x);
 	x->events += !err;
-	if (!err && x->file && ferror_unlocked(x->file))
-		err = -EIO;
 	return err;
 }
 
-/* A FILE does not keep what went wrong; who tries again is told. */
-static int file_error(struct tsct_export *x, int err)
+static int finish(struct tsct_export *x)
 {
-	if (!x->file || (err && err != -EIO))
-		return err;
+	int err;
+
 	errno = 0;
-	if (!fflush(x->file) && !ferror(x->file))
-		return err;
-	return errno ? -errno : -EIO;
+	err = x->format->end(x);
+	if (!err && x->file && fflush(x->file))
+		err = errno ? -errno : -EIO;
+	return err ? err : file_error(x);
 }
 
 int tsct_export_run(struct tsct_export *x)
@@ -498,7 +508,7 @@ int tsct_export_run(struct tsct_export *x)
 	if (!err)
 		err = tsct_export_walk(x, x->trace, &x->threads, hand_on);
 	if (!err)
-		err = x->format->end(x);
+		err = finish(x);
 	x->format->free(x);
-	return file_error(x, err);
+	return err;
 }

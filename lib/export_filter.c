@@ -168,9 +168,10 @@ static int parse_absolute(const char *text, __s64 *ret)
 
 	if (!parse_date(&text, &tm))
 		return -EINVAL;
-	if (*text && ((*text != 'T' && *text != ' ') ||
-		      (text++, !parse_clock(&text, &tm)) ||
-		      !parse_fraction(&text, NS_PER_S, &fraction)))
+	if (*text && *text != 'Z' &&
+	    ((*text != 'T' && *text != ' ') ||
+	     (text++, !parse_clock(&text, &tm)) ||
+	     !parse_fraction(&text, NS_PER_S, &fraction)))
 		return -EINVAL;
 	utc = *text == 'Z';
 	if (text[utc])
@@ -223,7 +224,7 @@ int tsct_filter_ranges(const char *text, __u32 max, struct tsct_ranges *ranges)
 		if (first > last || last > max)
 			return -EINVAL;
 		err = add_range(ranges, first, last);
-	} while (!err && *text == ',' && *++text);
+	} while (!err && *text == ',' && text++);
 	return !err && *text ? -EINVAL : err;
 }
 

@@ -25,6 +25,8 @@
 
 struct json {
 	bool any;		/* something was written */
+	char *out;
+	size_t room;
 };
 
 /* ---- values ------------------------------------------------------------ */
@@ -116,22 +118,38 @@ static void put_time(struct tsct_export *x, __s64 ns)
 		(uint64_t)(size / 1000), (unsigned int)(size % 1000));
 }
 
+/* As text in own->out; its length, 0 if there is no memory */
+static size_t dump(struct json *own, const json_t *json, size_t flags)
+{
+	size_t len = json_dumpb(json, own->out, own->room, flags);
+	char *more;
+
+	if (len <= own->room)
+		return len;
+	more = realloc(own->out, 2 * len);
+	if (!more)
+		return 0;
+	own->out = more;
+	own->room = 2 * len;
+	return json_dumpb(json, own->out, own->room, flags);
+}
+
 /* Frees @json. */
 static int put(struct tsct_export *x, const __s64 *ns, json_t *json)
 {
 	struct json *own = x->own;
-	int bad;
+	size_t len = json ? dump(own, json, JSON_COMPACT | JSON_EMBED) : 0;
 
-	if (!json)
+	json_decref(json);
+	if (!len)
 		return -ENOMEM;
-	fputs(own->any ? ",\n{" : "\n{", x->file);
+	fputs_unlocked(own->any ? ",\n{" : "\n{", x->file);
 	own->any = true;
 	if (ns)
 		put_time(x, *ns);
-	bad = json_dumpf(json, x->file, JSON_COMPACT | JSON_EMBED);
-	json_decref(json);
-	putc('}', x->file);
-	return bad && !ferror(x->file) ? -ENOMEM : 0;
+	fwrite_unlocked(own->out, 1, len, x->file);
+	putc_unlocked('}', x->file);
+	return 0;
 }
 
 static json_int_t tid_of(const struct tsct_thread *thread)
@@ -316,22 +334,26 @@ static int end(struct tsct_export *x)
 		"damaged_places", (json_int_t)tsct_trace_damage(x->trace),
 		"error_ns", error == UINT64_MAX ? json_null() :
 			json_integer(error));
-	int bad;
+	struct json *own = x->own;
+	int err = put_late_names(x);
+	size_t len = json && !err ? dump(own, json, JSON_COMPACT) : 0;
 
-	if (!json || put_late_names(x)) {
-		json_decref(json);
-		return -ENOMEM;
-	}
-	fputs("\n],\"otherData\":", x->file);
-	bad = json_dumpf(json, x->file, JSON_COMPACT);
 	json_decref(json);
+	if (!len)
+		return err ? err : -ENOMEM;
+	fputs("\n],\"otherData\":", x->file);
+	fwrite(own->out, 1, len, x->file);
 	fputs("}\n", x->file);
-	return bad && !ferror(x->file) ? -ENOMEM : 0;
+	return 0;
 }
 
 static void free_json(struct tsct_export *x)
 {
-	free(x->own);
+	struct json *own = x->own;
+
+	if (own)
+		free(own->out);
+	free(own);
 }
 
 const struct tsct_export_format tsct_export_json = {

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+/* What is pure about exports: times, sets, threads, slices, messages. */
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "export_filter.h"
+#include "export_message.h"
+#include "export_threads.h"
+#include "seed.h"
+#include "suite.h"
+#include "utf8.h"
+
+static void before(void)
+{
+	setenv("TZ", "Europe/Berlin", 1);
+	tzset();
+}
+
+static void after(void)
+{
+}
+
+/* ---- times ------------------------------------------------------------- */
+
+#define S	1000000000LL
+
+/* 2026-11-21 12:27:50.5 UTC, in Berlin 13:27:50.5 */
+#define BEGIN	(1795264070LL * S + S / 2)
+
+static const struct {
+	const char *text;
+	__s64 ns;
+	int err;
+} times[] = {
+	{ "0", 0, 0 },
+	{ "1763678962123456789", 1763678962123456789LL, 0 },
+	{ "9223372036854775807", INT64_MAX, 0 },
+	{ "9223372036854775808", 0, -ERANGE },
+	{ "+0", BEGIN, 0 },
+	{ "+1", BEGIN + S, 0 },
+	{ "+1.5", BEGIN + S + S / 2, 0 },
+	{ "+1.5s", BEGIN + S + S / 2, 0 },
+	{ "+0.000000001", BEGIN + 1, 0 },
+	{ "+0.0000000001", 0, -EINVAL },
+	{ "+0.0000000010", BEGIN + 1, 0 },
+	{ "+20ms", BEGIN + 20000000, 0 },
+	{ "+1.25us", BEGIN + 1250, 0 },
+	{ "+7ns", BEGIN + 7, 0 },
+	{ "+7.5ns", 0, -EINVAL },
+	{ "+7.0ns", BEGIN + 7, 0 },
+	{ "+9223372036854775807", 0, -ERANGE },
+	{ "+9223372036854775807ns", 0, -ERANGE },
+	{ "+", 0, -EINVAL },
+	{ "+.5", 0, -EINVAL },
+	{ "+1.", 0, -EINVAL },
+	{ "+1h", 0, -EINVAL },
+	{ "+-1", 0, -EINVAL },
+	{ "+1.5.5", 0, -EINVAL },
+	{ "-1", 0, -EINVAL },
+	{ "", 0, -EINVAL },
+	{ "12x", 0, -EINVAL },
+	{ "2026-11-21T12:27:50Z", BEGIN - S / 2, 0 },
+	{ "2026-11-21T12:27:50.500000001Z", BEGIN + 1, 0 },
+	{ "2026-11-21 13:27:50.5", BEGIN, 0 },
+	{ "2026-11-21T13:27", 1795264020LL * S, 0 },
+	{ "2026-11-21", 1795215600LL * S, 0 },
+	{ "2026-11-21Z", 1795219200LL * S, 0 },
+	{ "2026-07-01T00:00:00", 1782856800LL * S, 0 },	/* summer */
+	{ "1969-12-31T23:59:59.25Z", -750000000LL, 0 },
+	{ "2026-02-30", 0, -EINVAL },
+	{ "2026-04-31T00:00:00Z", 0, -EINVAL },
+	{ "2024-02-29T00:00:00Z", 1709164800LL * S, 0 },
+	{ "2026-13-01", 0, -EINVAL },
+	{ "2026-00-01", 0, -EINVAL },
+	{ "2026-1-1", 0, -EINVAL },
+	{ "2026-11-21T24:00:00Z", 0, -EINVAL },
+	{ "2026-11-21T12:60:00Z", 0, -EINVAL },
+	{ "2026-11-21T12:27:50ZZ", 0, -EINVAL },
+	{ "2026-11-21X12:27:50", 0, -EINVAL },
+	{ "9999-01-01T00:00:00Z", 0, -ERANGE },
+	{ "13:27:50", BEGIN - S / 2, 0 },	/* in the second it begins in */
+	{ "13:27:50.75", BEGIN + S / 4, 0 },
+	{ "13:27:49", BEGIN - S / 2 + 86399 * S, 0 },	/* tomorrow's */
+	{ "14:00", 1795266000LL * S, 0 },
+	{ "13:27:50Z", 0, -EINVAL },
+	{ "1:27:50", 0, -EINVAL },
+};
+
+START_TEST(moments)
+{
+	__s64 ns = 0;
+	int err = tsct_filter_time(times[_i].text, BEGIN, &ns);
+
+	ck_assert_msg(err == times[_i].err, "%s: %d", times[_i].text, err);
+	if (!err)
+		ck_assert_msg(ns == times[_i].ns, "%s: %lld", times[_i].text,
+			      (long long)ns);
+}
+END_TEST
+
+/* ---- sets -------------------------------------------------------------- */
+
+START_TEST(sets)
+{
+	struct tsct_filter f = { 0 };
+
+	ck_assert(tsct_filter_in(&f.cpus, 17));
+	ck_assert_int_eq(tsct_filter_ranges("3", 100, &f.cpus), 0);
+	ck_assert_int_eq(tsct_filter_ranges("5-7,100", 100, &f.cpus), 0);
+	ck_assert(tsct_filter_in(&f.cpus, 3));
+	ck_assert(!tsct_filter_in(&f.cpus, 4));
+	ck_assert(tsct_filter_in(&f.cpus, 5) && tsct_filter_in(&f.cpus, 7));
+	ck_assert(!tsct_filter_in(&f.cpus, 8));
+	ck_assert(tsct_filter_in(&f.cpus, 100));
+	ck_assert_int_eq(tsct_filter_ranges("0-4294967295", UINT32_MAX,
+					    &f.threads), 0);
+	ck_assert(tsct_filter_in(&f.threads, UINT32_MAX));
+	tsct_filter_free(&f);
+}
+END_TEST
+
+static const char *const bad_sets[] = {
+	"", "-", "x", "1-", "-1", "3-2", "1,", ",1", "1,,2", "1 2", "101",
+	"1-101", "99999999999999999999", "1-2-3",
+};
+
+START_TEST(no_sets)
+{
+	struct tsct_filter f = { 0 };
+
+	ck_assert_int_eq(tsct_filter_ranges(bad_sets[_i], 100, &f.cpus),
+			 -EINVAL);
+	tsct_filter_free(&f);
+}
+END_TEST
+
+START_TEST(patterns)
+{
+	ck_assert(tsct_filter_event("job", "job", "begin"));
+	ck_assert(!tsct_filter_event("job", "jobs", "begin"));
+	ck_assert(tsct_filter_event("job*", "jobs", "begin"));
+	ck_assert(tsct_filter_event("*", "jobs", "begin"));
+	ck_assert(tsct_filter_event("job/begin", "job", "begin"));
+	ck_assert(!tsct_filter_event("job/begin", "job", "end"));
+	ck_assert(tsct_filter_event("*/counter", "depth", "counter"));
+	ck_assert(tsct_filter_event("j?b/[be]*", "job", "end"));
+}
+END_TEST
+
+/* ---- threads ----------------------------------------------------------- */
+
+START_TEST(many_threads)
+{
+	struct tsct_threads t = { 0 };
+	struct tsct_thread *one, *idle;
+	__u32 i;
+
+	for (i = 0; i < 20000; i++) {
+		one = tsct_threads_get(&t, i % 3, i * 7919, i % 5);
+		ck_assert_ptr_nonnull(one);
+		ck_assert_uint_eq(one->index, i);
+	}
+	for (i = 1; i < 20000; i++)	/* the CPU is of no matter */
+		ck_assert_uint_eq(tsct_threads_get(&t, i % 3, i * 7919,
+						   9)->index, i);
+	idle = tsct_threads_get(&t, 0, 0, 1);
+	ck_assert_uint_eq(idle->index, 20000);
+	ck_assert_ptr_ne(idle, tsct_threads_get(&t, 0, 0, 2));
+	ck_assert_ptr_eq(idle, tsct_threads_get(&t, 0, 0, 1));
+	ck_assert_ptr_ne(idle, tsct_threads_get(&t, 1, 0, 1));
+	tsct_threads_free(&t);
+}
+END_TEST
+
+static void expect_title(const struct tsct_thread *t, const char *want)
+{
+	char title[TSCT_THREAD_TITLE_MAX];
+
+	tsct_thread_title(t, title);
+	ck_assert_str_eq(title, want);
+}
+
+START_TEST(titles)
+{
+	struct tsct_thread t = { .tid = UINT32_MAX }, idle = { .cpu = 3 };
+
+	expect_title(&t, "thread 4294967295");
+	expect_title(&idle, "swapper/3");
+	tsct_thread_rename(&t, "sh\0rest", 2);
+	expect_title(&t, "sh");
+	ck_assert(t.renamed);
+	t.renamed = false;
+	tsct_thread_rename(&t, "sh", 2);
+	tsct_thread_rename(&t, "", 0);
+	ck_assert(!t.renamed);
+	tsct_thread_rename(&t, "s", 1);
+	ck_assert(t.renamed);
+	tsct_thread_rename(&t, "0123456789abcdefgh", 18);
+	expect_title(&t, "0123456789abcde");
+}
+END_TEST
+
+START_TEST(slices)
+{
+	struct tsct_thread t = { 0 };
+	__u32 i;
+
+	ck_assert_int_eq(tsct_thread_find(&t, 1), -1);
+	for (i = 0; i < 4; i++)		/* 0 1 2 1 */
+		ck_assert_int_eq(tsct_thread_open(&t, i < 3 ? i : 1), 0);
+	ck_assert_int_eq(tsct_thread_find(&t, 1), 3);
+	ck_assert_int_eq(tsct_thread_find(&t, 0), 0);
+	ck_assert_int_eq(tsct_thread_find(&t, 3), -1);
+	tsct_thread_close(&t, 0);	/* 1 2 1 */
+	ck_assert_uint_eq(t.nr_open, 3);
+	tsct_thread_close(&t, 2);
+	ck_assert_int_eq(tsct_thread_find(&t, 1), 0);
+	ck_assert_int_eq(tsct_thread_find(&t, 2), 1);
+	for (i = t.nr_open; i < TSCT_OPEN_MAX; i++)
+		ck_assert_int_eq(tsct_thread_open(&t, 7), 0);
+	ck_assert_int_eq(tsct_thread_open(&t, 7), -ENOSPC);
+	ck_assert_uint_eq(t.nr_open, TSCT_OPEN_MAX);
+	free(t.open);
+}
+END_TEST
+
+/* ---- messages ---------------------------------------------------------- */
+
+#define ROOM	16
+
+static void expect_send(struct tsct_messages *m, __u64 key, __u64 number)
+{
+	const struct tsct_sent *s = tsct_messages_receive(m, key);
+
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(s->number, number);
+	ck_assert_uint_eq(s->from, number * 3);
+	ck_assert_uint_eq(s->bytes, number * 5);
+}
+
+static void send(struct tsct_messages *m, __u64 key, __u64 number)
+{
+	tsct_messages_send(m, key, number, number * 3, number * 5);
+}
+
+START_TEST(first_come)
+{
+	struct tsct_messages m;
+
+	ck_assert_int_eq(tsct_messages_init(&m, ROOM), 0);
+	ck_assert_ptr_null(tsct_messages_receive(&m, 1));
+	send(&m, 1, 10);
+	send(&m, 1 + ROOM, 11);		/* in the same bucket */
+	send(&m, 1, 12);
+	expect_send(&m, 1, 10);
+	expect_send(&m, 1, 12);
+	ck_assert_ptr_null(tsct_messages_receive(&m, 1));
+	expect_send(&m, 1 + ROOM, 11);
+	ck_assert_uint_eq(m.unmatched, 2);
+	tsct_messages_free(&m);
+}
+END_TEST
+
+/* Against a plain list, with more under way than there is room for */
+START_TEST(as_a_list)
+{
+	struct { __u64 key; bool waits; } list[4000] = { 0 };
+	struct tsct_messages m;
+	const struct tsct_sent *s;
+	__u64 key, nr = 0, i, first;
+	int round;
+
+	seed_with(_i);
+	ck_assert_int_eq(tsct_messages_init(&m, ROOM), 0);
+	for (round = 0; round < 4000; round++) {
+		key = any(24);
+		if (any(2)) {
+			list[nr].key = key;
+			list[nr].waits = true;
+			send(&m, key, nr++);
+			continue;
+		}
+		first = nr > ROOM ? nr - ROOM : 0;
+		for (i = first; i < nr; i++)
+			if (list[i].waits && list[i].key == key)
+				break;
+		if (i == nr) {
+			s = tsct_messages_receive(&m, key);
+			ck_assert_ptr_null(s);
+		} else {
+			expect_send(&m, key, i);
+			list[i].waits = false;
+		}
+	}
+	tsct_messages_free(&m);
+}
+END_TEST
+
+/* ---- text -------------------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	size_t len, plain;
+} characters[] = {
+	{ "a", 1, 1 }, { "\x1f", 1, 0 }, { "\x7f", 1, 0 }, { " ", 1, 1 },
+	{ "\xc3\xa9", 2, 2 }, { "\xc2\x85", 2, 0 }, { "\xc2\xa0", 2, 2 },
+	{ "\xe2\x82\xac", 3, 3 }, { "\xf0\x9f\x98\x80", 4, 4 },
+	{ "\xc0\x80", 0, 0 }, { "\xc1\xbf", 0, 0 }, { "\xe0\x80\xaf", 0, 0 },
+	{ "\xe0\x9f\xbf", 0, 0 }, { "\xed\xa0\x80", 0, 0 },
+	{ "\xf0\x80\x80\x80", 0, 0 }, { "\xf4\x90\x80\x80", 0, 0 },
+	{ "\xf8\x88\x80\x80\x80", 0, 0 }, { "\x80", 0, 0 }, { "\xff", 0, 0 },
+	{ "\xc3", 0, 0 }, { "\xe2\x82", 0, 0 }, { "\xc3(", 0, 0 },
+};
+
+START_TEST(utf8)
+{
+	const char *text = characters[_i].text;
+
+	ck_assert_uint_eq(tsct_utf8_len(text, strlen(text)),
+			  characters[_i].len);
+	ck_assert_uint_eq(tsct_utf8_plain(text, strlen(text)),
+			  characters[_i].plain);
+}
+END_TEST
+
+START_TEST(clean)
+{
+	const char bad[] = "a\xff\xc3\xa9\xe2\x82" "b\n";
+	char to[3 * sizeof(bad)];
+	size_t len = tsct_utf8_clean(to, bad, sizeof(bad) - 1);
+
+	ck_assert_str_eq(to, "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"
+			 "b\n");
+	ck_assert_uint_eq(len, strlen(to));
+	ck_assert_uint_eq(tsct_utf8_clean(to, "", 0), 0);
+}
+END_TEST
+
+#define NR(array)	((int)(sizeof(array) / sizeof((array)[0])))
+
+int main(void)
+{
+	Suite *suite = suite_create("export");
+	TCase *c = add_case(suite, "filter", before, after);
+
+	print_seed();
+	tcase_add_loop_test(c, moments, 0, NR(times));
+	tcase_add_test(c, sets);
+	tcase_add_loop_test(c, no_sets, 0, NR(bad_sets));
+	tcase_add_test(c, patterns);
+	c = add_case(suite, "threads", before, after);
+	tcase_add_test(c, many_threads);
+	tcase_add_test(c, titles);
+	tcase_add_test(c, slices);
+	c = add_case(suite, "messages", before, after);
+	tcase_add_test(c, first_come);
+	tcase_add_loop_test(c, as_a_list, 0, 8);
+	c = add_case(suite, "text", before, after);
+	tcase_add_loop_test(c, utf8, 0, NR(characters));
+	tcase_add_test(c, clean);
+	return run_suite(suite);
+}
