@@ -14,8 +14,8 @@
  * (tsct_remap_put()). A definition that refers to one that was not read yet finds
  * nothing, so there are no cycles.
  *
- * Inputs are hostile: no id, however chosen, takes longer than the table's fill, and
- * hashes have a seed. Nothing is ever taken out.
+ * Inputs are hostile: who does not know the seed cannot choose ids, or what is hashed,
+ * so that they pile up in one place. Nothing is ever taken out.
  */
 #ifndef TSCT_CORE_REMAP_H
 #define TSCT_CORE_REMAP_H

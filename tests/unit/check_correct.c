@@ -1,0 +1,777 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines instead of cubics: against exact fractions, against 113 bits of mantissa
+ * where a line is worst, and what must hold for all of them.
+ */
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "merge_correct.h"
+#include "golden/correct.h"
+#include "seed.h"
+#include "suite.h"
+
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
+#define DAY_S		86400ULL
+#define TSC_HZ		2594123000ULL
+#define GIGA		1000000000ULL
+#define ERROR_NS	0.1
+
+/* libcheck writes a note for each that holds, too. */
+#define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
+
+static struct tsct_correct correct;
+
+/* What a line says, exactly, less a tick */
+static double less(const struct tsct_line *line, __u64 local, __u64 global,
+		   __u64 frac)
+{
+	__u64 d = local - line->from;
+	tsct_s128 ticks = (tsct_s128)(__s64)(line->base - global) +
+		(tsct_s128)((tsct_u128)d * line->whole);
+	tsct_s128 part = (tsct_s128)((tsct_u128)d * line->mult + line->frac) -
+		frac;
+
+	return (double)(ticks * ((tsct_s128)1 << 64) + part) * 0x1p-64;
+}
+
+static void check_world(const struct golden_world *world)
+{
+	double off, worst = 0, ns = (double)world->frame.hz / 1e9;
+	struct tsct_line line;
+	unsigned int i;
+
+	ck_assert_msg(!tsct_correct_make(&correct, world->piece, world->nr,
+					 &world->frame, world->begin,
+					 world->end), "%s", world->name);
+	for (i = 0; i < world->nr_ticks; i++) {
+		const struct golden_tick *tick = &world->tick[i];
+
+		must(!tsct_correct_line(&correct, tick->local, &line));
+		off = fabs(less(&line, tick->local, tick->global, tick->frac)) / ns;
+		worst = off > worst ? off : worst;
+	}
+	printf("# %s: %llu lines, off by %.6f ns\n", world->name,
+	       (unsigned long long)correct.nr_lines, worst);
+	fflush(stdout);
+	ck_assert_double_lt(worst, ERROR_NS);
+}
+
+START_TEST(test_golden)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT(golden_worlds); i++)
+		check_world(&golden_worlds[i]);
+}
+END_TEST
+
+/* ---- any fit ---------------------------------------------------------------- */
+
+/* A node's recording, and the fit of its samples */
+struct world {
+	struct tsct_cubic piece[TSCT_CURVES_MAX];
+	unsigned int nr;
+	struct tsct_frame frame;
+	__u64 begin, end;
+};
+
+static struct world world;
+
+static double any_double(double from, double to)
+{
+	return from + (to - from) * ((double)any(1 << 20) / (1 << 20));
+}
+
+/* By harmonic means; at the ends it is not bent. */
+static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
+		      double *slope, double *rise)
+{
+	unsigned int k;
+
+	for (k = 0; k + 1 < nr; k++)
+		rise[k] = (y[k + 1] - y[k]) / (double)(x[k + 1] - x[k]);
+	for (k = 1; k + 1 < nr; k++)
+		slope[k] = 2 / (1 / rise[k - 1] + 1 / rise[k]);
+	slope[0] = nr > 2 ? 1.5 * rise[0] - slope[1] / 2 : rise[0];
+	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
+}
+
+/* Through knots, as lib/sync/fit_spline.c has it; before them it is straight. */
+static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
+{
+	double slope[TSCT_CURVES_MAX], rise[TSCT_CURVES_MAX], h, whole;
+	struct tsct_cubic *piece = world.piece;
+	unsigned int k;
+
+	slopes_of(x, y, nr, slope, rise);
+	*piece++ = (struct tsct_cubic) { x[0], base, { 0, slope[0] } };
+	for (k = 0; k < nr; k++, piece++) {
+		whole = floor(y[k]);
+		*piece = (struct tsct_cubic) {
+			x[k], base + (__u64)whole, { y[k] - whole, slope[k] },
+		};
+		if (k + 1 == nr)
+			break;
+		h = (double)(x[k + 1] - x[k]);
+		piece->c[2] = (3 * (rise[k] - slope[k]) -
+			       (slope[k + 1] - slope[k])) / h;
+		piece->c[3] = ((slope[k + 1] - slope[k]) -
+			       2 * (rise[k] - slope[k])) / (h * h);
+	}
+	world.nr = nr + 1;
+}
+
+/* @nr sessions in a recording of @seconds; rates within @ppm */
+static void make_world(unsigned int nr, double seconds, double ppm)
+{
+	static const __u64 hz[] = { GIGA, TSC_HZ, TSC_HZ / 16, 25000000,
+				    4800000000ULL };
+	double local_hz = (double)hz[any(COUNT(hz))], y[TSCT_CURVES_MAX] = { 0 };
+	double remote_hz = (double)hz[any(COUNT(hz))];
+	__u64 x[TSCT_CURVES_MAX], base = any64(), span;
+	unsigned int k;
+
+	x[0] = any64();
+	for (k = 1; k < nr; k++) {
+		x[k] = x[k - 1] + (__u64)(local_hz * seconds / nr *
+					  any_double(0.2, 1.8)) + 1;
+		y[k] = y[k - 1] + (double)(x[k] - x[k - 1]) * remote_hz / local_hz *
+			(1 + 1e-6 * any_double(-ppm, ppm));
+	}
+	spline(x, y, nr, base);
+	world.begin = x[0] - (__u64)(local_hz * any_double(0, 1));
+	world.end = x[nr - 1] + (__u64)(local_hz * any_double(0, 1));
+	span = (__u64)(seconds * remote_hz);
+	world.frame = (struct tsct_frame) {
+		.remote = base + any(1000),
+		.global = 1795264075ULL * GIGA,
+		.num = (__u64)(seconds * 1e9) + any(100), .den = span,
+		.hz = GIGA,
+	};
+}
+
+static void make_correct(void)
+{
+	int err = tsct_correct_make(&correct, world.piece, world.nr,
+				    &world.frame, world.begin, world.end);
+
+	ck_assert_int_eq(err, 0);
+}
+
+#if LDBL_MANT_DIG == 64
+typedef __float128 real;	/* products of two doubles are exact */
+#else
+typedef long double real;
+#endif
+
+static real value(const struct tsct_cubic *piece, __u64 local)
+{
+	real d = (real)(__s64)(local - piece->from);
+
+	d = piece->c[0] + d * (piece->c[1] + d * (piece->c[2] + d * piece->c[3]));
+	return d + (real)(__s64)(piece->base - world.frame.remote);
+}
+
+/*
+ * What the fit says there, less a tick. Rounding of its coefficients leaves its
+ * pieces a little apart: as if they were all turned to where the next one begins.
+ */
+static double fit_less(__u64 local, __u64 global)
+{
+	const struct tsct_cubic *piece = world.piece;
+	unsigned int k;
+	real d;
+
+	for (k = 1; k < world.nr; k++)
+		if ((__s64)(local - world.piece[k].from) >= 0)
+			piece = &world.piece[k];
+	d = value(piece, local);
+	if (piece + 1 < world.piece + world.nr &&
+	    (__s64)(local - piece->from) > 0)
+		d += (value(piece + 1, piece[1].from) -
+		      value(piece, piece[1].from)) *
+			(real)(local - piece->from) /
+			(real)(piece[1].from - piece->from);
+	d = d * (real)world.frame.num / (real)world.frame.den;
+	return (double)(d + (real)(__s64)(world.frame.global - global));
+}
+
+/* How far a line is off where it is worst: somewhere in its middle, at its ends */
+static double off_by(const struct tsct_line *line)
+{
+	double worst = 0, off;
+	unsigned int i;
+
+	for (i = 0; i <= 4; i++) {
+		__u64 d = (line->len - 1) / 4 * i, at = line->from + d;
+		__u64 tick = line->base + d * line->whole;
+
+		off = fabs(less(line, at, tick, 0) - fit_less(at, tick));
+		worst = off > worst ? off : worst;
+	}
+	return worst;
+}
+
+/* It ends where the next one begins, to the last bit. */
+static void check_next(const struct tsct_line *line, const struct tsct_line *next)
+{
+	tsct_u128 frac = (tsct_u128)line->len * line->mult + line->frac;
+
+	must(next->from == line->from + line->len);
+	must(next->base == line->base + line->len * line->whole +
+	     (__u64)(frac >> 64));
+	must(next->frac == (__u64)frac);
+}
+
+/* Some hundred lines in a row, from anywhere; *worst: how far they are off */
+static void follow(__u64 local, unsigned int nr, double *worst)
+{
+	struct tsct_line line, next;
+	double off;
+
+	must(!tsct_correct_line(&correct, local, &line));
+	while (nr--) {
+		must(line.len && (line.whole || line.mult));
+		must(!tsct_correct_is_fine(&correct) || line.whole);
+		off = off_by(&line);
+		*worst = off > *worst ? off : *worst;
+		local = line.from + line.len;
+		if (local - correct.begin > correct.end - correct.begin)
+			break;
+		must(!tsct_correct_line(&correct, local, &next));
+		check_next(&line, &next);
+		line = next;
+	}
+}
+
+/*
+ * A line of h ticks is off by f'' h^2 / 8 ticks, and may be by 1/16 ns: that says how
+ * long they may be; they are a power of two. One more for each piece, one for 2^40.
+ */
+static double most_lines(void)
+{
+	double sum = 0, scale = (double)world.frame.num / (double)world.frame.den;
+	double first, last, len;
+	unsigned int k;
+
+	for (k = 0; k < world.nr; k++) {
+		len = k + 1 < world.nr ?
+			(double)(world.piece[k + 1].from - world.piece[k].from) :
+			(double)(world.end - world.piece[k].from);
+		first = fabs(2 * world.piece[k].c[2]);
+		last = fabs(2 * world.piece[k].c[2] +
+			    6 * len * world.piece[k].c[3]);
+		sum += 2 + len / 0x1p40 + 2 * len * sqrt(fmax(first, last) * scale *
+							 1.0001 * 16 / 8);
+	}
+	return sum + (double)(world.piece[0].from - world.begin) / 0x1p40;
+}
+
+static const struct scene {
+	const char *name;
+	unsigned int sessions;
+	double seconds, ppm;
+} scenes[] = {
+	/* Rates that change by so many ppm from one session to the next */
+	{ "a minute, 3 sessions, 1 ppm", 3, 60, 1 },
+	{ "a minute, 250 sessions, 100 ppm", 250, 60, 100 },
+	{ "an hour, 20 sessions, 1 ppm", 20, 3600, 1 },
+	{ "a day, 100 sessions, 0.1 ppm", 100, DAY_S, 0.1 },
+	{ "a day, 10 sessions, 10 ppm", 10, DAY_S, 10 },
+	{ "26 days, 255 sessions, 0.1 ppm", 255, 26 * DAY_S, 0.1 },
+	{ "26 days, 255 sessions, 10 ppm", 255, 26 * DAY_S, 10 },
+	{ "26 days, 2 sessions", 2, 26 * DAY_S, 10 },
+	{ "26 days, 3 sessions, 1 ppm", 3, 26 * DAY_S, 1 },
+	{ "a second, 250 sessions, 1000 ppm", 250, 1, 1000 },
+};
+
+/* Less than 0.1 ns off, connected, rising, and not too many */
+START_TEST(test_any)
+{
+	const struct scene *scene = &scenes[_i];
+	double worst = 0, most = 0;
+	unsigned int turn, i;
+
+	for (turn = 0; turn < 30; turn++) {
+		seed_with(1000 * (unsigned int)_i + turn);
+		make_world(scene->sessions, scene->seconds, scene->ppm);
+		make_correct();
+		most = fmax(most, (double)correct.nr_lines);
+		must((double)correct.nr_lines <= most_lines());
+		follow(correct.begin, 30, &worst);
+		for (i = 0; i < 30; i++)
+			follow(correct.begin + any64() % (correct.end -
+							  correct.begin),
+			       10, &worst);
+		/* Where pieces meet */
+		for (i = 0; i < world.nr; i++)
+			follow(world.piece[i].from - 1, 3, &worst);
+		follow(correct.end, 1, &worst);
+	}
+	printf("# %s: at most %.0f lines, off by %.4f ns\n", scene->name, most,
+	       worst);
+	fflush(stdout);
+	ck_assert_double_lt(worst, ERROR_NS);
+}
+END_TEST
+
+/* As many as it says, from the begin to the end */
+START_TEST(test_count)
+{
+	struct tsct_line line;
+	unsigned int turn;
+	__u64 at, nr;
+
+	for (turn = 0; turn < 20; turn++) {
+		seed_with(500 + turn);
+		make_world(2 + any(50), any_double(0.1, 600), 20);
+		make_correct();
+		nr = 0;
+		for (at = correct.begin; at - correct.begin <=
+		     correct.end - correct.begin; at = line.from + line.len) {
+			must(!tsct_correct_line(&correct, at, &line));
+			must(line.from == at);
+			nr++;
+		}
+		ck_assert_uint_eq(nr, correct.nr_lines);
+		ck_assert_uint_eq(at, correct.end + 1);
+	}
+}
+END_TEST
+
+/* ---- by hand ------------------------------------------------------------------ */
+
+static __u64 at(__u64 local)
+{
+	struct tsct_line line;
+
+	ck_assert_int_eq(tsct_correct_line(&correct, local, &line), 0);
+	ck_assert_uint_lt(local - line.from, line.len);
+	return tsct_line_at(&line, local);
+}
+
+static const struct tsct_frame plain = { 0, 0, 1, 1, GIGA };
+
+START_TEST(test_line_by_hand)
+{
+	/* 3 of theirs for 4 of ours; 1000 at 400 */
+	const struct tsct_cubic piece = { 400, 1000, { 0, 0.75, 0, 0 } };
+	/* Theirs has 2 ns; 5000 ns at 1000 */
+	const struct tsct_frame frame = { 1000, 5000, 2, 1, GIGA };
+
+	ck_assert_int_eq(tsct_correct_make(&correct, &piece, 1, &frame, 0, 1000),
+			 0);
+	ck_assert_uint_eq(correct.nr_lines, 1);
+	ck_assert(tsct_correct_is_fine(&correct));
+	ck_assert_uint_eq(at(400), 5000);
+	ck_assert_uint_eq(at(401), 5001);
+	ck_assert_uint_eq(at(402), 5003);
+	ck_assert_uint_eq(at(404), 5006);
+	ck_assert_uint_eq(at(396), 4994);
+	ck_assert_uint_eq(at(399), 4998);
+	ck_assert_uint_eq(at(0), 4400);
+	ck_assert_uint_eq(at(1000), 5900);
+}
+END_TEST
+
+/* 1000 + d + d^2 / 2^20 up to d = 2^20, then straight on at three ticks per tick */
+START_TEST(test_bend_by_hand)
+{
+	const struct tsct_cubic piece[] = {
+		{ 0, 1000, { 0, 1, 0x1p-20, 0 } },
+		{ 1 << 20, 1000 + (2 << 20), { 0, 3, 0, 0 } },
+	};
+
+	ck_assert_int_eq(tsct_correct_make(&correct, piece, 2, &plain, 0,
+					   1 << 21), 0);
+	ck_assert_uint_eq(at(0), 1000);
+	ck_assert_uint_eq(at(1 << 10), 1000 + 1024 + 1);
+	ck_assert_uint_eq(at(1 << 16), 1000 + 65536 + 4096);
+	ck_assert_uint_eq(at(1 << 19), 1000 + (1 << 19) + (1 << 18));
+	ck_assert_uint_eq(at(1 << 20), 1000 + (2 << 20));
+	ck_assert_uint_eq(at((1 << 20) + 7), 1000 + (2 << 20) + 21);
+	ck_assert_uint_eq(at(2 << 20), 1000 + (5 << 20));
+}
+END_TEST
+
+/* The run takes exactly as long as the wall clock said. */
+START_TEST(test_run)
+{
+	struct tsct_frame frame;
+	__u64 begin, end, begin_ns, end_ns, hz;
+	unsigned int i;
+
+	for (i = 0; i < 3000; i++) {
+		seed_with(700 + i);
+		begin = any64();
+		end = begin + 1 + (any64() >> (10 + any(50)));
+		begin_ns = 1795264075ULL * GIGA + any(GIGA);
+		end_ns = begin_ns + (end - begin) / 3 + 1 + any(100);
+		hz = (__u64[]) { GIGA, 2 * GIGA, 5 * GIGA / 2, 10 * GIGA }[any(4)];
+		must(!tsct_frame_run(&frame, begin, end, begin_ns, end_ns,
+				     1795264000ULL * GIGA, hz));
+		must(!tsct_correct_own(&correct, &frame, begin, end));
+		must(at(begin) == (__u64)((tsct_u128)(begin_ns - 1795264000 *
+						      GIGA) * hz / GIGA));
+		must(at(end) - at(begin) ==
+		     (__u64)((tsct_u128)(end_ns - begin_ns) * hz / GIGA));
+	}
+}
+END_TEST
+
+/* As the clock itself converts, but where a nanosecond begins just then */
+START_TEST(test_pair)
+{
+	struct tsct_frame frame;
+	__u64 base = 5ULL << 60, mult = (1ULL << 56) / 2594123 * 1000000, d;
+	unsigned int i;
+
+	seed_with(800);
+	ck_assert_int_eq(tsct_frame_pair(&frame, base, 1795264075LL * GIGA, mult),
+			 0);
+	ck_assert_int_eq(tsct_correct_own(&correct, &frame, base - (1ULL << 50),
+					  base + (1ULL << 50)), 0);
+	for (i = 0; i < 100000; i++) {
+		d = any64() >> (14 + any(50));
+		must(at(base + d) - frame.global -
+		     (__u64)(((tsct_u128)d * mult + (1ULL << 35)) >> 56) <= 1);
+		must(at(base + d) - frame.global >=
+		     (__u64)((tsct_u128)d * mult >> 56));
+	}
+}
+END_TEST
+
+/* ---- real fits --------------------------------------------------------------- */
+
+static struct tsct_exchange exchanges[400];
+
+/* Sessions of 20 exchanges; the master's counter runs at 2.4 GHz */
+static void exchange_all(void)
+{
+	double true_remote, delay1, delay2;
+	unsigned int i;
+	__u64 t;
+
+	for (i = 0; i < 400; i++) {
+		t = 1000000 + (i / 20) * 60 * TSC_HZ + (i % 20) * 1000000;
+		true_remote = 1e12 + (double)t * 2.4e9 / TSC_HZ *
+			(1 + 1e-6 * sin((double)t / 600 / TSC_HZ));
+		delay1 = 40000 + any(20000);
+		delay2 = 40000 + any(20000);
+		exchanges[i] = (struct tsct_exchange) {
+			.t1 = t, .t2 = (__u64)(true_remote + delay1),
+			.t3 = (__u64)(true_remote + delay1 + 500),
+			.t4 = t + (__u64)((delay1 + delay2 + 500) * TSC_HZ / 2.4e9),
+			.session = 1 + i / 20,
+		};
+	}
+}
+
+/* Each kind of fit, by what tsct_fit_at() says of it, which rounds, too */
+START_TEST(test_fit)
+{
+	static const enum tsct_fit_kind kinds[] = {
+		TSCT_FIT_LINEAR, TSCT_FIT_SPLINE, TSCT_FIT_HULL,
+		TSCT_FIT_REGRESSION, TSCT_FIT_AUTO,
+	};
+	struct tsct_fit_options options = { .hz = TSC_HZ };
+	struct tsct_frame frame = { 1000000000000, GIGA, 10, 24, GIGA };
+	double frac, worst = 0, off;
+	struct tsct_line line;
+	struct tsct_fit fit;
+	__u64 end, local, remote;
+	unsigned int i;
+
+	seed_with(900);
+	exchange_all();
+	options.kind = kinds[_i];
+	end = exchanges[399].t4 + 10 * TSC_HZ;
+	ck_assert_int_eq(tsct_fit_make(exchanges, 400, &options, 2.4e9, &fit,
+				       NULL), 0);
+	ck_assert_int_eq(tsct_correct_fit(&correct, &fit, &frame, 0, end), 0);
+	for (i = 0; i < 20000; i++) {
+		local = any64() % end;
+		remote = tsct_fit_at(&fit, local, &frac, NULL) - frame.remote;
+		must(!tsct_correct_line(&correct, local, &line));
+		off = less(&line, local, frame.global, 0) -
+			((double)(__s64)remote + frac) / 2.4;
+		worst = fabs(off) > worst ? fabs(off) : worst;
+	}
+	printf("# %s: %llu lines, off by %.4f ns\n", tsct_fit_name(fit.kind),
+	       (unsigned long long)correct.nr_lines, worst);
+	/* A difference of doubles of 2^40 has 2^-12, and tsct_fit_at() some. */
+	ck_assert_double_lt(worst, ERROR_NS + 0.01);
+}
+END_TEST
+
+/* ---- a location ----------------------------------------------------------------- */
+
+/* By the formula, all the same in whatever order lines are asked for */
+static void run_location(unsigned int gap_bits)
+{
+	struct tsct_corrector corrector;
+	__u64 local = correct.begin, last_local = 0, last = 0, global, line, bumps = 0;
+	unsigned int i;
+
+	tsct_corrector_init(&corrector, &correct);
+	for (i = 0; i < 20000; i++) {
+		if (any(3))
+			local += any64() >> (64 - any(gap_bits) - 1);
+		if (local - correct.begin > correct.end - correct.begin)
+			break;
+		must(!tsct_corrector_next(&corrector, local, &global));
+		line = at(local);
+		if (!i) {
+			must(global == line);
+		} else {
+			must(local == last_local ? global == last : global > last);
+			last += local != last_local;
+			must(global == (line > last ? line : last));
+			bumps += line < last;
+		}
+		last = global;
+		last_local = local;
+	}
+	must(corrector.bumps == bumps);
+	must(!bumps == !corrector.bump_max);
+	/* Where the lines do it alone, and locals are never equal, it is 0. */
+	must(!bumps || !tsct_correct_is_fine(&correct));
+}
+
+START_TEST(test_location)
+{
+	seed_with(2000 + (unsigned int)_i);
+	make_world(2 + any(20), any_double(0.001, 100), 50);
+	make_correct();
+	run_location(4);
+	run_location(40);
+}
+END_TEST
+
+START_TEST(test_location_refused)
+{
+	const struct tsct_frame frame = { 1000, 0, 1, 1, GIGA };
+	struct tsct_corrector corrector, before;
+	__u64 global = 77;
+
+	ck_assert_int_eq(tsct_correct_own(&correct, &frame, 1000, 2000), 0);
+	tsct_corrector_init(&corrector, &correct);
+	before = corrector;
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 0, &global), -EINVAL);
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 999, &global), -EINVAL);
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 2001, &global), -ERANGE);
+	ck_assert_mem_eq(&corrector, &before, sizeof(before));
+	ck_assert_uint_eq(global, 77);
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 1000, &global), 0);
+	ck_assert_uint_eq(global, 0);
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 1500, &global), 0);
+	ck_assert_uint_eq(global, 500);
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 1499, &global), -EINVAL);
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 2000, &global), 0);
+	ck_assert_uint_eq(global, 1000);
+	ck_assert_uint_eq(corrector.bumps, 0);
+}
+END_TEST
+
+/* 4 GHz to 1 GHz: four ticks on one, and what comes of it is told. */
+START_TEST(test_bumps)
+{
+	const struct tsct_frame frame = { 0, 0, 1, 4, GIGA };
+	struct tsct_corrector corrector;
+	__u64 global, i;
+
+	ck_assert_int_eq(tsct_correct_own(&correct, &frame, 0, 1000), 0);
+	ck_assert(!tsct_correct_is_fine(&correct));
+	tsct_corrector_init(&corrector, &correct);
+	for (i = 0; i < 8; i++) {
+		ck_assert_int_eq(tsct_corrector_next(&corrector, i, &global), 0);
+		ck_assert_uint_eq(global, i);
+	}
+	ck_assert_uint_eq(corrector.bumps, 7);
+	ck_assert_uint_eq(corrector.bump_max, 7 - 7 / 4);
+	/* Equal ones stay equal, also where they were put later. */
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 7, &global), 0);
+	ck_assert_uint_eq(global, 7);
+	ck_assert_int_eq(tsct_corrector_next(&corrector, 100, &global), 0);
+	ck_assert_uint_eq(global, 25);
+}
+END_TEST
+
+/* ---- refused -------------------------------------------------------------------- */
+
+static int make(const struct tsct_cubic *piece, unsigned int nr,
+		const struct tsct_frame *frame, __u64 begin, __u64 end)
+{
+	return tsct_correct_make(&correct, piece, nr, frame, begin, end);
+}
+
+static int make_c(double c0, double c1, double c2, double c3)
+{
+	const struct tsct_cubic piece = { 0, 0, { c0, c1, c2, c3 } };
+
+	return make(&piece, 1, &plain, 0, 1 << 20);
+}
+
+START_TEST(test_bad_numbers)
+{
+	double nan = (double)NAN, inf = (double)INFINITY;
+
+	ck_assert_int_eq(make_c(0, 1, 0, 0), 0);
+	ck_assert_int_eq(make_c(nan, 1, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, nan, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, 1, inf, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, 1, 0, -inf), -ERANGE);
+	ck_assert_int_eq(make_c(0, 0, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, -1, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, 1e300, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_c(1e300, 1, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, 1, 1e300, -1e300), -ERANGE);
+	ck_assert_int_eq(make_c(0, 1e-300, 0, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, 1, 5e-324, 5e-324), 0);
+	/* Rises in all, and falls in between; and hardly at its beginning */
+	ck_assert_int_eq(make_c(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
+	ck_assert_int_eq(make_c(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
+	ck_assert_int_eq(make_c(0, 1, -0x1p-22, 0), 0);
+	/* Before the origin of global ticks */
+	ck_assert_int_eq(make_c(-1, 1, 0, 0), -ERANGE);
+}
+END_TEST
+
+START_TEST(test_bad_pieces)
+{
+	struct tsct_cubic piece[] = {
+		{ 0, 0, { 0, 1 } }, { 100, 100, { 0, 1 } },
+		{ 200, 200, { 0, 1 } },
+	};
+
+	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
+	ck_assert_int_eq(make(piece, 0, &plain, 0, 1000), -EINVAL);
+	ck_assert_int_eq(make(piece, TSCT_CURVES_MAX + 1, &plain, 0, 1000),
+			 -EINVAL);
+	ck_assert_int_eq(make(piece, 3, &plain, 1, 0), -EINVAL);
+	ck_assert_int_eq(make(piece, 3, &plain, 0, 1ULL << 62), -ERANGE);
+	ck_assert_int_eq(make(piece, 3, &plain, 0, 0), 0);
+	/* Only what is asked for has to make sense. */
+	piece[2].base = 300;
+	ck_assert_int_eq(make(piece, 3, &plain, 0, 199), 0);
+	ck_assert_int_eq(make(piece, 3, &plain, 0, 200), -EINVAL);
+	piece[2].base = 201;
+	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
+	piece[2].from = 50;
+	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), -EINVAL);
+	/* Steps that are none when taken together */
+	piece[2].from = (1ULL << 63) + 99;
+	ck_assert_int_eq(make(piece, 3, &plain, 50, 1000), -ERANGE);
+}
+END_TEST
+
+START_TEST(test_bad_frames)
+{
+	const struct tsct_cubic piece = { 0, 0, { 0, 1 } };
+	struct tsct_frame frame = plain;
+
+	frame.den = 0;
+	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -EINVAL);
+	frame = plain;
+	frame.num = 0;
+	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -EINVAL);
+	frame = plain;
+	frame.hz = GIGA - 1;
+	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -EINVAL);
+	frame = plain;
+	frame.global = ~0ULL - 5000;
+	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
+	frame.global = ~0ULL - (1ULL << 42);
+	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), 0);
+	ck_assert_uint_eq(at(1000), ~0ULL - (1ULL << 42) + 1000);
+	frame = (struct tsct_frame) { 0, 0, ~0ULL, 1, ~0ULL };
+	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
+	frame = (struct tsct_frame) { 0, 0, 1, ~0ULL, GIGA };
+	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
+	ck_assert_int_eq(tsct_frame_run(&frame, 5, 5, 0, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_frame_run(&frame, 6, 5, 0, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 1, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 0, 1, 1, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 0, 1, 0, 1), -EINVAL);
+	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 1795264075 * GIGA,
+					1795264076 * GIGA, 0, 100 * GIGA),
+			 -ERANGE);
+	ck_assert_int_eq(tsct_frame_run(&frame, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
+					0, 2594123457), -ERANGE);
+	ck_assert_int_eq(tsct_frame_pair(&frame, 0, -1, 1), -EINVAL);
+	ck_assert_int_eq(tsct_frame_pair(&frame, 0, 1, 0), -EINVAL);
+}
+END_TEST
+
+/* Any bits at all: an error, or lines that rise and meet */
+START_TEST(test_any_bits)
+{
+	struct tsct_cubic piece[3];
+	unsigned int turn, made = 0, i, k;
+	struct tsct_frame frame;
+	__u64 begin, bits;
+
+	seed_with(3000 + (unsigned int)_i);
+	for (turn = 0; turn < 3000; turn++) {
+		piece[0].from = begin = any64();
+		for (i = 0; i < 3; i++) {
+			if (i)
+				piece[i].from = piece[i - 1].from +
+					(any64() >> any(64));
+			piece[i].base = any64();
+			for (k = 0; k < 4; k++) {
+				bits = any(4) ? any64() : 0;
+				if (any(2))
+					bits = bits >> 12 | (1023ULL -
+						any(k * 40 + 20)) << 52;
+				memcpy(&piece[i].c[k], &bits, sizeof(bits));
+			}
+		}
+		frame = (struct tsct_frame) {
+			any(2) ? piece[0].base : any64(), any64() >> any(64),
+			any64() >> any(64), any64() >> any(64),
+			GIGA + (any64() >> (30 + any(34))),
+		};
+		begin -= any64() >> any(64);
+		if (make(piece, any(4), &frame, begin,
+			 begin + (any64() >> any(64))))
+			continue;
+		made++;
+		bits = correct.end - correct.begin;
+		must(at(correct.begin) <= at(correct.end));
+		must(at(correct.begin) <= at(correct.begin + bits / 2));
+		must(at(correct.begin + bits / 2) <= at(correct.end));
+	}
+	ck_assert_uint_gt(made, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("correct");
+	TCase *tcase = add_case(suite, "lines", NULL, NULL);
+
+	print_seed();
+	tcase_add_test(tcase, test_golden);
+	tcase_add_loop_test(tcase, test_any, 0, COUNT(scenes));
+	tcase_add_test(tcase, test_count);
+	tcase = add_case(suite, "by hand", NULL, NULL);
+	tcase_add_test(tcase, test_line_by_hand);
+	tcase_add_test(tcase, test_bend_by_hand);
+	tcase_add_test(tcase, test_run);
+	tcase_add_test(tcase, test_pair);
+	tcase_add_loop_test(tcase, test_fit, 0, 5);
+	tcase = add_case(suite, "locations", NULL, NULL);
+	tcase_add_loop_test(tcase, test_location, 0, 20);
+	tcase_add_test(tcase, test_location_refused);
+	tcase_add_test(tcase, test_bumps);
+	tcase = add_case(suite, "refused", NULL, NULL);
+	tcase_add_test(tcase, test_bad_numbers);
+	tcase_add_test(tcase, test_bad_pieces);
+	tcase_add_test(tcase, test_bad_frames);
+	tcase_add_loop_test(tcase, test_any_bits, 0, 10);
+	return run_suite(suite);
+}

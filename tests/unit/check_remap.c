@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* Ids of definitions: against tables that are searched from end to end. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/remap.h"
+#include "seed.h"
+#include "suite.h"
+
+#define ROOM	256
+#define THINGS	1000
+
+/* libcheck writes a note for each that holds, too. */
+#define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
+
+static struct tsct_remap_slot slot[ROOM], more[4 * ROOM];
+
+START_TEST(test_put_and_get)
+{
+	struct tsct_remap map;
+	__u64 id = 77;
+
+	ck_assert_int_eq(tsct_remap_init(&map, slot, 3, 0), -EINVAL);
+	ck_assert_int_eq(tsct_remap_init(&map, slot, 0, 0), -EINVAL);
+	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM, any64()), 0);
+	ck_assert_int_eq(tsct_remap_get(&map, 0, &id), -ENOENT);
+	ck_assert_uint_eq(id, 77);
+	ck_assert_int_eq(tsct_remap_put(&map, 0, 5), 0);
+	ck_assert_int_eq(tsct_remap_put(&map, ~0ULL, 0), 0);
+	ck_assert_int_eq(tsct_remap_put(&map, 0, 5), -EALREADY);
+	ck_assert_int_eq(tsct_remap_put(&map, 0, 6), -EEXIST);
+	ck_assert_int_eq(tsct_remap_get(&map, 0, &id), 0);
+	ck_assert_uint_eq(id, 5);
+	ck_assert_int_eq(tsct_remap_get(&map, ~0ULL, &id), 0);
+	ck_assert_uint_eq(id, 0);
+	ck_assert_int_eq(tsct_remap_get(&map, 1, &id), -ENOENT);
+}
+END_TEST
+
+/* It is full at three quarters, and all of it is still there. */
+START_TEST(test_full)
+{
+	struct tsct_remap map, larger;
+	__u64 old[ROOM], id;
+	unsigned int i, nr = 0;
+
+	seed_with((unsigned int)_i);
+	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM, any64()), 0);
+	while (nr < ROOM) {
+		/* Neighbours, and multiples of large powers of two */
+		old[nr] = any(2) ? (__u64)nr : (__u64)nr << 56 | 1ULL << 50;
+		if (tsct_remap_put(&map, old[nr], nr * 3))
+			break;
+		nr++;
+	}
+	ck_assert_uint_eq(nr, ROOM / 4 * 3);
+	ck_assert_int_eq(tsct_remap_put(&map, 1ULL << 40, 1), -ENOSPC);
+	ck_assert_int_eq(tsct_remap_put(&map, old[5], 15), -EALREADY);
+	ck_assert_int_eq(tsct_remap_get(&map, 1ULL << 40, &id), -ENOENT);
+	ck_assert_int_eq(tsct_remap_init(&larger, more, 2 * ROOM, any64()), 0);
+	ck_assert_int_eq(tsct_remap_move(&larger, &map), 0);
+	ck_assert_uint_eq(larger.nr, nr);
+	for (i = 0; i < nr; i++) {
+		must(!tsct_remap_get(&map, old[i], &id) && id == i * 3);
+		must(!tsct_remap_get(&larger, old[i], &id) && id == i * 3);
+	}
+	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM / 2, 0), 0);
+	ck_assert_int_eq(tsct_remap_move(&map, &larger), -ENOSPC);
+}
+END_TEST
+
+/* The smallest tables: there is an end to looking for what is not there. */
+START_TEST(test_small)
+{
+	struct tsct_remap map;
+	unsigned int room, i;
+	__u64 id;
+
+	for (room = 1; room <= 8; room *= 2) {
+		ck_assert_int_eq(tsct_remap_init(&map, slot, room, room), 0);
+		for (i = 0; !tsct_remap_put(&map, i, i); i++)
+			;
+		ck_assert_uint_lt(i, room);
+		ck_assert_int_eq(tsct_remap_get(&map, 12345, &id), -ENOENT);
+	}
+}
+END_TEST
+
+/* ---- unify --------------------------------------------------------------------- */
+
+static char names[THINGS][12];
+static unsigned int asked;
+
+static bool same(const void *arg, __u64 id)
+{
+	asked++;
+	return !strcmp(arg, names[id]);
+}
+
+static __u64 hash_of(const char *name, __u64 start)
+{
+	return tsct_hash(start, name, strlen(name));
+}
+
+/* Two inputs, some of whose names are alike, by ids of their own: as by search */
+START_TEST(test_unify)
+{
+	struct tsct_remap_slot *room = calloc(2048, sizeof(*room));
+	struct tsct_unify unify;
+	char name[12];
+	unsigned int i, k, nr = 0;
+	__u64 seed_of_hash, id;
+	int ret;
+
+	seed_with((unsigned int)_i);
+	seed_of_hash = any64();
+	ck_assert_int_eq(tsct_unify_init(&unify, room, 2048, any64()), 0);
+	for (i = 0; i < 3000; i++) {
+		snprintf(name, sizeof(name), "thing %u", any(THINGS));
+		for (k = 0; k < nr && strcmp(names[k], name); k++)
+			;
+		if (k == nr)
+			strcpy(names[nr], name);
+		ret = tsct_unify_id(&unify, hash_of(name, seed_of_hash), same,
+				    name, &id);
+		must(ret == (k == nr) && id == k);
+		nr += k == nr;
+	}
+	ck_assert_uint_eq(unify.next, nr);
+	/* Of those that are there, one each time, and hardly any other */
+	ck_assert_uint_lt(asked, 3000);
+	free(room);
+}
+END_TEST
+
+/* All have the same hash: it takes long, and is right. */
+START_TEST(test_same_hash)
+{
+	struct tsct_unify unify, larger;
+	unsigned int i;
+	__u64 id;
+
+	ck_assert_int_eq(tsct_unify_init(&unify, slot, ROOM, 0), 0);
+	for (i = 0; i < 100; i++) {
+		snprintf(names[i], sizeof(names[i]), "%u", i);
+		ck_assert_int_eq(tsct_unify_id(&unify, 7, same, names[i], &id), 1);
+		ck_assert_uint_eq(id, i);
+	}
+	ck_assert_int_eq(tsct_unify_init(&larger, more, 2 * ROOM, 9), 0);
+	ck_assert_int_eq(tsct_unify_move(&larger, &unify), 0);
+	for (i = 0; i < 100; i++) {
+		ck_assert_int_eq(tsct_unify_id(&larger, 7, same, names[i], &id), 0);
+		ck_assert_uint_eq(id, i);
+	}
+	ck_assert_int_eq(tsct_unify_id(&larger, 8, same, "new", &id), 1);
+	ck_assert_uint_eq(id, 100);
+}
+END_TEST
+
+START_TEST(test_unify_full)
+{
+	struct tsct_unify unify;
+	unsigned int i;
+	__u64 id;
+
+	ck_assert_int_eq(tsct_unify_init(&unify, slot, 4, 0), 0);
+	for (i = 0; i < 3; i++) {
+		snprintf(names[i], sizeof(names[i]), "%u", i);
+		ck_assert_int_eq(tsct_unify_id(&unify, i, same, names[i], &id), 1);
+	}
+	ck_assert_int_eq(tsct_unify_id(&unify, 9, same, "9", &id), -ENOSPC);
+	ck_assert_uint_eq(unify.next, 3);
+	ck_assert_int_eq(tsct_unify_id(&unify, 1, same, "1", &id), 0);
+	ck_assert_uint_eq(id, 1);
+}
+END_TEST
+
+/* ---- hashes ---------------------------------------------------------------------- */
+
+/* Each bit of what is hashed, its length and the seed turn about half of it over. */
+START_TEST(test_hash)
+{
+	unsigned char bytes[40], other[40];
+	unsigned int bit, len, turn, sum = 0, nr = 0, least = 64, flipped;
+	__u64 hash, seed0;
+
+	seed_with(1);
+	for (turn = 0; turn < 30; turn++) {
+		len = 1 + any(sizeof(bytes));
+		seed0 = any64();
+		for (bit = 0; bit < len; bit++)
+			bytes[bit] = (unsigned char)any(turn ? 256 : 1);
+		hash = tsct_hash(seed0, bytes, len);
+		must(hash == tsct_hash(seed0, bytes, len));
+		must(hash != tsct_hash(seed0, bytes, len - 1));
+		must(hash != tsct_hash(seed0 ^ 1, bytes, len));
+		for (bit = 0; bit < 8 * len; bit++) {
+			memcpy(other, bytes, len);
+			other[bit / 8] ^= (unsigned char)(1 << bit % 8);
+			flipped = (unsigned int)__builtin_popcountll(hash ^
+				tsct_hash(seed0, other, len));
+			least = flipped < least ? flipped : least;
+			sum += flipped;
+			nr++;
+		}
+	}
+	ck_assert_uint_ge(least, 8);
+	ck_assert_uint_ge(sum, 31 * nr);
+	ck_assert_uint_le(sum, 33 * nr);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("remap");
+	TCase *tcase = add_case(suite, "remap", NULL, NULL);
+
+	print_seed();
+	tcase_add_test(tcase, test_put_and_get);
+	tcase_add_loop_test(tcase, test_full, 0, 10);
+	tcase_add_test(tcase, test_small);
+	tcase = add_case(suite, "unify", NULL, NULL);
+	tcase_add_loop_test(tcase, test_unify, 20, 25);
+	tcase_add_test(tcase, test_same_hash);
+	tcase_add_test(tcase, test_unify_full);
+	tcase_add_test(tcase, test_hash);
+	return run_suite(suite);
+}
