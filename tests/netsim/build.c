@@ -80,26 +80,44 @@ void build_master(struct run *run, const struct tsct_keys *keys)
 	node_be_master(&run->world, 0, 0);
 }
 
-void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
-		 bool serves, const struct tsct_keys *keys)
+static void build(struct run *run, uint32_t index, struct node_options *options)
 {
 	const struct scene *scene = run->scene;
 	double wander = scene->wander > 0 ? scene->wander : 1e-9;
-	struct node_options options = {
-		.crystal = any_crystal(run, wander),
-		.stamping = scene->stamping, .fit = scene->fit,
-		.nr_sources = nr_sources, .serves = serves, .keys = keys,
-		.asymmetry_us = scene->asymmetry_us,
-	};
 
+	options->crystal = any_crystal(run, wander);
+	options->stamping = scene->stamping;
+	options->fit = scene->fit;
+	options->asymmetry_us = scene->asymmetry_us;
 	/* Six sigma of what is simulated, if the default is less */
 	if (wander * 6e9 > TSCT_FIT_WANDER_PPB)
-		options.wander_ppb = wander * 6e9;
-	options.crystal.temp = scene->temp;
-	options.crystal.temp_s = scene->temp_s;
-	node_init(&run->world, index, &options);
+		options->wander_ppb = wander * 6e9;
+	options->crystal.temp = scene->temp;
+	options->crystal.temp_s = scene->temp_s;
+	if (options->beside)
+		options->crystal = options->beside->osc.crystal;
+	node_init(&run->world, index, options);
 	if (run->world.nr_nodes <= FEW_NODES)
 		node_publish_often(&run->world, index);
+}
+
+void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
+		 bool serves, const struct tsct_keys *keys)
+{
+	struct node_options options = {
+		.nr_sources = nr_sources, .serves = serves, .keys = keys,
+	};
+
+	build(run, index, &options);
+}
+
+void build_beside(struct run *run, uint32_t index, uint32_t beside)
+{
+	struct node_options options = {
+		.nr_sources = 1, .beside = &run->world.nodes[beside],
+	};
+
+	build(run, index, &options);
 }
 
 void build_source(struct run *run, uint32_t index, unsigned int source,

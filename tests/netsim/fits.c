@@ -13,17 +13,16 @@
  * such, if auto is above a row's limit, or if it is not among the best often
  * enough: see is_best().
  */
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pick.h"
 #include "trial.h"
 
 #define BEST_PART	1.1	/* auto is within 10 % of the best column */
 #define BEST_ROWS	9	/* of ROWS_PUBLISHED */
 #define TRIALS_ENOUGH	100
-#define ROWS_MAX	64
 
 static const char *const published_names[PUBLISHED_NR] = {
 	"all", "drop 10 %", "low 50 %", "low 25 %", "1/excess^2", "Gauss",
@@ -31,11 +30,9 @@ static const char *const published_names[PUBLISHED_NR] = {
 };
 
 struct options {
+	struct pick pick;		/* rows */
 	unsigned int mask;		/* of fits */
-	uint64_t rows;			/* bits; 0: all */
 	unsigned int trials;
-	uint64_t seed;
-	bool check, verbose;
 };
 
 struct verdict {
@@ -169,8 +166,8 @@ static void run_row(const struct options *options, unsigned int i,
 
 	printf("row %u: %s\n", i + 1, row->name);
 	for (t = 0; t < options->trials; t++)
-		trial_run(row, options->seed + t, options->mask,
-			  options->verbose, &result);
+		trial_run(row, options->pick.seed + t, options->mask,
+			  options->pick.verbose, &result);
 	print_published(row, &result, options->trials);
 	printf("  %-12s %10s %10s %10s %10s %10s %s\n", "fit", "RMS us",
 	       "max us", "in window", "its sd", "its bound", "bound held");
@@ -207,7 +204,7 @@ static int conclude(const struct options *options, const struct verdict *verdict
 	if (verdict->failed)
 		printf("%u fits were refused\n", verdict->failed);
 	printf("%s the best\n", best ? "passed" : "FAILED");
-	return options->check && (verdict->bad || !best || !verdict->readings);
+	return options->pick.check && (verdict->bad || !best || !verdict->readings);
 }
 
 static int run_all(const struct options *options)
@@ -216,19 +213,11 @@ static int run_all(const struct options *options)
 	unsigned int i;
 
 	printf("# %u trials per row, seed %llu on\n", options->trials,
-	       (unsigned long long)options->seed);
+	       (unsigned long long)options->pick.seed);
 	for (i = 0; i < nr_rows; i++)
-		if (!options->rows || options->rows >> i & 1)
+		if (pick_has(&options->pick, i + 1))
 			run_row(options, i, &verdict);
 	return conclude(options, &verdict);
-}
-
-static void usage(const char *why)
-{
-	fprintf(stderr, "fits: %s; usage: fits [--list] [--row N]... "
-		"[--fit NAME]... [--trials COUNT] [--seed S] [--check] [-v]\n",
-		why);
-	exit(2);
 }
 
 static void list(void)
@@ -237,75 +226,42 @@ static void list(void)
 
 	for (i = 0; i < nr_rows; i++)
 		printf("%2u %s\n", i + 1, rows[i].name);
-	exit(0);
 }
 
-static uint64_t row_bit(const char *text)
+static void take_fit(void *ctx, const char *name)
 {
-	unsigned long n = strtoul(text, NULL, 0);
-
-	if (!n || n > nr_rows)
-		usage("no such row, see --list");
-	return 1ULL << (n - 1);
-}
-
-static unsigned int fit_bit(const char *name)
-{
+	struct options *options = ctx;
 	int kind = tsct_fit_kind_of(name);
 
 	if (kind < 0)
-		usage("no such fit");
-	return 1U << kind;
+		pick_usage(&options->pick, "no such fit");
+	options->mask |= 1U << kind;
 }
 
-static void take_option(struct options *options, int c)
+static void take_trials(void *ctx, const char *text)
 {
-	switch (c) {
-	case 'l':
-		list();
-		break;
-	case 'r':
-		options->rows |= row_bit(optarg);
-		break;
-	case 'f':
-		options->mask |= fit_bit(optarg);
-		break;
-	case 't':
-		options->trials = (unsigned int)strtoul(optarg, NULL, 0);
-		break;
-	case 's':
-		options->seed = strtoull(optarg, NULL, 0);
-		break;
-	case 'c':
-		options->check = true;
-		break;
-	case 'v':
-		options->verbose = true;
-		break;
-	default:
-		usage("what is that");
-	}
+	struct options *options = ctx;
+
+	options->trials = (unsigned int)pick_number(&options->pick, text);
+	if (!options->trials)
+		pick_usage(&options->pick, "nothing to do");
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "list", no_argument, NULL, 'l' },
-		{ "row", required_argument, NULL, 'r' },
-		{ "fit", required_argument, NULL, 'f' },
-		{ "trials", required_argument, NULL, 't' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "check", no_argument, NULL, 'c' },
-		{ NULL, 0, NULL, 0 },
+	static const struct pick_option own[] = {
+		{ "fit", true, take_fit },
+		{ "trials", true, take_trials },
+		{ NULL, false, NULL },
 	};
-	struct options options = { .trials = 200, .seed = 1 };
-	int c;
+	struct options options = {
+		.pick = { .program = "fits", .numbered = "row", .nr = nr_rows,
+			  .usage = "[--fit NAME]... [--trials COUNT]",
+			  .list = list, .seed = 1 },
+		.trials = 200,
+	};
 
-	_Static_assert(ROWS_MAX <= 64, "rows are bits");
-	while ((c = getopt_long(argc, argv, "v", long_options, NULL)) != -1)
-		take_option(&options, c);
-	if (optind < argc || !options.trials)
-		usage("nothing to do");
+	pick_parse(&options.pick, argc, argv, own, &options);
 	if (!options.mask)
 		options.mask = (1U << TSCT_FIT_NR) - 1;
 	return run_all(&options);

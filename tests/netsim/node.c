@@ -175,9 +175,12 @@ void node_init(struct world *world, uint32_t index,
 		.nr_sources = options->nr_sources,
 		.alive = true,
 	};
+	node->host = options->beside ? options->beside->host : node->id ^ 1;
 	forget(node);
 	osc_init(&node->osc, &options->crystal, roll64(&world->dice) >> 8,
 		 dice_of(world->seed, 10000 + index));
+	if (options->beside)
+		node->osc = options->beside->osc;
 	osc_go_on(&node->osc, world->now_ps);
 	node->cluster = tsct_cluster_new(&cluster, options->nr_sources);
 	node->sources = calloc(options->nr_sources + 1, sizeof(*node->sources));
@@ -203,7 +206,7 @@ void node_source(struct world *world, uint32_t index, unsigned int source,
 	struct node *node = &world->nodes[index];
 	struct tsct_client_options options = {
 		.key_id = what->key_id, .flags = what->flags,
-		.node = node->id, .host = node->id ^ 1,
+		.node = node->id, .host = node->host,
 		.mult = (__u64)ldexp(1e9 / node->osc.crystal.hz,
 				     TSCT_CLOCK_SHIFT),
 	};

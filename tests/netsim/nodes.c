@@ -11,21 +11,20 @@
  * told, with the seed that repeats them, and make the exit status 1. --check: so
  * does an RMS above its limit. --quick: shorter and smaller.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "pick.h"
 #include "scene.h"
 
 #define QUICK_MARGIN	1.5
 
 struct options {
+	struct pick pick;	/* scenes, over all groups */
 	unsigned int groups;	/* bits */
-	uint64_t scenes;	/* bits, over all groups; 0: all */
-	uint64_t seed;
 	unsigned int seeds;
-	bool quick, check, verbose;
+	bool quick;
 };
 
 static const char *const group_names[GROUP_NR] = { "live", "trouble", "tree" };
@@ -103,13 +102,13 @@ static bool run_scene(const struct options *options, const struct scene *scene,
 	bool fine;
 
 	run.world.seed = seed;
-	run.world.verbose = options->verbose;
+	run.world.verbose = options->pick.verbose;
 	scene->play(&run);
 	print_run(&run, number, cpu_s() - began);
 	fine = !run.world.complaints && !run.failures;
 	if (run.world.complaints)
 		printf("  %u violations\n", run.world.complaints);
-	if (options->check && is_above(&run))
+	if (options->pick.check && is_above(&run))
 		fine = false;
 	printf("%s %u %s\n", fine ? "passed" : "FAILED", number, scene->name);
 	world_free(&run.world);
@@ -125,12 +124,11 @@ static int run_all(const struct options *options)
 		for (i = 0; i < group_size(group); i++) {
 			number++;
 			if (!(options->groups & 1U << group) ||
-			    (options->scenes &&
-			     !(options->scenes >> number & 1)))
+			    !pick_has(&options->pick, number))
 				continue;
 			for (k = 0; k < options->seeds; k++, done++)
 				bad += !run_scene(options, scene_of(group, i),
-						  number, options->seed + k);
+						  number, options->pick.seed + k);
 		}
 	}
 	printf("%u of %u runs were well\n", done - bad, done);
@@ -145,88 +143,54 @@ static void list(void)
 		for (i = 0; i < group_size(group); i++)
 			printf("%2u %s: %s\n", ++number, group_names[group],
 			       scene_of(group, i)->name);
-	exit(0);
 }
 
-static void usage(const char *why)
+static void take_group(void *ctx, const char *name)
 {
-	fprintf(stderr, "nodes: %s; usage: nodes [--list] [--group "
-		"live|trouble|tree]... [--scene N]... [--seed S] [--seeds "
-		"COUNT] [--quick] [--check] [-v]\n", why);
-	exit(2);
-}
-
-static unsigned int group_bit(const char *name)
-{
+	struct options *options = ctx;
 	unsigned int i;
 
 	for (i = 0; i < GROUP_NR; i++)
 		if (!strcmp(name, group_names[i]))
-			return 1U << i;
-	usage("no such group");
-	return 0;
+			break;
+	if (i == GROUP_NR)
+		pick_usage(&options->pick, "no such group");
+	options->groups |= 1U << i;
 }
 
-static uint64_t scene_bit(const char *text)
+static void take_seeds(void *ctx, const char *text)
 {
-	unsigned long n = strtoul(text, NULL, 0);
+	struct options *options = ctx;
 
-	if (!n || n > nr_live + nr_trouble + nr_tree)
-		usage("no such scene, see --list");
-	return 1ULL << n;
+	options->seeds = (unsigned int)pick_number(&options->pick, text);
 }
 
-static void take_option(struct options *options, int c)
+static void take_quick(void *ctx, const char *text)
 {
-	switch (c) {
-	case 'l':
-		list();
-		break;
-	case 'g':
-		options->groups |= group_bit(optarg);
-		break;
-	case 'n':
-		options->scenes |= scene_bit(optarg);
-		break;
-	case 's':
-		options->seed = strtoull(optarg, NULL, 0);
-		break;
-	case 'k':
-		options->seeds = (unsigned int)strtoul(optarg, NULL, 0);
-		break;
-	case 'q':
-		options->quick = true;
-		break;
-	case 'c':
-		options->check = true;
-		break;
-	case 'v':
-		options->verbose = true;
-		break;
-	default:
-		usage("what is that");
-	}
+	struct options *options = ctx;
+
+	(void)text;
+	options->quick = true;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "list", no_argument, NULL, 'l' },
-		{ "group", required_argument, NULL, 'g' },
-		{ "scene", required_argument, NULL, 'n' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "seeds", required_argument, NULL, 'k' },
-		{ "quick", no_argument, NULL, 'q' },
-		{ "check", no_argument, NULL, 'c' },
-		{ NULL, 0, NULL, 0 },
+	static const struct pick_option own[] = {
+		{ "group", true, take_group },
+		{ "seeds", true, take_seeds },
+		{ "quick", false, take_quick },
+		{ NULL, false, NULL },
 	};
-	struct options options = { .seed = 1, .seeds = 1 };
-	int c;
+	struct options options = {
+		.pick = { .program = "nodes", .numbered = "scene",
+			  .nr = nr_live + nr_trouble + nr_tree,
+			  .usage = "[--group live|trouble|tree]... "
+				"[--seeds COUNT] [--quick]",
+			  .list = list, .seed = 1 },
+		.seeds = 1,
+	};
 
-	while ((c = getopt_long(argc, argv, "v", long_options, NULL)) != -1)
-		take_option(&options, c);
-	if (optind < argc)
-		usage("what is that");
+	pick_parse(&options.pick, argc, argv, own, &options);
 	if (!options.groups)
 		options.groups = (1U << GROUP_NR) - 1;
 	return run_all(&options);

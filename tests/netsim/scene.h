@@ -22,6 +22,7 @@ struct scene {
 	double wander;		/* 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;
 	double asymmetry_us;	/* children are told */
+	unsigned int liar;	/* which of the four sources; 0: the last */
 	unsigned int polls;	/* 0: 2000 */
 	unsigned int polls_quick;	/* 0: 600 */
 	struct stamping stamping;
@@ -50,6 +51,8 @@ void build_nodes(struct run *run, unsigned int nr);
 void build_master(struct run *run, const struct tsct_keys *keys);
 void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 		 bool serves, const struct tsct_keys *keys);
+/* One that shares the counter and the host of a node that is there already */
+void build_beside(struct run *run, uint32_t index, uint32_t beside);
 void build_source(struct run *run, uint32_t index, unsigned int source,
 		  uint32_t server, __u32 key_id, __u32 flags);
 /* An NTP server; flags of sources: TSCT_CLIENT_* */

@@ -228,8 +228,21 @@ static void play_ntp_false(struct run *run)
 #define SCENE(title, function, ...) \
 	{ .name = title, .play = function, ##__VA_ARGS__ }
 
+#define BAD_PATH { .floor = 50, .exp = 20, .loss = 0.2, .twice = 0.1, \
+	.late = 0.1, .late_by = 1.2e6 }
+#define BAD_PATHS	.go = BAD_PATH, .back = BAD_PATH
+
 /* Where there are many nodes */
 #define FEW	.polls = 1000, .polls_quick = 300
+/* In every position, as who is asked first could be believed more */
+#define LIAR(title, function, which) \
+	SCENE(title, function, .polls = 1000, .polls_quick = 150, .liar = which)
+#define LIARS(name, which) \
+	LIAR(name " of four lies: steps", play_liar_steps, which), \
+	LIAR(name " of four lies: 1 % fast", play_liar_fast, which), \
+	LIAR(name " of four lies: answers from the past", play_liar_past, which), \
+	LIAR(name " of four lies: its line is off", play_liar_line, which), \
+	LIAR(name " of four lies: begins an epoch", play_liar_restarts, which)
 
 const struct scene trouble_scenes[] = {
 	SCENE("calm", play_calm),
@@ -241,11 +254,7 @@ const struct scene trouble_scenes[] = {
 	SCENE("another route, 200 us longer", play_route),
 	SCENE("another route, 200 us shorter", play_route_back),
 	SCENE("one way jammed", play_jam),
-	SCENE("lost, twice, out of order", play_calm,
-	      .go = { .floor = 50, .exp = 20, .loss = 0.2, .twice = 0.1,
-		      .late = 0.1, .late_by = 1.2e6 },
-	      .back = { .floor = 50, .exp = 20, .loss = 0.2, .twice = 0.1,
-			.late = 0.1, .late_by = 1.2e6 }),
+	SCENE("lost, twice, out of order", play_calm, BAD_PATHS),
 	SCENE("all of the way there", play_calm,
 	      .go = { .floor = 100, .exp = 1 }, .back = { .exp = 1 }),
 	SCENE("all of the way back", play_calm,
@@ -270,6 +279,13 @@ const struct scene trouble_scenes[] = {
 	      FEW),
 	SCENE("three sessions of 20", play_sessions, .poll_s = 32,
 	      .limit_us = 12),
+	SCENE("five of one host", play_synced_host, .limit_us = 0.7),
+	SCENE("barriers of 20, a fifth of it lost, twice, late", play_barriers,
+	      BAD_PATHS, .poll_s = 4),
+	SCENE("a member of a barrier is missing", play_barrier_missing,
+	      BAD_PATHS, .poll_s = 4),
+	SCENE("the master restarts in a barrier", play_barrier_restart,
+	      BAD_PATHS, .poll_s = 4),
 	SCENE("after a session", play_after_session, .limit_us = 0.7),
 	SCENE("after a session, poll 16 s", play_after_session, .poll_s = 16),
 	SCENE("after a session that is 400 ns uneven", play_uneven_session,
@@ -281,11 +297,8 @@ const struct scene trouble_scenes[] = {
 	      .back = { .floor = 5, .gauss = 0.2 }),
 	SCENE("no kernel stamps", play_calm,
 	      .stamping = { .by_program = true }),
-	SCENE("a liar steps", play_liar_steps, FEW),
-	SCENE("a liar is 1 % fast", play_liar_fast, FEW),
-	SCENE("a liar answers from the past", play_liar_past, FEW),
-	SCENE("a liar's line is off", play_liar_line, FEW),
-	SCENE("a liar begins an epoch", play_liar_restarts, FEW),
+	LIARS("the first", 1), LIARS("the second", 2), LIARS("the third", 3),
+	LIARS("the last", 4),
 	SCENE("answers replayed", play_replay),
 	SCENE("answers replayed, no key", play_replay_open),
 	SCENE("answers forged", play_spoof),

@@ -52,7 +52,7 @@ static void fill(struct world *world, struct node *node,
 	uint64_t now = node_count(world, node);
 
 	*timeline = (struct tsct_timeline) {
-		.node = node->id, .host = node->id ^ 1,
+		.node = node->id, .host = node->host,
 		.stratum = 10, .precision = -25,
 	};
 
@@ -105,6 +105,10 @@ static void ask(struct world *world, uint32_t index, unsigned int source)
 
 	if (!packet)
 		abort();
+	if (asked->waits && asked->barrier) {
+		ext.flags |= TSCT_EXT_ARRIVED;
+		ext.barrier = asked->barrier;
+	}
 	packet->from = index;
 	packet->to = asked->server;
 	packet->source = source;
@@ -160,6 +164,41 @@ void wire_poll(struct world *world, struct event *event)
 	later(world, s * 1e6, event);
 }
 
+/* ---- barriers ------------------------------------------------------------- */
+
+static void ask_again(struct world *world, struct event *event)
+{
+	struct source *source = &world->nodes[event->node].sources[0];
+
+	if (!source->waits)
+		return;
+	if (!source->session)
+		ask(world, event->node, 0);
+	later(world, PATIENCE_US, event);
+}
+
+void wire_wait(struct world *world, uint32_t index)
+{
+	struct event event = { .happen = ask_again, .node = index };
+
+	world->nodes[index].sources[0].waits = true;
+	ask_again(world, &event);
+}
+
+/* A number that is not the one we said is that of another life of the master's. */
+static void follow_barrier(struct source *source)
+{
+	const struct tsct_remote *remote = &source->client.remote;
+
+	if (remote->flags & TSCT_EXT_RELEASED && source->waits &&
+	    remote->barrier == source->barrier) {
+		source->waits = false;
+		source->released++;
+	} else {
+		source->barrier = remote->barrier;
+	}
+}
+
 /* Of a session, as the answer has it */
 static void follow(struct world *world, uint32_t index, unsigned int source)
 {
@@ -169,6 +208,7 @@ static void follow(struct world *world, uint32_t index, unsigned int source)
 		.happen = take_turn, .node = index, .source = source,
 	};
 
+	follow_barrier(asked);
 	asked->exchanges += asked->session != 0;
 	if (remote->flags & TSCT_EXT_SESSION_OPEN) {
 		asked->session = remote->session;
@@ -191,15 +231,32 @@ void wire_hint(struct world *world, uint32_t from, uint32_t to)
 	wire_send(world, &world->nodes[to].sources[0].back, &packet);
 }
 
+/* Who shares our counter need not be measured: its stamps are ours. */
+static struct tsct_exchange identified(const struct source *source,
+				       const struct tsct_exchange *x)
+{
+	struct tsct_exchange same = *x;
+
+	if (!source->synced_host || !source->client.remote.shared)
+		return same;
+	same.t1 = same.t2;
+	same.t4 = same.t3;
+	same.local_error = 0;
+	same.remote_error = 0;
+	return same;
+}
+
 static void learn(struct world *world, struct node *node, unsigned int source,
 		  const struct tsct_exchange *x, unsigned int nr)
 {
+	struct tsct_exchange one;
 	const struct tsct_remote *remote = &node->sources[source].client.remote;
 	bool news = false;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		news |= tsct_cluster_feed(node->cluster, source, &x[i],
+		one = identified(&node->sources[source], &x[i]);
+		news |= tsct_cluster_feed(node->cluster, source, &one,
 					  remote) != TSCT_CLUSTER_OK;
 		world->exchanges++;
 	}

@@ -45,6 +45,10 @@ struct source {
 	__u32 flags, key_id;	/* of the client */
 	uint32_t session;	/* it is part of; 0: of none */
 	unsigned int exchanges;	/* of sessions */
+	bool synced_host;	/* of the same host: it needs no exchange */
+	bool waits;		/* in this barrier; it is asked and asked: */
+	__u32 barrier;
+	unsigned int released;	/* times */
 	struct tsct_client client;
 };
 
@@ -56,7 +60,7 @@ struct shown {
 };
 
 struct node {
-	uint64_t id;
+	uint64_t id, host;
 	struct osc osc;
 	struct stamping stamping;
 	struct tsct_address address;
@@ -142,6 +146,7 @@ struct node_options {
 	bool serves;
 	const struct tsct_keys *keys;
 	__u32 limit_us;		/* of guard.h: a token every so often */
+	const struct node *beside;	/* NULL, or who shares its counter */
 };
 
 void node_init(struct world *world, uint32_t index,
@@ -175,6 +180,8 @@ uint32_t node_session(struct world *world, uint32_t index);
 /* wire.c: packets */
 void wire_poll(struct world *world, struct event *event);
 void wire_arrive(struct world *world, struct event *event);
+/* Its callers wait: it says so until it is released. */
+void wire_wait(struct world *world, uint32_t index);
 /* A session begins: node @to ought to ask. */
 void wire_hint(struct world *world, uint32_t from, uint32_t to);
 void wire_send(struct world *world, struct path *path,
