@@ -5,6 +5,7 @@
 #include "peers_private.h"
 
 #define TELL_NS		(60 * NS_PER_S)
+#define DOUBTS_MAX	20		/* lines of what is not believed, in that */
 #define REACH_NS	(10 * NS_PER_S)	/* it comes and goes */
 
 static void tell_reach(struct source *s, __s64 now_ns)
@@ -69,29 +70,44 @@ void source_tell_answer(struct source *s, enum tsct_client_result result,
 		log_warning("%s: %s", s->conf.name, tsct_client_why(result));
 }
 
-/* Outvoted, or what it says of itself cannot be */
-static bool is_doubted(const struct tsct_source_state *state)
+static enum source_doubt doubt_of(const struct tsct_source_state *state)
 {
-	return state->liar || (!state->known && *state->why);
+	if (state->liar)
+		return DOUBT_LIAR;
+	return !state->known && *state->why ? DOUBT_REFUSED : DOUBT_NONE;
 }
 
-static void tell_doubt(struct source *s, const struct tsct_source_state *state)
+/* It can be another one with each answer. */
+static bool may_tell(struct source *s, __s64 now_ns)
 {
-	bool doubted = is_doubted(state);
+	if (now_ns - s->doubts_ns > TELL_NS) {
+		s->doubts_ns = now_ns;
+		s->nr_doubts = 0;
+	}
+	return s->nr_doubts++ < DOUBTS_MAX;
+}
 
-	if (doubted && !s->is_doubted)
+static void tell_doubt(struct source *s, const struct tsct_source_state *state,
+		       __s64 now_ns)
+{
+	enum source_doubt doubt = doubt_of(state);
+
+	if (doubt == s->doubt || (!doubt && !state->known))
+		return;			/* or nothing is known of it just now */
+	s->doubt = doubt;
+	if (!may_tell(s, now_ns))
+		return;
+	if (doubt)
 		log_warning("%s: not believed: %s", s->conf.name, state->why);
-	else if (s->is_doubted && !doubted && !state->known)
-		return;			/* nothing is known of it just now */
-	else if (s->is_doubted && !doubted)
+	else
 		log_info("%s: believed again", s->conf.name);
-	s->is_doubted = doubted;
 }
 
 void sources_tell(struct peers *p)
 {
 	__u64 now = netclock_now(&p->clock);
 	struct tsct_source_state state;
+	__s64 now_ns = tsct_now_ns();
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++) {
@@ -99,6 +115,6 @@ void sources_tell(struct peers *p)
 
 		s->client.options.mult = p->keeper->est.state.rate_mult;
 		tsct_cluster_source(p->cluster, i, now, &state);
-		tell_doubt(s, &state);
+		tell_doubt(s, &state, now_ns);
 	}
 }

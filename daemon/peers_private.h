@@ -18,6 +18,9 @@
 
 #define SOURCE_HELD	3
 
+/* What it says cannot be; it was outvoted */
+enum source_doubt { DOUBT_NONE, DOUBT_REFUSED, DOUBT_LIAR };
+
 struct source {
 	struct conf_source conf;
 	struct tsct_client client;
@@ -40,7 +43,10 @@ struct source {
 	__u64 sweep_from;		/* and is of what was asked since */
 	__s64 sweep_until_ns;
 	/* What was logged last, and when */
-	bool told_reach, is_reachable, is_doubted;
+	bool told_reach, is_reachable;
+	enum source_doubt doubt;
+	unsigned int nr_doubts;
+	__s64 doubts_ns;
 	__s64 reach_ns;
 	__s64 told_ns[TSCT_CLIENT_NR];
 };

@@ -54,24 +54,21 @@ start o d4
 wait_for "o is synchronized" synced o
 wait_for "all three are believed" believed
 watch
-times=0
 named() {	# STATUS REASON LIE VALUE: by all who are asked, once for each lie
-	times=$((times + 1))
+	from=$(wc -l <"$work/o/log")
 	lie "${@:3}"
 	wait_for "who has '${*:3}' is found out" said "$1"
-	wait_for "it is logged" logged_times $times "not believed: $2"
+	wait_for "it is logged" logged_since "not believed: $2"
 	in_dir o "$ctl" peers >"$work/out"
 	grep -A1 "^10\.81\.0\.3  *$1 " "$work/out" | grep -q "$2" ||
 		fail "trace-ctl peers does not name it: $(cat "$work/out")"
 	grep -A1 "^10\.81\.0\.3" "$work/out" | sed "s/^/# ${*:3}: /"
+	from=$(wc -l <"$work/o/log")
 	lie
-	wait_for "it is believed again" logged_times $times 'believed again'
+	wait_for "it is believed again" logged_since 'believed again'
 	wait_for "it is believed again" believed
 }
-logged_times() {	# NR PATTERN, among all that is said of belief
-	[ "$(grep -c "10.81.0.3: .*believed" "$work/o/log")" -ge $((2 * $1 - 1)) ] &&
-		grep "10.81.0.3: .*believed" "$work/o/log" | tail -n 1 | grep -q "$2"
-}
+logged_since() { tail -n +$((from + 1)) "$work/o/log" | grep -q "10\.81\.0\.3: $1"; }	# PATTERN
 vote='outvoted: .* of what 2 of 3 sources agree on'
 named liar "$vote" ahead 1000000
 named liar "$vote" ahead -300000
@@ -88,16 +85,18 @@ sleep 1
 lie other 1
 wait_for "its timeline is another" said elsewhere
 watched "one of three lies"
-grep -q 'o: synchronized in epoch [0-9]*; 0 steps' "$work/watched" ||
+# A machine under load may keep answers from it for a while: that is holdover.
+grep -Eq 'o: synchronized in epoch ([0-9]+)(, [a-z]+ in epoch \1)*; 0 steps' "$work/watched" ||
 	fail "o did not stay as it was: $(cat "$work/watched")"
 
 # --- one of three NTP servers ----------------------------------------------------------
 polls='minpoll -3 maxpoll -3'
 lie ahead 50000000
+from=$(wc -l <"$work/o/log")
 sources "ntp 10.81.0.1 $polls" "ntp 10.81.0.2 $polls" "ntp 10.81.0.3 $polls"
 wait_for "the NTP server is outvoted" said liar
 wait_for "o is synchronized" synced o
-wait_for "it is logged" logged o "10.81.0.3: not believed: $vote"
+wait_for "it is logged" logged_since "not believed: $vote"
 "$work/synccheck" 1 - "$work/o" >"$work/out" || fail "by NTP: $(cat "$work/out")"
 sed "s|$work/|# one NTP server of three lies: |" "$work/out"
 
