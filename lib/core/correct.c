@@ -2,24 +2,6 @@
 /* The line that is for a tick, of curves that are there. */
 #include "correct_private.h"
 
-/* Bit by bit: who goes through a recording needs it once for each curve. */
-tsct_u128 tsct_divide_wide(tsct_u128 num, __u64 den, tsct_u128 *rest)
-{
-	tsct_u128 quotient = 0;
-	int bit;
-
-	*rest = 0;
-	for (bit = 127; bit >= 0; bit--) {
-		*rest = *rest << 1 | (num >> bit & 1);
-		quotient <<= 1;
-		if (*rest >= den) {
-			*rest -= den;
-			quotient |= 1;
-		}
-	}
-	return quotient;
-}
-
 tsct_s128 tsct_curve_value(const struct tsct_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -30,11 +12,10 @@ tsct_s128 tsct_curve_value(const struct tsct_curve *curve, __u64 d)
 }
 
 /*
- * The value where a line begins. From `start` it goes up by multiples of 2^step, so
- * that what a line rises by per tick is a whole number of 2^-64 ticks: it ends where
- * the next one begins.
+ * From `start` it goes up by multiples of 2^step, so that what a line rises by per
+ * tick is a whole number of 2^-64 ticks: it ends where the next one begins.
  */
-static tsct_s128 knot(const struct tsct_curve *curve, __u64 d)
+tsct_s128 tsct_curve_knot(const struct tsct_curve *curve, __u64 d)
 {
 	tsct_s128 above;
 
@@ -44,35 +25,27 @@ static tsct_s128 knot(const struct tsct_curve *curve, __u64 d)
 	return curve->start + (above >> curve->step << curve->step);
 }
 
-/* The line that is for tick d of the curve: where it begins, how it rises */
-static __u64 line_of(const struct tsct_curve *curve, __u64 d, __u64 *ret_len,
-		     tsct_s128 *ret_value, tsct_u128 *ret_rate)
+/* The line that is for the d-th tick of the curve */
+static void line_of(const struct tsct_curve *curve, __u64 d,
+		    struct tsct_line *ret_line)
 {
 	__u64 at = d >> curve->step << curve->step, len = 1ULL << curve->step;
-	tsct_u128 rest;
+	tsct_s128 value = tsct_curve_knot(curve, at);
+	tsct_u128 rate;
 
-	*ret_value = knot(curve, at);
 	if (curve->len - at > len) {
-		*ret_rate = (tsct_u128)(knot(curve, at + len) - *ret_value) >>
+		rate = (tsct_u128)(tsct_curve_knot(curve, at + len) - value) >>
 			curve->step;
 	} else {
 		len = curve->len - at;
-		*ret_rate = tsct_divide_wide((tsct_u128)(curve->end -
-							 *ret_value),
-					     len, &rest);
+		rate = curve->last_rate;
 	}
-	*ret_len = len;
-	return at;
-}
-
-tsct_s128 tsct_curve_last_end(const struct tsct_curve *curve)
-{
-	tsct_s128 start;
-	tsct_u128 rate;
-	__u64 len;
-
-	line_of(curve, curve->len - 1, &len, &start, &rate);
-	return start + (tsct_s128)(rate * len);
+	ret_line->from = curve->from + at;
+	ret_line->len = len;
+	ret_line->base = (__u64)(value >> 64);
+	ret_line->frac = (__u64)value;
+	ret_line->whole = (__u64)(rate >> 64);
+	ret_line->mult = (__u64)rate;
 }
 
 /* The last piece that begins at or before it, or else the first */
@@ -95,18 +68,12 @@ int tsct_correct_line(const struct tsct_correct *correct, __u64 local,
 		      struct tsct_line *ret_line)
 {
 	const struct tsct_curve *curve;
-	tsct_s128 start;
-	tsct_u128 rate;
 
 	if (local - correct->begin > correct->end - correct->begin)
 		return -ERANGE;
 	curve = &correct->curve[find(correct, local)];
-	ret_line->from = curve->from + line_of(curve, local - curve->from,
-					       &ret_line->len, &start, &rate);
-	ret_line->base = correct->global + (__u64)(start >> 64);
-	ret_line->frac = (__u64)start;
-	ret_line->whole = (__u64)(rate >> 64);
-	ret_line->mult = (__u64)rate;
+	line_of(curve, local - curve->from, ret_line);
+	ret_line->base += correct->global;
 	return 0;
 }
 

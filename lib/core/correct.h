@@ -66,6 +66,7 @@ struct tsct_curve {
 	tsct_s128 b[4];
 	tsct_s128 start;	/* where its first line begins: within 2^-22 */
 	tsct_s128 end;		/* value after its last tick */
+	tsct_u128 last_rate;	/* of its last line, 2^-64 global ticks per local */
 	__u64 from, len;
 	__u32 bits;
 	__u32 step;		/* lines have 2^step ticks, but for the last one */
@@ -77,6 +78,7 @@ struct tsct_correct {
 	__u64 begin, end;	/* local ticks that it is for, both included */
 	__u64 global;		/* the frame's */
 	__u64 nr_lines;		/* that it consists of */
+	tsct_s128 last_end;	/* where the last line so far ends */
 	__u32 nr;
 	__u32 fine;
 	struct tsct_curve curve[TSCT_CURVES_MAX];

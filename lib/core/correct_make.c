@@ -24,11 +24,28 @@
 
 #define TICK		((tsct_s128)1 << 64)
 
+/* num / den, rounded down, bit by bit, and what is left over */
+static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)
+{
+	tsct_u128 quotient = 0;
+	int bit;
+
+	*rest = 0;
+	for (bit = 127; bit >= 0; bit--) {
+		*rest = *rest << 1 | (num >> bit & 1);
+		quotient <<= 1;
+		if (*rest >= den) {
+			*rest -= den;
+			quotient |= 1;
+		}
+	}
+	return quotient;
+}
+
 /* m * 2^e * num / den, rounded down. False: too large */
 static bool scale(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 {
-	tsct_u128 rest, quotient = tsct_divide_wide((tsct_u128)m * num, den,
-						    &rest);
+	tsct_u128 rest, quotient = divide((tsct_u128)m * num, den, &rest);
 
 	for (; e > 0 && (quotient || rest); e--) {
 		rest <<= 1;
@@ -247,6 +264,21 @@ static __u64 piece_end(const struct tsct_cubic *piece, unsigned int nr,
 	return (__u64)at > end - begin ? end - begin + 1 : (__u64)at;
 }
 
+/*
+ * The last line of a curve that is complete otherwise. Where it ends, which is where
+ * the next curve's first begins.
+ */
+static tsct_s128 close_curve(struct tsct_curve *curve)
+{
+	__u64 at = (curve->len - 1) >> curve->step << curve->step;
+	__u64 len = curve->len - at;
+	tsct_s128 value = tsct_curve_knot(curve, at);
+	tsct_u128 rest;
+
+	curve->last_rate = divide((tsct_u128)(curve->end - value), len, &rest);
+	return value + (tsct_s128)(curve->last_rate * len);
+}
+
 /* One more curve, up to @until; the one after it is of @next, if any is */
 static int add(struct tsct_correct *correct, const struct tsct_cubic *piece,
 	       const struct tsct_cubic *next, const struct tsct_frame *frame,
@@ -270,7 +302,8 @@ static int add(struct tsct_correct *correct, const struct tsct_cubic *piece,
 		return err;
 	if (!next)
 		curve->end = tsct_curve_value(curve, len);
-	curve->start = correct->nr ? tsct_curve_last_end(curve - 1) : curve->b[0];
+	curve->start = correct->nr ? correct->last_end : curve->b[0];
+	correct->last_end = close_curve(curve);
 	correct->nr_lines += ((len - 1) >> curve->step) + 1;
 	correct->nr++;
 	return 0;

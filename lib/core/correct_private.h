@@ -5,9 +5,6 @@
 
 #include "correct.h"
 
-/* num / den, rounded down, and what is left over */
-tsct_u128 tsct_divide_wide(tsct_u128 num, __u64 den, tsct_u128 *rest);
-
 /* a * u / 2^64, rounded down */
 static inline tsct_s128 tsct_times(tsct_s128 a, __u64 u)
 {
@@ -17,7 +14,7 @@ static inline tsct_s128 tsct_times(tsct_s128 a, __u64 u)
 /* The cubic itself at its d-th tick; b alone is needed. */
 tsct_s128 tsct_curve_value(const struct tsct_curve *curve, __u64 d);
 
-/* Where its last line ends, which is where the next curve's first begins */
-tsct_s128 tsct_curve_last_end(const struct tsct_curve *curve);
+/* Where the line begins that begins at its d-th tick */
+tsct_s128 tsct_curve_knot(const struct tsct_curve *curve, __u64 d);
 
 #endif /* TSCT_CORE_CORRECT_PRIVATE_H */
