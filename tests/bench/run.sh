@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | record]...        all, or these groups
+# run.sh [emit | clock | codec | record]... all, or these groups
 #
 # Measures, and prints "name value unit" lines. What a user would take instead
 # is measured beside it in the same run, where it is installed. Never passes or
@@ -59,6 +59,10 @@ bench_clock() {
 	"$out/bench/bench_rate"
 }
 
+bench_codec() {
+	"$out/bench/bench_codec"
+}
+
 # What comes through while two writers do nothing but emit, and the recorder
 # competes with them for the CPUs. Rings have the same size in both.
 record_figures() {	# PREFIX EVENTS BYTES TRIED
@@ -104,7 +108,7 @@ bench_record() {
 	fi
 }
 
-[ $# -gt 0 ] || set -- emit clock record
+[ $# -gt 0 ] || set -- emit clock codec record
 for group in "$@"; do
 	"bench_$group"
 done

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the pieces of a merge cost per event, each by itself: the event header
+ * written and read, a local tick made a global one, a unique stamp made. Events as
+ * they are on a busy CPU: gaps of any width up to 25 us, threads that take turns, a
+ * few ids. `even`: all gaps short, one thread; nothing for a branch to guess wrong.
+ */
+#include <tsctrace/stamp.h>
+
+#include "bench.h"
+#include "core/delta.h"
+#include "merge_correct.h"
+
+#define EVENTS	BENCH_TURNS
+
+struct event {
+	uint64_t tick;
+	uint32_t id, tid;
+};
+
+static struct event mixed[EVENTS], even[EVENTS];
+static __u8 bytes[EVENTS * TSCT_DELTA_ROOM];
+static size_t len;
+static volatile uint64_t sink;
+
+#define BEGIN	(1ULL << 50)
+
+/* Gaps of all widths from @least bits to @most */
+static void make(struct event *events, unsigned int least, unsigned int most,
+		 unsigned int threads)
+{
+	unsigned int seed = 1, i, bits;
+	uint64_t tick = BEGIN;
+
+	for (i = 0; i < EVENTS; i++) {
+		bits = least + rand_r(&seed) % (most - least + 1);
+		tick += rand_r(&seed) & ((1U << bits) - 1);
+		events[i].tick = tick;
+		events[i].id = rand_r(&seed) % 8 + (rand_r(&seed) % 16 ? 0 : 40);
+		events[i].tid = 1000 + (i >> 6) % threads;
+	}
+}
+
+static void encode(const struct event *events, unsigned int turns)
+{
+	struct tsct_delta delta;
+	__u8 *to = bytes;
+	unsigned int i;
+
+	tsct_delta_begin(&delta, events[0].tick);
+	for (i = 0; i < turns; i++)
+		to += tsct_delta_put(&delta, to, events[i].id, events[i].tick,
+				     events[i].tid);
+	len = (size_t)(to - bytes);
+	sink = delta.tick;
+}
+
+static void decode(const struct event *events, unsigned int turns)
+{
+	const __u8 *from = bytes, *end = bytes + len;
+	struct tsct_delta delta;
+	uint64_t sum = 0;
+	__u32 id = 0;
+	int size;
+
+	tsct_delta_begin(&delta, events[0].tick);
+	while (turns--) {
+		size = tsct_delta_get(&delta, from, (size_t)(end - from), &id);
+		if (size < 0)
+			abort();
+		from += size;
+		sum += delta.tick + id + delta.tid;
+	}
+	sink = sum;
+}
+
+static void encode_mixed(unsigned int turns) { encode(mixed, turns); }
+static void decode_mixed(unsigned int turns) { decode(mixed, turns); }
+static void encode_even(unsigned int turns) { encode(even, turns); }
+static void decode_even(unsigned int turns) { decode(even, turns); }
+
+static void stamp(unsigned int turns)
+{
+	struct tsct_stamper stamper;
+	uint64_t stamp, sum = 0;
+	unsigned int i;
+
+	tsct_stamper_init(&stamper, BEGIN);
+	for (i = 0; i < turns; i++) {
+		if (tsct_stamper_next(&stamper, mixed[i].tick, &stamp))
+			abort();
+		sum += stamp;
+	}
+	sink = sum;
+}
+
+/*
+ * A counter of 2.594 GHz whose rate changes by 1 ppm in a millisecond, to 1 GHz: a
+ * line every 0.4 ms
+ */
+static struct tsct_correct correction;
+
+static int make_correction(void)
+{
+	const struct tsct_cubic piece = {
+		BEGIN, BEGIN, { 0, 1.00001, 1e-3 / 2.594e9 / 2, 0 },
+	};
+	const struct tsct_frame frame = {
+		BEGIN, 1795264075000000000, 1000, 2594, 1000000000,
+	};
+
+	return tsct_correct_make(&correction, &piece, 1, &frame, BEGIN,
+				 mixed[EVENTS - 1].tick);
+}
+
+static void correct(unsigned int turns)
+{
+	struct tsct_corrector corrector;
+	__u64 global, sum = 0;
+	unsigned int i;
+
+	tsct_corrector_init(&corrector, &correction);
+	for (i = 0; i < turns; i++) {
+		if (tsct_corrector_next(&corrector, mixed[i].tick, &global))
+			abort();
+		sum += global;
+	}
+	sink = sum;
+}
+
+/* One after the other, all of them other ones */
+static void find_line(unsigned int turns)
+{
+	uint64_t span = correction.end - correction.begin, sum = 0;
+	struct tsct_line line;
+
+	while (turns--) {
+		if (tsct_correct_line(&correction, correction.begin +
+				      span / EVENTS * turns, &line))
+			abort();
+		sum += line.base;
+	}
+	sink = sum;
+}
+
+static struct bench benches[] = {
+	{ .name = "encode_ns", .run = encode_mixed },
+	{ .name = "decode_ns", .run = decode_mixed },
+	{ .name = "encode_even_ns", .run = encode_even },
+	{ .name = "decode_even_ns", .run = decode_even },
+	{ .name = "correct_ns", .run = correct },
+	{ .name = "new_line_ns", .run = find_line },
+	{ .name = "stamp_ns", .run = stamp },
+};
+
+int main(void)
+{
+	make(mixed, 4, 16, 3);
+	make(even, 6, 6, 1);
+	if (make_correction())
+		return 1;
+	bench_pin();
+	bench_all(benches, sizeof(benches) / sizeof(benches[0]));
+	encode_mixed(EVENTS);
+	printf("header_bytes_per_event %.2f bytes\n", (double)len / EVENTS);
+	return 0;
+}
