@@ -369,6 +369,18 @@ static int begin(struct tsct_export *x)
 	return err ? tsct_export_fail(x, err, "%s", tsct_otf2_why()) : 0;
 }
 
+/* Readers take an archive without a location for a broken one. */
+static int add_any_location(struct tsct_export *x)
+{
+	const struct otf2 *o = x->own;
+	struct tsct_thread *idle;
+
+	if (o->nr_locations)
+		return 0;
+	idle = tsct_threads_get(&x->threads, 0, 0, 0);
+	return idle ? add_location(x, idle) : -ENOMEM;
+}
+
 static void set_span(struct tsct_export *x)
 {
 	const __s64 begin_ns = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
@@ -387,7 +399,7 @@ static int end(struct tsct_export *x)
 {
 	struct otf2 *o = x->own;
 	__u32 i;
-	int err = 0;
+	int err = add_any_location(x);
 
 	set_span(x);
 	for (i = 0; i < o->nr_locations && !err; i++)

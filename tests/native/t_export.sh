@@ -1,0 +1,231 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# export: each format, as readers that others wrote see it, against dump; what
+# is filtered; and that nothing half is ever left.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+kinds=$work/kinds
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -I"$top/lib" -o "$kinds" "$top/tests/native/kinds.c" \
+	"$build/lib/libtsctrace.a" -lm
+mkdir "$work/a"
+"$kinds" "$work/a" 20
+rec=$work/a
+
+# Compares what was exported with what dump prints; sets $arrows.
+check() {	# FORMAT EXPORT TRUTH
+	local out proto=()
+	[ "$1" != perfetto ] || proto=("$top/lib/export_perfetto.proto")
+	out=$(/usr/bin/python3 "$top/tests/native/exportcheck.py" "$@" "${proto[@]}" \
+		2>&1) || fail "$1: $out"
+	arrows=${out#* }
+	[ "${out% *}" = "$(wc -l <"$3")" ] || fail "$1: $out"
+}
+
+nothing_left() {	# DIR: no file but those before
+	[ "$(ls -A "$1")" = "$before" ] || fail "left in $1: $(ls -A "$1")"
+}
+
+# All that there is, in all formats. 5 events were lost.
+run 3 dump --json "$rec"
+cp "$work/out" "$work/truth"
+for format in ctf otf2 perfetto json csv; do
+	run 3 export -f "$format" -o "$work/a.$format" "$rec"
+	says '^trace-ctl export: .*: 609 events of 6 threads$'
+	says '5 events were lost while recording: full 5'
+	check "$format" "$work/a.$format" "$work/truth"
+	case $format in
+	otf2) says '4 messages. other ends are not there' ;&
+	json | perfetto)
+		[ "$arrows" = 40 ] || fail "$format: $arrows messages, not 40"
+		says '20 begins or ends have no counterpart'
+		says '20 times one is shown in two pieces' ;;
+	esac
+done
+run 3 export -f text -o "$work/a.txt" "$rec"
+run 3 dump --utc "$rec"
+cmp "$work/out" "$work/a.txt" || fail "text is not what dump prints"
+
+# Both babeltraces have nothing to remark but what was lost.
+babeltrace2 "$work/a.ctf" >/dev/null 2>"$work/err"
+[ "$(grep -vc 'discarded 5 events' "$work/err")" = 0 ] || fail "babeltrace2"
+babeltrace "$work/a.ctf" >"$work/out" 2>"$work/err"
+grep -q 'discarded 5 events' "$work/err" || fail "babeltrace: no loss"
+[ "$(grep -vc 'discarded 5 events' "$work/err")" = 0 ] || fail "babeltrace"
+[ "$(grep -c '^\[' "$work/out")" = 609 ] || fail "babeltrace: events"
+otf2-print -A -Werror "$work/a.otf2/traces.otf2" >"$work/out" 2>"$work/err"
+[ ! -s "$work/err" ] || fail "otf2-print"
+shows 'Ticks per Seconds: 1000000000, Global Offset: 1763678962123457088'
+shows 'TSCTRACE::LOST_EVENTS'
+[ "$(grep -c '^MPI_SEND' "$work/out")" = 40 ] || fail "otf2-print: messages"
+otf2-print -C "$work/a.otf2/traces.otf2" >"$work/out"
+[ "$(grep -c '^CLOCK_OFFSET.*Offset: +0, StdDev: 1251$' "$work/out")" = 12 ] ||
+	fail "clock offsets"
+
+# A real recording: everything the program emitted, whatever its threads did
+run 0 record -q -o "$work/b" -- "$emit" 2000 2
+run 0 dump --json "$work/b"
+cp "$work/out" "$work/b.truth"
+for format in ctf otf2 perfetto json csv; do
+	run 0 export -q -f "$format" -o "$work/b.$format" "$work/b"
+	[ ! -s "$work/err" ] || fail "it is not quiet"
+	check "$format" "$work/b.$format" "$work/b.truth"
+done
+[ "$(babeltrace_events "$work/b.ctf")" = 4001 ] || fail "babeltrace2: events"
+
+# Filters, each against a selection of the whole; csv shows what is there.
+selected() {	# PYTHON-CONDITION OPTION...
+	local condition=$1
+	shift
+	run 3 export -f csv -o "$work/part.csv" "$@" "$rec"
+	/usr/bin/python3 -c '
+import json, sys
+for line in open(sys.argv[1], errors="surrogateescape"):
+    e = json.loads(line)
+    if eval(sys.argv[2]):
+        print(line, end="")' "$work/truth" "$condition" >"$work/part"
+	[ -s "$work/part" ] || fail "nothing is selected by $condition"
+	check csv "$work/part.csv" "$work/part"
+}
+first=1763678962123457949	# of the first event
+begin=1763678962123457088
+selected 'e["cpu"] != 1' --cpu 0,2
+selected 'e["cpu"] != 1' --cpu 0 --cpu 2-99
+selected 'e["tid"] in (0, 102)' --thread 0,102
+selected 'e["event"] == "outer"' --event outer
+selected 'e["event"] == "outer" and e["kind"] == "end"' --event 'o*/end'
+selected 'e["kind"] == "counter" or e["event"] == "word"' \
+	--event '*/counter' --event word
+selected True --node 0
+selected True --node "$(printf 'node "1", \303\251')"
+selected "e['time_ns'] >= $begin + 20000 and e['time_ns'] < $begin + 50000" \
+	--from +20us --to +50us
+selected "e['time_ns'] >= $((first + 1))" --from $((first + 1))
+selected "e['time_ns'] < $((first + 1))" --to $((first + 1))
+selected "e['time_ns'] < 1763678962123500000" --to 2025-11-20T22:49:22.1235Z
+TZ=UTC selected "e['time_ns'] >= 1763678962123500000" --from 22:49:22.1235
+selected "e['cpu'] == 0 and e['tid'] == 100 and e['event'] == 'inner' and e['time_ns'] >= $begin + 40000" \
+	--cpu 0 --thread 100 --event inner --from +40us
+for format in ctf otf2 perfetto json; do
+	run 3 export -f $format -o "$work/c.$format" --event inner --event packet \
+		--cpu 0-1 --from +40us "$rec"
+	/usr/bin/python3 -c '
+import json, sys
+for line in open(sys.argv[1], errors="surrogateescape"):
+    e = json.loads(line)
+    if e["event"] in ("inner", "packet") and e["cpu"] < 2 and \
+            e["time_ns"] >= int(sys.argv[2]):
+        print(line, end="")' "$work/truth" $((begin + 40000)) >"$work/part"
+	check $format "$work/c.$format" "$work/part"
+done
+run 3 export -f json --relative -o - --to +1us "$rec"
+shows '"ts":0.861,"ph":"i"'
+run 3 export -f csv --relative -o - --to +1us "$rec"
+shows '^861,'
+
+# Nothing in it: readers still open it.
+for format in ctf otf2 perfetto json csv text; do
+	run 3 export -f $format -o "$work/empty.$format" --to +0 "$rec"
+done
+otf2-print -Werror "$work/empty.otf2/traces.otf2" >/dev/null
+/usr/bin/python3 -m json.tool "$work/empty.json" >/dev/null
+
+# Where it goes
+cd "$work"
+run 3 export -f json a/
+[ -f a.json ] || fail "the default name"
+run 3 export -o of-csv.csv "$rec"
+head -n 1 of-csv.csv | grep -q ^time_ns, || fail "the format by the name"
+echo old >old.txt && ln -s old.txt link.txt
+run 3 export -q -o link.txt "$rec"
+[ -L link.txt ] && cmp -s old.txt a.txt || fail "through a link"
+mkdir empty && run 3 export -f ctf -o empty/ "$rec"
+[ -s empty/metadata ] || fail "into an empty directory"
+[ "$(stat -c %a a.json empty)" = "600
+700" ] || fail "others may read it"
+run 3 export -f text -o /dev/null "$rec"
+[ -c /dev/null ] || fail "/dev/null was replaced"
+"$ctl" export -f csv -o - "$rec" 2>err | head -n 1 >/dev/null || true
+[ ! -s err ] || fail "it complains of a closed pipe"
+run 1 dump a.ctf
+says "another tracer's"
+cd "$top"
+
+# What cannot be
+before=$(ls -A "$work")
+run 2 export "$rec"
+says 'which format'
+run 2 export -f json
+says 'which recording'
+run 2 export -f xml "$rec"
+says 'xml is none of ctf, otf2'
+run 2 export -f json "$rec" "$rec"
+run 2 export -f otf2 -o - "$rec"
+says 'otf2 is a directory'
+run 2 export -f ctf --relative "$rec"
+run 2 export -f json --from yesterday "$rec"
+says 'yesterday is not a time'
+run 2 export -f json --cpu 1- "$rec"
+run 2 export -f json --thread x "$rec"
+run 1 export -f json --from +1 --to +0.5 "$rec"
+says 'from is later than --to'
+run 1 export -f json --event nonesuch "$rec"
+says 'nonesuch: the recording has no such event'
+run 1 export -f json --cpu 3 "$rec"
+says 'the recording has CPUs 0 to 2'
+run 1 export -f json --node other "$rec"
+says 'no such node; it has node'
+run 1 export -f json "$work/none"
+run 1 export -f json -o "$work/none/x" "$rec"
+says 'No such file or directory; name another place'
+run 1 export -f ctf -o "$work/a.ctf" "$rec"
+says 'is not empty'
+run 1 export -f ctf -o "$work/a.json" "$rec"
+says 'is there, and no directory'
+run 1 export -f json -o "$work/a.ctf" "$rec"
+says 'is a directory'
+nothing_left "$work"
+
+# No room, and an interrupt: nothing that looks whole, nothing at all.
+mkdir "$work/big"
+"$kinds" "$work/big" 10000
+mkdir "$work/room"
+before= interrupted=0
+for format in ctf otf2 perfetto json csv text; do
+	run 1 export -f $format -o /dev/full "$work/big"
+	(
+		ulimit -f 100
+		run 1 export -f $format -o "$work/room/x" "$work/big"
+	)
+	says "room/x: File too large; raise 'ulimit -f'"
+	nothing_left "$work/room"
+	"$ctl" export -f $format -o "$work/room/x" "$work/big" 2>"$work/err" &
+	pid=$!
+	for ((i = 0; i < 400; i++)); do
+		[ -z "$(ls -A "$work/room")" ] || break
+		sleep 0.01
+	done
+	kill -INT "$pid" 2>/dev/null || true
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" = 1 ] || [ "$status" = 3 ] || fail "interrupted: $status"
+	if [ "$status" = 1 ]; then
+		says 'x: interrupted'
+		nothing_left "$work/room"
+		interrupted=$((interrupted + 1))
+	fi
+	rm -rf "$work/room/x"
+done
+[ "$interrupted" -gt 3 ] || fail "interrupted only $interrupted of 6"
+
+# Damage: what can be read is exported, and that something is missing is told.
+cp -r "$rec" "$work/cut"
+truncate -s -100 "$work/cut/default_0"
+run 3 dump --json "$work/cut"
+cp "$work/out" "$work/cut.truth"
+for format in ctf otf2 perfetto json csv; do
+	run 3 export -f $format -o "$work/cut.$format" "$work/cut"
+	says 'cut off in packet'
+	check $format "$work/cut.$format" "$work/cut.truth"
+done
