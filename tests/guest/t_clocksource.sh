@@ -35,8 +35,8 @@ switch() {	# CLOCKSOURCE
 	epoch=$(key epoch)
 	echo "$1" >$sources/current_clocksource
 	[ "$(cat $sources/current_clocksource)" = "$1" ] || fail "it stays"
-	wait_for 2 "the switch to $1 is noticed" above epoch "$epoch"
-	wait_for 4 "synchronized by $1" is status synchronized
+	wait_for $((2 * ${TSCT_SLOW:-1})) "the switch to $1 is noticed" above epoch "$epoch"
+	wait_for $((4 * ${TSCT_SLOW:-1})) "synchronized by $1" is status synchronized
 	is clocksource "$1" || fail "the clocksource is $(key clocksource)"
 	is cause clocksource || fail "the cause is $(key cause)"
 	seconds=$(($(key time_ns) / 1000000000))
@@ -51,7 +51,7 @@ trap 'echo "$was" >$sources/current_clocksource' EXIT
 mkdir -p /run
 tsctraced -v 2>$log &
 pid=$!
-wait_for 10 "synchronized" is status synchronized
+wait_for $((10 * ${TSCT_SLOW:-1})) "synchronized" is status synchronized
 is source tsc || fail "the source is $(key source)"
 case $(cat $sources/available_clocksource) in
 *hpet*) other=hpet ;;

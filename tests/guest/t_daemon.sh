@@ -40,15 +40,15 @@ wait_for() {	# WHAT COMMAND...
 try_rmmod() { rmmod tsctrace 2>/dev/null; }
 seconds() { cut -d. -f1 /proc/uptime; }
 # An epoch after $1 with that cause, within 2 s of now, and the time again within
-# another 3 s; a guest that is emulated may be held up for a while.
+# another 3 s; more where the guest may be held up for a while.
 check_epoch() {	# AFTER CAUSE
 	began=$(seconds)
 	wait_for "an epoch of cause $2" above epoch "$1"
 	took=$(($(seconds) - began))
-	[ $took -le $((4 * ${TSCT_SLOW:-1})) ] || fail "$2 was noticed after $took s"
+	[ $took -le $((2 * ${TSCT_SLOW:-1})) ] || fail "$2 was noticed after $took s"
 	wait_for "synchronized after $2" is status synchronized
 	took=$(($(seconds) - began))
-	[ $took -le $((10 * ${TSCT_SLOW:-1})) ] || fail "$2 was got over after $took s"
+	[ $took -le $((5 * ${TSCT_SLOW:-1})) ] || fail "$2 was got over after $took s"
 	is cause "$2" || fail "the cause is $(key cause), not $2"
 	logged "begins ($2)" || fail "$2 is not in the log"
 	echo "$2: synchronized after $took s"
