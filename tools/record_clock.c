@@ -35,7 +35,8 @@ static int check_sources(const struct record_session *s,
 			continue;
 		record_complain("channel %.31s: its stamps count %s, but the"
 				" clock counts %s; end the programs that hold"
-				" the channel, and start again", header->name, tsct_source_name(header->source),
+				" the channel, and start again", header->name,
+				tsct_source_name(header->source),
 				tsct_source_name(state->source));
 		return -EXDEV;
 	}
