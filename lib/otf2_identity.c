@@ -338,39 +338,6 @@ static int shift_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	return 0;
 }
 
-static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
-{
-	uint64_t type = tsct_otf2_words(work->in, def)[1];
-	struct tsct_otf2_def *same;
-	size_t *self;
-	int err;
-
-	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
-	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
-		return tsct_otf2_refuse(work, "Group %llu is of unknown type, so what its members are cannot be known",
-					(unsigned long long)def->self);
-	if (fill_content(work, def) < 0)
-		return -ENOMEM;
-	if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS)
-		return join_ranks(work, def);
-	if (type == OTF2_GROUP_TYPE_COMM_GROUP)
-		shift_ranks(work, def);
-	self = type == OTF2_GROUP_TYPE_COMM_SELF ?
-		&work->all->self[(uint8_t)work->content[2]] : NULL;
-	same = self && *self ? &work->all->defs.def[*self - 1] :
-		look_up(work, def->kind, def->nr, 0);
-	if (same) {
-		def->mapped = same->self;
-		return 0;
-	}
-	if (self)
-		*self = work->all->defs.nr + 1;
-	err = new_number(work, def->kind, &def->mapped);
-	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, true);
-}
-
-/* ---- things of their own ----------------------------------------------------------------- */
-
 static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 					    uint64_t group)
 {
@@ -381,28 +348,9 @@ static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 	return found ? &work->in->def[found->value] : NULL;
 }
 
-/* By how much ranks in events change, that are places in the list as a whole */
-static int note_shift(struct tsct_otf2_work *work,
-		      const struct tsct_otf2_def *comm)
-{
-	uint64_t group = tsct_otf2_words(work->in, comm)[1];
-	const struct tsct_otf2_def *def = group_of(work, group);
-	const uint64_t *words;
-	uint64_t base;
-
-	if (!def)
-		return 0;
-	words = tsct_otf2_words(work->in, def);
-	base = work->base[(uint8_t)words[2]];
-	if (words[1] != OTF2_GROUP_TYPE_COMM_GROUP || !base ||
-	    !(words[3] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS))
-		return 0;
-	return tsct_otf2_ids_add(&work->maps->comm_shift, comm->self, base);
-}
-
 /*
- * A communicator of all locations: the list has grown by others', so it gets
- * a group of the ranks that were meant. In *@group, its number.
+ * Where all locations are meant: the list grows by others', so there is a
+ * group of the ranks that it had. In *@group, its number.
  */
 static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 {
@@ -430,6 +378,61 @@ static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 	}
 	err = new_number(work, TSCT_OTF2_Group, group);
 	return err ? err : add(work, TSCT_OTF2_Group, *group, list->nr, 0, true);
+}
+
+static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	uint64_t type = tsct_otf2_words(work->in, def)[1];
+	struct tsct_otf2_def *same;
+	size_t *self;
+	int err;
+
+	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
+	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
+		return tsct_otf2_refuse(work, "Group %llu is of unknown type, so what its members are cannot be known",
+					(unsigned long long)def->self);
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) {
+		err = join_ranks(work, def);
+		return err || !work->names_groups ? err :
+			all_ranks(work, def->self, &def->mapped);
+	}
+	if (type == OTF2_GROUP_TYPE_COMM_GROUP)
+		shift_ranks(work, def);
+	self = type == OTF2_GROUP_TYPE_COMM_SELF ?
+		&work->all->self[(uint8_t)work->content[2]] : NULL;
+	same = self && *self ? &work->all->defs.def[*self - 1] :
+		look_up(work, def->kind, def->nr, 0);
+	if (same) {
+		def->mapped = same->self;
+		return 0;
+	}
+	if (self)
+		*self = work->all->defs.nr + 1;
+	err = new_number(work, def->kind, &def->mapped);
+	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, true);
+}
+
+/* ---- things of their own ----------------------------------------------------------------- */
+
+/* By how much ranks in events change, that are places in the list as a whole */
+static int note_shift(struct tsct_otf2_work *work,
+		      const struct tsct_otf2_def *comm)
+{
+	uint64_t group = tsct_otf2_words(work->in, comm)[1];
+	const struct tsct_otf2_def *def = group_of(work, group);
+	const uint64_t *words;
+	uint64_t base;
+
+	if (!def)
+		return 0;
+	words = tsct_otf2_words(work->in, def);
+	base = work->base[(uint8_t)words[2]];
+	if (words[1] != OTF2_GROUP_TYPE_COMM_GROUP || !base ||
+	    !(words[3] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS))
+		return 0;
+	return tsct_otf2_ids_add(&work->maps->comm_shift, comm->self, base);
 }
 
 static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)

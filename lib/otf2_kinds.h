@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kinds of global definitions that OTF2 3.0 has, under its own names, in
- * an order in which none comes before what it may refer to. (What a property's
- * value refers to may be anything, so properties are last.)
+ * The kinds of global definitions that OTF2 3.0 has, under its own names.
  *
  * D(name, space, how, fields)
  * space: in which it is numbered; NONE: it adds to its first field's definition

@@ -85,6 +85,30 @@ static int own_parts(struct tsct_otf2_work *work)
 	return 0;
 }
 
+/* May anything but a communicator name a group, in definitions or in events? */
+static bool names_group(struct tsct_otf2_work *work,
+			const struct tsct_otf2_def *def)
+{
+	const uint64_t *words = tsct_otf2_words(work->in, def);
+	uint32_t i;
+
+	switch (def->kind) {
+	case TSCT_OTF2_RmaWin:
+		return true;
+	case TSCT_OTF2_Attribute:
+		return words[2] == OTF2_TYPE_GROUP;
+	case TSCT_OTF2_String:
+	case TSCT_OTF2_Group:
+	case TSCT_OTF2_Comm:
+	case TSCT_OTF2_InterComm:
+		return false;
+	}
+	for (i = 0; i < def->nr; i++)
+		if (tsct_otf2_refers(def, words, i) == TSCT_OTF2_SPACE_GROUP)
+			return true;
+	return false;
+}
+
 /* Of each paradigm, one list of locations */
 static int find_ranks(struct tsct_otf2_work *work)
 {
@@ -96,6 +120,8 @@ static int find_ranks(struct tsct_otf2_work *work)
 	for (i = 0; i < work->in->nr; i++) {
 		def = &work->in->def[i];
 		words = tsct_otf2_words(work->in, def);
+		if (names_group(work, def))
+			work->names_groups = true;
 		if (def->kind != TSCT_OTF2_Group ||
 		    words[1] != OTF2_GROUP_TYPE_COMM_LOCATIONS)
 			continue;
@@ -219,6 +245,24 @@ static void point_on(struct tsct_otf2_work *work)
 	tsct_otf2_ids_sort(&work->maps->win_shift);
 }
 
+/* They have to be before groups of ranks. */
+static int take_ranks(struct tsct_otf2_work *work)
+{
+	const struct tsct_otf2_def *def;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < work->in->nr && !err; i++) {
+		def = &work->in->def[i];
+		if (def->kind == TSCT_OTF2_Group &&
+		    def->state == TSCT_OTF2_NEW &&
+		    tsct_otf2_words(work->in, def)[1] ==
+		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
+			err = take(work, i);
+	}
+	return err;
+}
+
 static int unify(struct tsct_otf2_work *work)
 {
 	size_t i;
@@ -229,6 +273,8 @@ static int unify(struct tsct_otf2_work *work)
 		err = own_parts(work);
 	if (!err)
 		err = find_ranks(work);
+	if (!err)
+		err = take_ranks(work);
 	for (i = 0; !err && i < work->in->nr; i++) {
 		if (work->in->def[i].state == TSCT_OTF2_NEW)
 			err = take(work, i);
@@ -266,24 +312,32 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 
 /* ---- the result ------------------------------------------------------------------------ */
 
-static bool is_ranks(const struct tsct_otf2_unified *all,
-		     const struct tsct_otf2_def *def)
+/* Lists of locations grow with inputs, so all of these are before them. */
+static bool is_early(enum tsct_otf2_kind kind)
 {
-	return def->kind == TSCT_OTF2_Group &&
-		tsct_otf2_words(&all->defs, def)[1] ==
-		OTF2_GROUP_TYPE_COMM_LOCATIONS;
+	switch (kind) {
+	case TSCT_OTF2_String:
+	case TSCT_OTF2_SystemTreeNode:
+	case TSCT_OTF2_SystemTreeNodeDomain:
+	case TSCT_OTF2_SystemTreeNodeProperty:
+	case TSCT_OTF2_LocationGroup:
+	case TSCT_OTF2_Location:
+		return true;
+	default:
+		return false;
+	}
 }
 
-static OTF2_ErrorCode write_kind(const struct tsct_otf2_unified *all,
-				 OTF2_GlobalDefWriter *writer,
-				 enum tsct_otf2_kind kind, bool ranks)
+/* As they came in: what is referred to is before, and numbers rise. */
+static OTF2_ErrorCode write_some(const struct tsct_otf2_unified *all,
+				 OTF2_GlobalDefWriter *writer, bool early)
 {
 	const struct tsct_otf2_def *def = all->defs.def;
 	const struct tsct_otf2_def *end = def + all->defs.nr;
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 
 	for (; def != end && !code; def++)
-		if (def->kind == kind && is_ranks(all, def) == ranks)
+		if (is_early(def->kind) == early)
 			code = tsct_otf2_def_write(writer, def,
 						   tsct_otf2_words(&all->defs,
 								   def));
@@ -293,17 +347,9 @@ static OTF2_ErrorCode write_kind(const struct tsct_otf2_unified *all,
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer)
 {
-	OTF2_ErrorCode code = OTF2_SUCCESS;
-	enum tsct_otf2_kind kind;
+	OTF2_ErrorCode code = write_some(all, writer, true);
 
-	for (kind = 0; kind < TSCT_OTF2_KIND_NR && !code; kind++) {
-		/* They have to be before groups of ranks. */
-		if (kind == TSCT_OTF2_Group)
-			code = write_kind(all, writer, kind, true);
-		if (!code)
-			code = write_kind(all, writer, kind, false);
-	}
-	return code;
+	return code ? code : write_some(all, writer, false);
 }
 
 void tsct_otf2_unified_free(struct tsct_otf2_unified *all)

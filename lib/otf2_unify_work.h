@@ -18,6 +18,7 @@ struct tsct_otf2_work {
 	bool force;
 	bool has_ranks[UINT8_MAX + 1];	/* the input lists locations */
 	uint64_t base[UINT8_MAX + 1];	/* and that is its ranks' shift */
+	bool names_groups;		/* other than as a communicator's */
 	struct tsct_otf2_ids own;	/* its locations' numbers */
 	struct tsct_otf2_step *stack;
 	size_t depth, room;
