@@ -41,6 +41,7 @@ static const char keyfile[] =
 #define PLAIN		0x02
 #define INTERLEAVED	0x04
 #define SAME_HOST	0x08
+#define ASKS_MISSING	0x10
 
 /* The first byte of a step: to whom, */
 #define TO		0x03
@@ -94,6 +95,9 @@ static void asked(void *ctx, const struct tsct_ask *ask)
 	((struct world *)ctx)->asked++;
 	ask->reply->session = ask->request.session;
 	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
+	HOLDS(!ask->below == !ask->missing);
+	if (ask->missing)
+		snprintf(ask->missing, TSCT_MISSING_TEXT + 1, "%s!", ask->below);
 }
 
 static const struct tsct_timeline timeline = {
@@ -186,6 +190,7 @@ static void begin_world(unsigned int what)
 	world.received = 0;
 	world.heard = 0;
 	tsct_client_init(&world.client, &options);
+	world.client.asks_missing = what & ASKS_MISSING;
 }
 
 /* ---- a datagram -------------------------------------------------------------- */
@@ -350,6 +355,7 @@ static void check_answer(const struct datagram *d, const __u8 *reply, size_t len
 	HOLDS(got.mode == TSCT_NTP_MODE_SERVER);
 	HOLDS(got.version == asked_for.version);
 	HOLDS(got.has_ext == asked_for.has_ext);
+	HOLDS(got.has_missing == asked_for.has_missing);
 	HOLDS(got.has_mac == asked_for.has_mac);
 	HOLDS(!got.has_mac || (got.key_id == asked_for.key_id &&
 			       !tsct_mac_check(world.keys, reply, len, &got)));
