@@ -61,7 +61,10 @@ static bool scale(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 	return quotient < (tsct_u128)LARGE;
 }
 
-/* c * 2^e * num / den, with 64 bits of fraction. False: too large, or no number */
+/*
+ * c * 2^e * num / den, with 64 bits of fraction. False: too large. So are infinity and
+ * what is no number, if they are taken for numbers.
+ */
 static bool coefficient(double c, int e, const struct tsct_frame *frame,
 			tsct_s128 *ret)
 {
@@ -72,8 +75,6 @@ static bool coefficient(double c, int e, const struct tsct_frame *frame,
 	memcpy(&bits, &c, sizeof(bits));
 	m = bits & ((1ULL << 52) - 1);
 	exponent = (int)(bits >> 52 & 0x7ff);
-	if (exponent == 0x7ff)
-		return false;
 	if (exponent)
 		m |= 1ULL << 52;
 	else

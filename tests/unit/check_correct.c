@@ -701,6 +701,11 @@ START_TEST(test_bad_frames)
 			 -ERANGE);
 	ck_assert_int_eq(tsct_frame_run(&frame, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
 					0, 2594123457), -ERANGE);
+	/* There is room if what both have in common goes. */
+	ck_assert_int_eq(tsct_frame_run(&frame, 0, 1ULL << 62, 0,
+					(1ULL << 62) + 1, 0, 4 * GIGA), 0);
+	ck_assert_uint_eq(frame.num, (1ULL << 62) + 1);
+	ck_assert_uint_eq(frame.den, 1ULL << 60);
 	ck_assert_int_eq(tsct_frame_pair(&frame, 0, -1, 1), -EINVAL);
 	ck_assert_int_eq(tsct_frame_pair(&frame, 0, 1, 0), -EINVAL);
 }
