@@ -12,6 +12,7 @@
 #include "merge_correct.h"
 
 #define EVENTS	BENCH_TURNS
+#define BEGIN	(1ULL << 50)
 
 struct event {
 	uint64_t tick;
@@ -22,8 +23,6 @@ static struct event mixed[EVENTS], even[EVENTS];
 static __u8 bytes[EVENTS * TSCT_DELTA_ROOM];
 static size_t len;
 static volatile uint64_t sink;
-
-#define BEGIN	(1ULL << 50)
 
 /* Gaps of all widths from @least bits to @most */
 static void make(struct event *events, unsigned int least, unsigned int most,
@@ -47,7 +46,7 @@ static void encode(const struct event *events, unsigned int turns)
 	__u8 *to = bytes;
 	unsigned int i;
 
-	tsct_delta_begin(&delta, events[0].tick);
+	tsct_delta_begin(&delta, BEGIN);
 	for (i = 0; i < turns; i++)
 		to += tsct_delta_put(&delta, to, events[i].id, events[i].tick,
 				     events[i].tid);
@@ -55,7 +54,7 @@ static void encode(const struct event *events, unsigned int turns)
 	sink = delta.tick;
 }
 
-static void decode(const struct event *events, unsigned int turns)
+static void decode(unsigned int turns)
 {
 	const __u8 *from = bytes, *end = bytes + len;
 	struct tsct_delta delta;
@@ -63,7 +62,7 @@ static void decode(const struct event *events, unsigned int turns)
 	__u32 id = 0;
 	int size;
 
-	tsct_delta_begin(&delta, events[0].tick);
+	tsct_delta_begin(&delta, BEGIN);
 	while (turns--) {
 		size = tsct_delta_get(&delta, from, (size_t)(end - from), &id);
 		if (size < 0)
@@ -75,9 +74,7 @@ static void decode(const struct event *events, unsigned int turns)
 }
 
 static void encode_mixed(unsigned int turns) { encode(mixed, turns); }
-static void decode_mixed(unsigned int turns) { decode(mixed, turns); }
 static void encode_even(unsigned int turns) { encode(even, turns); }
-static void decode_even(unsigned int turns) { decode(even, turns); }
 
 static void stamp(unsigned int turns)
 {
@@ -143,12 +140,44 @@ static void find_line(unsigned int turns)
 	sink = sum;
 }
 
+/* From one file into another one: read, correct, write */
+static void pass_on(unsigned int turns)
+{
+	static __u8 out[sizeof(bytes)];
+	const __u8 *from = bytes, *end = bytes + len;
+	struct tsct_corrector corrector;
+	struct tsct_delta get, put;
+	__u8 *to = out;
+	__u64 global;
+	__u32 id = 0;
+	int size;
+
+	tsct_corrector_init(&corrector, &correction);
+	tsct_delta_begin(&get, BEGIN);
+	tsct_delta_begin(&put, 1795264075000000000);
+	while (turns--) {
+		size = tsct_delta_get(&get, from, (size_t)(end - from), &id);
+		if (size < 0 || tsct_corrector_next(&corrector, get.tick, &global))
+			abort();
+		from += size;
+		to += tsct_delta_put(&put, to, id, global, (__u32)get.tid);
+	}
+	sink = (uint64_t)(to - out);
+}
+
+static void begin_pass(void)
+{
+	encode_mixed(EVENTS);
+}
+
 static struct bench benches[] = {
 	{ .name = "encode_ns", .run = encode_mixed },
-	{ .name = "decode_ns", .run = decode_mixed },
+	{ .name = "decode_ns", .run = decode },
 	{ .name = "encode_even_ns", .run = encode_even },
-	{ .name = "decode_even_ns", .run = decode_even },
+	{ .name = "decode_even_ns", .run = decode },
 	{ .name = "correct_ns", .run = correct },
+	{ .name = "decode_correct_encode_ns", .prepare = begin_pass,
+	  .run = pass_on },
 	{ .name = "new_line_ns", .run = find_line },
 	{ .name = "stamp_ns", .run = stamp },
 };
