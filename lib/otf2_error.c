@@ -7,6 +7,7 @@
 #include "otf2_error.h"
 
 static char why[512];
+static OTF2_ErrorCode heard;
 
 /* Its messages end as sentences do; ours go on. */
 static void trim(char *text)
@@ -37,6 +38,7 @@ static OTF2_ErrorCode listen(void *data, const char *file, uint64_t line,
 	snprintf(why + len, sizeof(why) - len, "%s%s", len ? ": " : "",
 		 OTF2_Error_GetDescription(code));
 	trim(why);
+	heard = code;
 	return code;
 }
 
@@ -54,6 +56,12 @@ const char *tsct_otf2_why(void)
 void tsct_otf2_forget(void)
 {
 	why[0] = '\0';
+	heard = OTF2_SUCCESS;
+}
+
+int tsct_otf2_heard(void)
+{
+	return tsct_otf2_errno(heard);
 }
 
 int tsct_otf2_errno(OTF2_ErrorCode code)

@@ -19,6 +19,12 @@ void tsct_otf2_listen(void);
 const char *tsct_otf2_why(void);
 void tsct_otf2_forget(void);
 
+/*
+ * 0, or the -errno of that complaint. libotf2 (3.0.2) returns success where a
+ * file could not be written to its end, but it does complain.
+ */
+int tsct_otf2_heard(void);
+
 /* 0, or the -errno that is nearest to it */
 int tsct_otf2_errno(OTF2_ErrorCode code);
 

@@ -85,6 +85,14 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
 	return code;
 }
 
+/* What it returned, and what it did not return */
+static int result(OTF2_ErrorCode code)
+{
+	int err = tsct_otf2_errno(code);
+
+	return err ? err : tsct_otf2_heard();
+}
+
 int tsct_otf2_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		     struct tsct_otf2_writer **ret_writer)
 {
@@ -97,14 +105,14 @@ int tsct_otf2_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
 		free(w);
 		return -ENOMEM;
 	}
-	tsct_otf2_forget();
+	tsct_otf2_listen();
 	code = open_archive(w, event_chunk ? event_chunk :
 			    OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
 			    def_chunk ? def_chunk :
 			    OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT);
 	if (code) {
 		tsct_otf2_abandon(w);
-		return tsct_otf2_errno(code);
+		return result(code);
 	}
 	*ret_writer = w;
 	return 0;
@@ -127,19 +135,22 @@ int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
 {
 	OTF2_ErrorCode code;
 
+	tsct_otf2_forget();
 	code = OTF2_EvtWriter_GetNumberOfEvents(events, ret_nr_events);
 	if (!code)
 		code = OTF2_Archive_CloseEvtWriter(writer->archive, events);
-	return tsct_otf2_errno(code);
+	return result(code);
 }
 
 int tsct_otf2_events_end(struct tsct_otf2_writer *writer)
 {
-	OTF2_ErrorCode code = OTF2_Archive_CloseEvtFiles(writer->archive);
+	OTF2_ErrorCode code;
 
+	tsct_otf2_forget();
+	code = OTF2_Archive_CloseEvtFiles(writer->archive);
 	if (!code)
 		code = OTF2_Archive_OpenDefFiles(writer->archive);
-	return tsct_otf2_errno(code);
+	return result(code);
 }
 
 int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
@@ -151,17 +162,21 @@ int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
 
 int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs)
 {
-	return tsct_otf2_errno(OTF2_Archive_CloseDefWriter(writer->archive,
-							   defs));
+	tsct_otf2_forget();
+	return result(OTF2_Archive_CloseDefWriter(writer->archive, defs));
 }
 
 int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 			 OTF2_GlobalDefWriter **ret_defs)
 {
-	OTF2_ErrorCode code = OTF2_Archive_CloseDefFiles(writer->archive);
+	OTF2_ErrorCode code;
+	int err;
 
-	if (code)
-		return tsct_otf2_errno(code);
+	tsct_otf2_forget();
+	code = OTF2_Archive_CloseDefFiles(writer->archive);
+	err = result(code);
+	if (err)
+		return err;
 	writer->defs = OTF2_Archive_GetGlobalDefWriter(writer->archive);
 	*ret_defs = writer->defs;
 	return writer->defs ? 0 : -EIO;
@@ -170,15 +185,17 @@ int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
 int tsct_otf2_finish(struct tsct_otf2_writer *writer)
 {
 	OTF2_ErrorCode code = OTF2_SUCCESS;
+	int err;
 
 	if (writer->defs)
 		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
 							 writer->defs);
+	err = result(code);
 	/* Without it the anchor is not written. */
-	if (!code)
-		code = OTF2_Archive_Close(writer->archive);
+	if (!err)
+		err = result(OTF2_Archive_Close(writer->archive));
 	tsct_otf2_abandon(writer);
-	return tsct_otf2_errno(code);
+	return err;
 }
 
 void tsct_otf2_abandon(struct tsct_otf2_writer *writer)
