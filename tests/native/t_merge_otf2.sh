@@ -1,0 +1,224 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# merge of OTF2 archives that another writer made (libotf2's Python bindings):
+# times, definitions and events against exact arithmetic; archives that are
+# damaged, cut off, twice the same; a full disk, an interrupt, a crash.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+here=$top/tests/native
+# Debian's own interpreter: it has the bindings.
+make_archive() {	# NAME K, what it is made of on standard input
+	cat >"$work/$1.json"
+	/usr/bin/python3 "$here/otf2_make.py" "$work/$1" "$2" "$work/$1.json" ||
+		fail "otf2_make.py $1"
+}
+
+check_merge() {	# RESULT real|text NAME...
+	local names=("${@:3}")
+	otf2-print "$work/$1/traces.otf2" >"$work/printed" 2>"$work/err" ||
+		fail "otf2-print $1"
+	[ ! -s "$work/err" ] || fail "otf2-print remarks"
+	(cd "$work" && /usr/bin/python3 "$here/otf2_check.py" "$1" "$2" "${names[@]}") \
+		>"$work/out" 2>"$work/err" || fail "otf2_check.py $*"
+	cat "$work/out"
+}
+
+none_left() {	# no result, nor a part of one
+	[ ! -e "$work/o" ] || fail "there is a result"
+	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a part is left"
+}
+
+refused() {	# PATTERN ARGUMENT...
+	run 1 merge -o "$work/o" "${@:2}"
+	says "$1"
+	none_left
+}
+
+copy() {	# NAME: $work/x, to be damaged
+	rm -rf "$work/x"
+	cp -r "$work/$1" "$work/x"
+}
+
+# Above 2^53, three resolutions, times before the offset, clock offsets, several
+# chunks; events on one tick, a location without events
+make_archive a 0 <<END
+{"res": 1000000000, "offset": 9007199254741001, "length": 5000000,
+ "real": 1700000000000000000, "seed": 1, "locations": {
+ "a0": {"times": [9007199254741001, 9007199254741003, 9007199259741001]},
+ "a1": {"times": [9007199254741005, 9007199254741005]}, "a2": {"times": []}}}
+END
+make_archive b 1 <<END
+{"res": 2893312741, "offset": 1152921504606846977, "length": 123456789,
+ "real": 1700000000000000777, "seed": 2, "locations": {
+ "b0": {"times": [1152921504606846970, 1152921504606846980, 1152921504706846981],
+  "offsets": [[1152921504606846975, -3], [1152921504606947975, 17],
+   [1152921504706846981, -100000]]},
+ "b1": {"times": [1152921504606846979, 1152921504606846979]}}}
+END
+make_archive c 2 <<END
+{"res": 1000003, "offset": 100, "length": 77, "real": 1699999999999999999,
+ "seed": 3, "locations": {"c0": {"times": [99, 101, 150, 177]},
+ "c1": {"times": [$(seq -s ', ' 100 7 84000)]}}}
+END
+[ "$(stat -c %s "$work/c/traces/5.evt")" -gt 262144 ] || fail "one chunk: no test"
+for how in real text; do
+	run 0 merge -q --align $how -o "$work/$how" "$work/a" "$work/b/traces.otf2" "$work/c/"
+	[ ! -s "$work/err" ] || fail "-q says something"
+	check_merge $how $how a b c
+done
+run 0 merge --json -o "$work/auto" "$work/a" "$work/b" "$work/c"
+[ "$(grep -c '"aligned": "real"' "$work/out")" = 3 ] || fail "not aligned by real time"
+python3 - "$work/out" <<'END' || fail "--json"
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["events"] == sum(i["events"] for i in j["inputs"]) > 12000
+assert j["locations"] == 7 and j["clock"]["resolution"] == 10**9
+read = sum(i["definitions"] for i in j["inputs"])
+assert 0 < j["definitions"] < read - 60, (j["definitions"], read)
+END
+cmp -s "$work/auto/traces/0.evt" "$work/real/traces/0.evt" || fail "the default is not real"
+run 0 merge -o "$work/alone" "$work/b"
+check_merge alone real b
+
+# A merge of a merge; twice the same; without the time of day
+make_archive d 1 <<END
+{"res": 3000000000, "offset": 18446744073709000001, "length": 551000,
+ "real": 1700000001000000001, "seed": 4,
+ "locations": {"d0": {"times": [18446744073709000001, 18446744073709551000]}}}
+END
+run 0 merge -q -o "$work/ad" "$work/a" "$work/d"
+check_merge ad real a d
+make_archive e 3 <<END
+{"res": 7, "offset": 0, "length": 70, "real": 1700000100000000003, "seed": 5,
+ "locations": {"e0": {"times": [0, 1, 2, 69]}}}
+END
+run 0 merge -q -o "$work/ade" "$work/ad" "$work/e"
+check_merge ade real a d e
+refused "a/traces.otf2: holds the same trace as $work/ade/traces.otf2" "$work/ade" "$work/a"
+refused "holds the same trace" "$work/a" "$work/a"
+run 0 merge -q --force -o "$work/twice" "$work/a" "$work/a"
+[ "$(find "$work/twice/traces" -name '*.evt' | wc -l)" = 6 ] || fail "not twice"
+make_archive f 2 <<END
+{"res": 1000000, "offset": 5, "length": 10, "seed": 6,
+ "locations": {"f0": {"times": [5, 15]}}}
+END
+refused "f/traces.otf2: does not say at what time of day it began" --align real "$work/a" "$work/f"
+run 0 merge -o "$work/af" "$work/a" "$work/f"
+says "f begins at the same moment\|f/traces.otf2: does not say at what time of day"
+check_merge af text a f
+# What cannot be told on the first one's clock
+refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 lies outside" "$work/e" "$work/a"
+rm -rf "$work/o"
+
+# No archive, none that is whole
+refused 'none: No such file or directory' "$work/none" "$work/a"
+refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
+refused 'a.json: an OTF2 archive is named by' "$work/a" "$work/a.json"
+"$ctl" record -q -o "$work/recording" -- "$emit" 10
+refused "recording: is a recording; what can be merged are OTF2 archives" "$work/a" "$work/recording"
+copy b && cp "$work/x/traces.otf2" "$work/x/more.otf2"
+refused 'x: holds several archives' "$work/a" "$work/x"
+copy b && rm "$work/x/traces.otf2"
+refused 'x: neither an OTF2 archive' "$work/a" "$work/x"
+refused 'x/traces.otf2: No such file' "$work/a" "$work/x/traces.otf2"
+: >"$work/x/traces.otf2"
+refused 'x/traces.otf2: empty; is the archive still being written?' "$work/a" "$work/x"
+copy b && truncate -s -3 "$work/x/traces.otf2"
+refused 'x/traces.otf2: cannot be opened: ' "$work/a" "$work/x"
+copy b && truncate -s -20 "$work/x/traces.def"
+refused 'x/traces.def: byte [0-9]*: cut off behind definition [0-9]*$' "$work/a" "$work/x"
+copy b && rm "$work/x/traces.def"
+refused 'x/traces.def: No such file' "$work/a" "$work/x"
+copy b && mv "$work/x/traces/1.evt" "$work/x/traces/99.evt"
+refused 'x/traces/99.evt: belongs to no location' "$work/a" "$work/x"
+refused 'x/traces/1.evt: No such file or directory; 7[0-9] events should be in it' \
+	--force "$work/a" "$work/x"
+copy b && : >"$work/x/traces.marker"
+refused 'x/traces.otf2: has markers, which cannot be merged' "$work/a" "$work/x"
+run 3 merge --force -o "$work/o" "$work/a" "$work/x"
+says 'its markers are left out'
+rm -r "$work/o"
+run 2 merge "$work/a"
+run 2 merge -o "$work/o"
+run 2 merge -o "$work/o" --align nonsense "$work/a"
+run 1 merge -o "$work/a" "$work/b"
+says 'a: is not empty; name a new directory with -o'
+
+# Events that are cut off: in the last chunk, and at the end of the first
+copy c
+for size in $(($(stat -c %s "$work/x/traces/5.evt") - 1000)) 262144 30; do
+	truncate -s "$size" "$work/x/traces/5.evt"
+	refused "x/traces/5.evt: byte $size: cut off behind event [0-9]*$" "$work/a" "$work/x"
+	run 3 merge --salvage --json -o "$work/o" "$work/a" "$work/x"
+	says "x/traces/5.evt: byte $size: cut off"
+	python3 - "$work/out" "$size" <<'END' || fail "salvaged at $size"
+import json, sys
+x = json.load(open(sys.argv[1]))["inputs"][1]
+assert x["events"] + x["missing"] == 12065 and not x["complete"], x
+assert (x["missing"] > 11000) == (int(sys.argv[2]) < 100), x
+END
+	otf2-print "$work/o/traces.otf2" >"$work/printed" 2>&1 || fail "otf2-print"
+	rm -r "$work/o"
+done
+
+# Numbers that lead nowhere, or in a circle: Region 1's name, machine's parent
+damage() {	# FILE OLD NEW, in bytes
+	/usr/bin/python3 - "$@" <<'END' || fail "nothing to damage"
+import sys
+path, old, new = sys.argv[1], *(bytes.fromhex(x) for x in sys.argv[2:])
+data = open(path, "rb").read()
+assert data.count(old) == 1, data.count(old)
+open(path, "wb").write(data.replace(old, new))
+END
+}
+copy a		# 12: SystemTreeNode, 7 bytes, number 0, name, class, no parent
+tree=$(/usr/bin/python3 - "$work/x/traces.def" <<'END'
+import re, sys
+data = open(sys.argv[1], "rb").read()
+print(re.search(rb"\x0c\x06\x00\x01(.)\x01\1\xff", data).group(0).hex())
+END
+)
+damage "$work/x/traces.def" "$tree" "${tree%ff}00"
+refused 'x/traces.def: SystemTreeNode 0 refers to itself, in a circle' "$work/b" "$work/x"
+damage "$work/x/traces.def" "${tree%ff}00" "${tree:0:6}01f0${tree:10}"
+refused 'x/traces.def: SystemTreeNode 0 refers to String 240, which is not defined' "$work/b" "$work/x"
+
+# A full disk, an interrupt, a crash, a terminal
+status=0
+(ulimit -f 100
+exec "$ctl" merge -o "$work/o" "$work/a" "$work/c") >"$work/out" 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "a file limit gave $status"
+says "$work/o: File too large; raise 'ulimit -f'"
+none_left
+mkdir "$work/small"
+if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
+	trap 'umount "$work/small"; cleanup' EXIT
+	run 1 merge -o "$work/small/o" "$work/a" "$work/c"
+	says 'small/o: No space left on device; make room there'
+	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part"
+fi
+${CC:-cc} -O1 -shared -fPIC -D_GNU_SOURCE -o "$work/shim.so" "$here/otf2_shim.c" -ldl
+LD_PRELOAD=$work/shim.so OTF2_SHIM=crash \
+	refused 'b/traces/1.evt: damaged: libotf2 crashed on it (Segmentation fault)' "$work/b"
+for signal in INT TERM; do
+	: >"$work/err"
+	LD_PRELOAD=$work/shim.so OTF2_SHIM=sleep env --default-signal=INT \
+		"$ctl" merge -o "$work/o" "$work/b" >"$work/out" 2>"$work/err" &
+	pid=$!
+	for ((i = 0; i < 100; i++)); do
+		[ -z "$(find "$work" -path '*/.o.*/traces' )" ] || break
+		sleep 0.05
+	done
+	[ ! -e "$work/o" ] || fail "it did not sleep"
+	kill -$signal $pid
+	status=0
+	wait $pid || status=$?
+	[ "$status" = 1 ] || fail "$signal gave $status"
+	says 'o: interrupted; there is no result'
+	none_left
+done
+LD_PRELOAD=$work/shim.so OTF2_SHIM=sleep script -qec \
+	"$ctl merge -o $work/o $work/e" "$work/typed" >/dev/null </dev/null
+grep -q '\[#* *\] *[0-9]* %.* M events/s' "$work/typed" || fail "no progress is shown"
+[ -e "$work/o/traces.otf2" ] || fail "no result"
