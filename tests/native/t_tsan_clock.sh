@@ -12,15 +12,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TSCTRACE_RUN_DIR=$work/none
 lib=$top/lib
-mapfile -t sources < <(find "$lib" -maxdepth 1 -name '*.c' \
-	! -name 'record*' ! -name 'trace_*')
+mapfile -t sources < <(make -s -C "$lib" program-sources)
 
 compile() {	# OUTPUT FLAG...
 	local output=$1
 	shift
 	${CC:-cc} -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 		-I"$lib/include" -I"$lib" -o "$output" "$@" \
-		"$top/tests/native/hammer.c" "${sources[@]}" "$lib"/core/*.c -lm
+		"$top/tests/native/hammer.c" "${sources[@]}" -lm
 }
 
 compile "$work/plain" -O2

@@ -9,13 +9,11 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 lib=$top/lib
-# All of the library that does not deal with recordings
-mapfile -t sources < <(find "$lib" -maxdepth 1 -name '*.c' \
-	! -name 'record*' ! -name 'trace_*')
+mapfile -t sources < <(make -s -C "$lib" program-sources)
 
 # shellcheck disable=SC2046
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan -pthread \
 	-I"$top/kmod/uapi" -I"$lib/include" -I"$lib" -o "$work/check" \
-	"$top/tests/unit/check_stress.c" "${sources[@]}" "$lib"/core/*.c \
+	"$top/tests/unit/check_stress.c" "${sources[@]}" \
 	$(pkg-config --cflags --libs check) -lm
 TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal "$work/check"

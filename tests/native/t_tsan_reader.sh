@@ -9,13 +9,12 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 lib=$top/lib
-mapfile -t sources < <(find "$lib" -maxdepth 1 -name '*.c' \
-	! -name 'record*' ! -name 'trace_*')
+mapfile -t sources < <(make -s -C "$lib" program-sources)
 
 mkdir "$work/lib"
 (cd "$work/lib" && ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE \
 	-fsanitize=thread -Wno-tsan -pthread -I"$top/kmod/uapi" \
-	-I"$lib/include" -I"$lib" -c "${sources[@]}" "$lib"/core/*.c)
+	-I"$lib/include" -I"$lib" -c "${sources[@]}")
 for check in account any; do
 	# shellcheck disable=SC2046
 	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan \

@@ -22,13 +22,12 @@ timeout 120 "$work/writers" kill "${KILLS:-10000}" "$seed"
 timeout 60 "$work/writers" threads 1024
 
 # The same with delays: the library is built anew around them.
-mapfile -t sources < <(find "$lib" -maxdepth 1 -name '*.c' \
-	! -name 'record*' ! -name 'trace_*')
+mapfile -t sources < <(make -s -C "$lib" program-sources)
 stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
 for name in writers:native/writers.c check:unit/check_stress.c; do
 	# shellcheck disable=SC2046
 	${CC:-cc} "${flags[@]}" "${stretched[@]}" -o "$work/slow_${name%%:*}" \
-		"$top/tests/${name#*:}" "${sources[@]}" "$lib"/core/*.c \
+		"$top/tests/${name#*:}" "${sources[@]}" \
 		$(pkg-config --cflags --libs check) -lm
 done
 objdump -d "$work/slow_writers" | grep -c 'pause' |
