@@ -175,6 +175,28 @@ int outcome_open(struct outcome *o, const char *verb, const char *name,
 
 /* ---- the end ----------------------------------------------------------- */
 
+/* So many files are waited for one by one; of more, for all there are at once. */
+#define SYNC_EACH	256
+
+static unsigned int nr_files;	/* nftw() hands no pointer on */
+
+/* All begin to be written before any is waited for. */
+static int start_one(const char *path, const struct stat *st, int type,
+		     struct FTW *ftw)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	(void)st;
+	(void)type;
+	(void)ftw;
+	if (fd < 0)
+		return -errno;
+	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	close(fd);
+	nr_files++;
+	return 0;
+}
+
 static int sync_one(const char *path, const struct stat *st, int type,
 		    struct FTW *ftw)
 {
@@ -188,6 +210,22 @@ static int sync_one(const char *path, const struct stat *st, int type,
 	if (fsync(fd))
 		err = -errno;
 	close(fd);
+	return err;
+}
+
+static int sync_all(const char *dir)
+{
+	int fd, err;
+
+	nr_files = 0;
+	err = nftw(dir, start_one, 16, FTW_PHYS);
+	if (err || nr_files <= SYNC_EACH)
+		return err ? err : nftw(dir, sync_one, 16, FTW_PHYS);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || syncfs(fd))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
@@ -224,7 +262,7 @@ int outcome_commit(struct outcome *o)
 	int err = close_file(o);
 
 	if (!err && o->directory)
-		err = nftw(o->temporary, sync_one, 16, FTW_PHYS);
+		err = sync_all(o->temporary);
 	if (!err && o->temporary && rename(o->temporary, o->name))
 		err = -errno;
 	if (err)
