@@ -49,7 +49,7 @@ struct tsct_line {
 	__u64 whole, mult;	/* global ticks per local one, and 2^-64 of one */
 };
 
-/* The tick that a local one falls in; it is from->len that says for which. */
+/* The global tick that a local one begins in, which has to be one of the line's. */
 static inline __u64 tsct_line_at(const struct tsct_line *line, __u64 local)
 {
 	__u64 d = local - line->from;
@@ -64,7 +64,7 @@ static inline __u64 tsct_line_at(const struct tsct_line *line, __u64 local)
  */
 struct tsct_curve {
 	tsct_s128 b[4];
-	tsct_s128 start;	/* where its first line begins: within 2^-22 */
+	tsct_s128 start;	/* where its first line begins: b[0], but for rounding */
 	tsct_s128 end;		/* value after its last tick */
 	tsct_u128 last_rate;	/* of its last line, 2^-64 global ticks per local */
 	__u64 from, len;
@@ -94,8 +94,8 @@ struct tsct_correct {
  *
  * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, a frame
  * that cannot be, or begin after end; -ERANGE: it does not rise everywhere (by a
- * thousandth of its mean rate at least), or numbers too large or none at all. Then
- * *ret is not to be used.
+ * thousandth of its mean rate at least), or there are numbers too large, or none at
+ * all. Then *ret is not to be used. It has 40 KiB: rather not on a stack.
  */
 int tsct_correct_make(struct tsct_correct *ret, const struct tsct_cubic *piece,
 		      unsigned int nr, const struct tsct_frame *frame,
