@@ -95,7 +95,7 @@ struct tsct_correct {
  * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, a frame
  * that cannot be, or begin after end; -ERANGE: it does not rise everywhere (by a
  * thousandth of its mean rate at least), or there are numbers too large, or none at
- * all. Then *ret is not to be used. It has 40 KiB: rather not on a stack.
+ * all. Then *ret is not to be used. It has 36 KiB: rather not on a stack.
  */
 int tsct_correct_make(struct tsct_correct *ret, const struct tsct_cubic *piece,
 		      unsigned int nr, const struct tsct_frame *frame,
