@@ -246,11 +246,13 @@ static void unsynced(struct source *s, __s64 now_ns)
 static bool take_hint(struct peers *p, struct source *s,
 		      const struct net_packet *packet, __s64 now_ns)
 {
+	__u64 at_us;
+
 	if (!tsct_client_hinted(&s->client, p->conf->keys, packet->bytes,
-				packet->len, (__u64)now_ns / 1000))
+				packet->len, (__u64)now_ns / 1000, &at_us))
 		return false;
-	if (!s->client.backoff)
-		s->due_ns = now_ns;
+	if (!s->client.backoff && s->due_ns > (__s64)at_us * 1000)
+		s->due_ns = (__s64)at_us * 1000;
 	return true;
 }
 

@@ -283,21 +283,25 @@ bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x)
 
 bool tsct_client_hinted(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
-			size_t len, __u64 now_us)
+			size_t len, __u64 now_us, __u64 *ret_at_us)
 {
+	__s64 since_us = (__s64)(now_us - client->hint_us);
 	struct tsct_ntp_packet packet;
 
 	if (plain(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
 	    packet.mode != TSCT_NTP_MODE_BROADCAST || !packet.has_ext ||
 	    packet.ext.flags != TSCT_EXT_HINT)
 		return false;
-	if (client->hinted && now_us - client->hint_us < TSCT_HINT_US)
-		return false;
 	if (client->known && packet.ext.node != client->remote.node)
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
+	/* One that is dropped would leave us out of a whole session. */
+	if (!client->hinted || since_us >= TSCT_HINT_US)
+		client->hint_us = now_us;
+	else if (since_us >= 0)
+		client->hint_us += TSCT_HINT_US;
 	client->hinted = true;
-	client->hint_us = now_us;
+	*ret_at_us = client->hint_us;
 	return true;
 }

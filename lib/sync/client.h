@@ -122,7 +122,7 @@ struct tsct_client {
 	__u8 backwards;		/* times in a row */
 	__u8 calm;		/* answers since the last kiss */
 	bool hinted;
-	__u64 hint_us;
+	__u64 hint_us;		/* the last one is followed then */
 };
 
 void tsct_client_init(struct tsct_client *client,
@@ -168,15 +168,16 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x);
 
 /*
- * tsct_client_hinted - is a datagram a master's hint, to be followed now?
+ * tsct_client_hinted - is a datagram a master's hint, and when to follow it?
+ * @ret_at_us: now, or 100 ms after the last one, which may be ahead
  *
- * With the right MAC where a key is set, of the node that answered last, and at
- * most every 100 ms. It makes us ask; nothing that it says is believed.
+ * With the right MAC where a key is set, of the node that answered last. It makes
+ * us ask; nothing that it says is believed.
  */
 #define TSCT_HINT_US	100000
 bool tsct_client_hinted(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
-			size_t len, __u64 now_us);
+			size_t len, __u64 now_us, __u64 *ret_at_us);
 
 /* In words, for logs: "the MAC is wrong: compare the keys on both sides" */
 const char *tsct_client_why(enum tsct_client_result result);

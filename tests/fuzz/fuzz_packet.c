@@ -333,11 +333,15 @@ static void to_client(const struct datagram *d, unsigned int after)
 static void to_hinted(const struct datagram *d, unsigned int after)
 {
 	struct tsct_client before;
+	const __u64 now_us = world.now + after;
+	__u64 at_us;
 	bool hinted;
 
 	memcpy(&before, &world.client, sizeof(before));
 	hinted = tsct_client_hinted(&world.client, world.keys, d->bytes, d->len,
-				    world.now + after);
+				    now_us, &at_us);
+	HOLDS(!hinted || !before.hinted || at_us == before.hint_us ||
+	      at_us - before.hint_us >= TSCT_HINT_US);
 	if (!hinted || (before.options.key_id && d->key != KEY))
 		HOLDS(!hinted && same_client(&before, &world.client));
 }

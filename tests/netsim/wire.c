@@ -271,15 +271,16 @@ static void hear(struct world *world, const struct packet *packet)
 	struct tsct_exchange x[2];
 	unsigned int nr = 0;
 	int64_t near_ns = NODE_REAL_NS + world->now_ps / 1000;
+	const __u64 now_us = (__u64)(world->now_ps / PS_PER_US);
 	enum tsct_client_result result;
+	__u64 at_us;
 
 	result = tsct_client_reply(&source->client, node->keys, packet->bytes,
 				   packet->len, node_stamp(world, node, true),
 				   near_ns, x, &nr);
 	if (result != TSCT_CLIENT_OK && !source->session &&
 	    tsct_client_hinted(&source->client, node->keys, packet->bytes,
-			       packet->len,
-			       (__u64)(world->now_ps / PS_PER_US)))
+			       packet->len, now_us, &at_us) && at_us == now_us)
 		ask(world, packet->to, packet->source);
 	attack_saw(world, packet, result == TSCT_CLIENT_OK);
 	if (result != TSCT_CLIENT_OK)

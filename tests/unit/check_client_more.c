@@ -197,14 +197,26 @@ END_TEST
 
 /* ---- hints --------------------------------------------------------------- */
 
-static bool hint(__u32 server_key, __u64 node, __u64 now_us)
+#define NEVER	0xffffffff
+
+/* When it is followed */
+static __u64 hint(__u32 server_key, __u64 node, __u64 now_us)
 {
+	__u64 at_us = 0;
 	struct tsct_timeline timeline = { .node = node, .host = MASTER_HOST };
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len = tsct_responder_hint(&timeline, w.keys, server_key, bytes);
 
 	ck_assert_uint_gt(len, 0);
-	return tsct_client_hinted(&w.client, w.keys, bytes, len, now_us);
+	return tsct_client_hinted(&w.client, w.keys, bytes, len, now_us,
+				  &at_us) ? at_us : NEVER;
+}
+
+static bool is_hint(const void *bytes, size_t len)
+{
+	__u64 at_us;
+
+	return tsct_client_hinted(&w.client, w.keys, bytes, len, 900000, &at_us);
 }
 
 START_TEST(hints)
@@ -214,28 +226,32 @@ START_TEST(hints)
 	size_t len;
 
 	begin(0, 5);
-	ck_assert(!hint(0, MASTER, 0));
-	ck_assert(!hint(6, MASTER, 0));
-	ck_assert(hint(5, MASTER, 0));
-	ck_assert(!hint(5, MASTER, 99999));
-	ck_assert(hint(5, MASTER, 100000));
+	ck_assert_uint_eq(hint(0, MASTER, 1), NEVER);
+	ck_assert_uint_eq(hint(6, MASTER, 1), NEVER);
+	ck_assert_uint_eq(hint(5, MASTER, 1), 1);
+	/* Too soon is later, however many they are. */
+	ck_assert_uint_eq(hint(5, MASTER, 1), 100001);
+	ck_assert_uint_eq(hint(5, MASTER, 50000), 100001);
+	ck_assert_uint_eq(hint(6, MASTER, 50000), NEVER);
+	ck_assert_uint_eq(hint(5, MASTER, 100001), 200001);
+	ck_assert_uint_eq(hint(5, MASTER, 300001), 300001);
 	ask();
 	p = answer();
 	taken(&p);
-	ck_assert(!hint(5, MASTER + 1, 300000));
-	ck_assert(hint(5, MASTER, 300000));
+	ck_assert_uint_eq(hint(5, MASTER + 1, 500000), NEVER);
+	ck_assert_uint_eq(hint(5, MASTER, 500000), 500000);
 	/* An answer is none. */
 	len = to_bytes(&p, bytes);
-	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, len, 900000));
+	ck_assert(!is_hint(bytes, len));
 	p.mode = TSCT_NTP_MODE_BROADCAST;
 	len = to_bytes(&p, bytes);
-	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, len, 900000));
+	ck_assert(!is_hint(bytes, len));
 	p.has_ext = false;
 	len = to_bytes(&p, bytes);
-	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, len, 900000));
-	ck_assert(!tsct_client_hinted(&w.client, w.keys, bytes, 3, 900000));
+	ck_assert(!is_hint(bytes, len));
+	ck_assert(!is_hint(bytes, 3));
 	begin(TSCT_CLIENT_PLAIN, 0);
-	ck_assert(!hint(0, MASTER, 0));
+	ck_assert_uint_eq(hint(0, MASTER, 0), NEVER);
 	finish();
 }
 END_TEST
