@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* OTF2 archives, as far as it can be told without libotf2: times, and lengths. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "otf2_scan.h"
+#include "otf2_time.h"
+#include "suite.h"
+
+struct golden_otf2 {
+	struct tsct_otf2_clock a, b;
+	bool real;
+	uint64_t old;
+	uint32_t nr;
+	struct tsct_otf2_offset offset[3];
+	int err;
+	uint64_t new;
+};
+
+#include "golden_otf2.h"
+
+#define NR_GOLDEN (sizeof(golden) / sizeof(golden[0]))
+
+static void check_one(const struct golden_otf2 *g)
+{
+	struct tsct_otf2_offset at[3];
+	struct tsct_otf2_offsets offsets = { .at = at, .nr = g->nr };
+	struct tsct_otf2_scale scale;
+	uint64_t new = 0;
+	tsct_s128 old;
+
+	memcpy(at, g->offset, sizeof(at));
+	tsct_otf2_scale_make(&scale, &g->a, &g->b, g->real);
+	old = tsct_otf2_offset_at(&offsets, g->old) + g->old;
+	ck_assert_int_eq(tsct_otf2_scale_time(&scale, old, &new), g->err);
+	ck_assert_msg(new == g->new, "vector %zd: %llu, not %llu", g - golden,
+		      (unsigned long long)new, (unsigned long long)g->new);
+}
+
+START_TEST(times_are_those_of_fractions)
+{
+	size_t i;
+
+	for (i = 0; i < NR_GOLDEN; i++)
+		check_one(&golden[i]);
+}
+END_TEST
+
+START_TEST(lengths_are_rounded_up)
+{
+	const struct tsct_otf2_clock a = { .resolution = 1000 };
+	const struct tsct_otf2_clock b = { .resolution = 3000 };
+	struct tsct_otf2_scale scale;
+	uint64_t length;
+
+	tsct_otf2_scale_make(&scale, &a, &b, false);
+	ck_assert_int_eq(tsct_otf2_scale_length(&scale, 4, &length), 0);
+	ck_assert_uint_eq(length, 2);
+	ck_assert_int_eq(tsct_otf2_scale_length(&scale, 3, &length), 0);
+	ck_assert_uint_eq(length, 1);
+	tsct_otf2_scale_make(&scale, &b, &a, false);
+	ck_assert_int_eq(tsct_otf2_scale_length(&scale, UINT64_MAX, &length),
+			 -ERANGE);
+}
+END_TEST
+
+/* ---- lengths --------------------------------------------------------------------- */
+
+#define CHUNK	256
+
+static char path[] = "/tmp/check_otf2.XXXXXX";
+static uint8_t data[4 * CHUNK];
+static size_t len, ends[256];	/* behind each event */
+static unsigned int nr;
+
+static void put(uint8_t byte)
+{
+	data[len++] = byte;
+}
+
+static void put64(uint64_t v)
+{
+	memcpy(data + len, &v, sizeof(v));
+	len += sizeof(v);
+}
+
+static void begin_chunk(void)
+{
+	put(3);
+	put('B');
+	put64(nr + 1);
+	put64(0);
+}
+
+/* Every form: with a length, with a long one, a packed number, with attributes */
+static void put_event(unsigned int n)
+{
+	put(5);
+	put64(1000 + n);
+	switch (n % 4) {
+	case 0:
+		put(12), put(2), put(1), put(2);
+		break;
+	case 1:
+		put(13), put(0xff);
+		break;
+	case 2:
+		put(6), put(3), put(0), put(0), put(0);
+		put(31), put(2), put(0), put(0);
+		break;
+	case 3:
+		put(83), put(0xff), put64(3), put(1), put(2), put(3);
+		break;
+	}
+	ends[nr++] = len;
+}
+
+static void make_file(void)
+{
+	unsigned int n;
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	len = nr = 0;
+	begin_chunk();
+	for (n = 0; n < 40; n++) {
+		if (len % CHUNK + 40 > CHUNK) {
+			len += CHUNK - len % CHUNK;	/* zeros: the end */
+			begin_chunk();
+		}
+		put_event(n);
+	}
+	put(2);
+	ck_assert_uint_gt(len, 2 * CHUNK);
+}
+
+static void remove_file(void)
+{
+	unlink(path);
+	strcpy(path + sizeof(path) - 7, "XXXXXX");
+	memset(data, 0, sizeof(data));
+}
+
+static int scan(size_t size, struct tsct_otf2_extent *extent, char *why)
+{
+	FILE *file = fopen(path, "w");
+	uint64_t beat = 0;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_eq(fwrite(data, 1, size, file), size);
+	fclose(file);
+	return tsct_otf2_scan(path, CHUNK, true, &beat, extent, why, 256);
+}
+
+static unsigned int whole_before(size_t size)
+{
+	unsigned int n = 0;
+
+	while (n < nr && ends[n] <= size)
+		n++;
+	return n;
+}
+
+START_TEST(a_file_cut_off_anywhere_is_known_to_be)
+{
+	struct tsct_otf2_extent extent;
+	char why[256];
+	size_t size;
+
+	ck_assert_int_eq(scan(len, &extent, why), 0);
+	ck_assert_uint_eq(extent.records, nr);
+	ck_assert_uint_eq(extent.first, 1000);
+	ck_assert_uint_eq(extent.last, 1000 + nr - 1);
+	for (size = 0; size < len; size++) {
+		ck_assert_int_eq(scan(size, &extent, why), -EBADMSG);
+		ck_assert_uint_eq(extent.records, whole_before(size));
+	}
+}
+END_TEST
+
+/* Whatever a bit does: there are never more events, nor does it end badly. */
+START_TEST(a_flipped_bit_makes_no_events)
+{
+	struct tsct_otf2_extent extent;
+	unsigned int bad = 0;
+	char why[256];
+	size_t bit;
+	int err;
+
+	for (bit = 0; bit < 8 * len; bit++) {
+		data[bit / 8] ^= 1 << bit % 8;
+		err = scan(len, &extent, why);
+		data[bit / 8] ^= 1 << bit % 8;
+		ck_assert(err == 0 || err == -EBADMSG);
+		ck_assert_uint_le(extent.records, len / 2);
+		ck_assert_uint_le(extent.bytes, len);
+		bad += err != 0;
+	}
+	ck_assert_uint_gt(bad, len);
+}
+END_TEST
+
+START_TEST(the_other_byte_order_is_read)
+{
+	struct tsct_otf2_extent extent;
+	char why[256];
+
+	memset(data, 0, sizeof(data));
+	len = 0;
+	put(3), put('#');
+	put64(__builtin_bswap64(1)), put64(0);
+	put(5), put64(__builtin_bswap64(77));
+	put(83), put(0xff), put64(__builtin_bswap64(1)), put(9), put(2);
+	ck_assert_int_eq(scan(len, &extent, why), 0);
+	ck_assert_uint_eq(extent.records, 1);
+	ck_assert_uint_eq(extent.first, 77);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("otf2");
+	TCase *tcase = tcase_create("times");
+
+	tcase_add_test(tcase, times_are_those_of_fractions);
+	tcase_add_test(tcase, lengths_are_rounded_up);
+	suite_add_tcase(suite, tcase);
+	tcase = add_case(suite, "files", make_file, remove_file);
+	tcase_add_test(tcase, a_file_cut_off_anywhere_is_known_to_be);
+	tcase_add_test(tcase, a_flipped_bit_makes_no_events);
+	tcase_add_test(tcase, the_other_byte_order_is_read);
+	return run_suite(suite);
+}
