@@ -46,7 +46,8 @@ static void take_ratelimit(struct conf_reader *r)
 
 static void take_name(struct conf_reader *r)
 {
-	conf_text(r, "name", r->conf->name, sizeof(r->conf->name));
+	conf_text(r, "name", "give a name", r->conf->name,
+		  sizeof(r->conf->name));
 }
 
 static void take_serve(struct conf_reader *r)
@@ -76,7 +77,8 @@ static void take_server_port(struct conf_reader *r)
 
 static void take_keyfile(struct conf_reader *r)
 {
-	if (conf_text(r, "keyfile", r->keyfile, sizeof(r->keyfile)))
+	if (conf_text(r, "keyfile", "give the name of a file", r->keyfile,
+		      sizeof(r->keyfile)))
 		r->keyfile_line = r->line;
 }
 
@@ -106,17 +108,19 @@ static void take_synced_cluster(struct conf_reader *r)
 	r->conf->synced_cluster = true;
 }
 
+#define FITS	"auto, linear, spline, hull, regression"
+
 static void take_fit(struct conf_reader *r)
 {
 	char name[CONF_NAME_MAX];
 	int kind;
 
-	if (!conf_text(r, "fit", name, sizeof(name)))
+	if (!conf_text(r, "fit", "give one of " FITS, name, sizeof(name)))
 		return;
 	kind = tsct_fit_kind_of(name);
 	if (kind < 0)
 		conf_complain(r, r->line, "fit: '%s': no such one; there are "
-			      "auto, linear, spline, hull, regression", name);
+			      FITS, name);
 	else
 		r->conf->fit = (enum tsct_fit_kind)kind;
 }
@@ -189,6 +193,7 @@ static int read_lines(struct conf_reader *r, FILE *from)
 	char text[CONF_LINE_MAX];
 	size_t len;
 
+	errno = 0;
 	while (fgets(text, sizeof(text), from)) {
 		r->line++;
 		len = strlen(text);
@@ -201,7 +206,9 @@ static int read_lines(struct conf_reader *r, FILE *from)
 		if (conf_split(r, text))
 			take_directive(r, seen);
 	}
-	return ferror(from) ? -EIO : 0;
+	if (!ferror(from))
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 /* Who reads a key speaks with everybody's voice. A pipe is somebody's already. */

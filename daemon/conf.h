@@ -134,8 +134,8 @@ bool conf_number(struct conf_reader *r, const char *what, __s64 min, __s64 max,
 		 __s64 *ret);
 bool conf_seconds(struct conf_reader *r, const char *what, double min,
 		  double max, double *ret);
-bool conf_text(struct conf_reader *r, const char *what, char *ret,
-	       size_t size);
+bool conf_text(struct conf_reader *r, const char *what, const char *fix,
+	       char *ret, size_t size);
 bool conf_address(struct conf_reader *r, const char *what,
 		  struct tsct_address *ret, char *name, size_t size);
 bool conf_port(struct conf_reader *r, __u16 *ret);

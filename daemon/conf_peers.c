@@ -182,7 +182,7 @@ void conf_take_child(struct conf_reader *r)
 	struct conf_child c = { .line = r->line }, *grown;
 	const char *word;
 
-	if (!conf_text(r, "child", c.name, sizeof(c.name)))
+	if (!conf_text(r, "child", "give a name", c.name, sizeof(c.name)))
 		return;
 	while ((word = conf_word(r)))
 		if (!child_option(r, &c, word))
@@ -203,6 +203,8 @@ void conf_take_child(struct conf_reader *r)
 	conf->child[conf->nr_children++] = c;
 }
 
+#define PREFIXES	"give an address, a prefix as 10.0.0.0/8 or fd00::/8, or all"
+
 static void add_rule(struct conf_reader *r, bool allow)
 {
 	static const struct tsct_guard_options no_limit;
@@ -210,14 +212,14 @@ static void add_rule(struct conf_reader *r, bool allow)
 	struct tsct_guard *guard;
 	int err;
 
-	if (!conf_text(r, r->word[0], rule.prefix, sizeof(rule.prefix)))
+	if (!conf_text(r, r->word[0], PREFIXES, rule.prefix,
+		       sizeof(rule.prefix)))
 		return;
 	guard = tsct_guard_new(&no_limit, 0);
 	err = guard ? tsct_guard_rule(guard, rule.prefix, allow) : -ENOMEM;
 	tsct_guard_free(guard);
 	if (err)
-		conf_complain(r, r->line, "%s: '%s': give an address, a prefix "
-			      "as 10.0.0.0/8 or fd00::/8, or all", r->word[0],
+		conf_complain(r, r->line, "%s: '%s': " PREFIXES, r->word[0],
 			      rule.prefix);
 	else if (r->conf->nr_rules == TSCT_RULES_MAX)
 		conf_complain(r, r->line, "%s: more than %d rules; put some "

@@ -145,20 +145,18 @@ bool conf_seconds(struct conf_reader *r, const char *what, double min,
 	return false;
 }
 
-bool conf_text(struct conf_reader *r, const char *what, char *ret, size_t size)
+bool conf_text(struct conf_reader *r, const char *what, const char *fix,
+	       char *ret, size_t size)
 {
-	char *word = conf_word(r), fix[96];
+	char *word = conf_word(r), shorter[96];
 
 	if (word && strlen(word) < size) {
 		strcpy(ret, word);
 		return true;
 	}
-	if (word)
-		snprintf(fix, sizeof(fix), "give at most %zu characters",
-			 size - 1);
-	else
-		snprintf(fix, sizeof(fix), "give a name");
-	complain_of(r, what, word, fix);
+	snprintf(shorter, sizeof(shorter), "give at most %zu characters",
+		 size - 1);
+	complain_of(r, what, word, word ? shorter : fix);
 	return false;
 }
 

@@ -76,7 +76,7 @@ START_TEST(test_absent)
 {
 	ck_assert_int_eq(conf_load("/nowhere/conf", &say, &conf), -ENOENT);
 	ck_assert_str_eq(said, "");
-	ck_assert_int_eq(conf_load(dir, &say, &conf), -EIO);
+	ck_assert_int_eq(conf_load(dir, &say, &conf), -EISDIR);
 	ck_assert_ptr_nonnull(strstr(said, "give a file"));
 }
 END_TEST
@@ -184,7 +184,9 @@ static const struct wrong {
 	{ "child", "child", "give a name" },
 	{ "child a", "child a", "give its address" },
 	{ "child a nowhere", "'nowhere'", "key NUMBER" },
-	{ "allow", "allow", "give a name" },
+	{ "allow", "allow", "a prefix as 10.0.0.0/8" },
+	{ "fit", "fit", "give one of auto, linear" },
+	{ "keyfile", "keyfile", "give the name of a file" },
 	{ "allow 10.0.0.0/33", "'10.0.0.0/33'", "10.0.0.0/8" },
 	{ "deny fd00::/x", "'fd00::/x'", "fd00::/8" },
 	{ "listen here", "'here'", "IPv4" },
