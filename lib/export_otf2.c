@@ -342,6 +342,19 @@ static int number_defs(struct tsct_export *x, struct otf2 *o)
 	return 0;
 }
 
+/*
+ * Libotf2 fills it with zeros for each location: no more than the longest
+ * definition needs, which is that of who takes part in messages.
+ */
+static __u64 definition_chunk(const struct otf2 *o)
+{
+	__u64 size = 65536 + (__u64)o->nr_expected * 10;
+
+	if (size < OTF2_CHUNK_SIZE_MIN)
+		return OTF2_CHUNK_SIZE_MIN;
+	return size > OTF2_CHUNK_SIZE_MAX ? OTF2_CHUNK_SIZE_MAX : size;
+}
+
 static int begin(struct tsct_export *x)
 {
 	struct otf2 *o = x->own = calloc(1, sizeof(*o));
@@ -365,7 +378,8 @@ static int begin(struct tsct_export *x)
 	if (err)
 		return err;
 	tsct_otf2_listen();
-	err = tsct_otf2_create(x->dir, OTF2_CHUNK_SIZE_MIN, 0, &o->writer);
+	err = tsct_otf2_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
+			       &o->writer);
 	return err ? tsct_export_fail(x, err, "%s", tsct_otf2_why()) : 0;
 }
 

@@ -49,6 +49,7 @@ struct otf2 {
 	struct otf2_strings strings;
 	struct otf2_location *locations;
 	__u32 nr_locations, room;
+	__u32 nr_expected;	/* locations, if that was looked for */
 	struct otf2_numbers *numbers;	/* by definition */
 	FILE *peers;		/* struct otf2_peer of each message's end */
 	struct tsct_messages *messages;	/* while that is made */

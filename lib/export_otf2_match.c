@@ -72,6 +72,7 @@ static int look_ahead(struct tsct_export *x)
 	tsct_threads_free(&threads);
 	/* What this counted, the second reading counts again. */
 	x->orphans = x->cuts = x->read = 0;
+	o->nr_expected = o->nr_locations;
 	o->nr_locations = 0;
 	return err;
 }
