@@ -158,8 +158,13 @@ const char *tsct_otf2_input_extra(struct tsct_otf2_input *in)
 	if (!OTF2_Reader_GetNumberOfThumbnails(in->reader, &thumbnails) &&
 	    thumbnails)
 		return "thumbnails";
+	return NULL;
+}
+
+bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
+{
 	name_file(in, ".marker");
-	return access(in->file, F_OK) ? NULL : "markers";
+	return !access(in->file, F_OK);
 }
 
 /* ---- definitions ----------------------------------------------------------------------- */

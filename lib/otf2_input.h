@@ -35,6 +35,9 @@ int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
 /* What the archive has that has no place in another; NULL: nothing. */
 const char *tsct_otf2_input_extra(struct tsct_otf2_input *in);
 
+/* Is there a file of markers? It is in->file then. */
+bool tsct_otf2_input_markers(struct tsct_otf2_input *in);
+
 /* All global definitions, and in->clock */
 int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs);
 

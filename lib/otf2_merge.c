@@ -410,6 +410,8 @@ static int merge(struct tsct_otf2_merging *w)
 		err = create(w);
 	for (i = 0; i < w->m->nr && !err; i++)
 		err = tsct_otf2_merge_events(w, i);
+	if (!err)
+		err = tsct_otf2_merge_markers(w);
 	return err ? err : finish(w);
 }
 

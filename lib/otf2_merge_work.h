@@ -31,4 +31,7 @@ void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...);
 /* All locations of an input, one after another */
 int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i);
 
+/* All markers of all inputs */
+int tsct_otf2_merge_markers(struct tsct_otf2_merging *w);
+
 #endif /* TSCT_OTF2_MERGE_WORK_H */

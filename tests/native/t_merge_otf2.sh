@@ -111,6 +111,21 @@ check_merge af text a f
 refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 lies outside" "$work/e" "$work/a"
 rm -rf "$work/o"
 
+# Markers: 13 ticks of b are 4.49 of a, 100 are 34.6; b began 777 ns after a
+copy b
+otf2-marker --add-def things odd HIGH "$work/x/traces.otf2"
+otf2-marker --add-def things even NONE "$work/x/traces.otf2"
+otf2-marker --add things odd 1152921504606846990+100 LOCATION:1 here "$work/x/traces.otf2"
+otf2-marker --add things even 1152921504606846977 GLOBAL all "$work/x/traces.otf2"
+cp -r "$work/x" "$work/marked"
+run 0 merge -q -o "$work/o" "$work/a" "$work/d" "$work/marked"
+otf2-marker "$work/o/traces.otf2" >"$work/out"
+shows 'Time: 9007199254741778, Duration 0, Scope: GLOBAL, Text: "all"'
+location=$(otf2-print -G "$work/o/traces.otf2" | sed -n 's/^LOCATION  *\([0-9]*\)  Name: "b0".*/\1/p')
+[ "${location:-1}" != 1 ] || fail "location 1 is free: no test"
+shows "Time: 9007199254741782, Duration 35, Scope: LOCATION:$location, Text: \"here\""
+rm -r "$work/o"
+
 # No archive, none that is whole
 refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
@@ -134,11 +149,12 @@ copy b && mv "$work/x/traces/1.evt" "$work/x/traces/99.evt"
 refused 'x/traces/99.evt: belongs to no location' "$work/a" "$work/x"
 refused 'x/traces/1.evt: No such file or directory; 7[0-9] events should be in it' \
 	--force "$work/a" "$work/x"
-copy b && : >"$work/x/traces.marker"
-refused 'x/traces.otf2: has markers, which cannot be merged' "$work/a" "$work/x"
+copy b && cp "$work/x/traces/1.evt" "$work/x/traces/99.evt"
 run 3 merge --force -o "$work/o" "$work/a" "$work/x"
-says 'its markers are left out'
+says 'x/traces/99.evt: belongs to no location that is defined, and is left out'
 rm -r "$work/o"
+copy b && : >"$work/x/traces.marker"
+refused 'x/traces.marker: byte 0: cut off' "$work/a" "$work/x"
 run 2 merge "$work/a"
 run 2 merge -o "$work/o"
 run 2 merge -o "$work/o" --align nonsense "$work/a"
