@@ -25,6 +25,7 @@
 #define LATELY_NS	NS_PER_S	/* of who asks us as its polls have it */
 #define PATIENCE_NS	(2 * NS_PER_S)	/* then the log has who is missing */
 #define TELL_NS		(10 * NS_PER_S)
+#define RECENT		256		/* numbers of what was released lately */
 
 /* Whom we tell: the first that answers. NULL: nobody, we are the master. */
 static const struct source *parent(const struct peers *p)
@@ -194,12 +195,13 @@ static void begin(struct peers *p, __u32 number)
 	const struct source *s = parent(p);
 
 	if (!s)
-		p->barrier.number = has_members(p) ?
+		number = has_members(p) ?
 			tsct_round_barrier(p->members.round) :
 			p->barrier.released + 1;
-	else
-		p->barrier.number = number ? number :
-			s->client.remote.barrier;
+	/* Its last answer may still be that of the one before. */
+	else if (!number && s->client.remote.barrier != p->barrier.released)
+		number = s->client.remote.barrier;
+	p->barrier.number = number;
 	sources_nudge(p);
 }
 
@@ -247,9 +249,24 @@ static void say_missing(const struct peers *p, FILE *to)
 		"somebody that is not known yet");
 }
 
+static void say_over(const struct peers *p, __u32 number, FILE *to)
+{
+	bool lasts = number == p->barrier.released && peers_busy(p);
+
+	fprintf(to, "%s %u\n", lasts ? "session" : "done", number);
+}
+
+/* Others here may wait in the next one already, or be done with that, too. Of
+ * another life numbers are anything. */
+static bool was_released(const struct barrier *b, __u32 number)
+{
+	return number && b->released && b->released - number < RECENT;
+}
+
 void barrier_answer(struct peers *p, const char *which, FILE *to)
 {
 	struct barrier *b = &p->barrier;
+	__u32 before = b->released;
 	char *end;
 	unsigned long number = strtoul(which, &end, 10);
 
@@ -257,15 +274,19 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 		fprintf(to, "error: timesync %s: give a number\n", which);
 		return;
 	}
-	b->waited_ns = tsct_now_ns();
-	if (!number || number != b->released) {
+	if (was_released(b, (__u32)number)) {
 		if (!b->number)
-			begin(p, (__u32)number);
-		barrier_tick(p);
+			b->waited_ns = tsct_now_ns();
+		say_over(p, (__u32)number, to);
+		return;
 	}
-	if (b->number || (number && number != b->released))
-		say_missing(p, to);
+	b->waited_ns = tsct_now_ns();
+	if (!b->number)
+		begin(p, (__u32)number);
+	barrier_tick(p);
+	/* By whatever number: it is what this one waited in. */
+	if (b->released != before)
+		say_over(p, b->released, to);
 	else
-		fprintf(to, "%s %u\n", peers_busy(p) ? "session" : "done",
-			b->released);
+		say_missing(p, to);
 }

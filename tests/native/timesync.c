@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* timesync MS - tsct_timesync(), what it said, and when: in us of CLOCK_MONOTONIC */
+/*
+ * timesync MS [TIMES] - tsct_timesync(), what it said, after how many that were well,
+ * and when: in us of CLOCK_MONOTONIC
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +12,20 @@
 
 int main(int argc, char **argv)
 {
+	int err = 0, done = 0, times = argc > 2 ? atoi(argv[2]) : 1;
 	struct timespec now;
 	char why[512];
-	int err = tsct_timesync(argc > 1 ? atoi(argv[1]) : -1, why, sizeof(why));
 
+	while (!err && done < times) {
+		err = tsct_timesync(argc > 1 ? atoi(argv[1]) : -1, why,
+				    sizeof(why));
+		done += !err;
+	}
 	if (err)
 		printf("%s: %s\n", strerrorname_np(-err), why);
 	else
 		puts("done");
+	printf("after %d\n", done);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	printf("at %lld\n", now.tv_sec * 1000000LL + now.tv_nsec / 1000);
 	return err ? 1 : 0;

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Collectives one after another, as fast as they go: a master with two children, whose
+# sessions are hardly any. Nobody may be released more often than all have called.
+# test-timeout: 90
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+compile timesync
+
+# --- configuration -------------------------------------------------------------
+mkdir "$work/alpha" "$work/beta" "$work/gamma"
+echo 'name alpha
+sync-max-duration 0.001
+child beta 10.77.6.2
+child gamma 10.77.7.2' >"$work/alpha/conf"
+for i in beta:6 gamma:7; do
+	printf 'name %s\nmaster 10.77.%d.1 minpoll -3 maxpoll -2\n' ${i/:/ } \
+		>"$work/${i%:*}/conf"
+done
+for i in alpha beta gamma; do net $i; done
+join alpha 10.77.6.1/24 beta 10.77.6.2/24
+join alpha 10.77.7.1/24 gamma 10.77.7.2/24
+
+# --- nothing was ever heard of the master -----------------------------------------
+for i in beta gamma; do start $i; done
+wait_for "beta has a clock" logged beta 'clock synchronized'
+! in_dir beta "$work/timesync" 1000 >"$work/out" ||
+	fail "a collective of one who has not heard of his master"
+grep -q '^ETIMEDOUT: .*10.77.6.1, which does not answer' "$work/out" ||
+	fail "without a master: $(cat "$work/out")"
+start alpha
+for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
+
+# --- some call more often than others ---------------------------------------------
+calls() {	# NAME TIMES FILE: in the background
+	in_dir "$1" "$work/timesync" 3000 "$2" >"$work/$3" & waits+=($!)
+}
+called() { sed -n 's/^after \([0-9]*\).*/\1/p' "$work/$1"; }
+waits=()
+calls alpha 8 a
+calls beta 16 b
+calls gamma 16 c
+for i in "${waits[@]}"; do wait "$i" || true; done
+for i in a b c; do
+	[ "$(called $i)" = 8 ] || fail "$i: $(cat "$work/$i")"
+done
+for i in b c; do
+	grep -q '^ETIMEDOUT: not all have called: alpha is missing$' "$work/$i" ||
+		fail "$i: $(cat "$work/$i")"
+done
+sleep 1.5	# until nobody is taken for a caller any more
+
+# --- two of each node: one of them is always a bit late ------------------------------
+waits=()
+for i in alpha beta gamma; do
+	for j in 1 2; do calls $i 12 $i$j; done
+done
+for i in "${waits[@]}"; do wait "$i" || true; done
+for i in "$work"/{alpha,beta,gamma}1; do
+	# Who was missed in one by the other goes on alone, and waits for ever.
+	! grep -H ECONNRESET "$i" "${i%1}2" ||
+		fail "who was late in one is told that a daemon was restarted"
+	grep -q '^after 12' "$i" "${i%1}2" || fail "$(cat "$i" "${i%1}2")"
+done
