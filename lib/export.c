@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/scale.h"
 #include "export.h"
@@ -263,6 +266,29 @@ static int list_nodes(struct tsct_export *x)
 	return 0;
 }
 
+/* How much there is to read, to tell how far it is: none of it need be true. */
+static void add_sizes(struct tsct_export *x)
+{
+	DIR *d = opendir(x->recording);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.' && strcmp(e->d_name, "metadata") &&
+		    !fstatat(dirfd(d), e->d_name, &st, 0))
+			x->all_bytes += st.st_size;
+	if (d)
+		closedir(d);
+}
+
+static void note_place(struct tsct_export *x, const struct tsct_trace_event *e)
+{
+	__u64 *at = &x->read_to[e->stream * x->rec->nr_cpus + e->cpu];
+
+	x->done_bytes += e->offset - *at;
+	*at = e->offset;
+}
+
 static __s64 time_of(const struct tsct_export *x, __u64 stamp)
 {
 	return tsct_pair_ns(&x->rec->real, stamp);
@@ -296,7 +322,10 @@ int tsct_export_prepare(struct tsct_export *x)
 	x->rec = tsct_trace_recording(x->trace);
 	x->begin_ns = time_of(x, x->rec->begin);
 	x->end_ns = time_of(x, x->rec->end);
-	err = list_nodes(x);
+	add_sizes(x);
+	x->read_to = calloc(x->rec->nr_streams * x->rec->nr_cpus + 1,
+			    sizeof(*x->read_to));
+	err = x->read_to ? list_nodes(x) : -ENOMEM;
 	if (!err)
 		err = list_defs(x);
 	if (!err)
@@ -314,6 +343,7 @@ void tsct_export_free(struct tsct_export *x)
 {
 	tsct_threads_free(&x->threads);
 	tsct_filter_free(&x->filter);
+	free(x->read_to);
 	free(x->first_def);
 	free(x->slices);
 	free(x->defs);
@@ -450,8 +480,10 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 {
 	struct tsct_trace_event e;
 	struct tsct_export_event ev;
-	int ret, err = 0;
+	int ret = 0, err = 0;
 
+	memset(x->read_to, 0, x->rec->nr_streams * x->rec->nr_cpus *
+	       sizeof(*x->read_to));
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.stamp),
@@ -460,6 +492,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		if (ev.ns >= x->to_ns)
 			return 0;
 		x->now_ns = ev.ns;
+		note_place(x, &e);
 		learn_names(x, threads, &e);
 		if (is_selected(x, &ev))
 			err = take(x, threads, &ev, event);

@@ -89,6 +89,7 @@ struct tsct_export {
 	/* How it went */
 	char why[256];
 	__s64 now_ns;		/* of the event read last */
+	__u64 done_bytes, all_bytes;	/* of the recording's files, as read */
 	__u64 read, events;	/* in the recording so far; of them, exported */
 	__u64 orphans;		/* ends without begins, and the other way round */
 	__u64 cuts;		/* slices that had to be interrupted to nest */
@@ -104,6 +105,7 @@ struct tsct_export {
 	__u32 nr_defs, nr_slices;
 	__u32 *slices;			/* a definition of each */
 	__u32 *first_def;	/* by stream */
+	__u64 *read_to;			/* of each file, by stream and CPU */
 	struct tsct_threads threads;
 	void *own;		/* the format's */
 };

@@ -24,7 +24,6 @@ struct stream {
 	__u8 *packet;		/* NULL: nothing happened there */
 	size_t len;
 	struct tsct_ctf_out_packet head;
-	__u64 last;
 };
 
 struct ctf {
@@ -95,7 +94,8 @@ static int flush(const struct tsct_export *x, struct stream *s)
  * The first packet is empty: readers count losses between packets, and so
  * count those before the first event as well.
  */
-static int start(const struct tsct_export *x, struct stream *s, __u64 ns)
+static int start(const struct tsct_export *x, struct stream *s, __u64 ns,
+		 __u64 discarded)
 {
 	const struct ctf *c = x->own;
 	__s64 first = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
@@ -107,12 +107,14 @@ static int start(const struct tsct_export *x, struct stream *s, __u64 ns)
 	s->head = (struct tsct_ctf_out_packet) {
 		.magic = TSCT_CTF_MAGIC, .stream_id = s->stream, .cpu = s->cpu,
 		.node = s->node,
+		/* What was lost before the part that is wanted is not its loss. */
+		.discarded = x->from_ns > x->begin_ns ? discarded : 0,
 	};
 	memcpy(s->head.uuid, c->uuid, sizeof(c->uuid));
 	first -= c->offset_s * NS_PER_S;
 	if (first < 0 || (__u64)first > ns)
 		first = ns;
-	s->head.begin = s->head.end = s->last = first;
+	s->head.begin = s->head.end = first;
 	s->len = sizeof(s->head);
 	return flush(x, s);
 }
@@ -137,13 +139,15 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	int err = 0;
 
 	if (!s->packet)
-		err = start(x, s, head.ns);
-	else if (s->len >= FULL)
+		err = start(x, s, head.ns, ev->e->discarded);
+	else if (s->len >= FULL || (s->head.discarded != ev->e->discarded &&
+				    s->len > sizeof(s->head)))
 		err = flush(x, s);
 	if (err)
 		return err;
 	if (s->len == sizeof(s->head))
 		s->head.begin = head.ns;
+	s->head.discarded = ev->e->discarded;
 	s->head.end = head.ns;
 	memcpy(s->packet + s->len, &head, sizeof(head));
 	s->len += sizeof(head);
@@ -154,28 +158,34 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- the whole --------------------------------------------------------- */
 
-/* What was lost there is in a last packet, if nothing else is. */
+/* As the recorder said, or as is known where what is wanted ends */
+static __u64 lost_in_all(const struct tsct_export *x, const struct stream *s)
+{
+	__u64 lost = tsct_loss_total(&x->rec->streams[s->stream].loss[s->cpu]);
+
+	return x->to_ns <= x->end_ns || lost < s->head.discarded ?
+		s->head.discarded : lost;
+}
+
+/* What no event followed is in a last packet. */
 static int finish(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;
-	__u64 lost = tsct_loss_total(&x->rec->streams[s->stream].loss[s->cpu]);
-	__u64 end = x->end_ns - c->offset_s * NS_PER_S;
-	int err;
+	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
+	const __u64 lost = lost_in_all(x, s);
+	bool more = lost > s->head.discarded;
+	int err = 0;
 
-	if (!s->packet && !lost)
-		return 0;
-	if (!s->packet) {
-		err = start(x, s, end);
-		if (err)
-			return err;
-	}
-	if (s->len == sizeof(s->head) && !lost)
-		return 0;
-	if (s->len == sizeof(s->head))
-		s->head.begin = s->head.end;
-	if (lost && x->end_ns < x->to_ns && (__s64)(end - s->head.end) > 0)
-		s->head.end = end;
+	if (!s->packet && more)
+		err = start(x, s, end, 0);
+	else if (s->packet && s->len > sizeof(s->head))
+		err = flush(x, s);
+	if (err || !more)
+		return err;
 	s->head.discarded = lost;
+	s->head.begin = s->head.end;
+	if ((__s64)(end - s->head.end) > 0)
+		s->head.begin = s->head.end = end;
 	return flush(x, s);
 }
 

@@ -71,7 +71,7 @@ static int look_ahead(struct tsct_export *x)
 	tsct_trace_close(trace);
 	tsct_threads_free(&threads);
 	/* What this counted, the second reading counts again. */
-	x->orphans = x->cuts = x->read = 0;
+	x->orphans = x->cuts = 0;
 	o->nr_expected = o->nr_locations;
 	o->nr_locations = 0;
 	return err;
@@ -83,6 +83,7 @@ int tsct_otf2_match(struct tsct_export *x)
 	struct otf2 *o = x->own;
 	int err;
 
+	x->all_bytes *= 2;
 	o->peers = tsct_otf2_spool(x);
 	if (!o->peers)
 		return errno ? -errno : -ENOMEM;

@@ -17,6 +17,7 @@ struct tsct_trace_event {
 	__u32 tid;
 	__u32 stream;		/* index into the recording's streams */
 	__u64 offset;		/* in its file, bytes */
+	__u64 discarded;	/* events lost in its ring so far, by its packet */
 	__u32 len;		/* of the payload, which fits the definition */
 	const struct tsct_event_def *def;
 	const __u8 *payload;	/* valid until the next call */

@@ -272,6 +272,7 @@ static const char *decode(const struct tsct_stream_dir *file, struct tsct_stream
 	s->event.payload = at + sizeof(head);
 	s->event.len = size;
 	s->event.offset = s->pos + s->at;
+	s->event.discarded = s->discarded;
 	s->at += sizeof(head) + size;
 	s->events++;
 	return NULL;

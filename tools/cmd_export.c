@@ -176,12 +176,11 @@ static void watch_signals(bool to_stdout)
 static int poll_job(struct tsct_export *x)
 {
 	struct job *j = x->arg;
-	__s64 end_ns = x->end_ns < x->to_ns ? x->end_ns : x->to_ns;
 
 	if (interrupted)
 		return -EINTR;
-	progress_show(&j->progress, (double)(x->now_ns - x->begin_ns) /
-		      ((double)(end_ns - x->begin_ns) + 1), x->read, "events");
+	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1),
+		      x->read, "events");
 	return 0;
 }
 

@@ -74,6 +74,18 @@ for format in ctf otf2 perfetto json csv; do
 done
 [ "$(babeltrace_events "$work/b.ctf")" = 4001 ] || fail "babeltrace2: events"
 
+# Losses: as many, where they were, as another reader finds in the recording
+lost_in() {	# DIR: count, and places
+	babeltrace2 "$1" 2>&1 >/dev/null | sed -n 's/.*discarded \([0-9]*\) .*/\1/p' |
+		awk '{ sum += $1 } END { print sum, NR }'
+}
+run 3 record -q --blocks 2 --block-size 4096 -o "$work/lossy" -- "$emit" 50000 2
+run 3 export -f ctf -o "$work/lossy.ctf" "$work/lossy"
+lost=$(lost_in "$work/lossy.ctf")
+[ "${lost% *}" -gt 0 ] || fail "nothing was lost: $lost"
+[ "$lost" = "$(lost_in "$work/lossy")" ] ||
+	fail "lost: $lost in the export, $(lost_in "$work/lossy") before"
+
 # Filters, each against a selection of the whole; csv shows what is there.
 selected() {	# PYTHON-CONDITION OPTION...
 	local condition=$1
