@@ -69,6 +69,20 @@ static const struct argp argp = {
 	NULL, NULL, NULL
 };
 
+/* Much more than it takes, of which a definition's shortest form is the measure */
+#define MEMORY_LEAST		(1ULL << 30)
+#define MEMORY_PER_BYTE		256
+
+static uint64_t memory_for(const struct merge *m)
+{
+	uint64_t memory = MEMORY_LEAST;
+	int i;
+
+	for (i = 0; i < m->nr; i++)
+		memory += MEMORY_PER_BYTE * merge_input_definitions(&m->input[i]);
+	return memory;
+}
+
 /* ---- the work -------------------------------------------------------------------- */
 
 static int merge_otf2(void *arg)
@@ -98,7 +112,7 @@ static int merge_into(const struct merge *m, struct outcome *to,
 		.align = m->align, .force = m->force, .salvage = m->salvage,
 		.status = status,
 	};
-	int err = merge_guard(merge_otf2, &work, status, m->quiet);
+	int err = merge_guard(merge_otf2, &work, memory_for(m), status, m->quiet);
 
 	if (err) {
 		merge_show_error(m, status, err);

@@ -36,13 +36,16 @@ void merge_complain(const char *format, ...);
  */
 int merge_input_find(struct merge_input *in);
 
+/* Bytes of all files of definitions, which memory is wanted for */
+uint64_t merge_input_definitions(const struct merge_input *in);
+
 /*
  * merge_guard - run @work(@arg) in a process of its own
- * Shows progress, by @status, which both see. Returns what @work did; -EINTR: a
+ * It gets no more address space than @memory bytes beyond what is taken. Shows progress, by @status, which both see. Returns what @work did; -EINTR: a
  * signal ended it; -EBADMSG, with status->why: it crashed, or does not get on.
  */
-int merge_guard(int (*work)(void *arg), void *arg, struct tsct_otf2_status *status,
-		bool quiet);
+int merge_guard(int (*work)(void *arg), void *arg, uint64_t memory,
+		struct tsct_otf2_status *status, bool quiet);
 
 /* Shared with the child. NULL: no memory */
 struct tsct_otf2_status *merge_status_new(int nr_inputs);

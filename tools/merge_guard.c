@@ -44,8 +44,42 @@ void merge_status_free(struct tsct_otf2_status *status, int nr_inputs)
 
 /* ---- the child ------------------------------------------------------------------------ */
 
+/* Now taken, in bytes */
+static uint64_t taken(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/*
+ * A count in a file of 100 bytes must not take the machine's memory. (Shadows of
+ * sanitizers are larger than any limit.)
+ */
+static void limit_memory(uint64_t memory)
+{
+#ifndef __SANITIZE_ADDRESS__
+	struct rlimit limit;
+
+	memory += taken();
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur <= memory)
+		return;
+	limit.rlim_cur = memory;
+	setrlimit(RLIMIT_AS, &limit);
+#else
+	(void)memory;
+	(void)taken;
+#endif
+}
+
 /* A full disk is an error, not our end. What libc says of a crash we say. */
-static void settle(pid_t parent)
+static void settle(pid_t parent, uint64_t memory)
 {
 	const struct rlimit none = { 0, 0 };
 	int fd;
@@ -55,6 +89,7 @@ static void settle(pid_t parent)
 		_exit(1);
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
+	limit_memory(memory);
 #ifndef __SANITIZE_ADDRESS__
 	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0)
@@ -65,11 +100,12 @@ static void settle(pid_t parent)
 }
 
 /* Results are negative numbers of errno, which fit. */
-static void run(pid_t parent, int (*work)(void *arg), void *arg)
+static void run(pid_t parent, int (*work)(void *arg), void *arg,
+		uint64_t memory)
 {
 	int ret;
 
-	settle(parent);
+	settle(parent, memory);
 	ret = work(arg);
 	_exit(ret < 0 && ret > -256 ? -ret : ret ? EIO : 0);
 }
@@ -171,8 +207,8 @@ static int look_on(struct watch *w, const sigset_t *set)
 	}
 }
 
-int merge_guard(int (*work)(void *arg), void *arg, struct tsct_otf2_status *status,
-		bool quiet)
+int merge_guard(int (*work)(void *arg), void *arg, uint64_t memory,
+		struct tsct_otf2_status *status, bool quiet)
 {
 	struct watch w = { .status = status };
 	pid_t parent = getpid();
@@ -184,7 +220,7 @@ int merge_guard(int (*work)(void *arg), void *arg, struct tsct_otf2_status *stat
 	fflush(NULL);
 	w.child = fork();
 	if (!w.child)
-		run(parent, work, arg);
+		run(parent, work, arg, memory);
 	progress_begin(&w.progress, quiet);
 	ret = w.child < 0 ? -errno : look_on(&w, &set);
 	progress_clear(&w.progress);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,4 +104,48 @@ int merge_input_find(struct merge_input *in)
 	in->kind = MERGE_OTF2;
 	in->path = strdup(in->given);
 	return in->path ? 0 : refuse(in, -ENOMEM, strerror(ENOMEM));
+}
+
+/* ---- how much there is ------------------------------------------------------------- */
+
+static uint64_t size_of(int at, const char *name)
+{
+	struct stat st;
+
+	return fstatat(at, name, &st, 0) ? 0 : (uint64_t)st.st_size;
+}
+
+/* Those of locations, in the directory beside the anchor */
+static uint64_t local_definitions(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	uint64_t sum = 0;
+	size_t len;
+
+	while (d && (e = readdir(d))) {
+		len = strlen(e->d_name);
+		if (len > 4 && !strcmp(e->d_name + len - 4, ".def"))
+			sum += size_of(dirfd(d), e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+uint64_t merge_input_definitions(const struct merge_input *in)
+{
+	size_t stem = strlen(in->path) - strlen(ANCHOR);
+	char path[PATH_MAX];
+	uint64_t sum = size_of(AT_FDCWD, in->path);
+
+	if (stem + sizeof(".marker") > sizeof(path))
+		return sum;
+	memcpy(path, in->path, stem);
+	strcpy(path + stem, ".def");
+	sum += size_of(AT_FDCWD, path);
+	strcpy(path + stem, ".marker");
+	sum += size_of(AT_FDCWD, path);
+	path[stem] = '\0';
+	return sum + local_definitions(path);
 }
