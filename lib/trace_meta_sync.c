@@ -104,11 +104,8 @@ static int set_line(struct tsct_text *p, const char *at)
 {
 	struct tsct_pair *line = &p->rec->sync.line;
 
-	if (!tsct_text_pair(at, line))
-		return malformed(p, "clock_cluster");
-	if (!line->mult || tsct_pair_check(line, p->rec->source))
-		return tsct_text_bad(p, "clock_cluster: cannot be true");
-	return 0;
+	return tsct_text_pair(at, line) && line->mult ? 0 :
+		malformed(p, "clock_cluster");
 }
 
 int tsct_text_sync(struct tsct_text *p, struct tsct_text_entry *e)
@@ -143,8 +140,14 @@ int tsct_text_sync_whole(struct tsct_text *p)
 {
 	const struct tsct_recorded_sync *sync = &p->rec->sync;
 
-	if (!sync->on || (sync->name && *sync->fit &&
-			  p->rec->streams[p->rec->nr_streams].nr_defs))
+	if (!sync->on)
 		return 0;
-	return tsct_text_bad(p, "what it says of sync samples ends too early");
+	if (!sync->name || !*sync->fit ||
+	    !p->rec->streams[p->rec->nr_streams].nr_defs)
+		return tsct_text_bad(p, "what it says of sync samples ends too"
+				     " early");
+	/* Now the source is known. */
+	if (tsct_pair_check(&sync->line, p->rec->source))
+		return tsct_text_bad(p, "clock_cluster: cannot be true");
+	return 0;
 }

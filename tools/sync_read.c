@@ -39,7 +39,13 @@ int sync_read_open(const char *verb, const char *dir, struct sync_read *r)
 	free(samples);
 	if (!err)
 		return 0;
-	fprintf(stderr, "trace-ctl %s: %s: %s\n", verb, dir, strerror(-err));
+	if (err == -E2BIG)
+		fprintf(stderr, "trace-ctl %s: %s: its sync samples are of more"
+			" than %d sources and epochs: no daemon wrote that\n",
+			verb, dir, TSCT_SERIES_MAX);
+	else
+		fprintf(stderr, "trace-ctl %s: %s: %s\n", verb, dir,
+			strerror(-err));
 	sync_read_close(r);
 	return err;
 }

@@ -24,8 +24,11 @@ static bool is_of(const struct tsct_series *s,
 static int begin(struct tsct_series **all, unsigned int *nr,
 		 const struct tsct_sync_sample *sample)
 {
-	struct tsct_series *s = realloc(*all, (*nr + 1) * sizeof(*s));
+	struct tsct_series *s;
 
+	if (*nr == TSCT_SERIES_MAX)
+		return -E2BIG;
+	s = realloc(*all, (*nr + 1) * sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	*all = s;
@@ -56,12 +59,14 @@ static int count(const struct tsct_sync_sample *samples, unsigned int nr,
 {
 	struct tsct_series *s;
 	unsigned int i;
+	int err;
 
 	for (i = 0; i < nr; i++) {
 		s = find(*all, *ret_nr, &samples[i]);
 		if (!s) {
-			if (begin(all, ret_nr, &samples[i]))
-				return -ENOMEM;
+			err = begin(all, ret_nr, &samples[i]);
+			if (err)
+				return err;
 			s = &(*all)[*ret_nr - 1];
 		}
 		s->nr++;

@@ -26,10 +26,13 @@ struct tsct_series {
 	unsigned int nr_sessions;	/* that exchanges of it belong to */
 };
 
+/* More sources and epochs than any cluster has; what takes time goes with it. */
+#define TSCT_SERIES_MAX	1024
+
 /*
  * tsct_series_make - sort samples into series, in order of their first one
  * @ret: to be freed with tsct_series_free(), which takes NULL
- * 0 or -ENOMEM.
+ * 0, -E2BIG: more than TSCT_SERIES_MAX, or -ENOMEM.
  */
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 		     struct tsct_series **ret, unsigned int *ret_nr);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/* Sync samples: whatever may be on disk instead. */
+#include "samples_world.h"
+
+static __u8 bad[ROOM];
+
+/* Whatever was read: nothing that is done with it may do harm. */
+static void use_samples(void)
+{
+	static struct tsct_fit fit;
+	struct tsct_series *series;
+	unsigned int i, nr, k;
+	double error;
+
+	ck_assert_int_eq(tsct_series_make(samples, nr_samples, &series, &nr), 0);
+	for (i = 0; i < nr; i++)
+		for (k = 0; k < TSCT_FIT_NR; k++)
+			if (!tsct_series_near(&series[i], k, HZ, rec.begin,
+					      &fit))
+				tsct_series_time(&series[i], &fit, rec.end,
+						 NULL, &error);
+	tsct_series_free(series, nr);
+}
+
+START_TEST(samples_cut_anywhere)
+{
+	unsigned int last = 0;
+	size_t len;
+
+	seed_with(0);
+	make_small(12);
+	for (len = 0; len < file_len; len++) {
+		store_file(dirfd_, "sync_0", file, len);
+		read_small(NULL);
+		ck_assert_uint_ge(nr_samples, last);
+		ck_assert_uint_le(nr_samples, 12);
+		ck_assert_uint_ge(reports, 1);
+		ck_assert_ptr_nonnull(strstr(reported, "stream sync_0: "));
+		last = nr_samples;
+	}
+	drop_small();
+}
+END_TEST
+
+START_TEST(samples_fuzz)
+{
+	unsigned int i, k;
+
+	seed_with(_i);
+	make_small(24);
+	for (i = 0; i < 400; i++) {
+		memcpy(bad, file, file_len);
+		for (k = 0; k <= any(3); k++)
+			bad[any(file_len)] ^= 1U << any(8);
+		store_file(dirfd_, "sync_0", bad, file_len);
+		read_small(NULL);
+		use_samples();
+	}
+	drop_small();
+}
+END_TEST
+
+/* Well-formed, and nonsense */
+static void answered_early(struct tsct_sync_sample *s) { s->x.t4 = s->x.t1 - 1; }
+static void sent_early(struct tsct_sync_sample *s) { s->x.t3 = s->x.t2 - 1; }
+static void no_flag(struct tsct_sync_sample *s) { s->kept = 2; }
+static void no_status(struct tsct_sync_sample *s) { s->status = TSCT_STATUS_NR; }
+static void too_deep(struct tsct_sync_sample *s) { s->depth = 16; }
+static void no_rate(struct tsct_sync_sample *s) { s->line.mult = 0; }
+static void no_name(struct tsct_sync_sample *s) { s->source[0] = '\0'; }
+
+static const struct {
+	const char *what;
+	void (*spoil)(struct tsct_sync_sample *s);
+} impossible[] = {
+	{ "its answer came before its request", answered_early },
+	{ "it was answered before it was received", sent_early },
+	{ "a flag of it is neither 0 nor 1", no_flag },
+	{ "its status is none", no_status },
+	{ "it is too far from the master", too_deep },
+	{ "its counter does not run", no_rate },
+	{ "its source has no name", no_name },
+};
+
+#define NR_IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
+
+START_TEST(samples_impossible)
+{
+	struct tsct_sync_sample s;
+	struct tsct_writer *writer;
+	char wanted[256];
+	unsigned int i;
+
+	seed_with(0);
+	begin_recording();
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	for (i = 0; i < 3; i++) {
+		make_sample(i, 0, &s);
+		if (i == 1)
+			impossible[_i].spoil(&s);
+		ck_assert_int_eq(write_sample(writer, &s), 0);
+	}
+	ck_assert_int_eq(finish(writer), 0);
+	read_small(NULL);
+	/* An empty packet, the next one's head, and one sample are before it. */
+	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
+		 " it is left out", 2 * 76 + 14 + (size_t)tsct_sample_encode(
+		 &s, bad), impossible[_i].what);
+	ck_assert_str_eq(reported, wanted);
+	ck_assert_uint_eq(reports, 1);
+	ck_assert_uint_eq(nr_samples, 2);
+	drop_small();
+}
+END_TEST
+
+/* Each from somewhere else: sorting them would take for ever. */
+START_TEST(samples_of_everybody)
+{
+	static struct tsct_sync_sample s[TSCT_SERIES_MAX + 1];
+	struct tsct_series *series;
+	unsigned int i, nr;
+
+	seed_with(0);
+	make_recording(&rec, 1);
+	for (i = 0; i <= TSCT_SERIES_MAX; i++) {
+		make_sample(i, 0, &s[i]);
+		s[i].node = i + 1;
+	}
+	ck_assert_int_eq(tsct_series_make(s, TSCT_SERIES_MAX, &series, &nr), 0);
+	ck_assert_uint_eq(nr, TSCT_SERIES_MAX);
+	tsct_series_free(series, nr);
+	ck_assert_int_eq(tsct_series_make(s, TSCT_SERIES_MAX + 1, &series, &nr),
+			 -E2BIG);
+	ck_assert_ptr_null(series);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+/* ---- metadata ----------------------------------------------------------------- */
+
+static const struct {
+	const char *from, *to, *why;
+} metadata[] = {
+	{ "sync_stream = \"sync\"", "sync_stream = \"../sync\"",
+	  "not a stream's name" },
+	{ "sync_stream = \"sync\"", "sync_strean = \"sync\"", "out of order" },
+	{ "sync_fields = \"number:u64", "sync_fields = \"number:u32",
+	  "another version" },
+	{ "sync_fit = \"spline\"", "sync_fit = \"a-very-long-name-of-it\"",
+	  "sync_fit: malformed" },
+	{ "sync_state = \"role=0", "sync_state = \"role=3", "malformed" },
+	{ "sync_start = \"state=1", "sync_start = \"state=4", "malformed" },
+	{ "begin=300 end=400", "begin=400 end=300", "sync_end: malformed" },
+	{ "sync_holds = \"lost=0", "sync_holds = \"lost=-1", "malformed" },
+	{ "clock_cluster = \"base_ns=", "clock_cluster = \"base_nr=",
+	  "malformed" },
+	{ "\tsync_fields = ", "\tsync_felds = ", "ends too early" },
+	{ "\tclock_cluster = \"", "\tclock_cluster = \"base_ns=0 base_tsc=0"
+	  " mult=1 slew_mult=0 slew_tsc=0 as_of_tsc=0 error_ps=0 growth=0"
+	  " past_error_ps=0 hold_after_tsc=0 hold_growth=0 void_after_tsc=0\";\n"
+	  "\tsync_x = \"",
+	  "clock_cluster: cannot be true" },
+};
+
+#define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))
+
+START_TEST(samples_metadata)
+{
+	struct tsct_trace *trace;
+	char *text = (char *)bad, *at, why[256] = "";
+	size_t len, rest;
+
+	seed_with(0);
+	make_small(4);
+	len = load_file(dirfd_, "metadata", file, ROOM);
+	file[len] = '\0';
+	at = strstr((char *)file, metadata[_i].from);
+	ck_assert_ptr_nonnull(at);
+	rest = (size_t)(at - (char *)file);
+	snprintf(text, ROOM, "%.*s%s%s", (int)rest, (char *)file,
+		 metadata[_i].to, at + strlen(metadata[_i].from));
+	store_file(dirfd_, "metadata", bad, strlen(text));
+	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
+					 sizeof(why)), -EINVAL);
+	ck_assert_msg(strstr(why, metadata[_i].why), "%s", why);
+	drop_small();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("samples_hostile");
+	TCase *tc = tcase_create("samples_hostile");
+
+	print_seed();
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, samples_cut_anywhere);
+	tcase_add_loop_test(tc, samples_fuzz, 0, 4);
+	tcase_add_loop_test(tc, samples_impossible, 0, NR_IMPOSSIBLE);
+	tcase_add_test(tc, samples_of_everybody);
+	tcase_add_loop_test(tc, samples_metadata, 0, NR_METADATA);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
