@@ -208,7 +208,12 @@ static json_t *read_recording(const struct wanted *wanted, int *ret_damaged)
 	window = report_recording(&r, wanted->kind);
 	if (!window)
 		complain(wanted->recording, ENOMEM);
-	*ret_damaged = tsct_trace_damage(r.trace) ? EXIT_LOST : EXIT_DONE;
+	*ret_damaged = !r.rec->complete || tsct_trace_damage(r.trace) ?
+		EXIT_LOST : EXIT_DONE;
+	if (!r.rec->complete)
+		fprintf(stderr, "trace-ctl report: %s: the recorder was ended"
+			" before the recording was; samples of its last second"
+			" may be missing\n", wanted->recording);
 	sync_read_close(&r);
 	return window;
 }

@@ -31,7 +31,6 @@ struct record_sync {
 	struct tsct_sync_sample *held;	/* not written yet */
 	unsigned int nr_held, room;
 	__u64 stamp;			/* of the last one that was written */
-	__u64 samples;			/* taken */
 	char why[512];			/* what failed, and the fix */
 	char absent[512];		/* did not take part; "": all did */
 };

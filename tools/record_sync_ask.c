@@ -110,7 +110,6 @@ static int take_sample(struct record_session *s,
 	sync->number = sample->number;
 	if (!sync->started && !sample->fitted)
 		return 0;
-	sync->samples++;
 	if (sync->started && (__s64)(sample->x.t1 - sync->since) >= 0)
 		sync->in_session++;
 	return hold(s, sample);

@@ -6,6 +6,12 @@
 #include "cmd_record.h"
 #include "json.h"
 
+/* In the file, not those that the disk did not take */
+static __u64 samples_of(const struct record_session *s)
+{
+	return s->rec.streams[s->rec.nr_streams].held[0].events;
+}
+
 static void show_lost(const struct record_session *s)
 {
 	__u64 lost = tsct_recording_samples_lost(&s->rec);
@@ -45,7 +51,7 @@ void record_sync_show(const struct record_session *s)
 	if (!s->o->quiet && !s->o->json)
 		fprintf(stderr, "  sync: %s, %" PRIu64 " samples, cluster time %s;"
 			" session at the start: %s, at the end: %s; fit: %s\n",
-			tsct_sync_role_names[rec->role], (uint64_t)s->sync.samples,
+			tsct_sync_role_names[rec->role], (uint64_t)samples_of(s),
 			tsct_status_name(rec->status),
 			tsct_session_names[rec->start.state],
 			tsct_session_names[rec->end.state], rec->fit);
@@ -61,7 +67,7 @@ json_t *record_sync_json(const struct record_session *s)
 		return json_null();
 	return json_pack("{ss sI sI si ss ss ss ss so}",
 		"role", tsct_sync_role_names[rec->role],
-		"samples", (json_int_t)s->sync.samples,
+		"samples", (json_int_t)samples_of(s),
 		"lost", (json_int_t)tsct_recording_samples_lost(&s->rec),
 		"restarts", (int)rec->restarts,
 		"status", tsct_status_name(rec->status),
