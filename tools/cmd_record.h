@@ -28,7 +28,7 @@ struct record_options {
 	bool quiet, verbose, json, pass_status;
 	enum record_sync_mode sync_mode;
 	const char *fit;		/* NULL: as the daemon is configured */
-	long sync_timeout_s;		/* of each session */
+	long sync_timeout_s;		/* of each session; 0: 30 */
 	char **command;			/* NULL: none */
 };
 

@@ -12,8 +12,6 @@
 #include "handle.h"
 #include "sync/fit.h"
 
-#define SYNC_TIMEOUT_S	30
-
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
        KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_TIMEOUT,
        KEY_UNREAD };
@@ -260,6 +258,12 @@ static int check_geometry(const struct record_options *o)
 
 static int check_sync(const struct record_options *o)
 {
+	if (o->sync_timeout_s && o->sync_mode != RECORD_SYNC_CLUSTER) {
+		record_complain("--sync-timeout: there are sessions to wait for"
+				" only with --cluster; add that, or leave it"
+				" away");
+		return -EINVAL;
+	}
 	if (!o->fit || o->sync_mode != RECORD_SYNC_OFF)
 		return 0;
 	record_complain("--fit %s: with --no-cluster there are no sync samples to"
@@ -277,6 +281,5 @@ int record_options_check(const struct record_options *o)
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
-	o->sync_timeout_s = SYNC_TIMEOUT_S;
 	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
 }

@@ -11,6 +11,7 @@
 
 #define LOOK_US		10000
 #define ASK_NS		5000000000LL
+#define TIMEOUT_S	30	/* for a session's end, unless told otherwise */
 #define LATELY_S	60	/* who asked within it is here, as lib/sync/round.h */
 
 static int fail(struct record_session *s, int err, const char *what)
@@ -118,7 +119,9 @@ static int judge(struct record_session *s, __s64 began_ns)
 
 static int await_end(struct record_session *s)
 {
-	const __s64 until = tsct_now_ns() + s->o->sync_timeout_s * 1000000000LL;
+	const long timeout_s = s->o->sync_timeout_s ? s->o->sync_timeout_s :
+		TIMEOUT_S;
+	const __s64 until = tsct_now_ns() + timeout_s * 1000000000LL;
 	int err;
 
 	for (;;) {
@@ -133,7 +136,7 @@ static int await_end(struct record_session *s)
 	}
 	snprintf(s->sync.why, sizeof(s->sync.why), "not over after %ld s; see"
 		 " trace-ctl peers for who does not answer, or wait longer with"
-		 " --sync-timeout", s->o->sync_timeout_s);
+		 " --sync-timeout", timeout_s);
 	return -ETIMEDOUT;
 }
 

@@ -132,6 +132,8 @@ has "$work/c" "s['sync']" None
 [ ! -e "$work/c/sync_0" ] || fail "samples in spite of --no-cluster"
 run 2 beta record --no-cluster --fit hull -- true
 says 'with --no-cluster there are no sync samples'
+run 2 beta record --sync-timeout 5 -o "$work/no" -- true
+says '--sync-timeout: .* only with --cluster'
 run 2 beta record --cluster --no-cluster -- true
 run 2 beta record --fit parabola -- true
 
@@ -156,6 +158,16 @@ wait $rec || fail "interrupted twice: $(cat "$work/err")"
 kill -CONT "$beta"
 says 'session at the end failed: .*interrupted; the recording is whole'
 is_sync "$work/i" end=interrupted
+
+# --- the recorder is killed ---------------------------------------------------------------
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/k" 2>/dev/null & rec=$! pids+=($!)
+recorded() { [ -e "$work/k/metadata" ] && [ "$(counted "$work/k" 2>/dev/null)" -ge 100 ]; }
+wait_for "samples are on disk" recorded
+kill -KILL $rec
+wait $rec || true
+run 3 beta report sync "$work/k" -o "$work/k.html"
+says 'k: the recorder was ended before the recording was'
+[ -s "$work/k.html" ] || fail "what there is is not drawn"
 
 # --- the master goes away, and the end fails -------------------------------------------
 # shellcheck disable=SC2016
