@@ -84,7 +84,9 @@ static int ask(struct waiting *w, __s64 until)
 		err = -ENOENT;
 	if (err) {
 		explain(w, err, "%s: %s", w->path, err == -ENOENT ?
-			"no daemon is there; start tsctraced" : strerror(-err));
+			"no daemon is there; start tsctraced" :
+			err == -ETIMEDOUT ? "no answer; is tsctraced stopped?" :
+			strerror(-err));
 		return may_pass(w, err) ? 1 : err;
 	}
 	err = understand(w, answer);
