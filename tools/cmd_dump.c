@@ -207,7 +207,6 @@ static bool is_wanted(const struct dump *d, const struct tsct_trace_event *e)
 
 /* ---- the verb ---------------------------------------------------------- */
 
-/* An event that the recording does not know is a mistake, not an answer. */
 static bool has_event(const struct tsct_stream_class *s, const char *wanted)
 {
 	__u32 i;
@@ -218,6 +217,7 @@ static bool has_event(const struct tsct_stream_class *s, const char *wanted)
 	return false;
 }
 
+/* An event that the recording does not know is a mistake, not an answer. */
 static int check_name(const char *wanted, const struct tsct_recording *rec,
 		      bool sync)
 {
