@@ -41,8 +41,9 @@ uint64_t merge_input_definitions(const struct merge_input *in);
 
 /*
  * merge_guard - run @work(@arg) in a process of its own
- * It gets no more address space than @memory bytes beyond what is taken. Shows progress, by @status, which both see. Returns what @work did; -EINTR: a
- * signal ended it; -EBADMSG, with status->why: it crashed, or does not get on.
+ * It gets no more address space than @memory bytes beyond what is taken. Shows
+ * progress, by @status, which both see. Returns what @work did; -EINTR: a signal
+ * ended it; -EBADMSG, with status->why: it crashed, or does not get on.
  */
 int merge_guard(int (*work)(void *arg), void *arg, uint64_t memory,
 		struct tsct_otf2_status *status, bool quiet);

@@ -5,8 +5,9 @@
 With every kind of definition and every kind of event that they can write;
 K makes other numbers and names of its own, beside what all have in common.
 SPEC: a file of JSON, {"res", "offset", "length", "real", "locations": {NAME:
-{"times": [], "offsets": [[time, offset], ...]}}, "seed"}; the last time is
-repeated until all kinds of events have been there.
+{"times": [], "offsets": [[time, offset], ...], "mapped"}}, "seed"}; the last time
+is repeated until all kinds of events have been there; mapped: with a table of
+regions.
 """
 import inspect
 import json
@@ -217,6 +218,13 @@ class Archive:
         _otf2.Archive_OpenDefFiles(self.handle)
         for i, location in enumerate(self.spec["locations"].values()):
             writer = _otf2.Archive_GetDefWriter(self.handle, self.location(i))
+            if location.get("mapped"):      # regions in events are others then
+                table = list(range(self.ref(3) + 1))
+                for j in range(3):
+                    table[self.ref(j)] = self.ref((j + 1) % 3)
+                regions = _otf2.IdMap_CreateFromUint64Array(table, False)
+                _otf2.DefWriter_WriteMappingTable(writer, _otf2.MappingType.REGION, regions)
+                _otf2.IdMap_Free(regions)
             for time, offset in location.get("offsets", ()):
                 _otf2.DefWriter_WriteClockOffset(writer, time, offset, 0.0)
             _otf2.Archive_CloseDefWriter(self.handle, writer)

@@ -54,7 +54,7 @@ make_archive b 1 <<END
  "b0": {"times": [1152921504606846970, 1152921504606846980, 1152921504706846981],
   "offsets": [[1152921504606846975, -3], [1152921504606947975, 17],
    [1152921504706846981, -100000]]},
- "b1": {"times": [1152921504606846979, 1152921504606846979]}}}
+ "b1": {"mapped": true, "times": [1152921504606846979, 1152921504606846979]}}}
 END
 make_archive c 2 <<END
 {"res": 1000003, "offset": 100, "length": 77, "real": 1699999999999999999,
@@ -141,6 +141,9 @@ refused 'x/traces.otf2: No such file' "$work/a" "$work/x/traces.otf2"
 refused 'x/traces.otf2: empty; is the archive still being written?' "$work/a" "$work/x"
 copy b && truncate -s -3 "$work/x/traces.otf2"
 refused 'x/traces.otf2: cannot be opened: ' "$work/a" "$work/x"
+copy b		# 2 properties become 2^32 - 1
+printf '\377\377\377\377' | dd of="$work/x/traces.otf2" bs=1 seek=49 conv=notrunc status=none
+refused 'x/traces.otf2: cannot be opened: .*Memory allocation failed' "$work/a" "$work/x"
 copy b && truncate -s -20 "$work/x/traces.def"
 refused 'x/traces.def: byte [0-9]*: cut off behind definition [0-9]*$' "$work/a" "$work/x"
 copy b && rm "$work/x/traces.def"
