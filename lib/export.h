@@ -124,6 +124,16 @@ int tsct_export_run(struct tsct_export *x);
 
 void tsct_export_free(struct tsct_export *x);
 
+/* ---- for the front (export_select.c) -------------------------------------- */
+
+/* Lists and pairs definitions, resolves the filter. As tsct_export_prepare(). */
+int tsct_export_select(struct tsct_export *x);
+bool tsct_export_is_selected(const struct tsct_export *x,
+			     const struct tsct_export_event *ev);
+
+/* A SEND or RECEIVE without such a first field says nothing of its message. */
+bool tsct_export_has_key(const struct tsct_event_def *def);
+
 /* ---- for formats -------------------------------------------------------- */
 
 /*

@@ -27,15 +27,24 @@ enum { KEY_FROM = 256, KEY_TO, KEY_NODE, KEY_CPU, KEY_THREAD, KEY_EVENT,
        KEY_RELATIVE };
 
 static const struct argp_option options[] = {
-	{ "format", 'f', "FORMAT", 0, "ctf, otf2, perfetto, json, text or csv (default: what the name behind -o ends with)", 0 },
-	{ "output", 'o', "OUT", 0, "the result, a directory for ctf and otf2, else a file; '-': standard output (default: DIR.ctf, .otf2, .pftrace, .json, .txt, .csv)", 0 },
-	{ "from", KEY_FROM, "TIME", 0, "events at TIME or later: ns since the epoch, a date and time, a time of day, or since the beginning: +1.5, +20ms", 0 },
+	{ "format", 'f', "FORMAT", 0, "ctf, otf2, perfetto, json, text or csv "
+	  "(default: what the name behind -o ends with)", 0 },
+	{ "output", 'o', "OUT", 0, "the result, a directory for ctf and otf2, "
+	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
+	  ".pftrace, .json, .txt, .csv)", 0 },
+	{ "from", KEY_FROM, "TIME", 0, "events at TIME or later: ns since the "
+	  "epoch, a date and time, a time of day, or since the beginning: +1.5, "
+	  "+20ms", 0 },
 	{ "to", KEY_TO, "TIME", 0, "events before TIME only", 0 },
-	{ "node", KEY_NODE, "NODE", 0, "events of that node only, a name or number; again for more", 0 },
+	{ "node", KEY_NODE, "NODE", 0, "events of that node only, a name or "
+	  "number; again for more", 0 },
 	{ "cpu", KEY_CPU, "LIST", 0, "events of these CPUs only, as 0-3,8", 0 },
-	{ "thread", KEY_THREAD, "LIST", 0, "events of the threads with these ids only", 0 },
-	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "events of such names (and kinds) only; again for more", 0 },
-	{ "relative", KEY_RELATIVE, NULL, 0, "json, csv: times since the recording's beginning", 0 },
+	{ "thread", KEY_THREAD, "LIST", 0, "events of the threads with these "
+	  "ids only", 0 },
+	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "events of such names (and "
+	  "kinds) only; again for more", 0 },
+	{ "relative", KEY_RELATIVE, NULL, 0, "json, csv: times since the "
+	  "recording's beginning", 0 },
 	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
 	{ 0 }
 };
