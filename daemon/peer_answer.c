@@ -164,7 +164,7 @@ bool sources_busy(const struct peers *p)
 
 	for (i = 0; i < p->nr_sources; i++)
 		if (p->source[i].session || p->source[i].sweep ||
-		    p->source[i].burst)
+		    (p->source[i].burst && !p->source[i].is_unsynced))
 			return true;
 	return false;
 }
@@ -206,6 +206,7 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 	__u64 random[2];
 
 	s->lost = 0;
+	s->is_unsynced = false;
 	if (++s->good >= GOOD_ENOUGH) {
 		s->good = 0;
 		if (s->poll < s->conf.maxpoll)
@@ -236,6 +237,7 @@ static void kissed(struct source *s, __s64 now_ns)
 /* It will know the time in a moment, or some day. */
 static void unsynced(struct source *s, __s64 now_ns)
 {
+	s->is_unsynced = true;
 	s->poll = s->conf.minpoll;
 	s->good = 0;
 	s->session = s->sweep_session = s->sweep = s->train = 0;

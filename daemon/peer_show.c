@@ -84,7 +84,8 @@ static const char *describe(const struct peers *p, const struct source *s,
 	if (state->liar)
 		return "liar";
 	if (!s->client.reach)
-		return s->client.counts[TSCT_CLIENT_OK] ? "lost" : "silent";
+		return s->is_unsynced ? "unsynced" :
+			s->client.counts[TSCT_CLIENT_OK] ? "lost" : "silent";
 	if (state->used)
 		return "used";
 	if (r->status != TSCT_STATUS_SYNCHRONIZED &&

@@ -59,6 +59,7 @@ void source_hurry(struct source *s, __s64 now_ns)
 		due_ns = free_ns;
 	} else {
 		s->burst = BURST;
+		s->is_unsynced = false;
 		s->hurried_ns = now_ns;
 	}
 	if (s->due_ns > due_ns)
@@ -246,6 +247,7 @@ static void give_up(struct peers *p, unsigned int nr, __s64 now_ns)
 
 	source_flush(p, nr);
 	s->train = 0;
+	s->is_unsynced = false;
 	s->lost++;
 	if ((s->session || s->sweep) && s->lost >= SESSION_LOST)
 		source_leave_session(p, nr);

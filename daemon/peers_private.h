@@ -35,6 +35,7 @@ struct source {
 	struct tsct_exchange held[SOURCE_HELD];
 	unsigned int nr_held;
 	bool is_met;			/* no more are held back */
+	bool is_unsynced;		/* its last answer says so: a burst has to wait */
 	unsigned int good;		/* answers in a row at this poll */
 	unsigned int lost;		/* requests in a row without one */
 	__u32 session;			/* of the master's; 0: in none */

@@ -41,12 +41,26 @@ is_sync() {	# DIR NAME=VALUE...: whole, and so is what it says of the cluster
 counted() { "$ctl" dump --sync --event sync_sample "$1" | wc -l; }
 
 mkdir "$work/alpha" "$work/beta" "$work/gamma" "$work/none"
+for i in alpha beta gamma; do net $i; done
+join alpha 10.77.4.1/24 beta 10.77.4.2/24
+
+# --- the master has none itself: that is said at once, not after some polls ------------
+printf 'master 10.77.4.9\nchild beta 10.77.4.2\n' >"$work/alpha/conf"
+printf 'name beta\nmaster 10.77.4.1 minpoll 4\n' >"$work/beta/conf"
+start alpha a1
+start beta
+wait_for "beta has a clock" logged beta 'clock synchronized'
+wait_for "beta hears of it" is beta 'p["sources"][0]["status"]' unsynced
+SECONDS=0
+refused beta '10.77.4.1 does not know the time yet'
+[ $SECONDS -le 10 ] || fail "that took $SECONDS s"
+for i in alpha beta; do slay $i; done
+
 echo 'child beta 10.77.4.2' >"$work/alpha/conf"
 printf 'name beta\nmaster 10.77.4.1 minpoll -3 maxpoll -2\nfit hull\n' \
 	>"$work/beta/conf"
 : >"$work/gamma/conf"
-for i in alpha beta gamma; do net $i; done
-join alpha 10.77.4.1/24 beta 10.77.4.2/24
+for i in alpha beta; do rm "$work/$i/log"; done
 
 # --- somebody is missing -----------------------------------------------------------
 refused none 'control.sock: no daemon is there; start tsctraced'
