@@ -62,7 +62,7 @@ static int check_twice(struct tsct_otf2_merging *w, uint32_t i)
 	for (a = w->input; a < b && !w->m->force; a++)
 		for (x = 0; x < a->nr_ids; x++)
 			for (y = 0; y < b->nr_ids; y++)
-				if (a->id[x] == b->id[y])
+				if (a->id[x] && a->id[x] == b->id[y])
 					return tsct_otf2_merge_fail(w, b->path, -EEXIST,
 						"holds the same trace as %s (%016" PRIx64 "); --force takes it twice",
 						a->path, a->id[x]);

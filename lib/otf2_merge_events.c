@@ -28,7 +28,9 @@ static void at_file(struct reading *r)
 static int lose(struct reading *r, uint64_t missing)
 {
 	if (!r->w->m->salvage)
-		return tsct_otf2_merge_input_fail(r->w, r->in, -EBADMSG);
+		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
+					    "%s; --salvage takes what there is",
+					    r->in->why);
 	tsct_otf2_merge_note(r->w, "%s: %s", r->in->file, r->in->why);
 	r->figures->missing += missing;
 	r->figures->left_out = true;
@@ -88,17 +90,12 @@ static int read_events(struct reading *r, OTF2_EvtReader *reader, uint64_t nr)
 	if (copy->err)
 		return tsct_otf2_merge_fail(r->w, r->in->file, copy->err, "%s",
 					    copy->why);
-	if (code)
-		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
-					    "damaged behind event %llu: %s",
-					    (unsigned long long)copy->nr,
-					    tsct_otf2_why());
-	if (read != nr || copy->nr != nr)
-		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
-					    "damaged: %llu of %llu events can be read",
-					    (unsigned long long)copy->nr,
-					    (unsigned long long)nr);
-	return 0;
+	if (!code && read == nr && copy->nr == nr)
+		return 0;
+	snprintf(r->in->why, sizeof(r->in->why), "damaged behind event %llu: %s",
+		 (unsigned long long)copy->nr, *tsct_otf2_why() ?
+		 tsct_otf2_why() : "there are no more");
+	return lose(r, nr - copy->nr);
 }
 
 static int open_events(struct reading *r, uint64_t location, uint64_t nr)

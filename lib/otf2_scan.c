@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "otf2_scan.h"
@@ -238,12 +239,19 @@ int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
 {
 	struct scan s = { .events = events, .extent = ret_extent, .why = why,
 			  .why_size = why_size };
+	struct stat st;
 	int err;
 
 	memset(ret_extent, 0, sizeof(*ret_extent));
-	s.fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Not to wait for who might write to a pipe */
+	s.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (s.fd < 0)
 		return -errno;
+	if (fstat(s.fd, &st) || !S_ISREG(st.st_mode)) {
+		close(s.fd);
+		snprintf(why, why_size, "not a regular file");
+		return -EBADMSG;
+	}
 	s.data = malloc(chunk);
 	err = s.data ? scan_all(&s, chunk, beat) : -ENOMEM;
 	free(s.data);

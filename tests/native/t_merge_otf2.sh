@@ -168,7 +168,7 @@ says 'a: is not empty; name a new directory with -o'
 copy c
 for size in $(($(stat -c %s "$work/x/traces/5.evt") - 1000)) 262144 30; do
 	truncate -s "$size" "$work/x/traces/5.evt"
-	refused "x/traces/5.evt: byte $size: cut off behind event [0-9]*$" "$work/a" "$work/x"
+	refused "x/traces/5.evt: byte $size: cut off behind event [0-9]*; --salvage takes" "$work/a" "$work/x"
 	run 3 merge --salvage --json -o "$work/o" "$work/a" "$work/x"
 	says "x/traces/5.evt: byte $size: cut off"
 	python3 - "$work/out" "$size" <<'END' || fail "salvaged at $size"
@@ -180,6 +180,12 @@ END
 	otf2-print "$work/o/traces.otf2" >"$work/printed" 2>&1 || fail "otf2-print"
 	rm -r "$work/o"
 done
+
+copy a && rm "$work/x/traces/0.evt" && mkfifo "$work/x/traces/0.evt"
+refused 'x/traces/0.evt: not a regular file; --salvage' "$work/b" "$work/x"
+run 3 merge --salvage -q -o "$work/o" "$work/b" "$work/x"
+says '79 events could not be read, and are missing'
+rm -r "$work/o"
 
 # Numbers that lead nowhere, or in a circle: Region 1's name, machine's parent
 damage() {	# FILE OLD NEW, in bytes
