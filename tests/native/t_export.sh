@@ -47,6 +47,14 @@ run 3 export -f text -o "$work/a.txt" "$rec"
 run 3 dump --utc "$rec"
 cmp "$work/out" "$work/a.txt" || fail "text is not what dump prints"
 
+# It would see one nanosecond, one letter, one thread.
+for wrong in s/1763678962123458426/1763678962123458427/ s/,plain,/,plaid,/ \
+	s/,1,101,/,1,102,/; do
+	sed "$wrong" "$work/a.csv" >"$work/wrong.csv"
+	! /usr/bin/python3 "$top/tests/native/exportcheck.py" csv "$work/wrong.csv" \
+		"$work/truth" >/dev/null || fail "the check does not see $wrong"
+done
+
 # Both babeltraces have nothing to remark but what was lost.
 babeltrace2 "$work/a.ctf" >/dev/null 2>"$work/err"
 [ "$(grep -vc 'discarded 5 events' "$work/err")" = 0 ] || fail "babeltrace2"
@@ -151,7 +159,8 @@ run 3 export -o of-csv.csv "$rec"
 head -n 1 of-csv.csv | grep -q ^time_ns, || fail "the format by the name"
 echo old >old.txt && ln -s old.txt link.txt
 run 3 export -q -o link.txt "$rec"
-[ -L link.txt ] && cmp -s old.txt a.txt || fail "through a link"
+[ -L link.txt ] || fail "a link was replaced"
+cmp -s old.txt a.txt || fail "through a link"
 mkdir empty && run 3 export -f ctf -o empty/ "$rec"
 [ -s empty/metadata ] || fail "into an empty directory"
 [ "$(stat -c %a a.json empty)" = "600
@@ -201,9 +210,9 @@ nothing_left "$work"
 
 # No room, and an interrupt: nothing that looks whole, nothing at all.
 mkdir "$work/big"
-"$kinds" "$work/big" 10000
+"$kinds" "$work/big" 6000
 mkdir "$work/room"
-before= interrupted=0
+before='' interrupted=0
 for format in ctf otf2 perfetto json csv text; do
 	run 1 export -f $format -o /dev/full "$work/big"
 	(
