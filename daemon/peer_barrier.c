@@ -270,7 +270,8 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 	char *end;
 	unsigned long number = strtoul(which, &end, 10);
 
-	if (end == which || *end || number > UINT32_MAX) {
+	/* strtoul() takes signs and blanks, too. */
+	if (*which < '0' || *which > '9' || *end || number > UINT32_MAX) {
 		fprintf(to, "error: timesync %s: give a number\n", which);
 		return;
 	}

@@ -29,6 +29,16 @@ wait_for "beta has a clock" logged beta 'clock synchronized'
 	fail "a collective of one who has not heard of his master"
 grep -q '^ETIMEDOUT: .*10.77.6.1, which does not answer' "$work/out" ||
 	fail "without a master: $(cat "$work/out")"
+for i in -1 +1 -18446744073709551615 4294967296 1e3 ' 1' ''; do
+	python3 - "$work/beta/control.sock" "timesync $i" <<-'END' ||
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		s.sendall(sys.argv[2].encode() + b"\n")
+		sys.exit(not s.recv(4096).startswith(b"error: timesync "))
+	END
+		fail "timesync $i is taken for a number"
+done
 start alpha
 for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
 
