@@ -150,7 +150,8 @@ static void answer(struct control *control, struct client *client)
 		fake(control, client, to);
 	else if (!control->ops.other(control->ops.ctx, client->request, to))
 		fprintf(to, "error: no such request; there are metrics, peers, "
-			"sync, timesync and fake-disruption\n");
+			"exchanges, samples, sync, timesync and "
+			"fake-disruption\n");
 	if (fclose(to)) {
 		free(client->answer);
 		client->answer = NULL;
