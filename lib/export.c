@@ -41,7 +41,15 @@ int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
 
 /* ---- the recording ----------------------------------------------------- */
 
-/* Today's recordings are of one node, which all events are of. */
+/* A recording is of one node, which all its events are of. */
+static __u32 node_of(const struct tsct_export *x,
+		     const struct tsct_trace_event *e)
+{
+	(void)x;
+	(void)e;
+	return 0;
+}
+
 static int list_nodes(struct tsct_export *x)
 {
 	x->nodes = calloc(1, sizeof(*x->nodes));
@@ -130,7 +138,7 @@ void tsct_export_free(struct tsct_export *x)
 /* ---- events ------------------------------------------------------------ */
 
 /* A task that is switched to or from, and what it is called */
-static void learn_name(struct tsct_threads *threads,
+static void learn_name(struct tsct_threads *threads, __u32 node,
 		       const struct tsct_trace_event *e, const char *tid_name,
 		       const char *comm_name)
 {
@@ -142,7 +150,7 @@ static void learn_name(struct tsct_threads *threads,
 	    !tsct_value_is_integer(&tid) || !tsct_value_is_text(&comm) ||
 	    !tsct_value_integer(&tid))
 		return;
-	thread = tsct_threads_get(threads, 0, tsct_value_integer(&tid), 0);
+	thread = tsct_threads_get(threads, node, tsct_value_integer(&tid), 0);
 	if (thread)
 		tsct_thread_rename(thread, (const char *)comm.at,
 				   tsct_value_text_len(&comm));
@@ -155,8 +163,8 @@ static void learn_names(const struct tsct_export *x,
 	if (!x->rec->streams[e->stream].kernel ||
 	    strcmp(e->def->name, "sched_switch"))
 		return;
-	learn_name(threads, e, "prev_tid", "prev_comm");
-	learn_name(threads, e, "next_tid", "next_comm");
+	learn_name(threads, node_of(x, e), e, "prev_tid", "prev_comm");
+	learn_name(threads, node_of(x, e), e, "next_tid", "next_comm");
 }
 
 /* Both ends of a message have one, and it is unlikely that others have it. */
@@ -228,7 +236,7 @@ static int take(struct tsct_export *x, struct tsct_threads *threads,
 {
 	int err;
 
-	ev->thread = tsct_threads_get(threads, 0, ev->e->tid, ev->e->cpu);
+	ev->thread = tsct_threads_get(threads, ev->node, ev->e->tid, ev->e->cpu);
 	if (!ev->thread)
 		return -ENOMEM;
 	err = judge(x, ev);
@@ -256,6 +264,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.stamp),
 			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
+			.node = node_of(x, &e),
 		};
 		if (ev.ns >= x->to_ns)
 			return 0;

@@ -30,6 +30,7 @@ struct tsct_export_event {
 	const struct tsct_trace_event *e;
 	__s64 ns;		/* since the epoch, as dump has it */
 	__u32 def;		/* number of its definition, below nr_defs */
+	__u32 node;
 	enum tsct_export_act act;
 	struct tsct_thread *thread;
 	/*

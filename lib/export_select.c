@@ -224,7 +224,7 @@ bool tsct_export_is_selected(const struct tsct_export *x,
 	return ev->ns >= x->from_ns && x->defs[ev->def].wanted &&
 		tsct_filter_in(&x->filter.cpus, ev->e->cpu) &&
 		tsct_filter_in(&x->filter.threads, ev->e->tid) &&
-		is_node_wanted(x, 0);
+		is_node_wanted(x, ev->node);
 }
 
 int tsct_export_select(struct tsct_export *x)
