@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "export.h"
+#include "export/export.h"
 #include "outcome.h"
 #include "progress.h"
 #include "view.h"

@@ -6,7 +6,7 @@
 #ifndef MERGE_H
 #define MERGE_H
 
-#include "otf2_merge.h"
+#include "otf2/otf2_merge.h"
 
 enum merge_kind {
 	MERGE_OTF2,

@@ -9,7 +9,7 @@
 
 #include "bench.h"
 #include "core/delta.h"
-#include "merge_correct.h"
+#include "merge/merge_correct.h"
 
 #define EVENTS	BENCH_TURNS
 #define BEGIN	(1ULL << 50)

@@ -16,7 +16,7 @@ rec=$work/a
 # Compares what was exported with what dump prints; sets $arrows.
 check() {	# FORMAT EXPORT TRUTH
 	local out proto=()
-	[ "$1" != perfetto ] || proto=("$top/lib/export_perfetto.proto")
+	[ "$1" != perfetto ] || proto=("$top/lib/export/export_perfetto.proto")
 	out=$(/usr/bin/python3 "$top/tests/native/exportcheck.py" "$@" "${proto[@]}" \
 		2>&1) || fail "$1: $out"
 	arrows=${out#* }

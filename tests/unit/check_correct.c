@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "merge_correct.h"
+#include "merge/merge_correct.h"
 #include "golden/correct.h"
 #include "seed.h"
 #include "suite.h"

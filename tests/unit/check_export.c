@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "export_filter.h"
-#include "export_message.h"
-#include "export_threads.h"
+#include "export/export_filter.h"
+#include "export/export_message.h"
+#include "export/export_threads.h"
 #include "seed.h"
 #include "suite.h"
 #include "utf8.h"

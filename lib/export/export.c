@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/scale.h"
+#include "export/export.h"
+#include "value.h"
+
+#define POLL_EVENTS	1024
+
+const struct tsct_export_format *const tsct_export_formats[] = {
+	&tsct_export_ctf, &tsct_export_otf2, &tsct_export_perfetto,
+	&tsct_export_json, &tsct_export_text, &tsct_export_csv, NULL
+};
+
+const struct tsct_export_format *tsct_export_find(const char *name)
+{
+	const struct tsct_export_format *const *f;
+
+	for (f = tsct_export_formats; *f; f++)
+		if (!strcmp((*f)->name, name))
+			return *f;
+	return NULL;
+}
+
+int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(x->why, sizeof(x->why), format, args);
+	va_end(args);
+	return err;
+}
+
+/* ---- the recording ----------------------------------------------------- */
+
+/* A recording is of one node, which all its events are of. */
+static __u32 node_of(const struct tsct_export *x,
+		     const struct tsct_trace_event *e)
+{
+	(void)x;
+	(void)e;
+	return 0;
+}
+
+static int list_nodes(struct tsct_export *x)
+{
+	x->nodes = calloc(1, sizeof(*x->nodes));
+	if (!x->nodes)
+		return -ENOMEM;
+	x->nr_nodes = 1;
+	x->nodes[0] = x->rec->sync.on && *x->rec->sync.name ?
+		x->rec->sync.name : x->rec->host;
+	return 0;
+}
+
+/* How much there is to read, to tell how far it is: none of it need be true. */
+static void add_sizes(struct tsct_export *x)
+{
+	DIR *d = opendir(x->recording);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.' && strcmp(e->d_name, "metadata") &&
+		    !fstatat(dirfd(d), e->d_name, &st, 0))
+			x->all_bytes += st.st_size;
+	if (d)
+		closedir(d);
+}
+
+static void note_place(struct tsct_export *x, const struct tsct_trace_event *e)
+{
+	__u64 *at = &x->read_to[e->stream * x->rec->nr_cpus + e->cpu];
+
+	x->done_bytes += e->offset - *at;
+	*at = e->offset;
+}
+
+static __s64 time_of(const struct tsct_export *x, __u64 stamp)
+{
+	return tsct_pair_ns(&x->rec->real, stamp);
+}
+
+__u64 tsct_export_error_ns(const struct tsct_export *x)
+{
+	__u64 a = tsct_pair_error_ps(&x->rec->real, x->rec->begin);
+	__u64 b = tsct_pair_error_ps(&x->rec->real, x->rec->end);
+
+	return (a > b ? a : b) / 1000 + (a != UINT64_MAX && b != UINT64_MAX);
+}
+
+__u64 tsct_export_lost(const struct tsct_export *x)
+{
+	__u64 discarded = tsct_trace_discarded(x->trace), sum;
+	struct tsct_loss loss;
+	__u32 i;
+
+	tsct_recording_loss(x->rec, &loss);
+	sum = tsct_loss_total(&loss);
+	for (i = 0; i < x->rec->nr_streams; i++)
+		sum = tsct_add_up(sum, x->rec->streams[i].lost_no_ring);
+	return discarded > sum ? discarded : sum;
+}
+
+int tsct_export_prepare(struct tsct_export *x)
+{
+	int err;
+
+	x->rec = tsct_trace_recording(x->trace);
+	x->begin_ns = time_of(x, x->rec->begin);
+	x->end_ns = time_of(x, x->rec->end);
+	add_sizes(x);
+	x->read_to = calloc(x->rec->nr_streams * x->rec->nr_cpus + 1,
+			    sizeof(*x->read_to));
+	err = x->read_to ? list_nodes(x) : -ENOMEM;
+	return err ? err : tsct_export_select(x);
+}
+
+void tsct_export_free(struct tsct_export *x)
+{
+	tsct_threads_free(&x->threads);
+	tsct_filter_free(&x->filter);
+	free(x->read_to);
+	free(x->first_def);
+	free(x->slices);
+	free(x->defs);
+	free(x->nodes);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+/* A task that is switched to or from, and what it is called */
+static void learn_name(struct tsct_threads *threads, __u32 node,
+		       const struct tsct_trace_event *e, const char *tid_name,
+		       const char *comm_name)
+{
+	struct tsct_thread *thread;
+	struct tsct_value tid, comm;
+
+	if (!tsct_value_find(e, tid_name, &tid) ||
+	    !tsct_value_find(e, comm_name, &comm) ||
+	    !tsct_value_is_integer(&tid) || !tsct_value_is_text(&comm) ||
+	    !tsct_value_integer(&tid))
+		return;
+	thread = tsct_threads_get(threads, node, tsct_value_integer(&tid), 0);
+	if (thread)
+		tsct_thread_rename(thread, (const char *)comm.at,
+				   tsct_value_text_len(&comm));
+}
+
+static void learn_names(const struct tsct_export *x,
+			struct tsct_threads *threads,
+			const struct tsct_trace_event *e)
+{
+	if (!x->rec->streams[e->stream].kernel ||
+	    strcmp(e->def->name, "sched_switch"))
+		return;
+	learn_name(threads, node_of(x, e), e, "prev_tid", "prev_comm");
+	learn_name(threads, node_of(x, e), e, "next_tid", "next_comm");
+}
+
+/* Both ends of a message have one, and it is unlikely that others have it. */
+static __u64 message_id(const struct tsct_export_def *d,
+			const struct tsct_trace_event *e)
+{
+	struct tsct_value key;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	__u64 h;
+
+	if (!tsct_export_has_key(e->def) || !tsct_value_next(e, &nr, &pos, &key))
+		return 0;
+	h = tsct_value_integer(&key) + d->pool * 0x9e3779b97f4a7c15ULL;
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
+	h ^= h >> 31;
+	return h ? h : 1;
+}
+
+static int judge_begin(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	int err = tsct_thread_open(ev->thread, x->defs[ev->def].slice);
+
+	ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
+	x->orphans += err == -ENOSPC;
+	return err == -ENOSPC ? 0 : err;
+}
+
+static void judge_end(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	__s64 frame = tsct_thread_find(ev->thread, x->defs[ev->def].slice);
+
+	ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
+	x->orphans += frame < 0;
+	if (frame < 0)
+		return;
+	ev->frame = frame;
+	x->cuts += ev->thread->nr_open - 1 - frame;
+}
+
+static int judge(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	switch (ev->e->def->kind) {
+	case TSCT_KIND_BEGIN:
+		return judge_begin(x, ev);
+	case TSCT_KIND_END:
+		judge_end(x, ev);
+		break;
+	case TSCT_KIND_COUNTER:
+		ev->act = TSCT_ACT_COUNT;
+		break;
+	case TSCT_KIND_SEND:
+	case TSCT_KIND_RECEIVE:
+		ev->act = ev->e->def->kind == TSCT_KIND_SEND ?
+			TSCT_ACT_SEND : TSCT_ACT_RECEIVE;
+		ev->message = message_id(&x->defs[ev->def], ev->e);
+		break;
+	default:
+		ev->act = TSCT_ACT_INSTANT;
+	}
+	return 0;
+}
+
+static int take(struct tsct_export *x, struct tsct_threads *threads,
+		struct tsct_export_event *ev,
+		int (*event)(struct tsct_export *x,
+			     const struct tsct_export_event *e))
+{
+	int err;
+
+	ev->thread = tsct_threads_get(threads, ev->node, ev->e->tid, ev->e->cpu);
+	if (!ev->thread)
+		return -ENOMEM;
+	err = judge(x, ev);
+	if (err)
+		return err;
+	ev->thread->events++;
+	err = event(x, ev);
+	if (ev->act == TSCT_ACT_CLOSE)
+		tsct_thread_close(ev->thread, ev->frame);
+	return err;
+}
+
+int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
+		     struct tsct_threads *threads,
+		     int (*event)(struct tsct_export *x,
+		     const struct tsct_export_event *e))
+{
+	struct tsct_trace_event e;
+	struct tsct_export_event ev;
+	int ret = 0, err = 0;
+
+	memset(x->read_to, 0, x->rec->nr_streams * x->rec->nr_cpus *
+	       sizeof(*x->read_to));
+	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
+		ev = (struct tsct_export_event) {
+			.e = &e, .ns = time_of(x, e.stamp),
+			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
+			.node = node_of(x, &e),
+		};
+		if (ev.ns >= x->to_ns)
+			return 0;
+		x->now_ns = ev.ns;
+		note_place(x, &e);
+		learn_names(x, threads, &e);
+		if (tsct_export_is_selected(x, &ev))
+			err = take(x, threads, &ev, event);
+		if (!err && x->poll && ++x->read % POLL_EVENTS == 0)
+			err = x->poll(x);
+	}
+	return err ? err : ret;
+}
+
+/* A FILE does not keep what went wrong: errno was 0 before it was written to. */
+static int file_error(const struct tsct_export *x)
+{
+	if (!x->file || !ferror_unlocked(x->file))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+static int hand_on(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	int err;
+
+	errno = 0;
+	err = x->format->event(x, ev);
+	if (!err)
+		err = file_error(x);
+	x->events += !err;
+	return err;
+}
+
+static int finish(struct tsct_export *x)
+{
+	int err;
+
+	errno = 0;
+	err = x->format->end(x);
+	if (!err && x->file && fflush(x->file))
+		err = errno ? -errno : -EIO;
+	return err ? err : file_error(x);
+}
+
+int tsct_export_run(struct tsct_export *x)
+{
+	int err;
+
+	err = x->format->begin(x);
+	if (!err)
+		err = tsct_export_walk(x, x->trace, &x->threads, hand_on);
+	if (!err)
+		err = finish(x);
+	x->format->free(x);
+	return err;
+}

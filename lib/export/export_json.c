@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Chrome's trace events. Written one by one: only one of them is in memory.
+ * A node is shown as a process, as recordings know threads only.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include <tsctrace/version.h>
+
+#include "export/export.h"
+#include "utf8.h"
+#include "value.h"
+
+/* What a double, and so many a reader, holds exactly */
+#define EXACT_MAX	(1LL << 53)
+
+/* Above all ids of threads: those of CPUs' idle ones, which are 0 */
+#define IDLE_TID	(1LL << 22)
+
+struct json {
+	bool any;		/* something was written */
+	char *out;
+	size_t room;
+};
+
+/* ---- values ------------------------------------------------------------ */
+
+static json_t *text(const char *from, size_t len)
+{
+	char *clean = malloc(3 * len + 1);
+	json_t *json;
+
+	if (!clean)
+		return NULL;
+	json = json_stringn(clean, tsct_utf8_clean(clean, from, len));
+	free(clean);
+	return json;
+}
+
+static json_t *text0(const char *from)
+{
+	return text(from, strlen(from));
+}
+
+static json_t *integer(const struct tsct_value *v)
+{
+	const char *name = tsct_value_syscall(v);
+	__s64 value = tsct_value_integer(v);
+
+	if (name)
+		return json_string(name);
+	if (tsct_value_is_huge(v))
+		return json_sprintf("%" PRIu64, (uint64_t)value);
+	if (value > EXACT_MAX || value < -EXACT_MAX)
+		return json_sprintf("%" PRId64, (int64_t)value);
+	return json_integer(value);
+}
+
+/* JSON knows no such numbers. */
+static json_t *real(double value)
+{
+	if (isfinite(value))
+		return json_real(value);
+	return json_string(isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+}
+
+static json_t *bytes(const struct tsct_value *v)
+{
+	char *hex = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&hex, &len);
+	json_t *json;
+
+	if (!to)
+		return NULL;
+	tsct_value_print_bytes(to, v);
+	json = fclose(to) ? NULL : json_stringn(hex, len);
+	free(hex);
+	return json;
+}
+
+static json_t *value_of(const struct tsct_value *v)
+{
+	if (tsct_value_is_integer(v))
+		return integer(v);
+	if (tsct_value_is_real(v))
+		return real(tsct_value_real(v));
+	if (tsct_value_is_text(v))
+		return text((const char *)v->at, tsct_value_text_len(v));
+	return bytes(v);
+}
+
+/* What is drawn of a counter: numbers; the rest of its fields is told beside. */
+static bool is_number(const struct tsct_value *v)
+{
+	if (tsct_value_is_integer(v))
+		return !tsct_value_syscall(v);
+	return tsct_value_is_real(v) && isfinite(tsct_value_real(v));
+}
+
+/* ---- writing ----------------------------------------------------------- */
+
+/* Microseconds, to the ns: more digits than a double has. */
+static void put_time(struct tsct_export *x, __s64 ns)
+{
+	__u64 size;
+
+	if (x->relative)
+		ns -= x->begin_ns;
+	size = ns < 0 ? -(__u64)ns : (__u64)ns;
+	fprintf(x->file, "\"ts\":%s%" PRIu64 ".%03u,", ns < 0 ? "-" : "",
+		(uint64_t)(size / 1000), (unsigned int)(size % 1000));
+}
+
+/* As text in own->out; its length, 0 if there is no memory */
+static size_t dump(struct json *own, const json_t *json, size_t flags)
+{
+	size_t len = json_dumpb(json, own->out, own->room, flags);
+	char *more;
+
+	if (len <= own->room)
+		return len;
+	more = realloc(own->out, 2 * len);
+	if (!more)
+		return 0;
+	own->out = more;
+	own->room = 2 * len;
+	return json_dumpb(json, own->out, own->room, flags);
+}
+
+/* Frees @json. */
+static int put(struct tsct_export *x, const __s64 *ns, json_t *json)
+{
+	struct json *own = x->own;
+	size_t len = json ? dump(own, json, JSON_COMPACT | JSON_EMBED) : 0;
+
+	json_decref(json);
+	if (!len)
+		return -ENOMEM;
+	fputs_unlocked(own->any ? ",\n{" : "\n{", x->file);
+	own->any = true;
+	if (ns)
+		put_time(x, *ns);
+	fwrite_unlocked(own->out, 1, len, x->file);
+	putc_unlocked('}', x->file);
+	return 0;
+}
+
+static json_int_t tid_of(const struct tsct_thread *thread)
+{
+	return thread->tid ? thread->tid : IDLE_TID + thread->cpu;
+}
+
+static json_t *frame(const struct tsct_thread *thread, const char *phase,
+		     const char *name, const char *category)
+{
+	return json_pack("{ss sI sI ss ss}", "ph", phase,
+			 "pid", (json_int_t)thread->node + 1,
+			 "tid", tid_of(thread), "cat", category, "name", name);
+}
+
+static int put_name(struct tsct_export *x, const char *what, json_int_t pid,
+		    json_int_t tid, const char *name)
+{
+	return put(x, NULL, json_pack("{ss sI sI ss s{so}}", "ph", "M",
+				      "pid", pid, "tid", tid, "name", what,
+				      "args", "name", text0(name)));
+}
+
+static int begin(struct tsct_export *x)
+{
+	__u32 i;
+	int err = 0;
+
+	x->own = calloc(1, sizeof(struct json));
+	if (!x->own)
+		return -ENOMEM;
+	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", x->file);
+	for (i = 0; i < x->nr_nodes && !err; i++)
+		err = put_name(x, "process_name", i + 1, 0, x->nodes[i]);
+	return err;
+}
+
+/* When it is there first, and when it is known better. */
+static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
+{
+	char title[TSCT_THREAD_TITLE_MAX];
+
+	if (thread->own && !thread->renamed)
+		return 0;
+	thread->own = 1;
+	thread->renamed = false;
+	tsct_thread_title(thread, title);
+	return put_name(x, "thread_name", thread->node + 1, tid_of(thread),
+			title);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+/* All fields, or those that are numbers, or those that are not */
+enum which { ALL, NUMBERS, OTHERS };
+
+static json_t *fields(const struct tsct_export_event *ev, enum which which)
+{
+	json_t *json = json_object();
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+
+	while (tsct_value_next(ev->e, &nr, &pos, &v))
+		if (which == ALL || is_number(&v) == (which == NUMBERS))
+			json_object_set_new(json, v.field->name, value_of(&v));
+	/* No field has such a name. */
+	if (which != NUMBERS)
+		json_object_set_new(json, "tsctrace.cpu",
+				    json_integer(ev->e->cpu));
+	return json;
+}
+
+static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
+		     const char *phase)
+{
+	json_t *json = frame(ev->thread, phase, ev->e->def->name,
+			     x->rec->streams[ev->e->stream].name);
+	json_t *args = fields(ev, *phase == 'C' ? NUMBERS : ALL);
+
+	if (ev->act == TSCT_ACT_ORPHAN)
+		json_object_set_new(args, "tsctrace.kind", json_string(
+			tsct_kind_names[ev->e->def->kind]));
+	json_object_set_new(json, "args", args);
+	switch (*phase) {
+	case 'C':
+		json_object_set_new(json, "fields", fields(ev, OTHERS));
+		break;
+	case 'i':
+		json_object_set_new(json, "s", json_string("t"));
+		break;
+	case 'X':
+		json_object_set_new(json, "dur", json_integer(0));
+	}
+	return put(x, &ev->ns, json);
+}
+
+/* Those above what ends are in its way. */
+static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
+		   const char *phase, __u32 open)
+{
+	const struct tsct_export_def *d =
+		&x->defs[x->slices[ev->thread->open[open]]];
+
+	return put(x, &ev->ns, frame(ev->thread, phase, d->def->name,
+				     x->rec->streams[d->stream].name));
+}
+
+static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = ev->thread->nr_open - 1; i > ev->frame && !err; i--)
+		err = put_cut(x, ev, "E", i);
+	if (!err)
+		err = put_event(x, ev, "E");
+	for (i = ev->frame + 1; i < ev->thread->nr_open && !err; i++)
+		err = put_cut(x, ev, "B", i);
+	return err;
+}
+
+/* An arrow needs slices at its ends, if only for a moment. */
+static int put_message(struct tsct_export *x,
+		       const struct tsct_export_event *ev, const char *phase)
+{
+	json_t *json;
+	int err = put_event(x, ev, "X");
+
+	if (err || !ev->message)
+		return err;
+	json = frame(ev->thread, phase, "message", "message");
+	json_object_set_new(json, "id", json_sprintf("0x%016" PRIx64,
+						     (uint64_t)ev->message));
+	if (*phase == 'f')
+		json_object_set_new(json, "bp", json_string("e"));
+	return put(x, &ev->ns, json);
+}
+
+static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	int err = put_thread(x, ev->thread);
+
+	if (err)
+		return err;
+	switch (ev->act) {
+	case TSCT_ACT_OPEN: return put_event(x, ev, "B");
+	case TSCT_ACT_CLOSE: return put_close(x, ev);
+	case TSCT_ACT_COUNT: return put_event(x, ev, "C");
+	case TSCT_ACT_SEND: return put_message(x, ev, "s");
+	case TSCT_ACT_RECEIVE: return put_message(x, ev, "f");
+	default: return put_event(x, ev, "i");
+	}
+}
+
+/* ---- the rest ---------------------------------------------------------- */
+
+/* Some names became known after the threads' last events. */
+static int put_late_names(struct tsct_export *x)
+{
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; i < x->threads.nr && !err; i++)
+		if (x->threads.all[i]->own)
+			err = put_thread(x, x->threads.all[i]);
+	return err;
+}
+
+static int end(struct tsct_export *x)
+{
+	const __u64 error = tsct_export_error_ns(x);
+	json_t *json = json_pack("{ss so so so so sb sI sI sI so}",
+		"exported_by", "tsctrace " TSCT_VERSION,
+		"command", text0(x->rec->command),
+		"kernel", text0(x->rec->kernel),
+		"begin_ns", json_sprintf("%" PRId64, (int64_t)x->begin_ns),
+		"end_ns", json_sprintf("%" PRId64, (int64_t)x->end_ns),
+		"relative", x->relative,
+		"events", (json_int_t)x->events,
+		"lost", (json_int_t)tsct_export_lost(x),
+		"damaged_places", (json_int_t)tsct_trace_damage(x->trace),
+		"error_ns", error == UINT64_MAX ? json_null() :
+			json_integer(error));
+	struct json *own = x->own;
+	int err = put_late_names(x);
+	size_t len = json && !err ? dump(own, json, JSON_COMPACT) : 0;
+
+	json_decref(json);
+	if (!len)
+		return err ? err : -ENOMEM;
+	fputs("\n],\"otherData\":", x->file);
+	fwrite(own->out, 1, len, x->file);
+	fputs("}\n", x->file);
+	return 0;
+}
+
+static void free_json(struct tsct_export *x)
+{
+	struct json *own = x->own;
+
+	if (own)
+		free(own->out);
+	free(own);
+}
+
+const struct tsct_export_format tsct_export_json = {
+	.name = "json", .suffix = ".json", .nests = true, .relative = true,
+	.summary = "Chrome's trace events, for Perfetto and speedscope",
+	.begin = begin, .event = event, .end = end, .free = free_json,
+};

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+/*
+ * OTF2: a location for each thread, slices as regions that are entered and
+ * left, counters as metrics, messages as those of MPI, which is what viewers
+ * draw arrows of, and all else as regions of no length. Fields are attributes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "ctf.h"
+#include "export/export_otf2.h"
+#include "otf2/otf2_error.h"
+
+/* ---- fields ------------------------------------------------------------ */
+
+OTF2_Type tsct_otf2_type(const struct tsct_field *field)
+{
+	static const OTF2_Type types[TSCT_TYPE_NR] = {
+		OTF2_TYPE_UINT8, OTF2_TYPE_UINT16, OTF2_TYPE_UINT32,
+		OTF2_TYPE_UINT64, OTF2_TYPE_INT8, OTF2_TYPE_INT16,
+		OTF2_TYPE_INT32, OTF2_TYPE_INT64, OTF2_TYPE_FLOAT,
+		OTF2_TYPE_DOUBLE, OTF2_TYPE_STRING, OTF2_TYPE_STRING,
+		OTF2_TYPE_STRING,
+	};
+
+	return tsct_ctf_is_syscall(field) ? OTF2_TYPE_STRING :
+		types[field->type];
+}
+
+bool tsct_otf2_is_metric(const struct tsct_field *field)
+{
+	return field->type <= TSCT_TYPE_F64 && !tsct_ctf_is_syscall(field);
+}
+
+OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
+{
+	return field->type <= TSCT_TYPE_U64 ? OTF2_TYPE_UINT64 :
+		field->type <= TSCT_TYPE_S64 ? OTF2_TYPE_INT64 : OTF2_TYPE_DOUBLE;
+}
+
+static int fail(struct tsct_export *x, OTF2_ErrorCode code)
+{
+	if (!code)
+		return 0;
+	return tsct_export_fail(x, tsct_otf2_errno(code), "%s",
+				tsct_otf2_why());
+}
+
+static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
+		   __u32 *ret_ref)
+{
+	const char *call = tsct_value_is_integer(v) ? tsct_value_syscall(v) : NULL;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to;
+	int err;
+
+	if (call)
+		return tsct_otf2_string(strings, call, strlen(call), ret_ref);
+	if (tsct_value_is_text(v))
+		return tsct_otf2_string(strings, (const char *)v->at,
+					tsct_value_text_len(v), ret_ref);
+	/* Bytes, and numbers of system calls that do not exist */
+	to = open_memstream(&text, &len);
+	if (!to)
+		return -ENOMEM;
+	tsct_value_print(to, v);
+	err = fclose(to) ? -ENOMEM :
+		tsct_otf2_string(strings, text, len, ret_ref);
+	free(text);
+	return err;
+}
+
+static int add_attribute(struct tsct_export *x, __u32 number,
+			 const struct tsct_value *v)
+{
+	const OTF2_Type type = tsct_otf2_type(v->field);
+	OTF2_AttributeValue value = { .uint64 = 0 };
+	struct otf2 *o = x->own;
+	int err;
+
+	if (type == OTF2_TYPE_STRING) {
+		err = text_of(&o->strings, v, &value.stringRef);
+		if (err)
+			return err;
+	} else {
+		/* All are at the beginning of the union. */
+		memcpy(&value, v->at, v->size);
+	}
+	return fail(x, OTF2_AttributeList_AddAttribute(o->attributes, number,
+						       type, value));
+}
+
+static int add_cpu(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	struct otf2 *o = x->own;
+
+	return fail(x, OTF2_AttributeList_AddUint32(o->attributes,
+			TSCT_ATTRIBUTE_CPU, ev->e->cpu));
+}
+
+/* What an end of nothing was, which is shown as something else */
+static int add_kind(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const char *kind = tsct_kind_names[ev->e->def->kind];
+	struct otf2 *o = x->own;
+	__u32 ref;
+	int err = tsct_otf2_string(&o->strings, kind, strlen(kind), &ref);
+
+	return err ? err : fail(x, OTF2_AttributeList_AddStringRef(o->attributes,
+			TSCT_ATTRIBUTE_KIND, ref));
+}
+
+/* For the event that is written next */
+static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const struct otf2 *o = x->own;
+	const __u32 first = o->numbers[ev->def].attribute;
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	int err = add_cpu(x, ev);
+
+	if (!err && ev->act == TSCT_ACT_ORPHAN)
+		err = add_kind(x, ev);
+	while (!err && tsct_value_next(ev->e, &nr, &pos, &v))
+		if (ev->act != TSCT_ACT_COUNT || !tsct_otf2_is_metric(v.field))
+			err = add_attribute(x, first + nr - 1, &v);
+	return err;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static int enter(struct tsct_export *x, OTF2_EvtWriter *to,
+		 OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
+{
+	return fail(x, OTF2_EvtWriter_Enter(to, attributes, ns, slice));
+}
+
+static int leave(struct tsct_export *x, OTF2_EvtWriter *to,
+		 OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
+{
+	return fail(x, OTF2_EvtWriter_Leave(to, attributes, ns, slice));
+}
+
+/* Those above what ends are in its way. */
+static int write_close(struct tsct_export *x, const struct tsct_export_event *ev,
+		       OTF2_EvtWriter *to)
+{
+	const struct tsct_thread *t = ev->thread;
+	const struct otf2 *o = x->own;
+	__u32 i;
+	int err = 0;
+
+	for (i = t->nr_open - 1; i > ev->frame && !err; i--)
+		err = leave(x, to, NULL, ev->ns, t->open[i]);
+	if (!err)
+		err = add_fields(x, ev);
+	if (!err)
+		err = leave(x, to, o->attributes, ev->ns, t->open[ev->frame]);
+	for (i = ev->frame + 1; i < t->nr_open && !err; i++)
+		err = enter(x, to, NULL, ev->ns, t->open[i]);
+	return err;
+}
+
+static int write_counts(struct tsct_export *x,
+			const struct tsct_export_event *ev, OTF2_EvtWriter *to)
+{
+	OTF2_MetricValue values[TSCT_FIELDS_MAX];
+	OTF2_Type types[TSCT_FIELDS_MAX];
+	const struct otf2 *o = x->own;
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	__u8 n = 0;
+
+	while (tsct_value_next(ev->e, &nr, &pos, &v)) {
+		if (!tsct_otf2_is_metric(v.field))
+			continue;
+		types[n] = tsct_otf2_metric_type(v.field);
+		if (tsct_value_is_real(&v))
+			values[n].floating_point = tsct_value_real(&v);
+		else
+			values[n].signed_int = tsct_value_integer(&v);
+		n++;
+	}
+	return fail(x, OTF2_EvtWriter_Metric(to, o->attributes, ev->ns,
+					     o->numbers[ev->def].metric, n,
+					     types, values));
+}
+
+__u64 tsct_otf2_bytes(const struct tsct_trace_event *e)
+{
+	static const char *const names[] = { "bytes", "size", "len", "length" };
+	struct tsct_value v;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (tsct_value_find(e, names[i], &v) && tsct_value_is_integer(&v))
+			return tsct_value_integer(&v);
+	return 0;
+}
+
+/* Between entering and leaving: the arrow, if both its ends are there */
+static int write_message(struct tsct_export *x,
+			 const struct tsct_export_event *ev, OTF2_EvtWriter *to)
+{
+	/* Of several under way, viewers tell by it which is which. */
+	const __u32 tag = ev->message ^ ev->message >> 32;
+	const struct otf2 *o = x->own;
+	struct otf2_peer peer;
+
+	if (!ev->message || !o->peers)
+		return 0;
+	if (fread(&peer, sizeof(peer), 1, o->peers) != 1 || !peer.location) {
+		x->unmatched++;
+		return 0;
+	}
+	if (ev->act == TSCT_ACT_SEND)
+		return fail(x, OTF2_EvtWriter_MpiSend(to, NULL, ev->ns,
+				peer.location - 1, 0, tag, peer.bytes));
+	return fail(x, OTF2_EvtWriter_MpiRecv(to, NULL, ev->ns,
+			peer.location - 1, 0, tag, peer.bytes));
+}
+
+static bool has_metric(const struct tsct_event_def *def)
+{
+	__u32 f;
+
+	for (f = 0; f < def->nr_fields; f++)
+		if (tsct_otf2_is_metric(&def->fields[f]))
+			return true;
+	return false;
+}
+
+static int write_event(struct tsct_export *x, const struct tsct_export_event *ev,
+		       OTF2_EvtWriter *to)
+{
+	const __u32 slice = x->defs[ev->def].slice;
+	const struct otf2 *o = x->own;
+	int err;
+
+	if (ev->act == TSCT_ACT_CLOSE)
+		return write_close(x, ev, to);
+	err = add_fields(x, ev);
+	if (err)
+		return err;
+	if (ev->act == TSCT_ACT_COUNT && has_metric(ev->e->def))
+		return write_counts(x, ev, to);
+	err = enter(x, to, o->attributes, ev->ns, slice);
+	if (!err && (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE))
+		err = write_message(x, ev, to);
+	if (!err && ev->act != TSCT_ACT_OPEN)
+		err = leave(x, to, NULL, ev->ns, slice);
+	return err;
+}
+
+/* ---- locations --------------------------------------------------------- */
+
+static int add_location(struct tsct_export *x, struct tsct_thread *thread)
+{
+	struct otf2 *o = x->own;
+	__u32 room = o->room ? 2 * o->room : 64;
+	struct otf2_location *more;
+	int err;
+
+	if (o->nr_locations == o->room) {
+		more = realloc(o->locations, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		o->locations = more;
+		o->room = room;
+	}
+	more = &o->locations[o->nr_locations];
+	*more = (struct otf2_location) { .thread = thread };
+	err = tsct_otf2_location_begin(o->writer, o->nr_locations, &more->events);
+	if (err)
+		return tsct_export_fail(x, err, "%s", tsct_otf2_why());
+	thread->own = ++o->nr_locations;
+	return 0;
+}
+
+static int event(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	struct otf2 *o = x->own;
+	int err = 0;
+
+	if (ev->ns < 0)
+		return tsct_export_fail(x, -ERANGE, "an event is from before"
+					" 1970, which this format cannot say");
+	if (!ev->thread->own)
+		err = add_location(x, ev->thread);
+	if (err)
+		return err;
+	if (o->first_ns > (__u64)ev->ns)
+		o->first_ns = ev->ns;
+	o->last_ns = ev->ns;
+	return write_event(x, ev, o->locations[ev->thread->own - 1].events);
+}
+
+/* What is open at the end goes on until then. */
+static int close_location(struct tsct_export *x, struct otf2_location *l)
+{
+	const struct tsct_thread *t = l->thread;
+	struct otf2 *o = x->own;
+	__u32 i;
+	int err = 0;
+
+	for (i = t->nr_open; i > 0 && !err; i--)
+		err = leave(x, l->events, NULL, o->last_ns, t->open[i - 1]);
+	if (err)
+		return err;
+	err = tsct_otf2_location_end(o->writer, l->events, &l->nr_events);
+	return err ? tsct_export_fail(x, err, "%s", tsct_otf2_why()) : 0;
+}
+
+/* ---- the archive ------------------------------------------------------- */
+
+static int number_defs(struct tsct_export *x, struct otf2 *o)
+{
+	__u32 attribute = TSCT_ATTRIBUTE_FIELDS, member = 0, metric = 0, i, f;
+	const struct tsct_event_def *def;
+
+	o->numbers = calloc(x->nr_defs + 1, sizeof(*o->numbers));
+	if (!o->numbers)
+		return -ENOMEM;
+	for (i = 0; i < x->nr_defs; i++) {
+		o->numbers[i] = (struct otf2_numbers) {
+			attribute, member, metric
+		};
+		def = x->defs[i].wanted ? x->defs[i].def : NULL;
+		if (!def)
+			continue;
+		attribute += def->nr_fields;
+		if (def->kind != TSCT_KIND_COUNTER)
+			continue;
+		for (f = 0; f < def->nr_fields; f++)
+			member += tsct_otf2_is_metric(&def->fields[f]);
+		metric += has_metric(def);
+	}
+	return 0;
+}
+
+/*
+ * Libotf2 fills it with zeros for each location: no more than the longest
+ * definition needs, which is that of who takes part in messages.
+ */
+static __u64 definition_chunk(const struct otf2 *o)
+{
+	__u64 size = 65536 + (__u64)o->nr_expected * 10;
+
+	if (size < OTF2_CHUNK_SIZE_MIN)
+		return OTF2_CHUNK_SIZE_MIN;
+	return size > OTF2_CHUNK_SIZE_MAX ? OTF2_CHUNK_SIZE_MAX : size;
+}
+
+static int begin(struct tsct_export *x)
+{
+	struct otf2 *o = x->own = calloc(1, sizeof(*o));
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+	o->first_ns = UINT64_MAX;
+	if (x->begin_ns < 0)
+		return tsct_export_fail(x, -ERANGE, "it begins before 1970,"
+					" which this format cannot say");
+	errno = 0;
+	o->strings.spool = tsct_otf2_spool(x);
+	o->attributes = OTF2_AttributeList_New();
+	if (!o->strings.spool || !o->attributes)
+		return errno ? -errno : -ENOMEM;
+	err = number_defs(x, o);
+	if (!err && tsct_export_has(x, TSCT_KIND_SEND) &&
+	    tsct_export_has(x, TSCT_KIND_RECEIVE))
+		err = tsct_otf2_match(x);
+	if (err)
+		return err;
+	tsct_otf2_listen();
+	err = tsct_otf2_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
+			       &o->writer);
+	return err ? tsct_export_fail(x, err, "%s", tsct_otf2_why()) : 0;
+}
+
+/* Readers take an archive without a location for a broken one. */
+static int add_any_location(struct tsct_export *x)
+{
+	const struct otf2 *o = x->own;
+	struct tsct_thread *idle;
+
+	if (o->nr_locations)
+		return 0;
+	idle = tsct_threads_get(&x->threads, 0, 0, 0);
+	return idle ? add_location(x, idle) : -ENOMEM;
+}
+
+static void set_span(struct tsct_export *x)
+{
+	const __s64 begin_ns = x->begin_ns > x->from_ns ? x->begin_ns : x->from_ns;
+	const __s64 end_ns = x->end_ns < x->to_ns ? x->end_ns : x->to_ns;
+	struct otf2 *o = x->own;
+
+	if (begin_ns >= 0 && (__u64)begin_ns < o->first_ns)
+		o->first_ns = begin_ns;
+	if (end_ns >= 0 && (__u64)end_ns > o->last_ns)
+		o->last_ns = end_ns;
+	if (o->last_ns < o->first_ns)
+		o->last_ns = o->first_ns;
+}
+
+static int end(struct tsct_export *x)
+{
+	struct otf2 *o = x->own;
+	__u32 i;
+	int err = add_any_location(x);
+
+	set_span(x);
+	for (i = 0; i < o->nr_locations && !err; i++)
+		err = close_location(x, &o->locations[i]);
+	if (!err)
+		err = tsct_otf2_events_end(o->writer);
+	if (!err)
+		err = tsct_otf2_define(x);
+	if (!err) {
+		err = tsct_otf2_finish(o->writer);
+		o->writer = NULL;
+	}
+	if (err && !*x->why)
+		tsct_export_fail(x, err, "%s", tsct_otf2_why());
+	return err;
+}
+
+static void free_otf2(struct tsct_export *x)
+{
+	struct otf2 *o = x->own;
+
+	if (!o)
+		return;
+	tsct_otf2_abandon(o->writer);
+	tsct_otf2_strings_free(&o->strings);
+	if (o->peers)
+		fclose(o->peers);
+	if (o->attributes)
+		OTF2_AttributeList_Delete(o->attributes);
+	free(o->locations);
+	free(o->numbers);
+	free(o);
+}
+
+const struct tsct_export_format tsct_export_otf2 = {
+	.name = "otf2", .suffix = ".otf2", .nests = true, .directory = true,
+	.summary = "an OTF2 archive, for Vampir and Score-P's tools",
+	.begin = begin, .event = event, .end = end, .free = free_otf2,
+};

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Definitions of an OTF2 export: all that is there once events are written.
+ * Readers want strings before whatever names them: so all is gone through
+ * twice, once to collect strings, once to write what has them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "export/export_otf2.h"
+#include "otf2/otf2_error.h"
+
+#define NS_PER_S	1000000000ULL
+
+/* Where a number of OTF2's kinds is of no importance: the only ones */
+enum { GROUP_ALL, GROUP_COMM };
+
+struct defining {
+	struct tsct_export *x;
+	struct otf2 *o;
+	OTF2_GlobalDefWriter *to;
+	bool collecting;
+	__u32 *refs;		/* of strings, in the order of their use */
+	__u32 nr_refs, room, next;
+	int err;		/* the first; nothing is done after it */
+};
+
+static void check(struct defining *d, OTF2_ErrorCode code)
+{
+	if (!d->err && code)
+		d->err = tsct_export_fail(d->x, tsct_otf2_errno(code), "%s",
+					  tsct_otf2_why());
+}
+
+static bool writes(const struct defining *d)
+{
+	return !d->collecting && !d->err;
+}
+
+static int keep_ref(struct defining *d, __u32 ref)
+{
+	__u32 room = d->room ? 2 * d->room : 256, *more;
+
+	if (d->nr_refs == d->room) {
+		more = realloc(d->refs, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		d->refs = more;
+		d->room = room;
+	}
+	d->refs[d->nr_refs++] = ref;
+	return 0;
+}
+
+static __u32 string(struct defining *d, const char *text)
+{
+	__u32 ref = 0;
+	int err;
+
+	if (!d->collecting)
+		return d->refs[d->next++];
+	err = tsct_otf2_string(&d->o->strings, text, strlen(text), &ref);
+	if (!err)
+		err = keep_ref(d, ref);
+	if (!d->err)
+		d->err = err;
+	return ref;
+}
+
+/* ---- kinds of definitions ---------------------------------------------- */
+
+static void define_clock(struct defining *d)
+{
+	const struct otf2 *o = d->o;
+
+	check(d, OTF2_GlobalDefWriter_WriteClockProperties(d->to, NS_PER_S,
+			o->first_ns, o->last_ns - o->first_ns, o->first_ns));
+}
+
+/* A node is a process: recordings know threads only. */
+static void define_node(struct defining *d, __u32 node)
+{
+	__u32 name = string(d, d->x->nodes[node]), class = string(d, "node");
+
+	if (!writes(d))
+		return;
+	check(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, node + 1, name,
+							  class, 0));
+	check(d, OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(d->to, node + 1,
+			OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
+	check(d, OTF2_GlobalDefWriter_WriteLocationGroup(d->to, node, name,
+			OTF2_LOCATION_GROUP_TYPE_PROCESS, node + 1,
+			OTF2_UNDEFINED_LOCATION_GROUP));
+}
+
+static void define_nodes(struct defining *d)
+{
+	__u32 i, name = string(d, "tsctrace"), class = string(d, "machine");
+
+	if (writes(d))
+		check(d, OTF2_GlobalDefWriter_WriteSystemTreeNode(d->to, 0, name,
+				class, OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+	for (i = 0; i < d->x->nr_nodes; i++)
+		define_node(d, i);
+}
+
+static void define_location(struct defining *d, __u32 number)
+{
+	const struct otf2_location *l = &d->o->locations[number];
+	char title[TSCT_THREAD_TITLE_MAX], name[TSCT_THREAD_TITLE_MAX + 16];
+	__u32 ref;
+
+	tsct_thread_title(l->thread, title);
+	snprintf(name, sizeof(name), "%s", title);
+	if (*l->thread->name && l->thread->tid)
+		snprintf(name, sizeof(name), "%s (%u)", title, l->thread->tid);
+	ref = string(d, name);
+	if (writes(d))
+		check(d, OTF2_GlobalDefWriter_WriteLocation(d->to, number, ref,
+				OTF2_LOCATION_TYPE_CPU_THREAD, l->nr_events,
+				l->thread->node));
+}
+
+static void define_region(struct defining *d, __u32 slice)
+{
+	const struct tsct_export_def *def = &d->x->defs[d->x->slices[slice]];
+	char channel[TSCT_NAME_MAX + 16];
+	__u32 name, what;
+
+	snprintf(channel, sizeof(channel), "channel %s",
+		 d->x->rec->streams[def->stream].name);
+	name = string(d, def->def->name);
+	what = string(d, channel);
+	if (writes(d))
+		check(d, OTF2_GlobalDefWriter_WriteRegion(d->to, slice, name,
+				name, what, OTF2_REGION_ROLE_UNKNOWN,
+				OTF2_PARADIGM_USER, OTF2_REGION_FLAG_NONE,
+				OTF2_UNDEFINED_STRING, 0, 0));
+}
+
+static void define_attribute(struct defining *d, __u32 number, const char *name,
+			     const char *what, OTF2_Type type)
+{
+	__u32 name_ref = string(d, name), what_ref = string(d, what);
+
+	if (writes(d))
+		check(d, OTF2_GlobalDefWriter_WriteAttribute(d->to, number,
+				name_ref, what_ref, type));
+}
+
+static void define_attributes(struct defining *d)
+{
+	const struct tsct_export *x = d->x;
+	const struct tsct_event_def *def;
+	__u32 i, f;
+
+	define_attribute(d, TSCT_ATTRIBUTE_CPU, "tsctrace.cpu",
+			 "CPU that it was on", OTF2_TYPE_UINT32);
+	define_attribute(d, TSCT_ATTRIBUTE_KIND, "tsctrace.kind",
+			 "of what could not be paired", OTF2_TYPE_STRING);
+	for (i = 0; i < x->nr_defs; i++) {
+		def = x->defs[i].wanted ? x->defs[i].def : NULL;
+		for (f = 0; def && f < def->nr_fields; f++)
+			define_attribute(d, d->o->numbers[i].attribute + f,
+					 def->fields[f].name, def->name,
+					 tsct_otf2_type(&def->fields[f]));
+	}
+}
+
+static void define_member(struct defining *d, __u32 number,
+			  const struct tsct_event_def *def,
+			  const struct tsct_field *f)
+{
+	char name[TSCT_EVENT_NAME_MAX + TSCT_FIELD_NAME_MAX + 1];
+	__u32 ref, none = string(d, "");
+
+	snprintf(name, sizeof(name), "%s.%s", def->name, f->name);
+	ref = string(d, name);
+	if (writes(d))
+		check(d, OTF2_GlobalDefWriter_WriteMetricMember(d->to, number,
+				ref, none, OTF2_METRIC_TYPE_USER,
+				OTF2_METRIC_ABSOLUTE_NEXT,
+				tsct_otf2_metric_type(f), OTF2_BASE_DECIMAL, 0,
+				none));
+}
+
+static void define_metric(struct defining *d, __u32 number)
+{
+	const struct tsct_event_def *def = d->x->defs[number].def;
+	const struct otf2_numbers *first = &d->o->numbers[number];
+	OTF2_MetricMemberRef members[TSCT_FIELDS_MAX];
+	__u8 nr = 0;
+	__u32 f;
+
+	for (f = 0; f < def->nr_fields; f++) {
+		if (!tsct_otf2_is_metric(&def->fields[f]))
+			continue;
+		members[nr] = first->member + nr;
+		define_member(d, members[nr++], def, &def->fields[f]);
+	}
+	if (nr && writes(d))
+		check(d, OTF2_GlobalDefWriter_WriteMetricClass(d->to,
+				first->metric, nr, members,
+				OTF2_METRIC_ASYNCHRONOUS,
+				OTF2_RECORDER_KIND_UNKNOWN));
+}
+
+/* All of them, by number */
+static uint64_t *list_locations(struct defining *d)
+{
+	uint64_t *members = calloc(d->o->nr_locations + 1, sizeof(*members));
+	__u32 i;
+
+	if (!members)
+		d->err = -ENOMEM;
+	for (i = 0; members && i < d->o->nr_locations; i++)
+		members[i] = i;
+	return members;
+}
+
+/* Messages are between all threads: an MPI communicator of them. */
+static void define_comm(struct defining *d)
+{
+	const __u32 nr = d->o->nr_locations;
+	__u32 name = string(d, "threads"), all = string(d, "");
+	__u32 paradigm = string(d, "messages");
+	uint64_t *members = writes(d) ? list_locations(d) : NULL;
+
+	if (!members)
+		return;
+	check(d, OTF2_GlobalDefWriter_WriteParadigm(d->to, OTF2_PARADIGM_MPI,
+			paradigm, OTF2_PARADIGM_CLASS_PROCESS));
+	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_ALL, all,
+			OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
+			OTF2_GROUP_FLAG_NONE, nr, members));
+	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_COMM, name,
+			OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+			OTF2_GROUP_FLAG_NONE, nr, members));
+	check(d, OTF2_GlobalDefWriter_WriteComm(d->to, 0, name, GROUP_COMM,
+			OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+	free(members);
+}
+
+static void define_all(struct defining *d)
+{
+	const struct tsct_export *x = d->x;
+	__u32 i;
+
+	define_nodes(d);
+	for (i = 0; i < d->o->nr_locations; i++)
+		define_location(d, i);
+	for (i = 0; i < x->nr_slices; i++)
+		define_region(d, i);
+	define_attributes(d);
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].wanted &&
+		    x->defs[i].def->kind == TSCT_KIND_COUNTER)
+			define_metric(d, i);
+	if (d->o->peers)
+		define_comm(d);
+}
+
+static void define_strings(struct defining *d)
+{
+	FILE *spool = d->o->strings.spool;
+	char *text = NULL;
+	size_t room = 0;
+	__u32 i;
+
+	errno = 0;
+	if (fflush(spool) || fseek(spool, 0, SEEK_SET))
+		d->err = errno ? -errno : -EIO;
+	for (i = 0; i < d->o->strings.nr && !d->err; i++) {
+		errno = 0;
+		if (getdelim(&text, &room, '\0', spool) < 0)
+			d->err = errno ? -errno : -EIO;
+		else
+			check(d, OTF2_GlobalDefWriter_WriteString(d->to, i, text));
+	}
+	free(text);
+}
+
+/* ---- what is local to locations ---------------------------------------- */
+
+/* Times are corrected already: the offset is none, its bound is ours. */
+static int define_offsets(struct tsct_export *x, __u64 location)
+{
+	const struct otf2 *o = x->own;
+	const __u64 error = tsct_export_error_ns(x);
+	OTF2_DefWriter *to;
+	OTF2_ErrorCode code;
+	int err;
+
+	err = tsct_otf2_local_begin(o->writer, location, &to);
+	if (err)
+		return err;
+	code = OTF2_DefWriter_WriteClockOffset(to, o->first_ns, 0, error);
+	if (!code && o->last_ns > o->first_ns)
+		code = OTF2_DefWriter_WriteClockOffset(to, o->last_ns, 0, error);
+	if (code)
+		return tsct_otf2_errno(code);
+	return tsct_otf2_local_end(o->writer, to);
+}
+
+/* ---- the whole --------------------------------------------------------- */
+
+static void set_property(struct defining *d, const char *name, __u64 value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)value);
+	check(d, OTF2_Archive_SetProperty(tsct_otf2_archive(d->o->writer), name,
+					  text, true));
+}
+
+static void describe(struct defining *d)
+{
+	OTF2_Archive *archive = tsct_otf2_archive(d->o->writer);
+	struct tsct_export *x = d->x;
+
+	check(d, OTF2_Archive_SetDescription(archive, x->rec->command));
+	check(d, OTF2_Archive_SetMachineName(archive, x->rec->host));
+	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_export_lost(x));
+	set_property(d, "TSCTRACE::DAMAGED_PLACES", tsct_trace_damage(x->trace));
+	set_property(d, "TSCTRACE::UNMATCHED_MESSAGES", x->unmatched);
+}
+
+int tsct_otf2_define(struct tsct_export *x)
+{
+	struct otf2 *o = x->own;
+	struct defining d = { .x = x, .o = o, .collecting = true };
+	__u32 i;
+
+	for (i = 0; i < o->nr_locations && !d.err; i++)
+		d.err = define_offsets(x, i);
+	if (!d.err)
+		describe(&d);
+	if (!d.err)
+		define_all(&d);
+	if (!d.err)
+		d.err = tsct_otf2_defs_begin(o->writer, &d.to);
+	d.collecting = false;
+	if (!d.err)
+		define_clock(&d);
+	if (!d.err)
+		define_strings(&d);
+	if (!d.err)
+		define_all(&d);
+	free(d.refs);
+	return d.err;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* Definitions out of words, one by one, by libotf2. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "otf2/otf2_defs.h"
+
+/* What a trace of 2012 holds is still written. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+typedef OTF2_GlobalDefWriter writer;
+typedef const struct tsct_otf2_def def;
+typedef const uint64_t words;
+
+static OTF2_ErrorCode write_string(writer *to, def *d, words *w)
+{
+	char *text = calloc(1, w[0] + 1);
+	OTF2_ErrorCode code;
+
+	if (!text)
+		return OTF2_ERROR_MEM_ALLOC_FAILED;
+	memcpy(text, w + 1, w[0]);
+	code = OTF2_GlobalDefWriter_WriteString(to, (OTF2_StringRef)d->self,
+						text);
+	free(text);
+	return code;
+}
+
+static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
+{
+	OTF2_IoParadigmProperty properties[UINT8_MAX];
+	OTF2_Type types[UINT8_MAX];
+	OTF2_AttributeValue values[UINT8_MAX];
+	uint32_t i, nr = (d->nr - 4) / 3;
+
+	for (i = 0; i < nr; i++) {
+		properties[i] = (OTF2_IoParadigmProperty)w[4 + 3 * i];
+		types[i] = (OTF2_Type)w[5 + 3 * i];
+		values[i] = tsct_otf2_word_value(types[i], w[6 + 3 * i]);
+	}
+	return OTF2_GlobalDefWriter_WriteIoParadigm(to,
+		(OTF2_IoParadigmRef)d->self, w[0], w[1], w[2], w[3], nr,
+		properties, types, values);
+}
+
+/* Words behind the first two, as 32 bits each */
+static uint32_t narrow(uint32_t *to, def *d, words *w)
+{
+	uint32_t i, nr = d->nr - 2;
+
+	for (i = 0; i < nr; i++)
+		to[i] = (uint32_t)w[2 + i];
+	return nr;
+}
+
+static OTF2_ErrorCode write_metric_class(writer *to, def *d, words *w)
+{
+	uint32_t members[UINT8_MAX], nr = narrow(members, d, w);
+
+	return OTF2_GlobalDefWriter_WriteMetricClass(to, d->self, nr, members,
+						     w[0], w[1]);
+}
+
+static OTF2_ErrorCode write_cart_topology(writer *to, def *d, words *w)
+{
+	uint32_t dimensions[UINT8_MAX], nr = narrow(dimensions, d, w);
+
+	return OTF2_GlobalDefWriter_WriteCartTopology(to, d->self, w[0], w[1],
+						      nr, dimensions);
+}
+
+static OTF2_ErrorCode write_cart_coordinate(writer *to, def *d, words *w)
+{
+	uint32_t coordinates[UINT8_MAX], nr = narrow(coordinates, d, w);
+
+	return OTF2_GlobalDefWriter_WriteCartCoordinate(to, w[0], w[1], nr,
+							coordinates);
+}
+
+/* W(Kind, words): its function takes its number and words, as they are here. */
+#define ARGS(...) __VA_ARGS__
+#define W(kind, words)							\
+	case TSCT_OTF2_##kind:						\
+		return OTF2_GlobalDefWriter_Write##kind(to, ARGS words)
+#define VALUE	tsct_otf2_word_value((OTF2_Type)w[2], w[3])
+#define PROPERTY(kind) W(kind, (w[0], w[1], w[2], VALUE))
+
+static OTF2_ErrorCode write_addition(writer *to, def *d, words *w)
+{
+	switch (d->kind) {
+	case TSCT_OTF2_CartCoordinate:
+		return write_cart_coordinate(to, d, w);
+	W(Paradigm, (w[0], w[1], w[2]));
+	W(MetricClassRecorder, (w[0], w[1]));
+	W(IoPreCreatedHandleState, (w[0], w[1], w[2]));
+	W(SystemTreeNodeDomain, (w[0], w[1]));
+	PROPERTY(SystemTreeNodeProperty);
+	PROPERTY(LocationGroupProperty);
+	PROPERTY(LocationProperty);
+	PROPERTY(ParadigmProperty);
+	PROPERTY(CallpathParameter);
+	PROPERTY(CallingContextProperty);
+	PROPERTY(IoFileProperty);
+	default:
+		return OTF2_ERROR_INVALID_ARGUMENT;
+	}
+}
+
+OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
+{
+	uint64_t self = d->self;
+
+	switch (d->kind) {
+	case TSCT_OTF2_String:
+		return write_string(to, d, w);
+	case TSCT_OTF2_IoParadigm:
+		return write_io_paradigm(to, d, w);
+	case TSCT_OTF2_MetricClass:
+		return write_metric_class(to, d, w);
+	case TSCT_OTF2_CartTopology:
+		return write_cart_topology(to, d, w);
+	W(Attribute, (self, w[0], w[1], w[2]));
+	W(SystemTreeNode, (self, w[0], w[1], w[2]));
+	W(LocationGroup, (self, w[0], w[1], w[2], w[3]));
+	W(Location, (self, w[0], w[1], w[2], w[3]));
+	W(Region, (self, w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]));
+	W(SourceCodeLocation, (self, w[0], w[1]));
+	W(Callsite, (self, w[0], w[1], w[2], w[3]));
+	W(Callpath, (self, w[0], w[1]));
+	W(CallingContext, (self, w[0], w[1], w[2]));
+	W(InterruptGenerator, (self, w[0], w[1], w[2], (int64_t)w[3], w[4]));
+	W(MetricMember, (self, w[0], w[1], w[2], w[3], w[4], w[5],
+			 (int64_t)w[6], w[7]));
+	W(Parameter, (self, w[0], w[1]));
+	W(Group, (self, w[0], w[1], w[2], w[3], d->nr - 4, w + 4));
+	W(MetricInstance, (self, w[0], w[1], w[2], w[3]));
+	W(Comm, (self, w[0], w[1], w[2], w[3]));
+	W(InterComm, (self, w[0], w[1], w[2], w[3], w[4]));
+	W(RmaWin, (self, w[0], w[1], w[2]));
+	W(CartDimension, (self, w[0], w[1], w[2]));
+	W(IoRegularFile, (self, w[0], w[1]));
+	W(IoDirectory, (self, w[0], w[1]));
+	W(IoHandle, (self, w[0], w[1], w[2], w[3], w[4], w[5]));
+	default:
+		return write_addition(to, d, w);
+	}
+}

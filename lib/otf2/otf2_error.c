@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "otf2/otf2_error.h"
+
+static char why[512];
+static OTF2_ErrorCode heard;
+
+/* Its messages end as sentences do; ours go on. */
+static void trim(char *text)
+{
+	size_t len = strlen(text);
+
+	while (len && strchr("!. \n", text[len - 1]))
+		text[--len] = '\0';
+}
+
+static OTF2_ErrorCode listen(void *data, const char *file, uint64_t line,
+			     const char *function, OTF2_ErrorCode code,
+			     const char *format, va_list args)
+{
+	size_t len = 0;
+
+	(void)data;
+	(void)file;
+	(void)line;
+	(void)function;
+	if (why[0] || code == OTF2_SUCCESS || code == OTF2_WARNING ||
+	    code == OTF2_DEPRECATED)
+		return code;
+	if (format && *format)
+		vsnprintf(why, sizeof(why), format, args);
+	trim(why);
+	len = strlen(why);
+	snprintf(why + len, sizeof(why) - len, "%s%s", len ? ": " : "",
+		 OTF2_Error_GetDescription(code));
+	trim(why);
+	heard = code;
+	return code;
+}
+
+void tsct_otf2_listen(void)
+{
+	OTF2_Error_RegisterCallback(listen, NULL);
+	tsct_otf2_forget();
+}
+
+const char *tsct_otf2_why(void)
+{
+	return why;
+}
+
+void tsct_otf2_forget(void)
+{
+	why[0] = '\0';
+	heard = OTF2_SUCCESS;
+}
+
+int tsct_otf2_heard(void)
+{
+	return tsct_otf2_errno(heard);
+}
+
+int tsct_otf2_errno(OTF2_ErrorCode code)
+{
+	switch (code) {
+	case OTF2_SUCCESS:
+		return 0;
+	case OTF2_ERROR_MEM_FAULT:
+	case OTF2_ERROR_MEM_ALLOC_FAILED:
+	case OTF2_ERROR_ENOMEM:
+		return -ENOMEM;
+	case OTF2_ERROR_ENOSPC:
+		return -ENOSPC;
+	case OTF2_ERROR_EFBIG:
+		return -EFBIG;
+	case OTF2_ERROR_ENOENT:
+		return -ENOENT;
+	case OTF2_ERROR_EACCES:
+		return -EACCES;
+	case OTF2_ERROR_INVALID_DATA:
+	case OTF2_ERROR_INTEGRITY_FAULT:
+		return -EBADMSG;
+	default:
+		return -EIO;
+	}
+}

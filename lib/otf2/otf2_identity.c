@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: MIT
+/* What of an input's definitions is in the result already, and what is new. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "otf2/otf2_unify_work.h"
+
+/* ---- the hash table ---------------------------------------------------------------- */
+
+static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
+{
+	uint64_t h = 0x9e3779b97f4a7c15 * (kind + 1);
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		h = (h ^ words[i]) * 0xff51afd7ed558ccd;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+/* Words by which it is told from others */
+static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
+{
+	if (kind == TSCT_OTF2_Paradigm)
+		return 1;
+	return kind == TSCT_OTF2_ParadigmProperty ? 2 : nr;
+}
+
+static void enter(struct tsct_otf2_unified *all, size_t index)
+{
+	const struct tsct_otf2_def *def = &all->defs.def[index];
+	const uint64_t *words = tsct_otf2_words(&all->defs, def);
+	size_t at = hash(def->kind, words, key_of(def->kind,
+						   def->nr + def->extra));
+
+	while (all->slot[at & (all->nr_slots - 1)])
+		at++;
+	all->slot[at & (all->nr_slots - 1)] = index + 1;
+}
+
+/* Room for one more, at most half full */
+static int make_room(struct tsct_otf2_unified *all)
+{
+	size_t nr_old = all->nr_slots, i, *old = all->slot;
+
+	if (2 * (all->used + 1) <= nr_old)
+		return 0;
+	all->nr_slots = nr_old ? 2 * nr_old : 256;
+	all->slot = calloc(all->nr_slots, sizeof(*all->slot));
+	if (!all->slot) {
+		all->slot = old;
+		all->nr_slots = nr_old;
+		return -ENOMEM;
+	}
+	for (i = 0; i < nr_old; i++)
+		if (old[i])
+			enter(all, old[i] - 1);
+	free(old);
+	return 0;
+}
+
+/* The same thing in the result, NULL: none. */
+static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
+				     enum tsct_otf2_kind kind, uint32_t nr,
+				     uint32_t extra)
+{
+	struct tsct_otf2_unified *all = work->all;
+	size_t key = key_of(kind, nr + extra), i;
+	size_t at = hash(kind, work->content, key);
+	struct tsct_otf2_def *def;
+
+	for (; all->nr_slots; at++) {
+		i = all->slot[at & (all->nr_slots - 1)];
+		if (!i)
+			return NULL;
+		def = &all->defs.def[i - 1];
+		if (def->kind != kind || def->nr != nr || def->extra != extra ||
+		    memcmp(tsct_otf2_words(&all->defs, def), work->content,
+			   key * sizeof(uint64_t)))
+			continue;
+		if (tsct_otf2_kinds[kind].how == TSCT_OTF2_PAIRED &&
+		    def->input == all->inputs)
+			continue;
+		def->input = all->inputs;
+		return def;
+	}
+	return NULL;
+}
+
+/* ---- content ----------------------------------------------------------------------- */
+
+static int make_content_room(struct tsct_otf2_work *work, size_t nr)
+{
+	uint64_t *bigger;
+
+	if (nr <= work->content_room)
+		return 0;
+	nr += nr / 2;
+	bigger = reallocarray(work->content, nr, sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	work->content = bigger;
+	work->content_room = nr;
+	return 0;
+}
+
+static void map_words(struct tsct_otf2_work *work,
+		      const struct tsct_otf2_def *def, uint64_t *to)
+{
+	const uint64_t *words = tsct_otf2_words(work->in, def);
+	const struct tsct_otf2_id *found;
+	enum tsct_otf2_space space;
+	uint32_t i;
+
+	memcpy(to, words, def->nr * sizeof(*to));
+	if (def->kind == TSCT_OTF2_String)
+		return;
+	for (i = 0; i < def->nr; i++) {
+		space = tsct_otf2_refers(def, words, i);
+		if (space == TSCT_OTF2_NONE ||
+		    words[i] == tsct_otf2_spaces[space].none)
+			continue;
+		/* It is there: the order saw to it. */
+		found = tsct_otf2_ids_find(&work->maps->space[space], words[i]);
+		to[i] = work->in->def[found->value].mapped;
+	}
+}
+
+struct part {
+	size_t words;		/* of its content: kind, words, what they are */
+	uint64_t *at;
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	size_t nr = x->words < y->words ? x->words : y->words;
+	int order = memcmp(x->at, y->at, nr * sizeof(uint64_t));
+
+	return order ? order : (x->words > y->words) - (x->words < y->words);
+}
+
+/* Parts, in whatever order they were defined, as one text behind their owner's */
+static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of,
+		     size_t nr_parts, size_t nr_words)
+{
+	struct part *parts = calloc(nr_parts, sizeof(*parts));
+	uint64_t *raw = calloc(nr_words, sizeof(*raw)), *at = raw;
+	const struct tsct_otf2_def *def;
+	size_t i = 0, next;
+
+	for (next = of->parts; next && parts && raw; next = def->next) {
+		def = &work->in->def[next - 1];
+		parts[i++] = (struct part) { def->nr + 1u, at };
+		map_words(work, def, at + 1);
+		at[1] = def->nr;	/* instead of the owner */
+		at[0] = def->kind;
+		at += def->nr + 1;
+	}
+	if (parts && raw) {
+		qsort(parts, nr_parts, sizeof(*parts), compare_parts);
+		at = work->content + of->nr;
+		for (i = 0; i < nr_parts; at += parts[i++].words)
+			memcpy(at, parts[i].at, parts[i].words * sizeof(*at));
+	}
+	i = parts && raw;
+	free(parts);
+	free(raw);
+	return i ? 0 : -ENOMEM;
+}
+
+/* Fills work->content; returns words of parts, or -ENOMEM. */
+static int64_t fill_content(struct tsct_otf2_work *work,
+			    const struct tsct_otf2_def *def)
+{
+	size_t extra = 0, nr_parts = 0, next;
+
+	for (next = def->parts; next; next = work->in->def[next - 1].next) {
+		extra += work->in->def[next - 1].nr + 1;
+		nr_parts++;
+	}
+	if (extra > UINT32_MAX || make_content_room(work, def->nr + extra))
+		return -ENOMEM;
+	map_words(work, def, work->content);
+	if (nr_parts && add_parts(work, def, nr_parts, extra))
+		return -ENOMEM;
+	return (int64_t)extra;
+}
+
+/* ---- new ones ------------------------------------------------------------------------ */
+
+static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
+		      uint64_t *ret_id)
+{
+	enum tsct_otf2_space space = tsct_otf2_kinds[kind].space;
+	uint64_t *next = &work->all->next[space];
+
+	*ret_id = 0;
+	if (space == TSCT_OTF2_NONE)
+		return 0;
+	if (*next == tsct_otf2_spaces[space].none)
+		return tsct_otf2_refuse(work, "there would be more than %llu definitions of %s, which OTF2 cannot number",
+					(unsigned long long)*next,
+					tsct_otf2_spaces[space].name);
+	*ret_id = (*next)++;
+	return 0;
+}
+
+/* An owner's parts, each a definition of the result */
+static int add_part_defs(struct tsct_otf2_work *work, uint64_t owner,
+			 uint32_t nr, uint32_t extra)
+{
+	uint64_t *at = work->content + nr, *end = at + extra;
+	enum tsct_otf2_kind kind;
+	uint32_t words;
+
+	while (at < end) {
+		kind = (enum tsct_otf2_kind)at[0];
+		words = (uint32_t)at[1];
+		at[1] = owner;
+		if (!tsct_otf2_defs_add(&work->all->defs, kind, 0, at + 1, words))
+			return -ENOMEM;
+		at += words + 1;
+	}
+	return 0;
+}
+
+/* work->content, with its parts, into the result; in the table, or not. */
+static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
+	       uint64_t id, uint32_t nr, uint32_t extra, bool shared)
+{
+	struct tsct_otf2_unified *all = work->all;
+	struct tsct_otf2_def *def;
+	size_t index = all->defs.nr;
+
+	if (shared && make_room(all))
+		return -ENOMEM;
+	def = tsct_otf2_defs_add(&all->defs, kind, id, work->content,
+				 nr + extra);
+	if (!def)
+		return -ENOMEM;
+	def->nr = nr;
+	def->extra = extra;
+	def->input = all->inputs;
+	if (shared) {
+		enter(all, index);
+		all->used++;
+	}
+	return add_part_defs(work, id, nr, extra);
+}
+
+static int share(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	int64_t extra = fill_content(work, def);
+	struct tsct_otf2_def *same;
+	int err;
+
+	if (extra < 0)
+		return (int)extra;
+	same = look_up(work, def->kind, def->nr, (uint32_t)extra);
+	if (same) {
+		def->mapped = same->self;
+		return 0;
+	}
+	err = new_number(work, def->kind, &def->mapped);
+	if (!err)
+		err = add(work, def->kind, def->mapped, def->nr,
+			  (uint32_t)extra, true);
+	return err;
+}
+
+static int fix(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	struct tsct_otf2_def *same;
+	int64_t extra = fill_content(work, def);
+
+	if (extra < 0)
+		return (int)extra;
+	same = look_up(work, def->kind, def->nr, 0);
+	if (!same)
+		return add(work, def->kind, 0, def->nr, 0, true);
+	if (work->force ||
+	    !memcmp(tsct_otf2_words(&work->all->defs, same), work->content,
+		    def->nr * sizeof(uint64_t)))
+		return 0;
+	return tsct_otf2_refuse(work, "%s %llu is not what it is in an archive named before; --force takes that one's",
+				tsct_otf2_kinds[def->kind].name,
+				(unsigned long long)work->content[0]);
+}
+
+/* ---- groups ---------------------------------------------------------------------------- */
+
+/* Locations behind those of the inputs before */
+static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	struct tsct_otf2_unified *all = work->all;
+	struct tsct_otf2_def *known, *joined;
+	uint64_t base, *words;
+	size_t *ranks;
+
+	ranks = &all->ranks[(uint8_t)work->content[2]];
+	if (!*ranks) {
+		*ranks = all->defs.nr + 1;
+		if (new_number(work, def->kind, &def->mapped))
+			return -EBADMSG;
+		return add(work, def->kind, def->mapped, def->nr, 0, false);
+	}
+	def->mapped = all->defs.def[*ranks - 1].self;
+	base = all->defs.def[*ranks - 1].nr;
+	if (base + def->nr - 4 > UINT32_MAX)
+		return tsct_otf2_refuse(work, "Group %llu: together there would be more locations than OTF2 can list",
+					(unsigned long long)def->self);
+	/* A longer one, of which the list takes the words; it is nothing itself. */
+	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
+				    (uint32_t)(base + def->nr - 4));
+	if (!joined)
+		return -ENOMEM;
+	known = &all->defs.def[*ranks - 1];
+	words = all->defs.word + joined->at;
+	memcpy(words, tsct_otf2_words(&all->defs, known), base * sizeof(*words));
+	memcpy(words + base, work->content + 4, (def->nr - 4) * sizeof(*words));
+	known->at = joined->at;
+	known->nr = joined->nr;
+	all->defs.nr--;
+	return 0;
+}
+
+static int shift_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	uint64_t *words = work->content, base;
+	uint32_t i;
+
+	base = work->base[(uint8_t)words[2]];
+	for (i = 4; i < def->nr; i++)
+		words[i] += base;
+	return 0;
+}
+
+static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
+					    uint64_t group)
+{
+	const struct tsct_otf2_id *found;
+
+	found = tsct_otf2_ids_find(&work->maps->space[TSCT_OTF2_SPACE_GROUP],
+				   group);
+	return found ? &work->in->def[found->value] : NULL;
+}
+
+/*
+ * Where all locations are meant: the list grows by others', so there is a
+ * group of the ranks that it had. In *@group, its number.
+ */
+static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
+{
+	const struct tsct_otf2_def *list = group_of(work, old);
+	struct tsct_otf2_def *same;
+	const uint64_t *words;
+	uint32_t i;
+	int err;
+
+	if (!list)
+		return 0;
+	words = tsct_otf2_words(work->in, list);
+	if (words[1] != OTF2_GROUP_TYPE_COMM_LOCATIONS)
+		return 0;
+	if (fill_content(work, list) < 0)
+		return -ENOMEM;
+	work->content[1] = OTF2_GROUP_TYPE_COMM_GROUP;
+	work->content[3] &= ~(uint64_t)OTF2_GROUP_FLAG_GLOBAL_MEMBERS;
+	for (i = 4; i < list->nr; i++)
+		work->content[i] = work->base[(uint8_t)words[2]] + i - 4;
+	same = look_up(work, TSCT_OTF2_Group, list->nr, 0);
+	if (same) {
+		*group = same->self;
+		return 0;
+	}
+	err = new_number(work, TSCT_OTF2_Group, group);
+	return err ? err : add(work, TSCT_OTF2_Group, *group, list->nr, 0, true);
+}
+
+static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	uint64_t type = tsct_otf2_words(work->in, def)[1];
+	struct tsct_otf2_def *same;
+	size_t *self;
+	int err;
+
+	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
+	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
+		return tsct_otf2_refuse(work, "Group %llu is of unknown type, so what its members are cannot be known",
+					(unsigned long long)def->self);
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) {
+		err = join_ranks(work, def);
+		return err || !work->names_groups ? err :
+			all_ranks(work, def->self, &def->mapped);
+	}
+	if (type == OTF2_GROUP_TYPE_COMM_GROUP)
+		shift_ranks(work, def);
+	self = type == OTF2_GROUP_TYPE_COMM_SELF ?
+		&work->all->self[(uint8_t)work->content[2]] : NULL;
+	same = self && *self ? &work->all->defs.def[*self - 1] :
+		look_up(work, def->kind, def->nr, 0);
+	if (same) {
+		def->mapped = same->self;
+		return 0;
+	}
+	if (self)
+		*self = work->all->defs.nr + 1;
+	err = new_number(work, def->kind, &def->mapped);
+	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, true);
+}
+
+/* ---- things of their own ----------------------------------------------------------------- */
+
+/* By how much ranks in events change, that are places in the list as a whole */
+static int note_shift(struct tsct_otf2_work *work,
+		      const struct tsct_otf2_def *comm)
+{
+	uint64_t group = tsct_otf2_words(work->in, comm)[1];
+	const struct tsct_otf2_def *def = group_of(work, group);
+	const uint64_t *words;
+	uint64_t base;
+
+	if (!def)
+		return 0;
+	words = tsct_otf2_words(work->in, def);
+	base = work->base[(uint8_t)words[2]];
+	if (words[1] != OTF2_GROUP_TYPE_COMM_GROUP || !base ||
+	    !(words[3] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS))
+		return 0;
+	return tsct_otf2_ids_add(&work->maps->comm_shift, comm->self, base);
+}
+
+static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	uint32_t i, nr_groups = def->kind == TSCT_OTF2_InterComm ? 2 : 1;
+	uint64_t old[2], new[2];
+	int err = 0;
+
+	for (i = 0; i < nr_groups && !err; i++) {
+		new[i] = UINT64_MAX;	/* as it is mapped */
+		old[i] = tsct_otf2_words(work->in, def)[1 + i];
+		err = all_ranks(work, old[i], &new[i]);
+	}
+	if (!err)
+		err = note_shift(work, def);
+	if (!err)
+		err = new_number(work, def->kind, &def->mapped);
+	if (err)
+		return err;
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	for (i = 0; i < nr_groups; i++)
+		if (new[i] != UINT64_MAX)
+			work->content[1 + i] = new[i];
+	return add(work, def->kind, def->mapped, def->nr, 0, false);
+}
+
+static int identify_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
+{
+	const struct tsct_otf2_id *shift;
+	int err;
+
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	err = new_number(work, def->kind, &def->mapped);
+	if (!err)
+		err = add(work, def->kind, def->mapped, def->nr, 0, false);
+	if (err || def->kind != TSCT_OTF2_RmaWin)
+		return err;
+	/* Not sorted yet; there are few. */
+	for (shift = work->maps->comm_shift.at;
+	     shift != work->maps->comm_shift.at + work->maps->comm_shift.nr;
+	     shift++)
+		if (shift->id == tsct_otf2_words(work->in, def)[1])
+			return tsct_otf2_ids_add(&work->maps->win_shift,
+						 def->self, shift->value);
+	return 0;
+}
+
+static bool is_taken(struct tsct_otf2_work *work, uint64_t id)
+{
+	return id == UINT64_MAX || tsct_otf2_ids_find(&work->all->taken, id);
+}
+
+/* Files are named by it, so it stays where it is free. */
+static uint64_t location_number(struct tsct_otf2_work *work, uint64_t id)
+{
+	const struct tsct_otf2_ids *own;
+	uint64_t *next = &work->all->next_location;
+
+	if (!is_taken(work, id))
+		return id;
+	own = &work->maps->space[TSCT_OTF2_SPACE_LOCATION];
+	while (is_taken(work, *next) || tsct_otf2_ids_find(own, *next))
+		++*next;
+	return (*next)++;
+}
+
+static int identify_location(struct tsct_otf2_work *work,
+			     struct tsct_otf2_def *def)
+{
+	struct tsct_otf2_maps *maps = work->maps;
+	struct tsct_otf2_location *at;
+	size_t nr = maps->nr_locations;
+
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	if (!(nr & (nr - 1))) {
+		at = reallocarray(maps->location, nr ? 2 * nr : 1, sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		maps->location = at;
+	}
+	def->mapped = location_number(work, def->self);
+	maps->location[maps->nr_locations++] = (struct tsct_otf2_location) {
+		def->self, def->mapped, work->content[2], work->all->defs.nr,
+	};
+	return add(work, def->kind, def->mapped, def->nr, 0, false);
+}
+
+int tsct_otf2_identify(struct tsct_otf2_work *work, size_t index)
+{
+	struct tsct_otf2_def *def = &work->in->def[index];
+
+	switch (def->kind) {
+	case TSCT_OTF2_Group:
+		return identify_group(work, def);
+	case TSCT_OTF2_Comm:
+	case TSCT_OTF2_InterComm:
+		return identify_comm(work, def);
+	case TSCT_OTF2_Location:
+		return identify_location(work, def);
+	}
+	switch (tsct_otf2_kinds[def->kind].how) {
+	case TSCT_OTF2_FIXED:
+		return fix(work, def);
+	case TSCT_OTF2_OWN:
+		return identify_own(work, def);
+	default:
+		return share(work, def);
+	}
+}

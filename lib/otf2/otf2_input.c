@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "otf2/otf2_error.h"
+#include "otf2/otf2_input.h"
+
+#define SUFFIX	".otf2"
+
+__attribute__((format(printf, 3, 4)))
+static int refuse(struct tsct_otf2_input *in, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(in->why, sizeof(in->why), format, args);
+	va_end(args);
+	return err;
+}
+
+/* By what libotf2 said */
+static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
+		    const char *what)
+{
+	int err = tsct_otf2_errno(code);
+
+	return refuse(in, err ? err : -EBADMSG, "%s: %s", what,
+		      *tsct_otf2_why() ? tsct_otf2_why() : "damaged");
+}
+
+/* A file beside the anchor, or in the directory beside it */
+static void name_file(struct tsct_otf2_input *in, const char *tail)
+{
+	size_t stem = strlen(in->path) - strlen(SUFFIX);
+
+	if ((size_t)snprintf(in->file, sizeof(in->file), "%.*s%s", (int)stem,
+			     in->path, tail) >= sizeof(in->file))
+		in->file[0] = '\0';
+}
+
+void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
+			   const char *suffix)
+{
+	char tail[64];
+
+	snprintf(tail, sizeof(tail), "/%llu%s", (unsigned long long)location,
+		 suffix);
+	name_file(in, tail);
+}
+
+/* ---- the anchor --------------------------------------------------------------------- */
+
+static int check_anchor(struct tsct_otf2_input *in)
+{
+	size_t len = strlen(in->path);
+	struct stat st;
+
+	snprintf(in->file, sizeof(in->file), "%s", in->path);
+	if (len >= PATH_MAX - 64)
+		return refuse(in, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
+	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
+		return refuse(in, -EINVAL, "an OTF2 archive is named by its anchor file, NAME" SUFFIX);
+	if (stat(in->path, &st))
+		return refuse(in, -errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return refuse(in, -EINVAL, "not a regular file");
+	if (!st.st_size)
+		return refuse(in, -EBADMSG, "empty; is the archive still being written?");
+	return 0;
+}
+
+static int add_id(struct tsct_otf2_input *in, uint64_t id)
+{
+	uint64_t *bigger = reallocarray(in->id, in->nr_ids + 1, sizeof(*bigger));
+
+	if (!bigger)
+		return refuse(in, -ENOMEM, "out of memory");
+	in->id = bigger;
+	in->id[in->nr_ids++] = id;
+	return 0;
+}
+
+/* Its own, and those that an earlier merge has left in it */
+static int read_ids(struct tsct_otf2_input *in)
+{
+	char *list = NULL, *at, *end;
+	uint64_t id;
+	int err;
+
+	if (OTF2_Reader_GetTraceId(in->reader, &id))
+		return complain(in, OTF2_ERROR_INVALID_DATA, "its trace's number");
+	err = add_id(in, id);
+	if (err || OTF2_Reader_GetProperty(in->reader, TSCT_OTF2_INPUTS, &list))
+		return err;
+	for (at = list; !err && *at; at = end) {
+		id = strtoull(at, &end, 16);
+		if (end == at)
+			break;
+		err = add_id(in, id);
+	}
+	free(list);
+	return err;
+}
+
+static int read_anchor(struct tsct_otf2_input *in)
+{
+	uint64_t events = 0, defs = 0;
+	OTF2_ErrorCode code;
+
+	in->reader = OTF2_Reader_Open(in->path);
+	if (!in->reader)
+		return complain(in, OTF2_SUCCESS, "cannot be opened");
+	code = OTF2_Reader_SetSerialCollectiveCallbacks(in->reader);
+	if (!code)
+		code = OTF2_Reader_GetChunkSize(in->reader, &events, &defs);
+	if (!code)
+		code = OTF2_Reader_GetNumberOfGlobalDefinitions(in->reader,
+								&in->nr_defs);
+	if (code)
+		return complain(in, code, "cannot be read");
+	in->event_chunk = events;
+	in->def_chunk = defs;
+	if (events < OTF2_CHUNK_SIZE_MIN || events > OTF2_CHUNK_SIZE_MAX ||
+	    defs < OTF2_CHUNK_SIZE_MIN || defs > OTF2_CHUNK_SIZE_MAX)
+		return refuse(in, -EBADMSG, "damaged: chunks of %llu and %llu bytes",
+			      (unsigned long long)events,
+			      (unsigned long long)defs);
+	return read_ids(in);
+}
+
+int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
+			 volatile uint64_t *beat)
+{
+	int err;
+
+	memset(in, 0, sizeof(*in));
+	in->path = path;
+	in->beat = beat;
+	tsct_otf2_forget();
+	err = check_anchor(in);
+	return err ? err : read_anchor(in);
+}
+
+const char *tsct_otf2_input_extra(struct tsct_otf2_input *in)
+{
+	uint32_t snapshots = 0, thumbnails = 0;
+
+	if (!OTF2_Reader_GetNumberOfSnapshots(in->reader, &snapshots) &&
+	    snapshots)
+		return "snapshots";
+	if (!OTF2_Reader_GetNumberOfThumbnails(in->reader, &thumbnails) &&
+	    thumbnails)
+		return "thumbnails";
+	return NULL;
+}
+
+bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
+{
+	name_file(in, ".marker");
+	return !access(in->file, F_OK);
+}
+
+/* ---- definitions ----------------------------------------------------------------------- */
+
+/* Whole, and as many as the anchor says: libotf2 reads what is there. */
+static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
+{
+	struct tsct_otf2_extent extent;
+	int err;
+
+	err = tsct_otf2_scan(in->file, in->def_chunk, false, in->beat, &extent,
+			     in->why, sizeof(in->why));
+	if (err && err != -EBADMSG)
+		return refuse(in, err, "%s", strerror(-err));
+	if (!err && wanted != UINT64_MAX && extent.records != wanted)
+		return refuse(in, -EBADMSG, "%llu definitions; the anchor file says %llu",
+			      (unsigned long long)extent.records,
+			      (unsigned long long)wanted);
+	return err;
+}
+
+static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
+{
+	OTF2_GlobalDefReaderCallbacks *callbacks = tsct_otf2_defs_callbacks();
+	OTF2_GlobalDefReader *reader;
+	OTF2_ErrorCode code;
+	uint64_t nr = 0;
+
+	reader = callbacks ? OTF2_Reader_GetGlobalDefReader(in->reader) : NULL;
+	if (!reader) {
+		OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
+		return complain(in, OTF2_SUCCESS, "cannot be read");
+	}
+	code = OTF2_Reader_RegisterGlobalDefCallbacks(in->reader, reader,
+						      callbacks, defs);
+	if (!code)
+		code = OTF2_Reader_ReadAllGlobalDefinitions(in->reader, reader,
+							    &nr);
+	if (!defs->err && code)
+		complain(in, code, "definitions cannot be read");
+	OTF2_Reader_CloseGlobalDefReader(in->reader, reader);
+	OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
+	if (defs->err)
+		return refuse(in, defs->err, "%s", strerror(-defs->err));
+	if (!code && nr != in->nr_defs)
+		return refuse(in, -EBADMSG, "damaged: %llu of %llu definitions can be read",
+			      (unsigned long long)nr,
+			      (unsigned long long)in->nr_defs);
+	return code ? -EBADMSG : 0;
+}
+
+static int check_clock(struct tsct_otf2_input *in,
+		       const struct tsct_otf2_defs *defs)
+{
+	in->clock = defs->clock;
+	if (defs->unknown)
+		return refuse(in, -ENOTSUP, "%u definitions are of kinds that this libotf2 cannot read; a newer one may",
+			      defs->unknown);
+	if (defs->clocks != 1)
+		return refuse(in, -EBADMSG, defs->clocks ?
+			      "its clock is defined more than once" :
+			      "its clock is not defined (ClockProperties), so its times mean nothing");
+	if (!defs->clock.resolution)
+		return refuse(in, -EBADMSG, "its clock has 0 ticks a second");
+	return 0;
+}
+
+int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
+{
+	int err;
+
+	memset(defs, 0, sizeof(*defs));
+	defs->beat = in->beat;
+	tsct_otf2_forget();
+	name_file(in, ".def");
+	err = check_defs(in, in->nr_defs);
+	if (!err)
+		err = read_defs(in, defs);
+	return err ? err : check_clock(in, defs);
+}
+
+/* ---- a location's definitions ------------------------------------------------------------ */
+
+struct offsets {
+	struct tsct_otf2_input *in;
+	struct tsct_otf2_offsets *to;
+	int err;
+};
+
+static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
+				    int64_t offset, double deviation)
+{
+	struct offsets *o = data;
+	struct tsct_otf2_offsets *to = o->to;
+	struct tsct_otf2_offset *bigger;
+
+	(void)deviation;
+	if (to->nr && to->at[to->nr - 1].time >= time) {
+		o->err = refuse(o->in, -EBADMSG, "clock offset %u is of time %llu, the one before of %llu",
+				to->nr, (unsigned long long)time,
+				(unsigned long long)to->at[to->nr - 1].time);
+		return OTF2_CALLBACK_INTERRUPT;
+	}
+	bigger = reallocarray(to->at, to->nr + 1ul, sizeof(*bigger));
+	if (!bigger) {
+		o->err = refuse(o->in, -ENOMEM, "out of memory");
+		return OTF2_CALLBACK_INTERRUPT;
+	}
+	to->at = bigger;
+	to->at[to->nr++] = (struct tsct_otf2_offset) { time, offset };
+	return OTF2_CALLBACK_SUCCESS;
+}
+
+static int read_offsets(struct tsct_otf2_input *in, OTF2_DefReader *reader,
+			struct tsct_otf2_offsets *to)
+{
+	OTF2_DefReaderCallbacks *callbacks = OTF2_DefReaderCallbacks_New();
+	struct offsets o = { in, to, 0 };
+	OTF2_ErrorCode code;
+	uint64_t nr;
+
+	if (!callbacks)
+		return refuse(in, -ENOMEM, "out of memory");
+	code = OTF2_DefReaderCallbacks_SetClockOffsetCallback(callbacks,
+							      add_offset);
+	if (!code)
+		code = OTF2_Reader_RegisterDefCallbacks(in->reader, reader,
+							callbacks, &o);
+	if (!code)
+		code = OTF2_Reader_ReadAllLocalDefinitions(in->reader, reader,
+							   &nr);
+	OTF2_DefReaderCallbacks_Delete(callbacks);
+	if (o.err)
+		return o.err;
+	return code ? complain(in, code, "definitions cannot be read") : 0;
+}
+
+int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
+			    struct tsct_otf2_offsets *ret_offsets)
+{
+	OTF2_DefReader *reader;
+	int err;
+
+	memset(ret_offsets, 0, sizeof(*ret_offsets));
+	tsct_otf2_forget();
+	tsct_otf2_input_local(in, location, ".def");
+	/* Not all writers make a file without definitions. */
+	if (access(in->file, F_OK) && errno == ENOENT)
+		return 0;
+	err = check_defs(in, UINT64_MAX);
+	if (err)
+		return err;
+	reader = OTF2_Reader_GetDefReader(in->reader, location);
+	if (!reader)
+		return complain(in, OTF2_SUCCESS, "cannot be read");
+	err = read_offsets(in, reader, ret_offsets);
+	OTF2_Reader_CloseDefReader(in->reader, reader);
+	return err;
+}
+
+/* ---- what belongs to nobody ----------------------------------------------------------------- */
+
+/* "17.evt": 1, and 17 */
+static int is_events(const char *name, uint64_t *ret_location)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)name[0]))
+		return 0;
+	errno = 0;
+	*ret_location = strtoull(name, &end, 10);
+	return !errno && !strcmp(end, ".evt");
+}
+
+int tsct_otf2_input_stray(struct tsct_otf2_input *in,
+			  const struct tsct_otf2_ids *locations,
+			  uint64_t *ret_location)
+{
+	struct dirent *e;
+	int ret = 0;
+	DIR *d;
+
+	name_file(in, "");
+	d = opendir(in->file);
+	if (!d)
+		return errno == ENOENT ? 0 :
+			refuse(in, -errno, "%s", strerror(errno));
+	while (!ret && (e = readdir(d)))
+		ret = is_events(e->d_name, ret_location) &&
+			!tsct_otf2_ids_find(locations, *ret_location);
+	closedir(d);
+	return ret;
+}
+
+void tsct_otf2_input_close(struct tsct_otf2_input *in)
+{
+	if (in->reader)
+		OTF2_Reader_Close(in->reader);
+	free(in->id);
+	in->reader = NULL;
+	in->id = NULL;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/* Markers: remarks of people and tools, in a file of their own beside a trace. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "otf2/otf2_error.h"
+#include "otf2/otf2_merge_work.h"
+
+struct marking {
+	struct tsct_otf2_merging *w;
+	uint32_t i;			/* input */
+	OTF2_MarkerWriter *writer;
+	struct tsct_otf2_ids ids;	/* this input's definitions */
+	bool unsorted;
+	uint32_t next;			/* in the result */
+	OTF2_ErrorCode code;		/* of writing */
+	int err;
+};
+
+static OTF2_CallbackCode fail(struct marking *k, const char *what, uint64_t id)
+{
+	k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -EBADMSG,
+				      "a marker refers to %s %llu, which is not defined",
+				      what, (unsigned long long)id);
+	return OTF2_CALLBACK_INTERRUPT;
+}
+
+static OTF2_CallbackCode define(void *data, OTF2_MarkerRef self,
+				const char *group, const char *category,
+				OTF2_MarkerSeverity severity)
+{
+	struct marking *k = data;
+
+	if (tsct_otf2_ids_add(&k->ids, self, k->next)) {
+		k->err = -ENOMEM;
+		return OTF2_CALLBACK_INTERRUPT;
+	}
+	k->unsorted = true;
+	k->code = OTF2_MarkerWriter_WriteDefMarker(k->writer, k->next++, group,
+						   category, severity);
+	k->w->m->status->beat++;
+	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
+}
+
+static const struct tsct_otf2_id *find_def(struct marking *k, OTF2_MarkerRef id)
+{
+	if (k->unsorted)
+		tsct_otf2_ids_sort(&k->ids);
+	k->unsorted = false;
+	return tsct_otf2_ids_find(&k->ids, id);
+}
+
+static enum tsct_otf2_space scope_space(OTF2_MarkerScope scope)
+{
+	switch (scope) {
+	case OTF2_MARKER_SCOPE_LOCATION:
+		return TSCT_OTF2_SPACE_LOCATION;
+	case OTF2_MARKER_SCOPE_LOCATION_GROUP:
+		return TSCT_OTF2_SPACE_LOCATION_GROUP;
+	case OTF2_MARKER_SCOPE_SYSTEM_TREE_NODE:
+		return TSCT_OTF2_SPACE_TREE_NODE;
+	case OTF2_MARKER_SCOPE_GROUP:
+		return TSCT_OTF2_SPACE_GROUP;
+	case OTF2_MARKER_SCOPE_COMM:
+		return TSCT_OTF2_SPACE_COMM;
+	default:
+		return TSCT_OTF2_NONE;
+	}
+}
+
+static int map_times(struct marking *k, uint64_t *time, uint64_t *duration)
+{
+	const struct tsct_otf2_scale *scale = &k->w->scale[k->i];
+
+	if (!tsct_otf2_scale_time(scale, *time, time) &&
+	    !tsct_otf2_scale_length(scale, *duration, duration))
+		return 0;
+	k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
+				      "a marker lies outside what the first archive's clock can tell");
+	return k->err;
+}
+
+static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
+			      OTF2_TimeStamp duration, OTF2_MarkerRef marker,
+			      OTF2_MarkerScope scope, uint64_t of,
+			      const char *text)
+{
+	struct marking *k = data;
+	const struct tsct_otf2_maps *maps = &k->w->maps[k->i];
+	enum tsct_otf2_space space = scope_space(scope);
+	const struct tsct_otf2_id *found;
+
+	if (space != TSCT_OTF2_NONE) {
+		found = tsct_otf2_ids_find(&maps->space[space], of);
+		if (!found)
+			return fail(k, tsct_otf2_spaces[space].name, of);
+		of = found->value;
+	}
+	found = find_def(k, marker);
+	if (!found)
+		return fail(k, "DefMarker", marker);
+	if (map_times(k, &time, &duration))
+		return OTF2_CALLBACK_INTERRUPT;
+	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,
+						(OTF2_MarkerRef)found->value,
+						scope, of, text);
+	k->w->m->status->beat++;
+	return k->code ? OTF2_CALLBACK_INTERRUPT : OTF2_CALLBACK_SUCCESS;
+}
+
+static OTF2_ErrorCode read_markers(struct marking *k, OTF2_MarkerReader *reader,
+				   uint64_t wanted)
+{
+	OTF2_MarkerReaderCallbacks *callbacks = OTF2_MarkerReaderCallbacks_New();
+	OTF2_Reader *from = k->w->input[k->i].reader;
+	OTF2_ErrorCode code;
+	uint64_t nr = 0;
+
+	if (!callbacks)
+		return OTF2_ERROR_MEM_ALLOC_FAILED;
+	code = OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks, define);
+	if (!code)
+		code = OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks,
+								    mark);
+	if (!code)
+		code = OTF2_Reader_RegisterMarkerCallbacks(from, reader,
+							   callbacks, k);
+	if (!code)
+		code = OTF2_Reader_ReadMarkers(from, reader, wanted, &nr);
+	OTF2_MarkerReaderCallbacks_Delete(callbacks);
+	return !code && nr != wanted ? OTF2_ERROR_INVALID_DATA : code;
+}
+
+static int copy_markers(struct marking *k, uint64_t wanted)
+{
+	struct tsct_otf2_input *in = &k->w->input[k->i];
+	OTF2_MarkerReader *reader;
+	OTF2_ErrorCode code;
+
+	tsct_otf2_forget();
+	reader = OTF2_Reader_GetMarkerReader(in->reader);
+	code = reader ? read_markers(k, reader, wanted) :
+		OTF2_ERROR_INVALID_DATA;
+	if (k->code)
+		return tsct_otf2_merge_output_fail(k->w,
+						   tsct_otf2_errno(k->code));
+	if (code && !k->err)
+		k->err = tsct_otf2_merge_fail(k->w, in->file, -EBADMSG,
+					      "cannot be read: %s", tsct_otf2_why());
+	if (reader)
+		OTF2_Reader_CloseMarkerReader(in->reader, reader);
+	return k->err;
+}
+
+static int merge_markers(struct marking *k)
+{
+	struct tsct_otf2_input *in = &k->w->input[k->i];
+	struct tsct_otf2_extent extent;
+	int err;
+
+	if (!tsct_otf2_input_markers(in))
+		return 0;
+	snprintf(k->w->m->status->file, PATH_MAX, "%s", in->file);
+	err = tsct_otf2_scan(in->file, in->def_chunk, false,
+			     &k->w->m->status->beat, &extent, in->why,
+			     sizeof(in->why));
+	if (err) {
+		if (err != -EBADMSG)
+			snprintf(in->why, sizeof(in->why), "%s", strerror(-err));
+		return tsct_otf2_merge_input_fail(k->w, in, err);
+	}
+	/* A result has a file of them only if an input has. */
+	if (!k->writer)
+		k->writer = OTF2_Archive_GetMarkerWriter(
+				tsct_otf2_archive(k->w->writer));
+	if (!k->writer)
+		return tsct_otf2_merge_output_fail(k->w, -EIO);
+	k->ids.nr = 0;
+	return copy_markers(k, extent.records);
+}
+
+int tsct_otf2_merge_markers(struct tsct_otf2_merging *w)
+{
+	struct marking k = { .w = w };
+	int err = 0;
+
+	for (k.i = 0; k.i < w->m->nr && !err; k.i++)
+		err = merge_markers(&k);
+	free(k.ids.at);
+	if (err || !k.writer)
+		return err;
+	tsct_otf2_forget();
+	err = tsct_otf2_errno(OTF2_Archive_CloseMarkerWriter(
+				tsct_otf2_archive(w->writer), k.writer));
+	if (!err)
+		err = tsct_otf2_heard();
+	return err ? tsct_otf2_merge_output_fail(w, err) : 0;
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "otf2/otf2_error.h"
+#include "otf2/otf2_merge_work.h"
+
+int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
+			 const char *format, ...)
+{
+	struct tsct_otf2_status *s = w->m->status;
+	va_list args;
+
+	if (file != s->file)
+		snprintf(s->file, sizeof(s->file), "%s", file);
+	va_start(args, format);
+	vsnprintf(s->why, sizeof(s->why), format, args);
+	va_end(args);
+	return err;
+}
+
+void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
+{
+	struct tsct_otf2_status *s = w->m->status;
+	size_t len = strlen(s->notes), left = sizeof(s->notes) - len;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(s->notes + len, left, format, args);
+	va_end(args);
+	/* Half a line is none. */
+	if (n < 0 || (size_t)n + 2 > left)
+		s->notes[len] = '\0';
+	else
+		strcat(s->notes, "\n");
+}
+
+int tsct_otf2_merge_input_fail(struct tsct_otf2_merging *w,
+			       const struct tsct_otf2_input *in, int err)
+{
+	return tsct_otf2_merge_fail(w, in->file, err, "%s", in->why);
+}
+
+/* ---- the inputs ---------------------------------------------------------------------- */
+
+/* Who shows where we are needs to know it before libotf2 does. */
+static void at_file(struct tsct_otf2_merging *w, const char *file)
+{
+	snprintf(w->m->status->file, sizeof(w->m->status->file), "%s", file);
+}
+
+static int check_twice(struct tsct_otf2_merging *w, uint32_t i)
+{
+	const struct tsct_otf2_input *a, *b = &w->input[i];
+	size_t x, y;
+
+	for (a = w->input; a < b && !w->m->force; a++)
+		for (x = 0; x < a->nr_ids; x++)
+			for (y = 0; y < b->nr_ids; y++)
+				if (a->id[x] && a->id[x] == b->id[y])
+					return tsct_otf2_merge_fail(w, b->path, -EEXIST,
+						"holds the same trace as %s (%016" PRIx64 "); --force takes it twice",
+						a->path, a->id[x]);
+	return 0;
+}
+
+static int check_extra(struct tsct_otf2_merging *w, uint32_t i)
+{
+	const char *extra = tsct_otf2_input_extra(&w->input[i]);
+
+	if (!extra)
+		return 0;
+	if (!w->m->force)
+		return tsct_otf2_merge_fail(w, w->m->path[i], -ENOTSUP,
+					    "has %s, which cannot be merged; --force leaves them out",
+					    extra);
+	tsct_otf2_merge_note(w, "%s: its %s are left out", w->m->path[i], extra);
+	w->m->status->input[i].left_out = true;
+	return 0;
+}
+
+static int unify(struct tsct_otf2_merging *w, uint32_t i,
+		 struct tsct_otf2_defs *defs)
+{
+	struct tsct_otf2_merged *figures = &w->m->status->input[i];
+	struct tsct_otf2_input *in = &w->input[i];
+	size_t l;
+	int err;
+
+	figures->definitions = defs->nr + defs->clocks;
+	figures->clock = in->clock;
+	err = tsct_otf2_unify(&w->all, defs, w->m->force, &w->maps[i], in->why,
+			      sizeof(in->why));
+	if (err == -ENOMEM)
+		snprintf(in->why, sizeof(in->why), "%s", strerror(ENOMEM));
+	if (err)
+		return tsct_otf2_merge_input_fail(w, in, err);
+	figures->locations = w->maps[i].nr_locations;
+	for (l = 0; l < w->maps[i].nr_locations; l++)
+		w->m->status->total += w->maps[i].location[l].nr_events;
+	return 0;
+}
+
+static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
+{
+	struct tsct_otf2_input *in = &w->input[i];
+	uint64_t location;
+	int ret;
+
+	ret = tsct_otf2_input_stray(in, &w->maps[i].space[TSCT_OTF2_SPACE_LOCATION],
+				    &location);
+	if (ret < 0)
+		return tsct_otf2_merge_input_fail(w, in, ret);
+	if (!ret)
+		return 0;
+	tsct_otf2_input_local(in, location, ".evt");
+	if (!w->m->force)
+		return tsct_otf2_merge_fail(w, in->file, -EBADMSG,
+					    "belongs to no location that is defined; --force leaves it out");
+	tsct_otf2_merge_note(w, "%s: belongs to no location that is defined, and is left out",
+			     in->file);
+	w->m->status->input[i].left_out = true;
+	return 0;
+}
+
+static int open_input(struct tsct_otf2_merging *w, uint32_t i)
+{
+	struct tsct_otf2_input *in = &w->input[i];
+	struct tsct_otf2_defs defs = { .err = 0 };
+	int err;
+
+	at_file(w, w->m->path[i]);
+	err = tsct_otf2_input_open(in, w->m->path[i], &w->m->status->beat);
+	if (err)
+		return tsct_otf2_merge_input_fail(w, in, err);
+	err = check_twice(w, i);
+	if (!err)
+		err = check_extra(w, i);
+	if (err)
+		return err;
+	snprintf(w->m->status->file, sizeof(w->m->status->file), "%.*sdef",
+		 (int)strlen(in->path) - 4, in->path);
+	err = tsct_otf2_input_defs(in, &defs);
+	if (err)
+		tsct_otf2_merge_input_fail(w, in, err);
+	else
+		err = unify(w, i, &defs);
+	tsct_otf2_defs_free(&defs);
+	return err ? err : check_stray(w, i);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------- */
+
+static int align(struct tsct_otf2_merging *w, uint32_t i)
+{
+	const struct tsct_otf2_clock *a = &w->input[0].clock;
+	const struct tsct_otf2_clock *b = &w->input[i].clock;
+	bool can = tsct_otf2_can_align(a, b), real;
+
+	real = w->m->align != TSCT_OTF2_ALIGN_TEXT && can;
+	/* The first is on its own clock. */
+	if (!i)
+		can = real = true;
+	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
+		return tsct_otf2_merge_fail(w, w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
+			-ENOTSUP, "does not say at what time of day it began; without --align real, both begin at the same moment");
+	if (w->m->align == TSCT_OTF2_ALIGN_AUTO && !can)
+		tsct_otf2_merge_note(w, "%s: does not say at what time of day it began; %s begins at the same moment as %s in the result",
+				     w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
+				     w->m->path[i], w->m->path[0]);
+	w->m->status->input[i].real = real;
+	tsct_otf2_scale_make(&w->scale[i], a, b, i && real);
+	return 0;
+}
+
+/*
+ * Resolution and offset of the first, the largest length; longer where events
+ * lie outside, as clocks that are aligned by the time of day may make them.
+ */
+static int make_clock(struct tsct_otf2_merging *w)
+{
+	struct tsct_otf2_status *s = w->m->status;
+	uint64_t begin = w->input[0].clock.offset, end = begin, from, length;
+	struct tsct_otf2_scale to_ns;
+	uint32_t i;
+
+	for (i = 0; i < w->m->nr; i++) {
+		const struct tsct_otf2_clock *clock = &w->input[i].clock;
+		const struct tsct_otf2_merged *in = &s->input[i];
+
+		if (!tsct_otf2_scale_time(&w->scale[i], clock->offset, &from) &&
+		    !tsct_otf2_scale_length(&w->scale[i], clock->length, &length) &&
+		    !__builtin_add_overflow(from, length, &length) &&
+		    length > end)
+			end = length;
+		if (in->events && in->first < begin)
+			begin = in->first;
+		if (in->events && in->last > end)
+			end = in->last;
+	}
+	s->clock = w->input[0].clock;
+	s->clock.offset = begin;
+	s->clock.length = end - begin;
+	if (s->clock.real_ns == TSCT_OTF2_NEVER)
+		return 0;
+	/* The moment of the new offset, on a clock of ns since the epoch */
+	tsct_otf2_scale_make(&to_ns, &(struct tsct_otf2_clock) {
+			     .resolution = 1000000000,
+			     .offset = s->clock.real_ns },
+			     &w->input[0].clock, false);
+	if (tsct_otf2_scale_time(&to_ns, begin, &s->clock.real_ns))
+		return tsct_otf2_merge_fail(w, w->m->path[0], -ERANGE,
+					    "the result would begin before 1970");
+	return 0;
+}
+
+/* ---- about the archive -------------------------------------------------------------------- */
+
+/* What the inputs say alike, and what one of them says alone */
+static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
+				    const char *name)
+{
+	OTF2_Archive *to = tsct_otf2_archive(w->writer);
+	char *value = NULL, *there = NULL;
+	OTF2_ErrorCode code;
+
+	code = OTF2_Reader_GetProperty(w->input[i].reader, name, &value);
+	if (code || !strcmp(name, TSCT_OTF2_INPUTS))
+		goto free;
+	if (OTF2_Archive_GetProperty(to, name, &there))
+		code = OTF2_Archive_SetProperty(to, name, value, false);
+	else if (strcmp(there, value))
+		tsct_otf2_merge_note(w, "%s: its property %s is '%s', and before it was '%s', which stays",
+				     w->m->path[i], name, value, there);
+free:
+	free(value);
+	free(there);
+	return code;
+}
+
+static OTF2_ErrorCode copy_properties(struct tsct_otf2_merging *w, uint32_t i)
+{
+	char **names = NULL;
+	uint32_t nr = 0, n;
+	OTF2_ErrorCode code;
+
+	code = OTF2_Reader_GetPropertyNames(w->input[i].reader, &nr, &names);
+	for (n = 0; n < nr && !code; n++)
+		code = copy_property(w, i, names[n]);
+	free(names);
+	return code;
+}
+
+/* Whose traces are in it, so that nobody merges one a second time */
+static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
+{
+	char *list = NULL;
+	size_t size, n;
+	OTF2_ErrorCode code = OTF2_ERROR_MEM_ALLOC_FAILED;
+	FILE *to = open_memstream(&list, &size);
+	uint32_t i;
+
+	for (i = 0; to && i < w->m->nr; i++)
+		for (n = 0; n < w->input[i].nr_ids; n++)
+			fprintf(to, "%s%016" PRIx64, i || n ? " " : "",
+				w->input[i].id[n]);
+	if (to && !fclose(to))
+		code = OTF2_Archive_SetProperty(tsct_otf2_archive(w->writer),
+						TSCT_OTF2_INPUTS, list, true);
+	free(list);
+	return code;
+}
+
+static OTF2_ErrorCode describe(struct tsct_otf2_merging *w)
+{
+	OTF2_Archive *to = tsct_otf2_archive(w->writer);
+	OTF2_ErrorCode code;
+	char *text = NULL;
+	uint32_t i;
+
+	if (!OTF2_Reader_GetMachineName(w->input[0].reader, &text))
+		OTF2_Archive_SetMachineName(to, text);
+	free(text);
+	text = NULL;
+	if (!OTF2_Reader_GetDescription(w->input[0].reader, &text))
+		OTF2_Archive_SetDescription(to, text);
+	free(text);
+	/* None of these is an error before here. */
+	tsct_otf2_forget();
+	code = set_inputs(w);
+	for (i = 0; i < w->m->nr && !code; i++)
+		code = copy_properties(w, i);
+	return code;
+}
+
+/* ---- the output ----------------------------------------------------------------------------- */
+
+int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
+{
+	bool plain = err == -ENOSPC || err == -EFBIG || err == -ENOMEM ||
+		!*tsct_otf2_why();
+
+	/* libotf2 names the file, which goes away. */
+	return tsct_otf2_merge_fail(w, "", err, "%s", plain ? strerror(-err) :
+				    tsct_otf2_why());
+}
+
+/* No definition fits into less than the largest of the inputs' chunks. */
+static int create(struct tsct_otf2_merging *w)
+{
+	uint64_t events = OTF2_CHUNK_SIZE_EVENTS_DEFAULT;
+	uint64_t defs = OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT;
+	OTF2_ErrorCode code;
+	uint32_t i;
+	size_t d;
+	int err;
+
+	for (i = 0; i < w->m->nr; i++) {
+		if (w->input[i].event_chunk > events)
+			events = w->input[i].event_chunk;
+		if (w->input[i].def_chunk > defs)
+			defs = w->input[i].def_chunk;
+	}
+	/* Lists of locations have grown; 9 bytes a word is the most. */
+	for (d = 0; d < w->all.defs.nr; d++)
+		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
+			defs = OTF2_CHUNK_SIZE_MAX;
+	err = tsct_otf2_create(w->m->dir, events, defs, &w->writer);
+	if (err)
+		return tsct_otf2_merge_output_fail(w, err);
+	code = describe(w);
+	return code ? tsct_otf2_merge_output_fail(w, tsct_otf2_errno(code)) : 0;
+}
+
+/* A file for each, though there is nothing in it: readers ask for it. */
+static int write_locals(struct tsct_otf2_merging *w)
+{
+	OTF2_DefWriter *defs;
+	uint32_t i;
+	size_t l;
+	int err = tsct_otf2_events_end(w->writer);
+
+	for (i = 0; i < w->m->nr; i++) {
+		for (l = 0; l < w->maps[i].nr_locations && !err; l++) {
+			err = tsct_otf2_local_begin(w->writer,
+						    w->maps[i].location[l].new,
+						    &defs);
+			if (!err)
+				err = tsct_otf2_local_end(w->writer, defs);
+			w->m->status->beat++;
+		}
+	}
+	return err;
+}
+
+static int write_defs(struct tsct_otf2_merging *w)
+{
+	const struct tsct_otf2_clock *clock = &w->m->status->clock;
+	OTF2_GlobalDefWriter *defs;
+	OTF2_ErrorCode code;
+	int err;
+
+	err = tsct_otf2_defs_begin(w->writer, &defs);
+	if (err)
+		return err;
+	code = OTF2_GlobalDefWriter_WriteClockProperties(defs, clock->resolution,
+							 clock->offset,
+							 clock->length,
+							 clock->real_ns);
+	if (!code)
+		code = tsct_otf2_unified_write(&w->all, defs);
+	w->m->status->definitions = w->all.defs.nr + 1;
+	return tsct_otf2_errno(code);
+}
+
+static int finish(struct tsct_otf2_merging *w)
+{
+	int err;
+
+	tsct_otf2_forget();
+	err = make_clock(w);
+	if (err)
+		return err;
+	at_file(w, "");
+	err = write_locals(w);
+	if (!err)
+		err = write_defs(w);
+	if (!err) {
+		err = tsct_otf2_finish(w->writer);
+		w->writer = NULL;
+	}
+	return err ? tsct_otf2_merge_output_fail(w, err) : 0;
+}
+
+static int merge(struct tsct_otf2_merging *w)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < w->m->nr && !err; i++)
+		err = open_input(w, i);
+	for (i = 0; i < w->m->nr && !err; i++)
+		err = align(w, i);
+	if (!err)
+		err = create(w);
+	for (i = 0; i < w->m->nr && !err; i++)
+		err = tsct_otf2_merge_events(w, i);
+	if (!err)
+		err = tsct_otf2_merge_markers(w);
+	return err ? err : finish(w);
+}
+
+int tsct_otf2_merge(const struct tsct_otf2_merge *m)
+{
+	struct tsct_otf2_merging w = {
+		.m = m,
+		.input = calloc(m->nr, sizeof(*w.input)),
+		.maps = calloc(m->nr, sizeof(*w.maps)),
+		.scale = calloc(m->nr, sizeof(*w.scale)),
+	};
+	uint32_t i;
+	int err;
+
+	tsct_otf2_listen();
+	err = w.input && w.maps && w.scale ? merge(&w) :
+		tsct_otf2_merge_fail(&w, "", -ENOMEM, "%s", strerror(ENOMEM));
+	for (i = 0; w.input && w.maps && i < m->nr; i++) {
+		tsct_otf2_input_close(&w.input[i]);
+		tsct_otf2_maps_free(&w.maps[i]);
+	}
+	tsct_otf2_abandon(w.writer);
+	tsct_otf2_unified_free(&w.all);
+	free(w.input);
+	free(w.maps);
+	free(w.scale);
+	return err;
+}

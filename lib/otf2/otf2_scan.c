@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include <byteswap.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "otf2/otf2_scan.h"
+
+#define CHUNK_END	0
+#define FILE_END	2
+#define CHUNK_BEGIN	3
+#define TIME		5
+#define ATTRIBUTES	6
+#define HEADER		18
+#define ORDER_LITTLE	'B'
+#define ORDER_BIG	'#'
+
+struct scan {
+	int fd;
+	bool events;
+	uint8_t *data;		/* the chunk */
+	size_t len, at;
+	uint64_t base;		/* its place in the file */
+	bool swap;
+	bool ended;
+	uint64_t time;
+	struct tsct_otf2_extent *extent;
+	char *why;
+	size_t why_size;
+};
+
+__attribute__((format(printf, 2, 3)))
+static int damaged(struct scan *s, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	n = snprintf(s->why, s->why_size, "byte %llu: ",
+		     (unsigned long long)(s->base + s->at));
+	if (n < 0 || (size_t)n >= s->why_size)
+		return -EBADMSG;
+	va_start(args, format);
+	vsnprintf(s->why + n, s->why_size - n, format, args);
+	va_end(args);
+	return -EBADMSG;
+}
+
+static int cut_off(struct scan *s)
+{
+	s->at = s->len;
+	return damaged(s, "cut off behind %s %llu",
+		       s->events ? "event" : "definition",
+		       (unsigned long long)s->extent->records);
+}
+
+static uint64_t get64(const struct scan *s, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, s->data + at, sizeof(v));
+	return s->swap ? bswap_64(v) : v;
+}
+
+/* Kinds of 2011, which have no length but that of their one number */
+static bool is_packed(uint8_t kind)
+{
+	switch (kind) {
+	case 12:	/* Enter */
+	case 13:	/* Leave */
+	case 16:	/* MpiIsendComplete */
+	case 17:	/* MpiIrecvRequest */
+	case 20:	/* MpiRequestTest */
+	case 21:	/* MpiRequestCancelled */
+	case 24:	/* OmpFork */
+	case 28:	/* OmpTaskCreate */
+	case 29:	/* OmpTaskSwitch */
+	case 30:	/* OmpTaskComplete */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Behind its kind: to the end of the record. */
+static int skip_record(struct scan *s, uint8_t kind)
+{
+	uint64_t len;
+
+	if (s->len - s->at < 1)
+		return cut_off(s);
+	len = s->data[s->at++];
+	if (s->events && is_packed(kind)) {
+		if (len == 0xff)
+			len = 0;
+		if (len > 8)
+			return damaged(s, "a number of %llu bytes",
+				       (unsigned long long)len);
+	} else if (len == 0xff) {
+		if (s->len - s->at < 8)
+			return cut_off(s);
+		len = get64(s, s->at);
+		s->at += 8;
+	}
+	if (s->len - s->at < len)
+		return len > s->len ? damaged(s, "a record of %llu bytes",
+					      (unsigned long long)len) :
+		       cut_off(s);
+	s->at += len;
+	return 0;
+}
+
+static int take_time(struct scan *s)
+{
+	uint64_t time;
+
+	if (s->len - s->at < 8)
+		return cut_off(s);
+	time = get64(s, s->at);
+	if (time < s->time)
+		return damaged(s, "time goes back, from %llu to %llu",
+			       (unsigned long long)s->time,
+			       (unsigned long long)time);
+	s->time = time;
+	s->at += 8;
+	return 0;
+}
+
+static int take_record(struct scan *s, uint8_t kind)
+{
+	struct tsct_otf2_extent *extent = s->extent;
+	int err = skip_record(s, kind);
+
+	if (err)
+		return err;
+	if (s->events && kind == ATTRIBUTES)
+		return 0;
+	if (!extent->records++)
+		extent->first = s->time;
+	extent->last = s->time;
+	extent->bytes = s->base + s->at;
+	return 0;
+}
+
+/* The number of the first record has to go on from those before. */
+static int take_header(struct scan *s)
+{
+	uint64_t first;
+
+	if (s->len < HEADER)
+		return cut_off(s);
+	if (s->data[0] != CHUNK_BEGIN)
+		return damaged(s, "no chunk begins here");
+	if (s->data[1] != ORDER_LITTLE && s->data[1] != ORDER_BIG)
+		return damaged(s, "0x%02x is no byte order", s->data[1]);
+	s->swap = s->data[1] !=
+		(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ORDER_LITTLE :
+		 ORDER_BIG);
+	first = get64(s, 2);
+	if (s->events && first != s->extent->records + 1)
+		return damaged(s, "the chunk begins with event %llu, the one before ended with %llu",
+			       (unsigned long long)first,
+			       (unsigned long long)s->extent->records);
+	s->at = HEADER;
+	return 0;
+}
+
+static int scan_chunk(struct scan *s)
+{
+	bool attributes = false;
+	uint8_t kind;
+	int err = take_header(s);
+
+	while (!err && s->at < s->len) {
+		kind = s->data[s->at++];
+		if (kind == CHUNK_END)
+			return 0;
+		if (kind == FILE_END) {
+			s->ended = true;
+			return 0;
+		}
+		if (s->events && kind == TIME) {
+			err = take_time(s);
+			continue;
+		}
+		/* libotf2 goes a call deeper with each. */
+		if (attributes && s->events && kind == ATTRIBUTES)
+			return damaged(s, "attributes of no event");
+		attributes = kind == ATTRIBUTES;
+		err = take_record(s, kind);
+	}
+	return err ? err : cut_off(s);
+}
+
+/* Returns bytes, fewer than wanted only at the file's end, or -errno. */
+static ssize_t fill(struct scan *s, size_t size)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < size) {
+		n = read(s->fd, s->data + done, size - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static int scan_all(struct scan *s, uint64_t chunk, volatile uint64_t *beat)
+{
+	ssize_t n;
+	int err = 0;
+
+	while (!s->ended && !err) {
+		n = fill(s, chunk);
+		if (n < 0)
+			return (int)n;
+		s->base += s->len;
+		s->len = (size_t)n;
+		s->at = 0;
+		*beat += s->len;
+		err = n ? scan_chunk(s) : cut_off(s);
+	}
+	return err;
+}
+
+int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
+		   volatile uint64_t *beat, struct tsct_otf2_extent *ret_extent,
+		   char *why, size_t why_size)
+{
+	struct scan s = { .events = events, .extent = ret_extent, .why = why,
+			  .why_size = why_size };
+	struct stat st;
+	int err;
+
+	memset(ret_extent, 0, sizeof(*ret_extent));
+	/* Not to wait for who might write to a pipe */
+	s.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (s.fd < 0)
+		return -errno;
+	if (fstat(s.fd, &st) || !S_ISREG(st.st_mode)) {
+		close(s.fd);
+		snprintf(why, why_size, "not a regular file");
+		return -EBADMSG;
+	}
+	s.data = malloc(chunk);
+	err = s.data ? scan_all(&s, chunk, beat) : -ENOMEM;
+	free(s.data);
+	close(s.fd);
+	return err;
+}

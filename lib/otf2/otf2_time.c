@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "otf2/otf2_time.h"
+
+#define PER_SECOND	1000000000ULL
+
+/*
+ * @d x @num / @den as a whole and a rest of @den, the rest never negative.
+ * -ERANGE: beyond 126 bits, so no sum of it with another such overflows.
+ */
+static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
+		    tsct_s128 *ret_whole, uint64_t *ret_rest)
+{
+	tsct_u128 size = d < 0 ? -(tsct_u128)d : (tsct_u128)d;
+	tsct_u128 whole, part = size % den * num;	/* both below 2^64 */
+	uint64_t rest = part % den;
+
+	if (__builtin_mul_overflow(size / den, (tsct_u128)num, &whole) ||
+	    whole >> 126)
+		return -ERANGE;
+	whole += part / den;
+	*ret_whole = (tsct_s128)whole;
+	*ret_rest = rest;
+	if (d < 0) {
+		*ret_whole = -(tsct_s128)whole - (rest ? 1 : 0);
+		*ret_rest = rest ? den - rest : 0;
+	}
+	return 0;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	uint64_t rest;
+
+	while (b) {
+		rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+bool tsct_otf2_can_align(const struct tsct_otf2_clock *a,
+			 const struct tsct_otf2_clock *b)
+{
+	return a->real_ns != TSCT_OTF2_NEVER && b->real_ns != TSCT_OTF2_NEVER;
+}
+
+void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
+			  const struct tsct_otf2_clock *a,
+			  const struct tsct_otf2_clock *b, bool real)
+{
+	uint64_t divisor = common_divisor(a->resolution, b->resolution);
+	tsct_s128 between = (tsct_s128)b->real_ns - a->real_ns;
+	tsct_s128 ticks = 0;
+	uint64_t part = 0;
+
+	/* Below 2^64 x 2^64 / 10^9: never too much */
+	if (real)
+		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
+	*scale = (struct tsct_otf2_scale) {
+		.from = b->offset,
+		.num = a->resolution / divisor,
+		.den = b->resolution / divisor,
+		.to = ticks + a->offset,
+		.part = (uint32_t)part,
+	};
+}
+
+int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
+			 uint64_t *ret_time)
+{
+	tsct_u128 sum, unit = (tsct_u128)scale->den * PER_SECOND;
+	tsct_s128 whole;
+	uint64_t rest;
+
+	if (multiply(old - scale->from, scale->num, scale->den, &whole, &rest))
+		return -ERANGE;
+	whole += scale->to;
+	if (rest || scale->part) {
+		/* both below 2^94: rest / den + part / 10^9, and a half */
+		sum = (tsct_u128)rest * PER_SECOND +
+			(tsct_u128)scale->part * scale->den;
+		whole += (tsct_s128)((2 * sum + unit) / (2 * unit));
+	}
+	/* The last one is OTF2's "undefined". */
+	if (whole < 0 || whole >= (tsct_s128)TSCT_OTF2_NEVER)
+		return -ERANGE;
+	*ret_time = (uint64_t)whole;
+	return 0;
+}
+
+int tsct_otf2_scale_length(const struct tsct_otf2_scale *scale, uint64_t ticks,
+			   uint64_t *ret_ticks)
+{
+	tsct_s128 whole;
+	uint64_t rest;
+
+	if (multiply(ticks, scale->num, scale->den, &whole, &rest))
+		return -ERANGE;
+	whole += rest ? 1 : 0;
+	if (whole > (tsct_s128)UINT64_MAX)
+		return -ERANGE;
+	*ret_ticks = (uint64_t)whole;
+	return 0;
+}
+
+tsct_s128 tsct_otf2_offset_at(struct tsct_otf2_offsets *offsets, uint64_t time)
+{
+	const struct tsct_otf2_offset *a;
+	uint64_t width, rest, rise;
+	tsct_s128 whole, slope;
+	tsct_u128 product;
+
+	if (offsets->nr < 2)
+		return 0;
+	while (offsets->now + 2 < offsets->nr &&
+	       time > offsets->at[offsets->now + 1].time)
+		offsets->now++;
+	a = &offsets->at[offsets->now];
+	width = a[1].time - a[0].time;
+	slope = (tsct_s128)a[1].offset - a[0].offset;
+	rise = (uint64_t)(slope < 0 ? -slope : slope);
+	/* The size alone: both sides are below 2^64, but signs are not in it. */
+	product = (tsct_u128)(time < a->time ? a->time - time : time - a->time) *
+		rise;
+	whole = (tsct_s128)(product / width);
+	rest = (uint64_t)(product % width);
+	if ((slope < 0) != (time < a->time)) {
+		whole = -whole - (rest ? 1 : 0);
+		rest = rest ? width - rest : 0;
+	}
+	return a->offset + whole + (rest >= width - rest ? 1 : 0);
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/* In which order an input's definitions are taken: what is referred to first. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "otf2/otf2_unify_work.h"
+
+int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(work->why, work->why_size, format, args);
+	va_end(args);
+	return -EBADMSG;
+}
+
+/* ---- who is who in the input ------------------------------------------------------- */
+
+static int number(struct tsct_otf2_work *work)
+{
+	const struct tsct_otf2_id *twice;
+	enum tsct_otf2_space space;
+	size_t i;
+
+	for (i = 0; i < work->in->nr; i++) {
+		space = tsct_otf2_kinds[work->in->def[i].kind].space;
+		if (space != TSCT_OTF2_NONE &&
+		    tsct_otf2_ids_add(&work->maps->space[space],
+				      work->in->def[i].self, i))
+			return -ENOMEM;
+	}
+	for (space = 1; space < TSCT_OTF2_SPACE_NR; space++) {
+		twice = tsct_otf2_ids_sort(&work->maps->space[space]);
+		if (twice)
+			return tsct_otf2_refuse(work, "%s %llu is defined twice",
+						tsct_otf2_spaces[space].name,
+						(unsigned long long)twice->id);
+	}
+	return 0;
+}
+
+static int not_there(struct tsct_otf2_work *work,
+		     const struct tsct_otf2_def *def,
+		     enum tsct_otf2_space space, uint64_t id)
+{
+	const struct tsct_otf2_kind_info *kind = &tsct_otf2_kinds[def->kind];
+
+	if (kind->space == TSCT_OTF2_NONE)
+		return tsct_otf2_refuse(work, "a %s refers to %s %llu, which is not defined",
+					kind->name, tsct_otf2_spaces[space].name,
+					(unsigned long long)id);
+	return tsct_otf2_refuse(work, "%s %llu refers to %s %llu, which is not defined",
+				kind->name, (unsigned long long)def->self,
+				tsct_otf2_spaces[space].name,
+				(unsigned long long)id);
+}
+
+/* What makes up its owner goes with it. */
+static int own_parts(struct tsct_otf2_work *work)
+{
+	struct tsct_otf2_def *def, *owner;
+	struct tsct_otf2_id *found;
+	enum tsct_otf2_space space;
+	const uint64_t *words;
+	size_t i;
+
+	for (i = 0; i < work->in->nr; i++) {
+		def = &work->in->def[i];
+		if (tsct_otf2_kinds[def->kind].how != TSCT_OTF2_PART)
+			continue;
+		words = tsct_otf2_words(work->in, def);
+		space = tsct_otf2_refers(def, words, 0);
+		found = tsct_otf2_ids_find(&work->maps->space[space], words[0]);
+		if (!found)
+			return not_there(work, def, space, words[0]);
+		owner = &work->in->def[found->value];
+		def->next = owner->parts;
+		owner->parts = i + 1;
+		def->state = TSCT_OTF2_DONE;
+	}
+	return 0;
+}
+
+/* May anything but a communicator name a group, in definitions or in events? */
+static bool names_group(struct tsct_otf2_work *work,
+			const struct tsct_otf2_def *def)
+{
+	const uint64_t *words = tsct_otf2_words(work->in, def);
+	uint32_t i;
+
+	switch (def->kind) {
+	case TSCT_OTF2_RmaWin:
+		return true;
+	case TSCT_OTF2_Attribute:
+		return words[2] == OTF2_TYPE_GROUP;
+	case TSCT_OTF2_String:
+	case TSCT_OTF2_Group:
+	case TSCT_OTF2_Comm:
+	case TSCT_OTF2_InterComm:
+		return false;
+	}
+	for (i = 0; i < def->nr; i++)
+		if (tsct_otf2_refers(def, words, i) == TSCT_OTF2_SPACE_GROUP)
+			return true;
+	return false;
+}
+
+/* Of each paradigm, one list of locations */
+static int find_ranks(struct tsct_otf2_work *work)
+{
+	const struct tsct_otf2_def *def;
+	const uint64_t *words;
+	uint8_t paradigm;
+	size_t i;
+
+	for (i = 0; i < work->in->nr; i++) {
+		def = &work->in->def[i];
+		words = tsct_otf2_words(work->in, def);
+		if (names_group(work, def))
+			work->names_groups = true;
+		if (def->kind != TSCT_OTF2_Group ||
+		    words[1] != OTF2_GROUP_TYPE_COMM_LOCATIONS)
+			continue;
+		paradigm = (uint8_t)words[2];
+		if (work->has_ranks[paradigm])
+			return tsct_otf2_refuse(work, "Group %llu is the second list of locations of paradigm %u; there can be one",
+						(unsigned long long)def->self,
+						paradigm);
+		work->has_ranks[paradigm] = true;
+		if (work->all->ranks[paradigm])
+			work->base[paradigm] =
+				work->all->defs.def[work->all->ranks[paradigm] -
+						    1].nr - 4;
+	}
+	return 0;
+}
+
+/* ---- one after another --------------------------------------------------------------- */
+
+static int push(struct tsct_otf2_work *work, size_t def)
+{
+	struct tsct_otf2_step *bigger;
+	size_t room = work->room ? 2 * work->room : 64;
+
+	if (work->depth == work->room) {
+		bigger = reallocarray(work->stack, room, sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		work->stack = bigger;
+		work->room = room;
+	}
+	work->stack[work->depth++] = (struct tsct_otf2_step) { def, def + 1, 0 };
+	work->in->def[def].state = TSCT_OTF2_OPEN;
+	return 0;
+}
+
+/* 1: @ret_def is wanted before; 0: all of this part is there */
+static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
+			size_t *ret_def)
+{
+	const struct tsct_otf2_def *def = &work->in->def[step->part - 1];
+	const uint64_t *words = tsct_otf2_words(work->in, def);
+	const struct tsct_otf2_def *of;
+	struct tsct_otf2_id *found;
+	enum tsct_otf2_space space;
+
+	for (; step->i < def->nr; step->i++) {
+		space = tsct_otf2_refers(def, words, step->i);
+		if (space == TSCT_OTF2_NONE ||
+		    words[step->i] == tsct_otf2_spaces[space].none)
+			continue;
+		found = tsct_otf2_ids_find(&work->maps->space[space],
+					   words[step->i]);
+		if (!found)
+			return not_there(work, def, space, words[step->i]);
+		of = &work->in->def[found->value];
+		if (of->state == TSCT_OTF2_DONE)
+			continue;
+		if (of->state == TSCT_OTF2_OPEN)
+			return tsct_otf2_refuse(work, "%s %llu refers to itself, in a circle",
+						tsct_otf2_kinds[of->kind].name,
+						(unsigned long long)of->self);
+		*ret_def = found->value;
+		return 1;
+	}
+	return 0;
+}
+
+static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
+		       size_t *ret_def)
+{
+	const struct tsct_otf2_def *def;
+	int ret;
+
+	while (step->part) {
+		def = &work->in->def[step->part - 1];
+		/* Text refers to nothing, and may be long. */
+		ret = def->kind == TSCT_OTF2_String ? 0 :
+			next_in_part(work, step, ret_def);
+		if (ret)
+			return ret;
+		step->part = step->part - 1 == step->def ? def->parts : def->next;
+		step->i = 1;	/* 0 is the owner. */
+	}
+	return 0;
+}
+
+/* No recursion: chains of parents are as long as somebody likes. */
+static int take(struct tsct_otf2_work *work, size_t index)
+{
+	struct tsct_otf2_step *step;
+	size_t wanted = 0;
+	int ret = push(work, index);
+
+	while (ret >= 0 && work->depth) {
+		step = &work->stack[work->depth - 1];
+		ret = next_wanted(work, step, &wanted);
+		if (ret > 0) {
+			ret = push(work, wanted);
+		} else if (!ret) {
+			work->depth--;
+			work->in->def[step->def].state = TSCT_OTF2_DONE;
+			ret = tsct_otf2_identify(work, step->def);
+		}
+	}
+	return ret;
+}
+
+/* From places in the input to numbers in the result */
+static void point_on(struct tsct_otf2_work *work)
+{
+	struct tsct_otf2_ids *ids;
+	size_t space, i;
+
+	for (space = 1; space < TSCT_OTF2_SPACE_NR; space++) {
+		ids = &work->maps->space[space];
+		for (i = 0; i < ids->nr; i++)
+			ids->at[i].value = work->in->def[ids->at[i].value].mapped;
+	}
+	tsct_otf2_ids_sort(&work->maps->comm_shift);
+	tsct_otf2_ids_sort(&work->maps->win_shift);
+}
+
+/* They have to be before groups of ranks. */
+static int take_ranks(struct tsct_otf2_work *work)
+{
+	const struct tsct_otf2_def *def;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < work->in->nr && !err; i++) {
+		def = &work->in->def[i];
+		if (def->kind == TSCT_OTF2_Group &&
+		    def->state == TSCT_OTF2_NEW &&
+		    tsct_otf2_words(work->in, def)[1] ==
+		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
+			err = take(work, i);
+	}
+	return err;
+}
+
+static int unify(struct tsct_otf2_work *work)
+{
+	size_t i;
+	int err;
+
+	err = number(work);
+	if (!err)
+		err = own_parts(work);
+	if (!err)
+		err = find_ranks(work);
+	if (!err)
+		err = take_ranks(work);
+	for (i = 0; !err && i < work->in->nr; i++) {
+		if (work->in->def[i].state == TSCT_OTF2_NEW)
+			err = take(work, i);
+		if (work->in->beat)
+			++*work->in->beat;
+	}
+	if (!err)
+		point_on(work);
+	return err;
+}
+
+int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
+		    bool force, struct tsct_otf2_maps *ret_maps, char *why,
+		    size_t why_size)
+{
+	struct tsct_otf2_work work = {
+		.all = all, .in = input, .maps = ret_maps, .force = force,
+		.why = why, .why_size = why_size,
+	};
+	size_t i;
+	int err;
+
+	all->inputs++;
+	all->seen += input->nr;
+	err = unify(&work);
+	for (i = 0; !err && i < ret_maps->nr_locations; i++)
+		err = tsct_otf2_ids_add(&all->taken, ret_maps->location[i].new, 0);
+	tsct_otf2_ids_sort(&all->taken);
+	free(work.own.at);
+	free(work.stack);
+	free(work.content);
+	tsct_otf2_defs_free(input);
+	return err;
+}
+
+/* ---- the result ------------------------------------------------------------------------ */
+
+/* Lists of locations grow with inputs, so all of these are before them. */
+static bool is_early(enum tsct_otf2_kind kind)
+{
+	switch (kind) {
+	case TSCT_OTF2_String:
+	case TSCT_OTF2_SystemTreeNode:
+	case TSCT_OTF2_SystemTreeNodeDomain:
+	case TSCT_OTF2_SystemTreeNodeProperty:
+	case TSCT_OTF2_LocationGroup:
+	case TSCT_OTF2_Location:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* As they came in: what is referred to is before, and numbers rise. */
+static OTF2_ErrorCode write_some(const struct tsct_otf2_unified *all,
+				 OTF2_GlobalDefWriter *writer, bool early)
+{
+	const struct tsct_otf2_def *def = all->defs.def;
+	const struct tsct_otf2_def *end = def + all->defs.nr;
+	OTF2_ErrorCode code = OTF2_SUCCESS;
+
+	for (; def != end && !code; def++)
+		if (is_early(def->kind) == early)
+			code = tsct_otf2_def_write(writer, def,
+						   tsct_otf2_words(&all->defs,
+								   def));
+	return code;
+}
+
+OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
+				       OTF2_GlobalDefWriter *writer)
+{
+	OTF2_ErrorCode code = write_some(all, writer, true);
+
+	return code ? code : write_some(all, writer, false);
+}
+
+void tsct_otf2_unified_free(struct tsct_otf2_unified *all)
+{
+	tsct_otf2_defs_free(&all->defs);
+	free(all->slot);
+	free(all->taken.at);
+}
+
+void tsct_otf2_maps_free(struct tsct_otf2_maps *maps)
+{
+	size_t i;
+
+	for (i = 0; i < TSCT_OTF2_SPACE_NR; i++)
+		free(maps->space[i].at);
+	free(maps->comm_shift.at);
+	free(maps->win_shift.at);
+	free(maps->location);
+	memset(maps, 0, sizeof(*maps));
+}

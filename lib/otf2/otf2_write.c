@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tsctrace/version.h>
+
+#include "otf2/otf2_error.h"
+#include "otf2/otf2_write.h"
+
+struct tsct_otf2_writer {
+	OTF2_Archive *archive;
+	OTF2_GlobalDefWriter *defs;
+	char *dir;
+};
+
+/* ---- memory of libotf2's buffers ------------------------------------------------ */
+
+/*
+ * One chunk each, written out when it is full: left alone, libotf2 collects
+ * 128 MiB per location.
+ */
+static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location,
+		      void **own, uint64_t size)
+{
+	(void)data;
+	(void)type;
+	(void)location;
+	if (*own)
+		return NULL;
+	*own = malloc(size);
+	return *own;
+}
+
+static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location,
+		     void **own, bool final)
+{
+	(void)data;
+	(void)type;
+	(void)location;
+	(void)final;
+	free(*own);
+	*own = NULL;
+}
+
+static OTF2_FlushType flush(void *data, OTF2_FileType type,
+			    OTF2_LocationRef location, void *caller, bool final)
+{
+	(void)data;
+	(void)type;
+	(void)location;
+	(void)caller;
+	(void)final;
+	return OTF2_FLUSH;
+}
+
+static const OTF2_MemoryCallbacks memory = { allocate, free_all };
+/* No second one: it would put events of ours between those of the trace. */
+static const OTF2_FlushCallbacks flushes = { flush, NULL };
+
+/* ---- the archive ----------------------------------------------------------------- */
+
+static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
+				   uint64_t defs)
+{
+	OTF2_ErrorCode code;
+
+	w->archive = OTF2_Archive_Open(w->dir, TSCT_OTF2_NAME,
+				       OTF2_FILEMODE_WRITE, events, defs,
+				       OTF2_SUBSTRATE_POSIX,
+				       OTF2_COMPRESSION_NONE);
+	if (!w->archive)
+		return OTF2_ERROR_EIO;
+	code = OTF2_Archive_SetFlushCallbacks(w->archive, &flushes, NULL);
+	if (!code)
+		code = OTF2_Archive_SetMemoryCallbacks(w->archive, &memory, NULL);
+	if (!code)
+		code = OTF2_Archive_SetSerialCollectiveCallbacks(w->archive);
+	if (!code)
+		code = OTF2_Archive_SetCreator(w->archive,
+					       "tsctrace " TSCT_VERSION);
+	if (!code)
+		code = OTF2_Archive_OpenEvtFiles(w->archive);
+	return code;
+}
+
+/* What it returned, and what it did not return */
+static int result(OTF2_ErrorCode code)
+{
+	int err = tsct_otf2_errno(code);
+
+	return err ? err : tsct_otf2_heard();
+}
+
+int tsct_otf2_create(const char *dir, uint64_t event_chunk, uint64_t def_chunk,
+		     struct tsct_otf2_writer **ret_writer)
+{
+	struct tsct_otf2_writer *w = calloc(1, sizeof(*w));
+	OTF2_ErrorCode code;
+
+	if (w)
+		w->dir = strdup(dir);
+	if (!w || !w->dir) {
+		free(w);
+		return -ENOMEM;
+	}
+	tsct_otf2_listen();
+	code = open_archive(w, event_chunk ? event_chunk :
+			    OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
+			    def_chunk ? def_chunk :
+			    OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT);
+	if (code) {
+		tsct_otf2_abandon(w);
+		return result(code);
+	}
+	*ret_writer = w;
+	return 0;
+}
+
+OTF2_Archive *tsct_otf2_archive(struct tsct_otf2_writer *writer)
+{
+	return writer->archive;
+}
+
+int tsct_otf2_location_begin(struct tsct_otf2_writer *writer, uint64_t location,
+			     OTF2_EvtWriter **ret_events)
+{
+	*ret_events = OTF2_Archive_GetEvtWriter(writer->archive, location);
+	return *ret_events ? 0 : -EIO;
+}
+
+int tsct_otf2_location_end(struct tsct_otf2_writer *writer,
+			   OTF2_EvtWriter *events, uint64_t *ret_nr_events)
+{
+	OTF2_ErrorCode code;
+
+	tsct_otf2_forget();
+	code = OTF2_EvtWriter_GetNumberOfEvents(events, ret_nr_events);
+	if (!code)
+		code = OTF2_Archive_CloseEvtWriter(writer->archive, events);
+	return result(code);
+}
+
+int tsct_otf2_events_end(struct tsct_otf2_writer *writer)
+{
+	OTF2_ErrorCode code;
+
+	tsct_otf2_forget();
+	code = OTF2_Archive_CloseEvtFiles(writer->archive);
+	if (!code)
+		code = OTF2_Archive_OpenDefFiles(writer->archive);
+	return result(code);
+}
+
+int tsct_otf2_local_begin(struct tsct_otf2_writer *writer, uint64_t location,
+			  OTF2_DefWriter **ret_defs)
+{
+	*ret_defs = OTF2_Archive_GetDefWriter(writer->archive, location);
+	return *ret_defs ? 0 : -EIO;
+}
+
+int tsct_otf2_local_end(struct tsct_otf2_writer *writer, OTF2_DefWriter *defs)
+{
+	tsct_otf2_forget();
+	return result(OTF2_Archive_CloseDefWriter(writer->archive, defs));
+}
+
+int tsct_otf2_defs_begin(struct tsct_otf2_writer *writer,
+			 OTF2_GlobalDefWriter **ret_defs)
+{
+	OTF2_ErrorCode code;
+	int err;
+
+	tsct_otf2_forget();
+	code = OTF2_Archive_CloseDefFiles(writer->archive);
+	err = result(code);
+	if (err)
+		return err;
+	writer->defs = OTF2_Archive_GetGlobalDefWriter(writer->archive);
+	*ret_defs = writer->defs;
+	return writer->defs ? 0 : -EIO;
+}
+
+int tsct_otf2_finish(struct tsct_otf2_writer *writer)
+{
+	OTF2_ErrorCode code = OTF2_SUCCESS;
+	int err;
+
+	if (writer->defs)
+		code = OTF2_Archive_CloseGlobalDefWriter(writer->archive,
+							 writer->defs);
+	err = result(code);
+	/* Without it the anchor is not written. */
+	if (!err)
+		err = result(OTF2_Archive_Close(writer->archive));
+	tsct_otf2_abandon(writer);
+	return err;
+}
+
+void tsct_otf2_abandon(struct tsct_otf2_writer *writer)
+{
+	if (!writer)
+		return;
+	free(writer->dir);
+	free(writer);
+}
