@@ -21,7 +21,7 @@ struct golden_otf2 {
 	uint64_t new;
 };
 
-#include "golden_otf2.h"
+#include "golden/otf2.h"
 
 #define NR_GOLDEN (sizeof(golden) / sizeof(golden[0]))
 

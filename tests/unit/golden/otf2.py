@@ -1,9 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times of one OTF2 archive as times of another, in fractions: golden_otf2.h
-
-  python3 tests/unit/golden_otf2.py >tests/unit/golden_otf2.h
-"""
+"""Times of one OTF2 archive as times of another, in fractions"""
 import random
 from fractions import Fraction
 from math import floor
@@ -57,9 +54,7 @@ def vector():
 
 
 def main():
-    print("/* SPDX-License-Identifier: MIT */\n"
-          "/* Made by tests/unit/golden_otf2.py, in exact fractions. Do not edit. */\n"
-          "static const struct golden_otf2 golden[] = {")
+    print("static const struct golden_otf2 golden[] = {")
     for _ in range(600):
         a, b, real, old, points, new = vector()
         offsets = ", ".join(f"{{ {t}ULL, {o + 1} - 1 }}" if o == -2**63 else
