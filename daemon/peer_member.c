@@ -24,28 +24,38 @@ static struct tsct_round_options options_of(const struct conf *conf)
 	return options;
 }
 
-static int open_members(struct peers *p)
+static void free_members(struct members *m)
 {
-	const struct tsct_round_options options = options_of(p->conf);
-	struct members *m = &p->members;
-	unsigned int i;
-	int err;
-
-	m->round = tsct_round_new(&options);
-	m->table = calloc(TSCT_MEMBERS_MAX, sizeof(*m->table));
-	err = m->round && m->table ? 0 : -ENOMEM;
-	for (i = 0; i < p->conf->nr_children && !err; i++)
-		err = tsct_round_expect(m->round, p->conf->child[i].name);
-	return err;
+	tsct_round_free(m->round);
+	free(m->table);
+	memset(m, 0, sizeof(*m));
 }
 
 void members_close(struct peers *p)
 {
-	struct members *m = &p->members;
+	free_members(&p->members);
+}
 
-	tsct_round_free(m->round);
-	free(m->table);
-	memset(m, 0, sizeof(*m));
+/* Where that fails, those that were there are left as they are. */
+static int open_members(struct peers *p)
+{
+	const struct tsct_round_options options = options_of(p->conf);
+	struct members m = {
+		.round = tsct_round_new(&options),
+		.table = calloc(TSCT_MEMBERS_MAX, sizeof(*m.table)),
+	};
+	unsigned int i;
+	int err = m.round && m.table ? 0 : -ENOMEM;
+
+	for (i = 0; i < p->conf->nr_children && !err; i++)
+		err = tsct_round_expect(m.round, p->conf->child[i].name);
+	if (err) {
+		free_members(&m);
+		return err;
+	}
+	members_close(p);
+	p->members = m;
+	return 0;
 }
 
 /* ---- another configuration ---------------------------------------------- */
@@ -91,10 +101,8 @@ int members_follow(struct peers *p, const struct conf *old)
 	unsigned int i;
 	int err = 0;
 
-	if (!m->round || !old || !same_round(old, conf)) {
-		members_close(p);
+	if (!m->round || !old || !same_round(old, conf))
 		return open_members(p);
-	}
 	change_children(m, conf);
 	for (i = 0; i < old->nr_children; i++)
 		if (!named(conf, old->child[i].name))
