@@ -56,6 +56,7 @@ babeltrace2          | babeltrace2         | reads our recordings
 babeltrace           | babeltrace          | reads our exports
 otf2-tools           | otf2-print          | the same
 python3-otf2         | /usr/lib/python3/dist-packages/otf2/__init__.py | the same
+python3-six          | /usr/lib/python3/dist-packages/six.py | what python3-otf2 forgets to ask for
 python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
 protobuf-compiler    | protoc              | the same
 python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same
