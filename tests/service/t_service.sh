@@ -13,7 +13,6 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 out=$(realpath -m "${O:-$top/build}")
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/tsctrace/service
 [ "$(id -u)" = 0 ] || { echo "run this as root: it boots a container"; exit 1; }
 
 work=$(mktemp -d) nspawn=
@@ -32,18 +31,6 @@ fail() {
 
 # --- what boots -------------------------------------------------------------
 
-fetch() {
-	[ ! -e "$cache/ready" ] || return 0
-	command -v mmdebstrap >/dev/null || { echo "install mmdebstrap"; exit 1; }
-	rm -rf "$cache"
-	mkdir -p "$cache/tool"
-	(cd "$cache/tool" && apt-get download -qq systemd-container &&
-		dpkg -x systemd-container_*.deb .)
-	mmdebstrap --quiet --variant=apt --include="systemd,systemd-sysv,$(
-		libraries)" bookworm "$cache/root"
-	touch "$cache/ready"
-}
-
 # The packages of the libraries that our programs are linked to
 libraries() {
 	ldd "$out/daemon/tsctraced" "$out/tools/trace-ctl" |
@@ -51,6 +38,22 @@ libraries() {
 		sort -u | sed 's|^/usr||' | while read -r file; do
 		dpkg -S "*$file" 2>/dev/null | cut -d: -f1
 	done | sort -u | paste -sd,
+}
+
+packages=$(libraries)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/tsctrace/service-$(
+	sha256sum <<<"$packages" | cut -c 1-12)
+
+fetch() {
+	[ ! -e "$cache/ready" ] || return 0
+	command -v mmdebstrap >/dev/null || { echo "install mmdebstrap"; exit 1; }
+	rm -rf "$cache"
+	mkdir -p "$cache/tool"
+	(cd "$cache/tool" && apt-get download -qq systemd-container &&
+		dpkg -x systemd-container_*.deb .)
+	mmdebstrap --quiet --variant=apt \
+		--include="systemd,systemd-sysv,$packages" bookworm "$cache/root"
+	touch "$cache/ready"
 }
 
 inside() { nsenter --all --target "$(cat "$work/init")" "$@"; }
