@@ -56,7 +56,7 @@ START_TEST(test_begins_anywhere)
 {
 	struct tsct_clock_state next;
 	struct tsct_rate before;
-	unsigned int i, lines = 0;
+	unsigned int i, lines = 0, kept = 0;
 
 	seed_with(1);
 	start();
@@ -70,6 +70,12 @@ START_TEST(test_begins_anywhere)
 
 		tsct_rate_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
+		if (same_line(&est.state.real, &next.real)) {
+			/* Goes there by itself, on its way already */
+			ck_assert(slewing(&est.state.real));
+			kept++;
+			continue;
+		}
 		ck_assert_uint_eq(next.real.base_tsc, begin);
 		ck_assert_int_eq(next.real.base_ns,
 				 tsct_pair_ns(&est.state.real, begin));
@@ -79,7 +85,7 @@ START_TEST(test_begins_anywhere)
 				 -ETIME);
 		lines += slewing(&next.real);
 	}
-	ck_assert_uint_eq(lines, 1000);
+	ck_assert_uint_eq(lines + kept, 1000);
 }
 END_TEST
 
