@@ -9,69 +9,7 @@
 
 #include "ctf.h"
 #include "record_meta.h"
-
-/* Text from outside as a TSDL string: printable ASCII, the rest in octal. */
-static void put_string(FILE *to, const char *text)
-{
-	const unsigned char *at = (const void *)(text ? text : "");
-
-	putc('"', to);
-	for (; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			fprintf(to, "\\%c", *at);
-		else if (*at >= 0x20 && *at < 0x7f)
-			putc(*at, to);
-		else
-			fprintf(to, "\\%03o", *at);
-	}
-	putc('"', to);
-}
-
-void tsct_meta_put_text(FILE *to, const char *key, const char *value)
-{
-	fprintf(to, "\t%s = ", key);
-	put_string(to, value);
-	fputs(";\n", to);
-}
-
-static void put_uuid(FILE *to, const __u8 uuid[16])
-{
-	int i;
-
-	for (i = 0; i < 16; i++)
-		fprintf(to, "%s%02x",
-			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-			uuid[i]);
-}
-
-static void put_head(FILE *to, const struct tsct_recording *rec)
-{
-	fputs(TSCT_META_BEGIN "\n"
-	      "typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = false; } := u32_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; } := u64_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = true; } := s8_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = true; } := s16_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = true; } := s32_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = true; } := s64_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = false; base = 16; } := u8_x_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = false; base = 16; } := u16_x_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = false; base = 16; } := u32_x_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64_x_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = true; base = 16; } := s8_x_t;\n"
-	      "typealias integer { size = 16; align = 8; signed = true; base = 16; } := s16_x_t;\n"
-	      "typealias integer { size = 32; align = 8; signed = true; base = 16; } := s32_x_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = true; base = 16; } := s64_x_t;\n"
-	      "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
-	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
-	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
-	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
-	put_uuid(to, rec->uuid);
-	fputs("\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
-	      "\t\tu32_t magic;\n\t\tu8_t uuid[16];\n\t\tu32_t stream_id;\n"
-	      "\t};\n};\n\n", to);
-}
+#include "record_tsdl.h"
 
 void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *p)
 {
@@ -102,10 +40,10 @@ void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *p)
 
 static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 {
-	tsct_meta_put_text(to, "source", tsct_ctf_sources[rec->source]);
+	tsct_tsdl_text(to, "source", tsct_ctf_sources[rec->source]);
 	fprintf(to, "\tspan = \"begin=%" PRIu64 " end=%" PRIu64 "\";\n",
 		(uint64_t)rec->begin, (uint64_t)rec->end);
-	tsct_meta_put_text(to, "clock_origin", rec->clock_origin);
+	tsct_tsdl_text(to, "clock_origin", rec->clock_origin);
 	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u"
 		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
 		rec->epoch, rec->rate_error_ppb);
@@ -198,18 +136,18 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	fputs("env {\n\ttracer_name = \"tsctrace\";\n"
 	      "\ttracer_version = \"" TSCT_VERSION "\";\n"
 	      "\ttsctrace_format = " TSCT_META_FORMAT ";\n", to);
-	tsct_meta_put_text(to, "hostname", rec->host);
-	tsct_meta_put_text(to, "kernel_release", rec->kernel);
-	tsct_meta_put_text(to, "command", rec->command);
-	tsct_meta_put_text(to, "provider", rec->provider);
+	tsct_tsdl_text(to, "hostname", rec->host);
+	tsct_tsdl_text(to, "kernel_release", rec->kernel);
+	tsct_tsdl_text(to, "command", rec->command);
+	tsct_tsdl_text(to, "provider", rec->provider);
 	if (rec->provider_gone)
 		fputs("\tprovider_gone = 1;\n", to);
 	if (rec->snapshot)
 		fputs("\tsnapshot = 1;\n", to);
 	fputs("\ttrace_uuid = \"", to);
-	put_uuid(to, rec->uuid);
+	tsct_tsdl_uuid(to, rec->uuid);
 	fputs("\";\n\tboot_id = \"", to);
-	put_uuid(to, rec->boot_id);
+	tsct_tsdl_uuid(to, rec->boot_id);
 	fprintf(to, "\";\n\tcomplete = %u;\n\tnr_cpus = %u;\n",
 		rec->complete, rec->nr_cpus);
 	put_env_clock(to, rec);
@@ -232,7 +170,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	uuid[15] ^= rec->source;
 	fprintf(to, "clock {\n\tname = \"%s\";\n\tuuid = \"",
 		tsct_ctf_sources[rec->source]);
-	put_uuid(to, uuid);
+	tsct_tsdl_uuid(to, uuid);
 	fprintf(to, "\";\n\tdescription = \"CLOCK_REALTIME by %s\";\n"
 		"\tfreq = %" PRIu64 ";\n\tprecision = %" PRIu64 ";\n"
 		"\toffset_s = %" PRId64 ";\n\toffset = %" PRIu64 ";\n"
@@ -288,54 +226,15 @@ static void put_stream(FILE *to, __u32 stream)
 		stream);
 }
 
-/*
- * Readers drop one leading underscore of a field's name; with it, names may
- * be TSDL's own words. babeltrace2 2.0 then takes "_x" beside "x" for the same
- * name, so such a one gets its place in the event as a suffix.
- */
-static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
-{
-	const struct tsct_field *f = &def->fields[at];
-	char name[TSCT_FIELD_NAME_MAX + 8];
-	const char *type = tsct_ctf_types[f->type].name;
-	__u32 i;
-
-	snprintf(name, sizeof(name), "_%s", f->name);
-	for (i = 0; f->name[0] == '_' && i < def->nr_fields; i++)
-		if (!strcmp(def->fields[i].name, f->name + 1))
-			snprintf(name, sizeof(name), "_%s_%u", f->name, at);
-	if (f->type == TSCT_TYPE_STRING)
-		fprintf(to, "\t\tstring %s;\n", name);
-	else if (f->type == TSCT_TYPE_BYTES)
-		fprintf(to, "\t\tu8_x_t %s[%u];\n", name, f->count);
-	else if (f->type == TSCT_TYPE_CHARS)
-		fprintf(to, "\t\tchar_t %s[%u];\n", name, f->count);
-	else if (tsct_ctf_is_syscall(f))
-		fprintf(to, "\t\tenum syscall_%s %s;\n", type, name);
-	else if (f->format == TSCT_FORMAT_HEX)
-		fprintf(to, "\t\t%s_x_t %s;\n", type, name);
-	else
-		fprintf(to, "\t\t%s_t %s;\n", type, name);
-}
-
 static void put_events(FILE *to, const struct tsct_recording *rec,
 		       __u32 stream)
 {
 	const struct tsct_stream_class *s = &rec->streams[stream];
-	const struct tsct_event_def *def;
-	__u32 i, f;
+	__u32 i;
 
-	for (i = 0; i < s->nr_defs; i++) {
-		def = s->defs[i];
-		if (!def)
-			continue;
-		fprintf(to, "event {\n\tname = \"%s\";\n\tid = %u;\n"
-			"\tstream_id = %u;\n\tfields := struct {\n",
-			def->name, def->id, stream);
-		for (f = 0; f < def->nr_fields; f++)
-			put_field(to, def, f);
-		fputs("\t};\n};\n\n", to);
-	}
+	for (i = 0; i < s->nr_defs; i++)
+		if (s->defs[i])
+			tsct_tsdl_event(to, s->defs[i], stream);
 }
 
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
@@ -347,7 +246,8 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	put_head(to, rec);
+	fputs(TSCT_META_BEGIN "\n", to);
+	tsct_tsdl_head(to, rec->uuid);
 	put_environment(to, rec);
 	put_clock(to, rec, &clock);
 	put_syscalls(to, rec);

@@ -7,8 +7,7 @@
 
 #include "recording.h"
 
-/* Lines of `env` */
-void tsct_meta_put_text(FILE *to, const char *key, const char *value);
+/* A line of `env` */
 void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *pair);
 
 /* All that concerns the cluster; nothing where rec->sync is not on. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "record_meta.h"
+#include "record_tsdl.h"
 #include "samples.h"
 
 static void put_item(FILE *to, const char *name, __u64 value)
@@ -50,11 +51,11 @@ void tsct_meta_put_sync(FILE *to, const struct tsct_recording *rec)
 
 	if (!sync->on)
 		return;
-	tsct_meta_put_text(to, "sync_stream",
-			   rec->streams[rec->nr_streams].name);
-	tsct_meta_put_text(to, "sync_fields", TSCT_SAMPLE_FIELDS);
-	tsct_meta_put_text(to, "sync_node", sync->name);
-	tsct_meta_put_text(to, "sync_fit", sync->fit);
+	tsct_tsdl_text(to, "sync_stream",
+		       rec->streams[rec->nr_streams].name);
+	tsct_tsdl_text(to, "sync_fields", TSCT_SAMPLE_FIELDS);
+	tsct_tsdl_text(to, "sync_node", sync->name);
+	tsct_tsdl_text(to, "sync_fit", sync->fit);
 	put_state(to, sync);
 	put_session(to, "sync_start", &sync->start);
 	put_session(to, "sync_end", &sync->end);

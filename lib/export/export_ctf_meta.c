@@ -7,54 +7,7 @@
 
 #include "ctf.h"
 #include "export/export_ctf.h"
-
-/* Text from outside as a TSDL string: printable ASCII, the rest in octal. */
-static void put_text(FILE *to, const char *key, const char *text)
-{
-	const unsigned char *at = (const void *)text;
-
-	fprintf(to, "\t%s = \"", key);
-	for (; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			fprintf(to, "\\%c", *at);
-		else if (*at >= 0x20 && *at < 0x7f)
-			putc(*at, to);
-		else
-			fprintf(to, "\\%03o", *at);
-	}
-	fputs("\";\n", to);
-}
-
-static void put_integers(FILE *to)
-{
-	int bits, is_signed, base;
-
-	for (bits = 8; bits <= 64; bits *= 2)
-		for (is_signed = 0; is_signed < 2; is_signed++)
-			for (base = 10; base <= 16; base += 6)
-				fprintf(to, "typealias integer { size = %d;"
-					" align = 8; signed = %s; base = %d; }"
-					" := %c%d%s_t;\n", bits, is_signed ?
-					"true" : "false", base, is_signed ?
-					's' : 'u', bits, base > 10 ? "_x" : "");
-	fputs("typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
-	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
-	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n",
-	      to);
-}
-
-static void put_trace(FILE *to, const __u8 uuid[16])
-{
-	int i;
-
-	fputs("trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
-	for (i = 0; i < 16; i++)
-		fprintf(to, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ?
-			"-" : "", uuid[i]);
-	fputs("\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
-	      "\t\tu32_t magic;\n\t\tu8_t uuid[16];\n\t\tu32_t stream_id;\n"
-	      "\t};\n};\n\n", to);
-}
+#include "record_tsdl.h"
 
 static void put_env(const struct tsct_export *x, FILE *to)
 {
@@ -63,12 +16,12 @@ static void put_env(const struct tsct_export *x, FILE *to)
 
 	fputs("env {\n\ttracer_name = \"tsctrace-export\";\n"
 	      "\ttracer_version = \"" TSCT_VERSION "\";\n", to);
-	put_text(to, "hostname", x->rec->host);
-	put_text(to, "kernel_release", x->rec->kernel);
-	put_text(to, "command", x->rec->command);
+	tsct_tsdl_text(to, "hostname", x->rec->host);
+	tsct_tsdl_text(to, "kernel_release", x->rec->kernel);
+	tsct_tsdl_text(to, "command", x->rec->command);
 	for (i = 0; i < x->nr_nodes; i++) {
 		snprintf(key, sizeof(key), "node_%u", i);
-		put_text(to, key, x->nodes[i]);
+		tsct_tsdl_text(to, key, x->nodes[i]);
 	}
 	fprintf(to, "\tcomplete = %u;\n\tlost_events = %" PRIu64 ";\n"
 		"\tdamaged_places = %" PRIu64 ";\n};\n\n", x->rec->complete,
@@ -164,54 +117,13 @@ static void put_stream(__u32 stream, FILE *to)
 		stream);
 }
 
-/*
- * Readers drop one leading underscore of a field's name; with it, names may be
- * TSDL's own words. babeltrace2 2.0 then takes "_x" beside "x" for the same
- * name, so such a one gets its place in the event as a suffix.
- */
-static void put_field(const struct tsct_event_def *def, __u32 at, FILE *to)
-{
-	const struct tsct_field *f = &def->fields[at];
-	const char *type = tsct_ctf_types[f->type].name;
-	char name[TSCT_FIELD_NAME_MAX + 16];
-	__u32 i;
-
-	snprintf(name, sizeof(name), "_%s", f->name);
-	for (i = 0; f->name[0] == '_' && i < def->nr_fields; i++)
-		if (!strcmp(def->fields[i].name, f->name + 1))
-			snprintf(name, sizeof(name), "_%s_%u", f->name, at);
-	if (f->type == TSCT_TYPE_STRING)
-		fprintf(to, "\t\tstring %s;\n", name);
-	else if (f->type == TSCT_TYPE_BYTES)
-		fprintf(to, "\t\tu8_x_t %s[%u];\n", name, f->count);
-	else if (f->type == TSCT_TYPE_CHARS)
-		fprintf(to, "\t\tchar_t %s[%u];\n", name, f->count);
-	else if (tsct_ctf_is_syscall(f))
-		fprintf(to, "\t\tenum syscall_%s %s;\n", type, name);
-	else
-		fprintf(to, "\t\t%s%s_t %s;\n", type,
-			f->format == TSCT_FORMAT_HEX ? "_x" : "", name);
-}
-
-static void put_event(const struct tsct_export_def *d, FILE *to)
-{
-	__u32 f;
-
-	fprintf(to, "event {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = %u;\n"
-		"\tfields := struct {\n", d->def->name, d->def->id, d->stream);
-	for (f = 0; f < d->def->nr_fields; f++)
-		put_field(d->def, f, to);
-	fputs("\t};\n};\n\n", to);
-}
-
 int tsct_ctf_meta(const struct tsct_export *x, const __u8 uuid[16],
 		  __s64 offset_s, FILE *to)
 {
 	__u32 i;
 
 	fputs("/* CTF 1.8 */\n/* An export by tsctrace, for other tools */\n\n", to);
-	put_integers(to);
-	put_trace(to, uuid);
+	tsct_tsdl_head(to, uuid);
 	put_env(x, to);
 	put_clock(x, offset_s, to);
 	put_syscalls(x, to);
@@ -219,6 +131,6 @@ int tsct_ctf_meta(const struct tsct_export *x, const __u8 uuid[16],
 		put_stream(i, to);
 	for (i = 0; i < x->nr_defs; i++)
 		if (x->defs[i].wanted)
-			put_event(&x->defs[i], to);
+			tsct_tsdl_event(to, x->defs[i].def, x->defs[i].stream);
 	return ferror(to) ? -EIO : 0;
 }

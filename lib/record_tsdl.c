@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/* What recordings and exports say in TSDL (CTF 1.8) in the same words. */
+#include "ctf.h"
+#include "record_tsdl.h"
+
+/* Text from outside as a TSDL string: printable ASCII, the rest in octal. */
+static void put_string(FILE *to, const char *text)
+{
+	const unsigned char *at = (const void *)(text ? text : "");
+
+	putc('"', to);
+	for (; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fprintf(to, "\\%c", *at);
+		else if (*at >= 0x20 && *at < 0x7f)
+			putc(*at, to);
+		else
+			fprintf(to, "\\%03o", *at);
+	}
+	putc('"', to);
+}
+
+void tsct_tsdl_text(FILE *to, const char *key, const char *value)
+{
+	fprintf(to, "\t%s = ", key);
+	put_string(to, value);
+	fputs(";\n", to);
+}
+
+void tsct_tsdl_uuid(FILE *to, const __u8 uuid[16])
+{
+	int i;
+
+	for (i = 0; i < 16; i++)
+		fprintf(to, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			uuid[i]);
+}
+
+void tsct_tsdl_head(FILE *to, const __u8 uuid[16])
+{
+	fputs("typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = false; } := u32_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = false; } := u64_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = true; } := s8_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = true; } := s16_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = true; } := s32_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = true; } := s64_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = false; base = 16; } := u8_x_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = false; base = 16; } := u16_x_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = false; base = 16; } := u32_x_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64_x_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = true; base = 16; } := s8_x_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = true; base = 16; } := s16_x_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = true; base = 16; } := s32_x_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = true; base = 16; } := s64_x_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
+	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
+	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
+	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
+	tsct_tsdl_uuid(to, uuid);
+	fputs("\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
+	      "\t\tu32_t magic;\n\t\tu8_t uuid[16];\n\t\tu32_t stream_id;\n"
+	      "\t};\n};\n\n", to);
+}
+
+/*
+ * Readers drop one leading underscore of a field's name; with it, names may
+ * be TSDL's own words. babeltrace2 2.0 then takes "_x" beside "x" for the same
+ * name, so such a one gets its place in the event as a suffix.
+ */
+static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
+{
+	const struct tsct_field *f = &def->fields[at];
+	char name[TSCT_FIELD_NAME_MAX + 8];
+	const char *type = tsct_ctf_types[f->type].name;
+	__u32 i;
+
+	snprintf(name, sizeof(name), "_%s", f->name);
+	for (i = 0; f->name[0] == '_' && i < def->nr_fields; i++)
+		if (!strcmp(def->fields[i].name, f->name + 1))
+			snprintf(name, sizeof(name), "_%s_%u", f->name, at);
+	if (f->type == TSCT_TYPE_STRING)
+		fprintf(to, "\t\tstring %s;\n", name);
+	else if (f->type == TSCT_TYPE_BYTES)
+		fprintf(to, "\t\tu8_x_t %s[%u];\n", name, f->count);
+	else if (f->type == TSCT_TYPE_CHARS)
+		fprintf(to, "\t\tchar_t %s[%u];\n", name, f->count);
+	else if (tsct_ctf_is_syscall(f))
+		fprintf(to, "\t\tenum syscall_%s %s;\n", type, name);
+	else if (f->format == TSCT_FORMAT_HEX)
+		fprintf(to, "\t\t%s_x_t %s;\n", type, name);
+	else
+		fprintf(to, "\t\t%s_t %s;\n", type, name);
+}
+
+void tsct_tsdl_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
+{
+	__u32 f;
+
+	fprintf(to, "event {\n\tname = \"%s\";\n\tid = %u;\n"
+		"\tstream_id = %u;\n\tfields := struct {\n",
+		def->name, def->id, stream);
+	for (f = 0; f < def->nr_fields; f++)
+		put_field(to, def, f);
+	fputs("\t};\n};\n\n", to);
+}
