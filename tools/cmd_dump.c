@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "core/scale.h"
+#include "export/json_value.h"
 #include "view.h"
 
 enum time_form { FORM_LOCAL, FORM_UTC, FORM_RAW, FORM_DELTA };
@@ -82,16 +83,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_JSON: d->json = true; break;
 	case KEY_SYNC: d->sync = true; break;
 	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
-	case ARGP_KEY_ARG:
-		if (d->dir)
-			argp_error(state, "%s: one recording at a time", arg);
-		d->dir = arg;
-		break;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which recording? name its directory");
-		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return view_parse_recording(key, arg, state, &d->dir);
 	}
 	return 0;
 }
@@ -160,7 +153,7 @@ static json_t *json_fields(const struct tsct_trace_event *e)
 	size_t pos = 0;
 
 	while (tsct_value_next(e, &nr, &pos, &f))
-		json_object_set_new(fields, f.field->name, view_json(&f));
+		json_object_set_new(fields, f.field->name, tsct_json_value(&f, 0));
 	return fields;
 }
 

@@ -101,8 +101,6 @@ static const struct tsct_export_format *format_of(const char *output)
 
 static void check_all(struct argp_state *state, struct job *j)
 {
-	if (!j->x.recording)
-		argp_error(state, "which recording? name its directory");
 	if (!j->x.format && j->output)
 		j->x.format = format_of(j->output);
 	if (!j->x.format)
@@ -137,16 +135,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_THREAD:
 		add_ranges(state, "--thread", arg, UINT32_MAX, &filter->threads);
 		break;
-	case ARGP_KEY_ARG:
-		if (j->x.recording)
-			argp_error(state, "%s: one recording at a time", arg);
-		j->x.recording = arg;
-		break;
 	case ARGP_KEY_END:
 		check_all(state, j);
 		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return view_parse_recording(key, arg, state, &j->x.recording);
 	}
 	return 0;
 }

@@ -32,16 +32,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'a': s->all = true; break;
 	case KEY_JSON: s->json = true; break;
-	case ARGP_KEY_ARG:
-		if (s->dir)
-			argp_error(state, "%s: one recording at a time", arg);
-		s->dir = arg;
-		break;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which recording? name its directory");
-		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return view_parse_recording(key, arg, state, &s->dir);
 	}
 	return 0;
 }

@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "export/json_value.h"
 #include "json.h"
-#include "utf8.h"
-
-json_t *ctl_json_textn(const char *text, size_t len)
-{
-	json_t *json;
-	char *clean;
-
-	json = json_stringn(text, len);
-	if (json)
-		return json;
-	clean = malloc(3 * len + 1);
-	if (!clean)
-		return NULL;
-	json = json_stringn(clean, tsct_utf8_clean(clean, text, len));
-	free(clean);
-	return json;
-}
 
 json_t *ctl_json_text(const char *text)
 {
-	return ctl_json_textn(text, strlen(text));
+	return tsct_json_text(text, strlen(text));
 }
 
 static int print(const char *verb, json_t *json, size_t flags)

@@ -10,7 +10,6 @@
  * become U+FFFD.
  */
 json_t *ctl_json_text(const char *text);
-json_t *ctl_json_textn(const char *text, size_t len);
 
 /* Prints and frees @json. Returns EXIT_DONE, or EXIT_FAILED: no memory. */
 int ctl_json_print(const char *verb, json_t *json);

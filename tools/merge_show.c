@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "export/json_value.h"
 #include "json.h"
 #include "merge.h"
 #include "outcome.h"
@@ -118,7 +119,7 @@ static json_t *notes_json(const struct tsct_otf2_status *s)
 	json_t *array = json_array();
 
 	for (; (end = strchr(line, '\n')); line = end + 1)
-		json_array_append_new(array, ctl_json_textn(line, (size_t)
+		json_array_append_new(array, tsct_json_text(line, (size_t)
 							    (end - line)));
 	return array;
 }

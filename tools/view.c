@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +32,23 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 		fputs("; run it as the one who recorded, or as root", stderr);
 	fputc('\n', stderr);
 	return err;
+}
+
+error_t view_parse_recording(int key, char *arg, struct argp_state *state,
+			     const char **dir)
+{
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*dir)
+			argp_error(state, "%s: one recording at a time", arg);
+		*dir = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which recording? name its directory");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }
 
 static void say_lost(const char *verb, const struct tsct_recording *rec)
@@ -104,59 +120,9 @@ time_t view_second(__s64 ns, __s64 *ret_rest_ns)
 	return second;
 }
 
-/* ---- fields ------------------------------------------------------------ */
+/* ---- text -------------------------------------------------------------- */
 
 void view_print_plain(FILE *to, const char *text)
 {
 	tsct_value_print_escaped(to, text, strlen(text), "\\");
-}
-
-static json_t *json_bytes(const struct tsct_value *f)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *to = open_memstream(&text, &len);
-	json_t *json;
-
-	if (!to)
-		return NULL;
-	tsct_value_print_bytes(to, f);
-	json = fclose(to) ? NULL : json_stringn(text, len);
-	free(text);
-	return json;
-}
-
-/* JSON's numbers end at 2^63 here, and know no infinity: text beyond. */
-static json_t *json_integer_field(const struct tsct_value *f)
-{
-	const char *name = tsct_value_syscall(f);
-	__s64 value = tsct_value_integer(f);
-
-	if (name)
-		return json_string(name);
-	if (tsct_value_is_huge(f))
-		return json_sprintf("%" PRIu64, (uint64_t)value);
-	return json_integer(value);
-}
-
-json_t *view_json(const struct tsct_value *f)
-{
-	double real;
-
-	switch (f->field->type) {
-	case TSCT_TYPE_F32:
-	case TSCT_TYPE_F64:
-		real = tsct_value_real(f);
-		return isfinite(real) ? json_real(real) :
-			json_string(isnan(real) ? "nan" : real < 0 ? "-inf" :
-				    "inf");
-	case TSCT_TYPE_STRING:
-	case TSCT_TYPE_CHARS:
-		return ctl_json_textn((const char *)f->at,
-				      tsct_value_text_len(f));
-	case TSCT_TYPE_BYTES:
-		return json_bytes(f);
-	default:
-		return json_integer_field(f);
-	}
 }

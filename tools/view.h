@@ -6,6 +6,7 @@
 #ifndef VIEW_H
 #define VIEW_H
 
+#include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +22,13 @@
 int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace);
 
 /*
+ * What a parser of options leaves of the command line: the one recording that is to
+ * be named, into *dir.
+ */
+error_t view_parse_recording(int key, char *arg, struct argp_state *state,
+			     const char **dir);
+
+/*
  * Says on stderr what is missing from a recording that was read to its end.
  * Returns EXIT_DONE or EXIT_LOST.
  */
@@ -31,8 +39,6 @@ int view_missing(const char *verb, const struct tsct_trace *trace);
  * far in, never negative.
  */
 time_t view_second(__s64 ns, __s64 *ret_rest_ns);
-
-json_t *view_json(const struct tsct_value *value);
 
 /* Text from outside, without bytes that mean to act on a terminal. */
 void view_print_plain(FILE *to, const char *text);

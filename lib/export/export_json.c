@@ -14,7 +14,7 @@
 #include <tsctrace/version.h>
 
 #include "export/export.h"
-#include "utf8.h"
+#include "export/json_value.h"
 #include "value.h"
 
 /* What a double, and so many a reader, holds exactly */
@@ -31,69 +31,9 @@ struct json {
 
 /* ---- values ------------------------------------------------------------ */
 
-static json_t *text(const char *from, size_t len)
+static json_t *text(const char *from)
 {
-	char *clean = malloc(3 * len + 1);
-	json_t *json;
-
-	if (!clean)
-		return NULL;
-	json = json_stringn(clean, tsct_utf8_clean(clean, from, len));
-	free(clean);
-	return json;
-}
-
-static json_t *text0(const char *from)
-{
-	return text(from, strlen(from));
-}
-
-static json_t *integer(const struct tsct_value *v)
-{
-	const char *name = tsct_value_syscall(v);
-	__s64 value = tsct_value_integer(v);
-
-	if (name)
-		return json_string(name);
-	if (tsct_value_is_huge(v))
-		return json_sprintf("%" PRIu64, (uint64_t)value);
-	if (value > EXACT_MAX || value < -EXACT_MAX)
-		return json_sprintf("%" PRId64, (int64_t)value);
-	return json_integer(value);
-}
-
-/* JSON knows no such numbers. */
-static json_t *real(double value)
-{
-	if (isfinite(value))
-		return json_real(value);
-	return json_string(isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-}
-
-static json_t *bytes(const struct tsct_value *v)
-{
-	char *hex = NULL;
-	size_t len = 0;
-	FILE *to = open_memstream(&hex, &len);
-	json_t *json;
-
-	if (!to)
-		return NULL;
-	tsct_value_print_bytes(to, v);
-	json = fclose(to) ? NULL : json_stringn(hex, len);
-	free(hex);
-	return json;
-}
-
-static json_t *value_of(const struct tsct_value *v)
-{
-	if (tsct_value_is_integer(v))
-		return integer(v);
-	if (tsct_value_is_real(v))
-		return real(tsct_value_real(v));
-	if (tsct_value_is_text(v))
-		return text((const char *)v->at, tsct_value_text_len(v));
-	return bytes(v);
+	return tsct_json_text(from, strlen(from));
 }
 
 /* What is drawn of a counter: numbers; the rest of its fields is told beside. */
@@ -170,7 +110,7 @@ static int put_name(struct tsct_export *x, const char *what, json_int_t pid,
 {
 	return put(x, NULL, json_pack("{ss sI sI ss s{so}}", "ph", "M",
 				      "pid", pid, "tid", tid, "name", what,
-				      "args", "name", text0(name)));
+				      "args", "name", text(name)));
 }
 
 static int begin(struct tsct_export *x)
@@ -215,7 +155,7 @@ static json_t *fields(const struct tsct_export_event *ev, enum which which)
 
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
 		if (which == ALL || is_number(&v) == (which == NUMBERS))
-			json_object_set_new(json, v.field->name, value_of(&v));
+			json_object_set_new(json, v.field->name, tsct_json_value(&v, EXACT_MAX));
 	/* No field has such a name. */
 	if (which != NUMBERS)
 		json_object_set_new(json, "tsctrace.cpu",
@@ -324,8 +264,8 @@ static int end(struct tsct_export *x)
 	const __u64 error = tsct_export_error_ns(x);
 	json_t *json = json_pack("{ss so so so so sb sI sI sI so}",
 		"exported_by", "tsctrace " TSCT_VERSION,
-		"command", text0(x->rec->command),
-		"kernel", text0(x->rec->kernel),
+		"command", text(x->rec->command),
+		"kernel", text(x->rec->kernel),
 		"begin_ns", json_sprintf("%" PRId64, (int64_t)x->begin_ns),
 		"end_ns", json_sprintf("%" PRId64, (int64_t)x->end_ns),
 		"relative", x->relative,
