@@ -9,56 +9,31 @@
 
 #include "peer_window.h"
 #include "peers_private.h"
+#include "sync/tangent.h"
 
 #define CURVE_POINTS	64
 
-/* What offsets are against, and in which units counts are told */
-struct tangent {
-	const struct tsct_fit *fit;
-	__u64 at, base;			/* our counter, theirs */
-	double frac, rate;		/* theirs per ours */
-	double ns;			/* ns per count of theirs */
-	double s;			/* seconds per tick of ours */
-};
-
-static void make_tangent(const struct tsct_remote *remote,
-			 const struct tsct_fit *fit, struct tangent *ret)
+static double seconds(const struct tsct_tangent *t, __u64 local)
 {
-	ret->fit = fit;
-	ret->at = fit->at;
-	ret->base = tsct_fit_at(fit, fit->at, &ret->frac, NULL);
-	ret->rate = tsct_fit_rate(fit, fit->at);
-	ret->ns = remote->has_line ?
-		ldexp((double)remote->line.mult, -TSCT_CLOCK_SHIFT) : 1;
-	ret->s = ret->rate * ret->ns / 1e9;
+	return (double)(__s64)(local - t->at) * t->rate * t->ns / 1e9;
 }
 
-/* Their counter beyond the tangent's at ours, in ns */
-static double beyond(const struct tangent *t, __u64 local, __u64 remote,
-		     double frac)
-{
-	return ((double)(__s64)(remote - t->base) + frac - t->frac -
-		(double)(__s64)(local - t->at) * t->rate) * t->ns;
-}
-
-static json_t *show_exchange(const struct tangent *t,
+static json_t *show_exchange(const struct tsct_tangent *t,
 			     const struct tsct_exchange *x, bool kept)
 {
-	const __u64 local = x->t1 + (x->t4 - x->t1) / 2;
-	const __u64 remote = x->t2 + (x->t3 - x->t2) / 2;
-	const double halves = (double)((x->t3 - x->t2) & 1) / 2 -
-		(double)((x->t4 - x->t1) & 1) / 2 * t->rate;
+	__u64 local;
+	const double beyond = tsct_tangent_exchange(t, x, &local);
 
 	return json_pack("[f,f,f,b,I,I,I,I]",
-			 (double)(__s64)(local - t->at) * t->s,
-			 beyond(t, local, remote, halves),
-			 tsct_exchange_rtt(x, t->rate) * t->s * 1e9, (int)kept,
+			 seconds(t, local), beyond,
+			 tsct_exchange_rtt(x, t->rate) * t->rate * t->ns,
+			 (int)kept,
 			 (json_int_t)x->t1, (json_int_t)x->t2,
 			 (json_int_t)x->t3, (json_int_t)x->t4);
 }
 
 /* The fit and its bound, from the oldest exchange to the newest */
-static json_t *show_curve(const struct tangent *t, __u64 from, __u64 to)
+static json_t *show_curve(const struct tsct_tangent *t, __u64 from, __u64 to)
 {
 	json_t *curve = json_array();
 	double frac, error;
@@ -69,24 +44,33 @@ static json_t *show_curve(const struct tangent *t, __u64 from, __u64 to)
 		local = from + (to - from) / CURVE_POINTS * i;
 		remote = tsct_fit_at(t->fit, local, &frac, &error);
 		json_array_append_new(curve, json_pack("[f,f,f]",
-			(double)(__s64)(local - t->at) * t->s,
-			beyond(t, local, remote, frac), error * t->ns));
+			seconds(t, local),
+			tsct_tangent_beyond(t, local, remote, frac),
+			error * t->ns));
 	}
 	return curve;
 }
 
-static json_t *show_fit(const struct tangent *t)
+static json_t *show_fit(const struct tsct_tangent *t)
 {
 	const struct tsct_fit *fit = t->fit;
+	const double tick_ns = t->rate * t->ns;
 
 	return json_pack("{s:s,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f}",
 		"kind", tsct_fit_name(fit->kind),
 		"kept", (int)fit->nr_kept, "dropped", (int)fit->nr_dropped,
-		"rtt_min_ns", fit->rtt_min * t->s * 1e9,
-		"rtt_median_ns", fit->rtt_median * t->s * 1e9,
+		"rtt_min_ns", fit->rtt_min * tick_ns,
+		"rtt_median_ns", fit->rtt_median * tick_ns,
 		"residual_ns", fit->residual * t->ns, "sd_ns", fit->sd * t->ns,
 		"doubt_ns", fit->doubt * t->ns, "error_ns", fit->error * t->ns,
 		"rate_error_ppb", fit->rate_error / t->rate * 1e9);
+}
+
+/* A count of theirs, as far as they told */
+static double remote_ns(const struct tsct_remote *remote)
+{
+	return remote->has_line ?
+		ldexp((double)remote->line.mult, -TSCT_CLOCK_SHIFT) : 1;
 }
 
 static json_t *show_source(const struct peers *p, unsigned int nr)
@@ -95,7 +79,7 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 	const struct tsct_exchange *x;
 	const struct tsct_fit *fit;
 	json_t *exchanges = json_array();
-	struct tangent t;
+	struct tsct_tangent t;
 	const bool *kept;
 	unsigned int i, n;
 
@@ -103,12 +87,12 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 	if (!n || !fit)
 		return json_pack("{s:s,s:o}", "name", s->conf.name,
 				 "exchanges", exchanges);
-	make_tangent(&s->client.remote, fit, &t);
+	tsct_tangent_make(fit, remote_ns(&s->client.remote), &t);
 	for (i = 0; i < n; i++)
 		json_array_append_new(exchanges, show_exchange(&t, &x[i],
 							       kept[i]));
 	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->conf.name,
-			 "tick_ns", t.s * 1e9, "exchanges", exchanges,
+			 "tick_ns", t.rate * t.ns, "exchanges", exchanges,
 			 "fit", show_fit(&t), "curve",
 			 show_curve(&t, x[0].t1, x[n - 1].t4));
 }

@@ -9,86 +9,75 @@
 
 #include "json.h"
 #include "report.h"
+#include "sync/tangent.h"
 #include "sync_read.h"
 
 #define CURVE_POINTS	64
 #define MARKS_MAX	4096	/* more cannot be told apart, and make a page heavy */
 
-struct tangent {
+struct window {
 	const struct sync_read *read;
 	const struct tsct_series *series;
-	const struct tsct_fit *fit;	/* best at `at` */
-	__u64 at, base;
-	double frac, rate;		/* theirs, per tick of ours */
-	double ns;			/* per count of theirs */
+	struct tsct_tangent tangent;
 };
 
-/* Their counter beyond the tangent's at ours, in ns */
-static double beyond(const struct tangent *t, __u64 local, __u64 remote,
-		     double frac)
+static double seconds(const struct window *w, __u64 local)
 {
-	return ((double)(__s64)(remote - t->base) + frac - t->frac -
-		(double)(__s64)(local - t->at) * t->rate) * t->ns;
+	return (double)(__s64)(local - w->read->rec->begin) /
+		sync_read_hz(w->read->rec);
 }
 
-static double seconds(const struct tangent *t, __u64 local)
-{
-	return (double)(__s64)(local - t->read->rec->begin) /
-		sync_read_hz(t->read->rec);
-}
-
-static json_t *show_exchange(const struct tangent *t,
+static json_t *show_exchange(const struct window *w,
 			     const struct tsct_exchange *x, bool kept)
 {
-	const __u64 local = x->t1 + (x->t4 - x->t1) / 2;
-	const __u64 remote = x->t2 + (x->t3 - x->t2) / 2;
-	const double halves = (double)((x->t3 - x->t2) & 1) / 2 -
-		(double)((x->t4 - x->t1) & 1) / 2 * t->rate;
+	const struct tsct_tangent *t = &w->tangent;
+	__u64 local;
+	const double beyond = tsct_tangent_exchange(t, x, &local);
 
-	return json_pack("[f,f,f,b]", seconds(t, local),
-			 beyond(t, local, remote, halves),
+	return json_pack("[f,f,f,b]", seconds(w, local), beyond,
 			 tsct_exchange_rtt(x, t->rate) * t->rate * t->ns,
 			 (int)kept);
 }
 
-static json_t *show_exchanges(const struct tangent *t, const bool *keep)
+static json_t *show_exchanges(const struct window *w, const bool *keep)
 {
-	const unsigned int nr = t->series->nr;
+	const unsigned int nr = w->series->nr;
 	const unsigned int step = (nr + MARKS_MAX - 1) / MARKS_MAX;
 	json_t *rows = json_array();
 	unsigned int i;
 
 	for (i = 0; i < nr; i += step)
-		json_array_append_new(rows, show_exchange(t, &t->series->x[i],
+		json_array_append_new(rows, show_exchange(w, &w->series->x[i],
 							  keep[i]));
 	return rows;
 }
 
-static json_t *show_point(const struct tangent *t, enum tsct_fit_kind kind,
+static json_t *show_point(const struct window *w, enum tsct_fit_kind kind,
 			  __u64 at)
 {
 	double frac, error;
 	struct tsct_fit fit;
 	__u64 remote;
 
-	if (tsct_series_near(t->series, kind, sync_read_hz(t->read->rec), at,
+	if (tsct_series_near(w->series, kind, sync_read_hz(w->read->rec), at,
 			     &fit))
 		return NULL;
 	remote = tsct_fit_at(&fit, at, &frac, &error);
-	return json_pack("[f,f,f]", seconds(t, at), beyond(t, at, remote, frac),
-			 error * t->ns);
+	return json_pack("[f,f,f]", seconds(w, at),
+			 tsct_tangent_beyond(&w->tangent, at, remote, frac),
+			 error * w->tangent.ns);
 }
 
 /* From the first exchange to the last: each point as well as it can be known */
-static json_t *show_curve(const struct tangent *t, enum tsct_fit_kind kind)
+static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
-	const __u64 from = t->series->x[0].t1;
-	const __u64 to = t->series->x[t->series->nr - 1].t4;
+	const __u64 from = w->series->x[0].t1;
+	const __u64 to = w->series->x[w->series->nr - 1].t4;
 	json_t *curve = json_array(), *point;
 	unsigned int i;
 
 	for (i = 0; i <= CURVE_POINTS; i++) {
-		point = show_point(t, kind, from + (to - from) / CURVE_POINTS * i);
+		point = show_point(w, kind, from + (to - from) / CURVE_POINTS * i);
 		if (point)
 			json_array_append_new(curve, point);
 	}
@@ -100,14 +89,15 @@ static json_t *show_number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *show_fit(const struct tangent *t, const struct sync_figures *f)
+static json_t *show_fit(const struct window *w, const struct sync_figures *f)
 {
 	const struct tsct_fit *fit = &f->fit;
+	const struct tsct_tangent *t = &w->tangent;
 	const double tick_ns = t->rate * t->ns;
 
 	return json_pack("{s:s,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}",
 		"kind", tsct_fit_name(fit->kind), "kept", (int)f->kept,
-		"dropped", (int)(t->series->nr - f->kept),
+		"dropped", (int)(w->series->nr - f->kept),
 		"rtt_min_ns", show_number(fit->rtt_min * tick_ns),
 		"rtt_median_ns", show_number(fit->rtt_median * tick_ns),
 		"residual_ns", show_number(fit->residual * t->ns),
@@ -131,7 +121,7 @@ static json_t *show_series(const struct sync_read *r, unsigned int i,
 {
 	const struct tsct_series *s = &r->series[i];
 	bool *keep = calloc(s->nr, sizeof(*keep));
-	struct tangent t = { .read = r, .series = s };
+	struct window w = { .read = r, .series = s };
 	struct sync_figures f;
 	json_t *shown;
 
@@ -144,16 +134,12 @@ static json_t *show_series(const struct sync_read *r, unsigned int i,
 		return json_pack("{s:o,s:s}", "name", show_name(s), "why",
 				 sync_read_why(f.err));
 	}
-	t.fit = &f.fit;
-	t.at = f.fit.at;
-	t.base = tsct_fit_at(&f.fit, t.at, &t.frac, NULL);
-	t.rate = tsct_fit_rate(&f.fit, t.at);
-	t.ns = tsct_series_ns(s);
-	tsct_series_fit(s, kind, sync_read_hz(r->rec), 0, UINT64_MAX, t.at,
-			&f.fit, keep);
+	tsct_tangent_make(&f.fit, tsct_series_ns(s), &w.tangent);
+	tsct_series_fit(s, kind, sync_read_hz(r->rec), 0, UINT64_MAX,
+			f.fit.at, &f.fit, keep);
 	shown = json_pack("{s:o,s:o,s:o,s:o}", "name", show_name(s),
-			  "exchanges", show_exchanges(&t, keep),
-			  "fit", show_fit(&t, &f), "curve", show_curve(&t, kind));
+			  "exchanges", show_exchanges(&w, keep),
+			  "fit", show_fit(&w, &f), "curve", show_curve(&w, kind));
 	free(keep);
 	return shown;
 }
