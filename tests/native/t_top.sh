@@ -97,7 +97,8 @@ shows '"block": [1-9]'
 
 # --- as a terminal sees it --------------------------------------------------
 
-# Runs top on a terminal of its own; the keys come from standard input.
+# Runs top on a terminal of its own; the keys come from standard input, and wait
+# for what they are an answer to: before that Ctrl-C would end somebody else.
 on_terminal() {	# COLUMNS ROWS ARGUMENT...
 	local columns=$1 rows=$2
 	shift 2
@@ -108,7 +109,7 @@ on_terminal() {	# COLUMNS ROWS ARGUMENT...
 		"$ctl" top $* && echo "ended \$?" || echo "ended \$?"
 		stty -a >"$work/stty-after"
 	END
-	TERM=xterm timeout 60 script -qec "sh $work/inner" "$work/screen" \
+	TERM=xterm timeout 60 script -fqec "sh $work/inner" "$work/screen" \
 		>/dev/null 2>"$work/err"
 }
 
@@ -122,14 +123,18 @@ check_terminal() {	# WHAT
 	done
 }
 
-(sleep 1; printf p; sleep 1; printf q) | on_terminal 60 8 -d 0.2
+screen_has() { until_in "$work/screen" "$1"; }
+: >"$work/screen"
+(screen_has '1049h'; printf p; screen_has 'CPU 0'; printf q) |
+	on_terminal 60 8 -d 0.2
 check_terminal "q"
 grep -q 'CPU 0' "$work/screen" || fail "p does not show CPUs"
 grep -q 'lines more' "$work/screen" || fail "it does not say what has no room"
 tr '\r' '\n' <"$work/screen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' |
 	grep -v '^Script\|^ended' | awk 'length($0) > 60 { print; exit 1 }' ||
 	fail "lines are longer than the terminal is wide"
-(sleep 1; printf '\003'; sleep 0.5) | on_terminal 100 30
+: >"$work/screen"
+(screen_has '1049h'; printf '\003'; screen_has 'ended') | on_terminal 100 30
 check_terminal "Ctrl-C"
 on_terminal 100 30 -n 2 -d 0.2 </dev/null
 check_terminal "-n"
