@@ -11,7 +11,7 @@
 #include "provider.h"
 #include "record_sync.h"
 #include "store.h"
-#include "writer.h"
+#include "recording/writer.h"
 
 struct record_options {
 	const char **events;		/* kernel events and groups */

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "asking.h"
-#include "samples.h"
+#include "recording/samples.h"
 
 enum record_sync_mode {
 	RECORD_SYNC_AUTO,	/* samples, if the daemon has some */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "threads.h"
-#include "value.h"
+#include "recording/value.h"
 
 #define ROOM_FIRST	256
 #define ROOM_MAX	(1U << 22)	/* as many threads as Linux can have */

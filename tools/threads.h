@@ -3,7 +3,7 @@
 #ifndef THREADS_H
 #define THREADS_H
 
-#include "trace.h"
+#include "recording/trace.h"
 
 struct thread {
 	__u32 tid;

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "trace.h"
-#include "value.h"
+#include "recording/trace.h"
+#include "recording/value.h"
 
 /*
  * Opens the recording in @dir; complains as @verb on failure, and of damage

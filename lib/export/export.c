@@ -10,7 +10,7 @@
 
 #include "core/scale.h"
 #include "export/export.h"
-#include "value.h"
+#include "recording/value.h"
 
 #define POLL_EVENTS	1024
 

@@ -11,7 +11,7 @@
 
 #include "export/export_filter.h"
 #include "export/export_threads.h"
-#include "trace.h"
+#include "recording/trace.h"
 
 struct tsct_export;
 

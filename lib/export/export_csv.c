@@ -11,7 +11,7 @@
 
 #include "export/export.h"
 #include "utf8.h"
-#include "value.h"
+#include "recording/value.h"
 
 static const char *const fixed[] = {
 	"time_ns", "node", "channel", "cpu", "tid", "thread", "event", "kind",

@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "ctf.h"
+#include "recording/ctf.h"
 #include "export/export_ctf.h"
 
 #define NS_PER_S	1000000000LL

@@ -5,9 +5,9 @@
 
 #include <tsctrace/version.h>
 
-#include "ctf.h"
+#include "recording/ctf.h"
 #include "export/export_ctf.h"
-#include "record_tsdl.h"
+#include "recording/record_tsdl.h"
 
 static void put_env(const struct tsct_export *x, FILE *to)
 {

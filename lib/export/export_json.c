@@ -15,7 +15,7 @@
 
 #include "export/export.h"
 #include "export/json_value.h"
-#include "value.h"
+#include "recording/value.h"
 
 /* What a double, and so many a reader, holds exactly */
 #define EXACT_MAX	(1LL << 53)

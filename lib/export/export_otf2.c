@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "ctf.h"
+#include "recording/ctf.h"
 #include "export/export_otf2.h"
 #include "otf2/otf2_error.h"
 

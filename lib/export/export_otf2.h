@@ -6,7 +6,7 @@
 #include "export/export.h"
 #include "export/export_message.h"
 #include "otf2/otf2_write.h"
-#include "value.h"
+#include "recording/value.h"
 
 /* Attributes that are ours; fields follow. Readers like numbers without gaps. */
 enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "export/export_perfetto.h"
-#include "value.h"
+#include "recording/value.h"
 
 /* ---- events ------------------------------------------------------------ */
 

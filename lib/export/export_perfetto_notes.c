@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "export/export_perfetto.h"
-#include "value.h"
+#include "recording/value.h"
 
 static annotation *add_note(struct perfetto *p, __u64 name_iid)
 {

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "export/export.h"
-#include "value.h"
+#include "recording/value.h"
 
 /* Breaking a time down is slow: once a second does. */
 struct text {

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "value.h"
+#include "recording/value.h"
 
 /*
  * tsct_json_text - text from outside, which may be anything

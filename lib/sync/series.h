@@ -10,7 +10,7 @@
 #define TSCT_SYNC_SERIES_H
 
 #include "fit.h"
-#include "samples.h"
+#include "recording/samples.h"
 
 struct tsct_series {
 	char source[TSCT_SAMPLE_SOURCE_MAX];

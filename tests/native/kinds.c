@@ -13,7 +13,7 @@
 
 #include "core/def.h"
 #include "core/scale.h"
-#include "writer.h"
+#include "recording/writer.h"
 
 enum { OUTER = 16, OUTER_END, INNER, INNER_END, LEVEL, LOAD, WORD, PUT, GOT,
        ASK, ANSWER, EVERY, LABEL };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "core/def.h"
-#include "writer.h"
+#include "recording/writer.h"
 
 #define S	1000000000ULL
 #define MS	1000000ULL

@@ -18,8 +18,8 @@
 #include "core/scale.h"
 #include "seed.h"
 #include "suite.h"
-#include "trace.h"
-#include "writer.h"
+#include "recording/trace.h"
+#include "recording/writer.h"
 
 /* ---- directories ------------------------------------------------------- */
 

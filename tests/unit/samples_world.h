@@ -6,7 +6,7 @@
 #define TESTS_SAMPLES_WORLD_H
 
 #include "recordings.h"
-#include "samples.h"
+#include "recording/samples.h"
 #include "sync/series.h"
 
 #define ROOM	(1U << 18)

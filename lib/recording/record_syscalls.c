@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The system calls' names, from the header this was built with. */
-#include "recording.h"
+#include "recording/recording.h"
 
 static const char *const names[] = {
 #include "syscalls.inc"

@@ -2,9 +2,9 @@
 /* The lines of `env` that concern the cluster; trace_meta_sync.c reads them. */
 #include <inttypes.h>
 
-#include "record_meta.h"
-#include "record_tsdl.h"
-#include "samples.h"
+#include "recording/record_meta.h"
+#include "recording/record_tsdl.h"
+#include "recording/samples.h"
 
 static void put_item(FILE *to, const char *name, __u64 value)
 {

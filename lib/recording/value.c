@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "core/def.h"
-#include "ctf.h"
+#include "recording/ctf.h"
 #include "utf8.h"
-#include "value.h"
+#include "recording/value.h"
 
 bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,
 		     size_t *pos, struct tsct_value *ret)

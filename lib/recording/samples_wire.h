@@ -2,7 +2,7 @@
 #ifndef TSCT_SAMPLES_WIRE_H
 #define TSCT_SAMPLES_WIRE_H
 
-#include "samples.h"
+#include "recording/samples.h"
 
 /* TSCT_SAMPLE_FIELDS; the source's name follows, with its NUL. */
 struct sample_wire {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/def.h"
-#include "trace_stream.h"
+#include "recording/trace_stream.h"
 
 /* No writer of ours makes larger ones; what a header says is only a claim. */
 #define PACKET_BYTES_MAX	(16ULL << 20)

@@ -7,7 +7,7 @@
 #ifndef TSCT_TRACE_H
 #define TSCT_TRACE_H
 
-#include "recording.h"
+#include "recording/recording.h"
 
 struct tsct_trace;
 

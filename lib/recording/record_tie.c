@@ -10,7 +10,7 @@
 
 #include "clock_private.h"
 #include "core/scale.h"
-#include "writer.h"
+#include "recording/writer.h"
 
 #define LINES_MAX	(TSCT_SEGMENTS_MAX + 2)
 /* Below, the rate between two readings is worse than the clock's own. */

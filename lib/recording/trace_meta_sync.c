@@ -4,8 +4,8 @@
 
 #include "core/def.h"
 #include "core/scale.h"
-#include "samples.h"
-#include "trace_text.h"
+#include "recording/samples.h"
+#include "recording/trace_text.h"
 
 static int malformed(struct tsct_text *p, const char *key)
 {

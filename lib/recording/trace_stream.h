@@ -3,8 +3,8 @@
 #ifndef TSCT_TRACE_STREAM_H
 #define TSCT_TRACE_STREAM_H
 
-#include "ctf.h"
-#include "trace.h"
+#include "recording/ctf.h"
+#include "recording/trace.h"
 
 struct tsct_stream {
 	char name[TSCT_NAME_MAX + 16];

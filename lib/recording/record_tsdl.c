@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What recordings and exports say in TSDL (CTF 1.8) in the same words. */
-#include "ctf.h"
-#include "record_tsdl.h"
+#include "recording/ctf.h"
+#include "recording/record_tsdl.h"
 
 /* Text from outside as a TSDL string: printable ASCII, the rest in octal. */
 static void put_string(FILE *to, const char *text)

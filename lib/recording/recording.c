@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "core/def.h"
-#include "ctf.h"
-#include "recording.h"
+#include "recording/ctf.h"
+#include "recording/recording.h"
 
 const char *const tsct_loss_names[TSCT_LOSS_NR] = {
 	"full", "too_big", "nested", "aborted", "overrun", "broken",

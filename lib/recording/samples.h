@@ -9,7 +9,7 @@
 #define TSCT_SAMPLES_H
 
 #include "sync/exchange.h"
-#include "trace.h"
+#include "recording/trace.h"
 
 #define TSCT_SAMPLE_SOURCE_MAX	64
 

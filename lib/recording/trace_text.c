@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trace_text.h"
+#include "recording/trace_text.h"
 
 int tsct_text_bad(struct tsct_text *p, const char *format, ...)
 {

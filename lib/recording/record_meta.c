@@ -7,9 +7,9 @@
 
 #include <tsctrace/version.h>
 
-#include "ctf.h"
-#include "record_meta.h"
-#include "record_tsdl.h"
+#include "recording/ctf.h"
+#include "recording/record_meta.h"
+#include "recording/record_tsdl.h"
 
 void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *p)
 {

@@ -6,8 +6,8 @@
 
 #include "core/def.h"
 #include "core/scale.h"
-#include "ctf.h"
-#include "writer.h"
+#include "recording/ctf.h"
+#include "recording/writer.h"
 
 #define META		"metadata"
 #define META_TMP	".metadata.tmp"	/* readers skip hidden files */

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "recording.h"
+#include "recording/recording.h"
 
 /* A line of `env` */
 void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *pair);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/def.h"
-#include "samples_wire.h"
+#include "recording/samples_wire.h"
 
 /* No channel's files may have the same name. */
 static void find_name(const struct tsct_recording *rec, char *name)

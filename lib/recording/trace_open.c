@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/order.h"
-#include "trace_stream.h"
+#include "recording/trace_stream.h"
 
 #define META_BYTES_MAX	(64U << 20)
 

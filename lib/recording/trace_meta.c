@@ -8,8 +8,8 @@
 
 #include "core/def.h"
 #include "core/scale.h"
-#include "ctf.h"
-#include "trace_text.h"
+#include "recording/ctf.h"
+#include "recording/trace_text.h"
 
 /* ---- what the keys mean ------------------------------------------------ */
 

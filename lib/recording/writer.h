@@ -13,7 +13,7 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "recording.h"
+#include "recording/recording.h"
 
 struct tsct_writer;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
-#include "samples_wire.h"
+#include "recording/samples_wire.h"
 #include "sync/cluster.h"
 
 /* What is not so would make a fit of nonsense, or a line that is none. */

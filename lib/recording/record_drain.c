@@ -11,7 +11,7 @@
 
 #include "reader.h"
 #include "core/scale.h"
-#include "writer.h"
+#include "recording/writer.h"
 
 #define BATCH		4096	/* events before the next CPU has its turn */
 #define RELEASE		256	/* events before writers get their room back */

@@ -7,7 +7,7 @@
 #define TSCT_TRACE_TEXT_H
 
 #include "core/port.h"
-#include "recording.h"
+#include "recording/recording.h"
 
 struct tsct_text {
 	const char *at;		/* the line being read */

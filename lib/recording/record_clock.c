@@ -5,7 +5,7 @@
  * whole recording, what the rounding of the frequency adds included.
  */
 #include "core/scale.h"
-#include "recording.h"
+#include "recording/recording.h"
 
 #define NS_PER_S	1000000000LL
 

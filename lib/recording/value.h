@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "trace.h"
+#include "recording/trace.h"
 
 struct tsct_value {
 	const struct tsct_field *field;
