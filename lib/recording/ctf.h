@@ -25,6 +25,21 @@ struct tsct_packet {
 	__u32 cpu;
 } __attribute__((packed));
 
+/* Format 3's */
+struct tsct_packet_3 {
+	__u32 magic;
+	__u8 uuid[16];		/* of the recording */
+	__u32 stream_id;
+	__u64 begin;		/* ticks of the first and the last event */
+	__u64 end;
+	__u64 content_bits;
+	__u64 packet_bits;
+	__u64 seq;		/* from 0, per file */
+	__u64 discarded;	/* events lost at this location, so far */
+	__u32 cpu;
+	__u32 node;		/* 0 in what was not merged */
+} __attribute__((packed));
+
 struct tsct_packet_event {
 	__u16 id;
 	__u64 stamp;
