@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Messages, matched: cases by hand, and many random ones against a matcher that looks
+ * at everything.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "core/def.h"
+#include "merge/merge_message.h"
+#include "recording/message.h"
+#include "seed.h"
+#include "suite.h"
+
+#define WINDOW	1000
+
+static struct tsct_message_matcher *matcher;
+
+static void begin_room(__u32 room)
+{
+	const struct tsct_messages_options options = {
+		.room = room, .window = WINDOW, .seed = any64(),
+	};
+
+	ck_assert_int_eq(tsct_message_matcher_new(&options, &matcher), 0);
+}
+
+static void begin(void)
+{
+	seed_with(0);
+	begin_room(64);
+}
+
+static void end(void)
+{
+	tsct_message_matcher_free(matcher);
+	matcher = NULL;
+}
+
+static void sent(__u64 key, __u64 global, __s64 own_ns, __u64 error, __u32 node)
+{
+	const struct tsct_message_end e = { global, error, own_ns, node };
+
+	tsct_message_sent(matcher, key, &e);
+}
+
+static void received(__u64 key, __u64 global, __s64 own_ns, __u64 error,
+		     __u32 node)
+{
+	const struct tsct_message_end e = { global, error, own_ns, node };
+
+	tsct_message_received(matcher, key, &e);
+}
+
+static void expect_sums(const struct tsct_message_sums *s, __u64 matched,
+			__u64 before, __u64 within, __u64 beyond)
+{
+	ck_assert_uint_eq(s->matched, matched);
+	ck_assert_uint_eq(s->before, before);
+	ck_assert_uint_eq(s->within, within);
+	ck_assert_uint_eq(s->beyond, beyond);
+}
+
+static void expect_unmatched(const struct tsct_messages_result *r, __u64 sends,
+			     __u64 receives)
+{
+	ck_assert_uint_eq(r->unmatched_sends, sends);
+	ck_assert_uint_eq(r->unmatched_receives, receives);
+	ck_assert_uint_eq(r->sends, r->all.matched + sends);
+	ck_assert_uint_eq(r->receives, r->all.matched + receives);
+}
+
+/* ---- by hand --------------------------------------------------------------- */
+
+START_TEST(nothing_at_all)
+{
+	const struct tsct_messages_result *r = tsct_message_finish(matcher);
+
+	expect_sums(&r->all, 0, 0, 0, 0);
+	expect_unmatched(r, 0, 0);
+	ck_assert_uint_eq(r->nr_pairs, 0);
+	ck_assert_int_eq(r->all.least, 0);
+}
+END_TEST
+
+/*
+ * Node 2's own clock is 50 ahead of node 0's: what it sends seems to come from the
+ * future. On the global timeline all took 30 or 40.
+ */
+START_TEST(in_order)
+{
+	const struct tsct_messages_result *r;
+
+	sent(1, 1000, 1000, 5, 0);
+	sent(2, 1010, 1060, 5, 2);
+	received(1, 1030, 1080, 5, 2);
+	sent(3, 1040, 1090, 5, 2);
+	received(2, 1050, 1050, 5, 0);
+	received(3, 1070, 1070, 5, 0);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 0, 0);
+	expect_sums(&r->all, 3, 2, 0, 0);
+	ck_assert_int_eq(r->all.least_own_ns, -20);
+	ck_assert_int_eq(r->all.least, 30);
+	ck_assert_uint_eq(r->nr_pairs, 2);
+	ck_assert_uint_eq(r->pairs[0].from, 0);
+	ck_assert_uint_eq(r->pairs[0].to, 2);
+	expect_sums(&r->pairs[0].sums, 1, 0, 0, 0);
+	ck_assert_int_eq(r->pairs[0].sums.least_own_ns, 80);
+	ck_assert_uint_eq(r->pairs[1].from, 2);
+	ck_assert_uint_eq(r->pairs[1].to, 0);
+	expect_sums(&r->pairs[1].sums, 2, 2, 0, 0);
+	ck_assert_int_eq(r->pairs[1].sums.least, 30);
+}
+END_TEST
+
+/* Received 8, 9 and 10 before it was sent; bounds of 4 and 5 */
+START_TEST(before_it_was_sent)
+{
+	const struct tsct_messages_result *r;
+
+	received(1, 100, 0, 4, 1);
+	received(2, 100, 0, 4, 1);
+	sent(1, 108, 0, 5, 0);
+	received(3, 109, 0, 4, 1);
+	sent(2, 109, 0, 5, 0);
+	sent(3, 119, -1, 5, 0);
+	sent(4, 120, 7, 0, 0);
+	received(4, 120, 6, 0, 1);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 0, 0);
+	expect_sums(&r->all, 4, 1, 2, 1);
+	ck_assert_int_eq(r->all.least, -10);
+	ck_assert_int_eq(r->all.least_own_ns, -1);
+}
+END_TEST
+
+START_TEST(on_one_tick)
+{
+	const struct tsct_messages_result *r;
+
+	received(1, 100, 10, 0, 1);
+	sent(1, 100, 10, 0, 0);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 0, 0);
+	expect_sums(&r->all, 1, 0, 0, 0);
+}
+END_TEST
+
+/* One number for all: first come, first served. One with itself, too. */
+START_TEST(queue)
+{
+	const struct tsct_messages_result *r;
+
+	sent(9, 100, 0, 0, 1);
+	sent(9, 110, 0, 0, 1);
+	sent(9, 120, 0, 0, 1);
+	received(9, 130, 0, 0, 1);
+	received(9, 135, 0, 0, 1);
+	received(9, 140, 0, 0, 1);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 0, 0);
+	expect_sums(&r->all, 3, 0, 0, 0);
+	ck_assert_int_eq(r->all.least, 20);
+	ck_assert_uint_eq(r->nr_pairs, 1);
+}
+END_TEST
+
+/* The first one's send is not there: that is not to make violations of the rest. */
+START_TEST(number_again)
+{
+	const struct tsct_messages_result *r;
+
+	received(9, 100, 0, 0, 1);
+	sent(9, 110, 0, 0, 0);
+	received(9, 120, 0, 0, 1);
+	sent(9, 130, 0, 0, 0);
+	received(9, 140, 0, 0, 1);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 0, 1);
+	expect_sums(&r->all, 2, 0, 0, 0);
+	ck_assert_int_eq(r->all.least, 10);
+}
+END_TEST
+
+START_TEST(sent_twice)
+{
+	const struct tsct_messages_result *r;
+
+	sent(1, 100, 0, 0, 0);
+	sent(1, 150, 0, 0, 0);
+	received(1, 160, 0, 0, 1);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 1, 0);
+	expect_sums(&r->all, 1, 0, 0, 0);
+}
+END_TEST
+
+START_TEST(received_twice)
+{
+	const struct tsct_messages_result *r;
+
+	sent(1, 100, 0, 0, 0);
+	received(1, 160, 0, 0, 1);
+	received(1, 161, 0, 0, 1);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 0, 1);
+	expect_sums(&r->all, 1, 0, 0, 0);
+}
+END_TEST
+
+/* A receive waits for as long as the window, and for as long it may be another's. */
+START_TEST(window)
+{
+	const struct tsct_messages_result *r;
+
+	received(1, 100, 0, 0, 1);
+	sent(1, 100 + WINDOW, 0, 0, 0);		/* just in time */
+	received(2, 100, 0, 0, 1);
+	sent(2, 101 + WINDOW, 0, 0, 0);		/* too late: both are alone */
+	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the first one's */
+	received(3, 100 + 2 * WINDOW, 0, 0, 1);
+	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
+	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* does not */
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 1, 3);
+	expect_sums(&r->all, 2, 0, 0, 1);
+	ck_assert_int_eq(r->all.least, -10);
+}
+END_TEST
+
+START_TEST(no_number)
+{
+	const struct tsct_messages_result *r;
+
+	tsct_message_unnumbered(matcher, true);
+	tsct_message_unnumbered(matcher, false);
+	tsct_message_unnumbered(matcher, false);
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 1, 2);
+}
+END_TEST
+
+/* Room for 64: of 100 sends the first 36 are given up. */
+START_TEST(no_room)
+{
+	const struct tsct_messages_result *r;
+	unsigned int i;
+
+	for (i = 1; i <= 100; i++)
+		sent(i, i, 0, 0, 0);
+	for (i = 1; i <= 100; i++)
+		received(i, 100 + i, 0, 0, 1);
+	r = tsct_message_finish(matcher);
+	/* The 36 receives have room: 64 - 36 of them were matched first. */
+	ck_assert_uint_eq(r->sends, 100);
+	ck_assert_uint_eq(r->receives, 100);
+	ck_assert_uint_eq(r->unmatched_sends, r->unmatched_receives);
+	ck_assert_uint_eq(r->all.matched, 100 - r->unmatched_sends);
+	ck_assert_uint_ge(r->given_up, 36);
+	ck_assert_uint_eq(r->all.beyond + r->all.within, 0);
+}
+END_TEST
+
+/* As many as there can be, and one more */
+START_TEST(many_pairs)
+{
+	const struct tsct_messages_result *r;
+	unsigned int i;
+
+	for (i = 0; i <= TSCT_MESSAGE_PAIRS_MAX; i++) {
+		sent(1, 2 * i, 0, 0, i);
+		received(1, 2 * i + 1, 0, 0, i / 2);
+	}
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, 0, 0);
+	ck_assert_uint_eq(r->all.matched, TSCT_MESSAGE_PAIRS_MAX + 1);
+	ck_assert_uint_eq(r->nr_pairs, TSCT_MESSAGE_PAIRS_MAX);
+	ck_assert_uint_eq(r->other_pairs, 1);
+	for (i = 0; i < r->nr_pairs; i++) {
+		ck_assert_uint_eq(r->pairs[i].from, i);
+		ck_assert_uint_eq(r->pairs[i].sums.matched, 1);
+	}
+}
+END_TEST
+
+START_TEST(bounds_of_any_size)
+{
+	const struct tsct_messages_result *r;
+
+	received(1, 100, INT64_MIN / 2, UINT64_MAX, 1);
+	sent(1, 200, INT64_MAX / 2, UINT64_MAX, 0);
+	r = tsct_message_finish(matcher);
+	expect_sums(&r->all, 1, 1, 1, 0);
+}
+END_TEST
+
+START_TEST(odd_room)
+{
+	const struct tsct_messages_options options = { .room = 48 };
+	struct tsct_message_matcher *m;
+
+	ck_assert_int_eq(tsct_message_matcher_new(&options, &m), -EINVAL);
+}
+END_TEST
+
+/* ---- against one that looks at everything ------------------------------------ */
+
+#define ENDS	400
+
+struct slow {
+	struct { __u64 key, at; bool is_send, done; } end[ENDS];
+	struct { unsigned int send, receive; bool is_late, done; } pair[ENDS];
+	unsigned int nr, nr_pairs;
+	__u64 unmatched_receives;
+};
+
+/* The oldest end of that kind that waits, or ENDS */
+static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
+			      __u64 now)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr; i++)
+		if (s->end[i].key == key && s->end[i].is_send == is_send &&
+		    !s->end[i].done && (is_send || now - s->end[i].at <= WINDOW))
+			return i;
+	return ENDS;
+}
+
+static unsigned int slow_late(const struct slow *s, __u64 key, __u64 now)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_pairs; i++)
+		if (s->pair[i].is_late && !s->pair[i].done &&
+		    s->end[s->pair[i].send].key == key &&
+		    now - s->end[s->pair[i].send].at <= WINDOW)
+			return i;
+	return ENDS;
+}
+
+static void slow_take(struct slow *s, __u64 key, bool is_send, __u64 at)
+{
+	unsigned int other = slow_find(s, key, !is_send, at), me = s->nr++;
+	unsigned int late = slow_late(s, key, at);
+
+	s->end[me].key = key;
+	s->end[me].at = at;
+	s->end[me].is_send = is_send;
+	s->end[me].done = other < ENDS;
+	if (other < ENDS) {
+		s->end[other].done = true;
+		s->pair[s->nr_pairs].send = is_send ? me : other;
+		s->pair[s->nr_pairs].receive = is_send ? other : me;
+		s->pair[s->nr_pairs].done = false;
+		s->pair[s->nr_pairs++].is_late = is_send;
+	} else if (!is_send && late < ENDS) {
+		s->pair[late].receive = me;
+		s->pair[late].done = true;
+		s->end[me].done = true;
+		s->unmatched_receives++;
+	}
+}
+
+static void slow_expect(const struct slow *s,
+			const struct tsct_messages_result *r)
+{
+	__u64 violations = 0, sends = 0, receives = s->unmatched_receives;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_pairs; i++)
+		violations += s->end[s->pair[i].receive].at <
+			s->end[s->pair[i].send].at;
+	for (i = 0; i < s->nr; i++) {
+		sends += s->end[i].is_send && !s->end[i].done;
+		receives += !s->end[i].is_send && !s->end[i].done;
+	}
+	ck_assert_uint_eq(r->all.matched, s->nr_pairs);
+	ck_assert_uint_eq(r->all.beyond, violations);
+	ck_assert_uint_eq(r->given_up, 0);
+	expect_unmatched(r, sends, receives);
+}
+
+START_TEST(as_a_slow_one)
+{
+	static struct slow slow;
+	unsigned int keys, i;
+	__u64 now = 0;
+
+	seed_with((unsigned int)_i);
+	memset(&slow, 0, sizeof(slow));
+	begin_room(512);
+	keys = 1 + any(40);
+	for (i = 0; i < ENDS; i++) {
+		const __u64 key = 1 + any(keys);
+		const bool is_send = any(2);
+
+		now += any(8) ? any(60) : any(3 * WINDOW);
+		slow_take(&slow, key, is_send, now);
+		if (is_send)
+			sent(key, now, 0, 0, any(3));
+		else
+			received(key, now, 0, 0, any(3));
+	}
+	slow_expect(&slow, tsct_message_finish(matcher));
+	end();
+}
+END_TEST
+
+/* However little room there is: all ends are accounted for. */
+START_TEST(adds_up)
+{
+	const struct tsct_messages_result *r;
+	unsigned int i, room, keys;
+	__u64 now = 0;
+
+	seed_with((unsigned int)_i);
+	room = 1U << any(6);
+	keys = 1 + any(100);
+	begin_room(room);
+	for (i = 0; i < 3000; i++) {
+		now += any(WINDOW / 4);
+		if (any(2))
+			sent(1 + any(keys), now, any(100), any(50), any(9));
+		else
+			received(1 + any(keys), now, any(100), any(50), any(9));
+	}
+	r = tsct_message_finish(matcher);
+	expect_unmatched(r, r->unmatched_sends, r->unmatched_receives);
+	for (i = 0, now = 0; i < r->nr_pairs; i++)
+		now += r->pairs[i].sums.matched;
+	ck_assert_uint_eq(now, r->all.matched);
+	end();
+}
+END_TEST
+
+/* ---- keys ------------------------------------------------------------------ */
+
+static __u64 key_of(const char *fields, const void *payload, __u32 len,
+		    __u64 pool)
+{
+	struct tsct_event_def def;
+	struct tsct_trace_event event = {
+		.def = &def, .payload = payload, .len = len,
+	};
+
+	ck_assert_int_eq(tsct_def_parse("x", TSCT_KIND_SEND, fields, &def, NULL),
+			 0);
+	return tsct_message_key(&event, pool);
+}
+
+START_TEST(keys)
+{
+	const __u32 minus_one = ~0U, five[2] = { 5, 6 };
+	const __s64 wide = -1, five_wide = 5;
+	const unsigned int both = 1U << TSCT_KIND_SEND | 1U << TSCT_KIND_RECEIVE;
+	const __u64 ask = tsct_message_pool("ask", both);
+	const __u64 others = tsct_message_pool("ask", 1U << TSCT_KIND_SEND);
+
+	ck_assert_uint_ne(ask, others);
+	ck_assert_uint_ne(ask, tsct_message_pool("tell", both));
+	ck_assert_uint_eq(others, tsct_message_pool("served",
+						    1U << TSCT_KIND_RECEIVE));
+	/* The number counts, not how wide it is, nor what is behind it. */
+	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, ask),
+			  key_of("n:s64", &five_wide, 8, ask));
+	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, ask),
+			  key_of("n:s64", &wide, 8, ask));
+	ck_assert_uint_ne(key_of("a:u32", &minus_one, 4, ask),
+			  key_of("n:s64", &wide, 8, ask));
+	ck_assert_uint_ne(key_of("a:u32", five, 4, ask),
+			  key_of("a:u32", five, 4, others));
+	ck_assert_uint_eq(key_of("a:f32", five, 4, ask), 0);
+	ck_assert_uint_eq(key_of("", NULL, 0, ask), 0);
+	ck_assert_uint_ne(key_of("a:u64", "\0\0\0\0\0\0\0", 8, ask), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("message");
+	TCase *hand, *many = tcase_create("many");
+
+	print_seed();
+	hand = add_case(suite, "by hand", begin, end);
+	tcase_add_test(hand, nothing_at_all);
+	tcase_add_test(hand, in_order);
+	tcase_add_test(hand, before_it_was_sent);
+	tcase_add_test(hand, on_one_tick);
+	tcase_add_test(hand, queue);
+	tcase_add_test(hand, number_again);
+	tcase_add_test(hand, sent_twice);
+	tcase_add_test(hand, received_twice);
+	tcase_add_test(hand, window);
+	tcase_add_test(hand, no_number);
+	tcase_add_test(hand, no_room);
+	tcase_add_test(hand, many_pairs);
+	tcase_add_test(hand, bounds_of_any_size);
+	tcase_add_test(hand, odd_room);
+	tcase_add_test(hand, keys);
+	tcase_set_timeout(many, 60);
+	tcase_add_loop_test(many, as_a_slow_one, 0, 300);
+	tcase_add_loop_test(many, adds_up, 0, 100);
+	suite_add_tcase(suite, many);
+	return run_suite(suite);
+}
