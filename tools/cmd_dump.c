@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "core/scale.h"
 #include "export/json_value.h"
+#include "json.h"
 #include "view.h"
 
 enum time_form { FORM_LOCAL, FORM_UTC, FORM_RAW, FORM_DELTA };
@@ -24,7 +25,7 @@ struct dump {
 	__s64 cpu;		/* -1: all */
 	__u64 limit;
 
-	const struct tsct_pair *real;
+	const struct tsct_recording *rec;
 	__s64 last_ns;		/* FORM_DELTA: of the line before */
 	bool any;
 	time_t second;		/* what `text` says */
@@ -126,7 +127,7 @@ static void print_time(struct dump *d, __u64 stamp)
 		printf("%" PRIu64, (uint64_t)stamp);
 		return;
 	}
-	ns = tsct_pair_ns(d->real, stamp);
+	ns = tsct_pair_ns(&d->rec->real, stamp);
 	if (d->form != FORM_DELTA) {
 		print_clock(d, ns);
 		return;
@@ -142,6 +143,11 @@ static void print_time(struct dump *d, __u64 stamp)
 static void print_line(struct dump *d, const struct tsct_trace_event *e)
 {
 	print_time(d, e->stamp);
+	if (d->rec->merged) {
+		putchar(' ');
+		view_print_plain(stdout, tsct_recording_node_name(d->rec,
+								  e->node));
+	}
 	tsct_value_print_line(stdout, e);
 }
 
@@ -161,7 +167,7 @@ static void print_json(struct dump *d, const struct tsct_recording *rec,
 		       const struct tsct_trace_event *e)
 {
 	json_t *json = json_pack("{sI sI si si ss ss ss so}",
-				 "time_ns", (json_int_t)tsct_pair_ns(d->real,
+				 "time_ns", (json_int_t)tsct_pair_ns(&d->rec->real,
 								     e->stamp),
 				 "stamp", (json_int_t)e->stamp,
 				 "cpu", (int)e->cpu, "tid", (int)e->tid,
@@ -170,6 +176,9 @@ static void print_json(struct dump *d, const struct tsct_recording *rec,
 				 "kind", tsct_kind_names[e->def->kind],
 				 "fields", json_fields(e));
 
+	if (rec->merged)
+		json_object_set_new(json, "node", ctl_json_text(
+				    tsct_recording_node_name(rec, e->node)));
 	json_dumpf(json, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(json);
@@ -241,14 +250,16 @@ static int check_names(const struct dump *d, const struct tsct_recording *rec)
 /* So is a CPU. */
 static int check_cpu(const struct dump *d, const struct tsct_recording *rec)
 {
-	if (d->cpu < rec->nr_cpus)
+	const __u32 last = tsct_recording_last_cpu(rec);
+
+	if (d->cpu <= last)
 		return 0;
 	fprintf(stderr, "trace-ctl dump: --cpu %" PRId64 ": the recording has",
 		(int64_t)d->cpu);
-	if (rec->nr_cpus == 1)
+	if (!last)
 		fputs(" CPU 0 only\n", stderr);
 	else
-		fprintf(stderr, " CPUs 0 to %u\n", rec->nr_cpus - 1);
+		fprintf(stderr, " CPUs 0 to %u\n", last);
 	return -ENOENT;
 }
 
@@ -259,7 +270,7 @@ static int dump_all(struct dump *d, struct tsct_trace *trace)
 	__u64 shown = 0;
 	int ret = 1;
 
-	d->real = &rec->real;
+	d->rec = rec;
 	tsct_trace_select(trace, TSCT_TRACE_EVENTS |
 			  (d->sync ? TSCT_TRACE_SAMPLES : 0));
 	while (shown < d->limit && !ferror_unlocked(stdout) &&

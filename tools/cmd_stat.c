@@ -53,9 +53,9 @@ static int count_init(struct stat_figures *s)
 	__u32 i;
 
 	s->rec = tsct_trace_recording(s->trace);
-	s->by_cpu = calloc(s->rec->nr_cpus, sizeof(*s->by_cpu));
+	s->by_location = calloc(s->rec->nr_locations, sizeof(*s->by_location));
 	s->by_event = calloc(s->rec->nr_streams + 1, sizeof(*s->by_event));
-	if (!s->by_cpu || !s->by_event)
+	if (!s->by_location || !s->by_event)
 		return -ENOMEM;
 	for (i = 0; i < s->rec->nr_streams; i++) {
 		s->by_event[i] = calloc(s->rec->streams[i].nr_defs + 1,
@@ -75,7 +75,7 @@ static int count(struct stat_figures *s)
 		if (!s->events++)
 			s->first = e.stamp;
 		s->last = e.stamp;
-		s->by_cpu[e.cpu]++;
+		s->by_location[e.location]++;
 		s->by_event[e.stream][e.def->id - TSCT_ID_FIRST]++;
 		if (s->rec->streams[e.stream].kernel)
 			err = threads_note(&s->threads, &e);
@@ -91,7 +91,7 @@ static void count_free(struct stat_figures *s)
 	for (i = 0; s->by_event && i < s->rec->nr_streams; i++)
 		free(s->by_event[i]);
 	free(s->by_event);
-	free(s->by_cpu);
+	free(s->by_location);
 	threads_free(&s->threads);
 }
 
@@ -123,13 +123,13 @@ static void print_head(const struct stat_figures *s)
 
 	time_text(tsct_pair_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_pair_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	if (*rec->command)
-		print_item("command", rec->command);
-	print_item("host", rec->host);
-	print_item("kernel", rec->kernel);
+	if (*rec->nodes[0].command)
+		print_item("command", rec->nodes[0].command);
+	print_item("host", rec->nodes[0].host);
+	print_item("kernel", rec->nodes[0].kernel);
 	printf("%-10s %s to %s, %.6f s\n", "recorded", begin, end,
 	       stat_ticks_ns(s, stat_end_of(s) - rec->begin) / 1e9);
-	print_item("rings", rec->provider);
+	print_item("rings", rec->nodes[0].provider);
 	printf("%-10s %s at %.6f MHz (within %u ppb), %s by ", "clock",
 	       tsct_source_name(rec->source), stat_rate_hz(s) / 1e6,
 	       rec->rate_error_ppb, tsct_status_name(rec->status));
@@ -164,11 +164,11 @@ static void print_cpus(const struct stat_figures *s)
 	int i;
 
 	printf("\n%-10s %12s %12s\n", "CPU", "events", "lost");
-	for (cpu = 0; cpu < s->rec->nr_cpus; cpu++) {
-		if (!s->by_cpu[cpu] && !stat_lost_on(s, cpu))
+	for (cpu = 0; cpu < s->rec->nr_locations; cpu++) {
+		if (!s->by_location[cpu] && !stat_lost_on(s, cpu))
 			continue;
 		printf("%-10u %12" PRIu64 " %12" PRIu64, cpu,
-		       (uint64_t)s->by_cpu[cpu], (uint64_t)stat_lost_on(s, cpu));
+		       (uint64_t)s->by_location[cpu], (uint64_t)stat_lost_on(s, cpu));
 		for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++)
 			for (i = 0; i < TSCT_LOSS_NR; i++)
 				if (c->loss[cpu].cause[i])

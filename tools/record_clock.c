@@ -78,15 +78,15 @@ int record_clock_open(struct record_session *s)
 static void note_cluster(struct tsct_recording *rec,
 			 const struct tsct_clock_state *state)
 {
-	if (!rec->sync.on)
+	if (!rec->nodes[0].sync.on)
 		return;
-	rec->sync.status = state->cluster_status;
-	rec->sync.epoch = state->cluster_epoch;
-	rec->sync.master = state->cluster_master;
-	rec->sync.timeline = state->cluster_timeline;
+	rec->nodes[0].sync.status = state->cluster_status;
+	rec->nodes[0].sync.epoch = state->cluster_epoch;
+	rec->nodes[0].sync.master = state->cluster_master;
+	rec->nodes[0].sync.timeline = state->cluster_timeline;
 	if (state->cluster.mult &&
 	    !tsct_pair_check(&state->cluster, state->source))
-		rec->sync.line = state->cluster;
+		rec->nodes[0].sync.line = state->cluster;
 }
 
 void record_clock_close(struct record_session *s)

@@ -77,28 +77,53 @@ static const char *kernel_name(const struct record_session *s)
 		"kernel-events";
 }
 
+static int describe_node(const struct record_session *s,
+			 struct tsct_recorded_node *node)
+{
+	struct utsname uts;
+
+	uname(&uts);
+	memcpy(node->uuid, s->rec.uuid, sizeof(node->uuid));
+	tsct_boot_id(node->boot_id);
+	node->host = strdup(uts.nodename);
+	node->kernel = strdup(uts.release);
+	node->command = command_line(s->o->command);
+	node->provider = strdup(providers(s));
+	return node->host && node->kernel && node->command && node->provider ?
+		0 : -ENOMEM;
+}
+
+static __u32 count_cpus(const struct record_session *s)
+{
+	__u32 nr = 0, here;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++) {
+		here = tsct_header(s->channels[i])->nr_cpus;
+		if (here > nr)
+			nr = here;
+	}
+	return nr;
+}
+
 int record_describe(struct record_session *s)
 {
 	struct tsct_recording *rec = &s->rec;
 	const struct tsct_channel_header *header;
-	struct utsname uts;
 	unsigned int i;
 	int err;
 
-	uname(&uts);
 	make_uuid(rec->uuid);
-	tsct_boot_id(rec->boot_id);
-	rec->host = strdup(uts.nodename);
-	rec->kernel = strdup(uts.release);
-	rec->command = command_line(s->o->command);
-	rec->provider = strdup(providers(s));
+	err = tsct_recording_make(rec, 1);
+	if (!err)
+		err = describe_node(s, &rec->nodes[0]);
+	if (!err)
+		err = tsct_recording_locate(rec, count_cpus(s));
+	if (err)
+		return err;
 	rec->clock_origin = strdup(tsct_clock_origin(s->clock));
-	if (!rec->host || !rec->kernel || !rec->command || !rec->provider ||
-	    !rec->clock_origin)
+	if (!rec->clock_origin)
 		return -ENOMEM;
-	for (i = 0; i < s->nr_channels; i++)
-		if (tsct_header(s->channels[i])->nr_cpus > rec->nr_cpus)
-			rec->nr_cpus = tsct_header(s->channels[i])->nr_cpus;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_header(s->channels[i]);
 		err = tsct_recording_add_stream(rec, i < s->nr_programs ?

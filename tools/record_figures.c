@@ -27,7 +27,7 @@ __u64 record_figure_events(const struct record_session *s, unsigned int i)
 	__u64 sum = 0;
 	__u32 cpu;
 
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
 		sum += tsct_writer_cpu_events(s->writer, i, cpu);
 	return sum;
 }
@@ -38,7 +38,7 @@ __u64 record_figure_overwritten(const struct record_session *s, unsigned int i)
 	__u64 sum = 0;
 	__u32 cpu;
 
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
 		sum += s->rec.streams[i].ring[cpu].published_begin;
 	return sum;
 }

@@ -52,7 +52,7 @@ static json_t *json_channel_cpus(const struct record_session *s, unsigned int i)
 	__u64 events;
 	__u32 cpu;
 
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
 		events = tsct_writer_cpu_events(s->writer, i, cpu);
 		loss = &s->rec.streams[i].loss[cpu];
 		if (events || tsct_loss_total(loss))
@@ -93,7 +93,7 @@ static json_t *json_cpus(const struct record_session *s)
 	json_t *cpus = json_array();
 	__u32 cpu;
 
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
 		if (record_figure_cpu_events(s, cpu))
 			json_array_append_new(cpus, json_pack("{sisI}",
 				"cpu", (int)cpu, "events",
@@ -134,8 +134,8 @@ int record_json_print(const struct record_session *s,
 		"sync", record_sync_json(s),
 		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
 		"peak_bytes", (json_int_t)usage.peak_bytes,
-		"provider", rec->provider,
-		"provider_gone", rec->provider_gone,
+		"provider", rec->nodes[0].provider,
+		"provider_gone", rec->nodes[0].provider_gone,
 		"clock", "source", tsct_source_name(rec->source),
 		"origin", rec->clock_origin,
 		"status", tsct_status_name(rec->status),

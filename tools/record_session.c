@@ -182,10 +182,10 @@ void record_session_watch(struct record_session *s)
 {
 	unsigned int i;
 
-	for (i = 0; !s->rec.provider_gone && i < s->nr_channels; i++) {
+	for (i = 0; !s->rec.nodes[0].provider_gone && i < s->nr_channels; i++) {
 		if (!tsct_provider_gone(s->channels[i]))
 			continue;
-		s->rec.provider_gone = 1;
+		s->rec.nodes[0].provider_gone = 1;
 		if (s->writer) {
 			tsct_writer_touch(s->writer);
 			record_show_progress(s, true);
@@ -235,7 +235,7 @@ static void add_never_published(struct record_session *s, unsigned int i)
 	__u32 cpu;
 	int cause;
 
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
 		if (tsct_reader_stat(tsct_drain_reader(s->drains[i]), cpu, &stat))
 			continue;
 		for (cause = 0; cause < TSCT_LOST_NR; cause++)
@@ -283,15 +283,14 @@ int record_session_end(struct record_session *s)
 
 void record_session_undo(struct record_session *s)
 {
-	char name[TSCT_NAME_MAX + 16];
-	__u32 i, cpu;
+	char name[TSCT_FILE_NAME_MAX];
+	__u32 i, at;
 
 	if (s->dirfd < 0)
 		return;
 	for (i = 0; i < tsct_recording_classes(&s->rec); i++)
-		for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
-			snprintf(name, sizeof(name), "%s_%u",
-				 s->rec.streams[i].name, cpu);
+		for (at = 0; at < s->rec.nr_locations; at++) {
+			tsct_recording_file(&s->rec, i, at, name);
 			unlinkat(s->dirfd, name, 0);
 		}
 	unlinkat(s->dirfd, "metadata", 0);

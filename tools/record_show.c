@@ -110,7 +110,7 @@ static void show_cpus(const struct record_session *s, unsigned int i)
 	__u64 events;
 	__u32 cpu;
 
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++) {
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
 		events = tsct_writer_cpu_events(s->writer, i, cpu);
 		loss = &s->rec.streams[i].loss[cpu];
 		if (!events && !tsct_loss_total(loss))
@@ -202,7 +202,7 @@ static void show_hints(const struct record_session *s,
 	if (s->untracked)
 		fprintf(stderr, "  %lu processes were not followed: there were"
 			" too many at once\n", s->untracked);
-	if (s->rec.provider_gone)
+	if (s->rec.nodes[0].provider_gone)
 		fputs("  tsctraced went away meanwhile: programs that started"
 		      " after that are not in it\n", stderr);
 	if (s->rec.epoch != s->rec.epoch_first)
@@ -238,8 +238,8 @@ static void show_text(const struct record_session *s,
 		" memory at most\n", usage.cpu_s, usage.percent,
 		usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %" PRIu64 " ns\n",
-		s->nr_channels == s->nr_programs ? rec->provider : s->server ?
-		"embedded, and the module for kernel events" : rec->provider,
+		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
+		"embedded, and the module for kernel events" : rec->nodes[0].provider,
 		tsct_source_name(rec->source), rec->clock_origin,
 		tsct_status_name(rec->status), (uint64_t)record_session_error_ns(s));
 	show_hints(s, child, w.events);
@@ -268,7 +268,7 @@ int record_show_summary(const struct record_session *s,
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
 	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
-		     s->rec.provider_gone))
+		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	return ret;
 }

@@ -61,7 +61,7 @@ int record_sync_start(struct record_session *s)
 
 	if (!is_cluster(s))
 		return 0;
-	err = record_sync_session(s, &s->rec.sync.start);
+	err = record_sync_session(s, &s->rec.nodes[0].sync.start);
 	if (err)
 		record_complain("--cluster: the session at the start failed: %s;"
 				" nothing was recorded", s->sync.why);
@@ -89,7 +89,7 @@ void record_sync_beat(struct record_session *s, __s64 now_ns)
 	struct record_sync *sync = &s->sync;
 	int ret;
 
-	if (!s->rec.sync.on)
+	if (!s->rec.nodes[0].sync.on)
 		return;
 	if (!asking_is(&sync->asking)) {
 		if (now_ns < sync->due_ns)
@@ -113,7 +113,7 @@ void record_sync_beat(struct record_session *s, __s64 now_ns)
 
 void record_sync_end(struct record_session *s)
 {
-	struct tsct_recorded_sync *rec = &s->rec.sync;
+	struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 	int err;
 
 	if (!rec->on)

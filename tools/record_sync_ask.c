@@ -164,7 +164,7 @@ static bool read_head(json_t *json, struct head *h)
 
 static int describe(struct record_session *s, const struct head *h)
 {
-	struct tsct_recorded_sync *rec = &s->rec.sync;
+	struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 
 	if (!rec->name) {
 		rec->name = strdup(h->name);
@@ -206,7 +206,7 @@ static int take_answer(struct record_session *s, json_t *json)
 		return err;
 	if (sync->life && (__u64)h.life != sync->life) {
 		/* It counts anew; what it had before went with it. */
-		s->rec.sync.restarts++;
+		s->rec.nodes[0].sync.restarts++;
 		sync->number = 0;
 		sync->life = h.life;
 		sync->more = true;

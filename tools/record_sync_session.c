@@ -46,7 +46,7 @@ static int blame_source(struct record_session *s, const json_t *peers)
 	const char *status = text_of(source, "status");
 
 	/* NTP servers are not to be asked more often: what is there has to do. */
-	if (!source && s->rec.sync.status == TSCT_STATUS_SYNCHRONIZED)
+	if (!source && s->rec.nodes[0].sync.status == TSCT_STATUS_SYNCHRONIZED)
 		return 0;
 	if (!source)
 		return fail(s, -ENODATA, "no NTP server has told the time yet; see"
@@ -101,7 +101,7 @@ static int judge_members(struct record_session *s, const json_t *peers,
 
 static int judge(struct record_session *s, __s64 began_ns)
 {
-	const bool is_master = s->rec.sync.role == TSCT_SYNC_MASTER;
+	const bool is_master = s->rec.nodes[0].sync.role == TSCT_SYNC_MASTER;
 	json_t *peers;
 	int err;
 
@@ -151,7 +151,7 @@ int record_sync_session(struct record_session *s,
 	s->sync.in_session = 0;
 	s->sync.absent[0] = '\0';
 	/* One counter for all: there is nothing to measure. */
-	if (s->rec.sync.role != TSCT_SYNC_SHARED) {
+	if (s->rec.nodes[0].sync.role != TSCT_SYNC_SHARED) {
 		err = record_sync_ask(s, "sync", ASK_NS, &answer);
 		if (!err) {
 			json_decref(answer);

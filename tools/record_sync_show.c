@@ -20,15 +20,15 @@ static void show_lost(const struct record_session *s)
 		record_complain("%" PRIu64 " sync samples were lost: the daemon had"
 				" forgotten them, or the disk did not take them;"
 				" fits are made of the others", (uint64_t)lost);
-	if (s->rec.sync.restarts)
+	if (s->rec.nodes[0].sync.restarts)
 		record_complain("tsctraced was restarted %u times: what it measured"
 				" right before is not in the recording",
-				s->rec.sync.restarts);
+				s->rec.nodes[0].sync.restarts);
 }
 
 static void show_end(const struct record_session *s)
 {
-	const struct tsct_recorded_session *end = &s->rec.sync.end;
+	const struct tsct_recorded_session *end = &s->rec.nodes[0].sync.end;
 
 	if (end->state == TSCT_SESSION_FAILED ||
 	    end->state == TSCT_SESSION_INTERRUPTED)
@@ -44,7 +44,7 @@ static void show_end(const struct record_session *s)
 
 void record_sync_show(const struct record_session *s)
 {
-	const struct tsct_recorded_sync *rec = &s->rec.sync;
+	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 
 	if (!rec->on)
 		return;
@@ -61,7 +61,7 @@ void record_sync_show(const struct record_session *s)
 
 json_t *record_sync_json(const struct record_session *s)
 {
-	const struct tsct_recorded_sync *rec = &s->rec.sync;
+	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 
 	if (!rec->on)
 		return json_null();

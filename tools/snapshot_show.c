@@ -44,7 +44,7 @@ static void sum_up(const struct record_session *s, unsigned int i,
 	__u32 cpu;
 
 	memset(part, 0, sizeof(*part));
-	for (cpu = 0; cpu < s->rec.nr_cpus; cpu++)
+	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
 		add_cpu(s, i, cpu, part);
 	part->seconds = tsct_ticks_ns(s->rec.real.mult,
 				      part->last - part->first) / 1e9;
@@ -107,7 +107,7 @@ static void show_text(const struct record_session *s)
 		show_part(s, i);
 	if (!s->o->quiet)
 		fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %"
-			PRIu64 " ns\n", s->rec.provider,
+			PRIu64 " ns\n", s->rec.nodes[0].provider,
 			tsct_source_name(s->rec.source), s->rec.clock_origin,
 			tsct_status_name(s->rec.status),
 			(uint64_t)record_session_error_ns(s));
@@ -145,7 +145,7 @@ static int show_json(const struct record_session *s)
 		"{so sI sI ss so s{ss ss ss sI}}",
 		"directory", ctl_json_text(s->dir),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
-		"provider", s->rec.provider, "channels", channels,
+		"provider", s->rec.nodes[0].provider, "channels", channels,
 		"clock", "source", tsct_source_name(s->rec.source),
 		"origin", s->rec.clock_origin,
 		"status", tsct_status_name(s->rec.status),

@@ -15,10 +15,10 @@ struct stat_figures {
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	__u64 events, first, last;
-	__u64 *by_cpu;		/* nr_cpus */
+	__u64 *by_location;		/* nr_locations */
 	__u64 **by_event;	/* stream, id - FIRST */
 	struct threads threads;
-	struct sync_read sync;	/* where rec->sync is on */
+	struct sync_read sync;	/* where rec->nodes[0].sync is on */
 };
 
 /* ---- stat_figures.c ---------------------------------------------------- */

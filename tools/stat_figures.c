@@ -47,7 +47,7 @@ __u64 stat_overwritten(const struct stat_figures *s)
 		return 0;
 	for (i = 0; i < s->rec->nr_streams; i++) {
 		stream = &s->rec->streams[i];
-		for (cpu = 0; cpu < s->rec->nr_cpus; cpu++)
+		for (cpu = 0; cpu < s->rec->nr_locations; cpu++)
 			sum += stream->ring[cpu].published_begin;
 	}
 	return sum;

@@ -30,8 +30,8 @@ static json_t *json_cpus(const struct stat_figures *s)
 	__u32 cpu, i;
 	int c;
 
-	for (cpu = 0; cpu < s->rec->nr_cpus; cpu++) {
-		if (!s->by_cpu[cpu] && !stat_lost_on(s, cpu))
+	for (cpu = 0; cpu < s->rec->nr_locations; cpu++) {
+		if (!s->by_location[cpu] && !stat_lost_on(s, cpu))
 			continue;
 		memset(&loss, 0, sizeof(loss));
 		for (i = 0; i < s->rec->nr_streams; i++)
@@ -40,7 +40,7 @@ static json_t *json_cpus(const struct stat_figures *s)
 					s->rec->streams[i].loss[cpu].cause[c];
 		json_array_append_new(cpus, json_pack("{si sI so}",
 			"cpu", (int)cpu,
-			"events", (json_int_t)s->by_cpu[cpu],
+			"events", (json_int_t)s->by_location[cpu],
 			"lost", view_json_loss(&loss)));
 	}
 	return cpus;
@@ -123,11 +123,11 @@ int stat_print_json(const struct stat_figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	json = json_pack("{so so so ss sb sb sb sI so sI sI sI so so so so so so sI so}",
-		"command", ctl_json_text(rec->command),
-		"host", ctl_json_text(rec->host),
-		"kernel", ctl_json_text(rec->kernel),
-		"provider", rec->provider,
-		"provider_gone", rec->provider_gone, "complete", rec->complete,
+		"command", ctl_json_text(rec->nodes[0].command),
+		"host", ctl_json_text(rec->nodes[0].host),
+		"kernel", ctl_json_text(rec->nodes[0].kernel),
+		"provider", rec->nodes[0].provider,
+		"provider_gone", rec->nodes[0].provider_gone, "complete", rec->complete,
 		"snapshot", rec->snapshot,
 		"overwritten", (json_int_t)stat_overwritten(s), "sum", json_sum(s),
 		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),

@@ -12,7 +12,7 @@
 
 int stat_sync_read(struct stat_figures *s)
 {
-	if (!s->rec->sync.on)
+	if (!s->rec->nodes[0].sync.on)
 		return 0;
 	return sync_read_open("stat", s->dir, &s->sync);
 }
@@ -21,7 +21,7 @@ int stat_sync_read(struct stat_figures *s)
 
 static void print_node(const struct stat_figures *s)
 {
-	const struct tsct_recorded_sync *sync = &s->rec->sync;
+	const struct tsct_recorded_sync *sync = &s->rec->nodes[0].sync;
 	__u64 lost = tsct_recording_samples_lost(s->rec);
 
 	printf("%-10s %s, node %016" PRIx64, "cluster",
@@ -67,7 +67,7 @@ void stat_sync_print(const struct stat_figures *s)
 {
 	unsigned int i;
 
-	if (!s->rec->sync.on)
+	if (!s->rec->nodes[0].sync.on)
 		return;
 	print_node(s);
 	if (!s->sync.nr_series)
@@ -129,7 +129,7 @@ static json_t *json_series(const struct stat_figures *s, unsigned int i)
 
 json_t *stat_sync_json(const struct stat_figures *s)
 {
-	const struct tsct_recorded_sync *sync = &s->rec->sync;
+	const struct tsct_recorded_sync *sync = &s->rec->nodes[0].sync;
 	json_t *sources;
 	unsigned int i;
 

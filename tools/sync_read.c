@@ -62,7 +62,7 @@ void sync_read_close(struct sync_read *r)
 /* A later version's that we do not know: ours then. */
 enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec)
 {
-	int kind = tsct_fit_kind_of(rec->sync.fit);
+	int kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
 
 	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
 }

@@ -159,8 +159,8 @@ json_t *report_recording(const struct sync_read *r, int kind)
 		json_array_append_new(sources, source);
 	}
 	return json_pack("{s:o,s:s,s:b,s:o}", "name", ctl_json_text(
-			 r->rec->sync.on && *r->rec->sync.name ?
-			 r->rec->sync.name : r->rec->host),
+			 r->rec->nodes[0].sync.on && *r->rec->nodes[0].sync.name ?
+			 r->rec->nodes[0].sync.name : r->rec->nodes[0].host),
 			 "x_title", "seconds since the recording began",
 			 "recorded", 1, "sources", sources);
 }

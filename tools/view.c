@@ -71,6 +71,27 @@ static void say_lost(const char *verb, const struct tsct_recording *rec)
 	fputc('\n', stderr);
 }
 
+/* Says whose daemon went away meanwhile. */
+static bool say_gone(const char *verb, const struct tsct_recording *rec)
+{
+	bool gone = false;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		if (!rec->nodes[i].provider_gone)
+			continue;
+		gone = true;
+		fprintf(stderr, "trace-ctl %s: ", verb);
+		if (rec->merged) {
+			view_print_plain(stderr, tsct_recording_node_name(rec, i));
+			fputs(": ", stderr);
+		}
+		fputs("tsctraced went away while this was recorded: programs that"
+		      " started after that are not in it\n", stderr);
+	}
+	return gone;
+}
+
 int view_missing(const char *verb, const struct tsct_trace *trace)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
@@ -87,12 +108,9 @@ int view_missing(const char *verb, const struct tsct_trace *trace)
 	} else if (tsct_recording_lossy(rec)) {
 		say_lost(verb, rec);
 	}
-	if (rec->provider_gone)
-		fprintf(stderr, "trace-ctl %s: tsctraced went away while this was"
-			" recorded: programs that started after that are not in"
-			" it\n", verb);
-	return !rec->complete || rec->provider_gone || discarded ||
-		tsct_recording_lossy(rec) || tsct_trace_damage(trace) ? EXIT_LOST : EXIT_DONE;
+	return say_gone(verb, rec) || !rec->complete || discarded ||
+		tsct_recording_lossy(rec) || tsct_trace_damage(trace) ?
+		EXIT_LOST : EXIT_DONE;
 }
 
 json_t *view_json_loss(const struct tsct_loss *loss)

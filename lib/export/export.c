@@ -41,23 +41,16 @@ int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
 
 /* ---- the recording ----------------------------------------------------- */
 
-/* A recording is of one node, which all its events are of. */
-static __u32 node_of(const struct tsct_export *x,
-		     const struct tsct_trace_event *e)
-{
-	(void)x;
-	(void)e;
-	return 0;
-}
-
 static int list_nodes(struct tsct_export *x)
 {
-	x->nodes = calloc(1, sizeof(*x->nodes));
+	__u32 i;
+
+	x->nodes = calloc(x->rec->nr_nodes, sizeof(*x->nodes));
 	if (!x->nodes)
 		return -ENOMEM;
-	x->nr_nodes = 1;
-	x->nodes[0] = x->rec->sync.on && *x->rec->sync.name ?
-		x->rec->sync.name : x->rec->host;
+	x->nr_nodes = x->rec->nr_nodes;
+	for (i = 0; i < x->nr_nodes; i++)
+		x->nodes[i] = tsct_recording_node_name(x->rec, i);
 	return 0;
 }
 
@@ -78,7 +71,7 @@ static void add_sizes(struct tsct_export *x)
 
 static void note_place(struct tsct_export *x, const struct tsct_trace_event *e)
 {
-	__u64 *at = &x->read_to[e->stream * x->rec->nr_cpus + e->cpu];
+	__u64 *at = &x->read_to[e->stream * x->rec->nr_locations + e->location];
 
 	x->done_bytes += e->offset - *at;
 	*at = e->offset;
@@ -118,7 +111,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	x->begin_ns = time_of(x, x->rec->begin);
 	x->end_ns = time_of(x, x->rec->end);
 	add_sizes(x);
-	x->read_to = calloc(x->rec->nr_streams * x->rec->nr_cpus + 1,
+	x->read_to = calloc(x->rec->nr_streams * x->rec->nr_locations + 1,
 			    sizeof(*x->read_to));
 	err = x->read_to ? list_nodes(x) : -ENOMEM;
 	return err ? err : tsct_export_select(x);
@@ -163,8 +156,8 @@ static void learn_names(const struct tsct_export *x,
 	if (!x->rec->streams[e->stream].kernel ||
 	    strcmp(e->def->name, "sched_switch"))
 		return;
-	learn_name(threads, node_of(x, e), e, "prev_tid", "prev_comm");
-	learn_name(threads, node_of(x, e), e, "next_tid", "next_comm");
+	learn_name(threads, e->node, e, "prev_tid", "prev_comm");
+	learn_name(threads, e->node, e, "next_tid", "next_comm");
 }
 
 /* Both ends of a message have one, and it is unlikely that others have it. */
@@ -258,13 +251,13 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	struct tsct_export_event ev;
 	int ret = 0, err = 0;
 
-	memset(x->read_to, 0, x->rec->nr_streams * x->rec->nr_cpus *
+	memset(x->read_to, 0, x->rec->nr_streams * x->rec->nr_locations *
 	       sizeof(*x->read_to));
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.stamp),
 			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
-			.node = node_of(x, &e),
+			.node = e.node,
 		};
 		if (ev.ns >= x->to_ns)
 			return 0;

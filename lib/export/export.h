@@ -106,7 +106,7 @@ struct tsct_export {
 	__u32 nr_defs, nr_slices;
 	__u32 *slices;			/* a definition of each */
 	__u32 *first_def;	/* by stream */
-	__u64 *read_to;			/* of each file, by stream and CPU */
+	__u64 *read_to;			/* of each file, by stream and location */
 	struct tsct_threads threads;
 	void *own;		/* the format's */
 };

@@ -30,7 +30,7 @@ struct ctf {
 	int dirfd;
 	__u8 uuid[16];
 	__s64 offset_s;
-	struct stream *streams;	/* node by node, channel by channel, CPU by CPU */
+	struct stream *streams;	/* channel by channel, location by location */
 	__u32 nr_streams;
 };
 
@@ -124,8 +124,8 @@ static struct stream *stream_of(const struct tsct_export *x,
 {
 	const struct ctf *c = x->own;
 
-	return &c->streams[(ev->thread->node * x->rec->nr_streams +
-			    ev->e->stream) * x->rec->nr_cpus + ev->e->cpu];
+	return &c->streams[ev->e->stream * x->rec->nr_locations +
+			   ev->e->location];
 }
 
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
@@ -224,17 +224,17 @@ static int end(struct tsct_export *x)
 
 static int make_streams(const struct tsct_export *x, struct ctf *c)
 {
-	const __u32 channels = x->rec->nr_streams, cpus = x->rec->nr_cpus;
+	const __u32 nr = x->rec->nr_locations;
 	__u32 i;
 
-	c->nr_streams = x->nr_nodes * channels * cpus;
+	c->nr_streams = x->rec->nr_streams * nr;
 	c->streams = calloc(c->nr_streams + 1, sizeof(*c->streams));
 	if (!c->streams)
 		return -ENOMEM;
 	for (i = 0; i < c->nr_streams; i++) {
-		c->streams[i].cpu = i % cpus;
-		c->streams[i].stream = i / cpus % channels;
-		c->streams[i].node = i / cpus / channels;
+		c->streams[i].stream = i / nr;
+		c->streams[i].cpu = x->rec->locations[i % nr].cpu;
+		c->streams[i].node = x->rec->locations[i % nr].node;
 	}
 	return 0;
 }

@@ -16,9 +16,9 @@ static void put_env(const struct tsct_export *x, FILE *to)
 
 	fputs("env {\n\ttracer_name = \"tsctrace-export\";\n"
 	      "\ttracer_version = \"" TSCT_VERSION "\";\n", to);
-	tsct_tsdl_text(to, "hostname", x->rec->host);
-	tsct_tsdl_text(to, "kernel_release", x->rec->kernel);
-	tsct_tsdl_text(to, "command", x->rec->command);
+	tsct_tsdl_text(to, "hostname", x->rec->nodes[0].host);
+	tsct_tsdl_text(to, "kernel_release", x->rec->nodes[0].kernel);
+	tsct_tsdl_text(to, "command", x->rec->nodes[0].command);
 	for (i = 0; i < x->nr_nodes; i++) {
 		snprintf(key, sizeof(key), "node_%u", i);
 		tsct_tsdl_text(to, key, x->nodes[i]);

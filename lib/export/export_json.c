@@ -264,8 +264,8 @@ static int end(struct tsct_export *x)
 	const __u64 error = tsct_export_error_ns(x);
 	json_t *json = json_pack("{ss so so so so sb sI sI sI so}",
 		"exported_by", "tsctrace " TSCT_VERSION,
-		"command", text(x->rec->command),
-		"kernel", text(x->rec->kernel),
+		"command", text(x->rec->nodes[0].command),
+		"kernel", text(x->rec->nodes[0].kernel),
 		"begin_ns", json_sprintf("%" PRId64, (int64_t)x->begin_ns),
 		"end_ns", json_sprintf("%" PRId64, (int64_t)x->end_ns),
 		"relative", x->relative,

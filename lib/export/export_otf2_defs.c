@@ -319,8 +319,8 @@ static void describe(struct defining *d)
 	OTF2_Archive *archive = tsct_otf2_archive(d->o->writer);
 	struct tsct_export *x = d->x;
 
-	check(d, OTF2_Archive_SetDescription(archive, x->rec->command));
-	check(d, OTF2_Archive_SetMachineName(archive, x->rec->host));
+	check(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));
+	check(d, OTF2_Archive_SetMachineName(archive, x->rec->nodes[0].host));
 	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_export_lost(x));
 	set_property(d, "TSCTRACE::DAMAGED_PLACES", tsct_trace_damage(x->trace));
 	set_property(d, "TSCTRACE::UNMATCHED_MESSAGES", x->unmatched);

@@ -147,13 +147,14 @@ static int check_events(struct tsct_export *x)
 static int check_cpus(struct tsct_export *x)
 {
 	const struct tsct_ranges *cpus = &x->filter.cpus;
+	const __u32 last = tsct_recording_last_cpu(x->rec);
 	__u32 i;
 
 	for (i = 0; i < cpus->nr; i++)
-		if (cpus->range[i].first >= x->rec->nr_cpus)
+		if (cpus->range[i].first > last)
 			return tsct_export_fail(x, -ENOENT, "--cpu %u: the"
 				" recording has CPUs 0 to %u",
-				cpus->range[i].first, x->rec->nr_cpus - 1);
+				cpus->range[i].first, last);
 	return 0;
 }
 

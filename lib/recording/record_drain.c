@@ -346,8 +346,8 @@ int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 	d->rec = rec;
 	d->stream = stream;
 	d->nr_cpus = tsct_header(t)->nr_cpus;
-	if (d->nr_cpus > rec->nr_cpus)
-		d->nr_cpus = rec->nr_cpus;
+	if (d->nr_cpus > rec->nr_locations)
+		d->nr_cpus = rec->nr_locations;
 	d->ahead = tsct_ns_ticks(rec->real.mult, AHEAD_NS);
 	d->sources = calloc(d->nr_cpus, sizeof(*d->sources));
 	err = d->sources ? tsct_reader_open(t, &d->reader) : -ENOMEM;

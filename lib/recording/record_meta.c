@@ -11,7 +11,16 @@
 #include "recording/record_meta.h"
 #include "recording/record_tsdl.h"
 
-void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *p)
+void tsct_meta_put_text(FILE *to, const char *of, const char *key,
+			const char *value)
+{
+	char whole[64];
+
+	snprintf(whole, sizeof(whole), "%s%s", of, key);
+	tsct_tsdl_text(to, whole, value);
+}
+
+void tsct_meta_put_pair(FILE *to, const char *of, const char *key, const struct tsct_pair *p)
 {
 	const struct {
 		const char *name;
@@ -31,7 +40,8 @@ void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *p)
 	};
 	size_t i;
 
-	fprintf(to, "\t%s = \"base_ns=%" PRId64, key, (int64_t)p->base_ns);
+	fprintf(to, "\t%s%s = \"base_ns=%" PRId64, of, key,
+		(int64_t)p->base_ns);
 	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
 		fprintf(to, " %s=%" PRIu64, items[i].name,
 			(uint64_t)items[i].value);
@@ -47,7 +57,7 @@ static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u"
 		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
 		rec->epoch, rec->rate_error_ppb);
-	tsct_meta_put_pair(to, "clock_real", &rec->real);
+	tsct_meta_put_pair(to, "", "clock_real", &rec->real);
 }
 
 static void put_env_def(FILE *to, __u32 stream,
@@ -122,11 +132,67 @@ static void put_env_stream(FILE *to, const struct tsct_recording *rec,
 	for (i = 0; i < s->nr_defs; i++)
 		if (s->defs[i])
 			put_env_def(to, stream, s->defs[i]);
-	for (i = 0; i < rec->nr_cpus; i++) {
+	for (i = 0; i < rec->nr_locations; i++) {
 		put_env_ring(to, stream, i, &s->ring[i]);
 		put_env_loss(to, stream, i, &s->loss[i]);
 		put_env_held(to, rec, stream, i);
 	}
+}
+
+static void put_node(FILE *to, const struct tsct_recorded_node *node,
+		     const char *of)
+{
+	tsct_meta_put_text(to, of, "hostname", node->host);
+	tsct_meta_put_text(to, of, "kernel_release", node->kernel);
+	tsct_meta_put_text(to, of, "command", node->command);
+	tsct_meta_put_text(to, of, "provider", node->provider);
+	if (node->provider_gone)
+		fprintf(to, "\t%sprovider_gone = 1;\n", of);
+	fprintf(to, "\t%sboot_id = \"", of);
+	tsct_tsdl_uuid(to, node->boot_id);
+	fputs("\";\n", to);
+}
+
+static void put_correction(FILE *to, const char *of,
+			   const struct tsct_recorded_correction *c)
+{
+	__u32 i;
+
+	fprintf(to, "\t%scorrection = \"kept=%" PRIu64 " dropped=%" PRIu64
+		" bumps=%" PRIu64 " bump_max=%" PRIu64 "\";\n", of,
+		(uint64_t)c->kept, (uint64_t)c->dropped, (uint64_t)c->bumps,
+		(uint64_t)c->bump_max);
+	tsct_meta_put_text(to, of, "correction_fit", c->fit);
+	fprintf(to, "\t%sbounds = \"", of);
+	for (i = 0; i < c->nr_bounds; i++)
+		fprintf(to, "%stick=%" PRIu64 " ns=%" PRIu64, i ? " " : "",
+			(uint64_t)c->bounds[i].tick,
+			(uint64_t)c->bounds[i].error_ns);
+	fputs("\";\n", to);
+}
+
+/* What many nodes have is told with its node, where there are many. */
+static void put_merged(FILE *to, const struct tsct_recording *rec)
+{
+	const struct tsct_recorded_node *node;
+	char of[24];
+	__u32 i;
+
+	fprintf(to, "\tmerged = 1;\n\tnr_nodes = %u;\n\tnr_locations = %u;\n",
+		rec->nr_nodes, rec->nr_locations);
+	for (i = 0; i < rec->nr_nodes; i++) {
+		node = &rec->nodes[i];
+		snprintf(of, sizeof(of), "node_%u_", i);
+		put_node(to, node, of);
+		fprintf(to, "\t%suuid = \"", of);
+		tsct_tsdl_uuid(to, node->uuid);
+		fputs("\";\n", to);
+		tsct_meta_put_sync(to, of, &node->sync);
+		put_correction(to, of, &node->correction);
+	}
+	for (i = 0; i < rec->nr_locations; i++)
+		fprintf(to, "\tlocation_%u = \"node=%u cpu=%u\";\n", i,
+			rec->locations[i].node, rec->locations[i].cpu);
 }
 
 static void put_environment(FILE *to, const struct tsct_recording *rec)
@@ -136,37 +202,37 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	fputs("env {\n\ttracer_name = \"tsctrace\";\n"
 	      "\ttracer_version = \"" TSCT_VERSION "\";\n"
 	      "\ttsctrace_format = " TSCT_META_FORMAT ";\n", to);
-	tsct_tsdl_text(to, "hostname", rec->host);
-	tsct_tsdl_text(to, "kernel_release", rec->kernel);
-	tsct_tsdl_text(to, "command", rec->command);
-	tsct_tsdl_text(to, "provider", rec->provider);
-	if (rec->provider_gone)
-		fputs("\tprovider_gone = 1;\n", to);
+	if (rec->merged) {
+		put_merged(to, rec);
+	} else {
+		put_node(to, &rec->nodes[0], "");
+		fprintf(to, "\tnr_cpus = %u;\n", rec->nr_locations);
+	}
 	if (rec->snapshot)
 		fputs("\tsnapshot = 1;\n", to);
 	fputs("\ttrace_uuid = \"", to);
 	tsct_tsdl_uuid(to, rec->uuid);
-	fputs("\";\n\tboot_id = \"", to);
-	tsct_tsdl_uuid(to, rec->boot_id);
-	fprintf(to, "\";\n\tcomplete = %u;\n\tnr_cpus = %u;\n",
-		rec->complete, rec->nr_cpus);
+	fprintf(to, "\";\n\tcomplete = %u;\n", rec->complete);
 	put_env_clock(to, rec);
 	for (i = 0; i < rec->nr_streams; i++)
 		put_env_stream(to, rec, i);
-	tsct_meta_put_sync(to, rec);
+	if (tsct_recording_has_samples(rec)) {
+		tsct_meta_put_samples(to, rec);
+		tsct_meta_put_sync(to, "", &rec->nodes[0].sync);
+	}
 	fputs("};\n\n", to);
 }
 
 /*
  * Same clock, same UUID: the boot, and what is counted. Recordings of one boot
- * then share a clock for every reader.
+ * then share a clock for every reader. A merged one's is like no other.
  */
 static void put_clock(FILE *to, const struct tsct_recording *rec,
 		      const struct tsct_ctf_clock *clock)
 {
 	__u8 uuid[16];
 
-	memcpy(uuid, rec->boot_id, 16);
+	memcpy(uuid, rec->merged ? rec->uuid : rec->nodes[0].boot_id, 16);
 	uuid[15] ^= rec->source;
 	fprintf(to, "clock {\n\tname = \"%s\";\n\tuuid = \"",
 		tsct_ctf_sources[rec->source]);

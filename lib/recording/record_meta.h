@@ -7,10 +7,17 @@
 
 #include "recording/recording.h"
 
-/* A line of `env` */
-void tsct_meta_put_pair(FILE *to, const char *key, const struct tsct_pair *pair);
+/* Lines of `env`. @of: what keys begin with, "" or "node_N_" */
+void tsct_meta_put_text(FILE *to, const char *of, const char *key,
+			const char *value);
+void tsct_meta_put_pair(FILE *to, const char *of, const char *key,
+			const struct tsct_pair *pair);
 
-/* All that concerns the cluster; nothing where rec->sync is not on. */
-void tsct_meta_put_sync(FILE *to, const struct tsct_recording *rec);
+/* The samples that are in it */
+void tsct_meta_put_samples(FILE *to, const struct tsct_recording *rec);
+
+/* A node in its cluster; nothing where it is not on. */
+void tsct_meta_put_sync(FILE *to, const char *of,
+			const struct tsct_recorded_sync *sync);
 
 #endif /* TSCT_RECORD_META_H */

@@ -11,18 +11,19 @@ static void put_item(FILE *to, const char *name, __u64 value)
 	fprintf(to, " %s=%" PRIu64, name, (uint64_t)value);
 }
 
-static void put_session(FILE *to, const char *key,
+static void put_session(FILE *to, const char *of, const char *key,
 			const struct tsct_recorded_session *s)
 {
-	fprintf(to, "\t%s = \"state=%u", key, s->state);
+	fprintf(to, "\t%s%s = \"state=%u", of, key, s->state);
 	put_item(to, "begin", s->begin);
 	put_item(to, "end", s->end);
 	fputs("\";\n", to);
 }
 
-static void put_state(FILE *to, const struct tsct_recorded_sync *sync)
+static void put_state(FILE *to, const char *of,
+		      const struct tsct_recorded_sync *sync)
 {
-	fprintf(to, "\tsync_state = \"role=%u", sync->role);
+	fprintf(to, "\t%ssync_state = \"role=%u", of, sync->role);
 	put_item(to, "node", sync->node);
 	put_item(to, "host", sync->host);
 	put_item(to, "master", sync->master);
@@ -34,10 +35,13 @@ static void put_state(FILE *to, const struct tsct_recorded_sync *sync)
 	fputs("\";\n", to);
 }
 
-static void put_file(FILE *to, const struct tsct_recording *rec)
+void tsct_meta_put_samples(FILE *to, const struct tsct_recording *rec)
 {
-	const struct tsct_held *held = &rec->streams[rec->nr_streams].held[0];
+	const struct tsct_stream_class *s = &rec->streams[rec->nr_streams];
+	const struct tsct_held *held = &s->held[0];
 
+	tsct_tsdl_text(to, "sync_stream", s->name);
+	tsct_tsdl_text(to, "sync_fields", TSCT_SAMPLE_FIELDS);
 	fprintf(to, "\tsync_holds = \"lost=%" PRIu64,
 		(uint64_t)tsct_recording_samples_lost(rec));
 	put_item(to, "packets", rec->complete ? held->packets : 0);
@@ -45,21 +49,16 @@ static void put_file(FILE *to, const struct tsct_recording *rec)
 	fputs("\";\n", to);
 }
 
-void tsct_meta_put_sync(FILE *to, const struct tsct_recording *rec)
+void tsct_meta_put_sync(FILE *to, const char *of,
+			const struct tsct_recorded_sync *sync)
 {
-	const struct tsct_recorded_sync *sync = &rec->sync;
-
 	if (!sync->on)
 		return;
-	tsct_tsdl_text(to, "sync_stream",
-		       rec->streams[rec->nr_streams].name);
-	tsct_tsdl_text(to, "sync_fields", TSCT_SAMPLE_FIELDS);
-	tsct_tsdl_text(to, "sync_node", sync->name);
-	tsct_tsdl_text(to, "sync_fit", sync->fit);
-	put_state(to, sync);
-	put_session(to, "sync_start", &sync->start);
-	put_session(to, "sync_end", &sync->end);
-	put_file(to, rec);
+	tsct_meta_put_text(to, of, "sync_node", sync->name);
+	tsct_meta_put_text(to, of, "sync_fit", sync->fit);
+	put_state(to, of, sync);
+	put_session(to, of, "sync_start", &sync->start);
+	put_session(to, of, "sync_end", &sync->end);
 	if (sync->line.mult)
-		tsct_meta_put_pair(to, "clock_cluster", &sync->line);
+		tsct_meta_put_pair(to, of, "clock_cluster", &sync->line);
 }

@@ -39,7 +39,7 @@ struct tsct_writer {
 
 static size_t nr_pens(const struct tsct_writer *w)
 {
-	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_cpus;
+	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_locations;
 }
 
 /* Samples are no events of programs. */
@@ -50,7 +50,7 @@ static bool is_counted(const struct tsct_writer *w, __u32 stream)
 
 static struct pen *pen_of(const struct tsct_writer *w, __u32 stream, __u32 cpu)
 {
-	return &w->pens[(size_t)stream * w->rec->nr_cpus + cpu];
+	return &w->pens[(size_t)stream * w->rec->nr_locations + cpu];
 }
 
 static struct tsct_loss *loss_of(const struct tsct_writer *w, __u32 stream,
@@ -300,7 +300,7 @@ int tsct_writer_flush(struct tsct_writer *w)
 	int err;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
-		for (cpu = 0; cpu < w->rec->nr_cpus && !w->error; cpu++) {
+		for (cpu = 0; cpu < w->rec->nr_locations && !w->error; cpu++) {
 			err = flush_pen(w, stream, cpu);
 			if (err && !w->error)
 				w->error = err;
@@ -351,7 +351,7 @@ static void note_held(struct tsct_writer *w)
 	__u32 stream, cpu;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
-		for (cpu = 0; cpu < w->rec->nr_cpus; cpu++) {
+		for (cpu = 0; cpu < w->rec->nr_locations; cpu++) {
 			held = &w->rec->streams[stream].held[cpu];
 			held->packets = pen_of(w, stream, cpu)->seq;
 			held->events = pen_of(w, stream, cpu)->events;
@@ -362,7 +362,7 @@ static void note_held(struct tsct_writer *w)
 int tsct_writer_finish(struct tsct_writer *w)
 {
 	int err = tsct_writer_flush(w), err2;
-	__u32 cpus = w->rec->nr_cpus;
+	__u32 cpus = w->rec->nr_locations;
 	size_t i;
 
 	for (i = 0; err && i < nr_pens(w); i++)

@@ -65,6 +65,42 @@ static void free_stream(struct tsct_stream_class *stream)
 	free(stream->ring);
 }
 
+int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
+{
+	if (!nr_nodes || nr_nodes > TSCT_NODES_MAX)
+		return -EINVAL;
+	rec->nodes = calloc(nr_nodes, sizeof(*rec->nodes));
+	if (!rec->nodes)
+		return -ENOMEM;
+	rec->nr_nodes = nr_nodes;
+	return 0;
+}
+
+int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations)
+{
+	__u32 i;
+
+	if (!nr_locations || nr_locations > TSCT_LOCATIONS_MAX ||
+	    rec->locations)
+		return -EINVAL;
+	rec->locations = calloc(nr_locations, sizeof(*rec->locations));
+	if (!rec->locations)
+		return -ENOMEM;
+	for (i = 0; i < nr_locations; i++)
+		rec->locations[i].cpu = i;
+	rec->nr_locations = nr_locations;
+	return 0;
+}
+
+static void free_node(struct tsct_recorded_node *node)
+{
+	free(node->sync.name);
+	free(node->host);
+	free(node->kernel);
+	free(node->command);
+	free(node->provider);
+}
+
 void tsct_recording_free(struct tsct_recording *rec)
 {
 	__u32 i;
@@ -72,13 +108,43 @@ void tsct_recording_free(struct tsct_recording *rec)
 	for (i = 0; i < tsct_recording_classes(rec); i++)
 		free_stream(&rec->streams[i]);
 	free(rec->streams);
-	free(rec->sync.name);
-	free(rec->host);
-	free(rec->kernel);
-	free(rec->command);
-	free(rec->provider);
+	for (i = 0; i < rec->nr_nodes; i++)
+		free_node(&rec->nodes[i]);
+	free(rec->nodes);
+	free(rec->locations);
 	free(rec->clock_origin);
 	memset(rec, 0, sizeof(*rec));
+}
+
+const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+
+	return n->sync.on && *n->sync.name ? n->sync.name : n->host;
+}
+
+__u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
+{
+	__u32 i, last = 0;
+
+	for (i = 0; i < rec->nr_locations; i++)
+		if (rec->locations[i].cpu > last)
+			last = rec->locations[i].cpu;
+	return last;
+}
+
+/* In a merged one, many nodes have such a CPU. */
+void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
+			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX])
+{
+	const struct tsct_location *l = &rec->locations[location];
+	const char *name = rec->streams[stream].name;
+
+	if (rec->merged)
+		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_n%u_%u", name, l->node,
+			 l->cpu);
+	else
+		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_%u", name, l->cpu);
 }
 
 /* Room for one more behind the channels, and that one */
@@ -86,7 +152,8 @@ static int make_stream(struct tsct_recording *rec, const char *name)
 {
 	struct tsct_stream_class *all, *s;
 
-	if (strlen(name) >= TSCT_NAME_MAX || rec->sync.on)
+	if (strlen(name) >= TSCT_NAME_MAX || !rec->nr_locations ||
+	    tsct_recording_has_samples(rec))
 		return -EINVAL;
 	all = realloc(rec->streams, (rec->nr_streams + 1) * sizeof(*all));
 	if (!all)
@@ -95,9 +162,9 @@ static int make_stream(struct tsct_recording *rec, const char *name)
 	s = &all[rec->nr_streams];
 	memset(s, 0, sizeof(*s));
 	strcpy(s->name, name);
-	s->loss = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->loss));
-	s->held = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->held));
-	s->ring = calloc(rec->nr_cpus ? rec->nr_cpus : 1, sizeof(*s->ring));
+	s->loss = calloc(rec->nr_locations, sizeof(*s->loss));
+	s->held = calloc(rec->nr_locations, sizeof(*s->held));
+	s->ring = calloc(rec->nr_locations, sizeof(*s->ring));
 	if (!s->loss || !s->held || !s->ring) {
 		free_stream(s);
 		return -ENOMEM;
@@ -115,19 +182,21 @@ int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
 
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name)
 {
-	int err = make_stream(rec, name);
+	int err = rec->merged ? -EINVAL : make_stream(rec, name);
 
 	if (!err)
-		rec->sync.on = 1;
+		rec->nodes[0].sync.on = 1;
 	return err;
 }
 
 void tsct_recording_drop_sync(struct tsct_recording *rec)
 {
-	if (rec->sync.on)
+	struct tsct_recorded_sync *sync = &rec->nodes[0].sync;
+
+	if (sync->on)
 		free_stream(&rec->streams[rec->nr_streams]);
-	free(rec->sync.name);
-	memset(&rec->sync, 0, sizeof(rec->sync));
+	free(sync->name);
+	memset(sync, 0, sizeof(*sync));
 }
 
 static int reach(struct tsct_stream_class *s, __u32 nr)
@@ -171,45 +240,45 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss)
 {
-	__u32 i, cpu;
+	__u32 i, at;
 	int c;
 
 	memset(ret_loss, 0, sizeof(*ret_loss));
 	for (i = 0; i < rec->nr_streams; i++)
-		for (cpu = 0; cpu < rec->nr_cpus; cpu++)
+		for (at = 0; at < rec->nr_locations; at++)
 			for (c = 0; c < TSCT_LOSS_NR; c++)
 				ret_loss->cause[c] +=
-					rec->streams[i].loss[cpu].cause[c];
+					rec->streams[i].loss[at].cause[c];
 }
 
-static void balance_ring(const struct tsct_stream_class *s, __u32 cpu,
+static void balance_ring(const struct tsct_stream_class *s, __u32 at,
 			 struct tsct_balance *sum)
 {
-	const __u64 *cause = s->loss[cpu].cause;
-	const __u64 published = s->ring[cpu].published_end -
-		s->ring[cpu].published_begin;
+	const __u64 *cause = s->loss[at].cause;
+	const __u64 published = s->ring[at].published_end -
+		s->ring[at].published_begin;
 	__u64 lost = 0;
 	int c;
 
 	for (c = 0; c < TSCT_LOSS_NR; c++)
 		*(c < TSCT_LOSS_OVERRUN ? &sum->refused : &lost) += cause[c];
 	sum->published += published;
-	sum->held += s->held[cpu].events;
+	sum->held += s->held[at].events;
 	sum->lost += lost;
-	sum->broken_places += s->ring[cpu].broken_places;
-	sum->exact &= published == s->held[cpu].events + lost;
+	sum->broken_places += s->ring[at].broken_places;
+	sum->exact &= published == s->held[at].events + lost;
 }
 
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance)
 {
-	__u32 i, cpu;
+	__u32 i, at;
 
 	*ret_balance = (struct tsct_balance) { .exact = true };
 	for (i = 0; i < rec->nr_streams; i++)
-		for (cpu = 0; cpu < rec->nr_cpus; cpu++)
+		for (at = 0; at < rec->nr_locations; at++)
 			if (stream < 0 || (__u32)stream == i)
-				balance_ring(&rec->streams[i], cpu,
+				balance_ring(&rec->streams[i], at,
 					     ret_balance);
 }
 

@@ -56,13 +56,13 @@ struct tsct_held {
 	__u64 events;
 };
 
-/* One channel in the recording: a CTF stream class, one file per CPU. */
+/* One channel in the recording: a CTF stream class, one file per location. */
 struct tsct_stream_class {
-	char name[TSCT_NAME_MAX];	/* of the files: <name>_<cpu> */
+	char name[TSCT_NAME_MAX];	/* files' names begin with it */
 	__u32 policy;
 	__u32 kernel;			/* written by the kernel only */
 	__u64 lost_no_ring;
-	struct tsct_loss *loss;		/* nr_cpus of them */
+	struct tsct_loss *loss;		/* nr_locations of them */
 	struct tsct_held *held;		/* so many too; once complete */
 	struct tsct_ring_figures *ring;	/* and so many */
 	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; may be NULL */
@@ -96,9 +96,9 @@ extern const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR];
 
 #define TSCT_FIT_NAME_MAX	16
 
-/* This node in its cluster. Samples are in streams[nr_streams], see samples.h */
+/* A node in its cluster. Its samples are in streams[nr_streams], see samples.h */
 struct tsct_recorded_sync {
-	__u32 on;		/* all this is there, and that stream */
+	__u32 on;		/* all this is there; and that stream, unless merged */
 	char *name;		/* the node's, for people; may be "" */
 	char fit[TSCT_FIT_NAME_MAX];	/* that is to be used */
 	__u32 role;
@@ -111,19 +111,55 @@ struct tsct_recorded_sync {
 	struct tsct_pair line;	/* the clock page's, at the end; mult 0: none */
 };
 
-struct tsct_recording {
-	__u8 uuid[16];
+/* How far the times of a node may be off, at a tick of a merged recording */
+struct tsct_recorded_bound {
+	__u64 tick;
+	__u64 error_ns;
+};
+
+#define TSCT_RECORDED_BOUNDS_MAX	64
+
+/* How a node's ticks became those of a merged recording */
+struct tsct_recorded_correction {
+	char fit[TSCT_FIT_NAME_MAX];	/* "": by its own clock */
+	__u64 kept, dropped;		/* samples */
+	__u64 bumps, bump_max;		/* see tsct_corrector_next() */
+	__u32 nr_bounds;		/* in order of ticks */
+	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
+};
+
+/*
+ * A machine whose events are in it. A recorder knows one, its own. In a merged
+ * recording there is one for each that was put in, as that said of itself.
+ */
+struct tsct_recorded_node {
+	__u8 uuid[16];		/* of the recording that was made there */
 	__u8 boot_id[16];
 	char *host;
 	char *kernel;
-	char *command;			/* "" for the whole system */
+	char *command;		/* "" for the whole system */
 	char *provider;
-	__u32 provider_gone;		/* it went away before the end */
+	__u32 provider_gone;	/* it went away before the end */
+	struct tsct_recorded_sync sync;
+	struct tsct_recorded_correction correction;	/* merged */
+};
+
+/* A CPU of a node: its events are in a file of their own, in order. */
+struct tsct_location {
+	__u32 node, cpu;
+};
+
+struct tsct_recording {
+	__u8 uuid[16];
 	char *clock_origin;
 	__u32 complete;			/* the recorder came to its end */
 	__u32 snapshot;			/* a copy of flight recorders */
+	__u32 merged;			/* of others: ticks are global ones */
 	__u32 source;			/* TSCT_SOURCE_* */
-	__u32 nr_cpus;
+	struct tsct_recorded_node *nodes;
+	__u32 nr_nodes;			/* 1, unless merged */
+	struct tsct_location *locations;
+	__u32 nr_locations;		/* unless merged: the CPUs, in order */
 	__u64 begin;			/* stamps: first and last moment */
 	__u64 end;
 	struct tsct_pair real;
@@ -133,37 +169,68 @@ struct tsct_recording {
 	__u32 epoch;			/* and at the end */
 	struct tsct_stream_class *streams;
 	__u32 nr_streams;		/* channels */
-	struct tsct_recorded_sync sync;
 };
 
 #define TSCT_STREAMS_MAX	16	/* channels */
 
+#define TSCT_LOCATIONS_MAX	65536
+#define TSCT_NODES_MAX		65536
+
+/*
+ * tsct_recording_make - a recording of so many nodes, of which nothing is known yet
+ * @rec: all zero. To be freed in any case. 0, -EINVAL: too many, or -ENOMEM.
+ */
+int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
 void tsct_recording_free(struct tsct_recording *rec);
 
-/* Adds a stream class; nr_cpus must be set. Returns its index or -errno. */
+/*
+ * tsct_recording_locate - so many locations, before there are streams
+ * They are the first node's CPUs, until something else is written there. 0, -EINVAL:
+ * none, too many, or it is too late; -ENOMEM.
+ */
+int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations);
+
+/* Adds a stream class; there are locations. Returns its index or -errno. */
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
 
 /*
  * Adds the one of sync samples, after which no channel can follow: it is not
- * counted by nr_streams, and in no sum. 0 or -errno.
+ * counted by nr_streams, and in no sum. Merged recordings have none. 0 or -errno.
  */
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
 
 /* It was none, after all: before a writer was opened. */
 void tsct_recording_drop_sync(struct tsct_recording *rec);
 
+static inline bool tsct_recording_has_samples(const struct tsct_recording *rec)
+{
+	return rec->nr_nodes == 1 && !rec->merged && rec->nodes[0].sync.on;
+}
+
 /* All stream classes: channels, then sync samples */
 static inline __u32 tsct_recording_classes(const struct tsct_recording *rec)
 {
-	return rec->nr_streams + rec->sync.on;
+	return rec->nr_streams + tsct_recording_has_samples(rec);
 }
 
 /* Samples that the daemon had, and that are not there. */
 static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec)
 {
-	return rec->sync.on ?
+	return tsct_recording_has_samples(rec) ?
 		tsct_loss_total(&rec->streams[rec->nr_streams].loss[0]) : 0;
 }
+
+/* What a node is called: as in its cluster, else as a host */
+const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node);
+
+/* The highest CPU that any node has */
+__u32 tsct_recording_last_cpu(const struct tsct_recording *rec);
+
+#define TSCT_FILE_NAME_MAX	(TSCT_NAME_MAX + 32)
+
+/* Name of the file of a class and a location */
+void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
+			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX]);
 
 /*
  * Adds a copy of a checked definition. 0, also if the same one is there;
@@ -182,12 +249,12 @@ tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
-/* All that is known to be missing, over streams and CPUs. */
+/* All that is known to be missing, over streams and locations. */
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
 
 /*
- * The sums that must agree, over the CPUs of a stream, or over all streams
+ * The sums that must agree, over the locations of a stream, or over all streams
  * where @stream is -1. `held` counts what the writer has; complete recordings only.
  */
 struct tsct_balance {

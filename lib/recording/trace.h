@@ -13,7 +13,9 @@ struct tsct_trace;
 
 struct tsct_trace_event {
 	__u64 stamp;
+	__u32 node;		/* index into the recording's nodes */
 	__u32 cpu;
+	__u32 location;		/* of both: index into its locations */
 	__u32 tid;
 	__u32 stream;		/* index into the recording's streams */
 	__u64 offset;		/* in its file, bytes */
@@ -41,7 +43,7 @@ void tsct_trace_close(struct tsct_trace *trace);
 const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 
 /*
- * tsct_trace_next - the next event of all, by stamp; ties by CPU
+ * tsct_trace_next - the next event of all, by stamp; ties by location
  * Returns 1, 0 at the end, -ENOMEM.
  */
 int tsct_trace_next(struct tsct_trace *trace,

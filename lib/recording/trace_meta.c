@@ -13,14 +13,6 @@
 
 /* ---- what the keys mean ------------------------------------------------ */
 
-static int set_text(char **field, struct tsct_text_entry *e)
-{
-	free(*field);
-	*field = e->value;
-	e->value = NULL;
-	return 0;
-}
-
 static int set_clock_state(struct tsct_text *p, const char *at)
 {
 	struct tsct_recording *rec = p->rec;
@@ -74,34 +66,85 @@ static int set_format(struct tsct_text *p, const char *value)
 	return 0;
 }
 
-static int set_number(struct tsct_text *p, const struct tsct_text_entry *e)
+static int set_flag(struct tsct_text *p, const struct tsct_text_entry *e,
+		    __u32 *flag)
 {
-	struct tsct_recording *rec = p->rec;
 	__u64 n;
 
-	if (!strcmp(e->key, "tsctrace_format")) {
-		return set_format(p, e->value);
-	} else if (!strcmp(e->key, "complete")) {
-		if (!tsct_text_whole(e->value, 1, &n))
-			return tsct_text_bad(p, "complete: 0 or 1 expected");
-		rec->complete = n;
-	} else if (!strcmp(e->key, "provider_gone")) {
-		if (!tsct_text_whole(e->value, 1, &n))
-			return tsct_text_bad(p, "provider_gone: 0 or 1 expected");
-		rec->provider_gone = n;
-	} else if (!strcmp(e->key, "snapshot")) {
-		if (!tsct_text_whole(e->value, 1, &n))
-			return tsct_text_bad(p, "snapshot: 0 or 1 expected");
-		rec->snapshot = n;
-	} else if (!strcmp(e->key, "nr_cpus")) {
-		if (!tsct_text_whole(e->value, TSCT_CPUS_MAX, &n) || !n ||
-		    rec->nr_streams)
-			return tsct_text_bad(p,
-					     "nr_cpus: 1 to %u expected, once",
-					     TSCT_CPUS_MAX);
-		rec->nr_cpus = n;
-	}
+	if (!tsct_text_whole(e->value, 1, &n))
+		return tsct_text_bad(p, "%s: 0 or 1 expected", e->key);
+	*flag = n;
 	return 0;
+}
+
+static int set_nodes(struct tsct_text *p, const char *value)
+{
+	struct tsct_recording *rec = p->rec;
+	struct tsct_recorded_node *all;
+	__u64 n;
+
+	if (!rec->merged || rec->nr_nodes != 1 || rec->locations ||
+	    !tsct_text_whole(value, TSCT_NODES_MAX, &n) || !n)
+		return tsct_text_bad(p, "nr_nodes: 1 to %u expected, once",
+				     TSCT_NODES_MAX);
+	all = realloc(rec->nodes, n * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	memset(all + 1, 0, (n - 1) * sizeof(*all));
+	rec->nodes = all;
+	rec->nr_nodes = n;
+	return 0;
+}
+
+static int set_locations(struct tsct_text *p, const char *key,
+			 const char *value, bool merged)
+{
+	const __u32 max = merged ? TSCT_LOCATIONS_MAX : TSCT_CPUS_MAX;
+	__u64 n;
+	int err = -EINVAL;
+
+	if (!!p->rec->merged == merged && tsct_text_whole(value, max, &n))
+		err = tsct_recording_locate(p->rec, n);
+	return err == -EINVAL ? tsct_text_bad(p, "%s: 1 to %u expected, once",
+					      key, max) : err;
+}
+
+/* "node_N_": the node that a line is of, and what is left of the key */
+static const char *find_node(struct tsct_text *p, const char *key)
+{
+	const char *at = key + 5;
+	__u64 node;
+
+	p->node = 0;
+	if (!p->rec->merged || strncmp(key, "node_", 5) ||
+	    !tsct_text_u64(&at, &node) || *at != '_' ||
+	    node >= p->rec->nr_nodes)
+		return key;
+	p->node = node;
+	return at + 1;
+}
+
+static int set_number(struct tsct_text *p, struct tsct_text_entry *e)
+{
+	struct tsct_recording *rec = p->rec;
+	const char *key = e->key;
+
+	if (!strcmp(key, "tsctrace_format"))
+		return set_format(p, e->value);
+	if (!strcmp(key, "complete"))
+		return set_flag(p, e, &rec->complete);
+	if (!strcmp(key, "snapshot"))
+		return set_flag(p, e, &rec->snapshot);
+	if (!strcmp(key, "merged"))
+		return rec->locations ? tsct_text_bad(p, "merged: out of order") :
+			set_flag(p, e, &rec->merged);
+	if (!strcmp(key, "nr_nodes"))
+		return set_nodes(p, e->value);
+	if (!strcmp(key, "nr_locations"))
+		return set_locations(p, key, e->value, true);
+	if (!strcmp(key, "nr_cpus"))
+		return set_locations(p, key, e->value, false);
+	return tsct_text_node(p, find_node(p, key), e);
 }
 
 static int set_stream(struct tsct_text *p, const char *key, const char *at)
@@ -114,7 +157,7 @@ static int set_stream(struct tsct_text *p, const char *key, const char *at)
 	int ret;
 
 	if (!tsct_text_whole(key, UINT32_MAX, &index) ||
-	    index != rec->nr_streams || !rec->nr_cpus)
+	    index != rec->nr_streams || !rec->nr_locations)
 		return tsct_text_bad(p, "stream_%.20s: out of order", key);
 	if (strncmp(at, "name=", 5))
 		return tsct_text_bad(p, "stream_%s: malformed", key);
@@ -190,13 +233,14 @@ static int set_event(struct tsct_text *p, const char *tail, const char *value)
 static int set_loss(struct tsct_text *p, const char *tail, const char *value)
 {
 	struct tsct_loss *loss;
-	__u64 stream, cpu;
+	__u64 stream, at;
 	int i;
 
-	if (!parse_tail(p, tail, &stream, &cpu) || cpu >= p->rec->nr_cpus)
-		return tsct_text_bad(p, "lost_%.20s: no such stream or CPU",
+	if (!parse_tail(p, tail, &stream, &at) ||
+	    at >= p->rec->nr_locations)
+		return tsct_text_bad(p, "lost_%.20s: no such stream or location",
 				     tail);
-	loss = &p->rec->streams[stream].loss[cpu];
+	loss = &p->rec->streams[stream].loss[at];
 	for (i = 0; i < TSCT_LOSS_NR; i++)
 		tsct_text_item(&value, tsct_loss_names[i], UINT64_MAX / 65536,
 			       &loss->cause[i]);
@@ -206,12 +250,13 @@ static int set_loss(struct tsct_text *p, const char *tail, const char *value)
 static int set_held(struct tsct_text *p, const char *tail, const char *value)
 {
 	struct tsct_held *held;
-	__u64 stream, cpu;
+	__u64 stream, at;
 
-	if (!parse_tail(p, tail, &stream, &cpu) || cpu >= p->rec->nr_cpus)
-		return tsct_text_bad(p, "holds_%.20s: no such stream or CPU",
+	if (!parse_tail(p, tail, &stream, &at) ||
+	    at >= p->rec->nr_locations)
+		return tsct_text_bad(p, "holds_%.20s: no such stream or location",
 				     tail);
-	held = &p->rec->streams[stream].held[cpu];
+	held = &p->rec->streams[stream].held[at];
 	if (!tsct_text_item(&value, "packets", UINT64_MAX, &held->packets) ||
 	    !tsct_text_item(&value, "events", UINT64_MAX, &held->events) ||
 	    *value)
@@ -222,12 +267,13 @@ static int set_held(struct tsct_text *p, const char *tail, const char *value)
 static int set_ring(struct tsct_text *p, const char *tail, const char *value)
 {
 	struct tsct_ring_figures *ring;
-	__u64 stream, cpu;
+	__u64 stream, at;
 
-	if (!parse_tail(p, tail, &stream, &cpu) || cpu >= p->rec->nr_cpus)
-		return tsct_text_bad(p, "ring_%.20s: no such stream or CPU",
+	if (!parse_tail(p, tail, &stream, &at) ||
+	    at >= p->rec->nr_locations)
+		return tsct_text_bad(p, "ring_%.20s: no such stream or location",
 				     tail);
-	ring = &p->rec->streams[stream].ring[cpu];
+	ring = &p->rec->streams[stream].ring[at];
 	if (!tsct_text_item(&value, "published_begin", UINT64_MAX,
 			    &ring->published_begin) ||
 	    !tsct_text_item(&value, "published_end", UINT64_MAX,
@@ -239,6 +285,14 @@ static int set_ring(struct tsct_text *p, const char *tail, const char *value)
 	return 0;
 }
 
+static int set_origin(struct tsct_text *p, struct tsct_text_entry *e)
+{
+	free(p->rec->clock_origin);
+	p->rec->clock_origin = e->value;
+	e->value = NULL;
+	return 0;
+}
+
 static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 {
 	struct tsct_recording *rec = p->rec;
@@ -246,22 +300,11 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 
 	if (!strcmp(key, "tracer_name"))
 		p->ours = !strcmp(e->value, "tsctrace");
-	else if (!strcmp(key, "hostname"))
-		return set_text(&rec->host, e);
-	else if (!strcmp(key, "kernel_release"))
-		return set_text(&rec->kernel, e);
-	else if (!strcmp(key, "command"))
-		return set_text(&rec->command, e);
-	else if (!strcmp(key, "provider"))
-		return set_text(&rec->provider, e);
 	else if (!strcmp(key, "clock_origin"))
-		return set_text(&rec->clock_origin, e);
-	else if (!strcmp(key, "trace_uuid") &&
-		 !tsct_text_uuid(e->value, rec->uuid))
-		return tsct_text_bad(p, "trace_uuid: malformed");
-	else if (!strcmp(key, "boot_id") &&
-		 !tsct_text_uuid(e->value, rec->boot_id))
-		return tsct_text_bad(p, "boot_id: malformed");
+		return set_origin(p, e);
+	else if (!strcmp(key, "trace_uuid"))
+		return tsct_text_uuid(e->value, rec->uuid) ? 0 :
+			tsct_text_bad(p, "trace_uuid: malformed");
 	else if (!strcmp(key, "source"))
 		return set_source(p, e->value);
 	else if (!strcmp(key, "span"))
@@ -281,9 +324,9 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_ring(p, key + 5, e->value);
 	else if (!strncmp(key, "holds_", 6))
 		return set_held(p, key + 6, e->value);
-	else if (!strncmp(key, "sync_", 5) || !strcmp(key, "clock_cluster"))
-		return tsct_text_sync(p, e);
-	return 0;
+	else if (!strncmp(key, "location_", 9))
+		return tsct_text_location(p, key + 9, e->value);
+	return tsct_text_node(p, find_node(p, key), e);
 }
 
 /* ---- the block --------------------------------------------------------- */
@@ -342,12 +385,13 @@ static int check_whole(struct tsct_text *p)
 
 	if (!p->ours || !p->format)
 		return not_ours(p);
-	if (!rec->nr_cpus || !rec->host || !rec->kernel || !rec->command ||
-	    !rec->provider || !rec->clock_origin)
+	if (!rec->nr_locations || !rec->clock_origin)
 		return tsct_text_bad(p, "the environment ends too early");
+	if (!rec->merged)
+		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
 	if (!rec->real.mult || tsct_pair_check(&rec->real, rec->source))
 		return tsct_text_bad(p, "clock_real: cannot be true");
-	return tsct_text_sync_whole(p);
+	return tsct_text_node_whole(p);
 }
 
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
@@ -362,7 +406,9 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 	int err;
 
 	memset(rec, 0, sizeof(*rec));
-	err = check_ends(&p, len);
+	err = tsct_recording_make(rec, 1);
+	if (!err)
+		err = check_ends(&p, len);
 	if (err)
 		return err;
 	env = strstr(text, "\nenv {\n");

@@ -18,7 +18,7 @@ static int set_stream(struct tsct_text *p, const char *name)
 
 	if (!tsct_text_name(name, strlen(name)))
 		return tsct_text_bad(p, "sync_stream: not a stream's name");
-	err = p->rec->nr_cpus ? tsct_recording_add_sync(p->rec, name) : -EINVAL;
+	err = tsct_recording_add_sync(p->rec, name);
 	return err ? tsct_text_bad(p, "sync_stream: out of order") : 0;
 }
 
@@ -38,28 +38,33 @@ static int set_fields(struct tsct_text *p, const char *fields)
 	return tsct_recording_add_def(p->rec, p->rec->nr_streams, &def);
 }
 
-static int set_node(struct tsct_text *p, struct tsct_text_entry *e)
+static struct tsct_recorded_sync *sync_of(const struct tsct_text *p)
 {
-	free(p->rec->sync.name);
-	p->rec->sync.name = e->value;
+	return &p->rec->nodes[p->node].sync;
+}
+
+static int set_name(struct tsct_text *p, struct tsct_text_entry *e)
+{
+	struct tsct_recorded_sync *sync = sync_of(p);
+
+	free(sync->name);
+	sync->name = e->value;
 	e->value = NULL;
+	sync->on = 1;
 	return 0;
 }
 
 static int set_fit(struct tsct_text *p, const char *fit)
 {
-	size_t len = strlen(fit);
-
-	if (!len || len >= TSCT_FIT_NAME_MAX ||
-	    strspn(fit, "abcdefghijklmnopqrstuvwxyz") != len)
+	if (!*fit || !tsct_text_word(fit, TSCT_FIT_NAME_MAX))
 		return malformed(p, "sync_fit");
-	strcpy(p->rec->sync.fit, fit);
+	strcpy(sync_of(p)->fit, fit);
 	return 0;
 }
 
 static int set_state(struct tsct_text *p, const char *at)
 {
-	struct tsct_recorded_sync *s = &p->rec->sync;
+	struct tsct_recorded_sync *s = sync_of(p);
 
 	if (!tsct_text_item_u32(&at, "role", TSCT_SYNC_ROLE_NR - 1, &s->role) ||
 	    !tsct_text_item(&at, "node", UINT64_MAX, &s->node) ||
@@ -102,25 +107,38 @@ static int set_holds(struct tsct_text *p, const char *at)
 
 static int set_line(struct tsct_text *p, const char *at)
 {
-	struct tsct_pair *line = &p->rec->sync.line;
+	struct tsct_pair *line = &sync_of(p)->line;
 
 	return tsct_text_pair(at, line) && line->mult ? 0 :
 		malformed(p, "clock_cluster");
 }
 
-int tsct_text_sync(struct tsct_text *p, struct tsct_text_entry *e)
+/* What a recorder says of its samples comes first, what it is in its cluster then. */
+static int set_samples(struct tsct_text *p, const char *key, const char *value)
 {
-	struct tsct_recorded_sync *sync = &p->rec->sync;
-	const char *key = e->key;
-
+	if (p->rec->merged)
+		return tsct_text_bad(p, "%s: a merged recording has no samples",
+				     key);
 	if (!strcmp(key, "sync_stream"))
-		return set_stream(p, e->value);
-	if (!sync->on)
+		return set_stream(p, value);
+	if (!tsct_recording_has_samples(p->rec))
 		return tsct_text_bad(p, "%s: out of order", key);
-	if (!strcmp(key, "sync_fields"))
-		return set_fields(p, e->value);
+	return !strcmp(key, "sync_fields") ? set_fields(p, value) :
+		set_holds(p, value);
+}
+
+int tsct_text_sync(struct tsct_text *p, const char *key,
+		   struct tsct_text_entry *e)
+{
+	struct tsct_recorded_sync *sync = sync_of(p);
+
+	if (!strcmp(key, "sync_stream") || !strcmp(key, "sync_fields") ||
+	    !strcmp(key, "sync_holds"))
+		return set_samples(p, key, e->value);
+	if (!sync->on && (!p->rec->merged || strcmp(key, "sync_node")))
+		return tsct_text_bad(p, "%s: out of order", key);
 	if (!strcmp(key, "sync_node"))
-		return set_node(p, e);
+		return set_name(p, e);
 	if (!strcmp(key, "sync_fit"))
 		return set_fit(p, e->value);
 	if (!strcmp(key, "sync_state"))
@@ -129,25 +147,31 @@ int tsct_text_sync(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_session(p, key, e->value, &sync->start);
 	if (!strcmp(key, "sync_end"))
 		return set_session(p, key, e->value, &sync->end);
-	if (!strcmp(key, "sync_holds"))
-		return set_holds(p, e->value);
 	if (!strcmp(key, "clock_cluster"))
 		return set_line(p, e->value);
 	return 0;
 }
 
+/* A merged one's nodes had counters of their own. */
 int tsct_text_sync_whole(struct tsct_text *p)
 {
-	const struct tsct_recorded_sync *sync = &p->rec->sync;
+	const struct tsct_recording *rec = p->rec;
+	const struct tsct_recorded_sync *sync;
+	__u32 i;
 
-	if (!sync->on)
+	for (i = 0; i < rec->nr_nodes; i++) {
+		sync = &rec->nodes[i].sync;
+		if (sync->on && (!sync->name || !*sync->fit))
+			return tsct_text_bad(p, "what it says of the cluster"
+					     " ends too early");
+	}
+	if (!tsct_recording_has_samples(rec))
 		return 0;
-	if (!sync->name || !*sync->fit ||
-	    !p->rec->streams[p->rec->nr_streams].nr_defs)
+	if (!rec->streams[rec->nr_streams].nr_defs)
 		return tsct_text_bad(p, "what it says of sync samples ends too"
 				     " early");
 	/* Now the source is known. */
-	if (tsct_pair_check(&sync->line, p->rec->source))
+	if (tsct_pair_check(&rec->nodes[0].sync.line, rec->source))
 		return tsct_text_bad(p, "clock_cluster: cannot be true");
 	return 0;
 }

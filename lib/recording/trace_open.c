@@ -85,27 +85,28 @@ static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
 	return err;
 }
 
-static void make_stream(struct tsct_trace *t, __u32 class, __u32 cpu)
+static void make_stream(struct tsct_trace *t, __u32 class, __u32 location)
 {
 	struct tsct_stream *s = &t->streams[t->nr_streams++];
 
-	snprintf(s->name, sizeof(s->name), "%s_%u", t->rec.streams[class].name,
-		 cpu);
+	tsct_recording_file(&t->rec, class, location, s->name);
 	s->stream = s->event.stream = class;
-	s->cpu = s->event.cpu = cpu;
+	s->location = s->event.location = location;
+	s->event.node = t->rec.locations[location].node;
+	s->event.cpu = t->rec.locations[location].cpu;
 	s->sizes = t->sizes[class];
 }
 
-/* A file for each CPU; for samples, which belong to none, the first. */
+/* A file for each location; for samples, which belong to none, the first. */
 static __u32 files_of(const struct tsct_trace *t, __u32 class)
 {
-	return class < t->rec.nr_streams ? t->rec.nr_cpus : 1;
+	return class < t->rec.nr_streams ? t->rec.nr_locations : 1;
 }
 
 static int make_streams(struct tsct_trace *t)
 {
 	const __u32 classes = tsct_recording_classes(&t->rec);
-	__u32 total = classes * t->rec.nr_cpus, i, cpu;
+	__u32 total = classes * t->rec.nr_locations, i, at;
 
 	t->sizes = calloc(classes + 1, sizeof(*t->sizes));
 	t->streams = calloc(total + 1, sizeof(*t->streams));
@@ -119,8 +120,8 @@ static int make_streams(struct tsct_trace *t)
 		if (!t->sizes[i])
 			return -ENOMEM;
 		tsct_stream_sizes(&t->rec.streams[i], t->sizes[i]);
-		for (cpu = 0; cpu < files_of(t, i); cpu++)
-			make_stream(t, i, cpu);
+		for (at = 0; at < files_of(t, i); at++)
+			make_stream(t, i, at);
 	}
 	return 0;
 }
@@ -217,7 +218,7 @@ static int start(struct tsct_trace *t)
 		if (!ret)
 			continue;
 		head.stamp = t->streams[i].event.stamp;
-		head.rank = t->streams[i].cpu;
+		head.rank = t->streams[i].location;
 		head.index = i;
 		tsct_order_add(&t->order, &head);
 	}
@@ -261,14 +262,14 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 void tsct_trace_refuse(struct tsct_trace *t,
 		       const struct tsct_trace_event *e, const char *what)
 {
-	char sentence[256];
+	char name[TSCT_FILE_NAME_MAX], sentence[256];
 
 	t->file.damage++;
 	if (!t->file.report)
 		return;
-	snprintf(sentence, sizeof(sentence), "stream %s_%u: event at byte %"
-		 PRIu64 ": %s; it is left out", t->rec.streams[e->stream].name,
-		 e->cpu, (uint64_t)e->offset, what);
+	tsct_recording_file(&t->rec, e->stream, e->location, name);
+	snprintf(sentence, sizeof(sentence), "stream %s: event at byte %"
+		 PRIu64 ": %s; it is left out", name, (uint64_t)e->offset, what);
 	t->file.report(t->file.arg, sentence);
 }
 

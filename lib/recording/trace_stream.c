@@ -85,7 +85,7 @@ static const char *check_head(const struct tsct_stream_dir *file,
 		return "no packet begins there";
 	if (memcmp(head->uuid, file->rec->uuid, 16))
 		return "it is of another recording";
-	if (head->stream_id != s->stream || head->cpu != s->cpu)
+	if (head->stream_id != s->stream || head->cpu != s->event.cpu)
 		return "it is of another stream";
 	if (head->content_bits > head->packet_bits ||
 	    head->content_bits % 8 || head->packet_bits % 8 ||
@@ -129,7 +129,7 @@ static void check_seq(struct tsct_stream_dir *file, struct tsct_stream *s)
 static void check_held(struct tsct_stream_dir *file, const struct tsct_stream *s)
 {
 	const struct tsct_held *held =
-		&file->rec->streams[s->stream].held[s->cpu];
+		&file->rec->streams[s->stream].held[s->location];
 
 	if (s->events < held->events)
 		damage(file, s, "%" PRIu64 " events are missing",

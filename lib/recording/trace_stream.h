@@ -7,8 +7,8 @@
 #include "recording/trace.h"
 
 struct tsct_stream {
-	char name[TSCT_NAME_MAX + 16];
-	__u32 stream, cpu;
+	char name[TSCT_FILE_NAME_MAX];
+	__u32 stream, location;
 	const __s32 *sizes;	/* of payloads by id - FIRST; -1: varies */
 	__u8 *packet;
 	size_t room;

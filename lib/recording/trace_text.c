@@ -230,3 +230,10 @@ int tsct_text_entry(struct tsct_text *p, struct tsct_text_entry *e)
 	p->at = c + 2;
 	return 0;
 }
+
+bool tsct_text_word(const char *text, size_t max)
+{
+	size_t len = strlen(text);
+
+	return len < max && strspn(text, "abcdefghijklmnopqrstuvwxyz") == len;
+}

@@ -16,6 +16,7 @@ struct tsct_text {
 	char *why;
 	size_t why_size;
 	bool ours, format;	/* tracer_name and tsctrace_format were seen */
+	__u32 node;		/* that the line is of */
 };
 
 /* One line: key = "value"; or key = 123; */
@@ -51,9 +52,21 @@ bool tsct_text_pair(const char *at, struct tsct_pair *ret_pair);
 /* Could a channel have that name? Then a file may. */
 bool tsct_text_name(const char *name, size_t len);
 
+/* A word that keys may be made of, as fits' names are */
+bool tsct_text_word(const char *text, size_t max);
+
 /* Keys sync_* and clock_cluster; at the end: is all there? 0 or -errno. */
-int tsct_text_sync(struct tsct_text *p, struct tsct_text_entry *e);
+int tsct_text_sync(struct tsct_text *p, const char *key,
+		   struct tsct_text_entry *e);
 int tsct_text_sync_whole(struct tsct_text *p);
+
+/* Keys of a node; at the end: is all of each there? 0 or -errno. */
+int tsct_text_node(struct tsct_text *p, const char *key,
+		   struct tsct_text_entry *e);
+int tsct_text_node_whole(struct tsct_text *p);
+
+/* Keys that only merged recordings have */
+int tsct_text_location(struct tsct_text *p, const char *key, const char *at);
 
 /* 8-4-4-4-12 hexadecimal digits, and nothing else */
 bool tsct_text_uuid(const char *text, __u8 uuid[16]);

@@ -87,12 +87,13 @@ static void calibrate(void)
 
 static void describe(void)
 {
-	rec.host = strdup("node \"1\", \303\251");
-	rec.kernel = strdup("6.1");
-	rec.command = strdup("make -C 'a b'");
-	rec.provider = strdup("embedded");
+	tsct_recording_make(&rec, 1);
+	rec.nodes[0].host = strdup("node \"1\", \303\251");
+	rec.nodes[0].kernel = strdup("6.1");
+	rec.nodes[0].command = strdup("make -C 'a b'");
+	rec.nodes[0].provider = strdup("embedded");
 	rec.clock_origin = strdup("in-process");
-	rec.nr_cpus = 3;
+	tsct_recording_locate(&rec, 3);
 	calibrate();
 	now = rec.begin + 1000;
 	if (tsct_recording_add_stream(&rec, "default") ||

@@ -56,12 +56,13 @@ static void switch_to(__u64 stamp, __s32 tid, const char *comm)
 
 static void describe(void)
 {
-	rec.host = strdup("node\033");
-	rec.kernel = strdup("6.1");
-	rec.command = strdup("make");
-	rec.provider = strdup("module");
+	tsct_recording_make(&rec, 1);
+	rec.nodes[0].host = strdup("node\033");
+	rec.nodes[0].kernel = strdup("6.1");
+	rec.nodes[0].command = strdup("make");
+	rec.nodes[0].provider = strdup("module");
 	rec.clock_origin = strdup("module");
-	rec.nr_cpus = 4;
+	tsct_recording_locate(&rec, 4);
 	rec.begin = 10 * S;
 	rec.end = 20 * S;
 	rec.real.base_ns = 1767225600 * (__s64)S;

@@ -185,7 +185,7 @@ START_TEST(record_meta_round_trip)
 	for (i = 0; i < TSCT_LOSS_NR; i++)
 		rec.streams[i % 2].loss[i % CPUS].cause[i] = 1ULL << (3 * i);
 	rec.complete = 1;
-	rec.provider_gone = 1;
+	rec.nodes[0].provider_gone = 1;
 	rec.epoch = 7;
 	rec.streams[0].lost_no_ring = 9;
 	rec.streams[1].held[2] = (struct tsct_held) { 3, 12345 };
@@ -195,7 +195,7 @@ START_TEST(record_meta_round_trip)
 	text = metadata_text(&rec, &len);
 	ck_assert_msg(!tsct_meta_parse(text, len, &again, why, sizeof(why)),
 		      "%s", why);
-	ck_assert_str_eq(again.command, rec.command);
+	ck_assert_str_eq(again.nodes[0].command, rec.nodes[0].command);
 	ck_assert_uint_eq(again.snapshot, 1);
 	ck_assert_mem_eq(&again.streams[1].ring[2], &rec.streams[1].ring[2],
 			 sizeof(struct tsct_ring_figures));
@@ -221,8 +221,8 @@ START_TEST(record_hostile_names)
 		name[i] = _i % 2 ? (char)(any(255) + 1) :
 			"\"\\\n}{;*/ \t\r?%"[any(13)];
 	name[63] = '\0';
-	free(rec.host);
-	rec.host = strdup(name);
+	free(rec.nodes[0].host);
+	rec.nodes[0].host = strdup(name);
 	tsct_writer_touch(writer);
 	send_many(5);
 	ck_assert_int_eq(finish(writer), 0);

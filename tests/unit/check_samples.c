@@ -56,8 +56,11 @@ END_TEST
 
 START_TEST(samples_have_a_name_of_their_own)
 {
-	struct tsct_recording r = { .nr_cpus = 1 };
+	struct tsct_recording r = { .complete = 0 };
 
+	ck_assert_int_eq(tsct_recording_make(&r, 1), 0);
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "early"), -EINVAL);
+	ck_assert_int_eq(tsct_recording_locate(&r, 1), 0);
 	ck_assert_int_eq(tsct_recording_add_stream(&r, "sync"), 0);
 	ck_assert_int_eq(tsct_recording_add_stream(&r, "sync__"), 1);
 	ck_assert_int_eq(tsct_recording_add_stream(&r, "sync_"), 2);

@@ -331,7 +331,7 @@ static const struct {
 	{ "event_0_16", "event_0_15", "no such stream or id" },
 	{ "event_0_16", "event_0_65536", "no such stream or id" },
 	{ "event_0_17", "event_0_16", "exists" },
-	{ "holds_0_0", "holds_0_1", "holds_0_1: no such stream or CPU" },
+	{ "holds_0_0", "holds_0_1", "holds_0_1: no such stream or location" },
 	{ "holds_0_0 = \"", "holds_0_0 = \"packs=1 ", "holds_0_0: malformed" },
 	{ "instant plain", "constant plain", "malformed" },
 	{ "a:u8,", "a:u9,", "not a definition" },

@@ -95,16 +95,17 @@ static inline void make_recording(struct tsct_recording *rec, __u32 nr_cpus)
 	int i;
 
 	memset(rec, 0, sizeof(*rec));
+	ck_assert_int_eq(tsct_recording_make(rec, 1), 0);
 	for (i = 0; i < 16; i++) {
-		rec->uuid[i] = i * 17;
-		rec->boot_id[i] = 255 - i;
+		rec->uuid[i] = rec->nodes[0].uuid[i] = i * 17;
+		rec->nodes[0].boot_id[i] = 255 - i;
 	}
-	rec->host = strdup("node-1");
-	rec->kernel = strdup("6.1.0-56-amd64");
-	rec->command = strdup("sh -c 'echo \"hi\\n\"' \t\n\x01 \xc3\xa9 }; env {");
-	rec->provider = strdup("embedded");
+	rec->nodes[0].host = strdup("node-1");
+	rec->nodes[0].kernel = strdup("6.1.0-56-amd64");
+	rec->nodes[0].command = strdup("sh -c 'echo \"hi\\n\"' \t\n\x01 \xc3\xa9 }; env {");
+	rec->nodes[0].provider = strdup("embedded");
 	rec->clock_origin = strdup("in-process");
-	rec->nr_cpus = nr_cpus;
+	tsct_recording_locate(rec, nr_cpus);
 	calibrate(rec);
 	ck_assert_int_eq(tsct_recording_add_stream(rec, "default"), 0);
 	ck_assert_int_eq(tsct_recording_add_stream(rec, "kernel"), 1);

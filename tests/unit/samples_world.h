@@ -63,16 +63,16 @@ static inline void begin_recording(void)
 	make_recording(&rec, 2);
 	ck_assert_int_eq(tsct_recording_add_samples(&rec), 0);
 	ck_assert_uint_eq(rec.nr_streams, 2);
-	rec.sync.name = strdup("beta \"7\"");
-	strcpy(rec.sync.fit, "spline");
-	rec.sync.role = TSCT_SYNC_CHILD;
-	rec.sync.node = ~0ULL;
-	rec.sync.timeline = 9;
-	rec.sync.start = (struct tsct_recorded_session) {
+	rec.nodes[0].sync.name = strdup("beta \"7\"");
+	strcpy(rec.nodes[0].sync.fit, "spline");
+	rec.nodes[0].sync.role = TSCT_SYNC_CHILD;
+	rec.nodes[0].sync.node = ~0ULL;
+	rec.nodes[0].sync.timeline = 9;
+	rec.nodes[0].sync.start = (struct tsct_recorded_session) {
 		TSCT_SESSION_DONE, 100, 200 };
-	rec.sync.end = (struct tsct_recorded_session) {
+	rec.nodes[0].sync.end = (struct tsct_recorded_session) {
 		TSCT_SESSION_FAILED, 300, 400 };
-	rec.sync.line = rec.real;
+	rec.nodes[0].sync.line = rec.real;
 }
 
 /* Two sessions, and one exchange a while between them */
@@ -125,7 +125,7 @@ static inline void read_small(struct tsct_recorded_sync *ret_sync)
 	ck_assert_int_eq(tsct_samples_read(trace, &samples, &nr_samples), 0);
 	ck_assert_uint_eq(tsct_trace_damage(trace), reports);
 	if (ret_sync)
-		*ret_sync = tsct_trace_recording(trace)->sync;
+		*ret_sync = tsct_trace_recording(trace)->nodes[0].sync;
 	tsct_trace_close(trace);
 }
 

@@ -4,14 +4,17 @@
  * packed struct that the BPF program fills in and the text that tsct_define()
  * is given, so that the two cannot drift apart.
  *
- * In a list, I(type, name, format) is an integer and C(size, name) is text of
- * a fixed size, padded with NULs.
+ * In a list, I(type, name, format) is an integer, C(size, name) is text of a
+ * fixed size, padded with NULs, and S(size, name) is text that ends with a NUL,
+ * and so does the event.
  */
 #ifndef TSCT_BPF_EVENTS_H
 #define TSCT_BPF_EVENTS_H
 
 #include <linux/types.h>
 
+typedef __u16 u16;
+typedef __u32 u32;
 typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
@@ -38,14 +41,29 @@ typedef __u64 u64;
 	I(s64, id, "/syscall") \
 	I(s64, ret, "")
 
+/*
+ * A message is what one packet carries: the same number is computed of it where
+ * it leaves and where it arrives, see net.bpf.c. `remote` is the other end.
+ */
+#define NET_FIELDS(I, C, S) \
+	I(u64, message, "/x") \
+	I(u32, bytes, "") \
+	C(4, protocol) \
+	I(u16, local_port, "") \
+	S(64, remote)
+
 #define MEMBER_I(type, name, format)	type name;
 #define MEMBER_C(size, name)		char name[size];
+#define MEMBER_S(size, name)		char name[size];
 #define EVENT_STRUCT(tag, FIELDS) \
 	struct tag { FIELDS(MEMBER_I, MEMBER_C) } __attribute__((packed))
 
 EVENT_STRUCT(sched_switch, SCHED_SWITCH_FIELDS);
 EVENT_STRUCT(sys_enter, SYS_ENTER_FIELDS);
 EVENT_STRUCT(sys_exit, SYS_EXIT_FIELDS);
+struct net_event {
+	NET_FIELDS(MEMBER_I, MEMBER_C, MEMBER_S)
+} __attribute__((packed));
 
 _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
@@ -54,7 +72,9 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 /* Every item begins with ", ": the text starts behind the first one. */
 #define TEXT_I(type, name, format)	", " #name ":" #type format
 #define TEXT_C(size, name)		", " #name ":chars[" #size "]"
+#define TEXT_S(size, name)		", " #name ":string"
 #define EVENT_TEXT(FIELDS)		(&(FIELDS(TEXT_I, TEXT_C))[2])
+#define NET_TEXT			(&(NET_FIELDS(TEXT_I, TEXT_C, TEXT_S))[2])
 
 /*
  * sched_switch.prev_state as the kernel's own tracepoint shows it: 0 still

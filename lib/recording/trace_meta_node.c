@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+/* What the keys of nodes and of locations mean; see record_meta.c. */
+#include <stdlib.h>
+
+#include "recording/trace_text.h"
+
+static struct tsct_recorded_node *node_of(const struct tsct_text *p)
+{
+	return &p->rec->nodes[p->node];
+}
+
+static int set_text(char **field, struct tsct_text_entry *e)
+{
+	free(*field);
+	*field = e->value;
+	e->value = NULL;
+	return 0;
+}
+
+static int set_uuid(struct tsct_text *p, const char *key, const char *value,
+		    __u8 *uuid)
+{
+	return tsct_text_uuid(value, uuid) ? 0 :
+		tsct_text_bad(p, "%s: malformed", key);
+}
+
+static int set_gone(struct tsct_text *p, const char *value)
+{
+	__u64 n;
+
+	if (!tsct_text_whole(value, 1, &n))
+		return tsct_text_bad(p, "provider_gone: 0 or 1 expected");
+	node_of(p)->provider_gone = n;
+	return 0;
+}
+
+static int set_correction(struct tsct_text *p, const char *at)
+{
+	struct tsct_recorded_correction *c = &node_of(p)->correction;
+
+	if (!tsct_text_item(&at, "kept", UINT64_MAX, &c->kept) ||
+	    !tsct_text_item(&at, "dropped", UINT64_MAX, &c->dropped) ||
+	    !tsct_text_item(&at, "bumps", UINT64_MAX, &c->bumps) ||
+	    !tsct_text_item(&at, "bump_max", UINT64_MAX, &c->bump_max) || *at)
+		return tsct_text_bad(p, "correction: malformed");
+	return 0;
+}
+
+static int set_fit(struct tsct_text *p, const char *fit)
+{
+	if (!tsct_text_word(fit, TSCT_FIT_NAME_MAX))
+		return tsct_text_bad(p, "correction_fit: malformed");
+	strcpy(node_of(p)->correction.fit, fit);
+	return 0;
+}
+
+static int set_bounds(struct tsct_text *p, const char *at)
+{
+	struct tsct_recorded_correction *c = &node_of(p)->correction;
+	struct tsct_recorded_bound *b;
+	__u64 last = 0;
+
+	for (c->nr_bounds = 0; *at; last = b->tick) {
+		if (c->nr_bounds == TSCT_RECORDED_BOUNDS_MAX)
+			return tsct_text_bad(p, "bounds: too many");
+		b = &c->bounds[c->nr_bounds++];
+		if (!tsct_text_item(&at, "tick", UINT64_MAX, &b->tick) ||
+		    !tsct_text_item(&at, "ns", UINT64_MAX, &b->error_ns) ||
+		    b->tick < last)
+			return tsct_text_bad(p, "bounds: malformed");
+	}
+	return 0;
+}
+
+int tsct_text_node(struct tsct_text *p, const char *key,
+		   struct tsct_text_entry *e)
+{
+	struct tsct_recorded_node *node = node_of(p);
+
+	if (!strcmp(key, "hostname"))
+		return set_text(&node->host, e);
+	if (!strcmp(key, "kernel_release"))
+		return set_text(&node->kernel, e);
+	if (!strcmp(key, "command"))
+		return set_text(&node->command, e);
+	if (!strcmp(key, "provider"))
+		return set_text(&node->provider, e);
+	if (!strcmp(key, "provider_gone"))
+		return set_gone(p, e->value);
+	if (!strcmp(key, "boot_id"))
+		return set_uuid(p, key, e->value, node->boot_id);
+	if (!strncmp(key, "sync_", 5) || !strcmp(key, "clock_cluster"))
+		return tsct_text_sync(p, key, e);
+	if (!p->rec->merged)
+		return 0;
+	if (!strcmp(key, "uuid"))
+		return set_uuid(p, key, e->value, node->uuid);
+	if (!strcmp(key, "correction"))
+		return set_correction(p, e->value);
+	if (!strcmp(key, "correction_fit"))
+		return set_fit(p, e->value);
+	if (!strcmp(key, "bounds"))
+		return set_bounds(p, e->value);
+	return 0;
+}
+
+int tsct_text_node_whole(struct tsct_text *p)
+{
+	const struct tsct_recorded_node *node;
+	__u32 i;
+
+	for (i = 0; i < p->rec->nr_nodes; i++) {
+		node = &p->rec->nodes[i];
+		if (!node->host || !node->kernel || !node->command ||
+		    !node->provider)
+			return tsct_text_bad(p, "the environment ends too early");
+	}
+	return tsct_text_sync_whole(p);
+}
+
+/* Node by node, CPU by CPU: so none is there twice. */
+int tsct_text_location(struct tsct_text *p, const char *key, const char *at)
+{
+	const struct tsct_recording *rec = p->rec;
+	struct tsct_location *l, *last;
+	__u64 index;
+
+	if (!rec->merged || !tsct_text_whole(key, UINT32_MAX, &index) ||
+	    index >= rec->nr_locations)
+		return tsct_text_bad(p, "location_%.20s: there is no such", key);
+	l = &rec->locations[index];
+	if (!tsct_text_item_u32(&at, "node", rec->nr_nodes - 1, &l->node) ||
+	    !tsct_text_item_u32(&at, "cpu", TSCT_CPUS_MAX - 1, &l->cpu) || *at)
+		return tsct_text_bad(p, "location_%s: malformed", key);
+	last = l - 1;
+	if (index && (l->node < last->node ||
+		      (l->node == last->node && l->cpu <= last->cpu)))
+		return tsct_text_bad(p, "location_%s: out of order", key);
+	return 0;
+}
