@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fit_world.h"
-#include "golden_fit.h"
+#include "golden/fit.h"
 #include "suite.h"
 
 #define NR	40

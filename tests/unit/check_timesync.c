@@ -202,9 +202,8 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("timesync");
-	TCase *tcase = tcase_create("timesync");
+	TCase *tcase = add_case(suite, "timesync", NULL, NULL);
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, all_come);
 	tcase_add_test(tcase, some_are_missing);
 	tcase_add_test(tcase, it_is_not_over);
@@ -214,6 +213,5 @@ int main(void)
 	tcase_add_test(tcase, it_goes_away);
 	tcase_add_test(tcase, it_is_silent);
 	tcase_add_test(tcase, it_refuses);
-	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Golden numbers of the reference fits, in exact fractions: golden_fit.h.
-
-   tests/unit/golden_fit.py > tests/unit/golden_fit.h
-
-Written from the formulas, not from lib/sync; check_fit.c compares.
+"""Golden numbers of the reference fits, for check_fit.c, in exact fractions: written
+from the formulas, not from lib/sync.
 """
 from fractions import Fraction as F
 from random import Random
@@ -81,7 +78,6 @@ CASES = [
 ]
 
 print("/* SPDX-License-Identifier: MIT */")
-print("/* Made by tests/unit/golden_fit.py, in exact fractions. Do not edit. */")
 print("#ifndef TESTS_GOLDEN_FIT_H\n#define TESTS_GOLDEN_FIT_H\n\n#include \"sync/fit.h\"\n")
 print("struct golden_at {\n\t__u64 local, remote;\n\tdouble frac;\n};\n")
 for number, (kind, make, xs) in enumerate(CASES):
