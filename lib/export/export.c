@@ -10,6 +10,7 @@
 
 #include "core/scale.h"
 #include "export/export.h"
+#include "recording/message.h"
 #include "recording/value.h"
 
 #define POLL_EVENTS	1024
@@ -160,24 +161,6 @@ static void learn_names(const struct tsct_export *x,
 	learn_name(threads, e->node, e, "next_tid", "next_comm");
 }
 
-/* Both ends of a message have one, and it is unlikely that others have it. */
-static __u64 message_id(const struct tsct_export_def *d,
-			const struct tsct_trace_event *e)
-{
-	struct tsct_value key;
-	unsigned int nr = 0;
-	size_t pos = 0;
-	__u64 h;
-
-	if (!tsct_export_has_key(e->def) || !tsct_value_next(e, &nr, &pos, &key))
-		return 0;
-	h = tsct_value_integer(&key) + d->pool * 0x9e3779b97f4a7c15ULL;
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
-	h ^= h >> 31;
-	return h ? h : 1;
-}
-
 static int judge_begin(struct tsct_export *x, struct tsct_export_event *ev)
 {
 	int err = tsct_thread_open(ev->thread, x->defs[ev->def].slice);
@@ -214,7 +197,7 @@ static int judge(struct tsct_export *x, struct tsct_export_event *ev)
 	case TSCT_KIND_RECEIVE:
 		ev->act = ev->e->def->kind == TSCT_KIND_SEND ?
 			TSCT_ACT_SEND : TSCT_ACT_RECEIVE;
-		ev->message = message_id(&x->defs[ev->def], ev->e);
+		ev->message = tsct_message_key(ev->e, x->defs[ev->def].pool);
 		break;
 	default:
 		ev->act = TSCT_ACT_INSTANT;

@@ -70,8 +70,8 @@ struct tsct_export_def {
 	const struct tsct_event_def *def;	/* NULL: there is none */
 	__u32 stream;
 	__u32 slice;		/* the same for a BEGIN and its END */
-	__u32 pool;		/* the same for a SEND and its RECEIVE */
 	bool wanted;
+	__u64 pool;		/* the same for a SEND and its RECEIVE */
 };
 
 struct tsct_export {
@@ -131,9 +131,6 @@ void tsct_export_free(struct tsct_export *x);
 int tsct_export_select(struct tsct_export *x);
 bool tsct_export_is_selected(const struct tsct_export *x,
 			     const struct tsct_export_event *ev);
-
-/* A SEND or RECEIVE without such a first field says nothing of its message. */
-bool tsct_export_has_key(const struct tsct_event_def *def);
 
 /* ---- for formats -------------------------------------------------------- */
 

@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "recording/message.h"
 
 /* ---- definitions ------------------------------------------------------- */
-
-bool tsct_export_has_key(const struct tsct_event_def *def)
-{
-	return def->nr_fields && def->fields[0].type <= TSCT_TYPE_S64;
-}
 
 static bool is_wanted(const struct tsct_export *x,
 		      const struct tsct_event_def *def)
@@ -59,23 +55,18 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-/*
- * Those of one name. Messages are told apart by their name where both ends have
- * the same; all others are taken for one kind of messages.
- */
+/* Those of one name */
 static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
 		    __u32 nr)
 {
 	unsigned int kinds = 0;
-	__u32 i, pool;
+	__u64 pool;
+	__u32 i;
 
 	for (i = 0; i < nr; i++)
-		if (tsct_export_has_key(d[i]->def))
+		if (tsct_message_has_key(d[i]->def))
 			kinds |= 1U << d[i]->def->kind;
-	pool = x->nr_slices + 2;
-	if (!(kinds & 1U << TSCT_KIND_SEND) ||
-	    !(kinds & 1U << TSCT_KIND_RECEIVE))
-		pool = 1;
+	pool = tsct_message_pool(d[0]->def->name, kinds);
 	for (i = 0; i < nr; i++) {
 		if (i && d[i]->stream != d[i - 1]->stream)
 			x->nr_slices++;
