@@ -171,6 +171,27 @@ static void put_correction(FILE *to, const char *of,
 	fputs("\";\n", to);
 }
 
+static void put_timeline(FILE *to, const struct tsct_recorded_timeline *t)
+{
+	const struct {
+		const char *name;
+		__u64 value;
+	} items[] = {
+		{ "on", t->on }, { "number", t->number },
+		{ "master", t->master }, { "base", t->base },
+		{ "mult", t->mult }, { "remote", t->remote },
+		{ "global", t->global }, { "num", t->num },
+		{ "den", t->den }, { "hz", t->hz },
+	};
+	size_t i;
+
+	fprintf(to, "\ttimeline = \"base_ns=%" PRId64, (int64_t)t->base_ns);
+	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
+		fprintf(to, " %s=%" PRIu64, items[i].name,
+			(uint64_t)items[i].value);
+	fputs("\";\n", to);
+}
+
 /* What many nodes have is told with its node, where there are many. */
 static void put_merged(FILE *to, const struct tsct_recording *rec)
 {
@@ -180,6 +201,7 @@ static void put_merged(FILE *to, const struct tsct_recording *rec)
 
 	fprintf(to, "\tmerged = 1;\n\tnr_nodes = %u;\n\tnr_locations = %u;\n",
 		rec->nr_nodes, rec->nr_locations);
+	put_timeline(to, &rec->timeline);
 	for (i = 0; i < rec->nr_nodes; i++) {
 		node = &rec->nodes[i];
 		snprintf(of, sizeof(of), "node_%u_", i);

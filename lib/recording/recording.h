@@ -149,12 +149,28 @@ struct tsct_location {
 	__u32 node, cpu;
 };
 
+/*
+ * What the ticks of a merged recording count: so another one can be put beside them.
+ * Without a timeline (on is 0) they are by each node's own clock, and all but hz is 0.
+ */
+struct tsct_recorded_timeline {
+	__u32 on;
+	__u32 number;		/* the master's of its epoch */
+	__u64 master;		/* node; 0: servers' time */
+	/* His counter, or ns where nobody knew it: cluster time by it */
+	__s64 base_ns;
+	__u64 base, mult;
+	__u64 remote, global, num, den;	/* global ticks by it: struct tsct_frame */
+	__u64 hz;
+};
+
 struct tsct_recording {
 	__u8 uuid[16];
 	char *clock_origin;
 	__u32 complete;			/* the recorder came to its end */
 	__u32 snapshot;			/* a copy of flight recorders */
 	__u32 merged;			/* of others: ticks are global ones */
+	struct tsct_recorded_timeline timeline;	/* merged */
 	__u32 source;			/* TSCT_SOURCE_* */
 	struct tsct_recorded_node *nodes;
 	__u32 nr_nodes;			/* 1, unless merged */

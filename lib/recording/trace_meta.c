@@ -324,6 +324,8 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_ring(p, key + 5, e->value);
 	else if (!strncmp(key, "holds_", 6))
 		return set_held(p, key + 6, e->value);
+	else if (!strcmp(key, "timeline"))
+		return tsct_text_timeline(p, e->value);
 	else if (!strncmp(key, "location_", 9))
 		return tsct_text_location(p, key + 9, e->value);
 	return tsct_text_node(p, find_node(p, key), e);

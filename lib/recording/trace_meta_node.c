@@ -109,6 +109,8 @@ int tsct_text_node_whole(struct tsct_text *p)
 	const struct tsct_recorded_node *node;
 	__u32 i;
 
+	if (p->rec->merged && !p->rec->timeline.hz)
+		return tsct_text_bad(p, "the environment has no timeline");
 	for (i = 0; i < p->rec->nr_nodes; i++) {
 		node = &p->rec->nodes[i];
 		if (!node->host || !node->kernel || !node->command ||
@@ -116,6 +118,37 @@ int tsct_text_node_whole(struct tsct_text *p)
 			return tsct_text_bad(p, "the environment ends too early");
 	}
 	return tsct_text_sync_whole(p);
+}
+
+/* Counters of 10 MHz to 100 GHz, and ticks that are no longer than a ns */
+static bool is_possible(const struct tsct_recorded_timeline *t)
+{
+	const __u64 ns = 1ULL << TSCT_CLOCK_SHIFT;
+
+	return t->hz >= 1000000000 &&
+		(!t->on || (t->num && t->den && t->mult >= ns / 100 &&
+			    t->mult <= ns * 100));
+}
+
+int tsct_text_timeline(struct tsct_text *p, const char *at)
+{
+	struct tsct_recorded_timeline *t = &p->rec->timeline;
+
+	if (!p->rec->merged ||
+	    !tsct_text_item_s64(&at, "base_ns", &t->base_ns) ||
+	    !tsct_text_item_u32(&at, "on", 1, &t->on) ||
+	    !tsct_text_item_u32(&at, "number", UINT32_MAX, &t->number) ||
+	    !tsct_text_item(&at, "master", UINT64_MAX, &t->master) ||
+	    !tsct_text_item(&at, "base", UINT64_MAX, &t->base) ||
+	    !tsct_text_item(&at, "mult", UINT64_MAX, &t->mult) ||
+	    !tsct_text_item(&at, "remote", UINT64_MAX, &t->remote) ||
+	    !tsct_text_item(&at, "global", UINT64_MAX, &t->global) ||
+	    !tsct_text_item(&at, "num", UINT64_MAX, &t->num) ||
+	    !tsct_text_item(&at, "den", UINT64_MAX, &t->den) ||
+	    !tsct_text_item(&at, "hz", UINT64_MAX, &t->hz) || *at)
+		return tsct_text_bad(p, "timeline: malformed");
+	return is_possible(t) ? 0 :
+		tsct_text_bad(p, "timeline: cannot be true");
 }
 
 /* Node by node, CPU by CPU: so none is there twice. */

@@ -67,6 +67,7 @@ int tsct_text_node_whole(struct tsct_text *p);
 
 /* Keys that only merged recordings have */
 int tsct_text_location(struct tsct_text *p, const char *key, const char *at);
+int tsct_text_timeline(struct tsct_text *p, const char *at);
 
 /* 8-4-4-4-12 hexadecimal digits, and nothing else */
 bool tsct_text_uuid(const char *text, __u8 uuid[16]);
