@@ -93,8 +93,7 @@ const struct tsct_recording *tsct_merge_result(const struct tsct_merge *merge);
 struct tsct_merge_input {
 	const char *path;
 	const struct tsct_recording *rec;
-	__u32 first_node;	/* of the result; as many as rec has follow it */
-	__u32 first_location;	/* the same of locations */
+	__u32 first_node;	/* of the result; as many as rec has follow */
 	__u64 events;		/* written */
 	__u64 missing;		/* that it says it holds, and that are not there */
 	__u64 damage;		/* places that could not be read */
