@@ -2,8 +2,8 @@
 /*
  * A stream file as record_meta.c describes it to CTF readers, for our own
  * writer and reader. All little endian, nothing aligned. A file is packets,
- * back to back; a packet is struct tsct_packet, then events: struct
- * tsct_packet_event and the payload as it was in the ring.
+ * back to back; a packet is struct tsct_packet, then events: what core/delta.h puts
+ * in front, with ids from 0 on, and the payload as it was in the ring.
  */
 #ifndef TSCT_CTF_H
 #define TSCT_CTF_H
@@ -16,20 +16,6 @@ struct tsct_packet {
 	__u32 magic;
 	__u8 uuid[16];		/* of the recording */
 	__u32 stream_id;
-	__u64 begin;		/* stamps of the first and the last event */
-	__u64 end;
-	__u64 content_bits;
-	__u64 packet_bits;
-	__u64 seq;		/* from 0, per file */
-	__u64 discarded;	/* events lost in this file's ring, so far */
-	__u32 cpu;
-} __attribute__((packed));
-
-/* Format 3's */
-struct tsct_packet_3 {
-	__u32 magic;
-	__u8 uuid[16];		/* of the recording */
-	__u32 stream_id;
 	__u64 begin;		/* ticks of the first and the last event */
 	__u64 end;
 	__u64 content_bits;
@@ -37,21 +23,13 @@ struct tsct_packet_3 {
 	__u64 seq;		/* from 0, per file */
 	__u64 discarded;	/* events lost at this location, so far */
 	__u32 cpu;
-	__u32 node;		/* 0 in what was not merged */
+	__u32 node;		/* 0 where nothing was merged */
 } __attribute__((packed));
 
-struct tsct_packet_event {
-	__u16 id;
-	__u64 stamp;
-	__u32 tid;
-} __attribute__((packed));
+_Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
 
-_Static_assert(sizeof(struct tsct_packet) == 76, "as in the metadata");
-_Static_assert(sizeof(struct tsct_packet_event) == 14, "as in the metadata");
-
-/* A packet is written when it holds this much, and holds at most MAX. */
+/* A packet ends when it holds this much, in bytes. */
 #define TSCT_PACKET_FULL	65536
-#define TSCT_PACKET_MAX		(TSCT_PACKET_FULL + 65536 + 128)
 
 struct tsct_ctf_type {
 	char name[8];		/* as tsct_define() spells it */

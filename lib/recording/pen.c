@@ -8,7 +8,7 @@
 
 /* Packets are collected up to FULL, the last may be FULL, and one event more. */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_PEN_PAYLOAD_MAX + \
-		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet_3))
+		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
 void tsct_pen_init(struct tsct_pen *pen, const struct tsct_pen_file *file,
 		   const struct tsct_pen_options *options)
@@ -30,14 +30,14 @@ void tsct_pen_free(struct tsct_pen *pen)
 static void open_packet(struct tsct_pen *pen)
 {
 	pen->packet = pen->used;
-	pen->used += sizeof(struct tsct_packet_3);
+	pen->used += sizeof(struct tsct_packet);
 	pen->begin = tsct_pen_last(pen);
 	tsct_delta_begin(&pen->delta, pen->begin);
 }
 
 static void close_packet(struct tsct_pen *pen, __u64 discarded)
 {
-	const struct tsct_packet_3 head = {
+	const struct tsct_packet head = {
 		.magic = TSCT_CTF_MAGIC,
 		.stream_id = pen->file.stream_id,
 		.begin = pen->begin,
@@ -52,7 +52,7 @@ static void close_packet(struct tsct_pen *pen, __u64 discarded)
 	__u8 *at = pen->buffer + pen->packet;
 
 	memcpy(at, &head, sizeof(head));
-	memcpy(at + offsetof(struct tsct_packet_3, uuid), pen->file.uuid, 16);
+	memcpy(at + offsetof(struct tsct_packet, uuid), pen->file.uuid, 16);
 	pen->sealed += pen->delta.events;
 	pen->discarded = discarded;
 	open_packet(pen);

@@ -11,18 +11,11 @@
 
 #include "core/delta.h"
 #include "recording/ctf.h"
-
-/* When bytes are on the disk for certain: see Documentation/trace-format.rst */
-enum tsct_sync_policy {
-	TSCT_FSYNC_NEVER,	/* when the kernel writes them back */
-	TSCT_FSYNC_END,		/* when the recording is complete */
-	TSCT_FSYNC_PACKET,	/* before the next one is written */
-	TSCT_FSYNC_NR,
-};
+#include "recording/recording.h"
 
 struct tsct_pen_options {
 	__u64 every;		/* events in a packet at most; 0: as fit in */
-	__u32 fsync;		/* enum tsct_sync_policy */
+	__u32 fsync;		/* enum tsct_fsync */
 };
 
 /* Who it is: what stands in all of its packets. The caller keeps the texts. */

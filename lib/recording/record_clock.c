@@ -2,18 +2,44 @@
 /*
  * The clock as CTF can say it: an integer frequency and an offset. The
  * calibration's best moment maps exactly; precision is the bound over the
- * whole recording, what the rounding of the frequency adds included.
+ * whole recording, what the rounding of the frequency adds included, and what ticks
+ * leave open that are longer than the source's, or no event's.
  */
 #include "core/scale.h"
-#include "recording/recording.h"
+#include "recording/ticks.h"
 
 #define NS_PER_S	1000000000LL
+/* So much worse a clock may be that counts nanoseconds */
+#define PLAIN_NS	1000
 
-static __u64 rate_hz(const struct tsct_pair *pair)
+/* Of the ticks in the files, which may be longer or shorter than the source's. */
+static __u64 scale_hz(const struct tsct_recording *rec, tsct_u128 num, __u64 den)
 {
-	tsct_u128 per_s = (tsct_u128)NS_PER_S << TSCT_CLOCK_SHIFT;
+	const int bits = tsct_recording_tick_bits(rec);
+	const tsct_u128 divisor = (tsct_u128)den << (bits < 0 ? -bits : 0);
 
-	return (per_s + pair->mult / 2) / pair->mult;
+	return ((num << (bits > 0 ? bits : 0)) + divisor / 2) / divisor;
+}
+
+static __u64 rate_hz(const struct tsct_recording *rec)
+{
+	return scale_hz(rec, (tsct_u128)NS_PER_S << TSCT_CLOCK_SHIFT,
+			rec->real.mult);
+}
+
+static __u64 tick_of(const struct tsct_recording *rec, __u64 stamp)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	return bits < 0 ? stamp >> -bits : stamp << bits;
+}
+
+/* As it comes out of the files again */
+static __u64 rounded(const struct tsct_recording *rec, __u64 stamp)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	return bits < 0 ? stamp >> -bits << -bits : stamp;
 }
 
 /* Where the calibration is best, within the recording. */
@@ -29,7 +55,7 @@ static __u64 anchor(const struct tsct_recording *rec)
 static void place(const struct tsct_recording *rec, __u64 freq,
 		  struct tsct_ctf_clock *clock)
 {
-	__u64 stamp = anchor(rec);
+	__u64 stamp = rounded(rec, anchor(rec));
 	__s64 ns = tsct_pair_ns(&rec->real, stamp);
 	tsct_s128 ticks = (tsct_s128)ns * freq, s;
 
@@ -38,7 +64,7 @@ static void place(const struct tsct_recording *rec, __u64 freq,
 	s = ticks / NS_PER_S;
 	if (ticks % NS_PER_S < 0)
 		s--;
-	ticks = s - stamp;
+	ticks = s - tick_of(rec, stamp);
 	s = ticks / (tsct_s128)freq;
 	if (ticks % (tsct_s128)freq < 0)
 		s--;
@@ -47,9 +73,9 @@ static void place(const struct tsct_recording *rec, __u64 freq,
 	clock->offset = ticks - s * freq;
 }
 
-__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 stamp)
+__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick)
 {
-	tsct_u128 ticks = (tsct_u128)clock->offset + stamp;
+	tsct_u128 ticks = (tsct_u128)clock->offset + tick;
 	tsct_s128 ns = (ticks / clock->freq + clock->offset_s) * NS_PER_S;
 
 	ns += ticks % clock->freq * NS_PER_S / clock->freq;
@@ -62,8 +88,9 @@ __s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 stamp)
 static __u64 error_at(const struct tsct_recording *rec,
 		      const struct tsct_ctf_clock *clock, __u64 stamp)
 {
-	tsct_s128 apart = (tsct_s128)tsct_ctf_clock_ns(clock, stamp) -
-		tsct_pair_ns(&rec->real, stamp);
+	tsct_s128 apart = (tsct_s128)
+		tsct_ctf_clock_ns(clock, tick_of(rec, stamp)) -
+		tsct_pair_ns(&rec->real, rounded(rec, stamp));
 
 	return tsct_pair_error_ps(&rec->real, stamp) / 1000 + 1 +
 		(__u64)(apart < 0 ? -apart : apart);
@@ -85,6 +112,7 @@ static void set_precision(const struct tsct_recording *rec,
 		if (error > worst)
 			worst = error;
 	}
+	worst += tsct_ticks_ns(real->mult, (__s64)tsct_recording_blur(rec));
 	clock->precision = (tsct_u128)worst * clock->freq / NS_PER_S + 1;
 }
 
@@ -96,14 +124,15 @@ int tsct_ctf_clock(const struct tsct_recording *rec,
 	if (!rec->real.mult || rec->end < rec->begin ||
 	    tsct_pair_check(&rec->real, rec->source))
 		return -EINVAL;
-	place(rec, rate_hz(&rec->real), ret_clock);
+	place(rec, rate_hz(rec), ret_clock);
 	set_precision(rec, ret_clock);
 	if (rec->source == TSCT_SOURCE_TSC)
 		return 0;
 	/* Viewers like nanoseconds: say 1 GHz where that costs under 1 us. */
-	place(rec, NS_PER_S, &plain);
+	place(rec, scale_hz(rec, NS_PER_S, 1), &plain);
 	set_precision(rec, &plain);
-	if (plain.precision < ret_clock->precision + 1000)
+	if (plain.precision < ret_clock->precision +
+	    (tsct_u128)plain.freq * PLAIN_NS / NS_PER_S + 1)
 		*ret_clock = plain;
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <tsctrace/version.h>
 
+#include "core/delta.h"
 #include "recording/ctf.h"
 #include "recording/record_meta.h"
 #include "recording/record_tsdl.h"
@@ -58,6 +59,21 @@ static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
 		rec->epoch, rec->rate_error_ppb);
 	tsct_meta_put_pair(to, "", "clock_real", &rec->real);
+	if (!rec->counter.mult)
+		return;
+	tsct_tsdl_text(to, "counter_source",
+		       tsct_ctf_sources[rec->counter_source]);
+	tsct_meta_put_pair(to, "", "clock_counter", &rec->counter);
+}
+
+/* How the files were written */
+static void put_env_files(FILE *to, const struct tsct_recording *rec)
+{
+	tsct_tsdl_text(to, "timestamps", tsct_timestamps_names[rec->timestamps]);
+	tsct_tsdl_text(to, "fsync", tsct_fsync_names[rec->fsync]);
+	if (rec->sync_every)
+		fprintf(to, "\tsync_every = %" PRIu64 ";\n",
+			(uint64_t)rec->sync_every);
 }
 
 static void put_env_def(FILE *to, __u32 stream,
@@ -105,8 +121,9 @@ static void put_env_held(FILE *to, const struct tsct_recording *rec,
 
 	if (rec->complete && held->packets)
 		fprintf(to, "\tholds_%u_%u = \"packets=%" PRIu64 " events=%"
-			PRIu64 "\";\n", stream, cpu, (uint64_t)held->packets,
-			(uint64_t)held->events);
+			PRIu64 " on_tick=%" PRIu64 "\";\n", stream, cpu,
+			(uint64_t)held->packets, (uint64_t)held->events,
+			(uint64_t)held->on_tick);
 }
 
 static void put_env_ring(FILE *to, __u32 stream, __u32 cpu,
@@ -235,6 +252,7 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	fputs("\ttrace_uuid = \"", to);
 	tsct_tsdl_uuid(to, rec->uuid);
 	fprintf(to, "\";\n\tcomplete = %u;\n", rec->complete);
+	put_env_files(to, rec);
 	put_env_clock(to, rec);
 	for (i = 0; i < rec->nr_streams; i++)
 		put_env_stream(to, rec, i);
@@ -252,10 +270,11 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 static void put_clock(FILE *to, const struct tsct_recording *rec,
 		      const struct tsct_ctf_clock *clock)
 {
+	unsigned int bits;
 	__u8 uuid[16];
 
 	memcpy(uuid, rec->merged ? rec->uuid : rec->nodes[0].boot_id, 16);
-	uuid[15] ^= rec->source;
+	uuid[15] ^= rec->source | rec->timestamps << 4;
 	fprintf(to, "clock {\n\tname = \"%s\";\n\tuuid = \"",
 		tsct_ctf_sources[rec->source]);
 	tsct_tsdl_uuid(to, uuid);
@@ -266,8 +285,13 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 		(uint64_t)clock->freq, (uint64_t)clock->precision,
 		(int64_t)clock->offset_s, (uint64_t)clock->offset);
 	fprintf(to, "typealias integer { size = 64; align = 8; signed = false;"
-		" map = clock.%s.value; } := stamp_t;\n\n",
+		" map = clock.%s.value; } := stamp_t;\n",
 		tsct_ctf_sources[rec->source]);
+	for (bits = 8; bits <= 64; bits *= 2)
+		fprintf(to, "typealias integer { size = %u; align = 1; signed ="
+			" false; map = clock.%s.value; } := low_%u_t;\n", bits,
+			tsct_ctf_sources[rec->source], bits);
+	putc('\n', to);
 }
 
 /* One enum per integer type that is shown as a system call somewhere. */
@@ -297,6 +321,24 @@ static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 	}
 }
 
+/* What core/delta.h writes. Readers want something that is called `id` in there. */
+static void put_header(FILE *to)
+{
+	unsigned int wide, bits;
+
+	fputs("\tevent.header := struct {\n"
+	      "\t\tenum : integer { size = 3; align = 8; signed = false; }\n"
+	      "\t\t\t{ c8, c16, c32, c64, x8, x16, x32, x64 } id;\n"
+	      "\t\tvariant <id> {\n", to);
+	for (wide = 0; wide < 2; wide++)
+		for (bits = 8; bits <= 64; bits *= 2)
+			fprintf(to, "\t\t\tstruct { integer { size = %u; align ="
+				" 1; signed = false; } id; low_%u_t timestamp; }"
+				" %c%u;\n", wide ? 21 : 5, bits, wide ? 'x' :
+				'c', bits);
+	fputs("\t\t} v;\n\t};\n", to);
+}
+
 static void put_stream(FILE *to, __u32 stream)
 {
 	fprintf(to, "stream {\n\tid = %u;\n"
@@ -307,22 +349,26 @@ static void put_stream(FILE *to, __u32 stream)
 		"\t\tu64_t packet_size;\n"
 		"\t\tu64_t packet_seq_num;\n"
 		"\t\tu64_t events_discarded;\n"
-		"\t\tu32_t cpu_id;\n\t};\n"
-		"\tevent.header := struct {\n"
-		"\t\tu16_t id;\n\t\tstamp_t timestamp;\n\t};\n"
-		"\tevent.context := struct {\n\t\tu32_t tid;\n\t};\n};\n\n",
-		stream);
+		"\t\tu32_t cpu_id;\n"
+		"\t\tu32_t node_id;\n\t};\n", stream);
+	put_header(to);
+	fputs("};\n\n", to);
 }
 
+/* Each is there twice: it has its thread where that is another one than before. */
 static void put_events(FILE *to, const struct tsct_recording *rec,
 		       __u32 stream)
 {
 	const struct tsct_stream_class *s = &rec->streams[stream];
 	__u32 i;
 
-	for (i = 0; i < s->nr_defs; i++)
-		if (s->defs[i])
-			tsct_tsdl_event(to, s->defs[i], stream);
+	for (i = 0; i < s->nr_defs; i++) {
+		if (!s->defs[i])
+			continue;
+		tsct_tsdl_event_as(to, s->defs[i], stream, i, NULL);
+		tsct_tsdl_event_as(to, s->defs[i], stream, i | TSCT_DELTA_TID,
+				   "u32_t tid");
+	}
 }
 
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to)

@@ -95,14 +95,22 @@ static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 		fprintf(to, "\t\t%s_t %s;\n", type, name);
 }
 
-void tsct_tsdl_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
+void tsct_tsdl_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
+			__u32 id, const char *context)
 {
 	__u32 f;
 
 	fprintf(to, "event {\n\tname = \"%s\";\n\tid = %u;\n"
-		"\tstream_id = %u;\n\tfields := struct {\n",
-		def->name, def->id, stream);
+		"\tstream_id = %u;\n", def->name, id, stream);
+	if (context)
+		fprintf(to, "\tcontext := struct {\n\t\t%s;\n\t};\n", context);
+	fputs("\tfields := struct {\n", to);
 	for (f = 0; f < def->nr_fields; f++)
 		put_field(to, def, f);
 	fputs("\t};\n};\n\n", to);
+}
+
+void tsct_tsdl_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
+{
+	tsct_tsdl_event_as(to, def, stream, def->id, NULL);
 }

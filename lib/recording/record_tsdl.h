@@ -18,4 +18,8 @@ void tsct_tsdl_head(FILE *to, const __u8 uuid[16]);
 /* An event and its fields */
 void tsct_tsdl_event(FILE *to, const struct tsct_event_def *def, __u32 stream);
 
+/* The same by another id; with @context, unless that is NULL */
+void tsct_tsdl_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
+			__u32 id, const char *context);
+
 #endif /* TSCT_RECORD_TSDL_H */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Events into packets, packets into files. */
+/* Events into pens: what can be in a recording, and its tick there. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "core/def.h"
 #include "core/scale.h"
-#include "recording/ctf.h"
+#include "recording/pen.h"
+#include "recording/ticks.h"
+#include "recording/trace_stream.h"
 #include "recording/writer.h"
 
 #define META		"metadata"
@@ -14,30 +16,31 @@
 /* Unordered stamps may run behind their predecessors', by a few instructions */
 #define RAISE_NS	1000
 
-/* The file of one (stream, CPU), and the packet that it gets next. */
-struct pen {
-	__u8 *packet;		/* NULL: nothing yet */
-	__u32 used;		/* with room for the header */
-	__u64 in_packet;	/* events */
-	__u64 begin, last;	/* stamps; last: of the file so far */
-	__u64 first;		/* stamp of its first event */
-	__u64 seq;
-	__u64 discarded;	/* as the last packet said */
-	__u64 size;		/* of the file: whole packets */
-	__u64 events;
+/* The file of one (stream, location) */
+struct place {
+	struct tsct_pen pen;
+	struct tsct_grain grain;
+	__u64 first, last;	/* stamps; last: none may be before it */
+	char name[TSCT_FILE_NAME_MAX];
 };
 
 struct tsct_writer {
 	int dirfd;
 	int error;		/* the first that the disk gave */
 	bool touched;
+	bool untimed;
 	struct tsct_recording *rec;
 	struct tsct_written written;
-	struct pen *pens;	/* stream * nr_cpus + cpu */
+	struct tsct_ticker ticker;
+	struct place *places;	/* stream * nr_locations + location */
+	/* By stream class: its definitions, as the last time that one was new */
+	struct tsct_stream_kind **kinds;
+	__u32 *nr_kinds;
 	__u64 raise;		/* ticks: what is late by less is moved */
+	__u64 span;		/* ticks: packets without times last no longer */
 };
 
-static size_t nr_pens(const struct tsct_writer *w)
+static size_t nr_places(const struct tsct_writer *w)
 {
 	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_locations;
 }
@@ -48,22 +51,24 @@ static bool is_counted(const struct tsct_writer *w, __u32 stream)
 	return stream < w->rec->nr_streams;
 }
 
-static struct pen *pen_of(const struct tsct_writer *w, __u32 stream, __u32 cpu)
+static struct place *place_of(const struct tsct_writer *w, __u32 stream,
+			      __u32 location)
 {
-	return &w->pens[(size_t)stream * w->rec->nr_locations + cpu];
+	return &w->places[(size_t)stream * w->rec->nr_locations + location];
 }
 
 static struct tsct_loss *loss_of(const struct tsct_writer *w, __u32 stream,
-				 __u32 cpu)
+				 __u32 location)
 {
-	return &w->rec->streams[stream].loss[cpu];
+	return &w->rec->streams[stream].loss[location];
 }
 
 /* ---- metadata ---------------------------------------------------------- */
 
-static int fill_metadata(const struct tsct_recording *rec, int fd)
+static int fill_metadata(const struct tsct_writer *w, int fd)
 {
 	FILE *to = fdopen(fd, "w");
+	struct tsct_recording view;
 	int err;
 
 	if (!to) {
@@ -71,7 +76,12 @@ static int fill_metadata(const struct tsct_recording *rec, int fd)
 		close(fd);
 		return err;
 	}
-	err = tsct_meta_write(rec, to);
+	tsct_ticker_describe(&w->ticker, w->rec, &view);
+	err = tsct_meta_write(&view, to);
+	if (!err && fflush(to))
+		err = -errno;
+	if (!err && w->rec->fsync)
+		err = tsct_fsync(fd);
 	if (fclose(to) && !err)
 		err = -errno;
 	return err;
@@ -85,9 +95,11 @@ static int write_metadata(struct tsct_writer *w)
 		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	err = fill_metadata(w->rec, fd);
+	err = fill_metadata(w, fd);
 	if (!err && renameat(w->dirfd, META_TMP, w->dirfd, META))
 		err = -errno;
+	if (!err && w->rec->fsync)
+		err = tsct_fsync(w->dirfd);
 	if (err)
 		unlinkat(w->dirfd, META_TMP, 0);
 	else
@@ -97,125 +109,86 @@ static int write_metadata(struct tsct_writer *w)
 
 /* ---- packets ----------------------------------------------------------- */
 
-static int write_all(int fd, const __u8 *at, size_t len)
+static void give_up(struct tsct_writer *w, __u32 stream, __u32 location, int err)
 {
-	ssize_t n;
-
-	while (len) {
-		n = write(fd, at, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		len -= n;
-	}
-	return 0;
-}
-
-/*
- * Files are opened anew for every packet: a descriptor for each CPU of a big
- * machine would be more than a process may have.
- */
-static int append(struct tsct_writer *w, struct pen *pen, const char *name)
-{
-	int fd, err;
-
-	fd = openat(w->dirfd, name,
-		    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	err = write_all(fd, pen->packet, pen->used);
-	/* Half a packet is of no use to anybody: take it back. */
-	if (err && ftruncate(fd, pen->size))
-		err = -errno;
-	if (close(fd) && !err)
-		err = -errno;
-	return err;
-}
-
-static void seal(struct tsct_writer *w, struct pen *pen, __u32 stream,
-		 __u32 cpu, __u64 discarded)
-{
-	struct tsct_packet head = {
-		.magic = TSCT_CTF_MAGIC,
-		.stream_id = stream,
-		.begin = pen->begin,
-		.end = pen->last,
-		.content_bits = pen->used * 8ULL,
-		.packet_bits = pen->used * 8ULL,
-		.seq = pen->seq,
-		.discarded = discarded,
-		.cpu = cpu,
-	};
-
-	memcpy(head.uuid, w->rec->uuid, 16);
-	memcpy(pen->packet, &head, sizeof(head));
-}
-
-static void give_up(struct tsct_writer *w, __u32 stream, __u32 cpu, int err)
-{
-	struct tsct_loss *loss = loss_of(w, stream, cpu);
-	struct pen *pen = pen_of(w, stream, cpu);
+	struct tsct_pen *pen = &place_of(w, stream, location)->pen;
+	const __u64 lost = tsct_pen_unwritten(pen);
 
 	if (!w->error)
 		w->error = err;
-	loss->cause[TSCT_LOSS_UNWRITTEN] += pen->in_packet;
-	pen->events -= pen->in_packet;
+	loss_of(w, stream, location)->cause[TSCT_LOSS_UNWRITTEN] += lost;
 	if (is_counted(w, stream))
-		w->written.events -= pen->in_packet;
-	pen->in_packet = 0;
-	pen->used = sizeof(struct tsct_packet);
+		w->written.events -= lost;
+	tsct_pen_drop(pen);
 }
 
-static int write_packet(struct tsct_writer *w, __u32 stream, __u32 cpu,
-			__u64 discarded)
+/* What pens do with packets: seal them, or more. */
+static int end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
+		      int (*end)(struct tsct_pen *pen, __u64 discarded))
 {
-	struct pen *pen = pen_of(w, stream, cpu);
-	char name[TSCT_NAME_MAX + 16];
+	__u64 discarded = tsct_loss_total(loss_of(w, stream, location));
+	struct tsct_pen *pen = &place_of(w, stream, location)->pen;
+	const __u64 size = pen->size;
 	int err = 0;
 
 	/* No event reaches the disk before the metadata that names it. */
 	if (w->touched)
 		err = write_metadata(w);
-	if (!err) {
-		seal(w, pen, stream, cpu, discarded);
-		snprintf(name, sizeof(name), "%s_%u",
-			 w->rec->streams[stream].name, cpu);
-		err = append(w, pen, name);
-	}
-	if (err) {
-		give_up(w, stream, cpu, err);
-		return err;
-	}
-	pen->size += pen->used;
-	w->written.bytes += pen->used;
-	pen->seq++;
-	pen->discarded = discarded;
-	pen->begin = pen->last;
-	pen->used = sizeof(struct tsct_packet);
-	pen->in_packet = 0;
-	return 0;
+	if (!err)
+		err = end(pen, discarded);
+	w->written.bytes += pen->size - size;
+	if (err)
+		give_up(w, stream, location, err);
+	return err;
 }
 
-/*
- * A file begins with an empty packet, stamped with the beginning: readers
- * count losses between packets, so that those before the second packet count.
- * Samples may be older than that.
- */
-static int start_file(struct tsct_writer *w, __u32 stream, __u32 cpu,
-		      __u64 stamp)
+static int start_file(struct tsct_writer *w, __u32 stream, __u32 location,
+		      __u64 begin)
 {
-	struct pen *pen = pen_of(w, stream, cpu);
+	struct place *p = place_of(w, stream, location);
+	const struct tsct_location *l = &w->rec->locations[location];
+	const struct tsct_pen_file file = {
+		.dirfd = w->dirfd, .name = p->name, .uuid = w->rec->uuid,
+		.stream_id = stream, .cpu = l->cpu, .node = l->node,
+	};
+	const struct tsct_pen_options options = {
+		.every = w->rec->sync_every, .fsync = w->rec->fsync,
+	};
 
-	if (pen->packet)
-		return 0;
-	pen->packet = malloc(TSCT_PACKET_MAX);
-	if (!pen->packet)
-		return -ENOMEM;
-	pen->used = sizeof(struct tsct_packet);
-	pen->begin = pen->last = stamp;
-	return write_packet(w, stream, cpu, 0);
+	tsct_recording_file(w->rec, stream, location, p->name);
+	tsct_pen_init(&p->pen, &file, &options);
+	tsct_grain_init(&p->grain, w->ticker.bits);
+	p->last = begin;
+	return tsct_pen_start(&p->pen, tsct_ticker_moment(&w->ticker, begin));
+}
+
+/* ---- definitions ------------------------------------------------------- */
+
+/* One that is new: all of the class are looked at again. */
+static const struct tsct_stream_kind *learn(struct tsct_writer *w, __u32 stream,
+					    __u32 id)
+{
+	struct tsct_stream_kind *kinds;
+
+	if (!tsct_recording_def(w->rec, stream, id))
+		return NULL;
+	kinds = tsct_stream_kinds(&w->rec->streams[stream]);
+	if (!kinds)
+		return NULL;
+	free(w->kinds[stream]);
+	w->kinds[stream] = kinds;
+	w->nr_kinds[stream] = w->rec->streams[stream].nr_defs;
+	return &kinds[id - TSCT_ID_FIRST];
+}
+
+static inline const struct tsct_stream_kind *
+kind_of(struct tsct_writer *w, __u32 stream, __u32 id)
+{
+	const __u32 at = id - TSCT_ID_FIRST;
+
+	if (likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def))
+		return &w->kinds[stream][at];
+	return learn(w, stream, id);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -226,82 +199,125 @@ static int refuse(struct tsct_loss *loss, enum tsct_loss_cause cause)
 	return 0;
 }
 
-static void put_event(struct pen *pen, const struct tsct_event *event,
-		      __u64 stamp)
+static bool is_malformed(const struct tsct_stream_kind *kind,
+			 const struct tsct_event *event)
 {
-	struct tsct_packet_event head = {
-		.id = event->id, .stamp = stamp, .tid = event->tid,
-	};
+	if (likely(kind->size == (__s32)event->len))
+		return false;
+	return event->len > TSCT_PEN_PAYLOAD_MAX ||
+		tsct_def_payload(kind->def, event->payload, event->len);
+}
 
-	if (!pen->in_packet++)
-		pen->begin = stamp;
-	if (!pen->events)
-		pen->first = stamp;
-	memcpy(pen->packet + pen->used, &head, sizeof(head));
-	pen->used += sizeof(head);
-	memcpy(pen->packet + pen->used, event->payload, event->len);
-	pen->used += event->len;
-	pen->last = stamp;
-	pen->events++;
+/* Samples may be older than the recording. */
+static __u64 begin_of(const struct tsct_writer *w, __u32 stream, __u64 stamp)
+{
+	return is_counted(w, stream) || stamp > w->rec->begin ?
+		w->rec->begin : stamp;
+}
+
+/* Without times all have their packet's, which must not last too long. */
+static int put_untimed(struct tsct_writer *w, __u32 stream,
+		       const struct tsct_event *event, __u64 stamp)
+{
+	struct tsct_pen *pen = &place_of(w, stream, event->cpu)->pen;
+	int err;
+
+	if (pen->delta.events && stamp - pen->begin >= w->span) {
+		err = end_packet(w, stream, event->cpu, tsct_pen_seal);
+		if (err)
+			return err;
+	}
+	err = tsct_pen_put(pen, event->id, pen->delta.events ? pen->begin : stamp,
+			   event->tid, event->payload, event->len);
+	tsct_pen_lasts(pen, stamp);
+	return err;
+}
+
+static int put_event(struct tsct_writer *w, __u32 stream,
+		     const struct tsct_event *event, __u64 stamp)
+{
+	struct place *p = place_of(w, stream, event->cpu);
+	__u64 tick;
+
+	if (w->untimed)
+		return put_untimed(w, stream, event, stamp);
+	if (tsct_ticker_event(&w->ticker, &p->grain, tsct_pen_last(&p->pen),
+			      stamp, &tick))
+		return -EINVAL;
+	return tsct_pen_put(&p->pen, event->id, tick, event->tid,
+			    event->payload, event->len);
+}
+
+static void count_event(struct tsct_writer *w, __u32 stream, struct place *p,
+			__u64 stamp)
+{
+	if (tsct_pen_events(&p->pen) == 1)
+		p->first = stamp;
+	p->last = stamp;
+	w->written.events += is_counted(w, stream);
 }
 
 int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 		      const struct tsct_event *event)
 {
 	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
-	struct pen *pen = pen_of(w, stream, event->cpu);
-	const __u64 begin = is_counted(w, stream) ||
-		event->tsc > w->rec->begin ? w->rec->begin : event->tsc;
-	const __u64 least = pen->packet ? pen->last : begin;
-	const struct tsct_event_def *def;
-	int err;
+	struct place *p = place_of(w, stream, event->cpu);
+	const struct tsct_stream_kind *kind;
+	__u64 stamp = event->tsc, least;
+	int ret = 0;
 
-	if (w->error) {
+	if (unlikely(w->error)) {
 		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error;
 	}
-	def = tsct_recording_def(w->rec, stream, event->id);
-	if (!def)
+	kind = kind_of(w, stream, event->id);
+	if (unlikely(!kind))
 		return refuse(loss, TSCT_LOSS_UNDEFINED);
-	if (event->len > TSCT_PACKET_MAX - TSCT_PACKET_FULL -
-	    sizeof(struct tsct_packet_event) ||
-	    tsct_def_payload(def, event->payload, event->len))
+	if (unlikely(is_malformed(kind, event)))
 		return refuse(loss, TSCT_LOSS_MALFORMED);
-	if (event->tsc < least && least - event->tsc >= w->raise)
-		return refuse(loss, TSCT_LOSS_DISORDER);
-	err = start_file(w, stream, event->cpu, begin);
-	if (err) {
-		loss->cause[TSCT_LOSS_UNWRITTEN]++;
-		return w->error = err;
+	least = tsct_pen_started(&p->pen) ? p->last :
+		begin_of(w, stream, stamp);
+	if (unlikely(stamp < least)) {
+		if (least - stamp >= w->raise)
+			return refuse(loss, TSCT_LOSS_DISORDER);
+		stamp = least;
 	}
-	put_event(pen, event, event->tsc < least ? least : event->tsc);
-	w->written.events += is_counted(w, stream);
-	if (pen->used < TSCT_PACKET_FULL)
-		return 0;
-	return write_packet(w, stream, event->cpu, tsct_loss_total(loss));
+	if (unlikely(!tsct_pen_started(&p->pen)))
+		ret = start_file(w, stream, event->cpu, least);
+	if (unlikely(ret)) {
+		loss->cause[TSCT_LOSS_UNWRITTEN]++;
+		return w->error = ret;
+	}
+	ret = put_event(w, stream, event, stamp);
+	if (unlikely(ret < 0))
+		return w->error ? refuse(loss, TSCT_LOSS_UNWRITTEN), w->error :
+			refuse(loss, TSCT_LOSS_DISORDER);
+	count_event(w, stream, p, stamp);
+	return ret ? end_packet(w, stream, event->cpu, tsct_pen_seal) : 0;
 }
 
 /* Also a loss that no event followed gets its packet. */
-static int flush_pen(struct tsct_writer *w, __u32 stream, __u32 cpu)
+static int flush_place(struct tsct_writer *w, __u32 stream, __u32 location)
 {
-	__u64 discarded = tsct_loss_total(loss_of(w, stream, cpu));
-	struct pen *pen = pen_of(w, stream, cpu);
-	int err;
+	struct tsct_pen *pen = &place_of(w, stream, location)->pen;
+	int err = 0;
 
-	if (!pen->in_packet && discarded == pen->discarded)
-		return 0;
-	err = start_file(w, stream, cpu, w->rec->begin);
-	return err ? err : write_packet(w, stream, cpu, discarded);
+	if (!tsct_pen_started(pen)) {
+		if (!tsct_loss_total(loss_of(w, stream, location)))
+			return 0;
+		err = start_file(w, stream, location, w->rec->begin);
+	}
+	return err ? err : end_packet(w, stream, location, tsct_pen_flush);
 }
 
 int tsct_writer_flush(struct tsct_writer *w)
 {
-	__u32 stream, cpu;
+	__u32 stream, at;
 	int err;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
-		for (cpu = 0; cpu < w->rec->nr_locations && !w->error; cpu++) {
-			err = flush_pen(w, stream, cpu);
+		for (at = 0; at < w->rec->nr_locations && !w->error; at++) {
+			err = flush_place(w, stream, at);
 			if (err && !w->error)
 				w->error = err;
 		}
@@ -312,30 +328,37 @@ int tsct_writer_flush(struct tsct_writer *w)
 
 /* ---- the writer -------------------------------------------------------- */
 
+static int allocate(struct tsct_writer *w)
+{
+	const size_t classes = tsct_recording_classes(w->rec) + 1;
+
+	w->places = calloc(nr_places(w) + 1, sizeof(*w->places));
+	w->kinds = calloc(classes, sizeof(*w->kinds));
+	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
+	return w->places && w->kinds && w->nr_kinds ? 0 : -ENOMEM;
+}
+
 int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_writer **ret_writer)
 {
 	struct tsct_writer *w = calloc(1, sizeof(*w));
-	int err = -ENOMEM;
+	int err;
 
 	if (!w)
-		return err;
+		return -ENOMEM;
 	w->dirfd = dirfd;
 	w->rec = rec;
 	w->raise = tsct_ns_ticks(rec->real.mult, RAISE_NS);
-	w->pens = calloc(nr_pens(w) + 1, sizeof(*w->pens));
-	if (!w->pens)
-		goto free_writer;
-	err = write_metadata(w);
+	w->untimed = tsct_recording_is_untimed(rec);
+	w->span = tsct_recording_blur(rec);
+	tsct_ticker_init(&w->ticker, rec);
+	err = allocate(w);
+	if (!err)
+		err = write_metadata(w);
 	if (err)
-		goto free_pens;
-	*ret_writer = w;
-	return 0;
-
-free_pens:
-	free(w->pens);
-free_writer:
-	free(w);
+		tsct_writer_close(w);
+	else
+		*ret_writer = w;
 	return err;
 }
 
@@ -344,30 +367,54 @@ void tsct_writer_touch(struct tsct_writer *w)
 	w->touched = true;
 }
 
+void tsct_writer_follow(struct tsct_writer *w, const struct tsct_pair *line,
+			__u64 at)
+{
+	tsct_ticker_follow(&w->ticker, line, at);
+}
+
 /* Whoever reads can then tell that the end of a file is gone. */
 static void note_held(struct tsct_writer *w)
 {
+	const struct tsct_pen *pen;
 	struct tsct_held *held;
-	__u32 stream, cpu;
+	__u32 stream, at;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
-		for (cpu = 0; cpu < w->rec->nr_locations; cpu++) {
-			held = &w->rec->streams[stream].held[cpu];
-			held->packets = pen_of(w, stream, cpu)->seq;
-			held->events = pen_of(w, stream, cpu)->events;
+		for (at = 0; at < w->rec->nr_locations; at++) {
+			held = &w->rec->streams[stream].held[at];
+			pen = &place_of(w, stream, at)->pen;
+			held->packets = pen->packets;
+			held->events = tsct_pen_events(pen);
+			held->on_tick = w->untimed ? 0 : pen->most;
 		}
+}
+
+static int finish_files(struct tsct_writer *w)
+{
+	const __u32 locations = w->rec->nr_locations;
+	int err = tsct_writer_flush(w), err2;
+	size_t i;
+
+	for (i = 0; i < nr_places(w); i++) {
+		if (!tsct_pen_started(&w->places[i].pen))
+			continue;
+		if (err) {
+			give_up(w, i / locations, i % locations, err);
+			continue;
+		}
+		err2 = end_packet(w, i / locations, i % locations,
+				  tsct_pen_finish);
+		err = err ? err : err2;
+	}
+	return err;
 }
 
 /* What a full disk did not take is in the metadata, if that has room. */
 int tsct_writer_finish(struct tsct_writer *w)
 {
-	int err = tsct_writer_flush(w), err2;
-	__u32 cpus = w->rec->nr_locations;
-	size_t i;
+	int err = finish_files(w), err2;
 
-	for (i = 0; err && i < nr_pens(w); i++)
-		if (w->pens[i].in_packet)
-			give_up(w, i / cpus, i % cpus, err);
 	note_held(w);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);
@@ -380,9 +427,13 @@ void tsct_writer_close(struct tsct_writer *w)
 
 	if (!w)
 		return;
-	for (i = 0; i < nr_pens(w); i++)
-		free(w->pens[i].packet);
-	free(w->pens);
+	for (i = 0; w->places && i < nr_places(w); i++)
+		tsct_pen_free(&w->places[i].pen);
+	for (i = 0; w->kinds && i < tsct_recording_classes(w->rec); i++)
+		free(w->kinds[i]);
+	free(w->kinds);
+	free(w->nr_kinds);
+	free(w->places);
 	free(w);
 }
 
@@ -400,17 +451,17 @@ void tsct_writer_written(const struct tsct_writer *w,
 __u64 tsct_writer_cpu_events(const struct tsct_writer *w, __u32 stream,
 			     __u32 cpu)
 {
-	return pen_of(w, stream, cpu)->events;
+	return tsct_pen_events(&place_of(w, stream, cpu)->pen);
 }
 
 bool tsct_writer_cpu_span(const struct tsct_writer *w, __u32 stream, __u32 cpu,
 			  __u64 *ret_first, __u64 *ret_last)
 {
-	const struct pen *pen = pen_of(w, stream, cpu);
+	const struct place *p = place_of(w, stream, cpu);
 
-	if (!pen->events)
+	if (!tsct_pen_events(&p->pen))
 		return false;
-	*ret_first = pen->first;
-	*ret_last = pen->last;
+	*ret_first = p->first;
+	*ret_last = p->last;
 	return true;
 }

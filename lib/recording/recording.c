@@ -43,6 +43,14 @@ const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
 	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
 };
 
+const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR] = {
+	"tsc", "tsc/16", "tsc/256", "interpolated", "system", "off",
+};
+
+const char *const tsct_fsync_names[TSCT_FSYNC_NR] = {
+	"never", "end", "packet",
+};
+
 __u64 tsct_loss_total(const struct tsct_loss *loss)
 {
 	__u64 sum = 0;
@@ -280,6 +288,18 @@ void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			if (stream < 0 || (__u32)stream == i)
 				balance_ring(&rec->streams[i], at,
 					     ret_balance);
+}
+
+__u64 tsct_recording_on_tick(const struct tsct_recording *rec)
+{
+	__u64 most = 0;
+	__u32 i, at;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		for (at = 0; at < rec->nr_locations; at++)
+			if (rec->streams[i].held[at].on_tick > most)
+				most = rec->streams[i].held[at].on_tick;
+	return most;
 }
 
 bool tsct_recording_lossy(const struct tsct_recording *rec)

@@ -54,6 +54,8 @@ struct tsct_ring_figures {
 struct tsct_held {
 	__u64 packets;			/* 0: no file, or nobody counted */
 	__u64 events;
+	__u64 on_tick;			/* the most that followed another one on
+					 * its tick */
 };
 
 /* One channel in the recording: a CTF stream class, one file per location. */
@@ -164,6 +166,25 @@ struct tsct_recorded_timeline {
 	__u64 hz;
 };
 
+/* What the ticks in the files are; see ticks.h */
+enum tsct_timestamps {
+	TSCT_TIMESTAMPS_TSC,		/* the source's, as they are */
+	TSCT_TIMESTAMPS_TSC_16,		/* their 4 or 8 low bits are dropped */
+	TSCT_TIMESTAMPS_TSC_256,
+	TSCT_TIMESTAMPS_INTERPOLATED,	/* divided into 8, for those on one */
+	TSCT_TIMESTAMPS_SYSTEM,		/* ns of the system's time */
+	TSCT_TIMESTAMPS_OFF,		/* the packet's, for all events in it */
+	TSCT_TIMESTAMPS_NR,
+};
+
+/* When bytes are on the disk for certain */
+enum tsct_fsync {
+	TSCT_FSYNC_NEVER,	/* when the kernel writes them back */
+	TSCT_FSYNC_END,		/* when the recording is complete */
+	TSCT_FSYNC_PACKET,	/* packet by packet */
+	TSCT_FSYNC_NR,
+};
+
 struct tsct_recording {
 	__u8 uuid[16];
 	char *clock_origin;
@@ -172,6 +193,9 @@ struct tsct_recording {
 	__u32 merged;			/* of others: ticks are global ones */
 	struct tsct_recorded_timeline timeline;	/* merged */
 	__u32 source;			/* TSCT_SOURCE_* */
+	__u32 timestamps;		/* enum tsct_timestamps */
+	__u32 fsync;			/* enum tsct_fsync */
+	__u64 sync_every;		/* events in a packet at most; 0: as fit in */
 	struct tsct_recorded_node *nodes;
 	__u32 nr_nodes;			/* 1, unless merged */
 	struct tsct_location *locations;
@@ -179,6 +203,9 @@ struct tsct_recording {
 	__u64 begin;			/* stamps: first and last moment */
 	__u64 end;
 	struct tsct_pair real;
+	/* System time: what the counter itself counts, which samples have */
+	struct tsct_pair counter;	/* mult 0: stamps are its */
+	__u32 counter_source;
 	__u32 status;			/* TSCT_STATUS_* at the end */
 	__u32 rate_error_ppb;		/* of real.mult, a bound */
 	__u32 epoch_first;		/* the clock's epoch at the beginning */
@@ -285,6 +312,9 @@ struct tsct_balance {
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance);
 
+/* The most events that followed another one on its tick; complete recordings */
+__u64 tsct_recording_on_tick(const struct tsct_recording *rec);
+
 /* Does @rec miss anything? */
 bool tsct_recording_lossy(const struct tsct_recording *rec);
 
@@ -300,11 +330,14 @@ struct tsct_ctf_clock {
 int tsct_ctf_clock(const struct tsct_recording *rec,
 		   struct tsct_ctf_clock *ret_clock);
 
-/* The time a CTF reader gives to @stamp. */
-__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 stamp);
+/* The time a CTF reader gives to a tick of the files. */
+__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick);
 
-/* Which version of our metadata it is. 1 had another kind of calibration. */
-#define TSCT_META_FORMAT	"2"
+/*
+ * Which version of our metadata it is. 1 had another kind of calibration, 2 full
+ * stamps in all events.
+ */
+#define TSCT_META_FORMAT	"3"
 
 /*
  * The first and the last line of our metadata: comments to CTF readers. Between
@@ -326,6 +359,8 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 
 /* Names as the metadata spells them. */
 extern const char *const tsct_kind_names[TSCT_KIND_NR];
+extern const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR];
+extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 
 /* Name of an x86-64 system call, NULL if there is none. */
 const char *tsct_syscall_name(__s64 number);

@@ -12,7 +12,8 @@
 struct tsct_trace;
 
 struct tsct_trace_event {
-	__u64 stamp;
+	__u64 stamp;		/* ticks of rec->source */
+	__u64 tick;		/* as it is in the file: ticks.h */
 	__u32 node;		/* index into the recording's nodes */
 	__u32 cpu;
 	__u32 location;		/* of both: index into its locations */

@@ -40,24 +40,33 @@ static int set_span(struct tsct_text *p, const char *at)
 	return 0;
 }
 
-static int set_source(struct tsct_text *p, const char *value)
+static int set_name(struct tsct_text *p, const struct tsct_text_entry *e,
+		    const char *const *names, __u32 nr, __u32 *ret)
 {
 	__u32 i;
 
-	for (i = 0; i < TSCT_SOURCE_NR; i++) {
-		if (strcmp(value, tsct_ctf_sources[i]))
+	for (i = 0; i < nr; i++) {
+		if (strcmp(e->value, names[i]))
 			continue;
-		p->rec->source = i;
+		*ret = i;
 		return 0;
 	}
-	return tsct_text_bad(p, "source: '%.40s' is not a clock", value);
+	return tsct_text_bad(p, "%s: '%.40s' is none that there is", e->key,
+			     e->value);
+}
+
+static int set_pair(struct tsct_text *p, const struct tsct_text_entry *e,
+		    struct tsct_pair *pair)
+{
+	return tsct_text_pair(e->value, pair) ? 0 :
+		tsct_text_bad(p, "%s: malformed", e->key);
 }
 
 static int set_format(struct tsct_text *p, const char *value)
 {
-	if (!strcmp(value, "1"))
-		return tsct_text_bad(p, "format 1 is older than this program"
-				     " reads; record again");
+	if (!strcmp(value, "1") || !strcmp(value, "2"))
+		return tsct_text_bad(p, "format %s is older than this program"
+				     " reads; record again", value);
 	if (strcmp(value, TSCT_META_FORMAT))
 		return tsct_text_bad(p,
 				     "format %.20s is newer than this program",
@@ -75,6 +84,13 @@ static int set_flag(struct tsct_text *p, const struct tsct_text_entry *e,
 		return tsct_text_bad(p, "%s: 0 or 1 expected", e->key);
 	*flag = n;
 	return 0;
+}
+
+static int set_every(struct tsct_text *p, const struct tsct_text_entry *e)
+{
+	if (tsct_text_whole(e->value, UINT64_MAX, &p->rec->sync_every))
+		return 0;
+	return tsct_text_bad(p, "sync_every: a number expected");
 }
 
 static int set_nodes(struct tsct_text *p, const char *value)
@@ -135,6 +151,8 @@ static int set_number(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_flag(p, e, &rec->complete);
 	if (!strcmp(key, "snapshot"))
 		return set_flag(p, e, &rec->snapshot);
+	if (!strcmp(key, "sync_every"))
+		return set_every(p, e);
 	if (!strcmp(key, "merged"))
 		return rec->locations ? tsct_text_bad(p, "merged: out of order") :
 			set_flag(p, e, &rec->merged);
@@ -259,6 +277,7 @@ static int set_held(struct tsct_text *p, const char *tail, const char *value)
 	held = &p->rec->streams[stream].held[at];
 	if (!tsct_text_item(&value, "packets", UINT64_MAX, &held->packets) ||
 	    !tsct_text_item(&value, "events", UINT64_MAX, &held->events) ||
+	    !tsct_text_item(&value, "on_tick", UINT64_MAX, &held->on_tick) ||
 	    *value)
 		return tsct_text_bad(p, "holds_%s: malformed", tail);
 	return 0;
@@ -306,14 +325,25 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return tsct_text_uuid(e->value, rec->uuid) ? 0 :
 			tsct_text_bad(p, "trace_uuid: malformed");
 	else if (!strcmp(key, "source"))
-		return set_source(p, e->value);
+		return set_name(p, e, tsct_ctf_sources, TSCT_SOURCE_NR,
+				&rec->source);
+	else if (!strcmp(key, "counter_source"))
+		return set_name(p, e, tsct_ctf_sources, TSCT_SOURCE_NR,
+				&rec->counter_source);
+	else if (!strcmp(key, "timestamps"))
+		return set_name(p, e, tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
+				&rec->timestamps);
+	else if (!strcmp(key, "fsync"))
+		return set_name(p, e, tsct_fsync_names, TSCT_FSYNC_NR,
+				&rec->fsync);
 	else if (!strcmp(key, "span"))
 		return set_span(p, e->value);
 	else if (!strcmp(key, "clock_state"))
 		return set_clock_state(p, e->value);
 	else if (!strcmp(key, "clock_real"))
-		return tsct_text_pair(e->value, &rec->real) ? 0 :
-			tsct_text_bad(p, "clock_real: malformed");
+		return set_pair(p, e, &rec->real);
+	else if (!strcmp(key, "clock_counter"))
+		return set_pair(p, e, &rec->counter);
 	else if (!strncmp(key, "stream_", 7))
 		return set_stream(p, key + 7, e->value);
 	else if (!strncmp(key, "event_", 6))
@@ -393,6 +423,8 @@ static int check_whole(struct tsct_text *p)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
 	if (!rec->real.mult || tsct_pair_check(&rec->real, rec->source))
 		return tsct_text_bad(p, "clock_real: cannot be true");
+	if (tsct_pair_check(&rec->counter, rec->counter_source))
+		return tsct_text_bad(p, "clock_counter: cannot be true");
 	return tsct_text_node_whole(p);
 }
 

@@ -13,7 +13,7 @@
 struct tsct_trace {
 	struct tsct_stream_dir file;
 	struct tsct_recording rec;
-	__s32 **sizes;			/* per stream class */
+	struct tsct_stream_kind **kinds;	/* per stream class */
 	struct tsct_stream *streams;	/* class by class, CPU by CPU */
 	__u32 nr_streams;
 	struct tsct_order order;
@@ -85,18 +85,6 @@ static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
 	return err;
 }
 
-static void make_stream(struct tsct_trace *t, __u32 class, __u32 location)
-{
-	struct tsct_stream *s = &t->streams[t->nr_streams++];
-
-	tsct_recording_file(&t->rec, class, location, s->name);
-	s->stream = s->event.stream = class;
-	s->location = s->event.location = location;
-	s->event.node = t->rec.locations[location].node;
-	s->event.cpu = t->rec.locations[location].cpu;
-	s->sizes = t->sizes[class];
-}
-
 /* A file for each location; for samples, which belong to none, the first. */
 static __u32 files_of(const struct tsct_trace *t, __u32 class)
 {
@@ -108,20 +96,19 @@ static int make_streams(struct tsct_trace *t)
 	const __u32 classes = tsct_recording_classes(&t->rec);
 	__u32 total = classes * t->rec.nr_locations, i, at;
 
-	t->sizes = calloc(classes + 1, sizeof(*t->sizes));
+	t->kinds = calloc(classes + 1, sizeof(*t->kinds));
 	t->streams = calloc(total + 1, sizeof(*t->streams));
 	t->heap = calloc(total + 1, sizeof(*t->heap));
-	if (!t->sizes || !t->streams || !t->heap)
+	if (!t->kinds || !t->streams || !t->heap)
 		return -ENOMEM;
 	tsct_order_init(&t->order, t->heap, total);
 	for (i = 0; i < classes; i++) {
-		t->sizes[i] = calloc(t->rec.streams[i].nr_defs + 1,
-				     sizeof(**t->sizes));
-		if (!t->sizes[i])
+		t->kinds[i] = tsct_stream_kinds(&t->rec.streams[i]);
+		if (!t->kinds[i])
 			return -ENOMEM;
-		tsct_stream_sizes(&t->rec.streams[i], t->sizes[i]);
 		for (at = 0; at < files_of(t, i); at++)
-			make_stream(t, i, at);
+			tsct_stream_init(&t->streams[t->nr_streams++], &t->rec,
+					 t->kinds[i], i, at);
 	}
 	return 0;
 }
@@ -167,10 +154,10 @@ void tsct_trace_close(struct tsct_trace *t)
 	if (!t)
 		return;
 	for (i = 0; i < t->nr_streams; i++)
-		free(t->streams[i].packet);
-	for (i = 0; t->sizes && i < tsct_recording_classes(&t->rec); i++)
-		free(t->sizes[i]);
-	free(t->sizes);
+		tsct_stream_free(&t->streams[i]);
+	for (i = 0; t->kinds && i < tsct_recording_classes(&t->rec); i++)
+		free(t->kinds[i]);
+	free(t->kinds);
 	free(t->streams);
 	free(t->heap);
 	if (t->file.dirfd >= 0)
@@ -210,7 +197,7 @@ static int start(struct tsct_trace *t)
 
 	t->started = true;
 	for (i = 0; i < t->nr_streams; i++) {
-		if (!is_wanted(t, t->streams[i].stream))
+		if (!is_wanted(t, t->streams[i].class))
 			continue;
 		ret = tsct_stream_next(&t->file, &t->streams[i]);
 		if (ret < 0)
@@ -284,7 +271,7 @@ __u64 tsct_trace_discarded(const struct tsct_trace *t)
 	__u32 i;
 
 	for (i = 0; i < t->nr_streams; i++)
-		if (!is_sample(t, t->streams[i].stream))
+		if (!is_sample(t, t->streams[i].class))
 			sum += t->streams[i].discarded;
 	return sum;
 }

@@ -7,50 +7,51 @@
 #include <unistd.h>
 
 #include "core/def.h"
+#include "recording/ticks.h"
 #include "recording/trace_stream.h"
 
 /* No writer of ours makes larger ones; what a header says is only a claim. */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
 __attribute__((format(printf, 3, 4)))
-static void damage(struct tsct_stream_dir *file, const struct tsct_stream *s,
+static void damage(struct tsct_stream_dir *dir, const struct tsct_stream *s,
 		   const char *format, ...)
 {
 	char what[160], sentence[256];
 	va_list args;
 
-	file->damage++;
-	if (!file->report)
+	dir->damage++;
+	if (!dir->report)
 		return;
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	snprintf(sentence, sizeof(sentence), "stream %s: %s", s->name, what);
-	file->report(file->arg, sentence);
+	dir->report(dir->arg, sentence);
 }
 
-static void damage_cut(struct tsct_stream_dir *file, const struct tsct_stream *s,
+static void damage_cut(struct tsct_stream_dir *dir, const struct tsct_stream *s,
 		       __u64 at)
 {
-	damage(file, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
+	damage(dir, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
 	       "; everything before it is shown", (uint64_t)s->packets - 1,
 	       (uint64_t)at);
 }
 
 /* Nothing behind this packet can be found any more. */
-static int damage_head(struct tsct_stream_dir *file, struct tsct_stream *s,
+static int damage_head(struct tsct_stream_dir *dir, struct tsct_stream *s,
 		       const char *what)
 {
-	damage(file, s, "packet %" PRIu64 " at byte %" PRIu64
+	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
 	       " is damaged (%s); the rest of the file is skipped",
 	       (uint64_t)s->packets - 1, (uint64_t)s->pos, what);
 	return 0;
 }
 
-static void damage_event(struct tsct_stream_dir *file, const struct tsct_stream *s,
+static void damage_event(struct tsct_stream_dir *dir, const struct tsct_stream *s,
 			 const char *what)
 {
-	damage(file, s, "packet %" PRIu64 ", event at byte %" PRIu64
+	damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
 	       ": %s; the rest of the packet is skipped",
 	       (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at), what);
 }
@@ -76,49 +77,58 @@ static ssize_t read_at(int fd, void *to, size_t len, __u64 pos)
 	return got;
 }
 
-static const char *check_head(const struct tsct_stream_dir *file,
+/* Ticks become stamps by shifts, in which nothing may be lost. */
+static bool fits(const struct tsct_stream *s, __u64 tick)
+{
+	return tick << s->up >> s->up == tick;
+}
+
+static const char *check_head(const struct tsct_stream_dir *dir,
 			      const struct tsct_stream *s)
 {
 	const struct tsct_packet *head = &s->head;
 
 	if (head->magic != TSCT_CTF_MAGIC)
 		return "no packet begins there";
-	if (memcmp(head->uuid, file->rec->uuid, 16))
+	if (memcmp(head->uuid, dir->rec->uuid, 16))
 		return "it is of another recording";
-	if (head->stream_id != s->stream || head->cpu != s->event.cpu)
+	if (head->stream_id != s->class || head->cpu != s->event.cpu ||
+	    head->node != s->event.node)
 		return "it is of another stream";
 	if (head->content_bits > head->packet_bits ||
 	    head->content_bits % 8 || head->packet_bits % 8 ||
 	    head->content_bits < sizeof(*head) * 8 ||
 	    head->packet_bits > PACKET_BYTES_MAX * 8)
 		return "its size cannot be";
-	if (head->end < head->begin || head->begin < s->last)
+	if (head->end < head->begin || head->begin < s->last ||
+	    !fits(s, head->end))
 		return "its time cannot be";
 	return NULL;
 }
 
 static int make_room(struct tsct_stream *s, size_t len)
 {
-	__u8 *packet;
+	__u8 *buffer;
 
-	if (len <= s->room)
-		return 0;
-	packet = realloc(s->packet, len);
-	if (!packet)
-		return -ENOMEM;
-	s->packet = packet;
-	s->room = len;
+	if (len > s->room) {
+		buffer = realloc(s->buffer, len);
+		if (!buffer)
+			return -ENOMEM;
+		s->buffer = buffer;
+		s->room = len;
+	}
+	s->packet = s->buffer;
 	return 0;
 }
 
-static void check_seq(struct tsct_stream_dir *file, struct tsct_stream *s)
+static void check_seq(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
 	if (s->head.seq != s->packets - 1)
-		damage(file, s, "packet %" PRIu64 " stands where packet %"
+		damage(dir, s, "packet %" PRIu64 " stands where packet %"
 		       PRIu64 " should; what was between them is missing",
 		       (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
 	s->packets = s->head.seq + 1;
-	s->discarded = s->head.discarded;
+	s->event.discarded = s->discarded = s->head.discarded;
 }
 
 /*
@@ -126,66 +136,89 @@ static void check_seq(struct tsct_stream_dir *file, struct tsct_stream *s)
  * only the count that the recorder left tells. It also sums up what damage
  * within the file cost.
  */
-static void check_held(struct tsct_stream_dir *file, const struct tsct_stream *s)
+static void check_held(struct tsct_stream_dir *dir, const struct tsct_stream *s)
 {
 	const struct tsct_held *held =
-		&file->rec->streams[s->stream].held[s->location];
+		&dir->rec->streams[s->class].held[s->location];
 
-	if (s->events < held->events)
-		damage(file, s, "%" PRIu64 " events are missing",
-		       (uint64_t)(held->events - s->events));
+	const __u64 events = tsct_stream_events(s);
+
+	if (events < held->events)
+		damage(dir, s, "%" PRIu64 " events are missing",
+		       (uint64_t)(held->events - events));
 	else if (s->packets < held->packets)
-		damage(file, s, "%" PRIu64 " packets are missing",
+		damage(dir, s, "%" PRIu64 " packets are missing",
 		       (uint64_t)(held->packets - s->packets));
 }
 
-/* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
-static int load(struct tsct_stream_dir *file, struct tsct_stream *s, int fd)
+/* Of the events of a packet none may be later: where they have no time, than it */
+static __u64 latest(const struct tsct_stream_dir *dir,
+		    const struct tsct_stream *s)
 {
-	const char *what = check_head(file, s);
+	return tsct_recording_is_untimed(dir->rec) ? s->head.begin : s->head.end;
+}
+
+static void begin_packet(const struct tsct_stream_dir *dir,
+			 struct tsct_stream *s, size_t len)
+{
+	memset(s->buffer + len, 0, TSCT_DELTA_ROOM);
+	s->len = len;
+	s->at = sizeof(s->head);
+	s->events += s->delta.events;
+	s->last = s->head.end;
+	s->latest = latest(dir, s);
+	s->next = s->pos + s->head.packet_bits / 8;
+	tsct_delta_begin(&s->delta, s->head.begin);
+}
+
+/* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
+static int load(struct tsct_stream_dir *dir, struct tsct_stream *s, int fd)
+{
+	const char *what = check_head(dir, s);
 	size_t content;
 	ssize_t got;
 
 	if (what)
-		return damage_head(file, s, what);
-	check_seq(file, s);
+		return damage_head(dir, s, what);
+	check_seq(dir, s);
 	content = s->head.content_bits / 8;
-	if (make_room(s, content))
+	if (make_room(s, content + TSCT_DELTA_ROOM))
 		return -ENOMEM;
-	got = read_at(fd, s->packet, content, s->pos);
+	got = read_at(fd, s->buffer, content, s->pos);
 	if (got < 0)
-		return damage_head(file, s, strerror(-got));
+		return damage_head(dir, s, strerror(-got));
 	s->cut = (size_t)got < content;
 	if (s->cut)
-		damage_cut(file, s, s->pos + got);
-	s->next = s->pos + s->head.packet_bits / 8;
-	s->len = got;
-	s->at = sizeof(s->head);
+		damage_cut(dir, s, s->pos + got);
+	/* Its head was there a moment ago: it is being written over. */
+	if ((size_t)got < sizeof(s->head))
+		return 0;
+	begin_packet(dir, s, got);
 	return 1;
 }
 
-static int open_file(struct tsct_stream_dir *file, struct tsct_stream *s)
+static int open_file(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
 	struct stat st;
 	int fd;
 
 	/* Opened for every packet: there may be more CPUs than descriptors. */
-	fd = openat(file->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (errno != ENOENT || s->packets)
-			damage(file, s, "%s", strerror(errno));
+			damage(dir, s, "%s", strerror(errno));
 		return -1;
 	}
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		return fd;
-	damage(file, s, "not a regular file");
+	damage(dir, s, "not a regular file");
 	close(fd);
 	return -1;
 }
 
-static int next_packet(struct tsct_stream_dir *file, struct tsct_stream *s)
+static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
-	int fd = open_file(file, s), ret = 0;
+	int fd = open_file(dir, s), ret = 0;
 	ssize_t got;
 
 	if (fd < 0)
@@ -194,50 +227,50 @@ static int next_packet(struct tsct_stream_dir *file, struct tsct_stream *s)
 	got = read_at(fd, &s->head, sizeof(s->head), s->pos);
 	s->packets += got != 0;
 	if (got == sizeof(s->head))
-		ret = load(file, s, fd);
+		ret = load(dir, s, fd);
 	else if (got < 0)
-		damage_head(file, s, strerror(-got));
+		damage_head(dir, s, strerror(-got));
 	else if (got)
-		damage_cut(file, s, s->pos + got);
+		damage_cut(dir, s, s->pos + got);
 	close(fd);
 	return ret;
 }
 
 /* ---- events ------------------------------------------------------------ */
 
-void tsct_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes)
+struct tsct_stream_kind *tsct_stream_kinds(const struct tsct_stream_class *class)
 {
+	struct tsct_stream_kind *kinds = calloc(class->nr_defs + 1,
+						sizeof(*kinds));
 	const struct tsct_event_def *def;
 	__u32 i, f;
-	long size;
 
-	for (i = 0; i < c->nr_defs; i++) {
-		def = c->defs[i];
-		sizes[i] = 0;
+	for (i = 0; kinds && i < class->nr_defs; i++) {
+		def = kinds[i].def = class->defs[i];
+		kinds[i].size = def ? 0 : -1;
 		for (f = 0; def && f < def->nr_fields; f++) {
 			if (def->fields[f].type == TSCT_TYPE_STRING) {
-				sizes[i] = -1;
+				kinds[i].size = -1;
 				break;
 			}
-			size = tsct_def_field_size(&def->fields[f], "", 65536);
-			sizes[i] += size;
+			kinds[i].size += tsct_def_field_size(&def->fields[f], "",
+							     65536);
 		}
 	}
+	return kinds;
 }
 
 /* Bytes of the payload at @at, -EINVAL if it does not fit into @left. */
-static long payload_size(const struct tsct_stream *s,
-			 const struct tsct_event_def *def, const __u8 *at,
+static long payload_size(const struct tsct_stream_kind *kind, const __u8 *at,
 			 size_t left)
 {
-	__s32 fixed = s->sizes[def->id - TSCT_ID_FIRST];
 	long sum = 0, size;
 	int f;
 
-	if (fixed >= 0)
-		return (size_t)fixed <= left ? fixed : -EINVAL;
-	for (f = 0; f < def->nr_fields; f++) {
-		size = tsct_def_field_size(&def->fields[f], at + sum,
+	if (kind->size >= 0)
+		return (size_t)kind->size <= left ? kind->size : -EINVAL;
+	for (f = 0; f < kind->def->nr_fields; f++) {
+		size = tsct_def_field_size(&kind->def->fields[f], at + sum,
 					   left - sum);
 		if (size < 0)
 			return -EINVAL;
@@ -246,39 +279,48 @@ static long payload_size(const struct tsct_stream *s,
 	return sum;
 }
 
+static void take(struct tsct_stream *s, const struct tsct_delta *delta,
+		 const struct tsct_event_def *def, size_t head, size_t size)
+{
+	s->delta = *delta;
+	s->id = def->id;
+	s->event.tick = delta->tick;
+	s->event.stamp = delta->tick << s->up >> s->down;
+	s->event.tid = (__u32)delta->tid;
+	s->event.offset = s->pos + s->at;
+	s->event.len = size;
+	s->event.def = def;
+	s->event.payload = s->packet + s->at + head;
+	s->at += head + size;
+}
+
 /* NULL, or what is wrong. */
-static const char *decode(const struct tsct_stream_dir *file, struct tsct_stream *s)
+static const char *decode(struct tsct_stream *s)
 {
 	const __u8 *at = s->packet + s->at;
 	size_t left = s->len - s->at;
-	struct tsct_packet_event head;
+	struct tsct_delta delta = s->delta;
+	__u32 id;
 	long size;
+	int head;
 
-	if (left < sizeof(head))
+	head = tsct_delta_get_end(&delta, at, left, &id);
+	if (head == -ENODATA)
 		return "it goes beyond its packet";
-	memcpy(&head, at, sizeof(head));
-	s->event.def = tsct_recording_def(file->rec, s->stream, head.id);
-	if (!s->event.def)
+	if (head < 0)
+		return "it cannot be";
+	if (id >= s->nr_kinds || !s->kinds[id].def)
 		return "its id is not defined";
-	if (head.stamp < s->last || head.stamp < s->head.begin ||
-	    head.stamp > s->head.end)
+	if (delta.tick > s->latest)
 		return "its time is out of order";
-	size = payload_size(s, s->event.def, at + sizeof(head),
-			    left - sizeof(head));
+	size = payload_size(&s->kinds[id], at + head, left - head);
 	if (size < 0)
 		return "it goes beyond its packet";
-	s->event.stamp = s->last = head.stamp;
-	s->event.tid = head.tid;
-	s->event.payload = at + sizeof(head);
-	s->event.len = size;
-	s->event.offset = s->pos + s->at;
-	s->event.discarded = s->discarded;
-	s->at += sizeof(head) + size;
-	s->events++;
+	take(s, &delta, s->kinds[id].def, head, size);
 	return NULL;
 }
 
-static int next_event(struct tsct_stream_dir *file, struct tsct_stream *s)
+static int next_event(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
 	const char *what;
 	int ret;
@@ -287,25 +329,58 @@ static int next_event(struct tsct_stream_dir *file, struct tsct_stream *s)
 		while (s->at == s->len) {
 			if (s->cut)
 				return 0;
-			ret = next_packet(file, s);
+			ret = next_packet(dir, s);
 			if (ret <= 0)
 				return ret;
 		}
-		what = decode(file, s);
+		what = decode(s);
 		if (!what)
 			return 1;
 		/* An event that the end cut through is no further damage. */
 		if (!s->cut)
-			damage_event(file, s, what);
+			damage_event(dir, s, what);
 		s->at = s->len;
 	}
 }
 
-int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s)
+int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
-	int ret = next_event(file, s);
+	int ret = next_event(dir, s);
 
 	if (!ret)
-		check_held(file, s);
+		check_held(dir, s);
 	return ret;
+}
+
+/* ---- the stream -------------------------------------------------------- */
+
+/* As good as the end of a packet */
+static const __u8 nothing[TSCT_DELTA_ROOM];
+
+void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
+		      const struct tsct_stream_kind *kinds, __u32 class,
+		      __u32 location)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	memset(s, 0, sizeof(*s));
+	tsct_recording_file(rec, class, location, s->name);
+	s->class = s->event.stream = class;
+	s->location = s->event.location = location;
+	s->event.node = rec->locations[location].node;
+	s->event.cpu = rec->locations[location].cpu;
+	s->kinds = kinds;
+	s->nr_kinds = rec->streams[class].nr_defs;
+	s->packet = nothing;
+	s->up = bits < 0 ? -bits : 0;
+	s->down = bits > 0 ? bits : 0;
+	tsct_delta_begin(&s->delta, 0);
+}
+
+void tsct_stream_free(struct tsct_stream *s)
+{
+	free(s->buffer);
+	s->buffer = NULL;
+	s->packet = nothing;
+	s->at = s->len = 0;
 }

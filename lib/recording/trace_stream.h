@@ -1,40 +1,115 @@
 /* SPDX-License-Identifier: MIT */
-/* One stream file, packet by packet. */
+/*
+ * One stream file of a recording, being read, event by event. What it says is only
+ * a claim: see Documentation/trace-format.rst. Usable by itself: each may be in a
+ * thread of its own, with a struct tsct_stream_dir of its own.
+ */
 #ifndef TSCT_TRACE_STREAM_H
 #define TSCT_TRACE_STREAM_H
 
+#include "core/delta.h"
 #include "recording/ctf.h"
 #include "recording/trace.h"
 
-struct tsct_stream {
-	char name[TSCT_FILE_NAME_MAX];
-	__u32 stream, location;
-	const __s32 *sizes;	/* of payloads by id - FIRST; -1: varies */
-	__u8 *packet;
-	size_t room;
-	size_t len, at;		/* of the packet: bytes there, bytes read */
-	bool cut;		/* the packet ends before it should */
-	struct tsct_packet head;
-	__u64 pos, next;	/* in the file: this packet, the next */
-	__u64 packets;		/* begun so far */
-	__u64 events;		/* given out so far */
-	__u64 last;		/* stamp */
-	__u64 discarded;	/* as the last good packet says */
-	struct tsct_trace_event event;
+/* What is known of an event, by its id - TSCT_ID_FIRST */
+struct tsct_stream_kind {
+	const struct tsct_event_def *def;	/* NULL: nobody defined it */
+	__s32 size;				/* of payloads; -1: varies */
 };
 
+struct tsct_stream {
+	/* To read after tsct_stream_next() */
+	struct tsct_trace_event event;
+	__u32 id;			/* event.def's */
+
+	struct tsct_delta delta;
+	const __u8 *packet;		/* TSCT_DELTA_ROOM zeros are behind it */
+	size_t at, len;			/* bytes of it that were read, and are */
+	__u64 latest;			/* no tick in it may be later */
+	const struct tsct_stream_kind *kinds;
+	__u32 nr_kinds;
+	__u32 up, down;			/* bits: from ticks to event.stamp */
+
+	char name[TSCT_FILE_NAME_MAX];
+	__u32 class, location;
+	__u8 *buffer;
+	size_t room;
+	bool cut;			/* the packet ends before it should */
+	struct tsct_packet head;
+	__u64 pos, next;		/* in the file: this packet, the next */
+	__u64 packets;			/* begun so far */
+	__u64 events;			/* given out in packets before */
+	__u64 last;			/* tick that the packet before lasts to */
+	__u64 discarded;		/* as the last good packet says */
+};
+
+/* Where it is, and who is told of damage */
 struct tsct_stream_dir {
 	int dirfd;
-	struct tsct_recording *rec;
-	tsct_trace_report *report;
+	const struct tsct_recording *rec;
+	tsct_trace_report *report;	/* may be NULL */
 	void *arg;
-	__u64 damage;
+	__u64 damage;			/* places so far */
 };
 
-/* Goes to the next event. 1, 0: no more, -ENOMEM. */
-int tsct_stream_next(struct tsct_stream_dir *file, struct tsct_stream *s);
+/*
+ * tsct_stream_kinds - what the streams of a class have in common
+ * malloc'ed, for free(); points into @class. NULL: no memory.
+ */
+struct tsct_stream_kind *tsct_stream_kinds(const struct tsct_stream_class *class);
 
-/* Size of every event that is defined, into an array of nr_defs; -1: varies */
-void tsct_stream_sizes(const struct tsct_stream_class *c, __s32 *sizes);
+/*
+ * tsct_stream_init - the file of a class and a location; nothing is opened yet
+ * @kinds: of that class; outlives it
+ */
+void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
+		      const struct tsct_stream_kind *kinds, __u32 class,
+		      __u32 location);
+void tsct_stream_free(struct tsct_stream *s);
+
+/* tsct_stream_next() where it is not simple: another packet, a string, damage */
+int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s);
+
+/*
+ * tsct_stream_next - s->event becomes the next one, that is there until the one
+ * after it
+ * Returns 1, 0: no more, -ENOMEM.
+ */
+static inline int tsct_stream_next(struct tsct_stream_dir *dir,
+				   struct tsct_stream *s)
+{
+	const __u8 *from = s->packet + s->at;
+	struct tsct_delta delta = s->delta;
+	const struct tsct_stream_kind *kind;
+	size_t end;
+	__u32 id;
+	int head;
+
+	/* Behind the end there are zeros: what they make is beyond it. */
+	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
+	if (unlikely(head < 0 || id >= s->nr_kinds))
+		return tsct_stream_next_slow(dir, s);
+	kind = &s->kinds[id];
+	end = s->at + (size_t)head + (size_t)kind->size;
+	if (unlikely(kind->size < 0 || end > s->len || delta.tick > s->latest))
+		return tsct_stream_next_slow(dir, s);
+	s->delta = delta;
+	s->id = id + TSCT_ID_FIRST;
+	s->event.tick = delta.tick;
+	s->event.stamp = delta.tick << s->up >> s->down;
+	s->event.tid = (__u32)delta.tid;
+	s->event.offset = s->pos + s->at;
+	s->event.len = (__u32)kind->size;
+	s->event.def = kind->def;
+	s->event.payload = from + head;
+	s->at = end;
+	return 1;
+}
+
+/* tsct_stream_events - given out so far */
+static inline __u64 tsct_stream_events(const struct tsct_stream *s)
+{
+	return s->events + s->delta.events;
+}
 
 #endif /* TSCT_TRACE_STREAM_H */

@@ -4,9 +4,8 @@
  *
  * What is on disk can be read at any moment: packets are appended whole, a
  * packet that did not fit onto the disk is cut off again, and the metadata is
- * replaced by rename, before the first event that needs it is written. Nothing
- * is fsync'ed: a recording survives the death of its recorder, but not a
- * power cut before the kernel has written it back.
+ * replaced by rename, before the first event that needs it is written. So it
+ * survives the death of its recorder; what it is after a power cut, rec->fsync says.
  */
 #ifndef TSCT_WRITER_H
 #define TSCT_WRITER_H
@@ -25,6 +24,14 @@ struct tsct_writer;
  */
 int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_writer **ret_writer);
+
+/*
+ * tsct_writer_follow - what the system's clock says from stamp @at on
+ * For recordings whose ticks are its nanoseconds (TSCT_TIMESTAMPS_SYSTEM); does
+ * nothing in others. It begins with rec->real.
+ */
+void tsct_writer_follow(struct tsct_writer *writer, const struct tsct_pair *line,
+			__u64 at);
 
 /* The metadata is out of date: write it before the next packet. */
 void tsct_writer_touch(struct tsct_writer *writer);

@@ -104,7 +104,7 @@ START_TEST(samples_impossible)
 	read_small(NULL);
 	/* An empty packet, the next one's head, and one sample are before it. */
 	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
-		 " it is left out", 2 * 76 + 14 + (size_t)tsct_sample_encode(
+		 " it is left out", 2 * 80 + 8 + (size_t)tsct_sample_encode(
 		 &s, bad), impossible[_i].what);
 	ck_assert_str_eq(reported, wanted);
 	ck_assert_uint_eq(reports, 1);

@@ -160,11 +160,11 @@ START_TEST(trace_cut_message)
 	seed_with(14);
 	make_small(23);
 	find_packets();
-	store_file(dirfd_, "default_0", file, packets[3].at + 80);
+	store_file(dirfd_, "default_0", file, packets[3].at + 84);
 	read_small();
 	snprintf(want, sizeof(want), "stream default_0: cut off in packet 3 at"
 		 " byte %zu; everything before it is shown",
-		 packets[3].at + 80);
+		 packets[3].at + 84);
 	ck_assert_str_eq(reported, want);
 	ck_assert_uint_eq(events, 10);
 	check_missing(13);
@@ -196,7 +196,8 @@ START_TEST(trace_damaged_packet)
 	make_small(23);
 	find_packets();
 	memcpy(bad, file, file_len);
-	memset(bad + packets[2].at + 76, 0xff, 2);	/* an event's id */
+	/* An event's id: the highest that there is, with a thread */
+	memcpy(bad + packets[2].at + 80, "\xfc\xff\x0f", 3);
 	store_file(dirfd_, "default_0", bad, file_len);
 	read_small();
 	ck_assert_uint_eq(events, 18);
@@ -317,9 +318,13 @@ static const struct {
 	{ "tracer_name = \"tsctrace\"", "tracer_name = \"other\"", "not a tsct" },
 	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "its beginning is damaged" },
 	{ "by tsctrace", "by another", "its beginning is damaged" },
-	{ "tsctrace_format = 2;\n", "tsctrace_format = 2;\n};\n", "too early" },
-	{ "tsctrace_format = 2", "tsctrace_format = 3", "newer than this" },
-	{ "tsctrace_format = 2", "tsctrace_format = 1", "older than this" },
+	{ "tsctrace_format = 3;\n", "tsctrace_format = 3;\n};\n", "too early" },
+	{ "tsctrace_format = 3", "tsctrace_format = 4", "newer than this" },
+	{ "tsctrace_format = 3", "tsctrace_format = 1", "format 1 is older" },
+	{ "tsctrace_format = 3", "tsctrace_format = 2", "format 2 is older" },
+	{ "timestamps = \"tsc\"", "timestamps = \"sand\"", "none that there is" },
+	{ "fsync = \"never\"", "fsync = \"later\"", "none that there is" },
+	{ "on_tick=", "on_tock=", "holds_0_0: malformed" },
 	{ "nr_cpus = 1;", "nr_cpus = 0;", "nr_cpus" },
 	{ "nr_cpus = 1;", "nr_cpus = 99999999999999999999;", "nr_cpus" },
 	{ "nr_cpus = 1;", "nr_cpus = -1;", "nr_cpus" },
@@ -342,7 +347,7 @@ static const struct {
 	{ " slew_tsc=0", " slew_tsc=-1", "clock_real: malformed" },
 	{ " slew_tsc=0", " slew_tsc=99999999999999999", "cannot be true" },
 	{ " mult=", " mult=9", "clock_real: cannot be true" },
-	{ "source = \"tsc\"", "source = \"sundial\"", "not a clock" },
+	{ "source = \"tsc\"", "source = \"sundial\"", "none that there is" },
 	{ "span = \"begin=", "span = \"begin=9999", "span" },
 	{ "hostname = \"", "hostname = \"\\9", "hostname: malformed text" },
 	{ "hostname = \"", "hostname = \"\n", "hostname: malformed text" },

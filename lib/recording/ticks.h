@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the ticks in a recording's files are: `record --timestamps`. Stamps, as
+ * programs see them, are ticks of the source whatever the files have.
+ */
+#ifndef TSCT_TICKS_H
+#define TSCT_TICKS_H
+
+#include "core/delta.h"
+#include "recording/recording.h"
+
+/* Events without a time of their own are in packets that last no longer. */
+#define TSCT_UNTIMED_NS		100000000
+
+/* Bits that a tick of the files has more than one of the source, or fewer */
+int tsct_timestamps_bits(__u32 timestamps);
+
+static inline int tsct_recording_tick_bits(const struct tsct_recording *rec)
+{
+	return tsct_timestamps_bits(rec->timestamps);
+}
+
+/* Have events no time but their packet's? */
+static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
+{
+	return rec->timestamps == TSCT_TIMESTAMPS_OFF;
+}
+
+/* How much later than its stamp an event may have happened, in ticks of stamps */
+__u64 tsct_recording_blur(const struct tsct_recording *rec);
+
+/*
+ * What sync samples and sessions are stamped with is the counter itself: its line.
+ * In all recordings but those of system time that is what all stamps have.
+ */
+static inline const struct tsct_pair *
+tsct_recording_counter(const struct tsct_recording *rec)
+{
+	return rec->counter.mult ? &rec->counter : &rec->real;
+}
+
+/* ---- making them --------------------------------------------------------- */
+
+/* A recording's, while it is written */
+struct tsct_ticker {
+	__u32 timestamps;
+	int bits;
+	/* Times of the system, by the line that is in force */
+	struct tsct_pair line;
+	__u64 begin;		/* of the recording */
+	__u64 error_ps;		/* the worst of all lines */
+	__u64 held_ns;		/* and how long time stood still between two */
+};
+
+/* tsct_ticker_init - by rec->timestamps, and by its line as it is known now */
+void tsct_ticker_init(struct tsct_ticker *ticker,
+		      const struct tsct_recording *rec);
+
+/*
+ * tsct_ticker_follow - from stamp @at on @line is what the system's clock says
+ * Does nothing where ticks are not its.
+ */
+void tsct_ticker_follow(struct tsct_ticker *ticker,
+			const struct tsct_pair *line, __u64 at);
+
+/* tsct_ticker_moment - the tick of a stamp that no event has */
+__u64 tsct_ticker_moment(const struct tsct_ticker *ticker, __u64 stamp);
+
+/*
+ * tsct_ticker_event - the tick of the next event of a file
+ * @grain: of that file
+ * @last: tick of the one before
+ * Stamps do not decrease. 0; -ERANGE: it is beyond what a tick can say.
+ */
+int tsct_ticker_event(struct tsct_ticker *ticker, struct tsct_grain *grain,
+		      __u64 last, __u64 stamp, __u64 *ret_tick);
+
+/*
+ * tsct_ticker_describe - what the metadata says: of its own ticks
+ * @ret_view: @rec, but for its clock; goes with it, is not to be freed
+ */
+void tsct_ticker_describe(const struct tsct_ticker *ticker,
+			  const struct tsct_recording *rec,
+			  struct tsct_recording *ret_view);
+
+#endif /* TSCT_TICKS_H */
