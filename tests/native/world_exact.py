@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Two nodes whose global times can be had with pencil and paper.
+
+world_exact.py make linear|spline		what world_exact.c makes recordings of
+world_exact.py check linear|spline < TICKS	what came out (worldcheck ticks), against it
+
+The master's counter runs at 2 GHz, exactly; the other one's at some 3 GHz. All
+fractions are exact; a global tick is 1 ns, and an event's is the one it falls in.
+Where a tick of the other node's is shorter than that, different ones get different
+ones: the later one is put later.
+"""
+import sys
+from fractions import Fraction as F
+from math import floor
+from random import Random
+
+BEGIN_NS = 1795264075 * 10 ** 9		# when the master's recording begins
+A, B = 7 * 10 ** 12, 10 ** 15		# both counters, then
+G = 10 ** 9
+
+
+def ask(session, middle, remote, there, took):
+    """Symmetric about its middle: that is at the remote's count, which is whole"""
+    return (session, middle - took // 2, remote - there, remote + there, middle + took // 2)
+
+
+def linear_asks(r):
+    """20 of them about a line of 667/1000; the longest two far off, and without effect"""
+    out = []
+    for i in range(20):
+        middle = B + 3 * G + i * 2 * G + 1000 * r.randrange(10 ** 5)
+        remote = A + 2 * G + (middle - B - 3 * G) * 667 // 1000
+        if i in (4, 13):
+            out.append(ask(1, middle, remote + 31000, 20000, 240000))
+        else:
+            out.append(ask(1, middle, remote + r.randint(-2000, 2000), 10000, 60000))
+    return out
+
+
+def spline_asks(r):
+    """4 sessions, 100 s apart; the rate is another one by a ppm each time. The longest of ten is ignored"""
+    out, base, remote = [], B + 3 * G, A + 2 * G
+    for session, ppm in enumerate([0, 1, -1, 0], 1):
+        rate = F(667, 1000) * (1 + F(ppm, 10 ** 6))
+        for i in range(10):
+            middle = base + i * 10 ** 7
+            at = remote + (middle - base) * 667 // 1000
+            out.append(ask(session, middle, at + 30000, 20000, 240000) if i == 6 else
+                       ask(session, middle, at + r.randint(-1500, 1500), 10000, 60000 + 1000 * r.randint(0, 5)))
+        base += 300 * G
+        remote += int(300 * G * rate)
+    return out
+
+
+def middles(asks):
+    """Of those that count: without the tenth with the longest round trips, of equal ones the later"""
+    worst = sorted(range(len(asks)), key=lambda i: (asks[i][4] - asks[i][1], i), reverse=True)[:len(asks) // 10]
+    return [(F(x[1] + x[4], 2), F(x[2] + x[3], 2)) for i, x in enumerate(asks) if i not in worst]
+
+
+def mean(values):
+    return sum(values, F(0)) / len(values)
+
+
+def linear(asks):
+    points = middles(asks)
+    mx, my = mean([p[0] for p in points]), mean([p[1] for p in points])
+    slope = sum((x - mx) * (y - my) for x, y in points) / sum((x - mx) ** 2 for x, _ in points)
+    return lambda t: my + slope * (t - mx)
+
+
+def spline(asks):
+    knots = []
+    for session in sorted({x[0] for x in asks}):
+        points = middles([x for x in asks if x[0] == session])
+        knots.append((mean([p[0] for p in points]), mean([p[1] for p in points])))
+    n = len(knots) - 1
+    rise = [(knots[k + 1][1] - knots[k][1]) / (knots[k + 1][0] - knots[k][0]) for k in range(n)]
+    slope = [F(0)] + [2 / (1 / rise[k - 1] + 1 / rise[k]) for k in range(1, n)] + [F(0)]
+    slope[0] = F(3, 2) * rise[0] - slope[1] / 2
+    slope[n] = F(3, 2) * rise[n - 1] - slope[n - 1] / 2
+
+    def at(t):
+        if t <= knots[0][0]:
+            return knots[0][1] + slope[0] * (t - knots[0][0])
+        if t >= knots[n][0]:
+            return knots[n][1] + slope[n] * (t - knots[n][0])
+        k = max(k for k in range(n) if knots[k][0] <= t)
+        h, d, m = knots[k + 1][0] - knots[k][0], t - knots[k][0], rise[k]
+        c2 = (3 * (m - slope[k]) - (slope[k + 1] - slope[k])) / h
+        c3 = ((slope[k + 1] - slope[k]) - 2 * (m - slope[k])) / (h * h)
+        return knots[k][1] + slope[k] * d + c2 * d ** 2 + c3 * d ** 3
+    return at
+
+
+def world(fit):
+    """asks, events (node, cpu, tick), the ends of both recordings"""
+    r = Random(20 if fit == "linear" else 30)
+    asks = linear_asks(r) if fit == "linear" else spline_asks(r)
+    last = asks[-1][4] - B + 3 * G
+    ends = ((A, A + last * 667 // 1000 // 2 * 2), (B, B + last))
+    at = lambda: r.randrange(G // 1000, last - G // 1000)
+    events = [(0, cpu, A + at() * 667 // 1000) for cpu in (0, 1) for _ in range(200)]
+    events += [(1, cpu, B + at()) for cpu in (0, 1) for _ in range(2000)]
+    # Next to each other: less than a nanosecond apart, and on one tick
+    for _ in range(100):
+        t, cpu = B + at(), r.randrange(2)
+        events += [(1, cpu, t + k) for k in (0, 0, 1, 2, 3, 3, 4, 7)]
+    # At the sessions, where one piece ends and another begins
+    events += [(1, 0, x[1] + k) for x in asks for k in (-1, 0, 1, 30000)]
+    return asks, sorted(events, key=lambda e: (e[2], e[0], e[1])), ends
+
+
+def make(fit):
+    asks, events, ends = world(fit)
+    for begin, end in ends:
+        print("node", begin, end)
+    for number, (node, cpu, tick) in enumerate(events):
+        print("event", node, cpu, tick, number)
+    for x in asks:
+        print("ask", *x)
+
+
+def check(fit):
+    asks, events, _ = world(fit)
+    to_master = {"linear": linear, "spline": spline}[fit](asks)
+    # Between them lie bits that doubles do not have: too near to call
+    near, found, last, bumps = F(1, 1000), {}, {}, 0
+    for line in sys.stdin:
+        node, cpu, number, tick = map(int, line.split())
+        found[number] = (node, cpu, tick)
+    assert len(found) == len(events), (len(found), len(events))
+    skipped = 0
+    for number, (node, cpu, tick) in enumerate(events):
+        exact = BEGIN_NS + ((to_master(tick) if node else F(tick)) - A) / 2
+        want, before = floor(exact), last.get((node, cpu))
+        if before:
+            least = before[1] + (tick > before[0])
+            bumps += least > want
+            want = max(want, least)
+        got = found[number]
+        assert got[:2] == (node, cpu), (number, got)
+        if node and min(exact - floor(exact), floor(exact) + 1 - exact) < near:
+            skipped += 1
+            assert abs(got[2] - want) <= 1, (number, got[2], want, float(exact - floor(exact)))
+        else:
+            assert got[2] == want, (number, node, cpu, tick, got[2] - want, float(exact - floor(exact)))
+        last[node, cpu] = tick, got[2]
+    assert bumps > 50 and skipped < len(events) // 100, (bumps, skipped)
+    print(f"{len(events)} events are where they are to be, {bumps} of them later; {skipped} too near to call")
+
+
+if __name__ == "__main__":
+    {"make": make, "check": check}[sys.argv[1]](sys.argv[2])

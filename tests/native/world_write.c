@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/* Recordings of it */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "core/def.h"
+#include "core/scale.h"
+#include "world.h"
+
+#define MASTER	0x4d00
+
+static void put_random(__u8 *to, uint64_t seed, uint64_t which)
+{
+	struct dice dice = dice_of(seed, which);
+	unsigned int i;
+
+	for (i = 0; i < 16; i++)
+		to[i] = (__u8)roll64(&dice);
+}
+
+void world_describe(struct tsct_recording *rec, uint64_t seed, uint32_t node)
+{
+	struct tsct_recorded_node *n;
+	char name[16];
+
+	*rec = (struct tsct_recording) { 0 };
+	if (tsct_recording_make(rec, 1) || tsct_recording_locate(rec, WORLD_CPUS))
+		abort();
+	n = &rec->nodes[0];
+	put_random(n->uuid, seed, 200 + node);
+	memcpy(rec->uuid, n->uuid, 16);
+	put_random(n->boot_id, seed, 300 + node);
+	snprintf(name, sizeof(name), "node-%c", 'a' + node);
+	n->host = strdup(name);
+	n->kernel = strdup("6.1.0");
+	n->command = strdup("world");
+	n->provider = strdup("embedded");
+	rec->clock_origin = strdup("in-process");
+	rec->source = TSCT_SOURCE_TSC;
+	rec->epoch_first = rec->epoch = 1;
+	if (tsct_recording_add_stream(rec, "default"))
+		abort();
+}
+
+/* After all channels, and after world_calibrate() */
+void world_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
+		const char *fit)
+{
+	struct tsct_recorded_sync *s = &rec->nodes[0].sync;
+
+	if (tsct_recording_add_samples(rec))
+		abort();
+	s->name = strdup(rec->nodes[0].host);
+	snprintf(s->fit, sizeof(s->fit), "%s", fit);
+	s->role = node ? TSCT_SYNC_CHILD : TSCT_SYNC_MASTER;
+	s->node = MASTER + node + (seed << 32);
+	s->host = 0x4057 + node + (seed << 32);
+	s->master = MASTER + (seed << 32);
+	s->timeline = 1;
+	s->status = TSCT_STATUS_SYNCHRONIZED;
+	s->epoch_first = s->epoch = 1;
+	s->start = (struct tsct_recorded_session) {
+		TSCT_SESSION_DONE, rec->begin, rec->begin + 1000000 };
+	s->end = (struct tsct_recorded_session) {
+		TSCT_SESSION_DONE, rec->end - 1000000, rec->end };
+}
+
+void world_calibrate(struct tsct_recording *rec, uint64_t begin, uint64_t end,
+		     int64_t begin_ns, double hz)
+{
+	struct tsct_pair *p = &rec->real;
+
+	rec->begin = begin;
+	rec->end = end;
+	p->base_tsc = begin;
+	p->base_ns = begin_ns;
+	p->mult = (__u64)llrint(1e9 / hz * 0x1p56);
+	p->slew_mult = p->mult;
+	p->as_of_tsc = begin + (end - begin) / 2;
+	p->hold_after_tsc = end + (uint64_t)hz;
+	p->void_after_tsc = end + (1ULL << 50);
+	p->past_error_ps = p->error_ps = 6000000000ULL;
+	p->growth = p->hold_growth = tsct_growth(p->mult, 2000);
+	rec->status = TSCT_STATUS_SYNCHRONIZED;
+	rec->rate_error_ppb = 2000;
+}
+
+void world_put(struct tsct_writer *writer, uint32_t stream, uint32_t cpu,
+	       uint64_t tick, uint32_t tid, uint32_t id, const void *payload,
+	       uint32_t len)
+{
+	struct tsct_event event = {
+		.tsc = tick, .cpu = cpu, .tid = tid, .id = id, .len = len,
+		.payload = payload,
+	};
+
+	if (tsct_writer_event(writer, stream, &event))
+		abort();
+}
+
+void world_sample(struct tsct_writer *writer, const struct tsct_recording *rec,
+		  uint64_t seed, const struct ask *ask, uint64_t number,
+		  const struct tsct_recording *master)
+{
+	const struct tsct_pair *line = &master->real;
+	struct tsct_sync_sample s = {
+		.number = number, .stamp = ask->t[3] + 1000,
+		.x = {
+			.t1 = ask->t[0], .t2 = ask->t[1],
+			.t3 = ask->t[2], .t4 = ask->t[3],
+			.local_error = 1, .remote_error = 1,
+			.session = ask->session, .flags = 0xf,
+		},
+		.node = MASTER + (seed << 32), .host = 0x4057 + (seed << 32),
+		.master = MASTER + (seed << 32), .timeline = 1,
+		.status = TSCT_STATUS_SYNCHRONIZED, .has_line = 1,
+		.line = {
+			.base = line->base_tsc, .base_ns = line->base_ns,
+			.mult = line->mult, .as_of = line->base_tsc,
+		},
+		.clock_epoch = 1, .cluster_epoch = 1, .source = "10.0.0.1",
+	};
+	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
+
+	if (s.stamp > rec->end)
+		s.stamp = rec->end;
+	world_put(writer, rec->nr_streams, 0, s.stamp, 1, TSCT_ID_FIRST, payload,
+		  tsct_sample_encode(&s, payload));
+}
+
+struct tsct_writer *world_open(const char *dir, const char *name,
+			       struct tsct_recording *rec)
+{
+	struct tsct_writer *writer;
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (mkdir(path, 0777))
+		abort();
+	fd = open(path, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 || tsct_writer_open(fd, rec, &writer))
+		abort();
+	return writer;	/* which has the directory, to the end */
+}
+
+void world_close(struct tsct_writer *writer, struct tsct_recording *rec)
+{
+	if (tsct_writer_finish(writer))
+		abort();
+	tsct_writer_close(writer);
+	tsct_recording_free(rec);
+}
+
+/* ---- a world's -------------------------------------------------------------------- */
+
+static void define(struct tsct_recording *rec, __u32 id, const char *name,
+		   __u32 kind, const char *fields)
+{
+	struct tsct_event_def def;
+
+	if (tsct_def_parse(name, kind, fields, &def, NULL))
+		abort();
+	def.id = id;
+	if (tsct_recording_add_def(rec, 0, &def))
+		abort();
+}
+
+/* Its own clock is off, and runs at another rate than its counter really has. */
+static void describe(const struct world *w, uint32_t node, const char *fit,
+		     struct tsct_recording *rec)
+{
+	const struct world_node *n = &w->node[node];
+	double hz = n->crystal.hz * (1 + n->crystal.drift);
+
+	world_describe(rec, w->seed, node);
+	world_calibrate(rec, n->begin, n->end, WORLD_BEGIN_NS + n->begin_ps / 1000 +
+			n->own_error_ns, hz * (1 + n->own_rate_error));
+	define(rec, WORLD_WORK, "work", TSCT_KIND_INSTANT, WORLD_FIELDS);
+	define(rec, WORLD_SEND, "message", TSCT_KIND_SEND, WORLD_FIELDS);
+	define(rec, WORLD_RECEIVE, "message", TSCT_KIND_RECEIVE, WORLD_FIELDS);
+	world_sync(rec, w->seed, node, fit);
+}
+
+static void write_samples(const struct world *w, uint32_t node,
+			  const struct tsct_recording *master,
+			  struct tsct_writer *writer,
+			  const struct tsct_recording *rec)
+{
+	uint64_t number = 0;
+	size_t i;
+
+	for (i = 0; i < w->nr_asks; i++)
+		if (w->asks[i].node == node)
+			world_sample(writer, rec, w->seed, &w->asks[i],
+				     ++number, master);
+}
+
+/* Event number i of the world is moments[i]. */
+static void write_node(const struct world *w, const char *dir, uint32_t node,
+		       const char *fit)
+{
+	struct tsct_recording rec, master;
+	struct tsct_writer *writer;
+	const struct moment *m;
+	uint64_t payload[2];
+	char name[2] = { (char)('a' + node), '\0' };
+
+	describe(w, 0, fit, &master);
+	describe(w, node, fit, &rec);
+	writer = world_open(dir, name, &rec);
+	for (m = w->moments; m < w->moments + w->nr; m++) {
+		if (m->what == WORLD_STAMP || m->node != node)
+			continue;
+		payload[0] = m->number;
+		payload[1] = (uint64_t)(m - w->moments);
+		world_put(writer, 0, m->cpu, m->ticks, 1000 + m->what, m->what,
+			  payload, sizeof(payload));
+	}
+	write_samples(w, node, &master, writer, &rec);
+	world_close(writer, &rec);
+	tsct_recording_free(&master);
+}
+
+/* What is true, for who checks it: one line an event */
+static void write_truth(const struct world *w, const char *dir)
+{
+	const struct moment *m;
+	char path[4096];
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/truth", dir);
+	to = fopen(path, "w");
+	if (!to)
+		abort();
+	for (m = w->moments; m < w->moments + w->nr; m++)
+		if (m->what != WORLD_STAMP)
+			fprintf(to, "%zu %u %u %u %lu %lu %lu %lu\n",
+				(size_t)(m - w->moments), m->node, m->cpu,
+				m->what - TSCT_ID_FIRST, m->number, m->ticks,
+				m->master, m->frac);
+	if (fclose(to))
+		abort();
+}
+
+void world_write(const struct world *w, const char *dir, const char *fit)
+{
+	uint32_t i;
+
+	for (i = 0; i < WORLD_NODES; i++)
+		write_node(w, dir, i, fit);
+	write_truth(w, dir);
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/*
+ * worldcheck MERGED TRUTH MASTER: is a merged recording of a world (world.c) what
+ * happened? MASTER is the recording whose clock the result has. Prints "NAME VALUE"
+ * lines; 1: it is not, and says why.
+ * worldcheck ticks MERGED: "NODE CPU NUMBER TICK" of all events, as they are
+ *
+ * An event is at its time where that is within the node's bound, and one tick, as a
+ * tick is that long. All in exact integers: 2^-56 ns.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "recording/trace.h"
+
+struct event {
+	bool there;
+	uint32_t node, cpu, kind;
+	uint64_t number, local, global;
+	tsct_s128 truth, at, bound;
+};
+
+static struct event *events;
+static size_t nr_events;
+static unsigned int wrong;
+
+#define NS(n)	((tsct_s128)(n) << TSCT_CLOCK_SHIFT)
+
+static void is_wrong(const char *format, ...)
+{
+	va_list args;
+
+	if (wrong++ > 10)
+		return;
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+static double ns_of(tsct_s128 time)
+{
+	return (double)time / 0x1p56;
+}
+
+static struct tsct_trace *open_trace(const char *dir)
+{
+	struct tsct_trace *trace;
+	char why[512];
+
+	if (!tsct_trace_open(dir, NULL, NULL, &trace, why, sizeof(why)))
+		return trace;
+	printf("%s: %s\n", dir, why);
+	exit(1);
+}
+
+static tsct_s128 time_of(const struct tsct_pair *pair, uint64_t tick, uint64_t frac)
+{
+	return NS(pair->base_ns) +
+		(tsct_s128)(int64_t)(tick - pair->base_tsc) * (tsct_s128)pair->mult +
+		(tsct_s128)((tsct_u128)frac * pair->mult >> 64);
+}
+
+static void read_truth(const char *path, const char *master)
+{
+	struct tsct_trace *trace = open_trace(master);
+	const struct tsct_pair *real = &tsct_trace_recording(trace)->real;
+	FILE *from = fopen(path, "r");
+	uint64_t m, frac;
+	struct event e;
+	size_t i;
+
+	if (!from)
+		exit(2);
+	while (fscanf(from, "%zu %u %u %u %lu %lu %lu %lu", &i, &e.node, &e.cpu,
+		      &e.kind, &e.number, &e.local, &m, &frac) == 8) {
+		events = realloc(events, (i + 1) * sizeof(*events));
+		memset(events + nr_events, 0, (i - nr_events) * sizeof(*events));
+		e.truth = time_of(real, m, frac);
+		e.there = false;
+		events[i] = e;
+		nr_events = i + 1;
+	}
+	fclose(from);
+	tsct_trace_close(trace);
+}
+
+/* Between two points the larger one holds. */
+static uint64_t bound_of(const struct tsct_recorded_correction *c, uint64_t tick)
+{
+	uint64_t bound = 0;
+	uint32_t i;
+
+	for (i = 0; i < c->nr_bounds; i++) {
+		if (c->bounds[i].tick <= tick)
+			bound = c->bounds[i].error_ns;
+		else if (!i || c->bounds[i].error_ns > bound)
+			return c->bounds[i].error_ns;
+		else
+			return bound;
+	}
+	return bound;
+}
+
+static uint64_t number_of(const struct tsct_trace_event *e)
+{
+	uint64_t payload[2];
+
+	if (e->len != sizeof(payload))
+		exit(1);
+	memcpy(payload, e->payload, sizeof(payload));
+	return payload[1];
+}
+
+static void take(const struct tsct_recording *rec,
+		 const struct tsct_trace_event *t)
+{
+	const uint64_t i = number_of(t);
+	struct event *e = &events[i];
+
+	if (i >= nr_events || e->there || e->kind != t->def->id - (__u32)TSCT_ID_FIRST ||
+	    e->node != t->node || e->cpu != t->cpu) {
+		is_wrong("an event that never was: %lu", i);
+		return;
+	}
+	e->there = true;
+	e->global = t->stamp;
+	e->at = time_of(&rec->real, t->stamp, 0);
+	e->bound = NS(bound_of(&rec->nodes[t->node].correction, t->stamp)) +
+		(tsct_s128)rec->real.mult;
+}
+
+/* Definitions of the inputs are the same, so their ids are, too. */
+static void read_merged(const char *dir)
+{
+	struct tsct_trace *trace = open_trace(dir);
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	struct tsct_trace_event e;
+	uint64_t nr = 0, last = 0;
+
+	for (; tsct_trace_next(trace, &e) == 1; last = e.stamp, nr++) {
+		if (e.stamp < last)
+			is_wrong("event %lu comes before its time", number_of(&e));
+		take(rec, &e);
+	}
+	if (tsct_trace_damage(trace))
+		is_wrong("it is damaged");
+	printf("events %lu\n", nr);
+	tsct_trace_close(trace);
+}
+
+/* ---- what has to be ----------------------------------------------------------------- */
+
+static void check_bounds(void)
+{
+	tsct_s128 error, worst[16] = { 0 }, widest[16] = { 0 };
+	const struct event *e;
+	uint32_t i;
+
+	for (e = events; e < events + nr_events; e++) {
+		if (!e->local)
+			continue;	/* no event has that number */
+		if (!e->there) {
+			is_wrong("event %zu is missing", e - events);
+			continue;
+		}
+		error = e->at > e->truth ? e->at - e->truth : e->truth - e->at;
+		if (error > e->bound)
+			is_wrong("event %zu of node %u is off by %.1f ns, and was to"
+				 " be within %.1f ns", e - events, e->node,
+				 ns_of(error), ns_of(e->bound));
+		if (error > worst[e->node])
+			worst[e->node] = error;
+		if (e->bound > widest[e->node])
+			widest[e->node] = e->bound;
+	}
+	for (i = 0; i < 16; i++)
+		if (widest[i])
+			printf("error_%u %.0f\nbound_%u %.0f\n", i,
+			       ns_of(worst[i]), i, ns_of(widest[i]));
+}
+
+/* Events are numbered in the order of truth, and so of each location. */
+static void check_strict(void)
+{
+	const struct event *last[16][16] = { 0 }, *e, *l;
+
+	for (e = events; e < events + nr_events; e++) {
+		if (!e->there)
+			continue;
+		l = last[e->node % 16][e->cpu % 16];
+		if (l && e->local > l->local && e->global <= l->global)
+			is_wrong("events %zu and %zu are on one tick",
+				 l - events, e - events);
+		if (l && e->global < l->global)
+			is_wrong("events %zu and %zu change places",
+				 l - events, e - events);
+		last[e->node % 16][e->cpu % 16] = e;
+	}
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct event *x = *(void *const *)a, *y = *(void *const *)b;
+	const tsct_s128 p = x->at + x->bound, q = y->at + y->bound;
+
+	return (p > q) - (p < q);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct event *x = *(void *const *)a, *y = *(void *const *)b;
+	const tsct_s128 p = x->at - x->bound, q = y->at - y->bound;
+
+	return (p > q) - (p < q);
+}
+
+/* Whoever is after another one, by more than both bounds, really is. */
+static void check_order(void)
+{
+	struct event **ends = calloc(2 * nr_events, sizeof(*ends));
+	struct event **begins = ends + nr_events;
+	tsct_s128 latest = 0;
+	size_t nr = 0, i, k = 0;
+
+	for (i = 0; i < nr_events; i++)
+		if (events[i].there)
+			ends[nr] = begins[nr] = &events[i], nr++;
+	qsort(ends, nr, sizeof(*ends), by_end);
+	qsort(begins, nr, sizeof(*begins), by_begin);
+	for (i = 0; i < nr; i++) {
+		for (; k < nr && ends[k]->at + ends[k]->bound <
+		     begins[i]->at - begins[i]->bound; k++)
+			if (ends[k]->truth > latest)
+				latest = ends[k]->truth;
+		if (begins[i]->truth < latest)
+			is_wrong("event %zu is put behind one that it came before",
+				 begins[i] - events);
+	}
+	free(ends);
+}
+
+/* All messages, by their numbers: the first receive is the one. */
+static void check_messages(void)
+{
+	uint64_t matched = 0, within = 0, beyond = 0, sends = 0, receives = 0;
+	const struct event *e, **sent;
+
+	sent = calloc(nr_events + 1, sizeof(*sent));
+	for (e = events; e < events + nr_events; e++) {
+		if (!e->there || !e->kind || e->number >= nr_events)
+			continue;
+		sends += e->kind == 1;
+		receives += e->kind == 2;
+		if (e->kind == 1)
+			sent[e->number] = e;
+		if (e->kind == 1 || !sent[e->number])
+			continue;
+		matched++;
+		if (e->at < sent[e->number]->at) {
+			within++;
+			beyond += sent[e->number]->at - e->at >
+				sent[e->number]->bound + e->bound;
+		}
+		sent[e->number] = NULL;
+	}
+	free(sent);
+	if (beyond)
+		is_wrong("%lu messages violate causality", beyond);
+	printf("matched %lu\nunmatched_sends %lu\nunmatched_receives %lu\n"
+	       "after %lu\n", matched, sends - matched, receives - matched, within);
+}
+
+static int print_ticks(const char *dir)
+{
+	struct tsct_trace *trace = open_trace(dir);
+	struct tsct_trace_event e;
+
+	while (tsct_trace_next(trace, &e) == 1)
+		printf("%u %u %lu %llu\n", e.node, e.cpu, number_of(&e),
+		       (unsigned long long)e.stamp);
+	tsct_trace_close(trace);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3)
+		return print_ticks(argv[2]);
+	if (argc != 4)
+		return 2;
+	read_truth(argv[2], argv[3]);
+	read_merged(argv[1]);
+	check_bounds();
+	check_strict();
+	check_order();
+	check_messages();
+	return wrong ? 1 : 0;
+}
