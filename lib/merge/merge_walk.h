@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages of a merge: its inputs' events once more, in the order of global ticks */
+#ifndef TSCT_MERGE_WALK_H
+#define TSCT_MERGE_WALK_H
+
+#include "merge/merge.h"
+#include "merge/merge_message.h"
+
+/*
+ * tsct_merge_messages - match what the inputs have of messages
+ * @ret: to be freed with tsct_message_matcher_free(), and to be asked by
+ *	tsct_message_finish(); NULL where no input defines ends of messages
+ *
+ * Needs the plan, and does not matter to what is written: before or after it. Only
+ * files of classes that define ends are read. Memory goes with how many those are.
+ * 0, -EINTR: it was told to stop, or -ENOMEM.
+ */
+int tsct_merge_messages(struct tsct_merge *merge,
+			struct tsct_message_matcher **ret);
+
+#endif /* TSCT_MERGE_WALK_H */
