@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/def.h"
+#include "core/scale.h"
 #include "recording/ctf.h"
 #include "recording/recording.h"
 
@@ -129,6 +130,38 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 	const struct tsct_recorded_node *n = &rec->nodes[node];
 
 	return n->sync.on && *n->sync.name ? n->sync.name : n->host;
+}
+
+static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
+{
+	__u32 from = 0, to = c->nr_bounds, mid;
+
+	if (!to)
+		return UINT64_MAX;
+	while (to - from > 1) {
+		mid = from + (to - from) / 2;
+		if (c->bounds[mid].tick <= tick)
+			from = mid;
+		else
+			to = mid;
+	}
+	if (from + 1 < c->nr_bounds &&
+	    c->bounds[from + 1].error_ns > c->bounds[from].error_ns)
+		from++;
+	return c->bounds[from].error_ns;
+}
+
+__u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
+			      __u64 stamp)
+{
+	__u64 ps;
+
+	if (node >= rec->nr_nodes)
+		return UINT64_MAX;
+	if (rec->merged)
+		return bound_at(&rec->nodes[node].correction, stamp);
+	ps = tsct_pair_error_ps(&rec->real, stamp);
+	return ps == UINT64_MAX ? ps : ps / 1000 + 1;
 }
 
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)

@@ -266,6 +266,14 @@ static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec
 /* What a node is called: as in its cluster, else as a host */
 const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node);
 
+/*
+ * tsct_recording_error_ns - how far times of a node may be off at a stamp
+ * A merged one tells it at points: between two of them the larger one holds.
+ * UINT64_MAX: there is no bound, or no such node.
+ */
+__u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
+			      __u64 stamp);
+
 /* The highest CPU that any node has */
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec);
 
