@@ -3,6 +3,7 @@
 #ifndef CMD_RECORD_H
 #define CMD_RECORD_H
 
+#include <argp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -25,7 +26,11 @@ struct record_options {
 	bool flight;			/* overwrite, and write it all at the end */
 	uint32_t block_size, blocks;	/* 0: as the library has it */
 	double duration_s;		/* 0: no limit */
-	bool quiet, verbose, json, pass_status;
+	bool quiet, json, pass_status;
+	unsigned int verbose;
+	uint32_t timestamps;		/* enum tsct_timestamps */
+	uint32_t fsync;			/* enum tsct_fsync */
+	uint64_t sync_every;		/* 0: as fit into a packet */
 	enum record_sync_mode sync_mode;
 	const char *fit;		/* NULL: as the daemon is configured */
 	long sync_timeout_s;		/* of each session; 0: 30 */
@@ -47,6 +52,13 @@ void record_complain(const char *format, ...);
 int record_options_parse(int argc, char **argv, struct record_options *o);
 /* What cannot go together, or be at all. Complains. 0 or -EINVAL. */
 int record_options_check(const struct record_options *o);
+
+/* ---- what files are like: record_files.c ------------------------------- */
+
+/* Options' values; they exit where it is none, as argp does. */
+uint32_t record_files_timestamps(struct argp_state *state, const char *arg);
+uint64_t record_files_every(struct argp_state *state, const char *arg);
+uint32_t record_files_fsync(struct argp_state *state, const char *arg);
 
 /* ---- signals: cmd_record.c --------------------------------------------- */
 
@@ -178,6 +190,8 @@ void record_session_close(struct record_session *s);
 int record_clock_open(struct record_session *s);
 /* Afterwards all is known that the clock will ever say about it. */
 void record_clock_close(struct record_session *s);
+/* For files whose stamps are the system's time: how it is by now. */
+void record_clock_follow(struct record_session *s);
 
 /* The worst error of the clock in this recording. */
 __u64 record_session_error_ns(const struct record_session *s);

@@ -74,6 +74,18 @@ int record_clock_open(struct record_session *s)
 	return err;
 }
 
+/* After a disruption it goes on as if there had been none: times stay in order. */
+void record_clock_follow(struct record_session *s)
+{
+	struct tsct_clock_state state;
+
+	if (s->rec.timestamps != TSCT_TIMESTAMPS_SYSTEM || !s->writer ||
+	    tsct_clock_snapshot(s->clock, &state) ||
+	    state.source != s->rec.source || state.epoch != s->rec.epoch_first)
+		return;
+	tsct_writer_follow(s->writer, &state.real, tsct_clock_stamp(s->clock));
+}
+
 /* The cluster's time as programs here were told it, where it was known */
 static void note_cluster(struct tsct_recording *rec,
 			 const struct tsct_clock_state *state)

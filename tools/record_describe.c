@@ -134,5 +134,8 @@ int record_describe(struct record_session *s)
 		rec->streams[i].kernel = !!(header->flags & TSCT_CHANNEL_KERNEL);
 	}
 	rec->source = tsct_header(s->channels[0])->source;
+	rec->timestamps = s->o->timestamps;
+	rec->sync_every = s->o->sync_every;
+	rec->fsync = s->o->fsync;
 	return 0;
 }

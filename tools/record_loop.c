@@ -115,6 +115,7 @@ static int beat(struct record_session *s, struct beat *last)
 
 	if (now - last->watched >= WATCH_NS) {
 		record_session_watch(s);
+		record_clock_follow(s);
 		last->watched = now;
 	}
 	record_sync_beat(s, now);

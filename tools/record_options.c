@@ -13,8 +13,8 @@
 #include "sync/fit.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
-       KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_TIMEOUT,
-       KEY_UNREAD };
+       KEY_FIT, KEY_FSYNC, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_EVERY,
+       KEY_SYNC_TIMEOUT, KEY_TIMESTAMPS, KEY_UNREAD };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; again "
@@ -51,11 +51,22 @@ static const struct argp_option options[] = {
 	  "has it)", 0 },
 	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait at most as long "
 	  "for the end of a session, 1 to 3600 (default 30)", 0 },
+	{ "timestamps", KEY_TIMESTAMPS, "KIND", 0, "what an event's time is in the "
+	  "files: tsc (default): the counter's ticks; tsc/16, tsc/256: without "
+	  "their low bits; interpolated: with more, so that events on one tick "
+	  "differ; system: nanoseconds of the system's time; off: none but their "
+	  "packet's", 0 },
+	{ "sync-every", KEY_SYNC_EVERY, "2^N", 0, "begin a packet, and with it a "
+	  "full stamp, after so many events: a power of two up to 2^20 (default: "
+	  "after 64 KiB or a second)", 0 },
+	{ "fsync", KEY_FSYNC, "WHEN", 0, "have it on the disk, should the machine "
+	  "go down: never (default): when the kernel writes it; end: when it is "
+	  "complete; packet: packet by packet", 0 },
 	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if "
 	  "recording itself went well", 0 },
 	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
 	{ "verbose", 'v', NULL, 0, "say more, and show progress even where that "
-	  "is no terminal", 0 },
+	  "is no terminal; twice: also what the files are like", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard "
 	  "output", 0 },
 	{ 0 }
@@ -146,7 +157,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_UNREAD: o->unread = true; break;
 	case 'f': o->flight = true; break;
 	case 'q': o->quiet = true; break;
-	case 'v': o->verbose = true; break;
+	case 'v': o->verbose++; break;
 	case KEY_BLOCK_SIZE:
 		o->block_size = parse_size(state, "--block-size", arg,
 					   TSCT_BLOCK_SIZE_MIN,
@@ -156,6 +167,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
 				       TSCT_BLOCKS_MAX);
 		break;
+	case KEY_TIMESTAMPS: o->timestamps = record_files_timestamps(state, arg); break;
+	case KEY_SYNC_EVERY: o->sync_every = record_files_every(state, arg); break;
+	case KEY_FSYNC: o->fsync = record_files_fsync(state, arg); break;
 	case KEY_DURATION: o->duration_s = parse_duration(state, arg); break;
 	case KEY_CLUSTER: set_mode(state, o, RECORD_SYNC_CLUSTER); break;
 	case KEY_NO_CLUSTER: set_mode(state, o, RECORD_SYNC_OFF); break;

@@ -219,6 +219,7 @@ static int end_flight(struct record_session *s)
 
 	s->rec.snapshot = 1;
 	err = open_drains(s);
+	record_clock_follow(s);
 	for (i = 0; !err && i < s->nr_channels; i++)
 		err = tsct_drain_snapshot(s->drains[i], s->rec.end);
 	return err;

@@ -141,6 +141,29 @@ static void show_channels(const struct record_session *s)
 	}
 }
 
+/* Only what it says in the metadata: the files were closed. */
+static void show_files(const struct record_session *s, const struct tsct_written *w)
+{
+	const struct tsct_recording *rec = &s->rec;
+
+	if (s->o->verbose < 2)
+		return;
+	fprintf(stderr, "  files: timestamps %s", tsct_timestamps_names[rec->timestamps]);
+	if (rec->sync_every)
+		fprintf(stderr, ", at most %" PRIu64 " events in a packet",
+			(uint64_t)rec->sync_every);
+	if (w->events)
+		fprintf(stderr, ", %.2f bytes an event",
+			(double)w->bytes / (double)w->events);
+	fprintf(stderr, "; fsync: %s\n", tsct_fsync_names[rec->fsync]);
+	if (rec->timestamps != TSCT_TIMESTAMPS_OFF)
+		fprintf(stderr, "  on one tick: at most %" PRIu64 " events after"
+			" the first%s\n",
+			(uint64_t)tsct_recording_on_tick(rec),
+			tsct_recording_on_tick(rec) ? "" :
+			": all can be told apart by their times");
+}
+
 /* Is there more than the rings' own word? Then it is said, however quiet. */
 static void show_balance(const struct record_session *s, bool quiet)
 {
@@ -233,6 +256,7 @@ static void show_text(const struct record_session *s,
 	show_channels(s);
 	show_lost(s);
 	show_balance(s, false);
+	show_files(s, &w);
 	record_figure_usage(s, &usage);
 	fprintf(stderr, "  recorder: %.2f s of CPU (%.1f %% of one), %.1f MB of"
 		" memory at most\n", usage.cpu_s, usage.percent,
