@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "core/scale.h"
+#include "merge/merge_work.h"
+
+/* ---- what is said ------------------------------------------------------------- */
+
+int merge_fail(struct tsct_merge *m, int err, const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&m->lock);
+	if (!m->error) {
+		m->error = err;
+		va_start(args, format);
+		vsnprintf(m->why, sizeof(m->why), format, args);
+		va_end(args);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+void merge_note(struct tsct_merge *m, const char *format, ...)
+{
+	char sentence[MERGE_WHY_MAX];
+	va_list args;
+
+	if (!m->options.note)
+		return;
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	pthread_mutex_lock(&m->lock);
+	m->options.note(m->options.arg, sentence);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- the result's clock --------------------------------------------------------- */
+
+static void find_span(struct tsct_merge *m)
+{
+	struct tsct_recording *r = &m->result;
+	__u64 begin, end;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		begin = merge_global(&m->in[i], m->in[i].begin);
+		end = merge_global(&m->in[i], m->in[i].end);
+		if (!i || begin < r->begin)
+			r->begin = begin;
+		if (!i || end > r->end)
+			r->end = end;
+	}
+}
+
+/* A second of them begins where one of the Unix epoch does. */
+static void tie(struct tsct_merge *m)
+{
+	struct tsct_recording *r = &m->result;
+	const __u64 hz = m->frame.hz, s = r->begin / hz;
+	struct tsct_pair *real = &r->real;
+	bool rest;
+
+	real->base_tsc = s * hz;
+	real->base_ns = (__s64)(s * 1000000000);
+	real->mult = tsct_divide(((tsct_u128)1000000000 << TSCT_CLOCK_SHIFT) +
+				 hz / 2, hz, &rest);
+	real->slew_mult = real->mult;
+	real->as_of_tsc = r->end;
+	real->hold_after_tsc = r->end;
+	real->void_after_tsc = r->end + hz;
+	r->source = hz == TSCT_FRAME_HZ_MIN ? TSCT_SOURCE_REALTIME :
+		TSCT_SOURCE_TSC;
+}
+
+static void describe(struct tsct_merge *m)
+{
+	struct tsct_recorded_timeline *t = &m->result.timeline;
+
+	t->hz = m->frame.hz;
+	if (m->time != TSCT_MERGE_CLUSTER)
+		return;
+	*t = (struct tsct_recorded_timeline) {
+		.on = 1, .number = m->timeline, .master = m->master,
+		.base_ns = m->axis.base_ns, .base = m->axis.base,
+		.mult = m->axis.mult, .remote = m->frame.remote,
+		.global = m->frame.global, .num = m->frame.num,
+		.den = m->frame.den, .hz = m->frame.hz,
+	};
+}
+
+static int make_clock(struct tsct_merge *m)
+{
+	struct tsct_recording *r = &m->result;
+
+	find_span(m);
+	describe(m);
+	r->status = TSCT_STATUS_SYNCHRONIZED;
+	r->epoch_first = r->epoch = 1;
+	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
+				 "merged by cluster time" :
+				 "merged by each node's own clock");
+	if (!r->clock_origin)
+		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+	if (getrandom(r->uuid, sizeof(r->uuid), 0) != sizeof(r->uuid))
+		return merge_fail(m, -EIO, "no random numbers");
+	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40;
+	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
+	tie(m);
+	return 0;
+}
+
+/* ---- the plan --------------------------------------------------------------------- */
+
+int tsct_merge_plan(const struct tsct_merge_options *options,
+		    struct tsct_merge **ret)
+{
+	static int (*const step[])(struct tsct_merge *m) = {
+		merge_open, merge_choose_time, merge_identify, merge_find_axis,
+		merge_settle, merge_define, merge_bounds, make_clock,
+	};
+	struct tsct_merge *m = calloc(1, sizeof(*m));
+	size_t i;
+	int err = 0;
+
+	*ret = m;
+	if (!m)
+		return -ENOMEM;
+	pthread_mutex_init(&m->lock, NULL);
+	m->options = *options;
+	for (i = 0; i < sizeof(step) / sizeof(step[0]) && !err; i++)
+		err = step[i](m);
+	return err;
+}
+
+void tsct_merge_free(struct tsct_merge *m)
+{
+	if (!m)
+		return;
+	merge_close(m);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* ---- the result --------------------------------------------------------------------- */
+
+/* An event that was put later is off by as much more. */
+static void widen(struct tsct_merge *m)
+{
+	struct tsct_recorded_correction *c;
+	__u64 ns;
+	__u32 i, k;
+
+	for (i = 0; i < m->result.nr_nodes; i++) {
+		c = &m->result.nodes[i].correction;
+		ns = (__u64)(((tsct_u128)c->bump_max * 1000000000 +
+			      m->frame.hz - 1) / m->frame.hz);
+		for (k = 0; k < c->nr_bounds; k++)
+			c->bounds[k].error_ns =
+				tsct_add_up(c->bounds[k].error_ns, ns);
+	}
+}
+
+/* The worst of all nodes is what other readers are told. */
+static void bound_clock(struct tsct_merge *m)
+{
+	const struct tsct_recorded_correction *c;
+	struct tsct_pair *real = &m->result.real;
+	__u64 worst = 0;
+	__u32 i, k;
+
+	for (i = 0; i < m->result.nr_nodes; i++) {
+		c = &m->result.nodes[i].correction;
+		for (k = 0; k < c->nr_bounds; k++)
+			if (c->bounds[k].error_ns > worst)
+				worst = c->bounds[k].error_ns;
+	}
+	worst = worst > UINT64_MAX / 1000 ? UINT64_MAX : worst * 1000;
+	real->past_error_ps = real->error_ps = worst;
+	real->as_of_tsc = real->hold_after_tsc = m->result.end;
+	real->void_after_tsc = m->result.end + m->frame.hz;
+}
+
+static int write_metadata(struct tsct_merge *m, int dirfd)
+{
+	int fd = openat(dirfd, "metadata",
+			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0600);
+	FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+	int err = to ? 0 : -errno;
+
+	if (!to && fd >= 0)
+		close(fd);
+	if (!err)
+		err = tsct_meta_write(&m->result, to);
+	if (to && fclose(to) && !err)
+		err = -errno;
+	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
+}
+
+int tsct_merge_write(struct tsct_merge *m, int dirfd)
+{
+	int err = merge_copy(m, dirfd);
+
+	if (err)
+		return err;
+	widen(m);
+	bound_clock(m);
+	m->result.complete = 1;
+	return write_metadata(m, dirfd);
+}
+
+/* ---- what it is ------------------------------------------------------------------------ */
+
+const char *tsct_merge_why(const struct tsct_merge *m)
+{
+	return m->why;
+}
+
+struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *m)
+{
+	return &m->progress;
+}
+
+enum tsct_merge_time tsct_merge_time(const struct tsct_merge *m)
+{
+	return m->time;
+}
+
+const struct tsct_recording *tsct_merge_result(const struct tsct_merge *m)
+{
+	return &m->result;
+}
+
+const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *m,
+						unsigned int i)
+{
+	return &m->in[i].told;
+}
+
+enum tsct_merge_how tsct_merge_how(const struct tsct_merge *m, __u32 node)
+{
+	unsigned int i;
+
+	for (i = m->nr - 1; i && m->in[i].told.first_node > node; i--)
+		;
+	return m->in[i].how;
+}
+
+bool tsct_merge_is_partial(const struct tsct_merge *m)
+{
+	return m->partial;
+}
+
+const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *m,
+					       unsigned int *ret_nr)
+{
+	*ret_nr = m->nr_files;
+	return m->file;
+}

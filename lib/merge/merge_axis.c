@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/* What all nodes are brought to, and what global ticks are made of it. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "core/scale.h"
+#include "merge/merge_work.h"
+
+#define GIGA	1000000000ULL
+
+double merge_axis_ns(const struct merge_axis *axis)
+{
+	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
+}
+
+/* A fraction that may be anything becomes one, and whole counts */
+static void settle_frac(struct merge_place *place, double frac)
+{
+	double whole = floor(frac);
+
+	place->count += (__u64)(__s64)whole;
+	place->frac = frac - whole < 1 ? frac - whole : nextafter(1, 0);
+}
+
+void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
+		      struct merge_place *ret)
+{
+	tsct_s128 size = ((tsct_s128)ns - axis->base_ns) *
+		((tsct_s128)1 << TSCT_CLOCK_SHIFT);
+	tsct_s128 count = size / axis->mult, rest = size % axis->mult;
+
+	if (rest < 0) {
+		rest += axis->mult;
+		count--;
+	}
+	ret->count = axis->base + (__u64)count;
+	settle_frac(ret, (double)rest / (double)axis->mult +
+		    frac_ns / merge_axis_ns(axis));
+}
+
+/* Cluster time of a count, rounded down */
+static __s64 time_of(const struct merge_axis *axis, __u64 count)
+{
+	return axis->base_ns +
+		tsct_ticks_ns(axis->mult, (__s64)(count - axis->base));
+}
+
+/* ---- merged ones ------------------------------------------------------------ */
+
+static struct merge_axis axis_of(const struct tsct_recorded_timeline *t)
+{
+	return (struct merge_axis) {
+		.base = t->base, .base_ns = t->base_ns, .mult = t->mult,
+	};
+}
+
+static struct tsct_frame frame_of(const struct tsct_recorded_timeline *t)
+{
+	return (struct tsct_frame) {
+		.remote = t->remote, .global = t->global, .num = t->num,
+		.den = t->den, .hz = t->hz,
+	};
+}
+
+static bool is_same_axis(const struct merge_axis *a, const struct merge_axis *b)
+{
+	return a->mult == b->mult && time_of(a, b->base) == b->base_ns;
+}
+
+bool merge_is_same_frame(const struct tsct_merge *m,
+			 const struct tsct_recording *rec)
+{
+	const struct tsct_recorded_timeline *t = &rec->timeline;
+	struct merge_axis axis = axis_of(t);
+	struct tsct_frame frame = frame_of(t);
+
+	return !memcmp(&frame, &m->frame, sizeof(frame)) &&
+		is_same_axis(&axis, &m->axis);
+}
+
+/* remote + (tick - global) * den / num, and what is left of a count */
+static void take_back(const struct tsct_frame *frame, __u64 tick,
+		      struct merge_place *place)
+{
+	__u64 size = tick < frame->global ? frame->global - tick :
+		tick - frame->global;
+	tsct_u128 product = (tsct_u128)size * frame->den;
+	__u64 whole = (__u64)(product / frame->num);
+	double frac = (double)(__u64)(product % frame->num) /
+		(double)frame->num;
+
+	if (tick < frame->global) {
+		place->count = frame->remote - whole;
+		settle_frac(place, -frac);
+	} else {
+		place->count = frame->remote + whole;
+		settle_frac(place, frac);
+	}
+	place->rate = (double)frame->den / (double)frame->num;
+}
+
+void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
+		     struct tsct_fit *ret)
+{
+	const struct merge_axis from = axis_of(&rec->timeline);
+	struct tsct_frame frame = frame_of(&rec->timeline);
+	struct merge_place place;
+	double ns;
+
+	take_back(&frame, rec->begin, &place);
+	if (!is_same_axis(&from, &m->axis)) {
+		ns = place.frac * merge_axis_ns(&from);
+		place.rate *= merge_axis_ns(&from) / merge_axis_ns(&m->axis);
+		merge_axis_place(&m->axis, time_of(&from, place.count), ns,
+				 &place);
+	}
+	memset(ret, 0, sizeof(*ret));
+	ret->nr_pieces = 1;
+	ret->piece[0] = (struct tsct_fit_piece) {
+		.from = rec->begin, .base = place.count,
+		.c = { place.frac, place.rate },
+	};
+}
+
+/* ---- the axis ----------------------------------------------------------------- */
+
+static const struct merge_in *find_merged(const struct tsct_merge *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++)
+		if (m->in[i].told.rec->merged)
+			return &m->in[i];
+	return NULL;
+}
+
+static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
+{
+	const struct tsct_recorded_sync *sync = merge_sync(in);
+
+	return !in->told.rec->merged && sync->role == TSCT_SYNC_MASTER &&
+		sync->node == m->master;
+}
+
+static bool take_masters(struct tsct_merge *m)
+{
+	const struct tsct_pair *line;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		if (!is_master(m, &m->in[i]))
+			continue;
+		line = &merge_sync(&m->in[i])->line;
+		m->axis.base = line->base_tsc + line->slew_tsc;
+		m->axis.base_ns = tsct_pair_ns(line, m->axis.base);
+		m->axis.mult = line->mult;
+		return true;
+	}
+	return false;
+}
+
+/* His line, as he told it to a child of his */
+static bool take_told(struct tsct_merge *m)
+{
+	const struct tsct_remote_line *line;
+	const struct tsct_series *s;
+	unsigned int i, k;
+
+	for (i = 0; i < m->nr; i++) {
+		for (k = 0; k < m->in[i].nr_series; k++) {
+			s = &m->in[i].series[k];
+			if (!s->has_line || !merge_is_of(m, s) ||
+			    s->node != m->master)
+				continue;
+			line = &s->line[s->nr - 1];
+			m->axis = (struct merge_axis) {
+				line->base, line->base_ns, line->mult };
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- the frame ---------------------------------------------------------------- */
+
+static __u64 wanted_hz(const struct tsct_merge *m)
+{
+	return m->options.hz ? m->options.hz : GIGA;
+}
+
+static int no_frame(struct tsct_merge *m, int err)
+{
+	if (err == -ERANGE)
+		return merge_fail(m, -EINVAL, "--resolution %" PRIu64
+				  ": there are too many ticks since the Unix"
+				  " epoch, or the number is too odd; name a"
+				  " rounder or a smaller one",
+				  (uint64_t)wanted_hz(m));
+	return merge_fail(m, -EINVAL, "the wall clock of the master did not run"
+			  " forward; --force takes each node's own clock");
+}
+
+static __s64 real_ns(const struct merge_in *in, __u64 stamp)
+{
+	return tsct_pair_ns(&in->told.rec->real, stamp);
+}
+
+/*
+ * The run lasts as long as the master's wall clock says, in all he recorded. Of less
+ * than a second, whole nanoseconds would make too coarse a rate for others' events.
+ */
+static int frame_by_master(struct tsct_merge *m)
+{
+	const struct merge_in *first = NULL, *last = NULL, *in;
+	unsigned int i;
+	__u64 end;
+
+	for (i = 0; i < m->nr; i++) {
+		in = &m->in[i];
+		if (!is_master(m, in))
+			continue;
+		if (!first || in->begin < first->begin)
+			first = in;
+		if (!last || in->end > last->end)
+			last = in;
+	}
+	if (!first)
+		return -ENOENT;
+	end = last->end;
+	if ((double)(end - first->begin) < last->hz)
+		end = first->begin + (__u64)last->hz;
+	return tsct_frame_run(&m->frame, first->begin, end,
+			      (__u64)real_ns(first, first->begin),
+			      (__u64)real_ns(last, end), 0, wanted_hz(m));
+}
+
+/* Or as cluster time has it */
+static int frame_by_line(struct tsct_merge *m)
+{
+	const struct merge_axis *axis = &m->axis;
+	__u64 hour = (__u64)(3600e9 / merge_axis_ns(axis));
+
+	if (wanted_hz(m) == GIGA)
+		return tsct_frame_pair(&m->frame, axis->base, axis->base_ns,
+				       axis->mult);
+	return tsct_frame_run(&m->frame, axis->base, axis->base + hour,
+			      (__u64)axis->base_ns,
+			      (__u64)time_of(axis, axis->base + hour), 0,
+			      wanted_hz(m));
+}
+
+static int take_merged(struct tsct_merge *m, const struct merge_in *in)
+{
+	m->axis = axis_of(&in->told.rec->timeline);
+	m->frame = frame_of(&in->told.rec->timeline);
+	if (m->options.hz && m->options.hz != m->frame.hz)
+		return merge_fail(m, -EINVAL, "%s: its ticks are 1/%" PRIu64
+				  " s already; leave out --resolution, or merge"
+				  " what it was made of", in->told.path,
+				  (uint64_t)m->frame.hz);
+	return 0;
+}
+
+/* Each node has a frame of its own then; this one is for who asks for its hz. */
+static int find_own(struct tsct_merge *m)
+{
+	const struct merge_in *in = find_merged(m);
+
+	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
+	m->frame = (struct tsct_frame) { 0, 0, 1, 1, wanted_hz(m) };
+	if (in && !m->options.hz)
+		m->frame.hz = in->told.rec->timeline.hz;
+	return 0;
+}
+
+int merge_find_axis(struct tsct_merge *m)
+{
+	const struct merge_in *merged = find_merged(m);
+	int err;
+
+	if (m->time == TSCT_MERGE_OWN)
+		return find_own(m);
+	if (merged)
+		return take_merged(m, merged);
+	if (!take_masters(m) && !take_told(m))
+		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
+	err = frame_by_master(m);
+	if (err == -ENOENT)
+		err = frame_by_line(m);
+	return err ? no_frame(m, err) : 0;
+}

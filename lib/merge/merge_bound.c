@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How far the times of a node may be off, over time. The correction is a curve
+ * through estimates; at a point its bound is that of an estimate made for this very
+ * point, and what the curve is away from it. What the bound does between two points
+ * is looked at in their middle, too.
+ */
+#include <math.h>
+
+#include "core/scale.h"
+#include "merge/merge_work.h"
+#include "recording/ticks.h"
+
+__u64 tsct_merge_bound(const struct tsct_recording *result, __u32 node,
+		       __u64 tick)
+{
+	const struct tsct_recorded_correction *c =
+		&result->nodes[node].correction;
+	__u32 from = 0, to = c->nr_bounds, mid;
+
+	if (!to)
+		return 0;
+	while (to - from > 1) {
+		mid = from + (to - from) / 2;
+		if (c->bounds[mid].tick <= tick)
+			from = mid;
+		else
+			to = mid;
+	}
+	if (from + 1 < c->nr_bounds &&
+	    c->bounds[from + 1].error_ns > c->bounds[from].error_ns)
+		from++;
+	return c->bounds[from].error_ns;
+}
+
+/* ---- one point -------------------------------------------------------------------- */
+
+static __u64 round_up(double ns)
+{
+	/* A whole tick is the earlier one, and lines are off by a tenth of a ns. */
+	ns = ceil(ns + 0.1) + 1;
+	return ns < 9e18 ? (__u64)ns : INT64_MAX;
+}
+
+static int measure(const struct tsct_merge *m, const struct merge_in *in,
+		   __u64 local, double *ret_ns)
+{
+	const struct merge_segment *s = in->segment;
+	struct merge_place at, estimate;
+	unsigned int k = 0;
+	int err;
+
+	*ret_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9;
+	if (in->how == TSCT_MERGE_AS_OWN)
+		*ret_ns += (double)tsct_pair_error_ps(&in->told.rec->real,
+						      local) * 1e-3;
+	while (k + 1 < in->nr_segments && local > s[k].end)
+		k++;
+	if (!s[k].series)
+		return 0;
+	err = merge_estimate(m, in, &s[k], local, &estimate);
+	if (err)
+		return err;
+	merge_place_at(&s[k], local, &at);
+	*ret_ns += merge_axis_ns(&m->axis) *
+		(estimate.error + fabs((double)(__s64)
+				       (estimate.count - at.count) +
+				       estimate.frac - at.frac));
+	return 0;
+}
+
+/* ---- all of them -------------------------------------------------------------------- */
+
+static __u32 count_points(const struct merge_in *in)
+{
+	double nr = (double)(in->end - in->begin) / in->hz + 2;
+
+	return nr < TSCT_RECORDED_BOUNDS_MAX ? (__u32)nr :
+		TSCT_RECORDED_BOUNDS_MAX;
+}
+
+static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
+{
+	return in->begin + (__u64)((tsct_u128)(in->end - in->begin) * k / nr);
+}
+
+static void widen(struct tsct_recorded_bound *b, double ns)
+{
+	if (round_up(ns) > b->error_ns)
+		b->error_ns = round_up(ns);
+}
+
+static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
+		       struct tsct_recorded_correction *c)
+{
+	const __u32 nr = count_points(in);
+	__u32 k;
+	double ns;
+	int err = 0;
+
+	c->nr_bounds = nr;
+	for (k = 0; k < nr; k++)
+		c->bounds[k] = (struct tsct_recorded_bound) {
+			.tick = merge_global(in, point(in, k, nr - 1)) };
+	/* Every other one is the middle of two. */
+	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
+		if (merge_is_stopped(m))
+			return -EINTR;
+		err = measure(m, in, point(in, k, 2 * (nr - 1)), &ns);
+		widen(&c->bounds[k / 2], ns);
+		widen(&c->bounds[(k + 1) / 2], ns);
+	}
+	return err;
+}
+
+static void count_samples(const struct merge_in *in,
+			  struct tsct_recorded_correction *c)
+{
+	const struct tsct_series *series;
+	struct tsct_fit fit;
+	unsigned int i;
+
+	strcpy(c->fit, tsct_fit_name(in->fit));
+	for (i = 0; i < in->nr_segments; i++) {
+		series = in->segment[i].series;
+		if (!series || tsct_series_fit(series, in->fit, in->hz, 0,
+					       UINT64_MAX, 0, &fit, NULL))
+			continue;
+		c->kept += fit.nr_kept;
+		c->dropped += fit.nr_dropped;
+	}
+}
+
+/* They were told; a tick of another frame may be cut once more. */
+static void carry(const struct tsct_merge *m, const struct merge_in *in,
+		  const struct tsct_recorded_correction *from,
+		  struct tsct_recorded_correction *c)
+{
+	bool same = m->time == TSCT_MERGE_OWN ?
+		in->told.rec->timeline.hz == m->frame.hz :
+		merge_is_same_frame(m, in->told.rec);
+	__u32 i;
+
+	*c = *from;
+	for (i = 0; i < c->nr_bounds; i++) {
+		c->bounds[i].tick = merge_global(in, from->bounds[i].tick);
+		c->bounds[i].error_ns = tsct_add_up(c->bounds[i].error_ns, !same);
+	}
+}
+
+static int bound_nodes(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->told.rec;
+	struct tsct_recorded_correction *c;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		c = &m->result.nodes[in->told.first_node + i].correction;
+		if (rec->merged) {
+			carry(m, in, &rec->nodes[i].correction, c);
+			continue;
+		}
+		if (in->segment[0].series)
+			count_samples(in, c);
+		return bound_input(m, in, c);
+	}
+	return 0;
+}
+
+int merge_bounds(struct tsct_merge *m)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < m->nr; i++) {
+		err = bound_nodes(m, &m->in[i]);
+		if (err)
+			return merge_fail(m, err == -ENOMEM || err == -EINTR ?
+					  err : -EINVAL, "%s: its bound cannot be"
+					  " told: %s", m->in[i].told.path,
+					  merge_fit_why(err));
+	}
+	return 0;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Events, file by file: read, put at their global ticks, written. Files have nothing
+ * to do with each other, so any number of threads take the next one that is left.
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "merge/merge_read.h"
+#include "recording/pen.h"
+
+struct work {
+	struct tsct_merge *m;
+	int dirfd;
+	unsigned int next;	/* file, taken by adding to it */
+};
+
+struct copy {
+	struct work *w;
+	struct tsct_merge_reader r;
+	struct tsct_pen pen;
+	const __u32 *ids;	/* the result's, by the input's - FIRST */
+	__u64 pos;		/* packet that was counted */
+	__u64 counted;		/* events */
+};
+
+static void report(void *arg, const char *sentence)
+{
+	struct copy *c = arg;
+	struct tsct_merge *m = c->w->m;
+	const char *path = c->r.in->told.path;
+
+	if (m->options.salvage)
+		merge_note(m, "%s: %s", path, sentence);
+	else
+		merge_fail(m, -EBADMSG, "%s: %s; --salvage takes what can be"
+			   " read", path, sentence);
+}
+
+/* ---- one file ---------------------------------------------------------------------- */
+
+static void count_done(struct copy *c, __u64 pos)
+{
+	struct tsct_merge_progress *p = &c->w->m->progress;
+	__u64 events = tsct_stream_events(&c->r.s);
+
+	__atomic_fetch_add(&p->bytes_done, pos - c->pos, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&p->events, events - c->counted, __ATOMIC_RELAXED);
+	c->pos = pos;
+	c->counted = events;
+}
+
+/* Another packet of the input: its losses come in between. 0 or -errno */
+static int turn_packet(struct copy *c, __u64 *discarded)
+{
+	const __u64 now = c->r.s.event.discarded;
+	int err = 0;
+
+	count_done(c, c->r.s.pos);
+	if (merge_is_stopped(c->w->m))
+		return -EINTR;
+	/* Damage that nobody wants to do without */
+	if (c->r.dir.damage && !c->w->m->options.salvage)
+		return -EBADMSG;
+	if (!tsct_pen_started(&c->pen))
+		err = tsct_pen_start(&c->pen, c->w->m->result.begin);
+	if (!err && now != *discarded && c->pen.delta.events)
+		err = tsct_pen_seal(&c->pen, *discarded);
+	*discarded = now;
+	return err;
+}
+
+static int copy_events(struct copy *c, __u64 *ret_discarded)
+{
+	const struct tsct_trace_event *e = &c->r.s.event;
+	__u64 global, pos = ~0ULL;
+	int ret, err = 0;
+
+	while ((ret = merge_reader_next(&c->r, &global)) > 0) {
+		if (unlikely(c->r.s.pos != pos)) {
+			pos = c->r.s.pos;
+			err = turn_packet(c, ret_discarded);
+			if (err)
+				return err;
+		}
+		ret = tsct_pen_put(&c->pen, c->ids[c->r.s.id - TSCT_ID_FIRST],
+				   global, e->tid, e->payload, e->len);
+		if (likely(!ret))
+			continue;
+		err = ret > 0 ? tsct_pen_seal(&c->pen, *ret_discarded) : ret;
+		if (err)
+			return err;
+	}
+	return ret;
+}
+
+/* What its ring said of itself, and what was known to be missing */
+static void carry_figures(struct tsct_merge *m, const struct tsct_merge_file *f)
+{
+	const struct tsct_stream_class *from =
+		&m->in[f->input].told.rec->streams[f->in_class];
+	struct tsct_stream_class *to = &m->result.streams[f->class];
+
+	to->loss[f->location] = from->loss[f->in_location];
+	to->ring[f->location] = from->ring[f->in_location];
+}
+
+/*
+ * Events that it held, and that could not be read any more, are lost now: so sums
+ * agree. Of a recording that was not ended nobody knows what there should be.
+ */
+static void count_missing(struct merge_in *in, const struct tsct_merge_file *f,
+			  struct tsct_stream_class *to, __u64 events)
+{
+	const struct tsct_recording *rec = in->told.rec;
+	const __u64 held = rec->streams[f->in_class].held[f->in_location].events;
+	__u64 *cause = to->loss[f->location].cause, lost = 0;
+	int i;
+
+	if (held > events) {
+		cause[TSCT_LOSS_UNWRITTEN] += held - events;
+		in->told.missing += held - events;
+	}
+	if (rec->complete)
+		return;
+	for (i = TSCT_LOSS_OVERRUN; i < TSCT_LOSS_NR; i++)
+		lost += cause[i];
+	to->ring[f->location].published_end = events + lost +
+		to->ring[f->location].published_begin;
+}
+
+/* Before the file's end: its last packet says what is lost in all. */
+static __u64 sum_up(struct copy *c)
+{
+	const struct tsct_merge_file *f = c->r.file;
+	struct tsct_merge *m = c->w->m;
+	struct merge_in *in = &m->in[f->input];
+	struct tsct_stream_class *to = &m->result.streams[f->class];
+	struct tsct_recorded_correction *correction;
+	__u64 lost;
+
+	pthread_mutex_lock(&m->lock);
+	count_missing(in, f, to, tsct_pen_events(&c->pen));
+	in->told.events += tsct_pen_events(&c->pen);
+	in->told.damage += c->r.dir.damage;
+	m->partial |= c->r.dir.damage != 0;
+	correction = &m->result.nodes[f->node].correction;
+	correction->bumps += c->r.corrector.bumps;
+	if (c->r.corrector.bump_max > correction->bump_max)
+		correction->bump_max = c->r.corrector.bump_max;
+	if (tsct_pen_started(&c->pen) && tsct_pen_last(&c->pen) > m->result.end)
+		m->result.end = tsct_pen_last(&c->pen);
+	lost = tsct_loss_total(&to->loss[f->location]);
+	pthread_mutex_unlock(&m->lock);
+	return lost;
+}
+
+static int end_file(struct copy *c, __u64 discarded)
+{
+	const struct tsct_merge_file *f = c->r.file;
+	struct tsct_merge *m = c->w->m;
+	const __u64 lost = sum_up(c);
+	struct tsct_held *held = &m->result.streams[f->class].held[f->location];
+	int err = 0;
+
+	if (lost > discarded)
+		discarded = lost;
+	/* A loss that no event followed gets its packet, too. */
+	if (discarded && !tsct_pen_started(&c->pen))
+		err = tsct_pen_start(&c->pen, m->result.begin);
+	if (!err && tsct_pen_started(&c->pen))
+		err = tsct_pen_finish(&c->pen, discarded);
+	held->packets = c->pen.packets;
+	held->events = tsct_pen_events(&c->pen);
+	held->on_tick = c->pen.most;
+	return err;
+}
+
+static int copy_file(struct copy *c, const struct tsct_merge_file *f)
+{
+	struct tsct_merge *m = c->w->m;
+	const struct tsct_location *l = &m->result.locations[f->location];
+	char name[TSCT_FILE_NAME_MAX];
+	const struct tsct_pen_file file = {
+		.dirfd = c->w->dirfd, .name = name, .uuid = m->result.uuid,
+		.stream_id = f->class, .cpu = l->cpu, .node = l->node,
+	};
+	__u64 discarded = 0;
+	int err;
+
+	tsct_recording_file(&m->result, f->class, f->location, name);
+	c->ids = m->in[f->input].id[f->in_class];
+	c->pos = c->counted = 0;
+	merge_reader_init(&c->r, m, f, report, c);
+	tsct_pen_init(&c->pen, &file, &(struct tsct_pen_options) { .every = 0 });
+	carry_figures(m, f);
+	err = copy_events(c, &discarded);
+	/* What ended it was told where it was seen. */
+	if (!err && c->r.dir.damage && !m->options.salvage)
+		err = -EBADMSG;
+	if (!err) {
+		count_done(c, c->r.s.next);
+		err = end_file(c, c->r.s.discarded);
+	}
+	tsct_pen_free(&c->pen);
+	tsct_stream_free(&c->r.s);
+	return err;
+}
+
+/* ---- all of them ---------------------------------------------------------------------- */
+
+static void *copy_files(void *arg)
+{
+	struct work *w = arg;
+	struct tsct_merge *m = w->m;
+	struct copy *c = malloc(sizeof(*c));
+	unsigned int i;
+	int err = c ? 0 : -ENOMEM;
+
+	if (c)
+		c->w = w;
+	while (!err) {
+		i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
+		if (i >= m->nr_files)
+			break;
+		err = copy_file(c, &m->file[i]);
+	}
+	if (err) {
+		merge_fail(m, err, "%s", strerror(-err));
+		/* The others need not go on. */
+		WRITE_ONCE(w->next, m->nr_files);
+		WRITE_ONCE(m->progress.stop, 1);
+	}
+	free(c);
+	return NULL;
+}
+
+static unsigned int count_jobs(const struct tsct_merge *m)
+{
+	unsigned int jobs = m->options.jobs;
+	cpu_set_t set;
+
+	if (!jobs && !sched_getaffinity(0, sizeof(set), &set))
+		jobs = (unsigned int)CPU_COUNT(&set);
+	if (jobs > m->nr_files)
+		jobs = m->nr_files;
+	return jobs ? jobs : 1;
+}
+
+/* One that there is no thread for the others do. */
+static void run_all(struct work *w, pthread_t *threads, unsigned int jobs)
+{
+	unsigned int i, nr = 0;
+
+	while (nr + 1 < jobs &&
+	       !pthread_create(&threads[nr], NULL, copy_files, w))
+		nr++;
+	copy_files(w);
+	for (i = 0; i < nr; i++)
+		pthread_join(threads[i], NULL);
+}
+
+int merge_copy(struct tsct_merge *m, int dirfd)
+{
+	struct work w = { .m = m, .dirfd = dirfd };
+	const unsigned int jobs = count_jobs(m);
+	pthread_t *threads = calloc(jobs, sizeof(*threads));
+
+	if (!threads)
+		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+	run_all(&w, threads, jobs);
+	free(threads);
+	return m->error;
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the result is, but for its events: nodes and locations of all inputs, one
+ * behind the other; channels and event types, each of them once.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "core/def.h"
+#include "core/remap.h"
+#include "merge/merge_work.h"
+
+/* ---- nodes ------------------------------------------------------------------------ */
+
+static bool copy_text(char **to, const char *from)
+{
+	*to = strdup(from ? from : "");
+	return *to;
+}
+
+static bool copy_node(struct tsct_recorded_node *to,
+		      const struct tsct_recorded_node *from)
+{
+	*to = *from;
+	to->host = to->kernel = to->command = to->provider = NULL;
+	to->sync.name = NULL;
+	memset(&to->correction, 0, sizeof(to->correction));
+	/* It is of ticks that are gone. */
+	memset(&to->sync.line, 0, sizeof(to->sync.line));
+	return copy_text(&to->host, from->host) &&
+		copy_text(&to->kernel, from->kernel) &&
+		copy_text(&to->command, from->command) &&
+		copy_text(&to->provider, from->provider) &&
+		copy_text(&to->sync.name, from->sync.name);
+}
+
+static int make_nodes(struct tsct_merge *m)
+{
+	const struct tsct_recording *rec;
+	__u64 nr = 0;
+	unsigned int i;
+	__u32 k;
+	int err;
+
+	for (i = 0; i < m->nr; i++)
+		nr += m->in[i].told.rec->nr_nodes;
+	err = nr > TSCT_NODES_MAX ? -EINVAL :
+		tsct_recording_make(&m->result, (__u32)nr);
+	if (err)
+		return merge_fail(m, err, err == -EINVAL ? "%" PRIu64 " nodes are"
+				  " more than a recording can have (%d)" :
+				  "no memory for %" PRIu64 " nodes (%d at most)",
+				  (uint64_t)nr, TSCT_NODES_MAX);
+	for (i = 0, nr = 0; i < m->nr; i++) {
+		rec = m->in[i].told.rec;
+		m->in[i].told.first_node = (__u32)nr;
+		for (k = 0; k < rec->nr_nodes; k++)
+			if (!copy_node(&m->result.nodes[nr++], &rec->nodes[k]))
+				return merge_fail(m, -ENOMEM, "%s",
+						  strerror(ENOMEM));
+	}
+	return 0;
+}
+
+/* ---- locations -------------------------------------------------------------------- */
+
+static bool has_file(const struct merge_in *in, __u32 class, __u32 at)
+{
+	char name[TSCT_FILE_NAME_MAX];
+	struct stat st;
+
+	tsct_recording_file(in->told.rec, class, at, name);
+	return !fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Of most CPUs that there may be, there is nothing. */
+static bool is_there(const struct merge_in *in, __u32 at)
+{
+	const struct tsct_stream_class *s;
+	__u32 i;
+
+	for (i = 0; i < in->told.rec->nr_streams; i++) {
+		s = &in->told.rec->streams[i];
+		if (s->held[at].packets || s->held[at].events ||
+		    tsct_loss_total(&s->loss[at]) || s->ring[at].published_end ||
+		    s->ring[at].broken_places || has_file(in, i, at))
+			return true;
+	}
+	return false;
+}
+
+static int choose_locations(struct tsct_merge *m, __u64 *ret_nr)
+{
+	struct merge_in *in;
+	unsigned int i;
+	__u32 at;
+
+	for (*ret_nr = 0, i = 0; i < m->nr; i++) {
+		in = &m->in[i];
+		in->location = calloc(in->told.rec->nr_locations,
+				      sizeof(*in->location));
+		if (!in->location)
+			return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+		for (at = 0; at < in->told.rec->nr_locations; at++)
+			in->location[at] = is_there(in, at) ?
+				(__u32)(*ret_nr)++ : MERGE_NOBODY;
+	}
+	/* None at all is none that can be written down. */
+	if (!*ret_nr)
+		m->in[0].location[(*ret_nr)++] = 0;
+	return 0;
+}
+
+static int make_locations(struct tsct_merge *m)
+{
+	const struct merge_in *in;
+	struct tsct_location *to;
+	unsigned int i;
+	__u64 nr;
+	__u32 at;
+	int err = choose_locations(m, &nr);
+
+	if (err)
+		return err;
+	if (nr > TSCT_LOCATIONS_MAX)
+		return merge_fail(m, -EINVAL, "%" PRIu64 " CPUs of all nodes are"
+				  " more than a recording can have (%d)",
+				  (uint64_t)nr, TSCT_LOCATIONS_MAX);
+	err = tsct_recording_locate(&m->result, (__u32)nr);
+	if (err)
+		return merge_fail(m, err, "%s", strerror(-err));
+	for (i = 0; i < m->nr; i++) {
+		in = &m->in[i];
+		for (at = 0; at < in->told.rec->nr_locations; at++) {
+			if (in->location[at] == MERGE_NOBODY)
+				continue;
+			to = &m->result.locations[in->location[at]];
+			*to = in->told.rec->locations[at];
+			to->node += in->told.first_node;
+		}
+	}
+	return 0;
+}
+
+/* ---- channels ----------------------------------------------------------------------- */
+
+static bool is_name_free(const struct tsct_merge *m, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < m->result.nr_streams; i++)
+		if (!strcmp(m->result.streams[i].name, name))
+			return false;
+	return true;
+}
+
+/* A kernel's channel and a program's may have one name, their files may not. */
+static int add_class(struct tsct_merge *m, const struct tsct_stream_class *from)
+{
+	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1];
+	int ret;
+
+	strcpy(name, from->name);
+	while (!is_name_free(m, name))
+		strcat(name, "_");
+	ret = tsct_recording_add_stream(&m->result, name);
+	if (ret >= 0) {
+		m->result.streams[ret].policy = from->policy;
+		m->result.streams[ret].kernel = from->kernel;
+	}
+	return ret;
+}
+
+static bool is_class(const struct tsct_merge *m, __u32 class,
+		     const struct tsct_stream_class *of)
+{
+	const struct tsct_stream_class *s = &m->result.streams[class];
+	const size_t len = strlen(of->name);
+
+	return s->kernel == of->kernel && !strncmp(s->name, of->name, len) &&
+		strspn(s->name + len, "_") == strlen(s->name + len);
+}
+
+static int find_class(struct tsct_merge *m, const struct merge_in *in, __u32 class)
+{
+	const struct tsct_stream_class *from = &in->told.rec->streams[class];
+	__u32 i;
+	int ret;
+
+	for (i = 0; i < m->result.nr_streams; i++)
+		if (is_class(m, i, from))
+			return (int)i;
+	ret = add_class(m, from);
+	if (ret < 0)
+		return merge_fail(m, ret, ret == -EINVAL ? "%s: with its channel"
+				  " '%s' there are more than %d, or its name is"
+				  " too long" : "%s: no memory for channel '%s' (of"
+				  " %d)", in->told.path, from->name,
+				  TSCT_STREAMS_MAX);
+	return ret;
+}
+
+static int map_classes(struct tsct_merge *m, struct merge_in *in)
+{
+	__u32 i, k;
+	int ret;
+
+	for (i = 0; i < in->told.rec->nr_streams; i++) {
+		ret = find_class(m, in, i);
+		if (ret < 0)
+			return ret;
+		in->class[i] = (__u32)ret;
+		for (k = 0; k < i; k++)
+			if (in->class[k] == in->class[i])
+				return merge_fail(m, -EINVAL, "%s: has channel"
+						  " '%s' twice", in->told.path,
+						  in->told.rec->streams[i].name);
+		m->result.streams[ret].lost_no_ring +=
+			in->told.rec->streams[i].lost_no_ring;
+	}
+	return 0;
+}
+
+/* ---- event types ------------------------------------------------------------------- */
+
+#define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
+#define SLOTS	(1U << 17)
+
+/* Of one class of the result: what is there, by what it is */
+struct unifier {
+	struct tsct_unify unify;
+	struct tsct_remap_slot *slot;
+	__u32 *id;		/* of the thing of that number */
+	__u32 nr;
+	__u32 next;		/* no id below it is free */
+	__u64 seed;
+	const struct tsct_recording *result;
+	__u32 class;
+};
+
+struct question {
+	const struct unifier *u;
+	const struct tsct_event_def *def;
+};
+
+static bool is_same(const void *arg, __u64 thing)
+{
+	const struct question *q = arg;
+
+	return tsct_def_equal(tsct_recording_def(q->u->result, q->u->class,
+						 q->u->id[thing]), q->def);
+}
+
+static __u64 hash_of(__u64 seed, const struct tsct_event_def *def)
+{
+	const struct tsct_field *f;
+	__u64 hash = tsct_hash(seed, def->name, strlen(def->name));
+
+	hash = tsct_hash(hash, &def->kind, sizeof(def->kind));
+	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
+		hash = tsct_hash(hash, f->name, strlen(f->name));
+		hash = tsct_hash(hash, &f->type, sizeof(f->type));
+		hash = tsct_hash(hash, &f->format, sizeof(f->format));
+		hash = tsct_hash(hash, &f->count, sizeof(f->count));
+	}
+	return hash;
+}
+
+/* Its own where that is free, so that a channel of one input keeps all. 0: none is */
+static __u32 choose_id(struct unifier *u, __u32 wanted)
+{
+	if (!tsct_recording_def(u->result, u->class, wanted))
+		return wanted;
+	while (u->next <= TSCT_ID_MAX &&
+	       tsct_recording_def(u->result, u->class, u->next))
+		u->next++;
+	return u->next <= TSCT_ID_MAX ? u->next : 0;
+}
+
+static int add_def(struct tsct_merge *m, struct unifier *u,
+		   const struct merge_in *in, const struct tsct_event_def *def)
+{
+	struct tsct_event_def copy = { .id = 0 };
+	int err;
+
+	memcpy(&copy, def, def->size);
+	copy.id = choose_id(u, def->id);
+	if (!copy.id)
+		return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' has"
+				  " more than %d kinds of them", in->told.path,
+				  m->result.streams[u->class].name, IDS);
+	u->id[u->nr++] = copy.id;
+	err = tsct_recording_add_def(&m->result, u->class, &copy);
+	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
+}
+
+static int unify_def(struct tsct_merge *m, struct unifier *u,
+		     const struct merge_in *in, const struct tsct_event_def *def,
+		     __u32 *ret_id)
+{
+	const struct question q = { u, def };
+	__u64 thing;
+	int ret = tsct_unify_id(&u->unify, hash_of(u->seed, def), is_same, &q,
+				&thing);
+	int err = ret == 1 ? add_def(m, u, in, def) : 0;
+
+	if (ret < 0)
+		return merge_fail(m, ret, "%s", strerror(-ret));
+	if (!err)
+		*ret_id = u->id[thing];
+	return err;
+}
+
+static int unify_input(struct tsct_merge *m, struct unifier *u,
+		       struct merge_in *in, __u32 class)
+{
+	const struct tsct_stream_class *s = &in->told.rec->streams[class];
+	__u32 i;
+	int err = 0;
+
+	in->id[class] = calloc(s->nr_defs + 1, sizeof(*in->id[class]));
+	in->kinds[class] = tsct_stream_kinds(s);
+	if (!in->id[class] || !in->kinds[class])
+		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+	for (i = 0; i < s->nr_defs && !err; i++)
+		if (s->defs[i])
+			err = unify_def(m, u, in, s->defs[i], &in->id[class][i]);
+	return err;
+}
+
+static int unify_class(struct tsct_merge *m, struct unifier *u, __u32 class)
+{
+	unsigned int i;
+	__u32 k;
+	int err = 0;
+
+	u->class = class;
+	u->nr = 0;
+	u->next = TSCT_ID_FIRST;
+	err = tsct_unify_init(&u->unify, u->slot, SLOTS, u->seed);
+	for (i = 0; i < m->nr; i++)
+		for (k = 0; k < m->in[i].told.rec->nr_streams && !err; k++)
+			if (m->in[i].class[k] == class)
+				err = unify_input(m, u, &m->in[i], k);
+	return err;
+}
+
+static int unify_all(struct tsct_merge *m)
+{
+	struct unifier u = { .result = &m->result };
+	int err = 0;
+	__u32 i;
+
+	u.slot = malloc(SLOTS * sizeof(*u.slot));
+	u.id = malloc(IDS * sizeof(*u.id));
+	if (!u.slot || !u.id)
+		err = merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+	else if (getrandom(&u.seed, sizeof(u.seed), 0) != sizeof(u.seed))
+		err = merge_fail(m, -EIO, "no random numbers");
+	for (i = 0; i < m->result.nr_streams && !err; i++)
+		err = unify_class(m, &u, i);
+	free(u.slot);
+	free(u.id);
+	return err;
+}
+
+/* ---- files -------------------------------------------------------------------------- */
+
+/* Those of one class follow each other. */
+static void add_files(struct tsct_merge *m, unsigned int i)
+{
+	const struct merge_in *in = &m->in[i];
+	__u32 class, at;
+
+	for (class = 0; class < in->told.rec->nr_streams; class++) {
+		for (at = 0; at < in->told.rec->nr_locations; at++) {
+			if (in->location[at] == MERGE_NOBODY)
+				continue;
+			m->file[m->nr_files++] = (struct tsct_merge_file) {
+				.input = i, .in_class = class, .in_location = at,
+				.class = in->class[class],
+				.location = in->location[at],
+				.node = m->result.locations[in->location[at]].node,
+			};
+		}
+	}
+}
+
+static int list_files(struct tsct_merge *m)
+{
+	unsigned int i;
+
+	m->file = calloc((size_t)m->result.nr_locations * TSCT_STREAMS_MAX + 1,
+			 sizeof(*m->file));
+	if (!m->file)
+		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+	for (i = 0; i < m->nr; i++)
+		add_files(m, i);
+	return 0;
+}
+
+int merge_define(struct tsct_merge *m)
+{
+	unsigned int i;
+	int err;
+
+	m->result.merged = 1;
+	err = make_nodes(m);
+	if (!err)
+		err = make_locations(m);
+	for (i = 0; i < m->nr && !err; i++)
+		err = map_classes(m, &m->in[i]);
+	if (!err)
+		err = unify_all(m);
+	return err ? err : list_files(m);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/* The inputs, as they lie there. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "merge/merge_work.h"
+#include "recording/samples.h"
+
+struct watcher {
+	struct tsct_merge *m;
+	struct merge_in *in;
+};
+
+/* Damage to samples: fits have the others, but who does not know is told. */
+static void report(void *arg, const char *sentence)
+{
+	struct watcher *w = arg;
+
+	w->in->told.damage++;
+	if (w->m->options.salvage)
+		merge_note(w->m, "%s: %s", w->in->told.path, sentence);
+	else
+		merge_fail(w->m, -EBADMSG, "%s: %s; --salvage takes what can be"
+			   " read", w->in->told.path, sentence);
+}
+
+static int read_samples(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->told.rec;
+	struct tsct_sync_sample *samples = NULL;
+	int err;
+
+	if (!tsct_recording_has_samples(rec))
+		return 0;
+	err = tsct_samples_read(in->trace, &samples, &in->nr_samples);
+	if (!err)
+		err = tsct_series_make(samples, in->nr_samples, &in->series,
+				       &in->nr_series);
+	/* A recorder that was killed left no end: the last sample is the best. */
+	if (!err && !rec->complete && in->nr_samples &&
+	    samples[in->nr_samples - 1].stamp > in->end)
+		in->end = samples[in->nr_samples - 1].stamp;
+	free(samples);
+	if (err == -E2BIG)
+		return merge_fail(m, -EINVAL, "%s: its sync samples are of more"
+				  " than %d sources and epochs: no daemon wrote"
+				  " that", in->told.path, TSCT_SERIES_MAX);
+	if (err)
+		return merge_fail(m, err, "%s", strerror(-err));
+	return in->told.damage && !m->options.salvage ? -EBADMSG : 0;
+}
+
+static int check_end(struct tsct_merge *m, const struct merge_in *in)
+{
+	if (in->told.rec->complete)
+		return 0;
+	if (!m->options.salvage && !m->options.force)
+		return merge_fail(m, -EINVAL, "%s: was not ended: it is still"
+				  " being written, or its recorder was killed;"
+				  " end it, or take what is there by --salvage",
+				  in->told.path);
+	merge_note(m, "%s: was not ended; what is there now is taken",
+		   in->told.path);
+	m->partial = true;
+	return 0;
+}
+
+static void measure(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->told.rec;
+	char name[TSCT_FILE_NAME_MAX];
+	struct stat st;
+	__u32 i, at;
+
+	for (i = 0; i < rec->nr_streams; i++) {
+		for (at = 0; at < rec->nr_locations; at++) {
+			tsct_recording_file(rec, i, at, name);
+			if (!fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
+				m->progress.bytes += (__u64)st.st_size;
+		}
+	}
+}
+
+static enum tsct_fit_kind choose_fit(const struct tsct_merge *m,
+				     const struct tsct_recording *rec)
+{
+	int kind = m->options.fit;
+
+	/* A later version's that we do not know: ours then. */
+	if (kind < 0)
+		kind = tsct_fit_kind_of(rec->nodes[0].sync.fit);
+	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
+}
+
+static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
+{
+	struct watcher w = { m, in };
+	char why[512];
+	int err;
+
+	in->told.path = path;
+	err = tsct_trace_open(path, report, &w, &in->trace, why, sizeof(why));
+	if (err)
+		return merge_fail(m, err, "%s: %s", path, why);
+	in->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (in->dirfd < 0)
+		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
+	in->told.rec = tsct_trace_recording(in->trace);
+	in->begin = in->told.rec->begin;
+	in->end = in->told.rec->end;
+	in->hz = 0x1p56 / (double)in->told.rec->real.mult * 1e9;
+	in->fit = choose_fit(m, in->told.rec);
+	err = check_end(m, in);
+	if (!err)
+		err = read_samples(m, in);
+	if (!err)
+		measure(m, in);
+	return err;
+}
+
+int merge_open(struct tsct_merge *m)
+{
+	unsigned int i;
+	int err = 0;
+
+	m->in = calloc(m->options.nr ? m->options.nr : 1, sizeof(*m->in));
+	if (!m->in)
+		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+	m->nr = m->options.nr;
+	for (i = 0; i < m->nr; i++)
+		m->in[i].dirfd = -1;
+	for (i = 0; i < m->nr && !err; i++)
+		err = merge_is_stopped(m) ? -EINTR :
+			open_one(m, &m->in[i], m->options.path[i]);
+	return err;
+}
+
+static void close_one(struct merge_in *in)
+{
+	unsigned int i;
+
+	for (i = 0; i < in->nr_segments; i++)
+		free(in->segment[i].correct);
+	free(in->segment);
+	for (i = 0; i < TSCT_STREAMS_MAX; i++) {
+		free(in->id[i]);
+		free(in->kinds[i]);
+	}
+	free(in->location);
+	tsct_series_free(in->series, in->nr_series);
+	tsct_trace_close(in->trace);
+	if (in->dirfd >= 0)
+		close(in->dirfd);
+}
+
+void merge_close(struct tsct_merge *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++)
+		close_one(&m->in[i]);
+	free(m->in);
+	free(m->file);
+	tsct_recording_free(&m->result);
+}

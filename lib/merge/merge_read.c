@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/scale.h"
+#include "merge/merge_read.h"
+
+void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
+		       const struct tsct_merge_file *file,
+		       tsct_trace_report *report, void *arg)
+{
+	const struct merge_in *in = &m->in[file->input];
+
+	memset(r, 0, sizeof(*r));
+	r->in = in;
+	r->file = file;
+	r->dir = (struct tsct_stream_dir) {
+		.dirfd = in->dirfd, .rec = in->told.rec, .report = report,
+		.arg = arg,
+	};
+	tsct_stream_init(&r->s, in->told.rec, in->kinds[file->in_class],
+			 file->in_class, file->in_location);
+	tsct_corrector_init(&r->corrector, in->segment[0].correct);
+}
+
+/* Where the next epoch of its counter begins, global ticks go on no earlier. */
+static void go_on(struct tsct_merge_reader *r)
+{
+	r->segment++;
+	r->corrector.correct = r->in->segment[r->segment].correct;
+	r->corrector.line.len = 0;
+}
+
+/* Once for each file: whatever made it may have made many. */
+static void complain(struct tsct_merge_reader *r)
+{
+	char sentence[256];
+
+	if (r->out)
+		return;
+	r->out = true;
+	r->dir.damage++;
+	if (!r->dir.report)
+		return;
+	snprintf(sentence, sizeof(sentence), "stream %s: event at byte %" PRIu64
+		 ": its time is not within the recording's", r->s.name,
+		 (uint64_t)r->s.event.offset);
+	r->dir.report(r->dir.arg, sentence);
+}
+
+int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
+{
+	const __u64 stamp = r->s.event.stamp;
+
+	while (r->segment + 1 < r->in->nr_segments &&
+	       stamp > r->in->segment[r->segment].end) {
+		go_on(r);
+		if (!tsct_corrector_next(&r->corrector, stamp, ret_global))
+			return 1;
+	}
+	complain(r);
+	return 0;
+}
+
+/* ---- for others -------------------------------------------------------------- */
+
+int tsct_merge_reader_open(struct tsct_merge *m,
+			   const struct tsct_merge_file *file,
+			   struct tsct_merge_reader **ret)
+{
+	*ret = malloc(sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	/* Of damage there is told where events are copied. */
+	merge_reader_init(*ret, m, file, NULL, NULL);
+	return 0;
+}
+
+int tsct_merge_reader_next(struct tsct_merge_reader *r,
+			   struct tsct_merge_event *ret_event)
+{
+	ret_event->event = &r->s.event;
+	return merge_reader_next(r, &ret_event->global);
+}
+
+void tsct_merge_reader_close(struct tsct_merge_reader *r)
+{
+	if (!r)
+		return;
+	tsct_stream_free(&r->s);
+	free(r);
+}
+
+__s64 tsct_merge_own_ns(const struct tsct_merge *m,
+			const struct tsct_merge_file *file, __u64 stamp)
+{
+	return tsct_pair_ns(&m->in[file->input].told.rec->real, stamp);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* One file of an input, with global ticks: for who copies it, and who only reads. */
+#ifndef TSCT_MERGE_READ_H
+#define TSCT_MERGE_READ_H
+
+#include "merge/merge_work.h"
+
+struct tsct_merge_reader {
+	struct tsct_stream s;
+	struct tsct_stream_dir dir;
+	struct tsct_corrector corrector;
+	const struct merge_in *in;
+	const struct tsct_merge_file *file;
+	unsigned int segment;
+	bool out;		/* an event could have no global tick */
+};
+
+void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
+		       const struct tsct_merge_file *file,
+		       tsct_trace_report *report, void *arg);
+
+/* merge_reader_next() where it is not simple. 1; 0: the event has no global tick. */
+int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global);
+
+/* 1, 0: no more, -ENOMEM. The event is r->s.event. */
+static inline int merge_reader_next(struct tsct_merge_reader *r,
+				    __u64 *ret_global)
+{
+	int ret;
+
+	for (;;) {
+		ret = tsct_stream_next(&r->dir, &r->s);
+		if (unlikely(ret <= 0))
+			return ret;
+		if (likely(!tsct_corrector_next(&r->corrector, r->s.event.stamp,
+						ret_global)) ||
+		    merge_reader_turn(r, ret_global))
+			return 1;
+	}
+}
+
+#endif /* TSCT_MERGE_READ_H */

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Each input's ticks to global ones: which of its samples, by whom, and the lines that
+ * come of it. A node that asked another one waits until that one is settled.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/scale.h"
+#include "merge/merge_work.h"
+
+const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
+	"own", "master", "child", "via", "told", "merged",
+};
+
+/* What events behind the end of a recording that was cut off may have: a month */
+#define CUT_OFF_S	(30 * 86400.0)
+
+__u64 merge_global(const struct merge_in *in, __u64 local)
+{
+	const struct merge_segment *s = in->segment;
+	unsigned int k = 0;
+	struct tsct_line line;
+
+	while (k + 1 < in->nr_segments && local > s[k].end)
+		k++;
+	if (local < s[k].begin)
+		local = s[k].begin;
+	if (tsct_correct_line(s[k].correct, local, &line))
+		return 0;
+	return tsct_line_at(&line, local);
+}
+
+/* ---- segments ----------------------------------------------------------------------- */
+
+static struct merge_segment *add_segment(struct tsct_merge *m,
+					 struct merge_in *in)
+{
+	struct merge_segment *s = realloc(in->segment, (in->nr_segments + 1) *
+					  sizeof(*s));
+
+	if (!s) {
+		merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+		return NULL;
+	}
+	in->segment = s;
+	s += in->nr_segments;
+	memset(s, 0, sizeof(*s));
+	s->correct = malloc(sizeof(*s->correct));
+	if (!s->correct) {
+		merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+		return NULL;
+	}
+	s->begin = in->begin;
+	s->end = in->limit;
+	s->parent = MERGE_NOBODY;
+	in->nr_segments++;
+	return s;
+}
+
+static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
+{
+	if (err == -ENOMEM || err == -EINTR)
+		return merge_fail(m, err, "%s", strerror(-err));
+	return merge_fail(m, -EINVAL, "%s: its sync samples say no time by --fit"
+			  " %s: %s; name another fit, or take its own clock by"
+			  " --force on inputs without a common timeline",
+			  in->told.path, tsct_fit_name(in->fit),
+			  merge_fit_why(err));
+}
+
+static int make_correct(struct tsct_merge *m, struct merge_in *in,
+			struct merge_segment *s)
+{
+	int err = tsct_correct_fit(s->correct, &s->fit, &in->frame, s->begin,
+				   s->end);
+
+	if (!err)
+		return 0;
+	return merge_fail(m, -EINVAL, "%s: its ticks cannot be global ones: %s",
+			  in->told.path, err == -ERANGE ?
+			  "by its samples or its clock time does not run forward, or is not of this age" :
+			  "its clock's figures cannot be");
+}
+
+/* ---- by its own clock -------------------------------------------------------------- */
+
+static void same(struct tsct_fit *fit, __u64 from)
+{
+	memset(fit, 0, sizeof(*fit));
+	fit->nr_pieces = 1;
+	fit->piece[0] = (struct tsct_fit_piece) {
+		.from = from, .base = from, .c = { 0, 1 },
+	};
+}
+
+static struct tsct_frame unchanged(const struct tsct_recording *rec, __u64 hz)
+{
+	return (struct tsct_frame) { rec->begin, rec->begin, 1, 1, hz };
+}
+
+/* As long as its own clock says, from begin to end */
+static int frame_own(const struct merge_in *in, __u64 hz,
+		     struct tsct_frame *ret)
+{
+	const struct tsct_recording *rec = in->told.rec;
+	const struct tsct_pair *real = &rec->real;
+	__u64 end = in->end;
+
+	if (rec->merged && rec->timeline.hz == hz) {
+		*ret = unchanged(rec, hz);
+		return 0;
+	}
+	if (hz == TSCT_FRAME_HZ_MIN && !real->slew_tsc)
+		return tsct_frame_pair(ret, real->base_tsc, real->base_ns,
+				       real->mult);
+	if ((double)(end - in->begin) < in->hz)
+		end = in->begin + (__u64)in->hz;
+	return tsct_frame_run(ret, in->begin, end,
+			      (__u64)tsct_pair_ns(real, in->begin),
+			      (__u64)tsct_pair_ns(real, end), 0, hz);
+}
+
+static int settle_own(struct tsct_merge *m, struct merge_in *in)
+{
+	struct merge_segment *s = add_segment(m, in);
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	err = frame_own(in, m->frame.hz, &in->frame);
+	if (err)
+		return merge_fail(m, -EINVAL, "%s: its clock gives no ticks of"
+				  " 1/%" PRIu64 " s since the Unix epoch;"
+				  " name another --resolution", in->told.path,
+				  (uint64_t)m->frame.hz);
+	in->how = in->told.rec->merged ? TSCT_MERGE_AS_MERGED : TSCT_MERGE_AS_OWN;
+	s->how = in->how;
+	same(&s->fit, in->begin);
+	return make_correct(m, in, s);
+}
+
+/* ---- on the timeline ----------------------------------------------------------------- */
+
+static int settle_master(struct tsct_merge *m, struct merge_in *in)
+{
+	struct merge_segment *s = add_segment(m, in);
+
+	if (!s)
+		return -ENOMEM;
+	in->how = s->how = TSCT_MERGE_AS_MASTER;
+	same(&s->fit, in->begin);
+	return make_correct(m, in, s);
+}
+
+static int settle_merged(struct tsct_merge *m, struct merge_in *in)
+{
+	struct merge_segment *s = add_segment(m, in);
+
+	if (!s)
+		return -ENOMEM;
+	in->how = s->how = TSCT_MERGE_AS_MERGED;
+	if (merge_is_same_frame(m, in->told.rec)) {
+		in->frame = unchanged(in->told.rec, m->frame.hz);
+		same(&s->fit, in->begin);
+	} else {
+		merge_axis_back(m, in->told.rec, &s->fit);
+	}
+	return make_correct(m, in, s);
+}
+
+/* The input that is that node's, and was recorded while the samples were taken */
+static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
+			 const struct tsct_series *s)
+{
+	const __u64 t2 = s->x[s->nr / 2].t2;
+	const struct merge_in *other;
+	__u32 i;
+
+	for (i = 0; i < m->nr; i++) {
+		other = &m->in[i];
+		if (other == in || other->told.rec->merged || !s->has_line ||
+		    !merge_sync(other)->on || merge_sync(other)->node != s->node)
+			continue;
+		if (t2 >= other->begin && t2 <= other->end)
+			return i;
+	}
+	return MERGE_NOBODY;
+}
+
+/* How that series goes on to the axis. False: not yet */
+static bool choose_way(const struct tsct_merge *m, const struct merge_in *in,
+		       const struct tsct_series *series, bool wait,
+		       struct merge_segment *s)
+{
+	s->series = series;
+	s->how = TSCT_MERGE_TOLD;
+	s->parent = MERGE_NOBODY;
+	if (series->has_line && series->node == m->master && m->master) {
+		s->how = TSCT_MERGE_AS_CHILD;
+		return true;
+	}
+	s->parent = find_parent(m, in, series);
+	if (s->parent == MERGE_NOBODY)
+		return true;
+	/* Whoever goes round in circles does not get there. */
+	if (m->in[s->parent].settled)
+		s->how = TSCT_MERGE_VIA;
+	return m->in[s->parent].settled || !wait;
+}
+
+/* Of one epoch of its counter, the series with the least bound in its middle */
+static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
+			 __u32 epoch, bool wait, struct merge_segment *s)
+{
+	struct merge_segment best = { .series = NULL }, it = *s;
+	double least = 0, error;
+	struct merge_place place;
+	int err = -ENODATA, ret;
+	unsigned int k;
+
+	for (k = 0; k < in->nr_series; k++) {
+		if (!merge_is_of(m, &in->series[k]) ||
+		    in->series[k].clock_epoch != epoch)
+			continue;
+		if (!choose_way(m, in, &in->series[k], wait, &it))
+			return -EAGAIN;
+		ret = merge_estimate(m, in, &it, s->begin +
+				     (s->end < in->end ? s->end - s->begin :
+				      in->end - s->begin) / 2, &place);
+		if (ret) {
+			err = ret;
+			continue;
+		}
+		error = place.error;
+		if (!best.series || error < least) {
+			best = it;
+			least = error;
+		}
+	}
+	if (!best.series)
+		return err;
+	s->series = best.series;
+	s->how = best.how;
+	s->parent = best.parent;
+	return 0;
+}
+
+/* Its last exchange: whatever happened to the counter was after that. */
+static __u64 last_of(const struct tsct_merge *m, const struct merge_in *in,
+		     __u32 epoch)
+{
+	__u64 last = 0;
+	unsigned int k;
+
+	for (k = 0; k < in->nr_series; k++) {
+		const struct tsct_series *s = &in->series[k];
+
+		if (merge_is_of(m, s) && s->clock_epoch == epoch &&
+		    s->x[s->nr - 1].t4 > last)
+			last = s->x[s->nr - 1].t4;
+	}
+	return last;
+}
+
+/* The next epoch of the counter, of those that there are samples of */
+static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
+		       bool any, __u32 *epoch)
+{
+	__u32 least = 0;
+	bool found = false;
+	unsigned int k;
+
+	for (k = 0; k < in->nr_series; k++) {
+		const struct tsct_series *s = &in->series[k];
+
+		if (!merge_is_of(m, s) || (any && s->clock_epoch <= *epoch) ||
+		    (found && s->clock_epoch >= least))
+			continue;
+		least = s->clock_epoch;
+		found = true;
+	}
+	*epoch = least;
+	return found;
+}
+
+/* -EAGAIN: somebody has to be settled before */
+static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
+{
+	__u64 from = in->begin, last;
+	__u32 epoch = 0, next;
+	struct merge_segment *s;
+	bool more = next_epoch(m, in, false, &epoch);
+	int err = 0;
+
+	while (more && !err) {
+		next = epoch;
+		more = next_epoch(m, in, true, &next);
+		last = last_of(m, in, epoch);
+		/* An epoch that was over before has nothing to say. */
+		if (!more || last >= from) {
+			if (in->nr_segments == MERGE_SEGMENTS_MAX)
+				return -E2BIG;
+			s = add_segment(m, in);
+			if (!s)
+				return -ENOMEM;
+			s->begin = from;
+			s->end = more && last < in->limit ? last : in->limit;
+			err = choose_series(m, in, epoch, wait, s);
+			from = s->end + 1;
+			if (s->end == in->limit)
+				break;
+		}
+		epoch = next;
+	}
+	return err;
+}
+
+static void drop_segments(struct merge_in *in)
+{
+	while (in->nr_segments)
+		free(in->segment[--in->nr_segments].correct);
+}
+
+static int settle_child(struct tsct_merge *m, struct merge_in *in, bool wait)
+{
+	unsigned int k;
+	int err = cut_segments(m, in, wait);
+
+	if (err == -EAGAIN)
+		drop_segments(in);
+	if (err)
+		return err == -EAGAIN ? err : refuse_fit(m, in, err);
+	for (k = 0; k < in->nr_segments && !err; k++) {
+		err = merge_trace_pieces(m, in, &in->segment[k]);
+		if (err)
+			return refuse_fit(m, in, err);
+		err = make_correct(m, in, &in->segment[k]);
+	}
+	in->how = in->segment[in->nr_segments - 1].how;
+	return err;
+}
+
+static int settle_one(struct tsct_merge *m, struct merge_in *in, bool wait)
+{
+	in->frame = m->frame;
+	if (m->time == TSCT_MERGE_OWN)
+		return settle_own(m, in);
+	if (in->told.rec->merged)
+		return settle_merged(m, in);
+	if (merge_sync(in)->role == TSCT_SYNC_MASTER)
+		return settle_master(m, in);
+	return settle_child(m, in, wait);
+}
+
+/* ---- all of them ------------------------------------------------------------------------ */
+
+/* One round; how many were settled in it, or -errno */
+static int settle_round(struct tsct_merge *m, bool wait)
+{
+	int err, nr = 0;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		if (m->in[i].settled)
+			continue;
+		if (merge_is_stopped(m))
+			return -EINTR;
+		err = settle_one(m, &m->in[i], wait);
+		if (err == -EAGAIN)
+			continue;
+		if (err)
+			return err;
+		m->in[i].settled = true;
+		nr++;
+	}
+	return nr;
+}
+
+/* The last moment that an event may have; what was cut off does not say. */
+static void find_limits(struct merge_in *in)
+{
+	double room = in->told.rec->complete ? in->hz : CUT_OFF_S * in->hz;
+
+	in->limit = in->end + (__u64)room;
+	if (in->limit < in->end)
+		in->limit = ~0ULL;
+}
+
+int merge_settle(struct tsct_merge *m)
+{
+	unsigned int i;
+	int nr;
+
+	for (i = 0; i < m->nr; i++)
+		find_limits(&m->in[i]);
+	do {
+		nr = settle_round(m, true);
+	} while (nr > 0);
+	/* Who only has each other goes by what was told. */
+	if (!nr)
+		nr = settle_round(m, false);
+	return nr < 0 ? nr : 0;
+}

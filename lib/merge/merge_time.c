@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whose time the result has. Recordings can be one where all are on the same
+ * timeline: one master's, in one epoch of his. Or where none knows of a timeline, and
+ * each has a clock that says how far it may be off.
+ */
+#include <inttypes.h>
+
+#include "core/scale.h"
+#include "merge/merge_work.h"
+
+bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
+{
+	/* Without a master it is servers' time, which they tell by themselves. */
+	return s->nr && s->master == m->master &&
+		s->timeline == m->timeline && (s->has_line || !m->master);
+}
+
+/* ---- what an input is on ------------------------------------------------------ */
+
+/* Is anything of that series from while it was recorded? */
+static bool is_within(const struct merge_in *in, const struct tsct_series *s)
+{
+	return s->nr && s->x[s->nr - 1].t4 >= in->begin && s->x[0].t1 <= in->end;
+}
+
+static bool is_series_of(const struct tsct_recorded_sync *sync,
+			 const struct tsct_series *s)
+{
+	return s->nr && s->master == sync->master &&
+		s->timeline == sync->timeline && (s->has_line || !sync->master);
+}
+
+/* Another master's, or another epoch of his, while it was recorded */
+static bool has_changed(const struct merge_in *in)
+{
+	const struct tsct_recorded_sync *sync = merge_sync(in);
+	unsigned int k;
+
+	if (sync->epoch_first == sync->epoch)
+		return false;
+	if (sync->role == TSCT_SYNC_MASTER)
+		return true;
+	for (k = 0; k < in->nr_series; k++)
+		if (!is_series_of(sync, &in->series[k]) &&
+		    is_within(in, &in->series[k]))
+			return true;
+	return false;
+}
+
+static bool has_series(const struct merge_in *in)
+{
+	unsigned int k;
+
+	for (k = 0; k < in->nr_series; k++)
+		if (is_series_of(merge_sync(in), &in->series[k]))
+			return true;
+	return false;
+}
+
+/* NULL: it is on a timeline. Else why not; "": it does not say that it was to be */
+static const char *look(const struct merge_in *in)
+{
+	const struct tsct_recorded_sync *sync = merge_sync(in);
+
+	if (in->told.rec->merged)
+		return in->told.rec->timeline.on ? NULL :
+			"was merged by each node's own clock";
+	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
+		return "";
+	if (in->told.rec->counter.mult)
+		return "has times of the system, not of the counter that was synchronized; record with other --timestamps";
+	if (has_changed(in))
+		return "the timeline of its cluster ended while it was recorded, and another began";
+	if (sync->role == TSCT_SYNC_MASTER)
+		return sync->line.mult && sync->node == sync->master ? NULL :
+			"is uncalibrated: the master's time was not known yet";
+	return has_series(in) ? NULL :
+		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
+}
+
+static void timeline_of(const struct merge_in *in, __u64 *ret_master,
+			__u32 *ret_number)
+{
+	const struct tsct_recording *rec = in->told.rec;
+
+	*ret_master = rec->merged ? rec->timeline.master : merge_sync(in)->master;
+	*ret_number = rec->merged ? rec->timeline.number :
+		merge_sync(in)->timeline;
+}
+
+/* ---- all of them ---------------------------------------------------------------- */
+
+#define WAY_OUT	"; --force takes each node's own clock"
+
+/* NULL: all are on one timeline, m->master's. Else the sentence that says why not. */
+static int find_timeline(struct tsct_merge *m, char *why, size_t size)
+{
+	__u64 master = 0;
+	__u32 number = 0;
+	const char *what;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		what = look(&m->in[i]);
+		if (what) {
+			snprintf(why, size, "%s: %s", m->in[i].told.path, *what ?
+				 what : "has no sync samples, others have");
+			return -EINVAL;
+		}
+		timeline_of(&m->in[i], &master, &number);
+		if (!i) {
+			m->master = master;
+			m->timeline = number;
+		} else if (master != m->master || number != m->timeline) {
+			snprintf(why, size, "%s: is on timeline %u of node %016"
+				 PRIx64 ", but %s on timeline %u of node %016"
+				 PRIx64, m->in[i].told.path, number,
+				 (uint64_t)master, m->in[0].told.path,
+				 m->timeline, (uint64_t)m->master);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* Nobody was to be on a timeline. */
+static bool are_all_by_themselves(const struct tsct_merge *m)
+{
+	const char *what;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		what = look(&m->in[i]);
+		if (!what || (*what && !m->in[i].told.rec->merged))
+			return false;
+	}
+	return true;
+}
+
+static bool is_shared(const struct tsct_merge *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++)
+		if (m->in[i].told.rec->merged || !merge_sync(&m->in[i])->on)
+			return false;
+	return true;
+}
+
+/* The least that own clocks can say: how far from each other two of them may be */
+static void warn(struct tsct_merge *m)
+{
+	__u64 worst[2] = { 0, 0 }, error, begin;
+	const struct tsct_recording *rec;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].told.rec;
+		error = tsct_pair_error_ps(&rec->real, m->in[i].end);
+		begin = tsct_pair_error_ps(&rec->real, m->in[i].begin);
+		error = begin > error ? begin : error;
+		if (error > worst[0]) {
+			worst[1] = worst[0];
+			worst[0] = error;
+		} else if (error > worst[1]) {
+			worst[1] = error;
+		}
+	}
+	merge_note(m, "no common timeline: each node's own clock was taken, and"
+		   " two of them may be %.3f us apart, if CLOCK_REALTIME is the"
+		   " same on all", ((double)worst[0] + (double)worst[1]) / 1e6);
+}
+
+static int check_own(struct tsct_merge *m, const struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->told.rec;
+
+	if (!rec->merged && rec->epoch != rec->epoch_first)
+		merge_note(m, "%s: its clock was disrupted while it was recorded;"
+			   " what was before has the time of what came after",
+			   in->told.path);
+	if (tsct_status_claims(rec->status) || m->options.force)
+		return 0;
+	return merge_fail(m, -EINVAL, "%s: is uncalibrated, its clock did not"
+			  " know the time (%s); record while tsctraced runs, or"
+			  " take it as it is by --force", in->told.path,
+			  rec->status == TSCT_STATUS_DISRUPTED ? "disrupted" :
+			  "unknown");
+}
+
+static int take_own(struct tsct_merge *m)
+{
+	unsigned int i;
+	int err;
+
+	m->time = TSCT_MERGE_OWN;
+	for (i = 0; i < m->nr; i++) {
+		err = check_own(m, &m->in[i]);
+		if (err)
+			return err;
+	}
+	if (m->nr > 1 && !is_shared(m))
+		warn(m);
+	return 0;
+}
+
+int merge_choose_time(struct tsct_merge *m)
+{
+	char why[MERGE_WHY_MAX / 2];
+
+	m->time = TSCT_MERGE_CLUSTER;
+	if (!find_timeline(m, why, sizeof(why)))
+		return 0;
+	if (are_all_by_themselves(m))
+		return take_own(m);
+	if (!m->options.force)
+		return merge_fail(m, -EINVAL, "%s" WAY_OUT, why);
+	merge_note(m, "%s", why);
+	return take_own(m);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files merge_*.c share. */
+#ifndef TSCT_MERGE_WORK_H
+#define TSCT_MERGE_WORK_H
+
+#include <pthread.h>
+
+#include "core/frame.h"
+#include "merge/merge.h"
+#include "merge/merge_correct.h"
+#include "recording/trace_stream.h"
+#include "sync/series.h"
+
+#define MERGE_WHY_MAX	1024
+#define MERGE_NOBODY	(~0U)
+
+/*
+ * What all nodes are brought to before the frame makes global ticks of it: the
+ * master's counter, or ns of the cluster's time where nobody knows his counter.
+ */
+struct merge_axis {
+	__u64 base;
+	__s64 base_ns;		/* cluster time there */
+	__u64 mult;		/* 2^-56 ns per count */
+};
+
+/* A moment on the axis. What may be off it, and per tick, is in counts. */
+struct merge_place {
+	__u64 count;
+	double frac;		/* in [0, 1) */
+	double rate;		/* counts per tick of who asked */
+	double error;
+};
+
+/* The ticks of an input that one function is for: one epoch of its counter */
+struct merge_segment {
+	__u64 begin, end;	/* local ticks, both included */
+	const struct tsct_series *series;	/* NULL: nothing was measured */
+	enum tsct_merge_how how;
+	__u32 parent;		/* VIA: the input */
+	struct tsct_fit fit;	/* to the axis; only its pieces are looked at */
+	struct tsct_correct *correct;
+};
+
+#define MERGE_SEGMENTS_MAX	64
+
+struct merge_in {
+	struct tsct_merge_input told;
+	struct tsct_trace *trace;
+	int dirfd;
+	struct tsct_series *series;
+	unsigned int nr_series;
+	unsigned int nr_samples;
+	enum tsct_fit_kind fit;
+	double hz;		/* of its ticks */
+	__u64 begin, end;	/* of its ticks, as far as they are known */
+	__u64 limit;		/* no event is later */
+	enum tsct_merge_how how;
+	bool settled;		/* it has segments */
+	struct merge_segment *segment;
+	unsigned int nr_segments;
+	struct tsct_frame frame;
+	__u32 class[TSCT_STREAMS_MAX];		/* its -> the result's */
+	__u32 *id[TSCT_STREAMS_MAX];		/* by id - FIRST */
+	struct tsct_stream_kind *kinds[TSCT_STREAMS_MAX];
+	__u32 *location;			/* its -> the result's, or NOBODY */
+};
+
+struct tsct_merge {
+	struct tsct_merge_options options;
+	struct tsct_merge_progress progress;
+	int error;		/* the first one, and what it was */
+	char why[MERGE_WHY_MAX];
+	struct merge_in *in;
+	unsigned int nr;
+	enum tsct_merge_time time;
+	__u64 master;		/* CLUSTER: whose timeline, and his number of it */
+	__u32 timeline;
+	struct merge_axis axis;
+	struct tsct_frame frame;	/* from the axis */
+	struct tsct_recording result;
+	struct tsct_merge_file *file;
+	unsigned int nr_files;
+	bool partial;
+	pthread_mutex_t lock;	/* of notes, sums and why */
+};
+
+/* Why not; returns @err. The first one is kept. */
+__attribute__((format(printf, 3, 4)))
+int merge_fail(struct tsct_merge *m, int err, const char *format, ...);
+
+__attribute__((format(printf, 2, 3)))
+void merge_note(struct tsct_merge *m, const char *format, ...);
+
+static inline bool merge_is_stopped(const struct tsct_merge *m)
+{
+	return READ_ONCE(m->progress.stop);
+}
+
+static inline const struct tsct_recorded_sync *
+merge_sync(const struct merge_in *in)
+{
+	return &in->told.rec->nodes[0].sync;
+}
+
+/* Does that series have the timeline that all are to have? */
+bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
+
+/* ---- each a step of the plan, in this order ----------------------------------- */
+
+int merge_open(struct tsct_merge *m);		/* merge_open.c */
+void merge_close(struct tsct_merge *m);
+int merge_identify(struct tsct_merge *m);	/* merge_identity.c */
+int merge_choose_time(struct tsct_merge *m);	/* merge_time.c */
+int merge_find_axis(struct tsct_merge *m);	/* merge_axis.c */
+int merge_settle(struct tsct_merge *m);		/* merge_settle.c */
+int merge_define(struct tsct_merge *m);		/* merge_define.c */
+int merge_bounds(struct tsct_merge *m);		/* merge_bound.c */
+int merge_copy(struct tsct_merge *m, int dirfd);	/* merge_copy.c */
+
+/* ---- the axis ------------------------------------------------------------------- */
+
+/* A moment of the cluster's time. The error is left alone. */
+void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
+		      struct merge_place *ret);
+double merge_axis_ns(const struct merge_axis *axis);	/* per count */
+
+/* What of a merged recording's ticks becomes of the axis, as a fit of one piece */
+void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
+		     struct tsct_fit *ret_fit);
+bool merge_is_same_frame(const struct tsct_merge *m,
+			 const struct tsct_recording *rec);
+
+/* ---- where a tick of an input is ------------------------------------------------ */
+
+/* By what was measured around it. 0 or what tsct_fit_make() returns */
+int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
+		   const struct merge_segment *s, __u64 local,
+		   struct merge_place *ret);
+
+/* By the segment's pieces. No error */
+void merge_place_at(const struct merge_segment *s, __u64 local,
+		    struct merge_place *ret);
+
+/* Pieces through estimates, or the fit itself. 0 or -errno as above */
+int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
+		       struct merge_segment *s);
+
+/* One global tick, for what is not an event */
+__u64 merge_global(const struct merge_in *in, __u64 local);
+
+const char *merge_fit_why(int err);
+
+#endif /* TSCT_MERGE_WORK_H */
