@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "core/order.h"
+#include "merge/merge_message.h"
 #include "merge/merge_walk.h"
 #include "recording/message.h"
 
@@ -15,6 +16,8 @@ struct lane {
 	const __u64 *pools;	/* by id, of its class; 0: no end */
 	struct tsct_merge_event head;
 };
+
+_Static_assert(TSCT_RECORDED_PAIRS_MAX >= TSCT_MESSAGE_PAIRS_MAX, "all are told");
 
 struct walk {
 	struct tsct_merge *merge;
@@ -263,15 +266,57 @@ static void free_walk(struct walk *w)
 	free(w->pools);
 	free(w->lanes);
 	free(w->heads);
+	tsct_message_matcher_free(w->matcher);
+}
+
+/* ---- what came out ------------------------------------------------------------------ */
+
+static __s64 to_ns(const struct walk *w, __s64 ticks)
+{
+	return (__s64)((tsct_s128)ticks * w->result->real.mult >>
+		       TSCT_CLOCK_SHIFT);
+}
+
+static struct tsct_recorded_pair pair_of(const struct walk *w, __u32 from,
+					 __u32 to,
+					 const struct tsct_message_sums *s)
+{
+	return (struct tsct_recorded_pair) {
+		.from = from, .to = to, .matched = s->matched,
+		.before = s->before, .within = s->within, .beyond = s->beyond,
+		.least_own_ns = s->least_own_ns, .least_ns = to_ns(w, s->least),
+	};
+}
+
+static int tell(const struct walk *w, struct tsct_recorded_messages *ret)
+{
+	const struct tsct_messages_result *r = tsct_message_finish(w->matcher);
+	__u32 i;
+
+	ret->pairs = calloc(r->nr_pairs + 1, sizeof(*ret->pairs));
+	if (!ret->pairs)
+		return -ENOMEM;
+	ret->on = 1;
+	ret->sends = r->sends;
+	ret->receives = r->receives;
+	ret->unmatched_sends = r->unmatched_sends;
+	ret->unmatched_receives = r->unmatched_receives;
+	ret->given_up = r->given_up;
+	ret->other_pairs = r->other_pairs;
+	ret->all = pair_of(w, 0, 0, &r->all);
+	ret->nr_pairs = r->nr_pairs;
+	for (i = 0; i < r->nr_pairs; i++)
+		ret->pairs[i] = pair_of(w, r->pairs[i].from, r->pairs[i].to,
+					&r->pairs[i].sums);
+	return 0;
 }
 
 int tsct_merge_messages(struct tsct_merge *merge,
-			struct tsct_message_matcher **ret)
+			struct tsct_recorded_messages *ret)
 {
 	struct walk w = { .merge = merge, .result = tsct_merge_result(merge) };
 	int err;
 
-	*ret = NULL;
 	err = find_lanes(&w);
 	if (!err && w.nr) {
 		err = find_pools(&w);
@@ -279,11 +324,9 @@ int tsct_merge_messages(struct tsct_merge *merge,
 			err = match(&w);
 		if (!err)
 			err = walk(&w);
+		if (!err)
+			err = tell(&w, ret);
 	}
 	free_walk(&w);
-	if (err)
-		tsct_message_matcher_free(w.matcher);
-	else
-		*ret = w.matcher;
 	return err;
 }

@@ -4,18 +4,17 @@
 #define TSCT_MERGE_WALK_H
 
 #include "merge/merge.h"
-#include "merge/merge_message.h"
 
 /*
  * tsct_merge_messages - match what the inputs have of messages
- * @ret: to be freed with tsct_message_matcher_free(), and to be asked by
- *	tsct_message_finish(); NULL where no input defines ends of messages
+ * @ret: all zero. What the result's metadata says of it; left alone where no input
+ *	defines ends of messages
  *
- * Needs the plan, and does not matter to what is written: before or after it. Only
- * files of classes that define ends are read. Memory goes with how many those are.
- * 0, -EINTR: it was told to stop, or -ENOMEM.
+ * Needs the plan, and does not matter to what is written: before or after it, or in
+ * another thread. Only files of classes that define ends are read. Memory goes with
+ * how many those are. 0, -EINTR: it was told to stop, or -ENOMEM.
  */
 int tsct_merge_messages(struct tsct_merge *merge,
-			struct tsct_message_matcher **ret);
+			struct tsct_recorded_messages *ret);
 
 #endif /* TSCT_MERGE_WALK_H */

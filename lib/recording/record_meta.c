@@ -232,6 +232,7 @@ static void put_merged(FILE *to, const struct tsct_recording *rec)
 	for (i = 0; i < rec->nr_locations; i++)
 		fprintf(to, "\tlocation_%u = \"node=%u cpu=%u\";\n", i,
 			rec->locations[i].node, rec->locations[i].cpu);
+	tsct_meta_put_messages(to, &rec->messages);
 }
 
 static void put_environment(FILE *to, const struct tsct_recording *rec)

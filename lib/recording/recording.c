@@ -122,6 +122,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->nodes);
 	free(rec->locations);
 	free(rec->clock_origin);
+	tsct_recorded_messages_free(&rec->messages);
 	memset(rec, 0, sizeof(*rec));
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "core/port.h"
+#include "recording/messages.h"
 
 /* Why an event that happened is not in the recording. */
 enum tsct_loss_cause {
@@ -192,6 +193,7 @@ struct tsct_recording {
 	__u32 snapshot;			/* a copy of flight recorders */
 	__u32 merged;			/* of others: ticks are global ones */
 	struct tsct_recorded_timeline timeline;	/* merged */
+	struct tsct_recorded_messages messages;	/* likewise */
 	__u32 source;			/* TSCT_SOURCE_* */
 	__u32 timestamps;		/* enum tsct_timestamps */
 	__u32 fsync;			/* enum tsct_fsync */

@@ -358,6 +358,8 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return tsct_text_timeline(p, e->value);
 	else if (!strncmp(key, "location_", 9))
 		return tsct_text_location(p, key + 9, e->value);
+	else if (!strcmp(key, "messages") || !strncmp(key, "messages_", 9))
+		return tsct_text_messages(p, key, e->value);
 	return tsct_text_node(p, find_node(p, key), e);
 }
 

@@ -477,10 +477,112 @@ START_TEST(keys)
 }
 END_TEST
 
+/* ---- in metadata ------------------------------------------------------------- */
+
+static struct tsct_recording rec, back;
+static char text[1 << 18];
+
+static void make_merged(void)
+{
+	__u32 i;
+
+	ck_assert_int_eq(tsct_recording_make(&rec, 2), 0);
+	for (i = 0; i < 2; i++) {
+		rec.nodes[i].host = strdup("node");
+		rec.nodes[i].kernel = strdup("6.1");
+		rec.nodes[i].command = strdup("");
+		rec.nodes[i].provider = strdup("embedded");
+	}
+	rec.merged = 1;
+	rec.timeline.hz = 1000000000;
+	rec.clock_origin = strdup("merge");
+	rec.source = TSCT_SOURCE_TSC;
+	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
+	rec.real.void_after_tsc = 1ULL << 50;
+	ck_assert_int_eq(tsct_recording_locate(&rec, 2), 0);
+	rec.locations[1].node = 1;
+	rec.locations[1].cpu = 0;
+	ck_assert_int_eq(tsct_recording_add_stream(&rec, "default"), 0);
+	rec.messages = (struct tsct_recorded_messages) {
+		.on = 1, .sends = 9, .receives = 8, .unmatched_sends = 4,
+		.unmatched_receives = 3, .given_up = 2, .other_pairs = 1,
+		.nr_pairs = 2, .pairs = calloc(2, sizeof(*rec.messages.pairs)),
+		.all = { 0, 0, 5, 4, 2, 1, -7, INT64_MIN },
+	};
+	rec.messages.pairs[0] = (struct tsct_recorded_pair) {
+		0, 1, 3, 2, 1, 0, INT64_MAX, -1 };
+	rec.messages.pairs[1] = (struct tsct_recorded_pair) {
+		1, 0, UINT64_MAX, 2, 1, 1, -7, -8 };
+}
+
+static int parse(char *why, size_t size)
+{
+	memset(&back, 0, sizeof(back));
+	return tsct_meta_parse(text, strlen(text), &back, why, size);
+}
+
+static void render(void)
+{
+	FILE *to = fmemopen(text, sizeof(text), "w");
+
+	ck_assert_int_eq(tsct_meta_write(&rec, to), 0);
+	ck_assert_int_eq(fclose(to), 0);
+}
+
+static void free_merged(void)
+{
+	tsct_recording_free(&rec);
+}
+
+START_TEST(metadata)
+{
+	const struct tsct_recorded_messages *a = &rec.messages, *b = &back.messages;
+	char why[256];
+
+	render();
+	ck_assert_msg(!parse(why, sizeof(why)), "%s", why);
+	ck_assert_mem_eq(a, b, offsetof(struct tsct_recorded_messages, pairs));
+	ck_assert_uint_eq(b->nr_pairs, 2);
+	ck_assert_mem_eq(a->pairs, b->pairs, 2 * sizeof(*a->pairs));
+	tsct_recording_free(&back);
+}
+END_TEST
+
+static const struct {
+	const char *is, *becomes;	/* as long */
+} mangled[] = {
+	{ "messages_1 = \"from=1", "messages_2 = \"from=1" },
+	{ "messages_1 = \"from=1", "messages_1 = \"from=2" },
+	{ "messages_0 = \"from=0 to=1", "messages_0 = \"from=0 to=9" },
+	{ "pairs=2", "pairs=x" },
+	{ " given_up=2", " given-up=2" },
+	{ " unmatched_sends=4", " unmatched_sends=10" },
+	{ " matched=5 before=4", " matched=5 before=6" },
+	{ "within=2 beyond=1", "within=2 beyond=4" },
+	{ " least_ns=-1\"", " least_ns=--\"" },
+	{ "pairs=2 matched", "pairs=4097 matched" },
+	{ "\tmessages_0 = ", "\tmessages = " },
+};
+
+START_TEST(mangled_metadata)
+{
+	char why[256] = "", *at, whole[sizeof(text)];
+
+	render();
+	at = strstr(text, mangled[_i].is);
+	ck_assert_ptr_nonnull(at);
+	strcpy(whole, at + strlen(mangled[_i].is));
+	sprintf(at, "%s%s", mangled[_i].becomes, whole);
+	ck_assert_int_eq(parse(why, sizeof(why)), -EINVAL);
+	ck_assert_msg(strstr(why, "messages"), "%s", why);
+	tsct_recording_free(&back);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("message");
-	TCase *hand, *many = tcase_create("many");
+	TCase *hand, *meta, *many = tcase_create("many");
 
 	print_seed();
 	hand = add_case(suite, "by hand", begin, end);
@@ -503,5 +605,9 @@ int main(void)
 	tcase_add_loop_test(many, as_a_slow_one, 0, 300);
 	tcase_add_loop_test(many, adds_up, 0, 100);
 	suite_add_tcase(suite, many);
+	meta = add_case(suite, "metadata", make_merged, free_merged);
+	tcase_add_test(meta, metadata);
+	tcase_add_loop_test(meta, mangled_metadata, 0,
+			    sizeof(mangled) / sizeof(mangled[0]));
 	return run_suite(suite);
 }
