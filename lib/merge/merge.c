@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/scale.h"
+#include "merge/merge_walk.h"
 #include "merge/merge_work.h"
 
 /* ---- what is said ------------------------------------------------------------- */
@@ -211,6 +212,9 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 		return err;
 	widen(m);
 	bound_clock(m);
+	err = tsct_merge_messages(m, &m->result.messages);
+	if (err)
+		return merge_fail(m, err, "%s", strerror(-err));
 	m->result.complete = 1;
 	return write_metadata(m, dirfd);
 }

@@ -288,6 +288,59 @@ static struct tsct_recorded_pair pair_of(const struct walk *w, __u32 from,
 	};
 }
 
+static struct tsct_recorded_pair *find_pair(struct tsct_recorded_messages *m,
+					   __u32 from, __u32 to)
+{
+	__u32 i;
+
+	for (i = 0; i < m->nr_pairs; i++)
+		if (m->pairs[i].from == from && m->pairs[i].to == to)
+			return &m->pairs[i];
+	return NULL;
+}
+
+/*
+ * An input that was merged before has no times of the nodes' own clocks any more, but
+ * it says what came of them.
+ */
+static void carry(const struct tsct_merge_input *in,
+		  struct tsct_recorded_messages *ret)
+{
+	const struct tsct_recorded_messages *told = &in->rec->messages;
+	struct tsct_recorded_pair *pair;
+	__u32 i;
+
+	for (i = 0; i < told->nr_pairs; i++) {
+		pair = find_pair(ret, told->pairs[i].from + in->first_node,
+				 told->pairs[i].to + in->first_node);
+		if (!pair)
+			continue;
+		ret->all.before -= pair->before;
+		pair->before = told->pairs[i].before;
+		if (pair->before > pair->matched)
+			pair->before = pair->matched;
+		ret->all.before += pair->before;
+		pair->least_own_ns = told->pairs[i].least_own_ns;
+		if (pair->least_own_ns < ret->all.least_own_ns)
+			ret->all.least_own_ns = pair->least_own_ns;
+	}
+}
+
+static void carry_all(const struct walk *w, struct tsct_recorded_messages *ret)
+{
+	const struct tsct_merge_file *files;
+	const struct tsct_merge_input *in;
+	unsigned int nr, i;
+
+	files = tsct_merge_files(w->merge, &nr);
+	for (i = 0; i < nr; i++) {
+		in = tsct_merge_input(w->merge, files[i].input);
+		if (in->rec->merged &&
+		    (!i || files[i].input != files[i - 1].input))
+			carry(in, ret);
+	}
+}
+
 static int tell(const struct walk *w, struct tsct_recorded_messages *ret)
 {
 	const struct tsct_messages_result *r = tsct_message_finish(w->matcher);
@@ -308,6 +361,7 @@ static int tell(const struct walk *w, struct tsct_recorded_messages *ret)
 	for (i = 0; i < r->nr_pairs; i++)
 		ret->pairs[i] = pair_of(w, r->pairs[i].from, r->pairs[i].to,
 					&r->pairs[i].sums);
+	carry_all(w, ret);
 	return 0;
 }
 
