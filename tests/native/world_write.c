@@ -62,6 +62,8 @@ void world_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 	s->timeline = 1;
 	s->status = TSCT_STATUS_SYNCHRONIZED;
 	s->epoch_first = s->epoch = 1;
+	if (!node)
+		s->line = rec->real;	/* his own clock is the cluster's time */
 	s->start = (struct tsct_recorded_session) {
 		TSCT_SESSION_DONE, rec->begin, rec->begin + 1000000 };
 	s->end = (struct tsct_recorded_session) {
