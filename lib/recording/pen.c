@@ -30,6 +30,7 @@ void tsct_pen_free(struct tsct_pen *pen)
 static void open_packet(struct tsct_pen *pen)
 {
 	pen->packet = pen->used;
+	pen->full = pen->used + TSCT_PACKET_FULL;
 	pen->used += sizeof(struct tsct_packet);
 	pen->begin = tsct_pen_last(pen);
 	tsct_delta_begin(&pen->delta, pen->begin);
@@ -56,6 +57,32 @@ static void close_packet(struct tsct_pen *pen, __u64 discarded)
 	pen->sealed += pen->delta.events;
 	pen->discarded = discarded;
 	open_packet(pen);
+}
+
+int tsct_pen_put_first_(struct tsct_pen *pen, __u32 id, __u64 tick, __u32 tid,
+			const void *payload, __u32 len)
+{
+	__u8 *at = pen->buffer + pen->used;
+	const __u64 last = tsct_pen_last(pen);
+	struct tsct_delta delta;
+	int head;
+
+	if (tick < last || len > TSCT_PEN_PAYLOAD_MAX)
+		return -EINVAL;
+	tsct_delta_begin(&delta, tick);
+	head = tsct_delta_put(&delta, at, id - TSCT_ID_FIRST, tick, tid);
+	if (head < 0)
+		return head;
+	tsct_pen_copy_(at + head, payload, len);
+	pen->used += (__u32)head + len;
+	pen->delta = delta;
+	pen->begin = tick;
+	if (!pen->sealed)
+		pen->first = tick;
+	pen->same = pen->sealed && tick == last ? pen->same + 1 : 0;
+	if (pen->same > pen->most)
+		pen->most = pen->same;
+	return pen->every == 1 || pen->used >= pen->full;
 }
 
 /* ---- the file ---------------------------------------------------------- */
@@ -123,6 +150,7 @@ static int write_out(struct tsct_pen *pen)
 	pen->kept = pen->sealed;
 	pen->kept_packets = pen->packets;
 	pen->used -= len;
+	pen->full -= len;
 	pen->packet = 0;
 	return 0;
 }

@@ -32,7 +32,8 @@ struct tsct_pen {
 	struct tsct_delta delta;	/* of the packet that is being filled */
 	__u8 *buffer;			/* NULL: nothing was begun yet */
 	__u32 used;			/* of it */
-	__u32 packet;			/* where the packet begins in it */
+	__u32 packet;			/* where the packet begins in it, */
+	__u32 full;			/* and where it has to end */
 	__u64 every;
 	__u64 same;			/* events since the tick last changed */
 	__u64 most;	/* to read: the most events that followed another one on
@@ -119,6 +120,10 @@ static inline void tsct_pen_copy_(__u8 *to, const void *from, __u32 len)
 	}
 }
 
+/* The packet's first */
+int tsct_pen_put_first_(struct tsct_pen *pen, __u32 id, __u64 tick, __u32 tid,
+			const void *payload, __u32 len);
+
 /*
  * tsct_pen_put - one event; the file was started
  * @id: from TSCT_ID_FIRST on
@@ -132,34 +137,22 @@ static inline int tsct_pen_put(struct tsct_pen *pen, __u32 id, __u64 tick,
 			       __u32 tid, const void *payload, __u32 len)
 {
 	__u8 *at = pen->buffer + pen->used;
-	__u64 last = pen->delta.tick;
+	const __u64 last = pen->delta.tick;
 	int head;
 
-	if (unlikely(!pen->delta.events)) {
-		if (tick < tsct_pen_last(pen))
-			return -EINVAL;
-		pen->delta.tick = tick;
-	}
-	head = len > TSCT_PEN_PAYLOAD_MAX ? -EINVAL :
-		tsct_delta_put(&pen->delta, at, id - TSCT_ID_FIRST, tick, tid);
-	if (unlikely(head < 0)) {
-		pen->delta.tick = last;
+	if (unlikely(!pen->delta.events))
+		return tsct_pen_put_first_(pen, id, tick, tid, payload, len);
+	if (unlikely(len > TSCT_PEN_PAYLOAD_MAX))
+		return -EINVAL;
+	head = tsct_delta_put(&pen->delta, at, id - TSCT_ID_FIRST, tick, tid);
+	if (unlikely(head < 0))
 		return head;
-	}
 	tsct_pen_copy_(at + head, payload, len);
 	pen->used += (__u32)head + len;
-	if (unlikely(pen->delta.events == 1)) {
-		pen->begin = tick;
-		if (!pen->sealed) {
-			pen->first = tick;
-			last = tick - 1;
-		}
-	}
 	pen->same = tick == last ? pen->same + 1 : 0;
 	if (unlikely(pen->same > pen->most))
 		pen->most = pen->same;
-	return pen->used - pen->packet >= TSCT_PACKET_FULL ||
-		pen->delta.events >= pen->every;
+	return pen->used >= pen->full || pen->delta.events >= pen->every;
 }
 
 /*

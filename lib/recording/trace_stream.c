@@ -279,21 +279,6 @@ static long payload_size(const struct tsct_stream_kind *kind, const __u8 *at,
 	return sum;
 }
 
-static void take(struct tsct_stream *s, const struct tsct_delta *delta,
-		 const struct tsct_event_def *def, size_t head, size_t size)
-{
-	s->delta = *delta;
-	s->id = def->id;
-	s->event.tick = delta->tick;
-	s->event.stamp = delta->tick << s->up >> s->down;
-	s->event.tid = (__u32)delta->tid;
-	s->event.offset = s->pos + s->at;
-	s->event.len = size;
-	s->event.def = def;
-	s->event.payload = s->packet + s->at + head;
-	s->at += head + size;
-}
-
 /* NULL, or what is wrong. */
 static const char *decode(struct tsct_stream *s)
 {
@@ -316,7 +301,8 @@ static const char *decode(struct tsct_stream *s)
 	size = payload_size(&s->kinds[id], at + head, left - head);
 	if (size < 0)
 		return "it goes beyond its packet";
-	take(s, &delta, s->kinds[id].def, head, size);
+	s->delta = delta;
+	tsct_stream_give_(s, at, head, size, s->kinds[id].def, id);
 	return NULL;
 }
 
@@ -354,6 +340,20 @@ int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s)
 
 /* ---- the stream -------------------------------------------------------- */
 
+static void measure(struct tsct_stream *s)
+{
+	unsigned int byte, id;
+	size_t whole;
+
+	for (byte = 0; byte < 256; byte++) {
+		id = byte >> 3;
+		if (byte & 4 || id >= s->nr_kinds || s->kinds[id].size < 0)
+			continue;
+		whole = 1 + (1U << (byte & 3)) + (size_t)s->kinds[id].size;
+		s->whole[byte] = whole <= UINT16_MAX ? whole : 0;
+	}
+}
+
 /* As good as the end of a packet */
 static const __u8 nothing[TSCT_DELTA_ROOM];
 
@@ -371,6 +371,7 @@ void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
 	s->event.cpu = rec->locations[location].cpu;
 	s->kinds = kinds;
 	s->nr_kinds = rec->streams[class].nr_defs;
+	measure(s);
 	s->packet = nothing;
 	s->up = bits < 0 ? -bits : 0;
 	s->down = bits > 0 ? bits : 0;

@@ -29,6 +29,11 @@ struct tsct_stream {
 	const struct tsct_stream_kind *kinds;
 	__u32 nr_kinds;
 	__u32 up, down;			/* bits: from ticks to event.stamp */
+	/*
+	 * By an event's first byte: how long it is, where that says it all; else
+	 * 0. One load instead of a chain of them, which the next event waits for.
+	 */
+	__u16 whole[256];
 
 	char name[TSCT_FILE_NAME_MAX];
 	__u32 class, location;
@@ -70,6 +75,45 @@ void tsct_stream_free(struct tsct_stream *s);
 /* tsct_stream_next() where it is not simple: another packet, a string, damage */
 int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s);
 
+static inline void tsct_stream_give_(struct tsct_stream *s, const __u8 *from,
+				     size_t head, size_t size,
+				     const struct tsct_event_def *def, __u32 id)
+{
+	s->id = id + TSCT_ID_FIRST;
+	s->event.tick = s->delta.tick;
+	s->event.stamp = s->delta.tick << s->up >> s->down;
+	s->event.tid = (__u32)s->delta.tid;
+	s->event.offset = s->pos + s->at;
+	s->event.len = (__u32)size;
+	s->event.def = def;
+	s->event.payload = from + head;
+	s->at += head + size;
+}
+
+/* With a thread, or an id that is not compact */
+static inline int tsct_stream_next_wide_(struct tsct_stream_dir *dir,
+					 struct tsct_stream *s)
+{
+	const __u8 *from = s->packet + s->at;
+	struct tsct_delta delta = s->delta;
+	const struct tsct_stream_kind *kind;
+	__u32 id;
+	int head;
+
+	/* Behind the end there are zeros: what they make is beyond it. */
+	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
+	if (unlikely(head < 0 || id >= s->nr_kinds))
+		return tsct_stream_next_slow(dir, s);
+	kind = &s->kinds[id];
+	if (unlikely(kind->size < 0 || delta.tick > s->latest ||
+		     s->at + (size_t)head + (size_t)kind->size > s->len))
+		return tsct_stream_next_slow(dir, s);
+	s->delta = delta;
+	tsct_stream_give_(s, from, (size_t)head, (size_t)kind->size, kind->def,
+			  id);
+	return 1;
+}
+
 /*
  * tsct_stream_next - s->event becomes the next one, that is there until the one
  * after it
@@ -79,30 +123,22 @@ static inline int tsct_stream_next(struct tsct_stream_dir *dir,
 				   struct tsct_stream *s)
 {
 	const __u8 *from = s->packet + s->at;
-	struct tsct_delta delta = s->delta;
-	const struct tsct_stream_kind *kind;
-	size_t end;
-	__u32 id;
-	int head;
+	const __u32 first = *from, form = first & 3;
+	const size_t whole = s->whole[first], head = 1 + (1U << form);
+	__u64 stamp, step;
 
-	/* Behind the end there are zeros: what they make is beyond it. */
-	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
-	if (unlikely(head < 0 || id >= s->nr_kinds))
+	if (!whole)
+		return tsct_stream_next_wide_(dir, s);
+	memcpy(&stamp, from + 1, sizeof(stamp));
+	step = (stamp - s->delta.tick) & ~0ULL >> (64 - (8U << form));
+	/* A packet's first event was not for us: it has a thread. */
+	if (unlikely(s->at + whole > s->len ||
+		     step > s->latest - s->delta.tick))
 		return tsct_stream_next_slow(dir, s);
-	kind = &s->kinds[id];
-	end = s->at + (size_t)head + (size_t)kind->size;
-	if (unlikely(kind->size < 0 || end > s->len || delta.tick > s->latest))
-		return tsct_stream_next_slow(dir, s);
-	s->delta = delta;
-	s->id = id + TSCT_ID_FIRST;
-	s->event.tick = delta.tick;
-	s->event.stamp = delta.tick << s->up >> s->down;
-	s->event.tid = (__u32)delta.tid;
-	s->event.offset = s->pos + s->at;
-	s->event.len = (__u32)kind->size;
-	s->event.def = kind->def;
-	s->event.payload = from + head;
-	s->at = end;
+	s->delta.tick += step;
+	s->delta.events++;
+	tsct_stream_give_(s, from, head, whole - head,
+			  s->kinds[first >> 3].def, first >> 3);
 	return 1;
 }
 
