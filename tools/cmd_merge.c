@@ -9,13 +9,16 @@
 #include "merge.h"
 #include "outcome.h"
 
-enum { KEY_ALIGN = 256, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
+enum { KEY_ALIGN = 256, KEY_FIT, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "the result, a directory that is not there yet or empty", 0 },
-	{ "align", KEY_ALIGN, "HOW", 0, "real: by the time of day at which each trace began; text: all begin at the same moment (default: real where both know it)", 0 },
-	{ "force", KEY_FORCE, NULL, 0, "take the same trace twice, and leave out what has no place in the result", 0 },
-	{ "salvage", KEY_SALVAGE, NULL, 0, "take of damaged event files what is before the damage", 0 },
+	{ "fit", KEY_FIT, "KIND", 0, "recordings: what is made of their sync samples: auto, linear, spline, hull or regression (default: what each says)", 0 },
+	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: ticks of the result per second, such as 10G (default: 1G, nanoseconds)", 0 },
+	{ "jobs", 'j', "N", 0, "recordings: so many threads (default: as many as there are processors)", 0 },
+	{ "align", KEY_ALIGN, "HOW", 0, "archives: real: by the time of day at which each trace began; text: all begin at the same moment (default: real where both know it)", 0 },
+	{ "force", KEY_FORCE, NULL, 0, "merge what is refused otherwise: recordings without a common timeline, by each node's own clock; the same twice", 0 },
+	{ "salvage", KEY_SALVAGE, NULL, 0, "take what can be read of what is damaged, or not ended", 0 },
 	{ "json", KEY_JSON, NULL, 0, "say what came out as JSON", 0 },
 	{ "quiet", 'q', NULL, 0, "say nothing but errors and what is missing", 0 },
 	{ 0 }
@@ -29,12 +32,48 @@ static void set_align(struct argp_state *state, struct merge *m, const char *arg
 		m->align = TSCT_OTF2_ALIGN_TEXT;
 	else
 		argp_error(state, "--align: %s is neither real nor text", arg);
+	m->aligned = true;
+}
+
+static void set_fit(struct argp_state *state, struct merge *m, const char *arg)
+{
+	m->fit = tsct_fit_kind_of(arg);
+	if (m->fit < 0)
+		argp_error(state, "--fit: %s is none of auto, linear, spline,"
+			   " hull, regression", arg);
+}
+
+/* 2596123456, 10G, 2500M */
+static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
+{
+	uint64_t unit = 1;
+	char *end;
+
+	errno = 0;
+	m->hz = strtoull(arg, &end, 10);
+	if (*end == 'G' || *end == 'M')
+		unit = *end++ == 'G' ? 1000000000 : 1000000;
+	if (errno || *arg < '0' || *arg > '9' || *end ||
+	    __builtin_mul_overflow(m->hz, unit, &m->hz) || m->hz < 1000000000)
+		argp_error(state, "--resolution: %s is no number of ticks per"
+			   " second, from 1G on", arg);
+}
+
+static void set_jobs(struct argp_state *state, struct merge *m, const char *arg)
+{
+	unsigned long jobs;
+	char *end;
+
+	jobs = strtoul(arg, &end, 10);
+	if (*arg < '0' || *arg > '9' || *end || !jobs || jobs > 1024)
+		argp_error(state, "--jobs: %s is no number from 1 to 1024", arg);
+	m->jobs = (unsigned int)jobs;
 }
 
 static void check_all(struct argp_state *state, const struct merge *m)
 {
 	if (!m->nr)
-		argp_error(state, "which traces? name them, the first is the one whose clock the result has");
+		argp_error(state, "which traces? name recordings, or OTF2 archives");
 	if (!m->output)
 		argp_error(state, "where to? name a directory with -o");
 	else if (!*m->output)
@@ -47,6 +86,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'o': m->output = arg; break;
+	case 'j': set_jobs(state, m, arg); break;
+	case KEY_FIT: set_fit(state, m, arg); break;
+	case KEY_RESOLUTION: set_hz(state, m, arg); break;
 	case 'q': m->quiet = true; break;
 	case KEY_ALIGN: set_align(state, m, arg); break;
 	case KEY_FORCE: m->force = true; break;
@@ -61,9 +103,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	options, parse_option, "TRACE...",
-	"Merge OTF2 archives into one: on the clock of the first, with one set of"
-	" definitions, each location's events in a file of its own."
-	"\vA TRACE is an archive's file NAME.otf2, or the directory that it is in."
+	"Merge traces of many nodes into one: recordings into a recording, on the time of"
+	" their cluster; OTF2 archives into an archive, on the clock of the first."
+	"\vA TRACE is a recording's directory, or an archive's file NAME.otf2, or the"
+	" directory that it is in."
 	" The exit status is 0, or 1 if it failed (then there is no OUT), 2 for"
 	" wrong usage, 3 if something of the traces is not in OUT.",
 	NULL, NULL, NULL
@@ -122,7 +165,7 @@ static int merge_into(const struct merge *m, struct outcome *to,
 	return outcome_commit(to) ? EXIT_FAILED : report(m, status);
 }
 
-static int run(const struct merge *m)
+static int merge_archives(const struct merge *m)
 {
 	struct tsct_otf2_status *status = merge_status_new(m->nr);
 	const char **paths = calloc(m->nr, sizeof(*paths));
@@ -143,33 +186,66 @@ static int run(const struct merge *m)
 	return ret;
 }
 
-/* All of one kind, which can be merged */
+/* Options that are for the other kind are a mistake. */
+static int check_options(const struct merge *m)
+{
+	const char *wrong = NULL;
+
+	if (m->input[0].kind == MERGE_RECORDING)
+		wrong = m->aligned ? "--align" : NULL;
+	else if (m->fit >= 0)
+		wrong = "--fit";
+	else if (m->hz)
+		wrong = "--resolution";
+	else if (m->jobs)
+		wrong = "--jobs";
+	if (wrong)
+		merge_complain("%s is not for %s", wrong,
+			       m->input[0].kind == MERGE_RECORDING ?
+			       "recordings" : "OTF2 archives");
+	return wrong ? -EINVAL : 0;
+}
+
+/* All of one kind */
 static int find_inputs(struct merge *m)
 {
 	int i;
 
 	for (i = 0; i < m->nr; i++) {
 		if (merge_input_find(&m->input[i]))
-			return -EINVAL;
-		if (m->input[i].kind == MERGE_OTF2)
+			return EXIT_FAILED;
+		if (m->input[i].kind == m->input[0].kind)
 			continue;
-		merge_complain("%s: is a recording; what can be merged are OTF2 archives, such as 'trace-ctl export -f otf2' makes of it",
-			       m->input[i].given);
-		return -ENOTSUP;
+		merge_complain("%s: is a recording, and %s an OTF2 archive; make archives of recordings by 'trace-ctl export -f otf2', and merge these",
+			       m->input[m->input[i].kind == MERGE_RECORDING ? i : 0].given,
+			       m->input[m->input[i].kind == MERGE_RECORDING ? 0 : i].given);
+		return EXIT_FAILED;
 	}
-	return 0;
+	return check_options(m) ? EXIT_USAGE : EXIT_DONE;
+}
+
+static int run(struct merge *m)
+{
+	int ret = find_inputs(m);
+
+	if (ret != EXIT_DONE)
+		return ret;
+	return m->input[0].kind == MERGE_RECORDING ? merge_recordings(m) :
+		merge_archives(m);
 }
 
 int cmd_merge(int argc, char **argv)
 {
-	struct merge m = { .input = calloc(argc, sizeof(*m.input)) };
+	struct merge m = {
+		.input = calloc(argc, sizeof(*m.input)), .fit = -1,
+	};
 	int i, ret = EXIT_FAILED;
 
 	if (!m.input) {
 		merge_complain("%s", strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &m) && !find_inputs(&m))
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &m))
 		ret = run(&m);
 	for (i = 0; i < m.nr; i++)
 		free(m.input[i].path);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace-ctl merge, in parts: what the inputs are (merge_inputs.c), the work in
- * a process of its own (merge_guard.c), what is said of it (merge_show.c).
+ * trace-ctl merge, in parts: what the inputs are (merge_inputs.c). Of recordings: the
+ * work (merge_recordings.c), what is said of it (merge_told.c). Of OTF2 archives: the
+ * work in a process of its own (merge_guard.c), what is said of it (merge_show.c).
  */
 #ifndef MERGE_H
 #define MERGE_H
 
+#include "merge/merge.h"
+#include "outcome.h"
 #include "otf2/otf2_merge.h"
 
 enum merge_kind {
@@ -24,6 +27,10 @@ struct merge {
 	int nr;
 	const char *output;
 	enum tsct_otf2_align align;
+	bool aligned;		/* that was said */
+	int fit;		/* of recordings: enum tsct_fit_kind, -1: their own */
+	uint64_t hz;		/* 0: as it is by default */
+	unsigned int jobs;
 	bool force, salvage, json, quiet;
 };
 
@@ -35,6 +42,18 @@ void merge_complain(const char *format, ...);
  * merged; in->path is to be freed.
  */
 int merge_input_find(struct merge_input *in);
+
+/* ---- recordings ---------------------------------------------------------------- */
+
+/* All of it; returns an exit status */
+int merge_recordings(const struct merge *m);
+
+/* What came out of it; JSON returns an exit status */
+void merge_told(const struct merge *m, const struct tsct_merge *done);
+int merge_told_json(const struct merge *m, const struct tsct_merge *done,
+		    char *const *notes, unsigned int nr_notes);
+
+/* ---- OTF2 archives ------------------------------------------------------------- */
 
 /* Bytes of all files of definitions, which memory is wanted for */
 uint64_t merge_input_definitions(const struct merge_input *in);

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Recordings: threads do the work, and this one looks on. Whoever interrupts it is
+ * heard here, and gets no half result.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "merge.h"
+#include "progress.h"
+
+#define LOOK_NS		50000000L
+#define NOTES_MAX	1000	/* of a file that is damaged all over */
+
+struct work {
+	const struct merge *m;
+	struct tsct_merge_options options;
+	struct tsct_merge *merge;
+	int dirfd;
+	int err;
+	char *notes[NOTES_MAX];
+	unsigned int nr_notes;
+	unsigned int untold;
+	struct progress progress;
+};
+
+/* Kept until there is no bar on the screen. */
+static void note(void *arg, const char *sentence)
+{
+	struct work *w = arg;
+	char *copy = w->nr_notes < NOTES_MAX ? strdup(sentence) : NULL;
+
+	if (copy)
+		w->notes[w->nr_notes++] = copy;
+	else
+		w->untold++;
+}
+
+/* ---- looking on ---------------------------------------------------------------- */
+
+static void signal_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGUSR1);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGQUIT);
+}
+
+static void *plan(void *arg)
+{
+	struct work *w = arg;
+
+	w->err = tsct_merge_plan(&w->options, &w->merge);
+	kill(getpid(), SIGUSR1);
+	return NULL;
+}
+
+static void *write_all(void *arg)
+{
+	struct work *w = arg;
+
+	w->err = tsct_merge_write(w->merge, w->dirfd);
+	kill(getpid(), SIGUSR1);
+	return NULL;
+}
+
+static void show(struct work *w)
+{
+	struct tsct_merge_progress *p;
+
+	if (!w->dirfd)
+		return;
+	p = tsct_merge_progress(w->merge);
+	if (p->bytes)
+		progress_show(&w->progress, (double)READ_ONCE(p->bytes_done) /
+			      (double)p->bytes, READ_ONCE(p->events), "events");
+}
+
+/* SIGUSR1 is our own: the thread is at its end. */
+static int look_on(struct work *w, const sigset_t *set)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	int sig;
+
+	for (;;) {
+		sig = sigtimedwait(set, NULL, &pause);
+		if (sig == SIGUSR1)
+			return 0;
+		if (sig > 0)
+			return -EINTR;
+		show(w);
+	}
+}
+
+/* While it plans there is nothing to undo: the process may end at once. */
+static int run(struct work *w, void *(*step)(void *arg))
+{
+	sigset_t set, old;
+	pthread_t thread;
+	int err;
+
+	signal_set(&set);
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	err = -pthread_create(&thread, NULL, step, w);
+	if (!err) {
+		err = look_on(w, &set);
+		if (err && step == plan)
+			return err;
+		if (err)
+			WRITE_ONCE(tsct_merge_progress(w->merge)->stop, 1);
+		pthread_join(thread, NULL);
+	}
+	progress_clear(&w->progress);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err ? err : w->err;
+}
+
+/* ---- what is said ----------------------------------------------------------------- */
+
+static void tell_notes(const struct work *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < w->nr_notes; i++)
+		merge_complain("%s", w->notes[i]);
+	if (w->untold)
+		merge_complain("%u more such remarks", w->untold);
+}
+
+/* What the disk said is about the result; all else names an input. */
+static int tell_error(const struct work *w, int err)
+{
+	const char *why = w->merge ? tsct_merge_why(w->merge) : "";
+
+	if (err == -EINTR)
+		merge_complain("%s: interrupted; there is no result",
+			       w->m->output);
+	else if (!*why || !strcmp(why, strerror(-err)))
+		merge_complain("%s: %s%s", w->m->output, strerror(-err),
+			       outcome_fix(err));
+	else
+		merge_complain("%s", why);
+	return EXIT_FAILED;
+}
+
+static int report(const struct work *w)
+{
+	const struct merge *m = w->m;
+	bool partial = tsct_merge_is_partial(w->merge);
+	int ret = EXIT_DONE;
+
+	if (!m->quiet || partial)
+		tell_notes(w);
+	if (m->json)
+		ret = merge_told_json(m, w->merge, w->notes, w->nr_notes);
+	else if (!m->quiet || partial)
+		merge_told(m, w->merge);
+	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
+}
+
+/* ---- the work ---------------------------------------------------------------------- */
+
+static int write_into(struct work *w, struct outcome *to)
+{
+	int err;
+
+	w->dirfd = open(to->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = w->dirfd < 0 ? -errno : run(w, write_all);
+	if (w->dirfd >= 0)
+		close(w->dirfd);
+	if (err) {
+		outcome_drop(to);
+		return tell_error(w, err);
+	}
+	return outcome_commit(to) ? EXIT_FAILED : report(w);
+}
+
+static int merge_all(struct work *w)
+{
+	struct outcome to;
+	int err = run(w, plan);
+
+	if (err) {
+		/* The thread still has it, where it was interrupted. */
+		if (err == -EINTR)
+			merge_complain("%s: interrupted; there is no result",
+				       w->m->output);
+		else
+			tell_error(w, err);
+		return EXIT_FAILED;
+	}
+	if (outcome_open(&to, "merge", w->m->output, true)) {
+		outcome_drop(&to);
+		return EXIT_FAILED;
+	}
+	/* A full disk is an error, not our end. */
+	signal(SIGXFSZ, SIG_IGN);
+	return write_into(w, &to);
+}
+
+static const char **list_paths(const struct merge *m)
+{
+	const char **paths = calloc(m->nr, sizeof(*paths));
+	int i;
+
+	for (i = 0; paths && i < m->nr; i++)
+		paths[i] = m->input[i].path;
+	return paths;
+}
+
+int merge_recordings(const struct merge *m)
+{
+	static struct work w;
+	const char **paths = list_paths(m);
+	unsigned int i;
+	int ret;
+
+	if (!paths) {
+		merge_complain("%s", strerror(ENOMEM));
+		return EXIT_FAILED;
+	}
+	w.m = m;
+	w.options = (struct tsct_merge_options) {
+		.path = paths, .nr = (unsigned int)m->nr, .fit = m->fit,
+		.hz = m->hz, .force = m->force, .salvage = m->salvage,
+		.jobs = m->jobs, .note = note, .arg = &w,
+	};
+	progress_begin(&w.progress, m->quiet);
+	ret = merge_all(&w);
+	/* exit() follows: a plan that was interrupted still uses it all. */
+	if (ret != EXIT_DONE && ret != EXIT_LOST)
+		return ret;
+	tsct_merge_free(w.merge);
+	for (i = 0; i < w.nr_notes; i++)
+		free(w.notes[i]);
+	free(paths);
+	return ret;
+}
