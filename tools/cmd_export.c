@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "export/export.h"
+#include "filter_options.h"
 #include "outcome.h"
 #include "progress.h"
 #include "view.h"
@@ -23,8 +24,7 @@ struct job {
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_FROM = 256, KEY_TO, KEY_NODE, KEY_CPU, KEY_THREAD, KEY_EVENT,
-       KEY_RELATIVE };
+enum { KEY_RELATIVE = 256 };
 
 static const struct argp_option options[] = {
 	{ "format", 'f', "FORMAT", 0, "ctf, otf2, perfetto, json, text or csv "
@@ -32,17 +32,6 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "the result, a directory for ctf and otf2, "
 	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
 	  ".pftrace, .json, .txt, .csv)", 0 },
-	{ "from", KEY_FROM, "TIME", 0, "events at TIME or later: ns since the "
-	  "epoch, a date and time, a time of day, or since the beginning: +1.5, "
-	  "+20ms", 0 },
-	{ "to", KEY_TO, "TIME", 0, "events before TIME only", 0 },
-	{ "node", KEY_NODE, "NODE", 0, "events of that node only, a name or "
-	  "number; again for more", 0 },
-	{ "cpu", KEY_CPU, "LIST", 0, "events of these CPUs only, as 0-3,8", 0 },
-	{ "thread", KEY_THREAD, "LIST", 0, "events of the threads with these "
-	  "ids only", 0 },
-	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "events of such names (and "
-	  "kinds) only; again for more", 0 },
 	{ "relative", KEY_RELATIVE, NULL, 0, "json, csv: times since the "
 	  "recording's beginning", 0 },
 	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
@@ -55,31 +44,6 @@ static void set_format(struct argp_state *state, struct job *j, const char *arg)
 	if (!j->x.format)
 		argp_error(state, "--format: %s is none of ctf, otf2, perfetto,"
 			   " json, text, csv", arg);
-}
-
-static void add_ranges(struct argp_state *state, const char *option,
-		       const char *arg, __u32 max, struct tsct_ranges *ranges)
-{
-	int err = tsct_filter_ranges(arg, max, ranges);
-
-	if (err == -ENOMEM)
-		argp_failure(state, EXIT_FAILED, ENOMEM, "%s", option);
-	else if (err)
-		argp_error(state, "%s: %s is no list of numbers up to %u",
-			   option, arg, max);
-}
-
-/* What it means is known with the recording only; whether it means anything, now */
-static const char *check_time(struct argp_state *state, const char *option,
-			      const char *arg)
-{
-	__s64 ns;
-
-	if (tsct_filter_time(arg, 0, &ns))
-		argp_error(state, "%s: %s is not a time; these are:"
-			   " 2026-01-31T12:30:00.5Z, '2026-01-31 12:30', 12:30:00,"
-			   " 1769862600500000000 (ns), +1.5 (s), +20ms", option, arg);
-	return arg;
 }
 
 /* "x.json" is to be JSON. */
@@ -117,24 +81,13 @@ static void check_all(struct argp_state *state, struct job *j)
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct job *j = state->input;
-	struct tsct_filter *filter = &j->x.filter;
 
 	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &j->x.filter; break;
 	case 'f': set_format(state, j, arg); break;
 	case 'o': j->output = arg; break;
 	case 'q': j->quiet = true; break;
-	case KEY_FROM: filter->from = check_time(state, "--from", arg); break;
-	case KEY_TO: filter->to = check_time(state, "--to", arg); break;
-	case KEY_NODE: filter->nodes[filter->nr_nodes++] = arg; break;
-	case KEY_EVENT: filter->events[filter->nr_events++] = arg; break;
 	case KEY_RELATIVE: j->x.relative = true; break;
-	case KEY_CPU:
-		add_ranges(state, "--cpu", arg, TSCT_CPUS_MAX - 1,
-			   &filter->cpus);
-		break;
-	case KEY_THREAD:
-		add_ranges(state, "--thread", arg, UINT32_MAX, &filter->threads);
-		break;
 	case ARGP_KEY_END:
 		check_all(state, j);
 		break;
@@ -144,13 +97,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
+
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Write a recording, or a part of it, in the format of other tools: ctf"
 	" (babeltrace2, Trace Compass), otf2 (Vampir), perfetto, json (Chrome's"
 	" trace events), text or csv. All filters have to agree."
 	"\vThe exit status is 0, or 1 if it failed (then there is no OUT), 2 for"
-	" wrong usage, 3 if events are missing from DIR.", NULL, NULL, NULL
+	" wrong usage, 3 if events are missing from DIR.", children, NULL, NULL
 };
 
 /* ---- while it runs ----------------------------------------------------- */
@@ -195,7 +150,8 @@ static void complain(const struct job *j, const char *what, int err)
 		fputs("interrupted", stderr);
 	else
 		view_print_plain(stderr, *j->x.why ? j->x.why : strerror(-err));
-	fputs(outcome_fix(err), stderr);
+	if (!*j->x.why)
+		fputs(outcome_fix(err), stderr);
 	fputc('\n', stderr);
 }
 
@@ -295,17 +251,12 @@ int cmd_export(int argc, char **argv)
 	int ret = EXIT_FAILED;
 
 	j.x.arg = &j;
-	j.x.filter.nodes = calloc(argc + 1, sizeof(char *));
-	j.x.filter.events = calloc(argc + 1, sizeof(char *));
-	if (!j.x.filter.nodes || !j.x.filter.events ||
-	    argp_parse(&argp, argc, argv, 0, NULL, &j))
+	if (argp_parse(&argp, argc, argv, 0, NULL, &j))
 		return EXIT_FAILED;
 	if (!view_open("export", j.x.recording, &j.x.trace)) {
 		ret = run(&j);
 		tsct_trace_close(j.x.trace);
 	}
-	free(j.x.filter.nodes);
-	free(j.x.filter.events);
 	tsct_export_free(&j.x);
 	return ret;
 }

@@ -121,6 +121,7 @@ int tsct_export_prepare(struct tsct_export *x)
 void tsct_export_free(struct tsct_export *x)
 {
 	tsct_threads_free(&x->threads);
+	tsct_selection_free(&x->selection);
 	tsct_filter_free(&x->filter);
 	free(x->read_to);
 	free(x->first_def);

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "export/export_filter.h"
 #include "export/export_threads.h"
+#include "recording/filter.h"
 #include "recording/trace.h"
 
 struct tsct_export;
@@ -101,7 +101,8 @@ struct tsct_export {
 	const char **nodes;	/* names, by number */
 	__u32 nr_nodes;
 	__s64 begin_ns, end_ns;	/* of the recording */
-	__s64 from_ns, to_ns;	/* what is wanted of it: from <= t < to */
+	struct tsct_selection selection;
+	__s64 from_ns, to_ns;	/* its: from <= t < to */
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
 	__u32 *slices;			/* a definition of each */

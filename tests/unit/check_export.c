@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "export/export_filter.h"
 #include "export/export_message.h"
 #include "export/export_threads.h"
+#include "recording/filter.h"
 #include "seed.h"
 #include "suite.h"
 #include "utf8.h"

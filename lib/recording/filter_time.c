@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
+/* Moments, as people say them. */
 #include <errno.h>
-#include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "export/export_filter.h"
+#include "recording/filter.h"
 
 #define NS_PER_S	1000000000LL
-
-/* ---- times ------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -194,64 +190,4 @@ int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns)
 		return parse_absolute(text, ret_ns);
 	err = parse_whole(&text, ret_ns);
 	return !err && *text ? -EINVAL : err;
-}
-
-/* ---- sets -------------------------------------------------------------- */
-
-static int add_range(struct tsct_ranges *ranges, __s64 first, __s64 last)
-{
-	struct tsct_range *more;
-
-	more = realloc(ranges->range, (ranges->nr + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	ranges->range = more;
-	more[ranges->nr++] = (struct tsct_range) { first, last };
-	return 0;
-}
-
-int tsct_filter_ranges(const char *text, __u32 max, struct tsct_ranges *ranges)
-{
-	__s64 first, last;
-	int err;
-
-	do {
-		if (parse_whole(&text, &first))
-			return -EINVAL;
-		last = first;
-		if (*text == '-' && (text++, parse_whole(&text, &last)))
-			return -EINVAL;
-		if (first > last || last > max)
-			return -EINVAL;
-		err = add_range(ranges, first, last);
-	} while (!err && *text == ',' && text++);
-	return !err && *text ? -EINVAL : err;
-}
-
-bool tsct_filter_in(const struct tsct_ranges *ranges, __u32 number)
-{
-	__u32 i;
-
-	for (i = 0; i < ranges->nr; i++)
-		if (number >= ranges->range[i].first &&
-		    number <= ranges->range[i].last)
-			return true;
-	return !ranges->nr;
-}
-
-bool tsct_filter_event(const char *pattern, const char *name, const char *kind)
-{
-	char both[TSCT_EVENT_NAME_MAX + 32];
-
-	if (!strchr(pattern, '/'))
-		return !fnmatch(pattern, name, 0);
-	snprintf(both, sizeof(both), "%s/%s", name, kind);
-	return !fnmatch(pattern, both, 0);
-}
-
-void tsct_filter_free(struct tsct_filter *filter)
-{
-	free(filter->cpus.range);
-	free(filter->threads.range);
-	filter->cpus = filter->threads = (struct tsct_ranges) { NULL, 0 };
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "cmd.h"
+#include "filter_options.h"
+
+/* Not among those of verbs, which begin at 256 */
+enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT };
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Which events; all of these have to agree:", 1 },
+	{ "from", KEY_FROM, "TIME", 0, "events at TIME or later: ns since the "
+	  "epoch, a date and time, a time of day, or since the beginning: +1.5, "
+	  "+20ms", 1 },
+	{ "to", KEY_TO, "TIME", 0, "events before TIME only", 1 },
+	{ "node", KEY_NODE, "NODE", 0, "events of that node only, a name or "
+	  "number; again for more", 1 },
+	{ "cpu", KEY_CPU, "LIST", 0, "events of these CPUs only, as 0-3,8", 1 },
+	{ "tid", KEY_TID, "LIST", 0, "events of the threads with these ids only",
+	  1 },
+	{ "thread", KEY_TID, NULL, OPTION_ALIAS, NULL, 1 },
+	{ "event", KEY_EVENT, "GLOB[/KIND]", 0, "events of such names (and "
+	  "kinds) only; again for more", 1 },
+	{ 0 }
+};
+
+static void check_memory(struct argp_state *state, const char *option, int err)
+{
+	if (err == -ENOMEM)
+		argp_failure(state, EXIT_FAILED, ENOMEM, "%s", option);
+}
+
+static void add_ranges(struct argp_state *state, const char *option,
+		       const char *arg, __u32 max, struct tsct_ranges *ranges)
+{
+	int err = tsct_filter_ranges(arg, max, ranges);
+
+	check_memory(state, option, err);
+	if (err)
+		argp_error(state, "%s: %s is no list of numbers up to %u",
+			   option, arg, max);
+}
+
+/* What it means is known with the recording only; whether it means anything, now */
+static const char *check_time(struct argp_state *state, const char *option,
+			      const char *arg)
+{
+	__s64 ns;
+
+	if (tsct_filter_time(arg, 0, &ns))
+		argp_error(state, "%s: %s is not a time; these are:"
+			   " 2026-01-31T12:30:00.5Z, '2026-01-31 12:30', 12:30:00,"
+			   " 1769862600500000000 (ns), +1.5 (s), +20ms", option, arg);
+	return arg;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct tsct_filter *f = state->input;
+
+	switch (key) {
+	case KEY_FROM: f->from = check_time(state, "--from", arg); break;
+	case KEY_TO: f->to = check_time(state, "--to", arg); break;
+	case KEY_CPU:
+		add_ranges(state, "--cpu", arg, TSCT_CPUS_MAX - 1, &f->cpus);
+		break;
+	case KEY_TID:
+		add_ranges(state, "--tid", arg, UINT32_MAX, &f->threads);
+		break;
+	case KEY_NODE:
+		check_memory(state, "--node",
+			     tsct_filter_add(&f->nodes, &f->nr_nodes, arg));
+		break;
+	case KEY_EVENT:
+		check_memory(state, "--event",
+			     tsct_filter_add(&f->events, &f->nr_events, arg));
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp filter_argp = {
+	options, parse_option, NULL, NULL, NULL, NULL, NULL
+};
