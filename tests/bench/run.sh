@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | record]... all, or these groups
+# run.sh [emit | clock | codec | record | merge]... all, or these groups
 #
 # Measures, and prints "name value unit" lines. What a user would take instead
 # is measured beside it in the same run, where it is installed. Never passes or
@@ -108,7 +108,11 @@ bench_record() {
 	fi
 }
 
-[ $# -gt 0 ] || set -- emit clock codec record
+bench_merge() {
+	O="$out" "$here/merge.sh"
+}
+
+[ $# -gt 0 ] || set -- emit clock codec record merge
 for group in "$@"; do
 	"bench_$group"
 done

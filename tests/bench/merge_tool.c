@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+/*
+ * merge_tool run CORE COMMAND...	runs it on that CPU alone, and prints how many
+ *	seconds it took, how many of its CPU's, and the most memory it had, in KiB
+ * merge_tool decode CORE DIR...	reads all events of recordings, file by file, and
+ *	prints how many, and the seconds
+ * merge_tool order CORE DIR...	the same, each recording's in one order
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "recording/trace_stream.h"
+
+static volatile uint64_t sink;
+
+static void pin(const char *core)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(atoi(core), &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		exit(2);
+}
+
+static double seconds(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+static int run(char **argv)
+{
+	double begin = bench_now_ns();
+	struct rusage usage;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &usage) != pid)
+		return 2;
+	printf("%.4f %.4f %ld\n", (bench_now_ns() - begin) / 1e9,
+	       seconds(usage.ru_utime) + seconds(usage.ru_stime),
+	       usage.ru_maxrss);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* ---- reading ------------------------------------------------------------------- */
+
+static uint64_t decode_file(struct tsct_stream_dir *dir,
+			    const struct tsct_stream_kind *kinds, uint32_t class,
+			    uint32_t location)
+{
+	struct tsct_stream s;
+	uint64_t nr = 0, sum = 0;
+
+	tsct_stream_init(&s, dir->rec, kinds, class, location);
+	while (tsct_stream_next(dir, &s) == 1) {
+		sum += s.event.stamp + s.event.tid + s.event.payload[0];
+		nr++;
+	}
+	tsct_stream_free(&s);
+	sink = sum;
+	return nr;
+}
+
+static uint64_t decode(const struct tsct_recording *rec, const char *path)
+{
+	struct tsct_stream_dir dir = {
+		.dirfd = open(path, O_RDONLY | O_DIRECTORY), .rec = rec,
+	};
+	struct tsct_stream_kind *kinds;
+	uint64_t nr = 0;
+	uint32_t i, k;
+
+	for (i = 0; i < rec->nr_streams; i++) {
+		kinds = tsct_stream_kinds(&rec->streams[i]);
+		for (k = 0; k < rec->nr_locations; k++)
+			nr += decode_file(&dir, kinds, i, k);
+		free(kinds);
+	}
+	close(dir.dirfd);
+	if (dir.damage)
+		exit(1);
+	return nr;
+}
+
+static uint64_t order(struct tsct_trace *trace)
+{
+	struct tsct_trace_event e;
+	uint64_t nr = 0, sum = 0;
+
+	for (; tsct_trace_next(trace, &e) == 1; nr++)
+		sum += e.stamp + e.tid + e.payload[0];
+	sink = sum;
+	return nr;
+}
+
+static int read_all(bool in_order, char **paths)
+{
+	double begin = bench_now_ns();
+	struct tsct_trace *trace;
+	uint64_t nr = 0;
+	char why[256];
+
+	for (; *paths; paths++) {
+		if (tsct_trace_open(*paths, NULL, NULL, &trace, why,
+				    sizeof(why))) {
+			fprintf(stderr, "%s: %s\n", *paths, why);
+			return 1;
+		}
+		nr += in_order ? order(trace) :
+			decode(tsct_trace_recording(trace), *paths);
+		tsct_trace_close(trace);
+	}
+	printf("%lu %.4f\n", nr, (bench_now_ns() - begin) / 1e9);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4)
+		return 2;
+	pin(argv[2]);
+	if (!strcmp(argv[1], "run"))
+		return run(argv + 3);
+	return read_all(!strcmp(argv[1], "order"), argv + 3);
+}
