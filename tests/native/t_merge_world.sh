@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# merge of recordings whose truth is known (world.c): every event within its bound,
+# in the order of truth where bounds do not overlap, no message before it was sent;
+# with all fits, in steps, at another resolution. And global times that follow from
+# exact fractions (world_exact.py). Other worlds each time, but for SEED=N.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+here=$top/tests/native
+seed=${SEED:-$(date +%s)}
+echo "# seed $seed"
+
+compile() {	# NAME SOURCE...
+	${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+		-I"$top/lib/include" -I"$top/lib" -I"$top" -o "$work/$1" "${@:2}" \
+		"$build/lib/libtsctrace.a" -lm
+}
+compile world "$here/world.c" "$here/world_sim.c" "$here/world_write.c" \
+	"$here/world_exact.c" "$here/world_big.c" "$top"/tests/netsim/{osc,path,dice}.c
+compile worldcheck "$here/worldcheck.c"
+
+make_world() {	# SEED: $work/w
+	rm -rf "$work/w" "$work"/m*
+	mkdir "$work/w"
+	"$work/world" "$work/w" "$1"
+}
+
+# Against the truth, and what merge says of messages against that. babeltrace2 reads
+# the same number of events.
+check_world() {	# MERGED REPORT(json)
+	"$work/worldcheck" "$work/$1" "$work/w/truth" "$work/w/a" >"$work/found" ||
+		fail "seed $seed, $1: $(cat "$work/found")"
+	python3 - "$work/found" "$2" <<'END' || fail "what is said of messages"
+import json, sys
+found = dict((l.split()[0], int(l.split()[1])) for l in open(sys.argv[1]))
+told = json.load(open(sys.argv[2]))
+m = told["messages"]
+assert told["events"] == found["events"] > 70000
+for name in ("matched", "unmatched_sends", "unmatched_receives"):
+    assert m[name] == found[name], (name, m[name], found[name])
+assert m["violations_within"] == found["after"], (m, found)
+assert m["violations_beyond"] == 0
+assert m["violations_before"] > 1000, "there is nothing to correct"
+for i in "12":
+    assert 100 < found["bound_" + i] < 300000, found
+END
+}
+
+# --- worlds, with all fits --------------------------------------------------------
+for n in 1 2 3; do
+	make_world $((seed + n))
+	for fit in auto linear spline hull regression; do
+		run 0 merge --json --fit $fit -o "$work/m$fit" "$work/w/a" "$work/w/b" \
+			"$work/w/c"
+		check_world m$fit "$work/out"
+	done
+done
+[ "$(babeltrace_events "$work/mauto")" = "$(sed -n 's/^events //p' "$work/found")" ] ||
+	fail "babeltrace2 finds another number of events"
+
+# The order of inputs, and who does it: the same times
+run 0 merge -q -j 1 -o "$work/m1" "$work/w/a" "$work/w/b" "$work/w/c"
+run 0 merge -q -j 3 -o "$work/m2" "$work/w/c" "$work/w/a" "$work/w/b"
+for m in m1 m2; do
+	"$work/worldcheck" ticks "$work/$m" | cut -d' ' -f2- | sort -k2n >"$work/$m.ticks"
+done
+cmp -s "$work/m1.ticks" "$work/m2.ticks" || fail "the order of inputs changes times"
+
+# In steps; then what was merged has its own clock in the second
+run 0 merge -q -o "$work/m3" "$work/w/a" "$work/w/b"
+run 0 merge --json -o "$work/m4" "$work/m3" "$work/w/c"
+check_world m4 "$work/out"
+run 0 merge --json --resolution 10G -o "$work/m5" "$work/w/a" "$work/w/b" "$work/w/c"
+check_world m5 "$work/out"
+
+# What is not true is found: another world's truth, another node's clock
+mkdir "$work/other"
+"$work/world" "$work/other" $((seed + 3))
+! "$work/worldcheck" "$work/m1" "$work/w/truth" "$work/w/b" >/dev/null ||
+	fail "it does not matter whose clock it is"
+! "$work/worldcheck" "$work/m1" "$work/other/truth" "$work/w/a" >/dev/null ||
+	fail "it does not matter what was true"
+
+# --- exactly ----------------------------------------------------------------------
+for fit in linear spline; do
+	rm -rf "$work/e"
+	mkdir "$work/e"
+	python3 "$here/world_exact.py" make $fit | "$work/world" "$work/e" exact $fit
+	run 0 merge -q -o "$work/e/m" "$work/e/a" "$work/e/b"
+	"$work/worldcheck" ticks "$work/e/m" |
+		python3 "$here/world_exact.py" check $fit >"$work/out" 2>"$work/err" ||
+		fail "$fit is not what it is to be"
+	sed "s/^/# $fit: /" "$work/out"
+done
