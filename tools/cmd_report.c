@@ -2,146 +2,186 @@
 /* trace-ctl report: pages to look at */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cmd.h"
+#include "filter_options.h"
+#include "outcome.h"
 #include "peers_view.h"
 #include "report.h"
 #include "sync_read.h"
 
-static const char style[] =
-	"body{font:15px system-ui,sans-serif;margin:2em auto;max-width:960px;"
-	"padding:0 1em;color:#222;background:#fff}"
-	"h1{font-size:1.5em}h2{font-size:1.2em;margin-top:2em}"
-	"table{border-collapse:collapse;margin:1em 0}"
-	"th{text-align:left;font-weight:normal;padding:.15em 2em .15em 0;"
-	"color:#555}td{text-align:right;font-variant-numeric:tabular-nums}"
-	"svg{width:100%;height:auto;margin:.5em 0}"
-	".grid{stroke:#ddd;fill:none}.frame{stroke:#888;fill:none}"
-	".tick{font-size:11px;fill:#555}.name{font-size:12px;fill:#333}"
-	".title{font-size:14px;fill:#222}.bound{fill:#cfe3f7;stroke:none}"
-	".fit{fill:none;stroke:#c0392b;stroke-width:1.5}"
-	"circle.kept{fill:#1f5fa8}circle.dropped{fill:none;stroke:#999}"
-	"span.kept{color:#1f5fa8}span.dropped{color:#777}"
-	"@media(prefers-color-scheme:dark){body{background:#1b1d20;color:#ddd}"
-	".grid{stroke:#333}.tick,.name,th{fill:#aaa;color:#aaa}.title{fill:#ddd}"
-	".bound{fill:#24405c}circle.kept{fill:#6fb1f2}}";
-
-void report_text(FILE *to, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", to);
-			break;
-		case '>':
-			fputs("&gt;", to);
-			break;
-		case '&':
-			fputs("&amp;", to);
-			break;
-		case '\'':
-			fputs("&#39;", to);
-			break;
-		case '"':
-			fputs("&quot;", to);
-			break;
-		default:
-			fputc(*text, to);
-		}
-	}
-}
-
-void report_begin(FILE *to, const char *title, const char *of)
-{
-	char when[64] = "";
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (gmtime_r(&now, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	fprintf(to, "<!DOCTYPE html>\n<html lang='en'>\n<head>\n"
-		"<meta charset='utf-8'>\n<title>%s: ", title);
-	report_text(to, of);
-	fprintf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s: ",
-		style, title);
-	report_text(to, of);
-	fprintf(to, "</h1>\n<p>%s</p>\n", when);
-}
-
-void report_end(FILE *to)
-{
-	fputs("</body>\n</html>\n", to);
-}
-
-/* ---- the command --------------------------------------------------------------- */
-
 struct wanted {
-	const char *what, *path;
-	const char *recording;		/* NULL: what the daemon remembers */
-	int kind;			/* of fit; -1: as the recording says */
+	struct report_options o;
+	const char *args[2];
+	int nr_args;
+	bool sync;		/* only that */
+	char *default_output;
 };
 
-#define KEY_FIT	256
+/* ---- options ----------------------------------------------------------- */
+
+enum { KEY_FIT = 256, KEY_MAX_EVENTS };
 
 static const struct argp_option options[] = {
-	{ "fit", KEY_FIT, "KIND", 0, "Of a recording, another fit than it says: "
-	  "auto, linear, spline, hull, regression", 0 },
-	{ "output", 'o', "FILE", 0,
-	  "Where the page goes; default: standard output", 0 },
+	{ "output", 'o', "FILE", 0, "Where the page goes; '-': standard output"
+	  " (default: RECORDING.html; of sync: standard output)", 0 },
+	{ "max-events", KEY_MAX_EVENTS, "N", 0, "Show so many one by one, and of the"
+	  " others how many there were when (default: 200000)", 0 },
+	{ "fit", KEY_FIT, "KIND", 0, "Of a recording's sync samples, another fit than"
+	  " it says: auto, linear, spline, hull, regression", 0 },
+	{ "quiet", 'q', NULL, 0, "Say nothing but errors and losses", 0 },
 	{ 0 }
 };
 
+static void set_fit(struct argp_state *state, struct wanted *w, const char *arg)
+{
+	w->o.fit = tsct_fit_kind_of(arg);
+	if (w->o.fit < 0)
+		argp_error(state, "--fit %s: give auto, linear, spline, hull or"
+			   " regression", arg);
+}
+
+/* What a page can have at all, and a browser can hold */
+static void set_max(struct argp_state *state, struct wanted *w, const char *arg)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(arg, &end, 10);
+	if (errno || *end || end == arg || *arg == '-' || !value || value > UINT_MAX)
+		argp_error(state, "--max-events %s: give a number from 1 to %u", arg,
+			   UINT_MAX);
+	w->o.max_events = value;
+}
+
+static bool is_page(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return !strcmp(name, "-") ||
+		(len > 5 && !strcmp(name + len - 5, ".html")) ||
+		(len > 4 && !strcmp(name + len - 4, ".htm"));
+}
+
+static bool is_filtered(const struct wanted *w)
+{
+	const struct tsct_filter *f = &w->o.filter;
+
+	return f->from || f->to || f->nr_nodes || f->nr_events || f->cpus.nr ||
+		f->threads.nr || w->o.max_events;
+}
+
+static void check_sync(struct argp_state *state, struct wanted *w)
+{
+	w->o.recording = w->args[0];
+	if (w->nr_args > 1)
+		argp_error(state, "%s: one recording at a time", w->args[1]);
+	if (is_filtered(w))
+		argp_error(state, "sync: of a recording's options it has --fit only");
+	if (w->o.fit >= 0 && !w->o.recording)
+		argp_error(state, "--fit is for recordings; the daemon's own is set in"
+			   " tsctraced.conf");
+	if (!w->o.output)
+		w->o.output = "-";
+}
+
+/* OUT.html RECORDING; -o OUT.html RECORDING; RECORDING, and the page beside it */
+static void check_trace(struct argp_state *state, struct wanted *w)
+{
+	const bool named = !w->o.output && w->nr_args == 2;
+	size_t len;
+
+	if (named && is_page(w->args[1]) && !is_page(w->args[0]))
+		argp_error(state, "the page comes first: report %s %s", w->args[1],
+			   w->args[0]);
+	if (named)
+		w->o.output = w->args[0];
+	else if (w->nr_args == 2)
+		argp_error(state, "%s: one recording at a time", w->args[1]);
+	w->o.recording = w->args[w->nr_args - 1];
+	if (w->nr_args == 1 && !w->o.output && is_page(w->o.recording))
+		argp_error(state, "which recording? report %s RECORDING",
+			   w->o.recording);
+	if (w->o.output)
+		return;
+	len = strlen(w->o.recording);
+	while (len > 1 && w->o.recording[len - 1] == '/')
+		len--;
+	if (asprintf(&w->default_output, "%.*s.html", (int)len, w->o.recording) < 0)
+		argp_failure(state, EXIT_FAILED, ENOMEM, "options");
+	w->o.output = w->default_output;
+}
+
+static void take_argument(struct argp_state *state, struct wanted *w, const char *arg)
+{
+	if (!w->nr_args && !w->sync && !strcmp(arg, "sync")) {
+		w->sync = true;
+		return;
+	}
+	if (!*arg)
+		argp_error(state, "an argument is empty; name a page and a recording");
+	if (w->nr_args == 2)
+		argp_error(state, "%s: one recording at a time; 'trace-ctl merge' makes"
+			   " one of many", arg);
+	w->args[w->nr_args++] = arg;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct wanted *wanted = state->input;
+	struct wanted *w = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &w->o.filter;
+		break;
 	case 'o':
 		if (!*arg)
 			argp_error(state, "--output is empty; name a file");
-		wanted->path = arg;
-		return 0;
-	case KEY_FIT:
-		wanted->kind = tsct_fit_kind_of(arg);
-		if (wanted->kind < 0)
-			argp_error(state, "--fit %s: give auto, linear, spline,"
-				   " hull or regression", arg);
-		return 0;
+		w->o.output = arg;
+		break;
+	case 'q': w->o.quiet = true; break;
+	case KEY_FIT: set_fit(state, w, arg); break;
+	case KEY_MAX_EVENTS: set_max(state, w, arg); break;
 	case ARGP_KEY_ARG:
-		if (!wanted->what && strcmp(arg, "sync"))
-			argp_error(state, "%s: there is one report: sync", arg);
-		if (wanted->recording)
-			argp_error(state, "%s: one recording at a time", arg);
-		*(wanted->what ? &wanted->recording : &wanted->what) = arg;
-		return 0;
+		take_argument(state, w, arg);
+		break;
 	case ARGP_KEY_END:
-		if (wanted->kind >= 0 && !wanted->recording)
-			argp_error(state, "--fit is for recordings; the daemon's"
-				   " own is set in tsctraced.conf");
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "name a report: sync");
-		return 0;
+		if (w->sync)
+			check_sync(state, w);
+		else if (w->nr_args)
+			check_trace(state, w);
+		else
+			argp_error(state, "name a page and a recording: OUT.html"
+				   " RECORDING, or 'sync'");
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+	return 0;
 }
+
+static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "sync [RECORDING]",
-	.doc = "Write a page of HTML. sync: the exchanges with other nodes that "
-	"the daemon remembers, or that are in a recording, the function made of "
-	"them, and its bound.",
+	.children = children,
+	.args_doc = "OUT.html RECORDING\n[-o OUT.html] RECORDING\nsync [RECORDING]",
+	.doc = "Write a page of HTML, all in one file, that needs no network. Of a"
+	" recording, also a merged one: its timeline, rates, losses, and how sure its"
+	" times are. sync: the exchanges with other nodes that the daemon remembers, or"
+	" that are in a recording, the function made of them, and its bound."
+	"\vThe exit status is 0, or 1 if it failed (then there is no page), 2 for wrong"
+	" usage, 3 if events are missing from RECORDING.",
 };
+
+/* ---- sync ---------------------------------------------------------------- */
 
 static int complain(const char *path, int err)
 {
@@ -149,96 +189,66 @@ static int complain(const char *path, int err)
 	return EXIT_FAILED;
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-	ssize_t n;
-
-	while (len) {
-		n = write(fd, text, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-/* A page that is not whole is not left there; a device is. */
-static int write_file(const char *path, const char *text, size_t len)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	struct stat st;
-	int err;
-
-	if (fd < 0)
-		return complain(path, errno);
-	err = write_all(fd, text, len);
-	if (err && !fstat(fd, &st) && S_ISREG(st.st_mode))
-		unlink(path);
-	if (close(fd) && !err)
-		err = errno;
-	return err ? complain(path, err) : EXIT_DONE;
-}
-
-/* NULL: no memory */
-static char *make_page(const json_t *window, size_t *ret_len)
-{
-	char *text = NULL;
-	FILE *to = open_memstream(&text, ret_len);
-	int err = to ? report_sync(to, window) : -ENOMEM;
-
-	if (to && fclose(to))
-		err = -ENOMEM;
-	if (!err)
-		return text;
-	free(text);
-	return NULL;
-}
-
 /* NULL: failed, and said so */
-static json_t *read_recording(const struct wanted *wanted, int *ret_damaged)
+static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
 	struct sync_read r;
 	json_t *window;
 
-	if (sync_read_open("report", wanted->recording, &r))
+	if (sync_read_open("report", o->recording, &r))
 		return NULL;
-	window = report_recording(&r, wanted->kind);
+	window = report_recording(&r, o->fit);
 	if (!window)
-		complain(wanted->recording, ENOMEM);
+		complain(o->recording, ENOMEM);
 	*ret_damaged = !r.rec->complete || tsct_trace_damage(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
 		fprintf(stderr, "trace-ctl report: %s: the recorder was ended"
 			" before the recording was; samples of its last second"
-			" may be missing\n", wanted->recording);
+			" may be missing\n", o->recording);
 	sync_read_close(&r);
 	return window;
 }
 
-int cmd_report(int argc, char **argv)
+static int write_sync(const char *output, const json_t *window)
 {
-	struct wanted wanted = { .kind = -1 };
-	int ret = EXIT_DONE, damaged = EXIT_DONE;
-	json_t *window;
-	size_t len;
-	char *page;
+	struct outcome to;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
-	window = wanted.recording ? read_recording(&wanted, &damaged) :
+	if (outcome_open(&to, "report", output, false)) {
+		outcome_drop(&to);
+		return EXIT_FAILED;
+	}
+	if (report_sync(to.file, window)) {
+		complain(output, ENOMEM);
+		outcome_drop(&to);
+		return EXIT_FAILED;
+	}
+	return outcome_commit(&to) ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int report_exchanges(const struct report_options *o)
+{
+	int ret, damaged = EXIT_DONE;
+	json_t *window = o->recording ? read_recording(o, &damaged) :
 		peers_ask("report", "exchanges");
+
 	if (!window)
 		return EXIT_FAILED;
-	page = make_page(window, &len);
+	signal(SIGXFSZ, SIG_IGN);
+	ret = write_sync(o->output, window);
 	json_decref(window);
-	if (!page)
-		return complain("the page", ENOMEM);
-	if (wanted.path)
-		ret = write_file(wanted.path, page, len);
-	else
-		fwrite(page, 1, len, stdout);
-	free(page);
 	return ret ? ret : damaged;
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+int cmd_report(int argc, char **argv)
+{
+	struct wanted w = { .o = { .fit = -1 } };
+	int ret;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	ret = w.sync ? report_exchanges(&w.o) : report_trace(&w.o);
+	free(w.default_output);
+	return ret;
 }

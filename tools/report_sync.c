@@ -247,7 +247,7 @@ static int print_source(FILE *to, const json_t *source, const char *x_title)
 	return 0;
 }
 
-int report_sync(FILE *to, const json_t *window)
+int report_sync_sections(FILE *to, const json_t *window)
 {
 	const json_t *sources = json_object_get(window, "sources");
 	const bool recorded = json_is_true(json_object_get(window, "recorded"));
@@ -256,7 +256,6 @@ int report_sync(FILE *to, const json_t *window)
 	size_t i;
 	int err = 0;
 
-	report_begin(to, "Time by other nodes", text_of(window, "name", "?"));
 	fprintf(to, "<p>Offsets are those of the other's counter to this node's, against"
 	      " the tangent of the fit %s; <span class='kept'>&#9679;"
 	      "</span> kept, <span class='dropped'>&#9675;</span> dropped. The band"
@@ -270,6 +269,15 @@ int report_sync(FILE *to, const json_t *window)
 		      " master's, or of no cluster.</p>\n" :
 		      "<p>This node asks nobody: it is the master, or no source is"
 		      " configured.</p>\n", to);
-	report_end(to);
+	return err;
+}
+
+int report_sync(FILE *to, const json_t *window)
+{
+	int err;
+
+	report_begin(to, "Time by other nodes", text_of(window, "name", "?"), false);
+	err = report_sync_sections(to, window);
+	report_end(to, false);
 	return err;
 }

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+// What the page carries: names and figures as JSON, events as bytes. Nothing of it
+// ever becomes markup: all of it goes through textContent or a canvas.
+"use strict";
+
+const SPAN_SLICE = 0, SPAN_CALL = 1, SPAN_RUN = 2;
+const NO_BEGIN = 4, NO_END = 8;
+const MOMENT_ORPHAN = 1, MOMENT_COUNTER = 2;
+const STRIP_THREAD = 0, STRIP_CPU = 1, STRIP_COUNTER = 2;
+const KINDS = ["instant", "begin", "end", "counter", "send", "receive"];
+
+// Types of fields, as in tsctrace/abi_channel.h
+const T_U64 = 3, T_S64 = 7, T_F32 = 8, T_F64 = 9, T_STRING = 10, T_BYTES = 11;
+const SIZES = [1, 2, 4, 8, 1, 2, 4, 8, 4, 8];
+const FORMAT_HEX = 1, FORMAT_CALL = 2;
+
+// Characters that are not seen, or that turn text around, are shown by number.
+const UNSEEN = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f" +
+	"\\u1160\\u17b4\\u17b5\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
+	"\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff9-\\ufffb]", "g");
+
+function clean(text) {
+	return text.replace(UNSEEN, c =>
+		"\\u{" + c.charCodeAt(0).toString(16) + "}");
+}
+
+function decodeBase64(id) {
+	const text = atob(document.getElementById(id).textContent.trim());
+	const bytes = new Uint8Array(text.length);
+
+	for (let i = 0; i < text.length; i++)
+		bytes[i] = text.charCodeAt(i);
+	return bytes;
+}
+
+class Reader {
+	constructor(bytes, at = 0) {
+		this.bytes = bytes;
+		this.at = at;
+	}
+	more() {
+		return this.at < this.bytes.length;
+	}
+	// Exact below 2^53; more than a century of nanoseconds is not.
+	varint() {
+		let value = 0, scale = 1, byte;
+
+		do {
+			byte = this.bytes[this.at++];
+			value += (byte & 127) * scale;
+			scale *= 128;
+		} while (byte & 128);
+		return value;
+	}
+	zigzag() {
+		const value = this.varint();
+
+		return value % 2 ? -(value + 1) / 2 : value / 2;
+	}
+	skipEdge() {
+		this.varint();
+		this.varint();
+		this.skipPayload();
+	}
+	// Not in one step: `at +=` would take what it was before the length.
+	skipPayload() {
+		const len = this.varint();
+
+		this.at += Math.min(len, D.cut);
+	}
+	edge() {
+		const cpu = this.varint(), def = this.varint(), len = this.varint();
+		const kept = Math.min(len, D.cut);
+		const at = this.bytes.byteOffset + this.at;
+
+		this.at += kept;
+		return { cpu, def, len,
+			 view: new DataView(this.bytes.buffer, at, kept) };
+	}
+	float() {
+		const at = this.bytes.byteOffset + this.at;
+
+		this.at += 4;
+		return new DataView(this.bytes.buffer, at, 4).getFloat32(0, true);
+	}
+}
+
+const D = JSON.parse(document.getElementById("data").textContent);
+const ORIGIN = BigInt(D.origin);
+
+// ---- fields ----------------------------------------------------------------
+
+function readNumber(view, at, type) {
+	switch (type) {
+	case 0: return view.getUint8(at);
+	case 1: return view.getUint16(at, true);
+	case 2: return view.getUint32(at, true);
+	case T_U64: return view.getBigUint64(at, true);
+	case 4: return view.getInt8(at);
+	case 5: return view.getInt16(at, true);
+	case 6: return view.getInt32(at, true);
+	case T_S64: return view.getBigInt64(at, true);
+	case T_F32: return view.getFloat32(at, true);
+	default: return view.getFloat64(at, true);
+	}
+}
+
+// As many bytes as a text has before its NUL; with it, a string takes one more.
+function textLength(view, at, limit) {
+	let n = 0;
+
+	while (n < limit && view.getUint8(at + n))
+		n++;
+	return n;
+}
+
+const UTF8 = new TextDecoder("utf-8");
+
+function textOf(view, at, len) {
+	return clean(UTF8.decode(new Uint8Array(view.buffer, view.byteOffset + at, len)));
+}
+
+function callName(number) {
+	return D.calls[Number(number)] || "system call " + number;
+}
+
+function showNumber(value, field) {
+	if (field.format === FORMAT_CALL)
+		return callName(value);
+	if (field.format !== FORMAT_HEX)
+		return String(value);
+	return "0x" + (value < 0 ? BigInt.asUintN(SIZES[field.type] * 8,
+			BigInt(value)) : value).toString(16);
+}
+
+function showBytes(view, at, len) {
+	let text = "";
+
+	for (let i = 0; i < len; i++)
+		text += view.getUint8(at + i).toString(16).padStart(2, "0");
+	return text;
+}
+
+// The size of a field at that place; what it shows is put into *out.
+function readField(view, at, field, out) {
+	const left = view.byteLength - at;
+	let len;
+
+	if (field.type < T_STRING) {
+		if (SIZES[field.type] > left)
+			return left + 1;
+		out.value = readNumber(view, at, field.type);
+		out.text = showNumber(out.value, field);
+		return SIZES[field.type];
+	}
+	len = field.type === T_STRING ? left : Math.min(field.count, left);
+	if (field.type === T_BYTES) {
+		out.text = showBytes(view, at, len);
+		return field.count;
+	}
+	const chars = textLength(view, at, len);
+
+	out.text = "\"" + textOf(view, at, chars) + "\"";
+	return field.type === T_STRING ? chars + 1 : field.count;
+}
+
+// [[name, text, number or undefined], ...] of an edge
+function fieldsOf(edge) {
+	const fields = [];
+	let at = 0;
+
+	for (const field of D.defs[edge.def].fields) {
+		const out = { text: "…" };
+
+		at += at < edge.view.byteLength ? readField(edge.view, at, field, out) : 0;
+		fields.push([field.name, out.text, out.value]);
+	}
+	if (edge.len > edge.view.byteLength)
+		fields.push(["", `${edge.len} bytes, of which the page has ` +
+			edge.view.byteLength]);
+	return fields;
+}
+
+// ---- names -----------------------------------------------------------------
+
+function cleanNames() {
+	for (const def of D.defs) {
+		def.name = clean(def.name);
+		def.fields = def.fields.map(([name, type, format, count]) =>
+			({ name: clean(name), type, format, count }));
+	}
+	for (const node of D.nodes)
+		node.name = clean(node.name);
+	D.threads = D.threads.map(([node, tid, cpu, name, events]) =>
+		({ node, tid, cpu, name: clean(name), events }));
+	D.cpus = D.cpus.map(([node, cpu]) => ({ node, cpu }));
+}
+
+function threadTitle(thread) {
+	if (thread.tid < 0)
+		return thread.name;
+	if (!thread.tid)
+		return "idle, CPU " + thread.cpu;
+	return thread.name ? `${thread.name} ${thread.tid}` : "thread " + thread.tid;
+}
+
+function spanName(i) {
+	const name = S.name[i];
+
+	switch (S.type[i] & 3) {
+	case SPAN_SLICE: return D.defs[name].name;
+	case SPAN_CALL: return callName(name);
+	default: return D.threads[name].tid ? threadTitle(D.threads[name]) : "idle";
+	}
+}
+
+// ---- events ----------------------------------------------------------------
+
+function readMoments() {
+	const bytes = decodeBase64("moments"), r = new Reader(bytes);
+	const n = D.moments;
+	const m = { n, bytes, t: new Float64Array(n), row: new Int32Array(n),
+		    kind: new Uint8Array(n), def: new Int32Array(n),
+		    cpu: new Int32Array(n), at: new Int32Array(n) };
+	let t = 0;
+
+	for (let i = 0; i < n; i++) {
+		m.t[i] = t += r.varint();
+		m.row[i] = r.varint();
+		m.kind[i] = r.varint();
+		m.at[i] = r.at;
+		m.cpu[i] = r.varint();
+		m.def[i] = r.varint();
+		r.skipPayload();
+	}
+	return m;
+}
+
+function readSpans() {
+	const bytes = decodeBase64("spans"), r = new Reader(bytes), n = D.spans;
+	const s = { n, bytes, from: new Float64Array(n), to: new Float64Array(n),
+		    row: new Int32Array(n), lane: new Uint16Array(n),
+		    type: new Uint8Array(n), name: new Int32Array(n),
+		    at: new Int32Array(n) };
+	let t = 0;
+
+	for (let i = 0; i < n; i++) {
+		s.type[i] = r.varint();
+		s.row[i] = r.varint();
+		s.lane[i] = r.varint();
+		s.to[i] = t += r.varint();
+		s.from[i] = t - r.varint();
+		s.name[i] = r.zigzag();
+		s.at[i] = r.at;
+		if (!(s.type[i] & NO_BEGIN))
+			r.skipEdge();
+		if ((s.type[i] & 3) !== SPAN_RUN && !(s.type[i] & NO_END))
+			r.skipEdge();
+	}
+	return s;
+}
+
+function readArrows() {
+	const r = new Reader(decodeBase64("arrows")), n = D.arrows;
+	const a = { n, from: new Float64Array(n), to: new Float64Array(n),
+		    fromRow: new Int32Array(n), toRow: new Int32Array(n),
+		    sent: new Int32Array(n), got: new Int32Array(n) };
+	let t = 0;
+
+	for (let i = 0; i < n; i++) {
+		t += r.zigzag();
+		a.to[i] = t;
+		a.from[i] = t - r.zigzag();
+		a.fromRow[i] = r.varint();
+		a.toRow[i] = r.varint();
+		a.sent[i] = r.varint();
+		a.got[i] = r.varint();
+	}
+	return a;
+}
+
+// Density of what is not there one by one: counts, and how much of a bin is covered
+function readStrips() {
+	const r = new Reader(decodeBase64("strips")), strips = [];
+
+	while (r.more()) {
+		const s = { type: r.varint(), row: r.varint(), def: r.varint() - 1,
+			    field: r.varint(), bins: [] };
+		let bin = -1, skip;
+
+		while ((skip = r.varint())) {
+			bin += skip;
+			if (s.type === STRIP_COUNTER)
+				s.bins.push({ bin, min: r.float(), max: r.float(),
+					      last: r.float() });
+			else
+				s.bins.push({ bin, count: r.varint(),
+					      busy: r.varint() / 1000 });
+		}
+		strips.push(s);
+	}
+	return strips;
+}
+
+function momentEdge(i) {
+	return new Reader(M.bytes, M.at[i]).edge();
+}
+
+// [begin or null, end or null]
+function spanEdges(i) {
+	const r = new Reader(S.bytes, S.at[i]), type = S.type[i];
+	const begin = type & NO_BEGIN ? null : r.edge();
+
+	return [begin, (type & 3) === SPAN_RUN || type & NO_END ? null : r.edge()];
+}
+
+// The first element of a sorted array that is above (or, if @or_same, not below) t
+function above(array, t, or_same = false) {
+	let low = 0, high = array.length;
+
+	while (low < high) {
+		const mid = (low + high) >> 1;
+
+		if (or_same ? array[mid] >= t : array[mid] > t)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+// Bound of the error of a node's times there, ns
+function errorAt(node, t) {
+	const { error } = D.nodes[node];
+
+	if (!error.length)
+		return 0;
+	for (let i = 0; i < error.length; i++) {
+		if (error[i][0] < t)
+			continue;
+		if (!i)
+			return error[0][1];
+		const [a, low] = error[i - 1], [b, high] = error[i];
+
+		return b > a ? low + (high - low) * (t - a) / (b - a) : high;
+	}
+	return error[error.length - 1][1];
+}
+
+cleanNames();
+const M = readMoments(), S = readSpans(), A = readArrows(), STRIPS = readStrips();

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// What is drawn in which row: nodes, and of each its CPUs, counters and threads
+
+const LANE = 17, ROW_PAD = 5, HEAD = 30, CPU_ROW = 24, COUNTER_ROW = 46;
+const LANES_MAX = 64;
+
+// Items by row and lane, each sorted by time as they came
+function collect(n, key) {
+	const lists = new Map();
+
+	for (let i = 0; i < n; i++) {
+		const k = key(i);
+		let list = lists.get(k);
+
+		if (!list)
+			lists.set(k, list = []);
+		list.push(i);
+	}
+	return lists;
+}
+
+function toLane(ids) {
+	return { ids: Int32Array.from(ids),
+		 from: Float64Array.from(ids, i => S.from[i]),
+		 to: Float64Array.from(ids, i => S.to[i]) };
+}
+
+function toTicks(ids) {
+	return { ids: Int32Array.from(ids), t: Float64Array.from(ids, i => M.t[i]) };
+}
+
+// Rows' strips, added up: what is not there one by one
+function addStrip(sums, strip) {
+	for (const { bin, count: n, busy } of strip.bins) {
+		sums.count[bin] = (sums.count[bin] || 0) + n;
+		sums.busy[bin] = (sums.busy[bin] || 0) + busy;
+	}
+	sums.max = Math.max(sums.max, ...strip.bins.map(b => sums.count[b.bin]));
+	sums.parts.push(strip);
+	return sums;
+}
+
+function stripsOf(type, row) {
+	const strips = STRIPS.filter(s => s.type === type && s.row === row);
+
+	if (!strips.length)
+		return null;
+	return strips.reduce(addStrip, { count: [], busy: [], max: 1, parts: [] });
+}
+
+// ---- counters --------------------------------------------------------------
+
+function isDrawn(field) {
+	return field.type < T_STRING && field.format !== FORMAT_CALL;
+}
+
+// One row for each node, counter and number in it
+function addPoints(counters) {
+	for (let i = 0; i < M.n; i++) {
+		if (M.kind[i] !== MOMENT_COUNTER)
+			continue;
+		const def = D.defs[M.def[i]], node = D.threads[M.row[i]].node;
+
+		fieldsOf(momentEdge(i)).forEach(([, , value], k) => {
+			if (value === undefined || !isDrawn(def.fields[k]))
+				return;
+			const c = counterOf(counters, node, M.def[i], k);
+
+			c.t.push(M.t[i]);
+			c.v.push(Number(value));
+			c.ids.push(i);
+		});
+	}
+}
+
+function counterOf(counters, node, def, field) {
+	const key = `${node}/${def}/${field}`;
+	let c = counters.get(key);
+
+	if (!c) {
+		c = { node, def, field, t: [], v: [], ids: [], bins: null };
+		counters.set(key, c);
+	}
+	return c;
+}
+
+function rangeOf(c) {
+	let low = Infinity, high = -Infinity;
+	const take = v => {
+		if (isFinite(v)) {
+			low = Math.min(low, v);
+			high = Math.max(high, v);
+		}
+	};
+
+	c.v.forEach(take);
+	for (const bin of c.bins || []) {
+		take(bin.min);
+		take(bin.max);
+	}
+	c.low = low > 0 && low < high ? 0 : low;
+	c.high = high;
+	if (!(c.high > c.low))
+		c.high = c.low + 1;
+}
+
+function makeCounters() {
+	const counters = new Map();
+
+	addPoints(counters);
+	for (const s of STRIPS)
+		if (s.type === STRIP_COUNTER)
+			counterOf(counters, s.row, s.def, s.field).bins = s.bins;
+	for (const c of counters.values()) {
+		rangeOf(c);
+		c.t = Float64Array.from(c.t);
+		c.v = Float64Array.from(c.v);
+	}
+	return [...counters.values()];
+}
+
+function counterTitle(c) {
+	const def = D.defs[c.def], drawn = def.fields.filter(isDrawn);
+
+	return def.name + (drawn.length > 1 ? "." + def.fields[c.field].name : "");
+}
+
+// ---- all rows --------------------------------------------------------------
+
+function lanesOf(spans, prefix) {
+	const lanes = [];
+
+	for (let k = 0; k < LANES_MAX; k++) {
+		const ids = spans.get(prefix + k);
+
+		lanes.push(ids ? toLane(ids) : null);
+	}
+	while (lanes.length && !lanes[lanes.length - 1])
+		lanes.pop();
+	return lanes;
+}
+
+function threadRow(index, spans, ticks, runs) {
+	const thread = D.threads[index], lanes = lanesOf(spans, `t${index}/`);
+	const ids = ticks.get(index), strip = stripsOf(STRIP_THREAD, index);
+	const own = runs.get(index);
+	const head = (ids || strip ? 15 : 0) + (own ? 4 : 0);
+
+	return { type: "thread", node: thread.node, index, thread, lanes,
+		 ticks: ids ? toTicks(ids) : null, strip,
+		 runs: own ? toLane(own) : null,
+		 label: threadTitle(thread),
+		 sub: `${count(thread.events)} events`,
+		 height: Math.max(CPU_ROW, head + LANE * lanes.length + ROW_PAD + 2) };
+}
+
+function cpuRow(index, spans) {
+	const { node, cpu } = D.cpus[index];
+	const gaps = D.gaps.filter(gap => gap[0] === index);
+	const lanes = lanesOf(spans, `c${index}/`), strip = stripsOf(STRIP_CPU, index);
+
+	if (!lanes.length && !strip && !gaps.length)
+		return null;
+	return { type: "cpu", node, index, cpu, lanes, gaps, strip,
+		 label: cpu < 0 ? "other CPUs" : "CPU " + cpu,
+		 sub: gaps.length ? count(gaps.reduce((n, g) => n + g[4], 0)) + " lost" : "",
+		 height: CPU_ROW };
+}
+
+function makeNode(index) {
+	const node = D.nodes[index];
+
+	return { type: "node", node: index, label: node.name, sub: node.sub || "",
+		 height: HEAD, open: true, rows: [] };
+}
+
+function byThread(a, b) {
+	return !a.thread.tid - !b.thread.tid || (a.thread.tid < 0) - (b.thread.tid < 0) ||
+		a.thread.tid - b.thread.tid || a.thread.cpu - b.thread.cpu;
+}
+
+function makeRows() {
+	const spans = collect(S.n, i => ((S.type[i] & 3) === SPAN_RUN ? "c" : "t") +
+			      `${S.row[i]}/${S.lane[i]}`);
+	const ticks = collect(M.n, i => M.row[i]);
+	const runs = collect(S.n, i => (S.type[i] & 3) === SPAN_RUN ? S.name[i] : -1);
+	const nodes = D.nodes.map((_, i) => makeNode(i));
+	const threads = D.threads.map((_, i) => threadRow(i, spans, ticks, runs));
+
+	D.cpus.forEach((_, i) => {
+		const row = cpuRow(i, spans);
+
+		if (row)
+			nodes[row.node].rows.push(row);
+	});
+	for (const c of makeCounters())
+		nodes[c.node].rows.push({ type: "counter", node: c.node, counter: c,
+					  label: counterTitle(c), sub: "",
+					  height: COUNTER_ROW });
+	for (const row of threads.sort(byThread))
+		if (row.lanes.length || row.ticks || row.strip || row.runs)
+			nodes[row.node].rows.push(row);
+	return nodes.filter(node => node.rows.length || D.nodes.length === 1);
+}
+
+// Where each row is now; the rows, from the top
+function placeRows(nodes) {
+	const rows = [];
+	let y = 0;
+
+	for (const node of nodes) {
+		for (const row of [node, ...(node.open ? node.rows : [])]) {
+			row.y = y;
+			y += row.height;
+			rows.push(row);
+		}
+	}
+	return rows;
+}

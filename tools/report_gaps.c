@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where events were lost. A packet says how many its ring lost up to its end: so it
+ * was between the last event before it and its own last one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report_trace.h"
+
+/* More than heads of events take between two of them: a packet's is there. */
+#define HEAD_LEAST	48
+
+int report_gaps_begin(struct report *r)
+{
+	const struct tsct_recording *rec = r->x.rec;
+
+	r->places = calloc(rec->nr_streams * rec->nr_locations + 1, sizeof(*r->places));
+	return r->places ? 0 : -ENOMEM;
+}
+
+static int add_gap(struct report *r, const struct tsct_export_event *ev,
+		   struct place *p)
+{
+	struct gap *more = r->gaps;
+
+	if (r->nr_gaps == r->room_gaps) {
+		more = realloc(more, (r->room_gaps + 32) * 2 * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		r->gaps = more;
+		r->room_gaps = (r->room_gaps + 32) * 2;
+	}
+	p->gap = r->nr_gaps++;
+	more[p->gap] = (struct gap) {
+		.location = ev->e->location, .stream = ev->e->stream,
+		.from_ns = p->begun ? p->last_ns : r->origin_ns,
+	};
+	return 0;
+}
+
+/* Beyond what a page can have, the last one of a file is made longer. */
+static int note_loss(struct report *r, const struct tsct_export_event *ev,
+		     struct place *p)
+{
+	const __u64 events = ev->e->discarded - p->discarded;
+	int err = 0;
+
+	if (r->nr_gaps < GAPS_MAX || !p->in_gap)
+		err = add_gap(r, ev, p);
+	if (err)
+		return err;
+	p->in_gap = true;
+	r->gaps[p->gap].events += events;
+	r->gaps[p->gap].to_ns = ev->ns;
+	r->lost_seen += events;
+	return 0;
+}
+
+int report_gaps_note(struct report *r, const struct tsct_export_event *ev)
+{
+	const struct tsct_trace_event *e = ev->e;
+	struct place *p = &r->places[e->stream * r->x.rec->nr_locations + e->location];
+	const bool packet = !p->begun || e->offset > p->behind + HEAD_LEAST;
+	int err = 0;
+
+	/* What was lost before --from is none of the page's. */
+	if (!p->begun && r->x.filter.from)
+		p->discarded = e->discarded;
+	if (e->discarded > p->discarded)
+		err = note_loss(r, ev, p);
+	else if (p->in_gap && !packet)
+		r->gaps[p->gap].to_ns = ev->ns;
+	else if (r->nr_gaps < GAPS_MAX)
+		p->in_gap = false;
+	p->discarded = e->discarded;
+	p->behind = e->offset + e->len;
+	p->last_ns = ev->ns;
+	p->begun = true;
+	return err;
+}

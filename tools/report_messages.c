@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Messages as arrows, and whether any arrived before it was sent. The sums are the
+ * matcher's of merge; an arrow backwards is drawn where a receive found no send, but
+ * a send of another node came within a second.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "export/export_message.h"
+#include "merge/merge_message.h"
+#include "report_trace.h"
+
+#define UNDER_WAY_MAX	65536
+#define EARLY_MAX_NS	1000000000ULL
+
+int report_messages_begin(struct report *r)
+{
+	int err;
+
+	if (!tsct_export_has(&r->x, TSCT_KIND_SEND) ||
+	    !tsct_export_has(&r->x, TSCT_KIND_RECEIVE))
+		return 0;
+	r->sends = calloc(1, sizeof(*r->sends));
+	r->early = calloc(1, sizeof(*r->early));
+	if (!r->sends || !r->early)
+		return -ENOMEM;
+	err = tsct_messages_init(r->sends, UNDER_WAY_MAX);
+	if (!err)
+		err = tsct_messages_init(r->early, UNDER_WAY_MAX);
+	if (!err && r->x.nr_nodes > 1)
+		err = tsct_message_matcher_new(&(struct tsct_messages_options) { 0 },
+					       &r->matcher);
+	return err;
+}
+
+void report_messages_free(struct report *r)
+{
+	if (r->sends)
+		tsct_messages_free(r->sends);
+	if (r->early)
+		tsct_messages_free(r->early);
+	tsct_message_matcher_free(r->matcher);
+	free(r->sends);
+	free(r->early);
+}
+
+/* To the end that came last; the other one is told by @sent. */
+static void put_arrow(struct report *r, const struct tsct_sent *sent, __s64 ns,
+		      __u32 row, __u32 def, bool backwards)
+{
+	const __u64 now = report_time(r, ns);
+	const __u64 to = backwards ? sent->number : now;
+	const __u64 from = backwards ? now : sent->number;
+
+	if (r->moments.len + r->spans.len + r->arrows.len >= EVENT_BYTES_MAX)
+		return;
+	bytes_zigzag(&r->arrows, to - (__u64)r->last_arrow);
+	bytes_zigzag(&r->arrows, to - from);
+	bytes_varint(&r->arrows, backwards ? row : sent->from);
+	bytes_varint(&r->arrows, backwards ? sent->from : row);
+	bytes_varint(&r->arrows, backwards ? def : sent->bytes);
+	bytes_varint(&r->arrows, backwards ? sent->bytes : def);
+	r->last_arrow = to;
+	r->nr_arrows++;
+}
+
+static void note_sums(struct report *r, const struct tsct_export_event *ev)
+{
+	const struct tsct_message_end end = {
+		.global = report_time(r, ev->ns), .node = ev->node, .own_ns = ev->ns,
+		.error = report_error_ns(r, ev->node, ev->e->stamp),
+	};
+
+	if (!ev->message)
+		tsct_message_unnumbered(r->matcher, ev->act == TSCT_ACT_SEND);
+	else if (ev->act == TSCT_ACT_SEND)
+		tsct_message_sent(r->matcher, ev->message, &end);
+	else
+		tsct_message_received(r->matcher, ev->message, &end);
+}
+
+/* A row knows its node; that one waited for the other end. */
+static bool is_early(const struct report *r, const struct tsct_sent *receive,
+		     const struct tsct_export_event *ev)
+{
+	return receive && report_time(r, ev->ns) - receive->number < EARLY_MAX_NS;
+}
+
+static void note_send(struct report *r, const struct tsct_export_event *ev, __u32 row)
+{
+	const struct tsct_sent *receive = r->x.nr_nodes > 1 ?
+		tsct_messages_receive(r->early, ev->message) : NULL;
+
+	if (is_early(r, receive, ev))
+		put_arrow(r, receive, ev->ns, row, r->seen[ev->def].index, true);
+	else
+		tsct_messages_send(r->sends, ev->message, report_time(r, ev->ns), row,
+				   r->seen[ev->def].index);
+}
+
+static void note_receive(struct report *r, const struct tsct_export_event *ev,
+			 __u32 row)
+{
+	const struct tsct_sent *sent = tsct_messages_receive(r->sends, ev->message);
+
+	if (sent && report_single(r, ev->def))
+		put_arrow(r, sent, ev->ns, row, r->seen[ev->def].index, false);
+	else if (!sent && r->x.nr_nodes > 1)
+		tsct_messages_send(r->early, ev->message, report_time(r, ev->ns), row,
+				   r->seen[ev->def].index);
+}
+
+void report_messages_note(struct report *r, const struct tsct_export_event *ev)
+{
+	const __u32 row = r->row_of[ev->thread->index];
+
+	if (!r->sends || (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
+		return;
+	if (r->matcher)
+		note_sums(r, ev);
+	if (!ev->message)
+		return;
+	if (ev->act == TSCT_ACT_SEND)
+		note_send(r, ev, row);
+	else
+		note_receive(r, ev, row);
+}

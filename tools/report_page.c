@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report.h"
+#include "report_page_made.h"
+#include "utf8.h"
+
+/* ---- text ------------------------------------------------------------------ */
+
+/* Of a well-formed character */
+static unsigned int decode(const unsigned char *at, size_t len)
+{
+	unsigned int c = len == 1 ? at[0] : at[0] & (0x7f >> len);
+	size_t i;
+
+	for (i = 1; i < len; i++)
+		c = c << 6 | (at[i] & 0x3f);
+	return c;
+}
+
+/* Not seen, or it turns around what is behind it. */
+static bool is_unseen(unsigned int c)
+{
+	static const unsigned int ranges[][2] = {
+		{ 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x61c, 0x61c },
+		{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180e, 0x180e },
+		{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+		{ 0x3164, 0x3164 }, { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff },
+		{ 0xffa0, 0xffa0 }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (c >= ranges[i][0] && c <= ranges[i][1])
+			return true;
+	return false;
+}
+
+static void put_character(FILE *to, const char *at, size_t len)
+{
+	const unsigned int c = decode((const unsigned char *)at, len);
+
+	switch (c) {
+	case '<': fputs("&lt;", to); break;
+	case '>': fputs("&gt;", to); break;
+	case '&': fputs("&amp;", to); break;
+	case '\'': fputs("&#39;", to); break;
+	case '"': fputs("&quot;", to); break;
+	default:
+		if (is_unseen(c))
+			fprintf(to, "\\u{%x}", c);
+		else
+			fwrite(at, 1, len, to);
+	}
+}
+
+void report_text(FILE *to, const char *text)
+{
+	size_t left = strlen(text), len;
+
+	while (left) {
+		len = tsct_utf8_len(text, left);
+		if (len)
+			put_character(to, text, len);
+		else
+			fputs("\357\277\275", to);	/* U+FFFD */
+		len = len ? len : 1;
+		text += len;
+		left -= len;
+	}
+}
+
+/* ---- pages ----------------------------------------------------------------- */
+
+static void put_policy(FILE *to, bool script)
+{
+	fprintf(to, "<meta http-equiv=\"Content-Security-Policy\" content=\""
+		"default-src 'none'; style-src '%s'; %s%s%sbase-uri 'none'; "
+		"form-action 'none'\"/>\n", REPORT_STYLE_HASH,
+		script ? "script-src '" : "", script ? REPORT_SCRIPT_HASH : "",
+		script ? "'; " : "");
+}
+
+void report_begin(FILE *to, const char *title, const char *of, bool script)
+{
+	char when[64] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (gmtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+	      "<meta charset=\"utf-8\"/>\n"
+	      "<meta name=\"viewport\" content=\"width=device-width\"/>\n"
+	      "<meta name=\"referrer\" content=\"no-referrer\"/>\n", to);
+	put_policy(to, script);
+	fprintf(to, "<title>%s: ", title);
+	report_text(to, of);
+	fprintf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s: ",
+		report_style, title);
+	report_text(to, of);
+	fprintf(to, "</h1>\n<p class=\"sub\">Made by trace-ctl report, %s</p>\n", when);
+}
+
+void report_end(FILE *to, bool script)
+{
+	if (script)
+		fprintf(to, "<script>%s</script>\n", report_script);
+	fputs("</body>\n</html>\n", to);
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/value.h"
+#include "report_spans.h"
+
+struct frame {
+	struct edge begin;
+	__u32 lane;
+};
+
+struct thread_state {
+	struct frame *open;	/* as the thread's own, see export_threads.h */
+	__u32 nr, room;
+	bool in_call, called;	/* now; ever */
+	__s64 call;
+	struct frame enter;
+};
+
+struct cpu_state {
+	bool known, begun;	/* who runs; and since when */
+	__u32 thread;
+	struct edge begin;
+};
+
+struct spans {
+	const struct tsct_export *x;
+	const __u8 *special;
+	span_done *done;
+	void *arg;
+	__s64 origin_ns;
+	struct thread_state *threads;	/* by index */
+	struct cpu_state *cpus;
+	__u32 nr_threads, nr_cpus;
+};
+
+void edge_make(struct edge *edge, const struct tsct_export_event *ev)
+{
+	const struct tsct_trace_event *e = ev->e;
+
+	edge->ns = ev->ns;
+	edge->cpu = e->cpu;
+	edge->def = ev->def;
+	edge->len = e->len;
+	memcpy(edge->payload, e->payload, e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
+}
+
+void spans_find_special(const struct tsct_export *x, __u8 *special)
+{
+	const struct tsct_event_def *def;
+	__u32 i;
+
+	for (i = 0; i < x->nr_defs; i++) {
+		def = x->defs[i].def;
+		if (!def || def->kind != TSCT_KIND_INSTANT ||
+		    !x->rec->streams[x->defs[i].stream].kernel)
+			continue;
+		if (!strcmp(def->name, "sys_enter"))
+			special[i] = SPECIAL_ENTER;
+		else if (!strcmp(def->name, "sys_exit"))
+			special[i] = SPECIAL_EXIT;
+		else if (!strcmp(def->name, "sched_switch"))
+			special[i] = SPECIAL_SWITCH;
+	}
+}
+
+struct spans *spans_new(const struct tsct_export *x, const __u8 *special,
+			span_done *done, void *arg)
+{
+	struct spans *s = calloc(1, sizeof(*s));
+
+	if (s)
+		*s = (struct spans) {
+			.x = x, .special = special, .done = done, .arg = arg,
+		};
+	return s;
+}
+
+void spans_free(struct spans *s)
+{
+	__u32 i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->nr_threads; i++)
+		free(s->threads[i].open);
+	free(s->threads);
+	free(s->cpus);
+	free(s);
+}
+
+/* ---- states ------------------------------------------------------------- */
+
+static void *grow(void *all, __u32 *nr, __u32 index, size_t size)
+{
+	__u32 more = *nr ? 2 * *nr : 64;
+	__u8 *new;
+
+	if (index < *nr)
+		return all;
+	if (more <= index)
+		more = index + 1;
+	new = realloc(all, more * size);
+	if (!new)
+		return NULL;
+	memset(new + *nr * size, 0, (more - *nr) * size);
+	*nr = more;
+	return new;
+}
+
+static struct thread_state *state_of(struct spans *s, __u32 thread)
+{
+	struct thread_state *all = grow(s->threads, &s->nr_threads, thread,
+					sizeof(*all));
+
+	if (!all)
+		return NULL;
+	s->threads = all;
+	return &all[thread];
+}
+
+static struct cpu_state *cpu_of(struct spans *s, __u32 cpu)
+{
+	struct cpu_state *all = grow(s->cpus, &s->nr_cpus, cpu, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	s->cpus = all;
+	return &all[cpu];
+}
+
+/* Below all that is open; they need not be nested. */
+static __u32 next_lane(const struct thread_state *t)
+{
+	__u32 lane = t->in_call ? t->enter.lane + 1 : 0, i;
+
+	for (i = 0; i < t->nr; i++)
+		if (t->open[i].lane >= lane)
+			lane = t->open[i].lane + 1;
+	return lane;
+}
+
+/* ---- slices --------------------------------------------------------------- */
+
+static int begin_slice(struct spans *s, const struct tsct_export_event *ev)
+{
+	struct thread_state *t = state_of(s, ev->thread->index);
+	struct frame *open = t ? t->open : NULL;
+	__u32 lane;
+
+	if (!t)
+		return -ENOMEM;
+	lane = next_lane(t);
+	if (t->nr == t->room) {
+		open = realloc(open, (t->room + 4) * 2 * sizeof(*open));
+		if (!open)
+			return -ENOMEM;
+		t->open = open;
+		t->room = (t->room + 4) * 2;
+	}
+	open[t->nr].lane = lane;
+	edge_make(&open[t->nr++].begin, ev);
+	return 0;
+}
+
+static int end_slice(struct spans *s, const struct tsct_export_event *ev)
+{
+	struct thread_state *t = state_of(s, ev->thread->index);
+	struct edge end;
+	struct frame *f;
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	f = &t->open[ev->frame];
+	edge_make(&end, ev);
+	err = s->done(s->arg, &(struct span) {
+		.type = SPAN_SLICE, .row = ev->thread->index, .lane = f->lane,
+		.name = f->begin.def, .from_ns = f->begin.ns, .to_ns = ev->ns,
+		.begin = &f->begin, .end = &end, .events = 2,
+	});
+	memmove(f, f + 1, (--t->nr - ev->frame) * sizeof(*f));
+	return err;
+}
+
+/* ---- system calls ----------------------------------------------------------- */
+
+static bool call_number(const struct tsct_export_event *ev, __s64 *ret)
+{
+	struct tsct_value id;
+
+	if (!tsct_value_find(ev->e, "id", &id) || !tsct_value_is_integer(&id))
+		return false;
+	*ret = tsct_value_integer(&id);
+	return *ret >= 0 && *ret <= INT32_MAX;
+}
+
+static int end_call(struct spans *s, __u32 thread, __s64 ns, const struct edge *end)
+{
+	struct thread_state *t = &s->threads[thread];
+
+	t->in_call = false;
+	return s->done(s->arg, &(struct span) {
+		.type = SPAN_CALL, .row = thread, .lane = t->enter.lane,
+		.name = t->call, .from_ns = t->enter.begin.ns, .to_ns = ns,
+		.begin = &t->enter.begin, .end = end, .no_end = !end,
+		.events = end ? 2 : 1,
+	});
+}
+
+static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool *taken)
+{
+	struct thread_state *t = state_of(s, ev->thread->index);
+	__s64 number;
+	int err = 0;
+
+	if (!t)
+		return -ENOMEM;
+	if (!call_number(ev, &number))
+		return 0;
+	if (t->in_call)		/* its exit was lost */
+		err = end_call(s, ev->thread->index, ev->ns, NULL);
+	t->enter.lane = next_lane(t);
+	edge_make(&t->enter.begin, ev);
+	t->call = number;
+	*taken = t->in_call = t->called = true;
+	return err;
+}
+
+/* The first of a thread may be of one that was under way. */
+static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *taken)
+{
+	struct thread_state *t = state_of(s, ev->thread->index);
+	struct edge end;
+	bool first;
+	__s64 number;
+
+	if (!t)
+		return -ENOMEM;
+	first = !t->called;
+	t->called = true;
+	if (!call_number(ev, &number) || (t->in_call ? number != t->call : !first))
+		return 0;
+	*taken = true;
+	edge_make(&end, ev);
+	if (t->in_call)
+		return end_call(s, ev->thread->index, ev->ns, &end);
+	return s->done(s->arg, &(struct span) {
+		.type = SPAN_CALL, .row = ev->thread->index, .lane = next_lane(t),
+		.name = number, .from_ns = s->origin_ns, .to_ns = ev->ns,
+		.end = &end, .events = 1,
+	});
+}
+
+/* ---- CPUs ------------------------------------------------------------------- */
+
+static struct tsct_thread *task(struct tsct_threads *threads,
+				const struct tsct_export_event *ev, const char *field)
+{
+	struct tsct_value tid;
+
+	if (!tsct_value_find(ev->e, field, &tid) || !tsct_value_is_integer(&tid))
+		return NULL;
+	return tsct_threads_get(threads, ev->node, tsct_value_integer(&tid),
+				ev->e->cpu);
+}
+
+static int end_run(struct spans *s, __u32 cpu, __s64 ns, bool seen)
+{
+	struct cpu_state *c = &s->cpus[cpu];
+
+	return s->done(s->arg, &(struct span) {
+		.type = SPAN_RUN, .row = cpu, .name = c->thread,
+		.from_ns = c->begun ? c->begin.ns : s->origin_ns, .to_ns = ns,
+		.begin = c->begun ? &c->begin : NULL, .no_end = !seen,
+		.events = c->begun,
+	});
+}
+
+static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
+		       const struct tsct_export_event *ev, bool *taken)
+{
+	struct tsct_thread *next = task(threads, ev, "next_tid"), *prev;
+	struct cpu_state *c = cpu_of(s, cpu);
+	int err = 0;
+
+	if (!c)
+		return -ENOMEM;
+	if (!next)
+		return 0;
+	if (!c->known) {
+		prev = task(threads, ev, "prev_tid");
+		c->known = !!prev;
+		c->thread = prev ? prev->index : 0;
+	}
+	if (c->known)
+		err = end_run(s, cpu, ev->ns, true);
+	*taken = c->known = c->begun = true;
+	c->thread = next->index;
+	edge_make(&c->begin, ev);
+	return err;
+}
+
+/* ---- all -------------------------------------------------------------------- */
+
+int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
+	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken)
+{
+	s->origin_ns = origin_ns;
+	*ret_taken = ev->act == TSCT_ACT_OPEN || ev->act == TSCT_ACT_CLOSE;
+	if (ev->act == TSCT_ACT_OPEN)
+		return begin_slice(s, ev);
+	if (ev->act == TSCT_ACT_CLOSE)
+		return end_slice(s, ev);
+	switch (s->special[ev->def]) {
+	case SPECIAL_ENTER:
+		return note_enter(s, ev, ret_taken);
+	case SPECIAL_EXIT:
+		return note_exit(s, ev, ret_taken);
+	case SPECIAL_SWITCH:
+		return note_switch(s, threads, cpu, ev, ret_taken);
+	}
+	return 0;
+}
+
+static int finish_thread(struct spans *s, __u32 thread, __s64 end_ns)
+{
+	struct thread_state *t = &s->threads[thread];
+	int err = 0;
+	__u32 i;
+
+	for (i = 0; i < t->nr && !err; i++)
+		err = s->done(s->arg, &(struct span) {
+			.type = SPAN_SLICE, .row = thread, .lane = t->open[i].lane,
+			.name = t->open[i].begin.def, .no_end = true, .events = 1,
+			.from_ns = t->open[i].begin.ns, .to_ns = end_ns,
+			.begin = &t->open[i].begin,
+		});
+	if (!err && t->in_call)
+		err = end_call(s, thread, end_ns, NULL);
+	return err;
+}
+
+int spans_finish(struct spans *s, __s64 end_ns)
+{
+	int err = 0;
+	__u32 i;
+
+	for (i = 0; i < s->nr_threads && !err; i++)
+		err = finish_thread(s, i, end_ns);
+	for (i = 0; i < s->nr_cpus && !err; i++)
+		if (s->cpus[i].known)
+			err = end_run(s, i, end_ns, false);
+	return err;
+}

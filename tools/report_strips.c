@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/* Sums of events by row, definition and time */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_trace.h"
+
+#define STRIPS_MAX	8192	/* then, a row's share one */
+
+static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,
+		   const struct strip *key)
+{
+	__u32 at = (key->row * 2654435769U + key->def * 40503U + key->field * 97U +
+		    key->type) & (nr - 1);
+	const struct strip *s;
+
+	for (; hash[at]; at = (at + 1) & (nr - 1)) {
+		s = &all->all[hash[at] - 1];
+		if (s->row == key->row && s->def == key->def &&
+		    s->field == key->field && s->type == key->type)
+			break;
+	}
+	return &hash[at];
+}
+
+static bool grow(struct strips *all)
+{
+	const __u32 room = all->room ? 2 * all->room : 64;
+	struct strip *more = realloc(all->all, room * sizeof(*more));
+	__u32 *hash = calloc(2 * room, sizeof(*hash)), i;
+
+	if (more)
+		all->all = more;
+	if (!more || !hash) {
+		free(hash);
+		return false;
+	}
+	for (i = 0; i < all->nr; i++)
+		*slot(all, hash, 2 * room, &all->all[i]) = i + 1;
+	free(all->hash);
+	all->hash = hash;
+	all->nr_hash = 2 * room;
+	all->room = room;
+	return true;
+}
+
+static struct strip *add(struct strips *all, const struct strip *key)
+{
+	const bool values = key->type == STRIP_COUNTER;
+	struct strip s = *key;
+
+	if (all->nr == all->room && !grow(all))
+		return NULL;
+	s.count = calloc(STRIP_BINS, sizeof(*s.count));
+	s.busy = calloc(STRIP_BINS, sizeof(*s.busy));
+	s.low = values ? calloc(STRIP_BINS, sizeof(*s.low)) : NULL;
+	s.high = values ? calloc(STRIP_BINS, sizeof(*s.high)) : NULL;
+	if (!s.count || !s.busy || (values && (!s.low || !s.high))) {
+		free(s.count);
+		free(s.busy);
+		free(s.low);
+		free(s.high);
+		return NULL;
+	}
+	all->all[all->nr] = s;
+	*slot(all, all->hash, all->nr_hash, key) = ++all->nr;
+	return &all->all[all->nr - 1];
+}
+
+struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
+			   __u32 field)
+{
+	struct strip key = { .type = type, .row = row, .def = def, .field = field };
+	__u32 at = 0;
+
+	if (all->nr_hash)
+		at = *slot(all, all->hash, all->nr_hash, &key);
+	if (at)
+		return &all->all[at - 1];
+	if (all->nr < STRIPS_MAX || !def)
+		return add(all, &key);
+	/* Values of different counters cannot be added up: those of a node's last. */
+	return report_strip(all, type == STRIP_COUNTER ? STRIP_THREAD : type, row, 0, 0);
+}
+
+static void put_values(struct bytes *to, const struct strip *s, __u32 bin)
+{
+	const float values[3] = { s->low[bin], s->high[bin], s->busy[bin] };
+
+	bytes_put(to, values, sizeof(values));
+}
+
+static void put_sums(struct bytes *to, const struct strip *s, __u32 bin)
+{
+	bytes_varint(to, s->count[bin]);
+	bytes_varint(to, s->busy[bin] * 1000 + 0.5F);
+}
+
+static void put_strip(struct bytes *to, const struct strip *s)
+{
+	__u32 bin, next = 0;
+
+	bytes_varint(to, s->type);
+	bytes_varint(to, s->row);
+	bytes_varint(to, s->def);
+	bytes_varint(to, s->field);
+	for (bin = 0; bin < STRIP_BINS; bin++) {
+		if (!s->count[bin] && (s->type == STRIP_COUNTER ||
+				       s->busy[bin] < 0.0005F))
+			continue;
+		bytes_varint(to, bin + 1 - next);
+		next = bin + 1;
+		if (s->type == STRIP_COUNTER)
+			put_values(to, s, bin);
+		else
+			put_sums(to, s, bin);
+	}
+	bytes_varint(to, 0);
+}
+
+/* Too much of it: neighbouring bins become one, at the place of the first. */
+static void coarsen(struct strip *s, __u32 by)
+{
+	__u32 bin, k;
+
+	if (s->type == STRIP_COUNTER)
+		return;
+	for (bin = 0; bin < STRIP_BINS; bin += by) {
+		for (k = 1; k < by; k++) {
+			s->count[bin] += s->count[bin + k];
+			s->busy[bin] += s->busy[bin + k];
+			s->count[bin + k] = 0;
+			s->busy[bin + k] = 0;
+		}
+		s->busy[bin] /= by;
+	}
+}
+
+void report_strips_put(const struct report *r, struct bytes *to)
+{
+	__u32 i, by;
+
+	for (by = 1; by < 64; by *= 4) {
+		to->len = 0;
+		for (i = 0; i < r->strips.nr; i++)
+			put_strip(to, &r->strips.all[i]);
+		if (to->len <= STRIP_BYTES_MAX)
+			break;
+		for (i = 0; i < r->strips.nr; i++)
+			coarsen(&r->strips.all[i], 4 * by);
+	}
+}
+
+void report_strips_free(struct strips *all)
+{
+	__u32 i;
+
+	for (i = 0; i < all->nr; i++) {
+		free(all->all[i].count);
+		free(all->all[i].busy);
+		free(all->all[i].low);
+		free(all->all[i].high);
+	}
+	free(all->all);
+	free(all->hash);
+	memset(all, 0, sizeof(*all));
+}

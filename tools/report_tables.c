@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+/* What a page says in words and tables, which needs no script */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "report.h"
+#include "report_trace.h"
+#include "view.h"
+
+#define ROWS_SHOWN	400	/* of a table */
+
+static void put_time(FILE *to, __s64 ns)
+{
+	__s64 rest;
+	const time_t second = view_second(ns, &rest);
+	char text[64] = "";
+	struct tm tm;
+
+	if (gmtime_r(&second, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	fprintf(to, "%s.%06" PRId64, text, (int64_t)rest / 1000);
+}
+
+static void put_length(FILE *to, double ns)
+{
+	if (ns >= 1e9)
+		fprintf(to, "%.6g s", ns / 1e9);
+	else if (ns >= 1e6)
+		fprintf(to, "%.6g ms", ns / 1e6);
+	else if (ns >= 1e3)
+		fprintf(to, "%.6g &micro;s", ns / 1e3);
+	else
+		fprintf(to, "%.0f ns", ns);
+}
+
+/* 1 234 567, with thin spaces */
+static void put_count(FILE *to, __u64 n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, (uint64_t)n), i;
+
+	for (i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			fputs("&#8239;", to);
+		putc(digits[i], to);
+	}
+}
+
+static void put_bound(FILE *to, __u64 error_ns)
+{
+	if (error_ns == UINT64_MAX) {
+		fputs("unknown", to);
+		return;
+	}
+	fputs("&plusmn; ", to);
+	put_length(to, error_ns);
+}
+
+static void put_cell(FILE *to, const char *text)
+{
+	fputs("<td class=\"left\">", to);
+	report_text(to, text);
+	fputs("</td>", to);
+}
+
+static void put_number(FILE *to, __u64 n)
+{
+	fputs("<td>", to);
+	put_count(to, n);
+	fputs("</td>", to);
+}
+
+/* The widest of a node's bounds, as its times are all over the recording */
+static __u64 widest(const struct report *r, __u32 node)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
+	__u64 a, b;
+	__u32 i;
+
+	if (!rec->merged) {
+		a = report_error_ns(r, node, rec->begin);
+		b = report_error_ns(r, node, rec->end);
+		return a > b ? a : b;
+	}
+	for (a = c->nr_bounds ? 0 : UINT64_MAX, i = 0; i < c->nr_bounds; i++)
+		if (c->bounds[i].error_ns > a)
+			a = c->bounds[i].error_ns;
+	return a;
+}
+
+/* ---- head -------------------------------------------------------------------- */
+
+static void begin_card(FILE *to, bool bad)
+{
+	fprintf(to, "<li%s><b>", bad ? " class=\"warn\"" : "");
+}
+
+static void end_card(FILE *to, const char *what)
+{
+	fprintf(to, "</b><span>%s</span></li>\n", what);
+}
+
+static void put_count_card(FILE *to, __u64 n, const char *what, bool bad)
+{
+	begin_card(to, bad);
+	put_count(to, n);
+	end_card(to, what);
+}
+
+static void put_cards(const struct report *r, FILE *to)
+{
+	const __u64 lost = tsct_export_lost(&r->x);
+	__u64 bound = 0;
+	__u32 i;
+
+	for (i = 0; i < r->x.nr_nodes; i++)
+		if (widest(r, i) > bound)
+			bound = widest(r, i);
+	fputs("<ul class=\"cards\">\n", to);
+	put_count_card(to, r->events, r->x.filter.from || r->x.filter.to ?
+		       "events in this part" : "events", false);
+	begin_card(to, false);
+	put_length(to, report_span_ns(r));
+	end_card(to, "from first to last moment");
+	put_count_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
+	put_count_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
+	put_count_card(to, lost, "events lost while recording", lost);
+	begin_card(to, false);
+	put_bound(to, bound);
+	end_card(to, "bound of the error of times");
+	fputs("</ul>\n", to);
+}
+
+static void put_warnings(const struct report *r, FILE *to)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	const __u64 damage = tsct_trace_damage(r->x.trace);
+
+	if (!rec->complete)
+		fputs("<p class=\"warn\">The recorder was ended before the recording was:"
+		      " its last events may be missing, and what was lost is not known"
+		      ".</p>\n", to);
+	if (damage)
+		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
+			" places; what can be read is shown.</p>\n", (uint64_t)damage);
+	if (rec->epoch != rec->epoch_first)
+		fputs("<p class=\"warn\">The clock was disrupted meanwhile (a step, a"
+		      " suspend): times on either side do not agree.</p>\n", to);
+}
+
+void report_tables_head(struct report *r, FILE *to)
+{
+	const struct tsct_recorded_node *node = &r->x.rec->nodes[0];
+
+	fputs("<p class=\"sub\">", to);
+	put_time(to, r->origin_ns);
+	fputs(" to ", to);
+	put_time(to, r->end_ns);
+	fputs(" UTC", to);
+	if (r->x.nr_nodes == 1 && *node->command) {
+		fputs(", of <kbd>", to);
+		report_text(to, node->command);
+		fputs("</kbd>", to);
+	}
+	fputs("</p>\n", to);
+	put_cards(r, to);
+	put_warnings(r, to);
+}
+
+/* ---- events ------------------------------------------------------------------ */
+
+static const struct report *sorting;
+
+static int more_events(const void *a, const void *b)
+{
+	const __u32 i = *(const __u32 *)a, k = *(const __u32 *)b;
+	const __u64 x = sorting->seen[i].events, y = sorting->seen[k].events;
+
+	return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
+}
+
+static void put_event(const struct report *r, FILE *to, __u32 i)
+{
+	const struct tsct_export_def *d = &r->x.defs[i];
+	const struct seen *seen = &r->seen[i];
+
+	fputs("<tr><th scope=\"row\">", to);
+	report_text(to, d->def->name);
+	fprintf(to, "</th><td class=\"left\">%s</td>", tsct_kind_names[d->def->kind]);
+	put_cell(to, r->x.rec->streams[d->stream].name);
+	put_number(to, seen->events);
+	fprintf(to, "<td>%.4g</td><td>%.1f</td><td class=\"left\">%s</td></tr>\n",
+		seen->events * 1e9 / report_span_ns(r),
+		(double)seen->bytes / seen->events,
+		report_single(r, i) ? "each" : "density");
+}
+
+static void put_events(const struct report *r, FILE *to)
+{
+	__u32 *order = calloc(r->x.nr_defs + 1, sizeof(*order)), i;
+
+	for (i = 0; order && i < r->x.nr_defs; i++)
+		order[i] = i;
+	sorting = r;
+	if (order)
+		qsort(order, r->x.nr_defs, sizeof(*order), more_events);
+	fputs("<section>\n<h2>Events</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
+	      "<th>Event</th><th class=\"left\">Kind</th><th class=\"left\">Channel</th>"
+	      "<th>Count</th><th>Per second</th><th>Bytes of fields</th>"
+	      "<th class=\"left\">Shown</th></tr></thead>\n<tbody>\n", to);
+	for (i = 0; order && i < r->x.nr_defs && i < ROWS_SHOWN &&
+	     r->seen[order[i]].events; i++)
+		put_event(r, to, order[i]);
+	fputs("</tbody>\n</table></div>\n", to);
+	if (order && i == ROWS_SHOWN)
+		fprintf(to, "<p class=\"note\">The table ends after %u kinds of events;"
+			" 'trace-ctl stat' has them all.</p>\n", ROWS_SHOWN);
+	if (r->x.read && !r->x.filter.to)
+		fprintf(to, "<p class=\"note\">In the files an event takes %.1f bytes,"
+			" all told.</p>\n", (double)r->x.all_bytes / r->x.read);
+	fputs("</section>\n", to);
+	free(order);
+}
+
+/* ---- losses ------------------------------------------------------------------- */
+
+/* Where it is known: between which moments, in how many places */
+static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 location)
+{
+	__s64 from = 0, until = 0;
+	__u32 i, nr = 0;
+
+	for (i = 0; i < r->nr_gaps; i++) {
+		if (r->gaps[i].stream != stream || r->gaps[i].location != location)
+			continue;
+		if (!nr++)
+			from = r->gaps[i].from_ns;
+		until = r->gaps[i].to_ns;
+	}
+	if (!nr) {
+		fputs("<td class=\"left\">not known</td></tr>\n", to);
+		return;
+	}
+	fputs("<td class=\"left\">+", to);
+	put_length(to, report_time(r, from));
+	fputs(" to +", to);
+	put_length(to, report_time(r, until));
+	fprintf(to, ", in %u place%s</td></tr>\n", nr, nr == 1 ? "" : "s");
+}
+
+static __u32 put_losses_at(const struct report *r, FILE *to, __u32 stream,
+			   __u32 location)
+{
+	const struct tsct_stream_class *s = &r->x.rec->streams[stream];
+	const struct tsct_location *at = &r->x.rec->locations[location];
+	__u32 cause, nr = 0;
+
+	for (cause = 0; cause < TSCT_LOSS_NR; cause++) {
+		if (!s->loss[location].cause[cause])
+			continue;
+		fputs("<tr>", to);
+		put_cell(to, r->x.nodes[at->node]);
+		fprintf(to, "<td>%u</td>", at->cpu);
+		put_cell(to, s->name);
+		fprintf(to, "<td class=\"left\">%s</td>", tsct_loss_names[cause]);
+		put_number(to, s->loss[location].cause[cause]);
+		put_when(r, to, stream, location);
+		nr++;
+	}
+	return nr;
+}
+
+static void put_no_ring(const struct report *r, FILE *to)
+{
+	__u32 i;
+
+	for (i = 0; i < r->x.rec->nr_streams; i++) {
+		if (!r->x.rec->streams[i].lost_no_ring)
+			continue;
+		fputs("<p>Channel ", to);
+		report_text(to, r->x.rec->streams[i].name);
+		fputs(" lost ", to);
+		put_count(to, r->x.rec->streams[i].lost_no_ring);
+		fputs(" events more, of CPUs that had no ring.</p>\n", to);
+	}
+}
+
+static void put_losses(const struct report *r, FILE *to)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	__u32 i, k, nr = 0;
+
+	fputs("<section>\n<h2>Losses</h2>\n", to);
+	if (!tsct_export_lost(&r->x)) {
+		fprintf(to, "<p>%s</p>\n</section>\n", rec->complete ?
+			"No event was lost." : "The recording knows of none.");
+		return;
+	}
+	fputs("<p>Of the whole recording, by cause. In the timeline they are hatched, in"
+	      " the row of their CPU, between the events that surround them.</p>\n"
+	      "<div class=\"scroll\"><table>\n<thead><tr><th>Node</th><th>CPU</th>"
+	      "<th class=\"left\">Channel</th><th class=\"left\">Cause</th>"
+	      "<th>Events</th><th class=\"left\">When</th></tr></thead>\n<tbody>\n", to);
+	for (i = 0; i < rec->nr_streams; i++)
+		for (k = 0; k < rec->nr_locations && nr < ROWS_SHOWN; k++)
+			nr += put_losses_at(r, to, i, k);
+	fputs("</tbody>\n</table></div>\n", to);
+	if (nr >= ROWS_SHOWN)
+		fputs("<p class=\"note\">There are more: 'trace-ctl stat' has them all."
+		      "</p>\n", to);
+	put_no_ring(r, to);
+	fputs("</section>\n", to);
+}
+
+/* ---- nodes -------------------------------------------------------------------- */
+
+static void put_node(const struct report *r, FILE *to, __u32 node)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+	__u32 i, cpus = 0;
+
+	for (i = 0; i < rec->nr_locations; i++)
+		cpus += rec->locations[i].node == node;
+	fputs("<tr><th scope=\"row\">", to);
+	report_text(to, r->x.nodes[node]);
+	fputs("</th>", to);
+	put_cell(to, n->host);
+	put_cell(to, n->kernel);
+	put_cell(to, *n->command ? n->command : "the whole system");
+	put_cell(to, n->provider);
+	put_number(to, cpus);
+	put_number(to, r->node_events[node]);
+	put_cell(to, n->sync.on ? tsct_status_name(n->sync.status) :
+		 tsct_status_name(rec->status));
+	fputs("<td>", to);
+	put_bound(to, widest(r, node));
+	fputs("</td></tr>\n", to);
+}
+
+static void put_nodes(const struct report *r, FILE *to)
+{
+	__u32 i;
+
+	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
+	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
+	      "<th class=\"left\">Of</th><th class=\"left\">Rings by</th><th>CPUs</th>"
+	      "<th>Events</th><th class=\"left\">Clock</th><th>Bound</th></tr></thead>\n"
+	      "<tbody>\n", to);
+	for (i = 0; i < r->x.nr_nodes && i < ROWS_SHOWN; i++)
+		put_node(r, to, i);
+	fputs("</tbody>\n</table></div>\n", to);
+	if (i < r->x.nr_nodes)
+		fprintf(to, "<p class=\"note\">And %u more.</p>\n", r->x.nr_nodes - i);
+	fputs("</section>\n", to);
+}
+
+/* ---- threads ------------------------------------------------------------------ */
+
+static int busier(const void *a, const void *b)
+{
+	const struct tsct_thread *x = *(void *const *)a, *y = *(void *const *)b;
+
+	return x->events != y->events ? (x->events < y->events) -
+		(x->events > y->events) : (x->index > y->index) - (x->index < y->index);
+}
+
+static void put_thread(const struct report *r, FILE *to, const struct tsct_thread *t)
+{
+	char title[TSCT_THREAD_TITLE_MAX];
+
+	tsct_thread_title(t, title);
+	fputs("<tr><th scope=\"row\">", to);
+	report_text(to, title);
+	fprintf(to, "</th><td>%u</td>", t->tid);
+	put_cell(to, r->x.nodes[t->node]);
+	put_number(to, t->events);
+	fputs("</tr>\n", to);
+}
+
+static void put_threads(const struct report *r, FILE *to)
+{
+	const struct tsct_threads *all = &r->x.threads;
+	struct tsct_thread **order = calloc(all->nr + 1, sizeof(*order));
+	__u32 i;
+
+	if (!order)
+		return;
+	memcpy(order, all->all, all->nr * sizeof(*order));
+	qsort(order, all->nr, sizeof(*order), busier);
+	fprintf(to, "<section>\n<details><summary>The %u busiest threads, as a table"
+		"</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>Thread</th>"
+		"<th>Id</th><th class=\"left\">Node</th><th>Events</th></tr></thead>\n"
+		"<tbody>\n", all->nr < ROWS_SHOWN ? all->nr : ROWS_SHOWN);
+	for (i = 0; i < all->nr && i < ROWS_SHOWN; i++)
+		put_thread(r, to, order[i]);
+	free(order);
+	fputs("</tbody>\n</table></div>\n</details>\n</section>\n", to);
+}
+
+void report_tables(struct report *r, FILE *to)
+{
+	put_nodes(r, to);
+	put_events(r, to);
+	put_losses(r, to);
+	put_threads(r, to);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* How good the times are: each node's bound, what it was made of, and messages */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "chart.h"
+#include "core/scale.h"
+#include "merge/merge_message.h"
+#include "report.h"
+#include "report_trace.h"
+#include "sync_read.h"
+
+#define POINTS		64
+#define LINES_MAX	8	/* with a colour of their own */
+
+/* ---- bounds over time -------------------------------------------------------- */
+
+/* Their number; those that nobody knows are left out. */
+static unsigned int bounds_of(const struct report *r, __u32 node, double *x, double *y)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
+	const unsigned int nr = rec->merged ? c->nr_bounds : POINTS;
+	const __u64 step = rec->end > rec->begin ? (rec->end - rec->begin) /
+		(POINTS - 1) : 0;
+	unsigned int i, n = 0;
+	__u64 stamp, error;
+
+	for (i = 0; i < nr && i < POINTS; i++) {
+		stamp = rec->merged ? c->bounds[i].tick : rec->begin + step * i;
+		error = report_error_ns(r, node, stamp);
+		if (error == UINT64_MAX)
+			continue;
+		x[n] = ((double)tsct_pair_ns(&rec->real, stamp) -
+			(double)r->x.begin_ns) / 1e9;
+		y[n++] = error;
+	}
+	return n;
+}
+
+static void widen(struct chart *chart, const double *x, const double *y, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		chart->x_min = fmin(chart->x_min, x[i]);
+		chart->x_max = fmax(chart->x_max, x[i]);
+		chart->y_max = fmax(chart->y_max, y[i]);
+	}
+}
+
+static void draw_bounds(const struct report *r, FILE *to)
+{
+	struct chart chart = {
+		.to = to, .title = "Bound of the error of times",
+		.x_title = "seconds since the recording began", .y_title = "bound, ns",
+		.x_min = INFINITY, .x_max = -INFINITY, .y_min = 0, .y_max = 0,
+	};
+	double x[POINTS], y[POINTS];
+	char style[32];
+	unsigned int nr;
+	__u32 i;
+
+	for (i = 0; i < r->x.nr_nodes; i++) {
+		nr = bounds_of(r, i, x, y);
+		widen(&chart, x, y, nr);
+	}
+	if (!(chart.x_max >= chart.x_min)) {
+		fputs("<p>No bound of the error of its times is known.</p>\n", to);
+		return;
+	}
+	if (!(chart.x_max > chart.x_min))
+		chart_pad(&chart.x_min, &chart.x_max);
+	chart.y_max = chart.y_max > 0 ? chart.y_max * 1.1 : 1;
+	chart_begin(&chart);
+	for (i = 0; i < r->x.nr_nodes; i++) {
+		nr = bounds_of(r, i, x, y);
+		snprintf(style, sizeof(style), "line n%u", i % LINES_MAX);
+		chart_line(&chart, x, y, nr, style);
+	}
+	chart_end(&chart);
+}
+
+static void name_lines(const struct report *r, FILE *to)
+{
+	__u32 i;
+
+	if (r->x.nr_nodes < 2)
+		return;
+	fputs("<p class=\"legend\">", to);
+	for (i = 0; i < r->x.nr_nodes && i < 64; i++) {
+		fprintf(to, "<span><i class=\"n%u\"></i>", i % LINES_MAX);
+		report_text(to, r->x.nodes[i]);
+		fputs("</span>", to);
+	}
+	fputs("</p>\n", to);
+}
+
+/* ---- what merging did --------------------------------------------------------- */
+
+static void put_correction(const struct report *r, FILE *to, __u32 node)
+{
+	const struct tsct_recorded_correction *c = &r->x.rec->nodes[node].correction;
+
+	fputs("<tr><th scope=\"row\">", to);
+	report_text(to, r->x.nodes[node]);
+	fputs("</th><td class=\"left\">", to);
+	report_text(to, *c->fit ? c->fit : "none: its own clock");
+	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
+		"</td><td>%" PRIu64 "</td></tr>\n", (uint64_t)c->kept,
+		(uint64_t)c->dropped, (uint64_t)c->bumps, (uint64_t)c->bump_max);
+}
+
+static void put_corrections(const struct report *r, FILE *to)
+{
+	__u32 i;
+
+	fputs("<div class=\"scroll\"><table>\n<thead><tr><th>Node</th>"
+	      "<th class=\"left\">Fit</th><th>Samples kept</th><th>dropped</th>"
+	      "<th>Ticks moved, to stay in order</th><th>by, at most</th></tr></thead>\n"
+	      "<tbody>\n", to);
+	for (i = 0; i < r->x.nr_nodes && i < 1024; i++)
+		put_correction(r, to, i);
+	fputs("</tbody>\n</table></div>\n", to);
+}
+
+static void put_sums(const struct report *r, FILE *to, const char *from, const char *towards,
+		     const struct tsct_message_sums *s)
+{
+	(void)r;
+	fputs("<tr><th scope=\"row\">", to);
+	report_text(to, from);
+	fputs("</th><td class=\"left\">", to);
+	report_text(to, towards);
+	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td%s>%" PRIu64
+		"</td><td>%" PRId64 " ns</td></tr>\n", (uint64_t)s->matched,
+		(uint64_t)s->within, s->beyond ? " class=\"warn\"" : "",
+		(uint64_t)s->beyond, (int64_t)s->least);
+}
+
+/* No message is received before it was sent: where one is, times are wrong. */
+static void put_messages(const struct report *r, FILE *to)
+{
+	const struct tsct_messages_result *sum = tsct_message_finish(r->matcher);
+	__u32 i;
+
+	fputs("<h3>Causality</h3>\n<p>No message is received before it was sent. Where"
+	      " the times say so, by no more than both bounds together, they are as good"
+	      " as was said; beyond that, something is wrong. Such messages are red in"
+	      " the timeline.</p>\n", to);
+	fputs("<div class=\"scroll\"><table>\n<thead><tr><th>From</th>"
+	      "<th class=\"left\">To</th><th>Messages</th>"
+	      "<th>Before they were sent, within the bound</th><th>beyond it</th>"
+	      "<th>Shortest</th></tr></thead>\n<tbody>\n", to);
+	put_sums(r, to, "all", "", &sum->all);
+	for (i = 0; i < sum->nr_pairs && i < 400; i++)
+		put_sums(r, to, r->x.nodes[sum->pairs[i].from],
+			 r->x.nodes[sum->pairs[i].to], &sum->pairs[i].sums);
+	fprintf(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %" PRIu64 " sends and %"
+		PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no other end in the"
+		" recording.</p>\n", (uint64_t)sum->sends, (uint64_t)sum->receives,
+		(uint64_t)sum->unmatched_sends, (uint64_t)sum->unmatched_receives);
+}
+
+/* ---- all ------------------------------------------------------------------------ */
+
+static int put_samples(const struct report *r, FILE *to)
+{
+	struct sync_read read;
+	json_t *window;
+	int err = sync_read_open("report", r->x.recording, &read);
+
+	if (err)
+		return err;
+	window = report_recording(&read, r->fit);
+	sync_read_close(&read);
+	if (!window)
+		return -ENOMEM;
+	err = report_sync_sections(to, window);
+	json_decref(window);
+	return err;
+}
+
+int report_sync_part(struct report *r, FILE *to)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	int err = 0;
+
+	fputs("<section>\n<h2>Time</h2>\n<p>An event's time is known within the bound of"
+	      " its node: the truth lies nowhere else.", to);
+	if (!rec->merged)
+		fprintf(to, " The clock was %s, and ran at %.6f MHz within %u ppb.",
+			tsct_status_name(rec->status), sync_read_hz(rec) / 1e6,
+			rec->rate_error_ppb);
+	fputs("</p>\n", to);
+	if (rec->merged)
+		put_corrections(r, to);
+	draw_bounds(r, to);
+	name_lines(r, to);
+	if (r->matcher)
+		put_messages(r, to);
+	if (tsct_recording_has_samples(rec)) {
+		fputs("<h2>Time by other nodes</h2>\n", to);
+		err = put_samples(r, to);
+	}
+	fputs("</section>\n", to);
+	return err;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+/* The page of a recording */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "merge/merge_message.h"
+#include "outcome.h"
+#include "progress.h"
+#include "report.h"
+#include "report_trace.h"
+#include "view.h"
+
+struct job {
+	struct report r;	/* first: the front's callbacks know that */
+	struct progress progress;
+	struct outcome to;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int nr)
+{
+	(void)nr;
+	interrupted = 1;
+}
+
+/* A limit on files is an error like a full disk, not our end. */
+static void watch_signals(bool to_stdout)
+{
+	struct sigaction stop = { .sa_handler = interrupt };
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
+}
+
+static int poll_job(struct tsct_export *x)
+{
+	struct job *j = (struct job *)x;
+	const double part = (double)x->done_bytes / (x->all_bytes + 1);
+
+	if (interrupted)
+		return -EINTR;
+	progress_show(&j->progress, (j->r.looking ? part : 1 + part) / 2,
+		      j->r.looking ? x->read : j->r.events + x->read, "events");
+	return 0;
+}
+
+static int complain(const struct job *j, const char *what, int err)
+{
+	fprintf(stderr, "trace-ctl report: %s: ", what);
+	if (err == -EINTR)
+		fputs("interrupted", stderr);
+	else
+		view_print_plain(stderr, *j->r.x.why ? j->r.x.why : strerror(-err));
+	fputs(outcome_fix(err), stderr);
+	fputc('\n', stderr);
+	return EXIT_FAILED;
+}
+
+/* ---- the page -------------------------------------------------------------------- */
+
+/* What is drawn one by one, and what is not: nobody is to take one for the other. */
+static void put_honest(const struct report *r, FILE *to)
+{
+	if (!r->summed) {
+		fputs("<p class=\"note\">Each event is there.</p>\n", to);
+		return;
+	}
+	fprintf(to, "<p><b>%" PRIu64 " of %" PRIu64 " events are too many to be here one"
+		" by one</b>: bars show how many there were, in steps of %.4g ms; shades"
+		", how much of the time was covered by what they began and ended.",
+		(uint64_t)r->summed, (uint64_t)r->events, report_bin_ns(r) / 1e6);
+	if (r->longer_ns < INT64_MAX && r->nr_spans)
+		fprintf(to, " What took %.4g ms or longer is there itself.",
+			r->longer_ns / 1e6);
+	fputs(" The table of events says what is shown how. To see each, look closer:"
+	      " <kbd>--from</kbd>, <kbd>--to</kbd>, <kbd>--event</kbd>,"
+	      " <kbd>--max-events</kbd>.</p>\n", to);
+}
+
+static void put_bar(FILE *to)
+{
+	fputs("<div class=\"bar\">\n"
+	      "<input type=\"search\" id=\"search\" placeholder=\"Search names\""
+	      " aria-label=\"Search names of events, calls and threads\"/>\n"
+	      "<button type=\"button\" id=\"previous\" aria-label=\"Previous match\">"
+	      "&#8249;</button>\n"
+	      "<button type=\"button\" id=\"next\" aria-label=\"Next match\">&#8250;"
+	      "</button>\n<span id=\"found\" role=\"status\"></span>\n"
+	      "<span class=\"gap\"></span>\n<span class=\"where\" id=\"where\"></span>\n"
+	      "<button type=\"button\" id=\"in\" aria-label=\"Zoom in\">+</button>\n"
+	      "<button type=\"button\" id=\"out\" aria-label=\"Zoom out\">&#8722;</button>\n"
+	      "<button type=\"button\" id=\"all\">All</button>\n"
+	      "<button type=\"button\" id=\"fold\">Fold nodes</button>\n</div>\n", to);
+}
+
+static void put_keys(FILE *to)
+{
+	fputs("<details class=\"keys\"><summary>How to move and to read it</summary>\n"
+	      "<p>Wheel: zoom, where the pointer is; drag: move; shift and drag: measure;"
+	      " double click: zoom to what is there; click: all its fields, below; on a"
+	      " node: fold it. The strip above is the whole: drag in it. On touch screens,"
+	      " two fingers zoom.</p>\n"
+	      "<p><kbd>w</kbd> <kbd>s</kbd> or <kbd>+</kbd> <kbd>-</kbd> zoom,"
+	      " <kbd>a</kbd> <kbd>d</kbd> or <kbd>&#8592;</kbd> <kbd>&#8594;</kbd> move,"
+	      " <kbd>&#8593;</kbd> <kbd>&#8595;</kbd> scroll, <kbd>0</kbd> all,"
+	      " <kbd>/</kbd> search, <kbd>n</kbd> <kbd>p</kbd> next and previous match,"
+	      " <kbd>Esc</kbd> clears.</p>\n"
+	      "<p>Bars are what has a begin and an end: slices, system calls, and in a"
+	      " CPU's row, who ran there; a thin line above a thread's says when it had a"
+	      " CPU. Dots are moments; triangles are messages, and arrows go from send to"
+	      " receive. Where an end fades, it is not in the recording. Orange is doubt:"
+	      " an event may have been anywhere between its whiskers, and the stripe at"
+	      " the pointer is as wide in each node's rows as its times are unsure."
+	      " Hatched: events were lost.</p>\n</details>\n", to);
+}
+
+static void put_timeline(const struct report *r, FILE *to)
+{
+	fputs("<section>\n<h2>Timeline</h2>\n<noscript><p class=\"warn\">The timeline is"
+	      " drawn by a script, which is not run here.</p></noscript>\n", to);
+	put_honest(r, to);
+	put_bar(to);
+	fputs("<div class=\"canvas\"><canvas id=\"timeline\" tabindex=\"0\" role=\"img\""
+	      " aria-label=\"Timeline of all threads, by node; tables below tell the"
+	      " same\"></canvas><div id=\"tip\" role=\"tooltip\" hidden=\"hidden\"></div>"
+	      "</div>\n<div id=\"details\" aria-live=\"polite\" hidden=\"hidden\"></div>\n"
+	      "<div id=\"legend\" class=\"legend\"></div>\n", to);
+	put_keys(to);
+	fputs("</section>\n", to);
+}
+
+static void put_rates(FILE *to)
+{
+	fputs("<section>\n<h2>Events over time</h2>\n<div class=\"bar\"><label>by"
+	      " <select id=\"rates-by\"><option value=\"event\">event</option>"
+	      "<option value=\"node\">node</option></select></label></div>\n"
+	      "<div><canvas id=\"rates\" role=\"img\" aria-label=\"Events per second, over"
+	      " time\"></canvas></div>\n<p id=\"rates-legend\" class=\"legend\"></p>\n"
+	      "</section>\n", to);
+}
+
+static int put_page(struct job *j)
+{
+	struct report *r = &j->r;
+	FILE *to = j->to.file;
+	int err;
+
+	errno = 0;
+	report_begin(to, "Recording", r->x.recording, true);
+	report_tables_head(r, to);
+	put_timeline(r, to);
+	put_rates(to);
+	report_tables(r, to);
+	err = report_sync_part(r, to);
+	if (!err)
+		err = report_data(r, to);
+	report_end(to, true);
+	if (!err && (fflush(to) || ferror(to)))
+		err = errno ? -errno : -EIO;
+	return !err && interrupted ? -EINTR : err;
+}
+
+/* ---- the two readings -------------------------------------------------------------- */
+
+static int look(struct job *j)
+{
+	struct tsct_export *x = &j->r.x;
+	struct tsct_trace *trace;
+	char why[256];
+	int err;
+
+	err = tsct_trace_open(x->recording, NULL, NULL, &trace, why, sizeof(why));
+	if (err)
+		return tsct_export_fail(x, err, "%.255s", why);
+	err = report_look(&j->r, trace);
+	tsct_trace_close(trace);
+	x->read = 0;
+	return err;
+}
+
+static int read_twice(struct job *j)
+{
+	int err = look(j);
+
+	return err ? err : report_take(&j->r);
+}
+
+static int finish(struct job *j, int err, bool quiet)
+{
+	char *name = strdup(j->to.name);
+	int ret = EXIT_FAILED;
+
+	if (err) {
+		complain(j, j->to.name, err);
+		outcome_drop(&j->to);
+	} else if (!outcome_commit(&j->to)) {
+		ret = EXIT_DONE;
+		if (!quiet && name && strcmp(name, "-"))
+			fprintf(stderr, "trace-ctl report: %s: %" PRIu64 " events, %"
+				PRIu64 " of them one by one\n", name,
+				(uint64_t)j->r.events, (uint64_t)j->r.shown);
+	}
+	free(name);
+	return ret;
+}
+
+static int write_page(struct job *j, const struct report_options *o)
+{
+	int err;
+
+	watch_signals(!strcmp(o->output, "-"));
+	if (outcome_open(&j->to, "report", o->output, false)) {
+		outcome_drop(&j->to);
+		return EXIT_FAILED;
+	}
+	progress_begin(&j->progress, o->quiet);
+	err = read_twice(j);
+	progress_clear(&j->progress);
+	if (!err)
+		err = put_page(j);
+	return finish(j, err, o->quiet) ? EXIT_FAILED :
+		view_missing("report", j->r.x.trace);
+}
+
+/* ---- all ---------------------------------------------------------------------------- */
+
+static void free_report(struct report *r)
+{
+	__u32 i;
+
+	for (i = 0; r->seen && i < r->x.nr_defs; i++)
+		free(r->seen[i].rate);
+	for (i = 0; r->groups && i < r->nr_groups; i++)
+		free(r->groups[i].lengths);
+	for (i = 0; r->node_rate && i < r->x.nr_nodes; i++)
+		free(r->node_rate[i]);
+	free(r->special);
+	free(r->seen);
+	free(r->groups);
+	free(r->node_events);
+	free(r->node_rate);
+	free(r->location_events);
+	free(r->row_of);
+	free(r->other_threads);
+	free(r->other_events);
+	free(r->other_row);
+	free(r->places);
+	free(r->gaps);
+	bytes_free(&r->moments);
+	bytes_free(&r->spans);
+	bytes_free(&r->arrows);
+	report_strips_free(&r->strips);
+	report_messages_free(r);
+	tsct_export_free(&r->x);
+}
+
+static int run(struct job *j, const struct report_options *o)
+{
+	int err, ret;
+
+	if (view_open("report", o->recording, &j->r.x.trace))
+		return EXIT_FAILED;
+	err = tsct_export_prepare(&j->r.x);
+	ret = err ? complain(j, o->recording, err) : write_page(j, o);
+	tsct_trace_close(j->r.x.trace);
+	return ret;
+}
+
+int report_trace(struct report_options *o)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	int ret;
+
+	if (!j) {
+		tsct_filter_free(&o->filter);
+		return EXIT_FAILED;
+	}
+	j->r.max_events = o->max_events ? o->max_events : EVENTS_DEFAULT;
+	j->r.fit = o->fit;
+	j->r.x.recording = o->recording;
+	j->r.x.filter = o->filter;
+	j->r.x.poll = poll_job;
+	ret = run(j, o);
+	free_report(&j->r);
+	free(j);
+	return ret;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording on a page, in two readings. The first one counts, and decides what can
+ * be shown event by event; the second one takes those, and sums up all others by row
+ * and time. Every event is in one of both: nothing is left out.
+ */
+#ifndef REPORT_TRACE_H
+#define REPORT_TRACE_H
+
+#include <jansson.h>
+
+#include "export/export.h"
+#include "report_bytes.h"
+#include "report_spans.h"
+
+#define RATE_BINS	512
+#define STRIP_BINS	512
+#define LENGTHS		256	/* of spans, by quarters of powers of two */
+#define ROWS_MAX	1500	/* of threads; the others share one for each node */
+#define GAPS_MAX	20000
+#define EVENTS_DEFAULT	200000
+
+/* Of all events that are shown one by one, and of sums: a page is 4/3 of both. */
+#define EVENT_BYTES_MAX	(11U << 20)
+#define STRIP_BYTES_MAX	(3U << 20)
+
+struct rate {
+	__u32 bins[RATE_BINS];
+};
+
+/* What is known of a definition */
+struct seen {
+	__u64 events, bytes;	/* bytes: of payloads */
+	struct rate *rate;
+	__u32 group;
+	__s32 index;		/* on the page; -1: none */
+};
+
+/* Definitions that are shown in one way: a begin and its end, enter and exit */
+struct group {
+	__u64 events, bytes;	/* bytes: on a page */
+	__u32 *lengths;		/* of spans; NULL: there are none */
+	bool single;		/* all of it is shown one by one */
+};
+
+struct gap {
+	__u32 location, stream;
+	__s64 from_ns, to_ns;
+	__u64 events;
+};
+
+/* A file, as far as it was read */
+struct place {
+	__u64 discarded, behind;	/* behind: where its last event ends, bytes */
+	__s64 last_ns;
+	bool begun, in_gap;
+	__u32 gap;
+};
+
+/* Events of a row and a definition that are not shown one by one */
+struct strip {
+	__u32 type, row, def, field;	/* def: 0: several, else number + 1 */
+	__u32 *count;
+	float *busy;		/* of counters: last, and least, greatest */
+	float *low, *high;
+};
+
+struct strips {
+	struct strip *all;
+	__u32 nr, room;
+	__u32 *hash, nr_hash;
+};
+
+enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
+
+struct report {
+	struct tsct_export x;	/* first: the front's callbacks know that */
+	__u64 max_events;
+	int fit;		/* of sync samples; -1: as the recording says */
+	bool looking;		/* the first reading */
+	struct tsct_threads *threads;	/* of this reading */
+	struct spans *tracker;
+
+	/* What the first reading finds */
+	__u64 events;
+	__s64 origin_ns, end_ns;
+	bool has_origin;
+	__u8 *special;			/* by definition */
+	struct seen *seen;
+	struct group *groups;
+	__u32 nr_groups;
+	__u64 *node_events;
+	struct rate **node_rate;
+	__u64 *location_events;
+	unsigned int rate_shift;
+	__u32 *row_of;			/* by thread */
+	__u32 nr_row_of, nr_rows;
+	__u64 *other_threads;		/* by node: those that share a row */
+	__u64 *other_events;
+	__u32 *other_row;
+	__s64 longer_ns;		/* spans that are shown at any rate */
+
+	/* What the second one does */
+	struct bytes moments, spans, arrows;
+	__u64 nr_moments, nr_spans, nr_arrows;
+	__u64 shown, summed;		/* events */
+	__s64 last_moment, last_span, last_arrow;
+	struct strips strips;
+	struct tsct_messages *sends, *early;
+	struct tsct_message_matcher *matcher;
+	struct place *places;		/* by stream and location */
+	struct gap *gaps;
+	__u32 nr_gaps, room_gaps;
+	__u64 lost_seen;		/* in gaps */
+};
+
+static inline bool report_single(const struct report *r, __u32 def)
+{
+	return r->groups[r->seen[def].group].single;
+}
+
+/* Since the page's first moment, never before it */
+static inline __u64 report_time(const struct report *r, __s64 ns)
+{
+	return ns > r->origin_ns ? (__u64)ns - (__u64)r->origin_ns : 0;
+}
+
+static inline __u64 report_span_ns(const struct report *r)
+{
+	__u64 span = report_time(r, r->end_ns);
+
+	return span ? span : 1;
+}
+
+static inline __u64 report_bin_ns(const struct report *r)
+{
+	return report_span_ns(r) / STRIP_BINS + 1;
+}
+
+/* Rows of threads are followed by those that a node's other threads share. */
+static inline bool report_row_is_shared(__u32 row)
+{
+	return row >= ROWS_MAX;
+}
+
+/* report_look.c: the first reading. 0 or -errno */
+int report_look(struct report *r, struct tsct_trace *trace);
+
+/* report_take.c: the second. 0 or -errno */
+int report_take(struct report *r);
+
+/* report_messages.c */
+int report_messages_begin(struct report *r);
+void report_messages_note(struct report *r, const struct tsct_export_event *ev);
+void report_messages_free(struct report *r);
+
+/* report_gaps.c: where events were lost */
+int report_gaps_begin(struct report *r);
+int report_gaps_note(struct report *r, const struct tsct_export_event *ev);
+
+/* report_strips.c. NULL: no memory */
+struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
+			   __u32 field);
+void report_strips_put(const struct report *r, struct bytes *to);
+void report_strips_free(struct strips *strips);
+
+/* report_data.c: what the script reads */
+int report_data(struct report *r, FILE *to);
+
+/* Bound of the error of a node's times there, ns; UINT64_MAX: not known */
+__u64 report_error_ns(const struct report *r, __u32 node, __u64 stamp);
+
+/* report_tables.c: what is there without a script */
+void report_tables_head(struct report *r, FILE *to);
+void report_tables(struct report *r, FILE *to);
+
+/* report_time.c: how good the time is. 0 or -errno */
+int report_sync_part(struct report *r, FILE *to);
+
+#endif /* REPORT_TRACE_H */
