@@ -11,6 +11,7 @@
 
 #include "cmd.h"
 #include "core/scale.h"
+#include "messages_view.h"
 #include "stat.h"
 
 #define TOP	10		/* lines of a list, unless all are asked for */
@@ -246,6 +247,7 @@ static void print_text(const struct stat_figures *s)
 	stat_sync_print(s);
 	print_cpus(s);
 	print_events(s);
+	messages_print(s->rec);
 	print_calls(s);
 	print_threads(s);
 }

@@ -7,6 +7,7 @@
 #include "cmd.h"
 #include "json.h"
 #include "merge.h"
+#include "messages_view.h"
 
 struct sums {
 	uint64_t events, missing;
@@ -129,21 +130,6 @@ static json_t *input_json(const struct tsct_merge_input *in)
 			 "damage", number(in->damage));
 }
 
-static json_t *messages_json(const struct tsct_recorded_messages *t)
-{
-	if (!t->on)
-		return json_null();
-	return json_pack("{so so so so so so so so}",
-			 "sends", number(t->sends),
-			 "receives", number(t->receives),
-			 "unmatched_sends", number(t->unmatched_sends),
-			 "unmatched_receives", number(t->unmatched_receives),
-			 "matched", number(t->all.matched),
-			 "violations_before", number(t->all.before),
-			 "violations_within", number(t->all.within),
-			 "violations_beyond", number(t->all.beyond));
-}
-
 static json_t *texts_json(char *const *text, unsigned int nr)
 {
 	json_t *array = json_array();
@@ -178,7 +164,7 @@ int merge_told_json(const struct merge *m, const struct tsct_merge *done,
 		"events", number(sums.events),
 		"missing", number(sums.missing),
 		"locations", number(r->nr_locations),
-		"messages", messages_json(&r->messages),
+		"messages", messages_json(r),
 		"inputs", inputs,
 		"nodes", nodes,
 		"notes", texts_json(notes, nr_notes),

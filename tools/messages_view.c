@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "json.h"
+#include "messages_view.h"
+#include "view.h"
+
+/* ---- text -------------------------------------------------------------- */
+
+static void print_pair(const struct tsct_recorded_pair *p)
+{
+	printf("%12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
+	       " %12.3f %12.3f", (uint64_t)p->matched, (uint64_t)p->before,
+	       (uint64_t)(p->within + p->beyond), (uint64_t)p->beyond,
+	       (double)p->least_own_ns / 1e3, (double)p->least_ns / 1e3);
+}
+
+static void print_end(const struct tsct_recording *rec, const char *sign,
+		      __u32 node)
+{
+	printf("  %s ", sign);
+	view_print_plain(stdout, tsct_recording_node_name(rec, node));
+}
+
+void messages_print(const struct tsct_recording *rec)
+{
+	const struct tsct_recorded_messages *m = &rec->messages;
+	__u32 i;
+
+	if (!m->on)
+		return;
+	printf("\n%12s %38s %25s\n%12s %12s %12s %12s %12s %12s\n", "",
+	       "received before they were sent", "took at least, us",
+	       "messages", "own clocks", "now", "beyond", "own clocks", "now");
+	for (i = 0; i < m->nr_pairs; i++) {
+		print_pair(&m->pairs[i]);
+		print_end(rec, "from", m->pairs[i].from);
+		print_end(rec, "to", m->pairs[i].to);
+		putchar('\n');
+	}
+	print_pair(&m->all);
+	printf("  all\n%12" PRIu64 " were never received, %" PRIu64
+	       " never sent, as far as is known\n",
+	       (uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
+}
+
+/* ---- JSON -------------------------------------------------------------- */
+
+/* JSON's integers are signed here; nobody counts that far. */
+static json_t *number(uint64_t value)
+{
+	return json_integer((json_int_t)(value <= INT64_MAX ? value : INT64_MAX));
+}
+
+static json_t *pair_json(const struct tsct_recorded_pair *p)
+{
+	return json_pack("{si si so so so so sI sI}",
+			 "from", (int)p->from, "to", (int)p->to,
+			 "matched", number(p->matched),
+			 "violations_before", number(p->before),
+			 "violations_within", number(p->within),
+			 "violations_beyond", number(p->beyond),
+			 "least_own_ns", (json_int_t)p->least_own_ns,
+			 "least_ns", (json_int_t)p->least_ns);
+}
+
+json_t *messages_json(const struct tsct_recording *rec)
+{
+	const struct tsct_recorded_messages *m = &rec->messages;
+	json_t *pairs;
+	__u32 i;
+
+	if (!m->on)
+		return json_null();
+	pairs = json_array();
+	for (i = 0; i < m->nr_pairs; i++)
+		json_array_append_new(pairs, pair_json(&m->pairs[i]));
+	return json_pack("{so so so so so so so so so so sI sI so}",
+			 "sends", number(m->sends),
+			 "receives", number(m->receives),
+			 "unmatched_sends", number(m->unmatched_sends),
+			 "unmatched_receives", number(m->unmatched_receives),
+			 "given_up", number(m->given_up),
+			 "other_pairs", number(m->other_pairs),
+			 "matched", number(m->all.matched),
+			 "violations_before", number(m->all.before),
+			 "violations_within", number(m->all.within),
+			 "violations_beyond", number(m->all.beyond),
+			 "least_own_ns", (json_int_t)m->all.least_own_ns,
+			 "least_ns", (json_int_t)m->all.least_ns,
+			 "pairs", pairs);
+}
