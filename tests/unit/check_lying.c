@@ -110,14 +110,17 @@ START_TEST(lying_server)
 {
 	struct stat st;
 	pthread_t thread;
-	struct tsct *t;
+	struct tsct *t = NULL;
 	int error, before;
 
 	seed_with(_i);
 	serve_name();
 	before = open_fds();
 	pthread_create(&thread, NULL, lie_once, (void *)&lies[_i]);
+	/* Bound, but not listening yet: one that found nobody is closed, too. */
 	do {
+		tsct_close(t);
+		t = NULL;
 		usleep(1000);
 		error = stat(serve_path, &st) ? -ECONNREFUSED :
 			tsct_open_at(serve_path, NULL, &t);
