@@ -122,7 +122,7 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 		    struct tsct_merge **ret)
 {
 	static int (*const step[])(struct tsct_merge *m) = {
-		merge_open, merge_choose_time, merge_identify, merge_find_axis,
+		merge_open, merge_identify, merge_choose_time, merge_find_axis,
 		merge_settle, merge_define, merge_bounds, make_clock,
 	};
 	struct tsct_merge *m = calloc(1, sizeof(*m));

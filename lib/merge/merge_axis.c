@@ -181,6 +181,25 @@ static bool take_told(struct tsct_merge *m)
 	return false;
 }
 
+/* Nobody knows his counter: ns, from about the time on that somebody told */
+static void take_ns(struct tsct_merge *m)
+{
+	const struct tsct_series *s;
+	unsigned int i, k;
+
+	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
+	for (i = 0; i < m->nr; i++) {
+		for (k = 0; k < m->in[i].nr_series; k++) {
+			s = &m->in[i].series[k];
+			if (merge_is_of(m, s)) {
+				m->axis.base_ns = s->line[s->nr - 1].base_ns;
+				m->axis.base = (__u64)m->axis.base_ns;
+				return;
+			}
+		}
+	}
+}
+
 /* ---- the frame ---------------------------------------------------------------- */
 
 static __u64 wanted_hz(const struct tsct_merge *m)
@@ -283,7 +302,7 @@ int merge_find_axis(struct tsct_merge *m)
 	if (merged)
 		return take_merged(m, merged);
 	if (!take_masters(m) && !take_told(m))
-		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
+		take_ns(m);
 	err = frame_by_master(m);
 	if (err == -ENOENT)
 		err = frame_by_line(m);

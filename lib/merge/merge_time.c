@@ -138,6 +138,24 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 	return true;
 }
 
+/* All of one boot have one clock. */
+static bool is_one_machine(const struct tsct_merge *m)
+{
+	const __u8 *first = m->in[0].told.rec->nodes[0].boot_id;
+	const struct tsct_recording *rec;
+	unsigned int i;
+	__u32 k;
+
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].told.rec;
+		for (k = 0; k < rec->nr_nodes; k++)
+			if (memcmp(rec->nodes[k].boot_id, first, 16))
+				return false;
+	}
+	return true;
+}
+
+/* The machines' clocks are the same one, as their configuration has it. */
 static bool is_shared(const struct tsct_merge *m)
 {
 	unsigned int i;
@@ -200,7 +218,7 @@ static int take_own(struct tsct_merge *m)
 		if (err)
 			return err;
 	}
-	if (m->nr > 1 && !is_shared(m))
+	if (!is_one_machine(m) && !is_shared(m))
 		warn(m);
 	return 0;
 }
