@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+/* Merging recordings: whose time they get, by which way, and how well. */
+#include "merge_world.h"
+
+/* 2 CPUs, 2 CPUs, 1 CPU */
+#define NR_ABC	(5 * EVENTS)
+
+START_TEST(test_tree)
+{
+	static const enum tsct_merge_how how[] = {
+		TSCT_MERGE_AS_MASTER, TSCT_MERGE_AS_CHILD, TSCT_MERGE_VIA,
+	};
+	const struct tsct_recording *r;
+	struct tsct_merge *m;
+	__u32 i;
+
+	options.fit = _i;
+	m = merge_to("abc", "o");
+	r = tsct_merge_result(m);
+	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_CLUSTER);
+	ck_assert_uint_eq(r->nr_nodes, 3);
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(tsct_merge_how(m, i), how[i]);
+		ck_assert_str_eq(r->nodes[i].correction.fit,
+				 i ? tsct_fit_name(_i) : "");
+	}
+	/* Who goes by another one is no better than that one is. */
+	ck_assert_uint_lt(tsct_merge_bound(r, 0, r->begin), 4);
+	ck_assert_uint_lt(tsct_merge_bound(r, 1, EPOCH + 2 * S), 80000);
+	ck_assert_uint_gt(tsct_merge_bound(r, 2, EPOCH + 2 * S),
+			  tsct_merge_bound(r, 1, EPOCH + 2 * S));
+	ck_assert(!tsct_merge_is_partial(m));
+	tsct_merge_free(m);
+	check_result("o", NR_ABC, 1);
+}
+END_TEST
+
+/* The one in between was not recorded: its line does, and says how well. */
+START_TEST(test_told)
+{
+	struct tsct_merge *m = merge_to("ac", "o");
+
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_TOLD);
+	ck_assert_uint_gt(tsct_merge_bound(tsct_merge_result(m), 1, EPOCH + S),
+			  40000);
+	tsct_merge_free(m);
+	check_result("o", 3 * EVENTS, 1);
+}
+END_TEST
+
+/* Without the master: cluster time is his line, or ns where nobody knows his counter. */
+START_TEST(test_no_master)
+{
+	struct tsct_merge *m = merge_to("bc", "o");
+
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_VIA);
+	tsct_merge_free(m);
+	check_result("o", 3 * EVENTS, 1);
+	m = merge_to("c", "p");
+	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_TOLD);
+	tsct_merge_free(m);
+	check_result("p", EVENTS, 1);
+}
+END_TEST
+
+/* Two who ask each other, and nobody else: what one told is the way. */
+START_TEST(test_circle)
+{
+	struct node b = nodes[1];
+	struct tsct_merge *m;
+
+	b.asks = 0xc;
+	write_node(&b, "d");
+	m = merge_to("adc", "o");
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_TOLD);
+	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_VIA);
+	tsct_merge_free(m);
+	check_result("o", NR_ABC, 1);
+}
+END_TEST
+
+/* The order of inputs does not matter to any tick; nor does how many at once. */
+START_TEST(test_same_ticks)
+{
+	__u64 sum;
+
+	tsct_merge_free(merge_to("abc", "o"));
+	sum = check_result("o", NR_ABC, 1);
+	tsct_merge_free(merge_to("cab", "p"));
+	ck_assert_uint_eq(check_result("p", NR_ABC, 1), sum);
+	options.jobs = 1;
+	tsct_merge_free(merge_to("bca", "q"));
+	ck_assert_uint_eq(check_result("q", NR_ABC, 1), sum);
+	/* What was merged before is as if it had not been. */
+	tsct_merge_free(merge_to("ab", "r"));
+	tsct_merge_free(merge_to("a", "s"));
+	tsct_merge_free(merge_to("sb", "t"));
+	check_result("t", 4 * EVENTS, 1);
+	tsct_merge_free(merge_to("o", "u"));
+	ck_assert_uint_eq(check_result("u", NR_ABC, 1), sum);
+}
+END_TEST
+
+/* A merge and a child: the master is in there. Two merges with other frames. */
+START_TEST(test_again)
+{
+	struct tsct_merge *m;
+
+	tsct_merge_free(merge_to("ab", "o"));
+	m = merge_to("oc", "p");
+	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_AS_MERGED);
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_MERGED);
+	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_TOLD);
+	ck_assert_str_eq(tsct_merge_result(m)->nodes[1].correction.fit, "auto");
+	tsct_merge_free(m);
+	check_result("p", NR_ABC, 1);
+	tsct_merge_free(merge_to("c", "q"));
+	tsct_merge_free(merge_to("oq", "r"));
+	check_result("r", NR_ABC, 1);
+	tsct_merge_free(merge_to("qo", "s"));
+	check_result("s", NR_ABC, 1);
+	refused("oa", "holds the same recording as");
+	options.hz = 2 * S;
+	refused("o", "its ticks are 1/1000000000 s already");
+}
+END_TEST
+
+START_TEST(test_resolution)
+{
+	struct tsct_merge *m;
+
+	options.hz = 10 * S;
+	m = merge_to("abc", "o");
+	/* Ticks are finer than any counter's here: none has to be put later. */
+	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.bumps, 0);
+	tsct_merge_free(m);
+	check_result("o", NR_ABC, 10);
+	options.hz = 0;
+	tsct_merge_free(merge_to("o", "p"));
+	check_result("p", NR_ABC, 10);
+	options.hz = 18446744073709551557ULL;
+	refused("a", "--resolution");
+}
+END_TEST
+
+/* ---- own clocks ------------------------------------------------------------------------ */
+
+static void write_alone(__s64 off_ns)
+{
+	struct node n = nodes[1];
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		n = nodes[i];
+		n.alone = true;
+		n.own_off_ns = off_ns;
+		write_node(&n, (char[]) { 'd' + i, 0 });
+	}
+}
+
+START_TEST(test_own)
+{
+	struct tsct_merge *m;
+
+	write_alone(4000);	/* 5 us are allowed */
+	m = merge_to("de", "o");
+	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
+	ck_assert_ptr_nonnull(strstr(notes, "two of them may be 10.000 us apart"));
+	tsct_merge_free(m);
+	check_result("o", 4 * EVENTS, 1);
+	tsct_merge_free(merge_to("o", "p"));
+	check_result("p", 4 * EVENTS, 1);
+	/* Of one machine there is one clock: no remark */
+	tsct_merge_free(merge_to("d", "q"));
+	ck_assert_str_eq(notes, "");
+	options.hz = 3 * S;
+	tsct_merge_free(merge_to("de", "r"));
+	check_result("r", 4 * EVENTS, 3);
+}
+END_TEST
+
+/* Who has no timeline, and who has one */
+START_TEST(test_force)
+{
+	struct tsct_merge *m;
+
+	write_alone(0);
+	refused("be", "/e: holds the same recording as");
+	refused("ce", "has no sync samples, others have; --force");
+	options.force = true;
+	m = merge_to("ce", "o");
+	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
+	ck_assert_ptr_nonnull(strstr(notes, "/e: has no sync samples"));
+	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock was taken"));
+	tsct_merge_free(m);
+	/* c's own clock is 3 ms off, and its bound does not know. */
+}
+END_TEST
+
+/* ---- epochs ------------------------------------------------------------------------------ */
+
+/* In the middle the counter begins anew, as after a suspend, a second later. */
+START_TEST(test_two_epochs)
+{
+	struct node n = nodes[1], later = nodes[1];
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	struct tsct_merge *m;
+	int fd = make_dir("d");
+
+	n.end = LENGTH / 2;
+	later.begin = LENGTH / 2;
+	later.base += 3 * S;
+	later.clock_epoch = 2;
+	describe(&rec, &nodes[1]);
+	rec.end = count_at(&later, LENGTH);
+	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
+	join_cluster(&rec, &n);
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	write_samples(&rec, writer, &n);
+	write_samples(&rec, writer, &later);
+	n.nr_cpus = later.nr_cpus = 1;
+	write_events(writer, &n, 18);
+	write_events(writer, &later, 18);
+	ck_assert_int_eq(tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+	m = merge_to("ad", "o");
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_CHILD);
+	tsct_merge_free(m);
+	check_result("o", 4 * EVENTS, 1);
+}
+END_TEST
+
+/* ---- ends of ranges ---------------------------------------------------------------------- */
+
+/* A run of no length at all, of microseconds, and events before all samples */
+START_TEST(test_short)
+{
+	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };
+	struct node n = nodes[1];
+	struct tsct_merge *m;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
+		n = nodes[1];
+		n.end = length[i];
+		write_node(&n, (char[]) { 'd' + i, 0 });
+	}
+	for (i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
+		m = merge_to((char[]) { 'a', 'd' + i, 0 },
+			     (char[]) { 'o' + i, 0 });
+		tsct_merge_free(m);
+		check_result((char[]) { 'o' + i, 0 }, 4 * EVENTS, 1);
+	}
+}
+END_TEST
+
+static void begin(void)
+{
+	seed_with(0);
+	reset_options();
+	make_root();
+	write_all();
+}
+
+int main(void)
+{
+	Suite *s = suite_create("merge");
+	TCase *tc = tcase_create("merge");
+
+	print_seed();
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, begin, drop_root);
+	tcase_add_loop_test(tc, test_tree, 0, TSCT_FIT_NR);
+	tcase_add_test(tc, test_told);
+	tcase_add_test(tc, test_no_master);
+	tcase_add_test(tc, test_circle);
+	tcase_add_test(tc, test_same_ticks);
+	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_resolution);
+	tcase_add_test(tc, test_own);
+	tcase_add_test(tc, test_force);
+	tcase_add_test(tc, test_two_epochs);
+	tcase_add_test(tc, test_short);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}

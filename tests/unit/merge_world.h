@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nodes whose counters are integers of true time, so that the global tick of every
+ * event is known; what they recorded, and what comes of merging that.
+ */
+#ifndef TESTS_MERGE_WORLD_H
+#define TESTS_MERGE_WORLD_H
+
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/def.h"
+#include "core/scale.h"
+#include "merge/merge.h"
+#include "recording/samples.h"
+#include "recording/writer.h"
+#include "seed.h"
+#include "suite.h"
+
+#define EPOCH	1795264075000000000LL
+#define MS	1000000ULL
+#define S	1000000000ULL
+#define LENGTH	(4 * S)
+#define MASTER	0xa0000001ULL
+
+/* ---- nodes --------------------------------------------------------------------- */
+
+/* Its counter at true time t (ns): base + t * num / den */
+struct node {
+	char name;
+	__u64 id, base, num, den;
+	__u64 asks;		/* node that it asks; 0: it is the master */
+	__u32 timeline, clock_epoch;
+	__u64 begin, end;	/* of the recording, true time */
+	__s64 own_off_ns;	/* of its own clock */
+	__u32 status;
+	__u8 uuid, boot;
+	bool killed;		/* the recorder was */
+	bool alone;		/* it knows of no cluster */
+	bool no_samples;
+	const char *fit;
+	const char *channel;
+	__u32 nr_cpus;
+};
+
+static const struct node nodes[] = {
+	{ 'a', MASTER, 7000000000000ULL, 2, 1, 0, 9, 1, 0, LENGTH, 0, 2, 1, 1,
+	  false, false, false, "auto", "default", 2 },
+	{ 'b', 0xb, 1ULL << 60, 300003, 100000, MASTER, 9, 1, 0, LENGTH, 4000000,
+	  2, 2, 2, false, false, false, "auto", "default", 2 },
+	{ 'c', 0xc, 12345, 259997, 100000, 0xb, 9, 1, 0, LENGTH, -3000000, 2, 3, 3,
+	  false, false, false, "auto", "default", 1 },
+};
+
+static __u64 count_at(const struct node *n, __u64 t)
+{
+	return n->base + (__u64)((tsct_u128)t * n->num / n->den);
+}
+
+static __u64 mult_of(const struct node *n)
+{
+	return (__u64)(((tsct_u128)n->den << TSCT_CLOCK_SHIFT) / n->num);
+}
+
+static const struct node *node_of(__u64 id)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		if (nodes[i].id == id)
+			return &nodes[i];
+	return NULL;
+}
+
+/* ---- directories ------------------------------------------------------------------ */
+
+static char root[64];
+
+static inline void make_root(void)
+{
+	snprintf(root, sizeof(root), "%s/tsct-XXXXXX",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static int drop_one(const char *path, const struct stat *st, int type,
+		    struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static inline void drop_root(void)
+{
+	ck_assert_int_eq(nftw(root, drop_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static inline void path_of(char to[128], const char *name)
+{
+	snprintf(to, 128, "%s/%s", root, name);
+}
+
+static inline int make_dir(const char *name)
+{
+	char path[128];
+	int fd;
+
+	path_of(path, name);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+/* ---- recordings --------------------------------------------------------------------- */
+
+static struct tsct_pair pair_of(const struct node *n, __s64 off_ns)
+{
+	struct tsct_pair pair = {
+		.base_tsc = count_at(n, 0), .base_ns = EPOCH + off_ns,
+		.mult = mult_of(n), .slew_mult = mult_of(n),
+		.as_of_tsc = count_at(n, LENGTH), .error_ps = 5000000,
+		.past_error_ps = 5000000,
+		.hold_after_tsc = count_at(n, LENGTH),
+		.void_after_tsc = count_at(n, 2 * LENGTH),
+	};
+
+	return pair;
+}
+
+static inline void describe(struct tsct_recording *rec, const struct node *n)
+{
+	char host[] = { 'h', n->name, 0 };
+
+	memset(rec, 0, sizeof(*rec));
+	ck_assert_int_eq(tsct_recording_make(rec, 1), 0);
+	ck_assert_int_eq(tsct_recording_locate(rec, n->nr_cpus), 0);
+	memset(rec->uuid, n->uuid, 16);
+	memset(rec->nodes[0].boot_id, n->boot, 16);
+	rec->nodes[0].host = strdup(host);
+	rec->nodes[0].kernel = strdup("6.1");
+	rec->nodes[0].command = strdup("true");
+	rec->nodes[0].provider = strdup("embedded");
+	rec->clock_origin = strdup("in-process");
+	rec->source = TSCT_SOURCE_TSC;
+	rec->begin = count_at(n, n->begin);
+	rec->end = count_at(n, n->end);
+	rec->real = pair_of(n, n->own_off_ns);
+	rec->status = n->status;
+	rec->epoch_first = rec->epoch = 1;
+	ck_assert_int_eq(tsct_recording_add_stream(rec, n->channel), 0);
+}
+
+static inline void define(struct tsct_recording *rec, __u32 stream, __u32 id,
+			  const char *name, __u32 kind, const char *fields)
+{
+	struct tsct_event_def def;
+
+	ck_assert_int_eq(tsct_def_parse(name, kind, fields, &def, NULL), 0);
+	def.id = id;
+	ck_assert_int_eq(tsct_recording_add_def(rec, stream, &def), 0);
+}
+
+static inline void join_cluster(struct tsct_recording *rec, const struct node *n)
+{
+	struct tsct_recorded_sync *sync = &rec->nodes[0].sync;
+	char name[] = { n->name, 0 };
+
+	if (n->alone)
+		return;
+	ck_assert_int_eq(tsct_recording_add_samples(rec), 0);
+	sync->name = strdup(name);
+	strcpy(sync->fit, n->fit);
+	sync->role = n->asks ? TSCT_SYNC_CHILD : TSCT_SYNC_MASTER;
+	sync->node = n->id;
+	sync->master = MASTER;
+	sync->timeline = n->timeline;
+	sync->status = TSCT_STATUS_SYNCHRONIZED;
+	if (!n->asks)
+		sync->line = pair_of(n, 0);
+}
+
+/* Ways take 20 us, and up to 5 more each. */
+static inline void write_sample(struct tsct_recording *rec,
+				struct tsct_writer *writer,
+				const struct node *n, __u64 t, __u32 session)
+{
+	const struct node *other = node_of(n->asks);
+	struct tsct_sync_sample s = {
+		.stamp = count_at(n, t + MS), .number = t / MS + 1,
+		.x = { .t1 = count_at(n, t), .local_error = 2,
+		       .remote_error = 2, .session = session },
+		.fitted = 1, .kept = 1, .node = n->asks, .host = n->asks,
+		.master = MASTER, .timeline = n->timeline,
+		.status = TSCT_STATUS_SYNCHRONIZED, .depth = n->asks != MASTER,
+		.has_line = 1, .clock_epoch = n->clock_epoch, .cluster_epoch = 1,
+		.line = { .base = count_at(other, 0), .base_ns = EPOCH,
+			  .mult = mult_of(other), .as_of = count_at(other, t),
+			  .error_ps = n->asks == MASTER ? 0 : 40000000 },
+	};
+	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
+	struct tsct_event event = {
+		.tsc = s.stamp, .id = TSCT_ID_FIRST, .payload = payload,
+	};
+
+	snprintf(s.source, sizeof(s.source), "10.0.0.%u", (unsigned int)n->asks & 15);
+	t += 20000 + any(5000);
+	s.x.t2 = count_at(other, t);
+	s.x.t3 = count_at(other, t + 1000);
+	t += 21000 + any(5000);
+	s.x.t4 = count_at(n, t);
+	event.len = tsct_sample_encode(&s, payload);
+	ck_assert_int_eq(tsct_writer_event(writer, rec->nr_streams, &event), 0);
+}
+
+static inline void write_samples(struct tsct_recording *rec,
+				 struct tsct_writer *writer, const struct node *n)
+{
+	__u64 t;
+
+	if (n->alone || !n->asks || n->no_samples)
+		return;
+	for (t = n->begin; t < n->end; t += 20 * MS)
+		write_sample(rec, writer, n, t, (__u32)(t / S) + 1);
+}
+
+#define EVENTS	500	/* on each CPU */
+
+/* "now": true time, since the begin of all */
+static inline void write_events(struct tsct_writer *writer, const struct node *n,
+				__u32 id)
+{
+	__u64 t;
+	struct tsct_event event = { .id = id, .payload = &t, .len = sizeof(t) };
+	__u32 cpu, i;
+
+	for (cpu = 0; cpu < n->nr_cpus; cpu++) {
+		for (i = 0; i < EVENTS; i++) {
+			t = n->begin + (n->end - n->begin) / EVENTS * i + cpu;
+			event.cpu = cpu;
+			event.tid = 100 + i / 7;
+			event.tsc = count_at(n, t);
+			ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+		}
+	}
+}
+
+static inline void write_node(const struct node *n, const char *name)
+{
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	int fd = make_dir(name);
+
+	describe(&rec, n);
+	define(&rec, 0, 16 + n->uuid, "now", TSCT_KIND_INSTANT, "t:u64");
+	join_cluster(&rec, n);
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	write_samples(&rec, writer, n);
+	write_events(writer, n, 16 + n->uuid);
+	if (n->killed)
+		ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	else
+		ck_assert_int_eq(tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+}
+
+static inline void write_all(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		write_node(&nodes[i], (char[]) { nodes[i].name, 0 });
+}
+
+/* ---- merging -------------------------------------------------------------------------- */
+
+static struct tsct_merge_options options;
+static char paths[8][128];
+static const char *path[8];
+static char notes[4096];
+static char why[1024];
+
+static void take_note(void *arg, const char *sentence)
+{
+	(void)arg;
+	strncat(notes, sentence, sizeof(notes) - strlen(notes) - 2);
+	strcat(notes, "\n");
+}
+
+/* Of inputs named by letters */
+static inline int plan(const char *names, struct tsct_merge **ret)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; names[i]; i++) {
+		path_of(paths[i], (char[]) { names[i], 0 });
+		path[i] = paths[i];
+	}
+	options.path = path;
+	options.nr = (unsigned int)i;
+	options.note = take_note;
+	notes[0] = '\0';
+	err = tsct_merge_plan(&options, ret);
+	snprintf(why, sizeof(why), "%s", tsct_merge_why(*ret));
+	return err;
+}
+
+static inline void reset_options(void)
+{
+	memset(&options, 0, sizeof(options));
+	options.fit = -1;
+	options.jobs = 2;
+}
+
+/* The merge is to be freed. */
+static inline struct tsct_merge *merge_to(const char *names, const char *to)
+{
+	struct tsct_merge *m;
+	int fd, err = plan(names, &m);
+
+	ck_assert_msg(!err, "%s: %d, %s", names, err, why);
+	fd = make_dir(to);
+	err = tsct_merge_write(m, fd);
+	ck_assert_msg(!err, "%s: %d, %s", names, err, tsct_merge_why(m));
+	close(fd);
+	return m;
+}
+
+static inline void refused(const char *names, const char *what)
+{
+	struct tsct_merge *m;
+	int err = plan(names, &m);
+
+	ck_assert_msg(err && strstr(why, what), "%s: %d, '%s' has no '%s'",
+		      names, err, why, what);
+	tsct_merge_free(m);
+}
+
+static inline void taken(const char *names, const char *note)
+{
+	struct tsct_merge *m;
+	int err = plan(names, &m);
+
+	ck_assert_msg(!err, "%s: %d, %s", names, err, why);
+	ck_assert_msg(strstr(notes, note), "'%s' has no '%s'", notes, note);
+	tsct_merge_free(m);
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
+
+static void no_damage(void *arg, const char *sentence)
+{
+	(void)arg;
+	ck_abort_msg("%s", sentence);
+}
+
+static inline struct tsct_trace *open_result(const char *name)
+{
+	struct tsct_trace *trace;
+	char dir[128], text[256];
+	int err;
+
+	path_of(dir, name);
+	err = tsct_trace_open(dir, no_damage, NULL, &trace, text, sizeof(text));
+	ck_assert_msg(!err, "%s", text);
+	return trace;
+}
+
+/* Off its true tick by no more than its node says; returns the sum of all ticks. */
+static inline __u64 check_result(const char *name, __u64 nr, __u64 ticks_per_ns)
+{
+	struct tsct_trace *trace = open_result(name);
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	__u64 t, sum = 0, bound, events = 0, last = 0;
+	struct tsct_trace_event e;
+	__s64 off;
+
+	while (tsct_trace_next(trace, &e) == 1) {
+		memcpy(&t, e.payload, sizeof(t));
+		off = (__s64)(e.stamp - (EPOCH + t) * ticks_per_ns);
+		bound = tsct_merge_bound(rec, e.node, e.stamp) * ticks_per_ns;
+		ck_assert_msg((__u64)llabs(off) <= bound,
+			      "node %u, t %llu: off by %lld, bound %llu", e.node,
+			      (unsigned long long)t, (long long)off,
+			      (unsigned long long)bound);
+		ck_assert_uint_ge(e.stamp, last);
+		ck_assert_uint_ge(e.stamp, rec->begin);
+		ck_assert_uint_le(e.stamp, rec->end);
+		last = e.stamp;
+		sum += e.stamp;
+		events++;
+	}
+	ck_assert_uint_eq(events, nr);
+	ck_assert(!tsct_recording_lossy(rec));
+	tsct_trace_close(trace);
+	return sum;
+}
+
+#endif /* TESTS_MERGE_WORLD_H */
