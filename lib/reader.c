@@ -93,7 +93,7 @@ static void seek_new(struct tsct_reader *reader, unsigned int cpu)
 	tsct_reader_figures(reader, cpu, &now);
 	if (ring->has_next)
 		ring->stat.before++;
-	ring->has_next = false;
+	ring->has_next = ring->has_head = false;
 	ring->stat.before += now.events - ring->count;
 	ring->pos = ring->sure = now.head;
 	ring->count = now.events;

@@ -19,6 +19,12 @@ struct tsct_ring_reader {
 	__u64 sure;		/* the last position where that was confirmed */
 	bool overtaken;		/* since then */
 	bool doubtful;		/* since then: something was broken */
+	/*
+	 * Discard policy: a head that was checked. What is below it stays ours, so
+	 * it is looked at again only there: writers have its cache line meanwhile.
+	 */
+	bool has_head;
+	__u64 head_word, head_pos;
 	bool unreleased;	/* events were returned since the last release */
 	/* A record that was taken, but not returned yet: see fetch() */
 	bool has_next;

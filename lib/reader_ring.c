@@ -111,9 +111,16 @@ static bool look(struct tsct_reader *reader, unsigned int cpu,
 		 struct head *ret_head)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
-	const struct head head = load_head(reader, cpu);
-	const __s64 distance = head.pos - ring->pos;
+	struct head head;
+	__s64 distance;
 
+	if (ring->has_head && (__s64)(ring->head_pos - ring->pos) > 0) {
+		*ret_head = (struct head) { ring->head_word, ring->head_pos };
+		return true;
+	}
+	ring->has_head = false;
+	head = load_head(reader, cpu);
+	distance = head.pos - ring->pos;
 	*ret_head = head;
 	if (!distance) {
 		settle_at(reader, cpu, head);
@@ -122,8 +129,12 @@ static bool look(struct tsct_reader *reader, unsigned int cpu,
 	if (head.pos % TSCT_RECORD_ALIGN == 0 &&
 	    ring->pos % TSCT_RECORD_ALIGN == 0 && distance > 0 &&
 	    (tsct_reader_overwrites(reader) ||
-	     (__u64)distance <= reader->t->geo.data_size))
+	     (__u64)distance <= reader->t->geo.data_size)) {
+		ring->has_head = !tsct_reader_overwrites(reader);
+		ring->head_word = head.word;
+		ring->head_pos = head.pos;
 		return true;
+	}
 	ring->stat.broken_places++;
 	ring->doubtful = true;
 	ring->pos = head.pos;
@@ -208,22 +219,20 @@ static bool pass(struct tsct_ring_reader *ring, enum tsct_ring_step step,
 	return step == TSCT_STEP_RECORD;
 }
 
-/* Every turn goes forward or counts as overtaken, so it ends. */
-int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
-		     struct tsct_event *ret_event)
+/*
+ * The next record below a head. 1, or 0: none. Every turn goes forward or counts as
+ * overtaken, so it ends.
+ */
+static int walk(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
+		struct head head, struct tsct_event *ret_event)
 {
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct tsct_record header;
 	enum tsct_ring_step step;
 	struct tsct_block block;
 	int overtaken = 0;
-	struct head head;
 	__u64 next;
 
-	if (!tsct_ring_ready(reader->t, cpu) || !look(reader, cpu, &head))
-		return 0;
-	if (is_overtaken(reader, cpu))
-		head = load_head(reader, cpu);
 	while ((__s64)(head.pos - ring->pos) > 0) {
 		step = copy_next(reader, cpu, head.pos, copy, &header, &block,
 				 &next);
@@ -241,6 +250,27 @@ int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 	if (head.pos == ring->pos)
 		settle_at(reader, cpu, head);
 	return 0;
+}
+
+int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
+		     struct tsct_event *ret_event)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct head head;
+	bool known;
+
+	if (!tsct_ring_ready(reader->t, cpu))
+		return 0;
+	known = ring->has_head;
+	if (!look(reader, cpu, &head))
+		return 0;
+	if (is_overtaken(reader, cpu))
+		head = load_head(reader, cpu);
+	if (walk(reader, cpu, copy, head, ret_event))
+		return 1;
+	/* Nothing up to where we knew of: is there more by now? */
+	return known && look(reader, cpu, &head) ?
+		walk(reader, cpu, copy, head, ret_event) : 0;
 }
 
 int tsct_reader_fetch(struct tsct_reader *reader, unsigned int cpu)

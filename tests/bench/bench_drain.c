@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What recording an event of 8 bytes costs the recorder, by one core: out of the
+ * ring, checked, into a file in memory. Nobody else writes meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "handle.h"
+#include "provider.h"
+#include "recording/writer.h"
+
+static char dir[] = "/dev/shm/bench-drain-XXXXXX", path[64];
+static struct tsct_server *server;
+static struct tsct *reader, *emitter;
+static struct tsct_clock *clock_;
+static struct tsct_recording rec;
+static struct tsct_writer *writer;
+static struct tsct_drain *drain;
+static int dirfd_, event;
+
+static void must(int err, const char *what)
+{
+	if (err >= 0)
+		return;
+	fprintf(stderr, "bench_drain: %s: %s\n", what, strerror(-err));
+	exit(1);
+}
+
+static void open_rings(void)
+{
+	const struct tsct_options options = {
+		.roles = TSCT_ROLE_READ, .block_size = 16384, .blocks = 128,
+	};
+
+	snprintf(path, sizeof(path), "%s/socket", dir);
+	must(tsct_server_start(path, "embedded", &server), "rings");
+	must(tsct_server_run(server), "rings");
+	must(tsct_open_at(path, &options, &reader), "reader");
+	must(tsct_open_at(path, NULL, &emitter), "writer");
+	event = tsct_define(emitter, "event", TSCT_KIND_INSTANT, "value:u64");
+	must(event, "event");
+}
+
+static void open_recording(void)
+{
+	struct tsct_clock_state state;
+
+	must(tsct_clock_open(&clock_), "clock");
+	must(tsct_clock_snapshot(clock_, &state), "clock");
+	must(tsct_recording_make(&rec, 1), "recording");
+	must(tsct_recording_locate(&rec, tsct_header(reader)->nr_cpus), "CPUs");
+	must(tsct_recording_add_stream(&rec, "bench"), "stream");
+	rec.nodes[0].host = strdup("");
+	rec.nodes[0].kernel = strdup("");
+	rec.nodes[0].command = strdup("");
+	rec.nodes[0].provider = strdup("");
+	rec.clock_origin = strdup("");
+	rec.source = state.source;
+	rec.real = state.real;
+	rec.begin = rec.end = tsct_clock_stamp(clock_);
+	must(tsct_writer_open(dirfd_, &rec, &writer), "files");
+	must(tsct_drain_open(reader, clock_, writer, &rec, 0, &drain), "drain");
+}
+
+/* Memory that nobody had before costs more than all the rest. */
+static void fill(void)
+{
+	unsigned int cpu;
+	char name[64];
+	__u64 i;
+
+	for (cpu = 0; cpu < rec.nr_locations; cpu++) {
+		snprintf(name, sizeof(name), "%s/bench_%u", dir, cpu);
+		if (truncate(name, 0) && errno != ENOENT)
+			must(-errno, name);
+	}
+
+	for (i = 0; i < BENCH_TURNS; i++)
+		must(tsct_emit(emitter, event, &i, sizeof(i)), "emit");
+}
+
+static void run(unsigned int turns)
+{
+	__u64 taken;
+
+	while (turns) {
+		must(tsct_drain_pass(drain, UINT64_MAX, &taken), "drain");
+		turns -= taken;
+	}
+}
+
+static struct bench benches[] = {
+	{ .name = "drain_ns", .prepare = fill, .run = run },
+};
+
+static void close_all(void)
+{
+	unsigned int cpu;
+	char name[32];
+
+	must(tsct_writer_finish(writer), "files");
+	tsct_drain_close(drain);
+	tsct_writer_close(writer);
+	tsct_clock_close(clock_);
+	for (cpu = 0; cpu < rec.nr_locations; cpu++) {
+		snprintf(name, sizeof(name), "bench_%u", cpu);
+		unlinkat(dirfd_, name, 0);
+	}
+	unlinkat(dirfd_, "metadata", 0);
+	tsct_recording_free(&rec);
+	tsct_close(emitter);
+	tsct_close(reader);
+	tsct_server_stop(server);
+}
+
+int main(void)
+{
+	if (!mkdtemp(dir)) {
+		perror(dir);
+		return 1;
+	}
+	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY);
+	bench_pin();
+	open_rings();
+	open_recording();
+	bench_all(benches, 1);
+	printf("drain_per_s %.0f events/s\n", 1e9 / bench_median(&benches[0]));
+	close_all();
+	return rmdir(dir);
+}
