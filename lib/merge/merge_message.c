@@ -26,13 +26,16 @@ struct key {
 	bool early;		/* it is receives that wait */
 };
 
+/* As many for each key, so that few share one */
+#define BUCKETS		4
+
 #define PAIR_SLOTS	(2 * TSCT_MESSAGE_PAIRS_MAX)
 
 struct tsct_message_matcher {
 	struct open *open;
 	struct key *keys;
 	__u32 *bucket;
-	__u32 room;		/* of all three; a power of two */
+	__u32 room;		/* of open and keys; a power of two */
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
 	__u64 window, seed;
@@ -71,7 +74,7 @@ int tsct_message_matcher_new(const struct tsct_messages_options *options,
 	m->room = room;
 	m->open = calloc(room, sizeof(*m->open));
 	m->keys = calloc(room, sizeof(*m->keys));
-	m->bucket = calloc(room, sizeof(*m->bucket));
+	m->bucket = calloc(BUCKETS * (size_t)room, sizeof(*m->bucket));
 	m->pairs = calloc(TSCT_MESSAGE_PAIRS_MAX, sizeof(*m->pairs));
 	if (!m->open || !m->keys || !m->bucket || !m->pairs) {
 		tsct_message_matcher_free(m);
@@ -99,39 +102,39 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m)
 static __u32 *link_to(struct tsct_message_matcher *m, __u64 key)
 {
 	__u32 *link = &m->bucket[tsct_hash(m->seed, &key, sizeof(key)) &
-				 (m->room - 1)];
+				 (BUCKETS * (__u64)m->room - 1)];
 
 	while (*link && m->keys[*link - 1].key != key)
 		link = &m->keys[*link - 1].next;
 	return link;
 }
 
-static struct key *find(struct tsct_message_matcher *m, __u64 key)
+static struct key *key_at(struct tsct_message_matcher *m, const __u32 *link)
 {
-	const __u32 at = *link_to(m, key);
-
-	return at ? &m->keys[at - 1] : NULL;
+	return *link ? &m->keys[*link - 1] : NULL;
 }
 
 /* There is a free one: no more are open than there are keys. */
-static struct key *find_or_add(struct tsct_message_matcher *m, __u64 key)
+static struct key *add_key(struct tsct_message_matcher *m, __u32 *link, __u64 key)
 {
-	__u32 *link = link_to(m, key), at = *link;
+	const __u32 at = m->free_key;
 
-	if (!at) {
-		at = m->free_key;
-		m->free_key = m->keys[at - 1].next;
-		m->keys[at - 1] = (struct key) { .key = key };
-		*link = at;
-	}
+	m->free_key = m->keys[at - 1].next;
+	m->keys[at - 1] = (struct key) { .key = key };
+	*link = at;
 	return &m->keys[at - 1];
 }
 
-static void drop_key(struct tsct_message_matcher *m, __u64 key)
+/* It goes, if nothing is open of it any more. */
+static void drop_key(struct tsct_message_matcher *m, const struct key *k)
 {
-	__u32 *link = link_to(m, key), at = *link;
+	__u32 *link, at;
 
-	*link = m->keys[at - 1].next;
+	if (k->waits.first || k->late.first)
+		return;
+	link = link_to(m, k->key);
+	at = *link;
+	*link = k->next;
 	m->keys[at - 1].next = m->free_key;
 	m->free_key = at;
 }
@@ -155,18 +158,15 @@ static __u32 pop(struct tsct_message_matcher *m, struct list *list)
 	return at;
 }
 
-/* It was popped. So may its key go, that nothing else is open of. */
+/* It was popped. */
 static void drop(struct tsct_message_matcher *m, __u32 at)
 {
 	struct open *o = &m->open[at - 1];
-	const struct key *k = &m->keys[o->key];
 
 	*(o->older ? &m->open[o->older - 1].younger : &m->oldest) = o->younger;
 	*(o->younger ? &m->open[o->younger - 1].older : &m->youngest) = o->older;
 	o->next = m->free_open;
 	m->free_open = at;
-	if (!k->waits.first && !k->late.first)
-		drop_key(m, k->key);
 }
 
 /* ---- sums ------------------------------------------------------------------ */
@@ -243,44 +243,45 @@ static bool is_over(const struct tsct_message_matcher *m, __u64 since, __u64 now
 	return now - since > m->window;
 }
 
-/* What is over, of one key. The key goes with the last one. */
-static void settle_old(struct tsct_message_matcher *m, __u64 key, __u64 now)
+/* What is over, of one key */
+static void settle_old(struct tsct_message_matcher *m, struct key *k, __u64 now)
 {
-	struct key *k;
-
-	while ((k = find(m, key)) && k->late.first &&
+	while (k->late.first &&
 	       is_over(m, m->open[k->late.first - 1].send.global, now))
 		settle_late(m, k);
-	while ((k = find(m, key)) && k->early && k->waits.first &&
+	while (k->early && k->waits.first &&
 	       is_over(m, m->open[k->waits.first - 1].receive.global, now))
 		settle_waiting(m, k);
 }
 
 /* It came in before all others of its key, so it is the first of its list. */
-static void give_up_oldest(struct tsct_message_matcher *m)
+static bool settle_oldest(struct tsct_message_matcher *m)
 {
 	struct key *k = &m->keys[m->open[m->oldest - 1].key];
+	const bool is_late = k->late.first == m->oldest;
 
-	if (k->late.first == m->oldest) {
+	if (is_late)
 		settle_late(m, k);
-		return;
-	}
-	m->sums.given_up++;
-	settle_waiting(m, k);
+	else
+		settle_waiting(m, k);
+	drop_key(m, k);
+	return is_late;
 }
 
 /* ---- ends ------------------------------------------------------------------ */
 
-static void append(struct tsct_message_matcher *m, __u64 key, bool early,
-		   const struct tsct_message_end *end)
+static void append(struct tsct_message_matcher *m, __u32 *link, __u64 key,
+		   bool early, const struct tsct_message_end *end)
 {
 	struct open *o;
 	struct key *k;
 	__u32 at;
 
-	if (!m->free_open)
-		give_up_oldest(m);
-	k = find_or_add(m, key);
+	if (!m->free_open) {
+		m->sums.given_up += !settle_oldest(m);
+		link = link_to(m, key);	/* that may have gone, too */
+	}
+	k = *link ? key_at(m, link) : add_key(m, link, key);
 	at = m->free_open;
 	o = &m->open[at - 1];
 	m->free_open = o->next;
@@ -297,14 +298,14 @@ static void append(struct tsct_message_matcher *m, __u64 key, bool early,
 void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 		       const struct tsct_message_end *end)
 {
-	struct key *k;
-	__u32 at;
+	__u32 *link = link_to(m, key), at;
+	struct key *k = key_at(m, link);
 
 	m->sums.sends++;
-	settle_old(m, key, end->global);
-	k = find(m, key);
+	if (k)
+		settle_old(m, k, end->global);
 	if (!k || !k->early || !k->waits.first) {
-		append(m, key, false, end);
+		append(m, link, key, false, end);
 		return;
 	}
 	at = pop(m, &k->waits);
@@ -315,12 +316,12 @@ void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 void tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 			   const struct tsct_message_end *end)
 {
-	struct key *k;
-	__u32 at;
+	__u32 *link = link_to(m, key), at;
+	struct key *k = key_at(m, link);
 
 	m->sums.receives++;
-	settle_old(m, key, end->global);
-	k = find(m, key);
+	if (k)
+		settle_old(m, k, end->global);
 	if (k && !k->early && k->waits.first) {
 		at = pop(m, &k->waits);
 	} else if (k && k->late.first) {
@@ -328,12 +329,13 @@ void tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 		at = pop(m, &k->late);
 		m->sums.unmatched_receives++;
 	} else {
-		append(m, key, true, end);
+		append(m, link, key, true, end);
 		return;
 	}
 	m->open[at - 1].receive = *end;
 	match(m, &m->open[at - 1]);
 	drop(m, at);
+	drop_key(m, k);
 }
 
 void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send)
@@ -356,15 +358,8 @@ static int by_nodes(const void *a, const void *b)
 const struct tsct_messages_result *
 tsct_message_finish(struct tsct_message_matcher *m)
 {
-	struct key *k;
-
-	while (m->oldest) {
-		k = &m->keys[m->open[m->oldest - 1].key];
-		if (k->late.first == m->oldest)
-			settle_late(m, k);
-		else
-			settle_waiting(m, k);
-	}
+	while (m->oldest)
+		settle_oldest(m);
 	qsort(m->pairs, m->sums.nr_pairs, sizeof(*m->pairs), by_nodes);
 	m->sums.pairs = m->pairs;
 	return &m->sums;

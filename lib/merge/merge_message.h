@@ -60,7 +60,7 @@ struct tsct_messages_result {
 	__u64 other_pairs;	/* messages of pairs that there was no room for */
 };
 
-#define TSCT_MESSAGES_ROOM	(1U << 16)	/* open ends: 7 MiB */
+#define TSCT_MESSAGES_ROOM	(1U << 16)	/* open ends: 8 MiB */
 #define TSCT_MESSAGE_PAIRS_MAX	4096U
 
 /* All zero: the defaults */
