@@ -3,7 +3,7 @@
  * world DIR SEED [FIT]: recordings DIR/a, DIR/b and DIR/c of one world, and DIR/truth:
  *	EVENT NODE CPU KIND NUMBER TICKS MASTER FRAC, a line for each event
  * world DIR exact FIT: recordings whose times can be had with pencil and paper
- * world DIR big EVENTS: two recordings of so many events, to measure with
+ * world DIR big EVENTS [messages]: two recordings of so many events, to measure with
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 		world_exact(argv[1], argc > 3 ? argv[3] : "linear");
 	} else if (!strcmp(argv[2], "big")) {
 		world_big(argv[1], argc > 3 ? strtoull(argv[3], NULL, 10) :
-			  10000000);
+			  10000000, argc > 4);
 	} else {
 		world_make(&world, strtoull(argv[2], NULL, 10));
 		world_write(&world, argv[1], argc > 3 ? argv[3] : "auto");

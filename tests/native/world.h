@@ -80,6 +80,6 @@ void world_write(const struct world *world, const char *dir, const char *fit);
 
 /* world_exact.c, world_big.c: other recordings */
 void world_exact(const char *dir, const char *fit);
-void world_big(const char *dir, uint64_t events);
+void world_big(const char *dir, uint64_t events, bool messages);
 
 #endif /* TESTS_NATIVE_WORLD_H */

@@ -2,7 +2,9 @@
 /*
  * Two recordings of as many events as asked for, to measure with: 8 bytes each, on
  * two CPUs; gaps of any width up to 25 us, threads that take turns. The second one's
- * counter is a straight line of the first one's, but the network is none.
+ * counter is a straight line of the first one's, but the network is none. Where it is
+ * asked for, every event is the end of a message: the first node sends, the second
+ * one receives, sooner or later than that.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -66,7 +68,7 @@ static uint64_t gap(uint64_t *state)
 static uint64_t put_events(struct tsct_writer *writer, uint32_t node,
 			   uint64_t begin, uint64_t events)
 {
-	uint64_t tick, last = 0, state, i;
+	uint64_t tick, last = 0, state, i, number;
 	uint32_t cpu;
 
 	for (cpu = 0; cpu < WORLD_CPUS; cpu++) {
@@ -74,18 +76,21 @@ static uint64_t put_events(struct tsct_writer *writer, uint32_t node,
 		tick = begin + 1000;
 		for (i = 0; i < events / WORLD_CPUS; i++) {
 			tick += gap(&state);
+			number = i | (uint64_t)cpu << 40;
 			if (writer)
 				world_put(writer, 0, cpu, tick,
 					  1000 + (uint32_t)(i >> 6) % 3,
-					  WORLD_WORK, &i, sizeof(i));
+					  WORLD_WORK, &number, sizeof(number));
 		}
 		last = tick > last ? tick : last;
 	}
 	return last;
 }
 
-static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events)
+static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events,
+		     bool messages)
 {
+	const uint32_t kind = node ? TSCT_KIND_RECEIVE : TSCT_KIND_SEND;
 	const uint64_t begin = 5000000000000ULL + node * 7000000000000ULL;
 	struct tsct_event_def def;
 
@@ -93,7 +98,8 @@ static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events)
 	world_calibrate(rec, begin, put_events(NULL, node, begin, events) +
 			ASKS * 40000000ULL, WORLD_BEGIN_NS + node * 3000000,
 			hz[node]);
-	if (tsct_def_parse("tick", TSCT_KIND_INSTANT, "nr:u64", &def, NULL))
+	if (tsct_def_parse("tick", messages ? kind : TSCT_KIND_INSTANT, "nr:u64", &def,
+			   NULL))
 		abort();
 	def.id = WORLD_WORK;
 	if (tsct_recording_add_def(rec, 0, &def))
@@ -101,14 +107,14 @@ static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events)
 	world_sync(rec, SEED, node, "auto");
 }
 
-void world_big(const char *dir, uint64_t events)
+void world_big(const char *dir, uint64_t events, bool messages)
 {
 	struct tsct_recording rec[NODES];
 	struct tsct_writer *writer;
 	uint32_t i;
 
 	for (i = 0; i < NODES; i++)
-		describe(&rec[i], i, events);
+		describe(&rec[i], i, events, messages);
 	for (i = NODES; i-- > 0;) {
 		writer = world_open(dir, i ? "b" : "a", &rec[i]);
 		put_events(writer, i, rec[i].begin, events);
