@@ -6,46 +6,50 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "core/scale.h"
 #include "export/json_value.h"
+#include "filter_options.h"
 #include "json.h"
+#include "recording/lines.h"
 #include "view.h"
 
-enum time_form { FORM_LOCAL, FORM_UTC, FORM_RAW, FORM_DELTA };
+#define CHUNK	65536		/* lines are written together */
+
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct dump {
 	const char *dir;
 	bool json, sync;
-	enum time_form form;
-	const char **names;	/* events to show; none: all */
-	unsigned int nr_names;
-	__s64 cpu;		/* -1: all */
+	enum colour colour;
+	struct tsct_filter filter;
 	__u64 limit;
 
+	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
-	__s64 last_ns;		/* FORM_DELTA: of the line before */
-	bool any;
-	time_t second;		/* what `text` says */
-	char text[40];
+	struct tsct_selection selection;
+	struct tsct_lines lines;	/* also the options of lines */
+	__u64 shown;
 };
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_EVENT, KEY_CPU, KEY_JSON,
+enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
        KEY_SYNC };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "times with date, in UTC (default: time of day, local)", 0 },
 	{ "raw", KEY_RAW, NULL, 0, "stamps as they were recorded, in ticks", 0 },
 	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
+	{ "error", KEY_ERROR, NULL, 0, "how far each time may be off, too", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
-	{ "event", KEY_EVENT, "NAME[/KIND]", 0, "events of that name (and kind) only; again for more", 0 },
-	{ "cpu", KEY_CPU, "N", 0, "events of CPU N only", 0 },
 	{ "sync", KEY_SYNC, NULL, 0, "samples of other nodes' time, too", 0 },
 	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
+	{ "color", KEY_COLOUR, "WHEN", OPTION_ARG_OPTIONAL, "auto (on a terminal,"
+	  " unless NO_COLOR is set), always, never", 0 },
+	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
 };
 
@@ -61,12 +65,26 @@ static __u64 parse_number(struct argp_state *state, const char *what,
 	return n;
 }
 
-static void set_form(struct argp_state *state, struct dump *d,
-		     enum time_form form)
+static void set_time(struct argp_state *state, struct dump *d,
+		     enum tsct_lines_time time)
 {
-	if (d->form != FORM_LOCAL && d->form != form)
+	if (d->lines.time != TSCT_LINES_LOCAL && d->lines.time != time)
 		argp_error(state, "of --utc, --raw and --delta only one can be");
-	d->form = form;
+	d->lines.time = time;
+}
+
+static enum colour parse_colour(struct argp_state *state, const char *arg)
+{
+	static const char *const names[] = { "auto", "always", "never" };
+	unsigned int i;
+
+	if (!arg)
+		return COLOUR_ALWAYS;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(arg, names[i]))
+			return i;
+	argp_error(state, "--color: %s is none of auto, always, never", arg);
+	return COLOUR_AUTO;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -74,13 +92,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct dump *d = state->input;
 
 	switch (key) {
-	case KEY_UTC: set_form(state, d, FORM_UTC); break;
-	case KEY_RAW: set_form(state, d, FORM_RAW); break;
-	case KEY_DELTA: set_form(state, d, FORM_DELTA); break;
-	case KEY_EVENT: d->names[d->nr_names++] = arg; break;
-	case KEY_CPU:
-		d->cpu = parse_number(state, "--cpu", arg, TSCT_CPUS_MAX - 1);
-		break;
+	case ARGP_KEY_INIT: state->child_inputs[0] = &d->filter; break;
+	case KEY_UTC: set_time(state, d, TSCT_LINES_UTC); break;
+	case KEY_RAW: set_time(state, d, TSCT_LINES_RAW); break;
+	case KEY_DELTA: set_time(state, d, TSCT_LINES_DELTA); break;
+	case KEY_ERROR: d->lines.error = true; break;
+	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
 	case KEY_JSON: d->json = true; break;
 	case KEY_SYNC: d->sync = true; break;
 	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
@@ -90,66 +107,26 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
+
 static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Print a recording's events, one on each line, in the order of time."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
-	" 3 if events are missing from it.", NULL, NULL, NULL
+	" 3 if events are missing from it.", children, NULL, NULL
 };
 
-/* ---- lines ------------------------------------------------------------- */
-
-/* Breaking a time down is slow: once a second does. */
-static void print_clock(struct dump *d, __s64 ns)
+static bool is_coloured(enum colour colour)
 {
-	__s64 rest;
-	time_t second = view_second(ns, &rest);
-	struct tm tm;
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	if (second != d->second || !d->text[0]) {
-		d->second = second;
-		if (d->form == FORM_UTC)
-			gmtime_r(&second, &tm);
-		else
-			localtime_r(&second, &tm);
-		strftime(d->text, sizeof(d->text), d->form == FORM_UTC ?
-			 "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
-	}
-	printf("%s.%09" PRId64 "%s", d->text, (int64_t)rest,
-	       d->form == FORM_UTC ? "Z" : "");
+	if (colour != COLOUR_AUTO)
+		return colour == COLOUR_ALWAYS;
+	return isatty(STDOUT_FILENO) && !(no && *no) &&
+		!(term && !strcmp(term, "dumb"));
 }
 
-static void print_time(struct dump *d, __u64 stamp)
-{
-	__s64 ns, delta;
-
-	if (d->form == FORM_RAW) {
-		printf("%" PRIu64, (uint64_t)stamp);
-		return;
-	}
-	ns = tsct_pair_ns(&d->rec->real, stamp);
-	if (d->form != FORM_DELTA) {
-		print_clock(d, ns);
-		return;
-	}
-	/* Stamps are in order, and so are times: no delta is negative. */
-	delta = d->any ? ns - d->last_ns : 0;
-	printf("+%" PRId64 ".%09" PRId64, (int64_t)delta / 1000000000,
-	       (int64_t)delta % 1000000000);
-	d->last_ns = ns;
-	d->any = true;
-}
-
-static void print_line(struct dump *d, const struct tsct_trace_event *e)
-{
-	print_time(d, e->stamp);
-	if (d->rec->merged) {
-		putchar(' ');
-		view_print_plain(stdout, tsct_recording_node_name(d->rec,
-								  e->node));
-	}
-	tsct_value_print_line(stdout, e);
-}
+/* ---- JSON ---------------------------------------------------------------- */
 
 static json_t *json_fields(const struct tsct_trace_event *e)
 {
@@ -163,131 +140,144 @@ static json_t *json_fields(const struct tsct_trace_event *e)
 	return fields;
 }
 
-static void print_json(struct dump *d, const struct tsct_recording *rec,
-		       const struct tsct_trace_event *e)
+static json_t *json_error(const struct dump *d, const struct tsct_trace_event *e)
 {
-	json_t *json = json_pack("{sI sI si si ss ss ss so}",
-				 "time_ns", (json_int_t)tsct_pair_ns(&d->rec->real,
-								     e->stamp),
+	__u64 ns = tsct_recording_error_ns(d->rec, e->node, e->stamp);
+
+	return ns > INT64_MAX ? json_null() : json_integer((json_int_t)ns);
+}
+
+static void print_json(const struct dump *d, const struct tsct_trace_event *e,
+		       __s64 ns)
+{
+	json_t *json = json_pack("{sI sI si sI ss ss ss so}",
+				 "time_ns", (json_int_t)ns,
 				 "stamp", (json_int_t)e->stamp,
-				 "cpu", (int)e->cpu, "tid", (int)e->tid,
-				 "channel", rec->streams[e->stream].name,
+				 "cpu", (int)e->cpu, "tid", (json_int_t)e->tid,
+				 "channel", d->rec->streams[e->stream].name,
 				 "event", e->def->name,
 				 "kind", tsct_kind_names[e->def->kind],
 				 "fields", json_fields(e));
 
-	if (rec->merged)
+	if (d->rec->merged)
 		json_object_set_new(json, "node", ctl_json_text(
-				    tsct_recording_node_name(rec, e->node)));
+				    tsct_recording_node_name(d->rec, e->node)));
+	if (d->lines.error)
+		json_object_set_new(json, "error_ns", json_error(d, e));
 	json_dumpf(json, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(json);
 }
 
-/* NAME, or NAME/KIND as print_line() has it */
-static bool is_named(const char *wanted, const struct tsct_event_def *def)
-{
-	size_t len = strlen(def->name);
+/* ---- what is wanted -------------------------------------------------------- */
 
-	if (strncmp(wanted, def->name, len))
-		return false;
-	return !wanted[len] || (wanted[len] == '/' &&
-		!strcmp(wanted + len + 1, tsct_kind_names[def->kind]));
+static unsigned int which(const struct dump *d)
+{
+	return TSCT_TRACE_EVENTS | (d->sync ? TSCT_TRACE_SAMPLES : 0);
 }
 
-static bool is_wanted(const struct dump *d, const struct tsct_trace_event *e)
+/* Is it that samples are not among the events? */
+static bool is_sync_missing(const struct dump *d)
 {
-	unsigned int i;
+	struct tsct_selection all;
+	char why[256];
+	int err;
 
-	if (d->cpu >= 0 && e->cpu != d->cpu)
+	if (d->sync)
 		return false;
-	for (i = 0; i < d->nr_names; i++)
-		if (is_named(d->names[i], e->def))
-			return true;
-	return !d->nr_names;
+	err = tsct_selection_make(&all, &d->filter, d->rec, TSCT_TRACE_EVENTS |
+				  TSCT_TRACE_SAMPLES, false, why, sizeof(why));
+	tsct_selection_free(&all);
+	return !err;
+}
+
+static int select_events(struct dump *d)
+{
+	char why[256];
+	int err;
+
+	err = tsct_selection_make(&d->selection, &d->filter, d->rec, which(d),
+				  false, why, sizeof(why));
+	if (!err)
+		return 0;
+	fputs("trace-ctl dump: ", stderr);
+	view_print_plain(stderr, why);
+	if (err == -ENOENT && is_sync_missing(d))
+		fputs("; samples of other nodes' time are shown with --sync",
+		      stderr);
+	fputc('\n', stderr);
+	return err;
 }
 
 /* ---- the verb ---------------------------------------------------------- */
 
-static bool has_event(const struct tsct_stream_class *s, const char *wanted)
+static void write_lines(struct dump *d)
 {
-	__u32 i;
-
-	for (i = 0; i < s->nr_defs; i++)
-		if (s->defs[i] && is_named(wanted, s->defs[i]))
-			return true;
-	return false;
+	fwrite_unlocked(d->lines.text, 1, d->lines.len, stdout);
+	d->lines.len = 0;
 }
 
-/* An event that the recording does not know is a mistake, not an answer. */
-static int check_name(const char *wanted, const struct tsct_recording *rec,
-		      bool sync)
+static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
-	__u32 i, nr = sync ? tsct_recording_classes(rec) : rec->nr_streams;
+	int err;
 
-	for (i = 0; i < nr; i++)
-		if (has_event(&rec->streams[i], wanted))
-			return 0;
-	fprintf(stderr, "trace-ctl dump: --event %s: ", wanted);
-	if (i < tsct_recording_classes(rec) && has_event(&rec->streams[i], wanted))
-		fputs("those are shown with --sync\n", stderr);
-	else
-		fputs("the recording has no such event; 'trace-ctl stat' names"
-		      " those it has\n", stderr);
-	return -ENOENT;
-}
-
-static int check_names(const struct dump *d, const struct tsct_recording *rec)
-{
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; i < d->nr_names && !err; i++)
-		err = check_name(d->names[i], rec, d->sync);
+	d->shown++;
+	if (d->json) {
+		print_json(d, e, ns);
+		return 0;
+	}
+	err = tsct_lines_add(&d->lines, e, ns);
+	if (d->lines.len >= CHUNK)
+		write_lines(d);
 	return err;
 }
 
-/* So is a CPU. */
-static int check_cpu(const struct dump *d, const struct tsct_recording *rec)
+/* 1: there may be more, 0: no more is wanted, -ENOMEM */
+static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 {
-	const __u32 last = tsct_recording_last_cpu(rec);
+	__s64 ns;
 
-	if (d->cpu <= last)
+	if (!tsct_selection_has(&d->selection, e) &&
+	    d->selection.to_ns == INT64_MAX)
+		return 1;
+	ns = tsct_pair_ns(&d->rec->real, e->stamp);
+	if (ns >= d->selection.to_ns)
 		return 0;
-	fprintf(stderr, "trace-ctl dump: --cpu %" PRId64 ": the recording has",
-		(int64_t)d->cpu);
-	if (!last)
-		fputs(" CPU 0 only\n", stderr);
-	else
-		fprintf(stderr, " CPUs 0 to %u\n", last);
-	return -ENOENT;
+	if (ns < d->selection.from_ns || !tsct_selection_has(&d->selection, e))
+		return 1;
+	return show(d, e, ns) ?: d->shown < d->limit;
 }
 
-static int dump_all(struct dump *d, struct tsct_trace *trace)
+static int dump_events(struct dump *d)
 {
-	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	struct tsct_trace_event e;
-	__u64 shown = 0;
-	int ret = 1;
+	int ret = d->limit > 0;
 
-	d->rec = rec;
-	tsct_trace_select(trace, TSCT_TRACE_EVENTS |
-			  (d->sync ? TSCT_TRACE_SAMPLES : 0));
-	while (shown < d->limit && !ferror_unlocked(stdout) &&
-	       (ret = tsct_trace_next(trace, &e)) == 1) {
-		if (!is_wanted(d, &e))
-			continue;
-		shown++;
-		if (d->json)
-			print_json(d, rec, &e);
-		else
-			print_line(d, &e);
+	while (ret == 1 && !ferror_unlocked(stdout)) {
+		ret = tsct_trace_next(d->trace, &e);
+		if (ret == 1)
+			ret = show_wanted(d, &e);
 	}
-	if (ret < 0)
+	write_lines(d);
+	return ret;
+}
+
+static int dump_all(struct dump *d)
+{
+	int err;
+
+	tsct_trace_select(d->trace, which(d));
+	d->lines.rec = d->rec;
+	d->lines.selection = &d->selection;
+	d->lines.colour = is_coloured(d->colour);
+	err = tsct_lines_init(&d->lines);
+	if (!err)
+		err = dump_events(d);
+	if (err < 0)
 		fprintf(stderr, "trace-ctl dump: %s: %s\n", d->dir,
-			strerror(-ret));
-	if (ret >= 0 && !ferror(stdout) && !fflush(stdout))
-		return view_missing("dump", trace);
+			strerror(-err));
+	if (err >= 0 && !ferror(stdout) && !fflush(stdout))
+		return view_missing("dump", d->trace);
 	return EXIT_FAILED;
 }
 
@@ -297,26 +287,30 @@ static bool is_unread(void)
 	return ferror(stdout) && errno == EPIPE;
 }
 
-int cmd_dump(int argc, char **argv)
+static int dump_opened(struct dump *d)
 {
-	struct dump d = { .cpu = -1, .limit = UINT64_MAX };
-	struct tsct_trace *trace;
-	static char buffer[65536];
 	int ret = EXIT_FAILED;
 
-	d.names = calloc(argc + 1, sizeof(*d.names));
-	if (!d.names || argp_parse(&argp, argc, argv, 0, NULL, &d))
+	d->rec = tsct_trace_recording(d->trace);
+	if (!select_events(d))
+		ret = dump_all(d);
+	tsct_lines_free(&d->lines);
+	tsct_selection_free(&d->selection);
+	return is_unread() ? EXIT_DONE : ret;
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	struct dump d = { .limit = UINT64_MAX };
+	int ret = EXIT_FAILED;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &d))
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_DFL);	/* as for any filter: `dump | head` */
-	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
-	if (!view_open("dump", d.dir, &trace)) {
-		if (!check_cpu(&d, tsct_trace_recording(trace)) &&
-		    !check_names(&d, tsct_trace_recording(trace)))
-			ret = dump_all(&d, trace);
-		if (is_unread())
-			ret = EXIT_DONE;
-		tsct_trace_close(trace);
+	if (!view_open("dump", d.dir, &d.trace)) {
+		ret = dump_opened(&d);
+		tsct_trace_close(d.trace);
 	}
-	free(d.names);
+	tsct_filter_free(&d.filter);
 	return ret;
 }

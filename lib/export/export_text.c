@@ -1,58 +1,54 @@
 // SPDX-License-Identifier: MIT
 /* What `trace-ctl dump --utc` prints */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "export/export.h"
-#include "recording/value.h"
+#include "recording/lines.h"
 
-/* Breaking a time down is slow: once a second does. */
-struct text {
-	bool any;
-	time_t second;
-	char clock[40];
-};
+#define CHUNK	65536	/* lines are written together */
 
 static int begin(struct tsct_export *x)
 {
-	x->own = calloc(1, sizeof(struct text));
-	return x->own ? 0 : -ENOMEM;
+	struct tsct_lines *lines = calloc(1, sizeof(*lines));
+
+	x->own = lines;
+	if (!lines)
+		return -ENOMEM;
+	lines->rec = x->rec;
+	lines->selection = &x->selection;
+	lines->time = TSCT_LINES_UTC;
+	return tsct_lines_init(lines);
+}
+
+static void write_lines(struct tsct_export *x)
+{
+	struct tsct_lines *lines = x->own;
+
+	fwrite_unlocked(lines->text, 1, lines->len, x->file);
+	lines->len = 0;
 }
 
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	__s64 rest = ev->ns % 1000000000;
-	time_t second = ev->ns / 1000000000;
-	struct text *t = x->own;
-	struct tm tm;
+	struct tsct_lines *lines = x->own;
+	int err = tsct_lines_add(lines, ev->e, ev->ns);
 
-	if (rest < 0) {
-		rest += 1000000000;
-		second--;
-	}
-	if (!t->any || second != t->second) {
-		t->any = true;
-		t->second = second;
-		gmtime_r(&second, &tm);
-		strftime(t->clock, sizeof(t->clock), "%Y-%m-%dT%H:%M:%S", &tm);
-	}
-	fprintf(x->file, "%s.%09" PRId64 "Z", t->clock, (int64_t)rest);
-	if (x->nr_nodes > 1)
-		fprintf(x->file, " %s", x->nodes[ev->thread->node]);
-	tsct_value_print_line(x->file, ev->e);
-	return 0;
+	if (lines->len >= CHUNK)
+		write_lines(x);
+	return err;
 }
 
 static int end(struct tsct_export *x)
 {
-	(void)x;
+	write_lines(x);
 	return 0;
 }
 
 static void free_text(struct tsct_export *x)
 {
+	if (x->own)
+		tsct_lines_free(x->own);
 	free(x->own);
 }
 

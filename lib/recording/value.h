@@ -17,7 +17,15 @@ void tsct_value_print_bytes(FILE *to, const struct tsct_value *value);
 void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
 			      const char *special);
 
-/* All behind the time of a line of `dump`: CPU, thread, event, fields */
-void tsct_value_print_line(FILE *to, const struct tsct_trace_event *event);
+/*
+ * The same into memory, without a NUL; return where it ends. A value takes at most
+ * TSCT_VALUE_ROOM bytes and what tsct_value_escape() may take for its own.
+ */
+#define TSCT_VALUE_ROOM	64
+#define TSCT_VALUE_ESCAPED(len)	(4 * (size_t)(len))	/* at most */
+char *tsct_value_format(char *at, const struct tsct_value *value);
+/* @special: quotes, backslashes */
+char *tsct_value_escape(char *at, const char *text, size_t len,
+			const char *special);
 
 #endif /* TSCT_VALUE_H */

@@ -56,6 +56,65 @@ says 'every/begin: the recording has no such event'
 run 1 dump --event every/ "$work/a"
 run 0 dump -n 0 "$work/a"
 [ ! -s "$work/out" ] || fail "-n 0"
+run 0 dump --event 'ev*/inst*' "$work/a"
+[ "$(wc -l <"$work/out")" = 1 ] || fail "--event GLOB/GLOB"
+run 0 dump --cpu "0-$(($(nproc --all) - 1))" "$work/a"
+[ "$(wc -l <"$work/out")" = "$all" ] || fail "--cpu with all"
+
+# Threads, times, nodes: what a look at all lines says they are
+run 0 dump --json "$work/a"
+cp "$work/out" "$work/json"
+tid=$(sed -n '2s/.*"tid":\([0-9]*\).*/\1/p' "$work/json")
+run 0 dump --json --tid "$tid" "$work/a"
+grep "\"tid\":$tid," "$work/json" | cmp - "$work/out" || fail "--tid"
+from=$(sed -n '100s/.*"time_ns":\([0-9]*\).*/\1/p' "$work/json")
+to=$(sed -n '200s/.*"time_ns":\([0-9]*\).*/\1/p' "$work/json")
+run 0 dump --json --from "$from" --to "$to" "$work/a"
+sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/json" |
+	awk -v f="$from" -v t="$to" '{ n += $1 "" >= f "" && $1 "" < t "" } END { print n }' |
+	grep -qx "$(wc -l <"$work/out")" || fail "--from, --to"	# as text: 53 bits
+[ "$(wc -l <"$work/out")" -ge 50 ] || fail "--from, --to: too few"
+run 0 dump --node 0 "$work/a"
+[ "$(wc -l <"$work/out")" = "$all" ] || fail "--node 0"
+run 0 dump --node "$(uname -n)" "$work/a"
+[ "$(wc -l <"$work/out")" = "$all" ] || fail "--node NAME"
+
+# Columns: thread and event of all lines begin at the same place, and no line
+# ends with a blank.
+run 0 dump --event tick "$work/a"
+[ "$(sed 's/^\([^]]*\] *[0-9]* \).*/\1/; s/./x/g' "$work/out" | sort -u | wc -l)" = 1 ] ||
+	fail "columns"
+run 0 dump "$work/a"
+! grep -q ' $' "$work/out" || fail "blanks at an end"
+grep -q '\] *[0-9]* tick  *[a-z]*=' "$work/out" || fail "tick is not widened"
+
+# Colours: only where they are asked for, or are for a terminal; and nothing
+# but colours.
+run 0 dump -n 20 "$work/a"
+! grep -q $'\033' "$work/out" || fail "colours in a file"
+cp "$work/out" "$work/plain"
+NO_COLOR=1 run 0 dump -n 20 --color=always "$work/a"
+[ "$(grep -c $'\033\\[1mtick' "$work/out")" -ge 19 ] || fail "--color=always"
+sed 's/\x1b\[[0-9]*m//g' "$work/out" | cmp - "$work/plain" ||
+	fail "more than colours"
+on_terminal() {	# VARIABLE=VALUE...
+	env TERM=xterm "$@" script -qec "'$ctl' dump -n 1 '$work/a'" /dev/null </dev/null
+}
+on_terminal A=b | grep -q $'\033\\[1m' || fail "no colours on a terminal"
+! on_terminal NO_COLOR=1 | grep -q $'\033\\[1m' || fail "colours in spite of NO_COLOR"
+! on_terminal TERM=dumb | grep -q $'\033\\[1m' || fail "colours on a dumb terminal"
+run 0 dump -n 20 --color=never "$work/a"
+cmp "$work/out" "$work/plain" || fail "--color=never"
+run 2 dump --color=blue "$work/a"
+says 'color: blue is none of auto, always, never'
+
+# How far off times may be
+run 0 dump -n 20 --error "$work/a"
+[ "$(grep -cE '^[0-9:.]+ \+- *[0-9]+ns \[' "$work/out")" = 20 ] || fail "--error"
+ns=$(sed -n '1s/.*+- *\([0-9]*\)ns.*/\1/p' "$work/out")
+run 0 dump -n 1 --error --json "$work/a"
+[ "$(number error_ns "$work/out")" = "$ns" ] ||
+	grep -q "\"error_ns\":$ns}" "$work/out" || fail "--error --json is not $ns"
 
 # Bad input
 run 1 dump --event nonesuch "$work/a"
@@ -65,6 +124,12 @@ cpus=$(sed -n 's/^\tnr_cpus = \([0-9]*\);/\1/p' "$work/a/metadata")
 [ "$cpus" = 1 ] && says 'dump: --cpu 4711: the recording has CPU 0 only' ||
 	says "dump: --cpu 4711: the recording has CPUs 0 to $((cpus - 1))$"
 run 1 dump --cpu "$cpus" "$work/a"
+run 1 dump --node nonesuch "$work/a"
+says "dump: --node nonesuch: the recording has no such node; it has $(uname -n)$"
+run 1 dump --from +2 --to +1 "$work/a"
+says 'dump: --from is later than --to$'
+run 2 dump --from yesterday "$work/a"
+says 'from: yesterday is not a time; these are'
 run 1 dump "$work/none"
 says 'none: No such file or directory; name the directory'
 run 1 dump "$work"
@@ -85,7 +150,7 @@ says 'cut: metadata: not a regular file; name the directory'
 run 2 dump
 run 2 dump "$work/a" "$work/a"
 run 2 dump --cpu x "$work/a"
-says 'cpu: x is not a number from 0 to [1-9]'
+says 'cpu: x is no list of numbers up to [1-9]'
 run 2 dump -n -1 "$work/a"
 run 2 dump -n 99999999999999999999 "$work/a"
 says 'n: 99999999999999999999 is not a number from 0 to 9223372036854775807'

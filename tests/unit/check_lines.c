@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/* Numbers as dump writes them, against printf()'s. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "recording/digits.h"
+#include "seed.h"
+#include "suite.h"
+
+#define MANY	20000
+
+static void before(void)
+{
+}
+
+static void after(void)
+{
+}
+
+static void check_one(__u64 value)
+{
+	char want[40], got[40];
+
+	snprintf(want, sizeof(want), "%" PRIu64 "|", (uint64_t)value);
+	*tsct_digits_unsigned(got, value) = '|';
+	ck_assert(!memcmp(got, want, strlen(want)));
+	ck_assert_uint_eq(tsct_digits_count(value), strlen(want) - 1);
+	snprintf(want, sizeof(want), "%" PRId64 "|", (int64_t)value);
+	*tsct_digits_signed(got, (__s64)value) = '|';
+	ck_assert(!memcmp(got, want, strlen(want)));
+	snprintf(want, sizeof(want), "0x%" PRIx64 "|", (uint64_t)value);
+	*tsct_digits_hex(got, value) = '|';
+	ck_assert(!memcmp(got, want, strlen(want)));
+	snprintf(want, sizeof(want), "%7" PRIu64 "|", (uint64_t)value);
+	*tsct_digits_right(got, value, 7) = '|';
+	ck_assert(!memcmp(got, want, strlen(want)));
+	snprintf(want, sizeof(want), "%09" PRIu64 "|", (uint64_t)value % 1000000000);
+	*tsct_digits_fixed(got, value % 1000000000, 9) = '|';
+	ck_assert(!memcmp(got, want, strlen(want)));
+}
+
+/* Where a digit more begins, in either base, and around it */
+START_TEST(edges)
+{
+	__u64 ten = 1;
+	int i, d;
+
+	for (d = -2; d <= 2; d++) {
+		for (i = 0; i < 64; i++)
+			check_one((1ULL << i) + d);
+		for (i = 0, ten = 1; i < 20; i++, ten *= 10)
+			check_one(ten + d);
+	}
+}
+END_TEST
+
+START_TEST(whatever)
+{
+	__u64 value;
+	int i;
+
+	srandom(seed_of(0));
+	for (i = 0; i < MANY; i++) {
+		value = (__u64)random() << 33 ^ (__u64)random() << 2 ^
+			(__u64)random();
+		check_one(value >> (random() & 63));
+	}
+}
+END_TEST
+
+START_TEST(bytes)
+{
+	const __u8 some[] = { 0, 0x9f, 0xa0, 0xff };
+	char got[8];
+
+	ck_assert_ptr_eq(tsct_digits_bytes(got, some, 4), got + 8);
+	ck_assert(!memcmp(got, "009fa0ff", 8));
+	ck_assert_ptr_eq(tsct_digits_bytes(got, some, 0), got);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("lines");
+	TCase *c = add_case(suite, "digits", before, after);
+
+	print_seed();
+	tcase_add_test(c, edges);
+	tcase_add_test(c, whatever);
+	tcase_add_test(c, bytes);
+	return run_suite(suite);
+}
