@@ -85,6 +85,43 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
 	return 0;
 }
 
+/* Room for one more; room grows by doubling. */
+static void *more(void *all, __u32 nr, size_t size)
+{
+	return nr & (nr - 1) ? all : realloc(all, (nr ? 2 * (size_t)nr : 1) * size);
+}
+
+int tsct_recording_add_cpu(struct tsct_recorded_node *node,
+			   const struct tsct_recorded_cpu *cpu)
+{
+	struct tsct_recorded_cpu *all;
+
+	if (cpu->cpu >= TSCT_CPUS_MAX ||
+	    (node->nr_cpus && cpu->cpu <= node->cpus[node->nr_cpus - 1].cpu))
+		return -EINVAL;
+	all = more(node->cpus, node->nr_cpus, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	node->cpus = all;
+	all[node->nr_cpus++] = *cpu;
+	return 0;
+}
+
+int tsct_recording_add_line(struct tsct_recording *rec,
+			    const struct tsct_segment *line)
+{
+	struct tsct_segment *all;
+
+	if (rec->nr_lines == TSCT_SEGMENTS_MAX + 2)
+		return -EINVAL;
+	all = more(rec->lines, rec->nr_lines, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	rec->lines = all;
+	all[rec->nr_lines++] = *line;
+	return 0;
+}
+
 int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations)
 {
 	__u32 i;
@@ -108,6 +145,8 @@ static void free_node(struct tsct_recorded_node *node)
 	free(node->kernel);
 	free(node->command);
 	free(node->provider);
+	free(node->cpu_model);
+	free(node->cpus);
 }
 
 void tsct_recording_free(struct tsct_recording *rec)
@@ -122,6 +161,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->nodes);
 	free(rec->locations);
 	free(rec->clock_origin);
+	free(rec->lines);
 	tsct_recorded_messages_free(&rec->messages);
 	memset(rec, 0, sizeof(*rec));
 }
@@ -241,13 +281,24 @@ void tsct_recording_drop_sync(struct tsct_recording *rec)
 	memset(sync, 0, sizeof(*sync));
 }
 
+/* Whoever has tens of thousands of them adds them one by one. */
+static size_t room_for(__u32 nr)
+{
+	size_t room = 16;
+
+	while (room < nr)
+		room *= 2;
+	return room;
+}
+
 static int reach(struct tsct_stream_class *s, __u32 nr)
 {
-	struct tsct_event_def **defs;
+	struct tsct_event_def **defs = s->defs;
 
 	if (nr <= s->nr_defs)
 		return 0;
-	defs = realloc(s->defs, nr * sizeof(*defs));
+	if (!defs || room_for(nr) != room_for(s->nr_defs))
+		defs = realloc(s->defs, room_for(nr) * sizeof(*defs));
 	if (!defs)
 		return -ENOMEM;
 	memset(defs + s->nr_defs, 0, (nr - s->nr_defs) * sizeof(*defs));
