@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: MIT
+/* What can be merged and what cannot, what becomes of definitions, and of damage. */
+#include "merge_world.h"
+
+#define NR_ABC	(5 * EVENTS)
+
+/* ---- who is refused, and why ------------------------------------------------------ */
+
+struct odd {
+	const char *why;	/* of a recording 'd' ... */
+	const char *names;	/* ... among these */
+	bool force;		/* does that help? */
+	struct node node;
+};
+
+/* Beside a, b and c; what is said here is what is odd about it. */
+static struct odd odd(int i)
+{
+	struct node n = nodes[1];
+
+	n.uuid = n.boot = 9;
+	n.id = 0xd;
+	switch (i) {
+	case 0:
+		n.timeline = 10;
+		return (struct odd) { "/d: is on timeline 10 of node 00000000a0000001, but",
+			"ad", true, n };
+	case 1:
+		n.no_samples = true;
+		return (struct odd) { "/d: is uncalibrated: it has no sync samples of its timeline; record with --cluster",
+			"ad", true, n };
+	case 2:
+		n.alone = true;
+		n.status = TSCT_STATUS_DISRUPTED;
+		return (struct odd) { "/d: is uncalibrated, its clock did not know the time (disrupted)",
+			"d", true, n };
+	case 3:
+		n.killed = true;
+		return (struct odd) { "/d: was not ended: it is still being written, or its recorder was killed",
+			"ad", true, n };
+	case 4:
+		n.uuid = 2;
+		return (struct odd) { "/d: holds the same recording as", "bd", true, n };
+	case 5:
+		n.id = 0xb;
+		return (struct odd) { "/d: was recorded on the same node as", "abd",
+			true, n };
+	case 6:
+		n.own_off_ns = 400LL * 24 * 3600 * 1000000000;
+		n.alone = true;
+		return (struct odd) { "/d: begins 399 days after", "ad", true, n };
+	case 7:
+		n.alone = true;
+		return (struct odd) { "/d: has no sync samples, others have", "adb",
+			true, n };
+	}
+	ck_abort();
+}
+
+START_TEST(test_refused)
+{
+	const struct odd o = odd(_i);
+	struct tsct_merge *m;
+
+	write_node(&o.node, "d");
+	refused(o.names, o.why);
+	options.force = true;
+	ck_assert_msg(!plan(o.names, &m) == o.force, "%s", why);
+	tsct_merge_free(m);
+}
+END_TEST
+
+/* The one is said to be where the other is; which it is does not matter. */
+START_TEST(test_fine)
+{
+	struct node n = nodes[1];
+
+	n.uuid = 9;
+	n.channel = "other";	/* the same node, at the same time */
+	write_node(&n, "d");
+	tsct_merge_free(merge_to("abd", "o"));
+	check_result("o", 6 * EVENTS, 1);
+	n.channel = "default";	/* and after it */
+	n.begin = LENGTH;
+	n.end = 2 * LENGTH;
+	n.uuid = 10;
+	write_node(&n, "e");
+	tsct_merge_free(merge_to("abe", "p"));
+	check_result("p", 6 * EVENTS, 1);
+	n.fit = "later";	/* a kind that only later versions know */
+	n.uuid = 11;
+	write_node(&n, "f");
+	tsct_merge_free(merge_to("af", "q"));
+	check_result("q", 4 * EVENTS, 1);
+}
+END_TEST
+
+START_TEST(test_not_there)
+{
+	int fd = make_dir("d");
+
+	refused("ax", "/x: No such file or directory");
+	refused("ad", "/d: not a tsctrace recording; it has no file 'metadata'");
+	close(fd);
+}
+END_TEST
+
+/* The timeline ended in its midst, and another began. */
+START_TEST(test_changed)
+{
+	struct node n = nodes[1];
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	int fd = make_dir("d");
+
+	n.uuid = n.boot = 9;
+	describe(&rec, &n);
+	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
+	join_cluster(&rec, &n);
+	rec.nodes[0].sync.epoch = 1;
+	rec.nodes[0].sync.timeline = 10;
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	n.end = LENGTH / 2;
+	write_samples(&rec, writer, &n);
+	n.begin = LENGTH / 2;
+	n.end = LENGTH;
+	n.timeline = 10;
+	write_samples(&rec, writer, &n);
+	ck_assert_int_eq(tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+	refused("ad", "/d: the timeline of its cluster ended while it was recorded");
+	options.force = true;
+	taken("ad", "/d: the timeline of its cluster ended");
+}
+END_TEST
+
+/* Samples that lead nowhere: all at one moment of the other's */
+START_TEST(test_nonsense)
+{
+	struct node n = nodes[1];
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	int fd = make_dir("d");
+
+	n.uuid = n.boot = 9;
+	describe(&rec, &n);
+	join_cluster(&rec, &n);
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	n.num *= 5;		/* five times as fast as its clock says */
+	write_samples(&rec, writer, &n);
+	ck_assert_int_eq(tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+	refused("ad", "/d: its sync samples say no time by --fit auto: by them, the counters run at rates that cannot be");
+}
+END_TEST
+
+/* ---- definitions ---------------------------------------------------------------------- */
+
+/* Two channels, whose kinds of events overlap */
+static void write_defs(const struct node *of, const char *name, bool other)
+{
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	int fd = make_dir(name);
+	__u64 t = of->begin;
+	struct tsct_event event = { .tsc = of->begin };
+
+	describe(&rec, of);
+	ck_assert_int_eq(tsct_recording_add_stream(&rec, other ? "kernel" : "mine"), 1);
+	rec.streams[1].kernel = other;
+	ck_assert_int_eq(tsct_recording_add_stream(&rec, other ? "mine" : "kernel"), 2);
+	join_cluster(&rec, of);
+	define(&rec, 0, 16, other ? "beta" : "alpha", TSCT_KIND_INSTANT, "t:u64");
+	define(&rec, 0, 17, other ? "alpha" : "beta", TSCT_KIND_INSTANT, "t:u64");
+	define(&rec, 0, 40, "gamma", other ? TSCT_KIND_BEGIN : TSCT_KIND_END, "t:u64");
+	define(&rec, 0, 41, "delta", TSCT_KIND_INSTANT, other ? "t:u64/x" : "t:u64");
+	define(&rec, 0, 65535, "last", TSCT_KIND_INSTANT, "t:u64");
+	define(&rec, 1, 16, other ? "k" : "m", TSCT_KIND_INSTANT, "t:u64");
+	define(&rec, 2, 16, other ? "m" : "k", TSCT_KIND_INSTANT, "t:u64");
+	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 3;
+	rec.streams[0].lost_no_ring = 2;
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	write_samples(&rec, writer, of);
+	event.payload = &t;
+	event.len = sizeof(t);
+	for (t = of->begin; t < of->end; t += MS) {
+		static const __u32 id[] = { 16, 17, 40, 41, 65535 };
+
+		event.tsc = count_at(of, t);
+		event.id = id[t / MS % 5];
+		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+		event.id = 16;
+		ck_assert_int_eq(tsct_writer_event(writer, 1, &event), 0);
+		ck_assert_int_eq(tsct_writer_event(writer, 2, &event), 0);
+	}
+	ck_assert_int_eq(tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+}
+
+static const char *const wanted[2][5] = {
+	{ "alpha", "beta", "gamma", "delta", "last" },
+	{ "beta", "alpha", "gamma", "delta", "last" },
+};
+
+START_TEST(test_definitions)
+{
+	struct node n[2] = { nodes[0], nodes[1] };
+	const struct tsct_recording *r;
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	__u64 t, nr = 0;
+	__u32 i, defs;
+
+	n[0].nr_cpus = n[1].nr_cpus = 1;
+	write_defs(&n[0], "d", false);
+	write_defs(&n[1], "e", true);
+	tsct_merge_free(merge_to("de", "o"));
+	trace = open_result("o");
+	r = tsct_trace_recording(trace);
+	/* "kernel" of a program and of the kernel are two. */
+	ck_assert_uint_eq(r->nr_streams, 4);
+	ck_assert_str_eq(r->streams[0].name, "default");
+	ck_assert_str_eq(r->streams[1].name, "mine");
+	ck_assert_str_eq(r->streams[2].name, "kernel");
+	ck_assert_str_eq(r->streams[3].name, "kernel_");
+	ck_assert_uint_eq(r->streams[3].kernel, 1);
+	for (i = 0, defs = 0; i < r->streams[0].nr_defs; i++)
+		defs += r->streams[0].defs[i] != NULL;
+	ck_assert_uint_eq(defs, 7);
+	ck_assert_str_eq(tsct_recording_def(r, 0, 16)->name, "alpha");
+	ck_assert_str_eq(tsct_recording_def(r, 0, 65535)->name, "last");
+	/* What was lost is where it was. */
+	ck_assert_uint_eq(r->streams[0].loss[0].cause[TSCT_LOSS_FULL], 3);
+	ck_assert_uint_eq(r->streams[0].loss[1].cause[TSCT_LOSS_FULL], 3);
+	ck_assert_uint_eq(r->streams[0].lost_no_ring, 4);
+	while (tsct_trace_next(trace, &e) == 1) {
+		nr++;
+		memcpy(&t, e.payload, sizeof(t));
+		if (!e.stream) {
+			ck_assert_str_eq(e.def->name, wanted[e.node][t / MS % 5]);
+			if (t / MS % 5 == 2)
+				ck_assert_uint_eq(e.def->kind, e.node ?
+						  TSCT_KIND_BEGIN : TSCT_KIND_END);
+			if (t / MS % 5 == 3)
+				ck_assert_uint_eq(e.def->fields[0].format, e.node);
+		} else {
+			ck_assert_str_eq(e.def->name, e.stream == 1 ? "m" : "k");
+			ck_assert(e.stream == 1 || e.stream == 2 + e.node);
+		}
+	}
+	ck_assert_uint_eq(nr, 2 * 3 * LENGTH / MS);
+	ck_assert_uint_eq(tsct_trace_discarded(trace), 6);
+	tsct_trace_close(trace);
+}
+END_TEST
+
+/* Every id is taken by the first one; the second has another kind of event. */
+START_TEST(test_too_many)
+{
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	struct node n = nodes[0];
+	char name[32];
+	__u32 id;
+	int fd = make_dir("d");
+
+	n.uuid = 9;
+	describe(&rec, &n);
+	join_cluster(&rec, &n);
+	for (id = TSCT_ID_FIRST; id <= TSCT_ID_MAX; id++) {
+		snprintf(name, sizeof(name), "e%u", id);
+		define(&rec, 0, id, name, TSCT_KIND_INSTANT, "");
+	}
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	ck_assert_int_eq(tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+	refused("db", "/b: with its events, channel 'default' has more than 65520 kinds");
+	tsct_merge_free(merge_to("d", "o"));
+}
+END_TEST
+
+START_TEST(test_too_many_channels)
+{
+	char name[2] = "d", channel[] = "channel-a";
+	struct node n = nodes[0];
+	char names[] = "defghijklmnopqrst";
+	unsigned int i;
+
+	n.alone = true;
+	n.nr_cpus = 1;
+	n.channel = channel;
+	options.force = true;
+	for (i = 0; i < 7; i++) {
+		channel[8] = 'a' + i;
+		name[0] = 'd' + i;
+		n.uuid = 20 + i;
+		write_node(&n, name);
+	}
+	names[7] = '\0';
+	tsct_merge_free(merge_to(names, "o"));
+	check_result("o", 7 * EVENTS, 1);
+}
+END_TEST
+
+/* ---- damage ------------------------------------------------------------------------------ */
+
+static void cut(const char *name, const char *file, long size)
+{
+	char file_name[256];
+
+	snprintf(file_name, sizeof(file_name), "%s/%s/%s", root, name, file);
+	ck_assert_int_eq(truncate(file_name, size), 0);
+}
+
+static void check_balance(const char *name, __u64 held, __u64 lost)
+{
+	struct tsct_trace *trace = open_result(name);
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	struct tsct_trace_event e;
+	struct tsct_loss loss;
+	__u64 nr = 0;
+
+	tsct_recording_loss(rec, &loss);
+	while (tsct_trace_next(trace, &e) == 1)
+		nr++;
+	ck_assert_uint_eq(nr, held);
+	ck_assert_uint_eq(tsct_loss_total(&loss), lost);
+	ck_assert_uint_eq(tsct_trace_discarded(trace), lost);
+	tsct_trace_close(trace);
+}
+
+static void check_no_write(const char *names, const char *what)
+{
+	struct tsct_merge *m;
+	int fd, err = plan(names, &m);
+
+	ck_assert_msg(!err, "%s", why);
+	fd = make_dir("x");
+	ck_assert_int_eq(tsct_merge_write(m, fd), -EBADMSG);
+	ck_assert_msg(strstr(tsct_merge_why(m), what), "'%s' has no '%s'",
+		      tsct_merge_why(m), what);
+	ck_assert_int_ne(faccessat(fd, "metadata", F_OK, 0), 0);
+	close(fd);
+	tsct_merge_free(m);
+}
+
+START_TEST(test_cut_off)
+{
+	struct tsct_merge *m;
+
+	cut("b", "default_1", 2000);
+	check_no_write("ab", "/b: stream default_1: cut off in packet 1 at byte 2000; everything before it is shown; --salvage");
+	options.salvage = true;
+	m = merge_to("ab", "o");
+	ck_assert(tsct_merge_is_partial(m));
+	ck_assert_ptr_nonnull(strstr(notes, "/b: stream default_1: cut off"));
+	ck_assert_uint_gt(tsct_merge_input(m, 1)->missing, 100);
+	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing +
+			  tsct_merge_input(m, 1)->events, 2 * EVENTS);
+	check_balance("o", 4 * EVENTS - tsct_merge_input(m, 1)->missing,
+		      tsct_merge_input(m, 1)->missing);
+	tsct_merge_free(m);
+}
+END_TEST
+
+/* A file that is not there at all, and samples that are cut off */
+START_TEST(test_gone)
+{
+	char name[256];
+	struct tsct_merge *m;
+
+	snprintf(name, sizeof(name), "%s/b/default_0", root);
+	ck_assert_int_eq(unlink(name), 0);
+	check_no_write("ab", "/b: stream default_0: 500 events are missing");
+	options.salvage = true;
+	m = merge_to("ab", "o");
+	ck_assert(tsct_merge_is_partial(m));
+	tsct_merge_free(m);
+	check_balance("o", 3 * EVENTS, EVENTS);
+	options.salvage = false;
+	cut("c", "sync_0", 3000);
+	refused("abc", "/c: stream sync_0: cut off in packet");
+	options.salvage = true;
+	/* That is no lost event: the others do, and the bound says how well. */
+	m = merge_to("ac", "p");
+	ck_assert(!tsct_merge_is_partial(m));
+	ck_assert_ptr_nonnull(strstr(notes, "/c: stream sync_0: cut off"));
+	tsct_merge_free(m);
+	check_result("p", 3 * EVENTS, 1);
+}
+END_TEST
+
+START_TEST(test_not_ended)
+{
+	struct node n = nodes[1];
+	struct tsct_merge *m;
+
+	n.killed = true;
+	write_node(&n, "d");
+	cut("d", "default_1", 1500);
+	options.salvage = true;
+	m = merge_to("ad", "o");
+	ck_assert(tsct_merge_is_partial(m));
+	ck_assert_ptr_nonnull(strstr(notes, "/d: was not ended"));
+	/* What it should have held nobody knows. */
+	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing, 0);
+	check_balance("o", tsct_merge_input(m, 1)->events + 2 * EVENTS, 0);
+	tsct_merge_free(m);
+}
+END_TEST
+
+/* Any byte of any file: an error or not, but no crash, and what is read is in order. */
+START_TEST(test_hostile)
+{
+	static const char *const files[] = { "metadata", "default_0", "sync_0" };
+	char name[256];
+	struct tsct_merge *m;
+	__u8 byte, old;
+	int fd, to, round;
+	off_t at;
+
+	options.salvage = true;
+	for (round = 0; round < 400; round++) {
+		snprintf(name, sizeof(name), "%s/b/%s", root, files[any(3)]);
+		fd = open(name, O_RDWR);
+		at = (off_t)any((unsigned int)lseek(fd, 0, SEEK_END));
+		ck_assert_int_eq(pread(fd, &old, 1, at), 1);
+		byte = old ^ (1U << any(8));
+		ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+		to = make_dir("o");
+		if (!plan("abc", &m) && !tsct_merge_write(m, to)) {
+			struct tsct_trace *trace = open_result("o");
+			struct tsct_trace_event e;
+
+			while (tsct_trace_next(trace, &e) == 1)
+				;
+			tsct_trace_close(trace);
+		}
+		tsct_merge_free(m);
+		close(to);
+		snprintf(name, sizeof(name), "%s/o", root);
+		ck_assert_int_eq(nftw(name, drop_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+		ck_assert_int_eq(pwrite(fd, &old, 1, at), 1);
+		close(fd);
+	}
+}
+END_TEST
+
+START_TEST(test_stop)
+{
+	struct tsct_merge *m;
+	int fd = make_dir("o");
+
+	ck_assert_int_eq(plan("abc", &m), 0);
+	tsct_merge_progress(m)->stop = 1;
+	ck_assert_int_eq(tsct_merge_write(m, fd), -EINTR);
+	ck_assert_int_ne(faccessat(fd, "metadata", F_OK, 0), 0);
+	close(fd);
+	tsct_merge_free(m);
+}
+END_TEST
+
+/* ---- for who only reads -------------------------------------------------------------------- */
+
+START_TEST(test_reader)
+{
+	const struct tsct_merge_file *files;
+	struct tsct_merge_reader *reader;
+	struct tsct_merge_event e;
+	struct tsct_merge *m;
+	unsigned int nr, i;
+	__u64 t, events = 0;
+	__s64 off;
+
+	ck_assert_int_eq(plan("abc", &m), 0);
+	files = tsct_merge_files(m, &nr);
+	ck_assert_uint_eq(nr, 5);
+	for (i = 0; i < nr; i++) {
+		ck_assert_int_eq(tsct_merge_reader_open(m, &files[i], &reader), 0);
+		while (tsct_merge_reader_next(reader, &e) == 1) {
+			memcpy(&t, e.event->payload, sizeof(t));
+			off = (__s64)(e.global - EPOCH - t);
+			ck_assert_int_le(llabs(off), (__s64)tsct_merge_bound(
+				tsct_merge_result(m), files[i].node, e.global));
+			off = tsct_merge_own_ns(m, &files[i], e.event->stamp) -
+				EPOCH - (__s64)t - nodes[files[i].node].own_off_ns;
+			ck_assert_int_le(llabs(off), 1);
+			events++;
+		}
+		tsct_merge_reader_close(reader);
+	}
+	ck_assert_uint_eq(events, NR_ABC);
+	tsct_merge_free(m);
+}
+END_TEST
+
+static void begin(void)
+{
+	seed_with(0);
+	reset_options();
+	make_root();
+	write_all();
+}
+
+int main(void)
+{
+	Suite *s = suite_create("merge_plan");
+	TCase *tc = tcase_create("merge_plan");
+
+	print_seed();
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, begin, drop_root);
+	tcase_add_loop_test(tc, test_refused, 0, 8);
+	tcase_add_test(tc, test_fine);
+	tcase_add_test(tc, test_not_there);
+	tcase_add_test(tc, test_changed);
+	tcase_add_test(tc, test_nonsense);
+	tcase_add_test(tc, test_definitions);
+	tcase_add_test(tc, test_too_many);
+	tcase_add_test(tc, test_too_many_channels);
+	tcase_add_test(tc, test_cut_off);
+	tcase_add_test(tc, test_gone);
+	tcase_add_test(tc, test_not_ended);
+	tcase_add_test(tc, test_hostile);
+	tcase_add_test(tc, test_stop);
+	tcase_add_test(tc, test_reader);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
