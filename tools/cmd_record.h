@@ -53,6 +53,11 @@ int record_options_parse(int argc, char **argv, struct record_options *o);
 /* What cannot go together, or be at all. Complains. 0 or -EINVAL. */
 int record_options_check(const struct record_options *o);
 
+/* ---- the machine: record_machine.c ------------------------------------- */
+
+/* What its kernel says of up to @nr_cpus CPUs; may be nothing. 0 or -ENOMEM. */
+int record_machine(struct tsct_recorded_node *node, __u32 nr_cpus);
+
 /* ---- what files are like: record_files.c ------------------------------- */
 
 /* Options' values; they exit where it is none, as argp does. */

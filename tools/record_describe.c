@@ -119,6 +119,8 @@ int record_describe(struct record_session *s)
 		err = describe_node(s, &rec->nodes[0]);
 	if (!err)
 		err = tsct_recording_locate(rec, count_cpus(s));
+	if (!err)
+		err = record_machine(&rec->nodes[0], rec->nr_locations);
 	if (err)
 		return err;
 	rec->clock_origin = strdup(tsct_clock_origin(s->clock));

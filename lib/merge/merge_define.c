@@ -24,12 +24,21 @@ static bool copy_text(char **to, const char *from)
 static bool copy_node(struct tsct_recorded_node *to,
 		      const struct tsct_recorded_node *from)
 {
+	__u32 i;
+
 	*to = *from;
 	to->host = to->kernel = to->command = to->provider = NULL;
-	to->sync.name = NULL;
+	to->sync.name = to->cpu_model = NULL;
+	to->cpus = NULL;
+	to->nr_cpus = 0;
 	memset(&to->correction, 0, sizeof(to->correction));
 	/* It is of ticks that are gone. */
 	memset(&to->sync.line, 0, sizeof(to->sync.line));
+	if (from->cpu_model && !copy_text(&to->cpu_model, from->cpu_model))
+		return false;
+	for (i = 0; i < from->nr_cpus; i++)
+		if (tsct_recording_add_cpu(to, &from->cpus[i]))
+			return false;
 	return copy_text(&to->host, from->host) &&
 		copy_text(&to->kernel, from->kernel) &&
 		copy_text(&to->command, from->command) &&

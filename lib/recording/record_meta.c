@@ -59,6 +59,7 @@ static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
 		rec->epoch, rec->rate_error_ppb);
 	tsct_meta_put_pair(to, "", "clock_real", &rec->real);
+	tsct_meta_put_lines(to, rec);
 	if (!rec->counter.mult)
 		return;
 	tsct_tsdl_text(to, "counter_source",
@@ -168,6 +169,7 @@ static void put_node(FILE *to, const struct tsct_recorded_node *node,
 	fprintf(to, "\t%sboot_id = \"", of);
 	tsct_tsdl_uuid(to, node->boot_id);
 	fputs("\";\n", to);
+	tsct_meta_put_machine(to, of, node);
 }
 
 static void put_correction(FILE *to, const char *of,

@@ -13,6 +13,11 @@ void tsct_meta_put_text(FILE *to, const char *of, const char *key,
 void tsct_meta_put_pair(FILE *to, const char *of, const char *key,
 			const struct tsct_pair *pair);
 
+/* Its CPUs; what the clock said. record_meta_machine.c */
+void tsct_meta_put_machine(FILE *to, const char *of,
+			   const struct tsct_recorded_node *node);
+void tsct_meta_put_lines(FILE *to, const struct tsct_recording *rec);
+
 /* The samples that are in it */
 void tsct_meta_put_samples(FILE *to, const struct tsct_recording *rec);
 

@@ -140,6 +140,25 @@ static int lay(const struct tsct_recording *rec, const struct tsct_pair *now,
 	return 0;
 }
 
+/* Those that say anything about it; where memory is short, none. */
+static void keep(struct tsct_recording *rec, const struct tsct_segment *lines,
+		 int nr)
+{
+	int i;
+
+	free(rec->lines);
+	rec->lines = NULL;
+	rec->nr_lines = 0;
+	for (i = 0; i < nr; i++) {
+		if ((__s64)(lines[i].base_tsc - rec->end) > 0 ||
+		    (i + 1 < nr &&
+		     (__s64)(lines[i + 1].base_tsc - rec->begin) <= 0))
+			continue;
+		if (tsct_recording_add_line(rec, &lines[i]))
+			return;
+	}
+}
+
 int tsct_recording_tie(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
 		       const struct tsct_clock_state *state)
@@ -158,6 +177,8 @@ int tsct_recording_tie(struct tsct_recording *rec,
 	if (state->flags & TSCT_CLOCK_SKEWED)
 		skew_ns = allow_for_skew(&tie, state->real.mult);
 	nr = tsct_clock_segments(clock, lines, LINES_MAX);
+	if (nr > 0 && nr <= LINES_MAX)
+		keep(rec, lines, nr);
 	if (nr > 0 && nr <= LINES_MAX && state->real.mult)
 		err = lay(rec, &state->real,
 			  begin_of(rec, lines, nr, tie.epoch), &tie);

@@ -131,6 +131,13 @@ struct tsct_recorded_correction {
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
+/* A CPU that a machine had, as its kernel says */
+struct tsct_recorded_cpu {
+	__u32 cpu;
+	__u32 online;		/* at the beginning; else the rest is not known */
+	__u32 memory_node, package, core;
+};
+
 /*
  * A machine whose events are in it. A recorder knows one, its own. In a merged
  * recording there is one for each that was put in, as that said of itself.
@@ -143,6 +150,9 @@ struct tsct_recorded_node {
 	char *command;		/* "" for the whole system */
 	char *provider;
 	__u32 provider_gone;	/* it went away before the end */
+	char *cpu_model;	/* NULL: not known */
+	struct tsct_recorded_cpu *cpus;	/* in order; may be none */
+	__u32 nr_cpus;
 	struct tsct_recorded_sync sync;
 	struct tsct_recorded_correction correction;	/* merged */
 };
@@ -208,6 +218,9 @@ struct tsct_recording {
 	/* System time: what the counter itself counts, which samples have */
 	struct tsct_pair counter;	/* mult 0: stamps are its */
 	__u32 counter_source;
+	/* What the clock said while it was made; ticks of the counter */
+	struct tsct_segment *lines;
+	__u32 nr_lines;
 	__u32 status;			/* TSCT_STATUS_* at the end */
 	__u32 rate_error_ppb;		/* of real.mult, a bound */
 	__u32 epoch_first;		/* the clock's epoch at the beginning */
@@ -227,6 +240,14 @@ struct tsct_recording {
  */
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
 void tsct_recording_free(struct tsct_recording *rec);
+
+/* Adds one, behind all that have a lower number. 0, -EINVAL: it has not; -ENOMEM */
+int tsct_recording_add_cpu(struct tsct_recorded_node *node,
+			   const struct tsct_recorded_cpu *cpu);
+
+/* The same of a line of the clock, with no order. */
+int tsct_recording_add_line(struct tsct_recording *rec,
+			    const struct tsct_segment *line);
 
 /*
  * tsct_recording_locate - so many locations, before there are streams

@@ -344,6 +344,8 @@ static int set_string(struct tsct_text *p, struct tsct_text_entry *e)
 		return set_pair(p, e, &rec->real);
 	else if (!strcmp(key, "clock_counter"))
 		return set_pair(p, e, &rec->counter);
+	else if (!strncmp(key, "clock_line_", 11))
+		return tsct_text_line(p, key + 11, e->value);
 	else if (!strncmp(key, "stream_", 7))
 		return set_stream(p, key + 7, e->value);
 	else if (!strncmp(key, "event_", 6))

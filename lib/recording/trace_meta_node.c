@@ -85,6 +85,10 @@ int tsct_text_node(struct tsct_text *p, const char *key,
 		return set_text(&node->command, e);
 	if (!strcmp(key, "provider"))
 		return set_text(&node->provider, e);
+	if (!strcmp(key, "cpu_model"))
+		return set_text(&node->cpu_model, e);
+	if (!strncmp(key, "cpu_", 4))
+		return tsct_text_cpu(p, key + 4, e->value);
 	if (!strcmp(key, "provider_gone"))
 		return set_gone(p, e->value);
 	if (!strcmp(key, "boot_id"))

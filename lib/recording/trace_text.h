@@ -65,6 +65,10 @@ int tsct_text_node(struct tsct_text *p, const char *key,
 		   struct tsct_text_entry *e);
 int tsct_text_node_whole(struct tsct_text *p);
 
+/* Behind cpu_ and clock_line_: a CPU of a node, a line of the clock */
+int tsct_text_cpu(struct tsct_text *p, const char *key, const char *at);
+int tsct_text_line(struct tsct_text *p, const char *key, const char *at);
+
 /* Keys that only merged recordings have */
 int tsct_text_location(struct tsct_text *p, const char *key, const char *at);
 int tsct_text_timeline(struct tsct_text *p, const char *at);
