@@ -183,6 +183,14 @@ static int more_events(const void *a, const void *b)
 	return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
 }
 
+static void put_rate(FILE *to, double per_second)
+{
+	if (per_second >= 1000)
+		put_number(to, (__u64)(per_second + 0.5));
+	else
+		fprintf(to, "<td>%.3g</td>", per_second);
+}
+
 static void put_event(const struct report *r, FILE *to, __u32 i)
 {
 	const struct tsct_export_def *d = &r->x.defs[i];
@@ -193,8 +201,8 @@ static void put_event(const struct report *r, FILE *to, __u32 i)
 	fprintf(to, "</th><td class=\"left\">%s</td>", tsct_kind_names[d->def->kind]);
 	put_cell(to, r->x.rec->streams[d->stream].name);
 	put_number(to, seen->events);
-	fprintf(to, "<td>%.4g</td><td>%.1f</td><td class=\"left\">%s</td></tr>\n",
-		seen->events * 1e9 / report_span_ns(r),
+	put_rate(to, seen->events * 1e9 / report_span_ns(r));
+	fprintf(to, "<td>%.1f</td><td class=\"left\">%s</td></tr>\n",
 		(double)seen->bytes / seen->events,
 		report_single(r, i) ? "each" : "density");
 }

@@ -2,7 +2,7 @@
 // The timeline: what is too narrow to be seen is drawn as one with its neighbours, so
 // that a frame costs as much as there are pixels, however many events there are.
 
-const MAP = 44, RULER = 42, WHISKERS = 240;
+const MAP = 44, RULER = 42, WHISKERS = 240, CROWD = 400;
 
 const View = {
 	from: 0, to: 1,			// ns since the page's first moment
@@ -65,7 +65,7 @@ function drawSpan(i, left, right, y, h) {
 
 	ctx.globalAlpha = isDim(rank) ? 0.13 : 1;
 	ctx.fillStyle = COLOURS[rank];
-	if (w >= 5) {
+	if (w >= 9) {
 		ctx.beginPath();
 		ctx.roundRect(x + 0.25, y, w - 0.5, h, 2.5);
 		ctx.fill();
@@ -74,8 +74,10 @@ function drawSpan(i, left, right, y, h) {
 	} else {
 		ctx.fillRect(x, y, Math.max(w, 1), h);
 	}
-	if (w > 26)
-		text(NAMES[rank], x + 5, y + h / 2 + 4, w - 9, Theme.css.text);
+	const seen = Math.max(x, View.label);
+
+	if (x + w - seen > 26)
+		text(NAMES[rank], seen + 5, y + h / 2 + 4, x + w - seen - 9, Theme.css.text);
 	ctx.globalAlpha = 1;
 	if (View.chosen === S && View.chosenIndex === i || View.hover &&
 	    View.hover.span === i) {
@@ -314,7 +316,7 @@ function drawCpu(row, y) {
 	for (const lane of row.lanes)
 		if (lane)
 			drawSpanWhiskers(row, drawLane(lane, y + 3, 17), y + 3, 17);
-	drawGaps(row, y + 2, 19);
+	drawGaps(row, y + 16, 7);
 }
 
 function drawCounter(row, y) {
@@ -393,6 +395,24 @@ function drawCounterBins(c, at) {
 	ctx.globalAlpha = 1;
 }
 
+// How many events it had: also of a node that is folded
+function drawBusy(row, y, h) {
+	const width = D.rates.width, px = width * View.scale;
+	const last = Math.min(row.bins.length - 1, Math.floor(View.to / width));
+
+	ctx.globalAlpha = row.open ? 0.14 : 0.5;
+	for (let i = Math.max(0, Math.floor(View.from / width)); i <= last; i++) {
+		const tall = row.bins[i] ? Math.max(1, h * Math.sqrt(row.bins[i] / row.peak)) : 0;
+		const x = Math.max(View.x(i * width), View.label);
+		const right = View.x((i + 1) * width);
+
+		if (tall && right > x)
+			fill(Theme.css.accent, x, y + h - tall, Math.max(right - x - (px > 4), 1),
+			     tall);
+	}
+	ctx.globalAlpha = 1;
+}
+
 function drawNode(row, y) {
 	fill(Theme.css.panel, 0, y, View.width, row.height);
 	fill(Theme.css.line, 0, y, View.width, 1);
@@ -400,11 +420,12 @@ function drawNode(row, y) {
 			      (View.from + View.to) / 2 : View.cursor);
 	const label = error ? `± ${duration(error)}` : "";
 
+	drawBusy(row, y + 4, row.height - 5);
 	font(11);
 	ctx.textAlign = "right";
 	text(label, View.width - 12, y + 19, 200, Theme.css.sure);
 	ctx.textAlign = "left";
-	text(row.sub, View.label + 8, y + 19, View.width - View.label - 140, Theme.css.dim);
+	text(row.sub, View.label + 10, y + 19, View.width - View.label - 140, Theme.css.dim);
 }
 
 function drawLabel(row, y) {
@@ -498,22 +519,29 @@ function drawArrows() {
 		if (to >= View.from && from <= View.to)
 			shown.push(i);
 	}
-	// Where nothing can be told apart, every so many of them
-	const step = Math.ceil(shown.length / 3000);
-
-	View.arrowStep = step;
 	ctx.lineWidth = 1.2;
+	ctx.save();
 	ctx.beginPath();
 	ctx.rect(View.label, View.top, View.width - View.label, View.height);
-	ctx.save();
 	ctx.clip();
-	for (let k = 0; k < shown.length; k++) {
-		const i = shown[k], wrong = A.to[i] < A.from[i];
-
-		if (k % step === 0 || wrong)
-			drawArrow(i, wrong, shown.length);
-	}
+	for (const i of shown)
+		if (shown.length <= CROWD || A.to[i] < A.from[i] ||
+		    View.hover && View.hover.arrow === i)
+			drawArrow(i, A.to[i] < A.from[i], shown.length);
 	ctx.restore();
+	if (shown.length > CROWD)
+		tellArrows(shown.length);
+}
+
+// More than can be told apart: nearer, each is an arrow.
+function tellArrows(n) {
+	const label = `${count(n)} messages: zoom in to see arrows`;
+
+	font(11);
+	ctx.globalAlpha = 0.85;
+	fill(Theme.css.panel, View.label + 8, View.height - 26, label.length * 6 + 16, 20);
+	ctx.globalAlpha = 1;
+	text(label, View.label + 16, View.height - 12, 400, Theme.css.dim);
 }
 
 function drawArrow(i, wrong, crowd) {
@@ -526,15 +554,15 @@ function drawArrow(i, wrong, crowd) {
 			Math.min(Math.abs(x2 - x1) / 2, 60));
 	const lit = View.hover && View.hover.arrow === i;
 
-	ctx.globalAlpha = lit || wrong ? 1 : isDim(M.rankOf[A.sent[i]]) ? 0.08 :
-		crowd > 400 ? 0.25 : 0.7;
+	ctx.globalAlpha = lit || wrong ? 1 : isDim(M.rankOf[A.sent[i]]) ? 0.04 :
+		Math.max(0.3, Math.min(0.75, 120 / crowd));
 	ctx.strokeStyle = ctx.fillStyle = wrong ? Theme.css.bad :
 		lit ? Theme.css.text : colourOf(D.defs[A.sent[i]].name, true);
 	ctx.beginPath();
 	ctx.moveTo(x1, y1);
 	ctx.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
 	ctx.stroke();
-	if (crowd <= 400 || lit || wrong) {
+	if (crowd <= CROWD || lit || wrong) {
 		ctx.beginPath();
 		ctx.moveTo(x2, y2);
 		ctx.lineTo(x2 - 6, y2 - 3);

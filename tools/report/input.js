@@ -30,9 +30,19 @@ function setView(from, to) {
 	redraw();
 }
 
+let linking = 0;
+
+// The address names what is seen, so that it can be sent to others.
+function link() {
+	clearTimeout(linking);
+	linking = setTimeout(() => history.replaceState(null, "",
+			`#t=${Math.round(View.from)},${Math.round(View.to)}`), 300);
+}
+
 function showWhere() {
 	const digits = digitsOf((View.to - View.from) / 100);
 
+	link();
 	document.getElementById("where").textContent =
 		`${absolute(View.from, digits)} … ${absolute(View.to, digits, false)} UTC, ` +
 		duration(View.to - View.from);

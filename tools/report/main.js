@@ -100,8 +100,20 @@ function stacked() {
 	if (by === "node")
 		return D.rates.nodes.map(([node, bins]) =>
 			[D.nodes[node].name, bins, HUES[node % HUES.length]]);
-	return D.rates.events.map(([def, bins]) =>
-		[def < 0 ? "all others" : D.defs[def].name, bins, null]);
+	return addUp(D.rates.events.map(([def, bins]) =>
+		[def < 0 ? "all others" : D.defs[def].name, bins, null]));
+}
+
+// A begin and its end have one name, and are one.
+function addUp(list) {
+	const byName = new Map();
+
+	for (const [name, bins, hue] of list) {
+		const sum = byName.get(name);
+
+		byName.set(name, [name, sum ? sum[1].map((n, i) => n + bins[i]) : bins, hue]);
+	}
+	return [...byName.values()];
 }
 
 function rateColour(name, hue) {
@@ -218,6 +230,16 @@ function repaint() {
 	resize();
 }
 
+// PAGE#t=FROM,TO: what the address names, in ns since the page's first moment
+function showLinked() {
+	const match = /^#t=(-?\d+),(-?\d+)$/.exec(location.hash);
+
+	if (match && +match[1] < +match[2])
+		setView(+match[1], +match[2]);
+	else
+		showAll();
+}
+
 function start() {
 	ctx = canvas.getContext("2d", { alpha: false });
 	numberNames();
@@ -228,7 +250,8 @@ function start() {
 	listen();
 	View.width = canvas.parentElement.getBoundingClientRect().width;
 	resize();
-	showAll();
+	showLinked();
+	addEventListener("hashchange", showLinked);
 	document.documentElement.classList.add("ready");
 }
 

@@ -169,9 +169,12 @@ function cpuRow(index, spans) {
 
 function makeNode(index) {
 	const node = D.nodes[index];
+	const rates = D.rates.nodes.find(([n]) => n === index), bins = rates ? rates[1] : [];
+	const sum = count(bins.reduce((a, b) => a + b, 0)) + " events";
 
-	return { type: "node", node: index, label: node.name, sub: node.sub || "",
-		 height: HEAD, open: true, rows: [] };
+	return { type: "node", node: index, label: node.name, bins,
+		 sub: node.sub ? `${clean(node.sub)}, ${sum}` : sum,
+		 peak: Math.max(1, ...bins), height: HEAD, open: true, rows: [] };
 }
 
 function byThread(a, b) {
@@ -198,7 +201,7 @@ function makeRows() {
 					  label: counterTitle(c), sub: "",
 					  height: COUNTER_ROW });
 	for (const row of threads.sort(byThread))
-		if (row.lanes.length || row.ticks || row.strip || row.runs)
+		if (row.lanes.length || row.ticks || row.strip || row.runs && row.thread.tid)
 			nodes[row.node].rows.push(row);
 	return nodes.filter(node => node.rows.length || D.nodes.length === 1);
 }

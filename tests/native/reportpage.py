@@ -1,0 +1,331 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""reportpage.py PAGE [PNG [WIDTH HEIGHT]]: opens a page of `trace-ctl report` in
+Chromium, uses it as people do, and looks at what is drawn.
+
+The browser has no network, and is told what to do through a pipe. Whatever the page
+says on the console that is no plain log, and every request but that for the page
+itself, is an error. OPTIONS in the environment: DARK=1, KEEP=#t=FROM,TO.
+"""
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+
+class Browser:
+    def __init__(self, width, height):
+        self.home = tempfile.mkdtemp()
+        ours, theirs_in = os.pipe(), os.pipe()
+        name = next((n for n in ("chromium", "chromium-browser", "google-chrome")
+                     if shutil.which(n)), None)
+        if not name:
+            sys.exit("no chromium")
+
+        def wire():
+            # It reads 3 and writes 4, which may be what we hold.
+            a, b = os.dup(ours[0]), os.dup(theirs_in[1])
+            a, b = os.dup(a), os.dup(b)
+            os.dup2(a, 3)
+            os.dup2(b, 4)
+
+        self.process = subprocess.Popen(
+            [name, "--headless=new", "--no-sandbox", "--disable-gpu",
+             "--remote-debugging-pipe", "--no-first-run", "--disable-extensions",
+             "--disable-background-networking", "--disable-component-update",
+             "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND",
+             f"--window-size={width},{height}", f"--user-data-dir={self.home}",
+             "about:blank"],
+            preexec_fn=wire, close_fds=False, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True)
+        os.close(ours[0])
+        os.close(theirs_in[1])
+        self.write_fd, self.read_fd = ours[1], theirs_in[0]
+        self.buffer, self.number, self.events = b"", 0, []
+        self.session = None
+
+    def receive(self, seconds):
+        end = time.monotonic() + seconds
+        while b"\0" not in self.buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.read_fd], [], [], left)[0]:
+                raise TimeoutError("the browser does not answer")
+            more = os.read(self.read_fd, 1 << 20)
+            if not more:
+                raise EOFError("the browser went away")
+            self.buffer += more
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self.write_fd, data):]
+        while True:
+            answer = self.receive(60)
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+            self.events.append(answer)
+
+    def attach(self):
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target,
+                                 flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(domain + ".enable")
+
+    def value(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression,
+                           returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
+        return result["result"].get("value")
+
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def key(self, key):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key,
+                      **({"text": key} if len(key) == 1 and kind == "keyDown" else {}))
+
+    def settle(self):
+        self.value("new Promise(done => requestAnimationFrame(() => "
+                   "requestAnimationFrame(done)))")
+
+    def complaints(self):
+        bad = []
+        for event in self.events:
+            method, params = event.get("method"), event.get("params", {})
+            if method == "Runtime.exceptionThrown":
+                bad.append(json.dumps(params["exceptionDetails"])[:600])
+            elif method == "Log.entryAdded" and params["entry"]["level"] in (
+                    "error", "warning") and "willReadFrequently" not in \
+                    params["entry"]["text"]:     # that is our own looking at pixels
+                bad.append(json.dumps(params["entry"])[:600])
+            elif method == "Runtime.consoleAPICalled" and params["type"] not in (
+                    "log", "info", "debug"):
+                bad.append(json.dumps(params)[:600])
+            elif method == "Network.requestWillBeSent" and not \
+                    params["request"]["url"].startswith(("file:", "about:", "data:")):
+                bad.append("it asks for " + params["request"]["url"][:200])
+        return bad
+
+    def close(self):
+        try:
+            os.killpg(self.process.pid, 9)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+# How many colours there are in a canvas, and how much of it is not background
+PIXELS = """(() => {
+    const c = document.getElementById(%r);
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    const seen = new Map();
+    for (let i = 0; i < d.length; i += 4) {
+        const k = d[i] << 16 | d[i + 1] << 8 | d[i + 2];
+        seen.set(k, (seen.get(k) || 0) + 1);
+    }
+    const most = Math.max(...seen.values());
+    return { colours: seen.size, drawn: 1 - most / (d.length / 4) };
+})()"""
+
+# Where the first thing is that has a name, in the page
+FIND = """(() => {
+    const box = canvas.getBoundingClientRect();
+    for (let y = View.top; y < View.height; y += 4)
+        for (let x = View.label + 2; x < View.width; x += 3) {
+            const hit = pick(x, y);
+            if (hit.%s !== undefined)
+                return [box.left + x, box.top + y];
+        }
+    return null;
+})()"""
+
+
+class Failed(Exception):
+    pass
+
+
+def need(what, condition):
+    if not condition:
+        raise Failed(what)
+
+
+def look(browser):
+    for canvas in ("timeline", "rates"):
+        pixels = browser.value(PIXELS % canvas)
+        need(f"{canvas} is empty: {pixels}", pixels["colours"] > 4 and
+             pixels["drawn"] > 0.001)
+
+
+# Every event is shown or summed up, and what is shown is all there.
+def count(browser):
+    sums = browser.value("""({
+        events: D.events, shown: D.shown, summed: D.summed,
+        rates: D.rates.total.reduce((a, b) => a + b, 0),
+        strips: STRIPS.filter(s => s.type !== STRIP_COUNTER).reduce((n, s) =>
+            n + s.bins.reduce((m, b) => m + b.count, 0), 0),
+        told: M.n + [...S.type].reduce((n, t, i) => n +
+            spanEdges(i).filter(e => e).length, 0) })""")
+    need(f"sums differ: {sums}", sums["shown"] + sums["summed"] == sums["events"] and
+         sums["rates"] == sums["events"] and sums["strips"] == sums["summed"] and
+         sums["told"] == sums["shown"])
+    return sums
+
+
+def use(browser):
+    whole = browser.value("[View.from, View.to]")
+    left, top = browser.value("(() => { const b = canvas.getBoundingClientRect();"
+                              "return [b.left, b.top]; })()")
+    width, label = browser.value("[View.width, View.label]")
+    x, y = left + (label + width) / 2, top + 110
+
+    browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-240)
+    browser.settle()
+    now = browser.value("[View.from, View.to]")
+    need(f"the wheel does not zoom: {now}", now[1] - now[0] < 0.8 * (whole[1] - whole[0]))
+    browser.mouse("mousePressed", x, y, button="left", clickCount=1)
+    browser.mouse("mouseMoved", x - 100, y, button="left")
+    browser.mouse("mouseReleased", x - 100, y, button="left", clickCount=1)
+    browser.settle()
+    moved = browser.value("View.from")
+    need("dragging does not pan", moved > now[0])
+    for key, test in (("w", "<"), ("s", ">"), ("+", "<"), ("-", ">")):
+        before = browser.value("View.to - View.from")
+        browser.key(key)
+        browser.settle()
+        need(f"{key} does not zoom", eval(f"{browser.value('View.to - View.from')} "
+                                          f"{test} {before}"))
+    before = browser.value("View.from")
+    browser.key("d")
+    need("d does not pan", browser.value("View.from") > before)
+    browser.key("0")
+    browser.settle()
+    need("0 does not show all", browser.value("[View.from, View.to]") == whole)
+
+
+def point(browser, kind):
+    found = browser.value(FIND % kind)
+    if not found:
+        return None
+    browser.mouse("mouseMoved", *found)
+    browser.settle()
+    need(f"no tip at a {kind}", not browser.value("tip.hidden") and
+         len(browser.value("tip.textContent")) > 20)
+    browser.mouse("mousePressed", *found, button="left", clickCount=1)
+    browser.mouse("mouseReleased", *found, button="left", clickCount=1)
+    browser.settle()
+    details = browser.value("document.getElementById('details').innerText")
+    need(f"no details of a {kind}", len(details) > 20)
+    return details
+
+
+def fold(browser):
+    rows = browser.value("View.rows.length")
+    browser.value("document.getElementById('fold').click()")
+    browser.settle()
+    need("nodes do not fold", browser.value("View.rows.length") < rows)
+    look(browser)
+    browser.value("document.getElementById('fold').click()")
+
+
+def find(browser):
+    name = browser.value("NAMES[S.n ? S.rank[0] : M.rank[0]]")
+    browser.value(f"document.getElementById('search').value = {json.dumps(name)};"
+                  f"search({json.dumps(name)}); nextMatch(1)")
+    browser.settle()
+    need("a name is not found",
+         " of " in browser.value("document.getElementById('found').textContent"))
+    browser.key("Escape")
+
+
+# ms of a frame, drawn again and again at all zooms
+def frame(browser):
+    return browser.value("""(() => {
+        const times = [];
+        for (let i = 0; i < 60; i++) {
+            const size = D.span * Math.pow(0.8, i % 30);
+            View.from = D.span / 3 - size / 3; View.to = View.from + size;
+            const t = performance.now();
+            draw();
+            ctx.getImageData(0, 0, 1, 1);
+            times.push(performance.now() - t);
+        }
+        showAll();
+        times.sort((a, b) => a - b);
+        return [times[30], times[57]];
+    })()""")
+
+
+def main():
+    page = os.path.abspath(sys.argv[1])
+    png = sys.argv[2] if len(sys.argv) > 2 else None
+    width, height = (int(a) for a in sys.argv[3:5]) if len(sys.argv) > 4 else (1400, 1000)
+    browser = Browser(width, height)
+    try:
+        browser.attach()
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                     deviceScaleFactor=1, mobile=width < 600)
+        if os.environ.get("DARK"):
+            browser.call("Emulation.setEmulatedMedia", features=[
+                {"name": "prefers-color-scheme", "value": "dark"}])
+        browser.call("Page.navigate", url="file://" + page + os.environ.get("KEEP", ""))
+        for _ in range(300):
+            if browser.value("document.readyState") == "complete":
+                break
+            time.sleep(0.1)
+        browser.settle()
+        need("the script did not run: " + str(browser.complaints()), browser.value(
+            "document.documentElement.classList.contains('ready')"))
+        if png:
+            act = os.environ.get("ACT")
+            if act:
+                browser.value(act)
+            if os.environ.get("POINT"):
+                print(point(browser, os.environ["POINT"]))
+            if os.environ.get("HOVER"):
+                browser.mouse("mouseMoved", *eval(os.environ["HOVER"]))
+            browser.settle()
+            time.sleep(0.3)
+            shot = browser.call("Page.captureScreenshot", captureBeyondViewport=bool(
+                os.environ.get("WHOLE")))
+            with open(png, "wb") as file:
+                file.write(base64.b64decode(shot["data"]))
+        else:
+            look(browser)
+            sums = count(browser)
+            use(browser)
+            told = [kind for kind in ("span", "moment", "arrow", "gap", "strip")
+                    if point(browser, kind)]
+            need("nothing can be pointed at", told)
+            fold(browser)
+            find(browser)
+            median, most = frame(browser)
+            print(f"events {sums['events']} shown {sums['shown']} summed "
+                  f"{sums['summed']} frame_ms {median:.1f} slow_frame_ms {most:.1f} "
+                  f"told {','.join(told)}")
+        bad = browser.complaints()
+        need("the page complains: " + "; ".join(bad), not bad)
+    except (Failed, RuntimeError, TimeoutError, EOFError) as why:
+        print(f"{page}: {why}")
+        sys.exit(1)
+    finally:
+        browser.close()
+
+
+main()
