@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "kernel_net.h"
 #include "kernel_source.h"
 #include "bpf/events.h"
 #include "kernel_bpf.skel.h"
@@ -21,22 +22,31 @@
 
 struct kernel_source {
 	struct kernel_bpf *bpf;
+	struct net_bpf *net;		/* NULL: not asked for */
 };
 
 static const struct kernel_event {
 	const char *name;
 	const char *group;
+	unsigned int kind;
 	const char *fields;
 	const char *what;
 } kernel_events[] = {
-	{ "sched_switch", "sched", EVENT_TEXT(SCHED_SWITCH_FIELDS),
+	{ "sched_switch", "sched", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SCHED_SWITCH_FIELDS),
 	  "a CPU goes from one thread to another" },
-	{ "sys_enter", "syscalls", EVENT_TEXT(SYS_ENTER_FIELDS),
+	{ "sys_enter", "syscalls", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SYS_ENTER_FIELDS),
 	  "a system call begins, with its arguments" },
-	{ "sys_exit", "syscalls", EVENT_TEXT(SYS_EXIT_FIELDS),
+	{ "sys_exit", "syscalls", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SYS_EXIT_FIELDS),
 	  "a system call ends, with its result" },
+	{ "net_send", "net", TSCT_KIND_SEND, NET_TEXT,
+	  "a TCP segment with data, or a UDP datagram, leaves" },
+	{ "net_receive", "net", TSCT_KIND_RECEIVE, NET_TEXT,
+	  "one arrives" },
 };
-enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NR_EVENTS };
+enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE, NR_EVENTS };
 
 _Static_assert(sizeof(kernel_events) / sizeof(*kernel_events) == NR_EVENTS,
 	       "one line per event");
@@ -120,6 +130,7 @@ void kernel_source_list(FILE *to)
 			kernel_events[i].what);
 	fprintf(to, "%-14s %s\n", "sched", "sched_switch");
 	fprintf(to, "%-14s %s\n", "syscalls", "sys_enter, sys_exit");
+	fprintf(to, "%-14s %s\n", "net", "net_send, net_receive");
 }
 
 /* ---- what can be wrong ------------------------------------------------- */
@@ -256,9 +267,8 @@ static int collect(const char *const *events, unsigned int nr,
 		one = select_events(events[i]);
 		if (!one)
 			return fail(-EINVAL, why, size,
-				    "%s: no such kernel event; there are "
-				    "sched_switch, sys_enter and sys_exit, and "
-				    "the groups sched and syscalls", events[i]);
+				    "%s: no such kernel event; -e list names "
+				    "all", events[i]);
 		set |= one;
 	}
 	if (!set)
@@ -277,7 +287,8 @@ static int define(struct tsct *channel, unsigned int set, int *ids, char *why,
 		if (!(set & 1u << i))
 			continue;
 		ids[i] = tsct_define(channel, kernel_events[i].name,
-				     TSCT_KIND_INSTANT, kernel_events[i].fields);
+				     kernel_events[i].kind,
+				     kernel_events[i].fields);
 		if (ids[i] < 0)
 			return fail(ids[i], why, size, "%s: cannot define it: %s",
 				    kernel_events[i].name, strerror(-ids[i]));
@@ -335,6 +346,24 @@ static int load(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
 	return error ? explain(error, "attach", why, size) : 0;
 }
 
+static int open_net(struct kernel_source *source, struct tsct *channel,
+		    const int *ids, pid_t root, char *why, size_t size)
+{
+	struct kernel_net_config config = {
+		.channel = tsct_header(channel)->id,
+		.send_id = ids[NET_SEND],
+		.receive_id = ids[NET_RECEIVE],
+		.tracked_fd = root ? bpf_map__fd(source->bpf->maps.tracked) : -1,
+	};
+	const char *step;
+	int error;
+
+	if (!config.send_id && !config.receive_id)
+		return 0;
+	error = kernel_net_open(&config, &source->net, &step);
+	return error ? explain(error, step, why, size) : 0;
+}
+
 static int open_and_load(struct kernel_source *source, struct tsct *channel,
 			 unsigned int set, const int *ids, pid_t root,
 			 char *why, size_t size)
@@ -346,6 +375,8 @@ static int open_and_load(struct kernel_source *source, struct tsct *channel,
 		return explain(-errno, "open", why, size);
 	configure(source->bpf, channel, set, ids, !root);
 	error = load(source->bpf, root, why, size);
+	if (!error)
+		error = open_net(source, channel, ids, root, why, size);
 	if (error)
 		kernel_bpf__destroy(source->bpf);
 	return error;
@@ -390,6 +421,7 @@ void kernel_source_close(struct kernel_source *source)
 {
 	if (!source)
 		return;
+	kernel_net_close(source->net);
 	kernel_bpf__destroy(source->bpf);
 	free(source);
 }
