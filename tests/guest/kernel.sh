@@ -11,6 +11,7 @@
 #       release   text: uname -r
 #       btf       base BTF for pahole and resolve_btfids (may be absent)
 #       resolve_btfids  the tool, where `build` lacks it (may be absent)
+#       drivers   its modules for a network, as DRIVERS below (Debian's only)
 #   kernel.sh clean           forget everything that was fetched or built
 #
 # NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are
@@ -27,6 +28,9 @@ shopt -s inherit_errexit
 
 names="6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64"
 more="6.1-cloud-amd64 6.12-cloud-amd64"		# on demand
+# In the order in which they are loaded; what a kernel has built in is no file.
+drivers="failover net_failover virtio virtio_ring virtio_pci_modern_dev
+	virtio_pci_legacy_dev virtio_pci virtio_net veth"
 cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/kernels
 temp=
 
@@ -114,6 +118,39 @@ unpack() {
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir" --wildcards "$@"
 }
 
+# add_drivers DIR DEB: DIR/drivers, and in DIR/drivers/order their names
+add_drivers() {
+	local new=$1/.drivers name file patterns=()
+
+	rm -rf "$new"
+	mkdir -p "$new/all"
+	for name in $drivers; do patterns+=("*/kernel/*/$name.ko*"); done
+	# Of a name that is built in, tar says that it is not there.
+	unpack "$2" "$new/all" "${patterns[@]}" 2>/dev/null || true
+	for name in $drivers; do
+		file=$(find "$new/all" -name "$name.ko*" | head -n 1)
+		case $file in
+		*.xz) xz -dc "$file" >"$new/$name.ko" ;;
+		*.zst) zstd -dcq "$file" >"$new/$name.ko" ;;
+		?*) mv "$file" "$new/$name.ko" ;;
+		*) continue ;;
+		esac
+		echo "$name" >>"$new/order"
+	done
+	rm -rf "$new/all"
+	[ -s "$new/order" ] || die "$2: no driver for a network in there"
+	mv "$new" "$1/drivers"
+}
+
+# One that was fetched before there were any
+fetch_drivers() {
+	temp=$(mktemp -d "$cache/.new.XXXXXX")
+	download "$temp" "linux-image-$(cat "$1/release")"
+	add_drivers "$1" "$(echo "$temp"/linux-image-*.deb)"
+	cleanup
+	temp=
+}
+
 # The one absolute path in the header packages.
 relocate_headers() {
 	local makefile=$1/usr/src/linux-headers-$2/Makefile
@@ -146,6 +183,7 @@ fetch_debian() {
 	say "fetching $release"
 	download "$temp" "linux-image-$release" "${packages[@]}"
 	unpack "$(echo "$temp"/linux-image-*.deb)" "$new" "./boot/vmlinuz-*"
+	add_drivers "$new" "$(echo "$temp"/linux-image-*.deb)"
 	for deb in "$temp"/linux-headers-*.deb "$temp"/linux-kbuild-*.deb; do
 		unpack "$deb" "$new" --exclude='./usr/share/*' './usr/*'
 	done
@@ -186,6 +224,7 @@ get_debian() {
 	old=$(readlink -f "$link" || true)
 	complete "$dir" || fetch_debian "$release" "$dir"
 	[ -e "$dir/btf" ] || add_btf "$dir"
+	[ -d "$dir/drivers" ] || fetch_drivers "$dir"
 	ln -sfn "$release" "$link"
 	[ "$old" = "$dir" ] || [ "$old" = "$link" ] || rm -rf "$old"
 	echo "$dir"

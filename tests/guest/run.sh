@@ -37,7 +37,8 @@
 #                             tsctrace-nobtf.ko (the same without BTF) or
 #                             tsctrace-selftest.ko (built with SELFTEST=1)
 #                             Modules that call it are there, too:
-#                             tsctrace-sample.ko, tsct-nest.ko
+#                             tsctrace-sample.ko, tsct-nest.ko; and the
+#                             kernel's veth.ko, if it has one
 #   guest-test: needs=        `btf`: skipped where the module has none
 #   guest-test: files=        comma list of more files to take along, from the
 #                             source tree's top or absolute, or from $PATH
@@ -208,7 +209,7 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 	done
 }
 
-small_initrd() {	# PLAN MODULE
+small_initrd() {	# PLAN MODULE DIR
 	local root=$1.root module
 	mkdir -p "$root/tests" "$root/usr/lib/modules"
 	cp "$1" "$root/tests/plan"
@@ -222,6 +223,8 @@ small_initrd() {	# PLAN MODULE
 		strip --strip-debug -o "$root/usr/lib/modules/${module##*/}" \
 			"$module"
 	done
+	[ ! -e "$3/drivers/veth.ko" ] ||
+		cp "$3/drivers/veth.ko" "$root/usr/lib/modules"
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1
 	rm -rf "$root"
 }
@@ -308,7 +311,7 @@ boot() {	# INDEX
 		${boot_tests[$1]} >"$plan"
 	{
 		cat "$work/base"
-		small_initrd "$plan" "${boot_module[$1]}"
+		small_initrd "$plan" "${boot_module[$1]}" "$dir"
 	} >"$plan.initrd"
 	for name in ${boot_tests[$1]}; do
 		limit=$((limit + timeout[$name] + 15))

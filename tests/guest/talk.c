@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/*
+ * talk - messages of known number and size between two ends
+ *
+ *   talk serve ADDRESS PORT                  echo what comes by TCP and UDP
+ *   talk tcp ADDRESS PORT COUNT SIZE         COUNT times SIZE bytes and back
+ *   talk slow ADDRESS PORT COUNT SIZE        each after a pause; says `answered`
+ *   talk udp ADDRESS PORT COUNT SIZE         the same, a datagram each
+ *   talk burst ADDRESS PORT COUNT SIZE       COUNT datagrams in one system call
+ *   talk pages ADDRESS PORT SIZE             one twice: of memory, then of a file
+ *   talk offload DEVICE send|receive on|off  packets larger than the MTU
+ *
+ * No two datagrams are alike, but those of `pages`.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT	103
+#endif
+#define MAX_SIZE	(4 << 20)
+
+static char buffer[MAX_SIZE];
+
+static void die(const char *what)
+{
+	fprintf(stderr, "talk: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int open_socket(const char *address, const char *port, int type,
+		       int (*use)(int, const struct sockaddr *, socklen_t))
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
+	int fd = socket(is_v4 ? AF_INET : AF_INET6, type, 0), one = 1;
+
+	v4.sin_port = v6.sin6_port = htons(atoi(port));
+	errno = EINVAL;
+	if (fd < 0 ||
+	    (!is_v4 && inet_pton(AF_INET6, address, &v6.sin6_addr) != 1))
+		die(address);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (is_v4 ? use(fd, (struct sockaddr *)&v4, sizeof(v4)) :
+		    use(fd, (struct sockaddr *)&v6, sizeof(v6)))
+		die(address);
+	return fd;
+}
+
+static void write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0)
+			die("write");
+		data += n;
+		size -= n;
+	}
+}
+
+/* ---- the one that answers -------------------------------------------------- */
+
+static void echo_stream(int listener)
+{
+	ssize_t n;
+	int fd;
+
+	if (fork())
+		return;
+	fd = accept(listener, NULL, NULL);
+	if (fd < 0)
+		die("accept");
+	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
+		write_all(fd, buffer, n);
+	exit(0);
+}
+
+static void echo_datagram(int fd)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	ssize_t n = recvfrom(fd, buffer, sizeof(buffer), 0,
+			     (struct sockaddr *)&from, &len);
+
+	if (n >= 0)
+		sendto(fd, buffer, n, 0, (struct sockaddr *)&from, len);
+}
+
+static void serve(const char *address, const char *port)
+{
+	struct pollfd fds[2] = {
+		{ .fd = open_socket(address, port, SOCK_STREAM, bind),
+		  .events = POLLIN },
+		{ .fd = open_socket(address, port, SOCK_DGRAM, bind),
+		  .events = POLLIN },
+	};
+
+	if (listen(fds[0].fd, 16))
+		die("listen");
+	for (;;) {
+		poll(fds, 2, -1);
+		if (fds[1].revents)
+			echo_datagram(fds[1].fd);
+		if (!fds[0].revents)
+			continue;
+		echo_stream(fds[0].fd);
+		/* It accepts; until then we would see the same one again. */
+		usleep(20000);
+	}
+}
+
+/* ---- the one that asks ------------------------------------------------------- */
+
+static void ask_stream(int fd, int count, size_t size)
+{
+	size_t got;
+	ssize_t n;
+	pid_t pid;
+	int st;
+
+	for (int i = 0; i < count; i++) {
+		pid = size > 65536 ? fork() : 0;
+		if (!pid)
+			write_all(fd, buffer, size);
+		if (!pid && size > 65536)
+			exit(0);
+		for (got = 0; got < size; got += n) {
+			n = read(fd, buffer, sizeof(buffer));
+			if (n <= 0)
+				die("read");
+		}
+		if (pid && (waitpid(pid, &st, 0) != pid || st))
+			die("the writing child");
+	}
+}
+
+static void ask_slowly(int fd, int count, size_t size)
+{
+	while (count--) {
+		ask_stream(fd, 1, size);
+		if (puts("answered") < 0 || fflush(stdout))
+			die("standard output");
+		usleep(400000);
+	}
+}
+
+static void await(int fd, size_t size)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	errno = ETIMEDOUT;
+	if (poll(&p, 1, 5000) != 1)
+		die("no answer");
+	if (read(fd, buffer, sizeof(buffer)) != (ssize_t)size)
+		die("another answer");
+}
+
+static void ask_datagrams(int fd, int count, size_t size)
+{
+	for (uint32_t i = 0; i < (uint32_t)count; i++) {
+		memcpy(buffer, &i, sizeof(i));
+		if (write(fd, buffer, size) != (ssize_t)size)
+			die("send");
+		await(fd, size);
+	}
+}
+
+static void ask_burst(int fd, int count, int size)
+{
+	if (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)))
+		die("UDP_SEGMENT");
+	for (uint32_t i = 0; i < (uint32_t)count; i++)
+		memcpy(buffer + i * size, &i, sizeof(i));
+	if (write(fd, buffer, (size_t)count * size) != (ssize_t)count * size)
+		die("send");
+	while (count--)
+		await(fd, size);
+}
+
+static void ask_pages(int fd, size_t size)
+{
+	int file = memfd_create("datagram", 0);
+	off_t offset = 0;
+
+	memset(buffer, 'x', size);
+	write_all(file, buffer, size);
+	if (write(fd, buffer, size) != (ssize_t)size)
+		die("send");
+	await(fd, size);
+	if (sendfile(fd, file, &offset, size) != (ssize_t)size)
+		die("sendfile");
+	await(fd, size);
+}
+
+/* ---- devices ------------------------------------------------------------------ */
+
+static void set_offload(const char *device, bool send, bool on)
+{
+	struct ethtool_value value = { .data = on };
+	static const __u32 sending[] = { ETHTOOL_STSO, ETHTOOL_SGSO, 0 };
+	static const __u32 receiving[] = { ETHTOOL_SGRO, 0 };
+	struct ifreq request = { .ifr_data = (void *)&value };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+	for (const __u32 *at = send ? sending : receiving; *at; at++) {
+		value.cmd = *at;
+		if (ioctl(fd, SIOCETHTOOL, &request))
+			die(device);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 3 ? argv[1] : "";
+	int type = !strcmp(what, "tcp") || !strcmp(what, "slow") ?
+		SOCK_STREAM : SOCK_DGRAM;
+	int count = argc > 4 ? atoi(argv[4]) : 0, fd;
+	size_t size = argc > 5 ? strtoul(argv[5], NULL, 0) : 0;
+
+	signal(SIGCHLD, SIG_DFL);
+	if (!strcmp(what, "serve")) {
+		signal(SIGCHLD, SIG_IGN);
+		serve(argv[2], argv[3]);
+	}
+	if (!strcmp(what, "offload") && argc == 5) {
+		set_offload(argv[2], !strcmp(argv[3], "send"),
+			    !strcmp(argv[4], "on"));
+		return 0;
+	}
+	if (size > MAX_SIZE || argc < 5) {
+		fputs("talk: see its source\n", stderr);
+		return 2;
+	}
+	fd = open_socket(argv[2], argv[3], type, connect);
+	if (!strcmp(what, "tcp"))
+		ask_stream(fd, count, size);
+	else if (!strcmp(what, "slow"))
+		ask_slowly(fd, count, size);
+	else if (!strcmp(what, "udp"))
+		ask_datagrams(fd, count, size);
+	else if (!strcmp(what, "burst"))
+		ask_burst(fd, count, size);
+	else
+		ask_pages(fd, count);
+	return 0;
+}
