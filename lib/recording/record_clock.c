@@ -59,6 +59,11 @@ static void place(const struct tsct_recording *rec, __u64 freq,
 	__s64 ns = tsct_pair_ns(&rec->real, stamp);
 	tsct_s128 ticks = (tsct_s128)ns * freq, s;
 
+	if (rec->merged) {
+		/* Its ticks are since the Unix epoch, however long they are. */
+		*clock = (struct tsct_ctf_clock) { .freq = rec->timeline.hz };
+		return;
+	}
 	/* ns * freq / 1e9 rounded to the nearest tick, less the stamp */
 	ticks += NS_PER_S / 2;
 	s = ticks / NS_PER_S;
