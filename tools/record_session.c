@@ -321,9 +321,5 @@ void record_session_close(struct record_session *s)
 
 __u64 record_session_error_ns(const struct record_session *s)
 {
-	const struct tsct_recording *rec = &s->rec;
-	__u64 a = tsct_pair_error_ps(&rec->real, rec->begin);
-	__u64 b = tsct_pair_error_ps(&rec->real, rec->end);
-
-	return (a > b ? a : b) / 1000 + 1;
+	return tsct_writer_error_ns(s->writer);
 }

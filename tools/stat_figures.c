@@ -16,10 +16,7 @@ __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks)
 
 __u64 stat_error_ns(const struct stat_figures *s)
 {
-	__u64 a = tsct_pair_error_ps(&s->rec->real, s->rec->begin);
-	__u64 b = tsct_pair_error_ps(&s->rec->real, stat_end_of(s));
-
-	return (a > b ? a : b) / 1000 + (a != UINT64_MAX && b != UINT64_MAX);
+	return tsct_recording_worst_ns(s->rec, stat_end_of(s));
 }
 
 double stat_rate_hz(const struct stat_figures *s)

@@ -85,10 +85,7 @@ static __s64 time_of(const struct tsct_export *x, __u64 stamp)
 
 __u64 tsct_export_error_ns(const struct tsct_export *x)
 {
-	__u64 a = tsct_pair_error_ps(&x->rec->real, x->rec->begin);
-	__u64 b = tsct_pair_error_ps(&x->rec->real, x->rec->end);
-
-	return (a > b ? a : b) / 1000 + (a != UINT64_MAX && b != UINT64_MAX);
+	return tsct_recording_worst_ns(x->rec, x->rec->end);
 }
 
 __u64 tsct_export_lost(const struct tsct_export *x)

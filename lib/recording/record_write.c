@@ -68,7 +68,7 @@ static struct tsct_loss *loss_of(const struct tsct_writer *w, __u32 stream,
 static int fill_metadata(const struct tsct_writer *w, int fd)
 {
 	FILE *to = fdopen(fd, "w");
-	struct tsct_recording view;
+	struct tsct_ticker_view view;
 	int err;
 
 	if (!to) {
@@ -77,7 +77,7 @@ static int fill_metadata(const struct tsct_writer *w, int fd)
 		return err;
 	}
 	tsct_ticker_describe(&w->ticker, w->rec, &view);
-	err = tsct_meta_write(&view, to);
+	err = tsct_meta_write(&view.rec, to);
 	if (!err && fflush(to))
 		err = -errno;
 	if (!err && w->rec->fsync)
@@ -440,6 +440,14 @@ void tsct_writer_close(struct tsct_writer *w)
 int tsct_writer_error(const struct tsct_writer *w)
 {
 	return w->error;
+}
+
+__u64 tsct_writer_error_ns(const struct tsct_writer *w)
+{
+	struct tsct_ticker_view view;
+
+	tsct_ticker_describe(&w->ticker, w->rec, &view);
+	return tsct_recording_worst_ns(&view.rec, view.rec.end);
 }
 
 void tsct_writer_written(const struct tsct_writer *w,

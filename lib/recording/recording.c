@@ -5,6 +5,7 @@
 #include "core/scale.h"
 #include "recording/ctf.h"
 #include "recording/recording.h"
+#include "recording/ticks.h"
 
 const char *const tsct_loss_names[TSCT_LOSS_NR] = {
 	"full", "too_big", "nested", "aborted", "overrun", "broken",
@@ -202,7 +203,23 @@ __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 	if (rec->merged)
 		return bound_at(&rec->nodes[node].correction, stamp);
 	ps = tsct_pair_error_ps(&rec->real, stamp);
-	return ps == UINT64_MAX ? ps : ps / 1000 + 1;
+	return ps == UINT64_MAX ? ps :
+		tsct_add_up(ps / 1000 + 1, tsct_recording_blur_ns(rec));
+}
+
+__u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
+{
+	__u64 worst = 0, error;
+	__u32 node, i;
+
+	for (node = 0; node < rec->nr_nodes; node++)
+		for (i = 0; i < 2; i++) {
+			error = tsct_recording_error_ns(rec, node,
+							i ? end : rec->begin);
+			if (error > worst)
+				worst = error;
+		}
+	return worst;
 }
 
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)

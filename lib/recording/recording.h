@@ -241,6 +241,9 @@ struct tsct_recording {
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
 void tsct_recording_free(struct tsct_recording *rec);
 
+/* The worst of all nodes from rec->begin to @end */
+__u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);
+
 /* Adds one, behind all that have a lower number. 0, -EINVAL: it has not; -ENOMEM */
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);

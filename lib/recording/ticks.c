@@ -25,6 +25,13 @@ __u64 tsct_recording_blur(const struct tsct_recording *rec)
 	return bits < 0 ? (1ULL << -bits) - 1 : 0;
 }
 
+__u64 tsct_recording_blur_ns(const struct tsct_recording *rec)
+{
+	const __u64 blur = tsct_recording_blur(rec);
+
+	return blur ? (__u64)tsct_ticks_ns(rec->real.mult, (__s64)blur) + 1 : 0;
+}
+
 /* ---- the system's time -------------------------------------------------- */
 
 static __u64 system_ns(const struct tsct_pair *line, __u64 stamp)
@@ -36,8 +43,12 @@ static __u64 system_ns(const struct tsct_pair *line, __u64 stamp)
 
 static void note_error(struct tsct_ticker *ticker, __u64 stamp)
 {
-	__u64 error_ps = tsct_pair_error_ps(&ticker->line, stamp);
+	const struct tsct_pair *line = &ticker->line;
+	__u64 error_ps = tsct_pair_error_ps(line, stamp);
 
+	/* What is still in the rings happened before. */
+	if (error_ps < line->past_error_ps)
+		error_ps = line->past_error_ps;
 	if (error_ps > ticker->error_ps)
 		ticker->error_ps = error_ps;
 }
@@ -106,25 +117,59 @@ static __u64 span_ns(const struct tsct_pair *line, __u64 ticks)
 	return ns > 1LL << 61 ? 1LL << 61 : ns;
 }
 
-/* A nanosecond is one, and is off by as much as the worst line was. */
-static void describe_system(const struct tsct_ticker *ticker,
-			    const struct tsct_recording *rec,
-			    struct tsct_recording *view)
+/* Of a rate or an error by ticks, that by nanoseconds */
+static __u64 by_ns(const struct tsct_pair *line, __u64 by_tick)
 {
-	const struct tsct_pair *line = &ticker->line, *known = &rec->real;
-	__u64 error_ps = ticker->error_ps, last_ps;
+	tsct_u128 value = ((tsct_u128)by_tick << TSCT_CLOCK_SHIFT) / line->mult;
 
-	last_ps = tsct_pair_error_ps(line, rec->end);
-	error_ps = tsct_add_up(last_ps > error_ps ? last_ps : error_ps,
-			       (ticker->held_ns + 1) * 1000);
-	view->source = TSCT_SOURCE_REALTIME;
-	view->counter = *known;
-	view->counter_source = rec->source;
-	view->begin = ticker->begin;
-	view->end = system_ns(line, rec->end);
-	if (view->end < view->begin)
-		view->end = view->begin;
-	view->real = (struct tsct_pair) {
+	return value > UINT64_MAX ? UINT64_MAX : (__u64)value;
+}
+
+/* A line of the counter becomes one of what @known makes of the counter. */
+static struct tsct_pair convert(const struct tsct_pair *known,
+				const struct tsct_pair *line)
+{
+	struct tsct_pair to = { .mult = 0 };
+
+	if (!line->mult)
+		return to;
+	to = (struct tsct_pair) {
+		.base_tsc = system_ns(known, line->base_tsc),
+		.base_ns = line->base_ns,
+		.mult = by_ns(known, line->mult),
+		.slew_mult = by_ns(known, line->slew_mult),
+		.slew_tsc = span_ns(known, line->slew_tsc),
+		.as_of_tsc = system_ns(known, line->as_of_tsc),
+		.hold_after_tsc = system_ns(known, line->hold_after_tsc),
+		.void_after_tsc = system_ns(known, line->void_after_tsc),
+		.error_ps = tsct_add_up(line->error_ps, 1000),
+		.past_error_ps = tsct_add_up(line->past_error_ps, 1000),
+		.growth = by_ns(known, line->growth),
+		.hold_growth = by_ns(known, line->hold_growth),
+	};
+	return tsct_pair_check(&to, TSCT_SOURCE_REALTIME) ?
+		(struct tsct_pair) { .mult = 0 } : to;
+}
+
+static void convert_session(const struct tsct_pair *known,
+			    struct tsct_recorded_session *session)
+{
+	session->begin = system_ns(known, session->begin);
+	session->end = system_ns(known, session->end);
+}
+
+/* A nanosecond is one, and is off by as much as the worst line was. */
+static struct tsct_pair identity(const struct tsct_ticker *ticker,
+				 const struct tsct_recording *rec,
+				 const struct tsct_recording *view)
+{
+	__u64 error_ps = tsct_pair_error_ps(&ticker->line, rec->end);
+	const struct tsct_pair *known = &rec->real;
+
+	if (error_ps < ticker->error_ps)
+		error_ps = ticker->error_ps;
+	error_ps = tsct_add_up(error_ps, (ticker->held_ns + 1) * 1000);
+	return (struct tsct_pair) {
 		.base_tsc = view->begin,
 		.base_ns = view->begin,
 		.mult = ONE,
@@ -132,22 +177,43 @@ static void describe_system(const struct tsct_ticker *ticker,
 		.as_of_tsc = view->end,
 		.error_ps = error_ps,
 		.past_error_ps = error_ps,
-		.growth = tsct_growth(ONE, tsct_growth_ppb(known->mult,
-							   known->growth)),
-		.hold_growth = tsct_growth(ONE, tsct_growth_ppb(known->mult,
-							known->hold_growth)),
+		.growth = by_ns(known, known->growth),
+		.hold_growth = by_ns(known, known->hold_growth),
+		.hold_after_tsc = view->end + span_ns(known,
+			known->hold_after_tsc - known->as_of_tsc),
+		.void_after_tsc = view->end + span_ns(known,
+			known->void_after_tsc - known->as_of_tsc),
 	};
-	view->real.hold_after_tsc = view->end +
-		span_ns(known, known->hold_after_tsc - known->as_of_tsc);
-	view->real.void_after_tsc = view->end +
-		span_ns(known, known->void_after_tsc - known->as_of_tsc);
+}
+
+static void describe_system(const struct tsct_ticker *ticker,
+			    const struct tsct_recording *rec,
+			    struct tsct_ticker_view *view)
+{
+	const struct tsct_pair *known = &rec->real;
+	struct tsct_recorded_sync *sync = &view->node.sync;
+
+	view->node = rec->nodes[0];
+	view->rec.nodes = &view->node;
+	convert_session(known, &sync->start);
+	convert_session(known, &sync->end);
+	sync->line = convert(known, &sync->line);
+	view->rec.source = TSCT_SOURCE_REALTIME;
+	view->rec.counter = *known;
+	view->rec.counter_source = rec->source;
+	view->rec.begin = ticker->begin;
+	view->rec.end = system_ns(&ticker->line, rec->end);
+	if (view->rec.end < view->rec.begin)
+		view->rec.end = view->rec.begin;
+	view->rec.real = identity(ticker, rec, &view->rec);
 }
 
 void tsct_ticker_describe(const struct tsct_ticker *ticker,
 			  const struct tsct_recording *rec,
-			  struct tsct_recording *ret_view)
+			  struct tsct_ticker_view *ret_view)
 {
-	*ret_view = *rec;
-	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM && rec->real.mult)
+	ret_view->rec = *rec;
+	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM && rec->real.mult &&
+	    rec->nr_nodes)
 		describe_system(ticker, rec, ret_view);
 }

@@ -28,16 +28,7 @@ static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 
 /* How much later than its stamp an event may have happened, in ticks of stamps */
 __u64 tsct_recording_blur(const struct tsct_recording *rec);
-
-/*
- * What sync samples and sessions are stamped with is the counter itself: its line.
- * In all recordings but those of system time that is what all stamps have.
- */
-static inline const struct tsct_pair *
-tsct_recording_counter(const struct tsct_recording *rec)
-{
-	return rec->counter.mult ? &rec->counter : &rec->real;
-}
+__u64 tsct_recording_blur_ns(const struct tsct_recording *rec);
 
 /* ---- making them --------------------------------------------------------- */
 
@@ -75,12 +66,15 @@ __u64 tsct_ticker_moment(const struct tsct_ticker *ticker, __u64 stamp);
 int tsct_ticker_event(struct tsct_ticker *ticker, struct tsct_grain *grain,
 		      __u64 last, __u64 stamp, __u64 *ret_tick);
 
-/*
- * tsct_ticker_describe - what the metadata says: of its own ticks
- * @ret_view: @rec, but for its clock; goes with it, is not to be freed
- */
+/* What is told of a recording in its own ticks; goes with it, is not to be freed */
+struct tsct_ticker_view {
+	struct tsct_recording rec;
+	struct tsct_recorded_node node;
+};
+
+/* tsct_ticker_describe - what the metadata is to say of @rec */
 void tsct_ticker_describe(const struct tsct_ticker *ticker,
 			  const struct tsct_recording *rec,
-			  struct tsct_recording *ret_view);
+			  struct tsct_ticker_view *ret_view);
 
 #endif /* TSCT_TICKS_H */

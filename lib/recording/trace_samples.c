@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
+#include "core/scale.h"
 #include "recording/samples_wire.h"
 #include "sync/cluster.h"
 
@@ -63,6 +64,23 @@ const char *tsct_sample_decode(const struct tsct_trace_event *event,
 	return check(ret);
 }
 
+/*
+ * Where stamps are the system's time, ours of a sample become what they are: it is
+ * made of the counter.
+ */
+static void convert(const struct tsct_recording *rec, struct tsct_sync_sample *s)
+{
+	const struct tsct_pair *counter = &rec->counter;
+	__u64 error;
+
+	if (!counter->mult)
+		return;
+	error = (__u64)tsct_ticks_ns(counter->mult, s->x.local_error) + 2;
+	s->x.t1 = (__u64)tsct_pair_ns(counter, s->x.t1);
+	s->x.t4 = (__u64)tsct_pair_ns(counter, s->x.t4);
+	s->x.local_error = error < UINT32_MAX ? (__u32)error : UINT32_MAX;
+}
+
 static int append(struct tsct_sync_sample **all, unsigned int nr,
 		  unsigned int *room, const struct tsct_sync_sample *sample)
 {
@@ -95,6 +113,7 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 			tsct_trace_refuse(trace, &event, what);
 			continue;
 		}
+		convert(tsct_trace_recording(trace), &sample);
 		err = append(&all, nr, &room, &sample);
 		if (err)
 			break;

@@ -64,6 +64,9 @@ void tsct_writer_close(struct tsct_writer *writer);
 /* The first -errno that writing met, 0 if none. */
 int tsct_writer_error(const struct tsct_writer *writer);
 
+/* How far its times may be off, as the metadata has it. */
+__u64 tsct_writer_error_ns(const struct tsct_writer *writer);
+
 /* How much there is so far. */
 struct tsct_written {
 	__u64 events;
