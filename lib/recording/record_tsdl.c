@@ -65,22 +65,49 @@ void tsct_tsdl_head(FILE *to, const __u8 uuid[16])
 	      "\t};\n};\n\n", to);
 }
 
+static const char *bare(const char *name)
+{
+	return name + strspn(name, "_");
+}
+
+/* Is one of them called like that, but for leading underscores? */
+static bool is_like_one(const struct tsct_event_def *def, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < def->nr_fields; i++)
+		if (!strcmp(bare(def->fields[i].name), bare(name)))
+			return true;
+	return false;
+}
+
 /*
  * Readers drop one leading underscore of a field's name; with it, names may
  * be TSDL's own words. babeltrace2 2.0 then takes "_x" beside "x" for the same
- * name, so such a one gets its place in the event as a suffix.
+ * name, so such a one gets its place in the event as a suffix, or the first number
+ * after it, in steps of TSCT_FIELDS_MAX, that makes it like no other one.
  */
+static void name_field(const struct tsct_event_def *def, __u32 at,
+		       char *to, size_t room)
+{
+	const char *name = def->fields[at].name;
+	bool beside = false;
+	__u32 i;
+
+	for (i = 0; *name == '_' && i < def->nr_fields; i++)
+		beside |= !strcmp(def->fields[i].name, name + 1);
+	snprintf(to, room, "_%s", name);
+	for (i = at; beside && is_like_one(def, to); i += TSCT_FIELDS_MAX)
+		snprintf(to, room, "_%s_%u", name, i);
+}
+
 static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 {
 	const struct tsct_field *f = &def->fields[at];
 	char name[TSCT_FIELD_NAME_MAX + 8];
 	const char *type = tsct_ctf_types[f->type].name;
-	__u32 i;
 
-	snprintf(name, sizeof(name), "_%s", f->name);
-	for (i = 0; f->name[0] == '_' && i < def->nr_fields; i++)
-		if (!strcmp(def->fields[i].name, f->name + 1))
-			snprintf(name, sizeof(name), "_%s_%u", f->name, at);
+	name_field(def, at, name, sizeof(name));
 	if (f->type == TSCT_TYPE_STRING)
 		fprintf(to, "\t\tstring %s;\n", name);
 	else if (f->type == TSCT_TYPE_BYTES)
