@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT
+/*
+ * roundtrip DIR SEED [EVENTS]: a random recording in DIR, of all that there is in
+ * recordings, and what is in it on standard output, one JSON object on each line:
+ * what it is, its definitions, and its events, each with the bytes of its payload, in
+ * the order in which `dump` must show them. Only the seed makes one another.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/def.h"
+#include "core/scale.h"
+#include "recording/ctf.h"
+#include "recording/samples.h"
+#include "recording/ticks.h"
+#include "recording/writer.h"
+
+#define DEFS_MAX	24
+#define PAYLOAD_ROOM	66000
+
+/* One event as it was written, with its place among all */
+struct shown {
+	__u64 stamp;
+	__u32 stream, cpu, tid, id;
+	size_t nr;		/* the how many-th that was written */
+	__u32 len;
+	__u8 *payload;
+};
+
+static struct tsct_recording rec;
+static struct tsct_writer *writer;
+static __u64 state;		/* of the dice */
+static struct shown *shown;
+static size_t nr_shown;
+static __u64 *last;		/* stamp, by stream and CPU */
+static __u64 lost;		/* on purpose */
+static __u32 ids[TSCT_STREAMS_MAX][DEFS_MAX], nr_ids[TSCT_STREAMS_MAX];
+
+static __u64 roll(void)
+{
+	__u64 z = state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static __u32 any(__u32 below)
+{
+	return (__u32)(roll() >> 32) % below;
+}
+
+/* ---- definitions ---------------------------------------------------------- */
+
+/* Words of TSDL, what readers have themselves, and what looks like these */
+static const char *const words[] = {
+	"x", "_x", "__x", "_x_1", "_x_2", "x_1", "_", "__", "_1", "a", "b", "c",
+	"event", "string", "struct", "stream", "clock", "env", "trace", "align",
+	"typealias", "typedef", "integer", "floating_point", "enum", "variant",
+	"signed", "unsigned", "const", "char", "int", "long", "float", "double",
+	"short", "void", "_Bool", "_Complex", "_Imaginary", "callsite", "id", "v",
+	"timestamp", "tid", "cpu_id", "node_id", "name", "fields", "context",
+	"true", "TRUE", "u8_t", "len", "_len", "payload", "text", "value",
+};
+
+static const char *any_word(__u32 below)
+{
+	return words[any(below)];
+}
+
+static size_t add_field(char *to, size_t room, const char *name)
+{
+	static const char *const formats[] = { "", "", "", "/x", "/syscall" };
+	const __u32 type = any(TSCT_TYPE_NR);
+	const char *spelled = tsct_ctf_types[type].name;
+
+	if (type <= TSCT_TYPE_S64)
+		return snprintf(to, room, "%s:%s%s", name, spelled,
+				formats[any(5)]);
+	if (type == TSCT_TYPE_BYTES || type == TSCT_TYPE_CHARS)
+		return snprintf(to, room, "%s:%s[%u]", name, spelled,
+				1 + any(any(8) ? 9 : 300));
+	return snprintf(to, room, "%s:%s", name, spelled);
+}
+
+/* Names that are there twice make no definition: the next try has others. */
+static void make_def(struct tsct_event_def *def)
+{
+	/* Few words: they are much alike */
+	const __u32 few = any(4) ? sizeof(words) / sizeof(words[0]) : 10;
+	char spec[4096], name[TSCT_EVENT_NAME_MAX];
+	__u32 nr, i;
+	size_t at;
+
+	do {
+		nr = any(8) ? any(7) : any(TSCT_FIELDS_MAX + 1);
+		spec[0] = '\0';
+		for (at = i = 0; i < nr; i++) {
+			if (i)
+				spec[at++] = ',';
+			snprintf(name, sizeof(name), "%s%.0u",
+				 any_word(few), nr > 8 ? i + 1 : 0);
+			at += add_field(spec + at, sizeof(spec) - at, name);
+		}
+		snprintf(name, sizeof(name), "%s", any_word(few));
+	} while (tsct_def_parse(name, any(TSCT_KIND_NR), spec, def, NULL));
+}
+
+static void define_some(__u32 stream)
+{
+	struct tsct_event_def def;
+	__u32 nr = 1 + any(DEFS_MAX), i;
+
+	for (i = 0; i < nr; i++) {
+		make_def(&def);
+		def.id = any(3) ? TSCT_ID_FIRST + i + any(2) * any(30) :
+			TSCT_ID_FIRST + any(TSCT_ID_MAX - TSCT_ID_FIRST + 1);
+		if (!i && !any(4))
+			def.id = TSCT_ID_MAX;
+		if (tsct_recording_add_def(&rec, stream, &def))
+			continue;	/* another one has that id */
+		ids[stream][nr_ids[stream]++] = def.id;
+	}
+}
+
+/* ---- what it is ------------------------------------------------------------ */
+
+static void calibrate(void)
+{
+	static const __u32 kinds[] = {
+		TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC,
+		TSCT_TIMESTAMPS_TSC_16, TSCT_TIMESTAMPS_TSC_256,
+	};
+	const __u64 one = 1ULL << TSCT_CLOCK_SHIFT;
+
+	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
+	rec.timestamps = kinds[any(5)];
+	rec.sync_every = any(4) ? 0 : 1ULL << any(10);
+	rec.begin = roll() >> (14 + any(30));
+	if (rec.source == TSCT_SOURCE_REALTIME)
+		rec.begin = 1700000000000000000ULL + any(1U << 30);
+	rec.end = rec.begin;
+	rec.real.base_tsc = rec.begin > 777 ? rec.begin - 777 : 0;
+	rec.real.base_ns = 1763678962123456789LL + any(1000000000);
+	rec.real.mult = rec.source == TSCT_SOURCE_TSC ?
+		one / 10 * (1 + any(40)) + any(1U << 30) : one;
+	if (rec.source == TSCT_SOURCE_REALTIME)
+		rec.real.base_ns = rec.real.base_tsc;
+	rec.real.slew_mult = rec.real.mult;
+	rec.real.as_of_tsc = rec.begin + any(1U << 31);
+	rec.real.hold_after_tsc = rec.real.as_of_tsc + (1ULL << 45);
+	rec.real.void_after_tsc = rec.real.hold_after_tsc + (1ULL << 45);
+	rec.real.past_error_ps = 1250000;
+	rec.real.error_ps = 250000;
+	rec.real.growth = tsct_growth(rec.real.mult, 100);
+	rec.real.hold_growth = tsct_growth(rec.real.mult, 15000);
+	rec.status = TSCT_STATUS_SYNCHRONIZED;
+}
+
+static void add_streams(void)
+{
+	static const char *const names[] = { "default", "kernel", "sync", "a_1",
+					     "a", "metadata", "x.y-z" };
+	__u32 nr = 1 + any(4), first = any(7), i;
+
+	for (i = 0; i < nr; i++) {
+		if (tsct_recording_add_stream(&rec, names[(first + i) % 7]) < 0)
+			abort();
+		define_some(i);
+	}
+	if (!any(2)) {
+		tsct_recording_add_samples(&rec);
+		rec.nodes[0].sync.name = strdup("beta \"7\"");
+		strcpy(rec.nodes[0].sync.fit, "hull");
+		ids[rec.nr_streams][nr_ids[rec.nr_streams]++] = TSCT_ID_FIRST;
+	}
+}
+
+static void describe(void)
+{
+	static const __u32 cpus[] = { 1, 1, 2, 3, 8, 12, 64 };
+	int i;
+
+	if (tsct_recording_make(&rec, 1))
+		abort();
+	for (i = 0; i < 16; i++)
+		rec.uuid[i] = rec.nodes[0].uuid[i] = (__u8)any(256);
+	rec.nodes[0].host = strdup("node \"1\", \303\251 \377");
+	rec.nodes[0].kernel = strdup("6.1");
+	rec.nodes[0].command = strdup("sh -c 'echo \"hi\\n\"' \t\n\x01 }; env {");
+	rec.nodes[0].provider = strdup("embedded");
+	rec.clock_origin = strdup("in-process");
+	tsct_recording_locate(&rec, cpus[any(7)]);
+	calibrate();
+	add_streams();
+	last = calloc((size_t)(rec.nr_streams + 1) * rec.nr_locations,
+		      sizeof(*last));
+	for (i = 0; i < (int)((rec.nr_streams + 1) * rec.nr_locations); i++)
+		last[i] = rec.begin;
+}
+
+/* ---- events ----------------------------------------------------------------- */
+
+/* Letters, bytes of any value but 0, UTF-8, what escapes are made of */
+static __u8 any_char(void)
+{
+	static const __u8 odd[] = "\"\\\n\t\r\a\b\033'{}=,%\177\200\377\303\251 ";
+
+	return any(3) ? 'a' + any(26) : any(3) ? odd[any(sizeof(odd) - 1)] :
+		1 + any(255);
+}
+
+static __u32 put_text(__u8 *to, __u32 size)
+{
+	const __u32 len = any(size);
+	__u32 i;
+
+	memset(to, 0, size);
+	for (i = 0; i < len; i++)
+		to[i] = any_char();
+	return len;
+}
+
+static __u64 any_bits(void)
+{
+	switch (any(5)) {
+	case 0: return any(8);
+	case 1: return ~0ULL - any(8);
+	case 2: return 0x8000800080008000 + any(3) - 1;
+	case 3: return (1ULL << any(64)) - any(2);
+	default: return roll();
+	}
+}
+
+static __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
+{
+	const struct tsct_field *f;
+	__u32 at = 0, size;
+	__u64 bits;
+
+	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
+		size = f->count ? f->count : tsct_ctf_types[f->type].size;
+		bits = any_bits();
+		if (f->type == TSCT_TYPE_STRING) {
+			at += put_text(to + at, any(60) ? 1 + any(40) :
+				       any(500) ? 500 : 20000) + 1;
+			continue;
+		}
+		if (f->type == TSCT_TYPE_CHARS)
+			put_text(to + at, size);
+		else if (f->type == TSCT_TYPE_BYTES)
+			memset(to + at, (int)bits, size);
+		else
+			memcpy(to + at, &bits, size);
+		at += size;
+	}
+	return at;
+}
+
+/* Mostly near the one before, on the same tick, or just beyond what a byte holds */
+static __u64 any_gap(void)
+{
+	switch (any(40)) {
+	case 0: return 1ULL << 8 << any(3);
+	case 1: return (1ULL << 16) + any(3) - 1;
+	case 2: return any(1U << 20);
+	case 3: return any(20) ? 0 : (1ULL << 32) + any(3) - 1;
+	case 4: return any(20) ? 1 : (1ULL << 33) + roll() % (1ULL << 36);
+	case 5: case 6: case 7: case 8: case 9: case 10: return 0;
+	default: return any(600);
+	}
+}
+
+static void note(__u32 stream, const struct tsct_event *e)
+{
+	struct shown *s = &shown[nr_shown];
+
+	*s = (struct shown) { e->tsc, stream, e->cpu, e->tid, e->id, nr_shown,
+			      e->len, malloc(e->len + 1) };
+	memcpy(s->payload, e->payload, e->len);
+	nr_shown++;
+}
+
+/* One that cannot be is lost, and nothing else with it. */
+static void spoil(struct tsct_event *e, __u64 after)
+{
+	if (any(2) && after > rec.begin + 10000000)
+		e->tsc = after - 10000000;
+	else if (any(2))
+		e->len++;
+	else
+		e->id = 0;
+	lost++;
+}
+
+static void emit(__u64 now)
+{
+	static __u8 payload[PAYLOAD_ROOM];
+	const __u32 classes = tsct_recording_classes(&rec);
+	const __u32 stream = any(classes);
+	__u64 *at;
+	struct tsct_event e = {
+		.tsc = now, .payload = payload,
+		.cpu = stream < rec.nr_streams ? any(rec.nr_locations) : 0,
+		.id = ids[stream][any(nr_ids[stream])],
+		.tid = any(4) ? 1000 + any(3) : (__u32)roll(),
+	};
+
+	if (stream == rec.nr_streams)
+		e.tid = 0;
+	at = &last[stream * rec.nr_locations + e.cpu];
+	e.len = make_payload(tsct_recording_def(&rec, stream, e.id), payload);
+	if (!any(200) && stream < rec.nr_streams && *at > rec.begin)
+		spoil(&e, *at);
+	else
+		note(stream, &e);
+	if (e.tsc > *at)
+		*at = e.tsc;
+	if (tsct_writer_event(writer, stream, &e))
+		abort();
+}
+
+static void write_events(__u32 nr)
+{
+	const __u32 often = any(3) ? 1 + any(2000) : 1 + any(5);
+	__u64 now = rec.begin;
+	__u32 i;
+
+	shown = calloc(nr, sizeof(*shown));
+	for (i = 0; i < nr; i++) {
+		now += any_gap();
+		rec.end = now + 1;
+		emit(now);
+		if (!any(often) && tsct_writer_flush(writer))
+			abort();
+	}
+}
+
+/* ---- what is told ------------------------------------------------------------ */
+
+static int in_order(const void *a, const void *b)
+{
+	const struct shown *x = a, *y = b;
+	const int bits = -tsct_recording_tick_bits(&rec);
+
+	if (x->stamp >> bits != y->stamp >> bits)
+		return x->stamp < y->stamp ? -1 : 1;
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	return x->nr < y->nr ? -1 : 1;
+}
+
+static void tell_def(__u32 stream, const struct tsct_event_def *def)
+{
+	const struct tsct_field *f;
+
+	printf("{\"stream\":%u,\"id\":%u,\"name\":\"%s\",\"kind\":\"%s\",\"fields\":[",
+	       stream, def->id, def->name, tsct_kind_names[def->kind]);
+	for (f = def->fields; f < def->fields + def->nr_fields; f++)
+		printf("%s[\"%s\",\"%s\",%u,%u]", f == def->fields ? "" : ",",
+		       f->name, tsct_ctf_types[f->type].name, f->count, f->format);
+	puts("]}");
+}
+
+static void tell_streams(void)
+{
+	__u32 i, j;
+
+	printf("{\"lost\":%" PRIu64 ",\"bits\":%d,\"channels\":%u,\"streams\":[",
+	       (uint64_t)lost, -tsct_recording_tick_bits(&rec), rec.nr_streams);
+	for (i = 0; i < tsct_recording_classes(&rec); i++)
+		printf("%s\"%s\"", i ? "," : "", rec.streams[i].name);
+	puts("]}");
+	for (i = 0; i < tsct_recording_classes(&rec); i++)
+		for (j = 0; j < rec.streams[i].nr_defs; j++)
+			if (rec.streams[i].defs[j])
+				tell_def(i, rec.streams[i].defs[j]);
+}
+
+static void tell_events(void)
+{
+	const struct shown *s;
+	__u32 i;
+
+	qsort(shown, nr_shown, sizeof(*shown), in_order);
+	for (s = shown; s < shown + nr_shown; s++) {
+		printf("[%u,%u,%u,%u,%" PRIu64 ",\"", s->stream, s->cpu, s->tid,
+		       s->id, (uint64_t)(s->stamp >> -tsct_recording_tick_bits(&rec)));
+		for (i = 0; i < s->len; i++)
+			printf("%02x", s->payload[i]);
+		puts("\"]");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int fd = argc > 2 ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
+
+	if (fd < 0)
+		return 2;
+	state = strtoull(argv[2], NULL, 10);
+	describe();
+	if (tsct_writer_open(fd, &rec, &writer))
+		return 1;
+	write_events(argc > 3 ? strtoul(argv[3], NULL, 10) : 1 + any(2500));
+	if (tsct_writer_finish(writer))
+		return 1;
+	tsct_writer_close(writer);
+	tell_streams();
+	tell_events();
+	tsct_recording_free(&rec);
+	return 0;
+}
