@@ -24,8 +24,10 @@ export O=$out CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=print_stacktrace=1
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-passed=0 failed=0 skipped=0 pid=
-trap '[ -z "$pid" ] || kill -- "-$pid" 2>/dev/null || true' EXIT
+passed=0 failed=0 skipped=0
+# Programs that run: by process, which leads a group
+declare -A running=() began=()
+trap 'for pid in "${!running[@]}"; do kill -- "-$pid" 2>/dev/null || true; done' EXIT
 skips='' failures=''
 
 # Counts a log, in which programs may have spoken one after another: "passed
@@ -82,8 +84,8 @@ show() {	# LABEL LOG SECONDS
 	tail -n "${SHOW:-60}" "$2" | sed 's/^/  | /'
 }
 
-run_one() {	# LABEL COMMAND...
-	local label=$1 status=0 start=$SECONDS log=$logs/$1.log p f s
+launch() {	# LABEL COMMAND...; sets: pid
+	local log=$logs/$1.log label=$1
 	shift
 	mkdir -p "${log%/*}"
 	: >"$log"	# there before anybody follows it
@@ -91,11 +93,17 @@ run_one() {	# LABEL COMMAND...
 	# pipe open. `timeout` leads a process group, which goes with it.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
-	[ -z "${live:-}" ] || tail -n +1 -s 0.5 -f --pid="$pid" "$log" |
-		sed -un 's/^\(not \)\?ok /  &/p'
-	wait "$pid" || status=$?
-	kill -KILL -- "-$pid" 2>/dev/null || true
-	pid=
+	running[$pid]=$label began[$pid]=$SECONDS
+}
+
+# Waits for one of them to end, and adds up what it said.
+reap() {
+	local ended label log status=0 start p f s
+	wait -n -p ended "${!running[@]}" || status=$?
+	kill -KILL -- "-$ended" 2>/dev/null || true
+	label=${running[$ended]} start=${began[$ended]}
+	unset "running[$ended]" "began[$ended]"
+	log=$logs/$label.log
 	judge "$label" "$log" "$status"
 	note_skips "$label" "$log"
 	[ "$f" -eq 0 ] || note_failures "$label" "$log"
@@ -105,17 +113,35 @@ run_one() {	# LABEL COMMAND...
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
+run_one() {	# LABEL COMMAND...
+	local pid
+	launch "$@"
+	[ -z "${live:-}" ] || tail -n +1 -s 0.5 -f --pid="$pid" "$logs/$1.log" |
+		sed -un 's/^\(not \)\?ok /  &/p'
+	reap
+}
+
+# Unit tests are alone with themselves: one on each CPU.
+run_unit() {
+	local program pid
+	for program in "$out"/tests/unit/check_*; do
+		[ -f "$program" ] && [ -x "$program" ] || continue
+		[ -f "$here/unit/${program##*/}.c" ] || continue
+		[ "${#running[@]}" -lt "$(nproc)" ] || reap
+		launch "unit/${program##*/}" "$program"
+	done
+	while [ "${#running[@]}" -gt 0 ]; do
+		reap
+	done
+}
+
 run_suite() {	# SUITE [KERNEL]...
 	local suite=$1 program limit=300
 	shift
 	case $suite in
 	unit)
 		make -C "$here" --no-print-directory -j"$(nproc)" unit
-		for program in "$out"/tests/unit/check_*; do
-			[ -f "$program" ] && [ -x "$program" ] || continue
-			[ -f "$here/unit/${program##*/}.c" ] || continue
-			run_one "unit/${program##*/}" "$program"
-		done ;;
+		run_unit ;;
 	guest)
 		limit=3000 live=1 run_one guest "$here/guest/run.sh" \
 			${TEST:+--test "$TEST"} "$@" ;;
