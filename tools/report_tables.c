@@ -24,7 +24,7 @@ static void put_time(FILE *to, __s64 ns)
 	fprintf(to, "%s.%06" PRId64, text, (int64_t)rest / 1000);
 }
 
-static void put_length(FILE *to, double ns)
+void report_put_length(FILE *to, double ns)
 {
 	if (ns >= 1e9)
 		fprintf(to, "%.6g s", ns / 1e9);
@@ -37,7 +37,7 @@ static void put_length(FILE *to, double ns)
 }
 
 /* 1 234 567, with thin spaces */
-static void put_count(FILE *to, __u64 n)
+void report_put_count(FILE *to, __u64 n)
 {
 	char digits[24];
 	int len = snprintf(digits, sizeof(digits), "%" PRIu64, (uint64_t)n), i;
@@ -56,7 +56,7 @@ static void put_bound(FILE *to, __u64 error_ns)
 		return;
 	}
 	fputs("&plusmn; ", to);
-	put_length(to, error_ns);
+	report_put_length(to, error_ns);
 }
 
 static void put_cell(FILE *to, const char *text)
@@ -69,7 +69,7 @@ static void put_cell(FILE *to, const char *text)
 static void put_number(FILE *to, __u64 n)
 {
 	fputs("<td>", to);
-	put_count(to, n);
+	report_put_count(to, n);
 	fputs("</td>", to);
 }
 
@@ -107,7 +107,7 @@ static void end_card(FILE *to, const char *what)
 static void put_count_card(FILE *to, __u64 n, const char *what, bool bad)
 {
 	begin_card(to, bad);
-	put_count(to, n);
+	report_put_count(to, n);
 	end_card(to, what);
 }
 
@@ -124,7 +124,7 @@ static void put_cards(const struct report *r, FILE *to)
 	put_count_card(to, r->events, r->x.filter.from || r->x.filter.to ?
 		       "events in this part" : "events", false);
 	begin_card(to, false);
-	put_length(to, report_span_ns(r));
+	report_put_length(to, report_span_ns(r));
 	end_card(to, "from first to last moment");
 	put_count_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
 	put_count_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
@@ -254,9 +254,9 @@ static void put_when(const struct report *r, FILE *to, __u32 stream, __u32 locat
 		return;
 	}
 	fputs("<td class=\"left\">+", to);
-	put_length(to, report_time(r, from));
+	report_put_length(to, report_time(r, from));
 	fputs(" to +", to);
-	put_length(to, report_time(r, until));
+	report_put_length(to, report_time(r, until));
 	fprintf(to, ", in %u place%s</td></tr>\n", nr, nr == 1 ? "" : "s");
 }
 
@@ -292,7 +292,7 @@ static void put_no_ring(const struct report *r, FILE *to)
 		fputs("<p>Channel ", to);
 		report_text(to, r->x.rec->streams[i].name);
 		fputs(" lost ", to);
-		put_count(to, r->x.rec->streams[i].lost_no_ring);
+		report_put_count(to, r->x.rec->streams[i].lost_no_ring);
 		fputs(" events more, of CPUs that had no ring.</p>\n", to);
 	}
 }

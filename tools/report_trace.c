@@ -74,13 +74,20 @@ static void put_honest(const struct report *r, FILE *to)
 		fputs("<p class=\"note\">Each event is there.</p>\n", to);
 		return;
 	}
-	fprintf(to, "<p><b>%" PRIu64 " of %" PRIu64 " events are too many to be here one"
-		" by one</b>: bars show how many there were, in steps of %.4g ms; shades"
-		", how much of the time was covered by what they began and ended.",
-		(uint64_t)r->summed, (uint64_t)r->events, report_bin_ns(r) / 1e6);
-	if (r->longer_ns < INT64_MAX && r->nr_spans)
-		fprintf(to, " What took %.4g ms or longer is there itself.",
-			r->longer_ns / 1e6);
+	fputs("<p><b>", to);
+	report_put_count(to, r->summed);
+	fputs(" of ", to);
+	report_put_count(to, r->events);
+	fputs(" events are too many to be here one by one</b>: bars show how many there"
+	      " were, in steps of ", to);
+	report_put_length(to, report_bin_ns(r));
+	fputs("; shades, how much of the time was covered by what they began and ended.",
+	      to);
+	if (r->longer_ns < INT64_MAX && r->nr_spans) {
+		fputs(" What took ", to);
+		report_put_length(to, r->longer_ns);
+		fputs(" or longer is there itself.", to);
+	}
 	fputs(" The table of events says what is shown how. To see each, look closer:"
 	      " <kbd>--from</kbd>, <kbd>--to</kbd>, <kbd>--event</kbd>,"
 	      " <kbd>--max-events</kbd>.</p>\n", to);

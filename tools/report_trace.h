@@ -173,6 +173,8 @@ __u64 report_error_ns(const struct report *r, __u32 node, __u64 stamp);
 /* report_tables.c: what is there without a script */
 void report_tables_head(struct report *r, FILE *to);
 void report_tables(struct report *r, FILE *to);
+void report_put_count(FILE *to, __u64 n);	/* with thin spaces */
+void report_put_length(FILE *to, double ns);
 
 /* report_time.c: how good the time is. 0 or -errno */
 int report_sync_part(struct report *r, FILE *to);

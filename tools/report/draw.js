@@ -244,12 +244,14 @@ function drawStrip(strip, y, h) {
 function drawThread(row, y) {
 	let at = y + 3;
 
-	if (row.strip)
+	if (row.strip) {
 		drawStrip(row.strip, at, 13);
-	if (row.ticks)
-		drawTicks(row, at, 13);
-	if (row.strip || row.ticks)
 		at += 15;
+	}
+	if (row.ticks) {
+		drawTicks(row, at, 13);
+		at += 15;
+	}
 	if (row.runs) {
 		drawRuns(row.runs, at);
 		at += 4;
@@ -324,12 +326,17 @@ function drawCounter(row, y) {
 	const at = v => base - h * (v - c.low) / (c.high - c.low);
 	const colour = colourOf(D.defs[c.def].name, true);
 
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(View.label, y, View.width, row.height);
+	ctx.clip();
 	ctx.strokeStyle = ctx.fillStyle = colour;
 	ctx.lineWidth = 1.4;
 	if (c.bins)
 		drawCounterBins(c, at);
 	if (c.t.length)
 		drawCounterLine(c, at, base, colour);
+	ctx.restore();
 	font(10);
 	ctx.textAlign = "right";
 	text(compact(c.high), View.label - 6, y + 13, 90, Theme.css.dim, 5.4);
@@ -507,7 +514,7 @@ function anchor(index) {
 		return null;
 	if (row.y === undefined || !View.nodes[View.nodeAt[row.node]].open)
 		return View.top - View.scroll + View.nodes[View.nodeAt[row.node]].y + HEAD / 2;
-	return View.top - View.scroll + row.y + 9;
+	return View.top - View.scroll + row.y + (row.strip ? 24 : 9);
 }
 
 function drawArrows() {

@@ -50,15 +50,19 @@ function pickStrip(row, x) {
 function pickThread(row, x, inRow) {
 	let at = 3;
 
-	if (row.ticks || row.strip) {
+	if (row.strip) {
 		if (inRow < at + 14) {
-			const moment = row.ticks ? pickTick(row, x) : null;
-
-			if (moment !== null)
-				return { moment };
-			const strip = row.strip ? pickStrip(row, x) : null;
+			const strip = pickStrip(row, x);
 
 			return strip ? { strip } : null;
+		}
+		at += 15;
+	}
+	if (row.ticks) {
+		if (inRow < at + 14) {
+			const moment = pickTick(row, x);
+
+			return moment === null ? null : { moment };
 		}
 		at += 15;
 	}

@@ -54,6 +54,11 @@ function isDrawn(field) {
 	return field.type < T_STRING && field.format !== FORMAT_CALL;
 }
 
+// Counters that have a row of their own are not in that of the thread, too.
+function hasOwnRow(i) {
+	return M.kind[i] === MOMENT_COUNTER && D.defs[M.def[i]].fields.some(isDrawn);
+}
+
 // One row for each node, counter and number in it
 function addPoints(counters) {
 	for (let i = 0; i < M.n; i++) {
@@ -144,7 +149,7 @@ function threadRow(index, spans, ticks, runs) {
 	const thread = D.threads[index], lanes = lanesOf(spans, `t${index}/`);
 	const ids = ticks.get(index), strip = stripsOf(STRIP_THREAD, index);
 	const own = runs.get(index);
-	const head = (ids || strip ? 15 : 0) + (own ? 4 : 0);
+	const head = (strip ? 15 : 0) + (ids ? 15 : 0) + (own ? 4 : 0);
 
 	return { type: "thread", node: thread.node, index, thread, lanes,
 		 ticks: ids ? toTicks(ids) : null, strip,
@@ -185,7 +190,7 @@ function byThread(a, b) {
 function makeRows() {
 	const spans = collect(S.n, i => ((S.type[i] & 3) === SPAN_RUN ? "c" : "t") +
 			      `${S.row[i]}/${S.lane[i]}`);
-	const ticks = collect(M.n, i => M.row[i]);
+	const ticks = collect(M.n, i => hasOwnRow(i) ? -1 : M.row[i]);
 	const runs = collect(S.n, i => (S.type[i] & 3) === SPAN_RUN ? S.name[i] : -1);
 	const nodes = D.nodes.map((_, i) => makeNode(i));
 	const threads = D.threads.map((_, i) => threadRow(i, spans, ticks, runs));
