@@ -14,6 +14,7 @@
 #include "filter_options.h"
 #include "json.h"
 #include "recording/lines.h"
+#include "recording/ticks.h"
 #include "view.h"
 
 #define CHUNK	65536		/* lines are written together */
@@ -22,7 +23,7 @@ enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct dump {
 	const char *dir;
-	bool json, sync;
+	bool json, sync, stamps;
 	enum colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
@@ -31,17 +32,22 @@ struct dump {
 	const struct tsct_recording *rec;
 	struct tsct_selection selection;
 	struct tsct_lines lines;	/* also the options of lines */
+	struct tsct_unique unique;
+	struct tsct_unique_stamp stamp;	/* of the event that was read last */
 	__u64 shown;
 };
 
 /* ---- options ----------------------------------------------------------- */
 
 enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
-       KEY_SYNC };
+       KEY_STAMPS, KEY_SYNC };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "times with date, in UTC (default: time of day, local)", 0 },
 	{ "raw", KEY_RAW, NULL, 0, "stamps as they were recorded, in ticks", 0 },
+	{ "stamps", KEY_STAMPS, NULL, 0, "unique stamps of 64 bits, a tick and which event of it, "
+	  "with their segment; and the seconds since the beginning that they mean, to "
+	  "legacy applications and accurately", 0 },
 	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
 	{ "error", KEY_ERROR, NULL, 0, "how far each time may be off, too", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
@@ -69,7 +75,8 @@ static void set_time(struct argp_state *state, struct dump *d,
 		     enum tsct_lines_time time)
 {
 	if (d->lines.time != TSCT_LINES_LOCAL && d->lines.time != time)
-		argp_error(state, "of --utc, --raw and --delta only one can be");
+		argp_error(state, "of --utc, --raw, --stamps and --delta only one"
+			   " can be");
 	d->lines.time = time;
 }
 
@@ -95,6 +102,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT: state->child_inputs[0] = &d->filter; break;
 	case KEY_UTC: set_time(state, d, TSCT_LINES_UTC); break;
 	case KEY_RAW: set_time(state, d, TSCT_LINES_RAW); break;
+	case KEY_STAMPS:
+		set_time(state, d, TSCT_LINES_UNIQUE);
+		d->stamps = true;
+		break;
 	case KEY_DELTA: set_time(state, d, TSCT_LINES_DELTA); break;
 	case KEY_ERROR: d->lines.error = true; break;
 	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
@@ -147,6 +158,22 @@ static json_t *json_error(const struct dump *d, const struct tsct_trace_event *e
 	return ns > INT64_MAX ? json_null() : json_integer((json_int_t)ns);
 }
 
+static json_t *json_unique(const struct tsct_unique_stamp *u)
+{
+	char stamp[24];
+
+	if (!u->known)
+		return json_null();
+	/* JSON's integers are signed here: all 64 bits are text. */
+	snprintf(stamp, sizeof(stamp), "%" PRIu64, (uint64_t)u->stamp);
+	return json_pack("{sI ss sI si sI sI}",
+			 "segment", (json_int_t)u->segment, "stamp", stamp,
+			 "tick", (json_int_t)tsct_stamp_tick(u->stamp),
+			 "event", (int)tsct_stamp_event(u->stamp),
+			 "legacy_ns", (json_int_t)u->legacy_ns,
+			 "accurate_ns", (json_int_t)u->ns);
+}
+
 static void print_json(const struct dump *d, const struct tsct_trace_event *e,
 		       __s64 ns)
 {
@@ -162,6 +189,11 @@ static void print_json(const struct dump *d, const struct tsct_trace_event *e,
 	if (d->rec->merged)
 		json_object_set_new(json, "node", ctl_json_text(
 				    tsct_recording_node_name(d->rec, e->node)));
+	if (e->tick != e->stamp)
+		json_object_set_new(json, "tick",
+				    json_integer((json_int_t)e->tick));
+	if (d->stamps)
+		json_object_set_new(json, "unique", json_unique(&d->stamp));
 	if (d->lines.error)
 		json_object_set_new(json, "error_ns", json_error(d, e));
 	json_dumpf(json, stdout, JSON_COMPACT);
@@ -248,6 +280,19 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 	return show(d, e, ns) ?: d->shown < d->limit;
 }
 
+/* Also of events that are not shown: which one of its tick does not depend on it. */
+static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
+{
+	tsct_unique_next(&d->unique, e, &d->stamp);
+	if (!d->stamp.begins)
+		return;
+	write_lines(d);
+	fflush(stdout);
+	fprintf(stderr, "trace-ctl dump: segment %" PRIu64 " of CPU %u begins: its"
+		" stamps are after all before, and count from 0 again\n",
+		(uint64_t)d->stamp.segment, e->cpu);
+}
+
 static int dump_events(struct dump *d)
 {
 	struct tsct_trace_event e;
@@ -255,6 +300,8 @@ static int dump_events(struct dump *d)
 
 	while (ret == 1 && !ferror_unlocked(stdout)) {
 		ret = tsct_trace_next(d->trace, &e);
+		if (ret == 1 && d->stamps)
+			stamp_event(d, &e);
 		if (ret == 1)
 			ret = show_wanted(d, &e);
 	}
@@ -270,7 +317,12 @@ static int dump_all(struct dump *d)
 	d->lines.rec = d->rec;
 	d->lines.selection = &d->selection;
 	d->lines.colour = is_coloured(d->colour);
+	d->lines.unique = &d->stamp;
+	/* No line is to say more than is known. */
+	d->lines.error |= tsct_recording_is_untimed(d->rec);
 	err = tsct_lines_init(&d->lines);
+	if (!err && d->stamps)
+		err = tsct_unique_init(&d->unique, d->rec);
 	if (!err)
 		err = dump_events(d);
 	if (err < 0)
@@ -295,6 +347,7 @@ static int dump_opened(struct dump *d)
 	if (!select_events(d))
 		ret = dump_all(d);
 	tsct_lines_free(&d->lines);
+	tsct_unique_free(&d->unique);
 	tsct_selection_free(&d->selection);
 	return is_unread() ? EXIT_DONE : ret;
 }

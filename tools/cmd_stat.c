@@ -64,6 +64,8 @@ static int count_init(struct stat_figures *s)
 		if (!s->by_event[i])
 			return -ENOMEM;
 	}
+	if (stat_files_init(s))
+		return -ENOMEM;
 	return threads_init(&s->threads);
 }
 
@@ -78,6 +80,7 @@ static int count(struct stat_figures *s)
 		s->last = e.stamp;
 		s->by_location[e.location]++;
 		s->by_event[e.stream][e.def->id - TSCT_ID_FIRST]++;
+		stat_files_note(s, &e);
 		if (s->rec->streams[e.stream].kernel)
 			err = threads_note(&s->threads, &e);
 	}
@@ -93,6 +96,7 @@ static void count_free(struct stat_figures *s)
 		free(s->by_event[i]);
 	free(s->by_event);
 	free(s->by_location);
+	stat_files_free(s);
 	threads_free(&s->threads);
 }
 
@@ -243,6 +247,7 @@ static void print_threads(const struct stat_figures *s)
 static void print_text(const struct stat_figures *s)
 {
 	print_head(s);
+	stat_files_print(s);
 	print_sum(s);
 	stat_sync_print(s);
 	print_cpus(s);

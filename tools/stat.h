@@ -9,6 +9,17 @@
 #include "threads.h"
 #include "view.h"
 
+/* What the files are like */
+struct stat_files {
+	struct stat_file {
+		__u64 tick;	/* of its last event */
+		__u64 same;	/* events that followed another one on it */
+		bool any;
+	} *file;		/* by stream and location */
+	__u64 on_tick;		/* the most of them */
+	__u64 payload;		/* bytes */
+};
+
 struct stat_figures {
 	const char *dir;
 	bool json, all;
@@ -18,6 +29,7 @@ struct stat_figures {
 	__u64 *by_location;		/* nr_locations */
 	__u64 **by_event;	/* stream, id - FIRST */
 	struct threads threads;
+	struct stat_files files;
 	struct sync_read sync;	/* where rec->nodes[0].sync is on */
 };
 
@@ -35,6 +47,14 @@ __u64 stat_overwritten(const struct stat_figures *s);
 
 /* What the recorder counted: one that was killed, or is older, did not. */
 bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum);
+
+/* ---- stat_files.c ------------------------------------------------------ */
+
+int stat_files_init(struct stat_figures *s);	/* 0 or -ENOMEM */
+void stat_files_free(struct stat_figures *s);
+void stat_files_note(struct stat_figures *s, const struct tsct_trace_event *e);
+void stat_files_print(const struct stat_figures *s);
+json_t *stat_files_json(const struct stat_figures *s);
 
 /* ---- stat_json.c ------------------------------------------------------- */
 

@@ -123,7 +123,7 @@ int stat_print_json(const struct stat_figures *s)
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	json = json_pack("{so so so ss sb sb sb sI so sI sI sI so so so so so so sI so so}",
+	json = json_pack("{so so so ss sb sb sb sI so sI sI sI so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -138,6 +138,7 @@ int stat_print_json(const struct stat_figures *s)
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
+		"files", stat_files_json(s),
 		"messages", messages_json(rec));
 	if (!json) {
 		fputs("trace-ctl stat: out of memory, or the provider's name is no text\n",

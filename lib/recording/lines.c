@@ -11,6 +11,7 @@
 #include "core/def.h"
 #include "recording/digits.h"
 #include "recording/lines_shape.h"
+#include "recording/ticks.h"
 #include "recording/value.h"
 
 #define NS_PER_S	1000000000LL
@@ -84,6 +85,37 @@ static char *put_stamp(const struct tsct_lines *l, char *at, __u64 stamp)
 	return at;
 }
 
+static char *put_seconds(char *at, __u64 ns)
+{
+	*at++ = ' ';
+	at = tsct_digits_right(at, ns / NS_PER_S, 6);
+	*at++ = '.';
+	return tsct_digits_fixed(at, ns % NS_PER_S, 9);
+}
+
+/* There are 20 digits in 64 bits. */
+static char *put_wide(char *at, __u64 value)
+{
+	unsigned int nr;
+
+	for (nr = tsct_digits_count(value); nr < 20; nr++)
+		*at++ = ' ';
+	return tsct_digits_unsigned(at, value);
+}
+
+/* Segment, stamp; seconds as legacy applications have them, and accurate ones */
+static char *put_unique(char *at, const struct tsct_unique_stamp *unique)
+{
+	if (!unique->known)
+		return tsct_lines_append(at, "-:                    -"
+					 "                -                -");
+	at = tsct_digits_unsigned(at, unique->segment);
+	*at++ = ':';
+	at = put_wide(at, unique->stamp);
+	at = put_seconds(at, unique->legacy_ns);
+	return put_seconds(at, unique->ns);
+}
+
 static char *put_error(const struct tsct_lines *l, char *at,
 		       const struct tsct_trace_event *e)
 {
@@ -104,7 +136,8 @@ static char *put_time(struct tsct_lines *l, char *at,
 		at = put_clock(l, at, ns);
 	} else {
 		at = tsct_lines_append(at, tsct_lines_colours[l->colour].time);
-		at = l->time == TSCT_LINES_RAW ? put_stamp(l, at, e->stamp) :
+		at = l->time == TSCT_LINES_RAW ? put_stamp(l, at, e->tick) :
+			l->time == TSCT_LINES_UNIQUE ? put_unique(at, l->unique) :
 			put_delta(l, at, ns);
 	}
 	if (unlikely(l->error))
@@ -221,12 +254,13 @@ int tsct_lines_add(struct tsct_lines *l, const struct tsct_trace_event *e,
 
 int tsct_lines_init(struct tsct_lines *l)
 {
+	const int bits = tsct_recording_tick_bits(l->rec);
 	const __u32 nr = tsct_recording_classes(l->rec);
 	const __u64 last = l->rec->end > l->rec->begin ? l->rec->end :
 		l->rec->begin;
 	int err;
 
-	l->stamp_width = tsct_digits_count(last);
+	l->stamp_width = tsct_digits_count(bits < 0 ? last >> -bits : last << bits);
 	l->shapes = calloc(nr + 1, sizeof(*l->shapes));
 	l->nr_shapes = calloc(nr + 1, sizeof(*l->nr_shapes));
 	if (!l->shapes || !l->nr_shapes)

@@ -9,12 +9,14 @@
 #include <time.h>
 
 #include "recording/filter.h"
+#include "recording/unique.h"
 
 enum tsct_lines_time {
 	TSCT_LINES_LOCAL,	/* time of day */
 	TSCT_LINES_UTC,		/* with its date */
 	TSCT_LINES_RAW,		/* stamps */
 	TSCT_LINES_DELTA,	/* since the line before */
+	TSCT_LINES_UNIQUE,	/* unique stamps, and what they mean */
 };
 
 struct tsct_lines_text {	/* of some length, with room to copy more of it */
@@ -31,6 +33,7 @@ struct tsct_lines {
 	enum tsct_lines_time time;
 	bool colour;		/* for a terminal */
 	bool error;		/* how far each time may be off, too */
+	const struct tsct_unique_stamp *unique;	/* UNIQUE: the next line's */
 
 	/* To read: lines so far. The caller sets len to 0 when it has them. */
 	char *text;

@@ -8,7 +8,7 @@
 #include "recording/lines_shape.h"
 #include "recording/value.h"
 
-#define TIME_ROOM	128	/* time and error, with colours */
+#define TIME_ROOM	192	/* time and error, with colours */
 #define COLOUR_ROOM	16	/* of a value */
 #define NAME_WIDTH_MAX	32	/* longer names of events stand out */
 

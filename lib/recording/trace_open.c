@@ -265,6 +265,17 @@ __u64 tsct_trace_damage(const struct tsct_trace *t)
 	return t->file.damage;
 }
 
+__u64 tsct_trace_bytes(const struct tsct_trace *t)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < t->nr_streams; i++)
+		if (!is_sample(t, t->streams[i].class))
+			sum += t->streams[i].next;
+	return sum;
+}
+
 __u64 tsct_trace_discarded(const struct tsct_trace *t)
 {
 	__u64 sum = 0;
