@@ -268,8 +268,11 @@ int tsct_reader_take(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
 		head = load_head(reader, cpu);
 	if (walk(reader, cpu, copy, head, ret_event))
 		return 1;
-	/* Nothing up to where we knew of: is there more by now? */
-	return known && look(reader, cpu, &head) ?
+	/* Nothing up to where we knew of, or we got stuck below: what is there now? */
+	if (!known)
+		return 0;
+	ring->has_head = false;
+	return look(reader, cpu, &head) ?
 		walk(reader, cpu, copy, head, ret_event) : 0;
 }
 
