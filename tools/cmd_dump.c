@@ -23,7 +23,7 @@ enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct dump {
 	const char *dir;
-	bool json, sync, stamps;
+	bool json, sync, stamps, follow;
 	enum colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
@@ -35,7 +35,12 @@ struct dump {
 	struct tsct_unique unique;
 	struct tsct_unique_stamp stamp;	/* of the event that was read last */
 	__u64 shown;
+	__u64 last, late;		/* stamp; events that came after it */
+	bool enough;			/* of what there is, or is to come */
+	char why[256];
 };
+
+static volatile sig_atomic_t interrupted;
 
 /* ---- options ----------------------------------------------------------- */
 
@@ -50,6 +55,8 @@ static const struct argp_option options[] = {
 	  "legacy applications and accurately", 0 },
 	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
 	{ "error", KEY_ERROR, NULL, 0, "how far each time may be off, too", 0 },
+	{ "follow", 'f', NULL, 0, "of a recording that is being made: go on until"
+	  " it is complete", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
 	{ "sync", KEY_SYNC, NULL, 0, "samples of other nodes' time, too", 0 },
 	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
@@ -111,6 +118,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
 	case KEY_JSON: d->json = true; break;
 	case KEY_SYNC: d->sync = true; break;
+	case 'f': d->follow = true; break;
+	case ARGP_KEY_END:
+		if (d->follow && d->sync)
+			argp_error(state, "--follow: samples are in order when"
+				   " the recording is complete; without --sync");
+		break;
 	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
 	default:
 		return view_parse_recording(key, arg, state, &d->dir);
@@ -229,7 +242,8 @@ static int select_events(struct dump *d)
 	int err;
 
 	err = tsct_selection_make(&d->selection, &d->filter, d->rec, which(d),
-				  false, why, sizeof(why));
+				  d->follow && !d->rec->complete, why,
+				  sizeof(why));
 	if (!err)
 		return 0;
 	fputs("trace-ctl dump: ", stderr);
@@ -293,20 +307,85 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		(uint64_t)d->stamp.segment, e->cpu);
 }
 
-static int dump_events(struct dump *d)
+/* A signal ends us while we wait; one that comes before waits until then. */
+static int await_more(struct dump *d)
+{
+	sigset_t stop, old;
+	int ret;
+
+	write_lines(d);
+	if (fflush(stdout))
+		return 0;
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigprocmask(SIG_BLOCK, &stop, &old);
+	ret = interrupted ? -EINTR :
+		tsct_trace_await(d->trace, &old, d->why, sizeof(d->why));
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (ret == 1)
+		ret = tsct_selection_learn(&d->selection) ?:
+			tsct_lines_learn(&d->lines);
+	return ret ? ret : 1;
+}
+
+/* 1: there may be more, 0: there is not, or none is wanted, or -errno */
+static int dump_next(struct dump *d)
 {
 	struct tsct_trace_event e;
+	int ret = tsct_trace_next(d->trace, &e);
+
+	if (ret == -EAGAIN)
+		return await_more(d);
+	if (ret < 1)
+		return ret;
+	d->late += e.stamp < d->last;
+	if (e.stamp > d->last)
+		d->last = e.stamp;
+	if (d->stamps)
+		stamp_event(d, &e);
+	ret = show_wanted(d, &e);
+	d->enough = !ret;
+	return ret;
+}
+
+static int dump_events(struct dump *d)
+{
 	int ret = d->limit > 0;
 
-	while (ret == 1 && !ferror_unlocked(stdout)) {
-		ret = tsct_trace_next(d->trace, &e);
-		if (ret == 1 && d->stamps)
-			stamp_event(d, &e);
-		if (ret == 1)
-			ret = show_wanted(d, &e);
-	}
+	while (ret == 1 && !ferror_unlocked(stdout) && !interrupted)
+		ret = dump_next(d);
 	write_lines(d);
-	return ret;
+	d->enough |= interrupted;
+	return ret == -EINTR ? 0 : ret;
+}
+
+static void interrupt(int nr)
+{
+	(void)nr;
+	interrupted = 1;
+}
+
+static int follow(struct dump *d)
+{
+	const struct sigaction stop = { .sa_handler = interrupt };
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	return tsct_trace_follow(d->trace, d->dir);
+}
+
+/* Who follows, and has seen enough: that more is to come is no loss. */
+static int missing(const struct dump *d)
+{
+	fflush(stdout);
+	if (d->late)
+		fprintf(stderr, "trace-ctl dump: %" PRIu64 " events came late, and"
+			" are not in their places\n", (uint64_t)d->late);
+	if (!d->follow || !d->enough || d->rec->complete)
+		return view_missing("dump", d->trace);
+	return tsct_trace_discarded(d->trace) || tsct_trace_damage(d->trace) ?
+		EXIT_LOST : EXIT_DONE;
 }
 
 static int dump_all(struct dump *d)
@@ -323,13 +402,15 @@ static int dump_all(struct dump *d)
 	err = tsct_lines_init(&d->lines);
 	if (!err && d->stamps)
 		err = tsct_unique_init(&d->unique, d->rec);
+	if (!err && d->follow)
+		err = follow(d);
 	if (!err)
 		err = dump_events(d);
 	if (err < 0)
 		fprintf(stderr, "trace-ctl dump: %s: %s\n", d->dir,
-			strerror(-err));
+			*d->why ? d->why : strerror(-err));
 	if (err >= 0 && !ferror(stdout) && !fflush(stdout))
-		return view_missing("dump", d->trace);
+		return missing(d);
 	return EXIT_FAILED;
 }
 

@@ -11,6 +11,7 @@
 #include "handle.h"
 #include "cmd_record.h"
 #include "now.h"
+#include "recording/flushed.h"
 #include "sample.h"
 
 /* ---- the session ------------------------------------------------------- */
@@ -166,14 +167,18 @@ int record_session_begin(struct record_session *s, pid_t root)
 int record_session_pass(struct record_session *s, __u64 until,
 			__u64 *ret_taken)
 {
-	__u64 taken;
+	__u64 taken, settled = UINT64_MAX, first;
 	unsigned int i;
 
 	*ret_taken = 0;
 	for (i = 0; i < s->nr_channels; i++) {
 		tsct_drain_pass(s->drains[i], until, &taken);
 		*ret_taken += taken;
+		first = tsct_drain_settled(s->drains[i]);
+		if (first < settled)
+			settled = first;
 	}
+	tsct_writer_settle(s->writer, settled);
 	return tsct_writer_error(s->writer);
 }
 
@@ -295,6 +300,7 @@ void record_session_undo(struct record_session *s)
 			unlinkat(s->dirfd, name, 0);
 		}
 	unlinkat(s->dirfd, "metadata", 0);
+	tsct_flushed_remove(s->dirfd);
 	if (s->made_dir)
 		rmdir(s->dir);
 }

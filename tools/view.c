@@ -99,9 +99,10 @@ int view_missing(const char *verb, const struct tsct_trace *trace)
 
 	fflush(stdout);
 	if (!rec->complete) {
-		fprintf(stderr, "trace-ctl %s: the recorder was ended before the"
-			" recording was; events of its last second may be"
-			" missing\n", verb);
+		fprintf(stderr, "trace-ctl %s: %s; events of its last second may"
+			" be missing\n", verb, tsct_trace_is_live(trace) ?
+			"it is still being recorded" :
+			"the recorder was ended before the recording was");
 		if (discarded)
 			fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording\n",
 				verb, (uint64_t)discarded);

@@ -16,6 +16,8 @@
 #define BATCH		4096	/* events before the next CPU has its turn */
 #define RELEASE		256	/* events before writers get their room back */
 #define AHEAD_NS	1000000	/* CPUs' counters may differ that much */
+/* From an event's stamp until it is in its ring: a virtual CPU may stand still */
+#define SETTLE_NS	100000000
 /* Counters lie in memory that clients write: keep sums of them in range. */
 #define LOST_MAX	(UINT64_MAX / 65536)
 
@@ -24,6 +26,7 @@ struct source {
 	struct tsct_ring_stat last;	/* what is counted already */
 	bool begun;			/* an event of ours was taken */
 	bool done;			/* went past `until` */
+	__u64 settled;			/* no stamp before it is to come */
 };
 
 struct tsct_drain {
@@ -35,7 +38,7 @@ struct tsct_drain {
 	__u32 stream;
 	__u32 nr_cpus;
 	__u64 now;			/* not before the last event's stamp */
-	__u64 ahead;			/* ticks */
+	__u64 ahead, settle;		/* ticks */
 	uint64_t last_no_ring;
 	__u64 bytes;			/* of the records that were taken */
 	struct source *sources;		/* per CPU */
@@ -173,11 +176,29 @@ static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 		d->reader->rings[cpu].next.tsc > until;
 }
 
-static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until,
+/*
+ * A ring has its events in order, so what comes is not before @last. One in which
+ * nothing was left gets none that is older than it takes to get there.
+ */
+static void settle(const struct tsct_drain *d, struct source *source, __u64 last,
+		   bool empty, __u64 now)
+{
+	__u64 stamp = last < now ? last : now;
+
+	if (source->done)
+		stamp = UINT64_MAX;
+	else if (empty && now > d->settle && now - d->settle > stamp)
+		stamp = now - d->settle;
+	if (stamp > source->settled)
+		source->settled = stamp;
+}
+
+static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
 		     __u64 *taken)
 {
 	struct source *source = &d->sources[cpu];
 	struct tsct_event event;
+	__u64 last = 0;
 	int n, err = 0;
 
 	if (source->done)
@@ -188,14 +209,27 @@ static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until,
 		    tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
 		(*taken)++;
+		last = event.tsc;
 		if (take(d, &event))
 			err = tsct_writer_error(d->writer);
 		if (n % RELEASE == RELEASE - 1)
 			tsct_reader_release(d->reader, cpu);
 	}
+	settle(d, source, last, n < BATCH, now);
 	tsct_reader_release(d->reader, cpu);
 	count_losses(d, cpu);
 	return err;
+}
+
+__u64 tsct_drain_settled(const struct tsct_drain *d)
+{
+	__u64 first = UINT64_MAX;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < d->nr_cpus; cpu++)
+		if (d->sources[cpu].settled < first)
+			first = d->sources[cpu].settled;
+	return first;
 }
 
 static void count_no_ring(struct tsct_drain *d)
@@ -206,12 +240,14 @@ static void count_no_ring(struct tsct_drain *d)
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
+	/* Before any ring is looked at */
+	const __u64 now = tsct_clock_stamp(d->clock);
 	int err = 0, err2;
 	__u64 taken = 0;
 	__u32 cpu;
 
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
-		err2 = drain_cpu(d, cpu, until, &taken);
+		err2 = drain_cpu(d, cpu, until, now, &taken);
 		err = err ? err : err2;
 	}
 	count_no_ring(d);
@@ -349,6 +385,7 @@ int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 	if (d->nr_cpus > rec->nr_locations)
 		d->nr_cpus = rec->nr_locations;
 	d->ahead = tsct_ns_ticks(rec->real.mult, AHEAD_NS);
+	d->settle = tsct_ns_ticks(rec->real.mult, SETTLE_NS);
 	d->sources = calloc(d->nr_cpus, sizeof(*d->sources));
 	err = d->sources ? tsct_reader_open(t, &d->reader) : -ENOMEM;
 	if (err) {

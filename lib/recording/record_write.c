@@ -6,6 +6,7 @@
 
 #include "core/def.h"
 #include "core/scale.h"
+#include "recording/flushed.h"
 #include "recording/pen.h"
 #include "recording/ticks.h"
 #include "recording/trace_stream.h"
@@ -38,6 +39,9 @@ struct tsct_writer {
 	__u32 *nr_kinds;
 	__u64 raise;		/* ticks: what is late by less is moved */
 	__u64 span;		/* ticks: packets without times last no longer */
+	int flushed;		/* see flushed.h; negative: none */
+	__u64 settled;		/* stamp: none that comes is before it */
+	__u64 told;		/* what was told last */
 };
 
 static size_t nr_places(const struct tsct_writer *w)
@@ -310,6 +314,33 @@ static int flush_place(struct tsct_writer *w, __u32 stream, __u32 location)
 	return err ? err : end_packet(w, stream, location, tsct_pen_flush);
 }
 
+void tsct_writer_settle(struct tsct_writer *w, __u64 stamp)
+{
+	if (stamp > w->settled && stamp != UINT64_MAX)
+		w->settled = stamp;
+}
+
+/* The stamp of the latest event */
+static __u64 latest(const struct tsct_writer *w)
+{
+	__u64 last = 0;
+	size_t i;
+
+	for (i = 0; i < nr_places(w); i++)
+		if (w->places[i].last > last)
+			last = w->places[i].last;
+	return last;
+}
+
+/* Who follows is not woken up for nothing. */
+static void tell(struct tsct_writer *w)
+{
+	if (w->flushed < 0 || w->settled <= w->told || latest(w) < w->told)
+		return;
+	tsct_flushed_tell(w->flushed, tsct_ticker_moment(&w->ticker, w->settled));
+	w->told = w->settled;
+}
+
 int tsct_writer_flush(struct tsct_writer *w)
 {
 	__u32 stream, at;
@@ -323,6 +354,8 @@ int tsct_writer_flush(struct tsct_writer *w)
 		}
 	if (w->touched && !w->error)
 		w->error = write_metadata(w);
+	if (!w->error)
+		tell(w);
 	return w->error;
 }
 
@@ -347,14 +380,18 @@ int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 	if (!w)
 		return -ENOMEM;
 	w->dirfd = dirfd;
+	w->flushed = -1;
 	w->rec = rec;
 	w->raise = tsct_ns_ticks(rec->real.mult, RAISE_NS);
 	w->untimed = tsct_recording_is_untimed(rec);
 	w->span = tsct_recording_blur(rec);
 	tsct_ticker_init(&w->ticker, rec);
 	err = allocate(w);
-	if (!err)
+	if (!err) {
+		/* Before there is a recording that says that it is incomplete. */
+		w->flushed = tsct_flushed_open(dirfd);
 		err = write_metadata(w);
+	}
 	if (err)
 		tsct_writer_close(w);
 	else
@@ -418,6 +455,8 @@ int tsct_writer_finish(struct tsct_writer *w)
 	note_held(w);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);
+	if (w->flushed >= 0 && !err2)
+		tsct_flushed_remove(w->dirfd);
 	return err ? err : err2;
 }
 
@@ -427,6 +466,8 @@ void tsct_writer_close(struct tsct_writer *w)
 
 	if (!w)
 		return;
+	if (w->flushed >= 0)
+		close(w->flushed);
 	for (i = 0; w->places && i < nr_places(w); i++)
 		tsct_pen_free(&w->places[i].pen);
 	for (i = 0; w->kinds && i < tsct_recording_classes(w->rec); i++)

@@ -3,6 +3,8 @@
 #ifndef TSCT_TRACE_H
 #define TSCT_TRACE_H
 
+#include <signal.h>
+
 #include <tsctrace/trace.h>
 
 #include "recording/recording.h"
@@ -30,5 +32,32 @@ void tsct_trace_refuse(struct tsct_trace *trace,
 
 /* Events of channels lost while recording, as the packets read so far say. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
+
+/* ---- while it is being made ------------------------------------------------ */
+
+/* Is somebody recording it now? */
+bool tsct_trace_is_live(const struct tsct_trace *trace);
+
+/*
+ * tsct_trace_follow - read what is to come, too, until the recording is complete
+ * @dir: that was opened
+ *
+ * Before the first event; channels' events only. From then on tsct_trace_next()
+ * returns -EAGAIN where it has come to the end of what is there for certain, and what
+ * tsct_trace_recording() says changes with tsct_trace_await(); definitions stay. Of a
+ * recording that nobody makes it changes nothing. 0 or -errno.
+ */
+int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
+
+/*
+ * tsct_trace_await - sleep until there may be more
+ * @mask: the signals to be blocked meanwhile, as for ppoll(2)
+ *
+ * Returns 0; 1: there are definitions, or other things that the recording says of
+ * itself, that are new; -EINTR; or -errno, and @why says what. After a recorder that was
+ * killed, tsct_trace_next() gives what it left, and then ends.
+ */
+int tsct_trace_await(struct tsct_trace *trace, const sigset_t *mask, char *why,
+		     size_t why_size);
 
 #endif /* TSCT_TRACE_H */

@@ -5,23 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/order.h"
-#include "recording/trace_stream.h"
+#include "recording/trace_private.h"
 
 #define META_BYTES_MAX	(64U << 20)
-
-struct tsct_trace {
-	struct tsct_stream_dir file;
-	struct tsct_recording rec;
-	struct tsct_stream_kind **kinds;	/* per stream class */
-	struct tsct_stream *streams;	/* class by class, CPU by CPU */
-	__u32 nr_streams;
-	struct tsct_order order;
-	struct tsct_head *heap;
-	unsigned int which;		/* TSCT_TRACE_* */
-	bool started;
-	bool given;			/* the first stream's event was returned */
-};
 
 /* ---- opening ----------------------------------------------------------- */
 
@@ -57,7 +43,9 @@ static int slurp(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
+int tsct_trace_read_metadata_(const struct tsct_trace *t,
+			      struct tsct_recording *rec, char *why,
+			      size_t why_size)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -80,7 +68,7 @@ static int read_metadata(struct tsct_trace *t, char *why, size_t why_size)
 		snprintf(why, why_size, "metadata: %s", strerror(-err));
 		return err;
 	}
-	err = tsct_meta_parse(text, len, &t->rec, why, why_size);
+	err = tsct_meta_parse(text, len, rec, why, why_size);
 	free(text);
 	return err;
 }
@@ -131,7 +119,7 @@ int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
 		snprintf(why, why_size, "%s", strerror(-err));
 		goto close_trace;
 	}
-	err = read_metadata(t, why, why_size);
+	err = tsct_trace_read_metadata_(t, &t->rec, why, why_size);
 	if (err)
 		goto close_trace;
 	err = make_streams(t);
@@ -160,6 +148,7 @@ void tsct_trace_close(struct tsct_trace *t)
 	free(t->kinds);
 	free(t->streams);
 	free(t->heap);
+	tsct_follow_free_(t);
 	if (t->file.dirfd >= 0)
 		close(t->file.dirfd);
 	tsct_recording_free(&t->rec);
@@ -189,25 +178,44 @@ static bool is_wanted(const struct tsct_trace *t, __u32 class)
 			   TSCT_TRACE_EVENTS);
 }
 
+bool tsct_trace_wants_(const struct tsct_trace *t, __u32 index)
+{
+	return is_wanted(t, t->streams[index].class);
+}
+
+static void note_order(struct tsct_trace *t, __u32 index, bool in_order)
+{
+	if (t->follow)
+		t->follow->in_order[index] = in_order;
+}
+
+int tsct_trace_enter_(struct tsct_trace *t, __u32 index)
+{
+	struct tsct_stream *s = &t->streams[index];
+	int ret = tsct_stream_next(&t->file, s);
+	const struct tsct_head head = {
+		.stamp = s->event.stamp, .rank = s->location, .index = index,
+	};
+
+	if (ret > 0) {
+		tsct_order_add(&t->order, &head);
+		note_order(t, index, true);
+	}
+	return ret;
+}
+
 static int start(struct tsct_trace *t)
 {
-	struct tsct_head head;
 	__u32 i;
 	int ret;
 
 	t->started = true;
 	for (i = 0; i < t->nr_streams; i++) {
-		if (!is_wanted(t, t->streams[i].class))
+		if (!tsct_trace_wants_(t, i))
 			continue;
-		ret = tsct_stream_next(&t->file, &t->streams[i]);
+		ret = tsct_trace_enter_(t, i);
 		if (ret < 0)
 			return ret;
-		if (!ret)
-			continue;
-		head.stamp = t->streams[i].event.stamp;
-		head.rank = t->streams[i].location;
-		head.index = i;
-		tsct_order_add(&t->order, &head);
 	}
 	return 0;
 }
@@ -215,15 +223,18 @@ static int start(struct tsct_trace *t)
 /* The first stream's event was used up: let its next one find its place. */
 static int advance(struct tsct_trace *t)
 {
-	struct tsct_stream *s = &t->streams[tsct_order_first(&t->order)->index];
+	const __u32 index = tsct_order_first(&t->order)->index;
+	struct tsct_stream *s = &t->streams[index];
 	int ret;
 
 	t->given = false;
 	ret = tsct_stream_next(&t->file, s);
-	if (ret > 0)
+	if (ret > 0) {
 		tsct_order_advance(&t->order, s->event.stamp);
-	else if (!ret)
+	} else if (!ret) {
 		tsct_order_drop(&t->order);
+		note_order(t, index, false);
+	}
 	return ret;
 }
 
@@ -239,8 +250,8 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 	if (ret < 0)
 		return ret;
 	first = tsct_order_first(&t->order);
-	if (!first)
-		return 0;
+	if (!first || !tsct_follow_may_give_(t, first->index))
+		return t->file.live ? -EAGAIN : 0;
 	*ret_event = t->streams[first->index].event;
 	t->given = true;
 	return 1;

@@ -45,6 +45,7 @@ static int damage_head(struct tsct_stream_dir *dir, struct tsct_stream *s,
 	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
 	       " is damaged (%s); the rest of the file is skipped",
 	       (uint64_t)s->packets - 1, (uint64_t)s->pos, what);
+	s->cut = true;
 	return 0;
 }
 
@@ -216,6 +217,23 @@ static int open_file(struct tsct_stream_dir *dir, struct tsct_stream *s)
 	return -1;
 }
 
+/*
+ * Is it all there? Half a packet is being written, or is going to be cut off again:
+ * the disk was full.
+ */
+static bool is_due(const struct tsct_stream_dir *dir,
+		   const struct tsct_stream *s, int fd)
+{
+	struct tsct_packet head;
+	struct stat st;
+
+	if (likely(!dir->live))
+		return true;
+	return read_at(fd, &head, sizeof(head), s->next) == sizeof(head) &&
+		head.begin < dir->live->until && !fstat(fd, &st) &&
+		head.packet_bits / 8 <= (__u64)st.st_size - s->next;
+}
+
 static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
 	int fd = open_file(dir, s), ret = 0;
@@ -223,6 +241,10 @@ static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
 
 	if (fd < 0)
 		return 0;
+	if (!is_due(dir, s, fd)) {
+		close(fd);
+		return 0;
+	}
 	s->pos = s->next;
 	got = read_at(fd, &s->head, sizeof(s->head), s->pos);
 	s->packets += got != 0;
@@ -333,7 +355,7 @@ int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
 	int ret = next_event(dir, s);
 
-	if (!ret)
+	if (!ret && !dir->live)
 		check_held(dir, s);
 	return ret;
 }
@@ -376,6 +398,13 @@ void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
 	s->up = bits < 0 ? -bits : 0;
 	s->down = bits > 0 ? bits : 0;
 	tsct_delta_begin(&s->delta, 0);
+}
+
+void tsct_stream_learn(struct tsct_stream *s, const struct tsct_recording *rec,
+		       const struct tsct_stream_kind *kinds)
+{
+	s->kinds = kinds;
+	s->nr_kinds = rec->streams[s->class].nr_defs;
 }
 
 void tsct_stream_free(struct tsct_stream *s)

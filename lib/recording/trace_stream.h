@@ -48,6 +48,11 @@ struct tsct_stream {
 	__u64 discarded;		/* as the last good packet says */
 };
 
+/* Of a recording that is being made: later packets are left alone */
+struct tsct_stream_live {
+	__u64 until;			/* the tick up to which all is there */
+};
+
 /* Where it is, and who is told of damage */
 struct tsct_stream_dir {
 	int dirfd;
@@ -55,6 +60,7 @@ struct tsct_stream_dir {
 	tsct_trace_report *report;	/* may be NULL */
 	void *arg;
 	__u64 damage;			/* places so far */
+	const struct tsct_stream_live *live;	/* NULL: no more comes */
 };
 
 /*
@@ -71,6 +77,10 @@ void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
 		      const struct tsct_stream_kind *kinds, __u32 class,
 		      __u32 location);
 void tsct_stream_free(struct tsct_stream *s);
+
+/* tsct_stream_learn - there are more definitions now, and so other @kinds */
+void tsct_stream_learn(struct tsct_stream *s, const struct tsct_recording *rec,
+		       const struct tsct_stream_kind *kinds);
 
 /* tsct_stream_next() where it is not simple: another packet, a string, damage */
 int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s);

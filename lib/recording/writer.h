@@ -49,6 +49,14 @@ void tsct_writer_touch(struct tsct_writer *writer);
 int tsct_writer_event(struct tsct_writer *writer, __u32 stream,
 		      const struct tsct_event *event);
 
+/*
+ * tsct_writer_settle - no event that comes from now on is stamped before @stamp
+ * As far as anybody can tell: who reads the recording meanwhile has it from the next
+ * flush, and takes it as the end of what is in order; an earlier event would be late.
+ * UINT64_MAX: none comes at all.
+ */
+void tsct_writer_settle(struct tsct_writer *writer, __u64 stamp);
+
 /* Write out what is collected, and the metadata if touched. 0 or -errno. */
 int tsct_writer_flush(struct tsct_writer *writer);
 
@@ -58,7 +66,7 @@ int tsct_writer_flush(struct tsct_writer *writer);
  */
 int tsct_writer_finish(struct tsct_writer *writer);
 
-/* NULL is fine. An unfinished recording stays marked as such. */
+/* NULL is fine. An unfinished recording stays marked as such, as of a dead recorder. */
 void tsct_writer_close(struct tsct_writer *writer);
 
 /* The first -errno that writing met, 0 if none. */
@@ -149,6 +157,9 @@ int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp);
  * disk.
  */
 int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
+
+/* No event that passes take from now on is stamped before that, as far as is known. */
+__u64 tsct_drain_settled(const struct tsct_drain *drain);
 
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain);
 

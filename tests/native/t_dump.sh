@@ -157,7 +157,7 @@ says 'n: 99999999999999999999 is not a number from 0 to 9223372036854775807'
 for forms in '--raw --delta' '--delta --utc' '--utc --raw' '--raw --delta --utc'; do
 	# shellcheck disable=SC2086
 	run 2 dump $forms "$work/a"
-	says 'of --utc, --raw and --delta only one can be'
+	says 'of --utc, --raw, --stamps and --delta only one can be'
 done
 run 0 dump -n 1 --raw --raw "$work/a"
 

@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# dump --follow: live, in order, all of it, and no longer than the recorder lives.
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+flood=$work/flood
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
+	"$build/lib/libtsctrace.a" -lm
+
+# The files of a recording that is being made are there.
+until_made() {	# DIR
+	local i
+	for ((i = 0; i < 100; i++)); do
+		[ ! -e "$1/metadata" ] || return 0
+		sleep 0.05
+	done
+	fail "no $1/metadata"
+}
+
+follow() {	# NAME ARGUMENT...; its process: $follower
+	local name=$1
+	shift
+	"$ctl" dump --follow "$@" >"$work/$name.out" 2>"$work/$name.err" &
+	follower=$!
+	started+=("$follower")
+}
+
+ends() {	# NAME PROCESS STATUS
+	local got=0
+	wait "$2" || got=$?
+	[ "$got" = "$3" ] && return
+	cat "$work/$1.err"
+	fail "the follower of $1 gave $got, not $3"
+}
+
+# A program, then another one with events that the first has not; both slow, with
+# threads on all CPUs, and a flood of events that come as fast as they can.
+"$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 60 3 20000; '$flood' 1 500 2" \
+	>/dev/null 2>&1 &
+slow=$!
+"$ctl" record -q -o "$work/fast" -- "$emit" 700000 4 >/dev/null 2>&1 &
+fast=$!
+"$ctl" record -q -o "$work/killed" -- sleep 60 >/dev/null 2>&1 &
+killed=$!
+started+=("$slow" "$fast" "$killed")
+for name in slow fast killed; do
+	until_made "$work/$name"
+done
+follow slow --raw "$work/slow"
+slow_follower=$follower
+follow fast --raw "$work/fast"
+fast_follower=$follower
+follow some -n 20 "$work/slow"
+some_follower=$follower
+follow later --event later_than_this "$work/slow"
+later_follower=$follower
+
+# Events are shown while it is recorded.
+until_in "$work/slow.out" ' tick '
+kill -0 "$slow" || fail "it was complete before anything was shown"
+ends some "$some_follower" 0
+[ "$(wc -l <"$work/some.out")" = 20 ] || fail "-n with --follow"
+kill -0 "$slow" || fail "-n waited for the end"
+run 3 dump "$work/slow"
+says 'dump: it is still being recorded; events of its last second may be missing'
+
+# Nobody who is idle wakes up: the recorder of a program that does nothing says
+# nothing, and neither does who follows it.
+follow killed "$work/killed"
+sleep 0.5
+switches() {
+	awk '/^voluntary/ { print $2 }' "/proc/$follower/status"
+}
+before=$(switches)
+sleep 2.2
+now=$(switches)
+[ $((now - before)) -le 3 ] || fail "idle, it woke up $((now - before)) times"
+
+# A recorder that is killed: that is the end.
+kill -9 "$killed"
+ends killed "$follower" 3
+grep -q 'the recorder was ended before the recording was' "$work/killed.err" ||
+	fail "it does not say that the recorder was killed"
+
+# What was shown is what is there in the end, line by line.
+for name in slow fast; do
+	ok=0
+	wait "${!name}" || ok=$?
+	process=${name}_follower
+	wait "${!process}" || [ $? = "$ok" ] || fail "the follower of $name"
+	"$ctl" dump --raw "$work/$name" >"$work/whole" 2>/dev/null || [ $? = 3 ]
+	cmp "$work/$name.out" "$work/whole" || fail "$name: not what is there in the end"
+	! grep -q 'came late' "$work/$name.err" || fail "$name: events came late"
+	[ ! -e "$work/$name/.flushed" ] || fail "$name/.flushed was left"
+done
+grep -q ' flood ' "$work/slow.out" || fail "an event that was defined meanwhile"
+[ "$(wc -l <"$work/fast.out")" -gt 100000 ] || fail "few events of many"
+wait "$later_follower" || [ $? = 3 ] || fail "an event that is never defined"
+[ ! -s "$work/later.out" ] || fail "it is shown all the same"
+
+# Ctrl-C ends it, and not the recorder: what is there so far was shown.
+"$ctl" record -q -o "$work/c" -- "$emit" 1000000 1 2000 >/dev/null 2>&1 &
+recorder=$!
+started+=("$recorder")
+until_made "$work/c"
+follow c --json "$work/c"
+until_in "$work/c.out" '"tick"'
+kill -INT "$follower"
+ends c "$follower" 0
+tail -n 1 "$work/c.out" | grep -q '}}$' || fail "half a line"
+kill -0 "$recorder" || fail "the recorder ended, too"
+
+# Another recording in its place is none of ours.
+follow c "$work/c"
+until_in "$work/c.out" ' tick '
+cp "$work/slow/metadata" "$work/c/other"
+mv "$work/c/other" "$work/c/metadata"
+ends c "$follower" 1
+grep -q 'c: another recording has taken its place' "$work/c.err" ||
+	fail "it goes on with another recording"
+kill -9 "$recorder"
+
+# There is nothing to wait for in what is complete, or will never be.
+run 0 dump --raw "$work/slow"
+cp "$work/out" "$work/whole"
+run 0 dump --raw --follow "$work/slow"
+cmp "$work/out" "$work/whole" || fail "a complete recording"
+run 3 dump --follow "$work/killed"
+says 'the recorder was ended'
+run 2 dump --follow --sync "$work/slow"
+says 'without --sync'
+echo "$(wc -l <"$work/fast.out") events followed: fine"
