@@ -11,7 +11,6 @@
 #include "core/def.h"
 #include "recording/digits.h"
 #include "recording/lines_shape.h"
-#include "recording/ticks.h"
 #include "recording/value.h"
 
 #define NS_PER_S	1000000000LL
@@ -136,7 +135,7 @@ static char *put_time(struct tsct_lines *l, char *at,
 		at = put_clock(l, at, ns);
 	} else {
 		at = tsct_lines_append(at, tsct_lines_colours[l->colour].time);
-		at = l->time == TSCT_LINES_RAW ? put_stamp(l, at, e->tick) :
+		at = l->time == TSCT_LINES_RAW ? put_stamp(l, at, e->stamp) :
 			l->time == TSCT_LINES_UNIQUE ? put_unique(at, l->unique) :
 			put_delta(l, at, ns);
 	}
@@ -254,13 +253,12 @@ int tsct_lines_add(struct tsct_lines *l, const struct tsct_trace_event *e,
 
 int tsct_lines_init(struct tsct_lines *l)
 {
-	const int bits = tsct_recording_tick_bits(l->rec);
 	const __u32 nr = tsct_recording_classes(l->rec);
 	const __u64 last = l->rec->end > l->rec->begin ? l->rec->end :
 		l->rec->begin;
 	int err;
 
-	l->stamp_width = tsct_digits_count(bits < 0 ? last >> -bits : last << bits);
+	l->stamp_width = tsct_digits_count(last);
 	l->shapes = calloc(nr + 1, sizeof(*l->shapes));
 	l->nr_shapes = calloc(nr + 1, sizeof(*l->nr_shapes));
 	if (!l->shapes || !l->nr_shapes)

@@ -130,6 +130,9 @@ static int append(const struct tsct_pen *pen, size_t len)
 	err = write_all(fd, pen->buffer, len);
 	if (!err && pen->fsync == TSCT_FSYNC_PACKET)
 		err = tsct_fsync(fd);
+	/* So is its name. */
+	if (!err && pen->fsync == TSCT_FSYNC_PACKET && !pen->size)
+		err = tsct_fsync(pen->file.dirfd);
 	/* Half a packet is of no use to anybody: take it back. */
 	if (err && ftruncate(fd, pen->size))
 		err = -errno;

@@ -36,6 +36,20 @@ run 0 dump --delta "$work/a"
 head -n 1 "$work/out" | grep -q '^+0\.000000000 ' || fail "the first delta"
 ! grep -vqE '^\+[0-9]+\.[0-9]{9} ' "$work/out" || fail "deltas"
 
+# Unique stamps: 51 bits of tick, 13 of which event; what they mean in seconds
+run 0 dump --stamps "$work/a"
+[ "$(grep -cE '^0: +[0-9]+ +[0-9]+\.[0-9]{9} +[0-9]+\.[0-9]{9} \[' "$work/out")" = \
+	"$(wc -l <"$work/out")" ] || fail "--stamps"
+run 0 dump --json --stamps --event tick "$work/a"
+python3 -c '
+import json, sys
+for line in sys.stdin:
+    u = json.loads(line)["unique"]
+    assert int(u["stamp"]) == u["tick"] << 13 | u["event"], line
+    assert u["segment"] == 0 and u["event"] < 8192, line
+    assert u["accurate_ns"] <= u["legacy_ns"] <= u["accurate_ns"] + 1, line
+' <"$work/out" || fail "--json --stamps"
+
 # Selections
 run 0 dump "$work/a"
 all=$(wc -l <"$work/out")

@@ -21,6 +21,8 @@ recorded   2026-01-01 00:00:10.000000 to 2026-01-01 00:00:20.000000, 10.000000 s
 rings      module
 clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns
            DISRUPTED meanwhile (a step, a suspend): times on either side do not agree
+files      602 bytes, 54.73 an event, 17.09 of them payload
+ticks      tsc; at most 1 events after the first on one
 
 CPU              events         lost
 0                     7            0
@@ -49,7 +51,8 @@ run 3 stat --json "$work/a"
 tr -d ' \n' <"$work/out" >"$work/flat"
 for want in '"begin_ns":1767225610000000000' '"end_ns":1767225620000000000' \
 		'"events":11' '"rate_hz":1000000000.0' '"error_ns":1501' \
-		'"rate_error_ppb":12' '"disrupted":true' '"lost_no_ring":2' \
+		'"timestamps":"tsc","sync_every":0,"bytes":602,"payload_bytes":188,' \
+		'"most_on_tick":1}' '"rate_error_ppb":12' '"disrupted":true' '"lost_no_ring":2' \
 		'{"number":1,"name":"write","calls":1,"total_ns":2000000000,"mean_ns":2000000000,"max_ns":2000000000},{"number":0,"name":"read","calls":2,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000}' \
 		'"threads":[{"tid":12,"name":"two\u0007","switched_in":2},{"tid":11,"name":"one","switched_in":1}]' \
 		'{"channel":"kernel","event":"never","kind":"counter","count":0}'; do

@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What ticks in files may be: what is written is what is read, at what is left of
+ * its time; and when bytes are on the disk.
+ */
+#include "recordings.h"
+
+
+#include "recording/samples.h"
+#include "recording/ticks.h"
+#include "recording/unique.h"
+
+#define CPUS	2
+#define EVENTS	3000
+
+struct sent {
+	__u64 stamp;
+	__u32 cpu, tid, id, len;
+	__u8 payload[512];
+};
+
+static struct sent sent[EVENTS];
+static unsigned int nr_sent;
+static struct tsct_recording rec;
+static struct tsct_writer *writer;
+static int dirfd_;
+
+static void begin(__u32 timestamps, __u64 every)
+{
+	dirfd_ = make_dir();
+	make_recording(&rec, CPUS);
+	rec.timestamps = timestamps;
+	rec.sync_every = every;
+	nr_sent = 0;
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(finish(writer), 0);
+}
+
+static void drop(void)
+{
+	tsct_recording_free(&rec);
+	drop_dir(dirfd_);
+}
+
+static void send_one(__u64 stamp, __u32 id)
+{
+	struct sent *s = &sent[nr_sent++];
+	struct tsct_event event;
+
+	s->stamp = stamp;
+	s->cpu = any(CPUS);
+	s->tid = any(4) ? 1000 : any(1 << 22);
+	s->id = id;
+	s->len = make_payload(tsct_recording_def(&rec, 0, id), s->payload);
+	event = (struct tsct_event) {
+		.tsc = stamp, .cpu = s->cpu, .tid = s->tid, .id = id,
+		.len = s->len, .payload = s->payload,
+	};
+	ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+}
+
+/* On the same tick, near, in the next width, far */
+static __u64 step(void)
+{
+	switch (any(4)) {
+	case 0: return 0;
+	case 1: return any(40);
+	case 2: return any(70000);
+	default: return any(50) ? any(1000) : any64() >> 30;
+	}
+}
+
+static void send_many(unsigned int nr)
+{
+	__u64 stamp = rec.begin;
+
+	while (nr--) {
+		stamp += step();
+		send_one(stamp, (__u32[]) { 16, 17, 40 }[any(3)]);
+	}
+	if (stamp > rec.end)
+		rec.end = stamp;
+}
+
+static void no_report(void *arg, const char *sentence)
+{
+	(void)arg;
+	ck_abort_msg("%s", sentence);
+}
+
+static struct tsct_trace *open_it(tsct_trace_report *report)
+{
+	struct tsct_trace *trace;
+	char why[256];
+
+	ck_assert_msg(!tsct_trace_open(dir_name, report, NULL, &trace, why,
+				       sizeof(why)), "%s", why);
+	return trace;
+}
+
+/* The next of this CPU that was sent: files are in order. */
+static const struct sent *next_of(__u32 cpu, unsigned int *at)
+{
+	while (at[cpu] < nr_sent && sent[at[cpu]].cpu != cpu)
+		at[cpu]++;
+	ck_assert_uint_lt(at[cpu], nr_sent);
+	return &sent[at[cpu]++];
+}
+
+/* What is left of a time, by another way than ticks.c has */
+static void check_time(const struct tsct_recording *read, __u64 stamp,
+		       const struct tsct_trace_event *e)
+{
+	switch (read->timestamps) {
+	case TSCT_TIMESTAMPS_TSC:
+		ck_assert_uint_eq(e->stamp, stamp);
+		ck_assert_uint_eq(e->tick, stamp);
+		break;
+	case TSCT_TIMESTAMPS_TSC_16:
+		ck_assert_uint_eq(e->stamp, stamp / 16 * 16);
+		ck_assert_uint_eq(e->tick, stamp / 16);
+		break;
+	case TSCT_TIMESTAMPS_TSC_256:
+		ck_assert_uint_eq(e->stamp, stamp / 256 * 256);
+		ck_assert_uint_eq(e->tick, stamp / 256);
+		break;
+	case TSCT_TIMESTAMPS_INTERPOLATED:
+		ck_assert_uint_ge(e->tick, stamp * 8);
+		ck_assert_uint_eq(e->stamp, e->tick / 8);
+		break;
+	case TSCT_TIMESTAMPS_SYSTEM:
+		ck_assert_uint_eq(e->stamp, tsct_pair_ns(&rec.real, stamp));
+		break;
+	default:
+		ck_assert_uint_le(e->stamp, stamp);
+		ck_assert_uint_lt(stamp - e->stamp, tsct_recording_blur(read));
+	}
+}
+
+static void check_same(const struct tsct_recording *read, const struct sent *s,
+		       const struct tsct_trace_event *e)
+{
+	check_time(read, s->stamp, e);
+	ck_assert_uint_eq(e->tid, s->tid);
+	ck_assert_uint_eq(e->def->id, s->id);
+	ck_assert_uint_eq(e->len, s->len);
+	ck_assert_mem_eq(e->payload, s->payload, s->len);
+}
+
+static void check_read(void)
+{
+	unsigned int at[CPUS] = { 0 }, nr = 0;
+	struct tsct_trace *trace = open_it(no_report);
+	const struct tsct_recording *read = tsct_trace_recording(trace);
+	struct tsct_trace_event e;
+	__u64 last[CPUS] = { 0 };
+
+	while (tsct_trace_next(trace, &e) == 1) {
+		check_same(read, next_of(e.cpu, at), &e);
+		if (read->timestamps == TSCT_TIMESTAMPS_INTERPOLATED)
+			ck_assert_uint_gt(e.tick, last[e.cpu]);
+		last[e.cpu] = e.tick;
+		nr++;
+	}
+	ck_assert_uint_eq(nr, nr_sent);
+	ck_assert_uint_eq(tsct_trace_damage(trace), 0);
+	tsct_trace_close(trace);
+}
+
+/* The most events behind another one on what is left of its time */
+static __u64 most_on_tick(unsigned int bits)
+{
+	__u64 last[CPUS] = { 0 }, same[CPUS] = { 0 }, most = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr_sent; i++) {
+		__u64 tick = sent[i].stamp >> bits;
+		__u32 cpu = sent[i].cpu;
+
+		same[cpu] = tick == last[cpu] ? same[cpu] + 1 : 0;
+		last[cpu] = tick;
+		if (same[cpu] > most)
+			most = same[cpu];
+	}
+	return most;
+}
+
+START_TEST(ticks_round_trip)
+{
+	const __u32 timestamps = _i % TSCT_TIMESTAMPS_NR;
+
+	seed_with(_i);
+	begin(timestamps, any(2) ? 0 : 1ULL << any(9));
+	send_many(EVENTS);
+	end();
+	check_read();
+	if (timestamps <= TSCT_TIMESTAMPS_TSC_256)
+		ck_assert_uint_eq(tsct_recording_on_tick(&rec), most_on_tick(
+				  -tsct_timestamps_bits(timestamps)));
+	if (timestamps >= TSCT_TIMESTAMPS_INTERPOLATED &&
+	    timestamps != TSCT_TIMESTAMPS_SYSTEM)
+		ck_assert_uint_eq(tsct_recording_on_tick(&rec), 0);
+	drop();
+}
+END_TEST
+
+/* Packets end where they were told to. */
+START_TEST(ticks_every)
+{
+	unsigned int i, in_file[CPUS] = { 0 };
+	const __u64 every = 1ULL << _i;
+
+	seed_with(_i);
+	begin(TSCT_TIMESTAMPS_TSC, every);
+	send_many(1000);
+	end();
+	for (i = 0; i < nr_sent; i++)
+		in_file[sent[i].cpu]++;
+	for (i = 0; i < CPUS; i++)
+		ck_assert_uint_eq(rec.streams[0].held[i].packets,
+				  1 + (in_file[i] + every - 1) / every);
+	check_read();
+	drop();
+}
+END_TEST
+
+/* ---- other readers ------------------------------------------------------- */
+
+/* All of them, and nothing to remark */
+static unsigned int count_lines(const char *reader)
+{
+	char command[256], line[65536];
+	unsigned int nr = 0;
+	FILE *from;
+
+	snprintf(command, sizeof(command), "%s %s 2>&1", reader, dir_name);
+	from = popen(command, "r");
+	ck_assert_ptr_nonnull(from);
+	while (fgets(line, sizeof(line), from)) {
+		ck_assert_msg(strstr(line, "plain: ") != NULL, "%s", line);
+		nr++;
+	}
+	ck_assert_msg(!pclose(from), "%s failed (is it there?)", reader);
+	return nr;
+}
+
+START_TEST(ticks_babeltrace)
+{
+	__u64 stamp;
+	int i;
+
+	seed_with(_i);
+	begin(_i, 64);
+	for (stamp = rec.begin, i = 0; i < 500; i++) {
+		stamp += step();
+		send_one(stamp, 16);
+	}
+	rec.end = stamp;
+	end();
+	ck_assert_uint_eq(count_lines("babeltrace2"), nr_sent);
+	ck_assert_uint_eq(count_lines("babeltrace"), nr_sent);
+	drop();
+}
+END_TEST
+
+/* Their times are ours, within what they are told as precision. */
+START_TEST(ticks_clock)
+{
+	const int bits = tsct_timestamps_bits(_i);
+	struct tsct_ctf_clock clock;
+	__u64 i, stamp, tick, left;
+	__s64 apart;
+
+	make_recording(&rec, 1);
+	rec.timestamps = _i;
+	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
+	for (i = 0; i <= 1000; i++) {
+		stamp = rec.begin + (rec.end - rec.begin) / 1000 * i;
+		tick = bits < 0 ? stamp >> -bits : stamp << bits;
+		apart = tsct_ctf_clock_ns(&clock, tick) -
+			tsct_pair_ns(&rec.real, stamp);
+		left = tsct_pair_error_ps(&rec.real, stamp) / 1000 +
+			tsct_recording_blur_ns(&rec);
+		ck_assert_uint_le((__u64)llabs(apart) + left, (__u64)
+				  ((double)clock.precision * 1e9 /
+				   (double)clock.freq + 1) +
+				  tsct_recording_blur_ns(&rec));
+	}
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+/* ---- cut ----------------------------------------------------------------- */
+
+#define ROOM	(1U << 16)
+
+static __u8 file[ROOM];
+static unsigned int reports;
+
+static void count_reports(void *arg, const char *sentence)
+{
+	(void)arg;
+	(void)sentence;
+	reports++;
+}
+
+/* What is there is the first of it; how many. */
+static unsigned int read_prefix(void)
+{
+	struct tsct_trace *trace = open_it(count_reports);
+	unsigned int at[CPUS] = { 0 }, nr = 0;
+	struct tsct_trace_event e;
+
+	reports = 0;
+	while (tsct_trace_next(trace, &e) == 1) {
+		check_same(tsct_trace_recording(trace), next_of(e.cpu, at), &e);
+		nr += e.cpu == 0;
+	}
+	tsct_trace_close(trace);
+	return nr;
+}
+
+/* A recorder that dies at any byte leaves all events that are whole before it. */
+START_TEST(ticks_cut)
+{
+	unsigned int nr, before = 0;
+	size_t len, at;
+
+	seed_with(_i);
+	begin(_i, 8);
+	send_many(60);
+	end();
+	len = load_file(dirfd_, "default_0", file, ROOM);
+	for (at = 0; at <= len; at++) {
+		store_file(dirfd_, "default_0", file, at);
+		nr = read_prefix();
+		ck_assert_uint_ge(nr, before);
+		ck_assert_uint_le(nr, before + 1);
+		ck_assert_uint_eq(!reports, at == len);
+		before = nr;
+	}
+	drop();
+}
+END_TEST
+
+/* ---- the system's time --------------------------------------------------- */
+
+/* Lines follow one another; where one is behind, time stands still. */
+START_TEST(system_follows)
+{
+	struct tsct_pair line;
+	struct tsct_trace *trace;
+	struct tsct_trace_event e;
+	const struct tsct_recording *read;
+	__u64 stamp, last = 0, nr = 0;
+	int i;
+
+	seed_with(0);
+	begin(TSCT_TIMESTAMPS_SYSTEM, 0);
+	line = rec.real;
+	for (i = 0; i < 2000; i++) {
+		stamp = rec.begin + i * 1000000ULL;
+		if (i % 500 == 499) {
+			line.base_ns -= 700;
+			tsct_writer_follow(writer, &line, stamp);
+		}
+		send_one(stamp, 16);
+	}
+	rec.end = stamp;
+	end();
+	trace = open_it(no_report);
+	read = tsct_trace_recording(trace);
+	ck_assert_uint_eq(read->source, TSCT_SOURCE_REALTIME);
+	ck_assert_uint_eq(read->counter_source, TSCT_SOURCE_TSC);
+	ck_assert_mem_eq(&read->counter, &rec.real, sizeof(rec.real));
+	while (tsct_trace_next(trace, &e) == 1) {
+		ck_assert_uint_ge(e.stamp, last);
+		last = e.stamp;
+		ck_assert_int_eq(tsct_pair_ns(&read->real, e.stamp), e.stamp);
+		nr++;
+	}
+	ck_assert_uint_eq(nr, nr_sent);
+	/* All lines' errors, and no less. */
+	ck_assert_uint_ge(tsct_recording_error_ns(read, 0, read->end),
+			  rec.real.past_error_ps / 1000);
+	tsct_trace_close(trace);
+	drop();
+}
+END_TEST
+
+/* What is made of the counter becomes the same time. */
+START_TEST(system_samples)
+{
+	struct tsct_sync_sample s = {
+		.number = 1, .line = { .mult = 1ULL << TSCT_CLOCK_SHIFT },
+		.source = "10.0.0.1", .x = { .local_error = 26 },
+	}, *read;
+	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
+	struct tsct_event event = { .id = TSCT_ID_FIRST, .payload = payload };
+	struct tsct_trace *trace;
+	unsigned int nr;
+
+	dirfd_ = make_dir();
+	make_recording(&rec, 1);
+	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+	ck_assert_int_eq(tsct_recording_add_samples(&rec), 0);
+	rec.nodes[0].sync.name = strdup("a");
+	strcpy(rec.nodes[0].sync.fit, "auto");
+	rec.nodes[0].sync.start = (struct tsct_recorded_session) {
+		TSCT_SESSION_DONE, rec.begin, rec.begin + 2596123456,
+	};
+	rec.nodes[0].sync.line = rec.real;
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	s.x.t1 = rec.begin + 1000;
+	s.x.t4 = event.tsc = rec.begin + 2596123456;
+	event.len = tsct_sample_encode(&s, payload);
+	ck_assert_int_eq(tsct_writer_event(writer, rec.nr_streams, &event), 0);
+	end();
+	trace = open_it(no_report);
+	ck_assert_int_eq(tsct_samples_read(trace, &read, &nr), 0);
+	ck_assert_uint_eq(nr, 1);
+	ck_assert_uint_eq(read->x.t1, tsct_pair_ns(&rec.real, s.x.t1));
+	ck_assert_uint_eq(read->x.t4, tsct_pair_ns(&rec.real, s.x.t4));
+	ck_assert_uint_ge(read->x.local_error, 11);
+	ck_assert_uint_le(read->x.local_error, 13);
+	free(read);
+	{
+		const struct tsct_recorded_sync *sync =
+			&tsct_trace_recording(trace)->nodes[0].sync;
+		__s64 apart = tsct_pair_ns(&sync->line, sync->start.end) -
+			(__s64)sync->start.end;
+
+		ck_assert_uint_eq(sync->start.end,
+				  tsct_pair_ns(&rec.real, event.tsc));
+		ck_assert_int_le(llabs(apart), 2);
+	}
+	tsct_trace_close(trace);
+	drop();
+}
+END_TEST
+
+/* ---- unique stamps past 2^51 --------------------------------------------- */
+
+START_TEST(unique_segments)
+{
+	static const struct { __u64 after; unsigned int segment, event; } want[] = {
+		{ 0, 0, 0 }, { 0, 0, 1 }, { (1ULL << 51) - 1, 0, 0 },
+		{ 1ULL << 51, 1, 0 }, { 1ULL << 51, 1, 1 },
+		{ (1ULL << 53) + 5, 4, 0 }, { (1ULL << 53) + 5, 4, 1 },
+	};
+	struct tsct_unique unique;
+	struct tsct_unique_stamp u;
+	struct tsct_trace *trace;
+	struct tsct_trace_event e;
+	unsigned int i, last = 0;
+
+	seed_with(0);
+	dirfd_ = make_dir();
+	make_recording(&rec, CPUS);
+	rec.end = rec.begin + (1ULL << 54);
+	rec.real.void_after_tsc = rec.real.base_tsc + (1ULL << 60);
+	nr_sent = 0;
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct tsct_event event = {
+			.tsc = rec.begin + want[i].after, .id = 16,
+		};
+
+		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
+	}
+	end();
+	trace = open_it(no_report);
+	ck_assert_int_eq(tsct_unique_init(&unique, tsct_trace_recording(trace)),
+			 0);
+	for (i = 0; tsct_trace_next(trace, &e) == 1; i++) {
+		tsct_unique_next(&unique, &e, &u);
+		ck_assert(u.known);
+		ck_assert_uint_eq(u.segment, want[i].segment);
+		ck_assert_uint_eq(u.begins, want[i].segment != last);
+		ck_assert_uint_eq(tsct_stamp_event(u.stamp), want[i].event);
+		ck_assert_uint_eq(tsct_stamp_tick(u.stamp),
+				  want[i].after % (1ULL << 51));
+		ck_assert_uint_eq(u.ns, (__u64)(((tsct_u128)want[i].after *
+				  rec.real.mult) >> TSCT_CLOCK_SHIFT));
+		last = want[i].segment;
+	}
+	ck_assert_uint_eq(i, sizeof(want) / sizeof(want[0]));
+	tsct_unique_free(&unique);
+	tsct_trace_close(trace);
+	drop();
+}
+END_TEST
+
+/* ---- the disk ------------------------------------------------------------ */
+
+/* The library's calls come here. */
+static unsigned int fsyncs;
+
+int fsync(int fd)
+{
+	(void)fd;
+	fsyncs++;
+	return 0;
+}
+
+START_TEST(fsync_policy)
+{
+	unsigned int meta;
+
+	seed_with(0);
+	dirfd_ = make_dir();
+	make_recording(&rec, CPUS);
+	rec.fsync = _i;
+	rec.sync_every = 16;
+	nr_sent = fsyncs = 0;
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	meta = fsyncs;
+	send_many(320);
+	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	if (_i == TSCT_FSYNC_PACKET)
+		/* Metadata and its folder; each packet, and a file's name */
+		ck_assert_uint_ge(fsyncs, 2 + 20 + CPUS);
+	else
+		ck_assert_uint_eq(fsyncs, meta);
+	end();
+	if (_i == TSCT_FSYNC_NEVER)
+		ck_assert_uint_eq(fsyncs, 0);
+	else
+		ck_assert_uint_ge(fsyncs, meta + CPUS + 2);
+	check_read();
+	drop();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ticks");
+	TCase *tcase = tcase_create("ticks");
+
+	print_seed();
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, ticks_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, ticks_every, 0, 11);
+	tcase_add_loop_test(tcase, ticks_babeltrace, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, ticks_clock, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_loop_test(tcase, ticks_cut, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_test(tcase, system_follows);
+	tcase_add_test(tcase, system_samples);
+	tcase_add_test(tcase, unique_segments);
+	tcase_add_loop_test(tcase, fsync_policy, 0, TSCT_FSYNC_NR);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}
