@@ -111,13 +111,14 @@ static void make_def(struct tsct_event_def *def)
 static void define_some(__u32 stream)
 {
 	struct tsct_event_def def;
+	const bool sparse = any(2);
 	__u32 nr = 1 + any(DEFS_MAX), i;
 
 	for (i = 0; i < nr; i++) {
 		make_def(&def);
-		def.id = any(3) ? TSCT_ID_FIRST + i + any(2) * any(30) :
+		def.id = !sparse || any(3) ? TSCT_ID_FIRST + i + any(2) * any(30) :
 			TSCT_ID_FIRST + any(TSCT_ID_MAX - TSCT_ID_FIRST + 1);
-		if (!i && !any(4))
+		if (sparse && !i && !any(4))
 			def.id = TSCT_ID_MAX;
 		if (tsct_recording_add_def(&rec, stream, &def))
 			continue;	/* another one has that id */
