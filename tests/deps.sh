@@ -61,6 +61,7 @@ python3-bt2          | /usr/lib/python3/dist-packages/bt2/__init__.py | the same
 protobuf-compiler    | protoc              | the same
 python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same
 sqlite3              | sqlite3             | a real program to trace
+redis-tools          | redis-benchmark     | a server, which is in redis-check-rdb, and clients
 iproute2             | ip                  | networks for daemons, in namespaces
 '
 

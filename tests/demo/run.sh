@@ -1,11 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [KERNEL] - record a real program on a real kernel, and show it
+# run.sh [KERNEL] - record a cluster of three real kernels, and show it
 #
-# Boots a guest with two CPUs, records sqlite3 and an instrumented program in
-# it, brings the recording out and reads it on this machine. KERNEL: as for
-# tests/guest/kernel.sh; default: the newest of its list.
+# Boots three guests on a network of their own, alpha, beta and gamma, whose
+# clocks differ. Clients on two of them talk to a redis server on the third one,
+# each packet is recorded at both ends, and the three recordings become one.
+# Another recording shows what one machine has to tell: sqlite3 and an
+# instrumented program. KERNEL: as for tests/guest/kernel.sh; default: the newest
+# of its list.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,9 +16,25 @@ top=$(cd "$here/../.." && pwd)
 guest=$top/tests/guest
 build=${O:-$top/build}
 demo=$build/demo
+ctl=$build/tools/trace-ctl
+nodes="alpha beta gamma"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-die() { echo >&2; echo "demo: $*" >&2; exit 1; }
+die() { end_progress; echo "demo: $*" >&2; exit 1; }
+
+cables=$(mktemp -d)
+boots=()
+# What we started is what boot.sh started for us.
+cleanup() {
+	local pid child
+	for pid in "${boots[@]}"; do
+		for child in $(cat "/proc/$pid/task/$pid/children" 2>/dev/null); do
+			kill "$child" 2>/dev/null || true
+		done
+	done
+	rm -rf "$cables"
+}
+trap cleanup EXIT
 
 started=$SECONDS
 progress() {
@@ -26,11 +45,15 @@ progress() {
 end_progress() { [ ! -t 2 ] || printf '\r\033[K' >&2; }
 title() { printf '\n== %s\n' "$*"; }
 
-kernel=${1:-$("$guest/kernel.sh" list | tail -n 1)}
-[ -n "${1:-}" ] || kernel=$("$guest/kernel.sh" default)
-progress "getting the guest's kernel ($kernel)"
+# --- set up -------------------------------------------------------------------
+
+kernel=${1:-}
+[ -n "$kernel" ] || kernel=$("$guest/kernel.sh" default)
+progress "getting the guests' kernel ($kernel)"
 dir=$("$guest/kernel.sh" get "$kernel")
 release=$(cat "$dir/release")
+[ -s "$dir/drivers/order" ] ||
+	die "$kernel comes without drivers for a network: take one of Debian's"
 mkdir -p "$demo"
 rm -rf "${demo:?}"/*
 
@@ -38,56 +61,172 @@ progress "building the module for $release"
 make -C "$top/kmod" KDIR="$dir/build" O="$build" >"$demo/module.log" 2>&1 ||
 	{ tail -n 20 "$demo/module.log"; die "the module does not build"; }
 make -C "$guest" O="$build" >"$demo/guest.log" 2>&1 ||
-	{ tail -n 20 "$demo/guest.log"; die "the guest's programs do not build"; }
+	{ tail -n 20 "$demo/guest.log"; die "the guests' programs do not build"; }
 
-progress "packing the guest"
+progress "packing the guests"
+random_key() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
+(umask 077; printf '%d AES128 HEX:%s\n' 1 "$(random_key)" 2 "$(random_key)" \
+	>"$demo/keys")
 cat >"$demo/plan" <<PLAN
 module /lib/modules/tsctrace.ko
-test demo 240 module,live sh /tests/guest.sh
+test demo 210 module,live sh /tests/node.sh
 PLAN
+program() {	# NAME: of this machine
+	type -P "$1" || die "$1 is missing: install redis-tools and sqlite3"
+}
 "$guest/mkinitrd.sh" "$demo/initrd" \
 	"$build/tests/guest/init=/init" "$build/tests/guest/out=/usr/bin/out" \
 	"$build/module/$release/tsctrace.ko=/lib/modules/tsctrace.ko" \
+	"$dir/drivers=/lib/drivers" \
 	"$build/daemon/tsctraced=/usr/bin/tsctraced" \
-	"$build/tools/trace-ctl=/usr/bin/trace-ctl" \
-	"$build/examples/jobs=/usr/bin/jobs" \
-	"$(type -P sqlite3)=/usr/bin/sqlite3" \
-	"$here/guest.sh=/tests/guest.sh" "$here/workload.sql=/tests/workload.sql" \
-	"$demo/plan=/tests/plan"
+	"$ctl=/usr/bin/trace-ctl" "$build/examples/jobs=/usr/bin/jobs" \
+	"$(program sqlite3)=/usr/bin/sqlite3" \
+	"$(program redis-check-rdb)=/usr/bin/redis-check-rdb" \
+	"$(program redis-cli)=/usr/bin/redis-cli" \
+	"$(program redis-benchmark)=/usr/bin/redis-benchmark" \
+	"$here/node.sh=/tests/node.sh" "$here/alpha.sh=/tests/alpha.sh" \
+	"$here/client.sh=/tests/beta.sh" "$here/client.sh=/tests/gamma.sh" \
+	"$here/single.sh=/tests/single.sh" \
+	"$here/workload.sql=/tests/workload.sql" \
+	"$demo/keys=/tests/keys" "$demo/plan=/tests/plan"
+rm -f "$demo/keys"
 
-# --- boot -------------------------------------------------------------------
+# --- boot ---------------------------------------------------------------------
+
+# A node's counter is this machine's TSC less what it was when QEMU started: the
+# emulator can make it begin elsewhere, but not run at another rate. What a kernel
+# believes of that rate is another matter: beta and gamma are told wrong ones, and
+# have nothing to compare them with. Their time of day is wrong, too.
+khz=$("$ctl" clock --json | awk -F'[:,]' '/"rate_mhz"/ { printf "%d", $2 * 1000 + 0.5 }')
+[ "${khz:-0}" -gt 100000 ] || die "trace-ctl clock does not know the TSC's rate"
+believes() {	# PPM
+	echo "tsc_early_khz=$((khz + khz * $1 / 1000000)) hpet=disable pmtmr=0"
+}
+rtc_in() { date -u -d "$1 seconds" +base=%Y-%m-%dT%H:%M:%S; }	# SECONDS
+
+cable() {	# NUMBER END: `on` on alpha, `off` on the other one
+	echo "-netdev stream,id=net$1,server=$2,addr.type=unix,addr.path=$cables/$1" \
+		"-device virtio-net-pci,netdev=net$1,mac=52:54:00:77:0$1:0${#2},romfile="
+}
+boot() {	# NODE CPUS APPEND QEMU-OPTION...
+	local node=$1 cpus=$2 append=$3 line
+	shift 3
+	"$guest/boot.sh" --smp "$cpus" --mem 512 --time 240 --out-mb 64 \
+		--console "$demo/$node.console" --out "$demo/$node.tar.gz" \
+		--append "demo.node=$node $append" "$dir" "$demo/initrd" -- "$@" \
+		>"$demo/$node.results" 2>&1 &
+	boots+=($!)
+}
+# shellcheck disable=SC2046
+boot_all() {
+	local tries=0
+	boot alpha 2 "" $(cable 1 on) $(cable 2 on)
+	until [ -S "$cables/1" ] && [ -S "$cables/2" ]; do
+		[ $((tries++)) -lt 100 ] || die "alpha: $(cat "$demo/alpha.results")"
+		sleep 0.1
+	done
+	sleep 1
+	boot beta 1 "$(believes 40)" -rtc "$(rtc_in 7)" $(cable 1 off)
+	sleep 2
+	boot gamma 1 "$(believes -60)" -rtc "$(rtc_in -4)" $(cable 2 off)
+}
 
 started=$SECONDS
-progress "booting $release on two virtual CPUs"
-while IFS= read -r line; do
-	case $line in
-	"stage: "*) progress "${line#stage: }" ;;
-	*) echo "$line" >>"$demo/results" ;;
-	esac
-done < <("$guest/boot.sh" --smp 2 --time 280 --console "$demo/console" \
-	--out "$demo/out.tar.gz" "$dir" "$demo/initrd" 2>&1)
+progress "booting three guests with $release"
+boot_all
+shown=
+while [ -n "$(jobs -rp)" ]; do
+	sleep 0.5
+	stage=$(sed -s -n '/^stage: /h; ${x; s/^stage: //p}' "$demo"/*.results |
+		paste -sd '|' | sed 's/|/ | /g')
+	[ "$stage" = "$shown" ] || progress "$stage"
+	shown=$stage
+done
 end_progress
-if ! grep -q '^ok 1 - demo' "$demo/results" || [ ! -s "$demo/out.tar.gz" ]; then
-	cat "$demo/results"
-	tail -n 20 "$demo/console" | tr -d '\r'
-	die "the guest did not get through (console: $demo/console)"
+for node in $nodes; do
+	if ! grep -q '^ok 1 - demo' "$demo/$node.results" ||
+	   [ ! -s "$demo/$node.tar.gz" ]; then
+		cat "$demo/$node.results"
+		tail -n 20 "$demo/$node.console" | tr -d '\r'
+		die "$node did not get through (console: $demo/$node.console)"
+	fi
+	mkdir "$demo/of-$node"
+	tar -xmzf "$demo/$node.tar.gz" -C "$demo/of-$node"
+	mv "$demo/of-$node/$node" "$demo/$node"
+	rm -f "$demo/$node.tar.gz"
+done
+mv "$demo/of-alpha/recording" "$demo/recording"
+rm -f "$demo/initrd"
+
+# --- what differs -------------------------------------------------------------
+
+told() { sed -n "s/^ *\"$2\": *\"\?\([^\",]*\).*/\1/p" "$demo/of-$1/clock.json" | head -n 1; }
+title "Three clocks (tsctraced's, as each recording ended)"
+printf '%-6s %18s %16s  %s\n' node counter "believed MHz" "time of day"
+for node in $nodes; do
+	printf '%-6s %18s %16.6f  %s\n' "$node" "$(told $node stamp)" \
+		"$(told $node rate_mhz)" "$(told $node time)"
+done
+cat <<'TEXT'
+All counters are this machine's, which began at 0 when a guest was started, and
+run at one rate: the emulator has no other. What the kernels believe of that rate
+is 40 and -60 ppm off on beta and gamma, and so is how fast their clocks run;
+their time of day was 7 s ahead and 4 s behind.
+TEXT
+title "How the others know alpha's time (trace-ctl peers)"
+for node in beta gamma; do cat "$demo/of-$node/peers"; done
+title "The conversation (redis-benchmark on beta and gamma, the server on alpha)"
+for node in beta gamma alpha; do sed "s/^/$node: /" "$demo/of-$node/$node.out"; done
+title "What each node recorded of it (trace-ctl record --cluster)"
+for node in $nodes; do
+	sed "s|/tmp/demo/||; /^  channel default/d" "$demo/of-$node/$node.log"
+done
+
+# --- one recording ------------------------------------------------------------
+
+title "One recording (trace-ctl merge)"
+"$ctl" merge -o "$demo/merged" "$demo/alpha" "$demo/beta" "$demo/gamma" \
+	2>"$demo/merge.log" ||
+	{ cat "$demo/merge.log"; die "the recordings are not merged"; }
+sed "s|^trace-ctl merge: ||; s|$demo/||" "$demo/merge.log"
+"$ctl" stat --json "$demo/merged" >"$demo/stat.json"
+# Of all messages together
+of_messages() {
+	sed -n "/^  \"messages\"/,\$ s/^    \"$1\": \([0-9]*\),*$/\1/p" "$demo/stat.json"
+}
+before=$(of_messages violations_before)
+within=$(of_messages violations_within)
+beyond=$(of_messages violations_beyond)
+echo "causality violated: $before times before, $((within + beyond)) times after"
+if [ "$(of_messages matched)" -lt 1000 ] || [ "$before" = 0 ] ||
+   [ "$beyond" != 0 ]; then
+	die "that is not as it should be, see $demo/stat.json"
 fi
-tar -xzf "$demo/out.tar.gz" -C "$demo"
-rm -f "$demo/initrd" "$demo/out.tar.gz"
+title "What is in it (trace-ctl stat)"
+"$ctl" stat "$demo/merged"
+title "A moment of it (trace-ctl dump)"
+"$ctl" dump --event net_send --event net_receive "$demo/merged" |
+	sed -n '1001,1012p'
 
-# --- show -------------------------------------------------------------------
+title "For other viewers (trace-ctl export)"
+for format in perfetto ctf otf2; do
+	"$ctl" export -q -f $format "$demo/merged"
+done
+du -sh "$demo/merged" "$demo"/merged.* | sed "s|$PWD/||"
+"$ctl" report -q "$demo/report.html" "$demo/merged"
 
-ctl=$build/tools/trace-ctl
+# --- one machine --------------------------------------------------------------
+
 rec=$demo/recording
-
-title "Can the counters be trusted? (trace-ctl check, in the guest)"
-cat "$demo/check"
+alpha=$demo/of-alpha
+title "Can the counters be trusted? (trace-ctl check, on alpha)"
+cat "$alpha/check"
 title "What does a stamp mean? (tsctraced's calibration)"
-cat "$demo/tsctraced.log" "$demo/clock"
-title "The workload's own output"
-cat "$demo/record.out"
+cat "$alpha/clock"
+title "Another workload on alpha, and its own output"
+cat "$alpha/record.out"
 title "The recording (trace-ctl record)"
-cat "$demo/record.log"
+cat "$alpha/record.log"
 title "What is in it (trace-ctl stat)"
 "$ctl" stat "$rec"
 title "Its first events (trace-ctl dump)"
@@ -97,18 +236,28 @@ title "The instrumented program's own"
 [ -s "$demo/own" ] || die "no event of the example program"
 cat "$demo/own"
 
-title "Read by somebody else (babeltrace2)"
-babeltrace2 "$rec" >"$demo/babeltrace2.txt" 2>"$demo/babeltrace2.log" ||
-	{ cat "$demo/babeltrace2.log"; die "babeltrace2 cannot read it"; }
-[ ! -s "$demo/babeltrace2.log" ] ||
-	{ cat "$demo/babeltrace2.log"; die "babeltrace2 has something to say"; }
-theirs=$(wc -l <"$demo/babeltrace2.txt")
-# The outermost "events": those of a CPU stand deeper.
-ours=$("$ctl" stat --json "$rec" | sed -n 's/^  "events": \([0-9]*\),*$/\1/p')
-[ -n "$ours" ] || die "trace-ctl stat --json gives no count of events"
-echo "babeltrace2 decodes $theirs events without a warning; trace-ctl stat counts $ours"
-[ "$theirs" -eq "$ours" ] || die "the two counts differ"
-rm -f "$demo/babeltrace2.txt"
+# --- somebody else reads --------------------------------------------------------
 
-printf '\nThe recording is in %s; it took %d s from the boot on.\n' \
-	"${rec#"$PWD"/}" $((SECONDS - started))
+# babeltrace2 takes it without a word, and counts as we do.
+read_by_others() {	# RECORDING
+	local theirs ours
+	babeltrace2 "$1" 2>"$demo/babeltrace2.log" | wc -l >"$demo/theirs" ||
+		{ cat "$demo/babeltrace2.log"; die "babeltrace2 cannot read it"; }
+	[ ! -s "$demo/babeltrace2.log" ] ||
+		{ cat "$demo/babeltrace2.log"; die "babeltrace2 has something to say"; }
+	theirs=$(cat "$demo/theirs")
+	# The outermost "events": those of a CPU stand deeper.
+	ours=$("$ctl" stat --json "$1" | sed -n 's/^  "events": \([0-9]*\),*$/\1/p')
+	[ -n "$ours" ] || die "trace-ctl stat --json gives no count of events"
+	echo "${1##*/}: babeltrace2 decodes $theirs events without a warning," \
+		"trace-ctl stat counts $ours"
+}
+title "Read by somebody else (babeltrace2)"
+read_by_others "$rec"
+read_by_others "$demo/merged"
+rm -f "$demo/theirs" "$demo/own"
+
+printf '\nIt took %d s from the boot on. The recordings, the merged one and its exports\n' \
+	$((SECONDS - started))
+printf 'are in %s; open %s in a browser.\n' "${demo#"$PWD"/}" \
+	"${demo#"$PWD"/}/report.html"

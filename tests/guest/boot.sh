@@ -97,7 +97,7 @@ timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
 if [ -n "$out" ]; then
 	# The layout is that of struct area in out.c.
 	used=0
-	[ "$(head -c 8 "$shared")" != tsct-out ] ||
+	[ "$(head -c 8 "$shared" | tr -d '\0')" != tsct-out ] ||
 		used=$(od -An -tu8 -j 8 -N 8 "$shared" | tr -d ' ')
 	dd if="$shared" of="$out" bs=1M iflag=skip_bytes,count_bytes \
 		skip=4096 count="$used" status=none
