@@ -63,7 +63,7 @@ demo: deps
 	tests/demo/run.sh
 bench: all
 	tests/bench/run.sh
-bench-emit bench-clock bench-codec bench-record bench-merge: all
+bench-emit bench-clock bench-codec bench-file bench-record bench-merge: all
 	tests/bench/run.sh $(@:bench-%=%)
 bench-sim: all
 	tests/netsim/run.sh $(if $(SEED),--seed $(SEED))
@@ -88,4 +88,4 @@ clean:
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-unit check-guest \
 	check-guest-debug check-model check-sim demo bench bench-emit \
-	bench-clock bench-codec bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean
+	bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

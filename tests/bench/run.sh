@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | record | merge]... all, or these groups
+# run.sh [emit | clock | codec | file | record | merge]... all, or these groups
 #
 # Measures, and prints "name value unit" lines. What a user would take instead
 # is measured beside it in the same run, where it is installed. Never passes or
@@ -65,11 +65,14 @@ bench_codec() {
 
 # What comes through while two writers do nothing but emit, and the recorder
 # competes with them for the CPUs. Rings have the same size in both.
-record_figures() {	# PREFIX EVENTS BYTES TRIED
+record_figures() {	# PREFIX EVENTS BYTES TRIED PAYLOAD-BYTES
 	awk -v p="$1" -v events="$2" -v bytes="$3" -v tried="$4" -v s="$seconds" \
+		-v payload="$5" \
 		'BEGIN { printf "%s_tried_per_s %.0f events/s\n", p, tried / s
 			 printf "%s_per_s %.0f events/s\n", p, events / s
 			 printf "%s_disk %.1f MB/s\n", p, bytes / s / 1e6
+			 printf "%s_overhead_bytes_per_event %.2f bytes\n", p,
+				 bytes / events - payload
 			 printf "%s_lost %.1f %%\n", p, 100 * (1 - events / tried) }'
 }
 
@@ -80,7 +83,8 @@ record_ours() {
 		-- "$out/bench/flood" "$seconds" 0 2 >"$work/out" \
 		2>/dev/null || [ $? = 3 ]
 	read -r _ tried _ events _ <"$work/out"
-	record_figures record "$events" "$(du -sb "$work/ours" | cut -f1)" "$tried"
+	record_figures record "$events" "$(du -sb "$work/ours" | cut -f1)" \
+		"$tried" 12
 }
 
 record_lttng() {
@@ -93,7 +97,12 @@ record_lttng() {
 	events=$(babeltrace2 "$work/lttng" -c sink.utils.counter 2>/dev/null |
 		sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)
 	record_figures lttng_record "$events" \
-		"$(du -sb "$work/lttng" | cut -f1)" "$tried"
+		"$(du -sb "$work/lttng" | cut -f1)" "$tried" 8
+}
+
+bench_file() {
+	"$out/bench/bench_file"
+	"$out/bench/bench_drain"
 }
 
 bench_record() {
@@ -112,7 +121,7 @@ bench_merge() {
 	O="$out" "$here/merge.sh"
 }
 
-[ $# -gt 0 ] || set -- emit clock codec record merge
+[ $# -gt 0 ] || set -- emit clock codec file record merge
 for group in "$@"; do
 	"bench_$group"
 done
