@@ -115,6 +115,8 @@ int tsct_text_node_whole(struct tsct_text *p)
 
 	if (p->rec->merged && !p->rec->timeline.hz)
 		return tsct_text_bad(p, "the environment has no timeline");
+	if (p->rec->merged && p->located != p->rec->nr_locations)
+		return tsct_text_bad(p, "location_%u: is not there", p->located);
 	for (i = 0; i < p->rec->nr_nodes; i++) {
 		node = &p->rec->nodes[i];
 		if (!node->host || !node->kernel || !node->command ||
@@ -155,7 +157,7 @@ int tsct_text_timeline(struct tsct_text *p, const char *at)
 		tsct_text_bad(p, "timeline: cannot be true");
 }
 
-/* Node by node, CPU by CPU: so none is there twice. */
+/* Each once, node by node, CPU by CPU: so none is there twice, and none is not. */
 int tsct_text_location(struct tsct_text *p, const char *key, const char *at)
 {
 	const struct tsct_recording *rec = p->rec;
@@ -165,6 +167,8 @@ int tsct_text_location(struct tsct_text *p, const char *key, const char *at)
 	if (!rec->merged || !tsct_text_whole(key, UINT32_MAX, &index) ||
 	    index >= rec->nr_locations)
 		return tsct_text_bad(p, "location_%.20s: there is no such", key);
+	if (index != p->located++)
+		return tsct_text_bad(p, "location_%s: out of order", key);
 	l = &rec->locations[index];
 	if (!tsct_text_item_u32(&at, "node", rec->nr_nodes - 1, &l->node) ||
 	    !tsct_text_item_u32(&at, "cpu", TSCT_CPUS_MAX - 1, &l->cpu) || *at)

@@ -17,6 +17,7 @@ struct tsct_text {
 	size_t why_size;
 	bool ours, format;	/* tracer_name and tsctrace_format were seen */
 	__u32 node;		/* that the line is of */
+	__u32 located;		/* locations seen so far */
 };
 
 /* One line: key = "value"; or key = 123; */
