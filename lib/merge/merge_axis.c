@@ -219,6 +219,36 @@ static int no_frame(struct tsct_merge *m, int err)
 			  " forward; --force takes each node's own clock");
 }
 
+static __u64 common(__u64 a, __u64 b)
+{
+	__u64 rest;
+
+	while (b) {
+		rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+int merge_frame_pair(struct tsct_frame *ret, __u64 base, __s64 base_ns,
+		     __u64 mult, __u64 hz)
+{
+	const __u64 by = common(hz, GIGA);
+	int err = tsct_frame_pair(ret, base, base_ns, mult);
+	bool rest;
+
+	if (err)
+		return err;
+	ret->hz = hz;
+	ret->global = tsct_divide((tsct_u128)ret->global * hz, GIGA, &rest);
+	if (__builtin_mul_overflow(ret->num, hz / by, &ret->num) ||
+	    __builtin_mul_overflow(ret->den, GIGA / by, &ret->den) ||
+	    ret->global == ~0ULL)
+		return -ERANGE;
+	return 0;
+}
+
 static __s64 real_ns(const struct merge_in *in, __u64 stamp)
 {
 	return tsct_pair_ns(&in->told.rec->real, stamp);
@@ -259,9 +289,9 @@ static int frame_by_line(struct tsct_merge *m)
 	const struct merge_axis *axis = &m->axis;
 	__u64 hour = (__u64)(3600e9 / merge_axis_ns(axis));
 
-	if (wanted_hz(m) == GIGA)
-		return tsct_frame_pair(&m->frame, axis->base, axis->base_ns,
-				       axis->mult);
+	if (!merge_frame_pair(&m->frame, axis->base, axis->base_ns, axis->mult,
+			      wanted_hz(m)))
+		return 0;
 	return tsct_frame_run(&m->frame, axis->base, axis->base + hour,
 			      (__u64)axis->base_ns,
 			      (__u64)time_of(axis, axis->base + hour), 0,

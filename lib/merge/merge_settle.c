@@ -111,9 +111,9 @@ static int frame_own(const struct merge_in *in, __u64 hz,
 		*ret = unchanged(rec, hz);
 		return 0;
 	}
-	if (hz == TSCT_FRAME_HZ_MIN && !real->slew_tsc)
-		return tsct_frame_pair(ret, real->base_tsc, real->base_ns,
-				       real->mult);
+	if (!real->slew_tsc && !merge_frame_pair(ret, real->base_tsc,
+						 real->base_ns, real->mult, hz))
+		return 0;
 	if ((double)(end - in->begin) < in->hz)
 		end = in->begin + (__u64)in->hz;
 	return tsct_frame_run(ret, in->begin, end,

@@ -125,6 +125,13 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
 double merge_axis_ns(const struct merge_axis *axis);	/* per count */
 
+/*
+ * As tsct_frame_pair() has it, with ticks of 1/@hz s. -ERANGE: too many, or @hz is so
+ * odd that the fraction takes more than 64 bits.
+ */
+int merge_frame_pair(struct tsct_frame *ret, __u64 base, __s64 base_ns,
+		     __u64 mult, __u64 hz);
+
 /* What of a merged recording's ticks becomes of the axis, as a fit of one piece */
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret_fit);
