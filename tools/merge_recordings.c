@@ -234,6 +234,8 @@ int merge_recordings(const struct merge *m)
 		.hz = m->hz, .force = m->force, .salvage = m->salvage,
 		.jobs = m->jobs, .note = note, .arg = &w,
 	};
+	/* Waited for it is heard; one that comes after that is nothing. */
+	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);
 	/* exit() follows: a plan that was interrupted still uses it all. */
