@@ -131,7 +131,7 @@ refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
 refused 'a.json: an OTF2 archive is named by' "$work/a" "$work/a.json"
 "$ctl" record -q -o "$work/recording" -- "$emit" 10
-refused "recording: is a recording; what can be merged are OTF2 archives" "$work/a" "$work/recording"
+refused "recording: is a recording, and $work/a an OTF2 archive; make archives of recordings" "$work/a" "$work/recording"
 copy b && cp "$work/x/traces.otf2" "$work/x/more.otf2"
 refused 'x: holds several archives' "$work/a" "$work/x"
 copy b && rm "$work/x/traces.otf2"

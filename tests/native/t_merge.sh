@@ -1,0 +1,178 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# merge of recordings: what was recorded here is in the result, for every reader;
+# what cannot be merged; recordings that are being written, cut off, damaged; a full
+# disk, an interrupt, a terminal.
+# test-timeout: 180
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+here=$top/tests/native
+none_left() {	# no result, nor a part of one
+	[ ! -e "$work/o" ] || fail "there is a result"
+	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a part is left"
+}
+refused() {	# PATTERN ARGUMENT...
+	run 1 merge -o "$work/o" "${@:2}"
+	says "$1"
+	none_left
+}
+# Time, CPU and all behind that: without the column of nodes that only merged ones have
+lines() {	# DIR
+	"$ctl" dump "$1" | sed 's/^\([0-9:.]*\) *[^[ ]* *\[/\1 [/; s/  */ /g'
+}
+readable() {	# DIR EVENTS: by all readers
+	[ "$("$ctl" dump "$1" | wc -l)" = "$2" ] || fail "dump of $1"
+	[ "$(babeltrace_events "$1")" = "$2" ] || fail "babeltrace2's count of $1"
+	if command -v babeltrace >/dev/null; then
+		[ "$(babeltrace "$1" 2>"$work/bt-err" | wc -l)" = "$2" ] ||
+			fail "babeltrace's count of $1"
+		[ ! -s "$work/bt-err" ] || fail "babeltrace: $(head -n 3 "$work/bt-err")"
+	fi
+}
+
+# --- one after the other, on one node -----------------------------------------------
+"$ctl" record -q -o "$work/a" -- "$emit" 1000
+"$ctl" record -q -o "$work/b" -- "$emit" 500
+run 0 merge -o "$work/ab" "$work/a" "$work/b/"
+says 'ab: 1502 events of 2 nodes, .*each node.s own clock'
+readable "$work/ab" 1502
+cat <(lines "$work/a") <(lines "$work/b") >"$work/want"
+lines "$work/ab" >"$work/got"
+cmp "$work/want" "$work/got" || fail "not the same events"
+run 0 stat "$work/ab"
+shows '1502 published = 1502 recorded + 0 lost'
+# Events of both kinds are there once: they were defined twice.
+[ "$(grep -c '^	event_0_' "$work/ab/metadata")" = 2 ] || fail "definitions"
+# Again, and with another
+"$ctl" record -q -o "$work/c" -- "$emit" 10
+run 0 merge -q --json -o "$work/abc" "$work/ab" "$work/c"
+[ ! -s "$work/err" ] || fail "-q says something"
+python3 - "$work/out" <<'END' || fail "--json"
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["events"] == 1513 == sum(i["events"] for i in j["inputs"]), j
+assert [n["how"] for n in j["nodes"]] == ["merged", "merged", "own"], j
+assert j["time"] == "own" and j["complete"] and not j["notes"], j
+assert j["begin"] < j["end"] and all(0 < n["error_ns"] < 1e6 for n in j["nodes"]), j
+END
+readable "$work/abc" 1513
+for format in json perfetto otf2 ctf text csv; do
+	"$ctl" export -q -f $format -o "$work/x.$format" "$work/abc" || fail "export -f $format"
+done
+otf2-print "$work/x.otf2/traces.otf2" >/dev/null 2>"$work/err" || fail "otf2-print"
+[ ! -s "$work/err" ] || fail "otf2-print remarks"
+# Finer ticks, which some readers compute in floating point
+run 0 merge -q --resolution 4G -o "$work/fine" "$work/a" "$work/b"
+readable "$work/fine" 1502
+lines "$work/fine" >"$work/got"
+cmp "$work/want" "$work/got" || fail "not the same events at 4 GHz"
+[ "$(stat -c %a "$work/fine")" = 700 ] || fail "others may read it"
+
+# --- what is refused ------------------------------------------------------------------
+refused 'a: holds the same recording as .*; leave one out, or take it twice by --force' "$work/a" "$work/a"
+refused 'a: holds the same recording as' "$work/ab" "$work/a"
+refused 'none: No such file or directory' "$work/a" "$work/none"
+refused 'x.otf2: neither\|x.otf2 an OTF2 archive; make archives of recordings' "$work/a" "$work/x.otf2"
+cp -r "$work/a" "$work/old"
+sed -i 's/tsctrace_format = 3/tsctrace_format = 2/' "$work/old/metadata"
+refused 'old: .*format 2' "$work/old"
+run 1 merge -o "$work/a" "$work/b"
+says 'a: is not empty; name a new directory with -o'
+for i in '-o o' "$work/a" "-o $work/o --fit parabola $work/a" "-o $work/o --resolution 5 $work/a" \
+	"-o $work/o --resolution 1x $work/a" "-o $work/o -j 0 $work/a" "-o $work/o --align real $work/a" \
+	"-o $work/o --fit linear $work/x.otf2" "-o $work/o -j 2 $work/x.otf2"; do
+	# shellcheck disable=SC2086
+	run 2 merge $i
+	none_left
+done
+# Still being written
+start_daemon
+"$ctl" record -q -c both -o "$work/d" & recorder=$!
+started+=("$recorder")
+until_in "$work/d/metadata" 'stream_0 = "name=both'
+TSCTRACE_CHANNEL=both "$emit" 100 >/dev/null 2>&1
+sleep 1.5	# a packet is written after a second
+refused 'd: was not ended: it is still being written, or its recorder was killed; .*--salvage' "$work/a" "$work/d"
+run 3 merge --salvage -o "$work/o" "$work/a" "$work/d"
+says 'd: was not ended; what is there now is taken'
+readable "$work/o" 1102
+rm -r "$work/o"
+kill -INT "$recorder"
+wait "$recorder" || fail "the recorder"
+run 0 merge -q -o "$work/o" "$work/d" "$work/a"
+readable "$work/o" 1102
+rm -r "$work/o"
+
+# --- damage ------------------------------------------------------------------------------
+cp -r "$work/a" "$work/x"
+file=$(find "$work/x" -name 'default_*' -size +4k | head -n 1)
+truncate -s -100 "$file"
+refused "x: stream ${file##*/}: cut off in packet [0-9]* at byte $(stat -c %s "$file"); .*--salvage" "$work/b" "$work/x"
+run 3 merge --salvage --json -o "$work/o" "$work/b" "$work/x"
+says 'x: stream .*: cut off'
+missing=$(python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"], j
+assert j["events"] + j["missing"] == 1502
+print(j["missing"])' "$work/out") || fail "what is missing"
+run 3 stat "$work/o"
+shows "1502 published = $((1502 - missing)) recorded + $missing lost"
+readable_events=$(babeltrace2 "$work/o" 2>/dev/null | wc -l)
+[ "$readable_events" = $((1502 - missing)) ] || fail "babeltrace2 reads $readable_events"
+rm -r "$work/o"
+
+# --- a full disk, an interrupt, a terminal: that takes a while ---------------------------
+for i in world world_sim world_write world_exact world_big; do
+	sources+=("$here/$i.c")
+done
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -I"$top" -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -I"$top/lib" -o "$work/world" "${sources[@]}" \
+	"$top"/tests/netsim/{osc,path,dice}.c "$build/lib/libtsctsync.a" \
+	"$build/lib/libtsctrace.a" -lnettle -lm
+mkdir "$work/big"
+"$work/world" "$work/big" big 2000000
+status=0
+(ulimit -f 5000
+exec "$ctl" merge -o "$work/o" "$work/big/a" "$work/big/b") >"$work/out" 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "a file limit gave $status"
+says "$work/o: File too large; raise 'ulimit -f'"
+none_left
+mkdir "$work/small"
+if mount -t tmpfs -o size=8m tmpfs "$work/small" 2>/dev/null; then
+	trap 'umount "$work/small"; cleanup' EXIT
+	run 1 merge -o "$work/small/o" "$work/big/a" "$work/big/b"
+	says 'small/o: No space left on device; make room there'
+	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part"
+fi
+# Stopped as soon as it writes, so that it is not done by then
+stopped() {	# COMMAND...: $pid of the stopped merge
+	local i
+	"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
+	for ((i = 0; i < 1000; i++)); do
+		if [ -n "$(find "$work" -path '*/.o.*/default_*')" ]; then
+			pid=$(pgrep -f -x "$ctl merge -j 1 -o $work/o $work/big/a $work/big/b")
+			kill -STOP "$pid" 2>/dev/null && return
+		fi
+		sleep 0.002
+	done
+	fail "it does not begin"
+}
+merge_big=("$ctl" merge -j 1 -o "$work/o" "$work/big/a" "$work/big/b")
+for signal in INT TERM HUP; do
+	stopped env --default-signal=INT "${merge_big[@]}"
+	kill -$signal "$pid"
+	kill -CONT "$pid"
+	status=0
+	wait "$shell" || status=$?
+	[ "$status" = 1 ] || fail "$signal gave $status"
+	says 'o: interrupted; there is no result'
+	none_left
+done
+stopped script -qec "${merge_big[*]}" "$work/typed"
+sleep 1.2
+kill -CONT "$pid" "$shell"	# script stops with it
+wait "$shell" || fail "on a terminal"
+grep -q '\[#* *\] *[0-9]* %.* M events/s' "$work/typed" || fail "no progress is shown"
+run 0 stat "$work/o"
+shows '^all *4000000'
