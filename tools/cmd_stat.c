@@ -14,17 +14,28 @@
 #include "messages_view.h"
 #include "stat.h"
 
-#define TOP	10		/* lines of a list, unless all are asked for */
-
 /* ---- options ----------------------------------------------------------- */
 
 enum { KEY_JSON = 256 };
 
 static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "all system calls and threads, not only the first ten", 0 },
+	{ "all", 'a', NULL, 0, "all lines of all lists, not only the first ones", 0 },
+	{ "top", 'n', "N", 0, "so many lines of each list (default: 10 threads and"
+	  " system calls, 50 events, 64 CPUs)", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print JSON (all of it)", 0 },
 	{ 0 }
 };
+
+static __u32 parse_top(struct argp_state *state, const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (*arg < '0' || *arg > '9' || *end || !n || n > INT32_MAX)
+		argp_error(state, "--top: %s is not a number from 1 to %d", arg,
+			   INT32_MAX);
+	return n;
+}
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
@@ -32,6 +43,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'a': s->all = true; break;
+	case 'n': s->top = parse_top(state, arg); break;
 	case KEY_JSON: s->json = true; break;
 	default:
 		return view_parse_recording(key, arg, state, &s->dir);
@@ -41,8 +53,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	options, parse_option, "DIR",
-	"Say what a recording holds: events by CPU and name, what was lost, how"
-	" good its clock was, the busiest system calls and threads."
+	"Say what a recording holds: events by node, CPU, kind and thread, what was"
+	" lost, how good its clock was, the busiest system calls."
 	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
 	" 3 if events are missing from it.", NULL, NULL, NULL
 };
@@ -55,8 +67,9 @@ static int count_init(struct stat_figures *s)
 
 	s->rec = tsct_trace_recording(s->trace);
 	s->by_location = calloc(s->rec->nr_locations, sizeof(*s->by_location));
+	s->by_node = calloc(s->rec->nr_nodes, sizeof(*s->by_node));
 	s->by_event = calloc(s->rec->nr_streams + 1, sizeof(*s->by_event));
-	if (!s->by_location || !s->by_event)
+	if (!s->by_location || !s->by_node || !s->by_event)
 		return -ENOMEM;
 	for (i = 0; i < s->rec->nr_streams; i++) {
 		s->by_event[i] = calloc(s->rec->streams[i].nr_defs + 1,
@@ -66,26 +79,35 @@ static int count_init(struct stat_figures *s)
 	}
 	if (stat_files_init(s))
 		return -ENOMEM;
-	return threads_init(&s->threads);
+	return threads_init(&s->threads, s->rec->nr_locations);
+}
+
+static void count_event(struct stat_figures *s, const struct tsct_trace_event *e)
+{
+	const __u64 bytes = tsct_trace_event_bytes(s->trace);
+
+	if (!s->events++)
+		s->first = e->stamp;
+	s->last = e->stamp;
+	tally_event(&s->by_location[e->location], e, bytes);
+	tally_event(&s->by_event[e->stream][e->def->id - TSCT_ID_FIRST], e, bytes);
+	stat_files_note(s, e);
+	threads_note(&s->threads, e, bytes, s->rec->streams[e->stream].kernel);
 }
 
 static int count(struct stat_figures *s)
 {
 	struct tsct_trace_event e;
-	int ret, err = 0;
+	__u32 i;
+	int ret;
 
-	while (!err && (ret = tsct_trace_next(s->trace, &e)) == 1) {
-		if (!s->events++)
-			s->first = e.stamp;
-		s->last = e.stamp;
-		s->by_location[e.location]++;
-		s->by_event[e.stream][e.def->id - TSCT_ID_FIRST]++;
-		stat_files_note(s, &e);
-		if (s->rec->streams[e.stream].kernel)
-			err = threads_note(&s->threads, &e);
-	}
+	while ((ret = tsct_trace_next(s->trace, &e)) == 1)
+		count_event(s, &e);
+	for (i = 0; i < s->rec->nr_locations; i++)
+		tally_add(&s->by_node[s->rec->locations[i].node],
+			  &s->by_location[i]);
 	threads_finish(&s->threads);
-	return err ? err : ret;
+	return ret;
 }
 
 static void count_free(struct stat_figures *s)
@@ -96,6 +118,7 @@ static void count_free(struct stat_figures *s)
 		free(s->by_event[i]);
 	free(s->by_event);
 	free(s->by_location);
+	free(s->by_node);
 	stat_files_free(s);
 	threads_free(&s->threads);
 }
@@ -121,6 +144,15 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
+/* Of many, the table has it. */
+static void print_origin(const struct tsct_recorded_node *node)
+{
+	if (*node->command)
+		print_item("command", node->command);
+	print_item("host", node->host);
+	print_item("kernel", node->kernel);
+}
+
 static void print_head(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -128,13 +160,12 @@ static void print_head(const struct stat_figures *s)
 
 	time_text(tsct_pair_ns(&rec->real, rec->begin), begin, sizeof(begin));
 	time_text(tsct_pair_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
-	if (*rec->nodes[0].command)
-		print_item("command", rec->nodes[0].command);
-	print_item("host", rec->nodes[0].host);
-	print_item("kernel", rec->nodes[0].kernel);
+	if (rec->nr_nodes == 1)
+		print_origin(&rec->nodes[0]);
 	printf("%-10s %s to %s, %.6f s\n", "recorded", begin, end,
 	       stat_ticks_ns(s, stat_end_of(s) - rec->begin) / 1e9);
-	print_item("rings", rec->nodes[0].provider);
+	if (rec->nr_nodes == 1)
+		print_item("rings", rec->nodes[0].provider);
 	printf("%-10s %s at %.6f MHz (within %u ppb), %s by ", "clock",
 	       tsct_source_name(rec->source), stat_rate_hz(s) / 1e6,
 	       rec->rate_error_ppb, tsct_status_name(rec->status));
@@ -162,99 +193,17 @@ static void print_sum(const struct stat_figures *s)
 	putchar('\n');
 }
 
-static void print_cpus(const struct stat_figures *s)
+static int print_text(const struct stat_figures *s)
 {
-	const struct tsct_stream_class *c;
-	__u32 cpu;
-	int i;
+	int err;
 
-	printf("\n%-10s %12s %12s\n", "CPU", "events", "lost");
-	for (cpu = 0; cpu < s->rec->nr_locations; cpu++) {
-		if (!s->by_location[cpu] && !stat_lost_on(s, cpu))
-			continue;
-		printf("%-10u %12" PRIu64 " %12" PRIu64, cpu,
-		       (uint64_t)s->by_location[cpu], (uint64_t)stat_lost_on(s, cpu));
-		for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++)
-			for (i = 0; i < TSCT_LOSS_NR; i++)
-				if (c->loss[cpu].cause[i])
-					printf("  %s %s %" PRIu64, c->name,
-					       tsct_loss_names[i],
-					       (uint64_t)c->loss[cpu].cause[i]);
-		putchar('\n');
-	}
-	printf("%-10s %12" PRIu64 "\n", "all", (uint64_t)s->events);
-}
-
-static void print_events(const struct stat_figures *s)
-{
-	const struct tsct_stream_class *c;
-	__u32 i, j;
-
-	printf("\n%-16s %-24s %-8s %12s\n", "channel", "event", "kind", "count");
-	for (i = 0; i < s->rec->nr_streams; i++) {
-		c = &s->rec->streams[i];
-		for (j = 0; j < c->nr_defs; j++)
-			if (c->defs[j])
-				printf("%-16s %-24s %-8s %12" PRIu64 "\n",
-				       c->name, c->defs[j]->name,
-				       tsct_kind_names[c->defs[j]->kind],
-				       (uint64_t)s->by_event[i][j]);
-	}
-}
-
-static void print_calls(const struct stat_figures *s)
-{
-	const struct call *c = s->threads.calls;
-	const char *name;
-	char number[24];
-	int i;
-
-	if (!c->count)
-		return;
-	printf("\n%-20s %10s %14s %12s %12s\n", "system call", "calls",
-	       "total ms", "mean us", "max us");
-	for (i = 0; i < (s->all ? THREADS_CALLS : TOP) && c->count; i++, c++) {
-		snprintf(number, sizeof(number), "%d", (int)c->number);
-		name = tsct_syscall_name(c->number);
-		printf("%-20s %10" PRIu64 " %14.3f %12.3f %12.3f\n",
-		       name ? name : number, (uint64_t)c->count,
-		       stat_ticks_ns(s, c->total) / 1e6,
-		       stat_ticks_ns(s, c->total) / 1e3 / c->count,
-		       stat_ticks_ns(s, c->max) / 1e3);
-	}
-	if (s->threads.unfinished)
-		printf("%" PRIu64 " more had not returned at the end\n",
-		       (uint64_t)s->threads.unfinished);
-}
-
-static void print_threads(const struct stat_figures *s)
-{
-	const struct thread *t = s->threads.table;
-	__u32 i;
-
-	if (!t->switched)
-		return;
-	printf("\n%-10s %12s  %s\n", "thread", "switched in", "name");
-	for (i = 0; i < (s->all ? s->threads.nr : TOP) &&
-	     i < s->threads.nr && t->switched; i++, t++) {
-		printf("%-10u %12" PRIu64 "  ", t->tid,
-		       (uint64_t)t->switched);
-		view_print_plain(stdout, t->comm);
-		putchar('\n');
-	}
-}
-
-static void print_text(const struct stat_figures *s)
-{
 	print_head(s);
 	stat_files_print(s);
 	print_sum(s);
 	stat_sync_print(s);
-	print_cpus(s);
-	print_events(s);
+	err = stat_tables_print(s);
 	messages_print(s->rec);
-	print_calls(s);
-	print_threads(s);
+	return err;
 }
 
 /* ---- the verb ---------------------------------------------------------- */
@@ -271,16 +220,15 @@ int cmd_stat(int argc, char **argv)
 	err = count_init(&s);
 	if (!err)
 		err = count(&s);
-	if (!err && stat_sync_read(&s)) {
+	if (!err && stat_sync_read(&s))
 		ret = EXIT_FAILED;	/* which was said */
-	} else if (err) {
-		fprintf(stderr, "trace-ctl stat: %s: %s\n", s.dir,
-			strerror(-err));
-		ret = EXIT_FAILED;
-	} else if (s.json) {
+	else if (!err && s.json)
 		ret = stat_print_json(&s);
-	} else {
-		print_text(&s);
+	else if (!err)
+		err = print_text(&s);
+	if (err) {
+		fprintf(stderr, "trace-ctl stat: %s: %s\n", s.dir, strerror(-err));
+		ret = EXIT_FAILED;
 	}
 	if (!ret)
 		ret = view_missing("stat", s.trace);

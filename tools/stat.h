@@ -23,14 +23,16 @@ struct stat_files {
 struct stat_figures {
 	const char *dir;
 	bool json, all;
+	__u32 top;		/* lines of lists; 0: as each list has it */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	__u64 events, first, last;
-	__u64 *by_location;		/* nr_locations */
-	__u64 **by_event;	/* stream, id - FIRST */
+	struct tally *by_location;	/* nr_locations */
+	struct tally *by_node;		/* nr_nodes */
+	struct tally **by_event;	/* stream, id - FIRST */
 	struct threads threads;
 	struct stat_files files;
-	struct sync_read sync;	/* where rec->nodes[0].sync is on */
+	struct sync_read sync;	/* where the recording has samples */
 };
 
 /* ---- stat_figures.c ---------------------------------------------------- */
@@ -40,7 +42,24 @@ __u64 stat_end_of(const struct stat_figures *s);
 __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks);
 __u64 stat_error_ns(const struct stat_figures *s);
 double stat_rate_hz(const struct stat_figures *s);
-__u64 stat_lost_on(const struct stat_figures *s, __u32 cpu);
+__u64 stat_lost_on(const struct stat_figures *s, __u32 location);
+__u64 stat_lost_of(const struct stat_figures *s, __u32 node);
+
+/* How far its times may be off, at worst; UINT64_MAX: nobody knows */
+__u64 stat_error_of(const struct stat_figures *s, __u32 node);
+
+/* So many in all of the time that was recorded, per second */
+double stat_per_s(const struct stat_figures *s, __u64 events);
+
+/* Definitions, those with most events first */
+struct stat_event {
+	const struct tsct_stream_class *class;
+	const struct tsct_event_def *def;
+	const struct tally *tally;
+};
+
+/* malloc'ed; NULL: no memory */
+struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr);
 
 /* Of flight recorders, before they were written: older than all of it. */
 __u64 stat_overwritten(const struct stat_figures *s);
@@ -55,6 +74,10 @@ void stat_files_free(struct stat_figures *s);
 void stat_files_note(struct stat_figures *s, const struct tsct_trace_event *e);
 void stat_files_print(const struct stat_figures *s);
 json_t *stat_files_json(const struct stat_figures *s);
+
+/* ---- stat_tables.c: by node, CPU, event, system call and thread ---------- */
+
+int stat_tables_print(const struct stat_figures *s);	/* 0 or -ENOMEM */
 
 /* ---- stat_json.c ------------------------------------------------------- */
 

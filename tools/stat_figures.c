@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Figures of a recording, for those who show them. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/scale.h"
 #include "stat.h"
 
@@ -24,6 +27,13 @@ double stat_rate_hz(const struct stat_figures *s)
 	return 0x1p56 / (double)s->rec->real.mult * 1e9;
 }
 
+double stat_per_s(const struct stat_figures *s, __u64 events)
+{
+	__s64 ns = stat_ticks_ns(s, stat_end_of(s) - s->rec->begin);
+
+	return ns > 0 ? (double)events * 1e9 / (double)ns : 0;
+}
+
 __u64 stat_lost_on(const struct stat_figures *s, __u32 cpu)
 {
 	__u64 sum = 0;
@@ -32,6 +42,68 @@ __u64 stat_lost_on(const struct stat_figures *s, __u32 cpu)
 	for (i = 0; i < s->rec->nr_streams; i++)
 		sum += tsct_loss_total(&s->rec->streams[i].loss[cpu]);
 	return sum;
+}
+
+__u64 stat_lost_of(const struct stat_figures *s, __u32 node)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < s->rec->nr_locations; i++)
+		if (s->rec->locations[i].node == node)
+			sum = tsct_add_up(sum, stat_lost_on(s, i));
+	return sum;
+}
+
+__u64 stat_error_of(const struct stat_figures *s, __u32 node)
+{
+	const struct tsct_recorded_correction *c = &s->rec->nodes[node].correction;
+	__u64 worst = 0;
+	__u32 i;
+
+	if (!s->rec->merged)
+		return stat_error_ns(s);
+	for (i = 0; i < c->nr_bounds; i++)
+		if (c->bounds[i].error_ns > worst)
+			worst = c->bounds[i].error_ns;
+	return c->nr_bounds ? worst : UINT64_MAX;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct stat_event *x = a, *y = b;
+	int order;
+
+	if (x->tally->events != y->tally->events)
+		return x->tally->events < y->tally->events ? 1 : -1;
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	order = strcmp(x->def->name, y->def->name);
+	return order ? order : (int)x->def->kind - (int)y->def->kind;
+}
+
+struct stat_event *stat_sort_events(const struct stat_figures *s, __u32 *ret_nr)
+{
+	const struct tsct_stream_class *c;
+	struct stat_event *events;
+	__u32 nr = 0, i, j;
+
+	for (i = 0; i < s->rec->nr_streams; i++)
+		nr += s->rec->streams[i].nr_defs;
+	events = calloc(nr + 1, sizeof(*events));
+	nr = 0;
+	for (i = 0; events && i < s->rec->nr_streams; i++) {
+		c = &s->rec->streams[i];
+		for (j = 0; j < c->nr_defs; j++)
+			if (c->defs[j])
+				events[nr++] = (struct stat_event) {
+					c, c->defs[j], &s->by_event[i][j],
+				};
+	}
+	if (events)
+		qsort(events, nr, sizeof(*events), by_count);
+	*ret_nr = nr;
+	return events;
 }
 
 __u64 stat_overwritten(const struct stat_figures *s)

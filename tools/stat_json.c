@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <tsctrace/tsctrace.h>
@@ -24,46 +25,115 @@ static json_t *json_clock(const struct stat_figures *s)
 			 "disrupted", rec->epoch != rec->epoch_first);
 }
 
-static json_t *json_cpus(const struct stat_figures *s)
+static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
+			   __u64 stamp)
 {
-	json_t *cpus = json_array();
-	struct tsct_loss loss;
-	__u32 cpu, i;
+	return t->events ? json_integer((json_int_t)
+		tsct_pair_ns(&s->rec->real, stamp)) : json_null();
+}
+
+static json_t *json_tally(const struct stat_figures *s, const struct tally *t)
+{
+	return json_pack("{sI sf so so sI sI}",
+			 "events", (json_int_t)t->events,
+			 "per_s", stat_per_s(s, t->events),
+			 "first_ns", json_moment(s, t, t->first),
+			 "last_ns", json_moment(s, t, t->last),
+			 "bytes", (json_int_t)t->bytes,
+			 "payload_bytes", (json_int_t)t->payload);
+}
+
+/* @json, and what the tally says */
+static json_t *with_tally(json_t *json, const struct stat_figures *s,
+			  const struct tally *t)
+{
+	json_t *more = json_tally(s, t);
+
+	if (json && more)
+		json_object_update(json, more);
+	json_decref(more);
+	return json;
+}
+
+static json_t *json_error(const struct stat_figures *s, __u32 node)
+{
+	__u64 ns = stat_error_of(s, node);
+
+	return ns > INT64_MAX ? json_null() : json_integer((json_int_t)ns);
+}
+
+static json_t *json_nodes(const struct stat_figures *s)
+{
+	const struct tsct_recorded_node *node;
+	json_t *nodes = json_array();
+	__u32 i;
+
+	for (i = 0; i < s->rec->nr_nodes; i++) {
+		node = &s->rec->nodes[i];
+		json_array_append_new(nodes, with_tally(json_pack(
+			"{so so so so ss so sI}", "name",
+			ctl_json_text(tsct_recording_node_name(s->rec, i)),
+			"host", ctl_json_text(node->host),
+			"kernel", ctl_json_text(node->kernel),
+			"command", ctl_json_text(node->command),
+			"fit", node->correction.fit,
+			"error_ns", json_error(s, i),
+			"lost", (json_int_t)stat_lost_of(s, i)),
+			s, &s->by_node[i]));
+	}
+	return nodes;
+}
+
+static void sum_losses(const struct stat_figures *s, __u32 location,
+		       struct tsct_loss *sum)
+{
+	__u32 i;
 	int c;
 
-	for (cpu = 0; cpu < s->rec->nr_locations; cpu++) {
-		if (!s->by_location[cpu] && !stat_lost_on(s, cpu))
+	memset(sum, 0, sizeof(*sum));
+	for (i = 0; i < s->rec->nr_streams; i++)
+		for (c = 0; c < TSCT_LOSS_NR; c++)
+			sum->cause[c] += s->rec->streams[i].loss[location].cause[c];
+}
+
+static json_t *json_cpus(const struct stat_figures *s)
+{
+	const struct tsct_location *l;
+	json_t *cpus = json_array();
+	struct tsct_loss loss;
+	__u32 i;
+
+	for (i = 0; i < s->rec->nr_locations; i++) {
+		if (!s->by_location[i].events && !stat_lost_on(s, i))
 			continue;
-		memset(&loss, 0, sizeof(loss));
-		for (i = 0; i < s->rec->nr_streams; i++)
-			for (c = 0; c < TSCT_LOSS_NR; c++)
-				loss.cause[c] +=
-					s->rec->streams[i].loss[cpu].cause[c];
-		json_array_append_new(cpus, json_pack("{si sI so}",
-			"cpu", (int)cpu,
-			"events", (json_int_t)s->by_location[cpu],
-			"lost", view_json_loss(&loss)));
+		l = &s->rec->locations[i];
+		sum_losses(s, i, &loss);
+		json_array_append_new(cpus, with_tally(json_pack(
+			"{si si so}", "node", (int)l->node, "cpu", (int)l->cpu,
+			"lost", view_json_loss(&loss)), s, &s->by_location[i]));
 	}
 	return cpus;
 }
 
 static json_t *json_events(const struct stat_figures *s)
 {
-	const struct tsct_stream_class *c;
 	json_t *events = json_array();
-	__u32 i, j;
+	struct stat_event *e;
+	__u32 i, nr;
 
-	for (i = 0; i < s->rec->nr_streams; i++) {
-		c = &s->rec->streams[i];
-		for (j = 0; j < c->nr_defs; j++)
-			if (c->defs[j])
-				json_array_append_new(events, json_pack(
-					"{ss ss ss sI}", "channel", c->name,
-					"event", c->defs[j]->name, "kind",
-					tsct_kind_names[c->defs[j]->kind],
-					"count",
-					(json_int_t)s->by_event[i][j]));
+	e = stat_sort_events(s, &nr);
+	for (i = 0; e && i < nr; i++)
+		json_array_append_new(events, with_tally(json_pack(
+			"{ss ss ss sI}", "channel", e[i].class->name,
+			"event", e[i].def->name,
+			"kind", tsct_kind_names[e[i].def->kind],
+			"count", (json_int_t)e[i].tally->events),
+			s, e[i].tally));
+	if (!e) {
+		json_decref(events);
+		return NULL;
 	}
+	free(e);
 	return events;
 }
 
@@ -92,11 +162,11 @@ static json_t *json_threads(const struct stat_figures *s)
 	json_t *threads = json_array();
 	__u32 i;
 
-	for (i = 0; i < s->threads.nr && t->switched; i++, t++)
-		json_array_append_new(threads, json_pack("{si so sI}",
-			"tid", (int)t->tid,
-			"name", ctl_json_text(t->comm),
-			"switched_in", (json_int_t)t->switched));
+	for (i = 0; i < s->threads.nr; i++, t++)
+		json_array_append_new(threads, with_tally(json_pack(
+			"{si sI so sI}", "node", (int)t->node,
+			"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
+			"switched_in", (json_int_t)t->switched), s, &t->tally));
 	return threads;
 }
 
@@ -123,7 +193,7 @@ int stat_print_json(const struct stat_figures *s)
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	json = json_pack("{so so so ss sb sb sb sI so sI sI sI so so so so so so sI so so so}",
+	json = json_pack("{so so so ss sb sb sb sI so sI sI sI so so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -134,7 +204,8 @@ int stat_print_json(const struct stat_figures *s)
 		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),
 		"end_ns", (json_int_t)tsct_pair_ns(&rec->real, stat_end_of(s)),
 		"events", (json_int_t)s->events,
-		"clock", json_clock(s), "cpus", json_cpus(s),
+		"clock", json_clock(s), "nodes", json_nodes(s),
+		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),

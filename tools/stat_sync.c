@@ -12,7 +12,7 @@
 
 int stat_sync_read(struct stat_figures *s)
 {
-	if (!s->rec->nodes[0].sync.on)
+	if (!tsct_recording_has_samples(s->rec))
 		return 0;
 	return sync_read_open("stat", s->dir, &s->sync);
 }
@@ -67,7 +67,7 @@ void stat_sync_print(const struct stat_figures *s)
 {
 	unsigned int i;
 
-	if (!s->rec->nodes[0].sync.on)
+	if (!tsct_recording_has_samples(s->rec))
 		return;
 	print_node(s);
 	if (!s->sync.nr_series)
@@ -133,7 +133,8 @@ json_t *stat_sync_json(const struct stat_figures *s)
 	json_t *sources;
 	unsigned int i;
 
-	if (!sync->on)
+	/* A merged one's nodes had theirs. */
+	if (!tsct_recording_has_samples(s->rec))
 		return json_null();
 	sources = json_array();
 	for (i = 0; i < s->sync.nr_series; i++)

@@ -9,68 +9,104 @@
 #define ROOM_FIRST	256
 #define ROOM_MAX	(1U << 22)	/* as many threads as Linux can have */
 
-int threads_init(struct threads *all)
+void tally_add(struct tally *sum, const struct tally *t)
+{
+	if (!t->events)
+		return;
+	if (!sum->events || t->first < sum->first)
+		sum->first = t->first;
+	if (t->last > sum->last)
+		sum->last = t->last;
+	sum->events += t->events;
+	sum->payload += t->payload;
+	sum->bytes += t->bytes;
+}
+
+int threads_init(struct threads *all, __u32 nr_locations)
 {
 	memset(all, 0, sizeof(*all));
 	all->room = ROOM_FIRST;
 	all->table = calloc(all->room, sizeof(*all->table));
 	all->calls = calloc(THREADS_CALLS, sizeof(*all->calls));
-	if (all->table && all->calls)
-		return 0;
-	threads_free(all);
-	return -ENOMEM;
+	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
+	return all->table && all->calls && all->recent ? 0 : -ENOMEM;
 }
 
 void threads_free(struct threads *all)
 {
 	free(all->table);
 	free(all->calls);
+	free(all->recent);
 }
 
-static struct thread *slot(struct thread *table, __u32 room, __u32 tid)
+static __u32 slot(const struct thread *table, __u32 room, __u32 node, __u32 tid)
 {
-	__u32 at = (tid * 2654435769U) & (room - 1);
+	const __u64 key = (__u64)node << 32 | tid;
+	__u32 at = (__u32)(key * 0x9e3779b97f4a7c15ULL >> 32) & (room - 1);
 
-	while (table[at].used && table[at].tid != tid)
+	while (table[at].used && (table[at].tid != tid || table[at].node != node))
 		at = (at + 1) & (room - 1);
-	return &table[at];
+	return at;
 }
 
 static int grow(struct threads *all)
 {
-	struct thread *table;
+	struct thread *table, *t;
 	__u32 i;
 
 	if (all->room == ROOM_MAX)
 		return -ENOSPC;
-	table = calloc(2 * all->room, sizeof(*table));
+	table = calloc(2 * (size_t)all->room, sizeof(*table));
 	if (!table)
 		return -ENOMEM;
-	for (i = 0; i < all->room; i++)
-		if (all->table[i].used)
-			*slot(table, 2 * all->room, all->table[i].tid) =
-				all->table[i];
+	for (i = 0; i < all->room; i++) {
+		t = &all->table[i];
+		if (t->used)
+			table[slot(table, 2 * all->room, t->node, t->tid)] = *t;
+	}
 	free(all->table);
 	all->table = table;
 	all->room *= 2;
 	return 0;
 }
 
-/* NULL: there is no room for more. */
-static struct thread *find(struct threads *all, __u32 tid)
+/* Where it is in the table; all->room: there is no room for more. */
+static __u32 find(struct threads *all, __u32 node, __u32 tid)
 {
-	struct thread *t = slot(all->table, all->room, tid);
+	__u32 at = slot(all->table, all->room, node, tid);
 
-	if (t->used)
-		return t;
+	if (all->table[at].used)
+		return at;
 	if (2 * all->nr >= all->room) {
 		if (grow(all))
-			return NULL;
-		t = slot(all->table, all->room, tid);
+			return all->room;
+		at = slot(all->table, all->room, node, tid);
 	}
-	t->used = true;
-	t->tid = tid;
+	all->table[at].used = true;
+	all->table[at].node = node;
+	all->table[at].tid = tid;
 	all->nr++;
+	return at;
+}
+
+static struct thread *thread_at(struct threads *all, __u32 at)
+{
+	return at < all->room ? &all->table[at] : &all->rest;
+}
+
+/* Most events are of the thread that had the one before on that CPU. */
+static struct thread *thread_of(struct threads *all,
+				const struct tsct_trace_event *e)
+{
+	__u32 *recent = &all->recent[e->location];
+	struct thread *t = &all->table[*recent];
+
+	if (t->used && t->tid == e->tid && t->node == e->node)
+		return t;
+	*recent = find(all, e->node, e->tid);
+	t = thread_at(all, *recent);
+	if (t == &all->rest)
+		*recent = 0;
 	return t;
 }
 
@@ -85,34 +121,26 @@ static bool get_integer(const struct tsct_trace_event *e, const char *name,
 	return true;
 }
 
-static int note_enter(struct threads *all, const struct tsct_trace_event *e)
+static void note_enter(struct thread *t, const struct tsct_trace_event *e)
 {
-	struct thread *t;
 	__s64 id;
 
 	if (!get_integer(e, "id", &id) || id < 0 || id >= THREADS_CALLS)
-		return 0;
-	t = find(all, e->tid);
-	if (!t)
-		return -ENOMEM;
+		return;
 	t->in_call = true;
 	t->call = id;
 	t->since = e->stamp;
-	return 0;
 }
 
 /* An exit without its enter was under way when the recording began. */
-static int note_exit(struct threads *all, const struct tsct_trace_event *e)
+static void note_exit(struct threads *all, struct thread *t,
+		      const struct tsct_trace_event *e)
 {
-	struct thread *t;
 	struct call *c;
 	__s64 id;
 
 	if (!get_integer(e, "id", &id))
-		return 0;
-	t = find(all, e->tid);
-	if (!t)
-		return -ENOMEM;
+		return;
 	if (t->in_call && t->call == id) {
 		c = &all->calls[id];
 		c->count++;
@@ -121,38 +149,53 @@ static int note_exit(struct threads *all, const struct tsct_trace_event *e)
 			c->max = e->stamp - t->since;
 	}
 	t->in_call = false;
-	return 0;
 }
 
-static int note_switch(struct threads *all, const struct tsct_trace_event *e)
+/* 0 is the idle thread of every CPU */
+static struct thread *named(struct threads *all, const struct tsct_trace_event *e,
+			    const char *tid_name, const char *comm_name)
 {
-	struct tsct_value f;
+	struct tsct_value comm;
 	struct thread *t;
 	__s64 tid;
 
-	/* 0 is the idle thread of every CPU */
-	if (!get_integer(e, "next_tid", &tid) || tid <= 0 || tid > UINT32_MAX)
-		return 0;
-	t = find(all, tid);
-	if (!t)
-		return -ENOMEM;
-	t->switched++;
-	if (tsct_value_find(e, "next_comm", &f) && f.field->type == TSCT_TYPE_CHARS) {
+	if (!get_integer(e, tid_name, &tid) || tid <= 0 || tid > UINT32_MAX)
+		return NULL;
+	t = thread_at(all, find(all, e->node, tid));
+	if (t == &all->rest)
+		return t;
+	if (tsct_value_find(e, comm_name, &comm) &&
+	    comm.field->type == TSCT_TYPE_CHARS) {
 		memset(t->comm, 0, sizeof(t->comm));
-		memcpy(t->comm, f.at, f.size < 16 ? f.size : 16);
+		memcpy(t->comm, comm.at, comm.size < 16 ? comm.size : 16);
 	}
-	return 0;
+	return t;
 }
 
-int threads_note(struct threads *all, const struct tsct_trace_event *e)
+static void note_switch(struct threads *all, const struct tsct_trace_event *e)
 {
-	if (!strcmp(e->def->name, "sys_enter"))
-		return note_enter(all, e);
-	if (!strcmp(e->def->name, "sys_exit"))
-		return note_exit(all, e);
+	struct thread *t;
+
+	named(all, e, "prev_tid", "prev_comm");
+	t = named(all, e, "next_tid", "next_comm");
+	if (t)
+		t->switched++;
+}
+
+void threads_note(struct threads *all, const struct tsct_trace_event *e,
+		  __u64 bytes, bool kernel)
+{
+	struct thread *t = thread_of(all, e);
+
+	tally_event(&t->tally, e, bytes);
+	if (!kernel || *e->def->name != 's')
+		return;
 	if (!strcmp(e->def->name, "sched_switch"))
-		return note_switch(all, e);
-	return 0;
+		note_switch(all, e);
+	else if (t != &all->rest && !strcmp(e->def->name, "sys_enter"))
+		note_enter(t, e);
+	else if (t != &all->rest && !strcmp(e->def->name, "sys_exit"))
+		note_exit(all, t, e);
 }
 
 static int by_total(const void *a, const void *b)
@@ -166,12 +209,19 @@ static int by_total(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int by_switched(const void *a, const void *b)
+/* Those that are not used come last. */
+static int by_events(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
+	if (x->used != y->used)
+		return x->used ? -1 : 1;
+	if (x->tally.events != y->tally.events)
+		return x->tally.events < y->tally.events ? 1 : -1;
 	if (x->switched != y->switched)
 		return x->switched < y->switched ? 1 : -1;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
@@ -184,5 +234,5 @@ void threads_finish(struct threads *all)
 	for (i = 0; i < THREADS_CALLS; i++)
 		all->calls[i].number = i;
 	qsort(all->calls, THREADS_CALLS, sizeof(*all->calls), by_total);
-	qsort(all->table, all->room, sizeof(*all->table), by_switched);
+	qsort(all->table, all->room, sizeof(*all->table), by_events);
 }

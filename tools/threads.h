@@ -5,13 +5,35 @@
 
 #include "recording/trace.h"
 
+/* So many events: of a thread, a CPU, of one kind */
+struct tally {
+	__u64 events;
+	__u64 first, last;	/* stamps */
+	__u64 payload;		/* bytes */
+	__u64 bytes;		/* in the file, the payload included */
+};
+
+static inline void tally_event(struct tally *t, const struct tsct_trace_event *e,
+			       __u64 bytes)
+{
+	if (!t->events++)
+		t->first = e->stamp;
+	t->last = e->stamp;
+	t->payload += e->len;
+	t->bytes += bytes;
+}
+
+/* Adds what is in another one. */
+void tally_add(struct tally *sum, const struct tally *t);
+
 struct thread {
-	__u32 tid;
+	__u32 node, tid;
 	bool used;
 	bool in_call;
 	__s64 call;		/* which system call it is in, since when */
 	__u64 since;
 	__u64 switched;		/* times it was switched in */
+	struct tally tally;
 	char comm[17];
 };
 
@@ -24,19 +46,26 @@ struct call {
 struct threads {
 	struct thread *table;	/* open addressing; a power of two of them */
 	__u32 room, nr;
+	__u32 *recent;		/* by location: where the last event's thread was */
+	struct thread rest;	/* all for which there was no room */
 	struct call *calls;	/* by number */
 	__u64 unfinished;	/* calls that the recording's end cut */
 };
 
-int threads_init(struct threads *all);
+int threads_init(struct threads *all, __u32 nr_locations);
 void threads_free(struct threads *all);
 
-/* Takes note of one event of the kernel's. 0 or -ENOMEM. */
-int threads_note(struct threads *all, const struct tsct_trace_event *event);
+/*
+ * threads_note - take note of one event
+ * @bytes: in its file
+ * @kernel: it is the kernel's: what it tells of threads is true
+ */
+void threads_note(struct threads *all, const struct tsct_trace_event *event,
+		  __u64 bytes, bool kernel);
 
 /*
- * Sorts: busiest calls first, threads most often switched in first. No notes
- * after it. Calls with count 0 and threads that are not used end the lists.
+ * Sorts: busiest calls first, threads with most events first. No notes after it.
+ * Calls with count 0 and threads that are not used end the lists.
  */
 void threads_finish(struct threads *all);
 

@@ -15,6 +15,9 @@ typedef void tsct_trace_report(void *arg, const char *sentence);
 /* Bytes of whole packets of channels, read so far */
 __u64 tsct_trace_bytes(const struct tsct_trace *trace);
 
+/* Bytes that the event given last takes in its file, its payload included */
+__u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
+
 const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 
 /*

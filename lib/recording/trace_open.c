@@ -287,6 +287,16 @@ __u64 tsct_trace_bytes(const struct tsct_trace *t)
 	return sum;
 }
 
+__u64 tsct_trace_event_bytes(const struct tsct_trace *t)
+{
+	const struct tsct_stream *s;
+
+	if (!t->given)
+		return 0;
+	s = &t->streams[tsct_order_first(&t->order)->index];
+	return s->pos + s->at - s->event.offset;
+}
+
 __u64 tsct_trace_discarded(const struct tsct_trace *t)
 {
 	__u64 sum = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * made DIR: writes a recording of kernel events with known figures there. One
- * tick is one nanosecond; stamp 0 is the first moment of 2026.
+ * made DIR [many]: writes a recording of kernel events with known figures there. One
+ * tick is one nanosecond; stamp 0 is the first moment of 2026. many: a merged one, of
+ * three nodes.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,15 +55,17 @@ static void switch_to(__u64 stamp, __s32 tid, const char *comm)
 	put(1, stamp, 0, 18, &to, sizeof(to));
 }
 
+static void describe_node(struct tsct_recorded_node *node, const char *host)
+{
+	node->host = strdup(host);
+	node->kernel = strdup("6.1");
+	node->command = strdup("make");
+	node->provider = strdup("module");
+}
+
 static void describe(void)
 {
-	tsct_recording_make(&rec, 1);
-	rec.nodes[0].host = strdup("node\033");
-	rec.nodes[0].kernel = strdup("6.1");
-	rec.nodes[0].command = strdup("make");
-	rec.nodes[0].provider = strdup("module");
 	rec.clock_origin = strdup("module");
-	tsct_recording_locate(&rec, 4);
 	rec.begin = 10 * S;
 	rec.end = 20 * S;
 	rec.real.base_ns = 1767225600 * (__s64)S;
@@ -80,23 +83,24 @@ static void describe(void)
 	if (tsct_recording_add_stream(&rec, "kernel"))
 		abort();
 	rec.streams[0].kernel = 1;
-	rec.streams[0].loss[1].cause[TSCT_LOSS_FULL] = 7;
-	rec.streams[0].lost_no_ring = 2;
 	define(16, "sys_enter", 0, "id:s64/syscall,arg0:u64/x");
 	define(17, "sys_exit", 0, "id:s64/syscall,ret:s64");
 	define(18, "sched_switch", 0, "next_comm:chars[16],next_tid:s32");
 	define(19, "never", TSCT_KIND_COUNTER, "n:u8");
 }
 
-int main(int argc, char **argv)
+static void make_one(void)
 {
-	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
-
-	if (fd < 0)
-		return 2;
+	tsct_recording_make(&rec, 1);
+	tsct_recording_locate(&rec, 4);
+	describe_node(&rec.nodes[0], "node\033");
 	describe();
-	if (tsct_writer_open(fd, &rec, &writer))
-		return 1;
+	rec.streams[0].loss[1].cause[TSCT_LOSS_FULL] = 7;
+	rec.streams[0].lost_no_ring = 2;
+}
+
+static void write_one(void)
+{
 	/* 3: under way at the beginning; 4: still at the end */
 	call(0, 10 * S, 3, 17, 3);
 	call(0, 11 * S, 1, 16, 0);
@@ -109,6 +113,66 @@ int main(int argc, char **argv)
 	switch_to(13 * S, 12, "former");
 	call(1, 14 * S, 2, 17, 1);
 	switch_to(16 * S, 12, "two\a");
+}
+
+static void correct(struct tsct_recorded_node *node, const char *fit,
+		    __u64 error_ns)
+{
+	struct tsct_recorded_correction *c = &node->correction;
+
+	strcpy(c->fit, fit);
+	c->nr_bounds = 1;
+	c->bounds[0] = (struct tsct_recorded_bound) { 10 * S, error_ns };
+}
+
+/* The last node has a CPU, of which nothing is there; nobody knows its times. */
+static void make_many(void)
+{
+	static const struct tsct_location locations[] = {
+		{ 0, 0 }, { 0, 1 }, { 1, 0 }, { 2, 0 },
+	};
+
+	tsct_recording_make(&rec, 3);
+	tsct_recording_locate(&rec, 4);
+	memcpy(rec.locations, locations, sizeof(locations));
+	rec.merged = 1;
+	rec.timeline.hz = S;
+	describe_node(&rec.nodes[0], "one");
+	describe_node(&rec.nodes[1], "two");
+	describe_node(&rec.nodes[2], "three");
+	correct(&rec.nodes[0], "auto", 100);
+	correct(&rec.nodes[1], "spline", 7000);
+	describe();
+	rec.streams[0].loss[2].cause[TSCT_LOSS_FULL] = 5;
+}
+
+/* The writer counts locations, which are CPUs where there is one node. */
+static void write_many(void)
+{
+	call(0, 11 * S, 7, 16, 0);
+	call(0, 12 * S, 7, 16, 1);
+	call(2, 13 * S, 7, 17, 1);
+	call(1, 14 * S, 7, 16, 2);
+	call(2, 15 * S, 7, 17, 2);
+}
+
+int main(int argc, char **argv)
+{
+	const bool many = argc == 3 && !strcmp(argv[2], "many");
+	int fd = argc == 2 + many ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
+
+	if (fd < 0)
+		return 2;
+	if (many)
+		make_many();
+	else
+		make_one();
+	if (tsct_writer_open(fd, &rec, &writer))
+		return 1;
+	if (many)
+		write_many();
+	else
+		write_one();
 	if (tsct_writer_finish(writer))
 		return 1;
 	tsct_writer_close(writer);

@@ -48,10 +48,11 @@ started+=("$slow" "$fast" "$killed")
 for name in slow fast killed; do
 	until_made "$work/$name"
 done
-follow slow --raw "$work/slow"
-slow_follower=$follower
-follow fast --raw "$work/fast"
-fast_follower=$follower
+declare -A recorders=([slow]=$slow [fast]=$fast) followers
+for name in slow fast; do
+	follow "$name" --raw "$work/$name"
+	followers[$name]=$follower
+done
 follow some -n 20 "$work/slow"
 some_follower=$follower
 follow later --event later_than_this "$work/slow"
@@ -87,9 +88,8 @@ grep -q 'the recorder was ended before the recording was' "$work/killed.err" ||
 # What was shown is what is there in the end, line by line.
 for name in slow fast; do
 	ok=0
-	wait "${!name}" || ok=$?
-	process=${name}_follower
-	wait "${!process}" || [ $? = "$ok" ] || fail "the follower of $name"
+	wait "${recorders[$name]}" || ok=$?
+	wait "${followers[$name]}" || [ $? = "$ok" ] || fail "the follower of $name"
 	"$ctl" dump --raw "$work/$name" >"$work/whole" 2>/dev/null || [ $? = 3 ]
 	cmp "$work/$name.out" "$work/whole" || fail "$name: not what is there in the end"
 	! grep -q 'came late' "$work/$name.err" || fail "$name: events came late"

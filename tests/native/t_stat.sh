@@ -24,25 +24,30 @@ clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times wit
 files      602 bytes, 54.73 an event, 17.09 of them payload
 ticks      tsc; at most 1 events after the first on one
 
-CPU              events         lost
-0                     7            0
-1                     4            7  kernel full 7
-all                  11
+CPU              events        per s         first          last         lost
+0                     7          0.7     +0.000000     +5.000000            0
+1                     4          0.4     +3.000000     +6.000000            7  kernel full 7
+all                  11          1.1     +0.000000     +6.000000            7
 
-channel          event                    kind            count
-kernel           sys_enter                instant             4
-kernel           sys_exit                 instant             4
-kernel           sched_switch             instant             3
-kernel           never                    counter             0
+channel          event                    kind           events        per s         first          last bytes each    payload
+kernel           sys_enter                instant             4          0.4     +1.000000     +5.000000      27.00      16.00
+kernel           sys_exit                 instant             4          0.4     +0.000000     +4.000000      23.25      16.00
+kernel           sched_switch             instant             3          0.3     +3.000000     +6.000000      27.00      20.00
+1 more are defined, and never happened
 
 system call               calls       total ms      mean us       max us
 write                         1       2000.000  2000000.000  2000000.000
 read                          2          4.000     2000.000     3000.000
 1 more had not returned at the end
 
-thread      switched in  name
-12                    2  two\x07
-11                    1  one
+thread           events        per s         first          last  switched in  name
+1                     4          0.4     +1.000000     +3.003000            0
+0                     3          0.3     +3.000000     +6.000000            0  (idle)
+2                     2          0.2     +2.000000     +4.000000            0
+3                     1          0.1     +0.000000     +0.000000            0
+4                     1          0.1     +5.000000     +5.000000            0
+12                    0          0.0             -             -            2  two\x07
+11                    0          0.0             -             -            1  one
 END
 TZ=UTC run 3 stat "$work/a"
 diff "$work/want" "$work/out" || fail "text"
@@ -54,7 +59,79 @@ for want in '"begin_ns":1767225610000000000' '"end_ns":1767225620000000000' \
 		'"timestamps":"tsc","sync_every":0,"bytes":602,"payload_bytes":188,' \
 		'"most_on_tick":1}' '"rate_error_ppb":12' '"disrupted":true' '"lost_no_ring":2' \
 		'{"number":1,"name":"write","calls":1,"total_ns":2000000000,"mean_ns":2000000000,"max_ns":2000000000},{"number":0,"name":"read","calls":2,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000}' \
-		'"threads":[{"tid":12,"name":"two\u0007","switched_in":2},{"tid":11,"name":"one","switched_in":1}]' \
-		'{"channel":"kernel","event":"never","kind":"counter","count":0}'; do
+		'{"channel":"kernel","event":"never","kind":"counter","count":0,'; do
 	grep -qF -- "$want" "$work/flat" || fail "JSON without $want"
 done
+python3 - "$work/out" <<'END' || fail "JSON"
+import json, sys
+s = json.load(open(sys.argv[1]))
+begin = s["begin_ns"]
+def told(t):
+    at = lambda k: None if t[k] is None else (t[k] - begin) / 1e9
+    return t["events"], round(t["per_s"], 3), at("first_ns"), at("last_ns")
+assert [told(c) for c in s["cpus"]] == [(7, .7, 0, 5), (4, .4, 3, 6)], s["cpus"]
+assert [(n["name"], n["lost"]) + told(n) for n in s["nodes"]] == \
+    [("node\x1b", 7, 11, 1.1, 0, 6)], s["nodes"]
+assert [(t["tid"], t["name"], t["switched_in"]) + told(t) for t in s["threads"]] == [
+    (1, "", 0, 4, .4, 1, 3.003), (0, "", 0, 3, .3, 3, 6), (2, "", 0, 2, .2, 2, 4),
+    (3, "", 0, 1, .1, 0, 0), (4, "", 0, 1, .1, 5, 5),
+    (12, "two\a", 2, 0, 0, None, None), (11, "one", 1, 0, 0, None, None)], s["threads"]
+assert [(e["event"], e["payload_bytes"]) + told(e) for e in s["by_event"]] == [
+    ("sys_enter", 64, 4, .4, 1, 5), ("sys_exit", 64, 4, .4, 0, 4),
+    ("sched_switch", 60, 3, .3, 3, 6), ("never", 0, 0, 0, None, None)], s["by_event"]
+# What is not an event is packets' heads: an empty packet and one with events each
+for by in "cpus", "by_event", "threads", "nodes":
+    assert sum(t["bytes"] for t in s[by]) == s["files"]["bytes"] - 2 * 2 * 80, by
+    assert sum(t["payload_bytes"] for t in s[by]) == s["files"]["payload_bytes"], by
+END
+
+# Lists end after so many lines, and then say how much else there is.
+run 3 stat --top 2 "$work/a"
+for line in 'kernel  *sys_enter  *instant  *4 ' ' 1 other  *3  *0\.3 ' \
+		'^1  *4 ' '^0  *3 ' '^5 others  *4  *0\.4  *+0\.000000  *+5\.000000  *3$' \
+		'^read  *2 '; do
+	shows "$line"
+done
+! grep -q '^2  *2 ' "$work/out" || fail "--top 2 shows three threads"
+run 3 stat -n 1 "$work/a"
+shows '^1 other  *2  *4\.000  *2000\.000  *3000\.000$'
+shows '^1 other  *4  *0\.4  *+3\.000000  *+6\.000000  *7$'
+shows '^all  *11  *1\.1 '
+run 3 stat --all "$work/a"
+shows '^kernel  *never  *counter  *0 '
+shows '^11  *0 .* 1  one$'
+run 2 stat --top 0 "$work/a"
+says 'top: 0 is not a number from 1 to 2147483647'
+run 2 stat --top x "$work/a"
+
+# Many nodes: threads and CPUs are each node's own, and nothing is lost on the way.
+mkdir "$work/many"
+"$work/made" "$work/many" many
+run 3 stat --json "$work/many"
+python3 - "$work/out" <<'END' || fail "many nodes"
+import json, sys
+s = json.load(open(sys.argv[1]))
+nodes = [(n["name"], n["events"], n["error_ns"], n["lost"]) for n in s["nodes"]]
+assert nodes == [("one", 3, 100, 0), ("two", 2, 7000, 5), ("three", 0, None, 0)], nodes
+threads = [(t["node"], t["tid"], t["events"]) for t in s["threads"]]
+assert threads == [(0, 7, 3), (1, 7, 2)], threads
+assert [(c["node"], c["cpu"], c["events"]) for c in s["cpus"]] == \
+    [(0, 0, 2), (0, 1, 1), (1, 0, 2)], s["cpus"]
+# A call that one node began is not ended by the other's thread of the same id.
+assert s["system_calls"] == [], s["system_calls"]
+END
+run 3 stat "$work/many"
+shows '^one  *3 .* 0  *100 auto '
+shows '^two  *2 .* 5  *7000 spline '
+shows '^three  *0 .* -  *-  *0  *? - '
+shows '^two  *7  *2 '
+run 3 dump "$work/many"
+[ "$(wc -l <"$work/out")" = 5 ] || fail "dump of many"
+[ "$(sed 's/^[0-9:.]* //; s/\(\[00.\]\).*/\1/' "$work/out" | sort | uniq -c | sed 's/^ *//')" = \
+"2 one   [000]
+1 one   [001]
+2 two   [000]" ] || fail "nodes in columns"
+run 3 dump --node two --error "$work/many"
+[ "$(grep -c ' +- *7000ns two ' "$work/out")" = 2 ] || fail "dump --node --error"
+run 3 dump --node 0 --cpu 1 "$work/many"
+[ "$(wc -l <"$work/out")" = 1 ] || fail "dump --node --cpu"

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+/*
+ * By node, CPU, event, system call and thread. Each list has a limit, behind which
+ * the others are one line; the sums at their ends are of all.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stat.h"
+
+#define TOP		10	/* system calls, threads */
+#define TOP_EVENTS	50
+#define TOP_CPUS	64
+#define TOP_NODES	64
+
+static __u32 limit(const struct stat_figures *s, __u32 usual)
+{
+	return s->all ? UINT32_MAX : s->top ? s->top : usual;
+}
+
+/* ---- cells --------------------------------------------------------------- */
+
+#define SPAN_HEAD	"%12s %12s %13s %13s"
+
+static void print_span_head(void)
+{
+	printf(SPAN_HEAD, "events", "per s", "first", "last");
+}
+
+/* Since the recording began */
+static void print_moment(const struct stat_figures *s, const struct tally *t,
+			 __u64 stamp)
+{
+	if (t->events)
+		printf(" %+13.6f", (double)stat_ticks_ns(s, stamp >= s->rec->begin ?
+			stamp - s->rec->begin : 0) / 1e9);
+	else
+		printf(" %13s", "-");
+}
+
+static void print_span(const struct stat_figures *s, const struct tally *t)
+{
+	printf("%12" PRIu64 " %12.1f", (uint64_t)t->events,
+	       stat_per_s(s, t->events));
+	print_moment(s, t, t->first);
+	print_moment(s, t, t->last);
+}
+
+static double mean(__u64 sum, __u64 nr)
+{
+	return nr ? (double)sum / (double)nr : 0;
+}
+
+static bool is_many(const struct stat_figures *s)
+{
+	return s->rec->nr_nodes > 1;
+}
+
+/* In columns; bytes that are not plain make it wider. */
+static void print_name(const char *name, int width)
+{
+	const int len = (int)strlen(name);
+
+	view_print_plain(stdout, name);
+	printf("%*s", len < width ? width - len : 0, "");
+}
+
+static void print_node_head(const struct stat_figures *s)
+{
+	if (is_many(s))
+		printf("%-16s ", "node");
+}
+
+static void print_node(const struct stat_figures *s, __u32 node)
+{
+	if (!is_many(s))
+		return;
+	print_name(tsct_recording_node_name(s->rec, node), 16);
+	putchar(' ');
+}
+
+static void print_no_node(const struct stat_figures *s)
+{
+	if (is_many(s))
+		printf("%-16s ", "");
+}
+
+static void others(char *text, size_t size, __u32 nr)
+{
+	snprintf(text, size, nr == 1 ? "1 other" : "%u others", nr);
+}
+
+/* ---- nodes ----------------------------------------------------------------- */
+
+static void print_one_node(const struct stat_figures *s, __u32 i)
+{
+	const struct tsct_recorded_node *node = &s->rec->nodes[i];
+
+	print_node(s, i);
+	print_span(s, &s->by_node[i]);
+	printf(" %12" PRIu64, (uint64_t)stat_lost_of(s, i));
+	if (stat_error_of(s, i) == UINT64_MAX)
+		printf(" %12s", "?");
+	else
+		printf(" %12" PRIu64, (uint64_t)stat_error_of(s, i));
+	printf(" %-10s  ", *node->correction.fit ? node->correction.fit : "-");
+	view_print_plain(stdout, node->host);
+	fputs(", ", stdout);
+	view_print_plain(stdout, node->kernel);
+	if (*node->command) {
+		fputs(", ", stdout);
+		view_print_plain(stdout, node->command);
+	}
+	putchar('\n');
+}
+
+static void print_nodes(const struct stat_figures *s)
+{
+	const __u32 nr = s->rec->nr_nodes, max = limit(s, TOP_NODES);
+	struct tally rest = { 0 };
+	char name[32];
+	__u32 i;
+
+	if (!is_many(s))
+		return;
+	putchar('\n');
+	print_node_head(s);
+	print_span_head();
+	printf(" %12s %12s %-10s  %s\n", "lost", "within ns", "fit",
+	       "host, kernel, command");
+	for (i = 0; i < nr && i < max; i++)
+		print_one_node(s, i);
+	for (; i < nr; i++)
+		tally_add(&rest, &s->by_node[i]);
+	if (nr <= max)
+		return;
+	others(name, sizeof(name), nr - max);
+	printf("%-16s ", name);
+	print_span(s, &rest);
+	putchar('\n');
+}
+
+/* ---- CPUs ------------------------------------------------------------------ */
+
+static void print_causes(const struct stat_figures *s, __u32 location)
+{
+	const struct tsct_stream_class *c = s->rec->streams;
+	int i;
+
+	for (; c < s->rec->streams + s->rec->nr_streams; c++)
+		for (i = 0; i < TSCT_LOSS_NR; i++)
+			if (c->loss[location].cause[i])
+				printf("  %s %s %" PRIu64, c->name,
+				       tsct_loss_names[i],
+				       (uint64_t)c->loss[location].cause[i]);
+	putchar('\n');
+}
+
+static void print_cpu(const struct stat_figures *s, __u32 location)
+{
+	print_node(s, s->rec->locations[location].node);
+	printf("%-10u ", s->rec->locations[location].cpu);
+	print_span(s, &s->by_location[location]);
+	printf(" %12" PRIu64, (uint64_t)stat_lost_on(s, location));
+	print_causes(s, location);
+}
+
+static void print_cpu_sum(const struct stat_figures *s, const char *name,
+			  const struct tally *t, __u64 lost)
+{
+	print_no_node(s);
+	printf("%-10s ", name);
+	print_span(s, t);
+	printf(" %12" PRIu64 "\n", (uint64_t)lost);
+}
+
+static void print_cpus(const struct stat_figures *s)
+{
+	__u64 lost, all_lost = 0, rest_lost = 0;
+	struct tally all = { 0 }, rest = { 0 };
+	__u32 i, nr = 0;
+	char name[32];
+
+	putchar('\n');
+	print_node_head(s);
+	printf("%-10s ", "CPU");
+	print_span_head();
+	printf(" %12s\n", "lost");
+	for (i = 0; i < s->rec->nr_locations; i++) {
+		lost = stat_lost_on(s, i);
+		all_lost += lost;
+		tally_add(&all, &s->by_location[i]);
+		if (!s->by_location[i].events && !lost)
+			continue;
+		if (nr++ < limit(s, TOP_CPUS)) {
+			print_cpu(s, i);
+			continue;
+		}
+		tally_add(&rest, &s->by_location[i]);
+		rest_lost += lost;
+	}
+	if (nr > limit(s, TOP_CPUS)) {
+		others(name, sizeof(name), nr - limit(s, TOP_CPUS));
+		print_cpu_sum(s, name, &rest, rest_lost);
+	}
+	print_cpu_sum(s, "all", &all, all_lost);
+}
+
+/* ---- events ---------------------------------------------------------------- */
+
+static void print_event(const struct stat_figures *s, const char *channel,
+			const char *name, const char *kind, const struct tally *t)
+{
+	printf("%-16s %-24s %-8s ", channel, name, kind);
+	print_span(s, t);
+	printf(" %10.2f %10.2f\n", mean(t->bytes, t->events),
+	       mean(t->payload, t->events));
+}
+
+/* Those that never happened are no line each. */
+static int print_events(const struct stat_figures *s)
+{
+	struct tally rest = { 0 };
+	struct stat_event *e;
+	__u32 nr, i, seen;
+	char name[32];
+
+	e = stat_sort_events(s, &nr);
+	if (!e)
+		return -ENOMEM;
+	for (seen = 0; seen < nr && e[seen].tally->events; seen++)
+		;
+	printf("\n%-16s %-24s %-8s ", "channel", "event", "kind");
+	print_span_head();
+	printf(" %10s %10s\n", "bytes each", "payload");
+	for (i = 0; i < (s->all ? nr : seen) && i < limit(s, TOP_EVENTS); i++)
+		print_event(s, e[i].class->name, e[i].def->name,
+			    tsct_kind_names[e[i].def->kind], e[i].tally);
+	if (i < seen) {
+		others(name, sizeof(name), seen - i);
+		for (; i < seen; i++)
+			tally_add(&rest, e[i].tally);
+		print_event(s, "", name, "", &rest);
+	}
+	if (!s->all && seen < nr)
+		printf("%u more are defined, and never happened\n", nr - seen);
+	free(e);
+	return 0;
+}
+
+/* ---- system calls ------------------------------------------------------------ */
+
+static void print_call(const struct stat_figures *s, const char *name,
+		       const struct call *c)
+{
+	printf("%-20s %10" PRIu64 " %14.3f %12.3f %12.3f\n", name,
+	       (uint64_t)c->count, stat_ticks_ns(s, c->total) / 1e6,
+	       stat_ticks_ns(s, c->total) / 1e3 / c->count,
+	       stat_ticks_ns(s, c->max) / 1e3);
+}
+
+static void print_other_calls(const struct stat_figures *s, const struct call *c,
+			      const struct call *end)
+{
+	struct call rest = { 0 };
+	char name[32];
+	__u32 nr = 0;
+
+	for (; c < end && c->count; c++, nr++) {
+		rest.count += c->count;
+		rest.total += c->total;
+		if (c->max > rest.max)
+			rest.max = c->max;
+	}
+	others(name, sizeof(name), nr);
+	if (nr)
+		print_call(s, name, &rest);
+}
+
+static void print_calls(const struct stat_figures *s)
+{
+	const struct call *c = s->threads.calls, *end = c + THREADS_CALLS;
+	const char *name;
+	char number[24];
+	__u32 i;
+
+	if (!c->count)
+		return;
+	printf("\n%-20s %10s %14s %12s %12s\n", "system call", "calls",
+	       "total ms", "mean us", "max us");
+	for (i = 0; i < limit(s, TOP) && c < end && c->count; i++, c++) {
+		snprintf(number, sizeof(number), "%d", (int)c->number);
+		name = tsct_syscall_name(c->number);
+		print_call(s, name ? name : number, c);
+	}
+	print_other_calls(s, c, end);
+	if (s->threads.unfinished)
+		printf("%" PRIu64 " more had not returned at the end\n",
+		       (uint64_t)s->threads.unfinished);
+}
+
+/* ---- threads ------------------------------------------------------------------ */
+
+static void print_switched(const struct stat_figures *s, __u64 switched)
+{
+	bool any = s->threads.rest.switched;
+	__u32 i;
+
+	for (i = 0; i < s->threads.nr && !any; i++)
+		any = s->threads.table[i].switched;
+	if (any)
+		printf(" %12" PRIu64, (uint64_t)switched);
+	else
+		printf(" %12s", "-");
+}
+
+static void print_thread(const struct stat_figures *s, const struct thread *t)
+{
+	print_node(s, t->node);
+	printf("%-10u ", t->tid);
+	print_span(s, &t->tally);
+	print_switched(s, t->switched);
+	if (t->tid && *t->comm)
+		fputs("  ", stdout);
+	view_print_plain(stdout, t->tid ? t->comm : "  (idle)");
+	putchar('\n');
+}
+
+static void print_other_threads(const struct stat_figures *s, __u32 from)
+{
+	struct thread rest = s->threads.rest;
+	char name[32];
+	__u32 i;
+
+	for (i = from; i < s->threads.nr; i++) {
+		tally_add(&rest.tally, &s->threads.table[i].tally);
+		rest.switched += s->threads.table[i].switched;
+	}
+	if (from >= s->threads.nr && !rest.tally.events)
+		return;
+	others(name, sizeof(name), s->threads.nr - from);
+	print_no_node(s);
+	printf("%-10s ", s->threads.rest.tally.events ? "others" : name);
+	print_span(s, &rest.tally);
+	print_switched(s, rest.switched);
+	putchar('\n');
+}
+
+static void print_threads(const struct stat_figures *s)
+{
+	__u32 i;
+
+	if (!s->threads.nr)
+		return;
+	putchar('\n');
+	print_node_head(s);
+	printf("%-10s ", "thread");
+	print_span_head();
+	printf(" %12s  %s\n", "switched in", "name");
+	for (i = 0; i < s->threads.nr && i < limit(s, TOP); i++)
+		print_thread(s, &s->threads.table[i]);
+	print_other_threads(s, i);
+}
+
+int stat_tables_print(const struct stat_figures *s)
+{
+	int err;
+
+	print_nodes(s);
+	print_cpus(s);
+	err = print_events(s);
+	print_calls(s);
+	print_threads(s);
+	return err;
+}
