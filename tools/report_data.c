@@ -26,21 +26,7 @@ static json_t *number(__u64 value)
 
 __u64 report_error_ns(const struct report *r, __u32 node, __u64 stamp)
 {
-	const struct tsct_recording *rec = r->x.rec;
-	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
-	const struct tsct_recorded_bound *b = c->bounds;
-	__u64 ps;
-	__u32 i;
-
-	if (rec->merged) {
-		for (i = 0; i + 1 < c->nr_bounds && b[i + 1].tick <= stamp; i++)
-			;
-		return !c->nr_bounds ? UINT64_MAX : i + 1 < c->nr_bounds &&
-			b[i + 1].error_ns > b[i].error_ns ? b[i + 1].error_ns :
-			b[i].error_ns;
-	}
-	ps = tsct_pair_error_ps(&rec->real, stamp);
-	return ps == UINT64_MAX ? ps : (ps + 999) / 1000;
+	return tsct_recording_error_ns(r->x.rec, node, stamp);
 }
 
 static json_t *show_point(const struct report *r, __u32 node, __u64 stamp)
@@ -326,11 +312,11 @@ static json_t *show_all(const struct report *r)
 		"rates", show_rates(r));
 }
 
-/* All that HTML could take for its own is in strings, where JSON has another name. */
+/* All that HTML could take for its own is in strings, where JSON has other names. */
 static void put_json(FILE *to, const char *json)
 {
 	for (; *json; json++) {
-		if (*json == '<' || *json == '>' || *json == '&')
+		if (*json == '<' || *json == '>' || *json == '&' || *json == 0x7f)
 			fprintf(to, "\\u%04x", (unsigned int)*json);
 		else
 			putc_unlocked(*json, to);

@@ -60,10 +60,10 @@ static __u64 least_of(__u32 length)
 	return log < 2 ? 1ULL << log : (4ULL + length % 4) << (log - 2);
 }
 
-/* What a definition's events take on a page, about */
+/* What it takes on a page, at most, but where there are years between events */
 static __u64 page_bytes(const struct tsct_trace_event *e)
 {
-	return 9 + (e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
+	return 20 + (e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
 }
 
 static int note_span(void *arg, const struct span *span)

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages as arrows, and whether any arrived before it was sent. The sums are the
- * matcher's of merge; an arrow backwards is drawn where a receive found no send, but
- * a send of another node came within a second.
+ * Messages as arrows. One goes backwards where a receive found no send, but a send
+ * came within a second; how many there are is in a merged recording.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "export/export_message.h"
-#include "merge/merge_message.h"
 #include "report_trace.h"
 
 #define UNDER_WAY_MAX	65536
@@ -26,12 +24,7 @@ int report_messages_begin(struct report *r)
 	if (!r->sends || !r->early)
 		return -ENOMEM;
 	err = tsct_messages_init(r->sends, UNDER_WAY_MAX);
-	if (!err)
-		err = tsct_messages_init(r->early, UNDER_WAY_MAX);
-	if (!err && r->x.nr_nodes > 1)
-		err = tsct_message_matcher_new(&(struct tsct_messages_options) { 0 },
-					       &r->matcher);
-	return err;
+	return err ? err : tsct_messages_init(r->early, UNDER_WAY_MAX);
 }
 
 void report_messages_free(struct report *r)
@@ -40,7 +33,6 @@ void report_messages_free(struct report *r)
 		tsct_messages_free(r->sends);
 	if (r->early)
 		tsct_messages_free(r->early);
-	tsct_message_matcher_free(r->matcher);
 	free(r->sends);
 	free(r->early);
 }
@@ -65,22 +57,6 @@ static void put_arrow(struct report *r, const struct tsct_sent *sent, __s64 ns,
 	r->nr_arrows++;
 }
 
-static void note_sums(struct report *r, const struct tsct_export_event *ev)
-{
-	const struct tsct_message_end end = {
-		.global = report_time(r, ev->ns), .node = ev->node, .own_ns = ev->ns,
-		.error = report_error_ns(r, ev->node, ev->e->stamp),
-	};
-
-	if (!ev->message)
-		tsct_message_unnumbered(r->matcher, ev->act == TSCT_ACT_SEND);
-	else if (ev->act == TSCT_ACT_SEND)
-		tsct_message_sent(r->matcher, ev->message, &end);
-	else
-		tsct_message_received(r->matcher, ev->message, &end);
-}
-
-/* A row knows its node; that one waited for the other end. */
 static bool is_early(const struct report *r, const struct tsct_sent *receive,
 		     const struct tsct_export_event *ev)
 {
@@ -115,11 +91,7 @@ void report_messages_note(struct report *r, const struct tsct_export_event *ev)
 {
 	const __u32 row = r->row_of[ev->thread->index];
 
-	if (!r->sends || (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
-		return;
-	if (r->matcher)
-		note_sums(r, ev);
-	if (!ev->message)
+	if (!r->sends || !ev->message || (ev->act != TSCT_ACT_SEND && ev->act != TSCT_ACT_RECEIVE))
 		return;
 	if (ev->act == TSCT_ACT_SEND)
 		note_send(r, ev, row);

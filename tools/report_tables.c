@@ -26,11 +26,13 @@ static void put_time(FILE *to, __s64 ns)
 
 void report_put_length(FILE *to, double ns)
 {
-	if (ns >= 1e9)
+	const double size = ns < 0 ? -ns : ns;
+
+	if (size >= 1e9)
 		fprintf(to, "%.6g s", ns / 1e9);
-	else if (ns >= 1e6)
+	else if (size >= 1e6)
 		fprintf(to, "%.6g ms", ns / 1e6);
-	else if (ns >= 1e3)
+	else if (size >= 1e3)
 		fprintf(to, "%.6g &micro;s", ns / 1e3);
 	else
 		fprintf(to, "%.0f ns", ns);
@@ -147,6 +149,10 @@ static void put_warnings(const struct report *r, FILE *to)
 	if (damage)
 		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
 			" places; what can be read is shown.</p>\n", (uint64_t)damage);
+	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
+		fputs("<p class=\"warn\">It was recorded without times of events: all of a"
+		      " packet have that of the packet, and nothing here says when one was"
+		      ", nor how long it took.</p>\n", to);
 	if (rec->epoch != rec->epoch_first)
 		fputs("<p class=\"warn\">The clock was disrupted meanwhile (a step, a"
 		      " suspend): times on either side do not agree.</p>\n", to);
@@ -341,7 +347,8 @@ static void put_node(const struct report *r, FILE *to, __u32 node)
 	put_cell(to, n->kernel);
 	put_cell(to, *n->command ? n->command : "the whole system");
 	put_cell(to, n->provider);
-	put_number(to, cpus);
+	put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
+	put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model : "not known");
 	put_number(to, r->node_events[node]);
 	put_cell(to, n->sync.on ? tsct_status_name(n->sync.status) :
 		 tsct_status_name(rec->status));
@@ -357,7 +364,7 @@ static void put_nodes(const struct report *r, FILE *to)
 	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
 	      "<th class=\"left\">Of</th><th class=\"left\">Rings by</th><th>CPUs</th>"
-	      "<th>Events</th><th class=\"left\">Clock</th><th>Bound</th></tr></thead>\n"
+	      "<th class=\"left\">Model</th><th>Events</th><th class=\"left\">Clock</th><th>Bound</th></tr></thead>\n"
 	      "<tbody>\n", to);
 	for (i = 0; i < r->x.nr_nodes && i < ROWS_SHOWN; i++)
 		put_node(r, to, i);

@@ -10,13 +10,13 @@
 
 #include "chart.h"
 #include "core/scale.h"
-#include "merge/merge_message.h"
 #include "report.h"
 #include "report_trace.h"
 #include "sync_read.h"
 
 #define POINTS		64
 #define LINES_MAX	8	/* with a colour of their own */
+#define PAIRS_SHOWN	400
 
 /* ---- bounds over time -------------------------------------------------------- */
 
@@ -105,12 +105,15 @@ static void name_lines(const struct report *r, FILE *to)
 
 static void put_correction(const struct report *r, FILE *to, __u32 node)
 {
-	const struct tsct_recorded_correction *c = &r->x.rec->nodes[node].correction;
+	const struct tsct_recorded_node *n = &r->x.rec->nodes[node];
+	const struct tsct_recorded_correction *c = &n->correction;
+	const bool master = n->sync.on && n->sync.role == TSCT_SYNC_MASTER;
 
 	fputs("<tr><th scope=\"row\">", to);
 	report_text(to, r->x.nodes[node]);
 	fputs("</th><td class=\"left\">", to);
-	report_text(to, *c->fit ? c->fit : "none: its own clock");
+	report_text(to, *c->fit ? c->fit : master ? "none: it is the master" :
+		    "none: its own clock");
 	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
 		"</td><td>%" PRIu64 "</td></tr>\n", (uint64_t)c->kept,
 		(uint64_t)c->dropped, (uint64_t)c->bumps, (uint64_t)c->bump_max);
@@ -129,42 +132,58 @@ static void put_corrections(const struct report *r, FILE *to)
 	fputs("</tbody>\n</table></div>\n", to);
 }
 
-static void put_sums(const struct report *r, FILE *to, const char *from, const char *towards,
-		     const struct tsct_message_sums *s)
+static void put_pair(FILE *to, const char *from, const char *towards,
+		     const struct tsct_recorded_pair *p)
 {
-	(void)r;
 	fputs("<tr><th scope=\"row\">", to);
 	report_text(to, from);
 	fputs("</th><td class=\"left\">", to);
 	report_text(to, towards);
-	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td%s>%" PRIu64
-		"</td><td>%" PRId64 " ns</td></tr>\n", (uint64_t)s->matched,
-		(uint64_t)s->within, s->beyond ? " class=\"warn\"" : "",
-		(uint64_t)s->beyond, (int64_t)s->least);
+	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
+		"</td><td%s>%" PRIu64 "</td><td>", (uint64_t)p->matched,
+		(uint64_t)p->before, (uint64_t)p->within,
+		p->beyond ? " class=\"warn\"" : "", (uint64_t)p->beyond);
+	report_put_length(to, p->least_own_ns);
+	fputs("</td><td>", to);
+	report_put_length(to, p->least_ns);
+	fputs("</td></tr>\n", to);
+}
+
+static void put_pairs(const struct report *r, FILE *to)
+{
+	const struct tsct_recorded_messages *m = &r->x.rec->messages;
+	const struct tsct_recorded_pair *p;
+	__u32 i;
+
+	put_pair(to, "all", "", &m->all);
+	for (i = 0; i < m->nr_pairs && i < PAIRS_SHOWN; i++) {
+		p = &m->pairs[i];
+		if (p->from < r->x.nr_nodes && p->to < r->x.nr_nodes)
+			put_pair(to, r->x.nodes[p->from], r->x.nodes[p->to], p);
+	}
 }
 
 /* No message is received before it was sent: where one is, times are wrong. */
 static void put_messages(const struct report *r, FILE *to)
 {
-	const struct tsct_messages_result *sum = tsct_message_finish(r->matcher);
-	__u32 i;
+	const struct tsct_recorded_messages *m = &r->x.rec->messages;
 
-	fputs("<h3>Causality</h3>\n<p>No message is received before it was sent. Where"
-	      " the times say so, by no more than both bounds together, they are as good"
-	      " as was said; beyond that, something is wrong. Such messages are red in"
-	      " the timeline.</p>\n", to);
-	fputs("<div class=\"scroll\"><table>\n<thead><tr><th>From</th>"
-	      "<th class=\"left\">To</th><th>Messages</th>"
-	      "<th>Before they were sent, within the bound</th><th>beyond it</th>"
-	      "<th>Shortest</th></tr></thead>\n<tbody>\n", to);
-	put_sums(r, to, "all", "", &sum->all);
-	for (i = 0; i < sum->nr_pairs && i < 400; i++)
-		put_sums(r, to, r->x.nodes[sum->pairs[i].from],
-			 r->x.nodes[sum->pairs[i].to], &sum->pairs[i].sums);
-	fprintf(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %" PRIu64 " sends and %"
-		PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no other end in the"
-		" recording.</p>\n", (uint64_t)sum->sends, (uint64_t)sum->receives,
-		(uint64_t)sum->unmatched_sends, (uint64_t)sum->unmatched_receives);
+	fputs("<h2>Causality</h2>\n<p>No message is received before it was sent. Where"
+	      " the times say so all the same, by no more than both bounds together, they"
+	      " are as good as was promised; beyond that, something is wrong. In the"
+	      " timeline such messages are red.</p>\n<div class=\"scroll\"><table>\n"
+	      "<thead><tr><th>From</th><th class=\"left\">To</th><th>Messages</th>"
+	      "<th>Too early by own clocks</th><th>Merged, within bounds</th>"
+	      "<th>Merged, beyond</th><th>Shortest by own clocks</th>"
+	      "<th>Shortest, merged</th></tr></thead>\n<tbody>\n", to);
+	put_pairs(r, to);
+	fprintf(to, "</tbody>\n</table></div>\n<p class=\"note\">Of %" PRIu64 " sends and"
+		" %" PRIu64 " receives, %" PRIu64 " and %" PRIu64 " have no other end in"
+		" the recording.", (uint64_t)m->sends, (uint64_t)m->receives,
+		(uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
+	if (m->other_pairs || m->nr_pairs > PAIRS_SHOWN)
+		fputs(" There are more pairs of nodes than are listed here.", to);
+	fputs("</p>\n", to);
 }
 
 /* ---- all ------------------------------------------------------------------------ */
@@ -202,7 +221,7 @@ int report_sync_part(struct report *r, FILE *to)
 		put_corrections(r, to);
 	draw_bounds(r, to);
 	name_lines(r, to);
-	if (r->matcher)
+	if (rec->messages.on)
 		put_messages(r, to);
 	if (tsct_recording_has_samples(rec)) {
 		fputs("<h2>Time by other nodes</h2>\n", to);

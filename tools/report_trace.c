@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "merge/merge_message.h"
 #include "outcome.h"
 #include "progress.h"
 #include "report.h"
@@ -88,6 +87,9 @@ static void put_honest(const struct report *r, FILE *to)
 		report_put_length(to, r->longer_ns);
 		fputs(" or longer is there itself.", to);
 	}
+	if (r->nr_row_of > ROWS_MAX)
+		fprintf(to, " Each node's threads beyond the busiest %u share a row,"
+			" which has no more than that.", ROWS_MAX);
 	fputs(" The table of events says what is shown how. To see each, look closer:"
 	      " <kbd>--from</kbd>, <kbd>--to</kbd>, <kbd>--event</kbd>,"
 	      " <kbd>--max-events</kbd>.</p>\n", to);

@@ -107,7 +107,6 @@ struct report {
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
 	struct tsct_messages *sends, *early;
-	struct tsct_message_matcher *matcher;
 	struct place *places;		/* by stream and location */
 	struct gap *gaps;
 	__u32 nr_gaps, room_gaps;

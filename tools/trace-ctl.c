@@ -20,7 +20,7 @@ const struct command commands[] = {
 	{ "clock",	cmd_clock,	"what time is it by the counter, and how sure are we?" },
 	{ "peers",	cmd_peers,	"other nodes: how far off, within what bound" },
 	{ "sync",	cmd_sync,	"have a session with other nodes now" },
-	{ "report",	cmd_report,	"a page of HTML: what is known of other nodes" },
+	{ "report",	cmd_report,	"a page of HTML: a recording, or the time by other nodes" },
 	{ "record",	cmd_record,	"record events, while a command runs or until interrupted" },
 	{ "snapshot",	cmd_snapshot,	"copy what flight recorders hold, as a recording" },
 	{ "dump",	cmd_dump,	"print a recording's events in the order of time" },

@@ -8,7 +8,7 @@ const View = {
 	from: 0, to: 1,			// ns since the page's first moment
 	scroll: 0, width: 0, height: 0, label: 210, total: 0,
 	cursor: null, hover: null, chosen: null, range: null,
-	rows: [], nodes: [], matches: null,
+	rows: [], nodes: [], arrows: [], matches: null,
 	get scale() { return (this.width - this.label) / (this.to - this.from); },
 	x(t) { return this.label + (t - this.from) * this.scale; },
 	t(x) { return this.from + (x - this.label) / this.scale; },
@@ -26,14 +26,34 @@ function fill(colour, x, y, w, h) {
 	ctx.fillRect(x, y, w, h);
 }
 
-// As much of a text as fits
-function text(string, x, y, width, colour, perChar = 6.2) {
-	const max = Math.floor(width / perChar);
+const widths = new Map();
 
-	if (max < 2)
+// Of a text in the font that is set; measured once
+function widthOf(string) {
+	const key = ctx.font + string;
+	let width = widths.get(key);
+
+	if (width === undefined) {
+		if (widths.size > 20000)
+			widths.clear();
+		widths.set(key, width = ctx.measureText(string).width);
+	}
+	return width;
+}
+
+// As much of a text as fits
+function text(string, x, y, width, colour) {
+	if (width < 14)
 		return;
+	if (widthOf(string) > width) {
+		let n = Math.floor(string.length * width / widthOf(string));
+
+		while (n > 1 && widthOf(string.slice(0, n) + "…") > width)
+			n--;
+		string = string.slice(0, n) + "…";
+	}
 	ctx.fillStyle = colour;
-	ctx.fillText(string.length > max ? string.slice(0, max - 1) + "…" : string, x, y);
+	ctx.fillText(string, x, y);
 }
 
 function isDim(rank) {
@@ -339,8 +359,8 @@ function drawCounter(row, y) {
 	ctx.restore();
 	font(10);
 	ctx.textAlign = "right";
-	text(compact(c.high), View.label - 6, y + 13, 90, Theme.css.dim, 5.4);
-	text(compact(c.low), View.label - 6, base, 90, Theme.css.dim, 5.4);
+	text(compact(c.high), View.label - 6, y + 13, 90, Theme.css.dim);
+	text(compact(c.low), View.label - 6, base, 90, Theme.css.dim);
 	ctx.textAlign = "left";
 	font(11);
 }
@@ -453,19 +473,19 @@ function drawLabel(row, y) {
 		ctx.fillStyle = Theme.css.dim;
 		ctx.fill();
 		font(13, 600);
-		text(row.label, inset, mid, View.label - 30, Theme.css.text, 7);
+		text(row.label, inset, mid, View.label - 30, Theme.css.text);
 		font(11);
 		return;
 	}
 	font(12);
 	text(row.label, inset, mid, View.label - inset - (row.type === "counter" ? 64 : 8),
-	     row === View.hoverRow ? Theme.css.accent : Theme.css.text, 6.4);
+	     row === View.hoverRow ? Theme.css.accent : Theme.css.text);
 	font(10);
 	if (row.sub && row.height > 34)
-		text(row.sub, inset, mid + 13, View.label - 30, Theme.css.dim, 5.4);
+		text(row.sub, inset, mid + 13, View.label - 30, Theme.css.dim);
 	else if (row.sub && row.type === "cpu") {
 		ctx.textAlign = "right";
-		text(row.sub, View.label - 8, mid, 90, Theme.css.bad, 5.4);
+		text(row.sub, View.label - 8, mid, 90, Theme.css.bad);
 		ctx.textAlign = "left";
 	}
 	font(11);
@@ -531,10 +551,10 @@ function drawArrows() {
 	ctx.beginPath();
 	ctx.rect(View.label, View.top, View.width - View.label, View.height);
 	ctx.clip();
-	for (const i of shown)
-		if (shown.length <= CROWD || A.to[i] < A.from[i] ||
-		    View.hover && View.hover.arrow === i)
-			drawArrow(i, A.to[i] < A.from[i], shown.length);
+	View.arrows = shown.length <= CROWD ? shown :
+		shown.filter(i => A.to[i] < A.from[i]).slice(0, 2 * CROWD);
+	for (const i of View.arrows)
+		drawArrow(i, A.to[i] < A.from[i], shown.length);
 	ctx.restore();
 	if (shown.length > CROWD)
 		tellArrows(shown.length);

@@ -101,11 +101,10 @@ function pickCounter(row, x) {
 
 // Along the curve that was drawn
 function pickArrow(x, y) {
-	for (let i = 0, n = 0; i < A.n && n < 4000; i++) {
+	for (const i of View.arrows) {
 		if (Math.max(A.to[i], A.from[i]) < View.t(x - 8) ||
 		    Math.min(A.from[i], A.to[i]) > View.t(x + 8))
 			continue;
-		n++;
 		const y1 = anchor(A.fromRow[i]), y2 = anchor(A.toRow[i]);
 		const x1 = View.x(A.from[i]), x2 = View.x(A.to[i]);
 

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""reportcheck.py PAGE [TRUTH]: a page of `trace-ctl report`, read without a browser.
+
+That it is well-formed, fetches nothing, and lets nothing run but the script whose hash
+it names; that each event of TRUTH (what `dump --json` prints) is in it one by one or in
+a sum; and that times and payloads of those that are there are the truth's, to the ns.
+Prints: events, shown, summed, bytes.
+"""
+import base64
+import collections
+import hashlib
+import html.parser
+import json
+import re
+import struct
+import sys
+
+VOID = {"meta", "input"}
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.texts, self.policy = [], {}, {}, None
+        self.scripts, self.styles, self.title = [], [], ""
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        for name, value in attrs.items():
+            assert not name.startswith("on"), (tag, name)
+            assert name not in ("src", "href", "style", "srcset", "action", "data"), \
+                (tag, name, value)
+        assert tag not in ("img", "iframe", "object", "embed", "link", "base", "form",
+                           "video", "audio", "image", "use", "foreignobject"), tag
+        if attrs.get("http-equiv"):
+            assert attrs["http-equiv"] == "Content-Security-Policy" and not self.policy
+            self.policy = attrs["content"]
+        if "id" in attrs:
+            assert attrs["id"] not in self.ids, "twice: " + attrs["id"]
+            self.ids[attrs["id"]] = tag
+        if tag not in VOID:
+            self.open.append((tag, attrs))
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        assert self.open and self.open[-1][0] == tag, \
+            f"</{tag}> in {[t for t, _ in self.open]}, line {self.getpos()}"
+        self.open.pop()
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_data(self, data):
+        tag, attrs = self.open[-1] if self.open else ("", {})
+        if tag == "script" and "id" in attrs:
+            self.texts[attrs["id"]] = self.texts.get(attrs["id"], "") + data
+        elif tag == "script":
+            assert "type" not in attrs
+            self.scripts.append(data)
+        elif tag == "style":
+            self.styles.append(data)
+        elif tag == "title":
+            self.title += data
+
+    def handle_comment(self, data):
+        raise AssertionError("a comment: " + data[:80])
+
+
+class Bytes:
+    def __init__(self, text):
+        self.data, self.at = base64.b64decode(text, validate=True), 0
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    def zigzag(self):
+        value = self.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def edge(self, cut):
+        cpu, number, length = self.varint(), self.varint(), self.varint()
+        kept = min(length, cut)
+        self.at += kept
+        return cpu, number, length, self.data[self.at - kept:self.at]
+
+    def float(self):
+        self.at += 4
+        return struct.unpack("<f", self.data[self.at - 4:self.at])[0]
+
+
+def check_policy(page):
+    def hash_of(text):
+        digest = hashlib.sha256(text.encode()).digest()
+        return "'sha256-" + base64.b64encode(digest).decode() + "'"
+
+    policy = dict(p.split(" ", 1) for p in re.split(r";\s*", page.policy))
+    assert len(page.scripts) == 1 and len(page.styles) == 1
+    assert policy == {
+        "default-src": "'none'", "base-uri": "'none'", "form-action": "'none'",
+        "style-src": hash_of(page.styles[0]), "script-src": hash_of(page.scripts[0]),
+    }, policy
+
+
+def check_text(text):
+    assert text.startswith("<!DOCTYPE html>\n<html lang=\"en\">\n")
+    assert "NaN" not in re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    for c in set(text):
+        code = ord(c)
+        assert code in (9, 10) or code >= 32 and not 127 <= code < 160, hex(code)
+        assert not (0x200b <= code <= 0x200f or 0x202a <= code <= 0x202e or
+                    0x2060 <= code <= 0x206f or code == 0xfeff), hex(code)
+
+
+# [(ns, CPU, thread, definition, payload's length, payload)], by what the page says
+def events_of(d, page):
+    found, cut, origin = [], d["cut"], int(d["origin"])
+    r, t = Bytes(page.texts.get("moments", "")), 0
+    for _ in range(d["moments"]):
+        t += r.varint()
+        row, _ = r.varint(), r.varint()
+        found.append((origin + t, d["threads"][row][1], *r.edge(cut)))
+    assert r.at == len(r.data)
+    r, t = Bytes(page.texts.get("spans", "")), 0
+    for _ in range(d["spans"]):
+        kind, row, _ = r.varint(), r.varint(), r.varint()
+        t += r.varint()
+        length = r.varint()
+        assert length <= t
+        r.zigzag()
+        tid = None if kind & 3 == 2 else d["threads"][row][1]
+        if not kind & 4:
+            found.append((origin + t - length, tid, *r.edge(cut)))
+        if not kind & 8 and kind & 3 != 2:
+            found.append((origin + t, tid, *r.edge(cut)))
+    assert r.at == len(r.data)
+    return found
+
+
+def sums_of(d, page):
+    r, total = Bytes(page.texts.get("strips", "")), 0
+    while r.at < len(r.data):
+        kind, row, number, _ = (r.varint() for _ in range(4))
+        place = -1
+        while skip := r.varint():
+            place += skip
+            assert place < 512
+            if kind == 2:
+                low, high, last = r.float(), r.float(), r.float()
+                assert low <= last <= high
+            else:
+                total += r.varint()
+                assert r.varint() >= 0
+        if kind == 0:
+            assert row < len(d["threads"])
+    return total
+
+
+def check_truth(d, found, path):
+    truth = [json.loads(line) for line in open(path, errors="surrogateescape")]
+    assert len(truth) == d["events"], (len(truth), d["events"])
+    kinds = ("instant", "begin", "end", "counter", "send", "receive")
+    left = collections.Counter((e["time_ns"], e["cpu"], e["event"], e["kind"])
+                               for e in truth)
+    tids = collections.Counter((e["time_ns"], e["tid"]) for e in truth)
+    for ns, tid, cpu, number, _, _ in found:
+        definition = d["defs"][number]
+        key = ns, cpu, definition["name"], kinds[definition["kind"]]
+        left[key] -= 1
+        assert left[key] >= 0, key
+        if tid is not None:
+            tids[ns, tid] -= 1
+            assert tids[ns, tid] >= 0, (ns, tid)
+    assert sum(left.values()) == d["summed"]
+
+
+def main():
+    text = open(sys.argv[1], encoding="utf-8").read()
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert not page.open, page.open
+    check_text(text)
+    check_policy(page)
+    d = json.loads(page.texts["data"])
+    found, total = events_of(d, page), sums_of(d, page)
+    assert len(found) == d["shown"], (len(found), d["shown"])
+    assert total == d["summed"] and d["shown"] + d["summed"] == d["events"], \
+        (total, d["shown"], d["summed"], d["events"])
+    assert sum(d["rates"]["total"]) == d["events"]
+    if len(sys.argv) > 2:
+        check_truth(d, found, sys.argv[2])
+    print(d["events"], d["shown"], d["summed"], len(text))
+
+
+main()

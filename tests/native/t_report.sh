@@ -1,0 +1,213 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl report: the page of a recording, as another program reads it: each event is
+# there, one by one or in a sum, with its time to the ns; nothing of a recording becomes
+# markup; its size is bounded; and nothing half is ever left. And, where Chromium is
+# installed, as a browser does: it runs without a complaint, asks for nothing, and what
+# it draws can be pointed at (elsewhere that part is told as skipped).
+# test-timeout: 600
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+here=$top/tests/native
+for program in kinds made pages; do
+	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+		-I"$top/lib/include" -I"$top/lib" -o "$work/$program" \
+		"$here/$program.c" "$build/lib/libtsctrace.a" -lm
+done
+
+# A page against what dump prints; sets: events shown summed bytes
+check() {	# PAGE DIR [OPTION...]
+	local out
+	"$ctl" dump --json "${@:3}" "$2" >"$work/truth" 2>/dev/null || true
+	out=$(python3 "$here/reportcheck.py" "$1" "$work/truth" 2>&1) || fail "$1: $out"
+	read -r events shown summed bytes <<<"$out"
+}
+
+nothing_left() {	# DIR: no file but those before
+	[ "$(ls -A "$1")" = "$before" ] || fail "left in $1: $(ls -A "$1")"
+}
+
+# --- all that there is ----------------------------------------------------------
+mkdir "$work/a" "$work/m"
+"$work/kinds" "$work/a" 20
+"$work/made" "$work/m"
+run 3 report "$work/a.html" "$work/a"
+says '^trace-ctl report: .*a.html: 609 events, 609 of them one by one$'
+says '5 events were lost while recording: full 5'
+check "$work/a.html" "$work/a"
+[ "$events $summed" = '609 0' ] || fail "$events events, $summed of them summed up"
+grep -q 'Each event is there' "$work/a.html" || fail "it does not say that all is there"
+grep -q '<td class="left">full</td><td>5</td>' "$work/a.html" || fail "no losses"
+run 3 report -q -o "$work/m.html" "$work/m"
+check "$work/m.html" "$work/m"
+[ "$events" = 11 ] || fail "$events events"
+grep -q 'holdover' "$work/m.html" || fail "what of the clock?"
+grep -q 'The clock was disrupted meanwhile' "$work/m.html" || fail "no disruption"
+grep -q ' lost 2 events more, of CPUs that had no ring' "$work/m.html" || fail "no ring"
+
+# --- a real program, whose events went faster than they could be recorded ---------
+run 0 record -q -o "$work/b" -- "$emit" 2000 2
+run 0 report -q "$work/b.html" "$work/b"
+check "$work/b.html" "$work/b"
+[ "$events" = 4001 ] || fail "$events events of 4001"
+grep -q 'No event was lost' "$work/b.html" || fail "something was lost?"
+run 3 record -q --blocks 2 --block-size 4096 -o "$work/lossy" -- "$emit" 50000 2
+run 3 report -q "$work/lossy.html" "$work/lossy"
+check "$work/lossy.html" "$work/lossy"
+python3 - "$work/lossy.html" "$work/err" <<'END' || fail "gaps: $(cat "$work/err")"
+import json, re, sys
+d = json.loads(re.search(r'id="data">(.*?)</script>', open(sys.argv[1]).read()).group(1))
+lost = int(re.search(r"(\d+) events were lost", open(sys.argv[2]).read()).group(1))
+seen = sum(gap[4] for gap in d["gaps"])
+assert 0 < seen <= lost, (seen, lost)
+assert all(0 <= gap[2] <= gap[3] <= d["span"] for gap in d["gaps"])
+END
+
+# --- texts that want to be more -----------------------------------------------------
+mkdir "$work/hostile"
+"$work/pages" "$work/hostile" hostile
+(cd "$work" && cp -r hostile '<script>&"x'"'"'
+y' && run 0 report -q h.html '<script>&"x'"'"'
+y')
+check "$work/h.html" "$work/hostile"
+[ "$events" = 21 ] || fail "$events events"
+! grep -q '<img\|<script>document\|taken.>' "$work/h.html" || fail "markup"
+grep -q '&lt;script&gt;&amp;&quot;x&#39;\\u{a}y' "$work/h.html" || fail "its title"
+
+# --- more than a page has ------------------------------------------------------------
+mkdir "$work/many"
+"$work/pages" "$work/many" many 4000 400000
+run 0 report "$work/many.html" "$work/many"
+says '400000 events, [0-9]* of them one by one'
+check "$work/many.html" "$work/many"
+[ "$events" = 400000 ] && [ "$shown" -le 200000 ] && [ "$shown" -gt 20000 ] ||
+	fail "$shown of $events events"
+[ "$bytes" -lt 21000000 ] || fail "$bytes bytes"
+grep -q 'events are too many to be here one by one' "$work/many.html" ||
+	fail "it does not say that not all is there"
+for max in 1 30000 100000000; do
+	run 0 report -q --max-events $max "$work/max.html" "$work/many"
+	check "$work/max.html" "$work/many"
+	[ "$shown" -le $max ] && [ "$bytes" -lt 21000000 ] || fail "$max: $shown, $bytes"
+done
+[ "$shown" -gt 100000 ] || fail "it could have more than $shown events"
+
+# The rare kind is there, and the long ones of the frequent.
+python3 - "$work/many.html" <<'END' || fail "what is shown one by one"
+import re, sys
+text = open(sys.argv[1]).read()
+shown = dict(re.findall(r'<tr><th scope="row">(\w+)</th><td class="left">\w+</td>.*?'
+                        r'<td class="left">(each|density)</td></tr>', text))
+assert shown["mark"] == "each" and shown["tick"] == "density", shown
+END
+
+# --- parts ----------------------------------------------------------------------------
+for part in '--from +20us --to +50us' '--event outer' '--cpu 1' '--thread 100' \
+	'--to +0' '--from +20us --event packet/send --cpu 0-1'; do
+	# shellcheck disable=SC2086
+	run 3 report -q "$work/part.html" "$work/a" $part
+	# shellcheck disable=SC2086
+	check "$work/part.html" "$work/a" $part
+done
+
+# --- where it goes ----------------------------------------------------------------------
+cd "$work"
+rm a.html
+run 3 report a/
+check a.html a
+[ "$(stat -c %a a.html)" = 600 ] || fail "others may read it"
+run 3 report -o - a
+cp out o.html
+check o.html a
+echo old >old.html && ln -s old.html link.html
+run 3 report -q link.html a
+[ -L link.html ] || fail "a link was replaced"
+check old.html a
+"$ctl" report -q -o - a 2>err | head -n 1 >/dev/null || true
+! grep -v 'events were lost' err || fail "it complains of a closed pipe"
+cd "$top"
+
+# --- what cannot be -----------------------------------------------------------------------
+before=$(ls -A "$work")
+run 2 report
+says 'name a page and a recording'
+run 2 report "$work/x.html"
+says 'which recording'
+run 2 report "$work/a" "$work/x.html"
+says 'the page comes first'
+run 2 report "$work/x.html" "$work/a" "$work/b"
+says "'trace-ctl merge' makes one of many"
+run 2 report -o "$work/x.html" "$work/a" "$work/b"
+run 2 report -o '' "$work/a"
+run 2 report '' "$work/a"
+run 2 report "$work/x.html" "$work/a" --max-events 0
+run 2 report "$work/x.html" "$work/a" --max-events -1
+run 2 report "$work/x.html" "$work/a" --max-events 1x
+says 'give a number from 1'
+run 2 report "$work/x.html" "$work/a" --from yesterday
+run 2 report "$work/x.html" "$work/a" --cpu 1-
+run 2 report "$work/x.html" "$work/a" --fit round
+run 2 report sync "$work/a" --max-events 5
+run 1 report "$work/x.html" "$work/a" --from +1 --to +0.5
+run 1 report "$work/x.html" "$work/a" --event nonesuch
+says 'nonesuch: the recording has no such event'
+run 1 report "$work/x.html" "$work/none"
+run 1 report "$work/none/x.html" "$work/a"
+says 'No such file or directory; name another place'
+run 1 report "$work/b" "$work/a"
+says 'is a directory'
+nothing_left "$work"
+
+# --- no room, and an interrupt ---------------------------------------------------------------
+mkdir "$work/room"
+before='' interrupted=0
+run 1 report -o /dev/full "$work/many"
+[ -c /dev/full ] || fail "it removed a device"
+says 'No space left'
+(
+	ulimit -f 100
+	run 1 report "$work/room/x.html" "$work/many"
+)
+says "x.html: File too large; raise 'ulimit -f'"
+nothing_left "$work/room"
+for signal in INT TERM HUP; do
+	"$ctl" report "$work/room/x.html" "$work/many" 2>"$work/err" &
+	pid=$!
+	for ((i = 0; i < 400; i++)); do
+		[ -z "$(ls -A "$work/room")" ] || break
+		sleep 0.01
+	done
+	kill -$signal "$pid" 2>/dev/null || true
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" = 1 ] || [ "$status" = 0 ] || fail "interrupted: $status"
+	if [ "$status" = 1 ]; then
+		says 'x.html: interrupted'
+		nothing_left "$work/room"
+		interrupted=$((interrupted + 1))
+	fi
+	rm -f "$work/room/x.html"
+done
+[ "$interrupted" -gt 1 ] || fail "interrupted only $interrupted of 3"
+
+# --- damage: what can be read is shown, and that something is missing is told ------------------
+cp -r "$work/a" "$work/cut"
+truncate -s -100 "$work/cut/default_0"
+run 3 report -q "$work/cut.html" "$work/cut"
+says 'cut off in packet'
+check "$work/cut.html" "$work/cut"
+grep -q 'The recording is damaged in' "$work/cut.html" || fail "damage is not told"
+
+# --- a browser ----------------------------------------------------------------------------------
+if ! command -v chromium >/dev/null; then
+	echo "1..2"
+	echo "ok 1 - pages"
+	echo "ok 2 - a browser # SKIP there is no chromium (apt-get install chromium)"
+	exit 0
+fi
+for page in a m lossy h many; do
+	out=$(timeout 200 python3 "$here/reportpage.py" "$work/$page.html" 2>&1) ||
+		fail "in the browser: $out"
+	echo "# $page: $out"
+done
