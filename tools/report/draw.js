@@ -427,6 +427,8 @@ function drawBusy(row, y, h) {
 	const width = D.rates.width, px = width * View.scale;
 	const last = Math.min(row.bins.length - 1, Math.floor(View.to / width));
 
+	if (px > 100)		// so near, it says nothing of what is seen
+		return;
 	ctx.globalAlpha = row.open ? 0.14 : 0.5;
 	for (let i = Math.max(0, Math.floor(View.from / width)); i <= last; i++) {
 		const tall = row.bins[i] ? Math.max(1, h * Math.sqrt(row.bins[i] / row.peak)) : 0;
