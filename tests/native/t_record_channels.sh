@@ -56,7 +56,7 @@ END
 run 0 record --events 'job_*,-job_end' -o "$work/some" -- "$work/typed"
 says 'some: 10 events'
 run 0 stat "$work/some"
-shows '^default  *job_begin  *begin  *10$'
+shows '^default  *job_begin  *begin  *10 '
 run 0 record -o "$work/every" -- "$work/typed"
 says 'every: 30 events'
 run 0 record "${many[@]:0:32}" -o "$work/most" -- "$emit" 10
@@ -107,7 +107,7 @@ events=$(number events "$work/out")
 [ "$(babeltrace2 "$work/a" -c sink.utils.counter 2>/dev/null |
 	sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)" = "$events" ] || fail "babeltrace2"
 "$ctl" stat "$work/a" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat"
-shows "^quiet  *flood  *instant  *$(awk '{ print $4 }' "$work/quiet")$"
+shows "^quiet  *flood  *instant  *$(awk '{ print $4 }' "$work/quiet") "
 run "$status" record -c quiet -c loud -o "$work/b" -- sh "$work/both"
 says '^  channel quiet: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  channel loud: [0-9]* events, [0-9.]* MB/s drained$'

@@ -158,7 +158,7 @@ END
 "$work/dot" || fail "no channel with a dot in front"
 run 0 snapshot -c .dot -o "$work/dots"
 run 0 stat "$work/dots"
-shows '^_dot  *tick  *instant  *1$'
+shows '^_dot  *tick  *instant  *1 '
 [ "$(babeltrace_events "$work/dots")" = 1 ] || fail "babeltrace2 of a dot"
 run 0 channel remove .dot
 
