@@ -337,7 +337,7 @@ static void tell(struct tsct_writer *w)
 {
 	if (w->flushed < 0 || w->settled <= w->told || latest(w) < w->told)
 		return;
-	tsct_flushed_tell(w->flushed, tsct_ticker_moment(&w->ticker, w->settled));
+	tsct_flushed_tell(w->flushed, tsct_ticker_settle(&w->ticker, w->settled));
 	w->told = w->settled;
 }
 

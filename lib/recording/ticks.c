@@ -83,11 +83,22 @@ __u64 tsct_ticker_moment(const struct tsct_ticker *ticker, __u64 stamp)
 		stamp << ticker->bits;
 }
 
+__u64 tsct_ticker_settle(struct tsct_ticker *ticker, __u64 stamp)
+{
+	const __u64 tick = tsct_ticker_moment(ticker, stamp);
+
+	if (tick > ticker->floor)
+		ticker->floor = tick;
+	return ticker->floor;
+}
+
 /* Where the next line is behind the one before, time stands still meanwhile. */
 static __u64 system_tick(struct tsct_ticker *ticker, __u64 last, __u64 stamp)
 {
 	__u64 ns = system_ns(&ticker->line, stamp);
 
+	if (last < ticker->floor)
+		last = ticker->floor;
 	if (ns >= last)
 		return ns;
 	if (last - ns > ticker->held_ns)

@@ -41,6 +41,7 @@ struct tsct_ticker {
 	__u64 begin;		/* of the recording */
 	__u64 error_ps;		/* the worst of all lines */
 	__u64 held_ns;		/* and how long time stood still between two */
+	__u64 floor;		/* no event's tick may be before it */
 };
 
 /* tsct_ticker_init - by rec->timestamps, and by its line as it is known now */
@@ -56,6 +57,9 @@ void tsct_ticker_follow(struct tsct_ticker *ticker,
 
 /* tsct_ticker_moment - the tick of a stamp that no event has */
 __u64 tsct_ticker_moment(const struct tsct_ticker *ticker, __u64 stamp);
+
+/* tsct_ticker_settle - the same, and no later event's tick will be before it */
+__u64 tsct_ticker_settle(struct tsct_ticker *ticker, __u64 stamp);
 
 /*
  * tsct_ticker_event - the tick of the next event of a file

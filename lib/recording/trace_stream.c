@@ -405,6 +405,7 @@ void tsct_stream_learn(struct tsct_stream *s, const struct tsct_recording *rec,
 {
 	s->kinds = kinds;
 	s->nr_kinds = rec->streams[s->class].nr_defs;
+	measure(s);
 }
 
 void tsct_stream_free(struct tsct_stream *s)

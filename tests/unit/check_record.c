@@ -192,11 +192,36 @@ START_TEST(record_meta_round_trip)
 	rec.streams[1].ring[2] = (struct tsct_ring_figures) { 1ULL << 60,
 		(1ULL << 60) + 12345, 17 };
 	rec.snapshot = 1;
+	rec.timestamps = TSCT_TIMESTAMPS_TSC_256;
+	rec.fsync = TSCT_FSYNC_PACKET;
+	rec.sync_every = 1024;
+	rec.counter = rec.real;
+	rec.nodes[0].cpu_model = strdup("Some CPU (R) \"x\"");
+	for (i = 0; i < 3; i++) {
+		ck_assert_int_eq(tsct_recording_add_cpu(&rec.nodes[0], &(struct
+				 tsct_recorded_cpu) { 2 * i, i != 1, 1, 2, 3 }), 0);
+		ck_assert_int_eq(tsct_recording_add_line(&rec, &(struct
+				 tsct_segment) { .base_tsc = i, .mult = 7,
+				 .base_ns = -i, .epoch = 3 }), 0);
+	}
+	ck_assert_int_eq(tsct_recording_add_cpu(&rec.nodes[0], &(struct
+			 tsct_recorded_cpu) { 4, 1, 0, 0, 0 }), -EINVAL);
 	text = metadata_text(&rec, &len);
 	ck_assert_msg(!tsct_meta_parse(text, len, &again, why, sizeof(why)),
 		      "%s", why);
 	ck_assert_str_eq(again.nodes[0].command, rec.nodes[0].command);
 	ck_assert_uint_eq(again.snapshot, 1);
+	ck_assert_uint_eq(again.timestamps, TSCT_TIMESTAMPS_TSC_256);
+	ck_assert_uint_eq(again.fsync, TSCT_FSYNC_PACKET);
+	ck_assert_uint_eq(again.sync_every, 1024);
+	ck_assert_str_eq(again.nodes[0].cpu_model, rec.nodes[0].cpu_model);
+	ck_assert_uint_eq(again.nodes[0].nr_cpus, 3);
+	ck_assert_uint_eq(again.nodes[0].cpus[1].online, 0);
+	ck_assert_mem_eq(&again.nodes[0].cpus[2], &rec.nodes[0].cpus[2],
+			 sizeof(struct tsct_recorded_cpu));
+	ck_assert_uint_eq(again.nr_lines, 3);
+	ck_assert_mem_eq(&again.lines[2], &rec.lines[2],
+			 sizeof(struct tsct_segment));
 	ck_assert_mem_eq(&again.streams[1].ring[2], &rec.streams[1].ring[2],
 			 sizeof(struct tsct_ring_figures));
 	ck_assert(tsct_recording_lossy(&again));
