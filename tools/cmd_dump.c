@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* trace-ctl dump: one line for each event, in the order of their stamps */
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -10,208 +9,22 @@
 
 #include "cmd.h"
 #include "core/scale.h"
-#include "export/json_value.h"
-#include "filter_options.h"
-#include "json.h"
-#include "recording/lines.h"
+#include "dump.h"
 #include "recording/ticks.h"
 #include "view.h"
 
 #define CHUNK	65536		/* lines are written together */
 
-enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
-
-struct dump {
-	const char *dir;
-	bool json, sync, stamps, follow;
-	enum colour colour;
-	struct tsct_filter filter;
-	__u64 limit;
-
-	struct tsct_trace *trace;
-	const struct tsct_recording *rec;
-	struct tsct_selection selection;
-	struct tsct_lines lines;	/* also the options of lines */
-	struct tsct_unique unique;
-	struct tsct_unique_stamp stamp;	/* of the event that was read last */
-	__u64 shown;
-	__u64 last, late;		/* stamp; events that came after it */
-	bool enough;			/* of what there is, or is to come */
-	char why[256];
-};
-
 static volatile sig_atomic_t interrupted;
 
-/* ---- options ----------------------------------------------------------- */
-
-enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
-       KEY_STAMPS, KEY_SYNC };
-
-static const struct argp_option options[] = {
-	{ "utc", KEY_UTC, NULL, 0, "times with date, in UTC (default: time of day, local)", 0 },
-	{ "raw", KEY_RAW, NULL, 0, "stamps as they were recorded, in ticks", 0 },
-	{ "stamps", KEY_STAMPS, NULL, 0, "unique stamps of 64 bits, a tick and which event of it, "
-	  "with their segment; and the seconds since the beginning that they mean, to "
-	  "legacy applications and accurately", 0 },
-	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
-	{ "error", KEY_ERROR, NULL, 0, "how far each time may be off, too", 0 },
-	{ "follow", 'f', NULL, 0, "of a recording that is being made: go on until"
-	  " it is complete", 0 },
-	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
-	{ "sync", KEY_SYNC, NULL, 0, "samples of other nodes' time, too", 0 },
-	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
-	{ "color", KEY_COLOUR, "WHEN", OPTION_ARG_OPTIONAL, "auto (on a terminal,"
-	  " unless NO_COLOR is set), always, never", 0 },
-	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
-	{ 0 }
-};
-
-static __u64 parse_number(struct argp_state *state, const char *what,
-			  const char *arg, __u64 max)
-{
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
-
-	if (*arg < '0' || *arg > '9' || *end || n > max)
-		argp_error(state, "%s: %s is not a number from 0 to %" PRIu64,
-			   what, arg, (uint64_t)max);
-	return n;
-}
-
-static void set_time(struct argp_state *state, struct dump *d,
-		     enum tsct_lines_time time)
-{
-	if (d->lines.time != TSCT_LINES_LOCAL && d->lines.time != time)
-		argp_error(state, "of --utc, --raw, --stamps and --delta only one"
-			   " can be");
-	d->lines.time = time;
-}
-
-static enum colour parse_colour(struct argp_state *state, const char *arg)
-{
-	static const char *const names[] = { "auto", "always", "never" };
-	unsigned int i;
-
-	if (!arg)
-		return COLOUR_ALWAYS;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(arg, names[i]))
-			return i;
-	argp_error(state, "--color: %s is none of auto, always, never", arg);
-	return COLOUR_AUTO;
-}
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct dump *d = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT: state->child_inputs[0] = &d->filter; break;
-	case KEY_UTC: set_time(state, d, TSCT_LINES_UTC); break;
-	case KEY_RAW: set_time(state, d, TSCT_LINES_RAW); break;
-	case KEY_STAMPS:
-		set_time(state, d, TSCT_LINES_UNIQUE);
-		d->stamps = true;
-		break;
-	case KEY_DELTA: set_time(state, d, TSCT_LINES_DELTA); break;
-	case KEY_ERROR: d->lines.error = true; break;
-	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
-	case KEY_JSON: d->json = true; break;
-	case KEY_SYNC: d->sync = true; break;
-	case 'f': d->follow = true; break;
-	case ARGP_KEY_END:
-		if (d->follow && d->sync)
-			argp_error(state, "--follow: samples are in order when"
-				   " the recording is complete; without --sync");
-		break;
-	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
-	default:
-		return view_parse_recording(key, arg, state, &d->dir);
-	}
-	return 0;
-}
-
-static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
-
-static const struct argp argp = {
-	options, parse_option, "DIR",
-	"Print a recording's events, one on each line, in the order of time."
-	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
-	" 3 if events are missing from it.", children, NULL, NULL
-};
-
-static bool is_coloured(enum colour colour)
+static bool is_coloured(enum dump_colour colour)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	if (colour != COLOUR_AUTO)
-		return colour == COLOUR_ALWAYS;
+	if (colour != DUMP_COLOUR_AUTO)
+		return colour == DUMP_COLOUR_ALWAYS;
 	return isatty(STDOUT_FILENO) && !(no && *no) &&
 		!(term && !strcmp(term, "dumb"));
-}
-
-/* ---- JSON ---------------------------------------------------------------- */
-
-static json_t *json_fields(const struct tsct_trace_event *e)
-{
-	json_t *fields = json_object();
-	struct tsct_value f;
-	unsigned int nr = 0;
-	size_t pos = 0;
-
-	while (tsct_value_next(e, &nr, &pos, &f))
-		json_object_set_new(fields, f.field->name, tsct_json_value(&f, 0));
-	return fields;
-}
-
-static json_t *json_error(const struct dump *d, const struct tsct_trace_event *e)
-{
-	__u64 ns = tsct_recording_error_ns(d->rec, e->node, e->stamp);
-
-	return ns > INT64_MAX ? json_null() : json_integer((json_int_t)ns);
-}
-
-static json_t *json_unique(const struct tsct_unique_stamp *u)
-{
-	char stamp[24];
-
-	if (!u->known)
-		return json_null();
-	/* JSON's integers are signed here: all 64 bits are text. */
-	snprintf(stamp, sizeof(stamp), "%" PRIu64, (uint64_t)u->stamp);
-	return json_pack("{sI ss sI si sI sI}",
-			 "segment", (json_int_t)u->segment, "stamp", stamp,
-			 "tick", (json_int_t)tsct_stamp_tick(u->stamp),
-			 "event", (int)tsct_stamp_event(u->stamp),
-			 "legacy_ns", (json_int_t)u->legacy_ns,
-			 "accurate_ns", (json_int_t)u->ns);
-}
-
-static void print_json(const struct dump *d, const struct tsct_trace_event *e,
-		       __s64 ns)
-{
-	json_t *json = json_pack("{sI sI si sI ss ss ss so}",
-				 "time_ns", (json_int_t)ns,
-				 "stamp", (json_int_t)e->stamp,
-				 "cpu", (int)e->cpu, "tid", (json_int_t)e->tid,
-				 "channel", d->rec->streams[e->stream].name,
-				 "event", e->def->name,
-				 "kind", tsct_kind_names[e->def->kind],
-				 "fields", json_fields(e));
-
-	if (d->rec->merged)
-		json_object_set_new(json, "node", ctl_json_text(
-				    tsct_recording_node_name(d->rec, e->node)));
-	if (e->tick != e->stamp)
-		json_object_set_new(json, "tick",
-				    json_integer((json_int_t)e->tick));
-	if (d->stamps)
-		json_object_set_new(json, "unique", json_unique(&d->stamp));
-	if (d->lines.error)
-		json_object_set_new(json, "error_ns", json_error(d, e));
-	json_dumpf(json, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(json);
 }
 
 /* ---- what is wanted -------------------------------------------------------- */
@@ -260,7 +73,8 @@ static int select_events(struct dump *d)
 static void write_lines(struct dump *d)
 {
 	fwrite_unlocked(d->lines.text, 1, d->lines.len, stdout);
-	d->lines.len = 0;
+	fwrite_unlocked(d->json_lines.text, 1, d->json_lines.len, stdout);
+	d->lines.len = d->json_lines.len = 0;
 }
 
 static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
@@ -268,12 +82,9 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	int err;
 
 	d->shown++;
-	if (d->json) {
-		print_json(d, e, ns);
-		return 0;
-	}
-	err = tsct_lines_add(&d->lines, e, ns);
-	if (d->lines.len >= CHUNK)
+	err = d->json ? dump_json_add(d, e, ns) :
+		tsct_lines_add(&d->lines, e, ns);
+	if (d->lines.len + d->json_lines.len >= CHUNK)
 		write_lines(d);
 	return err;
 }
@@ -428,6 +239,7 @@ static int dump_opened(struct dump *d)
 	if (!select_events(d))
 		ret = dump_all(d);
 	tsct_lines_free(&d->lines);
+	free(d->json_lines.text);
 	tsct_unique_free(&d->unique);
 	tsct_selection_free(&d->selection);
 	return is_unread() ? EXIT_DONE : ret;
@@ -438,7 +250,7 @@ int cmd_dump(int argc, char **argv)
 	struct dump d = { .limit = UINT64_MAX };
 	int ret = EXIT_FAILED;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &d))
+	if (dump_options_parse(argc, argv, &d))
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_DFL);	/* as for any filter: `dump | head` */
 	if (!view_open("dump", d.dir, &d.trace)) {

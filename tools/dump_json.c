@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Events as JSON. By hand, as a tree of objects for each line would be most of the
+ * work; what a value is in JSON is as tsct_json_value() has it.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tsctrace/stamp.h>
+
+#include "dump.h"
+#include "export/json_value.h"
+#include "recording/digits.h"
+#include "recording/value.h"
+#include "utf8.h"
+
+/* A line without payload and names; a member; each byte of text at most */
+#define LINE_ROOM	1024
+#define MEMBER_ROOM	128
+#define TEXT_MOST	6
+
+/* ---- pieces: there is room for all of them --------------------------------- */
+
+static char *put(char *at, const char *text)
+{
+	const size_t len = strlen(text);
+
+	memcpy(at, text, len);
+	return at + len;
+}
+
+static char *put_control(char *at, char c)
+{
+	static const char *const names = "\bb\ff\nn\rr\tt\"\"\\\\";
+	const char *n;
+
+	*at++ = '\\';
+	for (n = names; *n; n += 2) {
+		if (*n != c)
+			continue;
+		*at++ = n[1];
+		return at;
+	}
+	at = put(at, "u00");
+	*at++ = "0123456789ABCDEF"[c >> 4 & 15];
+	*at++ = "0123456789ABCDEF"[c & 15];
+	return at;
+}
+
+/* JSON is UTF-8: a byte that is none becomes U+FFFD. */
+static char *put_text(char *at, const char *text, size_t len)
+{
+	const char *end = text + len;
+	size_t n;
+
+	*at++ = '"';
+	while (text < end) {
+		if (*text >= ' ' && *text != '"' && *text != '\\') {
+			*at++ = *text++;
+		} else if (!(*text & 0x80)) {
+			at = put_control(at, *text++);
+		} else {
+			n = tsct_utf8_len(text, end - text);
+			if (n)
+				memcpy(at, text, n);
+			else
+				memcpy(at, "\xef\xbf\xbd", 3);
+			at += n ? n : 3;
+			text += n ? n : 1;
+		}
+	}
+	*at++ = '"';
+	return at;
+}
+
+static char *put_string(char *at, const char *text)
+{
+	return put_text(at, text, strlen(text));
+}
+
+static char *put_integer(char *at, const char *before, __s64 value)
+{
+	return tsct_digits_signed(put(at, before), value);
+}
+
+/* ---- values ------------------------------------------------------------------ */
+
+/* Reals and whatever else is rare */
+static char *put_rare(char *at, const struct tsct_value *v)
+{
+	json_t *json = tsct_json_value(v, 0);
+	size_t len;
+
+	len = json ? json_dumpb(json, at, MEMBER_ROOM, JSON_COMPACT |
+				JSON_ENCODE_ANY) : 0;
+	json_decref(json);
+	return len && len <= MEMBER_ROOM ? at + len : put(at, "null");
+}
+
+static char *put_value(char *at, const struct tsct_value *v)
+{
+	if (tsct_value_is_text(v))
+		return put_text(at, (const char *)v->at, tsct_value_text_len(v));
+	if (v->field->type == TSCT_TYPE_BYTES) {
+		*at++ = '"';
+		at = tsct_digits_bytes(at, v->at, v->size);
+		*at++ = '"';
+		return at;
+	}
+	if (!tsct_value_is_integer(v) || tsct_value_is_huge(v) ||
+	    v->field->format == TSCT_FORMAT_SYSCALL)
+		return put_rare(at, v);
+	return tsct_digits_signed(at, tsct_value_integer(v));
+}
+
+static char *put_fields(char *at, const struct tsct_trace_event *e)
+{
+	const char *gap = "\"";
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+
+	*at++ = '{';
+	while (tsct_value_next(e, &nr, &pos, &v)) {
+		at = put(at, gap);
+		at = put(at, v.field->name);
+		at = put(at, "\":");
+		at = put_value(at, &v);
+		gap = ",\"";
+	}
+	*at++ = '}';
+	return at;
+}
+
+/* ---- lines --------------------------------------------------------------------- */
+
+static char *put_unique(char *at, const struct tsct_unique_stamp *u)
+{
+	at = put(at, ",\"unique\":");
+	if (!u->known)
+		return put(at, "null");
+	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
+	/* JSON's integers are signed here: all 64 bits are text. */
+	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp);
+	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
+	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));
+	at = put_integer(at, ",\"legacy_ns\":", (__s64)u->legacy_ns);
+	at = put_integer(at, ",\"accurate_ns\":", (__s64)u->ns);
+	*at++ = '}';
+	return at;
+}
+
+static char *put_error(char *at, const struct dump *d,
+		       const struct tsct_trace_event *e)
+{
+	__u64 ns = tsct_recording_error_ns(d->rec, e->node, e->stamp);
+
+	if (ns > INT64_MAX)
+		return put(at, ",\"error_ns\":null");
+	return put_integer(at, ",\"error_ns\":", (__s64)ns);
+}
+
+static char *put_line(char *at, const struct dump *d,
+		      const struct tsct_trace_event *e, __s64 ns)
+{
+	at = put_integer(at, "{\"time_ns\":", ns);
+	at = put_integer(at, ",\"stamp\":", (__s64)e->stamp);
+	at = put_integer(at, ",\"cpu\":", e->cpu);
+	at = put_integer(at, ",\"tid\":", e->tid);
+	at = put_string(put(at, ",\"channel\":"),
+			d->rec->streams[e->stream].name);
+	at = put_string(put(at, ",\"event\":"), e->def->name);
+	at = put_string(put(at, ",\"kind\":"), tsct_kind_names[e->def->kind]);
+	at = put_fields(put(at, ",\"fields\":"), e);
+	if (d->rec->merged)
+		at = put_string(put(at, ",\"node\":"),
+				tsct_recording_node_name(d->rec, e->node));
+	if (e->tick != e->stamp)
+		at = put_integer(at, ",\"tick\":", (__s64)e->tick);
+	if (d->stamps)
+		at = put_unique(at, &d->stamp);
+	if (d->lines.error)
+		at = put_error(at, d, e);
+	return put(at, "}\n");
+}
+
+static int make_room(struct dump_json *j, size_t more)
+{
+	const size_t room = j->len + more;
+	char *text;
+
+	if (room <= j->room)
+		return 0;
+	text = realloc(j->text, room * 2);
+	if (!text)
+		return -ENOMEM;
+	j->text = text;
+	j->room = room * 2;
+	return 0;
+}
+
+int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
+{
+	const char *node = tsct_recording_node_name(d->rec, e->node);
+	struct dump_json *j = &d->json_lines;
+
+	if (make_room(j, LINE_ROOM + TEXT_MOST * (strlen(node) + e->len) +
+		      e->def->nr_fields * (size_t)MEMBER_ROOM * 2))
+		return -ENOMEM;
+	j->len = put_line(j->text + j->len, d, e, ns) - j->text;
+	return 0;
+}

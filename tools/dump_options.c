@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+#include "filter_options.h"
+#include "view.h"
+
+enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
+       KEY_STAMPS, KEY_SYNC };
+
+static const struct argp_option options[] = {
+	{ "utc", KEY_UTC, NULL, 0, "times with date, in UTC (default: time of day, local)", 0 },
+	{ "raw", KEY_RAW, NULL, 0, "stamps as they were recorded, in ticks", 0 },
+	{ "stamps", KEY_STAMPS, NULL, 0, "unique stamps of 64 bits, a tick and which event of it, "
+	  "with their segment; and the seconds since the beginning that they mean, to "
+	  "legacy applications and accurately", 0 },
+	{ "delta", KEY_DELTA, NULL, 0, "time since the line before, in seconds", 0 },
+	{ "error", KEY_ERROR, NULL, 0, "how far each time may be off, too", 0 },
+	{ "follow", 'f', NULL, 0, "of a recording that is being made: go on until"
+	  " it is complete", 0 },
+	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
+	{ "sync", KEY_SYNC, NULL, 0, "samples of other nodes' time, too", 0 },
+	{ "json", KEY_JSON, NULL, 0, "one JSON object on each line", 0 },
+	{ "color", KEY_COLOUR, "WHEN", OPTION_ARG_OPTIONAL, "auto (on a terminal,"
+	  " unless NO_COLOR is set), always, never", 0 },
+	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
+	{ 0 }
+};
+
+static __u64 parse_number(struct argp_state *state, const char *what,
+			  const char *arg, __u64 max)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	if (*arg < '0' || *arg > '9' || *end || n > max)
+		argp_error(state, "%s: %s is not a number from 0 to %" PRIu64,
+			   what, arg, (uint64_t)max);
+	return n;
+}
+
+static void set_time(struct argp_state *state, struct dump *d,
+		     enum tsct_lines_time time)
+{
+	if (d->lines.time != TSCT_LINES_LOCAL && d->lines.time != time)
+		argp_error(state, "of --utc, --raw, --stamps and --delta only one"
+			   " can be");
+	d->lines.time = time;
+}
+
+static enum dump_colour parse_colour(struct argp_state *state, const char *arg)
+{
+	static const char *const names[] = { "auto", "always", "never" };
+	unsigned int i;
+
+	if (!arg)
+		return DUMP_COLOUR_ALWAYS;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(arg, names[i]))
+			return i;
+	argp_error(state, "--color: %s is none of auto, always, never", arg);
+	return DUMP_COLOUR_AUTO;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct dump *d = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &d->filter; break;
+	case KEY_UTC: set_time(state, d, TSCT_LINES_UTC); break;
+	case KEY_RAW: set_time(state, d, TSCT_LINES_RAW); break;
+	case KEY_STAMPS:
+		set_time(state, d, TSCT_LINES_UNIQUE);
+		d->stamps = true;
+		break;
+	case KEY_DELTA: set_time(state, d, TSCT_LINES_DELTA); break;
+	case KEY_ERROR: d->lines.error = true; break;
+	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
+	case KEY_JSON: d->json = true; break;
+	case KEY_SYNC: d->sync = true; break;
+	case 'f': d->follow = true; break;
+	case ARGP_KEY_END:
+		if (d->follow && d->sync)
+			argp_error(state, "--follow: samples are in order when"
+				   " the recording is complete; without --sync");
+		break;
+	case 'n': d->limit = parse_number(state, "-n", arg, INT64_MAX); break;
+	default:
+		return view_parse_recording(key, arg, state, &d->dir);
+	}
+	return 0;
+}
+
+static const struct argp_child children[] = { { &filter_argp, 0, NULL, 0 }, { 0 } };
+
+static const struct argp argp = {
+	options, parse_option, "DIR",
+	"Print a recording's events, one on each line, in the order of time."
+	"\vThe exit status is 0, or 1 if DIR cannot be read, 2 for wrong usage,"
+	" 3 if events are missing from it.", children, NULL, NULL
+};
+
+int dump_options_parse(int argc, char **argv, struct dump *d)
+{
+	return argp_parse(&argp, argc, argv, 0, NULL, d);
+}
