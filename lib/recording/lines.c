@@ -40,7 +40,7 @@ static void set_clock(struct tsct_lines *l, __s64 ns)
 		gmtime_r(&second, &tm);
 	else
 		localtime_r(&second, &tm);
-	l->second_ns = (__s64)second * NS_PER_S;
+	l->second_ns = (__s64)((__u64)second * NS_PER_S);	/* may wrap */
 	at += strftime(at, sizeof(l->clock) - TSCT_LINES_COPY, utc ? "%Y-%m-%dT%H:%M:%S." :
 		       "%H:%M:%S.", &tm);
 	l->clock_len = at - l->clock;
@@ -48,11 +48,11 @@ static void set_clock(struct tsct_lines *l, __s64 ns)
 
 static char *put_clock(struct tsct_lines *l, char *at, __s64 ns)
 {
-	__u64 rest = (__u64)(ns - l->second_ns);
+	__u64 rest = (__u64)ns - (__u64)l->second_ns;
 
 	if (unlikely(rest >= NS_PER_S || !l->clock_len)) {
 		set_clock(l, ns);
-		rest = (__u64)(ns - l->second_ns);
+		rest = (__u64)ns - (__u64)l->second_ns;
 	}
 	at = copy(at, l->clock, l->clock_len);
 	at = tsct_digits_fixed(at, rest, 9);
@@ -64,7 +64,8 @@ static char *put_clock(struct tsct_lines *l, char *at, __s64 ns)
 /* Stamps are in order, and so are times, unless they are told anew meanwhile. */
 static char *put_delta(struct tsct_lines *l, char *at, __s64 ns)
 {
-	const __s64 delta = l->any && ns > l->last_ns ? ns - l->last_ns : 0;
+	const __u64 delta = l->any && ns > l->last_ns ?
+		(__u64)ns - (__u64)l->last_ns : 0;
 
 	*at++ = '+';
 	at = tsct_digits_unsigned(at, delta / NS_PER_S);
