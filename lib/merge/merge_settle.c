@@ -169,80 +169,110 @@ static int settle_merged(struct tsct_merge *m, struct merge_in *in)
 	return make_correct(m, in, s);
 }
 
-/* The input that is that node's, and was recorded while the samples were taken */
+/* How many of its samples are from while both were recorded */
+static unsigned int count_common(const struct merge_in *in,
+				 const struct tsct_series *s,
+				 const struct merge_in *other)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < s->nr; i++)
+		nr += s->x[i].t1 >= in->begin && s->x[i].t4 <= in->end &&
+			s->x[i].t2 >= other->begin && s->x[i].t3 <= other->end;
+	return nr;
+}
+
+/* The input that is that node's, of several the one with most in common */
 static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 			 const struct tsct_series *s)
 {
-	const __u64 t2 = s->x[s->nr / 2].t2;
+	unsigned int nr, most = 0;
 	const struct merge_in *other;
-	__u32 i;
+	__u32 i, best = MERGE_NOBODY;
 
 	for (i = 0; i < m->nr; i++) {
 		other = &m->in[i];
 		if (other == in || other->told.rec->merged || !s->has_line ||
 		    !merge_sync(other)->on || merge_sync(other)->node != s->node)
 			continue;
-		if (t2 >= other->begin && t2 <= other->end)
-			return i;
+		nr = count_common(in, s, other);
+		if (nr > most) {
+			most = nr;
+			best = i;
+		}
 	}
-	return MERGE_NOBODY;
+	return best;
 }
 
-/* How that series goes on to the axis. False: not yet */
-static bool choose_way(const struct tsct_merge *m, const struct merge_in *in,
-		       const struct tsct_series *series, bool wait,
-		       struct merge_segment *s)
+/* Of one epoch of its counter: the way with the least bound in its middle, so far */
+struct choice {
+	struct merge_segment best;
+	double error;
+	__u64 at;
+	int err;		/* of what was tried last, in vain */
+};
+
+static void try_way(const struct tsct_merge *m, const struct merge_in *in,
+		    const struct tsct_series *series, enum tsct_merge_how how,
+		    __u32 parent, struct choice *c)
 {
-	s->series = series;
-	s->how = TSCT_MERGE_TOLD;
-	s->parent = MERGE_NOBODY;
-	if (series->has_line && series->node == m->master && m->master) {
-		s->how = TSCT_MERGE_AS_CHILD;
-		return true;
+	const struct merge_segment way = {
+		.series = series, .how = how, .parent = parent,
+	};
+	struct merge_place place;
+	int err = merge_estimate(m, in, &way, c->at, &place);
+
+	if (err) {
+		c->err = err;
+	} else if (!c->best.series || place.error < c->error) {
+		c->best = way;
+		c->error = place.error;
 	}
-	s->parent = find_parent(m, in, series);
-	if (s->parent == MERGE_NOBODY)
-		return true;
-	/* Whoever goes round in circles does not get there. */
-	if (m->in[s->parent].settled)
-		s->how = TSCT_MERGE_VIA;
-	return m->in[s->parent].settled || !wait;
 }
 
-/* Of one epoch of its counter, the series with the least bound in its middle */
+/* -EAGAIN: whom it asked has to be settled before */
+static int try_series(const struct tsct_merge *m, const struct merge_in *in,
+		      const struct tsct_series *series, bool wait,
+		      struct choice *c)
+{
+	__u32 parent;
+
+	if (series->has_line && series->node == m->master && m->master) {
+		try_way(m, in, series, TSCT_MERGE_AS_CHILD, MERGE_NOBODY, c);
+		return 0;
+	}
+	parent = find_parent(m, in, series);
+	/* Whoever goes round in circles does not get there. */
+	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
+		return -EAGAIN;
+	if (parent != MERGE_NOBODY && m->in[parent].settled)
+		try_way(m, in, series, TSCT_MERGE_VIA, parent, c);
+	try_way(m, in, series, TSCT_MERGE_TOLD, MERGE_NOBODY, c);
+	return 0;
+}
+
 static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 			 __u32 epoch, bool wait, struct merge_segment *s)
 {
-	struct merge_segment best = { .series = NULL }, it = *s;
-	double least = 0, error;
-	struct merge_place place;
-	int err = -ENODATA, ret;
+	const __u64 end = s->end < in->end ? s->end : in->end;
+	struct choice c = { .err = -ENODATA };
 	unsigned int k;
+	int err;
 
+	c.at = s->begin + (end > s->begin ? end - s->begin : 0) / 2;
 	for (k = 0; k < in->nr_series; k++) {
 		if (!merge_is_of(m, &in->series[k]) ||
 		    in->series[k].clock_epoch != epoch)
 			continue;
-		if (!choose_way(m, in, &in->series[k], wait, &it))
-			return -EAGAIN;
-		ret = merge_estimate(m, in, &it, s->begin +
-				     (s->end < in->end ? s->end - s->begin :
-				      in->end - s->begin) / 2, &place);
-		if (ret) {
-			err = ret;
-			continue;
-		}
-		error = place.error;
-		if (!best.series || error < least) {
-			best = it;
-			least = error;
-		}
+		err = try_series(m, in, &in->series[k], wait, &c);
+		if (err)
+			return err;
 	}
-	if (!best.series)
-		return err;
-	s->series = best.series;
-	s->how = best.how;
-	s->parent = best.parent;
+	if (!c.best.series)
+		return c.err;
+	s->series = c.best.series;
+	s->how = c.best.how;
+	s->parent = c.best.parent;
 	return 0;
 }
 

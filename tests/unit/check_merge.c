@@ -73,7 +73,7 @@ START_TEST(test_circle)
 	write_node(&b, "d");
 	m = merge_to("adc", "o");
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_TOLD);
-	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_VIA);
+	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_TOLD);
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 1);
 }
