@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Recordings of daemons that synchronized with each other, merged: a master, a child,
+# and a child of that. All are on this machine, so what one of them recorded at a tick
+# of the counter has to have the time that the master's recording gives to that tick.
+# test-timeout: 120
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+emit=$work/emit
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
+	"$out/lib/libtsctrace.a" -lm
+
+mkdir "$work/alpha" "$work/beta" "$work/gamma"
+for i in alpha beta gamma; do net $i; done
+join alpha 10.77.6.1/24 beta 10.77.6.2/24
+join beta 10.77.7.2/24 gamma 10.77.7.3/24
+printf 'name alpha\nchild beta 10.77.6.2\n' >"$work/alpha/conf"
+printf 'name beta\nmaster 10.77.6.1 minpoll -3 maxpoll -2\nchild gamma 10.77.7.3\n' \
+	>"$work/beta/conf"
+printf 'name gamma\nmaster 10.77.7.2 minpoll -3 maxpoll -2\n' >"$work/gamma/conf"
+start alpha a1
+start beta b1
+start gamma c1
+wait_for "alpha has a clock" logged alpha 'clock synchronized'
+for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
+
+for i in alpha beta gamma; do
+	# Not the same names: each daemon has its own channels.
+	TSCTRACE_RUN_DIR=$work/$i "$ctl" record -q -o "$work/r.$i" -- \
+		sh -c "sleep 1; $emit 300; sleep 1" >/dev/null 2>"$work/$i/err" & pids+=($!)
+	recorders+=($!)
+done
+for i in "${recorders[@]}"; do wait "$i" || fail "a recorder: $(cat "$work"/*/err)"; done
+
+merge() {	# NAME ARGUMENT...: its JSON is $work/NAME.json
+	"$ctl" merge --json -o "$work/$1" "${@:2}" >"$work/$1.json" 2>"$work/err" ||
+		fail "merge $*: $(cat "$work/err")"
+}
+# NAME HOW...: each node's way, and all times
+check() {
+	"$ctl" dump --stamps "$work/$1" >/dev/null || fail "dump of $1"
+	python3 - "$work" "$1" "${@:2}" <<'END' || fail "$1 is not what it is to be"
+import json, re, subprocess, sys
+work, name, how = sys.argv[1], sys.argv[2], sys.argv[3:]
+j = json.load(open(f"{work}/{name}.json"))
+assert j["time"] == "cluster" and j["complete"], j
+assert all(re.fullmatch(h, n["how"]) for n, h in zip(j["nodes"], how)), j["nodes"]
+def env(dir, key):
+    return re.search(rf'^\t{key} = "(.*)";$', open(f"{dir}/metadata").read(), re.M)[1]
+def items(text):
+    return {k: int(v) for k, v in re.findall(r"(\w+)=(-?\d+)", text)}
+def ticks(dir):
+    text = subprocess.run(["babeltrace2", "--clock-cycles", dir], check=True,
+                          stdout=subprocess.PIPE).stdout.decode(errors="replace")
+    rows = {}
+    for line in text.splitlines():
+        if " sync_sample:" in line:
+            continue
+        tick = int(re.match(r"\[0*(\d+)\]", line)[1])
+        node = int((re.search(r"node_id = (\d+)", line) or [0, 0])[1])
+        cpu = int(re.search(r"cpu_id = (\d+)", line)[1])
+        rows.setdefault(node, []).append((cpu, tick))
+    return rows
+real = items(env(f"{work}/r.alpha", "clock_real"))
+merged = ticks(f"{work}/{name}")
+worst = 0
+for n, node in enumerate(j["nodes"]):
+    local = ticks(f"{work}/r.{node['name']}")[0] if node["name"] != "" else None
+    # In the order of ticks, CPU by CPU
+    a = sorted(local, key=lambda x: x)
+    b = sorted(merged[n], key=lambda x: x)
+    assert len(a) == len(b) > 300, (len(a), len(b))
+    for (cpu, tick), (cpu2, got) in zip(a, b):
+        assert cpu == cpu2
+        true = real["base_ns"] + ((tick - real["base_tsc"]) * real["mult"] >> 56)
+        assert abs(got - true) <= node["error_ns"], (n, tick, got - true, node)
+        worst = max(worst, abs(got - true))
+    assert node["error_ns"] < 1e6, node
+print(f"# {name}: off by {worst} ns at most; bounds",
+      *[n["error_ns"] for n in j["nodes"]])
+END
+}
+merge abc "$work/r.alpha" "$work/r.beta" "$work/r.gamma"
+# What beta told may be as good as what its recording says.
+check abc master child 'via|told'
+merge ac "$work/r.alpha" "$work/r.gamma"
+check ac master told
+merge ab "$work/r.alpha" "$work/r.beta"
+merge again "$work/ab" "$work/r.gamma"
+check again merged merged told
+babeltrace2 "$work/again" >"$work/text" 2>"$work/err" || fail "babeltrace2"
+[ ! -s "$work/err" ] || fail "babeltrace2: $(cat "$work/err")"
