@@ -364,7 +364,8 @@ static void put_nodes(const struct report *r, FILE *to)
 	fputs("<section>\n<h2>Nodes</h2>\n<div class=\"scroll\"><table>\n<thead><tr>"
 	      "<th>Node</th><th class=\"left\">Host</th><th class=\"left\">Kernel</th>"
 	      "<th class=\"left\">Of</th><th class=\"left\">Rings by</th><th>CPUs</th>"
-	      "<th class=\"left\">Model</th><th>Events</th><th class=\"left\">Clock</th><th>Bound</th></tr></thead>\n"
+	      "<th class=\"left\">Model</th><th>Events</th><th class=\"left\">Clock</th>"
+	      "<th>Bound</th></tr></thead>\n"
 	      "<tbody>\n", to);
 	for (i = 0; i < r->x.nr_nodes && i < ROWS_SHOWN; i++)
 		put_node(r, to, i);

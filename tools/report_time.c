@@ -54,15 +54,46 @@ static void widen(struct chart *chart, const double *x, const double *y, unsigne
 	}
 }
 
+/* In a unit in which it has no more than a few digits */
+static double choose_unit(struct chart *chart)
+{
+	static const struct { double ns; const char *title; } units[] = {
+		{ 1e9, "bound, s" }, { 1e6, "bound, ms" }, { 1e3, "bound, &micro;s" },
+		{ 1, "bound, ns" },
+	};
+	unsigned int i = 0;
+
+	while (i < 3 && chart->y_max < units[i].ns)
+		i++;
+	chart->y_title = units[i].title;
+	chart->y_max = chart->y_max > 0 ? chart->y_max / units[i].ns * 1.1 : 1;
+	return units[i].ns;
+}
+
+static void draw_lines(const struct report *r, const struct chart *chart, double unit)
+{
+	double x[POINTS], y[POINTS];
+	unsigned int nr, k;
+	char style[32];
+	__u32 i;
+
+	for (i = 0; i < r->x.nr_nodes; i++) {
+		nr = bounds_of(r, i, x, y);
+		for (k = 0; k < nr; k++)
+			y[k] /= unit;
+		snprintf(style, sizeof(style), "line n%u", i % LINES_MAX);
+		chart_line(chart, x, y, nr, style);
+	}
+}
+
 static void draw_bounds(const struct report *r, FILE *to)
 {
 	struct chart chart = {
 		.to = to, .title = "Bound of the error of times",
-		.x_title = "seconds since the recording began", .y_title = "bound, ns",
+		.x_title = "seconds since the recording began",
 		.x_min = INFINITY, .x_max = -INFINITY, .y_min = 0, .y_max = 0,
 	};
-	double x[POINTS], y[POINTS];
-	char style[32];
+	double x[POINTS], y[POINTS], unit;
 	unsigned int nr;
 	__u32 i;
 
@@ -76,13 +107,9 @@ static void draw_bounds(const struct report *r, FILE *to)
 	}
 	if (!(chart.x_max > chart.x_min))
 		chart_pad(&chart.x_min, &chart.x_max);
-	chart.y_max = chart.y_max > 0 ? chart.y_max * 1.1 : 1;
+	unit = choose_unit(&chart);
 	chart_begin(&chart);
-	for (i = 0; i < r->x.nr_nodes; i++) {
-		nr = bounds_of(r, i, x, y);
-		snprintf(style, sizeof(style), "line n%u", i % LINES_MAX);
-		chart_line(&chart, x, y, nr, style);
-	}
+	draw_lines(r, &chart, unit);
 	chart_end(&chart);
 }
 

@@ -220,6 +220,10 @@ def use(browser):
 
 
 def point(browser, kind):
+    if kind == "arrow":      # drawn where they can be told apart
+        browser.value("A.n && setView(Math.min(A.from[0], A.to[0]) - 1000, "
+                      "Math.max(A.from[0], A.to[0]) + 1000)")
+        browser.settle()
     found = browser.value(FIND % kind)
     if not found:
         return None
@@ -232,6 +236,7 @@ def point(browser, kind):
     browser.settle()
     details = browser.value("document.getElementById('details').innerText")
     need(f"no details of a {kind}", len(details) > 20)
+    browser.key("0")
     return details
 
 
