@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fuzz_packet.h"
+#include "fuzz.h"
 #include "sync/responder.h"
 
 #define KEY	1	/* of the client, and of the child at 192.0.2.1 */

@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh PROGRAM CORPUS SECONDS JOBS [OPTION]... - replay a corpus, then fuzz
+# run.sh PROGRAM FOLDER CORPUS SECONDS JOBS [OPTION]... - replay a corpus, then fuzz
 #
-# In PROGRAM's folder: what is new goes to found/, an input that fails to crash-*,
-# what each job says to fuzz-*.log. Exits with 1 where anything failed. (libFuzzer's
-# own way of running jobs passes over inputs of the corpus that crash.)
+# In FOLDER: what is new goes to found/, an input that fails to crash-*, what each
+# job says to fuzz-*.log. Exits with 1 where anything failed. (libFuzzer's own way of
+# running jobs passes over inputs of the corpus that crash.)
 set -euo pipefail
 
-program=$1 corpus=$2 seconds=$3 jobs=$4
-shift 4
-cd "$(dirname "$program")"
-mkdir -p found
+program=$1 folder=$2 corpus=$3 seconds=$4 jobs=$5
+name=$(basename "$program")
+shift 5
+mkdir -p "$folder/found" "$corpus"
+cd "$folder"
 rm -f fuzz-*.log
 options=(-timeout=10 -rss_limit_mb=2048 -artifact_prefix="$PWD/" "$@")
 pids=()
@@ -19,13 +20,13 @@ trap '[ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true' EXIT
 
 why() {
 	grep -hE 'does not hold|ERROR: |runtime error|Test unit written' fuzz-*.log || true
-	echo "fuzz: FAILED; see $PWD/fuzz-*.log, and run $program on a crash-*"
+	echo "$name: FAILED; see $PWD/fuzz-*.log, and run $program on a crash-*"
 	exit 1
 }
 
-echo "fuzz: replaying $(find "$corpus" found -type f | wc -l) inputs"
+echo "$name: replaying $(find "$corpus" found -type f | wc -l) inputs"
 "$program" "${options[@]}" -runs=0 "$corpus" found >fuzz-0.log 2>&1 || why
-echo "fuzz: $jobs jobs for $seconds s"
+echo "$name: $jobs jobs for $seconds s"
 for ((job = 1; job <= jobs; job++)); do
 	"$program" "${options[@]}" -max_total_time="$seconds" -use_value_profile=1 \
 		found "$corpus" >"fuzz-$job.log" 2>&1 &
@@ -38,4 +39,4 @@ done
 pids=()
 [ "$failed" -eq 0 ] || why
 grep -h '^Done ' fuzz-*.log
-echo "fuzz: nothing failed; $(find found -type f | wc -l) inputs in $PWD/found"
+echo "$name: nothing failed; $(find found -type f | wc -l) inputs in $PWD/found"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The name is libFuzzer's. */
-#ifndef TESTS_FUZZ_PACKET_H
-#define TESTS_FUZZ_PACKET_H
+#ifndef TESTS_FUZZ_H
+#define TESTS_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,4 +9,4 @@
 /* Aborts, with a word on standard error, where something does not hold. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-#endif /* TESTS_FUZZ_PACKET_H */
+#endif /* TESTS_FUZZ_H */

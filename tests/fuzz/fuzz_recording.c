@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Anything that can be in a recording's directory, to whoever reads one: for libFuzzer
+ * (Makefile), and for check_fuzz_recording, which replays what was found. What an
+ * input is, recording_box.h says.
+ *
+ * What must hold, whatever is there:
+ *   - What cannot be read is said, and told apart by its error.
+ *   - Metadata that was read is written as something that reads the same.
+ *   - Events are defined, have the shape that they are defined to have, lie where they
+ *     say in their file, and are in order; reading them the slow way gives the same.
+ *   - Damage is counted as often as it is reported; where there is none, no event is
+ *     missing, and where events are missing, there is some.
+ *   - Fits of samples, times, and messages can be made of whatever came out.
+ *   - Recordings that can be merged give one of which all this is true, with as many
+ *     events as went in, in order; where they cannot, it is said why.
+ */
+#include <math.h>
+
+#include "core/def.h"
+#include "core/scale.h"
+#include "fuzz.h"
+#include "merge/merge_message.h"
+#include "recording/message.h"
+#include "recording/samples.h"
+#include "recording/ticks.h"
+#include "recording_box.c"
+#include "sync/series.h"
+
+#define HOLDS(condition) \
+	do { \
+		if (!(condition)) \
+			broken(#condition, __LINE__); \
+	} while (0)
+
+static char told[512];		/* the last that was said of what is wrong */
+
+__attribute__((noreturn))
+static void broken(const char *what, int line)
+{
+	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last told: %s\n",
+		line, what, told);
+	abort();
+}
+
+static void count_report(void *arg, const char *sentence)
+{
+	HOLDS(!strncmp(sentence, "stream ", 7) && strlen(sentence) > 20);
+	snprintf(told, sizeof(told), "%s", sentence);
+	++*(__u64 *)arg;
+}
+
+/* For what is printed */
+static FILE *nowhere(void)
+{
+	static FILE *to;
+
+	if (!to)
+		to = fopen("/dev/null", "we");
+	HOLDS(to);
+	return to;
+}
+
+/* ---- the metadata ------------------------------------------------------------ */
+
+static char *as_text(const struct tsct_recording *rec, size_t *ret_len)
+{
+	char *text = NULL;
+	FILE *to = open_memstream(&text, ret_len);
+
+	HOLDS(to && !tsct_meta_write(rec, to) && !fclose(to));
+	return text;
+}
+
+/* Whatever was read can be written, and that is read as the same. */
+static void check_metadata(const struct tsct_recording *rec)
+{
+	struct tsct_ctf_clock clock;
+	struct tsct_recording again;
+	size_t len, len_again;
+	char *text, *text_again;
+
+	if (tsct_ctf_clock(rec, &clock))
+		return;
+	HOLDS(clock.freq && clock.offset < clock.freq && clock.precision);
+	text = as_text(rec, &len);
+	HOLDS(!tsct_meta_parse(text, len, &again, told, sizeof(told)));
+	text_again = as_text(&again, &len_again);
+	HOLDS(len == len_again && !memcmp(text, text_again, len));
+	tsct_recording_free(&again);
+	free(text);
+	free(text_again);
+}
+
+static void check_times(const struct tsct_recording *rec)
+{
+	const __u64 stamps[] = { 0, rec->begin, rec->real.as_of_tsc, rec->end,
+				 UINT64_MAX };
+	struct tsct_ctf_clock clock;
+	struct tsct_balance balance;
+	struct tsct_loss loss;
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		tsct_pair_ns(&rec->real, stamps[i]);
+		tsct_pair_error_ps(&rec->real, stamps[i]);
+		tsct_recording_error_ns(rec, rec->nr_nodes - 1, stamps[i]);
+		if (!tsct_ctf_clock(rec, &clock))
+			tsct_ctf_clock_ns(&clock, stamps[i]);
+	}
+	tsct_recording_balance(rec, -1, &balance);
+	tsct_recording_loss(rec, &loss);
+	tsct_recording_lossy(rec);
+	tsct_recording_on_tick(rec);
+	HOLDS(tsct_recording_last_cpu(rec) < TSCT_CPUS_MAX);
+	for (i = 0; i < rec->nr_nodes; i++)
+		HOLDS(tsct_recording_node_name(rec, i));
+}
+
+#include "recording_events.c"
+#include "recording_merge.c"
+
+/* ---- samples ----------------------------------------------------------------- */
+
+static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
+		      __u64 at)
+{
+	double frac, error;
+	static struct tsct_fit fit;
+
+	if (tsct_series_near(s, kind, 2.6e9, at, &fit))
+		return;
+	HOLDS(fit.nr_pieces && fit.nr_pieces <= TSCT_FIT_PIECES_MAX);
+	HOLDS(fit.nr_kept && fit.kind != TSCT_FIT_AUTO);
+	tsct_fit_at(&fit, at, &frac, &error);
+	HOLDS(frac >= 0 && frac < 1 && error >= 0);
+	tsct_series_time(s, &fit, at, &frac, &error);
+	HOLDS(frac >= 0 && frac < 1 && error >= 0);
+}
+
+static void check_series(const struct tsct_series *s)
+{
+	enum tsct_fit_kind kind;
+	unsigned int i;
+
+	HOLDS(s->nr && s->nr_kept <= s->nr && s->nr_sessions <= s->nr);
+	for (i = 1; i < s->nr; i++)
+		HOLDS(s->x[i - 1].t1 <= s->x[i].t1);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++)
+		check_fit(s, kind, s->x[s->nr / 2].t4);
+}
+
+static void check_samples(const struct box *box)
+{
+	struct tsct_sync_sample *samples = NULL;
+	struct tsct_series *series = NULL;
+	unsigned int nr = 0, nr_series = 0, sum = 0, i;
+	struct tsct_trace *trace;
+	__u64 reports = 0;
+	char why[512];
+
+	HOLDS(!tsct_trace_open(box->dir, count_report, &reports, &trace, why,
+			       sizeof(why)));
+	HOLDS(!tsct_samples_read(trace, &samples, &nr));
+	HOLDS(reports == tsct_trace_damage(trace));
+	if (!tsct_series_make(samples, nr, &series, &nr_series)) {
+		for (i = 0; i < nr_series; i++) {
+			check_series(&series[i]);
+			sum += series[i].nr;
+		}
+		HOLDS(sum <= nr && !nr == !nr_series);
+		tsct_series_free(series, nr_series);
+	}
+	free(samples);
+	tsct_trace_close(trace);
+}
+
+/* ---- messages ---------------------------------------------------------------- */
+
+static void put_message(struct tsct_message_matcher *m,
+			const struct tsct_recording *rec,
+			const struct tsct_trace_event *e)
+{
+	const bool is_send = e->def->kind == TSCT_KIND_SEND;
+	const __u64 pool = tsct_message_pool(e->def->name, 1U << TSCT_KIND_SEND |
+					     1U << TSCT_KIND_RECEIVE);
+	const struct tsct_message_end end = {
+		.global = e->stamp, .node = e->node,
+		.error = tsct_recording_error_ns(rec, e->node, e->stamp),
+		.own_ns = tsct_pair_ns(&rec->real, e->stamp),
+	};
+	const __u64 key = tsct_message_key(e, pool);
+
+	if (!tsct_message_is_end(e->def))
+		return;
+	if (!key)
+		tsct_message_unnumbered(m, is_send);
+	else if (is_send)
+		tsct_message_sent(m, key, &end);
+	else
+		tsct_message_received(m, key, &end);
+}
+
+static void check_messages(const struct box *box)
+{
+	const struct tsct_messages_options options = { .room = 16 };
+	const struct tsct_messages_result *result;
+	struct tsct_message_matcher *m;
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	char why[512];
+
+	HOLDS(!tsct_message_matcher_new(&options, &m));
+	HOLDS(!tsct_trace_open(box->dir, NULL, NULL, &trace, why, sizeof(why)));
+	while (tsct_trace_next(trace, &e) == 1)
+		put_message(m, tsct_trace_recording(trace), &e);
+	result = tsct_message_finish(m);
+	HOLDS(result->all.matched + result->unmatched_sends == result->sends);
+	HOLDS(result->all.matched + result->unmatched_receives ==
+	      result->receives);
+	HOLDS(result->all.within + result->all.beyond <= result->all.matched);
+	tsct_message_matcher_free(m);
+	tsct_trace_close(trace);
+}
+
+/* ---- a recording ------------------------------------------------------------- */
+
+static bool has_messages(const struct tsct_recording *rec)
+{
+	__u32 i, j;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		for (j = 0; j < rec->streams[i].nr_defs; j++)
+			if (rec->streams[i].defs[j] &&
+			    tsct_message_is_end(rec->streams[i].defs[j]))
+				return true;
+	return false;
+}
+
+static void check_recording(const struct box *box)
+{
+	struct tsct_trace *trace;
+	__u64 reports = 0;
+	char why[512] = "";
+	int err;
+
+	err = tsct_trace_open(box->dir, count_report, &reports, &trace, why,
+			      sizeof(why));
+	if (err) {
+		HOLDS(err == -ENOMSG || err == -EINVAL);
+		HOLDS(strlen(why) > 10);
+		return;
+	}
+	HOLDS(box->known && !reports);
+	check_metadata(&box->rec);
+	check_times(&box->rec);
+	check_trace(box, trace, &reports);
+	check_lines(box, box->bytes % (TSCT_LINES_UNIQUE + 1));
+	if (!box->rec.complete)
+		check_followed(box);
+	if (tsct_recording_has_samples(&box->rec))
+		check_samples(box);
+	if (has_messages(&box->rec))
+		check_messages(box);
+	tsct_trace_close(trace);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	unsigned int options, nr = make_boxes(bytes, size, &options), i;
+
+	told[0] = '\0';
+	for (i = 0; i < nr; i++)
+		check_recording(&boxes[i]);
+	if (options & MERGE)
+		check_merge(nr, options);
+	drop_boxes(nr);
+	return 0;
+}

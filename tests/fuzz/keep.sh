@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# keep.sh PROGRAM FOLDER CORPUS [OPTION]... - what FOLDER/found has that adds coverage
+# goes into CORPUS, what adds none goes out of it
+set -euo pipefail
+
+program=$1 folder=$2 corpus=$(realpath "$3")
+shift 3
+rm -rf "$folder/merged"
+mkdir -p "$folder/merged" "$folder/found"
+"$program" "$@" -set_cover_merge=1 -use_counters=0 -use_cmp=0 "$folder/merged" "$corpus" \
+	"$folder/found" >"$folder/merge.log" 2>&1 || { tail "$folder/merge.log"; exit 1; }
+rm -f "$corpus"/*.bin
+# Names end in .bin, so that nobody takes them for text.
+for file in "$folder/merged"/*; do
+	mv "$file" "$corpus/$(basename "$file" | cut -c 1-12).bin"
+done
+echo "$(find "$corpus" -type f | wc -l) inputs in $corpus"

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/* Events that came out of a recording: one way, and the other. */
+#include "recording/lines.h"
+#include "recording/trace_stream.h"
+#include "recording/unique.h"
+#include "recording/value.h"
+
+/* ---- events ------------------------------------------------------------------ */
+
+/* What came out of one file */
+struct outcome {
+	__u64 events, hash, last_stamp, last_tick, last_end;
+};
+
+/* All of a recording: class by class, location by location */
+struct outcomes {
+	struct outcome *all;
+	__u64 events, bytes, last_stamp;
+	__u32 last_location;
+};
+
+static __u64 mix(__u64 hash, __u64 value)
+{
+	return (hash ^ value) * 0x9e3779b97f4a7c15 >> 7 ^ hash << 5;
+}
+
+static __u64 hash_event(__u64 hash, const struct tsct_trace_event *e)
+{
+	__u32 i;
+
+	hash = mix(mix(mix(hash, e->tick), e->stamp), e->tid);
+	hash = mix(mix(mix(hash, e->def->id), e->offset), e->discarded);
+	for (i = 0; i < e->len; i++)
+		hash = mix(hash, e->payload[i]);
+	return hash;
+}
+
+static void check_values(const struct tsct_trace_event *e)
+{
+	struct tsct_value v, first;
+	unsigned int nr = 0;
+	size_t pos = 0, sum = 0;
+
+	while (tsct_value_next(e, &nr, &pos, &v)) {
+		HOLDS(v.at == e->payload + sum && sum + v.size <= e->len);
+		sum += v.size;
+		if (tsct_value_is_text(&v))
+			HOLDS(tsct_value_text_len(&v) <= v.size);
+		if (tsct_value_is_real(&v))
+			tsct_value_real(&v);
+		if (tsct_value_is_integer(&v))
+			tsct_value_is_huge(&v);
+		tsct_value_print(nowhere(), &v);
+	}
+	HOLDS(nr == e->def->nr_fields && sum == e->len);
+	HOLDS(!tsct_def_payload(e->def, e->payload, e->len));
+	if (nr)
+		HOLDS(tsct_value_find(e, v.field->name, &first) &&
+		      first.at == v.at);
+}
+
+/* By itself, and after the one before it in its file */
+static void check_event(const struct tsct_recording *rec,
+			const struct tsct_trace_event *e, struct outcome *o)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	HOLDS(e->stream < tsct_recording_classes(rec));
+	HOLDS(e->location < rec->nr_locations);
+	HOLDS(e->node == rec->locations[e->location].node);
+	HOLDS(e->cpu == rec->locations[e->location].cpu);
+	HOLDS(e->def == tsct_recording_def(rec, e->stream, e->def->id));
+	HOLDS(e->stamp == (bits < 0 ? e->tick << -bits : e->tick >> bits));
+	HOLDS(e->tick >= o->last_tick && e->stamp >= o->last_stamp);
+	HOLDS(e->offset >= o->last_end + 2);
+	check_values(e);
+	o->last_tick = e->tick;
+	o->last_stamp = e->stamp;
+	o->last_end = e->offset + e->len;
+	o->hash = hash_event(o->hash, e);
+	o->events++;
+}
+
+static struct outcome *outcome_of(const struct tsct_recording *rec,
+				  const struct outcomes *o, __u32 class,
+				  __u32 location)
+{
+	return &o->all[class * rec->nr_locations + location];
+}
+
+static void read_events(struct tsct_trace *trace, struct outcomes *o)
+{
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	struct tsct_trace_event e;
+	int ret;
+
+	tsct_trace_select(trace, TSCT_TRACE_EVENTS | TSCT_TRACE_SAMPLES);
+	while ((ret = tsct_trace_next(trace, &e)) == 1) {
+		check_event(rec, &e, outcome_of(rec, o, e.stream, e.location));
+		HOLDS(e.stamp > o->last_stamp || (e.stamp == o->last_stamp &&
+		      e.location >= o->last_location));
+		o->last_stamp = e.stamp;
+		o->last_location = e.location;
+		/* Each took two bytes of a file at least. */
+		HOLDS(2 * ++o->events <= o->bytes);
+	}
+	HOLDS(!ret);
+}
+
+/* ---- the slow way ------------------------------------------------------------ */
+
+/* A file by itself, with none of the shortcuts */
+static __u64 read_file(const struct box *box, const struct tsct_recording *rec,
+		       __u32 class, __u32 location, const struct outcome *want)
+{
+	struct tsct_stream_kind *kinds = tsct_stream_kinds(&rec->streams[class]);
+	struct tsct_stream_dir dir = { .dirfd = box->dirfd, .rec = rec };
+	const __u64 held = rec->streams[class].held[location].events;
+	struct outcome o = { .events = 0 };
+	struct tsct_stream s;
+
+	HOLDS(kinds);
+	tsct_stream_init(&s, rec, kinds, class, location);
+	while (tsct_stream_next_slow(&dir, &s) == 1) {
+		check_event(rec, &s.event, &o);
+		HOLDS(s.id == s.event.def->id);
+	}
+	HOLDS(o.events == tsct_stream_events(&s));
+	HOLDS(o.events == want->events && o.hash == want->hash);
+	HOLDS(o.events >= held || dir.damage);
+	tsct_stream_free(&s);
+	free(kinds);
+	return dir.damage;
+}
+
+static __u64 read_files(const struct box *box, const struct tsct_recording *rec,
+			const struct outcomes *o)
+{
+	__u64 damage = 0;
+	__u32 class, location;
+
+	for (class = 0; class < tsct_recording_classes(rec); class++)
+		for (location = 0; location < rec->nr_locations; location++)
+			if (class < rec->nr_streams || !location)
+				damage += read_file(box, rec, class, location,
+						    outcome_of(rec, o, class,
+							       location));
+	return damage;
+}
+
+/* ---- as lines ------------------------------------------------------------------ */
+
+static void check_lines(const struct box *box, enum tsct_lines_time time)
+{
+	struct tsct_unique_stamp stamp;
+	struct tsct_unique unique;
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	struct tsct_lines lines;
+	char why[512];
+
+	HOLDS(!tsct_trace_open(box->dir, NULL, NULL, &trace, why, sizeof(why)));
+	lines = (struct tsct_lines) {
+		.rec = tsct_trace_recording(trace), .time = time,
+		.colour = time & 1, .error = time & 2, .unique = &stamp,
+	};
+	HOLDS(!tsct_lines_init(&lines));
+	HOLDS(!tsct_unique_init(&unique, lines.rec));
+	while (tsct_trace_next(trace, &e) == 1) {
+		tsct_unique_next(&unique, &e, &stamp);
+		lines.len = 0;
+		HOLDS(!tsct_lines_add(&lines, &e,
+				      tsct_pair_ns(&lines.rec->real, e.stamp)));
+		HOLDS(lines.len > 8 && lines.len <= lines.room);
+		HOLDS(memchr(lines.text, '\n', lines.len) ==
+		      lines.text + lines.len - 1);
+	}
+	tsct_unique_free(&unique);
+	tsct_lines_free(&lines);
+	tsct_trace_close(trace);
+}
+
+/* ---- as one that is being made ------------------------------------------------- */
+
+static __u64 count_followed(struct tsct_trace *trace, const char *dir)
+{
+	struct tsct_trace_event e;
+	__u64 events = 0;
+	unsigned int awaits = 0;
+	char why[512];
+	int ret;
+
+	HOLDS(!tsct_trace_follow(trace, dir));
+	while ((ret = tsct_trace_next(trace, &e))) {
+		if (ret == -EAGAIN) {
+			HOLDS(awaits++ < 3);
+			ret = tsct_trace_await(trace, NULL, why, sizeof(why));
+			HOLDS(!ret || ret == 1);
+			continue;
+		}
+		HOLDS(ret == 1 && e.def);
+		events++;
+	}
+	return events;
+}
+
+/* Nobody makes it any more: there is as much as without following. */
+static void check_followed(const struct box *box)
+{
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	__u64 events = 0;
+	char why[512];
+
+	HOLDS(!tsct_trace_open(box->dir, NULL, NULL, &trace, why, sizeof(why)));
+	while (tsct_trace_next(trace, &e) == 1)
+		events++;
+	tsct_trace_close(trace);
+	HOLDS(!tsct_trace_open(box->dir, NULL, NULL, &trace, why, sizeof(why)));
+	HOLDS(!tsct_trace_is_live(trace));
+	HOLDS(count_followed(trace, box->dir) == events);
+	tsct_trace_close(trace);
+}
+
+/* ---- all of it ------------------------------------------------------------------ */
+
+static void check_trace(const struct box *box, struct tsct_trace *trace,
+			const __u64 *reports)
+{
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	struct outcomes o = { .bytes = box->bytes };
+
+	o.all = calloc((size_t)(tsct_recording_classes(rec) + 1) *
+		       rec->nr_locations, sizeof(*o.all));
+	HOLDS(o.all);
+	read_events(trace, &o);
+	HOLDS(*reports == tsct_trace_damage(trace));
+	HOLDS(read_files(box, rec, &o) == *reports);
+	tsct_trace_discarded(trace);
+	free(o.all);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* Recordings as one, and what that is then */
+#include "merge/merge.h"
+
+/* ---- all of them as one -------------------------------------------------------- */
+
+static void count_note(void *arg, const char *sentence)
+{
+	HOLDS(strlen(sentence) > 10);
+	++*(__u64 *)arg;
+}
+
+static void check_file(struct tsct_merge *m, const struct tsct_merge_file *file)
+{
+	struct tsct_merge_reader *reader;
+	struct tsct_merge_event e;
+	__u64 last = 0;
+	int ret;
+
+	HOLDS(!tsct_merge_reader_open(m, file, &reader));
+	while ((ret = tsct_merge_reader_next(reader, &e)) == 1) {
+		HOLDS(e.global >= last);
+		last = e.global;
+		tsct_merge_own_ns(m, file, e.event->stamp);
+		tsct_recording_error_ns(tsct_merge_result(m), file->node, last);
+	}
+	HOLDS(!ret);
+	tsct_merge_reader_close(reader);
+}
+
+static void check_files(struct tsct_merge *m)
+{
+	const struct tsct_recording *result = tsct_merge_result(m);
+	const struct tsct_merge_file *file;
+	unsigned int nr, i;
+
+	file = tsct_merge_files(m, &nr);
+	for (i = 0; i < nr; i++) {
+		HOLDS(file[i].class < result->nr_streams);
+		HOLDS(file[i].location < result->nr_locations);
+		HOLDS(file[i].node == result->locations[file[i].location].node);
+		check_file(m, &file[i]);
+	}
+	for (i = 0; i < result->nr_nodes; i++)
+		HOLDS(tsct_merge_how(m, i) < TSCT_MERGE_HOW_NR);
+}
+
+/* Is in no box's way: they are read, and gone, before it is made. */
+static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
+			 const char *dir)
+{
+	struct box merged = { .dirfd = dirfd, .bytes = UINT64_MAX };
+	__u64 events = 0, held = 0, reports = 0;
+	const struct tsct_recording *rec;
+	struct tsct_trace *trace;
+	unsigned int i, at;
+	char why[512];
+
+	HOLDS(!tsct_trace_open(dir, count_report, &reports, &trace, why,
+			       sizeof(why)));
+	rec = tsct_trace_recording(trace);
+	HOLDS(rec->merged && rec->complete);
+	check_metadata(rec);
+	check_times(rec);
+	check_trace(&merged, trace, &reports);
+	HOLDS(!reports);
+	for (i = 0; i < nr; i++)
+		events += tsct_merge_input(m, i)->events;
+	for (i = 0; i < rec->nr_streams; i++)
+		for (at = 0; at < rec->nr_locations; at++)
+			held += rec->streams[i].held[at].events;
+	HOLDS(events == held);
+	tsct_trace_close(trace);
+}
+
+static void write_merged(struct tsct_merge *m, unsigned int nr)
+{
+	const char *dir = out_dir();
+	int dirfd = open(dir, O_DIRECTORY | O_CLOEXEC);
+	int err;
+
+	HOLDS(dirfd >= 0);
+	err = tsct_merge_write(m, dirfd);
+	if (!err)
+		check_merged(m, nr, dirfd, dir);
+	else
+		HOLDS(strlen(tsct_merge_why(m)) > 10);
+	close(dirfd);
+	empty_dir(dir);
+}
+
+static void check_merge(unsigned int nr, unsigned int how)
+{
+	const char *path[BOXES_MAX] = { boxes[0].dir, boxes[1].dir, boxes[2].dir };
+	__u64 notes = 0;
+	const struct tsct_merge_options options = {
+		.path = path, .nr = nr, .fit = (int)((how & FIT) >> 6) - 1,
+		.force = how & FORCE, .salvage = how & SALVAGE, .jobs = 1,
+		.note = count_note, .arg = &notes,
+	};
+	struct tsct_merge *m;
+	int err = tsct_merge_plan(&options, &m);
+
+	HOLDS(m);
+	if (err) {
+		HOLDS(err < 0 && strlen(tsct_merge_why(m)) > 10);
+	} else {
+		check_files(m);
+		write_merged(m, nr);
+	}
+	tsct_merge_free(m);
+}
