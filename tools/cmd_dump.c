@@ -72,8 +72,10 @@ static int select_events(struct dump *d)
 
 static void write_lines(struct dump *d)
 {
-	fwrite_unlocked(d->lines.text, 1, d->lines.len, stdout);
-	fwrite_unlocked(d->json_lines.text, 1, d->json_lines.len, stdout);
+	if (d->lines.len)
+		fwrite_unlocked(d->lines.text, 1, d->lines.len, stdout);
+	if (d->json_lines.len)
+		fwrite_unlocked(d->json_lines.text, 1, d->json_lines.len, stdout);
 	d->lines.len = d->json_lines.len = 0;
 }
 

@@ -25,7 +25,8 @@ static void write_lines(struct tsct_export *x)
 {
 	struct tsct_lines *lines = x->own;
 
-	fwrite_unlocked(lines->text, 1, lines->len, x->file);
+	if (lines->len)
+		fwrite_unlocked(lines->text, 1, lines->len, x->file);
 	lines->len = 0;
 }
 
