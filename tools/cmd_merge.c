@@ -12,7 +12,7 @@
 enum { KEY_ALIGN = 256, KEY_FIT, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "OUT", 0, "the result, a directory that is not there yet or empty", 0 },
+	{ "output", 'o', "OUT", 0, "the result, a directory that is not there yet or empty; NAME.otf2: an archive, also of recordings alone", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "recordings: what is made of their sync samples: auto, linear, spline, hull or regression (default: what each says)", 0 },
 	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: ticks of the result per second, such as 10G (default: 1G, nanoseconds)", 0 },
 	{ "jobs", 'j', "N", 0, "recordings: so many threads (default: as many as there are processors)", 0 },
@@ -85,7 +85,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct merge *m = state->input;
 
 	switch (key) {
-	case 'o': m->output = arg; break;
+	case 'o': m->output = m->shown = arg; break;
 	case 'j': set_jobs(state, m, arg); break;
 	case KEY_FIT: set_fit(state, m, arg); break;
 	case KEY_RESOLUTION: set_hz(state, m, arg); break;
@@ -104,7 +104,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	options, parse_option, "TRACE...",
 	"Merge traces of many nodes into one: recordings into a recording, on the time of"
-	" their cluster; OTF2 archives into an archive, on the clock of the first."
+	" their cluster; OTF2 archives, and recordings beside them, into an archive, on the"
+	" clock of the first."
 	"\vA TRACE is a recording's directory, or an archive's file NAME.otf2, or the"
 	" directory that it is in."
 	" The exit status is 0, or 1 if it failed (then there is no OUT), 2 for"
@@ -165,7 +166,7 @@ static int merge_into(const struct merge *m, struct outcome *to,
 	return outcome_commit(to) ? EXIT_FAILED : report(m, status);
 }
 
-static int merge_archives(const struct merge *m)
+int merge_archives(const struct merge *m)
 {
 	struct tsct_otf2_status *status = merge_status_new(m->nr);
 	const char **paths = calloc(m->nr, sizeof(*paths));
@@ -186,52 +187,61 @@ static int merge_archives(const struct merge *m)
 	return ret;
 }
 
-/* Options that are for the other kind are a mistake. */
-static int check_options(const struct merge *m)
-{
-	const char *wrong = NULL;
-
-	if (m->input[0].kind == MERGE_RECORDING)
-		wrong = m->aligned ? "--align" : NULL;
-	else if (m->fit >= 0)
-		wrong = "--fit";
-	else if (m->hz)
-		wrong = "--resolution";
-	else if (m->jobs)
-		wrong = "--jobs";
-	if (wrong)
-		merge_complain("%s is not for %s", wrong,
-			       m->input[0].kind == MERGE_RECORDING ?
-			       "recordings" : "OTF2 archives");
-	return wrong ? -EINVAL : 0;
-}
-
-/* All of one kind */
-static int find_inputs(struct merge *m)
+static bool has_kind(const struct merge *m, enum merge_kind kind)
 {
 	int i;
 
-	for (i = 0; i < m->nr; i++) {
-		if (merge_input_find(&m->input[i]))
-			return EXIT_FAILED;
-		if (m->input[i].kind == m->input[0].kind)
-			continue;
-		merge_complain("%s: is a recording, and %s an OTF2 archive; make archives of recordings by 'trace-ctl export -f otf2', and merge these",
-			       m->input[m->input[i].kind == MERGE_RECORDING ? i : 0].given,
-			       m->input[m->input[i].kind == MERGE_RECORDING ? 0 : i].given);
-		return EXIT_FAILED;
+	for (i = 0; i < m->nr; i++)
+		if (m->input[i].kind == kind)
+			return true;
+	return false;
+}
+
+static bool is_archive(const char *output)
+{
+	size_t len = strlen(output);
+
+	return len > 5 && !strcmp(output + len - 5, ".otf2");
+}
+
+/* An archive, where one is among the inputs, or was asked for */
+static bool makes_archive(const struct merge *m)
+{
+	return has_kind(m, MERGE_OTF2) || is_archive(m->output);
+}
+
+/* Options that are for what is not there are a mistake. */
+static int check_options(const struct merge *m)
+{
+	const char *wrong = NULL, *what = "OTF2 archives";
+
+	if (m->aligned && !has_kind(m, MERGE_OTF2)) {
+		wrong = "--align";
+		what = "recordings";
+	} else if (m->hz && makes_archive(m)) {
+		wrong = "--resolution";
+	} else if (m->fit >= 0 && !has_kind(m, MERGE_RECORDING)) {
+		wrong = "--fit";
+	} else if (m->jobs && !has_kind(m, MERGE_RECORDING)) {
+		wrong = "--jobs";
 	}
-	return check_options(m) ? EXIT_USAGE : EXIT_DONE;
+	if (wrong)
+		merge_complain("%s is not for %s", wrong, what);
+	return wrong ? -EINVAL : 0;
 }
 
 static int run(struct merge *m)
 {
-	int ret = find_inputs(m);
+	int i;
 
-	if (ret != EXIT_DONE)
-		return ret;
-	return m->input[0].kind == MERGE_RECORDING ? merge_recordings(m) :
-		merge_archives(m);
+	for (i = 0; i < m->nr; i++)
+		if (merge_input_find(&m->input[i]))
+			return EXIT_FAILED;
+	if (check_options(m))
+		return EXIT_USAGE;
+	if (!has_kind(m, MERGE_RECORDING))
+		return merge_archives(m);
+	return makes_archive(m) ? merge_mixed(m) : merge_recordings(m);
 }
 
 int cmd_merge(int argc, char **argv)

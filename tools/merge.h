@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trace-ctl merge, in parts: what the inputs are (merge_inputs.c). Of recordings: the
- * work (merge_recordings.c), what is said of it (merge_told.c). Of OTF2 archives: the
+ * work (merge_recordings.c), what is said of it (merge_told.c); both kinds at once
+ * (merge_mixed.c). Of OTF2 archives: the
  * work in a process of its own (merge_guard.c), what is said of it (merge_show.c).
  */
 #ifndef MERGE_H
@@ -26,6 +27,7 @@ struct merge {
 	struct merge_input *input;
 	int nr;
 	const char *output;
+	const char *shown;	/* what is said of it: the name that was given */
 	enum tsct_otf2_align align;
 	bool aligned;		/* that was said */
 	int fit;		/* of recordings: enum tsct_fit_kind, -1: their own */
@@ -53,7 +55,13 @@ void merge_told(const struct merge *m, const struct tsct_merge *done);
 int merge_told_json(const struct merge *m, const struct tsct_merge *done,
 		    char *const *notes, unsigned int nr_notes);
 
+/* Recordings, and OTF2 archives beside them; an archive. Returns an exit status */
+int merge_mixed(const struct merge *m);
+
 /* ---- OTF2 archives ------------------------------------------------------------- */
+
+/* All of it; returns an exit status */
+int merge_archives(const struct merge *m);
 
 /* Bytes of all files of definitions, which memory is wanted for */
 uint64_t merge_input_definitions(const struct merge_input *in);

@@ -143,9 +143,9 @@ static int tell_error(const struct work *w, int err)
 
 	if (err == -EINTR)
 		merge_complain("%s: interrupted; there is no result",
-			       w->m->output);
+			       w->m->shown);
 	else if (!*why || !strcmp(why, strerror(-err)))
-		merge_complain("%s: %s%s", w->m->output, strerror(-err),
+		merge_complain("%s: %s%s", w->m->shown, strerror(-err),
 			       outcome_fix(err));
 	else
 		merge_complain("%s", why);
@@ -193,7 +193,7 @@ static int merge_all(struct work *w)
 		/* The thread still has it, where it was interrupted. */
 		if (err == -EINTR)
 			merge_complain("%s: interrupted; there is no result",
-				       w->m->output);
+				       w->m->shown);
 		else
 			tell_error(w, err);
 		return EXIT_FAILED;

@@ -100,7 +100,9 @@ static json_t *input_json(const struct merge_input *in,
 			  const struct tsct_otf2_merged *f)
 {
 	return json_pack("{so ss so so so so so so sb so so}",
-			 "path", ctl_json_text(in->path),
+			 /* Of recordings it is a name that is gone by now. */
+			 "path", ctl_json_text(in->kind == MERGE_RECORDING ?
+					       in->given : in->path),
 			 "aligned", f->real ? "real" : "text",
 			 "clock", clock_json(&f->clock),
 			 "definitions", number(f->definitions),

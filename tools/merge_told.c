@@ -81,7 +81,7 @@ void merge_told(const struct merge *m, const struct tsct_merge *done)
 	__u32 i;
 
 	merge_complain("%s: %" PRIu64 " events of %u nodes, %u CPUs, over %.6f s;"
-		       " times are %s", m->output, sums.events, r->nr_nodes,
+		       " times are %s", m->shown, sums.events, r->nr_nodes,
 		       r->nr_locations, length_s(r),
 		       tsct_merge_time(done) == TSCT_MERGE_CLUSTER ?
 		       "the cluster's" : "by each node's own clock");
@@ -154,7 +154,7 @@ int merge_told_json(const struct merge *m, const struct tsct_merge *done,
 		json_array_append_new(nodes, node_json(done, i));
 	return ctl_json_print("merge", json_pack(
 		"{so ss ss so so so so so so so so so so sb}",
-		"output", ctl_json_text(m->output),
+		"output", ctl_json_text(m->shown),
 		"format", "recording",
 		"time", tsct_merge_time(done) == TSCT_MERGE_CLUSTER ? "cluster" :
 		"own",

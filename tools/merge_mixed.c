@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Recordings beside OTF2 archives, as an archive: it has what both have. Recordings
+ * are merged into one, on the time of their cluster, and that becomes an archive which
+ * says the time of day; then archives are merged. What comes in between is beside the
+ * result, under a name with a dot, and goes with the end.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cmd.h"
+#include "export/export.h"
+#include "merge.h"
+#include "progress.h"
+#include "view.h"
+
+struct mixed {
+	const struct merge *m;
+	char *recording, *archive, *anchor;	/* in between */
+	struct tsct_export x;
+	struct progress progress;
+	sigset_t set;
+};
+
+/* ---- recordings into one -------------------------------------------------------- */
+
+static int merge_ours(const struct mixed *mixed)
+{
+	struct merge sub = *mixed->m;
+	int i, ret;
+
+	sub.input = calloc(sub.nr, sizeof(*sub.input));
+	if (!sub.input) {
+		merge_complain("%s", strerror(ENOMEM));
+		return EXIT_FAILED;
+	}
+	for (i = 0, sub.nr = 0; i < mixed->m->nr; i++)
+		if (mixed->m->input[i].kind == MERGE_RECORDING)
+			sub.input[sub.nr++] = mixed->m->input[i];
+	sub.output = mixed->recording;
+	sub.json = false;
+	ret = merge_recordings(&sub);
+	free(sub.input);
+	return ret;
+}
+
+/* ---- that into an archive --------------------------------------------------------- */
+
+static int poll_export(struct tsct_export *x)
+{
+	const struct timespec none = { 0, 0 };
+	struct mixed *mixed = x->arg;
+
+	if (sigtimedwait(&mixed->set, NULL, &none) > 0)
+		return -EINTR;
+	progress_show(&mixed->progress, (double)x->done_bytes /
+		      (double)(x->all_bytes + 1), x->read, "events");
+	return 0;
+}
+
+static int write_archive(struct mixed *mixed)
+{
+	struct tsct_export *x = &mixed->x;
+	int err = tsct_export_prepare(x);
+
+	if (!err && mkdir(mixed->archive, 0700))
+		err = -errno;
+	progress_begin(&mixed->progress, mixed->m->quiet);
+	if (!err)
+		err = tsct_export_run(x);
+	progress_clear(&mixed->progress);
+	if (!err)
+		return EXIT_DONE;
+	if (err == -EINTR)
+		merge_complain("%s: interrupted; there is no result",
+			       mixed->m->shown);
+	else
+		merge_complain("%s: %s%s", mixed->m->shown, *x->why ? x->why :
+			       strerror(-err), *x->why ? "" : outcome_fix(err));
+	return EXIT_FAILED;
+}
+
+static int export_ours(struct mixed *mixed)
+{
+	sigset_t old;
+	int ret;
+
+	mixed->x = (struct tsct_export) {
+		.format = tsct_export_find("otf2"), .recording = mixed->recording,
+		.dir = mixed->archive, .poll = poll_export, .arg = mixed,
+	};
+	if (view_open("merge", mixed->recording, &mixed->x.trace))
+		return EXIT_FAILED;
+	sigemptyset(&mixed->set);
+	sigaddset(&mixed->set, SIGINT);
+	sigaddset(&mixed->set, SIGTERM);
+	sigaddset(&mixed->set, SIGHUP);
+	sigaddset(&mixed->set, SIGQUIT);
+	sigprocmask(SIG_BLOCK, &mixed->set, &old);
+	ret = write_archive(mixed);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	tsct_trace_close(mixed->x.trace);
+	tsct_export_free(&mixed->x);
+	return ret;
+}
+
+/* ---- archives into one --------------------------------------------------------------- */
+
+/* Ours is where the first recording was: the first has the clock. */
+static int merge_all(const struct mixed *mixed)
+{
+	struct merge sub = *mixed->m;
+	struct merge_input ours = {
+		.given = "recordings", .path = mixed->anchor,
+		.kind = MERGE_RECORDING,
+	};
+	bool there = false;
+	int i, ret;
+
+	sub.input = calloc(sub.nr, sizeof(*sub.input));
+	if (!sub.input) {
+		merge_complain("%s", strerror(ENOMEM));
+		return EXIT_FAILED;
+	}
+	for (i = 0, sub.nr = 0; i < mixed->m->nr; i++) {
+		if (mixed->m->input[i].kind == MERGE_OTF2) {
+			sub.input[sub.nr++] = mixed->m->input[i];
+		} else if (!there) {
+			sub.input[sub.nr++] = ours;
+			there = true;
+		}
+	}
+	ret = merge_archives(&sub);
+	free(sub.input);
+	return ret;
+}
+
+static int run(struct mixed *mixed)
+{
+	int ours = merge_ours(mixed), ret;
+
+	if (ours != EXIT_DONE && ours != EXIT_LOST)
+		return ours;
+	ret = export_ours(mixed);
+	if (ret == EXIT_DONE)
+		ret = merge_all(mixed);
+	return ret == EXIT_DONE ? ours : ret;
+}
+
+int merge_mixed(const struct merge *m)
+{
+	struct mixed mixed = { .m = m };
+	struct outcome between;
+	int ret = EXIT_FAILED;
+
+	if (!outcome_open(&between, "merge", m->output, true)) {
+		if (asprintf(&mixed.recording, "%s/recording", between.temporary) < 0)
+			mixed.recording = NULL;
+		if (asprintf(&mixed.archive, "%s/archive", between.temporary) < 0)
+			mixed.archive = NULL;
+		if (asprintf(&mixed.anchor, "%s/archive/traces.otf2",
+			     between.temporary) < 0)
+			mixed.anchor = NULL;
+		if (mixed.recording && mixed.archive && mixed.anchor)
+			ret = run(&mixed);
+		else
+			merge_complain("%s", strerror(ENOMEM));
+	}
+	outcome_drop(&between);
+	free(mixed.recording);
+	free(mixed.archive);
+	free(mixed.anchor);
+	return ret;
+}
