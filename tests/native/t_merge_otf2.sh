@@ -131,7 +131,28 @@ refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
 refused 'a.json: an OTF2 archive is named by' "$work/a" "$work/a.json"
 "$ctl" record -q -o "$work/recording" -- "$emit" 10
-refused "recording: is a recording, and $work/a an OTF2 archive; make archives of recordings" "$work/a" "$work/recording"
+# Recordings beside archives are as if they had been exported before.
+"$ctl" record -q -o "$work/more" -- "$emit" 20
+run 0 merge -q -o "$work/both" "$work/recording" "$work/more"
+"$ctl" export -q -f otf2 -o "$work/both.otf2" "$work/both"
+run 0 merge -q -o "$work/want" "$work/a" "$work/both.otf2" "$work/b"
+run 0 merge --json -o "$work/o" "$work/a" "$work/recording" "$work/b" "$work/more"
+shows '"path": "recordings"'
+otf2-print -G "$work/want/traces.otf2" >"$work/printed"
+otf2-print "$work/want/traces.otf2" >>"$work/printed"
+otf2-print -G "$work/o/traces.otf2" >"$work/printed2"
+otf2-print "$work/o/traces.otf2" >>"$work/printed2"
+[ "$(grep -c 'Region: "tick"' "$work/printed2")" = 60 ] || fail "where are the recordings?"
+# But for the archive's number, and the threads' names, which say of which file they are
+cmp <(grep -v 'TSCTRACE::INPUTS' "$work/printed") \
+	<(grep -v 'TSCTRACE::INPUTS' "$work/printed2") || fail "not as if they had been exported"
+[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "what came in between is left"
+rm -r "$work/o"
+run 0 merge -q -o "$work/recordings.otf2" "$work/recording" "$work/more"
+[ "$(otf2-print "$work/recordings.otf2/traces.otf2" | grep -c 'ENTER.*Region: "tick"')" = 30 ] ||
+	fail "recordings alone, as an archive"
+refused "recording: holds the same recording as" "$work/a" "$work/recording" "$work/recording"
+run 2 merge -o "$work/o" --resolution 2G "$work/a" "$work/recording"
 copy b && cp "$work/x/traces.otf2" "$work/x/more.otf2"
 refused 'x: holds several archives' "$work/a" "$work/x"
 copy b && rm "$work/x/traces.otf2"
