@@ -406,7 +406,8 @@ static void put_threads(const struct report *r, FILE *to)
 
 	if (!order)
 		return;
-	memcpy(order, all->all, all->nr * sizeof(*order));
+	for (i = 0; i < all->nr; i++)
+		order[i] = all->all[i];
 	qsort(order, all->nr, sizeof(*order), busier);
 	fprintf(to, "<section>\n<details><summary>The %u busiest threads, as a table"
 		"</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>Thread</th>"
