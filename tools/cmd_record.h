@@ -154,6 +154,7 @@ struct record_session {
 	struct tsct_clock *clock;
 	struct kernel_source *source;
 	unsigned long untracked;
+	unsigned long missed;		/* see kernel_source_missed() */
 	struct tsct_store_unread unread;	/* in rings of ours */
 	char dir[4096];
 	int dirfd;			/* -1: not made */

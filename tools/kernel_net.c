@@ -83,6 +83,11 @@ int kernel_net_open(const struct kernel_net_config *config,
 	return 0;
 }
 
+struct bpf_object *kernel_net_object(const struct net_bpf *bpf)
+{
+	return bpf->obj;
+}
+
 void kernel_net_close(struct net_bpf *bpf)
 {
 	net_bpf__destroy(bpf);

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct bpf_object;
 struct net_bpf;
 
 struct kernel_net_config {
@@ -21,6 +22,8 @@ struct kernel_net_config {
  */
 int kernel_net_open(const struct kernel_net_config *config,
 		    struct net_bpf **ret, const char **step);
+
+struct bpf_object *kernel_net_object(const struct net_bpf *bpf);
 
 /* NULL is fine. */
 void kernel_net_close(struct net_bpf *bpf);

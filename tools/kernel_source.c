@@ -211,6 +211,10 @@ static bool idle_talk(const char *line)
 	};
 	size_t i;
 
+	/* A function to attach to, say */
+	if (!strncmp(line, "libbpf: prog '", 14) &&
+	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
+		return false;
 	for (i = 0; i < sizeof(starts) / sizeof(*starts); i++)
 		if (!strncmp(line, starts[i], strlen(starts[i])))
 			return true;
@@ -415,6 +419,30 @@ int kernel_source_open(struct tsct *channel, const char *const *events,
 unsigned long kernel_source_untracked(const struct kernel_source *source)
 {
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
+}
+
+static unsigned long count_missed(const struct bpf_object *object)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+	unsigned long missed = 0;
+	__u32 size;
+
+	bpf_object__for_each_program(program, object) {
+		size = sizeof(info);
+		memset(&info, 0, size);
+		if (bpf_program__fd(program) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info,
+					    &size))
+			missed += info.recursion_misses;
+	}
+	return missed;
+}
+
+unsigned long kernel_source_missed(const struct kernel_source *source)
+{
+	return count_missed(source->bpf->obj) +
+		(source->net ? count_missed(kernel_net_object(source->net)) : 0);
 }
 
 void kernel_source_close(struct kernel_source *source)

@@ -42,6 +42,12 @@ int kernel_source_open(struct tsct *channel, const char *const *events,
 /* Processes that were not followed, there being too many of them at once. */
 unsigned long kernel_source_untracked(const struct kernel_source *source);
 
+/*
+ * How often, at most, there was something and it was not written: the kernel runs
+ * no BPF program on a CPU where the same one runs already, and was interrupted.
+ */
+unsigned long kernel_source_missed(const struct kernel_source *source);
+
 /* Detaches and unloads. NULL is fine. */
 void kernel_source_close(struct kernel_source *source);
 

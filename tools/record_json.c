@@ -123,7 +123,7 @@ int record_json_print(const struct record_session *s,
 	tsct_writer_written(s->writer, &w);
 	record_figure_usage(s, &usage);
 	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so so so sI so s{sf sf sI} ss sb s{ss ss ss sI sb}}",
+		"{so so sI sI sf so so so so sI sI sI so s{sf sf sI} ss sb s{ss ss ss sI sb}}",
 		"directory", ctl_json_text(s->dir),
 		"command", json_child(child),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
@@ -131,6 +131,8 @@ int record_json_print(const struct record_session *s,
 		"lost", json_lost(s), "channels", json_channels(s),
 		"balance", json_balance(s, -1),
 		"events_elsewhere", (json_int_t)s->unread.events,
+		"kernel_misses", (json_int_t)s->missed,
+		"processes_untracked", (json_int_t)s->untracked,
 		"sync", record_sync_json(s),
 		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
 		"peak_bytes", (json_int_t)usage.peak_bytes,

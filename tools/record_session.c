@@ -269,8 +269,10 @@ int record_session_end(struct record_session *s)
 
 	record_session_watch(s);
 	s->rec.end = tsct_clock_stamp(s->clock);
-	if (s->source)
+	if (s->source) {
 		s->untracked = kernel_source_untracked(s->source);
+		s->missed = kernel_source_missed(s->source);
+	}
 	kernel_source_close(s->source);
 	s->source = NULL;
 	if (s->o->flight) {

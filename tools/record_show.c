@@ -225,6 +225,10 @@ static void show_hints(const struct record_session *s,
 	if (s->untracked)
 		fprintf(stderr, "  %lu processes were not followed: there were"
 			" too many at once\n", s->untracked);
+	if (s->missed)
+		fprintf(stderr, "  kernel events were missed up to %lu times: they"
+			" came while one of the same kind was written\n",
+			s->missed);
 	if (s->rec.nodes[0].provider_gone)
 		fputs("  tsctraced went away meanwhile: programs that started"
 		      " after that are not in it\n", stderr);
@@ -291,8 +295,8 @@ int record_show_summary(const struct record_session *s,
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
-	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
-		     s->rec.nodes[0].provider_gone))
+	if (!ret && (lossy || !b.exact || s->untracked || s->missed ||
+		     s->unread.channels || s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	return ret;
 }
