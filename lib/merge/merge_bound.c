@@ -113,6 +113,7 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
+/* Of long ones each fit took a part: so all were taken, but who was dropped differs. */
 static void count_samples(const struct merge_in *in,
 			  struct tsct_recorded_correction *c)
 {
@@ -123,9 +124,12 @@ static void count_samples(const struct merge_in *in,
 	strcpy(c->fit, tsct_fit_name(in->fit));
 	for (i = 0; i < in->nr_segments; i++) {
 		series = in->segment[i].series;
-		if (!series || tsct_series_fit(series, in->fit, in->hz, 0,
-					       UINT64_MAX, 0, &fit, NULL))
+		if (series->nr > TSCT_SERIES_NEAR ||
+		    tsct_series_fit(series, in->fit, in->hz, 0, UINT64_MAX, 0,
+				    &fit, NULL)) {
+			c->kept += series->nr;
 			continue;
+		}
 		c->kept += fit.nr_kept;
 		c->dropped += fit.nr_dropped;
 	}

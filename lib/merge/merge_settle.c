@@ -26,6 +26,8 @@ __u64 merge_global(const struct merge_in *in, __u64 local)
 		k++;
 	if (local < s[k].begin)
 		local = s[k].begin;
+	if (local > s[k].end)
+		local = s[k].end;
 	if (tsct_correct_line(s[k].correct, local, &line))
 		return 0;
 	return tsct_line_at(&line, local);
