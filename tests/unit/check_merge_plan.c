@@ -417,39 +417,68 @@ START_TEST(test_not_ended)
 }
 END_TEST
 
-/* Any byte of any file: an error or not, but no crash, and what is read is in order. */
+/* Inputs of which one is damaged: an error or not, but what comes out can be read. */
+static void try_damaged(const char *names)
+{
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	struct tsct_merge *m;
+	int fd = make_dir("o");
+	char name[256];
+
+	if (!plan(names, &m) && !tsct_merge_write(m, fd)) {
+		trace = open_result("o");
+		while (tsct_trace_next(trace, &e) == 1)
+			;
+		tsct_trace_close(trace);
+	}
+	tsct_merge_free(m);
+	close(fd);
+	snprintf(name, sizeof(name), "%s/o", root);
+	ck_assert_int_eq(nftw(name, drop_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void damage_one(const char *file, const char *names)
+{
+	char name[256];
+	__u8 byte, old;
+	off_t at;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/%s", root, file);
+	fd = open(name, O_RDWR);
+	ck_assert_int_ge(fd, 0);
+	at = (off_t)any((unsigned int)lseek(fd, 0, SEEK_END));
+	ck_assert_int_eq(pread(fd, &old, 1, at), 1);
+	byte = any(2) ? old ^ (1U << any(8)) : '0' + any(10);
+	ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+	try_damaged(names);
+	ck_assert_int_eq(pwrite(fd, &old, 1, at), 1);
+	close(fd);
+}
+
 START_TEST(test_hostile)
 {
-	static const char *const files[] = { "metadata", "default_0", "sync_0" };
-	char name[256];
-	struct tsct_merge *m;
-	__u8 byte, old;
-	int fd, to, round;
-	off_t at;
+	static const char *const files[] = { "b/metadata", "b/default_0", "b/sync_0" };
+	int round;
 
 	options.salvage = true;
-	for (round = 0; round < 400; round++) {
-		snprintf(name, sizeof(name), "%s/b/%s", root, files[any(3)]);
-		fd = open(name, O_RDWR);
-		at = (off_t)any((unsigned int)lseek(fd, 0, SEEK_END));
-		ck_assert_int_eq(pread(fd, &old, 1, at), 1);
-		byte = old ^ (1U << any(8));
-		ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
-		to = make_dir("o");
-		if (!plan("abc", &m) && !tsct_merge_write(m, to)) {
-			struct tsct_trace *trace = open_result("o");
-			struct tsct_trace_event e;
+	for (round = 0; round < 300; round++)
+		damage_one(files[any(3)], "abc");
+}
+END_TEST
 
-			while (tsct_trace_next(trace, &e) == 1)
-				;
-			tsct_trace_close(trace);
-		}
-		tsct_merge_free(m);
-		close(to);
-		snprintf(name, sizeof(name), "%s/o", root);
-		ck_assert_int_eq(nftw(name, drop_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-		ck_assert_int_eq(pwrite(fd, &old, 1, at), 1);
-		close(fd);
+START_TEST(test_hostile_merged)
+{
+	static const char *const files[] = { "p/metadata", "p/metadata",
+					     "p/default_n1_0" };
+	int round;
+
+	tsct_merge_free(merge_to("ab", "p"));
+	options.salvage = true;
+	for (round = 0; round < 300; round++) {
+		options.force = any(2);
+		damage_one(files[any(3)], any(2) ? "pc" : "cp");
 	}
 }
 END_TEST
@@ -530,6 +559,7 @@ int main(void)
 	tcase_add_test(tc, test_gone);
 	tcase_add_test(tc, test_not_ended);
 	tcase_add_test(tc, test_hostile);
+	tcase_add_test(tc, test_hostile_merged);
 	tcase_add_test(tc, test_stop);
 	tcase_add_test(tc, test_reader);
 	suite_add_tcase(s, tc);
