@@ -10,7 +10,9 @@
 #include "report_trace.h"
 
 #define RATES_EVENTS	12	/* told apart; all others are one */
+#define RATES_NODES	64	/* likewise */
 #define BOUND_POINTS	64
+#define NODES_DETAILED	512
 
 static json_t *text(const char *from)
 {
@@ -40,6 +42,15 @@ static json_t *show_point(const struct report *r, __u32 node, __u64 stamp)
 			 (json_int_t)error);
 }
 
+/* Of so many nodes, each has but its widest, at all times. */
+static json_t *show_widest(const struct report *r, __u32 node)
+{
+	const __u64 widest = report_widest_ns(r, node);
+
+	return widest > (1ULL << 53) ? json_array() :
+		json_pack("[[i,I]]", 0, (json_int_t)widest);
+}
+
 /* An ordinary recording's bound follows from its clock; a merged one has it. */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
@@ -67,10 +78,12 @@ static json_t *show_nodes(const struct report *r)
 
 	for (i = 0; i < r->x.nr_nodes; i++) {
 		host = r->x.rec->nodes[i].host;
-		json_array_append_new(nodes, json_pack("{s:o,s:o,s:o}",
+		json_array_append_new(nodes, json_pack("{s:o,s:o,s:o,s:o}",
 			"name", text(r->x.nodes[i]),
 			"sub", text(strcmp(host, r->x.nodes[i]) ? host : ""),
-			"error", show_bounds(r, i)));
+			"events", number(r->node_events[i]),
+			"error", r->x.nr_nodes > NODES_DETAILED ?
+				show_widest(r, i) : show_bounds(r, i)));
 	}
 	return nodes;
 }
@@ -265,20 +278,50 @@ static json_t *rates_of_events(const struct report *r, __u32 nr_bins)
 	return list;
 }
 
-static json_t *rates_of_nodes(const struct report *r, __u32 nr_bins, __u64 *total)
+static int busier_node(const void *a, const void *b)
 {
-	json_t *list = json_array();
-	__u64 one[RATE_BINS];
+	const __u64 x = showing->node_events[*(const __u32 *)a];
+	const __u64 y = showing->node_events[*(const __u32 *)b];
+
+	return (x < y) - (x > y);
+}
+
+static void list_nodes(const struct report *r, json_t *list, const __u32 *order,
+		       __u32 nr_bins, __u64 *total)
+{
+	__u64 one[RATE_BINS], others[RATE_BINS] = { 0 };
 	__u32 i;
 
 	for (i = 0; i < r->x.nr_nodes; i++) {
+		add_bins(total, r->node_rate[order[i]]);
+		if (i >= RATES_NODES) {
+			add_bins(others, r->node_rate[order[i]]);
+			continue;
+		}
 		memset(one, 0, sizeof(one));
-		add_bins(one, r->node_rate[i]);
-		add_bins(total, r->node_rate[i]);
-		if (r->node_rate[i])
-			json_array_append_new(list, json_pack("[i,o]", (int)i,
+		add_bins(one, r->node_rate[order[i]]);
+		if (r->node_rate[order[i]])
+			json_array_append_new(list, json_pack("[i,o]", (int)order[i],
 						show_bins(one, nr_bins)));
 	}
+	if (i > RATES_NODES)
+		json_array_append_new(list, json_pack("[i,o]", -1,
+						      show_bins(others, nr_bins)));
+}
+
+static json_t *rates_of_nodes(const struct report *r, __u32 nr_bins, __u64 *total)
+{
+	__u32 *order = calloc(r->x.nr_nodes, sizeof(*order)), i;
+	json_t *list = json_array();
+
+	for (i = 0; order && i < r->x.nr_nodes; i++)
+		order[i] = i;
+	showing = r;
+	if (order) {
+		qsort(order, r->x.nr_nodes, sizeof(*order), busier_node);
+		list_nodes(r, list, order, nr_bins, total);
+	}
+	free(order);
 	return list;
 }
 

@@ -76,7 +76,7 @@ static void put_number(FILE *to, __u64 n)
 }
 
 /* The widest of a node's bounds, as its times are all over the recording */
-static __u64 widest(const struct report *r, __u32 node)
+__u64 report_widest_ns(const struct report *r, __u32 node)
 {
 	const struct tsct_recording *rec = r->x.rec;
 	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
@@ -120,8 +120,8 @@ static void put_cards(const struct report *r, FILE *to)
 	__u32 i;
 
 	for (i = 0; i < r->x.nr_nodes; i++)
-		if (widest(r, i) > bound)
-			bound = widest(r, i);
+		if (report_widest_ns(r, i) > bound)
+			bound = report_widest_ns(r, i);
 	fputs("<ul class=\"cards\">\n", to);
 	put_count_card(to, r->events, r->x.filter.from || r->x.filter.to ?
 		       "events in this part" : "events", false);
@@ -353,7 +353,7 @@ static void put_node(const struct report *r, FILE *to, __u32 node)
 	put_cell(to, n->sync.on ? tsct_status_name(n->sync.status) :
 		 tsct_status_name(rec->status));
 	fputs("<td>", to);
-	put_bound(to, widest(r, node));
+	put_bound(to, report_widest_ns(r, node));
 	fputs("</td></tr>\n", to);
 }
 

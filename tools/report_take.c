@@ -248,20 +248,25 @@ static const struct tsct_export_format as_format = {
 	.name = "report", .begin = begin, .event = take, .end = begin, .free = end,
 };
 
-static void number_defs(struct report *r)
+static int number_defs(struct report *r)
 {
 	__u32 i, nr = 0;
 
 	for (i = 0; i < r->x.nr_defs; i++)
 		if (r->seen[i].events)
 			r->seen[i].index = nr++;
+	if (nr <= KINDS_MAX)
+		return 0;
+	return tsct_export_fail(&r->x, -E2BIG, "it has events of %u kinds, and a page"
+				" %u at most; --event picks some", nr, KINDS_MAX);
 }
 
 int report_take(struct report *r)
 {
-	int err;
+	int err = number_defs(r);
 
-	number_defs(r);
+	if (err)
+		return err;
 	r->last_moment = r->last_span = r->origin_ns;
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;

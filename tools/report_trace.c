@@ -138,10 +138,10 @@ static void put_timeline(const struct report *r, FILE *to)
 	      " drawn by a script, which is not run here.</p></noscript>\n", to);
 	put_honest(r, to);
 	put_bar(to);
-	fputs("<div class=\"canvas\"><canvas id=\"timeline\" tabindex=\"0\" role=\"img\""
-	      " aria-label=\"Timeline of all threads, by node; tables below tell the"
-	      " same\"></canvas><div id=\"tip\" role=\"tooltip\" hidden=\"hidden\"></div>"
-	      "</div>\n<div id=\"details\" aria-live=\"polite\" hidden=\"hidden\"></div>\n"
+	fputs("<div class=\"canvas\"><canvas id=\"timeline\" tabindex=\"0\""
+	      " role=\"application\" aria-label=\"Timeline of all threads, by node; the"
+	      " tables below say in words what is in it\"></canvas>"
+	      "<div id=\"tip\" role=\"tooltip\" hidden=\"hidden\"></div></div>\n<div id=\"details\" aria-live=\"polite\" hidden=\"hidden\"></div>\n"
 	      "<div id=\"legend\" class=\"legend\"></div>\n", to);
 	put_keys(to);
 	fputs("</section>\n", to);

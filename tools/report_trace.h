@@ -18,6 +18,7 @@
 #define LENGTHS		256	/* of spans, by quarters of powers of two */
 #define ROWS_MAX	1500	/* of threads; the others share one for each node */
 #define GAPS_MAX	20000
+#define KINDS_MAX	20000	/* of events */
 #define EVENTS_DEFAULT	200000
 
 /* Of all events that are shown one by one, and of sums: a page is 4/3 of both. */
@@ -168,6 +169,9 @@ int report_data(struct report *r, FILE *to);
 
 /* Bound of the error of a node's times there, ns; UINT64_MAX: not known */
 __u64 report_error_ns(const struct report *r, __u32 node, __u64 stamp);
+
+/* The widest all over the recording */
+__u64 report_widest_ns(const struct report *r, __u32 node);
 
 /* report_tables.c: what is there without a script */
 void report_tables_head(struct report *r, FILE *to);

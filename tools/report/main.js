@@ -99,7 +99,8 @@ function stacked() {
 
 	if (by === "node")
 		return D.rates.nodes.map(([node, bins]) =>
-			[D.nodes[node].name, bins, HUES[node % HUES.length]]);
+			[node < 0 ? "all others" : D.nodes[node].name, bins,
+			 node < 0 ? null : HUES[node % HUES.length]]);
 	return addUp(D.rates.events.map(([def, bins]) =>
 		[def < 0 ? "all others" : D.defs[def].name, bins, null]));
 }

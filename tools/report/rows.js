@@ -175,7 +175,7 @@ function cpuRow(index, spans) {
 function makeNode(index) {
 	const node = D.nodes[index];
 	const rates = D.rates.nodes.find(([n]) => n === index), bins = rates ? rates[1] : [];
-	const sum = count(bins.reduce((a, b) => a + b, 0)) + " events";
+	const sum = count(node.events) + " events";
 
 	return { type: "node", node: index, label: node.name, bins,
 		 sub: node.sub ? `${clean(node.sub)}, ${sum}` : sum,
