@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT
+/* Reading what is still being written: in order, no sooner than it is certain. */
+#include "drains.h"
+#include "recording/flushed.h"
+
+#define CPUS	3
+#define NEW	18	/* an event that is defined late */
+
+static struct tsct_trace *trace;
+static struct tsct_event event;
+static __u8 payload[512];
+static char why[256];
+static unsigned int reports;
+
+static void report(void *arg, const char *sentence)
+{
+	(void)arg;
+	(void)sentence;
+	reports++;
+}
+
+static void begin_writing(void)
+{
+	dirfd_ = make_dir();
+	make_recording(&rec, CPUS);
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &out), 0);
+	event = (struct tsct_event) { .tid = 7, .id = 16, .payload = payload };
+	reports = 0;
+}
+
+static void open_trace(bool follow)
+{
+	ck_assert_msg(!tsct_trace_open(dir_name, report, NULL, &trace, why,
+				       sizeof(why)), "%s", why);
+	if (follow)
+		ck_assert_int_eq(tsct_trace_follow(trace, dir_name), 0);
+}
+
+static void end_all(void)
+{
+	tsct_trace_close(trace);
+	tsct_writer_close(out);
+	tsct_recording_free(&rec);
+	drop_dir(dirfd_);
+	trace = NULL;
+	out = NULL;
+}
+
+static void put(__u32 cpu, __u64 after)
+{
+	event.cpu = cpu;
+	event.tsc = rec.begin + after;
+	event.len = make_payload(tsct_recording_def(&rec, 0, event.id), payload);
+	ck_assert_int_eq(tsct_writer_event(out, 0, &event), 0);
+}
+
+static void flush_at(__u64 after)
+{
+	tsct_writer_settle(out, rec.begin + after);
+	ck_assert_int_eq(tsct_writer_flush(out), 0);
+}
+
+static int await(void)
+{
+	sigset_t none;
+	int ret;
+
+	sigemptyset(&none);
+	ret = tsct_trace_await(trace, &none, why, sizeof(why));
+	ck_assert_msg(ret >= 0, "%d %s", ret, why);
+	return ret;
+}
+
+static void gives(__u32 cpu, __u64 after)
+{
+	struct tsct_trace_event e;
+
+	ck_assert_int_eq(tsct_trace_next(trace, &e), 1);
+	ck_assert_uint_eq(e.cpu, cpu);
+	ck_assert_uint_eq(e.stamp, rec.begin + after);
+}
+
+static void gives_none(int ret)
+{
+	struct tsct_trace_event e;
+
+	ck_assert_int_eq(tsct_trace_next(trace, &e), ret);
+	ck_assert_int_eq(tsct_trace_next(trace, &e), ret);
+}
+
+/* ---- what is certain --------------------------------------------------------- */
+
+START_TEST(settled_only)
+{
+	begin_writing();
+	open_trace(true);
+	gives_none(-EAGAIN);
+	put(0, 100);
+	put(0, 200);
+	put(1, 150);
+	ck_assert_int_eq(tsct_writer_flush(out), 0);
+	gives_none(-EAGAIN);		/* nobody said that nothing comes before */
+	flush_at(200);
+	await();
+	gives(0, 100);
+	gives(1, 150);
+	gives_none(-EAGAIN);		/* the moment itself is not over */
+	put(2, 300);
+	put(1, 250);
+	flush_at(251);
+	await();
+	gives(0, 200);
+	gives(1, 250);
+	gives_none(-EAGAIN);
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(await(), 1);
+	gives(2, 300);
+	gives_none(0);
+	ck_assert(tsct_trace_recording(trace)->complete);
+	ck_assert_uint_eq(tsct_trace_damage(trace), 0);
+	ck_assert_int_eq(faccessat(dirfd_, TSCT_FLUSHED_FILE, F_OK, 0), -1);
+	end_all();
+}
+END_TEST
+
+/* Its definition comes with the metadata, and events that were given stay. */
+START_TEST(new_definition)
+{
+	struct tsct_trace_event first, e;
+
+	begin_writing();
+	open_trace(true);
+	put(0, 100);
+	flush_at(150);
+	await();
+	ck_assert_int_eq(tsct_trace_next(trace, &first), 1);
+	define(&rec, 0, NEW, "new", TSCT_KIND_SEND, "n:u64");
+	tsct_writer_touch(out);
+	event.id = NEW;
+	put(1, 200);
+	flush_at(250);
+	ck_assert_int_eq(await(), 1);
+	ck_assert_str_eq(first.def->name, "plain");
+	ck_assert_int_eq(tsct_trace_next(trace, &e), 1);
+	ck_assert_str_eq(e.def->name, "new");
+	ck_assert_ptr_eq(e.def, tsct_recording_def(tsct_trace_recording(trace), 0,
+						   NEW));
+	ck_assert_ptr_eq(first.def, tsct_recording_def(
+				 tsct_trace_recording(trace), 0, 16));
+	ck_assert_uint_eq(reports, 0);
+	end_all();
+}
+END_TEST
+
+/* ---- ends -------------------------------------------------------------------- */
+
+/* The rest is given, and no end is waited for. */
+START_TEST(dead_recorder)
+{
+	begin_writing();
+	open_trace(true);
+	put(0, 100);
+	put(1, 50);
+	flush_at(60);
+	await();
+	gives(1, 50);
+	gives_none(-EAGAIN);
+	ck_assert(tsct_trace_is_live(trace));
+	tsct_writer_close(out);
+	out = NULL;
+	await();
+	ck_assert(!tsct_trace_is_live(trace));
+	gives(0, 100);
+	gives_none(0);
+	ck_assert(!tsct_trace_recording(trace)->complete);
+	/* It is as dead to who comes later. */
+	tsct_trace_close(trace);
+	open_trace(true);
+	gives_none(-EAGAIN);
+	await();
+	gives(1, 50);
+	gives(0, 100);
+	gives_none(0);
+	end_all();
+}
+END_TEST
+
+/* Half a packet is being written, or is to be cut off again: no damage. */
+START_TEST(half_a_packet)
+{
+	static __u8 file[1 << 20];
+	size_t len, whole;
+
+	seed = seed_of(_i);
+	begin_writing();
+	put(0, 100);
+	flush_at(150);
+	whole = load_file(dirfd_, "default_0", file, sizeof(file));
+	put(0, 160);
+	flush_at(200);
+	len = load_file(dirfd_, "default_0", file, sizeof(file));
+	ck_assert_uint_gt(len, whole + 1);
+	store_file(dirfd_, "default_0", file, whole + 1 + any(len - whole - 1));
+	open_trace(true);
+	await();
+	gives(0, 100);
+	gives_none(-EAGAIN);
+	ck_assert_uint_eq(reports, 0);
+	store_file(dirfd_, "default_0", file, len);
+	put(1, 210);
+	flush_at(220);
+	await();
+	gives(0, 160);
+	gives(1, 210);
+	ck_assert_uint_eq(reports, 0);
+	end_all();
+}
+END_TEST
+
+/* What says that it is ours, and is not: complained of, and that is all. */
+START_TEST(junk_behind)
+{
+	static __u8 file[1 << 20];
+	size_t len, i;
+
+	begin_writing();
+	put(0, 100);
+	put(1, 100);
+	flush_at(150);
+	len = load_file(dirfd_, "default_0", file, sizeof(file));
+	for (i = 0; i < 200; i++)
+		file[len + i] = i % 7 ? 0 : any(256);
+	store_file(dirfd_, "default_0", file, len + 200);
+	open_trace(true);
+	await();
+	gives(0, 100);
+	gives(1, 100);
+	gives_none(-EAGAIN);
+	put(1, 160);
+	flush_at(200);
+	await();
+	gives(1, 160);
+	gives_none(-EAGAIN);
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	await();
+	gives_none(0);
+	ck_assert_uint_ge(reports, 1);
+	ck_assert_uint_le(reports, 2);
+	end_all();
+}
+END_TEST
+
+/* ---- any order ----------------------------------------------------------------- */
+
+#define MANY	3000
+
+static struct given {
+	__u64 stamp;
+	__u32 cpu, id;
+} followed[MANY];
+static unsigned int nr_followed;
+
+static void take_all(__u64 settled)
+{
+	struct tsct_trace_event e;
+	int ret;
+
+	while ((ret = tsct_trace_next(trace, &e)) == 1) {
+		ck_assert_uint_lt(e.stamp, settled);
+		ck_assert_uint_lt(nr_followed, MANY);
+		followed[nr_followed++] = (struct given) {
+			e.stamp, e.cpu, e.def->id
+		};
+	}
+	ck_assert_int_eq(ret, settled == UINT64_MAX ? 0 : -EAGAIN);
+}
+
+static void check_whole(void)
+{
+	struct tsct_trace_event e;
+	unsigned int i = 0;
+
+	tsct_trace_close(trace);
+	open_trace(false);
+	for (; tsct_trace_next(trace, &e) == 1; i++) {
+		ck_assert_uint_lt(i, nr_followed);
+		ck_assert_uint_eq(e.stamp, followed[i].stamp);
+		ck_assert_uint_eq(e.cpu, followed[i].cpu);
+		ck_assert_uint_eq(e.def->id, followed[i].id);
+	}
+	ck_assert_uint_eq(i, nr_followed);
+	ck_assert_uint_eq(reports, 0);
+}
+
+/* CPUs run ahead of each other, and nobody knows of an event before it is certain. */
+START_TEST(as_it_will_be)
+{
+	__u64 at[CPUS] = { 0 }, settled, told = 0;
+	unsigned int n, cpu;
+
+	seed = seed_of(_i);
+	begin_writing();
+	open_trace(true);
+	nr_followed = 0;
+	for (n = 0; n < MANY; n++) {
+		cpu = any(CPUS);
+		at[cpu] += any(50);
+		event.id = n > MANY / 2 && !any(3) ? NEW : 16;
+		if (n == MANY / 2) {
+			define(&rec, 0, NEW, "new", TSCT_KIND_SEND, "n:string");
+			tsct_writer_touch(out);
+		}
+		put(cpu, at[cpu]);
+		if (any(40))
+			continue;
+		settled = at[0];
+		for (cpu = 1; cpu < CPUS; cpu++)
+			settled = at[cpu] < settled ? at[cpu] : settled;
+		flush_at(settled);
+		if (settled > told)
+			await();
+		told = settled;
+		take_all(rec.begin + settled);
+	}
+	ck_assert_uint_gt(nr_followed, MANY / 2);
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	await();
+	take_all(UINT64_MAX);
+	ck_assert_uint_eq(nr_followed, MANY);
+	check_whole();
+	end_all();
+}
+END_TEST
+
+/* ---- what the rings can promise --------------------------------------------------- */
+
+static void no_rings(void)
+{
+}
+
+START_TEST(rings_settle)
+{
+	__u64 before, now, tick = 0;
+
+	open_rings();
+	begin();
+	before = tsct_clock_stamp(clock_);
+	ck_assert_int_eq(emit(1), 0);
+	pass(UINT64_MAX);
+	now = tsct_clock_stamp(clock_);
+	/* All rings are empty: as far as an event may take to get there */
+	ck_assert_uint_lt(tsct_drain_settled(drain), before);
+	usleep(150000);
+	pass(UINT64_MAX);
+	ck_assert_uint_ge(tsct_drain_settled(drain), now);
+	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_stamp(clock_));
+	/* It is told when that is more than was told, and there is something. */
+	tsct_writer_settle(out, tsct_drain_settled(drain));
+	ck_assert_int_eq(tsct_writer_flush(out), 0);
+	ck_assert_int_eq(tsct_flushed_look(dirfd_, &tick), TSCT_FLUSHED_LIVE);
+	ck_assert_uint_eq(tick, tsct_drain_settled(drain));
+	pass(tsct_clock_stamp(clock_));
+	ck_assert_int_eq(emit(2), 0);
+	pass(now);
+	ck_assert_int_eq(tsct_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_flushed_look(dirfd_, &tick), TSCT_FLUSHED_NONE);
+	teardown();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("follow");
+	TCase *c = add_case(suite, "follow", no_rings, no_rings);
+
+	print_seed();
+	tcase_add_test(c, settled_only);
+	tcase_add_test(c, new_definition);
+	tcase_add_test(c, dead_recorder);
+	tcase_add_loop_test(c, half_a_packet, 0, 10);
+	tcase_add_test(c, junk_behind);
+	tcase_add_loop_test(c, as_it_will_be, 0, 5);
+	tcase_add_test(c, rings_settle);
+	return run_suite(suite);
+}
