@@ -89,7 +89,7 @@ for compiler in g++ clang++; do
 			fail "$(wc -l <"$tmp/log") events"
 		[ "$(grep -c 'part=3 where="inline"' "$tmp/log")" = 22 ] ||
 			fail 'inline'
-		grep -q 'in_namespace a=-1 b=0xff c=1.5 d=-2.5 e=61626364 f="ef"' \
+		grep -q 'in_namespace  *a=-1 b=0xff c=1.5 d=-2.5 e=61626364 f="ef"' \
 			"$tmp/log" || fail 'every type'
 		echo "$compiler $how: passed"
 	done
