@@ -48,7 +48,8 @@ function makeLayout() {
 function resize() {
 	const box = canvas.parentElement.getBoundingClientRect();
 	const dpr = devicePixelRatio || 1;
-	const most = Math.max(260, Math.min(innerHeight * 0.74, 900));
+	const most = matchMedia("print").matches ? 1000 :	// all of a sheet
+		Math.max(260, Math.min(innerHeight * 0.74, 900));
 
 	View.width = Math.floor(box.width);
 	View.height = Math.floor(Math.min(View.total + MAP + RULER + 8, most));
