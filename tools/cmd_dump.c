@@ -136,6 +136,8 @@ static int await_more(struct dump *d)
 	ret = interrupted ? -EINTR :
 		tsct_trace_await(d->trace, &old, d->why, sizeof(d->why));
 	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (ret == -EINTR && !interrupted)
+		return 1;	/* stopped, and continued */
 	if (ret == 1)
 		ret = tsct_selection_learn(&d->selection) ?:
 			tsct_lines_learn(&d->lines);

@@ -37,7 +37,7 @@ ends() {	# NAME PROCESS STATUS
 
 # A program, then another one with events that the first has not; both slow, with
 # threads on all CPUs, and a flood of events that come as fast as they can.
-"$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 60 3 20000; '$flood' 1 500 2" \
+"$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 90 3 20000; '$flood' 1 500 2" \
 	>/dev/null 2>&1 &
 slow=$!
 "$ctl" record -q -o "$work/fast" -- "$emit" 700000 4 >/dev/null 2>&1 &
