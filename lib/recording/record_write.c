@@ -7,21 +7,28 @@
 
 /* ---- definitions ------------------------------------------------------- */
 
-/* One that is new: all of the class are looked at again. */
+/* One that is new. Those between are found when they are there. */
 static const struct tsct_stream_kind *learn(struct tsct_writer *w, __u32 stream,
 					    __u32 id)
 {
-	struct tsct_stream_kind *kinds;
+	const struct tsct_event_def *def = tsct_recording_def(w->rec, stream, id);
+	const __u32 at = id - TSCT_ID_FIRST;
+	struct tsct_stream_kind *kinds = w->kinds[stream];
+	__u32 i;
 
-	if (!tsct_recording_def(w->rec, stream, id))
+	if (!def)
 		return NULL;
-	kinds = tsct_stream_kinds(&w->rec->streams[stream]);
-	if (!kinds)
-		return NULL;
-	free(w->kinds[stream]);
-	w->kinds[stream] = kinds;
-	w->nr_kinds[stream] = w->rec->streams[stream].nr_defs;
-	return &kinds[id - TSCT_ID_FIRST];
+	if (at >= w->nr_kinds[stream]) {
+		kinds = realloc(kinds, ((size_t)at + 1) * sizeof(*kinds));
+		if (!kinds)
+			return NULL;
+		for (i = w->nr_kinds[stream]; i <= at; i++)
+			kinds[i] = tsct_stream_kind_of(NULL);
+		w->kinds[stream] = kinds;
+		w->nr_kinds[stream] = at + 1;
+	}
+	kinds[at] = tsct_stream_kind_of(def);
+	return &kinds[at];
 }
 
 static inline const struct tsct_stream_kind *

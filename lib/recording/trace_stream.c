@@ -260,25 +260,29 @@ static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
 
 /* ---- events ------------------------------------------------------------ */
 
+struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def)
+{
+	struct tsct_stream_kind kind = { def, def ? 0 : -1 };
+	__u32 f;
+
+	for (f = 0; def && f < def->nr_fields; f++) {
+		if (def->fields[f].type == TSCT_TYPE_STRING) {
+			kind.size = -1;
+			break;
+		}
+		kind.size += tsct_def_field_size(&def->fields[f], "", 65536);
+	}
+	return kind;
+}
+
 struct tsct_stream_kind *tsct_stream_kinds(const struct tsct_stream_class *class)
 {
 	struct tsct_stream_kind *kinds = calloc(class->nr_defs + 1,
 						sizeof(*kinds));
-	const struct tsct_event_def *def;
-	__u32 i, f;
+	__u32 i;
 
-	for (i = 0; kinds && i < class->nr_defs; i++) {
-		def = kinds[i].def = class->defs[i];
-		kinds[i].size = def ? 0 : -1;
-		for (f = 0; def && f < def->nr_fields; f++) {
-			if (def->fields[f].type == TSCT_TYPE_STRING) {
-				kinds[i].size = -1;
-				break;
-			}
-			kinds[i].size += tsct_def_field_size(&def->fields[f], "",
-							     65536);
-		}
-	}
+	for (i = 0; kinds && i < class->nr_defs; i++)
+		kinds[i] = tsct_stream_kind_of(class->defs[i]);
 	return kinds;
 }
 

@@ -63,6 +63,9 @@ struct tsct_stream_dir {
 	const struct tsct_stream_live *live;	/* NULL: no more comes */
 };
 
+/* Of one definition, or of none */
+struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def);
+
 /*
  * tsct_stream_kinds - what the streams of a class have in common
  * malloc'ed, for free(); points into @class. NULL: no memory.
