@@ -8,6 +8,7 @@
 
 #include "merge/merge_work.h"
 #include "recording/samples.h"
+#include "recording/ticks.h"
 
 struct watcher {
 	struct tsct_merge *m;
@@ -95,6 +96,14 @@ static enum tsct_fit_kind choose_fit(const struct tsct_merge *m,
 	return kind < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)kind;
 }
 
+/* Ticks longer than the source's put what came first before the beginning. */
+static __u64 first_stamp(const struct tsct_recording *rec)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	return bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
+}
+
 static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 {
 	struct watcher w = { m, in };
@@ -109,7 +118,7 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	if (in->dirfd < 0)
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
 	in->told.rec = tsct_trace_recording(in->trace);
-	in->begin = in->told.rec->begin;
+	in->begin = first_stamp(in->told.rec);
 	in->end = in->told.rec->end;
 	in->hz = 0x1p56 / (double)in->told.rec->real.mult * 1e9;
 	in->fit = choose_fit(m, in->told.rec);
