@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * roundtrip DIR SEED [EVENTS]: a random recording in DIR, of all that there is in
- * recordings, and what is in it on standard output, one JSON object on each line:
+ * roundtrip DIR SEED [EVENTS [NODE]]: a random recording in DIR, of all that there is
+ * in recordings, and what is in it on standard output, one JSON object on each line:
  * what it is, its definitions, and its events, each with the bytes of its payload, in
- * the order in which `dump` must show them. Only the seed makes one another.
+ * the order in which `dump` must show them. Only the seed makes one another. With a
+ * node's name it has no sync samples: these are nonsense, and no merge takes them.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -32,6 +33,7 @@ struct shown {
 static struct tsct_recording rec;
 static struct tsct_writer *writer;
 static __u64 state;		/* of the dice */
+static const char *node;
 static struct shown *shown;
 static size_t nr_shown;
 static __u64 *last;		/* stamp, by stream and CPU */
@@ -171,7 +173,7 @@ static void add_streams(void)
 			abort();
 		define_some(i);
 	}
-	if (!any(2)) {
+	if (!any(2) && !node) {
 		tsct_recording_add_samples(&rec);
 		rec.nodes[0].sync.name = strdup("beta \"7\"");
 		strcpy(rec.nodes[0].sync.fit, "hull");
@@ -188,7 +190,7 @@ static void describe(void)
 		abort();
 	for (i = 0; i < 16; i++)
 		rec.uuid[i] = rec.nodes[0].uuid[i] = (__u8)any(256);
-	rec.nodes[0].host = strdup("node \"1\", \303\251 \377");
+	rec.nodes[0].host = strdup(node ? node : "node \"1\", \303\251 \377");
 	rec.nodes[0].kernel = strdup("6.1");
 	rec.nodes[0].command = strdup("sh -c 'echo \"hi\\n\"' \t\n\x01 }; env {");
 	rec.nodes[0].provider = strdup("embedded");
@@ -404,6 +406,7 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		return 2;
 	state = strtoull(argv[2], NULL, 10);
+	node = argc > 4 ? argv[4] : NULL;
 	describe();
 	if (tsct_writer_open(fd, &rec, &writer))
 		return 1;

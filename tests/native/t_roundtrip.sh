@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Random recordings are read by all readers as they were written: see roundtrip.py.
+# Random recordings are read by all readers as they were written, and merged ones as
+# their parts: see roundtrip.py and roundtrip_merged.py.
 # SEED=N takes that one only; EVENTS=N makes them larger or smaller.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
@@ -20,8 +21,25 @@ round_trip() {	# SEED [EVENTS]
 	echo "# seed $1: $(cat "$work/out") events"
 }
 
+# Of three that were merged, each by its own clock
+merged_trip() {	# SEED EVENTS
+	local i
+	rm -rf "$work"/n? "$work/m"
+	for i in 0 1 2; do
+		mkdir "$work/n$i"
+		"$make" "$work/n$i" $(($1 + i)) "$2" "n$i" >"$work/truth$i" ||
+			fail "seed $1 + $i: it was not written"
+	done
+	echo "# seed $1, merged"
+	run 0 merge -q --force -o "$work/m" "$work/n0" "$work/n1" "$work/n2"
+	/usr/bin/python3 "$top/tests/native/roundtrip_merged.py" "$ctl" "$work/m" \
+		"$work"/truth? >"$work/out" 2>"$work/err" || fail "seed $1, merged"
+	echo "# seed $1, merged: $(cat "$work/out") events"
+}
+
 if [ -n "${SEED:-}" ]; then
 	round_trip "$SEED" ${EVENTS:+"$EVENTS"}
+	merged_trip "$SEED" "${EVENTS:-500}"
 	exit
 fi
 # Names that are alike; a thousand events on a tick and gaps; 64 CPUs; text of 20 kB
@@ -30,4 +48,7 @@ for seed in 41 55 1; do
 done
 for ((i = 0; i < 5; i++)); do
 	round_trip $((RANDOM << 15 | RANDOM)) ${EVENTS:+"$EVENTS"}
+done
+for ((i = 0; i < 2; i++)); do
+	merged_trip $((RANDOM << 15 | RANDOM)) "${EVENTS:-500}"
 done
