@@ -113,6 +113,16 @@ static json_t *json_child(const struct record_child *child)
 			 WTERMSIG(child->status) : 0);
 }
 
+static json_t *json_files(const struct tsct_recording *rec)
+{
+	return json_pack("{ss sI ss so}", "timestamps",
+			 tsct_timestamps_names[rec->timestamps],
+			 "sync_every", (json_int_t)rec->sync_every,
+			 "fsync", tsct_fsync_names[rec->fsync], "most_on_tick",
+			 rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
+			 json_integer((json_int_t)tsct_recording_on_tick(rec)));
+}
+
 int record_json_print(const struct record_session *s,
 		     const struct record_child *child)
 {
@@ -123,7 +133,7 @@ int record_json_print(const struct record_session *s,
 	tsct_writer_written(s->writer, &w);
 	record_figure_usage(s, &usage);
 	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so so so sI sI sI so s{sf sf sI} ss sb s{ss ss ss sI sb}}",
+		"{so so sI sI sf so so so so sI sI sI so s{sf sf sI} ss sb s{ss ss ss sI sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", json_child(child),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
@@ -142,5 +152,6 @@ int record_json_print(const struct record_session *s,
 		"origin", rec->clock_origin,
 		"status", tsct_status_name(rec->status),
 		"error_ns", (json_int_t)record_session_error_ns(s),
-		"disrupted", rec->epoch != rec->epoch_first));
+		"disrupted", rec->epoch != rec->epoch_first,
+		"files", json_files(rec)));
 }

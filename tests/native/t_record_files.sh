@@ -43,6 +43,10 @@ packets=$(sed -n 's/.*holds_[^=]*= "packets=\([0-9]*\) .*/\1/p' "$work/b/metadat
 	awk '{ n += $1 } END { print n }')
 [ "$packets" -ge 20 ] || fail "$packets packets"
 
+run 0 record --json --timestamps tsc/256 -o "$work/j" -- "$emit" 10000 2
+[ "$(number most_on_tick "$work/out")" -gt 0 ] || fail "--json: most_on_tick"
+shows '"timestamps": "tsc/256"'
+
 # The machine and the clock are in it
 grep -q '^	cpu_0 = "online=[01]' "$work/b/metadata" || fail "no table of CPUs"
 grep -q '^	clock_line_0 = "base_ns=' "$work/b/metadata" || fail "no lines of the clock"
