@@ -102,6 +102,37 @@ shown = dict(re.findall(r'<tr><th scope="row">(\w+)</th><td class="left">\w+</td
 assert shown["mark"] == "each" and shown["tick"] == "density", shown
 END
 
+# --- many nodes, as one: their names, bounds, and messages between them -------------
+${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -I"$top/lib" -I"$top" -o "$work/world" "$here"/world.c \
+	"$here"/world_{sim,write,exact,big}.c "$top"/tests/netsim/{osc,path,dice}.c \
+	"$build/lib/libtsctrace.a" -lm
+mkdir "$work/w"
+"$work/world" "$work/w" 5
+run 0 merge -q -o "$work/merged" "$work/w/a" "$work/w/b" "$work/w/c"
+run 0 report -q "$work/merged.html" "$work/merged"
+check "$work/merged.html" "$work/merged"
+[ "$summed" = 0 ] && [ "$events" -gt 70000 ] || fail "$events events, $summed summed up"
+python3 - "$work/merged.html" <<'END' || fail "what it says of nodes and messages"
+import json, re, sys
+text = open(sys.argv[1]).read()
+d = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))
+assert [n["name"] for n in d["nodes"]] == ["node-a", "node-b", "node-c"]
+assert all(len(n["error"]) > 1 for n in d["nodes"])
+worst = [max(e[1] for e in n["error"]) for n in d["nodes"]]
+assert worst[0] < 1000 < worst[1] < 300000 and 1000 < worst[2] < 300000, worst
+assert d["arrows"] > 8000 and sum(n["events"] for n in d["nodes"]) == d["events"]
+row = re.search(r'<th scope="row">all</th><td class="left"></td><td>(\d+)</td><td>(\d+)'
+                r'</td><td>(\d+)</td><td>(\d+)</td>', text)
+matched, before, within, beyond = map(int, row.groups())
+assert matched == d["arrows"] and before > 1000 and beyond == 0, row.groups()
+END
+run 0 report -q --node node-b "$work/part.html" "$work/merged"
+check "$work/part.html" "$work/merged" --node node-b
+run 0 report -q "$work/child.html" "$work/w/b"
+check "$work/child.html" "$work/w/b"
+grep -q 'Exchanges kept' "$work/child.html" || fail "no sync samples"
+
 # --- parts ----------------------------------------------------------------------------
 for part in '--from +20us --to +50us' '--event outer' '--cpu 1' '--thread 100' \
 	'--to +0' '--from +20us --event packet/send --cpu 0-1'; do
@@ -206,7 +237,7 @@ if ! command -v chromium >/dev/null; then
 	echo "ok 2 - a browser # SKIP there is no chromium (apt-get install chromium)"
 	exit 0
 fi
-for page in a m lossy h many; do
+for page in a m lossy h many merged child; do
 	out=$(timeout 200 python3 "$here/reportpage.py" "$work/$page.html" 2>&1) ||
 		fail "in the browser: $out"
 	echo "# $page: $out"

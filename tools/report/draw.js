@@ -107,15 +107,17 @@ function drawSpan(i, left, right, y, h) {
 	}
 }
 
-function drawCrowd(from, to, count_, y, h, rank) {
+// As dark as it covers of the time; in the colour of what took longest
+function drawCrowd(from, to, covered, y, h, rank) {
 	const x = View.x(from), w = Math.max(View.x(to) - x, 1);
 
-	ctx.globalAlpha = (isDim(rank) ? 0.13 : 1) * Math.min(1, 0.55 + count_ / w / 12);
+	ctx.globalAlpha = (isDim(rank) ? 0.13 : 1) *
+		(0.3 + 0.65 * Math.min(1, covered / (to - from || 1)));
 	fill(STRONG[rank], x, y, w, h);
 	ctx.globalAlpha = 1;
 }
 
-// Narrower than a pixel or two: as one, with what touches it
+// Narrower than a pixel or two: as one, with what touches it. Who idles is no crowd.
 function drawLane(lane, y, h) {
 	const px = 1 / View.scale, narrow = 1.6 * px;
 	const end = above(lane.from, View.to);
@@ -123,22 +125,32 @@ function drawLane(lane, y, h) {
 	const whiskers = [];
 
 	while (i < end) {
-		const id = lane.ids[i];
-
 		if (lane.to[i] - lane.from[i] > narrow) {
-			drawSpan(id, View.label - 8, View.width + 8, y, h);
-			whiskers.push(id);
-			i++;
+			drawSpan(lane.ids[i], View.label - 8, View.width + 8, y, h);
+			whiskers.push(lane.ids[i++]);
 			continue;
 		}
 		const from = lane.from[i];
-		let last = i, to = lane.to[i];
+		let to = from, covered = 0, longest = -1, rank = -1;
 
-		while (last + 1 < end && lane.from[last + 1] - to < px &&
-		       lane.to[last + 1] - lane.from[last + 1] <= narrow)
-			to = lane.to[++last];
-		drawCrowd(from, to, last - i + 1, y, h, S.rank[id]);
-		i = last + 1;
+		do {
+			const size = lane.to[i] - lane.from[i], r = S.rank[lane.ids[i]];
+
+			to = lane.to[i++];
+			if (r === View.idle)
+				continue;
+			covered += size;
+			// What is searched for is seen even so.
+			const weight = size + (View.matches && !isDim(r) ? D.span : 0);
+
+			if (weight > longest) {
+				longest = weight;
+				rank = r;
+			}
+		} while (i < end && lane.from[i] - to < px && to - from < 12 * px &&
+			 lane.to[i] - lane.from[i] <= narrow);
+		if (rank >= 0)
+			drawCrowd(from, to, covered, y, h, rank);
 	}
 	return whiskers;
 }

@@ -11,6 +11,7 @@ function byId(id) {
 function numberNames() {
 	RANKS = rankNames();
 	NAMES = [...RANKS.keys()];
+	View.idle = NAMES.indexOf("idle");
 	S.rank = Int32Array.from({ length: S.n }, (_, i) => RANKS.get(spanName(i)));
 	M.rankOf = D.defs.map(def => RANKS.get(def.name));
 	M.rank = Int32Array.from(M.def, def => M.rankOf[def]);
@@ -48,7 +49,7 @@ function makeLayout() {
 function resize() {
 	const box = canvas.parentElement.getBoundingClientRect();
 	const dpr = devicePixelRatio || 1;
-	const most = matchMedia("print").matches ? 1000 :	// all of a sheet
+	const most = matchMedia("print").matches ? 480 :	// of a sheet
 		Math.max(260, Math.min(innerHeight * 0.74, 900));
 
 	View.width = Math.floor(box.width);
