@@ -23,7 +23,7 @@
 
 /* One event as it was written, with its place among all */
 struct shown {
-	__u64 stamp;
+	__u64 tick;		/* that the file must have */
 	__u32 stream, cpu, tid, id;
 	size_t nr;		/* the how many-th that was written */
 	__u32 len;
@@ -37,6 +37,7 @@ static const char *node;
 static struct shown *shown;
 static size_t nr_shown;
 static __u64 *last;		/* stamp, by stream and CPU */
+static __u64 *last_tick;	/* INTERPOLATED: of the file */
 static __u64 lost;		/* on purpose */
 static __u32 ids[TSCT_STREAMS_MAX][DEFS_MAX], nr_ids[TSCT_STREAMS_MAX];
 
@@ -133,15 +134,16 @@ static void define_some(__u32 stream)
 static void calibrate(void)
 {
 	static const __u32 kinds[] = {
-		TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC,
-		TSCT_TIMESTAMPS_TSC_16, TSCT_TIMESTAMPS_TSC_256,
+		TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC_16,
+		TSCT_TIMESTAMPS_TSC_256, TSCT_TIMESTAMPS_INTERPOLATED,
+		TSCT_TIMESTAMPS_SYSTEM,
 	};
 	const __u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 
 	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
-	rec.timestamps = kinds[any(5)];
+	rec.timestamps = kinds[any(6)];
 	rec.sync_every = any(4) ? 0 : 1ULL << any(10);
-	rec.begin = roll() >> (14 + any(30));
+	rec.begin = roll() >> (14 + any(30));	/* 3 bits are left for ticks */
 	if (rec.source == TSCT_SOURCE_REALTIME)
 		rec.begin = 1700000000000000000ULL + any(1U << 30);
 	rec.end = rec.begin;
@@ -173,7 +175,8 @@ static void add_streams(void)
 			abort();
 		define_some(i);
 	}
-	if (!any(2) && !node) {
+	/* Samples have the counter's time, whatever the others have. */
+	if (!any(2) && !node && rec.timestamps != TSCT_TIMESTAMPS_SYSTEM) {
 		tsct_recording_add_samples(&rec);
 		rec.nodes[0].sync.name = strdup("beta \"7\"");
 		strcpy(rec.nodes[0].sync.fit, "hull");
@@ -200,6 +203,8 @@ static void describe(void)
 	add_streams();
 	last = calloc((size_t)(rec.nr_streams + 1) * rec.nr_locations,
 		      sizeof(*last));
+	last_tick = calloc((size_t)(rec.nr_streams + 1) * rec.nr_locations,
+			   sizeof(*last_tick));
 	for (i = 0; i < (int)((rec.nr_streams + 1) * rec.nr_locations); i++)
 		last[i] = rec.begin;
 }
@@ -276,11 +281,26 @@ static __u64 any_gap(void)
 	}
 }
 
+/* Not by ticks.h, which is what is tested */
+static __u64 tick_of(__u32 stream, const struct tsct_event *e)
+{
+	__u64 *at = &last_tick[stream * rec.nr_locations + e->cpu];
+
+	switch (rec.timestamps) {
+	case TSCT_TIMESTAMPS_TSC_16: return e->tsc / 16;
+	case TSCT_TIMESTAMPS_TSC_256: return e->tsc / 256;
+	case TSCT_TIMESTAMPS_SYSTEM: return tsct_pair_ns(&rec.real, e->tsc);
+	case TSCT_TIMESTAMPS_INTERPOLATED:
+		return *at = e->tsc * 8 > *at ? e->tsc * 8 : *at + 1;
+	default: return e->tsc;
+	}
+}
+
 static void note(__u32 stream, const struct tsct_event *e)
 {
 	struct shown *s = &shown[nr_shown];
 
-	*s = (struct shown) { e->tsc, stream, e->cpu, e->tid, e->id, nr_shown,
+	*s = (struct shown) { tick_of(stream, e), stream, e->cpu, e->tid, e->id, nr_shown,
 			      e->len, malloc(e->len + 1) };
 	memcpy(s->payload, e->payload, e->len);
 	nr_shown++;
@@ -346,10 +366,10 @@ static void write_events(__u32 nr)
 static int in_order(const void *a, const void *b)
 {
 	const struct shown *x = a, *y = b;
-	const int bits = -tsct_recording_tick_bits(&rec);
+	const int fine = rec.timestamps == TSCT_TIMESTAMPS_INTERPOLATED ? 3 : 0;
 
-	if (x->stamp >> bits != y->stamp >> bits)
-		return x->stamp < y->stamp ? -1 : 1;
+	if (x->tick >> fine != y->tick >> fine)
+		return x->tick < y->tick ? -1 : 1;
 	if (x->cpu != y->cpu)
 		return x->cpu < y->cpu ? -1 : 1;
 	if (x->stream != y->stream)
@@ -374,7 +394,7 @@ static void tell_streams(void)
 	__u32 i, j;
 
 	printf("{\"lost\":%" PRIu64 ",\"bits\":%d,\"channels\":%u,\"streams\":[",
-	       (uint64_t)lost, -tsct_recording_tick_bits(&rec), rec.nr_streams);
+	       (uint64_t)lost, tsct_recording_tick_bits(&rec), rec.nr_streams);
 	for (i = 0; i < tsct_recording_classes(&rec); i++)
 		printf("%s\"%s\"", i ? "," : "", rec.streams[i].name);
 	puts("]}");
@@ -392,7 +412,7 @@ static void tell_events(void)
 	qsort(shown, nr_shown, sizeof(*shown), in_order);
 	for (s = shown; s < shown + nr_shown; s++) {
 		printf("[%u,%u,%u,%u,%" PRIu64 ",\"", s->stream, s->cpu, s->tid,
-		       s->id, (uint64_t)(s->stamp >> -tsct_recording_tick_bits(&rec)));
+		       s->id, (uint64_t)s->tick);
 		for (i = 0; i < s->len; i++)
 			printf("%02x", s->payload[i]);
 		puts("\"]");
