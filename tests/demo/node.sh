@@ -74,7 +74,8 @@ wait_for "a clock" clock_is synchronized
 hear_others() {
 	for peer in beta gamma; do
 		timeout 60 nc -l -p 7777 >/dev/null ||
-			{ echo "alpha does not hear of $peer"; exit 1; }
+			{ echo "alpha does not hear of $peer"
+			  cat /tmp/demo/tsctraced.log; exit 1; }
 	done
 }
 tell_alpha() { wait_for "alpha's ear" sh -c "echo $node | nc -w 2 $server 7777"; }

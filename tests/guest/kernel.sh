@@ -29,7 +29,7 @@ shopt -s inherit_errexit
 names="6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64"
 more="6.1-cloud-amd64 6.12-cloud-amd64"		# on demand
 # In the order in which they are loaded; what a kernel has built in is no file.
-drivers="failover net_failover virtio virtio_ring virtio_pci_modern_dev
+drivers="failover net_failover virtio_ring virtio virtio_pci_modern_dev
 	virtio_pci_legacy_dev virtio_pci virtio_net veth"
 cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/kernels
 temp=
