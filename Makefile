@@ -4,7 +4,7 @@
 #   make            library, daemon, tools (user space)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      every test; installs what it needs (Debian, Ubuntu)
-#   make fuzz       packets from outside, SECONDS=1800 of them
+#   make fuzz       packets and recordings from outside, for SECONDS=1800
 #   make demo       record a real program on a real kernel, in a guest
 #   make install    PREFIX=/usr/local DESTDIR=
 .DEFAULT_GOAL := all
