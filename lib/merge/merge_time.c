@@ -69,7 +69,8 @@ static const char *look(const struct merge_in *in)
 	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
 		return "";
 	if (in->told.rec->counter.mult)
-		return "has times of the system, not of the counter that was synchronized; record with other --timestamps";
+		return "has times of the system, not of the counter that was"
+			" synchronized; record with other --timestamps";
 	if (has_changed(in))
 		return "the timeline of its cluster ended while it was recorded, and another began";
 	if (sync->role == TSCT_SYNC_MASTER)

@@ -6,6 +6,7 @@
 # test-timeout: 120
 set -euo pipefail
 
+# shellcheck source=tests/native/sync.sh
 . "$(dirname "$0")/sync.sh"
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 emit=$work/emit

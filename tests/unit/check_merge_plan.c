@@ -27,8 +27,8 @@ static struct odd odd(int i)
 			"ad", true, n };
 	case 1:
 		n.no_samples = true;
-		return (struct odd) { "/d: is uncalibrated: it has no sync samples of its timeline; record with --cluster",
-			"ad", true, n };
+		return (struct odd) { "/d: is uncalibrated: it has no sync samples of"
+			" its timeline; record with --cluster", "ad", true, n };
 	case 2:
 		n.alone = true;
 		n.status = TSCT_STATUS_DISRUPTED;
@@ -154,7 +154,8 @@ START_TEST(test_nonsense)
 	tsct_writer_close(writer);
 	tsct_recording_free(&rec);
 	close(fd);
-	refused("ad", "/d: its sync samples say no time by --fit auto: by them, the counters run at rates that cannot be");
+	refused("ad", "/d: its sync samples say no time by --fit auto: by them, the"
+		" counters run at rates that cannot be");
 }
 END_TEST
 
@@ -357,7 +358,8 @@ START_TEST(test_cut_off)
 	struct tsct_merge *m;
 
 	cut("b", "default_1", 2000);
-	check_no_write("ab", "/b: stream default_1: cut off in packet 1 at byte 2000; everything before it is shown; --salvage");
+	check_no_write("ab", "/b: stream default_1: cut off in packet 1 at byte 2000;"
+		       " everything before it is shown; --salvage");
 	options.salvage = true;
 	m = merge_to("ab", "o");
 	ck_assert(tsct_merge_is_partial(m));
