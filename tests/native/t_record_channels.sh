@@ -108,7 +108,11 @@ events=$(number events "$work/out")
 	sed -n 's/^ *\([0-9]*\) Event messages*$/\1/p' | tail -n 1)" = "$events" ] || fail "babeltrace2"
 "$ctl" stat "$work/a" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat"
 shows "^quiet  *flood  *instant  *$(awk '{ print $4 }' "$work/quiet") "
-run "$status" record -c quiet -c loud -o "$work/b" -- sh "$work/both"
+# Whether the loud one loses any this time is up to the machine.
+status=0
+timeout 60 "$ctl" record -c quiet -c loud -o "$work/b" -- sh "$work/both" \
+	>"$work/out" 2>"$work/err" || status=$?
+[ "$status" = 0 ] || [ "$status" = 3 ] || fail "status $status"
 says '^  channel quiet: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  channel loud: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  [0-9]* published = [0-9]* recorded + 0 lost'
@@ -178,7 +182,7 @@ grep -q '"exact": true' "$work/out" && ! grep -q '"exact": false' "$work/out" ||
 recorder=$!
 started+=("$recorder")
 until_in "$work/err" 'recording: '
-TSCTRACE_CHANNEL=box "$flood" 3 50000 1 >"$work/box" &
+TSCTRACE_CHANNEL=box "$flood" 8 50000 1 >"$work/box" &
 one=$!
 started+=("$one")
 until_in "$work/err" 'recording: [1-9]'
