@@ -17,6 +17,7 @@
 #define POINTS		64
 #define LINES_MAX	8	/* with a colour of their own */
 #define PAIRS_SHOWN	400
+#define SOURCES_MAX	8	/* a drawing of one takes up to 1 MB */
 
 /* ---- bounds over time -------------------------------------------------------- */
 
@@ -223,6 +224,13 @@ static int put_samples(const struct report *r, FILE *to)
 
 	if (err)
 		return err;
+	if (read.nr_series > SOURCES_MAX) {
+		fprintf(to, "<p>There are samples of %u sources and epochs, too many for"
+			" this page: <kbd>trace-ctl report sync</kbd> draws them.</p>\n",
+			read.nr_series);
+		sync_read_close(&read);
+		return 0;
+	}
 	window = report_recording(&read, r->fit);
 	sync_read_close(&read);
 	if (!window)

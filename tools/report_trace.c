@@ -59,7 +59,8 @@ static int complain(const struct job *j, const char *what, int err)
 		fputs("interrupted", stderr);
 	else
 		view_print_plain(stderr, *j->r.x.why ? j->r.x.why : strerror(-err));
-	fputs(outcome_fix(err), stderr);
+	if (!*j->r.x.why)
+		fputs(outcome_fix(err), stderr);
 	fputc('\n', stderr);
 	return EXIT_FAILED;
 }
@@ -279,6 +280,9 @@ static int run(struct job *j, const struct report_options *o)
 	if (view_open("report", o->recording, &j->r.x.trace))
 		return EXIT_FAILED;
 	err = tsct_export_prepare(&j->r.x);
+	if (!err && o->fit >= 0 && !tsct_recording_has_samples(j->r.x.rec))
+		err = tsct_export_fail(&j->r.x, -ENOENT, "--fit: it has no sync samples"
+				       "; of merged recordings, merge has that option");
 	ret = err ? complain(j, o->recording, err) : write_page(j, o);
 	tsct_trace_close(j->r.x.trace);
 	return ret;

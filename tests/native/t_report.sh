@@ -183,6 +183,8 @@ run 2 report sync "$work/a" --max-events 5
 run 1 report "$work/x.html" "$work/a" --from +1 --to +0.5
 run 1 report "$work/x.html" "$work/a" --event nonesuch
 says 'nonesuch: the recording has no such event'
+run 1 report "$work/x.html" "$work/a" --fit hull
+says 'it has no sync samples'
 run 1 report "$work/x.html" "$work/none"
 run 1 report "$work/none/x.html" "$work/a"
 says 'No such file or directory; name another place'
