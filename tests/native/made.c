@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * made DIR [many]: writes a recording of kernel events with known figures there. One
+ * made DIR [many | long]: writes a recording of kernel events with known figures there. One
  * tick is one nanosecond; stamp 0 is the first moment of 2026. many: a merged one, of
- * three nodes.
+ * three nodes. long: one that goes on for 2^52 ns and more.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -156,10 +156,29 @@ static void write_many(void)
 	call(2, 15 * S, 7, 17, 2);
 }
 
+/* Two on one tick, before unique stamps begin anew, and after */
+static void write_long(void)
+{
+	call(0, 11 * S, 1, 16, 0);
+	call(0, 11 * S, 1, 17, 0);
+	call(0, 10 * S + (1ULL << 51), 1, 16, 0);
+	call(0, 10 * S + (1ULL << 51), 1, 17, 0);
+	call(1, 10 * S + (1ULL << 52) + 5, 1, 16, 1);
+}
+
+static void lengthen(void)
+{
+	rec.end = 20 * S + (1ULL << 52);
+	rec.real.as_of_tsc = rec.end;
+	rec.real.hold_after_tsc = rec.end;
+	rec.real.void_after_tsc = 2 * rec.end;
+}
+
 int main(int argc, char **argv)
 {
 	const bool many = argc == 3 && !strcmp(argv[2], "many");
-	int fd = argc == 2 + many ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
+	const bool is_long = argc == 3 && !strcmp(argv[2], "long");
+	int fd = argc == 2 + (many || is_long) ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
 
 	if (fd < 0)
 		return 2;
@@ -167,10 +186,14 @@ int main(int argc, char **argv)
 		make_many();
 	else
 		make_one();
+	if (is_long)
+		lengthen();
 	if (tsct_writer_open(fd, &rec, &writer))
 		return 1;
 	if (many)
 		write_many();
+	else if (is_long)
+		write_long();
 	else
 		write_one();
 	if (tsct_writer_finish(writer))

@@ -49,6 +49,24 @@ for line in sys.stdin:
     assert u["segment"] == 0 and u["event"] < 8192, line
     assert u["accurate_ns"] <= u["legacy_ns"] <= u["accurate_ns"] + 1, line
 ' <"$work/out" || fail "--json --stamps"
+# ... of a made-up recording: past 2^51 ticks they begin anew, which is told
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib" \
+	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
+	"$build/lib/libtsctrace.a" -lm
+mkdir "$work/long"
+"$work/made" "$work/long" long
+timeout 60 "$ctl" dump --stamps "$work/long" >"$work/out" 2>"$work/err" || [ $? = 3 ] ||
+	fail "--stamps past 2^51"
+says 'segment 1 of CPU 0 begins: its stamps are after all before, and count from 0 again'
+says 'segment 2 of CPU 1 begins'
+awk '{ print $1, $2, $3, $4 }' "$work/out" >"$work/stamps"
+diff - "$work/stamps" <<END || fail "stamps past 2^51"
+0: $((1000000000 << 13)) 1.000000000 1.000000000
+0: $((1000000000 << 13 | 1)) 1.000000000 1.000000000
+1: 0 2251799.813685248 2251799.813685248
+1: 1 2251799.813685248 2251799.813685248
+2: $((5 << 13)) 4503599.627370501 4503599.627370501
+END
 
 # Selections
 run 0 dump "$work/a"
