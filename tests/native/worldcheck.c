@@ -242,29 +242,41 @@ static void check_order(void)
 	free(ends);
 }
 
-/* All messages, by their numbers: the first receive is the one. */
+/*
+ * All messages, by their numbers: the first receive is the one, unless it is said to
+ * have been before the send and there is another one behind it (messages.rst).
+ */
 static void check_messages(void)
 {
 	uint64_t matched = 0, within = 0, beyond = 0, sends = 0, receives = 0;
-	const struct event *e, **sent;
+	const struct event *e, *s, **sent, **early;
 
-	sent = calloc(nr_events + 1, sizeof(*sent));
+	sent = calloc(2 * (nr_events + 1), sizeof(*sent));
+	early = sent + nr_events + 1;
 	for (e = events; e < events + nr_events; e++) {
 		if (!e->there || !e->kind || e->number >= nr_events)
 			continue;
 		sends += e->kind == 1;
 		receives += e->kind == 2;
-		if (e->kind == 1)
+		if (e->kind == 1) {
 			sent[e->number] = e;
-		if (e->kind == 1 || !sent[e->number])
+			continue;
+		}
+		s = early[e->number];
+		if (s && e->at >= s->at) {
+			within--;
+			early[e->number] = NULL;
+		}
+		s = sent[e->number];
+		if (!s)
 			continue;
 		matched++;
-		if (e->at < sent[e->number]->at) {
-			within++;
-			beyond += sent[e->number]->at - e->at >
-				sent[e->number]->bound + e->bound;
-		}
 		sent[e->number] = NULL;
+		if (e->at >= s->at)
+			continue;
+		within++;
+		beyond += s->at - e->at > s->bound + e->bound;
+		early[e->number] = s;
 	}
 	free(sent);
 	if (beyond)
