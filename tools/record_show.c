@@ -295,8 +295,9 @@ int record_show_summary(const struct record_session *s,
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
-	if (!ret && (lossy || !b.exact || s->untracked || s->missed ||
-		     s->unread.channels || s->rec.nodes[0].provider_gone))
+	/* What was missed may have been nobody's that was asked for. */
+	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
+		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
 	return ret;
 }
