@@ -5,6 +5,7 @@
  * what it is, its definitions, and its events, each with the bytes of its payload, in
  * the order in which `dump` must show them. Only the seed makes one another. With a
  * node's name it has no sync samples: these are nonsense, and no merge takes them.
+ * Nor is it one whose events have no time of their own.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -136,12 +137,12 @@ static void calibrate(void)
 	static const __u32 kinds[] = {
 		TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC, TSCT_TIMESTAMPS_TSC_16,
 		TSCT_TIMESTAMPS_TSC_256, TSCT_TIMESTAMPS_INTERPOLATED,
-		TSCT_TIMESTAMPS_SYSTEM,
+		TSCT_TIMESTAMPS_SYSTEM, TSCT_TIMESTAMPS_OFF,
 	};
 	const __u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 
 	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
-	rec.timestamps = kinds[any(6)];
+	rec.timestamps = kinds[any(node ? 6 : 7)];
 	rec.sync_every = any(4) ? 0 : 1ULL << any(10);
 	rec.begin = roll() >> (14 + any(30));	/* 3 bits are left for ticks */
 	if (rec.source == TSCT_SOURCE_REALTIME)
@@ -393,8 +394,9 @@ static void tell_streams(void)
 {
 	__u32 i, j;
 
-	printf("{\"lost\":%" PRIu64 ",\"bits\":%d,\"channels\":%u,\"streams\":[",
-	       (uint64_t)lost, tsct_recording_tick_bits(&rec), rec.nr_streams);
+	printf("{\"lost\":%" PRIu64 ",\"bits\":%d,\"untimed\":%d,\"streams\":[",
+	       (uint64_t)lost, tsct_recording_tick_bits(&rec),
+	       tsct_recording_is_untimed(&rec));
 	for (i = 0; i < tsct_recording_classes(&rec); i++)
 		printf("%s\"%s\"", i ? "," : "", rec.streams[i].name);
 	puts("]}");
