@@ -70,15 +70,19 @@ cluster_is() {
 }
 wait_for "a clock" clock_is synchronized
 
-# Alpha knows of the others what they tell it.
+# Alpha knows of the others what they tell it, each at a port of its own: one that
+# is connected to while the other is listened to would believe itself heard.
+port_of() { [ "$1" = beta ] && echo 7778 || echo 7779; }
 hear_others() {
 	for peer in beta gamma; do
-		timeout 60 nc -l -p 7777 >/dev/null ||
+		timeout 60 nc -l -p "$(port_of $peer)" >/dev/null ||
 			{ echo "alpha does not hear of $peer"
 			  cat /tmp/demo/tsctraced.log; exit 1; }
 	done
 }
-tell_alpha() { wait_for "alpha's ear" sh -c "echo $node | nc -w 2 $server 7777"; }
+tell_alpha() {
+	wait_for "alpha's ear" sh -c "echo $node | nc -w 2 $server $(port_of "$node")"
+}
 
 if [ "$node" = alpha ]; then
 	hear_others
