@@ -5,7 +5,7 @@
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      every test; installs what it needs (Debian, Ubuntu)
 #   make fuzz       packets and recordings from outside, for SECONDS=1800
-#   make demo       record a real program on a real kernel, in a guest
+#   make demo       record three machines that talk to each other, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
@@ -54,6 +54,10 @@ check-guest-debug: deps
 fuzz:
 	tests/deps.sh --fuzz
 	+$(MAKE) -C tests/fuzz
+check-browser: deps
+	tests/deps.sh --browser
+	+$(MAKE) all
+	BROWSER=1 tests/native/t_report.sh
 check-service: deps
 	tests/deps.sh --service
 	+$(MAKE) all
@@ -87,5 +91,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-unit check-guest \
-	check-guest-debug check-model check-sim demo bench bench-emit \
+	check-browser check-guest-debug check-model check-sim demo bench bench-emit \
 	bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean
