@@ -120,6 +120,8 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_file *f,
 
 	if (held > events) {
 		cause[TSCT_LOSS_UNWRITTEN] += held - events;
+		if (cause[TSCT_LOSS_UNWRITTEN] > TSCT_COUNT_MAX)
+			cause[TSCT_LOSS_UNWRITTEN] = TSCT_COUNT_MAX;
 		in->told.missing += held - events;
 	}
 	if (rec->complete)

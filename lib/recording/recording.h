@@ -30,8 +30,11 @@ enum tsct_loss_cause {
 extern const char *const tsct_loss_names[TSCT_LOSS_NR];
 
 struct tsct_loss {
-	__u64 cause[TSCT_LOSS_NR];
+	__u64 cause[TSCT_LOSS_NR];	/* each at most TSCT_COUNT_MAX */
 };
+
+/* What one file can hold or miss, as far as we believe it: so that sums fit */
+#define TSCT_COUNT_MAX	(UINT64_MAX / 65536)
 
 __u64 tsct_loss_total(const struct tsct_loss *loss);
 

@@ -260,7 +260,7 @@ static int set_loss(struct tsct_text *p, const char *tail, const char *value)
 				     tail);
 	loss = &p->rec->streams[stream].loss[at];
 	for (i = 0; i < TSCT_LOSS_NR; i++)
-		tsct_text_item(&value, tsct_loss_names[i], UINT64_MAX / 65536,
+		tsct_text_item(&value, tsct_loss_names[i], TSCT_COUNT_MAX,
 			       &loss->cause[i]);
 	return *value ? tsct_text_bad(p, "lost_%s: malformed", tail) : 0;
 }
@@ -275,9 +275,9 @@ static int set_held(struct tsct_text *p, const char *tail, const char *value)
 		return tsct_text_bad(p, "holds_%.20s: no such stream or location",
 				     tail);
 	held = &p->rec->streams[stream].held[at];
-	if (!tsct_text_item(&value, "packets", UINT64_MAX, &held->packets) ||
-	    !tsct_text_item(&value, "events", UINT64_MAX, &held->events) ||
-	    !tsct_text_item(&value, "on_tick", UINT64_MAX, &held->on_tick) ||
+	if (!tsct_text_item(&value, "packets", TSCT_COUNT_MAX, &held->packets) ||
+	    !tsct_text_item(&value, "events", TSCT_COUNT_MAX, &held->events) ||
+	    !tsct_text_item(&value, "on_tick", TSCT_COUNT_MAX, &held->on_tick) ||
 	    *value)
 		return tsct_text_bad(p, "holds_%s: malformed", tail);
 	return 0;

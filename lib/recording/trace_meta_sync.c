@@ -96,7 +96,7 @@ static int set_holds(struct tsct_text *p, const char *at)
 {
 	struct tsct_stream_class *s = &p->rec->streams[p->rec->nr_streams];
 
-	if (!tsct_text_item(&at, "lost", UINT64_MAX / 65536,
+	if (!tsct_text_item(&at, "lost", TSCT_COUNT_MAX,
 			    &s->loss[0].cause[TSCT_LOSS_OVERRUN]) ||
 	    !tsct_text_item(&at, "packets", UINT64_MAX, &s->held[0].packets) ||
 	    !tsct_text_item(&at, "events", UINT64_MAX, &s->held[0].events) ||
