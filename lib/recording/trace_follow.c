@@ -44,8 +44,11 @@ static bool is_same(const struct tsct_recording *old,
 {
 	__u32 i;
 
-	if (memcmp(old->uuid, fresh->uuid, 16) || fresh->merged ||
+	if (memcmp(old->uuid, fresh->uuid, 16) ||
+	    old->merged != fresh->merged ||
 	    old->nr_locations != fresh->nr_locations ||
+	    memcmp(old->locations, fresh->locations,
+		   old->nr_locations * sizeof(*old->locations)) ||
 	    old->timestamps != fresh->timestamps ||
 	    tsct_recording_classes(old) != tsct_recording_classes(fresh))
 		return false;
