@@ -54,10 +54,9 @@ static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 	const struct tsct_recording *rec;
 	struct tsct_trace *trace;
 	unsigned int i, at;
-	char why[512];
 
-	HOLDS(!tsct_trace_open(dir, count_report, &reports, &trace, why,
-			       sizeof(why)));
+	HOLDS(!tsct_trace_open(dir, count_report, &reports, &trace, told,
+			       sizeof(told)));
 	rec = tsct_trace_recording(trace);
 	HOLDS(rec->merged && rec->complete);
 	check_metadata(rec);
