@@ -297,12 +297,10 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
-/* One enum per integer type that is shown as a system call somewhere. */
-static void put_syscalls(FILE *to, const struct tsct_recording *rec)
+static __u32 syscall_types(const struct tsct_recording *rec)
 {
 	const struct tsct_event_def *def;
-	__u32 types = 0, i, j, f, type;
-	unsigned int nr;
+	__u32 types = 0, i, j, f;
 
 	for (i = 0; i < rec->nr_streams; i++)
 		for (j = 0; j < rec->streams[i].nr_defs; j++) {
@@ -311,17 +309,49 @@ static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 				if (tsct_ctf_is_syscall(&def->fields[f]))
 					types |= 1U << def->fields[f].type;
 		}
-	for (type = 0; type < TSCT_TYPE_NR; type++) {
-		if (!(types & 1U << type))
+	return types;
+}
+
+/* Numbers that are no system call; there are readers that warn of what has no name. */
+static void put_unknown(FILE *to, __s64 first, __u64 last)
+{
+	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",
+		(int64_t)first, (uint64_t)last);
+}
+
+static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
+{
+	const unsigned int limit = tsct_syscall_limit();
+	const __u64 max = UINT64_MAX >> (64 - 8 * type->size + type->is_signed);
+	unsigned int nr, next;
+
+	fprintf(to, "enum syscall_%s : %s_t {", type->name, type->name);
+	for (nr = 0; nr < limit; nr = next) {
+		next = nr + 1;
+		if (tsct_syscall_name(nr)) {
+			fprintf(to, "\n\t\"%s\" = %u,", tsct_syscall_name(nr), nr);
 			continue;
-		fprintf(to, "enum syscall_%s : %s_t {",
-			tsct_ctf_types[type].name, tsct_ctf_types[type].name);
-		for (nr = 0, j = 0; nr < tsct_syscall_limit(); nr++)
-			if (tsct_syscall_name(nr))
-				fprintf(to, "%s\n\t\"%s\" = %u", j++ ? "," : "",
-					tsct_syscall_name(nr), nr);
-		fputs("\n};\n\n", to);
+		}
+		while (next < limit && !tsct_syscall_name(next))
+			next++;
+		put_unknown(to, nr, next - 1);
 	}
+	put_unknown(to, limit, max);
+	if (type->is_signed)
+		fprintf(to, "\n\t\"unknown\" = -%" PRIu64 " ... -1,",
+			(uint64_t)max + 1);
+	fputs("\n};\n\n", to);
+}
+
+/* One enum per integer type that is shown as a system call somewhere. */
+static void put_syscalls(FILE *to, const struct tsct_recording *rec)
+{
+	const __u32 types = syscall_types(rec);
+	__u32 type;
+
+	for (type = 0; type < TSCT_TYPE_NR; type++)
+		if (types & 1U << type)
+			put_syscall_names(to, &tsct_ctf_types[type]);
 }
 
 /* What core/delta.h writes. Readers want something that is called `id` in there. */
