@@ -93,6 +93,14 @@ static int set_every(struct tsct_text *p, const struct tsct_text_entry *e)
 	return tsct_text_bad(p, "sync_every: a number expected");
 }
 
+/* What follows is of the one kind or of the other: it does not change its mind. */
+static int set_merged(struct tsct_text *p, const struct tsct_text_entry *e)
+{
+	if (p->rec->locations || p->rec->merged)
+		return tsct_text_bad(p, "merged: out of order");
+	return set_flag(p, e, &p->rec->merged);
+}
+
 static int set_nodes(struct tsct_text *p, const char *value)
 {
 	struct tsct_recording *rec = p->rec;
@@ -154,8 +162,7 @@ static int set_number(struct tsct_text *p, struct tsct_text_entry *e)
 	if (!strcmp(key, "sync_every"))
 		return set_every(p, e);
 	if (!strcmp(key, "merged"))
-		return rec->locations ? tsct_text_bad(p, "merged: out of order") :
-			set_flag(p, e, &rec->merged);
+		return set_merged(p, e);
 	if (!strcmp(key, "nr_nodes"))
 		return set_nodes(p, e->value);
 	if (!strcmp(key, "nr_locations"))
