@@ -134,6 +134,9 @@ struct tsct_recorded_correction {
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
+/* Of hosts, and of nodes: with its NUL; every line of `dump` may have one */
+#define TSCT_NODE_NAME_MAX	256
+
 /* A CPU that a machine had, as its kernel says */
 struct tsct_recorded_cpu {
 	__u32 cpu;

@@ -17,6 +17,14 @@ static int set_text(char **field, struct tsct_text_entry *e)
 	return 0;
 }
 
+/* What many lines and tables repeat is not to be as long as it likes. */
+static int set_host(struct tsct_text *p, struct tsct_text_entry *e)
+{
+	return strlen(e->value) < TSCT_NODE_NAME_MAX ?
+		set_text(&node_of(p)->host, e) :
+		tsct_text_bad(p, "hostname: too long");
+}
+
 static int set_uuid(struct tsct_text *p, const char *key, const char *value,
 		    __u8 *uuid)
 {
@@ -78,7 +86,7 @@ int tsct_text_node(struct tsct_text *p, const char *key,
 	struct tsct_recorded_node *node = node_of(p);
 
 	if (!strcmp(key, "hostname"))
-		return set_text(&node->host, e);
+		return set_host(p, e);
 	if (!strcmp(key, "kernel_release"))
 		return set_text(&node->kernel, e);
 	if (!strcmp(key, "command"))

@@ -47,6 +47,8 @@ static int set_name(struct tsct_text *p, struct tsct_text_entry *e)
 {
 	struct tsct_recorded_sync *sync = sync_of(p);
 
+	if (strlen(e->value) >= TSCT_NODE_NAME_MAX)
+		return tsct_text_bad(p, "sync_node: too long");
 	free(sync->name);
 	sync->name = e->value;
 	e->value = NULL;
