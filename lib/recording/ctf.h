@@ -31,6 +31,9 @@ _Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
 /* A packet ends when it holds this much, in bytes. */
 #define TSCT_PACKET_FULL	65536
 
+/* No event's payload may be larger. */
+#define TSCT_CTF_PAYLOAD_MAX	65536
+
 struct tsct_ctf_type {
 	char name[8];		/* as tsct_define() spells it */
 	__u8 size;		/* 0: not a number */

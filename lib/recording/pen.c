@@ -7,7 +7,7 @@
 #include "recording/pen.h"
 
 /* Packets are collected up to FULL, the last may be FULL, and one event more. */
-#define ROOM	(2 * TSCT_PACKET_FULL + TSCT_PEN_PAYLOAD_MAX + \
+#define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
 void tsct_pen_init(struct tsct_pen *pen, const struct tsct_pen_file *file,
@@ -67,7 +67,7 @@ int tsct_pen_put_first_(struct tsct_pen *pen, __u32 id, __u64 tick, __u32 tid,
 	struct tsct_delta delta;
 	int head;
 
-	if (tick < last || len > TSCT_PEN_PAYLOAD_MAX)
+	if (tick < last || len > TSCT_CTF_PAYLOAD_MAX)
 		return -EINVAL;
 	tsct_delta_begin(&delta, tick);
 	head = tsct_delta_put(&delta, at, id - TSCT_ID_FIRST, tick, tid);

@@ -52,9 +52,6 @@ struct tsct_pen {
 	struct tsct_pen_file file;
 };
 
-/* No payload may be larger. */
-#define TSCT_PEN_PAYLOAD_MAX	65536
-
 /*
  * tsct_pen_init - nothing is made or allocated before there is something to write
  * @file, @options: copied, but for the texts
@@ -142,7 +139,7 @@ static inline int tsct_pen_put(struct tsct_pen *pen, __u32 id, __u64 tick,
 
 	if (unlikely(!pen->delta.events))
 		return tsct_pen_put_first_(pen, id, tick, tid, payload, len);
-	if (unlikely(len > TSCT_PEN_PAYLOAD_MAX))
+	if (unlikely(len > TSCT_CTF_PAYLOAD_MAX))
 		return -EINVAL;
 	head = tsct_delta_put(&pen->delta, at, id - TSCT_ID_FIRST, tick, tid);
 	if (unlikely(head < 0))

@@ -54,7 +54,7 @@ static bool is_malformed(const struct tsct_stream_kind *kind,
 {
 	if (likely(kind->size == (__s32)event->len))
 		return false;
-	return event->len > TSCT_PEN_PAYLOAD_MAX ||
+	return event->len > TSCT_CTF_PAYLOAD_MAX ||
 		tsct_def_payload(kind->def, event->payload, event->len);
 }
 

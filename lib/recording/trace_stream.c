@@ -272,6 +272,9 @@ struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def)
 		}
 		kind.size += tsct_def_field_size(&def->fields[f], "", 65536);
 	}
+	/* No such event can be: decode() says so. */
+	if (kind.size > TSCT_CTF_PAYLOAD_MAX)
+		kind.size = -1;
 	return kind;
 }
 
@@ -327,6 +330,8 @@ static const char *decode(struct tsct_stream *s)
 	size = payload_size(&s->kinds[id], at + head, left - head);
 	if (size < 0)
 		return "it goes beyond its packet";
+	if (size > TSCT_CTF_PAYLOAD_MAX)
+		return "its payload is larger than any can be";
 	s->delta = delta;
 	tsct_stream_give_(s, at, head, size, s->kinds[id].def, id);
 	return NULL;

@@ -227,6 +227,45 @@ START_TEST(trace_damaged_packet)
 }
 END_TEST
 
+/* One event, of a text of so many bytes with its NUL, in a packet of its own */
+static void store_text(size_t len)
+{
+	/* Id 40, a stamp of 8 bytes, a thread: see core/delta.h */
+	static const __u8 head[] = { 0xc7, 0, 0x08 };
+	__u8 *at = bad + packets[1].at;
+	__u64 bits;
+
+	memset(bad, 0, ROOM);
+	memcpy(bad, file, packets[1].at + 80);
+	memcpy(at + 80, head, sizeof(head));
+	memcpy(at + 83, at + 24, 8);		/* the packet's begin */
+	memset(at + 95, 'x', len - 1);
+	len += 80 + 15 + 22;			/* and numbers */
+	bits = len * 8;
+	memcpy(at + 40, &bits, 8);
+	memcpy(at + 48, &bits, 8);
+	store_file(dirfd_, "default_0", bad, packets[1].at + len);
+}
+
+/* No writer writes it, so who reads has no room for it. */
+START_TEST(trace_large_payload)
+{
+	seed_with(18);
+	make_small(5);
+	find_packets();
+	store_text(65536 - 22);
+	read_small();
+	ck_assert_uint_eq(events, 1);
+	check_missing(4);
+	store_text(65536 - 22 + 1);
+	read_small();
+	ck_assert_uint_eq(events, 0);
+	ck_assert_ptr_nonnull(strstr(reported, "larger than any can be"));
+	check_missing(5);
+	drop_small();
+}
+END_TEST
+
 static void spoil(__u8 *at, size_t len)
 {
 	unsigned int n = 1 + any(8);
@@ -312,6 +351,9 @@ START_TEST(trace_cut_metadata)
 }
 END_TEST
 
+#define X16	"xxxxxxxxxxxxxxxx"
+#define X256	X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16
+
 static const struct {
 	const char *from, *to, *want;
 } lies[] = {
@@ -353,6 +395,11 @@ static const struct {
 	{ "hostname = \"", "hostname = \"\n", "hostname: malformed text" },
 	{ "trace_uuid = \"", "trace_uuid = \"zz", "trace_uuid" },
 	{ "\thostname", "hostname", "malformed" },
+	{ "hostname = \"", "hostname = \"" X256, "hostname: too long" },
+	{ "\thostname", "\tmerged = 1;\n\tsync_node = \"x\";\n\tmerged = 0;\n"
+	  "\thostname", "merged: out of order" },
+	{ "\thostname", "\tmerged = 1;\n\tsync_node = \"" X256 "\";\n\thostname",
+	  "sync_node: too long" },
 };
 
 /* Every lie is named; the line too where it is in a line of ours. */
@@ -423,6 +470,7 @@ int main(void)
 	tcase_add_test(tcase, trace_cut_message);
 	tcase_add_test(tcase, trace_file_gone);
 	tcase_add_test(tcase, trace_damaged_packet);
+	tcase_add_test(tcase, trace_large_payload);
 	tcase_add_loop_test(tcase, trace_fuzz_stream, 0, 4);
 	tcase_add_loop_test(tcase, trace_fuzz_metadata, 0, 4);
 	tcase_add_test(tcase, trace_cut_metadata);
