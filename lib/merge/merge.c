@@ -43,6 +43,20 @@ void merge_note(struct tsct_merge *m, const char *format, ...)
 
 /* ---- the result's clock --------------------------------------------------------- */
 
+/* Where the counter's next epoch begins, times may be earlier ones. */
+static __u64 first_global(const struct merge_in *in)
+{
+	__u64 first = merge_global(in, in->begin), at;
+	unsigned int k;
+
+	for (k = 1; k < in->nr_segments; k++) {
+		at = merge_global(in, in->segment[k].begin);
+		if (at < first)
+			first = at;
+	}
+	return first;
+}
+
 static void find_span(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
@@ -50,7 +64,7 @@ static void find_span(struct tsct_merge *m)
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++) {
-		begin = merge_global(&m->in[i], m->in[i].begin);
+		begin = first_global(&m->in[i]);
 		end = merge_global(&m->in[i], m->in[i].end);
 		if (!i || begin < r->begin)
 			r->begin = begin;
@@ -113,6 +127,10 @@ static int make_clock(struct tsct_merge *m)
 	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40;
 	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
 	tie(m);
+	/* Nobody could read it then. */
+	if (r->end < r->begin || tsct_pair_check(&r->real, r->source))
+		return merge_fail(m, -EINVAL, "their times are too far apart, or"
+				  " too late, for one recording");
 	return 0;
 }
 
