@@ -24,7 +24,7 @@ static bool parse_fraction(const char **at, __s64 unit, __s64 *ret)
 	if (!is_digit(*++c))
 		return false;
 	for (; is_digit(*c); c++) {
-		if (unit % 10 && *c != '0')
+		if (unit < 10 && *c != '0')
 			return false;
 		unit /= 10;
 		*ret += (*c - '0') * unit;

@@ -49,6 +49,8 @@ static const struct {
 	{ "+7ns", BEGIN + 7, 0 },
 	{ "+7.5ns", 0, -EINVAL },
 	{ "+7.0ns", BEGIN + 7, 0 },
+	{ "+7.00ns", BEGIN + 7, 0 },
+	{ "+7.05ns", 0, -EINVAL },
 	{ "+9223372036854775807", 0, -ERANGE },
 	{ "+9223372036854775807ns", 0, -ERANGE },
 	{ "+", 0, -EINVAL },
