@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "core/remap.h"
 #include "threads.h"
 #include "recording/value.h"
 
@@ -26,6 +28,8 @@ int threads_init(struct threads *all, __u32 nr_locations)
 {
 	memset(all, 0, sizeof(*all));
 	all->room = ROOM_FIRST;
+	if (getrandom(&all->seed, sizeof(all->seed), 0) < 0)
+		return -errno;
 	all->table = calloc(all->room, sizeof(*all->table));
 	all->calls = calloc(THREADS_CALLS, sizeof(*all->calls));
 	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
@@ -39,10 +43,11 @@ void threads_free(struct threads *all)
 	free(all->recent);
 }
 
-static __u32 slot(const struct thread *table, __u32 room, __u32 node, __u32 tid)
+static __u32 slot(const struct threads *all, const struct thread *table,
+		  __u32 room, __u32 node, __u32 tid)
 {
 	const __u64 key = (__u64)node << 32 | tid;
-	__u32 at = (__u32)(key * 0x9e3779b97f4a7c15ULL >> 32) & (room - 1);
+	__u32 at = (__u32)tsct_hash(all->seed, &key, sizeof(key)) & (room - 1);
 
 	while (table[at].used && (table[at].tid != tid || table[at].node != node))
 		at = (at + 1) & (room - 1);
@@ -62,7 +67,8 @@ static int grow(struct threads *all)
 	for (i = 0; i < all->room; i++) {
 		t = &all->table[i];
 		if (t->used)
-			table[slot(table, 2 * all->room, t->node, t->tid)] = *t;
+			table[slot(all, table, 2 * all->room, t->node,
+				   t->tid)] = *t;
 	}
 	free(all->table);
 	all->table = table;
@@ -73,14 +79,14 @@ static int grow(struct threads *all)
 /* Where it is in the table; all->room: there is no room for more. */
 static __u32 find(struct threads *all, __u32 node, __u32 tid)
 {
-	__u32 at = slot(all->table, all->room, node, tid);
+	__u32 at = slot(all, all->table, all->room, node, tid);
 
 	if (all->table[at].used)
 		return at;
 	if (2 * all->nr >= all->room) {
 		if (grow(all))
 			return all->room;
-		at = slot(all->table, all->room, node, tid);
+		at = slot(all, all->table, all->room, node, tid);
 	}
 	all->table[at].used = true;
 	all->table[at].node = node;

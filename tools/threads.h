@@ -46,6 +46,7 @@ struct call {
 struct threads {
 	struct thread *table;	/* open addressing; a power of two of them */
 	__u32 room, nr;
+	__u64 seed;		/* random: numbers come from files */
 	__u32 *recent;		/* by location: where the last event's thread was */
 	struct thread rest;	/* all for which there was no room */
 	struct call *calls;	/* by number */
