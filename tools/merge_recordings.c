@@ -207,20 +207,33 @@ static int merge_all(struct work *w)
 	return write_into(w, &to);
 }
 
-static const char **list_paths(const struct merge *m)
+static void free_paths(char **paths, int nr)
 {
-	const char **paths = calloc(m->nr, sizeof(*paths));
+	while (paths && nr--)
+		free(paths[nr]);
+	free(paths);
+}
+
+/* Its own: a plan that was interrupted outlives the caller's. */
+static char **list_paths(const struct merge *m)
+{
+	char **paths = calloc(m->nr, sizeof(*paths));
 	int i;
 
-	for (i = 0; paths && i < m->nr; i++)
-		paths[i] = m->input[i].path;
+	for (i = 0; paths && i < m->nr; i++) {
+		paths[i] = strdup(m->input[i].path);
+		if (!paths[i]) {
+			free_paths(paths, i);
+			return NULL;
+		}
+	}
 	return paths;
 }
 
 int merge_recordings(const struct merge *m)
 {
 	static struct work w;
-	const char **paths = list_paths(m);
+	char **paths = list_paths(m);
 	unsigned int i;
 	int ret;
 
@@ -230,7 +243,7 @@ int merge_recordings(const struct merge *m)
 	}
 	w.m = m;
 	w.options = (struct tsct_merge_options) {
-		.path = paths, .nr = (unsigned int)m->nr, .fit = m->fit,
+		.path = (const char *const *)paths, .nr = (unsigned int)m->nr, .fit = m->fit,
 		.hz = m->hz, .force = m->force, .salvage = m->salvage,
 		.jobs = m->jobs, .note = note, .arg = &w,
 	};
@@ -244,6 +257,6 @@ int merge_recordings(const struct merge *m)
 	tsct_merge_free(w.merge);
 	for (i = 0; i < w.nr_notes; i++)
 		free(w.notes[i]);
-	free(paths);
+	free_paths(paths, m->nr);
 	return ret;
 }
