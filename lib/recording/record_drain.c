@@ -18,8 +18,6 @@
 #define AHEAD_NS	1000000	/* CPUs' counters may differ that much */
 /* From an event's stamp until it is in its ring: a virtual CPU may stand still */
 #define SETTLE_NS	100000000
-/* Counters lie in memory that clients write: keep sums of them in range. */
-#define LOST_MAX	(UINT64_MAX / 65536)
 
 /* One ring */
 struct source {
@@ -77,8 +75,9 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	if (*sum > LOST_MAX)
-		*sum = LOST_MAX;
+	/* Counters lie in memory that clients write. */
+	if (*sum > TSCT_COUNT_MAX)
+		*sum = TSCT_COUNT_MAX;
 	*last = now;
 }
 
