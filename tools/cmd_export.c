@@ -110,31 +110,11 @@ static const struct argp argp = {
 
 /* ---- while it runs ----------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int nr)
-{
-	(void)nr;
-	interrupted = 1;
-}
-
-/* A limit on files is an error like a full disk, not our end. */
-static void watch_signals(bool to_stdout)
-{
-	struct sigaction stop = { .sa_handler = interrupt };
-
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGHUP, &stop, NULL);
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
-}
-
 static int poll_job(struct tsct_export *x)
 {
 	struct job *j = x->arg;
 
-	if (interrupted)
+	if (outcome_interrupted())
 		return -EINTR;
 	progress_show(&j->progress, (double)x->done_bytes / (x->all_bytes + 1),
 		      x->read, "events");
@@ -142,18 +122,6 @@ static int poll_job(struct tsct_export *x)
 }
 
 /* ---- the result -------------------------------------------------------- */
-
-static void complain(const struct job *j, const char *what, int err)
-{
-	fprintf(stderr, "trace-ctl export: %s: ", what);
-	if (err == -EINTR)
-		fputs("interrupted", stderr);
-	else
-		view_print_plain(stderr, *j->x.why ? j->x.why : strerror(-err));
-	if (!*j->x.why)
-		fputs(outcome_fix(err), stderr);
-	fputc('\n', stderr);
-}
 
 static void say(const struct job *j, const char *name)
 {
@@ -187,10 +155,10 @@ static int write_it(struct job *j)
 	progress_begin(&j->progress, j->quiet);
 	err = name ? tsct_export_run(&j->x) : -ENOMEM;
 	progress_clear(&j->progress);
-	if (!err && interrupted)
+	if (!err && outcome_interrupted())
 		err = -EINTR;
 	if (err) {
-		complain(j, j->to.name, err);
+		outcome_complain("export", j->to.name, j->x.why, err);
 		outcome_drop(&j->to);
 	} else {
 		err = outcome_commit(&j->to);
@@ -206,10 +174,10 @@ static int export_to(struct job *j, const char *output)
 	int err = tsct_export_prepare(&j->x);
 
 	if (err) {
-		complain(j, j->x.recording, err);
+		outcome_complain("export", j->x.recording, j->x.why, err);
 		return EXIT_FAILED;
 	}
-	watch_signals(!strcmp(output, "-"));
+	outcome_watch(!strcmp(output, "-"));
 	err = outcome_open(&j->to, "export", output, j->x.format->directory);
 	if (err) {
 		outcome_drop(&j->to);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "outcome.h"
+#include "view.h"
 
 const char *outcome_fix(int err)
 {
@@ -281,4 +283,42 @@ void outcome_drop(struct outcome *o)
 	free(o->temporary);
 	free(o->name);
 	o->temporary = o->name = NULL;
+}
+
+void outcome_complain(const char *verb, const char *what, const char *why, int err)
+{
+	fprintf(stderr, "trace-ctl %s: %s: ", verb, what);
+	if (err == -EINTR)
+		fputs("interrupted", stderr);
+	else
+		view_print_plain(stderr, *why ? why : strerror(-err));
+	if (!*why)
+		fputs(outcome_fix(err), stderr);
+	fputc('\n', stderr);
+}
+
+/* ---- interrupts -------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int nr)
+{
+	(void)nr;
+	interrupted = 1;
+}
+
+void outcome_watch(bool to_stdout)
+{
+	struct sigaction stop = { .sa_handler = interrupt };
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
+}
+
+bool outcome_interrupted(void)
+{
+	return interrupted;
 }

@@ -35,4 +35,17 @@ void outcome_drop(struct outcome *o);
 /* What to do about it, for a message */
 const char *outcome_fix(int err);
 
+/*
+ * outcome_complain - of a result that did not come to be
+ * @what: which, or what stood in its way; @why: what is wrong, "": what @err says
+ */
+void outcome_complain(const char *verb, const char *what, const char *why, int err);
+
+/*
+ * outcome_watch - from now on an interrupt is told by outcome_interrupted(), so that
+ * nothing half is left. A limit on files is an error like a full disk, not our end.
+ */
+void outcome_watch(bool to_stdout);
+bool outcome_interrupted(void);
+
 #endif /* OUTCOME_H */

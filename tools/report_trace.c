@@ -20,32 +20,12 @@ struct job {
 	struct outcome to;
 };
 
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int nr)
-{
-	(void)nr;
-	interrupted = 1;
-}
-
-/* A limit on files is an error like a full disk, not our end. */
-static void watch_signals(bool to_stdout)
-{
-	struct sigaction stop = { .sa_handler = interrupt };
-
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGHUP, &stop, NULL);
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
-}
-
 static int poll_job(struct tsct_export *x)
 {
 	struct job *j = (struct job *)x;
 	const double part = (double)x->done_bytes / (x->all_bytes + 1);
 
-	if (interrupted)
+	if (outcome_interrupted())
 		return -EINTR;
 	progress_show(&j->progress, (j->r.looking ? part : 1 + part) / 2,
 		      j->r.looking ? x->read : j->r.events + x->read, "events");
@@ -54,14 +34,7 @@ static int poll_job(struct tsct_export *x)
 
 static int complain(const struct job *j, const char *what, int err)
 {
-	fprintf(stderr, "trace-ctl report: %s: ", what);
-	if (err == -EINTR)
-		fputs("interrupted", stderr);
-	else
-		view_print_plain(stderr, *j->r.x.why ? j->r.x.why : strerror(-err));
-	if (!*j->r.x.why)
-		fputs(outcome_fix(err), stderr);
-	fputc('\n', stderr);
+	outcome_complain("report", what, j->r.x.why, err);
 	return EXIT_FAILED;
 }
 
@@ -176,7 +149,7 @@ static int put_page(struct job *j)
 	report_end(to, true);
 	if (!err && (fflush(to) || ferror(to)))
 		err = errno ? -errno : -EIO;
-	return !err && interrupted ? -EINTR : err;
+	return !err && outcome_interrupted() ? -EINTR : err;
 }
 
 /* ---- the two readings -------------------------------------------------------------- */
@@ -227,7 +200,7 @@ static int write_page(struct job *j, const struct report_options *o)
 {
 	int err;
 
-	watch_signals(!strcmp(o->output, "-"));
+	outcome_watch(!strcmp(o->output, "-"));
 	if (outcome_open(&j->to, "report", o->output, false)) {
 		outcome_drop(&j->to);
 		return EXIT_FAILED;

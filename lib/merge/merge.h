@@ -103,14 +103,6 @@ const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *merge,
 						unsigned int i);
 enum tsct_merge_how tsct_merge_how(const struct tsct_merge *merge, __u32 node);
 
-/*
- * tsct_merge_bound - how far the times of a node may be off, there
- * In ns, at a global tick: the result's nodes say it at points, and between two of
- * them the larger one holds.
- */
-__u64 tsct_merge_bound(const struct tsct_recording *result, __u32 node,
-		       __u64 tick);
-
 /* Something of what the inputs had is not in the result; once it is written. */
 bool tsct_merge_is_partial(const struct tsct_merge *merge);
 

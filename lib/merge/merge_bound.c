@@ -11,28 +11,6 @@
 #include "merge/merge_work.h"
 #include "recording/ticks.h"
 
-__u64 tsct_merge_bound(const struct tsct_recording *result, __u32 node,
-		       __u64 tick)
-{
-	const struct tsct_recorded_correction *c =
-		&result->nodes[node].correction;
-	__u32 from = 0, to = c->nr_bounds, mid;
-
-	if (!to)
-		return 0;
-	while (to - from > 1) {
-		mid = from + (to - from) / 2;
-		if (c->bounds[mid].tick <= tick)
-			from = mid;
-		else
-			to = mid;
-	}
-	if (from + 1 < c->nr_bounds &&
-	    c->bounds[from + 1].error_ns > c->bounds[from].error_ns)
-		from++;
-	return c->bounds[from].error_ns;
-}
-
 /* ---- one point -------------------------------------------------------------------- */
 
 static __u64 round_up(double ns)

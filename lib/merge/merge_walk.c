@@ -176,7 +176,7 @@ static void take(struct walk *w, const struct lane *lane)
 	const bool is_send = e->def->kind == TSCT_KIND_SEND;
 	const struct tsct_message_end end = {
 		.global = lane->head.global,
-		.error = to_ticks(w, tsct_merge_bound(w->result, lane->file->node,
+		.error = to_ticks(w, tsct_recording_error_ns(w->result, lane->file->node,
 						      lane->head.global)),
 		.own_ns = tsct_merge_own_ns(w->merge, lane->file, e->stamp),
 		.node = lane->file->node,

@@ -207,19 +207,31 @@ __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 		tsct_add_up(ps / 1000 + 1, tsct_recording_blur_ns(rec));
 }
 
+static __u64 worst_of(const struct tsct_recorded_correction *c)
+{
+	__u64 worst = c->nr_bounds ? 0 : UINT64_MAX;
+	__u32 i;
+
+	for (i = 0; i < c->nr_bounds; i++)
+		if (c->bounds[i].error_ns > worst)
+			worst = c->bounds[i].error_ns;
+	return worst;
+}
+
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
 {
 	__u64 worst = 0, error;
-	__u32 node, i;
+	__u32 node;
 
-	for (node = 0; node < rec->nr_nodes; node++)
-		for (i = 0; i < 2; i++) {
-			error = tsct_recording_error_ns(rec, node,
-							i ? end : rec->begin);
-			if (error > worst)
-				worst = error;
-		}
-	return worst;
+	for (node = 0; rec->merged && node < rec->nr_nodes; node++) {
+		error = worst_of(&rec->nodes[node].correction);
+		worst = error > worst ? error : worst;
+	}
+	if (rec->merged)
+		return worst;
+	worst = tsct_recording_error_ns(rec, 0, rec->begin);
+	error = tsct_recording_error_ns(rec, 0, end);
+	return error > worst ? error : worst;
 }
 
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)

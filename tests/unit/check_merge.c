@@ -25,10 +25,10 @@ START_TEST(test_tree)
 				 i ? tsct_fit_name(_i) : "");
 	}
 	/* Who goes by another one is no better than that one is. */
-	ck_assert_uint_lt(tsct_merge_bound(r, 0, r->begin), 4);
-	ck_assert_uint_lt(tsct_merge_bound(r, 1, EPOCH + 2 * S), 80000);
-	ck_assert_uint_gt(tsct_merge_bound(r, 2, EPOCH + 2 * S),
-			  tsct_merge_bound(r, 1, EPOCH + 2 * S));
+	ck_assert_uint_lt(tsct_recording_error_ns(r, 0, r->begin), 4);
+	ck_assert_uint_lt(tsct_recording_error_ns(r, 1, EPOCH + 2 * S), 80000);
+	ck_assert_uint_gt(tsct_recording_error_ns(r, 2, EPOCH + 2 * S),
+			  tsct_recording_error_ns(r, 1, EPOCH + 2 * S));
 	ck_assert(!tsct_merge_is_partial(m));
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 1);
@@ -41,7 +41,7 @@ START_TEST(test_told)
 	struct tsct_merge *m = merge_to("ac", "o");
 
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_TOLD);
-	ck_assert_uint_gt(tsct_merge_bound(tsct_merge_result(m), 1, EPOCH + S),
+	ck_assert_uint_gt(tsct_recording_error_ns(tsct_merge_result(m), 1, EPOCH + S),
 			  40000);
 	tsct_merge_free(m);
 	check_result("o", 3 * EVENTS, 1);

@@ -519,7 +519,7 @@ START_TEST(test_reader)
 		while (tsct_merge_reader_next(reader, &e) == 1) {
 			memcpy(&t, e.event->payload, sizeof(t));
 			off = (__s64)(e.global - EPOCH - t);
-			ck_assert_int_le(llabs(off), (__s64)tsct_merge_bound(
+			ck_assert_int_le(llabs(off), (__s64)tsct_recording_error_ns(
 				tsct_merge_result(m), files[i].node, e.global));
 			off = tsct_merge_own_ns(m, &files[i], e.event->stamp) -
 				EPOCH - (__s64)t - nodes[files[i].node].own_off_ns;

@@ -389,7 +389,7 @@ static inline __u64 check_result(const char *name, __u64 nr, __u64 ticks_per_ns)
 	while (tsct_trace_next(trace, &e) == 1) {
 		memcpy(&t, e.payload, sizeof(t));
 		off = (__s64)(e.stamp - (EPOCH + t) * ticks_per_ns);
-		bound = tsct_merge_bound(rec, e.node, e.stamp) * ticks_per_ns;
+		bound = tsct_recording_error_ns(rec, e.node, e.stamp) * ticks_per_ns;
 		ck_assert_msg((__u64)llabs(off) <= bound,
 			      "node %u, t %llu: off by %lld, bound %llu", e.node,
 			      (unsigned long long)t, (long long)off,
