@@ -156,14 +156,14 @@ static int make_locations(struct tsct_merge *m)
 
 /* ---- channels ----------------------------------------------------------------------- */
 
-static bool is_name_free(const struct tsct_merge *m, const char *name)
+static int find_name(const struct tsct_merge *m, const char *name)
 {
 	__u32 i;
 
 	for (i = 0; i < m->result.nr_streams; i++)
 		if (!strcmp(m->result.streams[i].name, name))
-			return false;
-	return true;
+			return (int)i;
+	return -ENOENT;
 }
 
 /* A kernel's channel and a program's may have one name, their files may not. */
@@ -173,7 +173,7 @@ static int add_class(struct tsct_merge *m, const struct tsct_stream_class *from)
 	int ret;
 
 	strcpy(name, from->name);
-	while (!is_name_free(m, name))
+	while (find_name(m, name) >= 0)
 		strcat(name, "_");
 	ret = tsct_recording_add_stream(&m->result, name);
 	if (ret >= 0) {
@@ -183,25 +183,37 @@ static int add_class(struct tsct_merge *m, const struct tsct_stream_class *from)
 	return ret;
 }
 
-static bool is_class(const struct tsct_merge *m, __u32 class,
-		     const struct tsct_stream_class *of)
+/* The name that add_class() made of it */
+static bool is_made_of(const struct tsct_stream_class *s,
+		       const struct tsct_stream_class *of)
 {
-	const struct tsct_stream_class *s = &m->result.streams[class];
 	const size_t len = strlen(of->name);
 
 	return s->kernel == of->kernel && !strncmp(s->name, of->name, len) &&
 		strspn(s->name + len, "_") == strlen(s->name + len);
 }
 
+/* Under its own name, or, where that is another kind's, under one made of it */
+static int look_up(const struct tsct_merge *m, const struct tsct_stream_class *of)
+{
+	int at = find_name(m, of->name);
+	__u32 i;
+
+	if (at < 0 || m->result.streams[at].kernel == of->kernel)
+		return at;
+	for (i = 0; i < m->result.nr_streams; i++)
+		if (is_made_of(&m->result.streams[i], of))
+			return (int)i;
+	return -ENOENT;
+}
+
 static int find_class(struct tsct_merge *m, const struct merge_in *in, __u32 class)
 {
 	const struct tsct_stream_class *from = &in->told.rec->streams[class];
-	__u32 i;
-	int ret;
+	int ret = look_up(m, from);
 
-	for (i = 0; i < m->result.nr_streams; i++)
-		if (is_class(m, i, from))
-			return (int)i;
+	if (ret >= 0)
+		return ret;
 	ret = add_class(m, from);
 	if (ret < 0)
 		return merge_fail(m, ret, ret == -EINVAL ? "%s: with its channel"

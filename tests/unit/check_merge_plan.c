@@ -261,6 +261,27 @@ START_TEST(test_definitions)
 }
 END_TEST
 
+/* A name that looks as if it were made of another one */
+START_TEST(test_names)
+{
+	struct node n[2] = { nodes[0], nodes[1] };
+	const struct tsct_recording *r;
+	struct tsct_merge *m;
+
+	n[0].channel = "x_";
+	n[1].channel = "x";
+	write_node(&n[0], "d");
+	write_node(&n[1], "e");
+	m = merge_to("de", "o");
+	r = tsct_merge_result(m);
+	ck_assert_uint_eq(r->nr_streams, 2);
+	ck_assert_str_eq(r->streams[0].name, "x_");
+	ck_assert_str_eq(r->streams[1].name, "x");
+	tsct_merge_free(m);
+	check_result("o", 4 * EVENTS, 1);
+}
+END_TEST
+
 /* Every id is taken by the first one; the second has another kind of event. */
 START_TEST(test_too_many)
 {
@@ -557,6 +578,7 @@ int main(void)
 	tcase_add_test(tc, test_definitions);
 	tcase_add_test(tc, test_too_many);
 	tcase_add_test(tc, test_too_many_channels);
+	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_cut_off);
 	tcase_add_test(tc, test_gone);
 	tcase_add_test(tc, test_not_ended);
