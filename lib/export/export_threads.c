@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "core/remap.h"
 #include "export/export_threads.h"
 
 #define HASH_FIRST	256
@@ -12,7 +14,8 @@
 static __u32 *slot(const struct tsct_threads *t, __u32 *hash, __u32 nr,
 		   __u32 node, __u32 tid, __u32 cpu)
 {
-	__u32 at = (tid * 2654435769U + node * 40503U + cpu * 97U) & (nr - 1);
+	const __u32 key[] = { node, tid, cpu };
+	__u32 at = (__u32)tsct_hash(t->seed, key, sizeof(key)) & (nr - 1);
 	const struct tsct_thread *thread;
 
 	for (; hash[at]; at = (at + 1) & (nr - 1)) {
@@ -32,6 +35,10 @@ static int grow_hash(struct tsct_threads *t)
 
 	if (!hash)
 		return -ENOMEM;
+	if (!t->nr_hash && getrandom(&t->seed, sizeof(t->seed), 0) < 0) {
+		free(hash);
+		return -errno;
+	}
 	for (i = 0; i < t->nr; i++) {
 		thread = t->all[i];
 		*slot(t, hash, nr, thread->node, thread->tid, thread->cpu) =

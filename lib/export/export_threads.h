@@ -27,6 +27,7 @@ struct tsct_threads {
 	__u32 nr, room;
 	__u32 *hash;			/* index + 1 */
 	__u32 nr_hash;
+	__u64 seed;			/* random: numbers come from files */
 };
 
 /* Finds or makes it. NULL: no memory, or more than Linux can have. */
