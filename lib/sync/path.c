@@ -95,17 +95,24 @@ static void forget_old(struct tsct_path *path,
 /*
  * How far exchanges lie apart. A session is no reason to expect as many from now
  * on, so it fades slowly; and one that was missed, or an hour of them, is no
- * reason to expect few, so it takes two.
+ * reason to expect few, so it takes two. What comes shortly after another one belongs
+ * to the same poll.
  */
-static void note_gap(struct tsct_path *path, const struct tsct_exchange *x)
+static void note_gap(struct tsct_path *path,
+		     const struct tsct_cluster_options *options,
+		     const struct tsct_exchange *x)
 {
 	__u64 step, twice, faded;
 
 	if (!path->nr)
 		return;
 	step = x->t1 - tsct_path_newest(path)->t1;
-	twice = path->step && path->step < step ? path->step : step;
 	faded = path->gap - (step / 16 < path->gap ? step / 16 : path->gap);
+	if ((double)step * HOLD_GAPS < HOLD_MIN_S * options->hz) {
+		path->gap = faded;
+		return;
+	}
+	twice = path->step && path->step < step ? path->step : step;
 	path->gap = twice > faded ? twice : faded;
 	path->step = step;
 }
@@ -200,7 +207,7 @@ enum tsct_path_event tsct_path_feed(struct tsct_path *path,
 		return event;
 	if (!is_possible(path, x) || !make_room(path))
 		return event;
-	note_gap(path, x);
+	note_gap(path, options, x);
 	path->keep[path->nr] = true;
 	path->x[path->nr++] = *x;
 	if (tsct_path_wait(path, options)) {

@@ -102,6 +102,28 @@ START_TEST(test_one_source)
 }
 END_TEST
 
+/* Each poll is some exchanges in a row: what lies between polls is what to expect. */
+START_TEST(test_trains)
+{
+	double t = 2;
+	int i, k;
+
+	begin(5);
+	publish(&child, 1.5);
+	for (i = 0; i < 12; i++) {
+		for (k = 0; k < 3; k++)
+			t = poll_once(t, 0.0625, &lan);
+		t = poll_once(t, 16, &lan);
+		if (i > 1)
+			ck_assert_uint_eq(child_status(t),
+					  TSCT_STATUS_SYNCHRONIZED);
+	}
+	ck_assert_uint_eq(child.missing, 0);
+	report("trains");
+	end();
+}
+END_TEST
+
 /* Status, master, timeline, depth: what is said of it */
 START_TEST(test_what_is_said)
 {
@@ -466,6 +488,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_add_test(tcase, test_one_source);
+	tcase_add_test(tcase, test_trains);
 	tcase_add_test(tcase, test_what_is_said);
 	tcase_add_test(tcase, test_tree);
 	tcase_add_test(tcase, test_too_deep);
