@@ -230,7 +230,7 @@ static void check_tie(const struct tsct_clock *clock, struct tsct_recording *rec
 	uint64_t stamp;
 	int i;
 
-	memset(rec, 0, sizeof(*rec));
+	tsct_recording_free(rec);
 	rec->source = TSCT_SOURCE_MONOTONIC_RAW;
 	rec->begin = zero + (uint64_t)begin;
 	rec->end = zero + (uint64_t)end;
@@ -251,7 +251,7 @@ static void check_tie(const struct tsct_clock *clock, struct tsct_recording *rec
 START_TEST(test_tie)
 {
 	struct tsct_clock *clock = open_file_clock();
-	struct tsct_recording rec;
+	struct tsct_recording rec = { .complete = 0 };
 
 	check_tie(clock, &rec, -90 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_tsc, rec.begin);
@@ -276,6 +276,7 @@ START_TEST(test_tie)
 	check_tie(clock, &rec, -250 * SECOND, -150 * SECOND);
 	ck_assert_uint_gt(rec.real.past_error_ps, 2000000000);
 	ck_assert_uint_lt(rec.real.past_error_ps, 4000000000);
+	tsct_recording_free(&rec);
 	tsct_clock_close(clock);
 }
 END_TEST
