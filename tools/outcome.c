@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -116,6 +117,20 @@ static int open_directly(struct outcome *o)
 	return o->file ? 0 : -errno;
 }
 
+/* The first file of a trace has that name: what is beside it belongs to it. */
+static bool is_in_trace(const char *name)
+{
+	char *copy = strdup(name), path[PATH_MAX];
+	bool found = false;
+	struct stat st;
+
+	if (copy && snprintf(path, sizeof(path), "%s/metadata", dirname(copy)) <
+	    (int)sizeof(path))
+		found = !stat(path, &st) && S_ISREG(st.st_mode);
+	free(copy);
+	return found;
+}
+
 static int open_named(struct outcome *o)
 {
 	struct stat st;
@@ -123,6 +138,11 @@ static int open_named(struct outcome *o)
 
 	if (!*o->name)
 		return -ENOENT;
+	err = follow(o);
+	if (err)
+		return err;
+	if (is_in_trace(o->name))
+		return complain(o, -EEXIST, "would lie in a recording, among its files; name another place with -o");
 	if (stat(o->name, &st))
 		return errno == ENOENT ? make_temporary(o) : -errno;
 	if (o->directory) {
@@ -135,8 +155,7 @@ static int open_named(struct outcome *o)
 	} else if (!S_ISREG(st.st_mode)) {
 		return open_directly(o);
 	}
-	err = follow(o);
-	return err ? err : make_temporary(o);
+	return make_temporary(o);
 }
 
 /* "out.ctf/" is as good as "out.ctf". */
