@@ -87,22 +87,69 @@ static json_t *wait_for_end(const struct wanted *wanted)
 	return NULL;
 }
 
+static double taken(const json_t *source)
+{
+	return peers_number(json_object_get(source, "answers"), "taken");
+}
+
+/* Was it asked since then, and did nothing it said count? */
+static bool is_silent(const json_t *before, const json_t *source)
+{
+	const json_t *then = json_array_get(before, 0);
+	size_t i;
+
+	for (i = 0; then && !json_equal(json_object_get(then, "name"),
+					json_object_get(source, "name")); i++)
+		then = json_array_get(before, i + 1);
+	return then && taken(source) <= taken(then) &&
+		peers_number(source, "sent") > peers_number(then, "sent");
+}
+
+/* Sources that did not answer any of what they were asked: all, some or none? */
+static int judge(const json_t *before, const json_t *peers)
+{
+	const json_t *sources = json_object_get(peers, "sources"), *source;
+	const char *name, *why;
+	size_t i, silent = 0;
+
+	json_array_foreach(sources, i, source) {
+		if (!is_silent(json_object_get(before, "sources"), source))
+			continue;
+		silent++;
+		name = json_string_value(json_object_get(source, "name"));
+		why = json_string_value(json_object_get(source, "why"));
+		fprintf(stderr, "trace-ctl sync: %s did not answer%s%s\n",
+			name ? name : "a source", why && *why ? ": " : "",
+			why ? why : "");
+	}
+	if (!silent)
+		return EXIT_DONE;
+	return silent < json_array_size(sources) ? EXIT_LOST : EXIT_FAILED;
+}
+
 int cmd_sync(int argc, char **argv)
 {
 	struct wanted wanted = { .timeout_s = TIMEOUT_S };
-	json_t *json;
+	json_t *before, *json;
+	int ret = EXIT_FAILED;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	before = peers_ask("sync", "peers");
+	if (!before)
+		return EXIT_FAILED;
 	json = peers_ask("sync", "sync");
-	if (!json)
-		return EXIT_FAILED;
+	if (json) {
+		json_decref(json);
+		json = wait_for_end(&wanted);
+	}
+	if (json) {
+		ret = judge(before, json);
+		if (!wanted.json)
+			peers_print(json);
+		else if (ctl_json_print("sync", json_incref(json)))
+			ret = EXIT_FAILED;
+	}
 	json_decref(json);
-	json = wait_for_end(&wanted);
-	if (!json)
-		return EXIT_FAILED;
-	if (wanted.json)
-		return ctl_json_print("sync", json);
-	peers_print(json);
-	json_decref(json);
-	return EXIT_DONE;
+	json_decref(before);
+	return ret;
 }
