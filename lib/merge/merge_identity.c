@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "core/scale.h"
 #include "merge/merge_work.h"
@@ -45,9 +46,28 @@ static __s64 end_of(const struct merge_in *in)
 	return tsct_pair_ns(&in->told.rec->real, in->end);
 }
 
+/* A node of a merged one was there from its first bound to its last. */
+static void find_span(const struct merge_in *in, const struct tsct_recorded_node *node,
+		      __s64 *ret_begin, __s64 *ret_end)
+{
+	const struct tsct_recorded_correction *c = &node->correction;
+	const struct tsct_recording *rec = in->told.rec;
+
+	*ret_begin = begin_of(in);
+	*ret_end = end_of(in);
+	if (!rec->merged || !c->nr_bounds)
+		return;
+	*ret_begin = tsct_pair_ns(&rec->real, c->bounds[0].tick);
+	*ret_end = tsct_pair_ns(&rec->real, c->bounds[c->nr_bounds - 1].tick);
+}
+
 static bool is_overlapping(const struct pair *p)
 {
-	return begin_of(p->a) < end_of(p->b) && begin_of(p->b) < end_of(p->a);
+	__s64 a_begin, a_end, b_begin, b_end;
+
+	find_span(p->a, p->x, &a_begin, &a_end);
+	find_span(p->b, p->y, &b_begin, &b_end);
+	return a_begin < b_end && b_begin < a_end;
 }
 
 /* A channel that both have; NULL: none */
@@ -84,6 +104,14 @@ static int check_nodes(struct tsct_merge *m, const struct pair *p)
 			  p->b->told.path, p->a->told.path, channel);
 }
 
+static bool is_same_place(const struct merge_in *a, const struct merge_in *b)
+{
+	struct stat x, y;
+
+	return !fstat(a->dirfd, &x) && !fstat(b->dirfd, &y) &&
+		x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int check_pair(struct tsct_merge *m, const struct merge_in *a,
 		      const struct merge_in *b)
 {
@@ -91,6 +119,9 @@ static int check_pair(struct tsct_merge *m, const struct merge_in *a,
 	__u32 i, k;
 	int err = 0;
 
+	if (is_same_place(a, b))
+		return merge_fail(m, -EINVAL, "%s: is named twice; leave one out,"
+				  " or take it twice by --force", b->told.path);
 	for (i = 0; i < a->told.rec->nr_nodes; i++) {
 		for (k = 0; k < b->told.rec->nr_nodes && !err; k++) {
 			p.x = &a->told.rec->nodes[i];

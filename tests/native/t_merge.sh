@@ -70,7 +70,9 @@ cmp "$work/want" "$work/got" || fail "not the same events at 4 GHz"
 [ "$(stat -c %a "$work/fine")" = 700 ] || fail "others may read it"
 
 # --- what is refused ------------------------------------------------------------------
-refused 'a: holds the same recording as .*; leave one out, or take it twice by --force' "$work/a" "$work/a"
+cp -r "$work/a" "$work/copy"
+refused 'copy: holds the same recording as .*; leave one out, or take it twice by --force' "$work/a" "$work/copy"
+refused 'a: is named twice; leave one out, or take it twice by --force' "$work/a" "$work/a/"
 refused 'a: holds the same recording as' "$work/ab" "$work/a"
 refused 'none: No such file or directory' "$work/a" "$work/none"
 cp -r "$work/a" "$work/old"
