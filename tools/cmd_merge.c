@@ -2,6 +2,7 @@
 /* trace-ctl merge: traces of many nodes as one */
 #include <argp.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,8 +245,22 @@ static int run(struct merge *m)
 	return makes_archive(m) ? merge_mixed(m) : merge_recordings(m);
 }
 
+void merge_signals(sigset_t *set)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action;
+	size_t i;
+
+	sigemptyset(set);
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &action) ||
+		    action.sa_handler != SIG_IGN)
+			sigaddset(set, signals[i]);
+}
+
 int cmd_merge(int argc, char **argv)
 {
+	sigset_t set;
 	struct merge m = {
 		.input = calloc(argc, sizeof(*m.input)), .fit = -1,
 	};
@@ -255,8 +270,11 @@ int cmd_merge(int argc, char **argv)
 		merge_complain("%s", strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &m))
+	if (!argp_parse(&argp, argc, argv, 0, NULL, &m)) {
+		merge_signals(&set);
+		sigprocmask(SIG_BLOCK, &set, NULL);
 		ret = run(&m);
+	}
 	for (i = 0; i < m.nr; i++)
 		free(m.input[i].path);
 	free(m.input);

@@ -8,6 +8,8 @@
 #ifndef MERGE_H
 #define MERGE_H
 
+#include <signal.h>
+
 #include "merge/merge.h"
 #include "outcome.h"
 #include "otf2/otf2_merge.h"
@@ -38,6 +40,13 @@ struct merge {
 
 __attribute__((format(printf, 1, 2)))
 void merge_complain(const char *format, ...);
+
+/*
+ * Signals that interrupt a merge: heard by whoever waits for them, and never more than
+ * that, so that a second one cannot come while what was begun is taken away. Those
+ * that the caller of trace-ctl ignores are not among them.
+ */
+void merge_signals(sigset_t *ret_set);
 
 /*
  * What is @in->given? Complains and returns -errno if it is nothing that can be

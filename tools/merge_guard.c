@@ -141,16 +141,6 @@ static bool is_stuck(struct watch *w)
 	return now_s - w->cpu_s > STUCK_S;
 }
 
-static void signal_set(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGCHLD);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGQUIT);
-}
-
 static int stop(struct watch *w, int ret)
 {
 	kill(w->child, SIGKILL);
@@ -215,7 +205,8 @@ int merge_guard(int (*work)(void *arg), void *arg, uint64_t memory,
 	sigset_t set, old;
 	int ret;
 
-	signal_set(&set);
+	merge_signals(&set);
+	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old);
 	fflush(NULL);
 	w.child = fork();

@@ -87,7 +87,6 @@ static int write_archive(struct mixed *mixed)
 
 static int export_ours(struct mixed *mixed)
 {
-	sigset_t old;
 	int ret;
 
 	mixed->x = (struct tsct_export) {
@@ -96,14 +95,8 @@ static int export_ours(struct mixed *mixed)
 	};
 	if (view_open("merge", mixed->recording, &mixed->x.trace))
 		return EXIT_FAILED;
-	sigemptyset(&mixed->set);
-	sigaddset(&mixed->set, SIGINT);
-	sigaddset(&mixed->set, SIGTERM);
-	sigaddset(&mixed->set, SIGHUP);
-	sigaddset(&mixed->set, SIGQUIT);
-	sigprocmask(SIG_BLOCK, &mixed->set, &old);
+	merge_signals(&mixed->set);
 	ret = write_archive(mixed);
-	sigprocmask(SIG_SETMASK, &old, NULL);
 	tsct_trace_close(mixed->x.trace);
 	tsct_export_free(&mixed->x);
 	return ret;

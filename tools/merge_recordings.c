@@ -45,16 +45,6 @@ static void note(void *arg, const char *sentence)
 
 /* ---- looking on ---------------------------------------------------------------- */
 
-static void signal_set(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGUSR1);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGQUIT);
-}
-
 static void *plan(void *arg)
 {
 	struct work *w = arg;
@@ -108,7 +98,8 @@ static int run(struct work *w, void *(*step)(void *arg))
 	pthread_t thread;
 	int err;
 
-	signal_set(&set);
+	merge_signals(&set);
+	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &set, &old);
 	err = -pthread_create(&thread, NULL, step, w);
 	if (!err) {

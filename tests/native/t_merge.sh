@@ -164,6 +164,10 @@ for signal in INT TERM HUP; do
 	stopped env --default-signal=INT "${merge_big[@]}"
 	kill -$signal "$pid"
 	kill -CONT "$pid"
+	# More of them, while what was written is taken away
+	for ((i = 0; i < 20; i++)); do
+		kill -INT "$pid" 2>/dev/null || break
+	done
 	status=0
 	wait "$shell" || status=$?
 	[ "$status" = 1 ] || fail "$signal gave $status"

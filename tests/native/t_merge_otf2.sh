@@ -258,6 +258,10 @@ for signal in INT TERM; do
 	done
 	[ ! -e "$work/o" ] || fail "it did not sleep"
 	kill -$signal $pid
+	# More of them, while what was written is taken away
+	for ((i = 0; i < 20; i++)); do
+		kill -INT $pid 2>/dev/null || break
+	done
 	status=0
 	wait $pid || status=$?
 	[ "$status" = 1 ] || fail "$signal gave $status"
