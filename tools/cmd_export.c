@@ -158,7 +158,9 @@ static int write_it(struct job *j)
 	if (!err && outcome_interrupted())
 		err = -EINTR;
 	if (err) {
-		outcome_complain("export", j->to.name, j->x.why, err);
+		/* What standard output did not take is told at exit, as by all verbs. */
+		if (j->to.file != stdout || !ferror(stdout))
+			outcome_complain("export", j->to.name, j->x.why, err);
 		outcome_drop(&j->to);
 	} else {
 		err = outcome_commit(&j->to);

@@ -39,12 +39,17 @@ OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
 		field->type <= TSCT_TYPE_S64 ? OTF2_TYPE_INT64 : OTF2_TYPE_DOUBLE;
 }
 
+int tsct_otf2_export_fail(struct tsct_export *x, int err)
+{
+	const int place = tsct_otf2_place(err);
+
+	return place ? tsct_export_fail(x, place, "%s", "") :
+		tsct_export_fail(x, err, "%s", tsct_otf2_why());
+}
+
 static int fail(struct tsct_export *x, OTF2_ErrorCode code)
 {
-	if (!code)
-		return 0;
-	return tsct_export_fail(x, tsct_otf2_errno(code), "%s",
-				tsct_otf2_why());
+	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
 }
 
 static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
@@ -276,7 +281,7 @@ static int add_location(struct tsct_export *x, struct tsct_thread *thread)
 	*more = (struct otf2_location) { .thread = thread };
 	err = tsct_otf2_location_begin(o->writer, o->nr_locations, &more->events);
 	if (err)
-		return tsct_export_fail(x, err, "%s", tsct_otf2_why());
+		return tsct_otf2_export_fail(x, err);
 	thread->own = ++o->nr_locations;
 	return 0;
 }
@@ -312,7 +317,7 @@ static int close_location(struct tsct_export *x, struct otf2_location *l)
 	if (err)
 		return err;
 	err = tsct_otf2_location_end(o->writer, l->events, &l->nr_events);
-	return err ? tsct_export_fail(x, err, "%s", tsct_otf2_why()) : 0;
+	return err ? tsct_otf2_export_fail(x, err) : 0;
 }
 
 /* ---- the archive ------------------------------------------------------- */
@@ -380,7 +385,7 @@ static int begin(struct tsct_export *x)
 	tsct_otf2_listen();
 	err = tsct_otf2_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
 			       &o->writer);
-	return err ? tsct_export_fail(x, err, "%s", tsct_otf2_why()) : 0;
+	return err ? tsct_otf2_export_fail(x, err) : 0;
 }
 
 /* Readers take an archive without a location for a broken one. */
@@ -426,9 +431,7 @@ static int end(struct tsct_export *x)
 		err = tsct_otf2_finish(o->writer);
 		o->writer = NULL;
 	}
-	if (err && !*x->why)
-		tsct_export_fail(x, err, "%s", tsct_otf2_why());
-	return err;
+	return err && !*x->why ? tsct_otf2_export_fail(x, err) : err;
 }
 
 static void free_otf2(struct tsct_export *x)

@@ -57,6 +57,9 @@ struct otf2 {
 	__u64 first_ns, last_ns;	/* of what was written; first: U64_MAX */
 };
 
+/* Why libotf2 did not do it. Returns @err, or one that says more */
+int tsct_otf2_export_fail(struct tsct_export *x, int err);
+
 /* Makes an unlinked file in x->dir. */
 FILE *tsct_otf2_spool(const struct tsct_export *x);
 

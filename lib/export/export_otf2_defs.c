@@ -29,8 +29,7 @@ struct defining {
 static void check(struct defining *d, OTF2_ErrorCode code)
 {
 	if (!d->err && code)
-		d->err = tsct_export_fail(d->x, tsct_otf2_errno(code), "%s",
-					  tsct_otf2_why());
+		d->err = tsct_otf2_export_fail(d->x, tsct_otf2_errno(code));
 }
 
 static bool writes(const struct defining *d)

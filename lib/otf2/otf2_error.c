@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +65,18 @@ int tsct_otf2_heard(void)
 	return tsct_otf2_errno(heard);
 }
 
+static bool is_of_place(int err)
+{
+	return err == -ENOSPC || err == -EFBIG || err == -EDQUOT || err == -EROFS;
+}
+
+int tsct_otf2_place(int err)
+{
+	if (is_of_place(err))
+		return err;
+	return is_of_place(tsct_otf2_heard()) ? tsct_otf2_heard() : 0;
+}
+
 int tsct_otf2_errno(OTF2_ErrorCode code)
 {
 	switch (code) {
@@ -77,6 +90,10 @@ int tsct_otf2_errno(OTF2_ErrorCode code)
 		return -ENOSPC;
 	case OTF2_ERROR_EFBIG:
 		return -EFBIG;
+	case OTF2_ERROR_EDQUOT:
+		return -EDQUOT;
+	case OTF2_ERROR_EROFS:
+		return -EROFS;
 	case OTF2_ERROR_ENOENT:
 		return -ENOENT;
 	case OTF2_ERROR_EACCES:

@@ -25,6 +25,12 @@ void tsct_otf2_forget(void);
  */
 int tsct_otf2_heard(void);
 
+/*
+ * Where writing failed for what the place is like (it is full, say), that -errno, which
+ * says more than libotf2 does: it names a file that goes away. Else 0.
+ */
+int tsct_otf2_place(int err);
+
 /* 0, or the -errno that is nearest to it */
 int tsct_otf2_errno(OTF2_ErrorCode code);
 

@@ -302,9 +302,11 @@ static OTF2_ErrorCode describe(struct tsct_otf2_merging *w)
 
 int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
 {
-	bool plain = err == -ENOSPC || err == -EFBIG || err == -ENOMEM ||
-		!*tsct_otf2_why();
+	const int place = tsct_otf2_place(err);
+	const bool plain = place || err == -ENOMEM || !*tsct_otf2_why();
 
+	if (place)
+		err = place;
 	/* libotf2 names the file, which goes away. */
 	return tsct_otf2_merge_fail(w, "", err, "%s", plain ? strerror(-err) :
 				    tsct_otf2_why());

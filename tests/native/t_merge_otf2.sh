@@ -237,13 +237,22 @@ exec "$ctl" merge -o "$work/o" "$work/a" "$work/c") >"$work/out" 2>"$work/err" |
 [ "$status" = 1 ] || fail "a file limit gave $status"
 says "$work/o: File too large; raise 'ulimit -f'"
 none_left
+"$ctl" record -q -o "$work/full" -- "$emit" 30000 || [ $? = 3 ] || fail "a long recording"
 mkdir "$work/small"
 if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
 	trap 'umount "$work/small"; cleanup' EXIT
 	run 1 merge -o "$work/small/o" "$work/a" "$work/c"
 	says 'small/o: No space left on device; make room there'
 	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part"
+	run 1 export -f otf2 -o "$work/small/o" "$work/full"
+	says 'small/o: No space left on device; make room there'
+	[ -z "$(ls -A "$work/small")" ] || fail "the full disk holds a part of an export"
 fi
+# Of standard output it is said once.
+status=0
+"$ctl" export -q -f csv -o - "$work/full" >/dev/full 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "export to a full device gave $status"
+[ "$(wc -l <"$work/err")" = 1 ] || fail "it says more than once: $(cat "$work/err")"
 ${CC:-cc} -O1 -shared -fPIC -D_GNU_SOURCE -o "$work/shim.so" "$here/otf2_shim.c" -ldl
 LD_PRELOAD=$work/shim.so OTF2_SHIM=crash \
 	refused 'b/traces/1.evt: damaged: libotf2 crashed on it (Segmentation fault)' "$work/b"
