@@ -141,7 +141,7 @@ static int report(const struct merge *m, const struct tsct_otf2_status *status)
 	bool partial = merge_is_partial(m, status);
 
 	if (!m->quiet || partial)
-		merge_show_notes(status);
+		merge_show_notes(m, status);
 	if (m->json)
 		ret = merge_show_json(m, status);
 	else if (!m->quiet || partial)

@@ -91,7 +91,7 @@ void merge_status_free(struct tsct_otf2_status *status, int nr_inputs);
 /* The error, what should be known, and what came out */
 void merge_show_error(const struct merge *m, const struct tsct_otf2_status *status,
 		      int err);
-void merge_show_notes(const struct tsct_otf2_status *status);
+void merge_show_notes(const struct merge *m, const struct tsct_otf2_status *status);
 void merge_show(const struct merge *m, const struct tsct_otf2_status *status);
 int merge_show_json(const struct merge *m, const struct tsct_otf2_status *status);
 

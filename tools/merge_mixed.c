@@ -109,11 +109,10 @@ static int merge_all(const struct mixed *mixed)
 {
 	struct merge sub = *mixed->m;
 	struct merge_input ours = {
-		.given = "recordings", .path = mixed->anchor,
-		.kind = MERGE_RECORDING,
+		.path = mixed->anchor, .kind = MERGE_RECORDING,
 	};
 	bool there = false;
-	int i, ret;
+	int i, at = 0, ret;
 
 	sub.input = calloc(sub.nr, sizeof(*sub.input));
 	if (!sub.input) {
@@ -124,8 +123,12 @@ static int merge_all(const struct mixed *mixed)
 		if (mixed->m->input[i].kind == MERGE_OTF2) {
 			sub.input[sub.nr++] = mixed->m->input[i];
 		} else if (!there) {
+			ours.given = mixed->m->input[i].given;
+			at = sub.nr;
 			sub.input[sub.nr++] = ours;
 			there = true;
+		} else {
+			sub.input[at].given = "recordings";
 		}
 	}
 	ret = merge_archives(&sub);

@@ -29,6 +29,44 @@ void merge_complain(const char *format, ...)
 	free(text);
 }
 
+/* What is there only meanwhile is called what it was made of. malloc'ed, or NULL */
+static char *named(const struct merge *m, const char *text)
+{
+	char *whole = NULL;
+	const char *at;
+	size_t size, len;
+	FILE *to = open_memstream(&whole, &size);
+	int i;
+
+	for (; to && *text; text = at + len) {
+		at = text + strlen(text);
+		len = 0;
+		for (i = 0; i < m->nr && !len; i++) {
+			if (m->input[i].kind != MERGE_RECORDING)
+				continue;
+			at = strstr(text, m->input[i].path);
+			len = at ? strlen(m->input[i].path) : 0;
+		}
+		if (!len)
+			at = text + strlen(text);
+		fprintf(to, "%.*s%s", (int)(at - text), text,
+			len ? m->input[i - 1].given : "");
+	}
+	if (to)
+		fclose(to);
+	return whole;
+}
+
+static void complain_named(const struct merge *m, const char *file, const char *what)
+{
+	char *name = named(m, file), *text = named(m, what);
+
+	merge_complain("%s%s%s", name ? name : file, *file ? ": " : "",
+		       text ? text : what);
+	free(name);
+	free(text);
+}
+
 void merge_show_error(const struct merge *m, const struct tsct_otf2_status *s,
 		      int err)
 {
@@ -37,17 +75,21 @@ void merge_show_error(const struct merge *m, const struct tsct_otf2_status *s,
 	if (err == -EINTR)
 		merge_complain("%s: interrupted; there is no result", m->output);
 	else if (*s->why && *s->file)
-		merge_complain("%s: %s", s->file, why);
+		complain_named(m, s->file, why);
 	else
 		merge_complain("%s: %s%s", m->output, why, outcome_fix(err));
 }
 
-void merge_show_notes(const struct tsct_otf2_status *s)
+void merge_show_notes(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	const char *line = s->notes, *end;
+	char *text;
 
-	for (; (end = strchr(line, '\n')); line = end + 1)
-		merge_complain("%.*s", (int)(end - line), line);
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		text = strndup(line, (size_t)(end - line));
+		complain_named(m, "", text ? text : strerror(ENOMEM));
+		free(text);
+	}
 }
 
 bool merge_is_partial(const struct merge *m, const struct tsct_otf2_status *s)

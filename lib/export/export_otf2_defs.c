@@ -313,6 +313,30 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 					  text, true));
 }
 
+/* So that whoever merges archives does not take a recording twice */
+static void set_inputs(struct defining *d)
+{
+	const struct tsct_recording *rec = d->x->rec;
+	char *list = malloc(rec->nr_nodes * 17UL + 1), *at = list;
+	uint64_t number;
+	__u32 i;
+
+	if (!list) {
+		d->err = -ENOMEM;
+		return;
+	}
+	for (i = 0, *at = '\0'; i < rec->nr_nodes; i++) {
+		number = tsct_otf2_number(rec->nodes[i].uuid);
+		if (number)
+			at += sprintf(at, "%s%016" PRIx64, at == list ? "" : " ",
+				      number);
+	}
+	if (*list)
+		check(d, OTF2_Archive_SetProperty(tsct_otf2_archive(d->o->writer),
+						  TSCT_OTF2_INPUTS, list, true));
+	free(list);
+}
+
 static void describe(struct defining *d)
 {
 	OTF2_Archive *archive = tsct_otf2_archive(d->o->writer);
@@ -323,6 +347,8 @@ static void describe(struct defining *d)
 	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_export_lost(x));
 	set_property(d, "TSCTRACE::DAMAGED_PLACES", tsct_trace_damage(x->trace));
 	set_property(d, "TSCTRACE::UNMATCHED_MESSAGES", x->unmatched);
+	if (!d->err)
+		set_inputs(d);
 }
 
 int tsct_otf2_define(struct tsct_export *x)

@@ -11,6 +11,7 @@
 
 #include "otf2/otf2_error.h"
 #include "otf2/otf2_input.h"
+#include "otf2/otf2_write.h"
 
 #define SUFFIX	".otf2"
 

@@ -10,9 +10,6 @@
 #include "otf2/otf2_defs.h"
 #include "otf2/otf2_scan.h"
 
-/* The archive property in which a merged one lists whose traces are in it. */
-#define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
-
 struct tsct_otf2_input {
 	const char *path;		/* of its anchor, NAME.otf2 */
 	OTF2_Reader *reader;

@@ -54,6 +54,17 @@ static void at_file(struct tsct_otf2_merging *w, const char *file)
 	snprintf(w->m->status->file, sizeof(w->m->status->file), "%s", file);
 }
 
+static int say_twice(struct tsct_otf2_merging *w, const struct tsct_otf2_input *a,
+		     const struct tsct_otf2_input *b, uint64_t id)
+{
+	if (!strcmp(a->path, b->path))
+		return tsct_otf2_merge_fail(w, b->path, -EEXIST,
+			"is named twice; leave one out, or take it twice by --force");
+	return tsct_otf2_merge_fail(w, b->path, -EEXIST,
+		"holds the same trace as %s (%016" PRIx64 "); leave one out, or take it twice by --force",
+		a->path, id);
+}
+
 static int check_twice(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_input *a, *b = &w->input[i];
@@ -63,9 +74,7 @@ static int check_twice(struct tsct_otf2_merging *w, uint32_t i)
 		for (x = 0; x < a->nr_ids; x++)
 			for (y = 0; y < b->nr_ids; y++)
 				if (a->id[x] && a->id[x] == b->id[y])
-					return tsct_otf2_merge_fail(w, b->path, -EEXIST,
-						"holds the same trace as %s (%016" PRIx64 "); --force takes it twice",
-						a->path, a->id[x]);
+					return say_twice(w, a, b, a->id[x]);
 	return 0;
 }
 

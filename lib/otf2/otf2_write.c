@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,15 @@ struct tsct_otf2_writer {
 	OTF2_GlobalDefWriter *defs;
 	char *dir;
 };
+
+uint64_t tsct_otf2_number(const unsigned char uuid[16])
+{
+	uint64_t half[2];
+
+	memcpy(half, uuid, sizeof(half));
+	/* Which byte is the first is of no importance to whom it shall be the same. */
+	return be64toh(half[0]) ^ be64toh(half[1]);
+}
 
 /* ---- memory of libotf2's buffers ------------------------------------------------ */
 

@@ -23,6 +23,15 @@
 
 #include <otf2/otf2.h>
 
+/*
+ * The archive property that lists whose traces are in it, as numbers of 16 hexadecimal
+ * digits: of archives, their own; of recordings, the numbers below.
+ */
+#define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
+
+/* The number of a recording, by its uuid; 0: it has none */
+uint64_t tsct_otf2_number(const unsigned char uuid[16]);
+
 /* Of the files in an archive's directory: traces.otf2 is what is opened. */
 #define TSCT_OTF2_NAME "traces"
 
