@@ -102,6 +102,16 @@ bool merge_is_partial(const struct merge *m, const struct tsct_otf2_status *s)
 	return false;
 }
 
+static bool has_recordings(const struct merge *m)
+{
+	int i;
+
+	for (i = 0; i < m->nr; i++)
+		if (m->input[i].kind == MERGE_RECORDING)
+			return true;
+	return false;
+}
+
 void merge_show(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	uint64_t missing = 0;
@@ -110,10 +120,12 @@ void merge_show(const struct merge *m, const struct tsct_otf2_status *s)
 	for (i = 0; i < m->nr; i++)
 		missing += s->input[i].missing;
 	merge_complain("%s: %" PRIu64 " events of %" PRIu64
-		       " locations out of %d archive%s, over %.6f s",
+		       " locations out of %d archive%s, over %.6f s%s",
 		       m->output, (uint64_t)s->done, s->locations, m->nr,
 		       m->nr == 1 ? "" : "s",
-		       (double)s->clock.length / (double)s->clock.resolution);
+		       (double)s->clock.length / (double)s->clock.resolution,
+		       has_recordings(m) ? "; of recordings, OTF2 has two for an"
+		       " instant: it is entered and left" : "");
 	if (missing)
 		merge_complain("%" PRIu64 " events could not be read, and are missing",
 			       missing);
