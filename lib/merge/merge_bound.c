@@ -68,6 +68,25 @@ static void widen(struct tsct_recorded_bound *b, double ns)
 		b->error_ns = round_up(ns);
 }
 
+/*
+ * Where the counter began anew, its next epoch's function may put a moment before the
+ * last one of the epoch before. No event is: as they go on no earlier, so do these.
+ */
+static void order(struct tsct_recorded_correction *c)
+{
+	struct tsct_recorded_bound *b;
+	__u32 k;
+
+	for (k = 1; k < c->nr_bounds; k++) {
+		b = &c->bounds[k];
+		if (b->tick >= b[-1].tick)
+			continue;
+		b->tick = b[-1].tick;
+		if (b->error_ns < b[-1].error_ns)
+			b->error_ns = b[-1].error_ns;
+	}
+}
+
 static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 		       struct tsct_recorded_correction *c)
 {
@@ -88,7 +107,20 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 		widen(&c->bounds[k / 2], ns);
 		widen(&c->bounds[(k + 1) / 2], ns);
 	}
+	order(c);
 	return err;
+}
+
+/* Of the kinds that auto chose, the one of the first; where they differ, auto */
+static void name_fit(struct tsct_recorded_correction *c, enum tsct_fit_kind kind,
+		     bool first)
+{
+	const char *name = tsct_fit_name(kind);
+
+	if (first || !strcmp(c->fit, name))
+		strcpy(c->fit, name);
+	else
+		strcpy(c->fit, tsct_fit_name(TSCT_FIT_AUTO));
 }
 
 /* Of long ones each fit took a part: so all were taken, but who was dropped differs. */
@@ -102,9 +134,13 @@ static void count_samples(const struct merge_in *in,
 	strcpy(c->fit, tsct_fit_name(in->fit));
 	for (i = 0; i < in->nr_segments; i++) {
 		series = in->segment[i].series;
-		if (series->nr > TSCT_SERIES_NEAR ||
-		    tsct_series_fit(series, in->fit, in->hz, 0, UINT64_MAX, 0,
-				    &fit, NULL)) {
+		if (tsct_series_near(series, in->fit, in->hz,
+				     in->begin + (in->end - in->begin) / 2, &fit)) {
+			c->kept += series->nr;
+			continue;
+		}
+		name_fit(c, fit.kind, !i);
+		if (series->nr > TSCT_SERIES_NEAR) {
 			c->kept += series->nr;
 			continue;
 		}

@@ -278,11 +278,29 @@ static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/* Its last exchange: whatever happened to the counter was after that. */
+/* The node's clock saw it last then: it looks more often than others are asked. */
+static __u64 last_seen(const struct tsct_recording *rec, __u32 epoch)
+{
+	const struct tsct_segment *line;
+	__u64 last = 0, next = UINT64_MAX;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_lines; i++) {
+		line = &rec->lines[i];
+		if (line->epoch == epoch && line->until_tsc > last &&
+		    line->until_tsc >= line->base_tsc)
+			last = line->until_tsc;
+		if (line->epoch > epoch && line->base_tsc < next)
+			next = line->base_tsc;
+	}
+	return last < next ? last : 0;
+}
+
+/* It was there yet: whatever happened to the counter was after that. */
 static __u64 last_of(const struct tsct_merge *m, const struct merge_in *in,
 		     __u32 epoch)
 {
-	__u64 last = 0;
+	__u64 last = last_seen(in->told.rec, epoch);
 	unsigned int k;
 
 	for (k = 0; k < in->nr_series; k++) {

@@ -21,8 +21,12 @@ START_TEST(test_tree)
 	ck_assert_uint_eq(r->nr_nodes, 3);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(tsct_merge_how(m, i), how[i]);
-		ck_assert_str_eq(r->nodes[i].correction.fit,
-				 i ? tsct_fit_name(_i) : "");
+		if (i && _i == TSCT_FIT_AUTO)	/* what it came to */
+			ck_assert(!strcmp(r->nodes[i].correction.fit, "hull") ||
+				  !strcmp(r->nodes[i].correction.fit, "regression"));
+		else
+			ck_assert_str_eq(r->nodes[i].correction.fit,
+					 i ? tsct_fit_name(_i) : "");
 	}
 	/* Who goes by another one is no better than that one is. */
 	ck_assert_uint_lt(tsct_recording_error_ns(r, 0, r->begin), 4);
@@ -111,7 +115,7 @@ START_TEST(test_again)
 	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_AS_MERGED);
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_MERGED);
 	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_TOLD);
-	ck_assert_str_eq(tsct_merge_result(m)->nodes[1].correction.fit, "auto");
+	ck_assert(*tsct_merge_result(m)->nodes[1].correction.fit);
 	tsct_merge_free(m);
 	check_result("p", NR_ABC, 1);
 	tsct_merge_free(merge_to("c", "q"));
