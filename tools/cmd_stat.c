@@ -153,6 +153,42 @@ static void print_origin(const struct tsct_recorded_node *node)
 	print_item("kernel", node->kernel);
 }
 
+/* Ticks of a merged one are made: their rate is what it is. */
+static void print_clock(const struct stat_figures *s)
+{
+	const struct tsct_recording *rec = s->rec;
+
+	printf("%-10s %s at %.6f MHz", "clock", tsct_source_name(rec->source),
+	       stat_rate_hz(s) / 1e6);
+	if (!rec->merged)
+		printf(" (within %u ppb), %s by", rec->rate_error_ppb,
+		       tsct_status_name(rec->status));
+	else
+		putchar(',');
+	putchar(' ');
+	view_print_plain(stdout, rec->clock_origin);
+	printf("; times within %" PRIu64 " ns\n", (uint64_t)stat_error_ns(s));
+	if (rec->epoch != rec->epoch_first)
+		puts("           DISRUPTED meanwhile (a step, a suspend): times on either side do not agree");
+}
+
+/* What became of nodes before they were merged */
+static void print_nodes(const struct tsct_recording *rec)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		if (!rec->nodes[i].disrupted && !rec->nodes[i].cut_off)
+			continue;
+		printf("%-10s ", "node");
+		view_print_plain(stdout, tsct_recording_node_name(rec, i));
+		printf(" (%u):%s%s%s\n", i, rec->nodes[i].disrupted ?
+		       " its clock was DISRUPTED meanwhile (a step, a suspend)" : "",
+		       rec->nodes[i].disrupted && rec->nodes[i].cut_off ? ";" : "",
+		       rec->nodes[i].cut_off ? " NOT ENDED when it was merged" : "");
+	}
+}
+
 static void print_head(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -166,13 +202,8 @@ static void print_head(const struct stat_figures *s)
 	       stat_ticks_ns(s, stat_end_of(s) - rec->begin) / 1e9);
 	if (rec->nr_nodes == 1)
 		print_item("rings", rec->nodes[0].provider);
-	printf("%-10s %s at %.6f MHz (within %u ppb), %s by ", "clock",
-	       tsct_source_name(rec->source), stat_rate_hz(s) / 1e6,
-	       rec->rate_error_ppb, tsct_status_name(rec->status));
-	view_print_plain(stdout, rec->clock_origin);
-	printf("; times within %" PRIu64 " ns\n", (uint64_t)stat_error_ns(s));
-	if (rec->epoch != rec->epoch_first)
-		puts("           DISRUPTED meanwhile (a step, a suspend): times on either side do not agree");
+	print_clock(s);
+	print_nodes(rec);
 }
 
 static void print_sum(const struct stat_figures *s)

@@ -56,6 +56,11 @@ static void tell_node(const struct tsct_merge *done, __u32 node)
 	merge_complain("  %u: %s (%s%s), within %.3f us", node,
 		       tsct_recording_node_name(r, node), how, fit,
 		       (double)worst_of(c) / 1e3);
+	if (r->nodes[node].disrupted)
+		merge_complain("     its clock was disrupted meanwhile (a step, a"
+			       " suspend)");
+	if (r->nodes[node].cut_off)
+		merge_complain("     it was not ended: its last events may be missing");
 	if (c->bumps)
 		merge_complain("     %" PRIu64 " events were put later, by up to"
 			       " %" PRIu64 " ticks, to keep their order",
@@ -107,7 +112,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
 
-	return json_pack("{so so ss ss so so so so so}",
+	return json_pack("{so so ss ss so so so so so sb sb}",
 			 "name", ctl_json_text(tsct_recording_node_name(r, node)),
 			 "host", ctl_json_text(r->nodes[node].host),
 			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
@@ -116,7 +121,9 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "dropped", number(c->dropped),
 			 "bumps", number(c->bumps),
 			 "bump_max", number(c->bump_max),
-			 "error_ns", number(worst_of(c)));
+			 "error_ns", number(worst_of(c)),
+			 "disrupted", r->nodes[node].disrupted,
+			 "complete", !r->nodes[node].cut_off);
 }
 
 static json_t *input_json(const struct tsct_merge_input *in)

@@ -137,6 +137,27 @@ static void put_cards(const struct report *r, FILE *to)
 	fputs("</ul>\n", to);
 }
 
+/* Of those that were merged */
+static void put_node_warnings(const struct tsct_recording *rec, FILE *to)
+{
+	static const char *const what[] = {
+		": its recording was not ended when it was merged; its last events may"
+		" be missing, and what was lost is not known.",
+		": its clock was disrupted meanwhile (a step, a suspend).",
+	};
+	__u32 i, k;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		for (k = 0; k < 2; k++) {
+			if (k ? !rec->nodes[i].disrupted : !rec->nodes[i].cut_off)
+				continue;
+			fputs("<p class=\"warn\">", to);
+			report_text(to, tsct_recording_node_name(rec, i));
+			fprintf(to, " (node %u)%s</p>\n", i, what[k]);
+		}
+	}
+}
+
 static void put_warnings(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
@@ -146,6 +167,7 @@ static void put_warnings(const struct report *r, FILE *to)
 		fputs("<p class=\"warn\">The recorder was ended before the recording was:"
 		      " its last events may be missing, and what was lost is not known"
 		      ".</p>\n", to);
+	put_node_warnings(rec, to);
 	if (damage)
 		fprintf(to, "<p class=\"warn\">The recording is damaged in %" PRIu64
 			" places; what can be read is shown.</p>\n", (uint64_t)damage);
@@ -310,7 +332,8 @@ static void put_losses(const struct report *r, FILE *to)
 
 	fputs("<section>\n<h2>Losses</h2>\n", to);
 	if (!tsct_export_lost(&r->x)) {
-		fprintf(to, "<p>%s</p>\n</section>\n", rec->complete ?
+		fprintf(to, "<p>%s</p>\n</section>\n",
+			tsct_recording_is_whole(rec) ?
 			"No event was lost." : "The recording knows of none.");
 		return;
 	}

@@ -125,5 +125,6 @@ __u64 stat_overwritten(const struct stat_figures *s)
 bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 {
 	tsct_recording_balance(s->rec, -1, ret_sum);
-	return s->rec->complete && (ret_sum->published || !ret_sum->held);
+	return tsct_recording_is_whole(s->rec) &&
+		(ret_sum->published || !ret_sum->held);
 }

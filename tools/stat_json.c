@@ -71,13 +71,16 @@ static json_t *json_nodes(const struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_nodes; i++) {
 		node = &s->rec->nodes[i];
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so ss so sI}", "name",
+			"{so so so so ss so sb sb sI}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
 			"fit", node->correction.fit,
 			"error_ns", json_error(s, i),
+			"complete", s->rec->complete && !node->cut_off,
+			"disrupted", node->disrupted ||
+			(!s->rec->merged && s->rec->epoch != s->rec->epoch_first),
 			"lost", (json_int_t)stat_lost_of(s, i)),
 			s, &s->by_node[i]));
 	}
@@ -198,7 +201,7 @@ int stat_print_json(const struct stat_figures *s)
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
 		"provider", rec->nodes[0].provider,
-		"provider_gone", rec->nodes[0].provider_gone, "complete", rec->complete,
+		"provider_gone", rec->nodes[0].provider_gone, "complete", tsct_recording_is_whole(rec),
 		"snapshot", rec->snapshot,
 		"overwritten", (json_int_t)stat_overwritten(s), "sum", json_sum(s),
 		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),

@@ -92,6 +92,21 @@ static bool say_gone(const char *verb, const struct tsct_recording *rec)
 	return gone;
 }
 
+/* Says whose recorder had not come to its end when it was merged. */
+static void say_cut_off(const char *verb, const struct tsct_recording *rec)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		if (!rec->nodes[i].cut_off)
+			continue;
+		fprintf(stderr, "trace-ctl %s: ", verb);
+		view_print_plain(stderr, tsct_recording_node_name(rec, i));
+		fprintf(stderr, " (node %u): its recording was not ended when it was"
+			" merged; its last events may be missing\n", i);
+	}
+}
+
 int view_missing(const char *verb, const struct tsct_trace *trace)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
@@ -109,7 +124,8 @@ int view_missing(const char *verb, const struct tsct_trace *trace)
 	} else if (tsct_recording_lossy(rec)) {
 		say_lost(verb, rec);
 	}
-	return say_gone(verb, rec) || !rec->complete || discarded ||
+	say_cut_off(verb, rec);
+	return say_gone(verb, rec) || !tsct_recording_is_whole(rec) || discarded ||
 		tsct_recording_lossy(rec) || tsct_trace_damage(trace) ?
 		EXIT_LOST : EXIT_DONE;
 }

@@ -24,8 +24,8 @@ static void put_env(const struct tsct_export *x, FILE *to)
 		tsct_tsdl_text(to, key, x->nodes[i]);
 	}
 	fprintf(to, "\tcomplete = %u;\n\tlost_events = %" PRIu64 ";\n"
-		"\tdamaged_places = %" PRIu64 ";\n};\n\n", x->rec->complete,
-		(uint64_t)tsct_export_lost(x),
+		"\tdamaged_places = %" PRIu64 ";\n};\n\n",
+		tsct_recording_is_whole(x->rec), (uint64_t)tsct_export_lost(x),
 		(uint64_t)tsct_trace_damage(x->trace));
 }
 

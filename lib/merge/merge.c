@@ -228,6 +228,9 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 
 	if (err)
 		return err;
+	err = merge_bounds_again(m);
+	if (err)
+		return err;
 	widen(m);
 	bound_clock(m);
 	err = tsct_merge_messages(m, &m->result.messages);

@@ -20,6 +20,19 @@ static __u64 round_up(double ns)
 	return ns < 9e18 ? (__u64)ns : INT64_MAX;
 }
 
+/* What the clock says of itself, and how far from it the straight line is */
+static double own_ns(const struct merge_in *in, __u64 local)
+{
+	const struct tsct_pair *real = &in->told.rec->real;
+	const __s64 now_ns = (__s64)((tsct_u128)merge_global(in, local) *
+				     1000000000 / in->frame.hz);
+	const double off = fabs((double)(now_ns - tsct_pair_ns(real, local)));
+
+	/* Each of them was cut to a whole one. */
+	return (double)tsct_pair_error_ps(real, local) * 1e-3 +
+		(off > 1 ? off - 1 : 0);
+}
+
 static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		   __u64 local, double *ret_ns)
 {
@@ -30,8 +43,7 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 
 	*ret_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9;
 	if (in->how == TSCT_MERGE_AS_OWN)
-		*ret_ns += (double)tsct_pair_error_ps(&in->told.rec->real,
-						      local) * 1e-3;
+		*ret_ns += own_ns(in, local);
 	while (k + 1 < in->nr_segments && local > s[k].end)
 		k++;
 	if (!s[k].series)
@@ -185,6 +197,13 @@ static int bound_nodes(struct tsct_merge *m, struct merge_in *in)
 	return 0;
 }
 
+static int fail(struct tsct_merge *m, const struct merge_in *in, int err)
+{
+	return merge_fail(m, err == -ENOMEM || err == -EINTR ? err : -EINVAL,
+			  "%s: its bound cannot be told: %s", in->told.path,
+			  merge_fit_why(err));
+}
+
 int merge_bounds(struct tsct_merge *m)
 {
 	unsigned int i;
@@ -193,10 +212,28 @@ int merge_bounds(struct tsct_merge *m)
 	for (i = 0; i < m->nr; i++) {
 		err = bound_nodes(m, &m->in[i]);
 		if (err)
-			return merge_fail(m, err == -ENOMEM || err == -EINTR ?
-					  err : -EINVAL, "%s: its bound cannot be"
-					  " told: %s", m->in[i].told.path,
-					  merge_fit_why(err));
+			return fail(m, &m->in[i], err);
+	}
+	return 0;
+}
+
+/* A recording that goes on has more than when its end was looked for. */
+int merge_bounds_again(struct tsct_merge *m)
+{
+	struct tsct_recorded_correction *c;
+	struct merge_in *in;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < m->nr; i++) {
+		in = &m->in[i];
+		if (in->told.rec->merged || in->last <= in->end)
+			continue;
+		c = &m->result.nodes[in->told.first_node].correction;
+		in->end = in->last;
+		err = bound_input(m, in, c);
+		if (err)
+			return fail(m, in, err);
 	}
 	return 0;
 }

@@ -146,6 +146,9 @@ static __u64 sum_up(struct copy *c)
 	count_missing(in, f, to, tsct_pen_events(&c->pen));
 	in->told.events += tsct_pen_events(&c->pen);
 	in->told.damage += c->r.dir.damage;
+	if (tsct_pen_events(&c->pen) && c->r.s.event.stamp > in->last &&
+	    c->r.s.event.stamp <= in->limit)
+		in->last = c->r.s.event.stamp;
 	m->partial |= c->r.dir.damage != 0;
 	correction = &m->result.nodes[f->node].correction;
 	correction->bumps += c->r.corrector.bumps;

@@ -22,11 +22,14 @@ static bool copy_text(char **to, const char *from)
 }
 
 static bool copy_node(struct tsct_recorded_node *to,
-		      const struct tsct_recorded_node *from)
+		      const struct tsct_recorded_node *from,
+		      const struct tsct_recording *of)
 {
 	__u32 i;
 
 	*to = *from;
+	to->cut_off |= !of->complete;
+	to->disrupted |= merge_was_disrupted(of);
 	to->host = to->kernel = to->command = to->provider = NULL;
 	to->sync.name = to->cpu_model = NULL;
 	to->cpus = NULL;
@@ -67,7 +70,8 @@ static int make_nodes(struct tsct_merge *m)
 		rec = m->in[i].told.rec;
 		m->in[i].told.first_node = (__u32)nr;
 		for (k = 0; k < rec->nr_nodes; k++)
-			if (!copy_node(&m->result.nodes[nr++], &rec->nodes[k]))
+			if (!copy_node(&m->result.nodes[nr++], &rec->nodes[k],
+				       rec))
 				return merge_fail(m, -ENOMEM, "%s",
 						  strerror(ENOMEM));
 	}

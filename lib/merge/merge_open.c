@@ -54,8 +54,25 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	return in->told.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
+/* Who made a merged one took what there was: that is said again. */
+static void check_nodes(struct tsct_merge *m, const struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->told.rec;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		if (!rec->nodes[i].cut_off)
+			continue;
+		merge_note(m, "%s: node %u, %s, was not ended when it was merged;"
+			   " its last events may be missing", in->told.path, i,
+			   tsct_recording_node_name(rec, i));
+		m->partial = true;
+	}
+}
+
 static int check_end(struct tsct_merge *m, const struct merge_in *in)
 {
+	check_nodes(m, in);
 	if (in->told.rec->complete)
 		return 0;
 	if (!m->options.salvage && !m->options.force)
@@ -67,6 +84,49 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 		   in->told.path);
 	m->partial = true;
 	return 0;
+}
+
+/* Of what is damaged it is told when events are copied. */
+static int last_event(struct merge_in *in, __u32 class, __u32 at,
+		      const struct tsct_stream_kind *kinds)
+{
+	struct tsct_stream_dir dir = {
+		.dirfd = in->dirfd, .rec = in->told.rec,
+	};
+	struct tsct_stream s;
+	int ret;
+
+	tsct_stream_init(&s, in->told.rec, kinds, class, at);
+	do {
+		ret = tsct_stream_next(&dir, &s);
+		if (ret > 0 && s.event.stamp > in->end &&
+		    s.event.stamp <= merge_cut_off(in))
+			in->end = s.event.stamp;
+	} while (ret > 0);
+	tsct_stream_free(&s);
+	return ret;
+}
+
+/*
+ * Who did not come to the end did not write when that was. The last event is known:
+ * up to there bounds grow, as they would for who reads the recording itself.
+ */
+static int find_end(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->told.rec;
+	struct tsct_stream_kind *kinds;
+	int err = 0;
+	__u32 i, at;
+
+	for (i = 0; i < rec->nr_streams && !err; i++) {
+		kinds = tsct_stream_kinds(&rec->streams[i]);
+		err = kinds ? 0 : -ENOMEM;
+		for (at = 0; at < rec->nr_locations && !err; at++)
+			err = merge_is_stopped(m) ? -EINTR :
+				last_event(in, i, at, kinds);
+		free(kinds);
+	}
+	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
 }
 
 static void measure(struct tsct_merge *m, struct merge_in *in)
@@ -123,6 +183,8 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	in->hz = 0x1p56 / (double)in->told.rec->real.mult * 1e9;
 	in->fit = choose_fit(m, in->told.rec);
 	err = check_end(m, in);
+	if (!err && !in->told.rec->complete)
+		err = find_end(m, in);
 	if (!err)
 		err = read_samples(m, in);
 	if (!err)

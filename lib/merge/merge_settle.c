@@ -13,9 +13,6 @@ const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
 	"own", "master", "child", "via", "told", "merged",
 };
 
-/* What events behind the end of a recording that was cut off may have: a month */
-#define CUT_OFF_S	(30 * 86400.0)
-
 __u64 merge_global(const struct merge_in *in, __u64 local)
 {
 	const struct merge_segment *s = in->segment;
@@ -430,11 +427,9 @@ static int settle_round(struct tsct_merge *m, bool wait)
 /* The last moment that an event may have; what was cut off does not say. */
 static void find_limits(struct merge_in *in)
 {
-	double room = in->told.rec->complete ? in->hz : CUT_OFF_S * in->hz;
-
-	in->limit = in->end + (__u64)room;
-	if (in->limit < in->end)
-		in->limit = ~0ULL;
+	in->limit = tsct_add_up(in->end, (__u64)in->hz);
+	if (!in->told.rec->complete && merge_cut_off(in) > in->limit)
+		in->limit = merge_cut_off(in);
 }
 
 int merge_settle(struct tsct_merge *m)

@@ -195,7 +195,7 @@ static int check_own(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->told.rec;
 
-	if (!rec->merged && rec->epoch != rec->epoch_first)
+	if (merge_was_disrupted(rec))
 		merge_note(m, "%s: its clock was disrupted while it was recorded;"
 			   " what was before has the time of what came after",
 			   in->told.path);
@@ -224,13 +224,27 @@ static int take_own(struct tsct_merge *m)
 	return 0;
 }
 
+/* What is on either side has samples of its own, if there were any. */
+static int take_cluster(struct tsct_merge *m)
+{
+	const struct merge_in *in;
+
+	for (in = m->in; in < m->in + m->nr; in++)
+		if (merge_was_disrupted(in->told.rec))
+			merge_note(m, "%s: its clock was disrupted while it was"
+				   " recorded (a step, a suspend); what was"
+				   " before goes by the samples from before, if"
+				   " there are any", in->told.path);
+	return 0;
+}
+
 int merge_choose_time(struct tsct_merge *m)
 {
 	char why[MERGE_WHY_MAX / 2];
 
 	m->time = TSCT_MERGE_CLUSTER;
 	if (!find_timeline(m, why, sizeof(why)))
-		return 0;
+		return take_cluster(m);
 	if (are_all_by_themselves(m))
 		return take_own(m);
 	if (!m->options.force)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "core/frame.h"
+#include "core/scale.h"
 #include "merge/merge.h"
 #include "merge/merge_correct.h"
 #include "recording/trace_stream.h"
@@ -55,6 +56,7 @@ struct merge_in {
 	double hz;		/* of its ticks */
 	__u64 begin, end;	/* of its ticks, as far as they are known */
 	__u64 limit;		/* no event is later */
+	__u64 last;		/* that was copied; behind the end, if it is still written */
 	enum tsct_merge_how how;
 	bool settled;		/* it has segments */
 	struct merge_segment *segment;
@@ -97,6 +99,23 @@ static inline bool merge_is_stopped(const struct tsct_merge *m)
 	return READ_ONCE(m->progress.stop);
 }
 
+/* What events behind the end of a recording that was cut off may have: a month */
+#define MERGE_CUT_OFF_S	(30 * 86400.0)
+
+static inline __u64 merge_cut_off(const struct merge_in *in)
+{
+	const __u64 end = in->told.rec->end;
+
+	return tsct_add_up(end, (__u64)(MERGE_CUT_OFF_S * in->hz));
+}
+
+/* Its own clock; what a merged one says of its nodes is theirs. */
+static inline bool merge_was_disrupted(const struct tsct_recording *rec)
+{
+	return !rec->merged && (rec->epoch != rec->epoch_first ||
+				rec->status == TSCT_STATUS_DISRUPTED);
+}
+
 static inline const struct tsct_recorded_sync *
 merge_sync(const struct merge_in *in)
 {
@@ -117,6 +136,7 @@ int merge_settle(struct tsct_merge *m);		/* merge_settle.c */
 int merge_define(struct tsct_merge *m);		/* merge_define.c */
 int merge_bounds(struct tsct_merge *m);		/* merge_bound.c */
 int merge_copy(struct tsct_merge *m, int dirfd);	/* merge_copy.c */
+int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c: by what was copied */
 
 /* ---- the axis ------------------------------------------------------------------- */
 

@@ -229,6 +229,10 @@ static void put_merged(FILE *to, const struct tsct_recording *rec)
 		tsct_tsdl_uuid(to, node->uuid);
 		fputs("\";\n", to);
 		tsct_meta_put_sync(to, of, &node->sync);
+		if (node->cut_off)
+			fprintf(to, "\t%scomplete = 0;\n", of);
+		if (node->disrupted)
+			fprintf(to, "\t%sdisrupted = 1;\n", of);
 		put_correction(to, of, &node->correction);
 	}
 	for (i = 0; i < rec->nr_locations; i++)

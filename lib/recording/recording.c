@@ -174,6 +174,16 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 	return n->sync.on && *n->sync.name ? n->sync.name : n->host;
 }
 
+bool tsct_recording_is_whole(const struct tsct_recording *rec)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		if (rec->nodes[i].cut_off)
+			return false;
+	return rec->complete;
+}
+
 static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
 {
 	__u32 from = 0, to = c->nr_bounds, mid;

@@ -156,6 +156,8 @@ struct tsct_recorded_node {
 	char *command;		/* "" for the whole system */
 	char *provider;
 	__u32 provider_gone;	/* it went away before the end */
+	__u32 cut_off;		/* merged: its recorder had not come to its end */
+	__u32 disrupted;	/* merged: its clock was, while it was recorded */
 	char *cpu_model;	/* NULL: not known */
 	struct tsct_recorded_cpu *cpus;	/* in order; may be none */
 	__u32 nr_cpus;
@@ -246,6 +248,9 @@ struct tsct_recording {
  */
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
 void tsct_recording_free(struct tsct_recording *rec);
+
+/* Did all recorders come to their ends? One that is merged is complete without. */
+bool tsct_recording_is_whole(const struct tsct_recording *rec);
 
 /* The worst of all nodes from rec->begin to @end */
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);

@@ -32,14 +32,25 @@ static int set_uuid(struct tsct_text *p, const char *key, const char *value,
 		tsct_text_bad(p, "%s: malformed", key);
 }
 
-static int set_gone(struct tsct_text *p, const char *value)
+static int set_flag(struct tsct_text *p, const char *key, const char *value,
+		    __u32 *flag)
 {
 	__u64 n;
 
 	if (!tsct_text_whole(value, 1, &n))
-		return tsct_text_bad(p, "provider_gone: 0 or 1 expected");
-	node_of(p)->provider_gone = n;
+		return tsct_text_bad(p, "%s: 0 or 1 expected", key);
+	*flag = (__u32)n;
 	return 0;
+}
+
+static int set_complete(struct tsct_text *p, const char *key, const char *value)
+{
+	struct tsct_recorded_node *node = node_of(p);
+	__u32 complete = 0;
+	int err = set_flag(p, key, value, &complete);
+
+	node->cut_off = !complete;
+	return err;
 }
 
 static int set_correction(struct tsct_text *p, const char *at)
@@ -98,7 +109,7 @@ int tsct_text_node(struct tsct_text *p, const char *key,
 	if (!strncmp(key, "cpu_", 4))
 		return tsct_text_cpu(p, key + 4, e->value);
 	if (!strcmp(key, "provider_gone"))
-		return set_gone(p, e->value);
+		return set_flag(p, key, e->value, &node->provider_gone);
 	if (!strcmp(key, "boot_id"))
 		return set_uuid(p, key, e->value, node->boot_id);
 	if (!strncmp(key, "sync_", 5) || !strcmp(key, "clock_cluster"))
@@ -107,6 +118,10 @@ int tsct_text_node(struct tsct_text *p, const char *key,
 		return 0;
 	if (!strcmp(key, "uuid"))
 		return set_uuid(p, key, e->value, node->uuid);
+	if (!strcmp(key, "complete"))
+		return set_complete(p, key, e->value);
+	if (!strcmp(key, "disrupted"))
+		return set_flag(p, key, e->value, &node->disrupted);
 	if (!strcmp(key, "correction"))
 		return set_correction(p, e->value);
 	if (!strcmp(key, "correction_fit"))

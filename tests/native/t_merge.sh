@@ -98,6 +98,27 @@ refused 'd: was not ended: it is still being written, or its recorder was killed
 run 3 merge --salvage -o "$work/o" "$work/a" "$work/d"
 says 'd: was not ended; what is there now is taken'
 readable "$work/o" 1102
+# That its end is missing is known from then on, by all who read it.
+run 3 stat "$work/o"
+says '(node 1): its recording was not ended when it was merged; its last events may be missing'
+shows '^node .* (1): NOT ENDED when it was merged'
+! grep -q '^sum' "$work/out" || fail "it knows what was lost"
+run 3 stat --json "$work/o"
+python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False]' "$work/out" ||
+	fail "stat --json"
+run 3 dump "$work/o"
+says '(node 1): its recording was not ended'
+run 3 report -o "$work/o.html" "$work/o"
+grep -q '(node 1): its recording was not ended' "$work/o.html" || fail "the report does not say it"
+run 3 merge --json -o "$work/oc" "$work/o" "$work/c"
+says 'o: node 1, .*, was not ended when it was merged'
+python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False, True]' "$work/out" ||
+	fail "merge --json"
+run 3 stat "$work/oc"
 rm -r "$work/o"
 kill -INT "$recorder"
 wait "$recorder" || fail "the recorder"

@@ -237,6 +237,132 @@ START_TEST(test_two_epochs)
 }
 END_TEST
 
+static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 epoch)
+{
+	const struct tsct_segment line = {
+		.base_tsc = base, .until_tsc = until, .mult = rec->real.mult,
+		.base_ns = EPOCH, .epoch = epoch, .status = TSCT_STATUS_SYNCHRONIZED,
+	};
+
+	ck_assert_int_eq(tsct_recording_add_line(rec, &line), 0);
+}
+
+/*
+ * The same, but nobody was asked while it was recorded, up to then: what the node's
+ * clock saw says how far the samples from before hold.
+ */
+START_TEST(test_epoch_without_samples)
+{
+	struct node n = nodes[1], later = nodes[1];
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	struct tsct_merge *m;
+	int fd = make_dir("d");
+
+	later.base += 3 * S;
+	later.clock_epoch = 2;
+	describe(&rec, &nodes[1]);
+	rec.begin = count_at(&n, LENGTH / 8);
+	rec.end = count_at(&later, LENGTH);
+	rec.epoch = 2;
+	add_line(&rec, count_at(&n, 0), count_at(&n, LENGTH / 2), 1);
+	add_line(&rec, count_at(&later, LENGTH / 2), count_at(&later, LENGTH), 2);
+	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
+	join_cluster(&rec, &n);
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	n.end = LENGTH / 16;
+	write_samples(&rec, writer, &n);
+	later.begin = LENGTH / 2;
+	later.end = LENGTH;
+	write_samples(&rec, writer, &later);
+	n.nr_cpus = later.nr_cpus = 1;
+	n.begin = LENGTH / 8;
+	n.end = LENGTH / 2;
+	write_events(writer, &n, 18);
+	write_events(writer, &later, 18);
+	ck_assert_int_eq(tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+	m = merge_to("ad", "o");
+	ck_assert(strstr(notes, "/d: its clock was disrupted"));
+	ck_assert(tsct_merge_result(m)->nodes[1].disrupted);
+	ck_assert(!tsct_merge_result(m)->nodes[0].disrupted);
+	tsct_merge_free(m);
+	check_result("o", 4 * EVENTS, 1);
+	m = merge_to("o", "p");
+	ck_assert(tsct_merge_result(m)->nodes[1].disrupted);
+	tsct_merge_free(m);
+}
+END_TEST
+
+/* ---- a recorder that was killed ---------------------------------------------------------- */
+
+static void write_cut_off(const struct node *n, __u64 last)
+{
+	struct tsct_recording rec;
+	struct tsct_writer *writer;
+	int fd = make_dir((char[]) { n->name, 0 });
+
+	describe(&rec, n);
+	rec.end = rec.begin;
+	rec.real.as_of_tsc = rec.real.hold_after_tsc = rec.begin;
+	rec.real.error_ps = rec.real.past_error_ps = 20000;
+	rec.real.growth = tsct_growth(rec.real.mult, 100000);
+	rec.real.hold_growth = 2 * rec.real.growth;
+	rec.real.void_after_tsc = last + S;
+	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
+	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
+	write_events(writer, n, 16);
+	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(&rec);
+	close(fd);
+}
+
+/* Its bounds go on as its own do, behind the end that it knew of. */
+START_TEST(test_cut_off)
+{
+	struct node n = nodes[1];
+	struct tsct_trace *in, *out;
+	struct tsct_trace_event e, f;
+	struct tsct_merge *m;
+	__u64 nr = 0;
+
+	n.name = 'd';
+	n.alone = true;
+	write_cut_off(&n, count_at(&n, LENGTH));
+	refused("d", "/d: was not ended");
+	options.salvage = true;
+	m = merge_to("d", "o");
+	ck_assert(tsct_merge_is_partial(m));
+	tsct_merge_free(m);
+	in = open_result("d");
+	out = open_result("o");
+	ck_assert(tsct_trace_recording(out)->complete);
+	ck_assert(!tsct_recording_is_whole(tsct_trace_recording(out)));
+	for (; tsct_trace_next(in, &e) == 1; nr++) {
+		ck_assert_int_eq(tsct_trace_next(out, &f), 1);
+		ck_assert_uint_ge(tsct_recording_error_ns(tsct_trace_recording(out),
+							  0, f.stamp),
+				  tsct_recording_error_ns(tsct_trace_recording(in),
+							  0, e.stamp));
+	}
+	ck_assert_uint_eq(nr, 2 * EVENTS);
+	ck_assert_uint_gt(tsct_recording_error_ns(tsct_trace_recording(out), 0,
+						  f.stamp), LENGTH / 10000);
+	tsct_trace_close(in);
+	tsct_trace_close(out);
+	options.salvage = false;
+	m = merge_to("o", "p");
+	ck_assert(tsct_merge_is_partial(m));
+	ck_assert(strstr(notes, "/o: node 0, hb, was not ended") ||
+		  strstr(notes, "/o: node 0, hd, was not ended"));
+	ck_assert(tsct_merge_result(m)->nodes[0].cut_off);
+	tsct_merge_free(m);
+}
+END_TEST
+
 /* ---- ends of ranges ---------------------------------------------------------------------- */
 
 /* A run of no length at all, of microseconds, and events before all samples */
@@ -287,6 +413,8 @@ int main(void)
 	tcase_add_test(tc, test_own);
 	tcase_add_test(tc, test_force);
 	tcase_add_test(tc, test_two_epochs);
+	tcase_add_test(tc, test_epoch_without_samples);
+	tcase_add_test(tc, test_cut_off);
 	tcase_add_test(tc, test_short);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
