@@ -13,12 +13,17 @@ double merge_axis_ns(const struct merge_axis *axis)
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
 
-/* A fraction that may be anything becomes one, and whole counts */
-static void settle_frac(struct merge_place *place, double frac)
+/* What no counter counts comes of what no node says: any value will do. */
+__s64 merge_whole(double value)
+{
+	return value > -9e18 && value < 9e18 ? (__s64)value : 0;
+}
+
+void merge_add_frac(struct merge_place *place, double frac)
 {
 	double whole = floor(frac);
 
-	place->count += (__u64)(__s64)whole;
+	place->count += (__u64)merge_whole(whole);
 	place->frac = frac - whole < 1 ? frac - whole : nextafter(1, 0);
 }
 
@@ -34,7 +39,7 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		count--;
 	}
 	ret->count = axis->base + (__u64)count;
-	settle_frac(ret, (double)rest / (double)axis->mult +
+	merge_add_frac(ret, (double)rest / (double)axis->mult +
 		    frac_ns / merge_axis_ns(axis));
 }
 
@@ -91,10 +96,10 @@ static void take_back(const struct tsct_frame *frame, __u64 tick,
 
 	if (tick < frame->global) {
 		place->count = frame->remote - whole;
-		settle_frac(place, -frac);
+		merge_add_frac(place, -frac);
 	} else {
 		place->count = frame->remote + whole;
-		settle_frac(place, frac);
+		merge_add_frac(place, frac);
 	}
 	place->rate = (double)frame->den / (double)frame->num;
 }
@@ -287,7 +292,7 @@ static int frame_by_master(struct tsct_merge *m)
 static int frame_by_line(struct tsct_merge *m)
 {
 	const struct merge_axis *axis = &m->axis;
-	__u64 hour = (__u64)(3600e9 / merge_axis_ns(axis));
+	__u64 hour = (__u64)merge_whole(3600e9 / merge_axis_ns(axis));
 
 	if (!merge_frame_pair(&m->frame, axis->base, axis->base_ns, axis->mult,
 			      wanted_hz(m)))

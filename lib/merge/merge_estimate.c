@@ -26,14 +26,6 @@ const char *merge_fit_why(int err)
 	}
 }
 
-static void add_frac(struct merge_place *place, double frac)
-{
-	double whole = floor(frac);
-
-	place->count += (__u64)(__s64)whole;
-	place->frac = frac - whole < 1 ? frac - whole : nextafter(1, 0);
-}
-
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret)
 {
@@ -84,7 +76,7 @@ static int go_on(const struct tsct_merge *m, const struct merge_in *parent,
 	if (err)
 		return err;
 	next.error += place->error * next.rate;
-	add_frac(&next, next.frac + place->frac * next.rate);
+	merge_add_frac(&next, next.frac + place->frac * next.rate);
 	next.rate *= place->rate;
 	*place = next;
 	return 0;

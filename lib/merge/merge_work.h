@@ -145,6 +145,13 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
 double merge_axis_ns(const struct merge_axis *axis);	/* per count */
 
+/* A whole number of counts; 0 where there is none that large */
+__s64 merge_whole(double value);
+
+/* A fraction that may be anything becomes one, and whole counts */
+void merge_add_frac(struct merge_place *place, double frac);
+
+
 /*
  * As tsct_frame_pair() has it, with ticks of 1/@hz s. -ERANGE: too many, or @hz is so
  * odd that the fraction takes more than 64 bits.
