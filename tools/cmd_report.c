@@ -203,8 +203,8 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	*ret_damaged = !r.rec->complete || tsct_trace_damage(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
-		fprintf(stderr, "trace-ctl report: %s: the recorder was ended"
-			" before the recording was; samples of its last second"
+		fprintf(stderr, "trace-ctl report: %s: its recorder was"
+			" killed, or had no room for its end; samples of its last second"
 			" may be missing\n", o->recording);
 	sync_read_close(&r);
 	return window;

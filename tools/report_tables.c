@@ -164,8 +164,8 @@ static void put_warnings(const struct report *r, FILE *to)
 	const __u64 damage = tsct_trace_damage(r->x.trace);
 
 	if (!rec->complete)
-		fputs("<p class=\"warn\">The recorder was ended before the recording was:"
-		      " its last events may be missing, and what was lost is not known"
+		fputs("<p class=\"warn\">Its recorder was killed, or had no room for its"
+		      " end: the last events may be missing, and what was lost is not known"
 		      ".</p>\n", to);
 	put_node_warnings(rec, to);
 	if (damage)

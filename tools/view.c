@@ -117,7 +117,7 @@ int view_missing(const char *verb, const struct tsct_trace *trace)
 		fprintf(stderr, "trace-ctl %s: %s; events of its last second may"
 			" be missing\n", verb, tsct_trace_is_live(trace) ?
 			"it is still being recorded" :
-			"the recorder was ended before the recording was");
+			"its recorder was killed, or had no room for its end");
 		if (discarded)
 			fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording\n",
 				verb, (uint64_t)discarded);

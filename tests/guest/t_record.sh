@@ -73,7 +73,7 @@ wait $recorder || true
 recorder=
 run 3 dump b
 [ -s out ] || fail "nothing was on disk"
-grep -q 'the recorder was ended before the recording was' err || fail "dump"
+grep -q 'its recorder was killed' err || fail "dump"
 run 0 record -o c --duration 0.5
 killall -9 jobs || true
 

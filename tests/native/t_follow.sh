@@ -88,7 +88,7 @@ now=$(switches)
 # A recorder that is killed: that is the end.
 kill -9 "$killed"
 ends killed "$follower" 3
-grep -q 'the recorder was ended before the recording was' "$work/killed.err" ||
+grep -q 'its recorder was killed' "$work/killed.err" ||
 	fail "it does not say that the recorder was killed"
 
 # What was shown is what is there in the end, line by line.
@@ -136,7 +136,7 @@ cp "$work/out" "$work/whole"
 run 0 dump --raw --follow "$work/slow"
 cmp "$work/out" "$work/whole" || fail "a complete recording"
 run 3 dump --follow "$work/killed"
-says 'the recorder was ended'
+says 'its recorder was killed'
 run 2 dump --follow --sync "$work/slow"
 says 'without --sync'
 echo "$(wc -l <"$work/fast.out") events followed: fine"

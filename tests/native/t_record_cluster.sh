@@ -180,7 +180,7 @@ wait_for "samples are on disk" recorded
 kill -KILL $rec
 wait $rec || true
 run 3 beta report sync "$work/k" -o "$work/k.html"
-says 'k: the recorder was ended before the recording was'
+says 'k: its recorder was killed'
 [ -s "$work/k.html" ] || fail "what there is is not drawn"
 
 # --- the master goes away, and the end fails -------------------------------------------

@@ -98,7 +98,7 @@ wait "$pid" || true
 kill -9 "$(cat "$work/pid")"
 run 3 dump "$work/g"
 [ "$(wc -l <"$work/out")" -gt 10 ] || fail "too little was on disk"
-says 'the recorder was ended before the recording was'
+says 'its recorder was killed'
 [ "$(babeltrace_events "$work/g")" = "$(wc -l <"$work/out")" ] ||
 	fail "babeltrace2 sees others"
 run 3 stat "$work/g"
