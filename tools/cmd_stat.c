@@ -224,6 +224,18 @@ static void print_sum(const struct stat_figures *s)
 	putchar('\n');
 }
 
+/* The recorder's own sum is no lie, but what it counted is not all there. */
+static void print_damage(const struct stat_figures *s)
+{
+	const __u64 unreadable = stat_unreadable(s);
+
+	if (unreadable)
+		printf("%-10s %" PRIu64 " of the %" PRIu64 " events recorded cannot"
+		       " be read any more; all other figures are of the %" PRIu64
+		       " that can\n", "damaged", (uint64_t)unreadable,
+		       (uint64_t)(unreadable + s->events), (uint64_t)s->events);
+}
+
 static int print_text(const struct stat_figures *s)
 {
 	int err;
@@ -231,6 +243,7 @@ static int print_text(const struct stat_figures *s)
 	print_head(s);
 	stat_files_print(s);
 	print_sum(s);
+	print_damage(s);
 	stat_sync_print(s);
 	err = stat_tables_print(s);
 	messages_print(s->rec);

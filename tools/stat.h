@@ -43,6 +43,12 @@ __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks);
 __u64 stat_error_ns(const struct stat_figures *s);
 double stat_rate_hz(const struct stat_figures *s);
 __u64 stat_lost_on(const struct stat_figures *s, __u32 location);
+/*
+ * Events that the recorder wrote and that cannot be read: of a location, of all.
+ * Not known of a recording that is not complete: 0.
+ */
+__u64 stat_unreadable_on(const struct stat_figures *s, __u32 location);
+__u64 stat_unreadable(const struct stat_figures *s);
 __u64 stat_lost_of(const struct stat_figures *s, __u32 node);
 
 /* How far its times may be off, at worst; UINT64_MAX: nobody knows */

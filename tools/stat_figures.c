@@ -44,6 +44,27 @@ __u64 stat_lost_on(const struct stat_figures *s, __u32 cpu)
 	return sum;
 }
 
+__u64 stat_unreadable_on(const struct stat_figures *s, __u32 location)
+{
+	__u64 held = 0;
+	__u32 i;
+
+	for (i = 0; s->rec->complete && i < s->rec->nr_streams; i++)
+		held += s->rec->streams[i].held[location].events;
+	return held > s->by_location[location].events ?
+		held - s->by_location[location].events : 0;
+}
+
+__u64 stat_unreadable(const struct stat_figures *s)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < s->rec->nr_locations; i++)
+		sum = tsct_add_up(sum, stat_unreadable_on(s, i));
+	return sum;
+}
+
 __u64 stat_lost_of(const struct stat_figures *s, __u32 node)
 {
 	__u64 sum = 0;

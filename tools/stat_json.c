@@ -107,13 +107,15 @@ static json_t *json_cpus(const struct stat_figures *s)
 	__u32 i;
 
 	for (i = 0; i < s->rec->nr_locations; i++) {
-		if (!s->by_location[i].events && !stat_lost_on(s, i))
+		if (!s->by_location[i].events && !stat_lost_on(s, i) &&
+		    !stat_unreadable_on(s, i))
 			continue;
 		l = &s->rec->locations[i];
 		sum_losses(s, i, &loss);
 		json_array_append_new(cpus, with_tally(json_pack(
-			"{si si so}", "node", (int)l->node, "cpu", (int)l->cpu,
-			"lost", view_json_loss(&loss)), s, &s->by_location[i]));
+			"{si si so sI}", "node", (int)l->node, "cpu", (int)l->cpu,
+			"lost", view_json_loss(&loss), "unreadable",
+			(json_int_t)stat_unreadable_on(s, i)), s, &s->by_location[i]));
 	}
 	return cpus;
 }
@@ -196,7 +198,7 @@ int stat_print_json(const struct stat_figures *s)
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	json = json_pack("{so so so ss sb sb sb sI so sI sI sI so so so so so so so sI so so so}",
+	json = json_pack("{so so so ss sb sb sb sI so sI sI sI sI so so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -207,6 +209,7 @@ int stat_print_json(const struct stat_figures *s)
 		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),
 		"end_ns", (json_int_t)tsct_pair_ns(&rec->real, stat_end_of(s)),
 		"events", (json_int_t)s->events,
+		"unreadable", (json_int_t)stat_unreadable(s),
 		"clock", json_clock(s), "nodes", json_nodes(s),
 		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),

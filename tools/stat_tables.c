@@ -145,6 +145,13 @@ static void print_nodes(const struct stat_figures *s)
 
 /* ---- CPUs ------------------------------------------------------------------ */
 
+static void print_unreadable(__u64 unreadable)
+{
+	if (unreadable)
+		printf("  unreadable %" PRIu64, (uint64_t)unreadable);
+	putchar('\n');
+}
+
 static void print_causes(const struct stat_figures *s, __u32 location)
 {
 	const struct tsct_stream_class *c = s->rec->streams;
@@ -156,7 +163,7 @@ static void print_causes(const struct stat_figures *s, __u32 location)
 				printf("  %s %s %" PRIu64, c->name,
 				       tsct_loss_names[i],
 				       (uint64_t)c->loss[location].cause[i]);
-	putchar('\n');
+	print_unreadable(stat_unreadable_on(s, location));
 }
 
 static void print_cpu(const struct stat_figures *s, __u32 location)
@@ -169,17 +176,18 @@ static void print_cpu(const struct stat_figures *s, __u32 location)
 }
 
 static void print_cpu_sum(const struct stat_figures *s, const char *name,
-			  const struct tally *t, __u64 lost)
+			  const struct tally *t, __u64 lost, __u64 unreadable)
 {
 	print_no_node(s);
 	printf("%-10s ", name);
 	print_span(s, t);
-	printf(" %12" PRIu64 "\n", (uint64_t)lost);
+	printf(" %12" PRIu64, (uint64_t)lost);
+	print_unreadable(unreadable);
 }
 
 static void print_cpus(const struct stat_figures *s)
 {
-	__u64 lost, all_lost = 0, rest_lost = 0;
+	__u64 lost, gone, all_lost = 0, rest_lost = 0, rest_gone = 0;
 	struct tally all = { 0 }, rest = { 0 };
 	__u32 i, nr = 0;
 	char name[32];
@@ -191,9 +199,10 @@ static void print_cpus(const struct stat_figures *s)
 	printf(" %12s\n", "lost");
 	for (i = 0; i < s->rec->nr_locations; i++) {
 		lost = stat_lost_on(s, i);
+		gone = stat_unreadable_on(s, i);
 		all_lost += lost;
 		tally_add(&all, &s->by_location[i]);
-		if (!s->by_location[i].events && !lost)
+		if (!s->by_location[i].events && !lost && !gone)
 			continue;
 		if (nr++ < limit(s, TOP_CPUS)) {
 			print_cpu(s, i);
@@ -201,12 +210,13 @@ static void print_cpus(const struct stat_figures *s)
 		}
 		tally_add(&rest, &s->by_location[i]);
 		rest_lost += lost;
+		rest_gone += gone;
 	}
 	if (nr > limit(s, TOP_CPUS)) {
 		others(name, sizeof(name), nr - limit(s, TOP_CPUS));
-		print_cpu_sum(s, name, &rest, rest_lost);
+		print_cpu_sum(s, name, &rest, rest_lost, rest_gone);
 	}
-	print_cpu_sum(s, "all", &all, all_lost);
+	print_cpu_sum(s, "all", &all, all_lost, stat_unreadable(s));
 }
 
 /* ---- events ---------------------------------------------------------------- */

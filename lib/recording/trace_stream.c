@@ -168,7 +168,8 @@ static void begin_packet(const struct tsct_stream_dir *dir,
 	s->events += s->delta.events;
 	s->last = s->head.end;
 	s->latest = latest(dir, s);
-	s->next = s->pos + s->head.packet_bits / 8;
+	/* What is not there is no size of it. */
+	s->next = s->pos + (s->cut ? len : s->head.packet_bits / 8);
 	tsct_delta_begin(&s->delta, s->head.begin);
 }
 

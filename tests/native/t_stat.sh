@@ -52,6 +52,18 @@ END
 TZ=UTC run 3 stat "$work/a"
 diff "$work/want" "$work/out" || fail "text"
 
+# What cannot be read is in no figure but those that say so.
+cp -r "$work/a" "$work/cut"
+size=$(($(stat -c %s "$work/cut/kernel_0") - 1))
+truncate -s $size "$work/cut/kernel_0"
+run 3 stat "$work/cut"
+shows '^damaged  *1 of the 11 events recorded cannot be read any more; all other figures are of the 10 that can$'
+shows "^files  *$((602 - 1)) bytes, "
+shows '^0  *6 .* 0  unreadable 1$'
+shows '^all  *10 .* 7  unreadable 1$'
+run 3 stat --json "$work/cut"
+[ "$(number unreadable "$work/out")" = 1 ] || fail "unreadable in JSON"
+
 run 3 stat --json "$work/a"
 tr -d ' \n' <"$work/out" >"$work/flat"
 for want in '"begin_ns":1767225610000000000' '"end_ns":1767225620000000000' \
