@@ -96,6 +96,23 @@ static int pass_status(const struct record_child *child)
 	return WEXITSTATUS(child->status);
 }
 
+/* All that happened is in the files, but they look like a dead recorder's. */
+static void complain_unended(const struct record_session *s, int err)
+{
+	record_complain("%s: %s; all events are written, but not the end of the"
+			" metadata: it is read like a recording whose recorder was"
+			" killed, and merged with --salvage; %s", s->dir,
+			strerror(-err), record_dir_fix(err));
+}
+
+static void complain_ended(const struct record_session *s,
+			   const struct record_child *child, int err)
+{
+	record_complain("%s: %s; the recording ends here, and what was written can be read; %s%s",
+			s->dir, strerror(-err), record_dir_fix(err),
+			child->running ? "; waiting for the command" : "");
+}
+
 static int conclude(struct record_session *s, struct record_child *child,
 		    int err)
 {
@@ -105,11 +122,10 @@ static int conclude(struct record_session *s, struct record_child *child,
 		err = err2;
 	if (!s->writer)		/* which was said */
 		return EXIT_FAILED;
-	if (err)
-		record_complain("%s: %s; the recording ends here, and what was written can be read; %s%s",
-				s->dir, strerror(-err), record_dir_fix(err),
-				child->running ?
-				"; waiting for the command" : "");
+	if (err && !tsct_writer_error(s->writer))
+		complain_unended(s, err);
+	else if (err)
+		complain_ended(s, child, err);
 	if (child->running)
 		record_loop_await(child, !err);
 	if (s->server)

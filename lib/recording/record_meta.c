@@ -3,6 +3,7 @@
  * The metadata of a recording in TSDL (CTF 1.8). `env` holds what our own
  * tools read back (trace_meta.c); the rest says the same to every CTF reader.
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include <tsctrace/version.h>
@@ -417,6 +418,8 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
+	/* A FILE does not keep what went wrong. */
+	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_head(to, rec->uuid);
 	put_environment(to, rec);
@@ -427,5 +430,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 		put_events(to, rec, i);
 	}
 	fputs(TSCT_META_END, to);
-	return ferror(to) ? -EIO : 0;
+	if (!ferror(to))
+		return 0;
+	return errno ? -errno : -EIO;
 }

@@ -262,7 +262,20 @@ static int finish_files(struct tsct_writer *w)
 	return err;
 }
 
-/* What a full disk did not take is in the metadata, if that has room. */
+/* Nothing comes any more. */
+static void end_flushed(struct tsct_writer *w)
+{
+	if (w->flushed < 0)
+		return;
+	tsct_flushed_remove(w->dirfd);
+	close(w->flushed);
+	w->flushed = -1;
+}
+
+/*
+ * What a full disk did not take is in the metadata, if that has room. Where it has
+ * not, the room of what only those need who follow may be enough.
+ */
 int tsct_writer_finish(struct tsct_writer *w)
 {
 	int err = finish_files(w), err2;
@@ -270,8 +283,9 @@ int tsct_writer_finish(struct tsct_writer *w)
 	note_held(w);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);
-	if (w->flushed >= 0 && !err2)
-		tsct_flushed_remove(w->dirfd);
+	end_flushed(w);
+	if (err2)
+		err2 = write_metadata(w);
 	return err ? err : err2;
 }
 

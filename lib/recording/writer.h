@@ -62,7 +62,9 @@ int tsct_writer_flush(struct tsct_writer *writer);
 
 /*
  * tsct_writer_finish - flush, and mark the recording complete
- * Returns 0, or the first -errno that writing met. No events after it.
+ * Returns 0, or the first -errno that writing met. No events after it. Where
+ * tsct_writer_error() is 0 all the same, all events are in the files, and only the
+ * metadata could not be completed.
  */
 int tsct_writer_finish(struct tsct_writer *writer);
 

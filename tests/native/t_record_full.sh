@@ -40,6 +40,33 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 	trap 'umount "$work/small"; cleanup' EXIT
 	run 1 record -o "$work/small/b" -- "$emit" 200000 2
 	check_kept "$work/small/b"
+	umount "$work/small"
+	# Wherever the last byte is that finds room: no other reason is named, no
+	# file is left, and who has all events hears that the metadata lacks its end.
+	for kib in 8 12 16 20 24 28 32 64; do
+		mount -t tmpfs -o size=${kib}k tmpfs "$work/small"
+		status=0
+		"$ctl" record -q -o "$work/small/s" -- "$emit" 20 1 \
+			>"$work/out" 2>"$work/err" || status=$?
+		! grep -q 'Input/output' "$work/err" || fail "$kib KiB: EIO"
+		[ ! -e "$work/small/s/.flushed" ] || fail "$kib KiB: .flushed"
+		[ $kib != 64 ] || [ $status = 0 ] || fail "64 KiB gave $status"
+		[ $kib != 8 ] || [ $status = 1 ] || fail "8 KiB gave $status"
+		if [ $status = 0 ]; then
+			run 0 dump "$work/small/s"
+		else
+			says 's: No space left on device; '
+		fi
+		if [ $status = 1 ] && ! grep -q 'LOST: unwritten' "$work/err" &&
+			[ -e "$work/small/s" ]; then
+			says 'all events are written, but not the end of the metadata'
+			run 3 dump "$work/small/s"
+			[ "$(wc -l <"$work/out")" -ge 20 ] || fail "$kib KiB: not all"
+			says 'killed, or had no room for its end'
+		fi
+		umount "$work/small"
+	done
+	trap cleanup EXIT
 fi
 
 # The smallest rings, and a program that does not wait for them
