@@ -123,6 +123,8 @@ int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
 	if (err)
 		goto close_trace;
 	err = make_streams(t);
+	if (!err)
+		err = tsct_trace_find_end_(t);
 	if (err) {
 		snprintf(why, why_size, "%s", strerror(-err));
 		goto close_trace;

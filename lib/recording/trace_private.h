@@ -43,6 +43,11 @@ bool tsct_trace_wants_(const struct tsct_trace *t, __u32 index);
 /* A stream's first event, or the next after it had none. 1, 0: none, -ENOMEM */
 int tsct_trace_enter_(struct tsct_trace *t, __u32 index);
 
+/* ---- trace_end.c ---------------------------------------------------------- */
+
+/* Not complete, it ends where its files do. 0 or -ENOMEM */
+int tsct_trace_find_end_(struct tsct_trace *t);
+
 /* ---- trace_follow.c: where t->follow is ------------------------------------ */
 
 /* Streams that were at their end. 0 or -ENOMEM */
