@@ -148,6 +148,7 @@ struct record_session {
 	struct tsct_drain *drains[RECORD_CHANNELS];
 	__u64 started;			/* stamp: rec.begin may lie before it */
 	__s64 opened_ns;		/* CLOCK_MONOTONIC; our CPU time counts since */
+	__s64 begun_ns, renew_ns;	/* likewise: the metadata is due anew */
 	bool has_old[RECORD_CHANNELS];	/* events from before, which are taken */
 	unsigned int nr_channels;	/* all of them */
 	unsigned int nr_programs;	/* those of programs' events */
@@ -198,6 +199,13 @@ int record_clock_open(struct record_session *s);
 void record_clock_close(struct record_session *s);
 /* For files whose stamps are the system's time: how it is by now. */
 void record_clock_follow(struct record_session *s);
+/* Before files are opened: what is known of the cluster, and how long that holds. */
+void record_clock_begin(struct record_session *s);
+/*
+ * Now and then: who kills us has to make do with what the metadata says of the
+ * clock. Where it is time, or the clock was disrupted, that is what it says now.
+ */
+void record_clock_renew(struct record_session *s);
 
 /* The worst error of the clock in this recording. */
 __u64 record_session_error_ns(const struct record_session *s);

@@ -7,8 +7,13 @@
 #include "cmd_record.h"
 #include "core/scale.h"
 #include "handle.h"
+#include "now.h"
 #include "sample.h"
 
+/* Of the metadata: after 1, 2, 4 ... s, in the end each 64 s; some may be late */
+#define RENEW_FIRST_NS	1000000000LL
+#define RENEW_MOST_NS	64000000000LL
+#define LATE_NS		2000000000LL
 #define CLOCK_TRIES	20	/* of 50 ms: a daemon that just started */
 
 static int take_clock(struct record_session *s, struct tsct_clock_state *state)
@@ -101,19 +106,60 @@ static void note_cluster(struct tsct_recording *rec,
 		rec->nodes[0].sync.line = state->cluster;
 }
 
+static bool look(const struct record_session *s, struct tsct_clock_state *state)
+{
+	return !tsct_clock_snapshot(s->clock, state) &&
+		state->source == s->rec.source;
+}
+
+static void note(struct record_session *s, const struct tsct_clock_state *state)
+{
+	/* Where that fails, the calibration from before is the best. */
+	tsct_recording_tie(&s->rec, s->clock, state);
+	s->rec.status = state->status;
+	s->rec.rate_error_ppb = rate_error_ppb(state);
+	s->rec.epoch = state->epoch;
+	note_cluster(&s->rec, state);
+}
+
+/* When the metadata is written anew; what it promises holds until then. */
+static void plan(struct record_session *s, __s64 now_ns, __s64 wait_ns)
+{
+	s->renew_ns = now_ns + wait_ns;
+	s->rec.until = s->rec.end + (__u64)tsct_ns_ticks(s->rec.real.mult,
+							 wait_ns + LATE_NS);
+}
+
+void record_clock_begin(struct record_session *s)
+{
+	struct tsct_clock_state state;
+
+	if (look(s, &state))
+		note_cluster(&s->rec, &state);
+	s->begun_ns = tsct_now_ns();
+	plan(s, s->begun_ns, RENEW_FIRST_NS);
+}
+
+void record_clock_renew(struct record_session *s)
+{
+	const __s64 now = tsct_now_ns(), age = now - s->begun_ns;
+	struct tsct_clock_state state;
+
+	if (!look(s, &state) ||
+	    (now < s->renew_ns && state.epoch == s->rec.epoch))
+		return;
+	s->rec.end = tsct_clock_stamp(s->clock);
+	note(s, &state);
+	plan(s, now, age < RENEW_MOST_NS ? age : RENEW_MOST_NS);
+	tsct_writer_renew(s->writer);
+}
+
 void record_clock_close(struct record_session *s)
 {
 	struct tsct_clock_state state;
 
-	if (tsct_clock_snapshot(s->clock, &state) ||
-	    state.source != s->rec.source) {
+	if (look(s, &state))
+		note(s, &state);
+	else
 		s->rec.status = TSCT_STATUS_UNKNOWN;
-		return;
-	}
-	/* Where that fails, the calibration at the beginning is the best. */
-	tsct_recording_tie(&s->rec, s->clock, &state);
-	s->rec.status = state.status;
-	s->rec.rate_error_ppb = rate_error_ppb(&state);
-	s->rec.epoch = state.epoch;
-	note_cluster(&s->rec, &state);
 }

@@ -124,6 +124,7 @@ static int beat(struct record_session *s, struct beat *last)
 	if (now - last->flushed >= FLUSH_NS) {
 		/* One of our own looks at the system's clock when it is asked. */
 		tsct_clock_now(s->clock, &time);
+		record_clock_renew(s);
 		err = tsct_writer_flush(s->writer);
 		last->flushed = now;
 	}

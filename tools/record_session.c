@@ -159,6 +159,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 	int err = 0;
 
 	s->started = s->rec.begin = s->rec.end = tsct_clock_stamp(s->clock);
+	record_clock_begin(s);
 	if (!s->o->flight)
 		err = open_drains(s);
 	return err ? err : open_source(s, root);

@@ -105,13 +105,15 @@ static void set_precision(const struct tsct_recording *rec,
 			  struct tsct_ctf_clock *clock)
 {
 	const struct tsct_pair *real = &rec->real;
-	const __u64 at[] = { rec->begin, rec->end, anchor(rec), real->base_tsc,
-			     real->base_tsc + real->slew_tsc };
+	const __u64 last = rec->complete || rec->until < rec->end ? rec->end :
+		rec->until;
+	const __u64 at[] = { rec->begin, rec->end, last, anchor(rec),
+			     real->base_tsc, real->base_tsc + real->slew_tsc };
 	__u64 worst = 0, error;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-		if (at[i] < rec->begin || at[i] > rec->end)
+		if (at[i] < rec->begin || at[i] > last)
 			continue;
 		error = error_at(rec, clock, at[i]);
 		if (error > worst)

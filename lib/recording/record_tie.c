@@ -109,6 +109,34 @@ static void stretch(struct tsct_pair *line, __u64 ticks, __s64 ns)
 			     ticks);
 }
 
+static __u64 apart(__u64 a, __u64 b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/*
+ * Who reads it while it is being made, or after its recorder was killed, has
+ * events from after its end: there the clock goes on by its own line, and is at
+ * any time as far off as that says, and as the two lines have run apart.
+ */
+static void prolong(struct tsct_pair *line, const struct tsct_pair *now)
+{
+	__u64 mult = apart(line->mult, now->mult), more;
+
+	if (apart(line->mult, now->slew_mult) > mult)
+		mult = apart(line->mult, now->slew_mult);
+	/* 2^-56 ns a tick are so many 2^-32 ps. */
+	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
+	line->growth = tsct_add_up(now->growth, more);
+	line->hold_growth = tsct_add_up(now->hold_growth, more);
+	line->hold_after_tsc = now->hold_after_tsc;
+	line->void_after_tsc = now->void_after_tsc;
+	if ((__s64)(line->hold_after_tsc - line->as_of_tsc) < 0)
+		line->hold_after_tsc = line->as_of_tsc;
+	if ((__s64)(line->void_after_tsc - line->hold_after_tsc) < 0)
+		line->void_after_tsc = line->hold_after_tsc;
+}
+
 static int lay(const struct tsct_recording *rec, const struct tsct_pair *now,
 	       __u64 begin, struct tie *tie)
 {
@@ -128,15 +156,10 @@ static int lay(const struct tsct_recording *rec, const struct tsct_pair *now,
 		.base_ns = from.ns,
 		.mult = now->mult,
 		.as_of_tsc = rec->end,
-		.growth = now->growth,
-		.hold_after_tsc = rec->end + (now->hold_after_tsc -
-					      now->as_of_tsc),
-		.hold_growth = now->hold_growth,
-		.void_after_tsc = rec->end + (now->void_after_tsc -
-					      now->as_of_tsc),
 	};
 	stretch(line, rec->end - begin, to.ns - from.ns);
 	line->slew_mult = line->mult;
+	prolong(line, now);
 	return 0;
 }
 

@@ -222,6 +222,11 @@ struct tsct_recording {
 	__u32 nr_locations;		/* unless merged: the CPUs, in order */
 	__u64 begin;			/* stamps: first and last moment */
 	__u64 end;
+	/*
+	 * While it is made: so long it may go on before the metadata is written
+	 * anew, and other readers are told a bound that holds until then.
+	 */
+	__u64 until;
 	struct tsct_pair real;
 	/* System time: what the counter itself counts, which samples have */
 	struct tsct_pair counter;	/* mult 0: stamps are its */

@@ -216,6 +216,7 @@ static void describe_system(const struct tsct_ticker *ticker,
 	view->rec.end = system_ns(&ticker->line, rec->end);
 	if (view->rec.end < view->rec.begin)
 		view->rec.end = view->rec.begin;
+	view->rec.until = system_ns(&ticker->line, rec->until);
 	view->rec.real = identity(ticker, rec, &view->rec);
 }
 

@@ -37,6 +37,14 @@ void tsct_writer_follow(struct tsct_writer *writer, const struct tsct_pair *line
 void tsct_writer_touch(struct tsct_writer *writer);
 
 /*
+ * tsct_writer_renew - write the metadata now, as good as it is known by now
+ * So that a recorder that is killed leaves a recording whose clock was looked at
+ * lately: the caller changed rec->end, rec->until and what the clock says. Fails
+ * silently: what is there still holds.
+ */
+void tsct_writer_renew(struct tsct_writer *writer);
+
+/*
  * tsct_writer_event - append one event whose id is defined in @rec
  * @stream: index of its stream class
  *
@@ -99,7 +107,8 @@ bool tsct_writer_cpu_span(const struct tsct_writer *writer, __u32 stream,
  * begin and end are known
  * @state: of the clock, just read
  *
- * It holds from rec->begin on, or from where the clock's last epoch began, if
+ * Also for an end that is one for now: its bound grows behind that as the clock's
+ * does. It holds from rec->begin on, or from where the clock's last epoch began, if
  * that is later. Left as it was where the clock cannot tell. 0 or -errno.
  */
 int tsct_recording_tie(struct tsct_recording *rec,

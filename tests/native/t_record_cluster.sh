@@ -183,6 +183,18 @@ run 3 beta report sync "$work/k" -o "$work/k.html"
 says 'k: its recorder was killed'
 [ -s "$work/k.html" ] || fail "what there is is not drawn"
 
+# A master's recording has no samples: what the metadata says of cluster time is all.
+TSCTRACE_RUN_DIR=$work/alpha "$ctl" record -c other -o "$work/km" 2>/dev/null & rec=$! pids+=($!)
+known() { grep -q '^	clock_cluster = "base_ns' "$work/km/metadata" 2>/dev/null; }
+wait_for "cluster time is told" known
+later() { ! grep -q '^	span = "begin=\([0-9]*\) end=\1"' "$work/km/metadata"; }
+wait_for "the metadata is renewed" later
+known || fail "cluster time is not told any more"
+kill -KILL $rec
+wait $rec || true
+run 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
+! grep -q 'uncalibrated' "$work/err" || fail "a killed master: $(cat "$work/err")"
+
 # --- the master goes away, and the end fails -------------------------------------------
 # shellcheck disable=SC2016
 run 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"

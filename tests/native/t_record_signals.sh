@@ -103,6 +103,20 @@ says 'its recorder was killed'
 	fail "babeltrace2 sees others"
 run 3 stat "$work/g"
 shows '^recorded'
+# After a second it said what it knew by then; later times are worse, and all
+# readers say so.
+read -r begin end _ <<<"$(sed -n 's/^\tspan = "begin=\([0-9]*\) end=\([0-9]*\)".*/\1 \2/p' \
+	"$work/g/metadata")"
+[ "$end" -gt $((begin + 100000000)) ] || fail "the metadata is from the beginning"
+grep -q "^	clock_real = .* as_of_tsc=$end " "$work/g/metadata" || fail "clock_real"
+run 3 stat --json "$work/g"
+bound=$(number error_ns "$work/out")
+run 3 dump --error "$work/g"
+[ "$(sed 's/.* +- *\([0-9]*\)ns .*/\1/' "$work/out" | sort -n | tail -n 1)" -le "$bound" ] ||
+	fail "stat's bound is less than dump's"
+run 3 export -q -f ctf -o "$work/g.ctf" "$work/g"
+[ "$(sed -n 's/^\tprecision = \([0-9]*\);/\1/p' "$work/g.ctf/metadata")" -ge "$bound" ] ||
+	fail "the export's bound is less than stat's"
 
 # Its socket's directory stayed. The next recorder takes it away, unless its
 # lock is held, or it is new, a link, or something else.

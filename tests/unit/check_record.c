@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Writing recordings: what goes in comes out, here and in babeltrace2. */
 #include "recordings.h"
+#include "recording/ctf.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -522,6 +523,96 @@ START_TEST(record_discarded)
 }
 END_TEST
 
+/*
+ * A recorder that was killed: what it said of itself last holds, and the recording
+ * ends where its files do. Readers that know no bound but `precision` have one that
+ * holds up to the next time that it would have said so.
+ */
+START_TEST(record_killed)
+{
+	struct tsct_ctf_clock clock;
+	struct tsct_trace *trace;
+	const struct tsct_recording *r;
+	__u64 last, worst;
+	char why[256];
+
+	seed_with(7000);
+	begin();
+	rec.end = rec.begin;
+	rec.timestamps = _i;
+	tsct_writer_close(writer);
+	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
+	rec.real.as_of_tsc = rec.end = rec.begin + 1000;
+	rec.real.hold_after_tsc = rec.end;
+	rec.until = rec.end + 26000000000ULL;
+	tsct_writer_renew(writer);
+	send_many(5000);
+	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	tsct_writer_close(writer);
+	last = sent[nr_sent - 1].stamp;
+	ck_assert_uint_lt(last, rec.until);
+	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
+					 sizeof(why)), 0);
+	r = tsct_trace_recording(trace);
+	ck_assert_int_eq(r->complete, 0);
+	if (_i != TSCT_TIMESTAMPS_SYSTEM) {
+		ck_assert_uint_eq(r->real.as_of_tsc, rec.real.as_of_tsc);
+		ck_assert_uint_le(r->end, last);
+		ck_assert_uint_ge(r->end + 255, last);
+	}
+	worst = tsct_recording_worst_ns(r, r->end);
+	ck_assert_uint_gt(worst, tsct_recording_error_ns(r, 0, r->begin));
+	tsct_trace_close(trace);
+	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
+	ck_assert_uint_ge(clock.precision * 1000000000.0 / clock.freq,
+			  tsct_pair_error_ps(&rec.real, rec.until) / 1000);
+	end();
+}
+END_TEST
+
+/* Of damaged packets none makes it longer than it can be. */
+START_TEST(record_killed_damaged)
+{
+	struct tsct_packet head;
+	struct tsct_trace *trace;
+	char why[256];
+	int fd;
+
+	begin();
+	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
+	ck_assert_int_eq(tsct_writer_flush(writer), 0);
+	tsct_writer_close(writer);
+	fd = openat(dirfd_, "default_0", O_RDWR);
+	ck_assert_int_eq(pread(fd, &head, sizeof(head), sizeof(head)),
+			 sizeof(head));
+	head.end |= 1ULL << 60;
+	ck_assert_int_eq(pwrite(fd, &head, sizeof(head), sizeof(head)),
+			 sizeof(head));
+	close(fd);
+	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
+					 sizeof(why)), 0);
+	ck_assert_uint_eq(tsct_trace_recording(trace)->end, rec.end);
+	tsct_trace_close(trace);
+	end();
+}
+END_TEST
+
+/* What the disk says is what is said, at whichever byte it says it. */
+START_TEST(record_full_says_so)
+{
+	static char buffer[1 << 16];
+	FILE *to = fopen("/dev/full", "w");
+
+	begin();
+	ck_assert_ptr_nonnull(to);
+	setvbuf(to, buffer, _IOFBF, _i ? 100 : sizeof(buffer));
+	ck_assert_int_eq(tsct_meta_write(&rec, to), _i ? -ENOSPC : 0);
+	fclose(to);
+	ck_assert_int_eq(finish(writer), 0);
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("record");
@@ -541,6 +632,9 @@ int main(void)
 	tcase_add_test(tcase, record_file_limit);
 	tcase_add_test(tcase, record_disk_full);
 	tcase_add_test(tcase, record_discarded);
+	tcase_add_loop_test(tcase, record_killed, 0, TSCT_TIMESTAMPS_NR);
+	tcase_add_test(tcase, record_killed_damaged);
+	tcase_add_loop_test(tcase, record_full_says_so, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }
