@@ -190,6 +190,18 @@ static int follow(struct dump *d)
 	return tsct_trace_follow(d->trace, d->dir);
 }
 
+/* A thread that is not there is no error, since none is known beforehand. */
+static void say_none(const struct dump *d)
+{
+	if (d->filter.threads.nr)
+		fputs("trace-ctl dump: --tid: no event that was asked for is of"
+		      " such a thread; 'trace-ctl stat -a' lists those it has\n",
+		      stderr);
+	else if (d->filter.nr_events || d->filter.nr_nodes || d->filter.cpus.nr ||
+		 d->filter.from || d->filter.to)
+		fputs("trace-ctl dump: no event is what was asked for\n", stderr);
+}
+
 /* Who follows, and has seen enough: that more is to come is no loss. */
 static int missing(const struct dump *d)
 {
@@ -197,6 +209,8 @@ static int missing(const struct dump *d)
 	if (d->late)
 		fprintf(stderr, "trace-ctl dump: %" PRIu64 " events came late, and"
 			" are not in their places\n", (uint64_t)d->late);
+	if (!d->shown && !interrupted)
+		say_none(d);
 	if (!d->follow || !d->enough || d->rec->complete)
 		return view_missing("dump", d->trace);
 	return tsct_trace_discarded(d->trace) || tsct_trace_damage(d->trace) ?

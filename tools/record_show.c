@@ -2,12 +2,14 @@
 /* What record says while it runs, and at the end. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "cmd_record.h"
+#include "recording/filter.h"
 
 static __u64 lost_events(const struct record_session *s)
 {
@@ -273,6 +275,41 @@ static void show_text(const struct record_session *s,
 	show_hints(s, child, w.events);
 }
 
+/* ---- patterns ---------------------------------------------------------- */
+
+static bool is_defined(const struct record_session *s, const char *pattern)
+{
+	const struct tsct_event_def *def;
+	unsigned int i, id;
+
+	for (i = 0; i < s->nr_programs; i++)
+		for (id = TSCT_ID_FIRST; s->drains[i] && id <= TSCT_ID_MAX; id++) {
+			def = tsct_reader_def(tsct_drain_reader(s->drains[i]),
+					      id);
+			/* They are given one after the other. */
+			if (!def)
+				break;
+			if (tsct_filter_event(pattern, def->name, ""))
+				return true;
+		}
+	return false;
+}
+
+/* A slip of the pen switches nothing on, and looks like a program that is idle. */
+static void show_unmatched(const struct record_session *s)
+{
+	char *copy = s->o->patterns ? strdup(s->o->patterns) : NULL;
+	char *next = copy, *pattern;
+
+	while (next && (pattern = strsep(&next, ", \t\n")))
+		if (*pattern && *pattern != '-' && !is_defined(s, pattern))
+			record_complain("--events: no event is called '%s', so it"
+					" switched nothing on; without --events,"
+					" 'trace-ctl stat -a' shows what they are"
+					" called", pattern);
+	free(copy);
+}
+
 /* ---- the end ----------------------------------------------------------- */
 
 int record_show_summary(const struct record_session *s,
@@ -291,6 +328,7 @@ int record_show_summary(const struct record_session *s,
 	if (s->o->json || s->o->quiet)
 		show_balance(s, true);
 	show_unread(s);
+	show_unmatched(s);
 	record_sync_show(s);
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)

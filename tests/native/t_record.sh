@@ -97,4 +97,10 @@ percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
 [ "$percent" -le $((100 * ($(nproc) + 1))) ] || fail "$percent % of a CPU"
 # Nothing of ours is left behind.
 [ -z "$(ls "$XDG_RUNTIME_DIR")" ] || fail "a socket's directory is left"
+# A name that no event has is a slip of the pen
+run 0 record -q --events 'tset*,-x' -o "$work/slip" -- "$emit" 10
+says "--events: no event is called 'tset\*', so it switched nothing on"
+! grep -q "'x'" "$work/err" || fail "what is switched off need not be there"
+run 0 dump --tid 4294967295 "$work/slip"
+says 'dump: --tid: no event that was asked for is of such a thread'
 echo "$emitted events"
