@@ -91,7 +91,7 @@ recorder=
 
 # A disk that is full
 mkdir small
-mount -t tmpfs -o size=64k tmpfs small
+mount -t tmpfs -o size=32k tmpfs small
 run 1 record -o small/d -- jobs 10000000 2
 grep -q 'No space left on device; the recording ends here' err || fail "full disk"
 run 3 dump small/d
