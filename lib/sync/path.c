@@ -102,17 +102,15 @@ static void note_gap(struct tsct_path *path,
 		     const struct tsct_cluster_options *options,
 		     const struct tsct_exchange *x)
 {
-	__u64 step, twice, faded;
+	__u64 step = x->t1 - path->poll, twice, faded;
 
+	if (path->nr && (double)step * HOLD_GAPS < HOLD_MIN_S * options->hz)
+		return;
+	path->poll = x->t1;
 	if (!path->nr)
 		return;
-	step = x->t1 - tsct_path_newest(path)->t1;
-	faded = path->gap - (step / 16 < path->gap ? step / 16 : path->gap);
-	if ((double)step * HOLD_GAPS < HOLD_MIN_S * options->hz) {
-		path->gap = faded;
-		return;
-	}
 	twice = path->step && path->step < step ? path->step : step;
+	faded = path->gap - (step / 16 < path->gap ? step / 16 : path->gap);
 	path->gap = twice > faded ? twice : faded;
 	path->step = step;
 }

@@ -49,6 +49,7 @@ struct tsct_path {
 	bool fitted;
 	struct tsct_remote remote;
 	bool met;			/* remote is something */
+	__u64 poll;			/* when the last one began */
 	__u64 step;			/* ticks between the last polls, */
 	__u64 gap;			/* and the longest lately */
 	unsigned int strange;		/* contradict the fit, one after another */
