@@ -6,7 +6,7 @@
 
 #include "cmd.h"
 #include "json.h"
-#include "merge.h"
+#include "cmd_merge.h"
 #include "messages_view.h"
 
 struct sums {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "merge.h"
+#include "cmd_merge.h"
 #include "progress.h"
 
 #define LOOK_NS		50000000L

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "merge.h"
+#include "cmd_merge.h"
 
 #define ANCHOR	".otf2"
 

@@ -11,7 +11,7 @@
 #include "cmd.h"
 #include "filter_options.h"
 #include "outcome.h"
-#include "peers_view.h"
+#include "live/peers_view.h"
 #include "report.h"
 #include "sync_read.h"
 

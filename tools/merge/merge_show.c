@@ -9,7 +9,7 @@
 #include "cmd.h"
 #include "export/json_value.h"
 #include "json.h"
-#include "merge.h"
+#include "cmd_merge.h"
 #include "outcome.h"
 #include "view.h"
 

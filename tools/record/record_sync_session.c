@@ -7,7 +7,7 @@
 
 #include "cmd_record.h"
 #include "now.h"
-#include "peers_view.h"
+#include "live/peers_view.h"
 
 #define LOOK_US		10000
 #define ASK_NS		5000000000LL

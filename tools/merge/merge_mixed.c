@@ -15,7 +15,7 @@
 
 #include "cmd.h"
 #include "export/export.h"
-#include "merge.h"
+#include "cmd_merge.h"
 #include "progress.h"
 #include "view.h"
 

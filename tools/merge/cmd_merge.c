@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "merge.h"
+#include "cmd_merge.h"
 #include "outcome.h"
 
 enum { KEY_ALIGN = 256, KEY_FIT, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "merge.h"
+#include "cmd_merge.h"
 #include "progress.h"
 
 #define LOOK_NS		100000000L

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trace-ctl merge, in parts: what the inputs are (merge_inputs.c). Of recordings: the
- * work (merge_recordings.c), what is said of it (merge_told.c); both kinds at once
- * (merge_mixed.c). Of OTF2 archives: the
- * work in a process of its own (merge_guard.c), what is said of it (merge_show.c).
+ * trace-ctl merge, in parts: what the inputs are (merge_inputs.c). Of recordings:
+ * the work (merge_recordings.c), what is said of it (merge_told.c). Of OTF2
+ * archives: the work in a process of its own (merge_guard.c), what is said of it
+ * (merge_show.c). Both kinds at once: merge_mixed.c.
  */
-#ifndef MERGE_H
-#define MERGE_H
+#ifndef CMD_MERGE_H
+#define CMD_MERGE_H
 
 #include <signal.h>
 
@@ -98,4 +98,4 @@ int merge_show_json(const struct merge *m, const struct tsct_otf2_status *status
 /* Something that the inputs had is not in the result. */
 bool merge_is_partial(const struct merge *m, const struct tsct_otf2_status *status);
 
-#endif /* MERGE_H */
+#endif /* CMD_MERGE_H */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channels.h"
+#include "live/channels.h"
 #include "cmd.h"
 #include "cmd_record.h"
 

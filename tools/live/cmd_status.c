@@ -9,7 +9,7 @@
 #include "cmd.h"
 #include "control.h"
 #include "json.h"
-#include "kernel_source.h"
+#include "record/kernel_source.h"
 #include "sample.h"
 #include "status_view.h"
 
