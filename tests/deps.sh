@@ -49,7 +49,6 @@ gzip                 | gzip                | the same
 xz-utils             | xz                  | unpacks kernel images
 zstd                 | zstd                | unpacks kernel images
 util-linux           | flock               | one download of a kernel at a time
-bsdutils             | script              | a terminal for trace-ctl top
 procps               | pgrep               | which process a test is to stop
 python3              | python3             | looks into what --json prints
 mandoc               | mandoc              | checks the man pages

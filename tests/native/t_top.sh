@@ -97,47 +97,34 @@ shows '"block": [1-9]'
 
 # --- as a terminal sees it --------------------------------------------------
 
-# Runs top on a terminal of its own; the keys come from standard input, and wait
-# for what they are an answer to: before that Ctrl-C would end somebody else.
-on_terminal() {	# COLUMNS ROWS ARGUMENT...
-	local columns=$1 rows=$2
+# Runs top on a terminal of its own, which it has to leave as it was.
+on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
+	local size=("$1" "$2") steps=() want
 	shift 2
-	cat >"$work/inner" <<-END
-		trap : INT
-		stty rows $rows cols $columns
-		stty -a >"$work/stty-before"
-		"$ctl" top $* && echo "ended \$?" || echo "ended \$?"
-		stty -a >"$work/stty-after"
-	END
-	TERM=xterm timeout 60 script -fqec "sh $work/inner" "$work/screen" \
-		>/dev/null 2>"$work/err"
-}
-
-check_terminal() {	# WHAT
-	grep -q 'ended 0' "$work/screen" || fail "$1: $(cat -v "$work/screen")"
-	diff "$work/stty-before" "$work/stty-after" >"$work/out" ||
-		fail "$1 leaves the terminal changed"
+	while [ "$1" != -- ]; do
+		steps+=("$1")
+		shift
+	done
+	shift
+	TERM=xterm python3 "$top/tests/native/terminal.py" "${size[@]}" \
+		"$work/screen" "${steps[@]}" -- "$ctl" top "$@" 2>"$work/err" ||
+		fail "top $*: status $?: $(tail -n 20 "$work/screen" | cat -v)"
 	# The other screen, and back; the cursor goes, and comes back.
-	for want in '?1049h' '?1049l' '?25l' '?25h'; do
-		grep -qF "$want" "$work/screen" || fail "$1: no $want"
+	for want in '?1049h' '?25l' '?25h' '?1049l'; do
+		grep -qF "$want" "$work/screen" || fail "top $*: no $want"
 	done
 }
 
-screen_has() { until_in "$work/screen" "$1"; }
-: >"$work/screen"
-(screen_has '1049h'; printf p; screen_has 'CPU 0'; printf q) |
-	on_terminal 60 8 -d 0.2
-check_terminal "q"
-grep -q 'CPU 0' "$work/screen" || fail "p does not show CPUs"
+on_terminal 60 8 '1049h' p 'CPU 0' q -- -d 0.2
 grep -q 'lines more' "$work/screen" || fail "it does not say what has no room"
 tr '\r' '\n' <"$work/screen" | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g' |
-	grep -v '^Script\|^ended' | awk 'length($0) > 60 { print; exit 1 }' ||
+	awk 'length($0) > 60 { print; exit 1 }' ||
 	fail "lines are longer than the terminal is wide"
-: >"$work/screen"
-(screen_has '1049h'; printf '\003'; screen_has 'ended') | on_terminal 100 30
-check_terminal "Ctrl-C"
-on_terminal 100 30 -n 2 -d 0.2 </dev/null
-check_terminal "-n"
+on_terminal 100 30 '1049h' '\x03' --
+on_terminal 100 30 'channels' '\x1c' --
+on_terminal 100 30 -- -n 2 -d 0.2
+# Ctrl-Z gives the terminal back; continued, it is taken again.
+on_terminal 100 30 'channels' '\x1a' '1049l' '' '1049h' q --
 
 # --- what comes and goes meanwhile ------------------------------------------
 

@@ -46,7 +46,7 @@ static void on_resize(int number)
  * All of them come through only where we sleep: none is missed between a look
  * and the sleep.
  */
-static void catch_signals(void)
+static void catch_signals(bool terminal)
 {
 	struct sigaction end = { .sa_handler = on_end };
 	struct sigaction stop = { .sa_handler = on_stop };
@@ -65,7 +65,7 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGHUP, &end, NULL);
 	sigaction(SIGQUIT, &end, NULL);
-	if (taken)
+	if (terminal)
 		sigaction(SIGTSTP, &stop, NULL);
 	sigaction(SIGWINCH, &resize, NULL);
 }
@@ -103,22 +103,24 @@ static void give(void)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
 }
 
+/* Signals first: one that ends us must find somebody who gives it back. */
 void top_term_open(void)
 {
 	const char *kind = getenv("TERM");
+	bool terminal = isatty(STDOUT_FILENO) && kind && *kind &&
+		strcmp(kind, "dumb");
 
-	if (isatty(STDOUT_FILENO) && kind && *kind && strcmp(kind, "dumb")) {
-		has_keys = isatty(STDIN_FILENO) &&
-			!tcgetattr(STDIN_FILENO, &before);
-		take();
-		atexit(give);
-	}
-	catch_signals();
+	catch_signals(terminal);
+	if (!terminal)
+		return;
+	has_keys = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &before);
+	take();
+	atexit(give);
 }
 
 void top_term_quiet(void)
 {
-	catch_signals();
+	catch_signals(false);
 }
 
 bool top_term_is_open(void)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Runs a program on a terminal of its own, types, and looks at what it leaves.
+
+terminal.py COLUMNS ROWS TRANSCRIPT [TEXT KEYS]... -- PROGRAM ARGUMENT...
+
+Types KEYS (as a Python string's inside: \\x03 is Ctrl-C) when TEXT has come behind
+the one before; TRANSCRIPT gets what the program printed. A program that stops
+itself is continued. Whenever it is stopped or has ended, the terminal has to be
+set as it was. Exit status: the program's, or 128 + a signal's number.
+"""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+
+LIMIT = 60
+
+
+def die(why):
+    sys.exit("terminal: " + why)
+
+
+class Terminal:
+    def __init__(self, columns, rows, transcript, program):
+        # The other end stays open: what is typed and how it is set outlive it.
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", rows, columns, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+        self.transcript = open(transcript, "wb", buffering=0)
+        self.unseen = b""
+        self.until = time.monotonic() + LIMIT
+        self.child = os.fork()
+        if not self.child:
+            os.close(self.master)
+            self.login()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.execvp(program[0], program)
+
+    def login(self):
+        """In the child: this is its terminal."""
+        os.setsid()
+        fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+        for number in range(3):
+            os.dup2(self.slave, number)
+        os.close(self.slave)
+
+    def read(self, seconds):
+        while select.select([self.master], [], [], seconds)[0]:
+            got = os.read(self.master, 65536)
+            self.transcript.write(got)
+            self.unseen += got
+            seconds = 0
+
+    def check(self, when):
+        if termios.tcgetattr(self.slave) != self.before:
+            die("it leaves the terminal changed when " + when)
+
+    def ended(self):
+        """Its status, or None while it runs."""
+        pid, status = os.waitpid(self.child, os.WNOHANG | os.WUNTRACED)
+        if not pid:
+            return None
+        if os.WIFSTOPPED(status):
+            self.read(0)
+            self.check("stopped")
+            os.kill(self.child, signal.SIGCONT)
+            return None
+        self.read(0)
+        self.check("ended")
+        return os.waitstatus_to_exitcode(status)
+
+    def run(self, script):
+        while True:
+            self.read(0.02)
+            if script and script[0][0] in self.unseen:
+                text, keys = script.pop(0)
+                self.unseen = self.unseen.partition(text)[2]
+                os.write(self.master, keys)
+            status = self.ended()
+            if status is not None:
+                break
+            if time.monotonic() > self.until:
+                os.kill(self.child, signal.SIGKILL)
+                die("it did not end" if not script else "never came: %r" % script[0][0])
+        if script:
+            die("it ended with %d, and never printed %r" % (status, script[0][0]))
+        return status if status >= 0 else 128 - status
+
+
+def main(arguments):
+    at = arguments.index("--")
+    columns, rows, transcript, *steps = arguments[:at]
+    texts = [step.encode().decode("unicode_escape").encode() for step in steps]
+    terminal = Terminal(int(columns), int(rows), transcript, arguments[at + 1:])
+    return terminal.run(list(zip(texts[::2], texts[1::2])))
+
+
+sys.exit(main(sys.argv[1:]))
