@@ -66,7 +66,12 @@ judge() {	# LABEL LOG STATUS
 	esac
 	[ "$3" -ne 0 ] || [ "$f" -eq 0 ] || why="failures, but exit status 0"
 	[ $((SECONDS - start)) -lt "$limit" ] || why="killed after $limit s"
-	[ -z "$why" ] || { f=$((f + 1)); echo "$1: $why"; failures+="  $1: $why"$'\n'; }
+	[ -n "$why" ] || return 0
+	f=$((f + 1)) failures+="  $1: $why"$'\n'
+	echo "$1: $why"
+	# One that speaks no TAP says "FAILED" or ends with what is wrong.
+	[ "$planned" -ge 0 ] || failures+=$({ grep -a -m 1 -A 12 '^FAILED' "$2" ||
+		tail -n 12 "$2"; } | cut -c 1-300 | sed "s|^|  $1: |")$'\n'
 }
 
 # Each failure with the remarks next to it, which some tests make before it

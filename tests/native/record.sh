@@ -11,7 +11,10 @@ work=$(mktemp -d)
 emit=$work/emit
 started=()
 cleanup() {
-	local pid
+	local pid status=$? last=$BASH_COMMAND
+	# What ended the test where it did not say so itself
+	[ "$status" = 0 ] || [ "$last" = 'exit 1' ] ||
+		echo "FAILED: status $status of: $last"
 	for pid in "${started[@]}"; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
