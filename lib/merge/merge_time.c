@@ -58,7 +58,10 @@ static bool has_series(const struct merge_in *in)
 	return false;
 }
 
-/* NULL: it is on a timeline. Else why not; "": it does not say that it was to be */
+/*
+ * NULL: it is on a timeline. Else why not; "": it does not say that it was to be, as
+ * synced-cluster does not: clocks agree, so there is nothing to correct.
+ */
 static const char *look(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
@@ -94,6 +97,20 @@ static void timeline_of(const struct merge_in *in, __u64 *ret_master,
 
 #define WAY_OUT	"; --force takes each node's own clock"
 
+/* CLOCK_REALTIME is the cluster's time, as its configuration has it. */
+static bool has_agreed(const struct tsct_recorded_sync *sync)
+{
+	return sync->on && sync->role == TSCT_SYNC_SHARED;
+}
+
+/* Of one that has no timeline, beside some that have one */
+static const char *why_none(const struct merge_in *in)
+{
+	return has_agreed(merge_sync(in)) ?
+		"goes by CLOCK_REALTIME (synced-cluster), others by sync samples" :
+		"has no sync samples, others have";
+}
+
 /* NULL: all are on one timeline, m->master's. Else the sentence that says why not. */
 static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 {
@@ -106,7 +123,7 @@ static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 		what = look(&m->in[i]);
 		if (what) {
 			snprintf(why, size, "%s: %s", m->in[i].told.path, *what ?
-				 what : "has no sync samples, others have");
+				 what : why_none(&m->in[i]));
 			return -EINVAL;
 		}
 		timeline_of(&m->in[i], &master, &number);
@@ -156,14 +173,18 @@ static bool is_one_machine(const struct tsct_merge *m)
 	return true;
 }
 
-/* The machines' clocks are the same one, as their configuration has it. */
 static bool is_shared(const struct tsct_merge *m)
 {
+	const struct tsct_recording *rec;
 	unsigned int i;
+	__u32 k;
 
-	for (i = 0; i < m->nr; i++)
-		if (m->in[i].told.rec->merged || !merge_sync(&m->in[i])->on)
-			return false;
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].told.rec;
+		for (k = 0; k < rec->nr_nodes; k++)
+			if (!has_agreed(&rec->nodes[k].sync))
+				return false;
+	}
 	return true;
 }
 

@@ -94,7 +94,11 @@ struct tsct_recorded_session {
 enum tsct_sync_role {
 	TSCT_SYNC_CHILD,	/* asks a master */
 	TSCT_SYNC_MASTER,	/* its counter is the timeline: no samples */
-	TSCT_SYNC_SHARED,	/* all nodes have one counter: none are needed */
+	/*
+	 * synced-cluster: CLOCK_REALTIME is the same on all nodes, so none are needed.
+	 * Counters are each node's own all the same.
+	 */
+	TSCT_SYNC_SHARED,
 	TSCT_SYNC_ROLE_NR,
 };
 

@@ -201,6 +201,59 @@ START_TEST(test_force)
 }
 END_TEST
 
+/*
+ * synced-cluster: CLOCK_REALTIME is the same on all, counters are not. So each goes by
+ * its own line, and nobody is told that this is only as good as CLOCK_REALTIME.
+ */
+START_TEST(test_synced_cluster)
+{
+	struct tsct_merge *m;
+	struct node n;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		n = nodes[i];
+		n.synced = true;
+		n.uuid = n.boot = 20 + i;
+		n.own_off_ns = i ? 4000 : -4000;	/* 5 us are allowed */
+		write_node(&n, (char[]) { 'd' + i, 0 });
+	}
+	m = merge_to("de", "o");
+	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
+	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_OWN);
+	ck_assert_str_eq(notes, "");
+	tsct_merge_free(m);
+	check_result("o", 4 * EVENTS, 1);
+	/* So is what was merged of such. */
+	taken("o", "");
+	ck_assert_str_eq(notes, "");
+}
+END_TEST
+
+/* Beside one that measured it has no timeline; nor do those agree that were forced. */
+START_TEST(test_synced_mixed)
+{
+	static const char sentence[] =
+		"/d: goes by CLOCK_REALTIME (synced-cluster), others by sync samples";
+	struct node n = nodes[1];
+
+	n.synced = true;
+	n.uuid = n.boot = n.id = 20;
+	write_node(&n, "d");
+	refused("ad", sentence);
+	refused("da", sentence);
+	options.force = true;
+	taken("ad", sentence);
+	ck_assert_ptr_nonnull(strstr(notes, "two of them may be 10.000 us apart"));
+	n = nodes[1];
+	n.timeline = 10;
+	n.uuid = n.boot = n.id = 21;
+	write_node(&n, "e");
+	taken("ae", "/e: is on timeline 10");
+	ck_assert_ptr_nonnull(strstr(notes, "two of them may be 10.000 us apart"));
+}
+END_TEST
+
 /* ---- epochs ------------------------------------------------------------------------------ */
 
 /* In the middle the counter begins anew, as after a suspend, a second later. */
@@ -412,6 +465,8 @@ int main(void)
 	tcase_add_test(tc, test_resolution);
 	tcase_add_test(tc, test_own);
 	tcase_add_test(tc, test_force);
+	tcase_add_test(tc, test_synced_cluster);
+	tcase_add_test(tc, test_synced_mixed);
 	tcase_add_test(tc, test_two_epochs);
 	tcase_add_test(tc, test_epoch_without_samples);
 	tcase_add_test(tc, test_cut_off);

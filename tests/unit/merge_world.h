@@ -47,15 +47,16 @@ struct node {
 	const char *fit;
 	const char *channel;
 	__u32 nr_cpus;
+	bool synced;		/* all clocks agree, says its configuration */
 };
 
 static const struct node nodes[] = {
 	{ 'a', MASTER, 7000000000000ULL, 2, 1, 0, 9, 1, 0, LENGTH, 0, 2, 1, 1,
-	  false, false, false, "auto", "default", 2 },
+	  false, false, false, "auto", "default", 2, false },
 	{ 'b', 0xb, 1ULL << 60, 300003, 100000, MASTER, 9, 1, 0, LENGTH, 4000000,
-	  2, 2, 2, false, false, false, "auto", "default", 2 },
+	  2, 2, 2, false, false, false, "auto", "default", 2, false },
 	{ 'c', 0xc, 12345, 259997, 100000, 0xb, 9, 1, 0, LENGTH, -3000000, 2, 3, 3,
-	  false, false, false, "auto", "default", 1 },
+	  false, false, false, "auto", "default", 1, false },
 };
 
 static __u64 count_at(const struct node *n, __u64 t)
@@ -179,10 +180,11 @@ static inline void join_cluster(struct tsct_recording *rec, const struct node *n
 	ck_assert_int_eq(tsct_recording_add_samples(rec), 0);
 	sync->name = strdup(name);
 	strcpy(sync->fit, n->fit);
-	sync->role = n->asks ? TSCT_SYNC_CHILD : TSCT_SYNC_MASTER;
+	sync->role = n->synced ? TSCT_SYNC_SHARED :
+		n->asks ? TSCT_SYNC_CHILD : TSCT_SYNC_MASTER;
 	sync->node = n->id;
-	sync->master = MASTER;
-	sync->timeline = n->timeline;
+	sync->master = n->synced ? 0 : MASTER;
+	sync->timeline = n->synced ? 0 : n->timeline;
 	sync->status = TSCT_STATUS_SYNCHRONIZED;
 	if (!n->asks)
 		sync->line = pair_of(n, 0);
@@ -226,7 +228,7 @@ static inline void write_samples(struct tsct_recording *rec,
 {
 	__u64 t;
 
-	if (n->alone || !n->asks || n->no_samples)
+	if (n->alone || !n->asks || n->no_samples || n->synced)
 		return;
 	for (t = n->begin; t < n->end; t += 20 * MS)
 		write_sample(rec, writer, n, t, (__u32)(t / S) + 1);

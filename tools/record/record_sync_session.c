@@ -150,7 +150,7 @@ int record_sync_session(struct record_session *s,
 	session->begin = s->sync.since = tsct_clock_stamp(s->clock);
 	s->sync.in_session = 0;
 	s->sync.absent[0] = '\0';
-	/* One counter for all: there is nothing to measure. */
+	/* CLOCK_REALTIME is the cluster's: there is nothing to measure. */
 	if (s->rec.nodes[0].sync.role != TSCT_SYNC_SHARED) {
 		err = record_sync_ask(s, "sync", ASK_NS, &answer);
 		if (!err) {
