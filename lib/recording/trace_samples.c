@@ -5,6 +5,12 @@
 #include "recording/samples_wire.h"
 #include "sync/cluster.h"
 
+/* Of 10 MHz to 100 GHz, as the clock of whoever told it, and a merged timeline */
+static bool is_possible(__u64 mult)
+{
+	return mult >= TSCT_NS_MULT / 100 && mult <= TSCT_NS_MULT * 100;
+}
+
 /* What is not so would make a fit of nonsense, or a line that is none. */
 static const char *check(const struct tsct_sync_sample *s)
 {
@@ -20,6 +26,8 @@ static const char *check(const struct tsct_sync_sample *s)
 		return "it is too far from the master";
 	if (!s->line.mult)
 		return "its counter does not run";
+	if (!is_possible(s->line.mult))
+		return "its counter cannot be that slow or fast";
 	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
 		return "its source has no name";
 	return NULL;

@@ -67,6 +67,8 @@ static void no_flag(struct tsct_sync_sample *s) { s->kept = 2; }
 static void no_status(struct tsct_sync_sample *s) { s->status = TSCT_STATUS_NR; }
 static void too_deep(struct tsct_sync_sample *s) { s->depth = 16; }
 static void no_rate(struct tsct_sync_sample *s) { s->line.mult = 0; }
+static void too_fast(struct tsct_sync_sample *s) { s->line.mult = TSCT_NS_MULT / 101; }
+static void too_slow(struct tsct_sync_sample *s) { s->line.mult = TSCT_NS_MULT * 101; }
 static void no_name(struct tsct_sync_sample *s) { s->source[0] = '\0'; }
 
 static const struct {
@@ -79,6 +81,8 @@ static const struct {
 	{ "its status is none", no_status },
 	{ "it is too far from the master", too_deep },
 	{ "its counter does not run", no_rate },
+	{ "its counter cannot be that slow or fast", too_fast },
+	{ "its counter cannot be that slow or fast", too_slow },
 	{ "its source has no name", no_name },
 };
 
