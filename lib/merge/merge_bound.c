@@ -33,17 +33,23 @@ static double own_ns(const struct merge_in *in, __u64 local)
 		(off > 1 ? off - 1 : 0);
 }
 
+struct measured {
+	double error_ns;
+	double residual_ns;	/* below 0: nothing was fitted */
+};
+
 static int measure(const struct tsct_merge *m, const struct merge_in *in,
-		   __u64 local, double *ret_ns)
+		   __u64 local, struct measured *ret)
 {
 	const struct merge_segment *s = in->segment;
 	struct merge_place at, estimate;
 	unsigned int k = 0;
 	int err;
 
-	*ret_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9;
+	ret->error_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9;
+	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN)
-		*ret_ns += own_ns(in, local);
+		ret->error_ns += own_ns(in, local);
 	while (k + 1 < in->nr_segments && local > s[k].end)
 		k++;
 	if (!s[k].series)
@@ -52,7 +58,8 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	if (err)
 		return err;
 	merge_place_at(&s[k], local, &at);
-	*ret_ns += merge_axis_ns(&m->axis) *
+	ret->residual_ns = estimate.residual_ns;
+	ret->error_ns += merge_axis_ns(&m->axis) *
 		(estimate.error + fabs((double)(__s64)
 				       (estimate.count - at.count) +
 				       estimate.frac - at.frac));
@@ -99,12 +106,22 @@ static void order(struct tsct_recorded_correction *c)
 	}
 }
 
+/* Root mean square of what it is at all points */
+static void tell_residual(struct tsct_recorded_correction *c, double sum, __u32 nr)
+{
+	const double ps = nr ? round(sqrt(sum / nr) * 1e3) : 0;
+
+	c->has_residual = nr != 0;
+	c->residual_ps = ps < 9e18 ? (__u64)ps : INT64_MAX;
+}
+
 static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 		       struct tsct_recorded_correction *c)
 {
 	const __u32 nr = count_points(in);
-	__u32 k;
-	double ns;
+	struct measured at;
+	__u32 k, fitted = 0;
+	double sum = 0;
 	int err = 0;
 
 	c->nr_bounds = nr;
@@ -115,10 +132,15 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;
-		err = measure(m, in, point(in, k, 2 * (nr - 1)), &ns);
-		widen(&c->bounds[k / 2], ns);
-		widen(&c->bounds[(k + 1) / 2], ns);
+		err = measure(m, in, point(in, k, 2 * (nr - 1)), &at);
+		widen(&c->bounds[k / 2], at.error_ns);
+		widen(&c->bounds[(k + 1) / 2], at.error_ns);
+		if (at.residual_ns >= 0) {
+			sum += at.residual_ns * at.residual_ns;
+			fitted++;
+		}
 	}
+	tell_residual(c, sum, fitted);
 	order(c);
 	return err;
 }

@@ -31,7 +31,7 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 {
 	ret->count = tsct_fit_at(&s->fit, local, &ret->frac, NULL);
 	ret->rate = tsct_fit_rate(&s->fit, local);
-	ret->error = 0;
+	ret->error = ret->residual_ns = 0;
 }
 
 /* ---- estimates -------------------------------------------------------------------- */
@@ -107,10 +107,12 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 	ret->count = tsct_fit_at(&fit, local, &ret->frac, &ret->error);
 	ret->rate = tsct_fit_rate(&fit, local);
 	if (s->how == TSCT_MERGE_VIA)
-		return go_on(m, &m->in[s->parent], ret);
-	if (s->how == TSCT_MERGE_TOLD)
+		err = go_on(m, &m->in[s->parent], ret);
+	else if (s->how == TSCT_MERGE_TOLD)
 		go_on_by_line(m, s->series, &fit, local, ret);
-	return 0;
+	/* Of the node's own samples, whatever they lead to */
+	ret->residual_ns = fit.residual * tsct_series_ns(s->series);
+	return err;
 }
 
 /* ---- pieces ------------------------------------------------------------------------- */

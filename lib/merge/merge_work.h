@@ -31,6 +31,7 @@ struct merge_place {
 	double frac;		/* in [0, 1) */
 	double rate;		/* counts per tick of who asked */
 	double error;
+	double residual_ns;	/* of the fit there: not what error comes of */
 };
 
 /* The ticks of an input that one function is for: one epoch of its counter */

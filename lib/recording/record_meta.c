@@ -183,6 +183,9 @@ static void put_correction(FILE *to, const char *of,
 		(uint64_t)c->kept, (uint64_t)c->dropped, (uint64_t)c->bumps,
 		(uint64_t)c->bump_max);
 	tsct_meta_put_text(to, of, "correction_fit", c->fit);
+	if (c->has_residual)
+		fprintf(to, "\t%scorrection_residual = \"ps=%" PRIu64 "\";\n",
+			of, (uint64_t)c->residual_ps);
 	fprintf(to, "\t%sbounds = \"", of);
 	for (i = 0; i < c->nr_bounds; i++)
 		fprintf(to, "%stick=%" PRIu64 " ns=%" PRIu64, i ? " " : "",

@@ -134,6 +134,12 @@ struct tsct_recorded_correction {
 	char fit[TSCT_FIT_NAME_MAX];	/* "": by its own clock */
 	__u64 kept, dropped;		/* samples */
 	__u64 bumps, bump_max;		/* see tsct_corrector_next() */
+	/*
+	 * What the samples that were kept are off their fit, root mean square over all
+	 * points; no bound. Older merges did not say: 0 of has_residual.
+	 */
+	__u64 residual_ps;
+	__u32 has_residual;
 	__u32 nr_bounds;		/* in order of ticks */
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };

@@ -73,6 +73,16 @@ static int set_fit(struct tsct_text *p, const char *fit)
 	return 0;
 }
 
+static int set_residual(struct tsct_text *p, const char *at)
+{
+	struct tsct_recorded_correction *c = &node_of(p)->correction;
+
+	if (!tsct_text_item(&at, "ps", UINT64_MAX, &c->residual_ps) || *at)
+		return tsct_text_bad(p, "correction_residual: malformed");
+	c->has_residual = 1;
+	return 0;
+}
+
 static int set_bounds(struct tsct_text *p, const char *at)
 {
 	struct tsct_recorded_correction *c = &node_of(p)->correction;
@@ -126,6 +136,8 @@ int tsct_text_node(struct tsct_text *p, const char *key,
 		return set_correction(p, e->value);
 	if (!strcmp(key, "correction_fit"))
 		return set_fit(p, e->value);
+	if (!strcmp(key, "correction_residual"))
+		return set_residual(p, e->value);
 	if (!strcmp(key, "bounds"))
 		return set_bounds(p, e->value);
 	return 0;

@@ -43,12 +43,21 @@ merge() {	# NAME ARGUMENT...: its JSON is $work/NAME.json
 # NAME HOW...: each node's way, and all times
 check() {
 	"$ctl" dump --stamps "$work/$1" >/dev/null || fail "dump of $1"
-	python3 - "$work" "$1" "${@:2}" <<'END' || fail "$1 is not what it is to be"
+	python3 - "$ctl" "$work" "$1" "${@:2}" <<'END' || fail "$1 is not what it is to be"
 import json, re, subprocess, sys
-work, name, how = sys.argv[1], sys.argv[2], sys.argv[3:]
+ctl, work, name, *how = sys.argv[1:]
 j = json.load(open(f"{work}/{name}.json"))
 assert j["time"] == "cluster" and j["complete"], j
 assert all(re.fullmatch(h, n["how"]) for n, h in zip(j["nodes"], how)), j["nodes"]
+# Who was fitted says how far its samples are off that; the metadata has it, too.
+for n, node in enumerate(j["nodes"]):
+    assert (node["residual_ns"] is None) == (not node["fit"]), node
+    if node["fit"]:
+        key = f"\tnode_{n}_correction_residual = \"ps={round(node['residual_ns'] * 1e3)}\";\n"
+        assert 0 < node["residual_ns"] < 1e6 and key in open(f"{work}/{name}/metadata").read(), key
+stat = json.loads(subprocess.run([ctl, "stat", "--json", f"{work}/{name}"],
+                                 check=True, stdout=subprocess.PIPE).stdout)
+assert [n["residual_ns"] for n in stat["nodes"]] == [n["residual_ns"] for n in j["nodes"]], stat["nodes"]
 def env(dir, key):
     return re.search(rf'^\t{key} = "(.*)";$', open(f"{dir}/metadata").read(), re.M)[1]
 def items(text):

@@ -39,6 +39,58 @@ START_TEST(test_tree)
 }
 END_TEST
 
+static const struct tsct_recorded_correction *
+correction_of(const struct tsct_trace *trace, __u32 node)
+{
+	return &tsct_trace_recording(trace)->nodes[node].correction;
+}
+
+/* Without the lines of a key, as what did not know it had written it */
+static void drop_key(const char *name, const char *key)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "sed -i '/^\t[a-z0-9_]*%s = /d'"
+		 " %s/%s/metadata", key, root, name);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/*
+ * Each way takes up to 5 us longer than the other one: half of that is what samples are
+ * off, which is 1.02 us, root mean square. It is the same for all who look at it later.
+ */
+START_TEST(test_residual)
+{
+	const struct tsct_recorded_correction *c, *d;
+	struct tsct_trace *trace, *again;
+	__u32 i;
+
+	tsct_merge_free(merge_to("abc", "o"));
+	tsct_merge_free(merge_to("o", "p"));
+	trace = open_result("o");
+	again = open_result("p");
+	ck_assert_uint_eq(correction_of(trace, 0)->has_residual, 0);
+	for (i = 1; i < 3; i++) {
+		c = correction_of(trace, i);
+		d = correction_of(again, i);
+		ck_assert_uint_eq(c->has_residual, 1);
+		ck_assert_uint_gt(c->residual_ps, 700000);
+		ck_assert_uint_lt(c->residual_ps, 1300000);
+		ck_assert_uint_eq(d->has_residual, 1);
+		ck_assert_uint_eq(d->residual_ps, c->residual_ps);
+	}
+	tsct_trace_close(again);
+	tsct_trace_close(trace);
+	drop_key("o", "correction_residual");
+	trace = open_result("o");
+	ck_assert_uint_eq(correction_of(trace, 1)->has_residual, 0);
+	ck_assert(*correction_of(trace, 1)->fit);
+	tsct_trace_close(trace);
+	tsct_merge_free(merge_to("o", "q"));
+	check_result("q", NR_ABC, 1);
+}
+END_TEST
+
 /* The one in between was not recorded: its line does, and says how well. */
 START_TEST(test_told)
 {
@@ -464,6 +516,7 @@ int main(void)
 	tcase_add_test(tc, test_again);
 	tcase_add_test(tc, test_resolution);
 	tcase_add_test(tc, test_own);
+	tcase_add_test(tc, test_residual);
 	tcase_add_test(tc, test_force);
 	tcase_add_test(tc, test_synced_cluster);
 	tcase_add_test(tc, test_synced_mixed);

@@ -48,11 +48,14 @@ static void tell_node(const struct tsct_merge *done, __u32 node)
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
 	const char *how = tsct_merge_how_names[tsct_merge_how(done, node)];
-	char fit[64] = "";
+	char fit[96] = "", *end = fit;
 
 	if (*c->fit)
-		snprintf(fit, sizeof(fit), ", %s of %" PRIu64 " samples", c->fit,
-			 (uint64_t)(c->kept + c->dropped));
+		end += snprintf(fit, sizeof(fit), ", %s of %" PRIu64 " samples",
+				c->fit, (uint64_t)(c->kept + c->dropped));
+	if (c->has_residual)
+		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
+			 (double)c->residual_ps / 1e6);
 	merge_complain("  %u: %s (%s%s), within %.3f us", node,
 		       tsct_recording_node_name(r, node), how, fit,
 		       (double)worst_of(c) / 1e3);
@@ -112,7 +115,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
 
-	return json_pack("{so so ss ss so so so so so sb sb}",
+	return json_pack("{so so ss ss so so so so so so sb sb}",
 			 "name", ctl_json_text(tsct_recording_node_name(r, node)),
 			 "host", ctl_json_text(r->nodes[node].host),
 			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
@@ -122,6 +125,8 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "bumps", number(c->bumps),
 			 "bump_max", number(c->bump_max),
 			 "error_ns", number(worst_of(c)),
+			 "residual_ns", c->has_residual ?
+			 json_real((double)c->residual_ps / 1e3) : json_null(),
 			 "disrupted", r->nodes[node].disrupted,
 			 "complete", !r->nodes[node].cut_off);
 }

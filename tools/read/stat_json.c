@@ -62,6 +62,12 @@ static json_t *json_error(const struct stat_figures *s, __u32 node)
 	return ns > INT64_MAX ? json_null() : json_integer((json_int_t)ns);
 }
 
+static json_t *json_residual(const struct tsct_recorded_correction *c)
+{
+	return c->has_residual ? json_real((double)c->residual_ps / 1e3) :
+		json_null();
+}
+
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
@@ -71,13 +77,14 @@ static json_t *json_nodes(const struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_nodes; i++) {
 		node = &s->rec->nodes[i];
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so ss so sb sb sI}", "name",
+			"{so so so so ss so so sb sb sI}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
 			"fit", node->correction.fit,
 			"error_ns", json_error(s, i),
+			"residual_ns", json_residual(&node->correction),
 			"complete", s->rec->complete && !node->cut_off,
 			"disrupted", node->disrupted ||
 			(!s->rec->merged && s->rec->epoch != s->rec->epoch_first),

@@ -95,6 +95,15 @@ static void others(char *text, size_t size, __u32 nr)
 
 /* ---- nodes ----------------------------------------------------------------- */
 
+/* Which older merges did not keep */
+static void print_residual(const struct tsct_recorded_correction *c)
+{
+	if (c->has_residual)
+		printf(" %12.1f", (double)c->residual_ps / 1e3);
+	else
+		printf(" %12s", "-");
+}
+
 static void print_one_node(const struct stat_figures *s, __u32 i)
 {
 	const struct tsct_recorded_node *node = &s->rec->nodes[i];
@@ -106,6 +115,7 @@ static void print_one_node(const struct stat_figures *s, __u32 i)
 		printf(" %12s", "?");
 	else
 		printf(" %12" PRIu64, (uint64_t)stat_error_of(s, i));
+	print_residual(&node->correction);
 	printf(" %-10s  ", *node->correction.fit ? node->correction.fit : "-");
 	view_print_plain(stdout, node->host);
 	fputs(", ", stdout);
@@ -129,8 +139,8 @@ static void print_nodes(const struct stat_figures *s)
 	putchar('\n');
 	print_node_head(s);
 	print_span_head();
-	printf(" %12s %12s %-10s  %s\n", "lost", "within ns", "fit",
-	       "host, kernel, command");
+	printf(" %12s %12s %12s %-10s  %s\n", "lost", "within ns", "residual ns",
+	       "fit", "host, kernel, command");
 	for (i = 0; i < nr && i < max; i++)
 		print_one_node(s, i);
 	for (; i < nr; i++)
