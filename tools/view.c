@@ -51,15 +51,55 @@ error_t view_parse_recording(int key, char *arg, struct argp_state *state,
 	}
 }
 
+/* What files did not have any more when they were merged: no recorder's loss */
+#define LOST_LATER	TSCT_LOSS_TRUNCATED
+#define UNREAD_TOLD	16	/* files */
+
+static void say_unread(const char *verb, const struct tsct_recording *rec,
+		       __u32 stream, __u32 location, int cause)
+{
+	const struct tsct_stream_class *s = &rec->streams[stream];
+	const struct tsct_location *at = &rec->locations[location];
+
+	fprintf(stderr, "trace-ctl %s: ", verb);
+	view_print_plain(stderr, tsct_recording_node_name(rec, at->node));
+	fprintf(stderr, " (node %u): its file of channel %s, CPU %u, %s when it was"
+		" merged: %" PRIu64 " events are missing\n", at->node, s->name,
+		at->cpu, cause == TSCT_LOSS_TRUNCATED ?
+		"was truncated or missing" : "was damaged",
+		(uint64_t)s->loss[location].cause[cause]);
+}
+
+static void say_all_unread(const char *verb, const struct tsct_recording *rec)
+{
+	__u32 i, at, nr = 0;
+	int cause;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		for (at = 0; at < rec->nr_locations; at++)
+			for (cause = LOST_LATER; cause < TSCT_LOSS_NR; cause++)
+				if (rec->streams[i].loss[at].cause[cause] &&
+				    nr++ < UNREAD_TOLD)
+					say_unread(verb, rec, i, at, cause);
+	if (nr > UNREAD_TOLD)
+		fprintf(stderr, "trace-ctl %s: so were %u more files; trace-ctl stat"
+			" --all has them\n", verb, nr - UNREAD_TOLD);
+}
+
 static void say_lost(const char *verb, const struct tsct_recording *rec)
 {
 	struct tsct_loss loss;
 	__u64 no_ring = 0;
 	__u32 i;
 
+	say_all_unread(verb, rec);
 	tsct_recording_loss(rec, &loss);
+	memset(&loss.cause[LOST_LATER], 0,
+	       (TSCT_LOSS_NR - LOST_LATER) * sizeof(loss.cause[0]));
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
+	if (!tsct_loss_total(&loss) && !no_ring)
+		return;
 	fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording:",
 		verb, (uint64_t)(tsct_loss_total(&loss) + no_ring));
 	for (i = 0; i < TSCT_LOSS_NR; i++)

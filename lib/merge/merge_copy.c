@@ -106,22 +106,29 @@ static void carry_figures(struct tsct_merge *m, const struct tsct_merge_file *f)
 	to->ring[f->location] = from->ring[f->in_location];
 }
 
+/* Not what the recorder lost: the disk did take it. */
+static void add_missing(__u64 *cause, bool spoiled, __u64 nr)
+{
+	__u64 *sum = &cause[spoiled ? TSCT_LOSS_DAMAGED : TSCT_LOSS_TRUNCATED];
+
+	*sum = nr < TSCT_COUNT_MAX - *sum ? *sum + nr : TSCT_COUNT_MAX;
+}
+
 /*
  * Events that it held, and that could not be read any more, are lost now: so sums
  * agree. Of a recording that was not ended nobody knows what there should be.
  */
-static void count_missing(struct merge_in *in, const struct tsct_merge_file *f,
+static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r,
 			  struct tsct_stream_class *to, __u64 events)
 {
+	const struct tsct_merge_file *f = r->file;
 	const struct tsct_recording *rec = in->told.rec;
 	const __u64 held = rec->streams[f->in_class].held[f->in_location].events;
 	__u64 *cause = to->loss[f->location].cause, lost = 0;
 	int i;
 
 	if (held > events) {
-		cause[TSCT_LOSS_UNWRITTEN] += held - events;
-		if (cause[TSCT_LOSS_UNWRITTEN] > TSCT_COUNT_MAX)
-			cause[TSCT_LOSS_UNWRITTEN] = TSCT_COUNT_MAX;
+		add_missing(cause, r->s.spoiled, held - events);
 		in->told.missing += held - events;
 	}
 	if (rec->complete)
@@ -143,7 +150,7 @@ static __u64 sum_up(struct copy *c)
 	__u64 lost;
 
 	pthread_mutex_lock(&m->lock);
-	count_missing(in, f, to, tsct_pen_events(&c->pen));
+	count_missing(in, &c->r, to, tsct_pen_events(&c->pen));
 	in->told.events += tsct_pen_events(&c->pen);
 	in->told.damage += c->r.dir.damage;
 	if (tsct_pen_events(&c->pen) && c->r.s.event.stamp > in->last &&

@@ -38,7 +38,7 @@ static void complain(struct tsct_merge_reader *r)
 
 	if (r->out)
 		return;
-	r->out = true;
+	r->out = r->s.spoiled = true;
 	r->dir.damage++;
 	if (!r->dir.report)
 		return;

@@ -10,6 +10,7 @@
 const char *const tsct_loss_names[TSCT_LOSS_NR] = {
 	"full", "too_big", "nested", "aborted", "overrun", "broken",
 	"undefined", "malformed", "disorder", "unwritten",
+	"truncated", "damaged",
 };
 
 const char *const tsct_session_names[TSCT_SESSION_NR] = {

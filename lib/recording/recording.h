@@ -24,6 +24,9 @@ enum tsct_loss_cause {
 	TSCT_LOSS_MALFORMED,	/* the payload is not what was defined */
 	TSCT_LOSS_DISORDER,	/* stamped before its predecessor, or not yet */
 	TSCT_LOSS_UNWRITTEN,	/* the disk did not take it */
+	/* It was recorded, but when recordings were merged its file */
+	TSCT_LOSS_TRUNCATED,	/* ended early, or was not there */
+	TSCT_LOSS_DAMAGED,	/* could not be read, somewhere */
 	TSCT_LOSS_NR,
 };
 
@@ -44,7 +47,7 @@ __u64 tsct_loss_total(const struct tsct_loss *loss);
  * and when the recorder was done with it. To the unit,
  *
  *	published_end - published_begin = held.events + lost by OVERRUN, BROKEN,
- *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN
+ *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
  * and what writers tried to write is that plus FULL, TOO_BIG, NESTED, ABORTED.
  */

@@ -38,6 +38,13 @@ static void damage_cut(struct tsct_stream_dir *dir, const struct tsct_stream *s,
 	       (uint64_t)at);
 }
 
+static void damage_file(struct tsct_stream_dir *dir, struct tsct_stream *s,
+			const char *what)
+{
+	s->spoiled = true;
+	damage(dir, s, "%s", what);
+}
+
 /* Nothing behind this packet can be found any more. */
 static int damage_head(struct tsct_stream_dir *dir, struct tsct_stream *s,
 		       const char *what)
@@ -45,13 +52,14 @@ static int damage_head(struct tsct_stream_dir *dir, struct tsct_stream *s,
 	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
 	       " is damaged (%s); the rest of the file is skipped",
 	       (uint64_t)s->packets - 1, (uint64_t)s->pos, what);
-	s->cut = true;
+	s->cut = s->spoiled = true;
 	return 0;
 }
 
-static void damage_event(struct tsct_stream_dir *dir, const struct tsct_stream *s,
+static void damage_event(struct tsct_stream_dir *dir, struct tsct_stream *s,
 			 const char *what)
 {
+	s->spoiled = true;
 	damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
 	       ": %s; the rest of the packet is skipped",
 	       (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at), what);
@@ -124,10 +132,12 @@ static int make_room(struct tsct_stream *s, size_t len)
 
 static void check_seq(struct tsct_stream_dir *dir, struct tsct_stream *s)
 {
-	if (s->head.seq != s->packets - 1)
+	if (s->head.seq != s->packets - 1) {
+		s->spoiled = true;
 		damage(dir, s, "packet %" PRIu64 " stands where packet %"
 		       PRIu64 " should; what was between them is missing",
 		       (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
+	}
 	s->packets = s->head.seq + 1;
 	s->event.discarded = s->discarded = s->head.discarded;
 }
@@ -143,12 +153,14 @@ static void check_held(struct tsct_stream_dir *dir, const struct tsct_stream *s)
 		&dir->rec->streams[s->class].held[s->location];
 
 	const __u64 events = tsct_stream_events(s);
+	const char *how = s->spoiled ? "" : s->packets ? "it ends early, " :
+		"it is empty or not there, ";
 
 	if (events < held->events)
-		damage(dir, s, "%" PRIu64 " events are missing",
+		damage(dir, s, "%s%" PRIu64 " events are missing", how,
 		       (uint64_t)(held->events - events));
 	else if (s->packets < held->packets)
-		damage(dir, s, "%" PRIu64 " packets are missing",
+		damage(dir, s, "%s%" PRIu64 " packets are missing", how,
 		       (uint64_t)(held->packets - s->packets));
 }
 
@@ -208,12 +220,12 @@ static int open_file(struct tsct_stream_dir *dir, struct tsct_stream *s)
 	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (errno != ENOENT || s->packets)
-			damage(dir, s, "%s", strerror(errno));
+			damage_file(dir, s, strerror(errno));
 		return -1;
 	}
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		return fd;
-	damage(dir, s, "not a regular file");
+	damage_file(dir, s, "not a regular file");
 	close(fd);
 	return -1;
 }

@@ -40,6 +40,7 @@ struct tsct_stream {
 	__u8 *buffer;
 	size_t room;
 	bool cut;			/* the packet ends before it should */
+	bool spoiled;			/* there is damage that is not its early end */
 	struct tsct_packet head;
 	__u64 pos, next;		/* in the file: this packet, the next */
 	__u64 packets;			/* begun so far */

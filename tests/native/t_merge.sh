@@ -138,8 +138,13 @@ j = json.load(open(sys.argv[1]))
 assert j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"], j
 assert j["events"] + j["missing"] == 1502
 print(j["missing"])' "$work/out") || fail "what is missing"
+says "x: stream ${file##*/}: it ends early, $missing events are missing"
 run 3 stat "$work/o"
 shows "1502 published = $((1502 - missing)) recorded + $missing lost"
+# Who reads the result is told which file it was, and that no recorder lost them.
+says "(node 1): its file of channel default, CPU ${file##*_}, was truncated or missing when it was merged: $missing events are missing"
+! grep -q 'lost while recording\|unwritten' "$work/out" "$work/err" || fail "the recorder is blamed"
+shows "default truncated $missing"
 readable_events=$(babeltrace2 "$work/o" 2>/dev/null | wc -l)
 [ "$readable_events" = $((1502 - missing)) ] || fail "babeltrace2 reads $readable_events"
 rm -r "$work/o"

@@ -342,7 +342,8 @@ static void cut(const char *name, const char *file, long size)
 	ck_assert_int_eq(truncate(file_name, size), 0);
 }
 
-static void check_balance(const char *name, __u64 held, __u64 lost)
+static void check_balance(const char *name, __u64 held, __u64 lost,
+			  enum tsct_loss_cause cause)
 {
 	struct tsct_trace *trace = open_result(name);
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
@@ -355,6 +356,7 @@ static void check_balance(const char *name, __u64 held, __u64 lost)
 		nr++;
 	ck_assert_uint_eq(nr, held);
 	ck_assert_uint_eq(tsct_loss_total(&loss), lost);
+	ck_assert_uint_eq(loss.cause[cause], lost);
 	ck_assert_uint_eq(tsct_trace_discarded(trace), lost);
 	tsct_trace_close(trace);
 }
@@ -385,12 +387,47 @@ START_TEST(test_cut_off)
 	m = merge_to("ab", "o");
 	ck_assert(tsct_merge_is_partial(m));
 	ck_assert_ptr_nonnull(strstr(notes, "/b: stream default_1: cut off"));
+	ck_assert_ptr_nonnull(strstr(notes, "/b: stream default_1: it ends early, "));
 	ck_assert_uint_gt(tsct_merge_input(m, 1)->missing, 100);
 	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing +
 			  tsct_merge_input(m, 1)->events, 2 * EVENTS);
 	check_balance("o", 4 * EVENTS - tsct_merge_input(m, 1)->missing,
-		      tsct_merge_input(m, 1)->missing);
+		      tsct_merge_input(m, 1)->missing, TSCT_LOSS_TRUNCATED);
 	tsct_merge_free(m);
+}
+END_TEST
+
+/* Of b, beside a */
+static __u64 merge_missing(const char *to)
+{
+	struct tsct_merge *m = merge_to("ab", to);
+	const __u64 missing = tsct_merge_input(m, 1)->missing;
+
+	ck_assert_uint_gt(missing, 0);
+	tsct_merge_free(m);
+	return missing;
+}
+
+/* An event that cannot be, in the midst: that is no early end, and may hide one. */
+START_TEST(test_damaged)
+{
+	char name[256];
+	__u64 missing;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/b/default_1", root);
+	fd = open(name, O_WRONLY);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, "\xff\xff\xff\xff\xff\xff\xff\xff", 8, 2000), 8);
+	close(fd);
+	options.salvage = true;
+	missing = merge_missing("o");
+	ck_assert_ptr_nonnull(strstr(notes, "the rest of the packet is skipped"));
+	ck_assert_ptr_nonnull(strstr(notes, "/b: stream default_1: "));
+	ck_assert_ptr_null(strstr(notes, "it ends early"));
+	check_balance("o", 4 * EVENTS - missing, missing, TSCT_LOSS_DAMAGED);
+	tsct_merge_free(merge_to("o", "q"));
+	check_balance("q", 4 * EVENTS - missing, missing, TSCT_LOSS_DAMAGED);
 }
 END_TEST
 
@@ -402,12 +439,13 @@ START_TEST(test_gone)
 
 	snprintf(name, sizeof(name), "%s/b/default_0", root);
 	ck_assert_int_eq(unlink(name), 0);
-	check_no_write("ab", "/b: stream default_0: 500 events are missing");
+	check_no_write("ab", "/b: stream default_0: it is empty or not there, 500"
+		       " events are missing");
 	options.salvage = true;
 	m = merge_to("ab", "o");
 	ck_assert(tsct_merge_is_partial(m));
 	tsct_merge_free(m);
-	check_balance("o", 3 * EVENTS, EVENTS);
+	check_balance("o", 3 * EVENTS, EVENTS, TSCT_LOSS_TRUNCATED);
 	options.salvage = false;
 	cut("c", "sync_0", 3000);
 	refused("abc", "/c: stream sync_0: cut off in packet");
@@ -435,7 +473,8 @@ START_TEST(test_not_ended)
 	ck_assert_ptr_nonnull(strstr(notes, "/d: was not ended"));
 	/* What it should have held nobody knows. */
 	ck_assert_uint_eq(tsct_merge_input(m, 1)->missing, 0);
-	check_balance("o", tsct_merge_input(m, 1)->events + 2 * EVENTS, 0);
+	check_balance("o", tsct_merge_input(m, 1)->events + 2 * EVENTS, 0,
+		      TSCT_LOSS_TRUNCATED);
 	tsct_merge_free(m);
 }
 END_TEST
@@ -580,6 +619,7 @@ int main(void)
 	tcase_add_test(tc, test_too_many_channels);
 	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_cut_off);
+	tcase_add_test(tc, test_damaged);
 	tcase_add_test(tc, test_gone);
 	tcase_add_test(tc, test_not_ended);
 	tcase_add_test(tc, test_hostile);
