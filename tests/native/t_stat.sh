@@ -123,8 +123,9 @@ run 3 stat --json "$work/many"
 python3 - "$work/out" <<'END' || fail "many nodes"
 import json, sys
 s = json.load(open(sys.argv[1]))
-nodes = [(n["name"], n["events"], n["error_ns"], n["lost"]) for n in s["nodes"]]
-assert nodes == [("one", 3, 100, 0), ("two", 2, 7000, 5), ("three", 0, None, 0)], nodes
+nodes = [(n["name"], n["events"], n["error_ns"], n["residual_ns"], n["lost"]) for n in s["nodes"]]
+assert nodes == [("one", 3, 100, None, 0), ("two", 2, 7000, 40.26, 5),
+                 ("three", 0, None, None, 0)], nodes
 threads = [(t["node"], t["tid"], t["events"]) for t in s["threads"]]
 assert threads == [(0, 7, 3), (1, 7, 2)], threads
 assert [(c["node"], c["cpu"], c["events"]) for c in s["cpus"]] == \
@@ -133,9 +134,9 @@ assert [(c["node"], c["cpu"], c["events"]) for c in s["cpus"]] == \
 assert s["system_calls"] == [], s["system_calls"]
 END
 run 3 stat "$work/many"
-shows '^one  *3 .* 0  *100 auto '
-shows '^two  *2 .* 5  *7000 spline '
-shows '^three  *0 .* -  *-  *0  *? - '
+shows '^one  *3 .* 0  *100  *- auto '
+shows '^two  *2 .* 5  *7000  *40\.3 spline '
+shows '^three  *0 .* -  *-  *0  *?  *-  *- '
 shows '^two  *7  *2 '
 run 3 dump "$work/many"
 [ "$(wc -l <"$work/out")" = 5 ] || fail "dump of many"
