@@ -12,6 +12,9 @@
 #include "export/export_otf2.h"
 #include "otf2/otf2_error.h"
 
+/* So many locations are written while they are read: 64 MiB of libotf2's memory */
+#define AT_ONCE_MAX	256
+
 /* ---- fields ------------------------------------------------------------ */
 
 OTF2_Type tsct_otf2_type(const struct tsct_field *field)
@@ -137,21 +140,27 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- events ------------------------------------------------------------ */
 
-static int enter(struct tsct_export *x, OTF2_EvtWriter *to,
+static int enter(struct tsct_export *x, struct otf2_location *to,
 		 OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
 {
-	return fail(x, OTF2_EvtWriter_Enter(to, attributes, ns, slice));
+	return tsct_otf2_put(x, to, &(struct otf2_op) {
+		.kind = TSCT_OP_ENTER, .ref = slice, .ns = ns,
+		.attributes = attributes,
+	});
 }
 
-static int leave(struct tsct_export *x, OTF2_EvtWriter *to,
+static int leave(struct tsct_export *x, struct otf2_location *to,
 		 OTF2_AttributeList *attributes, __u64 ns, __u32 slice)
 {
-	return fail(x, OTF2_EvtWriter_Leave(to, attributes, ns, slice));
+	return tsct_otf2_put(x, to, &(struct otf2_op) {
+		.kind = TSCT_OP_LEAVE, .ref = slice, .ns = ns,
+		.attributes = attributes,
+	});
 }
 
 /* Those above what ends are in its way. */
 static int write_close(struct tsct_export *x, const struct tsct_export_event *ev,
-		       OTF2_EvtWriter *to)
+		       struct otf2_location *to)
 {
 	const struct tsct_thread *t = ev->thread;
 	const struct otf2 *o = x->own;
@@ -170,7 +179,8 @@ static int write_close(struct tsct_export *x, const struct tsct_export_event *ev
 }
 
 static int write_counts(struct tsct_export *x,
-			const struct tsct_export_event *ev, OTF2_EvtWriter *to)
+			const struct tsct_export_event *ev,
+			struct otf2_location *to)
 {
 	OTF2_MetricValue values[TSCT_FIELDS_MAX];
 	OTF2_Type types[TSCT_FIELDS_MAX];
@@ -190,9 +200,11 @@ static int write_counts(struct tsct_export *x,
 			values[n].signed_int = tsct_value_integer(&v);
 		n++;
 	}
-	return fail(x, OTF2_EvtWriter_Metric(to, o->attributes, ev->ns,
-					     o->numbers[ev->def].metric, n,
-					     types, values));
+	return tsct_otf2_put(x, to, &(struct otf2_op) {
+		.kind = TSCT_OP_METRIC, .ref = o->numbers[ev->def].metric,
+		.ns = ev->ns, .attributes = o->attributes, .nr = n,
+		.types = types, .values = values,
+	});
 }
 
 __u64 tsct_otf2_bytes(const struct tsct_trace_event *e)
@@ -209,7 +221,8 @@ __u64 tsct_otf2_bytes(const struct tsct_trace_event *e)
 
 /* Between entering and leaving: the arrow, if both its ends are there */
 static int write_message(struct tsct_export *x,
-			 const struct tsct_export_event *ev, OTF2_EvtWriter *to)
+			 const struct tsct_export_event *ev,
+			 struct otf2_location *to)
 {
 	/* Of several under way, viewers tell by it which is which. */
 	const __u32 tag = ev->message ^ ev->message >> 32;
@@ -222,11 +235,11 @@ static int write_message(struct tsct_export *x,
 		x->unmatched++;
 		return 0;
 	}
-	if (ev->act == TSCT_ACT_SEND)
-		return fail(x, OTF2_EvtWriter_MpiSend(to, NULL, ev->ns,
-				peer.location - 1, 0, tag, peer.bytes));
-	return fail(x, OTF2_EvtWriter_MpiRecv(to, NULL, ev->ns,
-			peer.location - 1, 0, tag, peer.bytes));
+	return tsct_otf2_put(x, to, &(struct otf2_op) {
+		.kind = ev->act == TSCT_ACT_SEND ? TSCT_OP_SEND : TSCT_OP_RECEIVE,
+		.ref = peer.location - 1, .ns = ev->ns, .tag = tag,
+		.bytes = peer.bytes,
+	});
 }
 
 static bool has_metric(const struct tsct_event_def *def)
@@ -240,7 +253,7 @@ static bool has_metric(const struct tsct_event_def *def)
 }
 
 static int write_event(struct tsct_export *x, const struct tsct_export_event *ev,
-		       OTF2_EvtWriter *to)
+		       struct otf2_location *to)
 {
 	const __u32 slice = x->defs[ev->def].slice;
 	const struct otf2 *o = x->own;
@@ -268,7 +281,7 @@ static int add_location(struct tsct_export *x, struct tsct_thread *thread)
 	struct otf2 *o = x->own;
 	__u32 room = o->room ? 2 * o->room : 64;
 	struct otf2_location *more;
-	int err;
+	int err = 0;
 
 	if (o->nr_locations == o->room) {
 		more = realloc(o->locations, room * sizeof(*more));
@@ -279,7 +292,9 @@ static int add_location(struct tsct_export *x, struct tsct_thread *thread)
 	}
 	more = &o->locations[o->nr_locations];
 	*more = (struct otf2_location) { .thread = thread };
-	err = tsct_otf2_location_begin(o->writer, o->nr_locations, &more->events);
+	if (o->nr_locations < AT_ONCE_MAX)
+		err = tsct_otf2_location_begin(o->writer, o->nr_locations,
+					       &more->events);
 	if (err)
 		return tsct_otf2_export_fail(x, err);
 	thread->own = ++o->nr_locations;
@@ -301,7 +316,17 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	if (o->first_ns > (__u64)ev->ns)
 		o->first_ns = ev->ns;
 	o->last_ns = ev->ns;
-	return write_event(x, ev, o->locations[ev->thread->own - 1].events);
+	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
+}
+
+/* Its turn has come. */
+static int begin_late(struct tsct_export *x, struct otf2_location *l)
+{
+	struct otf2 *o = x->own;
+	int err = tsct_otf2_location_begin(o->writer, l - o->locations,
+					   &l->events);
+
+	return err ? tsct_otf2_export_fail(x, err) : tsct_otf2_replay(x, l);
 }
 
 /* What is open at the end goes on until then. */
@@ -309,11 +334,11 @@ static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
 	const struct tsct_thread *t = l->thread;
 	struct otf2 *o = x->own;
+	int err = l->events ? 0 : begin_late(x, l);
 	__u32 i;
-	int err = 0;
 
 	for (i = t->nr_open; i > 0 && !err; i--)
-		err = leave(x, l->events, NULL, o->last_ns, t->open[i - 1]);
+		err = leave(x, l, NULL, o->last_ns, t->open[i - 1]);
 	if (err)
 		return err;
 	err = tsct_otf2_location_end(o->writer, l->events, &l->nr_events);
@@ -431,16 +456,23 @@ static int end(struct tsct_export *x)
 		err = tsct_otf2_finish(o->writer);
 		o->writer = NULL;
 	}
+	if (err == -EINTR)
+		return err;
 	return err && !*x->why ? tsct_otf2_export_fail(x, err) : err;
 }
 
 static void free_otf2(struct tsct_export *x)
 {
 	struct otf2 *o = x->own;
+	__u32 i;
 
 	if (!o)
 		return;
 	tsct_otf2_abandon(o->writer);
+	for (i = 0; i < o->nr_locations && o->locations; i++)
+		tsct_otf2_wait_free(&o->locations[i].wait);
+	if (o->waiting)
+		fclose(o->waiting);
 	tsct_otf2_strings_free(&o->strings);
 	if (o->peers)
 		fclose(o->peers);

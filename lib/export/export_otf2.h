@@ -37,8 +37,35 @@ struct otf2_strings {
 	size_t bytes;
 };
 
+/* What is to be written to a location */
+enum { TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE };
+
+struct otf2_op {
+	__u8 kind;
+	__u8 nr;		/* METRIC: values */
+	__u32 ref;		/* region, metric, or the message's other end */
+	__u64 ns;
+	OTF2_AttributeList *attributes;	/* is empty afterwards; NULL: none */
+	__u32 tag;		/* of messages, as bytes */
+	__u64 bytes;
+	const OTF2_Type *types;
+	const OTF2_MetricValue *values;
+};
+
+/* Events of a location that wait for its turn: in the file, the last of them here */
+struct otf2_wait {
+	struct otf2_extent {
+		__u64 at;
+		__u32 len;
+	} *extents;
+	__u32 nr_extents, extents_room;
+	__u8 *text;
+	__u32 len, room;
+};
+
 struct otf2_location {
-	OTF2_EvtWriter *events;
+	OTF2_EvtWriter *events;	/* NULL: they wait */
+	struct otf2_wait wait;
 	struct tsct_thread *thread;
 	uint64_t nr_events;
 };
@@ -50,6 +77,8 @@ struct otf2 {
 	struct otf2_location *locations;
 	__u32 nr_locations, room;
 	__u32 nr_expected;	/* locations, if that was looked for */
+	FILE *waiting;		/* events of those that wait */
+	__u64 waiting_end;
 	struct otf2_numbers *numbers;	/* by definition */
 	FILE *peers;		/* struct otf2_peer of each message's end */
 	struct tsct_messages *messages;	/* while that is made */
@@ -76,6 +105,14 @@ OTF2_Type tsct_otf2_type(const struct tsct_field *field);
 /* Is the field drawn, if the event is a counter? */
 bool tsct_otf2_is_metric(const struct tsct_field *field);
 OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field);
+
+/* Now, or when its turn comes */
+int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
+		  const struct otf2_op *op);
+
+/* It has its writer now: writes what waited. 0, what poll() did, or -errno */
+int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l);
+void tsct_otf2_wait_free(struct otf2_wait *w);
 
 /* Looks ahead: who receives what is sent? */
 int tsct_otf2_match(struct tsct_export *x);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <endian.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct tsct_otf2_writer {
 	OTF2_Archive *archive;
 	OTF2_GlobalDefWriter *defs;
 	char *dir;
+	void *spare[2];		/* chunks that were freed: definitions', events' */
 };
 
 uint64_t tsct_otf2_number(const unsigned char uuid[16])
@@ -29,28 +31,39 @@ uint64_t tsct_otf2_number(const unsigned char uuid[16])
 
 /*
  * One chunk each, written out when it is full: left alone, libotf2 collects
- * 128 MiB per location.
+ * 128 MiB per location. It fills each with zeros: where locations are written one
+ * after another, memory that is there already makes most of that cheap.
  */
 static void *allocate(void *data, OTF2_FileType type, OTF2_LocationRef location,
 		      void **own, uint64_t size)
 {
-	(void)data;
-	(void)type;
+	struct tsct_otf2_writer *w = data;
+	void **spare = &w->spare[type == OTF2_FILETYPE_EVENTS];
+
 	(void)location;
 	if (*own)
 		return NULL;
-	*own = malloc(size);
+	if (*spare && malloc_usable_size(*spare) >= size) {
+		*own = *spare;
+		*spare = NULL;
+	} else {
+		*own = malloc(size);
+	}
 	return *own;
 }
 
 static void free_all(void *data, OTF2_FileType type, OTF2_LocationRef location,
 		     void **own, bool final)
 {
-	(void)data;
-	(void)type;
+	struct tsct_otf2_writer *w = data;
+	void **spare = &w->spare[type == OTF2_FILETYPE_EVENTS];
+
 	(void)location;
 	(void)final;
-	free(*own);
+	if (*spare)
+		free(*own);
+	else
+		*spare = *own;
 	*own = NULL;
 }
 
@@ -84,7 +97,7 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
 		return OTF2_ERROR_EIO;
 	code = OTF2_Archive_SetFlushCallbacks(w->archive, &flushes, NULL);
 	if (!code)
-		code = OTF2_Archive_SetMemoryCallbacks(w->archive, &memory, NULL);
+		code = OTF2_Archive_SetMemoryCallbacks(w->archive, &memory, w);
 	if (!code)
 		code = OTF2_Archive_SetSerialCollectiveCallbacks(w->archive);
 	if (!code)
@@ -212,6 +225,8 @@ void tsct_otf2_abandon(struct tsct_otf2_writer *writer)
 {
 	if (!writer)
 		return;
+	free(writer->spare[0]);
+	free(writer->spare[1]);
 	free(writer->dir);
 	free(writer);
 }

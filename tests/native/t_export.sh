@@ -240,6 +240,36 @@ for format in ctf otf2 perfetto json csv text; do
 done
 [ "$interrupted" -gt 3 ] || fail "interrupted only $interrupted of 6"
 
+# More threads than OTF2's writers at a time: those that had to wait are as they are
+# where there is no other, and messages of all of them are there.
+${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
+	-I"$top/lib" -o "$work/pages" "$top/tests/native/pages.c" \
+	"$build/lib/libtsctrace.a" -lm
+mkdir "$work/threads"
+"$work/pages" "$work/threads" many 290 400000
+few=(--event job --event level --event tick --event mark)
+run 0 export -f otf2 -o "$work/all.otf2" "${few[@]}" "$work/threads"
+says '300000 events of 290 threads'
+for nr in 0 255 256 270 289; do
+	run 0 export -q -f otf2 -o "$work/one-$nr.otf2" "${few[@]}" \
+		--thread $((1000 + nr * 7 % 290)) "$work/threads"
+	[ "$(wc -c <"$work/one-$nr.otf2/traces/0.evt")" -gt 20000 ] || fail "no thread $nr"
+	cmp "$work/one-$nr.otf2/traces/0.evt" "$work/all.otf2/traces/$nr.evt" ||
+		fail "thread $nr is not the same among others"
+done
+run 0 export -q -f otf2 -o "$work/mail.otf2" --event mail "$work/threads"
+otf2-print "$work/mail.otf2/traces.otf2" | awk '
+	$1 ~ /^MPI_/ { nr[$1, $2 > 255]++ }
+	END { print nr["MPI_SEND", 0] + nr["MPI_SEND", 1], nr["MPI_SEND", 1],
+		nr["MPI_RECV", 0] + nr["MPI_RECV", 1] }' >"$work/out"
+grep -qx '50000 [1-9][0-9]* 50000' "$work/out" || fail "messages: $(cat "$work/out")"
+(
+	ulimit -f 500
+	run 1 export -f otf2 -o "$work/room/x" "$work/threads"
+)
+says "room/x: File too large; raise 'ulimit -f'"
+before='' nothing_left "$work/room"
+
 # Damage: what can be read is exported, and that something is missing is told.
 cp -r "$rec" "$work/cut"
 truncate -s -100 "$work/cut/default_0"

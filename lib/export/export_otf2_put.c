@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Events of a location on their way to libotf2. That has a chunk of memory for each
+ * location that is being written, and looks through all of them for each one that is
+ * begun or ended: some may be written at one time, of all others the events wait in a
+ * file, and are written one location after another at the end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "export/export_otf2.h"
+#include "otf2/otf2_error.h"
+
+/* As much is in memory of all that wait; of one no less than any event takes */
+#define WAITING_MAX	(16U << 20)
+#define WAIT_FIRST	256U
+#define WAIT_MIN	1024U
+#define WAIT_MAX	65536U
+
+#define ATTRIBUTES_MAX	(TSCT_FIELDS_MAX + TSCT_ATTRIBUTE_FIELDS)
+
+struct attribute {
+	__u32 ref;
+	OTF2_Type type;
+	OTF2_AttributeValue value;
+} __attribute__((packed));
+
+struct sample {
+	OTF2_Type type;
+	OTF2_MetricValue value;
+} __attribute__((packed));
+
+/* In the file; attributes and samples follow. */
+struct waiting {
+	__u64 ns, bytes;
+	__u32 ref, tag;
+	__u8 kind, nr_attributes, nr_samples;
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct waiting) +
+	       ATTRIBUTES_MAX * sizeof(struct attribute) +
+	       TSCT_FIELDS_MAX * sizeof(struct sample) <= WAIT_MIN,
+	       "there is room for any event");
+
+/* ---- to libotf2 ---------------------------------------------------------- */
+
+static OTF2_ErrorCode write_op(OTF2_EvtWriter *to, const struct otf2_op *op)
+{
+	switch (op->kind) {
+	case TSCT_OP_ENTER:
+		return OTF2_EvtWriter_Enter(to, op->attributes, op->ns, op->ref);
+	case TSCT_OP_LEAVE:
+		return OTF2_EvtWriter_Leave(to, op->attributes, op->ns, op->ref);
+	case TSCT_OP_METRIC:
+		return OTF2_EvtWriter_Metric(to, op->attributes, op->ns, op->ref,
+					     op->nr, op->types, op->values);
+	case TSCT_OP_SEND:
+		return OTF2_EvtWriter_MpiSend(to, op->attributes, op->ns, op->ref,
+					      0, op->tag, op->bytes);
+	default:
+		return OTF2_EvtWriter_MpiRecv(to, op->attributes, op->ns, op->ref,
+					      0, op->tag, op->bytes);
+	}
+}
+
+static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
+		     const struct otf2_op *op)
+{
+	OTF2_ErrorCode code = write_op(to, op);
+
+	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
+}
+
+/* ---- into the file ------------------------------------------------------- */
+
+static int add_extent(struct otf2_wait *w, __u64 at)
+{
+	__u32 room = w->extents_room ? 2 * w->extents_room : 4;
+	struct otf2_extent *more;
+
+	if (w->nr_extents == w->extents_room) {
+		more = realloc(w->extents, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		w->extents = more;
+		w->extents_room = room;
+	}
+	w->extents[w->nr_extents++] = (struct otf2_extent) { at, w->len };
+	return 0;
+}
+
+static int put_away(struct tsct_export *x, struct otf2_wait *w)
+{
+	struct otf2 *o = x->own;
+	__u32 done = 0;
+	ssize_t n;
+	int err;
+
+	if (!o->waiting)
+		o->waiting = tsct_otf2_spool(x);
+	if (!o->waiting)
+		return errno ? -errno : -ENOMEM;
+	err = add_extent(w, o->waiting_end);
+	while (!err && done < w->len) {
+		n = pwrite(fileno(o->waiting), w->text + done, w->len - done,
+			   o->waiting_end + done);
+		if (n <= 0)
+			err = n ? -errno : -EIO;
+		else
+			done += n;
+	}
+	o->waiting_end += w->len;
+	w->len = 0;
+	return err;
+}
+
+/* The more locations wait, the less of each is in memory. */
+static __u32 most_of(const struct otf2 *o)
+{
+	const __u32 most = WAITING_MAX / o->nr_locations;
+
+	return most < WAIT_MIN ? WAIT_MIN : most > WAIT_MAX ? WAIT_MAX : most;
+}
+
+static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
+		  __u32 len)
+{
+	__u32 room = w->room ? w->room : WAIT_FIRST;
+	__u8 *more;
+	int err;
+
+	if (w->len + len > most_of(x->own)) {
+		err = put_away(x, w);
+		if (err)
+			return err;
+	}
+	while (room < w->len + len)
+		room *= 2;
+	if (room > w->room) {
+		more = realloc(w->text, room);
+		if (!more)
+			return -ENOMEM;
+		w->text = more;
+		w->room = room;
+	}
+	memcpy(w->text + w->len, from, len);
+	w->len += len;
+	return 0;
+}
+
+/* As libotf2 does, it takes the attributes out of their list. */
+static __u8 take_attributes(OTF2_AttributeList *from, struct attribute *to)
+{
+	OTF2_AttributeValue value;
+	OTF2_AttributeRef ref;
+	OTF2_Type type;
+	__u8 nr = 0;
+
+	while (from && OTF2_AttributeList_GetNumberOfElements(from) &&
+	       !OTF2_AttributeList_PopAttribute(from, &ref, &type, &value))
+		to[nr++] = (struct attribute) { ref, type, value };
+	return nr;
+}
+
+static int write_later(struct tsct_export *x, struct otf2_wait *w,
+		       const struct otf2_op *op)
+{
+	struct attribute attributes[ATTRIBUTES_MAX];
+	struct waiting head = {
+		.ns = op->ns, .bytes = op->bytes, .ref = op->ref,
+		.tag = op->tag, .kind = op->kind, .nr_samples = op->nr,
+	};
+	struct sample sample;
+	__u8 text[WAIT_MIN];
+	__u32 len = sizeof(head), i;
+
+	head.nr_attributes = take_attributes(op->attributes, attributes);
+	memcpy(text, &head, sizeof(head));
+	memcpy(text + len, attributes, head.nr_attributes * sizeof(*attributes));
+	len += head.nr_attributes * sizeof(*attributes);
+	for (i = 0; i < op->nr; i++, len += sizeof(sample)) {
+		sample = (struct sample) { op->types[i], op->values[i] };
+		memcpy(text + len, &sample, sizeof(sample));
+	}
+	return append(x, w, text, len);
+}
+
+int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
+		  const struct otf2_op *op)
+{
+	return l->events ? write_now(x, l->events, op) :
+		write_later(x, &l->wait, op);
+}
+
+/* ---- out of the file ----------------------------------------------------- */
+
+/* One event of @text, which is as it was put there; *at goes behind it. */
+static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,
+		      const __u8 **at)
+{
+	OTF2_MetricValue values[TSCT_FIELDS_MAX];
+	OTF2_Type types[TSCT_FIELDS_MAX];
+	struct otf2 *o = x->own;
+	struct attribute attribute;
+	struct waiting head;
+	struct sample sample;
+	OTF2_ErrorCode code;
+	__u8 i;
+
+	memcpy(&head, *at, sizeof(head));
+	*at += sizeof(head);
+	for (i = 0; i < head.nr_attributes; i++, *at += sizeof(attribute)) {
+		memcpy(&attribute, *at, sizeof(attribute));
+		code = OTF2_AttributeList_AddAttribute(o->attributes,
+				attribute.ref, attribute.type, attribute.value);
+		if (code)
+			return tsct_otf2_export_fail(x, tsct_otf2_errno(code));
+	}
+	for (i = 0; i < head.nr_samples; i++, *at += sizeof(sample)) {
+		memcpy(&sample, *at, sizeof(sample));
+		types[i] = sample.type;
+		values[i] = sample.value;
+	}
+	return write_now(x, to, &(struct otf2_op) {
+		.kind = head.kind, .ns = head.ns, .ref = head.ref,
+		.attributes = head.nr_attributes ? o->attributes : NULL,
+		.tag = head.tag, .bytes = head.bytes,
+		.types = types, .values = values, .nr = head.nr_samples,
+	});
+}
+
+static int replay(struct tsct_export *x, OTF2_EvtWriter *to, const __u8 *text,
+		  __u32 len)
+{
+	const __u8 *at = text;
+	int err = 0;
+
+	while (!err && at < text + len)
+		err = replay_one(x, to, &at);
+	return err;
+}
+
+static int replay_extent(struct tsct_export *x, OTF2_EvtWriter *to,
+			 const struct otf2_extent *e)
+{
+	const struct otf2 *o = x->own;
+	__u8 text[WAIT_MAX];
+	__u32 done = 0;
+	ssize_t n;
+
+	while (done < e->len) {
+		n = pread(fileno(o->waiting), text + done, e->len - done,
+			  e->at + done);
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		done += n;
+	}
+	return replay(x, to, text, e->len);
+}
+
+int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l)
+{
+	struct otf2_wait *w = &l->wait;
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; i < w->nr_extents && !err; i++) {
+		err = replay_extent(x, l->events, &w->extents[i]);
+		if (!err && x->poll)
+			err = x->poll(x);
+	}
+	if (!err)
+		err = replay(x, l->events, w->text, w->len);
+	tsct_otf2_wait_free(w);
+	return err;
+}
+
+void tsct_otf2_wait_free(struct otf2_wait *w)
+{
+	free(w->text);
+	free(w->extents);
+	memset(w, 0, sizeof(*w));
+}
