@@ -87,10 +87,21 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
 	return 0;
 }
 
-/* Room for one more; room grows by doubling. */
-static void *more(void *all, __u32 nr, size_t size)
+/* Whoever has tens of thousands of them adds them one by one. */
+static size_t room_for(__u32 nr)
 {
-	return nr & (nr - 1) ? all : realloc(all, (nr ? 2 * (size_t)nr : 1) * size);
+	size_t room = 16;
+
+	while (room < nr)
+		room *= 2;
+	return room;
+}
+
+/* @all, which has room for @nr, with room for @more of @size bytes; or NULL */
+static void *reach(void *all, __u32 nr, __u32 more, size_t size)
+{
+	return all && room_for(nr) == room_for(more) ? all :
+		realloc(all, room_for(more) * size);
 }
 
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
@@ -101,7 +112,7 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 	if (cpu->cpu >= TSCT_CPUS_MAX ||
 	    (node->nr_cpus && cpu->cpu <= node->cpus[node->nr_cpus - 1].cpu))
 		return -EINVAL;
-	all = more(node->cpus, node->nr_cpus, sizeof(*all));
+	all = reach(node->cpus, node->nr_cpus, node->nr_cpus + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	node->cpus = all;
@@ -116,7 +127,7 @@ int tsct_recording_add_line(struct tsct_recording *rec,
 
 	if (rec->nr_lines == TSCT_SEGMENTS_MAX + 2)
 		return -EINVAL;
-	all = more(rec->lines, rec->nr_lines, sizeof(*all));
+	all = reach(rec->lines, rec->nr_lines, rec->nr_lines + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	rec->lines = all;
@@ -321,24 +332,13 @@ void tsct_recording_drop_sync(struct tsct_recording *rec)
 	memset(sync, 0, sizeof(*sync));
 }
 
-/* Whoever has tens of thousands of them adds them one by one. */
-static size_t room_for(__u32 nr)
+static int reach_def(struct tsct_stream_class *s, __u32 nr)
 {
-	size_t room = 16;
-
-	while (room < nr)
-		room *= 2;
-	return room;
-}
-
-static int reach(struct tsct_stream_class *s, __u32 nr)
-{
-	struct tsct_event_def **defs = s->defs;
+	struct tsct_event_def **defs;
 
 	if (nr <= s->nr_defs)
 		return 0;
-	if (!defs || room_for(nr) != room_for(s->nr_defs))
-		defs = realloc(s->defs, room_for(nr) * sizeof(*defs));
+	defs = reach(s->defs, s->nr_defs, nr, sizeof(*defs));
 	if (!defs)
 		return -ENOMEM;
 	memset(defs + s->nr_defs, 0, (nr - s->nr_defs) * sizeof(*defs));
@@ -359,7 +359,7 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 		return -EINVAL;
 	if (at < s->nr_defs && s->defs[at])
 		return tsct_def_equal(s->defs[at], def) ? 0 : -EEXIST;
-	err = reach(s, at + 1);
+	err = reach_def(s, at + 1);
 	if (err)
 		return err;
 	copy = calloc(1, sizeof(*copy));
