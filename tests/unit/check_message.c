@@ -70,6 +70,17 @@ static void expect_unmatched(const struct tsct_messages_result *r, __u64 sends,
 	ck_assert_uint_eq(r->receives, r->all.matched + receives);
 }
 
+/* Its end: so many matched, none received before it was sent, so many left over */
+static const struct tsct_messages_result *
+finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
+{
+	const struct tsct_messages_result *r = tsct_message_finish(matcher);
+
+	expect_unmatched(r, unmatched_sends, unmatched_receives);
+	expect_sums(&r->all, matched, 0, 0, 0);
+	return r;
+}
+
 /* ---- by hand --------------------------------------------------------------- */
 
 START_TEST(nothing_at_all)
@@ -137,13 +148,9 @@ END_TEST
 
 START_TEST(on_one_tick)
 {
-	const struct tsct_messages_result *r;
-
 	received(1, 100, 10, 0, 1);
 	sent(1, 100, 10, 0, 0);
-	r = tsct_message_finish(matcher);
-	expect_unmatched(r, 0, 0);
-	expect_sums(&r->all, 1, 0, 0, 0);
+	finish(1, 0, 0);
 }
 END_TEST
 
@@ -158,9 +165,7 @@ START_TEST(queue)
 	received(9, 130, 0, 0, 1);
 	received(9, 135, 0, 0, 1);
 	received(9, 140, 0, 0, 1);
-	r = tsct_message_finish(matcher);
-	expect_unmatched(r, 0, 0);
-	expect_sums(&r->all, 3, 0, 0, 0);
+	r = finish(3, 0, 0);
 	ck_assert_int_eq(r->all.least, 20);
 	ck_assert_uint_eq(r->nr_pairs, 1);
 }
@@ -176,36 +181,26 @@ START_TEST(number_again)
 	received(9, 120, 0, 0, 1);
 	sent(9, 130, 0, 0, 0);
 	received(9, 140, 0, 0, 1);
-	r = tsct_message_finish(matcher);
-	expect_unmatched(r, 0, 1);
-	expect_sums(&r->all, 2, 0, 0, 0);
+	r = finish(2, 0, 1);
 	ck_assert_int_eq(r->all.least, 10);
 }
 END_TEST
 
 START_TEST(sent_twice)
 {
-	const struct tsct_messages_result *r;
-
 	sent(1, 100, 0, 0, 0);
 	sent(1, 150, 0, 0, 0);
 	received(1, 160, 0, 0, 1);
-	r = tsct_message_finish(matcher);
-	expect_unmatched(r, 1, 0);
-	expect_sums(&r->all, 1, 0, 0, 0);
+	finish(1, 1, 0);
 }
 END_TEST
 
 START_TEST(received_twice)
 {
-	const struct tsct_messages_result *r;
-
 	sent(1, 100, 0, 0, 0);
 	received(1, 160, 0, 0, 1);
 	received(1, 161, 0, 0, 1);
-	r = tsct_message_finish(matcher);
-	expect_unmatched(r, 0, 1);
-	expect_sums(&r->all, 1, 0, 0, 0);
+	finish(1, 0, 1);
 }
 END_TEST
 
@@ -503,6 +498,8 @@ static void make_merged(void)
 	rec.locations[1].node = 1;
 	rec.locations[1].cpu = 0;
 	ck_assert_int_eq(tsct_recording_add_stream(&rec, "default"), 0);
+	rec.nodes[0].correction.shift_ns = INT64_MAX;
+	rec.nodes[1].correction.shift_ns = -1675;
 	rec.messages = (struct tsct_recorded_messages) {
 		.on = 1, .sends = 9, .receives = 8, .unmatched_sends = 4,
 		.unmatched_receives = 3, .given_up = 2, .other_pairs = 1,
@@ -544,6 +541,8 @@ START_TEST(metadata)
 	ck_assert_mem_eq(a, b, offsetof(struct tsct_recorded_messages, pairs));
 	ck_assert_uint_eq(b->nr_pairs, 2);
 	ck_assert_mem_eq(a->pairs, b->pairs, 2 * sizeof(*a->pairs));
+	ck_assert_int_eq(back.nodes[0].correction.shift_ns, INT64_MAX);
+	ck_assert_int_eq(back.nodes[1].correction.shift_ns, -1675);
 	tsct_recording_free(&back);
 }
 END_TEST
@@ -562,6 +561,10 @@ static const struct {
 	{ " least_ns=-1\"", " least_ns=--\"" },
 	{ "pairs=2 matched", "pairs=4097 matched" },
 	{ "\tmessages_0 = ", "\tmessages = " },
+	{ "earlier_ns=1675", "earlier_ns=-1675" },
+	{ "earlier_ns=1675", "earlier_ns=9223372036854775808" },
+	{ "earlier_ns=1675", "ever_ns=1675" },
+	{ "earlier_ns=1675", "" },
 };
 
 START_TEST(mangled_metadata)
@@ -574,7 +577,8 @@ START_TEST(mangled_metadata)
 	strcpy(whole, at + strlen(mangled[_i].is));
 	sprintf(at, "%s%s", mangled[_i].becomes, whole);
 	ck_assert_int_eq(parse(why, sizeof(why)), -EINVAL);
-	ck_assert_msg(strstr(why, "messages"), "%s", why);
+	ck_assert_msg(strstr(why, "messages") || strstr(why, "correction_shift"),
+		      "%s", why);
 	tsct_recording_free(&back);
 }
 END_TEST
