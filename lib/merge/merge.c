@@ -109,11 +109,10 @@ static void describe(struct tsct_merge *m)
 	};
 }
 
-static int make_clock(struct tsct_merge *m)
+static int name_result(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
 
-	find_span(m);
 	describe(m);
 	r->status = TSCT_STATUS_SYNCHRONIZED;
 	r->epoch_first = r->epoch = 1;
@@ -126,6 +125,14 @@ static int make_clock(struct tsct_merge *m)
 		return merge_fail(m, -EIO, "no random numbers");
 	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40;
 	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
+	return 0;
+}
+
+int merge_make_clock(struct tsct_merge *m)
+{
+	struct tsct_recording *r = &m->result;
+
+	find_span(m);
 	tie(m);
 	/* Nobody could read it then. */
 	if (r->end < r->begin || tsct_pair_check(&r->real, r->source))
@@ -141,7 +148,8 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 {
 	static int (*const step[])(struct tsct_merge *m) = {
 		merge_open, merge_identify, merge_choose_time, merge_find_axis,
-		merge_settle, merge_define, merge_bounds, make_clock,
+		merge_settle, merge_define, merge_bounds, name_result,
+		merge_make_clock, merge_cause,
 	};
 	struct tsct_merge *m = calloc(1, sizeof(*m));
 	size_t i;
@@ -233,7 +241,8 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 		return err;
 	widen(m);
 	bound_clock(m);
-	err = tsct_merge_messages(m, &m->result.messages);
+	if (!m->counted)
+		err = tsct_merge_messages(m, &m->result.messages);
 	if (err)
 		return merge_fail(m, err, "%s", strerror(-err));
 	m->result.complete = 1;

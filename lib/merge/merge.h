@@ -28,6 +28,7 @@ struct tsct_merge_options {
 	int fit;		/* enum tsct_fit_kind; -1: as each recording says */
 	__u64 hz;		/* global ticks per second; 0: 10^9 */
 	bool force;		/* what is refused otherwise */
+	bool as_fitted;		/* whatever messages say of it */
 	bool salvage;		/* what can be read, of what is damaged */
 	unsigned int jobs;	/* threads that copy; 0: as many as there are CPUs */
 	tsct_merge_note *note;	/* may be NULL */

@@ -239,23 +239,25 @@ int merge_bounds(struct tsct_merge *m)
 	return 0;
 }
 
+int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
+{
+	int err = bound_input(m, in,
+			      &m->result.nodes[in->told.first_node].correction);
+
+	return err ? fail(m, in, err) : 0;
+}
+
 /* A recording that goes on has more than when its end was looked for. */
 int merge_bounds_again(struct tsct_merge *m)
 {
-	struct tsct_recorded_correction *c;
 	struct merge_in *in;
-	unsigned int i;
-	int err;
+	int err = 0;
 
-	for (i = 0; i < m->nr; i++) {
-		in = &m->in[i];
+	for (in = m->in; in < m->in + m->nr && !err; in++) {
 		if (in->told.rec->merged || in->last <= in->end)
 			continue;
-		c = &m->result.nodes[in->told.first_node].correction;
 		in->end = in->last;
-		err = bound_input(m, in, c);
-		if (err)
-			return fail(m, in, err);
+		err = merge_bound_anew(m, in);
 	}
-	return 0;
+	return err;
 }

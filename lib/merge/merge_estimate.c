@@ -117,12 +117,6 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 
 /* ---- pieces ------------------------------------------------------------------------- */
 
-/* These are what they are for the whole recording, and meet what was computed by hand. */
-static bool is_reference(enum tsct_fit_kind kind)
-{
-	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
-}
-
 static unsigned int count_knots(const struct merge_in *in, __u64 span)
 {
 	double nr = floor((double)span / in->hz / KNOT_S) + 1;
@@ -188,7 +182,7 @@ int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 
 	if (to < s->begin)
 		to = s->begin;
-	if (s->how == TSCT_MERGE_AS_CHILD && is_reference(in->fit))
+	if (s->how == TSCT_MERGE_AS_CHILD && merge_is_reference(in->fit))
 		return tsct_series_fit(s->series, in->fit, in->hz, 0, UINT64_MAX,
 				       s->begin + (to - s->begin) / 2, &s->fit,
 				       NULL);

@@ -68,8 +68,8 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 			  merge_fit_why(err));
 }
 
-static int make_correct(struct tsct_merge *m, struct merge_in *in,
-			struct merge_segment *s)
+int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
+		       struct merge_segment *s)
 {
 	int err = tsct_correct_fit(s->correct, &s->fit, &in->frame, s->begin,
 				   s->end);
@@ -136,7 +136,7 @@ static int settle_own(struct tsct_merge *m, struct merge_in *in)
 	in->how = in->told.rec->merged ? TSCT_MERGE_AS_MERGED : TSCT_MERGE_AS_OWN;
 	s->how = in->how;
 	same(&s->fit, in->begin);
-	return make_correct(m, in, s);
+	return merge_make_correct(m, in, s);
 }
 
 /* ---- on the timeline ----------------------------------------------------------------- */
@@ -149,7 +149,7 @@ static int settle_master(struct tsct_merge *m, struct merge_in *in)
 		return -ENOMEM;
 	in->how = s->how = TSCT_MERGE_AS_MASTER;
 	same(&s->fit, in->begin);
-	return make_correct(m, in, s);
+	return merge_make_correct(m, in, s);
 }
 
 static int settle_merged(struct tsct_merge *m, struct merge_in *in)
@@ -165,7 +165,7 @@ static int settle_merged(struct tsct_merge *m, struct merge_in *in)
 	} else {
 		merge_axis_back(m, in->told.rec, &s->fit);
 	}
-	return make_correct(m, in, s);
+	return merge_make_correct(m, in, s);
 }
 
 /* How many of its samples are from while both were recorded */
@@ -382,7 +382,7 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in, bool wait)
 		err = merge_trace_pieces(m, in, &in->segment[k]);
 		if (err)
 			return refuse_fit(m, in, err);
-		err = make_correct(m, in, &in->segment[k]);
+		err = merge_make_correct(m, in, &in->segment[k]);
 	}
 	in->how = in->segment[in->nr_segments - 1].how;
 	return err;

@@ -85,6 +85,7 @@ struct tsct_merge {
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
+	bool counted;		/* messages were, and will not change */
 	pthread_mutex_t lock;	/* of notes, sums and why */
 };
 
@@ -136,6 +137,8 @@ int merge_find_axis(struct tsct_merge *m);	/* merge_axis.c */
 int merge_settle(struct tsct_merge *m);		/* merge_settle.c */
 int merge_define(struct tsct_merge *m);		/* merge_define.c */
 int merge_bounds(struct tsct_merge *m);		/* merge_bound.c */
+int merge_make_clock(struct tsct_merge *m);	/* merge.c */
+int merge_cause(struct tsct_merge *m);		/* merge_cause.c */
 int merge_copy(struct tsct_merge *m, int dirfd);	/* merge_copy.c */
 int merge_bounds_again(struct tsct_merge *m);	/* merge_bound.c: by what was copied */
 
@@ -180,6 +183,17 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 /* Pieces through estimates, or the fit itself. 0 or -errno as above */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);
+
+/* These are what they are for the whole recording, and meet what was computed by hand. */
+static inline bool merge_is_reference(enum tsct_fit_kind kind)
+{
+	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
+}
+
+/* Lines, and bounds, by what the segment's pieces are now. 0 or -errno, which is told */
+int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
+		       struct merge_segment *s);
+int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);
 
 /* One global tick, for what is not an event */
 __u64 merge_global(const struct merge_in *in, __u64 local);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include <tsctrace/version.h>
 
@@ -186,6 +187,10 @@ static void put_correction(FILE *to, const char *of,
 	if (c->has_residual)
 		fprintf(to, "\t%scorrection_residual = \"ps=%" PRIu64 "\";\n",
 			of, (uint64_t)c->residual_ps);
+	if (c->shift_ns)
+		fprintf(to, "\t%scorrection_shift = \"%s=%" PRIu64 "\";\n", of,
+			c->shift_ns < 0 ? "earlier_ns" : "later_ns",
+			(uint64_t)llabs(c->shift_ns));
 	fprintf(to, "\t%sbounds = \"", of);
 	for (i = 0; i < c->nr_bounds; i++)
 		fprintf(to, "%stick=%" PRIu64 " ns=%" PRIu64, i ? " " : "",

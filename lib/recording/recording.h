@@ -143,6 +143,7 @@ struct tsct_recorded_correction {
 	 */
 	__u64 residual_ps;
 	__u32 has_residual;
+	__s64 shift_ns;		/* later than its fit has it, as messages say; or earlier */
 	__u32 nr_bounds;		/* in order of ticks */
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };

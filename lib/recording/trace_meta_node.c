@@ -83,6 +83,18 @@ static int set_residual(struct tsct_text *p, const char *at)
 	return 0;
 }
 
+static int set_shift(struct tsct_text *p, const char *at)
+{
+	const bool earlier = *at == 'e';
+	__u64 ns;
+
+	if (!tsct_text_item(&at, earlier ? "earlier_ns" : "later_ns", INT64_MAX,
+			    &ns) || *at)
+		return tsct_text_bad(p, "correction_shift: malformed");
+	node_of(p)->correction.shift_ns = earlier ? -(__s64)ns : (__s64)ns;
+	return 0;
+}
+
 static int set_bounds(struct tsct_text *p, const char *at)
 {
 	struct tsct_recorded_correction *c = &node_of(p)->correction;
@@ -138,6 +150,8 @@ int tsct_text_node(struct tsct_text *p, const char *key,
 		return set_fit(p, e->value);
 	if (!strcmp(key, "correction_residual"))
 		return set_residual(p, e->value);
+	if (!strcmp(key, "correction_shift"))
+		return set_shift(p, e->value);
 	if (!strcmp(key, "bounds"))
 		return set_bounds(p, e->value);
 	return 0;

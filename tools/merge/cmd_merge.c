@@ -10,11 +10,12 @@
 #include "cmd_merge.h"
 #include "outcome.h"
 
-enum { KEY_ALIGN = 256, KEY_FIT, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
+enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "the result, a directory that is not there yet or empty; NAME.otf2: an archive, also of recordings alone", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "recordings: what is made of their sync samples: auto, linear, spline, hull or regression (default: what each says)", 0 },
+	{ "as-fitted", KEY_AS_FITTED, NULL, 0, "recordings: leave nodes where their fits have them, also where messages would be received before they were sent", 0 },
 	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: ticks of the result per second, such as 10G (default: 1G, nanoseconds)", 0 },
 	{ "jobs", 'j', "N", 0, "recordings: so many threads (default: as many as there are processors)", 0 },
 	{ "align", KEY_ALIGN, "HOW", 0, "archives: real: by the time of day at which each trace began; text: all begin at the same moment (default: real where both know it)", 0 },
@@ -89,6 +90,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'o': m->output = m->shown = arg; break;
 	case 'j': set_jobs(state, m, arg); break;
 	case KEY_FIT: set_fit(state, m, arg); break;
+	case KEY_AS_FITTED: m->as_fitted = true; break;
 	case KEY_RESOLUTION: set_hz(state, m, arg); break;
 	case 'q': m->quiet = true; break;
 	case KEY_ALIGN: set_align(state, m, arg); break;

@@ -35,7 +35,7 @@ struct merge {
 	int fit;		/* of recordings: enum tsct_fit_kind, -1: their own */
 	uint64_t hz;		/* 0: as it is by default */
 	unsigned int jobs;
-	bool force, salvage, json, quiet;
+	bool as_fitted, force, salvage, json, quiet;
 };
 
 __attribute__((format(printf, 1, 2)))

@@ -236,6 +236,7 @@ int merge_recordings(const struct merge *m)
 	w.options = (struct tsct_merge_options) {
 		.path = (const char *const *)paths, .nr = (unsigned int)m->nr, .fit = m->fit,
 		.hz = m->hz, .force = m->force, .salvage = m->salvage,
+		.as_fitted = m->as_fitted,
 		.jobs = m->jobs, .note = note, .arg = &w,
 	};
 	/* Waited for it is heard; one that comes after that is nothing. */

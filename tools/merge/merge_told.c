@@ -2,6 +2,7 @@
 /* What came out of merging recordings. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -64,6 +65,10 @@ static void tell_node(const struct tsct_merge *done, __u32 node)
 			       " suspend)");
 	if (r->nodes[node].cut_off)
 		merge_complain("     it was not ended: its last events may be missing");
+	if (c->shift_ns)
+		merge_complain("     its times were put %.3f us %s, as messages say",
+			       (double)llabs(c->shift_ns) / 1e3,
+			       c->shift_ns < 0 ? "earlier" : "later");
 	if (c->bumps)
 		merge_complain("     %" PRIu64 " events were put later, by up to"
 			       " %" PRIu64 " ticks, to keep their order",
@@ -115,7 +120,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
 
-	return json_pack("{so so ss ss so so so so so so sb sb}",
+	return json_pack("{so so ss ss so so so so so sI so sb sb}",
 			 "name", ctl_json_text(tsct_recording_node_name(r, node)),
 			 "host", ctl_json_text(r->nodes[node].host),
 			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
@@ -125,6 +130,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "bumps", number(c->bumps),
 			 "bump_max", number(c->bump_max),
 			 "error_ns", number(worst_of(c)),
+			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?
 			 json_real((double)c->residual_ps / 1e3) : json_null(),
 			 "disrupted", r->nodes[node].disrupted,

@@ -77,7 +77,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_nodes; i++) {
 		node = &s->rec->nodes[i];
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so ss so so sb sb sI}", "name",
+			"{so so so so ss so so sI sb sb sI}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
@@ -85,6 +85,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"fit", node->correction.fit,
 			"error_ns", json_error(s, i),
 			"residual_ns", json_residual(&node->correction),
+			"shift_ns", (json_int_t)node->correction.shift_ns,
 			"complete", s->rec->complete && !node->cut_off,
 			"disrupted", node->disrupted ||
 			(!s->rec->merged && s->rec->epoch != s->rec->epoch_first),
