@@ -68,8 +68,9 @@ static int count_init(struct stat_figures *s)
 	s->rec = tsct_trace_recording(s->trace);
 	s->by_location = calloc(s->rec->nr_locations, sizeof(*s->by_location));
 	s->by_node = calloc(s->rec->nr_nodes, sizeof(*s->by_node));
+	s->lost_by_node = calloc(s->rec->nr_nodes, sizeof(*s->lost_by_node));
 	s->by_event = calloc(s->rec->nr_streams + 1, sizeof(*s->by_event));
-	if (!s->by_location || !s->by_node || !s->by_event)
+	if (!s->by_location || !s->by_node || !s->lost_by_node || !s->by_event)
 		return -ENOMEM;
 	for (i = 0; i < s->rec->nr_streams; i++) {
 		s->by_event[i] = calloc(s->rec->streams[i].nr_defs + 1,
@@ -98,14 +99,11 @@ static void count_event(struct stat_figures *s, const struct tsct_trace_event *e
 static int count(struct stat_figures *s)
 {
 	struct tsct_trace_event e;
-	__u32 i;
 	int ret;
 
 	while ((ret = tsct_trace_next(s->trace, &e)) == 1)
 		count_event(s, &e);
-	for (i = 0; i < s->rec->nr_locations; i++)
-		tally_add(&s->by_node[s->rec->locations[i].node],
-			  &s->by_location[i]);
+	stat_sum_nodes(s);
 	threads_finish(&s->threads);
 	return ret;
 }
@@ -119,6 +117,7 @@ static void count_free(struct stat_figures *s)
 	free(s->by_event);
 	free(s->by_location);
 	free(s->by_node);
+	free(s->lost_by_node);
 	stat_files_free(s);
 	threads_free(&s->threads);
 }

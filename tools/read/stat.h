@@ -29,6 +29,7 @@ struct stat_figures {
 	__u64 events, first, last;
 	struct tally *by_location;	/* nr_locations */
 	struct tally *by_node;		/* nr_nodes */
+	__u64 *lost_by_node;
 	struct tally **by_event;	/* stream, id - FIRST */
 	struct threads threads;
 	struct stat_files files;
@@ -49,6 +50,8 @@ __u64 stat_lost_on(const struct stat_figures *s, __u32 location);
  */
 __u64 stat_unreadable_on(const struct stat_figures *s, __u32 location);
 __u64 stat_unreadable(const struct stat_figures *s);
+/* Nodes are what their locations are: once those are known. */
+void stat_sum_nodes(struct stat_figures *s);
 __u64 stat_lost_of(const struct stat_figures *s, __u32 node);
 
 /* How far its times may be off, at worst; UINT64_MAX: nobody knows */

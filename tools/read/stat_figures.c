@@ -65,15 +65,21 @@ __u64 stat_unreadable(const struct stat_figures *s)
 	return sum;
 }
 
+void stat_sum_nodes(struct stat_figures *s)
+{
+	__u32 i, node;
+
+	for (i = 0; i < s->rec->nr_locations; i++) {
+		node = s->rec->locations[i].node;
+		tally_add(&s->by_node[node], &s->by_location[i]);
+		s->lost_by_node[node] = tsct_add_up(s->lost_by_node[node],
+						    stat_lost_on(s, i));
+	}
+}
+
 __u64 stat_lost_of(const struct stat_figures *s, __u32 node)
 {
-	__u64 sum = 0;
-	__u32 i;
-
-	for (i = 0; i < s->rec->nr_locations; i++)
-		if (s->rec->locations[i].node == node)
-			sum = tsct_add_up(sum, stat_lost_on(s, i));
-	return sum;
+	return s->lost_by_node[node];
 }
 
 __u64 stat_error_of(const struct stat_figures *s, __u32 node)

@@ -324,32 +324,40 @@ static void print_calls(const struct stat_figures *s)
 
 /* ---- threads ------------------------------------------------------------------ */
 
-static void print_switched(const struct stat_figures *s, __u64 switched)
+/* Does anything say who was switched in? */
+static bool knows_switches(const struct stat_figures *s)
 {
 	bool any = s->threads.rest.switched;
 	__u32 i;
 
 	for (i = 0; i < s->threads.nr && !any; i++)
 		any = s->threads.table[i].switched;
-	if (any)
+	return any;
+}
+
+static void print_switched(bool known, __u64 switched)
+{
+	if (known)
 		printf(" %12" PRIu64, (uint64_t)switched);
 	else
 		printf(" %12s", "-");
 }
 
-static void print_thread(const struct stat_figures *s, const struct thread *t)
+static void print_thread(const struct stat_figures *s, const struct thread *t,
+			 bool switches)
 {
 	print_node(s, t->node);
 	printf("%-10u ", t->tid);
 	print_span(s, &t->tally);
-	print_switched(s, t->switched);
+	print_switched(switches, t->switched);
 	if (t->tid && *t->comm)
 		fputs("  ", stdout);
 	view_print_plain(stdout, t->tid ? t->comm : "  (idle)");
 	putchar('\n');
 }
 
-static void print_other_threads(const struct stat_figures *s, __u32 from)
+static void print_other_threads(const struct stat_figures *s, __u32 from,
+				bool switches)
 {
 	struct thread rest = s->threads.rest;
 	char name[32];
@@ -365,12 +373,13 @@ static void print_other_threads(const struct stat_figures *s, __u32 from)
 	print_no_node(s);
 	printf("%-10s ", s->threads.rest.tally.events ? "others" : name);
 	print_span(s, &rest.tally);
-	print_switched(s, rest.switched);
+	print_switched(switches, rest.switched);
 	putchar('\n');
 }
 
 static void print_threads(const struct stat_figures *s)
 {
+	const bool switches = knows_switches(s);
 	__u32 i;
 
 	if (!s->threads.nr)
@@ -381,8 +390,8 @@ static void print_threads(const struct stat_figures *s)
 	print_span_head();
 	printf(" %12s  %s\n", "switched in", "name");
 	for (i = 0; i < s->threads.nr && i < limit(s, TOP); i++)
-		print_thread(s, &s->threads.table[i]);
-	print_other_threads(s, i);
+		print_thread(s, &s->threads.table[i], switches);
+	print_other_threads(s, i, switches);
 }
 
 int stat_tables_print(const struct stat_figures *s)
