@@ -11,6 +11,15 @@ static bool is_possible(__u64 mult)
 	return mult >= TSCT_NS_MULT / 100 && mult <= TSCT_NS_MULT * 100;
 }
 
+/*
+ * Does its bound say anything? What grows with the time itself is told of who lost his
+ * master; the rest of it is what others' waywardness adds.
+ */
+static bool is_bounded(const struct tsct_remote_line *line)
+{
+	return line->growth <= tsct_growth(line->mult, 4000000000U);
+}
+
 /* What is not so would make a fit of nonsense, or a line that is none. */
 static const char *check(const struct tsct_sync_sample *s)
 {
@@ -28,6 +37,8 @@ static const char *check(const struct tsct_sync_sample *s)
 		return "its counter does not run";
 	if (!is_possible(s->line.mult))
 		return "its counter cannot be that slow or fast";
+	if (!is_bounded(&s->line))
+		return "its bound grows faster than time goes";
 	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
 		return "its source has no name";
 	return NULL;

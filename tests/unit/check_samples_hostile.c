@@ -69,6 +69,8 @@ static void too_deep(struct tsct_sync_sample *s) { s->depth = 16; }
 static void no_rate(struct tsct_sync_sample *s) { s->line.mult = 0; }
 static void too_fast(struct tsct_sync_sample *s) { s->line.mult = TSCT_NS_MULT / 101; }
 static void too_slow(struct tsct_sync_sample *s) { s->line.mult = TSCT_NS_MULT * 101; }
+static void no_bound(struct tsct_sync_sample *s) { s->line.growth = ~0ULL; }
+static void negative(struct tsct_sync_sample *s) { s->line.mult = (__u64)-1; }
 static void no_name(struct tsct_sync_sample *s) { s->source[0] = '\0'; }
 
 static const struct {
@@ -83,6 +85,8 @@ static const struct {
 	{ "its counter does not run", no_rate },
 	{ "its counter cannot be that slow or fast", too_fast },
 	{ "its counter cannot be that slow or fast", too_slow },
+	{ "its counter cannot be that slow or fast", negative },
+	{ "its bound grows faster than time goes", no_bound },
 	{ "its source has no name", no_name },
 };
 
