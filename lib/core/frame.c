@@ -3,8 +3,7 @@
 
 #include "scale.h"
 
-/* Both without their common factors */
-static void reduce(__u64 *a, __u64 *b)
+void tsct_reduce(__u64 *a, __u64 *b)
 {
 	__u64 x = *a, y = *b, rest;
 
@@ -31,10 +30,10 @@ int tsct_frame_run(struct tsct_frame *ret_frame, __u64 begin, __u64 end,
 				   &rest);
 	if (frame.global == ~0ULL)
 		return -ERANGE;
-	reduce(&wall, &span);
-	reduce(&hz, &giga);
-	reduce(&wall, &giga);
-	reduce(&hz, &span);
+	tsct_reduce(&wall, &span);
+	tsct_reduce(&hz, &giga);
+	tsct_reduce(&wall, &giga);
+	tsct_reduce(&hz, &span);
 	if (__builtin_mul_overflow(wall, hz, &frame.num) ||
 	    __builtin_mul_overflow(span, giga, &frame.den))
 		return -ERANGE;

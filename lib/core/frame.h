@@ -18,6 +18,9 @@ struct tsct_frame {
 
 #define TSCT_FRAME_HZ_MIN	1000000000ULL
 
+/* tsct_reduce - a ratio in lowest terms; not 0 : 0 */
+void tsct_reduce(__u64 *a, __u64 *b);
+
 /*
  * tsct_frame_run - the run takes exactly as long as the master's wall clock says
  * @begin @end: of the master's counter

@@ -224,31 +224,20 @@ static int no_frame(struct tsct_merge *m, int err)
 			  " forward; --force takes each node's own clock");
 }
 
-static __u64 common(__u64 a, __u64 b)
-{
-	__u64 rest;
-
-	while (b) {
-		rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 int merge_frame_pair(struct tsct_frame *ret, __u64 base, __s64 base_ns,
 		     __u64 mult, __u64 hz)
 {
-	const __u64 by = common(hz, GIGA);
 	int err = tsct_frame_pair(ret, base, base_ns, mult);
+	__u64 num = hz, den = GIGA;
 	bool rest;
 
 	if (err)
 		return err;
 	ret->hz = hz;
 	ret->global = tsct_divide((tsct_u128)ret->global * hz, GIGA, &rest);
-	if (__builtin_mul_overflow(ret->num, hz / by, &ret->num) ||
-	    __builtin_mul_overflow(ret->den, GIGA / by, &ret->den) ||
+	tsct_reduce(&num, &den);
+	if (__builtin_mul_overflow(ret->num, num, &ret->num) ||
+	    __builtin_mul_overflow(ret->den, den, &ret->den) ||
 	    ret->global == ~0ULL)
 		return -ERANGE;
 	return 0;

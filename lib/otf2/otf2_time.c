@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/frame.h"
 #include "otf2/otf2_time.h"
 
 #define PER_SECOND	1000000000ULL
@@ -27,18 +28,6 @@ static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
 	return 0;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-	uint64_t rest;
-
-	while (b) {
-		rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 bool tsct_otf2_can_align(const struct tsct_otf2_clock *a,
 			 const struct tsct_otf2_clock *b)
 {
@@ -49,18 +38,19 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 			  const struct tsct_otf2_clock *a,
 			  const struct tsct_otf2_clock *b, bool real)
 {
-	uint64_t divisor = common_divisor(a->resolution, b->resolution);
 	tsct_s128 between = (tsct_s128)b->real_ns - a->real_ns;
+	__u64 num = a->resolution, den = b->resolution;
 	tsct_s128 ticks = 0;
 	uint64_t part = 0;
 
 	/* Below 2^64 x 2^64 / 10^9: never too much */
 	if (real)
 		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
+	tsct_reduce(&num, &den);
 	*scale = (struct tsct_otf2_scale) {
 		.from = b->offset,
-		.num = a->resolution / divisor,
-		.den = b->resolution / divisor,
+		.num = num,
+		.den = den,
 		.to = ticks + a->offset,
 		.part = (uint32_t)part,
 	};
