@@ -11,9 +11,9 @@ enum { KEY_FROM = 4096, KEY_TO, KEY_NODE, KEY_CPU, KEY_TID, KEY_EVENT };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Which events; all of these have to agree:", 1 },
-	{ "from", KEY_FROM, "TIME", 0, "events at TIME or later: ns since the "
-	  "epoch, a date and time, a time of day, or since the beginning: +1.5, "
-	  "+20ms", 1 },
+	{ "from", KEY_FROM, "TIME", 0, "events at TIME or later: a date and time, "
+	  "a time of day, since the beginning: +1.5, +20ms, or ns since the epoch "
+	  "(19 digits)", 1 },
 	{ "to", KEY_TO, "TIME", 0, "events before TIME only", 1 },
 	{ "node", KEY_NODE, "NODE", 0, "events of that node only, a name or "
 	  "number; again for more", 1 },
@@ -43,16 +43,33 @@ static void add_ranges(struct argp_state *state, const char *option,
 			   option, arg, max);
 }
 
+/* A year, a date without its dashes, seconds? All would be in 1970. */
+static void complain_of_number(struct argp_state *state, const char *option,
+			       const char *arg)
+{
+	argp_error(state, "%s: %s is not a time: nanoseconds since the epoch have 19"
+		   " digits; write a date as 2026-01-31, seconds since the"
+		   " beginning as +1.5, and if it is nanoseconds, %sns", option,
+		   arg, arg);
+}
+
 /* What it means is known with the recording only; whether it means anything, now */
 static const char *check_time(struct argp_state *state, const char *option,
 			      const char *arg)
 {
 	__s64 ns;
+	int err = tsct_filter_time(arg, 0, &ns);
 
-	if (tsct_filter_time(arg, 0, &ns))
+	if (err == -EDOM)
+		complain_of_number(state, option, arg);
+	else if (err == -ERANGE)
+		argp_error(state, "%s: %s is out of range: times are from 1677 to"
+			   " 2262", option, arg);
+	else if (err)
 		argp_error(state, "%s: %s is not a time; these are:"
 			   " 2026-01-31T12:30:00.5Z, '2026-01-31 12:30', 12:30:00,"
-			   " 1769862600500000000 (ns), +1.5 (s), +20ms", option, arg);
+			   " 1769862600500000000 (ns), +1.5 (s), +20ms", option,
+			   *arg ? arg : "''");
 	return arg;
 }
 

@@ -222,7 +222,8 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 	if (!err)
 		return 0;
 	return complain(to, err, "--%s %.64s: %s", option, text,
-			err == -ERANGE ? "out of range" : "not a time");
+			err == -ERANGE ? "out of range" : err == -EDOM ?
+			"no nanoseconds since the epoch" : "not a time");
 }
 
 static int set_times(struct tsct_selection *sel, const struct complaint *to)

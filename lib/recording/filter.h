@@ -27,12 +27,12 @@ struct tsct_filter {
 /*
  * tsct_filter_time - a moment, as people say it
  * @text: +1.5, +20ms, +3us, +7ns: since the beginning
- *	1763678962123456789: ns since the epoch
+ *	1763678962123456789: ns since the epoch; before 2001 with their unit, 1234ns
  *	2026-11-21T12:27:50.123Z: UTC; without Z, or with a blank: local
  *	12:27:50.123: local, the first one in the recording
  * @begin_ns: when it begins
  *
- * Returns 0, -EINVAL, or -ERANGE.
+ * Returns 0, -EINVAL, -ERANGE, or -EDOM: a number that is no such ns, but maybe a year.
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 

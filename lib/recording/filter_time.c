@@ -8,6 +8,12 @@
 
 #define NS_PER_S	1000000000LL
 
+/*
+ * 2001-09-09: nanoseconds since the epoch have 19 digits from then on. Less than that is
+ * a year, a date or seconds to those who write it, and nothing but 1970 as nanoseconds.
+ */
+#define NS_PLAIN_MIN	1000000000000000000LL
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -178,16 +184,24 @@ static int parse_absolute(const char *text, __s64 *ret)
 	return !err && tm.tm_mday != day ? -EINVAL : err;
 }
 
+static int parse_epoch(const char *text, __s64 *ret)
+{
+	int err = parse_whole(&text, ret);
+
+	if (err || !strcmp(text, "ns"))
+		return err;
+	if (*text)
+		return -EINVAL;
+	return *ret < NS_PLAIN_MIN ? -EDOM : 0;
+}
+
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns)
 {
-	int err;
-
 	if (*text == '+')
 		return parse_relative(text + 1, begin_ns, ret_ns);
 	if (strspn(text, "0123456789") == 2 && text[2] == ':')
 		return parse_time_of_day(text, begin_ns, ret_ns);
 	if (strspn(text, "0123456789") == 4 && text[4] == '-')
 		return parse_absolute(text, ret_ns);
-	err = parse_whole(&text, ret_ns);
-	return !err && *text ? -EINVAL : err;
+	return parse_epoch(text, ret_ns);
 }

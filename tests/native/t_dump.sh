@@ -160,6 +160,18 @@ run 1 dump --node nonesuch "$work/a"
 says "dump: --node nonesuch: the recording has no such node; it has $(uname -n)$"
 run 1 dump --from +2 --to +1 "$work/a"
 says 'dump: --from is later than --to$'
+for number in 2026 20260131 1769862600 0; do
+	run 2 dump --from $number "$work/a"
+	says "--from: $number is not a time: .* have 19 digits; write a date as 2026-01-31"
+	run 2 export -f json --to $number "$work/a"
+	says "--to: $number is not a time: "
+done
+run 0 dump --from 2026ns "$work/a"
+[ -s "$work/out" ] || fail "--from 2026ns"
+run 2 dump --from 9999999999999999999 "$work/a"
+says 'is out of range'
+run 2 dump --from '' "$work/a"
+says "'' is not a time"
 run 2 dump --from yesterday "$work/a"
 says 'from: yesterday is not a time; these are'
 run 1 dump "$work/none"
