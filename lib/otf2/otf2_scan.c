@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "otf2/otf2_scan.h"
+#include "readat.h"
 
 #define CHUNK_END	0
 #define FILE_END	2
@@ -196,35 +197,16 @@ static int scan_chunk(struct scan *s)
 	return err ? err : cut_off(s);
 }
 
-/* Returns bytes, fewer than wanted only at the file's end, or -errno. */
-static ssize_t fill(struct scan *s, size_t size)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < size) {
-		n = read(s->fd, s->data + done, size - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 static int scan_all(struct scan *s, uint64_t chunk, volatile uint64_t *beat)
 {
 	ssize_t n;
 	int err = 0;
 
 	while (!s->ended && !err) {
-		n = fill(s, chunk);
+		s->base += s->len;
+		n = tsct_read_at(s->fd, s->data, chunk, s->base);
 		if (n < 0)
 			return (int)n;
-		s->base += s->len;
 		s->len = (size_t)n;
 		s->at = 0;
 		*beat += s->len;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/def.h"
+#include "readat.h"
 #include "recording/ticks.h"
 #include "recording/trace_stream.h"
 
@@ -66,25 +67,6 @@ static void damage_event(struct tsct_stream_dir *dir, struct tsct_stream *s,
 }
 
 /* ---- packets ----------------------------------------------------------- */
-
-/* Reads up to @len bytes; how many there were, or -errno. */
-static ssize_t read_at(int fd, void *to, size_t len, __u64 pos)
-{
-	size_t got = 0;
-	ssize_t n;
-
-	while (got < len) {
-		n = pread(fd, (char *)to + got, len - got, pos + got);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		got += n;
-	}
-	return got;
-}
 
 /* Ticks become stamps by shifts, in which nothing may be lost. */
 static bool fits(const struct tsct_stream *s, __u64 tick)
@@ -198,7 +180,7 @@ static int load(struct tsct_stream_dir *dir, struct tsct_stream *s, int fd)
 	content = s->head.content_bits / 8;
 	if (make_room(s, content + TSCT_DELTA_ROOM))
 		return -ENOMEM;
-	got = read_at(fd, s->buffer, content, s->pos);
+	got = tsct_read_at(fd, s->buffer, content, s->pos);
 	if (got < 0)
 		return damage_head(dir, s, strerror(-got));
 	s->cut = (size_t)got < content;
@@ -242,7 +224,7 @@ static bool is_due(const struct tsct_stream_dir *dir,
 
 	if (likely(!dir->live))
 		return true;
-	return read_at(fd, &head, sizeof(head), s->next) == sizeof(head) &&
+	return tsct_read_at(fd, &head, sizeof(head), s->next) == sizeof(head) &&
 		head.begin < dir->live->until && !fstat(fd, &st) &&
 		head.packet_bits / 8 <= (__u64)st.st_size - s->next;
 }
@@ -259,7 +241,7 @@ static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
 		return 0;
 	}
 	s->pos = s->next;
-	got = read_at(fd, &s->head, sizeof(s->head), s->pos);
+	got = tsct_read_at(fd, &s->head, sizeof(s->head), s->pos);
 	s->packets += got != 0;
 	if (got == sizeof(s->head))
 		ret = load(dir, s, fd);
