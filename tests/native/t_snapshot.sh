@@ -43,6 +43,31 @@ run 0 snapshot -q -o "$work/again"
 "$ctl" dump --raw "$work/few" >"$work/1"
 "$ctl" dump --raw "$work/again" | diff - "$work/1" || fail "another copy"
 
+# The files are as record makes them, and the events are the same in all kinds.
+for kind in tsc tsc/16 tsc/256 interpolated system off; do
+	dir=$work/as-${kind/\//-}
+	run 0 snapshot -q --timestamps "$kind" --sync-every 2^4 --fsync end -o "$dir"
+	grep -q "^	timestamps = \"$kind\";" "$dir/metadata" || fail "$kind: metadata"
+	grep -q '^	fsync = "end";' "$dir/metadata" || fail "$kind: fsync"
+	run 0 stat "$dir"
+	shows "^ticks *$kind; "
+	shows 'at most 16 events in a packet'
+	run 0 dump "$dir"
+	sed 's/.*\[/[/' "$work/out" | sort >"$work/1"
+	"$ctl" dump "$work/few" | sed 's/.*\[/[/' | sort | diff -q - "$work/1" ||
+		fail "$kind: other events"
+	[ "$(babeltrace_events "$dir")" = 201 ] || fail "$kind: babeltrace2"
+done
+# The system's time is when it was, not when it was copied.
+from=$("$ctl" dump --json -n 1 "$work/few" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
+to=$("$ctl" dump --json -n 1 "$work/as-system" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
+off=$((from > to ? from - to : to - from))
+[ "$off" -lt 100000 ] || fail "the system's time is $off ns off"
+run 2 snapshot --timestamps sundial -o "$work/x"
+says '--timestamps sundial: give tsc, tsc/16, '
+run 2 snapshot --sync-every 3 -o "$work/x"
+run 2 snapshot --fsync often -o "$work/x"
+
 # --- a running one --------------------------------------------------------------
 
 # Each writer stays on its CPU: what counts up in a ring has no holes.

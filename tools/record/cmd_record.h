@@ -60,10 +60,8 @@ int record_machine(struct tsct_recorded_node *node, __u32 nr_cpus);
 
 /* ---- what files are like: record_files.c ------------------------------- */
 
-/* Options' values; they exit where it is none, as argp does. */
-uint32_t record_files_timestamps(struct argp_state *state, const char *arg);
-uint64_t record_files_every(struct argp_state *state, const char *arg);
-uint32_t record_files_fsync(struct argp_state *state, const char *arg);
+/* To be a child of the verb's parser; its input is a struct record_options. */
+extern const struct argp record_files_argp;
 
 /* ---- signals: cmd_record.c --------------------------------------------- */
 

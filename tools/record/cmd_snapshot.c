@@ -31,6 +31,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct record_options *o = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
 	case 'c': o->channels[o->nr_channels++] = arg; break;
 	case 'o': o->dir = arg; break;
 	case 'q': o->quiet = true; break;
@@ -45,6 +46,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = {
+	{ &record_files_argp, 0, NULL, 0 }, { 0 }
+};
+
 static const struct argp argp = {
 	options, parse, NULL,
 	"Copy what flight recorders (channels that overwrite their oldest events)"
@@ -52,7 +57,7 @@ static const struct argp argp = {
 	" slowed, and what is copied stays where it is."
 	"\vThe exit status is 0, or 1 if it failed, 2 for wrong usage, 3 if"
 	" events were lost. That older events were overwritten is what flight"
-	" recorders do, and no loss.", NULL, NULL, NULL
+	" recorders do, and no loss.", children, NULL, NULL
 };
 
 /* ---- which channels ---------------------------------------------------- */
@@ -188,6 +193,7 @@ static int copy(struct record_session *s)
 	unsigned int i;
 	int err = 0, err2;
 
+	record_clock_follow(s);
 	for (i = 0; !err && i < s->nr_channels; i++)
 		err = tsct_drain_snapshot(s->drains[i], UINT64_MAX);
 	err2 = record_session_end(s);

@@ -13,8 +13,7 @@
 #include "sync/fit.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
-       KEY_FIT, KEY_FSYNC, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_EVERY,
-       KEY_SYNC_TIMEOUT, KEY_TIMESTAMPS, KEY_UNREAD };
+       KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_TIMEOUT, KEY_UNREAD };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; again "
@@ -51,17 +50,6 @@ static const struct argp_option options[] = {
 	  "has it)", 0 },
 	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait at most as long "
 	  "for the end of a session, 1 to 3600 (default 30)", 0 },
-	{ "timestamps", KEY_TIMESTAMPS, "KIND", 0, "what an event's time is in the "
-	  "files: tsc (default): the counter's ticks; tsc/16, tsc/256: without "
-	  "their low bits; interpolated: with more, so that events on one tick "
-	  "differ; system: nanoseconds of the system's time; off: none but their "
-	  "packet's", 0 },
-	{ "sync-every", KEY_SYNC_EVERY, "2^N", 0, "begin a packet, and with it a "
-	  "full stamp, after so many events: a power of two up to 2^20 (default: "
-	  "after 64 KiB or a second)", 0 },
-	{ "fsync", KEY_FSYNC, "WHEN", 0, "have it on the disk, should the machine "
-	  "go down: never (default): when the kernel writes it; end: when it is "
-	  "complete; packet: packet by packet", 0 },
 	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if "
 	  "recording itself went well", 0 },
 	{ "quiet", 'q', NULL, 0, "say nothing but errors and losses", 0 },
@@ -149,6 +137,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct record_options *o = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
 	case 'e': add_event(state, o, arg); break;
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
@@ -167,9 +156,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
 				       TSCT_BLOCKS_MAX);
 		break;
-	case KEY_TIMESTAMPS: o->timestamps = record_files_timestamps(state, arg); break;
-	case KEY_SYNC_EVERY: o->sync_every = record_files_every(state, arg); break;
-	case KEY_FSYNC: o->fsync = record_files_fsync(state, arg); break;
 	case KEY_DURATION: o->duration_s = parse_duration(state, arg); break;
 	case KEY_CLUSTER: set_mode(state, o, RECORD_SYNC_CLUSTER); break;
 	case KEY_NO_CLUSTER: set_mode(state, o, RECORD_SYNC_OFF); break;
@@ -189,12 +175,16 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = {
+	{ &record_files_argp, 0, NULL, 0 }, { 0 }
+};
+
 static const struct argp argp = {
 	options, parse_option, "[-- CMD [ARGUMENT]...]",
 	"Record events, while CMD runs or until interrupted (Ctrl-C)."
 	"\vThe exit status is 0, or 1 if recording failed, 2 for wrong usage,"
 	" 3 if events were lost. CMD's own status is in the summary.",
-	NULL, NULL, NULL
+	children, NULL, NULL
 };
 
 static int check_name(const char *from, const char *name)
