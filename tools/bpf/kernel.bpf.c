@@ -14,6 +14,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "events.h"
+#include "tracked.h"
 
 /*
  * What we need of the kernel's structs. Offsets are filled in when the program
@@ -61,17 +62,6 @@ const volatile bool whole_system;
 
 /* Processes that the map had no room for. */
 __u64 untracked;
-
-/*
- * Processes to record: tgid -> start time of its leader, which tells a process
- * from a later one with the same number.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
-	__type(key, __u32);
-	__type(value, u64);
-} tracked SEC(".maps");
 
 static __always_inline bool wanted(__u32 tgid)
 {

@@ -25,14 +25,7 @@
 
 #include "net_kernel.h"
 #include "net_packet.h"
-
-/* kernel.bpf.c's */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
-	__type(key, __u32);
-	__type(value, u64);
-} tracked SEC(".maps");
+#include "tracked.h"
 
 /* Sockets of processes to record; connections inherit it from who listens. */
 struct {
