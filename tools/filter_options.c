@@ -40,7 +40,16 @@ static void add_ranges(struct argp_state *state, const char *option,
 	check_memory(state, option, err);
 	if (err)
 		argp_error(state, "%s: %s is no list of numbers up to %u",
-			   option, arg, max);
+			   option, *arg ? arg : "''", max);
+}
+
+static void add_name(struct argp_state *state, const char *option,
+		     const char *arg, const char ***list, __u32 *nr)
+{
+	if (!*arg)
+		argp_error(state, "%s: the name is empty; 'trace-ctl stat' lists"
+			   " those that there are", option);
+	check_memory(state, option, tsct_filter_add(list, nr, arg));
 }
 
 /* A year, a date without its dashes, seconds? All would be in 1970. */
@@ -87,12 +96,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		add_ranges(state, "--tid", arg, UINT32_MAX, &f->threads);
 		break;
 	case KEY_NODE:
-		check_memory(state, "--node",
-			     tsct_filter_add(&f->nodes, &f->nr_nodes, arg));
+		add_name(state, "--node", arg, &f->nodes, &f->nr_nodes);
 		break;
 	case KEY_EVENT:
-		check_memory(state, "--event",
-			     tsct_filter_add(&f->events, &f->nr_events, arg));
+		add_name(state, "--event", arg, &f->events, &f->nr_events);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

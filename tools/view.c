@@ -41,6 +41,9 @@ error_t view_parse_recording(int key, char *arg, struct argp_state *state,
 	case ARGP_KEY_ARG:
 		if (*dir)
 			argp_error(state, "%s: one recording at a time", arg);
+		if (!*arg)
+			argp_error(state, "the recording's name is empty; name its"
+				   " directory");
 		*dir = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:

@@ -172,6 +172,17 @@ run 2 dump --from 9999999999999999999 "$work/a"
 says 'is out of range'
 run 2 dump --from '' "$work/a"
 says "'' is not a time"
+run 2 dump ''
+says "recording's name is empty"
+for number in -1 '' 1x 18446744073709551617; do
+	run 2 dump -n "$number" "$work/a"
+	says "-n: ${number:-''} is not a number from 0 to "
+	run 2 dump --tid "$number" "$work/a"
+	says "--tid: ${number:-''} is no list of numbers up to 4294967295"
+done
+run 2 dump --node '' "$work/a"
+says '--node: the name is empty'
+run 2 dump --event '' "$work/a"
 run 2 dump --from yesterday "$work/a"
 says 'from: yesterday is not a time; these are'
 run 1 dump "$work/none"

@@ -105,6 +105,10 @@ for line in 'kernel  *sys_enter  *instant  *4 ' ' 1 other  *3  *0\.3 ' \
 	shows "$line"
 done
 ! grep -q '^2  *2 ' "$work/out" || fail "--top 2 shows three threads"
+for number in 0 -1 '' 1x 2147483648 18446744073709551617; do
+	run 2 stat -n "$number" "$work/a"
+	says "--top: ${number:-''} is not a number from 1 to 2147483647"
+done
 run 3 stat -n 1 "$work/a"
 shows '^1 other  *2  *4\.000  *2000\.000  *3000\.000$'
 shows '^1 other  *4  *0\.4  *+3\.000000  *+6\.000000  *7$'

@@ -43,7 +43,7 @@ static void set_format(struct argp_state *state, struct job *j, const char *arg)
 	j->x.format = tsct_export_find(arg);
 	if (!j->x.format)
 		argp_error(state, "--format: %s is none of ctf, otf2, perfetto,"
-			   " json, text, csv", arg);
+			   " json, text, csv", *arg ? arg : "''");
 }
 
 /* "x.json" is to be JSON. */
@@ -72,6 +72,8 @@ static void check_all(struct argp_state *state, struct job *j)
 	else if (j->x.relative && !j->x.format->relative)
 		argp_error(state, "--relative: times of %s are absolute",
 			   j->x.format->name);
+	else if (j->output && !*j->output)
+		argp_error(state, "--output is empty; name a file or directory");
 	else if (j->x.format->directory && j->output &&
 		 !strcmp(j->output, "-"))
 		argp_error(state, "-o -: %s is a directory; name it",
@@ -188,17 +190,38 @@ static int export_to(struct job *j, const char *output)
 	return write_it(j) ? EXIT_FAILED : view_missing("export", j->x.trace);
 }
 
-/* Beside the recording */
+/* Does the path end with "." or ".."? */
+static bool is_dots(const char *path, size_t len)
+{
+	size_t dots = 0;
+
+	while (dots < len && path[len - dots - 1] == '.')
+		dots++;
+	return (dots == 1 || dots == 2) &&
+		(dots == len || path[len - dots - 1] == '/');
+}
+
+static size_t trimmed_len(const char *path)
+{
+	size_t len = strlen(path);
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	return len;
+}
+
+/* Beside the recording, called like it: of "." that is not seen. */
 static char *default_output(const struct job *j)
 {
-	size_t len = strlen(j->x.recording);
-	char *name;
+	const char *path = j->x.recording;
+	char *real = NULL, *name;
 
-	while (len > 1 && j->x.recording[len - 1] == '/')
-		len--;
-	if (asprintf(&name, "%.*s%s", (int)len, j->x.recording,
-		     j->x.format->suffix) < 0)
-		return NULL;
+	if (is_dots(path, trimmed_len(path)))
+		path = real = realpath(path, NULL);
+	if (!path || asprintf(&name, "%.*s%s", (int)trimmed_len(path), path,
+			      j->x.format->suffix) < 0)
+		name = NULL;
+	free(real);
 	return name;
 }
 

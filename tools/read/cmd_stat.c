@@ -32,8 +32,8 @@ static __u32 parse_top(struct argp_state *state, const char *arg)
 	unsigned long n = strtoul(arg, &end, 10);
 
 	if (*arg < '0' || *arg > '9' || *end || !n || n > INT32_MAX)
-		argp_error(state, "--top: %s is not a number from 1 to %d", arg,
-			   INT32_MAX);
+		argp_error(state, "--top: %s is not a number from 1 to %d",
+			   *arg ? arg : "''", INT32_MAX);
 	return n;
 }
 

@@ -38,7 +38,7 @@ static __u64 parse_number(struct argp_state *state, const char *what,
 
 	if (*arg < '0' || *arg > '9' || *end || n > max)
 		argp_error(state, "%s: %s is not a number from 0 to %" PRIu64,
-			   what, arg, (uint64_t)max);
+			   what, *arg ? arg : "''", (uint64_t)max);
 	return n;
 }
 
@@ -61,7 +61,8 @@ static enum dump_colour parse_colour(struct argp_state *state, const char *arg)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(arg, names[i]))
 			return i;
-	argp_error(state, "--color: %s is none of auto, always, never", arg);
+	argp_error(state, "--color: %s is none of auto, always, never",
+		   *arg ? arg : "''");
 	return DUMP_COLOUR_AUTO;
 }
 
