@@ -64,6 +64,31 @@ until_in() {	# FILE PATTERN
 	fail "never in $1: $2"
 }
 
+nothing_left() {	# DIR: no file but those in $before
+	[ "$(ls -A "$1")" = "$before" ] || fail "left in $1: $(ls -A "$1")"
+}
+
+# Interrupts what makes a file x in $work/room as soon as something is there: it says
+# so, and takes all away. Counts these in $interrupted. It may have been done by then.
+interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
+	local i pid got=0
+	"$ctl" "${@:3}" 2>"$work/err" &
+	pid=$!
+	for ((i = 0; i < 400; i++)); do
+		[ -z "$(ls -A "$work/room")" ] || break
+		sleep 0.01
+	done
+	kill -"$1" "$pid" 2>/dev/null || true
+	wait "$pid" || got=$?
+	[ "$got" = 1 ] || [ "$got" = "$2" ] || fail "interrupted: $got"
+	if [ "$got" = 1 ]; then
+		says '/x[.a-z]*: interrupted'
+		nothing_left "$work/room"
+		interrupted=$((interrupted + 1))
+	fi
+	rm -rf "$work/room/x"*
+}
+
 start_daemon() {	# sets: daemon
 	: >"$work/daemon.log"
 	"$build/daemon/tsctraced" 2>"$work/daemon.log" &

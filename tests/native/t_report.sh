@@ -24,10 +24,6 @@ check() {	# PAGE DIR [OPTION...]
 	read -r events shown summed bytes <<<"$out"
 }
 
-nothing_left() {	# DIR: no file but those before
-	[ "$(ls -A "$1")" = "$before" ] || fail "left in $1: $(ls -A "$1")"
-}
-
 # --- all that there is ----------------------------------------------------------
 mkdir "$work/a" "$work/m"
 "$work/kinds" "$work/a" 20
@@ -205,22 +201,7 @@ says 'No space left'
 says "x.html: File too large; raise 'ulimit -f'"
 nothing_left "$work/room"
 for signal in INT TERM HUP; do
-	"$ctl" report "$work/room/x.html" "$work/many" 2>"$work/err" &
-	pid=$!
-	for ((i = 0; i < 400; i++)); do
-		[ -z "$(ls -A "$work/room")" ] || break
-		sleep 0.01
-	done
-	kill -$signal "$pid" 2>/dev/null || true
-	status=0
-	wait "$pid" || status=$?
-	[ "$status" = 1 ] || [ "$status" = 0 ] || fail "interrupted: $status"
-	if [ "$status" = 1 ]; then
-		says 'x.html: interrupted'
-		nothing_left "$work/room"
-		interrupted=$((interrupted + 1))
-	fi
-	rm -f "$work/room/x.html"
+	interrupt $signal 0 report "$work/room/x.html" "$work/many"
 done
 [ "$interrupted" -gt 1 ] || fail "interrupted only $interrupted of 3"
 
