@@ -14,9 +14,17 @@
 /* Nothing that was recorded together is that far apart. */
 #define APART_NS	(24 * 3600 * 1000000000LL)
 
-struct pair {
-	const struct merge_in *a, *b;
-	const struct tsct_recorded_node *x, *y;
+/* A node of an input. That a merged one holds its own nodes twice was settled then. */
+struct holder {
+	const struct merge_in *in;
+	const struct tsct_recorded_node *node;
+};
+
+/* A channel that a node was recorded of, and when */
+struct claim {
+	struct holder by;
+	__u32 stream;
+	__s64 begin, end;
 };
 
 /* Some made them without: that is no identity. */
@@ -25,15 +33,6 @@ static bool is_known(const __u8 *uuid)
 	static const __u8 zero[16];
 
 	return memcmp(uuid, zero, sizeof(zero));
-}
-
-static bool is_same_machine(const struct pair *p)
-{
-	if (p->x->sync.on && p->y->sync.on)
-		return p->x->sync.node == p->y->sync.node;
-	return is_known(p->x->boot_id) &&
-		!memcmp(p->x->boot_id, p->y->boot_id, 16) &&
-		!strcmp(p->x->host, p->y->host);
 }
 
 static __s64 begin_of(const struct merge_in *in)
@@ -46,89 +45,290 @@ static __s64 end_of(const struct merge_in *in)
 	return tsct_pair_ns(&in->told.rec->real, in->end);
 }
 
-/* A node of a merged one was there from its first bound to its last. */
-static void find_span(const struct merge_in *in, const struct tsct_recorded_node *node,
-		      __s64 *ret_begin, __s64 *ret_end)
+static int compare_in(const struct merge_in *a, const struct merge_in *b)
 {
-	const struct tsct_recorded_correction *c = &node->correction;
-	const struct tsct_recording *rec = in->told.rec;
-
-	*ret_begin = begin_of(in);
-	*ret_end = end_of(in);
-	if (!rec->merged || !c->nr_bounds)
-		return;
-	*ret_begin = tsct_pair_ns(&rec->real, c->bounds[0].tick);
-	*ret_end = tsct_pair_ns(&rec->real, c->bounds[c->nr_bounds - 1].tick);
+	return (a > b) - (a < b);
 }
 
-static bool is_overlapping(const struct pair *p)
+static int no_memory(struct tsct_merge *m)
 {
-	__s64 a_begin, a_end, b_begin, b_end;
-
-	find_span(p->a, p->x, &a_begin, &a_end);
-	find_span(p->b, p->y, &b_begin, &b_end);
-	return a_begin < b_end && b_begin < a_end;
+	return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
 }
 
-/* A channel that both have; NULL: none */
-static const char *shared_channel(const struct pair *p)
+static size_t count_nodes(const struct tsct_merge *m)
 {
-	const struct tsct_recording *a = p->a->told.rec, *b = p->b->told.rec;
-	__u32 i, k;
+	size_t nr = 0;
+	unsigned int i;
 
-	for (i = 0; i < a->nr_streams; i++)
-		for (k = 0; k < b->nr_streams; k++)
-			if (a->streams[i].kernel == b->streams[k].kernel &&
-			    !strcmp(a->streams[i].name, b->streams[k].name))
-				return a->streams[i].name;
-	return NULL;
+	for (i = 0; i < m->nr; i++)
+		nr += m->in[i].told.rec->nr_nodes;
+	return nr;
 }
 
-/* Of two inputs, or of two nodes of one that was merged: that was settled then */
-static int check_nodes(struct tsct_merge *m, const struct pair *p)
-{
-	const char *channel;
+/* ---- the same directory ---------------------------------------------------------- */
 
-	if (is_known(p->x->uuid) && !memcmp(p->x->uuid, p->y->uuid, 16))
-		return merge_fail(m, -EINVAL, "%s: holds the same recording as %s;"
-				  " leave one out, or take it twice by --force",
-				  p->b->told.path, p->a->told.path);
-	if (!is_same_machine(p) || !is_overlapping(p))
-		return 0;
-	channel = shared_channel(p);
-	if (!channel)
-		return 0;
+struct place {
+	const struct merge_in *in;
+	dev_t dev;
+	ino_t ino;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	if (x->ino != y->ino)
+		return x->ino < y->ino ? -1 : 1;
+	return compare_in(x->in, y->in);
+}
+
+static int check_places(struct tsct_merge *m)
+{
+	struct place *all = calloc(m->nr + 1, sizeof(*all));
+	unsigned int i, nr = 0;
+	struct stat st;
+	int err = 0;
+
+	if (!all)
+		return no_memory(m);
+	for (i = 0; i < m->nr; i++)
+		if (!fstat(m->in[i].dirfd, &st))
+			all[nr++] = (struct place) { &m->in[i], st.st_dev, st.st_ino };
+	qsort(all, nr, sizeof(*all), by_place);
+	for (i = 1; i < nr && !err; i++)
+		if (all[i].dev == all[i - 1].dev && all[i].ino == all[i - 1].ino)
+			err = merge_fail(m, -EINVAL, "%s: is named twice; leave"
+					 " one out, or take it twice by --force",
+					 all[i].in->told.path);
+	free(all);
+	return err;
+}
+
+/* ---- the same recording ------------------------------------------------------------ */
+
+static int by_uuid(const void *a, const void *b)
+{
+	const struct holder *x = a, *y = b;
+	int order = memcmp(x->node->uuid, y->node->uuid, 16);
+
+	return order ? order : compare_in(x->in, y->in);
+}
+
+static int check_uuids(struct tsct_merge *m)
+{
+	struct holder *all = calloc(count_nodes(m) + 1, sizeof(*all));
+	const struct tsct_recording *rec;
+	size_t i, nr = 0;
+	int err = 0;
+	__u32 k;
+
+	if (!all)
+		return no_memory(m);
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].told.rec;
+		for (k = 0; k < rec->nr_nodes; k++)
+			if (is_known(rec->nodes[k].uuid))
+				all[nr++] = (struct holder) { &m->in[i],
+							      &rec->nodes[k] };
+	}
+	qsort(all, nr, sizeof(*all), by_uuid);
+	for (i = 1; i < nr && !err; i++)
+		if (all[i].in != all[i - 1].in &&
+		    !memcmp(all[i].node->uuid, all[i - 1].node->uuid, 16))
+			err = merge_fail(m, -EINVAL, "%s: holds the same recording"
+					 " as %s; leave one out, or take it twice"
+					 " by --force", all[i].in->told.path,
+					 all[i - 1].in->told.path);
+	free(all);
+	return err;
+}
+
+/* ---- the same node, channel and time ------------------------------------------------ */
+
+/*
+ * Who a node is, its daemon's number says; where one of two has none, the boot and the
+ * host's name.
+ */
+struct identity {
+	bool (*is_known)(const struct tsct_recorded_node *node);
+	int (*compare)(const struct tsct_recorded_node *a,
+		       const struct tsct_recorded_node *b);
+	bool has_numbers;	/* counts for two that both have one */
+};
+
+static bool is_in_cluster(const struct tsct_recorded_node *node)
+{
+	return node->sync.on;
+}
+
+static int compare_number(const struct tsct_recorded_node *a,
+			  const struct tsct_recorded_node *b)
+{
+	return (a->sync.node > b->sync.node) - (a->sync.node < b->sync.node);
+}
+
+static bool has_boot(const struct tsct_recorded_node *node)
+{
+	return is_known(node->boot_id);
+}
+
+static int compare_boot(const struct tsct_recorded_node *a,
+			const struct tsct_recorded_node *b)
+{
+	int order = memcmp(a->boot_id, b->boot_id, 16);
+
+	return order ? order : strcmp(a->host, b->host);
+}
+
+static const struct identity identities[] = {
+	{ is_in_cluster, compare_number, true },
+	{ has_boot, compare_boot, false },
+};
+
+static const struct tsct_stream_class *channel_of(const struct claim *c)
+{
+	return &c->by.in->told.rec->streams[c->stream];
+}
+
+/* Is it the same node, and the same channel? */
+static int compare_what(const struct identity *identity, const struct claim *a,
+			const struct claim *b)
+{
+	const struct tsct_stream_class *x = channel_of(a), *y = channel_of(b);
+	int order = identity->compare(a->by.node, b->by.node);
+
+	if (!order)
+		order = (x->kernel > y->kernel) - (x->kernel < y->kernel);
+	return order ? order : strcmp(x->name, y->name);
+}
+
+/* One of no length comes before those that begin with it: they do not overlap it. */
+static int by_claim(const void *a, const void *b, void *identity)
+{
+	const struct claim *x = a, *y = b;
+	int order = compare_what(identity, x, y);
+
+	if (!order)
+		order = (x->begin > y->begin) - (x->begin < y->begin);
+	if (!order)
+		order = (x->end > y->end) - (x->end < y->end);
+	return order ? order : compare_in(x->by.in, y->by.in);
+}
+
+/* Of those that began so far the one that ends last, and the one of another input */
+struct latest {
+	const struct claim *any, *other;
+};
+
+static void note_claim(struct latest *l, const struct claim *c)
+{
+	const struct merge_in *in = c->by.in;
+
+	if (!l->any || c->end > l->any->end) {
+		if (l->any && l->any->by.in != in)
+			l->other = l->any;
+		l->any = c;
+	} else if (in != l->any->by.in && (!l->other || c->end > l->other->end)) {
+		l->other = c;
+	}
+}
+
+/* One of another input that has not ended when this one begins, or NULL */
+static const struct claim *find_twin(const struct latest *l, const struct claim *c)
+{
+	const struct claim *twin = l->any && l->any->by.in != c->by.in ? l->any :
+		l->other;
+
+	return twin && twin->end > c->begin ? twin : NULL;
+}
+
+static int refuse_twin(struct tsct_merge *m, const struct claim *a,
+		       const struct claim *b)
+{
+	const bool turn = a->by.in > b->by.in;
+
 	return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s, of"
 			  " channel '%s' at the same time: events would be there"
 			  " twice; leave one out, or take both by --force",
-			  p->b->told.path, p->a->told.path, channel);
+			  (turn ? a : b)->by.in->told.path,
+			  (turn ? b : a)->by.in->told.path, channel_of(a)->name);
 }
 
-static bool is_same_place(const struct merge_in *a, const struct merge_in *b)
+/* In the order in which they begin, each against the latest end so far */
+static int sweep(struct tsct_merge *m, const struct identity *identity,
+		 const struct claim *all, size_t nr)
 {
-	struct stat x, y;
+	struct latest latest[2];	/* of nodes without and with a number */
+	const struct claim *twin;
+	bool numbered;
+	size_t i;
 
-	return !fstat(a->dirfd, &x) && !fstat(b->dirfd, &y) &&
-		x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	for (i = 0; i < nr; i++) {
+		if (!i || compare_what(identity, &all[i - 1], &all[i]))
+			memset(latest, 0, sizeof(latest));
+		numbered = is_in_cluster(all[i].by.node);
+		twin = find_twin(&latest[0], &all[i]);
+		if (!twin && (!numbered || identity->has_numbers))
+			twin = find_twin(&latest[1], &all[i]);
+		if (twin)
+			return refuse_twin(m, twin, &all[i]);
+		note_claim(&latest[numbered], &all[i]);
+	}
+	return 0;
 }
 
-static int check_pair(struct tsct_merge *m, const struct merge_in *a,
-		      const struct merge_in *b)
+/* A node of a merged one was there from its first bound to its last. */
+static void find_span(const struct holder *by, struct claim *c)
 {
-	struct pair p = { .a = a, .b = b };
-	__u32 i, k;
-	int err = 0;
+	const struct tsct_recorded_correction *at = &by->node->correction;
+	const struct tsct_recording *rec = by->in->told.rec;
 
-	if (is_same_place(a, b))
-		return merge_fail(m, -EINVAL, "%s: is named twice; leave one out,"
-				  " or take it twice by --force", b->told.path);
-	for (i = 0; i < a->told.rec->nr_nodes; i++) {
-		for (k = 0; k < b->told.rec->nr_nodes && !err; k++) {
-			p.x = &a->told.rec->nodes[i];
-			p.y = &b->told.rec->nodes[k];
-			err = check_nodes(m, &p);
+	c->begin = begin_of(by->in);
+	c->end = end_of(by->in);
+	if (!rec->merged || !at->nr_bounds)
+		return;
+	c->begin = tsct_pair_ns(&rec->real, at->bounds[0].tick);
+	c->end = tsct_pair_ns(&rec->real, at->bounds[at->nr_bounds - 1].tick);
+}
+
+static size_t claim_all(const struct tsct_merge *m, const struct identity *identity,
+			struct claim *all)
+{
+	const struct tsct_recording *rec;
+	size_t nr = 0;
+	unsigned int i;
+	struct claim c;
+	__u32 k;
+
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].told.rec;
+		for (k = 0; k < rec->nr_nodes; k++) {
+			if (!identity->is_known(&rec->nodes[k]))
+				continue;
+			c.by = (struct holder) { &m->in[i], &rec->nodes[k] };
+			find_span(&c.by, &c);
+			for (c.stream = 0; c.stream < rec->nr_streams; c.stream++)
+				all[nr++] = c;
 		}
 	}
+	return nr;
+}
+
+static int check_claims(struct tsct_merge *m)
+{
+	struct claim *all = calloc(count_nodes(m) + 1,
+				   TSCT_STREAMS_MAX * sizeof(*all));
+	size_t i, nr;
+	int err = all ? 0 : no_memory(m);
+
+	for (i = 0; i < 2 && !err; i++) {
+		nr = claim_all(m, &identities[i], all);
+		qsort_r(all, nr, sizeof(*all), by_claim, (void *)&identities[i]);
+		err = sweep(m, &identities[i], all, nr);
+	}
+	free(all);
 	return err;
 }
 
@@ -162,7 +362,7 @@ static int check_gaps(struct tsct_merge *m)
 	int err = 0;
 
 	if (!all)
-		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
+		return no_memory(m);
 	for (i = 0; i < m->nr; i++)
 		all[i] = &m->in[i];
 	qsort(all, m->nr, sizeof(*all), by_begin);
@@ -175,15 +375,20 @@ static int check_gaps(struct tsct_merge *m)
 	return err;
 }
 
+/*
+ * What was merged may have many nodes: so things are sorted, and neighbours compared,
+ * and no two nodes are because there are two.
+ */
 int merge_identify(struct tsct_merge *m)
 {
-	unsigned int i, k;
-	int err = 0;
+	int err;
 
 	if (m->options.force)
 		return 0;
-	for (i = 0; i < m->nr; i++)
-		for (k = i + 1; k < m->nr && !err; k++)
-			err = check_pair(m, &m->in[i], &m->in[k]);
+	err = check_places(m);
+	if (!err)
+		err = check_uuids(m);
+	if (!err)
+		err = check_claims(m);
 	return err ? err : check_gaps(m);
 }

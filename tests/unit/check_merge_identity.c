@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which inputs hold the same events: by sorting, against comparing every node of each
+ * with every node of each other one, and how that grows.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "merge/merge_work.h"
+#include "seed.h"
+#include "suite.h"
+
+#define INPUTS_MAX	6
+#define NODES_MAX	4
+
+static struct tsct_merge m;
+static struct tsct_recording recs[INPUTS_MAX];
+
+/* ---- inputs ----------------------------------------------------------------------- */
+
+static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
+{
+	struct tsct_recording *rec = &recs[i];
+	__u32 k;
+
+	memset(rec, 0, sizeof(*rec));
+	ck_assert_int_eq(tsct_recording_make(rec, nr_nodes), 0);
+	ck_assert_int_eq(tsct_recording_locate(rec, 1), 0);
+	rec->real.mult = rec->real.slew_mult = TSCT_NS_MULT;
+	for (k = 0; k < nr_streams; k++)
+		ck_assert_int_eq(tsct_recording_add_stream(
+			rec, (char[]) { 'a' + k, 0 }), (int)k);
+	m.in[i].told.rec = rec;
+	m.in[i].told.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
+	m.in[i].dirfd = -1;	/* no place: t_merge.sh has those */
+}
+
+static void begin(void)
+{
+	seed_with(0);
+	memset(&m, 0, sizeof(m));
+	m.in = calloc(INPUTS_MAX, sizeof(*m.in));
+	ck_assert_ptr_nonnull(m.in);
+	pthread_mutex_init(&m.lock, NULL);
+}
+
+static void drop_inputs(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < m.nr; i++)
+		tsct_recording_free(&recs[i]);
+	m.nr = 0;
+	m.error = 0;
+	m.why[0] = '\0';
+}
+
+static void end(void)
+{
+	drop_inputs();
+	free(m.in);
+	pthread_mutex_destroy(&m.lock);
+}
+
+static void bound(struct tsct_recorded_node *node, __u64 from, __u64 to)
+{
+	node->correction.nr_bounds = 2;
+	node->correction.bounds[0].tick = from;
+	node->correction.bounds[1].tick = to;
+}
+
+/* ---- against all pairs --------------------------------------------------------------- */
+
+static void make_node(struct tsct_recorded_node *node)
+{
+	__u64 from = any(12);
+
+	node->uuid[0] = any(4) ? 0 : 1 + any(100);
+	node->boot_id[3] = any(3);
+	node->host = strdup(any(3) ? "x" : "y");
+	node->sync.on = any(2);
+	node->sync.node = any(4);
+	bound(node, from, from + any(4));
+}
+
+static void make_any(void)
+{
+	unsigned int i;
+	__u32 k;
+
+	m.nr = 2 + any(INPUTS_MAX - 1);
+	for (i = 0; i < m.nr; i++) {
+		make_input(i, 1 + any(NODES_MAX), any(4) ? 1 + any(2) : 0);
+		recs[i].merged = 1;
+		for (k = 0; k < recs[i].nr_streams; k++) {
+			recs[i].streams[k].kernel = !any(4);
+			recs[i].streams[k].name[0] = 'a' + any(2);
+		}
+		for (k = 0; k < recs[i].nr_nodes; k++)
+			make_node(&recs[i].nodes[k]);
+		m.in[i].end = 12;
+	}
+}
+
+static bool is_same_node(const struct tsct_recorded_node *x,
+			 const struct tsct_recorded_node *y)
+{
+	if (x->sync.on && y->sync.on)
+		return x->sync.node == y->sync.node;
+	return x->boot_id[3] && x->boot_id[3] == y->boot_id[3] &&
+		!strcmp(x->host, y->host);
+}
+
+static bool is_at_same_time(const struct tsct_recorded_node *x,
+			    const struct tsct_recorded_node *y)
+{
+	const struct tsct_recorded_bound *a = x->correction.bounds;
+	const struct tsct_recorded_bound *b = y->correction.bounds;
+
+	return a[0].tick < b[1].tick && b[0].tick < a[1].tick;
+}
+
+static bool share_channel(const struct tsct_recording *a,
+			  const struct tsct_recording *b)
+{
+	__u32 i, k;
+
+	for (i = 0; i < a->nr_streams; i++)
+		for (k = 0; k < b->nr_streams; k++)
+			if (a->streams[i].kernel == b->streams[k].kernel &&
+			    !strcmp(a->streams[i].name, b->streams[k].name))
+				return true;
+	return false;
+}
+
+/* "": none; else what is wrong with two of their nodes */
+static const char *clash_of(const struct tsct_recording *a,
+			    const struct tsct_recording *b)
+{
+	const struct tsct_recorded_node *x, *y;
+	const char *clash = "";
+
+	for (x = a->nodes; x < a->nodes + a->nr_nodes; x++) {
+		for (y = b->nodes; y < b->nodes + b->nr_nodes; y++) {
+			if (x->uuid[0] && x->uuid[0] == y->uuid[0])
+				return "holds the same recording as";
+			if (is_same_node(x, y) && is_at_same_time(x, y) &&
+			    share_channel(a, b))
+				clash = "was recorded on the same node as";
+		}
+	}
+	return clash;
+}
+
+/* The inputs that a sentence names are such a pair, if there is any at all. */
+static void check_sentence(int err)
+{
+	unsigned int i, k;
+	const char *clash;
+	bool any_clash = false, is_named = false;
+	char start[64];
+
+	for (i = 0; i < m.nr; i++) {
+		for (k = i + 1; k < m.nr; k++) {
+			clash = clash_of(&recs[i], &recs[k]);
+			any_clash |= *clash != 0;
+			snprintf(start, sizeof(start), "%s: %s %s",
+				 m.in[k].told.path, clash, m.in[i].told.path);
+			is_named |= *clash && !strncmp(m.why, start, strlen(start));
+		}
+	}
+	ck_assert_msg(any_clash == (err != 0), "%d: %s", err, m.why);
+	ck_assert_msg(any_clash == is_named, "%d: %s", err, m.why);
+}
+
+START_TEST(test_all_pairs)
+{
+	unsigned int round, refused = 0;
+	int err;
+
+	for (round = 0; round < 20000; round++) {
+		make_any();
+		err = merge_identify(&m);
+		check_sentence(err);
+		refused += err != 0;
+		drop_inputs();
+	}
+	/* Or it says little */
+	ck_assert_uint_gt(refused, round / 5);
+	ck_assert_uint_lt(refused, round / 5 * 4);
+}
+END_TEST
+
+/* ---- how it grows ---------------------------------------------------------------------- */
+
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Two of many nodes each, all different; or one node's, one after the other */
+static void make_large(__u32 nr, bool is_one)
+{
+	__u32 i, k, name;
+
+	for (i = 0; i < 2; i++) {
+		make_input(i, nr, 2);
+		recs[i].merged = 1;
+		m.in[i].end = 2 * (__u64)nr;
+		for (k = 0; k < nr; k++) {
+			struct tsct_recorded_node *node = &recs[i].nodes[k];
+
+			name = 2 * k + i + 1;
+			memcpy(node->uuid, &name, sizeof(name));
+			memcpy(node->boot_id, is_one ? &nr : &name, sizeof(name));
+			node->host = strdup("x");
+			node->sync.on = is_one ? 0 : k & 1;
+			node->sync.node = name;
+			bound(node, is_one ? name : 0, is_one ? name + 1 : 2 * nr);
+		}
+	}
+	m.nr = 2;
+}
+
+static double time_large(__u32 nr, bool is_one)
+{
+	double before;
+	int err;
+
+	make_large(nr, is_one);
+	before = cpu_s();
+	err = merge_identify(&m);
+	before = cpu_s() - before;
+	ck_assert_msg(!err, "%s", m.why);
+	drop_inputs();
+	return before;
+}
+
+/* Eight times as many take some ten times as long, where all pairs would take 64. */
+START_TEST(test_many)
+{
+	double few = 1e9, many = 1e9, s;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		s = time_large(2000, _i);
+		few = s < few ? s : few;
+		s = time_large(16000, _i);
+		many = s < many ? s : many;
+	}
+	ck_assert_msg(many < 30 * few, "2000: %g s, 16000: %g s", few, many);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("merge_identity");
+	TCase *tc = tcase_create("merge_identity");
+
+	print_seed();
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, test_all_pairs);
+	tcase_add_loop_test(tc, test_many, 0, 2);
+	suite_add_tcase(s, tc);
+	return run_suite(s);
+}
