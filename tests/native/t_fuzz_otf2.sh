@@ -2,17 +2,11 @@
 # SPDX-License-Identifier: MIT
 # OTF2 archives with random damage (otf2_fuzz.py): libotf2 may crash on them, merge
 # does not. SEED=N takes those, LONG=N goes on for so many seconds.
-# shellcheck source=tests/native/record.sh
-. "$(dirname "$0")/record.sh"
+# shellcheck source=tests/native/merge.sh
+. "$(dirname "$0")/merge.sh"
 
-here=$top/tests/native
 seed=${SEED:-$((RANDOM << 15 | RANDOM))}
 echo "# seed $seed"
-make_archive() {	# NAME K, what it is made of on standard input
-	cat >"$work/$1.json"
-	/usr/bin/python3 "$here/otf2_make.py" "$work/$1" "$2" "$work/$1.json" ||
-		fail "otf2_make.py $1"
-}
 make_archive a 0 <<END
 {"res": 1000000000, "offset": 9007199254741001, "length": 5000000,
  "real": 1700000000000000000, "seed": 1, "locations": {

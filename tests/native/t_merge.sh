@@ -4,19 +4,9 @@
 # what cannot be merged; recordings that are being written, cut off, damaged; a full
 # disk, an interrupt, a terminal.
 # test-timeout: 180
-# shellcheck source=tests/native/record.sh
-. "$(dirname "$0")/record.sh"
+# shellcheck source=tests/native/merge.sh
+. "$(dirname "$0")/merge.sh"
 
-here=$top/tests/native
-none_left() {	# no result, nor a part of one
-	[ ! -e "$work/o" ] || fail "there is a result"
-	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a part is left"
-}
-refused() {	# PATTERN ARGUMENT...
-	run 1 merge -o "$work/o" "${@:2}"
-	says "$1"
-	none_left
-}
 # Time, CPU and all behind that: without the column of nodes that only merged ones have
 lines() {	# DIR
 	"$ctl" dump "$1" | sed 's/^\([0-9:.]*\) *[^[ ]* *\[/\1 [/; s/  */ /g'

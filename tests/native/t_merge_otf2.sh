@@ -3,16 +3,8 @@
 # merge of OTF2 archives that another writer made (libotf2's Python bindings):
 # times, definitions and events against exact arithmetic; archives that are
 # damaged, cut off, twice the same; a full disk, an interrupt, a crash.
-# shellcheck source=tests/native/record.sh
-. "$(dirname "$0")/record.sh"
-
-here=$top/tests/native
-# Debian's own interpreter: it has the bindings.
-make_archive() {	# NAME K, what it is made of on standard input
-	cat >"$work/$1.json"
-	/usr/bin/python3 "$here/otf2_make.py" "$work/$1" "$2" "$work/$1.json" ||
-		fail "otf2_make.py $1"
-}
+# shellcheck source=tests/native/merge.sh
+. "$(dirname "$0")/merge.sh"
 
 check_merge() {	# RESULT real|text NAME...
 	local names=("${@:3}")
@@ -22,17 +14,6 @@ check_merge() {	# RESULT real|text NAME...
 	(cd "$work" && /usr/bin/python3 "$here/otf2_check.py" "$1" "$2" "${names[@]}") \
 		>"$work/out" 2>"$work/err" || fail "otf2_check.py $*"
 	cat "$work/out"
-}
-
-none_left() {	# no result, nor a part of one
-	[ ! -e "$work/o" ] || fail "there is a result"
-	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a part is left"
-}
-
-refused() {	# PATTERN ARGUMENT...
-	run 1 merge -o "$work/o" "${@:2}"
-	says "$1"
-	none_left
 }
 
 copy() {	# NAME: $work/x, to be damaged
