@@ -331,10 +331,7 @@ START_TEST(test_two_epochs)
 	n.nr_cpus = later.nr_cpus = 1;
 	write_events(writer, &n, 18);
 	write_events(writer, &later, 18);
-	ck_assert_int_eq(tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, false);
 	m = merge_to("ad", "o");
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_CHILD);
 	tsct_merge_free(m);
@@ -385,10 +382,7 @@ START_TEST(test_epoch_without_samples)
 	n.end = LENGTH / 2;
 	write_events(writer, &n, 18);
 	write_events(writer, &later, 18);
-	ck_assert_int_eq(tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, false);
 	m = merge_to("ad", "o");
 	ck_assert(strstr(notes, "/d: its clock was disrupted"));
 	ck_assert(tsct_merge_result(m)->nodes[1].disrupted);
@@ -419,10 +413,7 @@ static void write_cut_off(const struct node *n, __u64 last)
 	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
 	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
 	write_events(writer, n, 16);
-	ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, true);
 }
 
 /* Its bounds go on as its own do, behind the end that it knew of. */
@@ -492,14 +483,6 @@ START_TEST(test_short)
 }
 END_TEST
 
-static void begin(void)
-{
-	seed_with(0);
-	reset_options();
-	make_root();
-	write_all();
-}
-
 int main(void)
 {
 	Suite *s = suite_create("merge");
@@ -507,7 +490,7 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, begin, drop_root);
+	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_tree, 0, TSCT_FIT_NR);
 	tcase_add_test(tc, test_told);
 	tcase_add_test(tc, test_no_master);

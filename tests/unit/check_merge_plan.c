@@ -126,10 +126,7 @@ START_TEST(test_changed)
 	n.end = LENGTH;
 	n.timeline = 10;
 	write_samples(&rec, writer, &n);
-	ck_assert_int_eq(tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, false);
 	refused("ad", "/d: the timeline of its cluster ended while it was recorded");
 	options.force = true;
 	taken("ad", "/d: the timeline of its cluster ended");
@@ -150,10 +147,7 @@ START_TEST(test_nonsense)
 	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
 	n.num *= 5;		/* five times as fast as its clock says */
 	write_samples(&rec, writer, &n);
-	ck_assert_int_eq(tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, false);
 	refused("ad", "/d: its sync samples say no time by --fit auto: by them, the"
 		" counters run at rates that cannot be");
 }
@@ -198,10 +192,7 @@ static void write_defs(const struct node *of, const char *name, bool other)
 		ck_assert_int_eq(tsct_writer_event(writer, 1, &event), 0);
 		ck_assert_int_eq(tsct_writer_event(writer, 2, &event), 0);
 	}
-	ck_assert_int_eq(tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, false);
 }
 
 static const char *const wanted[2][5] = {
@@ -300,10 +291,7 @@ START_TEST(test_too_many)
 		define(&rec, 0, id, name, TSCT_KIND_INSTANT, "");
 	}
 	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
-	ck_assert_int_eq(tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, false);
 	refused("db", "/b: with its events, channel 'default' has more than 65520 kinds");
 	tsct_merge_free(merge_to("d", "o"));
 }
@@ -593,14 +581,6 @@ START_TEST(test_reader)
 }
 END_TEST
 
-static void begin(void)
-{
-	seed_with(0);
-	reset_options();
-	make_root();
-	write_all();
-}
-
 int main(void)
 {
 	Suite *s = suite_create("merge_plan");
@@ -608,7 +588,7 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, begin, drop_root);
+	tcase_add_checked_fixture(tc, begin_world, drop_root);
 	tcase_add_loop_test(tc, test_refused, 0, 8);
 	tcase_add_test(tc, test_fine);
 	tcase_add_test(tc, test_not_there);

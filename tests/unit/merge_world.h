@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/def.h"
 #include "core/scale.h"
+#include "define.h"
 #include "merge/merge.h"
 #include "recording/samples.h"
 #include "recording/writer.h"
@@ -160,16 +160,6 @@ static inline void describe(struct tsct_recording *rec, const struct node *n)
 	ck_assert_int_eq(tsct_recording_add_stream(rec, n->channel), 0);
 }
 
-static inline void define(struct tsct_recording *rec, __u32 stream, __u32 id,
-			  const char *name, __u32 kind, const char *fields)
-{
-	struct tsct_event_def def;
-
-	ck_assert_int_eq(tsct_def_parse(name, kind, fields, &def, NULL), 0);
-	def.id = id;
-	ck_assert_int_eq(tsct_recording_add_def(rec, stream, &def), 0);
-}
-
 static inline void join_cluster(struct tsct_recording *rec, const struct node *n)
 {
 	struct tsct_recorded_sync *sync = &rec->nodes[0].sync;
@@ -255,6 +245,16 @@ static inline void write_events(struct tsct_writer *writer, const struct node *n
 	}
 }
 
+static inline void end_node(struct tsct_recording *rec, struct tsct_writer *writer,
+			    int fd, bool killed)
+{
+	ck_assert_int_eq(killed ? tsct_writer_flush(writer) :
+			 tsct_writer_finish(writer), 0);
+	tsct_writer_close(writer);
+	tsct_recording_free(rec);
+	close(fd);
+}
+
 static inline void write_node(const struct node *n, const char *name)
 {
 	struct tsct_recording rec;
@@ -267,13 +267,7 @@ static inline void write_node(const struct node *n, const char *name)
 	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
 	write_samples(&rec, writer, n);
 	write_events(writer, n, 16 + n->uuid);
-	if (n->killed)
-		ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	else
-		ck_assert_int_eq(tsct_writer_finish(writer), 0);
-	tsct_writer_close(writer);
-	tsct_recording_free(&rec);
-	close(fd);
+	end_node(&rec, writer, fd, n->killed);
 }
 
 static inline void write_all(void)
@@ -323,6 +317,15 @@ static inline void reset_options(void)
 	memset(&options, 0, sizeof(options));
 	options.fit = -1;
 	options.jobs = 2;
+}
+
+/* As most tests want it: all nodes recorded, nothing merged yet */
+static inline void begin_world(void)
+{
+	seed_with(0);
+	reset_options();
+	make_root();
+	write_all();
 }
 
 /* The merge is to be freed. */

@@ -16,6 +16,7 @@
 
 #include "core/def.h"
 #include "core/scale.h"
+#include "define.h"
 #include "seed.h"
 #include "suite.h"
 #include "recording/trace.h"
@@ -58,16 +59,6 @@ static const char *const all_fields =
 	"a:u8,b:u16,c:u32,d:u64,e:s8,f:s16,g:s32,h:s64,i:f32,j:f64,k:string,"
 	"l:bytes[5],m:chars[7],n:u8/x,o:u16/x,p:u32/x,q:u64/x,r:s64/x,"
 	"s:s64/syscall,t:u16/syscall,u:u8/syscall,v:s32/x,w:string";
-
-static inline void define(struct tsct_recording *rec, __u32 stream, __u32 id,
-			  const char *name, __u32 kind, const char *fields)
-{
-	struct tsct_event_def def;
-
-	ck_assert_int_eq(tsct_def_parse(name, kind, fields, &def, NULL), 0);
-	def.id = id;
-	ck_assert_int_eq(tsct_recording_add_def(rec, stream, &def), 0);
-}
 
 /* 2.596 GHz, calibrated somewhere in the middle of what will be recorded */
 static inline void calibrate(struct tsct_recording *rec)
