@@ -447,7 +447,7 @@ static int end(struct tsct_export *x)
 
 	set_span(x);
 	for (i = 0; i < o->nr_locations && !err; i++)
-		err = close_location(x, &o->locations[i]);
+		err = close_location(x, &o->locations[i]) ?: tsct_otf2_poll(x);
 	if (!err)
 		err = tsct_otf2_events_end(o->writer);
 	if (!err)

@@ -89,6 +89,12 @@ struct otf2 {
 /* Why libotf2 did not do it. Returns @err, or one that says more */
 int tsct_otf2_export_fail(struct tsct_export *x, int err);
 
+/* Very many locations are ended for longer than anyone wants to wait in vain. */
+static inline int tsct_otf2_poll(struct tsct_export *x)
+{
+	return x->poll ? x->poll(x) : 0;
+}
+
 /* Makes an unlinked file in x->dir. */
 FILE *tsct_otf2_spool(const struct tsct_export *x);
 

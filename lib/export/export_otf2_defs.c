@@ -358,7 +358,7 @@ int tsct_otf2_define(struct tsct_export *x)
 	__u32 i;
 
 	for (i = 0; i < o->nr_locations && !d.err; i++)
-		d.err = define_offsets(x, i);
+		d.err = define_offsets(x, i) ?: tsct_otf2_poll(x);
 	if (!d.err)
 		describe(&d);
 	if (!d.err)

@@ -267,8 +267,8 @@ int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l)
 
 	for (i = 0; i < w->nr_extents && !err; i++) {
 		err = replay_extent(x, l->events, &w->extents[i]);
-		if (!err && x->poll)
-			err = x->poll(x);
+		if (!err)
+			err = tsct_otf2_poll(x);
 	}
 	if (!err)
 		err = replay(x, l->events, w->text, w->len);
