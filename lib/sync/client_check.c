@@ -10,6 +10,7 @@
 #define RSTR		0x52535452
 
 #define MULT_MIN	(TSCT_NS_MULT / 64)	/* a counter of 64 GHz */
+#define MULT_MAX	(TSCT_NS_MULT * 100)	/* of 10 MHz, as recordings have it */
 #define NS_PER_S	1000000000ULL
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* RFC 5905, MAXDISP */
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
@@ -204,7 +205,8 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 	a->has_t3 = true;
 	if (!knows_time(&a->remote))
 		return TSCT_CLIENT_UNSYNCED;
-	return a->mult < MULT_MIN ? TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
+	return a->mult < MULT_MIN || a->mult > MULT_MAX ?
+		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
 }
 
 /* ---- can that be? -------------------------------------------------------- */

@@ -318,6 +318,10 @@ START_TEST(impossible)
 	p = answer();
 	p.ext.line.mult = 1000;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p = answer();
+	p.ext.tx = p.ext.rx;	/* at no rate too soon */
+	p.ext.line.mult = (__u64)-1;
+	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* t4 before t1 */
 	p = answer();
 	p.ext.tx = p.ext.rx;
