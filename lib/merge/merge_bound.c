@@ -46,7 +46,8 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	unsigned int k = 0;
 	int err;
 
-	ret->error_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9;
+	ret->error_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9 +
+		fabs((double)in->shift_ns);
 	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN)
 		ret->error_ns += own_ns(in, local);

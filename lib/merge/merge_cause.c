@@ -31,71 +31,133 @@ static bool may_any(const struct tsct_merge *m)
 	return false;
 }
 
+/* Where it is least: there a node that goes further is wrong, whatever messages say. */
 static __s64 limit_of(const struct tsct_recorded_correction *c)
 {
-	__u64 most = 0;
+	__u64 least = (1ULL << 60) - 1;
 	__u32 i;
 
 	for (i = 0; i < c->nr_bounds; i++)
-		if (c->bounds[i].error_ns > most)
-			most = c->bounds[i].error_ns;
-	return most < 1LL << 60 ? (__s64)most : (1LL << 60) - 1;
+		if (c->bounds[i].error_ns < least)
+			least = c->bounds[i].error_ns;
+	return (__s64)least;
 }
 
-static void set_limits(const struct tsct_merge *m, struct tsct_shift *node)
+/* ---- who is one node ------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b, void *nodes)
+{
+	const struct tsct_recorded_node *n = nodes;
+	const __u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
+
+	if (n[x].sync.node != n[y].sync.node)
+		return n[x].sync.node < n[y].sync.node ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/*
+ * Two recordings of a node have one counter: the first one's place in the result is
+ * that of all. @who: of each node, which; @sorted: room for as many
+ */
+static void find_twins(const struct tsct_recording *r, __u32 *who, __u32 *sorted)
+{
+	__u32 i;
+
+	for (i = 0; i < r->nr_nodes; i++)
+		who[i] = sorted[i] = i;
+	qsort_r(sorted, r->nr_nodes, sizeof(*sorted), by_number, r->nodes);
+	for (i = 1; i < r->nr_nodes; i++)
+		if (r->nodes[sorted[i]].sync.on && r->nodes[sorted[i - 1]].sync.on &&
+		    r->nodes[sorted[i]].sync.node == r->nodes[sorted[i - 1]].sync.node)
+			who[sorted[i]] = who[sorted[i - 1]];
+}
+
+/* ---- what is asked ---------------------------------------------------------------- */
+
+/* If one recording of it may not, no other one does. */
+static void set_limits(const struct tsct_merge *m, const __u32 *who,
+		       struct tsct_shift *node)
 {
 	const struct merge_in *in;
+	struct tsct_shift *of;
+	__s64 limit;
+	__u32 i, k;
 
-	for (in = m->in; in < m->in + m->nr; in++)
-		if (may_shift(m, in))
-			node[in->told.first_node].limit_ns = limit_of(
-				&m->result.nodes[in->told.first_node].correction);
+	for (i = 0; i < m->result.nr_nodes; i++)
+		node[i].limit_ns = who[i] == i ? INT64_MAX : 0;
+	for (in = m->in; in < m->in + m->nr; in++) {
+		for (k = 0; k < in->told.rec->nr_nodes; k++) {
+			i = in->told.first_node + k;
+			limit = may_shift(m, in) ?
+				limit_of(&m->result.nodes[i].correction) : 0;
+			of = &node[who[i]];
+			if (limit < of->limit_ns)
+				of->limit_ns = limit;
+		}
+	}
 }
 
 static __u32 list_latencies(const struct tsct_recorded_messages *seen,
-			    struct tsct_latency *latency)
+			    const __u32 *who, struct tsct_latency *latency)
 {
 	const struct tsct_recorded_pair *p;
 	__u32 nr = 0;
 
 	for (p = seen->pairs; p < seen->pairs + seen->nr_pairs; p++)
-		if (p->from != p->to && p->matched)
+		if (who[p->from] != who[p->to] && p->matched)
 			latency[nr++] = (struct tsct_latency) {
-				p->from, p->to, p->least_ns };
+				who[p->from], who[p->to], p->least_ns };
 	return nr;
 }
 
 /* ---- putting it there ----------------------------------------------------------- */
 
+/* In whole global ticks, all of its segments: what is between its events stays. */
 static int shift_input(struct tsct_merge *m, struct merge_in *in, __s64 ns)
 {
-	const double counts = (double)ns / merge_axis_ns(&m->axis);
+	const __s64 ticks = (__s64)((tsct_s128)ns * m->frame.hz / 1000000000);
 	struct merge_segment *s;
-	unsigned int i;
 	int err = 0;
 
-	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++) {
-		for (i = 0; i < s->fit.nr_pieces; i++)
-			s->fit.piece[i].c[0] += counts;
+	in->frame.global += (__u64)ticks;
+	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++)
 		err = merge_make_correct(m, in, s);
-	}
+	in->shift_ns = ns;
+	m->shifted = true;
 	m->result.nodes[in->told.first_node].correction.shift_ns = ns;
-	return err;
+	return err ? err : merge_bound_anew(m, in);
 }
 
-/* Those behind a node that was put elsewhere have another bound, too. */
-static int shift_all(struct tsct_merge *m, const struct tsct_shift *node)
+static int shift_all(struct tsct_merge *m, const __u32 *who,
+		     const struct tsct_shift *node)
 {
 	struct merge_in *in;
+	__s64 ns;
 	int err = 0;
 
-	for (in = m->in; in < m->in + m->nr && !err; in++)
-		if (node[in->told.first_node].ns)
-			err = shift_input(m, in, node[in->told.first_node].ns);
-	for (in = m->in; in < m->in + m->nr && !err; in++)
-		if (!in->told.rec->merged)
-			err = merge_bound_anew(m, in);
+	for (in = m->in; in < m->in + m->nr && !err; in++) {
+		ns = node[who[in->told.first_node]].ns;
+		if (ns)
+			err = shift_input(m, in, ns);
+	}
 	return err ? err : merge_make_clock(m);
+}
+
+static int find(struct tsct_merge *m, const struct tsct_recorded_messages *seen,
+		struct tsct_latency *latency, struct tsct_shift *node, __u32 *who)
+{
+	const __u32 nodes = m->result.nr_nodes;
+	__u32 nr;
+
+	find_twins(&m->result, who, who + nodes);
+	set_limits(m, who, node);
+	nr = list_latencies(seen, who, latency);
+	if (tsct_shift_find(latency, nr, node, nodes))
+		return shift_all(m, who, node);
+	merge_note(m, "messages are received before they were sent, and no node was"
+		   " put later or earlier for that: no way was found that is right"
+		   " for all of them");
+	return 0;
 }
 
 static int look(struct tsct_merge *m, const struct tsct_recorded_messages *seen)
@@ -103,24 +165,30 @@ static int look(struct tsct_merge *m, const struct tsct_recorded_messages *seen)
 	const __u32 nodes = m->result.nr_nodes;
 	struct tsct_latency *latency = calloc(seen->nr_pairs + 1, sizeof(*latency));
 	struct tsct_shift *node = calloc(nodes, sizeof(*node));
-	int err = 0;
+	__u32 *who = calloc(2 * (size_t)nodes, sizeof(*who));
+	int err = latency && node && who ? find(m, seen, latency, node, who) :
+		merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
 
-	if (!latency || !node) {
-		err = merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
-	} else {
-		set_limits(m, node);
-		if (tsct_shift_find(latency, list_latencies(seen, latency), node,
-				    nodes))
-			err = shift_all(m, node);
-		else
-			merge_note(m, "messages are received before they were"
-				   " sent, and nodes were not put later or"
-				   " earlier for that: there is no way that is"
-				   " right for all of them");
-	}
 	free(latency);
 	free(node);
+	free(who);
 	return err;
+}
+
+/* Where one is off by more than the bounds, one of those is wrong, or a number is. */
+static int follow(struct tsct_merge *m, const struct tsct_recorded_messages *seen)
+{
+	const char *why = seen->all.beyond ? "some by more than the bounds" :
+		seen->other_pairs ? "between more pairs of nodes than are looked at" :
+		NULL;
+
+	if (!seen->all.within)
+		return 0;
+	if (!why)
+		return look(m, seen);
+	merge_note(m, "messages are received before they were sent, %s: no node was"
+		   " put later or earlier for that", why);
+	return 0;
 }
 
 static bool all_ended(const struct tsct_merge *m)
@@ -133,10 +201,22 @@ static bool all_ended(const struct tsct_merge *m)
 	return true;
 }
 
-/*
- * Where one is off by more than the bounds, one of those is wrong, or two messages have
- * one number: nothing follows. Where all is well, nobody needs to count again.
- */
+static bool is_fine(const struct tsct_recorded_messages *seen)
+{
+	return !seen->all.within && !seen->all.beyond;
+}
+
+static int count(struct tsct_merge *m, struct tsct_recorded_messages *seen)
+{
+	int err;
+
+	free(seen->pairs);
+	memset(seen, 0, sizeof(*seen));
+	err = tsct_merge_messages(m, seen);
+	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
+}
+
+/* What was counted holds where all is fine: bounds, which may grow, do not matter. */
 int merge_cause(struct tsct_merge *m)
 {
 	struct tsct_recorded_messages seen = { 0 };
@@ -144,12 +224,12 @@ int merge_cause(struct tsct_merge *m)
 
 	if (m->time != TSCT_MERGE_CLUSTER || !may_any(m))
 		return 0;
-	err = tsct_merge_messages(m, &seen);
-	if (err)
-		merge_fail(m, err, "%s", strerror(-err));
-	else if (seen.all.within && !seen.all.beyond)
-		err = look(m, &seen);
-	if (!err && !seen.all.within && !seen.all.beyond && all_ended(m)) {
+	err = count(m, &seen);
+	if (!err)
+		err = follow(m, &seen);
+	if (!err && m->shifted)
+		err = count(m, &seen);
+	if (!err && is_fine(&seen) && all_ended(m)) {
 		m->result.messages = seen;
 		m->counted = true;
 		return 0;

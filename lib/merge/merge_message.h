@@ -61,7 +61,7 @@ struct tsct_messages_result {
 };
 
 #define TSCT_MESSAGES_ROOM	(1U << 16)	/* open ends: 8 MiB */
-#define TSCT_MESSAGE_PAIRS_MAX	4096U
+#define TSCT_MESSAGE_PAIRS_MAX	16384U	/* 128 nodes, each with each */
 
 /* All zero: the defaults */
 struct tsct_messages_options {

@@ -63,6 +63,7 @@ struct merge_in {
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_frame frame;
+	__s64 shift_ns;		/* that is in it, as messages say */
 	__u32 class[TSCT_STREAMS_MAX];		/* its -> the result's */
 	__u32 *id[TSCT_STREAMS_MAX];		/* by id - FIRST */
 	struct tsct_stream_kind *kinds[TSCT_STREAMS_MAX];
@@ -85,6 +86,7 @@ struct tsct_merge {
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
+	bool shifted;		/* nodes were, by what messages say */
 	bool counted;		/* messages were, and will not change */
 	pthread_mutex_t lock;	/* of notes, sums and why */
 };

@@ -30,7 +30,7 @@ struct tsct_recorded_messages {
 	__u32 nr_pairs;
 };
 
-#define TSCT_RECORDED_PAIRS_MAX	4096U
+#define TSCT_RECORDED_PAIRS_MAX	16384U
 
 struct tsct_text;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * world DIR SEED [FIT]: recordings DIR/a, DIR/b and DIR/c of one world, and DIR/truth:
- *	EVENT NODE CPU KIND NUMBER TICKS MASTER FRAC, a line for each event
+ * world DIR SEED [FIT [KIND]]: recordings DIR/a, DIR/b and DIR/c of one world, and
+ *	DIR/truth: EVENT NODE CPU KIND NUMBER TICKS MASTER FRAC, a line for each event
  * world DIR exact FIT: recordings whose times can be had with pencil and paper
  * world DIR big EVENTS [messages]: two recordings of so many events, to measure with
  */
@@ -10,6 +10,13 @@
 #include <string.h>
 
 #include "world.h"
+
+/* enum world_kind */
+static enum world_kind kind_of(const char *name)
+{
+	return !strcmp(name, "twins") ? WORLD_TWINS :
+		!strcmp(name, "forged") ? WORLD_FORGED : WORLD_PLAIN;
+}
 
 int main(int argc, char **argv)
 {
@@ -23,7 +30,8 @@ int main(int argc, char **argv)
 		world_big(argv[1], argc > 3 ? strtoull(argv[3], NULL, 10) :
 			  10000000, argc > 4);
 	} else {
-		world_make(&world, strtoull(argv[2], NULL, 10));
+		world_make(&world, strtoull(argv[2], NULL, 10),
+			   kind_of(argc > 4 ? argv[4] : "plain"));
 		world_write(&world, argv[1], argc > 3 ? argv[3] : "auto");
 		world_free(&world);
 	}

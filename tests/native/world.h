@@ -44,8 +44,16 @@ struct world_node {
 	uint64_t begin, end, middle;	/* its counter there, and between them */
 };
 
+/* Beside what every world has */
+enum world_kind {
+	WORLD_PLAIN,
+	WORLD_TWINS,		/* node 1 was recorded twice: DIR/d has its work alone */
+	WORLD_FORGED,		/* one session; one message, that is a lie of 3 ms */
+};
+
 struct world {
 	uint64_t seed;
+	enum world_kind kind;
 	struct dice dice;
 	struct world_node node[WORLD_NODES];
 	struct moment *moments;
@@ -58,7 +66,7 @@ struct world {
 #define WORLD_BEGIN_NS	1795264075000000000LL
 
 /* world_sim.c */
-void world_make(struct world *world, uint64_t seed);
+void world_make(struct world *world, uint64_t seed, enum world_kind kind);
 void world_free(struct world *world);
 
 /* world_write.c: what the recordings have in common that are made here */

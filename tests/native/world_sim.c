@@ -66,12 +66,12 @@ static void ask_all(struct world *w, uint32_t node)
 	unsigned int k, i;
 	int64_t ps;
 
-	for (k = 0; k < 3; k++) {
+	for (k = 0; k < (w->kind == WORLD_FORGED ? 1 : 3); k++) {
 		for (i = 0; i < ASKS; i++)
 			ask(w, node, 2 * node + 100 * k, at[k] +
 			    i * 5 * 1000 * PS_PER_US);
 		ps = at[k] + length;
-		while (polls && k < 2 && ps < at[k + 1] - length) {
+		while (polls && w->kind != WORLD_FORGED && k < 2 && ps < at[k + 1] - length) {
 			ask(w, node, 0, ps);
 			ps += PS_PER_S / 2;
 		}
@@ -114,6 +114,15 @@ static void talk(struct world *w, uint64_t number)
 	add(w, ps, to, WORLD_RECEIVE, number);
 	if (roll_chance(&w->dice, 0.01))
 		add(w, ps + 40 * PS_PER_US, to, WORLD_RECEIVE, number);
+}
+
+/* Nothing is received that long before it was sent. */
+static void forge(struct world *w)
+{
+	const int64_t ps = 18 * PS_PER_S;
+
+	add(w, ps, 0, WORLD_SEND, 0);
+	add(w, ps - 3000 * PS_PER_US, 1, WORLD_RECEIVE, 0);
 }
 
 /* ---- nodes ----------------------------------------------------------------------- */
@@ -189,19 +198,21 @@ static void run(struct world *w)
 	}
 }
 
-void world_make(struct world *w, uint64_t seed)
+void world_make(struct world *w, uint64_t seed, enum world_kind kind)
 {
 	uint32_t i;
 
-	*w = (struct world) { .seed = seed, .dice = dice_of(seed, 1) };
+	*w = (struct world) { .seed = seed, .kind = kind, .dice = dice_of(seed, 1) };
 	for (i = 0; i < WORLD_NODES; i++)
 		make_node(w, i);
 	for (i = 1; i < WORLD_NODES; i++)
 		ask_all(w, i);
 	for (i = 0; i < WORLD_NODES; i++)
 		work(w, i);
-	for (i = 0; i < MESSAGES; i++)
+	for (i = 0; i < MESSAGES && kind != WORLD_FORGED; i++)
 		talk(w, i);
+	if (kind == WORLD_FORGED)
+		forge(w);
 	qsort(w->moments, w->nr, sizeof(*w->moments), by_time);
 	run(w);
 }

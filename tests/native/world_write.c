@@ -203,19 +203,25 @@ static void write_samples(const struct world *w, uint32_t node,
 
 /* Event number i of the world is moments[i]. */
 static void write_node(const struct world *w, const char *dir, uint32_t node,
-		       const char *fit)
+		       const char *name, const char *fit)
 {
 	struct tsct_recording rec, master;
 	struct tsct_writer *writer;
 	const struct moment *m;
+	const bool twin = !strcmp(name, "d");
 	uint64_t payload[2];
-	char name[2] = { (char)('a' + node), '\0' };
 
 	describe(w, 0, fit, &master);
 	describe(w, node, fit, &rec);
+	if (twin) {
+		rec.uuid[0]++;
+		rec.nodes[0].uuid[0]++;
+		strcpy(rec.streams[0].name, "other");
+	}
 	writer = world_open(dir, name, &rec);
 	for (m = w->moments; m < w->moments + w->nr; m++) {
-		if (m->what == WORLD_STAMP || m->node != node)
+		if (m->what == WORLD_STAMP || m->node != node ||
+		    (twin && m->what != WORLD_WORK))
 			continue;
 		payload[0] = m->number;
 		payload[1] = (uint64_t)(m - w->moments);
@@ -250,9 +256,12 @@ static void write_truth(const struct world *w, const char *dir)
 
 void world_write(const struct world *w, const char *dir, const char *fit)
 {
+	static const char *const name[WORLD_NODES] = { "a", "b", "c" };
 	uint32_t i;
 
 	for (i = 0; i < WORLD_NODES; i++)
-		write_node(w, dir, i, fit);
+		write_node(w, dir, i, name[i], fit);
+	if (w->kind == WORLD_TWINS)
+		write_node(w, dir, 1, "d", fit);
 	write_truth(w, dir);
 }

@@ -559,7 +559,7 @@ static const struct {
 	{ " matched=5 before=4", " matched=5 before=6" },
 	{ "within=2 beyond=1", "within=2 beyond=4" },
 	{ " least_ns=-1\"", " least_ns=--\"" },
-	{ "pairs=2 matched", "pairs=4097 matched" },
+	{ "pairs=2 matched", "pairs=16385 matched" },
 	{ "\tmessages_0 = ", "\tmessages = " },
 	{ "earlier_ns=1675", "earlier_ns=-1675" },
 	{ "earlier_ns=1675", "earlier_ns=9223372036854775808" },
