@@ -11,40 +11,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/def.h"
 #include "core/scale.h"
-#include "recording/writer.h"
+#include "one.h"
 
 enum { OUTER = 16, OUTER_END, INNER, INNER_END, LEVEL, LOAD, WORD, PUT, GOT,
        ASK, ANSWER, EVERY, LABEL };
 enum { SWITCH = 16, ENTER };
 
-static struct tsct_recording rec;
-static struct tsct_writer *writer;
 static __u64 now;
 
-static void define(__u32 stream, __u32 id, const char *name, __u32 kind,
-		   const char *fields)
+static void put(__u32 stream, __u32 cpu, __u32 tid, __u32 id, const void *payload,
+		__u32 len)
 {
-	struct tsct_event_def def;
-
-	if (tsct_def_parse(name, kind, fields, &def, NULL))
-		abort();
-	def.id = id;
-	if (tsct_recording_add_def(&rec, stream, &def))
-		abort();
-}
-
-static void put(__u32 stream, __u32 cpu, __u32 tid, __u32 id,
-		const void *payload, __u32 len)
-{
-	struct tsct_event event = {
-		.tsc = now += 1237, .cpu = cpu, .tid = tid, .id = id,
-		.len = len, .payload = payload,
-	};
-
-	if (tsct_writer_event(writer, stream, &event))
-		abort();
+	put_at(now += 1237, stream, cpu, tid, id, payload, len);
 }
 
 static void put_u32(__u32 cpu, __u32 tid, __u32 id, __u32 value)

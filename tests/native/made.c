@@ -8,36 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/def.h"
-#include "recording/writer.h"
+#include "one.h"
 
 #define S	1000000000ULL
 #define MS	1000000ULL
 
-static struct tsct_recording rec;
-static struct tsct_writer *writer;
-
-static void define(__u32 id, const char *name, __u32 kind, const char *fields)
-{
-	struct tsct_event_def def;
-
-	if (tsct_def_parse(name, kind, fields, &def, NULL))
-		abort();
-	def.id = id;
-	if (tsct_recording_add_def(&rec, 0, &def))
-		abort();
-}
-
 static void put(__u32 cpu, __u64 stamp, __u32 tid, __u32 id,
 		const void *payload, __u32 len)
 {
-	struct tsct_event event = {
-		.tsc = stamp, .cpu = cpu, .tid = tid, .id = id, .len = len,
-		.payload = payload,
-	};
-
-	if (tsct_writer_event(writer, 0, &event))
-		abort();
+	put_at(stamp, 0, cpu, tid, id, payload, len);
 }
 
 static void call(__u32 cpu, __u64 stamp, __u32 tid, __u32 id, __s64 number)
@@ -83,10 +62,10 @@ static void describe(void)
 	if (tsct_recording_add_stream(&rec, "kernel"))
 		abort();
 	rec.streams[0].kernel = 1;
-	define(16, "sys_enter", 0, "id:s64/syscall,arg0:u64/x");
-	define(17, "sys_exit", 0, "id:s64/syscall,ret:s64");
-	define(18, "sched_switch", 0, "next_comm:chars[16],next_tid:s32");
-	define(19, "never", TSCT_KIND_COUNTER, "n:u8");
+	define(0, 16, "sys_enter", 0, "id:s64/syscall,arg0:u64/x");
+	define(0, 17, "sys_exit", 0, "id:s64/syscall,ret:s64");
+	define(0, 18, "sched_switch", 0, "next_comm:chars[16],next_tid:s32");
+	define(0, 19, "never", TSCT_KIND_COUNTER, "n:u8");
 }
 
 static void make_one(void)

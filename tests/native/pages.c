@@ -10,37 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/def.h"
-#include "recording/writer.h"
+#include "one.h"
 
 #define MS	1000000ULL
 
-static struct tsct_recording rec;
-static struct tsct_writer *writer;
 static __u64 now = 10000 * MS;
-
-static void define(__u32 stream, __u32 id, const char *name, __u32 kind,
-		   const char *fields)
-{
-	struct tsct_event_def def;
-
-	if (tsct_def_parse(name, kind, fields, &def, NULL))
-		abort();
-	def.id = id;
-	if (tsct_recording_add_def(&rec, stream, &def))
-		abort();
-}
 
 static void put(__u32 stream, __u32 cpu, __u32 tid, __u32 id, const void *payload,
 		__u32 len)
 {
-	struct tsct_event event = {
-		.tsc = now += 1000, .cpu = cpu, .tid = tid, .id = id, .len = len,
-		.payload = payload,
-	};
-
-	if (tsct_writer_event(writer, stream, &event))
-		abort();
+	put_at(now += 1000, stream, cpu, tid, id, payload, len);
 }
 
 static void describe(const char *host, const char *command)

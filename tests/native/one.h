@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* For programs that make one recording; see kinds.c. */
+#ifndef TESTS_ONE_H
+#define TESTS_ONE_H
+
+#include <stdlib.h>
+
+#include "core/def.h"
+#include "recording/writer.h"
+
+static struct tsct_recording rec;
+static struct tsct_writer *writer;
+
+static void define(__u32 stream, __u32 id, const char *name, __u32 kind,
+		   const char *fields)
+{
+	struct tsct_event_def def;
+
+	if (tsct_def_parse(name, kind, fields, &def, NULL))
+		abort();
+	def.id = id;
+	if (tsct_recording_add_def(&rec, stream, &def))
+		abort();
+}
+
+static void put_at(__u64 stamp, __u32 stream, __u32 cpu, __u32 tid, __u32 id,
+		   const void *payload, __u32 len)
+{
+	struct tsct_event event = {
+		.tsc = stamp, .cpu = cpu, .tid = tid, .id = id, .len = len,
+		.payload = payload,
+	};
+
+	if (tsct_writer_event(writer, stream, &event))
+		abort();
+}
+
+#endif /* TESTS_ONE_H */
