@@ -113,8 +113,12 @@ static void check_times(const struct tsct_recording *rec)
 	tsct_recording_lossy(rec);
 	tsct_recording_on_tick(rec);
 	HOLDS(tsct_recording_last_cpu(rec) < TSCT_CPUS_MAX);
-	for (i = 0; i < rec->nr_nodes; i++)
+	HOLDS(!tsct_recording_is_whole(rec) || rec->complete);
+	for (i = 0; i < rec->nr_nodes; i++) {
 		HOLDS(tsct_recording_node_name(rec, i));
+		HOLDS(tsct_recording_error_ns(rec, i, rec->end) <=
+		      tsct_recording_worst_ns(rec, rec->end));
+	}
 }
 
 #include "recording_events.c"

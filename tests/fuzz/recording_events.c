@@ -102,9 +102,10 @@ static void read_events(struct tsct_trace *trace, struct outcomes *o)
 		o->last_stamp = e.stamp;
 		o->last_location = e.location;
 		/* Each took two bytes of a file at least. */
+		HOLDS(tsct_trace_event_bytes(trace) >= 2ULL + e.len);
 		HOLDS(2 * ++o->events <= o->bytes);
 	}
-	HOLDS(!ret);
+	HOLDS(!ret && tsct_trace_bytes(trace) <= o->bytes);
 }
 
 /* ---- the slow way ------------------------------------------------------------ */

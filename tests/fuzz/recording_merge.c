@@ -59,6 +59,7 @@ static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 			       sizeof(told)));
 	rec = tsct_trace_recording(trace);
 	HOLDS(rec->merged && rec->complete);
+	HOLDS(rec->timeline.on == (tsct_merge_time(m) == TSCT_MERGE_CLUSTER));
 	check_metadata(rec);
 	check_times(rec);
 	check_trace(&merged, trace, &reports);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes that keep an input what it is (recording_box.h), for libFuzzer: lines and
- * numbers of the environment, packets, events with a head that decodes.
+ * Changes that keep an input what it is (recording_box.h), for libFuzzer: of lines of
+ * the environment and what is in them, of packets and files, of whole recordings; and
+ * all these of two inputs. What else can be changed is left to libFuzzer's own.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/delta.h"
 #include "fuzz.h"
+#include "recording/ctf.h"
 #include "recording_box.h"
 
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);
@@ -17,14 +19,18 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 				 size_t b_size, uint8_t *to, size_t room,
 				 unsigned int seed);
 
-#define ROOM	65535
+#define ROOM		65535
+#define INPUT_ROOM	(1U << 20)
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 static unsigned int dice;
 
-static unsigned int any(unsigned int below)
+static unsigned int any(size_t below)
 {
-	return (unsigned int)rand_r(&dice) % below;
+	return (unsigned int)((size_t)rand_r(&dice) % below);
 }
+
+static __u8 input[INPUT_ROOM];	/* what is changed; sections lie in it */
 
 /* ---- a section's bytes -------------------------------------------------------- */
 
@@ -39,7 +45,7 @@ static void take(const struct section *s)
 {
 	work.len = s->len;
 	if (s->len)
-		memcpy(work.at, s->at, s->len);
+		memmove(work.at, s->at, s->len);
 }
 
 static void give(struct section *s)
@@ -80,160 +86,67 @@ static __u64 odd_number(void)
 	}
 }
 
-/* ---- the environment ----------------------------------------------------------- */
+#include "recording_mutate_text.c"
+#include "recording_mutate_packet.c"
 
-/* Where line number @nr begins, and how long it is */
-static size_t line_of(unsigned int nr, size_t *ret_len)
+/* ---- sections and recordings ---------------------------------------------------- */
+
+/* One of @s with that @kind, or NULL */
+static struct section *any_of(struct section *s, unsigned int nr, __u8 kind)
 {
-	size_t at = 0, end;
-	unsigned int lines = 0, i;
+	struct section *one = NULL;
+	unsigned int seen = 0;
 
-	for (i = 0; i < work.len; i++)
-		lines += work.at[i] == '\n';
-	for (nr = lines ? nr % lines : 0; nr && at < work.len; at++)
-		nr -= work.at[at] == '\n';
-	for (end = at; end < work.len && work.at[end] != '\n'; end++)
-		;
-	*ret_len = end + (end < work.len) - at;
-	return at;
+	for (; nr; s++, nr--)
+		if (s->kind == kind && !any(++seen))
+			one = s;
+	return one;
 }
 
-static const char *const lines[] = {
-	"\tcomplete = 1;\n", "\tsnapshot = 1;\n", "\tmerged = 1;\n",
-	"\tnr_nodes = 2;\n", "\tnr_locations = 3;\n", "\tnr_cpus = 2;\n",
-	"\tlocation_1 = \"node=1 cpu=0\";\n", "\tlocation_2 = \"node=1 cpu=3\";\n",
-	"\tnode_1_hostname = \"b\";\n", "\tnode_1_kernel_release = \"6\";\n",
-	"\tnode_1_command = \"\";\n", "\tnode_1_provider = \"p\";\n",
-	"\tnode_1_uuid = \"00112233-4455-6677-8899-aabbccddeeff\";\n",
-	"\tnode_1_boot_id = \"00112233-4455-6677-8899-aabbccddeeff\";\n",
-	"\tnode_1_correction = \"kept=1 dropped=2 bumps=3 bump_max=4\";\n",
-	"\tnode_1_correction_fit = \"hull\";\n",
-	"\tnode_1_bounds = \"tick=1 ns=2 tick=3 ns=4\";\n",
-	"\ttimestamps = \"tsc/16\";\n", "\ttimestamps = \"interpolated\";\n",
-	"\ttimestamps = \"system\";\n", "\ttimestamps = \"off\";\n",
-	"\tfsync = \"end\";\n", "\tsync_every = 16;\n",
-	"\tsource = \"monotonic_raw\";\n", "\tsource = \"tsc\";\n",
-	"\tsource = \"realtime_ns\";\n", "\tcounter_source = \"tsc\";\n",
-	"\tprovider_gone = 1;\n", "\tspan = \"begin=0 end=18446744073709551615\";\n",
-	"\tstream_1 = \"name=kernel policy=0 kernel=1 lost_no_ring=0\";\n",
-	"\tevent_0_16 = \"send put n:u32\";\n", "\tevent_0_17 = \"receive put n:u32\";\n",
-	"\tevent_0_18 = \"begin x s:string,t:string\";\n",
-	"\tevent_0_65535 = \"counter y f:f64,g:f32,h:s16/syscall\";\n",
-	"\tevent_0_48 = \"instant z b:bytes[3],c:chars[7],_c:u8,d:u64/x\";\n",
-	"\tlost_0_0 = \"full=1 disorder=2\";\n",
-	"\tholds_0_0 = \"packets=2 events=7 on_tick=1\";\n",
-	"\tring_0_0 = \"published_begin=0 published_end=9 broken_places=1\";\n",
-	"\tsync_holds = \"lost=1 packets=1 events=3\";\n",
-	"\tsync_fit = \"spline\";\n",
-	"\tcpu_model = \"some\";\n", "\tcpu_0 = \"online=0\";\n",
-	"\tcpu_1 = \"online=1 memory_node=0 package=0 core=0\";\n",
-	("\tclock_line_0 = \"base_ns=5 base_tsc=6 until_tsc=7 mult=72057594037927936"
-	 " error_ps=1 epoch=1 status=2 cause=0\";\n"),
-	("\ttimeline = \"base_ns=0 on=1 number=1 master=7 base=0 mult=72057594037927936"
-	 " remote=0 global=0 num=1 den=1 hz=1000000000\";\n"),
-};
-
-static void change_number(void)
+/* The recording that @one is of: where it begins, where the next one does */
+static struct section *box_of(struct section *s, unsigned int nr,
+			      struct section *one, struct section **ret_end)
 {
-	char number[24];
-	size_t at = any((unsigned int)work.len + 1), end;
+	struct section *begin = one, *end = one + 1;
 
-	while (at < work.len && (work.at[at] < '0' || work.at[at] > '9'))
-		at++;
-	while (at && work.at[at - 1] >= '0' && work.at[at - 1] <= '9')
-		at--;
-	for (end = at; end < work.len && work.at[end] >= '0' &&
-	     work.at[end] <= '9'; end++)
-		;
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)odd_number());
-	splice(at, end - at, number, strlen(number));
+	while (begin > s && begin->kind != SECTION_NEXT)
+		begin--;
+	while (end < s + nr && end->kind != SECTION_NEXT)
+		end++;
+	*ret_end = end;
+	return begin;
 }
 
-static void change_text(struct section *s)
+static unsigned int put_box(struct section *to, unsigned int nr,
+			    const struct section *begin, const struct section *end,
+			    const struct section *next)
 {
-	static __u8 line[ROOM];
-	const char *new = lines[any(sizeof(lines) / sizeof(lines[0]))];
-	size_t len, at, to, unused;
-
-	take(s);
-	at = line_of(any(256), &len);
-	to = line_of(any(256), &unused);
-	memcpy(line, work.at + at, len);
-	switch (any(5)) {
-	case 0: splice(at, len, NULL, 0); break;
-	case 1: splice(to, 0, line, len); break;
-	case 2: splice(to, any(2) ? unused : 0, new, strlen(new)); break;
-	default: change_number();
-	}
-	give(s);
+	begin += begin->kind == SECTION_NEXT;
+	to[nr++] = *next;
+	memcpy(to + nr, begin, (size_t)(end - begin) * sizeof(*to));
+	return nr + (unsigned int)(end - begin);
 }
 
-/* ---- packets -------------------------------------------------------------------- */
-
-static void change_head(void)
+/* Behind all that is there another one comes, and they are merged. */
+static unsigned int add_box(struct section *s, unsigned int nr,
+			    const struct section *begin, const struct section *end)
 {
-	const __u64 number = odd_number();
+	static const __u8 how[] = { MERGE, MERGE | FORCE, MERGE | SALVAGE,
+				    MERGE | FORCE | SALVAGE, MERGE | 0x40,
+				    MERGE | 0x80, MERGE | FIT };
+	const struct section next = {
+		.kind = SECTION_NEXT, .len = 1, .at = how + any(COUNT(how)),
+	};
+	struct section all[SECTIONS_MAX];
+	unsigned int sum = 0;
 
-	switch (any(8)) {
-	case 0: work.at[0] = (__u8)any(4); break;
-	case 1: work.at[1] = (__u8)any(4); break;
-	case 2: work.at[2] = any(2) ? 0 : (__u8)(1U << any(8)); break;
-	case 3: memcpy(work.at + 3, &number, 8); break;
-	case 4: memcpy(work.at + 19, &number, 2); break;
-	default: memcpy(work.at + 11, &number, 8); break;
-	}
+	if (nr + (size_t)(end - begin) + 2 > SECTIONS_MAX)
+		return nr;
+	sum = put_box(all, sum, s, s + nr, &next);
+	sum = put_box(all, sum, begin, end, &next);
+	memcpy(s, all, sum * sizeof(*s));
+	return sum;
 }
-
-/* One that decodes, after one of that tick: no payload that we know of */
-static size_t make_event(__u8 *to)
-{
-	struct tsct_delta delta;
-	int len;
-
-	tsct_delta_begin(&delta, odd_number());
-	delta.tid = any(3);
-	len = tsct_delta_put(&delta, to, any(4) ? any(3) : any(40),
-			     delta.tick + any(1U << any(20)), any(3));
-	if (len < 0)
-		return 0;
-	memset(to + len, "\0\1\377"[any(3)], 64);
-	return (size_t)len + any(2) * any(64);
-}
-
-static void change_events(void)
-{
-	const size_t at = PACKET_FIXED +
-		any((unsigned int)(work.len - PACKET_FIXED) + 1);
-	const size_t left = work.len - at;
-	__u8 event[TSCT_DELTA_ROOM + 64];
-	size_t len = any(24);
-
-	if (len > left)
-		len = left;
-	switch (any(4)) {
-	case 0: splice(at, len, NULL, 0); break;
-	case 1:
-		memcpy(event, work.at + at, len);
-		splice(at, 0, event, len);
-		break;
-	default: splice(at, any(2) ? len : 0, event, make_event(event));
-	}
-}
-
-static void change_packet(struct section *s)
-{
-	take(s);
-	if (work.len < PACKET_FIXED)
-		splice(work.len, 0, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-		       PACKET_FIXED - work.len);
-	if (any(3))
-		change_events();
-	else
-		change_head();
-	give(s);
-}
-
-/* ---- sections ------------------------------------------------------------------- */
 
 static unsigned int change_order(struct section *s, unsigned int nr)
 {
@@ -260,60 +173,96 @@ static unsigned int change_order(struct section *s, unsigned int nr)
 	}
 }
 
+/* What has to do with more than one section */
+static unsigned int change_many(struct section *s, unsigned int nr)
+{
+	struct section *one = &s[any(nr)], *other = &s[any(nr)], *begin, *end;
+
+	begin = box_of(s, nr, one, &end);
+	switch (any(6)) {
+	case 0:
+	case 1:
+		exchange_files(s, nr);
+		return nr;
+	case 2:
+		if (one->kind == SECTION_PACKET && one->len >= PACKET_FIXED)
+			make_whole(begin, end, one);
+		return nr;
+	case 3:
+		return any(3) ? nr : add_box(s, nr, begin, end);
+	default:
+		if (one->kind == SECTION_PACKET && other->kind == SECTION_PACKET)
+			cross_packet(one, other);
+		return nr;
+	}
+}
+
+static void change_one(struct section *s)
+{
+	if (s->kind == SECTION_TEXT)
+		change_text(s);
+	else if (s->kind == SECTION_PACKET)
+		change_packet(s);
+	else if (has_head(s) && any(4))
+		change_whole_head(s);
+	else if (s->kind == SECTION_NEXT && s->len && any(4))
+		input[s->at - input] ^= (__u8)(1U << any(8));
+	else
+		change_freely(s);
+}
+
+/* Text is little of an input, and most of what there is to get wrong. */
 static unsigned int change(struct section *s, unsigned int nr)
 {
-	struct section *one = &s[any(nr)];
+	struct section *one = any(2) ? NULL : any_of(s, nr, SECTION_TEXT);
 
-	switch (any(8)) {
+	if (!one)
+		one = &s[any(nr)];
+	switch (any(10)) {
 	case 0:
 		return change_order(s, nr);
 	case 1:
+		return change_many(s, nr);
 	case 2:
 		change_freely(one);
 		return nr;
 	default:
-		if (one->kind == SECTION_TEXT)
-			change_text(one);
-		else if (one->kind == SECTION_PACKET)
-			change_packet(one);
-		else
-			change_freely(one);
+		change_one(one);
+		return nr;
 	}
-	return nr;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 			       unsigned int seed)
 {
-	static __u8 out[1U << 20];
+	static __u8 out[INPUT_ROOM];
 	struct section s[SECTIONS_MAX];
-	unsigned int nr = read_sections(bytes, size, s), turns;
+	unsigned int nr, turns;
 
 	dice = seed;
-	if (!nr || !any(16))
+	nr = read_sections(bytes, size, s);
+	/* Bytes that make no sense find refusals, and soon. */
+	if (!nr || size > INPUT_ROOM || !any(3))
 		return LLVMFuzzerMutate(bytes, size, room);
-	for (turns = 1 + any(3); turns && nr; turns--) {
-		nr = change(s, nr);
-		size = write_sections(s, nr, out, room < sizeof(out) ? room :
-				      sizeof(out));
-		memcpy(bytes, out, size);
-		nr = read_sections(bytes, size, s);
+	memcpy(out, bytes, size);
+	for (turns = any(4) ? 1 : 2 + any(3); turns && nr; turns--) {
+		memcpy(input, out, size);
+		nr = change(s, read_sections(input, size, s));
+		size = write_sections(s, nr, out, room < INPUT_ROOM ? room :
+				      INPUT_ROOM);
 	}
+	memcpy(bytes, out, size);
 	return size;
 }
 
-/* Some sections of one, some of the other */
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b,
-				 size_t b_size, uint8_t *to, size_t room,
-				 unsigned int seed)
-{
-	struct section s[SECTIONS_MAX], other[SECTIONS_MAX];
-	unsigned int nr = read_sections(a, a_size, s), from, more, i;
+/* ---- two inputs ----------------------------------------------------------------- */
 
-	more = read_sections(b, b_size, other);
-	dice = seed;
-	if (!nr || !more)
-		return 0;
+/* Some sections of @s become some of @other. */
+static unsigned int cross_sections(struct section *s, unsigned int nr,
+				   const struct section *other, unsigned int more)
+{
+	unsigned int from, i;
+
 	for (i = 1 + any(3); i; i--) {
 		from = any(more);
 		if (any(2) || nr == SECTIONS_MAX)
@@ -321,5 +270,57 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 		else
 			s[nr++] = other[from];
 	}
+	return nr;
+}
+
+static unsigned int cross_kind(struct section *s, unsigned int nr,
+			       struct section *other, unsigned int more, __u8 kind)
+{
+	struct section *one = any_of(s, nr, kind);
+	const struct section *from = any_of(other, more, kind);
+
+	if (!one || !from)
+		return cross_sections(s, nr, other, more);
+	if (kind == SECTION_TEXT)
+		cross_text(one, from);
+	else
+		cross_packet(one, from);
+	return nr;
+}
+
+static unsigned int cross(struct section *s, unsigned int nr,
+			  struct section *other, unsigned int more)
+{
+	struct section *begin, *end;
+
+	switch (any(10)) {
+	case 0:
+		begin = box_of(other, more, &other[any(more)], &end);
+		return add_box(s, nr, begin, end);
+	case 1:
+		return cross_kind(s, nr, other, more, SECTION_PACKET);
+	case 2:
+	case 3:
+	case 4:
+	case 5:
+		return cross_kind(s, nr, other, more, SECTION_TEXT);
+	default:
+		return cross_sections(s, nr, other, more);
+	}
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b,
+				 size_t b_size, uint8_t *to, size_t room,
+				 unsigned int seed)
+{
+	struct section s[SECTIONS_MAX], other[SECTIONS_MAX];
+	unsigned int nr = read_sections(a, a_size, s), more;
+
+	more = read_sections(b, b_size, other);
+	dice = seed;
+	/* Else half of all changes were this: changes of one are cheaper. */
+	if (!nr || !more || any(3))
+		return 0;
+	nr = cross(s, nr, other, more);
 	return write_sections(s, nr, to, room);
 }
