@@ -162,9 +162,21 @@ static void begin_packet(const struct tsct_stream_dir *dir,
 	s->events += s->delta.events;
 	s->last = s->head.end;
 	s->latest = latest(dir, s);
-	/* What is not there is no size of it. */
-	s->next = s->pos + (s->cut ? len : s->head.packet_bits / 8);
 	tsct_delta_begin(&s->delta, s->head.begin);
+}
+
+/* Where the next one begins. @len: of this one was read */
+static __u64 end_of(const struct tsct_stream *s, int fd, size_t len)
+{
+	const __u64 least = s->pos + len, end = s->pos + s->head.packet_bits / 8;
+	struct stat st;
+
+	/* What is not there is no size of it; nor is padding, which we do not read. */
+	if (s->cut)
+		return least;
+	if (end == least || fstat(fd, &st) || (__u64)st.st_size >= end)
+		return end;
+	return (__u64)st.st_size > least ? (__u64)st.st_size : least;
 }
 
 /* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
@@ -189,6 +201,7 @@ static int load(struct tsct_stream_dir *dir, struct tsct_stream *s, int fd)
 	/* Its head was there a moment ago: it is being written over. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
+	s->next = end_of(s, fd, got);
 	begin_packet(dir, s, got);
 	return 1;
 }
