@@ -49,6 +49,7 @@ static void drop_small(void)
 
 /* What reading gave. */
 static unsigned int events, reports;
+static __u64 bytes;
 static char reported[256], last_reported[256];	/* the first, the last */
 static int opened;
 static char why[256];
@@ -94,6 +95,7 @@ static void read_small(void)
 	}
 	if ((reports > 0) != (tsct_trace_damage(trace) > 0))
 		ck_abort_msg("damage and reports differ");
+	bytes = tsct_trace_bytes(trace);
 	tsct_trace_close(trace);
 }
 
@@ -170,6 +172,33 @@ START_TEST(trace_cut_message)
 	ck_assert_str_eq(reported, want);
 	ck_assert_uint_eq(events, 10);
 	check_missing("it ends early, ", 13);
+	drop_small();
+}
+END_TEST
+
+/* Behind the last packet's content: what is there of it has a size. */
+START_TEST(trace_padding)
+{
+	__u8 *size;
+	__u64 bits, whole;
+	size_t pad;
+
+	seed_with(15);
+	make_small(23);
+	find_packets();
+	read_small();
+	whole = bytes;
+	size = file + packets[nr_packets - 1].at + 48;
+	memcpy(&bits, size, 8);
+	bits += 100 * 8;
+	memcpy(size, &bits, 8);
+	for (pad = 0; pad <= 100; pad += 50) {
+		store_file(dirfd_, "default_0", file, file_len + pad);
+		read_small();
+		ck_assert_uint_eq(events, 23);
+		ck_assert_uint_eq(reports, 0);
+		ck_assert_uint_eq(bytes, whole + pad);
+	}
 	drop_small();
 }
 END_TEST
@@ -470,6 +499,7 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, trace_cut_anywhere);
 	tcase_add_test(tcase, trace_cut_message);
+	tcase_add_test(tcase, trace_padding);
 	tcase_add_test(tcase, trace_file_gone);
 	tcase_add_test(tcase, trace_damaged_packet);
 	tcase_add_test(tcase, trace_large_payload);
