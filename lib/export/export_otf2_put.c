@@ -11,6 +11,7 @@
 
 #include "export/export_otf2.h"
 #include "otf2/otf2_error.h"
+#include "readat.h"
 
 /* As much is in memory of all that wait; of one no less than any event takes */
 #define WAITING_MAX	(16U << 20)
@@ -246,16 +247,12 @@ static int replay_extent(struct tsct_export *x, OTF2_EvtWriter *to,
 {
 	const struct otf2 *o = x->own;
 	__u8 text[WAIT_MAX];
-	__u32 done = 0;
-	ssize_t n;
+	ssize_t n = tsct_read_at(fileno(o->waiting), text, e->len, e->at);
 
-	while (done < e->len) {
-		n = pread(fileno(o->waiting), text + done, e->len - done,
-			  e->at + done);
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		done += n;
-	}
+	if (n < 0)
+		return (int)n;
+	if (n < e->len)
+		return -EIO;
 	return replay(x, to, text, e->len);
 }
 
