@@ -12,7 +12,7 @@
 #include "merge/merge_work.h"
 
 /* Nothing that was recorded together is that far apart. */
-#define APART_NS	(24 * 3600 * 1000000000LL)
+#define APART_NS	(24 * 3600 * 1000000000ULL)
 
 /* A node of an input. That a merged one holds its own nodes twice was settled then. */
 struct holder {
@@ -345,14 +345,15 @@ static int by_begin(const void *a, const void *b)
 static int check_gap(struct tsct_merge *m, const struct merge_in *last,
 		     const struct merge_in *next)
 {
-	__s64 apart = begin_of(next) - end_of(last);
+	/* Hostile ones may be more than 2^63 ns apart. */
+	const __u64 apart = (__u64)begin_of(next) - (__u64)end_of(last);
 
 	if (begin_of(next) < end_of(last) || apart <= APART_NS)
 		return 0;
-	return merge_fail(m, -EINVAL, "%s: begins %" PRId64 " days after %s ended;"
+	return merge_fail(m, -EINVAL, "%s: begins %" PRIu64 " days after %s ended;"
 			  " one of the two clocks is wrong, or they do not belong"
 			  " together; --force merges them", next->told.path,
-			  (int64_t)(apart / APART_NS), last->told.path);
+			  (uint64_t)(apart / APART_NS), last->told.path);
 }
 
 static int check_gaps(struct tsct_merge *m)
