@@ -26,7 +26,7 @@ static double own_ns(const struct merge_in *in, __u64 local)
 	const struct tsct_pair *real = &in->told.rec->real;
 	const __s64 now_ns = (__s64)((tsct_u128)merge_global(in, local) *
 				     1000000000 / in->frame.hz);
-	const double off = fabs((double)(now_ns - tsct_pair_ns(real, local)));
+	const double off = fabs((double)((tsct_s128)now_ns - tsct_pair_ns(real, local)));
 
 	/* Each of them was cut to a whole one. */
 	return (double)tsct_pair_error_ps(real, local) * 1e-3 +

@@ -171,9 +171,19 @@ static void drop(struct tsct_message_matcher *m, __u32 at)
 
 /* ---- sums ------------------------------------------------------------------ */
 
+/* Clocks of hostile recordings may be further apart than can be said. */
+static __s64 between(__s64 from, __s64 to)
+{
+	__s64 ns;
+
+	if (!__builtin_sub_overflow(to, from, &ns))
+		return ns;
+	return to < from ? INT64_MIN : INT64_MAX;
+}
+
 static void add(struct tsct_message_sums *sums, const struct open *o)
 {
-	const __s64 own_ns = o->receive.own_ns - o->send.own_ns;
+	const __s64 own_ns = between(o->send.own_ns, o->receive.own_ns);
 	const __s64 after = (__s64)(o->receive.global - o->send.global);
 
 	if (!sums->matched || own_ns < sums->least_own_ns)

@@ -283,10 +283,11 @@ START_TEST(bounds_of_any_size)
 {
 	const struct tsct_messages_result *r;
 
-	received(1, 100, INT64_MIN / 2, UINT64_MAX, 1);
-	sent(1, 200, INT64_MAX / 2, UINT64_MAX, 0);
+	received(1, 100, INT64_MIN, UINT64_MAX, 1);
+	sent(1, 200, INT64_MAX, UINT64_MAX, 0);
 	r = tsct_message_finish(matcher);
 	expect_sums(&r->all, 1, 1, 1, 0);
+	ck_assert_int_eq(r->all.least_own_ns, INT64_MIN);
 }
 END_TEST
 
