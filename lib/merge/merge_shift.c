@@ -9,9 +9,11 @@ static __s64 lack(const struct tsct_latency *l, const struct tsct_shift *node)
 {
 	__s64 least = TSCT_SHIFT_LEAST_NS;
 
-	/* No shift is that large. */
+	/* No shift is that large, one way or the other. */
 	if (l->least_ns > INT64_MAX / 2)
 		return 0;
+	if (l->least_ns < INT64_MIN / 4)
+		return INT64_MAX / 4;
 	if (l->least_ns >= 0 && l->least_ns < least)
 		least = l->least_ns;
 	return least - (l->least_ns + node[l->to].ns - node[l->from].ns);

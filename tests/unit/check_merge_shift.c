@@ -105,7 +105,10 @@ START_TEST(largest_numbers)
 		{ 0, 1, INT64_MIN / 4 }, { 1, 0, INT64_MAX }, { 1, 2, INT64_MIN / 4 } };
 	const __s64 most = (1LL << 60) - 1, limits[] = { most, most, most };
 
+	const struct tsct_latency least[] = { { 0, 1, INT64_MIN } };
+
 	ck_assert(!find(latency, 3, limits, 3));
+	ck_assert(!find(least, 1, limits, 2));
 }
 END_TEST
 
