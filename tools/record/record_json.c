@@ -5,17 +5,7 @@
 
 #include "cmd_record.h"
 #include "json.h"
-
-static json_t *json_causes(const struct tsct_loss *loss)
-{
-	json_t *json = json_object();
-	int i;
-
-	for (i = 0; i < TSCT_LOSS_NR; i++)
-		json_object_set_new(json, tsct_loss_names[i],
-				    json_integer(loss->cause[i]));
-	return json;
-}
+#include "view.h"
 
 static json_t *json_lost(const struct record_session *s)
 {
@@ -25,7 +15,7 @@ static json_t *json_lost(const struct record_session *s)
 	unsigned int i;
 
 	tsct_recording_loss(&s->rec, &loss);
-	lost = json_causes(&loss);
+	lost = view_json_loss(&loss);
 	for (i = 0; i < s->rec.nr_streams; i++)
 		no_ring += s->rec.streams[i].lost_no_ring;
 	json_object_set_new(lost, "no_ring", json_integer(no_ring));
@@ -58,7 +48,7 @@ static json_t *json_channel_cpus(const struct record_session *s, unsigned int i)
 		if (events || tsct_loss_total(loss))
 			json_array_append_new(cpus, json_pack("{sI sI so}",
 				"cpu", (json_int_t)cpu, "events",
-				(json_int_t)events, "lost", json_causes(loss)));
+				(json_int_t)events, "lost", view_json_loss(loss)));
 	}
 	return cpus;
 }
