@@ -41,24 +41,23 @@ struct measured {
 static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		   __u64 local, struct measured *ret)
 {
-	const struct merge_segment *s = in->segment;
+	const struct merge_segment *s = merge_segment_of(in, local);
+	const __s64 shift_ns =
+		m->result.nodes[in->told.first_node].correction.shift_ns;
 	struct merge_place at, estimate;
-	unsigned int k = 0;
 	int err;
 
 	ret->error_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9 +
-		fabs((double)in->shift_ns);
+		fabs((double)shift_ns);
 	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN)
 		ret->error_ns += own_ns(in, local);
-	while (k + 1 < in->nr_segments && local > s[k].end)
-		k++;
-	if (!s[k].series)
+	if (!s->series)
 		return 0;
-	err = merge_estimate(m, in, &s[k], local, &estimate);
+	err = merge_estimate(m, in, s, local, &estimate);
 	if (err)
 		return err;
-	merge_place_at(&s[k], local, &at);
+	merge_place_at(s, local, &at);
 	ret->residual_ns = estimate.residual_ns;
 	ret->error_ns += merge_axis_ns(&m->axis) *
 		(estimate.error + fabs((double)(__s64)

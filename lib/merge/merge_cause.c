@@ -6,7 +6,6 @@
  * received too early, by no more than the bounds, nodes are put later or earlier as a
  * whole, within their bounds. Those grow by as much: they were for the fit.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "merge/merge_shift.h"
@@ -122,7 +121,6 @@ static int shift_input(struct tsct_merge *m, struct merge_in *in, __s64 ns)
 	in->frame.global += (__u64)ticks;
 	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++)
 		err = merge_make_correct(m, in, s);
-	in->shift_ns = ns;
 	m->shifted = true;
 	m->result.nodes[in->told.first_node].correction.shift_ns = ns;
 	return err ? err : merge_bound_anew(m, in);

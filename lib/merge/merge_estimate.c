@@ -36,22 +36,11 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 
 /* ---- estimates -------------------------------------------------------------------- */
 
-/* The first segment whose end is not before it, or the last */
-static const struct merge_segment *segment_of(const struct merge_in *in,
-					      __u64 local)
-{
-	unsigned int k = 0;
-
-	while (k + 1 < in->nr_segments && local > in->segment[k].end)
-		k++;
-	return &in->segment[k];
-}
-
 /* What a node that is among the inputs makes of its own tick, and how well */
 static int ask_parent(const struct tsct_merge *m, const struct merge_in *parent,
 		      __u64 local, struct merge_place *ret)
 {
-	const struct merge_segment *s = segment_of(parent, local);
+	const struct merge_segment *s = merge_segment_of(parent, local);
 	struct merge_place estimate;
 	int err;
 

@@ -15,17 +15,14 @@ const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
 
 __u64 merge_global(const struct merge_in *in, __u64 local)
 {
-	const struct merge_segment *s = in->segment;
-	unsigned int k = 0;
+	const struct merge_segment *s = merge_segment_of(in, local);
 	struct tsct_line line;
 
-	while (k + 1 < in->nr_segments && local > s[k].end)
-		k++;
-	if (local < s[k].begin)
-		local = s[k].begin;
-	if (local > s[k].end)
-		local = s[k].end;
-	if (tsct_correct_line(s[k].correct, local, &line))
+	if (local < s->begin)
+		local = s->begin;
+	if (local > s->end)
+		local = s->end;
+	if (tsct_correct_line(s->correct, local, &line))
 		return 0;
 	return tsct_line_at(&line, local);
 }

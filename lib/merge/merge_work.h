@@ -63,7 +63,6 @@ struct merge_in {
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_frame frame;
-	__s64 shift_ns;		/* that is in it, as messages say */
 	__u32 class[TSCT_STREAMS_MAX];		/* its -> the result's */
 	__u32 *id[TSCT_STREAMS_MAX];		/* by id - FIRST */
 	struct tsct_stream_kind *kinds[TSCT_STREAMS_MAX];
@@ -196,6 +195,17 @@ static inline bool merge_is_reference(enum tsct_fit_kind kind)
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);
+
+/* The first segment whose end is not before it, or the last */
+static inline const struct merge_segment *
+merge_segment_of(const struct merge_in *in, __u64 local)
+{
+	unsigned int k = 0;
+
+	while (k + 1 < in->nr_segments && local > in->segment[k].end)
+		k++;
+	return &in->segment[k];
+}
 
 /* One global tick, for what is not an event */
 __u64 merge_global(const struct merge_in *in, __u64 local);
