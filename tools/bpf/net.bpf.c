@@ -35,6 +35,20 @@ struct {
 	__type(value, __u8);
 } ours SEC(".maps");
 
+/* The last segment that came to a socket which listens, on this CPU */
+struct handshake {
+	u64 skb;
+	u64 flow;
+	u32 sequence;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct handshake);
+} last_handshake SEC(".maps");
+
 /* What follows a TCP header, if it is a timestamp, NOPs before it */
 struct timestamp {
 	__be32 kind;
@@ -287,6 +301,32 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
 
 /* ---- both arrive ----------------------------------------------------------- */
 
+/*
+ * The segment that ends a handshake is for the socket that listens. If another
+ * CPU makes the new socket in that moment, the kernel begins again with the same
+ * packet, at once and here, and this time it is for the new one.
+ */
+static __always_inline bool is_again(const struct sock *sk,
+				     const struct sk_buff *skb,
+				     const struct packet *p)
+{
+	__u32 zero = 0;
+	struct handshake *last = bpf_map_lookup_elem(&last_handshake, &zero);
+	bool again;
+
+	if (!last)
+		return false;
+	again = last->skb == (u64)skb && last->flow == p->flow &&
+		last->sequence == p->sequence;
+	last->skb = 0;
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_LISTEN) {
+		last->skb = (u64)skb;
+		last->flow = p->flow;
+		last->sequence = p->sequence;
+	}
+	return again;
+}
+
 /* Where a socket's own filter is asked: of what is for it, and in order. */
 SEC("fentry/sk_filter_trim_cap")
 int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
@@ -302,7 +342,9 @@ int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
 	    !set_received(&p, sk, skb, transport_of(skb), &ends))
 		return 0;
 	set_ends(&p, &ends, false);
-	return p.udp ? emit_datagrams(&p) : emit_segments(&p);
+	if (p.udp)
+		return emit_datagrams(&p);
+	return is_again(sk, skb, &p) ? 0 : emit_segments(&p);
 }
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

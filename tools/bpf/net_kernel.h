@@ -27,6 +27,7 @@ struct in6_addr___kernel {
 struct sock_common {
 	__u32 skc_daddr, skc_rcv_saddr;
 	u16 skc_family;
+	__u8 skc_state;
 	struct in6_addr___kernel skc_v6_daddr, skc_v6_rcv_saddr;
 };
 
