@@ -2,20 +2,28 @@
 /*
  * talk - messages of known number and size between two ends
  *
- *   talk serve ADDRESS PORT                  echo what comes by TCP and UDP
+ *   talk serve ADDRESS PORT                  echo what comes by TCP and UDP, in
+ *                                            the background; says its process id
  *   talk tcp ADDRESS PORT COUNT SIZE         COUNT times SIZE bytes and back
- *   talk slow ADDRESS PORT COUNT SIZE        each after a pause; says `answered`
+ *   talk slow ADDRESS PORT COUNT SIZE        each for a line; says `answered`
  *   talk udp ADDRESS PORT COUNT SIZE         the same, a datagram each
  *   talk burst ADDRESS PORT COUNT SIZE       COUNT datagrams in one system call
  *   talk pages ADDRESS PORT SIZE             one twice: of memory, then of a file
  *   talk offload DEVICE send|receive on|off  packets larger than the MTU
  *
  * No two datagrams are alike, but those of `pages`.
+ *
+ * Each end of a connection adds a line to the file $TALKED when it is over: what
+ * the kernel says that this end sent and got. A segment that is sent again, as a
+ * machine that stands still for a while has it, counts there like anywhere.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <net/if.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -77,20 +85,70 @@ static void write_all(int fd, const char *data, size_t size)
 	}
 }
 
+/* ---- what became of a connection ------------------------------------------- */
+
+/* Nothing is sent, and nothing got, by one that is closed at both ends. */
+static void await_closed(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+	int tries = 30000;
+
+	for (;;) {
+		memset(info, 0, sizeof(*info));
+		if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len))
+			die("TCP_INFO");
+		if (info->tcpi_state == BPF_TCP_CLOSE)
+			return;
+		errno = ETIMEDOUT;
+		if (!tries--)
+			die("the other end does not close");
+		usleep(1000);
+	}
+}
+
+static void finish_stream(int fd, const char *who, const char *port)
+{
+	const char *file = getenv("TALKED");
+	struct tcp_info info;
+	char line[200];
+	ssize_t len;
+	int out;
+
+	shutdown(fd, SHUT_WR);
+	if (read(fd, buffer, sizeof(buffer)))
+		die("not the end of the connection");
+	await_closed(fd, &info);
+	if (!file)
+		return;
+	len = snprintf(line, sizeof(line), "%s %s %u %u %llu %llu\n", who, port,
+		       info.tcpi_data_segs_out, info.tcpi_data_segs_in,
+		       (unsigned long long)info.tcpi_bytes_sent,
+		       (unsigned long long)info.tcpi_bytes_retrans);
+	out = open(file, O_WRONLY | O_APPEND | O_CREAT, 0666);
+	if (out < 0 || write(out, line, len) != len)
+		die(file);
+	close(out);
+}
+
 /* ---- the one that answers -------------------------------------------------- */
 
-static void echo_stream(int listener)
+static void echo_stream(int listener, const char *port)
 {
 	ssize_t n;
 	int fd;
 
-	if (fork())
-		return;
+	/* So that a message comes before we accept */
+	usleep(20000);
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
 		die("accept");
+	if (fork()) {
+		close(fd);
+		return;
+	}
 	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
 		write_all(fd, buffer, n);
+	finish_stream(fd, "server", port);
 	exit(0);
 }
 
@@ -105,6 +163,21 @@ static void echo_datagram(int fd)
 		sendto(fd, buffer, n, 0, (struct sockaddr *)&from, len);
 }
 
+/* Whoever started us goes on as soon as we can be talked to. */
+static void go_on_behind(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (pid) {
+		printf("%d\n", pid);
+		exit(0);
+	}
+	if (!freopen("/dev/null", "w", stdout))
+		die("/dev/null");
+}
+
 static void serve(const char *address, const char *port)
 {
 	struct pollfd fds[2] = {
@@ -116,15 +189,13 @@ static void serve(const char *address, const char *port)
 
 	if (listen(fds[0].fd, 16))
 		die("listen");
+	go_on_behind();
 	for (;;) {
 		poll(fds, 2, -1);
 		if (fds[1].revents)
 			echo_datagram(fds[1].fd);
-		if (!fds[0].revents)
-			continue;
-		echo_stream(fds[0].fd);
-		/* It accepts; until then we would see the same one again. */
-		usleep(20000);
+		if (fds[0].revents)
+			echo_stream(fds[0].fd, port);
 	}
 }
 
@@ -155,11 +226,14 @@ static void ask_stream(int fd, int count, size_t size)
 
 static void ask_slowly(int fd, int count, size_t size)
 {
+	char line[100];
+
 	while (count--) {
+		if (!fgets(line, sizeof(line), stdin))
+			die("standard input");
 		ask_stream(fd, 1, size);
 		if (puts("answered") < 0 || fflush(stdout))
 			die("standard output");
-		usleep(400000);
 	}
 }
 
@@ -262,5 +336,7 @@ int main(int argc, char **argv)
 		ask_burst(fd, count, size);
 	else
 		ask_pages(fd, count);
+	if (type == SOCK_STREAM)
+		finish_stream(fd, "client", argv[3]);
 	return 0;
 }
