@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What becomes of answers: exchanges, sessions, polls. */
+#include <math.h>
 #include <string.h>
 
 #include "log.h"
@@ -101,19 +102,54 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 		feed_one(p, nr, &s->held[i]);
 }
 
-/* The first of several counts only where no better one came. */
-static bool is_cold(const struct source *s, const struct tsct_exchange *x)
+/* Of its request there is another one behind. */
+static bool is_first(const struct source *s, const struct tsct_exchange *x)
 {
-	return s->cold_to && (__s64)(x->t1 - s->cold_from) >= 0 &&
-		(__s64)(x->t1 - s->cold_to) < 0;
+	return s->first_to && (__s64)(x->t1 - s->first_from) >= 0 &&
+		(__s64)(x->t1 - s->first_to) < 0;
+}
+
+static double rtt(const struct peers *p, const struct source *s,
+		  const struct tsct_exchange *x)
+{
+	double hz = (double)netclock_ticks(&p->clock, NS_PER_S);
+	double hz_there = ldexp((double)NS_PER_S, TSCT_CLOCK_SHIFT) /
+		(double)s->client.remote.line.mult;
+
+	return tsct_exchange_rtt(x, hz_there / hz);
+}
+
+/* Of a poll's first two the one that went quicker counts. */
+static void choose(struct peers *p, unsigned int nr, struct tsct_exchange *x)
+{
+	struct source *s = &p->source[nr];
+
+	if (s->has_first && rtt(p, s, &s->first) < rtt(p, s, x))
+		*x = s->first;
+	s->has_first = false;
+	feed(p, nr, x);
+}
+
+static void take(struct peers *p, unsigned int nr, struct tsct_exchange *x)
+{
+	struct source *s = &p->source[nr];
+
+	if (!is_first(s, x)) {
+		choose(p, nr, x);
+		return;
+	}
+	s->first = *x;
+	s->has_first = true;
 }
 
 void source_flush(struct peers *p, unsigned int nr)
 {
+	struct source *s = &p->source[nr];
 	struct tsct_exchange x;
 
-	if (tsct_client_flush(&p->source[nr].client, &x))
-		feed(p, nr, &x);
+	if (tsct_client_flush(&s->client, &x))
+		choose(p, nr, &x);
+	s->has_first = false;
 }
 
 /* ---- sessions ----------------------------------------------------------- */
@@ -153,7 +189,7 @@ void sources_sweep(struct peers *p)
 		s->sweep_from = netclock_now(&p->clock);
 		s->sweep_until_ns = now_ns + 1000LL *
 			(o->max_duration_us ? o->max_duration_us : 1000000);
-		s->lost = s->train = 0;
+		s->lost = 0;
 		s->due_ns = now_ns;
 	}
 }
@@ -180,7 +216,7 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 		source_leave_session(p, nr);
 	} else if (r->flags & TSCT_EXT_SESSION_OPEN && r->session) {
 		s->session = r->session;
-		s->sweep = s->train = 0;
+		s->sweep = 0;
 	}
 	if (s->session)
 		s->due_ns = now_ns + 1000LL * r->turn_us;
@@ -217,8 +253,6 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 		follow_session(p, nr, now_ns);
 	}
 	follow_sweep(p, nr, now_ns);
-	if (s->train && --s->train && !s->session && !s->sweep)
-		s->due_ns = now_ns;
 	if (s->due_ns == NEVER) {
 		peers_random(random);
 		s->due_ns = now_ns + source_poll_ns(s, random[0]);
@@ -228,7 +262,7 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 /* How much less often from now on, the client knows. */
 static void kissed(struct source *s, __s64 now_ns)
 {
-	s->burst = s->sweep = s->train = 0;
+	s->burst = s->sweep = 0;
 	s->session = s->sweep_session = 0;
 	s->good = 0;
 	s->due_ns = now_ns + source_poll_ns(s, 0);
@@ -240,7 +274,7 @@ static void unsynced(struct source *s, __s64 now_ns)
 	s->is_unsynced = true;
 	s->poll = s->conf.minpoll;
 	s->good = 0;
-	s->session = s->sweep_session = s->sweep = s->train = 0;
+	s->session = s->sweep_session = s->sweep = 0;
 	s->due_ns = now_ns + source_poll_ns(s, 0);
 }
 
@@ -278,8 +312,7 @@ static void take_answer(struct peers *p, unsigned int nr,
 				   packet->len, packet->stamp, near_ns, x,
 				   &nr_x);
 	for (i = 0; i < nr_x; i++)
-		if (!is_cold(s, &x[i]))
-			feed(p, nr, &x[i]);
+		take(p, nr, &x[i]);
 	if (result == TSCT_CLIENT_OK)
 		answered(p, nr, now_ns);
 	else if (result == TSCT_CLIENT_KISS)
@@ -296,10 +329,14 @@ void source_dispatch(struct peers *p, unsigned int nr)
 	int i, got;
 
 	netclock_round(&p->clock);
-	source_read_stamps(p, s);
+	if (s->socket.nr_waiting)
+		source_read_stamps(p, s);
 	got = net_receive(&s->socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
 		if (!take_hint(p, s, &p->batch[i], now_ns))
 			take_answer(p, nr, &p->batch[i], now_ns);
+	/* What woke us up may be a stamp that nobody waits for any more. */
+	if (got <= 0)
+		source_read_stamps(p, s);
 	source_due(p, nr, now_ns);
 }

@@ -193,6 +193,23 @@ static void flush(struct peers *p, struct net_socket *socket)
 	out->nr = 0;
 }
 
+static void read_stamps(struct peers *p, struct net_socket *socket)
+{
+	struct tsct_stamp stamp;
+	__u32 ticket;
+	int i;
+
+	for (i = 0; i < 2 * NET_BATCH; i++) {
+		if (!net_sent(socket, &p->clock, &ticket, &stamp))
+			return;
+		if (stamp.kernel)
+			tsct_responder_sent(p->service.responder, ticket,
+					    stamp);
+		if (!socket->nr_waiting)
+			return;
+	}
+}
+
 /*
  * Answers go at once, and the kernel is asked when they really went where somebody
  * may be told. But where more wait than can be taken, those of plain NTP, in basic
@@ -207,6 +224,9 @@ static void send_answer(struct peers *p, struct net_socket *socket,
 	if (ticket || len != TSCT_NTP_HEADER || !out->is_open) {
 		net_send(socket, packet, reply, len, ticket ? ticket :
 			 NET_NO_COOKIE, &p->clock, NULL);
+		/* It mostly did at once, and the next may be of the same asker. */
+		if (ticket)
+			read_stamps(p, socket);
 		return;
 	}
 	out->answer[out->nr].to = packet;
@@ -235,21 +255,6 @@ static void answer(struct peers *p, struct net_socket *socket,
 		send_answer(p, socket, packet, reply, len, ticket);
 	else
 		tell(p, packet, result, s->now_ns);
-}
-
-static void read_stamps(struct peers *p, struct net_socket *socket)
-{
-	struct tsct_stamp stamp;
-	__u32 ticket;
-	int i;
-
-	for (i = 0; i < 2 * NET_BATCH; i++) {
-		if (!net_sent(socket, &p->clock, &ticket, &stamp))
-			return;
-		if (stamp.kernel)
-			tsct_responder_sent(p->service.responder, ticket,
-					    stamp);
-	}
 }
 
 /*

@@ -15,12 +15,12 @@
 #define BURST_PLAIN_NS	(2 * NS_PER_S)	/* NTP servers are strangers' */
 /*
  * A path that nobody used for a while is slow at first, one way more than the
- * other: so the first request of a poll is followed by another one at once, and
- * only that one counts; and where the next poll is far off, by a third, whose
- * answer says when the second's was sent.
+ * other: so the first request of a poll has another one right behind it, there and
+ * back, and the quicker of the two counts; and where the next poll is far off, a
+ * third, whose answer says when the second's was sent.
  */
 #define TRAIN		2
-#define TRAIN_LONG	3
+#define TRAIN_LONG	3		/* no more than TSCT_CLIENT_OPEN */
 #define LONG_NS		(2 * NS_PER_S)
 #define LOST_PORT	4		/* unanswered: from another port */
 #define LATE_NS		(50 * NS_PER_MS)	/* in a session: it was lost */
@@ -82,6 +82,8 @@ void sources_disrupt(struct peers *p)
 	for (i = 0; i < p->nr_sources; i++) {
 		tsct_client_disrupt(&p->source[i].client);
 		p->source[i].is_met = false;
+		p->source[i].has_first = false;
+		p->source[i].first_to = 0;
 		p->source[i].nr_held = 0;
 	}
 	sources_hurry(p);
@@ -163,14 +165,16 @@ void source_close(struct peers *p, unsigned int nr)
 void source_read_stamps(struct peers *p, struct source *s)
 {
 	struct tsct_stamp stamp;
-	__u32 cookie = 0;
+	__u32 number;
 	int i;
 
 	for (i = 0; i < STAMPS; i++) {
-		if (!net_sent(&s->socket, &p->clock, &cookie, &stamp))
+		if (!net_sent(&s->socket, &p->clock, &number, &stamp))
 			return;
-		if (stamp.kernel && cookie == s->request)
-			tsct_client_sent(&s->client, stamp);
+		if (stamp.kernel)
+			tsct_client_sent(&s->client, number, stamp);
+		if (!s->socket.nr_waiting)
+			return;
 	}
 }
 
@@ -193,51 +197,60 @@ static void make_ext(const struct peers *p, struct source *s,
 		barrier_below(p, client->below, sizeof(client->below));
 }
 
-static void note_train(struct source *s, __u64 before)
-{
-	if (s->train == s->train_length) {
-		s->cold_from = before;
-		s->cold_to = 0;
-	} else if (s->train + 1 == s->train_length) {
-		s->cold_to = before;
-	}
-}
-
-static int ask(struct peers *p, unsigned int nr, const __u64 random[2])
+/* The request @i of a poll; *ret_before: the counter before it was sent */
+static int ask_one(struct peers *p, unsigned int nr, unsigned int i,
+		   __u64 *ret_before)
 {
 	struct source *s = &p->source[nr];
+	struct tsct_client *client = &s->client;
 	struct tsct_stamp before = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ext ext;
+	__u64 random[2];
 	size_t len;
-	int err = 0;
+	int err;
 
-	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0))
-		err = reopen(p, nr);
-	if (err)
-		return err;
+	peers_random(random);
 	make_ext(p, s, &ext);
-	len = tsct_client_request(&s->client, p->conf->keys, random,
-				  s->conf.plain ? NULL : &ext, bytes);
+	len = (i ? tsct_client_follow : tsct_client_request)(
+		client, p->conf->keys, random, s->conf.plain ? NULL : &ext,
+		bytes);
 	if (!len)
 		return -ENOKEY;
-	err = net_send(&s->socket, NULL, bytes, len, ++s->request, &p->clock,
-		       &before.ticks);
+	err = net_send(&s->socket, NULL, bytes, len, (__u32)client->sent,
+		       &p->clock, &before.ticks);
 	if (err) {
 		/* Its own address may be gone: the next one has another. */
 		net_close(&s->socket);
 		return err;
 	}
-	tsct_client_sent(&s->client, before);
+	tsct_client_sent(client, (__u32)client->sent, before);
+	*ret_before = before.ticks;
 	source_read_stamps(p, s);
-	note_train(s, before.ticks);
 	return 0;
 }
 
-static void begin_train(const struct peers *p, struct source *s)
+static unsigned int train_length(const struct peers *p, const struct source *s)
 {
-	s->train_length = next_ns(p, s, 0) < LONG_NS ? TRAIN : TRAIN_LONG;
-	s->train = s->train_length;
+	if (s->session || s->sweep || s->conf.plain)
+		return 1;
+	return next_ns(p, s, 0) < LONG_NS ? TRAIN : TRAIN_LONG;
+}
+
+static int ask(struct peers *p, unsigned int nr)
+{
+	struct source *s = &p->source[nr];
+	unsigned int i, length = train_length(p, s);
+	__u64 before[TRAIN_LONG] = { 0 };
+	int err = 0;
+
+	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0))
+		err = reopen(p, nr);
+	for (i = 0; !err && i < length; i++)
+		err = ask_one(p, nr, i, &before[i]);
+	s->first_from = before[0];
+	s->first_to = before[1];	/* 0: there is but one, and it counts */
+	return err;
 }
 
 /* The request before was not answered. */
@@ -246,7 +259,6 @@ static void give_up(struct peers *p, unsigned int nr, __s64 now_ns)
 	struct source *s = &p->source[nr];
 
 	source_flush(p, nr);
-	s->train = 0;
 	s->is_unsynced = false;
 	s->lost++;
 	if ((s->session || s->sweep) && s->lost >= SESSION_LOST)
@@ -270,24 +282,20 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 		s->due_ns = now_ns + BURST_NS;
 		return;
 	}
-	if (s->client.waiting)
+	if (tsct_client_waits(&s->client))
 		give_up(p, nr, now_ns);
 	if (s->sweep && now_ns > s->sweep_until_ns)
 		source_leave_session(p, nr);
-	if (!s->train && !s->session && !s->sweep && !s->conf.plain)
-		begin_train(p, s);
-	peers_random(random);
-	err = ask(p, nr, random);
+	err = ask(p, nr);
 	if (err) {
-		s->train = 0;
 		/* One that waits is counted when it is given up. */
-		s->lost += !s->client.waiting;
+		s->lost += !tsct_client_waits(&s->client);
 		source_back_off(s);
 		if (s->lost == 3)
 			log_warning("%s: cannot be asked: %s", s->conf.name,
 				    strerror(-err));
 	}
-	if (s->burst && (err || s->train == s->train_length))
+	if (s->burst)
 		s->burst--;
 	peers_random(random);
 	s->due_ns = now_ns + next_ns(p, s, random[0]);

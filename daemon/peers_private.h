@@ -26,12 +26,12 @@ struct source {
 	struct tsct_client client;
 	struct net_socket socket;
 	__s64 due_ns;			/* the next request; CLOCK_MONOTONIC */
-	__u32 request;			/* number of the last one */
 	int poll;			/* 2^n s between them */
 	unsigned int burst;		/* requests left that follow each other */
 	__s64 hurried_ns;		/* when they began last; 0: never */
-	unsigned int train, train_length;	/* requests of this poll left */
-	__u64 cold_from, cold_to;	/* t1 of its first is in there */
+	__u64 first_from, first_to;	/* t1 of this poll's first is in there */
+	struct tsct_exchange first;	/* waits for the second, if has_first */
+	bool has_first;
 	struct tsct_exchange held[SOURCE_HELD];
 	unsigned int nr_held;
 	bool is_met;			/* no more are held back */

@@ -17,21 +17,34 @@ void tsct_client_init(struct tsct_client *client,
 	*client = (struct tsct_client) { .options = *options };
 }
 
-/* The request that waits does so no longer. */
+/* The oldest that waits does so no longer. */
 static void settle(struct tsct_client *client, bool answered)
 {
+	const struct tsct_client_open *was = &client->open[--client->nr_open];
+
 	memmove(client->past + 1, client->past,
 		sizeof(client->past) - sizeof(client->past[0]));
-	client->past[0].xmit = client->xmit;
-	client->past[0].rcv = client->rcv;
+	client->past[0].xmit = was->xmit;
+	client->past[0].rcv = was->rcv;
 	client->past_answered = answered;
-	client->waiting = false;
+}
+
+static void give_up(struct tsct_client *client)
+{
+	while (client->nr_open)
+		settle(client, false);
+}
+
+/* Those before it have no answer any more that would be believed. */
+static void settle_to(struct tsct_client *client, unsigned int nr)
+{
+	while (client->nr_open > nr)
+		settle(client, client->nr_open == nr + 1);
 }
 
 void tsct_client_disrupt(struct tsct_client *client)
 {
-	if (client->waiting)
-		settle(client, false);
+	give_up(client);
 	client->has_pending = false;
 }
 
@@ -86,9 +99,20 @@ static size_t build(const struct tsct_client *client,
 	return len;
 }
 
-size_t tsct_client_request(struct tsct_client *client,
-			   const struct tsct_keys *keys, const __u64 random[2],
-			   const struct tsct_ext *ext, void *bytes)
+static void open_one(struct tsct_client *client,
+		     const struct tsct_client_open *one)
+{
+	if (client->nr_open == TSCT_CLIENT_OPEN)
+		settle(client, false);
+	memmove(client->open + 1, client->open,
+		client->nr_open * sizeof(client->open[0]));
+	client->open[0] = *one;
+	client->nr_open++;
+}
+
+static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
+		      const __u64 random[2], const struct tsct_ext *ext,
+		      bool follows, void *bytes)
 {
 	struct tsct_ntp_packet packet = {
 		.version = 4,
@@ -96,33 +120,46 @@ size_t tsct_client_request(struct tsct_client *client,
 		.poll = POLL_SAID,
 		.precision = NO_PRECISION,
 	};
-	__u64 nonce;
+	struct tsct_client_open one = {
+		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
+	};
 	size_t len;
 
-	draw(random, &packet.transmit, &nonce);
+	draw(random, &one.xmit, &one.nonce);
 	if (interleaves(client)) {
-		packet.receive = nonce;
-		packet.origin = client->has_pending ? client->pending_nonce : 0;
+		one.rcv = one.nonce;
+		one.org = client->has_pending ? client->pending_nonce : 0;
 	}
-	len = build(client, keys, &packet, ext, nonce, bytes);
+	packet.transmit = one.xmit;
+	packet.receive = one.rcv;
+	packet.origin = one.org;
+	len = build(client, keys, &packet, ext, one.nonce, bytes);
 	if (!len)
 		return 0;
-	if (client->waiting)
-		settle(client, false);
-	client->waiting = true;
-	client->has_t1 = false;
-	client->nonce = nonce;
-	client->xmit = packet.transmit;
-	client->rcv = packet.receive;
-	client->org = packet.origin;
-	client->joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0;
+	if (!follows)
+		give_up(client);
+	one.number = (__u32)++client->sent;
+	open_one(client, &one);
 	client->reach <<= 1;
-	client->sent++;
 	return len;
 }
 
-/* The kernel's stamp came after the answer did. One of a later request that was
- * answered in vain is later than t4, and so not possible. */
+size_t tsct_client_request(struct tsct_client *client,
+			   const struct tsct_keys *keys, const __u64 random[2],
+			   const struct tsct_ext *ext, void *bytes)
+{
+	return request(client, keys, random, ext, false, bytes);
+}
+
+/* RFC 9769 has one at a time, and so do most servers that know only RFC 5905. */
+size_t tsct_client_follow(struct tsct_client *client,
+			  const struct tsct_keys *keys, const __u64 random[2],
+			  const struct tsct_ext *ext, void *bytes)
+{
+	return request(client, keys, random, ext, !plain(client), bytes);
+}
+
+/* The kernel's stamp came after the answer did. */
 static void sent_late(struct tsct_client *client, struct tsct_stamp t1)
 {
 	struct tsct_exchange x = client->pending;
@@ -137,33 +174,44 @@ static void sent_late(struct tsct_client *client, struct tsct_stamp t1)
 		client->pending = x;
 }
 
-void tsct_client_sent(struct tsct_client *client, struct tsct_stamp t1)
+/* Not before we gave it to the kernel, and once */
+static void sent_in_time(struct tsct_client_open *one, struct tsct_stamp t1)
 {
-	__s64 error = (__s64)client->t1.error + t1.error;
+	__s64 error = (__s64)one->t1.error + t1.error;
 
-	if (!client->waiting) {
-		if (client->has_pending && t1.kernel)
-			sent_late(client, t1);
+	if (t1.kernel && one->has_t1 &&
+	    (one->t1.kernel || tsct_after(one->t1.ticks, t1.ticks) < -error))
 		return;
-	}
-	/* Before ours, it is of a request before. */
-	if (t1.kernel && client->has_t1 &&
-	    (client->t1.kernel || tsct_after(client->t1.ticks, t1.ticks) < -error))
-		return;
-	client->t1 = t1;
-	client->has_t1 = true;
+	one->t1 = t1;
+	one->has_t1 = true;
+}
+
+void tsct_client_sent(struct tsct_client *client, __u32 number,
+		      struct tsct_stamp t1)
+{
+	unsigned int i;
+
+	for (i = 0; i < client->nr_open; i++)
+		if (client->open[i].number == number) {
+			sent_in_time(&client->open[i], t1);
+			return;
+		}
+	if (client->has_pending && client->pending_number == number && t1.kernel)
+		sent_late(client, t1);
 }
 
 /* ---- answers ------------------------------------------------------------- */
 
 static void keep(struct tsct_client *client, const struct tsct_client_answer *a)
 {
+	const struct tsct_client_open *to = &client->open[a->nr];
+
 	client->has_pending = true;
+	client->pending_number = to->number;
 	client->pending_t3 = a->has_t3;
 	client->pending = a->x;
 	client->pending_mult = a->mult;
-	client->pending_nonce = plain(client) ? a->packet.receive :
-		client->nonce;
+	client->pending_nonce = plain(client) ? a->packet.receive : to->nonce;
 }
 
 /* Its counter has been at t3, or at t2 where that is not known. */
@@ -175,6 +223,7 @@ static void remember(struct tsct_client *client,
 	client->known = true;
 	client->last = tsct_after(a->x.t2, a->x.t3) > 0 ? a->x.t3 : a->x.t2;
 	client->last_error = a->x.remote_error;
+	client->last_sent = (__u32)client->sent;
 	client->backwards = 0;
 }
 
@@ -202,11 +251,12 @@ static unsigned int take(struct tsct_client *client,
 	client->heard = a->packet.ext.tx;
 	client->reach |= 1;
 	relax(client);
-	settle(client, true);
+	settle_to(client, a->nr);
 	return nr;
 }
 
-/* RATE: half as often, at each. DENY, RSTR: hardly any more */
+/* RATE: half as often, at each. DENY, RSTR: hardly any more. What was sent behind the
+ * request that it is to would tell the same once more. */
 static void kissed(struct tsct_client *client, __u32 code)
 {
 	unsigned int i;
@@ -218,7 +268,7 @@ static void kissed(struct tsct_client *client, __u32 code)
 	else if (client->backoff < TSCT_BACKOFF_MAX)
 		client->backoff++;
 	client->calm = 0;
-	settle(client, true);
+	settle_to(client, 0);
 }
 
 /* Who it is, and what it wants of us, holds without the time. */
@@ -231,7 +281,7 @@ static void unsynced(struct tsct_client *client,
 	client->heard = a->packet.ext.tx;
 	client->known = false;
 	client->has_pending = false;
-	settle(client, true);
+	settle_to(client, a->nr);
 }
 
 /* A clock that was set back says so each time. Those before are of another. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The asking side: one request at a time to one server, and what makes an answer
- * believed. Pure: packets, stamps and random numbers come from the caller.
+ * The asking side: requests to one server, one at a time or a few right behind each
+ * other, and what makes an answer believed. Pure: packets, stamps and random numbers
+ * come from the caller.
  *
- * Nothing changes before an answer has passed every check: it is to the request
+ * Nothing changes before an answer has passed every check: it is to a request
  * that waits (NTP's origin, and our nonce), it has the right MAC where a key is
  * set, its stamps are possible, it is not one we had. An answer comes once with
  * the stamp that the server took before it sent it. When and whether the kernel
@@ -83,9 +84,20 @@ enum tsct_client_result {
 	TSCT_CLIENT_NR
 };
 
-#define TSCT_CLIENT_PAST	8	/* requests remembered, to tell replays */
+#define TSCT_CLIENT_OPEN	3	/* requests that wait at the same time */
+#define TSCT_CLIENT_PAST	8	/* others remembered, to tell replays */
 #define TSCT_BACKOFF_MAX	6
 #define TSCT_BACKOFF_DENIED	10
+
+/* One that waits for its answer */
+struct tsct_client_open {
+	__u32 number;
+	__u32 joined;		/* session that it is part of */
+	bool has_t1;
+	struct tsct_stamp t1;
+	__u64 nonce, xmit;
+	__u64 rcv, org;		/* plain interleaved: receive and origin of it */
+};
 
 struct tsct_client {
 	struct tsct_client_options options;
@@ -100,25 +112,23 @@ struct tsct_client {
 	bool asks_missing;
 	char below[TSCT_MISSING_TEXT + 1], missing[TSCT_MISSING_TEXT + 1];
 	/* The rest is client.c's. */
-	bool waiting;		/* for the answer to this request: */
-	bool has_t1;
-	__u64 nonce, xmit;
+	struct tsct_client_open open[TSCT_CLIENT_OPEN];	/* newest first */
+	unsigned int nr_open;
 	__u64 heard;		/* tx of the last answer: that we are no recording */
-	__u64 rcv, org;		/* plain interleaved: receive and origin of it */
-	__u32 joined;		/* session that it is part of */
-	struct tsct_stamp t1;
 	struct tsct_client_past {
 		__u64 xmit, rcv;
 	} past[TSCT_CLIENT_PAST];	/* newest first */
 	bool past_answered;	/* newest of them */
 	bool has_pending;	/* an exchange whose t3 may still get better ... */
 	bool pending_t3;	/* ... or is not known yet */
+	__u32 pending_number;	/* of its request */
 	__u64 pending_nonce;	/* plain: the server's receive stamp */
 	__u64 pending_mult;
 	struct tsct_exchange pending;
 	bool known;		/* remote has been here, and its counter */
 	__u64 last;		/* was here, */
-	__u32 last_error;	/* as well as is known */
+	__u32 last_error;	/* as well as is known, */
+	__u32 last_sent;	/* and these requests were on the way or over */
 	__u8 backwards;		/* times in a row */
 	__u8 calm;		/* answers since the last kiss */
 	bool hinted;
@@ -132,22 +142,36 @@ void tsct_client_init(struct tsct_client *client,
 void tsct_client_disrupt(struct tsct_client *client);
 
 /*
- * tsct_client_request - make a request; one that still waits is given up
+ * tsct_client_request - make a request; what still waits is given up
+ * tsct_client_follow - make one more, right behind those that wait
  * @random: two numbers that nobody can guess
  * @ext: flags, session, barrier of it go along; NULL: none. The rest is ours.
  * @bytes: room for TSCT_NTP_MAX
- * Returns its length, 0: there is no such key.
+ * Returns its length, 0: there is no such key. Its number is client->sent then.
+ *
+ * An answer settles the requests before its own: theirs would come too late. Behind
+ * TSCT_CLIENT_OPEN of them the oldest is given up, and all to a plain NTP server.
  *
  * tsct_client_sent - it is about to be sent, or the kernel now says when it was
+ * @number: the request's, as far as it goes
  *
  * First with a stamp of the program's, taken before it is sent. Then, and be it
- * after the answer, with the kernel's; one of an earlier request, or that the
- * answer contradicts, is recognised and ignored.
+ * after the answer, with the kernel's; one that the answer contradicts is ignored.
+ *
+ * tsct_client_waits - for the answer to any of them
  */
 size_t tsct_client_request(struct tsct_client *client,
 			   const struct tsct_keys *keys, const __u64 random[2],
 			   const struct tsct_ext *ext, void *bytes);
-void tsct_client_sent(struct tsct_client *client, struct tsct_stamp t1);
+size_t tsct_client_follow(struct tsct_client *client,
+			  const struct tsct_keys *keys, const __u64 random[2],
+			  const struct tsct_ext *ext, void *bytes);
+void tsct_client_sent(struct tsct_client *client, __u32 number,
+		      struct tsct_stamp t1);
+static inline bool tsct_client_waits(const struct tsct_client *client)
+{
+	return client->nr_open > 0;
+}
 
 /*
  * tsct_client_reply - a datagram came from the server's address

@@ -16,7 +16,7 @@
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
 #define RATES_DIFFER	(1.0 / 1024)		/* by less, of any two counters */
 
-/* ---- is it an answer, to the request that waits, by whom we asked? ------- */
+/* ---- is it an answer, to a request that waits, by whom we asked? --------- */
 
 static bool is_answer(const struct tsct_client *client,
 		      const struct tsct_ntp_packet *packet)
@@ -50,11 +50,12 @@ static enum tsct_client_result origin(const struct tsct_client *client,
 
 	if (!stamp)
 		return TSCT_CLIENT_ZERO_ORIGIN;
-	if (client->waiting && stamp == client->xmit)
-		return TSCT_CLIENT_OK;
-	if (client->waiting && client->org && stamp == client->rcv) {
-		a->interleaved = true;
-		return TSCT_CLIENT_OK;
+	for (a->nr = 0; a->nr < client->nr_open; a->nr++) {
+		const struct tsct_client_open *one = &client->open[a->nr];
+
+		a->interleaved = one->org && stamp == one->rcv;
+		if (a->interleaved || stamp == one->xmit)
+			return TSCT_CLIENT_OK;
 	}
 	return past(client, stamp);
 }
@@ -188,7 +189,8 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 
 	if (!a->packet.has_ext)
 		return TSCT_CLIENT_NO_FIELD;
-	if (!(ext->flags & TSCT_EXT_REPLY) || ext->nonce != client->nonce)
+	if (!(ext->flags & TSCT_EXT_REPLY) ||
+	    ext->nonce != client->open[a->nr].nonce)
 		return TSCT_CLIENT_FOREIGN;
 	if (client->options.node && ext->node == client->options.node)
 		return TSCT_CLIENT_SELF;
@@ -256,6 +258,13 @@ static bool same_counter(const struct tsct_client *client,
 		was->master == remote->master;
 }
 
+/* It may have had this request when it sent the answer that we heard last. */
+static bool overlaps(const struct tsct_client *client,
+		     const struct tsct_client_answer *a)
+{
+	return (__s32)(client->open[a->nr].number - client->last_sent) <= 0;
+}
+
 /* The stamp of its answer before, which this one tells; true: it does */
 static bool better(const struct tsct_client *client,
 		   struct tsct_client_answer *a, struct tsct_exchange *x)
@@ -263,7 +272,7 @@ static bool better(const struct tsct_client *client,
 	const struct tsct_ext *ext = &a->packet.ext;
 
 	if (a->interleaved) {
-		if (client->org != client->pending_nonce)
+		if (client->open[a->nr].org != client->pending_nonce)
 			return false;
 		x->t3 = (__u64)tsct_ntp_to_ns(a->packet.transmit, a->near_ns);
 		x->remote_error = tsct_worse(x->remote_error,
@@ -294,10 +303,10 @@ static enum tsct_client_result finish(const struct tsct_client *client,
 		a->has_done = client->pending_t3;
 		return TSCT_CLIENT_OK;
 	}
-	/* Not before it said it was about to; and before the next came in */
+	/* Not before it said it was about to; and before the next came in, or was made */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((client->pending_t3 && tsct_after(was->t3, a->done.t3) < -error) ||
-	    tsct_after(a->done.t3, a->x.t2) < -error)
+	    tsct_after(a->done.t3, overlaps(client, a) ? a->x.t3 : a->x.t2) < -error)
 		return TSCT_CLIENT_IMPOSSIBLE;
 	a->has_done = true;
 	return tsct_client_possible(client, &a->done, client->pending_mult);
@@ -306,19 +315,21 @@ static enum tsct_client_result finish(const struct tsct_client *client,
 static enum tsct_client_result stamps(const struct tsct_client *client,
 				      struct tsct_client_answer *a)
 {
+	const struct tsct_client_open *to = &client->open[a->nr];
 	struct tsct_exchange *x = &a->x;
 	enum tsct_client_result result;
+	__s64 error;
 
-	if (!client->has_t1)
+	if (!to->has_t1)
 		return TSCT_CLIENT_IMPOSSIBLE;
-	x->t1 = client->t1.ticks;
+	x->t1 = to->t1.ticks;
 	x->t4 = a->t4.ticks;
-	x->local_error = tsct_worse(client->t1.error, a->t4.error);
-	x->flags |= (client->t1.kernel ? TSCT_EXCHANGE_T1_KERNEL : 0) |
+	x->local_error = tsct_worse(to->t1.error, a->t4.error);
+	x->flags |= (to->t1.kernel ? TSCT_EXCHANGE_T1_KERNEL : 0) |
 		(a->t4.kernel ? TSCT_EXCHANGE_T4_KERNEL : 0) |
 		(client->options.key_id ? TSCT_EXCHANGE_AUTH : 0);
-	if (client->joined && client->joined == a->remote.session)
-		x->session = client->joined;
+	if (to->joined && to->joined == a->remote.session)
+		x->session = to->joined;
 	if (!a->has_t3)
 		x->t3 = x->t2;
 	result = tsct_client_possible(client, x, a->mult);
@@ -328,9 +339,14 @@ static enum tsct_client_result stamps(const struct tsct_client *client,
 		return TSCT_CLIENT_IMPOSSIBLE;
 	if (!same_counter(client, &a->remote))
 		return TSCT_CLIENT_OK;
-	if (tsct_after(client->last, x->t2) <
-	    -((__s64)client->last_error + x->remote_error))
+	error = (__s64)client->last_error + x->remote_error;
+	if (overlaps(client, a)) {
+		/* Requests overtook each other, and so did the answers. */
+		if (tsct_after(client->last, x->t3) < -error)
+			return TSCT_CLIENT_REPLAY;
+	} else if (tsct_after(client->last, x->t2) < -error) {
 		return TSCT_CLIENT_BACKWARDS;
+	}
 	return finish(client, a);
 }
 
@@ -352,7 +368,7 @@ tsct_client_judge(const struct tsct_client *client,
 		return result;
 	if (is_kiss(&a->packet))
 		return a->packet.has_ext &&
-			a->packet.ext.nonce != client->nonce ?
+			a->packet.ext.nonce != client->open[a->nr].nonce ?
 			TSCT_CLIENT_FOREIGN : TSCT_CLIENT_KISS;
 	result = client->options.flags & TSCT_CLIENT_PLAIN ?
 		read_plain(client, a) : read_field(client, a);

@@ -13,6 +13,7 @@ struct tsct_client_answer {
 	__s64 near_ns;
 
 	struct tsct_ntp_packet packet;
+	unsigned int nr;	/* client->open[nr] is the request */
 	bool interleaved;	/* RFC 9769: its t3 is that of the answer before */
 	struct tsct_remote remote;
 	__u64 mult;		/* of the other's counter */

@@ -243,16 +243,23 @@ static __u32 key_of(const struct datagram *d)
 	return packet.key_id;
 }
 
+/* Of those that wait, another one each time */
+static const struct tsct_client_open *open_one(const struct tsct_client *client)
+{
+	return &client->open[client->nr_open ? world.drawn % client->nr_open : 0];
+}
+
 static void put_right(struct datagram *d, unsigned int what)
 {
+	const struct tsct_client_open *one = open_one(&world.client);
 	bool request = (what & TO) >= TO_RESPONDER;
 
 	if (what & FIX_ORIGIN)
-		put(d, 24, request ? world.received : world.client.xmit);
+		put(d, 24, request ? world.received : one->xmit);
 	if (what & FIX_RECEIVE)
-		put(d, 24, world.client.rcv);
+		put(d, 24, one->rcv);
 	if (what & FIX_NONCE)
-		put(d, 88, world.client.nonce);
+		put(d, 88, one->nonce);
 	if (what & FIX_MAC)
 		put_mac(d, (what & TO) == TO_STRANGERS ? OTHER : KEY);
 	d->key = key_of(d);
@@ -267,9 +274,9 @@ static void ask(void)
 	struct tsct_ext ext = { .flags = TSCT_EXT_JOIN, .session = 3 };
 	__u8 bytes[TSCT_NTP_MAX];
 
-	HOLDS(tsct_client_request(&world.client, world.keys, random, &ext,
-				  bytes));
-	tsct_client_sent(&world.client,
+	HOLDS((world.drawn % 4 ? tsct_client_follow : tsct_client_request)(
+		&world.client, world.keys, random, &ext, bytes));
+	tsct_client_sent(&world.client, (__u32)world.client.sent,
 			 (struct tsct_stamp){ now(&world), 10, false });
 }
 
@@ -293,19 +300,23 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-/* What changed something is an answer to the request that waits. */
+/* What changed something is an answer to a request that waits. */
 static void check_answers(const struct tsct_client *client,
 			  const struct datagram *d)
 {
 	bool plain = client->options.flags & TSCT_CLIENT_PLAIN;
+	const struct tsct_client_open *one = client->open;
 	struct tsct_ntp_packet packet;
 
-	HOLDS(client->waiting);
+	HOLDS(tsct_client_waits(client));
 	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet, NULL));
 	HOLDS(packet.mode == TSCT_NTP_MODE_SERVER);
-	HOLDS(packet.origin == client->xmit ||
-	      (plain && client->rcv && packet.origin == client->rcv));
-	HOLDS(plain || !packet.has_ext || packet.ext.nonce == client->nonce);
+	while (one < client->open + client->nr_open - 1 &&
+	       packet.origin != one->xmit && packet.origin != one->rcv)
+		one++;
+	HOLDS(packet.origin == one->xmit ||
+	      (plain && one->rcv && packet.origin == one->rcv));
+	HOLDS(plain || !packet.has_ext || packet.ext.nonce == one->nonce);
 }
 
 static void to_client(const struct datagram *d, unsigned int after)
@@ -558,7 +569,8 @@ static size_t step(const __u8 *at, size_t size)
 		tsct_responder_disrupt(world.responder);
 	}
 	if (at[0] & SENT_AFTER)
-		tsct_client_sent(&world.client, (struct tsct_stamp)
+		tsct_client_sent(&world.client, (__u32)world.client.sent,
+				 (struct tsct_stamp)
 				 { world.now - 32 * at[1], 5, true });
 	return size;
 }

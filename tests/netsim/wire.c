@@ -84,7 +84,7 @@ static void go(struct world *world, struct event *event)
 	struct source *asked = &node->sources[event->source];
 
 	if (!node->stamping.by_program)
-		tsct_client_sent(&asked->client,
+		tsct_client_sent(&asked->client, event->ticket,
 				 node_stamp(world, node, false));
 	wire_send(world, &asked->go, packet);
 	free(packet);
@@ -121,7 +121,8 @@ static void ask(struct world *world, uint32_t index, unsigned int source)
 	}
 	before = node_stamp(world, node, false);
 	before.kernel = false;
-	tsct_client_sent(&asked->client, before);
+	event.ticket = (__u32)asked->client.sent;
+	tsct_client_sent(&asked->client, event.ticket, before);
 	event.packet = packet;
 	later(world, about(world, SEND_US), &event);
 }

@@ -17,7 +17,7 @@ START_TEST(kernel_stamps)
 
 	begin(0, 0);
 	ask();
-	tsct_client_sent(&w.client, stamp(w.now + 5000, 30, true));
+	sent(stamp(w.now + 5000, 30, true));
 	p = answer();
 	taken(&p);
 	ck_assert(tsct_client_flush(&w.client, &x));
@@ -28,7 +28,7 @@ START_TEST(kernel_stamps)
 	ask();
 	p = answer();
 	taken(&p);
-	tsct_client_sent(&w.client, stamp(w.now + 6000, 30, true));
+	sent(stamp(w.now + 6000, 30, true));
 	ck_assert(tsct_client_flush(&w.client, &x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
@@ -37,14 +37,14 @@ START_TEST(kernel_stamps)
 	p = answer();
 	taken(&p);
 	was = w.client;
-	tsct_client_sent(&w.client, stamp(w.now + 250000, 30, true));
-	tsct_client_sent(&w.client, stamp(w.now - 1000, 30, true));
-	tsct_client_sent(&w.client, stamp(w.now + 270000, 0, true));
-	tsct_client_sent(&w.client, stamp(w.now + 100, 0, false));
+	sent(stamp(w.now + 250000, 30, true));
+	sent(stamp(w.now - 1000, 30, true));
+	sent(stamp(w.now + 270000, 0, true));
+	sent(stamp(w.now + 100, 0, false));
 	check_same(&w.client, &was);
 	ask();
 	was = w.client;
-	tsct_client_sent(&w.client, stamp(w.now - 200000000, 30, true));
+	sent(stamp(w.now - 200000000, 30, true));
 	check_same(&w.client, &was);
 	p = answer();
 	taken(&p);
@@ -73,6 +73,136 @@ START_TEST(our_counter_is_disrupted)
 	p = answer();
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 0);
+	finish();
+}
+END_TEST
+
+/* ---- requests right behind each other ------------------------------------ */
+
+START_TEST(two_together)
+{
+	struct tsct_ntp_packet first, second;
+	struct tsct_exchange x;
+
+	begin(0, 0);
+	ask();
+	first = answer();
+	taken(&first);
+	ask();
+	first = answer();
+	ask_behind();
+	second = answer();
+	/* It had both when it answered the first, 5 us after the second came. */
+	first.ext.tx = second.ext.rx + 15500;
+	second.ext.tx = first.ext.tx + 15500;
+	second.ext.flags |= TSCT_EXT_TX_KERNEL;
+	second.ext.prev_nonce = first.ext.nonce;
+	second.ext.prev_tx = first.ext.tx + 3100;
+	/* Each one's stamp finds its request. */
+	tsct_client_sent(&w.client, (__u32)w.client.sent - 1,
+			 stamp(w.now - 26000 + 100, 7, true));
+	sent(stamp(w.now + 200, 8, true));
+	taken(&first);
+	ck_assert_uint_eq(w.nr, 1);	/* that of the poll before */
+	ck_assert(tsct_client_waits(&w.client));
+	taken(&second);
+	ck_assert_uint_eq(w.nr, 1);
+	ck_assert(!tsct_client_waits(&w.client));
+	ck_assert_uint_eq(w.x[0].t1, w.now - 26000 + 100);
+	ck_assert_uint_eq(w.x[0].t2, first.ext.rx);
+	ck_assert_uint_eq(w.x[0].t3, first.ext.tx + 3100);
+	ck_assert_uint_eq(w.x[0].flags, TSCT_EXCHANGE_T1_KERNEL |
+			  TSCT_EXCHANGE_T2_KERNEL | TSCT_EXCHANGE_T3_KERNEL |
+			  TSCT_EXCHANGE_T4_KERNEL);
+	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert_uint_eq(x.t1, w.now + 200);
+	ck_assert_uint_eq(x.t2, second.ext.rx);
+	dropped(&second, TSCT_CLIENT_DUPLICATE);
+	dropped(&first, TSCT_CLIENT_REPLAY);
+	finish();
+}
+END_TEST
+
+START_TEST(overtaken)
+{
+	struct tsct_ntp_packet first, second, third;
+
+	begin(0, 0);
+	ask();
+	first = answer();
+	ask_behind();
+	second = answer();
+	ask_behind();
+	third = answer();
+	/* Whose answer comes first settles those before it. */
+	taken(&second);
+	dropped(&first, TSCT_CLIENT_REPLAY);
+	dropped(&second, TSCT_CLIENT_DUPLICATE);
+	/* It was made before the second's, and goes for a late one; no set clock */
+	third.ext.tx = second.ext.tx - 1;
+	third.ext.rx = third.ext.tx - 1;
+	dropped(&third, TSCT_CLIENT_REPLAY);
+	ck_assert(tsct_client_waits(&w.client));
+	/* The next poll's is none that overlaps. */
+	ask();
+	first = answer();
+	first.ext.rx = second.ext.tx - 1;
+	first.ext.tx = first.ext.rx + 31000;
+	ck_assert_int_eq(give(&first), TSCT_CLIENT_BACKWARDS);
+	finish();
+}
+END_TEST
+
+START_TEST(no_more_than_so_many)
+{
+	struct tsct_ntp_packet p[TSCT_CLIENT_OPEN + 1];
+	unsigned int i;
+
+	begin(0, 0);
+	ask();
+	p[0] = answer();
+	for (i = 1; i <= TSCT_CLIENT_OPEN; i++) {
+		ask_behind();
+		p[i] = answer();
+	}
+	dropped(&p[0], TSCT_CLIENT_REPLAY);
+	for (i = 1; i <= TSCT_CLIENT_OPEN; i++)
+		taken(&p[i]);
+	/* A request that is not behind gives all up. */
+	ask();
+	p[0] = answer();
+	ask_behind();
+	p[1] = answer();
+	ask();
+	dropped(&p[0], TSCT_CLIENT_REPLAY);
+	dropped(&p[1], TSCT_CLIENT_REPLAY);
+	/* An NTP server has one at a time. */
+	begin(TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED, 0);
+	ask();
+	p[0] = answer();
+	ask_behind();
+	p[1] = answer();
+	dropped(&p[0], TSCT_CLIENT_REPLAY);
+	taken(&p[1]);
+	finish();
+}
+END_TEST
+
+START_TEST(one_kiss_for_all)
+{
+	struct tsct_ntp_packet first, second;
+
+	begin(0, 0);
+	ask();
+	first = answer();
+	ask_behind();
+	second = answer();
+	first.stratum = second.stratum = 0;
+	first.refid = second.refid = 0x52415445;	/* RATE */
+	ck_assert_int_eq(give(&first), TSCT_CLIENT_KISS);
+	ck_assert_int_eq(give(&second), TSCT_CLIENT_DUPLICATE);
+	ck_assert_uint_eq(w.client.backoff, 1);
+	ck_assert(!tsct_client_waits(&w.client));
 	finish();
 }
 END_TEST
@@ -305,7 +435,7 @@ START_TEST(anything)
 		result = give_bytes(bytes, len);
 		if (!w.server_key) {
 			/* Nobody can tell what the server did not say. */
-			if (w.client.waiting == was.waiting &&
+			if (w.client.nr_open == was.nr_open &&
 			    result != TSCT_CLIENT_BACKWARDS)
 				check_same(&w.client, &was);
 		} else if (len != whole_len || memcmp(bytes, whole, len)) {
@@ -340,6 +470,10 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, kernel_stamps);
 	tcase_add_test(tcase, our_counter_is_disrupted);
+	tcase_add_test(tcase, two_together);
+	tcase_add_test(tcase, overtaken);
+	tcase_add_test(tcase, no_more_than_so_many);
+	tcase_add_test(tcase, one_kiss_for_all);
 	tcase_add_test(tcase, plain);
 	tcase_add_test(tcase, interleaves);
 	tcase_add_test(tcase, hints);

@@ -22,7 +22,7 @@ struct event {
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
 	struct tsct_stamp stamp;
-	__u32 ticket;
+	__u32 number;		/* of a request, or the ticket of an answer */
 };
 
 static struct world {
@@ -33,6 +33,7 @@ static struct world {
 	struct tsct_timeline timeline;
 	struct tsct_address from;
 	bool plain;
+	unsigned int trains;	/* requests behind the first of a poll, at most */
 	unsigned int lossy;	/* percent, of each misfortune */
 	__s64 now;
 	__s64 start_here, start_there;	/* counters at time 0 */
@@ -172,7 +173,7 @@ static void check(const struct tsct_exchange *x)
 
 /* ---- what happens -------------------------------------------------------- */
 
-static void ask(void)
+static void ask(bool follows)
 {
 	__u64 random[2] = { any64(), any64() };
 	struct tsct_ext ext = { .flags = TSCT_EXT_JOIN, .session = 7 };
@@ -180,17 +181,19 @@ static void ask(void)
 	struct event *e;
 	size_t len;
 
-	len = tsct_client_request(&w.client, w.keys, random,
-				  any(2) ? &ext : NULL, bytes);
+	len = (follows ? tsct_client_follow : tsct_client_request)(
+		&w.client, w.keys, random, any(2) ? &ext : NULL, bytes);
 	ck_assert_uint_gt(len, 0);
-	tsct_client_sent(&w.client, (struct tsct_stamp) {
+	tsct_client_sent(&w.client, (__u32)w.client.sent, (struct tsct_stamp) {
 		.ticks = here(w.now) });
 	w.now += 1000 + any(4000);
 	transmit(REQUEST, bytes, len);
 	e = misfortune() ? NULL : later(T1_STAMP, any(misfortune() ? 20 * MS :
 						      10000) + 1);
-	if (e)
-		e->stamp = kernel(here(w.now));
+	if (!e)
+		return;
+	e->number = (__u32)w.client.sent;
+	e->stamp = kernel(here(w.now));
 }
 
 static void serve(const struct event *request)
@@ -215,7 +218,7 @@ static void serve(const struct event *request)
 						      10000) + 1);
 	if (!e)
 		return;
-	e->ticket = ticket;
+	e->number = ticket;
 	e->stamp = kernel(there(w.now));
 	if (w.plain)
 		e->stamp.ticks = there(w.now);
@@ -257,9 +260,9 @@ static void happen(void)
 	else if (e.kind == ANSWER)
 		receive(&e);
 	else if (e.kind == T1_STAMP)
-		tsct_client_sent(&w.client, e.stamp);
+		tsct_client_sent(&w.client, e.number, e.stamp);
 	else
-		tsct_responder_sent(w.responder, e.ticket, e.stamp);
+		tsct_responder_sent(w.responder, e.number, e.stamp);
 }
 
 static bool due(__s64 at)
@@ -272,18 +275,29 @@ static bool due(__s64 at)
 	return false;
 }
 
-static void run(unsigned int requests)
+static void pass(__s64 ns)
+{
+	__s64 next = w.now + ns;
+
+	while (due(next))
+		happen();
+	if (w.now < next)
+		w.now = next;
+}
+
+static void run(unsigned int polls)
 {
 	struct tsct_exchange x;
-	__s64 next;
+	unsigned int behind;
 
-	while (requests--) {
-		next = w.now + MS / 2 + any(20) * MS;
-		ask();
-		while (due(next))
-			happen();
-		if (w.now < next)
-			w.now = next;
+	while (polls--) {
+		ask(false);
+		/* Those behind overtake it, or its answer comes first. */
+		for (behind = any(w.trains + 1); behind; behind--) {
+			pass(any(40000));
+			ask(true);
+		}
+		pass(MS / 2 + any(20) * MS);
 		if (w.lossy && w.keys)
 			attack();
 		if (!any(50) && tsct_client_flush(&w.client, &x))
@@ -351,6 +365,15 @@ static void begin_turn(int turn, unsigned int lossy)
 
 	seed_with((unsigned int)turn);
 	begin(flags[turn % 3], turn / 3 % 2, lossy);
+	w.trains = w.plain ? 0 : (unsigned int)turn / 6 % 3;
+}
+
+/* No harm was done, and none suspected where there was none. */
+static void check_unsuspicious(void)
+{
+	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
+	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_TOO_SOON], 0);
+	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_IMPOSSIBLE], 0);
 }
 
 START_TEST(quiet_network)
@@ -389,10 +412,26 @@ START_TEST(bad_network)
 		ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_FOREIGN], 0);
 		ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_NOT_OURS], 0);
 	}
-	/* No harm, and none suspected where there was none */
-	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
-	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_TOO_SOON], 0);
-	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_IMPOSSIBLE], 0);
+	check_unsuspicious();
+	finish();
+}
+END_TEST
+
+/* Nothing is lost but what was overtaken: that comes too late. */
+START_TEST(trains)
+{
+	__u64 late;
+
+	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
+	run(2000);
+	check_unsuspicious();
+	late = w.client.counts[TSCT_CLIENT_REPLAY];
+	ck_assert_uint_gt(w.client.sent, 2900);
+	ck_assert_uint_ge(w.delivered + late + 1, w.client.sent);
+	ck_assert_uint_gt(w.delivered, w.client.sent / 2);
+	ck_assert_uint_gt(late, 100);
+	ck_assert_uint_gt(w.t1_kernel, w.delivered / 10 * 9);
+	ck_assert_uint_gt(w.t3_kernel, w.delivered / 2);
 	finish();
 }
 END_TEST
@@ -406,6 +445,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, quiet_network, 0, 6);
 	tcase_add_loop_test(tcase, bad_network, 0, 24);
+	tcase_add_loop_test(tcase, trains, 0, 4);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

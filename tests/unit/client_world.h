@@ -53,6 +53,22 @@ static inline struct tsct_stamp stamp(__u64 ticks, __u32 error, bool kernel)
 	return s;
 }
 
+/* The last request was sent then. */
+static inline void sent(struct tsct_stamp t1)
+{
+	tsct_client_sent(&w.client, (__u32)w.client.sent, t1);
+}
+
+static inline void made(size_t len)
+{
+	w.sent_len = len;
+	ck_assert_uint_ge(w.sent_len, TSCT_NTP_HEADER);
+	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
+			 0);
+	sent(stamp(w.now, 0, false));
+	w.t4 = stamp(w.now + 260000, 0, true);
+}
+
 /* A request at w.now. */
 static inline void ask_with(const struct tsct_ext *ext)
 {
@@ -60,12 +76,17 @@ static inline void ask_with(const struct tsct_ext *ext)
 
 	w.now += 260000000;
 	w.there += 310000000;
-	w.sent_len = tsct_client_request(&w.client, w.keys, random, ext, w.sent);
-	ck_assert_uint_ge(w.sent_len, TSCT_NTP_HEADER);
-	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
-			 0);
-	tsct_client_sent(&w.client, stamp(w.now, 0, false));
-	w.t4 = stamp(w.now + 260000, 0, true);
+	made(tsct_client_request(&w.client, w.keys, random, ext, w.sent));
+}
+
+/* One more, 10 us later */
+static inline void ask_behind(void)
+{
+	__u64 random[2] = { any64() | 1, any64() | 2 };
+
+	w.now += 26000;
+	w.there += 31000;
+	made(tsct_client_follow(&w.client, w.keys, random, NULL, w.sent));
 }
 
 static inline void ask(void)

@@ -13,7 +13,7 @@
 #   *_estimate_*	what is made of them: chronyd's log of statistics at each
 #			sample; the published time at a thousand moments a second
 #   *_cpu		CPU time of client and server together, per poll: tsctraced
-#			sends two requests at each, the first to wake up the way
+#			sends two requests at each, one right behind the other
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
