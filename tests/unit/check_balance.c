@@ -32,6 +32,17 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	tsct_recording_free(&again);
 }
 
+/* It sets thousands apart by commas. */
+static __u64 read_number(const char *at)
+{
+	__u64 number = 0;
+
+	for (; (*at >= '0' && *at <= '9') || *at == ','; at++)
+		if (*at != ',')
+			number = number * 10 + (__u64)(*at - '0');
+	return number;
+}
+
 static __u64 babeltrace_command(const char *what, const char *word)
 {
 	char line[512], *at;
@@ -45,7 +56,7 @@ static __u64 babeltrace_command(const char *what, const char *word)
 	while (fgets(line, sizeof(line), from)) {
 		at = strstr(line, word);
 		if (at)
-			sum += strtoull(at + strlen(word), NULL, 10);
+			sum += read_number(at + strlen(word));
 	}
 	ck_assert_int_eq(pclose(from), 0);
 	return sum;
