@@ -55,8 +55,10 @@ while [ $i -lt 37 ]; do
 	/bin/hostname guest
 	i=$((i + 1))
 done
-( (sleep 0.2; exec /bin/hostname orphan) & )
-sleep 1
+# The orphan's end of it closes when it ends.
+mkfifo orphan
+( (sleep 0.2; exec /bin/hostname orphan) >orphan & )
+cat orphan
 END
 
 # Somebody else, who calls sync(2) all the time.
@@ -151,7 +153,14 @@ END {
 
 # On each CPU, who is switched to is who is switched from next. Only trace-ctl
 # itself is passed over, where the other side is idle.
-record -a -e sched_switch --duration 1 -o all
+cat >naps.sh <<'END'
+i=0
+while [ $i -lt 20 ]; do
+	usleep 1000
+	i=$((i + 1))
+done
+END
+record -a -e sched_switch -o all -- sh naps.sh
 dump all
 awk "$library"'
 $4 != "sched_switch" { bad("not asked for") ; next }
@@ -164,7 +173,7 @@ $4 != "sched_switch" { bad("not asked for") ; next }
 }
 END {
 	if (switches < 20)
-		bad("only " switches " switches in a second")
+		bad("only " switches " switches of 20 who slept")
 	print switches " switches of all"
 	exit errors > 0
 }' events || fail "switches do not follow each other"

@@ -31,7 +31,11 @@ static void no_op(int sig)
 static void try_wait(unsigned int policy)
 {
 	struct sigaction action = { .sa_handler = no_op };
-	struct itimerval alarm_soon = { .it_value.tv_usec = 200000 };
+	/* Again and again: we may not wait yet when the first one comes. */
+	struct itimerval alarms = {
+		.it_value.tv_usec = 200000, .it_interval.tv_usec = 200000,
+	};
+	struct itimerval no_alarm = { 0 };
 	struct tsct_options options = {
 		.name = policy ? "lib_wait_over" : "lib_wait",
 		.policy = policy, .roles = BOTH,
@@ -55,8 +59,9 @@ static void try_wait(unsigned int policy)
 	tsct_reader_release(reader, 1);
 	t_check(tsct_reader_wait(reader, 50) == 0);
 	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &alarm_soon, NULL);
+	setitimer(ITIMER_REAL, &alarms, NULL);
 	t_check(tsct_reader_wait(reader, -1) == -EINTR);
+	setitimer(ITIMER_REAL, &no_alarm, NULL);
 	tsct_reader_close(reader);
 	tsct_close(t);
 }

@@ -80,7 +80,7 @@ static void resolve(uint16_t *family, uint32_t *group)
 	m.header.nlmsg_len = NLMSG_HDRLEN + GENL_HDRLEN +
 		NLA_ALIGN(attr->nla_len);
 	t_check(send(sock, &m, m.header.nlmsg_len, 0) > 0, "%m");
-	len = receive(&m, 5000);
+	len = receive(&m, 20000);
 	t_check(m.header.nlmsg_type == GENL_ID_CTRL, "no family");
 	found = find(m.payload, len, CTRL_ATTR_FAMILY_ID);
 	*family = found ? *(const uint16_t *)value(found) : 0;
@@ -109,7 +109,7 @@ static uint16_t family;
 static void hear(uint32_t epoch, uint32_t cause)
 {
 	struct message m = { 0 };
-	size_t len = receive(&m, 2000);
+	size_t len = receive(&m, 20000);
 
 	t_check(len > 0, "nothing was said of epoch %u", epoch);
 	t_check(m.header.nlmsg_type == family && m.header.nlmsg_pid == 0);

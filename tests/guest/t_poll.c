@@ -44,9 +44,10 @@ static void try_wake(int fd, struct dev_maps *m, bool by_store)
 	double start = now(), took;
 	pid_t pid = publish_later(fd, m, by_store);
 
-	t_check(wait_for(fd, 5000) == POLLIN);
+	/* Who is not woken finds it when the time is up. */
+	t_check(wait_for(fd, 30000) == POLLIN);
 	took = now() - start;
-	t_check(took > 0.25 && took < 2, "%.3f s", took);
+	t_check(took > 0.25 && took < 15, "%.3f s", took);
 	waitpid(pid, NULL, 0);
 }
 
@@ -111,7 +112,7 @@ static void try_epoll(uint32_t mode)
 	t_check(epoll_wait(ep, &got, 1, 50) == 0);
 	for (i = 0; i < 3; i++) {
 		pid = publish_later(fd, &m, true);
-		t_check(epoll_wait(ep, &got, 1, 5000) == 1, "round %d", i);
+		t_check(epoll_wait(ep, &got, 1, 30000) == 1, "round %d", i);
 		waitpid(pid, NULL, 0);
 		take_all(&m);
 		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);

@@ -67,7 +67,13 @@ trace-ctl record -o c -- true 2>err2 || status=$?
 [ $status = 1 ] || fail "a second recorder gave $status"
 grep -q 'is being recorded already; stop that recording' err2 || fail "$(cat err2)"
 [ ! -e c ] || fail "the second made its directory"
-sleep 1.5
+# A packet is written after a second.
+n=0
+until trace-ctl dump b >out 2>err3 || [ -s out ]; do
+	n=$((n + 1))
+	[ $n -lt 150 ] || fail "nothing comes on disk: $(cat err3)"
+	sleep 0.2
+done
 kill -9 $recorder
 wait $recorder || true
 recorder=
@@ -78,7 +84,7 @@ run 0 record -o c --duration 0.5
 killall -9 jobs || true
 
 # The module wakes the recorder; it does not look for itself all the time.
-trace-ctl record -q -o idle --duration 5 &
+trace-ctl record -q -o idle &
 recorder=$!
 sleep 1.5
 switches() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$recorder/status; }
@@ -86,6 +92,7 @@ before=$(switches)
 sleep 2
 woken=$(($(switches) - before))
 [ $woken -lt 100 ] || fail "idle, it woke $woken times in 2 s"
+kill -INT $recorder
 wait $recorder || fail "the idle recorder"
 recorder=
 

@@ -97,8 +97,9 @@ static void try_overwrite(void)
 static void try_sleep(void)
 {
 	struct pollfd p = { .events = POLLIN };
-	int fd = dev_new("sleep"), i;
+	int fd = dev_new("sleep"), i, go[2];
 	pid_t pid;
+	char c;
 
 	p.fd = fd;
 	t_check(!watermark(fd, 640), "%m");
@@ -114,13 +115,19 @@ static void try_sleep(void)
 	t_check(poll(&p, 1, 10000) == 1);
 	waitpid(pid, NULL, 0);
 	t_check(!watermark(fd, 10000000), "%m");
+	t_check(!pipe(go), "%m");
 	pid = fork();
 	if (!pid) {
+		/* Not before we have seen that nothing is there. */
+		i = read(go[0], &c, 1) == 1;
 		usleep(200000);
-		_exit(watermark(fd, 640) != 0);
+		_exit(!i || watermark(fd, 640) != 0);
 	}
 	t_check(poll(&p, 1, 100) == 0);
+	t_check(write(go[1], "g", 1) == 1, "%m");
 	t_check(poll(&p, 1, 10000) == 1);
+	close(go[0]);
+	close(go[1]);
 	waitpid(pid, &i, 0);
 	t_check(i == 0);
 	close(fd);
