@@ -85,6 +85,18 @@ if [ -n "$icount" ]; then
 	more+=(-icount "shift=0,sleep=off")
 fi
 
+# The emulated counter is this machine's. A guest that has to wait for a CPU of ours
+# while it measures the rate takes a wrong one, and its seconds are as wrong: it is
+# told. (It measures again later, for longer, and believes that if it is much the same.)
+rate=''
+ctl=${O:-$(dirname "$0")/../../build}/tools/trace-ctl
+if [[ $accel == tcg,* ]] && [ -x "$ctl" ]; then
+	rate=$("$ctl" clock --json 2>/dev/null | awk -F'[:,]' '
+		/^  "source": "tsc"/ { tsc = 1 }
+		tsc && /"rate_mhz"/ { printf "tsc_early_khz=%d", $2 * 1000 + 0.5 }') ||
+		rate=''
+fi
+
 status=0
 # A guest that reboots (panic=-1 does) has ended, too. One that waits for a CPU of
 # ours may take a timer for broken that came late: it is not to look.
@@ -94,7 +106,7 @@ timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
 	-serial "file:$console" -serial stdio \
 	-kernel "$kernel/vmlinuz" -initrd "$initrd" \
 	-append "console=ttyS0 quiet panic=-1 no_timer_check printk.devkmsg=on\
- $tsc $append" \
+ $rate $tsc $append" \
 	"${more[@]}" </dev/null || status=$?
 if [ -n "$out" ]; then
 	# The layout is that of struct area in out.c.
