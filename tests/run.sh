@@ -13,7 +13,15 @@
 # has failed. Whole outputs stay in build/test-log/, random seeds in its file
 # `seeds`. What failed is said once more at the end, with what the tests said
 # of it. The last line is always "N passed, N failed, N skipped"; the exit
-# status is 0 if something passed and nothing failed. TEST=GLOB picks tests of the guest suite.
+# status is 0 if something passed and nothing failed. TEST=GLOB picks tests of
+# the guest suite.
+#
+# Programs run one after another, in the order of the suites. Before all others
+# come those of `unit`, and the scripts of any suite that say in a comment
+# `test-parallel: yes`: one on each CPU. So may run what only computes: no daemon,
+# no network, nothing that measures time or keeps several CPUs busy. Of these,
+# what says `test-seconds: N`, about how long it takes, begins first, the longest
+# ahead of all.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -26,7 +34,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 
 passed=0 failed=0 skipped=0
 # Programs that run: by process, which leads a group
-declare -A running=() began=()
+declare -A running=() began=() limits=()
+declare -A suite_passed=() suite_failed=() suite_skipped=()
 trap 'for pid in "${!running[@]}"; do kill -- "-$pid" 2>/dev/null || true; done' EXIT
 skips='' failures=''
 
@@ -98,16 +107,17 @@ launch() {	# LABEL COMMAND...; sets: pid
 	# pipe open. `timeout` leads a process group, which goes with it.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
-	running[$pid]=$label began[$pid]=$SECONDS
+	running[$pid]=$label began[$pid]=$SECONDS limits[$pid]=$limit
 }
 
 # Waits for one of them to end, and adds up what it said.
 reap() {
-	local ended label log status=0 start p f s
+	local ended label suite log status=0 start limit p f s
 	wait -n -p ended "${!running[@]}" || status=$?
 	kill -KILL -- "-$ended" 2>/dev/null || true
-	label=${running[$ended]} start=${began[$ended]}
-	unset "running[$ended]" "began[$ended]"
+	label=${running[$ended]} start=${began[$ended]} limit=${limits[$ended]}
+	unset "running[$ended]" "began[$ended]" "limits[$ended]"
+	suite=${label%%/*}
 	log=$logs/$label.log
 	judge "$label" "$log" "$status"
 	note_skips "$label" "$log"
@@ -116,6 +126,9 @@ reap() {
 	grep -iE '(^|[^[:alnum:]_])seeds?[ :=]+(0x)?[0-9a-f]+' "$log" |
 		sort -u | sed "s|^|$label: |" >>"$logs/seeds" || true
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	suite_passed[$suite]=$((${suite_passed[$suite]:-0} + p))
+	suite_failed[$suite]=$((${suite_failed[$suite]:-0} + f))
+	suite_skipped[$suite]=$((${suite_skipped[$suite]:-0} + s))
 }
 
 run_one() {	# LABEL COMMAND...
@@ -126,36 +139,66 @@ run_one() {	# LABEL COMMAND...
 	reap
 }
 
-# Unit tests are alone with themselves: one on each CPU.
-run_unit() {
-	local program pid
-	for program in "$out"/tests/unit/check_*; do
-		[ -f "$program" ] && [ -x "$program" ] || continue
-		[ -f "$here/unit/${program##*/}.c" ] || continue
-		[ "${#running[@]}" -lt "$(nproc)" ] || reap
-		launch "unit/${program##*/}" "$program"
+number() {	# KEY FILE DEFAULT: what a comment in it says
+	local found
+	found=$(sed -n "s/.*$1: *\([0-9][0-9]*\).*/\1/p;T;q" "$2")
+	echo "${found:-$3}"
+}
+
+is_parallel() { grep -q '^# test-parallel: yes$' "$1"; }
+
+limit_of() { number test-timeout "$1" 300; }
+
+# Scripts say in their first line what runs them.
+script() { sed -n '1s/^#!//p' "$1"; }
+
+# Those of a suite that run beside others: "SECONDS SOURCE"
+list_parallel() {	# SUITE
+	local source
+	for source in "$here/$1"/{check_*.c,t_*.sh}; do
+		case $source in
+		*/check_\*.c | */t_\*.sh) continue ;;
+		*/unit/check_*.c) ;;
+		*.sh) is_parallel "$source" || continue ;;
+		*) continue ;;
+		esac
+		echo "$(number test-seconds "$source" 0) $source"
 	done
+}
+
+# One on each CPU, each alone with itself
+run_parallel() {	# SUITE...
+	local suite source limit label pid
+	while read -r _ source; do
+		suite=$(basename "$(dirname "$source")")
+		label=$(basename "$source") limit=$(limit_of "$source")
+		label=$suite/${label%.*}
+		[ "${#running[@]}" -lt "$(nproc)" ] || reap
+		case $source in
+		*.c) launch "$label" "$out/tests/$label" ;;
+		*) launch "$label" $(script "$source") "$source" ;;
+		esac
+	done < <(for suite; do list_parallel "$suite"; done | sort -s -k 1,1nr)
 	while [ "${#running[@]}" -gt 0 ]; do
 		reap
 	done
 }
 
+# What has not run in parallel
 run_suite() {	# SUITE [KERNEL]...
-	local suite=$1 program limit=300
+	local suite=$1 source limit
 	shift
 	case $suite in
-	unit)
-		make -C "$here" --no-print-directory -j"$(nproc)" unit
-		run_unit ;;
+	unit) ;;
 	guest)
 		limit=3000 live=1 run_one guest "$here/guest/run.sh" \
 			${TEST:+--test "$TEST"} "$@" ;;
 	*)
-		for program in "$here/$suite"/t_*.sh; do
-			limit=$(sed -n 's/.*test-timeout: *\([0-9]*\).*/\1/p' "$program")
-			limit=${limit:-300}
-			run_one "$suite/$(basename "$program" .sh)" \
-				$(sed -n '1s/^#!//p' "$program") "$program"
+		for source in "$here/$suite"/t_*.sh; do
+			! is_parallel "$source" || continue
+			limit=$(limit_of "$source")
+			run_one "$suite/$(basename "$source" .sh)" \
+				$(script "$source") "$source"
 		done ;;
 	esac
 }
@@ -175,11 +218,13 @@ esac
 for suite in "${suites[@]}"; do
 	[ -d "$here/$suite" ] || { echo "run.sh: no suite $suite" >&2; exit 2; }
 done
+[[ " ${suites[*]} " != *" unit "* ]] ||
+	make -C "$here" --no-print-directory -j"$(nproc)" unit
+run_parallel "${suites[@]}"
 for suite in "${suites[@]}"; do
-	before=($passed $failed $skipped)
 	run_suite "$suite" "${kernels[@]}"
-	echo "$suite: $((passed - before[0])) passed," \
-		"$((failed - before[1])) failed, $((skipped - before[2])) skipped"
+	echo "$suite: ${suite_passed[$suite]:-0} passed," \
+		"${suite_failed[$suite]:-0} failed, ${suite_skipped[$suite]:-0} skipped"
 done
 skips=$(grep . <<<"$skips" || true) failures=$(grep . <<<"$failures" || true)
 [ -z "$skips" ] || printf 'skipped:\n%s\n' "$skips"

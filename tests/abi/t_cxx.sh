@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Every public header compiles by itself, as C++ and as C, without a warning;
 # and the C++ clocks do what they say, whatever they were compiled by.
+# test-parallel: yes
+# test-seconds: 7
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

@@ -3,6 +3,8 @@
 # Typed events from C and C++, by each compiler, standard and optimization:
 # without a warning, in several files, in objects that come and go; and every
 # event is in the recording, once.
+# test-parallel: yes
+# test-seconds: 5
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

@@ -4,6 +4,8 @@
 # libc's functions for memory and text, libm, nettle; what reads a key file, the
 # stream that it was given. Nothing that reads a clock, draws random numbers, opens,
 # sends or prints; and none of them has data that can be written.
+# test-parallel: yes
+# test-seconds: 3
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/abi/pure.sh

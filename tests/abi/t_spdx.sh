@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Every file says its licence in its first line (second, behind a #!), and the
 # right one for its folder.
+# test-parallel: yes
+# test-seconds: 4
 set -eu
 cd "$(dirname "$0")/../.."
 

@@ -4,6 +4,8 @@
 # violated in any scenario, and every mistake that is made on purpose found.
 # DEPTH (1) makes it larger: an event more per writer, and more stores that wait.
 # What two threads do grows by far the most; have some GiB of memory for that.
+# test-parallel: yes
+# test-seconds: 45
 # test-timeout: 7200
 set -euo pipefail
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # export: each format, as readers that others wrote see it, against dump; what
 # is filtered; and that nothing half is ever left.
+# test-parallel: yes
+# test-seconds: 5
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 

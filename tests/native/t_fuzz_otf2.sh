@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # OTF2 archives with random damage (otf2_fuzz.py): libotf2 may crash on them, merge
 # does not. SEED=N takes those, LONG=N goes on for so many seconds.
+# test-parallel: yes
+# test-seconds: 7
 # shellcheck source=tests/native/merge.sh
 . "$(dirname "$0")/merge.sh"
 

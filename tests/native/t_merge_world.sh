@@ -4,6 +4,8 @@
 # in the order of truth where bounds do not overlap, no message before it was sent;
 # with all fits, in steps, at another resolution. And global times that follow from
 # exact fractions (world_exact.py). Other worlds each time, but for SEED=N.
+# test-parallel: yes
+# test-seconds: 6
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 

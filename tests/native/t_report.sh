@@ -5,6 +5,8 @@
 # markup; its size is bounded; and nothing half is ever left. With BROWSER=1 (`make
 # check-browser`) as Chromium sees it, too: it runs without a complaint, asks for nothing,
 # and what it draws can be pointed at.
+# test-parallel: yes
+# test-seconds: 16
 # test-timeout: 600
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"

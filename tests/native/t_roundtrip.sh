@@ -3,6 +3,8 @@
 # Random recordings are read by all readers as they were written, and merged ones as
 # their parts: see roundtrip.py and roundtrip_merged.py.
 # SEED=N takes that one only; EVENTS=N makes them larger or smaller.
+# test-parallel: yes
+# test-seconds: 6
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # stat's arithmetic: a made-up recording whose system calls, switches, losses
 # and times are known is told as what it is.
+# test-parallel: yes
+# test-seconds: 1
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 

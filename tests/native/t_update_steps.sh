@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A publisher of the clock may be killed at any instruction of an update.
+# test-parallel: yes
+# test-seconds: 14
 # test-timeout: 200
 set -euo pipefail
 

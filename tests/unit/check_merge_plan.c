@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-seconds: 13 */
 /* What can be merged and what cannot, what becomes of definitions, and of damage. */
 #include "merge_world.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-seconds: 9 */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test-seconds: 20 */
 /* The clock that a process keeps for itself, whoever asks it from wherever. */
 #include <linux/audit.h>
 #include <linux/filter.h>

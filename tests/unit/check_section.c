@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-seconds: 14 */
 /* The writer's section: what a signal or a death does at every instruction. */
 #include <errno.h>
 #include <signal.h>
