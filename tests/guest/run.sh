@@ -234,10 +234,44 @@ small_initrd() {	# PLAN MODULE DIR
 # What is said of a kernel tree in which no modules were built is not about ours.
 warnings() { grep -i 'warning:' "$1" | grep -v 'Module.symvers is missing'; }
 
-build_module() {	# NAME DIR LOG OUT WORDS...
-	local name=$1 dir=$2 log=$3 o=$4 words="module${5:+ $5} builds"
-	if ! make -C "$top/kmod" KDIR="$dir/build" WERROR=-Werror O="$o" \
-			-j"$(nproc)" "${@:5}" >"$log" 2>&1; then
+make_step() {	# AT STEP DIR OUT TARGET...: its log is AT.STEP.log
+	local status=0
+	make -C "$top/kmod" KDIR="$3/build" WERROR=-Werror O="$4" \
+		-j"$(nproc)" "${@:5}" >"$1.$2.log" 2>&1 || status=$?
+	echo "$status" >"$1.$2"
+	return "$status"
+}
+
+# Fetches a kernel and builds all that goes with it, up to what fails: the status
+# of each step is in the file AT.STEP.
+make_kernel() {	# AT NAME
+	local dir status=0
+	dir=$("$here/kernel.sh" get "$2" 2>"$1.why") || status=$?
+	echo "$dir" >"$1.dir"
+	echo "$status" >"$1.get"
+	[ "$status" -eq 0 ] &&
+		make_step "$1" module "$dir" "$out" &&
+		make_step "$1" selftest "$dir" "$out/selftest" SELFTEST=1 &&
+		make_step "$1" samples "$dir" "$out" samples &&
+		make_step "$1" sparse "$dir" "$out" sparse
+}
+
+# Much of that uses one CPU only: as many kernels at a time as there are.
+make_kernels() {
+	local i
+	for i in "${!kernels[@]}"; do
+		while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
+			wait -n || true
+		done
+		make_kernel "$work/kernel.$i" "${kernels[$i]}" &
+	done
+	wait
+}
+
+was_built() {	# NAME DIR LOG AT STEP WORDS...
+	local name=$1 dir=$2 log=$3 words="module${6:+ $6} builds"
+	cp "$4.$5.log" "$log"
+	if [ "$(cat "$4.$5")" -ne 0 ]; then
 		result "not ok" "$name $words"
 		tail -n 30 "$log" | comment
 		return 1
@@ -246,19 +280,20 @@ build_module() {	# NAME DIR LOG OUT WORDS...
 		result "not ok" "$name $words without warning"
 		warnings "$log" | comment
 		# What did not change is not built again: warn again next time.
-		rm -rf "$o/module/$(cat "$dir/release")"
+		rm -rf "$out/module/$(cat "$dir/release")" \
+			"$out/selftest/module/$(cat "$dir/release")"
 		return 1
 	fi
 	result ok "$name $words without warning (W=1)"
 }
 
-check_sparse() {	# NAME DIR LOG
-	if make -C "$top/kmod" sparse KDIR="$2/build" WERROR=-Werror O="$out" \
-			-j"$(nproc)" >"$3" 2>&1; then
+was_sparse_clean() {	# NAME LOG AT
+	cp "$3.sparse.log" "$2"
+	if [ "$(cat "$3.sparse")" -eq 0 ]; then
 		result ok "$1 module is sparse clean"
 	else
 		result "not ok" "$1 module is sparse clean"
-		tail -n 30 "$3" | comment
+		tail -n 30 "$2" | comment
 	fi
 }
 
@@ -372,26 +407,26 @@ boot_all() {	# WIDTH GROUPS: that many at a time of the groups of this pattern
 	while [ ${#running[@]} -gt 0 ]; do reap; done
 }
 
-prepare_kernel() {	# NAME
-	local name=$1 dir ko group status=0
-	dir=$("$here/kernel.sh" get "$name" 2>"$work/why") || status=$?
-	cat "$work/why" >&2
+plan_kernel() {	# NAME AT: what make_kernel left there
+	local name=$1 at=$2 dir ko group status
+	dir=$(cat "$at.dir") status=$(cat "$at.get")
+	cat "$at.why" >&2
 	if [ "$status" -eq 3 ]; then
-		result ok "$name # SKIP $(tail -n 1 "$work/why")"
+		result ok "$name # SKIP $(tail -n 1 "$at.why")"
 		return
 	elif [ "$status" -ne 0 ]; then
-		result "not ok" "$name # $(tail -n 1 "$work/why")"
+		result "not ok" "$name # $(tail -n 1 "$at.why")"
 		return
 	fi
 	logs=$out/guest/$(cat "$dir/release")
 	ko=$out/module/$(cat "$dir/release")/tsctrace.ko
 	mkdir -p "$logs"
-	build_module "$name" "$dir" "$logs/module.log" "$out" || return 0
-	build_module "$name" "$dir" "$logs/selftest.log" "$out/selftest" \
+	was_built "$name" "$dir" "$logs/module.log" "$at" module || return 0
+	was_built "$name" "$dir" "$logs/selftest.log" "$at" selftest \
 		SELFTEST=1 || return 0
-	build_module "$name" "$dir" "$logs/samples.log" "$out" samples ||
+	was_built "$name" "$dir" "$logs/samples.log" "$at" samples samples ||
 		return 0
-	check_sparse "$name" "$dir" "$logs/sparse.log"
+	was_sparse_clean "$name" "$logs/sparse.log" "$at"
 	for group in $(list_groups); do
 		plan_group "$name/$group" "$group" "$ko"
 		[ ${#planned[@]} -eq 0 ] ||
@@ -407,8 +442,9 @@ if [ -n "$list" ]; then
 fi
 make -C "$here" O="$out" --no-print-directory >&2
 base_initrd
-for kernel in "${kernels[@]}"; do
-	prepare_kernel "$kernel"
+make_kernels
+for i in "${!kernels[@]}"; do
+	plan_kernel "${kernels[$i]}" "$work/kernel.$i"
 done
 # Guests whose CPUs take turns in one thread, as many as there are CPUs here (a
 # guest is 1 GiB, too); then those whose CPUs run in parallel, alone.
