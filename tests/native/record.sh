@@ -57,11 +57,33 @@ shows() {	# PATTERN: standard output has it
 # what was there before is there.
 until_in() {	# FILE PATTERN
 	local i
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < 1000; i++)); do
 		! grep -q -- "$2" "$1" 2>/dev/null || return 0
 		sleep 0.05
 	done
 	fail "never in $1: $2"
+}
+
+# Ends when more than so many events are on disk. A packet is written after a second.
+until_on_disk() {	# DIR EVENTS
+	local i n
+	for ((i = 0; i < 300; i++)); do
+		n=$("$ctl" dump "$1" 2>/dev/null | wc -l) || true
+		[ "$n" -le "$2" ] || return 0
+		sleep 0.1
+	done
+	fail "$1: $n events on disk, not more than $2"
+}
+
+# Ends when more than so many were written to a channel.
+until_written() {	# CHANNEL EVENTS
+	local i n
+	for ((i = 0; i < 300; i++)); do
+		n=$("$ctl" channel list | awk -v c="$1" '$2 == c { print $(NF - 1) + 0 }')
+		[ "${n:-0}" -le "$2" ] || return 0
+		sleep 0.1
+	done
+	fail "channel $1: ${n:-no} events, not more than $2"
 }
 
 nothing_left() {	# DIR: no file but those in $before
@@ -74,7 +96,7 @@ interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
 	local i pid got=0
 	"$ctl" "${@:3}" 2>"$work/err" &
 	pid=$!
-	for ((i = 0; i < 400; i++)); do
+	for ((i = 0; i < 3000; i++)); do
 		[ -z "$(ls -A "$work/room")" ] || break
 		sleep 0.01
 	done

@@ -46,14 +46,18 @@ reload() { kill -HUP "${!1}"; }	# NAME
 in_dir() { TSCTRACE_RUN_DIR=$work/$1 "${@:2}"; }	# NAME COMMAND...
 
 # --- what is to be true ----------------------------------------------------------
-wait_for() {	# WHAT COMMAND...: for 20 s
-	local what=$1 until=$((SECONDS + 20))
+wait_for() {	# WHAT COMMAND...: for a minute
+	local what=$1 until=$((SECONDS + 60))
 	shift
 	while [ $SECONDS -le $until ]; do
 		! "$@" || return 0
 		sleep 0.1
 	done
 	fail "waited in vain until $what"
+}
+# By then, it does not die of an interrupt, nor miss it.
+catches() {	# PID
+	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]
 }
 logged() { grep -q -- "$2" "$work/$1/log"; }	# NAME PATTERN
 # A value of `trace-ctl peers` of a node, as python reads it

@@ -68,7 +68,7 @@ refused 1 '7: no such channel' remove 7
 TSCTRACE_CHANNEL=loose "$emit" 1000000 1 1000 >/dev/null &
 loose=$!
 started+=("$loose")
-for ((i = 0; i < 100; i++)); do
+for ((i = 0; i < 600; i++)); do
 	"$ctl" channel list | grep -q ' loose ' && break
 	sleep 0.05
 done
@@ -82,7 +82,8 @@ pid=$!
 TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null &
 box=$!
 started+=("$pid" "$box")
-sleep 1
+until_written fly 10000
+until_written box 0
 kill -9 "$pid"
 wait "$pid" || true
 run 0 channel list --json
@@ -110,7 +111,7 @@ kill -9 "$box" "$loose"
 wait "$box" "$loose" || true
 run 0 channel remove 1
 shows '^channel fly: removed$'
-for ((i = 0; i < 100; i++)); do
+for ((i = 0; i < 600; i++)); do
 	"$ctl" channel list >"$work/out"
 	! grep -qv '^no channels$' "$work/out" || { sleep 0.05; continue; }
 	break

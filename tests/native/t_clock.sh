@@ -83,7 +83,7 @@ fi
 elapsed() { echo $((($(date +%s%N) - began) / 1000000)); }
 began=$(date +%s%N)
 run 1 clock --wait-synced=0
-[ "$(elapsed)" -lt 1000 ] || fail "a look took $(elapsed) ms"
+[ "$(elapsed)" -lt 10000 ] || fail "a look took $(elapsed) ms"
 run 1 clock --wait-synced=0.5
 grep -q 'not synchronized within 0.5 s: no daemon keeps a clock; start tsctr' \
 	"$work/err" || fail "$(cat "$work/err")"
@@ -93,7 +93,7 @@ done
 [ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
 
 # It begins to wait before there is anybody to wait for.
-"$ctl" clock --wait-synced=20 --json >"$work/out" 2>"$work/err" &
+"$ctl" clock --wait-synced=60 --json >"$work/out" 2>"$work/err" &
 waiter=$!
 sleep 0.3
 "$daemon" --no-module 2>"$work/log" &
@@ -103,7 +103,7 @@ grep -q '"status": "synchronized"' "$work/out" || fail "$(cat "$work/out")"
 grep -q '"origin": "daemon"' "$work/out" || fail "$(cat "$work/out")"
 run 0 clock --wait-synced
 [ ! -s "$work/out" ] || fail "it prints: $(cat "$work/out")"
-run 0 clock --wait-synced=5 --max-error 1000000
+run 0 clock --wait-synced=30 --max-error 1000000
 run 1 clock --wait-synced=0.2 --max-error 1
 grep -q 'the time is known to [0-9]* ns, not 1 ns' "$work/err" ||
 	fail "$(cat "$work/err")"
@@ -112,8 +112,9 @@ grep -q '^status  *synchronized' "$work/err" || fail "$(cat "$work/err")"
 # --- epochs -------------------------------------------------------------------
 run 0 clock
 grep -q '^epoch  *1, the first one, since 20' "$work/out" || fail "no epoch"
+asked=$(date +%s%N)
 run 0 clock --fake-disruption
-run 0 clock --wait-synced=3
+run 0 clock --wait-synced=30
 run 0 clock
 grep -q '^epoch  *2, after fake, since 20.*Z ([0-9.]* s)$' "$work/out" ||
 	fail "$(cat "$work/out")"
@@ -123,7 +124,8 @@ grep -q "^source  *[a-z_]*; the kernel's clocksource is [a-z]" "$work/out" ||
 run 0 clock --json
 grep -q '"cause": "fake"' "$work/out" || fail "no cause"
 began=$(number epoch_began_ns <"$work/out")
-[ $(($(date +%s%N) - began)) -lt 20000000000 ] || fail "began at $began"
+[ "$began" -gt $((asked - 1000000000)) ] && [ "$began" -le "$(date +%s%N)" ] ||
+	fail "asked for at $asked, it began at $began"
 [ "$(number segments <"$work/out")" -gt 0 ] || fail "no segments in JSON"
 for key in clocksource skewed rate_mhz rate_error_ppb error_growth_ppb age_s \
 		segments_s epoch_age_s epoch_began usable why; do

@@ -18,7 +18,7 @@ echo "seed $seed"
 # --no-module: on a machine that has it, its own clock is not for tests.
 "$daemon" --no-module --interval-ms 200 2>"$work/log" &
 pid=$!
-for i in $(seq 100); do
+for i in $(seq 600); do
 	[ ! -S "$work/run/control.sock" ] || break
 	sleep 0.1
 done
@@ -34,8 +34,11 @@ below() {
 		fail "$1 is $(value "$1")"
 }
 
-sleep 2
-metrics
+for i in $(seq 300); do
+	metrics
+	[ "$(value 'tsctrace_clock_status{status="synchronized"}')" != 1 ] || break
+	sleep 0.2
+done
 # Every line is a comment of the two kinds or a sample of the metric they name.
 awk '
 /^# HELP tsctrace_[a-z_]+ [^ ]/ { name = $3; if (seen[name]++) bad = 1; next }
@@ -54,7 +57,7 @@ is 'tsctrace_clock_epoch' 1
 is 'tsctrace_module_publishing' 0
 is 'tsctrace_channels' 0
 is 'tsctrace_clock_samples_total{result="refused"}' 0
-below tsctrace_clock_age_seconds 1
+below tsctrace_clock_age_seconds 5
 below tsctrace_clock_error_seconds 1e-3
 below tsctrace_clock_rate_error_ratio 1e-5
 grep -q '^tsctrace_build_info{version="[0-9.]*",source="[a-z_]*",clocksource="[^"]*"} 1$' \
@@ -63,11 +66,11 @@ grep -q '^tsctrace_build_info{version="[0-9.]*",source="[a-z_]*",clocksource="[^
 # --- abuse -------------------------------------------------------------------
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -Wall -o "$work/control" \
 	"$top/tests/native/control.c"
-timeout 80 "$work/control" "$work/run/control.sock" "$seed" || fail "abuse"
+timeout 100 "$work/control" "$work/run/control.sock" "$seed" || fail "abuse"
 metrics
 is 'tsctrace_clock_status{status="synchronized"}' 1
 is 'tsctrace_clock_epoch' 1
-below tsctrace_clock_age_seconds 1
+below tsctrace_clock_age_seconds 5
 fds=$(ls "/proc/$pid/fd" | wc -l)
 [ "$fds" -lt 40 ] || fail "$fds descriptors are left open"
 

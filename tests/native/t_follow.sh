@@ -12,7 +12,7 @@ ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 # The files of a recording that is being made are there.
 until_made() {	# DIR
 	local i
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		[ ! -e "$1/metadata" ] || return 0
 		sleep 0.05
 	done

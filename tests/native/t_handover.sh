@@ -38,7 +38,7 @@ echo "ok 3 - under the address sanitizer"
 
 "$out/daemon/tsctraced" --no-module --interval-ms 100 2>"$work/log" &
 pid=$!
-for ((i = 0; i < 100; i++)); do
+for ((i = 0; i < 600; i++)); do
 	[ ! -s "$TSCTRACE_RUN_DIR/clock" ] || break
 	sleep 0.1
 done

@@ -83,7 +83,7 @@ start_daemon
 started+=("$recorder")
 until_in "$work/d/metadata" 'stream_0 = "name=both'
 TSCTRACE_CHANNEL=both "$emit" 100 >/dev/null 2>&1
-sleep 1.5	# a packet is written after a second
+until_on_disk "$work/d" 100
 refused 'd: was not ended: it is still being written, or its recorder was killed; .*--salvage' "$work/a" "$work/d"
 run 3 merge --salvage -o "$work/o" "$work/a" "$work/d"
 says 'd: was not ended; what is there now is taken'
@@ -166,7 +166,7 @@ fi
 stopped() {	# COMMAND...: $pid of the stopped merge
 	local i
 	"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
-	for ((i = 0; i < 1000; i++)); do
+	for ((i = 0; i < 5000; i++)); do
 		if [ -n "$(find "$work" -path '*/.o.*/default_*')" ]; then
 			pid=$(pgrep -f -x "$ctl merge -j 1 -o $work/o $work/big/a $work/big/b")
 			kill -STOP "$pid" 2>/dev/null && return

@@ -254,7 +254,7 @@ for signal in INT TERM; do
 	LD_PRELOAD=$work/shim.so OTF2_SHIM=sleep env --default-signal=INT \
 		"$ctl" merge -o "$work/o" "$work/b" >"$work/out" 2>"$work/err" &
 	pid=$!
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		[ -z "$(find "$work" -path '*/.o.*/traces' )" ] || break
 		sleep 0.05
 	done

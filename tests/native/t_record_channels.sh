@@ -133,14 +133,16 @@ one=$!
 TSCTRACE_CHANNEL=fly "$flood" 2 400000 1 >"$work/fly" &
 two=$!
 started+=("$one" "$two")
-for i in {1..3}; do
+for i in {1..2}; do
 	sleep 0.2
 	kill -STOP "$recorder"
 	sleep 0.4
 	kill -CONT "$recorder"
 done
-wait "$one" "$two"
 sleep 0.2
+kill -STOP "$recorder"
+wait "$one" "$two"
+kill -CONT "$recorder"
 kill -INT "$recorder"
 status=0
 wait "$recorder" || status=$?
@@ -186,13 +188,9 @@ TSCTRACE_CHANNEL=box "$flood" 8 50000 1 >"$work/box" &
 one=$!
 started+=("$one")
 until_in "$work/err" 'recording: [1-9]'
-sleep 1.2
+until_on_disk "$work/killed" 10000
 kill -9 "$recorder"
 wait "$recorder" || true
-run 3 dump "$work/killed"
-[ "$(wc -l <"$work/out")" -gt 10000 ] || fail "little was on disk"
-babeltrace2 "$work/killed" >/dev/null 2>"$work/bt-err" || fail "babeltrace2"
-[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(cat "$work/bt-err")"
 # The next one begins where it is allowed to; the program noticed nothing.
 : >"$work/err"
 "$ctl" record --json -v -c box -c fly -o "$work/next" >"$work/out" 2>"$work/err" &
@@ -208,6 +206,10 @@ status=0
 wait "$recorder" || status=$?
 [ "$status" = 3 ] || fail "without its daemon it gave $status"
 ! grep -q '"exact": false' "$work/out" || fail "the sums without a daemon"
+run 3 dump "$work/killed"
+[ "$(wc -l <"$work/out")" -gt 10000 ] || fail "little was on disk"
+babeltrace2 "$work/killed" >/dev/null 2>"$work/bt-err" || fail "babeltrace2"
+[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(cat "$work/bt-err")"
 
 # --- channels that nobody asked for -------------------------------------------
 

@@ -73,6 +73,7 @@ refused beta 'failed: 10.77.4.1 does not answer'
 kill -STOP "$beta"
 TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
 	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
+wait_for "it takes signals" catches $rec
 sleep 0.3
 kill -INT $rec
 wait $rec && fail "interrupted, and all is well"
@@ -166,7 +167,7 @@ recorded() { [ -e "$work/i/metadata" ]; }
 wait_for "it records" recorded
 kill -STOP "$beta"
 kill -INT $rec
-sleep 0.3
+sleep 1
 kill -INT $rec
 wait $rec || fail "interrupted twice: $(cat "$work/err")"
 kill -CONT "$beta"

@@ -72,7 +72,10 @@ events() {
 	sed -n 's/^recording: \([0-9]*\) .*/\1/p' "$work/g.err" | tail -n 1
 }
 before=$(events)
-sleep 1.5
+for ((i = 0; i < 300; i++)); do
+	[ "$(events)" -le "$before" ] || break
+	sleep 0.1
+done
 [ "$(events)" -gt "$before" ] || fail "who was attached is not recorded on"
 "$build/daemon/tsctraced" 2>"$work/daemon2.log" &
 started+=("$!")

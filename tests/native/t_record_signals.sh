@@ -92,7 +92,7 @@ kill "$(cat "$work/out")" || fail "it was not left alone"
 start -o "$work/g" -- sh -c 'echo $$ >"$1"; exec "$2" 100000000 1 1000' \
 	sh "$work/pid" "$emit"
 until_in "$work/err" 'recording: [1-9]'
-sleep 1.5
+until_on_disk "$work/g" 10
 kill -KILL "$pid"
 wait "$pid" || true
 kill -9 "$(cat "$work/pid")"

@@ -78,7 +78,7 @@ for cpu in $(taskset -cp $$ | sed 's/.*: //; s/-/ /; s/,/ /g' | cut -d ' ' -f 1-
 	floods+=("$!")
 	started+=("$!")
 done
-sleep 0.3
+until_written fly 100000
 for i in {1..8}; do
 	run 0 snapshot --json -o "$work/run$i"
 	[ "$(number events "$work/out")" -gt 1000 ] || fail "few events"
@@ -116,7 +116,7 @@ run 0 channel create second --policy overwrite --block-size 4096 --blocks 4
 TSCTRACE_CHANNEL=second "$flood" 100 100000 2 >/dev/null &
 pid=$!
 started+=("$pid")
-sleep 0.7
+until_written second 1000
 kill -9 "$pid"
 wait "$pid" || true
 run 0 snapshot -o "$work/both"

@@ -29,7 +29,7 @@ status() {
 
 until_status() {	# WHAT PATTERN-IN-JSON
 	local n
-	for n in {1..100}; do
+	for n in {1..400}; do
 		status
 		! grep -q "$2" "$work/json" || return 0
 		sleep 0.1

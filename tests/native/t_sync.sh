@@ -76,11 +76,11 @@ wait_for "gamma sees that the network changed" changed
 
 # --- sessions ------------------------------------------------------------------
 kept=$(of beta "$source"'["kept"]')
-in_dir alpha timeout 10 "$ctl" sync >"$work/out" ||
+in_dir alpha timeout 60 "$ctl" sync >"$work/out" ||
 	fail "no session: $(cat "$work/out")"
 grep -q "beta .* 10.77.1.2" "$work/out" || fail "$(cat "$work/out")"
 wait_for "beta took part" above beta "$source"'["kept"]' $((kept + 80))
-in_dir gamma timeout 10 "$ctl" sync --json >"$work/out" ||
+in_dir gamma timeout 60 "$ctl" sync --json >"$work/out" ||
 	fail "no session of a child: $(cat "$work/out")"
 above gamma "$source"'["kept"]' 80 || fail "its session was none"
 check 1 "$work/alpha" "$work/beta" "$work/gamma"
@@ -93,7 +93,7 @@ cp "$work/alpha/conf" "$work/alpha.conf"
 printf 'sync-max-messages 100000\nsync-max-duration 4\n' >>"$work/alpha/conf"
 reload alpha
 wait_for "alpha has read it" reread 1
-in_dir alpha timeout 20 "$ctl" sync >"$work/out" & b=$!
+in_dir alpha timeout 60 "$ctl" sync >"$work/out" & b=$!
 taken='p["sources"][0]["answers"]["taken"]'
 answers=$(of beta "$taken")
 wait_for "beta takes part" above beta "$taken" $((answers + 50))
@@ -126,11 +126,11 @@ for i in "" .gamma; do
 done
 wait_for "alpha names itself" logged alpha 'collective [0-9]* waits for alpha'
 sleep 1		# until all know that nobody waits any more
-timesync 8000 alpha >"$work/out.alpha" & a=$!
-timesync 8000 beta >"$work/out.beta" & b=$!
+timesync 30000 alpha >"$work/out.alpha" & a=$!
+timesync 30000 beta >"$work/out.beta" & b=$!
 sleep 1
 [ ! -s "$work/out.alpha" ] || fail "released without gamma"
-timesync 8000 gamma >"$work/out.gamma" || fail "timesync of gamma"
+timesync 30000 gamma >"$work/out.gamma" || fail "timesync of gamma"
 wait $a $b || fail "timesync"
 all_done() {
 	for i in alpha beta gamma; do
@@ -140,8 +140,8 @@ all_done() {
 all_done
 
 # --- ... though the daemon is restarted meanwhile, and others fill its table -----
-timesync 10000 beta >"$work/out.beta" & b=$!
-timesync 10000 gamma >"$work/out.gamma" & c=$!
+timesync 30000 beta >"$work/out.beta" & b=$!
+timesync 30000 gamma >"$work/out.gamma" & c=$!
 python3 - "$work/gamma/control.sock" <<-'END' & flood=$!
 	import socket, sys, time
 	full = []
@@ -158,12 +158,12 @@ sleep 0.2
 start beta b2
 sleep 0.5
 [ ! -s "$work/out.beta" ] || fail "beta did not wait: $(cat "$work/out.beta")"
-timesync 10000 alpha >"$work/out.alpha"
+timesync 30000 alpha >"$work/out.alpha"
 wait $b $c || fail "timesync"
 kill "$flood"
 all_done
-timesync 300 alpha >"$work/out" & a=$!
-sleep 0.1
+timesync 2000 alpha >"$work/out" & a=$!
+sleep 0.2
 slay alpha
 wait $a || fail "timesync"
 grep -q "^ETIMEDOUT: $work/alpha/control.sock: no daemon is there" "$work/out" ||
