@@ -29,17 +29,20 @@ examples: lib
 module:
 	+$(MAKE) -C kmod
 
+# On all CPUs, if the user does not say how many
+all_cpus = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 deps:
 	tests/deps.sh
 
 check: deps
-	+$(MAKE) all
+	+$(MAKE) $(all_cpus) all
 	tests/run.sh all
 check-unit: deps
-	+$(MAKE) all
+	+$(MAKE) $(all_cpus) all
 	tests/run.sh unit
 check-guest: deps
-	+$(MAKE) all
+	+$(MAKE) $(all_cpus) all
 	tests/run.sh guest $(KERNEL)
 check-sim: deps
 	+$(MAKE) all

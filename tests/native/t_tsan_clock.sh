@@ -22,7 +22,8 @@ compile() {	# OUTPUT FLAG...
 		"$top/tests/native/hammer.c" "${sources[@]}" -lm
 }
 
-compile "$work/plain" -O2
+compile "$work/plain" -O2 & plain=$!
 compile "$work/tsan" -O1 -fsanitize=thread -Wno-tsan
+wait "$plain"
 "$work/plain" 5
 TSAN_OPTIONS="halt_on_error=1 exitcode=66" "$work/tsan" 10
