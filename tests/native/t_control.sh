@@ -64,7 +64,7 @@ grep -q '^tsctrace_build_info{version="[0-9.]*",source="[a-z_]*",clocksource="[^
 	"$work/metrics" || fail "no build_info"
 
 # --- abuse -------------------------------------------------------------------
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -Wall -o "$work/control" \
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -Wall -pthread -o "$work/control" \
 	"$top/tests/native/control.c"
 timeout 100 "$work/control" "$work/run/control.sock" "$seed" || fail "abuse"
 metrics
