@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * flood SECONDS RATE [THREADS]: as many events as a program can emit, or RATE
- * per second in all (0: as many as it can), in bursts of a millisecond.
+ * per second in all (0: as many as it can), in bursts of a millisecond. SIGTERM
+ * ends it before its time.
  *
  * Each thread counts what it tried and what it was told, and its events count
  * up, refused ones included: so what is missing in a recording can be told to
@@ -9,6 +10,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,7 +34,7 @@ struct writer {
 
 static struct tsct *trace;
 static int event;
-static int64_t end_ns;
+static volatile int64_t end_ns;
 static double rate;		/* of one thread, per nanosecond; 0: no limit */
 
 static int64_t now_ns(void)
@@ -41,6 +43,12 @@ static int64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void end_now(int sig)
+{
+	(void)sig;
+	end_ns = 0;
 }
 
 static void emit(struct writer *w)
@@ -95,6 +103,7 @@ int main(int argc, char **argv)
 			    "writer:u32, nr:u64");
 	rate = atof(argv[2]) / nr / 1e9;
 	end_ns = now_ns() + (int64_t)(atof(argv[1]) * 1e9);
+	signal(SIGTERM, end_now);
 	for (i = 0; i < nr; i++) {
 		writers[i].index = i;
 		if (pthread_create(&writers[i].thread, NULL, work, &writers[i]))

@@ -163,12 +163,13 @@ exec "$ctl" record --json -v -c box -c fly -o "$work/full") >"$work/out" \
 recorder=$!
 started+=("$recorder")
 until_in "$work/err" 'recording: '
-TSCTRACE_CHANNEL=box "$flood" 1 100000 2 >"$work/box" &
+TSCTRACE_CHANNEL=box "$flood" 100 100000 2 >"$work/box" &
 one=$!
 started+=("$one")
 status=0
 wait "$recorder" || status=$?
 [ "$status" = 1 ] || fail "a full disk gave $status"
+kill "$one"
 grep -q 'full: File too large; the recording ends here' "$work/err" || fail "$(cat "$work/err")"
 wait "$one" || fail "the program did not go on"
 "$ctl" dump "$work/full" >"$work/dump" 2>/dev/null || [ $? = 3 ] || fail "dump"
@@ -184,7 +185,7 @@ grep -q '"exact": true' "$work/out" && ! grep -q '"exact": false' "$work/out" ||
 recorder=$!
 started+=("$recorder")
 until_in "$work/err" 'recording: '
-TSCTRACE_CHANNEL=box "$flood" 8 50000 1 >"$work/box" &
+TSCTRACE_CHANNEL=box "$flood" 100 50000 1 >"$work/box" &
 one=$!
 started+=("$one")
 until_in "$work/err" 'recording: [1-9]'
@@ -200,7 +201,9 @@ until_in "$work/err" 'recording: [1-9]'
 kill -9 "$daemon"
 wait "$daemon" || true
 until_in "$work/err" 'tsctraced went away'
-wait "$one" || fail "the program ended with the daemon"
+sleep 0.5
+kill "$one" || fail "the program ended with the daemon"
+wait "$one" || fail "without a daemon the program failed"
 kill -INT "$recorder"
 status=0
 wait "$recorder" || status=$?
