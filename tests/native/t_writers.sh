@@ -24,12 +24,15 @@ timeout 60 "$work/writers" threads 1024
 # The same with delays: the library is built anew around them.
 mapfile -t sources < <(make -s -C "$lib" program-sources)
 stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
+pids=()
 for name in writers:native/writers.c check:unit/check_stress.c; do
 	# shellcheck disable=SC2046
 	${CC:-cc} "${flags[@]}" "${stretched[@]}" -o "$work/slow_${name%%:*}" \
 		"$top/tests/${name#*:}" "${sources[@]}" \
-		$(pkg-config --cflags --libs check) -lm
+		$(pkg-config --cflags --libs check) -lm &
+	pids+=($!)
 done
+for pid in "${pids[@]}"; do wait "$pid"; done
 objdump -d "$work/slow_writers" | grep -c 'pause' |
 	{ read -r n; [ "$n" -gt 200 ] || { echo "$n delays only"; exit 1; }; }
 timeout 60 "$work/slow_writers" kill 1000 "$seed"
