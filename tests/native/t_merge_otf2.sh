@@ -3,6 +3,8 @@
 # merge of OTF2 archives that another writer made (libotf2's Python bindings):
 # times, definitions and events against exact arithmetic; archives that are
 # damaged, cut off, twice the same; a full disk, an interrupt, a crash.
+# test-parallel: yes
+# test-seconds: 7
 # shellcheck source=tests/native/merge.sh
 . "$(dirname "$0")/merge.sh"
 
