@@ -24,8 +24,9 @@ compile() {	# OUTPUT FLAG-OR-FILE...
 
 compile "$work/plain" "$out/lib/libtsctrace.a"
 mapfile -t sources < <(make -s -C "$lib" program-sources)
-compile "$work/tsan" -fsanitize=thread -Wno-tsan "${sources[@]}"
+compile "$work/tsan" -fsanitize=thread -Wno-tsan "${sources[@]}" & tsan=$!
 compile "$work/asan" -fsanitize=address,undefined "${sources[@]}"
+wait "$tsan"
 
 echo "1..4"
 "$work/plain" "$reads"
