@@ -55,6 +55,36 @@ wait_for() {	# WHAT COMMAND...: for a minute
 	done
 	fail "waited in vain until $what"
 }
+# Of what daemons do not say if nobody asks for half a second, as where all programs
+# are kept from running for so long: COMMAND has to be true unless the machine stood
+# still meanwhile. Then it has another chance.
+steadily() {	# COMMAND...
+	local chances=10 held watch
+	while [ $((chances--)) -gt 0 ]; do
+		: >"$work/stalls"
+		see_stalls & watch=$!
+		pids+=("$watch")
+		held=yes
+		"$@" || held=
+		kill "$watch"
+		wait "$watch" 2>/dev/null || true
+		[ -z "$held" ] || return 0
+		[ -s "$work/stalls" ] || return 1
+		echo "# again, as all stood still for $(paste -sd, "$work/stalls") ms"
+		sleep 2
+	done
+	return 1
+}
+see_stalls() {
+	local from to
+	read -r from _ </proc/uptime
+	while sleep 0.05; do
+		read -r to _ </proc/uptime
+		[ $((10#${to/./} - 10#${from/./})) -lt 30 ] ||
+			echo $((10 * (10#${to/./} - 10#${from/./}))) >>"$work/stalls"
+		from=$to
+	done
+}
 # By then, it does not die of an interrupt, nor miss it.
 catches() {	# PID
 	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]

@@ -150,20 +150,24 @@ apart 5000 "$since" $all || fail "they returned at very different times"
 check
 ok "tsct_timesync() from all eight"
 
-missing() {	# NAME AS-TOLD: all the others are told
+missing() {	# NAME AS-TOLD: all the others are told; else $why
 	local i since
 	since=$(now_us)
 	callers 3500 ${all/$1/}
 	for i in ${all/$1/}; do
 		grep -q "^ETIMEDOUT: not all have called: $2 is missing$" \
-			"$work/$i/said" || fail "$i, without $1: $(cat "$work/$i/said")"
+			"$work/$i/said" || {
+			why="$i, without $1: $(cat "$work/$i/said")"
+			return 1
+		}
 	done
 	head -n 1 "$work/a/said" | remark
-	apart 5000 "$since" ${all/$1/} || fail "they gave up at very different times"
+	why="they gave up at very different times"
+	apart 5000 "$since" ${all/$1/}
 }
-missing d d
+steadily missing d d || fail "$why"
 sleep 2		# until nobody is taken for a caller any more
-missing g 'g (below t)'
+steadily missing g 'g (below t)' || fail "$why"
 ok "tsct_timesync() with one missing: all are told who"
 
 # --- the master is killed, and a part of the network cut off, while somebody watches --

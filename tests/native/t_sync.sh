@@ -113,17 +113,24 @@ wait_for "alpha has read it once more" reread 3
 # --- a collective: who is missing is named, and with all of them it is released -
 compile timesync
 timesync() { in_dir "$2" "$work/timesync" "$1" || true; }
-timesync 1000 alpha >"$work/out"
-grep -q "^ETIMEDOUT: not all have called: beta is missing$" "$work/out" || fail "alone: $(cat "$work/out")"
-timesync 1000 beta >"$work/out"
-grep -q "^ETIMEDOUT: not all have called: alpha, gamma (below beta) are missing$" "$work/out" || fail "beta: $(cat "$work/out")"
-timesync 2500 beta >"$work/out" & b=$!
-timesync 2500 gamma >"$work/out.gamma"
-wait $b || fail "timesync"
-for i in "" .gamma; do
-	grep -q "^ETIMEDOUT: not all have called: alpha is missing$" "$work/out$i" ||
-		fail "beta and gamma: $(cat "$work/out$i")"
-done
+told() {	# NAME WORDS
+	timesync 1000 "$1" >"$work/out"
+	grep -q "^ETIMEDOUT: not all have called: $2$" "$work/out"
+}
+steadily told alpha "beta is missing" || fail "alone: $(cat "$work/out")"
+steadily told beta "alpha, gamma (below beta) are missing" ||
+	fail "beta: $(cat "$work/out")"
+both_told() {
+	local i b
+	timesync 2500 beta >"$work/out" & b=$!
+	timesync 2500 gamma >"$work/out.gamma"
+	wait $b || fail "timesync"
+	for i in "" .gamma; do
+		grep -q "^ETIMEDOUT: not all have called: alpha is missing$" \
+			"$work/out$i" || return
+	done
+}
+steadily both_told || fail "beta and gamma: $(cat "$work/out" "$work/out.gamma")"
 wait_for "alpha names itself" logged alpha 'collective [0-9]* waits for alpha'
 sleep 1		# until all know that nobody waits any more
 timesync 30000 alpha >"$work/out.alpha" & a=$!
@@ -162,12 +169,17 @@ timesync 30000 alpha >"$work/out.alpha"
 wait $b $c || fail "timesync"
 kill "$flood"
 all_done
-timesync 2000 alpha >"$work/out" & a=$!
-sleep 0.2
-slay alpha
-wait $a || fail "timesync"
-grep -q "^ETIMEDOUT: $work/alpha/control.sock: no daemon is there" "$work/out" ||
-	fail "without a daemon: $(cat "$work/out")"
+cut_off() {
+	local a
+	synced alpha || start alpha a1
+	wait_for "alpha is there" synced alpha
+	timesync 2000 alpha >"$work/out" & a=$!
+	sleep 0.5
+	slay alpha
+	wait $a
+	grep -q "^ETIMEDOUT: $work/alpha/control.sock: no daemon is there" "$work/out"
+}
+steadily cut_off || fail "without a daemon: $(cat "$work/out")"
 timesync 5000 alpha >"$work/out"
 grep -q "^ENOENT: $work/alpha/control.sock: no daemon is there" "$work/out" ||
 	fail "without a daemon: $(cat "$work/out")"
