@@ -5,7 +5,7 @@
 # together or cuts them up in between; and nobody else's are. How many segments
 # TCP makes of a message, and how often it sends them, depends on what else the
 # machine has to do: the kernel's own count of each connection says it.
-# guest-test: timeout=40 needs=btf
+# guest-test: timeout=60 needs=btf
 # guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip
 set -eu
 cd "$(mktemp -d)"
