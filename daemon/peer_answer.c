@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* What becomes of answers: exchanges, sessions, polls. */
-#include <math.h>
 #include <string.h>
 
 #include "log.h"
@@ -10,6 +9,7 @@
 
 #define GOOD_ENOUGH	8		/* answers until a longer poll is tried */
 #define SWEEP_NS	1000000		/* between exchanges of our own session */
+#define BEHIND_NS	1000000		/* until the rest of a poll is answered */
 
 /* ---- what comes of it --------------------------------------------------- */
 
@@ -102,54 +102,12 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 		feed_one(p, nr, &s->held[i]);
 }
 
-/* Of its request there is another one behind. */
-static bool is_first(const struct source *s, const struct tsct_exchange *x)
-{
-	return s->first_to && (__s64)(x->t1 - s->first_from) >= 0 &&
-		(__s64)(x->t1 - s->first_to) < 0;
-}
-
-static double rtt(const struct peers *p, const struct source *s,
-		  const struct tsct_exchange *x)
-{
-	double hz = (double)netclock_ticks(&p->clock, NS_PER_S);
-	double hz_there = ldexp((double)NS_PER_S, TSCT_CLOCK_SHIFT) /
-		(double)s->client.remote.line.mult;
-
-	return tsct_exchange_rtt(x, hz_there / hz);
-}
-
-/* Of a poll's first two the one that went quicker counts. */
-static void choose(struct peers *p, unsigned int nr, struct tsct_exchange *x)
-{
-	struct source *s = &p->source[nr];
-
-	if (s->has_first && rtt(p, s, &s->first) < rtt(p, s, x))
-		*x = s->first;
-	s->has_first = false;
-	feed(p, nr, x);
-}
-
-static void take(struct peers *p, unsigned int nr, struct tsct_exchange *x)
-{
-	struct source *s = &p->source[nr];
-
-	if (!is_first(s, x)) {
-		choose(p, nr, x);
-		return;
-	}
-	s->first = *x;
-	s->has_first = true;
-}
-
 void source_flush(struct peers *p, unsigned int nr)
 {
-	struct source *s = &p->source[nr];
 	struct tsct_exchange x;
 
-	if (tsct_client_flush(&s->client, &x))
-		choose(p, nr, &x);
-	s->has_first = false;
+	if (tsct_client_flush(&p->source[nr].client, &x))
+		feed(p, nr, &x);
 }
 
 /* ---- sessions ----------------------------------------------------------- */
@@ -211,15 +169,20 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 	struct source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
 
-	if (s->session && (r->flags & TSCT_EXT_SESSION_OVER ||
-			   r->session != s->session)) {
+	/* Only a request that was part of it is told that it is over. */
+	if (s->session && r->joined == s->session &&
+	    (r->flags & TSCT_EXT_SESSION_OVER || r->session != s->session)) {
 		source_leave_session(p, nr);
 	} else if (r->flags & TSCT_EXT_SESSION_OPEN && r->session) {
 		s->session = r->session;
 		s->sweep = 0;
 	}
-	if (s->session)
-		s->due_ns = now_ns + 1000LL * r->turn_us;
+	if (!s->session || r->session != s->session)
+		return;
+	s->due_ns = now_ns + 1000LL * r->turn_us;
+	/* What was asked behind the request that is answered is not given up yet. */
+	if (tsct_client_waits(&s->client) && r->turn_us < BEHIND_NS / 1000)
+		s->due_ns = now_ns + BEHIND_NS;
 }
 
 static void follow_sweep(struct peers *p, unsigned int nr, __s64 now_ns)
@@ -272,6 +235,7 @@ static void kissed(struct source *s, __s64 now_ns)
 static void unsynced(struct source *s, __s64 now_ns)
 {
 	s->is_unsynced = true;
+	s->lost = 0;
 	s->poll = s->conf.minpoll;
 	s->good = 0;
 	s->session = s->sweep_session = s->sweep = 0;
@@ -292,10 +256,17 @@ static bool take_hint(struct peers *p, struct source *s,
 	return true;
 }
 
+static bool is_another(const struct tsct_remote *a, const struct tsct_remote *b)
+{
+	return a->node != b->node || a->host != b->host ||
+		a->master != b->master || a->epoch != b->epoch;
+}
+
 static void take_answer(struct peers *p, unsigned int nr,
 			const struct net_packet *packet, __s64 now_ns)
 {
 	struct source *s = &p->source[nr];
+	struct tsct_remote was = s->client.remote;
 	enum tsct_client_result result;
 	struct tsct_exchange x[2];
 	unsigned int i, nr_x = 0;
@@ -311,8 +282,11 @@ static void take_answer(struct peers *p, unsigned int nr,
 	result = tsct_client_reply(&s->client, p->conf->keys, packet->bytes,
 				   packet->len, packet->stamp, near_ns, x,
 				   &nr_x);
+	/* What is held back is of the one before. */
+	if (is_another(&was, &s->client.remote))
+		s->nr_held = 0;
 	for (i = 0; i < nr_x; i++)
-		take(p, nr, &x[i]);
+		feed(p, nr, &x[i]);
 	if (result == TSCT_CLIENT_OK)
 		answered(p, nr, now_ns);
 	else if (result == TSCT_CLIENT_KISS)

@@ -82,8 +82,6 @@ void sources_disrupt(struct peers *p)
 	for (i = 0; i < p->nr_sources; i++) {
 		tsct_client_disrupt(&p->source[i].client);
 		p->source[i].is_met = false;
-		p->source[i].has_first = false;
-		p->source[i].first_to = 0;
 		p->source[i].nr_held = 0;
 	}
 	sources_hurry(p);
@@ -197,11 +195,9 @@ static void make_ext(const struct peers *p, struct source *s,
 		barrier_below(p, client->below, sizeof(client->below));
 }
 
-/* The request @i of a poll; *ret_before: the counter before it was sent */
-static int ask_one(struct peers *p, unsigned int nr, unsigned int i,
-		   __u64 *ret_before)
+/* A request, the first of a poll or one that follows */
+static int ask_one(struct peers *p, struct source *s, bool follows)
 {
-	struct source *s = &p->source[nr];
 	struct tsct_client *client = &s->client;
 	struct tsct_stamp before = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
@@ -212,20 +208,16 @@ static int ask_one(struct peers *p, unsigned int nr, unsigned int i,
 
 	peers_random(random);
 	make_ext(p, s, &ext);
-	len = (i ? tsct_client_follow : tsct_client_request)(
+	len = (follows ? tsct_client_follow : tsct_client_request)(
 		client, p->conf->keys, random, s->conf.plain ? NULL : &ext,
 		bytes);
 	if (!len)
 		return -ENOKEY;
 	err = net_send(&s->socket, NULL, bytes, len, (__u32)client->sent,
 		       &p->clock, &before.ticks);
-	if (err) {
-		/* Its own address may be gone: the next one has another. */
-		net_close(&s->socket);
+	if (err)
 		return err;
-	}
 	tsct_client_sent(client, (__u32)client->sent, before);
-	*ret_before = before.ticks;
 	source_read_stamps(p, s);
 	return 0;
 }
@@ -240,17 +232,23 @@ static unsigned int train_length(const struct peers *p, const struct source *s)
 static int ask(struct peers *p, unsigned int nr)
 {
 	struct source *s = &p->source[nr];
-	unsigned int i, length = train_length(p, s);
-	__u64 before[TRAIN_LONG] = { 0 };
+	unsigned int length = train_length(p, s);
 	int err = 0;
 
 	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0))
 		err = reopen(p, nr);
-	for (i = 0; !err && i < length; i++)
-		err = ask_one(p, nr, i, &before[i]);
-	s->first_from = before[0];
-	s->first_to = before[1];	/* 0: there is but one, and it counts */
-	return err;
+	if (err)
+		return err;
+	err = ask_one(p, s, false);
+	if (err) {
+		/* Its own address may be gone: the next one has another. */
+		net_close(&s->socket);
+		return err;
+	}
+	/* What cannot be sent is lost, and the first one counts all the same. */
+	while (--length && !err)
+		err = ask_one(p, s, true);
+	return 0;
 }
 
 /* The request before was not answered. */

@@ -29,15 +29,12 @@ struct source {
 	int poll;			/* 2^n s between them */
 	unsigned int burst;		/* requests left that follow each other */
 	__s64 hurried_ns;		/* when they began last; 0: never */
-	__u64 first_from, first_to;	/* t1 of this poll's first is in there */
-	struct tsct_exchange first;	/* waits for the second, if has_first */
-	bool has_first;
 	struct tsct_exchange held[SOURCE_HELD];
 	unsigned int nr_held;
 	bool is_met;			/* no more are held back */
 	bool is_unsynced;		/* its last answer says so: a burst has to wait */
 	unsigned int good;		/* answers in a row at this poll */
-	unsigned int lost;		/* requests in a row without one */
+	unsigned int lost;		/* polls in a row without one */
 	__u32 session;			/* of the master's; 0: in none */
 	unsigned int sweep;		/* exchanges left of one of our own, */
 	__u32 sweep_session;		/* which has a number, too; 0: none, */

@@ -42,10 +42,17 @@ static void settle_to(struct tsct_client *client, unsigned int nr)
 		settle(client, client->nr_open == nr + 1);
 }
 
+/* What an exchange waits for will not come. */
+static void drop_pending(struct tsct_client *client)
+{
+	client->has_pending = false;
+	client->has_first = false;
+}
+
 void tsct_client_disrupt(struct tsct_client *client)
 {
 	give_up(client);
-	client->has_pending = false;
+	drop_pending(client);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -122,6 +129,7 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	};
 	struct tsct_client_open one = {
 		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
+		.follows = follows,
 	};
 	size_t len;
 
@@ -136,11 +144,12 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	len = build(client, keys, &packet, ext, one.nonce, bytes);
 	if (!len)
 		return 0;
-	if (!follows)
+	if (!follows) {
 		give_up(client);
+		client->reach <<= 1;
+	}
 	one.number = (__u32)++client->sent;
 	open_one(client, &one);
-	client->reach <<= 1;
 	return len;
 }
 
@@ -208,10 +217,40 @@ static void keep(struct tsct_client *client, const struct tsct_client_answer *a)
 
 	client->has_pending = true;
 	client->pending_number = to->number;
+	client->pending_follows = to->follows;
 	client->pending_t3 = a->has_t3;
 	client->pending = a->x;
 	client->pending_mult = a->mult;
 	client->pending_nonce = plain(client) ? a->packet.receive : to->nonce;
+}
+
+/* Of two right behind each other; the second where nothing can be told */
+static const struct tsct_exchange *quicker(const struct tsct_client *client,
+					   const struct tsct_exchange *first,
+					   const struct tsct_exchange *second)
+{
+	double rate = (double)client->options.mult /
+		(double)client->pending_mult;
+
+	return client->options.mult && tsct_exchange_rtt(first, rate) <
+		tsct_exchange_rtt(second, rate) ? first : second;
+}
+
+/* The exchange that was pending is complete: is it given away? */
+static bool give(struct tsct_client *client, const struct tsct_client_answer *a,
+		 struct tsct_exchange *ret_x)
+{
+	const struct tsct_client_open *to = &client->open[a->nr];
+	bool is_first = !client->pending_follows && to->follows &&
+		to->number - client->pending_number == 1;
+
+	if (is_first)
+		client->first = a->done;
+	else
+		*ret_x = client->has_first ?
+			*quicker(client, &client->first, &a->done) : a->done;
+	client->has_first = is_first;
+	return !is_first;
 }
 
 /* Its counter has been at t3, or at t2 where that is not known. */
@@ -242,7 +281,9 @@ static unsigned int take(struct tsct_client *client,
 	unsigned int nr = 0;
 
 	if (a->has_done)
-		ret_x[nr++] = a->done;
+		nr += give(client, a, ret_x);
+	else
+		client->has_first = false;
 	remember(client, a);
 	if (plain(client) && !interleaves(client))
 		ret_x[nr++] = a->x;
@@ -280,17 +321,21 @@ static void unsynced(struct tsct_client *client,
 	client->remote.has_line = false;
 	client->heard = a->packet.ext.tx;
 	client->known = false;
-	client->has_pending = false;
+	drop_pending(client);
 	settle_to(client, a->nr);
 }
 
-/* A clock that was set back says so each time. Those before are of another. */
-static void set_back(struct tsct_client *client)
+/* A clock that was set back says so at each poll. Those before are of another. */
+static void set_back(struct tsct_client *client,
+		     const struct tsct_client_answer *a)
 {
+	if ((__s32)(client->open[a->nr].number - client->backwards_sent) <= 0)
+		return;
+	client->backwards_sent = (__u32)client->sent;
 	if (++client->backwards < SET_BACK)
 		return;
 	client->known = false;
-	client->has_pending = false;
+	drop_pending(client);
 	if (plain(client))
 		client->remote.epoch++;
 }
@@ -315,7 +360,7 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 	else if (result == TSCT_CLIENT_UNSYNCED)
 		unsynced(client, &a);
 	else if (result == TSCT_CLIENT_BACKWARDS)
-		set_back(client);
+		set_back(client, &a);
 	return result;
 }
 
@@ -324,8 +369,10 @@ bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x)
 	bool complete = client->has_pending && client->pending_t3;
 
 	if (complete)
-		*ret_x = client->pending;
-	client->has_pending = false;
+		*ret_x = client->has_first ?
+			*quicker(client, &client->first, &client->pending) :
+			client->pending;
+	drop_pending(client);
 	return complete;
 }
 

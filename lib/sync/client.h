@@ -9,7 +9,9 @@
  * set, its stamps are possible, it is not one we had. An answer comes once with
  * the stamp that the server took before it sent it. When and whether the kernel
  * really sent it, the next answer tells (interleaved, RFC 9769 and our field);
- * so an exchange is given away when it is as good as it will get.
+ * so an exchange is given away when it is as good as it will get. Of a request and
+ * the one right behind it only the exchange with the shorter round trip is: a path
+ * that nobody used for a while is slow at first, and more so one way.
  *
  * Causality rests on where stamps are taken: a program's own t1 before it sends,
  * its own t4 after it received.
@@ -56,6 +58,7 @@ struct tsct_remote {
 	__u8 leap, stratum;
 	__u32 refid;
 	/* of a session */
+	__u32 joined;		/* that the request was part of; 0: none */
 	__u32 session, turn_us, barrier;
 	__u16 flags;		/* TSCT_EXT_SESSION_*, TSCT_EXT_RELEASED */
 };
@@ -93,6 +96,7 @@ enum tsct_client_result {
 struct tsct_client_open {
 	__u32 number;
 	__u32 joined;		/* session that it is part of */
+	bool follows;		/* right behind the one before */
 	bool has_t1;
 	struct tsct_stamp t1;
 	__u64 nonce, xmit;
@@ -103,7 +107,7 @@ struct tsct_client {
 	struct tsct_client_options options;
 	__u64 counts[TSCT_CLIENT_NR];
 	__u64 sent;
-	__u8 reach;		/* of the last 8 requests, newest lowest: answered */
+	__u8 reach;		/* of the last 8 polls, newest lowest: answered */
 	__u8 backoff;		/* after a kiss: ask 2^backoff times as seldom */
 	char kiss[5];		/* code of the last kiss; "" */
 	struct tsct_remote remote;
@@ -121,15 +125,19 @@ struct tsct_client {
 	bool past_answered;	/* newest of them */
 	bool has_pending;	/* an exchange whose t3 may still get better ... */
 	bool pending_t3;	/* ... or is not known yet */
-	__u32 pending_number;	/* of its request */
+	__u32 pending_number;	/* of its request, */
+	bool pending_follows;	/* which was behind another */
 	__u64 pending_nonce;	/* plain: the server's receive stamp */
 	__u64 pending_mult;
 	struct tsct_exchange pending;
+	bool has_first;		/* the one before it, if it was right behind it: */
+	struct tsct_exchange first;
 	bool known;		/* remote has been here, and its counter */
 	__u64 last;		/* was here, */
 	__u32 last_error;	/* as well as is known, */
 	__u32 last_sent;	/* and these requests were on the way or over */
-	__u8 backwards;		/* times in a row */
+	__u8 backwards;		/* polls in a row */
+	__u32 backwards_sent;	/* requests until the last of them was over */
 	__u8 calm;		/* answers since the last kiss */
 	bool hinted;
 	__u64 hint_us;		/* the last one is followed then */

@@ -17,18 +17,22 @@ static bool had(const struct tsct_talker *talker, __u64 nonce)
  * after that, and is one of those that are remembered since, or new. Who says
  * something else was restarted, or lost many answers, or is a recording; when he
  * repeats what he is answered now, he is none. The first request of all is
- * believed, or everybody would have to ask twice.
+ * believed, or everybody would have to ask twice; and a few that say the same, for
+ * they were sent before it was answered.
  */
 static bool is_fresh(const struct tsct_talker *talker, __u64 tx)
 {
-	unsigned int i;
+	unsigned int i, alike = 0;
 
 	if (!talker->past[0].nonce)
 		return true;
 	for (i = 0; i < TSCT_TALKER_PAST; i++)
 		if (talker->past[i].nonce && talker->past[i].tx == tx)
 			return true;
-	return false;
+	while (alike < TSCT_TALKER_PAST && talker->past[alike].nonce &&
+	       talker->past[alike].heard == tx)
+		alike++;
+	return alike && alike < TSCT_CLIENT_OPEN;
 }
 
 static void push(struct tsct_talker *talker, struct tsct_talker_past past)
@@ -97,8 +101,10 @@ static void note_field(struct tsct_responder *responder,
 		push(talker, (struct tsct_talker_past) { 0 });
 		request->note = &talker->past[0];
 	}
-	if (request->note)
+	if (request->note) {
 		request->note->nonce = ext->nonce;
+		request->note->heard = ext->tx;
+	}
 }
 
 static void ask(struct tsct_responder *responder, const struct tsct_query *request,

@@ -10,7 +10,7 @@
 
 #include "responder.h"
 
-#define TSCT_TALKER_PAST	8
+#define TSCT_TALKER_PAST	16
 
 struct tsct_talker_key {
 	struct tsct_address from;	/* its port does not count */
@@ -23,6 +23,7 @@ struct tsct_talker {
 	/* Of our field: requests, newest first, and what we said to them */
 	struct tsct_talker_past {
 		__u64 nonce, tx;
+		__u64 heard;		/* the tx that it repeated */
 	} past[TSCT_TALKER_PAST];
 	struct tsct_talker_past doubtful;	/* may be a recording */
 	struct tsct_ext said;			/* to past[0] */

@@ -79,8 +79,10 @@ END_TEST
 
 /* ---- requests right behind each other ------------------------------------ */
 
+/* The one that took less counts. */
 START_TEST(two_together)
 {
+	const int second_took = _i ? 26000 : -26000;
 	struct tsct_ntp_packet first, second;
 	struct tsct_exchange x;
 
@@ -105,20 +107,99 @@ START_TEST(two_together)
 	taken(&first);
 	ck_assert_uint_eq(w.nr, 1);	/* that of the poll before */
 	ck_assert(tsct_client_waits(&w.client));
+	w.t4.ticks += second_took;
 	taken(&second);
-	ck_assert_uint_eq(w.nr, 1);
+	ck_assert_uint_eq(w.nr, 0);
 	ck_assert(!tsct_client_waits(&w.client));
-	ck_assert_uint_eq(w.x[0].t1, w.now - 26000 + 100);
-	ck_assert_uint_eq(w.x[0].t2, first.ext.rx);
-	ck_assert_uint_eq(w.x[0].t3, first.ext.tx + 3100);
-	ck_assert_uint_eq(w.x[0].flags, TSCT_EXCHANGE_T1_KERNEL |
-			  TSCT_EXCHANGE_T2_KERNEL | TSCT_EXCHANGE_T3_KERNEL |
-			  TSCT_EXCHANGE_T4_KERNEL);
 	ck_assert(tsct_client_flush(&w.client, &x));
-	ck_assert_uint_eq(x.t1, w.now + 200);
-	ck_assert_uint_eq(x.t2, second.ext.rx);
+	if (second_took > 0) {
+		ck_assert_uint_eq(x.t1, w.now - 26000 + 100);
+		ck_assert_uint_eq(x.t2, first.ext.rx);
+		ck_assert_uint_eq(x.t3, first.ext.tx + 3100);
+		ck_assert_uint_eq(x.flags, TSCT_EXCHANGE_T1_KERNEL |
+				  TSCT_EXCHANGE_T2_KERNEL |
+				  TSCT_EXCHANGE_T3_KERNEL |
+				  TSCT_EXCHANGE_T4_KERNEL);
+	} else {
+		ck_assert_uint_eq(x.t1, w.now + 200);
+		ck_assert_uint_eq(x.t2, second.ext.rx);
+	}
+	ck_assert(!tsct_client_flush(&w.client, &x));
 	dropped(&second, TSCT_CLIENT_DUPLICATE);
 	dropped(&first, TSCT_CLIENT_REPLAY);
+	finish();
+}
+END_TEST
+
+/* The first of two is not compared with what is of another poll, or counter. */
+START_TEST(first_alone)
+{
+	struct tsct_ntp_packet p;
+	__u64 first_t1;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		begin(0, 0);
+		ask();
+		p = answer();
+		first_t1 = w.now;
+		ask_behind();
+		taken(&p);
+		ck_assert_uint_eq(w.nr, 0);
+		if (i > 0) {
+			/* Now it waits for the second, */
+			p = answer();
+			taken(&p);
+			ck_assert_uint_eq(w.nr, 0);
+		}
+		ask();
+		p = answer();
+		p.ext.epoch += i == 2;	/* which is dropped here. */
+		taken(&p);
+		ck_assert_uint_eq(w.nr, i < 2);
+		if (i == 0)
+			ck_assert_uint_eq(w.x[0].t1, first_t1);
+		ask();
+		p = answer();
+		p.ext.epoch += i == 2;
+		taken(&p);
+		ck_assert_uint_eq(w.nr, 1);
+		ck_assert_uint_eq(w.x[0].t1, w.now - 260000000);
+		finish();
+	}
+}
+END_TEST
+
+/* A poll whose requests all say that it was set back says it once. */
+START_TEST(set_back_once)
+{
+	struct tsct_ntp_packet p;
+	int i, j;
+
+	begin(0, 0);
+	ask();
+	p = answer();
+	taken(&p);
+	w.there -= 3600000000000ULL;
+	for (i = 0; i < 3; i++) {
+		for (j = 0; j < TSCT_CLIENT_OPEN; j++) {
+			if (j)
+				ask_behind();
+			else
+				ask();
+			ck_assert_int_eq(w.client.known, true);
+		}
+		for (j = 0; j < TSCT_CLIENT_OPEN; j++) {
+			p = answer();
+			p.ext.nonce = w.client.open[j].nonce;
+			p.origin = w.client.open[j].xmit;
+			ck_assert_int_eq(give(&p), i == 2 && j ? TSCT_CLIENT_OK :
+					 TSCT_CLIENT_BACKWARDS);
+			if (i == 2)
+				break;
+		}
+	}
+	ck_assert(!w.client.known);
 	finish();
 }
 END_TEST
@@ -470,7 +551,9 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, kernel_stamps);
 	tcase_add_test(tcase, our_counter_is_disrupted);
-	tcase_add_test(tcase, two_together);
+	tcase_add_loop_test(tcase, two_together, 0, 2);
+	tcase_add_test(tcase, first_alone);
+	tcase_add_test(tcase, set_back_once);
 	tcase_add_test(tcase, overtaken);
 	tcase_add_test(tcase, no_more_than_so_many);
 	tcase_add_test(tcase, one_kiss_for_all);

@@ -417,19 +417,19 @@ START_TEST(bad_network)
 }
 END_TEST
 
-/* Nothing is lost but what was overtaken: that comes too late. */
+/* Each poll gives something, whatever is overtaken and so comes too late. */
 START_TEST(trains)
 {
-	__u64 late;
-
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
 	run(2000);
 	check_unsuspicious();
-	late = w.client.counts[TSCT_CLIENT_REPLAY];
 	ck_assert_uint_gt(w.client.sent, 2900);
-	ck_assert_uint_ge(w.delivered + late + 1, w.client.sent);
-	ck_assert_uint_gt(w.delivered, w.client.sent / 2);
-	ck_assert_uint_gt(late, 100);
+	ck_assert_uint_ge(w.delivered + 1, 2000);
+	if (w.trains > 1)	/* of three, the first two give one */
+		ck_assert_uint_gt(w.delivered, 2200);
+	else
+		ck_assert_uint_le(w.delivered, 2000);
+	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 100);
 	ck_assert_uint_gt(w.t1_kernel, w.delivered / 10 * 9);
 	ck_assert_uint_gt(w.t3_kernel, w.delivered / 2);
 	finish();

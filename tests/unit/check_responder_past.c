@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The answering side: requests that it had before, or that say nothing of what it
+ * answered; whom it believes that they are none of these.
+ */
+#include "responder_world.h"
+
+/* Twice the same request: twice the same answer, and it is asked once. One from
+ * before is told nothing but the time. */
+START_TEST(requests_again)
+{
+	struct tsct_ntp_packet p[3], q;
+	struct tsct_ext said;
+	__u32 ticket;
+	int i, j;
+
+	for (i = 0; i < 3; i++) {
+		p[i] = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p[i], 0), TSCT_ANSWER_SENT);
+		said = w.reply.ext;
+		ticket = w.ticket;
+		for (j = 0; j < 2; j++) {
+			ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
+					 TSCT_ANSWER_SENT);
+			ck_assert_mem_eq(&w.reply.ext, &said, sizeof(said));
+			ck_assert_uint_eq(w.ticket, 0);
+		}
+		ck_assert_uint_eq(w.asked, 1 + (unsigned int)i);
+		ck_assert_uint_eq(said.session, 5);
+		ck_assert_uint_eq(said.prev_nonce, i ? p[i - 1].ext.nonce : 0);
+		sent(ticket, w.now + 10, 0, true);
+	}
+	for (i = 0; i < 2; i++) {
+		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.reply.ext.nonce, p[i].ext.nonce);
+		ck_assert_uint_eq(w.reply.ext.session, 0);
+		ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
+		ck_assert_uint_eq(w.ticket, 0);
+	}
+	ck_assert_uint_eq(w.asked, 3);
+	q = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.reply.ext.prev_nonce, p[2].ext.nonce);
+	ck_assert_uint_eq(w.asked, 4);
+}
+END_TEST
+
+/* No request of ours has none: the time, and nothing is remembered. */
+START_TEST(no_nonce)
+{
+	struct tsct_ntp_packet p;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		p = request(true);
+		p.ext.nonce = 0;
+		ck_assert_int_eq(give_again("10.0.0.1", &p, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.reply.ext.nonce, 0);
+		ck_assert_uint_eq(w.reply.ext.node, MASTER);
+		ck_assert_uint_eq(w.reply.ext.session, 0);
+		ck_assert_uint_eq(w.ticket, 0);
+		ck_assert_uint_eq(w.asked, i);
+		p = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, i + 1);
+	}
+}
+END_TEST
+
+/* All that a child ever sent, with a right MAC, sent again by somebody: the time is
+ * no secret, but nothing else comes of it, and the child goes on as before. */
+START_TEST(recordings)
+{
+	struct tsct_ntp_packet p[60], q;
+	unsigned int was, i, told = 0;
+
+	use_keys();
+	for (i = 0; i < 60; i++) {
+		p[i] = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p[i], 5), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, i + 1);
+		told += w.reply.ext.prev_nonce != 0;
+		sent(w.ticket, w.now + 5, 0, true);
+		was = w.asked;
+		q = p[any(i + 1)];
+		if (any(2)) {
+			ck_assert_int_eq(give_again("10.0.0.1", &q, 5),
+					 TSCT_ANSWER_SENT);
+			ck_assert_uint_eq(w.ticket, 0);
+		}
+		ck_assert_uint_eq(w.asked, was);
+	}
+	ck_assert_uint_eq(told, 59);
+	for (i = 0; i < 60; i++) {
+		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 5),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.reply.ext.session, i < 59 ? 0 : 5);
+	}
+	ck_assert_uint_eq(w.asked, 60);
+	q = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &q, 5), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 61);
+}
+END_TEST
+
+/* It forgot what it had heard: it asks twice, and is believed. */
+START_TEST(restarted)
+{
+	struct tsct_ntp_packet p, first, second;
+	struct tsct_address at = address("10.0.0.1");
+	__u32 ticket = 0;
+	__u64 tx = 0;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		p = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		first = request(true);	/* from a life before, perhaps */
+		first.ext.tx = 1;
+		ticket = w.ticket;
+		tx = w.now;
+		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, (unsigned int)i + 1);
+		/* No harm to what the kernel says now */
+		sent(ticket, tx, 0, true);
+	}
+	p = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.reply.ext.prev_tx, tx);
+	ck_assert_uint_eq(w.asked, 21);
+	w.asked = 20;
+	sent(w.ticket, w.now, 0, true);
+	*heard_by(&at, 0) = 0;
+	first = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 20);
+	ck_assert_uint_eq(w.reply.ext.session, 0);
+	ck_assert_uint_eq(w.ticket, 0);
+	ck_assert_int_eq(give_again("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 20);
+	*heard_by(&at, 0) = w.reply.ext.tx;
+	second = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, 21);
+	/* What the kernel said is of another answer than that to the first. */
+	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
+	for (i = 0; i < 20; i++) {
+		p = request(true);
+		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
+		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_int_eq(give_again("10.0.0.1", &second, 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
+	}
+	/* As many answers in a row as we remember got lost. */
+	p = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	for (i = 0; i < TSCT_TALKER_PAST; i++) {
+		first = request(true);
+		first.ext.tx = *heard_by(&at, 0);
+		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
+				 TSCT_ANSWER_SENT);
+	}
+	ck_assert_uint_eq(w.asked, 42 + TSCT_TALKER_PAST);
+}
+END_TEST
+
+/* Those of a first poll are sent before any is answered, and say the same. */
+START_TEST(first_together)
+{
+	struct tsct_ntp_packet p[TSCT_CLIENT_OPEN], q;
+	unsigned int i;
+
+	for (i = 0; i < TSCT_CLIENT_OPEN; i++) {
+		p[i] = request(true);
+		p[i].ext.tx = 77;	/* of what was here before us */
+		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
+				 TSCT_ANSWER_SENT);
+		ck_assert_uint_eq(w.asked, i + 1);
+		ck_assert_uint_eq(w.reply.ext.session, 5);
+		ck_assert_uint_eq(w.reply.ext.prev_nonce,
+				  i ? p[i - 1].ext.nonce : 0);
+		sent(w.ticket, w.now + 5, 0, true);
+	}
+	/* More than there can be are none of them; nor is one again. */
+	q = request(true);
+	q.ext.tx = 77;
+	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_int_eq(give_again("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.reply.ext.session, 0);
+	ck_assert_uint_eq(w.asked, TSCT_CLIENT_OPEN);
+	/* Later than those that heard something, it is a recording. */
+	p[0] = request(true);
+	p[0].ext.tx = w.reply.ext.tx;
+	q = request(true);
+	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	q = request(true);
+	q.ext.tx = 77;
+	i = w.asked;
+	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.asked, i);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("responder_past");
+	TCase *tcase = tcase_create("responder_past");
+
+	print_seed();
+	seed_with(0);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, requests_again);
+	tcase_add_test(tcase, no_nonce);
+	tcase_add_test(tcase, recordings);
+	tcase_add_test(tcase, restarted);
+	tcase_add_test(tcase, first_together);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Somebody who answers, and what it said last.
+ */
+#ifndef TESTS_RESPONDER_WORLD_H
+#define TESTS_RESPONDER_WORLD_H
+
+#include "suite.h"
+#include "sync/bytes.h"
+#include "sync/talkers.h"
+#include "talk.h"
+
+static struct world {
+	struct tsct_responder *responder;
+	struct tsct_guard *guard;
+	struct tsct_keys *keys;
+	struct tsct_timeline timeline;
+	__u64 now;
+	unsigned int asked;
+	struct tsct_ask last;
+	/* The last answer */
+	struct tsct_ntp_packet reply;
+	__u8 bytes[TSCT_NTP_MAX];
+	size_t len;
+	__u32 ticket;
+} w;
+
+static inline __u64 now(void *ctx)
+{
+	(void)ctx;
+	return w.now++;
+}
+
+static inline __s64 real_ns(void *ctx, __u64 ticks)
+{
+	(void)ctx;
+	return NEAR_NS + (__s64)ticks;
+}
+
+static inline void asked(void *ctx, const struct tsct_ask *ask)
+{
+	(void)ctx;
+	w.asked++;
+	w.last = *ask;
+	ask->reply->session = 5;
+	ask->reply->turn_us = 100;
+	ask->reply->flags |= TSCT_EXT_SESSION_OPEN;
+	if (ask->missing)
+		strcpy(ask->missing, !strcmp(ask->below, "x") ? "x, y" : "?");
+}
+
+/* tx of the last answer to whoever it is, by address and key */
+static __u64 heard[8][1 << 20];
+
+static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
+{
+	return &heard[key_id & 7][((unsigned int)from->ip[13] & 15) << 16 |
+				  (unsigned int)from->ip[14] << 8 | from->ip[15]];
+}
+
+static inline void setup(void)
+{
+	static const struct tsct_responder_ops ops = {
+		.now = now, .real_ns = real_ns, .asked = asked,
+	};
+	static const struct tsct_guard_options no_limit;
+
+	memset(&w, 0, sizeof(w));
+	w.now = 1000;
+	w.responder = tsct_responder_new(&ops);
+	w.guard = tsct_guard_new(&no_limit, 1);
+	ck_assert(w.responder && w.guard);
+	ck_assert_int_eq(tsct_guard_rule(w.guard, "10.0.0.0/8", true), 0);
+	tsct_responder_use(w.responder, NULL, w.guard);
+	w.timeline = (struct tsct_timeline) {
+		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
+		.epoch = 3, .status = TSCT_STATUS_SYNCHRONIZED,
+		.has_line = true, .line = a_line(), .stratum = 10,
+		.precision = -25, .refid = 0x7f7f0101, .root_delay = 1,
+		.root_dispersion = 2, .reference = 77,
+	};
+}
+
+static inline void teardown(void)
+{
+	tsct_responder_free(w.responder);
+	tsct_guard_free(w.guard);
+	tsct_keys_free(w.keys);
+}
+
+static inline void use_keys(void)
+{
+	w.keys = keys_of(KEY_5 KEY_6 KEY_7);
+	tsct_responder_use(w.responder, w.keys, w.guard);
+}
+
+static inline struct tsct_address address(const char *text)
+{
+	struct tsct_address a = { .port = 123 };
+
+	ck_assert_int_eq(tsct_address_parse(text, &a), 0);
+	return a;
+}
+
+static inline enum tsct_answer give_bytes(const struct tsct_address *from,
+				   const __u8 *bytes, size_t len)
+{
+	struct tsct_stamp rx = { .ticks = w.now, .error = 3, .kernel = true };
+	enum tsct_answer answer;
+	__u64 counts[TSCT_ANSWER_NR];
+	__u8 *copy = malloc(len ? len : 1);
+	int i;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, bytes, len);
+	memcpy(counts, tsct_responder_counts(w.responder), sizeof(counts));
+	memset(w.bytes, 0xa5, sizeof(w.bytes));
+	w.now += 100;
+	answer = tsct_responder_answer(w.responder, &w.timeline, from, copy,
+				       len, rx, w.bytes, &w.len, &w.ticket);
+	free(copy);
+	ck_assert_uint_le(w.len, len);
+	ck_assert_int_eq(answer == TSCT_ANSWER_SENT, w.len != 0);
+	for (i = 0; i < TSCT_ANSWER_NR; i++)
+		ck_assert_uint_eq(tsct_responder_counts(w.responder)[i],
+				  counts[i] + (i == (int)answer));
+	if (w.len)
+		ck_assert_int_eq(tsct_ntp_parse(w.bytes, w.len, &w.reply,
+						NULL), 0);
+	return answer;
+}
+
+/* As it is, though it be a recording */
+static inline enum tsct_answer give_again(const char *from,
+				   const struct tsct_ntp_packet *p,
+				   __u32 key_id)
+{
+	struct tsct_address at = address(from);
+	__u8 bytes[TSCT_NTP_MAX];
+	size_t len = tsct_ntp_build(p, bytes);
+
+	if (key_id) {
+		len = tsct_mac_append(w.keys, key_id, bytes, len);
+		ck_assert_uint_gt(len, 0);
+	}
+	return give_bytes(&at, bytes, len);
+}
+
+/* By somebody who heard our last answer */
+static inline enum tsct_answer give(const char *from, struct tsct_ntp_packet *p,
+			     __u32 key_id)
+{
+	struct tsct_address at = address(from);
+	__u64 *tx = heard_by(&at, key_id);
+	enum tsct_answer answer;
+
+	p->ext.tx = *tx;
+	answer = give_again(from, p, key_id);
+	if (!answer && w.reply.has_ext)
+		*tx = w.reply.ext.tx;
+	return answer;
+}
+
+static inline struct tsct_ntp_packet request(bool field)
+{
+	struct tsct_ntp_packet p;
+
+	memset(&p, 0, sizeof(p));
+	p.version = 4;
+	p.mode = TSCT_NTP_MODE_CLIENT;
+	p.poll = 6;
+	p.transmit = any64() | 1;
+	p.has_ext = field;
+	p.ext.node = CHILD;
+	p.ext.host = CHILD_HOST;
+	p.ext.nonce = any64() | 1;
+	return p;
+}
+
+static inline void sent(__u32 ticket, __u64 ticks, __u32 error, bool kernel)
+{
+	tsct_responder_sent(w.responder, ticket, (struct tsct_stamp) {
+		.ticks = ticks, .error = error, .kernel = kernel });
+}
+
+#endif /* TESTS_RESPONDER_WORLD_H */
