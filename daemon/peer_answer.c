@@ -102,10 +102,25 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 		feed_one(p, nr, &s->held[i]);
 }
 
+/*
+ * What comes of exchanges takes a while, and its memory. The other answers of a poll
+ * would find a way back that is cold again, where their sender shares the CPU.
+ */
+static void feed_ready(struct peers *p, unsigned int nr)
+{
+	struct source *s = &p->source[nr];
+	unsigned int i;
+
+	for (i = 0; i < s->nr_ready; i++)
+		feed(p, nr, &s->ready[i]);
+	s->nr_ready = 0;
+}
+
 void source_flush(struct peers *p, unsigned int nr)
 {
 	struct tsct_exchange x;
 
+	feed_ready(p, nr);
 	if (tsct_client_flush(&p->source[nr].client, &x))
 		feed(p, nr, &x);
 }
@@ -284,9 +299,13 @@ static void take_answer(struct peers *p, unsigned int nr,
 				   &nr_x);
 	/* What is held back is of the one before. */
 	if (is_another(&was, &s->client.remote))
-		s->nr_held = 0;
+		s->nr_held = s->nr_ready = 0;
+	if (s->nr_ready + nr_x > SOURCE_READY)
+		feed_ready(p, nr);
 	for (i = 0; i < nr_x; i++)
-		feed(p, nr, &x[i]);
+		s->ready[s->nr_ready++] = x[i];
+	if (!tsct_client_waits(&s->client))
+		feed_ready(p, nr);
 	if (result == TSCT_CLIENT_OK)
 		answered(p, nr, now_ns);
 	else if (result == TSCT_CLIENT_KISS)

@@ -83,6 +83,7 @@ void sources_disrupt(struct peers *p)
 		tsct_client_disrupt(&p->source[i].client);
 		p->source[i].is_met = false;
 		p->source[i].nr_held = 0;
+		p->source[i].nr_ready = 0;
 	}
 	sources_hurry(p);
 }

@@ -17,6 +17,7 @@
 /* ---- peer_source.c, peer_answer.c, peer_tell.c: whom we ask ------------- */
 
 #define SOURCE_HELD	3
+#define SOURCE_READY	(2 * TSCT_CLIENT_OPEN)
 
 /* What it says cannot be; it was outvoted */
 enum source_doubt { DOUBT_NONE, DOUBT_REFUSED, DOUBT_LIAR };
@@ -29,6 +30,8 @@ struct source {
 	int poll;			/* 2^n s between them */
 	unsigned int burst;		/* requests left that follow each other */
 	__s64 hurried_ns;		/* when they began last; 0: never */
+	struct tsct_exchange ready[SOURCE_READY];
+	unsigned int nr_ready;		/* until all of a poll is answered */
 	struct tsct_exchange held[SOURCE_HELD];
 	unsigned int nr_held;
 	bool is_met;			/* no more are held back */
