@@ -19,10 +19,18 @@
 
 /* ---- odds and ends ------------------------------------------------------ */
 
+/* Some for a few polls: each call costs as much. */
 void peers_random(__u64 ret[2])
 {
-	while (getrandom(ret, 16, 0) != 16)
-		;			/* only a signal keeps it from that */
+	static __u64 pool[16][2];
+	static unsigned int left;
+
+	if (!left) {
+		while (getrandom(pool, sizeof(pool), 0) != sizeof(pool))
+			;		/* only a signal keeps it from that */
+		left = 16;
+	}
+	memcpy(ret, pool[--left], sizeof(pool[0]));
 }
 
 const char *peers_name(const struct tsct_address *address, char *text,
@@ -49,6 +57,9 @@ int peers_watch(struct peers *p, int fd, enum peers_kind kind,
 
 /* ---- the timer ---------------------------------------------------------- */
 
+/* Whatever is due then; it also takes back that the timer has expired. */
+#define ARM_ANEW	(-1)
+
 void peers_arm(struct peers *p)
 {
 	struct itimerspec at = { 0 };
@@ -72,12 +83,9 @@ void peers_arm(struct peers *p)
 static void on_timer(struct peers *p)
 {
 	__s64 now_ns = tsct_now_ns();
-	uint64_t expired;
 	unsigned int i;
 
-	if (read(p->timer, &expired, sizeof(expired)) < 0)
-		return;
-	p->armed_ns = NEVER;
+	p->armed_ns = ARM_ANEW;
 	netclock_round(&p->clock);
 	for (i = 0; i < p->nr_sources; i++)
 		source_due(p, i, now_ns);
