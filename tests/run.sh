@@ -18,8 +18,8 @@
 #
 # Programs run one after another, in the order of the suites. Before all others
 # come those of `unit`, and the scripts of any suite that say in a comment
-# `test-parallel: yes`: one on each CPU. So may run what only computes: no daemon,
-# no network, nothing that measures time or keeps several CPUs busy. Of these,
+# `test-parallel: yes`: one on each CPU. So may run what mostly computes: no daemon,
+# no network, nothing that a busy CPU makes fail or that keeps several busy. Of these,
 # what says `test-seconds: N`, about how long it takes, begins first, the longest
 # ahead of all.
 set -euo pipefail
@@ -110,10 +110,21 @@ launch() {	# LABEL COMMAND...; sets: pid
 	running[$pid]=$label began[$pid]=$SECONDS limits[$pid]=$limit
 }
 
+# One that was killed by a signal while the shell was at something else: `wait -n`
+# does not know it any more, and `wait` does. Sets: ended, status
+find_killed() {
+	for ended in "${!running[@]}"; do
+		kill -0 "$ended" 2>/dev/null || break
+	done
+	status=0
+	wait "$ended" || status=$?
+}
+
 # Waits for one of them to end, and adds up what it said.
 reap() {
-	local ended label suite log status=0 start limit p f s
+	local ended='' label suite log status=0 start limit p f s
 	wait -n -p ended "${!running[@]}" || status=$?
+	[ -n "${ended:-}" ] || find_killed
 	kill -KILL -- "-$ended" 2>/dev/null || true
 	label=${running[$ended]} start=${began[$ended]} limit=${limits[$ended]}
 	unset "running[$ended]" "began[$ended]" "limits[$ended]"

@@ -90,7 +90,7 @@ fi
 # told. (It measures again later, for longer, and believes that if it is much the same.)
 rate=''
 ctl=${O:-$(dirname "$0")/../../build}/tools/trace-ctl
-if [[ $accel == tcg,* ]] && [ -x "$ctl" ]; then
+if [[ $accel == tcg* ]] && [ -z "$icount" ] && [ -x "$ctl" ]; then
 	rate=$("$ctl" clock --json 2>/dev/null | awk -F'[:,]' '
 		/^  "source": "tsc"/ { tsc = 1 }
 		tsc && /"rate_mhz"/ { printf "tsc_early_khz=%d", $2 * 1000 + 0.5 }') ||

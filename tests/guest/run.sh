@@ -249,8 +249,11 @@ make_kernel() {	# AT NAME
 	dir=$("$here/kernel.sh" get "$2" 2>"$1.why") || status=$?
 	echo "$dir" >"$1.dir"
 	echo "$status" >"$1.get"
-	[ "$status" -eq 0 ] &&
-		make_step "$1" module "$dir" "$out" &&
+	[ "$status" -eq 0 ] || return 0
+	# Two names may be of one release, and one place is where it is built.
+	exec 9>"$work/lock.$(basename "$(cat "$dir/release")")"
+	flock 9
+	make_step "$1" module "$dir" "$out" &&
 		make_step "$1" selftest "$dir" "$out/selftest" SELFTEST=1 &&
 		make_step "$1" samples "$dir" "$out" samples &&
 		make_step "$1" sparse "$dir" "$out" sparse
@@ -389,8 +392,14 @@ take_results() {	# INDEX
 
 declare -A running=()	# PID: index
 reap() {
-	local pid
+	local pid=''
 	wait -n -p pid "${!running[@]}" || true
+	if [ -z "${pid:-}" ]; then	# killed while the shell was at something else
+		for pid in "${!running[@]}"; do
+			kill -0 "$pid" 2>/dev/null || break
+		done
+		wait "$pid" || true
+	fi
 	take_results "${running[$pid]}"
 	unset "running[$pid]"
 }
