@@ -38,9 +38,11 @@ struct {
 /* The last segment that came to a socket which listens, on this CPU */
 struct handshake {
 	u64 skb;
+	u64 at;			/* CLOCK_MONOTONIC, ns */
 	u64 flow;
 	u32 sequence;
 };
+#define AT_ONCE_NS	2000000		/* no timer of TCP is as quick */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -312,15 +314,18 @@ static __always_inline bool is_again(const struct sock *sk,
 {
 	__u32 zero = 0;
 	struct handshake *last = bpf_map_lookup_elem(&last_handshake, &zero);
-	bool again;
+	u64 now = bpf_ktime_get_ns();
+	bool listens, again;
 
 	if (!last)
 		return false;
-	again = last->skb == (u64)skb && last->flow == p->flow &&
-		last->sequence == p->sequence;
+	listens = BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_LISTEN;
+	again = !listens && last->skb == (u64)skb && last->flow == p->flow &&
+		last->sequence == p->sequence && now - last->at < AT_ONCE_NS;
 	last->skb = 0;
-	if (BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_LISTEN) {
+	if (listens) {
 		last->skb = (u64)skb;
+		last->at = now;
 		last->flow = p->flow;
 		last->sequence = p->sequence;
 	}
