@@ -274,7 +274,8 @@ static bool take_hint(struct peers *p, struct source *s,
 static bool is_another(const struct tsct_remote *a, const struct tsct_remote *b)
 {
 	return a->node != b->node || a->host != b->host ||
-		a->master != b->master || a->epoch != b->epoch;
+		a->master != b->master || a->epoch != b->epoch ||
+		a->has_line != b->has_line;
 }
 
 static void take_answer(struct peers *p, unsigned int nr,
@@ -300,10 +301,11 @@ static void take_answer(struct peers *p, unsigned int nr,
 	/* What is held back is of the one before. */
 	if (is_another(&was, &s->client.remote))
 		s->nr_held = s->nr_ready = 0;
-	if (s->nr_ready + nr_x > SOURCE_READY)
-		feed_ready(p, nr);
-	for (i = 0; i < nr_x; i++)
+	for (i = 0; i < nr_x; i++) {
+		if (s->nr_ready == TSCT_CLIENT_OPEN)
+			feed_ready(p, nr);
 		s->ready[s->nr_ready++] = x[i];
+	}
 	if (!tsct_client_waits(&s->client))
 		feed_ready(p, nr);
 	if (result == TSCT_CLIENT_OK)

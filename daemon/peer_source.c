@@ -252,7 +252,7 @@ static int ask(struct peers *p, unsigned int nr)
 	return 0;
 }
 
-/* The request before was not answered. */
+/* Of the poll before, not all was answered. */
 static void give_up(struct peers *p, unsigned int nr, __s64 now_ns)
 {
 	struct source *s = &p->source[nr];

@@ -17,7 +17,6 @@
 /* ---- peer_source.c, peer_answer.c, peer_tell.c: whom we ask ------------- */
 
 #define SOURCE_HELD	3
-#define SOURCE_READY	(2 * TSCT_CLIENT_OPEN)
 
 /* What it says cannot be; it was outvoted */
 enum source_doubt { DOUBT_NONE, DOUBT_REFUSED, DOUBT_LIAR };
@@ -30,14 +29,15 @@ struct source {
 	int poll;			/* 2^n s between them */
 	unsigned int burst;		/* requests left that follow each other */
 	__s64 hurried_ns;		/* when they began last; 0: never */
-	struct tsct_exchange ready[SOURCE_READY];
+	struct tsct_exchange ready[TSCT_CLIENT_OPEN];
 	unsigned int nr_ready;		/* until all of a poll is answered */
 	struct tsct_exchange held[SOURCE_HELD];
 	unsigned int nr_held;
 	bool is_met;			/* no more are held back */
 	bool is_unsynced;		/* its last answer says so: a burst has to wait */
 	unsigned int good;		/* answers in a row at this poll */
-	unsigned int lost;		/* polls in a row without one */
+	unsigned int lost;		/* polls of which something was not answered,
+					 * since the last answer */
 	__u32 session;			/* of the master's; 0: in none */
 	unsigned int sweep;		/* exchanges left of one of our own, */
 	__u32 sweep_session;		/* which has a number, too; 0: none, */

@@ -9,9 +9,9 @@
  * set, its stamps are possible, it is not one we had. An answer comes once with
  * the stamp that the server took before it sent it. When and whether the kernel
  * really sent it, the next answer tells (interleaved, RFC 9769 and our field);
- * so an exchange is given away when it is as good as it will get. Of a request and
- * the one right behind it only the exchange with the shorter round trip is: a path
- * that nobody used for a while is slow at first, and more so one way.
+ * so an exchange is given away when it is as good as it will get. Where requests are
+ * right behind each other, only one exchange of the first two is, that with the shorter
+ * round trip: a path that nobody used for a while is slow at first, more so one way.
  *
  * Causality rests on where stamps are taken: a program's own t1 before it sends,
  * its own t4 after it received.
