@@ -38,11 +38,9 @@ struct {
 /* The last segment that came to a socket which listens, on this CPU */
 struct handshake {
 	u64 skb;
-	u64 at;			/* CLOCK_MONOTONIC, ns */
 	u64 flow;
 	u32 sequence;
 };
-#define AT_ONCE_NS	2000000		/* no timer of TCP is as quick */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -306,7 +304,8 @@ int BPF_PROG(on_udp6_send, struct sk_buff *skb)
 /*
  * The segment that ends a handshake is for the socket that listens. If another
  * CPU makes the new socket in that moment, the kernel begins again with the same
- * packet, at once and here, and this time it is for the new one.
+ * packet, at once and here, and this time it is for the new one. At once may take
+ * milliseconds, where the CPU is a guest's: no other segment comes in between.
  */
 static __always_inline bool is_again(const struct sock *sk,
 				     const struct sk_buff *skb,
@@ -314,18 +313,16 @@ static __always_inline bool is_again(const struct sock *sk,
 {
 	__u32 zero = 0;
 	struct handshake *last = bpf_map_lookup_elem(&last_handshake, &zero);
-	u64 now = bpf_ktime_get_ns();
 	bool listens, again;
 
 	if (!last)
 		return false;
 	listens = BPF_CORE_READ(sk, __sk_common.skc_state) == BPF_TCP_LISTEN;
 	again = !listens && last->skb == (u64)skb && last->flow == p->flow &&
-		last->sequence == p->sequence && now - last->at < AT_ONCE_NS;
+		last->sequence == p->sequence;
 	last->skb = 0;
 	if (listens) {
 		last->skb = (u64)skb;
-		last->at = now;
 		last->flow = p->flow;
 		last->sequence = p->sequence;
 	}
