@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * epoll_wait() below is where the daemon waits. A calibration, at the start and
- * after a disruption, sleeps for 15 ms on top; and where the kernel does not
- * keep time by the TSC every CPU is visited before the start, for two seconds
- * at most.
+ * ppoll() below is where the daemon waits. A calibration, at the start and after a
+ * disruption, sleeps for 15 ms on top; and where the kernel does not keep time by the
+ * TSC every CPU is visited before the start, for two seconds at most.
+ *
+ * The sockets of the network are not watched by epoll: that would be called back
+ * within each send, between the stamps of the way there, and for requests longer than
+ * for answers.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +18,7 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -22,9 +27,12 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "now.h"
 #include "peers.h"
 #include "provider.h"
 #include "rundir.h"
+
+#define NS_PER_S	1000000000LL
 
 enum who {
 	WHO_TIMER,
@@ -34,7 +42,6 @@ enum who {
 	WHO_CONTROL,
 	WHO_KERNEL,
 	WHO_VISITED,
-	WHO_PEERS,
 };
 
 struct loop {
@@ -231,25 +238,55 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 	case WHO_VISITED:
 		on_visited(loop);
 		return;
-	case WHO_PEERS:
-		peers_dispatch(loop->peers);
-		return;
 	default:
 		tsct_server_dispatch(loop->server);
 	}
 }
 
-static int turn(struct loop *loop)
+static void dispatch_all(struct loop *loop)
 {
 	struct epoll_event events[8];
+	int i, nr = epoll_wait(loop->epoll, events, 8, 0);
+
+	for (i = 0; i < nr && !loop->err; i++)
+		dispatch(loop, &events[i]);
+}
+
+/* fds[0] is the loop's own, the others are of peers. */
+static int wait_for(struct pollfd *fds, unsigned int nr, __s64 until_ns)
+{
+	__s64 ns = until_ns == INT64_MAX ? INT64_MAX :
+		until_ns - tsct_now_ns();
+	struct timespec timeout = { 0 };
+
+	if (ns > 0) {
+		timeout.tv_sec = ns / NS_PER_S;
+		timeout.tv_nsec = ns % NS_PER_S;
+	}
+	if (ppoll(fds, nr, ns == INT64_MAX ? NULL : &timeout, NULL) >= 0)
+		return 0;
+	return -errno;
+}
+
+static int turn(struct loop *loop)
+{
+	struct pollfd fds[1 + PEERS_FDS_MAX];
+	unsigned int nr;
+	__s64 until_ns;
+	int err;
 
 	while (!loop->stop && !loop->err) {
-		int i, nr = epoll_wait(loop->epoll, events, 8, -1);
-
-		if (nr < 0 && errno != EINTR)
-			return -errno;
-		for (i = 0; i < nr && !loop->err; i++)
-			dispatch(loop, &events[i]);
+		fds[0] = (struct pollfd) { .fd = loop->epoll,
+					   .events = POLLIN };
+		nr = 1 + peers_wants(loop->peers, fds + 1, &until_ns);
+		err = wait_for(fds, nr, until_ns);
+		if (err == -EINTR)
+			continue;
+		if (err)
+			return err;
+		peers_dispatch(loop->peers, fds + 1);
+		if (fds[0].revents)
+			dispatch_all(loop);
 		see_to_peers(loop);
 	}
 	return loop->err;
@@ -307,8 +344,6 @@ static int open_all(struct loop *loop, const char *run_dir)
 		err = open_control(loop, run_dir);
 	if (!err)
 		err = open_kernel(loop);
-	if (!err)
-		err = watch(loop, peers_fd(loop->peers), WHO_PEERS);
 	return err;
 }
 

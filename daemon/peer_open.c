@@ -115,7 +115,6 @@ static int make_guard(struct peers *p, struct service *s)
 
 int service_open(struct peers *p, struct service *ret)
 {
-	unsigned int i;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
@@ -125,8 +124,6 @@ int service_open(struct peers *p, struct service *ret)
 	err = ret->responder ? make_guard(p, ret) : -ENOMEM;
 	if (!err)
 		err = open_sockets(p, ret);
-	for (i = 0; i < ret->nr && !err; i++)
-		err = peers_watch(p, ret->socket[i].fd, PEERS_SERVER, i);
 	if (err) {
 		service_close(p, ret);
 		return err;

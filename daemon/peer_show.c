@@ -243,7 +243,6 @@ static void begin_session(struct peers *p, FILE *to)
 	if (p->members.round && p->service.nr)
 		members_begin(p);
 	sources_sweep(p);
-	peers_arm(p);
 	say(json_pack("{s:o}", "session", show_session(p)), to);
 }
 

@@ -97,7 +97,6 @@ void sources_nudge(struct peers *p)
 		if (barrier_asks(p, &p->source[i]) &&
 		    p->source[i].due_ns > soon_ns)
 			p->source[i].due_ns = soon_ns;
-	peers_arm(p);
 }
 
 static __s64 smaller(__s64 a, __s64 b)
@@ -127,8 +126,6 @@ static int reopen(struct peers *p, unsigned int nr)
 
 	net_close(&s->socket);
 	err = net_open_client(&s->conf.address, &p->clock, &s->socket);
-	if (!err)
-		err = peers_watch(p, s->socket.fd, PEERS_SOURCE, nr);
 	if (err)
 		net_close(&s->socket);
 	return err;

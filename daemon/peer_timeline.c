@@ -176,5 +176,4 @@ void peers_tick(struct peers *p)
 	service_refresh(p);
 	sources_tell(p);
 	tell(p);
-	peers_arm(p);
 }

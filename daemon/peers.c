@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "core/scale.h"
 #include "log.h"
@@ -14,8 +12,6 @@
 #include "now.h"
 #include "peer_history.h"
 #include "peers_private.h"
-
-#define EVENTS		16
 
 /* ---- odds and ends ------------------------------------------------------ */
 
@@ -43,52 +39,6 @@ const char *peers_name(const struct tsct_address *address, char *text,
 	else
 		inet_ntop(AF_INET6, address->ip, text, (socklen_t)size);
 	return text;
-}
-
-int peers_watch(struct peers *p, int fd, enum peers_kind kind,
-		unsigned int nr)
-{
-	struct epoll_event event = {
-		.events = EPOLLIN, .data.u64 = (__u64)kind << 32 | nr,
-	};
-
-	return epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-/* ---- the timer ---------------------------------------------------------- */
-
-/* Whatever is due then; it also takes back that the timer has expired. */
-#define ARM_ANEW	(-1)
-
-void peers_arm(struct peers *p)
-{
-	struct itimerspec at = { 0 };
-	__s64 due_ns = NEVER;
-	unsigned int i;
-
-	for (i = 0; i < p->nr_sources; i++)
-		if (p->source[i].due_ns < due_ns)
-			due_ns = p->source[i].due_ns;
-	if (due_ns == p->armed_ns)
-		return;
-	p->armed_ns = due_ns;
-	if (due_ns != NEVER) {
-		due_ns = due_ns > 0 ? due_ns : 1;
-		at.it_value.tv_sec = due_ns / NS_PER_S;
-		at.it_value.tv_nsec = due_ns % NS_PER_S;
-	}
-	timerfd_settime(p->timer, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
-static void on_timer(struct peers *p)
-{
-	__s64 now_ns = tsct_now_ns();
-	unsigned int i;
-
-	p->armed_ns = ARM_ANEW;
-	netclock_round(&p->clock);
-	for (i = 0; i < p->nr_sources; i++)
-		source_due(p, i, now_ns);
 }
 
 /* ---- configuration ------------------------------------------------------ */
@@ -167,8 +117,6 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	if (!peers)
 		return -ENOMEM;
 	peers->options = *options;
-	peers->epoll = peers->timer = -1;
-	peers->armed_ns = NEVER;
 	err = load(options, &peers->conf);
 	if (err) {
 		free(peers);
@@ -204,8 +152,6 @@ static void watch_links(struct peers *p)
 {
 	int err = links_open(&p->links);
 
-	if (!err)
-		err = peers_watch(p, links_fd(p->links), PEERS_LINKS, 0);
 	if (err)
 		log_warning("changes of the network go unnoticed: %s",
 			    strerror(-err));
@@ -242,18 +188,11 @@ void peers_recall(struct peers *p, struct real *real)
 
 int peers_start(struct peers *p, struct keeper *keeper)
 {
-	int err;
+	int err = 0;
 
 	p->keeper = keeper;
 	netclock_init(&p->clock, keeper, p->real);
-	p->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (p->epoll < 0)
-		return -errno;
-	p->timer = timerfd_create(CLOCK_MONOTONIC,
-				  TFD_CLOEXEC | TFD_NONBLOCK);
-	err = p->timer < 0 ? -errno :
-		peers_watch(p, p->timer, PEERS_TIMER, 0);
-	if (!err && conf_has_network(p->conf))
+	if (conf_has_network(p->conf))
 		err = start_network(p);
 	if (!err)
 		peers_tick(p);
@@ -285,10 +224,6 @@ void peers_close(struct peers *p)
 	if (!p)
 		return;
 	conf_free(p->conf);
-	if (p->timer >= 0)
-		close(p->timer);
-	if (p->epoll >= 0)
-		close(p->epoll);
 	free(p);
 }
 
@@ -363,11 +298,6 @@ void peers_reload(struct peers *p)
 
 /* ---- work --------------------------------------------------------------- */
 
-int peers_fd(const struct peers *p)
-{
-	return p->epoll;
-}
-
 /* Not for each of a thousand changes in a second: the rest with the next tick */
 void peers_look_at_links(struct peers *p)
 {
@@ -383,35 +313,78 @@ void peers_look_at_links(struct peers *p)
 	sources_hurry(p);
 }
 
-static void dispatch(struct peers *p, __u64 what)
+static __s64 due_ns(const struct peers *p)
 {
-	unsigned int nr = (unsigned int)what;
+	__s64 due_ns = NEVER;
+	unsigned int i;
 
-	switch ((enum peers_kind)(what >> 32)) {
-	case PEERS_TIMER:
-		on_timer(p);
-		return;
-	case PEERS_LINKS:
+	for (i = 0; i < p->nr_sources; i++)
+		if (p->source[i].due_ns < due_ns)
+			due_ns = p->source[i].due_ns;
+	return due_ns;
+}
+
+static void want(struct peers *p, struct pollfd *fds, int fd,
+		 enum wanted_kind kind, unsigned int nr)
+{
+	if (fd < 0)
+		return;			/* it cannot be asked at the moment */
+	fds[p->nr_wanted] = (struct pollfd) { .fd = fd, .events = POLLIN };
+	p->wanted[p->nr_wanted++] = (struct wanted) { kind, nr };
+}
+
+unsigned int peers_wants(struct peers *p, struct pollfd *fds,
+			 __s64 *ret_until_ns)
+{
+	unsigned int i;
+
+	static_assert(1 + TSCT_SOURCES_MAX + SERVER_SOCKETS_MAX <=
+		      PEERS_FDS_MAX, "room for all");
+	p->nr_wanted = 0;
+	for (i = 0; i < p->nr_sources; i++)
+		want(p, fds, p->source[i].socket.fd, WANTED_SOURCE, i);
+	for (i = 0; i < p->service.nr; i++)
+		want(p, fds, p->service.socket[i].fd, WANTED_SERVER, i);
+	if (p->links)
+		want(p, fds, links_fd(p->links), WANTED_LINKS, 0);
+	*ret_until_ns = due_ns(p);
+	return p->nr_wanted;
+}
+
+static void dispatch(struct peers *p, const struct wanted *wanted)
+{
+	switch (wanted->kind) {
+	case WANTED_LINKS:
 		peers_look_at_links(p);
 		return;
-	case PEERS_SOURCE:
-		if (nr < p->nr_sources)
-			source_dispatch(p, nr);
+	case WANTED_SOURCE:
+		source_dispatch(p, wanted->nr);
 		return;
-	case PEERS_SERVER:
-		if (nr < p->service.nr)
-			service_dispatch(p, nr);
+	case WANTED_SERVER:
+		service_dispatch(p, wanted->nr);
 	}
 }
 
-void peers_dispatch(struct peers *p)
+static void ask_due(struct peers *p)
 {
-	struct epoll_event events[EVENTS];
-	int i, nr = epoll_wait(p->epoll, events, EVENTS, 0);
+	__s64 now_ns = tsct_now_ns();
+	unsigned int i;
 
-	for (i = 0; i < nr; i++)
-		dispatch(p, events[i].data.u64);
-	peers_arm(p);
+	if (now_ns < due_ns(p))
+		return;
+	netclock_round(&p->clock);
+	for (i = 0; i < p->nr_sources; i++)
+		source_due(p, i, now_ns);
+}
+
+void peers_dispatch(struct peers *p, const struct pollfd *fds)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr_wanted; i++)
+		if (fds[i].revents)
+			dispatch(p, &p->wanted[i]);
+	ask_due(p);
 }
 
 bool peers_pressing(struct peers *p)

@@ -6,6 +6,7 @@
 #ifndef TSCTRACED_PEERS_H
 #define TSCTRACED_PEERS_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -38,9 +39,17 @@ void peers_close(struct peers *peers);	/* NULL is fine */
 /* SIGHUP: read it again; where it is broken, all stays as it is. */
 void peers_reload(struct peers *peers);
 
-/* Readable when there is work, of which peers_dispatch() does a bounded amount. */
-int peers_fd(const struct peers *peers);
-void peers_dispatch(struct peers *peers);
+/*
+ * peers_wants - what to wait for: writes it to @fds, of which PEERS_FDS_MAX are
+ * enough, and returns how many there are; and until when, CLOCK_MONOTONIC,
+ * INT64_MAX: for ever
+ * peers_dispatch - after that: does a bounded amount of the work that there is
+ */
+#define PEERS_FDS_MAX	64
+
+unsigned int peers_wants(struct peers *peers, struct pollfd *fds,
+			 __s64 *ret_until_ns);
+void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 
 /* The keeper did something. */
 void peers_tick(struct peers *peers);

@@ -190,6 +190,14 @@ void service_refresh(struct peers *p);
 
 /* ---- peers.c ------------------------------------------------------------ */
 
+/* What is waited for: which of them */
+enum wanted_kind { WANTED_LINKS, WANTED_SOURCE, WANTED_SERVER };
+
+struct wanted {
+	enum wanted_kind kind;
+	unsigned int nr;
+};
+
 struct peers {
 	struct peers_options options;
 	struct conf *conf;		/* NULL: there is no file */
@@ -197,8 +205,8 @@ struct peers {
 	struct real *real;
 	struct netclock clock;
 	__u64 node, host;
-	int epoll, timer;
-	__s64 armed_ns;
+	struct wanted wanted[PEERS_FDS_MAX];
+	unsigned int nr_wanted;
 	struct source source[TSCT_SOURCES_MAX];
 	unsigned int nr_sources;
 	struct service service;
@@ -224,17 +232,8 @@ struct peers {
 /* Is a session under way, of ours or of our master's? */
 bool peers_busy(const struct peers *p);
 
-/* What epoll tells of: kind and number */
-enum peers_kind { PEERS_TIMER, PEERS_LINKS, PEERS_SOURCE, PEERS_SERVER };
-
-int peers_watch(struct peers *p, int fd, enum peers_kind kind,
-		unsigned int nr);
-
 /* The network changed, and what had to wait for a second */
 void peers_look_at_links(struct peers *p);
-
-/* Wake up when the next source is due: after due_ns was changed. */
-void peers_arm(struct peers *p);
 
 /* Two numbers that nobody can guess */
 void peers_random(__u64 ret[2]);
