@@ -8,7 +8,7 @@
 
 /* While a session is under way, a fit for each of so many exchanges is enough. */
 #define REFIT_S		0.5
-#define REFIT_PART	64
+#define REFIT_PART	32
 
 double tsct_path_ns_per_count(const struct tsct_path *path)
 {
