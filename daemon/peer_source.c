@@ -216,6 +216,7 @@ static int ask_one(struct peers *p, struct source *s, bool follows)
 	if (err)
 		return err;
 	tsct_client_sent(client, (__u32)client->sent, before);
+	source_read_stamps(p, s);
 	return 0;
 }
 
@@ -245,7 +246,6 @@ static int ask(struct peers *p, unsigned int nr)
 	/* What cannot be sent is lost, and the first one counts all the same. */
 	while (--length && !err)
 		err = ask_one(p, s, true);
-	source_read_stamps(p, s);
 	return 0;
 }
 
