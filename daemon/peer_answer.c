@@ -7,7 +7,7 @@
 #include "peer_history.h"
 #include "peers_private.h"
 
-#define GOOD_ENOUGH	8		/* answers until a longer poll is tried */
+#define GOOD_ENOUGH	8		/* polls until a longer one is tried */
 #define SWEEP_NS	1000000		/* between exchanges of our own session */
 #define BEHIND_NS	1000000		/* until the rest of a poll is answered */
 
@@ -221,7 +221,7 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 
 	s->lost = 0;
 	s->is_unsynced = false;
-	if (++s->good >= GOOD_ENOUGH) {
+	if (!tsct_client_waits(&s->client) && ++s->good >= GOOD_ENOUGH) {
 		s->good = 0;
 		if (s->poll < s->conf.maxpoll)
 			s->poll++;

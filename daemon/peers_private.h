@@ -35,7 +35,7 @@ struct source {
 	unsigned int nr_held;
 	bool is_met;			/* no more are held back */
 	bool is_unsynced;		/* its last answer says so: a burst has to wait */
-	unsigned int good;		/* answers in a row at this poll */
+	unsigned int good;		/* polls like this that were answered */
 	unsigned int lost;		/* polls of which something was not answered,
 					 * since the last answer */
 	__u32 session;			/* of the master's; 0: in none */
