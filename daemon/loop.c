@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <systemd/sd-daemon.h>
@@ -255,17 +256,15 @@ static void dispatch_all(struct loop *loop)
 /* fds[0] is the loop's own, the others are of peers. */
 static int wait_for(struct pollfd *fds, unsigned int nr, __s64 until_ns)
 {
-	__s64 ns = until_ns == INT64_MAX ? INT64_MAX :
-		until_ns - tsct_now_ns();
+	bool forever = until_ns == INT64_MAX;
+	__s64 ns = forever ? 0 : until_ns - tsct_now_ns();
 	struct timespec timeout = { 0 };
 
 	if (ns > 0) {
 		timeout.tv_sec = ns / NS_PER_S;
 		timeout.tv_nsec = ns % NS_PER_S;
 	}
-	if (ppoll(fds, nr, ns == INT64_MAX ? NULL : &timeout, NULL) >= 0)
-		return 0;
-	return -errno;
+	return ppoll(fds, nr, forever ? NULL : &timeout, NULL) < 0 ? -errno : 0;
 }
 
 static int turn(struct loop *loop)
@@ -284,9 +283,10 @@ static int turn(struct loop *loop)
 			continue;
 		if (err)
 			return err;
-		peers_dispatch(loop->peers, fds + 1);
+		/* First: the clock may have been set, or the counter disrupted. */
 		if (fds[0].revents)
 			dispatch_all(loop);
+		peers_dispatch(loop->peers, fds + 1);
 		see_to_peers(loop);
 	}
 	return loop->err;
@@ -370,6 +370,8 @@ int loop_run(struct keeper *k, struct real *real, struct tsct_server *server,
 	};
 	int err = open_all(&loop, options->run_dir);
 
+	/* Turns in a session are half a millisecond: 50 us later is a lot. */
+	prctl(PR_SET_TIMERSLACK, 1UL);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 	} else {

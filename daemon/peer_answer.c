@@ -135,7 +135,7 @@ void source_leave_session(struct peers *p, unsigned int nr)
 	s->session = 0;
 	s->sweep = 0;
 	s->sweep_session = 0;
-	s->due_ns = NEVER;		/* ask_next() says when */
+	s->due_ns = NEVER;		/* the caller says when */
 	p->nr_sessions++;
 	p->pressing = true;
 }

@@ -245,6 +245,7 @@ static int follow(struct peers *p, struct conf *conf)
 	struct conf *old = p->conf;
 	int err;
 
+	p->nr_wanted = 0;		/* that may be closed now */
 	service_close(p, &p->service);
 	if (p->cluster && (!conf_has_network(conf) || is_another(old, conf)))
 		peers_stop(p);
@@ -313,7 +314,7 @@ void peers_look_at_links(struct peers *p)
 	sources_hurry(p);
 }
 
-static __s64 due_ns(const struct peers *p)
+static __s64 first_due_ns(const struct peers *p)
 {
 	__s64 due_ns = NEVER;
 	unsigned int i;
@@ -347,7 +348,7 @@ unsigned int peers_wants(struct peers *p, struct pollfd *fds,
 		want(p, fds, p->service.socket[i].fd, WANTED_SERVER, i);
 	if (p->links)
 		want(p, fds, links_fd(p->links), WANTED_LINKS, 0);
-	*ret_until_ns = due_ns(p);
+	*ret_until_ns = first_due_ns(p);
 	return p->nr_wanted;
 }
 
@@ -370,7 +371,7 @@ static void ask_due(struct peers *p)
 	__s64 now_ns = tsct_now_ns();
 	unsigned int i;
 
-	if (now_ns < due_ns(p))
+	if (now_ns < first_due_ns(p))
 		return;
 	netclock_round(&p->clock);
 	for (i = 0; i < p->nr_sources; i++)

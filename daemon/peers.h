@@ -43,7 +43,8 @@ void peers_reload(struct peers *peers);
  * peers_wants - what to wait for: writes it to @fds, of which PEERS_FDS_MAX are
  * enough, and returns how many there are; and until when, CLOCK_MONOTONIC,
  * INT64_MAX: for ever
- * peers_dispatch - after that: does a bounded amount of the work that there is
+ * peers_dispatch - after that: does a bounded amount of the work that there is. What
+ * was closed meanwhile by peers_reload() is no longer looked at.
  */
 #define PEERS_FDS_MAX	64
 

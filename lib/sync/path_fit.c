@@ -6,7 +6,7 @@
 #include "core/scale.h"
 #include "path_private.h"
 
-/* While a session is under way, a fit for each of so many exchanges is enough. */
+/* Where exchanges follow fast, there is a fit when a 32nd part of them is new. */
 #define REFIT_S		0.5
 #define REFIT_PART	32
 
