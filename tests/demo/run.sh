@@ -132,21 +132,43 @@ boot_all() {
 	boot gamma 1 "$(believes -60)" -rtc "$(rtc_in -4)" $(cable 2 off)
 }
 
+run_all() {
+	local stage shown=
+	boots=()
+	rm -f "$cables"/*
+	progress "booting three guests with $release"
+	boot_all
+	while [ -n "$(jobs -rp)" ]; do
+		sleep 0.5
+		stage=$(sed -s -n '/^stage: /h; ${x; s/^stage: //p}' "$demo"/*.results |
+			paste -sd '|' | sed 's/|/ | /g')
+		[ "$stage" = "$shown" ] || progress "$stage"
+		shown=$stage
+	done
+	end_progress
+}
+got_through() {	# NODE
+	grep -q '^ok 1 - demo' "$demo/$1.results" && [ -s "$demo/$1.tar.gz" ]
+}
+# QEMU 7.2 may take an address for the flags of an instruction that it interrupted. The
+# kernel then says that it is being single-stepped (a WARNING of exc_debug_kernel), with
+# bits set in EFLAGS that no processor has: 22 and those above.
+failed_to_emulate() {	# NODE
+	grep -q 'WARNING: .*exc_debug_kernel' "$demo/$1.results" &&
+		grep -qE 'EFLAGS: (00[4-9a-f]|0[1-9a-f]|[1-9a-f])' "$demo/$1.results"
+}
+
 started=$SECONDS
-progress "booting three guests with $release"
-boot_all
-shown=
-while [ -n "$(jobs -rp)" ]; do
-	sleep 0.5
-	stage=$(sed -s -n '/^stage: /h; ${x; s/^stage: //p}' "$demo"/*.results |
-		paste -sd '|' | sed 's/|/ | /g')
-	[ "$stage" = "$shown" ] || progress "$stage"
-	shown=$stage
-done
-end_progress
+run_all
 for node in $nodes; do
-	if ! grep -q '^ok 1 - demo' "$demo/$node.results" ||
-	   [ ! -s "$demo/$node.tar.gz" ]; then
+	if ! got_through $node && failed_to_emulate $node; then
+		progress "the emulator failed on $node: its EFLAGS cannot be; once more"
+		run_all
+		break
+	fi
+done
+for node in $nodes; do
+	if ! got_through $node; then
 		cat "$demo/$node.results"
 		tail -n 20 "$demo/$node.console" | tr -d '\r'
 		die "$node did not get through (console: $demo/$node.console)"
