@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --browser | --debug-kernel | --fuzz | --service] - see to it that all that
-# the build and the tests use is here
+# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --service] - see to it
+# that all that the build and the tests use is here
 #
 # On Debian 12 or newer and on Ubuntu, what is missing is installed with
 # apt-get (as root, or by sudo). Elsewhere the list is printed, with what is
 # missing of it, and the exit status is 1. Quick when nothing is missing.
 # --debug-kernel adds what guest/debug_kernel.sh builds its kernel with, --fuzz
-# what the fuzzer is linked with, --browser what looks at pages of report, --service what makes the service's container.
+# what the fuzzer is linked with, --browser what looks at pages of report, --service what
+# makes the service's container, --bench the tracer that is measured beside ours.
 set -euo pipefail
 
 # package | what it brings that we look for | what for
@@ -84,6 +85,11 @@ for_service='
 mmdebstrap           | mmdebstrap          | a Debian for a container
 '
 
+for_bench='
+lttng-tools          | lttng               | another tracer: its sessions
+liblttng-ust-dev     | lttng-ust.pc        | ... and its events
+'
+
 for_browser='
 chromium             | chromium            | draws the pages of report
 '
@@ -154,6 +160,7 @@ install_packages() {
 [ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
 [ "${1:-}" != --service ] || table+=$for_service
 [ "${1:-}" != --fuzz ] || table+=$for_fuzz
+[ "${1:-}" != --bench ] || table+=$for_bench
 [ "${1:-}" != --browser ] || table+=$for_browser
 if [ "${1:-}" = --list ]; then
 	rows
