@@ -22,16 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "core/latch.h"
-#include "kernel.h"
-#include "log.h"
+#include "daemon/control/control_socket.h"
+#include "lib/core/latch.h"
+#include "daemon/clock/kernel_events.h"
+#include "daemon/config/log.h"
 #include "loop.h"
-#include "metrics.h"
-#include "now.h"
-#include "peers.h"
-#include "provider.h"
-#include "rundir.h"
+#include "daemon/control/metrics.h"
+#include "lib/client/gettime.h"
+#include "daemon/sync/peers.h"
+#include "lib/provider/server.h"
+#include "daemon/config/run_dir.h"
 
 #define NS_PER_S	1000000000LL
 

@@ -2,8 +2,8 @@
 #ifndef TSCTRACED_LOOP_H
 #define TSCTRACED_LOOP_H
 
-#include "keeper.h"
-#include "real.h"
+#include "daemon/clock/timekeeper.h"
+#include "daemon/clock/platform_linux.h"
 
 struct peers;
 struct tsct_server;

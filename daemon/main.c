@@ -10,15 +10,15 @@
 #include <tsctrace/version.h>
 #include <unistd.h>
 
-#include "clockpage.h"
-#include "conf.h"
-#include "keeper.h"
-#include "log.h"
+#include "lib/clock/clock_page.h"
+#include "daemon/config/config.h"
+#include "daemon/clock/timekeeper.h"
+#include "daemon/config/log.h"
 #include "loop.h"
-#include "peers.h"
-#include "provider.h"
-#include "real.h"
-#include "rundir.h"
+#include "daemon/sync/peers.h"
+#include "lib/provider/server.h"
+#include "daemon/clock/platform_linux.h"
+#include "daemon/config/run_dir.h"
 
 /* What disrupts the clock is to be noticed within 2 s, whatever it is. */
 #define INTERVAL_MS_MIN	100

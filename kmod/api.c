@@ -10,7 +10,7 @@
 #include <linux/string.h>
 #include <linux/tsctrace.h>
 
-#include "../lib/core/def.h"
+#include "../lib/core/event_def.h"
 #include "channel.h"
 
 struct tsct_channel *tsct_channel_open(const char *name, u32 policy,

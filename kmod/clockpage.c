@@ -19,7 +19,7 @@
 #include <asm/tsc.h>
 
 #include "../lib/core/latch.h"
-#include "../lib/core/scale.h"
+#include "../lib/core/clock_params.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "notify.h"

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "../lib/core/defparse.c"
+#include "../lib/core/event_def_parse.c"

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "../lib/core/history.c"
+#include "../lib/core/segment_history.c"

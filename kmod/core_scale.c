@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "../lib/core/scale.c"
+#include "../lib/core/clock_params.c"

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "../lib/core/segments.c"
+#include "../lib/core/clock_segments.c"

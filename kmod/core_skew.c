@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "../lib/core/skew.c"
+#include "../lib/core/skew_interval.c"

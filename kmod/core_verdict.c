@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "../lib/core/verdict.c"
+#include "../lib/core/tsc_trust.c"

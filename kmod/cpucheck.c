@@ -22,7 +22,7 @@
 
 #include <tsctrace/version.h>
 
-#include "../lib/core/verdict.h"
+#include "../lib/core/tsc_trust.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 

@@ -4,7 +4,7 @@
 #include <linux/mutex.h>
 #include <linux/string.h>
 
-#include "../lib/core/def.h"
+#include "../lib/core/event_def.h"
 #include "channel.h"
 
 /* The id of an equal definition; 0: none. The area is ours alone to write. */

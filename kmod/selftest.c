@@ -12,11 +12,11 @@
 #include <linux/string.h>
 #include <asm/msr.h>
 
-#include "../lib/core/def.h"
+#include "../lib/core/event_def.h"
 #include "../lib/core/latch.h"
 #include "../lib/core/ring.h"
-#include "../lib/core/scale.h"
-#include "../lib/core/skew.h"
+#include "../lib/core/clock_params.h"
+#include "../lib/core/skew_interval.h"
 #include "channel.h"
 #include "selftest.h"
 

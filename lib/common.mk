@@ -8,7 +8,7 @@ CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes \
 	-Wpointer-arith -Wvla -Wformat=2 -Wundef
 WERROR ?=
-CPPFLAGS += -I$(TOP)/kmod/uapi -I$(TOP)/lib/include -I$(TOP)/lib -D_GNU_SOURCE
+CPPFLAGS += -I$(TOP)/kmod/uapi -I$(TOP)/lib/include -I$(TOP) -D_GNU_SOURCE
 TSCT_CFLAGS := -std=gnu11 $(WARN) $(WERROR) -fPIC -fvisibility=hidden -pthread
 SANITIZE ?=
 ifneq ($(SANITIZE),)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The system calls' names, for whoever builds record_syscalls.c. Included
+# The system calls' names, for whoever builds ctf/syscalls.c. Included
 # behind the first target. One initialiser per x86-64 system call, from the
 # distribution's own header: [0] = "read",
 $(O)/gen/syscalls.inc:

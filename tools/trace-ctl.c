@@ -10,7 +10,7 @@
 
 #include <tsctrace/version.h>
 
-#include "cmd.h"
+#include "tools/common/cmd.h"
 
 const struct command commands[] = {
 	{ "status",	cmd_status,	"who holds channels, and what stands in the way" },

@@ -11,8 +11,8 @@
  *       own fence, that seq has moved on
  */
 #include "latch.h"
-#include "scale.h"
-#include "words.h"
+#include "clock_params.h"
+#include "relaxed_copy.h"
 
 #define LATCH_TRIES	1000
 #define SKEW_UNKNOWN	(~0ULL)

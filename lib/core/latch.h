@@ -6,7 +6,7 @@
 #ifndef TSCT_CORE_LATCH_H
 #define TSCT_CORE_LATCH_H
 
-#include "segments.h"
+#include "clock_segments.h"
 
 /*
  * tsct_latch_init - make an empty area of TSCT_CLOCK_SIZE(nr_cpus) bytes:

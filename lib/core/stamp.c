@@ -2,7 +2,7 @@
 /* What unique stamps mean, in integers. The rest is inline. */
 #include <tsctrace/stamp.h>
 
-#include "scale.h"
+#include "clock_params.h"
 
 /* No run is longer. */
 #define SEGMENTS	(1ULL << (63 - TSCT_STAMP_TICK_BITS))

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/scale.h"
-#include "export/export.h"
-#include "recording/message.h"
-#include "recording/value.h"
+#include "lib/core/clock_params.h"
+#include "export.h"
+#include "lib/query/message_key.h"
+#include "lib/query/value_text.h"
 
 #define POLL_EVENTS	1024
 

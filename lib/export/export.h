@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#include "export/export_threads.h"
-#include "recording/filter.h"
-#include "recording/trace.h"
+#include "lib/query/threads.h"
+#include "lib/query/filter.h"
+#include "lib/ctf/trace_reader.h"
 
 struct tsct_export;
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "utf8.h"
-#include "recording/value.h"
+#include "export.h"
+#include "lib/core/utf8.h"
+#include "lib/query/value_text.h"
 
 static const char *const fixed[] = {
 	"time_ns", "node", "channel", "cpu", "tid", "thread", "event", "kind",

@@ -11,8 +11,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "recording/ctf.h"
-#include "export/export_ctf.h"
+#include "lib/ctf/ctf_format.h"
+#include "export_ctf.h"
 
 #define NS_PER_S	1000000000LL
 

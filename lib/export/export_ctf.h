@@ -3,7 +3,7 @@
 #ifndef TSCT_EXPORT_CTF_H
 #define TSCT_EXPORT_CTF_H
 
-#include "export/export.h"
+#include "export.h"
 
 struct tsct_ctf_out_packet {
 	__u32 magic;

@@ -5,9 +5,9 @@
 
 #include <tsctrace/version.h>
 
-#include "recording/ctf.h"
-#include "export/export_ctf.h"
-#include "recording/record_tsdl.h"
+#include "lib/ctf/ctf_format.h"
+#include "export_ctf.h"
+#include "lib/ctf/tsdl_writer.h"
 
 static void put_env(const struct tsct_export *x, FILE *to)
 {

@@ -13,9 +13,9 @@
 
 #include <tsctrace/version.h>
 
-#include "export/export.h"
-#include "export/json_value.h"
-#include "recording/value.h"
+#include "export.h"
+#include "lib/query/json_value.h"
+#include "lib/query/value_text.h"
 
 /* What a double, and so many a reader, holds exactly */
 #define EXACT_MAX	(1LL << 53)

@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "recording/ctf.h"
-#include "export/export_otf2.h"
-#include "otf2/otf2_error.h"
+#include "lib/ctf/ctf_format.h"
+#include "export_otf2.h"
+#include "lib/otf2/otf2_error.h"
 
 /* So many locations are written while they are read: 64 MiB of libotf2's memory */
 #define AT_ONCE_MAX	256

@@ -3,10 +3,10 @@
 #ifndef TSCT_EXPORT_OTF2_H
 #define TSCT_EXPORT_OTF2_H
 
-#include "export/export.h"
-#include "export/export_message.h"
-#include "otf2/otf2_write.h"
-#include "recording/value.h"
+#include "export.h"
+#include "lib/query/message_match.h"
+#include "lib/otf2/otf2_write.h"
+#include "lib/query/value_text.h"
 
 /* Attributes that are ours; fields follow. Readers like numbers without gaps. */
 enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };

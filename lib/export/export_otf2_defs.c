@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "export/export_otf2.h"
-#include "otf2/otf2_error.h"
+#include "export_otf2.h"
+#include "lib/otf2/otf2_error.h"
 
 #define NS_PER_S	1000000000ULL
 

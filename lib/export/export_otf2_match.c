@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "export/export_otf2.h"
+#include "export_otf2.h"
 
 /* Sends that may be under way at one time */
 #define UNDER_WAY_MAX	(1U << 18)

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "export/export_otf2.h"
-#include "otf2/otf2_error.h"
-#include "readat.h"
+#include "export_otf2.h"
+#include "lib/otf2/otf2_error.h"
+#include "lib/ctf/pread_all.h"
 
 /* As much is in memory of all that wait; of one no less than any event takes */
 #define WAITING_MAX	(16U << 20)

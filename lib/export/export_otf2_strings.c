@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "export/export_otf2.h"
-#include "utf8.h"
+#include "export_otf2.h"
+#include "lib/core/utf8.h"
 
 /* What is remembered, to be defined once only */
 #define HASH		65536

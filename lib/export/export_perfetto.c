@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "export/export_perfetto.h"
-#include "recording/value.h"
+#include "export_perfetto.h"
+#include "lib/query/value_text.h"
 
 /* ---- events ------------------------------------------------------------ */
 

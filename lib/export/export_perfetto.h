@@ -3,7 +3,7 @@
 #ifndef TSCT_EXPORT_PERFETTO_H
 #define TSCT_EXPORT_PERFETTO_H
 
-#include "export/export.h"
+#include "export.h"
 #include "export_perfetto.pb-c.h"
 
 /* Its flags of packets: what was interned before is void, or needed. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export_perfetto.h"
-#include "recording/value.h"
+#include "export_perfetto.h"
+#include "lib/query/value_text.h"
 
 static annotation *add_note(struct perfetto *p, __u64 name_iid)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export_perfetto.h"
-#include "utf8.h"
+#include "export_perfetto.h"
+#include "lib/core/utf8.h"
 
 #define SEQUENCE	1
 

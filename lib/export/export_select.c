@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "recording/message.h"
+#include "export.h"
+#include "lib/query/message_key.h"
 
 /* ---- definitions ------------------------------------------------------- */
 

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export/export.h"
-#include "recording/lines.h"
+#include "export.h"
+#include "lib/query/event_text.h"
 
 #define CHUNK	65536	/* lines are written together */
 

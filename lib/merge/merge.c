@@ -5,9 +5,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "core/scale.h"
-#include "merge/merge_walk.h"
-#include "merge/merge_work.h"
+#include "lib/core/clock_params.h"
+#include "merge_walk.h"
+#include "merge_private.h"
 
 /* ---- what is said ------------------------------------------------------------- */
 

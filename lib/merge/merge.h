@@ -14,8 +14,8 @@
 #ifndef TSCT_MERGE_H
 #define TSCT_MERGE_H
 
-#include "recording/trace.h"
-#include "sync/fit.h"
+#include "lib/ctf/trace_reader.h"
+#include "lib/sync/fit.h"
 
 struct tsct_merge;
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "core/scale.h"
-#include "merge/merge_work.h"
+#include "lib/core/clock_params.h"
+#include "merge_private.h"
 
 #define GIGA	1000000000ULL
 

@@ -7,9 +7,9 @@
  */
 #include <math.h>
 
-#include "core/scale.h"
-#include "merge/merge_work.h"
-#include "recording/ticks.h"
+#include "lib/core/clock_params.h"
+#include "merge_private.h"
+#include "lib/ctf/ticks.h"
 
 /* ---- one point -------------------------------------------------------------------- */
 

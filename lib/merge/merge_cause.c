@@ -8,9 +8,9 @@
  */
 #include <stdlib.h>
 
-#include "merge/merge_shift.h"
-#include "merge/merge_walk.h"
-#include "merge/merge_work.h"
+#include "merge_shift.h"
+#include "merge_walk.h"
+#include "merge_private.h"
 
 /* By definition, linear and spline are what they are. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)

@@ -7,8 +7,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "merge/merge_read.h"
-#include "recording/pen.h"
+#include "merge_read.h"
+#include "lib/ctf/stream_writer.h"
 
 struct work {
 	struct tsct_merge *m;

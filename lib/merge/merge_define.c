@@ -9,9 +9,9 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "core/def.h"
-#include "core/remap.h"
-#include "merge/merge_work.h"
+#include "lib/core/event_def.h"
+#include "lib/core/remap.h"
+#include "merge_private.h"
 
 /* ---- nodes ------------------------------------------------------------------------ */
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "merge/merge_work.h"
+#include "merge_private.h"
 
 /* One a second, as far as there is room: a last piece is straight. */
 #define KNOTS_MAX	(TSCT_FIT_PIECES_MAX - 1)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "core/scale.h"
-#include "merge/merge_work.h"
+#include "lib/core/clock_params.h"
+#include "merge_private.h"
 
 /* Nothing that was recorded together is that far apart. */
 #define APART_NS	(24 * 3600 * 1000000000ULL)

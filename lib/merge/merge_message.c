@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "merge/merge_message.h"
+#include "merge_message.h"
 
 /* What is open of one key. Links are indices + 1; 0: none. */
 struct open {

@@ -24,7 +24,7 @@
 #ifndef TSCT_MERGE_MESSAGE_H
 #define TSCT_MERGE_MESSAGE_H
 
-#include "core/remap.h"
+#include "lib/core/remap.h"
 
 /* One end of a message */
 struct tsct_message_end {

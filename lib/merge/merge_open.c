@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge/merge_work.h"
-#include "recording/samples.h"
-#include "recording/ticks.h"
+#include "merge_private.h"
+#include "lib/ctf/samples.h"
+#include "lib/ctf/ticks.h"
 
 struct watcher {
 	struct tsct_merge *m;

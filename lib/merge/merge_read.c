@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/scale.h"
-#include "merge/merge_read.h"
+#include "lib/core/clock_params.h"
+#include "merge_read.h"
 
 void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 		       const struct tsct_merge_file *file,

@@ -3,7 +3,7 @@
 #ifndef TSCT_MERGE_READ_H
 #define TSCT_MERGE_READ_H
 
-#include "merge/merge_work.h"
+#include "merge_private.h"
 
 struct tsct_merge_reader {
 	struct tsct_stream s;

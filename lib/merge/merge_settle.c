@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/scale.h"
-#include "merge/merge_work.h"
+#include "lib/core/clock_params.h"
+#include "merge_private.h"
 
 const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
 	"own", "master", "child", "via", "told", "merged",

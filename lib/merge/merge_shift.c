@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "merge/merge_shift.h"
+#include "merge_shift.h"
 
 /* Chains of nodes take some rounds; what contradicts itself never ends. */
 #define ROUNDS	4096

@@ -15,7 +15,7 @@
 #ifndef TSCT_MERGE_SHIFT_H
 #define TSCT_MERGE_SHIFT_H
 
-#include "core/port.h"
+#include "lib/core/port.h"
 
 /* The least that a message from one node to another took, before anybody is put later */
 struct tsct_latency {

@@ -6,8 +6,8 @@
  */
 #include <inttypes.h>
 
-#include "core/scale.h"
-#include "merge/merge_work.h"
+#include "lib/core/clock_params.h"
+#include "merge_private.h"
 
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 {

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/order.h"
-#include "merge/merge_message.h"
-#include "merge/merge_walk.h"
-#include "recording/message.h"
+#include "lib/core/order.h"
+#include "merge_message.h"
+#include "merge_walk.h"
+#include "lib/query/message_key.h"
 
 /* A file whose class defines ends of messages */
 struct lane {

@@ -3,7 +3,7 @@
 #ifndef TSCT_MERGE_WALK_H
 #define TSCT_MERGE_WALK_H
 
-#include "merge/merge.h"
+#include "merge.h"
 
 /*
  * tsct_merge_messages - match what the inputs have of messages

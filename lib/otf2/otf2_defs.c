@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2/otf2_defs.h"
+#include "otf2_defs.h"
 
 const struct tsct_otf2_kind_info tsct_otf2_kinds[TSCT_OTF2_KIND_NR] = {
 #define D(name, space, how, fields)					\

@@ -13,8 +13,8 @@
 
 #include <otf2/otf2.h>
 
-#include "otf2/otf2_kinds.h"
-#include "otf2/otf2_time.h"
+#include "otf2_kinds.h"
+#include "otf2_time.h"
 
 enum tsct_otf2_kind {
 #define D(name, space, how, fields) TSCT_OTF2_##name,

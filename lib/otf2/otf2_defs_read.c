@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2/otf2_defs.h"
+#include "otf2_defs.h"
 
 static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
 			      uint64_t self, const uint64_t *words, size_t nr)

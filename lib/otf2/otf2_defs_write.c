@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2/otf2_defs.h"
+#include "otf2_defs.h"
 
 /* What a trace of 2012 holds is still written. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "otf2/otf2_error.h"
+#include "otf2_error.h"
 
 static char why[512];
 static OTF2_ErrorCode heard;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "otf2/otf2_error.h"
-#include "otf2/otf2_events.h"
+#include "otf2_error.h"
+#include "otf2_events.h"
 
 /* What a trace of 2012 holds is still written. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

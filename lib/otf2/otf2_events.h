@@ -5,8 +5,8 @@
 
 #include <otf2/otf2.h>
 
-#include "otf2/otf2_time.h"
-#include "otf2/otf2_unify.h"
+#include "otf2_time.h"
+#include "otf2_unify.h"
 
 struct tsct_otf2_copy {
 	/* The caller's */

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "otf2/otf2_error.h"
-#include "otf2/otf2_input.h"
-#include "otf2/otf2_write.h"
+#include "otf2_error.h"
+#include "otf2_input.h"
+#include "otf2_write.h"
 
 #define SUFFIX	".otf2"
 

@@ -7,8 +7,8 @@
 
 #include <otf2/otf2.h>
 
-#include "otf2/otf2_defs.h"
-#include "otf2/otf2_scan.h"
+#include "otf2_defs.h"
+#include "otf2_scan.h"
 
 struct tsct_otf2_input {
 	const char *path;		/* of its anchor, NAME.otf2 */

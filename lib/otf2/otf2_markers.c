@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "otf2/otf2_error.h"
-#include "otf2/otf2_merge_work.h"
+#include "otf2_error.h"
+#include "otf2_merge_work.h"
 
 struct marking {
 	struct tsct_otf2_merging *w;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2/otf2_error.h"
-#include "otf2/otf2_merge_work.h"
+#include "otf2_error.h"
+#include "otf2_merge_work.h"
 
 int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
 			 const char *format, ...)

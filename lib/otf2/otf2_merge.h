@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "otf2/otf2_time.h"
+#include "otf2_time.h"
 
 enum tsct_otf2_align {
 	TSCT_OTF2_ALIGN_AUTO,	/* real where both know it, else text */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2/otf2_error.h"
-#include "otf2/otf2_events.h"
-#include "otf2/otf2_merge_work.h"
+#include "otf2_error.h"
+#include "otf2_events.h"
+#include "otf2_merge_work.h"
 
 struct reading {
 	struct tsct_otf2_merging *w;

@@ -3,10 +3,10 @@
 #ifndef TSCT_OTF2_MERGE_WORK_H
 #define TSCT_OTF2_MERGE_WORK_H
 
-#include "otf2/otf2_input.h"
-#include "otf2/otf2_merge.h"
-#include "otf2/otf2_unify.h"
-#include "otf2/otf2_write.h"
+#include "otf2_input.h"
+#include "otf2_merge.h"
+#include "otf2_unify.h"
+#include "otf2_write.h"
 
 struct tsct_otf2_merging {
 	const struct tsct_otf2_merge *m;

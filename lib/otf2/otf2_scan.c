@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "otf2/otf2_scan.h"
-#include "readat.h"
+#include "otf2_scan.h"
+#include "lib/ctf/pread_all.h"
 
 #define CHUNK_END	0
 #define FILE_END	2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "core/frame.h"
-#include "otf2/otf2_time.h"
+#include "lib/core/axis.h"
+#include "otf2_time.h"
 
 #define PER_SECOND	1000000000ULL
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/port.h"
+#include "lib/core/port.h"
 
 /* OTF2's ClockProperties */
 struct tsct_otf2_clock {

@@ -11,7 +11,7 @@
 #ifndef TSCT_OTF2_UNIFY_H
 #define TSCT_OTF2_UNIFY_H
 
-#include "otf2/otf2_defs.h"
+#include "otf2_defs.h"
 
 struct tsct_otf2_unified {
 	struct tsct_otf2_defs defs;

@@ -3,7 +3,7 @@
 #ifndef TSCT_OTF2_UNIFY_WORK_H
 #define TSCT_OTF2_UNIFY_WORK_H
 
-#include "otf2/otf2_unify.h"
+#include "otf2_unify.h"
 
 struct tsct_otf2_step {
 	size_t def;		/* whose references are followed */

@@ -8,8 +8,8 @@
 
 #include <tsctrace/version.h>
 
-#include "otf2/otf2_error.h"
-#include "otf2/otf2_write.h"
+#include "otf2_error.h"
+#include "otf2_write.h"
 
 struct tsct_otf2_writer {
 	OTF2_Archive *archive;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "cluster_private.h"
-#include "core/offset.h"
-#include "core/scale.h"
+#include "lib/core/offset_estimator.h"
+#include "lib/core/clock_params.h"
 
 /* An offset within the bounds may take as many times TSCT_CLUSTER_MEND_NS. */
 #define PATIENCE	6

@@ -25,7 +25,7 @@
 #ifndef TSCT_SYNC_CLUSTER_H
 #define TSCT_SYNC_CLUSTER_H
 
-#include "client.h"
+#include "lib/ntp/client.h"
 #include "fit.h"
 
 #define TSCT_SOURCES_MAX	16

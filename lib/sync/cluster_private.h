@@ -2,7 +2,7 @@
 #ifndef TSCT_SYNC_CLUSTER_PRIVATE_H
 #define TSCT_SYNC_CLUSTER_PRIVATE_H
 
-#include "path.h"
+#include "source.h"
 
 struct tsct_cluster {
 	struct tsct_cluster_options options;

@@ -1,80 +1,212 @@
 // SPDX-License-Identifier: MIT
-#include "select.h"
+/* Which timeline to be at, and which of the sources that are at it to use. */
+#include <stdio.h>
 
-static bool claims(const struct tsct_claim *claim, double point)
+#include "cluster_private.h"
+#include "lib/core/offset_estimator.h"
+#include "intersection.h"
+
+/* Another source has to be better by so much, or we would never settle. */
+#define BETTER		0.8
+
+/* What was cut off of times that are compared */
+#define CUT_NS		2.0
+
+static bool is_alive(const struct tsct_cluster *cluster,
+		     const struct tsct_path *path)
 {
-	return point >= claim->at - claim->bound &&
-		point <= claim->at + claim->bound;
+	const struct tsct_cluster_options *options = &cluster->options;
+	double void_s = options->void_s > 0 ? options->void_s : 3600;
+	double age = (double)(__s64)(cluster->now - path->est.at);
+
+	return path->known && age < void_s * options->hz;
 }
 
-static unsigned int count(const struct tsct_claim *all, unsigned int nr,
-			  double point)
+static bool is_fresh(const struct tsct_cluster *cluster,
+		     const struct tsct_path *path)
 {
-	unsigned int sum = 0, i;
-
-	for (i = 0; i < nr; i++)
-		sum += claims(&all[i], point);
-	return sum;
+	return is_alive(cluster, path) &&
+		(__s64)(cluster->now - path->est.at) <=
+		(__s64)tsct_path_hold(path, &cluster->options);
 }
 
-/*
- * Wherever most overlap, the overlap begins where one of them does; and who has
- * any part in it has that point in his interval, as he would be one more else.
- */
-static bool is_part(const struct tsct_claim *all, unsigned int nr,
-		    const struct tsct_claim *claim, unsigned int agree)
+static bool is_at(const struct tsct_path *path, __u64 master, __u32 timeline)
+{
+	return tsct_path_master(path) == master &&
+		tsct_path_epoch(path) == timeline;
+}
+
+/* ---- timelines ------------------------------------------------------------- */
+
+/* A master's counts for more than that of any number of NTP servers. */
+static unsigned int weigh(const struct tsct_cluster *cluster, __u64 master,
+			  __u32 timeline)
+{
+	unsigned int weight = 0, i;
+
+	for (i = 0; i < cluster->nr; i++) {
+		const struct tsct_path *path = &cluster->paths[i];
+
+		if (is_at(path, master, timeline) && is_fresh(cluster, path))
+			weight += path->remote.has_line ?
+				TSCT_SOURCES_MAX + 1 : 1;
+	}
+	return weight;
+}
+
+static bool is_any_at(const struct tsct_cluster *cluster)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
-		double begin = all[i].at - all[i].bound;
-
-		if (claims(claim, begin) && count(all, nr, begin) == agree)
+	for (i = 0; i < cluster->nr; i++)
+		if (is_at(&cluster->paths[i], cluster->master,
+			  cluster->timeline) &&
+		    is_alive(cluster, &cluster->paths[i]))
 			return true;
-	}
 	return false;
 }
 
-/* The hull of what at least @need claim: its ends are ends of intervals. */
-static void find_hull(const struct tsct_claim *all, unsigned int nr,
-		      unsigned int need, struct tsct_vote *vote)
+/* We stay where we are unless more sources, in step, are elsewhere. */
+static void choose_timeline(struct tsct_cluster *cluster, __u64 *ret_master,
+			    __u32 *ret_timeline)
 {
-	bool any = false;
-	unsigned int i;
+	unsigned int best = 0, i;
 
-	for (i = 0; i < nr; i++) {
-		double begin = all[i].at - all[i].bound;
+	*ret_master = cluster->master;
+	*ret_timeline = cluster->timeline;
+	if (cluster->at_timeline && is_any_at(cluster))
+		best = weigh(cluster, cluster->master, cluster->timeline);
+	for (i = 0; i < cluster->nr; i++) {
+		const struct tsct_path *path = &cluster->paths[i];
+		unsigned int weight = weigh(cluster, tsct_path_master(path),
+					    tsct_path_epoch(path));
 
-		if (count(all, nr, begin) < need)
+		if (!is_fresh(cluster, path) || weight <= best)
 			continue;
-		vote->lo = any && vote->lo < begin ? vote->lo : begin;
-		any = true;
-	}
-	vote->hi = any ? vote->lo : vote->hi;
-	for (i = 0; i < nr; i++) {
-		double end = all[i].at + all[i].bound;
-
-		if (end > vote->hi && count(all, nr, end) >= need)
-			vote->hi = end;
+		best = weight;
+		*ret_master = tsct_path_master(path);
+		*ret_timeline = tsct_path_epoch(path);
 	}
 }
 
-struct tsct_vote tsct_select(struct tsct_claim *all, unsigned int nr)
+/* ---- votes ------------------------------------------------------------------- */
+
+struct ballot {
+	unsigned int nr;
+	unsigned int source[TSCT_SOURCES_MAX];
+	struct tsct_claim claim[TSCT_SOURCES_MAX];
+	struct tsct_vote vote;
+};
+
+/* All claims are about now, and counted from what the first one says of it. */
+static void collect(struct tsct_cluster *cluster, __u64 master, __u32 timeline,
+		    struct ballot *ballot)
 {
-	struct tsct_vote vote = { .lo = 1, .hi = 0 };
+	struct tsct_pair zero = { .base_tsc = cluster->now };
 	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
-		unsigned int here = count(all, nr, all[i].at - all[i].bound);
+	ballot->nr = 0;
+	for (i = 0; i < cluster->nr; i++) {
+		struct tsct_path *path = &cluster->paths[i];
+		struct tsct_claim *claim = &ballot->claim[ballot->nr];
 
-		if (here > vote.agree)
-			vote.agree = here;
+		path->liar = false;
+		if (!is_at(path, master, timeline) ||
+		    !is_alive(cluster, path))
+			continue;
+		if (!ballot->nr)
+			zero.base_ns = path->est.ns;
+		claim->at = tsct_estimate_off(&path->est, &zero, cluster->now);
+		claim->bound = tsct_estimate_bound(&path->est, cluster->now) +
+			CUT_NS;
+		ballot->source[ballot->nr++] = i;
 	}
-	vote.majority = vote.agree > nr / 2;
-	for (i = 0; i < nr; i++)
-		all[i].liar = vote.majority &&
-			!is_part(all, nr, &all[i], vote.agree);
-	if (vote.majority)
-		find_hull(all, nr, nr - (nr - 1) / 2, &vote);
-	return vote;
+}
+
+static void print_ns(char *text, size_t size, double ns)
+{
+	if (ns < 1e4)
+		snprintf(text, size, "%.0f ns", ns);
+	else if (ns < 1e6)
+		snprintf(text, size, "%.1f us", ns * 1e-3);
+	else if (ns < 1e9)
+		snprintf(text, size, "%.1f ms", ns * 1e-6);
+	else
+		snprintf(text, size, "%.1f s", ns * 1e-9);
+}
+
+static void name_liars(struct tsct_cluster *cluster, const struct ballot *ballot)
+{
+	char apart[32], bound[32];
+	unsigned int i;
+
+	for (i = 0; i < ballot->nr; i++) {
+		struct tsct_path *path = &cluster->paths[ballot->source[i]];
+		const struct tsct_claim *claim = &ballot->claim[i];
+		double middle = (ballot->vote.lo + ballot->vote.hi) / 2;
+
+		path->liar = claim->liar;
+		if (!claim->liar)
+			continue;
+		print_ns(apart, sizeof(apart),
+			 tsct_magnitude(claim->at - middle));
+		print_ns(bound, sizeof(bound), claim->bound);
+		snprintf(path->liar_why, sizeof(path->liar_why),
+			 "outvoted: %s %s of what %u of %u sources agree on, and "
+			 "says that it knows to %s", apart,
+			 claim->at > middle ? "ahead" : "behind",
+			 ballot->vote.agree, ballot->nr, bound);
+	}
+}
+
+/* How far the truth may be from the claim, beyond its own bound */
+static double beyond(const struct tsct_claim *claim,
+		     const struct tsct_vote *vote)
+{
+	double far = tsct_larger(vote->hi - claim->at, claim->at - vote->lo);
+
+	return tsct_larger(0, far - claim->bound);
+}
+
+static struct tsct_choice choose_source(const struct tsct_cluster *cluster,
+					const struct ballot *ballot)
+{
+	struct tsct_choice choice = { .used = -1 };
+	double best = 0;
+	unsigned int i;
+
+	for (i = 0; i < ballot->nr; i++) {
+		const struct tsct_claim *claim = &ballot->claim[i];
+		double bound = claim->bound;
+
+		if (claim->liar)
+			continue;
+		/* Where nobody is right for sure, changing helps nobody. */
+		if ((int)ballot->source[i] == cluster->used)
+			bound *= ballot->vote.majority ? BETTER : 0;
+		if (choice.used >= 0 && bound >= best)
+			continue;
+		best = bound;
+		choice.used = (int)ballot->source[i];
+		choice.extra_ns = ballot->nr > 2 && ballot->vote.majority ?
+			beyond(claim, &ballot->vote) : 0;
+	}
+	return choice;
+}
+
+struct tsct_choice tsct_cluster_choose(struct tsct_cluster *cluster)
+{
+	struct tsct_choice choice;
+	struct ballot ballot;
+	__u32 timeline;
+	__u64 master;
+
+	choose_timeline(cluster, &master, &timeline);
+	collect(cluster, master, timeline, &ballot);
+	ballot.vote = tsct_select(ballot.claim, ballot.nr);
+	name_liars(cluster, &ballot);
+	choice = choose_source(cluster, &ballot);
+	choice.master = master;
+	choice.timeline = timeline;
+	return choice;
 }

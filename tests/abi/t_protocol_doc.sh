@@ -55,7 +55,7 @@ awk '{ if ($(NF - 1) != end) { print "drawn at", $(NF - 1) ", not", end ": " $0;
 	"$tmp/drawn" || fail=1
 sed 's/:.* \([0-9]* [0-9]*\)$/ \1/' "$tmp/drawn" | grep -v reserved |
 	awk '{ print $1, $2 }' | sort >"$tmp/said"
-sed -n 's/^\tTSCT_EXT_AT_\([A-Z_]*\) = \([0-9]*\),.*/\1 \2/p' lib/sync/ext.h |
+sed -n 's/^\tTSCT_EXT_AT_\([A-Z_]*\) = \([0-9]*\),.*/\1 \2/p' lib/ntp/extension_field.h |
 	tr A-Z a-z | sort >"$tmp/have"
 compare "members" "$tmp/have" "$tmp/said" 20
 
@@ -69,7 +69,7 @@ compare "sizes" "$tmp/have" "$tmp/said" 20
 # What is written into it, in numbers
 cat >"$tmp/show.c" <<'END'
 #include <stdio.h>
-#include "sync/ext.h"
+#include "lib/ntp/extension_field.h"
 int main(void)
 {
 	struct tsct_ext ext = { 0 };
@@ -84,15 +84,15 @@ int main(void)
 	return 0;
 }
 END
-${CC:-cc} -std=gnu11 -w -D_GNU_SOURCE -Ikmod/uapi -Ilib -o "$tmp/show" "$tmp/show.c" \
-	lib/sync/ext.c
+${CC:-cc} -std=gnu11 -w -D_GNU_SOURCE -Ikmod/uapi -I. -o "$tmp/show" "$tmp/show.c" \
+	lib/ntp/extension_field.c
 "$tmp/show" >"$tmp/have"
 grep ': ' "$tmp/drawn" >"$tmp/said"
 compare "first words" "$tmp/have" "$tmp/said" 4
 
 # Flags
 sed -n '/tsct_ext.flags/,/^struct/s/^#define \(TSCT_EXT_[A-Z_]*\)[\t ]*\(0x[0-9a-f]*\).*/\1 \2/p' \
-	lib/sync/ntp.h | sort >"$tmp/have"
+	lib/ntp/ntp_packet.h | sort >"$tmp/have"
 sed -n 's/^``\(TSCT_EXT_[A-Z_]*\)`` *0x0*\([0-9a-f]*\) .*/\1 0x\2/p' "$page" |
 	sort >"$tmp/said"
 compare "flags" "$tmp/have" "$tmp/said" 10
@@ -105,10 +105,10 @@ said() {	# TITLE
 	awk -v title="$1" '$0 == title { on = 1 } on && /^[A-Z_]+ / { print $1 }
 		on && /^$/ && n++ > 1 { exit }' "$page" | sort -u
 }
-reasons TSCT_CLIENT lib/sync/client.h >"$tmp/have"
+reasons TSCT_CLIENT lib/ntp/client.h >"$tmp/have"
 said "The node that asks:" >"$tmp/said"
 compare "the asking side" "$tmp/have" "$tmp/said" 15
-reasons TSCT_ANSWER lib/sync/responder.h >"$tmp/have"
+reasons TSCT_ANSWER lib/ntp/responder.h >"$tmp/have"
 said "The node that answers:" >"$tmp/said"
 compare "the answering side" "$tmp/have" "$tmp/said" 8
 

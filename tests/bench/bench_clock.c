@@ -10,8 +10,8 @@
 #include <tsctrace/tsctrace.h>
 
 #include "bench.h"
-#include "core/latch.h"
-#include "core/scale.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
 
 #define STAMPS		1024
 #define UPDATE_NS	1000000

@@ -8,8 +8,8 @@
 #include <tsctrace/stamp.h>
 
 #include "bench.h"
-#include "core/delta.h"
-#include "merge/merge_correct.h"
+#include "lib/core/delta.h"
+#include "lib/merge/merge_mapping.h"
 
 #define EVENTS	BENCH_TURNS
 #define BEGIN	(1ULL << 50)

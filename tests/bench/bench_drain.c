@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "handle.h"
-#include "provider.h"
-#include "recording/writer.h"
+#include "lib/client/channel.h"
+#include "lib/provider/server.h"
+#include "lib/ctf/recording_writer.h"
 
 static char dir[] = "/dev/shm/bench-drain-XXXXXX", path[64];
 static struct tsct_server *server;

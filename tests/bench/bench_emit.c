@@ -16,8 +16,8 @@
 
 #include "bench.h"
 #include "bench_pair.h"
-#include "handle.h"
-#include "provider.h"
+#include "lib/client/channel.h"
+#include "lib/provider/server.h"
 
 TSCT_EVENT(one, TSCT_KIND_COUNTER, TSCT_U64(value));
 TSCT_EVENT(queued, TSCT_KIND_COUNTER, TSCT_U64(value));

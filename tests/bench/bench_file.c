@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "core/def.h"
-#include "recording/pen.h"
-#include "recording/ticks.h"
-#include "recording/trace_stream.h"
+#include "lib/core/event_def.h"
+#include "lib/ctf/stream_writer.h"
+#include "lib/ctf/ticks.h"
+#include "lib/ctf/stream_reader.h"
 
 #define EVENTS	BENCH_TURNS
 #define BEGIN	(1ULL << 50)

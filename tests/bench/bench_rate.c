@@ -8,8 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/clock/clock_source.h"
+#include "lib/clock/tsc_check.h"
 #include "bench.h"
-#include "sample.h"
+#include "lib/clock/clock_sample.h"
 
 #define SHORT_RUNS	100
 #define LONG_RUNS	30
@@ -161,7 +163,7 @@ int main(void)
 	double truth_hz;
 	char why[256];
 
-	if (tsct_source_choose(why, sizeof(why)) != TSCT_SOURCE_TSC) {
+	if (tsct_source_choose(tsct_tsc_check_run, why, sizeof(why)) != TSCT_SOURCE_TSC) {
 		fprintf(stderr, "bench_rate: stamps are not TSC here (%s): there "
 			"is nothing to measure\n", why);
 		return 1;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "recording/trace_stream.h"
+#include "lib/ctf/stream_reader.h"
 
 static volatile uint64_t sink;
 

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "sync/responder.h"
+#include "lib/ntp/responder.h"
 
 #define KEY	1	/* of the client, and of the child at 192.0.2.1 */
 #define OTHER	2	/* somebody's, in the same file */

@@ -17,15 +17,15 @@
  */
 #include <math.h>
 
-#include "core/def.h"
-#include "core/scale.h"
+#include "lib/core/event_def.h"
+#include "lib/core/clock_params.h"
 #include "fuzz.h"
-#include "merge/merge_message.h"
-#include "recording/message.h"
-#include "recording/samples.h"
-#include "recording/ticks.h"
+#include "lib/merge/merge_message.h"
+#include "lib/query/message_key.h"
+#include "lib/ctf/samples.h"
+#include "lib/ctf/ticks.h"
 #include "recording_box.c"
-#include "sync/series.h"
+#include "lib/query/series.h"
 
 #define HOLDS(condition) \
 	do { \

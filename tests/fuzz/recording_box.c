@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "recording/ctf.h"
-#include "recording/recording.h"
+#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "recording_box.h"
 
 #define TEXT_ROOM	65536

@@ -17,7 +17,7 @@
 #ifndef TESTS_FUZZ_RECORDING_BOX_H
 #define TESTS_FUZZ_RECORDING_BOX_H
 
-#include "core/port.h"
+#include "lib/core/port.h"
 
 enum { SECTION_TEXT, SECTION_PACKET, SECTION_BYTES, SECTION_NEXT, SECTION_NR };
 

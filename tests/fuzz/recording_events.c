@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Events that came out of a recording: one way, and the other. */
-#include "recording/lines.h"
-#include "recording/trace_stream.h"
-#include "recording/unique.h"
-#include "recording/value.h"
+#include "lib/query/event_text.h"
+#include "lib/ctf/stream_reader.h"
+#include "lib/query/unique_stamps.h"
+#include "lib/query/value_text.h"
 
 /* ---- events ------------------------------------------------------------------ */
 

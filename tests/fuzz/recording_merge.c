@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Recordings as one, and what that is then */
-#include "merge/merge.h"
+#include "lib/merge/merge.h"
 
 /* ---- all of them as one -------------------------------------------------------- */
 

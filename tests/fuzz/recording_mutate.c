@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/delta.h"
+#include "lib/core/delta.h"
 #include "fuzz.h"
-#include "recording/ctf.h"
+#include "lib/ctf/ctf_format.h"
 #include "recording_box.h"
 
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);

@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-#include "core/latch.h"
-#include "core/scale.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
 #include "device.h"
 
 #define SECOND	1000000000LL		/* in ticks, too: see clk_line() */

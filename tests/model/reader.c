@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The two readers, as lib/reader.c does it. They keep full positions and full
+ * The two readers, as lib/client/reader.c does it. They keep full positions and full
  * counts. One operation takes one record, one pad or one header.
  */
 #include "model.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread that writes from restartable sections, as lib/section.h and
- * lib/emit_slow.c do. What can be restarted at any time keeps nothing: so each
+ * A thread that writes from restartable sections, as lib/client/rseq_section.h and
+ * lib/client/emit_slow.c do. What can be restarted at any time keeps nothing: so each
  * phase is an operation of its own, and a restart is a new beginning.
  */
 #include "model.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "clock_private.h"
+#include "lib/clock/clock_private.h"
 
 #define THREADS	4
 

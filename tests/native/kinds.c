@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 #include "one.h"
 
 enum { OUTER = 16, OUTER_END, INNER, INNER_END, LEVEL, LOAD, WORD, PUT, GOT,

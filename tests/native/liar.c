@@ -25,10 +25,10 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "clockpage.h"
-#include "core/latch.h"
-#include "core/scale.h"
-#include "sync/responder.h"
+#include "lib/clock/clock_page.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
+#include "lib/ntp/responder.h"
 
 #define NODE		0x11a211a211a211a2ULL
 #define NS_PER_S	1000000000LL

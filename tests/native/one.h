@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "core/def.h"
-#include "recording/writer.h"
+#include "lib/core/event_def.h"
+#include "lib/ctf/recording_writer.h"
 
 static struct tsct_recording rec;
 static struct tsct_writer *writer;

@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/def.h"
-#include "core/scale.h"
-#include "recording/ctf.h"
-#include "recording/samples.h"
-#include "recording/ticks.h"
-#include "recording/writer.h"
+#include "lib/core/event_def.h"
+#include "lib/core/clock_params.h"
+#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/samples.h"
+#include "lib/ctf/ticks.h"
+#include "lib/ctf/recording_writer.h"
 
 #define DEFS_MAX	24
 #define PAYLOAD_ROOM	66000

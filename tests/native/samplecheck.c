@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sync/series.h"
+#include "lib/query/series.h"
 
 #define POINTS	100
 

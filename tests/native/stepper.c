@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/latch.h"
-#include "core/scale.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
 
 #define CPUS		4
 #define FIRST		(TSCT_SEGMENTS_MAX + 10)	/* some are merged */

@@ -25,9 +25,8 @@ show_logs() {
 # A test program, with the library; of SOURCE..., where it needs more than its own
 compile() {	# NAME [SOURCE...]
 	${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top/lib" -o "$work/$1" \
-		"$top/tests/native/$1.c" "${@:2}" "$out/lib/libtsctsync.a" \
-		"$out/lib/libtsctrace.a" -lnettle -lm
+		-I"$top/lib/include" -I"$top" -o "$work/$1" \
+		"$top/tests/native/$1.c" "${@:2}" "$out"/lib/libtsct{export,sync,provider,race}.a -lnettle -lm
 }
 
 # --- nodes ---------------------------------------------------------------------

@@ -21,9 +21,9 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "clockpage.h"
-#include "core/latch.h"
-#include "core/scale.h"
+#include "lib/clock/clock_page.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
 
 #define NODES_MAX	16
 #define EVENTS_MAX	16

@@ -50,9 +50,9 @@ for line in sys.stdin:
     assert u["accurate_ns"] <= u["legacy_ns"] <= u["accurate_ns"] + 1, line
 ' <"$work/out" || fail "--json --stamps"
 # ... of a made-up recording: past 2^51 ticks they begin anew, which is told
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib" \
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
 	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
-	"$build/lib/libtsctrace.a" -lm
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/long"
 "$work/made" "$work/long" long
 timeout 60 "$ctl" dump --stamps "$work/long" >"$work/out" 2>"$work/err" || [ $? = 3 ] ||

@@ -9,8 +9,8 @@
 
 kinds=$work/kinds
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top/lib" -o "$kinds" "$top/tests/native/kinds.c" \
-	"$build/lib/libtsctrace.a" -lm
+	-I"$top/lib/include" -I"$top" -o "$kinds" "$top/tests/native/kinds.c" \
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/a"
 "$kinds" "$work/a" 20
 rec=$work/a
@@ -235,8 +235,8 @@ done
 # More threads than OTF2's writers at a time: those that had to wait are as they are
 # where there is no other, and messages of all of them are there.
 ${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
-	-I"$top/lib" -o "$work/pages" "$top/tests/native/pages.c" \
-	"$build/lib/libtsctrace.a" -lm
+	-I"$top" -o "$work/pages" "$top/tests/native/pages.c" \
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/threads"
 "$work/pages" "$work/threads" many 290 400000
 few=(--event job --event level --event tick --event mark)

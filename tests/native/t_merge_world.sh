@@ -15,8 +15,8 @@ echo "# seed $seed"
 
 compile() {	# NAME SOURCE...
 	${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top/lib" -I"$top" -o "$work/$1" "${@:2}" \
-		"$build/lib/libtsctrace.a" -lm
+		-I"$top/lib/include" -I"$top" -I"$top" -o "$work/$1" "${@:2}" \
+		"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 }
 compile world "$here/world.c" "$here/world_sim.c" "$here/world_write.c" \
 	"$here/world_exact.c" "$here/world_big.c" "$top"/tests/netsim/{osc,path,dice}.c

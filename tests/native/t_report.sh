@@ -14,8 +14,8 @@
 here=$top/tests/native
 for program in kinds made pages; do
 	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top/lib" -o "$work/$program" \
-		"$here/$program.c" "$build/lib/libtsctrace.a" -lm
+		-I"$top/lib/include" -I"$top" -o "$work/$program" \
+		"$here/$program.c" "$build"/lib/libtsct{export,sync,provider,race}.a -lm
 done
 
 # A page against what dump prints; sets: events shown summed bytes
@@ -102,9 +102,9 @@ END
 
 # --- many nodes, as one: their names, bounds, and messages between them -------------
 ${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top/lib" -I"$top" -o "$work/world" "$here"/world.c \
+	-I"$top/lib/include" -I"$top" -I"$top" -o "$work/world" "$here"/world.c \
 	"$here"/world_{sim,write,exact,big}.c "$top"/tests/netsim/{osc,path,dice}.c \
-	"$build/lib/libtsctrace.a" -lm
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/w"
 "$work/world" "$work/w" 5
 run 0 merge -q -o "$work/merged" "$work/w/a" "$work/w/b" "$work/w/c"

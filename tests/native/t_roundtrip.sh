@@ -10,8 +10,8 @@
 
 make=$work/roundtrip
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top/lib" -o "$make" "$top/tests/native/roundtrip.c" \
-	"$build/lib/libtsctrace.a" -lm
+	-I"$top/lib/include" -I"$top" -o "$make" "$top/tests/native/roundtrip.c" \
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 
 round_trip() {	# SEED [EVENTS]
 	rm -rf "$work/a"

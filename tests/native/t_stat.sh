@@ -7,9 +7,9 @@
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib" \
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
 	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
-	"$build/lib/libtsctrace.a" -lm
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/a"
 "$work/made" "$work/a"
 

@@ -18,7 +18,7 @@ compile() {	# OUTPUT FLAG...
 	local output=$1
 	shift
 	${CC:-cc} -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-		-I"$lib/include" -I"$lib" -o "$output" "$@" \
+		-I"$lib/include" -I"$top" -o "$output" "$@" \
 		"$top/tests/native/hammer.c" "${sources[@]}" -lm
 }
 

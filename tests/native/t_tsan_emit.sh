@@ -14,7 +14,7 @@ mapfile -t sources < <(make -s -C "$lib" program-sources)
 # shellcheck disable=SC2046
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan -pthread \
 	-include "$top/tests/unit/marks.h" -I"$top/kmod/uapi" \
-	-I"$lib/include" -I"$lib" -o "$work/check" \
+	-I"$lib/include" -I"$top" -o "$work/check" \
 	"$top/tests/unit/check_stress.c" "${sources[@]}" \
 	$(pkg-config --cflags --libs check) -lm
 TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal "$work/check"

@@ -14,12 +14,12 @@ mapfile -t sources < <(make -s -C "$lib" program-sources)
 mkdir "$work/lib"
 (cd "$work/lib" && ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE \
 	-fsanitize=thread -Wno-tsan -pthread -I"$top/kmod/uapi" \
-	-I"$lib/include" -I"$lib" -c "${sources[@]}")
+	-I"$lib/include" -I"$top" -c "${sources[@]}")
 for check in account any; do
 	# shellcheck disable=SC2046
 	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan \
 		-pthread -include "$top/tests/unit/marks.h" \
-		-I"$top/kmod/uapi" -I"$lib/include" -I"$lib" \
+		-I"$top/kmod/uapi" -I"$lib/include" -I"$top" \
 		-o "$work/$check" "$top/tests/unit/check_$check.c" \
 		"$work"/lib/*.o $(pkg-config --cflags --libs check) -lm
 	TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal \

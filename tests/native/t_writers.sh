@@ -14,7 +14,7 @@ seed=${SEED:-$(date +%s)}
 echo "seed $seed"
 lib=$top/lib
 flags=(-O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi"
-	-I"$lib/include" -I"$lib")
+	-I"$lib/include" -I"$top")
 
 ${CC:-cc} "${flags[@]}" -o "$work/writers" "$top/tests/native/writers.c" \
 	"$out/lib/libtsctrace.a" -lm

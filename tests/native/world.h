@@ -7,10 +7,10 @@
 #ifndef TESTS_NATIVE_WORLD_H
 #define TESTS_NATIVE_WORLD_H
 
-#include "recording/samples.h"
-#include "recording/writer.h"
-#include "tests/netsim/osc.h"
-#include "tests/netsim/path.h"
+#include "lib/ctf/samples.h"
+#include "lib/ctf/recording_writer.h"
+#include "../netsim/osc.h"
+#include "../netsim/path.h"
 
 #define WORLD_NODES	3
 #define WORLD_CPUS	2

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/def.h"
+#include "lib/core/event_def.h"
 #include "world.h"
 
 #define NODES	2

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/def.h"
+#include "lib/core/event_def.h"
 #include "world.h"
 
 #define NODES	2

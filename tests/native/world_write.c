@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "core/def.h"
-#include "core/scale.h"
+#include "lib/core/event_def.h"
+#include "lib/core/clock_params.h"
 #include "world.h"
 
 #define MASTER	0x4d00

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "recording/trace.h"
+#include "lib/ctf/trace_reader.h"
 
 struct event {
 	bool there;

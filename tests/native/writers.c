@@ -22,8 +22,8 @@
 
 #include <tsctrace/event.h>
 
-#include "handle.h"
-#include "provider.h"
+#include "lib/client/channel.h"
+#include "lib/provider/server.h"
 
 #define AT_ONCE		4	/* of those to be killed */
 #define EVENTS_MAX	4096	/* of a writer */

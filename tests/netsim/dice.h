@@ -3,7 +3,7 @@
 #ifndef TESTS_NETSIM_DICE_H
 #define TESTS_NETSIM_DICE_H
 
-#include "core/port.h"
+#include "lib/core/port.h"
 
 struct dice {
 	uint64_t state;

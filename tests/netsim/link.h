@@ -5,7 +5,7 @@
 
 #include "osc.h"
 #include "path.h"
-#include "sync/exchange.h"
+#include "lib/ntp/exchange.h"
 
 struct link {
 	struct osc here, there;

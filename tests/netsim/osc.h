@@ -9,7 +9,7 @@
 #define TESTS_NETSIM_OSC_H
 
 #include "dice.h"
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 
 #define PS_PER_US	1000000LL
 #define PS_PER_S	1000000000000LL

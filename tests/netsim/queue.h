@@ -3,7 +3,7 @@
 #ifndef TESTS_NETSIM_QUEUE_H
 #define TESTS_NETSIM_QUEUE_H
 
-#include "core/port.h"
+#include "lib/core/port.h"
 
 struct world;
 struct packet;

@@ -4,7 +4,7 @@
 #define TESTS_NETSIM_TRIAL_H
 
 #include "rows.h"
-#include "sync/fit.h"
+#include "lib/sync/fit.h"
 
 #define SIMPLE_NR	4	/* PUBLISHED_ALL to PUBLISHED_QUARTER */
 

@@ -11,9 +11,9 @@
 #include "osc.h"
 #include "path.h"
 #include "queue.h"
-#include "sync/cluster.h"
-#include "sync/responder.h"
-#include "sync/round.h"
+#include "lib/sync/cluster.h"
+#include "lib/ntp/responder.h"
+#include "lib/sync/schedule.h"
 
 #define NOBODY		(~0U)
 #define SOURCES_MAX	4

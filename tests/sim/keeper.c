@@ -2,7 +2,7 @@
 /* Keeps a clock as tsctraced and programs do: core and sampler are the real ones. */
 #include <stdio.h>
 
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 #include "sim.h"
 
 #define TRIES		50

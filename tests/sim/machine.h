@@ -8,7 +8,7 @@
 #ifndef TESTS_SIM_MACHINE_H
 #define TESTS_SIM_MACHINE_H
 
-#include "sample.h"
+#include "lib/clock/clock_sample.h"
 
 #define NS		1000LL
 #define US		1000000LL

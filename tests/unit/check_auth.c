@@ -9,7 +9,7 @@
 #include "packets.h"
 #include "seed.h"
 #include "suite.h"
-#include "sync/auth.h"
+#include "lib/ntp/auth.h"
 
 #define AES128_KEY	"2b7e151628aed2a6abf7158809cf4f3c"
 #define AES256_KEY	"603deb1015ca71be2b73aef0857d7781" \

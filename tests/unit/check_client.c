@@ -5,7 +5,7 @@
  */
 #include "client_world.h"
 #include "suite.h"
-#include "sync/bytes.h"
+#include "lib/ntp/byteorder.h"
 
 /* ---- the normal case ----------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  */
 #include "client_world.h"
 #include "suite.h"
-#include "sync/responder.h"
+#include "lib/ntp/responder.h"
 
 /* ---- stamps of ours that come late --------------------------------------- */
 

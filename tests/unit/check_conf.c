@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../daemon/conf.c"
-#include "../../daemon/conf_peers.c"
-#include "../../daemon/conf_words.c"
+#include "daemon/config/config.c"
+#include "daemon/config/config_peers.c"
+#include "daemon/config/config_parse.c"
 #include "seed.h"
 #include "suite.h"
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "merge/merge_correct.h"
+#include "lib/merge/merge_mapping.h"
 #include "golden/correct.h"
 #include "seed.h"
 #include "suite.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/def.h"
+#include "lib/core/event_def.h"
 #include "seed.h"
 #include "suite.h"
 

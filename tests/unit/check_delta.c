@@ -6,7 +6,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/delta.h"
+#include "lib/core/delta.h"
 #include "golden/delta.h"
 #include "seed.h"
 #include "suite.h"

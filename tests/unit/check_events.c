@@ -5,7 +5,7 @@
 
 #include <tsctrace/event.h>
 
-#include "core/def.h"
+#include "lib/core/event_def.h"
 #include "one_ring.h"
 
 TSCT_EVENT(ev_none, TSCT_KIND_INSTANT);

@@ -7,7 +7,7 @@
  * claim; in order, and each of them once.
  */
 #include "suite.h"
-#include "sync/responder.h"
+#include "lib/ntp/responder.h"
 #include "talk.h"
 
 #define EVENTS		256

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "export/export_message.h"
-#include "export/export_threads.h"
-#include "recording/filter.h"
+#include "lib/query/message_match.h"
+#include "lib/query/threads.h"
+#include "lib/query/filter.h"
 #include "seed.h"
 #include "suite.h"
-#include "utf8.h"
+#include "lib/core/utf8.h"
 
 static void before(void)
 {

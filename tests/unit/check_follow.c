@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Reading what is still being written: in order, no sooner than it is certain. */
 #include "drains.h"
-#include "recording/flushed.h"
+#include "lib/ctf/write_progress.h"
 
 #define CPUS	3
 #define NEW	18	/* an event that is defined late */

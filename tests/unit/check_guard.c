@@ -6,7 +6,7 @@
  */
 #include "seed.h"
 #include "suite.h"
-#include "sync/guard.h"
+#include "lib/ntp/ratelimit.h"
 
 static struct tsct_guard *guard;
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scale.h"
-#include "core/segments.h"
+#include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "../../daemon/kernel.c"
+#include "daemon/clock/kernel_events.c"
 #include "suite.h"
 
 void log_say(int level, const char *format, ...)

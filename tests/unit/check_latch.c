@@ -11,7 +11,7 @@
 
 #include <tsctrace/clock.h>
 
-#include "core/latch.h"
+#include "lib/core/latch.h"
 #include "latch_line.h"
 #include "seed.h"
 #include "suite.h"

@@ -22,8 +22,8 @@ static void before_store(void);
 #define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
-#include "core/latch.c"
-#include "core/history.c"
+#include "lib/core/latch.c"
+#include "lib/core/segment_history.c"
 #include "latch_line.h"
 #include "seed.h"
 #include "suite.h"

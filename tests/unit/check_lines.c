@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "recording/digits.h"
+#include "lib/query/number_text.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "merge/merge_work.h"
+#include "lib/merge/merge_private.h"
 #include "seed.h"
 #include "suite.h"
 

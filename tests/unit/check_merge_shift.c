@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "merge/merge_shift.h"
+#include "lib/merge/merge_shift.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -6,9 +6,9 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/def.h"
-#include "merge/merge_message.h"
-#include "recording/message.h"
+#include "lib/core/event_def.h"
+#include "lib/merge/merge_message.h"
+#include "lib/query/message_key.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <tsctrace/tsctrace.h>
 
-#include "../../daemon/metrics.c"
+#include "daemon/control/metrics.c"
 #include "suite.h"
 
 /* Of the keeper, which is not here: see check_keeper. */

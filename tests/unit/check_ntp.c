@@ -8,7 +8,7 @@
 #include "packets.h"
 #include "seed.h"
 #include "suite.h"
-#include "sync/ext.h"
+#include "lib/ntp/extension_field.h"
 
 #define S	1000000000LL
 #define ERA_1	2085978496LL	/* 2036-02-07 06:28:16, s since 1970 */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/order.h"
+#include "lib/core/order.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "otf2/otf2_scan.h"
-#include "otf2/otf2_time.h"
+#include "lib/otf2/otf2_scan.h"
+#include "lib/otf2/otf2_time.h"
 #include "suite.h"
 
 struct golden_otf2 {

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "clock_private.h"
+#include "lib/clock/clock_private.h"
 #include "clockfile.h"
 #include "simclock.h"
 

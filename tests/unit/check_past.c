@@ -3,7 +3,7 @@
  * What readers are told of stamps of the past, by a clock that is set by little
  * while its line is still being bent to where it ought to be.
  */
-#include "core/latch.h"
+#include "lib/core/latch.h"
 #include "rate_sim.h"
 
 #define MS	1000000ULL

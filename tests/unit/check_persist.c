@@ -7,8 +7,8 @@
 
 #include "seed.h"
 
-#include "../../daemon/persist.c"
-#include "../../daemon/persist_text.c"
+#include "daemon/clock/drift_file.c"
+#include "daemon/clock/drift_file_text.c"
 #include "suite.h"
 
 static char logged[8192];

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "core/def.h"
+#include "lib/core/event_def.h"
 #include "seed.h"
 #include "serve.h"
 #include "store_users.h"

@@ -7,7 +7,7 @@
 
 #include "seed.h"
 
-#include "../../daemon/clockfile.c"
+#include "daemon/clock/clock_file.c"
 #include "suite.h"
 
 void log_say(int level, const char *format, ...)

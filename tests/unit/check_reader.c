@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "core/def.h"
+#include "lib/core/event_def.h"
 #include "seed.h"
 #include "serve.h"
 #include "suite.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Writing recordings: what goes in comes out, here and in babeltrace2. */
 #include "recordings.h"
-#include "recording/ctf.h"
+#include "lib/ctf/ctf_format.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/remap.h"
+#include "lib/core/remap.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 
 #include "seed.h"
 #include "suite.h"
-#include "sync/round.h"
+#include "lib/sync/schedule.h"
 
 #define NODES	1200
 

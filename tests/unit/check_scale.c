@@ -8,7 +8,7 @@
 
 #include <tsctrace/clock.h>
 
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 #include "sane_pair.h"
 #include "seed.h"
 #include "suite.h"

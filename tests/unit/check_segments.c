@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/scale.h"
-#include "core/segments.h"
+#include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -4,7 +4,7 @@
 
 #include "seed.h"
 #include "suite.h"
-#include "sync/select.h"
+#include "lib/sync/intersection.h"
 
 #define TURNS	20000
 

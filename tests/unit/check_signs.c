@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "../../daemon/signs.c"
-#include "../../daemon/signs_read.c"
+#include "daemon/clock/disruption.c"
+#include "daemon/clock/disruption_read.c"
 #include "suite.h"
 #include <tsctrace/tsctrace.h>
 

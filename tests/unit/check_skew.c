@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/skew.h"
+#include "lib/core/skew_interval.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdint.h>
 
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 #include "sane_pair.h"
 #include "suite.h"
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/def.h"
+#include "lib/core/event_def.h"
 #include "seed.h"
 #include "store_users.h"
 #include "suite.h"

@@ -2,12 +2,12 @@
 /* The daemon's keeper, and the cluster's time that it publishes. */
 #include "keeper_world.h"
 
-#include "../../daemon/epoch.c"
-#include "../../daemon/keeper.c"
-#include "../../daemon/offer.c"
-#include "../../daemon/offer_cluster.c"
-#include "../../daemon/signs.c"
-#include "../../daemon/tell.c"
+#include "daemon/clock/timekeeper_epoch.c"
+#include "daemon/clock/timekeeper.c"
+#include "daemon/clock/timekeeper_publish.c"
+#include "daemon/clock/timekeeper_cluster.c"
+#include "daemon/clock/disruption.c"
+#include "daemon/clock/timekeeper_log.c"
 #include "suite.h"
 
 #define BASE_NS		1600000000000000000LL

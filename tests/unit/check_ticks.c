@@ -6,9 +6,9 @@
 #include "recordings.h"
 
 
-#include "recording/samples.h"
-#include "recording/ticks.h"
-#include "recording/unique.h"
+#include "lib/ctf/samples.h"
+#include "lib/ctf/ticks.h"
+#include "lib/query/unique_stamps.h"
 
 #define CPUS	2
 #define EVENTS	3000

@@ -2,7 +2,7 @@
 /* What stamps mean, how long it was between them, and back from times. */
 #include "clockfile.h"
 #include "seed.h"
-#include "recording/writer.h"
+#include "lib/ctf/recording_writer.h"
 
 /* ---- what stamps mean -------------------------------------------------- */
 

@@ -14,8 +14,8 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "ask.h"
-#include "now.h"
+#include "lib/client/control_client.h"
+#include "lib/client/gettime.h"
 #include "suite.h"
 
 #define MS		1000000LL

@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "usercheck.h"
+#include "lib/clock/clock_source.h"
+#include "lib/clock/tsc_check.h"
 #include "suite.h"
 
 /* One line per CPU that we may run on; exactly one is the reference. */
@@ -35,7 +36,7 @@ START_TEST(whole)
 	cpu_set_t before, after;
 
 	ck_assert_int_eq(sched_getaffinity(0, sizeof(before), &before), 0);
-	ck_assert_int_eq(tsct_usercheck_run(&check), 0);
+	ck_assert_int_eq(tsct_tsc_check_run(&check), 0);
 	check_table(&check, table, &before);
 	ck_assert_int_eq(sched_getaffinity(0, sizeof(after), &after), 0);
 	ck_assert(CPU_EQUAL(&before, &after));
@@ -47,12 +48,12 @@ START_TEST(no_room)
 	struct tsct_cpu_check table[2] = { [1] = { .cpu = 12345 } };
 	struct tsct_check check = { .table = (uintptr_t)table, .nr = 1 };
 
-	ck_assert_int_eq(tsct_usercheck_run(&check), 0);
+	ck_assert_int_eq(tsct_tsc_check_run(&check), 0);
 	ck_assert_uint_ge(check.nr, 1);
 	ck_assert_uint_eq(table[1].cpu, 12345);
 	check.table = 0;
 	check.nr = 0;
-	ck_assert_int_eq(tsct_usercheck_run(&check), 0);
+	ck_assert_int_eq(tsct_tsc_check_run(&check), 0);
 	ck_assert_uint_ge(check.nr, 1);
 }
 END_TEST
@@ -70,7 +71,7 @@ START_TEST(forbidden)
 	if (!pid) {
 		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV))
 			_exit(2);
-		tsct_usercheck_quick(&check);
+		tsct_source_features(&check);
 		_exit(check.flags & TSCT_CHECK_RDTSCP ? 3 : 0);
 	}
 	ck_assert_int_gt(pid, 0);

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/verdict.h"
+#include "lib/core/tsc_trust.h"
 #include "suite.h"
 
 #define R	TSCT_CHECK_RDTSCP

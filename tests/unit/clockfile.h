@@ -22,10 +22,10 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
-#include "clockpage.h"
-#include "core/latch.h"
-#include "core/scale.h"
-#include "sample.h"
+#include "lib/clock/clock_page.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
+#include "lib/clock/clock_sample.h"
 #include "suite.h"
 
 #define SECOND		1000000000LL

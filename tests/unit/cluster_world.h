@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scale.h"
-#include "core/segments.h"
+#include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
 #include "seed.h"
-#include "sync/cluster.h"
+#include "lib/sync/cluster.h"
 
 #define WORLD_S		9000	/* no run is longer */
 #define LEAD_S		0.005

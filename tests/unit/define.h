@@ -4,8 +4,8 @@
 
 #include <check.h>
 
-#include "core/def.h"
-#include "recording/recording.h"
+#include "lib/core/event_def.h"
+#include "lib/ctf/recording.h"
 
 static inline void define(struct tsct_recording *rec, __u32 stream, __u32 id,
 			  const char *name, __u32 kind, const char *fields)

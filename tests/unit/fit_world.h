@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "seed.h"
-#include "sync/fit.h"
+#include "lib/sync/fit.h"
 
 #define WORLD_SECONDS	1100
 #define WORLD_HOLD	10e-6	/* how long an answer takes there, s */

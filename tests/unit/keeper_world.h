@@ -11,11 +11,11 @@
 
 #include "simclock.h"
 
-#include "core/scale.h"
-#include "core/segments.h"
+#include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
 
-#include "../../daemon/keeper.h"
-#include "../../daemon/log.h"
+#include "daemon/clock/timekeeper.h"
+#include "daemon/config/log.h"
 
 static struct sim sim;
 static struct keeper keeper;

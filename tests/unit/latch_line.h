@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/latch.h"
+#include "lib/core/latch.h"
 
 #define STRIDE	1000
 

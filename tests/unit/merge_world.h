@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 #include "define.h"
-#include "merge/merge.h"
-#include "recording/samples.h"
-#include "recording/writer.h"
+#include "lib/merge/merge.h"
+#include "lib/ctf/samples.h"
+#include "lib/ctf/recording_writer.h"
 #include "seed.h"
 #include "suite.h"
 

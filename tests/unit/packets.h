@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/ntp.h"
+#include "lib/ntp/ntp_packet.h"
 
 /* As ck_assert_msg(), which is too slow to be asked a million times */
 #define MUST(condition, format, ...) \

@@ -6,9 +6,9 @@
 #include <check.h>
 #include <math.h>
 
-#include "core/scale.h"
-#include "core/segments.h"
-#include "core/track.h"
+#include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
+#include "lib/core/rate_window.h"
 #include "simclock.h"
 #include "suite.h"
 

@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/def.h"
-#include "core/scale.h"
+#include "lib/core/event_def.h"
+#include "lib/core/clock_params.h"
 #include "define.h"
 #include "seed.h"
 #include "suite.h"
-#include "recording/trace.h"
-#include "recording/writer.h"
+#include "lib/ctf/trace_reader.h"
+#include "lib/ctf/recording_writer.h"
 
 /* ---- directories ------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
 #define TESTS_RESPONDER_WORLD_H
 
 #include "suite.h"
-#include "sync/bytes.h"
-#include "sync/talkers.h"
+#include "lib/ntp/byteorder.h"
+#include "lib/ntp/client_table.h"
 #include "talk.h"
 
 static struct world {

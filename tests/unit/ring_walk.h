@@ -6,7 +6,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "core/ring.h"
+#include "lib/core/ring.h"
 
 #define MASK48	0xffffffffffffULL
 

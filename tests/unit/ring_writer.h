@@ -6,7 +6,7 @@
 #ifndef TESTS_RING_WRITER_H
 #define TESTS_RING_WRITER_H
 
-#include "handle.h"
+#include "lib/client/channel.h"
 
 static inline void ring_store(struct tsct *w, unsigned int cpu, __u64 pos,
 			      const void *from, size_t len)

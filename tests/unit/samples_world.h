@@ -6,8 +6,8 @@
 #define TESTS_SAMPLES_WORLD_H
 
 #include "recordings.h"
-#include "recording/samples.h"
-#include "sync/series.h"
+#include "lib/ctf/samples.h"
+#include "lib/query/series.h"
 
 #define ROOM	(1U << 18)
 #define HZ	2596123456.0

@@ -2,7 +2,7 @@
 #ifndef TESTS_SANE_PAIR_H
 #define TESTS_SANE_PAIR_H
 
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 
 /* A pair as a daemon would publish it */
 static inline struct tsct_pair sane_pair(void)

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "handle.h"
-#include "provider.h"
+#include "lib/client/channel.h"
+#include "lib/provider/server.h"
 
 static char serve_dir[32], serve_path[64];
 static struct tsct_server *serve_server;

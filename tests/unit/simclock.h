@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "sample.h"
+#include "lib/clock/clock_sample.h"
 #include "seed.h"
 
 #define SIM_REAL	1700000000000000000LL

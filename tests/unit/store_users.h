@@ -6,7 +6,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "store.h"
+#include "lib/provider/store.h"
 
 static struct tsct_store store;
 static struct tsct_store_peer root, anna = { .uid = 1001 },

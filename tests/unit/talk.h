@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "seed.h"
-#include "sync/client.h"
+#include "lib/ntp/client.h"
 
 #define CHILD		0x1111111111111111ULL
 #define CHILD_HOST	0x2222222222222222ULL

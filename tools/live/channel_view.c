@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "channel_view.h"
-#include "json.h"
+#include "tools/common/json.h"
 
 static const char *const lost_words[TSCT_LOST_NR] = {
 	[TSCT_LOST_FULL] = "full",

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <tsctrace/tsctrace.h>
 
-#include "state.h"
+#include "tools/common/state.h"
 
 /* In the order in which a program looks for one. */
 enum channels_from {

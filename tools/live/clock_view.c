@@ -3,11 +3,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock/clock_source.h"
 #include "clock_view.h"
-#include "core/scale.h"
-#include "json.h"
-#include "usercheck.h"
-#include "view.h"
+#include "lib/core/clock_params.h"
+#include "tools/common/json.h"
+#include "lib/clock/tsc_check.h"
+#include "tools/common/view.h"
 
 /* ---- reading ----------------------------------------------------------- */
 
@@ -85,7 +86,7 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 	read_rate(r);
 	read_epoch(r);
 	read_segments(r);
-	tsct_usercheck_clocksource(&check);
+	tsct_source_clocksource(&check);
 	memcpy(r->clocksource, check.clocksource, sizeof(r->clocksource));
 	r->clocksource[sizeof(r->clocksource) - 1] = '\0';
 	return 0;

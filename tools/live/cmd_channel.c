@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "channel_view.h"
-#include "cmd.h"
-#include "core/ring.h"
-#include "json.h"
+#include "tools/common/cmd.h"
+#include "lib/core/ring.h"
+#include "tools/common/json.h"
 
 #define BLOCK_SIZE	16384	/* as tsct_open() has it */
 #define BLOCKS		64

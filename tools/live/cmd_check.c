@@ -8,11 +8,12 @@
 #include <time.h>
 #include <x86intrin.h>
 
-#include "cmd.h"
-#include "json.h"
-#include "state.h"
-#include "core/verdict.h"
-#include "usercheck.h"
+#include "lib/clock/clock_source.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "tools/common/state.h"
+#include "lib/core/tsc_trust.h"
+#include "lib/clock/tsc_check.h"
 
 struct check {
 	bool json;
@@ -58,7 +59,7 @@ static void name_clocksource(struct tsct_check *result)
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
 	if (*result->clocksource)
 		return;
-	tsct_usercheck_quick(&quick);
+	tsct_source_features(&quick);
 	memcpy(result->clocksource, quick.clocksource,
 	       sizeof(result->clocksource));
 }
@@ -77,7 +78,7 @@ static int get(struct check *c, struct state_provider *module)
 	} else {
 		c->by = "user space";
 		c->why = module->t.why;
-		error = tsct_usercheck_run(&c->result);
+		error = tsct_tsc_check_run(&c->result);
 	}
 	if (error) {
 		fprintf(stderr, "trace-ctl check: the check by the %s failed: "

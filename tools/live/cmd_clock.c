@@ -7,11 +7,11 @@
 #include <time.h>
 
 #include "clock_view.h"
-#include "cmd.h"
+#include "tools/common/cmd.h"
 #include "control.h"
-#include "json.h"
-#include "now.h"
-#include "view.h"
+#include "tools/common/json.h"
+#include "lib/client/gettime.h"
+#include "tools/common/view.h"
 
 #define WAIT_S		60	/* unless another timeout is given */
 #define POLL_NS		50000000

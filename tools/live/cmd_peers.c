@@ -3,8 +3,8 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#include "cmd.h"
-#include "json.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
 #include "peers_view.h"
 
 enum { OPTION_JSON = 0x100 };

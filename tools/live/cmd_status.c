@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "lib/clock/clock_source.h"
+#include "lib/clock/tsc_check.h"
+#include "tools/common/cmd.h"
 #include "control.h"
-#include "json.h"
-#include "record/kernel_source.h"
-#include "sample.h"
+#include "tools/common/json.h"
+#include "tools/record/kernel_source.h"
+#include "lib/clock/clock_sample.h"
 #include "status_view.h"
 
 /* ---- asking ------------------------------------------------------------ */
@@ -57,7 +59,7 @@ static void ask_all(struct status *s, const struct tsct_clock *clock)
 {
 	channels_open(&s->channels, true);
 	channels_list(&s->channels, "status");
-	tsct_source_choose(s->source_why, sizeof(s->source_why));
+	tsct_source_choose(tsct_tsc_check_run, s->source_why, sizeof(s->source_why));
 	kernel_source_ready(s->kernel_why, sizeof(s->kernel_why));
 	ask_clock(s, clock);
 	ask_chosen(s);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cmd.h"
-#include "json.h"
-#include "now.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "lib/client/gettime.h"
 #include "peers_view.h"
 
 #define LOOK_NS		20000000L	/* between two looks whether it is over */

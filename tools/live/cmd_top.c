@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
-#include "json.h"
-#include "now.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "lib/client/gettime.h"
 #include "top.h"
 
 /* ---- command line ------------------------------------------------------ */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
-#include "clockpage.h"
+#include "lib/client/control_client.h"
+#include "lib/clock/clock_page.h"
 #include "control.h"
-#include "view.h"
+#include "tools/common/view.h"
 
 static void complain(const char *verb, const char *path, int err)
 {

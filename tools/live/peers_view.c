@@ -6,7 +6,7 @@
 
 #include "control.h"
 #include "peers_view.h"
-#include "view.h"
+#include "tools/common/view.h"
 
 json_t *peers_ask(const char *verb, const char *request)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "channel_view.h"
-#include "json.h"
+#include "tools/common/json.h"
 #include "status_view.h"
 
 static const struct {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "now.h"
+#include "lib/client/gettime.h"
 #include "top.h"
 
 const char *const top_keys[TOP_KEYS] = {

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "now.h"
+#include "lib/client/gettime.h"
 #include "top.h"
 
 #define TAKE	"\033[?1049h\033[?25l"	/* other screen, no cursor */

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "channel_view.h"
-#include "json.h"
+#include "tools/common/json.h"
 #include "top.h"
 
 #define LINE_MAX	512

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "tools/common/cmd.h"
 #include "cmd_merge.h"
-#include "outcome.h"
+#include "tools/common/outcome.h"
 
 enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
 

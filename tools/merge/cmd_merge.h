@@ -10,9 +10,9 @@
 
 #include <signal.h>
 
-#include "merge/merge.h"
-#include "outcome.h"
-#include "otf2/otf2_merge.h"
+#include "lib/merge/merge.h"
+#include "tools/common/outcome.h"
+#include "lib/otf2/otf2_merge.h"
 
 enum merge_kind {
 	MERGE_OTF2,

@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "cmd.h"
-#include "export/export.h"
+#include "tools/common/cmd.h"
+#include "lib/export/export.h"
 #include "cmd_merge.h"
-#include "progress.h"
-#include "view.h"
+#include "tools/common/progress.h"
+#include "tools/common/view.h"
 
 struct mixed {
 	const struct merge *m;

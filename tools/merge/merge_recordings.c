@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "tools/common/cmd.h"
 #include "cmd_merge.h"
-#include "progress.h"
+#include "tools/common/progress.h"
 
 #define LOOK_NS		50000000L
 #define NOTES_MAX	1000	/* of a file that is damaged all over */

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "core/scale.h"
+#include "tools/common/cmd.h"
+#include "lib/core/clock_params.h"
 #include "dump.h"
-#include "recording/ticks.h"
-#include "view.h"
+#include "lib/ctf/ticks.h"
+#include "tools/common/view.h"
 
 #define CHUNK	65536		/* lines are written together */
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
-#include "export/export.h"
-#include "filter_options.h"
-#include "outcome.h"
-#include "progress.h"
-#include "view.h"
+#include "tools/common/cmd.h"
+#include "lib/export/export.h"
+#include "tools/common/filter_options.h"
+#include "tools/common/outcome.h"
+#include "tools/common/progress.h"
+#include "tools/common/view.h"
 
 struct job {
 	struct tsct_export x;

@@ -9,9 +9,9 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "cmd.h"
-#include "core/scale.h"
-#include "messages_view.h"
+#include "tools/common/cmd.h"
+#include "lib/core/clock_params.h"
+#include "tools/common/messages_view.h"
 #include "stat.h"
 
 /* ---- options ----------------------------------------------------------- */

@@ -3,8 +3,8 @@
 #ifndef DUMP_H
 #define DUMP_H
 
-#include "recording/lines.h"
-#include "recording/unique.h"
+#include "lib/query/event_text.h"
+#include "lib/query/unique_stamps.h"
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
 

@@ -11,10 +11,10 @@
 #include <tsctrace/stamp.h>
 
 #include "dump.h"
-#include "export/json_value.h"
-#include "recording/digits.h"
-#include "recording/value.h"
-#include "utf8.h"
+#include "lib/query/json_value.h"
+#include "lib/query/number_text.h"
+#include "lib/query/value_text.h"
+#include "lib/core/utf8.h"
 
 /* A line without payload and names; a member; each byte of text at most */
 #define LINE_ROOM	1024

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "dump.h"
-#include "filter_options.h"
-#include "view.h"
+#include "tools/common/filter_options.h"
+#include "tools/common/view.h"
 
 enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
        KEY_STAMPS, KEY_SYNC };

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-#include "sync_read.h"
+#include "tools/common/sync_read.h"
 #include "threads.h"
-#include "view.h"
+#include "tools/common/view.h"
 
 /* What the files are like */
 struct stat_files {

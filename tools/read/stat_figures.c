@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 #include "stat.h"
 
 __u64 stat_end_of(const struct stat_figures *s)

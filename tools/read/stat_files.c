@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "recording/ticks.h"
+#include "lib/ctf/ticks.h"
 #include "stat.h"
 
 int stat_files_init(struct stat_figures *s)

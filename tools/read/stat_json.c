@@ -5,10 +5,10 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "cmd.h"
-#include "core/scale.h"
-#include "json.h"
-#include "messages_view.h"
+#include "tools/common/cmd.h"
+#include "lib/core/clock_params.h"
+#include "tools/common/json.h"
+#include "tools/common/messages_view.h"
 #include "stat.h"
 
 static json_t *json_clock(const struct stat_figures *s)

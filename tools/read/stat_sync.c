@@ -7,7 +7,7 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "json.h"
+#include "tools/common/json.h"
 #include "stat.h"
 
 int stat_sync_read(struct stat_figures *s)

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/remap.h"
+#include "lib/core/remap.h"
 #include "threads.h"
-#include "recording/value.h"
+#include "lib/query/value_text.h"
 
 #define ROOM_FIRST	256
 #define ROOM_MAX	(1U << 22)	/* as many threads as Linux can have */

@@ -3,7 +3,7 @@
 #ifndef THREADS_H
 #define THREADS_H
 
-#include "recording/trace.h"
+#include "lib/ctf/trace_reader.h"
 
 /* So many events: of a thread, a CPU, of one kind */
 struct tally {

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "handle.h"
+#include "lib/client/channel.h"
 
 /* ---- signals ----------------------------------------------------------- */
 

@@ -9,10 +9,10 @@
 #include <sys/types.h>
 
 #include "kernel_source.h"
-#include "provider.h"
+#include "lib/provider/server.h"
 #include "record_sync.h"
-#include "store.h"
-#include "recording/writer.h"
+#include "lib/provider/store.h"
+#include "lib/ctf/recording_writer.h"
 
 struct record_options {
 	const char **events;		/* kernel events and groups */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/channels.h"
-#include "cmd.h"
+#include "tools/live/channels.h"
+#include "tools/common/cmd.h"
 #include "cmd_record.h"
 
 /* ---- command line ------------------------------------------------------ */

@@ -11,7 +11,7 @@
 
 #include "kernel_net.h"
 #include "kernel_source.h"
-#include "bpf/events.h"
+#include "tools/bpf/events.h"
 #include "kernel_bpf.skel.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"

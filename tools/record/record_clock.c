@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
-#include "core/scale.h"
-#include "handle.h"
-#include "now.h"
-#include "sample.h"
+#include "lib/core/clock_params.h"
+#include "lib/client/channel.h"
+#include "lib/client/gettime.h"
+#include "lib/clock/clock_sample.h"
 
 /* Of the metadata: after 1, 2, 4 ... s, in the end each 64 s; some may be late */
 #define RENEW_FIRST_NS	1000000000LL

@@ -6,9 +6,10 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
+#include "lib/clock/clock_source.h"
 #include "cmd_record.h"
-#include "handle.h"
-#include "sample.h"
+#include "lib/client/channel.h"
+#include "lib/clock/clock_sample.h"
 
 /* As a shell would take it back. */
 static void put_word(FILE *to, const char *word)

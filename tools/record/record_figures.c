@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include "cmd_record.h"
-#include "core/scale.h"
-#include "now.h"
+#include "lib/core/clock_params.h"
+#include "lib/client/gettime.h"
 
 double record_figure_seconds(const struct record_session *s)
 {

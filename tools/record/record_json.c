@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 
 #include "cmd_record.h"
-#include "json.h"
-#include "view.h"
+#include "tools/common/json.h"
+#include "tools/common/view.h"
 
 static json_t *json_lost(const struct record_session *s)
 {

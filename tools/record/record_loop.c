@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
-#include "handle.h"
-#include "now.h"
+#include "lib/client/channel.h"
+#include "lib/client/gettime.h"
 
 #define IDLE_US		5000	/* between looks at rings that are quiet */
 #define BUSY_US		1000	/* and at rings that were filled just now */

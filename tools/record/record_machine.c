@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmd_record.h"
-#include "sysfile.h"
+#include "lib/clock/sysfs_read.h"
 
 #define CPUS	"/sys/devices/system/cpu"
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "core/ring.h"
-#include "handle.h"
-#include "sync/fit.h"
+#include "lib/core/ring.h"
+#include "lib/client/channel.h"
+#include "lib/sync/fit.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
        KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_TIMEOUT, KEY_UNREAD };

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/scale.h"
-#include "handle.h"
+#include "lib/core/clock_params.h"
+#include "lib/client/channel.h"
 #include "cmd_record.h"
-#include "now.h"
-#include "recording/flushed.h"
-#include "sample.h"
+#include "lib/client/gettime.h"
+#include "lib/ctf/write_progress.h"
+#include "lib/clock/clock_sample.h"
 
 /* ---- the session ------------------------------------------------------- */
 

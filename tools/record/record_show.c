@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
+#include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "recording/filter.h"
+#include "lib/query/filter.h"
 
 static __u64 lost_events(const struct record_session *s)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd_record.h"
-#include "now.h"
+#include "lib/client/gettime.h"
 
 #define FETCH_NS	1000000000LL	/* between questions, */
 #define BUSY_NS		50000000LL	/* and while a session is on */

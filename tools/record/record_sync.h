@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "asking.h"
-#include "recording/samples.h"
+#include "control_request.h"
+#include "lib/ctf/samples.h"
 
 enum record_sync_mode {
 	RECORD_SYNC_AUTO,	/* samples, if the daemon has some */

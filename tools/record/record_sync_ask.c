@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ask.h"
+#include "lib/client/control_client.h"
 #include "cmd_record.h"
 
 #define HELD_MAX	65536	/* of a flight recorder, which writes at its end */
@@ -67,7 +67,7 @@ static int hold(struct record_session *s, const struct tsct_sync_sample *sample)
 	return 0;
 }
 
-/* As daemon/peer_history.h has them. False: it is none. */
+/* As daemon/sync/exchange_log.h has them. False: it is none. */
 static bool read_sample(json_t *row, struct tsct_sync_sample *s)
 {
 	json_int_t n[27];

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
-#include "now.h"
-#include "live/peers_view.h"
+#include "lib/client/gettime.h"
+#include "tools/live/peers_view.h"
 
 #define LOOK_US		10000
 #define ASK_NS		5000000000LL
 #define TIMEOUT_S	30	/* for a session's end, unless told otherwise */
-#define LATELY_S	60	/* who asked within it is here, as lib/sync/round.h */
+#define LATELY_S	60	/* who asked within it is here, as lib/sync/schedule.h */
 
 static int fail(struct record_session *s, int err, const char *what)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cmd_record.h"
-#include "json.h"
+#include "tools/common/json.h"
 
 /* In the file, not those that the disk did not take */
 static __u64 samples_of(const struct record_session *s)

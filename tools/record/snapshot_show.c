@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd.h"
+#include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "core/scale.h"
-#include "json.h"
+#include "lib/core/clock_params.h"
+#include "tools/common/json.h"
 
 /* What a channel's part of the recording is. */
 struct part {

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
-#include "filter_options.h"
-#include "outcome.h"
-#include "live/peers_view.h"
+#include "tools/common/cmd.h"
+#include "tools/common/filter_options.h"
+#include "tools/common/outcome.h"
+#include "tools/live/peers_view.h"
 #include "report.h"
-#include "sync_read.h"
+#include "tools/common/sync_read.h"
 
 struct wanted {
 	struct report_options o;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "recording/filter.h"
+#include "lib/query/filter.h"
 
 /*
  * Head and foot of a page, of which the browser is told that nothing but our own

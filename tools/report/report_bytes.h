@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "core/port.h"
+#include "lib/core/port.h"
 
 struct bytes {
 	__u8 *at;

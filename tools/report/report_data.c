@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scale.h"
-#include "export/json_value.h"
+#include "lib/core/clock_params.h"
+#include "lib/query/json_value.h"
 #include "report_trace.h"
 
 #define RATES_EVENTS	12	/* told apart; all others are one */

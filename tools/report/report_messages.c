@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export/export_message.h"
+#include "lib/query/message_match.h"
 #include "report_trace.h"
 
 #define UNDER_WAY_MAX	65536

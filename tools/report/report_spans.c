@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recording/value.h"
+#include "lib/query/value_text.h"
 #include "report_spans.h"
 
 struct frame {

@@ -6,7 +6,7 @@
 #ifndef REPORT_SPANS_H
 #define REPORT_SPANS_H
 
-#include "export/export.h"
+#include "lib/export/export.h"
 
 #define EDGE_KEPT	256	/* bytes of an event's payload that a page has */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "chart.h"
-#include "live/peers_view.h"
+#include "tools/live/peers_view.h"
 #include "report.h"
 
 /* A source's columns of numbers; x in s before the fit's end, the rest in ns */

@@ -8,7 +8,7 @@
 
 #include "report.h"
 #include "report_trace.h"
-#include "view.h"
+#include "tools/common/view.h"
 
 #define ROWS_SHOWN	400	/* of a table */
 

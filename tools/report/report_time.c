@@ -9,10 +9,10 @@
 #include <tsctrace/tsctrace.h>
 
 #include "chart.h"
-#include "core/scale.h"
+#include "lib/core/clock_params.h"
 #include "report.h"
 #include "report_trace.h"
-#include "sync_read.h"
+#include "tools/common/sync_read.h"
 
 #define POINTS		64
 #define LINES_MAX	8	/* with a colour of their own */

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
-#include "outcome.h"
-#include "progress.h"
+#include "tools/common/cmd.h"
+#include "tools/common/outcome.h"
+#include "tools/common/progress.h"
 #include "report.h"
 #include "report_trace.h"
-#include "view.h"
+#include "tools/common/view.h"
 
 struct job {
 	struct report r;	/* first: the front's callbacks know that */

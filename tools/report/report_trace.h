@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "export/export.h"
+#include "lib/export/export.h"
 #include "report_bytes.h"
 #include "report_spans.h"
 

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "json.h"
+#include "tools/common/json.h"
 #include "report.h"
-#include "sync/tangent.h"
-#include "sync_read.h"
+#include "lib/sync/tangent.h"
+#include "tools/common/sync_read.h"
 
 #define CURVE_POINTS	64
 #define MARKS_MAX	4096	/* more cannot be told apart, and make a page heavy */

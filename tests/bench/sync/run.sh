@@ -25,8 +25,8 @@ chronyd=$("$top/tests/native/ntp.sh" chrony)
 work=$(mktemp -d)
 trap 'nets_down; rm -rf "$work"' EXIT
 ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top/lib" -o "$work/synccheck" \
-	"$top/tests/native/synccheck.c" "$out/lib/libtsctrace.a" -lm
+	-I"$top/lib/include" -I"$top" -o "$work/synccheck" \
+	"$top/tests/native/synccheck.c" "$out"/lib/libtsct{export,sync,provider,race}.a -lm
 
 printf '# %s\n' "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" \
 	"$(nproc) CPUs, load $(cut -d' ' -f1-3 /proc/loadavg), $(uname -r)"

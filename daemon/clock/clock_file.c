@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/clock/clock_source.h"
+#include "clock_file.h"
+#include "lib/clock/clock_page.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
+#include "daemon/config/log.h"
+#include "lib/clock/clock_sample.h"
+#include "lib/provider/store.h"
+
+#define NEW_NAME	".clock.new"
+#define SEAM_NS		1000
+
+static int map(struct clockfile *file, int fd)
+{
+	void *page;
+	/* A full file system shows now, and not as SIGBUS later. */
+	int err = -posix_fallocate(fd, 0, (off_t)file->size);
+
+	if (err)
+		return err;
+	page = mmap(NULL, file->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
+	if (page == MAP_FAILED)
+		return -errno;
+	file->fd = fd;
+	file->page = page;
+	return 0;
+}
+
+void clockfile_close(struct clockfile *file)
+{
+	if (file->page)
+		munmap(file->page, file->size);
+	if (file->fd >= 0)
+		close(file->fd);
+	file->page = NULL;
+	file->fd = -1;
+}
+
+/* ---- taking over, and making --------------------------------------------- */
+
+/* Ours alone to write, and as long as we would make it. */
+static int check_file(const struct clockfile *file, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (__u64)st.st_size != file->size)
+		return -EINVAL;
+	if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022)
+		return -EACCES;
+	return 0;
+}
+
+/* Is the mapped area one that its readers may go on with? */
+static int check_area(const struct clockfile *file, const __u8 boot_id[16])
+{
+	const struct tsct_clock_page *page = file->page;
+	struct tsct_clock_copy copy;
+	int err = tsct_clock_page_check(page, file->size, boot_id);
+
+	if (!err && (page->size != file->size ||
+		     page->nr_cpus != file->nr_cpus))
+		err = -EINVAL;
+	if (!err)
+		err = tsct_latch_read_copy(page, &copy);
+	return err ? err : tsct_segments_valid(&copy);
+}
+
+static int reuse(struct clockfile *file, const __u8 boot_id[16])
+{
+	int fd = openat(file->dir, TSCT_CLOCK_FILE,
+			O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = check_file(file, fd);
+	if (!err)
+		err = map(file, fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	err = check_area(file, boot_id);
+	if (err)
+		clockfile_close(file);
+	else
+		tsct_latch_repair(file->page);
+	return err;
+}
+
+/*
+ * Never truncated in place: that would raise SIGBUS in those who have the old
+ * one mapped. They keep it, and see it grow old.
+ */
+static int make(struct clockfile *file, const __u8 boot_id[16])
+{
+	int fd, err;
+
+	unlinkat(file->dir, NEW_NAME, 0);
+	fd = openat(file->dir, NEW_NAME,
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return -errno;
+	err = fchmod(fd, 0644) ? -errno : map(file, fd);
+	if (err) {
+		close(fd);
+		goto unlink_new;
+	}
+	tsct_latch_init(file->page, boot_id, TSCT_SOURCE_TSC, file->nr_cpus);
+	if (renameat(file->dir, NEW_NAME, file->dir, TSCT_CLOCK_FILE)) {
+		err = -errno;
+		clockfile_close(file);
+		goto unlink_new;
+	}
+	return 0;
+unlink_new:
+	unlinkat(file->dir, NEW_NAME, 0);
+	return err;
+}
+
+static int reuse_or_make(struct clockfile *file)
+{
+	__u8 boot_id[16];
+	int err = tsct_boot_id(boot_id);
+
+	if (!err && reuse(file, boot_id))
+		err = make(file, boot_id);
+	return err;
+}
+
+int clockfile_open(struct clockfile *file, int dir, const char *dir_path)
+{
+	__u32 nr_cpus = tsct_cpus_possible();
+
+	*file = (struct clockfile) {
+		.dir_path = dir_path,
+		.dir = dir,
+		.fd = -1,
+		.nr_cpus = nr_cpus,
+		.size = TSCT_CLOCK_SIZE(nr_cpus),
+	};
+	return reuse_or_make(file);
+}
+
+static void write_cpus(struct clockfile *file)
+{
+	__u32 cpu;
+
+	for (cpu = 0; file->page && cpu < file->nr_cpus; cpu++)
+		if (cpu < file->nr_known)
+			tsct_latch_set_cpu(file->page, cpu,
+					   file->cpus[cpu].skew_tsc,
+					   file->cpus[cpu].error_tsc);
+		else
+			tsct_latch_set_cpu(file->page, cpu, 0, ~0ULL);
+}
+
+void clockfile_set_cpus(struct clockfile *file,
+			const struct tsct_clock_cpu *cpus, __u32 nr)
+{
+	file->cpus = cpus;
+	file->nr_known = nr;
+	write_cpus(file);
+}
+
+void clockfile_revive(struct clockfile *file)
+{
+	struct stat st;
+	int err;
+
+	if (file->page && !fstat(file->fd, &st) && st.st_nlink)
+		return;
+	clockfile_close(file);
+	err = reuse_or_make(file);
+	if (!err)
+		log_warning("%s/%s: was removed; made it again", file->dir_path,
+			    TSCT_CLOCK_FILE);
+	else if (err != file->err)
+		log_error("%s/%s: %s; programs find no clock there%s",
+			  file->dir_path, TSCT_CLOCK_FILE, strerror(-err),
+			  err == -ENOENT ? ": the directory was removed, start "
+			  "tsctraced anew" : "");
+	file->err = err;
+	write_cpus(file);
+}
+
+/* ---- publishing ---------------------------------------------------------- */
+
+/* We are the one writer, and copy 1 is what was committed last. */
+static const struct tsct_clock_state *published(const struct clockfile *file)
+{
+	return &file->page->copy[1].state;
+}
+
+void clockfile_last(const struct clockfile *file,
+		    struct tsct_clock_state *ret_state)
+{
+	if (file->page)
+		*ret_state = *published(file);
+	else
+		memset(ret_state, 0, sizeof(*ret_state));
+}
+
+static int check(const struct clockfile *file,
+		 const struct tsct_clock_state *state, __s64 margin_ns)
+{
+	__u64 now = tsct_stamp_read(state->source);
+	int err;
+
+	if (state->real.mult)
+		now += (__u64)tsct_ns_ticks(state->real.mult, margin_ns);
+	err = tsct_segments_check(published(file), state, now);
+	return err && err != -ETIME ? -EXDEV : err;
+}
+
+int clockfile_stage(struct clockfile *file,
+		    const struct tsct_clock_state *state)
+{
+	int err;
+
+	if (!file->page)
+		return 0;
+	err = check(file, state, 0);
+	if (!err)
+		tsct_latch_stage(file->page, state);
+	return err;
+}
+
+int clockfile_commit(struct clockfile *file,
+		     const struct tsct_clock_state *state, __s64 margin_ns)
+{
+	int err;
+
+	if (!file->page)
+		return 0;
+	err = check(file, state, margin_ns);
+	if (!err)
+		tsct_latch_commit(file->page);
+	return err;
+}
+
+/*
+ * Between the line's beginning and now, readers were told what the old line
+ * says. Where the new one says the same, to the nanosecond, or very little more,
+ * time neither jumped for them nor will it run backwards.
+ */
+static bool is_seamless(const struct clockfile *file,
+			const struct tsct_clock_state *state)
+{
+	const struct tsct_pair *old = &published(file)->real;
+	__u64 now = tsct_stamp_read(state->source);
+	__s64 apart = (__s64)((__u64)tsct_pair_ns(&state->real, now) -
+			      (__u64)tsct_pair_ns(old, now));
+
+	return apart >= -1 && apart <= SEAM_NS;
+}
+
+int clockfile_commit_late(struct clockfile *file,
+			  const struct tsct_clock_state *state)
+{
+	if (!is_seamless(file, state))
+		return -ETIME;
+	tsct_latch_commit(file->page);
+	return 0;
+}

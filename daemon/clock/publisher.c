@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <string.h>
+
+#include "lib/clock/clock_page.h"
+#include "daemon/config/log.h"
+#include "publisher.h"
+#include "daemon/config/run_dir.h"
+
+/* Where there is still a choice: see clockfile_commit(). */
+#define MARGIN_NS	200000
+
+int publisher_open(struct publisher *p, int dir, const char *dir_path,
+		   bool use_module)
+{
+	int err;
+
+	module_init(&p->module, use_module);
+	err = clockfile_open(&p->file, dir, dir_path);
+	if (err)
+		log_error("%s/%s: %s; %s", dir_path, TSCT_CLOCK_FILE,
+			  strerror(-err), rundir_fix(err));
+	return err;
+}
+
+void publisher_close(struct publisher *p)
+{
+	clockfile_close(&p->file);
+	module_close(&p->module);
+}
+
+void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
+{
+	struct tsct_clock_state module;
+	__u32 epoch, cluster;
+
+	clockfile_last(&p->file, ret_state);
+	if (module_last(&p->module, &module))
+		return;
+	epoch = ret_state->epoch;
+	cluster = ret_state->cluster_epoch;
+	if ((__s32)(module.cluster_epoch - cluster) > 0)
+		cluster = module.cluster_epoch;
+	if (module.epoch > epoch || module.source != ret_state->source)
+		*ret_state = module;
+	if (epoch > ret_state->epoch)
+		ret_state->epoch = epoch;
+	ret_state->cluster_epoch = cluster;
+}
+
+/*
+ * The module takes a line or leaves it, at one moment, and there is no way back
+ * from what it took: so the file is made ready before, and has only a store to
+ * go behind. Should we be held up for longer than the line's lead between the
+ * two, its readers would have been told another time meanwhile.
+ */
+int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
+{
+	int module, err;
+
+	clockfile_revive(&p->file);
+	err = clockfile_stage(&p->file, state);
+	if (err)
+		return err;
+	module = module_set(&p->module, p->file.dir_path, state);
+	switch (module) {
+	case -ETIME:
+	case -ESTALE:
+	case -EXDEV:
+	case -EAGAIN:
+		return module;
+	case -EPERM:
+	case -EACCES:
+		return -EPERM;
+	}
+	err = clockfile_commit(&p->file, state, module ? MARGIN_NS : 0);
+	if (err == -ETIME && !module)
+		err = clockfile_commit_late(&p->file, state);
+	return err && !module ? -ETIMEDOUT : err;
+}

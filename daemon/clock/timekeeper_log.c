@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/* What the keeper says about its clock. */
+#include <stdio.h>
+
+#include "lib/core/clock_params.h"
+#include "timekeeper.h"
+#include "daemon/config/log.h"
+
+void keeper_describe(const struct keeper *k, char *text, size_t size)
+{
+	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
+	const struct tsct_clock_state *state = &k->est.state;
+
+	if (!state->real.mult) {
+		snprintf(text, size, "%s, no time yet, epoch %u (%s)",
+			 tsct_status_name(state->status), state->epoch,
+			 state->cause ? tsct_cause_name(state->cause) :
+			 "the first one");
+		return;
+	}
+	snprintf(text, size, "%s: %.0f Hz +- %.6f ppm, time known to %.3f us "
+		 "+ %.3f us/s, epoch %u", tsct_status_name(state->status), hz,
+		 error_ppb / 1e3, (double)state->real.error_ps / 1e6,
+		 (double)tsct_growth_ppb(state->real.mult, state->real.growth) /
+		 1e3, state->epoch);
+}
+
+void keeper_tell_status(struct keeper *k)
+{
+	char text[256];
+
+	keeper_describe(k, text, sizeof(text));
+	if (k->est.state.status != k->status)
+		log_info("clock %s", text);
+	else
+		log_debug("clock %s", text);
+	k->status = k->est.state.status;
+}
+
+void keeper_tell_epoch(const struct keeper *k, const char *why)
+{
+	log_warning("%s; epoch %u begins (%s)", why, k->est.state.epoch,
+		    tsct_cause_name(k->est.state.cause));
+}

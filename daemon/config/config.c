@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+/* The directives of tsctraced.conf, one function each. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config.h"
+
+static void take_ratelimit(struct conf_reader *r)
+{
+	struct tsct_guard_options *o = &r->conf->ratelimit;
+	const char *word;
+	__s64 value;
+
+	if (r->nr == 2 && !strcmp(r->word[1], "off")) {
+		conf_word(r);
+		o->interval_us = 0;
+		return;
+	}
+	while ((word = conf_word(r))) {
+		if (!strcmp(word, "interval")) {
+			if (!conf_number(r, word, -19, 12, &value))
+				return;
+			o->interval_us = value < 0 ? 1000000U >> -value :
+				1000000U << value;
+		} else if (!strcmp(word, "burst")) {
+			if (!conf_number(r, word, 1, 255, &value))
+				return;
+			o->burst = (__u32)value;
+		} else if (!strcmp(word, "leak")) {
+			if (!conf_number(r, word, 1, 16, &value))
+				return;
+			o->leak = (__u32)value;
+		} else {
+			conf_complain(r, r->line, "ratelimit: '%s': no such "
+				      "option; there are interval, burst, leak, "
+				      "off", word);
+			return;
+		}
+	}
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+static void take_name(struct conf_reader *r)
+{
+	conf_text(r, "name", "give a name", r->conf->name,
+		  sizeof(r->conf->name));
+}
+
+static void take_serve(struct conf_reader *r)
+{
+	r->conf->serve = true;
+}
+
+static void take_listen(struct conf_reader *r)
+{
+	struct conf *conf = r->conf;
+	struct tsct_address address;
+	char name[CONF_NAME_MAX];
+
+	if (!conf_address(r, "listen", &address, name, sizeof(name)))
+		return;
+	if (conf->nr_listen == CONF_LISTEN_MAX)
+		conf_complain(r, r->line, "listen: more than %d; without any, "
+			      "it is all addresses", CONF_LISTEN_MAX);
+	else
+		conf->listen[conf->nr_listen++] = address;
+}
+
+static void take_server_port(struct conf_reader *r)
+{
+	conf_port(r, &r->conf->port);
+}
+
+static void take_keyfile(struct conf_reader *r)
+{
+	if (conf_text(r, "keyfile", "give the name of a file", r->keyfile,
+		      sizeof(r->keyfile)))
+		r->keyfile_line = r->line;
+}
+
+static void take_max_messages(struct conf_reader *r)
+{
+	__s64 value;
+
+	if (conf_number(r, r->word[0], 1, 100000, &value))
+		r->conf->round.max_messages = (__u32)value;
+}
+
+static void take_max_duration(struct conf_reader *r)
+{
+	double value;
+
+	if (conf_seconds(r, r->word[0], 0.001, 600, &value))
+		r->conf->round.max_duration_us = (__u32)(value * 1e6);
+}
+
+static void take_synced_host(struct conf_reader *r)
+{
+	r->conf->synced_host = true;
+}
+
+static void take_synced_cluster(struct conf_reader *r)
+{
+	r->conf->synced_cluster = true;
+}
+
+#define FITS	"auto, linear, spline, hull, regression"
+
+static void take_fit(struct conf_reader *r)
+{
+	char name[CONF_NAME_MAX];
+	int kind;
+
+	if (!conf_text(r, "fit", "give one of " FITS, name, sizeof(name)))
+		return;
+	kind = tsct_fit_kind_of(name);
+	if (kind < 0)
+		conf_complain(r, r->line, "fit: '%s': no such one; there are "
+			      FITS, name);
+	else
+		r->conf->fit = (enum tsct_fit_kind)kind;
+}
+
+static void take_stratum(struct conf_reader *r)
+{
+	__s64 value;
+
+	if (conf_number(r, "stratum", 1, 15, &value))
+		r->conf->stratum = (int)value;
+}
+
+static const struct directive {
+	const char *name;
+	void (*take)(struct conf_reader *r);
+	bool many;			/* may be there more than once */
+} directives[] = {
+	{ "allow", conf_take_allow, true },
+	{ "child", conf_take_child, true },
+	{ "deny", conf_take_deny, true },
+	{ "fit", take_fit, false },
+	{ "keyfile", take_keyfile, false },
+	{ "listen", take_listen, true },
+	{ "master", conf_take_master, true },
+	{ "name", take_name, false },
+	{ "ntp", conf_take_ntp, true },
+	{ "port", take_server_port, false },
+	{ "ratelimit", take_ratelimit, false },
+	{ "serve", take_serve, false },
+	{ "stratum", take_stratum, false },
+	{ "sync-max-duration", take_max_duration, false },
+	{ "sync-max-messages", take_max_messages, false },
+	{ "synced-cluster", take_synced_cluster, false },
+	{ "synced-host", take_synced_host, false },
+};
+
+#define NR_DIRECTIVES	(sizeof(directives) / sizeof(directives[0]))
+
+static void take_directive(struct conf_reader *r, unsigned int *seen)
+{
+	unsigned int i, errors = r->errors;
+	const char *word = conf_word(r);
+
+	for (i = 0; i < NR_DIRECTIVES; i++)
+		if (!strcmp(directives[i].name, word))
+			break;
+	if (i == NR_DIRECTIVES) {
+		conf_complain(r, r->line, "'%s': no such directive; see "
+			      "tsctraced.conf(5)", word);
+		return;
+	}
+	if (seen[i] && !directives[i].many) {
+		conf_complain(r, r->line, "%s: line %u has it already; remove "
+			      "one", word, seen[i]);
+		return;
+	}
+	seen[i] = r->line;
+	directives[i].take(r);
+	word = conf_word(r);
+	if (word && errors == r->errors)
+		conf_complain(r, r->line, "%s: '%s': one word too many; remove "
+			      "it, or put a # before it", r->word[0], word);
+}
+
+/* ---- the file as a whole ------------------------------------------------ */
+
+static int read_lines(struct conf_reader *r, FILE *from)
+{
+	unsigned int seen[NR_DIRECTIVES] = { 0 };
+	char text[CONF_LINE_MAX];
+	size_t len;
+
+	errno = 0;
+	while (fgets(text, sizeof(text), from)) {
+		r->line++;
+		len = strlen(text);
+		if ((!len || text[len - 1] != '\n') && !feof(from)) {
+			conf_complain(r, r->line, "longer than %d characters, "
+				      "or a NUL is in it; split it, remove that",
+				      CONF_LINE_MAX - 2);
+			return -EINVAL;
+		}
+		if (conf_split(r, text))
+			take_directive(r, seen);
+	}
+	if (!ferror(from))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+/* Who reads a key speaks with everybody's voice. A pipe is somebody's already. */
+static void check_mode(struct conf_reader *r, FILE *from)
+{
+	struct stat st;
+
+	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
+	    st.st_mode & 027)
+		conf_warn(r, r->keyfile_line, "keyfile: %s: others may read or "
+			  "change it; have it belong to the daemon's user or "
+			  "group, and 'chmod g-w,o= %s'", r->keyfile,
+			  r->keyfile);
+}
+
+static void read_keys(struct conf_reader *r)
+{
+	char why[512];
+	FILE *from;
+	int err;
+
+	if (!r->keyfile_line)
+		return;
+	from = fopen(r->keyfile, "re");
+	if (!from) {
+		conf_complain(r, r->keyfile_line, "keyfile: %s: %s; name a file "
+			      "that tsctraced may read", r->keyfile,
+			      strerror(errno));
+		return;
+	}
+	check_mode(r, from);
+	err = tsct_keys_read(from, r->keyfile, &r->conf->keys, why,
+			     sizeof(why));
+	if (err)
+		conf_complain(r, r->keyfile_line, "keyfile: %s", *why ? why :
+			      strerror(-err));
+	else if (*why)
+		conf_warn(r, r->keyfile_line, "keyfile: %s", why);
+	fclose(from);
+}
+
+static void check_key(struct conf_reader *r, const char *what,
+		      const char *name, unsigned int line, __u32 key)
+{
+	if (!key)
+		return;
+	if (!r->keyfile_line)
+		conf_complain(r, line, "%s %s: key %u: there are no keys; add "
+			      "'keyfile FILE'", what, name, key);
+	else if (r->conf->keys && !tsct_keys_have(r->conf->keys, key))
+		conf_complain(r, line, "%s %s: key %u is not in %s; add it "
+			      "there", what, name, key, r->keyfile);
+}
+
+static void check_whole(struct conf_reader *r)
+{
+	struct conf *conf = r->conf;
+	unsigned int i, allowed = 0;
+
+	for (i = 0; i < conf->nr_sources; i++)
+		check_key(r, conf->source[i].plain ? "ntp" : "master",
+			  conf->source[i].name, conf->source[i].line,
+			  conf->source[i].key);
+	for (i = 0; i < conf->nr_children; i++) {
+		check_key(r, "child", conf->child[i].name,
+			  conf->child[i].line, conf->child[i].key);
+		allowed += conf->child[i].has_address;
+	}
+	for (i = 0; i < conf->nr_rules; i++)
+		allowed += conf->rule[i].allow;
+	if (conf->nr_children)
+		conf->serve = true;
+	if (conf->serve && !allowed)
+		conf_complain(r, 0, "requests are served, but nobody may ask; "
+			      "add 'allow PREFIX', or addresses of children");
+	if (conf->synced_cluster && conf->nr_sources)
+		conf_complain(r, conf->source[0].line, "%s: with synced-cluster "
+			      "nobody is asked; remove one of them",
+			      conf->source[0].name);
+}
+
+static void set_defaults(struct conf *conf)
+{
+	conf->port = TSCT_NTP_PORT;
+	conf->ratelimit = (struct tsct_guard_options) {
+		.interval_us = 976, .burst = 128, .leak = 3,
+	};
+}
+
+int conf_load(const char *path, const struct conf_say *say,
+	      struct conf **ret_conf)
+{
+	struct conf_reader r = { .path = path, .say = say };
+	FILE *from = fopen(path, "re");
+	int err;
+
+	if (!from && errno == ENOENT)
+		return -ENOENT;
+	r.conf = calloc(1, sizeof(*r.conf));
+	err = from ? 0 : -errno;
+	if (!r.conf)
+		err = -ENOMEM;
+	if (!err) {
+		set_defaults(r.conf);
+		err = read_lines(&r, from);
+	}
+	if (err && !r.errors)
+		conf_complain(&r, 0, "%s; give a file that tsctraced may read",
+			      strerror(-err));
+	if (!err)
+		read_keys(&r);
+	/* What a broken line leaves out would be missed. */
+	if (!err && !r.errors)
+		check_whole(&r);
+	if (from)
+		fclose(from);
+	if (err || r.errors) {
+		conf_free(r.conf);
+		return err ? err : -EINVAL;
+	}
+	*ret_conf = r.conf;
+	return 0;
+}
+
+void conf_free(struct conf *conf)
+{
+	if (!conf)
+		return;
+	tsct_keys_free(conf->keys);
+	free(conf->child);
+	free(conf);
+}
+
+bool conf_has_network(const struct conf *conf)
+{
+	return conf && (conf->nr_sources || conf->serve ||
+			conf->synced_cluster);
+}
+
+bool conf_is_master(const struct conf *conf)
+{
+	return !conf->nr_sources;
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/* Directives that name other nodes: whom to ask, whom to answer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+
+/* Between requests, 2^n s: nodes of a cluster are near, NTP servers busy. */
+#define MASTER_MINPOLL	0
+#define MASTER_MAXPOLL	4
+#define NTP_MINPOLL	6
+#define NTP_MAXPOLL	10
+
+#define KEY_MAX		0xffffffffLL
+
+/* ---- sources ------------------------------------------------------------ */
+
+static bool take_poll(struct conf_reader *r, const char *word, int *ret)
+{
+	__s64 value;
+
+	if (!conf_number(r, word, CONF_POLL_MIN, CONF_POLL_MAX, &value))
+		return false;
+	*ret = (int)value;
+	return true;
+}
+
+static bool take_key(struct conf_reader *r, __u32 *ret)
+{
+	__s64 value;
+
+	if (!conf_number(r, "key", 1, KEY_MAX, &value))
+		return false;
+	*ret = (__u32)value;
+	return true;
+}
+
+static bool source_option(struct conf_reader *r, struct conf_source *s,
+			  const char *word)
+{
+	if (!strcmp(word, "key"))
+		return take_key(r, &s->key);
+	if (!strcmp(word, "port"))
+		return conf_port(r, &s->address.port);
+	if (!strcmp(word, "minpoll"))
+		return take_poll(r, word, &s->minpoll);
+	if (!strcmp(word, "maxpoll"))
+		return take_poll(r, word, &s->maxpoll);
+	if (!strcmp(word, "asymmetry"))
+		return conf_number(r, word, -1000000000, 1000000000,
+				   &s->asymmetry_ns);
+	if (!strcmp(word, "xleave") && s->plain) {
+		s->xleave = true;
+		return true;
+	}
+	conf_complain(r, r->line, "%s: '%s': no such option; there are key, "
+		      "port, minpoll, maxpoll, asymmetry%s", r->word[0], word,
+		      s->plain ? ", xleave" : "");
+	return false;
+}
+
+static bool same_place(const struct tsct_address *a,
+		       const struct tsct_address *b)
+{
+	return !memcmp(a->ip, b->ip, sizeof(a->ip)) && a->port == b->port &&
+		a->scope == b->scope;
+}
+
+static bool check_source(struct conf_reader *r, const struct conf_source *s)
+{
+	unsigned int i;
+
+	if (s->minpoll > s->maxpoll) {
+		conf_complain(r, r->line, "%s %s: minpoll %d is above maxpoll "
+			      "%d; give a lower minpoll or a higher maxpoll",
+			      r->word[0], s->name, s->minpoll, s->maxpoll);
+		return false;
+	}
+	for (i = 0; i < r->conf->nr_sources; i++)
+		if (same_place(&r->conf->source[i].address, &s->address)) {
+			conf_complain(r, r->line, "%s %s: line %u names it "
+				      "already; remove one", r->word[0],
+				      s->name, r->conf->source[i].line);
+			return false;
+		}
+	return true;
+}
+
+static void add_source(struct conf_reader *r, bool plain)
+{
+	struct conf_source s = {
+		.plain = plain,
+		.minpoll = plain ? NTP_MINPOLL : MASTER_MINPOLL,
+		.maxpoll = plain ? NTP_MAXPOLL : MASTER_MAXPOLL,
+		.line = r->line,
+	};
+	bool has_max = false, has_min = false;
+	const char *word;
+
+	if (!conf_address(r, r->word[0], &s.address, s.name, sizeof(s.name)))
+		return;
+	s.address.port = TSCT_NTP_PORT;
+	while ((word = conf_word(r))) {
+		if (!source_option(r, &s, word))
+			return;
+		has_min |= !strcmp(word, "minpoll");
+		has_max |= !strcmp(word, "maxpoll");
+	}
+	/* One that is given moves the other's default out of its way. */
+	if (has_min && !has_max && s.maxpoll < s.minpoll)
+		s.maxpoll = s.minpoll;
+	if (has_max && !has_min && s.minpoll > s.maxpoll)
+		s.minpoll = s.maxpoll;
+	if (!check_source(r, &s))
+		return;
+	if (r->conf->nr_sources == TSCT_SOURCES_MAX) {
+		conf_complain(r, r->line, "%s: more than %d sources; remove "
+			      "some", r->word[0], TSCT_SOURCES_MAX);
+		return;
+	}
+	r->conf->source[r->conf->nr_sources++] = s;
+}
+
+void conf_take_master(struct conf_reader *r)
+{
+	add_source(r, false);
+}
+
+void conf_take_ntp(struct conf_reader *r)
+{
+	add_source(r, true);
+}
+
+/* ---- children, and who else may ask ------------------------------------- */
+
+static bool child_option(struct conf_reader *r, struct conf_child *c,
+			 const char *word)
+{
+	if (!strcmp(word, "key"))
+		return take_key(r, &c->key);
+	if (!c->has_address && !tsct_address_parse(word, &c->address)) {
+		c->has_address = true;
+		return true;
+	}
+	conf_complain(r, r->line, "child %s: '%s': give an IPv4 or IPv6 "
+		      "address, or 'key NUMBER'", c->name, word);
+	return false;
+}
+
+/* Who asks is known by address or key: two of the same would be one. */
+static bool check_child(struct conf_reader *r, const struct conf_child *c)
+{
+	const struct conf_child *o;
+	unsigned int i;
+
+	if (!c->has_address && !c->key) {
+		conf_complain(r, r->line, "child %s: nothing to know it by; "
+			      "give its address, or a key that is its own",
+			      c->name);
+		return false;
+	}
+	for (i = 0; i < r->conf->nr_children; i++) {
+		o = &r->conf->child[i];
+		if (strcmp(o->name, c->name) &&
+		    !(o->has_address && c->has_address &&
+		      !memcmp(o->address.ip, c->address.ip, 16) &&
+		      o->key == c->key) &&
+		    !(!o->has_address && !c->has_address && o->key == c->key))
+			continue;
+		conf_complain(r, r->line, "child %s: line %u has the same name, "
+			      "or the same address and key; change one",
+			      c->name, o->line);
+		return false;
+	}
+	return true;
+}
+
+void conf_take_child(struct conf_reader *r)
+{
+	struct conf *conf = r->conf;
+	struct conf_child c = { .line = r->line }, *grown;
+	const char *word;
+
+	if (!conf_text(r, "child", "give a name", c.name, sizeof(c.name)))
+		return;
+	while ((word = conf_word(r)))
+		if (!child_option(r, &c, word))
+			return;
+	if (!check_child(r, &c))
+		return;
+	if (conf->nr_children == CONF_CHILDREN_MAX) {
+		conf_complain(r, r->line, "child: more than %d; make some of "
+			      "them masters of others", CONF_CHILDREN_MAX);
+		return;
+	}
+	grown = reallocarray(conf->child, conf->nr_children + 1, sizeof(c));
+	if (!grown) {
+		conf_complain(r, r->line, "out of memory; free some");
+		return;
+	}
+	conf->child = grown;
+	conf->child[conf->nr_children++] = c;
+}
+
+#define PREFIXES	"give an address, a prefix as 10.0.0.0/8 or fd00::/8, or all"
+
+static void add_rule(struct conf_reader *r, bool allow)
+{
+	static const struct tsct_guard_options no_limit;
+	struct conf_rule rule = { .allow = allow };
+	struct tsct_guard *guard;
+	int err;
+
+	if (!conf_text(r, r->word[0], PREFIXES, rule.prefix,
+		       sizeof(rule.prefix)))
+		return;
+	guard = tsct_guard_new(&no_limit, 0);
+	err = guard ? tsct_guard_rule(guard, rule.prefix, allow) : -ENOMEM;
+	tsct_guard_free(guard);
+	if (err)
+		conf_complain(r, r->line, "%s: '%s': " PREFIXES, r->word[0],
+			      rule.prefix);
+	else if (r->conf->nr_rules == TSCT_RULES_MAX)
+		conf_complain(r, r->line, "%s: more than %d rules; put some "
+			      "together", r->word[0], TSCT_RULES_MAX);
+	else
+		r->conf->rule[r->conf->nr_rules++] = rule;
+}
+
+void conf_take_allow(struct conf_reader *r)
+{
+	add_rule(r, true);
+}
+
+void conf_take_deny(struct conf_reader *r)
+{
+	add_rule(r, false);
+}

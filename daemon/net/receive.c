@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/* What comes: datagrams, and stamps of those that went. */
+#include <errno.h>
+#include <string.h>
+
+#include "socket_private.h"
+
+/* A stamp, and where the packet came to or what it is the stamp of */
+#define CONTROL_MAX	256
+
+/* What the kernel says of a packet beside its bytes */
+struct told {
+	struct timespec stamp;		/* 0: none */
+	bool has_id;
+	__u32 id;
+};
+
+static void take_error(const struct cmsghdr *c, struct told *told)
+{
+	struct sock_extended_err error;
+
+	if (c->cmsg_len < CMSG_LEN(sizeof(error)))
+		return;
+	memcpy(&error, CMSG_DATA(c), sizeof(error));
+	if (error.ee_origin != SO_EE_ORIGIN_TIMESTAMPING)
+		return;
+	told->has_id = true;
+	told->id = error.ee_data;
+}
+
+static void take_local_v4(const struct cmsghdr *c, struct net_packet *p)
+{
+	struct in_pktinfo info;
+
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	net_set_v4(&p->to, &info.ipi_spec_dst);
+	p->to_many = info.ipi_spec_dst.s_addr &&
+		info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
+}
+
+static void take_local_v6(const struct cmsghdr *c, struct net_packet *p)
+{
+	struct in6_pktinfo info;
+
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	memcpy(p->to.ip, &info.ipi6_addr, 16);
+	if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr))
+		p->to.scope = info.ipi6_ifindex;
+	p->to_many = IN6_IS_ADDR_MULTICAST(&info.ipi6_addr);
+}
+
+static void take_control(struct msghdr *msg, struct net_packet *p,
+			 struct told *told)
+{
+	struct cmsghdr *c;
+
+	memset(told, 0, sizeof(*told));
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level == SOL_SOCKET &&
+		    c->cmsg_type == SCM_TIMESTAMPING)
+			memcpy(&told->stamp, CMSG_DATA(c), sizeof(told->stamp));
+		else if ((c->cmsg_level == IPPROTO_IP &&
+			  c->cmsg_type == IP_RECVERR) ||
+			 (c->cmsg_level == IPPROTO_IPV6 &&
+			  c->cmsg_type == IPV6_RECVERR))
+			take_error(c, told);
+		else if (p && c->cmsg_level == IPPROTO_IP &&
+			 c->cmsg_type == IP_PKTINFO)
+			take_local_v4(c, p);
+		else if (p && c->cmsg_level == IPPROTO_IPV6 &&
+			 c->cmsg_type == IPV6_PKTINFO)
+			take_local_v6(c, p);
+	}
+}
+
+struct batch {
+	struct mmsghdr msg[NET_BATCH];
+	struct iovec iov[NET_BATCH];
+	union net_name name[NET_BATCH];
+	char control[NET_BATCH][CONTROL_MAX];
+};
+
+static void prepare(struct batch *b, struct net_packet *packets)
+{
+	int i;
+
+	for (i = 0; i < NET_BATCH; i++) {
+		b->iov[i] = (struct iovec) { packets[i].bytes, TSCT_NTP_MAX };
+		b->msg[i].msg_hdr = (struct msghdr) {
+			.msg_iov = &b->iov[i], .msg_iovlen = 1,
+			.msg_name = &b->name[i],
+			.msg_namelen = sizeof(b->name[i]),
+			.msg_control = b->control[i],
+			.msg_controllen = CONTROL_MAX,
+		};
+	}
+}
+
+/*
+ * Too long for any; from where no answer can go, and who fakes that would have
+ * net_restart_stamps() called all the time; or to everybody, who would all answer
+ * somebody whose address was faked.
+ */
+static bool is_useless(const struct net_packet *p, const struct msghdr *msg)
+{
+	return msg->msg_flags & MSG_TRUNC || !p->from.port || p->to_many;
+}
+
+int net_receive(struct net_socket *s, const struct netclock *clock,
+		struct net_packet *ret_packets)
+{
+	__u64 now, was_empty = s->empty;
+	struct told told;
+	struct batch b;
+	int i, nr;
+
+	prepare(&b, ret_packets);
+	now = netclock_now(clock);
+	nr = recvmmsg(s->fd, b.msg, NET_BATCH, MSG_DONTWAIT, NULL);
+	if (nr < 0) {
+		nr = -errno;
+		if (nr == -EAGAIN)
+			s->empty = now;
+		return nr;
+	}
+	if (nr < NET_BATCH)
+		s->empty = now;
+	now = netclock_now(clock);
+	for (i = 0; i < nr; i++) {
+		struct net_packet *p = &ret_packets[i];
+
+		memset(&p->to, 0, sizeof(p->to));
+		p->to_many = false;
+		take_control(&b.msg[i].msg_hdr, p, &told);
+		net_from_name(&b.name[i], &p->from);
+		p->len = is_useless(p, &b.msg[i].msg_hdr) ? 0 :
+			b.msg[i].msg_len;
+		p->stamp = netclock_kernel(clock, &told.stamp, was_empty, now,
+					   now);
+	}
+	return nr;
+}
+
+bool net_sent(struct net_socket *s, const struct netclock *clock,
+	      __u32 *ret_cookie, struct tsct_stamp *ret_stamp)
+{
+	char control[CONTROL_MAX], byte;
+	struct iovec iov = { &byte, sizeof(byte) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct net_sent *sent;
+	struct told told;
+
+	if (recvmsg(s->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return false;
+	take_control(&msg, NULL, &told);
+	sent = &s->sent[told.id % NET_SENT];
+	*ret_stamp = (struct tsct_stamp) { 0 };
+	if (told.has_id && sent->waits && sent->id == told.id) {
+		sent->waits = false;
+		s->nr_waiting--;
+		*ret_cookie = sent->cookie;
+		*ret_stamp = netclock_kernel(clock, &told.stamp, sent->before,
+					     netclock_now(clock),
+					     sent->before);
+	}
+	return true;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+/* Sockets: opened and closed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "socket_private.h"
+
+/* Of what is sent, each message says whether it is to be stamped. */
+#define STAMPING	(SOF_TIMESTAMPING_RX_SOFTWARE | \
+			 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | \
+			 SOF_TIMESTAMPING_OPT_TSONLY)
+#define SERVER_BUFFER	(1 << 20)	/* for a burst of requests */
+
+static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+/* ---- addresses ---------------------------------------------------------- */
+
+bool net_is_v4(const struct tsct_address *address)
+{
+	return !memcmp(address->ip, mapped, sizeof(mapped));
+}
+
+socklen_t net_to_name(const struct tsct_address *from, union net_name *to)
+{
+	memset(to, 0, sizeof(*to));
+	if (net_is_v4(from)) {
+		to->v4.sin_family = AF_INET;
+		to->v4.sin_port = htons(from->port);
+		memcpy(&to->v4.sin_addr, from->ip + sizeof(mapped), 4);
+		return sizeof(to->v4);
+	}
+	to->v6.sin6_family = AF_INET6;
+	to->v6.sin6_port = htons(from->port);
+	to->v6.sin6_scope_id = from->scope;
+	memcpy(&to->v6.sin6_addr, from->ip, 16);
+	return sizeof(to->v6);
+}
+
+void net_set_v4(struct tsct_address *to, const void *ip)
+{
+	memcpy(to->ip, mapped, sizeof(mapped));
+	memcpy(to->ip + sizeof(mapped), ip, 4);
+}
+
+void net_from_name(const union net_name *from, struct tsct_address *to)
+{
+	memset(to, 0, sizeof(*to));
+	if (from->any.sa_family == AF_INET) {
+		net_set_v4(to, &from->v4.sin_addr);
+		to->port = ntohs(from->v4.sin_port);
+	} else if (from->any.sa_family == AF_INET6) {
+		memcpy(to->ip, &from->v6.sin6_addr, 16);
+		to->port = ntohs(from->v6.sin6_port);
+		to->scope = from->v6.sin6_scope_id;
+	}
+}
+
+/* ---- sockets ------------------------------------------------------------ */
+
+static int set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+/*
+ * From 0 on the kernel numbers what is sent, and so do we. It begins where numbers
+ * are asked for and were not; what comes meanwhile is to be stamped all the same.
+ */
+void net_restart_stamps(struct net_socket *s)
+{
+	set(s->fd, SOL_SOCKET, SO_TIMESTAMPING,
+	    STAMPING & ~SOF_TIMESTAMPING_OPT_ID);
+	set(s->fd, SOL_SOCKET, SO_TIMESTAMPING, STAMPING);
+	memset(s->sent, 0, sizeof(s->sent));
+	s->next_id = 0;
+	s->nr_waiting = 0;
+}
+
+static int open_udp(bool v6, const struct netclock *clock,
+		    struct net_socket *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->v6 = v6;
+	ret->fd = socket(v6 ? AF_INET6 : AF_INET,
+			 SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (ret->fd < 0)
+		return -errno;
+	/* Never in fragments, of which others might be put in: no packet of ours
+	 * is longer than any network takes. */
+	if (v6)
+		set(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	else
+		set(ret->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	/* Of kernels that cannot, our own stamps have to do. */
+	net_restart_stamps(ret);
+	ret->empty = netclock_now(clock);
+	return 0;
+}
+
+/* An answer has to come from where its request went to. */
+static int prepare_server(const struct net_socket *s)
+{
+	set(s->fd, SOL_SOCKET, SO_RCVBUF, SERVER_BUFFER);
+	return s->v6 ? set(s->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) :
+		set(s->fd, IPPROTO_IP, IP_PKTINFO, 1);
+}
+
+int net_open_server(const struct tsct_address *address, bool v6, __u16 port,
+		    const struct netclock *clock, struct net_socket *ret)
+{
+	struct tsct_address any = { .port = port };
+	union net_name name;
+	socklen_t len;
+	int err;
+
+	if (address) {
+		any = *address;
+		any.port = port;
+		v6 = !net_is_v4(address);
+	} else if (!v6) {
+		memcpy(any.ip, mapped, sizeof(mapped));
+	}
+	err = open_udp(v6, clock, ret);
+	if (err)
+		return err;
+	len = net_to_name(&any, &name);
+	err = prepare_server(ret);
+	if (!err && bind(ret->fd, &name.any, len))
+		err = -errno;
+	if (err)
+		net_close(ret);
+	return err;
+}
+
+int net_open_client(const struct tsct_address *to,
+		    const struct netclock *clock, struct net_socket *ret)
+{
+	union net_name name;
+	socklen_t len = net_to_name(to, &name);
+	int err = open_udp(!net_is_v4(to), clock, ret);
+
+	if (err)
+		return err;
+	ret->is_connected = true;
+	if (connect(ret->fd, &name.any, len)) {
+		err = -errno;
+		net_close(ret);
+	}
+	return err;
+}
+
+void net_close(struct net_socket *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+/* ---- a lane ------------------------------------------------------------- */
+
+/*
+ * The server took its port alone, or two daemons would share it without a word.
+ * Now that it has it, it lets a second socket in.
+ */
+static int join(const struct net_socket *server, const struct net_socket *lane)
+{
+	union net_name name;
+	socklen_t len = sizeof(name);
+	int err = set(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+
+	if (!err)
+		err = set(lane->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (!err && getsockname(server->fd, &name.any, &len))
+		err = -errno;
+	if (!err && bind(lane->fd, &name.any, len))
+		err = -errno;
+	return err;
+}
+
+int net_open_lane(struct net_socket *server, const struct tsct_address *address,
+		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
+		  const struct netclock *clock, struct net_socket *ret)
+{
+	struct sock_fprog program;
+	int err = net_sort_program(server->v6, address, nr, key, nr_keys,
+				   &program);
+
+	if (err)
+		return err;
+	err = open_udp(server->v6, clock, ret);
+	if (err)
+		goto free;
+	err = prepare_server(ret);
+	if (!err)
+		err = join(server, ret);
+	if (!err && setsockopt(ret->fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF,
+			       &program, sizeof(program)))
+		err = -errno;
+	if (err)
+		net_close(ret);
+free:
+	free(program.filter);
+	return err;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A classic BPF program for the kernel, which needs no privilege: 1 for packets of
+ * configured children, who have a socket of their own, 0 for all others. It looks
+ * where a packet says that it is from, or with which key it says to be made: that
+ * can be faked, but not by who does not know the addresses and ids that are ours.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "socket_private.h"
+
+#define FEW		4		/* numbers that are compared one by one */
+#define DIGEST_CMAC	16
+#define DIGEST_CUT	20		/* of longer hashes, and SHA1 */
+#define SOURCE_V4	12		/* in the header of IP */
+#define SOURCE_V6	8
+
+struct program {
+	struct sock_filter *at;
+	unsigned int len, max;
+};
+
+static void emit(struct program *p, __u16 code, __u8 jt, __u8 jf, __u32 k)
+{
+	if (p->len < p->max)
+		p->at[p->len] = (struct sock_filter) { code, jt, jf, k };
+	p->len++;
+}
+
+/* ---- is A one of these? ------------------------------------------------- */
+
+static unsigned int search_size(unsigned int nr)
+{
+	return nr <= FEW ? 2 * nr :
+		3 + search_size(nr / 2) + search_size(nr - nr / 2);
+}
+
+/* It is: the end. Else it goes on behind. Sorted numbers, jumps only forward */
+static void search(struct program *p, const __u32 *number, unsigned int nr)
+{
+	unsigned int i, half = nr / 2;
+
+	if (nr <= FEW) {
+		for (i = 0; i < nr; i++) {
+			emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, number[i]);
+			emit(p, BPF_RET | BPF_K, 0, 0, 1);
+		}
+		return;
+	}
+	emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, number[half]);
+	emit(p, BPF_JMP | BPF_JA, 0, 0, search_size(half) + 1);
+	search(p, number, half);
+	emit(p, BPF_JMP | BPF_JA, 0, 0, search_size(nr - half));
+	search(p, number + half, nr - half);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* ---- what A is ---------------------------------------------------------- */
+
+static __u32 word(const struct tsct_address *address, unsigned int at)
+{
+	__u32 value;
+
+	memcpy(&value, address->ip + at, sizeof(value));
+	return ntohl(value);
+}
+
+/* Of IPv6, what is told apart is a sum: who is taken for a child by mistake gets
+ * no more than a place in another queue. */
+static __u32 sum_of(const struct tsct_address *a)
+{
+	if (net_is_v4(a))
+		return word(a, 12);
+	return ((word(a, 0) * 31 + word(a, 4)) * 31 + word(a, 8)) * 31 +
+		word(a, 12);
+}
+
+static void emit_v6_sum(struct program *p)
+{
+	unsigned int i;
+
+	emit(p, BPF_LD | BPF_IMM, 0, 0, 0);
+	for (i = 0; i < 16; i += 4) {
+		emit(p, BPF_ALU | BPF_MUL | BPF_K, 0, 0, 31);
+		emit(p, BPF_ST, 0, 0, 0);
+		emit(p, BPF_LDX | BPF_MEM, 0, 0, 0);
+		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
+		     (__u32)SKF_NET_OFF + SOURCE_V6 + i);
+		emit(p, BPF_ALU | BPF_ADD | BPF_X, 0, 0, 0);
+	}
+}
+
+static void emit_source(struct program *p, bool v6)
+{
+	if (v6)
+		emit_v6_sum(p);
+	else
+		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
+		     (__u32)SKF_NET_OFF + SOURCE_V4);
+}
+
+/* The key id ahead of a digest. What is too short for one is nobody's: a load from
+ * beyond a packet's end returns 0. */
+static void emit_key(struct program *p, unsigned int digest)
+{
+	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);
+	emit(p, BPF_ALU | BPF_SUB | BPF_K, 0, 0, digest + 4);
+	emit(p, BPF_MISC | BPF_TAX, 0, 0, 0);
+	emit(p, BPF_LD | BPF_W | BPF_IND, 0, 0, 0);
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static int write_program(struct program *p, bool v6, const __u32 *from,
+			 unsigned int nr, const __u32 *key,
+			 unsigned int nr_keys)
+{
+	p->max = BPF_MAXINSNS;
+	p->at = calloc(p->max, sizeof(*p->at));
+	if (!p->at)
+		return -ENOMEM;
+	if (nr)
+		emit_source(p, v6);
+	search(p, from, nr);
+	if (nr_keys)
+		emit_key(p, DIGEST_CMAC);
+	search(p, key, nr_keys);
+	if (nr_keys)
+		emit_key(p, DIGEST_CUT);
+	search(p, key, nr_keys);
+	emit(p, BPF_RET | BPF_K, 0, 0, 0);
+	if (p->len <= p->max)
+		return 0;
+	free(p->at);
+	return -E2BIG;
+}
+
+int net_sort_program(bool v6, const struct tsct_address *address,
+		     unsigned int nr, const __u32 *key, unsigned int nr_keys,
+		     struct sock_fprog *ret)
+{
+	struct program program = { 0 };
+	unsigned int i, nr_from = 0;
+	__u32 *from, *keys;
+	int err;
+
+	from = calloc(nr + nr_keys + 1, sizeof(*from));
+	if (!from)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		if (net_is_v4(&address[i]) == !v6)
+			from[nr_from++] = sum_of(&address[i]);
+	keys = from + nr_from;
+	for (i = 0; i < nr_keys; i++)
+		keys[i] = key[i];
+	qsort(from, nr_from, sizeof(*from), by_size);
+	qsort(keys, nr_keys, sizeof(*keys), by_size);
+	err = nr_from + nr_keys ? write_program(&program, v6, from, nr_from,
+						keys, nr_keys) : -ENOENT;
+	free(from);
+	*ret = (struct sock_fprog) {
+		.len = (unsigned short)program.len, .filter = program.at,
+	};
+	return err;
+}

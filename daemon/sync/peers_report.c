@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+/* What there is to know of other nodes, as JSON, for trace-ctl. */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/core/clock_params.h"
+#include "lib/client/gettime.h"
+#include "exchange_log.h"
+#include "exchange_report.h"
+#include "peers_private.h"
+
+/* ---- JSON -------------------------------------------------------------------------------- */
+
+/* Not known: null. Whole numbers stay such: "1", not "1.0" */
+static json_t *number(double value)
+{
+	if (!isfinite(value))
+		return json_null();
+	if (fabs(value) < 1e15 && value == trunc(value))
+		return json_integer((json_int_t)value);
+	return json_real(value);
+}
+
+static json_t *id(__u64 value)
+{
+	return value ? json_sprintf("%016llx", (unsigned long long)value) :
+		json_null();
+}
+
+static json_t *counts(const char *const *names, const __u64 *values,
+		      unsigned int nr)
+{
+	json_t *object = json_object();
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		json_object_set_new(object, names[i],
+				    json_integer((json_int_t)values[i]));
+	return object;
+}
+
+/* What has been packed; NULL: no memory */
+static void say(json_t *object, FILE *to)
+{
+	if (!object || json_dumpf(object, to, JSON_COMPACT |
+				  JSON_REAL_PRECISION(15)))
+		fprintf(to, "error: no memory\n");
+	else
+		fputc('\n', to);
+	json_decref(object);
+}
+
+/* ---- sources ------------------------------------------------------------------------------- */
+
+static const char *const result_names[TSCT_CLIENT_NR] = {
+	[TSCT_CLIENT_OK] = "taken",
+	[TSCT_CLIENT_MALFORMED] = "malformed",
+	[TSCT_CLIENT_NOT_OURS] = "not_ours",
+	[TSCT_CLIENT_DUPLICATE] = "duplicate",
+	[TSCT_CLIENT_NO_MAC] = "no_mac",
+	[TSCT_CLIENT_BAD_MAC] = "bad_mac",
+	[TSCT_CLIENT_KISS] = "kiss",
+	[TSCT_CLIENT_UNSYNCED] = "unsynced",
+	[TSCT_CLIENT_IMPOSSIBLE] = "impossible",
+	[TSCT_CLIENT_SELF] = "self",
+	[TSCT_CLIENT_ZERO_ORIGIN] = "zero_origin",
+	[TSCT_CLIENT_FOREIGN] = "foreign",
+	[TSCT_CLIENT_REPLAY] = "replay",
+	[TSCT_CLIENT_EXTRA_MAC] = "extra_mac",
+	[TSCT_CLIENT_CRYPTO_NAK] = "crypto_nak",
+	[TSCT_CLIENT_NO_FIELD] = "no_field",
+	[TSCT_CLIENT_TOO_SOON] = "too_soon",
+	[TSCT_CLIENT_BACKWARDS] = "backwards",
+	[TSCT_CLIENT_LOOP] = "loop",
+};
+
+static const char *describe(const struct peers *p, const struct source *s,
+			    const struct tsct_source_state *state)
+{
+	const struct tsct_clock_state *our = &p->keeper->est.state;
+	const struct tsct_remote *r = &s->client.remote;
+
+	if (state->liar)
+		return "liar";
+	if (!s->client.reach)
+		return s->is_unsynced ? "unsynced" :
+			s->client.counts[TSCT_CLIENT_OK] ? "lost" : "silent";
+	if (state->used)
+		return "used";
+	if (r->status != TSCT_STATUS_SYNCHRONIZED &&
+	    r->status != TSCT_STATUS_HOLDOVER)
+		return "unsynced";
+	if (!state->known)
+		return *state->why ? "refused" : "measured";
+	return (r->has_line ? r->master : 0) == our->cluster_master &&
+		(r->has_line ? r->epoch : 0) == our->cluster_timeline ?
+		"agrees" : "elsewhere";
+}
+
+static const char *auth(const struct peers *p, const struct source *s)
+{
+	const char *type = NULL;
+
+	if (!s->conf.key)
+		return NULL;
+	if (p->conf->keys)
+		type = tsct_keys_type(p->conf->keys, s->conf.key);
+	return type ? type : "?";
+}
+
+static json_t *show_source(const struct peers *p, unsigned int nr)
+{
+	const struct source *s = &p->source[nr];
+	const struct tsct_remote *r = &s->client.remote;
+	struct tsct_source_state state;
+	bool known, fitted;
+
+	tsct_cluster_source(p->cluster, nr, netclock_now(&p->clock), &state);
+	known = state.known;
+	fitted = state.kept;
+	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
+			 "s:o, s:o, s:i, s:i, s:o, s:o, s:i, s:i, s:o, s:i, "
+			 "s:I, s:o}",
+		"name", s->conf.name, "port", (int)s->conf.address.port,
+		"type", s->conf.plain ? "ntp" : "master",
+		"status", describe(p, s, &state), "why", state.why,
+		"key", s->conf.key ? json_integer(s->conf.key) : json_null(),
+		"auth", auth(p, s),
+		"offset_ns", number(known ? state.offset_ns : NAN),
+		"error_ns", number(known ? state.error_ns : NAN),
+		"rtt_min_ns", number(fitted ? state.rtt_min_ns : NAN),
+		"rtt_median_ns", number(fitted ? state.rtt_median_ns : NAN),
+		"drift_ppm", number(fitted ? state.drift_ppm : NAN),
+		"kept", (int)state.kept, "dropped", (int)state.dropped,
+		"node", id(r->node), "master", id(r->master),
+		"depth", (int)r->depth, "stratum", (int)r->stratum,
+		"poll_s", number(ldexp(1, s->poll + s->client.backoff)),
+		"reach", (int)s->client.reach,
+		"sent", (json_int_t)s->client.sent,
+		"answers", counts(result_names, s->client.counts,
+				  TSCT_CLIENT_NR));
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static const char *const answer_names[TSCT_ANSWER_NR] = {
+	[TSCT_ANSWER_SENT] = "sent",
+	[TSCT_ANSWER_MALFORMED] = "malformed",
+	[TSCT_ANSWER_NOT_REQUEST] = "not_request",
+	[TSCT_ANSWER_DENIED] = "denied",
+	[TSCT_ANSWER_LIMITED] = "limited",
+	[TSCT_ANSWER_UNKNOWN_KEY] = "unknown_key",
+	[TSCT_ANSWER_BAD_MAC] = "bad_mac",
+	[TSCT_ANSWER_NO_MAC] = "no_mac",
+	[TSCT_ANSWER_WRONG_KEY] = "wrong_key",
+	[TSCT_ANSWER_TOO_LONG] = "too_long",
+};
+
+static json_t *show_member(const struct member *member, __s64 now_ns)
+{
+	const double age_ms = (double)(now_ns - member->seen_ns) / 1e6;
+	char address[CONF_NAME_MAX];
+
+	peers_name(&member->address, address, sizeof(address));
+	return json_pack("{s:s, s:s, s:o, s:I, s:f}",
+		"name", member->child ? member->child->name : address,
+		"address", address, "node", id(member->node),
+		"key", (json_int_t)member->key, "age_s", round(age_ms) / 1e3);
+}
+
+static json_t *show_members(const struct peers *p)
+{
+	const struct members *m = &p->members;
+	json_t *members = json_array();
+	__s64 now_ns = tsct_now_ns();
+	unsigned int i;
+
+	for (i = 0; m->table && i < TSCT_MEMBERS_MAX; i++)
+		if (m->table[i].node)
+			json_array_append_new(members,
+				show_member(&m->table[i], now_ns));
+	return members;
+}
+
+static json_t *show_cluster(const struct peers *p)
+{
+	const struct tsct_clock_state *state = &p->keeper->est.state;
+	__u64 now = netclock_now(&p->clock);
+
+	return json_pack("{s:s, s:I, s:I, s:o, s:o}",
+		"status", tsct_status_name(state->cluster_status),
+		"epoch", (json_int_t)state->cluster_epoch,
+		"timeline", (json_int_t)state->cluster_timeline,
+		"master", id(state->cluster_master),
+		"error_ns", number(state->cluster.mult ?
+			(double)tsct_pair_error_ps(&state->cluster, now) / 1e3 :
+			NAN));
+}
+
+bool peers_busy(const struct peers *p)
+{
+	return sources_busy(p) || (p->members.round &&
+		tsct_round_open(p->members.round,
+				(__u64)tsct_now_ns() / 1000));
+}
+
+static json_t *show_session(const struct peers *p)
+{
+	return json_pack("{s:b, s:I, s:I}", "busy", (int)peers_busy(p),
+		"last", (json_int_t)p->members.session,
+		"over", (json_int_t)p->nr_sessions);
+}
+
+static const char *role(const struct peers *p)
+{
+	return p->conf->synced_cluster ? "synced-cluster" :
+		conf_is_master(p->conf) ? "master" : "child";
+}
+
+static json_t *show_all(const struct peers *p)
+{
+	json_t *sources = json_array(), *all;
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++)
+		json_array_append_new(sources, show_source(p, i));
+	all = json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:o}",
+		"node", id(p->node), "host", id(p->host),
+		"name", p->conf->name, "role", role(p),
+		"serves", (int)p->conf->serve, "cluster", show_cluster(p),
+		"sources", sources, "members", show_members(p));
+	if (p->service.responder)
+		json_object_set_new(all, "requests", counts(answer_names,
+			tsct_responder_counts(p->service.responder),
+			TSCT_ANSWER_NR));
+	json_object_set_new(all, "session", show_session(p));
+	return all;
+}
+
+static void begin_session(struct peers *p, FILE *to)
+{
+	if (p->members.round && p->service.nr)
+		members_begin(p);
+	sources_sweep(p);
+	say(json_pack("{s:o}", "session", show_session(p)), to);
+}
+
+bool peers_answer(struct peers *p, const char *request, FILE *to)
+{
+	bool is_sync = !strcmp(request, "sync");
+	bool is_timesync = !strncmp(request, "timesync ", 9);
+	bool is_samples = !strncmp(request, "samples ", 8);
+	bool is_window = !strcmp(request, "exchanges");
+
+	if (!is_sync && !is_timesync && !is_samples && !is_window &&
+	    strcmp(request, "peers"))
+		return false;
+	if (!p->cluster)
+		fprintf(to, "error: no network is configured: see "
+			"tsctraced.conf(5)\n");
+	else if (is_window)
+		window_answer(p, to);
+	else if (is_samples)
+		history_answer(p, request + 8, to);
+	else if (is_sync)
+		begin_session(p, to);
+	else if (is_timesync)
+		barrier_answer(p, request + 9, to);
+	else
+		say(show_all(p), to);
+	return true;
+}

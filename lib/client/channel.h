@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An open channel, as the library's own files see it, and the seam between
+ * "which provider" and everything that does not care.
+ */
+#ifndef TSCT_HANDLE_H
+#define TSCT_HANDLE_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/types.h>
+#include <tsctrace/section.h>
+#include <tsctrace/tsctrace.h>
+
+#include "lib/core/ring.h"
+
+#define TSCT_WHY_SIZE	1024
+
+struct tsct {
+	/* What emitting reads; its layout is compiled into programs */
+	struct tsct_fast fast __attribute__((aligned(64)));
+
+	/* the slow path */
+	long rseq;		/* as in `fast`, and 0 where it must not be used */
+	__u32 source;		/* TSCT_SOURCE_* of the stamps */
+	__u64 dropped;
+	__u32 roles;		/* TSCT_ROLE_*, what we really have */
+	int readers;		/* open tsct_readers */
+
+	/* the provider */
+	const struct tsct_provider_ops *ops;
+	enum tsct_provider provider;
+	int fd;			/* device or socket */
+	int map_fd;		/* device or memfd */
+	pid_t pid;		/* who opened it */
+	pthread_mutex_t lock;	/* one request at a time on a socket */
+	bool broken;		/* the socket lost a reply; under lock */
+	char *socket_path;
+
+	/* the channel's file, mapped; `header` is our own checked copy */
+	struct tsct_channel_header header;
+	struct tsct_geometry geo;
+	char *head_map;		/* header and definitions */
+	char *consumer_map;
+	char *ring_map;
+	char why[TSCT_WHY_SIZE];
+};
+
+/*
+ * A way to reach a provider: `ctl` sends one TSCT_IOC_* request, whose argument
+ * has _IOC_SIZE(cmd) bytes, and binds map_fd where the answer brings one.
+ */
+struct tsct_provider_ops {
+	int (*ctl)(struct tsct *t, unsigned int cmd, void *arg);
+};
+
+/*
+ * Each fills fd, ops and provider, and returns 0; or says why not, and returns
+ * -ENODEV: it is not there, or another -errno.
+ */
+int tsct_module_open(struct tsct *t);
+/* @server: what should listen there, for the sentence. */
+int tsct_socket_open(struct tsct *t, const char *path, const char *server);
+
+/*
+ * tsct_provider_gone - did the process that serves the rings end, or hang up?
+ * The rings stay; but who opens the channel from now on gets others. The
+ * module cannot go while we hold its device.
+ */
+bool tsct_provider_gone(const struct tsct *t);
+
+/* Adds a clause to the sentence of tsct_why(). */
+void tsct_why_add(struct tsct *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Create or attach by the options, then map. Says why not. */
+int tsct_channel_bind(struct tsct *t, const struct tsct_options *options);
+/* The same of a channel that is there, anybody's, by its id. */
+int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles);
+void tsct_channel_unmap(struct tsct *t);
+
+/* If nobody says: see tsct_open() */
+#define TSCT_BLOCK_SIZE_DEFAULT	16384
+#define TSCT_BLOCKS_DEFAULT	64
+
+/*
+ * tsct_channel_explain - why the provider said @error, and what to do about it
+ * @room: TSCT_WHY_SIZE bytes, which the sentence may be in
+ */
+const char *tsct_channel_explain(struct tsct *t, int error,
+				 const struct tsct_options *options, char *room);
+
+/*
+ * tsct_channel_check - can this header be believed, for a file of @file_size
+ * bytes (0: not known)? Every size and offset used later was checked here.
+ */
+int tsct_channel_check(const struct tsct_channel_header *header,
+		       __u64 file_size);
+
+/* ---- other channels of a provider: channel_list.c ---------------------- */
+
+/*
+ * tsct_channels_next - the channel with the lowest id above info->id
+ * @t: has ops; need not be bound to a channel
+ * Returns 0, -ENOENT: that was the last, -EPROTO: ids that do not rise.
+ */
+int tsct_channels_next(struct tsct *t, struct tsct_channel_info *info);
+
+/* One ring's figures. 0, -ENOENT: no such channel, -EINVAL: no such CPU. */
+int tsct_channel_figures(struct tsct *t, __u32 id, __u32 cpu,
+			 struct tsct_channel_cpu *ret_figures);
+
+/* No longer kept. 0, -ENOENT, -EACCES, -EINVAL: it is not a kept one. */
+int tsct_channel_remove(struct tsct *t, __u32 id);
+
+/*
+ * tsct_open_at - tsct_open() of one socket only, whatever the environment
+ * says: for the program that serves it.
+ */
+int tsct_open_at(const char *socket_path, const struct tsct_options *options,
+		 struct tsct **ret_t);
+
+/*
+ * tsct_open_id - a channel of one provider by its id, as tsct_open() otherwise
+ * @socket_path: NULL: the module's
+ */
+int tsct_open_id(const char *socket_path, __u32 id, __u32 roles,
+		 struct tsct **ret_t);
+
+/* tsct_define() of a definition that was checked, or is checked there */
+int tsct_define_def(struct tsct *t, struct tsct_event_def *def);
+/* 0, or -EINVAL: tsct_events_start() would not take these patterns. */
+int tsct_patterns_check(const char *patterns);
+
+/* Where the rseq area lies from the thread pointer; 0: there is none. */
+long tsct_rseq_offset(void);
+
+/*
+ * tsct_emit_slowly - from now on, and for a handle that is not bound to a
+ * channel, every event takes the slow path
+ * tsct_emit_ready - the channel of @t is mapped, rseq and source are set, and
+ * refs has room for nr_cpus: make the fast path usable, if it may be used
+ */
+extern const __u32 tsct_no_mark;	/* its fast.fork_mark */
+void tsct_emit_slowly(struct tsct *t);
+void tsct_emit_ready(struct tsct *t);
+
+static inline struct tsct_producer *tsct_ring_producer(const struct tsct *t,
+						       unsigned int cpu)
+{
+	return (void *)(t->ring_map + cpu * t->header.ring_stride);
+}
+
+static inline const char *tsct_ring_data(const struct tsct *t,
+					 unsigned int cpu)
+{
+	return (const char *)tsct_ring_producer(t, cpu) + TSCT_PAGE_SIZE;
+}
+
+static inline struct tsct_consumer *tsct_ring_consumer(const struct tsct *t,
+						       unsigned int cpu)
+{
+	return (void *)(t->consumer_map + (size_t)cpu * TSCT_PAGE_SIZE);
+}
+
+/* The provider's own count, from its page: a figure, nothing rests on it. */
+static inline __u64 tsct_lost_no_ring(const struct tsct *t)
+{
+	const struct tsct_channel_header *live = (void *)t->head_map;
+
+	return __atomic_load_n(&live->lost_no_ring, __ATOMIC_RELAXED);
+}
+
+/* Pages of a CPU that is not READY must not be touched: SIGBUS. */
+static inline bool tsct_ring_ready(const struct tsct *t, unsigned int cpu)
+{
+	const __u8 *state = (void *)(t->head_map + t->header.cpu_state_offset);
+
+	return cpu < t->header.nr_cpus &&
+		__atomic_load_n(&state[cpu], __ATOMIC_ACQUIRE) !=
+			TSCT_CPU_ABSENT;
+}
+
+#endif /* TSCT_HANDLE_H */

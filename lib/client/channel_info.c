@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+/* What a handle says of itself, and what is said of it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "channel.h"
+
+static const char *const provider_names[] = {
+	[TSCT_PROVIDER_NONE] = "none",
+	[TSCT_PROVIDER_MODULE] = "module",
+	[TSCT_PROVIDER_DAEMON] = "daemon",
+	[TSCT_PROVIDER_EMBEDDED] = "embedded",
+};
+
+const char *tsct_provider_name(enum tsct_provider provider)
+{
+	if ((unsigned int)provider > TSCT_PROVIDER_EMBEDDED)
+		return "?";
+	return provider_names[provider];
+}
+
+enum tsct_provider tsct_provider_of(const struct tsct *t)
+{
+	return t->provider;
+}
+
+const char *tsct_why(const struct tsct *t)
+{
+	return t->why;
+}
+
+const struct tsct_channel_header *tsct_header(const struct tsct *t)
+{
+	return t->head_map ? &t->header : NULL;
+}
+
+uint64_t tsct_dropped(const struct tsct *t)
+{
+	return __atomic_load_n(&t->dropped, __ATOMIC_RELAXED);
+}
+
+void tsct_why_add(struct tsct *t, const char *format, ...)
+{
+	size_t used = strlen(t->why);
+	va_list args;
+
+	if (used)
+		used += snprintf(t->why + used, sizeof(t->why) - used,
+				 "; next: ");
+	if (used >= sizeof(t->why))
+		return;
+	va_start(args, format);
+	vsnprintf(t->why + used, sizeof(t->why) - used, format, args);
+	va_end(args);
+}

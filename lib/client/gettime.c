@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include <sys/prctl.h>
+
+#include "gettime.h"
+
+bool tsct_tsc_deadly;
+
+bool tsct_tsc_forbidden(void)
+{
+	int mode = 0;
+
+	if (prctl(PR_GET_TSC, &mode) || mode != PR_TSC_SIGSEGV)
+		return false;
+	__atomic_store_n(&tsct_tsc_deadly, true, __ATOMIC_RELAXED);
+	return true;
+}

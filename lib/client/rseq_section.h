@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The critical sections of tsctrace/section.h for payloads whose length the
+ * compiler does not know, for stamps that are not the TSC, and for the
+ * beginning of a block.
+ */
+#ifndef TSCT_SECTION_H
+#define TSCT_SECTION_H
+
+#include "channel.h"
+
+_Static_assert(sizeof(struct tsct_piece) == 16, "addq $16");
+_Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
+
+/*
+ * Copies rdx bytes from src behind the header at pos, and leaves both behind
+ * them. Words up to a size, as they are likely to have been stored as such a
+ * moment ago, which a wider load would have to wait for.
+ */
+#define SECTION_COPY							\
+	TSCT_DO_("cmpq $8, %%rdx")					\
+	TSCT_DO_("jb 76f")						\
+	TSCT_DO_("cmpq $128, %%rdx")					\
+	TSCT_DO_("jb 75f")						\
+	"74:\n\t"							\
+	TSCT_DO_("movups (%[src]), %%xmm0")				\
+	TSCT_DO_("movups 16(%[src]), %%xmm1")				\
+	TSCT_DO_("movups 32(%[src]), %%xmm2")				\
+	TSCT_DO_("movups 48(%[src]), %%xmm3")				\
+	TSCT_DO_("movups %%xmm0, " TSCT_DATA_("16") "(%[pos])")		\
+	TSCT_DO_("movups %%xmm1, " TSCT_DATA_("32") "(%[pos])")		\
+	TSCT_DO_("movups %%xmm2, " TSCT_DATA_("48") "(%[pos])")		\
+	TSCT_DO_("movups %%xmm3, " TSCT_DATA_("64") "(%[pos])")		\
+	TSCT_DO_("addq $64, %[src]")					\
+	TSCT_DO_("addq $64, %[pos]")					\
+	TSCT_DO_("subq $64, %%rdx")					\
+	TSCT_DO_("cmpq $64, %%rdx")					\
+	TSCT_DO_("jae 74b")						\
+	TSCT_DO_("cmpq $8, %%rdx")					\
+	TSCT_DO_("jb 76f")						\
+	"75:\n\t"							\
+	TSCT_DO_("movq (%[src]), %%rax")				\
+	TSCT_DO_("movq %%rax, " TSCT_DATA_("16") "(%[pos])")		\
+	TSCT_DO_("addq $8, %[src]")					\
+	TSCT_DO_("addq $8, %[pos]")					\
+	TSCT_DO_("subq $8, %%rdx")					\
+	TSCT_DO_("cmpq $8, %%rdx")					\
+	TSCT_DO_("jae 75b")						\
+	"76:\n\t"							\
+	TSCT_DO_("testl %%edx, %%edx")					\
+	TSCT_DO_("jz 78f")						\
+	TSCT_DO_("testb $4, %%dl")					\
+	TSCT_DO_("jz 77f")						\
+	TSCT_DO_("movl (%[src]), %%eax")				\
+	TSCT_DO_("movl %%eax, " TSCT_DATA_("16") "(%[pos])")		\
+	TSCT_DO_("addq $4, %[src]")					\
+	TSCT_DO_("addq $4, %[pos]")					\
+	"77:\n\t"							\
+	TSCT_DO_("testb $2, %%dl")					\
+	TSCT_DO_("jz 77f")						\
+	TSCT_DO_("movw (%[src]), %%ax")					\
+	TSCT_DO_("movw %%ax, " TSCT_DATA_("16") "(%[pos])")		\
+	TSCT_DO_("addq $2, %[src]")					\
+	TSCT_DO_("addq $2, %[pos]")					\
+	"77:\n\t"							\
+	TSCT_DO_("testb $1, %%dl")					\
+	TSCT_DO_("jz 78f")						\
+	TSCT_DO_("movb (%[src]), %%al")					\
+	TSCT_DO_("movb %%al, " TSCT_DATA_("16") "(%[pos])")		\
+	TSCT_DO_("incq %[pos]")						\
+	"78:\n\t"
+
+/* One piece, as long as the header says */
+#define SECTION_PAYLOAD							\
+	TSCT_DO_("movzwl %w[header], %%edx")				\
+	TSCT_DO_("subl $16, %%edx")					\
+	SECTION_COPY
+
+#define SECTION_PIECES							\
+	TSCT_DO_("testq %[nr], %[nr]")					\
+	TSCT_DO_("jz 79f")						\
+	"86:\n\t"							\
+	TSCT_DO_("movq (%[piece]), %[src]")				\
+	TSCT_DO_("movq 8(%[piece]), %%rdx")				\
+	TSCT_DO_("addq $16, %[piece]")					\
+	SECTION_COPY							\
+	TSCT_DO_("decq %[nr]")						\
+	TSCT_DO_("jnz 86b")
+
+#define SECTION_CLOBBERS						\
+	"rcx", "rdx", "xmm0", "xmm1", "xmm2", "xmm3", "memory", "cc"
+
+/*
+ * section_write - write one record, stamped with the TSC
+ * @header: the first 8 bytes of its header
+ * @src: the payload, as long as the header says
+ * @size: of the record, rounded up
+ */
+#define DEFINE_SECTION_WRITE(name, stamp)				\
+static inline __attribute__((always_inline)) int			\
+name(const struct tsct_fast *fast, __u64 header, const void *src,	\
+     __u64 size)							\
+{									\
+	__u64 pos, end, result;						\
+									\
+	__asm__ __volatile__ (						\
+		TSCT_SECTION_DESCRIPTOR_				\
+		TSCT_SECTION_ENTER_					\
+		stamp							\
+		TSCT_SECTION_CPU_					\
+		TSCT_SECTION_RING_					\
+		TSCT_SECTION_PLACE_					\
+		TSCT_SECTION_HEADER_					\
+		SECTION_PAYLOAD						\
+		TSCT_SECTION_PUBLISH_					\
+		TSCT_SECTION_EXITS_					\
+		: "=&a" (result), [pos] "=&r" (pos),			\
+		  [end] "=&r" (end), [src] "+r" (src)			\
+		: TSCT_SECTION_INPUTS_(fast), [header] "r" (header),	\
+		  [size] "r" (size)					\
+		: SECTION_CLOBBERS);					\
+	return (int)result;						\
+}
+
+DEFINE_SECTION_WRITE(section_write, TSCT_STAMP_ORDERED_)
+DEFINE_SECTION_WRITE(section_write_unordered, TSCT_STAMP_UNORDERED_)
+
+/* The same of a payload that is in pieces, which together are that long. */
+#define DEFINE_SECTION_WRITE_PIECES(name, stamp)			\
+static inline int name(const struct tsct_fast *fast, __u64 header,	\
+		       const struct tsct_piece *piece, __u64 nr,	\
+		       __u64 size)					\
+{									\
+	__u64 pos, end, result;						\
+	const void *src;						\
+									\
+	__asm__ __volatile__ (						\
+		TSCT_SECTION_DESCRIPTOR_				\
+		TSCT_SECTION_ENTER_					\
+		stamp							\
+		TSCT_SECTION_CPU_					\
+		TSCT_SECTION_RING_					\
+		TSCT_SECTION_PLACE_					\
+		TSCT_SECTION_HEADER_					\
+		SECTION_PIECES						\
+		TSCT_SECTION_PUBLISH_					\
+		TSCT_SECTION_EXITS_					\
+		: "=&a" (result), [pos] "=&r" (pos),			\
+		  [end] "=&r" (end), [src] "=&r" (src),			\
+		  [piece] "+r" (piece), [nr] "+r" (nr)			\
+		: TSCT_SECTION_INPUTS_(fast), [header] "r" (header),	\
+		  [size] "rm" (size)					\
+		: SECTION_CLOBBERS);					\
+	return (int)result;						\
+}
+
+DEFINE_SECTION_WRITE_PIECES(section_write_pieces, TSCT_STAMP_ORDERED_)
+DEFINE_SECTION_WRITE_PIECES(section_write_pieces_unordered,
+			    TSCT_STAMP_UNORDERED_)
+
+/* ---- what was looked at before ------------------------------------------ */
+
+/* A ring as it was before a clock was read. */
+struct section_seen {
+	__u64 head;
+	__u64 stamp;
+	__u32 cpu;
+};
+
+/* STALE if since then the thread moved or somebody else wrote. */
+#define SECTION_SEEN							\
+	TSCT_SECTION_CPU_						\
+	TSCT_DO_("cmpl %[seen_cpu], %%ecx")				\
+	TSCT_DO_("jne 84f")						\
+	TSCT_SECTION_RING_						\
+	TSCT_DO_("movq (%%rcx), %[pos]")				\
+	TSCT_DO_("cmpq %[seen_head], %[pos]")				\
+	TSCT_DO_("jne 84f")
+
+#define SECTION_SEEN_INPUTS(seen)					\
+	[seen_cpu] "m" ((seen)->cpu), [seen_head] "m" ((seen)->head)
+
+/* With a stamp that was read before, and is not older than those there. */
+static inline int section_write_seen(const struct tsct_fast *fast,
+				     __u64 header,
+				     const struct tsct_piece *piece, __u64 nr,
+				     __u64 size,
+				     const struct section_seen *seen)
+{
+	__u64 pos, end, result;
+	const void *src;
+
+	__asm__ __volatile__ (
+		TSCT_SECTION_DESCRIPTOR_
+		TSCT_SECTION_ENTER_
+		SECTION_SEEN
+		TSCT_SECTION_PLACE_
+		TSCT_DO_("movq %[seen_stamp], %%rax")
+		TSCT_SECTION_HEADER_
+		SECTION_PIECES
+		TSCT_SECTION_PUBLISH_
+		TSCT_SECTION_EXITS_
+		: "=&a" (result), [pos] "=&r" (pos), [end] "=&r" (end),
+		  [src] "=&r" (src), [piece] "+r" (piece), [nr] "+r" (nr)
+		: TSCT_SECTION_INPUTS_(fast), [header] "r" (header),
+		  [size] "rm" (size), SECTION_SEEN_INPUTS(seen),
+		  [seen_stamp] "m" (seen->stamp)
+		: SECTION_CLOBBERS);
+	return (int)result;
+}
+
+/* Where the next block begins: everything was computed from `seen`. */
+struct section_block {
+	struct tsct_block block;
+	__u64 head;		/* what publishes it */
+	__u64 pad;		/* first word of the pad */
+	__u64 pad_at;		/* offsets in the data */
+	__u64 block_at;
+};
+
+/* Stores pad and header, and publishes them. Room was checked. */
+static inline int section_begin_block(const struct tsct_fast *fast,
+				      const struct section_seen *seen,
+				      const struct section_block *next)
+{
+	__u64 pos, end, result;
+
+	__asm__ __volatile__ (
+		TSCT_SECTION_DESCRIPTOR_
+		TSCT_SECTION_ENTER_
+		SECTION_SEEN
+		TSCT_DO_("movq %c[pad_at](%[next]), %[pos]")
+		TSCT_DO_("movq %c[pad](%[next]), %%rax")
+		TSCT_DO_("movq %%rax, " TSCT_DATA_("0") "(%%rcx, %[pos])")
+		TSCT_DO_("movq %c[block_at](%[next]), %[pos]")
+		TSCT_DO_("addq %%rcx, %[pos]")
+		TSCT_DO_("movq (%[next]), %%rax")
+		TSCT_DO_("movq %%rax, " TSCT_DATA_("0") "(%[pos])")
+		TSCT_DO_("movq 8(%[next]), %%rax")
+		TSCT_DO_("movq %%rax, " TSCT_DATA_("8") "(%[pos])")
+		TSCT_DO_("movq 16(%[next]), %%rax")
+		TSCT_DO_("movq %%rax, " TSCT_DATA_("16") "(%[pos])")
+		TSCT_DO_("movq 24(%[next]), %%rax")
+		TSCT_DO_("movq %%rax, " TSCT_DATA_("24") "(%[pos])")
+		TSCT_DO_("movq %c[next_head](%[next]), %[end]")
+		TSCT_SECTION_PUBLISH_
+		TSCT_SECTION_EXITS_
+		: "=&a" (result), [pos] "=&r" (pos), [end] "=&r" (end)
+		: TSCT_SECTION_INPUTS_(fast), SECTION_SEEN_INPUTS(seen),
+		  [next] "r" (next),
+		  [pad] "i" (offsetof(struct section_block, pad)),
+		  [pad_at] "i" (offsetof(struct section_block, pad_at)),
+		  [block_at] "i" (offsetof(struct section_block, block_at)),
+		  [next_head] "i" (offsetof(struct section_block, head))
+		: "rcx", "rdx", "memory", "cc");
+	return (int)result;
+}
+
+_Static_assert(offsetof(struct section_block, block) == 0, "(%[next])");
+
+#endif /* TSCT_SECTION_H */

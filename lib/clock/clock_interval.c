@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lengths of time, by the counter and its rate alone. What somebody does to
+ * the system clock meanwhile has no part in it.
+ */
+#include <errno.h>
+
+#include "clock_private.h"
+#include "lib/core/latch.h"
+#include "lib/core/clock_params.h"
+
+#define PPT		1000000000000ULL
+
+static __u64 rate_of(const struct tsct_clock_full *clock,
+		     const struct tsct_clock_head *head)
+{
+	/* Stamps of something else by now: lengths of the old ones */
+	if (head->source != clock->head.source)
+		return clock->rate_mult;
+	if (head->rate_mult)
+		return head->rate_mult;
+	return head->mult ? head->mult : clock->rate_mult;
+}
+
+static __u64 rate_mult(const struct tsct_clock *head)
+{
+	const struct tsct_clock_full *clock = tsct_clock_full(head);
+	struct tsct_clock_head now;
+
+	if (tsct_clock_head(head->page, &now))
+		return clock->rate_mult;
+	return rate_of(clock, &now);
+}
+
+int64_t tsct_clock_to_ns(const struct tsct_clock *clock, int64_t ticks)
+{
+	return tsct_ticks_ns(rate_mult(clock), ticks);
+}
+
+int64_t tsct_clock_to_ticks(const struct tsct_clock *clock, int64_t ns)
+{
+	return tsct_ns_ticks(rate_mult(clock), ns);
+}
+
+/* ---- what happened between two stamps ----------------------------------- */
+
+/* These neither stop the counter nor change its rate. */
+static bool harmless(__u32 cause)
+{
+	return cause == TSCT_CAUSE_NONE || cause == TSCT_CAUSE_STEP ||
+		cause == TSCT_CAUSE_FAKE;
+}
+
+/*
+ * Did an epoch begin in (from, to] that puts the ticks in doubt? Every line
+ * names the cause of its epoch, so that the first one of an epoch tells.
+ */
+static bool disturbed(const struct tsct_clock_copy *copy, __u64 from, __u64 to)
+{
+	__u32 nr = READ_ONCE(copy->nr_segments), i;
+
+	if (!harmless(READ_ONCE(copy->state.cause)) &&
+	    (__s64)(READ_ONCE(copy->state.epoch_tsc) - from) > 0 &&
+	    (__s64)(READ_ONCE(copy->state.epoch_tsc) - to) <= 0)
+		return true;
+	if (nr > TSCT_SEGMENTS_MAX)
+		nr = TSCT_SEGMENTS_MAX;
+	for (i = 1; i < nr; i++) {
+		const struct tsct_segment *s = &copy->segments[i];
+		__u64 base = READ_ONCE(s->base_tsc);
+
+		if (READ_ONCE(s->epoch) != READ_ONCE(s[-1].epoch) &&
+		    !harmless(READ_ONCE(s->cause)) &&
+		    (__s64)(base - from) > 0 && (__s64)(base - to) <= 0)
+			return true;
+	}
+	return false;
+}
+
+static __u32 flags_between(const struct tsct_clock_page *page,
+			   const struct tsct_clock_head *head, __u64 from,
+			   __u64 to)
+{
+	struct tsct_reading a, b;
+	__u32 flags = 0;
+
+	/* Too old, or too new, to know what happened there */
+	if (tsct_latch_lookup(page, from, &a) ||
+	    tsct_latch_lookup(page, to, &b))
+		return TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED;
+	if (a.epoch != b.epoch)
+		flags |= TSCT_INTERVAL_EPOCHS;
+	if (a.status == TSCT_STATUS_DISRUPTED ||
+	    b.status == TSCT_STATUS_DISRUPTED ||
+	    disturbed(&page->copy[head->seq & 1], from, to))
+		flags |= TSCT_INTERVAL_DISRUPTED;
+	return flags;
+}
+
+/* ---- counters that are apart -------------------------------------------- */
+
+/*
+ * Both stamps as the CPU that the others are compared with would have taken
+ * them. Returns ticks to add to the interval, and their error.
+ */
+static __s64 correct(const struct tsct_clock_full *clock, __u32 from, __u32 to,
+		     bool skewed, __u64 *ret_error)
+{
+	__s64 skew_from, skew_to;
+	__u64 error_from, error_to;
+
+	*ret_error = 0;
+	if (from == to && from != TSCT_CPU_ANY)
+		return 0;
+	if (!tsct_clock_skew(clock, from, &skew_from, &error_from) &&
+	    !tsct_clock_skew(clock, to, &skew_to, &error_to)) {
+		*ret_error = error_from + error_to;
+		if (*ret_error < error_from)
+			*ret_error = UINT64_MAX;
+		return (__s64)((__u64)skew_from - (__u64)skew_to);
+	}
+	if (skewed)
+		*ret_error = UINT64_MAX;
+	return 0;
+}
+
+static __u64 scaled(tsct_u128 value, __u64 factor, __u64 unit)
+{
+	/* Both below 2^64: no overflow; rounded up */
+	tsct_u128 product = value * factor;
+	tsct_u128 ret = product / unit + !!(product % unit);
+
+	return ret > UINT64_MAX ? UINT64_MAX : (__u64)ret;
+}
+
+static __u64 ticks_ns_up(__u64 mult, __u64 ticks)
+{
+	tsct_u128 product = (tsct_u128)ticks * mult;
+	tsct_u128 ns = (product >> TSCT_CLOCK_SHIFT) + 1;
+
+	return !ticks ? 0 : ns > UINT64_MAX ? UINT64_MAX : (__u64)ns;
+}
+
+static __u64 sum(__u64 a, __u64 b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static void measure(const struct tsct_clock_full *clock,
+		    const struct tsct_clock_head *head,
+		    const struct tsct_time_point *from,
+		    const struct tsct_time_point *to,
+		    struct tsct_interval *ret)
+{
+	bool skewed = head->flags & TSCT_CLOCK_SKEWED;
+	__u64 mult = rate_of(clock, head), error, length;
+	__s64 ticks = (__s64)(to->stamp - from->stamp);
+
+	*ret = (struct tsct_interval) { 0 };
+	if (ticks >= 0)
+		ret->flags = flags_between(clock->head.page, head, from->stamp,
+					   to->stamp);
+	else
+		ret->flags = flags_between(clock->head.page, head, to->stamp,
+					   from->stamp);
+	if (skewed && (from->cpu != to->cpu || from->cpu == TSCT_CPU_ANY))
+		ret->flags |= TSCT_INTERVAL_SKEWED;
+	ticks = (__s64)((__u64)ticks +
+			(__u64)correct(clock, from->cpu, to->cpu, skewed,
+				       &error));
+	ret->ns = tsct_ticks_ns(mult, ticks);
+	length = ret->ns < 0 ? 0 - (__u64)ret->ns : (__u64)ret->ns;
+	/* One for what is cut off */
+	ret->error_ns = sum(ticks_ns_up(mult, error),
+			    sum(scaled(length, head->rate_error_ppt, PPT), 1));
+	if (!head->rate_mult) {
+		ret->flags |= TSCT_INTERVAL_GUESSED;
+		ret->error_ns = UINT64_MAX;
+	}
+}
+
+int tsct_clock_interval(const struct tsct_clock *clock,
+			const struct tsct_time_point *from,
+			const struct tsct_time_point *to,
+			struct tsct_interval *ret_interval)
+{
+	const struct tsct_clock_full *full = tsct_clock_full(clock);
+	struct tsct_interval interval;
+	struct tsct_clock_head head;
+	int tries;
+
+	if (full->own)
+		tsct_clock_own_refine(full->own, to->stamp);
+	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
+		if (tsct_clock_head(clock->page, &head) ||
+		    head.status == TSCT_STATUS_UNKNOWN)
+			return -EAGAIN;
+		if (head.source != clock->source)
+			return -ESTALE;
+		measure(full, &head, from, to, &interval);
+		if (!tsct_clock_same(clock->page, &head))
+			continue;
+		*ret_interval = interval;
+		return 0;
+	}
+	return -EAGAIN;
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+#include "lib/core/offset_estimator.h"
+#include "lib/core/rate_window.h"
+#include "lib/client/gettime.h"
+#include "clock_sample.h"
+#include "sysfs_read.h"
+
+#include <string.h>
+#include <x86intrin.h>
+
+#define TRIES		64
+#define TRIES_MIN	3
+#define GOOD_ENOUGH	16
+#define DITHER		16
+#define SEARCH_NS	1000000		/* no longer than this, if it can be */
+#define SLEWED		1e-3		/* what tries may differ by, relatively: */
+#define UNSURE		4e-4		/* as the rate is not known; slews do the rest */
+#define LIMIT_NS	200.0
+#define LIMIT_NS_MIN	20.0
+#define LIMIT_NS_MAX	1e7
+
+#define START_SAMPLES	16		/* 15 intervals */
+#define START_SAMPLES_MIN 4
+#define START_SLEEP_NS	1000000
+#define START_NS	18000000
+
+/*
+ * RDTSCP waits until everything before it is done. Plain RDTSC was seen to run
+ * backwards from one thread to another.
+ */
+static __u64 stamp_tsc(void *ctx)
+{
+	unsigned int aux;
+
+	(void)ctx;
+	return __rdtscp(&aux);
+}
+
+static __s64 clock_ns(void *ctx, clockid_t clock)
+{
+	struct timespec ts = { 0 };
+
+	(void)ctx;
+	tsct_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static __u64 stamp_raw(void *ctx)
+{
+	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC_RAW);
+}
+
+static __u64 stamp_monotonic(void *ctx)
+{
+	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC);
+}
+
+static __u64 stamp_realtime(void *ctx)
+{
+	return (__u64)clock_ns(ctx, CLOCK_REALTIME);
+}
+
+static void sleep_ns(void *ctx, __u64 ns)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(ns / 1000000000),
+		.tv_nsec = (long)(ns % 1000000000),
+	};
+
+	(void)ctx;
+	nanosleep(&ts, NULL);	/* cut short by a signal: a shorter interval */
+}
+
+/* Names that matter to us; any other one is as good as none. */
+static const struct {
+	const char *name;
+	bool locked;		/* counts what RDTSCP reads */
+	double cut_ns;		/* its period, where that is not below 1 ns */
+} clocksources[] = {
+	{ "tsc", true, 1 },
+	{ "tsc-early", true, 1 },
+	{ "hpet", false, 100 },
+	{ "acpi_pm", false, 280 },
+	{ "hyperv_clocksource_tsc_page", false, 100 },
+	{ "jiffies", false, 1e7 },
+	{ "refined-jiffies", false, 1e7 },
+};
+
+#define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/" \
+		    "current_clocksource"
+
+static const char *clocksource(void *ctx)
+{
+	char name[64];
+	size_t i;
+
+	(void)ctx;
+	if (tsct_line_read(CLOCKSOURCE, name, sizeof(name)) < 0)
+		return NULL;
+	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++)
+		if (!strcmp(name, clocksources[i].name))
+			return clocksources[i].name;
+	return NULL;
+}
+
+static const struct tsct_clock_ops real_ops[TSCT_SOURCE_NR] = {
+#define OPS(fn)	{ .stamp = fn, .clock_ns = clock_ns, .sleep_ns = sleep_ns, \
+		  .clocksource = clocksource }
+	[TSCT_SOURCE_TSC] = OPS(stamp_tsc),
+	[TSCT_SOURCE_MONOTONIC_RAW] = OPS(stamp_raw),
+	[TSCT_SOURCE_MONOTONIC] = OPS(stamp_monotonic),
+	[TSCT_SOURCE_REALTIME] = OPS(stamp_realtime),
+};
+
+const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source)
+{
+	if (source >= TSCT_SOURCE_NR)
+		source = TSCT_SOURCE_MONOTONIC_RAW;
+	return &real_ops[source];
+}
+
+__u64 tsct_stamp_read(unsigned int source)
+{
+	if (source == TSCT_SOURCE_TSC)
+		return stamp_tsc(NULL);
+	return tsct_clock_ops_real(source)->stamp(NULL);
+}
+
+void tsct_sampler_init(struct tsct_sampler *sampler,
+		       const struct tsct_clock_ops *ops)
+{
+	*sampler = (struct tsct_sampler) {
+		.ops = ops,
+		.limit_ns = LIMIT_NS,
+	};
+}
+
+static void adapt(struct tsct_sampler *sampler, unsigned int good,
+		  double best_ns)
+{
+	double limit = sampler->limit_ns;
+
+	if (sampler->ns_per_tick <= 0)
+		return;
+	limit = good ? limit * 7 / 8 : limit * 2;
+	if (limit < best_ns * 5 / 4)
+		limit = best_ns * 5 / 4;
+	if (limit < LIMIT_NS_MIN)
+		limit = LIMIT_NS_MIN;
+	if (limit > LIMIT_NS_MAX)
+		limit = LIMIT_NS_MAX;
+	sampler->limit_ns = limit;
+}
+
+static void take(const struct tsct_clock_ops *ops, clockid_t clock,
+		 struct tsct_bracket *ret_bracket)
+{
+	ret_bracket->before = ops->stamp(ops->ctx);
+	ret_bracket->ns = ops->clock_ns(ops->ctx, clock);
+	ret_bracket->after = ops->stamp(ops->ctx);
+}
+
+/*
+ * Many counters go in steps (of 10 ns, on some machines), and a search is a loop
+ * that can fall into step with them: all tries are then cut in the same place,
+ * those of the next search in another. Pauses of different length keep it out.
+ */
+static void dither(unsigned int try)
+{
+	volatile unsigned int left = try * 5 % DITHER;
+
+	while (left)
+		left--;
+}
+
+/* Tries around one clock, and the narrowest of them */
+struct tries {
+	struct tsct_bracket all[TRIES];
+	unsigned int nr, best;
+};
+
+static void search(struct tsct_sampler *sampler, clockid_t clock,
+		   struct tries *tries)
+{
+	double width, best, limit = sampler->limit_ns;
+	unsigned int good = 0, enough;
+	struct tsct_bracket *now = &tries->all[0];
+
+	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
+	take(sampler->ops, clock, now);	/* cold: wide for no reason */
+	tries->best = 0;
+	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
+		now = &tries->all[tries->nr];
+		dither(tries->nr);
+		take(sampler->ops, clock, now);
+		width = (double)(now->after - now->before) *
+			sampler->ns_per_tick;
+		if (sampler->ns_per_tick > 0 && width <= limit)
+			good++;
+		if (tsct_bracket_narrower(now, &tries->all[tries->best]))
+			tries->best = tries->nr;
+		if (++tries->nr > TRIES_MIN &&
+		    now->ns - tries->all[0].ns > SEARCH_NS)
+			break;
+	}
+	now = &tries->all[tries->best];
+	best = (double)(now->after - now->before) * sampler->ns_per_tick;
+	adapt(sampler, good, best);
+}
+
+static double apart(__u64 a, __u64 b)
+{
+	return (double)(__s64)(a - b);
+}
+
+/*
+ * Each try bounds the clock from both sides, as seen from the narrowest: what
+ * is tightest of all is tighter than any one alone. Distances between tries are
+ * less than known by as much as the clock may be slewed. Returns the largest
+ * one, in ticks, that mattered.
+ */
+static double intersect(const struct tries *tries, double rate,
+			struct tsct_bracket *bracket)
+{
+	const struct tsct_bracket *best = &tries->all[tries->best], *one;
+	double first = 0, last = apart(best->after, best->before);
+	double low, high, ns, slack, low_span = 0, high_span = 0;
+	unsigned int i;
+
+	for (i = 0; i < tries->nr; i++) {
+		one = &tries->all[i];
+		ns = (double)(one->ns - best->ns) / rate;
+		slack = tsct_magnitude(ns) * SLEWED;
+		low = apart(one->before, best->before) - ns - slack;
+		high = apart(one->after, best->before) - ns + slack;
+		if (low > first) {
+			first = low;
+			low_span = tsct_magnitude(ns);
+		}
+		if (high < last) {
+			last = high;
+			high_span = tsct_magnitude(ns);
+		}
+	}
+	/* Nothing is left: it was set meanwhile, or slewed fast. */
+	if (first > last + 1)
+		return 0;
+	last = tsct_larger(first, last);
+	bracket->before = best->before + (__u64)first;
+	bracket->after = best->before + (__u64)last + (last > (__u64)last);
+	return tsct_larger(low_span, high_span);
+}
+
+void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
+			  struct tsct_bracket *ret_bracket)
+{
+	double rate = clock == CLOCK_REALTIME ? sampler->real_per_tick :
+		sampler->raw_per_tick;
+	struct tries tries;
+
+	search(sampler, clock, &tries);
+	*ret_bracket = tries.all[tries.best];
+	sampler->span = 0;
+	if (rate > 0)
+		sampler->span = (__u64)intersect(&tries, rate, ret_bracket);
+}
+
+static bool take_snapshot(const struct tsct_sampler *sampler,
+			  struct tsct_sample *ret_sample)
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	struct tsct_clock_snapshot snapshot;
+
+	if (!ops->snapshot || ops->snapshot(ops->ctx, &snapshot))
+		return false;
+	ret_sample->span = 0;
+	ret_sample->raw = (struct tsct_bracket) {
+		snapshot.tsc, snapshot.raw_ns, snapshot.tsc,
+	};
+	ret_sample->real = (struct tsct_bracket) {
+		snapshot.tsc, snapshot.real_ns, snapshot.tsc,
+	};
+	return true;
+}
+
+void tsct_sampler_take(struct tsct_sampler *sampler,
+		       struct tsct_sample *ret_sample)
+{
+	if (take_snapshot(sampler, ret_sample))
+		return;
+	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &ret_sample->raw);
+	tsct_sampler_bracket(sampler, CLOCK_REALTIME, &ret_sample->real);
+	ret_sample->span = sampler->span;
+}
+
+/* What the kernel makes its clocks of decides what they can say. */
+static void look_at_kernel(const struct tsct_sampler *sampler,
+			   struct tsct_rate *est)
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
+	size_t i;
+
+	/* Other sources count what the kernel's clocks are made of. */
+	if (est->state.source != TSCT_SOURCE_TSC)
+		return;
+	est->locked = false;
+	est->raw.cut_ns = est->real.cut_ns = 0;
+	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++) {
+		if (!name || strcmp(name, clocksources[i].name))
+			continue;
+		est->locked = clocksources[i].locked;
+		est->raw.cut_ns = est->real.cut_ns = clocksources[i].cut_ns;
+	}
+}
+
+/*
+ * How fast the counter is, to within a thousandth, so that tries can be
+ * compared. A short one, or one that was kept from running, is wrong by more.
+ */
+static void guess_rate(struct tsct_sampler *sampler)
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	struct tsct_bracket a, b;
+	double lo, hi;
+
+	sampler->ns_per_tick = 0;
+	sampler->raw_per_tick = 0;
+	sampler->real_per_tick = 0;
+	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &a);
+	ops->sleep_ns(ops->ctx, START_SLEEP_NS / 5);
+	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &b);
+	if (tsct_bracket_rate(&a, &b, 1, &lo, &hi) && hi < lo * (1 + SLEWED))
+		sampler->ns_per_tick = sampler->raw_per_tick = (lo + hi) / 2;
+}
+
+/* Known well enough for tries to be compared by it? */
+static double sure(double rate, double lo, double hi)
+{
+	return hi > 0 && hi - lo < rate * UNSURE ? rate : 0;
+}
+
+/* How fast REALTIME is, is known as long as it does what it did. */
+void tsct_sampler_learn(struct tsct_sampler *sampler,
+			const struct tsct_rate *est, int event)
+{
+	bool steady = event == TSCT_RATE_OK &&
+		est->state.status == TSCT_STATUS_SYNCHRONIZED;
+
+	if (event < 0)
+		return;
+	sampler->ns_per_tick = est->raw_rate;
+	sampler->raw_per_tick = sure(est->raw_rate, est->raw.lo, est->raw.hi);
+	sampler->real_per_tick = steady ? sure(est->rate, est->lo, est->hi) : 0;
+}
+
+static unsigned int take_start(struct tsct_sampler *sampler,
+			       struct tsct_sample samples[START_SAMPLES])
+{
+	const struct tsct_clock_ops *ops = sampler->ops;
+	unsigned int nr = 0;
+
+	for (;;) {
+		tsct_sampler_take(sampler, &samples[nr++]);
+		if (nr == START_SAMPLES)
+			return nr;
+		if (nr >= START_SAMPLES_MIN &&
+		    samples[nr - 1].raw.ns - samples[0].raw.ns > START_NS)
+			return nr;
+		ops->sleep_ns(ops->ctx, START_SLEEP_NS);
+	}
+}
+
+int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est)
+{
+	struct tsct_sample samples[START_SAMPLES];
+	unsigned int nr;
+	int event;
+
+	look_at_kernel(sampler, est);
+	guess_rate(sampler);
+	/* A short baseline takes the best ends that are to be had. */
+	sampler->thorough = true;
+	nr = take_start(sampler, samples);
+	sampler->thorough = false;
+	event = tsct_rate_start(est, samples, nr);
+	tsct_sampler_learn(sampler, est, event);
+	return event;
+}
+
+int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est)
+{
+	struct tsct_sample sample;
+	int event;
+
+	tsct_sampler_take(sampler, &sample);
+	event = tsct_rate_feed(est, &sample);
+	tsct_sampler_learn(sampler, est, event);
+	return event;
+}

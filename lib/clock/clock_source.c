@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+/* What stamps count on this machine, and why. */
+#include <cpuid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "lib/client/gettime.h"
+#include "lib/core/tsc_trust.h"
+#include "clock_source.h"
+#include "sysfs_read.h"
+
+#define CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/"
+
+static const char *const source_names[TSCT_SOURCE_NR] = {
+	[TSCT_SOURCE_TSC] = "tsc",
+	[TSCT_SOURCE_MONOTONIC_RAW] = "monotonic_raw",
+	[TSCT_SOURCE_MONOTONIC] = "monotonic",
+	[TSCT_SOURCE_REALTIME] = "realtime",
+};
+
+static const char *const status_names[TSCT_STATUS_NR] = {
+	[TSCT_STATUS_UNKNOWN] = "unknown",
+	[TSCT_STATUS_CALIBRATING] = "calibrating",
+	[TSCT_STATUS_SYNCHRONIZED] = "synchronized",
+	[TSCT_STATUS_HOLDOVER] = "holdover",
+	[TSCT_STATUS_DISRUPTED] = "disrupted",
+};
+
+static const char *const cause_names[TSCT_CAUSE_NR] = {
+	[TSCT_CAUSE_NONE] = "none",
+	[TSCT_CAUSE_STEP] = "step",
+	[TSCT_CAUSE_SUSPEND] = "suspend",
+	[TSCT_CAUSE_CLOCKSOURCE] = "clocksource",
+	[TSCT_CAUSE_UNSTABLE] = "unstable",
+	[TSCT_CAUSE_JUMP] = "jump",
+	[TSCT_CAUSE_MIGRATION] = "migration",
+	[TSCT_CAUSE_HOTPLUG] = "hotplug",
+	[TSCT_CAUSE_RESTART] = "restart",
+	[TSCT_CAUSE_FAKE] = "fake",
+};
+
+const char *tsct_source_name(unsigned int source)
+{
+	return source < TSCT_SOURCE_NR ? source_names[source] : "?";
+}
+
+const char *tsct_status_name(unsigned int status)
+{
+	return status < TSCT_STATUS_NR ? status_names[status] : "?";
+}
+
+const char *tsct_cause_name(unsigned int cause)
+{
+	return cause < TSCT_CAUSE_NR ? cause_names[cause] : "?";
+}
+
+/* Returns the source, or -errno: there is no module to ask. */
+static int ask_module(void)
+{
+	struct tsct_info info;
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = ioctl(fd, TSCT_IOC_INFO, &info) ? -errno : 0;
+	close(fd);
+	if (ret)
+		return ret;
+	return info.source < TSCT_SOURCE_NR ? (int)info.source : -EPROTO;
+}
+
+static int first_clock(void)
+{
+	static const struct {
+		clockid_t clock;
+		int source;
+	} clocks[] = {
+		{ CLOCK_MONOTONIC_RAW, TSCT_SOURCE_MONOTONIC_RAW },
+		{ CLOCK_MONOTONIC, TSCT_SOURCE_MONOTONIC },
+	};
+	struct timespec ts;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+		if (!tsct_gettime(clocks[i].clock, &ts))
+			return clocks[i].source;
+	return TSCT_SOURCE_REALTIME;
+}
+
+/* ---- what CPUID and the kernel say ------------------------------------- */
+
+bool tsct_tsc_readable(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(0x80000001, &a, &b, &c, &d) && d & 1u << 27 &&
+		!tsct_tsc_forbidden();
+}
+
+static __u32 cpuid_flags(void)
+{
+	unsigned int a, b, c, d;
+	__u32 flags = 0;
+
+	if (tsct_tsc_readable())
+		flags |= TSCT_CHECK_RDTSCP;
+	if (__get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8)
+		flags |= TSCT_CHECK_INVARIANT;
+	return flags;
+}
+
+/* The first CPU's word is taken for all of them. */
+static bool nonstop(void)
+{
+	char text[8192], *line;
+
+	if (tsct_file_read("/proc/cpuinfo", text, sizeof(text)) <= 0)
+		return false;
+	line = strstr(text, "\nflags");
+	if (!line)
+		return false;
+	line[1 + strcspn(line + 1, "\n")] = '\0';
+	return tsct_has_word(line, "nonstop_tsc");
+}
+
+void tsct_source_clocksource(struct tsct_check *check)
+{
+	char text[256];
+
+	memset(check->clocksource, 0, sizeof(check->clocksource));
+	if (tsct_line_read(CLOCKSOURCE "current_clocksource", text,
+			   sizeof(text)) > 0)
+		memcpy(check->clocksource, text,
+		       strnlen(text, sizeof(check->clocksource) - 1));
+}
+
+void tsct_source_features(struct tsct_check *check)
+{
+	char text[256];
+
+	check->flags = cpuid_flags();
+	if (nonstop())
+		check->flags |= TSCT_CHECK_NONSTOP;
+	tsct_source_clocksource(check);
+	if (!strcmp(check->clocksource, "tsc"))
+		check->flags |= TSCT_CHECK_CLOCKSOURCE;
+	/* The kernel takes a counter off this list when it gives it up. */
+	if (tsct_line_read(CLOCKSOURCE "available_clocksource", text,
+		      sizeof(text)) > 0 && !tsct_has_word(text, "tsc"))
+		check->flags |= TSCT_CHECK_UNSTABLE;
+}
+
+/*
+ * Checks all CPUs only where that decides: an invariant TSC that the kernel
+ * neither uses nor has given up.
+ */
+static void run_check(struct tsct_check *check, tsct_tsc_check_fn check_cpus)
+{
+	tsct_source_features(check);
+	if (tsct_verdict(check->flags, false, false))
+		check->flags |= TSCT_CHECK_USABLE;
+	else if (check_cpus && tsct_verdict(check->flags | TSCT_CHECK_AUX_MATCH,
+					    true, false))
+		check_cpus(check);
+}
+
+static const char *clocksource(const struct tsct_check *check)
+{
+	return *check->clocksource ? check->clocksource : "not known";
+}
+
+int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
+			     size_t size)
+{
+	struct tsct_check check = { .nr = 0 };
+	int source;
+
+	run_check(&check, check_cpus);
+	source = check.flags & TSCT_CHECK_USABLE ? TSCT_SOURCE_TSC :
+		first_clock();
+	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
+		 tsct_source_name((unsigned int)source),
+		 tsct_verdict_reason(check.flags, false), clocksource(&check));
+	return source;
+}
+
+int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
+{
+	struct tsct_check check = { .nr = 0 };
+	int source = ask_module();
+
+	/* A process may be forbidden what the machine can do. */
+	if (source < 0 || (source == TSCT_SOURCE_TSC &&
+			   !tsct_tsc_readable()))
+		return tsct_source_choose_local(check_cpus, why, size);
+	tsct_source_clocksource(&check);
+	snprintf(why, size, "%s: the module says so, see trace-ctl check (the"
+		 " kernel's clocksource: %s)", tsct_source_name(source),
+		 clocksource(&check));
+	return source;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* "8c8b1c8e-..." as 16 bytes in the order they are written */
+int tsct_boot_id(__u8 ret_id[16])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char text[64] = "";
+	unsigned int nr = 0;
+	const char *at;
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	for (at = text; len > 0 && nr < 32 && *at; at++) {
+		int digit = hex(*at);
+
+		if (digit < 0)
+			continue;
+		ret_id[nr / 2] = (__u8)(nr & 1 ? ret_id[nr / 2] << 4 | digit :
+					digit);
+		nr++;
+	}
+	return nr == 32 ? 0 : -EIO;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "lib/core/skew_interval.h"
+#include "lib/client/gettime.h"
+#include "tsc_skew.h"
+
+#define ROUNDS_MAX	2000
+/* How long a busy CPU may take to run our thread at all */
+#define START_NS	20000000
+
+/* Two threads, pinned to two CPUs, pass a number to and fro. */
+struct exchange {
+	/* Written by the thread that asks */
+	_Alignas(64) __u64 ping;	/* number of the question; 0: none */
+	__u64 stop;			/* the pair is done */
+	unsigned int cpu;		/* where to answer; set at the start */
+	/* Written by the thread that answers */
+	_Alignas(64) __u64 pong;	/* number of the answer */
+	__u64 tb;			/* the answer; valid with pong */
+};
+
+int tsct_tsc_skew_pin(unsigned int cpu)
+{
+	size_t size = CPU_ALLOC_SIZE(TSCT_CPUS_MAX);
+	cpu_set_t *set = CPU_ALLOC(TSCT_CPUS_MAX);
+	int ret;
+
+	if (!set)
+		return -ENOMEM;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(cpu, size, set);
+	ret = sched_setaffinity(0, size, set) ? -errno : 0;
+	CPU_FREE(set);
+	return ret;
+}
+
+static __u64 now_tsc(void)
+{
+	__u64 tsc;
+
+	tsct_tsc_skew_aux(&tsc);
+	return tsc;
+}
+
+static void *answer(void *arg)
+{
+	struct exchange *x = arg;
+	__u64 seen = 0, ping;
+
+	/* Where we cannot be, nobody answers, and the other one gives up. */
+	if (tsct_tsc_skew_pin(x->cpu))
+		return NULL;
+	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
+		/* Pairs with the release in ask(). */
+		ping = __atomic_load_n(&x->ping, __ATOMIC_ACQUIRE);
+		if (ping == seen) {
+			_mm_pause();
+			continue;
+		}
+		seen = ping;
+		x->tb = now_tsc();
+		/* Pairs with the acquire in ask(): tb comes with it. */
+		__atomic_store_n(&x->pong, ping, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* One exchange. Returns 0, or -ETIMEDOUT at the deadline. */
+static int ask(struct exchange *x, __u64 number, __s64 deadline_ns,
+	       struct tsct_skew *skew)
+{
+	__u64 t0, t1;
+	unsigned int spins = 0;
+
+	t0 = now_tsc();
+	__atomic_store_n(&x->ping, number, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&x->pong, __ATOMIC_ACQUIRE) != number) {
+		_mm_pause();
+		if (++spins % 256 == 0 && tsct_now_ns() > deadline_ns)
+			return -ETIMEDOUT;
+	}
+	t1 = now_tsc();
+	return tsct_skew_add(skew, t0, x->tb, t1);
+}
+
+/* Exchanges until time or rounds are up. Returns 0 or what ask() said. */
+static int ask_all(struct exchange *x, __s64 budget_ns, struct tsct_skew *skew)
+{
+	struct tsct_skew warm_up;
+	__u64 number = 1;
+	__s64 deadline;
+	int error;
+
+	tsct_skew_init(&warm_up);
+	error = ask(x, number, tsct_now_ns() + START_NS, &warm_up);
+	deadline = tsct_now_ns() + budget_ns;
+	while (!error && number++ < ROUNDS_MAX && tsct_now_ns() < deadline)
+		error = ask(x, number, deadline, skew);
+	return error;
+}
+
+bool tsct_tsc_skew_compare(struct tsct_cpu_check *line, __s64 budget_ns)
+{
+	struct exchange x = { .cpu = line->cpu };
+	struct tsct_skew skew;
+	pthread_t thread;
+	int error;
+
+	tsct_skew_init(&skew);
+	if (pthread_create(&thread, NULL, answer, &x))
+		return true;
+	error = ask_all(&x, budget_ns, &skew);
+	__atomic_store_n(&x.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	/* Bounds that do not meet: a counter jumped. */
+	if (error == -EINVAL)
+		return false;
+	if (!skew.rounds)
+		return true;
+	line->skew_min_tsc = skew.min_tsc;
+	line->skew_max_tsc = skew.max_tsc;
+	line->rounds = skew.rounds;
+	line->flags |= TSCT_CPU_SKEW_KNOWN;
+	return skew.min_tsc <= 0 && skew.max_tsc >= 0;
+}

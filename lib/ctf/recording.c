@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "lib/core/event_def.h"
+#include "lib/core/clock_params.h"
+#include "ctf_format.h"
+#include "recording.h"
+#include "ticks.h"
+
+const char *const tsct_loss_names[TSCT_LOSS_NR] = {
+	"full", "too_big", "nested", "aborted", "overrun", "broken",
+	"undefined", "malformed", "disorder", "unwritten",
+	"truncated", "damaged",
+};
+
+const char *const tsct_session_names[TSCT_SESSION_NR] = {
+	"none", "done", "failed", "interrupted",
+};
+
+const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR] = {
+	"child", "master", "synced-cluster",
+};
+
+const char *const tsct_kind_names[TSCT_KIND_NR] = {
+	"instant", "begin", "end", "counter", "send", "receive",
+};
+
+const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR] = {
+	[TSCT_TYPE_U8] = { "u8", 1, 0 },
+	[TSCT_TYPE_U16] = { "u16", 2, 0 },
+	[TSCT_TYPE_U32] = { "u32", 4, 0 },
+	[TSCT_TYPE_U64] = { "u64", 8, 0 },
+	[TSCT_TYPE_S8] = { "s8", 1, 1 },
+	[TSCT_TYPE_S16] = { "s16", 2, 1 },
+	[TSCT_TYPE_S32] = { "s32", 4, 1 },
+	[TSCT_TYPE_S64] = { "s64", 8, 1 },
+	[TSCT_TYPE_F32] = { "f32", 4, 0 },
+	[TSCT_TYPE_F64] = { "f64", 8, 0 },
+	[TSCT_TYPE_STRING] = { "string", 0, 0 },
+	[TSCT_TYPE_BYTES] = { "bytes", 0, 0 },
+	[TSCT_TYPE_CHARS] = { "chars", 0, 0 },
+};
+
+/* Identifiers, and none that a reader has its own ideas about. */
+const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
+	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
+};
+
+const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR] = {
+	"tsc", "tsc/16", "tsc/256", "interpolated", "system", "off",
+};
+
+const char *const tsct_fsync_names[TSCT_FSYNC_NR] = {
+	"never", "end", "packet",
+};
+
+__u64 tsct_loss_total(const struct tsct_loss *loss)
+{
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < TSCT_LOSS_NR; i++)
+		sum += loss->cause[i];
+	return sum;
+}
+
+static void free_stream(struct tsct_stream_class *stream)
+{
+	__u32 i;
+
+	for (i = 0; i < stream->nr_defs; i++)
+		free(stream->defs[i]);
+	free(stream->defs);
+	free(stream->loss);
+	free(stream->held);
+	free(stream->ring);
+}
+
+int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
+{
+	if (!nr_nodes || nr_nodes > TSCT_NODES_MAX)
+		return -EINVAL;
+	rec->nodes = calloc(nr_nodes, sizeof(*rec->nodes));
+	if (!rec->nodes)
+		return -ENOMEM;
+	rec->nr_nodes = nr_nodes;
+	return 0;
+}
+
+/* Whoever has tens of thousands of them adds them one by one. */
+static size_t room_for(__u32 nr)
+{
+	size_t room = 16;
+
+	while (room < nr)
+		room *= 2;
+	return room;
+}
+
+/* @all, which has room for @nr, with room for @more of @size bytes; or NULL */
+static void *reach(void *all, __u32 nr, __u32 more, size_t size)
+{
+	return all && room_for(nr) == room_for(more) ? all :
+		realloc(all, room_for(more) * size);
+}
+
+int tsct_recording_add_cpu(struct tsct_recorded_node *node,
+			   const struct tsct_recorded_cpu *cpu)
+{
+	struct tsct_recorded_cpu *all;
+
+	if (cpu->cpu >= TSCT_CPUS_MAX ||
+	    (node->nr_cpus && cpu->cpu <= node->cpus[node->nr_cpus - 1].cpu))
+		return -EINVAL;
+	all = reach(node->cpus, node->nr_cpus, node->nr_cpus + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	node->cpus = all;
+	all[node->nr_cpus++] = *cpu;
+	return 0;
+}
+
+int tsct_recording_add_line(struct tsct_recording *rec,
+			    const struct tsct_segment *line)
+{
+	struct tsct_segment *all;
+
+	if (rec->nr_lines == TSCT_SEGMENTS_MAX + 2)
+		return -EINVAL;
+	all = reach(rec->lines, rec->nr_lines, rec->nr_lines + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	rec->lines = all;
+	all[rec->nr_lines++] = *line;
+	return 0;
+}
+
+int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations)
+{
+	__u32 i;
+
+	if (!nr_locations || nr_locations > TSCT_LOCATIONS_MAX ||
+	    rec->locations)
+		return -EINVAL;
+	rec->locations = calloc(nr_locations, sizeof(*rec->locations));
+	if (!rec->locations)
+		return -ENOMEM;
+	for (i = 0; i < nr_locations; i++)
+		rec->locations[i].cpu = i;
+	rec->nr_locations = nr_locations;
+	return 0;
+}
+
+static void free_node(struct tsct_recorded_node *node)
+{
+	free(node->sync.name);
+	free(node->host);
+	free(node->kernel);
+	free(node->command);
+	free(node->provider);
+	free(node->cpu_model);
+	free(node->cpus);
+}
+
+void tsct_recording_free(struct tsct_recording *rec)
+{
+	__u32 i;
+
+	for (i = 0; i < tsct_recording_classes(rec); i++)
+		free_stream(&rec->streams[i]);
+	free(rec->streams);
+	for (i = 0; i < rec->nr_nodes; i++)
+		free_node(&rec->nodes[i]);
+	free(rec->nodes);
+	free(rec->locations);
+	free(rec->clock_origin);
+	free(rec->lines);
+	tsct_recorded_messages_free(&rec->messages);
+	memset(rec, 0, sizeof(*rec));
+}
+
+const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+
+	return n->sync.on && *n->sync.name ? n->sync.name : n->host;
+}
+
+bool tsct_recording_is_whole(const struct tsct_recording *rec)
+{
+	__u32 i;
+
+	for (i = 0; i < rec->nr_nodes; i++)
+		if (rec->nodes[i].cut_off)
+			return false;
+	return rec->complete;
+}
+
+static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
+{
+	__u32 from = 0, to = c->nr_bounds, mid;
+
+	if (!to)
+		return UINT64_MAX;
+	while (to - from > 1) {
+		mid = from + (to - from) / 2;
+		if (c->bounds[mid].tick <= tick)
+			from = mid;
+		else
+			to = mid;
+	}
+	if (from + 1 < c->nr_bounds &&
+	    c->bounds[from + 1].error_ns > c->bounds[from].error_ns)
+		from++;
+	return c->bounds[from].error_ns;
+}
+
+__u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
+			      __u64 stamp)
+{
+	__u64 ps;
+
+	if (node >= rec->nr_nodes)
+		return UINT64_MAX;
+	if (rec->merged)
+		return bound_at(&rec->nodes[node].correction, stamp);
+	ps = tsct_pair_error_ps(&rec->real, stamp);
+	return ps == UINT64_MAX ? ps :
+		tsct_add_up(ps / 1000 + 1, tsct_recording_blur_ns(rec));
+}
+
+static __u64 worst_of(const struct tsct_recorded_correction *c)
+{
+	__u64 worst = c->nr_bounds ? 0 : UINT64_MAX;
+	__u32 i;
+
+	for (i = 0; i < c->nr_bounds; i++)
+		if (c->bounds[i].error_ns > worst)
+			worst = c->bounds[i].error_ns;
+	return worst;
+}
+
+__u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
+{
+	__u64 worst = 0, error;
+	__u32 node;
+
+	for (node = 0; rec->merged && node < rec->nr_nodes; node++) {
+		error = worst_of(&rec->nodes[node].correction);
+		worst = error > worst ? error : worst;
+	}
+	if (rec->merged)
+		return worst;
+	worst = tsct_recording_error_ns(rec, 0, rec->begin);
+	error = tsct_recording_error_ns(rec, 0, end);
+	return error > worst ? error : worst;
+}
+
+__u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
+{
+	__u32 i, last = 0;
+
+	for (i = 0; i < rec->nr_locations; i++)
+		if (rec->locations[i].cpu > last)
+			last = rec->locations[i].cpu;
+	return last;
+}
+
+/* In a merged one, many nodes have such a CPU. */
+void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
+			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX])
+{
+	const struct tsct_location *l = &rec->locations[location];
+	const char *name = rec->streams[stream].name;
+
+	if (rec->merged)
+		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_n%u_%u", name, l->node,
+			 l->cpu);
+	else
+		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_%u", name, l->cpu);
+}
+
+/* Room for one more behind the channels, and that one */
+static int make_stream(struct tsct_recording *rec, const char *name)
+{
+	struct tsct_stream_class *all, *s;
+
+	if (strlen(name) >= TSCT_NAME_MAX || !rec->nr_locations ||
+	    tsct_recording_has_samples(rec))
+		return -EINVAL;
+	all = realloc(rec->streams, (rec->nr_streams + 1) * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	rec->streams = all;
+	s = &all[rec->nr_streams];
+	memset(s, 0, sizeof(*s));
+	strcpy(s->name, name);
+	s->loss = calloc(rec->nr_locations, sizeof(*s->loss));
+	s->held = calloc(rec->nr_locations, sizeof(*s->held));
+	s->ring = calloc(rec->nr_locations, sizeof(*s->ring));
+	if (!s->loss || !s->held || !s->ring) {
+		free_stream(s);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
+{
+	int err = rec->nr_streams == TSCT_STREAMS_MAX ? -EINVAL :
+		make_stream(rec, name);
+
+	return err ? err : (int)rec->nr_streams++;
+}
+
+int tsct_recording_add_sync(struct tsct_recording *rec, const char *name)
+{
+	int err = rec->merged ? -EINVAL : make_stream(rec, name);
+
+	if (!err)
+		rec->nodes[0].sync.on = 1;
+	return err;
+}
+
+void tsct_recording_drop_sync(struct tsct_recording *rec)
+{
+	struct tsct_recorded_sync *sync = &rec->nodes[0].sync;
+
+	if (sync->on)
+		free_stream(&rec->streams[rec->nr_streams]);
+	free(sync->name);
+	memset(sync, 0, sizeof(*sync));
+}
+
+static int reach_def(struct tsct_stream_class *s, __u32 nr)
+{
+	struct tsct_event_def **defs;
+
+	if (nr <= s->nr_defs)
+		return 0;
+	defs = reach(s->defs, s->nr_defs, nr, sizeof(*defs));
+	if (!defs)
+		return -ENOMEM;
+	memset(defs + s->nr_defs, 0, (nr - s->nr_defs) * sizeof(*defs));
+	s->defs = defs;
+	s->nr_defs = nr;
+	return 0;
+}
+
+int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
+			   const struct tsct_event_def *def)
+{
+	struct tsct_stream_class *s = &rec->streams[stream];
+	struct tsct_event_def *copy;
+	__u32 at = def->id - TSCT_ID_FIRST;
+	int err;
+
+	if (def->id < TSCT_ID_FIRST)
+		return -EINVAL;
+	if (at < s->nr_defs && s->defs[at])
+		return tsct_def_equal(s->defs[at], def) ? 0 : -EEXIST;
+	err = reach_def(s, at + 1);
+	if (err)
+		return err;
+	copy = calloc(1, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, def, def->size);
+	s->defs[at] = copy;
+	return 0;
+}
+
+void tsct_recording_loss(const struct tsct_recording *rec,
+			 struct tsct_loss *ret_loss)
+{
+	__u32 i, at;
+	int c;
+
+	memset(ret_loss, 0, sizeof(*ret_loss));
+	for (i = 0; i < rec->nr_streams; i++)
+		for (at = 0; at < rec->nr_locations; at++)
+			for (c = 0; c < TSCT_LOSS_NR; c++)
+				ret_loss->cause[c] +=
+					rec->streams[i].loss[at].cause[c];
+}
+
+static void balance_ring(const struct tsct_stream_class *s, __u32 at,
+			 struct tsct_balance *sum)
+{
+	const __u64 *cause = s->loss[at].cause;
+	const __u64 published = s->ring[at].published_end -
+		s->ring[at].published_begin;
+	__u64 lost = 0;
+	int c;
+
+	for (c = 0; c < TSCT_LOSS_NR; c++)
+		*(c < TSCT_LOSS_OVERRUN ? &sum->refused : &lost) += cause[c];
+	sum->published += published;
+	sum->held += s->held[at].events;
+	sum->lost += lost;
+	sum->broken_places += s->ring[at].broken_places;
+	sum->exact &= published == s->held[at].events + lost;
+}
+
+void tsct_recording_balance(const struct tsct_recording *rec, int stream,
+			    struct tsct_balance *ret_balance)
+{
+	__u32 i, at;
+
+	*ret_balance = (struct tsct_balance) { .exact = true };
+	for (i = 0; i < rec->nr_streams; i++)
+		for (at = 0; at < rec->nr_locations; at++)
+			if (stream < 0 || (__u32)stream == i)
+				balance_ring(&rec->streams[i], at,
+					     ret_balance);
+}
+
+__u64 tsct_recording_on_tick(const struct tsct_recording *rec)
+{
+	__u64 most = 0;
+	__u32 i, at;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		for (at = 0; at < rec->nr_locations; at++)
+			if (rec->streams[i].held[at].on_tick > most)
+				most = rec->streams[i].held[at].on_tick;
+	return most;
+}
+
+bool tsct_recording_lossy(const struct tsct_recording *rec)
+{
+	struct tsct_balance balance;
+	__u32 i;
+
+	for (i = 0; i < rec->nr_streams; i++)
+		if (rec->streams[i].lost_no_ring)
+			return true;
+	tsct_recording_balance(rec, -1, &balance);
+	return balance.lost || balance.refused || balance.broken_places;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "lib/core/clock_params.h"
+#include "samples_wire.h"
+#include "lib/sync/cluster.h"
+
+/* Of 10 MHz to 100 GHz, as the clock of whoever told it, and a merged timeline */
+static bool is_possible(__u64 mult)
+{
+	return mult >= TSCT_NS_MULT / 100 && mult <= TSCT_NS_MULT * 100;
+}
+
+/*
+ * Does its bound say anything? What grows with the time itself is told of who lost his
+ * master; the rest of it is what others' waywardness adds.
+ */
+static bool is_bounded(const struct tsct_remote_line *line)
+{
+	return line->growth <= tsct_growth(line->mult, 4000000000U);
+}
+
+/* What is not so would make a fit of nonsense, or a line that is none. */
+static const char *check(const struct tsct_sync_sample *s)
+{
+	if ((__s64)(s->x.t4 - s->x.t1) < 0)
+		return "its answer came before its request";
+	if ((__s64)(s->x.t3 - s->x.t2) < 0)
+		return "it was answered before it was received";
+	if (s->fitted > 1 || s->kept > 1 || s->has_line > 1)
+		return "a flag of it is neither 0 nor 1";
+	if (s->status >= TSCT_STATUS_NR)
+		return "its status is none";
+	if (s->depth > TSCT_CLUSTER_DEPTH_MAX)
+		return "it is too far from the master";
+	if (!s->line.mult)
+		return "its counter does not run";
+	if (!is_possible(s->line.mult))
+		return "its counter cannot be that slow or fast";
+	if (!is_bounded(&s->line))
+		return "its bound grows faster than time goes";
+	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
+		return "its source has no name";
+	return NULL;
+}
+
+static void take(const struct sample_wire *wire, struct tsct_sync_sample *s)
+{
+	*s = (struct tsct_sync_sample) {
+		.stamp = s->stamp, .number = wire->number,
+		.x = { .t1 = wire->t1, .t2 = wire->t2, .t3 = wire->t3,
+		       .t4 = wire->t4, .local_error = wire->local_error,
+		       .remote_error = wire->remote_error,
+		       .session = wire->session, .flags = wire->flags },
+		.fitted = wire->fitted, .kept = wire->kept,
+		.node = wire->node, .host = wire->host,
+		.master = wire->master, .timeline = wire->timeline,
+		.status = wire->status, .depth = wire->depth,
+		.has_line = wire->has_line,
+		.line = { .base = wire->line_base,
+			  .base_ns = wire->line_base_ns,
+			  .mult = wire->line_mult, .as_of = wire->line_as_of,
+			  .error_ps = wire->line_error_ps,
+			  .growth = wire->line_growth },
+		.clock_epoch = wire->clock_epoch,
+		.cluster_epoch = wire->cluster_epoch,
+	};
+}
+
+const char *tsct_sample_decode(const struct tsct_trace_event *event,
+			       struct tsct_sync_sample *ret)
+{
+	struct sample_wire wire;
+
+	/* The stream's reader has seen to the NUL. */
+	if (event->len < sizeof(wire) + 1)
+		return "it is too short";
+	memcpy(&wire, event->payload, sizeof(wire));
+	ret->stamp = event->stamp;
+	take(&wire, ret);
+	snprintf(ret->source, sizeof(ret->source), "%s",
+		 (const char *)event->payload + sizeof(wire));
+	return check(ret);
+}
+
+/*
+ * Where stamps are the system's time, ours of a sample become what they are: it is
+ * made of the counter.
+ */
+static void convert(const struct tsct_recording *rec, struct tsct_sync_sample *s)
+{
+	const struct tsct_pair *counter = &rec->counter;
+	__u64 error;
+
+	if (!counter->mult)
+		return;
+	error = (__u64)tsct_ticks_ns(counter->mult, s->x.local_error) + 2;
+	s->x.t1 = (__u64)tsct_pair_ns(counter, s->x.t1);
+	s->x.t4 = (__u64)tsct_pair_ns(counter, s->x.t4);
+	s->x.local_error = error < UINT32_MAX ? (__u32)error : UINT32_MAX;
+}
+
+static int append(struct tsct_sync_sample **all, unsigned int nr,
+		  unsigned int *room, const struct tsct_sync_sample *sample)
+{
+	struct tsct_sync_sample *more;
+
+	if (nr == *room) {
+		*room = *room ? 2 * *room : 256;
+		more = realloc(*all, *room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		*all = more;
+	}
+	(*all)[nr] = *sample;
+	return 0;
+}
+
+int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
+		      unsigned int *ret_nr)
+{
+	struct tsct_sync_sample sample, *all = NULL;
+	unsigned int nr = 0, room = 0;
+	struct tsct_trace_event event;
+	const char *what;
+	int err;
+
+	tsct_trace_select(trace, TSCT_TRACE_SAMPLES);
+	while ((err = tsct_trace_next(trace, &event)) == 1) {
+		what = tsct_sample_decode(&event, &sample);
+		if (what) {
+			tsct_trace_refuse(trace, &event, what);
+			continue;
+		}
+		convert(tsct_trace_recording(trace), &sample);
+		err = append(&all, nr, &room, &sample);
+		if (err)
+			break;
+		nr++;
+	}
+	if (err) {
+		free(all);
+		return err;
+	}
+	*ret = all;
+	*ret_nr = nr;
+	return 0;
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/core/event_def.h"
+#include "pread_all.h"
+#include "ticks.h"
+#include "stream_reader.h"
+
+/* No writer of ours makes larger ones; what a header says is only a claim. */
+#define PACKET_BYTES_MAX	(16ULL << 20)
+
+__attribute__((format(printf, 3, 4)))
+static void damage(struct tsct_stream_dir *dir, const struct tsct_stream *s,
+		   const char *format, ...)
+{
+	char what[160], sentence[256];
+	va_list args;
+
+	dir->damage++;
+	if (!dir->report)
+		return;
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	snprintf(sentence, sizeof(sentence), "stream %s: %s", s->name, what);
+	dir->report(dir->arg, sentence);
+}
+
+static void damage_cut(struct tsct_stream_dir *dir, const struct tsct_stream *s,
+		       __u64 at)
+{
+	damage(dir, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
+	       "; everything before it is shown", (uint64_t)s->packets - 1,
+	       (uint64_t)at);
+}
+
+static void damage_file(struct tsct_stream_dir *dir, struct tsct_stream *s,
+			const char *what)
+{
+	s->spoiled = true;
+	damage(dir, s, "%s", what);
+}
+
+/* Nothing behind this packet can be found any more. */
+static int damage_head(struct tsct_stream_dir *dir, struct tsct_stream *s,
+		       const char *what)
+{
+	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
+	       " is damaged (%s); the rest of the file is skipped",
+	       (uint64_t)s->packets - 1, (uint64_t)s->pos, what);
+	s->cut = s->spoiled = true;
+	return 0;
+}
+
+static void damage_event(struct tsct_stream_dir *dir, struct tsct_stream *s,
+			 const char *what)
+{
+	s->spoiled = true;
+	damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
+	       ": %s; the rest of the packet is skipped",
+	       (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at), what);
+}
+
+/* ---- packets ----------------------------------------------------------- */
+
+/* Ticks become stamps by shifts, in which nothing may be lost. */
+static bool fits(const struct tsct_stream *s, __u64 tick)
+{
+	return tick << s->up >> s->up == tick;
+}
+
+static const char *check_head(const struct tsct_stream_dir *dir,
+			      const struct tsct_stream *s)
+{
+	const struct tsct_packet *head = &s->head;
+
+	if (head->magic != TSCT_CTF_MAGIC)
+		return "no packet begins there";
+	if (memcmp(head->uuid, dir->rec->uuid, 16))
+		return "it is of another recording";
+	if (head->stream_id != s->class || head->cpu != s->event.cpu ||
+	    head->node != s->event.node)
+		return "it is of another stream";
+	if (head->content_bits > head->packet_bits ||
+	    head->content_bits % 8 || head->packet_bits % 8 ||
+	    head->content_bits < sizeof(*head) * 8 ||
+	    head->packet_bits > PACKET_BYTES_MAX * 8)
+		return "its size cannot be";
+	if (head->end < head->begin || head->begin < s->last ||
+	    !fits(s, head->end))
+		return "its time cannot be";
+	return NULL;
+}
+
+static int make_room(struct tsct_stream *s, size_t len)
+{
+	__u8 *buffer;
+
+	if (len > s->room) {
+		buffer = realloc(s->buffer, len);
+		if (!buffer)
+			return -ENOMEM;
+		s->buffer = buffer;
+		s->room = len;
+	}
+	s->packet = s->buffer;
+	return 0;
+}
+
+static void check_seq(struct tsct_stream_dir *dir, struct tsct_stream *s)
+{
+	if (s->head.seq != s->packets - 1) {
+		s->spoiled = true;
+		damage(dir, s, "packet %" PRIu64 " stands where packet %"
+		       PRIu64 " should; what was between them is missing",
+		       (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
+	}
+	s->packets = s->head.seq + 1;
+	s->event.discarded = s->discarded = s->head.discarded;
+}
+
+/*
+ * A file that lost its end at a packet's, or is not there at all, looks whole:
+ * only the count that the recorder left tells. It also sums up what damage
+ * within the file cost.
+ */
+static void check_held(struct tsct_stream_dir *dir, const struct tsct_stream *s)
+{
+	const struct tsct_held *held =
+		&dir->rec->streams[s->class].held[s->location];
+
+	const __u64 events = tsct_stream_events(s);
+	const char *how = s->spoiled ? "" : s->packets ? "it ends early, " :
+		"it is empty or not there, ";
+
+	if (events < held->events)
+		damage(dir, s, "%s%" PRIu64 " events are missing", how,
+		       (uint64_t)(held->events - events));
+	else if (s->packets < held->packets)
+		damage(dir, s, "%s%" PRIu64 " packets are missing", how,
+		       (uint64_t)(held->packets - s->packets));
+}
+
+/* Of the events of a packet none may be later: where they have no time, than it */
+static __u64 latest(const struct tsct_stream_dir *dir,
+		    const struct tsct_stream *s)
+{
+	return tsct_recording_is_untimed(dir->rec) ? s->head.begin : s->head.end;
+}
+
+static void begin_packet(const struct tsct_stream_dir *dir,
+			 struct tsct_stream *s, size_t len)
+{
+	memset(s->buffer + len, 0, TSCT_DELTA_ROOM);
+	s->len = len;
+	s->at = sizeof(s->head);
+	s->events += s->delta.events;
+	s->last = s->head.end;
+	s->latest = latest(dir, s);
+	tsct_delta_begin(&s->delta, s->head.begin);
+}
+
+/* Where the next one begins. @len: of this one was read */
+static __u64 end_of(const struct tsct_stream *s, int fd, size_t len)
+{
+	const __u64 least = s->pos + len, end = s->pos + s->head.packet_bits / 8;
+	struct stat st;
+
+	/* What is not there is no size of it; nor is padding, which we do not read. */
+	if (s->cut)
+		return least;
+	if (end == least || fstat(fd, &st) || (__u64)st.st_size >= end)
+		return end;
+	return (__u64)st.st_size > least ? (__u64)st.st_size : least;
+}
+
+/* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
+static int load(struct tsct_stream_dir *dir, struct tsct_stream *s, int fd)
+{
+	const char *what = check_head(dir, s);
+	size_t content;
+	ssize_t got;
+
+	if (what)
+		return damage_head(dir, s, what);
+	check_seq(dir, s);
+	content = s->head.content_bits / 8;
+	if (make_room(s, content + TSCT_DELTA_ROOM))
+		return -ENOMEM;
+	got = tsct_read_at(fd, s->buffer, content, s->pos);
+	if (got < 0)
+		return damage_head(dir, s, strerror(-got));
+	s->cut = (size_t)got < content;
+	if (s->cut)
+		damage_cut(dir, s, s->pos + got);
+	/* Its head was there a moment ago: it is being written over. */
+	if ((size_t)got < sizeof(s->head))
+		return 0;
+	s->next = end_of(s, fd, got);
+	begin_packet(dir, s, got);
+	return 1;
+}
+
+static int open_file(struct tsct_stream_dir *dir, struct tsct_stream *s)
+{
+	struct stat st;
+	int fd;
+
+	/* Opened for every packet: there may be more CPUs than descriptors. */
+	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		if (errno != ENOENT || s->packets)
+			damage_file(dir, s, strerror(errno));
+		return -1;
+	}
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	damage_file(dir, s, "not a regular file");
+	close(fd);
+	return -1;
+}
+
+/*
+ * Is it all there? Half a packet is being written, or is going to be cut off again:
+ * the disk was full.
+ */
+static bool is_due(const struct tsct_stream_dir *dir,
+		   const struct tsct_stream *s, int fd)
+{
+	struct tsct_packet head;
+	struct stat st;
+
+	if (likely(!dir->live))
+		return true;
+	return tsct_read_at(fd, &head, sizeof(head), s->next) == sizeof(head) &&
+		head.begin < dir->live->until && !fstat(fd, &st) &&
+		head.packet_bits / 8 <= (__u64)st.st_size - s->next;
+}
+
+static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
+{
+	int fd = open_file(dir, s), ret = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return 0;
+	if (!is_due(dir, s, fd)) {
+		close(fd);
+		return 0;
+	}
+	s->pos = s->next;
+	got = tsct_read_at(fd, &s->head, sizeof(s->head), s->pos);
+	s->packets += got != 0;
+	if (got == sizeof(s->head))
+		ret = load(dir, s, fd);
+	else if (got < 0)
+		damage_head(dir, s, strerror(-got));
+	else if (got)
+		damage_cut(dir, s, s->pos + got);
+	close(fd);
+	return ret;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def)
+{
+	struct tsct_stream_kind kind = { def, def ? 0 : -1 };
+	__u32 f;
+
+	for (f = 0; def && f < def->nr_fields; f++) {
+		if (def->fields[f].type == TSCT_TYPE_STRING) {
+			kind.size = -1;
+			break;
+		}
+		kind.size += tsct_def_field_size(&def->fields[f], "", 65536);
+	}
+	/* No such event can be: decode() says so. */
+	if (kind.size > TSCT_CTF_PAYLOAD_MAX)
+		kind.size = -1;
+	return kind;
+}
+
+struct tsct_stream_kind *tsct_stream_kinds(const struct tsct_stream_class *class)
+{
+	struct tsct_stream_kind *kinds = calloc(class->nr_defs + 1,
+						sizeof(*kinds));
+	__u32 i;
+
+	for (i = 0; kinds && i < class->nr_defs; i++)
+		kinds[i] = tsct_stream_kind_of(class->defs[i]);
+	return kinds;
+}
+
+/* Bytes of the payload at @at, -EINVAL if it does not fit into @left. */
+static long payload_size(const struct tsct_stream_kind *kind, const __u8 *at,
+			 size_t left)
+{
+	long sum = 0, size;
+	int f;
+
+	if (kind->size >= 0)
+		return (size_t)kind->size <= left ? kind->size : -EINVAL;
+	for (f = 0; f < kind->def->nr_fields; f++) {
+		size = tsct_def_field_size(&kind->def->fields[f], at + sum,
+					   left - sum);
+		if (size < 0)
+			return -EINVAL;
+		sum += size;
+	}
+	return sum;
+}
+
+/* NULL, or what is wrong. */
+static const char *decode(struct tsct_stream *s)
+{
+	const __u8 *at = s->packet + s->at;
+	size_t left = s->len - s->at;
+	struct tsct_delta delta = s->delta;
+	__u32 id;
+	long size;
+	int head;
+
+	head = tsct_delta_get_end(&delta, at, left, &id);
+	if (head == -ENODATA)
+		return "it goes beyond its packet";
+	if (head < 0)
+		return "it cannot be";
+	if (id >= s->nr_kinds || !s->kinds[id].def)
+		return "its id is not defined";
+	if (delta.tick > s->latest)
+		return "its time is out of order";
+	size = payload_size(&s->kinds[id], at + head, left - head);
+	if (size < 0)
+		return "it goes beyond its packet";
+	if (size > TSCT_CTF_PAYLOAD_MAX)
+		return "its payload is larger than any can be";
+	s->delta = delta;
+	tsct_stream_give_(s, at, head, size, s->kinds[id].def, id);
+	return NULL;
+}
+
+static int next_event(struct tsct_stream_dir *dir, struct tsct_stream *s)
+{
+	const char *what;
+	int ret;
+
+	for (;;) {
+		while (s->at == s->len) {
+			if (s->cut)
+				return 0;
+			ret = next_packet(dir, s);
+			if (ret <= 0)
+				return ret;
+		}
+		what = decode(s);
+		if (!what)
+			return 1;
+		/* An event that the end cut through is no further damage. */
+		if (!s->cut)
+			damage_event(dir, s, what);
+		s->at = s->len;
+	}
+}
+
+int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s)
+{
+	int ret = next_event(dir, s);
+
+	if (!ret && !dir->live)
+		check_held(dir, s);
+	return ret;
+}
+
+/* ---- the stream -------------------------------------------------------- */
+
+static void measure(struct tsct_stream *s)
+{
+	unsigned int byte, id;
+	size_t whole;
+
+	for (byte = 0; byte < 256; byte++) {
+		id = byte >> 3;
+		if (byte & 4 || id >= s->nr_kinds || s->kinds[id].size < 0)
+			continue;
+		whole = 1 + (1U << (byte & 3)) + (size_t)s->kinds[id].size;
+		s->whole[byte] = whole <= UINT16_MAX ? whole : 0;
+	}
+}
+
+/* As good as the end of a packet */
+static const __u8 nothing[TSCT_DELTA_ROOM];
+
+void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
+		      const struct tsct_stream_kind *kinds, __u32 class,
+		      __u32 location)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	memset(s, 0, sizeof(*s));
+	tsct_recording_file(rec, class, location, s->name);
+	s->class = s->event.stream = class;
+	s->location = s->event.location = location;
+	s->event.node = rec->locations[location].node;
+	s->event.cpu = rec->locations[location].cpu;
+	s->kinds = kinds;
+	s->nr_kinds = rec->streams[class].nr_defs;
+	measure(s);
+	s->packet = nothing;
+	s->up = bits < 0 ? -bits : 0;
+	s->down = bits > 0 ? bits : 0;
+	tsct_delta_begin(&s->delta, 0);
+}
+
+void tsct_stream_learn(struct tsct_stream *s, const struct tsct_recording *rec,
+		       const struct tsct_stream_kind *kinds)
+{
+	s->kinds = kinds;
+	s->nr_kinds = rec->streams[s->class].nr_defs;
+	measure(s);
+}
+
+void tsct_stream_free(struct tsct_stream *s)
+{
+	free(s->buffer);
+	s->buffer = NULL;
+	s->packet = nothing;
+	s->at = s->len = 0;
+}

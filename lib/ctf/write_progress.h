@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far a recording that is being made is on the disk: for who reads it meanwhile.
+ *
+ * Files of many CPUs are written one by one, so nobody can tell by looking at them
+ * whether an earlier event is still to come. The recorder says it, in a hidden file
+ * (CTF readers skip those) that is there as long as it records, and that it holds a
+ * lock on: a lock that is free means that it was killed. It writes there after each
+ * flush; who watches that file wakes up as often, and once more when a recorder that
+ * died lets go of it.
+ */
+#ifndef TSCT_FLUSHED_H
+#define TSCT_FLUSHED_H
+
+#include "lib/core/port.h"
+
+#define TSCT_FLUSHED_FILE	".flushed"
+
+/* ---- the recorder's ------------------------------------------------------ */
+
+/* A descriptor, or -errno: then nobody can follow, and that is all. */
+int tsct_flushed_open(int dirfd);
+
+/* All events before @tick, as ticks are in the files, are in whole packets there. */
+void tsct_flushed_tell(int fd, __u64 tick);
+
+/* The recording is complete, and says so: nobody has to follow any more. */
+void tsct_flushed_remove(int dirfd);
+
+/* ---- the reader's -------------------------------------------------------- */
+
+enum tsct_flushed_state {
+	TSCT_FLUSHED_LIVE,	/* the recorder is at work */
+	TSCT_FLUSHED_DEAD,	/* it died */
+	TSCT_FLUSHED_NONE,	/* nobody is: the metadata says whether all is there */
+};
+
+/* @ret_tick: what it told last; 0: nothing */
+enum tsct_flushed_state tsct_flushed_look(int dirfd, __u64 *ret_tick);
+
+#endif /* TSCT_FLUSHED_H */

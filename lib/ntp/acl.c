@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "acl.h"
+
+#define MAPPED_BITS	96	/* of ::ffff:0:0/96: IPv4's part of the addresses */
+
+/* ---- text ---------------------------------------------------------------- */
+
+static const __u8 mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+/* *ret_bits: where prefix lengths of such an address begin to count */
+static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
+{
+	__u8 v4[4];
+
+	if (inet_pton(AF_INET, text, v4) == 1) {
+		memcpy(ip, mapped, sizeof(mapped));
+		memcpy(ip + sizeof(mapped), v4, sizeof(v4));
+		*ret_bits = MAPPED_BITS;
+		return 0;
+	}
+	*ret_bits = 0;
+	return inet_pton(AF_INET6, text, ip) == 1 ? 0 : -EINVAL;
+}
+
+/* Digits only: strtoul() would take blanks and signs. */
+static int parse_number(const char *text, unsigned long max, __u32 *ret)
+{
+	unsigned long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*end || errno || value > max)
+		return -EINVAL;
+	*ret = (__u32)value;
+	return 0;
+}
+
+/* Splits at @at: what is behind it, or NULL. -EINVAL: too long for an address */
+static int split(const char *text, char at, char head[INET6_ADDRSTRLEN],
+		 const char **ret_tail)
+{
+	const char *mark = strchr(text, at);
+	size_t len = mark ? (size_t)(mark - text) : strlen(text);
+
+	if (len >= INET6_ADDRSTRLEN)
+		return -EINVAL;
+	memcpy(head, text, len);
+	head[len] = '\0';
+	*ret_tail = mark ? mark + 1 : NULL;
+	return 0;
+}
+
+int tsct_address_parse(const char *text, struct tsct_address *ret)
+{
+	char head[INET6_ADDRSTRLEN];
+	const char *scope;
+	unsigned int bits;
+	__u32 number = 0;
+	__u8 ip[16];
+
+	if (split(text, '%', head, &scope) || parse_ip(head, ip, &bits))
+		return -EINVAL;
+	/* IPv4 has no scopes. */
+	if (scope && (bits || parse_number(scope, ~0U, &number)))
+		return -EINVAL;
+	memcpy(ret->ip, ip, sizeof(ip));
+	ret->scope = number;
+	return 0;
+}
+
+void tsct_address_print(const struct tsct_address *address, char *text,
+			size_t size)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	if (!memcmp(address->ip, mapped, sizeof(mapped)))
+		inet_ntop(AF_INET, address->ip + sizeof(mapped), ip, sizeof(ip));
+	else
+		inet_ntop(AF_INET6, address->ip, ip, sizeof(ip));
+	if (address->scope)
+		snprintf(text, size, "%s%%%u", ip, address->scope);
+	else
+		snprintf(text, size, "%s", ip);
+}
+
+/* ---- rules --------------------------------------------------------------- */
+
+/* The bits behind a prefix */
+static tsct_u128 behind(unsigned int bits)
+{
+	return bits >= 128 ? 0 : ~(tsct_u128)0 >> bits;
+}
+
+static int parse_rule(const char *prefix, struct tsct_rule *rule)
+{
+	char head[INET6_ADDRSTRLEN];
+	const char *tail;
+	unsigned int base;
+	__u32 bits;
+	__u8 ip[16];
+
+	if (!strcmp(prefix, "all")) {
+		*rule = (struct tsct_rule) { .last = ~(tsct_u128)0 };
+		return 0;
+	}
+	if (split(prefix, '/', head, &tail) || parse_ip(head, ip, &base))
+		return -EINVAL;
+	bits = 128 - base;
+	if (tail && parse_number(tail, 128 - base, &bits))
+		return -EINVAL;
+	rule->bits = base + bits;
+	rule->first = tsct_ip_number(ip);
+	rule->last = rule->first | behind(rule->bits);
+	return rule->first & behind(rule->bits) ? -EINVAL : 0;
+}
+
+void tsct_access_init(struct tsct_access *access)
+{
+	access->nr_rules = 0;
+	access->nr_ranges = 1;
+	access->ranges[0] = (struct tsct_range) { .first = 0 };
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct tsct_range *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The longest prefix' verdict */
+static bool verdict(const struct tsct_access *access, tsct_u128 at)
+{
+	const struct tsct_rule *rule, *best = NULL;
+	unsigned int i;
+
+	for (i = 0; i < access->nr_rules; i++) {
+		rule = &access->rules[i];
+		if (at >= rule->first && at <= rule->last &&
+		    (!best || rule->bits > best->bits))
+			best = rule;
+	}
+	return best && best->allow;
+}
+
+/* A verdict only changes where a rule begins, or behind where it ends. */
+static void make_ranges(struct tsct_access *access)
+{
+	struct tsct_range *range = access->ranges;
+	unsigned int i, n = 1;
+
+	range[0].first = 0;
+	for (i = 0; i < access->nr_rules; i++) {
+		range[n++].first = access->rules[i].first;
+		if (access->rules[i].last != ~(tsct_u128)0)
+			range[n++].first = access->rules[i].last + 1;
+	}
+	qsort(range, n, sizeof(*range), compare);
+	access->nr_ranges = 0;
+	for (i = 0; i < n; i++) {
+		range[access->nr_ranges].first = range[i].first;
+		range[access->nr_ranges].allow = verdict(access, range[i].first);
+		if (!i || range[access->nr_ranges].allow !=
+		    range[access->nr_ranges - 1].allow)
+			access->nr_ranges++;
+	}
+}
+
+int tsct_access_rule(struct tsct_access *access, const char *prefix, bool allow)
+{
+	struct tsct_rule rule;
+	unsigned int i;
+
+	if (parse_rule(prefix, &rule))
+		return -EINVAL;
+	rule.allow = allow;
+	for (i = 0; i < access->nr_rules; i++)
+		if (access->rules[i].first == rule.first &&
+		    access->rules[i].bits == rule.bits)
+			break;
+	if (i == TSCT_RULES_MAX)
+		return -E2BIG;
+	access->rules[i] = rule;
+	if (i == access->nr_rules)
+		access->nr_rules++;
+	make_ranges(access);
+	return 0;
+}
+
+bool tsct_access_allows(const struct tsct_access *access, const __u8 ip[16])
+{
+	unsigned int low = 0, high = access->nr_ranges, middle;
+	tsct_u128 at = tsct_ip_number(ip);
+
+	while (high - low > 1) {
+		middle = (low + high) / 2;
+		if (access->ranges[middle].first <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return access->ranges[low].allow;
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The socket before store.c. Everything a client can do to us is bounded:
+ * messages per turn, connections per user, memory per connection. A client
+ * that does not take its reply is dropped, as we never wait for anybody.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/client/gettime.h"
+#include "server.h"
+#include "store.h"
+
+#define CONNECTIONS_MAX		6144
+#define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX + \
+				 DESCRIPTORS_SPARED)
+#define DESCRIPTORS_SPARED	64	/* what is not ours */
+#define MESSAGES_PER_EVENT	16
+/* Making a large channel takes a while: no second one in the same turn */
+#define TURN_MAX_NS		2000000
+
+struct connection {
+	struct connection *next;
+	struct connection **at;		/* what points to us */
+	struct tsct_store_peer peer;
+	int fd;
+};
+
+struct tsct_server {
+	struct tsct_store store;
+	struct connection *connections;
+	unsigned int nr_connections;
+	unsigned int max_connections;
+	unsigned int max_of_user;
+	__s64 turn_end_ns;
+	int epoll;
+	int listener;
+	int lock;			/* held while we live */
+	int spare;			/* closed to accept when out of fds */
+	int wake;			/* eventfd: the thread shall end */
+	bool has_thread;
+	bool is_stopping;
+	pthread_t thread;
+	struct sockaddr_un addr;
+	char lock_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+};
+
+/* A request, with room for any argument, aligned for it. */
+struct message {
+	struct tsct_request request;
+	char arg[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
+};
+
+static int watch(struct tsct_server *server, int fd, void *who)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = who };
+
+	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ?
+		-errno : 0;
+}
+
+static void hang_up(struct tsct_server *server, struct connection *conn)
+{
+	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
+	*conn->at = conn->next;
+	if (conn->next)
+		conn->next->at = conn->at;
+	server->nr_connections--;
+	/* A forked child may hold the same socket: close() alone is no end */
+	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
+	close(conn->fd);
+	free(conn);
+}
+
+static bool is_crowded(const struct tsct_server *server, uid_t uid)
+{
+	const struct connection *conn;
+	unsigned int nr = 0;
+
+	for (conn = server->connections; conn; conn = conn->next)
+		nr += conn->peer.uid == uid;
+	return (uid && nr >= server->max_of_user) ||
+		server->nr_connections >= server->max_connections;
+}
+
+static void welcome(struct tsct_server *server, int fd)
+{
+	struct connection *conn;
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ||
+	    is_crowded(server, cred.uid))
+		goto close_fd;
+	conn = calloc(1, sizeof(*conn));
+	if (!conn)
+		goto close_fd;
+	conn->fd = fd;
+	conn->peer.uid = cred.uid;
+	if (watch(server, fd, conn))
+		goto free_conn;
+	conn->next = server->connections;
+	conn->at = &server->connections;
+	if (conn->next)
+		conn->next->at = &conn->next;
+	server->connections = conn;
+	server->nr_connections++;
+	return;
+free_conn:
+	free(conn);
+close_fd:
+	close(fd);
+}
+
+/*
+ * Out of descriptors: the client would wait in the queue and keep epoll awake
+ * for ever. So the spare one goes, the client is taken and dropped.
+ */
+static void turn_away(struct tsct_server *server)
+{
+	int fd;
+
+	close(server->spare);
+	fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void accept_some(struct tsct_server *server)
+{
+	int i, fd;
+
+	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
+		fd = accept4(server->listener, NULL, NULL,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			welcome(server, fd);
+		else if (errno == EMFILE || errno == ENFILE)
+			turn_away(server);
+		else if (errno != ECONNABORTED && errno != EINTR)
+			return;
+	}
+}
+
+static int send_reply(int socket, int result, const void *arg, __u32 size,
+		      int fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct tsct_reply reply = { .result = result, .size = size };
+	struct iovec iov[] = {
+		{ &reply, sizeof(reply) }, { (void *)arg, size },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	struct cmsghdr *cmsg = &control.align;
+
+	if (fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	}
+	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ?
+		-errno : 0;
+}
+
+/* `len` may be more than the message has room for: then it was cut off. */
+static int answer(struct tsct_server *server, struct connection *conn,
+		  struct message *message, size_t len)
+{
+	const size_t size = len - sizeof(message->request);
+	int fd = -1, result = -EINVAL;
+
+	if (len < sizeof(message->request))
+		return -EPROTO;
+	if (len <= sizeof(*message) && message->request.size == size)
+		result = tsct_store_request(&server->store, &conn->peer,
+					    message->request.cmd, message->arg,
+					    size, &fd);
+	return send_reply(conn->fd, result, message->arg, result ? 0 : size,
+			  fd);
+}
+
+/* Descriptors that a client sends along are closed by the kernel: no buffer. */
+static void serve(struct tsct_server *server, struct connection *conn)
+{
+	struct message message;
+	ssize_t len;
+	int i;
+
+	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
+		memset(&message, 0, sizeof(message));
+		len = recv(conn->fd, &message, sizeof(message),
+			   MSG_DONTWAIT | MSG_TRUNC);
+		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (len <= 0 || answer(server, conn, &message, len)) {
+			hang_up(server, conn);
+			return;
+		}
+		if (tsct_now_ns() > server->turn_end_ns)
+			return;
+	}
+}
+
+/*
+ * One at a time: epoll queues who was served behind all others, so that a few
+ * busy clients cannot keep the turn from the rest.
+ */
+void tsct_server_dispatch(struct tsct_server *server)
+{
+	struct epoll_event event;
+
+	server->turn_end_ns = tsct_now_ns() + TURN_MAX_NS;
+	while (tsct_now_ns() <= server->turn_end_ns &&
+	       epoll_wait(server->epoll, &event, 1, 0) == 1) {
+		if (event.data.ptr == &server->wake)
+			return;
+		if (event.data.ptr == &server->listener)
+			accept_some(server);
+		else
+			serve(server, event.data.ptr);
+	}
+}
+
+int tsct_server_fd(const struct tsct_server *server)
+{
+	return server->epoll;
+}
+
+void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
+		       __u64 *ret_bytes)
+{
+	*ret_channels = server->store.nr_channels;
+	*ret_bytes = server->store.bytes;
+}
+
+static void *run(void *arg)
+{
+	struct tsct_server *server = arg;
+	struct epoll_event event;
+	uint64_t ended;
+
+	while (read(server->wake, &ended, sizeof(ended)) < 0) {
+		epoll_wait(server->epoll, &event, 1, -1);
+		tsct_server_dispatch(server);
+	}
+	return NULL;
+}
+
+int tsct_server_run(struct tsct_server *server)
+{
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = -pthread_create(&server->thread, NULL, run, server);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	server->has_thread = !error;
+	return error;
+}
+
+/*
+ * Who holds the lock owns the path. The file may have been removed by its
+ * former owner between our open and our lock: then we locked a ghost.
+ */
+static int take_lock(struct tsct_server *server)
+{
+	struct stat ours, there;
+	int fd;
+
+	for (;;) {
+		fd = open(server->lock_path, O_RDWR | O_CREAT | O_CLOEXEC |
+			  O_NOFOLLOW, 0600);
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+			close(fd);
+			return -EADDRINUSE;
+		}
+		if (!fstat(fd, &ours) && !stat(server->lock_path, &there) &&
+		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+			break;
+		close(fd);
+	}
+	server->lock = fd;
+	return 0;
+}
+
+static int set_path(struct tsct_server *server, const char *path)
+{
+	if (strlen(path) >= sizeof(server->addr.sun_path))
+		return -ENAMETOOLONG;
+	server->addr.sun_family = AF_UNIX;
+	memcpy(server->addr.sun_path, path, strlen(path));
+	snprintf(server->lock_path, sizeof(server->lock_path), "%s.lock", path);
+	return 0;
+}
+
+/* With the lock in our hands, a socket that is there is a dead one's. */
+static int listen_there(struct tsct_server *server)
+{
+	const char *path = server->addr.sun_path;
+	struct stat there;
+
+	if (!lstat(path, &there) && S_ISSOCK(there.st_mode))
+		unlink(path);
+	server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+				  SOCK_NONBLOCK, 0);
+	if (server->listener < 0 ||
+	    bind(server->listener, (struct sockaddr *)&server->addr,
+		 sizeof(server->addr)) < 0 ||
+	    chmod(path, 0666) < 0 || listen(server->listener, SOMAXCONN) < 0)
+		return -errno;
+	return watch(server, server->listener, &server->listener);
+}
+
+static int open_fds(struct tsct_server *server)
+{
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (server->epoll < 0 || server->wake < 0 || server->spare < 0)
+		return -errno;
+	return watch(server, server->wake, &server->wake);
+}
+
+/*
+ * A channel is a descriptor of ours, and so is a connection: what we may have
+ * of them is shared out, three for connections, two for channels. No user but
+ * root may take more than a quarter of either; an embedded server has one user
+ * only. The daemon starts no programs, so it may raise its limit without
+ * changing theirs.
+ */
+static void share_out(struct tsct_server *server, rlim_t descriptors,
+		      bool is_daemon)
+{
+	unsigned long room = descriptors / 2, part = is_daemon ? 4 : 1;
+	struct tsct_store *store = &server->store;
+
+	if (descriptors > 4 * DESCRIPTORS_SPARED)
+		room = descriptors - DESCRIPTORS_SPARED;
+	if (room > CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX)
+		room = CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX;
+	store->channels_max = room * 2 / 5;
+	store->channels_user_max = store->channels_max / part;
+	server->max_connections = room - store->channels_max;
+	server->max_of_user = server->max_connections / part;
+}
+
+static void set_limits(struct tsct_server *server, bool is_daemon)
+{
+	struct rlimit limit = { 1024, 1024 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (is_daemon && limit.rlim_cur < DESCRIPTORS_WANTED) {
+		limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WANTED ?
+			limit.rlim_max : DESCRIPTORS_WANTED;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	share_out(server, limit.rlim_cur, is_daemon);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void end_thread(struct tsct_server *server)
+{
+	uint64_t one = 1;
+	ssize_t written;
+
+	if (!server->has_thread)
+		return;
+	do
+		written = write(server->wake, &one, sizeof(one));
+	while (written < 0 && errno == EINTR);
+	pthread_join(server->thread, NULL);
+	server->has_thread = false;
+}
+
+/* Who hung up and was not looked at yet: each turn takes some of them. */
+#define LAST_TURNS	1000
+
+void tsct_server_unread(struct tsct_server *server,
+			struct tsct_store_unread *ret_unread)
+{
+	struct pollfd pollfd = { .fd = server->epoll, .events = POLLIN };
+	int turns = LAST_TURNS;
+
+	end_thread(server);
+	while (turns-- && poll(&pollfd, 1, 0) > 0)
+		tsct_server_dispatch(server);
+	tsct_store_unread(&server->store, ret_unread);
+}
+
+void tsct_server_stop(struct tsct_server *server)
+{
+	if (!server)
+		return;
+	end_thread(server);
+	/* A recorder that outlives us is to find its events. */
+	server->is_stopping = true;
+	while (server->connections)
+		hang_up(server, server->connections);
+	tsct_store_clear(&server->store);
+	if (server->listener >= 0 && server->lock >= 0)
+		unlink(server->addr.sun_path);
+	close_fd(server->listener);
+	if (server->lock >= 0)
+		unlink(server->lock_path);
+	close_fd(server->lock);
+	close_fd(server->spare);
+	close_fd(server->wake);
+	close_fd(server->epoll);
+	free(server);
+}
+
+int tsct_server_start(const char *socket_path, const char *kind,
+		      struct tsct_server **ret_server)
+{
+	struct tsct_server *server = calloc(1, sizeof(*server));
+	int error;
+
+	if (!server)
+		return -ENOMEM;
+	server->epoll = server->listener = server->lock = -1;
+	server->spare = server->wake = -1;
+	error = set_path(server, socket_path);
+	if (!error)
+		error = take_lock(server);
+	if (!error)
+		error = open_fds(server);
+	if (!error) {
+		tsct_store_init(&server->store, kind);
+		set_limits(server, !strcmp(kind, "daemon"));
+		error = listen_there(server);
+	}
+	if (error) {
+		tsct_server_stop(server);
+		return error;
+	}
+	*ret_server = server;
+	return 0;
+}

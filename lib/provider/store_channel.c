@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+/* One channel's memory: a sealed memfd, laid out as tsctrace/abi.h says. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/core/event_def.h"
+#include "lib/core/ring.h"
+#include "store.h"
+
+#define CPU_STATE_OFFSET	256
+#define CPU_DIR			"/sys/devices/system/cpu/"
+
+/* "0-3,8" as the kernel lists CPUs; false where there is no such list. */
+static bool read_list(const char *path, char *list, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	bool done = file && fgets(list, size, file);
+
+	if (file)
+		fclose(file);
+	return done;
+}
+
+/* Takes one range off the front of the list; false at the end. */
+static bool next_range(char **list, unsigned long *first, unsigned long *last)
+{
+	char *end;
+
+	*first = *last = strtoul(*list, &end, 10);
+	if (end == *list)
+		return false;
+	if (*end == '-')
+		*last = strtoul(end + 1, &end, 10);
+	*list = *end == ',' ? end + 1 : end;
+	return true;
+}
+
+__u32 tsct_cpus_possible(void)
+{
+	unsigned long first, last = 0, highest = 0;
+	char list[4096], *at = list;
+
+	if (!read_list(CPU_DIR "possible", list, sizeof(list)))
+		return sysconf(_SC_NPROCESSORS_CONF);
+	while (next_range(&at, &first, &last))
+		if (last > highest)
+			highest = last;
+	return highest + 1;
+}
+
+static __u64 align(__u64 value)
+{
+	return (value + TSCT_PAGE_SIZE - 1) & ~(__u64)(TSCT_PAGE_SIZE - 1);
+}
+
+static void lay_out(struct tsct_channel_header *h, __u32 nr_cpus,
+		    __u32 block_size, __u32 blocks)
+{
+	h->nr_cpus = nr_cpus;
+	h->block_size = block_size;
+	h->blocks = blocks;
+	h->data_size = (__u64)block_size * blocks;
+	h->cpu_state_offset = CPU_STATE_OFFSET;
+	h->defs_offset = align(CPU_STATE_OFFSET + nr_cpus);
+	h->defs_size = TSCT_DEFS_SIZE;
+	h->consumer_offset = align(h->defs_offset + h->defs_size);
+	h->ring_offset = h->consumer_offset + (__u64)nr_cpus * TSCT_PAGE_SIZE;
+	h->ring_stride = TSCT_PAGE_SIZE + h->data_size;
+	h->file_size = h->ring_offset + nr_cpus * h->ring_stride;
+}
+
+__u64 tsct_store_channel_size(const struct tsct_store *store,
+			      const struct tsct_channel_create *create)
+{
+	struct tsct_channel_header h;
+
+	lay_out(&h, store->nr_cpus, create->block_size, create->blocks);
+	return h.file_size;
+}
+
+static int allocate(int fd, __u64 offset, __u64 len)
+{
+	int result;
+
+	do
+		result = fallocate(fd, 0, offset, len);
+	while (result < 0 && errno == EINTR);
+	return result < 0 ? -ENOMEM : 0;
+}
+
+/*
+ * Everything of CPUs that are online, and of all others what is looked at while
+ * they are empty: figures, and the header of the first block.
+ */
+static int allocate_all(const struct tsct_store_channel *channel)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	unsigned long first, last, cpu;
+	char list[4096], *at = list;
+	int error;
+
+	error = allocate(channel->memfd, 0, h->ring_offset);
+	for (cpu = 0; !error && cpu < h->nr_cpus; cpu++)
+		error = allocate(channel->memfd,
+				 h->ring_offset + cpu * h->ring_stride,
+				 2 * TSCT_PAGE_SIZE);
+	if (error || !read_list(CPU_DIR "online", list, sizeof(list)))
+		return error;
+	while (!error && next_range(&at, &first, &last) && last < h->nr_cpus &&
+	       first <= last)
+		error = allocate(channel->memfd,
+				 h->ring_offset + first * h->ring_stride,
+				 (last - first + 1) * h->ring_stride);
+	return error;
+}
+
+static int map_memfd(struct tsct_store_channel *channel)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	const __u64 size = channel->header.file_size;
+	int error;
+
+	channel->memfd = memfd_create("tsctrace", MFD_CLOEXEC |
+				      MFD_ALLOW_SEALING);
+	if (channel->memfd < 0)
+		return -errno;
+	if (ftruncate(channel->memfd, size) < 0)
+		return -errno;
+	error = allocate_all(channel);
+	if (error)
+		return error;
+	if (fcntl(channel->memfd, F_ADD_SEALS, seals) < 0)
+		return -errno;
+	channel->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    channel->memfd, 0);
+	if (channel->map == MAP_FAILED) {
+		channel->map = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+static void fill_header(struct tsct_channel_header *h,
+			const struct tsct_store *store, __u32 id, uid_t uid,
+			const struct tsct_channel_create *create)
+{
+	h->magic = TSCT_CHANNEL_MAGIC;
+	h->size = sizeof(*h);
+	h->id = id;
+	memcpy(h->name, create->name, strlen(create->name));
+	h->uid = uid;
+	h->policy = create->policy;
+	h->flags = create->flags;
+	h->source = store->source;
+	lay_out(h, store->nr_cpus, create->block_size, create->blocks);
+}
+
+static struct tsct_producer *
+producer_of(const struct tsct_store_channel *channel, __u32 cpu)
+{
+	const struct tsct_channel_header *h = &channel->header;
+
+	return (void *)(channel->map + h->ring_offset + cpu * h->ring_stride);
+}
+
+static void *data_of(const struct tsct_store_channel *channel, __u32 cpu)
+{
+	return (char *)producer_of(channel, cpu) + TSCT_PAGE_SIZE;
+}
+
+static void init_rings(struct tsct_store_channel *channel)
+{
+	const __u32 nr_cpus = channel->header.nr_cpus;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		tsct_ring_init(producer_of(channel, cpu),
+			       data_of(channel, cpu));
+	memset(channel->map + CPU_STATE_OFFSET, TSCT_CPU_READY, nr_cpus);
+}
+
+int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
+			    uid_t uid, const struct tsct_channel_create *create,
+			    struct tsct_store_channel **ret_channel)
+{
+	struct tsct_store_channel *channel = calloc(1, sizeof(*channel));
+	int error = -ENOMEM;
+
+	if (!channel)
+		return -ENOMEM;
+	channel->memfd = -1;
+	fill_header(&channel->header, store, id, uid, create);
+	channel->defs = malloc(TSCT_DEFS_SIZE);
+	if (channel->defs)
+		error = map_memfd(channel);
+	if (error) {
+		tsct_store_channel_free(channel);
+		return error;
+	}
+	init_rings(channel);
+	memcpy(channel->map, &channel->header, sizeof(channel->header));
+	*ret_channel = channel;
+	return 0;
+}
+
+void tsct_store_channel_free(struct tsct_store_channel *channel)
+{
+	if (channel->map)
+		munmap(channel->map, channel->header.file_size);
+	if (channel->memfd >= 0)
+		close(channel->memfd);
+	free(channel->defs);
+	free(channel);
+}
+
+static const struct tsct_event_def *
+find_equal(const struct tsct_store_channel *channel,
+	   const struct tsct_event_def *wanted)
+{
+	const struct tsct_event_def *def;
+	size_t pos = 0;
+	int error;
+
+	while ((def = tsct_def_next(channel->defs, channel->header.defs_used,
+				    pos, &pos, &error)))
+		if (tsct_def_equal(def, wanted))
+			return def;
+	return NULL;
+}
+
+int tsct_store_channel_define(struct tsct_store_channel *channel,
+			      struct tsct_event_def *def)
+{
+	struct tsct_channel_header *mapped = (void *)channel->map;
+	struct tsct_channel_header *h = &channel->header;
+	const struct tsct_event_def *known = find_equal(channel, def);
+
+	if (known) {
+		def->id = known->id;
+		return 0;
+	}
+	if (def->size > h->defs_size - h->defs_used)
+		return -ENOSPC;
+	def->id = TSCT_ID_FIRST + channel->nr_defs++;
+	memcpy(channel->defs + h->defs_used, def, def->size);
+	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
+	h->defs_used += def->size;
+	/* Pairs with the acquire in reader.c: the definition is complete */
+	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Figures only: whoever may write the channel may have made them up. */
+void tsct_store_channel_figures(const struct tsct_store_channel *channel,
+				struct tsct_channel_cpu *figures)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	const __u32 cpu = figures->cpu;
+	const struct tsct_producer *producer = producer_of(channel, cpu);
+	const struct tsct_geometry geo = {
+		.data_size = h->data_size, .block_size = h->block_size,
+		.policy = h->policy,
+	};
+	const struct tsct_consumer *consumer =
+		(void *)(channel->map + h->consumer_offset +
+			 (size_t)cpu * TSCT_PAGE_SIZE);
+	struct tsct_ring_count now;
+	unsigned int i;
+	__u64 unread;
+
+	unread = tsct_ring_count_unread(&geo, producer, consumer,
+					data_of(channel, cpu), &now);
+	*figures = (struct tsct_channel_cpu) {
+		.id = h->id, .cpu = cpu, .state = TSCT_CPU_READY,
+		.events = now.events, .written = now.head,
+		.overwritten = now.overwritten,
+	};
+	if (h->policy == TSCT_POLICY_DISCARD)
+		figures->unread = unread;
+	for (i = 0; i < TSCT_LOST_NR; i++)
+		figures->lost[i] = READ_ONCE(producer->lost[i]);
+}
+
+static void add_ring(const struct tsct_store_channel *channel, __u32 cpu,
+		     struct tsct_channel_info *info)
+{
+	struct tsct_channel_cpu figures = { .cpu = cpu };
+	unsigned int i;
+
+	tsct_store_channel_figures(channel, &figures);
+	info->events += figures.events;
+	info->written += figures.written;
+	info->unread += figures.unread;
+	for (i = 0; i < TSCT_LOST_NR; i++)
+		info->lost[i] += figures.lost[i];
+}
+
+void tsct_store_channel_describe(const struct tsct_store_channel *channel,
+				 struct tsct_channel_info *ret_info)
+{
+	const struct tsct_channel_header *h = &channel->header;
+	__u32 cpu;
+
+	*ret_info = (struct tsct_channel_info) {
+		.id = h->id, .uid = h->uid, .policy = h->policy,
+		.flags = channel->kept ? h->flags :
+			h->flags & ~TSCT_CHANNEL_KEEP, .source = h->source,
+		.block_size = h->block_size, .blocks = h->blocks,
+		.nr_cpus_ready = h->nr_cpus, .holders = channel->holders,
+		.consumers = channel->consumers, .bytes = h->file_size,
+	};
+	memcpy(ret_info->name, h->name, sizeof(h->name));
+	for (cpu = 0; cpu < h->nr_cpus; cpu++)
+		add_ring(channel, cpu, ret_info);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "lib/core/remap.h"
+#include "message_key.h"
+#include "value_text.h"
+
+/* Of those that are called differently where they are sent and received */
+#define POOL_OTHERS	1
+
+__u64 tsct_message_pool(const char *name, unsigned int kinds)
+{
+	const unsigned int both = 1U << TSCT_KIND_SEND | 1U << TSCT_KIND_RECEIVE;
+
+	if ((kinds & both) != both)
+		return POOL_OTHERS;
+	return tsct_hash(POOL_OTHERS, name, strlen(name));
+}
+
+/* The number is hashed: a table by keys is not to depend on how they are counted. */
+__u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
+{
+	struct tsct_value number;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	__u64 value, key;
+
+	if (!tsct_message_has_key(event->def) ||
+	    !tsct_value_next(event, &nr, &pos, &number))
+		return 0;
+	value = (__u64)tsct_value_integer(&number);
+	key = tsct_hash(pool, &value, sizeof(value));
+	return key ? key : 1;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "lib/ctf/ticks.h"
+#include "unique_stamps.h"
+
+/* ns = tick * mult / 2^56, of ticks that are so many bits finer or coarser */
+static struct tsct_stamp_rate rate_of(const struct tsct_recording *rec)
+{
+	return (struct tsct_stamp_rate) {
+		.ns = rec->real.mult,
+		.ticks = 1ULL << (TSCT_CLOCK_SHIFT + tsct_recording_tick_bits(rec)),
+	};
+}
+
+int tsct_unique_init(struct tsct_unique *u, const struct tsct_recording *rec)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+	__u32 i;
+
+	u->stampers = calloc(rec->nr_locations, sizeof(*u->stampers));
+	if (!u->stampers)
+		return -ENOMEM;
+	u->rate = rate_of(rec);
+	for (i = 0; i < rec->nr_locations; i++)
+		tsct_stamper_init(&u->stampers[i], bits < 0 ?
+				  rec->begin >> -bits : rec->begin << bits);
+	return 0;
+}
+
+void tsct_unique_free(struct tsct_unique *u)
+{
+	free(u->stampers);
+	u->stampers = NULL;
+}
+
+/*
+ * Two channels of a CPU may have their interpolated ticks the other way round: the
+ * source's tick was the same.
+ */
+static __u64 in_order(const struct tsct_stamper *stamper, __u64 tick)
+{
+	const __u64 last = stamper->origin + stamper->seen;
+
+	return tick < last && tick >= stamper->origin ? last : tick;
+}
+
+void tsct_unique_next(struct tsct_unique *u, const struct tsct_trace_event *e,
+		      struct tsct_unique_stamp *ret)
+{
+	struct tsct_stamper *stamper = &u->stampers[e->location];
+	uint64_t stamp;
+	int begins = tsct_stamper_next(stamper, in_order(stamper, e->tick),
+				       &stamp);
+
+	*ret = (struct tsct_unique_stamp) { .known = begins >= 0 };
+	if (begins < 0)
+		return;
+	ret->begins = begins;
+	ret->segment = tsct_stamper_segment(stamper);
+	ret->stamp = stamp;
+	ret->legacy_ns = tsct_stamp_ns_legacy(ret->segment, stamp, &u->rate);
+	ret->ns = tsct_stamp_ns(ret->segment, stamp, &u->rate);
+}
