@@ -46,12 +46,12 @@ enum who {
 };
 
 struct loop {
-	struct keeper *keeper;
-	struct real *real;
+	struct timekeeper *keeper;
+	struct platform *real;
 	struct tsct_server *server;
 	struct control *control;
 	struct peers *peers;
-	struct kernel kernel;
+	struct kernel_events kernel;
 	int interval_ms;
 	int epoll, timer, signals;
 	bool stop;
@@ -72,7 +72,7 @@ static int watch(struct loop *loop, int fd, enum who who)
 /* From now on: ticks that were missed (we were stopped, say) are not made up. */
 static int arm(const struct loop *loop)
 {
-	int ms = keeper_wait_ms(loop->keeper, loop->interval_ms);
+	int ms = timekeeper_wait_ms(loop->keeper, loop->interval_ms);
 	const struct itimerspec once = {
 		.it_value = {
 			.tv_sec = ms / 1000,
@@ -90,7 +90,7 @@ static void after(struct loop *loop, int err)
 
 	if (err)
 		loop->err = err;
-	keeper_describe(loop->keeper, text, sizeof(text));
+	timekeeper_describe(loop->keeper, text, sizeof(text));
 	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
 	arm(loop);
 	peers_tick(loop->peers);
@@ -101,9 +101,9 @@ static void see_to_peers(struct loop *loop)
 {
 	int err;
 
-	if (!peers_pressing(loop->peers))
+	if (!peers_urgent(loop->peers))
 		return;
-	err = keeper_tell_cluster(loop->keeper);
+	err = timekeeper_publish_cluster(loop->keeper);
 	if (err)
 		loop->err = err;
 	peers_tick(loop->peers);
@@ -112,7 +112,7 @@ static void see_to_peers(struct loop *loop)
 static void tick(struct loop *loop)
 {
 	control_tick(loop->control);
-	after(loop, keeper_tick(loop->keeper));
+	after(loop, timekeeper_tick(loop->keeper));
 }
 
 static void on_timer(struct loop *loop)
@@ -125,21 +125,21 @@ static void on_timer(struct loop *loop)
 
 static void on_kernel(struct loop *loop)
 {
-	if (kernel_read(&loop->kernel, loop->keeper->est.state.epoch))
+	if (kernel_events_read(&loop->kernel, loop->keeper->est.state.epoch))
 		tick(loop);
 }
 
 static void on_visited(struct loop *loop)
 {
-	struct look look;
-	int err = real_take_look(loop->real, &look);
+	struct cpu_survey_result look;
+	int err = platform_take_survey(loop->real, &look);
 
 	if (err == -EAGAIN)
 		return;
 	if (err)
 		log_warning("the CPUs could not be looked at: %s",
 			    strerror(-err));
-	after(loop, keeper_looked(loop->keeper, err ? NULL : &look));
+	after(loop, timekeeper_survey_done(loop->keeper, err ? NULL : &look));
 }
 
 /* ---- control --------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static void print_metrics(void *ctx, FILE *to)
 static int disrupt(void *ctx, FILE *to)
 {
 	struct loop *loop = ctx;
-	int err = keeper_disrupt(loop->keeper, TSCT_CAUSE_FAKE,
+	int err = timekeeper_disrupt(loop->keeper, TSCT_CAUSE_FAKE,
 				 "a fake disruption was asked for");
 
 	if (err)
@@ -257,7 +257,7 @@ static void dispatch_all(struct loop *loop)
 static int wait_for(struct pollfd *fds, unsigned int nr, __s64 until_ns)
 {
 	bool forever = until_ns == INT64_MAX;
-	__s64 ns = forever ? 0 : until_ns - tsct_now_ns();
+	__s64 ns = forever ? 0 : until_ns - tsct_monotonic_ns();
 	struct timespec timeout = { 0 };
 
 	if (ns > 0) {
@@ -312,17 +312,17 @@ static int open_control(struct loop *loop, const char *run_dir)
 		return watch(loop, control_fd(loop->control), WHO_CONTROL);
 	log_error("%s/" CONTROL_SOCKET ": %s; %s", run_dir, strerror(-err),
 		  err == -EADDRINUSE ? "it is no socket: remove it" :
-		  rundir_fix(err));
+		  run_dir_fix(err));
 	return err;
 }
 
 /* Without it everything is found out, too, but a tick later. */
 static int open_kernel(struct loop *loop)
 {
-	int err = kernel_open(&loop->kernel);
+	int err = kernel_events_open(&loop->kernel);
 
 	if (!err)
-		return watch(loop, kernel_fd(&loop->kernel), WHO_KERNEL);
+		return watch(loop, kernel_events_fd(&loop->kernel), WHO_KERNEL);
 	log_info("no messages from the module: generic netlink: %s",
 		 strerror(-err));
 	return 0;
@@ -349,7 +349,7 @@ static int open_all(struct loop *loop, const char *run_dir)
 
 static void close_all(struct loop *loop)
 {
-	kernel_close(&loop->kernel);
+	kernel_events_close(&loop->kernel);
 	control_close(loop->control);
 	if (loop->signals >= 0)
 		close(loop->signals);
@@ -359,7 +359,7 @@ static void close_all(struct loop *loop)
 		close(loop->epoll);
 }
 
-int loop_run(struct keeper *k, struct real *real, struct tsct_server *server,
+int loop_run(struct timekeeper *k, struct platform *real, struct tsct_server *server,
 	     struct peers *peers, const struct loop_options *options)
 {
 	struct loop loop = {

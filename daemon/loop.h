@@ -19,7 +19,7 @@ struct loop_options {
  * Those and SIGHUP must be blocked: the loop takes them from a descriptor.
  * Returns 0 or -errno.
  */
-int loop_run(struct keeper *k, struct real *real, struct tsct_server *server,
+int loop_run(struct timekeeper *k, struct platform *real, struct tsct_server *server,
 	     struct peers *peers, const struct loop_options *options);
 
 #endif /* TSCTRACED_LOOP_H */

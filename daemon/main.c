@@ -220,16 +220,16 @@ static const char *config_path(const struct options *options)
 
 /* ---- start to stop ------------------------------------------------------ */
 
-static int serve(struct real *real, struct peers *peers,
+static int serve(struct platform *real, struct peers *peers,
 		 const struct loop_options *options)
 {
 	struct tsct_server *server = NULL;
-	struct keeper keeper;
+	struct timekeeper keeper;
 	char path[4096];
 	int err;
 
-	peers_recall(peers, real);
-	err = keeper_start(&keeper, &real->env);
+	peers_restore(peers, real);
+	err = timekeeper_start(&keeper, &real->env);
 	if (err)
 		return err;
 	err = peers_start(peers, &keeper);
@@ -238,18 +238,18 @@ static int serve(struct real *real, struct peers *peers,
 	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, options->run_dir);
 	err = tsct_server_start(path, "daemon", &server);
 	if (err)
-		log_error("%s: %s; %s", path, strerror(-err), rundir_fix(err));
+		log_error("%s: %s; %s", path, strerror(-err), run_dir_fix(err));
 	else
 		err = loop_run(&keeper, real, server, peers, options);
 	tsct_server_stop(server);
 stop_keeper:
-	keeper_stop(&keeper);
+	timekeeper_stop(&keeper);
 	peers_stop(peers);
 	return err;
 }
 
 static int run_real(const struct options *options,
-		    const struct real_options *world)
+		    const struct platform_options *world)
 {
 	const struct loop_options loop = { world->run_dir,
 					   options->interval_ms };
@@ -260,17 +260,17 @@ static int run_real(const struct options *options,
 		.host_id = options->host_id,
 	};
 	struct peers *peers;
-	struct real real;
+	struct platform real;
 	int err;
 
 	/* First: what is wrong with the file is to be said before anything runs */
 	err = peers_open(&net, &peers);
 	if (err)
 		return err;
-	err = real_open(&real, world);
+	err = platform_open(&real, world);
 	if (!err) {
 		err = serve(&real, peers, &loop);
-		real_close(&real);
+		platform_close(&real);
 	}
 	peers_close(peers);
 	return err;
@@ -278,7 +278,7 @@ static int run_real(const struct options *options,
 
 static int run(const struct options *options)
 {
-	struct real_options world = {
+	struct platform_options world = {
 		.run_dir = options->run_dir ? options->run_dir : tsct_run_dir(),
 		.vmclock = options->vmclock,
 		.use_module = !options->no_module,
@@ -289,7 +289,7 @@ static int run(const struct options *options)
 	world.state_dir = options->state_dir ? options->state_dir :
 		strcmp(world.run_dir, TSCT_RUN_DIR) ? world.run_dir :
 		PERSIST_DIR;
-	err = rundir_open(world.run_dir, &world.dir, &lock);
+	err = run_dir_open(world.run_dir, &world.dir, &lock);
 	if (err)
 		return err;
 	err = run_real(options, &world);

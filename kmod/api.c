@@ -39,7 +39,7 @@ void tsct_channel_close(struct tsct_channel *channel)
 }
 EXPORT_SYMBOL_GPL(tsct_channel_close);
 
-int tsct_define(struct tsct_channel *channel, const char *name,
+int tsct_event_define(struct tsct_channel *channel, const char *name,
 		unsigned int kind, const char *fields)
 {
 	struct tsct_event_def *def = kmalloc(sizeof(*def), GFP_KERNEL);
@@ -47,7 +47,7 @@ int tsct_define(struct tsct_channel *channel, const char *name,
 
 	if (!def)
 		return -ENOMEM;
-	err = tsct_def_parse(name, kind, fields, def, NULL);
+	err = tsct_event_def_parse(name, kind, fields, def, NULL);
 	if (!err)
 		err = tsct_channel_define(channel, def);
 	if (!err)
@@ -55,4 +55,4 @@ int tsct_define(struct tsct_channel *channel, const char *name,
 	kfree(def);
 	return err;
 }
-EXPORT_SYMBOL_GPL(tsct_define);
+EXPORT_SYMBOL_GPL(tsct_event_define);

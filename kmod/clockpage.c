@@ -16,7 +16,7 @@
 #include <linux/time64.h>
 #include <linux/uuid.h>
 #include <linux/vmalloc.h>
-#include <asm/tsc.h>
+#include <asm/cycles.h>
 
 #include "../lib/core/latch.h"
 #include "../lib/core/clock_params.h"
@@ -73,7 +73,7 @@ static int read_boot_id(uuid_t *ret_id)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	if (file_inode(file)->i_sb->s_magic == PROC_SUPER_MAGIC)
-		len = kernel_read(file, text, UUID_STRING_LEN, &pos);
+		len = kernel_events_read(file, text, UUID_STRING_LEN, &pos);
 	filp_close(file, NULL);
 	if (len != UUID_STRING_LEN || uuid_parse(text, ret_id))
 		return -ENODATA;
@@ -113,10 +113,10 @@ static bool from_future(u64 stamp, u64 now, u32 source)
 	return (s64)(stamp - now) > (s64)second_ticks(source);
 }
 
-static bool pair_from_future(const struct tsct_pair *pair, u64 now, u32 source)
+static bool pair_from_future(const struct tsct_clock_params *pair, u64 now, u32 source)
 {
-	return pair->mult && (from_future(pair->base_tsc, now, source) ||
-			      from_future(pair->as_of_tsc, now, source));
+	return pair->mult && (from_future(pair->base_cycles, now, source) ||
+			      from_future(pair->as_of_cycles, now, source));
 }
 
 static int check_state(const struct tsct_clock_state *state)
@@ -131,7 +131,7 @@ static int check_state(const struct tsct_clock_state *state)
 		return -ESTALE;
 	if (pair_from_future(&state->real, now, source) ||
 	    pair_from_future(&state->cluster, now, source) ||
-	    from_future(state->epoch_tsc, now, source))
+	    from_future(state->epoch_cycles, now, source))
 		return -EINVAL;
 	return 0;
 }
@@ -186,8 +186,8 @@ static int publish(struct tsct_clock_state *state)
 	if (skewed)
 		state->flags |= TSCT_CLOCK_SKEWED;
 	if (skewed || state->source != TSCT_SOURCE_TSC) {
-		state->real.fast_tsc = 0;
-		state->cluster.fast_tsc = 0;
+		state->real.fast_cycles = 0;
+		state->cluster.fast_cycles = 0;
 	}
 	return commit(state);
 }
@@ -233,7 +233,7 @@ static void disrupt(u32 source, u32 cause)
 		.cause = cause,
 		.flags = skewed ? TSCT_CLOCK_SKEWED : 0,
 		.epoch = last->epoch + 1,
-		.epoch_tsc = tsct_source_read(source),
+		.epoch_cycles = tsct_source_read(source),
 		.cluster_status = last->cluster_status,
 		.cluster_epoch = last->cluster_epoch + !!last->cluster.mult,
 		.cluster_master = last->cluster_master,
@@ -257,9 +257,9 @@ static void set_cpus(const struct tsct_cpu_check *table)
 	u32 cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++, table++) {
-		width = (u64)table->skew_max_tsc - (u64)table->skew_min_tsc;
+		width = (u64)table->skew_max_cycles - (u64)table->skew_min_cycles;
 		if (table->flags & TSCT_CPU_SKEW_KNOWN)
-			tsct_latch_set_cpu(clock, cpu, table->skew_min_tsc +
+			tsct_latch_set_cpu(clock, cpu, table->skew_min_cycles +
 					   (s64)(width / 2),
 					   width / 2 + (width & 1));
 		else

@@ -18,7 +18,7 @@
 #include <linux/smp.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
-#include <asm/tsc.h>
+#include <asm/cycles.h>
 
 #include <tsctrace/version.h>
 
@@ -61,7 +61,7 @@ static u64 skew_bound_tsc(void)
 static bool skew_within(const struct tsct_cpu_check *entry, s64 bound)
 {
 	return entry->flags & TSCT_CPU_SKEW_KNOWN &&
-		entry->skew_min_tsc >= -bound && entry->skew_max_tsc <= bound;
+		entry->skew_min_cycles >= -bound && entry->skew_max_cycles <= bound;
 }
 
 /* Beyond doubt: what is not known is no reason to distrust the kernel. */
@@ -72,8 +72,8 @@ static bool is_skewed(void)
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		if (cpus[cpu].flags & TSCT_CPU_SKEW_KNOWN &&
-		    (cpus[cpu].skew_min_tsc > bound ||
-		     cpus[cpu].skew_max_tsc < -bound))
+		    (cpus[cpu].skew_min_cycles > bound ||
+		     cpus[cpu].skew_max_cycles < -bound))
 			return true;
 	return false;
 }
@@ -106,7 +106,7 @@ static u32 summarize(void)
 		flags |= TSCT_CHECK_UNSTABLE;
 	if (clocksource_is_tsc())
 		flags |= TSCT_CHECK_CLOCKSOURCE;
-	if (tsct_verdict(flags, in_step, true))
+	if (tsct_tsc_trusted(flags, in_step, true))
 		flags |= TSCT_CHECK_USABLE;
 	return flags;
 }
@@ -215,7 +215,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	check->flags = check_flags;
 	check->tsc_khz = tsc_khz;
 	check->source = check_source;
-	check->when_tsc = check_when_tsc;
+	check->when_cycles = check_when_tsc;
 	memset(check->clocksource, 0, sizeof(check->clocksource));
 	/* The one name that can be known here. */
 	if (check_flags & TSCT_CHECK_CLOCKSOURCE)
@@ -326,5 +326,5 @@ void tsct_cpucheck_report(void)
 
 	pr_info("version %s, %u CPUs, stamps are %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
-		tsct_verdict_reason(check_flags, true));
+		tsct_tsc_trust_reason(check_flags, true));
 }

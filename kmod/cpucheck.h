@@ -41,6 +41,6 @@ void tsct_measure_none(struct tsct_cpu_check *entry, u32 cpu);
  * exchange.c: bounds of `cpu`'s counter minus the reference's. Both are
  * online and stay so. -ETIMEDOUT: they never met, -ERANGE: a counter jumped.
  */
-int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew *skew);
+int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew_interval *skew);
 
 #endif /* TSCT_KMOD_CPUCHECK_H */

@@ -15,9 +15,9 @@ static u16 find_definition(struct tsct_channel *channel,
 	size_t pos = 0;
 	int err;
 
-	while ((known = tsct_def_next(channel->defs, channel->defs_used, pos,
+	while ((known = tsct_event_def_next(channel->defs, channel->defs_used, pos,
 				      &pos, &err)))
-		if (tsct_def_equal(known, def))
+		if (tsct_event_def_equal(known, def))
 			return known->id;
 	return 0;
 }
@@ -46,7 +46,7 @@ int tsct_channel_define(struct tsct_channel *channel,
 
 	if (def->id)
 		return -EINVAL;
-	err = tsct_def_check(def, sizeof(*def));
+	err = tsct_event_def_check(def, sizeof(*def));
 	if (err)
 		return err;
 	mutex_lock(&channel->defs_lock);

@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
-#include <asm/tsc.h>
+#include <asm/cycles.h>
 
 #include "cpucheck.h"
 
@@ -27,7 +27,7 @@
 #define STOP		(~0U)
 
 static struct exchange {
-	struct tsct_skew *skew;
+	struct tsct_skew_interval *skew;
 	u64 burst_ticks;
 	bool jumped;
 
@@ -73,7 +73,7 @@ static void throw_burst(void)
 		}
 		tb = READ_ONCE(x.caught_tsc);
 		t1 = rdtsc_ordered();
-		if (tsct_skew_add(x.skew, t0, tb, t1))
+		if (tsct_skew_interval_add(x.skew, t0, tb, t1))
 			x.jumped = true;
 	}
 }
@@ -138,11 +138,11 @@ static void catch(struct work_struct *work)
 static DECLARE_WORK(throw_work, throw);
 static DECLARE_WORK(catch_work, catch);
 
-int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew *skew)
+int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
 	int i;
 
-	tsct_skew_init(skew);
+	tsct_skew_interval_init(skew);
 	x.skew = skew;
 	x.jumped = false;
 	/* A kernel that does not know the rate says 0: take 1 GHz. */

@@ -30,7 +30,7 @@ static void check_aux(struct tsct_cpu_check *entry)
 
 static void check_skew(struct tsct_cpu_check *entry, u32 reference)
 {
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 
 	if (entry->cpu == reference) {
 		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
@@ -38,8 +38,8 @@ static void check_skew(struct tsct_cpu_check *entry, u32 reference)
 	}
 	if (tsct_exchange_skew(reference, entry->cpu, &skew))
 		return;
-	entry->skew_min_tsc = skew.min_tsc;
-	entry->skew_max_tsc = skew.max_tsc;
+	entry->skew_min_cycles = skew.min_cycles;
+	entry->skew_max_cycles = skew.max_cycles;
 	entry->rounds = skew.rounds;
 	entry->flags |= TSCT_CPU_SKEW_KNOWN;
 }

@@ -45,14 +45,14 @@ static __always_inline void fill_header(struct tsct_record *record, u64 stamp,
 	record->len = sizeof(*record) + len;
 	record->id = id;
 	record->tid = tid;
-	record->tsc = stamp;
+	record->cycles = stamp;
 }
 
 /*
  * A pad to the end of head's block, and the next one's header. What the last
  * header says of events may come from a program: a figure, and handed on.
  */
-static void begin_block(struct tsct_ring *ring, const struct tsct_place *place,
+static void begin_block(struct tsct_ring *ring, const struct tsct_ring_slot *place,
 			u64 head, u64 stamp)
 {
 	u64 mask = ring->geo.data_size - 1;
@@ -70,7 +70,7 @@ static void begin_block(struct tsct_ring *ring, const struct tsct_place *place,
  * Stores the record, and what has to be in front of it. Whatever head the
  * place was made from, all of it lies inside the ring's data.
  */
-static void store_record(struct tsct_ring *ring, const struct tsct_place *place,
+static void store_record(struct tsct_ring *ring, const struct tsct_ring_slot *place,
 			 u64 stamp, u32 tid, u32 id, const void *payload,
 			 u32 len)
 {
@@ -103,7 +103,7 @@ static u64 next_stamp(struct tsct_ring *ring)
 static int emit_by_rules(struct tsct_ring *ring, u32 id, const void *payload,
 			 u32 len)
 {
-	struct tsct_place place;
+	struct tsct_ring_slot place;
 	u64 stamp;
 
 	if (len > tsct_payload_max(&ring->geo)) {
@@ -269,7 +269,7 @@ static int write_by_rules(struct tsct_ring *ring, u32 tid, u32 id,
 			  const void *payload, u32 len)
 {
 	u64 head = READ_ONCE(ring->producer->head), stamp;
-	struct tsct_place place = tsct_ring_place(&ring->geo, head,
+	struct tsct_ring_slot place = tsct_ring_place(&ring->geo, head,
 						  tsct_record_size(len));
 
 	/* Acquire for the same reason as in emit_by_rules(). */

@@ -4,7 +4,7 @@
 
 #include <linux/timekeeping.h>
 #include <asm/msr.h>
-#include <asm/tsc.h>	/* 6.16: it has rdtsc() */
+#include <asm/cycles.h>	/* 6.16: it has rdtsc() */
 
 #include "../lib/core/ring.h"
 

@@ -45,9 +45,9 @@ static int __init test_geometry(void)
 
 /* A record by the rules, with its number as its stamp. Returns the new head. */
 static u64 __init put_record(const struct tsct_geometry *geo, u8 *data,
-			     const struct tsct_place *place, u64 head, u64 nr)
+			     const struct tsct_ring_slot *place, u64 head, u64 nr)
 {
-	struct tsct_record record = { .id = TSCT_ID_FIRST, .tsc = nr };
+	struct tsct_record record = { .id = TSCT_ID_FIRST, .cycles = nr };
 	struct tsct_block last, next;
 	u64 mask = geo->data_size - 1;
 
@@ -73,7 +73,7 @@ static int __init run_ring(u8 *data, u64 head)
 	u64 tail = head - TSCT_BLOCK_HEADER, next, written = 0, seen = 0;
 	u64 lost = 0, events;
 	struct tsct_record record;
-	struct tsct_place place;
+	struct tsct_ring_slot place;
 	u32 len = 0;
 
 	while (seen < 2000) {
@@ -89,7 +89,7 @@ static int __init run_ring(u8 *data, u64 head)
 		lost++;
 		switch (tsct_ring_next(&geo, data, tail, head, &record, &next)) {
 		case TSCT_STEP_RECORD:
-			check(record.tsc == seen++);
+			check(record.cycles == seen++);
 			break;
 		case TSCT_STEP_BLOCK:
 		case TSCT_STEP_PAD:
@@ -136,18 +136,18 @@ static int __init run_def(struct tsct_event_def *def)
 	strscpy(def->name, "event", sizeof(def->name));
 	strscpy(def->fields[0].name, "field", sizeof(def->fields[0].name));
 	def->fields[0].type = TSCT_TYPE_U32;
-	check(!tsct_def_check(def, sizeof(*def)));
-	check(tsct_def_equal(def, def));
+	check(!tsct_event_def_check(def, sizeof(*def)));
+	check(tsct_event_def_equal(def, def));
 	def->id = TSCT_ID_FIRST;
-	found = tsct_def_next(def, def->size, 0, &next, &err);
+	found = tsct_event_def_next(def, def->size, 0, &next, &err);
 	check(found == def && next == def->size);
-	check(!tsct_def_next(def, def->size, next, &next, &err) && !err);
-	check(!tsct_def_next(def, def->size - 8, 0, &next, &err) && err);
+	check(!tsct_event_def_next(def, def->size, next, &next, &err) && !err);
+	check(!tsct_event_def_next(def, def->size - 8, 0, &next, &err) && err);
 	def->fields[0].type = TSCT_TYPE_NR;
-	check(tsct_def_check(def, sizeof(*def)));
+	check(tsct_event_def_check(def, sizeof(*def)));
 	def->fields[0].type = TSCT_TYPE_U32;
 	memset(def->name, 'a', sizeof(def->name));
-	check(tsct_def_check(def, sizeof(*def)));
+	check(tsct_event_def_check(def, sizeof(*def)));
 	return 0;
 }
 
@@ -169,7 +169,7 @@ static int __init run_latch(struct tsct_clock_page *page,
 {
 	static const u8 boot_id[16] = { 1, 2, 3 };
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 
 	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, 1);
 	check(!tsct_clock_page_check(page, TSCT_CLOCK_SIZE(1), boot_id));
@@ -180,17 +180,17 @@ static int __init run_latch(struct tsct_clock_page *page,
 	state->epoch = 7;
 	state->status = TSCT_STATUS_SYNCHRONIZED;
 	state->real.mult = state->real.slew_mult = one;
-	state->real.base_tsc = 1000;
+	state->real.base_cycles = 1000;
 	state->real.base_ns = 5000;
-	state->real.as_of_tsc = 2000;
-	state->real.hold_after_tsc = state->real.void_after_tsc = 100000;
+	state->real.as_of_cycles = 2000;
+	state->real.holdover_after_cycles = state->real.void_after_cycles = 100000;
 	state->real.past_error_ps = 3;
 	check(!tsct_clock_state_check(state));
 	tsct_latch_write(page, state);
 	check(!tsct_latch_lookup(page, 1500, &reading));
 	check(reading.ns == 5500 && reading.error_ps == 3);
 	state->real.mult = state->real.slew_mult = one / 2;
-	state->real.base_tsc = 3000;
+	state->real.base_cycles = 3000;
 	check(tsct_segments_check(&page->copy[0].state, state, 0) == -EINVAL);
 	state->real.base_ns = 7000;
 	check(tsct_segments_check(&page->copy[0].state, state, 3000) == -ETIME);
@@ -200,7 +200,7 @@ static int __init run_latch(struct tsct_clock_page *page,
 	check(!tsct_latch_lookup(page, 2999, &reading) && reading.ns == 6999);
 	memset(state, 0, sizeof(*state));
 	state->epoch = 8;
-	state->epoch_tsc = 5000;
+	state->epoch_cycles = 5000;
 	state->status = TSCT_STATUS_DISRUPTED;
 	tsct_latch_write(page, state);
 	check(tsct_latch_lookup(page, 5001, &reading) == -ESTALE);
@@ -230,10 +230,10 @@ static int __init test_scale(void)
 {
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 
-	check(tsct_ticks_ns(one / 3, -1) == -1);
-	check(tsct_ticks_ns(one / 2, -5) == -3);
-	check(tsct_ns_ticks(one / 2, -3) == -6);
-	check(tsct_ns_ticks(one * 100, 99) == 0);
+	check(tsct_cycles_ns(one / 3, -1) == -1);
+	check(tsct_cycles_ns(one / 2, -5) == -3);
+	check(tsct_ns_cycles(one / 2, -3) == -6);
+	check(tsct_ns_cycles(one * 100, 99) == 0);
 	check(tsct_growth(one, 1000) == 4294968);
 	check(tsct_growth_ppb(one, 4294968) == 1001);
 	check(tsct_growth(~0ULL, ~0ULL) == ~0ULL);
@@ -242,12 +242,12 @@ static int __init test_scale(void)
 
 static int __init test_skew(void)
 {
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 
-	tsct_skew_init(&skew);
-	check(!tsct_skew_add(&skew, 1000, 1130, 1100));
-	check(skew.min_tsc == 30 && skew.max_tsc == 130);
-	check(tsct_skew_add(&skew, 2000, 1000, 2100) == -EINVAL);
+	tsct_skew_interval_init(&skew);
+	check(!tsct_skew_interval_add(&skew, 1000, 1130, 1100));
+	check(skew.min_cycles == 30 && skew.max_cycles == 130);
+	check(tsct_skew_interval_add(&skew, 2000, 1000, 2100) == -EINVAL);
 	check(skew.rounds == 1);
 	return 0;
 }

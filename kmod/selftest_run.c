@@ -52,8 +52,8 @@ static int __init check_ring(const struct tsct_ring *ring)
 			       sizeof(nr));
 			check(record.len == sizeof(record) + sizeof(nr));
 			check(nr == seen++);
-			check(record.tsc >= last_tsc);
-			last_tsc = record.tsc;
+			check(record.cycles >= last_tsc);
+			last_tsc = record.cycles;
 			break;
 		case TSCT_STEP_BLOCK:
 		case TSCT_STEP_PAD:
@@ -180,21 +180,21 @@ static int __init check_apart(const struct tsct_cpu_check *table,
 	check(clock_state()->epoch == epoch + 1);
 	check(clock_state()->flags == TSCT_CLOCK_SKEWED);
 	check(clock_state()->cause == TSCT_CAUSE_JUMP);
-	check(cpu->skew_tsc == -50001 && cpu->error_tsc == 3);
+	check(cpu->skew_cycles == -50001 && cpu->error_cycles == 3);
 
 	state->status = TSCT_STATUS_SYNCHRONIZED;
 	state->source = source;
 	state->real.mult = state->real.slew_mult = one;
-	state->real.base_tsc = state->real.as_of_tsc = now;
-	state->real.fast_tsc = 1000;
-	state->real.hold_after_tsc = state->real.void_after_tsc = now + 1000;
+	state->real.base_cycles = state->real.as_of_cycles = now;
+	state->real.fast_cycles = 1000;
+	state->real.holdover_after_cycles = state->real.void_after_cycles = now + 1000;
 	state->epoch = epoch;
 	check(tsct_clockpage_set(state) == -ESTALE);
 	state->epoch = epoch + 1;
 	check(!tsct_clockpage_set(state));
 	check(clock_state()->flags == TSCT_CLOCK_SKEWED);
 	check(clock_state()->status == TSCT_STATUS_SYNCHRONIZED);
-	check(clock_state()->real.mult == one && !clock_state()->real.fast_tsc);
+	check(clock_state()->real.mult == one && !clock_state()->real.fast_cycles);
 	return 0;
 }
 
@@ -210,8 +210,8 @@ int __init tsct_selftest_clock(void)
 	if (!table || !state)
 		goto free;
 	table[0].flags = TSCT_CPU_SKEW_KNOWN;
-	table[0].skew_min_tsc = -50003;
-	table[0].skew_max_tsc = -49998;
+	table[0].skew_min_cycles = -50003;
+	table[0].skew_max_cycles = -49998;
 	err = check_apart(table, state);
 	tsct_cpucheck_run();
 	if (!err && clock_state()->flags)

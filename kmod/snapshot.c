@@ -3,7 +3,7 @@
 #include <linux/ktime.h>
 #include <linux/preempt.h>
 #include <asm/msr.h>
-#include <asm/tsc.h>
+#include <asm/cycles.h>
 
 #include "compat.h"
 #include "cpucheck.h"
@@ -35,7 +35,7 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 	if (!take(&s) || !take(&s) || !take(&s))
 		return false;
 	*ret = (struct tsct_clock_snapshot) {
-		.tsc = s.cycles,
+		.cycles = s.cycles,
 		.real_ns = ktime_to_ns(tsct_snapshot_real(&s)),
 		.raw_ns = ktime_to_ns(tsct_snapshot_raw(&s)),
 		.set_seq = s.clock_was_set_seq,

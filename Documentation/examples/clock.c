@@ -58,7 +58,7 @@ int main(void)
 	int i, err;
 
 	printf("clock    %s: %s\n", tsct_clock_origin(clock),
-	       tsct_clock_why(clock));
+	       tsct_clock_reason(clock));
 	err = tsct_clock_now(clock, &t);
 	if (err) {
 		fprintf(stderr, "no time: %s\n", why_not(err));
@@ -72,7 +72,7 @@ int main(void)
 		work();
 	}
 	for (i = 0; i < POINTS; i++)
-		if (!tsct_clock_convert_on(clock, points[i].stamp,
+		if (!tsct_clock_cycles_to_time_on(clock, points[i].stamp,
 					   points[i].cpu, &t))
 			print_time("stamp", &t);
 	for (i = 1; i < POINTS; i++)
@@ -82,6 +82,6 @@ int main(void)
 			       " ns%s\n", took.ns, took.error_ns,
 			       took.flags ? ", and that is doubtful" : "");
 	printf("tick     1 ms is %" PRId64 " of them\n",
-	       tsct_clock_to_ticks(clock, 1000000));
+	       tsct_clock_ns_to_delta(clock, 1000000));
 	return 0;
 }

@@ -93,15 +93,15 @@ int main(int argc, char **argv)
 		fputs("usage: jobs [NUMBER [WORKERS]]; 2^40, 64 at most\n", stderr);
 		return 2;
 	}
-	if (tsct_open(NULL, &trace) < 0)			/* trace: */
-		fprintf(stderr, "jobs: not traced: %s\n", tsct_why(trace));
-	tsct_events_start(trace, NULL);				/* trace: */
+	if (tsct_channel_open(NULL, &trace) < 0)			/* trace: */
+		fprintf(stderr, "jobs: not traced: %s\n", tsct_channel_error(trace));
+	tsct_events_enable(trace, NULL);				/* trace: */
 	for (i = 0; i < workers; i++)
 		if (pthread_create(&threads[i], NULL, work, (void *)i))
 			return 1;
 	for (i = 0; i < workers; i++)
 		pthread_join(threads[i], NULL);
 	printf("%lu primes below %lu\n", total, limit);
-	tsct_close(trace);					/* trace: */
+	tsct_channel_close(trace);					/* trace: */
 	return 0;
 }

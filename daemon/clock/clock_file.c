@@ -20,7 +20,7 @@
 #define NEW_NAME	".clock.new"
 #define SEAM_NS		1000
 
-static int map(struct clockfile *file, int fd)
+static int map(struct clock_file *file, int fd)
 {
 	void *page;
 	/* A full file system shows now, and not as SIGBUS later. */
@@ -37,7 +37,7 @@ static int map(struct clockfile *file, int fd)
 	return 0;
 }
 
-void clockfile_close(struct clockfile *file)
+void clock_file_close(struct clock_file *file)
 {
 	if (file->page)
 		munmap(file->page, file->size);
@@ -50,7 +50,7 @@ void clockfile_close(struct clockfile *file)
 /* ---- taking over, and making --------------------------------------------- */
 
 /* Ours alone to write, and as long as we would make it. */
-static int check_file(const struct clockfile *file, int fd)
+static int check_file(const struct clock_file *file, int fd)
 {
 	struct stat st;
 
@@ -64,7 +64,7 @@ static int check_file(const struct clockfile *file, int fd)
 }
 
 /* Is the mapped area one that its readers may go on with? */
-static int check_area(const struct clockfile *file, const __u8 boot_id[16])
+static int check_area(const struct clock_file *file, const __u8 boot_id[16])
 {
 	const struct tsct_clock_page *page = file->page;
 	struct tsct_clock_copy copy;
@@ -78,7 +78,7 @@ static int check_area(const struct clockfile *file, const __u8 boot_id[16])
 	return err ? err : tsct_segments_valid(&copy);
 }
 
-static int reuse(struct clockfile *file, const __u8 boot_id[16])
+static int reuse(struct clock_file *file, const __u8 boot_id[16])
 {
 	int fd = openat(file->dir, TSCT_CLOCK_FILE,
 			O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -95,7 +95,7 @@ static int reuse(struct clockfile *file, const __u8 boot_id[16])
 	}
 	err = check_area(file, boot_id);
 	if (err)
-		clockfile_close(file);
+		clock_file_close(file);
 	else
 		tsct_latch_repair(file->page);
 	return err;
@@ -105,7 +105,7 @@ static int reuse(struct clockfile *file, const __u8 boot_id[16])
  * Never truncated in place: that would raise SIGBUS in those who have the old
  * one mapped. They keep it, and see it grow old.
  */
-static int make(struct clockfile *file, const __u8 boot_id[16])
+static int make(struct clock_file *file, const __u8 boot_id[16])
 {
 	int fd, err;
 
@@ -122,7 +122,7 @@ static int make(struct clockfile *file, const __u8 boot_id[16])
 	tsct_latch_init(file->page, boot_id, TSCT_SOURCE_TSC, file->nr_cpus);
 	if (renameat(file->dir, NEW_NAME, file->dir, TSCT_CLOCK_FILE)) {
 		err = -errno;
-		clockfile_close(file);
+		clock_file_close(file);
 		goto unlink_new;
 	}
 	return 0;
@@ -131,7 +131,7 @@ unlink_new:
 	return err;
 }
 
-static int reuse_or_make(struct clockfile *file)
+static int reuse_or_make(struct clock_file *file)
 {
 	__u8 boot_id[16];
 	int err = tsct_boot_id(boot_id);
@@ -141,11 +141,11 @@ static int reuse_or_make(struct clockfile *file)
 	return err;
 }
 
-int clockfile_open(struct clockfile *file, int dir, const char *dir_path)
+int clock_file_open(struct clock_file *file, int dir, const char *dir_path)
 {
 	__u32 nr_cpus = tsct_cpus_possible();
 
-	*file = (struct clockfile) {
+	*file = (struct clock_file) {
 		.dir_path = dir_path,
 		.dir = dir,
 		.fd = -1,
@@ -155,20 +155,20 @@ int clockfile_open(struct clockfile *file, int dir, const char *dir_path)
 	return reuse_or_make(file);
 }
 
-static void write_cpus(struct clockfile *file)
+static void write_cpus(struct clock_file *file)
 {
 	__u32 cpu;
 
 	for (cpu = 0; file->page && cpu < file->nr_cpus; cpu++)
 		if (cpu < file->nr_known)
 			tsct_latch_set_cpu(file->page, cpu,
-					   file->cpus[cpu].skew_tsc,
-					   file->cpus[cpu].error_tsc);
+					   file->cpus[cpu].skew_cycles,
+					   file->cpus[cpu].error_cycles);
 		else
 			tsct_latch_set_cpu(file->page, cpu, 0, ~0ULL);
 }
 
-void clockfile_set_cpus(struct clockfile *file,
+void clock_file_set_cpus(struct clock_file *file,
 			const struct tsct_clock_cpu *cpus, __u32 nr)
 {
 	file->cpus = cpus;
@@ -176,14 +176,14 @@ void clockfile_set_cpus(struct clockfile *file,
 	write_cpus(file);
 }
 
-void clockfile_revive(struct clockfile *file)
+void clock_file_revive(struct clock_file *file)
 {
 	struct stat st;
 	int err;
 
 	if (file->page && !fstat(file->fd, &st) && st.st_nlink)
 		return;
-	clockfile_close(file);
+	clock_file_close(file);
 	err = reuse_or_make(file);
 	if (!err)
 		log_warning("%s/%s: was removed; made it again", file->dir_path,
@@ -200,12 +200,12 @@ void clockfile_revive(struct clockfile *file)
 /* ---- publishing ---------------------------------------------------------- */
 
 /* We are the one writer, and copy 1 is what was committed last. */
-static const struct tsct_clock_state *published(const struct clockfile *file)
+static const struct tsct_clock_state *published(const struct clock_file *file)
 {
 	return &file->page->copy[1].state;
 }
 
-void clockfile_last(const struct clockfile *file,
+void clock_file_last(const struct clock_file *file,
 		    struct tsct_clock_state *ret_state)
 {
 	if (file->page)
@@ -214,19 +214,19 @@ void clockfile_last(const struct clockfile *file,
 		memset(ret_state, 0, sizeof(*ret_state));
 }
 
-static int check(const struct clockfile *file,
+static int check(const struct clock_file *file,
 		 const struct tsct_clock_state *state, __s64 margin_ns)
 {
 	__u64 now = tsct_stamp_read(state->source);
 	int err;
 
 	if (state->real.mult)
-		now += (__u64)tsct_ns_ticks(state->real.mult, margin_ns);
+		now += (__u64)tsct_ns_cycles(state->real.mult, margin_ns);
 	err = tsct_segments_check(published(file), state, now);
 	return err && err != -ETIME ? -EXDEV : err;
 }
 
-int clockfile_stage(struct clockfile *file,
+int clock_file_stage(struct clock_file *file,
 		    const struct tsct_clock_state *state)
 {
 	int err;
@@ -239,7 +239,7 @@ int clockfile_stage(struct clockfile *file,
 	return err;
 }
 
-int clockfile_commit(struct clockfile *file,
+int clock_file_commit(struct clock_file *file,
 		     const struct tsct_clock_state *state, __s64 margin_ns)
 {
 	int err;
@@ -257,18 +257,18 @@ int clockfile_commit(struct clockfile *file,
  * says. Where the new one says the same, to the nanosecond, or very little more,
  * time neither jumped for them nor will it run backwards.
  */
-static bool is_seamless(const struct clockfile *file,
+static bool is_seamless(const struct clock_file *file,
 			const struct tsct_clock_state *state)
 {
-	const struct tsct_pair *old = &published(file)->real;
+	const struct tsct_clock_params *old = &published(file)->real;
 	__u64 now = tsct_stamp_read(state->source);
-	__s64 apart = (__s64)((__u64)tsct_pair_ns(&state->real, now) -
-			      (__u64)tsct_pair_ns(old, now));
+	__s64 apart = (__s64)((__u64)tsct_clock_params_ns(&state->real, now) -
+			      (__u64)tsct_clock_params_ns(old, now));
 
 	return apart >= -1 && apart <= SEAM_NS;
 }
 
-int clockfile_commit_late(struct clockfile *file,
+int clock_file_commit_late(struct clock_file *file,
 			  const struct tsct_clock_state *state)
 {
 	if (!is_seamless(file, state))

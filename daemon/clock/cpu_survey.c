@@ -17,11 +17,11 @@
 
 static struct tsct_clock_cpu entry_of(const struct tsct_cpu_check *line)
 {
-	__u64 width = (__u64)line->skew_max_tsc - (__u64)line->skew_min_tsc;
+	__u64 width = (__u64)line->skew_max_cycles - (__u64)line->skew_min_cycles;
 
 	return (struct tsct_clock_cpu) {
-		.skew_tsc = line->skew_min_tsc + (__s64)(width / 2),
-		.error_tsc = width / 2 + (width & 1),
+		.skew_cycles = line->skew_min_cycles + (__s64)(width / 2),
+		.error_cycles = width / 2 + (width & 1),
 	};
 }
 
@@ -33,11 +33,11 @@ static bool is_apart(const struct tsct_cpu_check *line, double hz)
 {
 	double limit = hz * CPUS_SKEW_MAX_NS / 1e9;
 
-	return hz > 0 && ((double)line->skew_min_tsc > limit ||
-			  (double)line->skew_max_tsc < -limit);
+	return hz > 0 && ((double)line->skew_min_cycles > limit ||
+			  (double)line->skew_max_cycles < -limit);
 }
 
-bool cpus_table(const struct tsct_check *check, double hz, struct cpus *ret)
+bool cpu_survey_table(const struct tsct_check *check, double hz, struct cpu_survey *ret)
 {
 	const struct tsct_cpu_check *lines = (void *)(uintptr_t)check->table;
 	__u32 i;
@@ -47,7 +47,7 @@ bool cpus_table(const struct tsct_check *check, double hz, struct cpus *ret)
 	if (!ret->table)
 		return false;
 	for (i = 0; i < ret->nr; i++)
-		ret->table[i].error_tsc = NOT_KNOWN;
+		ret->table[i].error_cycles = NOT_KNOWN;
 	ret->look.skewed = false;
 	for (i = 0; i < check->nr; i++) {
 		if (lines[i].cpu >= ret->nr ||
@@ -64,11 +64,11 @@ bool cpus_table(const struct tsct_check *check, double hz, struct cpus *ret)
  * Fills in a check, and what is to be thought of it. Returns 0 or -errno.
  * @m: NULL where it is not asked
  */
-typedef int check_fn(const struct module *m, struct tsct_check *check,
-		     struct look *ret_look);
+typedef int check_fn(const struct module_clock *m, struct tsct_check *check,
+		     struct cpu_survey_result *ret_look);
 
-static int look_by(check_fn *run, const struct module *m, double hz,
-		   struct cpus *ret)
+static int look_by(check_fn *run, const struct module_clock *m, double hz,
+		   struct cpu_survey *ret)
 {
 	const __u32 room = tsct_cpus_possible();
 	struct tsct_check check = { .nr = room };
@@ -83,7 +83,7 @@ static int look_by(check_fn *run, const struct module *m, double hz,
 		goto free_lines;
 	if (check.nr > room)
 		check.nr = room;
-	err = cpus_table(&check, hz, ret) ? 0 : -ENOMEM;
+	err = cpu_survey_table(&check, hz, ret) ? 0 : -ENOMEM;
 free_lines:
 	free(lines);
 	return err;
@@ -91,10 +91,10 @@ free_lines:
 
 /* ---- the module --------------------------------------------------------- */
 
-static int ask(const struct module *m, struct tsct_check *check,
-	       struct look *ret_look)
+static int ask(const struct module_clock *m, struct tsct_check *check,
+	       struct cpu_survey_result *ret_look)
 {
-	int err = module_check(m, check);
+	int err = module_clock_check(m, check);
 
 	/* Not by the check: a process may be forbidden what machines can do */
 	if (!err)
@@ -103,7 +103,7 @@ static int ask(const struct module *m, struct tsct_check *check,
 	return err;
 }
 
-int cpus_ask(const struct module *m, double hz, struct cpus *ret)
+int cpu_survey_ask_module(const struct module_clock *m, double hz, struct cpu_survey *ret)
 {
 	return look_by(ask, m, hz, ret);
 }
@@ -111,8 +111,8 @@ int cpus_ask(const struct module *m, double hz, struct cpus *ret)
 /* ---- a visit of our own -------------------------------------------------- */
 
 /* Belongs to the thread until it is done, and to who takes it afterwards. */
-struct cpus_visit {
-	struct cpus found;
+struct cpu_survey_run {
+	struct cpu_survey found;
 	double hz;
 	int event;
 	int err;
@@ -123,7 +123,7 @@ struct cpus_visit {
  * The verdict of the visit itself, where it is in the TSC's favour. Where it is
  * not, the choice may be made by what the kernel says, or among other clocks.
  */
-static void judge(const struct tsct_check *check, struct look *look)
+static void judge(const struct tsct_check *check, struct cpu_survey_result *look)
 {
 	if (!(check->flags & TSCT_CHECK_USABLE)) {
 		look->source = tsct_source_choose_local(tsct_tsc_check_run, look->why,
@@ -133,12 +133,12 @@ static void judge(const struct tsct_check *check, struct look *look)
 	look->source = TSCT_SOURCE_TSC;
 	snprintf(look->why, sizeof(look->why),
 		 "tsc: %s (the kernel's clocksource: %s)",
-		 tsct_verdict_reason(check->flags, false),
+		 tsct_tsc_trust_reason(check->flags, false),
 		 *check->clocksource ? check->clocksource : "not known");
 }
 
-static int visit_all(const struct module *m, struct tsct_check *check,
-		     struct look *ret_look)
+static int visit_all(const struct module_clock *m, struct tsct_check *check,
+		     struct cpu_survey_result *ret_look)
 {
 	int err = tsct_tsc_check_run(check);
 
@@ -150,21 +150,21 @@ static int visit_all(const struct module *m, struct tsct_check *check,
 
 static void *run(void *arg)
 {
-	struct cpus_visit *visit = arg;
+	struct cpu_survey_run *visit = arg;
 	const uint64_t one = 1;
 	int event = visit->event;
 
 	visit->err = look_by(visit_all, NULL, visit->hz, &visit->found);
-	/* Pairs with the acquire in cpus_take(), and is the end of ours. */
+	/* Pairs with the acquire in cpu_survey_take(), and is the end of ours. */
 	__atomic_store_n(&visit->done, true, __ATOMIC_RELEASE);
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
 
-int cpus_visit(double hz, int event, struct cpus_visit **ret_visit)
+int cpu_survey_run(double hz, int event, struct cpu_survey_run **ret_visit)
 {
-	struct cpus_visit *visit = calloc(1, sizeof(*visit));
+	struct cpu_survey_run *visit = calloc(1, sizeof(*visit));
 	pthread_t thread;
 	int err;
 
@@ -182,7 +182,7 @@ int cpus_visit(double hz, int event, struct cpus_visit **ret_visit)
 	return 0;
 }
 
-int cpus_take(struct cpus_visit *visit, struct cpus *ret)
+int cpu_survey_take(struct cpu_survey_run *visit, struct cpu_survey *ret)
 {
 	int err;
 

@@ -16,40 +16,40 @@
 #define CPUS_SKEW_MAX_NS	1000
 
 /* What a look found out */
-struct cpus {
-	struct look look;
+struct cpu_survey {
+	struct cpu_survey_result look;
 	__u32 nr;
 	struct tsct_clock_cpu *table;	/* by CPU; malloc'ed */
 };
 
 /* A look that goes on in a thread */
-struct cpus_visit;
+struct cpu_survey_run;
 
 /*
- * cpus_table - what a check says, as the clock area has it
+ * cpu_survey_table - what a check says, as the clock area has it
  * @check: table and nr as TSCT_IOC_CHECK left them
  * @hz: of the TSC; 0: not known, and nothing is found to be apart
  *
  * False: no memory.
  */
-bool cpus_table(const struct tsct_check *check, double hz, struct cpus *ret);
+bool cpu_survey_table(const struct tsct_check *check, double hz, struct cpu_survey *ret);
 
 /* Asks the module. 0 or -errno: no module. */
-int cpus_ask(const struct module *m, double hz, struct cpus *ret);
+int cpu_survey_ask_module(const struct module_clock *m, double hz, struct cpu_survey *ret);
 
 /*
- * cpus_visit - start to visit every CPU
+ * cpu_survey_run - start to visit every CPU
  * @hz: as above
- * @event: an eventfd, which stays; readable when cpus_take() has something
+ * @event: an eventfd, which stays; readable when cpu_survey_take() has something
  *
  * 0 or -errno. The thread cannot be stopped, but ends with the process.
  */
-int cpus_visit(double hz, int event, struct cpus_visit **ret_visit);
+int cpu_survey_run(double hz, int event, struct cpu_survey_run **ret_visit);
 
 /*
- * cpus_take - what the visit found: 0 or -errno. It is over then, and its
+ * cpu_survey_take - what the visit found: 0 or -errno. It is over then, and its
  * memory freed; but for -EAGAIN: not yet.
  */
-int cpus_take(struct cpus_visit *visit, struct cpus *ret);
+int cpu_survey_take(struct cpu_survey_run *visit, struct cpu_survey *ret);
 
 #endif /* TSCTRACED_CPUS_H */

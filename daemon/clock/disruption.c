@@ -10,7 +10,7 @@
  */
 #define CONSTANT_NS	1000
 
-static bool slept(const struct signs *before, const struct signs *now)
+static bool slept(const struct disruption *before, const struct disruption *now)
 {
 	return now->slept_min_ns > before->slept_max_ns + CONSTANT_NS;
 }
@@ -19,14 +19,14 @@ static bool slept(const struct signs *before, const struct signs *now)
  * Looked up, rather than counted: the kernel's own count goes up for the offset
  * of TAI, too, and what it cancels timers by comes late after a sleep.
  */
-static bool was_set(const struct signs *before, const struct signs *now)
+static bool was_set(const struct disruption *before, const struct disruption *now)
 {
 	return now->set_min_ns > before->set_max_ns + CONSTANT_NS ||
 		now->set_max_ns < before->set_min_ns - CONSTANT_NS;
 }
 
 /* Another clock, or the same one after another was in between. */
-static bool source_changed(const struct signs *before, const struct signs *now)
+static bool source_changed(const struct disruption *before, const struct disruption *now)
 {
 	if (before->has_seq && now->has_seq &&
 	    before->source_seq != now->source_seq)
@@ -37,14 +37,14 @@ static bool source_changed(const struct signs *before, const struct signs *now)
 		strcmp(before->clocksource, now->clocksource);
 }
 
-static bool moved(const struct signs *before, const struct signs *now)
+static bool moved(const struct disruption *before, const struct disruption *now)
 {
 	return before->has_vmclock && now->has_vmclock &&
 		(before->vm_marker != now->vm_marker ||
 		 before->vm_generation != now->vm_generation);
 }
 
-__u32 signs_compare(const struct signs *before, const struct signs *now)
+__u32 disruption_compare(const struct disruption *before, const struct disruption *now)
 {
 	if (moved(before, now))
 		return TSCT_CAUSE_MIGRATION;
@@ -62,7 +62,7 @@ __u32 signs_compare(const struct signs *before, const struct signs *now)
 	return TSCT_CAUSE_NONE;
 }
 
-void signs_describe(const struct signs *before, const struct signs *now,
+void disruption_describe(const struct disruption *before, const struct disruption *now,
 		    __u32 cause, char *text, size_t size)
 {
 	switch (cause) {

@@ -11,7 +11,7 @@
 #include <tsctrace/abi.h>
 
 /* What could not be found out keeps its value from the look before. */
-struct signs {
+struct disruption {
 	/*
 	 * BOOTTIME - MONOTONIC, the time slept, lies in there, and REALTIME -
 	 * MONOTONIC, which setting changes, and slewing does not
@@ -31,23 +31,23 @@ struct signs {
 };
 
 /*
- * signs_compare - TSCT_CAUSE_* of what happened in between; NONE: nothing did
+ * disruption_compare - TSCT_CAUSE_* of what happened in between; NONE: nothing did
  *
  * Of several, the one that leaves least to go on with: a machine that slept had
  * its clock set, too.
  */
-__u32 signs_compare(const struct signs *before, const struct signs *now);
+__u32 disruption_compare(const struct disruption *before, const struct disruption *now);
 
 /* The same as a sentence with figures, without a full stop */
-void signs_describe(const struct signs *before, const struct signs *now,
+void disruption_describe(const struct disruption *before, const struct disruption *now,
 		    __u32 cause, char *text, size_t size);
 
 /* ---- reading ----------------------------------------------------------- */
 
 #define SIGNS_VMCLOCK	"/dev/vmclock0"
 
-struct signs_reader {
-	struct signs last;
+struct disruption_reader {
+	struct disruption last;
 	int clock_set;		/* readable when it is worth while to look */
 	const void *vmclock;	/* mapped; NULL: there is none */
 	/* As TSCT_IOC_CLOCK_SNAPSHOT; NULL or -errno: not to be had */
@@ -56,13 +56,13 @@ struct signs_reader {
 };
 
 /*
- * signs_open - @vmclock: the hypervisor's page, for mmap
+ * disruption_open - @vmclock: the hypervisor's page, for mmap
  * Returns 0, or -errno: no timer.
  */
-int signs_open(struct signs_reader *reader, const char *vmclock);
-void signs_close(struct signs_reader *reader);
+int disruption_open(struct disruption_reader *reader, const char *vmclock);
+void disruption_close(struct disruption_reader *reader);
 
 /* Looks at everything: some ten system calls, none of which waits. */
-void signs_read(struct signs_reader *reader, struct signs *ret_signs);
+void disruption_read(struct disruption_reader *reader, struct disruption *ret_signs);
 
 #endif /* TSCTRACED_SIGNS_H */

@@ -50,28 +50,28 @@ static void compare(clockid_t clock, __s64 *ret_min_ns, __s64 *ret_max_ns)
 
 /* ---- clocksource and CPUs ------------------------------------------------ */
 
-static void look_at_source(struct signs *s)
+static void look_at_source(struct disruption *s)
 {
 	char text[256];
 
-	if (tsct_line_read(CLOCKSOURCE "current_clocksource", text,
+	if (tsct_sysfs_read_line(CLOCKSOURCE "current_clocksource", text,
 			   sizeof(text)) > 0) {
 		memset(s->clocksource, 0, sizeof(s->clocksource));
 		memcpy(s->clocksource, text,
 		       strnlen(text, sizeof(s->clocksource) - 1));
 	}
-	if (tsct_line_read(CLOCKSOURCE "available_clocksource", text,
+	if (tsct_sysfs_read_line(CLOCKSOURCE "available_clocksource", text,
 			   sizeof(text)) > 0)
 		s->tsc_gone = !tsct_has_word(text, "tsc");
 }
 
-static void look_at_cpus(struct signs *s)
+static void look_at_cpus(struct disruption *s)
 {
 	__u64 hash = 14695981039346656037ULL;
 	char text[4096];
 	const char *at;
 
-	if (tsct_line_read(CPUS_ONLINE, text, sizeof(text)) <= 0)
+	if (tsct_sysfs_read_line(CPUS_ONLINE, text, sizeof(text)) <= 0)
 		return;
 	for (at = text; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * 1099511628211ULL;
@@ -102,7 +102,7 @@ struct vmclock {
 #define VMCLOCK_TRIES		1000
 
 /* Whoever writes the page may never get done: then nothing is learnt. */
-static void look_at_vmclock(const struct vmclock *vm, struct signs *s)
+static void look_at_vmclock(const struct vmclock *vm, struct disruption *s)
 {
 	__u64 marker, generation;
 	__u32 seq;
@@ -158,7 +158,7 @@ static const void *map_vmclock(const char *path)
  * is set, and so tells us at once. (Re-)arming it fails if that happened
  * meanwhile, and arms it all the same: we are about to look.
  */
-static void arm(const struct signs_reader *reader)
+static void arm(const struct disruption_reader *reader)
 {
 	const struct itimerspec never = { .it_value.tv_sec = INT64_MAX / 2 };
 
@@ -166,7 +166,7 @@ static void arm(const struct signs_reader *reader)
 			TFD_TIMER_CANCEL_ON_SET, &never, NULL);
 }
 
-static void rearm(const struct signs_reader *reader)
+static void rearm(const struct disruption_reader *reader)
 {
 	uint64_t expired;
 
@@ -176,7 +176,7 @@ static void rearm(const struct signs_reader *reader)
 	arm(reader);
 }
 
-static void look_at_seq(const struct signs_reader *reader, struct signs *s)
+static void look_at_seq(const struct disruption_reader *reader, struct disruption *s)
 {
 	struct tsct_clock_snapshot snapshot;
 	int err = reader->snapshot ? reader->snapshot(reader->ctx, &snapshot) :
@@ -191,9 +191,9 @@ static void look_at_seq(const struct signs_reader *reader, struct signs *s)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-int signs_open(struct signs_reader *reader, const char *vmclock)
+int disruption_open(struct disruption_reader *reader, const char *vmclock)
 {
-	*reader = (struct signs_reader) {
+	*reader = (struct disruption_reader) {
 		.clock_set = timerfd_create(CLOCK_REALTIME,
 					    TFD_CLOEXEC | TFD_NONBLOCK),
 		.vmclock = map_vmclock(vmclock),
@@ -201,14 +201,14 @@ int signs_open(struct signs_reader *reader, const char *vmclock)
 	if (reader->clock_set < 0) {
 		int err = -errno;
 
-		signs_close(reader);
+		disruption_close(reader);
 		return err;
 	}
 	arm(reader);
 	return 0;
 }
 
-void signs_close(struct signs_reader *reader)
+void disruption_close(struct disruption_reader *reader)
 {
 	if (reader->clock_set >= 0)
 		close(reader->clock_set);
@@ -218,9 +218,9 @@ void signs_close(struct signs_reader *reader)
 	reader->vmclock = NULL;
 }
 
-void signs_read(struct signs_reader *reader, struct signs *ret_signs)
+void disruption_read(struct disruption_reader *reader, struct disruption *ret_signs)
 {
-	struct signs *s = &reader->last;
+	struct disruption *s = &reader->last;
 
 	rearm(reader);
 	compare(CLOCK_BOOTTIME, &s->slept_min_ns, &s->slept_max_ns);

@@ -72,7 +72,7 @@ static void read_cpu(char *text, size_t size)
 	settle(text, size, at ? at + 1 + strspn(at + 1, " \t") : "");
 }
 
-void persist_open(struct persist *p, const char *dir)
+void drift_file_open(struct drift_file *p, const char *dir)
 {
 	memset(p, 0, sizeof(*p));
 	snprintf(p->path, sizeof(p->path), "%s/" PERSIST_FILE, dir);
@@ -91,8 +91,8 @@ void persist_open(struct persist *p, const char *dir)
 
 /* ---- the file ------------------------------------------------------------ */
 
-int persist_load(struct persist *p, __u32 source, const struct signs *signs,
-		 struct remembered *ret)
+int drift_file_load(struct drift_file *p, __u32 source, const struct disruption *signs,
+		 struct drift *ret)
 {
 	char text[PERSIST_TEXT_MAX + 1];
 	ssize_t len = read_text(p->path, true, text, sizeof(text));
@@ -106,7 +106,7 @@ int persist_load(struct persist *p, __u32 source, const struct signs *signs,
 			"root and this user may write it" :
 			strerror((int)-len);
 	err = len < 0 ? (int)len : strlen(text) != (size_t)len ? -EINVAL :
-		persist_parse(p, text, source, signs, ret, &why);
+		drift_file_parse(p, text, source, signs, ret, &why);
 	if (err == -ESTALE)
 		log_info("%s: not gone by: %s", p->path, why);
 	else if (err)
@@ -142,11 +142,11 @@ static int write_text(const char *path, const char *text, size_t len)
  * Nothing is flushed to the disk: who comes after a crash of the machine has
  * another boot id, and does not go by the file.
  */
-static int replace(struct persist *p, const struct signs *signs,
-		   const struct remembered *what)
+static int replace(struct drift_file *p, const struct disruption *signs,
+		   const struct drift *what)
 {
 	char text[PERSIST_TEXT_MAX];
-	size_t len = persist_format(p, signs, what, text, sizeof(text));
+	size_t len = drift_file_format(p, signs, what, text, sizeof(text));
 	int err;
 
 	if (len >= sizeof(text))
@@ -159,8 +159,8 @@ static int replace(struct persist *p, const struct signs *signs,
 	return err;
 }
 
-int persist_save(struct persist *p, const struct signs *signs,
-		 const struct remembered *what)
+int drift_file_save(struct drift_file *p, const struct disruption *signs,
+		 const struct drift *what)
 {
 	int err = replace(p, signs, what);
 
@@ -173,7 +173,7 @@ int persist_save(struct persist *p, const struct signs *signs,
 	return err;
 }
 
-void persist_forget(struct persist *p)
+void drift_file_forget(struct drift_file *p)
 {
 	int err = unlink(p->path) ? errno : 0;
 	struct stat st;

@@ -16,45 +16,45 @@
 #define PERSIST_FILE	"rate"
 #define PERSIST_TEXT_MAX	1024
 
-struct persist {
+struct drift_file {
 	char path[4096];
 	char temp[4096 + 16];
 	char boot[64], machine[64], cpu[128];
 	int err;		/* of the last write: said once */
 };
 
-/* persist_open - @dir: made if it is not there. What is wrong is said. */
-void persist_open(struct persist *p, const char *dir);
+/* drift_file_open - @dir: made if it is not there. What is wrong is said. */
+void drift_file_open(struct drift_file *p, const char *dir);
 
 /*
- * persist_load - the rate of @source, if it was remembered on this machine,
+ * drift_file_load - the rate of @source, if it was remembered on this machine,
  * since it was booted, and @signs are as they were
  *
  * Returns 0, or -ENOENT: no file, -ESTALE: another machine's or boot's, or
  * something happened to it since; -EINVAL: not such a file. Says which.
  */
-int persist_load(struct persist *p, __u32 source, const struct signs *signs,
-		 struct remembered *ret);
+int drift_file_load(struct drift_file *p, __u32 source, const struct disruption *signs,
+		 struct drift *ret);
 
 /*
- * persist_save - write it, whole or not at all. What fails is said once, and
+ * drift_file_save - write it, whole or not at all. What fails is said once, and
  * tried again the next time. Returns 0 or -errno.
  */
-int persist_save(struct persist *p, const struct signs *signs,
-		 const struct remembered *what);
+int drift_file_save(struct drift_file *p, const struct disruption *signs,
+		 const struct drift *what);
 
 /* It does not hold any longer. */
-void persist_forget(struct persist *p);
+void drift_file_forget(struct drift_file *p);
 
 /* ---- persist_text.c: the text itself --------------------------------------- */
 
 /* Bytes written to @text, without the NUL; more than @size: no room */
-size_t persist_format(const struct persist *p, const struct signs *signs,
-		      const struct remembered *what, char *text, size_t size);
+size_t drift_file_format(const struct drift_file *p, const struct disruption *signs,
+		      const struct drift *what, char *text, size_t size);
 
-/* As persist_load(); @ret_why: what is different, or wrong */
-int persist_parse(const struct persist *p, const char *text, __u32 source,
-		  const struct signs *signs, struct remembered *ret,
+/* As drift_file_load(); @ret_why: what is different, or wrong */
+int drift_file_parse(const struct drift_file *p, const char *text, __u32 source,
+		  const struct disruption *signs, struct drift *ret,
 		  const char **ret_why);
 
 #endif /* TSCTRACED_PERSIST_H */

@@ -15,8 +15,8 @@
  * What has to be the same for the rate to be; time slept to the millisecond, as
  * it cannot be told exactly.
  */
-static size_t format_conditions(const struct persist *p,
-				const struct signs *signs, __u32 source,
+static size_t format_conditions(const struct drift_file *p,
+				const struct disruption *signs, __u32 source,
 				char *text, size_t size)
 {
 	return (size_t)snprintf(text, size,
@@ -36,8 +36,8 @@ static size_t format_conditions(const struct persist *p,
 		tsct_source_name(source));
 }
 
-size_t persist_format(const struct persist *p, const struct signs *signs,
-		      const struct remembered *what, char *text, size_t size)
+size_t drift_file_format(const struct drift_file *p, const struct disruption *signs,
+		      const struct drift *what, char *text, size_t size)
 {
 	size_t used = format_conditions(p, signs, what->source, text, size);
 
@@ -105,7 +105,7 @@ static bool take_number(const char **at, const char *name, __u64 *ret)
 	return true;
 }
 
-static bool is_credible(const struct remembered *what)
+static bool is_credible(const struct drift *what)
 {
 	struct tsct_clock_state state = {
 		.source = what->source,
@@ -116,11 +116,11 @@ static bool is_credible(const struct remembered *what)
 	return what->rate_mult && !tsct_clock_state_check(&state);
 }
 
-int persist_parse(const struct persist *p, const char *text, __u32 source,
-		  const struct signs *signs, struct remembered *ret,
+int drift_file_parse(const struct drift_file *p, const char *text, __u32 source,
+		  const struct disruption *signs, struct drift *ret,
 		  const char **ret_why)
 {
-	struct remembered what = { .source = source };
+	struct drift what = { .source = source };
 	char wanted[PERSIST_TEXT_MAX], word[32];
 	size_t len = format_conditions(p, signs, source, wanted,
 				       sizeof(wanted));

@@ -35,7 +35,7 @@ static int to_errno(int err)
 /* ---- the family comes and goes ------------------------------------------- */
 
 /* Joining twice does no harm; what is gone the kernel has left for us. */
-static void join(struct kernel *kernel, int family, int group)
+static void join(struct kernel_events *kernel, int family, int group)
 {
 	int err = nl_socket_add_membership(kernel->sock, group);
 
@@ -51,7 +51,7 @@ static void join(struct kernel *kernel, int family, int group)
 }
 
 /* Is it there already? Asked on another socket, as it waits for the answer. */
-static void find_family(struct kernel *kernel)
+static void find_family(struct kernel_events *kernel)
 {
 	struct nl_sock *sock = nl_socket_alloc();
 	int family, group;
@@ -94,7 +94,7 @@ static int group_in(struct nlattr *groups)
 	return 0;
 }
 
-static void take_family(struct kernel *kernel, struct nlmsghdr *header)
+static void take_family(struct kernel_events *kernel, struct nlmsghdr *header)
 {
 	static struct nla_policy policy[CTRL_ATTR_MAX + 1] = {
 		[CTRL_ATTR_FAMILY_ID] = { .type = NLA_U16 },
@@ -122,7 +122,7 @@ static void take_family(struct kernel *kernel, struct nlmsghdr *header)
 
 /* ---- what the module says ------------------------------------------------- */
 
-static void take_event(struct kernel *kernel, struct nlmsghdr *header)
+static void take_event(struct kernel_events *kernel, struct nlmsghdr *header)
 {
 	static struct nla_policy policy[TSCT_GENL_ATTR_SOURCE + 1] = {
 		[TSCT_GENL_ATTR_EPOCH] = { .type = NLA_U32 },
@@ -147,7 +147,7 @@ static void take_event(struct kernel *kernel, struct nlmsghdr *header)
 }
 
 /* Nobody but the kernel is listened to. */
-void kernel_take(struct kernel *kernel, struct nl_msg *message)
+void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message)
 {
 	struct nlmsghdr *header = nlmsg_hdr(message);
 
@@ -161,17 +161,17 @@ void kernel_take(struct kernel *kernel, struct nl_msg *message)
 
 static int on_message(struct nl_msg *message, void *arg)
 {
-	kernel_take(arg, message);
+	kernel_events_take(arg, message);
 	return NL_OK;
 }
 
 /* ---- the socket ----------------------------------------------------------- */
 
-int kernel_open(struct kernel *kernel)
+int kernel_events_open(struct kernel_events *kernel)
 {
 	int group, err;
 
-	*kernel = (struct kernel) { .sock = nl_socket_alloc() };
+	*kernel = (struct kernel_events) { .sock = nl_socket_alloc() };
 	if (!kernel->sock)
 		return -ENOMEM;
 	nl_socket_disable_seq_check(kernel->sock);
@@ -192,18 +192,18 @@ int kernel_open(struct kernel *kernel)
 	kernel->news = false;
 	return 0;
 free_sock:
-	kernel_close(kernel);
+	kernel_events_close(kernel);
 	return to_errno(err);
 }
 
-void kernel_close(struct kernel *kernel)
+void kernel_events_close(struct kernel_events *kernel)
 {
 	if (kernel->sock)
 		nl_socket_free(kernel->sock);
 	kernel->sock = NULL;
 }
 
-int kernel_fd(const struct kernel *kernel)
+int kernel_events_fd(const struct kernel_events *kernel)
 {
 	return kernel->sock ? nl_socket_get_fd(kernel->sock) : -1;
 }
@@ -212,7 +212,7 @@ int kernel_fd(const struct kernel *kernel)
  * Where the socket ran over, messages were lost: the family may have come or
  * gone, and the clock is worth a look anyway.
  */
-bool kernel_read(struct kernel *kernel, __u32 epoch)
+bool kernel_events_read(struct kernel_events *kernel, __u32 epoch)
 {
 	int i, err = 0;
 

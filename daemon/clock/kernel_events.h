@@ -12,32 +12,32 @@
 struct nl_sock;
 struct nl_msg;
 
-struct kernel {
+struct kernel_events {
 	struct nl_sock *sock;
 	int family;		/* the module's; 0: it is not there */
 	__u32 epoch;		/* that is no news */
-	bool news;		/* for who asked kernel_read() */
+	bool news;		/* for who asked kernel_events_read() */
 };
 
 /*
- * kernel_open - listen. Returns 0 or -errno: this kernel has no generic
+ * kernel_events_open - listen. Returns 0 or -errno: this kernel has no generic
  * netlink, say; the daemon then finds everything out a tick later.
  */
-int kernel_open(struct kernel *kernel);
-void kernel_close(struct kernel *kernel);
+int kernel_events_open(struct kernel_events *kernel);
+void kernel_events_close(struct kernel_events *kernel);
 
 /* A descriptor that is readable when there is something to read. */
-int kernel_fd(const struct kernel *kernel);
+int kernel_events_fd(const struct kernel_events *kernel);
 
 /*
- * kernel_read - take what is there, without waiting, a bounded amount
+ * kernel_events_read - take what is there, without waiting, a bounded amount
  * @epoch: ours; the module tells of those that we publish, too
  *
  * True if it is worth while to look at the clock at once.
  */
-bool kernel_read(struct kernel *kernel, __u32 epoch);
+bool kernel_events_read(struct kernel_events *kernel, __u32 epoch);
 
 /* One message; for tests, too. */
-void kernel_take(struct kernel *kernel, struct nl_msg *message);
+void kernel_events_take(struct kernel_events *kernel, struct nl_msg *message);
 
 #endif /* TSCTRACED_KERNEL_H */

@@ -15,19 +15,19 @@
 
 #define MODULE_LOCK	"/run/tsctraced-module.lock"
 
-void module_init(struct module *m, bool use)
+void module_clock_init(struct module_clock *m, bool use)
 {
-	*m = (struct module) { .use = use, .result = -ENOENT, .lock = -1 };
+	*m = (struct module_clock) { .use = use, .result = -ENOENT, .lock = -1 };
 }
 
-void module_close(struct module *m)
+void module_clock_close(struct module_clock *m)
 {
 	if (m->lock >= 0)
 		close(m->lock);
 	m->lock = -1;
 }
 
-static int open_device(const struct module *m)
+static int open_device(const struct module_clock *m)
 {
 	int fd = m->use ? open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC) :
 		(errno = ENOENT, -1);
@@ -55,7 +55,7 @@ static int read_state(int fd, struct tsct_clock_state *state)
 	return err;
 }
 
-int module_last(const struct module *m, struct tsct_clock_state *ret_state)
+int module_clock_last(const struct module_clock *m, struct tsct_clock_state *ret_state)
 {
 	int fd = open_device(m);
 	int err;
@@ -72,7 +72,7 @@ int module_last(const struct module *m, struct tsct_clock_state *ret_state)
  * device cannot be what they lock: a descriptor of it would pin the module.
  * Who has CAP_SYS_TIME and yet cannot write to /run goes without.
  */
-static int lock_module(struct module *m)
+static int lock_module(struct module_clock *m)
 {
 	int fd;
 
@@ -101,7 +101,7 @@ static int check(const struct tsct_clock_state *last,
 	return err == -EINVAL ? -EXDEV : err;
 }
 
-static int set(struct module *m, const struct tsct_clock_state *state)
+static int set(struct module_clock *m, const struct tsct_clock_state *state)
 {
 	struct tsct_clock_set request = { .state = *state };
 	struct tsct_clock_state last;
@@ -128,7 +128,7 @@ static bool is_passing(int err)
 		err == -EAGAIN;
 }
 
-static void note(struct module *m, const char *instead, int err)
+static void note(struct module_clock *m, const char *instead, int err)
 {
 	if (err == m->result || is_passing(err))
 		return;
@@ -151,7 +151,7 @@ static void note(struct module *m, const char *instead, int err)
 			  TSCT_DEVICE_PATH, strerror(-err));
 }
 
-int module_set(struct module *m, const char *instead,
+int module_clock_set(struct module_clock *m, const char *instead,
 	       const struct tsct_clock_state *state)
 {
 	int err = set(m, state);
@@ -162,7 +162,7 @@ int module_set(struct module *m, const char *instead,
 
 /* ---- questions ----------------------------------------------------------- */
 
-static int ask(const struct module *m, unsigned long request, void *arg)
+static int ask(const struct module_clock *m, unsigned long request, void *arg)
 {
 	int fd = open_device(m);
 	int err;
@@ -174,13 +174,13 @@ static int ask(const struct module *m, unsigned long request, void *arg)
 	return err;
 }
 
-int module_snapshot(const struct module *m, struct tsct_clock_snapshot *ret)
+int module_clock_snapshot(const struct module_clock *m, struct tsct_clock_snapshot *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	return ask(m, TSCT_IOC_CLOCK_SNAPSHOT, ret);
 }
 
-int module_check(const struct module *m, struct tsct_check *check_arg)
+int module_clock_check(const struct module_clock *m, struct tsct_check *check_arg)
 {
 	return ask(m, TSCT_IOC_CHECK, check_arg);
 }

@@ -13,22 +13,22 @@
 #include <stdbool.h>
 #include <tsctrace/abi.h>
 
-struct module {
+struct module_clock {
 	bool use;
 	int result;			/* of the last publication; 0: it has it */
 	int lock;			/* held: other daemons leave it alone */
 };
 
-void module_init(struct module *m, bool use);
-void module_close(struct module *m);
+void module_clock_init(struct module_clock *m, bool use);
+void module_clock_close(struct module_clock *m);
 
 /*
  * What is published there, or -errno: -ENOENT: there is no module.
  */
-int module_last(const struct module *m, struct tsct_clock_state *ret_state);
+int module_clock_last(const struct module_clock *m, struct tsct_clock_state *ret_state);
 
 /*
- * module_set - publish
+ * module_clock_set - publish
  *
  * Returns 0; -ENOENT: there is no module; -EBUSY: another daemon serves it;
  * -ETIME: the line should begin later; -ESTALE: the module is in a later epoch,
@@ -36,13 +36,13 @@ int module_last(const struct module *m, struct tsct_clock_state *ret_state);
  * -EAGAIN: the machine is about to sleep; else it refuses: -EPERM, -EACCES, ...
  * What changed since the last call is logged.
  */
-int module_set(struct module *m, const char *instead,
+int module_clock_set(struct module_clock *m, const char *instead,
 	       const struct tsct_clock_state *state);
 
 /* TSCT_IOC_CLOCK_SNAPSHOT. 0 or -errno. */
-int module_snapshot(const struct module *m, struct tsct_clock_snapshot *ret);
+int module_clock_snapshot(const struct module_clock *m, struct tsct_clock_snapshot *ret);
 
 /* TSCT_IOC_CHECK. 0 or -errno. */
-int module_check(const struct module *m, struct tsct_check *check);
+int module_clock_check(const struct module_clock *m, struct tsct_check *check);
 
 #endif /* TSCTRACED_MODULE_H */

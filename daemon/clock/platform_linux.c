@@ -13,7 +13,7 @@
 
 static int choose(void *ctx, char *why, size_t size)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
 	return real->publisher.module.use ? tsct_source_choose(tsct_tsc_check_run, why, size) :
 		tsct_source_choose_local(tsct_tsc_check_run, why, size);
@@ -21,15 +21,15 @@ static int choose(void *ctx, char *why, size_t size)
 
 static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
-	return module_snapshot(&real->publisher.module, ret);
+	return module_clock_snapshot(&real->publisher.module, ret);
 }
 
 /* The kernel's own pair is of the TSC, and of no use with other stamps. */
 static const struct tsct_clock_ops *clock_ops(void *ctx, int source)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
 	real->ops = *tsct_clock_ops_real((unsigned int)source);
 	real->ops.ctx = real;
@@ -37,66 +37,66 @@ static const struct tsct_clock_ops *clock_ops(void *ctx, int source)
 	return &real->ops;
 }
 
-static void look_for_signs(void *ctx, struct signs *ret_signs)
+static void look_for_signs(void *ctx, struct disruption *ret_signs)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
-	signs_read(&real->signs, ret_signs);
+	disruption_read(&real->signs, ret_signs);
 }
 
 static int publish(void *ctx, const struct tsct_clock_state *state)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
 	return publisher_set(&real->publisher, state);
 }
 
 static void last(void *ctx, struct tsct_clock_state *ret_state)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
 	publisher_last(&real->publisher, ret_state);
 }
 
 static void give_up_module(void *ctx)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
 	real->publisher.module.use = false;
 }
 
 /* ---- CPUs ----------------------------------------------------------------- */
 
-static void adopt(struct real *real, const struct cpus *found)
+static void adopt(struct platform *real, const struct cpu_survey *found)
 {
 	free(real->found.table);
 	real->found = *found;
 }
 
-static int look(void *ctx, double hz, struct look *ret_look)
+static int look(void *ctx, double hz, struct cpu_survey_result *ret_look)
 {
-	struct real *real = ctx;
-	struct cpus found;
+	struct platform *real = ctx;
+	struct cpu_survey found;
 	int err;
 
-	if (!cpus_ask(&real->publisher.module, hz, &found)) {
+	if (!cpu_survey_ask_module(&real->publisher.module, hz, &found)) {
 		adopt(real, &found);
 		*ret_look = found.look;
 		return 0;
 	}
-	err = cpus_visit(hz, real->visited, &real->visit);
+	err = cpu_survey_run(hz, real->visited, &real->visit);
 	return err ? err : -EINPROGRESS;
 }
 
-int real_take_look(struct real *real, struct look *ret_look)
+int platform_take_survey(struct platform *real, struct cpu_survey_result *ret_look)
 {
-	struct cpus found;
+	struct cpu_survey found;
 	uint64_t count;
 	int err;
 
 	if (read(real->visited, &count, sizeof(count)) < 0 || !real->visit)
 		return -EAGAIN;
-	err = cpus_take(real->visit, &found);
+	err = cpu_survey_take(real->visit, &found);
 	if (err == -EAGAIN)
 		return err;
 	real->visit = NULL;
@@ -109,44 +109,44 @@ int real_take_look(struct real *real, struct look *ret_look)
 
 static void set_cpus(void *ctx)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 	struct tsct_clock_cpu *old = real->shown.table;
 
 	if (!real->found.table)
 		return;			/* shown already */
 	real->shown = real->found;
 	real->found.table = NULL;
-	clockfile_set_cpus(&real->publisher.file, real->shown.table,
+	clock_file_set_cpus(&real->publisher.file, real->shown.table,
 			   real->shown.nr);
 	free(old);
 }
 
 /* ---- memory ---------------------------------------------------------------- */
 
-static int recall(void *ctx, __u32 source, struct remembered *ret)
+static int recall(void *ctx, __u32 source, struct drift *ret)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
-	return persist_load(&real->persist, source, &real->signs.last, ret);
+	return drift_file_load(&real->persist, source, &real->signs.last, ret);
 }
 
-static void remember(void *ctx, const struct remembered *what)
+static void remember(void *ctx, const struct drift *what)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
-	persist_save(&real->persist, &real->signs.last, what);
+	drift_file_save(&real->persist, &real->signs.last, what);
 }
 
 static void forget(void *ctx)
 {
-	struct real *real = ctx;
+	struct platform *real = ctx;
 
-	persist_forget(&real->persist);
+	drift_file_forget(&real->persist);
 }
 
 /* ---- open and close ---------------------------------------------------------- */
 
-static const struct env functions = {
+static const struct timekeeper_ops functions = {
 	.choose = choose,
 	.clock_ops = clock_ops,
 	.signs = look_for_signs,
@@ -160,15 +160,15 @@ static const struct env functions = {
 	.forget = forget,
 };
 
-int real_open(struct real *real, const struct real_options *options)
+int platform_open(struct platform *real, const struct platform_options *options)
 {
 	int err;
 
-	*real = (struct real) { .env = functions };
+	*real = (struct platform) { .env = functions };
 	real->env.ctx = real;
 	real->visited = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = real->visited < 0 ? -errno :
-		signs_open(&real->signs, options->vmclock);
+		disruption_open(&real->signs, options->vmclock);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 		goto close_event;
@@ -186,10 +186,10 @@ int real_open(struct real *real, const struct real_options *options)
 		log_warning("%s: no page of a hypervisor; going without. "
 			    "Without --vmclock it is " SIGNS_VMCLOCK,
 			    options->vmclock);
-	persist_open(&real->persist, options->state_dir);
+	drift_file_open(&real->persist, options->state_dir);
 	return 0;
 close_signs:
-	signs_close(&real->signs);
+	disruption_close(&real->signs);
 close_event:
 	if (real->visited >= 0)
 		close(real->visited);
@@ -197,10 +197,10 @@ close_event:
 }
 
 /* A visit that is under way has our eventfd, which then ends with us. */
-void real_close(struct real *real)
+void platform_close(struct platform *real)
 {
 	publisher_close(&real->publisher);
-	signs_close(&real->signs);
+	disruption_close(&real->signs);
 	if (!real->visit)
 		close(real->visited);
 	free(real->found.table);

@@ -10,19 +10,19 @@
 #include "drift_file.h"
 #include "publisher.h"
 
-struct real {
-	struct env env;
+struct platform {
+	struct timekeeper_ops env;
 	struct publisher publisher;
-	struct signs_reader signs;
-	struct persist persist;
+	struct disruption_reader signs;
+	struct drift_file persist;
 	struct tsct_clock_ops ops;
-	struct cpus found;		/* by the last look */
-	struct cpus shown;		/* what the clock file has */
-	struct cpus_visit *visit;	/* NULL: there is none under way */
-	int visited;			/* eventfd: real_take_look() */
+	struct cpu_survey found;		/* by the last look */
+	struct cpu_survey shown;		/* what the clock file has */
+	struct cpu_survey_run *visit;	/* NULL: there is none under way */
+	int visited;			/* eventfd: platform_take_survey() */
 };
 
-struct real_options {
+struct platform_options {
 	const char *run_dir;
 	int dir;			/* that one, opened */
 	const char *state_dir;
@@ -31,10 +31,10 @@ struct real_options {
 };
 
 /* Says what is wrong. 0 or -errno. */
-int real_open(struct real *real, const struct real_options *options);
-void real_close(struct real *real);
+int platform_open(struct platform *real, const struct platform_options *options);
+void platform_close(struct platform *real);
 
 /* A visit to all CPUs may be over. 0 or -errno; -EAGAIN: it is not. */
-int real_take_look(struct real *real, struct look *ret_look);
+int platform_take_survey(struct platform *real, struct cpu_survey_result *ret_look);
 
 #endif /* TSCTRACED_REAL_H */

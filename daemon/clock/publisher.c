@@ -7,7 +7,7 @@
 #include "publisher.h"
 #include "daemon/config/run_dir.h"
 
-/* Where there is still a choice: see clockfile_commit(). */
+/* Where there is still a choice: see clock_file_commit(). */
 #define MARGIN_NS	200000
 
 int publisher_open(struct publisher *p, int dir, const char *dir_path,
@@ -15,18 +15,18 @@ int publisher_open(struct publisher *p, int dir, const char *dir_path,
 {
 	int err;
 
-	module_init(&p->module, use_module);
-	err = clockfile_open(&p->file, dir, dir_path);
+	module_clock_init(&p->module, use_module);
+	err = clock_file_open(&p->file, dir, dir_path);
 	if (err)
 		log_error("%s/%s: %s; %s", dir_path, TSCT_CLOCK_FILE,
-			  strerror(-err), rundir_fix(err));
+			  strerror(-err), run_dir_fix(err));
 	return err;
 }
 
 void publisher_close(struct publisher *p)
 {
-	clockfile_close(&p->file);
-	module_close(&p->module);
+	clock_file_close(&p->file);
+	module_clock_close(&p->module);
 }
 
 void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
@@ -34,8 +34,8 @@ void publisher_last(struct publisher *p, struct tsct_clock_state *ret_state)
 	struct tsct_clock_state module;
 	__u32 epoch, cluster;
 
-	clockfile_last(&p->file, ret_state);
-	if (module_last(&p->module, &module))
+	clock_file_last(&p->file, ret_state);
+	if (module_clock_last(&p->module, &module))
 		return;
 	epoch = ret_state->epoch;
 	cluster = ret_state->cluster_epoch;
@@ -58,11 +58,11 @@ int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 {
 	int module, err;
 
-	clockfile_revive(&p->file);
-	err = clockfile_stage(&p->file, state);
+	clock_file_revive(&p->file);
+	err = clock_file_stage(&p->file, state);
 	if (err)
 		return err;
-	module = module_set(&p->module, p->file.dir_path, state);
+	module = module_clock_set(&p->module, p->file.dir_path, state);
 	switch (module) {
 	case -ETIME:
 	case -ESTALE:
@@ -73,8 +73,8 @@ int publisher_set(struct publisher *p, const struct tsct_clock_state *state)
 	case -EACCES:
 		return -EPERM;
 	}
-	err = clockfile_commit(&p->file, state, module ? MARGIN_NS : 0);
+	err = clock_file_commit(&p->file, state, module ? MARGIN_NS : 0);
 	if (err == -ETIME && !module)
-		err = clockfile_commit_late(&p->file, state);
+		err = clock_file_commit_late(&p->file, state);
 	return err && !module ? -ETIMEDOUT : err;
 }

@@ -10,8 +10,8 @@
 #include "module_clock.h"
 
 struct publisher {
-	struct clockfile file;
-	struct module module;
+	struct clock_file file;
+	struct module_clock module;
 };
 
 /*

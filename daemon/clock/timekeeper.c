@@ -9,52 +9,52 @@
 /* Between samples, while there is much to learn from each */
 #define FAST_MS		100
 
-__u64 keeper_stamp(const struct keeper *k)
+__u64 timekeeper_cycles(const struct timekeeper *k)
 {
 	return k->sampler.ops->stamp(k->sampler.ops->ctx);
 }
 
-__s64 keeper_clock_ns(const struct keeper *k, clockid_t clock)
+__s64 timekeeper_clock_ns(const struct timekeeper *k, clockid_t clock)
 {
 	return k->sampler.ops->clock_ns(k->sampler.ops->ctx, clock);
 }
 
-int keeper_wait_ms(const struct keeper *k, int interval_ms)
+int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms)
 {
 	bool settled = !k->lost && k->status == TSCT_STATUS_SYNCHRONIZED;
 
 	return settled || interval_ms < FAST_MS ? interval_ms : FAST_MS;
 }
 
-static void recall(struct keeper *k, const struct tsct_clock_state *last)
+static void recall(struct timekeeper *k, const struct tsct_clock_state *last)
 {
 	__u32 source = k->est.state.source;
-	struct remembered what;
+	struct drift what;
 
 	if (last->status == TSCT_STATUS_DISRUPTED &&
-	    !keeper_spares_rate(last->cause))
+	    !timekeeper_keeps_rate(last->cause))
 		return;
 	if (!k->env->recall(k->env->ctx, source, &what))
-		tsct_rate_recall(&k->est, what.rate_mult, what.rate_error_ppt);
+		tsct_rate_restore(&k->est, what.rate_mult, what.rate_error_ppt);
 }
 
 /* A line that has yet to begin is no line to compare samples with. */
-static bool wait_for(const struct keeper *k, const struct tsct_pair *pair)
+static bool wait_for(const struct timekeeper *k, const struct tsct_clock_params *pair)
 {
-	__s64 ahead = (__s64)(pair->base_tsc - keeper_stamp(k));
-	__s64 ns = tsct_ticks_ns(pair->mult, ahead);
+	__s64 ahead = (__s64)(pair->base_cycles - timekeeper_cycles(k));
+	__s64 ns = tsct_cycles_ns(pair->mult, ahead);
 
-	if (ahead > 0 && ns <= KEEPER_LEAD_MAX_NS)
+	if (ahead > 0 && ns <= TIMEKEEPER_LEAD_MAX_NS)
 		k->sampler.ops->sleep_ns(k->sampler.ops->ctx, (__u64)ns + 1000);
-	return ahead <= 0 || ns <= KEEPER_LEAD_MAX_NS;
+	return ahead <= 0 || ns <= TIMEKEEPER_LEAD_MAX_NS;
 }
 
 /* Our predecessor's line, if it is of this source, and still holds. */
-static bool resume(struct keeper *k, const struct tsct_clock_state *last)
+static bool resume(struct timekeeper *k, const struct tsct_clock_state *last)
 {
-	__s64 left = (__s64)(last->real.void_after_tsc - keeper_stamp(k));
+	__s64 left = (__s64)(last->real.void_after_cycles - timekeeper_cycles(k));
 
-	if (last->source != k->est.state.source || !keeper_has_line(last) ||
+	if (last->source != k->est.state.source || !timekeeper_has_params(last) ||
 	    left <= 0 || !wait_for(k, &last->real) ||
 	    tsct_rate_resume(&k->est, last))
 		return false;
@@ -66,26 +66,26 @@ static bool resume(struct keeper *k, const struct tsct_clock_state *last)
  * Goes on where our predecessor left off: then its readers see no step. Or in
  * its epoch, if nobody got over what that one began with. Else in the next.
  */
-static bool take_over(struct keeper *k, int source)
+static bool take_over(struct timekeeper *k, int source)
 {
 	struct tsct_clock_state last;
 
 	k->env->last(k->env->ctx, &last);
-	keeper_join_cluster(k, &last);
-	keeper_init_rate(k, source, last.epoch, last.cause);
+	timekeeper_join_cluster(k, &last);
+	timekeeper_init_rate(k, source, last.epoch, last.cause);
 	if (resume(k, &last))
 		return true;
 	if (!last.epoch) {
-		keeper_init_rate(k, source, 1, TSCT_CAUSE_NONE);
-	} else if (keeper_has_line(&last) || last.source != (__u32)source) {
-		keeper_init_rate(k, source, last.epoch + 1, TSCT_CAUSE_RESTART);
-		keeper_tell_epoch(k, "nothing to go on with from before");
+		timekeeper_init_rate(k, source, 1, TSCT_CAUSE_NONE);
+	} else if (timekeeper_has_params(&last) || last.source != (__u32)source) {
+		timekeeper_init_rate(k, source, last.epoch + 1, TSCT_CAUSE_RESTART);
+		timekeeper_log_epoch(k, "nothing to go on with from before");
 	}
 	recall(k, &last);
 	return false;
 }
 
-int keeper_start(struct keeper *k, const struct env *env)
+int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *env)
 {
 	char why[256];
 	int source, event;
@@ -93,7 +93,7 @@ int keeper_start(struct keeper *k, const struct env *env)
 
 	memset(k, 0, sizeof(*k));
 	k->env = env;
-	k->slow_ns = KEEPER_SLOW_NS;
+	k->slow_ns = TIMEKEEPER_FIRST_PUBLISH_NS;
 	env->signs(env->ctx, &k->signs);
 	source = env->choose(env->ctx, why, sizeof(why));
 	log_info("source %s", why);
@@ -106,44 +106,44 @@ int keeper_start(struct keeper *k, const struct env *env)
 		return event;
 	}
 	if (event > 0) {
-		keeper_begin_epoch(k, event == TSCT_RATE_STEPPED ?
+		timekeeper_begin_epoch(k, event == TSCT_RATE_STEPPED ?
 				   "CLOCK_REALTIME was set while nobody looked" :
 				   "the counter jumped while nobody looked");
 		k->lost = false;
 	}
 	/* Who goes on has a table of CPUs to go by meanwhile. */
-	keeper_look_around(k, !resumed);
-	return keeper_publish(k);
+	timekeeper_survey_cpus(k, !resumed);
+	return timekeeper_publish(k);
 }
 
-int keeper_disrupt(struct keeper *k, __u32 cause, const char *why)
+int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why)
 {
-	keeper_enter(k, cause, k->est.state.epoch + 1, why);
+	timekeeper_enter(k, cause, k->est.state.epoch + 1, why);
 	if (cause != TSCT_CAUSE_STEP && cause != TSCT_CAUSE_FAKE)
-		keeper_look_around(k, true);
-	return keeper_publish(k);
+		timekeeper_survey_cpus(k, true);
+	return timekeeper_publish(k);
 }
 
-int keeper_looked(struct keeper *k, const struct look *look)
+int timekeeper_survey_done(struct timekeeper *k, const struct cpu_survey_result *look)
 {
 	k->looking = false;
 	if (k->look_again) {
 		k->look_again = false;
-		keeper_look_around(k, k->hold_ns);
+		timekeeper_survey_cpus(k, k->hold_ns);
 		return 0;
 	}
 	if (look)
-		keeper_take_look(k, look);
+		timekeeper_take_survey(k, look);
 	else
 		k->hold_ns = 0;
-	return keeper_publish(k);
+	return timekeeper_publish(k);
 }
 
 /* How wide the sample is, and how far off the line in force. */
-static void judge(struct keeper *k, const struct tsct_sample *sample)
+static void judge(struct timekeeper *k, const struct tsct_sample *sample)
 {
 	const struct tsct_bracket *real = &sample->real;
-	const struct tsct_pair *pair = &k->est.state.real;
+	const struct tsct_clock_params *pair = &k->est.state.real;
 	__u64 middle = real->before + (real->after - real->before) / 2;
 	double hz = tsct_rate_hz(&k->est, NULL);
 
@@ -151,11 +151,11 @@ static void judge(struct keeper *k, const struct tsct_sample *sample)
 		k->stats.width_ns = (double)(real->after - real->before) /
 			hz * 1e9;
 	if (pair->mult)
-		k->stats.offset_ns = (double)(tsct_pair_ns(pair, middle) -
+		k->stats.offset_ns = (double)(tsct_clock_params_ns(pair, middle) -
 					      real->ns);
 }
 
-static int sample(struct keeper *k)
+static int sample(struct timekeeper *k)
 {
 	struct tsct_sample taken;
 	int event;
@@ -169,44 +169,44 @@ static int sample(struct keeper *k)
 		return 0;
 	}
 	k->stats.samples++;
-	tsct_sampler_learn(&k->sampler, &k->est, event);
+	tsct_sampler_note_result(&k->sampler, &k->est, event);
 	if (event == TSCT_RATE_STEPPED) {
-		keeper_begin_epoch(k, "CLOCK_REALTIME was set");
+		timekeeper_begin_epoch(k, "CLOCK_REALTIME was set");
 	} else if (event == TSCT_RATE_JUMPED) {
-		keeper_begin_epoch(k, "the counter jumped, or its rate did");
-		keeper_look_around(k, true);
+		timekeeper_begin_epoch(k, "the counter jumped, or its rate did");
+		timekeeper_survey_cpus(k, true);
 	}
-	return keeper_publish(k);
+	return timekeeper_publish(k);
 }
 
-int keeper_tick(struct keeper *k)
+int timekeeper_tick(struct timekeeper *k)
 {
-	struct signs before = k->signs;
+	struct disruption before = k->signs;
 	char why[256];
 	__u32 cause;
 
 	k->env->signs(k->env->ctx, &k->signs);
-	cause = signs_compare(&before, &k->signs);
+	cause = disruption_compare(&before, &k->signs);
 	if (cause) {
-		signs_describe(&before, &k->signs, cause, why, sizeof(why));
-		return keeper_disrupt(k, cause, why);
+		disruption_describe(&before, &k->signs, cause, why, sizeof(why));
+		return timekeeper_disrupt(k, cause, why);
 	}
 	if (k->signs.has_module != before.has_module)
-		k->slow_ns = KEEPER_SLOW_NS;
+		k->slow_ns = TIMEKEEPER_FIRST_PUBLISH_NS;
 	if ((k->signs.has_module && !before.has_module) ||
 	    (k->look_again && !k->looking && !k->lost)) {
 		k->look_again = false;
-		keeper_look_around(k, false);
+		timekeeper_survey_cpus(k, false);
 	}
-	return k->lost ? keeper_publish(k) : sample(k);
+	return k->lost ? timekeeper_publish(k) : sample(k);
 }
 
-void keeper_stop(struct keeper *k)
+void timekeeper_stop(struct timekeeper *k)
 {
 	if (k->est.state.status == TSCT_STATUS_UNKNOWN)
 		return;
-	keeper_remember(k, true);
+	timekeeper_save_drift(k, true);
 	k->stopping = true;
-	keeper_offer(k);
-	keeper_tell_status(k);
+	timekeeper_publish_params(k);
+	timekeeper_log_status(k);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The clock keeper: takes samples, estimates, publishes, and starts over where
- * time was disrupted. What it needs of the world comes in by struct env, so
+ * time was disrupted. What it needs of the world comes in by struct timekeeper_ops, so
  * that it runs on simulated time, too.
  */
 #ifndef TSCTRACED_KEEPER_H
@@ -15,32 +15,32 @@
 #include "lib/sync/cluster.h"
 
 /* What a first publication is taken to take: nothing is in the caches. */
-#define KEEPER_SLOW_NS	5000000
+#define TIMEKEEPER_FIRST_PUBLISH_NS	5000000
 
 /* No line begins further ahead: where we stop trying to be in time */
-#define KEEPER_LEAD_MAX_NS 1100000000LL
+#define TIMEKEEPER_LEAD_MAX_NS 1100000000LL
 
 /* A look at all CPUs: what stamps may count, and whether counters are apart. */
-struct look {
+struct cpu_survey_result {
 	int source;		/* TSCT_SOURCE_* */
 	bool skewed;		/* beyond what can be passed over */
 	char why[256];
 };
 
 /* What is remembered over restarts: MONOTONIC_RAW's rate. */
-struct remembered {
+struct drift {
 	__u32 source;
 	__u64 rate_mult;
 	__u64 rate_error_ppt;
 };
 
-struct env {
+struct timekeeper_ops {
 	void *ctx;
 	/* As tsct_source_choose() */
 	int (*choose)(void *ctx, char *why, size_t size);
 	const struct tsct_clock_ops *(*clock_ops)(void *ctx, int source);
-	/* As signs_read() */
-	void (*signs)(void *ctx, struct signs *ret_signs);
+	/* As disruption_read() */
+	void (*signs)(void *ctx, struct disruption *ret_signs);
 	/* As publisher_set() and publisher_last() */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
 	void (*last)(void *ctx, struct tsct_clock_state *ret_state);
@@ -48,19 +48,19 @@ struct env {
 	void (*give_up_module)(void *ctx);
 	/*
 	 * Looks at all CPUs; hz is the TSC's, 0: not known. Returns 0, or
-	 * -EINPROGRESS: keeper_looked() will be called. What it measures is
+	 * -EINPROGRESS: timekeeper_survey_done() will be called. What it measures is
 	 * kept until set_cpus() publishes it.
 	 */
-	int (*look)(void *ctx, double hz, struct look *ret_look);
+	int (*look)(void *ctx, double hz, struct cpu_survey_result *ret_look);
 	void (*set_cpus)(void *ctx);
 	/* 0 or -errno: nothing that could be gone by; says why */
-	int (*recall)(void *ctx, __u32 source, struct remembered *ret);
-	void (*remember)(void *ctx, const struct remembered *what);
+	int (*recall)(void *ctx, __u32 source, struct drift *ret);
+	void (*remember)(void *ctx, const struct drift *what);
 	void (*forget)(void *ctx);
 };
 
 /* For metrics */
-struct keeper_stats {
+struct timekeeper_stats {
 	__u64 disruptions[TSCT_CAUSE_NR];
 	__u64 samples;
 	__u64 refused;
@@ -70,12 +70,12 @@ struct keeper_stats {
 	double offset_ns;	/* and how far the line in force was off it */
 };
 
-struct keeper {
-	const struct env *env;
+struct timekeeper {
+	const struct timekeeper_ops *env;
 	struct tsct_sampler sampler;
-	struct tsct_rate est;
-	struct signs signs;		/* the last look at them */
-	struct keeper_stats stats;
+	struct tsct_rate_estimator est;
+	struct disruption signs;		/* the last look at them */
+	struct timekeeper_stats stats;
 	__u32 status;			/* as last logged */
 	bool lost;			/* disrupted, and not calibrated since */
 	bool told;			/* ... and everybody knows */
@@ -89,125 +89,125 @@ struct keeper {
 	__s64 saved_ns;
 	/*
 	 * What is known of the cluster's time; NULL: nothing. Set by
-	 * keeper_use_cluster(), fed by whoever it is of.
+	 * timekeeper_use_cluster(), fed by whoever it is of.
 	 */
 	struct tsct_cluster *cluster;
 	__u32 cluster_epoch;		/* the last one that anybody published */
 };
 
 /*
- * keeper_start - choose a source, calibrate and publish. Takes 20 ms.
+ * timekeeper_start - choose a source, calibrate and publish. Takes 20 ms.
  * Returns 0 or -errno, having said why.
  */
-int keeper_start(struct keeper *k, const struct env *env);
+int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *env);
 
 /*
- * keeper_tick - look for signs, take a sample, publish
+ * timekeeper_tick - look for signs, take a sample, publish
  * Returns 0; -EPERM: publishing is no longer allowed.
  */
-int keeper_tick(struct keeper *k);
+int timekeeper_tick(struct timekeeper *k);
 
 /* Until the next tick: shorter than @interval_ms while there is much to learn */
-int keeper_wait_ms(const struct keeper *k, int interval_ms);
+int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms);
 
-/* A disruption that somebody else knows of. Returns as keeper_tick(). */
-int keeper_disrupt(struct keeper *k, __u32 cause, const char *why);
-
-/*
- * keeper_looked - what env->look() could not tell at once; NULL: it failed
- * Returns as keeper_tick().
- */
-int keeper_looked(struct keeper *k, const struct look *look);
+/* A disruption that somebody else knows of. Returns as timekeeper_tick(). */
+int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why);
 
 /*
- * keeper_use_cluster - from now on publish this one's time, too; NULL: none
- * keeper_tell_cluster - it may be new: publish that, and leave CLOCK_REALTIME as
- * it is. What is not told now is with the next tick. Returns as keeper_tick().
+ * timekeeper_survey_done - what env->look() could not tell at once; NULL: it failed
+ * Returns as timekeeper_tick().
  */
-void keeper_use_cluster(struct keeper *k, struct tsct_cluster *cluster);
-int keeper_tell_cluster(struct keeper *k);
+int timekeeper_survey_done(struct timekeeper *k, const struct cpu_survey_result *look);
+
+/*
+ * timekeeper_use_cluster - from now on publish this one's time, too; NULL: none
+ * timekeeper_publish_cluster - it may be new: publish that, and leave CLOCK_REALTIME as
+ * it is. What is not told now is with the next tick. Returns as timekeeper_tick().
+ */
+void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster);
+int timekeeper_publish_cluster(struct timekeeper *k);
 
 /* Publishes that nobody keeps the clock from now on. */
-void keeper_stop(struct keeper *k);
+void timekeeper_stop(struct timekeeper *k);
 
 /* The counter now, and a clock's nanoseconds */
-__u64 keeper_stamp(const struct keeper *k);
-__s64 keeper_clock_ns(const struct keeper *k, clockid_t clock);
+__u64 timekeeper_cycles(const struct timekeeper *k);
+__s64 timekeeper_clock_ns(const struct timekeeper *k, clockid_t clock);
 
 /* ---- epoch.c: from one epoch into the next ------------------------------ */
 
 /* Does a state know the time? */
-bool keeper_has_line(const struct tsct_clock_state *state);
+bool timekeeper_has_params(const struct tsct_clock_state *state);
 
 /* What leaves the rate of the counter against RAW as it was */
-bool keeper_spares_rate(__u32 cause);
+bool timekeeper_keeps_rate(__u32 cause);
 
 /* An estimator that knows nothing */
-void keeper_init_rate(struct keeper *k, int source, __u32 epoch, __u32 cause);
+void timekeeper_init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause);
 
 /*
- * keeper_begin_epoch - the estimator found itself in a new epoch
- * keeper_enter - make it enter that one
- * keeper_count_otherwise - the same, and stamps count something else
+ * timekeeper_begin_epoch - the estimator found itself in a new epoch
+ * timekeeper_enter - make it enter that one
+ * timekeeper_change_source - the same, and stamps count something else
  *
- * There is no time until keeper_publish() has calibrated.
+ * There is no time until timekeeper_publish() has calibrated.
  */
-void keeper_begin_epoch(struct keeper *k, const char *why);
-void keeper_enter(struct keeper *k, __u32 cause, __u32 epoch, const char *why);
-void keeper_count_otherwise(struct keeper *k, int source, __u32 epoch,
+void timekeeper_begin_epoch(struct timekeeper *k, const char *why);
+void timekeeper_enter(struct timekeeper *k, __u32 cause, __u32 epoch, const char *why);
+void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
 			    __u32 cause, const char *why);
 
 /*
- * keeper_look_around - have a look at all CPUs
+ * timekeeper_survey_cpus - have a look at all CPUs
  * @hold: publish no time before it is done, or took too long
  */
-void keeper_look_around(struct keeper *k, bool hold);
-void keeper_take_look(struct keeper *k, const struct look *look);
-bool keeper_is_held(struct keeper *k);
-void keeper_show_cpus(struct keeper *k);
+void timekeeper_survey_cpus(struct timekeeper *k, bool hold);
+void timekeeper_take_survey(struct timekeeper *k, const struct cpu_survey_result *look);
+bool timekeeper_is_held(struct timekeeper *k);
+void timekeeper_publish_cpus(struct timekeeper *k);
 
 /* ---- offer.c: publishing -------------------------------------------------- */
 
 /*
- * keeper_offer - publish what there is. Results as publisher_set(), but for
+ * timekeeper_publish_params - publish what there is. Results as publisher_set(), but for
  * -ETIME: no line was in time, and what is in force goes on.
- * keeper_publish - the same, and whatever has to be done for it before: follow
+ * timekeeper_publish - the same, and whatever has to be done for it before: follow
  * the module, calibrate after a disruption. 0 or -EPERM.
  */
-int keeper_offer(struct keeper *k);
-int keeper_publish(struct keeper *k);
+int timekeeper_publish_params(struct timekeeper *k);
+int timekeeper_publish(struct timekeeper *k);
 
 /* ---- offer_cluster.c: the cluster's part of it ------------------------------ */
 
 /*
- * keeper_add_cluster - put it into a state that is about to be published
- * @begin_tsc: where a new line would begin
- * keeper_note_cluster - that was published
- * keeper_join_cluster - somebody else published that before, in later epochs of
+ * timekeeper_add_cluster - put it into a state that is about to be published
+ * @begin_cycles: where a new line would begin
+ * timekeeper_note_cluster - that was published
+ * timekeeper_join_cluster - somebody else published that before, in later epochs of
  * the cluster's time maybe
- * keeper_drop_cluster - the counter was disrupted
+ * timekeeper_drop_cluster - the counter was disrupted
  */
-void keeper_add_cluster(const struct keeper *k, __u64 begin_tsc,
+void timekeeper_add_cluster(const struct timekeeper *k, __u64 begin_cycles,
 			struct tsct_clock_state *state);
-void keeper_note_cluster(struct keeper *k,
+void timekeeper_note_cluster(struct timekeeper *k,
 			 const struct tsct_clock_state *state);
-void keeper_join_cluster(struct keeper *k, const struct tsct_clock_state *last);
-void keeper_drop_cluster(struct keeper *k);
+void timekeeper_join_cluster(struct timekeeper *k, const struct tsct_clock_state *last);
+void timekeeper_drop_cluster(struct timekeeper *k);
 
 /* How far ahead a new line has to begin, and the ticks of that, from now on */
-__s64 keeper_lead_ns(const struct keeper *k);
-__u64 keeper_begin(const struct keeper *k, __s64 lead_ns);
+__s64 timekeeper_lead_ns(const struct timekeeper *k);
+__u64 timekeeper_begin_cycles(const struct timekeeper *k, __s64 lead_ns);
 
 /* Saves the rate, if that is worth while, or @now. */
-void keeper_remember(struct keeper *k, bool now);
+void timekeeper_save_drift(struct timekeeper *k, bool now);
 
 /* ---- tell.c -------------------------------------------------------------- */
 
 /* One line for people: status, rate, bound */
-void keeper_describe(const struct keeper *k, char *text, size_t size);
+void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
 
 /* Logs what is new about the clock. */
-void keeper_tell_status(struct keeper *k);
-void keeper_tell_epoch(const struct keeper *k, const char *why);
+void timekeeper_log_status(struct timekeeper *k);
+void timekeeper_log_epoch(const struct timekeeper *k, const char *why);
 
 #endif /* TSCTRACED_KEEPER_H */

@@ -9,10 +9,10 @@
 #include "lib/core/clock_params.h"
 #include "timekeeper.h"
 
-static void say_nothing(const struct keeper *k, struct tsct_clock_state *state)
+static void say_nothing(const struct timekeeper *k, struct tsct_clock_state *state)
 {
 	memset(&state->cluster, 0, sizeof(state->cluster));
-	memset(&state->cluster_before, 0, sizeof(state->cluster_before));
+	memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
 	state->cluster_status = TSCT_STATUS_UNKNOWN;
 	state->cluster_epoch = k->cluster_epoch;
 	state->cluster_master = 0;
@@ -20,27 +20,27 @@ static void say_nothing(const struct keeper *k, struct tsct_clock_state *state)
 }
 
 /* The line in force has yet to begin: nothing can go on from it. */
-static bool is_pending(const struct keeper *k)
+static bool is_pending(const struct timekeeper *k)
 {
 	const struct tsct_clock_state *old = &k->est.state;
 
 	return old->cluster.mult &&
 		old->cluster_epoch == tsct_cluster_epoch(k->cluster) &&
-		(__s64)(old->cluster.base_tsc - keeper_stamp(k)) > 0;
+		(__s64)(old->cluster.base_cycles - timekeeper_cycles(k)) > 0;
 }
 
 static void keep(const struct tsct_clock_state *old,
 		 struct tsct_clock_state *state)
 {
 	state->cluster = old->cluster;
-	state->cluster_before = old->cluster_before;
+	state->cluster_prev = old->cluster_prev;
 	state->cluster_status = old->cluster_status;
 	state->cluster_epoch = old->cluster_epoch;
 	state->cluster_master = old->cluster_master;
 	state->cluster_timeline = old->cluster_timeline;
 }
 
-void keeper_add_cluster(const struct keeper *k, __u64 begin_tsc,
+void timekeeper_add_cluster(const struct timekeeper *k, __u64 begin_cycles,
 			struct tsct_clock_state *state)
 {
 	if (!k->cluster)
@@ -48,17 +48,17 @@ void keeper_add_cluster(const struct keeper *k, __u64 begin_tsc,
 	else if (is_pending(k))
 		keep(&k->est.state, state);
 	else
-		tsct_cluster_fill(k->cluster, begin_tsc, state);
+		tsct_cluster_fill(k->cluster, begin_cycles, state);
 }
 
-void keeper_note_cluster(struct keeper *k, const struct tsct_clock_state *state)
+void timekeeper_note_cluster(struct timekeeper *k, const struct tsct_clock_state *state)
 {
 	k->cluster_epoch = state->cluster_epoch;
 	if (k->cluster)
 		tsct_cluster_published(k->cluster, &state->cluster);
 }
 
-void keeper_join_cluster(struct keeper *k, const struct tsct_clock_state *last)
+void timekeeper_join_cluster(struct timekeeper *k, const struct tsct_clock_state *last)
 {
 	__u32 epoch = last->cluster_epoch + !!last->cluster.mult;
 
@@ -68,13 +68,13 @@ void keeper_join_cluster(struct keeper *k, const struct tsct_clock_state *last)
 		tsct_cluster_join(k->cluster, last->cluster_epoch);
 }
 
-void keeper_drop_cluster(struct keeper *k)
+void timekeeper_drop_cluster(struct timekeeper *k)
 {
 	if (k->cluster)
 		tsct_cluster_drop(k->cluster);
 }
 
-void keeper_use_cluster(struct keeper *k, struct tsct_cluster *cluster)
+void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
 {
 	k->cluster_epoch += !!k->est.state.cluster.mult;
 	k->cluster = cluster;
@@ -82,34 +82,34 @@ void keeper_use_cluster(struct keeper *k, struct tsct_cluster *cluster)
 		tsct_cluster_join(cluster, k->cluster_epoch);
 }
 
-static int tell_once(struct keeper *k, __s64 lead_ns)
+static int tell_once(struct timekeeper *k, __s64 lead_ns)
 {
 	struct tsct_clock_state state = k->est.state;
 	int err;
 
-	keeper_add_cluster(k, keeper_begin(k, lead_ns), &state);
+	timekeeper_add_cluster(k, timekeeper_begin_cycles(k, lead_ns), &state);
 	err = k->env->publish(k->env->ctx, &state);
 	if (err)
 		return err;
-	keeper_note_cluster(k, &state);
+	timekeeper_note_cluster(k, &state);
 	keep(&state, &k->est.state);
 	return 0;
 }
 
-int keeper_tell_cluster(struct keeper *k)
+int timekeeper_publish_cluster(struct timekeeper *k)
 {
-	__s64 lead_ns = keeper_lead_ns(k);
+	__s64 lead_ns = timekeeper_lead_ns(k);
 	int err;
 
 	if (!k->cluster || k->lost || k->stopping || k->hold_ns ||
-	    !keeper_has_line(&k->est.state))
+	    !timekeeper_has_params(&k->est.state))
 		return 0;
 	do {
 		err = tell_once(k, lead_ns);
 		lead_ns *= 4;
-	} while (err == -ETIME && lead_ns <= KEEPER_LEAD_MAX_NS);
+	} while (err == -ETIME && lead_ns <= TIMEKEEPER_LEAD_MAX_NS);
 	/* What is in force is not what we think. */
 	if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
-		return keeper_publish(k);
+		return timekeeper_publish(k);
 	return err == -EPERM ? err : 0;
 }

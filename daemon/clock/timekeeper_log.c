@@ -6,7 +6,7 @@
 #include "timekeeper.h"
 #include "daemon/config/log.h"
 
-void keeper_describe(const struct keeper *k, char *text, size_t size)
+void timekeeper_describe(const struct timekeeper *k, char *text, size_t size)
 {
 	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
 	const struct tsct_clock_state *state = &k->est.state;
@@ -25,11 +25,11 @@ void keeper_describe(const struct keeper *k, char *text, size_t size)
 		 1e3, state->epoch);
 }
 
-void keeper_tell_status(struct keeper *k)
+void timekeeper_log_status(struct timekeeper *k)
 {
 	char text[256];
 
-	keeper_describe(k, text, sizeof(text));
+	timekeeper_describe(k, text, sizeof(text));
 	if (k->est.state.status != k->status)
 		log_info("clock %s", text);
 	else
@@ -37,7 +37,7 @@ void keeper_tell_status(struct keeper *k)
 	k->status = k->est.state.status;
 }
 
-void keeper_tell_epoch(const struct keeper *k, const char *why)
+void timekeeper_log_epoch(const struct timekeeper *k, const char *why)
 {
 	log_warning("%s; epoch %u begins (%s)", why, k->est.state.epoch,
 		    tsct_cause_name(k->est.state.cause));

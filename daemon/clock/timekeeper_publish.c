@@ -26,80 +26,80 @@
 /* What is remembered is renewed after this, or when it got twice as good. */
 #define SAVE_NS		600000000000LL
 
-__u64 keeper_begin(const struct keeper *k, __s64 lead_ns)
+__u64 timekeeper_begin_cycles(const struct timekeeper *k, __s64 lead_ns)
 {
 	double hz = tsct_rate_hz(&k->est, NULL);
 
-	return keeper_stamp(k) +
+	return timekeeper_cycles(k) +
 		(__u64)((double)lead_ns * (hz > 0 ? hz / 1e9 : 1));
 }
 
 /* The lines in force stay. */
-static void compose_last(const struct keeper *k,
+static void compose_last(const struct timekeeper *k,
 			 struct tsct_clock_state *ret_state)
 {
 	*ret_state = k->est.state;
-	if (keeper_has_line(ret_state))
+	if (timekeeper_has_params(ret_state))
 		ret_state->status = TSCT_STATUS_HOLDOVER;
-	if (tsct_status_claims(ret_state->cluster_status))
+	if (tsct_status_has_time(ret_state->cluster_status))
 		ret_state->cluster_status = TSCT_STATUS_HOLDOVER;
 }
 
-static void compose(const struct keeper *k, __s64 lead_ns,
+static void compose(const struct timekeeper *k, __s64 lead_ns,
 		    struct tsct_clock_state *ret_state)
 {
-	__u64 begin = keeper_begin(k, lead_ns);
+	__u64 begin = timekeeper_begin_cycles(k, lead_ns);
 
 	if (k->stopping) {
 		compose_last(k, ret_state);
 		return;
 	}
-	tsct_rate_compose(&k->est, begin, ret_state);
-	keeper_add_cluster(k, begin, ret_state);
+	tsct_servo_compose(&k->est, begin, ret_state);
+	timekeeper_add_cluster(k, begin, ret_state);
 }
 
-static void published(struct keeper *k, const struct tsct_clock_state *state)
+static void published(struct timekeeper *k, const struct tsct_clock_state *state)
 {
-	const struct tsct_pair *old = &k->est.state.real, *new = &state->real;
+	const struct tsct_clock_params *old = &k->est.state.real, *new = &state->real;
 
-	if (new->slew_tsc && new->slew_mult != new->mult &&
-	    new->base_tsc != old->base_tsc)
+	if (new->slew_cycles && new->slew_mult != new->mult &&
+	    new->base_cycles != old->base_cycles)
 		k->stats.slews++;
 	k->told = true;
-	keeper_note_cluster(k, state);
-	tsct_rate_published(&k->est, state);
+	timekeeper_note_cluster(k, state);
+	tsct_servo_published(&k->est, state);
 }
 
 /* The line in force has yet to begin: there is nothing to go on from. */
-static bool is_early(const struct keeper *k)
+static bool is_early(const struct timekeeper *k)
 {
 	const struct tsct_clock_state *state = &k->est.state;
 
-	return !k->lost && !k->stopping && keeper_has_line(state) &&
-		(__s64)(state->real.base_tsc - keeper_stamp(k)) > 0;
+	return !k->lost && !k->stopping && timekeeper_has_params(state) &&
+		(__s64)(state->real.base_cycles - timekeeper_cycles(k)) > 0;
 }
 
 /* Ours, and not new: nobody can say that it comes too late, but for others. */
-static bool is_confirmed(const struct keeper *k,
+static bool is_confirmed(const struct timekeeper *k,
 			 const struct tsct_clock_state *state)
 {
 	const struct tsct_clock_state *old = &k->est.state;
 
-	return keeper_has_line(old) && old->epoch == state->epoch &&
-		old->real.base_tsc == state->real.base_tsc &&
+	return timekeeper_has_params(old) && old->epoch == state->epoch &&
+		old->real.base_cycles == state->real.base_cycles &&
 		old->cluster_epoch == state->cluster_epoch &&
-		old->cluster.base_tsc == state->cluster.base_tsc;
+		old->cluster.base_cycles == state->cluster.base_cycles;
 }
 
-static int offer_once(struct keeper *k, __s64 lead_ns,
+static int offer_once(struct timekeeper *k, __s64 lead_ns,
 		      struct tsct_clock_state *ret_state)
 {
-	__s64 began = keeper_clock_ns(k, CLOCK_MONOTONIC_RAW), took;
+	__s64 began = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW), took;
 	int err;
 
 	compose(k, lead_ns, ret_state);
 	err = k->env->publish(k->env->ctx, ret_state);
-	took = keeper_clock_ns(k, CLOCK_MONOTONIC_RAW) - began;
+	took = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW) - began;
 	k->slow_ns -= k->slow_ns / 8;
 	if (took > k->slow_ns)
 		k->slow_ns = took;
@@ -109,7 +109,7 @@ static int offer_once(struct keeper *k, __s64 lead_ns,
 	return err;
 }
 
-__s64 keeper_lead_ns(const struct keeper *k)
+__s64 timekeeper_lead_ns(const struct timekeeper *k)
 {
 	__s64 lead_ns = LEAD_TIMES * k->slow_ns;
 
@@ -119,16 +119,16 @@ __s64 keeper_lead_ns(const struct keeper *k)
 }
 
 /* A line that begins too early, as we were held up, is made again. */
-int keeper_offer(struct keeper *k)
+int timekeeper_publish_params(struct timekeeper *k)
 {
-	__s64 lead_ns = keeper_lead_ns(k);
+	__s64 lead_ns = timekeeper_lead_ns(k);
 	struct tsct_clock_state state;
 	int err;
 
-	if (is_early(k) || (!k->lost && keeper_is_held(k)))
+	if (is_early(k) || (!k->lost && timekeeper_is_held(k)))
 		return 0;
 	if (!k->lost && k->have_cpus)
-		keeper_show_cpus(k);
+		timekeeper_publish_cpus(k);
 	do {
 		err = offer_once(k, lead_ns, &state);
 		lead_ns *= 4;
@@ -139,7 +139,7 @@ int keeper_offer(struct keeper *k)
 }
 
 /* The module counts something else now: so do we, if we can. */
-static void follow_source(struct keeper *k, const struct tsct_clock_state *last,
+static void follow_source(struct timekeeper *k, const struct tsct_clock_state *last,
 			  __u32 epoch)
 {
 	__u32 cause = last->cause ? last->cause : TSCT_CAUSE_CLOCKSOURCE;
@@ -147,7 +147,7 @@ static void follow_source(struct keeper *k, const struct tsct_clock_state *last,
 	int source = k->env->choose(k->env->ctx, why, sizeof(why));
 
 	if (source != (int)k->est.state.source) {
-		keeper_count_otherwise(k, source, epoch, cause, why);
+		timekeeper_change_source(k, source, epoch, cause, why);
 		return;
 	}
 	log_error("the module counts other stamps than %s, and we cannot read "
@@ -156,15 +156,15 @@ static void follow_source(struct keeper *k, const struct tsct_clock_state *last,
 }
 
 /* What is in force is not what we go on from. */
-static void catch_up(struct keeper *k, int err)
+static void catch_up(struct timekeeper *k, int err)
 {
 	struct tsct_clock_state last;
 	__u32 epoch = k->est.state.epoch;
 	bool joins;
 
 	k->env->last(k->env->ctx, &last);
-	keeper_join_cluster(k, &last);
-	joins = last.epoch > epoch && !keeper_has_line(&last);
+	timekeeper_join_cluster(k, &last);
+	joins = last.epoch > epoch && !timekeeper_has_params(&last);
 	if (last.epoch > epoch)
 		epoch = last.epoch;
 	if (!joins)
@@ -172,14 +172,14 @@ static void catch_up(struct keeper *k, int err)
 	if (err == -ESTALE && last.source != k->est.state.source)
 		follow_source(k, &last, epoch);
 	else if (err == -ESTALE && joins)
-		keeper_enter(k, last.cause, epoch,
+		timekeeper_enter(k, last.cause, epoch,
 			     "the module saw a disruption");
 	else
-		keeper_enter(k, TSCT_CAUSE_RESTART, epoch, err == -ETIMEDOUT ?
+		timekeeper_enter(k, TSCT_CAUSE_RESTART, epoch, err == -ETIMEDOUT ?
 			     "held up while publishing" :
 			     "somebody else published another time");
 	if (k->lost && joins)
-		keeper_look_around(k, true);
+		timekeeper_survey_cpus(k, true);
 }
 
 /*
@@ -187,10 +187,10 @@ static void catch_up(struct keeper *k, int err)
  * is done nothing of the new epoch was published, so what happens meanwhile
  * belongs to it. Returns 0 or -errno.
  */
-static int calibrate(struct keeper *k)
+static int calibrate(struct timekeeper *k)
 {
 	__u32 epoch = k->est.state.epoch, cause = k->est.state.cause;
-	struct signs before;
+	struct disruption before;
 	__u32 sign;
 	int i, event = 0;
 
@@ -198,10 +198,10 @@ static int calibrate(struct keeper *k)
 		event = tsct_sampler_start(&k->sampler, &k->est);
 		before = k->signs;
 		k->env->signs(k->env->ctx, &k->signs);
-		sign = signs_compare(&before, &k->signs);
+		sign = disruption_compare(&before, &k->signs);
 		if (!sign)
 			break;
-		if (keeper_spares_rate(cause))
+		if (timekeeper_keeps_rate(cause))
 			cause = sign;
 		tsct_rate_disrupt(&k->est, cause);
 		k->est.state.epoch = epoch;
@@ -215,15 +215,15 @@ static int calibrate(struct keeper *k)
 	return event < 0 ? event : -EAGAIN;
 }
 
-void keeper_remember(struct keeper *k, bool now)
+void timekeeper_save_drift(struct timekeeper *k, bool now)
 {
 	const struct tsct_clock_state *state = &k->est.state;
-	const struct remembered what = {
+	const struct drift what = {
 		.source = state->source,
 		.rate_mult = state->rate_mult,
 		.rate_error_ppt = state->rate_error_ppt,
 	};
-	__s64 ns = keeper_clock_ns(k, CLOCK_MONOTONIC_RAW);
+	__s64 ns = timekeeper_clock_ns(k, CLOCK_MONOTONIC_RAW);
 
 	if (state->status != TSCT_STATUS_SYNCHRONIZED || !what.rate_mult)
 		return;
@@ -238,18 +238,18 @@ void keeper_remember(struct keeper *k, bool now)
 /*
  * Everybody hears of a disruption first, and of the new time when there is one.
  */
-int keeper_publish(struct keeper *k)
+int timekeeper_publish(struct timekeeper *k)
 {
 	int round, err = 0;
 
 	for (round = 0; round < ROUNDS; round++) {
-		err = keeper_offer(k);
+		err = timekeeper_publish_params(k);
 		if (err == -ESTALE || err == -EXDEV || err == -ETIMEDOUT)
 			catch_up(k, err);
 		else if (err || !k->lost || calibrate(k))
 			break;
 	}
-	keeper_tell_status(k);
-	keeper_remember(k, false);
+	timekeeper_log_status(k);
+	timekeeper_save_drift(k, false);
 	return err == -EPERM ? err : 0;	/* else again at the next tick */
 }

@@ -10,7 +10,7 @@
 
 static void take_ratelimit(struct conf_reader *r)
 {
-	struct tsct_guard_options *o = &r->conf->ratelimit;
+	struct tsct_ratelimit_options *o = &r->conf->ratelimit;
 	const char *word;
 	__s64 value;
 
@@ -34,7 +34,7 @@ static void take_ratelimit(struct conf_reader *r)
 				return;
 			o->leak = (__u32)value;
 		} else {
-			conf_complain(r, r->line, "ratelimit: '%s': no such "
+			config_error(r, r->line, "ratelimit: '%s': no such "
 				      "option; there are interval, burst, leak, "
 				      "off", word);
 			return;
@@ -64,7 +64,7 @@ static void take_listen(struct conf_reader *r)
 	if (!conf_address(r, "listen", &address, name, sizeof(name)))
 		return;
 	if (conf->nr_listen == CONF_LISTEN_MAX)
-		conf_complain(r, r->line, "listen: more than %d; without any, "
+		config_error(r, r->line, "listen: more than %d; without any, "
 			      "it is all addresses", CONF_LISTEN_MAX);
 	else
 		conf->listen[conf->nr_listen++] = address;
@@ -119,7 +119,7 @@ static void take_fit(struct conf_reader *r)
 		return;
 	kind = tsct_fit_kind_of(name);
 	if (kind < 0)
-		conf_complain(r, r->line, "fit: '%s': no such one; there are "
+		config_error(r, r->line, "fit: '%s': no such one; there are "
 			      FITS, name);
 	else
 		r->conf->fit = (enum tsct_fit_kind)kind;
@@ -168,12 +168,12 @@ static void take_directive(struct conf_reader *r, unsigned int *seen)
 		if (!strcmp(directives[i].name, word))
 			break;
 	if (i == NR_DIRECTIVES) {
-		conf_complain(r, r->line, "'%s': no such directive; see "
+		config_error(r, r->line, "'%s': no such directive; see "
 			      "tsctraced.conf(5)", word);
 		return;
 	}
 	if (seen[i] && !directives[i].many) {
-		conf_complain(r, r->line, "%s: line %u has it already; remove "
+		config_error(r, r->line, "%s: line %u has it already; remove "
 			      "one", word, seen[i]);
 		return;
 	}
@@ -181,7 +181,7 @@ static void take_directive(struct conf_reader *r, unsigned int *seen)
 	directives[i].take(r);
 	word = conf_word(r);
 	if (word && errors == r->errors)
-		conf_complain(r, r->line, "%s: '%s': one word too many; remove "
+		config_error(r, r->line, "%s: '%s': one word too many; remove "
 			      "it, or put a # before it", r->word[0], word);
 }
 
@@ -198,7 +198,7 @@ static int read_lines(struct conf_reader *r, FILE *from)
 		r->line++;
 		len = strlen(text);
 		if ((!len || text[len - 1] != '\n') && !feof(from)) {
-			conf_complain(r, r->line, "longer than %d characters, "
+			config_error(r, r->line, "longer than %d characters, "
 				      "or a NUL is in it; split it, remove that",
 				      CONF_LINE_MAX - 2);
 			return -EINVAL;
@@ -234,7 +234,7 @@ static void read_keys(struct conf_reader *r)
 		return;
 	from = fopen(r->keyfile, "re");
 	if (!from) {
-		conf_complain(r, r->keyfile_line, "keyfile: %s: %s; name a file "
+		config_error(r, r->keyfile_line, "keyfile: %s: %s; name a file "
 			      "that tsctraced may read", r->keyfile,
 			      strerror(errno));
 		return;
@@ -243,7 +243,7 @@ static void read_keys(struct conf_reader *r)
 	err = tsct_keys_read(from, r->keyfile, &r->conf->keys, why,
 			     sizeof(why));
 	if (err)
-		conf_complain(r, r->keyfile_line, "keyfile: %s", *why ? why :
+		config_error(r, r->keyfile_line, "keyfile: %s", *why ? why :
 			      strerror(-err));
 	else if (*why)
 		conf_warn(r, r->keyfile_line, "keyfile: %s", why);
@@ -256,10 +256,10 @@ static void check_key(struct conf_reader *r, const char *what,
 	if (!key)
 		return;
 	if (!r->keyfile_line)
-		conf_complain(r, line, "%s %s: key %u: there are no keys; add "
+		config_error(r, line, "%s %s: key %u: there are no keys; add "
 			      "'keyfile FILE'", what, name, key);
 	else if (r->conf->keys && !tsct_keys_have(r->conf->keys, key))
-		conf_complain(r, line, "%s %s: key %u is not in %s; add it "
+		config_error(r, line, "%s %s: key %u is not in %s; add it "
 			      "there", what, name, key, r->keyfile);
 }
 
@@ -282,10 +282,10 @@ static void check_whole(struct conf_reader *r)
 	if (conf->nr_children)
 		conf->serve = true;
 	if (conf->serve && !allowed)
-		conf_complain(r, 0, "requests are served, but nobody may ask; "
+		config_error(r, 0, "requests are served, but nobody may ask; "
 			      "add 'allow PREFIX', or addresses of children");
 	if (conf->synced_cluster && conf->nr_sources)
-		conf_complain(r, conf->source[0].line, "%s: with synced-cluster "
+		config_error(r, conf->source[0].line, "%s: with synced-cluster "
 			      "nobody is asked; remove one of them",
 			      conf->source[0].name);
 }
@@ -293,7 +293,7 @@ static void check_whole(struct conf_reader *r)
 static void set_defaults(struct conf *conf)
 {
 	conf->port = TSCT_NTP_PORT;
-	conf->ratelimit = (struct tsct_guard_options) {
+	conf->ratelimit = (struct tsct_ratelimit_options) {
 		.interval_us = 976, .burst = 128, .leak = 3,
 	};
 }
@@ -316,7 +316,7 @@ int conf_load(const char *path, const struct conf_say *say,
 		err = read_lines(&r, from);
 	}
 	if (err && !r.errors)
-		conf_complain(&r, 0, "%s; give a file that tsctraced may read",
+		config_error(&r, 0, "%s; give a file that tsctraced may read",
 			      strerror(-err));
 	if (!err)
 		read_keys(&r);

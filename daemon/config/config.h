@@ -62,8 +62,8 @@ struct conf {
 	struct conf_rule rule[TSCT_RULES_MAX];
 	unsigned int nr_rules;
 	struct tsct_keys *keys;		/* NULL: no keyfile */
-	struct tsct_guard_options ratelimit;
-	struct tsct_round_options round;
+	struct tsct_ratelimit_options ratelimit;
+	struct tsct_schedule_options round;
 	bool synced_host, synced_cluster;
 	enum tsct_fit_kind fit;
 	int stratum;			/* 0: what the kernel's clock allows */
@@ -114,7 +114,7 @@ struct conf_reader {
 };
 
 /* "FILE:LINE: ..."; counts it. */
-void conf_complain(struct conf_reader *r, unsigned int line,
+void config_error(struct conf_reader *r, unsigned int line,
 		   const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -27,7 +27,7 @@ static void tell(const struct conf_reader *r,
 	to(r->say->ctx, text);
 }
 
-void conf_complain(struct conf_reader *r, unsigned int line,
+void config_error(struct conf_reader *r, unsigned int line,
 		   const char *format, ...)
 {
 	va_list args;
@@ -57,7 +57,7 @@ static bool is_plain(struct conf_reader *r, const char *text)
 
 	for (c = (const void *)text; *c; c++)
 		if ((*c < 0x20 && !strchr("\t\r\n\v\f", *c)) || *c > 0x7e) {
-			conf_complain(r, r->line, "byte 0x%02x is no printable "
+			config_error(r, r->line, "byte 0x%02x is no printable "
 				      "ASCII character; remove it", *c);
 			return false;
 		}
@@ -75,7 +75,7 @@ bool conf_split(struct conf_reader *r, char *text)
 	for (word = strtok_r(text, " \t\r\n\v\f", &save); word;
 	     word = strtok_r(NULL, " \t\r\n\v\f", &save)) {
 		if (r->nr == CONF_WORDS_MAX) {
-			conf_complain(r, r->line, "more than %d words; split "
+			config_error(r, r->line, "more than %d words; split "
 				      "the line", CONF_WORDS_MAX);
 			return false;
 		}
@@ -98,10 +98,10 @@ static void complain_of(struct conf_reader *r, const char *what,
 	if (!strcmp(what, verb))
 		verb = "";
 	if (word)
-		conf_complain(r, r->line, "%s%s%s: '%s': %s", verb,
+		config_error(r, r->line, "%s%s%s: '%s': %s", verb,
 			      *verb ? ": " : "", what, word, fix);
 	else
-		conf_complain(r, r->line, "%s%s%s: nothing behind it: %s",
+		config_error(r, r->line, "%s%s%s: nothing behind it: %s",
 			      verb, *verb ? ": " : "", what, fix);
 }
 

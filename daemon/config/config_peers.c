@@ -54,7 +54,7 @@ static bool source_option(struct conf_reader *r, struct conf_source *s,
 		s->xleave = true;
 		return true;
 	}
-	conf_complain(r, r->line, "%s: '%s': no such option; there are key, "
+	config_error(r, r->line, "%s: '%s': no such option; there are key, "
 		      "port, minpoll, maxpoll, asymmetry%s", r->word[0], word,
 		      s->plain ? ", xleave" : "");
 	return false;
@@ -72,14 +72,14 @@ static bool check_source(struct conf_reader *r, const struct conf_source *s)
 	unsigned int i;
 
 	if (s->minpoll > s->maxpoll) {
-		conf_complain(r, r->line, "%s %s: minpoll %d is above maxpoll "
+		config_error(r, r->line, "%s %s: minpoll %d is above maxpoll "
 			      "%d; give a lower minpoll or a higher maxpoll",
 			      r->word[0], s->name, s->minpoll, s->maxpoll);
 		return false;
 	}
 	for (i = 0; i < r->conf->nr_sources; i++)
 		if (same_place(&r->conf->source[i].address, &s->address)) {
-			conf_complain(r, r->line, "%s %s: line %u names it "
+			config_error(r, r->line, "%s %s: line %u names it "
 				      "already; remove one", r->word[0],
 				      s->name, r->conf->source[i].line);
 			return false;
@@ -115,7 +115,7 @@ static void add_source(struct conf_reader *r, bool plain)
 	if (!check_source(r, &s))
 		return;
 	if (r->conf->nr_sources == TSCT_SOURCES_MAX) {
-		conf_complain(r, r->line, "%s: more than %d sources; remove "
+		config_error(r, r->line, "%s: more than %d sources; remove "
 			      "some", r->word[0], TSCT_SOURCES_MAX);
 		return;
 	}
@@ -143,7 +143,7 @@ static bool child_option(struct conf_reader *r, struct conf_child *c,
 		c->has_address = true;
 		return true;
 	}
-	conf_complain(r, r->line, "child %s: '%s': give an IPv4 or IPv6 "
+	config_error(r, r->line, "child %s: '%s': give an IPv4 or IPv6 "
 		      "address, or 'key NUMBER'", c->name, word);
 	return false;
 }
@@ -155,7 +155,7 @@ static bool check_child(struct conf_reader *r, const struct conf_child *c)
 	unsigned int i;
 
 	if (!c->has_address && !c->key) {
-		conf_complain(r, r->line, "child %s: nothing to know it by; "
+		config_error(r, r->line, "child %s: nothing to know it by; "
 			      "give its address, or a key that is its own",
 			      c->name);
 		return false;
@@ -168,7 +168,7 @@ static bool check_child(struct conf_reader *r, const struct conf_child *c)
 		      o->key == c->key) &&
 		    !(!o->has_address && !c->has_address && o->key == c->key))
 			continue;
-		conf_complain(r, r->line, "child %s: line %u has the same name, "
+		config_error(r, r->line, "child %s: line %u has the same name, "
 			      "or the same address and key; change one",
 			      c->name, o->line);
 		return false;
@@ -190,13 +190,13 @@ void conf_take_child(struct conf_reader *r)
 	if (!check_child(r, &c))
 		return;
 	if (conf->nr_children == CONF_CHILDREN_MAX) {
-		conf_complain(r, r->line, "child: more than %d; make some of "
+		config_error(r, r->line, "child: more than %d; make some of "
 			      "them masters of others", CONF_CHILDREN_MAX);
 		return;
 	}
 	grown = reallocarray(conf->child, conf->nr_children + 1, sizeof(c));
 	if (!grown) {
-		conf_complain(r, r->line, "out of memory; free some");
+		config_error(r, r->line, "out of memory; free some");
 		return;
 	}
 	conf->child = grown;
@@ -207,22 +207,22 @@ void conf_take_child(struct conf_reader *r)
 
 static void add_rule(struct conf_reader *r, bool allow)
 {
-	static const struct tsct_guard_options no_limit;
+	static const struct tsct_ratelimit_options no_limit;
 	struct conf_rule rule = { .allow = allow };
-	struct tsct_guard *guard;
+	struct tsct_ratelimit *guard;
 	int err;
 
 	if (!conf_text(r, r->word[0], PREFIXES, rule.prefix,
 		       sizeof(rule.prefix)))
 		return;
-	guard = tsct_guard_new(&no_limit, 0);
-	err = guard ? tsct_guard_rule(guard, rule.prefix, allow) : -ENOMEM;
-	tsct_guard_free(guard);
+	guard = tsct_ratelimit_new(&no_limit, 0);
+	err = guard ? tsct_ratelimit_rule(guard, rule.prefix, allow) : -ENOMEM;
+	tsct_ratelimit_free(guard);
 	if (err)
-		conf_complain(r, r->line, "%s: '%s': " PREFIXES, r->word[0],
+		config_error(r, r->line, "%s: '%s': " PREFIXES, r->word[0],
 			      rule.prefix);
 	else if (r->conf->nr_rules == TSCT_RULES_MAX)
-		conf_complain(r, r->line, "%s: more than %d rules; put some "
+		config_error(r, r->line, "%s: more than %d rules; put some "
 			      "together", r->word[0], TSCT_RULES_MAX);
 	else
 		r->conf->rule[r->conf->nr_rules++] = rule;

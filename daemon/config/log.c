@@ -31,7 +31,7 @@ void log_open(int verbose)
 	to_journal = stderr_is_journal();
 }
 
-void log_say(int level, const char *format, ...)
+void log_message(int level, const char *format, ...)
 {
 	char text[1024];
 	va_list args;

@@ -15,7 +15,7 @@
 
 #define LOCK_NAME	"tsctraced.pid"
 
-const char *rundir_fix(int err)
+const char *run_dir_fix(int err)
 {
 	switch (err) {
 	case -EACCES:
@@ -35,7 +35,7 @@ const char *rundir_fix(int err)
 
 static int complain(const char *path, int err)
 {
-	log_error("%s: %s; %s", path, strerror(-err), rundir_fix(err));
+	log_error("%s: %s; %s", path, strerror(-err), run_dir_fix(err));
 	return err;
 }
 
@@ -121,7 +121,7 @@ static int take_lock(const char *path, int dir)
 	return lock;
 }
 
-int rundir_open(const char *path, int *ret_dir, int *ret_lock)
+int run_dir_open(const char *path, int *ret_dir, int *ret_lock)
 {
 	int dir, lock, err;
 

@@ -79,7 +79,7 @@ static void welcome(struct control *control, int fd)
 	socklen_t len = sizeof(client->cred);
 
 	client->fd = fd;
-	client->until_ns = tsct_now_ns() + CLIENT_NS;
+	client->until_ns = tsct_monotonic_ns() + CLIENT_NS;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &client->cred, &len) ||
 	    watch(control, EPOLL_CTL_ADD, fd, EPOLLIN, client))
 		hang_up(client);
@@ -115,7 +115,7 @@ static void accept_some(struct control *control)
 static void refuse(struct control *control, const struct client *client,
 		   FILE *to)
 {
-	__s64 now = tsct_now_ns();
+	__s64 now = tsct_monotonic_ns();
 
 	fprintf(to, "error: only root may ask for that\n");
 	if (control->refused_ns && now - control->refused_ns < REFUSED_NS)
@@ -237,7 +237,7 @@ void control_dispatch(struct control *control)
 
 void control_tick(struct control *control)
 {
-	__s64 now = tsct_now_ns();
+	__s64 now = tsct_monotonic_ns();
 	int i;
 
 	for (i = 0; i < CLIENTS_MAX; i++)

@@ -159,30 +159,30 @@ static double seconds(const struct tsct_clock_state *state, __u64 from,
 
 	if (!mult || !from)
 		return NAN;
-	return (double)tsct_ticks_ns(mult, (__s64)(to - from)) / 1e9;
+	return (double)tsct_cycles_ns(mult, (__s64)(to - from)) / 1e9;
 }
 
 static void set_line(const struct tsct_clock_state *state, __u64 now,
 		     struct metrics *m)
 {
-	const struct tsct_pair *pair = &state->real;
+	const struct tsct_clock_params *pair = &state->real;
 
-	m->error_s = (double)tsct_pair_error_ps(pair, now) / 1e12;
+	m->error_s = (double)tsct_clock_params_error_ps(pair, now) / 1e12;
 	m->growth = (double)tsct_growth_ppb(pair->mult, pair->growth) / 1e9;
-	m->age_s = seconds(state, pair->as_of_tsc, now);
+	m->age_s = seconds(state, pair->as_of_cycles, now);
 	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
 	     state->status == TSCT_STATUS_CALIBRATING) &&
-	    (__s64)(now - pair->hold_after_tsc) > 0)
+	    (__s64)(now - pair->holdover_after_cycles) > 0)
 		m->status = TSCT_STATUS_HOLDOVER;
-	if ((__s64)(now - pair->void_after_tsc) > 0)
+	if ((__s64)(now - pair->void_after_cycles) > 0)
 		m->status = TSCT_STATUS_UNKNOWN;
 }
 
-void metrics_of_keeper(const struct keeper *k, struct metrics *ret)
+void metrics_of_keeper(const struct timekeeper *k, struct metrics *ret)
 {
 	const struct tsct_clock_state *state = &k->est.state;
 	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
-	__u64 now = keeper_stamp(k);
+	__u64 now = timekeeper_cycles(k);
 
 	ret->clocksource = k->signs.clocksource;
 	ret->status = state->status;
@@ -190,11 +190,11 @@ void metrics_of_keeper(const struct keeper *k, struct metrics *ret)
 	ret->cause = state->cause;
 	ret->source = state->source;
 	ret->skewed = k->skewed;
-	ret->epoch_age_s = seconds(state, state->epoch_tsc, now);
+	ret->epoch_age_s = seconds(state, state->epoch_cycles, now);
 	ret->hz = hz > 0 ? hz : NAN;
 	ret->hz_error = hz > 0 ? error_ppb / 1e9 : NAN;
 	ret->error_s = ret->growth = ret->age_s = NAN;
-	if (keeper_has_line(state))
+	if (timekeeper_has_params(state))
 		set_line(state, now, ret);
 	ret->stats = k->stats;
 }

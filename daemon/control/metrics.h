@@ -23,7 +23,7 @@ struct metrics {
 	double epoch_age_s;
 	double hz;
 	double hz_error;		/* relative, a bound */
-	struct keeper_stats stats;
+	struct timekeeper_stats stats;
 	bool module;			/* has our state */
 	__u64 channels;			/* that we hold, and their memory */
 	__u64 bytes;
@@ -34,6 +34,6 @@ struct metrics {
 void metrics_print(const struct metrics *m, FILE *to);
 
 /* Fills in what the keeper knows. */
-void metrics_of_keeper(const struct keeper *k, struct metrics *ret);
+void metrics_of_keeper(const struct timekeeper *k, struct metrics *ret);
 
 #endif /* TSCTRACED_METRICS_H */

@@ -12,7 +12,7 @@
 
 #define PER_DISPATCH	64
 
-struct links {
+struct link_monitor {
 	struct nl_sock *socket;
 	bool changed;
 };
@@ -23,7 +23,7 @@ struct links {
  */
 static int take(struct nl_msg *msg, void *ctx)
 {
-	struct links *links = ctx;
+	struct link_monitor *links = ctx;
 
 	switch (nlmsg_hdr(msg)->nlmsg_type) {
 	case RTM_NEWLINK:
@@ -45,7 +45,7 @@ static int overheard(struct sockaddr_nl *who, struct nlmsgerr *error, void *ctx)
 	return NL_SKIP;
 }
 
-static int prepare(struct links *links)
+static int prepare(struct link_monitor *links)
 {
 	struct nl_sock *s = links->socket;
 
@@ -61,9 +61,9 @@ static int prepare(struct links *links)
 	return 0;
 }
 
-int links_open(struct links **ret_links)
+int link_monitor_open(struct link_monitor **ret_links)
 {
-	struct links *links = calloc(1, sizeof(*links));
+	struct link_monitor *links = calloc(1, sizeof(*links));
 	int err = -ENOMEM;
 
 	if (!links)
@@ -74,14 +74,14 @@ int links_open(struct links **ret_links)
 		err = prepare(links);
 	}
 	if (err) {
-		links_close(links);
+		link_monitor_close(links);
 		return err;
 	}
 	*ret_links = links;
 	return 0;
 }
 
-void links_close(struct links *links)
+void link_monitor_close(struct link_monitor *links)
 {
 	if (!links)
 		return;
@@ -89,13 +89,13 @@ void links_close(struct links *links)
 	free(links);
 }
 
-int links_fd(const struct links *links)
+int link_monitor_fd(const struct link_monitor *links)
 {
 	return nl_socket_get_fd(links->socket);
 }
 
 /* What was lost, as too much came at once, was a change as well. */
-bool links_read(struct links *links)
+bool link_monitor_read(struct link_monitor *links)
 {
 	int i, err = 0;
 

@@ -5,14 +5,14 @@
 
 #include <stdbool.h>
 
-struct links;
+struct link_monitor;
 
 /* 0 or -errno: routing netlink cannot be had. */
-int links_open(struct links **ret_links);
-void links_close(struct links *links);	/* NULL is fine */
-int links_fd(const struct links *links);
+int link_monitor_open(struct link_monitor **ret_links);
+void link_monitor_close(struct link_monitor *links);	/* NULL is fine */
+int link_monitor_fd(const struct link_monitor *links);
 
 /* Reads what came, a bounded amount. True: something changed. */
-bool links_read(struct links *links);
+bool link_monitor_read(struct link_monitor *links);
 
 #endif /* TSCTRACED_LINKS_H */

@@ -106,7 +106,7 @@ static bool is_useless(const struct net_packet *p, const struct msghdr *msg)
 	return msg->msg_flags & MSG_TRUNC || !p->from.port || p->to_many;
 }
 
-int net_receive(struct net_socket *s, const struct netclock *clock,
+int net_receive(struct net_socket *s, const struct packet_clock *clock,
 		struct net_packet *ret_packets)
 {
 	__u64 now, was_empty = s->empty;
@@ -115,7 +115,7 @@ int net_receive(struct net_socket *s, const struct netclock *clock,
 	int i, nr;
 
 	prepare(&b, ret_packets);
-	now = netclock_now(clock);
+	now = packet_clock_now(clock);
 	nr = recvmmsg(s->fd, b.msg, NET_BATCH, MSG_DONTWAIT, NULL);
 	if (nr < 0) {
 		nr = -errno;
@@ -125,7 +125,7 @@ int net_receive(struct net_socket *s, const struct netclock *clock,
 	}
 	if (nr < NET_BATCH)
 		s->empty = now;
-	now = netclock_now(clock);
+	now = packet_clock_now(clock);
 	for (i = 0; i < nr; i++) {
 		struct net_packet *p = &ret_packets[i];
 
@@ -135,14 +135,14 @@ int net_receive(struct net_socket *s, const struct netclock *clock,
 		net_from_name(&b.name[i], &p->from);
 		p->len = is_useless(p, &b.msg[i].msg_hdr) ? 0 :
 			b.msg[i].msg_len;
-		p->stamp = netclock_kernel(clock, &told.stamp, was_empty, now,
+		p->stamp = packet_clock_kernel(clock, &told.stamp, was_empty, now,
 					   now);
 	}
 	return nr;
 }
 
-bool net_sent(struct net_socket *s, const struct netclock *clock,
-	      __u32 *ret_cookie, struct tsct_stamp *ret_stamp)
+bool net_sent(struct net_socket *s, const struct packet_clock *clock,
+	      __u32 *ret_cookie, struct tsct_packet_time *ret_stamp)
 {
 	char control[CONTROL_MAX], byte;
 	struct iovec iov = { &byte, sizeof(byte) };
@@ -157,13 +157,13 @@ bool net_sent(struct net_socket *s, const struct netclock *clock,
 		return false;
 	take_control(&msg, NULL, &told);
 	sent = &s->sent[told.id % NET_SENT];
-	*ret_stamp = (struct tsct_stamp) { 0 };
+	*ret_stamp = (struct tsct_packet_time) { 0 };
 	if (told.has_id && sent->waits && sent->id == told.id) {
 		sent->waits = false;
 		s->nr_waiting--;
 		*ret_cookie = sent->cookie;
-		*ret_stamp = netclock_kernel(clock, &told.stamp, sent->before,
-					     netclock_now(clock),
+		*ret_stamp = packet_clock_kernel(clock, &told.stamp, sent->before,
+					     packet_clock_now(clock),
 					     sent->before);
 	}
 	return true;

@@ -78,7 +78,7 @@ void net_restart_stamps(struct net_socket *s)
 	s->nr_waiting = 0;
 }
 
-static int open_udp(bool v6, const struct netclock *clock,
+static int open_udp(bool v6, const struct packet_clock *clock,
 		    struct net_socket *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -95,7 +95,7 @@ static int open_udp(bool v6, const struct netclock *clock,
 		set(ret->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	/* Of kernels that cannot, our own stamps have to do. */
 	net_restart_stamps(ret);
-	ret->empty = netclock_now(clock);
+	ret->empty = packet_clock_now(clock);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static int prepare_server(const struct net_socket *s)
 }
 
 int net_open_server(const struct tsct_address *address, bool v6, __u16 port,
-		    const struct netclock *clock, struct net_socket *ret)
+		    const struct packet_clock *clock, struct net_socket *ret)
 {
 	struct tsct_address any = { .port = port };
 	union net_name name;
@@ -135,7 +135,7 @@ int net_open_server(const struct tsct_address *address, bool v6, __u16 port,
 }
 
 int net_open_client(const struct tsct_address *to,
-		    const struct netclock *clock, struct net_socket *ret)
+		    const struct packet_clock *clock, struct net_socket *ret)
 {
 	union net_name name;
 	socklen_t len = net_to_name(to, &name);
@@ -179,12 +179,12 @@ static int join(const struct net_socket *server, const struct net_socket *lane)
 	return err;
 }
 
-int net_open_lane(struct net_socket *server, const struct tsct_address *address,
+int net_open_filtered(struct net_socket *server, const struct tsct_address *address,
 		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
-		  const struct netclock *clock, struct net_socket *ret)
+		  const struct packet_clock *clock, struct net_socket *ret)
 {
 	struct sock_fprog program;
-	int err = net_sort_program(server->v6, address, nr, key, nr_keys,
+	int err = net_filter_program(server->v6, address, nr, key, nr_keys,
 				   &program);
 
 	if (err)

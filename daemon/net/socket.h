@@ -30,7 +30,7 @@ struct net_socket {
 struct net_packet {
 	struct tsct_address from;
 	struct tsct_address to;		/* our address that it came to */
-	struct tsct_stamp stamp;
+	struct tsct_packet_time stamp;
 	bool to_many;			/* ... among others: multicast, broadcast */
 	size_t len;			/* 0: nothing to be looked at */
 	__u8 bytes[TSCT_NTP_MAX];
@@ -42,13 +42,13 @@ struct net_packet {
  * Return 0 or -errno.
  */
 int net_open_server(const struct tsct_address *address, bool v6, __u16 port,
-		    const struct netclock *clock, struct net_socket *ret);
+		    const struct packet_clock *clock, struct net_socket *ret);
 int net_open_client(const struct tsct_address *to,
-		    const struct netclock *clock, struct net_socket *ret);
+		    const struct packet_clock *clock, struct net_socket *ret);
 void net_close(struct net_socket *s);
 
 /*
- * net_open_lane - a second socket where a server has one, for packets of some
+ * net_open_filtered - a second socket where a server has one, for packets of some
  * @address, @nr: that come from one of these,
  * @key, @nr_keys: or end in a MAC that says it is of one of these keys
  *
@@ -57,9 +57,9 @@ void net_close(struct net_socket *s);
  * key ids can be faked. Returns 0 or -errno: then there is but one, as before;
  * -ENOENT: none of them speaks the server's version of IP.
  */
-int net_open_lane(struct net_socket *server, const struct tsct_address *address,
+int net_open_filtered(struct net_socket *server, const struct tsct_address *address,
 		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
-		  const struct netclock *clock, struct net_socket *ret);
+		  const struct packet_clock *clock, struct net_socket *ret);
 
 /*
  * net_send - send a datagram
@@ -70,7 +70,7 @@ int net_open_lane(struct net_socket *server, const struct tsct_address *address,
  */
 int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	     const void *bytes, size_t len, __u32 cookie,
-	     const struct netclock *clock, __u64 *ret_before);
+	     const struct packet_clock *clock, __u64 *ret_before);
 
 /*
  * net_send_together - up to NET_TOGETHER answers, by one system call
@@ -90,11 +90,11 @@ void net_send_together(struct net_socket *s, const struct net_answer *answer,
  * net_receive - up to NET_BATCH datagrams that are there
  * Returns how many, or -errno: -EAGAIN: none; -ECONNREFUSED: nobody listens
  */
-int net_receive(struct net_socket *s, const struct netclock *clock,
+int net_receive(struct net_socket *s, const struct packet_clock *clock,
 		struct net_packet *ret_packets);
 
 /* One stamp of what was sent; false: there is none (by now). */
-bool net_sent(struct net_socket *s, const struct netclock *clock,
-	      __u32 *ret_cookie, struct tsct_stamp *ret_stamp);
+bool net_sent(struct net_socket *s, const struct packet_clock *clock,
+	      __u32 *ret_cookie, struct tsct_packet_time *ret_stamp);
 
 #endif /* TSCTRACED_NET_H */

@@ -143,7 +143,7 @@ static int write_program(struct program *p, bool v6, const __u32 *from,
 	return -E2BIG;
 }
 
-int net_sort_program(bool v6, const struct tsct_address *address,
+int net_filter_program(bool v6, const struct tsct_address *address,
 		     unsigned int nr, const __u32 *key, unsigned int nr_keys,
 		     struct sock_fprog *ret)
 {

@@ -25,11 +25,11 @@ socklen_t net_to_name(const struct tsct_address *from, union net_name *to);
 void net_from_name(const union net_name *from, struct tsct_address *to);
 
 /*
- * net_sort_program - which of two sockets gets a packet, as net_open_lane() has it
+ * net_filter_program - which of two sockets gets a packet, as net_open_filtered() has it
  * The caller frees its filter. -ENOMEM; -E2BIG: a program cannot be that long;
  * -ENOENT: none of them speaks that version of IP.
  */
-int net_sort_program(bool v6, const struct tsct_address *address,
+int net_filter_program(bool v6, const struct tsct_address *address,
 		     unsigned int nr, const __u32 *key, unsigned int nr_keys,
 		     struct sock_fprog *ret);
 

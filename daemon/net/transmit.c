@@ -68,13 +68,13 @@ static void remember(struct net_socket *s, __u32 cookie, __u64 before)
  * this one was not sent; whether the kernel counted it, nobody can tell.
  */
 static int send_once(struct net_socket *s, const struct msghdr *msg,
-		     bool is_counted, const struct netclock *clock,
+		     bool is_counted, const struct packet_clock *clock,
 		     __u64 *ret_before)
 {
 	ssize_t len;
 
 	if (ret_before)
-		*ret_before = netclock_now(clock);
+		*ret_before = packet_clock_now(clock);
 	len = sendmsg(s->fd, msg, MSG_NOSIGNAL);
 	if (len >= 0)
 		return 0;
@@ -86,7 +86,7 @@ static int send_once(struct net_socket *s, const struct msghdr *msg,
 
 int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	     const void *bytes, size_t len, __u32 cookie,
-	     const struct netclock *clock, __u64 *ret_before)
+	     const struct packet_clock *clock, __u64 *ret_before)
 {
 	struct iovec iov = { (void *)(uintptr_t)bytes, len };
 	bool is_counted = cookie != NET_NO_COOKIE;

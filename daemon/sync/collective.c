@@ -58,20 +58,20 @@ static bool all_below(const struct peers *p)
 
 	if (!has_members(p))
 		return true;
-	barrier = tsct_round_barrier(p->members.round);
-	return tsct_round_missing(p->members.round, barrier, NULL, 0) <= 1;
+	barrier = tsct_schedule_barrier(p->members.round);
+	return tsct_schedule_missing(p->members.round, barrier, NULL, 0) <= 1;
 }
 
 static bool waits_here(const struct peers *p)
 {
 	return p->barrier.number &&
-		tsct_now_ns() - p->barrier.waited_ns <= WAITS_NS;
+		tsct_monotonic_ns() - p->barrier.waited_ns <= WAITS_NS;
 }
 
 static bool waits_below(const struct peers *p)
 {
 	return has_members(p) && p->barrier.asked_ns &&
-		tsct_now_ns() - p->barrier.asked_ns <= LATELY_NS;
+		tsct_monotonic_ns() - p->barrier.asked_ns <= LATELY_NS;
 }
 
 bool barrier_arrived(const struct peers *p, const struct source *s)
@@ -83,17 +83,17 @@ bool barrier_arrived(const struct peers *p, const struct source *s)
 bool barrier_asks(const struct peers *p, const struct source *s)
 {
 	return s == parent(p) && (waits_below(p) || (p->barrier.waited_ns &&
-		tsct_now_ns() - p->barrier.waited_ns < LATELY_NS));
+		tsct_monotonic_ns() - p->barrier.waited_ns < LATELY_NS));
 }
 
 static void release(struct peers *p)
 {
-	struct tsct_round *round = p->members.round;
+	struct tsct_schedule *round = p->members.round;
 
 	if (has_members(p) && parent(p)) {
-		tsct_round_arrived(round, tsct_round_barrier(round),
-				   (__u64)tsct_now_ns() / 1000);
-		members_hint(p);
+		tsct_schedule_arrived(round, tsct_schedule_barrier(round),
+				   (__u64)tsct_monotonic_ns() / 1000);
+		members_request_poll(p);
 	}
 	p->barrier.released = p->barrier.number;
 	p->barrier.number = 0;
@@ -114,38 +114,38 @@ void barrier_answered(struct peers *p, const struct source *s)
 /* No parent: members and we are all there is. */
 static void look_as_master(struct peers *p)
 {
-	struct tsct_round *round = p->members.round;
+	struct tsct_schedule *round = p->members.round;
 
 	if (!has_members(p)) {
 		release(p);		/* alone: nobody to wait for */
 		return;
 	}
-	if (!tsct_round_released(round, p->barrier.number)) {
-		p->barrier.number = tsct_round_barrier(round);
-		tsct_round_arrived(round, p->barrier.number,
-				   (__u64)tsct_now_ns() / 1000);
+	if (!tsct_schedule_released(round, p->barrier.number)) {
+		p->barrier.number = tsct_schedule_barrier(round);
+		tsct_schedule_arrived(round, p->barrier.number,
+				   (__u64)tsct_monotonic_ns() / 1000);
 	}
-	if (!tsct_round_released(round, p->barrier.number))
+	if (!tsct_schedule_released(round, p->barrier.number))
 		return;
 	release(p);
-	members_hint(p);
+	members_request_poll(p);
 }
 
 /* Whoever waited here is gone. */
 static void expire(struct peers *p)
 {
 	if (!p->barrier.number ||
-	    tsct_now_ns() - p->barrier.waited_ns <= WAITS_NS)
+	    tsct_monotonic_ns() - p->barrier.waited_ns <= WAITS_NS)
 		return;
 	p->barrier.number = 0;
 	if (has_members(p))
-		tsct_round_left(p->members.round);
+		tsct_schedule_left(p->members.round);
 }
 
 void barrier_asked(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 
 	/* Before the last one arrives, and we with him though we left. */
 	expire(p);
@@ -154,14 +154,14 @@ void barrier_asked(struct peers *p)
 		return;
 	}
 	b->since_ns = b->asked_ns = now_ns;
-	sources_nudge(p);		/* our master shall know, too */
+	sources_poll_for_barrier(p);		/* our master shall know, too */
 }
 
 /* Who waits at another node cannot be told names; who runs this one can. */
 static void tell_missing(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 	char names[512];
 	__u32 number;
 
@@ -169,8 +169,8 @@ static void tell_missing(struct peers *p)
 	    now_ns - b->since_ns < PATIENCE_NS ||
 	    (b->told_ns && now_ns - b->told_ns < TELL_NS))
 		return;
-	number = tsct_round_barrier(p->members.round);
-	if (!tsct_round_missing(p->members.round, number, names, sizeof(names)))
+	number = tsct_schedule_barrier(p->members.round);
+	if (!tsct_schedule_missing(p->members.round, number, names, sizeof(names)))
 		return;
 	b->told_ns = now_ns;
 	log_info("collective %u waits for %s", number, names);
@@ -196,13 +196,13 @@ static void begin(struct peers *p, __u32 number)
 
 	if (!s)
 		number = has_members(p) ?
-			tsct_round_barrier(p->members.round) :
+			tsct_schedule_barrier(p->members.round) :
 			p->barrier.released + 1;
 	/* Its last answer may still be that of the one before. */
 	else if (!number && s->client.remote.barrier != p->barrier.released)
 		number = s->client.remote.barrier;
 	p->barrier.number = number;
-	sources_nudge(p);
+	sources_poll_for_barrier(p);
 }
 
 /*
@@ -216,8 +216,8 @@ void barrier_below(const struct peers *p, char *names, size_t size)
 	*names = '\0';
 	if (!has_members(p) || all_below(p))
 		return;
-	tsct_round_missing(p->members.round,
-			   tsct_round_barrier(p->members.round), names, size);
+	tsct_schedule_missing(p->members.round,
+			   tsct_schedule_barrier(p->members.round), names, size);
 	rest = strstr(names, ", ");
 	if (rest && (waits_here(p) || !*p->conf->name))
 		memmove(names, rest + 2, strlen(rest + 2) + 1);
@@ -228,8 +228,8 @@ void barrier_missing(const struct peers *p, char *names, size_t size)
 	const struct source *s = parent(p);
 
 	if (!s)
-		tsct_round_missing(p->members.round,
-				   tsct_round_barrier(p->members.round), names,
+		tsct_schedule_missing(p->members.round,
+				   tsct_schedule_barrier(p->members.round), names,
 				   size);
 	else if (!s->client.reach)
 		snprintf(names, size, "%s, which does not answer",
@@ -277,11 +277,11 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 	}
 	if (was_released(b, (__u32)number)) {
 		if (!b->number)
-			b->waited_ns = tsct_now_ns();
+			b->waited_ns = tsct_monotonic_ns();
 		say_over(p, (__u32)number, to);
 		return;
 	}
-	b->waited_ns = tsct_now_ns();
+	b->waited_ns = tsct_monotonic_ns();
 	if (!b->number)
 		begin(p, (__u32)number);
 	barrier_tick(p);

@@ -24,7 +24,7 @@ struct history {
 	struct noted noted[HISTORY];	/* by number */
 };
 
-struct history *history_new(void)
+struct history *exchange_log_new(void)
 {
 	struct history *h = calloc(1, sizeof(*h));
 	__u64 random[2];
@@ -36,19 +36,19 @@ struct history *history_new(void)
 	return h;
 }
 
-void history_free(struct history *history)
+void exchange_log_free(struct history *history)
 {
 	free(history);
 }
 
-void history_note(struct peers *p, unsigned int nr,
+void exchange_log_add(struct peers *p, unsigned int nr,
 		  const struct tsct_exchange *x)
 {
 	struct history *h = p->history;
 	struct noted *noted = &h->noted[++h->last % HISTORY];
 
 	*noted = (struct noted) {
-		.stamp = netclock_now(&p->clock), .source = nr, .x = *x,
+		.stamp = packet_clock_now(&p->clock), .source = nr, .x = *x,
 		.remote = p->source[nr].client.remote,
 		.clock_epoch = p->keeper->est.state.epoch,
 		.cluster_epoch = tsct_cluster_epoch(p->cluster),
@@ -146,7 +146,7 @@ static json_t *show_all(const struct peers *p, __u64 number)
 		"samples", samples);
 }
 
-void history_answer(const struct peers *p, const char *after, FILE *to)
+void exchange_log_answer(const struct peers *p, const char *after, FILE *to)
 {
 	char *end;
 	__u64 number = strtoull(after, &end, 10);

@@ -14,15 +14,15 @@
 struct peers;
 struct history;
 
-struct history *history_new(void);
-void history_free(struct history *history);	/* NULL is fine */
+struct history *exchange_log_new(void);
+void exchange_log_free(struct history *history);	/* NULL is fine */
 
 /* Source @nr has one more, just now. */
-void history_note(struct peers *p, unsigned int nr,
+void exchange_log_add(struct peers *p, unsigned int nr,
 		  const struct tsct_exchange *x);
 
 /*
- * history_answer - the request "samples AFTER": those with higher numbers
+ * exchange_log_answer - the request "samples AFTER": those with higher numbers
  *
  * JSON: who we are, "life", which is another one if numbers begin anew, "first"
  * and "last" of the numbers that are there, and "samples", oldest first: arrays of
@@ -35,6 +35,6 @@ void history_note(struct peers *p, unsigned int nr,
  * where what has 64 bits is signed. No more than some in one answer: who wants the
  * rest asks again.
  */
-void history_answer(const struct peers *p, const char *after, FILE *to);
+void exchange_log_answer(const struct peers *p, const char *after, FILE *to);
 
 #endif /* TSCTRACED_PEER_HISTORY_H */

@@ -97,7 +97,7 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 			 show_curve(&t, x[0].t1, x[n - 1].t4));
 }
 
-void window_answer(const struct peers *p, FILE *to)
+void exchange_report_answer(const struct peers *p, FILE *to)
 {
 	json_t *sources = json_array(), *all;
 	unsigned int i;

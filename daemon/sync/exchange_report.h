@@ -7,6 +7,6 @@
 struct peers;
 
 /* The exchanges that are remembered, and the fits of them: the request "exchanges" */
-void window_answer(const struct peers *peers, FILE *to);
+void exchange_report_answer(const struct peers *peers, FILE *to);
 
 #endif /* TSCTRACED_PEER_WINDOW_H */

@@ -12,9 +12,9 @@
 #define SLOT_US		500		/* for an exchange, at least */
 #define PROBES		16		/* of the table, per look-up */
 
-static struct tsct_round_options options_of(const struct conf *conf)
+static struct tsct_schedule_options options_of(const struct conf *conf)
 {
-	struct tsct_round_options options = conf->round;
+	struct tsct_schedule_options options = conf->round;
 	__u64 random[2];
 
 	peers_random(random);
@@ -26,7 +26,7 @@ static struct tsct_round_options options_of(const struct conf *conf)
 
 static void free_members(struct members *m)
 {
-	tsct_round_free(m->round);
+	tsct_schedule_free(m->round);
 	free(m->table);
 	memset(m, 0, sizeof(*m));
 }
@@ -39,16 +39,16 @@ void members_close(struct peers *p)
 /* Where that fails, those that were there are left as they are. */
 static int open_members(struct peers *p)
 {
-	const struct tsct_round_options options = options_of(p->conf);
+	const struct tsct_schedule_options options = options_of(p->conf);
 	struct members m = {
-		.round = tsct_round_new(&options),
+		.round = tsct_schedule_new(&options),
 		.table = calloc(TSCT_MEMBERS_MAX, sizeof(*m.table)),
 	};
 	unsigned int i;
 	int err = m.round && m.table ? 0 : -ENOMEM;
 
 	for (i = 0; i < p->conf->nr_children && !err; i++)
-		err = tsct_round_expect(m.round, p->conf->child[i].name);
+		err = tsct_schedule_expect(m.round, p->conf->child[i].name);
 	if (err) {
 		free_members(&m);
 		return err;
@@ -106,15 +106,15 @@ int members_follow(struct peers *p, const struct conf *old)
 	change_children(m, conf);
 	for (i = 0; i < old->nr_children; i++)
 		if (!named(conf, old->child[i].name))
-			tsct_round_dismiss(m->round, old->child[i].name);
+			tsct_schedule_dismiss(m->round, old->child[i].name);
 	for (i = 0; i < conf->nr_children && !err; i++)
-		err = tsct_round_expect(m->round, conf->child[i].name);
+		err = tsct_schedule_expect(m->round, conf->child[i].name);
 	return err;
 }
 
 /* ---- who is who --------------------------------------------------------- */
 
-static bool is_child(const struct conf_child *child, const struct tsct_ask *ask)
+static bool is_child(const struct conf_child *child, const struct tsct_responder_request *ask)
 {
 	if (child->key && child->key != ask->key_id)
 		return false;
@@ -126,7 +126,7 @@ static bool is_child(const struct conf_child *child, const struct tsct_ask *ask)
 }
 
 static const struct conf_child *find_child(const struct conf *conf,
-					   const struct tsct_ask *ask)
+					   const struct tsct_responder_request *ask)
 {
 	unsigned int i;
 
@@ -162,7 +162,7 @@ static void greet(const struct member *member, const char *name)
 			 (unsigned long long)member->node);
 }
 
-static void enter(struct peers *p, const struct tsct_ask *ask,
+static void enter(struct peers *p, const struct tsct_responder_request *ask,
 		  const struct conf_child *child, __s64 now_ns)
 {
 	struct members *m = &p->members;
@@ -172,7 +172,7 @@ static void enter(struct peers *p, const struct tsct_ask *ask,
 	bool is_new;
 
 	name = child ? child->name : peers_name(ask->from, text, sizeof(text));
-	if (!member || tsct_round_member(m->round, ask->request.node, name,
+	if (!member || tsct_schedule_member(m->round, ask->request.node, name,
 					 (__u64)now_ns / 1000))
 		return;
 	is_new = member->node != ask->request.node;
@@ -189,7 +189,7 @@ static void enter(struct peers *p, const struct tsct_ask *ask,
 
 /* Who is allowed, and no more, has the tokens of a stranger: he is not to be asked
  * to come more often than they last. */
-static void spare_tokens(const struct peers *p, const struct tsct_ask *ask)
+static void spare_tokens(const struct peers *p, const struct tsct_responder_request *ask)
 {
 	__u32 interval_us = p->conf->ratelimit.interval_us;
 
@@ -198,25 +198,25 @@ static void spare_tokens(const struct peers *p, const struct tsct_ask *ask)
 		ask->reply->turn_us = interval_us;
 }
 
-void members_asked(void *ctx, const struct tsct_ask *ask)
+void members_asked(void *ctx, const struct tsct_responder_request *ask)
 {
 	struct peers *p = ctx;
 	const struct conf_child *child = find_child(p->conf, ask);
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 
 	if (!child && p->conf->nr_children)
 		return;			/* it may ask, and does not belong */
 	enter(p, ask, child, now_ns);
 	if (ask->request.flags & TSCT_EXT_ARRIVED || ask->below)
 		barrier_asked(p);
-	tsct_round_below(p->members.round, ask->request.node,
+	tsct_schedule_below(p->members.round, ask->request.node,
 			 ask->below ? ask->below : "");
-	tsct_round_ask(p->members.round, &ask->request, ask->reply,
+	tsct_schedule_ask(p->members.round, &ask->request, ask->reply,
 		       (__u64)now_ns / 1000);
 	spare_tokens(p, ask);
 	if (ask->missing)
 		barrier_missing(p, ask->missing, TSCT_MISSING_TEXT + 1);
-	members_hint(p);
+	members_request_poll(p);
 }
 
 /* ---- sessions ----------------------------------------------------------- */
@@ -225,7 +225,7 @@ static void hint(struct peers *p, const struct member *member)
 {
 	struct net_packet to = { .from = member->address, .to = member->ours };
 	__u8 bytes[TSCT_NTP_MAX];
-	size_t len = tsct_responder_hint(&p->service.timeline, p->conf->keys,
+	size_t len = tsct_responder_request_poll(&p->service.timeline, p->conf->keys,
 					 member->key, bytes);
 	__u64 before;
 
@@ -234,11 +234,11 @@ static void hint(struct peers *p, const struct member *member)
 			 NET_NO_COOKIE, &p->clock, &before);
 }
 
-void members_hint(struct peers *p)
+void members_request_poll(struct peers *p)
 {
 	struct members *m = &p->members;
-	__s64 now_ns = tsct_now_ns();
-	__u32 session = tsct_round_open(m->round, (__u64)now_ns / 1000);
+	__s64 now_ns = tsct_monotonic_ns();
+	__u32 session = tsct_schedule_open(m->round, (__u64)now_ns / 1000);
 	unsigned int i;
 
 	if (!session || session == m->session)
@@ -251,9 +251,9 @@ void members_hint(struct peers *p)
 
 __u32 members_begin(struct peers *p)
 {
-	__u32 session = tsct_round_begin(p->members.round,
-					 (__u64)tsct_now_ns() / 1000);
+	__u32 session = tsct_schedule_begin(p->members.round,
+					 (__u64)tsct_monotonic_ns() / 1000);
 
-	members_hint(p);
+	members_request_poll(p);
 	return session;
 }

@@ -135,22 +135,22 @@ static int make_cluster(struct peers *p)
 		.hz = tsct_rate_hz(&p->keeper->est, NULL),
 	};
 
-	p->history = history_new();
+	p->history = exchange_log_new();
 	if (!p->history)
 		return -ENOMEM;
 	p->cluster = tsct_cluster_new(&options, TSCT_SOURCES_MAX);
 	if (!p->cluster) {
-		history_free(p->history);
+		exchange_log_free(p->history);
 		p->history = NULL;
 		return -ENOMEM;
 	}
-	keeper_use_cluster(p->keeper, p->cluster);
+	timekeeper_use_cluster(p->keeper, p->cluster);
 	return 0;
 }
 
 static void watch_links(struct peers *p)
 {
-	int err = links_open(&p->links);
+	int err = link_monitor_open(&p->links);
 
 	if (err)
 		log_warning("changes of the network go unnoticed: %s",
@@ -180,18 +180,18 @@ static int start_network(struct peers *p)
 	return 0;
 }
 
-void peers_recall(struct peers *p, struct real *real)
+void peers_restore(struct peers *p, struct platform *real)
 {
 	p->real = real;
 	real->env.last(real->env.ctx, &p->last);
 }
 
-int peers_start(struct peers *p, struct keeper *keeper)
+int peers_start(struct peers *p, struct timekeeper *keeper)
 {
 	int err = 0;
 
 	p->keeper = keeper;
-	netclock_init(&p->clock, keeper, p->real);
+	packet_clock_init(&p->clock, keeper, p->real);
 	if (conf_has_network(p->conf))
 		err = start_network(p);
 	if (!err)
@@ -209,13 +209,13 @@ void peers_stop(struct peers *p)
 		source_close(p, i);
 	p->nr_sources = 0;
 	close_network(p);
-	links_close(p->links);
+	link_monitor_close(p->links);
 	p->links = NULL;
 	p->has_changed = false;
-	keeper_use_cluster(p->keeper, NULL);
+	timekeeper_use_cluster(p->keeper, NULL);
 	tsct_cluster_free(p->cluster);
 	p->cluster = NULL;
-	history_free(p->history);
+	exchange_log_free(p->history);
 	p->history = NULL;
 }
 
@@ -300,18 +300,18 @@ void peers_reload(struct peers *p)
 /* ---- work --------------------------------------------------------------- */
 
 /* Not for each of a thousand changes in a second: the rest with the next tick */
-void peers_look_at_links(struct peers *p)
+void peers_links_changed(struct peers *p)
 {
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 
-	if (!links_read(p->links) && !p->has_changed)
+	if (!link_monitor_read(p->links) && !p->has_changed)
 		return;
 	p->has_changed = now_ns - p->changed_ns < NS_PER_S;
 	if (p->has_changed)
 		return;
 	p->changed_ns = now_ns;
 	log_debug("the network changed: asking all sources");
-	sources_hurry(p);
+	sources_poll_now(p);
 }
 
 static __s64 first_due_ns(const struct peers *p)
@@ -347,7 +347,7 @@ unsigned int peers_wants(struct peers *p, struct pollfd *fds,
 	for (i = 0; i < p->service.nr; i++)
 		want(p, fds, p->service.socket[i].fd, WANTED_SERVER, i);
 	if (p->links)
-		want(p, fds, links_fd(p->links), WANTED_LINKS, 0);
+		want(p, fds, link_monitor_fd(p->links), WANTED_LINKS, 0);
 	*ret_until_ns = first_due_ns(p);
 	return p->nr_wanted;
 }
@@ -356,7 +356,7 @@ static void dispatch(struct peers *p, const struct wanted *wanted)
 {
 	switch (wanted->kind) {
 	case WANTED_LINKS:
-		peers_look_at_links(p);
+		peers_links_changed(p);
 		return;
 	case WANTED_SOURCE:
 		source_dispatch(p, wanted->nr);
@@ -368,12 +368,12 @@ static void dispatch(struct peers *p, const struct wanted *wanted)
 
 static void ask_due(struct peers *p)
 {
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 	unsigned int i;
 
 	if (now_ns < first_due_ns(p))
 		return;
-	netclock_round(&p->clock);
+	packet_clock_round(&p->clock);
 	for (i = 0; i < p->nr_sources; i++)
 		source_due(p, i, now_ns);
 }
@@ -388,7 +388,7 @@ void peers_dispatch(struct peers *p, const struct pollfd *fds)
 	ask_due(p);
 }
 
-bool peers_pressing(struct peers *p)
+bool peers_urgent(struct peers *p)
 {
 	bool pressing = p->pressing;
 

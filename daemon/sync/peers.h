@@ -24,15 +24,15 @@ struct peers;
 
 /*
  * peers_open - read the configuration, say what is wrong with it
- * peers_recall - before the keeper starts: what was published last, and may be
+ * peers_restore - before the keeper starts: what was published last, and may be
  * gone on with
  * peers_start - do what the configuration says; @keeper runs
  * peers_stop - after the keeper did, which says last what is known here
  * Return 0 or -errno.
  */
 int peers_open(const struct peers_options *options, struct peers **ret_peers);
-void peers_recall(struct peers *peers, struct real *real);
-int peers_start(struct peers *peers, struct keeper *keeper);
+void peers_restore(struct peers *peers, struct platform *real);
+int peers_start(struct peers *peers, struct timekeeper *keeper);
 void peers_stop(struct peers *peers);	/* what was started */
 void peers_close(struct peers *peers);	/* NULL is fine */
 
@@ -56,7 +56,7 @@ void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 void peers_tick(struct peers *peers);
 
 /* Since it was asked last: is there something that cannot wait for a tick? */
-bool peers_pressing(struct peers *peers);
+bool peers_urgent(struct peers *peers);
 
 /*
  * peers_answer - requests of the control socket: peers, exchanges, samples, sync,

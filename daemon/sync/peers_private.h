@@ -19,7 +19,7 @@
 #define SOURCE_HELD	3
 
 /* What it says cannot be; it was outvoted */
-enum source_doubt { DOUBT_NONE, DOUBT_REFUSED, DOUBT_LIAR };
+enum source_doubt { DOUBT_NONE, DOUBT_REFUSED, DOUBT_FALSETICKER };
 
 struct source {
 	struct conf_source conf;
@@ -63,29 +63,29 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns);
 void source_dispatch(struct peers *p, unsigned int nr);
 
 /* All at once, as something changed. */
-void sources_hurry(struct peers *p);
+void sources_poll_now(struct peers *p);
 
 /* Our own session: many exchanges with each. */
-void sources_sweep(struct peers *p);
+void sources_burst(struct peers *p);
 bool sources_busy(const struct peers *p);
 
 /* Ask those soon that a collective waits for. */
-void sources_nudge(struct peers *p);
+void sources_poll_for_barrier(struct peers *p);
 
 /* Our counter was disrupted. */
 void sources_disrupt(struct peers *p);
 
 /* Now and then: what is new about them is logged. */
-void sources_tell(struct peers *p);
+void sources_log(struct peers *p);
 
 /* Between the three files of it */
 __s64 source_poll_ns(const struct source *s, __u64 random);
 void source_back_off(struct source *s);
-void source_hurry(struct source *s, __s64 now_ns);
+void source_poll_now(struct source *s, __s64 now_ns);
 void source_read_stamps(struct peers *p, struct source *s);
 void source_flush(struct peers *p, unsigned int nr);
 void source_leave_session(struct peers *p, unsigned int nr);
-void source_tell_answer(struct source *s, enum tsct_client_result result,
+void source_log_answer(struct source *s, enum tsct_client_result result,
 			__s64 now_ns);
 
 /* ---- peer_member.c: who belongs to us ----------------------------------- */
@@ -101,7 +101,7 @@ struct member {
 };
 
 struct members {
-	struct tsct_round *round;
+	struct tsct_schedule *round;
 	struct member *table;		/* TSCT_MEMBERS_MAX of them */
 	const struct net_packet *packet;	/* the request being answered */
 	unsigned int socket;
@@ -115,13 +115,13 @@ struct members {
  */
 int members_follow(struct peers *p, const struct conf *old);
 void members_close(struct peers *p);
-void members_asked(void *ctx, const struct tsct_ask *ask);
+void members_asked(void *ctx, const struct tsct_responder_request *ask);
 
 /* Begins a session of all members; its number. */
 __u32 members_begin(struct peers *p);
 
 /* The round has begun one: ask its members to come. */
-void members_hint(struct peers *p);
+void members_request_poll(struct peers *p);
 
 /* ---- peer_barrier.c: collectives ---------------------------------------- */
 
@@ -173,7 +173,7 @@ struct service {
 	struct net_socket socket[SERVER_SOCKETS_MAX];
 	unsigned int nr;
 	struct tsct_responder *responder;
-	struct tsct_guard *guard;
+	struct tsct_ratelimit *guard;
 	struct tsct_timeline timeline;
 	__s64 told_ns[TSCT_ANSWER_NR];
 	__s64 now_ns;			/* when packets were looked at last */
@@ -201,9 +201,9 @@ struct wanted {
 struct peers {
 	struct peers_options options;
 	struct conf *conf;		/* NULL: there is no file */
-	struct keeper *keeper;
-	struct real *real;
-	struct netclock clock;
+	struct timekeeper *keeper;
+	struct platform *real;
+	struct packet_clock clock;
 	__u64 node, host;
 	struct wanted wanted[PEERS_FDS_MAX];
 	unsigned int nr_wanted;
@@ -211,7 +211,7 @@ struct peers {
 	unsigned int nr_sources;
 	struct service service;
 	struct members members;
-	struct links *links;
+	struct link_monitor *links;
 	bool has_changed;		/* it has, and nobody asked since */
 	__s64 changed_ns;		/* when it did last, that we asked after */
 	struct tsct_cluster *cluster;
@@ -233,7 +233,7 @@ struct peers {
 bool peers_busy(const struct peers *p);
 
 /* The network changed, and what had to wait for a second */
-void peers_look_at_links(struct peers *p);
+void peers_links_changed(struct peers *p);
 
 /* Two numbers that nobody can guess */
 void peers_random(__u64 ret[2]);

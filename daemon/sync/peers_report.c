@@ -116,7 +116,7 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 	struct tsct_source_state state;
 	bool known, fitted;
 
-	tsct_cluster_source(p->cluster, nr, netclock_now(&p->clock), &state);
+	tsct_cluster_source(p->cluster, nr, packet_clock_now(&p->clock), &state);
 	known = state.known;
 	fitted = state.kept;
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
@@ -173,7 +173,7 @@ static json_t *show_members(const struct peers *p)
 {
 	const struct members *m = &p->members;
 	json_t *members = json_array();
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 	unsigned int i;
 
 	for (i = 0; m->table && i < TSCT_MEMBERS_MAX; i++)
@@ -186,7 +186,7 @@ static json_t *show_members(const struct peers *p)
 static json_t *show_cluster(const struct peers *p)
 {
 	const struct tsct_clock_state *state = &p->keeper->est.state;
-	__u64 now = netclock_now(&p->clock);
+	__u64 now = packet_clock_now(&p->clock);
 
 	return json_pack("{s:s, s:I, s:I, s:o, s:o}",
 		"status", tsct_status_name(state->cluster_status),
@@ -194,15 +194,15 @@ static json_t *show_cluster(const struct peers *p)
 		"timeline", (json_int_t)state->cluster_timeline,
 		"master", id(state->cluster_master),
 		"error_ns", number(state->cluster.mult ?
-			(double)tsct_pair_error_ps(&state->cluster, now) / 1e3 :
+			(double)tsct_clock_params_error_ps(&state->cluster, now) / 1e3 :
 			NAN));
 }
 
 bool peers_busy(const struct peers *p)
 {
 	return sources_busy(p) || (p->members.round &&
-		tsct_round_open(p->members.round,
-				(__u64)tsct_now_ns() / 1000));
+		tsct_schedule_open(p->members.round,
+				(__u64)tsct_monotonic_ns() / 1000));
 }
 
 static json_t *show_session(const struct peers *p)
@@ -242,7 +242,7 @@ static void begin_session(struct peers *p, FILE *to)
 {
 	if (p->members.round && p->service.nr)
 		members_begin(p);
-	sources_sweep(p);
+	sources_burst(p);
 	say(json_pack("{s:o}", "session", show_session(p)), to);
 }
 
@@ -260,9 +260,9 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 		fprintf(to, "error: no network is configured: see "
 			"tsctraced.conf(5)\n");
 	else if (is_window)
-		window_answer(p, to);
+		exchange_report_answer(p, to);
 	else if (is_samples)
-		history_answer(p, request + 8, to);
+		exchange_log_answer(p, request + 8, to);
 	else if (is_sync)
 		begin_session(p, to);
 	else if (is_timesync)

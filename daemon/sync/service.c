@@ -36,9 +36,9 @@ static bool ask_kernel(__u64 *ret_error_ns)
 
 static void tell_ntp(struct peers *p, struct tsct_timeline *t)
 {
-	__u64 error_ns, kernel_ns = 0, now = netclock_now(&p->clock);
+	__u64 error_ns, kernel_ns = 0, now = packet_clock_now(&p->clock);
 	__s64 ns;
-	bool known = netclock_real(&p->clock, now, &ns, &error_ns);
+	bool known = packet_clock_real(&p->clock, now, &ns, &error_ns);
 
 	if (known && !p->conf->stratum)
 		known = ask_kernel(&kernel_ns);
@@ -65,7 +65,7 @@ void service_refresh(struct peers *p)
 		return;
 	t->node = p->node;
 	t->host = p->host;
-	t->status = tsct_cluster_timeline(p->cluster, netclock_now(&p->clock),
+	t->status = tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock),
 					  &t->master, &t->epoch, &t->depth,
 					  &t->line);
 	t->has_line = t->status == TSCT_STATUS_CALIBRATING ||
@@ -80,22 +80,22 @@ static __u64 now_ticks(void *ctx)
 {
 	struct peers *p = ctx;
 
-	return netclock_now(&p->clock);
+	return packet_clock_now(&p->clock);
 }
 
 /* Of what the page does not know: as long ago as the counter has it */
 static __s64 real_ns(void *ctx, __u64 ticks)
 {
 	struct peers *p = ctx;
-	double hz = (double)netclock_ticks(&p->clock, NS_PER_S);
+	double hz = (double)packet_clock_cycles(&p->clock, NS_PER_S);
 	struct timespec ts;
 	__u64 error_ns;
 	__s64 ns;
 
-	if (netclock_real(&p->clock, ticks, &ns, &error_ns))
+	if (packet_clock_real(&p->clock, ticks, &ns, &error_ns))
 		return ns;
 	tsct_gettime(CLOCK_REALTIME, &ts);
-	ns = (__s64)((double)(__s64)(netclock_now(&p->clock) - ticks) *
+	ns = (__s64)((double)(__s64)(packet_clock_now(&p->clock) - ticks) *
 		     (double)NS_PER_S / hz);
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
 }
@@ -138,10 +138,10 @@ static void tell(struct peers *p, const struct net_packet *packet,
 	peers_name(&packet->from, text, sizeof(text));
 	if (ntp.has_mac)
 		log_warning("request from %s by key %u: %s", text, ntp.key_id,
-			    tsct_responder_why(answer));
+			    tsct_responder_result_text(answer));
 	else
 		log_warning("request from %s: %s", text,
-			    tsct_responder_why(answer));
+			    tsct_responder_result_text(answer));
 }
 
 /*
@@ -182,20 +182,20 @@ static void flush(struct peers *p, struct net_socket *socket)
 	if (now_ns - out->pace.seen_ns > PACE_NS)
 		out->pace = (struct pace) { .since_ns = now_ns };
 	pace = pace_of(&out->pace);
-	at = netclock_now(&p->clock);
+	at = packet_clock_now(&p->clock);
 	for (i = 0; i < out->nr; i++)
 		tsct_ntp_set_transmit(out->answer[i].bytes, tsct_ntp_from_ns(
 				      real_ns(p, at + i * pace)));
 	net_send_together(socket, out->answer, out->nr);
 	if (out->nr == NET_TOGETHER)
-		note_pace(&out->pace, (netclock_now(&p->clock) - at) /
+		note_pace(&out->pace, (packet_clock_now(&p->clock) - at) /
 			  NET_TOGETHER, now_ns);
 	out->nr = 0;
 }
 
 static void read_stamps(struct peers *p, struct net_socket *socket)
 {
-	struct tsct_stamp stamp;
+	struct tsct_packet_time stamp;
 	__u32 ticket;
 	int i;
 
@@ -266,8 +266,8 @@ void service_dispatch(struct peers *p, unsigned int nr)
 	struct net_socket *socket = &p->service.socket[nr];
 	int i, got;
 
-	p->service.now_ns = tsct_now_ns();
-	netclock_round(&p->clock);
+	p->service.now_ns = tsct_monotonic_ns();
+	packet_clock_round(&p->clock);
 	if (socket->nr_waiting)
 		read_stamps(p, socket);
 	got = net_receive(socket, &p->clock, p->batch);

@@ -30,7 +30,7 @@ static int open_lane(struct peers *p, struct net_socket *server,
 			key[nr_keys++] = conf->child[i].key;
 	}
 	if (address && key)
-		err = net_open_lane(server, address, nr, key, nr_keys,
+		err = net_open_filtered(server, address, nr, key, nr_keys,
 				    &p->clock, ret);
 	free(address);
 	free(key);
@@ -100,14 +100,14 @@ static int make_guard(struct peers *p, struct service *s)
 	int err = 0;
 
 	peers_random(random);
-	s->guard = tsct_guard_new(&conf->ratelimit, random[0]);
+	s->guard = tsct_ratelimit_new(&conf->ratelimit, random[0]);
 	if (!s->guard)
 		return -ENOMEM;
 	for (i = 0; i < conf->nr_rules && !err; i++)
-		err = tsct_guard_rule(s->guard, conf->rule[i].prefix,
+		err = tsct_ratelimit_rule(s->guard, conf->rule[i].prefix,
 				      conf->rule[i].allow);
 	for (i = 0; i < conf->nr_children && !err; i++)
-		err = tsct_guard_child(s->guard, conf->child[i].has_address ?
+		err = tsct_ratelimit_child(s->guard, conf->child[i].has_address ?
 				       &conf->child[i].address : NULL,
 				       conf->child[i].key);
 	return err;
@@ -140,7 +140,7 @@ void service_close(struct peers *p, struct service *s)
 	for (i = 0; i < s->nr; i++)
 		net_close(&s->socket[i]);
 	tsct_responder_free(s->responder);
-	tsct_guard_free(s->guard);
+	tsct_ratelimit_free(s->guard);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -45,7 +45,7 @@ void source_back_off(struct source *s)
 }
 
 /* NTP servers are strangers': whoever has a reason, there is one burst a poll. */
-void source_hurry(struct source *s, __s64 now_ns)
+void source_poll_now(struct source *s, __s64 now_ns)
 {
 	__s64 free_ns = s->hurried_ns + (__s64)ldexp((double)NS_PER_S,
 						     s->conf.minpoll);
@@ -66,13 +66,13 @@ void source_hurry(struct source *s, __s64 now_ns)
 		s->due_ns = due_ns;
 }
 
-void sources_hurry(struct peers *p)
+void sources_poll_now(struct peers *p)
 {
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		source_hurry(&p->source[i], now_ns);
+		source_poll_now(&p->source[i], now_ns);
 }
 
 void sources_disrupt(struct peers *p)
@@ -85,12 +85,12 @@ void sources_disrupt(struct peers *p)
 		p->source[i].nr_held = 0;
 		p->source[i].nr_ready = 0;
 	}
-	sources_hurry(p);
+	sources_poll_now(p);
 }
 
-void sources_nudge(struct peers *p)
+void sources_poll_for_barrier(struct peers *p)
 {
-	__s64 soon_ns = tsct_now_ns() + BURST_NS;
+	__s64 soon_ns = tsct_monotonic_ns() + BURST_NS;
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
@@ -160,7 +160,7 @@ void source_close(struct peers *p, unsigned int nr)
 
 void source_read_stamps(struct peers *p, struct source *s)
 {
-	struct tsct_stamp stamp;
+	struct tsct_packet_time stamp;
 	__u32 number;
 	int i;
 
@@ -175,7 +175,7 @@ void source_read_stamps(struct peers *p, struct source *s)
 }
 
 static void make_ext(const struct peers *p, struct source *s,
-		     struct tsct_ext *ret_ext)
+		     struct tsct_extension *ret_ext)
 {
 	struct tsct_client *client = &s->client;
 
@@ -197,9 +197,9 @@ static void make_ext(const struct peers *p, struct source *s,
 static int ask_one(struct peers *p, struct source *s, bool follows)
 {
 	struct tsct_client *client = &s->client;
-	struct tsct_stamp before = { 0 };
+	struct tsct_packet_time before = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
-	struct tsct_ext ext;
+	struct tsct_extension ext;
 	__u64 random[2];
 	size_t len;
 	int err;
@@ -262,7 +262,7 @@ static void give_up(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (s->lost >= 8)
 		source_back_off(s);
 	if (s->lost >= 8 || (s->lost >= 3 && !s->client.counts[0]))
-		source_tell_answer(s, TSCT_CLIENT_OK, now_ns);
+		source_log_answer(s, TSCT_CLIENT_OK, now_ns);
 }
 
 void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
@@ -274,7 +274,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (now_ns < s->due_ns)
 		return;
 	/* Nothing could be told of stamps, and the daemon has other things to do. */
-	if (!keeper_has_line(&p->keeper->est.state)) {
+	if (!timekeeper_has_params(&p->keeper->est.state)) {
 		s->due_ns = now_ns + BURST_NS;
 		return;
 	}

@@ -20,7 +20,7 @@
 static void correct(const struct peers *p, const struct source *s,
 		    struct tsct_exchange *x)
 {
-	__s64 half = netclock_ticks(&p->clock, s->conf.asymmetry_ns) / 2;
+	__s64 half = packet_clock_cycles(&p->clock, s->conf.asymmetry_ns) / 2;
 
 	x->t1 += (__u64)half;
 	x->t4 += (__u64)half;
@@ -40,12 +40,12 @@ static void identify(const struct peers *p, const struct source *s,
 /* Not for each of a master that has one in every answer */
 static void hurry_at_epoch(struct peers *p)
 {
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 
 	if (p->epoch_ns && now_ns - p->epoch_ns < NS_PER_S)
 		return;
 	p->epoch_ns = now_ns;
-	sources_hurry(p);
+	sources_poll_now(p);
 }
 
 static void feed_one(struct peers *p, unsigned int nr,
@@ -55,7 +55,7 @@ static void feed_one(struct peers *p, unsigned int nr,
 
 	event = tsct_cluster_feed(p->cluster, nr, x,
 				  &p->source[nr].client.remote);
-	history_note(p, nr, x);
+	exchange_log_add(p, nr, x);
 	if (event == TSCT_CLUSTER_EPOCH) {
 		p->pressing = true;
 		hurry_at_epoch(p);
@@ -140,10 +140,10 @@ void source_leave_session(struct peers *p, unsigned int nr)
 	p->pressing = true;
 }
 
-void sources_sweep(struct peers *p)
+void sources_burst(struct peers *p)
 {
-	const struct tsct_round_options *o = &p->conf->round;
-	__s64 now_ns = tsct_now_ns();
+	const struct tsct_schedule_options *o = &p->conf->round;
+	__s64 now_ns = tsct_monotonic_ns();
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++) {
@@ -151,7 +151,7 @@ void sources_sweep(struct peers *p)
 
 		/* NTP servers are strangers': a burst has to do. */
 		if (s->conf.plain) {
-			source_hurry(s, now_ns);
+			source_poll_now(s, now_ns);
 			continue;
 		}
 		/* Anybody may ask for one, and as often as he likes. */
@@ -159,7 +159,7 @@ void sources_sweep(struct peers *p)
 			continue;
 		s->sweep = o->max_messages ? o->max_messages : 100;
 		s->sweep_session = any_number();
-		s->sweep_from = netclock_now(&p->clock);
+		s->sweep_from = packet_clock_now(&p->clock);
 		s->sweep_until_ns = now_ns + 1000LL *
 			(o->max_duration_us ? o->max_duration_us : 1000000);
 		s->lost = 0;
@@ -263,7 +263,7 @@ static bool take_hint(struct peers *p, struct source *s,
 {
 	__u64 at_us;
 
-	if (!tsct_client_hinted(&s->client, p->conf->keys, packet->bytes,
+	if (!tsct_client_poll_requested(&s->client, p->conf->keys, packet->bytes,
 				packet->len, (__u64)now_ns / 1000, &at_us))
 		return false;
 	if (!s->client.backoff && s->due_ns > (__s64)at_us * 1000)
@@ -290,7 +290,7 @@ static void take_answer(struct peers *p, unsigned int nr,
 	__s64 near_ns;
 	struct timespec ts;
 
-	if (!netclock_real(&p->clock, packet->stamp.ticks, &near_ns,
+	if (!packet_clock_real(&p->clock, packet->stamp.ticks, &near_ns,
 			   &error_ns)) {
 		tsct_gettime(CLOCK_REALTIME, &ts);
 		near_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
@@ -314,16 +314,16 @@ static void take_answer(struct peers *p, unsigned int nr,
 		kissed(s, now_ns);
 	else if (result == TSCT_CLIENT_UNSYNCED)
 		unsynced(s, now_ns);
-	source_tell_answer(s, result, now_ns);
+	source_log_answer(s, result, now_ns);
 }
 
 void source_dispatch(struct peers *p, unsigned int nr)
 {
 	struct source *s = &p->source[nr];
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 	int i, got;
 
-	netclock_round(&p->clock);
+	packet_clock_round(&p->clock);
 	if (s->socket.nr_waiting)
 		source_read_stamps(p, s);
 	got = net_receive(&s->socket, &p->clock, p->batch);

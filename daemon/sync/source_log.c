@@ -48,7 +48,7 @@ static bool is_noise(enum tsct_client_result result)
 }
 
 /* Each now and then: who sees requests can send any of them, as often as he likes. */
-void source_tell_answer(struct source *s, enum tsct_client_result result,
+void source_log_answer(struct source *s, enum tsct_client_result result,
 			__s64 now_ns)
 {
 	__s64 *told_ns = &s->told_ns[result];
@@ -65,15 +65,15 @@ void source_tell_answer(struct source *s, enum tsct_client_result result,
 			    s->conf.name, s->client.kiss);
 	else if (s->conf.key)
 		log_warning("%s, key %u: %s", s->conf.name, s->conf.key,
-			    tsct_client_why(result));
+			    tsct_client_result_text(result));
 	else
-		log_warning("%s: %s", s->conf.name, tsct_client_why(result));
+		log_warning("%s: %s", s->conf.name, tsct_client_result_text(result));
 }
 
 static enum source_doubt doubt_of(const struct tsct_source_state *state)
 {
 	if (state->liar)
-		return DOUBT_LIAR;
+		return DOUBT_FALSETICKER;
 	return !state->known && *state->why ? DOUBT_REFUSED : DOUBT_NONE;
 }
 
@@ -103,11 +103,11 @@ static void tell_doubt(struct source *s, const struct tsct_source_state *state,
 		log_info("%s: believed again", s->conf.name);
 }
 
-void sources_tell(struct peers *p)
+void sources_log(struct peers *p)
 {
-	__u64 now = netclock_now(&p->clock);
+	__u64 now = packet_clock_now(&p->clock);
 	struct tsct_source_state state;
-	__s64 now_ns = tsct_now_ns();
+	__s64 now_ns = tsct_monotonic_ns();
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++) {

@@ -31,10 +31,10 @@ static bool can_go_on(const struct peers *p)
 
 static void go_on(struct peers *p)
 {
-	const struct tsct_pair *pair = &p->last.cluster;
-	const struct tsct_remote_line line = {
-		.base = pair->base_tsc, .base_ns = pair->base_ns,
-		.mult = pair->mult, .as_of = pair->base_tsc,
+	const struct tsct_clock_params *pair = &p->last.cluster;
+	const struct tsct_remote_params line = {
+		.base = pair->base_cycles, .base_ns = pair->base_ns,
+		.mult = pair->mult, .as_of = pair->base_cycles,
 	};
 
 	tsct_cluster_master(p->cluster, p->node, &line,
@@ -50,16 +50,16 @@ static void go_on(struct peers *p)
 static void begin(struct peers *p)
 {
 	const struct tsct_clock_state *state = &p->keeper->est.state;
-	struct tsct_remote_line line = {
-		.base = netclock_now(&p->clock), .mult = state->rate_mult,
+	struct tsct_remote_params line = {
+		.base = packet_clock_now(&p->clock), .mult = state->rate_mult,
 	};
-	__u32 number = (__u32)(tsct_pair_ns(&state->real, line.base) /
+	__u32 number = (__u32)(tsct_clock_params_ns(&state->real, line.base) /
 			       NS_PER_S);
 
 	if ((__s32)(p->timeline_nr - number) >= 0)
 		number = p->timeline_nr + 1;
 	line.as_of = line.base;
-	line.base_ns = tsct_pair_ns(&state->real, line.base);
+	line.base_ns = tsct_clock_params_ns(&state->real, line.base);
 	tsct_cluster_master(p->cluster, p->node, &line, number);
 	log_info("master: timeline %u begins", number);
 }
@@ -67,12 +67,12 @@ static void begin(struct peers *p)
 static void see_to_timeline(struct peers *p)
 {
 	const struct tsct_clock_state *state = &p->keeper->est.state;
-	struct tsct_remote_line line;
+	struct tsct_remote_params line;
 	__u64 master;
 	__u32 epoch;
 	__u16 depth;
 
-	if (claims(tsct_cluster_timeline(p->cluster, netclock_now(&p->clock),
+	if (claims(tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock),
 					 &master, &epoch, &depth, &line)) &&
 	    master == p->node)
 		return;
@@ -83,7 +83,7 @@ static void see_to_timeline(struct peers *p)
 	else
 		return;
 	p->last.cluster_timeline = 0;	/* used up */
-	tsct_cluster_timeline(p->cluster, netclock_now(&p->clock), &master,
+	tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock), &master,
 			      &p->timeline_nr, &depth, &line);
 	p->pressing = true;
 }
@@ -94,16 +94,16 @@ static void see_to_timeline(struct peers *p)
  */
 static void follow_realtime(struct peers *p)
 {
-	__u64 error_ns, now = netclock_now(&p->clock);
+	__u64 error_ns, now = packet_clock_now(&p->clock);
 	struct tsct_remote remote = { .status = TSCT_STATUS_SYNCHRONIZED };
 	struct tsct_exchange x = { .t1 = now, .t4 = now };
 	__s64 ns;
 
 	if (p->keeper->est.state.status != TSCT_STATUS_SYNCHRONIZED ||
-	    !netclock_real(&p->clock, now, &ns, &error_ns))
+	    !packet_clock_real(&p->clock, now, &ns, &error_ns))
 		return;
 	x.t2 = x.t3 = (__u64)ns;
-	remote.line = (struct tsct_remote_line) {
+	remote.line = (struct tsct_remote_params) {
 		.base = x.t3, .base_ns = ns, .mult = TSCT_NS_MULT,
 		.as_of = x.t3, .error_ps = error_ns * 1000,
 	};
@@ -116,8 +116,8 @@ static void follow_realtime(struct peers *p)
 static void tell(struct peers *p)
 {
 	const struct tsct_clock_state *state = &p->keeper->est.state;
-	__u64 now = netclock_now(&p->clock);
-	__s64 now_ns = tsct_now_ns();
+	__u64 now = packet_clock_now(&p->clock);
+	__s64 now_ns = tsct_monotonic_ns();
 	char master[64] = "";
 
 	if (state->cluster_status == p->told_status &&
@@ -134,7 +134,7 @@ static void tell(struct peers *p)
 	if (state->cluster.mult)
 		log_info("cluster %s: time known to %.3f us, epoch %u%s",
 			 tsct_status_name(state->cluster_status),
-			 (double)tsct_pair_error_ps(&state->cluster, now) / 1e6,
+			 (double)tsct_clock_params_error_ps(&state->cluster, now) / 1e6,
 			 state->cluster_epoch, master);
 	else
 		log_info("cluster %s: no time yet, epoch %u%s",
@@ -153,7 +153,7 @@ static void see_to_counter(struct peers *p)
 	if (state->epoch == p->clock_epoch)
 		return;
 	p->clock_epoch = state->epoch;
-	if (keeper_spares_rate(state->cause))
+	if (timekeeper_keeps_rate(state->cause))
 		return;
 	sources_disrupt(p);
 	if (p->service.responder)
@@ -164,7 +164,7 @@ void peers_tick(struct peers *p)
 {
 	if (!p->cluster)
 		return;
-	netclock_round(&p->clock);
+	packet_clock_round(&p->clock);
 	see_to_counter(p);
 	if (p->conf->synced_cluster)
 		follow_realtime(p);
@@ -172,8 +172,8 @@ void peers_tick(struct peers *p)
 		see_to_timeline(p);
 	barrier_tick(p);
 	if (p->has_changed)
-		peers_look_at_links(p);
+		peers_links_changed(p);
 	service_refresh(p);
-	sources_tell(p);
+	sources_log(p);
 	tell(p);
 }

@@ -165,7 +165,7 @@ static int prepare_emit(struct tsct *t)
 	/* Asked of any source: it decides how clocks are read, too. */
 	if (tsct_tsc_forbidden() && t->source == TSCT_SOURCE_TSC)
 		t->rseq = 0;
-	tsct_emit_ready(t);
+	tsct_emit_enable_fast(t);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ static int attach(struct tsct *t, const char *name)
 }
 
 static int create(struct tsct *t, const char *name,
-		  const struct tsct_options *options)
+		  const struct tsct_channel_options *options)
 {
 	struct tsct_channel_create arg = {
 		.policy = options->policy,
@@ -196,7 +196,7 @@ static int create(struct tsct *t, const char *name,
 
 /* Attach or create; the other side may do the same at the same time. */
 static int attach_or_create(struct tsct *t, const char *name,
-			    const struct tsct_options *options)
+			    const struct tsct_channel_options *options)
 {
 	int tries, error = -EAGAIN;
 
@@ -228,7 +228,7 @@ static const char *caveat(const struct tsct *t)
 		"needs glibc 2.35 and glibc.pthread.rseq=1";
 }
 
-static const char *channel_name(const struct tsct_options *options)
+static const char *channel_name(const struct tsct_channel_options *options)
 {
 	const char *name = options->name;
 
@@ -252,11 +252,11 @@ static int map_bound(struct tsct *t)
 
 int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles)
 {
-	const struct tsct_options options = { .roles = roles };
+	const struct tsct_channel_options options = { .roles = roles };
 	struct tsct_channel_attach arg = {
 		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
 	};
-	char why[TSCT_WHY_SIZE];
+	char why[TSCT_ERROR_TEXT_SIZE];
 	int error;
 
 	t->roles = roles;
@@ -264,21 +264,21 @@ int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles)
 	if (!error)
 		error = map_bound(t);
 	if (error)
-		tsct_why_add(t, "%s: channel %u: %s",
+		tsct_channel_add_error(t, "%s: channel %u: %s",
 			     tsct_provider_name(t->provider), id,
 			     tsct_channel_explain(t, error, &options, why));
 	return error;
 }
 
-int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
+int tsct_channel_bind(struct tsct *t, const struct tsct_channel_options *options)
 {
 	const char *name = channel_name(options);
-	char why[TSCT_WHY_SIZE];
+	char why[TSCT_ERROR_TEXT_SIZE];
 	int error;
 
 	/* Every provider sees it so; only we can say it in words. */
 	if (!tsct_channel_name_valid(name)) {
-		tsct_why_add(t, "'%.64s' cannot be a channel's name; use 1 to %d "
+		tsct_channel_add_error(t, "'%.64s' cannot be a channel's name; use 1 to %d "
 			     "of A-Z a-z 0-9 _ . -", name, TSCT_NAME_MAX - 1);
 		return -EINVAL;
 	}
@@ -287,19 +287,19 @@ int tsct_channel_bind(struct tsct *t, const struct tsct_options *options)
 	if (!error)
 		error = map_bound(t);
 	if (error) {
-		tsct_why_add(t, "%s: channel %s: %s",
+		tsct_channel_add_error(t, "%s: channel %s: %s",
 			     tsct_provider_name(t->provider), name,
 			     tsct_channel_explain(t, error, options, why));
 		return error;
 	}
-	tsct_why_add(t, "channel %s of provider %s%s%s%s", name,
+	tsct_channel_add_error(t, "channel %s of provider %s%s%s%s", name,
 		     tsct_provider_name(t->provider),
 		     t->socket_path ? " at " : "", t->socket_path ?: "",
 		     caveat(t));
 	return 0;
 }
 
-int tsct_define_def(struct tsct *t, struct tsct_event_def *def)
+int tsct_event_define_def(struct tsct *t, struct tsct_event_def *def)
 {
 	int error;
 
@@ -311,7 +311,7 @@ int tsct_define_def(struct tsct *t, struct tsct_event_def *def)
 	return def->id < TSCT_ID_FIRST ? -EPROTO : def->id;
 }
 
-int tsct_define(struct tsct *t, const char *name, unsigned int kind,
+int tsct_event_define(struct tsct *t, const char *name, unsigned int kind,
 		const char *fields)
 {
 	struct tsct_event_def def;
@@ -319,6 +319,6 @@ int tsct_define(struct tsct *t, const char *name, unsigned int kind,
 
 	if (!name)
 		return -EINVAL;
-	error = tsct_def_parse(name, kind, fields ? fields : "", &def, NULL);
-	return error ? error : tsct_define_def(t, &def);
+	error = tsct_event_def_parse(name, kind, fields ? fields : "", &def, NULL);
+	return error ? error : tsct_event_define_def(t, &def);
 }

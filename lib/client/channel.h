@@ -14,7 +14,7 @@
 
 #include "lib/core/ring.h"
 
-#define TSCT_WHY_SIZE	1024
+#define TSCT_ERROR_TEXT_SIZE	1024
 
 struct tsct {
 	/* What emitting reads; its layout is compiled into programs */
@@ -43,7 +43,7 @@ struct tsct {
 	char *head_map;		/* header and definitions */
 	char *consumer_map;
 	char *ring_map;
-	char why[TSCT_WHY_SIZE];
+	char why[TSCT_ERROR_TEXT_SIZE];
 };
 
 /*
@@ -69,26 +69,26 @@ int tsct_socket_open(struct tsct *t, const char *path, const char *server);
  */
 bool tsct_provider_gone(const struct tsct *t);
 
-/* Adds a clause to the sentence of tsct_why(). */
-void tsct_why_add(struct tsct *t, const char *format, ...)
+/* Adds a clause to the sentence of tsct_channel_error(). */
+void tsct_channel_add_error(struct tsct *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Create or attach by the options, then map. Says why not. */
-int tsct_channel_bind(struct tsct *t, const struct tsct_options *options);
+int tsct_channel_bind(struct tsct *t, const struct tsct_channel_options *options);
 /* The same of a channel that is there, anybody's, by its id. */
 int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles);
 void tsct_channel_unmap(struct tsct *t);
 
-/* If nobody says: see tsct_open() */
+/* If nobody says: see tsct_channel_open() */
 #define TSCT_BLOCK_SIZE_DEFAULT	16384
 #define TSCT_BLOCKS_DEFAULT	64
 
 /*
  * tsct_channel_explain - why the provider said @error, and what to do about it
- * @room: TSCT_WHY_SIZE bytes, which the sentence may be in
+ * @room: TSCT_ERROR_TEXT_SIZE bytes, which the sentence may be in
  */
 const char *tsct_channel_explain(struct tsct *t, int error,
-				 const struct tsct_options *options, char *room);
+				 const struct tsct_channel_options *options, char *room);
 
 /*
  * tsct_channel_check - can this header be believed, for a file of @file_size
@@ -107,43 +107,43 @@ int tsct_channel_check(const struct tsct_channel_header *header,
 int tsct_channels_next(struct tsct *t, struct tsct_channel_info *info);
 
 /* One ring's figures. 0, -ENOENT: no such channel, -EINVAL: no such CPU. */
-int tsct_channel_figures(struct tsct *t, __u32 id, __u32 cpu,
+int tsct_channel_cpu_stat(struct tsct *t, __u32 id, __u32 cpu,
 			 struct tsct_channel_cpu *ret_figures);
 
 /* No longer kept. 0, -ENOENT, -EACCES, -EINVAL: it is not a kept one. */
 int tsct_channel_remove(struct tsct *t, __u32 id);
 
 /*
- * tsct_open_at - tsct_open() of one socket only, whatever the environment
+ * tsct_channel_open_at - tsct_channel_open() of one socket only, whatever the environment
  * says: for the program that serves it.
  */
-int tsct_open_at(const char *socket_path, const struct tsct_options *options,
+int tsct_channel_open_at(const char *socket_path, const struct tsct_channel_options *options,
 		 struct tsct **ret_t);
 
 /*
- * tsct_open_id - a channel of one provider by its id, as tsct_open() otherwise
+ * tsct_channel_open_id - a channel of one provider by its id, as tsct_channel_open() otherwise
  * @socket_path: NULL: the module's
  */
-int tsct_open_id(const char *socket_path, __u32 id, __u32 roles,
+int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 		 struct tsct **ret_t);
 
-/* tsct_define() of a definition that was checked, or is checked there */
-int tsct_define_def(struct tsct *t, struct tsct_event_def *def);
-/* 0, or -EINVAL: tsct_events_start() would not take these patterns. */
+/* tsct_event_define() of a definition that was checked, or is checked there */
+int tsct_event_define_def(struct tsct *t, struct tsct_event_def *def);
+/* 0, or -EINVAL: tsct_events_enable() would not take these patterns. */
 int tsct_patterns_check(const char *patterns);
 
 /* Where the rseq area lies from the thread pointer; 0: there is none. */
 long tsct_rseq_offset(void);
 
 /*
- * tsct_emit_slowly - from now on, and for a handle that is not bound to a
+ * tsct_emit_disable_fast - from now on, and for a handle that is not bound to a
  * channel, every event takes the slow path
- * tsct_emit_ready - the channel of @t is mapped, rseq and source are set, and
+ * tsct_emit_enable_fast - the channel of @t is mapped, rseq and source are set, and
  * refs has room for nr_cpus: make the fast path usable, if it may be used
  */
 extern const __u32 tsct_no_mark;	/* its fast.fork_mark */
-void tsct_emit_slowly(struct tsct *t);
-void tsct_emit_ready(struct tsct *t);
+void tsct_emit_disable_fast(struct tsct *t);
+void tsct_emit_enable_fast(struct tsct *t);
 
 static inline struct tsct_producer *tsct_ring_producer(const struct tsct *t,
 						       unsigned int cpu)

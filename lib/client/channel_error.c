@@ -11,7 +11,7 @@
 #define MODULE_PARAMETERS	"/sys/module/tsctrace/parameters/"
 
 /* Which option keeps a channel from being made? */
-static const char *blame(const struct tsct_options *options)
+static const char *blame(const struct tsct_channel_options *options)
 {
 	const __u32 size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
 
@@ -66,7 +66,7 @@ static const char *raise_it(const struct tsct *t, const char *parameter,
 
 /* About what the channel would have taken */
 static __u64 needed(const struct tsct_info *info,
-		    const struct tsct_options *options)
+		    const struct tsct_channel_options *options)
 {
 	const __u64 block = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
 	const __u64 data = block * (options->blocks ?: TSCT_BLOCKS_DEFAULT);
@@ -78,14 +78,14 @@ static __u64 needed(const struct tsct_info *info,
 static void explain_bytes(char *why, __u64 need, const char *whose, __u64 taken,
 			  __u64 most, const char *raise)
 {
-	snprintf(why, TSCT_WHY_SIZE, NO_ROOM "it takes %llu MiB, and %s have "
+	snprintf(why, TSCT_ERROR_TEXT_SIZE, NO_ROOM "it takes %llu MiB, and %s have "
 		 "%llu of the %llu MiB that they may have; ask for fewer blocks, "
 		 "close or remove channels%s", mib(need), whose, mib(taken),
 		 mib(most), raise);
 }
 
 /* Which limit was it? Whoever asks now sees what is taken now. */
-static void explain_quota(struct tsct *t, const struct tsct_options *options,
+static void explain_quota(struct tsct *t, const struct tsct_channel_options *options,
 			  char *why)
 {
 	struct tsct_info info = { 0 };
@@ -107,7 +107,7 @@ static void explain_quota(struct tsct *t, const struct tsct_options *options,
 			      info.bytes_max,
 			      raise_it(t, "bytes_max", room, sizeof(room)));
 	else
-		snprintf(why, TSCT_WHY_SIZE, NO_ROOM "this user has %u channels "
+		snprintf(why, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u channels "
 			 "of %llu in all, and may have no more; close or remove "
 			 "some%s", mine.channels,
 			 (unsigned long long)info.channels,
@@ -117,7 +117,7 @@ static void explain_quota(struct tsct *t, const struct tsct_options *options,
 			 "(LimitNOFILE=, ulimit -n)");
 }
 
-static const char *explain(int error, const struct tsct_options *options)
+static const char *explain(int error, const struct tsct_channel_options *options)
 {
 	switch (error) {
 	case -ENOENT:
@@ -149,7 +149,7 @@ static const char *explain(int error, const struct tsct_options *options)
 }
 
 const char *tsct_channel_explain(struct tsct *t, int error,
-				 const struct tsct_options *options, char *room)
+				 const struct tsct_channel_options *options, char *room)
 {
 	if (error != -EDQUOT)
 		return explain(error, options);

@@ -21,7 +21,7 @@ int tsct_channels_next(struct tsct *t, struct tsct_channel_info *info)
 	return info->id > last ? 0 : -EPROTO;
 }
 
-int tsct_channel_figures(struct tsct *t, __u32 id, __u32 cpu,
+int tsct_channel_cpu_stat(struct tsct *t, __u32 id, __u32 cpu,
 			 struct tsct_channel_cpu *ret_figures)
 {
 	struct tsct_channel_cpu arg = { .id = id, .cpu = cpu };

@@ -11,7 +11,7 @@
 #include "lib/clock/clock_page.h"
 #include "channel.h"
 
-/* What tsct_open() hands out when there is no memory even for a handle. */
+/* What tsct_channel_open() hands out when there is no memory even for a handle. */
 static struct tsct no_memory = {
 	.fast.fork_mark = &tsct_no_mark,
 	.fd = -1,
@@ -27,7 +27,7 @@ static struct tsct *new_handle(void)
 		return NULL;
 	memset(t, 0, sizeof(*t));
 	t->fd = t->map_fd = -1;
-	tsct_emit_slowly(t);
+	tsct_emit_disable_fast(t);
 	pthread_mutex_init(&t->lock, NULL);
 	return t;
 }
@@ -47,20 +47,20 @@ static void release(struct tsct *t)
 	t->provider = TSCT_PROVIDER_NONE;
 	t->roles = 0;
 	t->rseq = 0;
-	tsct_emit_slowly(t);
+	tsct_emit_disable_fast(t);
 }
 
-void tsct_close(struct tsct *t)
+void tsct_channel_close(struct tsct *t)
 {
 	if (!t || t == &no_memory)
 		return;
-	tsct_events_stop(t);
+	tsct_events_disable(t);
 	release(t);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
 
-static int check_options(struct tsct *t, const struct tsct_options *options)
+static int check_options(struct tsct *t, const struct tsct_channel_options *options)
 {
 	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
 	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
@@ -72,7 +72,7 @@ static int check_options(struct tsct *t, const struct tsct_options *options)
 	if (i == 4 && !(options->flags & ~flags) && options->flags != flags &&
 	    !(options->roles & ~roles))
 		return 0;
-	tsct_why_add(t, "unknown or contradicting options; the program's "
+	tsct_channel_add_error(t, "unknown or contradicting options; the program's "
 		     "header and library differ, or it has a bug");
 	return -EINVAL;
 }
@@ -88,7 +88,7 @@ static void note(int *worst, int error)
  * Try one provider. Its word about the channel is final (`false`: look no
  * further), save that a channel it does not have may be with the next one.
  */
-static bool go_on(struct tsct *t, const struct tsct_options *options,
+static bool go_on(struct tsct *t, const struct tsct_channel_options *options,
 		  int opened, int *ret_error)
 {
 	int error = opened;
@@ -119,7 +119,7 @@ static int allowed(struct tsct *t, unsigned int *ret_mask)
 			return 0;
 		}
 	}
-	tsct_why_add(t, "TSCTRACE_PROVIDER=%.64s: unknown; unset it, or set it to "
+	tsct_channel_add_error(t, "TSCTRACE_PROVIDER=%.64s: unknown; unset it, or set it to "
 		     "module, daemon, embedded or none", only);
 	return -EINVAL;
 }
@@ -128,7 +128,7 @@ static int allowed(struct tsct *t, unsigned int *ret_mask)
  * Nobody was there: the module and the daemon have each said how to change
  * that, and a program that writes need not wait for either.
  */
-static void add_way_out(struct tsct *t, const struct tsct_options *options)
+static void add_way_out(struct tsct *t, const struct tsct_channel_options *options)
 {
 	size_t used = strlen(t->why);
 
@@ -141,7 +141,7 @@ static void add_way_out(struct tsct *t, const struct tsct_options *options)
 /*
  * $TSCTRACE_SOCKET comes first: who set it will read there and nowhere else.
  */
-static int search(struct tsct *t, const struct tsct_options *options,
+static int search(struct tsct *t, const struct tsct_channel_options *options,
 		  unsigned int mask)
 {
 	const char *embedded = secure_getenv("TSCTRACE_SOCKET");
@@ -149,11 +149,11 @@ static int search(struct tsct *t, const struct tsct_options *options,
 	int error = 0;
 
 	if (mask == 1U << TSCT_PROVIDER_NONE) {
-		tsct_why_add(t, "TSCTRACE_PROVIDER=none; unset it to be traced");
+		tsct_channel_add_error(t, "TSCTRACE_PROVIDER=none; unset it to be traced");
 		return -ENODEV;
 	}
 	if (mask == 1U << TSCT_PROVIDER_EMBEDDED && !(embedded && *embedded))
-		tsct_why_add(t, "TSCTRACE_SOCKET is not set; run the program "
+		tsct_channel_add_error(t, "TSCTRACE_SOCKET is not set; run the program "
 			     "under trace-ctl record");
 	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && embedded && *embedded &&
 	    !go_on(t, options, tsct_socket_open(t, embedded, "trace-ctl record"),
@@ -172,9 +172,9 @@ static int search(struct tsct *t, const struct tsct_options *options,
 }
 
 static int open_handle(const char *only_socket,
-		       const struct tsct_options *options, struct tsct **ret_t)
+		       const struct tsct_channel_options *options, struct tsct **ret_t)
 {
-	static const struct tsct_options defaults;
+	static const struct tsct_channel_options defaults;
 	struct tsct *t = new_handle();
 	unsigned int mask;
 	int error;
@@ -196,18 +196,18 @@ static int open_handle(const char *only_socket,
 	return error ? error : search(t, options, mask);
 }
 
-int tsct_open(const struct tsct_options *options, struct tsct **ret_t)
+int tsct_channel_open(const struct tsct_channel_options *options, struct tsct **ret_t)
 {
 	return open_handle(NULL, options, ret_t);
 }
 
-int tsct_open_at(const char *path, const struct tsct_options *options,
+int tsct_channel_open_at(const char *path, const struct tsct_channel_options *options,
 		 struct tsct **ret_t)
 {
 	return open_handle(path, options, ret_t);
 }
 
-int tsct_open_id(const char *socket_path, __u32 id, __u32 roles,
+int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 		 struct tsct **ret_t)
 {
 	struct tsct *t = new_handle();

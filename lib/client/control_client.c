@@ -26,7 +26,7 @@ static int connect_until(int fd, const struct sockaddr_un *addr, __s64 until)
 	while (connect(fd, (const struct sockaddr *)addr, sizeof(*addr))) {
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		if (tsct_now_ns() > until)
+		if (tsct_monotonic_ns() > until)
 			return -ETIMEDOUT;
 		poll(NULL, 0, RETRY_MS);
 	}
@@ -53,7 +53,7 @@ static int open_socket(const char *path, __s64 until)
 static int wait_for(int fd, __s64 until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	__s64 left = until - tsct_now_ns();
+	__s64 left = until - tsct_monotonic_ns();
 
 	if (left <= 0)
 		return -ETIMEDOUT;	/* even if it goes on, byte by byte */
@@ -100,17 +100,17 @@ free_text:
 	return err;
 }
 
-int tsct_control_ask(const char *path, const char *request, char **ret_answer,
+int tsct_control_request(const char *path, const char *request, char **ret_answer,
 		     size_t *ret_len)
 {
-	return tsct_control_ask_until(path, request, INT64_MAX, ret_answer,
+	return tsct_control_request_until(path, request, INT64_MAX, ret_answer,
 				      ret_len);
 }
 
-int tsct_control_ask_until(const char *path, const char *request,
+int tsct_control_request_until(const char *path, const char *request,
 			   __s64 until_ns, char **ret_answer, size_t *ret_len)
 {
-	__s64 until = tsct_now_ns() + ANSWER_NS;
+	__s64 until = tsct_monotonic_ns() + ANSWER_NS;
 	char line[64];
 	int fd, err;
 

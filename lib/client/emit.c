@@ -14,12 +14,12 @@ const __u32 tsct_no_mark = 0;
 /* ---- what is ready ------------------------------------------------------ */
 
 /* The fast path needs a thread id, and never finds one. */
-void tsct_emit_slowly(struct tsct *t)
+void tsct_emit_disable_fast(struct tsct *t)
 {
 	t->fast.fork_mark = &tsct_no_mark;
 }
 
-void tsct_emit_ready(struct tsct *t)
+void tsct_emit_enable_fast(struct tsct *t)
 {
 	const struct tsct_geometry *geo = &t->geo;
 	struct tsct_fast *fast = &t->fast;
@@ -68,7 +68,7 @@ static __attribute__((noinline, cold)) int
 emit_slowly(struct tsct *t, unsigned int id, const struct tsct_piece *pieces,
 	    unsigned int nr, bool ordered)
 {
-	struct tsct_emission event = {
+	struct tsct_emit_request event = {
 		.pieces = pieces, .nr = nr, .ordered = ordered,
 	};
 	size_t len;
@@ -79,15 +79,15 @@ emit_slowly(struct tsct *t, unsigned int id, const struct tsct_piece *pieces,
 		return tsct_emit_drop(t, -EACCES);
 	len = pieces_len(pieces, nr, t->fast.payload_max);
 	if (len > t->fast.payload_max)
-		return tsct_emit_lose(t, sched_getcpu(), TSCT_LOST_TOO_BIG,
+		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_TOO_BIG,
 				      -EMSGSIZE);
 	event.header = make_header(id, len,
 				   tsct_thread_known(tsct_thread_mark()) ?:
-				   tsct_thread_learn());
+				   tsct_thread_id_slow());
 	event.size = tsct_record_size(len);
 	if (!t->rseq)
-		return tsct_emit_give_up(t, &event);
-	return tsct_emit_again(t, &event, TSCT_SECTION_STALE);
+		return tsct_emit_fallback(t, &event);
+	return tsct_emit_slow(t, &event, TSCT_SECTION_STALE);
 }
 
 /* The section was tried, and ended with @result. */
@@ -95,14 +95,14 @@ static __attribute__((noinline, cold)) int
 emit_again(struct tsct *t, __u64 header, const struct tsct_piece *pieces,
 	   unsigned int nr, bool ordered, int result)
 {
-	const struct tsct_emission event = {
+	const struct tsct_emit_request event = {
 		.header = header, .pieces = pieces, .nr = nr,
 		.size = tsct_record_size((__u16)header -
 					 sizeof(struct tsct_record)),
 		.ordered = ordered,
 	};
 
-	return tsct_emit_again(t, &event, result);
+	return tsct_emit_slow(t, &event, result);
 }
 
 /*
@@ -203,13 +203,13 @@ emit_pieces(struct tsct *t, unsigned int id, const struct tsct_piece *pieces,
 	return emit_again(t, header, pieces, nr, ordered, result);
 }
 
-int tsct_emit_pieces(struct tsct *t, unsigned int id,
+int tsct_emitv(struct tsct *t, unsigned int id,
 		     const struct tsct_piece *pieces, unsigned int nr)
 {
 	return emit_pieces(t, id, pieces, nr, true);
 }
 
-int tsct_emit_pieces_unordered(struct tsct *t, unsigned int id,
+int tsct_emitv_unordered(struct tsct *t, unsigned int id,
 			       const struct tsct_piece *pieces,
 			       unsigned int nr)
 {

@@ -22,7 +22,7 @@ void tsct_thread_prepare(void);
 const __u32 *tsct_thread_mark(void);
 
 /* This thread's id, asked of the kernel. Signal safe. */
-__u32 tsct_thread_learn(void);
+__u32 tsct_thread_id_slow(void);
 
 /* This thread's id, 0: not known. */
 static inline __u32 tsct_thread_known(const __u32 *mark)
@@ -33,7 +33,7 @@ static inline __u32 tsct_thread_known(const __u32 *mark)
 /* ---- emit_slow.c -------------------------------------------------------- */
 
 /* An event on its way: all that there is to know of it */
-struct tsct_emission {
+struct tsct_emit_request {
 	__u64 header;		/* first 8 bytes of the record */
 	const struct tsct_piece *pieces;
 	unsigned int nr;
@@ -43,13 +43,13 @@ struct tsct_emission {
 
 /* Counted as lost, by the process or in the ring of @cpu. Returns @error. */
 int tsct_emit_drop(struct tsct *t, int error);
-int tsct_emit_lose(struct tsct *t, __u32 cpu, unsigned int cause, int error);
+int tsct_emit_count_lost(struct tsct *t, __u32 cpu, unsigned int cause, int error);
 
 /* Tried too often, or there is no rseq: the kernel's turn, or lost. */
-int tsct_emit_give_up(struct tsct *t, const struct tsct_emission *event);
+int tsct_emit_fallback(struct tsct *t, const struct tsct_emit_request *event);
 
 /* The section ended with @result (TSCT_SECTION_*): whatever it takes now. */
-int tsct_emit_again(struct tsct *t, const struct tsct_emission *event,
+int tsct_emit_slow(struct tsct *t, const struct tsct_emit_request *event,
 		    int result);
 
 #endif /* TSCT_EMIT_H */

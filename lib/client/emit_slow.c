@@ -37,7 +37,7 @@ int tsct_emit_drop(struct tsct *t, int error)
  * Lost, and the ring says so: an atomic addition, as we may be preempted, or
  * not even be on that CPU any more.
  */
-int tsct_emit_lose(struct tsct *t, __u32 cpu, unsigned int cause, int error)
+int tsct_emit_count_lost(struct tsct *t, __u32 cpu, unsigned int cause, int error)
 {
 	if (!tsct_ring_ready(t, cpu))
 		return tsct_emit_drop(t, error);
@@ -46,13 +46,13 @@ int tsct_emit_lose(struct tsct *t, __u32 cpu, unsigned int cause, int error)
 	return error;
 }
 
-static __u32 payload_len(const struct tsct_emission *event)
+static __u32 payload_len(const struct tsct_emit_request *event)
 {
 	return (__u16)event->header - sizeof(struct tsct_record);
 }
 
 /* The kernel writes it, and counts it where it is lost. */
-static int write_by_kernel(struct tsct *t, const struct tsct_emission *event,
+static int write_by_kernel(struct tsct *t, const struct tsct_emit_request *event,
 			   const void *payload)
 {
 	struct tsct_write write = {
@@ -67,7 +67,7 @@ static int write_by_kernel(struct tsct *t, const struct tsct_emission *event,
 	return error;
 }
 
-static int write_copy(struct tsct *t, const struct tsct_emission *event,
+static int write_copy(struct tsct *t, const struct tsct_emit_request *event,
 		      char *room)
 {
 	char *at = room;
@@ -82,7 +82,7 @@ static int write_copy(struct tsct *t, const struct tsct_emission *event,
 }
 
 /* malloc() must not be called in a signal handler; mmap() can. */
-static int write_large(struct tsct *t, const struct tsct_emission *event)
+static int write_large(struct tsct *t, const struct tsct_emit_request *event)
 {
 	const size_t len = payload_len(event);
 	void *room = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -90,18 +90,18 @@ static int write_large(struct tsct *t, const struct tsct_emission *event)
 	int error;
 
 	if (room == MAP_FAILED)
-		return tsct_emit_lose(t, sched_getcpu(), TSCT_LOST_ABORTED, -EAGAIN);
+		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_ABORTED, -EAGAIN);
 	error = write_copy(t, event, room);
 	munmap(room, len);
 	return error;
 }
 
-int tsct_emit_give_up(struct tsct *t, const struct tsct_emission *event)
+int tsct_emit_fallback(struct tsct *t, const struct tsct_emit_request *event)
 {
 	char room[STACK_MAX];
 
 	if (t->provider != TSCT_PROVIDER_MODULE)
-		return tsct_emit_lose(t, sched_getcpu(), TSCT_LOST_ABORTED, -EAGAIN);
+		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_ABORTED, -EAGAIN);
 	if (event->nr == 1)
 		return write_by_kernel(t, event, event->pieces->base);
 	if (payload_len(event) > sizeof(room))
@@ -167,7 +167,7 @@ static struct tsct_ring_ref *look(struct tsct *t, struct section_seen *ret_seen)
  * A clock cannot be read inside a section. So: look at the head, read the
  * clock, and write only if the head has not moved since.
  */
-static int write_by_clock(struct tsct *t, const struct tsct_emission *event)
+static int write_by_clock(struct tsct *t, const struct tsct_emit_request *event)
 {
 	struct section_seen seen;
 
@@ -183,13 +183,13 @@ static int write_by_clock(struct tsct *t, const struct tsct_emission *event)
  * other writers have begun the block meanwhile, or that we are on a CPU whose
  * block has room, is as good.
  */
-static int begin_block(struct tsct *t, const struct tsct_emission *event)
+static int begin_block(struct tsct *t, const struct tsct_emit_request *event)
 {
 	struct section_block next;
 	struct section_seen seen;
 	const struct tsct_ring_ref *ref = look(t, &seen);
 	struct tsct_block last;
-	struct tsct_place place;
+	struct tsct_ring_slot place;
 	const __u64 *tail;
 
 	if (!ref)
@@ -212,7 +212,7 @@ static int begin_block(struct tsct *t, const struct tsct_emission *event)
 	return section_begin_block(&t->fast, &seen, &next);
 }
 
-static int try_once(struct tsct *t, const struct tsct_emission *event)
+static int try_once(struct tsct *t, const struct tsct_emit_request *event)
 {
 	if (t->source != TSCT_SOURCE_TSC)
 		return write_by_clock(t, event);
@@ -226,7 +226,7 @@ static int try_once(struct tsct *t, const struct tsct_emission *event)
 }
 
 /* One step further. Says how the section ended that it tried at last. */
-static int step(struct tsct *t, const struct tsct_emission *event, int result)
+static int step(struct tsct *t, const struct tsct_emit_request *event, int result)
 {
 	if (result == TSCT_SECTION_NEXT) {
 		result = begin_block(t, event);
@@ -241,13 +241,13 @@ static int step(struct tsct *t, const struct tsct_emission *event, int result)
  * The section did not come through. By now we may be on another CPU: a loss is
  * then counted there, and a ring learned there.
  */
-int tsct_emit_again(struct tsct *t, const struct tsct_emission *event,
+int tsct_emit_slow(struct tsct *t, const struct tsct_emit_request *event,
 		    int result)
 {
 	int tries;
 
 	if (result == TSCT_SECTION_FULL)
-		return tsct_emit_lose(t, sched_getcpu(), TSCT_LOST_FULL,
+		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_FULL,
 				      -ENOSPC);
 	for (tries = 0; tries < TRIES; tries++) {
 		if (result == TSCT_SECTION_NO_RING &&
@@ -257,8 +257,8 @@ int tsct_emit_again(struct tsct *t, const struct tsct_emission *event,
 		if (result == TSCT_SECTION_DONE)
 			return 0;
 		if (result == TSCT_SECTION_FULL)
-			return tsct_emit_lose(t, sched_getcpu(),
+			return tsct_emit_count_lost(t, sched_getcpu(),
 					      TSCT_LOST_FULL, -ENOSPC);
 	}
-	return tsct_emit_give_up(t, event);
+	return tsct_emit_fallback(t, event);
 }

@@ -167,7 +167,7 @@ static int define(struct tsct_event_type *event, struct tsct *t)
 	strcpy(def.name, event->name);
 	memcpy(def.fields, event->fields,
 	       event->nr_fields * sizeof(def.fields[0]));
-	id = tsct_define_def(t, &def);
+	id = tsct_event_define_def(t, &def);
 	if (id < 0)
 		return id;
 	/* The state has room for it wherever user space has its memory. */
@@ -249,7 +249,7 @@ static int start(struct tsct *t, char *patterns)
 	return error ? error : on;
 }
 
-int tsct_events_start(struct tsct *t, const char *patterns)
+int tsct_events_enable(struct tsct *t, const char *patterns)
 {
 	char *copy;
 	int result;
@@ -275,7 +275,7 @@ int tsct_events_start(struct tsct *t, const char *patterns)
 	return result;
 }
 
-void tsct_events_stop(struct tsct *t)
+void tsct_events_disable(struct tsct *t)
 {
 	struct tsct_event_type *event;
 
@@ -293,7 +293,7 @@ void tsct_events_stop(struct tsct *t)
 	pthread_mutex_unlock(&lock);
 }
 
-int tsct_event_switch(const char *pattern, bool on)
+int tsct_events_set_enabled(const char *pattern, bool on)
 {
 	const size_t len = pattern_len(pattern);
 	struct tsct_event_type *event;

@@ -3,7 +3,7 @@
 
 #include "gettime.h"
 
-bool tsct_tsc_deadly;
+bool tsct_tsc_is_forbidden;
 
 bool tsct_tsc_forbidden(void)
 {
@@ -11,6 +11,6 @@ bool tsct_tsc_forbidden(void)
 
 	if (prctl(PR_GET_TSC, &mode) || mode != PR_TSC_SIGSEGV)
 		return false;
-	__atomic_store_n(&tsct_tsc_deadly, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&tsct_tsc_is_forbidden, true, __ATOMIC_RELAXED);
 	return true;
 }

@@ -14,18 +14,18 @@
  * tsct_tsc_forbidden()): the C library's clock_gettime() reads it, too, where
  * the kernel keeps time by it, and would be that thread's end.
  */
-extern bool tsct_tsc_deadly;
+extern bool tsct_tsc_is_forbidden;
 
 static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 {
-	if (__builtin_expect(__atomic_load_n(&tsct_tsc_deadly,
+	if (__builtin_expect(__atomic_load_n(&tsct_tsc_is_forbidden,
 					     __ATOMIC_RELAXED), 0))
 		return (int)syscall(SYS_clock_gettime, clock, ret_time);
 	return clock_gettime(clock, ret_time);
 }
 
 /* The time that timeouts are measured by: goes on whatever is set. */
-static inline __s64 tsct_now_ns(void)
+static inline __s64 tsct_monotonic_ns(void)
 {
 	struct timespec now;
 

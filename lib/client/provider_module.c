@@ -21,20 +21,20 @@ static int explain(struct tsct *t, int error)
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		tsct_why_add(t, "%s: not there; load the module tsctrace",
+		tsct_channel_add_error(t, "%s: not there; load the module tsctrace",
 			     TSCT_DEVICE_PATH);
 		return -ENODEV;
 	case -EACCES:
 	case -EPERM:
-		tsct_why_add(t, "%s: permission denied; join the group that "
+		tsct_channel_add_error(t, "%s: permission denied; join the group that "
 			     "owns it or run as root", TSCT_DEVICE_PATH);
 		return -EACCES;
 	case -ENOTTY:
-		tsct_why_add(t, "%s: not a tsctrace device; remove it and "
+		tsct_channel_add_error(t, "%s: not a tsctrace device; remove it and "
 			     "load the module again", TSCT_DEVICE_PATH);
 		return -ENODEV;
 	}
-	tsct_why_add(t, "%s: %s", TSCT_DEVICE_PATH, strerror(-error));
+	tsct_channel_add_error(t, "%s: %s", TSCT_DEVICE_PATH, strerror(-error));
 	return error;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The daemon, or the trace-ctl that runs us, as the provider: a request is a
- * message on a SOCK_SEQPACKET socket. tsct_open()'s connection is bound to
+ * message on a SOCK_SEQPACKET socket. tsct_channel_open()'s connection is bound to
  * the channel and keeps it alive. It also carries the later requests, so that
  * they need neither the path nor the rights of the start. Only a forked
  * child, which would mix its replies with its parent's, makes a connection
@@ -170,32 +170,32 @@ static int explain(struct tsct *t, const char *path, const char *server,
 	switch (error) {
 	case -ENOENT:
 	case -ENOTDIR:
-		tsct_why_add(t, "%s: not there; start %s", path, server);
+		tsct_channel_add_error(t, "%s: not there; start %s", path, server);
 		return -ENODEV;
 	case -ECONNREFUSED:
-		tsct_why_add(t, "%s: nobody listens; start %s again", path,
+		tsct_channel_add_error(t, "%s: nobody listens; start %s again", path,
 			     server);
 		return -ENODEV;
 	case -EACCES:
 	case -EPERM:
-		tsct_why_add(t, "%s: permission denied; ask who runs it, or "
+		tsct_channel_add_error(t, "%s: permission denied; ask who runs it, or "
 			     "run as that user", path);
 		return -EACCES;
 	case -ENAMETOOLONG:
-		tsct_why_add(t, "%s: path too long for a socket; use a "
+		tsct_channel_add_error(t, "%s: path too long for a socket; use a "
 			     "shorter one", path);
 		return error;
 	case -ECONNRESET:
-		tsct_why_add(t, "%s: it hung up without an answer; close "
+		tsct_channel_add_error(t, "%s: it hung up without an answer; close "
 			     "channels if this user has very many, else restart "
 			     "%s", path, server);
 		return error;
 	case -ETIMEDOUT:
-		tsct_why_add(t, "%s: no answer within %d s; restart %s",
+		tsct_channel_add_error(t, "%s: no answer within %d s; restart %s",
 			     path, REPLY_TIMEOUT_S, server);
 		return error;
 	}
-	tsct_why_add(t, "%s: %s", path, strerror(-error));
+	tsct_channel_add_error(t, "%s: %s", path, strerror(-error));
 	return error;
 }
 

@@ -90,7 +90,7 @@ static void seek_new(struct tsct_reader *reader, unsigned int cpu)
 	struct tsct_ring_reader *ring = &reader->rings[cpu];
 	struct tsct_ring_count now;
 
-	tsct_reader_figures(reader, cpu, &now);
+	tsct_reader_ring_figures(reader, cpu, &now);
 	if (ring->has_next)
 		ring->stat.before++;
 	ring->has_next = ring->has_head = false;
@@ -101,7 +101,7 @@ static void seek_new(struct tsct_reader *reader, unsigned int cpu)
 	tsct_reader_release(reader, cpu);
 }
 
-void tsct_reader_seek_new(struct tsct_reader *reader)
+void tsct_reader_seek_end(struct tsct_reader *reader)
 {
 	unsigned int cpu;
 
@@ -124,7 +124,7 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 	*ret_stat = ring->stat;
 	if (!tsct_ring_ready(reader->t, cpu))
 		return 0;
-	tsct_reader_figures(reader, cpu, &now);
+	tsct_reader_ring_figures(reader, cpu, &now);
 	ret_stat->published = now.events;
 	ret_stat->unread = now.events - ring->count + ring->has_next;
 	ret_stat->bytes = now.head;

@@ -45,7 +45,7 @@ struct tsct_reader {
 	__u64 watermark;
 	/* next_any: the CPUs that have a `next`, by its stamp */
 	struct tsct_order order;
-	struct tsct_head *heap;
+	struct tsct_order_cursor *heap;
 	bool *in_order;		/* per CPU; NULL: not begun yet */
 	bool first_gone;	/* the first one was returned */
 	__u32 since_scan;	/* events returned since all CPUs were looked at */
@@ -85,7 +85,7 @@ int tsct_reader_fetch(struct tsct_reader *reader, unsigned int cpu);
 __u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu);
 
 /* The ring's own figures, of one moment. */
-void tsct_reader_figures(struct tsct_reader *reader, unsigned int cpu,
+void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
 			 struct tsct_ring_count *ret_figures);
 
 /*

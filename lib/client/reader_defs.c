@@ -23,7 +23,7 @@ static void refresh(struct tsct_reader *reader)
 		return;
 	memcpy(reader->defs + pos, t->head_map + t->header.defs_offset + pos,
 	       used - pos);
-	while ((def = tsct_def_next(reader->defs, used, pos, &pos, &error)))
+	while ((def = tsct_event_def_next(reader->defs, used, pos, &pos, &error)))
 		if (!reader->by_id[def->id])
 			reader->by_id[def->id] = def;
 	reader->defs_used = pos;

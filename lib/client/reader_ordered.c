@@ -34,7 +34,7 @@ static int begin(struct tsct_reader *reader)
 
 static int add(struct tsct_reader *reader, __u32 cpu)
 {
-	struct tsct_head head = { .rank = cpu, .index = cpu };
+	struct tsct_order_cursor head = { .rank = cpu, .index = cpu };
 	int found;
 
 	if (reader->in_order[cpu])
@@ -42,14 +42,14 @@ static int add(struct tsct_reader *reader, __u32 cpu)
 	found = tsct_reader_fetch(reader, cpu);
 	if (found <= 0)
 		return found;
-	head.stamp = reader->rings[cpu].next.tsc;
+	head.stamp = reader->rings[cpu].next.cycles;
 	reader->in_order[cpu] = true;
 	return tsct_order_add(&reader->order, &head);
 }
 
 /* May a ring that was empty have something before @head by now? */
 static bool must_scan(const struct tsct_reader *reader,
-		      const struct tsct_head *head, __u64 until)
+		      const struct tsct_order_cursor *head, __u64 until)
 {
 	if (!head || until == UINT64_MAX)
 		return !head || reader->since_scan >=
@@ -94,7 +94,7 @@ static int refill(struct tsct_reader *reader)
 	reader->first_gone = false;
 	if (found)
 		tsct_order_advance(&reader->order,
-				   reader->rings[cpu].next.tsc);
+				   reader->rings[cpu].next.cycles);
 	else
 		drop_first(reader);
 	return 0;
@@ -106,18 +106,18 @@ static int refill(struct tsct_reader *reader)
  */
 static bool is_stale(const struct tsct_reader *reader)
 {
-	const struct tsct_head *first = tsct_order_first(&reader->order);
+	const struct tsct_order_cursor *first = tsct_order_first(&reader->order);
 	const struct tsct_ring_reader *ring;
 
 	if (!first)
 		return false;
 	ring = &reader->rings[first->index];
-	return !ring->has_next || ring->next.tsc != first->stamp;
+	return !ring->has_next || ring->next.cycles != first->stamp;
 }
 
-static const struct tsct_head *first(struct tsct_reader *reader, __u64 until)
+static const struct tsct_order_cursor *first(struct tsct_reader *reader, __u64 until)
 {
-	const struct tsct_head *head = tsct_order_first(&reader->order);
+	const struct tsct_order_cursor *head = tsct_order_first(&reader->order);
 
 	while (head && is_stale(reader)) {
 		drop_first(reader);
@@ -132,18 +132,18 @@ static void hand_out(struct tsct_reader *reader, __u32 cpu,
 		     struct tsct_event *ret_event)
 {
 	tsct_reader_next(reader, cpu, ret_event);
-	if (ret_event->tsc < reader->last_any)
+	if (ret_event->cycles < reader->last_any)
 		ret_event->flags |= TSCT_EVENT_LATE;
 	else
-		reader->last_any = ret_event->tsc;
+		reader->last_any = ret_event->cycles;
 	reader->first_gone = true;
 	reader->since_scan++;
 }
 
-int tsct_reader_next_any(struct tsct_reader *reader, uint64_t until,
+int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
 			 struct tsct_event *ret_event)
 {
-	const struct tsct_head *head;
+	const struct tsct_order_cursor *head;
 	int error = begin(reader);
 
 	if (!error)

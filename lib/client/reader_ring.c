@@ -194,7 +194,7 @@ static void fill_event(unsigned int cpu, const struct tsct_record *header,
 		       const __u64 *copy, struct tsct_event *ret_event)
 {
 	*ret_event = (struct tsct_event) {
-		.tsc = header->tsc,
+		.cycles = header->cycles,
 		.cpu = cpu,
 		.tid = header->tid,
 		.id = header->id,
@@ -347,7 +347,7 @@ static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 	__u64 from, size;
 
 	is_overtaken(reader, cpu);
-	tsct_reader_figures(reader, cpu, ret_now);
+	tsct_reader_ring_figures(reader, cpu, ret_now);
 	from = ring->pos;
 	ret_now->head = tsct_pos_extend(from, ret_now->head);
 	size = ret_now->head - from;

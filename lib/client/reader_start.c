@@ -52,7 +52,7 @@ static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 		block.events - nr : now->events;
 }
 
-void tsct_reader_figures(struct tsct_reader *reader, unsigned int cpu,
+void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
 			 struct tsct_ring_count *ret_figures)
 {
 	const struct tsct_ring_reader *ring = &reader->rings[cpu];
@@ -80,7 +80,7 @@ void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu)
 
 	if (!tsct_ring_ready(reader->t, cpu))
 		return;
-	tsct_reader_figures(reader, cpu, &now);
+	tsct_reader_ring_figures(reader, cpu, &now);
 	if (tsct_reader_overwrites(reader)) {
 		ring->pos = now.oldest;
 		ring->count = now.overwritten;

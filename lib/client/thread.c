@@ -54,7 +54,7 @@ static void make_fork_mark(void)
  * forgetting: they are gone. The id goes first: a signal handler that comes
  * between the two stores does the same again.
  */
-__u32 tsct_thread_learn(void)
+__u32 tsct_thread_id_slow(void)
 {
 	__u32 tid = gettid();
 

@@ -72,12 +72,12 @@ static bool may_pass(const struct waiting *w, int err)
 static int ask(struct waiting *w, __s64 until)
 {
 	char request[32], *answer;
-	__s64 patience = tsct_now_ns() + ASK_NS;
+	__s64 patience = tsct_monotonic_ns() + ASK_NS;
 	size_t len;
 	int err;
 
 	snprintf(request, sizeof(request), "timesync %u", w->number);
-	err = tsct_control_ask_until(w->path, request,
+	err = tsct_control_request_until(w->path, request,
 				     until > patience ? until : patience,
 				     &answer, &len);
 	if (err == -ECONNREFUSED)
@@ -126,14 +126,14 @@ static int look(struct waiting *w, __s64 until)
 			       "was restarted before the session was over");
 	if (!err && !strcmp(w->state, "done"))
 		return explain(w, 0, "%s", "");
-	return tsct_now_ns() >= until ? give_up(w, err) : 1;
+	return tsct_monotonic_ns() >= until ? give_up(w, err) : 1;
 }
 
 int tsct_timesync(int timeout_ms, char *why, size_t size)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	__s64 until = timeout_ms < 0 ? INT64_MAX :
-		tsct_now_ns() + timeout_ms * 1000000LL;
+		tsct_monotonic_ns() + timeout_ms * 1000000LL;
 	struct waiting w = { .why = why, .size = size };
 	int err;
 

@@ -61,9 +61,9 @@ static void keep_own(struct tsct_clock_full *clock)
 	clock->head.source = (__u32)tsct_source_choose(NULL, source_why,
 						       sizeof(source_why));
 	explain(clock, "source %s", source_why);
-	clock->own = tsct_clock_own_open(clock->head.source,
+	clock->own = tsct_clock_inprocess_open(clock->head.source,
 		tsct_clock_ops_real(clock->head.source));
-	clock->head.page = clock->own ? tsct_clock_own_page(clock->own) :
+	clock->head.page = clock->own ? tsct_clock_inprocess_page(clock->own) :
 		&nothing;
 	if (!clock->own)
 		explain(clock, "no memory for a clock");
@@ -73,12 +73,12 @@ static bool find_page(struct tsct_clock_full *clock)
 {
 	char why[256];
 
-	if (!tsct_clockpage_module(&clock->area, why, sizeof(why))) {
+	if (!tsct_clock_area_map_module(&clock->area, why, sizeof(why))) {
 		adopt(clock, ORIGIN_MODULE);
 		return true;
 	}
 	explain(clock, "%s", why);
-	if (!tsct_clockpage_file(tsct_run_dir(), &clock->area, why,
+	if (!tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
 				 sizeof(why))) {
 		adopt(clock, ORIGIN_DAEMON);
 		return true;
@@ -104,9 +104,9 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 void tsct_clock_fini(struct tsct_clock_full *clock)
 {
 	if (clock->origin != ORIGIN_PROCESS)
-		tsct_clockpage_unmap(&clock->area);
+		tsct_clock_area_unmap(&clock->area);
 	else if (clock->own)
-		tsct_clock_own_close(clock->own);
+		tsct_clock_inprocess_close(clock->own);
 }
 
 int tsct_clock_open(struct tsct_clock **ret_clock)
@@ -146,12 +146,12 @@ const char *tsct_clock_origin(const struct tsct_clock *clock)
 	}
 }
 
-const char *tsct_clock_why(const struct tsct_clock *clock)
+const char *tsct_clock_reason(const struct tsct_clock *clock)
 {
 	return tsct_clock_full(clock)->why;
 }
 
-uint64_t tsct_clock_stamp(const struct tsct_clock *clock)
+uint64_t tsct_clock_cycles(const struct tsct_clock *clock)
 {
 	return tsct_stamp_read(clock->source);
 }

@@ -11,25 +11,25 @@
  */
 static int lookup_on(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_state *state, __u64 stamp,
-		     __u32 cpu, struct tsct_reading *reading)
+		     __u32 cpu, struct tsct_clock_time *reading)
 {
 	__u64 mult = state->cluster.mult, error;
 	__s64 skew;
 	int err;
 
 	if (!mult)
-		return tsct_segments_cluster(state, stamp, reading);
+		return tsct_clock_cluster_lookup(state, stamp, reading);
 	err = tsct_clock_skew(clock, cpu, &skew, &error);
 	if (!err)
-		err = tsct_segments_cluster(state, stamp - (__u64)skew, reading);
+		err = tsct_clock_cluster_lookup(state, stamp - (__u64)skew, reading);
 	if (!err)
-		reading->error_ps = tsct_add_up(reading->error_ps,
+		reading->error_ps = tsct_add_saturating(reading->error_ps,
 						tsct_clock_ticks_ps(mult, error));
 	return err;
 }
 
 static int lookup(const struct tsct_clock *clock, __u64 stamp, __u32 cpu,
-		  struct tsct_reading *reading)
+		  struct tsct_clock_time *reading)
 {
 	struct tsct_clock_state state;
 	struct tsct_clock_head head;
@@ -45,7 +45,7 @@ static int lookup(const struct tsct_clock *clock, __u64 stamp, __u32 cpu,
 			err = lookup_on(tsct_clock_full(clock), &state, stamp,
 					cpu, reading);
 		else
-			err = tsct_segments_cluster(&state, stamp, reading);
+			err = tsct_clock_cluster_lookup(&state, stamp, reading);
 		/* Else the table of CPUs may be of another state. */
 		if (tsct_clock_same(clock->page, &head))
 			return err;
@@ -53,28 +53,28 @@ static int lookup(const struct tsct_clock *clock, __u64 stamp, __u32 cpu,
 	return -EAGAIN;
 }
 
-int tsct_clock_convert_cluster_on(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock, uint64_t stamp,
 				  uint32_t cpu, struct tsct_time *ret_time)
 {
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	struct tsct_time time;
 	int err;
 
-	if (likely(tsct_clock_convert_fast(clock, stamp, LINE_CLUSTER, &time))) {
+	if (likely(tsct_clock_cycles_to_time_fast(clock, stamp, LINE_CLUSTER, &time))) {
 		*ret_time = time;
 		return 0;
 	}
 	err = lookup(clock, stamp, cpu, &reading);
 	if (err)
 		return err;
-	tsct_reading_time(&reading, ret_time);
+	tsct_clock_time_to_public(&reading, ret_time);
 	return 0;
 }
 
-int tsct_clock_convert_cluster(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_cluster_time(const struct tsct_clock *clock, uint64_t stamp,
 			       struct tsct_time *ret_time)
 {
-	return tsct_clock_convert_cluster_on(clock, stamp, TSCT_CPU_ANY,
+	return tsct_clock_cycles_to_cluster_time_on(clock, stamp, TSCT_CPU_ANY,
 					     ret_time);
 }
 
@@ -84,7 +84,7 @@ int tsct_clock_now_cluster(const struct tsct_clock *clock,
 	struct tsct_time_point now;
 
 	tsct_clock_time_point(clock, &now);
-	return tsct_clock_convert_cluster_on(clock, now.stamp, now.cpu,
+	return tsct_clock_cycles_to_cluster_time_on(clock, now.stamp, now.cpu,
 					     ret_time);
 }
 
@@ -94,7 +94,7 @@ static int only_ns(int err, const struct tsct_time *time, int64_t *ret_ns)
 {
 	if (err)
 		return err;
-	if (!tsct_status_claims(time->status))
+	if (!tsct_status_has_time(time->status))
 		return -ESTALE;
 	*ret_ns = time->ns;
 	return 0;
@@ -107,11 +107,11 @@ int tsct_clock_now_cluster_slow(const struct tsct_clock *clock, int64_t *ret_ns)
 	return only_ns(tsct_clock_now_cluster(clock, &time), &time, ret_ns);
 }
 
-int tsct_clock_cluster_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 			       int64_t *ret_ns)
 {
 	struct tsct_time time = { 0 };
-	int err = tsct_clock_convert_cluster(clock, stamp, &time);
+	int err = tsct_clock_cycles_to_cluster_time(clock, stamp, &time);
 
 	return only_ns(err, &time, ret_ns);
 }

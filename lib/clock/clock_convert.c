@@ -28,7 +28,7 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 		ret_head->source = READ_ONCE(state->source);
 		ret_head->cause = READ_ONCE(state->cause);
 		ret_head->flags = READ_ONCE(state->flags);
-		ret_head->as_of_tsc = READ_ONCE(state->real.as_of_tsc);
+		ret_head->as_of_cycles = READ_ONCE(state->real.as_of_cycles);
 		ret_head->mult = READ_ONCE(state->real.mult);
 		ret_head->rate_mult = READ_ONCE(state->rate_mult);
 		ret_head->rate_error_ppt = READ_ONCE(state->rate_error_ppt);
@@ -48,8 +48,8 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 		return -EXDEV;
 	cpus = (const void *)((const char *)clock->area.page +
 			      TSCT_CLOCK_CPUS_OFFSET);
-	*ret_skew = READ_ONCE(cpus[cpu].skew_tsc);
-	*ret_error = READ_ONCE(cpus[cpu].error_tsc);
+	*ret_skew = READ_ONCE(cpus[cpu].skew_cycles);
+	*ret_error = READ_ONCE(cpus[cpu].error_cycles);
 	return *ret_error == SKEW_UNKNOWN ? -EXDEV : 0;
 }
 
@@ -80,7 +80,7 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
  */
 static int lookup_on(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_head *head, __u64 stamp, __u32 cpu,
-		     struct tsct_reading *reading)
+		     struct tsct_clock_time *reading)
 {
 	const struct tsct_clock_page *page = clock->head.page;
 	__u64 error = 0;
@@ -99,13 +99,13 @@ static int lookup_on(const struct tsct_clock_full *clock,
 	if (err)
 		return err;
 widen:
-	reading->error_ps = tsct_add_up(reading->error_ps,
+	reading->error_ps = tsct_add_saturating(reading->error_ps,
 					tsct_clock_ticks_ps(head->mult, error));
 	return 0;
 }
 
 static int lookup(const struct tsct_clock_full *clock, __u64 stamp, __u32 cpu,
-		  struct tsct_reading *reading)
+		  struct tsct_clock_time *reading)
 {
 	const struct tsct_clock_page *page = clock->head.page;
 	struct tsct_clock_head head;
@@ -128,31 +128,31 @@ static int lookup(const struct tsct_clock_full *clock, __u64 stamp, __u32 cpu,
 	return -EAGAIN;
 }
 
-int tsct_clock_convert_on(const struct tsct_clock *head, uint64_t stamp,
+int tsct_clock_cycles_to_time_on(const struct tsct_clock *head, uint64_t stamp,
 			  uint32_t cpu, struct tsct_time *ret_time)
 {
 	const struct tsct_clock_full *clock = tsct_clock_full(head);
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	struct tsct_time time;
 	int err;
 
-	if (likely(tsct_clock_convert_fast(head, stamp, LINE_REAL, &time))) {
+	if (likely(tsct_clock_cycles_to_time_fast(head, stamp, LINE_REAL, &time))) {
 		*ret_time = time;
 		return 0;
 	}
 	if (clock->own)
-		tsct_clock_own_refine(clock->own, stamp);
+		tsct_clock_inprocess_refine(clock->own, stamp);
 	err = lookup(clock, stamp, cpu, &reading);
 	if (err)
 		return err;
-	tsct_reading_time(&reading, ret_time);
+	tsct_clock_time_to_public(&reading, ret_time);
 	return 0;
 }
 
-int tsct_clock_convert(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t stamp,
 		       struct tsct_time *ret_time)
 {
-	return tsct_clock_convert_on(clock, stamp, TSCT_CPU_ANY, ret_time);
+	return tsct_clock_cycles_to_time_on(clock, stamp, TSCT_CPU_ANY, ret_time);
 }
 
 static int stamp_and_convert(const struct tsct_clock *clock,
@@ -161,7 +161,7 @@ static int stamp_and_convert(const struct tsct_clock *clock,
 	struct tsct_time_point now;
 
 	tsct_clock_time_point(clock, &now);
-	return tsct_clock_convert_on(clock, now.stamp, now.cpu, time);
+	return tsct_clock_cycles_to_time_on(clock, now.stamp, now.cpu, time);
 }
 
 /*
@@ -195,11 +195,11 @@ int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns)
 {
 	struct tsct_time time;
-	int err = tsct_clock_convert(clock, stamp, &time);
+	int err = tsct_clock_cycles_to_time(clock, stamp, &time);
 
 	if (err)
 		return err;
@@ -213,11 +213,11 @@ int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 
 static __u32 status_at(const struct tsct_clock_state *state, __u64 stamp)
 {
-	if ((__s64)(stamp - state->real.void_after_tsc) > 0)
+	if ((__s64)(stamp - state->real.void_after_cycles) > 0)
 		return TSCT_STATUS_UNKNOWN;
 	/* A state that nobody refreshed cannot know how old it is. */
-	if (tsct_status_claims(state->status) &&
-	    (__s64)(stamp - state->real.hold_after_tsc) > 0)
+	if (tsct_status_has_time(state->status) &&
+	    (__s64)(stamp - state->real.holdover_after_cycles) > 0)
 		return TSCT_STATUS_HOLDOVER;
 	return state->status;
 }
@@ -226,11 +226,11 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 			struct tsct_clock_state *ret_state)
 {
 	const struct tsct_clock_full *clock = tsct_clock_full(head);
-	__u64 now = tsct_clock_stamp(head);
+	__u64 now = tsct_clock_cycles(head);
 	struct tsct_clock_state state;
 
 	if (clock->own)
-		tsct_clock_own_refine(clock->own, now);
+		tsct_clock_inprocess_refine(clock->own, now);
 	if (tsct_latch_read(head->page, &state) ||
 	    state.status == TSCT_STATUS_UNKNOWN)
 		return -EAGAIN;

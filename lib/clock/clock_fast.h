@@ -20,7 +20,7 @@ static inline __u64 tsct_clock_error_ns(__u64 error_ps)
 }
 
 /* As programs are told it */
-static inline void tsct_reading_time(const struct tsct_reading *reading,
+static inline void tsct_clock_time_to_public(const struct tsct_clock_time *reading,
 				     struct tsct_time *ret_time)
 {
 	ret_time->ns = reading->ns;
@@ -32,7 +32,7 @@ static inline void tsct_reading_time(const struct tsct_reading *reading,
 /* What so many ticks are at most; @mult as that of a pair */
 static inline __u64 tsct_clock_ticks_ps(__u64 mult, __u64 ticks)
 {
-	__s64 ns = tsct_ticks_ns(mult, ticks > INT64_MAX ? INT64_MAX :
+	__s64 ns = tsct_cycles_ns(mult, ticks > INT64_MAX ? INT64_MAX :
 				 (__s64)ticks);
 
 	return ns >= INT64_MAX / 1000 ? UINT64_MAX : ((__u64)ns + 1) * 1000;
@@ -43,21 +43,21 @@ static inline __u64 tsct_clock_ticks_ps(__u64 mult, __u64 ticks)
  * to be known, nothing is in holdover and, as our own page has it end there, no
  * sample is due. Whatever the page holds, products of two words fit.
  */
-static inline bool tsct_clock_convert_fast(const struct tsct_clock *clock,
+static inline bool tsct_clock_cycles_to_time_fast(const struct tsct_clock *clock,
 					   __u64 stamp, enum line_of which,
 					   struct tsct_time *time)
 {
 	const struct tsct_clock_page *page = clock->page;
 	__u64 seq = smp_load_acquire(&page->seq);
 	const struct tsct_clock_state *state = &page->copy[seq & 1].state;
-	const struct tsct_pair *pair = which == LINE_REAL ? &state->real :
+	const struct tsct_clock_params *pair = which == LINE_REAL ? &state->real :
 		&state->cluster;
-	__u64 d = stamp - READ_ONCE(pair->base_tsc);
-	__u64 age = stamp - READ_ONCE(pair->as_of_tsc);
+	__u64 d = stamp - READ_ONCE(pair->base_cycles);
+	__u64 age = stamp - READ_ONCE(pair->as_of_cycles);
 	__u64 error_ps = READ_ONCE(pair->error_ps);
 	tsct_u128 grown = (tsct_u128)age * READ_ONCE(pair->growth);
 
-	if (d >= READ_ONCE(pair->fast_tsc))
+	if (d >= READ_ONCE(pair->fast_cycles))
 		return false;
 	time->ns = (__s64)((__u64)READ_ONCE(pair->base_ns) +
 		(__u64)(((tsct_u128)d * READ_ONCE(pair->slew_mult)) >>

@@ -38,13 +38,13 @@ struct shared {
 };
 
 struct knowledge {
-	struct tsct_rate est;
+	struct tsct_rate_estimator est;
 	struct tsct_sampler sampler;
 	struct tsct_sample first;	/* of two to start with */
 	bool started, has_first;
 };
 
-struct tsct_clock_own {
+struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
 	struct shared spare;
@@ -57,7 +57,7 @@ struct tsct_clock_own {
 	struct knowledge known[2];
 };
 
-static __u64 read_stamp(const struct tsct_clock_own *own)
+static __u64 read_stamp(const struct tsct_clock_inprocess *own)
 {
 	return own->ops->stamp(own->ops->ctx);
 }
@@ -67,17 +67,17 @@ static __u64 read_stamp(const struct tsct_clock_own *own)
 /*
  * Readers' short cut ends where a sample is due, so that they come to refine().
  */
-static void shorten(const struct tsct_clock_own *own,
+static void shorten(const struct tsct_clock_inprocess *own,
 		    struct tsct_clock_state *state)
 {
-	struct tsct_pair *pair = &state->real;
-	__s64 limit = (__s64)(pair->as_of_tsc + own->refine_ticks -
-			      pair->base_tsc);
+	struct tsct_clock_params *pair = &state->real;
+	__s64 limit = (__s64)(pair->as_of_cycles + own->refine_ticks -
+			      pair->base_cycles);
 
 	if (limit < 0)
 		limit = 0;
-	if (pair->fast_tsc > (__u64)limit)
-		pair->fast_tsc = (__u64)limit;
+	if (pair->fast_cycles > (__u64)limit)
+		pair->fast_cycles = (__u64)limit;
 }
 
 /*
@@ -86,7 +86,7 @@ static void shorten(const struct tsct_clock_own *own,
  * preempted, or somebody single-steps us), it gets another one, later.
  * Returns 0, -ETIME or what tsct_segments_check() said.
  */
-static int publish(struct tsct_clock_own *own, struct tsct_rate *est)
+static int publish(struct tsct_clock_inprocess *own, struct tsct_rate_estimator *est)
 {
 	__u64 lead = own->lead_ticks, began, took;
 	struct tsct_clock_state last, next;
@@ -96,7 +96,7 @@ static int publish(struct tsct_clock_own *own, struct tsct_rate *est)
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
 		began = read_stamp(own);
-		tsct_rate_compose(est, began + lead, &next);
+		tsct_servo_compose(est, began + lead, &next);
 		shorten(own, &next);
 		tsct_latch_stage(&own->area, &next);
 		took = read_stamp(own) - began;
@@ -112,7 +112,7 @@ static int publish(struct tsct_clock_own *own, struct tsct_rate *est)
 		return err;
 	}
 	tsct_latch_commit(&own->area);
-	tsct_rate_published(est, &next);
+	tsct_servo_published(est, &next);
 	return 0;
 }
 
@@ -155,17 +155,17 @@ static int feed(struct knowledge *know)
  * In the child of a fork: a writer that did not come with it may have left the
  * page half-written, or written and the estimator not told.
  */
-static void take_over(struct tsct_clock_own *own)
+static void take_over(struct tsct_clock_inprocess *own)
 {
-	struct tsct_rate *est = &own->known[own->current].est;
+	struct tsct_rate_estimator *est = &own->known[own->current].est;
 	struct tsct_clock_state state;
 
 	tsct_latch_repair(&own->area);
 	if (!tsct_latch_read(&own->area, &state) && state.real.mult)
-		tsct_rate_published(est, &state);
+		tsct_servo_published(est, &state);
 }
 
-static void refine(struct tsct_clock_own *own)
+static void refine(struct tsct_clock_inprocess *own)
 {
 	struct knowledge *next = &own->known[!own->current];
 	int err;
@@ -188,7 +188,7 @@ static void refine(struct tsct_clock_own *own)
 		own->current = !own->current;
 }
 
-void tsct_clock_own_sample(struct tsct_clock_own *own)
+void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *own)
 {
 	/* Pairs with the release below: all is as the last holder left it. */
 	if (__atomic_exchange_n(&own->shared->held, 1, __ATOMIC_ACQUIRE))
@@ -199,7 +199,7 @@ void tsct_clock_own_sample(struct tsct_clock_own *own)
 }
 
 /* Was there a sample in the second before @stamp, and no disruption since? */
-static bool is_young(const struct tsct_clock_own *own, __u64 stamp)
+static bool is_young(const struct tsct_clock_inprocess *own, __u64 stamp)
 {
 	/*
 	 * Not by the latch: the worst that comes of a torn reading is a sample
@@ -207,7 +207,7 @@ static bool is_young(const struct tsct_clock_own *own, __u64 stamp)
 	 */
 	const struct tsct_clock_state *state =
 		&own->area.copy[READ_ONCE(own->area.seq) & 1].state;
-	__u64 age = stamp - READ_ONCE(state->real.as_of_tsc);
+	__u64 age = stamp - READ_ONCE(state->real.as_of_cycles);
 	__u32 status = READ_ONCE(state->status);
 
 	return age <= own->refine_ticks && status != TSCT_STATUS_DISRUPTED &&
@@ -219,7 +219,7 @@ static bool is_young(const struct tsct_clock_own *own, __u64 stamp)
  * or of a future that no sample brings nearer. What counts is what the counter
  * says now. Behind its last sample it was set back; that is a disruption.
  */
-static bool due(const struct tsct_clock_own *own, __u64 stamp)
+static bool due(const struct tsct_clock_inprocess *own, __u64 stamp)
 {
 	__s64 since;
 	__u64 now;
@@ -233,10 +233,10 @@ static bool due(const struct tsct_clock_own *own, __u64 stamp)
 	return since < 0 || since > (__s64)own->retry_ticks;
 }
 
-void tsct_clock_own_refine(struct tsct_clock_own *own, __u64 stamp)
+void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *own, __u64 stamp)
 {
 	if (unlikely(due(own, stamp)))
-		tsct_clock_own_sample(own);
+		tsct_clock_inprocess_sample(own);
 }
 
 /* ---- the beginning and the end ----------------------------------------- */
@@ -245,7 +245,7 @@ void tsct_clock_own_refine(struct tsct_clock_own *own, __u64 stamp)
  * Kernels before 4.14 cannot empty a page at a fork. If a thread takes a sample
  * just then, the child never takes one, and goes on in holdover.
  */
-static struct shared *map_shared(struct tsct_clock_own *own)
+static struct shared *map_shared(struct tsct_clock_inprocess *own)
 {
 	struct shared *shared = mmap(NULL, TSCT_PAGE_SIZE,
 				     PROT_READ | PROT_WRITE,
@@ -257,7 +257,7 @@ static struct shared *map_shared(struct tsct_clock_own *own)
 	return shared;
 }
 
-static void set_ticks(struct tsct_clock_own *own, double ns_per_tick)
+static void set_ticks(struct tsct_clock_inprocess *own, double ns_per_tick)
 {
 	double ticks = ns_per_tick > 0 ? 1 / ns_per_tick : 1;
 
@@ -267,10 +267,10 @@ static void set_ticks(struct tsct_clock_own *own, double ns_per_tick)
 	own->lead_max_ticks = (__u64)(LEAD_MAX_NS * ticks) + 1;
 }
 
-struct tsct_clock_own *tsct_clock_own_open(__u32 source,
+struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
 					   const struct tsct_clock_ops *ops)
 {
-	struct tsct_clock_own *own = mmap(NULL, sizeof(*own),
+	struct tsct_clock_inprocess *own = mmap(NULL, sizeof(*own),
 					  PROT_READ | PROT_WRITE,
 					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	__u8 boot_id[16] = { 0 };
@@ -296,7 +296,7 @@ struct tsct_clock_own *tsct_clock_own_open(__u32 source,
 	return own;
 }
 
-void tsct_clock_own_close(struct tsct_clock_own *own)
+void tsct_clock_inprocess_close(struct tsct_clock_inprocess *own)
 {
 	if (own->shared != &own->spare)
 		munmap(own->shared, TSCT_PAGE_SIZE);
@@ -304,7 +304,7 @@ void tsct_clock_own_close(struct tsct_clock_own *own)
 }
 
 const struct tsct_clock_page *
-tsct_clock_own_page(const struct tsct_clock_own *own)
+tsct_clock_inprocess_page(const struct tsct_clock_inprocess *own)
 {
 	return &own->area;
 }

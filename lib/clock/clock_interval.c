@@ -32,14 +32,14 @@ static __u64 rate_mult(const struct tsct_clock *head)
 	return rate_of(clock, &now);
 }
 
-int64_t tsct_clock_to_ns(const struct tsct_clock *clock, int64_t ticks)
+int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t ticks)
 {
-	return tsct_ticks_ns(rate_mult(clock), ticks);
+	return tsct_cycles_ns(rate_mult(clock), ticks);
 }
 
-int64_t tsct_clock_to_ticks(const struct tsct_clock *clock, int64_t ns)
+int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns)
 {
-	return tsct_ns_ticks(rate_mult(clock), ns);
+	return tsct_ns_cycles(rate_mult(clock), ns);
 }
 
 /* ---- what happened between two stamps ----------------------------------- */
@@ -60,14 +60,14 @@ static bool disturbed(const struct tsct_clock_copy *copy, __u64 from, __u64 to)
 	__u32 nr = READ_ONCE(copy->nr_segments), i;
 
 	if (!harmless(READ_ONCE(copy->state.cause)) &&
-	    (__s64)(READ_ONCE(copy->state.epoch_tsc) - from) > 0 &&
-	    (__s64)(READ_ONCE(copy->state.epoch_tsc) - to) <= 0)
+	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - from) > 0 &&
+	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - to) <= 0)
 		return true;
 	if (nr > TSCT_SEGMENTS_MAX)
 		nr = TSCT_SEGMENTS_MAX;
 	for (i = 1; i < nr; i++) {
-		const struct tsct_segment *s = &copy->segments[i];
-		__u64 base = READ_ONCE(s->base_tsc);
+		const struct tsct_clock_segment *s = &copy->segments[i];
+		__u64 base = READ_ONCE(s->base_cycles);
 
 		if (READ_ONCE(s->epoch) != READ_ONCE(s[-1].epoch) &&
 		    !harmless(READ_ONCE(s->cause)) &&
@@ -81,7 +81,7 @@ static __u32 flags_between(const struct tsct_clock_page *page,
 			   const struct tsct_clock_head *head, __u64 from,
 			   __u64 to)
 {
-	struct tsct_reading a, b;
+	struct tsct_clock_time a, b;
 	__u32 flags = 0;
 
 	/* Too old, or too new, to know what happened there */
@@ -168,7 +168,7 @@ static void measure(const struct tsct_clock_full *clock,
 	ticks = (__s64)((__u64)ticks +
 			(__u64)correct(clock, from->cpu, to->cpu, skewed,
 				       &error));
-	ret->ns = tsct_ticks_ns(mult, ticks);
+	ret->ns = tsct_cycles_ns(mult, ticks);
 	length = ret->ns < 0 ? 0 - (__u64)ret->ns : (__u64)ret->ns;
 	/* One for what is cut off */
 	ret->error_ns = sum(ticks_ns_up(mult, error),
@@ -190,7 +190,7 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 	int tries;
 
 	if (full->own)
-		tsct_clock_own_refine(full->own, to->stamp);
+		tsct_clock_inprocess_refine(full->own, to->stamp);
 	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
 		if (tsct_clock_head(clock->page, &head) ||
 		    head.status == TSCT_STATUS_UNKNOWN)

@@ -23,7 +23,7 @@ const char *tsct_run_dir(void)
 	return dir && *dir ? dir : TSCT_RUN_DIR;
 }
 
-void tsct_clockpage_unmap(const struct tsct_clockpage *area)
+void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 {
 	munmap((void *)area->page, area->size);
 }
@@ -77,7 +77,7 @@ static int map(int fd, off_t offset, size_t size,
  * The first page says how much there is. What says so may lie, or change its
  * mind: it is read once, and what has been mapped is the measure from then on.
  */
-static int read_size(int fd, off_t offset, struct tsct_clockpage *area)
+static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
 {
 	const struct tsct_clock_page *page = NULL;
 	__u64 cpus_offset;
@@ -124,7 +124,7 @@ static int check_state(const struct tsct_clock_page *page)
 	if (state.source == TSCT_SOURCE_TSC && !tsct_tsc_readable())
 		return -EOPNOTSUPP;
 	if ((__s64)(tsct_stamp_read(state.source) -
-		    state.real.void_after_tsc) > 0)
+		    state.real.void_after_cycles) > 0)
 		return -ETIME;
 	return 0;
 }
@@ -134,7 +134,7 @@ static int check_state(const struct tsct_clock_page *page)
  * @boot_id: NULL: a module cannot be of another boot.
  */
 static int map_area(int fd, off_t offset, const __u8 *boot_id,
-		    struct tsct_clockpage *area)
+		    struct tsct_clock_area *area)
 {
 	int err = map(fd, offset, area->size, &area->page);
 
@@ -145,7 +145,7 @@ static int map_area(int fd, off_t offset, const __u8 *boot_id,
 	if (!err)
 		err = check_state(area->page);
 	if (err)
-		tsct_clockpage_unmap(area);
+		tsct_clock_area_unmap(area);
 	return err;
 }
 
@@ -191,7 +191,7 @@ static int explain(int err, const char *what, char *why, size_t size)
 	return err;
 }
 
-static int map_module(struct tsct_clockpage *ret_area)
+static int map_module(struct tsct_clock_area *ret_area)
 {
 	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
 	int err;
@@ -205,13 +205,13 @@ static int map_module(struct tsct_clockpage *ret_area)
 	return err;
 }
 
-int tsct_clockpage_module(struct tsct_clockpage *ret_area, char *why,
+int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
 			  size_t size)
 {
 	return explain(map_module(ret_area), TSCT_DEVICE_PATH, why, size);
 }
 
-static int check_length(int fd, const struct tsct_clockpage *area)
+static int check_length(int fd, const struct tsct_clock_area *area)
 {
 	struct stat st;
 
@@ -221,7 +221,7 @@ static int check_length(int fd, const struct tsct_clockpage *area)
 }
 
 static int map_file(const char *dir, const char *path,
-		    struct tsct_clockpage *ret_area)
+		    struct tsct_clock_area *ret_area)
 {
 	/* O_NONBLOCK: a FIFO put in its place would have us wait. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -244,7 +244,7 @@ static int map_file(const char *dir, const char *path,
 	return err;
 }
 
-int tsct_clockpage_file(const char *dir, struct tsct_clockpage *ret_area,
+int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 			char *why, size_t size)
 {
 	char path[4096];

@@ -12,7 +12,7 @@
 #define TSCT_SOCKET_FILE	"tsctraced.sock"
 
 /* An area that was found to be one, mapped read-only */
-struct tsct_clockpage {
+struct tsct_clock_area {
 	const struct tsct_clock_page *page;
 	size_t size;			/* bytes that are mapped */
 	__u32 nr_cpus;			/* entries behind cpus_offset */
@@ -22,7 +22,7 @@ struct tsct_clockpage {
 const char *tsct_run_dir(void);
 
 /*
- * tsct_clockpage_module, tsct_clockpage_file - map a clock area
+ * tsct_clock_area_map_module, tsct_clock_area_map_file - map a clock area
  * @dir: where the daemon's file is
  * @why: a clause that names what is wrong, on failure
  *
@@ -37,10 +37,10 @@ const char *tsct_run_dir(void);
  * beyond its end is SIGBUS; which is why not everybody's are taken, and why the
  * daemon never truncates one but puts another in its place.
  */
-int tsct_clockpage_module(struct tsct_clockpage *ret_area, char *why,
+int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
 			  size_t size);
-int tsct_clockpage_file(const char *dir, struct tsct_clockpage *ret_area,
+int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 			char *why, size_t size);
-void tsct_clockpage_unmap(const struct tsct_clockpage *area);
+void tsct_clock_area_unmap(const struct tsct_clock_area *area);
 
 #endif /* TSCT_CLOCKPAGE_H */

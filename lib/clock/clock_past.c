@@ -13,8 +13,8 @@
  * copy that changed meanwhile is thrown away, so it need only be harmless.
  */
 struct line {
-	__u64 base_tsc;
-	__u64 until_tsc;
+	__u64 base_cycles;
+	__u64 until_cycles;
 	__u64 mult;
 	__s64 base_ns;
 };
@@ -25,13 +25,13 @@ static int at_line(const struct line *line, __s64 ns, __u64 *ret_stamp)
 	tsct_u128 ticks;
 
 	/* One tick before its base: it held nowhere. */
-	if (!line->mult || (__s64)(line->until_tsc - line->base_tsc) < 0)
+	if (!line->mult || (__s64)(line->until_cycles - line->base_cycles) < 0)
 		return -ENOENT;
 	ticks = (((tsct_u128)((tsct_s128)ns - line->base_ns) <<
 		  TSCT_CLOCK_SHIFT) + line->mult - 1) / line->mult;
-	if (ticks > line->until_tsc - line->base_tsc)
+	if (ticks > line->until_cycles - line->base_cycles)
 		return -ENOENT;
-	*ret_stamp = line->base_tsc + (__u64)ticks;
+	*ret_stamp = line->base_cycles + (__u64)ticks;
 	return 0;
 }
 
@@ -44,40 +44,40 @@ static int before_line(const struct line *line, __s64 ns, __u64 *ret_stamp)
 		return -EAGAIN;
 	ticks = ((tsct_u128)((tsct_s128)line->base_ns - ns) <<
 		 TSCT_CLOCK_SHIFT) / line->mult;
-	if (ticks > line->base_tsc)
+	if (ticks > line->base_cycles)
 		return -ERANGE;
-	*ret_stamp = line->base_tsc - (__u64)ticks;
+	*ret_stamp = line->base_cycles - (__u64)ticks;
 	return 0;
 }
 
-static void read_pair(const struct tsct_clock_copy *copy, struct tsct_pair *ret)
+static void read_pair(const struct tsct_clock_copy *copy, struct tsct_clock_params *ret)
 {
-	const struct tsct_pair *pair = &copy->state.real;
+	const struct tsct_clock_params *pair = &copy->state.real;
 
-	ret->base_tsc = READ_ONCE(pair->base_tsc);
+	ret->base_cycles = READ_ONCE(pair->base_cycles);
 	ret->base_ns = READ_ONCE(pair->base_ns);
 	ret->mult = READ_ONCE(pair->mult);
 	ret->slew_mult = READ_ONCE(pair->slew_mult);
-	ret->slew_tsc = READ_ONCE(pair->slew_tsc);
-	ret->void_after_tsc = READ_ONCE(pair->void_after_tsc);
+	ret->slew_cycles = READ_ONCE(pair->slew_cycles);
+	ret->void_after_cycles = READ_ONCE(pair->void_after_cycles);
 }
 
 static void read_segment(const struct tsct_clock_copy *copy, __u32 i,
 			 struct line *ret)
 {
-	const struct tsct_segment *segment = &copy->segments[i];
+	const struct tsct_clock_segment *segment = &copy->segments[i];
 
-	ret->base_tsc = READ_ONCE(segment->base_tsc);
-	ret->until_tsc = READ_ONCE(segment->until_tsc);
+	ret->base_cycles = READ_ONCE(segment->base_cycles);
+	ret->until_cycles = READ_ONCE(segment->until_cycles);
 	ret->mult = READ_ONCE(segment->mult);
 	ret->base_ns = READ_ONCE(segment->base_ns);
 }
 
 /* The line in force: the part that slews, and what follows. */
-static int at_pair(const struct tsct_pair *pair, __s64 ns, __u64 *ret_stamp)
+static int at_pair(const struct tsct_clock_params *pair, __s64 ns, __u64 *ret_stamp)
 {
 	tsct_u128 target = (tsct_u128)((tsct_s128)ns - pair->base_ns);
-	tsct_u128 slewed = ((tsct_u128)pair->slew_tsc * pair->slew_mult) >>
+	tsct_u128 slewed = ((tsct_u128)pair->slew_cycles * pair->slew_mult) >>
 		TSCT_CLOCK_SHIFT;
 	tsct_u128 ticks;
 
@@ -91,11 +91,11 @@ static int at_pair(const struct tsct_pair *pair, __s64 ns, __u64 *ret_stamp)
 	else if (target <= slewed)
 		ticks = 0;
 	else
-		ticks = pair->slew_tsc + (((target - slewed) <<
+		ticks = pair->slew_cycles + (((target - slewed) <<
 			TSCT_CLOCK_SHIFT) + pair->mult - 1) / pair->mult;
-	if (ticks > pair->void_after_tsc - pair->base_tsc)
+	if (ticks > pair->void_after_cycles - pair->base_cycles)
 		return -ESTALE;
-	*ret_stamp = pair->base_tsc + (__u64)ticks;
+	*ret_stamp = pair->base_cycles + (__u64)ticks;
 	return 0;
 }
 
@@ -104,13 +104,13 @@ static int find(const struct tsct_clock_copy *copy, __s64 ns, __u64 *ret_stamp)
 {
 	__u32 nr = READ_ONCE(copy->nr_segments), i;
 	struct line line = { 0 };
-	struct tsct_pair pair;
+	struct tsct_clock_params pair;
 	int err;
 
 	read_pair(copy, &pair);
 	if (pair.mult && ns >= pair.base_ns)
 		return at_pair(&pair, ns, ret_stamp);
-	line.base_tsc = pair.base_tsc;
+	line.base_cycles = pair.base_cycles;
 	line.base_ns = pair.base_ns;
 	line.mult = pair.mult;
 	if (nr > TSCT_SEGMENTS_MAX)
@@ -128,7 +128,7 @@ static int find(const struct tsct_clock_copy *copy, __s64 ns, __u64 *ret_stamp)
 	return before_line(&line, ns, ret_stamp);
 }
 
-int tsct_clock_stamp_at(const struct tsct_clock *clock, int64_t ns,
+int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 			uint64_t *ret_stamp)
 {
 	const struct tsct_clock_page *page = clock->page;
@@ -156,12 +156,12 @@ int tsct_clock_stamp_at(const struct tsct_clock *clock, int64_t ns,
 
 /* The line in force, as far as samples reach. Returns the number of lines. */
 static unsigned int current_lines(const struct tsct_clock_state *state,
-				  struct tsct_segment *lines)
+				  struct tsct_clock_segment *lines)
 {
-	const struct tsct_pair *pair = &state->real;
-	struct tsct_segment line = {
-		.base_tsc = pair->base_tsc,
-		.until_tsc = pair->as_of_tsc,
+	const struct tsct_clock_params *pair = &state->real;
+	struct tsct_clock_segment line = {
+		.base_cycles = pair->base_cycles,
+		.until_cycles = pair->as_of_cycles,
 		.mult = pair->mult,
 		.base_ns = pair->base_ns,
 		.error_ps = pair->past_error_ps,
@@ -173,27 +173,27 @@ static unsigned int current_lines(const struct tsct_clock_state *state,
 
 	if (!pair->mult)
 		return 0;
-	if ((__s64)(line.until_tsc - line.base_tsc) < 0) {
-		line.until_tsc = line.base_tsc;
-		line.error_ps = tsct_pair_error_ps(pair, line.base_tsc);
+	if ((__s64)(line.until_cycles - line.base_cycles) < 0) {
+		line.until_cycles = line.base_cycles;
+		line.error_ps = tsct_clock_params_error_ps(pair, line.base_cycles);
 	}
-	if (pair->slew_tsc && pair->slew_mult != pair->mult) {
+	if (pair->slew_cycles && pair->slew_mult != pair->mult) {
 		lines[nr] = line;
 		lines[nr].mult = pair->slew_mult;
-		if (line.until_tsc - line.base_tsc <= pair->slew_tsc)
+		if (line.until_cycles - line.base_cycles <= pair->slew_cycles)
 			return 1;
-		line.base_tsc += pair->slew_tsc;
-		lines[nr++].until_tsc = line.base_tsc;
-		line.base_ns = tsct_pair_ns(pair, line.base_tsc);
+		line.base_cycles += pair->slew_cycles;
+		lines[nr++].until_cycles = line.base_cycles;
+		line.base_ns = tsct_clock_params_ns(pair, line.base_cycles);
 	}
 	lines[nr] = line;
 	return nr + 1;
 }
 
 int tsct_clock_segments(const struct tsct_clock *clock,
-			struct tsct_segment *ret_segments, unsigned int nr)
+			struct tsct_clock_segment *ret_segments, unsigned int nr)
 {
-	struct tsct_segment last[2];
+	struct tsct_clock_segment last[2];
 	struct tsct_clock_copy copy;
 	unsigned int there, now, i;
 

@@ -19,15 +19,15 @@ enum origin {
 	ORIGIN_PROCESS,
 };
 
-struct tsct_clock_own;
+struct tsct_clock_inprocess;
 struct tsct_clock_ops;
 
 struct tsct_clock_full {
 	struct tsct_clock head;		/* first: it is what users hold */
 	enum origin origin;
 	bool forever;			/* closing it does nothing */
-	struct tsct_clockpage area;	/* the head's page; unmapped at close */
-	struct tsct_clock_own *own;	/* ORIGIN_PROCESS, or NULL */
+	struct tsct_clock_area area;	/* the head's page; unmapped at close */
+	struct tsct_clock_inprocess *own;	/* ORIGIN_PROCESS, or NULL */
 	__u64 rate_mult;		/* as it was at first; never 0 */
 	char why[640];
 };
@@ -48,7 +48,7 @@ void tsct_clock_fini(struct tsct_clock_full *clock);
 struct tsct_clock_head {
 	__u64 seq;
 	__u32 status, epoch, source, cause, flags;
-	__u64 as_of_tsc, mult;		/* of the real pair */
+	__u64 as_of_cycles, mult;		/* of the real pair */
 	__u64 rate_mult;		/* 0 where nothing better than mult is */
 	__u64 rate_error_ppt;
 };
@@ -79,20 +79,20 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock);
 /* ---- the clock that the process keeps itself ---------------------------- */
 
 /* Calibrates: takes up to 20 ms. NULL: no memory. */
-struct tsct_clock_own *tsct_clock_own_open(__u32 source,
+struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
 					   const struct tsct_clock_ops *ops);
-void tsct_clock_own_close(struct tsct_clock_own *own);
+void tsct_clock_inprocess_close(struct tsct_clock_inprocess *own);
 const struct tsct_clock_page *
-tsct_clock_own_page(const struct tsct_clock_own *own);
+tsct_clock_inprocess_page(const struct tsct_clock_inprocess *own);
 
 /* Takes a sample now, unless somebody is at it. Wait-free, signal safe. */
-void tsct_clock_own_sample(struct tsct_clock_own *own);
+void tsct_clock_inprocess_sample(struct tsct_clock_inprocess *own);
 
 /*
- * tsct_clock_own_refine - somebody wants to know about @stamp: if the last
+ * tsct_clock_inprocess_refine - somebody wants to know about @stamp: if the last
  * sample is too old for that, and nobody else is at it, take the next one.
  * Wait-free, signal safe.
  */
-void tsct_clock_own_refine(struct tsct_clock_own *own, __u64 stamp);
+void tsct_clock_inprocess_refine(struct tsct_clock_inprocess *own, __u64 stamp);
 
 #endif /* TSCT_CLOCK_PRIVATE_H */

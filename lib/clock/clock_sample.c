@@ -95,7 +95,7 @@ static const char *clocksource(void *ctx)
 	size_t i;
 
 	(void)ctx;
-	if (tsct_line_read(CLOCKSOURCE, name, sizeof(name)) < 0)
+	if (tsct_sysfs_read_line(CLOCKSOURCE, name, sizeof(name)) < 0)
 		return NULL;
 	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++)
 		if (!strcmp(name, clocksources[i].name))
@@ -275,10 +275,10 @@ static bool take_snapshot(const struct tsct_sampler *sampler,
 		return false;
 	ret_sample->span = 0;
 	ret_sample->raw = (struct tsct_bracket) {
-		snapshot.tsc, snapshot.raw_ns, snapshot.tsc,
+		snapshot.cycles, snapshot.raw_ns, snapshot.cycles,
 	};
 	ret_sample->real = (struct tsct_bracket) {
-		snapshot.tsc, snapshot.real_ns, snapshot.tsc,
+		snapshot.cycles, snapshot.real_ns, snapshot.cycles,
 	};
 	return true;
 }
@@ -295,7 +295,7 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 
 /* What the kernel makes its clocks of decides what they can say. */
 static void look_at_kernel(const struct tsct_sampler *sampler,
-			   struct tsct_rate *est)
+			   struct tsct_rate_estimator *est)
 {
 	const struct tsct_clock_ops *ops = sampler->ops;
 	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
@@ -341,8 +341,8 @@ static double sure(double rate, double lo, double hi)
 }
 
 /* How fast REALTIME is, is known as long as it does what it did. */
-void tsct_sampler_learn(struct tsct_sampler *sampler,
-			const struct tsct_rate *est, int event)
+void tsct_sampler_note_result(struct tsct_sampler *sampler,
+			const struct tsct_rate_estimator *est, int event)
 {
 	bool steady = event == TSCT_RATE_OK &&
 		est->state.status == TSCT_STATUS_SYNCHRONIZED;
@@ -371,7 +371,7 @@ static unsigned int take_start(struct tsct_sampler *sampler,
 	}
 }
 
-int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est)
+int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate_estimator *est)
 {
 	struct tsct_sample samples[START_SAMPLES];
 	unsigned int nr;
@@ -384,17 +384,17 @@ int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est)
 	nr = take_start(sampler, samples);
 	sampler->thorough = false;
 	event = tsct_rate_start(est, samples, nr);
-	tsct_sampler_learn(sampler, est, event);
+	tsct_sampler_note_result(sampler, est, event);
 	return event;
 }
 
-int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est)
+int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate_estimator *est)
 {
 	struct tsct_sample sample;
 	int event;
 
 	tsct_sampler_take(sampler, &sample);
 	event = tsct_rate_feed(est, &sample);
-	tsct_sampler_learn(sampler, est, event);
+	tsct_sampler_note_result(sampler, est, event);
 	return event;
 }

@@ -71,13 +71,13 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
  * sleeps take longer, under 20 ms on an idle machine. Results as
  * tsct_rate_start().
  */
-int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate *est);
+int tsct_sampler_start(struct tsct_sampler *sampler, struct tsct_rate_estimator *est);
 
 /* What the estimator made of a sample, for the next one */
-void tsct_sampler_learn(struct tsct_sampler *sampler,
-			const struct tsct_rate *est, int event);
+void tsct_sampler_note_result(struct tsct_sampler *sampler,
+			const struct tsct_rate_estimator *est, int event);
 
 /* Take one sample, feed it, learn. Results as tsct_rate_feed(). */
-int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate *est);
+int tsct_sampler_feed(struct tsct_sampler *sampler, struct tsct_rate_estimator *est);
 
 #endif /* TSCT_CLOCK_SAMPLE_H */

@@ -119,7 +119,7 @@ static bool nonstop(void)
 {
 	char text[8192], *line;
 
-	if (tsct_file_read("/proc/cpuinfo", text, sizeof(text)) <= 0)
+	if (tsct_sysfs_read("/proc/cpuinfo", text, sizeof(text)) <= 0)
 		return false;
 	line = strstr(text, "\nflags");
 	if (!line)
@@ -133,7 +133,7 @@ void tsct_source_clocksource(struct tsct_check *check)
 	char text[256];
 
 	memset(check->clocksource, 0, sizeof(check->clocksource));
-	if (tsct_line_read(CLOCKSOURCE "current_clocksource", text,
+	if (tsct_sysfs_read_line(CLOCKSOURCE "current_clocksource", text,
 			   sizeof(text)) > 0)
 		memcpy(check->clocksource, text,
 		       strnlen(text, sizeof(check->clocksource) - 1));
@@ -150,7 +150,7 @@ void tsct_source_features(struct tsct_check *check)
 	if (!strcmp(check->clocksource, "tsc"))
 		check->flags |= TSCT_CHECK_CLOCKSOURCE;
 	/* The kernel takes a counter off this list when it gives it up. */
-	if (tsct_line_read(CLOCKSOURCE "available_clocksource", text,
+	if (tsct_sysfs_read_line(CLOCKSOURCE "available_clocksource", text,
 		      sizeof(text)) > 0 && !tsct_has_word(text, "tsc"))
 		check->flags |= TSCT_CHECK_UNSTABLE;
 }
@@ -162,9 +162,9 @@ void tsct_source_features(struct tsct_check *check)
 static void run_check(struct tsct_check *check, tsct_tsc_check_fn check_cpus)
 {
 	tsct_source_features(check);
-	if (tsct_verdict(check->flags, false, false))
+	if (tsct_tsc_trusted(check->flags, false, false))
 		check->flags |= TSCT_CHECK_USABLE;
-	else if (check_cpus && tsct_verdict(check->flags | TSCT_CHECK_AUX_MATCH,
+	else if (check_cpus && tsct_tsc_trusted(check->flags | TSCT_CHECK_AUX_MATCH,
 					    true, false))
 		check_cpus(check);
 }
@@ -185,7 +185,7 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 		first_clock();
 	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
 		 tsct_source_name((unsigned int)source),
-		 tsct_verdict_reason(check.flags, false), clocksource(&check));
+		 tsct_tsc_trust_reason(check.flags, false), clocksource(&check));
 	return source;
 }
 

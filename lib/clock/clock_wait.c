@@ -21,13 +21,13 @@ static bool synced(const struct tsct_clock *clock, uint64_t max_error_ns)
 int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 			   uint64_t max_error_ns)
 {
-	__s64 until = tsct_now_ns() + timeout_ms * 1000000LL;
-	struct tsct_clock_own *own = tsct_clock_full(clock)->own;
+	__s64 until = tsct_monotonic_ns() + timeout_ms * 1000000LL;
+	struct tsct_clock_inprocess *own = tsct_clock_full(clock)->own;
 	unsigned int polls = 0;
 
 	while (!synced(clock, max_error_ns)) {
 		struct timespec pause = { .tv_nsec = POLL_NS };
-		__s64 left = until - tsct_now_ns();
+		__s64 left = until - tsct_monotonic_ns();
 
 		if (timeout_ms >= 0 && left <= 0)
 			return -ETIMEDOUT;
@@ -36,7 +36,7 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 		if (nanosleep(&pause, NULL))
 			return -errno;
 		if (own && ++polls % SAMPLE_POLLS == 0)
-			tsct_clock_own_sample(own);
+			tsct_clock_inprocess_sample(own);
 	}
 	return 0;
 }

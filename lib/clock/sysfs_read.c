@@ -6,7 +6,7 @@
 
 #include "sysfs_read.h"
 
-ssize_t tsct_file_read(const char *path, char *text, size_t size)
+ssize_t tsct_sysfs_read(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
@@ -22,9 +22,9 @@ ssize_t tsct_file_read(const char *path, char *text, size_t size)
 	return n;
 }
 
-ssize_t tsct_line_read(const char *path, char *text, size_t size)
+ssize_t tsct_sysfs_read_line(const char *path, char *text, size_t size)
 {
-	ssize_t n = tsct_file_read(path, text, size);
+	ssize_t n = tsct_sysfs_read(path, text, size);
 
 	if (n < 0)
 		return n;

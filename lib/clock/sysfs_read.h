@@ -8,13 +8,13 @@
 #include <sys/types.h>
 
 /*
- * tsct_file_read - the beginning of a file, as a string
- * tsct_line_read - its first line, without the newline
+ * tsct_sysfs_read - the beginning of a file, as a string
+ * tsct_sysfs_read_line - its first line, without the newline
  *
  * Return its length, or -errno; @text is then as it was.
  */
-ssize_t tsct_file_read(const char *path, char *text, size_t size);
-ssize_t tsct_line_read(const char *path, char *text, size_t size);
+ssize_t tsct_sysfs_read(const char *path, char *text, size_t size);
+ssize_t tsct_sysfs_read_line(const char *path, char *text, size_t size);
 
 /* Is @word one of the words of @text, which are parted by blanks? */
 bool tsct_has_word(const char *text, const char *word);

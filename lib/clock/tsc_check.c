@@ -55,7 +55,7 @@ static int list_cpus(struct visit *v)
 static void look(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;
-	__u64 tsc;
+	__u64 cycles;
 
 	*line = (struct tsct_cpu_check) { .cpu = cpu };
 	if (tsct_tsc_skew_pin(cpu) || getcpu(&here, &node) || here != cpu)
@@ -64,7 +64,7 @@ static void look(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
 	line->flags = TSCT_CPU_ONLINE;
 	if (!use_tsc)
 		return;
-	line->tsc_aux = tsct_tsc_skew_aux(&tsc);
+	line->tsc_aux = tsct_tsc_skew_aux(&cycles);
 	if (line->tsc_aux == (node << 12 | cpu))
 		line->flags |= TSCT_CPU_AUX_MATCH;
 }
@@ -72,14 +72,14 @@ static void look(struct tsct_cpu_check *line, unsigned int cpu, bool use_tsc)
 static void compare_all(struct visit *v)
 {
 	struct tsct_cpu_check *reference = NULL;
-	__s64 budget = TOTAL_NS / v->nr, limit = tsct_now_ns() + LIMIT_NS;
+	__s64 budget = TOTAL_NS / v->nr, limit = tsct_monotonic_ns() + LIMIT_NS;
 	unsigned int i;
 
 	if (budget > PAIR_NS_MAX)
 		budget = PAIR_NS_MAX;
 	if (budget < PAIR_NS_MIN)
 		budget = PAIR_NS_MIN;
-	for (i = 0; i < v->nr && tsct_now_ns() < limit; i++) {
+	for (i = 0; i < v->nr && tsct_monotonic_ns() < limit; i++) {
 		if (!(v->table[i].flags & TSCT_CPU_ONLINE))
 			continue;
 		if (reference) {
@@ -126,14 +126,14 @@ static void report(struct tsct_check *check, const struct visit *v)
 	__u32 room = check->nr;
 
 	check->flags |= match_flag(v);
-	if (tsct_verdict(check->flags, !v->skewed, false))
+	if (tsct_tsc_trusted(check->flags, !v->skewed, false))
 		check->flags |= TSCT_CHECK_USABLE;
 	check->source = check->flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
 	check->tsc_khz = 0;
-	check->when_tsc = 0;
+	check->when_cycles = 0;
 	if (v->use_tsc)
-		tsct_tsc_skew_aux(&check->when_tsc);
+		tsct_tsc_skew_aux(&check->when_cycles);
 	check->nr = v->nr;
 	memset(check->reserved, 0, sizeof(check->reserved));
 	if (room)

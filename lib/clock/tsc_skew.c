@@ -39,10 +39,10 @@ int tsct_tsc_skew_pin(unsigned int cpu)
 
 static __u64 now_tsc(void)
 {
-	__u64 tsc;
+	__u64 cycles;
 
-	tsct_tsc_skew_aux(&tsc);
-	return tsc;
+	tsct_tsc_skew_aux(&cycles);
+	return cycles;
 }
 
 static void *answer(void *arg)
@@ -70,7 +70,7 @@ static void *answer(void *arg)
 
 /* One exchange. Returns 0, or -ETIMEDOUT at the deadline. */
 static int ask(struct exchange *x, __u64 number, __s64 deadline_ns,
-	       struct tsct_skew *skew)
+	       struct tsct_skew_interval *skew)
 {
 	__u64 t0, t1;
 	unsigned int spins = 0;
@@ -79,25 +79,25 @@ static int ask(struct exchange *x, __u64 number, __s64 deadline_ns,
 	__atomic_store_n(&x->ping, number, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&x->pong, __ATOMIC_ACQUIRE) != number) {
 		_mm_pause();
-		if (++spins % 256 == 0 && tsct_now_ns() > deadline_ns)
+		if (++spins % 256 == 0 && tsct_monotonic_ns() > deadline_ns)
 			return -ETIMEDOUT;
 	}
 	t1 = now_tsc();
-	return tsct_skew_add(skew, t0, x->tb, t1);
+	return tsct_skew_interval_add(skew, t0, x->tb, t1);
 }
 
 /* Exchanges until time or rounds are up. Returns 0 or what ask() said. */
-static int ask_all(struct exchange *x, __s64 budget_ns, struct tsct_skew *skew)
+static int ask_all(struct exchange *x, __s64 budget_ns, struct tsct_skew_interval *skew)
 {
-	struct tsct_skew warm_up;
+	struct tsct_skew_interval warm_up;
 	__u64 number = 1;
 	__s64 deadline;
 	int error;
 
-	tsct_skew_init(&warm_up);
-	error = ask(x, number, tsct_now_ns() + START_NS, &warm_up);
-	deadline = tsct_now_ns() + budget_ns;
-	while (!error && number++ < ROUNDS_MAX && tsct_now_ns() < deadline)
+	tsct_skew_interval_init(&warm_up);
+	error = ask(x, number, tsct_monotonic_ns() + START_NS, &warm_up);
+	deadline = tsct_monotonic_ns() + budget_ns;
+	while (!error && number++ < ROUNDS_MAX && tsct_monotonic_ns() < deadline)
 		error = ask(x, number, deadline, skew);
 	return error;
 }
@@ -105,11 +105,11 @@ static int ask_all(struct exchange *x, __s64 budget_ns, struct tsct_skew *skew)
 bool tsct_tsc_skew_compare(struct tsct_cpu_check *line, __s64 budget_ns)
 {
 	struct exchange x = { .cpu = line->cpu };
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 	pthread_t thread;
 	int error;
 
-	tsct_skew_init(&skew);
+	tsct_skew_interval_init(&skew);
 	if (pthread_create(&thread, NULL, answer, &x))
 		return true;
 	error = ask_all(&x, budget_ns, &skew);
@@ -120,9 +120,9 @@ bool tsct_tsc_skew_compare(struct tsct_cpu_check *line, __s64 budget_ns)
 		return false;
 	if (!skew.rounds)
 		return true;
-	line->skew_min_tsc = skew.min_tsc;
-	line->skew_max_tsc = skew.max_tsc;
+	line->skew_min_cycles = skew.min_cycles;
+	line->skew_max_cycles = skew.max_cycles;
 	line->rounds = skew.rounds;
 	line->flags |= TSCT_CPU_SKEW_KNOWN;
-	return skew.min_tsc <= 0 && skew.max_tsc >= 0;
+	return skew.min_cycles <= 0 && skew.max_cycles >= 0;
 }

@@ -16,14 +16,14 @@ void tsct_reduce(__u64 *a, __u64 *b)
 	*b /= x;
 }
 
-int tsct_frame_run(struct tsct_frame *ret_frame, __u64 begin, __u64 end,
+int tsct_axis_from_run(struct tsct_axis *ret_frame, __u64 begin, __u64 end,
 		   __u64 begin_ns, __u64 end_ns, __u64 origin_ns, __u64 hz)
 {
 	__u64 wall = end_ns - begin_ns, span = end - begin, giga = 1000000000;
-	struct tsct_frame frame = { .remote = begin, .hz = hz };
+	struct tsct_axis frame = { .remote = begin, .hz = hz };
 	bool rest;
 
-	if (hz < TSCT_FRAME_HZ_MIN || !span || span >> 63 ||
+	if (hz < TSCT_AXIS_HZ_MIN || !span || span >> 63 ||
 	    begin_ns < origin_ns || end_ns <= begin_ns)
 		return -EINVAL;
 	frame.global = tsct_divide((tsct_u128)(begin_ns - origin_ns) * hz, giga,
@@ -41,7 +41,7 @@ int tsct_frame_run(struct tsct_frame *ret_frame, __u64 begin, __u64 end,
 	return 0;
 }
 
-int tsct_frame_pair(struct tsct_frame *ret_frame, __u64 base, __s64 base_ns,
+int tsct_axis_from_params(struct tsct_axis *ret_frame, __u64 base, __s64 base_ns,
 		    __u64 mult)
 {
 	if (base_ns < 0 || !mult)

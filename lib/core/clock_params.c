@@ -27,9 +27,9 @@ static tsct_s128 stretch(__s64 ticks, __u64 mult)
 	return ((tsct_s128)ticks * mult) >> TSCT_CLOCK_SHIFT;
 }
 
-__s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp)
+__s64 tsct_clock_params_ns(const struct tsct_clock_params *pair, __u64 stamp)
 {
-	__s64 d = (__s64)(stamp - pair->base_tsc);
+	__s64 d = (__s64)(stamp - pair->base_cycles);
 	__u64 slewed;
 
 	if (unlikely(d < 0))
@@ -40,44 +40,44 @@ __s64 tsct_pair_ns(const struct tsct_pair *pair, __u64 stamp)
 	 * tell them apart by, the line is one.
 	 */
 	slewed = (__u64)d;
-	if (slewed > pair->slew_tsc && pair->slew_mult != pair->mult)
-		slewed = pair->slew_tsc;
+	if (slewed > pair->slew_cycles && pair->slew_mult != pair->mult)
+		slewed = pair->slew_cycles;
 	return clip(stretch((__s64)slewed, pair->slew_mult) +
 		    stretch(d - (__s64)slewed, pair->mult) + pair->base_ns);
 }
 
-struct tsct_clock_before tsct_pair_piece(const struct tsct_pair *pair,
-					 __u64 end_tsc)
+struct tsct_clock_prev_params tsct_clock_params_prev(const struct tsct_clock_params *pair,
+					 __u64 end_cycles)
 {
 	bool slewed = pair->slew_mult != pair->mult;
-	__u64 knee = pair->base_tsc + pair->slew_tsc;
-	__u64 end_ps = tsct_pair_error_ps(pair, end_tsc);
-	struct tsct_clock_before piece = {
-		.base_tsc = pair->base_tsc,
+	__u64 knee = pair->base_cycles + pair->slew_cycles;
+	__u64 end_ps = tsct_clock_params_error_ps(pair, end_cycles);
+	struct tsct_clock_prev_params piece = {
+		.base_cycles = pair->base_cycles,
 		.mult = slewed ? pair->slew_mult : pair->mult,
 		.base_ns = pair->base_ns,
 		.error_ps = pair->past_error_ps > end_ps ?
 			pair->past_error_ps : end_ps,
 	};
 
-	if (slewed && (__s64)(end_tsc - knee) > 0) {
-		piece.base_tsc = knee;
-		piece.base_ns = tsct_pair_ns(pair, knee);
+	if (slewed && (__s64)(end_cycles - knee) > 0) {
+		piece.base_cycles = knee;
+		piece.base_ns = tsct_clock_params_ns(pair, knee);
 		piece.mult = pair->mult;
 	}
 	return piece;
 }
 
-__s64 tsct_before_ns(const struct tsct_clock_before *piece, __u64 stamp)
+__s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *piece, __u64 stamp)
 {
-	__s64 d = (__s64)(stamp - piece->base_tsc);
+	__s64 d = (__s64)(stamp - piece->base_cycles);
 
 	return clip(stretch(d, piece->mult) + piece->base_ns);
 }
 
-__s64 tsct_segment_ns(const struct tsct_segment *segment, __u64 stamp)
+__s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 stamp)
 {
-	__s64 d = (__s64)(stamp - segment->base_tsc);
+	__s64 d = (__s64)(stamp - segment->base_cycles);
 
 	return clip(stretch(d, segment->mult) + segment->base_ns);
 }
@@ -90,20 +90,20 @@ static __u64 grow(__u64 ticks, __u64 growth)
 	return ps >> 64 ? ~0ULL : (__u64)ps;
 }
 
-__u64 tsct_pair_error_ps(const struct tsct_pair *pair, __u64 stamp)
+__u64 tsct_clock_params_error_ps(const struct tsct_clock_params *pair, __u64 stamp)
 {
-	__s64 age = (__s64)(stamp - pair->as_of_tsc);
-	__u64 hold = pair->hold_after_tsc - pair->as_of_tsc;
+	__s64 age = (__s64)(stamp - pair->as_of_cycles);
+	__u64 hold = pair->holdover_after_cycles - pair->as_of_cycles;
 	__u64 fresh;
 
 	if (age <= 0)
 		return pair->past_error_ps;
 	fresh = (__u64)age < hold ? (__u64)age : hold;
-	return tsct_add_up(tsct_add_up(pair->error_ps, grow(fresh, pair->growth)),
-		      grow((__u64)age - fresh, pair->hold_growth));
+	return tsct_add_saturating(tsct_add_saturating(pair->error_ps, grow(fresh, pair->growth)),
+		      grow((__u64)age - fresh, pair->holdover_growth));
 }
 
-__s64 tsct_ticks_ns(__u64 mult, __s64 ticks)
+__s64 tsct_cycles_ns(__u64 mult, __s64 ticks)
 {
 	return clip(stretch(ticks, mult));
 }
@@ -138,10 +138,10 @@ static __u64 divide_up(tsct_u128 num, __u64 den)
 	bool rest;
 	__u64 quotient = tsct_divide(num, den, &rest);
 
-	return tsct_add_up(quotient, rest);
+	return tsct_add_saturating(quotient, rest);
 }
 
-__s64 tsct_ns_ticks(__u64 mult, __s64 ns)
+__s64 tsct_ns_cycles(__u64 mult, __s64 ns)
 {
 	__u64 abs_ns = ns < 0 ? 0 - (__u64)ns : (__u64)ns;
 	bool rest;
@@ -195,21 +195,21 @@ static bool rate_credible(__u64 mult, __u32 source)
 		(tsct_u128)mult * 10 >= one * 9;
 }
 
-static bool slew_credible(const struct tsct_pair *pair)
+static bool slew_credible(const struct tsct_clock_params *pair)
 {
 	tsct_u128 slew = (tsct_u128)pair->slew_mult * 10;
 
-	return pair->slew_tsc <= TSCT_FAST_TSC_MAX &&
+	return pair->slew_cycles <= TSCT_FAST_CYCLES_MAX &&
 		slew >= (tsct_u128)pair->mult * 9 &&
 		slew <= (tsct_u128)pair->mult * 11;
 }
 
 /* In this order, and near enough to the base for signed differences. */
-static bool times_credible(const struct tsct_pair *pair)
+static bool times_credible(const struct tsct_clock_params *pair)
 {
-	__s64 as_of = (__s64)(pair->as_of_tsc - pair->base_tsc);
-	__s64 hold = (__s64)(pair->hold_after_tsc - pair->base_tsc);
-	__s64 until = (__s64)(pair->void_after_tsc - pair->base_tsc);
+	__s64 as_of = (__s64)(pair->as_of_cycles - pair->base_cycles);
+	__s64 hold = (__s64)(pair->holdover_after_cycles - pair->base_cycles);
+	__s64 until = (__s64)(pair->void_after_cycles - pair->base_cycles);
 
 	return as_of > -(1LL << 62) && until <= 1LL << 62 &&
 		as_of <= hold && hold <= until;
@@ -219,22 +219,22 @@ static bool times_credible(const struct tsct_pair *pair)
  * What the short cut leaves out must make no difference where it may be taken:
  * holdover, the slew's end, and the end of the range of times.
  */
-static bool fast_credible(const struct tsct_pair *pair)
+static bool fast_credible(const struct tsct_clock_params *pair)
 {
-	__s64 hold = (__s64)(pair->hold_after_tsc - pair->base_tsc);
+	__s64 hold = (__s64)(pair->holdover_after_cycles - pair->base_cycles);
 
-	if (!pair->fast_tsc)
+	if (!pair->fast_cycles)
 		return true;
-	if (pair->fast_tsc >= TSCT_FAST_TSC_MAX ||
-	    (__s64)pair->fast_tsc > hold)
+	if (pair->fast_cycles >= TSCT_FAST_CYCLES_MAX ||
+	    (__s64)pair->fast_cycles > hold)
 		return false;
-	if (pair->fast_tsc > pair->slew_tsc && pair->slew_mult != pair->mult)
+	if (pair->fast_cycles > pair->slew_cycles && pair->slew_mult != pair->mult)
 		return false;
-	return stretch((__s64)pair->fast_tsc, pair->slew_mult) +
+	return stretch((__s64)pair->fast_cycles, pair->slew_mult) +
 		pair->base_ns <= S64_TOP;
 }
 
-int tsct_pair_check(const struct tsct_pair *pair, __u32 source)
+int tsct_clock_params_check(const struct tsct_clock_params *pair, __u32 source)
 {
 	__u64 growth_max;
 
@@ -246,16 +246,16 @@ int tsct_pair_check(const struct tsct_pair *pair, __u32 source)
 	    !times_credible(pair) || !fast_credible(pair))
 		return -EINVAL;
 	growth_max = tsct_growth(pair->mult, PPB_ALL);
-	if (pair->growth > growth_max || pair->hold_growth > growth_max)
+	if (pair->growth > growth_max || pair->holdover_growth > growth_max)
 		return -EINVAL;
 	return all_zero(pair->reserved, sizeof(pair->reserved)) ? 0 : -EINVAL;
 }
 
 /* Does the piece belong before the line? */
-static bool before_credible(const struct tsct_clock_before *piece,
-			    const struct tsct_pair *pair)
+static bool before_credible(const struct tsct_clock_prev_params *piece,
+			    const struct tsct_clock_params *pair)
 {
-	__s64 length = (__s64)(pair->base_tsc - piece->base_tsc);
+	__s64 length = (__s64)(pair->base_cycles - piece->base_cycles);
 	tsct_u128 mult = (tsct_u128)piece->mult * 10;
 
 	if (!piece->mult)
@@ -263,18 +263,18 @@ static bool before_credible(const struct tsct_clock_before *piece,
 	return pair->mult && length > 0 && length <= 1LL << 62 &&
 		mult >= (tsct_u128)pair->mult * 8 &&
 		mult <= (tsct_u128)pair->mult * 12 &&
-		tsct_before_ns(piece, pair->base_tsc) == pair->base_ns;
+		tsct_clock_prev_ns(piece, pair->base_cycles) == pair->base_ns;
 }
 
 /* Who claims to know the time must say which it is; others take no short cut. */
-static bool claim_credible(const struct tsct_pair *pair, __u32 status,
+static bool claim_credible(const struct tsct_clock_params *pair, __u32 status,
 			   bool skewed)
 {
-	bool claims = tsct_status_claims(status);
+	bool claims = tsct_status_has_time(status);
 
 	if (status >= TSCT_STATUS_NR || (claims && !pair->mult))
 		return false;
-	return (claims && !skewed) || !pair->fast_tsc;
+	return (claims && !skewed) || !pair->fast_cycles;
 }
 
 int tsct_clock_state_check(const struct tsct_clock_state *state)
@@ -286,9 +286,9 @@ int tsct_clock_state_check(const struct tsct_clock_state *state)
 	if (!claim_credible(&state->real, state->status, skewed) ||
 	    !claim_credible(&state->cluster, state->cluster_status, skewed))
 		return -EINVAL;
-	if (tsct_pair_check(&state->real, state->source) ||
-	    tsct_pair_check(&state->cluster, state->source) ||
-	    !before_credible(&state->cluster_before, &state->cluster))
+	if (tsct_clock_params_check(&state->real, state->source) ||
+	    tsct_clock_params_check(&state->cluster, state->source) ||
+	    !before_credible(&state->cluster_prev, &state->cluster))
 		return -EINVAL;
 	if (state->rate_mult && !rate_credible(state->rate_mult, state->source))
 		return -EINVAL;

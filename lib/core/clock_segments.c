@@ -10,17 +10,17 @@
 /* ---- may it follow? ----------------------------------------------------- */
 
 /* In the same epoch: the same line, or one that goes on where that one is. */
-static int line_check(const struct tsct_pair *old, const struct tsct_pair *new,
+static int line_check(const struct tsct_clock_params *old, const struct tsct_clock_params *new,
 		      __u64 now)
 {
 	if (!old->mult || tsct_same_line(old, new))
 		return 0;
 	if (!new->mult)
 		return -EINVAL;
-	if ((__s64)(new->base_tsc - now) <= 0)
+	if ((__s64)(new->base_cycles - now) <= 0)
 		return -ETIME;
-	if ((__s64)(new->base_tsc - old->base_tsc) <= 0 ||
-	    new->base_ns != tsct_pair_ns(old, new->base_tsc))
+	if ((__s64)(new->base_cycles - old->base_cycles) <= 0 ||
+	    new->base_ns != tsct_clock_params_ns(old, new->base_cycles))
 		return -EINVAL;
 	return 0;
 }
@@ -29,14 +29,14 @@ static int line_check(const struct tsct_pair *old, const struct tsct_pair *new,
 static bool before_follows(const struct tsct_clock_state *last,
 			   const struct tsct_clock_state *next)
 {
-	const struct tsct_clock_before *new = &next->cluster_before;
-	struct tsct_clock_before old = last->cluster_before;
+	const struct tsct_clock_prev_params *new = &next->cluster_prev;
+	struct tsct_clock_prev_params old = last->cluster_prev;
 
 	if (!last->cluster.mult || !new->mult)
 		return true;
 	if (!tsct_same_line(&last->cluster, &next->cluster))
-		old = tsct_pair_piece(&last->cluster, next->cluster.base_tsc);
-	return new->base_tsc == old.base_tsc && new->base_ns == old.base_ns &&
+		old = tsct_clock_params_prev(&last->cluster, next->cluster.base_cycles);
+	return new->base_cycles == old.base_cycles && new->base_ns == old.base_ns &&
 		new->mult == old.mult && new->error_ps >= old.error_ps;
 }
 
@@ -76,8 +76,8 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 
 /* What of a state a reading rests on */
 struct head {
-	struct tsct_pair real;
-	__u64 epoch_tsc;
+	struct tsct_clock_params real;
+	__u64 epoch_cycles;
 	__u32 status;
 	__u32 epoch;
 	__u32 nr;		/* of segments */
@@ -86,10 +86,10 @@ struct head {
 
 static void load_head(const struct tsct_clock_copy *copy, struct head *ret)
 {
-	tsct_load_words(&ret->real, &copy->state.real,
-			offsetof(struct tsct_pair, reserved) /
+	tsct_load_relaxed(&ret->real, &copy->state.real,
+			offsetof(struct tsct_clock_params, reserved) /
 			sizeof(tsct_word));
-	ret->epoch_tsc = READ_ONCE(copy->state.epoch_tsc);
+	ret->epoch_cycles = READ_ONCE(copy->state.epoch_cycles);
 	ret->status = READ_ONCE(copy->state.status);
 	ret->epoch = READ_ONCE(copy->state.epoch);
 	ret->nr = tsct_segments_nr(copy);
@@ -97,42 +97,42 @@ static void load_head(const struct tsct_clock_copy *copy, struct head *ret)
 }
 
 /* @stamp is at the line's beginning or behind it. */
-static int read_line(const struct tsct_pair *pair, __u32 status, __u32 epoch,
-		     __u64 stamp, struct tsct_reading *ret)
+static int read_line(const struct tsct_clock_params *pair, __u32 status, __u32 epoch,
+		     __u64 stamp, struct tsct_clock_time *ret)
 {
-	__s64 d = (__s64)(stamp - pair->base_tsc);
+	__s64 d = (__s64)(stamp - pair->base_cycles);
 
-	if (d > (__s64)(pair->void_after_tsc - pair->base_tsc))
+	if (d > (__s64)(pair->void_after_cycles - pair->base_cycles))
 		return -ESTALE;
-	ret->ns = tsct_pair_ns(pair, stamp);
-	ret->error_ps = tsct_pair_error_ps(pair, stamp);
+	ret->ns = tsct_clock_params_ns(pair, stamp);
+	ret->error_ps = tsct_clock_params_error_ps(pair, stamp);
 	ret->status = status;
 	ret->epoch = epoch;
-	if (tsct_status_claims(ret->status) &&
-	    d > (__s64)(pair->hold_after_tsc - pair->base_tsc))
+	if (tsct_status_has_time(ret->status) &&
+	    d > (__s64)(pair->holdover_after_cycles - pair->base_cycles))
 		ret->status = TSCT_STATUS_HOLDOVER;
 	return 0;
 }
 
 /* @stamp is at the segment's beginning or behind it. */
-static void read_segment(const struct tsct_segment *segment, __u64 stamp,
-			 struct tsct_reading *ret)
+static void read_segment(const struct tsct_clock_segment *segment, __u64 stamp,
+			 struct tsct_clock_time *ret)
 {
-	bool holds = (__s64)(stamp - segment->base_tsc) <=
-		(__s64)(segment->until_tsc - segment->base_tsc);
+	bool holds = (__s64)(stamp - segment->base_cycles) <=
+		(__s64)(segment->until_cycles - segment->base_cycles);
 
-	ret->ns = tsct_segment_ns(segment, stamp);
+	ret->ns = tsct_clock_segment_ns(segment, stamp);
 	ret->error_ps = segment->error_ps;
 	ret->status = holds ? segment->status : TSCT_STATUS_DISRUPTED;
 	ret->epoch = segment->epoch;
 }
 
 /* The oldest line that is known, as if it had been that one before, too */
-static struct tsct_segment oldest(const struct tsct_clock_copy *copy,
+static struct tsct_clock_segment oldest(const struct tsct_clock_copy *copy,
 				  const struct head *head)
 {
-	struct tsct_segment line = {
-		.base_tsc = head->real.base_tsc,
+	struct tsct_clock_segment line = {
+		.base_cycles = head->real.base_cycles,
 		.mult = head->real.mult,
 		.base_ns = head->real.base_ns,
 		.epoch = head->epoch,
@@ -141,31 +141,31 @@ static struct tsct_segment oldest(const struct tsct_clock_copy *copy,
 
 	if (head->nr)
 		return tsct_segment_load(copy, 0);
-	line.error_ps = tsct_pair_error_ps(&head->real, line.base_tsc);
+	line.error_ps = tsct_clock_params_error_ps(&head->real, line.base_cycles);
 	return line;
 }
 
 static int read_before(const struct tsct_clock_copy *copy,
 		       const struct head *head, __u64 stamp,
-		       struct tsct_reading *ret)
+		       struct tsct_clock_time *ret)
 {
-	struct tsct_segment line;
-	struct tsct_pair grown;
+	struct tsct_clock_segment line;
+	struct tsct_clock_params grown;
 
 	if (head->dropped)
 		return -ERANGE;
 	line = oldest(copy, head);
 	/* Distances are the same in both directions. */
-	grown = (struct tsct_pair) {
-		.as_of_tsc = stamp,
+	grown = (struct tsct_clock_params) {
+		.as_of_cycles = stamp,
 		.error_ps = line.error_ps,
 		.growth = tsct_growth(line.mult, TSCT_BEFORE_PPB),
-		.hold_after_tsc = stamp,
+		.holdover_after_cycles = stamp,
 	};
-	grown.hold_growth = grown.growth;
-	ret->ns = tsct_segment_ns(&line, stamp);
-	ret->error_ps = tsct_pair_error_ps(&grown, line.base_tsc);
-	ret->status = tsct_status_claims(line.status) ? TSCT_STATUS_CALIBRATING :
+	grown.holdover_growth = grown.growth;
+	ret->ns = tsct_clock_segment_ns(&line, stamp);
+	ret->error_ps = tsct_clock_params_error_ps(&grown, line.base_cycles);
+	ret->status = tsct_status_has_time(line.status) ? TSCT_STATUS_CALIBRATING :
 		line.status;
 	ret->epoch = line.epoch;
 	return 0;
@@ -193,11 +193,11 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 			 const struct head *head)
 {
 	if (head->real.mult)
-		return head->real.base_tsc;
-	if (head->epoch_tsc || !head->nr)
-		return head->epoch_tsc;
+		return head->real.base_cycles;
+	if (head->epoch_cycles || !head->nr)
+		return head->epoch_cycles;
 	/* Behind all segments, also one that holds nowhere: its length is -1. */
-	return READ_ONCE(copy->segments[head->nr - 1].until_tsc) + 2;
+	return READ_ONCE(copy->segments[head->nr - 1].until_cycles) + 2;
 }
 
 __u64 tsct_segments_anchor(const struct tsct_clock_copy *copy)
@@ -209,9 +209,9 @@ __u64 tsct_segments_anchor(const struct tsct_clock_copy *copy)
 }
 
 int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
-			 struct tsct_reading *ret_reading)
+			 struct tsct_clock_time *ret_reading)
 {
-	struct tsct_segment segment;
+	struct tsct_clock_segment segment;
 	struct head head;
 	__u64 anchor;
 	__u32 i;
@@ -236,21 +236,21 @@ int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
 	return 0;
 }
 
-int tsct_segments_cluster(const struct tsct_clock_state *state, __u64 stamp,
-			  struct tsct_reading *ret_reading)
+int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 stamp,
+			  struct tsct_clock_time *ret_reading)
 {
-	const struct tsct_clock_before *piece = &state->cluster_before;
-	const struct tsct_pair *pair = &state->cluster;
+	const struct tsct_clock_prev_params *piece = &state->cluster_prev;
+	const struct tsct_clock_params *pair = &state->cluster;
 
 	if (!pair->mult)
 		return state->cluster_status == TSCT_STATUS_DISRUPTED ?
 			-ESTALE : -EAGAIN;
-	if ((__s64)(stamp - pair->base_tsc) >= 0)
+	if ((__s64)(stamp - pair->base_cycles) >= 0)
 		return read_line(pair, state->cluster_status,
 				 state->cluster_epoch, stamp, ret_reading);
-	if (!piece->mult || (__s64)(stamp - piece->base_tsc) < 0)
+	if (!piece->mult || (__s64)(stamp - piece->base_cycles) < 0)
 		return -ERANGE;
-	ret_reading->ns = tsct_before_ns(piece, stamp);
+	ret_reading->ns = tsct_clock_prev_ns(piece, stamp);
 	ret_reading->error_ps = piece->error_ps;
 	ret_reading->status = state->cluster_status;
 	ret_reading->epoch = state->cluster_epoch;
@@ -272,9 +272,9 @@ static bool rate_possible(__u64 mult, __u32 source)
 	return mult <= one * 2 && (tsct_u128)mult * 2 >= one;
 }
 
-static bool segment_possible(const struct tsct_segment *segment)
+static bool segment_possible(const struct tsct_clock_segment *segment)
 {
-	__s64 length = (__s64)(segment->until_tsc - segment->base_tsc);
+	__s64 length = (__s64)(segment->until_cycles - segment->base_cycles);
 
 	/* -1: one that held nowhere */
 	return length >= -1 && length <= 1LL << 62 &&
@@ -284,21 +284,21 @@ static bool segment_possible(const struct tsct_segment *segment)
 }
 
 /* @a before @b, and both not absurdly far from the newest */
-static bool in_order(const struct tsct_segment *a, const struct tsct_segment *b,
+static bool in_order(const struct tsct_clock_segment *a, const struct tsct_clock_segment *b,
 		     __u64 anchor)
 {
-	__s64 first = (__s64)(a->base_tsc - anchor);
-	__s64 second = (__s64)(b->base_tsc - anchor);
+	__s64 first = (__s64)(a->base_cycles - anchor);
+	__s64 second = (__s64)(b->base_cycles - anchor);
 
 	return first > -(1LL << 62) && second > first && second <= 0 &&
-		(__s64)(a->until_tsc - b->base_tsc) <= 0 &&
+		(__s64)(a->until_cycles - b->base_cycles) <= 0 &&
 		(__s32)(b->epoch - a->epoch) >= 0;
 }
 
 int tsct_segments_valid(const struct tsct_clock_copy *copy)
 {
 	const struct tsct_clock_state *state = &copy->state;
-	struct tsct_segment segment, next = {
+	struct tsct_clock_segment segment, next = {
 		.epoch = state->epoch,
 	};
 	struct head head;
@@ -312,7 +312,7 @@ int tsct_segments_valid(const struct tsct_clock_copy *copy)
 		return -EINVAL;
 	load_head(copy, &head);
 	anchor = find_anchor(copy, &head);
-	next.base_tsc = anchor;
+	next.base_cycles = anchor;
 	for (i = head.nr; i-- > 0; next = segment) {
 		segment = tsct_segment_load(copy, i);
 		if (!segment_possible(&segment) ||

@@ -10,7 +10,7 @@
 #include "port.h"
 
 /* What a stamp turned out to be. */
-struct tsct_reading {
+struct tsct_clock_time {
 	__s64 ns;
 	__u64 error_ps;
 	__u32 status;
@@ -22,8 +22,8 @@ struct tsct_reading {
  * @now: the counter
  *
  * Both were found good by tsct_clock_state_check(). A later epoch may say
- * anything. In the same epoch the real line must be the very same (base_tsc,
- * base_ns, slew_mult, slew_tsc, mult), or begin later than @last's and after
+ * anything. In the same epoch the real line must be the very same (base_cycles,
+ * base_ns, slew_mult, slew_cycles, mult), or begin later than @last's and after
  * @now, exactly where @last's line is then; or there was none before.
  * Of the cluster's line, in its epoch, the same holds, whatever becomes of the
  * other; and the piece before it is of the line that @last had.
@@ -40,7 +40,7 @@ int tsct_segments_check(const struct tsct_clock_state *last,
  *
  * A line that is followed in its epoch holds until the next one begins, within
  * next->closing_error_ps or its own past_error_ps, whatever is larger. One that
- * a disruption ended holds until its as_of_tsc. Where stamps count something
+ * a disruption ended holds until its as_of_cycles. Where stamps count something
  * else from now on, no line of the past is theirs: all of them go.
  *
  * Where there is no room, two neighbours of one epoch become one: a straight
@@ -59,21 +59,21 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
  * tsct_segments_lookup - what time was @stamp?
  *
  * Returns 0; -EAGAIN: nothing was ever published; -ESTALE: behind
- * void_after_tsc, or after a disruption that nobody got over yet; -ERANGE:
+ * void_after_cycles, or after a disruption that nobody got over yet; -ERANGE:
  * older than all that is remembered. @copy may hold anything: the result may
  * then be nonsense, but nothing outside of it is read, and it ends.
  */
 int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
-			 struct tsct_reading *ret_reading);
+			 struct tsct_clock_time *ret_reading);
 
 /*
- * tsct_segments_cluster - what time was @stamp on the cluster's timeline?
+ * tsct_clock_cluster_lookup - what time was @stamp on the cluster's timeline?
  *
  * By the line in force, or the piece of the one before. Results as above; *state
  * is nobody else's, and may hold anything.
  */
-int tsct_segments_cluster(const struct tsct_clock_state *state, __u64 stamp,
-			  struct tsct_reading *ret_reading);
+int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 stamp,
+			  struct tsct_clock_time *ret_reading);
 
 /*
  * tsct_segments_valid - could this copy be true as a whole? State as by

@@ -24,7 +24,7 @@ int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from, size_t len,
 	return tsct_delta_take_(delta, all, ret_id);
 }
 
-int tsct_grain_init(struct tsct_grain *grain, int bits)
+int tsct_tick_resolution_init(struct tsct_tick_resolution *grain, int bits)
 {
 	if (bits > TSCT_GRAIN_MAX || bits < -TSCT_GRAIN_MAX)
 		return -EINVAL;
@@ -34,7 +34,7 @@ int tsct_grain_init(struct tsct_grain *grain, int bits)
 	return 0;
 }
 
-int tsct_grain_tick(struct tsct_grain *grain, __u64 source, __u64 *ret_tick)
+int tsct_tick_resolution_tick(struct tsct_tick_resolution *grain, __u64 source, __u64 *ret_tick)
 {
 	__u64 tick;
 

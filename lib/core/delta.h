@@ -20,7 +20,7 @@
  *
  * Ticks never decrease. Options after RISC-V's text on trace time stamps:
  *
- *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_grain
+ *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
  *	interpolated	bits more than the source has: the same
  *	off		every event has the tick of its packet's begin
  *	sync-every	a packet ends after so many events: tsct_delta_due()
@@ -154,7 +154,7 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
  * are put one after the other within it, as the counter of a unique stamp has it
  * (tsctrace/stamp.h); where it is full they go on in the next one.
  */
-struct tsct_grain {
+struct tsct_tick_resolution {
 	__u64 seen;	/* the source's last tick */
 	__u64 next;	/* the lowest tick that the next event may have */
 	__s32 bits;
@@ -162,13 +162,13 @@ struct tsct_grain {
 
 #define TSCT_GRAIN_MAX	13
 
-/* tsct_grain_init - Returns 0; -EINVAL: more bits than TSCT_GRAIN_MAX, any way */
-int tsct_grain_init(struct tsct_grain *grain, int bits);
+/* tsct_tick_resolution_init - Returns 0; -EINVAL: more bits than TSCT_GRAIN_MAX, any way */
+int tsct_tick_resolution_init(struct tsct_tick_resolution *grain, int bits);
 
 /*
- * tsct_grain_tick - the tick of an event of the source's tick @source
+ * tsct_tick_resolution_tick - the tick of an event of the source's tick @source
  * Returns 0; -EINVAL: the source runs backwards; -ERANGE: there are too many.
  */
-int tsct_grain_tick(struct tsct_grain *grain, __u64 source, __u64 *ret_tick);
+int tsct_tick_resolution_tick(struct tsct_tick_resolution *grain, __u64 source, __u64 *ret_tick);
 
 #endif /* TSCT_CORE_DELTA_H */

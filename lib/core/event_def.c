@@ -85,7 +85,7 @@ static int check_fields(const struct tsct_event_def *def)
 	return payload > PAYLOAD_MAX ? -EINVAL : 0;
 }
 
-int tsct_def_check(const struct tsct_event_def *def, size_t len)
+int tsct_event_def_check(const struct tsct_event_def *def, size_t len)
 {
 	__u32 size;
 
@@ -107,7 +107,7 @@ static bool equal_field(const struct tsct_field *a, const struct tsct_field *b)
 		a->count == b->count && !strcmp(a->name, b->name);
 }
 
-bool tsct_def_equal(const struct tsct_event_def *a,
+bool tsct_event_def_equal(const struct tsct_event_def *a,
 		    const struct tsct_event_def *b)
 {
 	unsigned int i;
@@ -121,7 +121,7 @@ bool tsct_def_equal(const struct tsct_event_def *a,
 	return true;
 }
 
-const struct tsct_event_def *tsct_def_next(const void *area, size_t used,
+const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 					   size_t pos, size_t *ret_next,
 					   int *ret_error)
 {
@@ -135,14 +135,14 @@ const struct tsct_event_def *tsct_def_next(const void *area, size_t used,
 	if (pos > used || pos % 8)
 		return NULL;
 	def = (const void *)((const char *)area + pos);
-	if (tsct_def_check(def, used - pos) || def->id < TSCT_ID_FIRST)
+	if (tsct_event_def_check(def, used - pos) || def->id < TSCT_ID_FIRST)
 		return NULL;
 	*ret_error = 0;
 	*ret_next = pos + def->size;
 	return def;
 }
 
-long tsct_def_field_size(const struct tsct_field *field, const void *at,
+long tsct_event_def_field_size(const struct tsct_field *field, const void *at,
 			 size_t left)
 {
 	const char *text = at;
@@ -160,7 +160,7 @@ long tsct_def_field_size(const struct tsct_field *field, const void *at,
 	return -EINVAL;
 }
 
-int tsct_def_payload(const struct tsct_event_def *def, const void *payload,
+int tsct_event_def_check_payload(const struct tsct_event_def *def, const void *payload,
 		     size_t len)
 {
 	size_t pos = 0;
@@ -168,7 +168,7 @@ int tsct_def_payload(const struct tsct_event_def *def, const void *payload,
 	long size;
 
 	for (i = 0; i < def->nr_fields; i++) {
-		size = tsct_def_field_size(&def->fields[i],
+		size = tsct_event_def_field_size(&def->fields[i],
 					   (const char *)payload + pos,
 					   len - pos);
 		if (size < 0)

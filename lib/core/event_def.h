@@ -9,7 +9,7 @@
 #include "port.h"
 
 /*
- * tsct_def_check - is this a definition?
+ * tsct_event_def_check - is this a definition?
  * @def: @len bytes that may say anything; nothing beyond them is read
  * @len: how many bytes there are, at most sizeof(*def)
  *
@@ -18,14 +18,14 @@
  * counts, reserved fields, and that the fixed part of the payload fits a
  * record. Returns 0 or -EINVAL.
  */
-int tsct_def_check(const struct tsct_event_def *def, size_t len);
+int tsct_event_def_check(const struct tsct_event_def *def, size_t len);
 
 /* Same name, kind and fields? `id` is not compared. Both were checked. */
-bool tsct_def_equal(const struct tsct_event_def *a,
+bool tsct_event_def_equal(const struct tsct_event_def *a,
 		    const struct tsct_event_def *b);
 
 /*
- * tsct_def_next - walk a definition area
+ * tsct_event_def_next - walk a definition area
  * @area: the area; may be hostile memory: pass a copy
  * @used: bytes of it that are in use
  * @pos: where to look; 0 first, then what *ret_next gave
@@ -33,29 +33,29 @@ bool tsct_def_equal(const struct tsct_event_def *a,
  * Returns the definition at @pos, checked, or NULL at the end; *ret_error is
  * -EINVAL if the end is not where @used says.
  */
-const struct tsct_event_def *tsct_def_next(const void *area, size_t used,
+const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 					   size_t pos, size_t *ret_next,
 					   int *ret_error);
 
 /*
- * tsct_def_payload - does a payload have the shape its definition says?
+ * tsct_event_def_check_payload - does a payload have the shape its definition says?
  *
  * Returns 0, or -EINVAL if it is too short, too long, or a string has no NUL.
  */
-int tsct_def_payload(const struct tsct_event_def *def, const void *payload,
+int tsct_event_def_check_payload(const struct tsct_event_def *def, const void *payload,
 		     size_t len);
 
 /*
- * tsct_def_field_size - bytes of one field at @at, of which @left remain
+ * tsct_event_def_field_size - bytes of one field at @at, of which @left remain
  *
  * Returns its size (a string's with its NUL), or -EINVAL where it does not
  * fit into @left.
  */
-long tsct_def_field_size(const struct tsct_field *field, const void *at,
+long tsct_event_def_field_size(const struct tsct_field *field, const void *at,
 			 size_t left);
 
 /*
- * tsct_def_parse - make a definition from text
+ * tsct_event_def_parse - make a definition from text
  * @name: event name, a C identifier
  * @kind: TSCT_KIND_*
  * @spec: "name:type" items, separated by commas or spaces: types u8 u16 u32
@@ -67,7 +67,7 @@ long tsct_def_field_size(const struct tsct_field *field, const void *at,
  *
  * Returns 0 or -EINVAL.
  */
-int tsct_def_parse(const char *name, unsigned int kind, const char *spec,
+int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 		   struct tsct_event_def *ret_def, const char **ret_at);
 
 #endif /* TSCT_CORE_DEF_H */

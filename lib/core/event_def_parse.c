@@ -160,7 +160,7 @@ static int parse_fields(struct text *text, struct tsct_event_def *def)
 	return error;
 }
 
-int tsct_def_parse(const char *name, unsigned int kind, const char *spec,
+int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
 		   struct tsct_event_def *ret_def, const char **ret_at)
 {
 	struct text text = { spec };
@@ -177,7 +177,7 @@ int tsct_def_parse(const char *name, unsigned int kind, const char *spec,
 	error = parse_fields(&text, ret_def);
 	ret_def->size = TSCT_EVENT_DEF_SIZE(ret_def->nr_fields);
 	if (!error)
-		error = tsct_def_check(ret_def, sizeof(*ret_def));
+		error = tsct_event_def_check(ret_def, sizeof(*ret_def));
 	if (ret_at)
 		*ret_at = text.at;
 	return error;

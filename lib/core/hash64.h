@@ -8,7 +8,7 @@
 
 #include "port.h"
 
-static inline __u64 tsct_mix(__u64 x)
+static inline __u64 tsct_hash64(__u64 x)
 {
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93ULL;

@@ -22,7 +22,7 @@ TSCT_ASSERT(sizeof(struct tsct_clock_copy) % sizeof(tsct_word) == 0);
 static void store_copy(struct tsct_clock_copy *to,
 		       const struct tsct_clock_copy *from)
 {
-	tsct_store_words(to, from, TSCT_WORDS(struct tsct_clock_copy));
+	tsct_store_relaxed(to, from, TSCT_WORDS(struct tsct_clock_copy));
 }
 
 /* Makes readers use the other copy, and shows them the one just written. */
@@ -51,7 +51,7 @@ void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
 	page->copy[0].state.source = source;
 	page->copy[1].state.source = source;
 	for (cpu = 0; cpu < nr_cpus; cpu++)
-		cpu_entry(page, cpu)->error_tsc = SKEW_UNKNOWN;
+		cpu_entry(page, cpu)->error_cycles = SKEW_UNKNOWN;
 }
 
 void tsct_latch_repair(struct tsct_clock_page *page)
@@ -107,17 +107,17 @@ void tsct_latch_write(struct tsct_clock_page *page,
  * A reader may be at it, for a state of an earlier epoch: it must not take one
  * skew's error for another's.
  */
-void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_tsc,
-			__u64 error_tsc)
+void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
+			__u64 error_cycles)
 {
 	struct tsct_clock_cpu *entry;
 
 	if (cpu >= page->nr_cpus)
 		return;
 	entry = cpu_entry(page, cpu);
-	WRITE_ONCE(entry->error_tsc, SKEW_UNKNOWN);
-	smp_store_release(&entry->skew_tsc, skew_tsc);
-	smp_store_release(&entry->error_tsc, error_tsc);
+	WRITE_ONCE(entry->error_cycles, SKEW_UNKNOWN);
+	smp_store_release(&entry->skew_cycles, skew_cycles);
+	smp_store_release(&entry->error_cycles, error_cycles);
 }
 
 /* One loop for all reads, inlined into each. -EAGAIN: overtaken, each time */
@@ -143,7 +143,7 @@ int tsct_latch_read(const struct tsct_clock_page *page,
 		    struct tsct_clock_state *ret_state)
 {
 	return read_latched(page, copy,
-			    (tsct_load_words(ret_state, &copy->state,
+			    (tsct_load_relaxed(ret_state, &copy->state,
 				TSCT_WORDS(struct tsct_clock_state)), 0));
 }
 
@@ -151,12 +151,12 @@ int tsct_latch_read_copy(const struct tsct_clock_page *page,
 			 struct tsct_clock_copy *ret_copy)
 {
 	return read_latched(page, copy,
-			    (tsct_load_words(ret_copy, copy,
+			    (tsct_load_relaxed(ret_copy, copy,
 				TSCT_WORDS(struct tsct_clock_copy)), 0));
 }
 
 int tsct_latch_lookup(const struct tsct_clock_page *page, __u64 stamp,
-		      struct tsct_reading *ret_reading)
+		      struct tsct_clock_time *ret_reading)
 {
 	return read_latched(page, copy,
 			    tsct_segments_lookup(copy, stamp, ret_reading));

@@ -46,8 +46,8 @@ void tsct_latch_write(struct tsct_clock_page *page,
 /*
  * tsct_latch_set_cpu - one CPU's skew. Before the state that makes it count.
  */
-void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_tsc,
-			__u64 error_tsc);
+void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
+			__u64 error_cycles);
 
 /*
  * tsct_latch_read - a consistent copy of the state that is published.
@@ -62,7 +62,7 @@ int tsct_latch_read(const struct tsct_clock_page *page,
 int tsct_latch_read_copy(const struct tsct_clock_page *page,
 			 struct tsct_clock_copy *ret_copy);
 int tsct_latch_lookup(const struct tsct_clock_page *page, __u64 stamp,
-		      struct tsct_reading *ret_reading);
+		      struct tsct_clock_time *ret_reading);
 
 /*
  * tsct_clock_page_check - is this a clock area, of this boot, in @size bytes?

@@ -2,7 +2,7 @@
 /* The line that is for a tick, of curves that are there. */
 #include "mapping_private.h"
 
-tsct_s128 tsct_curve_value(const struct tsct_curve *curve, __u64 d)
+tsct_s128 tsct_mapping_curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
 	__u64 u = d << (64 - curve->bits);
@@ -15,26 +15,26 @@ tsct_s128 tsct_curve_value(const struct tsct_curve *curve, __u64 d)
  * From `start` it goes up by multiples of 2^step, so that what a line rises by per
  * tick is a whole number of 2^-64 ticks: it ends where the next one begins.
  */
-tsct_s128 tsct_curve_knot(const struct tsct_curve *curve, __u64 d)
+tsct_s128 tsct_mapping_curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	tsct_s128 above;
 
 	if (!d)
 		return curve->start;
-	above = tsct_curve_value(curve, d) - curve->start;
+	above = tsct_mapping_curve_value(curve, d) - curve->start;
 	return curve->start + (above >> curve->step << curve->step);
 }
 
 /* The line that is for the d-th tick of the curve */
-static void line_of(const struct tsct_curve *curve, __u64 d,
-		    struct tsct_line *ret_line)
+static void line_of(const struct tsct_mapping_curve *curve, __u64 d,
+		    struct tsct_mapping_line *ret_line)
 {
 	__u64 at = d >> curve->step << curve->step, len = 1ULL << curve->step;
-	tsct_s128 value = tsct_curve_knot(curve, at);
+	tsct_s128 value = tsct_mapping_curve_knot(curve, at);
 	tsct_u128 rate;
 
 	if (curve->len - at > len) {
-		rate = (tsct_u128)(tsct_curve_knot(curve, at + len) - value) >>
+		rate = (tsct_u128)(tsct_mapping_curve_knot(curve, at + len) - value) >>
 			curve->step;
 	} else {
 		len = curve->len - at;
@@ -49,7 +49,7 @@ static void line_of(const struct tsct_curve *curve, __u64 d,
 }
 
 /* The last piece that begins at or before it, or else the first */
-static unsigned int find(const struct tsct_correct *correct, __u64 local)
+static unsigned int find(const struct tsct_mapping *correct, __u64 local)
 {
 	unsigned int from = 0, to = correct->nr, mid;
 
@@ -64,10 +64,10 @@ static unsigned int find(const struct tsct_correct *correct, __u64 local)
 	return from;
 }
 
-int tsct_correct_line(const struct tsct_correct *correct, __u64 local,
-		      struct tsct_line *ret_line)
+int tsct_mapping_find_line(const struct tsct_mapping *correct, __u64 local,
+		      struct tsct_mapping_line *ret_line)
 {
-	const struct tsct_curve *curve;
+	const struct tsct_mapping_curve *curve;
 
 	if (local - correct->begin > correct->end - correct->begin)
 		return -ERANGE;
@@ -79,10 +79,10 @@ int tsct_correct_line(const struct tsct_correct *correct, __u64 local,
 
 /* ---- a location --------------------------------------------------------------- */
 
-void tsct_corrector_init(struct tsct_corrector *corrector,
-			 const struct tsct_correct *correct)
+void tsct_mapping_cursor_init(struct tsct_mapping_cursor *corrector,
+			 const struct tsct_mapping *correct)
 {
-	*corrector = (struct tsct_corrector) {
+	*corrector = (struct tsct_mapping_cursor) {
 		.correct = correct,
 		/* Any tick comes after that, and may have any global one. */
 		.last_local = correct->begin - 1,
@@ -90,9 +90,9 @@ void tsct_corrector_init(struct tsct_corrector *corrector,
 	};
 }
 
-int tsct_corrector_seek(struct tsct_corrector *corrector, __u64 local)
+int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *corrector, __u64 local)
 {
 	if ((__s64)(local - corrector->correct->begin) < 0)
 		return -EINVAL;
-	return tsct_correct_line(corrector->correct, local, &corrector->line);
+	return tsct_mapping_find_line(corrector->correct, local, &corrector->line);
 }

@@ -65,7 +65,7 @@ static bool scale(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
  * c * 2^e * num / den, with 64 bits of fraction. False: too large. So are infinity and
  * what is no number, if they are taken for numbers.
  */
-static bool coefficient(double c, int e, const struct tsct_frame *frame,
+static bool coefficient(double c, int e, const struct tsct_axis *frame,
 			tsct_s128 *ret)
 {
 	int exponent;
@@ -87,7 +87,7 @@ static bool coefficient(double c, int e, const struct tsct_frame *frame,
 
 /* The global tick where a piece begins, since the frame's */
 static bool value_at_from(const struct tsct_cubic *piece,
-			  const struct tsct_frame *frame, tsct_s128 *ret)
+			  const struct tsct_axis *frame, tsct_s128 *ret)
 {
 	__s64 remote = (__s64)(piece->base - frame->remote);
 	__u64 m = remote < 0 ? 0 - (__u64)remote : (__u64)remote;
@@ -101,7 +101,7 @@ static bool value_at_from(const struct tsct_cubic *piece,
 	return true;
 }
 
-static bool is_small(const struct tsct_curve *curve)
+static bool is_small(const struct tsct_mapping_curve *curve)
 {
 	unsigned int i;
 
@@ -114,7 +114,7 @@ static bool is_small(const struct tsct_curve *curve)
 /* ---- a piece -------------------------------------------------------------- */
 
 /* Coefficients by d since the piece's `from` become those since the curve's. */
-static void move(struct tsct_curve *curve, __s64 by)
+static void move(struct tsct_mapping_curve *curve, __s64 by)
 {
 	__u64 u = (by < 0 ? 0 - (__u64)by : (__u64)by) << (64 - curve->bits);
 	tsct_s128 *b = curve->b, part;
@@ -134,8 +134,8 @@ static __u32 width(__u64 x)
 	return x ? 64 - (__u32)__builtin_clzll(x) : 1;
 }
 
-static int place(struct tsct_curve *curve, const struct tsct_cubic *piece,
-		 const struct tsct_frame *frame, __u64 from, __u64 len)
+static int place(struct tsct_mapping_curve *curve, const struct tsct_cubic *piece,
+		 const struct tsct_axis *frame, __u64 from, __u64 len)
 {
 	__s64 by = (__s64)(from - piece->from);
 	__u64 away = by < 0 ? 0 - (__u64)by : (__u64)by;
@@ -158,14 +158,14 @@ static int place(struct tsct_curve *curve, const struct tsct_cubic *piece,
  * Rounding of coefficients leaves it a little off where the next one begins. It is
  * turned about its beginning until it is there.
  */
-static int connect(struct tsct_curve *curve, const struct tsct_frame *frame,
+static int connect(struct tsct_mapping_curve *curve, const struct tsct_axis *frame,
 		   tsct_s128 next)
 {
-	tsct_s128 off = next - tsct_curve_value(curve, curve->len);
+	tsct_s128 off = next - tsct_mapping_curve_value(curve, curve->len);
 	tsct_u128 size = (tsct_u128)(off < 0 ? -off : off), slope;
 	tsct_u128 rise = (tsct_u128)(curve->b[1] < 0 ? 0 : curve->b[1]);
 
-	if (size > (tsct_u128)TICK * (frame->hz / TSCT_FRAME_HZ_MIN) + (rise >> 48))
+	if (size > (tsct_u128)TICK * (frame->hz / TSCT_AXIS_HZ_MIN) + (rise >> 48))
 		return -EINVAL;
 	/* Half of the fraction has to do: 64 bits take no more. */
 	if (size >> 96 || !scale((__u64)(size >> 32), (int)curve->bits + 32, 1,
@@ -185,7 +185,7 @@ static double ticks(tsct_s128 x)
  * By u: a piece rises everywhere if it does at its ends and where its slope is
  * lowest or highest. Lowest of all, or something negative.
  */
-static double lowest_slope(const struct tsct_curve *curve, double u_end)
+static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 {
 	double b1 = ticks(curve->b[1]), b2 = ticks(curve->b[2]);
 	double b3 = ticks(curve->b[3]), low, u, mean;
@@ -200,12 +200,12 @@ static double lowest_slope(const struct tsct_curve *curve, double u_end)
 }
 
 /* The longest lines that are straight enough */
-static __u32 choose_step(const struct tsct_curve *curve, double u_end, __u64 hz)
+static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end, __u64 hz)
 {
 	double first = 2 * ticks(curve->b[2]);
 	double last = first + 6 * u_end * ticks(curve->b[3]);
 	double limit = BEND_NS * (double)hz / 1e9, bend, u;
-	__u32 step = curve->bits < TSCT_LINE_BITS ? curve->bits : TSCT_LINE_BITS;
+	__u32 step = curve->bits < TSCT_MAPPING_LINE_BITS ? curve->bits : TSCT_MAPPING_LINE_BITS;
 
 	first = first < 0 ? -first : first;
 	last = last < 0 ? -last : last;
@@ -219,7 +219,7 @@ static __u32 choose_step(const struct tsct_curve *curve, double u_end, __u64 hz)
 }
 
 /* Whether it rises, and how it is divided; *fine is cleared if it is too slow. */
-static int settle(struct tsct_curve *curve, __u64 hz, bool last, __u32 *fine)
+static int settle(struct tsct_mapping_curve *curve, __u64 hz, bool last, __u32 *fine)
 {
 	double one = (double)(1ULL << curve->bits);
 	double u_end = (double)curve->len / one, low = lowest_slope(curve, u_end);
@@ -236,12 +236,12 @@ static int settle(struct tsct_curve *curve, __u64 hz, bool last, __u32 *fine)
 /* ---- all of it -------------------------------------------------------------- */
 
 static int check(const struct tsct_cubic *piece, unsigned int nr,
-		 const struct tsct_frame *frame, __u64 begin, __u64 end)
+		 const struct tsct_axis *frame, __u64 begin, __u64 end)
 {
 	unsigned int i;
 
-	if (!nr || nr > TSCT_CURVES_MAX || !frame->num || !frame->den ||
-	    frame->hz < TSCT_FRAME_HZ_MIN || (__s64)(end - begin) < 0)
+	if (!nr || nr > TSCT_CUBICS_MAX || !frame->num || !frame->den ||
+	    frame->hz < TSCT_AXIS_HZ_MIN || (__s64)(end - begin) < 0)
 		return -EINVAL;
 	if ((end - begin) >> 62)
 		return -ERANGE;
@@ -269,11 +269,11 @@ static __u64 piece_end(const struct tsct_cubic *piece, unsigned int nr,
  * The last line of a curve that is complete otherwise. Where it ends, which is where
  * the next curve's first begins.
  */
-static tsct_s128 close_curve(struct tsct_curve *curve)
+static tsct_s128 close_curve(struct tsct_mapping_curve *curve)
 {
 	__u64 at = (curve->len - 1) >> curve->step << curve->step;
 	__u64 len = curve->len - at;
-	tsct_s128 value = tsct_curve_knot(curve, at);
+	tsct_s128 value = tsct_mapping_curve_knot(curve, at);
 	tsct_u128 rest;
 
 	curve->last_rate = divide((tsct_u128)(curve->end - value), len, &rest);
@@ -281,11 +281,11 @@ static tsct_s128 close_curve(struct tsct_curve *curve)
 }
 
 /* One more curve, up to @until; the one after it is of @next, if any is */
-static int add(struct tsct_correct *correct, const struct tsct_cubic *piece,
-	       const struct tsct_cubic *next, const struct tsct_frame *frame,
+static int add(struct tsct_mapping *correct, const struct tsct_cubic *piece,
+	       const struct tsct_cubic *next, const struct tsct_axis *frame,
 	       __u64 from, __u64 len)
 {
-	struct tsct_curve *curve = &correct->curve[correct->nr];
+	struct tsct_mapping_curve *curve = &correct->curve[correct->nr];
 	tsct_s128 end;
 	int err;
 
@@ -302,7 +302,7 @@ static int add(struct tsct_correct *correct, const struct tsct_cubic *piece,
 	if (err)
 		return err;
 	if (!next)
-		curve->end = tsct_curve_value(curve, len);
+		curve->end = tsct_mapping_curve_value(curve, len);
 	curve->start = correct->nr ? correct->last_end : curve->b[0];
 	correct->last_end = close_curve(curve);
 	correct->nr_lines += ((len - 1) >> curve->step) + 1;
@@ -311,9 +311,9 @@ static int add(struct tsct_correct *correct, const struct tsct_cubic *piece,
 }
 
 /* All global ticks must be some, and leave room for what is put later. */
-static int check_range(const struct tsct_correct *correct)
+static int check_range(const struct tsct_mapping *correct)
 {
-	const struct tsct_curve *last = &correct->curve[correct->nr - 1];
+	const struct tsct_mapping_curve *last = &correct->curve[correct->nr - 1];
 	tsct_s128 first_tick = (tsct_s128)correct->global +
 		(correct->curve[0].start >> 64);
 	tsct_s128 last_tick = (tsct_s128)correct->global + (last->end >> 64);
@@ -321,8 +321,8 @@ static int check_range(const struct tsct_correct *correct)
 	return first_tick < 0 || (last_tick + (1LL << 41)) >> 64 ? -ERANGE : 0;
 }
 
-int tsct_correct_make(struct tsct_correct *ret, const struct tsct_cubic *piece,
-		      unsigned int nr, const struct tsct_frame *frame,
+int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
+		      unsigned int nr, const struct tsct_axis *frame,
 		      __u64 begin, __u64 end)
 {
 	int err = check(piece, nr, frame, begin, end);

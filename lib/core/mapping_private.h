@@ -12,9 +12,9 @@ static inline tsct_s128 tsct_times(tsct_s128 a, __u64 u)
 }
 
 /* The cubic itself at its d-th tick; b alone is needed. */
-tsct_s128 tsct_curve_value(const struct tsct_curve *curve, __u64 d);
+tsct_s128 tsct_mapping_curve_value(const struct tsct_mapping_curve *curve, __u64 d);
 
 /* Where the line begins that begins at its d-th tick */
-tsct_s128 tsct_curve_knot(const struct tsct_curve *curve, __u64 d);
+tsct_s128 tsct_mapping_curve_knot(const struct tsct_mapping_curve *curve, __u64 d);
 
 #endif /* TSCT_CORE_CORRECT_PRIVATE_H */

@@ -33,45 +33,45 @@ double tsct_mult_rate(__u64 mult)
 	return (double)mult * 0x1p-56;
 }
 
-struct tsct_look tsct_look_at(const struct tsct_bracket *bracket, double rate,
+struct tsct_offset_interval tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
 			      double cut_ns)
 {
 	__u64 width = bracket->after - bracket->before;
 	double middle = ((double)width + 1) / 2 - (double)(width / 2);
 
-	return (struct tsct_look) {
-		.tsc = bracket->before + width / 2,
+	return (struct tsct_offset_interval) {
+		.cycles = bracket->before + width / 2,
 		.ns = bracket->ns,
 		.frac_ns = cut_ns / 2 - middle * rate,
 		.half_ns = (((double)width + 1) * rate + cut_ns) / 2,
 	};
 }
 
-double tsct_look_off(const struct tsct_look *look, const struct tsct_pair *pair)
+double tsct_offset_from_params(const struct tsct_offset_interval *look, const struct tsct_clock_params *pair)
 {
-	__s64 line = tsct_pair_ns(pair, look->tsc);
+	__s64 line = tsct_clock_params_ns(pair, look->cycles);
 
 	/* As integers first: a double holds today's time to 256 ns only. */
 	return (double)(__s64)((__u64)look->ns - (__u64)line) + look->frac_ns;
 }
 
-double tsct_look_error(const struct tsct_look *look,
-		       const struct tsct_pair *pair)
+double tsct_offset_error(const struct tsct_offset_interval *look,
+		       const struct tsct_clock_params *pair)
 {
-	return tsct_magnitude(tsct_look_off(look, pair)) + look->half_ns;
+	return tsct_magnitude(tsct_offset_from_params(look, pair)) + look->half_ns;
 }
 
-double tsct_rate_elapsed(const struct tsct_rate *est, __u64 from, __u64 to)
+double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to)
 {
 	return (double)(__s64)(to - from) * est->rate;
 }
 
-static double wander(const struct tsct_rate *est)
+static double wander(const struct tsct_rate_estimator *est)
 {
 	return est->locked ? 0 : TSCT_RATE_WANDER_PPB * TSCT_PPB;
 }
 
-double tsct_rate_doubt(const struct tsct_rate *est, double rate)
+double tsct_rate_doubt(const struct tsct_rate_estimator *est, double rate)
 {
 	double off = tsct_larger(est->hi - rate, rate - est->lo);
 
@@ -79,7 +79,7 @@ double tsct_rate_doubt(const struct tsct_rate *est, double rate)
 }
 
 /* How much less is known after a while without a look */
-static double fade(const struct tsct_rate *est, double elapsed_ns)
+static double fade(const struct tsct_rate_estimator *est, double elapsed_ns)
 {
 	double doubt = (est->hi - est->lo) / 2 / est->rate + wander(est);
 	double late = tsct_larger(0, elapsed_ns - TSCT_RATE_HOLD_NS);
@@ -87,21 +87,21 @@ static double fade(const struct tsct_rate *est, double elapsed_ns)
 	return doubt * elapsed_ns + late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
 }
 
-struct tsct_finding tsct_rate_find(const struct tsct_rate *est,
-				   const struct tsct_look *look)
+struct tsct_innovation tsct_rate_innovation(const struct tsct_rate_estimator *est,
+				   const struct tsct_offset_interval *look)
 {
-	const struct tsct_look *last = &est->look;
-	double elapsed = tsct_rate_elapsed(est, last->tsc, look->tsc);
+	const struct tsct_offset_interval *last = &est->look;
+	double elapsed = tsct_rate_elapsed(est, last->cycles, look->cycles);
 	double rate = (est->hi + est->lo) / 2;
 	double ran = (double)(__s64)((__u64)look->ns - (__u64)last->ns) +
 		look->frac_ns - last->frac_ns;
-	double off = ran - (double)(__s64)(look->tsc - last->tsc) * rate;
+	double off = ran - (double)(__s64)(look->cycles - last->cycles) * rate;
 	double half = last->half_ns + fade(est, elapsed);
 	double missed = tsct_magnitude(off) - half - look->half_ns;
 	double slewed = tsct_smaller(elapsed, TSCT_RATE_STEP_NS) *
 		TSCT_RATE_STEP_PPB * TSCT_PPB;
 
-	return (struct tsct_finding) {
+	return (struct tsct_innovation) {
 		.elapsed_ns = elapsed,
 		.half_ns = half,
 		.missed_ns = tsct_larger(0, missed),
@@ -113,9 +113,9 @@ struct tsct_finding tsct_rate_find(const struct tsct_rate *est,
  * What the steering was since the last sample but one; since an earlier one, if
  * that is too near, or says much less.
  */
-static void set_late(struct tsct_rate *est)
+static void set_late(struct tsct_rate_estimator *est)
 {
-	const struct tsct_track *real = &est->real;
+	const struct tsct_rate_window *real = &est->real;
 	const struct tsct_bracket *newest = &real->hist[real->nr - 1];
 	unsigned int i = real->nr - 1;
 	double lo, hi, spread = 0;
@@ -126,7 +126,7 @@ static void set_late(struct tsct_rate *est)
 
 		if (spread && age > TSCT_RATE_HOLD_NS)
 			break;
-		if (!tsct_bracket_rate(old, newest, tsct_track_cut(real), &lo,
+		if (!tsct_bracket_rate(old, newest, tsct_rate_window_resolution(real), &lo,
 				       &hi))
 			continue;
 		if (spread && hi - lo > spread / 2)
@@ -135,7 +135,7 @@ static void set_late(struct tsct_rate *est)
 		spread = age < TSCT_RATE_LATE_NS ? 1e9 : hi - lo;
 		est->lo = lo;
 		est->hi = hi;
-		est->ref_tsc = tsct_look_at(old, est->rate, 1).tsc;
+		est->ref_cycles = tsct_offset_interval_make(old, est->rate, 1).cycles;
 	}
 }
 
@@ -144,9 +144,9 @@ static void set_late(struct tsct_rate *est)
  * allows it, and then moved no further than well inside of what it allows: a
  * line that turns with the noise of every sample helps nobody.
  */
-static void set_rate(struct tsct_rate *est)
+static void set_rate(struct tsct_rate_estimator *est)
 {
-	const struct tsct_track *real = &est->real;
+	const struct tsct_rate_window *real = &est->real;
 	double margin = (real->hi - real->lo) / 4;
 
 	if (!real->hi)
@@ -156,9 +156,9 @@ static void set_rate(struct tsct_rate *est)
 }
 
 /* How unevenly the line may have run before the steering was changed */
-static double uneven(const struct tsct_rate *est)
+static double uneven(const struct tsct_rate_estimator *est)
 {
-	const struct tsct_track *real = &est->real;
+	const struct tsct_rate_window *real = &est->real;
 	double rate = tsct_mult_rate(est->state.real.mult);
 	unsigned int oldest = real->nr > EVEN + 1 ? real->nr - EVEN - 1 : 0;
 	double lo, hi;
@@ -166,19 +166,19 @@ static double uneven(const struct tsct_rate *est)
 	/* A resumed line comes without the samples that it was made of. */
 	if (real->nr < 2 || !tsct_bracket_rate(&real->hist[oldest],
 					       &real->hist[real->nr - 1],
-					       tsct_track_cut(real), &lo, &hi))
+					       tsct_rate_window_resolution(real), &lo, &hi))
 		return tsct_rate_doubt(est, rate);
 	return tsct_larger(hi - rate, rate - lo) / est->rate + wander(est) +
 		est->surprise_ppb * TSCT_PPB;
 }
 
-double tsct_pair_bent(const struct tsct_pair *pair, __u64 from, __u64 to)
+double tsct_clock_params_slewed_ns(const struct tsct_clock_params *pair, __u64 from, __u64 to)
 {
-	__u64 end = pair->base_tsc + pair->slew_tsc;
+	__u64 end = pair->base_cycles + pair->slew_cycles;
 	double rate = (double)(__s64)(pair->slew_mult - pair->mult) * 0x1p-56;
 
-	if ((__s64)(from - pair->base_tsc) < 0)
-		from = pair->base_tsc;
+	if ((__s64)(from - pair->base_cycles) < 0)
+		from = pair->base_cycles;
 	if ((__s64)(to - end) > 0)
 		to = end;
 	return (__s64)(to - from) > 0 ? (double)(to - from) * rate : 0;
@@ -195,32 +195,32 @@ static double strayed(double off, double bent)
 	return tsct_larger(0, tsct_magnitude(off + bent) - tsct_magnitude(off));
 }
 
-static void set_past(struct tsct_rate *est, const struct tsct_look *last,
-		     const struct tsct_look *look,
-		     const struct tsct_finding *finding, double slope)
+static void set_past(struct tsct_rate_estimator *est, const struct tsct_offset_interval *last,
+		     const struct tsct_offset_interval *look,
+		     const struct tsct_innovation *finding, double slope)
 {
-	const struct tsct_pair *pair = &est->state.real;
-	double error = tsct_look_error(look, pair);
-	double bent = tsct_pair_bent(pair, last->tsc, look->tsc);
+	const struct tsct_clock_params *pair = &est->state.real;
+	double error = tsct_offset_error(look, pair);
+	double bent = tsct_clock_params_slewed_ns(pair, last->cycles, look->cycles);
 	double begin = est->error_ns +
-		strayed(tsct_look_off(last, pair), -bent);
-	double end = error + strayed(tsct_look_off(look, pair), bent);
+		strayed(tsct_offset_from_params(last, pair), -bent);
+	double end = error + strayed(tsct_offset_from_params(look, pair), bent);
 	double worst;
 
 	/* The line before ends after the last look, and counts on this one. */
-	if ((__s64)(last->tsc - pair->base_tsc) < 0)
+	if ((__s64)(last->cycles - pair->base_cycles) < 0)
 		end += est->parted_ns;
 	worst = tsct_larger(begin, end) + slope * finding->elapsed_ns;
 	/* Anything may have been in such a long time. */
 	if (finding->elapsed_ns > TSCT_RATE_HOLD_NS)
 		worst = tsct_larger(worst, 1e-3 *
-			(double)tsct_pair_error_ps(pair, look->tsc));
+			(double)tsct_clock_params_error_ps(pair, look->cycles));
 	est->past_ns = tsct_larger(est->past_ns, worst);
 	est->error_ns = error;
 }
 
-static void note_surprise(struct tsct_rate *est,
-			  const struct tsct_finding *finding)
+static void note_surprise(struct tsct_rate_estimator *est,
+			  const struct tsct_innovation *finding)
 {
 	double elapsed = finding->elapsed_ns;
 	double left = tsct_larger(0, 1 - elapsed / CALM_NS);
@@ -231,24 +231,24 @@ static void note_surprise(struct tsct_rate *est,
 	est->surprise_ppb = tsct_larger(ppb, est->surprise_ppb * left);
 }
 
-void tsct_rate_settle(struct tsct_rate *est, double more_ns)
+void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns)
 {
-	const struct tsct_track *real = &est->real;
+	const struct tsct_rate_window *real = &est->real;
 	const struct tsct_bracket *newest = &real->hist[real->nr - 1];
 	double width = (double)(newest->after - newest->before) + 1;
 
 	set_rate(est);
 	set_late(est);
-	est->look = tsct_look_at(newest, est->rate, tsct_track_cut(real));
+	est->look = tsct_offset_interval_make(newest, est->rate, tsct_rate_window_resolution(real));
 	/* How long a wide one is in ns is not known that well. */
 	est->look.half_ns += width / 2 * (est->hi - est->rate) + more_ns;
 }
 
-void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
-		     const struct tsct_look *look,
-		     const struct tsct_finding *finding, double span_ns)
+void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket *bracket,
+		     const struct tsct_offset_interval *look,
+		     const struct tsct_innovation *finding, double span_ns)
 {
-	struct tsct_look wide = *look, last = est->look;
+	struct tsct_offset_interval wide = *look, last = est->look;
 	double more = 0, slope = 0;
 
 	if (finding->missed_ns > 0)
@@ -257,7 +257,7 @@ void tsct_rate_adopt(struct tsct_rate *est, const struct tsct_bracket *bracket,
 	if (est->state.real.mult)
 		slope = uneven(est);
 	note_surprise(est, finding);
-	tsct_track_add(&est->real, bracket);
+	tsct_rate_window_add(&est->real, bracket);
 	tsct_rate_settle(est, more);
 	wide.half_ns = tsct_larger(wide.half_ns, est->look.half_ns);
 	if (est->state.real.mult)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "order.h"
 
-static bool before(const struct tsct_head *a, const struct tsct_head *b)
+static bool before(const struct tsct_order_cursor *a, const struct tsct_order_cursor *b)
 {
 	if (a->stamp != b->stamp)
 		return a->stamp < b->stamp;
@@ -13,7 +13,7 @@ static bool before(const struct tsct_head *a, const struct tsct_head *b)
 /* Let the head at the top sink to where it belongs. */
 static void sink(struct tsct_order *order)
 {
-	struct tsct_head moving = order->heap[0];
+	struct tsct_order_cursor moving = order->heap[0];
 	__u32 at = 0, child;
 
 	while ((child = 2 * at + 1) < order->nr) {
@@ -28,7 +28,7 @@ static void sink(struct tsct_order *order)
 	order->heap[at] = moving;
 }
 
-void tsct_order_init(struct tsct_order *order, struct tsct_head *heap,
+void tsct_order_init(struct tsct_order *order, struct tsct_order_cursor *heap,
 		     __u32 room)
 {
 	order->heap = heap;
@@ -36,7 +36,7 @@ void tsct_order_init(struct tsct_order *order, struct tsct_head *heap,
 	order->room = room;
 }
 
-int tsct_order_add(struct tsct_order *order, const struct tsct_head *head)
+int tsct_order_add(struct tsct_order *order, const struct tsct_order_cursor *head)
 {
 	__u32 at, parent;
 

@@ -21,7 +21,7 @@ static bool credible(double rate)
 	return rate >= RATE_MIN && rate <= RATE_MAX;
 }
 
-void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch,
+void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
 		    __u32 cause)
 {
 	memset(est, 0, sizeof(*est));
@@ -32,7 +32,7 @@ void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch,
 	est->gap_ns = 1e9;
 }
 
-int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
+int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
 		     __u64 rate_error_ppt)
 {
 	double rate = tsct_mult_rate(rate_mult);
@@ -47,32 +47,32 @@ int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
 }
 
 /* The line of @last, as if it were a look at where its last sample was */
-static void believe(struct tsct_rate *est, const struct tsct_pair *pair)
+static void believe(struct tsct_rate_estimator *est, const struct tsct_clock_params *pair)
 {
 	double rate = tsct_mult_rate(pair->mult);
 	double doubt = (double)tsct_growth_ppb(pair->mult, pair->growth) *
 		TSCT_PPB;
-	__u64 at = pair->as_of_tsc;
+	__u64 at = pair->as_of_cycles;
 
 	/* Before its base there is none of it. */
-	if ((__s64)(at - pair->base_tsc) < 0)
-		at = pair->base_tsc;
+	if ((__s64)(at - pair->base_cycles) < 0)
+		at = pair->base_cycles;
 	est->rate = rate;
 	est->lo = rate * (1 - doubt);
 	est->hi = rate * (1 + doubt);
-	est->error_ns = 1e-3 * (double)tsct_pair_error_ps(pair, at);
+	est->error_ns = 1e-3 * (double)tsct_clock_params_error_ps(pair, at);
 	est->past_ns = tsct_larger(est->error_ns,
 				   1e-3 * (double)pair->past_error_ps);
-	est->look = (struct tsct_look) {
-		.tsc = at,
-		.ns = tsct_pair_ns(pair, at),
+	est->look = (struct tsct_offset_interval) {
+		.cycles = at,
+		.ns = tsct_clock_params_ns(pair, at),
 		.half_ns = est->error_ns,
 	};
-	est->first_tsc = at;
-	est->ref_tsc = at;
+	est->first_cycles = at;
+	est->ref_cycles = at;
 }
 
-int tsct_rate_resume(struct tsct_rate *est,
+int tsct_rate_resume(struct tsct_rate_estimator *est,
 		     const struct tsct_clock_state *last)
 {
 	if (tsct_clock_state_check(last) || last->source != est->state.source ||
@@ -83,14 +83,14 @@ int tsct_rate_resume(struct tsct_rate *est,
 	est->resumed = true;
 	believe(est, &last->real);
 	if (!est->raw_rate)
-		tsct_rate_recall(est, last->rate_mult, last->rate_error_ppt);
+		tsct_rate_restore(est, last->rate_mult, last->rate_error_ppt);
 	return 0;
 }
 
 /* RAW counts itself in ns; only the TSC's rate has to be found out. */
-static double find_raw(const struct tsct_rate *est, bool start)
+static double find_raw(const struct tsct_rate_estimator *est, bool start)
 {
-	const struct tsct_track *raw = &est->raw;
+	const struct tsct_rate_window *raw = &est->raw;
 	double rate = raw->rate;
 
 	if (est->state.source != TSCT_SOURCE_TSC)
@@ -98,7 +98,7 @@ static double find_raw(const struct tsct_rate *est, bool start)
 	if (!raw->hi)
 		return est->raw_rate;
 	if (start)
-		rate = tsct_track_median(raw);
+		rate = tsct_rate_window_median(raw);
 	rate = tsct_larger(raw->lo, tsct_smaller(raw->hi, rate));
 	/* What was remembered is a bound, too, if it can be true. */
 	if (est->raw_lo && est->raw_lo <= raw->hi && est->raw_hi >= raw->lo)
@@ -106,14 +106,14 @@ static double find_raw(const struct tsct_rate *est, bool start)
 	return rate;
 }
 
-static void guess_steering(struct tsct_rate *est)
+static void guess_steering(struct tsct_rate_estimator *est)
 {
 	est->lo = est->rate * (1 - STEERED);
 	est->hi = est->rate * (1 + STEERED);
 }
 
 /* REALTIME is steered against RAW as it was. */
-static void update_raw(struct tsct_rate *est, bool start)
+static void update_raw(struct tsct_rate_estimator *est, bool start)
 {
 	double rate = find_raw(est, start);
 
@@ -134,9 +134,9 @@ static void update_raw(struct tsct_rate *est, bool start)
 }
 
 /* Did RAW and counter part company since the last sample? */
-static bool jumped(const struct tsct_rate *est, const struct tsct_bracket *raw)
+static bool jumped(const struct tsct_rate_estimator *est, const struct tsct_bracket *raw)
 {
-	const struct tsct_track *track = &est->raw;
+	const struct tsct_rate_window *track = &est->raw;
 	double slack = TSCT_RATE_JUMP_PPB * TSCT_PPB;
 	const struct tsct_bracket *last;
 	double lo, hi;
@@ -148,13 +148,13 @@ static bool jumped(const struct tsct_rate *est, const struct tsct_bracket *raw)
 		return true;
 	if (!track->hi || est->state.source != TSCT_SOURCE_TSC)
 		return false;
-	if (!tsct_bracket_rate(last, raw, tsct_track_cut(track), &lo, &hi))
+	if (!tsct_bracket_rate(last, raw, tsct_rate_window_resolution(track), &lo, &hi))
 		return false;
 	return lo > track->hi * (1 + slack) || hi < track->lo * (1 - slack);
 }
 
 /* Nothing is known of the time any more, and of the rate what @keep says. */
-static void begin_epoch(struct tsct_rate *est, __u32 cause, bool keep,
+static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep,
 			__u64 seen_tsc)
 {
 	memset(&est->state.real, 0, sizeof(est->state.real));
@@ -162,7 +162,7 @@ static void begin_epoch(struct tsct_rate *est, __u32 cause, bool keep,
 	est->state.cause = cause;
 	est->state.status = TSCT_STATUS_DISRUPTED;
 	est->state.closing_error_ps = 0;
-	est->state.epoch_tsc = seen_tsc;
+	est->state.epoch_cycles = seen_tsc;
 	est->real.nr = 0;
 	est->nr = 0;
 	est->resumed = false;
@@ -178,7 +178,7 @@ static void begin_epoch(struct tsct_rate *est, __u32 cause, bool keep,
 	est->raw_lo = est->raw_hi = 0;
 }
 
-void tsct_rate_disrupt(struct tsct_rate *est, __u32 cause)
+void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 {
 	/* 0: as soon as somebody knows when */
 	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
@@ -186,20 +186,20 @@ void tsct_rate_disrupt(struct tsct_rate *est, __u32 cause)
 }
 
 /* The first sample of an epoch, or of all: a place, and no direction yet */
-static void place(struct tsct_rate *est, const struct tsct_bracket *real)
+static void place(struct tsct_rate_estimator *est, const struct tsct_bracket *real)
 {
-	tsct_track_restart(&est->real, real);
-	est->look = tsct_look_at(real, est->rate * (1 + STEERED),
-				 tsct_track_cut(&est->real));
+	tsct_rate_window_restart(&est->real, real);
+	est->look = tsct_offset_interval_make(real, est->rate * (1 + STEERED),
+				 tsct_rate_window_resolution(&est->real));
 	guess_steering(est);
-	est->first_tsc = est->look.tsc;
-	est->ref_tsc = est->look.tsc;
+	est->first_cycles = est->look.cycles;
+	est->ref_cycles = est->look.cycles;
 	est->nr = 1;
 }
 
-static void set_status(struct tsct_rate *est)
+static void set_status(struct tsct_rate_estimator *est)
 {
-	double known = tsct_rate_elapsed(est, est->first_tsc, est->look.tsc);
+	double known = tsct_rate_elapsed(est, est->first_cycles, est->look.cycles);
 
 	if (est->nr < 2 && !est->resumed)
 		est->state.status = TSCT_STATUS_DISRUPTED;
@@ -209,15 +209,15 @@ static void set_status(struct tsct_rate *est)
 		est->state.status = TSCT_STATUS_SYNCHRONIZED;
 }
 
-static int add_raw(struct tsct_rate *est, const struct tsct_bracket *raw,
+static int add_raw(struct tsct_rate_estimator *est, const struct tsct_bracket *raw,
 		   const struct tsct_bracket *real)
 {
 	if (!jumped(est, raw)) {
-		tsct_track_add(&est->raw, raw);
+		tsct_rate_window_add(&est->raw, raw);
 		return TSCT_RATE_OK;
 	}
 	begin_epoch(est, TSCT_CAUSE_JUMP, false, real->before);
-	tsct_track_restart(&est->raw, raw);
+	tsct_rate_window_restart(&est->raw, raw);
 	place(est, real);
 	return TSCT_RATE_JUMPED;
 }
@@ -226,15 +226,15 @@ static int add_raw(struct tsct_rate *est, const struct tsct_bracket *raw,
  * A sample that knows less than what is known without it only shows that
  * nothing has changed; but it counts before the clock goes into holdover.
  */
-static bool poor(const struct tsct_rate *est, const struct tsct_look *look,
-		 const struct tsct_finding *finding)
+static bool poor(const struct tsct_rate_estimator *est, const struct tsct_offset_interval *look,
+		 const struct tsct_innovation *finding)
 {
 	return !(finding->missed_ns > 0) && look->half_ns > finding->half_ns &&
 		finding->elapsed_ns + est->gap_ns < TSCT_RATE_HOLD_NS;
 }
 
 /* From one sample to the next, as readers will have to live with */
-static void note_gap(struct tsct_rate *est, double elapsed_ns)
+static void note_gap(struct tsct_rate_estimator *est, double elapsed_ns)
 {
 	double gap = tsct_larger(1e7, tsct_smaller(2e9, elapsed_ns));
 
@@ -242,18 +242,18 @@ static void note_gap(struct tsct_rate *est, double elapsed_ns)
 		est->gap_ns = gap;
 }
 
-static int add_real(struct tsct_rate *est, const struct tsct_sample *sample)
+static int add_real(struct tsct_rate_estimator *est, const struct tsct_sample *sample)
 {
 	const struct tsct_bracket *real = &sample->real;
-	double cut = tsct_track_cut(&est->real);
-	struct tsct_look look = tsct_look_at(real, est->rate, cut);
-	struct tsct_finding finding;
+	double cut = tsct_rate_window_resolution(&est->real);
+	struct tsct_offset_interval look = tsct_offset_interval_make(real, est->rate, cut);
+	struct tsct_innovation finding;
 
 	if (!est->nr && !est->resumed) {
 		place(est, real);
 		return TSCT_RATE_OK;
 	}
-	finding = tsct_rate_find(est, &look);
+	finding = tsct_rate_innovation(est, &look);
 	if (finding.stepped) {
 		begin_epoch(est, TSCT_CAUSE_STEP, true, real->before);
 		place(est, real);
@@ -268,7 +268,7 @@ static int add_real(struct tsct_rate *est, const struct tsct_sample *sample)
 	return TSCT_RATE_OK;
 }
 
-int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample)
+int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sample)
 {
 	int event;
 
@@ -285,14 +285,14 @@ int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample)
 }
 
 /* A clock that was set among the samples ran at a rate that none can have. */
-static bool steerable(const struct tsct_rate *est)
+static bool steerable(const struct tsct_rate_estimator *est)
 {
 	return est->real.hi >= est->raw_rate * (1 - STEERED) &&
 		est->real.lo <= est->raw_rate * (1 + STEERED);
 }
 
 /* Many samples within some ms count as one, in which the rate shows. */
-static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
+static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {
 	int event = TSCT_RATE_OK;
@@ -307,20 +307,20 @@ static int start_real(struct tsct_rate *est, const struct tsct_sample *samples,
 		more = est->look.half_ns;
 	est->real.nr = 0;
 	for (i = 0; i < nr; i++)
-		tsct_track_add(&est->real, &samples[i].real);
+		tsct_rate_window_add(&est->real, &samples[i].real);
 	/* Set meanwhile: the next one will show how fast it is. */
 	if (!est->real.hi || !steerable(est)) {
 		place(est, &samples[nr - 1].real);
 		return event;
 	}
 	if (!est->nr)
-		est->first_tsc = tsct_look_at(&samples[0].real, est->rate, 1).tsc;
+		est->first_cycles = tsct_offset_interval_make(&samples[0].real, est->rate, 1).cycles;
 	tsct_rate_settle(est, more);
 	est->nr += nr;
 	return event;
 }
 
-int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
+int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		    unsigned int nr)
 {
 	bool fresh = !est->raw.nr;
@@ -348,9 +348,9 @@ int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
 	return event == TSCT_RATE_OK ? ret : event;
 }
 
-double tsct_rate_hz(const struct tsct_rate *est, double *ret_error_ppb)
+double tsct_rate_hz(const struct tsct_rate_estimator *est, double *ret_error_ppb)
 {
-	const struct tsct_track *raw = &est->raw;
+	const struct tsct_rate_window *raw = &est->raw;
 	double rate = est->raw_rate, lo = raw->lo, hi = raw->hi, error = 0;
 
 	if (est->raw_lo) {

@@ -76,9 +76,9 @@ struct tsct_sample {
 #define TSCT_RATE_LINE_NS	16000000000LL
 
 /* Brackets of one clock, oldest first, and the rates they leave possible. */
-#define TSCT_TRACK_MAX		32
-struct tsct_track {
-	struct tsct_bracket hist[TSCT_TRACK_MAX];
+#define TSCT_RATE_WINDOW_MAX		32
+struct tsct_rate_window {
+	struct tsct_bracket hist[TSCT_RATE_WINDOW_MAX];
 	unsigned int nr;
 	double lo, hi;		/* ns per tick; 0, 0: not known */
 	double rate;		/* the likeliest one; 0: not known */
@@ -87,23 +87,23 @@ struct tsct_track {
 };
 
 /* A bracket as an interval of times of one tick: ns + frac_ns +- half_ns */
-struct tsct_look {
-	__u64 tsc;
+struct tsct_offset_interval {
+	__u64 cycles;
 	__s64 ns;
 	double frac_ns;
 	double half_ns;
 };
 
-struct tsct_rate {
+struct tsct_rate_estimator {
 	struct tsct_clock_state state;	/* in force */
-	struct tsct_track raw, real;
+	struct tsct_rate_window raw, real;
 	double raw_rate;	/* ns of RAW per tick */
 	double raw_lo, raw_hi;	/* remembered bounds of it; 0, 0: none */
 	double rate;		/* ns of REALTIME per tick, the likeliest */
-	double lo, hi;		/* bounds of it, from ref_tsc to look.tsc */
-	__u64 ref_tsc;
-	struct tsct_look look;	/* the last sample that counted */
-	__u64 first_tsc;	/* the first one of this epoch */
+	double lo, hi;		/* bounds of it, from ref_cycles to look.tsc */
+	__u64 ref_cycles;
+	struct tsct_offset_interval look;	/* the last sample that counted */
+	__u64 first_cycles;	/* the first one of this epoch */
 	unsigned int nr;	/* samples of this epoch that counted */
 	double gap_ns;		/* from one sample to the next */
 	double surprise_ppb;	/* how far predictions missed lately */
@@ -132,7 +132,7 @@ enum tsct_rate_event {
  * @source: TSCT_SOURCE_* that brackets' counter is
  * @epoch, @cause: of the first state
  */
-void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch,
+void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
 		    __u32 cause);
 
 /*
@@ -141,15 +141,15 @@ void tsct_rate_init(struct tsct_rate *est, __u32 source, __u32 epoch,
  * epoch kept. Before tsct_rate_start(). -EINVAL: not a state, or of another
  * source, or one that knows no time; it is then ignored.
  */
-int tsct_rate_resume(struct tsct_rate *est,
+int tsct_rate_resume(struct tsct_rate_estimator *est,
 		     const struct tsct_clock_state *last);
 
 /*
- * tsct_rate_recall - a remembered rate against MONOTONIC_RAW, 2^-56 ns per
+ * tsct_rate_restore - a remembered rate against MONOTONIC_RAW, 2^-56 ns per
  * tick, and its bound. Believed as far as what is measured allows. Before
  * tsct_rate_start(). -EINVAL: no counter runs at this rate.
  */
-int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
+int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
 		     __u64 rate_error_ppt);
 
 /*
@@ -162,7 +162,7 @@ int tsct_rate_recall(struct tsct_rate *est, __u64 rate_mult,
  * the status may still be DISRUPTED), or -EINVAL: fewer than two samples, or one
  * runs backwards within itself; -ERANGE: no counter runs at this rate.
  */
-int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
+int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		    unsigned int nr);
 
 /*
@@ -173,34 +173,34 @@ int tsct_rate_start(struct tsct_rate *est, const struct tsct_sample *samples,
  * is DISRUPTED. Returns an event, or -EINVAL: the sample runs backwards within
  * itself, or nothing was started; nothing changed then.
  */
-int tsct_rate_feed(struct tsct_rate *est, const struct tsct_sample *sample);
+int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sample);
 
 /*
  * tsct_rate_disrupt - somebody else saw a disruption: a new epoch, without a
  * line. All but STEP and FAKE put the rate in doubt, too.
  */
-void tsct_rate_disrupt(struct tsct_rate *est, __u32 cause);
+void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
 
 /*
- * tsct_rate_compose - what to publish now
- * @begin_tsc: where a new line would begin: later than now
+ * tsct_servo_compose - what to publish now
+ * @begin_cycles: where a new line would begin: later than now
  *
  * The line in force, confirmed, where it is good enough; else a new one, from
- * where that one is at begin_tsc; the first one of an epoch begins at its last
- * sample. Changes nothing: may be called again with another begin_tsc.
+ * where that one is at begin_cycles; the first one of an epoch begins at its last
+ * sample. Changes nothing: may be called again with another begin_cycles.
  *
- * tsct_rate_published - that one is in force now
+ * tsct_servo_published - that one is in force now
  */
-void tsct_rate_compose(const struct tsct_rate *est, __u64 begin_tsc,
+void tsct_servo_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
-void tsct_rate_published(struct tsct_rate *est,
+void tsct_servo_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 
 /*
  * tsct_rate_hz - the counter's rate against MONOTONIC_RAW
  * @ret_error_ppb: bound; may be NULL
  */
-double tsct_rate_hz(const struct tsct_rate *est, double *ret_error_ppb);
+double tsct_rate_hz(const struct tsct_rate_estimator *est, double *ret_error_ppb);
 
 /* Does the first bracket say more about its time than the second? */
 static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,

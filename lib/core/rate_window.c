@@ -21,7 +21,7 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 	return true;
 }
 
-void tsct_track_restart(struct tsct_track *track,
+void tsct_rate_window_restart(struct tsct_rate_window *track,
 			const struct tsct_bracket *bracket)
 {
 	track->hist[0] = *bracket;
@@ -31,7 +31,7 @@ void tsct_track_restart(struct tsct_track *track,
 	track->rate = 0;
 }
 
-static void forget(struct tsct_track *track, unsigned int first, unsigned int nr)
+static void forget(struct tsct_rate_window *track, unsigned int first, unsigned int nr)
 {
 	memmove(&track->hist[first], &track->hist[first + nr],
 		(track->nr - first - nr) * sizeof(track->hist[0]));
@@ -39,11 +39,11 @@ static void forget(struct tsct_track *track, unsigned int first, unsigned int nr
 }
 
 /* Halves the older half, but for the oldest: spacing grows with age. */
-static void thin(struct tsct_track *track)
+static void thin(struct tsct_rate_window *track)
 {
 	unsigned int i;
 
-	for (i = 1; i <= TSCT_TRACK_MAX / 4; i++)
+	for (i = 1; i <= TSCT_RATE_WINDOW_MAX / 4; i++)
 		forget(track, i, 1);
 }
 
@@ -63,7 +63,7 @@ static double between(const struct tsct_bracket *a,
 }
 
 /* What one pair says about the likeliest rate, if it says more than before */
-static void refine(struct tsct_track *track, const struct tsct_bracket *a,
+static void refine(struct tsct_rate_window *track, const struct tsct_bracket *a,
 		   const struct tsct_bracket *b, double spread)
 {
 	if (track->rate && spread > track->spread)
@@ -72,7 +72,7 @@ static void refine(struct tsct_track *track, const struct tsct_bracket *a,
 	track->spread = spread;
 }
 
-static void keep_inside(struct tsct_track *track)
+static void keep_inside(struct tsct_rate_window *track)
 {
 	if (track->rate < track->lo)
 		track->rate = track->lo;
@@ -80,7 +80,7 @@ static void keep_inside(struct tsct_track *track)
 		track->rate = track->hi;
 }
 
-static void fit(struct tsct_track *track)
+static void fit(struct tsct_rate_window *track)
 {
 	const struct tsct_bracket *newest = &track->hist[track->nr - 1];
 	unsigned int i = track->nr - 1;
@@ -90,7 +90,7 @@ static void fit(struct tsct_track *track)
 	track->hi = 0;
 	while (i-- > 0) {
 		if (!tsct_bracket_rate(&track->hist[i], newest,
-				       tsct_track_cut(track), &pair_lo,
+				       tsct_rate_window_resolution(track), &pair_lo,
 				       &pair_hi))
 			continue;
 		lo = pair_lo > track->lo ? pair_lo : track->lo;
@@ -106,16 +106,16 @@ static void fit(struct tsct_track *track)
 	keep_inside(track);
 }
 
-void tsct_track_add(struct tsct_track *track,
+void tsct_rate_window_add(struct tsct_rate_window *track,
 		    const struct tsct_bracket *bracket)
 {
-	if (track->nr == TSCT_TRACK_MAX)
+	if (track->nr == TSCT_RATE_WINDOW_MAX)
 		thin(track);
 	track->hist[track->nr++] = *bracket;
 	fit(track);
 }
 
-__u64 tsct_track_baseline(const struct tsct_track *track)
+__u64 tsct_rate_window_baseline(const struct tsct_rate_window *track)
 {
 	if (!track->nr)
 		return 0;
@@ -123,7 +123,7 @@ __u64 tsct_track_baseline(const struct tsct_track *track)
 }
 
 /* Pairs of brackets that are at least half of the track apart */
-#define HALF		(TSCT_TRACK_MAX / 2)
+#define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define PAIRS_MAX	((HALF + 1) * (HALF + 2) / 2)
 
 #define WIDE		1.3
@@ -149,8 +149,8 @@ static double width_of(const struct tsct_bracket *bracket)
  * of it, which shows in its width. Such brackets are left out, if there are
  * enough of the others. Returns how many are in @ret_narrow.
  */
-static unsigned int find_narrow(const struct tsct_track *track,
-				unsigned int ret_narrow[TSCT_TRACK_MAX])
+static unsigned int find_narrow(const struct tsct_rate_window *track,
+				unsigned int ret_narrow[TSCT_RATE_WINDOW_MAX])
 {
 	double limit = width_of(&track->hist[0]);
 	unsigned int nr = 0, i;
@@ -170,9 +170,9 @@ static unsigned int find_narrow(const struct tsct_track *track,
 	return track->nr;
 }
 
-double tsct_track_median(const struct tsct_track *track)
+double tsct_rate_window_median(const struct tsct_rate_window *track)
 {
-	unsigned int narrow[TSCT_TRACK_MAX], apart, nr = 0, i, j;
+	unsigned int narrow[TSCT_RATE_WINDOW_MAX], apart, nr = 0, i, j;
 	double rates[PAIRS_MAX];
 
 	if (track->nr < 2)

@@ -14,7 +14,7 @@ typedef __u64 __attribute__((may_alias)) tsct_word;
 #define TSCT_WORDS(type)	(sizeof(type) / sizeof(tsct_word))
 
 /* to: ours. from: shared. */
-static inline void tsct_load_words(void *to, const void *from, size_t nr)
+static inline void tsct_load_relaxed(void *to, const void *from, size_t nr)
 {
 	tsct_word *dst = to;
 	const tsct_word *src = from;
@@ -25,7 +25,7 @@ static inline void tsct_load_words(void *to, const void *from, size_t nr)
 }
 
 /* to: shared. from: ours, or shared and not written now. */
-static inline void tsct_store_words(void *to, const void *from, size_t nr)
+static inline void tsct_store_relaxed(void *to, const void *from, size_t nr)
 {
 	tsct_word *dst = to;
 	const tsct_word *src = from;

@@ -58,7 +58,7 @@ void tsct_block_next(const struct tsct_geometry *geo,
 	*ret_block = (struct tsct_block) {
 		.len = TSCT_BLOCK_HEADER,
 		.id = TSCT_ID_BLOCK,
-		.tsc = stamp,
+		.cycles = stamp,
 		.pos = (wraps & ~mask) | (pos & mask),
 		.events = tsct_block_events(last, head),
 	};
@@ -86,7 +86,7 @@ bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 		.len = (__u16)first,
 		.id = (__u16)(first >> 16),
 		.reserved = (__u32)(first >> 32),
-		.tsc = READ_ONCE(at[1]),
+		.cycles = READ_ONCE(at[1]),
 		.pos = READ_ONCE(at[2]),
 		.events = READ_ONCE(at[3]),
 	};
@@ -194,7 +194,7 @@ static void load_header(const void *at, struct tsct_record *ret_header)
 	ret_header->len = (__u16)word;
 	ret_header->id = (__u16)(word >> 16);
 	ret_header->tid = (__u32)(word >> 32);
-	ret_header->tsc = 0;
+	ret_header->cycles = 0;
 }
 
 static __u64 round_up_len(__u16 len)
@@ -261,7 +261,7 @@ enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 	load_header(at, ret_header);
 	step = step_of(geo, ret_header, left, room);
 	if (step == TSCT_STEP_RECORD) {
-		ret_header->tsc = READ_ONCE(*(const __u64 *)(at + 8));
+		ret_header->cycles = READ_ONCE(*(const __u64 *)(at + 8));
 		*ret_next = pos + round_up_len(ret_header->len);
 	} else if (step == TSCT_STEP_BLOCK) {
 		*ret_next = pos + TSCT_BLOCK_HEADER;

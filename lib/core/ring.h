@@ -17,7 +17,7 @@ struct tsct_geometry {
 };
 
 /* Where a record of some size goes, and how it gets there. Bits 0..47. */
-struct tsct_place {
+struct tsct_ring_slot {
 	__u64 pos;		/* of the record */
 	__u64 head;		/* what publishes it */
 	__u64 pad_pos;		/* where pad_len != 0: a pad, and behind it the */
@@ -71,10 +71,10 @@ static inline __u64 tsct_pos_extend(__u64 near, __u64 head)
  * tsct_payload_max()) behind `head`. An arbitrary head, even a misaligned one,
  * gives a place whose every byte lies inside the data.
  */
-static inline struct tsct_place tsct_ring_place(const struct tsct_geometry *geo,
+static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *geo,
 						__u64 head, __u32 size)
 {
-	struct tsct_place place = { .size = size };
+	struct tsct_ring_slot place = { .size = size };
 	__u32 left;
 
 	head &= ~(__u64)(TSCT_RECORD_ALIGN - 1);

@@ -9,10 +9,10 @@
 #define PS_PER_NS	1000
 
 static void store_segment(struct tsct_clock_copy *copy, __u32 i,
-			  const struct tsct_segment *segment)
+			  const struct tsct_clock_segment *segment)
 {
-	tsct_store_words(&copy->segments[i], segment,
-			 TSCT_WORDS(struct tsct_segment));
+	tsct_store_relaxed(&copy->segments[i], segment,
+			 TSCT_WORDS(struct tsct_clock_segment));
 }
 
 /* ---- bounded memory ----------------------------------------------------- */
@@ -32,14 +32,14 @@ static void close_gap(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 	__u32 nr = tsct_segments_nr(copy);
 
 	for (; from < nr; to++, from++)
-		tsct_store_words(&copy->segments[to], &copy->segments[from],
-			    TSCT_WORDS(struct tsct_segment));
+		tsct_store_relaxed(&copy->segments[to], &copy->segments[from],
+			    TSCT_WORDS(struct tsct_clock_segment));
 	WRITE_ONCE(copy->nr_segments, to);
 }
 
-static bool joined(const struct tsct_segment *a, const struct tsct_segment *b)
+static bool joined(const struct tsct_clock_segment *a, const struct tsct_clock_segment *b)
 {
-	return a->epoch == b->epoch && a->until_tsc == b->base_tsc;
+	return a->epoch == b->epoch && a->until_cycles == b->base_cycles;
 }
 
 /* What is the less of two claims? */
@@ -66,10 +66,10 @@ static __u64 apart(__s64 a, __s64 b)
  * ends are rounded by; where they are so near to each other that this is much,
  * a rate still has to be one.
  */
-static __u64 chord(const struct tsct_segment *a, const struct tsct_segment *b,
+static __u64 chord(const struct tsct_clock_segment *a, const struct tsct_clock_segment *b,
 		   __s64 end_ns)
 {
-	__u64 len = b->until_tsc - a->base_tsc;
+	__u64 len = b->until_cycles - a->base_cycles;
 	__u64 ns = end_ns > a->base_ns ? apart(end_ns, a->base_ns) : 0;
 	__u64 low = a->mult < b->mult ? a->mult : b->mult;
 	__u64 high = a->mult < b->mult ? b->mult : a->mult;
@@ -77,9 +77,9 @@ static __u64 chord(const struct tsct_segment *a, const struct tsct_segment *b,
 	__u64 mult = tsct_divide((tsct_u128)ns << TSCT_CLOCK_SHIFT, len, &rest);
 
 	/* Up: at the end it must be where the next one begins, not before. */
-	mult = tsct_add_up(mult, rest);
+	mult = tsct_add_saturating(mult, rest);
 	low -= low / 8;
-	high = tsct_add_up(high, high / 8);
+	high = tsct_add_saturating(high, high / 8);
 	mult = mult < low ? low : mult;
 	return mult < high ? mult : high;
 }
@@ -88,21 +88,21 @@ static __u64 chord(const struct tsct_segment *a, const struct tsct_segment *b,
  * One straight line instead of two. It is furthest from them at the knee or at
  * the end, and by 1 ns more in between, since all of them are rounded.
  */
-static struct tsct_segment join(const struct tsct_segment *a,
-				const struct tsct_segment *b)
+static struct tsct_clock_segment join(const struct tsct_clock_segment *a,
+				const struct tsct_clock_segment *b)
 {
-	__s64 end_ns = tsct_segment_ns(b, b->until_tsc);
-	struct tsct_segment both = *a;
+	__s64 end_ns = tsct_clock_segment_ns(b, b->until_cycles);
+	struct tsct_clock_segment both = *a;
 	__u64 off, off_end;
 
-	both.until_tsc = b->until_tsc;
+	both.until_cycles = b->until_cycles;
 	both.mult = chord(a, b, end_ns);
-	off = apart(tsct_segment_ns(&both, b->base_tsc), b->base_ns);
-	off_end = apart(tsct_segment_ns(&both, b->until_tsc), end_ns);
-	off = tsct_add_up(off > off_end ? off : off_end, 1);
+	off = apart(tsct_clock_segment_ns(&both, b->base_cycles), b->base_ns);
+	off_end = apart(tsct_clock_segment_ns(&both, b->until_cycles), end_ns);
+	off = tsct_add_saturating(off > off_end ? off : off_end, 1);
 	both.error_ps = a->error_ps > b->error_ps ? a->error_ps : b->error_ps;
 	both.error_ps = off > ~0ULL / PS_PER_NS ? ~0ULL :
-		tsct_add_up(both.error_ps, off * PS_PER_NS);
+		tsct_add_saturating(both.error_ps, off * PS_PER_NS);
 	both.status = weaker(a->status, b->status);
 	return both;
 }
@@ -112,11 +112,11 @@ static struct tsct_segment join(const struct tsct_segment *a,
  * second, for each nanosecond that the knee between them is away from a straight
  * line, at most.
  */
-static __u64 join_cost(const struct tsct_segment *a,
-		       const struct tsct_segment *b)
+static __u64 join_cost(const struct tsct_clock_segment *a,
+		       const struct tsct_clock_segment *b)
 {
-	__u64 first = a->until_tsc - a->base_tsc;
-	__u64 second = b->until_tsc - b->base_tsc;
+	__u64 first = a->until_cycles - a->base_cycles;
+	__u64 second = b->until_cycles - b->base_cycles;
 	__u64 bend = a->mult < b->mult ? b->mult - a->mult : a->mult - b->mult;
 	tsct_u128 off = (tsct_u128)bend * (first < second ? first : second) >>
 		TSCT_CLOCK_SHIFT;
@@ -134,16 +134,16 @@ static __u32 find_join(const struct tsct_clock_copy *copy)
 {
 	__u32 nr = tsct_segments_nr(copy), best = nr, i;
 	__u64 best_cost = 0, best_age = 0, newest;
-	struct tsct_segment a, b;
+	struct tsct_clock_segment a, b;
 
 	a = tsct_segment_load(copy, nr - 1);
-	newest = a.until_tsc;
+	newest = a.until_cycles;
 	a = tsct_segment_load(copy, 0);
 	for (i = 0; i + 1 < nr; i++, a = b) {
 		__u64 cost, age;
 
 		b = tsct_segment_load(copy, i + 1);
-		age = newest - b.until_tsc;
+		age = newest - b.until_cycles;
 		if (!age || !joined(&a, &b))
 			continue;
 		cost = join_cost(&a, &b);
@@ -159,7 +159,7 @@ static __u32 find_join(const struct tsct_clock_copy *copy)
 
 static void make_room(struct tsct_clock_copy *copy)
 {
-	struct tsct_segment a, b;
+	struct tsct_clock_segment a, b;
 	__u32 i;
 
 	while (tsct_segments_nr(copy) >= TSCT_SEGMENTS_MAX) {
@@ -178,7 +178,7 @@ static void make_room(struct tsct_clock_copy *copy)
 }
 
 static void append(struct tsct_clock_copy *copy,
-		   const struct tsct_segment *segment)
+		   const struct tsct_clock_segment *segment)
 {
 	__u32 nr;
 
@@ -198,18 +198,18 @@ static void append(struct tsct_clock_copy *copy,
 static void cut(struct tsct_clock_copy *copy, __u64 end)
 {
 	__u32 nr = tsct_segments_nr(copy), lost = 0;
-	struct tsct_segment last;
+	struct tsct_clock_segment last;
 
 	for (; nr && tsct_segment_begin(copy, nr - 1, end) >= 0; nr--) {
 		last = tsct_segment_load(copy, nr - 1);
-		lost += (__s64)(last.until_tsc - last.base_tsc) >= 0;
+		lost += (__s64)(last.until_cycles - last.base_cycles) >= 0;
 	}
 	WRITE_ONCE(copy->nr_segments, nr);
 	count_dropped(copy, lost);
 	while (nr-- > 0) {
-		if ((__s64)(READ_ONCE(copy->segments[nr].until_tsc) - end) <= 0)
+		if ((__s64)(READ_ONCE(copy->segments[nr].until_cycles) - end) <= 0)
 			break;
-		WRITE_ONCE(copy->segments[nr].until_tsc, end);
+		WRITE_ONCE(copy->segments[nr].until_cycles, end);
 	}
 }
 
@@ -221,11 +221,11 @@ static void retire(struct tsct_clock_copy *copy,
 		   const struct tsct_clock_state *last, __u64 until,
 		   __u64 error_ps)
 {
-	const struct tsct_pair *pair = &last->real;
-	bool slewed = pair->slew_tsc && pair->slew_mult != pair->mult;
-	struct tsct_segment segment = {
-		.base_tsc = pair->base_tsc,
-		.until_tsc = until,
+	const struct tsct_clock_params *pair = &last->real;
+	bool slewed = pair->slew_cycles && pair->slew_mult != pair->mult;
+	struct tsct_clock_segment segment = {
+		.base_cycles = pair->base_cycles,
+		.until_cycles = until,
 		.mult = slewed ? pair->slew_mult : pair->mult,
 		.base_ns = pair->base_ns,
 		.error_ps = error_ps,
@@ -233,17 +233,17 @@ static void retire(struct tsct_clock_copy *copy,
 		.status = last->status,
 		.cause = last->cause,
 	};
-	__u64 slew_end = pair->base_tsc + pair->slew_tsc;
+	__u64 slew_end = pair->base_cycles + pair->slew_cycles;
 
 	if (!slewed || (__s64)(until - slew_end) <= 0) {
 		append(copy, &segment);
 		return;
 	}
-	segment.until_tsc = slew_end;
+	segment.until_cycles = slew_end;
 	append(copy, &segment);
-	segment.base_ns = tsct_pair_ns(pair, slew_end);
-	segment.base_tsc = slew_end;
-	segment.until_tsc = until;
+	segment.base_ns = tsct_clock_params_ns(pair, slew_end);
+	segment.base_cycles = slew_end;
+	segment.until_cycles = until;
 	segment.mult = pair->mult;
 	append(copy, &segment);
 }
@@ -257,12 +257,12 @@ static void raise_last(struct tsct_clock_copy *copy, __u64 until,
 		       __u64 error_ps)
 {
 	__u32 nr = tsct_segments_nr(copy);
-	struct tsct_segment segment;
+	struct tsct_clock_segment segment;
 
 	if (!nr)
 		return;
 	segment = tsct_segment_load(copy, nr - 1);
-	if (segment.until_tsc != until || segment.error_ps >= error_ps)
+	if (segment.until_cycles != until || segment.error_ps >= error_ps)
 		return;
 	segment.error_ps = error_ps;
 	store_segment(copy, nr - 1, &segment);
@@ -277,8 +277,8 @@ static void continue_line(struct tsct_clock_copy *copy,
 
 	if (error_ps < next->closing_error_ps)
 		error_ps = next->closing_error_ps;
-	raise_last(copy, last->real.base_tsc, error_ps);
-	retire(copy, last, next->real.base_tsc, error_ps);
+	raise_last(copy, last->real.base_cycles, error_ps);
+	retire(copy, last, next->real.base_cycles, error_ps);
 }
 
 /*
@@ -288,12 +288,12 @@ static void continue_line(struct tsct_clock_copy *copy,
 static void confirm_line(struct tsct_clock_copy *copy,
 			 const struct tsct_clock_state *next)
 {
-	const struct tsct_pair *pair = &next->real;
-	__u64 error_ps = tsct_pair_error_ps(pair, pair->base_tsc);
+	const struct tsct_clock_params *pair = &next->real;
+	__u64 error_ps = tsct_clock_params_error_ps(pair, pair->base_cycles);
 
 	if (error_ps < pair->past_error_ps)
 		error_ps = pair->past_error_ps;
-	raise_last(copy, pair->base_tsc, error_ps);
+	raise_last(copy, pair->base_cycles, error_ps);
 }
 
 /* Where nobody looked behind @end, nothing holds. */
@@ -302,30 +302,30 @@ static void shorten(struct tsct_clock_copy *copy, __u64 end)
 	__u32 i;
 
 	for (i = tsct_segments_nr(copy); i-- > 0; ) {
-		struct tsct_segment segment = tsct_segment_load(copy, i);
+		struct tsct_clock_segment segment = tsct_segment_load(copy, i);
 
-		if ((__s64)(segment.until_tsc - end) <= 0)
+		if ((__s64)(segment.until_cycles - end) <= 0)
 			break;
-		segment.until_tsc = (__s64)(segment.base_tsc - end) > 0 ?
-			segment.base_tsc - 1 : end;
+		segment.until_cycles = (__s64)(segment.base_cycles - end) > 0 ?
+			segment.base_cycles - 1 : end;
 		store_segment(copy, i, &segment);
 	}
 }
 
 /*
- * Nobody looked after as_of_tsc. A line that had not been looked at itself
+ * Nobody looked after as_of_cycles. A line that had not been looked at itself
  * holds nowhere, and the one before it no longer than that; but both are kept,
  * so that stamps find out that they were disrupted.
  */
 static void end_line(struct tsct_clock_copy *copy,
 		     const struct tsct_clock_state *last)
 {
-	const struct tsct_pair *pair = &last->real;
-	__u64 until = pair->as_of_tsc;
+	const struct tsct_clock_params *pair = &last->real;
+	__u64 until = pair->as_of_cycles;
 
-	if ((__s64)(until - pair->base_tsc) < 0) {
+	if ((__s64)(until - pair->base_cycles) < 0) {
 		shorten(copy, until);
-		until = pair->base_tsc - 1;
+		until = pair->base_cycles - 1;
 	}
 	retire(copy, last, until, pair->past_error_ps);
 }
@@ -369,7 +369,7 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 	bool later = READ_ONCE(copy->state.epoch) != next->epoch;
 	struct tsct_clock_state last;
 
-	tsct_load_words(&last, &copy->state, TSCT_WORDS(struct tsct_clock_state));
+	tsct_load_relaxed(&last, &copy->state, TSCT_WORDS(struct tsct_clock_state));
 	WRITE_ONCE(copy->nr_segments, tsct_segments_nr(copy));
 	if (last.source != next->source)
 		forget(copy);
@@ -380,10 +380,10 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 	else if (last.real.mult)
 		confirm_line(copy, next);
 	/* Without a line, that is what stamps are put in order by. */
-	if (next->epoch_tsc && (later || !next->real.mult))
-		cut(copy, next->epoch_tsc);
+	if (next->epoch_cycles && (later || !next->real.mult))
+		cut(copy, next->epoch_cycles);
 	if (next->real.mult)
-		cut(copy, next->real.base_tsc);
-	tsct_store_words(&copy->state, next, TSCT_WORDS(struct tsct_clock_state));
+		cut(copy, next->real.base_cycles);
+	tsct_store_relaxed(&copy->state, next, TSCT_WORDS(struct tsct_clock_state));
 	drop_far(copy, tsct_segments_anchor(copy), next->epoch);
 }

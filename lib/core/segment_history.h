@@ -12,11 +12,11 @@
 #include "clock_segments.h"
 #include "relaxed_copy.h"
 
-static inline bool tsct_same_line(const struct tsct_pair *a,
-				  const struct tsct_pair *b)
+static inline bool tsct_same_line(const struct tsct_clock_params *a,
+				  const struct tsct_clock_params *b)
 {
-	return a->base_tsc == b->base_tsc && a->base_ns == b->base_ns &&
-		a->slew_mult == b->slew_mult && a->slew_tsc == b->slew_tsc &&
+	return a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
+		a->slew_mult == b->slew_mult && a->slew_cycles == b->slew_cycles &&
 		a->mult == b->mult;
 }
 
@@ -31,19 +31,19 @@ static inline __u32 tsct_segments_nr(const struct tsct_clock_copy *copy)
 static inline __s64 tsct_segment_begin(const struct tsct_clock_copy *copy,
 				       __u32 i, __u64 anchor)
 {
-	return (__s64)(READ_ONCE(copy->segments[i].base_tsc) - anchor);
+	return (__s64)(READ_ONCE(copy->segments[i].base_cycles) - anchor);
 }
 
 /* segments.c: what the order of stamps is counted from */
 __u64 tsct_segments_anchor(const struct tsct_clock_copy *copy);
 
-static inline struct tsct_segment
+static inline struct tsct_clock_segment
 tsct_segment_load(const struct tsct_clock_copy *copy, __u32 i)
 {
-	struct tsct_segment segment;
+	struct tsct_clock_segment segment;
 
-	tsct_load_words(&segment, &copy->segments[i],
-			TSCT_WORDS(struct tsct_segment));
+	tsct_load_relaxed(&segment, &copy->segments[i],
+			TSCT_WORDS(struct tsct_clock_segment));
 	return segment;
 }
 

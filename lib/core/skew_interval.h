@@ -10,20 +10,20 @@
 
 #include "port.h"
 
-struct tsct_skew {
-	__s64 min_tsc;
-	__s64 max_tsc;
+struct tsct_skew_interval {
+	__s64 min_cycles;
+	__s64 max_cycles;
 	__u32 rounds;
 };
 
-void tsct_skew_init(struct tsct_skew *skew);
+void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*
- * tsct_skew_add - take one exchange into account
+ * tsct_skew_interval_add - take one exchange into account
  *
  * Returns 0; -EINVAL: t1 before t0, or the interval does not meet what was
  * known (a counter jumped): @skew is then left as it was.
  */
-int tsct_skew_add(struct tsct_skew *skew, __u64 t0, __u64 tb, __u64 t1);
+int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb, __u64 t1);
 
 #endif /* TSCT_CORE_SKEW_H */

@@ -54,7 +54,7 @@ uint64_t tsct_stamp_ns_legacy(uint64_t segment, uint64_t stamp,
 		return UINT64_MAX;
 	part = left + ((tsct_u128)rate->ns * tsct_stamp_event(stamp) >>
 		       TSCT_STAMP_EVENT_BITS);
-	return tsct_add_up(whole, tsct_divide(part, rate->ticks, &rest));
+	return tsct_add_saturating(whole, tsct_divide(part, rate->ticks, &rest));
 }
 
 int tsct_stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
@@ -66,7 +66,7 @@ int tsct_stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
 	if (!rate->ns || !rate->ticks)
 		return -EINVAL;
 	tick = tsct_divide((tsct_u128)ns * rate->ticks, rate->ns, &rest);
-	tick = tsct_add_up(tick, rest);
+	tick = tsct_add_saturating(tick, rest);
 	if (tick >> 63)
 		return -ERANGE;
 	*ret_segment = tick >> TSCT_STAMP_TICK_BITS;

@@ -4,7 +4,7 @@
 #define ALONE	(TSCT_CHECK_INVARIANT | TSCT_CHECK_NONSTOP | \
 		 TSCT_CHECK_AUX_MATCH)
 
-bool tsct_verdict(__u32 flags, bool in_step, bool strict)
+bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict)
 {
 	if (!(flags & TSCT_CHECK_RDTSCP) || flags & TSCT_CHECK_UNSTABLE)
 		return false;
@@ -32,7 +32,7 @@ static const char *obstacle(__u32 flags, bool strict)
 	return "the counters of the CPUs are apart";
 }
 
-const char *tsct_verdict_reason(__u32 flags, bool strict)
+const char *tsct_tsc_trust_reason(__u32 flags, bool strict)
 {
 	if (!(flags & TSCT_CHECK_USABLE))
 		return obstacle(flags, strict);

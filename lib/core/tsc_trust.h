@@ -9,7 +9,7 @@
 #include "port.h"
 
 /*
- * tsct_verdict - true if stamps may be TSC
+ * tsct_tsc_trusted - true if stamps may be TSC
  * @in_step: every CPU was visited, and no counter is apart from another
  * @strict: TSC_AUX must match even where the kernel keeps time by the TSC. The
  *	module asks for that: it visits every CPU anyway. User space does not, as
@@ -21,12 +21,12 @@
  * by itself that it is fit: invariant, never stopping, TSC_AUX right on every
  * CPU, and all counters in step.
  */
-bool tsct_verdict(__u32 flags, bool in_step, bool strict);
+bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict);
 
 /*
- * tsct_verdict_reason - why, or why not: a clause, never NULL
- * @flags: with TSCT_CHECK_USABLE as tsct_verdict() had it
+ * tsct_tsc_trust_reason - why, or why not: a clause, never NULL
+ * @flags: with TSCT_CHECK_USABLE as tsct_tsc_trusted() had it
  */
-const char *tsct_verdict_reason(__u32 flags, bool strict);
+const char *tsct_tsc_trust_reason(__u32 flags, bool strict);
 
 #endif /* TSCT_CORE_VERDICT_H */

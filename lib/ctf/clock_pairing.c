@@ -22,13 +22,13 @@ struct tie {
 	const struct tsct_clock *clock;
 	__u32 epoch;			/* that of the end */
 	__u32 cpu;			/* with which the others are compared */
-	struct tsct_pair line;
+	struct tsct_clock_params line;
 	__u64 worst_ns;
 };
 
 static int convert(const struct tie *tie, __u64 stamp, struct tsct_time *time)
 {
-	return tsct_clock_convert_on(tie->clock, stamp, tie->cpu, time);
+	return tsct_clock_cycles_to_time_on(tie->clock, stamp, tie->cpu, time);
 }
 
 /*
@@ -47,7 +47,7 @@ static __u64 allow_for_skew(struct tie *tie, __u64 mult)
 		if (tsct_clock_skew(clock, cpu, &skew, &error) || skew || error)
 			continue;
 		tie->cpu = cpu;
-		return (__u64)tsct_ticks_ns(mult, (__s64)max) + 1;
+		return (__u64)tsct_cycles_ns(mult, (__s64)max) + 1;
 	}
 	return 0;
 }
@@ -60,7 +60,7 @@ static void look(struct tie *tie, __u64 stamp)
 
 	if (convert(tie, stamp, &time) || time.epoch != tie->epoch)
 		return;
-	apart = (tsct_s128)tsct_pair_ns(&tie->line, stamp) - time.ns;
+	apart = (tsct_s128)tsct_clock_params_ns(&tie->line, stamp) - time.ns;
 	if (apart < 0)
 		apart = -apart;
 	apart += time.error_ns;
@@ -69,25 +69,25 @@ static void look(struct tie *tie, __u64 stamp)
 }
 
 /* Lines are straight: what is furthest off is at one of their ends. */
-static void look_at_all(struct tie *tie, const struct tsct_segment *lines,
+static void look_at_all(struct tie *tie, const struct tsct_clock_segment *lines,
 			int nr, __u64 end)
 {
 	int i;
 
-	look(tie, tie->line.base_tsc);
+	look(tie, tie->line.base_cycles);
 	look(tie, end);
 	for (i = 0; i < nr; i++) {
-		if ((__s64)(lines[i].base_tsc - tie->line.base_tsc) <= 0 ||
-		    (__s64)(lines[i].base_tsc - end) >= 0)
+		if ((__s64)(lines[i].base_cycles - tie->line.base_cycles) <= 0 ||
+		    (__s64)(lines[i].base_cycles - end) >= 0)
 			continue;
-		look(tie, lines[i].base_tsc - 1);
-		look(tie, lines[i].base_tsc);
+		look(tie, lines[i].base_cycles - 1);
+		look(tie, lines[i].base_cycles);
 	}
 }
 
 /* Where the last epoch begins, if that is later than the recording does */
 static __u64 begin_of(const struct tsct_recording *rec,
-		      const struct tsct_segment *lines, int nr, __u32 epoch)
+		      const struct tsct_clock_segment *lines, int nr, __u32 epoch)
 {
 	int i;
 
@@ -95,13 +95,13 @@ static __u64 begin_of(const struct tsct_recording *rec,
 		if (lines[i].epoch == epoch)
 			break;
 	/* The oldest line of all is as good before it began. */
-	if (!i || i == nr || (__s64)(lines[i].base_tsc - rec->begin) <= 0 ||
-	    (__s64)(lines[i].base_tsc - rec->end) >= 0)
+	if (!i || i == nr || (__s64)(lines[i].base_cycles - rec->begin) <= 0 ||
+	    (__s64)(lines[i].base_cycles - rec->end) >= 0)
 		return rec->begin;
-	return lines[i].base_tsc;
+	return lines[i].base_cycles;
 }
 
-static void stretch(struct tsct_pair *line, __u64 ticks, __s64 ns)
+static void stretch(struct tsct_clock_params *line, __u64 ticks, __s64 ns)
 {
 	if (ns < SHORT_NS || !ticks)
 		return;
@@ -119,7 +119,7 @@ static __u64 apart(__u64 a, __u64 b)
  * events from after its end: there the clock goes on by its own line, and is at
  * any time as far off as that says, and as the two lines have run apart.
  */
-static void prolong(struct tsct_pair *line, const struct tsct_pair *now)
+static void prolong(struct tsct_clock_params *line, const struct tsct_clock_params *now)
 {
 	__u64 mult = apart(line->mult, now->mult), more;
 
@@ -127,20 +127,20 @@ static void prolong(struct tsct_pair *line, const struct tsct_pair *now)
 		mult = apart(line->mult, now->slew_mult);
 	/* 2^-56 ns a tick are so many 2^-32 ps. */
 	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
-	line->growth = tsct_add_up(now->growth, more);
-	line->hold_growth = tsct_add_up(now->hold_growth, more);
-	line->hold_after_tsc = now->hold_after_tsc;
-	line->void_after_tsc = now->void_after_tsc;
-	if ((__s64)(line->hold_after_tsc - line->as_of_tsc) < 0)
-		line->hold_after_tsc = line->as_of_tsc;
-	if ((__s64)(line->void_after_tsc - line->hold_after_tsc) < 0)
-		line->void_after_tsc = line->hold_after_tsc;
+	line->growth = tsct_add_saturating(now->growth, more);
+	line->holdover_growth = tsct_add_saturating(now->holdover_growth, more);
+	line->holdover_after_cycles = now->holdover_after_cycles;
+	line->void_after_cycles = now->void_after_cycles;
+	if ((__s64)(line->holdover_after_cycles - line->as_of_cycles) < 0)
+		line->holdover_after_cycles = line->as_of_cycles;
+	if ((__s64)(line->void_after_cycles - line->holdover_after_cycles) < 0)
+		line->void_after_cycles = line->holdover_after_cycles;
 }
 
-static int lay(const struct tsct_recording *rec, const struct tsct_pair *now,
+static int lay(const struct tsct_recording *rec, const struct tsct_clock_params *now,
 	       __u64 begin, struct tie *tie)
 {
-	struct tsct_pair *line = &tie->line;
+	struct tsct_clock_params *line = &tie->line;
 	struct tsct_time from, to;
 	int err = convert(tie, begin, &from);
 
@@ -151,11 +151,11 @@ static int lay(const struct tsct_recording *rec, const struct tsct_pair *now,
 	/* A disruption just now: there is no line through both. */
 	if (from.epoch != tie->epoch || to.epoch != tie->epoch)
 		return -EAGAIN;
-	*line = (struct tsct_pair) {
-		.base_tsc = begin,
+	*line = (struct tsct_clock_params) {
+		.base_cycles = begin,
 		.base_ns = from.ns,
 		.mult = now->mult,
-		.as_of_tsc = rec->end,
+		.as_of_cycles = rec->end,
 	};
 	stretch(line, rec->end - begin, to.ns - from.ns);
 	line->slew_mult = line->mult;
@@ -164,7 +164,7 @@ static int lay(const struct tsct_recording *rec, const struct tsct_pair *now,
 }
 
 /* Those that say anything about it; where memory is short, none. */
-static void keep(struct tsct_recording *rec, const struct tsct_segment *lines,
+static void keep(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
 		 int nr)
 {
 	int i;
@@ -173,20 +173,20 @@ static void keep(struct tsct_recording *rec, const struct tsct_segment *lines,
 	rec->lines = NULL;
 	rec->nr_lines = 0;
 	for (i = 0; i < nr; i++) {
-		if ((__s64)(lines[i].base_tsc - rec->end) > 0 ||
+		if ((__s64)(lines[i].base_cycles - rec->end) > 0 ||
 		    (i + 1 < nr &&
-		     (__s64)(lines[i + 1].base_tsc - rec->begin) <= 0))
+		     (__s64)(lines[i + 1].base_cycles - rec->begin) <= 0))
 			continue;
 		if (tsct_recording_add_line(rec, &lines[i]))
 			return;
 	}
 }
 
-int tsct_recording_tie(struct tsct_recording *rec,
+int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
 		       const struct tsct_clock_state *state)
 {
-	struct tsct_segment *lines = calloc(LINES_MAX, sizeof(*lines));
+	struct tsct_clock_segment *lines = calloc(LINES_MAX, sizeof(*lines));
 	struct tie tie = {
 		.clock = clock,
 		.epoch = state->epoch,
@@ -209,7 +209,7 @@ int tsct_recording_tie(struct tsct_recording *rec,
 		look_at_all(&tie, lines, nr, rec->end);
 		tie.line.error_ps = (tie.worst_ns + skew_ns) * 1000;
 		tie.line.past_error_ps = tie.line.error_ps;
-		err = tsct_pair_check(&tie.line, rec->source);
+		err = tsct_clock_params_check(&tie.line, rec->source);
 	}
 	if (!err)
 		rec->real = tie.line;

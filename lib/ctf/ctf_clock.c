@@ -45,18 +45,18 @@ static __u64 rounded(const struct tsct_recording *rec, __u64 stamp)
 /* Where the calibration is best, within the recording. */
 static __u64 anchor(const struct tsct_recording *rec)
 {
-	if (rec->real.as_of_tsc < rec->begin)
+	if (rec->real.as_of_cycles < rec->begin)
 		return rec->begin;
-	if (rec->real.as_of_tsc > rec->end)
+	if (rec->real.as_of_cycles > rec->end)
 		return rec->end;
-	return rec->real.as_of_tsc;
+	return rec->real.as_of_cycles;
 }
 
 static void place(const struct tsct_recording *rec, __u64 freq,
 		  struct tsct_ctf_clock *clock)
 {
 	__u64 stamp = rounded(rec, anchor(rec));
-	__s64 ns = tsct_pair_ns(&rec->real, stamp);
+	__s64 ns = tsct_clock_params_ns(&rec->real, stamp);
 	tsct_s128 ticks = (tsct_s128)ns * freq, s;
 
 	if (rec->merged) {
@@ -95,20 +95,20 @@ static __u64 error_at(const struct tsct_recording *rec,
 {
 	tsct_s128 apart = (tsct_s128)
 		tsct_ctf_clock_ns(clock, tick_of(rec, stamp)) -
-		tsct_pair_ns(&rec->real, rounded(rec, stamp));
+		tsct_clock_params_ns(&rec->real, rounded(rec, stamp));
 
-	return tsct_pair_error_ps(&rec->real, stamp) / 1000 + 1 +
+	return tsct_clock_params_error_ps(&rec->real, stamp) / 1000 + 1 +
 		(__u64)(apart < 0 ? -apart : apart);
 }
 
 static void set_precision(const struct tsct_recording *rec,
 			  struct tsct_ctf_clock *clock)
 {
-	const struct tsct_pair *real = &rec->real;
+	const struct tsct_clock_params *real = &rec->real;
 	const __u64 last = rec->complete || rec->until < rec->end ? rec->end :
 		rec->until;
 	const __u64 at[] = { rec->begin, rec->end, last, anchor(rec),
-			     real->base_tsc, real->base_tsc + real->slew_tsc };
+			     real->base_cycles, real->base_cycles + real->slew_cycles };
 	__u64 worst = 0, error;
 	unsigned int i;
 
@@ -119,7 +119,7 @@ static void set_precision(const struct tsct_recording *rec,
 		if (error > worst)
 			worst = error;
 	}
-	worst += tsct_ticks_ns(real->mult, (__s64)tsct_recording_blur(rec));
+	worst += tsct_cycles_ns(real->mult, (__s64)tsct_recording_uncertainty(rec));
 	clock->precision = (tsct_u128)worst * clock->freq / NS_PER_S + 1;
 }
 
@@ -129,7 +129,7 @@ int tsct_ctf_clock(const struct tsct_recording *rec,
 	struct tsct_ctf_clock plain;
 
 	if (!rec->real.mult || rec->end < rec->begin ||
-	    tsct_pair_check(&rec->real, rec->source))
+	    tsct_clock_params_check(&rec->real, rec->source))
 		return -EINVAL;
 	place(rec, rate_hz(rec), ret_clock);
 	set_precision(rec, ret_clock);

@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
 #define TSCT_CTF_PAYLOAD_MAX	65536
 
 struct tsct_ctf_type {
-	char name[8];		/* as tsct_define() spells it */
+	char name[8];		/* as tsct_event_define() spells it */
 	__u8 size;		/* 0: not a number */
 	__u8 is_signed;
 };

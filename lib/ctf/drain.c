@@ -130,7 +130,7 @@ static bool is_ahead(struct tsct_drain *d, __u64 stamp)
 {
 	if (stamp <= d->now)
 		return false;
-	d->now = tsct_clock_stamp(d->clock);
+	d->now = tsct_clock_cycles(d->clock);
 	return stamp > d->now && stamp - d->now > d->ahead;
 }
 
@@ -150,13 +150,13 @@ static int take(struct tsct_drain *d, const struct tsct_event *event)
 {
 	struct source *source = &d->sources[event->cpu];
 
-	if (event->tsc < d->rec->begin && !source->begun) {
+	if (event->cycles < d->rec->begin && !source->begun) {
 		begin_behind(d, event->cpu);
 		return 0;
 	}
 	source->begun = true;
 	d->bytes += tsct_record_size(event->len);
-	if (is_ahead(d, event->tsc)) {
+	if (is_ahead(d, event->cycles)) {
 		/* It would keep all that follows out of the file. */
 		causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
 		return 0;
@@ -172,7 +172,7 @@ static int take(struct tsct_drain *d, const struct tsct_event *event)
 static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
 	return until != UINT64_MAX && tsct_reader_fetch(d->reader, cpu) == 1 &&
-		d->reader->rings[cpu].next.tsc > until;
+		d->reader->rings[cpu].next.cycles > until;
 }
 
 /*
@@ -208,7 +208,7 @@ static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
 		    tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
 		(*taken)++;
-		last = event.tsc;
+		last = event.cycles;
 		if (take(d, &event))
 			err = tsct_writer_error(d->writer);
 		if (n % RELEASE == RELEASE - 1)
@@ -240,7 +240,7 @@ static void count_no_ring(struct tsct_drain *d)
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
 	/* Before any ring is looked at */
-	const __u64 now = tsct_clock_stamp(d->clock);
+	const __u64 now = tsct_clock_cycles(d->clock);
 	int err = 0, err2;
 	__u64 taken = 0;
 	__u32 cpu;
@@ -265,9 +265,9 @@ int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp)
 	err = tsct_reader_open(t, &reader);
 	if (err)
 		return err;
-	err = tsct_reader_next_any(reader, UINT64_MAX, &event);
+	err = tsct_reader_next_ordered(reader, UINT64_MAX, &event);
 	if (err == 1)
-		*ret_stamp = event.tsc;
+		*ret_stamp = event.cycles;
 	tsct_reader_close(reader);
 	return err < 0 ? err : 0;
 }
@@ -358,7 +358,7 @@ static void drop_old(struct tsct_drain *d, __u32 cpu)
 	if (d->rec->snapshot)
 		return;
 	while (most-- && tsct_reader_fetch(d->reader, cpu) == 1 &&
-	       ring->next.tsc < d->rec->begin) {
+	       ring->next.cycles < d->rec->begin) {
 		tsct_reader_next(d->reader, cpu, &event);
 		begin_behind(d, cpu);
 	}
@@ -380,11 +380,11 @@ int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
 	d->writer = writer;
 	d->rec = rec;
 	d->stream = stream;
-	d->nr_cpus = tsct_header(t)->nr_cpus;
+	d->nr_cpus = tsct_channel_info(t)->nr_cpus;
 	if (d->nr_cpus > rec->nr_locations)
 		d->nr_cpus = rec->nr_locations;
-	d->ahead = tsct_ns_ticks(rec->real.mult, AHEAD_NS);
-	d->settle = tsct_ns_ticks(rec->real.mult, SETTLE_NS);
+	d->ahead = tsct_ns_cycles(rec->real.mult, AHEAD_NS);
+	d->settle = tsct_ns_cycles(rec->real.mult, SETTLE_NS);
 	d->sources = calloc(d->nr_cpus, sizeof(*d->sources));
 	err = d->sources ? tsct_reader_open(t, &d->reader) : -ENOMEM;
 	if (err) {

@@ -4,7 +4,7 @@
 
 #include "tsdl_parser.h"
 
-void tsct_recorded_messages_free(struct tsct_recorded_messages *m)
+void tsct_message_stats_free(struct tsct_message_stats *m)
 {
 	free(m->pairs);
 	memset(m, 0, sizeof(*m));
@@ -12,7 +12,7 @@ void tsct_recorded_messages_free(struct tsct_recorded_messages *m)
 
 /* ---- writing ------------------------------------------------------------------- */
 
-static void put_sums(FILE *to, const struct tsct_recorded_pair *p)
+static void put_sums(FILE *to, const struct tsct_message_pair_stats *p)
 {
 	fprintf(to, " matched=%" PRIu64 " before=%" PRIu64 " within=%" PRIu64
 		" beyond=%" PRIu64 " least_own_ns=%" PRId64 " least_ns=%" PRId64
@@ -21,7 +21,7 @@ static void put_sums(FILE *to, const struct tsct_recorded_pair *p)
 		(int64_t)p->least_own_ns, (int64_t)p->least_ns);
 }
 
-void tsct_meta_put_messages(FILE *to, const struct tsct_recorded_messages *m)
+void tsct_meta_put_messages(FILE *to, const struct tsct_message_stats *m)
 {
 	__u32 i;
 
@@ -43,34 +43,34 @@ void tsct_meta_put_messages(FILE *to, const struct tsct_recorded_messages *m)
 
 /* ---- reading ------------------------------------------------------------------- */
 
-static bool get_sums(const char *at, struct tsct_recorded_pair *p)
+static bool get_sums(const char *at, struct tsct_message_pair_stats *p)
 {
-	return tsct_text_item(&at, "matched", UINT64_MAX, &p->matched) &&
-		tsct_text_item(&at, "before", p->matched, &p->before) &&
-		tsct_text_item(&at, "within", p->matched, &p->within) &&
-		tsct_text_item(&at, "beyond", p->matched - p->within,
+	return tsct_tsdl_parse_item(&at, "matched", UINT64_MAX, &p->matched) &&
+		tsct_tsdl_parse_item(&at, "before", p->matched, &p->before) &&
+		tsct_tsdl_parse_item(&at, "within", p->matched, &p->within) &&
+		tsct_tsdl_parse_item(&at, "beyond", p->matched - p->within,
 			       &p->beyond) &&
-		tsct_text_item_s64(&at, "least_own_ns", &p->least_own_ns) &&
-		tsct_text_item_s64(&at, "least_ns", &p->least_ns) && !*at;
+		tsct_tsdl_parse_item_s64(&at, "least_own_ns", &p->least_own_ns) &&
+		tsct_tsdl_parse_item_s64(&at, "least_ns", &p->least_ns) && !*at;
 }
 
-static int set_all(struct tsct_text *p, const char *at)
+static int set_all(struct tsct_tsdl_parser *p, const char *at)
 {
-	struct tsct_recorded_messages *m = &p->rec->messages;
+	struct tsct_message_stats *m = &p->rec->messages;
 	__u32 nr;
 
 	if (m->on ||
-	    !tsct_text_item(&at, "sends", UINT64_MAX, &m->sends) ||
-	    !tsct_text_item(&at, "receives", UINT64_MAX, &m->receives) ||
-	    !tsct_text_item(&at, "unmatched_sends", m->sends,
+	    !tsct_tsdl_parse_item(&at, "sends", UINT64_MAX, &m->sends) ||
+	    !tsct_tsdl_parse_item(&at, "receives", UINT64_MAX, &m->receives) ||
+	    !tsct_tsdl_parse_item(&at, "unmatched_sends", m->sends,
 			    &m->unmatched_sends) ||
-	    !tsct_text_item(&at, "unmatched_receives", m->receives,
+	    !tsct_tsdl_parse_item(&at, "unmatched_receives", m->receives,
 			    &m->unmatched_receives) ||
-	    !tsct_text_item(&at, "given_up", UINT64_MAX, &m->given_up) ||
-	    !tsct_text_item(&at, "other_pairs", UINT64_MAX, &m->other_pairs) ||
-	    !tsct_text_item_u32(&at, "pairs", TSCT_RECORDED_PAIRS_MAX, &nr) ||
+	    !tsct_tsdl_parse_item(&at, "given_up", UINT64_MAX, &m->given_up) ||
+	    !tsct_tsdl_parse_item(&at, "other_pairs", UINT64_MAX, &m->other_pairs) ||
+	    !tsct_tsdl_parse_item_u32(&at, "pairs", TSCT_RECORDED_PAIRS_MAX, &nr) ||
 	    !get_sums(at, &m->all))
-		return tsct_text_bad(p, "messages: malformed");
+		return tsct_tsdl_parse_bad(p, "messages: malformed");
 	m->pairs = calloc(nr + 1, sizeof(*m->pairs));
 	if (!m->pairs)
 		return -ENOMEM;
@@ -80,27 +80,27 @@ static int set_all(struct tsct_text *p, const char *at)
 }
 
 /* One that has no line has no messages, as far as is known. */
-static int set_pair(struct tsct_text *p, const char *key, const char *at)
+static int set_pair(struct tsct_tsdl_parser *p, const char *key, const char *at)
 {
-	struct tsct_recorded_messages *m = &p->rec->messages;
-	struct tsct_recorded_pair *pair;
+	struct tsct_message_stats *m = &p->rec->messages;
+	struct tsct_message_pair_stats *pair;
 	__u64 index;
 
-	if (!tsct_text_whole(key, UINT32_MAX, &index) || index >= m->nr_pairs)
-		return tsct_text_bad(p, "messages_%.20s: there is no such", key);
+	if (!tsct_tsdl_parse_whole(key, UINT32_MAX, &index) || index >= m->nr_pairs)
+		return tsct_tsdl_parse_bad(p, "messages_%.20s: there is no such", key);
 	pair = &m->pairs[index];
-	if (!tsct_text_item_u32(&at, "from", p->rec->nr_nodes - 1,
+	if (!tsct_tsdl_parse_item_u32(&at, "from", p->rec->nr_nodes - 1,
 				&pair->from) ||
-	    !tsct_text_item_u32(&at, "to", p->rec->nr_nodes - 1, &pair->to) ||
+	    !tsct_tsdl_parse_item_u32(&at, "to", p->rec->nr_nodes - 1, &pair->to) ||
 	    !get_sums(at, pair))
-		return tsct_text_bad(p, "messages_%s: malformed", key);
+		return tsct_tsdl_parse_bad(p, "messages_%s: malformed", key);
 	return 0;
 }
 
-int tsct_text_messages(struct tsct_text *p, const char *key, const char *at)
+int tsct_tsdl_parse_messages(struct tsct_tsdl_parser *p, const char *key, const char *at)
 {
 	if (!p->rec->merged)
-		return tsct_text_bad(p, "%.30s: only merged recordings have that",
+		return tsct_tsdl_parse_bad(p, "%.30s: only merged recordings have that",
 				     key);
 	return key[8] == '_' ? set_pair(p, key + 9, at) : set_all(p, at);
 }

@@ -8,7 +8,7 @@
 #include "lib/core/port.h"
 
 /* Of two nodes; one may talk to itself, too */
-struct tsct_recorded_pair {
+struct tsct_message_pair_stats {
 	__u32 from, to;
 	__u64 matched;
 	/* Of them, received before they were sent: */
@@ -19,25 +19,25 @@ struct tsct_recorded_pair {
 	__s64 least_own_ns, least_ns;
 };
 
-struct tsct_recorded_messages {
+struct tsct_message_stats {
 	__u32 on;		/* it was looked for them */
 	__u64 sends, receives;
 	__u64 unmatched_sends, unmatched_receives;
 	__u64 given_up;		/* of those, for lack of room */
 	__u64 other_pairs;	/* messages of pairs that are not in here */
-	struct tsct_recorded_pair all;	/* from and to: 0 */
-	struct tsct_recorded_pair *pairs;	/* by from, to */
+	struct tsct_message_pair_stats all;	/* from and to: 0 */
+	struct tsct_message_pair_stats *pairs;	/* by from, to */
 	__u32 nr_pairs;
 };
 
 #define TSCT_RECORDED_PAIRS_MAX	16384U
 
-struct tsct_text;
+struct tsct_tsdl_parser;
 
-void tsct_recorded_messages_free(struct tsct_recorded_messages *messages);
+void tsct_message_stats_free(struct tsct_message_stats *messages);
 
 /* Lines of the metadata, and back: of keys messages and messages_INDEX. 0 or -errno */
-void tsct_meta_put_messages(FILE *to, const struct tsct_recorded_messages *messages);
-int tsct_text_messages(struct tsct_text *p, const char *key, const char *at);
+void tsct_meta_put_messages(FILE *to, const struct tsct_message_stats *messages);
+int tsct_tsdl_parse_messages(struct tsct_tsdl_parser *p, const char *key, const char *at);
 
 #endif /* TSCT_RECORDING_MESSAGES_H */

@@ -7,30 +7,30 @@
 #include "samples.h"
 #include "tsdl_parser.h"
 
-static int malformed(struct tsct_text *p, const char *key)
+static int malformed(struct tsct_tsdl_parser *p, const char *key)
 {
-	return tsct_text_bad(p, "%s: malformed", key);
+	return tsct_tsdl_parse_bad(p, "%s: malformed", key);
 }
 
-static int set_stream(struct tsct_text *p, const char *name)
+static int set_stream(struct tsct_tsdl_parser *p, const char *name)
 {
 	int err;
 
-	if (!tsct_text_name(name, strlen(name)))
-		return tsct_text_bad(p, "sync_stream: not a stream's name");
+	if (!tsct_tsdl_parse_name(name, strlen(name)))
+		return tsct_tsdl_parse_bad(p, "sync_stream: not a stream's name");
 	err = tsct_recording_add_sync(p->rec, name);
-	return err ? tsct_text_bad(p, "sync_stream: out of order") : 0;
+	return err ? tsct_tsdl_parse_bad(p, "sync_stream: out of order") : 0;
 }
 
-static int set_fields(struct tsct_text *p, const char *fields)
+static int set_fields(struct tsct_tsdl_parser *p, const char *fields)
 {
 	struct tsct_event_def def;
 	int err;
 
 	if (strcmp(fields, TSCT_SAMPLE_FIELDS))
-		return tsct_text_bad(p, "sync_fields: samples of another version"
+		return tsct_tsdl_parse_bad(p, "sync_fields: samples of another version"
 				     " of tsctrace; read them with that one");
-	err = tsct_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT, fields,
+	err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT, fields,
 			     &def, NULL);
 	if (err)
 		return malformed(p, "sync_fields");
@@ -38,17 +38,17 @@ static int set_fields(struct tsct_text *p, const char *fields)
 	return tsct_recording_add_def(p->rec, p->rec->nr_streams, &def);
 }
 
-static struct tsct_recorded_sync *sync_of(const struct tsct_text *p)
+static struct tsct_recorded_sync *sync_of(const struct tsct_tsdl_parser *p)
 {
 	return &p->rec->nodes[p->node].sync;
 }
 
-static int set_name(struct tsct_text *p, struct tsct_text_entry *e)
+static int set_name(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e)
 {
 	struct tsct_recorded_sync *sync = sync_of(p);
 
 	if (strlen(e->value) >= TSCT_NODE_NAME_MAX)
-		return tsct_text_bad(p, "sync_node: too long");
+		return tsct_tsdl_parse_bad(p, "sync_node: too long");
 	free(sync->name);
 	sync->name = e->value;
 	e->value = NULL;
@@ -56,81 +56,81 @@ static int set_name(struct tsct_text *p, struct tsct_text_entry *e)
 	return 0;
 }
 
-static int set_fit(struct tsct_text *p, const char *fit)
+static int set_fit(struct tsct_tsdl_parser *p, const char *fit)
 {
-	if (!*fit || !tsct_text_word(fit, TSCT_FIT_NAME_MAX))
+	if (!*fit || !tsct_tsdl_parse_word(fit, TSCT_FIT_NAME_MAX))
 		return malformed(p, "sync_fit");
 	strcpy(sync_of(p)->fit, fit);
 	return 0;
 }
 
-static int set_state(struct tsct_text *p, const char *at)
+static int set_state(struct tsct_tsdl_parser *p, const char *at)
 {
 	struct tsct_recorded_sync *s = sync_of(p);
 
-	if (!tsct_text_item_u32(&at, "role", TSCT_SYNC_ROLE_NR - 1, &s->role) ||
-	    !tsct_text_item(&at, "node", UINT64_MAX, &s->node) ||
-	    !tsct_text_item(&at, "host", UINT64_MAX, &s->host) ||
-	    !tsct_text_item(&at, "master", UINT64_MAX, &s->master) ||
-	    !tsct_text_item_u32(&at, "timeline", UINT32_MAX, &s->timeline) ||
-	    !tsct_text_item_u32(&at, "status", TSCT_STATUS_NR - 1, &s->status) ||
-	    !tsct_text_item_u32(&at, "epoch_first", UINT32_MAX,
+	if (!tsct_tsdl_parse_item_u32(&at, "role", TSCT_SYNC_ROLE_NR - 1, &s->role) ||
+	    !tsct_tsdl_parse_item(&at, "node", UINT64_MAX, &s->node) ||
+	    !tsct_tsdl_parse_item(&at, "host", UINT64_MAX, &s->host) ||
+	    !tsct_tsdl_parse_item(&at, "master", UINT64_MAX, &s->master) ||
+	    !tsct_tsdl_parse_item_u32(&at, "timeline", UINT32_MAX, &s->timeline) ||
+	    !tsct_tsdl_parse_item_u32(&at, "status", TSCT_STATUS_NR - 1, &s->status) ||
+	    !tsct_tsdl_parse_item_u32(&at, "epoch_first", UINT32_MAX,
 				&s->epoch_first) ||
-	    !tsct_text_item_u32(&at, "epoch", UINT32_MAX, &s->epoch) ||
-	    !tsct_text_item_u32(&at, "restarts", UINT32_MAX, &s->restarts) ||
+	    !tsct_tsdl_parse_item_u32(&at, "epoch", UINT32_MAX, &s->epoch) ||
+	    !tsct_tsdl_parse_item_u32(&at, "restarts", UINT32_MAX, &s->restarts) ||
 	    *at)
 		return malformed(p, "sync_state");
 	return 0;
 }
 
-static int set_session(struct tsct_text *p, const char *key, const char *at,
+static int set_session(struct tsct_tsdl_parser *p, const char *key, const char *at,
 		       struct tsct_recorded_session *s)
 {
-	if (!tsct_text_item_u32(&at, "state", TSCT_SESSION_NR - 1, &s->state) ||
-	    !tsct_text_item(&at, "begin", UINT64_MAX, &s->begin) ||
-	    !tsct_text_item(&at, "end", UINT64_MAX, &s->end) || *at ||
+	if (!tsct_tsdl_parse_item_u32(&at, "state", TSCT_SESSION_NR - 1, &s->state) ||
+	    !tsct_tsdl_parse_item(&at, "begin", UINT64_MAX, &s->begin) ||
+	    !tsct_tsdl_parse_item(&at, "end", UINT64_MAX, &s->end) || *at ||
 	    (__s64)(s->end - s->begin) < 0)
 		return malformed(p, key);
 	return 0;
 }
 
-static int set_holds(struct tsct_text *p, const char *at)
+static int set_holds(struct tsct_tsdl_parser *p, const char *at)
 {
 	struct tsct_stream_class *s = &p->rec->streams[p->rec->nr_streams];
 
-	if (!tsct_text_item(&at, "lost", TSCT_COUNT_MAX,
+	if (!tsct_tsdl_parse_item(&at, "lost", TSCT_COUNT_MAX,
 			    &s->loss[0].cause[TSCT_LOSS_OVERRUN]) ||
-	    !tsct_text_item(&at, "packets", UINT64_MAX, &s->held[0].packets) ||
-	    !tsct_text_item(&at, "events", UINT64_MAX, &s->held[0].events) ||
+	    !tsct_tsdl_parse_item(&at, "packets", UINT64_MAX, &s->held[0].packets) ||
+	    !tsct_tsdl_parse_item(&at, "events", UINT64_MAX, &s->held[0].events) ||
 	    *at)
 		return malformed(p, "sync_holds");
 	return 0;
 }
 
-static int set_line(struct tsct_text *p, const char *at)
+static int set_line(struct tsct_tsdl_parser *p, const char *at)
 {
-	struct tsct_pair *line = &sync_of(p)->line;
+	struct tsct_clock_params *line = &sync_of(p)->line;
 
-	return tsct_text_pair(at, line) && line->mult ? 0 :
+	return tsct_tsdl_parse_pair(at, line) && line->mult ? 0 :
 		malformed(p, "clock_cluster");
 }
 
 /* What a recorder says of its samples comes first, what it is in its cluster then. */
-static int set_samples(struct tsct_text *p, const char *key, const char *value)
+static int set_samples(struct tsct_tsdl_parser *p, const char *key, const char *value)
 {
 	if (p->rec->merged)
-		return tsct_text_bad(p, "%s: a merged recording has no samples",
+		return tsct_tsdl_parse_bad(p, "%s: a merged recording has no samples",
 				     key);
 	if (!strcmp(key, "sync_stream"))
 		return set_stream(p, value);
 	if (!tsct_recording_has_samples(p->rec))
-		return tsct_text_bad(p, "%s: out of order", key);
+		return tsct_tsdl_parse_bad(p, "%s: out of order", key);
 	return !strcmp(key, "sync_fields") ? set_fields(p, value) :
 		set_holds(p, value);
 }
 
-int tsct_text_sync(struct tsct_text *p, const char *key,
-		   struct tsct_text_entry *e)
+int tsct_tsdl_parse_sync(struct tsct_tsdl_parser *p, const char *key,
+		   struct tsct_tsdl_entry *e)
 {
 	struct tsct_recorded_sync *sync = sync_of(p);
 
@@ -138,7 +138,7 @@ int tsct_text_sync(struct tsct_text *p, const char *key,
 	    !strcmp(key, "sync_holds"))
 		return set_samples(p, key, e->value);
 	if (!sync->on && (!p->rec->merged || strcmp(key, "sync_node")))
-		return tsct_text_bad(p, "%s: out of order", key);
+		return tsct_tsdl_parse_bad(p, "%s: out of order", key);
 	if (!strcmp(key, "sync_node"))
 		return set_name(p, e);
 	if (!strcmp(key, "sync_fit"))
@@ -155,7 +155,7 @@ int tsct_text_sync(struct tsct_text *p, const char *key,
 }
 
 /* A merged one's nodes had counters of their own. */
-int tsct_text_sync_whole(struct tsct_text *p)
+int tsct_tsdl_parse_sync_whole(struct tsct_tsdl_parser *p)
 {
 	const struct tsct_recording *rec = p->rec;
 	const struct tsct_recorded_sync *sync;
@@ -164,16 +164,16 @@ int tsct_text_sync_whole(struct tsct_text *p)
 	for (i = 0; i < rec->nr_nodes; i++) {
 		sync = &rec->nodes[i].sync;
 		if (sync->on && (!sync->name || !*sync->fit))
-			return tsct_text_bad(p, "what it says of the cluster"
+			return tsct_tsdl_parse_bad(p, "what it says of the cluster"
 					     " ends too early");
 	}
 	if (!tsct_recording_has_samples(rec))
 		return 0;
 	if (!rec->streams[rec->nr_streams].nr_defs)
-		return tsct_text_bad(p, "what it says of sync samples ends too"
+		return tsct_tsdl_parse_bad(p, "what it says of sync samples ends too"
 				     " early");
 	/* Now the source is known. */
-	if (tsct_pair_check(&rec->nodes[0].sync.line, rec->source))
-		return tsct_text_bad(p, "clock_cluster: cannot be true");
+	if (tsct_clock_params_check(&rec->nodes[0].sync.line, rec->source))
+		return tsct_tsdl_parse_bad(p, "clock_cluster: cannot be true");
 	return 0;
 }

@@ -20,26 +20,26 @@ void tsct_meta_put_text(FILE *to, const char *of, const char *key,
 	char whole[64];
 
 	snprintf(whole, sizeof(whole), "%s%s", of, key);
-	tsct_tsdl_text(to, whole, value);
+	tsct_tsdl_put_text(to, whole, value);
 }
 
-void tsct_meta_put_pair(FILE *to, const char *of, const char *key, const struct tsct_pair *p)
+void tsct_meta_put_pair(FILE *to, const char *of, const char *key, const struct tsct_clock_params *p)
 {
 	const struct {
 		const char *name;
 		__u64 value;
 	} items[] = {
-		{ "base_tsc", p->base_tsc },
+		{ "base_tsc", p->base_cycles },
 		{ "mult", p->mult },
 		{ "slew_mult", p->slew_mult },
-		{ "slew_tsc", p->slew_tsc },
-		{ "as_of_tsc", p->as_of_tsc },
+		{ "slew_tsc", p->slew_cycles },
+		{ "as_of_tsc", p->as_of_cycles },
 		{ "error_ps", p->error_ps },
 		{ "growth", p->growth },
 		{ "past_error_ps", p->past_error_ps },
-		{ "hold_after_tsc", p->hold_after_tsc },
-		{ "hold_growth", p->hold_growth },
-		{ "void_after_tsc", p->void_after_tsc },
+		{ "hold_after_tsc", p->holdover_after_cycles },
+		{ "hold_growth", p->holdover_growth },
+		{ "void_after_tsc", p->void_after_cycles },
 	};
 	size_t i;
 
@@ -53,10 +53,10 @@ void tsct_meta_put_pair(FILE *to, const char *of, const char *key, const struct 
 
 static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 {
-	tsct_tsdl_text(to, "source", tsct_ctf_sources[rec->source]);
+	tsct_tsdl_put_text(to, "source", tsct_ctf_sources[rec->source]);
 	fprintf(to, "\tspan = \"begin=%" PRIu64 " end=%" PRIu64 "\";\n",
 		(uint64_t)rec->begin, (uint64_t)rec->end);
-	tsct_tsdl_text(to, "clock_origin", rec->clock_origin);
+	tsct_tsdl_put_text(to, "clock_origin", rec->clock_origin);
 	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u"
 		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
 		rec->epoch, rec->rate_error_ppb);
@@ -64,7 +64,7 @@ static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 	tsct_meta_put_lines(to, rec);
 	if (!rec->counter.mult)
 		return;
-	tsct_tsdl_text(to, "counter_source",
+	tsct_tsdl_put_text(to, "counter_source",
 		       tsct_ctf_sources[rec->counter_source]);
 	tsct_meta_put_pair(to, "", "clock_counter", &rec->counter);
 }
@@ -72,8 +72,8 @@ static void put_env_clock(FILE *to, const struct tsct_recording *rec)
 /* How the files were written */
 static void put_env_files(FILE *to, const struct tsct_recording *rec)
 {
-	tsct_tsdl_text(to, "timestamps", tsct_timestamps_names[rec->timestamps]);
-	tsct_tsdl_text(to, "fsync", tsct_fsync_names[rec->fsync]);
+	tsct_tsdl_put_text(to, "timestamps", tsct_timestamps_names[rec->timestamps]);
+	tsct_tsdl_put_text(to, "fsync", tsct_fsync_names[rec->fsync]);
 	if (rec->sync_every)
 		fprintf(to, "\tsync_every = %" PRIu64 ";\n",
 			(uint64_t)rec->sync_every);
@@ -169,7 +169,7 @@ static void put_node(FILE *to, const struct tsct_recorded_node *node,
 	if (node->provider_gone)
 		fprintf(to, "\t%sprovider_gone = 1;\n", of);
 	fprintf(to, "\t%sboot_id = \"", of);
-	tsct_tsdl_uuid(to, node->boot_id);
+	tsct_tsdl_put_uuid(to, node->boot_id);
 	fputs("\";\n", to);
 	tsct_meta_put_machine(to, of, node);
 }
@@ -181,8 +181,8 @@ static void put_correction(FILE *to, const char *of,
 
 	fprintf(to, "\t%scorrection = \"kept=%" PRIu64 " dropped=%" PRIu64
 		" bumps=%" PRIu64 " bump_max=%" PRIu64 "\";\n", of,
-		(uint64_t)c->kept, (uint64_t)c->dropped, (uint64_t)c->bumps,
-		(uint64_t)c->bump_max);
+		(uint64_t)c->kept, (uint64_t)c->dropped, (uint64_t)c->monotonic_fixups,
+		(uint64_t)c->fixup_max);
 	tsct_meta_put_text(to, of, "correction_fit", c->fit);
 	if (c->has_residual)
 		fprintf(to, "\t%scorrection_residual = \"ps=%" PRIu64 "\";\n",
@@ -235,7 +235,7 @@ static void put_merged(FILE *to, const struct tsct_recording *rec)
 		snprintf(of, sizeof(of), "node_%u_", i);
 		put_node(to, node, of);
 		fprintf(to, "\t%suuid = \"", of);
-		tsct_tsdl_uuid(to, node->uuid);
+		tsct_tsdl_put_uuid(to, node->uuid);
 		fputs("\";\n", to);
 		tsct_meta_put_sync(to, of, &node->sync);
 		if (node->cut_off)
@@ -266,7 +266,7 @@ static void put_environment(FILE *to, const struct tsct_recording *rec)
 	if (rec->snapshot)
 		fputs("\tsnapshot = 1;\n", to);
 	fputs("\ttrace_uuid = \"", to);
-	tsct_tsdl_uuid(to, rec->uuid);
+	tsct_tsdl_put_uuid(to, rec->uuid);
 	fprintf(to, "\";\n\tcomplete = %u;\n", rec->complete);
 	put_env_files(to, rec);
 	put_env_clock(to, rec);
@@ -293,7 +293,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	uuid[15] ^= rec->source | rec->timestamps << 4;
 	fprintf(to, "clock {\n\tname = \"%s\";\n\tuuid = \"",
 		tsct_ctf_sources[rec->source]);
-	tsct_tsdl_uuid(to, uuid);
+	tsct_tsdl_put_uuid(to, uuid);
 	fprintf(to, "\";\n\tdescription = \"CLOCK_REALTIME by %s\";\n"
 		"\tfreq = %" PRIu64 ";\n\tprecision = %" PRIu64 ";\n"
 		"\toffset_s = %" PRId64 ";\n\toffset = %" PRIu64 ";\n"
@@ -411,8 +411,8 @@ static void put_events(FILE *to, const struct tsct_recording *rec,
 	for (i = 0; i < s->nr_defs; i++) {
 		if (!s->defs[i])
 			continue;
-		tsct_tsdl_event_as(to, s->defs[i], stream, i, NULL);
-		tsct_tsdl_event_as(to, s->defs[i], stream, i | TSCT_DELTA_TID,
+		tsct_tsdl_put_event_as(to, s->defs[i], stream, i, NULL);
+		tsct_tsdl_put_event_as(to, s->defs[i], stream, i | TSCT_DELTA_TID,
 				   "u32_t tid");
 	}
 }
@@ -429,7 +429,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	/* A FILE does not keep what went wrong. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
-	tsct_tsdl_head(to, rec->uuid);
+	tsct_tsdl_put_head(to, rec->uuid);
 	put_environment(to, rec);
 	put_clock(to, rec, &clock);
 	put_syscalls(to, rec);

@@ -11,7 +11,7 @@
 void tsct_meta_put_text(FILE *to, const char *of, const char *key,
 			const char *value);
 void tsct_meta_put_pair(FILE *to, const char *of, const char *key,
-			const struct tsct_pair *pair);
+			const struct tsct_clock_params *pair);
 
 /* Its CPUs; what the clock said. record_meta_machine.c */
 void tsct_meta_put_machine(FILE *to, const char *of,

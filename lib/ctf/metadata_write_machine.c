@@ -26,7 +26,7 @@ void tsct_meta_put_machine(FILE *to, const char *of,
 
 void tsct_meta_put_lines(FILE *to, const struct tsct_recording *rec)
 {
-	const struct tsct_segment *line;
+	const struct tsct_clock_segment *line;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_lines; i++) {
@@ -34,8 +34,8 @@ void tsct_meta_put_lines(FILE *to, const struct tsct_recording *rec)
 		fprintf(to, "\tclock_line_%u = \"base_ns=%" PRId64 " base_tsc=%"
 			PRIu64 " until_tsc=%" PRIu64 " mult=%" PRIu64
 			" error_ps=%" PRIu64 " epoch=%u status=%u cause=%u\";\n",
-			i, (int64_t)line->base_ns, (uint64_t)line->base_tsc,
-			(uint64_t)line->until_tsc, (uint64_t)line->mult,
+			i, (int64_t)line->base_ns, (uint64_t)line->base_cycles,
+			(uint64_t)line->until_cycles, (uint64_t)line->mult,
 			(uint64_t)line->error_ps, line->epoch, line->status,
 			line->cause);
 	}

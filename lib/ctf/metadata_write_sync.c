@@ -40,8 +40,8 @@ void tsct_meta_put_samples(FILE *to, const struct tsct_recording *rec)
 	const struct tsct_stream_class *s = &rec->streams[rec->nr_streams];
 	const struct tsct_held *held = &s->held[0];
 
-	tsct_tsdl_text(to, "sync_stream", s->name);
-	tsct_tsdl_text(to, "sync_fields", TSCT_SAMPLE_FIELDS);
+	tsct_tsdl_put_text(to, "sync_stream", s->name);
+	tsct_tsdl_put_text(to, "sync_fields", TSCT_SAMPLE_FIELDS);
 	fprintf(to, "\tsync_holds = \"lost=%" PRIu64,
 		(uint64_t)tsct_recording_samples_lost(rec));
 	put_item(to, "packets", rec->complete ? held->packets : 0);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Returns bytes, fewer than @len only at the file's end, or -errno. */
-static inline ssize_t tsct_read_at(int fd, void *to, size_t len, uint64_t pos)
+static inline ssize_t tsct_pread_all(int fd, void *to, size_t len, uint64_t pos)
 {
 	size_t got = 0;
 	ssize_t n;

@@ -121,9 +121,9 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 }
 
 int tsct_recording_add_line(struct tsct_recording *rec,
-			    const struct tsct_segment *line)
+			    const struct tsct_clock_segment *line)
 {
-	struct tsct_segment *all;
+	struct tsct_clock_segment *all;
 
 	if (rec->nr_lines == TSCT_SEGMENTS_MAX + 2)
 		return -EINVAL;
@@ -175,7 +175,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->locations);
 	free(rec->clock_origin);
 	free(rec->lines);
-	tsct_recorded_messages_free(&rec->messages);
+	tsct_message_stats_free(&rec->messages);
 	memset(rec, 0, sizeof(*rec));
 }
 
@@ -224,9 +224,9 @@ __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 		return UINT64_MAX;
 	if (rec->merged)
 		return bound_at(&rec->nodes[node].correction, stamp);
-	ps = tsct_pair_error_ps(&rec->real, stamp);
+	ps = tsct_clock_params_error_ps(&rec->real, stamp);
 	return ps == UINT64_MAX ? ps :
-		tsct_add_up(ps / 1000 + 1, tsct_recording_blur_ns(rec));
+		tsct_add_saturating(ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
 }
 
 static __u64 worst_of(const struct tsct_recorded_correction *c)
@@ -358,7 +358,7 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 	if (def->id < TSCT_ID_FIRST)
 		return -EINVAL;
 	if (at < s->nr_defs && s->defs[at])
-		return tsct_def_equal(s->defs[at], def) ? 0 : -EEXIST;
+		return tsct_event_def_equal(s->defs[at], def) ? 0 : -EEXIST;
 	err = reach_def(s, at + 1);
 	if (err)
 		return err;

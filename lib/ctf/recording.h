@@ -121,7 +121,7 @@ struct tsct_recorded_sync {
 	__u32 status;		/* TSCT_STATUS_* of the cluster's time, at the end */
 	__u32 epoch_first, epoch;	/* our own, at the beginning, at the end */
 	struct tsct_recorded_session start, end;
-	struct tsct_pair line;	/* the clock page's, at the end; mult 0: none */
+	struct tsct_clock_params line;	/* the clock page's, at the end; mult 0: none */
 };
 
 /* How far the times of a node may be off, at a tick of a merged recording */
@@ -136,7 +136,7 @@ struct tsct_recorded_bound {
 struct tsct_recorded_correction {
 	char fit[TSCT_FIT_NAME_MAX];	/* "": by its own clock */
 	__u64 kept, dropped;		/* samples */
-	__u64 bumps, bump_max;		/* see tsct_corrector_next() */
+	__u64 monotonic_fixups, fixup_max;		/* see tsct_mapping_cursor_next() */
 	/*
 	 * What the samples that were kept are off their fit, root mean square over all
 	 * points; no bound. Older merges did not say: 0 of has_residual.
@@ -195,7 +195,7 @@ struct tsct_recorded_timeline {
 	/* His counter, or ns where nobody knew it: cluster time by it */
 	__s64 base_ns;
 	__u64 base, mult;
-	__u64 remote, global, num, den;	/* global ticks by it: struct tsct_frame */
+	__u64 remote, global, num, den;	/* global ticks by it: struct tsct_axis */
 	__u64 hz;
 };
 
@@ -225,7 +225,7 @@ struct tsct_recording {
 	__u32 snapshot;			/* a copy of flight recorders */
 	__u32 merged;			/* of others: ticks are global ones */
 	struct tsct_recorded_timeline timeline;	/* merged */
-	struct tsct_recorded_messages messages;	/* likewise */
+	struct tsct_message_stats messages;	/* likewise */
 	__u32 source;			/* TSCT_SOURCE_* */
 	__u32 timestamps;		/* enum tsct_timestamps */
 	__u32 fsync;			/* enum tsct_fsync */
@@ -241,12 +241,12 @@ struct tsct_recording {
 	 * anew, and other readers are told a bound that holds until then.
 	 */
 	__u64 until;
-	struct tsct_pair real;
+	struct tsct_clock_params real;
 	/* System time: what the counter itself counts, which samples have */
-	struct tsct_pair counter;	/* mult 0: stamps are its */
+	struct tsct_clock_params counter;	/* mult 0: stamps are its */
 	__u32 counter_source;
 	/* What the clock said while it was made; ticks of the counter */
-	struct tsct_segment *lines;
+	struct tsct_clock_segment *lines;
 	__u32 nr_lines;
 	__u32 status;			/* TSCT_STATUS_* at the end */
 	__u32 rate_error_ppb;		/* of real.mult, a bound */
@@ -280,7 +280,7 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 
 /* The same of a line of the clock, with no order. */
 int tsct_recording_add_line(struct tsct_recording *rec,
-			    const struct tsct_segment *line);
+			    const struct tsct_clock_segment *line);
 
 /*
  * tsct_recording_locate - so many locations, before there are streams

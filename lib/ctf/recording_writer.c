@@ -18,7 +18,7 @@
 static int fill_metadata(const struct tsct_writer *w, int fd)
 {
 	FILE *to = fdopen(fd, "w");
-	struct tsct_ticker_view view;
+	struct tsct_tick_figures view;
 	int err;
 
 	if (!to) {
@@ -26,7 +26,7 @@ static int fill_metadata(const struct tsct_writer *w, int fd)
 		close(fd);
 		return err;
 	}
-	tsct_ticker_describe(&w->ticker, w->rec, &view);
+	tsct_tick_encoder_describe(&w->ticker, w->rec, &view);
 	err = tsct_meta_write(&view.rec, to);
 	if (!err && fflush(to))
 		err = -errno;
@@ -61,22 +61,22 @@ static int write_metadata(struct tsct_writer *w)
 
 static void give_up(struct tsct_writer *w, __u32 stream, __u32 location, int err)
 {
-	struct tsct_pen *pen = &place_of(w, stream, location)->pen;
-	const __u64 lost = tsct_pen_unwritten(pen);
+	struct tsct_stream_writer *pen = &place_of(w, stream, location)->pen;
+	const __u64 lost = tsct_stream_writer_unwritten(pen);
 
 	if (!w->error)
 		w->error = err;
 	loss_of(w, stream, location)->cause[TSCT_LOSS_UNWRITTEN] += lost;
 	if (is_counted(w, stream))
 		w->written.events -= lost;
-	tsct_pen_drop(pen);
+	tsct_stream_writer_drop(pen);
 }
 
 int tsct_writer_end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
-			   int (*end)(struct tsct_pen *pen, __u64 discarded))
+			   int (*end)(struct tsct_stream_writer *pen, __u64 discarded))
 {
 	__u64 discarded = tsct_loss_total(loss_of(w, stream, location));
-	struct tsct_pen *pen = &place_of(w, stream, location)->pen;
+	struct tsct_stream_writer *pen = &place_of(w, stream, location)->pen;
 	const __u64 size = pen->size;
 	int err = 0;
 
@@ -96,19 +96,19 @@ int tsct_writer_start(struct tsct_writer *w, __u32 stream, __u32 location,
 {
 	struct place *p = place_of(w, stream, location);
 	const struct tsct_location *l = &w->rec->locations[location];
-	const struct tsct_pen_file file = {
+	const struct tsct_stream_writer_file file = {
 		.dirfd = w->dirfd, .name = p->name, .uuid = w->rec->uuid,
 		.stream_id = stream, .cpu = l->cpu, .node = l->node,
 	};
-	const struct tsct_pen_options options = {
+	const struct tsct_stream_writer_options options = {
 		.every = w->rec->sync_every, .fsync = w->rec->fsync,
 	};
 
 	tsct_recording_file(w->rec, stream, location, p->name);
-	tsct_pen_init(&p->pen, &file, &options);
-	tsct_grain_init(&p->grain, w->ticker.bits);
+	tsct_stream_writer_init(&p->pen, &file, &options);
+	tsct_tick_resolution_init(&p->grain, w->ticker.bits);
 	p->last = begin;
-	return tsct_pen_start(&p->pen, tsct_ticker_moment(&w->ticker, begin));
+	return tsct_stream_writer_start(&p->pen, tsct_tick_encoder_moment(&w->ticker, begin));
 }
 
 /* ---- flushing ---------------------------------------------------------- */
@@ -116,16 +116,16 @@ int tsct_writer_start(struct tsct_writer *w, __u32 stream, __u32 location,
 /* Also a loss that no event followed gets its packet. */
 static int flush_place(struct tsct_writer *w, __u32 stream, __u32 location)
 {
-	struct tsct_pen *pen = &place_of(w, stream, location)->pen;
+	struct tsct_stream_writer *pen = &place_of(w, stream, location)->pen;
 	int err = 0;
 
-	if (!tsct_pen_started(pen)) {
+	if (!tsct_stream_writer_started(pen)) {
 		if (!tsct_loss_total(loss_of(w, stream, location)))
 			return 0;
 		err = tsct_writer_start(w, stream, location, w->rec->begin);
 	}
 	return err ? err : tsct_writer_end_packet(w, stream, location,
-						  tsct_pen_flush);
+						  tsct_stream_writer_flush);
 }
 
 void tsct_writer_settle(struct tsct_writer *w, __u64 stamp)
@@ -151,7 +151,7 @@ static void tell(struct tsct_writer *w)
 {
 	if (w->flushed < 0 || w->settled <= w->told || latest(w) < w->told)
 		return;
-	tsct_flushed_tell(w->flushed, tsct_ticker_settle(&w->ticker, w->settled));
+	tsct_write_progress_publish(w->flushed, tsct_tick_encoder_settle(&w->ticker, w->settled));
 	w->told = w->settled;
 }
 
@@ -196,14 +196,14 @@ int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 	w->dirfd = dirfd;
 	w->flushed = -1;
 	w->rec = rec;
-	w->raise = tsct_ns_ticks(rec->real.mult, RAISE_NS);
+	w->raise = tsct_ns_cycles(rec->real.mult, RAISE_NS);
 	w->untimed = tsct_recording_is_untimed(rec);
-	w->span = tsct_recording_blur(rec);
-	tsct_ticker_init(&w->ticker, rec);
+	w->span = tsct_recording_uncertainty(rec);
+	tsct_tick_encoder_init(&w->ticker, rec);
 	err = allocate(w);
 	if (!err) {
 		/* Before there is a recording that says that it is incomplete. */
-		w->flushed = tsct_flushed_open(dirfd);
+		w->flushed = tsct_write_progress_open(dirfd);
 		err = write_metadata(w);
 	}
 	if (err)
@@ -225,16 +225,16 @@ void tsct_writer_renew(struct tsct_writer *w)
 		write_metadata(w);
 }
 
-void tsct_writer_follow(struct tsct_writer *w, const struct tsct_pair *line,
+void tsct_writer_follow(struct tsct_writer *w, const struct tsct_clock_params *line,
 			__u64 at)
 {
-	tsct_ticker_follow(&w->ticker, line, at);
+	tsct_tick_encoder_follow(&w->ticker, line, at);
 }
 
 /* Whoever reads can then tell that the end of a file is gone. */
 static void note_held(struct tsct_writer *w)
 {
-	const struct tsct_pen *pen;
+	const struct tsct_stream_writer *pen;
 	struct tsct_held *held;
 	__u32 stream, at;
 
@@ -243,7 +243,7 @@ static void note_held(struct tsct_writer *w)
 			held = &w->rec->streams[stream].held[at];
 			pen = &place_of(w, stream, at)->pen;
 			held->packets = pen->packets;
-			held->events = tsct_pen_events(pen);
+			held->events = tsct_stream_writer_events(pen);
 			held->on_tick = w->untimed ? 0 : pen->most;
 		}
 }
@@ -255,7 +255,7 @@ static int finish_files(struct tsct_writer *w)
 	size_t i;
 
 	for (i = 0; i < nr_places(w); i++) {
-		if (!tsct_pen_started(&w->places[i].pen))
+		if (!tsct_stream_writer_started(&w->places[i].pen))
 			continue;
 		if (err) {
 			give_up(w, i / locations, i % locations, err);
@@ -263,7 +263,7 @@ static int finish_files(struct tsct_writer *w)
 		}
 		err2 = tsct_writer_end_packet(w, i / locations,
 					      i % locations,
-					      tsct_pen_finish);
+					      tsct_stream_writer_finish);
 		err = err ? err : err2;
 	}
 	return err;
@@ -274,7 +274,7 @@ static void end_flushed(struct tsct_writer *w)
 {
 	if (w->flushed < 0)
 		return;
-	tsct_flushed_remove(w->dirfd);
+	tsct_write_progress_remove(w->dirfd);
 	close(w->flushed);
 	w->flushed = -1;
 }
@@ -305,7 +305,7 @@ void tsct_writer_close(struct tsct_writer *w)
 	if (w->flushed >= 0)
 		close(w->flushed);
 	for (i = 0; w->places && i < nr_places(w); i++)
-		tsct_pen_free(&w->places[i].pen);
+		tsct_stream_writer_free(&w->places[i].pen);
 	for (i = 0; w->kinds && i < tsct_recording_classes(w->rec); i++)
 		free(w->kinds[i]);
 	free(w->kinds);
@@ -321,9 +321,9 @@ int tsct_writer_error(const struct tsct_writer *w)
 
 __u64 tsct_writer_error_ns(const struct tsct_writer *w)
 {
-	struct tsct_ticker_view view;
+	struct tsct_tick_figures view;
 
-	tsct_ticker_describe(&w->ticker, w->rec, &view);
+	tsct_tick_encoder_describe(&w->ticker, w->rec, &view);
 	return tsct_recording_worst_ns(&view.rec, view.rec.end);
 }
 
@@ -336,7 +336,7 @@ void tsct_writer_written(const struct tsct_writer *w,
 __u64 tsct_writer_cpu_events(const struct tsct_writer *w, __u32 stream,
 			     __u32 cpu)
 {
-	return tsct_pen_events(&place_of(w, stream, cpu)->pen);
+	return tsct_stream_writer_events(&place_of(w, stream, cpu)->pen);
 }
 
 bool tsct_writer_cpu_span(const struct tsct_writer *w, __u32 stream, __u32 cpu,
@@ -344,7 +344,7 @@ bool tsct_writer_cpu_span(const struct tsct_writer *w, __u32 stream, __u32 cpu,
 {
 	const struct place *p = place_of(w, stream, cpu);
 
-	if (!tsct_pen_events(&p->pen))
+	if (!tsct_stream_writer_events(&p->pen))
 		return false;
 	*ret_first = p->first;
 	*ret_last = p->last;

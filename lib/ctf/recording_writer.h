@@ -30,7 +30,7 @@ int tsct_writer_open(int dirfd, struct tsct_recording *rec,
  * For recordings whose ticks are its nanoseconds (TSCT_TIMESTAMPS_SYSTEM); does
  * nothing in others. It begins with rec->real.
  */
-void tsct_writer_follow(struct tsct_writer *writer, const struct tsct_pair *line,
+void tsct_writer_follow(struct tsct_writer *writer, const struct tsct_clock_params *line,
 			__u64 at);
 
 /* The metadata is out of date: write it before the next packet. */
@@ -103,7 +103,7 @@ bool tsct_writer_cpu_span(const struct tsct_writer *writer, __u32 stream,
 /* ---- the clock --------------------------------------------------------- */
 
 /*
- * tsct_recording_tie - rec->real becomes the recording's own line, now that
+ * tsct_clock_pairing_make - rec->real becomes the recording's own line, now that
  * begin and end are known
  * @state: of the clock, just read
  *
@@ -111,7 +111,7 @@ bool tsct_writer_cpu_span(const struct tsct_writer *writer, __u32 stream,
  * does. It holds from rec->begin on, or from where the clock's last epoch began, if
  * that is later. Left as it was where the clock cannot tell. 0 or -errno.
  */
-int tsct_recording_tie(struct tsct_recording *rec,
+int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
 		       const struct tsct_clock_state *state);
 

@@ -10,8 +10,8 @@
 
 /* The file of one (stream, location) */
 struct place {
-	struct tsct_pen pen;
-	struct tsct_grain grain;
+	struct tsct_stream_writer pen;
+	struct tsct_tick_resolution grain;
 	__u64 first, last;	/* stamps; last: none may be before it */
 	char name[TSCT_FILE_NAME_MAX];
 };
@@ -23,10 +23,10 @@ struct tsct_writer {
 	bool untimed;
 	struct tsct_recording *rec;
 	struct tsct_written written;
-	struct tsct_ticker ticker;
+	struct tsct_tick_encoder ticker;
 	struct place *places;	/* stream * nr_locations + location */
 	/* By stream class: its definitions, as the last time that one was new */
-	struct tsct_stream_kind **kinds;
+	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
 	__u64 raise;		/* ticks: what is late by less is moved */
 	__u64 span;		/* ticks: packets without times last no longer */
@@ -64,6 +64,6 @@ int tsct_writer_start(struct tsct_writer *w, __u32 stream, __u32 location,
 
 /* What pens do with packets: seal them, or more. 0 or -errno. */
 int tsct_writer_end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
-			   int (*end)(struct tsct_pen *pen, __u64 discarded));
+			   int (*end)(struct tsct_stream_writer *pen, __u64 discarded));
 
 #endif /* TSCT_WRITER_PRIVATE_H */

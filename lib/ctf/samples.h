@@ -23,14 +23,14 @@ struct tsct_sync_sample {
 	__u32 timeline;		/* the master's number of its epoch */
 	__u32 status, depth;
 	__u32 has_line;		/* else its counter is ns of its clock */
-	struct tsct_remote_line line;
+	struct tsct_remote_params line;
 	/* Our own */
 	__u32 clock_epoch;	/* another one: another counter of ours */
 	__u32 cluster_epoch;
 	char source[TSCT_SAMPLE_SOURCE_MAX];	/* the address that was asked */
 };
 
-/* As tsct_define(3) takes them, and as they lie in an event's payload */
+/* As tsct_event_define(3) takes them, and as they lie in an event's payload */
 #define TSCT_SAMPLE_EVENT	"sync_sample"
 #define TSCT_SAMPLE_FIELDS \
 	"number:u64,t1:u64,t2:u64,t3:u64,t4:u64,local_error:u32," \

@@ -15,7 +15,7 @@ static bool is_possible(__u64 mult)
  * Does its bound say anything? What grows with the time itself is told of who lost his
  * master; the rest of it is what others' waywardness adds.
  */
-static bool is_bounded(const struct tsct_remote_line *line)
+static bool is_bounded(const struct tsct_remote_params *line)
 {
 	return line->growth <= tsct_growth(line->mult, 4000000000U);
 }
@@ -89,14 +89,14 @@ const char *tsct_sample_decode(const struct tsct_trace_event *event,
  */
 static void convert(const struct tsct_recording *rec, struct tsct_sync_sample *s)
 {
-	const struct tsct_pair *counter = &rec->counter;
+	const struct tsct_clock_params *counter = &rec->counter;
 	__u64 error;
 
 	if (!counter->mult)
 		return;
-	error = (__u64)tsct_ticks_ns(counter->mult, s->x.local_error) + 2;
-	s->x.t1 = (__u64)tsct_pair_ns(counter, s->x.t1);
-	s->x.t4 = (__u64)tsct_pair_ns(counter, s->x.t4);
+	error = (__u64)tsct_cycles_ns(counter->mult, s->x.local_error) + 2;
+	s->x.t1 = (__u64)tsct_clock_params_ns(counter, s->x.t1);
+	s->x.t4 = (__u64)tsct_clock_params_ns(counter, s->x.t4);
 	s->x.local_error = error < UINT32_MAX ? (__u32)error : UINT32_MAX;
 }
 

@@ -25,7 +25,7 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 	find_name(rec, name);
 	err = tsct_recording_add_sync(rec, name);
 	if (!err)
-		err = tsct_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,
+		err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,
 				     TSCT_SAMPLE_FIELDS, &def, NULL);
 	if (err)
 		return err;

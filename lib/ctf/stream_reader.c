@@ -15,7 +15,7 @@
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
 __attribute__((format(printf, 3, 4)))
-static void damage(struct tsct_stream_dir *dir, const struct tsct_stream *s,
+static void damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s,
 		   const char *format, ...)
 {
 	char what[160], sentence[256];
@@ -31,7 +31,7 @@ static void damage(struct tsct_stream_dir *dir, const struct tsct_stream *s,
 	dir->report(dir->arg, sentence);
 }
 
-static void damage_cut(struct tsct_stream_dir *dir, const struct tsct_stream *s,
+static void damage_cut(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s,
 		       __u64 at)
 {
 	damage(dir, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
@@ -39,7 +39,7 @@ static void damage_cut(struct tsct_stream_dir *dir, const struct tsct_stream *s,
 	       (uint64_t)at);
 }
 
-static void damage_file(struct tsct_stream_dir *dir, struct tsct_stream *s,
+static void damage_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 			const char *what)
 {
 	s->spoiled = true;
@@ -47,7 +47,7 @@ static void damage_file(struct tsct_stream_dir *dir, struct tsct_stream *s,
 }
 
 /* Nothing behind this packet can be found any more. */
-static int damage_head(struct tsct_stream_dir *dir, struct tsct_stream *s,
+static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 		       const char *what)
 {
 	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
@@ -57,7 +57,7 @@ static int damage_head(struct tsct_stream_dir *dir, struct tsct_stream *s,
 	return 0;
 }
 
-static void damage_event(struct tsct_stream_dir *dir, struct tsct_stream *s,
+static void damage_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 			 const char *what)
 {
 	s->spoiled = true;
@@ -69,13 +69,13 @@ static void damage_event(struct tsct_stream_dir *dir, struct tsct_stream *s,
 /* ---- packets ----------------------------------------------------------- */
 
 /* Ticks become stamps by shifts, in which nothing may be lost. */
-static bool fits(const struct tsct_stream *s, __u64 tick)
+static bool fits(const struct tsct_stream_reader *s, __u64 tick)
 {
 	return tick << s->up >> s->up == tick;
 }
 
-static const char *check_head(const struct tsct_stream_dir *dir,
-			      const struct tsct_stream *s)
+static const char *check_head(const struct tsct_stream_reader_dir *dir,
+			      const struct tsct_stream_reader *s)
 {
 	const struct tsct_packet *head = &s->head;
 
@@ -97,7 +97,7 @@ static const char *check_head(const struct tsct_stream_dir *dir,
 	return NULL;
 }
 
-static int make_room(struct tsct_stream *s, size_t len)
+static int make_room(struct tsct_stream_reader *s, size_t len)
 {
 	__u8 *buffer;
 
@@ -112,7 +112,7 @@ static int make_room(struct tsct_stream *s, size_t len)
 	return 0;
 }
 
-static void check_seq(struct tsct_stream_dir *dir, struct tsct_stream *s)
+static void check_seq(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
 	if (s->head.seq != s->packets - 1) {
 		s->spoiled = true;
@@ -129,12 +129,12 @@ static void check_seq(struct tsct_stream_dir *dir, struct tsct_stream *s)
  * only the count that the recorder left tells. It also sums up what damage
  * within the file cost.
  */
-static void check_held(struct tsct_stream_dir *dir, const struct tsct_stream *s)
+static void check_held(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s)
 {
 	const struct tsct_held *held =
 		&dir->rec->streams[s->class].held[s->location];
 
-	const __u64 events = tsct_stream_events(s);
+	const __u64 events = tsct_stream_reader_events(s);
 	const char *how = s->spoiled ? "" : s->packets ? "it ends early, " :
 		"it is empty or not there, ";
 
@@ -147,14 +147,14 @@ static void check_held(struct tsct_stream_dir *dir, const struct tsct_stream *s)
 }
 
 /* Of the events of a packet none may be later: where they have no time, than it */
-static __u64 latest(const struct tsct_stream_dir *dir,
-		    const struct tsct_stream *s)
+static __u64 latest(const struct tsct_stream_reader_dir *dir,
+		    const struct tsct_stream_reader *s)
 {
 	return tsct_recording_is_untimed(dir->rec) ? s->head.begin : s->head.end;
 }
 
-static void begin_packet(const struct tsct_stream_dir *dir,
-			 struct tsct_stream *s, size_t len)
+static void begin_packet(const struct tsct_stream_reader_dir *dir,
+			 struct tsct_stream_reader *s, size_t len)
 {
 	memset(s->buffer + len, 0, TSCT_DELTA_ROOM);
 	s->len = len;
@@ -166,7 +166,7 @@ static void begin_packet(const struct tsct_stream_dir *dir,
 }
 
 /* Where the next one begins. @len: of this one was read */
-static __u64 end_of(const struct tsct_stream *s, int fd, size_t len)
+static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 {
 	const __u64 least = s->pos + len, end = s->pos + s->head.packet_bits / 8;
 	struct stat st;
@@ -180,7 +180,7 @@ static __u64 end_of(const struct tsct_stream *s, int fd, size_t len)
 }
 
 /* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
-static int load(struct tsct_stream_dir *dir, struct tsct_stream *s, int fd)
+static int load(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s, int fd)
 {
 	const char *what = check_head(dir, s);
 	size_t content;
@@ -192,7 +192,7 @@ static int load(struct tsct_stream_dir *dir, struct tsct_stream *s, int fd)
 	content = s->head.content_bits / 8;
 	if (make_room(s, content + TSCT_DELTA_ROOM))
 		return -ENOMEM;
-	got = tsct_read_at(fd, s->buffer, content, s->pos);
+	got = tsct_pread_all(fd, s->buffer, content, s->pos);
 	if (got < 0)
 		return damage_head(dir, s, strerror(-got));
 	s->cut = (size_t)got < content;
@@ -206,7 +206,7 @@ static int load(struct tsct_stream_dir *dir, struct tsct_stream *s, int fd)
 	return 1;
 }
 
-static int open_file(struct tsct_stream_dir *dir, struct tsct_stream *s)
+static int open_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
 	struct stat st;
 	int fd;
@@ -229,20 +229,20 @@ static int open_file(struct tsct_stream_dir *dir, struct tsct_stream *s)
  * Is it all there? Half a packet is being written, or is going to be cut off again:
  * the disk was full.
  */
-static bool is_due(const struct tsct_stream_dir *dir,
-		   const struct tsct_stream *s, int fd)
+static bool is_due(const struct tsct_stream_reader_dir *dir,
+		   const struct tsct_stream_reader *s, int fd)
 {
 	struct tsct_packet head;
 	struct stat st;
 
 	if (likely(!dir->live))
 		return true;
-	return tsct_read_at(fd, &head, sizeof(head), s->next) == sizeof(head) &&
+	return tsct_pread_all(fd, &head, sizeof(head), s->next) == sizeof(head) &&
 		head.begin < dir->live->until && !fstat(fd, &st) &&
 		head.packet_bits / 8 <= (__u64)st.st_size - s->next;
 }
 
-static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
+static int next_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
 	int fd = open_file(dir, s), ret = 0;
 	ssize_t got;
@@ -254,7 +254,7 @@ static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
 		return 0;
 	}
 	s->pos = s->next;
-	got = tsct_read_at(fd, &s->head, sizeof(s->head), s->pos);
+	got = tsct_pread_all(fd, &s->head, sizeof(s->head), s->pos);
 	s->packets += got != 0;
 	if (got == sizeof(s->head))
 		ret = load(dir, s, fd);
@@ -268,9 +268,9 @@ static int next_packet(struct tsct_stream_dir *dir, struct tsct_stream *s)
 
 /* ---- events ------------------------------------------------------------ */
 
-struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def)
+struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def)
 {
-	struct tsct_stream_kind kind = { def, def ? 0 : -1 };
+	struct tsct_stream_reader_kind kind = { def, def ? 0 : -1 };
 	__u32 f;
 
 	for (f = 0; def && f < def->nr_fields; f++) {
@@ -278,7 +278,7 @@ struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def)
 			kind.size = -1;
 			break;
 		}
-		kind.size += tsct_def_field_size(&def->fields[f], "", 65536);
+		kind.size += tsct_event_def_field_size(&def->fields[f], "", 65536);
 	}
 	/* No such event can be: decode() says so. */
 	if (kind.size > TSCT_CTF_PAYLOAD_MAX)
@@ -286,19 +286,19 @@ struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def)
 	return kind;
 }
 
-struct tsct_stream_kind *tsct_stream_kinds(const struct tsct_stream_class *class)
+struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class)
 {
-	struct tsct_stream_kind *kinds = calloc(class->nr_defs + 1,
+	struct tsct_stream_reader_kind *kinds = calloc(class->nr_defs + 1,
 						sizeof(*kinds));
 	__u32 i;
 
 	for (i = 0; kinds && i < class->nr_defs; i++)
-		kinds[i] = tsct_stream_kind_of(class->defs[i]);
+		kinds[i] = tsct_stream_reader_kind_of(class->defs[i]);
 	return kinds;
 }
 
 /* Bytes of the payload at @at, -EINVAL if it does not fit into @left. */
-static long payload_size(const struct tsct_stream_kind *kind, const __u8 *at,
+static long payload_size(const struct tsct_stream_reader_kind *kind, const __u8 *at,
 			 size_t left)
 {
 	long sum = 0, size;
@@ -307,7 +307,7 @@ static long payload_size(const struct tsct_stream_kind *kind, const __u8 *at,
 	if (kind->size >= 0)
 		return (size_t)kind->size <= left ? kind->size : -EINVAL;
 	for (f = 0; f < kind->def->nr_fields; f++) {
-		size = tsct_def_field_size(&kind->def->fields[f], at + sum,
+		size = tsct_event_def_field_size(&kind->def->fields[f], at + sum,
 					   left - sum);
 		if (size < 0)
 			return -EINVAL;
@@ -317,7 +317,7 @@ static long payload_size(const struct tsct_stream_kind *kind, const __u8 *at,
 }
 
 /* NULL, or what is wrong. */
-static const char *decode(struct tsct_stream *s)
+static const char *decode(struct tsct_stream_reader *s)
 {
 	const __u8 *at = s->packet + s->at;
 	size_t left = s->len - s->at;
@@ -341,11 +341,11 @@ static const char *decode(struct tsct_stream *s)
 	if (size > TSCT_CTF_PAYLOAD_MAX)
 		return "its payload is larger than any can be";
 	s->delta = delta;
-	tsct_stream_give_(s, at, head, size, s->kinds[id].def, id);
+	tsct_stream_reader_give_(s, at, head, size, s->kinds[id].def, id);
 	return NULL;
 }
 
-static int next_event(struct tsct_stream_dir *dir, struct tsct_stream *s)
+static int next_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
 	const char *what;
 	int ret;
@@ -368,7 +368,7 @@ static int next_event(struct tsct_stream_dir *dir, struct tsct_stream *s)
 	}
 }
 
-int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s)
+int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
 	int ret = next_event(dir, s);
 
@@ -379,7 +379,7 @@ int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s)
 
 /* ---- the stream -------------------------------------------------------- */
 
-static void measure(struct tsct_stream *s)
+static void measure(struct tsct_stream_reader *s)
 {
 	unsigned int byte, id;
 	size_t whole;
@@ -396,8 +396,8 @@ static void measure(struct tsct_stream *s)
 /* As good as the end of a packet */
 static const __u8 nothing[TSCT_DELTA_ROOM];
 
-void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
-		      const struct tsct_stream_kind *kinds, __u32 class,
+void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_recording *rec,
+		      const struct tsct_stream_reader_kind *kinds, __u32 class,
 		      __u32 location)
 {
 	const int bits = tsct_recording_tick_bits(rec);
@@ -417,15 +417,15 @@ void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
 	tsct_delta_begin(&s->delta, 0);
 }
 
-void tsct_stream_learn(struct tsct_stream *s, const struct tsct_recording *rec,
-		       const struct tsct_stream_kind *kinds)
+void tsct_stream_reader_learn(struct tsct_stream_reader *s, const struct tsct_recording *rec,
+		       const struct tsct_stream_reader_kind *kinds)
 {
 	s->kinds = kinds;
 	s->nr_kinds = rec->streams[s->class].nr_defs;
 	measure(s);
 }
 
-void tsct_stream_free(struct tsct_stream *s)
+void tsct_stream_reader_free(struct tsct_stream_reader *s)
 {
 	free(s->buffer);
 	s->buffer = NULL;

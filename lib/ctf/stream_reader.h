@@ -2,7 +2,7 @@
 /*
  * One stream file of a recording, being read, event by event. What it says is only
  * a claim: see Documentation/trace-format.rst. Usable by itself: each may be in a
- * thread of its own, with a struct tsct_stream_dir of its own.
+ * thread of its own, with a struct tsct_stream_reader_dir of its own.
  */
 #ifndef TSCT_TRACE_STREAM_H
 #define TSCT_TRACE_STREAM_H
@@ -12,13 +12,13 @@
 #include "trace_reader.h"
 
 /* What is known of an event, by its id - TSCT_ID_FIRST */
-struct tsct_stream_kind {
+struct tsct_stream_reader_kind {
 	const struct tsct_event_def *def;	/* NULL: nobody defined it */
 	__s32 size;				/* of payloads; -1: varies */
 };
 
-struct tsct_stream {
-	/* To read after tsct_stream_next() */
+struct tsct_stream_reader {
+	/* To read after tsct_stream_reader_next() */
 	struct tsct_trace_event event;
 	__u32 id;			/* event.def's */
 
@@ -26,7 +26,7 @@ struct tsct_stream {
 	const __u8 *packet;		/* TSCT_DELTA_ROOM zeros are behind it */
 	size_t at, len;			/* bytes of it that were read, and are */
 	__u64 latest;			/* no tick in it may be later */
-	const struct tsct_stream_kind *kinds;
+	const struct tsct_stream_reader_kind *kinds;
 	__u32 nr_kinds;
 	__u32 up, down;			/* bits: from ticks to event.stamp */
 	/*
@@ -50,46 +50,46 @@ struct tsct_stream {
 };
 
 /* Of a recording that is being made: later packets are left alone */
-struct tsct_stream_live {
+struct tsct_stream_reader_live {
 	__u64 until;			/* the tick up to which all is there */
 };
 
 /* Where it is, and who is told of damage */
-struct tsct_stream_dir {
+struct tsct_stream_reader_dir {
 	int dirfd;
 	const struct tsct_recording *rec;
 	tsct_trace_report *report;	/* may be NULL */
 	void *arg;
 	__u64 damage;			/* places so far */
-	const struct tsct_stream_live *live;	/* NULL: no more comes */
+	const struct tsct_stream_reader_live *live;	/* NULL: no more comes */
 };
 
 /* Of one definition, or of none */
-struct tsct_stream_kind tsct_stream_kind_of(const struct tsct_event_def *def);
+struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def);
 
 /*
- * tsct_stream_kinds - what the streams of a class have in common
+ * tsct_stream_reader_kinds - what the streams of a class have in common
  * malloc'ed, for free(); points into @class. NULL: no memory.
  */
-struct tsct_stream_kind *tsct_stream_kinds(const struct tsct_stream_class *class);
+struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class);
 
 /*
- * tsct_stream_init - the file of a class and a location; nothing is opened yet
+ * tsct_stream_reader_init - the file of a class and a location; nothing is opened yet
  * @kinds: of that class; outlives it
  */
-void tsct_stream_init(struct tsct_stream *s, const struct tsct_recording *rec,
-		      const struct tsct_stream_kind *kinds, __u32 class,
+void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_recording *rec,
+		      const struct tsct_stream_reader_kind *kinds, __u32 class,
 		      __u32 location);
-void tsct_stream_free(struct tsct_stream *s);
+void tsct_stream_reader_free(struct tsct_stream_reader *s);
 
-/* tsct_stream_learn - there are more definitions now, and so other @kinds */
-void tsct_stream_learn(struct tsct_stream *s, const struct tsct_recording *rec,
-		       const struct tsct_stream_kind *kinds);
+/* tsct_stream_reader_learn - there are more definitions now, and so other @kinds */
+void tsct_stream_reader_learn(struct tsct_stream_reader *s, const struct tsct_recording *rec,
+		       const struct tsct_stream_reader_kind *kinds);
 
-/* tsct_stream_next() where it is not simple: another packet, a string, damage */
-int tsct_stream_next_slow(struct tsct_stream_dir *dir, struct tsct_stream *s);
+/* tsct_stream_reader_next() where it is not simple: another packet, a string, damage */
+int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
-static inline void tsct_stream_give_(struct tsct_stream *s, const __u8 *from,
+static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const __u8 *from,
 				     size_t head, size_t size,
 				     const struct tsct_event_def *def, __u32 id)
 {
@@ -105,36 +105,36 @@ static inline void tsct_stream_give_(struct tsct_stream *s, const __u8 *from,
 }
 
 /* With a thread, or an id that is not compact */
-static inline int tsct_stream_next_wide_(struct tsct_stream_dir *dir,
-					 struct tsct_stream *s)
+static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *dir,
+					 struct tsct_stream_reader *s)
 {
 	const __u8 *from = s->packet + s->at;
 	struct tsct_delta delta = s->delta;
-	const struct tsct_stream_kind *kind;
+	const struct tsct_stream_reader_kind *kind;
 	__u32 id;
 	int head;
 
 	/* Behind the end there are zeros: what they make is beyond it. */
 	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
 	if (unlikely(head < 0 || id >= s->nr_kinds))
-		return tsct_stream_next_slow(dir, s);
+		return tsct_stream_reader_next_slow(dir, s);
 	kind = &s->kinds[id];
 	if (unlikely(kind->size < 0 || delta.tick > s->latest ||
 		     s->at + (size_t)head + (size_t)kind->size > s->len))
-		return tsct_stream_next_slow(dir, s);
+		return tsct_stream_reader_next_slow(dir, s);
 	s->delta = delta;
-	tsct_stream_give_(s, from, (size_t)head, (size_t)kind->size, kind->def,
+	tsct_stream_reader_give_(s, from, (size_t)head, (size_t)kind->size, kind->def,
 			  id);
 	return 1;
 }
 
 /*
- * tsct_stream_next - s->event becomes the next one, that is there until the one
+ * tsct_stream_reader_next - s->event becomes the next one, that is there until the one
  * after it
  * Returns 1, 0: no more, -ENOMEM.
  */
-static inline int tsct_stream_next(struct tsct_stream_dir *dir,
-				   struct tsct_stream *s)
+static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
+				   struct tsct_stream_reader *s)
 {
 	const __u8 *from = s->packet + s->at;
 	const __u32 first = *from, form = first & 3;
@@ -142,22 +142,22 @@ static inline int tsct_stream_next(struct tsct_stream_dir *dir,
 	__u64 stamp, step;
 
 	if (!whole)
-		return tsct_stream_next_wide_(dir, s);
+		return tsct_stream_reader_next_wide_(dir, s);
 	memcpy(&stamp, from + 1, sizeof(stamp));
 	step = (stamp - s->delta.tick) & ~0ULL >> (64 - (8U << form));
 	/* A packet's first event was not for us: it has a thread. */
 	if (unlikely(s->at + whole > s->len ||
 		     step > s->latest - s->delta.tick))
-		return tsct_stream_next_slow(dir, s);
+		return tsct_stream_reader_next_slow(dir, s);
 	s->delta.tick += step;
 	s->delta.events++;
-	tsct_stream_give_(s, from, head, whole - head,
+	tsct_stream_reader_give_(s, from, head, whole - head,
 			  s->kinds[first >> 3].def, first >> 3);
 	return 1;
 }
 
-/* tsct_stream_events - given out so far */
-static inline __u64 tsct_stream_events(const struct tsct_stream *s)
+/* tsct_stream_reader_events - given out so far */
+static inline __u64 tsct_stream_reader_events(const struct tsct_stream_reader *s)
 {
 	return s->events + s->delta.events;
 }

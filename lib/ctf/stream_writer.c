@@ -10,8 +10,8 @@
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
-void tsct_pen_init(struct tsct_pen *pen, const struct tsct_pen_file *file,
-		   const struct tsct_pen_options *options)
+void tsct_stream_writer_init(struct tsct_stream_writer *pen, const struct tsct_stream_writer_file *file,
+		   const struct tsct_stream_writer_options *options)
 {
 	memset(pen, 0, sizeof(*pen));
 	pen->file = *file;
@@ -19,7 +19,7 @@ void tsct_pen_init(struct tsct_pen *pen, const struct tsct_pen_file *file,
 	pen->fsync = options->fsync;
 }
 
-void tsct_pen_free(struct tsct_pen *pen)
+void tsct_stream_writer_free(struct tsct_stream_writer *pen)
 {
 	free(pen->buffer);
 	pen->buffer = NULL;
@@ -27,22 +27,22 @@ void tsct_pen_free(struct tsct_pen *pen)
 
 /* ---- packets ----------------------------------------------------------- */
 
-static void open_packet(struct tsct_pen *pen)
+static void open_packet(struct tsct_stream_writer *pen)
 {
 	pen->packet = pen->used;
 	pen->full = pen->used + TSCT_PACKET_FULL;
 	pen->used += sizeof(struct tsct_packet);
-	pen->begin = tsct_pen_last(pen);
+	pen->begin = tsct_stream_writer_last(pen);
 	tsct_delta_begin(&pen->delta, pen->begin);
 }
 
-static void close_packet(struct tsct_pen *pen, __u64 discarded)
+static void close_packet(struct tsct_stream_writer *pen, __u64 discarded)
 {
 	const struct tsct_packet head = {
 		.magic = TSCT_CTF_MAGIC,
 		.stream_id = pen->file.stream_id,
 		.begin = pen->begin,
-		.end = tsct_pen_last(pen),
+		.end = tsct_stream_writer_last(pen),
 		.content_bits = (pen->used - pen->packet) * 8ULL,
 		.packet_bits = (pen->used - pen->packet) * 8ULL,
 		.seq = pen->packets++,
@@ -59,11 +59,11 @@ static void close_packet(struct tsct_pen *pen, __u64 discarded)
 	open_packet(pen);
 }
 
-int tsct_pen_put_first_(struct tsct_pen *pen, __u32 id, __u64 tick, __u32 tid,
+int tsct_stream_writer_put_first_(struct tsct_stream_writer *pen, __u32 id, __u64 tick, __u32 tid,
 			const void *payload, __u32 len)
 {
 	__u8 *at = pen->buffer + pen->used;
-	const __u64 last = tsct_pen_last(pen);
+	const __u64 last = tsct_stream_writer_last(pen);
 	struct tsct_delta delta;
 	int head;
 
@@ -73,7 +73,7 @@ int tsct_pen_put_first_(struct tsct_pen *pen, __u32 id, __u64 tick, __u32 tid,
 	head = tsct_delta_put(&delta, at, id - TSCT_ID_FIRST, tick, tid);
 	if (head < 0)
 		return head;
-	tsct_pen_copy_(at + head, payload, len);
+	tsct_stream_writer_copy_(at + head, payload, len);
 	pen->used += (__u32)head + len;
 	pen->delta = delta;
 	pen->begin = tick;
@@ -112,7 +112,7 @@ int tsct_fsync(int fd)
  * Files are opened anew every time: a descriptor for each CPU of a big machine
  * would be more than a process may have.
  */
-static int open_file(const struct tsct_pen *pen)
+static int open_file(const struct tsct_stream_writer *pen)
 {
 	int fd = openat(pen->file.dirfd, pen->file.name,
 			O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
@@ -121,7 +121,7 @@ static int open_file(const struct tsct_pen *pen)
 	return fd < 0 ? -errno : fd;
 }
 
-static int append(const struct tsct_pen *pen, size_t len)
+static int append(const struct tsct_stream_writer *pen, size_t len)
 {
 	int fd = open_file(pen), err;
 
@@ -142,7 +142,7 @@ static int append(const struct tsct_pen *pen, size_t len)
 }
 
 /* Whole packets go; of the one that was begun there is a head's room so far. */
-static int write_out(struct tsct_pen *pen)
+static int write_out(struct tsct_stream_writer *pen)
 {
 	const __u32 len = pen->packet;
 	int err = len ? append(pen, len) : 0;
@@ -158,7 +158,7 @@ static int write_out(struct tsct_pen *pen)
 	return 0;
 }
 
-int tsct_pen_start(struct tsct_pen *pen, __u64 begin)
+int tsct_stream_writer_start(struct tsct_stream_writer *pen, __u64 begin)
 {
 	pen->buffer = malloc(ROOM);
 	if (!pen->buffer)
@@ -169,7 +169,7 @@ int tsct_pen_start(struct tsct_pen *pen, __u64 begin)
 	return 0;
 }
 
-int tsct_pen_seal(struct tsct_pen *pen, __u64 discarded)
+int tsct_stream_writer_seal(struct tsct_stream_writer *pen, __u64 discarded)
 {
 	if (pen->error)
 		return pen->error;
@@ -178,7 +178,7 @@ int tsct_pen_seal(struct tsct_pen *pen, __u64 discarded)
 		pen->fsync != TSCT_FSYNC_PACKET ? 0 : write_out(pen);
 }
 
-int tsct_pen_flush(struct tsct_pen *pen, __u64 discarded)
+int tsct_stream_writer_flush(struct tsct_stream_writer *pen, __u64 discarded)
 {
 	if (pen->error)
 		return pen->error;
@@ -187,9 +187,9 @@ int tsct_pen_flush(struct tsct_pen *pen, __u64 discarded)
 	return write_out(pen);
 }
 
-int tsct_pen_finish(struct tsct_pen *pen, __u64 discarded)
+int tsct_stream_writer_finish(struct tsct_stream_writer *pen, __u64 discarded)
 {
-	int err = tsct_pen_flush(pen, discarded), fd;
+	int err = tsct_stream_writer_flush(pen, discarded), fd;
 
 	if (err || pen->fsync != TSCT_FSYNC_END || !pen->size)
 		return err;
@@ -201,7 +201,7 @@ int tsct_pen_finish(struct tsct_pen *pen, __u64 discarded)
 	return pen->error = err;
 }
 
-void tsct_pen_drop(struct tsct_pen *pen)
+void tsct_stream_writer_drop(struct tsct_stream_writer *pen)
 {
 	pen->sealed = pen->kept;
 	pen->packets = pen->kept_packets;

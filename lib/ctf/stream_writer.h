@@ -13,13 +13,13 @@
 #include "ctf_format.h"
 #include "recording.h"
 
-struct tsct_pen_options {
+struct tsct_stream_writer_options {
 	__u64 every;		/* events in a packet at most; 0: as fit in */
 	__u32 fsync;		/* enum tsct_fsync */
 };
 
 /* Who it is: what stands in all of its packets. The caller keeps the texts. */
-struct tsct_pen_file {
+struct tsct_stream_writer_file {
 	int dirfd;
 	const char *name;
 	const __u8 *uuid;	/* 16 bytes */
@@ -28,7 +28,7 @@ struct tsct_pen_file {
 };
 
 /* To read: what is said to be. All else is its own. */
-struct tsct_pen {
+struct tsct_stream_writer {
 	struct tsct_delta delta;	/* of the packet that is being filled */
 	__u8 *buffer;			/* NULL: nothing was begun yet */
 	__u32 used;			/* of it */
@@ -49,59 +49,59 @@ struct tsct_pen {
 	__u64 size;	/* to read: bytes in the file */
 	__u32 fsync;
 	int error;			/* the first that the disk gave */
-	struct tsct_pen_file file;
+	struct tsct_stream_writer_file file;
 };
 
 /*
- * tsct_pen_init - nothing is made or allocated before there is something to write
+ * tsct_stream_writer_init - nothing is made or allocated before there is something to write
  * @file, @options: copied, but for the texts
  */
-void tsct_pen_init(struct tsct_pen *pen, const struct tsct_pen_file *file,
-		   const struct tsct_pen_options *options);
+void tsct_stream_writer_init(struct tsct_stream_writer *pen, const struct tsct_stream_writer_file *file,
+		   const struct tsct_stream_writer_options *options);
 
 /*
- * tsct_pen_start - begin the file, at @begin
+ * tsct_stream_writer_start - begin the file, at @begin
  * With an empty packet: readers count losses between packets, so that those before
  * the first event count. Once, before the first event. 0 or -ENOMEM.
  */
-int tsct_pen_start(struct tsct_pen *pen, __u64 begin);
+int tsct_stream_writer_start(struct tsct_stream_writer *pen, __u64 begin);
 
 /* Was it? */
-static inline bool tsct_pen_started(const struct tsct_pen *pen)
+static inline bool tsct_stream_writer_started(const struct tsct_stream_writer *pen)
 {
 	return pen->buffer;
 }
 
 /* The last tick of the file: no event may be before it. */
-static inline __u64 tsct_pen_last(const struct tsct_pen *pen)
+static inline __u64 tsct_stream_writer_last(const struct tsct_stream_writer *pen)
 {
 	return pen->end > pen->delta.tick ? pen->end : pen->delta.tick;
 }
 
 /* Events so far: those in the file, and those that are still to be written */
-static inline __u64 tsct_pen_events(const struct tsct_pen *pen)
+static inline __u64 tsct_stream_writer_events(const struct tsct_stream_writer *pen)
 {
 	return pen->sealed + pen->delta.events;
 }
 
 /* Of them, those that are not in the file yet */
-static inline __u64 tsct_pen_unwritten(const struct tsct_pen *pen)
+static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer *pen)
 {
-	return tsct_pen_events(pen) - pen->kept;
+	return tsct_stream_writer_events(pen) - pen->kept;
 }
 
 /*
- * tsct_pen_lasts - the packet's time goes on to @tick, though no event has it
+ * tsct_stream_writer_lasts - the packet's time goes on to @tick, though no event has it
  * For recordings whose events have no time but their packet's.
  */
-static inline void tsct_pen_lasts(struct tsct_pen *pen, __u64 tick)
+static inline void tsct_stream_writer_lasts(struct tsct_stream_writer *pen, __u64 tick)
 {
 	if (tick > pen->end)
 		pen->end = tick;
 }
 
 /* Most are 8 bytes: a call would cost more than all the rest. */
-static inline void tsct_pen_copy_(__u8 *to, const void *from, __u32 len)
+static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 len)
 {
 	__u64 first, last;
 
@@ -118,19 +118,19 @@ static inline void tsct_pen_copy_(__u8 *to, const void *from, __u32 len)
 }
 
 /* The packet's first */
-int tsct_pen_put_first_(struct tsct_pen *pen, __u32 id, __u64 tick, __u32 tid,
+int tsct_stream_writer_put_first_(struct tsct_stream_writer *pen, __u32 id, __u64 tick, __u32 tid,
 			const void *payload, __u32 len);
 
 /*
- * tsct_pen_put - one event; the file was started
+ * tsct_stream_writer_put - one event; the file was started
  * @id: from TSCT_ID_FIRST on
- * @tick: not before tsct_pen_last()
+ * @tick: not before tsct_stream_writer_last()
  *
- * Returns 0, or 1: the packet is full, call tsct_pen_seal() before the next one.
+ * Returns 0, or 1: the packet is full, call tsct_stream_writer_seal() before the next one.
  * -EINVAL: the tick is before the last one, or the id or the length is none;
  * nothing was written.
  */
-static inline int tsct_pen_put(struct tsct_pen *pen, __u32 id, __u64 tick,
+static inline int tsct_stream_writer_put(struct tsct_stream_writer *pen, __u32 id, __u64 tick,
 			       __u32 tid, const void *payload, __u32 len)
 {
 	__u8 *at = pen->buffer + pen->used;
@@ -138,13 +138,13 @@ static inline int tsct_pen_put(struct tsct_pen *pen, __u32 id, __u64 tick,
 	int head;
 
 	if (unlikely(!pen->delta.events))
-		return tsct_pen_put_first_(pen, id, tick, tid, payload, len);
+		return tsct_stream_writer_put_first_(pen, id, tick, tid, payload, len);
 	if (unlikely(len > TSCT_CTF_PAYLOAD_MAX))
 		return -EINVAL;
 	head = tsct_delta_put(&pen->delta, at, id - TSCT_ID_FIRST, tick, tid);
 	if (unlikely(head < 0))
 		return head;
-	tsct_pen_copy_(at + head, payload, len);
+	tsct_stream_writer_copy_(at + head, payload, len);
 	pen->used += (__u32)head + len;
 	pen->same = tick == last ? pen->same + 1 : 0;
 	if (unlikely(pen->same > pen->most))
@@ -153,24 +153,24 @@ static inline int tsct_pen_put(struct tsct_pen *pen, __u32 id, __u64 tick,
 }
 
 /*
- * tsct_pen_seal - the packet ends, another one begins
+ * tsct_stream_writer_seal - the packet ends, another one begins
  * @discarded: events that were lost at this place so far
  *
  * Small ones are written together. 0, or the -errno of the disk: then and from then
  * on. The file has whole packets up to there, pen->size bytes and pen->kept events.
  */
-int tsct_pen_seal(struct tsct_pen *pen, __u64 discarded);
+int tsct_stream_writer_seal(struct tsct_stream_writer *pen, __u64 discarded);
 
 /* All that there is goes to the file; also a loss that no event followed. */
-int tsct_pen_flush(struct tsct_pen *pen, __u64 discarded);
+int tsct_stream_writer_flush(struct tsct_stream_writer *pen, __u64 discarded);
 
 /* No more comes: flush, and have it on the disk where that was asked for. */
-int tsct_pen_finish(struct tsct_pen *pen, __u64 discarded);
+int tsct_stream_writer_finish(struct tsct_stream_writer *pen, __u64 discarded);
 
-/* What is not in the file is forgotten: tsct_pen_events() is what it has. */
-void tsct_pen_drop(struct tsct_pen *pen);
+/* What is not in the file is forgotten: tsct_stream_writer_events() is what it has. */
+void tsct_stream_writer_drop(struct tsct_stream_writer *pen);
 
-void tsct_pen_free(struct tsct_pen *pen);
+void tsct_stream_writer_free(struct tsct_stream_writer *pen);
 
 /* fsync() of what was opened; 0 or -errno. Some files have nothing to sync. */
 int tsct_fsync(int fd);

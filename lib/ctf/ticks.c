@@ -16,35 +16,35 @@ int tsct_timestamps_bits(__u32 timestamps)
 	return all_bits[timestamps];
 }
 
-__u64 tsct_recording_blur(const struct tsct_recording *rec)
+__u64 tsct_recording_uncertainty(const struct tsct_recording *rec)
 {
 	const int bits = tsct_recording_tick_bits(rec);
 
 	if (tsct_recording_is_untimed(rec))
-		return tsct_ns_ticks(rec->real.mult, TSCT_UNTIMED_NS);
+		return tsct_ns_cycles(rec->real.mult, TSCT_UNTIMED_NS);
 	return bits < 0 ? (1ULL << -bits) - 1 : 0;
 }
 
-__u64 tsct_recording_blur_ns(const struct tsct_recording *rec)
+__u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec)
 {
-	const __u64 blur = tsct_recording_blur(rec);
+	const __u64 blur = tsct_recording_uncertainty(rec);
 
-	return blur ? (__u64)tsct_ticks_ns(rec->real.mult, (__s64)blur) + 1 : 0;
+	return blur ? (__u64)tsct_cycles_ns(rec->real.mult, (__s64)blur) + 1 : 0;
 }
 
 /* ---- the system's time -------------------------------------------------- */
 
-static __u64 system_ns(const struct tsct_pair *line, __u64 stamp)
+static __u64 system_ns(const struct tsct_clock_params *line, __u64 stamp)
 {
-	__s64 ns = tsct_pair_ns(line, stamp);
+	__s64 ns = tsct_clock_params_ns(line, stamp);
 
 	return ns > 0 ? ns : 0;
 }
 
-static void note_error(struct tsct_ticker *ticker, __u64 stamp)
+static void note_error(struct tsct_tick_encoder *ticker, __u64 stamp)
 {
-	const struct tsct_pair *line = &ticker->line;
-	__u64 error_ps = tsct_pair_error_ps(line, stamp);
+	const struct tsct_clock_params *line = &ticker->line;
+	__u64 error_ps = tsct_clock_params_error_ps(line, stamp);
 
 	/* What is still in the rings happened before. */
 	if (error_ps < line->past_error_ps)
@@ -53,20 +53,20 @@ static void note_error(struct tsct_ticker *ticker, __u64 stamp)
 		ticker->error_ps = error_ps;
 }
 
-void tsct_ticker_init(struct tsct_ticker *ticker,
+void tsct_tick_encoder_init(struct tsct_tick_encoder *ticker,
 		      const struct tsct_recording *rec)
 {
 	memset(ticker, 0, sizeof(*ticker));
 	ticker->timestamps = rec->timestamps;
 	ticker->bits = tsct_recording_tick_bits(rec);
 	ticker->line = rec->real;
-	ticker->begin = tsct_ticker_moment(ticker, rec->begin);
+	ticker->begin = tsct_tick_encoder_moment(ticker, rec->begin);
 	note_error(ticker, rec->begin);
 }
 
 /* Errors of a line are largest at either end of what it is used for. */
-void tsct_ticker_follow(struct tsct_ticker *ticker,
-			const struct tsct_pair *line, __u64 at)
+void tsct_tick_encoder_follow(struct tsct_tick_encoder *ticker,
+			const struct tsct_clock_params *line, __u64 at)
 {
 	if (ticker->timestamps != TSCT_TIMESTAMPS_SYSTEM || !line->mult)
 		return;
@@ -75,7 +75,7 @@ void tsct_ticker_follow(struct tsct_ticker *ticker,
 	note_error(ticker, at);
 }
 
-__u64 tsct_ticker_moment(const struct tsct_ticker *ticker, __u64 stamp)
+__u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *ticker, __u64 stamp)
 {
 	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM)
 		return system_ns(&ticker->line, stamp);
@@ -83,9 +83,9 @@ __u64 tsct_ticker_moment(const struct tsct_ticker *ticker, __u64 stamp)
 		stamp << ticker->bits;
 }
 
-__u64 tsct_ticker_settle(struct tsct_ticker *ticker, __u64 stamp)
+__u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *ticker, __u64 stamp)
 {
-	const __u64 tick = tsct_ticker_moment(ticker, stamp);
+	const __u64 tick = tsct_tick_encoder_moment(ticker, stamp);
 
 	if (tick > ticker->floor)
 		ticker->floor = tick;
@@ -93,7 +93,7 @@ __u64 tsct_ticker_settle(struct tsct_ticker *ticker, __u64 stamp)
 }
 
 /* Where the next line is behind the one before, time stands still meanwhile. */
-static __u64 system_tick(struct tsct_ticker *ticker, __u64 last, __u64 stamp)
+static __u64 system_tick(struct tsct_tick_encoder *ticker, __u64 last, __u64 stamp)
 {
 	__u64 ns = system_ns(&ticker->line, stamp);
 
@@ -106,7 +106,7 @@ static __u64 system_tick(struct tsct_ticker *ticker, __u64 last, __u64 stamp)
 	return last;
 }
 
-int tsct_ticker_event(struct tsct_ticker *ticker, struct tsct_grain *grain,
+int tsct_tick_encoder_event(struct tsct_tick_encoder *ticker, struct tsct_tick_resolution *grain,
 		      __u64 last, __u64 stamp, __u64 *ret_tick)
 {
 	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM) {
@@ -117,19 +117,19 @@ int tsct_ticker_event(struct tsct_ticker *ticker, struct tsct_grain *grain,
 		*ret_tick = stamp >> -ticker->bits;
 		return 0;
 	}
-	return tsct_grain_tick(grain, stamp, ret_tick);
+	return tsct_tick_resolution_tick(grain, stamp, ret_tick);
 }
 
-static __u64 span_ns(const struct tsct_pair *line, __u64 ticks)
+static __u64 span_ns(const struct tsct_clock_params *line, __u64 ticks)
 {
-	__s64 ns = tsct_ticks_ns(line->mult, ticks > 1ULL << 61 ? 1LL << 61 :
+	__s64 ns = tsct_cycles_ns(line->mult, ticks > 1ULL << 61 ? 1LL << 61 :
 				 (__s64)ticks);
 
 	return ns > 1LL << 61 ? 1LL << 61 : ns;
 }
 
 /* Of a rate or an error by ticks, that by nanoseconds */
-static __u64 by_ns(const struct tsct_pair *line, __u64 by_tick)
+static __u64 by_ns(const struct tsct_clock_params *line, __u64 by_tick)
 {
 	tsct_u128 value = ((tsct_u128)by_tick << TSCT_CLOCK_SHIFT) / line->mult;
 
@@ -137,32 +137,32 @@ static __u64 by_ns(const struct tsct_pair *line, __u64 by_tick)
 }
 
 /* A line of the counter becomes one of what @known makes of the counter. */
-static struct tsct_pair convert(const struct tsct_pair *known,
-				const struct tsct_pair *line)
+static struct tsct_clock_params convert(const struct tsct_clock_params *known,
+				const struct tsct_clock_params *line)
 {
-	struct tsct_pair to = { .mult = 0 };
+	struct tsct_clock_params to = { .mult = 0 };
 
 	if (!line->mult)
 		return to;
-	to = (struct tsct_pair) {
-		.base_tsc = system_ns(known, line->base_tsc),
+	to = (struct tsct_clock_params) {
+		.base_cycles = system_ns(known, line->base_cycles),
 		.base_ns = line->base_ns,
 		.mult = by_ns(known, line->mult),
 		.slew_mult = by_ns(known, line->slew_mult),
-		.slew_tsc = span_ns(known, line->slew_tsc),
-		.as_of_tsc = system_ns(known, line->as_of_tsc),
-		.hold_after_tsc = system_ns(known, line->hold_after_tsc),
-		.void_after_tsc = system_ns(known, line->void_after_tsc),
-		.error_ps = tsct_add_up(line->error_ps, 1000),
-		.past_error_ps = tsct_add_up(line->past_error_ps, 1000),
+		.slew_cycles = span_ns(known, line->slew_cycles),
+		.as_of_cycles = system_ns(known, line->as_of_cycles),
+		.holdover_after_cycles = system_ns(known, line->holdover_after_cycles),
+		.void_after_cycles = system_ns(known, line->void_after_cycles),
+		.error_ps = tsct_add_saturating(line->error_ps, 1000),
+		.past_error_ps = tsct_add_saturating(line->past_error_ps, 1000),
 		.growth = by_ns(known, line->growth),
-		.hold_growth = by_ns(known, line->hold_growth),
+		.holdover_growth = by_ns(known, line->holdover_growth),
 	};
-	return tsct_pair_check(&to, TSCT_SOURCE_REALTIME) ?
-		(struct tsct_pair) { .mult = 0 } : to;
+	return tsct_clock_params_check(&to, TSCT_SOURCE_REALTIME) ?
+		(struct tsct_clock_params) { .mult = 0 } : to;
 }
 
-static void convert_session(const struct tsct_pair *known,
+static void convert_session(const struct tsct_clock_params *known,
 			    struct tsct_recorded_session *session)
 {
 	session->begin = system_ns(known, session->begin);
@@ -170,38 +170,38 @@ static void convert_session(const struct tsct_pair *known,
 }
 
 /* A nanosecond is one, and is off by as much as the worst line was. */
-static struct tsct_pair identity(const struct tsct_ticker *ticker,
+static struct tsct_clock_params identity(const struct tsct_tick_encoder *ticker,
 				 const struct tsct_recording *rec,
 				 const struct tsct_recording *view)
 {
-	__u64 error_ps = tsct_pair_error_ps(&ticker->line, rec->end);
-	const struct tsct_pair *known = &rec->real;
+	__u64 error_ps = tsct_clock_params_error_ps(&ticker->line, rec->end);
+	const struct tsct_clock_params *known = &rec->real;
 
 	if (error_ps < ticker->error_ps)
 		error_ps = ticker->error_ps;
-	error_ps = tsct_add_up(error_ps, (ticker->held_ns + 1) * 1000);
-	return (struct tsct_pair) {
-		.base_tsc = view->begin,
+	error_ps = tsct_add_saturating(error_ps, (ticker->held_ns + 1) * 1000);
+	return (struct tsct_clock_params) {
+		.base_cycles = view->begin,
 		.base_ns = view->begin,
 		.mult = ONE,
 		.slew_mult = ONE,
-		.as_of_tsc = view->end,
+		.as_of_cycles = view->end,
 		.error_ps = error_ps,
 		.past_error_ps = error_ps,
 		.growth = by_ns(known, known->growth),
-		.hold_growth = by_ns(known, known->hold_growth),
-		.hold_after_tsc = view->end + span_ns(known,
-			known->hold_after_tsc - known->as_of_tsc),
-		.void_after_tsc = view->end + span_ns(known,
-			known->void_after_tsc - known->as_of_tsc),
+		.holdover_growth = by_ns(known, known->holdover_growth),
+		.holdover_after_cycles = view->end + span_ns(known,
+			known->holdover_after_cycles - known->as_of_cycles),
+		.void_after_cycles = view->end + span_ns(known,
+			known->void_after_cycles - known->as_of_cycles),
 	};
 }
 
-static void describe_system(const struct tsct_ticker *ticker,
+static void describe_system(const struct tsct_tick_encoder *ticker,
 			    const struct tsct_recording *rec,
-			    struct tsct_ticker_view *view)
+			    struct tsct_tick_figures *view)
 {
-	const struct tsct_pair *known = &rec->real;
+	const struct tsct_clock_params *known = &rec->real;
 	struct tsct_recorded_sync *sync = &view->node.sync;
 
 	view->node = rec->nodes[0];
@@ -220,9 +220,9 @@ static void describe_system(const struct tsct_ticker *ticker,
 	view->rec.real = identity(ticker, rec, &view->rec);
 }
 
-void tsct_ticker_describe(const struct tsct_ticker *ticker,
+void tsct_tick_encoder_describe(const struct tsct_tick_encoder *ticker,
 			  const struct tsct_recording *rec,
-			  struct tsct_ticker_view *ret_view)
+			  struct tsct_tick_figures *ret_view)
 {
 	ret_view->rec = *rec;
 	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM && rec->real.mult &&

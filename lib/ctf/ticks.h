@@ -27,58 +27,58 @@ static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 }
 
 /* How much later than its stamp an event may have happened, in ticks of stamps */
-__u64 tsct_recording_blur(const struct tsct_recording *rec);
-__u64 tsct_recording_blur_ns(const struct tsct_recording *rec);
+__u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
+__u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
 
 /* ---- making them --------------------------------------------------------- */
 
 /* A recording's, while it is written */
-struct tsct_ticker {
+struct tsct_tick_encoder {
 	__u32 timestamps;
 	int bits;
 	/* Times of the system, by the line that is in force */
-	struct tsct_pair line;
+	struct tsct_clock_params line;
 	__u64 begin;		/* of the recording */
 	__u64 error_ps;		/* the worst of all lines */
 	__u64 held_ns;		/* and how long time stood still between two */
 	__u64 floor;		/* no event's tick may be before it */
 };
 
-/* tsct_ticker_init - by rec->timestamps, and by its line as it is known now */
-void tsct_ticker_init(struct tsct_ticker *ticker,
+/* tsct_tick_encoder_init - by rec->timestamps, and by its line as it is known now */
+void tsct_tick_encoder_init(struct tsct_tick_encoder *ticker,
 		      const struct tsct_recording *rec);
 
 /*
- * tsct_ticker_follow - from stamp @at on @line is what the system's clock says
+ * tsct_tick_encoder_follow - from stamp @at on @line is what the system's clock says
  * Does nothing where ticks are not its.
  */
-void tsct_ticker_follow(struct tsct_ticker *ticker,
-			const struct tsct_pair *line, __u64 at);
+void tsct_tick_encoder_follow(struct tsct_tick_encoder *ticker,
+			const struct tsct_clock_params *line, __u64 at);
 
-/* tsct_ticker_moment - the tick of a stamp that no event has */
-__u64 tsct_ticker_moment(const struct tsct_ticker *ticker, __u64 stamp);
+/* tsct_tick_encoder_moment - the tick of a stamp that no event has */
+__u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *ticker, __u64 stamp);
 
-/* tsct_ticker_settle - the same, and no later event's tick will be before it */
-__u64 tsct_ticker_settle(struct tsct_ticker *ticker, __u64 stamp);
+/* tsct_tick_encoder_settle - the same, and no later event's tick will be before it */
+__u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *ticker, __u64 stamp);
 
 /*
- * tsct_ticker_event - the tick of the next event of a file
+ * tsct_tick_encoder_event - the tick of the next event of a file
  * @grain: of that file
  * @last: tick of the one before
  * Stamps do not decrease. 0; -ERANGE: it is beyond what a tick can say.
  */
-int tsct_ticker_event(struct tsct_ticker *ticker, struct tsct_grain *grain,
+int tsct_tick_encoder_event(struct tsct_tick_encoder *ticker, struct tsct_tick_resolution *grain,
 		      __u64 last, __u64 stamp, __u64 *ret_tick);
 
 /* What is told of a recording in its own ticks; goes with it, is not to be freed */
-struct tsct_ticker_view {
+struct tsct_tick_figures {
 	struct tsct_recording rec;
 	struct tsct_recorded_node node;
 };
 
-/* tsct_ticker_describe - what the metadata is to say of @rec */
-void tsct_ticker_describe(const struct tsct_ticker *ticker,
+/* tsct_tick_encoder_describe - what the metadata is to say of @rec */
+void tsct_tick_encoder_describe(const struct tsct_tick_encoder *ticker,
 			  const struct tsct_recording *rec,
-			  struct tsct_ticker_view *ret_view);
+			  struct tsct_tick_figures *ret_view);
 
 #endif /* TSCT_TICKS_H */

@@ -91,11 +91,11 @@ static int make_streams(struct tsct_trace *t)
 		return -ENOMEM;
 	tsct_order_init(&t->order, t->heap, total);
 	for (i = 0; i < classes; i++) {
-		t->kinds[i] = tsct_stream_kinds(&t->rec.streams[i]);
+		t->kinds[i] = tsct_stream_reader_kinds(&t->rec.streams[i]);
 		if (!t->kinds[i])
 			return -ENOMEM;
 		for (at = 0; at < files_of(t, i); at++)
-			tsct_stream_init(&t->streams[t->nr_streams++], &t->rec,
+			tsct_stream_reader_init(&t->streams[t->nr_streams++], &t->rec,
 					 t->kinds[i], i, at);
 	}
 	return 0;
@@ -144,7 +144,7 @@ void tsct_trace_close(struct tsct_trace *t)
 	if (!t)
 		return;
 	for (i = 0; i < t->nr_streams; i++)
-		tsct_stream_free(&t->streams[i]);
+		tsct_stream_reader_free(&t->streams[i]);
 	for (i = 0; t->kinds && i < tsct_recording_classes(&t->rec); i++)
 		free(t->kinds[i]);
 	free(t->kinds);
@@ -193,9 +193,9 @@ static void note_order(struct tsct_trace *t, __u32 index, bool in_order)
 
 int tsct_trace_enter_(struct tsct_trace *t, __u32 index)
 {
-	struct tsct_stream *s = &t->streams[index];
-	int ret = tsct_stream_next(&t->file, s);
-	const struct tsct_head head = {
+	struct tsct_stream_reader *s = &t->streams[index];
+	int ret = tsct_stream_reader_next(&t->file, s);
+	const struct tsct_order_cursor head = {
 		.stamp = s->event.stamp, .rank = s->location, .index = index,
 	};
 
@@ -226,11 +226,11 @@ static int start(struct tsct_trace *t)
 static int advance(struct tsct_trace *t)
 {
 	const __u32 index = tsct_order_first(&t->order)->index;
-	struct tsct_stream *s = &t->streams[index];
+	struct tsct_stream_reader *s = &t->streams[index];
 	int ret;
 
 	t->given = false;
-	ret = tsct_stream_next(&t->file, s);
+	ret = tsct_stream_reader_next(&t->file, s);
 	if (ret > 0) {
 		tsct_order_advance(&t->order, s->event.stamp);
 	} else if (!ret) {
@@ -242,7 +242,7 @@ static int advance(struct tsct_trace *t)
 
 int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 {
-	const struct tsct_head *first;
+	const struct tsct_order_cursor *first;
 	int ret = 0;
 
 	if (!t->started)
@@ -273,7 +273,7 @@ void tsct_trace_refuse(struct tsct_trace *t,
 	t->file.report(t->file.arg, sentence);
 }
 
-__u64 tsct_trace_damage(const struct tsct_trace *t)
+__u64 tsct_trace_corrupt_count(const struct tsct_trace *t)
 {
 	return t->file.damage;
 }
@@ -291,7 +291,7 @@ __u64 tsct_trace_bytes(const struct tsct_trace *t)
 
 __u64 tsct_trace_event_bytes(const struct tsct_trace *t)
 {
-	const struct tsct_stream *s;
+	const struct tsct_stream_reader *s;
 
 	if (!t->given)
 		return 0;

@@ -47,20 +47,20 @@ bool tsct_trace_is_live(const struct tsct_trace *trace);
  *
  * Before the first event; channels' events only. From then on tsct_trace_next()
  * returns -EAGAIN where it has come to the end of what is there for certain, and what
- * tsct_trace_recording() says changes with tsct_trace_await(); definitions stay. Of a
+ * tsct_trace_recording() says changes with tsct_trace_wait(); definitions stay. Of a
  * recording that nobody makes it changes nothing. 0 or -errno.
  */
 int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
 
 /*
- * tsct_trace_await - sleep until there may be more
+ * tsct_trace_wait - sleep until there may be more
  * @mask: the signals to be blocked meanwhile, as for ppoll(2)
  *
  * Returns 0; 1: there are definitions, or other things that the recording says of
  * itself, that are new; -EINTR; or -errno, and @why says what. After a recorder that was
  * killed, tsct_trace_next() gives what it left, and then ends.
  */
-int tsct_trace_await(struct tsct_trace *trace, const sigset_t *mask, char *why,
+int tsct_trace_wait(struct tsct_trace *trace, const sigset_t *mask, char *why,
 		     size_t why_size);
 
 #endif /* TSCT_TRACE_H */

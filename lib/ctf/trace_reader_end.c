@@ -18,7 +18,7 @@
 #define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
 
 /* Could it be a packet of ours? What it is worth, reading will tell. */
-static bool is_head(const struct tsct_trace *t, const struct tsct_stream *s,
+static bool is_head(const struct tsct_trace *t, const struct tsct_stream_reader *s,
 		    const struct tsct_packet *head)
 {
 	return head->magic == TSCT_CTF_MAGIC &&
@@ -29,7 +29,7 @@ static bool is_head(const struct tsct_trace *t, const struct tsct_stream *s,
 }
 
 /* The stamp up to which the last of the packets that begin in @tail lasts; 0: none */
-static __u64 look(const struct tsct_trace *t, const struct tsct_stream *s,
+static __u64 look(const struct tsct_trace *t, const struct tsct_stream_reader *s,
 		  const __u8 *tail, size_t len)
 {
 	struct tsct_packet head;
@@ -45,7 +45,7 @@ static __u64 look(const struct tsct_trace *t, const struct tsct_stream *s,
 	return 0;
 }
 
-static __u64 end_of(const struct tsct_trace *t, const struct tsct_stream *s,
+static __u64 end_of(const struct tsct_trace *t, const struct tsct_stream_reader *s,
 		    __u8 *tail)
 {
 	__u64 end = 0, from;
@@ -68,7 +68,7 @@ static __u64 end_of(const struct tsct_trace *t, const struct tsct_stream *s,
 int tsct_trace_find_end_(struct tsct_trace *t)
 {
 	const __u64 most = t->rec.end +
-		(__u64)tsct_ns_ticks(t->rec.real.mult, CUT_OFF_NS);
+		(__u64)tsct_ns_cycles(t->rec.real.mult, CUT_OFF_NS);
 	__u64 end;
 	__u8 *tail;
 	__u32 i;

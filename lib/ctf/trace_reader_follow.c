@@ -34,7 +34,7 @@ static bool is_same_class(const struct tsct_stream_class *old,
 		return false;
 	for (i = 0; i < old->nr_defs; i++)
 		if (old->defs[i] && (!fresh->defs[i] ||
-				     !tsct_def_equal(old->defs[i], fresh->defs[i])))
+				     !tsct_event_def_equal(old->defs[i], fresh->defs[i])))
 			return false;
 	return true;
 }
@@ -76,16 +76,16 @@ static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 
 static int renew_kinds(struct tsct_trace *t)
 {
-	struct tsct_stream_kind *kinds;
+	struct tsct_stream_reader_kind *kinds;
 	__u32 class, i;
 
 	for (class = 0; class < tsct_recording_classes(&t->rec); class++) {
-		kinds = tsct_stream_kinds(&t->rec.streams[class]);
+		kinds = tsct_stream_reader_kinds(&t->rec.streams[class]);
 		if (!kinds)
 			return -ENOMEM;
 		for (i = 0; i < t->nr_streams; i++)
 			if (t->streams[i].class == class)
-				tsct_stream_learn(&t->streams[i], &t->rec, kinds);
+				tsct_stream_reader_learn(&t->streams[i], &t->rec, kinds);
 		free(t->kinds[class]);
 		t->kinds[class] = kinds;
 	}
@@ -158,15 +158,15 @@ static void end(struct tsct_trace *t)
 /* 1: go on reading, with new definitions, 0: without, -EAGAIN: nothing is new */
 static int look(struct tsct_trace *t, char *why, size_t why_size)
 {
-	enum tsct_flushed_state state;
+	enum tsct_write_progress_state state;
 	__u64 tick;
 	int ret, err;
 
-	state = tsct_flushed_look(t->file.dirfd, &tick);
+	state = tsct_write_progress_read(t->file.dirfd, &tick);
 	ret = follow_metadata(t, why, why_size);
 	if (ret < 0)
 		return ret;
-	if (state != TSCT_FLUSHED_LIVE || t->rec.complete)
+	if (state != TSCT_WRITE_PROGRESS_LIVE || t->rec.complete)
 		end(t);
 	else if (tick <= t->follow->live.until)
 		return ret ? ret : -EAGAIN;
@@ -189,7 +189,7 @@ static void drop_notes(struct tsct_trace *t)
 }
 
 /* What we look at may change while we do: so the note that it did comes after. */
-int tsct_trace_await(struct tsct_trace *t, const sigset_t *mask, char *why,
+int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *why,
 		     size_t why_size)
 {
 	struct pollfd fd = { .events = POLLIN };
@@ -215,8 +215,8 @@ bool tsct_trace_is_live(const struct tsct_trace *t)
 {
 	__u64 tick;
 
-	return !t->rec.complete && tsct_flushed_look(t->file.dirfd, &tick) ==
-		TSCT_FLUSHED_LIVE;
+	return !t->rec.complete && tsct_write_progress_read(t->file.dirfd, &tick) ==
+		TSCT_WRITE_PROGRESS_LIVE;
 }
 
 /* ---- the beginning -------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static int watch(struct tsct_trace *t, const char *dir)
 	t->follow->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (t->follow->notify < 0)
 		return -errno;
-	if (asprintf(&name, "%s/" TSCT_FLUSHED_FILE, dir) < 0)
+	if (asprintf(&name, "%s/" TSCT_WRITE_PROGRESS_FILE, dir) < 0)
 		return -ENOMEM;
 	/* Written after each flush; closed, too, when its writer is killed */
 	if (inotify_add_watch(t->follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)

@@ -58,7 +58,7 @@ __u64 tsct_trace_lost(const struct tsct_trace *t)
 	tsct_recording_loss(rec, &loss);
 	sum = tsct_loss_total(&loss);
 	for (i = 0; i < rec->nr_streams; i++)
-		sum = tsct_add_up(sum, rec->streams[i].lost_no_ring);
+		sum = tsct_add_saturating(sum, rec->streams[i].lost_no_ring);
 	return discarded > sum ? discarded : sum;
 }
 
@@ -70,7 +70,7 @@ void tsct_trace_span(const struct tsct_trace *t, __u64 *ret_begin, __u64 *ret_en
 
 __s64 tsct_trace_ns(const struct tsct_trace *t, __u64 stamp)
 {
-	return tsct_pair_ns(&tsct_trace_recording(t)->real, stamp);
+	return tsct_clock_params_ns(&tsct_trace_recording(t)->real, stamp);
 }
 
 __u64 tsct_trace_error_ns(const struct tsct_trace *t, __u32 node, __u64 stamp)

@@ -9,25 +9,25 @@
 #include "stream_reader.h"
 
 /* Of a recording that is being made */
-struct tsct_follow {
-	struct tsct_stream_live live;
+struct tsct_trace_follower {
+	struct tsct_stream_reader_live live;
 	int notify;			/* inotify */
 	struct stat meta;		/* the metadata that was read */
 	bool *in_order;			/* by stream: it has an event there */
 };
 
 struct tsct_trace {
-	struct tsct_stream_dir file;
+	struct tsct_stream_reader_dir file;
 	struct tsct_recording rec;
-	struct tsct_stream_kind **kinds;	/* per stream class */
-	struct tsct_stream *streams;	/* class by class, CPU by CPU */
+	struct tsct_stream_reader_kind **kinds;	/* per stream class */
+	struct tsct_stream_reader *streams;	/* class by class, CPU by CPU */
 	__u32 nr_streams;
 	struct tsct_order order;
-	struct tsct_head *heap;
+	struct tsct_order_cursor *heap;
 	unsigned int which;		/* TSCT_TRACE_* */
 	bool started;
 	bool given;			/* the first stream's event was returned */
-	struct tsct_follow *follow;	/* NULL: all is read that there is */
+	struct tsct_trace_follower *follow;	/* NULL: all is read that there is */
 };
 
 /* ---- trace_open.c --------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #include "tsdl_parser.h"
 
-int tsct_text_bad(struct tsct_text *p, const char *format, ...)
+int tsct_tsdl_parse_bad(struct tsct_tsdl_parser *p, const char *format, ...)
 {
 	char what[160];
 	va_list args;
@@ -17,7 +17,7 @@ int tsct_text_bad(struct tsct_text *p, const char *format, ...)
 	return -EINVAL;
 }
 
-bool tsct_text_u64(const char **at, __u64 *ret_number)
+bool tsct_tsdl_parse_u64(const char **at, __u64 *ret_number)
 {
 	__u64 n = 0;
 	const char *c = *at;
@@ -34,13 +34,13 @@ bool tsct_text_u64(const char **at, __u64 *ret_number)
 	return true;
 }
 
-bool tsct_text_whole(const char *text, __u64 max, __u64 *ret_number)
+bool tsct_tsdl_parse_whole(const char *text, __u64 max, __u64 *ret_number)
 {
-	return tsct_text_u64(&text, ret_number) && !*text && *ret_number <= max;
+	return tsct_tsdl_parse_u64(&text, ret_number) && !*text && *ret_number <= max;
 }
 
 /* "key=" and a number; one space before it unless it is the first. */
-bool tsct_text_item(const char **at, const char *key, __u64 max,
+bool tsct_tsdl_parse_item(const char **at, const char *key, __u64 max,
 		    __u64 *ret_number)
 {
 	size_t len = strlen(key);
@@ -51,24 +51,24 @@ bool tsct_text_item(const char **at, const char *key, __u64 max,
 	if (strncmp(c, key, len) || c[len] != '=')
 		return false;
 	c += len + 1;
-	if (!tsct_text_u64(&c, ret_number) || *ret_number > max)
+	if (!tsct_tsdl_parse_u64(&c, ret_number) || *ret_number > max)
 		return false;
 	*at = c;
 	return true;
 }
 
-bool tsct_text_item_u32(const char **at, const char *key, __u32 max,
+bool tsct_tsdl_parse_item_u32(const char **at, const char *key, __u32 max,
 			__u32 *ret_number)
 {
 	__u64 n;
 
-	if (!tsct_text_item(at, key, max, &n))
+	if (!tsct_tsdl_parse_item(at, key, max, &n))
 		return false;
 	*ret_number = n;
 	return true;
 }
 
-bool tsct_text_item_s64(const char **at, const char *key, __s64 *ret_number)
+bool tsct_tsdl_parse_item_s64(const char **at, const char *key, __s64 *ret_number)
 {
 	size_t len = strlen(key);
 	const char *c = *at;
@@ -82,43 +82,43 @@ bool tsct_text_item_s64(const char **at, const char *key, __s64 *ret_number)
 	c += len + 1;
 	minus = *c == '-';
 	c += minus;
-	if (!tsct_text_u64(&c, &n) || n > (__u64)INT64_MAX + minus)
+	if (!tsct_tsdl_parse_u64(&c, &n) || n > (__u64)INT64_MAX + minus)
 		return false;
 	*ret_number = minus ? -n : n;
 	*at = c;
 	return true;
 }
 
-bool tsct_text_pair(const char *at, struct tsct_pair *ret)
+bool tsct_tsdl_parse_pair(const char *at, struct tsct_clock_params *ret)
 {
 	const struct {
 		const char *name;
 		__u64 *value;
 	} items[] = {
-		{ "base_tsc", &ret->base_tsc },
+		{ "base_tsc", &ret->base_cycles },
 		{ "mult", &ret->mult },
 		{ "slew_mult", &ret->slew_mult },
-		{ "slew_tsc", &ret->slew_tsc },
-		{ "as_of_tsc", &ret->as_of_tsc },
+		{ "slew_tsc", &ret->slew_cycles },
+		{ "as_of_tsc", &ret->as_of_cycles },
 		{ "error_ps", &ret->error_ps },
 		{ "growth", &ret->growth },
 		{ "past_error_ps", &ret->past_error_ps },
-		{ "hold_after_tsc", &ret->hold_after_tsc },
-		{ "hold_growth", &ret->hold_growth },
-		{ "void_after_tsc", &ret->void_after_tsc },
+		{ "hold_after_tsc", &ret->holdover_after_cycles },
+		{ "hold_growth", &ret->holdover_growth },
+		{ "void_after_tsc", &ret->void_after_cycles },
 	};
 	size_t i;
 
-	if (!tsct_text_item_s64(&at, "base_ns", &ret->base_ns))
+	if (!tsct_tsdl_parse_item_s64(&at, "base_ns", &ret->base_ns))
 		return false;
 	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
-		if (!tsct_text_item(&at, items[i].name, UINT64_MAX,
+		if (!tsct_tsdl_parse_item(&at, items[i].name, UINT64_MAX,
 				    items[i].value))
 			return false;
 	return !*at;
 }
 
-bool tsct_text_name(const char *name, size_t len)
+bool tsct_tsdl_parse_name(const char *name, size_t len)
 {
 	size_t i;
 
@@ -140,7 +140,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool tsct_text_uuid(const char *text, __u8 uuid[16])
+bool tsct_tsdl_parse_uuid(const char *text, __u8 uuid[16])
 {
 	int i, high, low;
 
@@ -199,16 +199,16 @@ static bool unescape(const char **at, char *to)
 	return true;
 }
 
-int tsct_text_entry(struct tsct_text *p, struct tsct_text_entry *e)
+int tsct_tsdl_entry(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e)
 {
 	size_t line_len = strcspn(p->at, "\n"), len;
 	const char *c = p->at;
 
 	if (*c++ != '\t')
-		return tsct_text_bad(p, "malformed");
+		return tsct_tsdl_parse_bad(p, "malformed");
 	len = strcspn(c, " \n");
 	if (!len || len >= sizeof(e->key) || strncmp(c + len, " = ", 3))
-		return tsct_text_bad(p, "malformed");
+		return tsct_tsdl_parse_bad(p, "malformed");
 	memcpy(e->key, c, len);
 	e->key[len] = '\0';
 	c += len + 3;
@@ -219,19 +219,19 @@ int tsct_text_entry(struct tsct_text *p, struct tsct_text_entry *e)
 	if (e->is_string) {
 		c++;
 		if (!unescape(&c, e->value))
-			return tsct_text_bad(p, "%s: malformed text", e->key);
+			return tsct_tsdl_parse_bad(p, "%s: malformed text", e->key);
 	} else {
 		len = strcspn(c, ";\n");
 		memcpy(e->value, c, len);
 		c += len;
 	}
 	if (strncmp(c, ";\n", 2))
-		return tsct_text_bad(p, "%s: malformed", e->key);
+		return tsct_tsdl_parse_bad(p, "%s: malformed", e->key);
 	p->at = c + 2;
 	return 0;
 }
 
-bool tsct_text_word(const char *text, size_t max)
+bool tsct_tsdl_parse_word(const char *text, size_t max)
 {
 	size_t len = strlen(text);
 

@@ -9,7 +9,7 @@
 #include "lib/core/port.h"
 #include "recording.h"
 
-struct tsct_text {
+struct tsct_tsdl_parser {
 	const char *at;		/* the line being read */
 	unsigned int line;
 	struct tsct_recording *rec;
@@ -21,7 +21,7 @@ struct tsct_text {
 };
 
 /* One line: key = "value"; or key = 123; */
-struct tsct_text_entry {
+struct tsct_tsdl_entry {
 	char key[64];
 	char *value;		/* unescaped; numbers as they are */
 	bool is_string;
@@ -29,52 +29,52 @@ struct tsct_text_entry {
 
 /* Says what is wrong with the line; returns -EINVAL. */
 __attribute__((format(printf, 2, 3)))
-int tsct_text_bad(struct tsct_text *p, const char *format, ...);
+int tsct_tsdl_parse_bad(struct tsct_tsdl_parser *p, const char *format, ...);
 
 /* Takes the line apart and goes to the next. 0, -EINVAL or -ENOMEM. */
-int tsct_text_entry(struct tsct_text *p, struct tsct_text_entry *e);
+int tsct_tsdl_entry(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e);
 
 /* A number at *at, which moves behind it. */
-bool tsct_text_u64(const char **at, __u64 *ret_number);
+bool tsct_tsdl_parse_u64(const char **at, __u64 *ret_number);
 
 /* All of @text is a number, at most @max. */
-bool tsct_text_whole(const char *text, __u64 max, __u64 *ret_number);
+bool tsct_tsdl_parse_whole(const char *text, __u64 max, __u64 *ret_number);
 
 /* "key=" and a number, at most @max; a space may be before it. */
-bool tsct_text_item(const char **at, const char *key, __u64 max,
+bool tsct_tsdl_parse_item(const char **at, const char *key, __u64 max,
 		     __u64 *ret_number);
-bool tsct_text_item_u32(const char **at, const char *key, __u32 max,
+bool tsct_tsdl_parse_item_u32(const char **at, const char *key, __u32 max,
 			 __u32 *ret_number);
-bool tsct_text_item_s64(const char **at, const char *key, __s64 *ret_number);
+bool tsct_tsdl_parse_item_s64(const char **at, const char *key, __s64 *ret_number);
 
 /* Items of a line of the clock's, all of them and no more */
-bool tsct_text_pair(const char *at, struct tsct_pair *ret_pair);
+bool tsct_tsdl_parse_pair(const char *at, struct tsct_clock_params *ret_pair);
 
 /* Could a channel have that name? Then a file may. */
-bool tsct_text_name(const char *name, size_t len);
+bool tsct_tsdl_parse_name(const char *name, size_t len);
 
 /* A word that keys may be made of, as fits' names are */
-bool tsct_text_word(const char *text, size_t max);
+bool tsct_tsdl_parse_word(const char *text, size_t max);
 
 /* Keys sync_* and clock_cluster; at the end: is all there? 0 or -errno. */
-int tsct_text_sync(struct tsct_text *p, const char *key,
-		   struct tsct_text_entry *e);
-int tsct_text_sync_whole(struct tsct_text *p);
+int tsct_tsdl_parse_sync(struct tsct_tsdl_parser *p, const char *key,
+		   struct tsct_tsdl_entry *e);
+int tsct_tsdl_parse_sync_whole(struct tsct_tsdl_parser *p);
 
 /* Keys of a node; at the end: is all of each there? 0 or -errno. */
-int tsct_text_node(struct tsct_text *p, const char *key,
-		   struct tsct_text_entry *e);
-int tsct_text_node_whole(struct tsct_text *p);
+int tsct_tsdl_parse_node(struct tsct_tsdl_parser *p, const char *key,
+		   struct tsct_tsdl_entry *e);
+int tsct_tsdl_parse_node_whole(struct tsct_tsdl_parser *p);
 
 /* Behind cpu_ and clock_line_: a CPU of a node, a line of the clock */
-int tsct_text_cpu(struct tsct_text *p, const char *key, const char *at);
-int tsct_text_line(struct tsct_text *p, const char *key, const char *at);
+int tsct_tsdl_parse_cpu(struct tsct_tsdl_parser *p, const char *key, const char *at);
+int tsct_tsdl_parse_line(struct tsct_tsdl_parser *p, const char *key, const char *at);
 
 /* Keys that only merged recordings have */
-int tsct_text_location(struct tsct_text *p, const char *key, const char *at);
-int tsct_text_timeline(struct tsct_text *p, const char *at);
+int tsct_tsdl_parse_location(struct tsct_tsdl_parser *p, const char *key, const char *at);
+int tsct_tsdl_parse_timeline(struct tsct_tsdl_parser *p, const char *at);
 
 /* 8-4-4-4-12 hexadecimal digits, and nothing else */
-bool tsct_text_uuid(const char *text, __u8 uuid[16]);
+bool tsct_tsdl_parse_uuid(const char *text, __u8 uuid[16]);
 
 #endif /* TSCT_TRACE_TEXT_H */

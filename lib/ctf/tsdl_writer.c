@@ -20,14 +20,14 @@ static void put_string(FILE *to, const char *text)
 	putc('"', to);
 }
 
-void tsct_tsdl_text(FILE *to, const char *key, const char *value)
+void tsct_tsdl_put_text(FILE *to, const char *key, const char *value)
 {
 	fprintf(to, "\t%s = ", key);
 	put_string(to, value);
 	fputs(";\n", to);
 }
 
-void tsct_tsdl_uuid(FILE *to, const __u8 uuid[16])
+void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16])
 {
 	int i;
 
@@ -37,7 +37,7 @@ void tsct_tsdl_uuid(FILE *to, const __u8 uuid[16])
 			uuid[i]);
 }
 
-void tsct_tsdl_head(FILE *to, const __u8 uuid[16])
+void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 {
 	fputs("typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
 	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
@@ -59,7 +59,7 @@ void tsct_tsdl_head(FILE *to, const __u8 uuid[16])
 	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
 	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
 	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
-	tsct_tsdl_uuid(to, uuid);
+	tsct_tsdl_put_uuid(to, uuid);
 	fputs("\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
 	      "\t\tu32_t magic;\n\t\tu8_t uuid[16];\n\t\tu32_t stream_id;\n"
 	      "\t};\n};\n\n", to);
@@ -122,7 +122,7 @@ static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
 		fprintf(to, "\t\t%s_t %s;\n", type, name);
 }
 
-void tsct_tsdl_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
+void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
 			__u32 id, const char *context)
 {
 	__u32 f;
@@ -137,7 +137,7 @@ void tsct_tsdl_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream
 	fputs("\t};\n};\n\n", to);
 }
 
-void tsct_tsdl_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
 {
-	tsct_tsdl_event_as(to, def, stream, def->id, NULL);
+	tsct_tsdl_put_event_as(to, def, stream, def->id, NULL);
 }

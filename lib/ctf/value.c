@@ -13,7 +13,7 @@ bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,
 	ret->field = &event->def->fields[(*nr)++];
 	ret->at = event->payload + *pos;
 	/* The reader made sure that every field fits. */
-	ret->size = tsct_def_field_size(ret->field, ret->at, event->len - *pos);
+	ret->size = tsct_event_def_field_size(ret->field, ret->at, event->len - *pos);
 	*pos += ret->size;
 	return true;
 }
@@ -42,12 +42,12 @@ __s64 tsct_value_integer(const struct tsct_value *v)
 	return (__s64)(bits << unused) >> unused;
 }
 
-bool tsct_value_is_huge(const struct tsct_value *v)
+bool tsct_value_exceeds_s64(const struct tsct_value *v)
 {
 	return v->field->type == TSCT_TYPE_U64 && tsct_value_integer(v) < 0;
 }
 
-double tsct_value_real(const struct tsct_value *v)
+double tsct_value_double(const struct tsct_value *v)
 {
 	double d;
 	float s;

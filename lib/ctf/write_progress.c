@@ -12,9 +12,9 @@ struct told {
 	__u64 inverse;
 };
 
-int tsct_flushed_open(int dirfd)
+int tsct_write_progress_open(int dirfd)
 {
-	int fd = openat(dirfd, TSCT_FLUSHED_FILE,
+	int fd = openat(dirfd, TSCT_WRITE_PROGRESS_FILE,
 			O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int err;
 
@@ -25,12 +25,12 @@ int tsct_flushed_open(int dirfd)
 	/* Without a lock it would look as if we were dead. */
 	err = -errno;
 	close(fd);
-	unlinkat(dirfd, TSCT_FLUSHED_FILE, 0);
+	unlinkat(dirfd, TSCT_WRITE_PROGRESS_FILE, 0);
 	return err;
 }
 
 /* What it cannot write now, it can write the next time. */
-void tsct_flushed_tell(int fd, __u64 tick)
+void tsct_write_progress_publish(int fd, __u64 tick)
 {
 	const struct told told = { tick, ~tick };
 	ssize_t n;
@@ -40,9 +40,9 @@ void tsct_flushed_tell(int fd, __u64 tick)
 	while (n < 0 && errno == EINTR);
 }
 
-void tsct_flushed_remove(int dirfd)
+void tsct_write_progress_remove(int dirfd)
 {
-	unlinkat(dirfd, TSCT_FLUSHED_FILE, 0);
+	unlinkat(dirfd, TSCT_WRITE_PROGRESS_FILE, 0);
 }
 
 static bool read_told(int fd, __u64 *ret_tick)
@@ -56,19 +56,19 @@ static bool read_told(int fd, __u64 *ret_tick)
 	return true;
 }
 
-enum tsct_flushed_state tsct_flushed_look(int dirfd, __u64 *ret_tick)
+enum tsct_write_progress_state tsct_write_progress_read(int dirfd, __u64 *ret_tick)
 {
-	enum tsct_flushed_state state = TSCT_FLUSHED_LIVE;
+	enum tsct_write_progress_state state = TSCT_WRITE_PROGRESS_LIVE;
 	int fd;
 
 	*ret_tick = 0;
-	fd = openat(dirfd, TSCT_FLUSHED_FILE,
+	fd = openat(dirfd, TSCT_WRITE_PROGRESS_FILE,
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
-		return TSCT_FLUSHED_NONE;
+		return TSCT_WRITE_PROGRESS_NONE;
 	/* Before the figure: who died after it left none that is newer. */
 	if (!flock(fd, LOCK_SH | LOCK_NB))
-		state = TSCT_FLUSHED_DEAD;
+		state = TSCT_WRITE_PROGRESS_DEAD;
 	read_told(fd, ret_tick);
 	close(fd);
 	return state;

@@ -9,33 +9,33 @@
  * flush; who watches that file wakes up as often, and once more when a recorder that
  * died lets go of it.
  */
-#ifndef TSCT_FLUSHED_H
-#define TSCT_FLUSHED_H
+#ifndef TSCT_WRITE_PROGRESS_H
+#define TSCT_WRITE_PROGRESS_H
 
 #include "lib/core/port.h"
 
-#define TSCT_FLUSHED_FILE	".flushed"
+#define TSCT_WRITE_PROGRESS_FILE	".flushed"
 
 /* ---- the recorder's ------------------------------------------------------ */
 
 /* A descriptor, or -errno: then nobody can follow, and that is all. */
-int tsct_flushed_open(int dirfd);
+int tsct_write_progress_open(int dirfd);
 
 /* All events before @tick, as ticks are in the files, are in whole packets there. */
-void tsct_flushed_tell(int fd, __u64 tick);
+void tsct_write_progress_publish(int fd, __u64 tick);
 
 /* The recording is complete, and says so: nobody has to follow any more. */
-void tsct_flushed_remove(int dirfd);
+void tsct_write_progress_remove(int dirfd);
 
 /* ---- the reader's -------------------------------------------------------- */
 
-enum tsct_flushed_state {
-	TSCT_FLUSHED_LIVE,	/* the recorder is at work */
-	TSCT_FLUSHED_DEAD,	/* it died */
-	TSCT_FLUSHED_NONE,	/* nobody is: the metadata says whether all is there */
+enum tsct_write_progress_state {
+	TSCT_WRITE_PROGRESS_LIVE,	/* the recorder is at work */
+	TSCT_WRITE_PROGRESS_DEAD,	/* it died */
+	TSCT_WRITE_PROGRESS_NONE,	/* nobody is: the metadata says whether all is there */
 };
 
 /* @ret_tick: what it told last; 0: nothing */
-enum tsct_flushed_state tsct_flushed_look(int dirfd, __u64 *ret_tick);
+enum tsct_write_progress_state tsct_write_progress_read(int dirfd, __u64 *ret_tick);
 
-#endif /* TSCT_FLUSHED_H */
+#endif /* TSCT_WRITE_PROGRESS_H */

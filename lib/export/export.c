@@ -80,7 +80,7 @@ static void note_place(struct tsct_export *x, const struct tsct_trace_event *e)
 
 static __s64 time_of(const struct tsct_export *x, __u64 stamp)
 {
-	return tsct_pair_ns(&x->rec->real, stamp);
+	return tsct_clock_params_ns(&x->rec->real, stamp);
 }
 
 __u64 tsct_export_error_ns(const struct tsct_export *x)
@@ -97,7 +97,7 @@ __u64 tsct_export_lost(const struct tsct_export *x)
 	tsct_recording_loss(x->rec, &loss);
 	sum = tsct_loss_total(&loss);
 	for (i = 0; i < x->rec->nr_streams; i++)
-		sum = tsct_add_up(sum, x->rec->streams[i].lost_no_ring);
+		sum = tsct_add_saturating(sum, x->rec->streams[i].lost_no_ring);
 	return discarded > sum ? discarded : sum;
 }
 

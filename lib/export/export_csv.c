@@ -209,7 +209,7 @@ static void put_integer(FILE *to, const struct tsct_value *v)
 
 	if (name)
 		fputs_unlocked(name, to);
-	else if (tsct_value_is_huge(v))
+	else if (tsct_value_exceeds_s64(v))
 		fprintf(to, "%" PRIu64, (uint64_t)value);
 	else
 		fprintf(to, "%" PRId64, (int64_t)value);

@@ -16,17 +16,17 @@ static void put_env(const struct tsct_export *x, FILE *to)
 
 	fputs("env {\n\ttracer_name = \"tsctrace-export\";\n"
 	      "\ttracer_version = \"" TSCT_VERSION "\";\n", to);
-	tsct_tsdl_text(to, "hostname", x->rec->nodes[0].host);
-	tsct_tsdl_text(to, "kernel_release", x->rec->nodes[0].kernel);
-	tsct_tsdl_text(to, "command", x->rec->nodes[0].command);
+	tsct_tsdl_put_text(to, "hostname", x->rec->nodes[0].host);
+	tsct_tsdl_put_text(to, "kernel_release", x->rec->nodes[0].kernel);
+	tsct_tsdl_put_text(to, "command", x->rec->nodes[0].command);
 	for (i = 0; i < x->nr_nodes; i++) {
 		snprintf(key, sizeof(key), "node_%u", i);
-		tsct_tsdl_text(to, key, x->nodes[i]);
+		tsct_tsdl_put_text(to, key, x->nodes[i]);
 	}
 	fprintf(to, "\tcomplete = %u;\n\tlost_events = %" PRIu64 ";\n"
 		"\tdamaged_places = %" PRIu64 ";\n};\n\n",
 		tsct_recording_is_whole(x->rec), (uint64_t)tsct_export_lost(x),
-		(uint64_t)tsct_trace_damage(x->trace));
+		(uint64_t)tsct_trace_corrupt_count(x->trace));
 }
 
 static void put_clock(const struct tsct_export *x, __s64 offset_s, FILE *to)
@@ -123,7 +123,7 @@ int tsct_ctf_meta(const struct tsct_export *x, const __u8 uuid[16],
 	__u32 i;
 
 	fputs("/* CTF 1.8 */\n/* An export by tsctrace, for other tools */\n\n", to);
-	tsct_tsdl_head(to, uuid);
+	tsct_tsdl_put_head(to, uuid);
 	put_env(x, to);
 	put_clock(x, offset_s, to);
 	put_syscalls(x, to);
@@ -131,6 +131,6 @@ int tsct_ctf_meta(const struct tsct_export *x, const __u8 uuid[16],
 		put_stream(i, to);
 	for (i = 0; i < x->nr_defs; i++)
 		if (x->defs[i].wanted)
-			tsct_tsdl_event(to, x->defs[i].def, x->defs[i].stream);
+			tsct_tsdl_put_event(to, x->defs[i].def, x->defs[i].stream);
 	return ferror(to) ? -EIO : 0;
 }

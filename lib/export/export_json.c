@@ -41,7 +41,7 @@ static bool is_number(const struct tsct_value *v)
 {
 	if (tsct_value_is_integer(v))
 		return !tsct_value_syscall(v);
-	return tsct_value_is_real(v) && isfinite(tsct_value_real(v));
+	return tsct_value_is_float(v) && isfinite(tsct_value_double(v));
 }
 
 /* ---- writing ----------------------------------------------------------- */
@@ -271,7 +271,7 @@ static int end(struct tsct_export *x)
 		"relative", x->relative,
 		"events", (json_int_t)x->events,
 		"lost", (json_int_t)tsct_export_lost(x),
-		"damaged_places", (json_int_t)tsct_trace_damage(x->trace),
+		"damaged_places", (json_int_t)tsct_trace_corrupt_count(x->trace),
 		"error_ns", error == UINT64_MAX ? json_null() :
 			json_integer(error));
 	struct json *own = x->own;

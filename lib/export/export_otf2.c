@@ -194,8 +194,8 @@ static int write_counts(struct tsct_export *x,
 		if (!tsct_otf2_is_metric(v.field))
 			continue;
 		types[n] = tsct_otf2_metric_type(v.field);
-		if (tsct_value_is_real(&v))
-			values[n].floating_point = tsct_value_real(&v);
+		if (tsct_value_is_float(&v))
+			values[n].floating_point = tsct_value_double(&v);
 		else
 			values[n].signed_int = tsct_value_integer(&v);
 		n++;

@@ -27,10 +27,10 @@ static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
 static int note_receive(struct otf2 *o, const struct tsct_export_event *ev,
 			__u64 number, __u32 here)
 {
-	const struct tsct_sent *sent;
+	const struct tsct_message_send *sent;
 	int err;
 
-	sent = tsct_messages_receive(o->messages, ev->message);
+	sent = tsct_message_match_receive(o->messages, ev->message);
 	if (!sent)
 		return 0;
 	err = put_peer(o, sent->number, here, sent->bytes);
@@ -51,7 +51,7 @@ static int note(struct tsct_export *x, const struct tsct_export_event *ev)
 	number = o->nr_messages++;
 	if (ev->act == TSCT_ACT_RECEIVE)
 		return note_receive(o, ev, number, here);
-	tsct_messages_send(o->messages, ev->message, number, here,
+	tsct_message_match_send(o->messages, ev->message, number, here,
 			   tsct_otf2_bytes(ev->e));
 	return 0;
 }
@@ -79,7 +79,7 @@ static int look_ahead(struct tsct_export *x)
 
 int tsct_otf2_match(struct tsct_export *x)
 {
-	struct tsct_messages messages;
+	struct tsct_message_match messages;
 	struct otf2 *o = x->own;
 	int err;
 
@@ -87,12 +87,12 @@ int tsct_otf2_match(struct tsct_export *x)
 	o->peers = tsct_otf2_spool(x);
 	if (!o->peers)
 		return errno ? -errno : -ENOMEM;
-	err = tsct_messages_init(&messages, UNDER_WAY_MAX);
+	err = tsct_message_match_init(&messages, UNDER_WAY_MAX);
 	if (err)
 		return err;
 	o->messages = &messages;
 	err = look_ahead(x);
-	tsct_messages_free(&messages);
+	tsct_message_match_free(&messages);
 	/* Who waits in vain at the end may be beyond what was written. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))

@@ -247,7 +247,7 @@ static int replay_extent(struct tsct_export *x, OTF2_EvtWriter *to,
 {
 	const struct otf2 *o = x->own;
 	__u8 text[WAIT_MAX];
-	ssize_t n = tsct_read_at(fileno(o->waiting), text, e->len, e->at);
+	ssize_t n = tsct_pread_all(fileno(o->waiting), text, e->len, e->at);
 
 	if (n < 0)
 		return (int)n;

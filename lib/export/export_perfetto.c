@@ -124,7 +124,7 @@ static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 
 static bool is_number(const struct tsct_value *v)
 {
-	return tsct_value_is_real(v) ||
+	return tsct_value_is_float(v) ||
 		(tsct_value_is_integer(v) && !tsct_value_syscall(v));
 }
 
@@ -147,10 +147,10 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 
 	event.type = COUNTER;
 	event.track_uuid = counter_track(ev->thread->node, ev->def, field);
-	if (tsct_value_is_real(v) || tsct_value_is_huge(v)) {
+	if (tsct_value_is_float(v) || tsct_value_exceeds_s64(v)) {
 		event.has_double_counter_value = 1;
-		event.double_counter_value = tsct_value_is_real(v) ?
-			tsct_value_real(v) : (double)(__u64)tsct_value_integer(v);
+		event.double_counter_value = tsct_value_is_float(v) ?
+			tsct_value_double(v) : (double)(__u64)tsct_value_integer(v);
 	} else {
 		event.has_counter_value = 1;
 		event.counter_value = tsct_value_integer(v);
@@ -263,7 +263,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 
 	snprintf(title, sizeof(title), "lost events: %" PRIu64
 		 ", damaged places: %" PRIu64, (uint64_t)lost,
-		 (uint64_t)tsct_trace_damage(x->trace));
+		 (uint64_t)tsct_trace_corrupt_count(x->trace));
 	track.name = title;
 	err = tsct_pf_put_track(x, TRACK_LOST, 0, &track);
 	if (err)
@@ -289,7 +289,7 @@ static int end(struct tsct_export *x)
 			err = tsct_pf_put_thread(x, x->threads.all[i]);
 	if (err)
 		return err;
-	return lost || tsct_trace_damage(x->trace) ? put_lost(x, lost) : 0;
+	return lost || tsct_trace_corrupt_count(x->trace) ? put_lost(x, lost) : 0;
 }
 
 static void free_perfetto(struct tsct_export *x)

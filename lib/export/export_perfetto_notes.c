@@ -75,10 +75,10 @@ static int set_value(struct perfetto *p, annotation *note,
 	if (tsct_value_is_text(v))
 		return set_text(p, note, tsct_pf_clean((const char *)v->at,
 					       tsct_value_text_len(v)));
-	if (!tsct_value_is_real(v))
+	if (!tsct_value_is_float(v))
 		return set_bytes(p, note, v);
 	note->has_double_value = 1;
-	note->double_value = tsct_value_real(v);
+	note->double_value = tsct_value_double(v);
 	return 0;
 }
 

@@ -10,20 +10,20 @@
 
 static int begin(struct tsct_export *x)
 {
-	struct tsct_lines *lines = calloc(1, sizeof(*lines));
+	struct tsct_event_text *lines = calloc(1, sizeof(*lines));
 
 	x->own = lines;
 	if (!lines)
 		return -ENOMEM;
 	lines->rec = x->rec;
 	lines->selection = &x->selection;
-	lines->time = TSCT_LINES_UTC;
-	return tsct_lines_init(lines);
+	lines->time = TSCT_EVENT_TEXT_UTC;
+	return tsct_event_text_init(lines);
 }
 
 static void write_lines(struct tsct_export *x)
 {
-	struct tsct_lines *lines = x->own;
+	struct tsct_event_text *lines = x->own;
 
 	if (lines->len)
 		fwrite_unlocked(lines->text, 1, lines->len, x->file);
@@ -32,8 +32,8 @@ static void write_lines(struct tsct_export *x)
 
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	struct tsct_lines *lines = x->own;
-	int err = tsct_lines_add(lines, ev->e, ev->ns);
+	struct tsct_event_text *lines = x->own;
+	int err = tsct_event_text_add(lines, ev->e, ev->ns);
 
 	if (lines->len >= CHUNK)
 		write_lines(x);
@@ -49,7 +49,7 @@ static int end(struct tsct_export *x)
 static void free_text(struct tsct_export *x)
 {
 	if (x->own)
-		tsct_lines_free(x->own);
+		tsct_event_text_free(x->own);
 	free(x->own);
 }
 

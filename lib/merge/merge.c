@@ -78,18 +78,18 @@ static void tie(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
 	const __u64 hz = m->frame.hz, s = r->begin / hz;
-	struct tsct_pair *real = &r->real;
+	struct tsct_clock_params *real = &r->real;
 	bool rest;
 
-	real->base_tsc = s * hz;
+	real->base_cycles = s * hz;
 	real->base_ns = (__s64)(s * 1000000000);
 	real->mult = tsct_divide(((tsct_u128)1000000000 << TSCT_CLOCK_SHIFT) +
 				 hz / 2, hz, &rest);
 	real->slew_mult = real->mult;
-	real->as_of_tsc = r->end;
-	real->hold_after_tsc = r->end;
-	real->void_after_tsc = r->end + hz;
-	r->source = hz == TSCT_FRAME_HZ_MIN ? TSCT_SOURCE_REALTIME :
+	real->as_of_cycles = r->end;
+	real->holdover_after_cycles = r->end;
+	real->void_after_cycles = r->end + hz;
+	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
 		TSCT_SOURCE_TSC;
 }
 
@@ -135,7 +135,7 @@ int merge_make_clock(struct tsct_merge *m)
 	find_span(m);
 	tie(m);
 	/* Nobody could read it then. */
-	if (r->end < r->begin || tsct_pair_check(&r->real, r->source))
+	if (r->end < r->begin || tsct_clock_params_check(&r->real, r->source))
 		return merge_fail(m, -EINVAL, "their times are too far apart, or"
 				  " too late, for one recording");
 	return 0;
@@ -185,11 +185,11 @@ static void widen(struct tsct_merge *m)
 
 	for (i = 0; i < m->result.nr_nodes; i++) {
 		c = &m->result.nodes[i].correction;
-		ns = (__u64)(((tsct_u128)c->bump_max * 1000000000 +
+		ns = (__u64)(((tsct_u128)c->fixup_max * 1000000000 +
 			      m->frame.hz - 1) / m->frame.hz);
 		for (k = 0; k < c->nr_bounds; k++)
 			c->bounds[k].error_ns =
-				tsct_add_up(c->bounds[k].error_ns, ns);
+				tsct_add_saturating(c->bounds[k].error_ns, ns);
 	}
 }
 
@@ -197,7 +197,7 @@ static void widen(struct tsct_merge *m)
 static void bound_clock(struct tsct_merge *m)
 {
 	const struct tsct_recorded_correction *c;
-	struct tsct_pair *real = &m->result.real;
+	struct tsct_clock_params *real = &m->result.real;
 	__u64 worst = 0;
 	__u32 i, k;
 
@@ -209,8 +209,8 @@ static void bound_clock(struct tsct_merge *m)
 	}
 	worst = worst > UINT64_MAX / 1000 ? UINT64_MAX : worst * 1000;
 	real->past_error_ps = real->error_ps = worst;
-	real->as_of_tsc = real->hold_after_tsc = m->result.end;
-	real->void_after_tsc = m->result.end + m->frame.hz;
+	real->as_of_cycles = real->holdover_after_cycles = m->result.end;
+	real->void_after_cycles = m->result.end + m->frame.hz;
 }
 
 static int write_metadata(struct tsct_merge *m, int dirfd)

@@ -47,7 +47,7 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 static __s64 time_of(const struct merge_axis *axis, __u64 count)
 {
 	return axis->base_ns +
-		tsct_ticks_ns(axis->mult, (__s64)(count - axis->base));
+		tsct_cycles_ns(axis->mult, (__s64)(count - axis->base));
 }
 
 /* ---- merged ones ------------------------------------------------------------ */
@@ -59,9 +59,9 @@ static struct merge_axis axis_of(const struct tsct_recorded_timeline *t)
 	};
 }
 
-static struct tsct_frame frame_of(const struct tsct_recorded_timeline *t)
+static struct tsct_axis frame_of(const struct tsct_recorded_timeline *t)
 {
-	return (struct tsct_frame) {
+	return (struct tsct_axis) {
 		.remote = t->remote, .global = t->global, .num = t->num,
 		.den = t->den, .hz = t->hz,
 	};
@@ -77,14 +77,14 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 {
 	const struct tsct_recorded_timeline *t = &rec->timeline;
 	struct merge_axis axis = axis_of(t);
-	struct tsct_frame frame = frame_of(t);
+	struct tsct_axis frame = frame_of(t);
 
 	return !memcmp(&frame, &m->frame, sizeof(frame)) &&
 		is_same_axis(&axis, &m->axis);
 }
 
 /* remote + (tick - global) * den / num, and what is left of a count */
-static void take_back(const struct tsct_frame *frame, __u64 tick,
+static void take_back(const struct tsct_axis *frame, __u64 tick,
 		      struct merge_place *place)
 {
 	__u64 size = tick < frame->global ? frame->global - tick :
@@ -108,7 +108,7 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 		     struct tsct_fit *ret)
 {
 	const struct merge_axis from = axis_of(&rec->timeline);
-	struct tsct_frame frame = frame_of(&rec->timeline);
+	struct tsct_axis frame = frame_of(&rec->timeline);
 	struct merge_place place;
 	double ns;
 
@@ -121,7 +121,7 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 	}
 	memset(ret, 0, sizeof(*ret));
 	ret->nr_pieces = 1;
-	ret->piece[0] = (struct tsct_fit_piece) {
+	ret->piece[0] = (struct tsct_cubic) {
 		.from = rec->begin, .base = place.count,
 		.c = { place.frac, place.rate },
 	};
@@ -149,15 +149,15 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 
 static bool take_masters(struct tsct_merge *m)
 {
-	const struct tsct_pair *line;
+	const struct tsct_clock_params *line;
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++) {
 		if (!is_master(m, &m->in[i]))
 			continue;
 		line = &merge_sync(&m->in[i])->line;
-		m->axis.base = line->base_tsc + line->slew_tsc;
-		m->axis.base_ns = tsct_pair_ns(line, m->axis.base);
+		m->axis.base = line->base_cycles + line->slew_cycles;
+		m->axis.base_ns = tsct_clock_params_ns(line, m->axis.base);
 		m->axis.mult = line->mult;
 		return true;
 	}
@@ -167,7 +167,7 @@ static bool take_masters(struct tsct_merge *m)
 /* His line, as he told it to a child of his */
 static bool take_told(struct tsct_merge *m)
 {
-	const struct tsct_remote_line *line;
+	const struct tsct_remote_params *line;
 	const struct tsct_series *s;
 	unsigned int i, k;
 
@@ -224,10 +224,10 @@ static int no_frame(struct tsct_merge *m, int err)
 			  " forward; --force takes each node's own clock");
 }
 
-int merge_frame_pair(struct tsct_frame *ret, __u64 base, __s64 base_ns,
+int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 		     __u64 mult, __u64 hz)
 {
-	int err = tsct_frame_pair(ret, base, base_ns, mult);
+	int err = tsct_axis_from_params(ret, base, base_ns, mult);
 	__u64 num = hz, den = GIGA;
 	bool rest;
 
@@ -245,7 +245,7 @@ int merge_frame_pair(struct tsct_frame *ret, __u64 base, __s64 base_ns,
 
 static __s64 real_ns(const struct merge_in *in, __u64 stamp)
 {
-	return tsct_pair_ns(&in->told.rec->real, stamp);
+	return tsct_clock_params_ns(&in->told.rec->real, stamp);
 }
 
 /*
@@ -272,7 +272,7 @@ static int frame_by_master(struct tsct_merge *m)
 	end = last->end;
 	if ((double)(end - first->begin) < last->hz)
 		end = first->begin + (__u64)last->hz;
-	return tsct_frame_run(&m->frame, first->begin, end,
+	return tsct_axis_from_run(&m->frame, first->begin, end,
 			      (__u64)real_ns(first, first->begin),
 			      (__u64)real_ns(last, end), 0, wanted_hz(m));
 }
@@ -286,7 +286,7 @@ static int frame_by_line(struct tsct_merge *m)
 	if (!merge_frame_pair(&m->frame, axis->base, axis->base_ns, axis->mult,
 			      wanted_hz(m)))
 		return 0;
-	return tsct_frame_run(&m->frame, axis->base, axis->base + hour,
+	return tsct_axis_from_run(&m->frame, axis->base, axis->base + hour,
 			      (__u64)axis->base_ns,
 			      (__u64)time_of(axis, axis->base + hour), 0,
 			      wanted_hz(m));
@@ -310,7 +310,7 @@ static int find_own(struct tsct_merge *m)
 	const struct merge_in *in = find_merged(m);
 
 	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
-	m->frame = (struct tsct_frame) { 0, 0, 1, 1, wanted_hz(m) };
+	m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
 	if (in && !m->options.hz)
 		m->frame.hz = in->told.rec->timeline.hz;
 	return 0;

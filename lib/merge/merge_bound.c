@@ -23,13 +23,13 @@ static __u64 round_up(double ns)
 /* What the clock says of itself, and how far from it the straight line is */
 static double own_ns(const struct merge_in *in, __u64 local)
 {
-	const struct tsct_pair *real = &in->told.rec->real;
+	const struct tsct_clock_params *real = &in->told.rec->real;
 	const __s64 now_ns = (__s64)((tsct_u128)merge_global(in, local) *
 				     1000000000 / in->frame.hz);
-	const double off = fabs((double)((tsct_s128)now_ns - tsct_pair_ns(real, local)));
+	const double off = fabs((double)((tsct_s128)now_ns - tsct_clock_params_ns(real, local)));
 
 	/* Each of them was cut to a whole one. */
-	return (double)tsct_pair_error_ps(real, local) * 1e-3 +
+	return (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
 		(off > 1 ? off - 1 : 0);
 }
 
@@ -47,7 +47,7 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	struct merge_place at, estimate;
 	int err;
 
-	ret->error_ns = (double)tsct_recording_blur(in->told.rec) / in->hz * 1e9 +
+	ret->error_ns = (double)tsct_recording_uncertainty(in->told.rec) / in->hz * 1e9 +
 		fabs((double)shift_ns);
 	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN)
@@ -196,7 +196,7 @@ static void carry(const struct tsct_merge *m, const struct merge_in *in,
 	*c = *from;
 	for (i = 0; i < c->nr_bounds; i++) {
 		c->bounds[i].tick = merge_global(in, from->bounds[i].tick);
-		c->bounds[i].error_ns = tsct_add_up(c->bounds[i].error_ns, !same);
+		c->bounds[i].error_ns = tsct_add_saturating(c->bounds[i].error_ns, !same);
 	}
 }
 

@@ -96,10 +96,10 @@ static void set_limits(const struct tsct_merge *m, const __u32 *who,
 	}
 }
 
-static __u32 list_latencies(const struct tsct_recorded_messages *seen,
+static __u32 list_latencies(const struct tsct_message_stats *seen,
 			    const __u32 *who, struct tsct_latency *latency)
 {
-	const struct tsct_recorded_pair *p;
+	const struct tsct_message_pair_stats *p;
 	__u32 nr = 0;
 
 	for (p = seen->pairs; p < seen->pairs + seen->nr_pairs; p++)
@@ -141,7 +141,7 @@ static int shift_all(struct tsct_merge *m, const __u32 *who,
 	return err ? err : merge_make_clock(m);
 }
 
-static int find(struct tsct_merge *m, const struct tsct_recorded_messages *seen,
+static int find(struct tsct_merge *m, const struct tsct_message_stats *seen,
 		struct tsct_latency *latency, struct tsct_shift *node, __u32 *who)
 {
 	const __u32 nodes = m->result.nr_nodes;
@@ -158,7 +158,7 @@ static int find(struct tsct_merge *m, const struct tsct_recorded_messages *seen,
 	return 0;
 }
 
-static int look(struct tsct_merge *m, const struct tsct_recorded_messages *seen)
+static int look(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	const __u32 nodes = m->result.nr_nodes;
 	struct tsct_latency *latency = calloc(seen->nr_pairs + 1, sizeof(*latency));
@@ -174,7 +174,7 @@ static int look(struct tsct_merge *m, const struct tsct_recorded_messages *seen)
 }
 
 /* Where one is off by more than the bounds, one of those is wrong, or a number is. */
-static int follow(struct tsct_merge *m, const struct tsct_recorded_messages *seen)
+static int follow(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	const char *why = seen->all.beyond ? "some by more than the bounds" :
 		seen->other_pairs ? "between more pairs of nodes than are looked at" :
@@ -199,12 +199,12 @@ static bool all_ended(const struct tsct_merge *m)
 	return true;
 }
 
-static bool is_fine(const struct tsct_recorded_messages *seen)
+static bool is_fine(const struct tsct_message_stats *seen)
 {
 	return !seen->all.within && !seen->all.beyond;
 }
 
-static int count(struct tsct_merge *m, struct tsct_recorded_messages *seen)
+static int count(struct tsct_merge *m, struct tsct_message_stats *seen)
 {
 	int err;
 
@@ -217,7 +217,7 @@ static int count(struct tsct_merge *m, struct tsct_recorded_messages *seen)
 /* What was counted holds where all is fine: bounds, which may grow, do not matter. */
 int merge_cause(struct tsct_merge *m)
 {
-	struct tsct_recorded_messages seen = { 0 };
+	struct tsct_message_stats seen = { 0 };
 	int err;
 
 	if (m->time != TSCT_MERGE_CLUSTER || !may_any(m))

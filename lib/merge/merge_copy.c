@@ -19,7 +19,7 @@ struct work {
 struct copy {
 	struct work *w;
 	struct tsct_merge_reader r;
-	struct tsct_pen pen;
+	struct tsct_stream_writer pen;
 	const __u32 *ids;	/* the result's, by the input's - FIRST */
 	__u64 pos;		/* packet that was counted */
 	__u64 counted;		/* events */
@@ -43,7 +43,7 @@ static void report(void *arg, const char *sentence)
 static void count_done(struct copy *c, __u64 pos)
 {
 	struct tsct_merge_progress *p = &c->w->m->progress;
-	__u64 events = tsct_stream_events(&c->r.s);
+	__u64 events = tsct_stream_reader_events(&c->r.s);
 
 	__atomic_fetch_add(&p->bytes_done, pos - c->pos, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&p->events, events - c->counted, __ATOMIC_RELAXED);
@@ -63,10 +63,10 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	/* Damage that nobody wants to do without */
 	if (c->r.dir.damage && !c->w->m->options.salvage)
 		return -EBADMSG;
-	if (!tsct_pen_started(&c->pen))
-		err = tsct_pen_start(&c->pen, c->w->m->result.begin);
+	if (!tsct_stream_writer_started(&c->pen))
+		err = tsct_stream_writer_start(&c->pen, c->w->m->result.begin);
 	if (!err && now != *discarded && c->pen.delta.events)
-		err = tsct_pen_seal(&c->pen, *discarded);
+		err = tsct_stream_writer_seal(&c->pen, *discarded);
 	*discarded = now;
 	return err;
 }
@@ -84,11 +84,11 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 			if (err)
 				return err;
 		}
-		ret = tsct_pen_put(&c->pen, c->ids[c->r.s.id - TSCT_ID_FIRST],
+		ret = tsct_stream_writer_put(&c->pen, c->ids[c->r.s.id - TSCT_ID_FIRST],
 				   global, e->tid, e->payload, e->len);
 		if (likely(!ret))
 			continue;
-		err = ret > 0 ? tsct_pen_seal(&c->pen, *ret_discarded) : ret;
+		err = ret > 0 ? tsct_stream_writer_seal(&c->pen, *ret_discarded) : ret;
 		if (err)
 			return err;
 	}
@@ -150,19 +150,19 @@ static __u64 sum_up(struct copy *c)
 	__u64 lost;
 
 	pthread_mutex_lock(&m->lock);
-	count_missing(in, &c->r, to, tsct_pen_events(&c->pen));
-	in->told.events += tsct_pen_events(&c->pen);
+	count_missing(in, &c->r, to, tsct_stream_writer_events(&c->pen));
+	in->told.events += tsct_stream_writer_events(&c->pen);
 	in->told.damage += c->r.dir.damage;
-	if (tsct_pen_events(&c->pen) && c->r.s.event.stamp > in->last &&
+	if (tsct_stream_writer_events(&c->pen) && c->r.s.event.stamp > in->last &&
 	    c->r.s.event.stamp <= in->limit)
 		in->last = c->r.s.event.stamp;
 	m->partial |= c->r.dir.damage != 0;
 	correction = &m->result.nodes[f->node].correction;
-	correction->bumps += c->r.corrector.bumps;
-	if (c->r.corrector.bump_max > correction->bump_max)
-		correction->bump_max = c->r.corrector.bump_max;
-	if (tsct_pen_started(&c->pen) && tsct_pen_last(&c->pen) > m->result.end)
-		m->result.end = tsct_pen_last(&c->pen);
+	correction->monotonic_fixups += c->r.corrector.monotonic_fixups;
+	if (c->r.corrector.fixup_max > correction->fixup_max)
+		correction->fixup_max = c->r.corrector.fixup_max;
+	if (tsct_stream_writer_started(&c->pen) && tsct_stream_writer_last(&c->pen) > m->result.end)
+		m->result.end = tsct_stream_writer_last(&c->pen);
 	lost = tsct_loss_total(&to->loss[f->location]);
 	pthread_mutex_unlock(&m->lock);
 	return lost;
@@ -179,12 +179,12 @@ static int end_file(struct copy *c, __u64 discarded)
 	if (lost > discarded)
 		discarded = lost;
 	/* A loss that no event followed gets its packet, too. */
-	if (discarded && !tsct_pen_started(&c->pen))
-		err = tsct_pen_start(&c->pen, m->result.begin);
-	if (!err && tsct_pen_started(&c->pen))
-		err = tsct_pen_finish(&c->pen, discarded);
+	if (discarded && !tsct_stream_writer_started(&c->pen))
+		err = tsct_stream_writer_start(&c->pen, m->result.begin);
+	if (!err && tsct_stream_writer_started(&c->pen))
+		err = tsct_stream_writer_finish(&c->pen, discarded);
 	held->packets = c->pen.packets;
-	held->events = tsct_pen_events(&c->pen);
+	held->events = tsct_stream_writer_events(&c->pen);
 	held->on_tick = c->pen.most;
 	return err;
 }
@@ -194,7 +194,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	struct tsct_merge *m = c->w->m;
 	const struct tsct_location *l = &m->result.locations[f->location];
 	char name[TSCT_FILE_NAME_MAX];
-	const struct tsct_pen_file file = {
+	const struct tsct_stream_writer_file file = {
 		.dirfd = c->w->dirfd, .name = name, .uuid = m->result.uuid,
 		.stream_id = f->class, .cpu = l->cpu, .node = l->node,
 	};
@@ -205,7 +205,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	c->ids = m->in[f->input].id[f->in_class];
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
-	tsct_pen_init(&c->pen, &file, &(struct tsct_pen_options) { .every = 0 });
+	tsct_stream_writer_init(&c->pen, &file, &(struct tsct_stream_writer_options) { .every = 0 });
 	carry_figures(m, f);
 	err = copy_events(c, &discarded);
 	/* What ended it was told where it was seen. */
@@ -215,8 +215,8 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		count_done(c, c->r.s.next);
 		err = end_file(c, c->r.s.discarded);
 	}
-	tsct_pen_free(&c->pen);
-	tsct_stream_free(&c->r.s);
+	tsct_stream_writer_free(&c->pen);
+	tsct_stream_reader_free(&c->r.s);
 	return err;
 }
 

@@ -275,7 +275,7 @@ static bool is_same(const void *arg, __u64 thing)
 {
 	const struct question *q = arg;
 
-	return tsct_def_equal(tsct_recording_def(q->u->result, q->u->class,
+	return tsct_event_def_equal(tsct_recording_def(q->u->result, q->u->class,
 						 q->u->id[thing]), q->def);
 }
 
@@ -347,7 +347,7 @@ static int unify_input(struct tsct_merge *m, struct unifier *u,
 	int err = 0;
 
 	in->id[class] = calloc(s->nr_defs + 1, sizeof(*in->id[class]));
-	in->kinds[class] = tsct_stream_kinds(s);
+	in->kinds[class] = tsct_stream_reader_kinds(s);
 	if (!in->id[class] || !in->kinds[class])
 		return merge_fail(m, -ENOMEM, "%s", strerror(ENOMEM));
 	for (i = 0; i < s->nr_defs && !err; i++)

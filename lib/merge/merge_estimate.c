@@ -9,7 +9,7 @@
 #include "merge_private.h"
 
 /* One a second, as far as there is room: a last piece is straight. */
-#define KNOTS_MAX	(TSCT_FIT_PIECES_MAX - 1)
+#define KNOTS_MAX	(TSCT_CUBICS_MAX - 1)
 #define KNOT_S		1.0
 
 const char *merge_fit_why(int err)
@@ -116,7 +116,7 @@ static unsigned int count_knots(const struct merge_in *in, __u64 span)
 static void put_straight(struct tsct_fit *fit, __u64 from,
 			 const struct merge_place *place)
 {
-	fit->piece[fit->nr_pieces++] = (struct tsct_fit_piece) {
+	fit->piece[fit->nr_pieces++] = (struct tsct_cubic) {
 		.from = from, .base = place->count,
 		.c = { place->frac, place->rate },
 	};
@@ -128,7 +128,7 @@ static void put_cubic(struct tsct_fit *fit, __u64 from, __u64 to,
 {
 	double h = (double)(to - from);
 	double rise = ((double)(__s64)(b->count - a->count) + b->frac - a->frac) / h;
-	struct tsct_fit_piece *piece = &fit->piece[fit->nr_pieces];
+	struct tsct_cubic *piece = &fit->piece[fit->nr_pieces];
 
 	put_straight(fit, from, a);
 	piece->c[2] = (3 * (rise - a->rate) - (b->rate - a->rate)) / h;

@@ -37,12 +37,12 @@ static bool is_known(const __u8 *uuid)
 
 static __s64 begin_of(const struct merge_in *in)
 {
-	return tsct_pair_ns(&in->told.rec->real, in->begin);
+	return tsct_clock_params_ns(&in->told.rec->real, in->begin);
 }
 
 static __s64 end_of(const struct merge_in *in)
 {
-	return tsct_pair_ns(&in->told.rec->real, in->end);
+	return tsct_clock_params_ns(&in->told.rec->real, in->end);
 }
 
 static int compare_in(const struct merge_in *a, const struct merge_in *b)
@@ -289,8 +289,8 @@ static void find_span(const struct holder *by, struct claim *c)
 	c->end = end_of(by->in);
 	if (!rec->merged || !at->nr_bounds)
 		return;
-	c->begin = tsct_pair_ns(&rec->real, at->bounds[0].tick);
-	c->end = tsct_pair_ns(&rec->real, at->bounds[at->nr_bounds - 1].tick);
+	c->begin = tsct_clock_params_ns(&rec->real, at->bounds[0].tick);
+	c->end = tsct_clock_params_ns(&rec->real, at->bounds[at->nr_bounds - 1].tick);
 }
 
 static size_t claim_all(const struct tsct_merge *m, const struct identity *identity,

@@ -88,22 +88,22 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 
 /* Of what is damaged it is told when events are copied. */
 static int last_event(struct merge_in *in, __u32 class, __u32 at,
-		      const struct tsct_stream_kind *kinds)
+		      const struct tsct_stream_reader_kind *kinds)
 {
-	struct tsct_stream_dir dir = {
+	struct tsct_stream_reader_dir dir = {
 		.dirfd = in->dirfd, .rec = in->told.rec,
 	};
-	struct tsct_stream s;
+	struct tsct_stream_reader s;
 	int ret;
 
-	tsct_stream_init(&s, in->told.rec, kinds, class, at);
+	tsct_stream_reader_init(&s, in->told.rec, kinds, class, at);
 	do {
-		ret = tsct_stream_next(&dir, &s);
+		ret = tsct_stream_reader_next(&dir, &s);
 		if (ret > 0 && s.event.stamp > in->end &&
 		    s.event.stamp <= merge_cut_off(in))
 			in->end = s.event.stamp;
 	} while (ret > 0);
-	tsct_stream_free(&s);
+	tsct_stream_reader_free(&s);
 	return ret;
 }
 
@@ -114,12 +114,12 @@ static int last_event(struct merge_in *in, __u32 class, __u32 at,
 static int find_end(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->told.rec;
-	struct tsct_stream_kind *kinds;
+	struct tsct_stream_reader_kind *kinds;
 	int err = 0;
 	__u32 i, at;
 
 	for (i = 0; i < rec->nr_streams && !err; i++) {
-		kinds = tsct_stream_kinds(&rec->streams[i]);
+		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
 		err = kinds ? 0 : -ENOMEM;
 		for (at = 0; at < rec->nr_locations && !err; at++)
 			err = merge_is_stopped(m) ? -EINTR :

@@ -8,7 +8,8 @@
 #include "lib/core/axis.h"
 #include "lib/core/clock_params.h"
 #include "merge.h"
-#include "merge_mapping.h"
+#include "lib/core/mapping.h"
+#include "lib/sync/fit.h"
 #include "lib/ctf/stream_reader.h"
 #include "lib/query/series.h"
 
@@ -41,7 +42,7 @@ struct merge_segment {
 	enum tsct_merge_how how;
 	__u32 parent;		/* VIA: the input */
 	struct tsct_fit fit;	/* to the axis; only its pieces are looked at */
-	struct tsct_correct *correct;
+	struct tsct_mapping *correct;
 };
 
 #define MERGE_SEGMENTS_MAX	64
@@ -62,10 +63,10 @@ struct merge_in {
 	bool settled;		/* it has segments */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
-	struct tsct_frame frame;
+	struct tsct_axis frame;
 	__u32 class[TSCT_STREAMS_MAX];		/* its -> the result's */
 	__u32 *id[TSCT_STREAMS_MAX];		/* by id - FIRST */
-	struct tsct_stream_kind *kinds[TSCT_STREAMS_MAX];
+	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX];
 	__u32 *location;			/* its -> the result's, or NOBODY */
 };
 
@@ -80,7 +81,7 @@ struct tsct_merge {
 	__u64 master;		/* CLUSTER: whose timeline, and his number of it */
 	__u32 timeline;
 	struct merge_axis axis;
-	struct tsct_frame frame;	/* from the axis */
+	struct tsct_axis frame;	/* from the axis */
 	struct tsct_recording result;
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
@@ -109,7 +110,7 @@ static inline __u64 merge_cut_off(const struct merge_in *in)
 {
 	const __u64 end = in->told.rec->end;
 
-	return tsct_add_up(end, (__u64)(MERGE_CUT_OFF_S * in->hz));
+	return tsct_add_saturating(end, (__u64)(MERGE_CUT_OFF_S * in->hz));
 }
 
 /* Its own clock; what a merged one says of its nodes is theirs. */
@@ -158,10 +159,10 @@ void merge_add_frac(struct merge_place *place, double frac);
 
 
 /*
- * As tsct_frame_pair() has it, with ticks of 1/@hz s. -ERANGE: too many, or @hz is so
+ * As tsct_axis_from_params() has it, with ticks of 1/@hz s. -ERANGE: too many, or @hz is so
  * odd that the fraction takes more than 64 bits.
  */
-int merge_frame_pair(struct tsct_frame *ret, __u64 base, __s64 base_ns,
+int merge_frame_pair(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 		     __u64 mult, __u64 hz);
 
 /* What of a merged recording's ticks becomes of the axis, as a fit of one piece */

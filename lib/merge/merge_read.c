@@ -14,13 +14,13 @@ void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 	memset(r, 0, sizeof(*r));
 	r->in = in;
 	r->file = file;
-	r->dir = (struct tsct_stream_dir) {
+	r->dir = (struct tsct_stream_reader_dir) {
 		.dirfd = in->dirfd, .rec = in->told.rec, .report = report,
 		.arg = arg,
 	};
-	tsct_stream_init(&r->s, in->told.rec, in->kinds[file->in_class],
+	tsct_stream_reader_init(&r->s, in->told.rec, in->kinds[file->in_class],
 			 file->in_class, file->in_location);
-	tsct_corrector_init(&r->corrector, in->segment[0].correct);
+	tsct_mapping_cursor_init(&r->corrector, in->segment[0].correct);
 }
 
 /* Where the next epoch of its counter begins, global ticks go on no earlier. */
@@ -55,7 +55,7 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 	while (r->segment + 1 < r->in->nr_segments &&
 	       stamp > r->in->segment[r->segment].end) {
 		go_on(r);
-		if (!tsct_corrector_next(&r->corrector, stamp, ret_global))
+		if (!tsct_mapping_cursor_next(&r->corrector, stamp, ret_global))
 			return 1;
 	}
 	complain(r);
@@ -87,12 +87,12 @@ void tsct_merge_reader_close(struct tsct_merge_reader *r)
 {
 	if (!r)
 		return;
-	tsct_stream_free(&r->s);
+	tsct_stream_reader_free(&r->s);
 	free(r);
 }
 
 __s64 tsct_merge_own_ns(const struct tsct_merge *m,
 			const struct tsct_merge_file *file, __u64 stamp)
 {
-	return tsct_pair_ns(&m->in[file->input].told.rec->real, stamp);
+	return tsct_clock_params_ns(&m->in[file->input].told.rec->real, stamp);
 }

@@ -6,9 +6,9 @@
 #include "merge_private.h"
 
 struct tsct_merge_reader {
-	struct tsct_stream s;
-	struct tsct_stream_dir dir;
-	struct tsct_corrector corrector;
+	struct tsct_stream_reader s;
+	struct tsct_stream_reader_dir dir;
+	struct tsct_mapping_cursor corrector;
 	const struct merge_in *in;
 	const struct tsct_merge_file *file;
 	unsigned int segment;
@@ -29,10 +29,10 @@ static inline int merge_reader_next(struct tsct_merge_reader *r,
 	int ret;
 
 	for (;;) {
-		ret = tsct_stream_next(&r->dir, &r->s);
+		ret = tsct_stream_reader_next(&r->dir, &r->s);
 		if (unlikely(ret <= 0))
 			return ret;
-		if (likely(!tsct_corrector_next(&r->corrector, r->s.event.stamp,
+		if (likely(!tsct_mapping_cursor_next(&r->corrector, r->s.event.stamp,
 						ret_global)) ||
 		    merge_reader_turn(r, ret_global))
 			return 1;

@@ -16,15 +16,15 @@ const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
 __u64 merge_global(const struct merge_in *in, __u64 local)
 {
 	const struct merge_segment *s = merge_segment_of(in, local);
-	struct tsct_line line;
+	struct tsct_mapping_line line;
 
 	if (local < s->begin)
 		local = s->begin;
 	if (local > s->end)
 		local = s->end;
-	if (tsct_correct_line(s->correct, local, &line))
+	if (tsct_mapping_find_line(s->correct, local, &line))
 		return 0;
-	return tsct_line_at(&line, local);
+	return tsct_mapping_line_at(&line, local);
 }
 
 /* ---- segments ----------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s)
 {
-	int err = tsct_correct_fit(s->correct, &s->fit, &in->frame, s->begin,
+	int err = tsct_mapping_build(s->correct, s->fit.piece, s->fit.nr_pieces, &in->frame, s->begin,
 				   s->end);
 
 	if (!err)
@@ -85,36 +85,36 @@ static void same(struct tsct_fit *fit, __u64 from)
 {
 	memset(fit, 0, sizeof(*fit));
 	fit->nr_pieces = 1;
-	fit->piece[0] = (struct tsct_fit_piece) {
+	fit->piece[0] = (struct tsct_cubic) {
 		.from = from, .base = from, .c = { 0, 1 },
 	};
 }
 
-static struct tsct_frame unchanged(const struct tsct_recording *rec, __u64 hz)
+static struct tsct_axis unchanged(const struct tsct_recording *rec, __u64 hz)
 {
-	return (struct tsct_frame) { rec->begin, rec->begin, 1, 1, hz };
+	return (struct tsct_axis) { rec->begin, rec->begin, 1, 1, hz };
 }
 
 /* As long as its own clock says, from begin to end */
 static int frame_own(const struct merge_in *in, __u64 hz,
-		     struct tsct_frame *ret)
+		     struct tsct_axis *ret)
 {
 	const struct tsct_recording *rec = in->told.rec;
-	const struct tsct_pair *real = &rec->real;
+	const struct tsct_clock_params *real = &rec->real;
 	__u64 end = in->end;
 
 	if (rec->merged && rec->timeline.hz == hz) {
 		*ret = unchanged(rec, hz);
 		return 0;
 	}
-	if (!real->slew_tsc && !merge_frame_pair(ret, real->base_tsc,
+	if (!real->slew_cycles && !merge_frame_pair(ret, real->base_cycles,
 						 real->base_ns, real->mult, hz))
 		return 0;
 	if ((double)(end - in->begin) < in->hz)
 		end = in->begin + (__u64)in->hz;
-	return tsct_frame_run(ret, in->begin, end,
-			      (__u64)tsct_pair_ns(real, in->begin),
-			      (__u64)tsct_pair_ns(real, end), 0, hz);
+	return tsct_axis_from_run(ret, in->begin, end,
+			      (__u64)tsct_clock_params_ns(real, in->begin),
+			      (__u64)tsct_clock_params_ns(real, end), 0, hz);
 }
 
 static int settle_own(struct tsct_merge *m, struct merge_in *in)
@@ -275,17 +275,17 @@ static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 /* The node's clock saw it last then: it looks more often than others are asked. */
 static __u64 last_seen(const struct tsct_recording *rec, __u32 epoch)
 {
-	const struct tsct_segment *line;
+	const struct tsct_clock_segment *line;
 	__u64 last = 0, next = UINT64_MAX;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_lines; i++) {
 		line = &rec->lines[i];
-		if (line->epoch == epoch && line->until_tsc > last &&
-		    line->until_tsc >= line->base_tsc)
-			last = line->until_tsc;
-		if (line->epoch > epoch && line->base_tsc < next)
-			next = line->base_tsc;
+		if (line->epoch == epoch && line->until_cycles > last &&
+		    line->until_cycles >= line->base_cycles)
+			last = line->until_cycles;
+		if (line->epoch > epoch && line->base_cycles < next)
+			next = line->base_cycles;
 	}
 	return last < next ? last : 0;
 }
@@ -424,7 +424,7 @@ static int settle_round(struct tsct_merge *m, bool wait)
 /* The last moment that an event may have; what was cut off does not say. */
 static void find_limits(struct merge_in *in)
 {
-	in->limit = tsct_add_up(in->end, (__u64)in->hz);
+	in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
 	if (!in->told.rec->complete && merge_cut_off(in) > in->limit)
 		in->limit = merge_cut_off(in);
 }

@@ -197,8 +197,8 @@ static void warn(struct tsct_merge *m)
 
 	for (i = 0; i < m->nr; i++) {
 		rec = m->in[i].told.rec;
-		error = tsct_pair_error_ps(&rec->real, m->in[i].end);
-		begin = tsct_pair_error_ps(&rec->real, m->in[i].begin);
+		error = tsct_clock_params_error_ps(&rec->real, m->in[i].end);
+		begin = tsct_clock_params_error_ps(&rec->real, m->in[i].begin);
 		error = begin > error ? begin : error;
 		if (error > worst[0]) {
 			worst[1] = worst[0];
@@ -220,7 +220,7 @@ static int check_own(struct tsct_merge *m, const struct merge_in *in)
 		merge_note(m, "%s: its clock was disrupted while it was recorded;"
 			   " what was before has the time of what came after",
 			   in->told.path);
-	if (tsct_status_claims(rec->status) || m->options.force)
+	if (tsct_status_has_time(rec->status) || m->options.force)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: is uncalibrated, its clock did not"
 			  " know the time (%s); record while tsctraced runs, or"

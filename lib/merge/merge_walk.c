@@ -26,7 +26,7 @@ struct walk {
 	struct lane *lanes;
 	__u32 nr;
 	struct tsct_order order;
-	struct tsct_head *heads;
+	struct tsct_order_cursor *heads;
 	__u64 **pools;		/* of each input's classes */
 	__u32 nr_pools;
 };
@@ -207,7 +207,7 @@ static int go_on(struct walk *w, struct lane *lane)
 
 static int start(struct walk *w)
 {
-	struct tsct_head head = { 0 };
+	struct tsct_order_cursor head = { 0 };
 	int ret = 0;
 	__u32 i;
 
@@ -227,7 +227,7 @@ static int start(struct walk *w)
 
 static int walk(struct walk *w)
 {
-	const struct tsct_head *first;
+	const struct tsct_order_cursor *first;
 	struct lane *lane;
 	int ret = start(w);
 
@@ -277,18 +277,18 @@ static __s64 to_ns(const struct walk *w, __s64 ticks)
 		       TSCT_CLOCK_SHIFT);
 }
 
-static struct tsct_recorded_pair pair_of(const struct walk *w, __u32 from,
+static struct tsct_message_pair_stats pair_of(const struct walk *w, __u32 from,
 					 __u32 to,
 					 const struct tsct_message_sums *s)
 {
-	return (struct tsct_recorded_pair) {
+	return (struct tsct_message_pair_stats) {
 		.from = from, .to = to, .matched = s->matched,
 		.before = s->before, .within = s->within, .beyond = s->beyond,
 		.least_own_ns = s->least_own_ns, .least_ns = to_ns(w, s->least),
 	};
 }
 
-static struct tsct_recorded_pair *find_pair(struct tsct_recorded_messages *m,
+static struct tsct_message_pair_stats *find_pair(struct tsct_message_stats *m,
 					   __u32 from, __u32 to)
 {
 	__u32 i;
@@ -304,10 +304,10 @@ static struct tsct_recorded_pair *find_pair(struct tsct_recorded_messages *m,
  * it says what came of them.
  */
 static void carry(const struct tsct_merge_input *in,
-		  struct tsct_recorded_messages *ret)
+		  struct tsct_message_stats *ret)
 {
-	const struct tsct_recorded_messages *told = &in->rec->messages;
-	struct tsct_recorded_pair *pair;
+	const struct tsct_message_stats *told = &in->rec->messages;
+	struct tsct_message_pair_stats *pair;
 	__u32 i;
 
 	for (i = 0; i < told->nr_pairs; i++) {
@@ -326,7 +326,7 @@ static void carry(const struct tsct_merge_input *in,
 	}
 }
 
-static void carry_all(const struct walk *w, struct tsct_recorded_messages *ret)
+static void carry_all(const struct walk *w, struct tsct_message_stats *ret)
 {
 	const struct tsct_merge_file *files;
 	const struct tsct_merge_input *in;
@@ -341,7 +341,7 @@ static void carry_all(const struct walk *w, struct tsct_recorded_messages *ret)
 	}
 }
 
-static int tell(const struct walk *w, struct tsct_recorded_messages *ret)
+static int tell(const struct walk *w, struct tsct_message_stats *ret)
 {
 	const struct tsct_messages_result *r = tsct_message_finish(w->matcher);
 	__u32 i;
@@ -366,7 +366,7 @@ static int tell(const struct walk *w, struct tsct_recorded_messages *ret)
 }
 
 int tsct_merge_messages(struct tsct_merge *merge,
-			struct tsct_recorded_messages *ret)
+			struct tsct_message_stats *ret)
 {
 	struct walk w = { .merge = merge, .result = tsct_merge_result(merge) };
 	int err;

@@ -15,6 +15,6 @@
  * how many those are. 0, -EINTR: it was told to stop, or -ENOMEM.
  */
 int tsct_merge_messages(struct tsct_merge *merge,
-			struct tsct_recorded_messages *ret);
+			struct tsct_message_stats *ret);
 
 #endif /* TSCT_MERGE_WALK_H */

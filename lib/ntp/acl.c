@@ -98,7 +98,7 @@ static tsct_u128 behind(unsigned int bits)
 	return bits >= 128 ? 0 : ~(tsct_u128)0 >> bits;
 }
 
-static int parse_rule(const char *prefix, struct tsct_rule *rule)
+static int parse_rule(const char *prefix, struct tsct_acl_rule *rule)
 {
 	char head[INET6_ADDRSTRLEN];
 	const char *tail;
@@ -107,7 +107,7 @@ static int parse_rule(const char *prefix, struct tsct_rule *rule)
 	__u8 ip[16];
 
 	if (!strcmp(prefix, "all")) {
-		*rule = (struct tsct_rule) { .last = ~(tsct_u128)0 };
+		*rule = (struct tsct_acl_rule) { .last = ~(tsct_u128)0 };
 		return 0;
 	}
 	if (split(prefix, '/', head, &tail) || parse_ip(head, ip, &base))
@@ -121,7 +121,7 @@ static int parse_rule(const char *prefix, struct tsct_rule *rule)
 	return rule->first & behind(rule->bits) ? -EINVAL : 0;
 }
 
-void tsct_access_init(struct tsct_access *access)
+void tsct_acl_init(struct tsct_acl *access)
 {
 	access->nr_rules = 0;
 	access->nr_ranges = 1;
@@ -136,9 +136,9 @@ static int compare(const void *a, const void *b)
 }
 
 /* The longest prefix' verdict */
-static bool verdict(const struct tsct_access *access, tsct_u128 at)
+static bool verdict(const struct tsct_acl *access, tsct_u128 at)
 {
-	const struct tsct_rule *rule, *best = NULL;
+	const struct tsct_acl_rule *rule, *best = NULL;
 	unsigned int i;
 
 	for (i = 0; i < access->nr_rules; i++) {
@@ -151,7 +151,7 @@ static bool verdict(const struct tsct_access *access, tsct_u128 at)
 }
 
 /* A verdict only changes where a rule begins, or behind where it ends. */
-static void make_ranges(struct tsct_access *access)
+static void make_ranges(struct tsct_acl *access)
 {
 	struct tsct_range *range = access->ranges;
 	unsigned int i, n = 1;
@@ -173,9 +173,9 @@ static void make_ranges(struct tsct_access *access)
 	}
 }
 
-int tsct_access_rule(struct tsct_access *access, const char *prefix, bool allow)
+int tsct_acl_add_rule(struct tsct_acl *access, const char *prefix, bool allow)
 {
-	struct tsct_rule rule;
+	struct tsct_acl_rule rule;
 	unsigned int i;
 
 	if (parse_rule(prefix, &rule))
@@ -194,7 +194,7 @@ int tsct_access_rule(struct tsct_access *access, const char *prefix, bool allow)
 	return 0;
 }
 
-bool tsct_access_allows(const struct tsct_access *access, const __u8 ip[16])
+bool tsct_acl_allows(const struct tsct_acl *access, const __u8 ip[16])
 {
 	unsigned int low = 0, high = access->nr_ranges, middle;
 	tsct_u128 at = tsct_ip_number(ip);

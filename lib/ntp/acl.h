@@ -9,7 +9,7 @@
 
 #include "ratelimit.h"
 
-struct tsct_rule {
+struct tsct_acl_rule {
 	tsct_u128 first, last;	/* addresses as numbers */
 	unsigned int bits;	/* of its prefix */
 	bool allow;
@@ -21,15 +21,15 @@ struct tsct_range {
 	bool allow;
 };
 
-struct tsct_access {
+struct tsct_acl {
 	unsigned int nr_rules, nr_ranges;
-	struct tsct_rule rules[TSCT_RULES_MAX];
+	struct tsct_acl_rule rules[TSCT_RULES_MAX];
 	struct tsct_range ranges[2 * TSCT_RULES_MAX + 1];
 };
 
-void tsct_access_init(struct tsct_access *access);	/* nobody */
-int tsct_access_rule(struct tsct_access *access, const char *prefix, bool allow);
-bool tsct_access_allows(const struct tsct_access *access, const __u8 ip[16]);
+void tsct_acl_init(struct tsct_acl *access);	/* nobody */
+int tsct_acl_add_rule(struct tsct_acl *access, const char *prefix, bool allow);
+bool tsct_acl_allows(const struct tsct_acl *access, const __u8 ip[16]);
 
 static inline tsct_u128 tsct_ip_number(const __u8 ip[16])
 {

@@ -79,13 +79,13 @@ static void draw(const __u64 random[2], __u64 *xmit, __u64 *nonce)
 
 static size_t build(const struct tsct_client *client,
 		    const struct tsct_keys *keys, struct tsct_ntp_packet *packet,
-		    const struct tsct_ext *ext, __u64 nonce, void *bytes)
+		    const struct tsct_extension *ext, __u64 nonce, void *bytes)
 {
 	size_t len;
 
 	if (!plain(client)) {
 		packet->has_ext = true;
-		packet->ext = (struct tsct_ext) {
+		packet->ext = (struct tsct_extension) {
 			.node = client->options.node,
 			.host = client->options.host,
 			.nonce = nonce,
@@ -118,7 +118,7 @@ static void open_one(struct tsct_client *client,
 }
 
 static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
-		      const __u64 random[2], const struct tsct_ext *ext,
+		      const __u64 random[2], const struct tsct_extension *ext,
 		      bool follows, void *bytes)
 {
 	struct tsct_ntp_packet packet = {
@@ -155,7 +155,7 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 
 size_t tsct_client_request(struct tsct_client *client,
 			   const struct tsct_keys *keys, const __u64 random[2],
-			   const struct tsct_ext *ext, void *bytes)
+			   const struct tsct_extension *ext, void *bytes)
 {
 	return request(client, keys, random, ext, false, bytes);
 }
@@ -163,13 +163,13 @@ size_t tsct_client_request(struct tsct_client *client,
 /* RFC 9769 has one at a time, and so do most servers that know only RFC 5905. */
 size_t tsct_client_follow(struct tsct_client *client,
 			  const struct tsct_keys *keys, const __u64 random[2],
-			  const struct tsct_ext *ext, void *bytes)
+			  const struct tsct_extension *ext, void *bytes)
 {
 	return request(client, keys, random, ext, !plain(client), bytes);
 }
 
 /* The kernel's stamp came after the answer did. */
-static void sent_late(struct tsct_client *client, struct tsct_stamp t1)
+static void sent_late(struct tsct_client *client, struct tsct_packet_time t1)
 {
 	struct tsct_exchange x = client->pending;
 	__s64 error = (__s64)x.local_error + t1.error;
@@ -184,7 +184,7 @@ static void sent_late(struct tsct_client *client, struct tsct_stamp t1)
 }
 
 /* Not before we gave it to the kernel, and once */
-static void sent_in_time(struct tsct_client_open *one, struct tsct_stamp t1)
+static void sent_in_time(struct tsct_client_open *one, struct tsct_packet_time t1)
 {
 	__s64 error = (__s64)one->t1.error + t1.error;
 
@@ -196,7 +196,7 @@ static void sent_in_time(struct tsct_client_open *one, struct tsct_stamp t1)
 }
 
 void tsct_client_sent(struct tsct_client *client, __u32 number,
-		      struct tsct_stamp t1)
+		      struct tsct_packet_time t1)
 {
 	unsigned int i;
 
@@ -342,14 +342,14 @@ static void set_back(struct tsct_client *client,
 
 enum tsct_client_result
 tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
-		  const void *bytes, size_t len, struct tsct_stamp t4,
+		  const void *bytes, size_t len, struct tsct_packet_time t4,
 		  __s64 near_ns, struct tsct_exchange ret_x[2],
 		  unsigned int *ret_nr)
 {
 	struct tsct_client_answer a = {
 		.bytes = bytes, .len = len, .t4 = t4, .near_ns = near_ns,
 	};
-	enum tsct_client_result result = tsct_client_judge(client, keys, &a);
+	enum tsct_client_result result = tsct_client_check_answer(client, keys, &a);
 
 	*ret_nr = 0;
 	client->counts[result]++;
@@ -378,7 +378,7 @@ bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x)
 
 /* ---- hints --------------------------------------------------------------- */
 
-bool tsct_client_hinted(struct tsct_client *client,
+bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us)
 {

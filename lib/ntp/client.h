@@ -35,7 +35,7 @@ struct tsct_client_options {
 };
 
 /* A counter reading and how well it is known; kernel: by its stamp of the packet */
-struct tsct_stamp {
+struct tsct_packet_time {
 	__u64 ticks;
 	__u32 error;
 	bool kernel;
@@ -51,7 +51,7 @@ struct tsct_remote {
 	__u32 status;
 	__u16 depth;
 	bool has_line;		/* else the other's counter is ns of its clock, */
-	struct tsct_remote_line line;	/* by this line, whose error and growth
+	struct tsct_remote_params line;	/* by this line, whose error and growth
 				 * are root distance and 15 ppm */
 	bool shared;		/* its counter is ours: its line, as it stands, is
 				 * in our ticks, and needs no exchange */
@@ -98,7 +98,7 @@ struct tsct_client_open {
 	__u32 joined;		/* session that it is part of */
 	bool follows;		/* right behind the one before */
 	bool has_t1;
-	struct tsct_stamp t1;
+	struct tsct_packet_time t1;
 	__u64 nonce, xmit;
 	__u64 rcv, org;		/* plain interleaved: receive and origin of it */
 };
@@ -170,12 +170,12 @@ void tsct_client_disrupt(struct tsct_client *client);
  */
 size_t tsct_client_request(struct tsct_client *client,
 			   const struct tsct_keys *keys, const __u64 random[2],
-			   const struct tsct_ext *ext, void *bytes);
+			   const struct tsct_extension *ext, void *bytes);
 size_t tsct_client_follow(struct tsct_client *client,
 			  const struct tsct_keys *keys, const __u64 random[2],
-			  const struct tsct_ext *ext, void *bytes);
+			  const struct tsct_extension *ext, void *bytes);
 void tsct_client_sent(struct tsct_client *client, __u32 number,
-		      struct tsct_stamp t1);
+		      struct tsct_packet_time t1);
 static inline bool tsct_client_waits(const struct tsct_client *client)
 {
 	return client->nr_open > 0;
@@ -194,24 +194,24 @@ static inline bool tsct_client_waits(const struct tsct_client *client)
  */
 enum tsct_client_result
 tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
-		  const void *bytes, size_t len, struct tsct_stamp t4,
+		  const void *bytes, size_t len, struct tsct_packet_time t4,
 		  __s64 near_ns, struct tsct_exchange ret_x[2],
 		  unsigned int *ret_nr);
 bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x);
 
 /*
- * tsct_client_hinted - is a datagram a master's hint, and when to follow it?
+ * tsct_client_poll_requested - is a datagram a master's hint, and when to follow it?
  * @ret_at_us: now, or 100 ms after the last one, which may be ahead
  *
  * With the right MAC where a key is set, of the node that answered last. It makes
  * us ask; nothing that it says is believed.
  */
 #define TSCT_HINT_US	100000
-bool tsct_client_hinted(struct tsct_client *client,
+bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us);
 
 /* In words, for logs: "the MAC is wrong: compare the keys on both sides" */
-const char *tsct_client_why(enum tsct_client_result result);
+const char *tsct_client_result_text(enum tsct_client_result result);
 
 #endif /* TSCT_SYNC_CLIENT_H */

@@ -149,7 +149,7 @@ static enum tsct_client_result read_plain(const struct tsct_client *client,
 static void field_remote(const struct tsct_client *client,
 			 struct tsct_client_answer *a)
 {
-	const struct tsct_ext *ext = &a->packet.ext;
+	const struct tsct_extension *ext = &a->packet.ext;
 
 	a->remote = (struct tsct_remote) {
 		.node = ext->node,
@@ -186,7 +186,7 @@ static bool knows_time(const struct tsct_remote *remote)
 static enum tsct_client_result read_field(const struct tsct_client *client,
 					  struct tsct_client_answer *a)
 {
-	const struct tsct_ext *ext = &a->packet.ext;
+	const struct tsct_extension *ext = &a->packet.ext;
 
 	if (!a->packet.has_ext)
 		return TSCT_CLIENT_NO_FIELD;
@@ -270,7 +270,7 @@ static bool overlaps(const struct tsct_client *client,
 static bool better(const struct tsct_client *client,
 		   struct tsct_client_answer *a, struct tsct_exchange *x)
 {
-	const struct tsct_ext *ext = &a->packet.ext;
+	const struct tsct_extension *ext = &a->packet.ext;
 
 	if (a->interleaved) {
 		if (client->open[a->nr].org != client->pending_nonce)
@@ -352,7 +352,7 @@ static enum tsct_client_result stamps(const struct tsct_client *client,
 }
 
 enum tsct_client_result
-tsct_client_judge(const struct tsct_client *client,
+tsct_client_check_answer(const struct tsct_client *client,
 		  const struct tsct_keys *keys, struct tsct_client_answer *a)
 {
 	enum tsct_client_result result;

@@ -9,7 +9,7 @@
 struct tsct_client_answer {
 	const void *bytes;
 	size_t len;
-	struct tsct_stamp t4;
+	struct tsct_packet_time t4;
 	__s64 near_ns;
 
 	struct tsct_ntp_packet packet;
@@ -25,7 +25,7 @@ struct tsct_client_answer {
 
 /* Whether the answer is to be believed; looks at the client and changes nothing. */
 enum tsct_client_result
-tsct_client_judge(const struct tsct_client *client,
+tsct_client_check_answer(const struct tsct_client *client,
 		  const struct tsct_keys *keys, struct tsct_client_answer *a);
 
 /* Can an exchange be? @mult: of the other's counter */

@@ -50,7 +50,7 @@ static const char *const why[TSCT_CLIENT_NR] = {
 		"other follow nobody",
 };
 
-const char *tsct_client_why(enum tsct_client_result result)
+const char *tsct_client_result_text(enum tsct_client_result result)
 {
 	if ((unsigned int)result >= TSCT_CLIENT_NR)
 		return "unknown";

@@ -7,37 +7,37 @@
 
 _Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "tickets have room");
 
-void tsct_talkers_init(struct tsct_talkers *talkers, __u64 seed)
+void tsct_client_table_init(struct tsct_client_table *talkers, __u64 seed)
 {
 	memset(talkers, 0, sizeof(*talkers));
-	talkers->seed = tsct_mix(seed);
+	talkers->seed = tsct_hash64(seed);
 	memset(talkers->heads, 0xff, sizeof(talkers->heads));
 	memset(talkers->list, 0xff, sizeof(talkers->list));
 }
 
-static __u16 *head(struct tsct_talkers *talkers,
-		   const struct tsct_talker_key *key)
+static __u16 *head(struct tsct_client_table *talkers,
+		   const struct tsct_client_entry_key *key)
 {
 	__u64 high, low, hash = talkers->seed;
 
 	memcpy(&high, key->from.ip, 8);
 	memcpy(&low, key->from.ip + 8, 8);
-	hash = tsct_mix(hash ^ low);
-	hash = tsct_mix(hash ^ high);
-	hash = tsct_mix(hash ^ key->node);
-	hash = tsct_mix(hash ^ ((__u64)key->from.scope << 32 | key->key_id));
+	hash = tsct_hash64(hash ^ low);
+	hash = tsct_hash64(hash ^ high);
+	hash = tsct_hash64(hash ^ key->node);
+	hash = tsct_hash64(hash ^ ((__u64)key->from.scope << 32 | key->key_id));
 	return &talkers->heads[hash % TSCT_RESPONDER_CLIENTS];
 }
 
-static bool same(const struct tsct_talker_key *a,
-		 const struct tsct_talker_key *b)
+static bool same(const struct tsct_client_entry_key *a,
+		 const struct tsct_client_entry_key *b)
 {
 	return a->node == b->node && a->key_id == b->key_id &&
 		tsct_address_same(&a->from, &b->from);
 }
 
-struct tsct_talker *tsct_talkers_find(struct tsct_talkers *talkers,
-				      const struct tsct_talker_key *key)
+struct tsct_client_entry *tsct_client_table_find(struct tsct_client_table *talkers,
+				      const struct tsct_client_entry_key *key)
 {
 	__u16 at = *head(talkers, key);
 
@@ -48,7 +48,7 @@ struct tsct_talker *tsct_talkers_find(struct tsct_talkers *talkers,
 
 /* ---- lists --------------------------------------------------------------- */
 
-static void take_out(struct tsct_talkers *talkers, struct tsct_talker *talker)
+static void take_out(struct tsct_client_table *talkers, struct tsct_client_entry *talker)
 {
 	unsigned int list = talker->member;
 
@@ -62,7 +62,7 @@ static void take_out(struct tsct_talkers *talkers, struct tsct_talker *talker)
 		talkers->talker[talker->after].before = talker->before;
 }
 
-static void put_first(struct tsct_talkers *talkers, struct tsct_talker *talker)
+static void put_first(struct tsct_client_table *talkers, struct tsct_client_entry *talker)
 {
 	__u16 at = (__u16)(talker - talkers->talker);
 	unsigned int list = talker->member;
@@ -76,7 +76,7 @@ static void put_first(struct tsct_talkers *talkers, struct tsct_talker *talker)
 		talkers->talker[talker->after].before = at;
 }
 
-static void forget_hash(struct tsct_talkers *talkers, struct tsct_talker *talker)
+static void forget_hash(struct tsct_client_table *talkers, struct tsct_client_entry *talker)
 {
 	__u16 *at = head(talkers, &talker->key);
 
@@ -86,9 +86,9 @@ static void forget_hash(struct tsct_talkers *talkers, struct tsct_talker *talker
 }
 
 /* A place never used, or a stranger's, or, for a member, another member's */
-static struct tsct_talker *make_room(struct tsct_talkers *talkers, bool member)
+static struct tsct_client_entry *make_room(struct tsct_client_table *talkers, bool member)
 {
-	struct tsct_talker *talker;
+	struct tsct_client_entry *talker;
 	__u16 at;
 
 	if (talkers->nr < TSCT_RESPONDER_CLIENTS)
@@ -104,11 +104,11 @@ static struct tsct_talker *make_room(struct tsct_talkers *talkers, bool member)
 	return talker;
 }
 
-struct tsct_talker *tsct_talkers_meet(struct tsct_talkers *talkers,
-				      const struct tsct_talker_key *key,
+struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *talkers,
+				      const struct tsct_client_entry_key *key,
 				      bool member)
 {
-	struct tsct_talker *talker = tsct_talkers_find(talkers, key);
+	struct tsct_client_entry *talker = tsct_client_table_find(talkers, key);
 	__u16 *chain;
 	__u32 ticket;
 
@@ -123,7 +123,7 @@ struct tsct_talker *tsct_talkers_meet(struct tsct_talkers *talkers,
 		return NULL;
 	/* Tickets of who was here before go on: none of his is taken for ours. */
 	ticket = talker->ticket;
-	*talker = (struct tsct_talker) {
+	*talker = (struct tsct_client_entry) {
 		.key = *key, .member = member, .ticket = ticket,
 	};
 	chain = head(talkers, key);
@@ -135,8 +135,8 @@ struct tsct_talker *tsct_talkers_meet(struct tsct_talkers *talkers,
 
 /* ---- tickets ------------------------------------------------------------- */
 
-__u32 tsct_talkers_ticket(struct tsct_talkers *talkers,
-			  struct tsct_talker *talker)
+__u32 tsct_client_table_ticket(struct tsct_client_table *talkers,
+			  struct tsct_client_entry *talker)
 {
 	__u32 count = (talker->ticket >> INDEX_BITS) + 1;
 
@@ -147,9 +147,9 @@ __u32 tsct_talkers_ticket(struct tsct_talkers *talkers,
 	return talker->ticket;
 }
 
-struct tsct_talker *tsct_talkers_of(struct tsct_talkers *talkers, __u32 ticket)
+struct tsct_client_entry *tsct_client_table_of(struct tsct_client_table *talkers, __u32 ticket)
 {
-	struct tsct_talker *talker =
+	struct tsct_client_entry *talker =
 		&talkers->talker[ticket % TSCT_RESPONDER_CLIENTS];
 
 	return ticket >> INDEX_BITS && talker->ticket == ticket ? talker : NULL;

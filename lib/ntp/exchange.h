@@ -39,7 +39,7 @@ struct tsct_exchange {
 #define TSCT_NS_MULT	(1ULL << TSCT_CLOCK_SHIFT)
 
 /* What a line of another node's makes of its counter; see abi_clock.h. */
-struct tsct_remote_line {
+struct tsct_remote_params {
 	__u64 base;		/* of its counter */
 	__s64 base_ns;		/* cluster time there */
 	__u64 mult;		/* 2^-56 ns per count */

@@ -3,7 +3,7 @@
 #include "byteorder.h"
 #include "extension_field.h"
 
-static void put_line(const struct tsct_remote_line *line, __u8 *at)
+static void put_line(const struct tsct_remote_params *line, __u8 *at)
 {
 	put64(at + TSCT_EXT_AT_BASE, line->base);
 	put64(at + TSCT_EXT_AT_BASE_NS, (__u64)line->base_ns);
@@ -13,7 +13,7 @@ static void put_line(const struct tsct_remote_line *line, __u8 *at)
 	put64(at + TSCT_EXT_AT_GROWTH, line->growth);
 }
 
-static void get_line(struct tsct_remote_line *line, const __u8 *at)
+static void get_line(struct tsct_remote_params *line, const __u8 *at)
 {
 	line->base = get64(at + TSCT_EXT_AT_BASE);
 	line->base_ns = (__s64)get64(at + TSCT_EXT_AT_BASE_NS);
@@ -25,7 +25,7 @@ static void get_line(struct tsct_remote_line *line, const __u8 *at)
 
 /* What is reserved, and a line that is none, goes out as zeros whatever is in
  * the structure: nobody learns from it what we did not mean to tell. */
-void tsct_ext_put(const struct tsct_ext *ext, __u8 *at)
+void tsct_ext_put(const struct tsct_extension *ext, __u8 *at)
 {
 	memset(at, 0, TSCT_EXT_SIZE);
 	put16(at + TSCT_EXT_AT_TYPE, TSCT_EXT_TYPE);
@@ -52,7 +52,7 @@ void tsct_ext_put(const struct tsct_ext *ext, __u8 *at)
 		put_line(&ext->line, at);
 }
 
-void tsct_ext_get(struct tsct_ext *ext, const __u8 *at)
+void tsct_ext_get(struct tsct_extension *ext, const __u8 *at)
 {
 	memset(ext, 0, sizeof(*ext));
 	ext->flags = get16(at + TSCT_EXT_AT_FLAGS);
@@ -75,7 +75,7 @@ void tsct_ext_get(struct tsct_ext *ext, const __u8 *at)
 		get_line(&ext->line, at);
 }
 
-void tsct_missing_put(const char *missing, __u8 *at)
+void tsct_ext_missing_put(const char *missing, __u8 *at)
 {
 	memset(at, 0, TSCT_MISSING_SIZE);
 	put16(at + TSCT_EXT_AT_TYPE, TSCT_MISSING_TYPE);
@@ -85,7 +85,7 @@ void tsct_missing_put(const char *missing, __u8 *at)
 	       strnlen(missing, TSCT_MISSING_TEXT));
 }
 
-void tsct_missing_get(char *missing, const __u8 *at)
+void tsct_ext_missing_get(char *missing, const __u8 *at)
 {
 	const __u8 *from = at + TSCT_MISSING_SIZE - TSCT_MISSING_TEXT;
 	size_t i;

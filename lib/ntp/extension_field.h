@@ -42,15 +42,15 @@ enum tsct_ext_at {
 #define TSCT_EXT_MAGIC		0x54534354
 
 /* @at: TSCT_EXT_SIZE bytes, all of which are set */
-void tsct_ext_put(const struct tsct_ext *ext, __u8 *at);
-void tsct_ext_get(struct tsct_ext *ext, const __u8 *at);
+void tsct_ext_put(const struct tsct_extension *ext, __u8 *at);
+void tsct_ext_get(struct tsct_extension *ext, const __u8 *at);
 
 /*
  * The other field of ours: type, length, magic, and text that ends in zeros. What
  * is no printable ASCII is a question mark: it is shown to people, in logs.
  * @missing: TSCT_MISSING_TEXT + 1 bytes
  */
-void tsct_missing_put(const char *missing, __u8 *at);
-void tsct_missing_get(char *missing, const __u8 *at);
+void tsct_ext_missing_put(const char *missing, __u8 *at);
+void tsct_ext_missing_get(char *missing, const __u8 *at);
 
 #endif /* TSCT_SYNC_EXT_H */

@@ -116,7 +116,7 @@ static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 	if (len != TSCT_MISSING_SIZE)
 		return "its field of who is missing is not 128 bytes long";
 	packet->has_missing = true;
-	tsct_missing_get(packet->missing, at);
+	tsct_ext_missing_get(packet->missing, at);
 	return NULL;
 }
 
@@ -234,7 +234,7 @@ size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes)
 	len += TSCT_EXT_SIZE;
 	if (!packet->has_missing)
 		return len;
-	tsct_missing_put(packet->missing, (__u8 *)bytes + len);
+	tsct_ext_missing_put(packet->missing, (__u8 *)bytes + len);
 	return len + TSCT_MISSING_SIZE;
 }
 

@@ -36,7 +36,7 @@ __u64 tsct_ntp_short_ns(__u32 value);
 #define TSCT_EXT_VERSION	1
 #define TSCT_EXT_SIZE		160	/* with its 4 bytes of type and length */
 
-/* struct tsct_ext.flags */
+/* struct tsct_extension.flags */
 #define TSCT_EXT_REPLY		0x1
 #define TSCT_EXT_HINT		0x2	/* "ask me now"; all but ids is zero */
 #define TSCT_EXT_LINE		0x4	/* line is one */
@@ -48,7 +48,7 @@ __u64 tsct_ntp_short_ns(__u32 value);
 #define TSCT_EXT_ARRIVED	0x100	/* request: all callers here are waiting */
 #define TSCT_EXT_RELEASED	0x200	/* reply: all members have arrived */
 
-struct tsct_ext {
+struct tsct_extension {
 	__u16 flags;
 	__u16 depth;		/* hops to the master; 0: I am it */
 	__u32 status;		/* TSCT_STATUS_* of the sender's cluster time */
@@ -67,7 +67,7 @@ struct tsct_ext {
 	__u32 turn_us;		/* reply: wait as long before the next */
 	__u32 barrier;		/* number of the collective that is meant */
 	__u32 reserved;		/* never sent, always read as 0 */
-	struct tsct_remote_line line;	/* reply: the sender's */
+	struct tsct_remote_params line;	/* reply: the sender's */
 };
 
 /* ---- who is missing ------------------------------------------------------- */
@@ -88,7 +88,7 @@ struct tsct_ntp_packet {
 	tsct_ntp_stamp reference, origin, receive, transmit;
 	bool has_ext;		/* of versions before 4: never */
 	__u16 ext_version;	/* parsed: of the field; 0: there is none */
-	struct tsct_ext ext;
+	struct tsct_extension ext;
 	bool has_missing;	/* only beside ext */
 	char missing[TSCT_MISSING_TEXT + 1];	/* parsed: printable ASCII */
 	bool has_mac;

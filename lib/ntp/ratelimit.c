@@ -34,15 +34,15 @@ struct child {
 	bool anywhere;		/* its address is not known */
 };
 
-struct tsct_guard {
+struct tsct_ratelimit {
 	__u32 leak;
 	struct limit strangers, trusted;
 	__u64 seed, random;
-	struct tsct_access access;
+	struct tsct_acl access;
 	unsigned int nr_children;
 	struct child children[TSCT_CHILDREN_MAX];	/* by compare() */
-	struct bucket buckets[TSCT_GUARD_BUCKETS];
-	struct member members[TSCT_GUARD_MEMBERS];
+	struct bucket buckets[TSCT_RATELIMIT_BUCKETS];
+	struct member members[TSCT_RATELIMIT_MEMBERS];
 };
 
 static struct limit limit_of(__u32 interval_us, __u32 burst, __u32 otherwise)
@@ -53,10 +53,10 @@ static struct limit limit_of(__u32 interval_us, __u32 burst, __u32 otherwise)
 	};
 }
 
-struct tsct_guard *tsct_guard_new(const struct tsct_guard_options *options,
+struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed)
 {
-	struct tsct_guard *guard = calloc(1, sizeof(*guard));
+	struct tsct_ratelimit *guard = calloc(1, sizeof(*guard));
 	unsigned int i;
 
 	if (!guard)
@@ -67,22 +67,22 @@ struct tsct_guard *tsct_guard_new(const struct tsct_guard_options *options,
 				  options->member_interval_us :
 				  MEMBER_INTERVAL_US,
 				  options->member_burst, MEMBER_BURST);
-	guard->seed = tsct_mix(seed);
-	guard->random = tsct_mix(~seed);
-	tsct_access_init(&guard->access);
-	for (i = 0; i < TSCT_GUARD_BUCKETS; i++)
+	guard->seed = tsct_hash64(seed);
+	guard->random = tsct_hash64(~seed);
+	tsct_acl_init(&guard->access);
+	for (i = 0; i < TSCT_RATELIMIT_BUCKETS; i++)
 		guard->buckets[i].level_us = guard->strangers.full_us;
 	return guard;
 }
 
-void tsct_guard_free(struct tsct_guard *guard)
+void tsct_ratelimit_free(struct tsct_ratelimit *guard)
 {
 	free(guard);
 }
 
-int tsct_guard_rule(struct tsct_guard *guard, const char *prefix, bool allow)
+int tsct_ratelimit_rule(struct tsct_ratelimit *guard, const char *prefix, bool allow)
 {
-	return tsct_access_rule(&guard->access, prefix, allow);
+	return tsct_acl_add_rule(&guard->access, prefix, allow);
 }
 
 /* ---- children ------------------------------------------------------------ */
@@ -96,7 +96,7 @@ static int compare(const struct child *child, const struct tsct_address *to)
 }
 
 /* The first that is not before @to */
-static unsigned int find(const struct tsct_guard *guard,
+static unsigned int find(const struct tsct_ratelimit *guard,
 			 const struct tsct_address *to)
 {
 	unsigned int low = 0, high = guard->nr_children, middle;
@@ -117,7 +117,7 @@ static bool same(const struct child *child, const struct tsct_address *from)
 					 child->address.scope == from->scope);
 }
 
-int tsct_guard_child(struct tsct_guard *guard,
+int tsct_ratelimit_child(struct tsct_ratelimit *guard,
 		     const struct tsct_address *address, __u32 key_id)
 {
 	struct child child = { .key_id = key_id, .anywhere = !address };
@@ -136,7 +136,7 @@ int tsct_guard_child(struct tsct_guard *guard,
 }
 
 /* Is that key bound to addresses? Asked only of requests whose MAC is right. */
-static bool bound(const struct tsct_guard *guard, __u32 key_id)
+static bool bound(const struct tsct_ratelimit *guard, __u32 key_id)
 {
 	bool ret = false;
 	unsigned int i;
@@ -151,7 +151,7 @@ static bool bound(const struct tsct_guard *guard, __u32 key_id)
 	return ret;
 }
 
-int tsct_guard_key(const struct tsct_guard *guard,
+int tsct_ratelimit_key(const struct tsct_ratelimit *guard,
 		   const struct tsct_address *from, __u32 key_id)
 {
 	bool keys = false;
@@ -170,7 +170,7 @@ int tsct_guard_key(const struct tsct_guard *guard,
 	return key_id && bound(guard, key_id) ? -EKEYREJECTED : 0;
 }
 
-static bool is_child(const struct tsct_guard *guard,
+static bool is_child(const struct tsct_ratelimit *guard,
 		     const struct tsct_address *from)
 {
 	unsigned int i;
@@ -182,32 +182,32 @@ static bool is_child(const struct tsct_guard *guard,
 	return false;
 }
 
-bool tsct_guard_allows(const struct tsct_guard *guard,
+bool tsct_ratelimit_allows(const struct tsct_ratelimit *guard,
 		       const struct tsct_address *from)
 {
-	return tsct_access_allows(&guard->access, from->ip) ||
+	return tsct_acl_allows(&guard->access, from->ip) ||
 		(guard->nr_children && is_child(guard, from));
 }
 
 /* ---- buckets ------------------------------------------------------------- */
 
-static __u64 hash(const struct tsct_guard *guard,
+static __u64 hash(const struct tsct_ratelimit *guard,
 		  const struct tsct_address *address)
 {
 	__u64 high, low;
 
 	memcpy(&high, address->ip, 8);
 	memcpy(&low, address->ip + 8, 8);
-	return tsct_mix(tsct_mix(tsct_mix(guard->seed ^ low) ^ high) ^
+	return tsct_hash64(tsct_hash64(tsct_hash64(guard->seed ^ low) ^ high) ^
 			address->scope);
 }
 
 /* A member's, or that of the one of its set who has been silent for the longest */
-static struct bucket *of_member(struct tsct_guard *guard,
+static struct bucket *of_member(struct tsct_ratelimit *guard,
 				const struct tsct_address *from)
 {
 	unsigned int set = (unsigned int)(hash(guard, from) %
-		(TSCT_GUARD_MEMBERS / WAYS));
+		(TSCT_RATELIMIT_MEMBERS / WAYS));
 	struct member *member = &guard->members[set * WAYS];
 	struct member *oldest = member, *end = member + WAYS;
 
@@ -227,17 +227,17 @@ static struct bucket *of_member(struct tsct_guard *guard,
 }
 
 /* Nobody can tell which of those who come too often is answered. */
-static bool leaks(struct tsct_guard *guard)
+static bool leaks(struct tsct_ratelimit *guard)
 {
 	__u32 leak = guard->leak;
 
 	if (!leak || leak > 31)
 		return false;
 	guard->random++;
-	return !(tsct_mix(guard->random ^ guard->seed) >> (64 - leak));
+	return !(tsct_hash64(guard->random ^ guard->seed) >> (64 - leak));
 }
 
-bool tsct_guard_take(struct tsct_guard *guard, const struct tsct_address *from,
+bool tsct_ratelimit_take(struct tsct_ratelimit *guard, const struct tsct_address *from,
 		     bool trusted, __u64 now_us)
 {
 	const struct limit *limit = trusted ? &guard->trusted :
@@ -247,7 +247,7 @@ bool tsct_guard_take(struct tsct_guard *guard, const struct tsct_address *from,
 	if (!guard->strangers.interval_us)
 		return true;
 	bucket = trusted ? of_member(guard, from) :
-		&guard->buckets[hash(guard, from) % TSCT_GUARD_BUCKETS];
+		&guard->buckets[hash(guard, from) % TSCT_RATELIMIT_BUCKETS];
 	/* Time that went backwards fills nothing. */
 	if (now_us > bucket->last_us) {
 		bucket->level_us += now_us - bucket->last_us;

@@ -9,7 +9,7 @@
  * gets a fresh one for being new: who fakes a million addresses gets no more
  * answers than the table has buckets. Members have a table of their own.
  *
- * Nothing is allocated after tsct_guard_new(); a look at the rules is a binary
+ * Nothing is allocated after tsct_ratelimit_new(); a look at the rules is a binary
  * search, a bucket one place in memory.
  */
 #ifndef TSCT_SYNC_GUARD_H
@@ -25,11 +25,11 @@ struct tsct_address {
 };
 
 #define TSCT_RULES_MAX		256
-#define TSCT_GUARD_BUCKETS	4096	/* of strangers */
-#define TSCT_GUARD_MEMBERS	2048	/* buckets of trusted ones */
+#define TSCT_RATELIMIT_BUCKETS	4096	/* of strangers */
+#define TSCT_RATELIMIT_MEMBERS	2048	/* buckets of trusted ones */
 #define TSCT_CHILDREN_MAX	1024
 
-struct tsct_guard_options {
+struct tsct_ratelimit_options {
 	__u32 interval_us;	/* a token every so often, per address; 0: no limit */
 	__u32 burst;		/* tokens at most; 0: 1 */
 	__u32 member_interval_us;	/* the same of members, who ask as fast */
@@ -39,48 +39,48 @@ struct tsct_guard_options {
 				 * 0, or more than 31: none */
 };
 
-struct tsct_guard;
+struct tsct_ratelimit;
 
 /* NULL: no memory. @seed: nobody can guess it. */
-struct tsct_guard *tsct_guard_new(const struct tsct_guard_options *options,
+struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed);
-void tsct_guard_free(struct tsct_guard *guard);	/* NULL is fine */
+void tsct_ratelimit_free(struct tsct_ratelimit *guard);	/* NULL is fine */
 
 /*
- * tsct_guard_rule - "10.0.0.0/8", "fd00::/8", "192.0.2.1", "all"
+ * tsct_ratelimit_rule - "10.0.0.0/8", "fd00::/8", "192.0.2.1", "all"
  *
  * A rule for the same prefix takes the place of the one before. "all" is every
  * address, 0.0.0.0/0 every one of IPv4. 0; -EINVAL: not a prefix, or bits are set
  * behind its length (10.1.2.3/8: which of the two was meant?); -E2BIG: more than
  * TSCT_RULES_MAX.
  */
-int tsct_guard_rule(struct tsct_guard *guard, const char *prefix, bool allow);
+int tsct_ratelimit_rule(struct tsct_ratelimit *guard, const char *prefix, bool allow);
 
 /*
- * tsct_guard_child - a configured child: allowed whatever rules say, trusted
+ * tsct_ratelimit_child - a configured child: allowed whatever rules say, trusted
  * @address: NULL: it may come from anywhere that is allowed, with its key
  * @key_id: it has to use; 0: none
  *
  * A key of children with addresses is refused from any other address. Several
  * children may share an address: with any of their keys. -E2BIG: too many.
  */
-int tsct_guard_child(struct tsct_guard *guard,
+int tsct_ratelimit_child(struct tsct_ratelimit *guard,
 		     const struct tsct_address *address, __u32 key_id);
 
 /*
- * tsct_guard_key - may a request from there use that key (0: none)?
+ * tsct_ratelimit_key - may a request from there use that key (0: none)?
  * Returns 1: it is a configured child; 0: nothing is configured about either;
  * -ENOKEY: that address has to use a key; -EKEYREJECTED: another key, or this key
  * is somebody else's.
  */
-int tsct_guard_key(const struct tsct_guard *guard,
+int tsct_ratelimit_key(const struct tsct_ratelimit *guard,
 		   const struct tsct_address *from, __u32 key_id);
 
-bool tsct_guard_allows(const struct tsct_guard *guard,
+bool tsct_ratelimit_allows(const struct tsct_ratelimit *guard,
 		       const struct tsct_address *from);
 /* Takes a token; false: too often. Known members are asked with @trusted: their
  * bucket is larger, their own, and never given to a stranger. */
-bool tsct_guard_take(struct tsct_guard *guard, const struct tsct_address *from,
+bool tsct_ratelimit_take(struct tsct_ratelimit *guard, const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
 
 /* Text to address and back; port stays. Interfaces behind % by number only (names

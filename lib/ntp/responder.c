@@ -16,7 +16,7 @@ struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 		return NULL;
 	responder->ops = *ops;
 	/* Strangers who know it could only find each other. */
-	tsct_talkers_init(&responder->talkers, ops->now(ops->ctx));
+	tsct_client_table_init(&responder->talkers, ops->now(ops->ctx));
 	return responder;
 }
 
@@ -26,7 +26,7 @@ void tsct_responder_free(struct tsct_responder *responder)
 }
 
 void tsct_responder_use(struct tsct_responder *responder,
-			const struct tsct_keys *keys, struct tsct_guard *guard)
+			const struct tsct_keys *keys, struct tsct_ratelimit *guard)
 {
 	responder->keys = keys;
 	responder->guard = guard;
@@ -39,7 +39,7 @@ const __u64 *tsct_responder_counts(const struct tsct_responder *responder)
 
 void tsct_responder_disrupt(struct tsct_responder *responder)
 {
-	tsct_talkers_init(&responder->talkers, responder->talkers.seed);
+	tsct_client_table_init(&responder->talkers, responder->talkers.seed);
 }
 
 /* ---- is it answered? ----------------------------------------------------- */
@@ -61,7 +61,7 @@ static enum tsct_answer check_key(struct tsct_responder *responder,
 
 	if (packet->has_mac && !tsct_keys_have(responder->keys, packet->key_id))
 		return TSCT_ANSWER_UNKNOWN_KEY;
-	key = tsct_guard_key(responder->guard, request->from,
+	key = tsct_ratelimit_key(responder->guard, request->from,
 			     packet->has_mac ? packet->key_id : 0);
 	if (key == -ENOKEY)
 		return TSCT_ANSWER_NO_MAC;
@@ -95,7 +95,7 @@ static enum tsct_answer check(struct tsct_responder *responder,
 	if (!is_request(request->bytes))
 		return TSCT_ANSWER_NOT_REQUEST;
 	if (!responder->guard ||
-	    !tsct_guard_allows(responder->guard, request->from))
+	    !tsct_ratelimit_allows(responder->guard, request->from))
 		return TSCT_ANSWER_DENIED;
 	if (tsct_ntp_parse(request->bytes, request->len, packet, NULL))
 		return TSCT_ANSWER_MALFORMED;
@@ -105,7 +105,7 @@ static enum tsct_answer check(struct tsct_responder *responder,
 	answer = check_key(responder, request);
 	if (answer)
 		return answer;
-	return tsct_guard_take(responder->guard, request->from, request->member,
+	return tsct_ratelimit_take(responder->guard, request->from, request->member,
 			       guard_us(responder, request)) ?
 		TSCT_ANSWER_SENT : TSCT_ANSWER_LIMITED;
 }
@@ -139,7 +139,7 @@ static void fill_header(const struct tsct_timeline *timeline,
 static void meet(struct tsct_responder *responder, struct tsct_query *request)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;
-	struct tsct_talker_key key = {
+	struct tsct_client_entry_key key = {
 		.from = *request->from,
 		.key_id = packet->has_mac ? packet->key_id : 0,
 		.node = packet->has_ext ? packet->ext.node : 0,
@@ -148,7 +148,7 @@ static void meet(struct tsct_responder *responder, struct tsct_query *request)
 	if (!packet->has_ext && (!packet->receive || packet->version != 4 ||
 				 packet->receive == packet->transmit))
 		return;
-	request->talker = tsct_talkers_meet(&responder->talkers, &key,
+	request->talker = tsct_client_table_meet(&responder->talkers, &key,
 					    request->member);
 }
 
@@ -156,7 +156,7 @@ static size_t finish(struct tsct_responder *responder,
 		     const struct tsct_query *request,
 		     struct tsct_ntp_packet *reply, void *bytes)
 {
-	struct tsct_talker *talker = request->talker;
+	struct tsct_client_entry *talker = request->talker;
 	size_t len;
 
 	if (reply->has_ext && !request->repeat) {
@@ -194,7 +194,7 @@ static size_t answer_to(struct tsct_responder *responder,
 			responder->ops.real_ns(responder->ops.ctx,
 				responder->ops.now(responder->ops.ctx)));
 	} else {
-		tsct_responder_plain(responder, request, &reply);
+		tsct_responder_ntp_only(responder, request, &reply);
 	}
 	return finish(responder, request, &reply, bytes);
 }
@@ -203,7 +203,7 @@ enum tsct_answer
 tsct_responder_answer(struct tsct_responder *responder,
 		      const struct tsct_timeline *timeline,
 		      const struct tsct_address *from, const void *bytes,
-		      size_t len, struct tsct_stamp rx, void *reply,
+		      size_t len, struct tsct_packet_time rx, void *reply,
 		      size_t *ret_len, __u32 *ret_ticket)
 {
 	struct tsct_query request = {
@@ -218,7 +218,7 @@ tsct_responder_answer(struct tsct_responder *responder,
 		if (!*ret_len)
 			answer = TSCT_ANSWER_TOO_LONG;
 		else if (request.talker && !request.again)
-			*ret_ticket = tsct_talkers_ticket(&responder->talkers,
+			*ret_ticket = tsct_client_table_ticket(&responder->talkers,
 							  request.talker);
 	}
 	responder->counts[answer]++;
@@ -226,9 +226,9 @@ tsct_responder_answer(struct tsct_responder *responder,
 }
 
 void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
-			 struct tsct_stamp tx)
+			 struct tsct_packet_time tx)
 {
-	struct tsct_talker *talker = tsct_talkers_of(&responder->talkers,
+	struct tsct_client_entry *talker = tsct_client_table_of(&responder->talkers,
 						     ticket);
 
 	/* Before it was even made is not when it was sent. */
@@ -239,7 +239,7 @@ void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 	talker->has_tx = true;
 }
 
-size_t tsct_responder_hint(const struct tsct_timeline *timeline,
+size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 			   const struct tsct_keys *keys, __u32 key_id,
 			   void *bytes)
 {

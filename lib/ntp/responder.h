@@ -23,7 +23,7 @@ struct tsct_timeline {
 	__u32 epoch, status;
 	__u16 depth;
 	bool has_line;		/* else we do not know the cluster's time */
-	struct tsct_remote_line line;
+	struct tsct_remote_params line;
 	/* For NTP: CLOCK_REALTIME, as our clock page has it */
 	__u8 leap, stratum;	/* stratum over 15 is said as 0: unknown */
 	__s8 precision;
@@ -36,12 +36,12 @@ struct tsct_timeline {
  * no keys are used, an allowed one; never of one that was recorded before. The
  * caller may change what the answer says of sessions and barriers: session,
  * turn_us, barrier and their flags. */
-struct tsct_ask {
+struct tsct_responder_request {
 	const struct tsct_address *from;
 	__u32 key_id;		/* 0: no MAC */
 	bool trusted;		/* he may ask as often as members may, else as
 				 * strangers: guard.h */
-	struct tsct_ext request, *reply;
+	struct tsct_extension request, *reply;
 	/* Who is missing below him, and TSCT_MISSING_TEXT + 1 bytes for who is at
 	 * all; NULL: he did not ask */
 	const char *below;
@@ -57,7 +57,7 @@ struct tsct_responder_ops {
 	/* Time for the guard; NULL: real_ns() of when the request came */
 	__u64 (*now_us)(void *ctx);
 	/* Sessions and barriers: may be NULL */
-	void (*asked)(void *ctx, const struct tsct_ask *ask);
+	void (*asked)(void *ctx, const struct tsct_responder_request *ask);
 };
 
 enum tsct_answer {
@@ -85,10 +85,10 @@ struct tsct_responder;
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops);
 void tsct_responder_free(struct tsct_responder *responder);
 void tsct_responder_use(struct tsct_responder *responder,
-			const struct tsct_keys *keys, struct tsct_guard *guard);
+			const struct tsct_keys *keys, struct tsct_ratelimit *guard);
 const __u64 *tsct_responder_counts(const struct tsct_responder *responder);
 /* In words, for logs */
-const char *tsct_responder_why(enum tsct_answer answer);
+const char *tsct_responder_result_text(enum tsct_answer answer);
 
 /*
  * tsct_responder_answer - what to answer to a datagram
@@ -105,21 +105,21 @@ enum tsct_answer
 tsct_responder_answer(struct tsct_responder *responder,
 		      const struct tsct_timeline *timeline,
 		      const struct tsct_address *from, const void *bytes,
-		      size_t len, struct tsct_stamp rx, void *reply,
+		      size_t len, struct tsct_packet_time rx, void *reply,
 		      size_t *ret_len, __u32 *ret_ticket);
 void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
-			 struct tsct_stamp tx);
+			 struct tsct_packet_time tx);
 
 /* Our counter was disrupted: stamps from before mean nothing any more. */
 void tsct_responder_disrupt(struct tsct_responder *responder);
 
 /*
- * tsct_responder_hint - "ask me now", for a member of ours (tsct_client_hinted())
+ * tsct_responder_request_poll - "ask me now", for a member of ours (tsct_client_poll_requested())
  * @key_id: 0: no MAC
  * @bytes: room for TSCT_NTP_MAX
  * Returns the length, 0: there is no such key.
  */
-size_t tsct_responder_hint(const struct tsct_timeline *timeline,
+size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 			   const struct tsct_keys *keys, __u32 key_id,
 			   void *bytes);
 

@@ -2,11 +2,11 @@
 /* Our field of an answer: what it says, and to whom it may say more. */
 #include "responder_private.h"
 
-static bool had(const struct tsct_talker *talker, __u64 nonce)
+static bool had(const struct tsct_client_entry *talker, __u64 nonce)
 {
 	unsigned int i;
 
-	for (i = 0; i < TSCT_TALKER_PAST; i++)
+	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
 		if (talker->past[i].nonce == nonce)
 			return true;
 	return false;
@@ -20,22 +20,22 @@ static bool had(const struct tsct_talker *talker, __u64 nonce)
  * believed, or everybody would have to ask twice; and a few that say the same, for
  * they were sent before it was answered.
  */
-static bool is_fresh(const struct tsct_talker *talker, __u64 tx)
+static bool is_fresh(const struct tsct_client_entry *talker, __u64 tx)
 {
 	unsigned int i, alike = 0;
 
 	if (!talker->past[0].nonce)
 		return true;
-	for (i = 0; i < TSCT_TALKER_PAST; i++)
+	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
 		if (talker->past[i].nonce && talker->past[i].tx == tx)
 			return true;
-	while (alike < TSCT_TALKER_PAST && talker->past[alike].nonce &&
+	while (alike < TSCT_CLIENT_TABLE_PAST && talker->past[alike].nonce &&
 	       talker->past[alike].heard == tx)
 		alike++;
 	return alike && alike < TSCT_CLIENT_OPEN;
 }
 
-static void push(struct tsct_talker *talker, struct tsct_talker_past past)
+static void push(struct tsct_client_entry *talker, struct tsct_client_entry_past past)
 {
 	memmove(talker->past + 1, talker->past,
 		sizeof(talker->past) - sizeof(talker->past[0]));
@@ -44,20 +44,20 @@ static void push(struct tsct_talker *talker, struct tsct_talker_past past)
 
 /* Was the last doubtful one no recording, as we see now? */
 static void clear_doubt(struct tsct_responder *responder,
-			struct tsct_talker *talker, const struct tsct_ext *ext)
+			struct tsct_client_entry *talker, const struct tsct_extension *ext)
 {
 	if (!talker->doubtful.nonce || talker->doubtful.tx != ext->tx ||
 	    talker->doubtful.nonce == ext->nonce)
 		return;
 	/* What the kernel says of an answer is of the one before it. */
 	talker->has_tx = false;
-	tsct_talkers_ticket(&responder->talkers, talker);
+	tsct_client_table_ticket(&responder->talkers, talker);
 	push(talker, talker->doubtful);
 	talker->doubtful.nonce = 0;
 }
 
 /* When the kernel sent the answer before */
-static void tell_sent(struct tsct_talker *talker, struct tsct_ext *reply)
+static void tell_sent(struct tsct_client_entry *talker, struct tsct_extension *reply)
 {
 	if (!talker->has_tx)
 		return;
@@ -75,10 +75,10 @@ static void tell_sent(struct tsct_talker *talker, struct tsct_ext *reply)
  * after he sent it, and sent before he hears it.
  */
 static void note_field(struct tsct_responder *responder,
-		       struct tsct_query *request, struct tsct_ext *reply)
+		       struct tsct_query *request, struct tsct_extension *reply)
 {
-	const struct tsct_ext *ext = &request->packet.ext;
-	struct tsct_talker *talker = request->talker;
+	const struct tsct_extension *ext = &request->packet.ext;
+	struct tsct_client_entry *talker = request->talker;
 
 	if (!talker)
 		return;
@@ -98,7 +98,7 @@ static void note_field(struct tsct_responder *responder,
 		request->note = &talker->doubtful;
 	} else {
 		tell_sent(talker, reply);
-		push(talker, (struct tsct_talker_past) { 0 });
+		push(talker, (struct tsct_client_entry_past) { 0 });
 		request->note = &talker->past[0];
 	}
 	if (request->note) {
@@ -111,7 +111,7 @@ static void ask(struct tsct_responder *responder, const struct tsct_query *reque
 		struct tsct_ntp_packet *reply)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;
-	struct tsct_ask asked = {
+	struct tsct_responder_request asked = {
 		.from = request->from,
 		.key_id = packet->has_mac ? packet->key_id : 0,
 		.trusted = request->member,
@@ -132,10 +132,10 @@ void tsct_responder_field(struct tsct_responder *responder,
 			  struct tsct_query *request,
 			  struct tsct_ntp_packet *packet)
 {
-	struct tsct_ext *reply = &packet->ext;
+	struct tsct_extension *reply = &packet->ext;
 
 	packet->has_missing = request->packet.has_missing;
-	*reply = (struct tsct_ext) {
+	*reply = (struct tsct_extension) {
 		.flags = TSCT_EXT_REPLY |
 			(timeline->has_line ? TSCT_EXT_LINE : 0) |
 			(request->rx.kernel ? TSCT_EXT_RX_KERNEL : 0),

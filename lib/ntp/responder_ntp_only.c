@@ -13,7 +13,7 @@ static bool interleave(struct tsct_responder *responder,
 		       struct tsct_ntp_packet *reply)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;
-	const struct tsct_talker *talker = request->talker;
+	const struct tsct_client_entry *talker = request->talker;
 
 	if (!talker || !talker->has_tx || packet->origin != talker->receive)
 		return false;
@@ -23,12 +23,12 @@ static bool interleave(struct tsct_responder *responder,
 	return true;
 }
 
-void tsct_responder_plain(struct tsct_responder *responder,
+void tsct_responder_ntp_only(struct tsct_responder *responder,
 			  const struct tsct_query *request,
 			  struct tsct_ntp_packet *reply)
 {
 	const struct tsct_responder_ops *ops = &responder->ops;
-	struct tsct_talker *talker = request->talker;
+	struct tsct_client_entry *talker = request->talker;
 	bool interleaved;
 
 	reply->receive = tsct_ntp_from_ns(ops->real_ns(ops->ctx,
@@ -49,7 +49,7 @@ void tsct_responder_plain(struct tsct_responder *responder,
 		reply->transmit++;
 }
 
-const char *tsct_responder_why(enum tsct_answer answer)
+const char *tsct_responder_result_text(enum tsct_answer answer)
 {
 	static const char *const why[TSCT_ANSWER_NR] = {
 		[TSCT_ANSWER_SENT] = "answered",

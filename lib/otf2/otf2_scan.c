@@ -204,7 +204,7 @@ static int scan_all(struct scan *s, uint64_t chunk, volatile uint64_t *beat)
 
 	while (!s->ended && !err) {
 		s->base += s->len;
-		n = tsct_read_at(s->fd, s->data, chunk, s->base);
+		n = tsct_pread_all(s->fd, s->data, chunk, s->base);
 		if (n < 0)
 			return (int)n;
 		s->len = (size_t)n;

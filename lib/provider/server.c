@@ -218,7 +218,7 @@ static void serve(struct tsct_server *server, struct connection *conn)
 			hang_up(server, conn);
 			return;
 		}
-		if (tsct_now_ns() > server->turn_end_ns)
+		if (tsct_monotonic_ns() > server->turn_end_ns)
 			return;
 	}
 }
@@ -231,8 +231,8 @@ void tsct_server_dispatch(struct tsct_server *server)
 {
 	struct epoll_event event;
 
-	server->turn_end_ns = tsct_now_ns() + TURN_MAX_NS;
-	while (tsct_now_ns() <= server->turn_end_ns &&
+	server->turn_end_ns = tsct_monotonic_ns() + TURN_MAX_NS;
+	while (tsct_monotonic_ns() <= server->turn_end_ns &&
 	       epoll_wait(server->epoll, &event, 1, 0) == 1) {
 		if (event.data.ptr == &server->wake)
 			return;

@@ -49,7 +49,7 @@ void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
 /*
  * tsct_server_run - serve from a thread of the server's own, with all signals
  * blocked, until tsct_server_stop(). The same process may then open channels
- * of its own server with tsct_open_at() (handle.h). Do not call dispatch too.
+ * of its own server with tsct_channel_open_at() (handle.h). Do not call dispatch too.
  */
 int tsct_server_run(struct tsct_server *server);
 

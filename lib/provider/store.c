@@ -314,7 +314,7 @@ static int define(const struct tsct_store_peer *peer,
 {
 	if (!peer->channel)
 		return -ENOTCONN;
-	if (def->id || tsct_def_check(def, sizeof(*def)))
+	if (def->id || tsct_event_def_check(def, sizeof(*def)))
 		return -EINVAL;
 	return tsct_store_channel_define(peer->channel, def);
 }

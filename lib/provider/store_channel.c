@@ -227,9 +227,9 @@ find_equal(const struct tsct_store_channel *channel,
 	size_t pos = 0;
 	int error;
 
-	while ((def = tsct_def_next(channel->defs, channel->header.defs_used,
+	while ((def = tsct_event_def_next(channel->defs, channel->header.defs_used,
 				    pos, &pos, &error)))
-		if (tsct_def_equal(def, wanted))
+		if (tsct_event_def_equal(def, wanted))
 			return def;
 	return NULL;
 }

@@ -21,19 +21,19 @@ static inline char *copy(char *at, const char *text, size_t len)
 {
 	size_t i;
 
-	for (i = 0; i < len; i += TSCT_LINES_COPY)
-		memcpy(at + i, text + i, TSCT_LINES_COPY);
+	for (i = 0; i < len; i += TSCT_EVENT_TEXT_COPY)
+		memcpy(at + i, text + i, TSCT_EVENT_TEXT_COPY);
 	return at + len;
 }
 
 /* ---- times -------------------------------------------------------------------- */
 
 /* Breaking a time down is slow: once a second does. */
-static void set_clock(struct tsct_lines *l, __s64 ns)
+static void set_clock(struct tsct_event_text *l, __s64 ns)
 {
-	const bool utc = l->time == TSCT_LINES_UTC;
+	const bool utc = l->time == TSCT_EVENT_TEXT_UTC;
 	time_t second = ns / NS_PER_S - (ns % NS_PER_S < 0);
-	char *at = tsct_lines_append(l->clock, tsct_lines_colours[l->colour].time);
+	char *at = tsct_event_text_append(l->clock, tsct_event_text_colours[l->colour].time);
 	struct tm tm;
 
 	if (utc)
@@ -41,12 +41,12 @@ static void set_clock(struct tsct_lines *l, __s64 ns)
 	else
 		localtime_r(&second, &tm);
 	l->second_ns = (__s64)((__u64)second * NS_PER_S);	/* may wrap */
-	at += strftime(at, sizeof(l->clock) - TSCT_LINES_COPY, utc ? "%Y-%m-%dT%H:%M:%S." :
+	at += strftime(at, sizeof(l->clock) - TSCT_EVENT_TEXT_COPY, utc ? "%Y-%m-%dT%H:%M:%S." :
 		       "%H:%M:%S.", &tm);
 	l->clock_len = at - l->clock;
 }
 
-static char *put_clock(struct tsct_lines *l, char *at, __s64 ns)
+static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 {
 	__u64 rest = (__u64)ns - (__u64)l->second_ns;
 
@@ -56,13 +56,13 @@ static char *put_clock(struct tsct_lines *l, char *at, __s64 ns)
 	}
 	at = copy(at, l->clock, l->clock_len);
 	at = tsct_digits_fixed(at, rest, 9);
-	if (l->time == TSCT_LINES_UTC)
+	if (l->time == TSCT_EVENT_TEXT_UTC)
 		*at++ = 'Z';
 	return at;
 }
 
 /* Stamps are in order, and so are times, unless they are told anew meanwhile. */
-static char *put_delta(struct tsct_lines *l, char *at, __s64 ns)
+static char *put_delta(struct tsct_event_text *l, char *at, __s64 ns)
 {
 	const __u64 delta = l->any && ns > l->last_ns ?
 		(__u64)ns - (__u64)l->last_ns : 0;
@@ -75,7 +75,7 @@ static char *put_delta(struct tsct_lines *l, char *at, __s64 ns)
 	return tsct_digits_fixed(at, delta % NS_PER_S, 9);
 }
 
-static char *put_stamp(const struct tsct_lines *l, char *at, __u64 stamp)
+static char *put_stamp(const struct tsct_event_text *l, char *at, __u64 stamp)
 {
 	unsigned int nr = tsct_digits_count(stamp);
 
@@ -104,10 +104,10 @@ static char *put_wide(char *at, __u64 value)
 }
 
 /* Segment, stamp; seconds as legacy applications have them, and accurate ones */
-static char *put_unique(char *at, const struct tsct_unique_stamp *unique)
+static char *put_unique(char *at, const struct tsct_unique_stamps_item *unique)
 {
 	if (!unique->known)
-		return tsct_lines_append(at, "-:                    -"
+		return tsct_event_text_append(at, "-:                    -"
 					 "                -                -");
 	at = tsct_digits_unsigned(at, unique->segment);
 	*at++ = ':';
@@ -116,38 +116,38 @@ static char *put_unique(char *at, const struct tsct_unique_stamp *unique)
 	return put_seconds(at, unique->ns);
 }
 
-static char *put_error(const struct tsct_lines *l, char *at,
+static char *put_error(const struct tsct_event_text *l, char *at,
 		       const struct tsct_trace_event *e)
 {
 	__u64 ns = tsct_recording_error_ns(l->rec, e->node, e->stamp);
 
-	at = tsct_lines_append(at, " +-");
+	at = tsct_event_text_append(at, " +-");
 	if (ns == UINT64_MAX)
-		at = tsct_lines_append(at, "       ?");
+		at = tsct_event_text_append(at, "       ?");
 	else
 		at = tsct_digits_right(at, ns, 8);
-	return tsct_lines_append(at, "ns");
+	return tsct_event_text_append(at, "ns");
 }
 
-static char *put_time(struct tsct_lines *l, char *at,
+static char *put_time(struct tsct_event_text *l, char *at,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
-	if (likely(l->time <= TSCT_LINES_UTC)) {
+	if (likely(l->time <= TSCT_EVENT_TEXT_UTC)) {
 		at = put_clock(l, at, ns);
 	} else {
-		at = tsct_lines_append(at, tsct_lines_colours[l->colour].time);
-		at = l->time == TSCT_LINES_RAW ? put_stamp(l, at, e->stamp) :
-			l->time == TSCT_LINES_UNIQUE ? put_unique(at, l->unique) :
+		at = tsct_event_text_append(at, tsct_event_text_colours[l->colour].time);
+		at = l->time == TSCT_EVENT_TEXT_RAW ? put_stamp(l, at, e->stamp) :
+			l->time == TSCT_EVENT_TEXT_UNIQUE ? put_unique(at, l->unique) :
 			put_delta(l, at, ns);
 	}
 	if (unlikely(l->error))
 		at = put_error(l, at, e);
-	return unlikely(l->colour) ? tsct_lines_append(at, tsct_lines_colours[1].off) : at;
+	return unlikely(l->colour) ? tsct_event_text_append(at, tsct_event_text_colours[1].off) : at;
 }
 
 /* ---- lines --------------------------------------------------------------------- */
 
-static inline char *put_plain(char *at, const struct tsct_lines_field *f,
+static inline char *put_plain(char *at, const struct tsct_event_text_field *f,
 			      const __u8 *from)
 {
 	__u64 bits = 0;
@@ -177,22 +177,22 @@ static inline char *put_plain(char *at, const struct tsct_lines_field *f,
 	}
 }
 
-static char *put_other(const struct tsct_lines *l, char *at,
-		       const struct tsct_lines_field *f, const struct tsct_value *v)
+static char *put_other(const struct tsct_event_text *l, char *at,
+		       const struct tsct_event_text_field *f, const struct tsct_value *v)
 {
 	const bool coloured = l->colour && f->is_text;
 
-	at = tsct_lines_append(at, tsct_lines_colours[coloured].text);
+	at = tsct_event_text_append(at, tsct_event_text_colours[coloured].text);
 	at = tsct_value_format(at, v);
-	return tsct_lines_append(at, tsct_lines_colours[coloured].off);
+	return tsct_event_text_append(at, tsct_event_text_colours[coloured].off);
 }
 
-static char *put_fields(const struct tsct_lines *l, char *at,
-			const struct tsct_lines_shape *s,
+static char *put_fields(const struct tsct_event_text *l, char *at,
+			const struct tsct_event_text_layout *s,
 			const struct tsct_trace_event *e)
 {
 	const __u8 *from = e->payload;
-	const struct tsct_lines_field *f;
+	const struct tsct_event_text_field *f;
 	struct tsct_value v;
 
 	for (f = s->fields; f < s->fields + s->nr; f++) {
@@ -204,7 +204,7 @@ static char *put_fields(const struct tsct_lines *l, char *at,
 		}
 		/* The reader made sure that every field fits. */
 		v = (struct tsct_value) { .field = f->field, .at = from };
-		v.size = tsct_def_field_size(f->field, from,
+		v.size = tsct_event_def_field_size(f->field, from,
 					     e->len - (from - e->payload));
 		at = put_other(l, at, f, &v);
 		from += v.size;
@@ -212,7 +212,7 @@ static char *put_fields(const struct tsct_lines *l, char *at,
 	return at;
 }
 
-static int make_room(struct tsct_lines *l, size_t more)
+static int make_room(struct tsct_event_text *l, size_t more)
 {
 	size_t room = l->len + more;
 	char *text;
@@ -227,12 +227,12 @@ static int make_room(struct tsct_lines *l, size_t more)
 	return 0;
 }
 
-int tsct_lines_add(struct tsct_lines *l, const struct tsct_trace_event *e,
+int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event *e,
 		   __s64 ns)
 {
-	const struct tsct_lines_shape *s =
+	const struct tsct_event_text_layout *s =
 		l->shapes[e->stream][e->def->id - TSCT_ID_FIRST];
-	const struct tsct_lines_text *place = &l->places[e->location];
+	const struct tsct_event_text_buffer *place = &l->places[e->location];
 	char *at;
 
 	if (make_room(l, s->room + TSCT_VALUE_ESCAPED(e->len)))
@@ -241,7 +241,7 @@ int tsct_lines_add(struct tsct_lines *l, const struct tsct_trace_event *e,
 	at = copy(at, place->text, place->len);
 	at = tsct_digits_right(at, e->tid, TID_WIDTH);
 	if (unlikely(l->colour))
-		at = tsct_lines_append(at, tsct_lines_colours[1].off);
+		at = tsct_event_text_append(at, tsct_event_text_colours[1].off);
 	*at++ = ' ';
 	at = copy(at, s->head, s->head_len);
 	at = put_fields(l, at, s, e);
@@ -252,7 +252,7 @@ int tsct_lines_add(struct tsct_lines *l, const struct tsct_trace_event *e,
 
 /* ---- all of it ------------------------------------------------------------------ */
 
-int tsct_lines_init(struct tsct_lines *l)
+int tsct_event_text_init(struct tsct_event_text *l)
 {
 	const __u32 nr = tsct_recording_classes(l->rec);
 	const __u64 last = l->rec->end > l->rec->begin ? l->rec->end :
@@ -264,6 +264,6 @@ int tsct_lines_init(struct tsct_lines *l)
 	l->nr_shapes = calloc(nr + 1, sizeof(*l->nr_shapes));
 	if (!l->shapes || !l->nr_shapes)
 		return -ENOMEM;
-	err = tsct_lines_make_places(l);
-	return err ? err : tsct_lines_learn(l);
+	err = tsct_event_text_make_places(l);
+	return err ? err : tsct_event_text_learn(l);
 }

@@ -29,7 +29,7 @@ static int parse_number(const char **at, __u32 max, __u32 *ret)
 	return 0;
 }
 
-static int add_range(struct tsct_ranges *ranges, __u32 first, __u32 last)
+static int add_range(struct tsct_filter_ranges *ranges, __u32 first, __u32 last)
 {
 	struct tsct_range *more;
 
@@ -41,7 +41,7 @@ static int add_range(struct tsct_ranges *ranges, __u32 first, __u32 last)
 	return 0;
 }
 
-int tsct_filter_ranges(const char *text, __u32 max, struct tsct_ranges *ranges)
+int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges)
 {
 	__u32 first, last;
 	int err;
@@ -59,7 +59,7 @@ int tsct_filter_ranges(const char *text, __u32 max, struct tsct_ranges *ranges)
 	return !err && *text ? -EINVAL : err;
 }
 
-bool tsct_filter_in(const struct tsct_ranges *ranges, __u32 number)
+bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number)
 {
 	__u32 i;
 
@@ -167,7 +167,7 @@ static int check_events(const struct tsct_selection *sel, unsigned int which,
 
 static int check_cpus(const struct tsct_selection *sel, const struct complaint *to)
 {
-	const struct tsct_ranges *cpus = &sel->filter->cpus;
+	const struct tsct_filter_ranges *cpus = &sel->filter->cpus;
 	const __u32 last = tsct_recording_last_cpu(sel->rec);
 	__u32 i;
 
@@ -228,7 +228,7 @@ static int set_time(const char *option, const char *text, __s64 begin_ns,
 
 static int set_times(struct tsct_selection *sel, const struct complaint *to)
 {
-	const __s64 begin_ns = tsct_pair_ns(&sel->rec->real, sel->rec->begin);
+	const __s64 begin_ns = tsct_clock_params_ns(&sel->rec->real, sel->rec->begin);
 	int err;
 
 	sel->from_ns = INT64_MIN;

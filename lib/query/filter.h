@@ -9,7 +9,7 @@ struct tsct_range {
 	__u32 first, last;
 };
 
-struct tsct_ranges {
+struct tsct_filter_ranges {
 	struct tsct_range *range;	/* malloc'ed; none: all there are */
 	__u32 nr;
 };
@@ -17,7 +17,7 @@ struct tsct_ranges {
 /* As people say it */
 struct tsct_filter {
 	const char *from, *to;		/* times; NULL: all */
-	struct tsct_ranges cpus, threads;
+	struct tsct_filter_ranges cpus, threads;
 	const char **nodes;		/* names or numbers; malloc'ed, the texts */
 	__u32 nr_nodes;			/* are the caller's */
 	const char **events;		/* NAME or NAME/KIND, with wildcards; so too */
@@ -37,9 +37,9 @@ struct tsct_filter {
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
 /* Adds "3", "0-2,7" to @ranges. 0, -EINVAL or -ENOMEM. */
-int tsct_filter_ranges(const char *text, __u32 max, struct tsct_ranges *ranges);
+int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges);
 
-bool tsct_filter_in(const struct tsct_ranges *ranges, __u32 number);
+bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number);
 
 /* One more node or event. 0 or -ENOMEM. */
 int tsct_filter_add(const char ***list, __u32 *nr, const char *text);

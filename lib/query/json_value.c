@@ -28,7 +28,7 @@ static json_t *integer(const struct tsct_value *v, __s64 exact)
 
 	if (name)
 		return json_string(name);
-	if (tsct_value_is_huge(v))
+	if (tsct_value_exceeds_s64(v))
 		return json_sprintf("%" PRIu64, (uint64_t)value);
 	if (exact && (value > exact || value < -exact))
 		return json_sprintf("%" PRId64, (int64_t)value);
@@ -61,8 +61,8 @@ json_t *tsct_json_value(const struct tsct_value *v, __s64 exact)
 {
 	if (tsct_value_is_integer(v))
 		return integer(v, exact);
-	if (tsct_value_is_real(v))
-		return real(tsct_value_real(v));
+	if (tsct_value_is_float(v))
+		return real(tsct_value_double(v));
 	if (tsct_value_is_text(v))
 		return tsct_json_text((const char *)v->at,
 				      tsct_value_text_len(v));

@@ -4,7 +4,7 @@
 
 #include "message_match.h"
 
-int tsct_messages_init(struct tsct_messages *m, __u32 room)
+int tsct_message_match_init(struct tsct_message_match *m, __u32 room)
 {
 	memset(m, 0, sizeof(*m));
 	m->room = room;
@@ -13,11 +13,11 @@ int tsct_messages_init(struct tsct_messages *m, __u32 room)
 	m->last = calloc(room, sizeof(*m->last));
 	if (m->sent && m->first && m->last)
 		return 0;
-	tsct_messages_free(m);
+	tsct_message_match_free(m);
 	return -ENOMEM;
 }
 
-void tsct_messages_free(struct tsct_messages *m)
+void tsct_message_match_free(struct tsct_message_match *m)
 {
 	free(m->sent);
 	free(m->first);
@@ -25,17 +25,17 @@ void tsct_messages_free(struct tsct_messages *m)
 	memset(m, 0, sizeof(*m));
 }
 
-static __u32 bucket_of(const struct tsct_messages *m, __u64 key)
+static __u32 bucket_of(const struct tsct_message_match *m, __u64 key)
 {
 	return (key ^ key >> 32) & (m->room - 1);
 }
 
 /* Takes out what comes behind @before, which is 0 at the first. */
-static struct tsct_sent *drop(struct tsct_messages *m, __u32 bucket,
+static struct tsct_message_send *drop(struct tsct_message_match *m, __u32 bucket,
 			      __u32 before)
 {
 	__u32 *link = before ? &m->sent[before - 1].next : &m->first[bucket];
-	struct tsct_sent *s = &m->sent[*link - 1];
+	struct tsct_message_send *s = &m->sent[*link - 1];
 
 	if (m->last[bucket] == *link)
 		m->last[bucket] = before;
@@ -44,19 +44,19 @@ static struct tsct_sent *drop(struct tsct_messages *m, __u32 bucket,
 	return s;
 }
 
-void tsct_messages_send(struct tsct_messages *m, __u64 key, __u64 number,
+void tsct_message_match_send(struct tsct_message_match *m, __u64 key, __u64 number,
 			__u32 from, __u64 bytes)
 {
 	const __u32 bucket = bucket_of(m, key);
 	const __u32 at = m->nr++ & (m->room - 1);
-	struct tsct_sent *s = &m->sent[at];
+	struct tsct_message_send *s = &m->sent[at];
 
 	/* The oldest of all is the first of its bucket. */
 	if (s->waits) {
 		drop(m, bucket_of(m, s->key), 0);
 		m->unmatched++;
 	}
-	*s = (struct tsct_sent) {
+	*s = (struct tsct_message_send) {
 		.key = key, .number = number, .bytes = bytes, .from = from,
 		.waits = true,
 	};
@@ -67,7 +67,7 @@ void tsct_messages_send(struct tsct_messages *m, __u64 key, __u64 number,
 	m->last[bucket] = at + 1;
 }
 
-const struct tsct_sent *tsct_messages_receive(struct tsct_messages *m,
+const struct tsct_message_send *tsct_message_match_receive(struct tsct_message_match *m,
 					      __u64 key)
 {
 	const __u32 bucket = bucket_of(m, key);

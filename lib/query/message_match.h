@@ -8,7 +8,7 @@
 
 #include "lib/core/port.h"
 
-struct tsct_sent {
+struct tsct_message_send {
 	__u64 key;
 	__u64 number, bytes;	/* the caller's */
 	__u32 from;		/* likewise */
@@ -16,22 +16,22 @@ struct tsct_sent {
 	bool waits;
 };
 
-struct tsct_messages {
-	struct tsct_sent *sent;	/* a ring */
+struct tsct_message_match {
+	struct tsct_message_send *sent;	/* a ring */
 	__u32 *first, *last;	/* of buckets, + 1 */
 	__u32 room;		/* a power of two, of both */
 	__u64 nr;		/* ever sent */
 	__u64 unmatched;	/* sends given up, receives of nothing */
 };
 
-int tsct_messages_init(struct tsct_messages *messages, __u32 room);
-void tsct_messages_free(struct tsct_messages *messages);
+int tsct_message_match_init(struct tsct_message_match *messages, __u32 room);
+void tsct_message_match_free(struct tsct_message_match *messages);
 
-void tsct_messages_send(struct tsct_messages *messages, __u64 key, __u64 number,
+void tsct_message_match_send(struct tsct_message_match *messages, __u64 key, __u64 number,
 			__u32 from, __u64 bytes);
 
 /* The oldest send with that key, which is taken out; NULL: there is none. */
-const struct tsct_sent *tsct_messages_receive(struct tsct_messages *messages,
+const struct tsct_message_send *tsct_message_match_receive(struct tsct_message_match *messages,
 					      __u64 key);
 
 #endif /* TSCT_EXPORT_MESSAGE_H */

@@ -241,7 +241,7 @@ int tsct_series_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 }
 
 /* The one that was told nearest to a stamp of ours */
-static const struct tsct_remote_line *line_at(const struct tsct_series *s,
+static const struct tsct_remote_params *line_at(const struct tsct_series *s,
 					      __u64 local)
 {
 	unsigned int low = 0, high = s->nr - 1, middle;
@@ -259,7 +259,7 @@ static const struct tsct_remote_line *line_at(const struct tsct_series *s,
 __s64 tsct_series_time(const struct tsct_series *s, const struct tsct_fit *fit,
 		       __u64 local, double *ret_frac_ns, double *ret_error_ns)
 {
-	const struct tsct_remote_line *line = line_at(s, local);
+	const struct tsct_remote_params *line = line_at(s, local);
 	double frac, error, ns, whole, age;
 	__u64 remote = tsct_fit_at(fit, local, &frac, &error);
 	tsct_s128 product = (tsct_s128)(__s64)(remote - line->base) *

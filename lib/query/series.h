@@ -21,7 +21,7 @@ struct tsct_series {
 	unsigned int nr;
 	struct tsct_exchange *x;	/* in order of t1, none twice */
 	bool *kept;			/* by the daemon's fit */
-	struct tsct_remote_line *line;	/* that the other told with it */
+	struct tsct_remote_params *line;	/* that the other told with it */
 	unsigned int nr_kept;
 	unsigned int nr_sessions;	/* that exchanges of it belong to */
 };

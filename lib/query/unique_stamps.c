@@ -13,7 +13,7 @@ static struct tsct_stamp_rate rate_of(const struct tsct_recording *rec)
 	};
 }
 
-int tsct_unique_init(struct tsct_unique *u, const struct tsct_recording *rec)
+int tsct_unique_stamps_init(struct tsct_unique_stamps *u, const struct tsct_recording *rec)
 {
 	const int bits = tsct_recording_tick_bits(rec);
 	__u32 i;
@@ -28,7 +28,7 @@ int tsct_unique_init(struct tsct_unique *u, const struct tsct_recording *rec)
 	return 0;
 }
 
-void tsct_unique_free(struct tsct_unique *u)
+void tsct_unique_stamps_free(struct tsct_unique_stamps *u)
 {
 	free(u->stampers);
 	u->stampers = NULL;
@@ -45,15 +45,15 @@ static __u64 in_order(const struct tsct_stamper *stamper, __u64 tick)
 	return tick < last && tick >= stamper->origin ? last : tick;
 }
 
-void tsct_unique_next(struct tsct_unique *u, const struct tsct_trace_event *e,
-		      struct tsct_unique_stamp *ret)
+void tsct_unique_stamps_next(struct tsct_unique_stamps *u, const struct tsct_trace_event *e,
+		      struct tsct_unique_stamps_item *ret)
 {
 	struct tsct_stamper *stamper = &u->stampers[e->location];
 	uint64_t stamp;
 	int begins = tsct_stamper_next(stamper, in_order(stamper, e->tick),
 				       &stamp);
 
-	*ret = (struct tsct_unique_stamp) { .known = begins >= 0 };
+	*ret = (struct tsct_unique_stamps_item) { .known = begins >= 0 };
 	if (begins < 0)
 		return;
 	ret->begins = begins;

@@ -116,7 +116,7 @@ static char *format_real(char *at, const struct tsct_value *v)
 	const int digits = v->field->type == TSCT_TYPE_F32 ? 9 : 17;
 
 	return at + snprintf(at, TSCT_VALUE_ROOM, "%.*g", digits,
-			     tsct_value_real(v));
+			     tsct_value_double(v));
 }
 
 /* ---- any --------------------------------------------------------------------- */

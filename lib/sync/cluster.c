@@ -42,7 +42,7 @@ void tsct_cluster_free(struct tsct_cluster *cluster)
 	if (!cluster)
 		return;
 	for (i = 0; i < cluster->nr; i++)
-		tsct_path_free(&cluster->paths[i]);
+		tsct_sync_source_free(&cluster->paths[i]);
 	free(cluster->paths);
 	free(cluster);
 }
@@ -69,7 +69,7 @@ void tsct_cluster_drop(struct tsct_cluster *cluster)
 	unsigned int i;
 
 	for (i = 0; i < cluster->nr; i++)
-		tsct_path_forget(&cluster->paths[i], "our counter was disrupted");
+		tsct_sync_source_forget(&cluster->paths[i], "our counter was disrupted");
 	cluster->used = -1;
 	cluster->is_master = false;
 	cluster->disrupted = true;
@@ -86,15 +86,15 @@ static bool is_too_far_off(const struct tsct_cluster *cluster,
 			   const struct tsct_estimate *est)
 {
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_MEND_NS;
-	const struct tsct_pair *pair = &cluster->pair;
+	const struct tsct_clock_params *pair = &cluster->pair;
 	__u64 now = cluster->now;
 	double off, bound;
 
 	if (!pair->mult)
 		return false;
-	off = tsct_magnitude(tsct_estimate_off(est, pair, now));
-	bound = (double)tsct_pair_error_ps(pair, now) * 1e-3 +
-		tsct_estimate_bound(est, now);
+	off = tsct_magnitude(tsct_source_params_offset_ns(est, pair, now));
+	bound = (double)tsct_clock_params_error_ps(pair, now) * 1e-3 +
+		tsct_source_params_bound_ns(est, now);
 	return off > (off > bound ? limit : PATIENCE * limit);
 }
 
@@ -112,7 +112,7 @@ static bool move(struct tsct_cluster *cluster, __u64 master, __u32 timeline)
 
 static enum tsct_cluster_event elect(struct tsct_cluster *cluster)
 {
-	struct tsct_choice choice = tsct_cluster_choose(cluster);
+	struct tsct_cluster_selection choice = tsct_cluster_select(cluster);
 	struct tsct_estimate est;
 	bool moved;
 
@@ -133,15 +133,15 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 		  const struct tsct_exchange *x,
 		  const struct tsct_remote *remote)
 {
-	enum tsct_path_event event;
+	enum tsct_sync_source_event event;
 
 	if (source >= cluster->nr)
 		return TSCT_CLUSTER_OK;
 	if (!cluster->now || (__s64)(x->t4 - cluster->now) > 0)
 		cluster->now = x->t4;
-	event = tsct_path_feed(&cluster->paths[source], &cluster->options, x,
+	event = tsct_sync_source_feed(&cluster->paths[source], &cluster->options, x,
 			       remote);
-	if (event == TSCT_PATH_SAME || cluster->is_master)
+	if (event == TSCT_SYNC_SOURCE_SAME || cluster->is_master)
 		return TSCT_CLUSTER_OK;
 	return elect(cluster);
 }
@@ -150,7 +150,7 @@ void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source)
 {
 	if (source >= cluster->nr)
 		return;
-	tsct_path_forget(&cluster->paths[source], NULL);
+	tsct_sync_source_forget(&cluster->paths[source], NULL);
 	cluster->paths[source].met = false;
 	cluster->paths[source].liar = false;
 	if (!cluster->is_master)
@@ -158,7 +158,7 @@ void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source)
 }
 
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
-			 const struct tsct_remote_line *line, __u32 epoch)
+			 const struct tsct_remote_params *line, __u32 epoch)
 {
 	bool moved = move(cluster, node, epoch);
 
@@ -186,14 +186,14 @@ bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
 }
 
 static __u32 status_of(const struct tsct_cluster *cluster,
-		       const struct tsct_pair *pair, __u64 at)
+		       const struct tsct_clock_params *pair, __u64 at)
 {
-	const struct tsct_path *path;
+	const struct tsct_sync_source *path;
 
 	if (!pair->mult)
 		return cluster->disrupted ? TSCT_STATUS_DISRUPTED :
 			TSCT_STATUS_UNKNOWN;
-	if ((__s64)(at - pair->hold_after_tsc) > 0)
+	if ((__s64)(at - pair->holdover_after_cycles) > 0)
 		return TSCT_STATUS_HOLDOVER;
 	if (cluster->is_master)
 		return TSCT_STATUS_SYNCHRONIZED;
@@ -208,25 +208,25 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 		TSCT_STATUS_SYNCHRONIZED;
 }
 
-__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_tsc,
-			   struct tsct_pair *ret_pair)
+__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
+			   struct tsct_clock_params *ret_pair)
 {
 	struct tsct_estimate est;
 	bool known = tsct_cluster_estimate(cluster, &est);
 
-	tsct_cluster_line(cluster, known ? &est : NULL, begin_tsc, ret_pair);
-	return status_of(cluster, ret_pair, begin_tsc);
+	tsct_cluster_servo_compose(cluster, known ? &est : NULL, begin_cycles, ret_pair);
+	return status_of(cluster, ret_pair, begin_cycles);
 }
 
-void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
+void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 		       struct tsct_clock_state *state)
 {
-	struct tsct_pair *pair = &state->cluster;
-	const struct tsct_pair *old = &cluster->pair;
+	struct tsct_clock_params *pair = &state->cluster;
+	const struct tsct_clock_params *old = &cluster->pair;
 
-	state->cluster_status = tsct_cluster_compose(cluster, begin_tsc, pair);
+	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles, pair);
 	/* What came from elsewhere must not keep REALTIME from being published. */
-	if (tsct_pair_check(pair, state->source)) {
+	if (tsct_clock_params_check(pair, state->source)) {
 		memset(pair, 0, sizeof(*pair));
 		state->cluster_status = TSCT_STATUS_UNKNOWN;
 	}
@@ -234,29 +234,29 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
 	state->cluster_epoch = cluster->epoch + (old->mult && !pair->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
-	state->cluster_before = cluster->before;
-	if (old->mult && pair->base_tsc != old->base_tsc)
-		state->cluster_before = tsct_pair_piece(old, pair->base_tsc);
+	state->cluster_prev = cluster->before;
+	if (old->mult && pair->base_cycles != old->base_cycles)
+		state->cluster_prev = tsct_clock_params_prev(old, pair->base_cycles);
 	if (!pair->mult)
-		memset(&state->cluster_before, 0, sizeof(state->cluster_before));
+		memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
 	/* The short cut asks for neither. */
 	if (state->flags & TSCT_CLOCK_SKEWED ||
 	    state->source != TSCT_SOURCE_TSC)
-		pair->fast_tsc = 0;
+		pair->fast_cycles = 0;
 }
 
 void tsct_cluster_published(struct tsct_cluster *cluster,
-			    const struct tsct_pair *pair)
+			    const struct tsct_clock_params *pair)
 {
-	const struct tsct_pair *old = &cluster->pair;
+	const struct tsct_clock_params *old = &cluster->pair;
 
 	if (!pair->mult) {
 		if (old->mult)
 			begin_epoch(cluster);
 		return;
 	}
-	if (old->mult && pair->base_tsc != old->base_tsc)
-		cluster->before = tsct_pair_piece(old, pair->base_tsc);
+	if (old->mult && pair->base_cycles != old->base_cycles)
+		cluster->before = tsct_clock_params_prev(old, pair->base_cycles);
 	cluster->pair = *pair;
 	cluster->disrupted = false;
 }
@@ -276,12 +276,12 @@ static __u64 as_growth(double ns_per_count)
 /* The line that ours is slewed to */
 static void tell_estimate(const struct tsct_cluster *cluster,
 			  const struct tsct_estimate *est,
-			  struct tsct_remote_line *line)
+			  struct tsct_remote_params *line)
 {
-	double hold = (double)tsct_path_hold(&cluster->paths[cluster->used],
+	double hold = (double)tsct_sync_source_hold(&cluster->paths[cluster->used],
 					     &cluster->options);
 
-	*line = (struct tsct_remote_line) {
+	*line = (struct tsct_remote_params) {
 		.base = est->at,
 		.base_ns = est->ns,
 		.mult = (__u64)(est->rate * 0x1p56 + 0.5),
@@ -293,29 +293,29 @@ static void tell_estimate(const struct tsct_cluster *cluster,
 }
 
 /* Nobody refreshes it: all there is is the line in force. */
-static void tell_pair(const struct tsct_pair *pair, __u64 now,
-		      struct tsct_remote_line *line)
+static void tell_pair(const struct tsct_clock_params *pair, __u64 now,
+		      struct tsct_remote_params *line)
 {
-	__u64 base = pair->base_tsc;
+	__u64 base = pair->base_cycles;
 
 	if (pair->slew_mult != pair->mult)
-		base += pair->slew_tsc;
-	*line = (struct tsct_remote_line) {
+		base += pair->slew_cycles;
+	*line = (struct tsct_remote_params) {
 		.base = base,
-		.base_ns = tsct_pair_ns(pair, base),
+		.base_ns = tsct_clock_params_ns(pair, base),
 		.mult = pair->mult,
 		.as_of = now,
-		.error_ps = tsct_pair_error_ps(pair, now),
-		.growth = pair->hold_growth,
+		.error_ps = tsct_clock_params_error_ps(pair, now),
+		.growth = pair->holdover_growth,
 	};
 }
 
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
-			    __u16 *ret_depth, struct tsct_remote_line *ret_line)
+			    __u16 *ret_depth, struct tsct_remote_params *ret_line)
 {
 	struct tsct_estimate est;
-	struct tsct_pair pair;
+	struct tsct_clock_params pair;
 	__u32 status;
 
 	memset(ret_line, 0, sizeof(*ret_line));
@@ -337,7 +337,7 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 }
 
 static void describe_fit(const struct tsct_cluster *cluster,
-			 const struct tsct_path *path, __u64 now,
+			 const struct tsct_sync_source *path, __u64 now,
 			 struct tsct_source_state *ret)
 {
 	double ns_per_tick = 1e9 / cluster->options.hz;
@@ -349,10 +349,10 @@ static void describe_fit(const struct tsct_cluster *cluster,
 	if (!path->known)
 		return;
 	ret->drift_ppm = (ns_per_tick / path->est.rate - 1) * 1e6;
-	ret->error_ns = tsct_estimate_bound(&path->est, now);
+	ret->error_ns = tsct_source_params_bound_ns(&path->est, now);
 	ret->known = cluster->pair.mult;
 	if (ret->known)
-		ret->offset_ns = -tsct_estimate_off(&path->est, &cluster->pair,
+		ret->offset_ns = -tsct_source_params_offset_ns(&path->est, &cluster->pair,
 						    now);
 }
 
@@ -360,7 +360,7 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret)
 {
-	const struct tsct_path *path;
+	const struct tsct_sync_source *path;
 
 	memset(ret, 0, sizeof(*ret));
 	if (source >= cluster->nr)
@@ -380,7 +380,7 @@ unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 const bool **ret_kept,
 				 const struct tsct_fit **ret_fit)
 {
-	const struct tsct_path *path;
+	const struct tsct_sync_source *path;
 
 	if (source >= cluster->nr || !cluster->paths[source].fitted)
 		return 0;

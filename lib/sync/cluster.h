@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cluster's timeline, as one node knows it: exchanges with its sources in,
- * struct tsct_pair out. Pure: time is an argument, in ticks of our counter.
+ * struct tsct_clock_params out. Pure: time is an argument, in ticks of our counter.
  *
  * The timeline is the master's counter, at a rate and an offset to
  * CLOCK_REALTIME that it chose when the timeline's epoch began, and that do not
@@ -90,14 +90,14 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 		  const struct tsct_exchange *x,
 		  const struct tsct_remote *remote);
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
-			 const struct tsct_remote_line *line, __u32 epoch);
+			 const struct tsct_remote_params *line, __u32 epoch);
 void tsct_cluster_drop(struct tsct_cluster *cluster);
 void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source);
 void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
  * tsct_cluster_compose - what to publish now
- * @begin_tsc: where a new line would begin: later than now. Not before the line
+ * @begin_cycles: where a new line would begin: later than now. Not before the line
  * in force has begun: then publish that one again.
  * @ret_pair: mult 0: the time is not known
  * Returns TSCT_STATUS_*. Changes nothing.
@@ -106,12 +106,12 @@ void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch);
  * tsct_cluster_fill - the same as the former, with all that a state says of the
  * cluster; source and flags of *state are looked at.
  */
-__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_tsc,
-			   struct tsct_pair *ret_pair);
-void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_tsc,
+__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
+			   struct tsct_clock_params *ret_pair);
+void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 		       struct tsct_clock_state *state);
 void tsct_cluster_published(struct tsct_cluster *cluster,
-			    const struct tsct_pair *pair);
+			    const struct tsct_clock_params *pair);
 
 /* Our own number of the epoch. */
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
@@ -125,7 +125,7 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
-			    struct tsct_remote_line *ret_line);
+			    struct tsct_remote_params *ret_line);
 
 /* @now: our counter */
 void tsct_cluster_source(const struct tsct_cluster *cluster,

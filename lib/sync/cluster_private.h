@@ -6,7 +6,7 @@
 
 struct tsct_cluster {
 	struct tsct_cluster_options options;
-	struct tsct_path *paths;
+	struct tsct_sync_source *paths;
 	unsigned int nr;
 	int used;			/* of paths; -1: none */
 	double extra_ns;		/* bound of it, more by what a vote leaves open */
@@ -16,29 +16,29 @@ struct tsct_cluster {
 	__u32 timeline;			/* ... his number of it */
 	bool at_timeline;		/* the two are something */
 	bool is_master;			/* it is ours: */
-	struct tsct_remote_line line;
+	struct tsct_remote_params line;
 	__u16 depth;			/* hops to the master */
 
 	__u32 epoch;
 	bool disrupted;			/* since there was a line */
-	struct tsct_pair pair;		/* in force; mult 0: none */
-	struct tsct_clock_before before;
+	struct tsct_clock_params pair;		/* in force; mult 0: none */
+	struct tsct_clock_prev_params before;
 };
 
 /* cluster_line.c; @est NULL: nothing new is known */
-void tsct_cluster_line(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est, __u64 begin_tsc,
-		       struct tsct_pair *ret_pair);
+void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
+		       const struct tsct_estimate *est, __u64 begin_cycles,
+		       struct tsct_clock_params *ret_pair);
 
 /* cluster_vote.c: which timeline, and which of its sources */
-struct tsct_choice {
+struct tsct_cluster_selection {
 	__u64 master;
 	__u32 timeline;
 	int used;			/* -1: none */
 	double extra_ns;
 };
 
-struct tsct_choice tsct_cluster_choose(struct tsct_cluster *cluster);
+struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster);
 
 /* The used source's estimate, as much wider as has to be; false: there is none */
 bool tsct_cluster_estimate(const struct tsct_cluster *cluster,

@@ -46,39 +46,39 @@ static __u64 growth_of(double ns_per_tick, __u64 mult)
 	return growth < most ? growth : most;
 }
 
-static bool slewing(const struct tsct_pair *pair)
+static bool slewing(const struct tsct_clock_params *pair)
 {
-	return pair->slew_tsc && pair->slew_mult != pair->mult;
+	return pair->slew_cycles && pair->slew_mult != pair->mult;
 }
 
-static __u64 knee_of(const struct tsct_pair *pair)
+static __u64 knee_of(const struct tsct_clock_params *pair)
 {
-	return pair->base_tsc + (slewing(pair) ? pair->slew_tsc : 0);
+	return pair->base_cycles + (slewing(pair) ? pair->slew_cycles : 0);
 }
 
 /* ns per tick of a line's rate behind its bend, off the estimated one */
 static double rate_off(const struct tsct_estimate *est,
-		       const struct tsct_pair *pair)
+		       const struct tsct_clock_params *pair)
 {
 	return tsct_magnitude(tsct_mult_rate(pair->mult) - est->rate);
 }
 
 /* The largest distance of line and estimate from @from on, but for rate_off() */
 static double distance(const struct tsct_estimate *est,
-		       const struct tsct_pair *pair, __u64 from)
+		       const struct tsct_clock_params *pair, __u64 from)
 {
-	double off = tsct_magnitude(tsct_estimate_off(est, pair, from));
+	double off = tsct_magnitude(tsct_source_params_offset_ns(est, pair, from));
 	__u64 knee = knee_of(pair);
 
 	if ((__s64)(knee - from) > 0)
 		off = tsct_larger(off, tsct_magnitude(
-				tsct_estimate_off(est, pair, knee)));
+				tsct_source_params_offset_ns(est, pair, knee)));
 	return off;
 }
 
 /* ---- does the line in force still serve? ---------------------------------- */
 
-static const struct tsct_path *used(const struct tsct_cluster *cluster)
+static const struct tsct_sync_source *used(const struct tsct_cluster *cluster)
 {
 	return &cluster->paths[cluster->used];
 }
@@ -88,12 +88,12 @@ static bool is_first(const struct tsct_cluster *cluster)
 	return used(cluster)->fit.nr_kept < FIRST_FITS;
 }
 
-static bool too_early(const struct tsct_cluster *cluster, __u64 begin_tsc)
+static bool too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
 {
-	const struct tsct_pair *pair = &cluster->pair;
+	const struct tsct_clock_params *pair = &cluster->pair;
 	double hz = cluster->options.hz;
-	double age = (double)(__s64)(begin_tsc - pair->base_tsc);
-	double bent = (double)(__s64)(begin_tsc - knee_of(pair));
+	double age = (double)(__s64)(begin_cycles - pair->base_cycles);
+	double bent = (double)(__s64)(begin_cycles - knee_of(pair));
 
 	if (age <= 0)
 		return true;
@@ -104,32 +104,32 @@ static bool too_early(const struct tsct_cluster *cluster, __u64 begin_tsc)
 }
 
 /* After a session the next exchange is as far away as it was before. */
-static __u64 until_next(const struct tsct_path *path)
+static __u64 until_next(const struct tsct_sync_source *path)
 {
 	return path->gap > path->step ? path->gap : path->step;
 }
 
 static bool serves(const struct tsct_cluster *cluster,
-		   const struct tsct_estimate *est, __u64 begin_tsc)
+		   const struct tsct_estimate *est, __u64 begin_cycles)
 {
-	const struct tsct_pair *pair = &cluster->pair;
+	const struct tsct_clock_params *pair = &cluster->pair;
 	double enough = tsct_larger(1, CONTENT * est->sd_ns);
-	__u64 from = begin_tsc, next = begin_tsc + until_next(used(cluster));
+	__u64 from = begin_cycles, next = begin_cycles + until_next(used(cluster));
 
-	if (too_early(cluster, begin_tsc))
+	if (too_early(cluster, begin_cycles))
 		return true;
-	if (begin_tsc - pair->base_tsc > LENGTH_MAX)
+	if (begin_cycles - pair->base_cycles > LENGTH_MAX)
 		return false;
 	if (slewing(pair)) {
 		from = knee_of(pair);
 		/* The short cut ended there. */
-		if ((__s64)(begin_tsc - from) >= 0)
+		if ((__s64)(begin_cycles - from) >= 0)
 			return false;
 	}
 	if ((__s64)(next - from) < 0)
 		next = from;
-	return tsct_magnitude(tsct_estimate_off(est, pair, from)) <= enough &&
-		tsct_magnitude(tsct_estimate_off(est, pair, next)) <= enough;
+	return tsct_magnitude(tsct_source_params_offset_ns(est, pair, from)) <= enough &&
+		tsct_magnitude(tsct_source_params_offset_ns(est, pair, next)) <= enough;
 }
 
 /*
@@ -137,16 +137,16 @@ static bool serves(const struct tsct_cluster *cluster,
  * know, and nothing against it.
  */
 static bool knows_better(const struct tsct_cluster *cluster,
-			 const struct tsct_estimate *est, __u64 begin_tsc)
+			 const struct tsct_estimate *est, __u64 begin_cycles)
 {
-	const struct tsct_pair *pair = &cluster->pair;
-	double known = (double)tsct_pair_error_ps(pair, begin_tsc) * 1e-3;
-	double bound = tsct_estimate_bound(est, begin_tsc);
+	const struct tsct_clock_params *pair = &cluster->pair;
+	double known = (double)tsct_clock_params_error_ps(pair, begin_cycles) * 1e-3;
+	double bound = tsct_source_params_bound_ns(est, begin_cycles);
 
 	if (!is_first(cluster) || known >= bound ||
-	    (__s64)(begin_tsc - pair->void_after_tsc) > 0)
+	    (__s64)(begin_cycles - pair->void_after_cycles) > 0)
 		return false;
-	return tsct_magnitude(tsct_estimate_off(est, pair, begin_tsc)) <=
+	return tsct_magnitude(tsct_source_params_offset_ns(est, pair, begin_cycles)) <=
 		known + bound;
 }
 
@@ -154,10 +154,10 @@ static bool knows_better(const struct tsct_cluster *cluster,
 
 /* Towards the estimate, until about the next exchange, no faster than allowed */
 static void bend(const struct tsct_cluster *cluster,
-		 const struct tsct_estimate *est, struct tsct_pair *pair)
+		 const struct tsct_estimate *est, struct tsct_clock_params *pair)
 {
 	double hz = cluster->options.hz;
-	double off = tsct_estimate_off(est, pair, pair->base_tsc);
+	double off = tsct_source_params_offset_ns(est, pair, pair->base_cycles);
 	double span = SPAN * (double)used(cluster)->step;
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->rate;
 
@@ -165,38 +165,38 @@ static void bend(const struct tsct_cluster *cluster,
 		return;
 	span = tsct_smaller(SPAN_MAX_S * hz, tsct_larger(SPAN_MIN_S * hz, span));
 	span = tsct_larger(span, tsct_magnitude(off) / limit);
-	span = tsct_smaller(span, (double)(TSCT_FAST_TSC_MAX / 2));
-	pair->slew_tsc = (__u64)span;
+	span = tsct_smaller(span, (double)(TSCT_FAST_CYCLES_MAX / 2));
+	pair->slew_cycles = (__u64)span;
 	limit = tsct_smaller(limit, tsct_magnitude(off) / span);
 	pair->slew_mult = mult_of(est->rate + (off < 0 ? -limit : limit));
 }
 
 static void set_line(const struct tsct_cluster *cluster,
-		     const struct tsct_estimate *est, __u64 begin_tsc,
-		     struct tsct_pair *pair)
+		     const struct tsct_estimate *est, __u64 begin_cycles,
+		     struct tsct_clock_params *pair)
 {
-	*pair = (struct tsct_pair) {
-		.base_tsc = est->at,
+	*pair = (struct tsct_clock_params) {
+		.base_cycles = est->at,
 		.base_ns = est->ns,
 		.mult = mult_of(est->rate),
 		.slew_mult = mult_of(est->rate),
 	};
 	if (!cluster->pair.mult)
 		return;
-	pair->base_tsc = begin_tsc;
-	pair->base_ns = tsct_pair_ns(&cluster->pair, begin_tsc);
+	pair->base_cycles = begin_cycles;
+	pair->base_ns = tsct_clock_params_ns(&cluster->pair, begin_cycles);
 	bend(cluster, est, pair);
 }
 
-static __u64 fast_ticks(const struct tsct_pair *pair)
+static __u64 fast_ticks(const struct tsct_clock_params *pair)
 {
-	__u64 fast = pair->hold_after_tsc - pair->base_tsc;
+	__u64 fast = pair->holdover_after_cycles - pair->base_cycles;
 
 	if ((__s64)fast < 0)
 		return 0;
-	if (slewing(pair) && fast > pair->slew_tsc)
-		fast = pair->slew_tsc;
-	return fast < TSCT_FAST_TSC_MAX ? fast : TSCT_FAST_TSC_MAX - 1;
+	if (slewing(pair) && fast > pair->slew_cycles)
+		fast = pair->slew_cycles;
+	return fast < TSCT_FAST_CYCLES_MAX ? fast : TSCT_FAST_CYCLES_MAX - 1;
 }
 
 /*
@@ -205,19 +205,19 @@ static __u64 fast_ticks(const struct tsct_pair *pair)
  */
 static __u64 past_ps(const struct tsct_cluster *cluster,
 		     const struct tsct_estimate *est,
-		     const struct tsct_pair *pair)
+		     const struct tsct_clock_params *pair)
 {
-	const struct tsct_pair *old = &cluster->pair;
-	__u64 from = old->as_of_tsc, foreseen, found;
+	const struct tsct_clock_params *old = &cluster->pair;
+	__u64 from = old->as_of_cycles, foreseen, found;
 
-	if (old->base_tsc != pair->base_tsc || !old->mult)
-		return tsct_pair_error_ps(pair, pair->base_tsc);
-	if ((__s64)(from - pair->base_tsc) < 0)
-		from = pair->base_tsc;
+	if (old->base_cycles != pair->base_cycles || !old->mult)
+		return tsct_clock_params_error_ps(pair, pair->base_cycles);
+	if ((__s64)(from - pair->base_cycles) < 0)
+		from = pair->base_cycles;
 	if ((__s64)(est->at - from) <= 0)
 		return old->past_error_ps;
-	foreseen = tsct_pair_error_ps(old, est->at);
-	found = as_ps(tsct_estimate_bound(est, from) +
+	foreseen = tsct_clock_params_error_ps(old, est->at);
+	found = as_ps(tsct_source_params_bound_ns(est, from) +
 		      distance(est, pair, from) + 1 + est->rate +
 		      rate_off(est, pair) * (double)(est->at - from));
 	found = foreseen < found ? foreseen : found;
@@ -229,33 +229,33 @@ static __u64 past_ps(const struct tsct_cluster *cluster,
  * is above it, and one that is as steep as the curve is there is so behind that.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est, struct tsct_pair *pair)
+		       const struct tsct_estimate *est, struct tsct_clock_params *pair)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
-	__u64 hold = tsct_path_hold(used(cluster), options);
+	__u64 hold = tsct_sync_source_hold(used(cluster), options);
 	double wander = tsct_smaller(est->wander * (double)hold, est->hold);
 	double growth = est->growth + rate_off(est, pair);
 	double void_s = options->void_s > 0 ? options->void_s : 3600;
 	__u64 from = est->at;
 
-	if ((__s64)(pair->base_tsc - from) > 0)
-		from = pair->base_tsc;
-	pair->as_of_tsc = est->at;
+	if ((__s64)(pair->base_cycles - from) > 0)
+		from = pair->base_cycles;
+	pair->as_of_cycles = est->at;
 	/* Digits that are cut off of times and stamps */
 	pair->error_ps = as_ps(est->error_ns + distance(est, pair, from) + 1 +
 			       est->rate);
 	pair->growth = growth_of(growth + wander, pair->mult);
-	pair->hold_growth = growth_of(growth + est->hold + wander, pair->mult);
-	pair->hold_after_tsc = est->at + hold;
-	pair->void_after_tsc = est->at + hold + (__u64)(void_s * options->hz);
-	pair->fast_tsc = fast_ticks(pair);
+	pair->holdover_growth = growth_of(growth + est->hold + wander, pair->mult);
+	pair->holdover_after_cycles = est->at + hold;
+	pair->void_after_cycles = est->at + hold + (__u64)(void_s * options->hz);
+	pair->fast_cycles = fast_ticks(pair);
 	pair->past_error_ps = pair->error_ps;
 	pair->past_error_ps = past_ps(cluster, est, pair);
 }
 
 /* The timeline itself: renewed as long as there is somebody to do it. */
-static void set_master(const struct tsct_cluster *cluster, __u64 begin_tsc,
-		       struct tsct_pair *pair)
+static void set_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
+		       struct tsct_clock_params *pair)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	double hold_s = options->hold_s > 0 ? options->hold_s : HOLD_S_MASTER;
@@ -263,38 +263,38 @@ static void set_master(const struct tsct_cluster *cluster, __u64 begin_tsc,
 
 	*pair = cluster->pair;
 	if (!pair->mult) {
-		pair->base_tsc = cluster->line.base;
+		pair->base_cycles = cluster->line.base;
 		pair->base_ns = cluster->line.base_ns;
 		/* Digits that are cut off of times and stamps */
 		pair->error_ps = as_ps(1 + tsct_mult_rate(cluster->line.mult));
-	} else if (begin_tsc - pair->base_tsc > LENGTH_MAX) {
-		pair->base_ns = tsct_pair_ns(pair, begin_tsc);
-		pair->base_tsc = begin_tsc;
+	} else if (begin_cycles - pair->base_cycles > LENGTH_MAX) {
+		pair->base_ns = tsct_clock_params_ns(pair, begin_cycles);
+		pair->base_cycles = begin_cycles;
 		pair->error_ps += 1000;
 	}
 	pair->mult = cluster->line.mult;
 	pair->slew_mult = pair->mult;
-	pair->as_of_tsc = begin_tsc;
+	pair->as_of_cycles = begin_cycles;
 	pair->past_error_ps = pair->error_ps;
-	pair->hold_after_tsc = begin_tsc + (__u64)(hold_s * options->hz);
-	pair->void_after_tsc = pair->hold_after_tsc +
+	pair->holdover_after_cycles = begin_cycles + (__u64)(hold_s * options->hz);
+	pair->void_after_cycles = pair->holdover_after_cycles +
 		(__u64)(void_s * options->hz);
-	pair->fast_tsc = fast_ticks(pair);
+	pair->fast_cycles = fast_ticks(pair);
 }
 
-void tsct_cluster_line(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est, __u64 begin_tsc,
-		       struct tsct_pair *ret_pair)
+void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
+		       const struct tsct_estimate *est, __u64 begin_cycles,
+		       struct tsct_clock_params *ret_pair)
 {
 	*ret_pair = cluster->pair;
 	if (cluster->is_master) {
-		set_master(cluster, begin_tsc, ret_pair);
+		set_master(cluster, begin_cycles, ret_pair);
 	} else if (est && !(ret_pair->mult &&
-			    knows_better(cluster, est, begin_tsc))) {
-		if (!ret_pair->mult || !serves(cluster, est, begin_tsc))
-			set_line(cluster, est, begin_tsc, ret_pair);
+			    knows_better(cluster, est, begin_cycles))) {
+		if (!ret_pair->mult || !serves(cluster, est, begin_cycles))
+			set_line(cluster, est, begin_cycles, ret_pair);
 		set_bounds(cluster, est, ret_pair);
 	}
-	if (ret_pair->mult && (__s64)(begin_tsc - ret_pair->void_after_tsc) > 0)
+	if (ret_pair->mult && (__s64)(begin_cycles - ret_pair->void_after_cycles) > 0)
 		memset(ret_pair, 0, sizeof(*ret_pair));
 }

@@ -68,7 +68,7 @@ static void tell(const struct tsct_plane *plane, const struct tsct_exchange *x,
 /* How far the pieces bend away from their tangent at any point: half f'' */
 static double bend_of(const struct tsct_fit *fit)
 {
-	const struct tsct_fit_piece *p;
+	const struct tsct_cubic *p;
 	double most = 0, end;
 	unsigned int k;
 

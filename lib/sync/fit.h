@@ -29,6 +29,7 @@
 #ifndef TSCT_SYNC_FIT_H
 #define TSCT_SYNC_FIT_H
 
+#include "lib/core/cubic.h"
 #include "lib/ntp/exchange.h"
 
 enum tsct_fit_kind {
@@ -55,15 +56,6 @@ struct tsct_fit_options {
 
 #define TSCT_FIT_WANDER_PPB	20	/* two crystals, 10 ppb a second each */
 
-/* A piece: remote = base + c[0] + c[1] d + c[2] d^2 + c[3] d^3, d = local - from */
-struct tsct_fit_piece {
-	__u64 from;		/* our counter; the first also holds before it */
-	__u64 base;		/* their counter */
-	double c[4];		/* c[0] is a fraction, c[1] their ticks per ours */
-};
-
-#define TSCT_FIT_PIECES_MAX	256
-
 struct tsct_fit {
 	enum tsct_fit_kind kind;	/* the one chosen, or that counts for more:
 					 * never AUTO */
@@ -80,7 +72,7 @@ struct tsct_fit {
 	double rate_error;		/* bound: error grows by as much per tick
 					 * of ours away from `at` ... */
 	double wander;			/* ... and by as much per tick squared */
-	struct tsct_fit_piece piece[TSCT_FIT_PIECES_MAX];
+	struct tsct_cubic piece[TSCT_CUBICS_MAX];
 };
 
 /*

@@ -88,7 +88,7 @@ void tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		   struct tsct_fit *fit)
 {
 	struct tsct_estimate hull, regression, witness;
-	struct tsct_fit_line line;
+	struct tsct_plane_line line;
 	double share;
 
 	tsct_theil_sen(plane, 0, plane->nr, &witness);

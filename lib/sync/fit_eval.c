@@ -23,7 +23,7 @@ static unsigned int find(const struct tsct_fit *fit, __u64 local)
 static void clamp(const struct tsct_fit *fit, unsigned int k, __u64 local,
 		  __u64 *whole, double *frac)
 {
-	const struct tsct_fit_piece *next = &fit->piece[k + 1];
+	const struct tsct_cubic *next = &fit->piece[k + 1];
 	__s64 over;
 
 	if (k + 1 >= fit->nr_pieces || (__s64)(local - next->from) >= 0)
@@ -46,7 +46,7 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 		  double *ret_error)
 {
 	unsigned int k = find(fit, local);
-	const struct tsct_fit_piece *piece = &fit->piece[k];
+	const struct tsct_cubic *piece = &fit->piece[k];
 	__s64 delta = (__s64)(local - piece->from);
 	double d = (double)delta, frac, bend, whole;
 	__u64 value = piece->base;
@@ -69,7 +69,7 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 
 double tsct_fit_rate(const struct tsct_fit *fit, __u64 local)
 {
-	const struct tsct_fit_piece *piece = &fit->piece[find(fit, local)];
+	const struct tsct_cubic *piece = &fit->piece[find(fit, local)];
 	double d = (double)(__s64)(local - piece->from);
 
 	return piece->c[1] + d * (2 * piece->c[2] + d * 3 * piece->c[3]);

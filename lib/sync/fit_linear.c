@@ -91,7 +91,7 @@ static void add_up(const struct tsct_plane *plane, struct means *ret)
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		     unsigned int nr, bool *keep, struct tsct_fit *fit)
 {
-	struct tsct_fit_line line = { 0, 0 };
+	struct tsct_plane_line line = { 0, 0 };
 	struct means means;
 	unsigned int i;
 

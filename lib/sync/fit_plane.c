@@ -221,7 +221,7 @@ void tsct_plane_free(struct tsct_plane *plane)
 }
 
 void tsct_plane_put(const struct tsct_plane *plane,
-		    const struct tsct_fit_line *line, struct tsct_fit *fit)
+		    const struct tsct_plane_line *line, struct tsct_fit *fit)
 {
 	double whole = floor(line->y0), rate = plane->rate;
 

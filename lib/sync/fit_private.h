@@ -49,11 +49,11 @@ struct tsct_plane {
 	struct tsct_corner *corner;	/* 2 nr */
 };
 
-struct tsct_fit_line {
+struct tsct_plane_line {
 	double y0, slope;	/* counts, counts / s */
 };
 
-static inline double tsct_fit_line_at(const struct tsct_fit_line *line, double u)
+static inline double tsct_plane_line_at(const struct tsct_plane_line *line, double u)
 {
 	return line->y0 + line->slope * u;
 }
@@ -66,7 +66,7 @@ void tsct_plane_free(struct tsct_plane *plane);
 /* counts beside the level line; exact */
 double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote);
 void tsct_plane_put(const struct tsct_plane *plane,
-		    const struct tsct_fit_line *line, struct tsct_fit *fit);
+		    const struct tsct_plane_line *line, struct tsct_fit *fit);
 
 /* Of whole counts, what 64 bits hold of it; what is no number is nothing */
 static inline __s64 tsct_fit_whole(double counts)
@@ -114,7 +114,7 @@ int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
 		  unsigned int to, struct tsct_hull *ret);
 /* What a candidate says at `at` */
 struct tsct_estimate {
-	struct tsct_fit_line line;
+	struct tsct_plane_line line;
 	double sd;
 	double spread;		/* Theil-Sen: of single middles */
 	double wander;		/* of the rate, counts / s per root of a second */

@@ -27,7 +27,7 @@ static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
 }
 
 static double spread_of(const struct tsct_plane *plane, const unsigned int *of,
-			unsigned int nr, const struct tsct_fit_line *line,
+			unsigned int nr, const struct tsct_plane_line *line,
 			double *values)
 {
 	const struct tsct_point *p;
@@ -35,7 +35,7 @@ static double spread_of(const struct tsct_plane *plane, const unsigned int *of,
 
 	for (i = 0; i < nr; i++) {
 		p = &plane->point[of[i]];
-		values[i] = fabs(p->y - tsct_fit_line_at(line, p->u));
+		values[i] = fabs(p->y - tsct_plane_line_at(line, p->u));
 	}
 	return 1.48 * tsct_fit_select(values, nr, nr / 2);
 }
@@ -111,7 +111,7 @@ void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
 static bool is_liar(const struct tsct_point *p, const struct tsct_estimate *of,
 		    double width)
 {
-	double off = fabs(p->y - tsct_fit_line_at(&of->line, p->u));
+	double off = fabs(p->y - tsct_plane_line_at(&of->line, p->u));
 
 	return off > (fmax(p->width, 0) + width) / 2 + p->slack +
 		6 * of->spread;
@@ -141,7 +141,7 @@ static void drop_liars(struct tsct_plane *plane,
 static double delay_of(const struct tsct_point *p,
 		       const struct tsct_estimate *of, bool up)
 {
-	double line = tsct_fit_line_at(&of->line, p->u);
+	double line = tsct_plane_line_at(&of->line, p->u);
 
 	return up ? p->up - line : line - p->low;
 }

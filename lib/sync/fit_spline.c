@@ -101,7 +101,7 @@ static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
 
 /* A cubic from a knot, by d - local_frac: as one of d, from its whole count */
 static void place(const struct knot *knot, double slope, double square,
-		  double cube, struct tsct_fit_piece *ret)
+		  double cube, struct tsct_cubic *ret)
 {
 	double f = knot->local_frac;
 
@@ -119,7 +119,7 @@ static void place(const struct knot *knot, double slope, double square,
 }
 
 static void cubic(const struct knot *a, const struct knot *b, double slope_a,
-		  double slope_b, struct tsct_fit_piece *ret)
+		  double slope_b, struct tsct_cubic *ret)
 {
 	double h = local_between(a, b), r = rise(a, b);
 
@@ -189,7 +189,7 @@ static int condense_all(const struct tsct_plane *plane,
 			keep[i] = false;
 		tsct_fit_drop_tenth(x + from, to - from, keep + from,
 				    (unsigned int *)plane->scratch);
-		if (*ret_nr == TSCT_FIT_PIECES_MAX - 1)
+		if (*ret_nr == TSCT_CUBICS_MAX - 1)
 			return -E2BIG;
 		if (condense(x + from, to - from, keep + from, &knot[*ret_nr])) {
 			knot[*ret_nr].remote_frac -= plane->shift;
@@ -223,7 +223,7 @@ static int check_rises(const struct knot *knot, unsigned int nr)
 int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		    unsigned int nr, bool *keep, struct tsct_fit *fit)
 {
-	struct knot knot[TSCT_FIT_PIECES_MAX];
+	struct knot knot[TSCT_CUBICS_MAX];
 	unsigned int nr_knots;
 	int err;
 

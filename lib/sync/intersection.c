@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "intersection.h"
 
-static bool claims(const struct tsct_claim *claim, double point)
+static bool claims(const struct tsct_correctness_interval *claim, double point)
 {
 	return point >= claim->at - claim->bound &&
 		point <= claim->at + claim->bound;
 }
 
-static unsigned int count(const struct tsct_claim *all, unsigned int nr,
+static unsigned int count(const struct tsct_correctness_interval *all, unsigned int nr,
 			  double point)
 {
 	unsigned int sum = 0, i;
@@ -21,8 +21,8 @@ static unsigned int count(const struct tsct_claim *all, unsigned int nr,
  * Wherever most overlap, the overlap begins where one of them does; and who has
  * any part in it has that point in his interval, as he would be one more else.
  */
-static bool is_part(const struct tsct_claim *all, unsigned int nr,
-		    const struct tsct_claim *claim, unsigned int agree)
+static bool is_part(const struct tsct_correctness_interval *all, unsigned int nr,
+		    const struct tsct_correctness_interval *claim, unsigned int agree)
 {
 	unsigned int i;
 
@@ -36,8 +36,8 @@ static bool is_part(const struct tsct_claim *all, unsigned int nr,
 }
 
 /* The hull of what at least @need claim: its ends are ends of intervals. */
-static void find_hull(const struct tsct_claim *all, unsigned int nr,
-		      unsigned int need, struct tsct_vote *vote)
+static void find_hull(const struct tsct_correctness_interval *all, unsigned int nr,
+		      unsigned int need, struct tsct_intersection_result *vote)
 {
 	bool any = false;
 	unsigned int i;
@@ -59,9 +59,9 @@ static void find_hull(const struct tsct_claim *all, unsigned int nr,
 	}
 }
 
-struct tsct_vote tsct_select(struct tsct_claim *all, unsigned int nr)
+struct tsct_intersection_result tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
 {
-	struct tsct_vote vote = { .lo = 1, .hi = 0 };
+	struct tsct_intersection_result vote = { .lo = 1, .hi = 0 };
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {

@@ -8,12 +8,12 @@
 
 #include "lib/core/port.h"
 
-struct tsct_claim {
+struct tsct_correctness_interval {
 	double at, bound;	/* the truth is in [at - bound, at + bound] */
-	bool liar;		/* said by tsct_select() */
+	bool liar;		/* said by tsct_intersection() */
 };
 
-struct tsct_vote {
+struct tsct_intersection_result {
 	unsigned int agree;	/* as many can be right at once */
 	bool majority;		/* those are more than half of all */
 	/*
@@ -24,11 +24,11 @@ struct tsct_vote {
 };
 
 /*
- * tsct_select - compare claims
+ * tsct_intersection - compare claims
  *
  * With a majority, who is not part of any that is as large is a liar. Without
  * one nobody is: two that contradict each other cannot outvote each other.
  */
-struct tsct_vote tsct_select(struct tsct_claim *claims, unsigned int nr);
+struct tsct_intersection_result tsct_intersection(struct tsct_correctness_interval *claims, unsigned int nr);
 
 #endif /* TSCT_SYNC_SELECT_H */

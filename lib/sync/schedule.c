@@ -20,8 +20,8 @@ struct member {
 	char below[TSCT_MISSING_TEXT + 1];	/* who keeps it from that; "": itself */
 };
 
-struct tsct_round {
-	struct tsct_round_options options;
+struct tsct_schedule {
+	struct tsct_schedule_options options;
 	char name[TSCT_MEMBER_NAME];
 	__u64 now_us;		/* the last that we were told */
 	bool open;
@@ -44,9 +44,9 @@ static __u32 following(__u32 number)
 	return number == ~0U ? 1 : number + 1;
 }
 
-struct tsct_round *tsct_round_new(const struct tsct_round_options *options)
+struct tsct_schedule *tsct_schedule_new(const struct tsct_schedule_options *options)
 {
-	struct tsct_round *round = calloc(1, sizeof(*round));
+	struct tsct_schedule *round = calloc(1, sizeof(*round));
 
 	if (!round)
 		return NULL;
@@ -66,7 +66,7 @@ struct tsct_round *tsct_round_new(const struct tsct_round_options *options)
 	return round;
 }
 
-void tsct_round_free(struct tsct_round *round)
+void tsct_schedule_free(struct tsct_schedule *round)
 {
 	free(round);
 }
@@ -80,7 +80,7 @@ static bool lately(const struct member *member, __u64 now_us)
 				 now_us - member->last_us <= TSCT_LATELY_US);
 }
 
-static struct member *find(struct tsct_round *round, __u64 node)
+static struct member *find(struct tsct_schedule *round, __u64 node)
 {
 	unsigned int i;
 
@@ -90,19 +90,19 @@ static struct member *find(struct tsct_round *round, __u64 node)
 	return NULL;
 }
 
-static __u64 *node_of(struct tsct_round *round, const struct member *member)
+static __u64 *node_of(struct tsct_schedule *round, const struct member *member)
 {
 	return &round->nodes[member - round->members];
 }
 
 /* Does the session go on for that member? */
-static void count(struct tsct_round *round, struct member *member, bool counted)
+static void count(struct tsct_schedule *round, struct member *member, bool counted)
 {
 	round->counted += counted - member->counted;
 	member->counted = counted;
 }
 
-static struct member *expected(struct tsct_round *round, const char *name)
+static struct member *expected(struct tsct_schedule *round, const char *name)
 {
 	unsigned int i;
 
@@ -114,7 +114,7 @@ static struct member *expected(struct tsct_round *round, const char *name)
 }
 
 /* A place for one more: a new one, or of the one who has been silent longest */
-static struct member *make_room(struct tsct_round *round, __u64 now_us)
+static struct member *make_room(struct tsct_schedule *round, __u64 now_us)
 {
 	struct member *member, *oldest = NULL;
 
@@ -128,7 +128,7 @@ static struct member *make_room(struct tsct_round *round, __u64 now_us)
 	return oldest;
 }
 
-static struct member *make(struct tsct_round *round, __u64 node,
+static struct member *make(struct tsct_schedule *round, __u64 node,
 			   const char *name)
 {
 	struct member *member = make_room(round, round->now_us);
@@ -146,7 +146,7 @@ static struct member *make(struct tsct_round *round, __u64 node,
 	return member;
 }
 
-int tsct_round_expect(struct tsct_round *round, const char *name)
+int tsct_schedule_expect(struct tsct_schedule *round, const char *name)
 {
 	struct member *member;
 
@@ -163,7 +163,7 @@ int tsct_round_expect(struct tsct_round *round, const char *name)
 }
 
 /* What we knew of it is of another life, or under another name. */
-static void forget(struct tsct_round *round, struct member *member)
+static void forget(struct tsct_schedule *round, struct member *member)
 {
 	count(round, member, false);
 	*node_of(round, member) = 0;
@@ -173,7 +173,7 @@ static void forget(struct tsct_round *round, struct member *member)
 	member->below[0] = '\0';
 }
 
-void tsct_round_dismiss(struct tsct_round *round, const char *name)
+void tsct_schedule_dismiss(struct tsct_schedule *round, const char *name)
 {
 	struct member *member = expected(round, name);
 
@@ -185,7 +185,7 @@ void tsct_round_dismiss(struct tsct_round *round, const char *name)
 	round->nr_expected--;
 }
 
-int tsct_round_member(struct tsct_round *round, __u64 node, const char *name,
+int tsct_schedule_member(struct tsct_schedule *round, __u64 node, const char *name,
 		      __u64 now_us)
 {
 	struct member *was = find(round, node);
@@ -211,30 +211,30 @@ int tsct_round_member(struct tsct_round *round, __u64 node, const char *name,
 
 /* ---- sessions ------------------------------------------------------------ */
 
-static bool lasts(const struct tsct_round *round, __u64 now_us)
+static bool lasts(const struct tsct_schedule *round, __u64 now_us)
 {
 	return now_us < round->begin_us ||
 		now_us - round->begin_us < round->options.max_duration_us;
 }
 
 /* Nobody who takes part, or was here when it began, is owed an exchange. */
-static bool all_over(const struct tsct_round *round)
+static bool all_over(const struct tsct_schedule *round)
 {
 	return round->joined && !round->counted;
 }
 
-__u32 tsct_round_open(const struct tsct_round *round, __u64 now_us)
+__u32 tsct_schedule_open(const struct tsct_schedule *round, __u64 now_us)
 {
 	return round->open && lasts(round, now_us) && !all_over(round) ?
 		round->session : 0;
 }
 
-__u32 tsct_round_begin(struct tsct_round *round, __u64 now_us)
+__u32 tsct_schedule_begin(struct tsct_schedule *round, __u64 now_us)
 {
 	unsigned int i;
 
 	round->now_us = now_us;
-	if (tsct_round_open(round, now_us))
+	if (tsct_schedule_open(round, now_us))
 		return round->session;
 	round->session = following(round->session);
 	round->open = true;
@@ -249,7 +249,7 @@ __u32 tsct_round_begin(struct tsct_round *round, __u64 now_us)
 	return round->session;
 }
 
-static void join(struct tsct_round *round, struct member *member)
+static void join(struct tsct_schedule *round, struct member *member)
 {
 	if (member->session == round->session)
 		return;
@@ -262,7 +262,7 @@ static void join(struct tsct_round *round, struct member *member)
 }
 
 /* The next slot that nobody has; false: there is none before the session ends */
-static bool book(struct tsct_round *round, struct member *member, __u64 now_us)
+static bool book(struct tsct_schedule *round, struct member *member, __u64 now_us)
 {
 	if (round->free_us < now_us)
 		round->free_us = now_us;
@@ -274,23 +274,23 @@ static bool book(struct tsct_round *round, struct member *member, __u64 now_us)
 	return true;
 }
 
-static bool joined(const struct tsct_round *round,
-		   const struct tsct_ext *request)
+static bool joined(const struct tsct_schedule *round,
+		   const struct tsct_extension *request)
 {
 	return request->flags & TSCT_EXT_JOIN &&
 		request->session == round->session;
 }
 
 /* Timers differ: half a slot early is in time. */
-static bool in_turn(const struct tsct_round *round, const struct member *member,
+static bool in_turn(const struct tsct_schedule *round, const struct member *member,
 		    __u64 now_us)
 {
 	return member->booked &&
 		now_us + round->options.slot_us / 2 >= member->turn_us;
 }
 
-static void take_turn(struct tsct_round *round, struct member *member,
-		      const struct tsct_ext *request, __u64 now_us)
+static void take_turn(struct tsct_schedule *round, struct member *member,
+		      const struct tsct_extension *request, __u64 now_us)
 {
 	if (joined(round, request) && in_turn(round, member, now_us)) {
 		member->booked = false;
@@ -303,8 +303,8 @@ static void take_turn(struct tsct_round *round, struct member *member,
 		count(round, member, false);
 }
 
-static void ask_session(struct tsct_round *round, struct member *member,
-			const struct tsct_ext *request, struct tsct_ext *reply,
+static void ask_session(struct tsct_schedule *round, struct member *member,
+			const struct tsct_extension *request, struct tsct_extension *reply,
 			__u64 now_us)
 {
 	if (round->open && (!lasts(round, now_us) || all_over(round)))
@@ -330,40 +330,40 @@ static void ask_session(struct tsct_round *round, struct member *member,
 
 /* ---- barriers ------------------------------------------------------------ */
 
-__u32 tsct_round_barrier(const struct tsct_round *round)
+__u32 tsct_schedule_barrier(const struct tsct_schedule *round)
 {
 	return round->barrier;
 }
 
 /* Must a barrier wait for it? */
-static bool needed(const struct tsct_round *round, const struct member *member)
+static bool needed(const struct tsct_schedule *round, const struct member *member)
 {
 	return round->nr_expected ? member->expected :
 		lately(member, round->now_us);
 }
 
 /* Of this life, and before the one at which members gather now */
-bool tsct_round_released(const struct tsct_round *round, __u32 barrier)
+bool tsct_schedule_released(const struct tsct_schedule *round, __u32 barrier)
 {
 	return barrier && barrier != round->barrier &&
 		barrier - round->first < round->barrier - round->first;
 }
 
-static bool complete(const struct tsct_round *round)
+static bool complete(const struct tsct_schedule *round)
 {
-	return !tsct_round_missing(round, round->barrier, NULL, 0);
+	return !tsct_schedule_missing(round, round->barrier, NULL, 0);
 }
 
-static void release(struct tsct_round *round, __u64 now_us)
+static void release(struct tsct_schedule *round, __u64 now_us)
 {
 	if (!round->here || !complete(round))
 		return;
 	round->barrier = following(round->barrier);
 	round->here = false;
-	tsct_round_begin(round, now_us);
+	tsct_schedule_begin(round, now_us);
 }
 
-void tsct_round_arrived(struct tsct_round *round, __u32 barrier, __u64 now_us)
+void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now_us)
 {
 	round->now_us = now_us;
 	if (barrier != round->barrier)
@@ -372,13 +372,13 @@ void tsct_round_arrived(struct tsct_round *round, __u32 barrier, __u64 now_us)
 	release(round, now_us);
 }
 
-void tsct_round_left(struct tsct_round *round)
+void tsct_schedule_left(struct tsct_schedule *round)
 {
 	round->here = false;
 }
 
-static void ask_barrier(struct tsct_round *round, struct member *member,
-			const struct tsct_ext *request, struct tsct_ext *reply,
+static void ask_barrier(struct tsct_schedule *round, struct member *member,
+			const struct tsct_extension *request, struct tsct_extension *reply,
 			__u64 now_us)
 {
 	bool arrived = request->flags & TSCT_EXT_ARRIVED;
@@ -386,14 +386,14 @@ static void ask_barrier(struct tsct_round *round, struct member *member,
 	member->arrived = arrived ? request->barrier : 0;
 	release(round, now_us);
 	reply->barrier = round->barrier;
-	if (!arrived || !tsct_round_released(round, request->barrier))
+	if (!arrived || !tsct_schedule_released(round, request->barrier))
 		return;
 	reply->barrier = request->barrier;
 	reply->flags |= TSCT_EXT_RELEASED;
 }
 
-void tsct_round_ask(struct tsct_round *round, const struct tsct_ext *request,
-		    struct tsct_ext *reply, __u64 now_us)
+void tsct_schedule_ask(struct tsct_schedule *round, const struct tsct_extension *request,
+		    struct tsct_extension *reply, __u64 now_us)
 {
 	struct member *member = find(round, request->node);
 
@@ -429,7 +429,7 @@ static void add(struct list *list, const char *name)
 }
 
 /* What somebody said who then fell silent explains nothing any more. */
-static void add_member(struct list *list, const struct tsct_round *round,
+static void add_member(struct list *list, const struct tsct_schedule *round,
 		       const struct member *member)
 {
 	char text[sizeof(member->name) + sizeof(member->below) + 16];
@@ -450,7 +450,7 @@ static void close_list(struct list *list)
 		       sizeof("..."));
 }
 
-unsigned int tsct_round_missing(const struct tsct_round *round, __u32 barrier,
+unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,
 				char *names, size_t size)
 {
 	struct list list = { .text = names, .size = size };
@@ -459,7 +459,7 @@ unsigned int tsct_round_missing(const struct tsct_round *round, __u32 barrier,
 
 	if (size)
 		names[0] = '\0';
-	if (tsct_round_released(round, barrier))
+	if (tsct_schedule_released(round, barrier))
 		return 0;
 	if (!round->here || barrier != round->barrier)
 		add(&list, round->name);
@@ -475,7 +475,7 @@ unsigned int tsct_round_missing(const struct tsct_round *round, __u32 barrier,
 	return list.nr;
 }
 
-void tsct_round_below(struct tsct_round *round, __u64 node, const char *names)
+void tsct_schedule_below(struct tsct_schedule *round, __u64 node, const char *names)
 {
 	struct member *member = find(round, node);
 

@@ -24,7 +24,7 @@
 #define TSCT_MEMBER_NAME	48
 #define TSCT_LATELY_US		60000000	/* who asked within it is here */
 
-struct tsct_round_options {
+struct tsct_schedule_options {
 	__u32 max_messages;	/* of each child; SYNC-MAX-MESSAGES; 0: 100 */
 	__u32 max_duration_us;	/* SYNC-MAX-DURATION; 0: 1 s */
 	__u32 slot_us;		/* for one exchange; 0: 500 */
@@ -34,56 +34,56 @@ struct tsct_round_options {
 	const char *name;	/* ours, for who is missing; NULL: "the master" */
 };
 
-struct tsct_round;
+struct tsct_schedule;
 
-struct tsct_round *tsct_round_new(const struct tsct_round_options *options);
-void tsct_round_free(struct tsct_round *round);
+struct tsct_schedule *tsct_schedule_new(const struct tsct_schedule_options *options);
+void tsct_schedule_free(struct tsct_schedule *round);
 
 /*
- * tsct_round_member - a child that belongs to us: it asked
+ * tsct_schedule_member - a child that belongs to us: it asked
  * @node: not 0
  * @name: for "who is missing"; of a configured child: its own, by which it is
  *	recognised though its node may be another; NULL: its node in hex
  * Twice is once. -EINVAL; -E2BIG: too many, and none has been silent for a minute.
  *
- * tsct_round_expect - a child that belongs to us by configuration, even while it
+ * tsct_schedule_expect - a child that belongs to us by configuration, even while it
  * has not asked. Where there is one, barriers wait for those alone.
  *
- * tsct_round_dismiss - it no longer does: nothing waits for it
+ * tsct_schedule_dismiss - it no longer does: nothing waits for it
  */
-int tsct_round_member(struct tsct_round *round, __u64 node, const char *name,
+int tsct_schedule_member(struct tsct_schedule *round, __u64 node, const char *name,
 		      __u64 now_us);
-int tsct_round_expect(struct tsct_round *round, const char *name);
-void tsct_round_dismiss(struct tsct_round *round, const char *name);
+int tsct_schedule_expect(struct tsct_schedule *round, const char *name);
+void tsct_schedule_dismiss(struct tsct_schedule *round, const char *name);
 
 /* Begins a session of all who asked lately; its number. One at a time: the one
  * that is under way, if there is one. */
-__u32 tsct_round_begin(struct tsct_round *round, __u64 now_us);
+__u32 tsct_schedule_begin(struct tsct_schedule *round, __u64 now_us);
 /* 0, or the session that is under way */
-__u32 tsct_round_open(const struct tsct_round *round, __u64 now_us);
+__u32 tsct_schedule_open(const struct tsct_schedule *round, __u64 now_us);
 
 /* A member's request: fills session, turn_us, barrier and flags of the answer. Who
  * is no member is told the barrier, and nothing else. */
-void tsct_round_ask(struct tsct_round *round, const struct tsct_ext *request,
-		    struct tsct_ext *reply, __u64 now_us);
+void tsct_schedule_ask(struct tsct_schedule *round, const struct tsct_extension *request,
+		    struct tsct_extension *reply, __u64 now_us);
 
 /*
- * tsct_round_barrier - number of the barrier at which members gather now
- * tsct_round_arrived - all callers of the master itself wait in this barrier
- * tsct_round_left - they no longer do
- * tsct_round_released - have all arrived in that one? A session began with it.
- * tsct_round_missing - names of who has not arrived, comma separated; how many.
+ * tsct_schedule_barrier - number of the barrier at which members gather now
+ * tsct_schedule_arrived - all callers of the master itself wait in this barrier
+ * tsct_schedule_left - they no longer do
+ * tsct_schedule_released - have all arrived in that one? A session began with it.
+ * tsct_schedule_missing - names of who has not arrived, comma separated; how many.
  *	Text that has no room ends in "..."; @size 0: only how many
- * tsct_round_below - a member is not there because of those: they are named as
+ * tsct_schedule_below - a member is not there because of those: they are named as
  *	"NAMES (below it)", until it says something else; "": it is missing itself
  */
-__u32 tsct_round_barrier(const struct tsct_round *round);
-void tsct_round_arrived(struct tsct_round *round, __u32 barrier, __u64 now_us);
-void tsct_round_left(struct tsct_round *round);
-bool tsct_round_released(const struct tsct_round *round, __u32 barrier);
-unsigned int tsct_round_missing(const struct tsct_round *round, __u32 barrier,
+__u32 tsct_schedule_barrier(const struct tsct_schedule *round);
+void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now_us);
+void tsct_schedule_left(struct tsct_schedule *round);
+bool tsct_schedule_released(const struct tsct_schedule *round, __u32 barrier);
+unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,
 				char *names, size_t size);
 
-void tsct_round_below(struct tsct_round *round, __u64 node, const char *names);
+void tsct_schedule_below(struct tsct_schedule *round, __u64 node, const char *names);
 
 #endif /* TSCT_SYNC_ROUND_H */

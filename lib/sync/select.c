@@ -13,7 +13,7 @@
 #define CUT_NS		2.0
 
 static bool is_alive(const struct tsct_cluster *cluster,
-		     const struct tsct_path *path)
+		     const struct tsct_sync_source *path)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	double void_s = options->void_s > 0 ? options->void_s : 3600;
@@ -23,17 +23,17 @@ static bool is_alive(const struct tsct_cluster *cluster,
 }
 
 static bool is_fresh(const struct tsct_cluster *cluster,
-		     const struct tsct_path *path)
+		     const struct tsct_sync_source *path)
 {
 	return is_alive(cluster, path) &&
 		(__s64)(cluster->now - path->est.at) <=
-		(__s64)tsct_path_hold(path, &cluster->options);
+		(__s64)tsct_sync_source_hold(path, &cluster->options);
 }
 
-static bool is_at(const struct tsct_path *path, __u64 master, __u32 timeline)
+static bool is_at(const struct tsct_sync_source *path, __u64 master, __u32 timeline)
 {
-	return tsct_path_master(path) == master &&
-		tsct_path_epoch(path) == timeline;
+	return tsct_sync_source_master(path) == master &&
+		tsct_sync_source_epoch(path) == timeline;
 }
 
 /* ---- timelines ------------------------------------------------------------- */
@@ -45,7 +45,7 @@ static unsigned int weigh(const struct tsct_cluster *cluster, __u64 master,
 	unsigned int weight = 0, i;
 
 	for (i = 0; i < cluster->nr; i++) {
-		const struct tsct_path *path = &cluster->paths[i];
+		const struct tsct_sync_source *path = &cluster->paths[i];
 
 		if (is_at(path, master, timeline) && is_fresh(cluster, path))
 			weight += path->remote.has_line ?
@@ -77,15 +77,15 @@ static void choose_timeline(struct tsct_cluster *cluster, __u64 *ret_master,
 	if (cluster->at_timeline && is_any_at(cluster))
 		best = weigh(cluster, cluster->master, cluster->timeline);
 	for (i = 0; i < cluster->nr; i++) {
-		const struct tsct_path *path = &cluster->paths[i];
-		unsigned int weight = weigh(cluster, tsct_path_master(path),
-					    tsct_path_epoch(path));
+		const struct tsct_sync_source *path = &cluster->paths[i];
+		unsigned int weight = weigh(cluster, tsct_sync_source_master(path),
+					    tsct_sync_source_epoch(path));
 
 		if (!is_fresh(cluster, path) || weight <= best)
 			continue;
 		best = weight;
-		*ret_master = tsct_path_master(path);
-		*ret_timeline = tsct_path_epoch(path);
+		*ret_master = tsct_sync_source_master(path);
+		*ret_timeline = tsct_sync_source_epoch(path);
 	}
 }
 
@@ -94,21 +94,21 @@ static void choose_timeline(struct tsct_cluster *cluster, __u64 *ret_master,
 struct ballot {
 	unsigned int nr;
 	unsigned int source[TSCT_SOURCES_MAX];
-	struct tsct_claim claim[TSCT_SOURCES_MAX];
-	struct tsct_vote vote;
+	struct tsct_correctness_interval claim[TSCT_SOURCES_MAX];
+	struct tsct_intersection_result vote;
 };
 
 /* All claims are about now, and counted from what the first one says of it. */
 static void collect(struct tsct_cluster *cluster, __u64 master, __u32 timeline,
 		    struct ballot *ballot)
 {
-	struct tsct_pair zero = { .base_tsc = cluster->now };
+	struct tsct_clock_params zero = { .base_cycles = cluster->now };
 	unsigned int i;
 
 	ballot->nr = 0;
 	for (i = 0; i < cluster->nr; i++) {
-		struct tsct_path *path = &cluster->paths[i];
-		struct tsct_claim *claim = &ballot->claim[ballot->nr];
+		struct tsct_sync_source *path = &cluster->paths[i];
+		struct tsct_correctness_interval *claim = &ballot->claim[ballot->nr];
 
 		path->liar = false;
 		if (!is_at(path, master, timeline) ||
@@ -116,8 +116,8 @@ static void collect(struct tsct_cluster *cluster, __u64 master, __u32 timeline,
 			continue;
 		if (!ballot->nr)
 			zero.base_ns = path->est.ns;
-		claim->at = tsct_estimate_off(&path->est, &zero, cluster->now);
-		claim->bound = tsct_estimate_bound(&path->est, cluster->now) +
+		claim->at = tsct_source_params_offset_ns(&path->est, &zero, cluster->now);
+		claim->bound = tsct_source_params_bound_ns(&path->est, cluster->now) +
 			CUT_NS;
 		ballot->source[ballot->nr++] = i;
 	}
@@ -141,8 +141,8 @@ static void name_liars(struct tsct_cluster *cluster, const struct ballot *ballot
 	unsigned int i;
 
 	for (i = 0; i < ballot->nr; i++) {
-		struct tsct_path *path = &cluster->paths[ballot->source[i]];
-		const struct tsct_claim *claim = &ballot->claim[i];
+		struct tsct_sync_source *path = &cluster->paths[ballot->source[i]];
+		const struct tsct_correctness_interval *claim = &ballot->claim[i];
 		double middle = (ballot->vote.lo + ballot->vote.hi) / 2;
 
 		path->liar = claim->liar;
@@ -160,23 +160,23 @@ static void name_liars(struct tsct_cluster *cluster, const struct ballot *ballot
 }
 
 /* How far the truth may be from the claim, beyond its own bound */
-static double beyond(const struct tsct_claim *claim,
-		     const struct tsct_vote *vote)
+static double beyond(const struct tsct_correctness_interval *claim,
+		     const struct tsct_intersection_result *vote)
 {
 	double far = tsct_larger(vote->hi - claim->at, claim->at - vote->lo);
 
 	return tsct_larger(0, far - claim->bound);
 }
 
-static struct tsct_choice choose_source(const struct tsct_cluster *cluster,
+static struct tsct_cluster_selection choose_source(const struct tsct_cluster *cluster,
 					const struct ballot *ballot)
 {
-	struct tsct_choice choice = { .used = -1 };
+	struct tsct_cluster_selection choice = { .used = -1 };
 	double best = 0;
 	unsigned int i;
 
 	for (i = 0; i < ballot->nr; i++) {
-		const struct tsct_claim *claim = &ballot->claim[i];
+		const struct tsct_correctness_interval *claim = &ballot->claim[i];
 		double bound = claim->bound;
 
 		if (claim->liar)
@@ -194,16 +194,16 @@ static struct tsct_choice choose_source(const struct tsct_cluster *cluster,
 	return choice;
 }
 
-struct tsct_choice tsct_cluster_choose(struct tsct_cluster *cluster)
+struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster)
 {
-	struct tsct_choice choice;
+	struct tsct_cluster_selection choice;
 	struct ballot ballot;
 	__u32 timeline;
 	__u64 master;
 
 	choose_timeline(cluster, &master, &timeline);
 	collect(cluster, master, timeline, &ballot);
-	ballot.vote = tsct_select(ballot.claim, ballot.nr);
+	ballot.vote = tsct_intersection(ballot.claim, ballot.nr);
 	name_liars(cluster, &ballot);
 	choice = choose_source(cluster, &ballot);
 	choice.master = master;

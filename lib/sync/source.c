@@ -12,7 +12,7 @@
 #define HOLD_GAPS	8
 #define HOLD_MIN_S	5.0
 
-void tsct_path_forget(struct tsct_path *path, const char *why)
+void tsct_sync_source_forget(struct tsct_sync_source *path, const char *why)
 {
 	path->nr = 0;
 	path->known = false;
@@ -23,7 +23,7 @@ void tsct_path_forget(struct tsct_path *path, const char *why)
 	snprintf(path->why, sizeof(path->why), "%s", why ? why : "");
 }
 
-void tsct_path_free(struct tsct_path *path)
+void tsct_sync_source_free(struct tsct_sync_source *path)
 {
 	free(path->x);
 	free(path->keep);
@@ -32,32 +32,32 @@ void tsct_path_free(struct tsct_path *path)
 
 /* ---- the window ---------------------------------------------------------- */
 
-void tsct_path_remove(struct tsct_path *path, unsigned int at)
+void tsct_sync_source_remove(struct tsct_sync_source *path, unsigned int at)
 {
 	memmove(&path->x[at], &path->x[at + 1],
 		(path->nr - at - 1) * sizeof(path->x[0]));
 	path->nr--;
 }
 
-void tsct_path_cut(struct tsct_path *path, unsigned int first)
+void tsct_sync_source_cut(struct tsct_sync_source *path, unsigned int first)
 {
 	path->nr -= first;
 	memmove(path->x, &path->x[first], path->nr * sizeof(path->x[0]));
 }
 
 /* Of each two neighbours in the older half the slower one goes. */
-static void thin(struct tsct_path *path)
+static void thin(struct tsct_sync_source *path)
 {
 	unsigned int i;
 
 	for (i = 0; i < TSCT_WINDOW_MAX / 4; i++)
-		tsct_path_remove(path, tsct_exchange_rtt(&path->x[i], 1) >
+		tsct_sync_source_remove(path, tsct_exchange_rtt(&path->x[i], 1) >
 				 tsct_exchange_rtt(&path->x[i + 1], 1) ?
 				 i : i + 1);
 }
 
 /* False: no memory, which is as if the exchange had been lost. */
-static bool make_room(struct tsct_path *path)
+static bool make_room(struct tsct_sync_source *path)
 {
 	unsigned int room = path->room ? path->room * 2 : FIRST_ROOM;
 	struct tsct_exchange *x;
@@ -79,17 +79,17 @@ static bool make_room(struct tsct_path *path)
 	return true;
 }
 
-static void forget_old(struct tsct_path *path,
+static void forget_old(struct tsct_sync_source *path,
 		       const struct tsct_cluster_options *options)
 {
 	double span = (options->window_s > 0 ? options->window_s : WINDOW_S) *
 		options->hz;
 	unsigned int first = 0;
 
-	while ((double)(tsct_path_newest(path)->t1 - path->x[first].t1) > span)
+	while ((double)(tsct_sync_source_newest(path)->t1 - path->x[first].t1) > span)
 		first++;
 	if (first)
-		tsct_path_cut(path, first);
+		tsct_sync_source_cut(path, first);
 }
 
 /*
@@ -98,7 +98,7 @@ static void forget_old(struct tsct_path *path,
  * reason to expect few, so it takes two. What comes shortly after another one belongs
  * to the same poll.
  */
-static void note_gap(struct tsct_path *path,
+static void note_gap(struct tsct_sync_source *path,
 		     const struct tsct_cluster_options *options,
 		     const struct tsct_exchange *x)
 {
@@ -115,7 +115,7 @@ static void note_gap(struct tsct_path *path,
 	path->step = step;
 }
 
-__u64 tsct_path_hold(const struct tsct_path *path,
+__u64 tsct_sync_source_hold(const struct tsct_sync_source *path,
 		     const struct tsct_cluster_options *options)
 {
 	double hold = HOLD_GAPS * (double)path->gap;
@@ -127,17 +127,17 @@ __u64 tsct_path_hold(const struct tsct_path *path,
 
 /* ---- what is new --------------------------------------------------------- */
 
-static bool is_possible(const struct tsct_path *path,
+static bool is_possible(const struct tsct_sync_source *path,
 			const struct tsct_exchange *x)
 {
 	if ((__s64)(x->t4 - x->t1) < 0 || (__s64)(x->t3 - x->t2) < 0)
 		return false;
-	return !path->nr || (__s64)(x->t1 - tsct_path_newest(path)->t1) > 0;
+	return !path->nr || (__s64)(x->t1 - tsct_sync_source_newest(path)->t1) > 0;
 }
 
 static const char *refuse(const struct tsct_remote *remote)
 {
-	if (remote->has_line ? !tsct_status_claims(remote->status) :
+	if (remote->has_line ? !tsct_status_has_time(remote->status) :
 	    remote->node != 0)
 		return "it does not know the cluster's time";
 	if (remote->depth >= TSCT_CLUSTER_DEPTH_MAX)
@@ -148,16 +148,16 @@ static const char *refuse(const struct tsct_remote *remote)
 }
 
 /* Two lines of one counter that contradict each other: it is not one counter. */
-static bool is_line_torn(const struct tsct_remote_line *a,
-			 const struct tsct_remote_line *b, __u64 remote)
+static bool is_line_torn(const struct tsct_remote_params *a,
+			 const struct tsct_remote_params *b, __u64 remote)
 {
 	struct tsct_estimate ea, eb;
 	double apart, error;
 
-	tsct_path_line(a, remote, 0, &ea);
-	tsct_path_line(b, remote, 0, &eb);
+	tsct_sync_source_line(a, remote, 0, &ea);
+	tsct_sync_source_line(b, remote, 0, &eb);
 	apart = (double)ea.ns - (double)eb.ns;
-	error = tsct_path_line_error(a, remote) + tsct_path_line_error(b, remote);
+	error = tsct_sync_source_line_error(a, remote) + tsct_sync_source_line_error(b, remote);
 	/* Ends of the range of times are where doubles are coarse. */
 	return tsct_magnitude(apart) > error + 1000;
 }
@@ -177,8 +177,8 @@ static const char *compare(const struct tsct_remote *old,
 }
 
 /* True: the exchange is of what the remote is now. */
-static bool meet(struct tsct_path *path, const struct tsct_exchange *x,
-		 const struct tsct_remote *remote, enum tsct_path_event *ret)
+static bool meet(struct tsct_sync_source *path, const struct tsct_exchange *x,
+		 const struct tsct_remote *remote, enum tsct_sync_source_event *ret)
 {
 	const char *why = refuse(remote);
 	bool had = path->known;
@@ -188,17 +188,17 @@ static bool meet(struct tsct_path *path, const struct tsct_exchange *x,
 	path->met = !refuse(remote);
 	path->remote = *remote;
 	if (why)
-		tsct_path_forget(path, why);
-	*ret = had && why ? TSCT_PATH_LOST : TSCT_PATH_SAME;
+		tsct_sync_source_forget(path, why);
+	*ret = had && why ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
 	return !why;
 }
 
-enum tsct_path_event tsct_path_feed(struct tsct_path *path,
+enum tsct_sync_source_event tsct_sync_source_feed(struct tsct_sync_source *path,
 				    const struct tsct_cluster_options *options,
 				    const struct tsct_exchange *x,
 				    const struct tsct_remote *remote)
 {
-	enum tsct_path_event event;
+	enum tsct_sync_source_event event;
 	bool had = path->known;
 
 	if (!meet(path, x, remote, &event))
@@ -208,16 +208,16 @@ enum tsct_path_event tsct_path_feed(struct tsct_path *path,
 	note_gap(path, options, x);
 	path->keep[path->nr] = true;
 	path->x[path->nr++] = *x;
-	if (tsct_path_wait(path, options)) {
-		tsct_path_estimate(path, options);
-		return TSCT_PATH_NEW;
+	if (tsct_sync_source_wait(path, options)) {
+		tsct_sync_source_estimate(path, options);
+		return TSCT_SYNC_SOURCE_NEW;
 	}
 	forget_old(path, options);
-	if (!tsct_path_refit_due(path, options))
-		return TSCT_PATH_SAME;
-	tsct_path_fit(path, options);
-	tsct_path_estimate(path, options);
+	if (!tsct_sync_source_refit_due(path, options))
+		return TSCT_SYNC_SOURCE_SAME;
+	tsct_sync_source_fit(path, options);
+	tsct_sync_source_estimate(path, options);
 	if (path->known)
-		return TSCT_PATH_NEW;
-	return had ? TSCT_PATH_LOST : TSCT_PATH_SAME;
+		return TSCT_SYNC_SOURCE_NEW;
+	return had ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
 }

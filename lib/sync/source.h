@@ -9,13 +9,13 @@
 #include "cluster.h"
 
 /* Nobody refreshes it: PHI of RFC 5905, for what two crystals part by */
-#define TSCT_PATH_HOLD_PPB	15000
+#define TSCT_SYNC_SOURCE_HOLD_PPB	15000
 
 /* What the crystals of two nodes can be apart by, at the very most */
-#define TSCT_PATH_RATE_PPB	1000000
+#define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
 /* A server whose clock somebody steers, against a crystal: ppb a second */
-#define TSCT_PATH_STEERED_PPB	100
+#define TSCT_SYNC_SOURCE_STEERED_PPB	100
 
 /*
  * The cluster's time as a straight line, and what is known of it: at any stamp t,
@@ -35,11 +35,11 @@ struct tsct_estimate {
 };
 
 /* What the estimate says minus what the line says, at a stamp, in ns */
-double tsct_estimate_off(const struct tsct_estimate *est,
-			 const struct tsct_pair *pair, __u64 tsc);
-double tsct_estimate_bound(const struct tsct_estimate *est, __u64 tsc);
+double tsct_source_params_offset_ns(const struct tsct_estimate *est,
+			 const struct tsct_clock_params *pair, __u64 cycles);
+double tsct_source_params_bound_ns(const struct tsct_estimate *est, __u64 cycles);
 
-struct tsct_path {
+struct tsct_sync_source {
 	struct tsct_exchange *x;	/* oldest first */
 	bool *keep;			/* by the fit */
 	unsigned int nr, room;
@@ -60,34 +60,34 @@ struct tsct_path {
 	char liar_why[160];
 };
 
-enum tsct_path_event {
-	TSCT_PATH_SAME,		/* nothing came of it */
-	TSCT_PATH_NEW,		/* another estimate */
-	TSCT_PATH_LOST,		/* there is none any more */
+enum tsct_sync_source_event {
+	TSCT_SYNC_SOURCE_SAME,		/* nothing came of it */
+	TSCT_SYNC_SOURCE_NEW,		/* another estimate */
+	TSCT_SYNC_SOURCE_LOST,		/* there is none any more */
 };
 
-enum tsct_path_event tsct_path_feed(struct tsct_path *path,
+enum tsct_sync_source_event tsct_sync_source_feed(struct tsct_sync_source *path,
 				    const struct tsct_cluster_options *options,
 				    const struct tsct_exchange *x,
 				    const struct tsct_remote *remote);
 
 /* Forgets all, with a reason for people; NULL: none. */
-void tsct_path_forget(struct tsct_path *path, const char *why);
-void tsct_path_free(struct tsct_path *path);
+void tsct_sync_source_forget(struct tsct_sync_source *path, const char *why);
+void tsct_sync_source_free(struct tsct_sync_source *path);
 
 /* Is it at a timeline? An NTP server is at that of all such servers, 0. */
-static inline __u64 tsct_path_master(const struct tsct_path *path)
+static inline __u64 tsct_sync_source_master(const struct tsct_sync_source *path)
 {
 	return path->remote.has_line ? path->remote.master : 0;
 }
 
-static inline __u32 tsct_path_epoch(const struct tsct_path *path)
+static inline __u32 tsct_sync_source_epoch(const struct tsct_sync_source *path)
 {
 	return path->remote.has_line ? path->remote.epoch : 0;
 }
 
 /* How long it does without a new exchange, in ticks, before it holds over */
-__u64 tsct_path_hold(const struct tsct_path *path,
+__u64 tsct_sync_source_hold(const struct tsct_sync_source *path,
 		     const struct tsct_cluster_options *options);
 
 #endif /* TSCT_SYNC_PATH_H */

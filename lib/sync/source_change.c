@@ -14,7 +14,7 @@
  * Whatever the way there and back took: is it against what was fitted? By no more
  * than *ret_off can the source's counter have moved since, in counts.
  */
-static bool is_strange(const struct tsct_path *path,
+static bool is_strange(const struct tsct_sync_source *path,
 		       const struct tsct_exchange *x, double *ret_off)
 {
 	double frac, error, late, early, slack;
@@ -38,7 +38,7 @@ static bool is_strange(const struct tsct_path *path,
  * though by so little that nothing contradicts it. Returns by how much, in
  * counts; 0: all is as it should be.
  */
-static double surprise(const struct tsct_path *path,
+static double surprise(const struct tsct_sync_source *path,
 		       const struct tsct_cluster_options *options,
 		       const struct tsct_exchange *x)
 {
@@ -56,13 +56,13 @@ static double surprise(const struct tsct_path *path,
 	return tsct_magnitude(off) > allowed ? off : 0;
 }
 
-static void doubt(struct tsct_path *path, double counts)
+static void doubt(struct tsct_sync_source *path, double counts)
 {
 	path->doubt_ns = tsct_larger(path->doubt_ns, tsct_magnitude(counts) *
-				     tsct_path_ns_per_count(path));
+				     tsct_sync_source_ns_per_count(path));
 }
 
-static void trust(struct tsct_path *path)
+static void trust(struct tsct_sync_source *path)
 {
 	path->strange = 0;
 	path->odd = 0;
@@ -70,14 +70,14 @@ static void trust(struct tsct_path *path)
 }
 
 /* The time changed when the last @nr exchanges began: they alone count. */
-static void start_over(struct tsct_path *path, unsigned int nr)
+static void start_over(struct tsct_sync_source *path, unsigned int nr)
 {
-	tsct_path_cut(path, path->nr - nr);
+	tsct_sync_source_cut(path, path->nr - nr);
 	trust(path);
 	path->fitted = false;
 }
 
-static bool wait_for_more(struct tsct_path *path, double off)
+static bool wait_for_more(struct tsct_sync_source *path, double off)
 {
 	if (off > 0)
 		path->odd = path->odd > 0 ? path->odd + 1 : 1;
@@ -95,14 +95,14 @@ static bool wait_for_more(struct tsct_path *path, double off)
  * the fit. If the next ones do, too, the source's time did change; what a
  * path does, a detour, or congestion one way, contradicts nothing.
  */
-bool tsct_path_wait(struct tsct_path *path,
+bool tsct_sync_source_wait(struct tsct_sync_source *path,
 		    const struct tsct_cluster_options *options)
 {
 	double off;
 
 	if (!path->fitted)
 		return false;
-	if (is_strange(path, tsct_path_newest(path), &off)) {
+	if (is_strange(path, tsct_sync_source_newest(path), &off)) {
 		path->odd = 0;
 		doubt(path, off);
 		if (++path->strange < STRANGE_MAX)
@@ -111,8 +111,8 @@ bool tsct_path_wait(struct tsct_path *path,
 		return false;
 	}
 	for (; path->strange; path->strange--)
-		tsct_path_remove(path, path->nr - 2);
-	off = surprise(path, options, tsct_path_newest(path));
+		tsct_sync_source_remove(path, path->nr - 2);
+	off = surprise(path, options, tsct_sync_source_newest(path));
 	if (off)
 		return wait_for_more(path, off);
 	trust(path);

@@ -10,32 +10,32 @@
 #define REFIT_S		0.5
 #define REFIT_PART	32
 
-double tsct_path_ns_per_count(const struct tsct_path *path)
+double tsct_sync_source_ns_per_count(const struct tsct_sync_source *path)
 {
 	return tsct_mult_rate(path->remote.line.mult);
 }
 
-double tsct_estimate_off(const struct tsct_estimate *est,
-			 const struct tsct_pair *pair, __u64 tsc)
+double tsct_source_params_offset_ns(const struct tsct_estimate *est,
+			 const struct tsct_clock_params *pair, __u64 cycles)
 {
-	double ran = (double)(__s64)(tsc - est->at) * est->rate;
+	double ran = (double)(__s64)(cycles - est->at) * est->rate;
 	double whole = (double)(__s64)ran;
 	__s64 ns = (__s64)((__u64)est->ns + (__u64)(__s64)whole -
-			   (__u64)tsct_pair_ns(pair, tsc));
+			   (__u64)tsct_clock_params_ns(pair, cycles));
 
 	return (double)ns + est->frac_ns + (ran - whole);
 }
 
-double tsct_estimate_bound(const struct tsct_estimate *est, __u64 tsc)
+double tsct_source_params_bound_ns(const struct tsct_estimate *est, __u64 cycles)
 {
-	double d = tsct_magnitude((double)(__s64)(tsc - est->at));
+	double d = tsct_magnitude((double)(__s64)(cycles - est->at));
 
 	return est->error_ns + est->growth * d +
 		tsct_smaller(est->wander * d, est->hold) * d;
 }
 
 /* Cluster time of their counter: its line, in 128 bits */
-void tsct_path_line(const struct tsct_remote_line *line, __u64 remote,
+void tsct_sync_source_line(const struct tsct_remote_params *line, __u64 remote,
 			    double frac, struct tsct_estimate *est)
 {
 	tsct_s128 product = (tsct_s128)(__s64)(remote - line->base) *
@@ -52,7 +52,7 @@ void tsct_path_line(const struct tsct_remote_line *line, __u64 remote,
 }
 
 /* What the source itself does not know of the time, there and per count */
-double tsct_path_line_error(const struct tsct_remote_line *line, __u64 remote)
+double tsct_sync_source_line_error(const struct tsct_remote_params *line, __u64 remote)
 {
 	double age = (double)(__s64)(remote - line->as_of);
 	double ps = (double)line->error_ps;
@@ -62,24 +62,24 @@ double tsct_path_line_error(const struct tsct_remote_line *line, __u64 remote)
 	return ps * 1e-3;
 }
 
-static void set_errors(struct tsct_path *path, double fit_error, __u64 remote)
+static void set_errors(struct tsct_sync_source *path, double fit_error, __u64 remote)
 {
 	const struct tsct_fit *fit = &path->fit;
 	struct tsct_estimate *est = &path->est;
-	double ns = tsct_path_ns_per_count(path);
+	double ns = tsct_sync_source_ns_per_count(path);
 	double counts = est->rate / ns;
 
 	est->sd_ns = fit->sd * ns;
 	est->error_ns = fit_error * ns + path->doubt_ns +
-		tsct_path_line_error(&path->remote.line, remote);
+		tsct_sync_source_line_error(&path->remote.line, remote);
 	est->growth = fit->rate_error * ns + counts *
 		(double)path->remote.line.growth * 0x1p-32 * 1e-3;
 	est->wander = fit->wander * ns;
-	est->hold = TSCT_PATH_HOLD_PPB * TSCT_PPB * est->rate;
+	est->hold = TSCT_SYNC_SOURCE_HOLD_PPB * TSCT_PPB * est->rate;
 }
 
 /* As the fit has it where it is best, and straight on from there */
-void tsct_path_estimate(struct tsct_path *path,
+void tsct_sync_source_estimate(struct tsct_sync_source *path,
 			const struct tsct_cluster_options *options)
 {
 	struct tsct_estimate *est = &path->est;
@@ -91,11 +91,11 @@ void tsct_path_estimate(struct tsct_path *path,
 		return;
 	est->at = path->fit.at;
 	remote = tsct_fit_at(&path->fit, est->at, &frac, &error);
-	tsct_path_line(&path->remote.line, remote, frac, est);
-	est->rate = tsct_fit_rate(&path->fit, est->at) * tsct_path_ns_per_count(path);
+	tsct_sync_source_line(&path->remote.line, remote, frac, est);
+	est->rate = tsct_fit_rate(&path->fit, est->at) * tsct_sync_source_ns_per_count(path);
 	set_errors(path, error, remote);
 	off = (est->rate / nominal - 1) / TSCT_PPB;
-	if (!(tsct_magnitude(off) <= TSCT_PATH_RATE_PPB)) {
+	if (!(tsct_magnitude(off) <= TSCT_SYNC_SOURCE_RATE_PPB)) {
 		snprintf(path->why, sizeof(path->why), "its time runs %.0f ppm "
 			 "%s: no crystal does", tsct_magnitude(off) / 1000,
 			 off > 0 ? "fast" : "slow");
@@ -113,31 +113,31 @@ void tsct_path_estimate(struct tsct_path *path,
 
 /* ---- fits ---------------------------------------------------------------- */
 
-static int fit_once(struct tsct_path *path,
+static int fit_once(struct tsct_sync_source *path,
 		    const struct tsct_cluster_options *options)
 {
 	struct tsct_fit_options how = options->fit;
-	double remote_hz = 1e9 / tsct_path_ns_per_count(path);
+	double remote_hz = 1e9 / tsct_sync_source_ns_per_count(path);
 
 	how.hz = options->hz;
 	if (!how.wander_ppb && !path->remote.has_line)
-		how.wander_ppb = TSCT_PATH_STEERED_PPB;
+		how.wander_ppb = TSCT_SYNC_SOURCE_STEERED_PPB;
 	return tsct_fit_make(path->x, path->nr, &how, remote_hz, &path->fit,
 			     path->keep);
 }
 
-void tsct_path_fit(struct tsct_path *path,
+void tsct_sync_source_fit(struct tsct_sync_source *path,
 		   const struct tsct_cluster_options *options)
 {
 	int err = fit_once(path, options);
 
 	while (err == -E2BIG && path->nr > 1) {
-		tsct_path_cut(path, path->nr / 2);
+		tsct_sync_source_cut(path, path->nr / 2);
 		err = fit_once(path, options);
 	}
 	/* Whatever those before said: it does not go with this one. */
 	if (err == -ERANGE && path->nr > 1) {
-		tsct_path_cut(path, path->nr - 1);
+		tsct_sync_source_cut(path, path->nr - 1);
 		err = fit_once(path, options);
 	}
 	path->fitted = !err;
@@ -150,11 +150,11 @@ void tsct_path_fit(struct tsct_path *path,
 		path->why[0] = '\0';
 }
 
-bool tsct_path_refit_due(const struct tsct_path *path,
+bool tsct_sync_source_refit_due(const struct tsct_sync_source *path,
 			 const struct tsct_cluster_options *options)
 {
 	unsigned int nr = path->fit.nr_kept + path->fit.nr_dropped;
-	__u64 since = tsct_path_newest(path)->t4 - path->fit.at;
+	__u64 since = tsct_sync_source_newest(path)->t4 - path->fit.at;
 
 	return !path->fitted || path->nr < nr ||
 		(path->nr - nr) * REFIT_PART >= nr ||

@@ -5,30 +5,30 @@
 #include "source.h"
 
 static inline const struct tsct_exchange *
-tsct_path_newest(const struct tsct_path *path)
+tsct_sync_source_newest(const struct tsct_sync_source *path)
 {
 	return &path->x[path->nr - 1];
 }
 
 /* path.c: one exchange, or the @first ones, are remembered no more */
-void tsct_path_remove(struct tsct_path *path, unsigned int at);
-void tsct_path_cut(struct tsct_path *path, unsigned int first);
+void tsct_sync_source_remove(struct tsct_sync_source *path, unsigned int at);
+void tsct_sync_source_cut(struct tsct_sync_source *path, unsigned int first);
 
 /* path_fit.c: a fit, if one is due; and what it says with the source's line */
-bool tsct_path_refit_due(const struct tsct_path *path,
+bool tsct_sync_source_refit_due(const struct tsct_sync_source *path,
 			 const struct tsct_cluster_options *options);
-void tsct_path_fit(struct tsct_path *path,
+void tsct_sync_source_fit(struct tsct_sync_source *path,
 		   const struct tsct_cluster_options *options);
-void tsct_path_estimate(struct tsct_path *path,
+void tsct_sync_source_estimate(struct tsct_sync_source *path,
 			const struct tsct_cluster_options *options);
-double tsct_path_ns_per_count(const struct tsct_path *path);
+double tsct_sync_source_ns_per_count(const struct tsct_sync_source *path);
 /* Cluster time of a source's counter, into ns and frac_ns; and its bound */
-void tsct_path_line(const struct tsct_remote_line *line, __u64 remote,
+void tsct_sync_source_line(const struct tsct_remote_params *line, __u64 remote,
 		    double frac, struct tsct_estimate *est);
-double tsct_path_line_error(const struct tsct_remote_line *line, __u64 remote);
+double tsct_sync_source_line_error(const struct tsct_remote_params *line, __u64 remote);
 
 /* path_wait.c: the newest exchange is not to be believed yet */
-bool tsct_path_wait(struct tsct_path *path,
+bool tsct_sync_source_wait(struct tsct_sync_source *path,
 		    const struct tsct_cluster_options *options);
 
 #endif /* TSCT_SYNC_PATH_PRIVATE_H */

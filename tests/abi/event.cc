@@ -44,9 +44,9 @@ static int use_object(const char *path)
 	REQUIRE(object);
 	emit = reinterpret_cast<int (*)(void)>(dlsym(object, "part_emit"));
 	REQUIRE(emit && emit() == 0);
-	REQUIRE(tsct_event_switch("shared", true) == 3);
+	REQUIRE(tsct_events_set_enabled("shared", true) == 3);
 	REQUIRE(dlclose(object) == 0);
-	REQUIRE(tsct_event_switch("shared", true) == 2);
+	REQUIRE(tsct_events_set_enabled("shared", true) == 2);
 	return 0;
 }
 
@@ -57,8 +57,8 @@ int main(int argc, char **argv)
 
 	REQUIRE(argc == 2);
 	REQUIRE(!shared_enabled() && shared_emit(0, "off") == 0);
-	REQUIRE(tsct_open(nullptr, &t) == 0);
-	REQUIRE(tsct_events_start(t, "*") == 4);
+	REQUIRE(tsct_channel_open(nullptr, &t) == 0);
+	REQUIRE(tsct_events_enable(t, "*") == 4);
 	REQUIRE(shared_enabled() && bare_enabled());
 	REQUIRE(shared_emit(1, "main") == 0);
 	REQUIRE(part_emit() == 0);
@@ -69,8 +69,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < 20; i++)
 		if (use_object(argv[1]))
 			return 1;
-	REQUIRE(tsct_dropped(t) == 0);
-	tsct_close(t);
+	REQUIRE(tsct_channel_dropped(t) == 0);
+	tsct_channel_close(t);
 	REQUIRE(shared_emit(0, "closed") == 0);
 	return 0;
 }

@@ -72,7 +72,7 @@ cat >"$tmp/show.c" <<'END'
 #include "lib/ntp/extension_field.h"
 int main(void)
 {
-	struct tsct_ext ext = { 0 };
+	struct tsct_extension ext = { 0 };
 	__u8 at[TSCT_EXT_SIZE];
 
 	tsct_ext_put(&ext, at);
@@ -91,7 +91,7 @@ grep ': ' "$tmp/drawn" >"$tmp/said"
 compare "first words" "$tmp/have" "$tmp/said" 4
 
 # Flags
-sed -n '/tsct_ext.flags/,/^struct/s/^#define \(TSCT_EXT_[A-Z_]*\)[\t ]*\(0x[0-9a-f]*\).*/\1 \2/p' \
+sed -n '/tsct_extension.flags/,/^struct/s/^#define \(TSCT_EXT_[A-Z_]*\)[\t ]*\(0x[0-9a-f]*\).*/\1 \2/p' \
 	lib/ntp/ntp_packet.h | sort >"$tmp/have"
 sed -n 's/^``\(TSCT_EXT_[A-Z_]*\)`` *0x0*\([0-9a-f]*\) .*/\1 0x\2/p' "$page" |
 	sort >"$tmp/said"

@@ -28,7 +28,7 @@ static void take_stamps(void)
 	unsigned int i;
 
 	for (i = 0; i < STAMPS; i++)
-		stamps[i] = tsct_clock_stamp(clk);
+		stamps[i] = tsct_clock_cycles(clk);
 }
 
 static void counter(unsigned int turns)
@@ -74,9 +74,9 @@ static void begin_cluster(void)
 		return;
 	state.cluster = state.real;
 	state.cluster_status = TSCT_STATUS_SYNCHRONIZED;
-	state.cluster.base_tsc = tsct_tsc_read();
+	state.cluster.base_cycles = tsct_tsc_read();
 	state.cluster.slew_mult = state.cluster.mult;
-	state.cluster.fast_tsc = 1ULL << 40;
+	state.cluster.fast_cycles = 1ULL << 40;
 	if (!cluster_page)
 		cluster_page = aligned_alloc(TSCT_PAGE_SIZE, TSCT_CLOCK_SIZE(0));
 	tsct_latch_init(cluster_page, no_id, TSCT_SOURCE_TSC, 0);
@@ -102,7 +102,7 @@ static void now_cluster_bounded(unsigned int turns)
 	int64_t sum = 0;
 
 	while (turns--) {
-		tsct_clock_convert_cluster(&cluster, tsct_clock_stamp(clk),
+		tsct_clock_cycles_to_cluster_time(&cluster, tsct_clock_cycles(clk),
 					   &time);
 		sum += time.ns + (int64_t)time.error_ns;
 	}
@@ -114,7 +114,7 @@ static void convert(unsigned int turns)
 	int64_t ns = 0, sum = 0;
 
 	while (turns--) {
-		tsct_clock_ns(clk, stamps[turns % STAMPS], &ns);
+		tsct_clock_cycles_to_ns(clk, stamps[turns % STAMPS], &ns);
 		sum += ns;
 	}
 	sink = sum;
@@ -126,7 +126,7 @@ static void convert_bounded(unsigned int turns)
 	int64_t sum = 0;
 
 	while (turns--) {
-		tsct_clock_convert(clk, stamps[turns % STAMPS], &time);
+		tsct_clock_cycles_to_time(clk, stamps[turns % STAMPS], &time);
 		sum += time.ns + (int64_t)time.error_ns;
 	}
 	sink = sum;
@@ -182,11 +182,11 @@ static void update(void)
 	struct tsct_clock_state state;
 
 	tsct_latch_read(page, &state);
-	state.real.as_of_tsc = tsct_tsc_read();
-	state.real.base_ns = tsct_pair_ns(&state.real,
-					  state.real.as_of_tsc + 50000);
-	state.real.base_tsc = state.real.as_of_tsc + 50000;
-	state.real.as_of_tsc = state.real.base_tsc;
+	state.real.as_of_cycles = tsct_tsc_read();
+	state.real.base_ns = tsct_clock_params_ns(&state.real,
+					  state.real.as_of_cycles + 50000);
+	state.real.base_cycles = state.real.as_of_cycles + 50000;
+	state.real.as_of_cycles = state.real.base_cycles;
 	tsct_latch_write(page, &state);
 }
 
@@ -204,7 +204,7 @@ static void *update_all_the_time(void *unused)
 
 static double reads_per_s(void)
 {
-	struct tsct_reading reading = { 0 };
+	struct tsct_clock_time reading = { 0 };
 	double start = bench_now_ns(), took;
 	uint64_t reads = 0, stamp;
 	int64_t sum = 0, ns = 0;
@@ -255,7 +255,7 @@ int main(void)
 	if (tsct_clock_open(&clk))
 		return 1;
 	printf("# clock: %s (%s)\n", tsct_clock_origin(clk),
-	       tsct_clock_why(clk));
+	       tsct_clock_reason(clk));
 	if (clk->source != TSCT_SOURCE_TSC) {
 		fprintf(stderr, "bench_clock: stamps are not TSC here: there is "
 			"nothing to measure\n");

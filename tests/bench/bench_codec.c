@@ -9,7 +9,7 @@
 
 #include "bench.h"
 #include "lib/core/delta.h"
-#include "lib/merge/merge_mapping.h"
+#include "lib/core/mapping.h"
 
 #define EVENTS	BENCH_TURNS
 #define BEGIN	(1ULL << 50)
@@ -95,30 +95,30 @@ static void stamp(unsigned int turns)
  * A counter of 2.594 GHz whose rate changes by 1 ppm in a millisecond, to 1 GHz: a
  * line every 0.4 ms
  */
-static struct tsct_correct correction;
+static struct tsct_mapping correction;
 
 static int make_correction(void)
 {
 	const struct tsct_cubic piece = {
 		BEGIN, BEGIN, { 0, 1.00001, 1e-3 / 2.594e9 / 2, 0 },
 	};
-	const struct tsct_frame frame = {
+	const struct tsct_axis frame = {
 		BEGIN, 1795264075000000000, 1000, 2594, 1000000000,
 	};
 
-	return tsct_correct_make(&correction, &piece, 1, &frame, BEGIN,
+	return tsct_mapping_build(&correction, &piece, 1, &frame, BEGIN,
 				 mixed[EVENTS - 1].tick);
 }
 
 static void correct(unsigned int turns)
 {
-	struct tsct_corrector corrector;
+	struct tsct_mapping_cursor corrector;
 	__u64 global, sum = 0;
 	unsigned int i;
 
-	tsct_corrector_init(&corrector, &correction);
+	tsct_mapping_cursor_init(&corrector, &correction);
 	for (i = 0; i < turns; i++) {
-		if (tsct_corrector_next(&corrector, mixed[i].tick, &global))
+		if (tsct_mapping_cursor_next(&corrector, mixed[i].tick, &global))
 			abort();
 		sum += global;
 	}
@@ -129,10 +129,10 @@ static void correct(unsigned int turns)
 static void find_line(unsigned int turns)
 {
 	uint64_t span = correction.end - correction.begin, sum = 0;
-	struct tsct_line line;
+	struct tsct_mapping_line line;
 
 	while (turns--) {
-		if (tsct_correct_line(&correction, correction.begin +
+		if (tsct_mapping_find_line(&correction, correction.begin +
 				      span / EVENTS * turns, &line))
 			abort();
 		sum += line.base;
@@ -145,19 +145,19 @@ static void pass_on(unsigned int turns)
 {
 	static __u8 out[sizeof(bytes)];
 	const __u8 *from = bytes, *end = bytes + len;
-	struct tsct_corrector corrector;
+	struct tsct_mapping_cursor corrector;
 	struct tsct_delta get, put;
 	__u8 *to = out;
 	__u64 global;
 	__u32 id = 0;
 	int size;
 
-	tsct_corrector_init(&corrector, &correction);
+	tsct_mapping_cursor_init(&corrector, &correction);
 	tsct_delta_begin(&get, BEGIN);
 	tsct_delta_begin(&put, 1795264075000000000);
 	while (turns--) {
 		size = tsct_delta_get(&get, from, (size_t)(end - from), &id);
-		if (size < 0 || tsct_corrector_next(&corrector, get.tick, &global))
+		if (size < 0 || tsct_mapping_cursor_next(&corrector, get.tick, &global))
 			abort();
 		from += size;
 		to += tsct_delta_put(&put, to, id, global, (__u32)get.tid);

@@ -32,16 +32,16 @@ static void must(int err, const char *what)
 
 static void open_rings(void)
 {
-	const struct tsct_options options = {
+	const struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ, .block_size = 16384, .blocks = 128,
 	};
 
 	snprintf(path, sizeof(path), "%s/socket", dir);
 	must(tsct_server_start(path, "embedded", &server), "rings");
 	must(tsct_server_run(server), "rings");
-	must(tsct_open_at(path, &options, &reader), "reader");
-	must(tsct_open_at(path, NULL, &emitter), "writer");
-	event = tsct_define(emitter, "event", TSCT_KIND_INSTANT, "value:u64");
+	must(tsct_channel_open_at(path, &options, &reader), "reader");
+	must(tsct_channel_open_at(path, NULL, &emitter), "writer");
+	event = tsct_event_define(emitter, "event", TSCT_KIND_INSTANT, "value:u64");
 	must(event, "event");
 }
 
@@ -52,7 +52,7 @@ static void open_recording(void)
 	must(tsct_clock_open(&clock_), "clock");
 	must(tsct_clock_snapshot(clock_, &state), "clock");
 	must(tsct_recording_make(&rec, 1), "recording");
-	must(tsct_recording_locate(&rec, tsct_header(reader)->nr_cpus), "CPUs");
+	must(tsct_recording_locate(&rec, tsct_channel_info(reader)->nr_cpus), "CPUs");
 	must(tsct_recording_add_stream(&rec, "bench"), "stream");
 	rec.nodes[0].host = strdup("");
 	rec.nodes[0].kernel = strdup("");
@@ -61,7 +61,7 @@ static void open_recording(void)
 	rec.clock_origin = strdup("");
 	rec.source = state.source;
 	rec.real = state.real;
-	rec.begin = rec.end = tsct_clock_stamp(clock_);
+	rec.begin = rec.end = tsct_clock_cycles(clock_);
 	must(tsct_writer_open(dirfd_, &rec, &writer), "files");
 	must(tsct_drain_open(reader, clock_, writer, &rec, 0, &drain), "drain");
 }
@@ -112,8 +112,8 @@ static void close_all(void)
 	}
 	unlinkat(dirfd_, "metadata", 0);
 	tsct_recording_free(&rec);
-	tsct_close(emitter);
-	tsct_close(reader);
+	tsct_channel_close(emitter);
+	tsct_channel_close(reader);
 	tsct_server_stop(server);
 }
 

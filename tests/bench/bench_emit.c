@@ -318,14 +318,14 @@ static void run_two(const cpu_set_t *allowed)
 static struct tsct *open_channel(const char *path, const char *name,
 				 unsigned int policy)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = name, .policy = policy,
 		.roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ,
 	};
 	struct tsct *t;
 
-	if (tsct_open_at(path, &options, &t)) {
-		fprintf(stderr, "bench_emit: %s\n", tsct_why(t));
+	if (tsct_channel_open_at(path, &options, &t)) {
+		fprintf(stderr, "bench_emit: %s\n", tsct_channel_error(t));
 		exit(1);
 	}
 	return t;
@@ -344,7 +344,7 @@ static void bind(struct tsct_event_type *event, struct tsct *t)
 static void check_losses(struct tsct *t, const char *name)
 {
 	unsigned int cpu, i;
-	unsigned long lost = tsct_dropped(t);
+	unsigned long lost = tsct_channel_dropped(t);
 
 	for (cpu = 0; cpu < t->header.nr_cpus; cpu++)
 		for (i = 0; tsct_ring_ready(t, cpu) && i < TSCT_LOST_NR; i++)
@@ -364,7 +364,7 @@ static void open_channels(const char *path)
 	bind(&bytes_64_event, recorder);
 	bind(&bytes_256_event, recorder);
 	bind(&queued_event, queue);
-	if (tsct_header(recorder)->source != TSCT_SOURCE_TSC) {
+	if (tsct_channel_info(recorder)->source != TSCT_SOURCE_TSC) {
 		fputs("bench_emit: stamps are not TSC here: there is nothing "
 		      "to measure\n", stderr);
 		exit(1);
@@ -399,8 +399,8 @@ int main(int argc, char **argv)
 	run_two(&allowed);
 	check_losses(recorder, "emit_user");
 	check_losses(queue, "emit_user_discard");
-	tsct_close(recorder);
-	tsct_close(queue);
+	tsct_channel_close(recorder);
+	tsct_channel_close(queue);
 	tsct_server_stop(server);
 	rmdir(dir);
 	return 0;

@@ -23,8 +23,8 @@ static struct event {
 } events[EVENTS];
 
 static struct tsct_recording rec;
-static struct tsct_stream_kind *kinds;
-static struct tsct_pen pen;
+static struct tsct_stream_reader_kind *kinds;
+static struct tsct_stream_writer pen;
 static char dir[] = "/dev/shm/bench-file-XXXXXX";
 static int dirfd_, devfd;
 static volatile __u64 sink;
@@ -51,7 +51,7 @@ static void define(__u32 id)
 	char name[16];
 
 	snprintf(name, sizeof(name), "event_%u", id);
-	if (tsct_def_parse(name, TSCT_KIND_INSTANT, "value:u64", &def, NULL))
+	if (tsct_event_def_parse(name, TSCT_KIND_INSTANT, "value:u64", &def, NULL))
 		abort();
 	def.id = id;
 	if (tsct_recording_add_def(&rec, 0, &def))
@@ -67,19 +67,19 @@ static void make_recording(void)
 		abort();
 	for (id = TSCT_ID_FIRST; id < TSCT_ID_FIRST + 48; id++)
 		define(id);
-	kinds = tsct_stream_kinds(&rec.streams[0]);
+	kinds = tsct_stream_reader_kinds(&rec.streams[0]);
 }
 
 static void begin(int where, const char *name)
 {
-	const struct tsct_pen_file file = {
+	const struct tsct_stream_writer_file file = {
 		.dirfd = where, .name = name, .uuid = rec.uuid,
 	};
-	const struct tsct_pen_options options = { 0 };
+	const struct tsct_stream_writer_options options = { 0 };
 
-	tsct_pen_free(&pen);
-	tsct_pen_init(&pen, &file, &options);
-	if (tsct_pen_start(&pen, BEGIN))
+	tsct_stream_writer_free(&pen);
+	tsct_stream_writer_init(&pen, &file, &options);
+	if (tsct_stream_writer_start(&pen, BEGIN))
 		abort();
 }
 
@@ -100,31 +100,31 @@ static void put(unsigned int turns)
 	int ret;
 
 	for (; turns--; event++) {
-		ret = tsct_pen_put(&pen, event->id, event->tick, event->tid,
+		ret = tsct_stream_writer_put(&pen, event->id, event->tick, event->tid,
 				   &event->payload, sizeof(event->payload));
 		if (ret > 0)
-			ret = tsct_pen_seal(&pen, 0);
+			ret = tsct_stream_writer_seal(&pen, 0);
 		if (ret < 0)
 			abort();
 	}
-	if (tsct_pen_flush(&pen, 0))
+	if (tsct_stream_writer_flush(&pen, 0))
 		abort();
 }
 
 static void get(unsigned int turns)
 {
-	struct tsct_stream_dir from = { .dirfd = dirfd_, .rec = &rec };
-	struct tsct_stream stream;
+	struct tsct_stream_reader_dir from = { .dirfd = dirfd_, .rec = &rec };
+	struct tsct_stream_reader stream;
 	__u64 sum = 0;
 
-	tsct_stream_init(&stream, &rec, kinds, 0, 0);
-	while (tsct_stream_next(&from, &stream) == 1) {
+	tsct_stream_reader_init(&stream, &rec, kinds, 0, 0);
+	while (tsct_stream_reader_next(&from, &stream) == 1) {
 		sum += stream.event.stamp + stream.event.tid + stream.id;
 		turns--;
 	}
 	if (turns || from.damage)
 		abort();
-	tsct_stream_free(&stream);
+	tsct_stream_reader_free(&stream);
 	sink = sum;
 }
 
@@ -148,7 +148,7 @@ int main(void)
 	bench_all(benches, sizeof(benches) / sizeof(benches[0]));
 	printf("file_overhead_bytes_per_event %.2f bytes\n",
 	       (double)pen.size / EVENTS - sizeof(events[0].payload));
-	tsct_pen_free(&pen);
+	tsct_stream_writer_free(&pen);
 	free(kinds);
 	tsct_recording_free(&rec);
 	unlinkat(dirfd_, NAME, 0);

@@ -95,7 +95,7 @@ static double plain_hz(void)
 
 struct calibration {
 	struct tsct_sampler sampler;
-	struct tsct_rate est;
+	struct tsct_rate_estimator est;
 	double began_ns;
 };
 

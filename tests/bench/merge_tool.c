@@ -54,34 +54,34 @@ static int run(char **argv)
 
 /* ---- reading ------------------------------------------------------------------- */
 
-static uint64_t decode_file(struct tsct_stream_dir *dir,
-			    const struct tsct_stream_kind *kinds, uint32_t class,
+static uint64_t decode_file(struct tsct_stream_reader_dir *dir,
+			    const struct tsct_stream_reader_kind *kinds, uint32_t class,
 			    uint32_t location)
 {
-	struct tsct_stream s;
+	struct tsct_stream_reader s;
 	uint64_t nr = 0, sum = 0;
 
-	tsct_stream_init(&s, dir->rec, kinds, class, location);
-	while (tsct_stream_next(dir, &s) == 1) {
+	tsct_stream_reader_init(&s, dir->rec, kinds, class, location);
+	while (tsct_stream_reader_next(dir, &s) == 1) {
 		sum += s.event.stamp + s.event.tid + s.event.payload[0];
 		nr++;
 	}
-	tsct_stream_free(&s);
+	tsct_stream_reader_free(&s);
 	sink = sum;
 	return nr;
 }
 
 static uint64_t decode(const struct tsct_recording *rec, const char *path)
 {
-	struct tsct_stream_dir dir = {
+	struct tsct_stream_reader_dir dir = {
 		.dirfd = open(path, O_RDONLY | O_DIRECTORY), .rec = rec,
 	};
-	struct tsct_stream_kind *kinds;
+	struct tsct_stream_reader_kind *kinds;
 	uint64_t nr = 0;
 	uint32_t i, k;
 
 	for (i = 0; i < rec->nr_streams; i++) {
-		kinds = tsct_stream_kinds(&rec->streams[i]);
+		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
 		for (k = 0; k < rec->nr_locations; k++)
 			nr += decode_file(&dir, kinds, i, k);
 		free(kinds);

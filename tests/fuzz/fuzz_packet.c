@@ -56,7 +56,7 @@ enum { TO_CLIENT, TO_HINTED, TO_RESPONDER, TO_STRANGERS };
 
 struct world {
 	struct tsct_keys *keys;
-	struct tsct_guard *guard, *fresh_guard;
+	struct tsct_ratelimit *guard, *fresh_guard;
 	struct tsct_responder *responder, *fresh_responder;
 	size_t guard_size, responder_size;
 	void *before_guard, *before_responder;
@@ -90,7 +90,7 @@ static __s64 real_ns(void *ctx, __u64 ticks)
 	return SERVER_NS + (__s64)ticks;
 }
 
-static void asked(void *ctx, const struct tsct_ask *ask)
+static void asked(void *ctx, const struct tsct_responder_request *ask)
 {
 	((struct world *)ctx)->asked++;
 	ask->reply->session = ask->request.session;
@@ -131,7 +131,7 @@ static void meet_strangers(void)
 		from.ip[9] = (__u8)i;
 		world.now += 10000000;
 		tsct_responder_answer(world.responder, &timeline, &from, bytes,
-				      len, (struct tsct_stamp){ world.now, 0, 0 },
+				      len, (struct tsct_packet_time){ world.now, 0, 0 },
 				      reply, &reply_len, &ticket);
 		HOLDS(reply_len && ticket);
 	}
@@ -140,7 +140,7 @@ static void meet_strangers(void)
 /* Once: what is made here is put back before each input. */
 static void make_world(void)
 {
-	static const struct tsct_guard_options limits = {
+	static const struct tsct_ratelimit_options limits = {
 		.interval_us = 1000, .burst = 3, .leak = 2,
 	};
 	struct tsct_responder_ops ops = {
@@ -154,10 +154,10 @@ static void make_world(void)
 	fclose(from);
 	HOLDS(!tsct_address_parse("192.0.2.1", &member));
 	HOLDS(!tsct_address_parse("2001:db8::7", &stranger));
-	world.guard = tsct_guard_new(&limits, 7);
-	HOLDS(world.guard && !tsct_guard_rule(world.guard, "all", true));
-	HOLDS(!tsct_guard_rule(world.guard, "2001:db8:1::/48", false));
-	HOLDS(!tsct_guard_child(world.guard, &member, KEY));
+	world.guard = tsct_ratelimit_new(&limits, 7);
+	HOLDS(world.guard && !tsct_ratelimit_rule(world.guard, "all", true));
+	HOLDS(!tsct_ratelimit_rule(world.guard, "2001:db8:1::/48", false));
+	HOLDS(!tsct_ratelimit_child(world.guard, &member, KEY));
 	world.responder = tsct_responder_new(&ops);
 	HOLDS(world.responder);
 	tsct_responder_use(world.responder, world.keys, world.guard);
@@ -271,13 +271,13 @@ static void ask(void)
 {
 	const __u64 random[2] = { 0x5eed000000000000 + ++world.drawn,
 				  0x0dd5000000000000 + world.drawn };
-	struct tsct_ext ext = { .flags = TSCT_EXT_JOIN, .session = 3 };
+	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 3 };
 	__u8 bytes[TSCT_NTP_MAX];
 
 	HOLDS((world.drawn % 4 ? tsct_client_follow : tsct_client_request)(
 		&world.client, world.keys, random, &ext, bytes));
 	tsct_client_sent(&world.client, (__u32)world.client.sent,
-			 (struct tsct_stamp){ now(&world), 10, false });
+			 (struct tsct_packet_time){ now(&world), 10, false });
 }
 
 static void check_exchange(const struct tsct_exchange *x)
@@ -321,7 +321,7 @@ static void check_answers(const struct tsct_client *client,
 
 static void to_client(const struct datagram *d, unsigned int after)
 {
-	struct tsct_stamp t4 = { world.now += 64 * after, 10, after & 1 };
+	struct tsct_packet_time t4 = { world.now += 64 * after, 10, after & 1 };
 	struct tsct_client before;
 	struct tsct_exchange x[2];
 	enum tsct_client_result result;
@@ -330,7 +330,7 @@ static void to_client(const struct datagram *d, unsigned int after)
 	memcpy(&before, &world.client, sizeof(before));
 	result = tsct_client_reply(&world.client, world.keys, d->bytes, d->len,
 				   t4, SERVER_NS, x, &nr);
-	HOLDS(result < TSCT_CLIENT_NR && *tsct_client_why(result));
+	HOLDS(result < TSCT_CLIENT_NR && *tsct_client_result_text(result));
 	HOLDS(nr <= 2 && (!nr || result == TSCT_CLIENT_OK));
 	for (i = 0; i < nr; i++)
 		check_exchange(&x[i]);
@@ -349,7 +349,7 @@ static void to_hinted(const struct datagram *d, unsigned int after)
 	bool hinted;
 
 	memcpy(&before, &world.client, sizeof(before));
-	hinted = tsct_client_hinted(&world.client, world.keys, d->bytes, d->len,
+	hinted = tsct_client_poll_requested(&world.client, world.keys, d->bytes, d->len,
 				    now_us, &at_us);
 	HOLDS(!hinted || !before.hinted || at_us == before.hint_us ||
 	      at_us - before.hint_us >= TSCT_HINT_US);
@@ -395,21 +395,21 @@ static bool same_responder(void)
 static bool answer(const struct datagram *d, const struct tsct_address *from,
 		   unsigned int after, __u8 *reply, size_t *len)
 {
-	struct tsct_stamp rx = { world.now += 64 * after, 10, true };
+	struct tsct_packet_time rx = { world.now += 64 * after, 10, true };
 	enum tsct_answer result;
 	__u32 ticket = 99;
 
 	result = tsct_responder_answer(world.responder, &timeline, from,
 				       d->bytes, d->len, rx, reply, len,
 				       &ticket);
-	HOLDS(result < TSCT_ANSWER_NR && *tsct_responder_why(result));
+	HOLDS(result < TSCT_ANSWER_NR && *tsct_responder_result_text(result));
 	HOLDS(!*len == (result != TSCT_ANSWER_SENT));
 	HOLDS(*len || !ticket);
 	if (*len)
 		check_answer(d, reply, *len);
 	if (*len && after & 1)
 		tsct_responder_sent(world.responder, ticket,
-				    (struct tsct_stamp){ now(&world), 5, true });
+				    (struct tsct_packet_time){ now(&world), 5, true });
 	return *len;
 }
 
@@ -438,7 +438,7 @@ static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
 }
 
 /* As a client does: the request repeats tx of the answer before. Returns that. */
-static struct tsct_ext member_asks(__u64 nonce, struct datagram *d)
+static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {
 		.version = 4, .mode = TSCT_NTP_MODE_CLIENT, .transmit = nonce,
@@ -483,7 +483,7 @@ static void to_strangers(const struct datagram *d, unsigned int after)
 	struct datagram first = { .bytes = bytes[0] };
 	struct datagram later = { .bytes = bytes[1] };
 	unsigned int was_asked;
-	struct tsct_ext ext;
+	struct tsct_extension ext;
 	size_t len;
 
 	/* Whoever it was before: after two it is known to be no recording. */
@@ -570,7 +570,7 @@ static size_t step(const __u8 *at, size_t size)
 	}
 	if (at[0] & SENT_AFTER)
 		tsct_client_sent(&world.client, (__u32)world.client.sent,
-				 (struct tsct_stamp)
+				 (struct tsct_packet_time)
 				 { world.now - 32 * at[1], 5, true });
 	return size;
 }

@@ -94,7 +94,7 @@ static void check_metadata(const struct tsct_recording *rec)
 
 static void check_times(const struct tsct_recording *rec)
 {
-	const __u64 stamps[] = { 0, rec->begin, rec->real.as_of_tsc, rec->end,
+	const __u64 stamps[] = { 0, rec->begin, rec->real.as_of_cycles, rec->end,
 				 UINT64_MAX };
 	struct tsct_ctf_clock clock;
 	struct tsct_balance balance;
@@ -102,8 +102,8 @@ static void check_times(const struct tsct_recording *rec)
 	unsigned int i;
 
 	for (i = 0; i < 5; i++) {
-		tsct_pair_ns(&rec->real, stamps[i]);
-		tsct_pair_error_ps(&rec->real, stamps[i]);
+		tsct_clock_params_ns(&rec->real, stamps[i]);
+		tsct_clock_params_error_ps(&rec->real, stamps[i]);
 		tsct_recording_error_ns(rec, rec->nr_nodes - 1, stamps[i]);
 		if (!tsct_ctf_clock(rec, &clock))
 			tsct_ctf_clock_ns(&clock, stamps[i]);
@@ -134,7 +134,7 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 
 	if (tsct_series_near(s, kind, 2.6e9, at, &fit))
 		return;
-	HOLDS(fit.nr_pieces && fit.nr_pieces <= TSCT_FIT_PIECES_MAX);
+	HOLDS(fit.nr_pieces && fit.nr_pieces <= TSCT_CUBICS_MAX);
 	HOLDS(fit.nr_kept && fit.kind != TSCT_FIT_AUTO);
 	tsct_fit_at(&fit, at, &frac, &error);
 	HOLDS(frac >= 0 && frac < 1 && error >= 0);
@@ -167,7 +167,7 @@ static void check_samples(const struct box *box)
 	HOLDS(!tsct_trace_open(box->dir, count_report, &reports, &trace, why,
 			       sizeof(why)));
 	HOLDS(!tsct_samples_read(trace, &samples, &nr));
-	HOLDS(reports == tsct_trace_damage(trace));
+	HOLDS(reports == tsct_trace_corrupt_count(trace));
 	if (!tsct_series_make(samples, nr, &series, &nr_series)) {
 		for (i = 0; i < nr_series; i++) {
 			check_series(&series[i]);
@@ -192,7 +192,7 @@ static void put_message(struct tsct_message_matcher *m,
 	const struct tsct_message_end end = {
 		.global = e->stamp, .node = e->node,
 		.error = tsct_recording_error_ns(rec, e->node, e->stamp),
-		.own_ns = tsct_pair_ns(&rec->real, e->stamp),
+		.own_ns = tsct_clock_params_ns(&rec->real, e->stamp),
 	};
 	const __u64 key = tsct_message_key(e, pool);
 
@@ -260,7 +260,7 @@ static void check_recording(const struct box *box)
 	check_metadata(&box->rec);
 	check_times(&box->rec);
 	check_trace(box, trace, &reports);
-	check_lines(box, box->bytes % (TSCT_LINES_UNIQUE + 1));
+	check_lines(box, box->bytes % (TSCT_EVENT_TEXT_UNIQUE + 1));
 	if (!box->rec.complete)
 		check_followed(box);
 	if (tsct_recording_has_samples(&box->rec))

@@ -46,14 +46,14 @@ static void check_values(const struct tsct_trace_event *e)
 		sum += v.size;
 		if (tsct_value_is_text(&v))
 			HOLDS(tsct_value_text_len(&v) <= v.size);
-		if (tsct_value_is_real(&v))
-			tsct_value_real(&v);
+		if (tsct_value_is_float(&v))
+			tsct_value_double(&v);
 		if (tsct_value_is_integer(&v))
-			tsct_value_is_huge(&v);
+			tsct_value_exceeds_s64(&v);
 		tsct_value_print(nowhere(), &v);
 	}
 	HOLDS(nr == e->def->nr_fields && sum == e->len);
-	HOLDS(!tsct_def_payload(e->def, e->payload, e->len));
+	HOLDS(!tsct_event_def_check_payload(e->def, e->payload, e->len));
 	if (nr)
 		HOLDS(tsct_value_find(e, v.field->name, &first) &&
 		      first.at == v.at);
@@ -114,22 +114,22 @@ static void read_events(struct tsct_trace *trace, struct outcomes *o)
 static __u64 read_file(const struct box *box, const struct tsct_recording *rec,
 		       __u32 class, __u32 location, const struct outcome *want)
 {
-	struct tsct_stream_kind *kinds = tsct_stream_kinds(&rec->streams[class]);
-	struct tsct_stream_dir dir = { .dirfd = box->dirfd, .rec = rec };
+	struct tsct_stream_reader_kind *kinds = tsct_stream_reader_kinds(&rec->streams[class]);
+	struct tsct_stream_reader_dir dir = { .dirfd = box->dirfd, .rec = rec };
 	const __u64 held = rec->streams[class].held[location].events;
 	struct outcome o = { .events = 0 };
-	struct tsct_stream s;
+	struct tsct_stream_reader s;
 
 	HOLDS(kinds);
-	tsct_stream_init(&s, rec, kinds, class, location);
-	while (tsct_stream_next_slow(&dir, &s) == 1) {
+	tsct_stream_reader_init(&s, rec, kinds, class, location);
+	while (tsct_stream_reader_next_slow(&dir, &s) == 1) {
 		check_event(rec, &s.event, &o);
 		HOLDS(s.id == s.event.def->id);
 	}
-	HOLDS(o.events == tsct_stream_events(&s));
+	HOLDS(o.events == tsct_stream_reader_events(&s));
 	HOLDS(o.events == want->events && o.hash == want->hash);
 	HOLDS(o.events >= held || dir.damage);
-	tsct_stream_free(&s);
+	tsct_stream_reader_free(&s);
 	free(kinds);
 	return dir.damage;
 }
@@ -151,33 +151,33 @@ static __u64 read_files(const struct box *box, const struct tsct_recording *rec,
 
 /* ---- as lines ------------------------------------------------------------------ */
 
-static void check_lines(const struct box *box, enum tsct_lines_time time)
+static void check_lines(const struct box *box, enum tsct_event_text_time time)
 {
-	struct tsct_unique_stamp stamp;
-	struct tsct_unique unique;
+	struct tsct_unique_stamps_item stamp;
+	struct tsct_unique_stamps unique;
 	struct tsct_trace_event e;
 	struct tsct_trace *trace;
-	struct tsct_lines lines;
+	struct tsct_event_text lines;
 	char why[512];
 
 	HOLDS(!tsct_trace_open(box->dir, NULL, NULL, &trace, why, sizeof(why)));
-	lines = (struct tsct_lines) {
+	lines = (struct tsct_event_text) {
 		.rec = tsct_trace_recording(trace), .time = time,
 		.colour = time & 1, .error = time & 2, .unique = &stamp,
 	};
-	HOLDS(!tsct_lines_init(&lines));
-	HOLDS(!tsct_unique_init(&unique, lines.rec));
+	HOLDS(!tsct_event_text_init(&lines));
+	HOLDS(!tsct_unique_stamps_init(&unique, lines.rec));
 	while (tsct_trace_next(trace, &e) == 1) {
-		tsct_unique_next(&unique, &e, &stamp);
+		tsct_unique_stamps_next(&unique, &e, &stamp);
 		lines.len = 0;
-		HOLDS(!tsct_lines_add(&lines, &e,
-				      tsct_pair_ns(&lines.rec->real, e.stamp)));
+		HOLDS(!tsct_event_text_add(&lines, &e,
+				      tsct_clock_params_ns(&lines.rec->real, e.stamp)));
 		HOLDS(lines.len > 8 && lines.len <= lines.room);
 		HOLDS(memchr(lines.text, '\n', lines.len) ==
 		      lines.text + lines.len - 1);
 	}
-	tsct_unique_free(&unique);
-	tsct_lines_free(&lines);
+	tsct_unique_stamps_free(&unique);
+	tsct_event_text_free(&lines);
 	tsct_trace_close(trace);
 }
 
@@ -195,7 +195,7 @@ static __u64 count_followed(struct tsct_trace *trace, const char *dir)
 	while ((ret = tsct_trace_next(trace, &e))) {
 		if (ret == -EAGAIN) {
 			HOLDS(awaits++ < 3);
-			ret = tsct_trace_await(trace, NULL, why, sizeof(why));
+			ret = tsct_trace_wait(trace, NULL, why, sizeof(why));
 			HOLDS(!ret || ret == 1);
 			continue;
 		}
@@ -235,7 +235,7 @@ static void check_trace(const struct box *box, struct tsct_trace *trace,
 		       rec->nr_locations, sizeof(*o.all));
 	HOLDS(o.all);
 	read_events(trace, &o);
-	HOLDS(*reports == tsct_trace_damage(trace));
+	HOLDS(*reports == tsct_trace_corrupt_count(trace));
 	HOLDS(read_files(box, rec, &o) == *reports);
 	tsct_trace_discarded(trace);
 	free(o.all);

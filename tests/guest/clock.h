@@ -58,17 +58,17 @@ DEV_FN struct tsct_clock_set clk_line(uint32_t source, uint32_t epoch)
 
 	return (struct tsct_clock_set) { .state = {
 		.real = {
-			.base_tsc = now,
+			.base_cycles = now,
 			.base_ns = 1700000000 * SECOND,
 			.slew_mult = ONE,
 			.mult = ONE,
-			.as_of_tsc = now,
-			.hold_after_tsc = now + 5000 * SECOND,
-			.void_after_tsc = now + 5000 * SECOND,
+			.as_of_cycles = now,
+			.holdover_after_cycles = now + 5000 * SECOND,
+			.void_after_cycles = now + 5000 * SECOND,
 			.error_ps = 1000,
 			.past_error_ps = 1000,
 			.growth = 1000,
-			.hold_growth = 1000,
+			.holdover_growth = 1000,
 		},
 		.status = TSCT_STATUS_SYNCHRONIZED,
 		.epoch = epoch,
@@ -81,17 +81,17 @@ DEV_FN struct tsct_clock_set clk_line(uint32_t source, uint32_t epoch)
 /* The line goes on @lead ticks from now, or a little later, at another rate. */
 DEV_FN void clk_go_on(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
 {
-	struct tsct_pair *real = &set->state.real;
+	struct tsct_clock_params *real = &set->state.real;
 	uint64_t now = clk_ticks(set->state.source), base = now + lead;
 
-	if ((int64_t)lead > 0 && base <= real->base_tsc)
-		base = real->base_tsc + 1;
-	real->base_ns = tsct_pair_ns(real, base);
-	real->base_tsc = base;
-	real->as_of_tsc = now;
+	if ((int64_t)lead > 0 && base <= real->base_cycles)
+		base = real->base_cycles + 1;
+	real->base_ns = tsct_clock_params_ns(real, base);
+	real->base_cycles = base;
+	real->as_of_cycles = now;
 	real->mult = real->slew_mult = mult;
-	real->slew_tsc = 0;
-	real->hold_after_tsc = real->void_after_tsc = now + 5000 * SECOND;
+	real->slew_cycles = 0;
+	real->holdover_after_cycles = real->void_after_cycles = now + 5000 * SECOND;
 }
 
 DEV_FN int clk_set(int fd, const struct tsct_clock_set *set)
@@ -100,10 +100,10 @@ DEV_FN int clk_set(int fd, const struct tsct_clock_set *set)
 }
 
 /* What the area says of a stamp; a status of -errno where it does not. */
-DEV_FN struct tsct_reading clk_lookup(const struct tsct_clock_page *page,
+DEV_FN struct tsct_clock_time clk_lookup(const struct tsct_clock_page *page,
 				      uint64_t stamp)
 {
-	struct tsct_reading reading = { 0 };
+	struct tsct_clock_time reading = { 0 };
 	int err = tsct_latch_lookup(page, stamp, &reading);
 
 	if (err)

@@ -19,13 +19,13 @@
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
 /* A channel of the module, or the test ends. */
-LIB_FN struct tsct *lib_open(const struct tsct_options *options)
+LIB_FN struct tsct *lib_open(const struct tsct_channel_options *options)
 {
 	struct tsct *t;
-	int error = tsct_open(options, &t);
+	int error = tsct_channel_open(options, &t);
 
-	if (error || tsct_provider_of(t) != TSCT_PROVIDER_MODULE) {
-		printf("tsct_open: %s: %s\n", strerror(-error), tsct_why(t));
+	if (error || tsct_channel_provider(t) != TSCT_PROVIDER_MODULE) {
+		printf("tsct_open: %s: %s\n", strerror(-error), tsct_channel_error(t));
 		exit(1);
 	}
 	return t;

@@ -71,7 +71,7 @@ DEV_FN void ring_check_block(struct ring_reader *r, const void *at,
 		ring_wrong(r, "a header of elsewhere");
 	if (block->events != r->records)
 		ring_wrong(r, "a header that counts otherwise");
-	if (block->tsc < r->last_tsc)
+	if (block->cycles < r->last_tsc)
 		ring_wrong(r, "a header of the past");
 	r->pos += 32;
 	r->blocks++;
@@ -104,13 +104,13 @@ DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 		r->pos = head;
 		return NULL;
 	}
-	if (rec->tsc < r->last_tsc)
+	if (rec->cycles < r->last_tsc)
 		ring_wrong(r, "stamps go back");
-	if (!rec->tsc || (!rec->tid && !r->kernel))
+	if (!rec->cycles || (!rec->tid && !r->kernel))
 		ring_wrong(r, "no stamp or no thread");
 	if (!r->kernel && !pattern_holds(rec->payload, rec->len - 16U))
 		ring_wrong(r, "not the payload that was written");
-	r->last_tsc = rec->tsc;
+	r->last_tsc = rec->cycles;
 	r->records++;
 	r->pos += size;
 	return rec;

@@ -35,21 +35,21 @@ static void try_refused(void)
 	refuses(st->real.mult = 1);
 	refuses(st->real.mult = ~0ULL);
 	refuses(st->real.slew_mult = ONE / 2);
-	refuses(st->real.slew_tsc = ~0ULL);
-	refuses(st->real.fast_tsc = 1ULL << 55);
-	refuses((st->real.fast_tsc = 1, st->flags = TSCT_CLOCK_SKEWED));
-	refuses((st->real.fast_tsc = 1, st->status = TSCT_STATUS_DISRUPTED));
+	refuses(st->real.slew_cycles = ~0ULL);
+	refuses(st->real.fast_cycles = 1ULL << 55);
+	refuses((st->real.fast_cycles = 1, st->flags = TSCT_CLOCK_SKEWED));
+	refuses((st->real.fast_cycles = 1, st->status = TSCT_STATUS_DISRUPTED));
 	refuses(st->real.growth = ~0ULL);
-	refuses(st->real.hold_growth = ~0ULL);
-	refuses(st->real.hold_after_tsc = st->real.as_of_tsc - 1);
-	refuses(st->real.void_after_tsc = st->real.hold_after_tsc - 1);
-	refuses(st->real.base_tsc += 1ULL << 62);
+	refuses(st->real.holdover_growth = ~0ULL);
+	refuses(st->real.holdover_after_cycles = st->real.as_of_cycles - 1);
+	refuses(st->real.void_after_cycles = st->real.holdover_after_cycles - 1);
+	refuses(st->real.base_cycles += 1ULL << 62);
 	refuses(st->rate_mult = 1);
-	refuses((st->real = (struct tsct_pair){ 0 }));
+	refuses((st->real = (struct tsct_clock_params){ 0 }));
 	/* from the future */
-	refuses(st->real.base_tsc += minute);
-	refuses(st->real.as_of_tsc += minute);
-	refuses(st->epoch_tsc = st->real.as_of_tsc + minute);
+	refuses(st->real.base_cycles += minute);
+	refuses(st->real.as_of_cycles += minute);
+	refuses(st->epoch_cycles = st->real.as_of_cycles + minute);
 	refuses((st->cluster = st->real, st->cluster.mult = 1));
 	t_check(page->seq == 0 && clk_state(page).status == TSCT_STATUS_UNKNOWN,
 		"something was published");
@@ -87,12 +87,12 @@ static void try_page(void)
 	t_check(clk_state(page).epoch == 0 && clk_valid(page));
 	cpus = (const void *)((const char *)page + page->cpus_offset);
 	for (i = 0; i < nr; i++) {
-		printf("CPU %u: %lld +- %llu ticks\n", i, cpus[i].skew_tsc,
-		       cpus[i].error_tsc);
-		t_check(i < 2 || cpus[i].error_tsc == ~0ULL);
+		printf("CPU %u: %lld +- %llu ticks\n", i, cpus[i].skew_cycles,
+		       cpus[i].error_cycles);
+		t_check(i < 2 || cpus[i].error_cycles == ~0ULL);
 	}
-	t_check(cpus[0].skew_tsc == 0 && cpus[0].error_tsc == 0);
-	t_check(cpus[1].error_tsc != ~0ULL);
+	t_check(cpus[0].skew_cycles == 0 && cpus[0].error_cycles == 0);
+	t_check(cpus[1].error_cycles != ~0ULL);
 }
 
 /* ---- maps --------------------------------------------------------------- */
@@ -186,9 +186,9 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 	will_not(ETIME, clk_go_on(&s, 0 - (uint64_t)SECOND / 100, ONE));
 	/* Another rate, or another slew, from the beginning */
 	will_not(ETIME, st->real.mult++, st->real.slew_mult++);
-	will_not(ETIME, st->real.slew_tsc++);
+	will_not(ETIME, st->real.slew_cycles++);
 	/* No line any more */
-	will_not(EINVAL, st->real = (struct tsct_pair){ 0 },
+	will_not(EINVAL, st->real = (struct tsct_clock_params){ 0 },
 		 st->status = TSCT_STATUS_DISRUPTED);
 	/* Epochs go one way, and stamps count one thing. */
 	will_not(ESTALE, st->epoch--);
@@ -200,8 +200,8 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 static void try_succession(void)
 {
 	struct tsct_clock_set set = clk_line(source, 5);
-	uint64_t first = set.state.real.base_tsc, seq = page->seq, second;
-	struct tsct_reading r;
+	uint64_t first = set.state.real.base_cycles, seq = page->seq, second;
+	struct tsct_clock_time r;
 
 	t_check(!clk_set(fd, &set), "%m");
 	t_check(page->seq == seq + 2, "%llu", page->seq);
@@ -212,17 +212,17 @@ static void try_succession(void)
 	try_wrong_successors(&set);
 
 	/* The same line, looked at again */
-	set.state.real.as_of_tsc = clk_ticks(source);
+	set.state.real.as_of_cycles = clk_ticks(source);
 	set.state.real.past_error_ps = 500;
 	t_check(!clk_set(fd, &set), "%m");
 	t_check(page->copy[0].nr_segments == 0);
 
 	clk_go_on(&set, SECOND / 50, ONE + ONE / 20);
-	second = set.state.real.base_tsc;
+	second = set.state.real.base_cycles;
 	set.state.closing_error_ps = 700;
 	t_check(!clk_set(fd, &set), "%m");
 	t_check(page->copy[0].nr_segments == 1);
-	t_check(page->copy[1].segments[0].until_tsc == second);
+	t_check(page->copy[1].segments[0].until_cycles == second);
 	usleep(30000);
 	try_wrong_successors(&set);
 	r = clk_lookup(page, second - 1);
@@ -236,14 +236,14 @@ static void try_succession(void)
 	/* A line of a later epoch may begin anywhere, and says anything. */
 	set = clk_line(source, 6);
 	set.state.cause = TSCT_CAUSE_STEP;
-	set.state.epoch_tsc = set.state.real.base_tsc;
+	set.state.epoch_cycles = set.state.real.base_cycles;
 	set.state.real.base_ns += HOUR;
 	t_check(!clk_set(fd, &set), "%m");
 	r = clk_lookup(page, first);
 	t_check(r.epoch == 5 && r.status == TSCT_STATUS_SYNCHRONIZED);
-	r = clk_lookup(page, set.state.real.base_tsc);
+	r = clk_lookup(page, set.state.real.base_cycles);
 	t_check(r.epoch == 6 && r.ns == set.state.real.base_ns);
-	r = clk_lookup(page, set.state.real.base_tsc - 1);
+	r = clk_lookup(page, set.state.real.base_cycles - 1);
 	t_check(r.status == TSCT_STATUS_DISRUPTED, "%d", (int)r.status);
 	/* A clock that says it knows nothing is fine. */
 	memset(&set, 0, sizeof(set));
@@ -257,9 +257,9 @@ static void try_succession(void)
 static void try_many(void)
 {
 	struct tsct_clock_set set = clk_line(source, 8);
-	uint64_t first = set.state.real.base_tsc, stamps[400];
+	uint64_t first = set.state.real.base_cycles, stamps[400];
 	int64_t truth[400];
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	int i, late = 0;
 
 	t_check(!clk_set(fd, &set), "%m");
@@ -274,8 +274,8 @@ static void try_many(void)
 			clk_go_on(&set, SECOND / 100,
 				  i & 1 ? ONE : ONE + ONE / 1000);
 		}
-		stamps[i] = set.state.real.base_tsc + 1;
-		truth[i] = tsct_pair_ns(&set.state.real, stamps[i]);
+		stamps[i] = set.state.real.base_cycles + 1;
+		truth[i] = tsct_clock_params_ns(&set.state.real, stamps[i]);
 	}
 	t_check(page->copy[0].nr_segments == TSCT_SEGMENTS_MAX);
 	t_check(page->copy[0].dropped == 0);

@@ -30,21 +30,21 @@ static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
 /* Its line goes on @lead ticks from now, at another rate; the piece stays. */
 static void go_on(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
 {
-	struct tsct_pair *pair = &s->cluster, old = *pair;
+	struct tsct_clock_params *pair = &s->cluster, old = *pair;
 	uint64_t now = clk_ticks(source);
 
-	pair->base_tsc = now + (uint64_t)lead;
-	pair->base_ns = tsct_pair_ns(&old, pair->base_tsc);
+	pair->base_cycles = now + (uint64_t)lead;
+	pair->base_ns = tsct_clock_params_ns(&old, pair->base_cycles);
 	pair->mult = pair->slew_mult = mult;
-	pair->slew_tsc = 0;
-	pair->as_of_tsc = now;
-	pair->hold_after_tsc = pair->void_after_tsc = now + 5000 * SECOND;
-	s->cluster_before = tsct_pair_piece(&old, pair->base_tsc);
+	pair->slew_cycles = 0;
+	pair->as_of_cycles = now;
+	pair->holdover_after_cycles = pair->void_after_cycles = now + 5000 * SECOND;
+	s->cluster_prev = tsct_clock_params_prev(&old, pair->base_cycles);
 }
 
 static void drop_piece(struct tsct_clock_state *s)
 {
-	memset(&s->cluster_before, 0, sizeof(s->cluster_before));
+	memset(&s->cluster_prev, 0, sizeof(s->cluster_prev));
 }
 
 #define refuses(spoil) do {						\
@@ -65,21 +65,21 @@ static void try_refused(void)
 	refuses(s->cluster.mult = 1);
 	refuses(s->cluster.slew_mult = ONE / 2);
 	refuses(s->cluster.growth = ~0ULL);
-	refuses(s->cluster.base_tsc += 60 * SECOND * 10);
-	refuses(s->cluster.as_of_tsc = s->cluster.hold_after_tsc + 1);
-	refuses((s->cluster.fast_tsc = 1, s->flags = TSCT_CLOCK_SKEWED));
-	refuses((s->cluster.fast_tsc = 1, s->cluster_status = 0));
-	refuses((s->cluster.fast_tsc = 1ULL << 55));
+	refuses(s->cluster.base_cycles += 60 * SECOND * 10);
+	refuses(s->cluster.as_of_cycles = s->cluster.holdover_after_cycles + 1);
+	refuses((s->cluster.fast_cycles = 1, s->flags = TSCT_CLOCK_SKEWED));
+	refuses((s->cluster.fast_cycles = 1, s->cluster_status = 0));
+	refuses((s->cluster.fast_cycles = 1ULL << 55));
 	refuses(memset(&s->cluster, 0, sizeof(s->cluster)));
 	/* a piece that is none of what lay before */
-	refuses(s->cluster_before.mult = ONE);
-	refuses((s->cluster_before.mult = ONE,
-		 s->cluster_before.base_tsc = s->cluster.base_tsc - 1000,
-		 s->cluster_before.base_ns = s->cluster.base_ns - 999));
-	refuses((s->cluster_before.mult = 2 * ONE,
-		 s->cluster_before.base_tsc = s->cluster.base_tsc - 1000,
-		 s->cluster_before.base_ns = s->cluster.base_ns - 2000));
-	refuses(s->cluster_before.error_ps = 1);
+	refuses(s->cluster_prev.mult = ONE);
+	refuses((s->cluster_prev.mult = ONE,
+		 s->cluster_prev.base_cycles = s->cluster.base_cycles - 1000,
+		 s->cluster_prev.base_ns = s->cluster.base_ns - 999));
+	refuses((s->cluster_prev.mult = 2 * ONE,
+		 s->cluster_prev.base_cycles = s->cluster.base_cycles - 1000,
+		 s->cluster_prev.base_ns = s->cluster.base_ns - 2000));
+	refuses(s->cluster_prev.error_ps = 1);
 	t_check(page->seq == 0, "something was published");
 }
 
@@ -98,9 +98,9 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 {
 	will_not(ETIME, drop_piece(s), s->cluster.base_ns++);
 	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns++,
-		 s->cluster_before.base_ns++);
+		 s->cluster_prev.base_ns++);
 	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns--,
-		 s->cluster_before.base_ns--);
+		 s->cluster_prev.base_ns--);
 	will_not(ETIME, go_on(s, 0, ONE));
 	will_not(ETIME, go_on(s, 1, ONE));
 	will_not(EINVAL, memset(&s->cluster, 0, sizeof(s->cluster)),
@@ -109,31 +109,31 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 	will_not(ESTALE, s->cluster_epoch--);
 	/* another past than there was */
 	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
-		 s->cluster_before.error_ps--);
+		 s->cluster_prev.error_ps--);
 	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
-		 s->cluster_before.base_tsc--, s->cluster_before.base_ns--);
+		 s->cluster_prev.base_cycles--, s->cluster_prev.base_ns--);
 	/* Who sets CLOCK_REALTIME does not touch it. */
 	will_not(EINVAL, s->epoch++, go_on(s, SECOND / 100, ONE),
-		 s->cluster.base_ns += 5, s->cluster_before.base_ns += 5);
+		 s->cluster.base_ns += 5, s->cluster_prev.base_ns += 5);
 	will_not(ETIME, drop_piece(s), s->epoch++, s->cluster.base_ns += 5);
 }
 
 static void try_succession(void)
 {
 	struct tsct_clock_set set = both(5, 1);
-	struct tsct_reading r;
-	uint64_t first = set.state.cluster.base_tsc;
+	struct tsct_clock_time r;
+	uint64_t first = set.state.cluster.base_cycles;
 
 	t_check(!clk_set(fd, &set), "%m");
 	try_wrong_successors(&set);
-	set.state.cluster.as_of_tsc = clk_ticks(source);
+	set.state.cluster.as_of_cycles = clk_ticks(source);
 	t_check(!clk_set(fd, &set), "%m");
 	go_on(&set.state, SECOND / 50, ONE + ONE / 1000);
 	t_check(!clk_set(fd, &set), "%m");
 	/* Until it begins, and behind it: what the old line said */
-	t_check(!tsct_segments_cluster(&set.state, first + 7, &r));
+	t_check(!tsct_clock_cluster_lookup(&set.state, first + 7, &r));
 	t_check(r.ns == 1700000000 * SECOND + 3600 * SECOND + 7, "%lld", r.ns);
-	t_check(tsct_segments_cluster(&set.state, first - 1, &r) == -ERANGE);
+	t_check(tsct_clock_cluster_lookup(&set.state, first - 1, &r) == -ERANGE);
 	usleep(30000);
 	try_wrong_successors(&set);
 	/* A step of the one, and the other goes on */
@@ -158,16 +158,16 @@ static void try_library(void)
 	int64_t ns = 0;
 
 	if (source == TSCT_SOURCE_TSC)
-		set.state.cluster.fast_tsc = 1000 * SECOND;
+		set.state.cluster.fast_cycles = 1000 * SECOND;
 	t_check(!clk_set(fd, &set), "%m");
 	t_check(!tsct_clock_open(&clock));
 	t_check(!strcmp(tsct_clock_origin(clock), "module"), "%s",
-		tsct_clock_why(clock));
+		tsct_clock_reason(clock));
 	t_check(!tsct_clock_now_cluster(clock, &t));
 	t_check(t.epoch == 3 && t.status == TSCT_STATUS_SYNCHRONIZED);
 	t_check(!tsct_clock_now_cluster_ns(clock, &ns) && ns >= t.ns,
 		"%lld", (long long)ns);
-	t_check(!tsct_clock_convert_cluster(clock, set.state.cluster.base_tsc,
+	t_check(!tsct_clock_cycles_to_cluster_time(clock, set.state.cluster.base_cycles,
 					    &t));
 	t_check(t.ns == set.state.cluster.base_ns, "%lld", (long long)t.ns);
 	tsct_clock_close(clock);
@@ -200,7 +200,7 @@ static void try_disruption(void)
 		"%u", state.epoch);
 	t_check(state.cluster_status == TSCT_STATUS_DISRUPTED);
 	t_check(state.cluster_epoch == 4, "%u", state.cluster_epoch);
-	t_check(!state.cluster.mult && !state.cluster_before.mult);
+	t_check(!state.cluster.mult && !state.cluster_prev.mult);
 	t_check(state.cluster_master == 0x1234 && state.cluster_timeline == 77);
 	t_check(tsct_clock_now_cluster_ns(clock, &ns) == -ESTALE && ns == 42);
 	tsct_clock_close(clock);
@@ -228,7 +228,7 @@ static void try_noise(void)
 		for (j = rand_r(&seed) % 3; j > 0; j--)
 			words[rand_r(&seed) % nr] ^= 1ULL << rand_r(&seed) % 64;
 		for (j = rand_r(&seed) % 3; j > 1; j--)
-			((__u64 *)&set.state.cluster_before)
+			((__u64 *)&set.state.cluster_prev)
 				[rand_r(&seed) % 4] ^= 1ULL << rand_r(&seed) % 64;
 		if (clk_set(fd, &set))
 			continue;
@@ -236,7 +236,7 @@ static void try_noise(void)
 		t_check(clk_valid(page), "after %u", i);
 		t_check(!old.cluster.mult ||
 			set.state.cluster_epoch != old.cluster_epoch ||
-			tsct_pair_ns(&old.cluster, set.state.cluster.base_tsc) ==
+			tsct_clock_params_ns(&old.cluster, set.state.cluster.base_cycles) ==
 			set.state.cluster.base_ns, "after %u", i);
 	}
 	printf("%u of %u were taken\n", taken, i);

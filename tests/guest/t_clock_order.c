@@ -31,8 +31,8 @@ static bool torn(void)
 {
 	struct tsct_clock_state state = clk_state(page);
 
-	return state.epoch_tsc != state.rate_error_ppt ||
-		state.real.mult != (state.epoch_tsc & 1 ? FAST : ONE);
+	return state.epoch_cycles != state.rate_error_ppt ||
+		state.real.mult != (state.epoch_cycles & 1 ? FAST : ONE);
 }
 
 /*
@@ -43,7 +43,7 @@ static bool torn(void)
 static void read_once(struct reader *r)
 {
 	int64_t before = atomic_load(&latest);
-	struct tsct_reading t;
+	struct tsct_clock_time t;
 	int err;
 
 	err = tsct_latch_lookup(page, clk_ticks(source), &t);
@@ -119,11 +119,11 @@ static void write_all(struct lines *lines)
 		clk_go_on(&set, cost / 2 + (uint64_t)rand() % (cost * 40),
 			  ++n & 1 ? FAST : ONE);
 		set.state.rate_error_ppt = n;
-		set.state.epoch_tsc = n;
+		set.state.epoch_cycles = n;
 		if (!clk_set(fd, &set)) {
 			lines->nr++;
 			lines->doubtful += clk_ticks(source) >=
-				set.state.real.base_tsc;
+				set.state.real.base_cycles;
 			continue;
 		}
 		t_check(errno == ETIME, "%m");

@@ -21,14 +21,14 @@ static void try_one(void)
 	struct tsct_clock_snapshot s;
 	int64_t real = read_clock(CLOCK_REALTIME), real_after;
 	int64_t raw = read_clock(CLOCK_MONOTONIC_RAW), raw_after;
-	uint64_t tsc = clk_ticks(TSCT_SOURCE_TSC), tsc_after;
+	uint64_t cycles = clk_ticks(TSCT_SOURCE_TSC), tsc_after;
 
 	memset(&s, 0xff, sizeof(s));
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
 	tsc_after = clk_ticks(TSCT_SOURCE_TSC);
 	raw_after = read_clock(CLOCK_MONOTONIC_RAW);
 	real_after = read_clock(CLOCK_REALTIME);
-	t_check(s.tsc >= tsc && s.tsc <= tsc_after, "%lu %llu %lu", tsc, s.tsc,
+	t_check(s.cycles >= cycles && s.cycles <= tsc_after, "%lu %llu %lu", cycles, s.cycles,
 		tsc_after);
 	t_check(s.raw_ns >= raw && s.raw_ns <= raw_after, "%ld %lld %ld", raw,
 		s.raw_ns, raw_after);
@@ -53,8 +53,8 @@ static void try_line(void)
 		usleep(300000);
 	}
 	rate = (double)(s[2].raw_ns - s[0].raw_ns) /
-		(double)(s[2].tsc - s[0].tsc);
-	off = (double)(s[1].tsc - s[0].tsc) * rate -
+		(double)(s[2].cycles - s[0].cycles);
+	off = (double)(s[1].cycles - s[0].cycles) * rate -
 		(double)(s[1].raw_ns - s[0].raw_ns);
 	printf("%.9f ns per tick, the middle one is %.3f ns off\n", rate, off);
 	t_check(off > -3 && off < 3, "%f", off);

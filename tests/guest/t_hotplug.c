@@ -229,16 +229,16 @@ static void try_clock(void)
 	const struct tsct_clock_page *page = clk_map(fd);
 	uint32_t epoch = clk_state(page).epoch + 1;
 	struct tsct_clock_set set = clk_line(TSCT_SOURCE_TSC, epoch);
-	const struct tsct_pair *line = &set.state.real;
+	const struct tsct_clock_params *line = &set.state.real;
 	struct tsct_clock_state state;
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	int on;
 
 	for (on = 0; on < 2; on++) {
 		set = clk_line(TSCT_SOURCE_TSC, epoch);
 		t_check(!clk_set(fd, &set), "%m");
 		usleep(1000);
-		set.state.real.as_of_tsc = clk_ticks(TSCT_SOURCE_TSC);
+		set.state.real.as_of_cycles = clk_ticks(TSCT_SOURCE_TSC);
 		t_check(!clk_set(fd, &set), "%m");
 
 		set_online(on);
@@ -248,11 +248,11 @@ static void try_clock(void)
 		t_check(state.cause == TSCT_CAUSE_HOTPLUG, "%u", state.cause);
 		t_check(state.status == TSCT_STATUS_DISRUPTED);
 		t_check(state.source == TSCT_SOURCE_TSC && !state.flags);
-		r = clk_lookup(page, line->base_tsc + 1000);
+		r = clk_lookup(page, line->base_cycles + 1000);
 		t_check(r.epoch == epoch && r.ns == line->base_ns + 1000 &&
 			r.status == TSCT_STATUS_SYNCHRONIZED, "%d %u",
 			(int)r.status, r.epoch);
-		r = clk_lookup(page, line->as_of_tsc + 1);
+		r = clk_lookup(page, line->as_of_cycles + 1);
 		t_check(r.status == TSCT_STATUS_DISRUPTED, "%d", (int)r.status);
 		r = clk_lookup(page, clk_ticks(TSCT_SOURCE_TSC));
 		t_check((int)r.status == -ESTALE, "%d", (int)r.status);

@@ -256,7 +256,7 @@ static void check_kernel(void)
 static void open_all(void)
 {
 	struct tsct_channel_create arg = dev_request("kills");
-	const struct tsct_options options = {
+	const struct tsct_channel_options options = {
 		.name = "kills", .flags = TSCT_OPEN_ATTACH,
 	};
 	unsigned int cpu;
@@ -282,9 +282,9 @@ static void open_all(void)
 			.maps = &kernel_maps, .cpu = cpu, .kernel = true,
 		};
 	}
-	if (tsct_open(&options, &t) ||
-	    tsct_provider_of(t) != TSCT_PROVIDER_MODULE) {
-		printf("tsct_open: %s\n", tsct_why(t));
+	if (tsct_channel_open(&options, &t) ||
+	    tsct_channel_provider(t) != TSCT_PROVIDER_MODULE) {
+		printf("tsct_open: %s\n", tsct_channel_error(t));
 		exit(1);
 	}
 }

@@ -7,7 +7,7 @@ static int define(struct tsct *t, unsigned int i)
 	char name[16];
 
 	snprintf(name, sizeof(name), "event_%u", i);
-	return tsct_define(t, name, i % TSCT_KIND_NR, "a:u32/x, b:string");
+	return tsct_event_define(t, name, i % TSCT_KIND_NR, "a:u32/x, b:string");
 }
 
 /* Ids in shared memory; a child opens the channel itself or inherits it. */
@@ -23,7 +23,7 @@ static void run_child(struct tsct *inherited, int16_t *ids)
 
 int main(void)
 {
-	struct tsct_options reads = { .roles = TSCT_ROLE_READ };
+	struct tsct_channel_options reads = { .roles = TSCT_ROLE_READ };
 	const struct tsct_event_def *def;
 	struct tsct_reader *reader;
 	struct tsct *t, *source;
@@ -52,11 +52,11 @@ int main(void)
 		t_check(def && def->kind == i % TSCT_KIND_NR &&
 			def->nr_fields == 2 && atoi(def->name + 6) == (int)i);
 	}
-	t_check(tsct_define(source, "bad", 0, "a:u7") == -EINVAL);
-	t_check(tsct_define(source, "event_0", 0, "") != ids[0][0]);
+	t_check(tsct_event_define(source, "bad", 0, "a:u7") == -EINVAL);
+	t_check(tsct_event_define(source, "event_0", 0, "") != ids[0][0]);
 	t_check(!tsct_reader_def(reader, TSCT_ID_FIRST + 101));
 	tsct_reader_close(reader);
-	tsct_close(source);
-	tsct_close(t);
+	tsct_channel_close(source);
+	tsct_channel_close(t);
 	return t_status();
 }

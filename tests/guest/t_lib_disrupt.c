@@ -73,11 +73,11 @@ static void look(bool live)
 	struct tsct_time time;
 
 	p.before_ns = real_ns();
-	p.stamp = tsct_clock_stamp(clk);
+	p.stamp = tsct_clock_cycles(clk);
 	p.after_ns = real_ns();
 	if (nr_points < POINTS_MAX)
 		points[nr_points++] = p;
-	if (!live || tsct_clock_convert(clk, p.stamp, &time) || !claims(&time))
+	if (!live || tsct_clock_cycles_to_time(clk, p.stamp, &time) || !claims(&time))
 		return;
 	live_checked++;
 	t_check(inside(&p, &time), "%lld +- %llu, not from %lld to %lld",
@@ -291,7 +291,7 @@ static void convert_all(void)
 	for (i = 0; i < nr_points; i++) {
 		struct tsct_time time;
 
-		if (tsct_clock_convert(clk, points[i].stamp, &time)) {
+		if (tsct_clock_cycles_to_time(clk, points[i].stamp, &time)) {
 			none++;
 		} else if (!claims(&time)) {
 			disrupted++;
@@ -343,7 +343,7 @@ static void open_clock(void)
 	} while (strcmp(tsct_clock_origin(clk), "module") &&
 		 now_s() - from < 20);
 	t_check(!strcmp(tsct_clock_origin(clk), "module"), "%s",
-		tsct_clock_why(clk));
+		tsct_clock_reason(clk));
 	t_check(await(is_synchronized, 0, 10) >= 0, "never synchronized");
 }
 

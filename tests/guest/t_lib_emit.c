@@ -121,9 +121,9 @@ static void take(const struct tsct_event *event)
 	unsigned int i;
 
 	nr_read++;
-	if (event->tsc < last_stamp[event->cpu])
-		t_check(event->tsc >= last_stamp[event->cpu]);
-	last_stamp[event->cpu] = event->tsc;
+	if (event->cycles < last_stamp[event->cpu])
+		t_check(event->cycles >= last_stamp[event->cpu]);
+	last_stamp[event->cpu] = event->cycles;
 	if (event->len < 8 || payload->writer >= WRITERS ||
 	    payload->seq >= EVENTS ||
 	    event->len != 8 + payload->seq % 41) {
@@ -144,7 +144,7 @@ static void drain(void)
 
 	while (lib_next(reader, &event))
 		take(&event);
-	for (cpu = 0; cpu < tsct_header(t)->nr_cpus; cpu++)
+	for (cpu = 0; cpu < tsct_channel_info(t)->nr_cpus; cpu++)
 		tsct_reader_release(reader, cpu);
 }
 
@@ -180,7 +180,7 @@ static void run(void)
 
 int main(void)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = "lib_emit", .block_size = 4096, .blocks = 16,
 		.roles = BOTH,
 	};
@@ -192,7 +192,7 @@ int main(void)
 	signal(SIGUSR1, on_signal);
 	t = lib_open(&options);
 	reader = lib_reader(t);
-	id = tsct_define(t, "e", 0, "writer:u32, seq:u32, rest:string");
+	id = tsct_event_define(t, "e", 0, "writer:u32, seq:u32, rest:string");
 	t_check(id >= TSCT_ID_FIRST, "%d", id);
 	run();
 	for (w = 0; w < WRITERS; w++)
@@ -206,11 +206,11 @@ int main(void)
 	t_check(shared->full == lib_lost(reader, TSCT_LOST_FULL));
 	t_check(nr_read + shared->full == tried, "%lu read, %lu full of %lu",
 		nr_read, shared->full, tried);
-	t_check(!tsct_dropped(t));
+	t_check(!tsct_channel_dropped(t));
 	printf("%s: %lu tried, %lu read, %lu full\n",
-	       tsct_source_name(tsct_header(t)->source), tried, nr_read,
+	       tsct_source_name(tsct_channel_info(t)->source), tried, nr_read,
 	       shared->full);
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 	return t_status();
 }

@@ -12,7 +12,7 @@
 
 extern const unsigned int __rseq_size;
 
-static struct tsct_options options = {
+static struct tsct_channel_options options = {
 	.name = "lib_fallback", .block_size = 4096, .blocks = 2, .roles = BOTH,
 };
 static volatile unsigned int steps;
@@ -45,7 +45,7 @@ static void fill_it(struct tsct *t, int id)
 	t_check(!tsct_emit(t, id, "x", 1));
 	t_check(lib_next(reader, &event) && event.len == 1);
 	tsct_reader_release(reader, 1);
-	t_check(!lib_lost(reader, TSCT_LOST_ABORTED) && !tsct_dropped(t));
+	t_check(!lib_lost(reader, TSCT_LOST_ABORTED) && !tsct_channel_dropped(t));
 	tsct_reader_close(reader);
 }
 
@@ -88,20 +88,20 @@ static void try_stepped(struct tsct *t, int id)
 	t_check(lib_next(reader, &event) && event.len == 8 &&
 		*(const uint64_t *)event.payload == 42);
 	t_check(!lib_next(reader, &event));
-	t_check(!lib_lost(reader, TSCT_LOST_ABORTED) && !tsct_dropped(t));
+	t_check(!lib_lost(reader, TSCT_LOST_ABORTED) && !tsct_channel_dropped(t));
 	tsct_reader_close(reader);
 }
 
 int main(int argc, char **argv)
 {
 	struct tsct *t = lib_open(&options);
-	int id = tsct_define(t, "e", 0, "what:string");
+	int id = tsct_event_define(t, "e", 0, "what:string");
 
 	t_check(id >= TSCT_ID_FIRST, "%d", id);
 	t_check(!__rseq_size == (argc > 1), "%u", __rseq_size);
 	fill_it(t, id);
 	try_stepped(t, id);
-	tsct_close(t);
+	tsct_channel_close(t);
 	if (argc > 1 || t_failures)
 		return t_status();
 	/* once more with rseq switched off */

@@ -9,14 +9,14 @@ static void as_nobody(void)
 	struct tsct *t;
 
 	t_check(!setgid(65534) && !setuid(65534), "%m");
-	t_check(tsct_open(NULL, &t) == -EACCES);
-	t_check(strstr(tsct_why(t), "/dev/tsctrace: permission denied; join"),
-		"%s", tsct_why(t));
-	t_check(tsct_provider_of(t) == TSCT_PROVIDER_NONE);
-	t_check(tsct_define(t, "e", 0, "a:u8") >= TSCT_ID_FIRST);
+	t_check(tsct_channel_open(NULL, &t) == -EACCES);
+	t_check(strstr(tsct_channel_error(t), "/dev/tsctrace: permission denied; join"),
+		"%s", tsct_channel_error(t));
+	t_check(tsct_channel_provider(t) == TSCT_PROVIDER_NONE);
+	t_check(tsct_event_define(t, "e", 0, "a:u8") >= TSCT_ID_FIRST);
 	t_check(tsct_emit(t, 16, "x", 1) == -ENODEV);
-	t_check(tsct_dropped(t) == 1);
-	tsct_close(t);
+	t_check(tsct_channel_dropped(t) == 1);
+	tsct_channel_close(t);
 }
 
 static void in_child(void (*run)(void))
@@ -33,60 +33,60 @@ static void in_child(void (*run)(void))
 /* A user with rights on the device sees its own channels only. */
 static void as_user(void)
 {
-	struct tsct_options attach = { .flags = TSCT_OPEN_ATTACH };
+	struct tsct_channel_options attach = { .flags = TSCT_OPEN_ATTACH };
 	struct tsct *t;
 
 	t_check(!setgid(1000) && !setuid(1000), "%m");
-	t_check(tsct_open(&attach, &t) == -ENOENT);
-	t_check(strstr(tsct_why(t), "no such channel"), "%s", tsct_why(t));
-	tsct_close(t);
+	t_check(tsct_channel_open(&attach, &t) == -ENOENT);
+	t_check(strstr(tsct_channel_error(t), "no such channel"), "%s", tsct_channel_error(t));
+	tsct_channel_close(t);
 	t = lib_open(NULL);
-	t_check(tsct_header(t)->uid == 1000);
-	tsct_close(t);
+	t_check(tsct_channel_info(t)->uid == 1000);
+	tsct_channel_close(t);
 }
 
 static void try_flags(void)
 {
-	struct tsct_options options = { .flags = TSCT_OPEN_CREATE };
+	struct tsct_channel_options options = { .flags = TSCT_OPEN_CREATE };
 	struct tsct *t;
 
-	t_check(tsct_open(&options, &t) == -EEXIST);
-	t_check(strstr(tsct_why(t), "another name"), "%s", tsct_why(t));
-	tsct_close(t);
+	t_check(tsct_channel_open(&options, &t) == -EEXIST);
+	t_check(strstr(tsct_channel_error(t), "another name"), "%s", tsct_channel_error(t));
+	tsct_channel_close(t);
 	options.name = "no/slash";
-	t_check(tsct_open(&options, &t) == -EINVAL);
-	tsct_close(t);
+	t_check(tsct_channel_open(&options, &t) == -EINVAL);
+	tsct_channel_close(t);
 	options.name = "odd";
 	options.block_size = 5000;
-	t_check(tsct_open(&options, &t) == -EINVAL);
-	tsct_close(t);
+	t_check(tsct_channel_open(&options, &t) == -EINVAL);
+	tsct_channel_close(t);
 	options.block_size = 0;
 	options.reserved[3] = 1;
-	t_check(tsct_open(&options, &t) == -EINVAL);
-	tsct_close(t);
+	t_check(tsct_channel_open(&options, &t) == -EINVAL);
+	tsct_channel_close(t);
 }
 
 /* Only the kernel writes there: a program's emit is refused and counted. */
 static void try_kernel_channel(void)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = "kernel", .roles = TSCT_ROLE_READ,
 		.channel_flags = TSCT_CHANNEL_KERNEL,
 	};
 	struct tsct *t = lib_open(&options);
-	int id = tsct_define(t, "e", 0, "");
+	int id = tsct_event_define(t, "e", 0, "");
 
 	t_check(id >= TSCT_ID_FIRST);
 	t_check(tsct_emit(t, id, NULL, 0) == -EACCES);
-	t_check(tsct_dropped(t) == 1);
-	tsct_close(t);
+	t_check(tsct_channel_dropped(t) == 1);
+	tsct_channel_close(t);
 }
 
 int main(void)
 {
 	struct tsct *t = lib_open(NULL);
 
-	t_check(strstr(tsct_why(t), "module"), "%s", tsct_why(t));
+	t_check(strstr(tsct_channel_error(t), "module"), "%s", tsct_channel_error(t));
 	t_check(!chmod("/dev/tsctrace", 0600), "%m");
 	in_child(as_nobody);
 	t_check(!chmod("/dev/tsctrace", 0666), "%m");
@@ -94,6 +94,6 @@ int main(void)
 	t_check(!chmod("/dev/tsctrace", 0660), "%m");
 	try_flags();
 	try_kernel_channel();
-	tsct_close(t);
+	tsct_channel_close(t);
 	return t_status();
 }

@@ -36,7 +36,7 @@ static void try_wait(unsigned int policy)
 		.it_value.tv_usec = 200000, .it_interval.tv_usec = 200000,
 	};
 	struct itimerval no_alarm = { 0 };
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = policy ? "lib_wait_over" : "lib_wait",
 		.policy = policy, .roles = BOTH,
 		.block_size = 4096, .blocks = 4,
@@ -63,7 +63,7 @@ static void try_wait(unsigned int policy)
 	t_check(tsct_reader_wait(reader, -1) == -EINTR);
 	setitimer(ITIMER_REAL, &no_alarm, NULL);
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 }
 
 static double cpu_s(void)
@@ -88,7 +88,7 @@ static void *emit_many_later(void *t)
 /* Asleep in the kernel until so much is there, in all rings together. */
 static void try_watermark(void)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = "lib_mark", .roles = BOTH,
 		.block_size = 4096, .blocks = 8,
 	};
@@ -110,9 +110,9 @@ static void try_watermark(void)
 	pthread_create(&thread, NULL, emit_many_later, t);
 	t_check(tsct_reader_wait(reader, -1) == 1);
 	pthread_join(thread, NULL);
-	while (tsct_reader_next_any(reader, UINT64_MAX, &event) == 1) {
-		t_check(event.tsc >= last && !event.flags);
-		last = event.tsc;
+	while (tsct_reader_next_ordered(reader, UINT64_MAX, &event) == 1) {
+		t_check(event.cycles >= last && !event.flags);
+		last = event.cycles;
 		nr++;
 	}
 	t_check(nr == 100, "%lu", nr);
@@ -122,15 +122,15 @@ static void try_watermark(void)
 	t_check(!tsct_reader_watermark(reader, 0));
 	tsct_emit(t, TSCT_ID_FIRST, "12345678", 8);
 	t_check(tsct_reader_wait(reader, -1) == 1);
-	tsct_reader_seek_new(reader);
+	tsct_reader_seek_end(reader);
 	t_check(tsct_reader_wait(reader, 100) == 0);
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 }
 
 static void try_overwrite(void)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = "lib_over", .policy = TSCT_POLICY_OVERWRITE,
 		.roles = BOTH, .block_size = 4096, .blocks = 4,
 	};
@@ -154,7 +154,7 @@ static void try_overwrite(void)
 	t_check(stat.overruns == 1 && !stat.broken &&
 		stat.overrun + nr == 3000 && stat.published == 3000);
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 }
 
 int main(void)

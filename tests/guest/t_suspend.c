@@ -21,9 +21,9 @@ static void put(const char *path, const char *text)
 static void try_after(const struct tsct_clock_page *page,
 		      const struct tsct_clock_set *before)
 {
-	const struct tsct_pair *line = &before->state.real;
+	const struct tsct_clock_params *line = &before->state.real;
 	struct tsct_clock_state state = clk_state(page);
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 
 	/* one when it went to sleep, one when it woke up */
 	t_check(state.epoch == before->state.epoch + 2, "%u", state.epoch);
@@ -31,14 +31,14 @@ static void try_after(const struct tsct_clock_page *page,
 	t_check(state.cause == TSCT_CAUSE_SUSPEND, "%u", state.cause);
 	t_check(state.real.mult == 0);
 	t_check(state.rate_mult == before->state.rate_mult);
-	t_check(state.epoch_tsc > line->as_of_tsc &&
-		state.epoch_tsc < clk_ticks(TSCT_SOURCE_TSC));
+	t_check(state.epoch_cycles > line->as_of_cycles &&
+		state.epoch_cycles < clk_ticks(TSCT_SOURCE_TSC));
 
-	r = clk_lookup(page, line->base_tsc + 5);
+	r = clk_lookup(page, line->base_cycles + 5);
 	t_check(r.epoch == before->state.epoch, "%u", r.epoch);
 	t_check(r.status == TSCT_STATUS_SYNCHRONIZED, "%d", (int)r.status);
 	t_check(r.ns == line->base_ns + 5, "%lld", r.ns);
-	r = clk_lookup(page, line->as_of_tsc + 1);
+	r = clk_lookup(page, line->as_of_cycles + 1);
 	t_check(r.status == TSCT_STATUS_DISRUPTED, "%d", (int)r.status);
 	r = clk_lookup(page, clk_ticks(TSCT_SOURCE_TSC));
 	t_check((int)r.status == -ESTALE, "%d", (int)r.status);
@@ -58,7 +58,7 @@ int main(void)
 	page = clk_map(fd);
 	set = clk_line(TSCT_SOURCE_TSC, 9);
 	t_check(!clk_set(fd, &set), "%m");
-	set.state.real.as_of_tsc = clk_ticks(TSCT_SOURCE_TSC);
+	set.state.real.as_of_cycles = clk_ticks(TSCT_SOURCE_TSC);
 	t_check(!clk_set(fd, &set), "%m");
 	dev_pin(1);
 	pattern_fill(payload, sizeof(payload), 1);

@@ -48,7 +48,7 @@ void store_event(__u64 pos, __u64 stamp)
 		      event_word(actor, event, word, stamp));
 }
 
-void store_pad(const struct tsct_place *place)
+void store_pad(const struct tsct_ring_slot *place)
 {
 	if (!mutated(NO_PAD))
 		store(data_word(place->pad_pos), tsct_pad_word(place->pad_len));

@@ -230,7 +230,7 @@ __u32 event_size(unsigned int actor, unsigned int event);
 __u64 event_word(unsigned int actor, unsigned int event, unsigned int word,
 		 __u64 stamp);
 void store_event(__u64 pos, __u64 stamp);	/* the one that self() is at */
-void store_pad(const struct tsct_place *place);
+void store_pad(const struct tsct_ring_slot *place);
 void store_header(__u64 pos, const struct tsct_block *block);
 struct tsct_block next_header(__u64 head, __u64 stamp);
 unsigned int data_word(__u64 pos);

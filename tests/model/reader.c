@@ -32,7 +32,7 @@ static void copy(const struct vars *vars, __u64 head, struct found *found)
 	if (found->step == TSCT_STEP_RECORD) {
 		found->words[0] = header.len | (__u64)header.id << 16 |
 			(__u64)header.tid << 32;
-		found->words[1] = header.tsc;
+		found->words[1] = header.cycles;
 		if (header.len > sizeof(header))
 			found->words[2] = load(data_word(vars->pos + 16));
 	} else if (found->step == TSCT_STEP_BLOCK) {
@@ -57,9 +57,9 @@ static void take_block(struct vars *vars, const struct found *found)
 	else if (vars->behind ? events < vars->count : events != vars->count)
 		violate("a header says %llu events were before it, not %llu",
 			events, vars->count);
-	else if (found->block.tsc != found->block.events -
+	else if (found->block.cycles != found->block.events -
 		 scenario->events_before)
-		violate("a header's stamp is %llu, not %llu", found->block.tsc,
+		violate("a header's stamp is %llu, not %llu", found->block.cycles,
 			found->block.events - scenario->events_before);
 	if (vars->behind && !mutated(MISSED_NOT_COUNTED))
 		vars->missed += events - vars->count;

@@ -45,7 +45,7 @@ static void finish(__u64 head, __u64 stamp)
 }
 
 /* By the rules, whatever there is; false: no room. */
-static bool write_by_rules(__u64 head, const struct tsct_place *place)
+static bool write_by_rules(__u64 head, const struct tsct_ring_slot *place)
 {
 	struct tsct_block block;
 	__u64 tail = 0, stamp;
@@ -67,7 +67,7 @@ static bool write_by_rules(__u64 head, const struct tsct_place *place)
 
 static bool write_slow(__u64 head, __u32 size)
 {
-	const struct tsct_place place = tsct_ring_place(&ring_geo, head, size);
+	const struct tsct_ring_slot place = tsct_ring_place(&ring_geo, head, size);
 	const bool written = write_by_rules(head, &place);
 
 	store(W_KLEFT, look_ahead(written ? place.head : head));

@@ -25,21 +25,21 @@ static bool fits(__u64 end)
 		tsct_ring_fits(&ring_geo, end, load(W_TAIL));
 }
 
-static struct tsct_place place_behind(__u64 head)
+static struct tsct_ring_slot place_behind(__u64 head)
 {
 	const struct actor *me = self();
 	const __u32 size = event_size(me - now()->actors, me->vars.event);
-	struct tsct_place place = tsct_ring_place(&ring_geo, head, size);
+	struct tsct_ring_slot place = tsct_ring_place(&ring_geo, head, size);
 
 	if (mutated(FILL_BLOCK) && place.pad_len == size)
-		place = (struct tsct_place) {
+		place = (struct tsct_ring_slot) {
 			.pos = TSCT_HEAD_POS(head), .size = size,
 			.head = head + size + TSCT_HEAD_ONE_EVENT,
 		};
 	return place;
 }
 
-static void store_and_publish(const struct tsct_place *place, __u64 stamp)
+static void store_and_publish(const struct tsct_ring_slot *place, __u64 stamp)
 {
 	__u64 head = place->head;
 
@@ -59,7 +59,7 @@ static void store_and_publish(const struct tsct_place *place, __u64 stamp)
 /* The section that is nearly always enough: the record fits into its block. */
 static void write_fast(struct vars *vars)
 {
-	struct tsct_place place;
+	struct tsct_ring_slot place;
 	__u64 stamp = 0;
 
 	if (mutated(STAMP_OUTSIDE))
@@ -105,7 +105,7 @@ static void publish_block(__u64 pos, __u64 head, const struct tsct_block *block)
 static void begin_block(struct vars *vars)
 {
 	const __u64 head = load(W_HEAD);
-	const struct tsct_place place = place_behind(head);
+	const struct tsct_ring_slot place = place_behind(head);
 	const __u64 pos = place.pad_pos + place.pad_len;
 	const __u64 stamp = read_counter();
 	struct tsct_block block;
@@ -146,7 +146,7 @@ static void count_loss(struct vars *vars)
 static void ask_kernel(struct vars *vars)
 {
 	struct tsct_block block;
-	struct tsct_place place;
+	struct tsct_ring_slot place;
 	__u64 head, stamp;
 
 	if (!mutated(FALLBACK_PREEMPTED))

@@ -33,7 +33,7 @@ static unsigned long refused;
 
 static void *emit(void *arg)
 {
-	int id = tsct_define(trace, "tick", TSCT_KIND_INSTANT,
+	int id = tsct_event_define(trace, "tick", TSCT_KIND_INSTANT,
 			     "thread:u32, nr:u64");
 	struct tick tick = { (uintptr_t)arg, 0 };
 
@@ -54,7 +54,7 @@ static void emit_every(void)
 		INT64_MIN, 0.5f, -1e300, "\033]0;x\a \"q\" \\ \303\251\377", "\1\2\3\4",
 		"eight b", 0xdeadbeef, 0,
 	};
-	int id = tsct_define(trace, "every", TSCT_KIND_INSTANT,
+	int id = tsct_event_define(trace, "every", TSCT_KIND_INSTANT,
 			     "u8:u8, u16:u16, u32:u32, u64:u64, s8:s8, s16:s16,"
 			     "s32:s32, s64:s64, f32:f32, f64:f64, text:string,"
 			     "bytes:bytes[4], chars:chars[8], hex:u64/x,"
@@ -72,7 +72,7 @@ static void emit_every(void)
 /* One that nobody defined, two that are not what was defined. */
 static void emit_bad(void)
 {
-	int id = tsct_define(trace, "words", TSCT_KIND_INSTANT, "a:string");
+	int id = tsct_event_define(trace, "words", TSCT_KIND_INSTANT, "a:string");
 
 	tsct_emit(trace, 60000, "", 0);
 	tsct_emit(trace, id, "no end", 6);
@@ -87,8 +87,8 @@ int main(int argc, char **argv)
 
 	nr_events = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
 	pause_us = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
-	if (tsct_open(NULL, &trace) < 0)
-		fprintf(stderr, "emit: %s\n", tsct_why(trace));
+	if (tsct_channel_open(NULL, &trace) < 0)
+		fprintf(stderr, "emit: %s\n", tsct_channel_error(trace));
 	emit_every();
 	for (i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, emit, (void *)i);
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 		emit_bad();
 	printf("emitted %lu refused %lu dropped %lu\n",
 	       nr_events * threads + 1 - refused, refused,
-	       (unsigned long)tsct_dropped(trace));
-	tsct_close(trace);
+	       (unsigned long)tsct_channel_dropped(trace));
+	tsct_channel_close(trace);
 	return 0;
 }

@@ -95,11 +95,11 @@ int main(int argc, char **argv)
 		fputs("usage: flood SECONDS RATE [THREADS]\n", stderr);
 		return 2;
 	}
-	if (tsct_open(NULL, &trace)) {
-		fprintf(stderr, "flood: %s\n", tsct_why(trace));
+	if (tsct_channel_open(NULL, &trace)) {
+		fprintf(stderr, "flood: %s\n", tsct_channel_error(trace));
 		return 1;
 	}
-	event = tsct_define(trace, "flood", TSCT_KIND_INSTANT,
+	event = tsct_event_define(trace, "flood", TSCT_KIND_INSTANT,
 			    "writer:u32, nr:u64");
 	rate = atof(argv[2]) / nr / 1e9;
 	end_ns = now_ns() + (int64_t)(atof(argv[1]) * 1e9);
@@ -119,6 +119,6 @@ int main(int argc, char **argv)
 	printf("tried %llu written %llu refused %llu\n",
 	       (unsigned long long)tried, (unsigned long long)written,
 	       (unsigned long long)refused);
-	tsct_close(trace);
+	tsct_channel_close(trace);
 	return odd || tried != written + refused;
 }

@@ -48,17 +48,17 @@ static void *hammer(void *arg)
 	struct tsct_time_point from, to;
 	struct tsct_interval interval;
 	struct tsct_clock_state state;
-	struct tsct_segment lines[4];
+	struct tsct_clock_segment lines[4];
 	uint64_t stamp;
 	int64_t ns;
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		note(tally);
 		if (tally->samples)
-			tsct_clock_own_sample(tsct_clock_full(own)->own);
+			tsct_clock_inprocess_sample(tsct_clock_full(own)->own);
 		tsct_clock_time_point(own, &from);
-		tsct_clock_ns(own, from.stamp - 100000000, &ns);
-		tsct_clock_stamp_at(own, tsct_clock_now_ns(own), &stamp);
+		tsct_clock_cycles_to_ns(own, from.stamp - 100000000, &ns);
+		tsct_clock_time_to_cycles(own, tsct_clock_now_ns(own), &stamp);
 		tsct_clock_snapshot(own, &state);
 		tsct_clock_segments(own, lines, 4);
 		tsct_clock_time_point(own, &to);

@@ -54,7 +54,7 @@ static void pass(uint64_t turn)
 
 static uint64_t read_stamp(void)
 {
-	return unordered ? tsct_tsc_read_unordered() : tsct_clock_stamp(clk);
+	return unordered ? tsct_tsc_read_unordered() : tsct_clock_cycles(clk);
 }
 
 static void note(struct tally *tally, uint64_t stamp, int64_t ns)
@@ -86,7 +86,7 @@ static void *run(void *arg)
 
 		await(turn);
 		stamp = read_stamp();
-		if (tsct_clock_ns(clk, stamp, &ns)) {
+		if (tsct_clock_cycles_to_ns(clk, stamp, &ns)) {
 			fprintf(stderr, "the clock says nothing\n");
 			exit(1);
 		}

@@ -139,7 +139,7 @@ static bool synchronized_since(uint64_t since)
 	struct tsct_clock_state state;
 
 	return !tsct_clock_snapshot(clk, &state) &&
-		(int64_t)(state.real.as_of_tsc - since) > 0 &&
+		(int64_t)(state.real.as_of_cycles - since) > 0 &&
 		state.status == TSCT_STATUS_SYNCHRONIZED;
 }
 
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < READERS; i++)
 		pthread_create(&readers[i].thread, NULL, read_on, &readers[i]);
 	for (i = 0; i < kills; i++) {
-		uint64_t since = tsct_clock_stamp(clk);
+		uint64_t since = tsct_clock_cycles(clk);
 		int64_t from = now_ns(CLOCK_MONOTONIC);
 		pid_t pid = start(argv[1], argv[2]);
 

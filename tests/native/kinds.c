@@ -49,18 +49,18 @@ static void calibrate(void)
 	rec.source = TSCT_SOURCE_TSC;
 	rec.begin = 5000000000000ULL;
 	rec.end = rec.begin + 26000000000ULL;
-	rec.real.base_tsc = rec.begin - 777;
+	rec.real.base_cycles = rec.begin - 777;
 	rec.real.base_ns = 1763678962123456789LL;
 	rec.real.mult = (tsct_u128)1000000000 * (1ULL << TSCT_CLOCK_SHIFT) /
 		2596123456;
 	rec.real.slew_mult = rec.real.mult;
-	rec.real.as_of_tsc = rec.begin + 13000000000ULL;
-	rec.real.hold_after_tsc = rec.begin + 26000000000ULL;
-	rec.real.void_after_tsc = rec.begin + (1ULL << 50);
+	rec.real.as_of_cycles = rec.begin + 13000000000ULL;
+	rec.real.holdover_after_cycles = rec.begin + 26000000000ULL;
+	rec.real.void_after_cycles = rec.begin + (1ULL << 50);
 	rec.real.past_error_ps = 1250000;
 	rec.real.error_ps = 250000;
 	rec.real.growth = tsct_growth(rec.real.mult, 100);
-	rec.real.hold_growth = tsct_growth(rec.real.mult, 15000);
+	rec.real.holdover_growth = tsct_growth(rec.real.mult, 15000);
 	rec.status = TSCT_STATUS_SYNCHRONIZED;
 }
 

@@ -40,7 +40,7 @@ static const char *const names[NR_LIES] = {
 };
 static double lies[NR_LIES] = { [ERROR] = 1000 };
 
-static struct tsct_clockpage area;
+static struct tsct_clock_area area;
 static struct tsct_clock_state state;	/* the honest one's */
 static __u64 begin;
 static unsigned int answers;
@@ -51,13 +51,13 @@ static double ticks_per_ns(void)
 }
 
 /* Its own counter, of which the honest one's is the truth */
-static __u64 counter(__u64 tsc)
+static __u64 counter(__u64 cycles)
 {
-	double off = (double)(__s64)(tsc - begin) * lies[FAST] * 1e-6;
+	double off = (double)(__s64)(cycles - begin) * lies[FAST] * 1e-6;
 
 	if (lies[PAST] && answers % 2)
 		off -= lies[PAST] * 1e9 * ticks_per_ns();
-	return tsc + (__u64)(__s64)off;
+	return cycles + (__u64)(__s64)off;
 }
 
 static double seconds(void)
@@ -81,12 +81,12 @@ static __u64 now(void *ctx)
 static __s64 real_ns(void *ctx, __u64 ticks)
 {
 	(void)ctx;
-	return tsct_pair_ns(&state.real, ticks) + ahead_ns();
+	return tsct_clock_params_ns(&state.real, ticks) + ahead_ns();
 }
 
 static void make_timeline(struct tsct_timeline *t)
 {
-	const struct tsct_pair *pair = &state.cluster;
+	const struct tsct_clock_params *pair = &state.cluster;
 	__u64 error_ns = (__u64)lies[ERROR];
 
 	*t = (struct tsct_timeline) {
@@ -96,7 +96,7 @@ static void make_timeline(struct tsct_timeline *t)
 		.status = state.cluster_status,
 		.has_line = pair->mult,
 		.line = {
-			.base = pair->base_tsc,
+			.base = pair->base_cycles,
 			.base_ns = pair->base_ns + ahead_ns(),
 			.mult = pair->mult,
 			.as_of = now(NULL),
@@ -128,7 +128,7 @@ static void answer(struct tsct_responder *responder, int fd)
 			       &size);
 	struct tsct_address address = { .ip = { [10] = 0xff, [11] = 0xff } };
 	struct tsct_timeline timeline;
-	struct tsct_stamp rx = { 0 };
+	struct tsct_packet_time rx = { 0 };
 	size_t reply_len;
 	__u32 ticket;
 
@@ -178,8 +178,8 @@ static int open_socket(void)
 int main(int argc, char **argv)
 {
 	const struct tsct_responder_ops ops = { .now = now, .real_ns = real_ns };
-	static const struct tsct_guard_options no_limit;
-	struct tsct_guard *guard = tsct_guard_new(&no_limit, 1);
+	static const struct tsct_ratelimit_options no_limit;
+	struct tsct_ratelimit *guard = tsct_ratelimit_new(&no_limit, 1);
 	struct tsct_responder *responder;
 	char why[256];
 	int fd;
@@ -188,14 +188,14 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: liar DIR [LIE VALUE]...\n");
 		return 2;
 	}
-	if (tsct_clockpage_file(argv[1], &area, why, sizeof(why)) ||
+	if (tsct_clock_area_map_file(argv[1], &area, why, sizeof(why)) ||
 	    tsct_latch_read(area.page, &state)) {
 		fprintf(stderr, "%s: %s\n", argv[1], why);
 		return 1;
 	}
 	begin = tsct_tsc_read();
 	responder = tsct_responder_new(&ops);
-	if (!guard || !responder || tsct_guard_rule(guard, "all", true))
+	if (!guard || !responder || tsct_ratelimit_rule(guard, "all", true))
 		return 1;
 	tsct_responder_use(responder, NULL, guard);
 	fd = open_socket();

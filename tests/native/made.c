@@ -50,9 +50,9 @@ static void describe(void)
 	rec.real.base_ns = 1767225600 * (__s64)S;
 	rec.real.mult = 1ULL << TSCT_CLOCK_SHIFT;
 	rec.real.slew_mult = rec.real.mult;
-	rec.real.as_of_tsc = 20 * S;
-	rec.real.hold_after_tsc = 25 * S;
-	rec.real.void_after_tsc = 1000 * S;
+	rec.real.as_of_cycles = 20 * S;
+	rec.real.holdover_after_cycles = 25 * S;
+	rec.real.void_after_cycles = 1000 * S;
 	rec.real.past_error_ps = 1500000;
 	rec.real.error_ps = 500000;
 	rec.status = TSCT_STATUS_HOLDOVER;
@@ -151,9 +151,9 @@ static void write_long(void)
 static void lengthen(void)
 {
 	rec.end = 20 * S + (1ULL << 52);
-	rec.real.as_of_tsc = rec.end;
-	rec.real.hold_after_tsc = rec.end;
-	rec.real.void_after_tsc = 2 * rec.end;
+	rec.real.as_of_cycles = rec.end;
+	rec.real.holdover_after_cycles = rec.end;
+	rec.real.void_after_cycles = 2 * rec.end;
 }
 
 int main(int argc, char **argv)

@@ -16,7 +16,7 @@ static void define(__u32 stream, __u32 id, const char *name, __u32 kind,
 {
 	struct tsct_event_def def;
 
-	if (tsct_def_parse(name, kind, fields, &def, NULL))
+	if (tsct_event_def_parse(name, kind, fields, &def, NULL))
 		abort();
 	def.id = id;
 	if (tsct_recording_add_def(&rec, stream, &def))
@@ -27,7 +27,7 @@ static void put_at(__u64 stamp, __u32 stream, __u32 cpu, __u32 tid, __u32 id,
 		   const void *payload, __u32 len)
 {
 	struct tsct_event event = {
-		.tsc = stamp, .cpu = cpu, .tid = tid, .id = id, .len = len,
+		.cycles = stamp, .cpu = cpu, .tid = tid, .id = id, .len = len,
 		.payload = payload,
 	};
 

@@ -34,9 +34,9 @@ static void describe(const char *host, const char *command)
 	rec.begin = rec.end = now;
 	rec.real.base_ns = 1767225600000 * (__s64)MS;
 	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
-	rec.real.as_of_tsc = now;
-	rec.real.hold_after_tsc = now + 100000 * MS;
-	rec.real.void_after_tsc = now + 1000000 * MS;
+	rec.real.as_of_cycles = now;
+	rec.real.holdover_after_cycles = now + 100000 * MS;
+	rec.real.void_after_cycles = now + 1000000 * MS;
 	rec.real.past_error_ps = rec.real.error_ps = 40000;
 	rec.status = TSCT_STATUS_SYNCHRONIZED;
 	if (tsct_recording_add_stream(&rec, "app") ||

@@ -109,7 +109,7 @@ static void make_def(struct tsct_event_def *def)
 			at += add_field(spec + at, sizeof(spec) - at, name);
 		}
 		snprintf(name, sizeof(name), "%s", any_word(few));
-	} while (tsct_def_parse(name, any(TSCT_KIND_NR), spec, def, NULL));
+	} while (tsct_event_def_parse(name, any(TSCT_KIND_NR), spec, def, NULL));
 }
 
 static void define_some(__u32 stream)
@@ -148,20 +148,20 @@ static void calibrate(void)
 	if (rec.source == TSCT_SOURCE_REALTIME)
 		rec.begin = 1700000000000000000ULL + any(1U << 30);
 	rec.end = rec.begin;
-	rec.real.base_tsc = rec.begin > 777 ? rec.begin - 777 : 0;
+	rec.real.base_cycles = rec.begin > 777 ? rec.begin - 777 : 0;
 	rec.real.base_ns = 1763678962123456789LL + any(1000000000);
 	rec.real.mult = rec.source == TSCT_SOURCE_TSC ?
 		one / 10 * (1 + any(40)) + any(1U << 30) : one;
 	if (rec.source == TSCT_SOURCE_REALTIME)
-		rec.real.base_ns = rec.real.base_tsc;
+		rec.real.base_ns = rec.real.base_cycles;
 	rec.real.slew_mult = rec.real.mult;
-	rec.real.as_of_tsc = rec.begin + any(1U << 31);
-	rec.real.hold_after_tsc = rec.real.as_of_tsc + (1ULL << 45);
-	rec.real.void_after_tsc = rec.real.hold_after_tsc + (1ULL << 45);
+	rec.real.as_of_cycles = rec.begin + any(1U << 31);
+	rec.real.holdover_after_cycles = rec.real.as_of_cycles + (1ULL << 45);
+	rec.real.void_after_cycles = rec.real.holdover_after_cycles + (1ULL << 45);
 	rec.real.past_error_ps = 1250000;
 	rec.real.error_ps = 250000;
 	rec.real.growth = tsct_growth(rec.real.mult, 100);
-	rec.real.hold_growth = tsct_growth(rec.real.mult, 15000);
+	rec.real.holdover_growth = tsct_growth(rec.real.mult, 15000);
 	rec.status = TSCT_STATUS_SYNCHRONIZED;
 }
 
@@ -288,12 +288,12 @@ static __u64 tick_of(__u32 stream, const struct tsct_event *e)
 	__u64 *at = &last_tick[stream * rec.nr_locations + e->cpu];
 
 	switch (rec.timestamps) {
-	case TSCT_TIMESTAMPS_TSC_16: return e->tsc / 16;
-	case TSCT_TIMESTAMPS_TSC_256: return e->tsc / 256;
-	case TSCT_TIMESTAMPS_SYSTEM: return tsct_pair_ns(&rec.real, e->tsc);
+	case TSCT_TIMESTAMPS_TSC_16: return e->cycles / 16;
+	case TSCT_TIMESTAMPS_TSC_256: return e->cycles / 256;
+	case TSCT_TIMESTAMPS_SYSTEM: return tsct_clock_params_ns(&rec.real, e->cycles);
 	case TSCT_TIMESTAMPS_INTERPOLATED:
-		return *at = e->tsc * 8 > *at ? e->tsc * 8 : *at + 1;
-	default: return e->tsc;
+		return *at = e->cycles * 8 > *at ? e->cycles * 8 : *at + 1;
+	default: return e->cycles;
 	}
 }
 
@@ -311,7 +311,7 @@ static void note(__u32 stream, const struct tsct_event *e)
 static void spoil(struct tsct_event *e, __u64 after)
 {
 	if (any(2) && after > rec.begin + 10000000)
-		e->tsc = after - 10000000;
+		e->cycles = after - 10000000;
 	else if (any(2))
 		e->len++;
 	else
@@ -326,7 +326,7 @@ static void emit(__u64 now)
 	const __u32 stream = any(classes);
 	__u64 *at;
 	struct tsct_event e = {
-		.tsc = now, .payload = payload,
+		.cycles = now, .payload = payload,
 		.cpu = stream < rec.nr_streams ? any(rec.nr_locations) : 0,
 		.id = ids[stream][any(nr_ids[stream])],
 		.tid = any(4) ? 1000 + any(3) : (__u32)roll(),
@@ -340,8 +340,8 @@ static void emit(__u64 now)
 		spoil(&e, *at);
 	else
 		note(stream, &e);
-	if (e.tsc > *at)
-		*at = e.tsc;
+	if (e.cycles > *at)
+		*at = e.cycles;
 	if (tsct_writer_event(writer, stream, &e))
 		abort();
 }

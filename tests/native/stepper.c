@@ -41,26 +41,26 @@ static unsigned long steps, old_seen, new_seen;
 static void make_state(const struct tsct_clock_state *last, unsigned int nr,
 		       struct tsct_clock_state *state)
 {
-	struct tsct_pair *real = &state->real;
+	struct tsct_clock_params *real = &state->real;
 
 	memset(state, 0, sizeof(*state));
-	*real = (struct tsct_pair) {
-		.base_tsc = BEGIN_TSC + nr * STEP_TSC,
+	*real = (struct tsct_clock_params) {
+		.base_cycles = BEGIN_TSC + nr * STEP_TSC,
 		.base_ns = 1700000000000000000,
 		.slew_mult = RATE + nr,
 		.mult = RATE,
-		.slew_tsc = STEP_TSC / 2,
+		.slew_cycles = STEP_TSC / 2,
 		.error_ps = 40000 + nr,
 		.past_error_ps = 50000 + nr,
 		.growth = 1000,
-		.hold_growth = 10000,
+		.holdover_growth = 10000,
 	};
 	if (last)
-		real->base_ns = tsct_pair_ns(&last->real, real->base_tsc);
-	real->as_of_tsc = real->base_tsc;
-	real->fast_tsc = real->slew_tsc;
-	real->hold_after_tsc = real->base_tsc + 10 * STEP_TSC;
-	real->void_after_tsc = real->base_tsc + 1000 * STEP_TSC;
+		real->base_ns = tsct_clock_params_ns(&last->real, real->base_cycles);
+	real->as_of_cycles = real->base_cycles;
+	real->fast_cycles = real->slew_cycles;
+	real->holdover_after_cycles = real->base_cycles + 10 * STEP_TSC;
+	real->void_after_cycles = real->base_cycles + 1000 * STEP_TSC;
 	state->status = TSCT_STATUS_SYNCHRONIZED;
 	state->epoch = 1;
 	state->source = TSCT_SOURCE_TSC;
@@ -90,7 +90,7 @@ static unsigned int whole(const struct tsct_clock_page *p, const char *when,
 			  unsigned int nr)
 {
 	struct tsct_clock_copy copy;
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	unsigned int which;
 	int err = tsct_latch_read_copy(p, &copy);
 
@@ -98,14 +98,14 @@ static unsigned int whole(const struct tsct_clock_page *p, const char *when,
 		fail("%s: cannot be read: %s", when, strerror(-err));
 	if (tsct_segments_valid(&copy))
 		fail("%s: makes no sense", when);
-	which = (unsigned int)((copy.state.real.base_tsc - BEGIN_TSC) /
+	which = (unsigned int)((copy.state.real.base_cycles - BEGIN_TSC) /
 			       STEP_TSC);
 	if (which != nr && which + 1 != nr)
 		fail("%s: publication %u shows %u", when, nr, which);
 	if (copy.state.closing_error_ps != 60000 + which ||
 	    copy.state.real.slew_mult != RATE + which)
 		fail("%s: torn", when);
-	err = tsct_latch_lookup(p, copy.state.real.base_tsc + 5, &reading);
+	err = tsct_latch_lookup(p, copy.state.real.base_cycles + 5, &reading);
 	if (err || reading.epoch != 1)
 		fail("%s: the line in force: %d", when, err);
 	err = tsct_latch_lookup(p, BEGIN_TSC + STEP_TSC / 3, &reading);

@@ -32,7 +32,7 @@
 
 struct node {
 	const char *dir;
-	struct tsct_clockpage area;
+	struct tsct_clock_area area;
 	double error[SAMPLES_MAX];	/* ns */
 	double bound_min, bound_max;
 	unsigned int nr, beyond, unknown;
@@ -60,8 +60,8 @@ static int read_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
 		   __u32 *ret_epoch)
 {
 	struct tsct_clock_state state;
-	const struct tsct_pair *pair = &state.cluster;
-	const struct tsct_clock_before *before = &state.cluster_before;
+	const struct tsct_clock_params *pair = &state.cluster;
+	const struct tsct_clock_prev_params *before = &state.cluster_prev;
 
 	*ret_status = TSCT_STATUS_UNKNOWN;
 	if (tsct_latch_read(node->area.page, &state))
@@ -70,15 +70,15 @@ static int read_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
 	*ret_epoch = state.cluster_epoch;
 	if (!pair->mult)
 		return -1;
-	if ((__s64)(stamp - pair->base_tsc) >= 0) {
-		*ret_ns = tsct_pair_ns(pair, stamp);
-		*ret_bound = (double)tsct_pair_error_ps(pair, stamp) / 1e3;
+	if ((__s64)(stamp - pair->base_cycles) >= 0) {
+		*ret_ns = tsct_clock_params_ns(pair, stamp);
+		*ret_bound = (double)tsct_clock_params_error_ps(pair, stamp) / 1e3;
 		return 0;
 	}
-	if (!before->mult || (__s64)(stamp - before->base_tsc) < 0)
+	if (!before->mult || (__s64)(stamp - before->base_cycles) < 0)
 		return -1;
 	*ret_ns = before->base_ns +
-		tsct_ticks_ns(before->mult, (__s64)(stamp - before->base_tsc));
+		tsct_cycles_ns(before->mult, (__s64)(stamp - before->base_cycles));
 	*ret_bound = (double)before->error_ps / 1e3;
 	return 0;
 }
@@ -147,10 +147,10 @@ static int real_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
 	struct tsct_clock_state state;
 
 	if (tsct_latch_read(node->area.page, &state) || !state.real.mult ||
-	    (__s64)(stamp - state.real.base_tsc) < 0)
+	    (__s64)(stamp - state.real.base_cycles) < 0)
 		return -1;
-	*ret_ns = tsct_pair_ns(&state.real, stamp);
-	*ret_bound = (double)tsct_pair_error_ps(&state.real, stamp) / 1e3;
+	*ret_ns = tsct_clock_params_ns(&state.real, stamp);
+	*ret_bound = (double)tsct_clock_params_error_ps(&state.real, stamp) / 1e3;
 	return 0;
 }
 
@@ -247,7 +247,7 @@ int main(int argc, char **argv)
 		nodes[nr].dir = argv[i];
 		if (!nr && !strcmp(argv[i], "-"))
 			continue;
-		if (tsct_clockpage_file(argv[i], &nodes[nr].area, why,
+		if (tsct_clock_area_map_file(argv[i], &nodes[nr].area, why,
 					sizeof(why))) {
 			fprintf(stderr, "%s: %s\n", argv[i], why);
 			return 1;

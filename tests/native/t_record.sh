@@ -50,7 +50,7 @@ int main(void)
 {
 	struct tsct *t;
 
-	return tsct_open(0, &t) || tsct_define(t, "never", 0, "") < 0;
+	return tsct_channel_open(0, &t) || tsct_event_define(t, "never", 0, "") < 0;
 }
 END
 run 0 record -o "$work/silent-trace" -- "$work/silent"

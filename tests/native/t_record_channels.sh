@@ -45,11 +45,11 @@ int main(void)
 {
 	struct tsct *t;
 
-	if (tsct_open(0, &t) || tsct_events_start(t, 0) < 0)
+	if (tsct_channel_open(0, &t) || tsct_events_enable(t, 0) < 0)
 		return 1;
 	for (unsigned int i = 0; i < 10; i++)
 		job_begin_emit(i), job_end_emit(i), other_emit(i);
-	tsct_close(t);
+	tsct_channel_close(t);
 	return 0;
 }
 END

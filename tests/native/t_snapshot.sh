@@ -142,9 +142,9 @@ int main(void)
 
 	for (int i = 0; i < 7999; i++)
 		text[i] = 'x';
-	if (tsct_open(0, &t))
+	if (tsct_channel_open(0, &t))
 		return 1;
-	id = tsct_define(t, "big", 0, "text:string");
+	id = tsct_event_define(t, "big", 0, "text:string");
 	return tsct_emit(t, id, text, sizeof(text)) != -90;
 }
 END
@@ -170,14 +170,14 @@ ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 #include <tsctrace/tsctrace.h>
 int main(void)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = ".dot", .policy = TSCT_POLICY_OVERWRITE,
 		.channel_flags = TSCT_CHANNEL_KEEP,
 	};
 	struct tsct *t;
 
-	return tsct_open(&options, &t) ||
-		tsct_emit(t, tsct_define(t, "tick", 0, ""), "", 0);
+	return tsct_channel_open(&options, &t) ||
+		tsct_emit(t, tsct_event_define(t, "tick", 0, ""), "", 0);
 }
 END
 "$work/dot" || fail "no channel with a dot in front"

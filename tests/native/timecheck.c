@@ -61,8 +61,8 @@ __attribute__((noinline)) int step_here(const struct tsct_clock *clock,
 					uint64_t *ret_stamp,
 					struct tsct_time *ret_time)
 {
-	*ret_stamp = tsct_clock_stamp(clock);
-	return tsct_clock_convert(clock, *ret_stamp, ret_time);
+	*ret_stamp = tsct_clock_cycles(clock);
+	return tsct_clock_cycles_to_time(clock, *ret_stamp, ret_time);
 }
 
 static void read_now(const struct tsct_clock *clock)
@@ -88,7 +88,7 @@ static void read_past(const struct tsct_clock *clock)
 				  (reads < KEPT ? reads : KEPT)];
 	struct tsct_time t = { 0 };
 
-	if (tsct_clock_convert(clock, w->stamp, &t) ||
+	if (tsct_clock_cycles_to_time(clock, w->stamp, &t) ||
 	    (t.status != TSCT_STATUS_DISRUPTED && !within(w, &t)))
 		complain("past", w, &t);
 }
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 	}
 	if (i >= argc || tsct_clock_open(&clock))
 		return 2;
-	printf("%s\n", tsct_clock_why(clock));
+	printf("%s\n", tsct_clock_reason(clock));
 	ret = run(clock, max, atoi(argv[i]) * 1000000000LL);
 	tsct_clock_close(clock);
 	return ret;

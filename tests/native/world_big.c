@@ -98,7 +98,7 @@ static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events,
 	world_calibrate(rec, begin, put_events(NULL, node, begin, events) +
 			ASKS * 40000000ULL, WORLD_BEGIN_NS + node * 3000000,
 			hz[node]);
-	if (tsct_def_parse("tick", messages ? kind : TSCT_KIND_INSTANT, "nr:u64", &def,
+	if (tsct_event_def_parse("tick", messages ? kind : TSCT_KIND_INSTANT, "nr:u64", &def,
 			   NULL))
 		abort();
 	def.id = WORLD_WORK;

@@ -31,7 +31,7 @@ static void begin(const char *dir, const char *fit)
 			abort();
 		world_describe(&rec[i], 77, i);
 		world_calibrate(&rec[i], from, to, WORLD_BEGIN_NS, hz[i]);
-		if (tsct_def_parse("work", TSCT_KIND_INSTANT, WORLD_FIELDS, &def,
+		if (tsct_event_def_parse("work", TSCT_KIND_INSTANT, WORLD_FIELDS, &def,
 				   NULL))
 			abort();
 		def.id = WORLD_WORK;

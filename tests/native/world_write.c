@@ -73,19 +73,19 @@ void world_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 void world_calibrate(struct tsct_recording *rec, uint64_t begin, uint64_t end,
 		     int64_t begin_ns, double hz)
 {
-	struct tsct_pair *p = &rec->real;
+	struct tsct_clock_params *p = &rec->real;
 
 	rec->begin = begin;
 	rec->end = end;
-	p->base_tsc = begin;
+	p->base_cycles = begin;
 	p->base_ns = begin_ns;
 	p->mult = (__u64)llrint(1e9 / hz * 0x1p56);
 	p->slew_mult = p->mult;
-	p->as_of_tsc = begin + (end - begin) / 2;
-	p->hold_after_tsc = end + (uint64_t)hz;
-	p->void_after_tsc = end + (1ULL << 50);
+	p->as_of_cycles = begin + (end - begin) / 2;
+	p->holdover_after_cycles = end + (uint64_t)hz;
+	p->void_after_cycles = end + (1ULL << 50);
 	p->past_error_ps = p->error_ps = 6000000000ULL;
-	p->growth = p->hold_growth = tsct_growth(p->mult, 2000);
+	p->growth = p->holdover_growth = tsct_growth(p->mult, 2000);
 	rec->status = TSCT_STATUS_SYNCHRONIZED;
 	rec->rate_error_ppb = 2000;
 }
@@ -95,7 +95,7 @@ void world_put(struct tsct_writer *writer, uint32_t stream, uint32_t cpu,
 	       uint32_t len)
 {
 	struct tsct_event event = {
-		.tsc = tick, .cpu = cpu, .tid = tid, .id = id, .len = len,
+		.cycles = tick, .cpu = cpu, .tid = tid, .id = id, .len = len,
 		.payload = payload,
 	};
 
@@ -107,7 +107,7 @@ void world_sample(struct tsct_writer *writer, const struct tsct_recording *rec,
 		  uint64_t seed, const struct ask *ask, uint64_t number,
 		  const struct tsct_recording *master)
 {
-	const struct tsct_pair *line = &master->real;
+	const struct tsct_clock_params *line = &master->real;
 	struct tsct_sync_sample s = {
 		.number = number, .stamp = ask->t[3] + 1000,
 		.x = {
@@ -120,8 +120,8 @@ void world_sample(struct tsct_writer *writer, const struct tsct_recording *rec,
 		.master = MASTER + (seed << 32), .timeline = 1,
 		.status = TSCT_STATUS_SYNCHRONIZED, .has_line = 1,
 		.line = {
-			.base = line->base_tsc, .base_ns = line->base_ns,
-			.mult = line->mult, .as_of = line->base_tsc,
+			.base = line->base_cycles, .base_ns = line->base_ns,
+			.mult = line->mult, .as_of = line->base_cycles,
 		},
 		.clock_epoch = 1, .cluster_epoch = 1, .source = "10.0.0.1",
 	};
@@ -164,7 +164,7 @@ static void define(struct tsct_recording *rec, __u32 id, const char *name,
 {
 	struct tsct_event_def def;
 
-	if (tsct_def_parse(name, kind, fields, &def, NULL))
+	if (tsct_event_def_parse(name, kind, fields, &def, NULL))
 		abort();
 	def.id = id;
 	if (tsct_recording_add_def(rec, 0, &def))

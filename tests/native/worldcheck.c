@@ -56,17 +56,17 @@ static struct tsct_trace *open_trace(const char *dir)
 	exit(1);
 }
 
-static tsct_s128 time_of(const struct tsct_pair *pair, uint64_t tick, uint64_t frac)
+static tsct_s128 time_of(const struct tsct_clock_params *pair, uint64_t tick, uint64_t frac)
 {
 	return NS(pair->base_ns) +
-		(tsct_s128)(int64_t)(tick - pair->base_tsc) * (tsct_s128)pair->mult +
+		(tsct_s128)(int64_t)(tick - pair->base_cycles) * (tsct_s128)pair->mult +
 		(tsct_s128)((tsct_u128)frac * pair->mult >> 64);
 }
 
 static void read_truth(const char *path, const char *master)
 {
 	struct tsct_trace *trace = open_trace(master);
-	const struct tsct_pair *real = &tsct_trace_recording(trace)->real;
+	const struct tsct_clock_params *real = &tsct_trace_recording(trace)->real;
 	FILE *from = fopen(path, "r");
 	uint64_t m, frac;
 	struct event e;
@@ -145,7 +145,7 @@ static void read_merged(const char *dir)
 			is_wrong("event %lu comes before its time", number_of(&e));
 		take(rec, &e);
 	}
-	if (tsct_trace_damage(trace))
+	if (tsct_trace_corrupt_count(trace))
 		is_wrong("it is damaged");
 	printf("events %lu\n", nr);
 	tsct_trace_close(trace);

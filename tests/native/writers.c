@@ -151,9 +151,9 @@ static void check_event(const struct tsct_event *event)
 	nr_read++;
 	if (head.seq % 5 == 3)
 		return;		/* its stamp is not ordered */
-	if (event->tsc < last_stamp[event->cpu])
+	if (event->cycles < last_stamp[event->cpu])
 		fail("CPU %u: stamps decrease", event->cpu);
-	last_stamp[event->cpu] = event->tsc;
+	last_stamp[event->cpu] = event->cycles;
 }
 
 static void drain(void)
@@ -368,16 +368,16 @@ static void prepare(unsigned int writers)
 
 static void open_channel(const char *path)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
 		.block_size = 4096, .blocks = 128,
 	};
 
-	if (tsct_open_at(path, &options, &t))
-		fail("%s", tsct_why(t));
-	if (tsct_reader_open(t, &reader) || tsct_events_start(t, "*") != 3)
+	if (tsct_channel_open_at(path, &options, &t))
+		fail("%s", tsct_channel_error(t));
+	if (tsct_reader_open(t, &reader) || tsct_events_enable(t, "*") != 3)
 		fail("cannot read, or not write");
-	plain = tsct_define(t, "plain", TSCT_KIND_INSTANT,
+	plain = tsct_event_define(t, "plain", TSCT_KIND_INSTANT,
 			    "writer:u32 seq:u32 text:string");
 	if (plain < 0)
 		fail("cannot define");
@@ -404,7 +404,7 @@ int main(int argc, char **argv)
 	else
 		run_threads(count);
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 	tsct_server_stop(server);
 	rmdir(dir);
 	return 0;

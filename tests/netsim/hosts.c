@@ -60,11 +60,11 @@ static __u64 now_us(const struct run *run)
 
 static void give_round(struct run *run, __u32 first)
 {
-	struct tsct_round_options options = { .first = first };
+	struct tsct_schedule_options options = { .first = first };
 	struct node *master = &run->world.nodes[0];
 
-	tsct_round_free(master->round);
-	master->round = tsct_round_new(&options);
+	tsct_schedule_free(master->round);
+	master->round = tsct_schedule_new(&options);
 }
 
 /* All have asked once, and are members. */
@@ -113,9 +113,9 @@ static void arrive(struct run *run, unsigned int from, unsigned int to)
 
 static void master_arrives(struct run *run)
 {
-	struct tsct_round *round = run->world.nodes[0].round;
+	struct tsct_schedule *round = run->world.nodes[0].round;
 
-	tsct_round_arrived(round, tsct_round_barrier(round), now_us(run));
+	tsct_schedule_arrived(round, tsct_schedule_barrier(round), now_us(run));
 }
 
 static void expect_released(struct run *run, unsigned int all)
@@ -150,7 +150,7 @@ void play_barriers(struct run *run)
 /* It is named, alone, as long as it does not come. */
 void play_barrier_missing(struct run *run)
 {
-	struct tsct_round *round;
+	struct tsct_schedule *round;
 	char names[200], name[32];
 
 	gather(run);
@@ -161,7 +161,7 @@ void play_barrier_missing(struct run *run)
 	arrive(run, 1, 1);
 	snprintf(name, sizeof(name), "%016llx",
 		 (unsigned long long)run->world.nodes[MEMBERS].id);
-	expect(run, tsct_round_missing(round, tsct_round_barrier(round), names,
+	expect(run, tsct_schedule_missing(round, tsct_schedule_barrier(round), names,
 				       sizeof(names)) == 1,
 	       "one is missing");
 	expect(run, !strcmp(names, name), "it is named");

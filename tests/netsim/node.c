@@ -13,13 +13,13 @@ uint64_t node_count(struct world *world, struct node *node)
 	return osc_count(&node->osc);
 }
 
-struct tsct_stamp node_stamp(struct world *world, struct node *node,
+struct tsct_packet_time node_stamp(struct world *world, struct node *node,
 			     bool received)
 {
 	double hz = node->osc.crystal.hz;
 	double us = stamp_off(&node->stamping, &world->dice, received);
 
-	return (struct tsct_stamp) {
+	return (struct tsct_packet_time) {
 		.ticks = node_count(world, node) +
 			(uint64_t)llrint(us * 1e-6 * hz),
 		.error = (uint32_t)ceil(node->stamping.error * 1e-6 * hz) + 1,
@@ -56,10 +56,10 @@ static __u64 served_now(void *ctx)
 		    node_count(served->world, served->node));
 }
 
-struct tsct_stamp node_stamp_told(struct world *world, struct node *node,
+struct tsct_packet_time node_stamp_told(struct world *world, struct node *node,
 				  bool received)
 {
-	struct tsct_stamp stamp = node_stamp(world, node, received);
+	struct tsct_packet_time stamp = node_stamp(world, node, received);
 
 	stamp.ticks = told(world, node, stamp.ticks);
 	return stamp;
@@ -86,21 +86,21 @@ static __u64 served_us(void *ctx)
 	return (__u64)(served->world->now_ps / PS_PER_US);
 }
 
-static void served_asked(void *ctx, const struct tsct_ask *ask)
+static void served_asked(void *ctx, const struct tsct_responder_request *ask)
 {
 	struct served *served = ctx;
-	struct tsct_round *round = served->node->round;
+	struct tsct_schedule *round = served->node->round;
 
 	if (!round)
 		return;
-	tsct_round_member(round, ask->request.node, NULL, served_us(ctx));
-	tsct_round_ask(round, &ask->request, ask->reply, served_us(ctx));
+	tsct_schedule_member(round, ask->request.node, NULL, served_us(ctx));
+	tsct_schedule_ask(round, &ask->request, ask->reply, served_us(ctx));
 }
 
 uint32_t node_session(struct world *world, uint32_t index)
 {
 	struct node *node = &world->nodes[index];
-	uint32_t session = tsct_round_begin(node->round,
+	uint32_t session = tsct_schedule_begin(node->round,
 					    (__u64)(world->now_ps / PS_PER_US));
 	uint32_t i;
 
@@ -119,7 +119,7 @@ static void serve(struct world *world, struct node *node,
 		.ctx = served, .now = served_now, .real_ns = served_real,
 		.now_us = served_us, .asked = served_asked,
 	};
-	struct tsct_guard_options guard = {
+	struct tsct_ratelimit_options guard = {
 		.interval_us = options->limit_us, .burst = 8, .leak = 4,
 	};
 
@@ -128,10 +128,10 @@ static void serve(struct world *world, struct node *node,
 	*served = (struct served) { .world = world, .node = node };
 	node->served = served;
 	node->responder = tsct_responder_new(&ops);
-	node->guard = tsct_guard_new(&guard, roll64(&world->dice));
+	node->guard = tsct_ratelimit_new(&guard, roll64(&world->dice));
 	if (!node->responder || !node->guard)
 		abort();
-	tsct_guard_rule(node->guard, "all", true);
+	tsct_ratelimit_rule(node->guard, "all", true);
 	tsct_responder_use(node->responder, options->keys, node->guard);
 }
 
@@ -194,8 +194,8 @@ void node_free(struct node *node)
 {
 	tsct_cluster_free(node->cluster);
 	tsct_responder_free(node->responder);
-	tsct_guard_free(node->guard);
-	tsct_round_free(node->round);
+	tsct_ratelimit_free(node->guard);
+	tsct_schedule_free(node->round);
 	free(node->served);
 	free(node->sources);
 }
@@ -306,7 +306,7 @@ void node_slept(struct world *world, uint32_t index, uint64_t count)
 
 static bool claims(const struct shown *shown)
 {
-	return shown->pair.mult && tsct_status_claims(shown->status);
+	return shown->pair.mult && tsct_status_has_time(shown->status);
 }
 
 const struct shown *node_shown(const struct node *node, uint64_t stamp)
@@ -315,9 +315,9 @@ const struct shown *node_shown(const struct node *node, uint64_t stamp)
 	unsigned int i;
 
 	for (i = 0; i < SHOWN_MAX && claims(shown); i++, shown++) {
-		if ((int64_t)(stamp - shown->pair.base_tsc) < 0)
+		if ((int64_t)(stamp - shown->pair.base_cycles) < 0)
 			continue;
-		if ((int64_t)(stamp - shown->pair.void_after_tsc) > 0)
+		if ((int64_t)(stamp - shown->pair.void_after_cycles) > 0)
 			return NULL;
 		return shown;
 	}
@@ -328,7 +328,7 @@ const struct shown *node_shown(const struct node *node, uint64_t stamp)
 static void check_step(struct world *world, const struct node *node,
 		       const struct shown *old, const struct shown *new)
 {
-	uint64_t at = new->pair.base_tsc;
+	uint64_t at = new->pair.base_cycles;
 	int64_t step;
 
 	if (!claims(old) || !claims(new) || old->epoch != new->epoch)
@@ -336,7 +336,7 @@ static void check_step(struct world *world, const struct node *node,
 	if (old->timeline != new->timeline)
 		world_complain(world, node, "another timeline in epoch %u",
 			       new->epoch);
-	step = new->pair.base_ns - tsct_pair_ns(&old->pair, at);
+	step = new->pair.base_ns - tsct_clock_params_ns(&old->pair, at);
 	if (step >= -1 && step <= 1)
 		return;
 	world->steps++;
@@ -349,28 +349,28 @@ static void check_pair(struct world *world, const struct node *node,
 		       const struct shown *old, const struct shown *new,
 		       uint64_t now)
 {
-	if (tsct_pair_check(&new->pair, TSCT_SOURCE_TSC)) {
+	if (tsct_clock_params_check(&new->pair, TSCT_SOURCE_TSC)) {
 		world->bad_pairs++;
 		world_complain(world, node, "a line that cannot be");
 	}
 	if (claims(old) && claims(new) && old->epoch == new->epoch &&
-	    (int64_t)(new->pair.base_tsc - now) < 0) {
+	    (int64_t)(new->pair.base_cycles - now) < 0) {
 		world->bad_pairs++;
 		world_complain(world, node, "a line that began %lld ticks ago",
-			       (long long)(now - new->pair.base_tsc));
+			       (long long)(now - new->pair.base_cycles));
 	}
 }
 
 /* Which one it says that it is about */
 static int timeline_of(struct world *world, const struct node *node, uint64_t at)
 {
-	struct tsct_remote_line line;
+	struct tsct_remote_params line;
 	__u64 master;
 	__u32 epoch;
 	__u16 depth;
 	unsigned int i;
 
-	if (!tsct_status_claims(tsct_cluster_timeline(node->cluster, at,
+	if (!tsct_status_has_time(tsct_cluster_timeline(node->cluster, at,
 						      &master, &epoch, &depth,
 						      &line)))
 		return -1;
@@ -389,12 +389,12 @@ static int timeline_of(struct world *world, const struct node *node, uint64_t at
 /* The line that is there already; what is known of it may be more. */
 static bool is_line(const struct shown *shown, const struct shown *new)
 {
-	const struct tsct_pair *a = &shown->pair, *b = &new->pair;
+	const struct tsct_clock_params *a = &shown->pair, *b = &new->pair;
 
 	return shown->epoch == new->epoch && claims(shown) == claims(new) &&
-		a->base_tsc == b->base_tsc && a->base_ns == b->base_ns &&
+		a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
 		a->mult == b->mult && a->slew_mult == b->slew_mult &&
-		a->slew_tsc == b->slew_tsc;
+		a->slew_cycles == b->slew_cycles;
 }
 
 /* As a daemon does anyway: a line that had to stay for a while may not serve. */

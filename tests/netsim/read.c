@@ -35,7 +35,7 @@ static double off_ns(struct world *world, const struct node *node, int64_t ns,
 		     const struct timeline *timeline)
 {
 	struct osc *osc = &world->nodes[timeline->node].osc;
-	const struct tsct_remote_line *line = &timeline->line;
+	const struct tsct_remote_params *line = &timeline->line;
 	double ns_per_count = ldexp((double)line->mult, -TSCT_CLOCK_SHIFT);
 	double behind = osc_frac(&node->osc) / osc_hz(&node->osc);
 	tsct_u128 phase, p;
@@ -100,7 +100,7 @@ void read_now(struct world *world, uint32_t index)
 		world->tally.unclaimed += world_s(world) >= world->tally_from_s;
 		return;
 	}
-	ns = tsct_pair_ns(&shown->pair, stamp);
+	ns = tsct_clock_params_ns(&shown->pair, stamp);
 	check_order(world, node, stamp, ns, shown->epoch);
 	if (shown->timeline < 0) {	/* complained about already */
 		world->tally.beyond++;
@@ -109,7 +109,7 @@ void read_now(struct world *world, uint32_t index)
 	count(world, node,
 	      off_ns(world, node, ns, &world->timelines[shown->timeline]) *
 	      1e-3,
-	      (double)tsct_pair_error_ps(&shown->pair, stamp) * 1e-6);
+	      (double)tsct_clock_params_error_ps(&shown->pair, stamp) * 1e-6);
 }
 
 static void read_again(struct world *world, struct event *event)

@@ -10,11 +10,11 @@
 
 static void give_sessions(struct run *run)
 {
-	struct tsct_round_options options = {
+	struct tsct_schedule_options options = {
 		.max_messages = MESSAGES, .max_duration_us = 5000000,
 	};
 
-	run->world.nodes[0].round = tsct_round_new(&options);
+	run->world.nodes[0].round = tsct_schedule_new(&options);
 }
 
 static void expect_session(struct run *run, unsigned int members)

@@ -67,7 +67,7 @@ static void fill(struct world *world, struct node *node,
 						 &timeline->epoch,
 						 &timeline->depth,
 						 &timeline->line);
-	timeline->has_line = tsct_status_claims(timeline->status);
+	timeline->has_line = tsct_status_has_time(timeline->status);
 	if (timeline->has_line && world_s(world) >= node->lie.at_s)
 		timeline->line.base_ns += llrint(node->lie.line_s * 1e9);
 }
@@ -95,13 +95,13 @@ static void ask(struct world *world, uint32_t index, unsigned int source)
 	struct node *node = &world->nodes[index];
 	struct source *asked = &node->sources[source];
 	struct event event = { .happen = go, .node = index, .source = source };
-	struct tsct_ext ext = {
+	struct tsct_extension ext = {
 		.flags = asked->session ? TSCT_EXT_JOIN : 0,
 		.session = asked->session,
 	};
 	__u64 random[2] = { roll64(&world->dice), roll64(&world->dice) };
 	struct packet *packet = calloc(1, sizeof(*packet));
-	struct tsct_stamp before;
+	struct tsct_packet_time before;
 
 	if (!packet)
 		abort();
@@ -226,7 +226,7 @@ void wire_hint(struct world *world, uint32_t from, uint32_t to)
 	struct tsct_timeline timeline;
 
 	fill(world, node, &timeline);
-	packet.len = tsct_responder_hint(&timeline, node->keys,
+	packet.len = tsct_responder_request_poll(&timeline, node->keys,
 					 world->nodes[to].sources[0].key_id,
 					 packet.bytes);
 	wire_send(world, &world->nodes[to].sources[0].back, &packet);
@@ -280,7 +280,7 @@ static void hear(struct world *world, const struct packet *packet)
 				   packet->len, node_stamp(world, node, true),
 				   near_ns, x, &nr);
 	if (result != TSCT_CLIENT_OK && !source->session &&
-	    tsct_client_hinted(&source->client, node->keys, packet->bytes,
+	    tsct_client_poll_requested(&source->client, node->keys, packet->bytes,
 			       packet->len, now_us, &at_us) && at_us == now_us)
 		ask(world, packet->to, packet->source);
 	attack_saw(world, packet, result == TSCT_CLIENT_OK);
@@ -322,7 +322,7 @@ static void answer(struct world *world, struct event *event)
 {
 	struct packet *packet = event->packet, reply = { .reply = true };
 	struct node *node = &world->nodes[event->node];
-	struct tsct_stamp rx = {
+	struct tsct_packet_time rx = {
 		.ticks = event->ticks, .error = event->ticket, .kernel = true,
 	};
 	struct tsct_timeline timeline;
@@ -352,7 +352,7 @@ void wire_arrive(struct world *world, struct event *event)
 {
 	struct packet *packet = event->packet;
 	struct node *node = &world->nodes[packet->to];
-	struct tsct_stamp rx;
+	struct tsct_packet_time rx;
 
 	world->delivered++;
 	if (!node->alive || (!packet->reply && !node->responder)) {

@@ -54,7 +54,7 @@ struct source {
 
 /* What is in the clock page, and when it was put there */
 struct shown {
-	struct tsct_pair pair;
+	struct tsct_clock_params pair;
 	uint32_t status, epoch;
 	int timeline;		/* that it has to agree with; -1: none */
 };
@@ -66,8 +66,8 @@ struct node {
 	struct tsct_address address;
 	struct tsct_cluster *cluster;
 	struct tsct_responder *responder;
-	struct tsct_guard *guard;
-	struct tsct_round *round;	/* who has one gives sessions */
+	struct tsct_ratelimit *guard;
+	struct tsct_schedule *round;	/* who has one gives sessions */
 	void *served;		/* ctx of its ops */
 	const struct tsct_keys *keys;
 	struct source *sources;
@@ -87,7 +87,7 @@ struct node {
 struct timeline {
 	uint32_t node;
 	tsct_u128 shift;
-	struct tsct_remote_line line;
+	struct tsct_remote_params line;
 	uint32_t epoch;
 	bool is_real;		/* true time: that of NTP servers; no master's */
 };
@@ -159,10 +159,10 @@ void node_be_master(struct world *world, uint32_t index, uint64_t count);
 /* Its counter jumped; and it knows. */
 void node_slept(struct world *world, uint32_t index, uint64_t count);
 uint64_t node_count(struct world *world, struct node *node);
-struct tsct_stamp node_stamp(struct world *world, struct node *node,
+struct tsct_packet_time node_stamp(struct world *world, struct node *node,
 			     bool received);
 /* The same, as it tells others */
-struct tsct_stamp node_stamp_told(struct world *world, struct node *node,
+struct tsct_packet_time node_stamp_told(struct world *world, struct node *node,
 				  bool received);
 void node_publish(struct world *world, struct node *node);
 void node_publish_often(struct world *world, uint32_t index);	/* each second */

@@ -90,7 +90,7 @@ static int64_t off_ps(int64_t ns, fixed truth)
 }
 
 static void compare(struct run *run, enum kind kind, uint64_t stamp,
-		    const struct tsct_reading *reading, fixed truth)
+		    const struct tsct_clock_time *reading, fixed truth)
 {
 	int64_t off = off_ps(reading->ns, truth);
 	uint64_t error = (uint64_t)(off < 0 ? -off : off);
@@ -104,8 +104,8 @@ static void compare(struct run *run, enum kind kind, uint64_t stamp,
 		 "stamp %llu, as of %llu, base %llu",
 		 kind == KIND_LIVE ? "live" : "past", (double)off / 1e3, (double)reading->error_ps / 1e3,
 		 reading->status, reading->epoch, (unsigned long long)stamp,
-		 (unsigned long long)published(run)->state.real.as_of_tsc,
-		 (unsigned long long)published(run)->state.real.base_tsc);
+		 (unsigned long long)published(run)->state.real.as_of_cycles,
+		 (unsigned long long)published(run)->state.real.base_cycles);
 }
 
 /*
@@ -113,7 +113,7 @@ static void compare(struct run *run, enum kind kind, uint64_t stamp,
  * steered otherwise; but whoever reads it should know how often that is.
  */
 static void count_unforeseen(struct run *run,
-			     const struct tsct_reading *reading)
+			     const struct tsct_clock_time *reading)
 {
 	int64_t off = off_ps(reading->ns,
 			     machine_real_of(&run->m, &run->m.clock));
@@ -122,7 +122,7 @@ static void count_unforeseen(struct run *run,
 		run->tally->unforeseen++;
 }
 
-static bool claims(const struct tsct_reading *reading)
+static bool claims(const struct tsct_clock_time *reading)
 {
 	return reading->status == TSCT_STATUS_SYNCHRONIZED ||
 		reading->status == TSCT_STATUS_HOLDOVER;
@@ -132,22 +132,22 @@ static bool claims(const struct tsct_reading *reading)
 
 /* A stamp taken on some CPU, made comparable as abi_clock.h says */
 static int look_up(struct run *run, unsigned int cpu, uint64_t stamp,
-		   struct tsct_reading *ret)
+		   struct tsct_clock_time *ret)
 {
 	const struct tsct_clock_cpu *entry =
 		(const struct tsct_clock_cpu *)(run->page + 1) + cpu;
 	bool skewed = published(run)->state.flags & TSCT_CLOCK_SKEWED;
-	uint64_t on_ref = stamp - (skewed ? (uint64_t)entry->skew_tsc : 0);
+	uint64_t on_ref = stamp - (skewed ? (uint64_t)entry->skew_cycles : 0);
 	int err = tsct_latch_lookup(run->page, on_ref, ret);
 
 	if (!err && skewed)
-		ret->error_ps += (uint64_t)((double)entry->error_tsc * 1e15 /
+		ret->error_ps += (uint64_t)((double)entry->error_cycles * 1e15 /
 					    run->m.stamp_hz / 1e3) + 1;
 	return err;
 }
 
 static void check_forward(struct run *run, uint64_t stamp,
-			  const struct tsct_reading *reading)
+			  const struct tsct_clock_time *reading)
 {
 	if (reading->epoch == run->live_epoch &&
 	    (int64_t)(stamp - run->live_stamp) >= 0 &&
@@ -187,7 +187,7 @@ void check_live(struct run *run)
 	struct machine *m = &run->m;
 	unsigned int cpu = m->nr_cpus ? roll(&m->dice, m->nr_cpus) : 0;
 	uint64_t stamp = machine_stamp(m);
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 
 	run->tally->readings++;
 	keep(run, stamp);
@@ -208,14 +208,14 @@ void check_live(struct run *run)
 
 void check_past(struct run *run, const struct kept *kept)
 {
-	const struct tsct_pair *pair = &published(run)->state.real;
-	struct tsct_reading reading;
+	const struct tsct_clock_params *pair = &published(run)->state.real;
+	struct tsct_clock_time reading;
 
 	/* Stamps that have two times: the counter began anew. */
 	if (kept->lives != run->m.lives)
 		return;
 	/* Not past, yet */
-	if (pair->mult && (int64_t)(kept->stamp - pair->as_of_tsc) > 0)
+	if (pair->mult && (int64_t)(kept->stamp - pair->as_of_cycles) > 0)
 		return;
 	run->tally->readings++;
 	if (tsct_latch_lookup(run->page, kept->stamp, &reading))

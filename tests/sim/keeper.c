@@ -9,20 +9,20 @@
 
 /*
  * What live readings are about from now on: REALTIME as it was at the last
- * sample that counted, going on as it went since the one at ref_tsc.
+ * sample that counted, going on as it went since the one at ref_cycles.
  */
 static void set_timeline(struct run *run)
 {
-	const struct tsct_rate *est = &run->est;
-	const struct seen *last = machine_seen(&run->m, est->look.tsc);
-	const struct seen *ref = machine_seen(&run->m, est->ref_tsc);
+	const struct tsct_rate_estimator *est = &run->est;
+	const struct seen *last = machine_seen(&run->m, est->look.cycles);
+	const struct seen *ref = machine_seen(&run->m, est->ref_cycles);
 	tsct_u128 ran;
 	uint64_t cyc;
 
 	if (!last || !ref || (run->has_timeline &&
-			      run->timeline_tsc == est->look.tsc))
+			      run->timeline_tsc == est->look.cycles))
 		return;
-	run->timeline_tsc = est->look.tsc;
+	run->timeline_tsc = est->look.cycles;
 	run->timeline = last->clock;
 	run->has_timeline = true;
 	run->timeline_parted = ref->parted;
@@ -37,9 +37,9 @@ static void set_timeline(struct run *run)
 static void tell(const struct run *run, const struct tsct_clock_state *state,
 		 bool same)
 {
-	const struct tsct_rate *est = &run->est;
-	const struct seen *last = machine_seen(&run->m, est->look.tsc);
-	const struct seen *ref = machine_seen(&run->m, est->ref_tsc);
+	const struct tsct_rate_estimator *est = &run->est;
+	const struct seen *last = machine_seen(&run->m, est->look.cycles);
+	const struct seen *ref = machine_seen(&run->m, est->ref_cycles);
 	double true_rate = 0;
 
 	if (last && ref && last->stamp != ref->stamp)
@@ -67,7 +67,7 @@ static void publish(struct run *run)
 
 	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
 		now = m->ops.stamp(m);
-		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
+		tsct_servo_compose(&run->est, now + (__u64)((double)lead / 1e12 *
 							   m->stamp_hz), &next);
 		err = tsct_clock_state_check(&next);
 		if (err)
@@ -83,10 +83,10 @@ static void publish(struct run *run)
 		if (tsct_segments_check(&published(run)->state, &next, now))
 			continue;
 		if (run->verbose)
-			tell(run, &next, next.real.base_tsc ==
-			     run->est.state.real.base_tsc);
+			tell(run, &next, next.real.base_cycles ==
+			     run->est.state.real.base_cycles);
 		tsct_latch_commit(run->page);
-		tsct_rate_published(&run->est, &next);
+		tsct_servo_published(&run->est, &next);
 		if (tsct_segments_valid(published(run)))
 			violated(run, "what is published is not valid");
 		if (next.real.mult)
@@ -104,7 +104,7 @@ static void recalibrate(struct run *run)
 	publish(run);
 }
 
-void keeper_begin(struct run *run)
+void timekeeper_begin_cycles(struct run *run)
 {
 	const struct tsct_clock_state last = published(run)->state;
 	struct machine *m = &run->m;
@@ -115,9 +115,9 @@ void keeper_begin(struct run *run)
 	if (run->plan.who == WHO_PROCESS)
 		run->est.void_ticks = 1ULL << 61;
 	if (run->plan.recalls && last.rate_mult)
-		tsct_rate_recall(&run->est, last.rate_mult, last.rate_error_ppt);
+		tsct_rate_restore(&run->est, last.rate_mult, last.rate_error_ppt);
 	if (last.epoch && (!run->plan.resumes ||
-			   (__s64)(last.real.void_after_tsc -
+			   (__s64)(last.real.void_after_cycles -
 				   m->ops.stamp(m)) < 0 ||
 			   tsct_rate_resume(&run->est, &last))) {
 		tsct_rate_init(&run->est, m->source, last.epoch, 0);
@@ -175,14 +175,14 @@ static void feed(struct run *run)
 }
 
 /* It is time for a sample, or the kernel has something to say. */
-void keeper_wake(struct run *run)
+void timekeeper_wake(struct run *run)
 {
 	struct machine *m = &run->m;
 	const struct event *told = m->told;
 
 	m->told = NULL;
 	if (!run->alive) {
-		keeper_begin(run);
+		timekeeper_begin_cycles(run);
 		return;
 	}
 	if (run->plan.dies_ps && m->now_ps >= run->plan.dies_ps) {
@@ -201,8 +201,8 @@ void keeper_wake(struct run *run)
 }
 
 /* A clock of a process's own: a sample when the last one is a second old */
-void keeper_asked(struct run *run)
+void timekeeper_asked(struct run *run)
 {
 	if (run->m.now_ps >= run->wake_ps)
-		keeper_wake(run);
+		timekeeper_wake(run);
 }

@@ -393,7 +393,7 @@ static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 	machine_advance(m, 400 * NS);
 	note(m);
 	memset(ret, 0, sizeof(*ret));
-	ret->tsc = machine_stamp(m);
+	ret->cycles = machine_stamp(m);
 	ret->real_ns = (__s64)(kclock_real(m->clock,
 				(tsct_u128)whole_cycles(m) << 64) >> 64);
 	ret->raw_ns = (__s64)(kclock_raw(&m->clock, whole_cycles(m)) >> 64);

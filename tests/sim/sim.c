@@ -100,7 +100,7 @@ static void go_to(struct run *run, int64_t at_ps)
 			hear(run);
 		if (run->wake_ps > run->m.now_ps)
 			continue;
-		keeper_wake(run);
+		timekeeper_wake(run);
 		check_owed(run);
 		check_live(run);
 	}
@@ -114,7 +114,7 @@ static void read_on(struct run *run)
 	while (run->m.now_ps < run->plan.length_ps && run->violations < 20) {
 		go_to(run, run->m.now_ps + next_reading(run));
 		if (run->plan.who == WHO_PROCESS)
-			keeper_asked(run);
+			timekeeper_asked(run);
 		check_owed(run);
 		check_live(run);
 		if (roll_one_in(&run->m.dice, 4) && run->nr_kept)
@@ -145,7 +145,7 @@ static unsigned int run_one(unsigned int scenario, uint64_t seed, bool verbose)
 	set_up(run, &dice);
 	tsct_latch_init(run->page, boot_id, run->m.source, 8);
 	set_skews(run);
-	keeper_begin(run);
+	timekeeper_begin_cycles(run);
 	read_on(run);
 	violations = run->violations;
 	machine_free(&run->m);

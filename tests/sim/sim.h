@@ -59,7 +59,7 @@ struct run {
 	struct plan plan;
 	struct machine m;
 
-	struct tsct_rate est;
+	struct tsct_rate_estimator est;
 	struct tsct_sampler sampler;
 	struct tsct_clock_page *page;
 	bool alive;
@@ -104,9 +104,9 @@ extern const struct scenario scenarios[];
 extern const unsigned int nr_scenarios;
 
 /* keeper.c */
-void keeper_begin(struct run *run);
-void keeper_wake(struct run *run);
-void keeper_asked(struct run *run);
+void timekeeper_begin_cycles(struct run *run);
+void timekeeper_wake(struct run *run);
+void timekeeper_asked(struct run *run);
 
 /* check.c */
 void check_live(struct run *run);

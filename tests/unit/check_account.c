@@ -17,7 +17,7 @@ static __u64 emitted;
 
 static void open_channel(unsigned int policy, unsigned int blocks)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ, .policy = policy,
 		.block_size = 4096, .blocks = blocks,
 	};
@@ -50,8 +50,8 @@ static void setup_overwrite(void)
 static void teardown(void)
 {
 	tsct_reader_close(reader);
-	tsct_close(writer);
-	tsct_close(t);
+	tsct_channel_close(writer);
+	tsct_channel_close(t);
 	serve_stop();
 }
 
@@ -86,7 +86,7 @@ static bool read_one(struct tsct_reader *r)
 	stat = stat_of(r);
 	ck_assert_uint_eq(*(const __u64 *)event.payload + 1, stat.before +
 			  stat.read + stat.overrun + stat.broken);
-	ck_assert_uint_eq(event.tsc, 1000 + *(const __u64 *)event.payload);
+	ck_assert_uint_eq(event.cycles, 1000 + *(const __u64 *)event.payload);
 	return true;
 }
 
@@ -305,8 +305,8 @@ START_TEST(many_unread)
 	int i;
 
 	tsct_reader_close(reader);
-	tsct_close(writer);
-	tsct_close(t);
+	tsct_channel_close(writer);
+	tsct_channel_close(t);
 	serve_stop();
 	open_channel(TSCT_POLICY_DISCARD, 512);
 	start_reading();
@@ -341,7 +341,7 @@ START_TEST(seeks)
 			tsct_reader_wait(reader, 0);
 		if (any(3))
 			continue;
-		tsct_reader_seek_new(reader);
+		tsct_reader_seek_end(reader);
 		ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
 		ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 		expect_all(reader);
@@ -433,7 +433,7 @@ END_TEST
 /* Readers in processes of their own, each with a handle of its own. */
 START_TEST(live_processes)
 {
-	struct tsct_options options = { .roles = TSCT_ROLE_READ };
+	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct live live = { .target = 5000 };
 	pthread_t thread;
 	pid_t pids[3];
@@ -462,15 +462,15 @@ END_TEST
 /* One consumer: one handle, one reader on it. */
 START_TEST(one_consumer)
 {
-	struct tsct_options options = { .roles = TSCT_ROLE_READ };
+	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_reader *second;
 	struct tsct *other;
 
 	ck_assert_int_eq(tsct_reader_open(t, &second), -EBUSY);
 	ck_assert_int_eq(tsct_reader_open(writer, &second), -EACCES);
-	ck_assert_int_eq(tsct_open_at(serve_path, &options, &other), -EBUSY);
-	ck_assert_ptr_nonnull(strstr(tsct_why(other), "stop that reader"));
-	tsct_close(other);
+	ck_assert_int_eq(tsct_channel_open_at(serve_path, &options, &other), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(tsct_channel_error(other), "stop that reader"));
+	tsct_channel_close(other);
 	tsct_reader_close(reader);
 	start_reading();
 }

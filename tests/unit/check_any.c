@@ -16,7 +16,7 @@ static __u32 nr_cpus;
 
 static void open_channel(unsigned int policy)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ, .policy = policy,
 		.block_size = 4096, .blocks = 64,
 	};
@@ -41,8 +41,8 @@ static void setup_overwrite(void)
 static void teardown(void)
 {
 	tsct_reader_close(reader);
-	tsct_close(writer);
-	tsct_close(t);
+	tsct_channel_close(writer);
+	tsct_channel_close(t);
 	serve_stop();
 }
 
@@ -53,7 +53,7 @@ static void put(__u32 cpu, __u64 stamp)
 
 static int next_any(__u64 until, struct tsct_event *event)
 {
-	return tsct_reader_next_any(reader, until, event);
+	return tsct_reader_next_ordered(reader, until, event);
 }
 
 static void expect(__u64 stamp, __u32 cpu, __u32 flags)
@@ -61,7 +61,7 @@ static void expect(__u64 stamp, __u32 cpu, __u32 flags)
 	struct tsct_event event;
 
 	ck_assert_int_eq(next_any(UINT64_MAX, &event), 1);
-	ck_assert_uint_eq(event.tsc, stamp);
+	ck_assert_uint_eq(event.cycles, stamp);
 	ck_assert_uint_eq(event.cpu, cpu);
 	ck_assert_uint_eq(event.flags, flags);
 	ck_assert_uint_eq(*(const __u64 *)event.payload, stamp);
@@ -118,7 +118,7 @@ START_TEST(until)
 	expect_nothing(19);
 	tsct_reader_release(reader, 0);
 	ck_assert_int_eq(next_any(25, &event), 1);
-	ck_assert_uint_eq(event.tsc, 20);
+	ck_assert_uint_eq(event.cycles, 20);
 	expect_nothing(29);
 	expect(30, nr_cpus - 1, 0);
 }
@@ -151,16 +151,16 @@ START_TEST(mixed_with_next)
 	expect(10, 0, 0);
 	expect_nothing(5);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 11);
+	ck_assert_uint_eq(event.cycles, 11);
 	expect(12, 0, 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 13);
+	ck_assert_uint_eq(event.cycles, 13);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 14);
+	ck_assert_uint_eq(event.cycles, 14);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
 	expect(15, 0, 0);
-	tsct_reader_seek_new(reader);
+	tsct_reader_seek_end(reader);
 	expect_nothing(UINT64_MAX);
 	put(0, 60);
 	expect(60, 0, 0);
@@ -183,7 +183,7 @@ START_TEST(held_is_not_released)
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_uint_eq(stat_of(0).before, 1);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 20);
+	ck_assert_uint_eq(event.cycles, 20);
 }
 END_TEST
 
@@ -201,9 +201,9 @@ START_TEST(any_merge)
 			put(any(nr_cpus), stamp += any(3));
 		/* all of it is stamped before this: strict order */
 		while (next_any(stamp, &event) == 1) {
-			ck_assert_uint_ge(event.tsc, last);
+			ck_assert_uint_ge(event.cycles, last);
 			ck_assert_uint_eq(event.flags, 0);
-			last = event.tsc;
+			last = event.cycles;
 			got++;
 			if (!any(20))
 				tsct_reader_release(reader, event.cpu);
@@ -269,8 +269,8 @@ START_TEST(follows_live)
 			if (event.flags & TSCT_EVENT_LATE)
 				late++;
 			else
-				ck_assert_uint_ge(event.tsc, last);
-			last = event.tsc > last ? event.tsc : last;
+				ck_assert_uint_ge(event.cycles, last);
+			last = event.cycles > last ? event.cycles : last;
 			if (!(++got % 64))
 				tsct_reader_release(reader, event.cpu);
 		}
@@ -337,7 +337,7 @@ START_TEST(empty_block)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
 	struct tsct_event event;
-	struct tsct_place place;
+	struct tsct_ring_slot place;
 	__u64 head = p->head;
 
 	put(0, 5);

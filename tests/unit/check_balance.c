@@ -15,7 +15,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 
 	tsct_drain_close(drain);
 	drain = NULL;
-	rec.end = tsct_clock_stamp(clock_);
+	rec.end = tsct_clock_cycles(clock_);
 	ck_assert_int_eq(tsct_writer_finish(out), 0);
 	tsct_recording_balance(r, -1, ret_balance);
 	ck_assert(ret_balance->exact);
@@ -89,7 +89,7 @@ static bool write_one(__u32 id, __u32 len)
 {
 	__u64 payload[64] = { attempts++ };
 
-	return ring_emit(writer, CPU, id, tsct_clock_stamp(clock_), payload,
+	return ring_emit(writer, CPU, id, tsct_clock_cycles(clock_), payload,
 			 len);
 }
 
@@ -171,7 +171,7 @@ START_TEST(ends_by_stamp)
 	for (n = any(100); n; n--)
 		write_one(ev, 8);
 	n = attempts;
-	until = tsct_clock_stamp(clock_);
+	until = tsct_clock_cycles(clock_);
 	for (i = any(100); i; i--)
 		write_one(ev, 8);
 	while (pass(until))
@@ -277,7 +277,7 @@ static void begin_snapshot(void)
 	__u64 oldest = 0;
 
 	ck_assert_int_eq(tsct_drain_oldest(t, &oldest), 0);
-	begin_at(oldest ? oldest : tsct_clock_stamp(clock_), 1);
+	begin_at(oldest ? oldest : tsct_clock_cycles(clock_), 1);
 }
 
 START_TEST(snapshot)
@@ -357,7 +357,7 @@ END_TEST
 /* All of the channel's file, at random, for as long as it may live. */
 static pid_t scribble_on(void)
 {
-	const struct tsct_channel_header *h = tsct_header(t);
+	const struct tsct_channel_header *h = tsct_channel_info(t);
 	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
 			 MAP_SHARED, t->map_fd, 0);
 	pid_t pid = fork();
@@ -392,7 +392,7 @@ START_TEST(scribbled)
 	for (i = 0; i < 2000 && _i % 4 != 1; i++) {
 		write_one(ev, 8);
 		emit(i);
-		pass(i < 1900 ? UINT64_MAX : tsct_clock_stamp(clock_));
+		pass(i < 1900 ? UINT64_MAX : tsct_clock_cycles(clock_));
 	}
 	if (_i % 4 == 1)
 		ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);

@@ -66,7 +66,7 @@ END_TEST
 START_TEST(requests_tell_nothing)
 {
 	static const __u8 zero[TSCT_NTP_MAX];
-	struct tsct_ext ext;
+	struct tsct_extension ext;
 
 	begin(TSCT_CLIENT_PLAIN, 0);
 	ask();
@@ -586,7 +586,7 @@ END_TEST
 
 START_TEST(in_a_session)
 {
-	struct tsct_ext ext = { .flags = TSCT_EXT_JOIN, .session = 9 };
+	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 9 };
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
 

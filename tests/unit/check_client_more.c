@@ -415,10 +415,10 @@ static __u64 hint(__u32 server_key, __u64 node, __u64 now_us)
 	__u64 at_us = 0;
 	struct tsct_timeline timeline = { .node = node, .host = MASTER_HOST };
 	__u8 bytes[TSCT_NTP_MAX];
-	size_t len = tsct_responder_hint(&timeline, w.keys, server_key, bytes);
+	size_t len = tsct_responder_request_poll(&timeline, w.keys, server_key, bytes);
 
 	ck_assert_uint_gt(len, 0);
-	return tsct_client_hinted(&w.client, w.keys, bytes, len, now_us,
+	return tsct_client_poll_requested(&w.client, w.keys, bytes, len, now_us,
 				  &at_us) ? at_us : NEVER;
 }
 
@@ -426,7 +426,7 @@ static bool is_hint(const void *bytes, size_t len)
 {
 	__u64 at_us;
 
-	return tsct_client_hinted(&w.client, w.keys, bytes, len, 900000, &at_us);
+	return tsct_client_poll_requested(&w.client, w.keys, bytes, len, 900000, &at_us);
 }
 
 START_TEST(hints)
@@ -532,12 +532,12 @@ START_TEST(words)
 	int i, j;
 
 	for (i = 0; i < TSCT_CLIENT_NR; i++) {
-		ck_assert_ptr_nonnull(tsct_client_why(i));
+		ck_assert_ptr_nonnull(tsct_client_result_text(i));
 		for (j = 0; j < i; j++)
-			ck_assert_str_ne(tsct_client_why(i),
-					 tsct_client_why(j));
+			ck_assert_str_ne(tsct_client_result_text(i),
+					 tsct_client_result_text(j));
 	}
-	ck_assert_str_eq(tsct_client_why(TSCT_CLIENT_NR), "unknown");
+	ck_assert_str_eq(tsct_client_result_text(TSCT_CLIENT_NR), "unknown");
 }
 END_TEST
 

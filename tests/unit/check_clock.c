@@ -12,13 +12,13 @@
 
 static int try_file(char *why)
 {
-	struct tsct_clockpage mapped;
-	int err = tsct_clockpage_file(dir, &mapped, why, 256);
+	struct tsct_clock_area mapped;
+	int err = tsct_clock_area_map_file(dir, &mapped, why, 256);
 
 	if (!err) {
 		ck_assert_uint_eq(mapped.nr_cpus, NR_CPUS);
 		ck_assert_uint_eq(mapped.size, AREA_SIZE);
-		tsct_clockpage_unmap(&mapped);
+		tsct_clock_area_unmap(&mapped);
 	}
 	return err;
 }
@@ -165,11 +165,11 @@ START_TEST(test_absurd_figures)
 	page_refused(-EINVAL);
 	CHANGE(s->real.slew_mult = 1ULL << 63);
 	page_refused(-EINVAL);
-	CHANGE(s->real.slew_tsc = 1ULL << 56);
+	CHANGE(s->real.slew_cycles = 1ULL << 56);
 	page_refused(-EINVAL);
-	CHANGE(s->real.fast_tsc = ~0ULL);
+	CHANGE(s->real.fast_cycles = ~0ULL);
 	page_refused(-EINVAL);
-	CHANGE(s->real.as_of_tsc -= 1ULL << 63);
+	CHANGE(s->real.as_of_cycles -= 1ULL << 63);
 	page_refused(-EINVAL);
 	CHANGE(s->real.growth = ~0ULL);
 	page_refused(-EINVAL);
@@ -183,7 +183,7 @@ START_TEST(test_absurd_figures)
 	page_refused(-EINVAL);
 	CHANGE(copy_->nr_segments = TSCT_SEGMENTS_MAX + 1);
 	page_refused(-EINVAL);
-	CHANGE(copy_->segments[1].base_tsc = copy_->segments[0].base_tsc);
+	CHANGE(copy_->segments[1].base_cycles = copy_->segments[0].base_cycles);
 	page_refused(-EINVAL);
 	CHANGE(copy_->segments[0].mult = 0);
 	page_refused(-EINVAL);
@@ -194,9 +194,9 @@ START_TEST(test_absurd_figures)
 	CHANGE(memset(copy_, 0, sizeof(*copy_)));
 	page_refused(-EAGAIN);
 	/* True once, and long ago */
-	CHANGE(s->real.fast_tsc = 0;
-	       s->real.as_of_tsc = s->real.hold_after_tsc =
-	       s->real.void_after_tsc = s->real.base_tsc);
+	CHANGE(s->real.fast_cycles = 0;
+	       s->real.as_of_cycles = s->real.holdover_after_cycles =
+	       s->real.void_after_cycles = s->real.base_cycles);
 	page_refused(-EAGAIN);
 }
 END_TEST
@@ -208,13 +208,13 @@ START_TEST(test_page_changes)
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_state state;
 	struct tsct_time t;
-	uint64_t now = tsct_clock_stamp(clock);
+	uint64_t now = tsct_clock_cycles(clock);
 	int64_t before, ns;
 
 	CHANGE(s->status = TSCT_STATUS_DISRUPTED; s->epoch = 5;
-	       s->real.fast_tsc = 0);
+	       s->real.fast_cycles = 0);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_convert(clock, now + 9 * SECOND, &t), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now + 9 * SECOND, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(t.epoch, 5);
 	/* Nobody vouches for it, but for the system clock itself. */
@@ -222,26 +222,26 @@ START_TEST(test_page_changes)
 	ns = tsct_clock_now_ns(clock);
 	ck_assert_int_ge(ns, before);
 	ck_assert_int_le(ns, now_ns(CLOCK_REALTIME));
-	CHANGE(s->real.void_after_tsc = s->real.hold_after_tsc =
-	       s->real.as_of_tsc);
+	CHANGE(s->real.void_after_cycles = s->real.holdover_after_cycles =
+	       s->real.as_of_cycles);
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	make_page();
 	/* Stamps taken so far count what the page does not count any more. */
-	CHANGE(s->source = TSCT_SOURCE_MONOTONIC; s->real.fast_tsc = 0);
+	CHANGE(s->source = TSCT_SOURCE_MONOTONIC; s->real.fast_cycles = 0);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_convert(clock, now, &t), -ESTALE);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns, &now), -ESTALE);
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now, &t), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &now), -ESTALE);
 	CHANGE(memset(copy_, 0, sizeof(*copy_)));
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_convert(clock, now, &t), -EAGAIN);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns, &now), -EAGAIN);
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, now, &t), -EAGAIN);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &now), -EAGAIN);
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), -EAGAIN);
 	ck_assert_int_eq(tsct_clock_segments(clock, NULL, 0), -EAGAIN);
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 0, 0), -ETIMEDOUT);
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 50, 0), -ETIMEDOUT);
-	ck_assert_int_eq(tsct_clock_to_ns(clock, 12345), 12345);
+	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
 	tsct_clock_close(clock);
 }
 END_TEST
@@ -301,7 +301,7 @@ static void *scribble(void *mapped)
 static void read_all_ways(const struct tsct_clock *clock)
 {
 	struct tsct_time_point from = point(-any64() % SECOND, any(6)), to;
-	struct tsct_segment lines[8];
+	struct tsct_clock_segment lines[8];
 	struct tsct_clock_state state;
 	struct tsct_interval interval;
 	struct tsct_time t;
@@ -309,16 +309,16 @@ static void read_all_ways(const struct tsct_clock *clock)
 	int64_t ns;
 
 	tsct_clock_time_point(clock, &to);
-	tsct_clock_convert(clock, stamp, &t);
-	tsct_clock_convert_on(clock, stamp, any(2) ? any(6) : any64(), &t);
-	tsct_clock_ns(clock, stamp, &ns);
+	tsct_clock_cycles_to_time(clock, stamp, &t);
+	tsct_clock_cycles_to_time_on(clock, stamp, any(2) ? any(6) : any64(), &t);
+	tsct_clock_cycles_to_ns(clock, stamp, &ns);
 	tsct_clock_now(clock, &t);
 	tsct_clock_now_ns(clock);
-	tsct_clock_stamp_at(clock, any(2) ? (int64_t)any64() : zero_ns -
+	tsct_clock_time_to_cycles(clock, any(2) ? (int64_t)any64() : zero_ns -
 			    (int64_t)(any64() % (400 * SECOND)), &stamp);
 	tsct_clock_interval(clock, &from, &to, &interval);
-	tsct_clock_to_ns(clock, any64());
-	tsct_clock_to_ticks(clock, any64());
+	tsct_clock_delta_to_ns(clock, any64());
+	tsct_clock_ns_to_delta(clock, any64());
 	tsct_clock_snapshot(clock, &state);
 	tsct_clock_segments(clock, lines, 8);
 }
@@ -355,10 +355,10 @@ END_TEST
 
 static void try_random(void)
 {
-	struct tsct_clockpage mapped;
+	struct tsct_clock_area mapped;
 
-	if (!tsct_clockpage_file(dir, &mapped, (char [256]) { 0 }, 256))
-		tsct_clockpage_unmap(&mapped);
+	if (!tsct_clock_area_map_file(dir, &mapped, (char [256]) { 0 }, 256))
+		tsct_clock_area_unmap(&mapped);
 }
 
 /* As above, but nobody writes meanwhile: any page at all */

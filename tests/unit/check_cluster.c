@@ -9,7 +9,7 @@
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 static struct node master, child;
-static struct tsct_remote_line line;	/* the truth is what it says of master */
+static struct tsct_remote_params line;	/* the truth is what it says of master */
 
 static void begin(unsigned int turn)
 {
@@ -69,7 +69,7 @@ static void report(const char *what)
 
 static uint32_t child_status(double t)
 {
-	struct tsct_pair pair;
+	struct tsct_clock_params pair;
 
 	return tsct_cluster_compose(child.cluster, node_ticks(&child, t), &pair);
 }
@@ -127,7 +127,7 @@ END_TEST
 /* Status, master, timeline, depth: what is said of it */
 START_TEST(test_what_is_said)
 {
-	struct tsct_remote_line told;
+	struct tsct_remote_params told;
 	struct tsct_source_state s;
 	__u64 of;
 	uint32_t epoch;
@@ -168,7 +168,7 @@ END_TEST
 START_TEST(test_tree)
 {
 	struct node level[LEVELS + 1];
-	struct tsct_remote_line root;
+	struct tsct_remote_params root;
 	double t, bound = 0;
 	unsigned int i, j;
 
@@ -188,7 +188,7 @@ START_TEST(test_tree)
 					  t + 0.6 + 0.08 * j);
 	}
 	for (i = 1; i <= LEVELS; i++) {
-		double error = (double)tsct_pair_error_ps(&level[i].state.cluster,
+		double error = (double)tsct_clock_params_error_ps(&level[i].state.cluster,
 				node_ticks(&level[i], t)) * 1e-3;
 
 		printf("# level %u: rms %.0f ns, worst %.0f, bound %.0f\n", i,
@@ -383,7 +383,7 @@ END_TEST
 /* Our own counter is disrupted: nothing is known, then everything anew */
 START_TEST(test_drop)
 {
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	double t;
 
 	begin(11);
@@ -392,7 +392,7 @@ START_TEST(test_drop)
 	tsct_cluster_drop(child.cluster);
 	publish(&child, t);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_DISRUPTED);
-	ck_assert_int_eq(tsct_segments_cluster(&child.state,
+	ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 			 node_ticks(&child, t), &r), -ESTALE);
 	ck_assert_uint_eq(child.state.cluster_epoch, 2);
 	child.missing = 0;
@@ -426,7 +426,7 @@ END_TEST
  */
 START_TEST(test_hour_alone)
 {
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	double t, back;
 
 	begin(13);
@@ -436,7 +436,7 @@ START_TEST(test_hour_alone)
 		read_time(&child, &master, &line, t + 0.5);
 	}
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_HOLDOVER);
-	ck_assert_int_eq(tsct_segments_cluster(&child.state,
+	ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 			 node_ticks(&child, t), &r), 0);
 	printf("# 3200 s alone: worst %.0f ns, bound %.0f ns\n", child.worst_ns,
 	       (double)r.error_ps * 1e-3);
@@ -460,20 +460,20 @@ END_TEST
 
 START_TEST(test_master)
 {
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	double t;
 
 	begin(14);
 	for (t = 2; t < 100; t += 1) {
 		publish(&master, t);
 		read_time(&master, &master, &line, t + 0.5);
-		ck_assert_uint_eq(master.state.cluster.base_tsc, line.base);
+		ck_assert_uint_eq(master.state.cluster.base_cycles, line.base);
 	}
 	ck_assert_uint_eq(master.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert_uint_eq(master.readings, 98);
 	ck_assert(master.worst_ns <= 2);
 	/* Its keeper is gone. */
-	ck_assert_int_eq(tsct_segments_cluster(&master.state,
+	ck_assert_int_eq(tsct_clock_cluster_lookup(&master.state,
 			 node_ticks(&master, t + 60), &r), 0);
 	ck_assert_uint_eq(r.status, TSCT_STATUS_HOLDOVER);
 	/* Said again it is the same, otherwise it is another one. */

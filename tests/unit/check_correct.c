@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/merge/merge_mapping.h"
+#include "lib/core/mapping.h"
+#include "lib/sync/fit.h"
 #include "golden/correct.h"
 #include "seed.h"
 #include "suite.h"
@@ -22,10 +23,21 @@
 /* libcheck writes a note for each that holds, too. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
-static struct tsct_correct correct;
+static struct tsct_mapping correct;
+
+/* The mapping of a node whose counter is the axis's own */
+static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis,
+			  __u64 begin, __u64 end)
+{
+	const struct tsct_cubic same = {
+		.from = begin, .base = begin, .c = { 0, 1, 0, 0 },
+	};
+
+	return tsct_mapping_build(ret, &same, 1, axis, begin, end);
+}
 
 /* What a line says, exactly, less a tick */
-static double less(const struct tsct_line *line, __u64 local, __u64 global,
+static double less(const struct tsct_mapping_line *line, __u64 local, __u64 global,
 		   __u64 frac)
 {
 	__u64 d = local - line->from;
@@ -40,16 +52,16 @@ static double less(const struct tsct_line *line, __u64 local, __u64 global,
 static void check_world(const struct golden_world *world)
 {
 	double off, worst = 0, ns = (double)world->frame.hz / 1e9;
-	struct tsct_line line;
+	struct tsct_mapping_line line;
 	unsigned int i;
 
-	ck_assert_msg(!tsct_correct_make(&correct, world->piece, world->nr,
+	ck_assert_msg(!tsct_mapping_build(&correct, world->piece, world->nr,
 					 &world->frame, world->begin,
 					 world->end), "%s", world->name);
 	for (i = 0; i < world->nr_ticks; i++) {
 		const struct golden_tick *tick = &world->tick[i];
 
-		must(!tsct_correct_line(&correct, tick->local, &line));
+		must(!tsct_mapping_find_line(&correct, tick->local, &line));
 		off = fabs(less(&line, tick->local, tick->global, tick->frac)) / ns;
 		worst = off > worst ? off : worst;
 	}
@@ -72,9 +84,9 @@ END_TEST
 
 /* A node's recording, and the fit of its samples */
 struct world {
-	struct tsct_cubic piece[TSCT_CURVES_MAX];
+	struct tsct_cubic piece[TSCT_CUBICS_MAX];
 	unsigned int nr;
-	struct tsct_frame frame;
+	struct tsct_axis frame;
 	__u64 begin, end;
 };
 
@@ -102,7 +114,7 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 /* Through knots, as lib/sync/fit_spline.c has it; before them it is straight. */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
-	double slope[TSCT_CURVES_MAX], rise[TSCT_CURVES_MAX], h, whole;
+	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;
 	struct tsct_cubic *piece = world.piece;
 	unsigned int k;
 
@@ -129,9 +141,9 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 {
 	static const __u64 hz[] = { GIGA, TSC_HZ, TSC_HZ / 16, 25000000,
 				    4800000000ULL };
-	double local_hz = (double)hz[any(COUNT(hz))], y[TSCT_CURVES_MAX] = { 0 };
+	double local_hz = (double)hz[any(COUNT(hz))], y[TSCT_CUBICS_MAX] = { 0 };
 	double remote_hz = (double)hz[any(COUNT(hz))];
-	__u64 x[TSCT_CURVES_MAX], base = any64(), span;
+	__u64 x[TSCT_CUBICS_MAX], base = any64(), span;
 	unsigned int k;
 
 	x[0] = any64();
@@ -145,7 +157,7 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 	world.begin = x[0] - (__u64)(local_hz * any_double(0, 1));
 	world.end = x[nr - 1] + (__u64)(local_hz * any_double(0, 1));
 	span = (__u64)(seconds * remote_hz);
-	world.frame = (struct tsct_frame) {
+	world.frame = (struct tsct_axis) {
 		.remote = base + any(1000),
 		.global = 1795264075ULL * GIGA,
 		.num = (__u64)(seconds * 1e9) + any(100), .den = span,
@@ -155,7 +167,7 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 
 static void make_correct(void)
 {
-	int err = tsct_correct_make(&correct, world.piece, world.nr,
+	int err = tsct_mapping_build(&correct, world.piece, world.nr,
 				    &world.frame, world.begin, world.end);
 
 	ck_assert_int_eq(err, 0);
@@ -200,7 +212,7 @@ static double fit_less(__u64 local, __u64 global)
 }
 
 /* How far a line is off where it is worst: somewhere in its middle, at its ends */
-static double off_by(const struct tsct_line *line)
+static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
 	unsigned int i;
@@ -216,7 +228,7 @@ static double off_by(const struct tsct_line *line)
 }
 
 /* It ends where the next one begins, to the last bit. */
-static void check_next(const struct tsct_line *line, const struct tsct_line *next)
+static void check_next(const struct tsct_mapping_line *line, const struct tsct_mapping_line *next)
 {
 	tsct_u128 frac = (tsct_u128)line->len * line->mult + line->frac;
 
@@ -229,19 +241,19 @@ static void check_next(const struct tsct_line *line, const struct tsct_line *nex
 /* Some hundred lines in a row, from anywhere; *worst: how far they are off */
 static void follow(__u64 local, unsigned int nr, double *worst)
 {
-	struct tsct_line line, next;
+	struct tsct_mapping_line line, next;
 	double off;
 
-	must(!tsct_correct_line(&correct, local, &line));
+	must(!tsct_mapping_find_line(&correct, local, &line));
 	while (nr--) {
 		must(line.len && (line.whole || line.mult));
-		must(!tsct_correct_is_fine(&correct) || line.whole);
+		must(!tsct_mapping_is_injective(&correct) || line.whole);
 		off = off_by(&line);
 		*worst = off > *worst ? off : *worst;
 		local = line.from + line.len;
 		if (local - correct.begin > correct.end - correct.begin)
 			break;
-		must(!tsct_correct_line(&correct, local, &next));
+		must(!tsct_mapping_find_line(&correct, local, &next));
 		check_next(&line, &next);
 		line = next;
 	}
@@ -321,7 +333,7 @@ END_TEST
 /* As many as it says, from the begin to the end */
 START_TEST(test_count)
 {
-	struct tsct_line line;
+	struct tsct_mapping_line line;
 	unsigned int turn;
 	__u64 at, nr;
 
@@ -332,7 +344,7 @@ START_TEST(test_count)
 		nr = 0;
 		for (at = correct.begin; at - correct.begin <=
 		     correct.end - correct.begin; at = line.from + line.len) {
-			must(!tsct_correct_line(&correct, at, &line));
+			must(!tsct_mapping_find_line(&correct, at, &line));
 			must(line.from == at);
 			nr++;
 		}
@@ -346,26 +358,26 @@ END_TEST
 
 static __u64 at(__u64 local)
 {
-	struct tsct_line line;
+	struct tsct_mapping_line line;
 
-	ck_assert_int_eq(tsct_correct_line(&correct, local, &line), 0);
+	ck_assert_int_eq(tsct_mapping_find_line(&correct, local, &line), 0);
 	ck_assert_uint_lt(local - line.from, line.len);
-	return tsct_line_at(&line, local);
+	return tsct_mapping_line_at(&line, local);
 }
 
-static const struct tsct_frame plain = { 0, 0, 1, 1, GIGA };
+static const struct tsct_axis plain = { 0, 0, 1, 1, GIGA };
 
 START_TEST(test_line_by_hand)
 {
 	/* 3 of theirs for 4 of ours; 1000 at 400 */
 	const struct tsct_cubic piece = { 400, 1000, { 0, 0.75, 0, 0 } };
 	/* Theirs has 2 ns; 5000 ns at 1000 */
-	const struct tsct_frame frame = { 1000, 5000, 2, 1, GIGA };
+	const struct tsct_axis frame = { 1000, 5000, 2, 1, GIGA };
 
-	ck_assert_int_eq(tsct_correct_make(&correct, &piece, 1, &frame, 0, 1000),
+	ck_assert_int_eq(tsct_mapping_build(&correct, &piece, 1, &frame, 0, 1000),
 			 0);
 	ck_assert_uint_eq(correct.nr_lines, 1);
-	ck_assert(tsct_correct_is_fine(&correct));
+	ck_assert(tsct_mapping_is_injective(&correct));
 	ck_assert_uint_eq(at(400), 5000);
 	ck_assert_uint_eq(at(401), 5001);
 	ck_assert_uint_eq(at(402), 5003);
@@ -385,7 +397,7 @@ START_TEST(test_bend_by_hand)
 		{ 1 << 20, 1000 + (2 << 20), { 0, 3, 0, 0 } },
 	};
 
-	ck_assert_int_eq(tsct_correct_make(&correct, piece, 2, &plain, 0,
+	ck_assert_int_eq(tsct_mapping_build(&correct, piece, 2, &plain, 0,
 					   1 << 21), 0);
 	ck_assert_uint_eq(at(0), 1000);
 	ck_assert_uint_eq(at(1 << 10), 1000 + 1024 + 1);
@@ -400,7 +412,7 @@ END_TEST
 /* The run takes exactly as long as the wall clock said. */
 START_TEST(test_run)
 {
-	struct tsct_frame frame;
+	struct tsct_axis frame;
 	__u64 begin, end, begin_ns, end_ns, hz;
 	unsigned int i;
 
@@ -411,9 +423,9 @@ START_TEST(test_run)
 		begin_ns = 1795264075ULL * GIGA + any(GIGA);
 		end_ns = begin_ns + (end - begin) / 3 + 1 + any(100);
 		hz = (__u64[]) { GIGA, 2 * GIGA, 5 * GIGA / 2, 10 * GIGA }[any(4)];
-		must(!tsct_frame_run(&frame, begin, end, begin_ns, end_ns,
+		must(!tsct_axis_from_run(&frame, begin, end, begin_ns, end_ns,
 				     1795264000ULL * GIGA, hz));
-		must(!tsct_correct_own(&correct, &frame, begin, end));
+		must(!build_identity(&correct, &frame, begin, end));
 		must(at(begin) == (__u64)((tsct_u128)(begin_ns - 1795264000 *
 						      GIGA) * hz / GIGA));
 		must(at(end) - at(begin) ==
@@ -425,14 +437,14 @@ END_TEST
 /* As the clock itself converts, but where a nanosecond begins just then */
 START_TEST(test_pair)
 {
-	struct tsct_frame frame;
+	struct tsct_axis frame;
 	__u64 base = 5ULL << 60, mult = (1ULL << 56) / 2594123 * 1000000, d;
 	unsigned int i;
 
 	seed_with(800);
-	ck_assert_int_eq(tsct_frame_pair(&frame, base, 1795264075LL * GIGA, mult),
+	ck_assert_int_eq(tsct_axis_from_params(&frame, base, 1795264075LL * GIGA, mult),
 			 0);
-	ck_assert_int_eq(tsct_correct_own(&correct, &frame, base - (1ULL << 50),
+	ck_assert_int_eq(build_identity(&correct, &frame, base - (1ULL << 50),
 					  base + (1ULL << 50)), 0);
 	for (i = 0; i < 100000; i++) {
 		d = any64() >> (14 + any(50));
@@ -478,9 +490,9 @@ START_TEST(test_fit)
 		TSCT_FIT_REGRESSION, TSCT_FIT_AUTO,
 	};
 	struct tsct_fit_options options = { .hz = TSC_HZ };
-	struct tsct_frame frame = { 1000000000000, GIGA, 10, 24, GIGA };
+	struct tsct_axis frame = { 1000000000000, GIGA, 10, 24, GIGA };
 	double frac, worst = 0, off;
-	struct tsct_line line;
+	struct tsct_mapping_line line;
 	struct tsct_fit fit;
 	__u64 end, local, remote;
 	unsigned int i;
@@ -491,11 +503,12 @@ START_TEST(test_fit)
 	end = exchanges[399].t4 + 10 * TSC_HZ;
 	ck_assert_int_eq(tsct_fit_make(exchanges, 400, &options, 2.4e9, &fit,
 				       NULL), 0);
-	ck_assert_int_eq(tsct_correct_fit(&correct, &fit, &frame, 0, end), 0);
+	ck_assert_int_eq(tsct_mapping_build(&correct, fit.piece, fit.nr_pieces,
+					    &frame, 0, end), 0);
 	for (i = 0; i < 20000; i++) {
 		local = any64() % end;
 		remote = tsct_fit_at(&fit, local, &frac, NULL) - frame.remote;
-		must(!tsct_correct_line(&correct, local, &line));
+		must(!tsct_mapping_find_line(&correct, local, &line));
 		off = less(&line, local, frame.global, 0) -
 			((double)(__s64)remote + frac) / 2.4;
 		worst = fabs(off) > worst ? fabs(off) : worst;
@@ -512,17 +525,17 @@ END_TEST
 /* By the formula, all the same in whatever order lines are asked for */
 static void run_location(unsigned int gap_bits)
 {
-	struct tsct_corrector corrector;
-	__u64 local = correct.begin, last_local = 0, last = 0, global, line, bumps = 0;
+	struct tsct_mapping_cursor corrector;
+	__u64 local = correct.begin, last_local = 0, last = 0, global, line, monotonic_fixups = 0;
 	unsigned int i;
 
-	tsct_corrector_init(&corrector, &correct);
+	tsct_mapping_cursor_init(&corrector, &correct);
 	for (i = 0; i < 20000; i++) {
 		if (any(3))
 			local += any64() >> (64 - any(gap_bits) - 1);
 		if (local - correct.begin > correct.end - correct.begin)
 			break;
-		must(!tsct_corrector_next(&corrector, local, &global));
+		must(!tsct_mapping_cursor_next(&corrector, local, &global));
 		line = at(local);
 		if (!i) {
 			must(global == line);
@@ -530,15 +543,15 @@ static void run_location(unsigned int gap_bits)
 			must(local == last_local ? global == last : global > last);
 			last += local != last_local;
 			must(global == (line > last ? line : last));
-			bumps += line < last;
+			monotonic_fixups += line < last;
 		}
 		last = global;
 		last_local = local;
 	}
-	must(corrector.bumps == bumps);
-	must(!bumps == !corrector.bump_max);
+	must(corrector.monotonic_fixups == monotonic_fixups);
+	must(!monotonic_fixups == !corrector.fixup_max);
 	/* Where the lines do it alone, and locals are never equal, it is 0. */
-	must(!bumps || !tsct_correct_is_fine(&correct));
+	must(!monotonic_fixups || !tsct_mapping_is_injective(&correct));
 }
 
 START_TEST(test_location)
@@ -553,49 +566,49 @@ END_TEST
 
 START_TEST(test_location_refused)
 {
-	const struct tsct_frame frame = { 1000, 0, 1, 1, GIGA };
-	struct tsct_corrector corrector, before;
+	const struct tsct_axis frame = { 1000, 0, 1, 1, GIGA };
+	struct tsct_mapping_cursor corrector, before;
 	__u64 global = 77;
 
-	ck_assert_int_eq(tsct_correct_own(&correct, &frame, 1000, 2000), 0);
-	tsct_corrector_init(&corrector, &correct);
+	ck_assert_int_eq(build_identity(&correct, &frame, 1000, 2000), 0);
+	tsct_mapping_cursor_init(&corrector, &correct);
 	before = corrector;
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 0, &global), -EINVAL);
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 999, &global), -EINVAL);
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 2001, &global), -ERANGE);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 0, &global), -EINVAL);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 999, &global), -EINVAL);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 2001, &global), -ERANGE);
 	ck_assert_mem_eq(&corrector, &before, sizeof(before));
 	ck_assert_uint_eq(global, 77);
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 1000, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 1000, &global), 0);
 	ck_assert_uint_eq(global, 0);
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 1500, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 1500, &global), 0);
 	ck_assert_uint_eq(global, 500);
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 1499, &global), -EINVAL);
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 2000, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 1499, &global), -EINVAL);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 2000, &global), 0);
 	ck_assert_uint_eq(global, 1000);
-	ck_assert_uint_eq(corrector.bumps, 0);
+	ck_assert_uint_eq(corrector.monotonic_fixups, 0);
 }
 END_TEST
 
 /* 4 GHz to 1 GHz: four ticks on one, and what comes of it is told. */
 START_TEST(test_bumps)
 {
-	const struct tsct_frame frame = { 0, 0, 1, 4, GIGA };
-	struct tsct_corrector corrector;
+	const struct tsct_axis frame = { 0, 0, 1, 4, GIGA };
+	struct tsct_mapping_cursor corrector;
 	__u64 global, i;
 
-	ck_assert_int_eq(tsct_correct_own(&correct, &frame, 0, 1000), 0);
-	ck_assert(!tsct_correct_is_fine(&correct));
-	tsct_corrector_init(&corrector, &correct);
+	ck_assert_int_eq(build_identity(&correct, &frame, 0, 1000), 0);
+	ck_assert(!tsct_mapping_is_injective(&correct));
+	tsct_mapping_cursor_init(&corrector, &correct);
 	for (i = 0; i < 8; i++) {
-		ck_assert_int_eq(tsct_corrector_next(&corrector, i, &global), 0);
+		ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, i, &global), 0);
 		ck_assert_uint_eq(global, i);
 	}
-	ck_assert_uint_eq(corrector.bumps, 7);
-	ck_assert_uint_eq(corrector.bump_max, 7 - 7 / 4);
+	ck_assert_uint_eq(corrector.monotonic_fixups, 7);
+	ck_assert_uint_eq(corrector.fixup_max, 7 - 7 / 4);
 	/* Equal ones stay equal, also where they were put later. */
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 7, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 7, &global), 0);
 	ck_assert_uint_eq(global, 7);
-	ck_assert_int_eq(tsct_corrector_next(&corrector, 100, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 100, &global), 0);
 	ck_assert_uint_eq(global, 25);
 }
 END_TEST
@@ -603,9 +616,9 @@ END_TEST
 /* ---- refused -------------------------------------------------------------------- */
 
 static int make(const struct tsct_cubic *piece, unsigned int nr,
-		const struct tsct_frame *frame, __u64 begin, __u64 end)
+		const struct tsct_axis *frame, __u64 begin, __u64 end)
 {
-	return tsct_correct_make(&correct, piece, nr, frame, begin, end);
+	return tsct_mapping_build(&correct, piece, nr, frame, begin, end);
 }
 
 static int make_c(double c0, double c1, double c2, double c3)
@@ -649,7 +662,7 @@ START_TEST(test_bad_pieces)
 
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
 	ck_assert_int_eq(make(piece, 0, &plain, 0, 1000), -EINVAL);
-	ck_assert_int_eq(make(piece, TSCT_CURVES_MAX + 1, &plain, 0, 1000),
+	ck_assert_int_eq(make(piece, TSCT_CUBICS_MAX + 1, &plain, 0, 1000),
 			 -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &plain, 1, 0), -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1ULL << 62), -ERANGE);
@@ -671,7 +684,7 @@ END_TEST
 START_TEST(test_bad_frames)
 {
 	const struct tsct_cubic piece = { 0, 0, { 0, 1 } };
-	struct tsct_frame frame = plain;
+	struct tsct_axis frame = plain;
 
 	frame.den = 0;
 	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -EINVAL);
@@ -687,27 +700,27 @@ START_TEST(test_bad_frames)
 	frame.global = ~0ULL - (1ULL << 42);
 	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), 0);
 	ck_assert_uint_eq(at(1000), ~0ULL - (1ULL << 42) + 1000);
-	frame = (struct tsct_frame) { 0, 0, ~0ULL, 1, ~0ULL };
+	frame = (struct tsct_axis) { 0, 0, ~0ULL, 1, ~0ULL };
 	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
-	frame = (struct tsct_frame) { 0, 0, 1, ~0ULL, GIGA };
+	frame = (struct tsct_axis) { 0, 0, 1, ~0ULL, GIGA };
 	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
-	ck_assert_int_eq(tsct_frame_run(&frame, 5, 5, 0, 1, 0, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_frame_run(&frame, 6, 5, 0, 1, 0, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 1, 1, 0, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 0, 1, 1, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 0, 1, 0, 1), -EINVAL);
-	ck_assert_int_eq(tsct_frame_run(&frame, 0, 5, 1795264075 * GIGA,
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 5, 5, 0, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 6, 5, 0, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 1, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 0, 1, 1, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 0, 1, 0, 1), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 1795264075 * GIGA,
 					1795264076 * GIGA, 0, 100 * GIGA),
 			 -ERANGE);
-	ck_assert_int_eq(tsct_frame_run(&frame, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
 					0, 2594123457), -ERANGE);
 	/* There is room if what both have in common goes. */
-	ck_assert_int_eq(tsct_frame_run(&frame, 0, 1ULL << 62, 0,
+	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 1ULL << 62, 0,
 					(1ULL << 62) + 1, 0, 4 * GIGA), 0);
 	ck_assert_uint_eq(frame.num, (1ULL << 62) + 1);
 	ck_assert_uint_eq(frame.den, 1ULL << 60);
-	ck_assert_int_eq(tsct_frame_pair(&frame, 0, -1, 1), -EINVAL);
-	ck_assert_int_eq(tsct_frame_pair(&frame, 0, 1, 0), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_params(&frame, 0, -1, 1), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_params(&frame, 0, 1, 0), -EINVAL);
 }
 END_TEST
 
@@ -716,7 +729,7 @@ START_TEST(test_any_bits)
 {
 	struct tsct_cubic piece[3];
 	unsigned int turn, made = 0, i, k;
-	struct tsct_frame frame;
+	struct tsct_axis frame;
 	__u64 begin, bits;
 
 	seed_with(3000 + (unsigned int)_i);
@@ -735,7 +748,7 @@ START_TEST(test_any_bits)
 				memcpy(&piece[i].c[k], &bits, sizeof(bits));
 			}
 		}
-		frame = (struct tsct_frame) {
+		frame = (struct tsct_axis) {
 			any(2) ? piece[0].base : any64(), any64() >> any(64),
 			any64() >> any(64), any64() >> any(64),
 			GIGA + (any64() >> (30 + any(34))),

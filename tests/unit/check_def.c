@@ -34,7 +34,7 @@ START_TEST(parse_good)
 	const struct tsct_field *last;
 	const char *at;
 
-	ck_assert_int_eq(tsct_def_parse("ev", TSCT_KIND_COUNTER, good[_i].spec,
+	ck_assert_int_eq(tsct_event_def_parse("ev", TSCT_KIND_COUNTER, good[_i].spec,
 					&def, &at), 0);
 	ck_assert_str_eq(at, "");
 	ck_assert_uint_eq(def.nr_fields, good[_i].nr);
@@ -74,7 +74,7 @@ START_TEST(parse_bad)
 	struct tsct_event_def def;
 	const char *at;
 
-	ck_assert_int_eq(tsct_def_parse("ev", 0, bad[_i].spec, &def, &at),
+	ck_assert_int_eq(tsct_event_def_parse("ev", 0, bad[_i].spec, &def, &at),
 			 -EINVAL);
 	ck_assert(at >= bad[_i].spec);
 	ck_assert(at <= bad[_i].spec + strlen(bad[_i].spec));
@@ -91,21 +91,21 @@ START_TEST(parse_names_and_numbers)
 
 	memset(name, 'n', sizeof(name));
 	name[TSCT_EVENT_NAME_MAX] = 0;
-	ck_assert_int_eq(tsct_def_parse(name, 0, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_event_def_parse(name, 0, "", &def, NULL), -EINVAL);
 	name[TSCT_EVENT_NAME_MAX - 1] = 0;
-	ck_assert_int_eq(tsct_def_parse(name, 0, "", &def, NULL), 0);
-	ck_assert_int_eq(tsct_def_parse("", 0, "", &def, NULL), -EINVAL);
-	ck_assert_int_eq(tsct_def_parse("a b", 0, "", &def, NULL), -EINVAL);
-	ck_assert_int_eq(tsct_def_parse("9", 0, "", &def, NULL), -EINVAL);
-	ck_assert_int_eq(tsct_def_parse("e", TSCT_KIND_NR, "", &def, NULL),
+	ck_assert_int_eq(tsct_event_def_parse(name, 0, "", &def, NULL), 0);
+	ck_assert_int_eq(tsct_event_def_parse("", 0, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_event_def_parse("a b", 0, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_event_def_parse("9", 0, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_event_def_parse("e", TSCT_KIND_NR, "", &def, NULL),
 			 -EINVAL);
-	ck_assert_int_eq(tsct_def_parse("e", ~0U, "", &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_event_def_parse("e", ~0U, "", &def, NULL), -EINVAL);
 	for (i = 0; i < TSCT_FIELDS_MAX; i++)
 		sprintf(spec + strlen(spec), "f%02d:u8 ", i);
-	ck_assert_int_eq(tsct_def_parse("e", 0, spec, &def, NULL), 0);
+	ck_assert_int_eq(tsct_event_def_parse("e", 0, spec, &def, NULL), 0);
 	ck_assert_uint_eq(def.nr_fields, TSCT_FIELDS_MAX);
 	strcat(spec, "g:u8");
-	ck_assert_int_eq(tsct_def_parse("e", 0, spec, &def, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_event_def_parse("e", 0, spec, &def, NULL), -EINVAL);
 }
 END_TEST
 
@@ -113,7 +113,7 @@ static struct tsct_event_def parse(const char *name, const char *spec)
 {
 	struct tsct_event_def def;
 
-	ck_assert_int_eq(tsct_def_parse(name, 0, spec, &def, NULL), 0);
+	ck_assert_int_eq(tsct_event_def_parse(name, 0, spec, &def, NULL), 0);
 	return def;
 }
 
@@ -124,7 +124,7 @@ static int check_exactly(const struct tsct_event_def *def, size_t len)
 	int error;
 
 	memcpy(copy, def, len);
-	error = tsct_def_check(copy, len);
+	error = tsct_event_def_check(copy, len);
 	free(copy);
 	return error;
 }
@@ -201,18 +201,18 @@ START_TEST(equal)
 	strcpy(b.name + 3, "junk behind the NUL");
 	strcpy(b.fields[0].name + 3, "junk");
 	memset(&b.fields[2], 0xff, sizeof(b.fields[2]));
-	ck_assert(tsct_def_equal(&a, &b));
+	ck_assert(tsct_event_def_equal(&a, &b));
 	b = parse("f", "a:u8 b:u32/x");
-	ck_assert(!tsct_def_equal(&a, &b));
+	ck_assert(!tsct_event_def_equal(&a, &b));
 	b = parse("e", "a:u8 b:u32");
-	ck_assert(!tsct_def_equal(&a, &b));
+	ck_assert(!tsct_event_def_equal(&a, &b));
 	b = parse("e", "a:u8 c:u32/x");
-	ck_assert(!tsct_def_equal(&a, &b));
+	ck_assert(!tsct_event_def_equal(&a, &b));
 	b = parse("e", "a:u8");
-	ck_assert(!tsct_def_equal(&a, &b));
+	ck_assert(!tsct_event_def_equal(&a, &b));
 	b = a;
 	b.kind = TSCT_KIND_END;
-	ck_assert(!tsct_def_equal(&a, &b));
+	ck_assert(!tsct_event_def_equal(&a, &b));
 }
 END_TEST
 
@@ -246,19 +246,19 @@ START_TEST(walk)
 		memcpy(copy, area, cut);
 		nr = 0;
 		pos = 0;
-		while ((def = tsct_def_next(copy, cut, pos, &pos, &error)))
+		while ((def = tsct_event_def_next(copy, cut, pos, &pos, &error)))
 			ck_assert_uint_eq(def->id, TSCT_ID_FIRST + nr++);
 		ck_assert_int_eq(nr, (cut >= 72) + (cut >= 184) + (cut == 336));
 		ck_assert_int_eq(error, cut == 0 || cut == 72 || cut == 184 ||
 				 cut == 336 ? 0 : -EINVAL);
 		free(copy);
 	}
-	ck_assert_ptr_null(tsct_def_next(area, used, used + 8, &pos, &error));
+	ck_assert_ptr_null(tsct_event_def_next(area, used, used + 8, &pos, &error));
 	ck_assert_int_eq(error, -EINVAL);
-	ck_assert_ptr_null(tsct_def_next(area, used, 4, &pos, &error));
+	ck_assert_ptr_null(tsct_event_def_next(area, used, 4, &pos, &error));
 	ck_assert_int_eq(error, -EINVAL);
 	((struct tsct_event_def *)area)->id = TSCT_ID_FIRST - 1;
-	ck_assert_ptr_null(tsct_def_next(area, used, 0, &pos, &error));
+	ck_assert_ptr_null(tsct_event_def_next(area, used, 0, &pos, &error));
 	ck_assert_int_eq(error, -EINVAL);
 	free(area);
 }
@@ -271,7 +271,7 @@ static int payload_exactly(const struct tsct_event_def *def, const void *bytes,
 	int error;
 
 	memcpy(copy, bytes, len);
-	error = tsct_def_payload(def, copy, len);
+	error = tsct_event_def_check_payload(def, copy, len);
 	free(copy);
 	return error;
 }
@@ -292,9 +292,9 @@ START_TEST(payload)
 	ck_assert_int_eq(payload_exactly(&def, bytes, whole), 0);
 	ck_assert_int_eq(payload_exactly(&def, bytes, whole + 1), -EINVAL);
 	def = parse("e", "");
-	ck_assert_int_eq(tsct_def_payload(&def, NULL, 0), 0);
+	ck_assert_int_eq(tsct_event_def_check_payload(&def, NULL, 0), 0);
 	ck_assert_int_eq(payload_exactly(&def, "x", 1), -EINVAL);
-	ck_assert_int_eq(tsct_def_field_size(&odd, bytes, 8), -EINVAL);
+	ck_assert_int_eq(tsct_event_def_field_size(&odd, bytes, 8), -EINVAL);
 }
 END_TEST
 

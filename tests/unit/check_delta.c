@@ -343,50 +343,50 @@ END_TEST
 
 START_TEST(test_coarser)
 {
-	struct tsct_grain grain;
+	struct tsct_tick_resolution grain;
 	__u64 tick = 0;
 
-	ck_assert_int_eq(tsct_grain_init(&grain, -4), 0);
-	ck_assert_int_eq(tsct_grain_tick(&grain, 0x12345, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&grain, -4), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 0x12345, &tick), 0);
 	ck_assert_uint_eq(tick, 0x1234);
-	ck_assert_int_eq(tsct_grain_tick(&grain, 0x12344, &tick), -EINVAL);
-	ck_assert_int_eq(tsct_grain_tick(&grain, 0x12345, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 0x12344, &tick), -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 0x12345, &tick), 0);
 	ck_assert_uint_eq(tick, 0x1234);
-	ck_assert_int_eq(tsct_grain_init(&grain, -8), 0);
-	ck_assert_int_eq(tsct_grain_tick(&grain, ~0ULL, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&grain, -8), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, ~0ULL, &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL >> 8);
-	ck_assert_int_eq(tsct_grain_init(&grain, 0), 0);
-	ck_assert_int_eq(tsct_grain_tick(&grain, ~0ULL, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&grain, 0), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, ~0ULL, &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL);
-	ck_assert_int_eq(tsct_grain_init(&grain, -14), -EINVAL);
-	ck_assert_int_eq(tsct_grain_init(&grain, 14), -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_init(&grain, -14), -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_init(&grain, 14), -EINVAL);
 }
 END_TEST
 
 /* Events on a tick come one after the other within it, and go on in the next. */
 START_TEST(test_finer)
 {
-	struct tsct_grain grain;
+	struct tsct_tick_resolution grain;
 	__u64 tick = 0, i;
 
-	ck_assert_int_eq(tsct_grain_init(&grain, 4), 0);
+	ck_assert_int_eq(tsct_tick_resolution_init(&grain, 4), 0);
 	for (i = 0; i < 20; i++) {
-		ck_assert_int_eq(tsct_grain_tick(&grain, 100, &tick), 0);
+		ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 100, &tick), 0);
 		ck_assert_uint_eq(tick, 1600 + i);
 	}
-	ck_assert_int_eq(tsct_grain_tick(&grain, 101, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 101, &tick), 0);
 	ck_assert_uint_eq(tick, 1620);
-	ck_assert_int_eq(tsct_grain_tick(&grain, 102, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 102, &tick), 0);
 	ck_assert_uint_eq(tick, 1632);
-	ck_assert_int_eq(tsct_grain_tick(&grain, 101, &tick), -EINVAL);
-	ck_assert_int_eq(tsct_grain_tick(&grain, 1ULL << 60, &tick), -ERANGE);
-	ck_assert_int_eq(tsct_grain_tick(&grain, (1ULL << 60) - 1, &tick), 0);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 101, &tick), -EINVAL);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, 1ULL << 60, &tick), -ERANGE);
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, (1ULL << 60) - 1, &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL - 15);
 	for (i = 1; i < 15; i++)
-		ck_assert_int_eq(tsct_grain_tick(&grain, (1ULL << 60) - 1,
+		ck_assert_int_eq(tsct_tick_resolution_tick(&grain, (1ULL << 60) - 1,
 						 &tick), 0);
 	ck_assert_uint_eq(tick, ~0ULL - 1);
-	ck_assert_int_eq(tsct_grain_tick(&grain, (1ULL << 60) - 1, &tick),
+	ck_assert_int_eq(tsct_tick_resolution_tick(&grain, (1ULL << 60) - 1, &tick),
 			 -ERANGE);
 }
 END_TEST
@@ -397,7 +397,7 @@ START_TEST(test_grains_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };
 	struct tsct_delta put, get;
-	struct tsct_grain grain;
+	struct tsct_tick_resolution grain;
 	__u8 room[TSCT_DELTA_ROOM];
 	__u64 source, tick, last = 0;
 	unsigned int i, k;
@@ -406,10 +406,10 @@ START_TEST(test_grains_trip)
 	seed_with((unsigned int)_i);
 	for (k = 0; k < COUNT(bits); k++) {
 		source = any64() >> 20;
-		ck_assert_int_eq(tsct_grain_init(&grain, bits[k]), 0);
+		ck_assert_int_eq(tsct_tick_resolution_init(&grain, bits[k]), 0);
 		for (i = 0; i < 2000; i++) {
 			source += any(3) ? any(4) : any64() >> (30 + any(30));
-			must(!tsct_grain_tick(&grain, source, &tick));
+			must(!tsct_tick_resolution_tick(&grain, source, &tick));
 			if (!i) {
 				tsct_delta_begin(&put, tick);
 				tsct_delta_begin(&get, tick);

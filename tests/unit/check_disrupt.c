@@ -19,7 +19,7 @@ static void set_by(__s64 ns)
 /* One for each cause: what the machine does, and what it shows. */
 static void happen(__u32 cause)
 {
-	struct signs *s = &world.signs;
+	struct disruption *s = &world.signs;
 
 	switch (cause) {
 	case TSCT_CAUSE_STEP:
@@ -55,7 +55,7 @@ static void happen(__u32 cause)
 		strcpy(s->cpus, "0-2");
 		break;
 	case TSCT_CAUSE_FAKE:
-		ck_assert_int_eq(keeper_disrupt(&keeper, cause, "asked"), 0);
+		ck_assert_int_eq(timekeeper_disrupt(&keeper, cause, "asked"), 0);
 		break;
 	}
 }
@@ -170,7 +170,7 @@ END_TEST
 /* A step, and past stamps: each by the line of its time. */
 START_TEST(test_past)
 {
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	__u64 before, between;
 	int64_t was;
 
@@ -199,15 +199,15 @@ END_TEST
 /* Nothing is told of the time before it is known which counter may be read. */
 START_TEST(test_look_takes_time)
 {
-	struct look found;
+	struct cpu_survey_result found;
 
 	new_world();
 	world.look_later = true;
-	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
 	go_on(0.3);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_UNKNOWN);
 	found = look_now();
-	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
 	ck_assert_uint_eq(world.tables, 1);
 	ck_assert_uint_eq(world.table_epoch, 0);
 	check_time(file());
@@ -220,7 +220,7 @@ START_TEST(test_look_takes_time)
 	ck_assert_uint_eq(file()->epoch, 2);
 	go_on(0.8);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
-	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
 END_TEST
@@ -230,15 +230,15 @@ START_TEST(test_look_fails)
 {
 	new_world();
 	world.look_later = true;
-	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
 	go_on(2.5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert(said("takes too long; going on without"));
-	ck_assert_int_eq(keeper_looked(&keeper, NULL), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&keeper, NULL), 0);
 	happen(TSCT_CAUSE_HOTPLUG);
 	go_on(1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
-	ck_assert_int_eq(keeper_looked(&keeper, NULL), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&keeper, NULL), 0);
 	go_on(1);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
@@ -247,7 +247,7 @@ END_TEST
 /* Something happens during a look: that look says nothing. */
 START_TEST(test_look_again)
 {
-	struct look found;
+	struct cpu_survey_result found;
 
 	start();
 	go_on(3);
@@ -258,10 +258,10 @@ START_TEST(test_look_again)
 	happen(TSCT_CAUSE_SUSPEND);
 	go_on(0.2);
 	ck_assert_uint_eq(file()->epoch, 3);
-	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(world.looks, 3);
-	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
 	go_on(1);
 	check_synchronized(3, TSCT_CAUSE_SUSPEND);
 }
@@ -270,7 +270,7 @@ END_TEST
 /* A look finds that stamps have to count something else. */
 START_TEST(test_look_changes_source)
 {
-	struct look found;
+	struct cpu_survey_result found;
 
 	start();
 	go_on(3);
@@ -280,7 +280,7 @@ START_TEST(test_look_changes_source)
 	go_on(0.2);
 	ck_assert_uint_eq(file()->epoch, 2);
 	found = look_now();
-	ck_assert_int_eq(keeper_looked(&keeper, &found), 0);
+	ck_assert_int_eq(timekeeper_survey_done(&keeper, &found), 0);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
 	go_on(2);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
@@ -291,11 +291,11 @@ static void check_skewed(bool skewed)
 {
 	if (!skewed) {
 		ck_assert(!(file()->flags & TSCT_CLOCK_SKEWED));
-		ck_assert_uint_ne(file()->real.fast_tsc, 0);
+		ck_assert_uint_ne(file()->real.fast_cycles, 0);
 		return;
 	}
 	ck_assert(file()->flags & TSCT_CLOCK_SKEWED);
-	ck_assert_uint_eq(file()->real.fast_tsc, 0);
+	ck_assert_uint_eq(file()->real.fast_cycles, 0);
 }
 
 /*
@@ -313,9 +313,9 @@ START_TEST(test_skew)
 	check_skewed(true);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 	/* A successor goes on, and measures anew: another table, an epoch */
-	keeper_stop(&keeper);
+	timekeeper_stop(&keeper);
 	check_skewed(true);
-	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
 	go_on(2);
 	check_skewed(true);
 	check_synchronized(3, TSCT_CAUSE_RESTART);

@@ -32,7 +32,7 @@ START_TEST(drain_future)
 	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
-	forge(ev, tsct_clock_stamp(clock_) + (1ULL << 40), 8);
+	forge(ev, tsct_clock_cycles(clock_) + (1ULL << 40), 8);
 	forge(ev, UINT64_MAX, 8);
 	ck_assert_int_eq(emit(2), 0);
 	pass(UINT64_MAX);
@@ -46,9 +46,9 @@ START_TEST(drain_refused)
 	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
-	forge(ev, tsct_clock_stamp(clock_), 7);		/* too short */
-	forge(ev, tsct_clock_stamp(clock_), 9);		/* too long */
-	forge(ev + 1, tsct_clock_stamp(clock_), 8);	/* not defined */
+	forge(ev, tsct_clock_cycles(clock_), 7);		/* too short */
+	forge(ev, tsct_clock_cycles(clock_), 9);		/* too long */
+	forge(ev + 1, tsct_clock_cycles(clock_), 8);	/* not defined */
 	forge(ev, rec.begin, 8);			/* before its neighbour */
 	forge(TSCT_ID_NONE, 0, 8);			/* no record at all */
 	pass(UINT64_MAX);
@@ -71,7 +71,7 @@ START_TEST(drain_until)
 	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
-	until = tsct_clock_stamp(clock_);
+	until = tsct_clock_cycles(clock_);
 	ck_assert_int_eq(emit(2), 0);
 	ck_assert_int_eq(emit(3), 0);
 	ck_assert_uint_eq(pass(until), 1);

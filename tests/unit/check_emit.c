@@ -63,8 +63,8 @@ START_TEST(every_length)
 		ck_assert_uint_eq(event.tid, gettid());
 		ck_assert_mem_eq(event.payload, sent, len);
 		if (t->source == TSCT_SOURCE_TSC)
-			ck_assert_uint_gt(event.tsc, before);
-		before = event.tsc;
+			ck_assert_uint_gt(event.cycles, before);
+		before = event.cycles;
 		tsct_reader_release(reader, cpu);
 	}
 	expect_none();
@@ -98,7 +98,7 @@ START_TEST(pads_and_full)
 		expect_none();
 		tsct_reader_release(reader, cpu);
 	}
-	ck_assert_uint_eq(tsct_dropped(t), 0);
+	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
 }
 END_TEST
 
@@ -139,15 +139,15 @@ START_TEST(pieces)
 			piece[nr].base = piece[nr].len ? sent + at : NULL;
 			at += piece[nr].len;
 		}
-		ck_assert_int_eq((turn % 2 ? tsct_emit_pieces :
-				  tsct_emit_pieces_unordered)
+		ck_assert_int_eq((turn % 2 ? tsct_emitv :
+				  tsct_emitv_unordered)
 				 (t, id, piece, nr), 0);
 		event = next();
 		ck_assert_uint_eq(event.len, at);
 		ck_assert_mem_eq(event.payload, sent, at);
 		tsct_reader_release(reader, cpu);
 	}
-	ck_assert_int_eq(tsct_emit_pieces(t, id, NULL, 0), 0);
+	ck_assert_int_eq(tsct_emitv(t, id, NULL, 0), 0);
 	ck_assert_uint_eq(next().len, 0);
 	expect_none();
 }
@@ -157,11 +157,11 @@ START_TEST(bad_pieces)
 {
 	struct tsct_piece piece[2] = { { "1234", 4 }, { "", BLOCK } };
 
-	ck_assert_int_eq(tsct_emit_pieces(t, id, piece, 2), -EMSGSIZE);
+	ck_assert_int_eq(tsct_emitv(t, id, piece, 2), -EMSGSIZE);
 	piece[1].len = ~0UL - 3;	/* together: 0 */
-	ck_assert_int_eq(tsct_emit_pieces(t, id, piece, 2), -EMSGSIZE);
-	ck_assert_int_eq(tsct_emit_pieces(t, 15, piece, 1), -EINVAL);
-	ck_assert_int_eq(tsct_emit_pieces_unordered(t, 65536, piece, 1),
+	ck_assert_int_eq(tsct_emitv(t, id, piece, 2), -EMSGSIZE);
+	ck_assert_int_eq(tsct_emitv(t, 15, piece, 1), -EINVAL);
+	ck_assert_int_eq(tsct_emitv_unordered(t, 65536, piece, 1),
 			 -EINVAL);
 	ck_assert_int_eq(tsct_emit_unordered(t, 15, "", 1), -EINVAL);
 	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 2);
@@ -195,7 +195,7 @@ START_TEST(block_headers)
 			continue;
 		ck_assert_uint_eq(block.pos, last.pos + BLOCK);
 		ck_assert_uint_eq(block.events, events - 1);
-		ck_assert_uint_ge(block.tsc, last.tsc);
+		ck_assert_uint_ge(block.cycles, last.cycles);
 		last = block;
 	}
 	ck_assert_uint_gt(last.pos, 100 * BLOCK);
@@ -241,7 +241,7 @@ START_TEST(bad_ids)
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_MAX, NULL, 0), 0);
 	ck_assert_uint_eq(next().id, TSCT_ID_MAX);
 	expect_none();
-	ck_assert_uint_eq(tsct_dropped(t), 0);
+	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
 }
 END_TEST
 
@@ -262,7 +262,7 @@ static void emit_somehow(const char *bytes, unsigned int max)
 		tsct_emit_unordered(t, id, bytes, any(100));
 		return;
 	case 2:
-		tsct_emit_pieces(t, id, two, 2);
+		tsct_emitv(t, id, two, 2);
 		return;
 	}
 	tsct_emit(t, id, bytes, any(any(2) ? 100 : max));
@@ -303,21 +303,21 @@ END_TEST
 
 START_TEST(roles)
 {
-	struct tsct_options options = { .roles = TSCT_ROLE_WRITE };
+	struct tsct_channel_options options = { .roles = TSCT_ROLE_WRITE };
 	struct tsct_reader *none;
 	struct tsct *other;
 
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 	options.roles = TSCT_ROLE_READ;
 	t = serve_open(&options);
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), -EACCES);
-	ck_assert_uint_eq(tsct_dropped(t), 1);
+	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	options.roles = TSCT_ROLE_WRITE;
 	other = serve_open(&options);
 	ck_assert_int_eq(tsct_reader_open(other, &none), -EACCES);
 	ck_assert_int_eq(tsct_emit(other, id, NULL, 0), 0);
-	tsct_close(other);
+	tsct_channel_close(other);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_int_eq(tsct_reader_open(t, &none), -EBUSY);
 	ck_assert_uint_eq(next().id, id);
@@ -329,25 +329,25 @@ START_TEST(no_provider)
 	struct tsct_reader *none;
 	struct tsct *nobody;
 
-	ck_assert_int_eq(tsct_open_at("/nowhere/s", NULL, &nobody), -ENODEV);
-	ck_assert_int_eq(tsct_provider_of(nobody), TSCT_PROVIDER_NONE);
-	ck_assert_ptr_nonnull(strstr(tsct_why(nobody), "/nowhere/s"));
-	ck_assert_ptr_null(tsct_header(nobody));
-	ck_assert_int_ge(tsct_define(nobody, "e", 0, "a:u8"), TSCT_ID_FIRST);
-	ck_assert_int_eq(tsct_define(nobody, "e", 0, "a:"), -EINVAL);
-	ck_assert_int_eq(tsct_define(nobody, NULL, 0, "a:u8"), -EINVAL);
+	ck_assert_int_eq(tsct_channel_open_at("/nowhere/s", NULL, &nobody), -ENODEV);
+	ck_assert_int_eq(tsct_channel_provider(nobody), TSCT_PROVIDER_NONE);
+	ck_assert_ptr_nonnull(strstr(tsct_channel_error(nobody), "/nowhere/s"));
+	ck_assert_ptr_null(tsct_channel_info(nobody));
+	ck_assert_int_ge(tsct_event_define(nobody, "e", 0, "a:u8"), TSCT_ID_FIRST);
+	ck_assert_int_eq(tsct_event_define(nobody, "e", 0, "a:"), -EINVAL);
+	ck_assert_int_eq(tsct_event_define(nobody, NULL, 0, "a:u8"), -EINVAL);
 	ck_assert_int_eq(tsct_emit(nobody, 16, "", 1), -ENODEV);
 	ck_assert_int_eq(tsct_emit(nobody, 16, NULL, ~0UL), -ENODEV);
 	ck_assert_int_eq(tsct_emit(nobody, 15, "", 1), -EINVAL);
-	ck_assert_uint_eq(tsct_dropped(nobody), 2);
+	ck_assert_uint_eq(tsct_channel_dropped(nobody), 2);
 	ck_assert_int_eq(tsct_reader_open(nobody, &none), -ENODEV);
-	tsct_close(nobody);
-	tsct_close(NULL);
+	tsct_channel_close(nobody);
+	tsct_channel_close(NULL);
 }
 END_TEST
 
 static const struct {
-	struct tsct_options options;
+	struct tsct_channel_options options;
 	const char *says;
 } wrong[] = {
 	{ { .name = "a/b" }, "'a/b' cannot be a channel's name" },
@@ -364,15 +364,15 @@ static const struct {
 
 START_TEST(wrong_option)
 {
-	struct tsct_options options = wrong[_i].options;
+	struct tsct_channel_options options = wrong[_i].options;
 	struct tsct *nobody;
 
 	if (!options.name)
 		options.name = "wrong";
-	ck_assert_int_eq(tsct_open_at(serve_path, &options, &nobody), -EINVAL);
-	ck_assert_msg(strstr(tsct_why(nobody), wrong[_i].says), "%s",
-		      tsct_why(nobody));
-	tsct_close(nobody);
+	ck_assert_int_eq(tsct_channel_open_at(serve_path, &options, &nobody), -EINVAL);
+	ck_assert_msg(strstr(tsct_channel_error(nobody), wrong[_i].says), "%s",
+		      tsct_channel_error(nobody));
+	tsct_channel_close(nobody);
 }
 END_TEST
 
@@ -413,7 +413,7 @@ START_TEST(absent_cpu)
 				  PROT_NONE), 0);
 	ck_assert_int_eq(tsct_emit(t, id, "x", 1), -EAGAIN);
 	ck_assert_int_eq(tsct_emit(t, id, NULL, BLOCK), -EMSGSIZE);
-	ck_assert_uint_eq(tsct_dropped(t), 2);
+	ck_assert_uint_eq(tsct_channel_dropped(t), 2);
 	expect_none();
 	tsct_reader_release(reader, cpu);
 	ck_assert_int_eq(tsct_reader_stat(reader, cpu, &stat), 0);
@@ -468,7 +468,7 @@ static int emit_first(void)
 /* Re-executed with rseq switched off in glibc, see main(). */
 static int without_rseq(const char *path)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
 	};
 	struct tsct_ring_stat stat;
@@ -476,15 +476,15 @@ static int without_rseq(const char *path)
 	__u64 aborted = 0;
 	unsigned int c;
 
-	if (tsct_open_at(path, &options, &t) || tsct_rseq_offset() ||
-	    !strstr(tsct_why(t), "no rseq") || tsct_reader_open(t, &r))
+	if (tsct_channel_open_at(path, &options, &t) || tsct_rseq_offset() ||
+	    !strstr(tsct_channel_error(t), "no rseq") || tsct_reader_open(t, &r))
 		return 1;
 	if (emit_first())
 		return 2;
 	for (c = 0; !tsct_reader_stat(r, c, &stat); c++)
 		aborted += stat.lost[TSCT_LOST_ABORTED];
 	tsct_reader_close(r);
-	tsct_close(t);
+	tsct_channel_close(t);
 	return aborted == 1 ? 0 : 3;
 }
 
@@ -494,7 +494,7 @@ START_TEST(rseq_off)
 	pid_t pid;
 
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 	reader = NULL;
 	t = NULL;
 	pid = fork();
@@ -512,17 +512,17 @@ END_TEST
 /* RDTSC would kill the process; so it must not be tried. */
 START_TEST(tsc_forbidden)
 {
-	struct tsct_options options = { .name = "forbidden" };
+	struct tsct_channel_options options = { .name = "forbidden" };
 	struct tsct *other;
 
 	if (t->source != TSCT_SOURCE_TSC)
 		return;
 	ck_assert_int_eq(prctl(PR_SET_TSC, PR_TSC_SIGSEGV), 0);
 	other = serve_open(&options);
-	ck_assert_ptr_nonnull(strstr(tsct_why(other), "PR_SET_TSC"));
+	ck_assert_ptr_nonnull(strstr(tsct_channel_error(other), "PR_SET_TSC"));
 	ck_assert_int_eq(tsct_emit(other, id, NULL, 0), -EAGAIN);
 	prctl(PR_SET_TSC, PR_TSC_ENABLE);
-	tsct_close(other);
+	tsct_channel_close(other);
 }
 END_TEST
 
@@ -569,22 +569,22 @@ START_TEST(by_kernel)
 	t->ops = &fake_ops;
 	t->provider = TSCT_PROVIDER_MODULE;
 	t->rseq = 0;
-	tsct_emit_ready(t);
+	tsct_emit_enable_fast(t);
 	ck_assert_int_eq(tsct_emit(t, id, sent, sizeof(sent)), 0);
 	expect_written(sent, sizeof(sent));
 	for (len = 100; len <= sizeof(sent); len += 79) {
 		two[1].len = len - 100;
-		ck_assert_int_eq(tsct_emit_pieces(t, id, two, 2), 0);
+		ck_assert_int_eq(tsct_emitv(t, id, two, 2), 0);
 		expect_written(sent, len);
 	}
 	ck_assert_int_eq(tsct_emit(t, id, sent, BLOCK), -EMSGSIZE);
 	len = kernel.calls;
 	kernel.result = -ENOSPC;	/* the kernel counts it */
 	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
-	ck_assert_uint_eq(tsct_dropped(t), 0);
+	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
 	kernel.result = -EIO;		/* nobody else does */
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
-	ck_assert_uint_eq(tsct_dropped(t), 1);
+	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);
 	t->ops = ops;
 	t->provider = provider;
@@ -653,7 +653,7 @@ START_TEST(other_clocks)
 	clock_gettime(clocks[_i], &before);
 	ck_assert_int_eq(tsct_emit(t, id, "12345", 6), 0);
 	clock_gettime(clocks[_i], &after);
-	stamp = next().tsc;
+	stamp = next().cycles;
 	ck_assert_uint_ge(stamp, before.tv_sec * 1000000000ULL + before.tv_nsec);
 	ck_assert_uint_le(stamp, after.tv_sec * 1000000000ULL + after.tv_nsec);
 }

@@ -43,7 +43,7 @@ static struct tsct_event expect(const struct tsct_event_type *type,
 	ck_assert_uint_eq(def->nr_fields, type->nr_fields);
 	ck_assert_mem_eq(def->fields, type->fields,
 			 def->nr_fields * sizeof(def->fields[0]));
-	ck_assert_int_eq(tsct_def_payload(def, event.payload, event.len), 0);
+	ck_assert_int_eq(tsct_event_def_check_payload(def, event.payload, event.len), 0);
 	ck_assert_uint_eq(event.len, len);
 	ck_assert_mem_eq(event.payload, payload, len);
 	ck_assert_uint_eq(event.tid, gettid());
@@ -113,7 +113,7 @@ START_TEST(every_type)
 {
 	unsigned int i;
 
-	ck_assert_int_eq(tsct_events_start(t, "ev_*"), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
 	/* round and round, so that blocks begin at each of them */
 	for (i = 0; i < 300; i++) {
 		emit_and_expect(i % 2);
@@ -129,7 +129,7 @@ END_TEST
 START_TEST(every_type_slowly)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC);
-	ck_assert_int_eq(tsct_events_start(t, "ev_*"), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
 	emit_and_expect(true);
 	emit_and_expect(false);
 	emit_large();
@@ -144,7 +144,7 @@ START_TEST(losses)
 
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
-	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS);
 	ck_assert_int_eq(ev_text_emit(text, 0, "", ""), -EMSGSIZE);
 	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 1);
 	for (i = 0; i < 1000; i++) {
@@ -190,7 +190,7 @@ static const struct {
 
 START_TEST(patterns)
 {
-	ck_assert_int_eq(tsct_events_start(t, switches[_i].patterns),
+	ck_assert_int_eq(tsct_events_enable(t, switches[_i].patterns),
 			 switches[_i].on);
 	ck_assert_int_eq(ev_none_enabled(), switches[_i].none);
 	ck_assert_int_eq(ev_ints_enabled(), switches[_i].ints);
@@ -200,7 +200,7 @@ START_TEST(patterns)
 		expect(&ev_none_event, "", 0);
 	expect_none();
 	/* again, on the same channel: other patterns */
-	ck_assert_int_eq(tsct_events_start(t, "ev_none"), 1);
+	ck_assert_int_eq(tsct_events_enable(t, "ev_none"), 1);
 	ck_assert(ev_none_enabled() && !ev_ints_enabled());
 }
 END_TEST
@@ -208,13 +208,13 @@ END_TEST
 START_TEST(environment)
 {
 	setenv("TSCTRACE_EVENTS", "ev_*,-ev_ints", 1);
-	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS - 1);
+	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS - 1);
 	ck_assert(!ev_ints_enabled());
-	ck_assert_int_eq(tsct_events_start(t, "ev_ints"), 1);
+	ck_assert_int_eq(tsct_events_enable(t, "ev_ints"), 1);
 	setenv("TSCTRACE_EVENTS", "", 1);
-	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS);
 	setenv("TSCTRACE_EVENTS", "%", 1);
-	ck_assert_int_eq(tsct_events_start(t, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_events_enable(t, NULL), -EINVAL);
 	ck_assert(ev_ints_enabled());
 }
 END_TEST
@@ -222,29 +222,29 @@ END_TEST
 START_TEST(switched)
 {
 	/* not started: nothing to switch */
-	ck_assert_int_eq(tsct_event_switch("*", true), 0);
-	ck_assert_int_eq(tsct_events_start(t, ""), 0);
-	ck_assert_int_eq(tsct_event_switch("ev_none", true), 1);
+	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
+	ck_assert_int_eq(tsct_events_enable(t, ""), 0);
+	ck_assert_int_eq(tsct_events_set_enabled("ev_none", true), 1);
 	ck_assert(ev_none_enabled() && !ev_ints_enabled());
-	ck_assert_int_eq(tsct_event_switch("ev_*", true), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_set_enabled("ev_*", true), NR_EVENTS);
 	ck_assert_int_eq(emit_ints(true), 0);
 	expect(&ev_ints_event, &ints, sizeof(ints));
-	ck_assert_int_eq(tsct_event_switch("*", false), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_set_enabled("*", false), NR_EVENTS);
 	ck_assert(!ev_none_enabled() && !ev_ints_enabled());
-	ck_assert_int_eq(tsct_event_switch("", true), -EINVAL);
-	ck_assert_int_eq(tsct_event_switch("-ev_ints", true), -EINVAL);
-	ck_assert_int_eq(tsct_event_switch("a,b", true), -EINVAL);
-	tsct_events_stop(t);
-	tsct_events_stop(t);
-	tsct_events_stop(NULL);
-	ck_assert_int_eq(tsct_event_switch("*", true), 0);
+	ck_assert_int_eq(tsct_events_set_enabled("", true), -EINVAL);
+	ck_assert_int_eq(tsct_events_set_enabled("-ev_ints", true), -EINVAL);
+	ck_assert_int_eq(tsct_events_set_enabled("a,b", true), -EINVAL);
+	tsct_events_disable(t);
+	tsct_events_disable(t);
+	tsct_events_disable(NULL);
+	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
 	expect_none();
 }
 END_TEST
 
 START_TEST(bound)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = "own", .roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
 	};
 	struct tsct *own = serve_open(&options), *nobody;
@@ -253,12 +253,12 @@ START_TEST(bound)
 
 	ck_assert_int_eq(tsct_reader_open(own, &of_own), 0);
 	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, own), 0);
-	ck_assert_int_eq(tsct_events_start(own, "ev_ints"), 0);
-	ck_assert_int_eq(tsct_events_start(t, "*"), -EBUSY);
-	tsct_events_stop(own);
+	ck_assert_int_eq(tsct_events_enable(own, "ev_ints"), 0);
+	ck_assert_int_eq(tsct_events_enable(t, "*"), -EBUSY);
+	tsct_events_disable(own);
 	ck_assert(!ev_ints_enabled());
 	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, own), 0);
-	ck_assert_int_eq(tsct_events_start(t, "*"), NR_EVENTS - 1);
+	ck_assert_int_eq(tsct_events_enable(t, "*"), NR_EVENTS - 1);
 	ck_assert_int_eq(emit_ints(true), 0);
 	ck_assert_int_eq(ev_none_emit(), 0);
 	expect(&ev_none_event, "", 0);
@@ -267,35 +267,35 @@ START_TEST(bound)
 	ck_assert_mem_eq(event.payload, &ints, sizeof(ints));
 	/* closed: off, and free for the others' channel */
 	tsct_reader_close(of_own);
-	tsct_close(own);
+	tsct_channel_close(own);
 	ck_assert(!ev_ints_enabled() && ev_none_enabled());
 	ck_assert_int_eq(emit_ints(true), 0);
-	ck_assert_int_eq(tsct_events_start(t, "*"), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_enable(t, "*"), NR_EVENTS);
 	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, NULL), 0);
 	ck_assert(!ev_ints_enabled());
-	ck_assert_int_eq(tsct_event_switch("ev_ints", true), 1);
+	ck_assert_int_eq(tsct_events_set_enabled("ev_ints", true), 1);
 	ck_assert_int_eq(emit_ints(true), 0);
 	expect(&ev_ints_event, &ints, sizeof(ints));
-	ck_assert_int_eq(tsct_open_at("/nowhere", NULL, &nobody), -ENODEV);
+	ck_assert_int_eq(tsct_channel_open_at("/nowhere", NULL, &nobody), -ENODEV);
 	ck_assert_int_eq(tsct_event_bind(&ev_ints_event, nobody), -ENODEV);
-	tsct_events_stop(t);
-	ck_assert_int_eq(tsct_events_start(nobody, NULL), -ENODEV);
+	tsct_events_disable(t);
+	ck_assert_int_eq(tsct_events_enable(nobody, NULL), -ENODEV);
 	ck_assert(!ev_none_enabled());
-	tsct_close(nobody);
+	tsct_channel_close(nobody);
 }
 END_TEST
 
 START_TEST(roles)
 {
-	struct tsct_options options = { .roles = TSCT_ROLE_READ };
+	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct *other;
 
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 	other = serve_open(&options);
-	ck_assert_int_eq(tsct_events_start(other, NULL), -EACCES);
+	ck_assert_int_eq(tsct_events_enable(other, NULL), -EACCES);
 	ck_assert(!ev_none_enabled());
-	tsct_close(other);
+	tsct_channel_close(other);
 	setup_policy(TSCT_POLICY_DISCARD);
 }
 END_TEST
@@ -308,12 +308,12 @@ START_TEST(no_room)
 
 	for (i = 0; ; i++) {
 		snprintf(name, sizeof(name), "filler_%d", i);
-		got = tsct_define(t, name, 0, "");
+		got = tsct_event_define(t, name, 0, "");
 		if (got < 0)
 			break;
 	}
 	ck_assert_int_eq(got, -ENOSPC);
-	ck_assert_int_eq(tsct_events_start(t, NULL), -ENOSPC);
+	ck_assert_int_eq(tsct_events_enable(t, NULL), -ENOSPC);
 	ck_assert(!ev_none_enabled());
 	ck_assert_int_eq(tsct_event_bind(&ev_none_event, t), -ENOSPC);
 	ck_assert_int_eq(ev_none_emit(), 0);
@@ -329,9 +329,9 @@ static void *switch_on_and_off(void *arg)
 {
 	(void)arg;
 	while (!__atomic_load_n(&stop_switching, __ATOMIC_RELAXED)) {
-		tsct_event_switch("ev_ints", false);
-		tsct_event_switch("ev_*", true);
-		tsct_events_start(t, "-ev_none");
+		tsct_events_set_enabled("ev_ints", false);
+		tsct_events_set_enabled("ev_*", true);
+		tsct_events_enable(t, "-ev_none");
 	}
 	return NULL;
 }
@@ -343,7 +343,7 @@ START_TEST(switched_meanwhile)
 	int status;
 	pid_t pid;
 
-	ck_assert_int_eq(tsct_events_start(t, NULL), NR_EVENTS);
+	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS);
 	pthread_create(&thread, NULL, switch_on_and_off, NULL);
 	for (i = 0; i < 20000; i++) {
 		struct tsct_event event;
@@ -357,7 +357,7 @@ START_TEST(switched_meanwhile)
 	for (i = 0; i < 50; i++) {
 		pid = fork();
 		if (!pid)
-			_exit(tsct_event_switch("ev_text", true) != 1);
+			_exit(tsct_events_set_enabled("ev_text", true) != 1);
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 		ck_assert_int_eq(status, 0);
 	}
@@ -368,7 +368,7 @@ END_TEST
 
 static void stop(void)
 {
-	tsct_events_stop(t);
+	tsct_events_disable(t);
 	teardown();
 }
 

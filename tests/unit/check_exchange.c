@@ -21,14 +21,14 @@ struct event {
 	enum kind kind;
 	__u8 bytes[TSCT_NTP_MAX];
 	size_t len;
-	struct tsct_stamp stamp;
+	struct tsct_packet_time stamp;
 	__u32 number;		/* of a request, or the ticket of an answer */
 };
 
 static struct world {
 	struct tsct_client client;
 	struct tsct_responder *responder;
-	struct tsct_guard *guard;
+	struct tsct_ratelimit *guard;
 	struct tsct_keys *keys;
 	struct tsct_timeline timeline;
 	struct tsct_address from;
@@ -141,11 +141,11 @@ static void attack(void)
 }
 
 /* A kernel's stamp of a moment, as well as it claims */
-static struct tsct_stamp kernel(__u64 ticks)
+static struct tsct_packet_time kernel(__u64 ticks)
 {
 	__u32 error = any(200);
 
-	return (struct tsct_stamp) {
+	return (struct tsct_packet_time) {
 		.ticks = ticks - error + any(2 * error + 1),
 		.error = error, .kernel = true,
 	};
@@ -176,7 +176,7 @@ static void check(const struct tsct_exchange *x)
 static void ask(bool follows)
 {
 	__u64 random[2] = { any64(), any64() };
-	struct tsct_ext ext = { .flags = TSCT_EXT_JOIN, .session = 7 };
+	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 7 };
 	__u8 bytes[TSCT_NTP_MAX];
 	struct event *e;
 	size_t len;
@@ -184,7 +184,7 @@ static void ask(bool follows)
 	len = (follows ? tsct_client_follow : tsct_client_request)(
 		&w.client, w.keys, random, any(2) ? &ext : NULL, bytes);
 	ck_assert_uint_gt(len, 0);
-	tsct_client_sent(&w.client, (__u32)w.client.sent, (struct tsct_stamp) {
+	tsct_client_sent(&w.client, (__u32)w.client.sent, (struct tsct_packet_time) {
 		.ticks = here(w.now) });
 	w.now += 1000 + any(4000);
 	transmit(REQUEST, bytes, len);
@@ -199,7 +199,7 @@ static void ask(bool follows)
 static void serve(const struct event *request)
 {
 	__u8 reply[TSCT_NTP_MAX];
-	struct tsct_stamp rx = kernel(there(w.now));
+	struct tsct_packet_time rx = kernel(there(w.now));
 	struct event *e;
 	__u32 ticket;
 	size_t len;
@@ -226,13 +226,13 @@ static void serve(const struct event *request)
 
 static void receive(const struct event *answer)
 {
-	struct tsct_stamp t4 = kernel(here(w.now));
+	struct tsct_packet_time t4 = kernel(here(w.now));
 	struct tsct_exchange x[2];
 	unsigned int i, nr;
 
 	if (any(2)) {
 		w.now += any(5000);
-		t4 = (struct tsct_stamp) { .ticks = here(w.now) };
+		t4 = (struct tsct_packet_time) { .ticks = here(w.now) };
 	}
 	tsct_client_reply(&w.client, w.keys, answer->bytes, answer->len, t4,
 			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS,
@@ -307,7 +307,7 @@ static void run(unsigned int polls)
 
 /* ---- worlds -------------------------------------------------------------- */
 
-static void asked(void *ctx, const struct tsct_ask *ask)
+static void asked(void *ctx, const struct tsct_responder_request *ask)
 {
 	(void)ctx;
 	ask->reply->session = ask->request.session;
@@ -315,7 +315,7 @@ static void asked(void *ctx, const struct tsct_ask *ask)
 
 static void begin(__u32 flags, bool keyed, unsigned int lossy)
 {
-	static const struct tsct_guard_options no_limit;
+	static const struct tsct_ratelimit_options no_limit;
 	const struct tsct_responder_ops ops = {
 		.now = now_there, .real_ns = real_ns, .asked = asked,
 	};
@@ -333,11 +333,11 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 	w.start_there = w.plain ? NEAR_NS :
 		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);
 	w.keys = keyed ? keys_of(KEY_5) : NULL;
-	w.guard = tsct_guard_new(&no_limit, 1);
+	w.guard = tsct_ratelimit_new(&no_limit, 1);
 	w.responder = tsct_responder_new(&ops);
 	ck_assert(w.guard && w.responder);
 	ck_assert_int_eq(tsct_address_parse("10.0.0.1", &w.from), 0);
-	ck_assert_int_eq(tsct_guard_child(w.guard, &w.from, options.key_id), 0);
+	ck_assert_int_eq(tsct_ratelimit_child(w.guard, &w.from, options.key_id), 0);
 	tsct_responder_use(w.responder, w.keys, w.guard);
 	w.timeline = (struct tsct_timeline) {
 		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
@@ -351,7 +351,7 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 static void finish(void)
 {
 	tsct_responder_free(w.responder);
-	tsct_guard_free(w.guard);
+	tsct_ratelimit_free(w.guard);
 	tsct_keys_free(w.keys);
 }
 

@@ -244,9 +244,9 @@ END_TEST
 
 #define ROOM	16
 
-static void expect_send(struct tsct_messages *m, __u64 key, __u64 number)
+static void expect_send(struct tsct_message_match *m, __u64 key, __u64 number)
 {
-	const struct tsct_sent *s = tsct_messages_receive(m, key);
+	const struct tsct_message_send *s = tsct_message_match_receive(m, key);
 
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->number, number);
@@ -254,26 +254,26 @@ static void expect_send(struct tsct_messages *m, __u64 key, __u64 number)
 	ck_assert_uint_eq(s->bytes, number * 5);
 }
 
-static void send(struct tsct_messages *m, __u64 key, __u64 number)
+static void send(struct tsct_message_match *m, __u64 key, __u64 number)
 {
-	tsct_messages_send(m, key, number, number * 3, number * 5);
+	tsct_message_match_send(m, key, number, number * 3, number * 5);
 }
 
 START_TEST(first_come)
 {
-	struct tsct_messages m;
+	struct tsct_message_match m;
 
-	ck_assert_int_eq(tsct_messages_init(&m, ROOM), 0);
-	ck_assert_ptr_null(tsct_messages_receive(&m, 1));
+	ck_assert_int_eq(tsct_message_match_init(&m, ROOM), 0);
+	ck_assert_ptr_null(tsct_message_match_receive(&m, 1));
 	send(&m, 1, 10);
 	send(&m, 1 + ROOM, 11);		/* in the same bucket */
 	send(&m, 1, 12);
 	expect_send(&m, 1, 10);
 	expect_send(&m, 1, 12);
-	ck_assert_ptr_null(tsct_messages_receive(&m, 1));
+	ck_assert_ptr_null(tsct_message_match_receive(&m, 1));
 	expect_send(&m, 1 + ROOM, 11);
 	ck_assert_uint_eq(m.unmatched, 2);
-	tsct_messages_free(&m);
+	tsct_message_match_free(&m);
 }
 END_TEST
 
@@ -281,13 +281,13 @@ END_TEST
 START_TEST(as_a_list)
 {
 	struct { __u64 key; bool waits; } list[4000] = { 0 };
-	struct tsct_messages m;
-	const struct tsct_sent *s;
+	struct tsct_message_match m;
+	const struct tsct_message_send *s;
 	__u64 key, nr = 0, i, first;
 	int round;
 
 	seed_with(_i);
-	ck_assert_int_eq(tsct_messages_init(&m, ROOM), 0);
+	ck_assert_int_eq(tsct_message_match_init(&m, ROOM), 0);
 	for (round = 0; round < 4000; round++) {
 		key = any(24);
 		if (any(2)) {
@@ -301,14 +301,14 @@ START_TEST(as_a_list)
 			if (list[i].waits && list[i].key == key)
 				break;
 		if (i == nr) {
-			s = tsct_messages_receive(&m, key);
+			s = tsct_message_match_receive(&m, key);
 			ck_assert_ptr_null(s);
 		} else {
 			expect_send(&m, key, i);
 			list[i].waits = false;
 		}
 	}
-	tsct_messages_free(&m);
+	tsct_message_match_free(&m);
 }
 END_TEST
 

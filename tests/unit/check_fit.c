@@ -9,7 +9,7 @@
 #define NR	40
 
 static struct tsct_fit fit, other;
-static struct tsct_exchange x[TSCT_FIT_PIECES_MAX + 64];
+static struct tsct_exchange x[TSCT_CUBICS_MAX + 64];
 
 static int make(enum tsct_fit_kind kind, unsigned int nr)
 {
@@ -247,12 +247,12 @@ START_TEST(test_sessions)
 {
 	unsigned int i;
 
-	fill_sessions(TSCT_FIT_PIECES_MAX - 1);
-	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_FIT_PIECES_MAX - 1), 0);
-	ck_assert_uint_eq(fit.nr_pieces, TSCT_FIT_PIECES_MAX);
+	fill_sessions(TSCT_CUBICS_MAX - 1);
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_CUBICS_MAX - 1), 0);
+	ck_assert_uint_eq(fit.nr_pieces, TSCT_CUBICS_MAX);
 	ck_assert_double_le(fabs(off_by(77777777777ULL)), 1e-3);
-	fill_sessions(TSCT_FIT_PIECES_MAX);
-	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_FIT_PIECES_MAX), -E2BIG);
+	fill_sessions(TSCT_CUBICS_MAX);
+	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_CUBICS_MAX), -E2BIG);
 	/* One: an offset; two: a line. Background polls do not count. */
 	fill(NR);
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, 20), 0);

@@ -49,7 +49,7 @@ static void end_all(void)
 static void put(__u32 cpu, __u64 after)
 {
 	event.cpu = cpu;
-	event.tsc = rec.begin + after;
+	event.cycles = rec.begin + after;
 	event.len = make_payload(tsct_recording_def(&rec, 0, event.id), payload);
 	ck_assert_int_eq(tsct_writer_event(out, 0, &event), 0);
 }
@@ -66,7 +66,7 @@ static int await(void)
 	int ret;
 
 	sigemptyset(&none);
-	ret = tsct_trace_await(trace, &none, why, sizeof(why));
+	ret = tsct_trace_wait(trace, &none, why, sizeof(why));
 	ck_assert_msg(ret >= 0, "%d %s", ret, why);
 	return ret;
 }
@@ -117,8 +117,8 @@ START_TEST(settled_only)
 	gives(2, 300);
 	gives_none(0);
 	ck_assert(tsct_trace_recording(trace)->complete);
-	ck_assert_uint_eq(tsct_trace_damage(trace), 0);
-	ck_assert_int_eq(faccessat(dirfd_, TSCT_FLUSHED_FILE, F_OK, 0), -1);
+	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 0);
+	ck_assert_int_eq(faccessat(dirfd_, TSCT_WRITE_PROGRESS_FILE, F_OK, 0), -1);
 	end_all();
 }
 END_TEST
@@ -344,26 +344,26 @@ START_TEST(rings_settle)
 
 	open_rings();
 	begin();
-	before = tsct_clock_stamp(clock_);
+	before = tsct_clock_cycles(clock_);
 	ck_assert_int_eq(emit(1), 0);
 	pass(UINT64_MAX);
-	now = tsct_clock_stamp(clock_);
+	now = tsct_clock_cycles(clock_);
 	/* All rings are empty: as far as an event may take to get there */
 	ck_assert_uint_lt(tsct_drain_settled(drain), before);
 	usleep(150000);
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
-	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_stamp(clock_));
+	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
 	/* It is told when that is more than was told, and there is something. */
 	tsct_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_writer_flush(out), 0);
-	ck_assert_int_eq(tsct_flushed_look(dirfd_, &tick), TSCT_FLUSHED_LIVE);
+	ck_assert_int_eq(tsct_write_progress_read(dirfd_, &tick), TSCT_WRITE_PROGRESS_LIVE);
 	ck_assert_uint_eq(tick, tsct_drain_settled(drain));
-	pass(tsct_clock_stamp(clock_));
+	pass(tsct_clock_cycles(clock_));
 	ck_assert_int_eq(emit(2), 0);
 	pass(now);
 	ck_assert_int_eq(tsct_writer_finish(out), 0);
-	ck_assert_int_eq(tsct_flushed_look(dirfd_, &tick), TSCT_FLUSHED_NONE);
+	ck_assert_int_eq(tsct_write_progress_read(dirfd_, &tick), TSCT_WRITE_PROGRESS_NONE);
 	teardown();
 }
 END_TEST

@@ -8,18 +8,18 @@
 #include "suite.h"
 #include "lib/ntp/ratelimit.h"
 
-static struct tsct_guard *guard;
+static struct tsct_ratelimit *guard;
 
 static void make(__u32 interval_us, __u32 burst, __u32 leak)
 {
-	struct tsct_guard_options options = {
+	struct tsct_ratelimit_options options = {
 		.interval_us = interval_us, .burst = burst, .leak = leak,
 		.member_interval_us = interval_us,
 		.member_burst = burst ? burst : 1,
 	};
 
-	tsct_guard_free(guard);
-	guard = tsct_guard_new(&options, 12345);
+	tsct_ratelimit_free(guard);
+	guard = tsct_ratelimit_new(&options, 12345);
 	ck_assert_ptr_nonnull(guard);
 }
 
@@ -31,7 +31,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	tsct_guard_free(guard);
+	tsct_ratelimit_free(guard);
 }
 
 static struct tsct_address address(const char *text)
@@ -49,12 +49,12 @@ static bool allows(const char *text)
 {
 	struct tsct_address a = address(text);
 
-	return tsct_guard_allows(guard, &a);
+	return tsct_ratelimit_allows(guard, &a);
 }
 
 static void rule(const char *prefix, bool allow)
 {
-	ck_assert_msg(!tsct_guard_rule(guard, prefix, allow), "%s", prefix);
+	ck_assert_msg(!tsct_ratelimit_rule(guard, prefix, allow), "%s", prefix);
 }
 
 /* ---- text ---------------------------------------------------------------- */
@@ -109,7 +109,7 @@ START_TEST(bad_rules)
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_msg(tsct_guard_rule(guard, bad[i], true) == -EINVAL,
+		ck_assert_msg(tsct_ratelimit_rule(guard, bad[i], true) == -EINVAL,
 			      "%s", bad[i]);
 	ck_assert(!allows("10.0.0.1"));
 }
@@ -174,7 +174,7 @@ START_TEST(too_many_rules)
 		snprintf(text, sizeof(text), "10.%d.0.0/16", i);
 		rule(text, true);
 	}
-	ck_assert_int_eq(tsct_guard_rule(guard, "11.0.0.0/8", true), -E2BIG);
+	ck_assert_int_eq(tsct_ratelimit_rule(guard, "11.0.0.0/8", true), -E2BIG);
 	rule("10.255.0.0/16", false);
 	ck_assert(allows("10.254.9.9"));
 	ck_assert(!allows("10.255.9.9"));
@@ -251,9 +251,9 @@ START_TEST(random_rules)
 		memset(&a, 0, sizeof(a));
 		for (j = 0; j < 100; j++) {
 			any_ip(a.ip);
-			ck_assert_int_eq(tsct_guard_allows(guard, &a),
+			ck_assert_int_eq(tsct_ratelimit_allows(guard, &a),
 					 plainly(rules, i + 1, a.ip));
-			allowed += tsct_guard_allows(guard, &a);
+			allowed += tsct_ratelimit_allows(guard, &a);
 		}
 	}
 	ck_assert_uint_le(allowed, nr * 100);
@@ -266,7 +266,7 @@ static int key(const char *from, __u32 key_id)
 {
 	struct tsct_address a = address(from);
 
-	return tsct_guard_key(guard, &a, key_id);
+	return tsct_ratelimit_key(guard, &a, key_id);
 }
 
 static void child(const char *at, __u32 key_id)
@@ -275,7 +275,7 @@ static void child(const char *at, __u32 key_id)
 
 	if (at)
 		a = address(at);
-	ck_assert_int_eq(tsct_guard_child(guard, at ? &a : NULL, key_id), 0);
+	ck_assert_int_eq(tsct_ratelimit_child(guard, at ? &a : NULL, key_id), 0);
 }
 
 START_TEST(children)
@@ -331,7 +331,7 @@ START_TEST(many_children)
 		ck_assert_int_eq(key(text, (__u32)i + 1), 1);
 		ck_assert_int_eq(key(text, (__u32)i + 2), -EKEYREJECTED);
 	}
-	ck_assert_int_eq(tsct_guard_child(guard, NULL, 1), -E2BIG);
+	ck_assert_int_eq(tsct_ratelimit_child(guard, NULL, 1), -E2BIG);
 }
 END_TEST
 
@@ -344,7 +344,7 @@ static unsigned int take(const char *from, bool trusted, __u64 now_us,
 	unsigned int taken = 0;
 
 	while (n--)
-		taken += tsct_guard_take(guard, &a, trusted, now_us);
+		taken += tsct_ratelimit_take(guard, &a, trusted, now_us);
 	return taken;
 }
 
@@ -421,9 +421,9 @@ START_TEST(flood)
 	ck_assert_uint_eq(take("192.0.2.1", true, 0, 2), 2);
 	for (i = 0; i < 1000000; i++) {
 		memcpy(a.ip + 12, &i, 4);
-		n += tsct_guard_take(guard, &a, false, i / 1000);
+		n += tsct_ratelimit_take(guard, &a, false, i / 1000);
 	}
-	ck_assert_uint_le(n, TSCT_GUARD_BUCKETS * 4);
+	ck_assert_uint_le(n, TSCT_RATELIMIT_BUCKETS * 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 1000, 9), 2);
 	/* Also not from the member's own address */
 	ck_assert_uint_le(take("192.0.2.1", false, 1000, 1000), 4);
@@ -434,17 +434,17 @@ END_TEST
 /* Sessions are quick, whatever strangers may. */
 START_TEST(members_may_more)
 {
-	struct tsct_guard_options options = { .interval_us = 8000000 };
+	struct tsct_ratelimit_options options = { .interval_us = 8000000 };
 
-	tsct_guard_free(guard);
-	guard = tsct_guard_new(&options, 1);
+	tsct_ratelimit_free(guard);
+	guard = tsct_ratelimit_new(&options, 1);
 	ck_assert_uint_eq(take("10.0.0.1", false, 0, 2000), 1);
 	ck_assert_uint_eq(take("10.0.0.1", true, 0, 2000), 1000);
 	ck_assert_uint_eq(take("10.0.0.1", true, 10000, 2000), 100);
 	options.member_interval_us = 50000;
 	options.member_burst = 3;
-	tsct_guard_free(guard);
-	guard = tsct_guard_new(&options, 1);
+	tsct_ratelimit_free(guard);
+	guard = tsct_ratelimit_new(&options, 1);
 	ck_assert_uint_eq(take("10.0.0.1", true, 0, 2000), 3);
 	ck_assert_uint_eq(take("10.0.0.1", true, 50000, 2000), 1);
 }
@@ -462,12 +462,12 @@ static unsigned int ask(const char *from, __u64 now_us)
  */
 START_TEST(session_without_keys)
 {
-	const struct tsct_guard_options options = { 976, 4, 0, 0, 0 };
+	const struct tsct_ratelimit_options options = { 976, 4, 0, 0, 0 };
 	unsigned int i, answered = 0, others = 0;
 	char from[] = "10.0.0.1";
 
-	tsct_guard_free(guard);
-	guard = tsct_guard_new(&options, 1);
+	tsct_ratelimit_free(guard);
+	guard = tsct_ratelimit_new(&options, 1);
 	rule("10.9.0.0/16", true);
 	for (i = 0; i < 8; i++, from[7]++)
 		child(from, 0);

@@ -34,10 +34,10 @@ static uint64_t rate(uint64_t mult)
 
 static void begin(struct tsct_clock_state *state)
 {
-	struct tsct_pair *pair = &state->real;
+	struct tsct_clock_params *pair = &state->real;
 
 	state->epoch += any(4) ? any(2) : (uint32_t)wild() & 0x7fffffff;
-	state->epoch_tsc = any(2) ? now - wild() : 0;
+	state->epoch_cycles = any(2) ? now - wild() : 0;
 	state->status = any(TSCT_STATUS_NR);
 	memset(pair, 0, sizeof(*pair));
 	if (any(4) == 0) {
@@ -46,28 +46,28 @@ static void begin(struct tsct_clock_state *state)
 	}
 	pair->mult = ONE / (1 + any(50));
 	pair->slew_mult = rate(pair->mult);
-	pair->slew_tsc = any(2) ? any(100000) : wild() >> 9;
-	pair->base_tsc = any(2) ? now - wild() : now + any(1000000);
+	pair->slew_cycles = any(2) ? any(100000) : wild() >> 9;
+	pair->base_cycles = any(2) ? now - wild() : now + any(1000000);
 	pair->base_ns = (int64_t)wild();
-	pair->as_of_tsc = pair->base_tsc + (any(2) ? wild() >> 3 :
+	pair->as_of_cycles = pair->base_cycles + (any(2) ? wild() >> 3 :
 					    0 - (wild() >> 3));
-	pair->hold_after_tsc = pair->as_of_tsc + (wild() >> 3);
-	pair->void_after_tsc = pair->hold_after_tsc + (wild() >> 3);
+	pair->holdover_after_cycles = pair->as_of_cycles + (wild() >> 3);
+	pair->void_after_cycles = pair->holdover_after_cycles + (wild() >> 3);
 	pair->past_error_ps = wild();
 }
 
 static void go_on(struct tsct_clock_state *state)
 {
-	struct tsct_pair *pair = &state->real;
+	struct tsct_clock_params *pair = &state->real;
 	uint64_t base = now + 1 + any(1000000);
 
-	pair->base_ns = tsct_pair_ns(pair, base);
-	pair->base_tsc = base;
+	pair->base_ns = tsct_clock_params_ns(pair, base);
+	pair->base_cycles = base;
 	pair->mult = any(2) ? pair->mult : rate(pair->mult);
 	pair->slew_mult = rate(pair->mult);
-	pair->slew_tsc = any(2) ? any(1000000) : wild() >> 9;
-	pair->as_of_tsc = now - any(1000000);
-	pair->hold_after_tsc = pair->void_after_tsc = base + (1ULL << 40);
+	pair->slew_cycles = any(2) ? any(1000000) : wild() >> 9;
+	pair->as_of_cycles = now - any(1000000);
+	pair->holdover_after_cycles = pair->void_after_cycles = base + (1ULL << 40);
 	state->closing_error_ps = wild();
 }
 
@@ -77,7 +77,7 @@ static void disrupt(struct tsct_clock_state *state)
 	memset(&state->real, 0, sizeof(state->real));
 	state->status = TSCT_STATUS_DISRUPTED;
 	state->epoch++;
-	state->epoch_tsc = now;
+	state->epoch_cycles = now;
 }
 
 static bool from_future(uint64_t stamp)
@@ -96,8 +96,8 @@ static bool try(void)
 		begin(&next);
 	else
 		go_on(&next);
-	if (tsct_clock_state_check(&next) || from_future(next.epoch_tsc) ||
-	    (next.real.mult && from_future(next.real.base_tsc)) ||
+	if (tsct_clock_state_check(&next) || from_future(next.epoch_cycles) ||
+	    (next.real.mult && from_future(next.real.base_cycles)) ||
 	    tsct_segments_check(&copy.state, &next, now))
 		return false;
 	tsct_segments_succeed(&copy, &next);

@@ -10,7 +10,7 @@
 #include "daemon/clock/kernel_events.c"
 #include "suite.h"
 
-void log_say(int level, const char *format, ...)
+void log_message(int level, const char *format, ...)
 {
 	(void)level;
 	(void)format;
@@ -19,18 +19,18 @@ void log_say(int level, const char *format, ...)
 #define FAMILY	77
 #define GROUP	5
 
-static struct kernel kernel;
+static struct kernel_events kernel;
 
 static void setup(void)
 {
-	kernel = (struct kernel) { .sock = nl_socket_alloc() };
+	kernel = (struct kernel_events) { .sock = nl_socket_alloc() };
 	ck_assert_ptr_nonnull(kernel.sock);
 	ck_assert_int_eq(genl_connect(kernel.sock), 0);
 }
 
 static void teardown(void)
 {
-	kernel_close(&kernel);
+	kernel_events_close(&kernel);
 }
 
 static struct nl_msg *message(int type, int cmd)
@@ -50,7 +50,7 @@ static void arrive(struct nl_msg *msg, __u32 port)
 
 	nlmsg_set_src(msg, &from);
 	kernel.news = false;
-	kernel_take(&kernel, msg);
+	kernel_events_take(&kernel, msg);
 	nlmsg_free(msg);
 }
 
@@ -153,15 +153,15 @@ END_TEST
 /* This kernel, which has generic netlink, and has not got the module */
 START_TEST(test_open)
 {
-	struct kernel here;
+	struct kernel_events here;
 	int i;
 
-	ck_assert_int_eq(kernel_open(&here), 0);
-	ck_assert_int_ge(kernel_fd(&here), 0);
+	ck_assert_int_eq(kernel_events_open(&here), 0);
+	ck_assert_int_ge(kernel_events_fd(&here), 0);
 	for (i = 0; i < 10; i++)
-		ck_assert(!kernel_read(&here, 0));
-	kernel_close(&here);
-	ck_assert_int_eq(kernel_fd(&here), -1);
+		ck_assert(!kernel_events_read(&here, 0));
+	kernel_events_close(&here);
+	ck_assert_int_eq(kernel_events_fd(&here), -1);
 }
 END_TEST
 

@@ -27,7 +27,7 @@ int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 	return 0;
 }
 
-int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns)
 {
 	(void)clock, (void)stamp, (void)ret_ns;
@@ -50,7 +50,7 @@ START_TEST(test_init)
 {
 	struct tsct_clock_copy copy;
 	struct tsct_clock_state state;
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	unsigned int i;
 
 	memset(area.bytes, 0xff, sizeof(area));
@@ -68,8 +68,8 @@ START_TEST(test_init)
 	ck_assert_int_eq(tsct_latch_read_copy(&area.page, &copy), 0);
 	ck_assert_int_eq(tsct_segments_valid(&copy), 0);
 	for (i = 0; i < CPUS; i++) {
-		ck_assert_int_eq(cpu_entry(i)->skew_tsc, 0);
-		ck_assert_uint_eq(cpu_entry(i)->error_tsc, UINT64_MAX);
+		ck_assert_int_eq(cpu_entry(i)->skew_cycles, 0);
+		ck_assert_uint_eq(cpu_entry(i)->error_cycles, UINT64_MAX);
 	}
 	for (i = TSCT_CLOCK_SIZE(CPUS); i < sizeof(area); i++)
 		ck_assert_uint_eq(area.bytes[i], 0xff);
@@ -81,12 +81,12 @@ START_TEST(test_cpus)
 	memset(area.bytes, 0xff, sizeof(area));
 	tsct_latch_init(&area.page, boot_id, 0, CPUS);
 	tsct_latch_set_cpu(&area.page, 4, -1234, 56);
-	ck_assert_int_eq(cpu_entry(4)->skew_tsc, -1234);
-	ck_assert_uint_eq(cpu_entry(4)->error_tsc, 56);
-	ck_assert_uint_eq(cpu_entry(3)->error_tsc, UINT64_MAX);
+	ck_assert_int_eq(cpu_entry(4)->skew_cycles, -1234);
+	ck_assert_uint_eq(cpu_entry(4)->error_cycles, 56);
+	ck_assert_uint_eq(cpu_entry(3)->error_cycles, UINT64_MAX);
 	tsct_latch_set_cpu(&area.page, 5, 1, 1);
 	tsct_latch_set_cpu(&area.page, UINT32_MAX, 1, 1);
-	ck_assert_int_eq(cpu_entry(5)->skew_tsc, 0);	/* as the page's rest */
+	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);	/* as the page's rest */
 	ck_assert_uint_eq(area.bytes[TSCT_CLOCK_SIZE(CPUS)], 0xff);
 }
 END_TEST
@@ -228,7 +228,7 @@ static void read_hostile(void *(*writer)(void *))
 	const struct tsct_clock clock = { .page = &shared };
 	struct tsct_clock_state state;
 	struct tsct_clock_copy copy;
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	pthread_t thread;
 	int64_t ns;
 	int i, ret;
@@ -241,7 +241,7 @@ static void read_hostile(void *(*writer)(void *))
 		ck_assert(ret == 0 || ret == -EAGAIN);
 		ret = tsct_latch_lookup(&shared, (uint64_t)i << 50, &reading);
 		ck_assert(ret <= 0);
-		ret = tsct_clock_ns(&clock, (uint64_t)i << 50, &ns);
+		ret = tsct_clock_cycles_to_ns(&clock, (uint64_t)i << 50, &ns);
 		ck_assert(ret == 0 || ret == -EXDEV);
 		ret = tsct_latch_read_copy(&shared, &copy);
 		ck_assert(ret == 0 || ret == -EAGAIN);

@@ -193,7 +193,7 @@ START_TEST(test_stage_again)
 	tsct_latch_commit(&page);
 	watched = false;
 	check_whole(new_nr);
-	ck_assert_uint_eq(page.copy[0].state.real.base_tsc, new_nr * STRIDE);
+	ck_assert_uint_eq(page.copy[0].state.real.base_cycles, new_nr * STRIDE);
 	/* and may be given up */
 	state = line_nr(new_nr + 1);
 	tsct_latch_stage(&page, &state);

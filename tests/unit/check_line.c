@@ -3,19 +3,19 @@
 #include "rate_sim.h"
 
 /* The line, and nothing of what is known about it */
-static bool same_line(const struct tsct_pair *a, const struct tsct_pair *b)
+static bool same_line(const struct tsct_clock_params *a, const struct tsct_clock_params *b)
 {
-	return a->base_tsc == b->base_tsc && a->base_ns == b->base_ns &&
+	return a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
 		a->mult == b->mult && a->slew_mult == b->slew_mult &&
-		a->slew_tsc == b->slew_tsc;
+		a->slew_cycles == b->slew_cycles;
 }
 
-static bool slewing(const struct tsct_pair *pair)
+static bool slewing(const struct tsct_clock_params *pair)
 {
-	return pair->slew_tsc && pair->slew_mult != pair->mult;
+	return pair->slew_cycles && pair->slew_mult != pair->mult;
 }
 
-static double slew_ppm(const struct tsct_pair *pair)
+static double slew_ppm(const struct tsct_clock_params *pair)
 {
 	return ((double)pair->slew_mult / (double)pair->mult - 1) * 1e6;
 }
@@ -23,9 +23,9 @@ static double slew_ppm(const struct tsct_pair *pair)
 /* Samples that agree make no new line, but a younger one. */
 START_TEST(test_confirms)
 {
-	const struct tsct_pair *pair = &est.state.real;
+	const struct tsct_clock_params *pair = &est.state.real;
 	unsigned int i, lines = 0;
-	struct tsct_pair last;
+	struct tsct_clock_params last;
 
 	seed_with(0);
 	start();
@@ -34,16 +34,16 @@ START_TEST(test_confirms)
 		last = *pair;
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 		lines += !same_line(&last, pair);
-		ck_assert_uint_gt(pair->as_of_tsc, last.as_of_tsc);
-		ck_assert_uint_gt(pair->hold_after_tsc, last.hold_after_tsc);
-		ck_assert_uint_gt(pair->void_after_tsc, last.void_after_tsc);
+		ck_assert_uint_gt(pair->as_of_cycles, last.as_of_cycles);
+		ck_assert_uint_gt(pair->holdover_after_cycles, last.holdover_after_cycles);
+		ck_assert_uint_gt(pair->void_after_cycles, last.void_after_cycles);
 		if (same_line(&last, pair) && !slewing(pair))
-			ck_assert_uint_gt(pair->fast_tsc, last.fast_tsc);
-		/* It is as_of_tsc that times count from. */
-		ck_assert_double_eq_tol((double)(pair->hold_after_tsc -
-				pair->as_of_tsc) / HZ, 5, 1e-3);
-		ck_assert_double_eq_tol((double)(pair->void_after_tsc -
-				pair->as_of_tsc) / HZ, 1000, 0.1);
+			ck_assert_uint_gt(pair->fast_cycles, last.fast_cycles);
+		/* It is as_of_cycles that times count from. */
+		ck_assert_double_eq_tol((double)(pair->holdover_after_cycles -
+				pair->as_of_cycles) / HZ, 5, 1e-3);
+		ck_assert_double_eq_tol((double)(pair->void_after_cycles -
+				pair->as_of_cycles) / HZ, 1000, 0.1);
 	}
 	/* One in 16 s is ended for its age, and slews come in twos. */
 	ck_assert_uint_le(lines, 80);
@@ -51,11 +51,11 @@ START_TEST(test_confirms)
 }
 END_TEST
 
-/* Whatever begin_tsc is asked for, the line goes on from there. */
+/* Whatever begin_cycles is asked for, the line goes on from there. */
 START_TEST(test_begins_anywhere)
 {
 	struct tsct_clock_state next;
-	struct tsct_rate before;
+	struct tsct_rate_estimator before;
 	unsigned int i, lines = 0, kept = 0;
 
 	seed_with(1);
@@ -68,7 +68,7 @@ START_TEST(test_begins_anywhere)
 	for (i = 0; i < 1000; i++) {
 		uint64_t begin = sim_counter(&sim) + 1 + any64() % 1000000000;
 
-		tsct_rate_compose(&est, begin, &next);
+		tsct_servo_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
 		if (same_line(&est.state.real, &next.real)) {
 			/* Goes there by itself, on its way already */
@@ -76,9 +76,9 @@ START_TEST(test_begins_anywhere)
 			kept++;
 			continue;
 		}
-		ck_assert_uint_eq(next.real.base_tsc, begin);
+		ck_assert_uint_eq(next.real.base_cycles, begin);
 		ck_assert_int_eq(next.real.base_ns,
-				 tsct_pair_ns(&est.state.real, begin));
+				 tsct_clock_params_ns(&est.state.real, begin));
 		ck_assert_int_eq(tsct_segments_check(&est.state, &next,
 						     begin - 1), 0);
 		ck_assert_int_eq(tsct_segments_check(&est.state, &next, begin),
@@ -94,7 +94,7 @@ START_TEST(test_slews)
 {
 	static const int64_t offs[] = { 500, -500, 20000, -20000, 300000,
 		-300000 };
-	const struct tsct_pair *pair = &est.state.real;
+	const struct tsct_clock_params *pair = &est.state.real;
 	struct tsct_clock_state before;
 	unsigned int i;
 
@@ -110,8 +110,8 @@ START_TEST(test_slews)
 		ck_assert(slewing(pair));
 		ck_assert_int_eq(slew_ppm(pair) > 0, offs[i] > 0);
 		ck_assert_double_le(fabs(slew_ppm(pair)), 500.1);
-		ck_assert_double_eq_tol((double)pair->slew_tsc / HZ, 1.25, 0.01);
-		ck_assert_uint_le(pair->fast_tsc, pair->slew_tsc);
+		ck_assert_double_eq_tol((double)pair->slew_cycles / HZ, 1.25, 0.01);
+		ck_assert_uint_le(pair->fast_cycles, pair->slew_cycles);
 		/* The old line owns up to what was not known of it. */
 		ck_assert_uint_ge(est.state.closing_error_ps / 1000,
 				  (uint64_t)llabs(offs[i]));
@@ -126,7 +126,7 @@ END_TEST
 /* Nobody comes after a slew: the line runs on at its plain rate. */
 START_TEST(test_slew_ends)
 {
-	const struct tsct_pair *pair = &est.state.real;
+	const struct tsct_clock_params *pair = &est.state.real;
 	unsigned int i;
 
 	seed_with(3);
@@ -148,7 +148,7 @@ END_TEST
 /* While all is well readers need the short cut only. */
 START_TEST(test_fast)
 {
-	const struct tsct_pair *pair = &est.state.real;
+	const struct tsct_clock_params *pair = &est.state.real;
 	unsigned int i, k, slow = 0;
 
 	seed_with(4);
@@ -156,17 +156,17 @@ START_TEST(test_fast)
 	go_on_for(3);
 	for (i = 0; i < 200; i++) {
 		for (k = 0; k < 10; k++) {
-			uint64_t d = sim_counter(&sim) - pair->base_tsc;
+			uint64_t d = sim_counter(&sim) - pair->base_cycles;
 
 			sim_advance(&sim, SECOND / 10);
 			if ((int64_t)d < 0)
 				continue;
-			slow += d >= pair->fast_tsc;
-			if (d < pair->fast_tsc)
+			slow += d >= pair->fast_cycles;
+			if (d < pair->fast_cycles)
 				ck_assert_int_eq(pair->base_ns + (int64_t)
 					((tsct_u128)d * pair->slew_mult >>
 					 TSCT_CLOCK_SHIFT),
-					tsct_pair_ns(pair, pair->base_tsc + d));
+					tsct_clock_params_ns(pair, pair->base_cycles + d));
 		}
 		ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	}
@@ -185,18 +185,18 @@ START_TEST(test_disrupted)
 	go_on_for(3);
 	tsct_rate_disrupt(&est, TSCT_CAUSE_SUSPEND);
 	now = sim_counter(&sim);
-	tsct_rate_compose(&est, now + LEAD, &next);
+	tsct_servo_compose(&est, now + LEAD, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	ck_assert_uint_eq(next.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(next.cause, TSCT_CAUSE_SUSPEND);
 	ck_assert_uint_eq(next.epoch, 6);
-	ck_assert_uint_eq(next.epoch_tsc, now + LEAD);
+	ck_assert_uint_eq(next.epoch_cycles, now + LEAD);
 	ck_assert_uint_eq(next.real.mult, 0);
-	tsct_rate_published(&est, &next);
+	tsct_servo_published(&est, &next);
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
 	/* The first line of an epoch begins at its last sample. */
-	ck_assert_uint_eq(est.state.real.base_tsc, est.state.real.as_of_tsc);
+	ck_assert_uint_eq(est.state.real.base_cycles, est.state.real.as_of_cycles);
 	ck_assert_uint_eq(est.state.closing_error_ps, 0);
 	check_line();
 }
@@ -205,18 +205,18 @@ END_TEST
 /* What the caller wants to be so */
 START_TEST(test_lifetimes)
 {
-	const struct tsct_pair *pair = &est.state.real;
+	const struct tsct_clock_params *pair = &est.state.real;
 
 	seed_with(6);
 	start_with(HZ);
 	est.hold_ticks = 12345;
 	est.void_ticks = 1ULL << 61;
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
-	ck_assert_uint_eq(pair->hold_after_tsc - pair->as_of_tsc, 12345);
-	ck_assert_uint_eq(pair->void_after_tsc - pair->as_of_tsc, 1ULL << 61);
+	ck_assert_uint_eq(pair->holdover_after_cycles - pair->as_of_cycles, 12345);
+	ck_assert_uint_eq(pair->void_after_cycles - pair->as_of_cycles, 1ULL << 61);
 	est.state.flags |= TSCT_CLOCK_SKEWED;
 	go_on_for(3);
-	ck_assert_uint_eq(pair->fast_tsc, 0);
+	ck_assert_uint_eq(pair->fast_cycles, 0);
 }
 END_TEST
 
@@ -231,10 +231,10 @@ START_TEST(test_length)
 	/* A line that was looked at: others are not followed. */
 	do
 		go_on_for(1);
-	while ((int64_t)(est.look.tsc - est.state.real.base_tsc) < 0);
-	begin = est.state.real.base_tsc + (1ULL << 54) + 1;
-	tsct_rate_compose(&est, begin, &next);
-	ck_assert_uint_eq(next.real.base_tsc, begin);
+	while ((int64_t)(est.look.cycles - est.state.real.base_cycles) < 0);
+	begin = est.state.real.base_cycles + (1ULL << 54) + 1;
+	tsct_servo_compose(&est, begin, &next);
+	ck_assert_uint_eq(next.real.base_cycles, begin);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 }
 END_TEST

@@ -34,13 +34,13 @@ static int try_open(int nr, __u32 roles, __u32 flags, __u32 channel_flags,
 		    struct tsct **ret_t)
 {
 	char name[TSCT_NAME_MAX];
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = name, .roles = roles, .flags = flags,
 		.channel_flags = channel_flags, .block_size = 4096, .blocks = 2,
 	};
 
 	snprintf(name, sizeof(name), "c%d", nr);
-	return tsct_open_at(serve_path, &options, ret_t);
+	return tsct_channel_open_at(serve_path, &options, ret_t);
 }
 
 static struct tsct *open_nr(int nr, __u32 roles, __u32 flags,
@@ -49,13 +49,13 @@ static struct tsct *open_nr(int nr, __u32 roles, __u32 flags,
 	struct tsct *t;
 	int error = try_open(nr, roles, flags, channel_flags, &t);
 
-	ck_assert_msg(!error, "%d: %d: %s", nr, error, tsct_why(t));
+	ck_assert_msg(!error, "%d: %d: %s", nr, error, tsct_channel_error(t));
 	return t;
 }
 
 static void emit_to(struct tsct *t, __u64 n)
 {
-	int id = tsct_define(t, "e", TSCT_KIND_INSTANT, "n:u64");
+	int id = tsct_event_define(t, "e", TSCT_KIND_INSTANT, "n:u64");
 
 	ck_assert_int_ge(id, TSCT_ID_FIRST);
 	ck_assert_int_eq(tsct_emit(t, id, &n, sizeof(n)), 0);
@@ -99,15 +99,15 @@ START_TEST(a_thousand)
 		ck_assert_uint_eq(*(const __u64 *)event.payload, i);
 		ck_assert_int_eq(tsct_reader_next(reader, cpu, &event), 0);
 		tsct_reader_close(reader);
-		tsct_close(t);
+		tsct_channel_close(t);
 	}
 	for (i = 1; i < MANY; i++)
-		tsct_close(all[i]);
+		tsct_channel_close(all[i]);
 	/* a server that serves others is not slow to notice */
 	for (i = 0; i < 500 && count_channels(all[0], &events) > 1; i++)
 		usleep(10000);
 	ck_assert_uint_eq(count_channels(all[0], &events), 1);
-	tsct_close(all[0]);
+	tsct_channel_close(all[0]);
 	free(all);
 }
 END_TEST
@@ -124,24 +124,24 @@ START_TEST(limit_of_channels)
 		error = try_open(i, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE,
 				 TSCT_CHANNEL_KEEP, &t);
 		if (error)
-			ck_assert_msg(strstr(tsct_why(t), "close or remove"),
-				      "%s", tsct_why(t));
-		tsct_close(t);
+			ck_assert_msg(strstr(tsct_channel_error(t), "close or remove"),
+				      "%s", tsct_channel_error(t));
+		tsct_channel_close(t);
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	ck_assert_uint_ge(count_channels(first, &events), MANY);
 	/* the first is there for who knows its name; and makes room */
-	ck_assert_int_eq(tsct_channel_remove(first, tsct_header(first)->id), 0);
+	ck_assert_int_eq(tsct_channel_remove(first, tsct_channel_info(first)->id), 0);
 	ck_assert_int_eq(tsct_channel_remove(first, 7), 0);
 	t = open_nr(5000, TSCT_ROLE_WRITE, TSCT_OPEN_CREATE, 0);
-	tsct_close(t);
-	tsct_close(first);
+	tsct_channel_close(t);
+	tsct_channel_close(first);
 }
 END_TEST
 
 START_TEST(limit_of_bytes)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = "large", .block_size = 65536, .blocks = 4096,
 		.roles = TSCT_ROLE_READ,
 	};
@@ -153,15 +153,15 @@ START_TEST(limit_of_bytes)
 	options.name = name;
 	for (i = 0; !error && i < 64; i++) {
 		snprintf(name, sizeof(name), "l%d", i);
-		error = tsct_open_at(serve_path, &options, &held[i]);
+		error = tsct_channel_open_at(serve_path, &options, &held[i]);
 	}
 	ck_assert_int_eq(error, -EDQUOT);
 	t = held[i - 1];
-	ck_assert_msg(strstr(tsct_why(t), "MiB that they may have") &&
-		      strstr(tsct_why(t), "ask for fewer blocks"), "%s",
-		      tsct_why(t));
+	ck_assert_msg(strstr(tsct_channel_error(t), "MiB that they may have") &&
+		      strstr(tsct_channel_error(t), "ask for fewer blocks"), "%s",
+		      tsct_channel_error(t));
 	while (i--)
-		tsct_close(held[i]);
+		tsct_channel_close(held[i]);
 }
 END_TEST
 
@@ -190,12 +190,12 @@ static void expect_events(struct tsct *t, int nr)
 
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	for (i = 0; i < nr; i++) {
-		ck_assert_int_eq(tsct_reader_next_any(reader, UINT64_MAX,
+		ck_assert_int_eq(tsct_reader_next_ordered(reader, UINT64_MAX,
 						      &event), 1);
 		ck_assert_uint_eq(*(const __u64 *)event.payload, i);
 		ck_assert_str_eq(tsct_reader_def(reader, event.id)->name, "e");
 	}
-	ck_assert_int_eq(tsct_reader_next_any(reader, UINT64_MAX, &event), 0);
+	ck_assert_int_eq(tsct_reader_next_ordered(reader, UINT64_MAX, &event), 0);
 	tsct_reader_close(reader);
 }
 
@@ -207,7 +207,7 @@ START_TEST(killed_and_kept)
 	die_emitting(20, TSCT_CHANNEL_KEEP);
 	t = open_nr(1, TSCT_ROLE_READ, TSCT_OPEN_ATTACH, 0);
 	expect_events(t, 20);
-	tsct_close(t);
+	tsct_channel_close(t);
 }
 END_TEST
 
@@ -218,7 +218,7 @@ START_TEST(killed_and_held)
 	run_on(sched_getcpu());
 	die_emitting(20, 0);
 	expect_events(t, 20);
-	tsct_close(t);
+	tsct_channel_close(t);
 }
 END_TEST
 
@@ -231,7 +231,7 @@ START_TEST(killed_and_alone)
 	die_emitting(3, 0);
 	for (i = 0; i < 500 && error != -ENOENT; i++) {
 		error = try_open(1, TSCT_ROLE_READ, TSCT_OPEN_ATTACH, 0, &t);
-		tsct_close(t);
+		tsct_channel_close(t);
 		usleep(10000);
 	}
 	ck_assert_int_eq(error, -ENOENT);
@@ -253,7 +253,7 @@ START_TEST(scribbled_neighbour)
 {
 	struct tsct *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	struct tsct *t = open_nr(2, TSCT_ROLE_WRITE | TSCT_ROLE_READ, 0, 0);
-	const __u32 id = tsct_header(victim)->id;
+	const __u32 id = tsct_channel_info(victim)->id;
 	struct tsct_channel_cpu figures;
 	struct tsct_reader *reader;
 	struct tsct_event event;
@@ -268,20 +268,20 @@ START_TEST(scribbled_neighbour)
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	for (i = 0; i < 20000; i++) {
 		emit_to(t, i);
-		ck_assert_int_eq(tsct_reader_next_any(reader, UINT64_MAX,
+		ck_assert_int_eq(tsct_reader_next_ordered(reader, UINT64_MAX,
 						      &event), 1);
 		ck_assert_uint_eq(*(const __u64 *)event.payload, i);
 		tsct_reader_release(reader, event.cpu);
 		if (i % 10)
 			continue;
 		ck_assert_uint_eq(count_channels(t, &events), 2);
-		ck_assert_int_eq(tsct_channel_figures(t, id, 0, &figures), 0);
+		ck_assert_int_eq(tsct_channel_cpu_stat(t, id, 0, &figures), 0);
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	tsct_reader_close(reader);
-	tsct_close(t);
-	tsct_close(victim);
+	tsct_channel_close(t);
+	tsct_channel_close(victim);
 }
 END_TEST
 
@@ -294,7 +294,7 @@ START_TEST(sealed)
 	ck_assert_int_eq(fcntl(t->map_fd, F_GET_SEALS) & seals, seals);
 	ck_assert_int_lt(ftruncate(t->map_fd, 4096), 0);
 	ck_assert_int_lt(fcntl(t->map_fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
-	tsct_close(t);
+	tsct_channel_close(t);
 }
 END_TEST
 

@@ -119,16 +119,16 @@ START_TEST(lying_server)
 	pthread_create(&thread, NULL, lie_once, (void *)&lies[_i]);
 	/* Bound, but not listening yet: one that found nobody is closed, too. */
 	do {
-		tsct_close(t);
+		tsct_channel_close(t);
 		t = NULL;
 		usleep(1000);
 		error = stat(serve_path, &st) ? -ECONNREFUSED :
-			tsct_open_at(serve_path, NULL, &t);
+			tsct_channel_open_at(serve_path, NULL, &t);
 	} while (error == -ECONNREFUSED || error == -ENODEV);
 	ck_assert_msg(error == lies[_i].expected, "%s: %d: %s", lies[_i].what,
-		      error, tsct_why(t));
+		      error, tsct_channel_error(t));
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_FIRST, NULL, 0), -ENODEV);
-	tsct_close(t);
+	tsct_channel_close(t);
 	pthread_join(thread, NULL);
 	ck_assert_int_eq(open_fds(), before);
 	unlink(serve_path);

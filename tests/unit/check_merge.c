@@ -188,7 +188,7 @@ START_TEST(test_resolution)
 	options.hz = 10 * S;
 	m = merge_to("abc", "o");
 	/* Ticks are finer than any counter's here: none has to be put later. */
-	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.bumps, 0);
+	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.monotonic_fixups, 0);
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 10);
 	options.hz = 0;
@@ -341,8 +341,8 @@ END_TEST
 
 static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 epoch)
 {
-	const struct tsct_segment line = {
-		.base_tsc = base, .until_tsc = until, .mult = rec->real.mult,
+	const struct tsct_clock_segment line = {
+		.base_cycles = base, .until_cycles = until, .mult = rec->real.mult,
 		.base_ns = EPOCH, .epoch = epoch, .status = TSCT_STATUS_SYNCHRONIZED,
 	};
 
@@ -405,11 +405,11 @@ static void write_cut_off(const struct node *n, __u64 last)
 
 	describe(&rec, n);
 	rec.end = rec.begin;
-	rec.real.as_of_tsc = rec.real.hold_after_tsc = rec.begin;
+	rec.real.as_of_cycles = rec.real.holdover_after_cycles = rec.begin;
 	rec.real.error_ps = rec.real.past_error_ps = 20000;
 	rec.real.growth = tsct_growth(rec.real.mult, 100000);
-	rec.real.hold_growth = 2 * rec.real.growth;
-	rec.real.void_after_tsc = last + S;
+	rec.real.holdover_growth = 2 * rec.real.growth;
+	rec.real.void_after_cycles = last + S;
 	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
 	ck_assert_int_eq(tsct_writer_open(fd, &rec, &writer), 0);
 	write_events(writer, n, 16);

@@ -163,7 +163,7 @@ static void write_defs(const struct node *of, const char *name, bool other)
 	struct tsct_writer *writer;
 	int fd = make_dir(name);
 	__u64 t = of->begin;
-	struct tsct_event event = { .tsc = of->begin };
+	struct tsct_event event = { .cycles = of->begin };
 
 	describe(&rec, of);
 	ck_assert_int_eq(tsct_recording_add_stream(&rec, other ? "kernel" : "mine"), 1);
@@ -186,7 +186,7 @@ static void write_defs(const struct node *of, const char *name, bool other)
 	for (t = of->begin; t < of->end; t += MS) {
 		static const __u32 id[] = { 16, 17, 40, 41, 65535 };
 
-		event.tsc = count_at(of, t);
+		event.cycles = count_at(of, t);
 		event.id = id[t / MS % 5];
 		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
 		event.id = 16;

@@ -441,7 +441,7 @@ static __u64 key_of(const char *fields, const void *payload, __u32 len,
 		.def = &def, .payload = payload, .len = len,
 	};
 
-	ck_assert_int_eq(tsct_def_parse("x", TSCT_KIND_SEND, fields, &def, NULL),
+	ck_assert_int_eq(tsct_event_def_parse("x", TSCT_KIND_SEND, fields, &def, NULL),
 			 0);
 	return tsct_message_key(&event, pool);
 }
@@ -494,22 +494,22 @@ static void make_merged(void)
 	rec.clock_origin = strdup("merge");
 	rec.source = TSCT_SOURCE_TSC;
 	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
-	rec.real.void_after_tsc = 1ULL << 50;
+	rec.real.void_after_cycles = 1ULL << 50;
 	ck_assert_int_eq(tsct_recording_locate(&rec, 2), 0);
 	rec.locations[1].node = 1;
 	rec.locations[1].cpu = 0;
 	ck_assert_int_eq(tsct_recording_add_stream(&rec, "default"), 0);
 	rec.nodes[0].correction.shift_ns = INT64_MAX;
 	rec.nodes[1].correction.shift_ns = -1675;
-	rec.messages = (struct tsct_recorded_messages) {
+	rec.messages = (struct tsct_message_stats) {
 		.on = 1, .sends = 9, .receives = 8, .unmatched_sends = 4,
 		.unmatched_receives = 3, .given_up = 2, .other_pairs = 1,
 		.nr_pairs = 2, .pairs = calloc(2, sizeof(*rec.messages.pairs)),
 		.all = { 0, 0, 5, 4, 2, 1, -7, INT64_MIN },
 	};
-	rec.messages.pairs[0] = (struct tsct_recorded_pair) {
+	rec.messages.pairs[0] = (struct tsct_message_pair_stats) {
 		0, 1, 3, 2, 1, 0, INT64_MAX, -1 };
-	rec.messages.pairs[1] = (struct tsct_recorded_pair) {
+	rec.messages.pairs[1] = (struct tsct_message_pair_stats) {
 		1, 0, UINT64_MAX, 2, 1, 1, -7, -8 };
 }
 
@@ -534,12 +534,12 @@ static void free_merged(void)
 
 START_TEST(metadata)
 {
-	const struct tsct_recorded_messages *a = &rec.messages, *b = &back.messages;
+	const struct tsct_message_stats *a = &rec.messages, *b = &back.messages;
 	char why[256];
 
 	render();
 	ck_assert_msg(!parse(why, sizeof(why)), "%s", why);
-	ck_assert_mem_eq(a, b, offsetof(struct tsct_recorded_messages, pairs));
+	ck_assert_mem_eq(a, b, offsetof(struct tsct_message_stats, pairs));
 	ck_assert_uint_eq(b->nr_pairs, 2);
 	ck_assert_mem_eq(a->pairs, b->pairs, 2 * sizeof(*a->pairs));
 	ck_assert_int_eq(back.nodes[0].correction.shift_ns, INT64_MAX);

@@ -10,12 +10,12 @@
 #include "suite.h"
 
 /* Of the keeper, which is not here: see check_keeper. */
-__u64 keeper_stamp(const struct keeper *k)
+__u64 timekeeper_cycles(const struct timekeeper *k)
 {
-	return k->est.look.tsc;
+	return k->est.look.cycles;
 }
 
-bool keeper_has_line(const struct tsct_clock_state *state)
+bool timekeeper_has_params(const struct tsct_clock_state *state)
 {
 	return state->real.mult;
 }
@@ -204,7 +204,7 @@ END_TEST
 
 START_TEST(test_keeper)
 {
-	static struct keeper k;
+	static struct timekeeper k;
 	struct tsct_clock_state *state = &k.est.state;
 	struct metrics m;
 
@@ -212,25 +212,25 @@ START_TEST(test_keeper)
 	metrics_of_keeper(&k, &m);
 	ck_assert(isnan(m.error_s) && isnan(m.age_s) && isnan(m.hz));
 	state->status = TSCT_STATUS_SYNCHRONIZED;
-	state->epoch_tsc = 1000;
+	state->epoch_cycles = 1000;
 	state->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;	/* 1 ns per tick */
-	state->real = (struct tsct_pair) {
+	state->real = (struct tsct_clock_params) {
 		.mult = 1ULL << TSCT_CLOCK_SHIFT,
 		.slew_mult = 1ULL << TSCT_CLOCK_SHIFT,
-		.base_tsc = 1000, .as_of_tsc = 1000000000,
-		.error_ps = 20000, .hold_after_tsc = 3000000000,
-		.void_after_tsc = 9000000000,
+		.base_cycles = 1000, .as_of_cycles = 1000000000,
+		.error_ps = 20000, .holdover_after_cycles = 3000000000,
+		.void_after_cycles = 9000000000,
 	};
-	k.est.look.tsc = 2000000000;		/* now, see above */
+	k.est.look.cycles = 2000000000;		/* now, see above */
 	metrics_of_keeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
 	ck_assert(m.epoch_age_s > 1.99 && m.epoch_age_s < 2);
-	k.est.look.tsc = 4000000000;		/* nobody refreshed it */
+	k.est.look.cycles = 4000000000;		/* nobody refreshed it */
 	metrics_of_keeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_HOLDOVER);
-	k.est.look.tsc = 9000000001;
+	k.est.look.cycles = 9000000001;
 	metrics_of_keeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_UNKNOWN);
 }

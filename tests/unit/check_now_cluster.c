@@ -15,26 +15,26 @@
  */
 static void add_cluster(void)
 {
-	struct tsct_pair old = {
-		.base_tsc = zero - 60 * SECOND,
+	struct tsct_clock_params old = {
+		.base_cycles = zero - 60 * SECOND,
 		.base_ns = zero_ns + AHEAD_NS - 60 * SECOND,
 		.mult = ONE, .slew_mult = ONE,
 		.past_error_ps = 90000, .error_ps = 80000,
 	}, line = {
-		.base_tsc = zero - 10 * SECOND,
-		.mult = ONE, .slew_mult = ONE + ONE / 4096, .slew_tsc = SECOND,
+		.base_cycles = zero - 10 * SECOND,
+		.mult = ONE, .slew_mult = ONE + ONE / 4096, .slew_cycles = SECOND,
 		.error_ps = 50000, .past_error_ps = 60000,
 		.growth = tsct_growth(ONE, 2000),
-		.hold_growth = tsct_growth(ONE, 15000),
+		.holdover_growth = tsct_growth(ONE, 15000),
 	};
 
-	old.as_of_tsc = old.hold_after_tsc = line.base_tsc;
-	line.base_ns = tsct_pair_ns(&old, line.base_tsc);
-	line.as_of_tsc = zero;
-	line.hold_after_tsc = zero + 5 * SECOND;
-	line.void_after_tsc = zero + 1000 * SECOND;
+	old.as_of_cycles = old.holdover_after_cycles = line.base_cycles;
+	line.base_ns = tsct_clock_params_ns(&old, line.base_cycles);
+	line.as_of_cycles = zero;
+	line.holdover_after_cycles = zero + 5 * SECOND;
+	line.void_after_cycles = zero + 1000 * SECOND;
 	CHANGE(s->cluster = line;
-	       s->cluster_before = tsct_pair_piece(&old, line.base_tsc);
+	       s->cluster_prev = tsct_clock_params_prev(&old, line.base_cycles);
 	       s->cluster_status = TSCT_STATUS_SYNCHRONIZED;
 	       s->cluster_epoch = 9;
 	       s->cluster_master = 0x1234;
@@ -46,22 +46,22 @@ static void add_cluster(void)
 #define check_time(stamp, want_ns, want_error, want_status) do {	\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_convert_cluster(clock, stamp, &t_), 0); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, stamp, &t_), 0); \
 	ck_assert_int_eq(t_.ns, (want_ns) + zero_ns + AHEAD_NS);	\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
 	ck_assert_uint_eq(t_.status, want_status);			\
 	ck_assert_uint_eq(t_.epoch, 9);					\
-	ck_assert_int_eq(tsct_clock_cluster_ns(clock, stamp, &ns), 0);	\
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, stamp, &ns), 0);	\
 	ck_assert_int_eq(ns, t_.ns);					\
 } while (0)
 
 #define check_none(stamp, want) do {					\
 	struct tsct_time t_ = { .ns = 42 };				\
 									\
-	ck_assert_int_eq(tsct_clock_convert_cluster(clock, stamp, &t_), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, stamp, &t_), want); \
 	ck_assert_int_eq(t_.ns, 42);					\
 	ns = 42;							\
-	ck_assert_int_eq(tsct_clock_cluster_ns(clock, stamp, &ns), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, stamp, &ns), want); \
 	ck_assert_int_eq(ns, 42);					\
 } while (0)
 
@@ -140,9 +140,9 @@ START_TEST(test_not_known)
 	tsct_clock_close(clock);
 	write_page(AREA_SIZE);
 	clock = open_file_clock();
-	ck_assert_int_eq(tsct_clock_convert_cluster(clock, zero, &t), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, zero, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
-	ck_assert_int_eq(tsct_clock_cluster_ns(clock, zero, &ns), -ESTALE);
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero, &ns), -ESTALE);
 	/* Stamps count something else from now on. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
 	rewrite_page();
@@ -174,16 +174,16 @@ START_TEST(test_skew)
 	int64_t ns;
 
 	add_cluster();
-	CHANGE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_tsc = 0);
+	CHANGE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_cycles = 0);
 	tsct_latch_set_cpu(the_page, 0, 0, 0);
 	tsct_latch_set_cpu(the_page, 1, 3000, 10);
 	write_page(AREA_SIZE);
 	clock = open_file_clock();
 	check_none(zero, -EXDEV);
-	ck_assert_int_eq(tsct_clock_convert_cluster_on(clock, zero, 2, &here),
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time_on(clock, zero, 2, &here),
 			 -EXDEV);
-	ck_assert_int_eq(tsct_clock_convert_cluster_on(clock, zero, 0, &here), 0);
-	ck_assert_int_eq(tsct_clock_convert_cluster_on(clock, zero + 3000, 1,
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time_on(clock, zero, 0, &here), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time_on(clock, zero + 3000, 1,
 						       &there), 0);
 	ck_assert_int_eq(here.ns, there.ns);
 	ck_assert_uint_eq(there.error_ns, here.error_ns + 10);
@@ -193,21 +193,21 @@ END_TEST
 
 /* ---- the short cut ---------------------------------------------------------------- */
 
-static struct tsct_pair any_line(uint64_t base)
+static struct tsct_clock_params any_line(uint64_t base)
 {
-	struct tsct_pair pair = {
-		.base_tsc = base, .base_ns = (int64_t)(any64() >> 2),
+	struct tsct_clock_params pair = {
+		.base_cycles = base, .base_ns = (int64_t)(any64() >> 2),
 		.mult = ONE / 4 + any64() % ONE,
-		.fast_tsc = 1 + any64() % (1ULL << 40),
-		.as_of_tsc = base + any64() % (1ULL << 30),
+		.fast_cycles = 1 + any64() % (1ULL << 40),
+		.as_of_cycles = base + any64() % (1ULL << 30),
 		.error_ps = any(1000000), .past_error_ps = any(1000000),
 	};
 
 	pair.slew_mult = pair.mult;
 	pair.growth = tsct_growth(pair.mult, any(1000));
-	pair.hold_growth = pair.growth;
-	pair.hold_after_tsc = pair.as_of_tsc + pair.fast_tsc;
-	pair.void_after_tsc = pair.hold_after_tsc;
+	pair.holdover_growth = pair.growth;
+	pair.holdover_after_cycles = pair.as_of_cycles + pair.fast_cycles;
+	pair.void_after_cycles = pair.holdover_after_cycles;
 	return pair;
 }
 
@@ -223,9 +223,9 @@ START_TEST(test_short_cut)
 
 	seed_with(1);
 	for (i = 0; i < 2000; i++) {
-		struct tsct_pair pair = any_line(any64());
-		uint64_t stamp = pair.base_tsc + any64() % (2 * pair.fast_tsc);
-		bool shorter = stamp - pair.base_tsc < pair.fast_tsc;
+		struct tsct_clock_params pair = any_line(any64());
+		uint64_t stamp = pair.base_cycles + any64() % (2 * pair.fast_cycles);
+		bool shorter = stamp - pair.base_cycles < pair.fast_cycles;
 
 		CHANGE(s->real = any_line(stamp - 5); s->cluster = pair;
 		       s->source = TSCT_SOURCE_TSC;
@@ -238,10 +238,10 @@ START_TEST(test_short_cut)
 				 shorter);
 		if (!shorter)
 			continue;
-		ck_assert_int_eq(ns, tsct_pair_ns(&pair, stamp));
-		ck_assert_int_eq(tsct_clock_convert_cluster(&fake, stamp, &t), 0);
+		ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, stamp));
+		ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(&fake, stamp, &t), 0);
 		ck_assert_int_eq(t.ns, ns);
-		ck_assert_uint_eq(t.error_ns, (tsct_pair_error_ps(&pair, stamp) +
+		ck_assert_uint_eq(t.error_ns, (tsct_clock_params_error_ps(&pair, stamp) +
 					       999) / 1000 + 1);
 		ck_assert_uint_eq(t.status, TSCT_STATUS_HOLDOVER);
 		ck_assert_uint_eq(t.epoch, i);

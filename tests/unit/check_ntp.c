@@ -224,8 +224,8 @@ static const struct tsct_ntp_packet golden = {
 	MUST(a->member == b->member, "%llx, %llx", (__u64)a->member, \
 	     (__u64)b->member)
 
-static void check_line(const struct tsct_remote_line *a,
-		       const struct tsct_remote_line *b)
+static void check_line(const struct tsct_remote_params *a,
+		       const struct tsct_remote_params *b)
 {
 	SAME(base);
 	SAME(base_ns);
@@ -236,9 +236,9 @@ static void check_line(const struct tsct_remote_line *a,
 }
 
 /* @a was read, @b is what was sent. */
-static void check_ext(const struct tsct_ext *a, const struct tsct_ext *b)
+static void check_ext(const struct tsct_extension *a, const struct tsct_extension *b)
 {
-	static const struct tsct_remote_line none;
+	static const struct tsct_remote_params none;
 
 	SAME(flags);
 	SAME(depth);
@@ -590,7 +590,7 @@ START_TEST(who_is_missing)
 	ck_assert(p.has_ext && !p.has_missing);
 	sent.has_ext = false;
 	ck_assert_uint_eq(tsct_ntp_build(&sent, bytes), 48);
-	tsct_missing_put("a", bytes + 48);
+	tsct_ext_missing_put("a", bytes + 48);
 	check_parse(bytes, 48 + TSCT_MISSING_SIZE, true, &p);
 	ck_assert(!p.has_ext && !p.has_missing);
 }

@@ -35,7 +35,7 @@ static unsigned int fill(struct stream *s, unsigned int nr_streams)
 
 static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 {
-	struct tsct_head head;
+	struct tsct_order_cursor head;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
@@ -65,8 +65,8 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 START_TEST(order_property)
 {
 	static struct stream s[STREAMS_MAX];
-	struct tsct_head heap[STREAMS_MAX];
-	const struct tsct_head *first;
+	struct tsct_order_cursor heap[STREAMS_MAX];
+	const struct tsct_order_cursor *first;
 	struct tsct_order order;
 	unsigned int nr, total, seen = 0;
 	struct stream *from;
@@ -92,12 +92,12 @@ END_TEST
 
 START_TEST(order_ties)
 {
-	static const struct tsct_head in[] = {
+	static const struct tsct_order_cursor in[] = {
 		{ 7, 1, 0 }, { 7, 0, 3 }, { 7, 0, 2 }, { 6, 9, 1 },
 		{ UINT64_MAX, 0, 4 },
 	};
 	static const __u32 want[] = { 1, 2, 3, 0, 4 };
-	struct tsct_head heap[5];
+	struct tsct_order_cursor heap[5];
 	struct tsct_order order;
 	unsigned int i;
 
@@ -114,7 +114,7 @@ END_TEST
 
 START_TEST(order_full)
 {
-	struct tsct_head heap[1], head = { 1, 2, 3 };
+	struct tsct_order_cursor heap[1], head = { 1, 2, 3 };
 	struct tsct_order order;
 
 	tsct_order_init(&order, heap, 1);

@@ -23,8 +23,8 @@ static struct tsct_clock *open_own(void)
 	unlink(path);
 	ck_assert_int_eq(tsct_clock_open(&clock), 0);
 	ck_assert_str_eq(tsct_clock_origin(clock), "in-process");
-	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), path));
-	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), "clocksource: "));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), path));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), "clocksource: "));
 	return clock;
 }
 
@@ -49,7 +49,7 @@ START_TEST(test_accuracy)
 	if (clock->source == TSCT_SOURCE_TSC)
 		ck_assert_uint_lt(later.rate_error_ppt,
 				  first.rate_error_ppt / 2);
-	ck_assert_uint_gt(later.real.as_of_tsc, first.real.as_of_tsc);
+	ck_assert_uint_gt(later.real.as_of_cycles, first.real.as_of_cycles);
 	ck_assert_uint_eq(later.epoch, first.epoch);
 	tsct_clock_close(clock);
 	tsct_clock_close(NULL);
@@ -73,13 +73,13 @@ START_TEST(test_samples)
 	}
 	until = now_ns(CLOCK_MONOTONIC) + 5 * SECOND / 2;
 	while (now_ns(CLOCK_MONOTONIC) < until) {
-		fast += tsct_clock_fast_ns(clock->page, tsct_clock_stamp(clock),
+		fast += tsct_clock_fast_ns(clock->page, tsct_clock_cycles(clock),
 					   &ns);
 		reads++;
 		tsct_clock_now_ns(clock);
 		tsct_clock_snapshot(clock, &state);
-		samples += state.real.as_of_tsc != as_of;
-		as_of = state.real.as_of_tsc;
+		samples += state.real.as_of_cycles != as_of;
+		as_of = state.real.as_of_cycles;
 	}
 	printf("# %u reads, %u of them short, %u samples\n",
 	       (unsigned int)reads, (unsigned int)fast, (unsigned int)samples);
@@ -99,13 +99,13 @@ START_TEST(test_past_stays)
 	unsigned int i;
 
 	for (i = 0; i < 300; i++) {
-		stamps[i] = tsct_clock_stamp(clock);
-		ck_assert_int_eq(tsct_clock_convert(clock, stamps[i],
+		stamps[i] = tsct_clock_cycles(clock);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamps[i],
 						    &then[i]), 0);
 		usleep(10000);
 	}
 	for (i = 0; i < 300; i++) {
-		ck_assert_int_eq(tsct_clock_convert(clock, stamps[i], &now), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamps[i], &now), 0);
 		ck_assert_uint_eq(now.epoch, then[i].epoch);
 		ck_assert_int_eq(now.ns, then[i].ns);
 	}
@@ -167,7 +167,7 @@ static bool stop;
 static void *sample_all_the_time(void *head)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-		tsct_clock_own_sample(tsct_clock_full(head)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(head)->own);
 	return NULL;
 }
 
@@ -181,11 +181,11 @@ static int sample_in_child(struct tsct_clock *clock)
 		return 1;
 	for (i = 0; i < 100; i++) {
 		usleep(1000);
-		tsct_clock_own_sample(tsct_clock_full(clock)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(clock)->own);
 		if (tsct_clock_snapshot(clock, &after) ||
 		    after.epoch != before.epoch)
 			return 2;
-		if (after.real.as_of_tsc != before.real.as_of_tsc)
+		if (after.real.as_of_cycles != before.real.as_of_cycles)
 			return right_now(clock) ? 0 : 3;
 	}
 	return 4;
@@ -251,7 +251,7 @@ START_TEST(test_signals)
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		ck_assert(right_now(clock));
 		/* For the handler to fall into */
-		tsct_clock_own_sample(tsct_clock_full(clock)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(clock)->own);
 	}
 	timer_delete(timer);
 	printf("# %d signals\n", (int)handled);
@@ -307,7 +307,7 @@ START_TEST(test_sandbox)
 			usleep(10000);
 		}
 		tsct_clock_snapshot(clock, &after);
-		_exit(after.real.as_of_tsc == before.real.as_of_tsc);
+		_exit(after.real.as_of_cycles == before.real.as_of_cycles);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
@@ -320,25 +320,25 @@ END_TEST
 #define HZ	2596104055.0
 
 static struct sim sim;
-static struct tsct_clock_own *own;
+static struct tsct_clock_inprocess *own;
 
 static void start_sim(void)
 {
 	sim_init(&sim, HZ);
-	own = tsct_clock_own_open(TSCT_SOURCE_TSC, &sim.ops);
+	own = tsct_clock_inprocess_open(TSCT_SOURCE_TSC, &sim.ops);
 	ck_assert_ptr_nonnull(own);
 }
 
 /* The time of a fresh stamp, as somebody who asks would get it */
-static struct tsct_reading ask(void)
+static struct tsct_clock_time ask(void)
 {
-	struct tsct_reading reading = { .status = TSCT_STATUS_DISRUPTED };
+	struct tsct_clock_time reading = { .status = TSCT_STATUS_DISRUPTED };
 	uint64_t stamp = sim_counter(&sim);
 	int64_t true_ns = sim_real(&sim), apart;
 
-	tsct_clock_own_refine(own, stamp);
+	tsct_clock_inprocess_refine(own, stamp);
 	/* The stamp may be from before the line that a jump made begin. */
-	if (tsct_latch_lookup(tsct_clock_own_page(own), stamp, &reading))
+	if (tsct_latch_lookup(tsct_clock_inprocess_page(own), stamp, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;
 	if (reading.status != TSCT_STATUS_DISRUPTED)
@@ -347,17 +347,17 @@ static struct tsct_reading ask(void)
 	return reading;
 }
 
-static struct tsct_reading ask_after(uint64_t ns)
+static struct tsct_clock_time ask_after(uint64_t ns)
 {
 	sim_advance(&sim, ns);
 	return ask();
 }
 
-static struct tsct_reading ask_again(uint64_t stamp)
+static struct tsct_clock_time ask_again(uint64_t stamp)
 {
-	struct tsct_reading reading = { 0 };
+	struct tsct_clock_time reading = { 0 };
 
-	ck_assert_int_eq(tsct_latch_lookup(tsct_clock_own_page(own), stamp,
+	ck_assert_int_eq(tsct_latch_lookup(tsct_clock_inprocess_page(own), stamp,
 					   &reading), 0);
 	return reading;
 }
@@ -366,7 +366,7 @@ static struct tsct_reading ask_again(uint64_t stamp)
 static void disrupt(void (*happens)(void))
 {
 	uint64_t good, lost;
-	struct tsct_reading then, now;
+	struct tsct_clock_time then, now;
 	int64_t good_ns;
 	int i;
 
@@ -375,7 +375,7 @@ static void disrupt(void (*happens)(void))
 		now = ask_after(300000000);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	then = now;
-	good = tsct_clock_own_page(own)->copy[0].state.real.as_of_tsc;
+	good = tsct_clock_inprocess_page(own)->copy[0].state.real.as_of_cycles;
 	good_ns = ask_again(good).ns;
 	sim_advance(&sim, 200000000);
 	lost = sim_counter(&sim);
@@ -437,14 +437,14 @@ START_TEST(test_disruptions)
 
 	seed_with((unsigned int)_i);
 	disrupt(happenings[_i]);
-	tsct_clock_own_close(own);
+	tsct_clock_inprocess_close(own);
 }
 END_TEST
 
 /* Steering up to what adjtime() does is no disruption. */
 START_TEST(test_steering)
 {
-	struct tsct_reading now;
+	struct tsct_clock_time now;
 	uint32_t epoch;
 	int i;
 
@@ -461,7 +461,7 @@ START_TEST(test_steering)
 	}
 	ck_assert_uint_eq(now.epoch, epoch);
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
-	tsct_clock_own_close(own);
+	tsct_clock_inprocess_close(own);
 }
 END_TEST
 

@@ -31,11 +31,11 @@ static void publish_led(unsigned int lead_ms)
 	uint64_t lead = (uint64_t)((double)lead_ms * HZ / 1e3);
 	struct tsct_clock_state next;
 
-	tsct_rate_compose(&est, sim_counter(&sim) + lead, &next);
+	tsct_servo_compose(&est, sim_counter(&sim) + lead, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	tsct_latch_write(page, &next);
 	ck_assert_int_eq(tsct_segments_valid(&page->copy[page->seq & 1]), 0);
-	tsct_rate_published(&est, &next);
+	tsct_servo_published(&est, &next);
 }
 
 /* First figures that are off, and lines that make up for it */
@@ -72,7 +72,7 @@ static void keep(void)
 /* Goes that way. Returns by how much the line is bent, in ppb. */
 static double go(const struct way *way, int64_t step)
 {
-	const struct tsct_pair *pair = &est.state.real;
+	const struct tsct_clock_params *pair = &est.state.real;
 	int64_t begin = sim.now_ps;
 	double bent = ((double)pair->slew_mult / (double)pair->mult - 1) * 1e9;
 	unsigned int ms, look = 0;
@@ -97,13 +97,13 @@ static double go(const struct way *way, int64_t step)
 
 static void check_kept(void)
 {
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	unsigned int i;
 
 	for (i = 0; i < nr_kept; i++) {
 		uint64_t off;
 
-		if ((int64_t)(kept[i].stamp - est.state.real.as_of_tsc) > 0)
+		if ((int64_t)(kept[i].stamp - est.state.real.as_of_cycles) > 0)
 			continue;
 		ck_assert_int_eq(tsct_latch_lookup(page, kept[i].stamp,
 						   &reading), 0);

@@ -13,7 +13,7 @@
 
 static char logged[8192];
 
-void log_say(int level, const char *format, ...)
+void log_message(int level, const char *format, ...)
 {
 	size_t len = strlen(logged);
 	va_list args;
@@ -35,13 +35,13 @@ static bool said(const char *what)
 }
 
 static char dir[64];
-static struct persist persist;
+static struct drift_file persist;
 
-static const struct signs signs = {
+static const struct disruption signs = {
 	.slept_min_ns = 123000100, .slept_max_ns = 123000200,
 	.clocksource = "tsc", .has_vmclock = true, .vm_marker = 5,
 };
-static const struct remembered rate = {
+static const struct drift rate = {
 	.source = TSCT_SOURCE_TSC, .rate_mult = 27756050023287108ULL,
 	.rate_error_ppt = 7579,
 };
@@ -51,7 +51,7 @@ static void setup(void)
 	strcpy(dir, "/tmp/check_persist.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	logged[0] = '\0';
-	persist_open(&persist, dir);
+	drift_file_open(&persist, dir);
 	ck_assert_str_eq(logged, "");
 }
 
@@ -62,14 +62,14 @@ static void teardown(void)
 	rmdir(dir);
 }
 
-static int load(struct remembered *ret)
+static int load(struct drift *ret)
 {
-	return persist_load(&persist, TSCT_SOURCE_TSC, &signs, ret);
+	return drift_file_load(&persist, TSCT_SOURCE_TSC, &signs, ret);
 }
 
 static void save(void)
 {
-	ck_assert_int_eq(persist_save(&persist, &signs, &rate), 0);
+	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), 0);
 }
 
 static void put(const char *text, size_t len, mode_t mode)
@@ -85,7 +85,7 @@ static void put(const char *text, size_t len, mode_t mode)
 
 START_TEST(test_there_and_back)
 {
-	struct remembered got;
+	struct drift got;
 	struct stat st;
 
 	ck_assert_int_eq(load(&got), -ENOENT);
@@ -98,9 +98,9 @@ START_TEST(test_there_and_back)
 	ck_assert_int_eq(stat(persist.path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0644);
 	ck_assert_int_ne(access(persist.temp, F_OK), 0);
-	persist_forget(&persist);
+	drift_file_forget(&persist);
 	ck_assert_int_eq(load(&got), -ENOENT);
-	persist_forget(&persist);
+	drift_file_forget(&persist);
 	ck_assert_str_eq(logged, "");
 }
 END_TEST
@@ -108,41 +108,41 @@ END_TEST
 /* Each thing that has to be the same, and what is said where it is not */
 START_TEST(test_conditions)
 {
-	struct signs other = signs;
-	struct persist elsewhere = persist;
-	struct remembered got = { .rate_mult = 1 };
+	struct disruption other = signs;
+	struct drift_file elsewhere = persist;
+	struct drift got = { .rate_mult = 1 };
 
 	save();
 	strcpy(elsewhere.boot, "00000000-0000-0000-0000-000000000000");
-	ck_assert_int_eq(persist_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
 				      &got), -ESTALE);
 	ck_assert(said("from before the machine was booted"));
 	elsewhere = persist;
 	strcpy(elsewhere.machine, "0123");
-	ck_assert_int_eq(persist_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
 				      &got), -ESTALE);
 	ck_assert(said("another machine's"));
 	elsewhere = persist;
 	strcat(elsewhere.cpu, " II");
-	ck_assert_int_eq(persist_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
+	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &signs,
 				      &got), -ESTALE);
 	ck_assert(said("of another CPU"));
 	strcpy(other.clocksource, "hpet");
-	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
 	ck_assert(said("the kernel kept time otherwise"));
 	other = signs;
 	other.slept_min_ns += 2000000000;
 	other.slept_max_ns += 2000000000;
-	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
 	ck_assert(said("the machine slept since"));
 	other = signs;
 	other.vm_marker++;
-	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_TSC, &other, &got),
+	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_TSC, &other, &got),
 			 -ESTALE);
 	ck_assert(said("the virtual machine was moved since"));
-	ck_assert_int_eq(persist_load(&persist, TSCT_SOURCE_MONOTONIC_RAW,
+	ck_assert_int_eq(drift_file_load(&persist, TSCT_SOURCE_MONOTONIC_RAW,
 				      &signs, &got), -ESTALE);
 	ck_assert(said("stamps counted something else"));
 	ck_assert_uint_eq(got.rate_mult, 1);
@@ -151,7 +151,7 @@ END_TEST
 
 static void check_bad(const char *text, size_t len, const char *why)
 {
-	struct remembered got = { .rate_mult = 1 };
+	struct drift got = { .rate_mult = 1 };
 
 	put(text, len, 0644);
 	ck_assert_int_eq(load(&got), -EINVAL);
@@ -163,9 +163,9 @@ static void check_bad(const char *text, size_t len, const char *why)
 START_TEST(test_corrupt)
 {
 	static const char no_file[] = "no such file, or was cut off";
-	struct remembered got;
+	struct drift got;
 	char text[PERSIST_TEXT_MAX], bad[PERSIST_TEXT_MAX + 64];
-	size_t len = persist_format(&persist, &signs, &rate, text,
+	size_t len = drift_file_format(&persist, &signs, &rate, text,
 				    sizeof(text)), i;
 
 	ck_assert_uint_lt(len, sizeof(text));
@@ -180,7 +180,7 @@ START_TEST(test_corrupt)
 		memcpy(bad, text, len);
 		bad[i] ^= (char)(1 + any(255));
 		put(bad, len, 0644);
-		got = (struct remembered) { 0 };
+		got = (struct drift) { 0 };
 		err = load(&got);
 		/* A digit of the rate may have become another one. */
 		ck_assert(err < 0 || (got.rate_mult && isdigit(bad[i])));
@@ -197,7 +197,7 @@ END_TEST
 
 START_TEST(test_absurd)
 {
-	static const struct remembered absurd[] = {
+	static const struct drift absurd[] = {
 		{ TSCT_SOURCE_TSC, 0, 5 },
 		{ TSCT_SOURCE_TSC, 1, 5 },
 		{ TSCT_SOURCE_TSC, ~0ULL, 5 },
@@ -206,7 +206,7 @@ START_TEST(test_absurd)
 	size_t i;
 
 	for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
-		size_t len = persist_format(&persist, &signs, &absurd[i], text,
+		size_t len = drift_file_format(&persist, &signs, &absurd[i], text,
 					    sizeof(text));
 
 		check_bad(text, len, "no counter runs at its rate");
@@ -218,9 +218,9 @@ END_TEST
 START_TEST(test_foreign)
 {
 	char text[PERSIST_TEXT_MAX];
-	size_t len = persist_format(&persist, &signs, &rate, text,
+	size_t len = drift_file_format(&persist, &signs, &rate, text,
 				    sizeof(text));
-	struct remembered got;
+	struct drift got;
 
 	put(text, len, 0666);
 	ck_assert_int_eq(load(&got), -EACCES);
@@ -241,19 +241,19 @@ END_TEST
 /* Said once, and again when it is over. */
 START_TEST(test_bad_disk)
 {
-	struct persist elsewhere;
+	struct drift_file elsewhere;
 
 	logged[0] = '\0';
-	persist_open(&elsewhere, "/proc/nothing/here");
+	drift_file_open(&elsewhere, "/proc/nothing/here");
 	ck_assert(said("/proc/nothing/here: No such file or directory; the "
 		       "counter's rate will not be remembered over restarts; "
 		       "give --state-dir another directory"));
-	ck_assert_int_eq(persist_save(&elsewhere, &signs, &rate), -ENOENT);
+	ck_assert_int_eq(drift_file_save(&elsewhere, &signs, &rate), -ENOENT);
 	ck_assert_str_eq(logged, "");
 	ck_assert_int_eq(rmdir(dir), 0);
-	ck_assert_int_eq(persist_save(&persist, &signs, &rate), -ENOENT);
+	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), -ENOENT);
 	ck_assert(said("is not remembered over restarts"));
-	ck_assert_int_eq(persist_save(&persist, &signs, &rate), -ENOENT);
+	ck_assert_int_eq(drift_file_save(&persist, &signs, &rate), -ENOENT);
 	ck_assert_str_eq(logged, "");
 	ck_assert_int_eq(mkdir(dir, 0755), 0);
 	save();
@@ -265,13 +265,13 @@ END_TEST
 START_TEST(test_full_disk)
 {
 	const struct rlimit ten = { 10, RLIM_INFINITY };
-	struct remembered got, better = rate;
+	struct drift got, better = rate;
 
 	save();
 	better.rate_error_ppt = 1;
 	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &ten), 0);
-	ck_assert_int_eq(persist_save(&persist, &signs, &better), -ENOSPC);
+	ck_assert_int_eq(drift_file_save(&persist, &signs, &better), -ENOSPC);
 	ck_assert(said("No space left on device; the counter's rate is not"));
 	ck_assert_int_ne(access(persist.temp, F_OK), 0);
 	ck_assert_int_eq(load(&got), 0);

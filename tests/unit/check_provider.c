@@ -32,13 +32,13 @@ static int connect_there(void)
 static void expect_service(void)
 {
 	struct tsct *t = serve_open(NULL);
-	int id = tsct_define(t, "e", 0, "a:u8");
+	int id = tsct_event_define(t, "e", 0, "a:u8");
 
 	ck_assert_int_ge(id, TSCT_ID_FIRST);
 	ck_assert_int_eq(tsct_emit(t, id, "x", 1), 0);
-	ck_assert_int_eq(tsct_provider_of(t), TSCT_PROVIDER_EMBEDDED);
-	ck_assert_ptr_nonnull(strstr(tsct_why(t), serve_path));
-	tsct_close(t);
+	ck_assert_int_eq(tsct_channel_provider(t), TSCT_PROVIDER_EMBEDDED);
+	ck_assert_ptr_nonnull(strstr(tsct_channel_error(t), serve_path));
+	tsct_channel_close(t);
 }
 
 START_TEST(garbage)
@@ -149,15 +149,15 @@ static int connect_many(unsigned int nr)
  * Opens and closes until that gives `wanted`, or for 5 s: when the server
  * notices that somebody is gone is its own affair, and the machine's.
  */
-static int open_until(int wanted, const struct tsct_options *options)
+static int open_until(int wanted, const struct tsct_channel_options *options)
 {
 	const time_t end = time(NULL) + 5;
 	struct tsct *t;
 	int result;
 
 	for (;;) {
-		result = tsct_open_at(serve_path, options, &t);
-		tsct_close(t);
+		result = tsct_channel_open_at(serve_path, options, &t);
+		tsct_channel_close(t);
 		if (result == wanted || time(NULL) > end)
 			return result;
 		usleep(10000);
@@ -203,10 +203,10 @@ START_TEST(clients_die)
 		pid = fork();
 		if (!pid) {
 			for (;;) {
-				if (tsct_open_at(serve_path, NULL, &t))
+				if (tsct_channel_open_at(serve_path, NULL, &t))
 					_exit(1);
-				tsct_define(t, "e", 0, "a:u8");
-				tsct_close(t);
+				tsct_event_define(t, "e", 0, "a:u8");
+				tsct_channel_close(t);
 			}
 		}
 		usleep(200 * i);
@@ -215,7 +215,7 @@ START_TEST(clients_die)
 		ck_assert(WIFSIGNALED(status));
 	}
 	expect_service();
-	ck_assert_int_eq(open_until(-ENOENT, &(struct tsct_options) {
+	ck_assert_int_eq(open_until(-ENOENT, &(struct tsct_channel_options) {
 		.flags = TSCT_OPEN_ATTACH }), -ENOENT);
 	serve_stop();
 }
@@ -231,30 +231,30 @@ START_TEST(children_define)
 
 	serve_start();
 	t = serve_open(NULL);
-	ck_assert_int_eq(tsct_define(t, "n0", 0, ""), TSCT_ID_FIRST);
+	ck_assert_int_eq(tsct_event_define(t, "n0", 0, ""), TSCT_ID_FIRST);
 	for (i = 0; i < 8; i++) {
 		pid = fork();
 		if (pid)
 			continue;
 		for (j = 1; j < 100; j++) {
 			snprintf(name, sizeof(name), "n%d", j);
-			id = tsct_define(t, name, 0, "");
+			id = tsct_event_define(t, name, 0, "");
 			if (id < TSCT_ID_FIRST || tsct_emit(t, id, NULL, 0) ||
-			    id != tsct_define(t, name, 0, ""))
+			    id != tsct_event_define(t, name, 0, ""))
 				_exit(1);
 		}
 		_exit(0);
 	}
 	for (j = 1; j < 100; j++) {
 		snprintf(name, sizeof(name), "n%d", j);
-		id = tsct_define(t, name, 0, "");
+		id = tsct_event_define(t, name, 0, "");
 		ck_assert_int_ge(id, TSCT_ID_FIRST);
 		ck_assert_int_lt(id, TSCT_ID_FIRST + 100);
 	}
 	while (wait(&status) > 0)
 		failed += status != 0;
 	ck_assert_int_eq(failed, 0);
-	tsct_close(t);
+	tsct_channel_close(t);
 	serve_stop();
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(crowd)
 	ck_assert_int_eq(read(report[0], &refused, sizeof(refused)),
 			 sizeof(refused));
 	ck_assert_int_gt(refused, 0);
-	tsct_close(serve_open(NULL));
+	tsct_channel_close(serve_open(NULL));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	serve_stop();
@@ -403,7 +403,7 @@ static void flood_open(struct flood *flood, int nr)
 	for (i = 0; i < TSCT_FIELDS_MAX; i++)
 		sprintf(fields + strlen(fields), "f%d:chars[1] ", i);
 	memset(flood, 0, sizeof(*flood));
-	ck_assert_int_eq(tsct_def_parse("flood", TSCT_KIND_INSTANT, fields,
+	ck_assert_int_eq(tsct_event_def_parse("flood", TSCT_KIND_INSTANT, fields,
 					&flood->define.def, NULL), 0);
 	flood->define.request = (struct tsct_request){
 		TSCT_IOC_DEFINE, sizeof(flood->define.def)

@@ -10,7 +10,7 @@
 #include "daemon/clock/clock_file.c"
 #include "suite.h"
 
-void log_say(int level, const char *format, ...)
+void log_message(int level, const char *format, ...)
 {
 	(void)level;
 	(void)format;
@@ -18,12 +18,12 @@ void log_say(int level, const char *format, ...)
 
 static char dir[64];
 static int dir_fd;
-static struct clockfile clockfile;
+static struct clock_file clockfile;
 
 static void reopen(void)
 {
-	clockfile_close(&clockfile);
-	ck_assert_int_eq(clockfile_open(&clockfile, dir_fd, dir), 0);
+	clock_file_close(&clockfile);
+	ck_assert_int_eq(clock_file_open(&clockfile, dir_fd, dir), 0);
 }
 
 static void setup(void)
@@ -39,7 +39,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	clockfile_close(&clockfile);
+	clock_file_close(&clockfile);
 	unlinkat(dir_fd, TSCT_CLOCK_FILE, 0);
 	unlinkat(dir_fd, NEW_NAME, 0);
 	close(dir_fd);
@@ -65,18 +65,18 @@ static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
 	__u64 base = tsct_stamp_read(TSCT_SOURCE_TSC) + (__u64)ahead;
 	struct tsct_clock_state state = {
 		.real = {
-			.base_tsc = base, .base_ns = ns,
+			.base_cycles = base, .base_ns = ns,
 			.mult = MULT, .slew_mult = MULT,
-			.as_of_tsc = base, .error_ps = 1000,
+			.as_of_cycles = base, .error_ps = 1000,
 			.past_error_ps = 1000,
-			.fast_tsc = 1000000000, .growth = 1, .hold_growth = 2,
-			.hold_after_tsc = base + 10000000000,
-			.void_after_tsc = base + 1000000000000,
+			.fast_cycles = 1000000000, .growth = 1, .holdover_growth = 2,
+			.holdover_after_cycles = base + 10000000000,
+			.void_after_cycles = base + 1000000000000,
 		},
 		.status = TSCT_STATUS_SYNCHRONIZED,
 		.source = TSCT_SOURCE_TSC,
 		.epoch = epoch,
-		.epoch_tsc = base,
+		.epoch_cycles = base,
 	};
 
 	ck_assert_int_eq(tsct_clock_state_check(&state), 0);
@@ -88,23 +88,23 @@ static struct tsct_clock_state after(const struct tsct_clock_state *last)
 {
 	struct tsct_clock_state next = line(last->epoch, 2500000000, 0);
 
-	next.real.base_ns = tsct_pair_ns(&last->real, next.real.base_tsc);
-	next.real.as_of_tsc = next.real.base_tsc;
+	next.real.base_ns = tsct_clock_params_ns(&last->real, next.real.base_cycles);
+	next.real.as_of_cycles = next.real.base_cycles;
 	return next;
 }
 
 static int publish(const struct tsct_clock_state *state)
 {
-	int err = clockfile_stage(&clockfile, state);
+	int err = clock_file_stage(&clockfile, state);
 
-	return err ? err : clockfile_commit(&clockfile, state, 0);
+	return err ? err : clock_file_commit(&clockfile, state, 0);
 }
 
 static void check_last(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state last;
 
-	clockfile_last(&clockfile, &last);
+	clock_file_last(&clockfile, &last);
 	ck_assert_mem_eq(&last, state, sizeof(last));
 	ck_assert_int_eq(tsct_latch_read(clockfile.page, &last), 0);
 	ck_assert_mem_eq(&last, state, sizeof(last));
@@ -115,7 +115,7 @@ START_TEST(test_life)
 	struct tsct_clock_state state;
 	ino_t before = inode();
 
-	clockfile_last(&clockfile, &state);
+	clock_file_last(&clockfile, &state);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	ck_assert_uint_eq(state.epoch, 0);
 	state = line(1, -1000, 5);
@@ -138,13 +138,13 @@ static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 	const struct timespec held_up = { .tv_nsec = 10000000 };
 	struct tsct_clock_state next = line(last->epoch, 500000000, 0);
 
-	next.real.base_ns = tsct_pair_ns(&last->real, next.real.base_tsc);
+	next.real.base_ns = tsct_clock_params_ns(&last->real, next.real.base_cycles);
 	next.real.mult = next.real.slew_mult = MULT + (__u64)mult_change;
-	ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
+	ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 	while ((__s64)(tsct_stamp_read(TSCT_SOURCE_TSC) -
-		       next.real.base_tsc) < 10000000)
+		       next.real.base_cycles) < 10000000)
 		nanosleep(&held_up, NULL);
-	ck_assert_int_eq(clockfile_commit(&clockfile, &next, 0), -ETIME);
+	ck_assert_int_eq(clock_file_commit(&clockfile, &next, 0), -ETIME);
 	return next;
 }
 
@@ -155,20 +155,20 @@ START_TEST(test_late)
 	ck_assert_int_eq(publish(&last), 0);
 	/* Nobody can tell. */
 	next = stage_late(&last, 0);
-	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), 0);
+	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
 	check_last(&next);
 	last = next;
 	/* Time would run backwards, by a millisecond. */
 	next = stage_late(&last, -(__s64)(MULT / 10));
-	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), -ETIME);
+	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
 	check_last(&last);
 	/* It would jump. */
 	next = stage_late(&last, MULT / 10);
-	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), -ETIME);
+	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), -ETIME);
 	check_last(&last);
 	/* A nanosecond more, or two */
 	next = stage_late(&last, MULT / 10000000);
-	ck_assert_int_eq(clockfile_commit_late(&clockfile, &next), 0);
+	ck_assert_int_eq(clock_file_commit_late(&clockfile, &next), 0);
 	check_last(&next);
 }
 END_TEST
@@ -188,8 +188,8 @@ START_TEST(test_refused)
 	check_last(&first);
 	/* Good when it was staged, and too late for its margin */
 	next = after(&first);
-	ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
-	ck_assert_int_eq(clockfile_commit(&clockfile, &next, 2000000000),
+	ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
+	ck_assert_int_eq(clock_file_commit(&clockfile, &next, 2000000000),
 			 -ETIME);
 	check_last(&first);
 	/* Staged over; a confirmation is never late. */
@@ -225,10 +225,10 @@ START_TEST(test_died)
 		next = after(&first);
 		switch (i % 4) {
 		case 0:			/* staged */
-			ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
+			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 			break;
 		case 1:			/* copy 0 half written */
-			ck_assert_int_eq(clockfile_stage(&clockfile, &next), 0);
+			ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
 			scribble((char *)&copy[0] + any(sizeof(copy[0])), 1);
 			scribble(&copy[0], any(sizeof(copy[0])));
 			break;
@@ -266,7 +266,7 @@ static void check_replaced(const char *what)
 
 	if (old >= 0)
 		ck_assert_int_eq(fstat(old, &was), 0);
-	ck_assert_int_eq(clockfile_open(&clockfile, dir_fd, dir), 0);
+	ck_assert_int_eq(clock_file_open(&clockfile, dir_fd, dir), 0);
 	if (old >= 0) {
 		ck_assert_int_eq(fstat(old, &is), 0);
 		ck_assert_msg(!is.st_nlink, "%s", what);
@@ -274,9 +274,9 @@ static void check_replaced(const char *what)
 		close(old);
 	}
 	inode();
-	clockfile_last(&clockfile, &state);
+	clock_file_last(&clockfile, &state);
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
-	clockfile_close(&clockfile);
+	clock_file_close(&clockfile);
 }
 
 static void put(size_t size, mode_t mode)
@@ -299,19 +299,19 @@ START_TEST(test_replaced)
 	__u64 size = clockfile.size;
 
 	clockfile.page->boot_id[3] ^= 1;
-	clockfile_close(&clockfile);
+	clock_file_close(&clockfile);
 	check_replaced("another boot's");
 	reopen();
 	clockfile.page->nr_cpus++;
-	clockfile_close(&clockfile);
+	clock_file_close(&clockfile);
 	check_replaced("of more CPUs");
 	reopen();
 	clockfile.page->magic++;
-	clockfile_close(&clockfile);
+	clock_file_close(&clockfile);
 	check_replaced("no clock");
 	reopen();
 	scribble(clockfile.page->copy, sizeof(clockfile.page->copy));
-	clockfile_close(&clockfile);
+	clock_file_close(&clockfile);
 	check_replaced("impossible figures");
 	put(4096, 0644);
 	check_replaced("of one page");
@@ -344,13 +344,13 @@ START_TEST(test_revived)
 	struct tsct_clock_state state = line(1, -1000, 5);
 	ino_t before = inode();
 
-	clockfile_set_cpus(&clockfile, cpus, clockfile.nr_cpus > 1 ? 2 : 1);
+	clock_file_set_cpus(&clockfile, cpus, clockfile.nr_cpus > 1 ? 2 : 1);
 	ck_assert_int_eq(publish(&state), 0);
-	clockfile_revive(&clockfile);
+	clock_file_revive(&clockfile);
 	ck_assert_uint_eq(inode(), before);
 	check_last(&state);
 	ck_assert_int_eq(unlinkat(dir_fd, TSCT_CLOCK_FILE, 0), 0);
-	clockfile_revive(&clockfile);
+	clock_file_revive(&clockfile);
 	inode();
 	ck_assert_int_eq(publish(&state), 0);
 	check_last(&state);
@@ -359,9 +359,9 @@ START_TEST(test_revived)
 	ck_assert_mem_eq(table, cpus, sizeof(cpus[0]) *
 			 (clockfile.nr_cpus > 1 ? 2 : 1));
 	/* Those that are not known any more */
-	clockfile_set_cpus(&clockfile, cpus, 1);
+	clock_file_set_cpus(&clockfile, cpus, 1);
 	if (clockfile.nr_cpus > 1)
-		ck_assert_uint_eq(table[1].error_tsc, ~0ULL);
+		ck_assert_uint_eq(table[1].error_cycles, ~0ULL);
 }
 END_TEST
 
@@ -375,14 +375,14 @@ START_TEST(test_no_room)
 	signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(unlinkat(dir_fd, TSCT_CLOCK_FILE, 0), 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
-	clockfile_revive(&clockfile);
+	clock_file_revive(&clockfile);
 	ck_assert_ptr_null(clockfile.page);
 	ck_assert_int_eq(publish(&state), 0);	/* nowhere */
-	clockfile_last(&clockfile, &last);
+	clock_file_last(&clockfile, &last);
 	ck_assert_uint_eq(last.status, TSCT_STATUS_UNKNOWN);
-	clockfile_set_cpus(&clockfile, NULL, 0);
+	clock_file_set_cpus(&clockfile, NULL, 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &enough), 0);
-	clockfile_revive(&clockfile);
+	clock_file_revive(&clockfile);
 	ck_assert_int_eq(publish(&state), 0);
 	check_last(&state);
 }

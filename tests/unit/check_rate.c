@@ -84,8 +84,8 @@ START_TEST(test_long_run)
 	for (i = 0; i < 20000; i++)
 		ck_assert_int_eq(go_on(SECOND * 10), TSCT_RATE_OK);
 	ck_assert_double_le(hz_error_ppm(), 1e-6);
-	ck_assert_uint_le(est.raw.nr, TSCT_TRACK_MAX);
-	ck_assert_double_gt((double)tsct_track_baseline(&est.raw) / HZ, 199000);
+	ck_assert_uint_le(est.raw.nr, TSCT_RATE_WINDOW_MAX);
+	ck_assert_double_gt((double)tsct_rate_window_baseline(&est.raw) / HZ, 199000);
 }
 END_TEST
 
@@ -124,7 +124,7 @@ static void after_step(bool calibrates, unsigned int epoch)
 	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_STEP);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
-	ck_assert_uint_ne(est.state.epoch_tsc, 0);
+	ck_assert_uint_ne(est.state.epoch_cycles, 0);
 	/* The rate was not in doubt. */
 	ck_assert_uint_gt(est.raw.nr, 10);
 	if (calibrates) {
@@ -340,13 +340,13 @@ START_TEST(test_poor_sample)
 		last = est.state;
 		sim.read_ns = 100000;
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
-		ck_assert_uint_eq(last.real.as_of_tsc, est.state.real.as_of_tsc);
+		ck_assert_uint_eq(last.real.as_of_cycles, est.state.real.as_of_cycles);
 		ck_assert_uint_le(est.state.real.error_ps, 100000);
 	}
 	/* But before it would be holdover, a poor one is better than none. */
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
-	ck_assert_uint_ne(last.real.as_of_tsc, est.state.real.as_of_tsc);
+	ck_assert_uint_ne(last.real.as_of_cycles, est.state.real.as_of_cycles);
 	ck_assert_uint_ge(est.state.real.error_ps, 50000000);
 	sim.read_ns = 14;
 	go_on_for(3);
@@ -468,9 +468,9 @@ START_TEST(test_resume)
 	ck_assert_int_eq(tsct_rate_resume(&est, &last), 0);
 	tsct_sampler_init(&sampler, &sim.ops);
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
-	stamp = est.state.real.base_tsc;
-	ck_assert_int_eq(tsct_pair_ns(&est.state.real, stamp),
-			 tsct_pair_ns(&last.real, stamp));
+	stamp = est.state.real.base_cycles;
+	ck_assert_int_eq(tsct_clock_params_ns(&est.state.real, stamp),
+			 tsct_clock_params_ns(&last.real, stamp));
 	ck_assert_uint_eq(est.state.epoch, 5);
 	/* At once, without half a second of its own */
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
@@ -530,7 +530,7 @@ START_TEST(test_recall)
 	error = est.state.rate_error_ppt;
 	start_with(HZ);
 	sim.clocksource = "tsc";
-	ck_assert_int_eq(tsct_rate_recall(&est, mult, error), 0);
+	ck_assert_int_eq(tsct_rate_restore(&est, mult, error), 0);
 	ck_assert_int_eq(calibrate(), 0);
 	tsct_rate_hz(&est, &bound);
 	ck_assert_double_le(hz_error_ppm(), 0.005);
@@ -538,21 +538,21 @@ START_TEST(test_recall)
 	check_rate_bound();
 	/* Another machine's */
 	start_with(HZ * 1.001);
-	ck_assert_int_eq(tsct_rate_recall(&est, mult, error), 0);
+	ck_assert_int_eq(tsct_rate_restore(&est, mult, error), 0);
 	ck_assert_int_eq(calibrate(), 0);
 	check_rate_bound();
 	ck_assert_double_le(hz_error_ppm(), 2);
 	/* Nobody's */
-	ck_assert_int_eq(tsct_rate_recall(&est, 0, 0), -EINVAL);
-	ck_assert_int_eq(tsct_rate_recall(&est, ~0ULL, 0), -EINVAL);
-	ck_assert_int_eq(tsct_rate_recall(&est, mult, ~0ULL), -EINVAL);
+	ck_assert_int_eq(tsct_rate_restore(&est, 0, 0), -EINVAL);
+	ck_assert_int_eq(tsct_rate_restore(&est, ~0ULL, 0), -EINVAL);
+	ck_assert_int_eq(tsct_rate_restore(&est, mult, ~0ULL), -EINVAL);
 }
 END_TEST
 
 START_TEST(test_refuses)
 {
 	struct tsct_sample sample, samples[2];
-	struct tsct_rate old;
+	struct tsct_rate_estimator old;
 
 	seed_with(53);
 	start();
@@ -625,7 +625,7 @@ static struct tsct_bracket bracket(uint64_t before, int64_t ns, uint64_t after)
 START_TEST(test_median)
 {
 	/* One of six is late by 500 ns, and one off by as much and wide. */
-	struct tsct_track track = {
+	struct tsct_rate_window track = {
 		.nr = 6,
 		.hist = {
 			bracket(1000, 0, 1010), bracket(2000, 1000, 2010),
@@ -635,17 +635,17 @@ START_TEST(test_median)
 	};
 	unsigned int i;
 
-	ck_assert_double_eq(tsct_track_median(&track), 1);
+	ck_assert_double_eq(tsct_rate_window_median(&track), 1);
 	track.nr = 2;
-	ck_assert_double_eq(tsct_track_median(&track), 1);
+	ck_assert_double_eq(tsct_rate_window_median(&track), 1);
 	track.nr = 1;
-	ck_assert_double_eq(tsct_track_median(&track), 0);
+	ck_assert_double_eq(tsct_rate_window_median(&track), 0);
 	/* Full, and of all widths: no more pairs than there is room for */
-	for (track.nr = 2; track.nr <= TSCT_TRACK_MAX; track.nr++) {
+	for (track.nr = 2; track.nr <= TSCT_RATE_WINDOW_MAX; track.nr++) {
 		for (i = 0; i < track.nr; i++)
 			track.hist[i] = bracket(i * 10000, i * 20000,
 						i * 10000 + i % 7);
-		ck_assert_double_eq_tol(tsct_track_median(&track), 2, 1e-3);
+		ck_assert_double_eq_tol(tsct_rate_window_median(&track), 2, 1e-3);
 	}
 }
 END_TEST

@@ -17,7 +17,7 @@ static struct tsct_reader *reader;
 
 static void open_channel(unsigned int policy, unsigned int blocks)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ, .policy = policy,
 		.block_size = 4096, .blocks = blocks,
 	};
@@ -41,8 +41,8 @@ static void setup_overwrite(void)
 static void teardown(void)
 {
 	tsct_reader_close(reader);
-	tsct_close(writer);
-	tsct_close(t);
+	tsct_channel_close(writer);
+	tsct_channel_close(t);
 	serve_stop();
 }
 
@@ -74,9 +74,9 @@ static void expect_balance(void)
 }
 
 /* Puts a header somewhere, sound or not. */
-static void put(__u64 pos, unsigned int len, unsigned int id, __u64 tsc)
+static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 {
-	struct tsct_record record = { .len = len, .id = id, .tsc = tsc };
+	struct tsct_record record = { .len = len, .id = id, .cycles = cycles };
 
 	memcpy(ring_data() + pos % writer->geo.data_size, &record,
 	       sizeof(record));
@@ -133,10 +133,10 @@ START_TEST(broken_places)
 	put(4096 + 32, 16, 17, 333);
 	ring()->head = head_of(4096 + 48, 4);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 111);
+	ck_assert_uint_eq(event.cycles, 111);
 	ck_assert_uint_eq(event.len, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 333);
+	ck_assert_uint_eq(event.cycles, 333);
 	ck_assert_uint_eq(event.id, 17);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
 	ck_assert_uint_eq(stat0().broken_places, 1);
@@ -171,7 +171,7 @@ START_TEST(broken_heads)
 	put(at + 32, 24, 16, 42);
 	ring()->head = head_of(at + 32 + 24, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 42);
+	ck_assert_uint_eq(event.cycles, 42);
 }
 END_TEST
 
@@ -191,7 +191,7 @@ START_TEST(broken_tail)
 	put(56, 16, 16, 2);
 	ring()->head = head_of(72, 2);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
-	ck_assert_uint_eq(event.tsc, 2);
+	ck_assert_uint_eq(event.cycles, 2);
 }
 END_TEST
 
@@ -221,7 +221,7 @@ START_TEST(noise)
 		if (!any(20))
 			ring()->head = any64();
 		for (turns = 0; i % 2 ? tsct_reader_next(reader, 0, &event) :
-		     tsct_reader_next_any(reader, any64(), &event); turns++) {
+		     tsct_reader_next_ordered(reader, any64(), &event); turns++) {
 			ck_assert_uint_le(turns, size / 16);
 			expect_sane(&event);
 			got++;
@@ -273,11 +273,11 @@ START_TEST(scribbled_while_read)
 			tsct_reader_def(reader, any(65536));
 		}
 		for (i = 0; i < 1000; i++)
-			if (tsct_reader_next_any(reader, UINT64_MAX,
+			if (tsct_reader_next_ordered(reader, UINT64_MAX,
 						 &event) == 1)
 				expect_sane(&event);
 		if (!any(10))
-			tsct_reader_seek_new(reader);
+			tsct_reader_seek_end(reader);
 		tsct_reader_watermark(reader, any(2) * 10000);
 		tsct_reader_wait(reader, 0);
 		tsct_emit(writer, 16, "12345678", any(9));
@@ -293,20 +293,20 @@ START_TEST(definitions)
 	const struct tsct_event_def *def, *before;
 	int a, b;
 
-	a = tsct_define(writer, "a", TSCT_KIND_BEGIN, "x:u32/x");
+	a = tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:u32/x");
 	before = tsct_reader_def(reader, a);
 	ck_assert_ptr_nonnull(before);
 	ck_assert_ptr_null(tsct_reader_def(reader, a + 1));
-	b = tsct_define(writer, "b", TSCT_KIND_END, "s:string");
+	b = tsct_event_define(writer, "b", TSCT_KIND_END, "s:string");
 	ck_assert_int_ne(a, b);
 	def = tsct_reader_def(reader, b);
 	ck_assert_str_eq(def->name, "b");
 	ck_assert_uint_eq(def->kind, TSCT_KIND_END);
 	ck_assert_ptr_eq(tsct_reader_def(reader, a), before);
 	ck_assert_str_eq(before->fields[0].name, "x");
-	ck_assert_int_eq(tsct_define(writer, "a", TSCT_KIND_BEGIN, "x:u32/x"),
+	ck_assert_int_eq(tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:u32/x"),
 			 a);
-	ck_assert_int_eq(tsct_define(writer, "a", TSCT_KIND_BEGIN, "x:"),
+	ck_assert_int_eq(tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:"),
 			 -EINVAL);
 }
 END_TEST
@@ -325,7 +325,7 @@ START_TEST(lying_definitions)
 
 	ck_assert_ptr_ne(map, MAP_FAILED);
 	seed_with(_i);
-	ck_assert_int_eq(tsct_def_parse("e", 0, "a:u8,b:string", &sound, NULL),
+	ck_assert_int_eq(tsct_event_def_parse("e", 0, "a:u8,b:string", &sound, NULL),
 			 0);
 	for (i = 0; i < 2000; i++) {
 		for (pos = j = 0; j < any(20); j++, pos += sound.size) {
@@ -350,7 +350,7 @@ START_TEST(lying_definitions)
 			got = tsct_reader_def(reader, id < 50 ? id :
 					      any(65536));
 			if (got)
-				ck_assert_int_eq(tsct_def_check(got, got->size),
+				ck_assert_int_eq(tsct_event_def_check(got, got->size),
 						 0);
 		}
 	}

@@ -60,7 +60,7 @@ static int send_one(__u64 stamp)
 	s->len = make_payload(tsct_recording_def(&rec, s->stream, s->id),
 			      s->payload);
 	event = (struct tsct_event) {
-		.tsc = stamp, .cpu = s->cpu, .tid = s->tid, .id = s->id,
+		.cycles = stamp, .cpu = s->cpu, .tid = s->tid, .id = s->id,
 		.len = s->len, .payload = s->payload,
 	};
 	return tsct_writer_event(writer, s->stream, &event);
@@ -117,7 +117,7 @@ static unsigned int read_all(bool compare)
 		last = e.stamp;
 		ck_assert(!compare || take(&e));
 	}
-	ck_assert_uint_eq(tsct_trace_damage(trace), 0);
+	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 0);
 	tsct_trace_close(trace);
 	return nr;
 }
@@ -202,7 +202,7 @@ START_TEST(record_meta_round_trip)
 		ck_assert_int_eq(tsct_recording_add_cpu(&rec.nodes[0], &(struct
 				 tsct_recorded_cpu) { 2 * i, i != 1, 1, 2, 3 }), 0);
 		ck_assert_int_eq(tsct_recording_add_line(&rec, &(struct
-				 tsct_segment) { .base_tsc = i, .mult = 7,
+				 tsct_clock_segment) { .base_cycles = i, .mult = 7,
 				 .base_ns = -i, .epoch = 3 }), 0);
 	}
 	ck_assert_int_eq(tsct_recording_add_cpu(&rec.nodes[0], &(struct
@@ -222,7 +222,7 @@ START_TEST(record_meta_round_trip)
 			 sizeof(struct tsct_recorded_cpu));
 	ck_assert_uint_eq(again.nr_lines, 3);
 	ck_assert_mem_eq(&again.lines[2], &rec.lines[2],
-			 sizeof(struct tsct_segment));
+			 sizeof(struct tsct_clock_segment));
 	ck_assert_mem_eq(&again.streams[1].ring[2], &rec.streams[1].ring[2],
 			 sizeof(struct tsct_ring_figures));
 	ck_assert(tsct_recording_lossy(&again));
@@ -272,11 +272,11 @@ START_TEST(record_clock)
 	for (i = 0; i <= 100; i++) {
 		at = rec.begin + (rec.end - rec.begin) / 100 * i;
 		apart = tsct_ctf_clock_ns(&clock, at) -
-			tsct_pair_ns(&rec.real, at);
+			tsct_clock_params_ns(&rec.real, at);
 		ck_assert_uint_le(llabs(apart) * 2.6, clock.precision);
 	}
-	at = rec.real.as_of_tsc;
-	apart = tsct_ctf_clock_ns(&clock, at) - tsct_pair_ns(&rec.real, at);
+	at = rec.real.as_of_cycles;
+	apart = tsct_ctf_clock_ns(&clock, at) - tsct_clock_params_ns(&rec.real, at);
 	ck_assert_int_le(llabs(apart), 1);
 	/* 10 s on, half a Hz of rounding is at most 2 ns: no news to the bound */
 	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
@@ -308,7 +308,7 @@ END_TEST
 static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 {
 	struct tsct_event event = {
-		.tsc = stamp, .id = id, .len = len, .payload = payload,
+		.cycles = stamp, .id = id, .len = len, .payload = payload,
 	};
 
 	return tsct_writer_event(writer, 0, &event);
@@ -517,7 +517,7 @@ START_TEST(record_discarded)
 					 sizeof(why)), 0);
 	while (tsct_trace_next(trace, &e) == 1)
 		;
-	ck_assert_uint_eq(tsct_trace_damage(trace), 1);
+	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 1);
 	tsct_trace_close(trace);
 	end();
 }
@@ -542,8 +542,8 @@ START_TEST(record_killed)
 	rec.timestamps = _i;
 	tsct_writer_close(writer);
 	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
-	rec.real.as_of_tsc = rec.end = rec.begin + 1000;
-	rec.real.hold_after_tsc = rec.end;
+	rec.real.as_of_cycles = rec.end = rec.begin + 1000;
+	rec.real.holdover_after_cycles = rec.end;
 	rec.until = rec.end + 26000000000ULL;
 	tsct_writer_renew(writer);
 	send_many(5000);
@@ -556,7 +556,7 @@ START_TEST(record_killed)
 	r = tsct_trace_recording(trace);
 	ck_assert_int_eq(r->complete, 0);
 	if (_i != TSCT_TIMESTAMPS_SYSTEM) {
-		ck_assert_uint_eq(r->real.as_of_tsc, rec.real.as_of_tsc);
+		ck_assert_uint_eq(r->real.as_of_cycles, rec.real.as_of_cycles);
 		ck_assert_uint_le(r->end, last);
 		ck_assert_uint_ge(r->end + 255, last);
 	}
@@ -565,7 +565,7 @@ START_TEST(record_killed)
 	tsct_trace_close(trace);
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ge(clock.precision * 1000000000.0 / clock.freq,
-			  tsct_pair_error_ps(&rec.real, rec.until) / 1000);
+			  tsct_clock_params_error_ps(&rec.real, rec.until) / 1000);
 	end();
 }
 END_TEST

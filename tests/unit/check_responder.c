@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(whom)
 {
-	static const struct tsct_guard_options tight = {
+	static const struct tsct_ratelimit_options tight = {
 		.interval_us = 1000000, .burst = 2,
 	};
 	struct tsct_ntp_packet p = request(true);
@@ -134,9 +134,9 @@ START_TEST(whom)
 	ck_assert_int_eq(give("fd00::1", &p, 0), TSCT_ANSWER_DENIED);
 	tsct_responder_use(w.responder, NULL, NULL);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_DENIED);
-	tsct_guard_free(w.guard);
-	w.guard = tsct_guard_new(&tight, 1);
-	tsct_guard_rule(w.guard, "all", true);
+	tsct_ratelimit_free(w.guard);
+	w.guard = tsct_ratelimit_new(&tight, 1);
+	tsct_ratelimit_rule(w.guard, "all", true);
 	tsct_responder_use(w.responder, NULL, w.guard);
 	ck_assert_int_eq(give("11.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_int_eq(give("11.0.0.1", &p, 0), TSCT_ANSWER_SENT);
@@ -158,9 +158,9 @@ START_TEST(keys)
 
 	use_keys();
 	at = address("10.0.0.5");
-	ck_assert_int_eq(tsct_guard_child(w.guard, &at, 5), 0);
+	ck_assert_int_eq(tsct_ratelimit_child(w.guard, &at, 5), 0);
 	at = address("10.0.0.6");
-	ck_assert_int_eq(tsct_guard_child(w.guard, &at, 0), 0);
+	ck_assert_int_eq(tsct_ratelimit_child(w.guard, &at, 0), 0);
 	ck_assert_int_eq(give("10.0.0.5", &p, 5), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + TSCT_EXT_SIZE + 20);
 	ck_assert_uint_eq(w.reply.key_id, 5);
@@ -388,7 +388,7 @@ START_TEST(anything)
 	seed_with((unsigned int)_i);
 	if (_i % 2) {
 		use_keys();
-		tsct_guard_child(w.guard, &from, 5);
+		tsct_ratelimit_child(w.guard, &from, 5);
 	}
 	for (i = 0; i < 8000; i++) {
 		memset(bytes, 0, sizeof(bytes));
@@ -420,9 +420,9 @@ START_TEST(words)
 
 	for (i = 0; i < TSCT_ANSWER_NR; i++)
 		for (j = 0; j < i; j++)
-			ck_assert_str_ne(tsct_responder_why(i),
-					 tsct_responder_why(j));
-	ck_assert_str_eq(tsct_responder_why(TSCT_ANSWER_NR), "unknown");
+			ck_assert_str_ne(tsct_responder_result_text(i),
+					 tsct_responder_result_text(j));
+	ck_assert_str_eq(tsct_responder_result_text(TSCT_ANSWER_NR), "unknown");
 }
 END_TEST
 

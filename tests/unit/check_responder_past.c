@@ -10,7 +10,7 @@
 START_TEST(requests_again)
 {
 	struct tsct_ntp_packet p[3], q;
-	struct tsct_ext said;
+	struct tsct_extension said;
 	__u32 ticket;
 	int i, j;
 
@@ -160,13 +160,13 @@ START_TEST(restarted)
 	/* As many answers in a row as we remember got lost. */
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-	for (i = 0; i < TSCT_TALKER_PAST; i++) {
+	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
 		first = request(true);
 		first.ext.tx = *heard_by(&at, 0);
 		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
 				 TSCT_ANSWER_SENT);
 	}
-	ck_assert_uint_eq(w.asked, 42 + TSCT_TALKER_PAST);
+	ck_assert_uint_eq(w.asked, 42 + TSCT_CLIENT_TABLE_PAST);
 }
 END_TEST
 

@@ -97,7 +97,7 @@ END_TEST
 START_TEST(test_place)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
-	struct tsct_place p;
+	struct tsct_ring_slot p;
 
 	p = tsct_ring_place(&geo, 32, 24);
 	ck_assert_uint_eq(p.pos, 32);
@@ -132,7 +132,7 @@ START_TEST(test_place_wraps)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 	const uint64_t last = MASK48 + 1 - 4096;
-	struct tsct_place p;
+	struct tsct_ring_slot p;
 
 	/* the count, and not into the position */
 	p = tsct_ring_place(&geo, (0xffffULL << 48) | 56, 24);
@@ -164,7 +164,7 @@ START_TEST(test_place_any_head)
 	for (i = 0; i < 50000; i++) {
 		uint64_t head = any64() >> any(64);
 		uint32_t size = tsct_record_size(any(tsct_payload_max(&geo) + 1));
-		struct tsct_place p;
+		struct tsct_ring_slot p;
 
 		if (i & 1)
 			head = ~head;
@@ -285,7 +285,7 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.len, 21);
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
-	ck_assert_uint_eq(l.header.tsc, 99);
+	ck_assert_uint_eq(l.header.cycles, 99);
 	/* The same record one turn later, and by a head that counts */
 	look(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
@@ -318,7 +318,7 @@ START_TEST(test_next_block)
 	look(&geo, data, l.next, producer.head);
 	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
 	ck_assert(tsct_ring_block(&geo, data, 32, &block));
-	ck_assert(!block.pos && !block.events && !block.tsc);
+	ck_assert(!block.pos && !block.events && !block.cycles);
 	/* not all of it published */
 	look(&geo, data, 0, 24);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -377,7 +377,7 @@ START_TEST(test_block)
 	tsct_block_next(&geo, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
 	ck_assert_uint_eq(next.pos, 16384 + 4096);
 	ck_assert_uint_eq(next.events, 0x130003);
-	ck_assert_uint_eq(next.tsc, 77);
+	ck_assert_uint_eq(next.cycles, 77);
 	ck_assert(next.len == 32 && next.id == TSCT_ID_BLOCK && !next.reserved);
 	block.pos = (3ULL << 48) - 4096;
 	tsct_block_next(&geo, &block, (MASK48 + 1 - 4096) + 4000, 78, &next);
@@ -505,7 +505,7 @@ START_TEST(test_next_junk)
 				ck_assert_uint_ge(l.header.id, TSCT_ID_FIRST);
 				ck_assert_uint_le((pos & (geo.data_size - 1)) +
 						  l.header.len, geo.data_size);
-				ck_assert_uint_eq(l.header.tsc,
+				ck_assert_uint_eq(l.header.cycles,
 					data[((pos & (geo.data_size - 1)) + 8) / 8]);
 			}
 			pos = l.next;

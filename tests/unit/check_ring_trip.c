@@ -34,7 +34,7 @@ static struct ring new_ring(struct tsct_geometry geo, uint64_t start,
 static bool write_one(struct ring *r, uint32_t len)
 {
 	uint64_t mask = r->geo.data_size - 1, head = r->producer.head, pad;
-	struct tsct_place p = tsct_ring_place(&r->geo, head,
+	struct tsct_ring_slot p = tsct_ring_place(&r->geo, head,
 					      tsct_record_size(len));
 	struct tsct_block last, next;
 
@@ -67,7 +67,7 @@ static bool read_one(struct ring *r)
 		ck_assert_uint_eq(r->tail, head);
 		return false;
 	case TSCT_STEP_RECORD:
-		ck_assert_uint_eq(l.header.tsc, r->seen++);
+		ck_assert_uint_eq(l.header.cycles, r->seen++);
 		break;
 	case TSCT_STEP_BLOCK:
 		ck_assert(tsct_ring_block(&r->geo, r->data, r->tail, &block));

@@ -11,18 +11,18 @@
 
 #define NODES	1200
 
-static struct tsct_round *r;
-static struct tsct_ext reply;
+static struct tsct_schedule *r;
+static struct tsct_extension reply;
 
 static void make(__u32 messages, __u32 duration_us, __u32 slot_us, __u32 first)
 {
-	struct tsct_round_options options = {
+	struct tsct_schedule_options options = {
 		.max_messages = messages, .max_duration_us = duration_us,
 		.slot_us = slot_us, .first = first,
 	};
 
-	tsct_round_free(r);
-	r = tsct_round_new(&options);
+	tsct_schedule_free(r);
+	r = tsct_schedule_new(&options);
 	ck_assert_ptr_nonnull(r);
 }
 
@@ -34,24 +34,24 @@ static void setup(void)
 
 static void teardown(void)
 {
-	tsct_round_free(r);
+	tsct_schedule_free(r);
 }
 
 static void member(__u64 node, const char *name, __u64 now_us)
 {
-	ck_assert_int_eq(tsct_round_member(r, node, name, now_us), 0);
+	ck_assert_int_eq(tsct_schedule_member(r, node, name, now_us), 0);
 }
 
 static void ask(__u64 node, __u16 flags, __u32 session, __u32 barrier,
 		__u64 now_us)
 {
-	struct tsct_ext request = {
+	struct tsct_extension request = {
 		.node = node, .flags = flags, .session = session,
 		.barrier = barrier,
 	};
 
 	memset(&reply, 0, sizeof(reply));
-	tsct_round_ask(r, &request, &reply, now_us);
+	tsct_schedule_ask(r, &request, &reply, now_us);
 }
 
 static void join(__u64 node, __u32 session, __u64 now_us)
@@ -67,13 +67,13 @@ START_TEST(no_session)
 	ask(1, 0, 0, 0, 10);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
-	ck_assert_uint_eq(tsct_round_open(r, 10), 0);
+	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
 	/* One that nobody began */
 	join(1, 77, 20);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
 	/* Nobody's child */
-	ck_assert_uint_eq(tsct_round_begin(r, 30), 1);
+	ck_assert_uint_eq(tsct_schedule_begin(r, 30), 1);
 	ask(2, 0, 0, 0, 30);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.barrier, 1);
@@ -90,8 +90,8 @@ START_TEST(in_turn)
 	make(10, 1000000, 500, 0);
 	for (i = 1; i < 6; i++)
 		member(i, NULL, 1000);
-	s = tsct_round_begin(r, 2000);
-	ck_assert_uint_eq(tsct_round_begin(r, 2500), s);
+	s = tsct_schedule_begin(r, 2000);
+	ck_assert_uint_eq(tsct_schedule_begin(r, 2500), s);
 	for (i = 1; i < 6; i++) {
 		ask(i, 0, 0, 0, 2000 + i);
 		ck_assert_uint_eq(reply.session, s);
@@ -104,7 +104,7 @@ START_TEST(in_turn)
 			/* A slot after whoever was before */
 			ck_assert_uint_ge(turn[i], last + 499);
 			last = turn[i];
-			ck_assert_uint_eq(tsct_round_open(r, now), s);
+			ck_assert_uint_eq(tsct_schedule_open(r, now), s);
 			join(i, s, now);
 			ck_assert_uint_eq(reply.session, s);
 			ck_assert_uint_eq(reply.flags, cycle == 10 ?
@@ -113,10 +113,10 @@ START_TEST(in_turn)
 			turn[i] = now + reply.turn_us;
 		}
 	}
-	ck_assert_uint_eq(tsct_round_open(r, now), 0);
+	ck_assert_uint_eq(tsct_schedule_open(r, now), 0);
 	join(3, s, now + 5);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
-	ck_assert_uint_eq(tsct_round_begin(r, now + 10), s + 1);
+	ck_assert_uint_eq(tsct_schedule_begin(r, now + 10), s + 1);
 }
 END_TEST
 
@@ -130,7 +130,7 @@ START_TEST(eager)
 	make(3, 1000000, 500, 0);
 	member(1, NULL, 0);
 	member(2, NULL, 0);
-	s = tsct_round_begin(r, 1000);
+	s = tsct_schedule_begin(r, 1000);
 	ask(1, 0, 0, 0, 1000);
 	ask(2, 0, 0, 0, 1001);
 	turn = 1001 + reply.turn_us;
@@ -169,7 +169,7 @@ START_TEST(silent)
 	make(50, 1000000, 500, 0);
 	for (i = 1; i < 4; i++)
 		member(i, NULL, 0);
-	s = tsct_round_begin(r, 0);
+	s = tsct_schedule_begin(r, 0);
 	for (i = 1; i < 4; i++) {
 		ask(i, 0, 0, 0, 0);
 		turn[i] = reply.turn_us;
@@ -186,8 +186,8 @@ START_TEST(silent)
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_le(now, 10 * 1500 + 40 * 1000 + 500);
 	/* For the silent one it stays open, as long as it may last. */
-	ck_assert_uint_eq(tsct_round_open(r, 999999), s);
-	ck_assert_uint_eq(tsct_round_open(r, 1000000), 0);
+	ck_assert_uint_eq(tsct_schedule_open(r, 999999), s);
+	ck_assert_uint_eq(tsct_schedule_open(r, 1000000), 0);
 	/* Back again: the rest of its share */
 	before = now + 100000;
 	join(2, s, before);
@@ -206,18 +206,18 @@ START_TEST(late)
 	int i;
 
 	make(4, 10000, 500, 0);
-	s = tsct_round_begin(r, 0);
+	s = tsct_schedule_begin(r, 0);
 	/* Nobody was here: it waits for whom it may find. */
-	ck_assert_uint_eq(tsct_round_open(r, 9999), s);
+	ck_assert_uint_eq(tsct_schedule_open(r, 9999), s);
 	member(1, NULL, 3000);
 	ask(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 	for (i = 0; i < 4; i++)
 		join(1, s, 3000 + 500 * (__u64)i);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
-	ck_assert_uint_eq(tsct_round_open(r, 5000), 0);
+	ck_assert_uint_eq(tsct_schedule_open(r, 5000), 0);
 	/* A turn behind the end is none. */
-	s = tsct_round_begin(r, 20000);
+	s = tsct_schedule_begin(r, 20000);
 	member(2, NULL, 29900);
 	ask(1, 0, 0, 0, 29800);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
@@ -235,7 +235,7 @@ START_TEST(numbers_wrap)
 	make(1, 1000, 100, ~0U - 1);
 	member(1, NULL, 0);
 	for (i = 0; i < 4; i++) {
-		s = tsct_round_begin(r, 10000 * (__u64)i);
+		s = tsct_schedule_begin(r, 10000 * (__u64)i);
 		ck_assert_uint_eq(s, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
 		ask(1, 0, 0, 0, 10000 * (__u64)i);
@@ -243,12 +243,12 @@ START_TEST(numbers_wrap)
 		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	}
 	for (i = 0; i < 4; i++) {
-		barrier = tsct_round_barrier(r);
+		barrier = tsct_schedule_barrier(r);
 		ck_assert_uint_eq(barrier, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
 		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-		tsct_round_arrived(r, barrier, 50000);
+		tsct_schedule_arrived(r, barrier, 50000);
 		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(reply.flags & TSCT_EXT_RELEASED);
 		ck_assert_uint_eq(reply.barrier, barrier);
@@ -267,20 +267,20 @@ START_TEST(members)
 {
 	__u64 i;
 
-	ck_assert_int_eq(tsct_round_member(r, 0, "zero", 0), -EINVAL);
-	ck_assert_int_eq(tsct_round_expect(r, ""), -EINVAL);
-	ck_assert_int_eq(tsct_round_expect(r, NULL), -EINVAL);
+	ck_assert_int_eq(tsct_schedule_member(r, 0, "zero", 0), -EINVAL);
+	ck_assert_int_eq(tsct_schedule_expect(r, ""), -EINVAL);
+	ck_assert_int_eq(tsct_schedule_expect(r, NULL), -EINVAL);
 	for (i = 1; i <= TSCT_MEMBERS_MAX; i++)
 		member(i, NULL, i);
 	member(7, "seven", 2000);
-	ck_assert_int_eq(tsct_round_member(r, 5000, NULL, 3000), -E2BIG);
-	ck_assert_int_eq(tsct_round_expect(r, "much loved"), -E2BIG);
+	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 3000), -E2BIG);
+	ck_assert_int_eq(tsct_schedule_expect(r, "much loved"), -E2BIG);
 	/* Who was silent for a minute goes, the longest first. */
-	ck_assert_int_eq(tsct_round_member(r, 5000, NULL, 60000002), 0);
-	ck_assert_int_eq(tsct_round_member(r, 5001, NULL, 60000002), -E2BIG);
+	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 60000002), 0);
+	ck_assert_int_eq(tsct_schedule_member(r, 5001, NULL, 60000002), -E2BIG);
 	ask(1, 0, 0, 0, 60000002);
-	ck_assert_uint_eq(tsct_round_missing(r, 1, NULL, 0), 1 + 1024);
-	tsct_round_begin(r, 60000002);
+	ck_assert_uint_eq(tsct_schedule_missing(r, 1, NULL, 0), 1 + 1024);
+	tsct_schedule_begin(r, 60000002);
 	ask(1, 0, 0, 0, 60000002);
 	ck_assert_uint_eq(reply.session, 0);
 	ask(2, 0, 0, 0, 60000002);
@@ -292,7 +292,7 @@ static void missing(__u32 barrier, unsigned int nr, const char *names)
 {
 	char text[256];
 
-	ck_assert_uint_eq(tsct_round_missing(r, barrier, text, sizeof(text)),
+	ck_assert_uint_eq(tsct_schedule_missing(r, barrier, text, sizeof(text)),
 			  nr);
 	ck_assert_str_eq(text, names);
 }
@@ -310,31 +310,31 @@ START_TEST(barriers)
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.flags, 0);
 	missing(1, 2, "the master, 0000000000000abc");
-	tsct_round_arrived(r, 1, 200);
+	tsct_schedule_arrived(r, 1, 200);
 	missing(1, 1, "0000000000000abc");
-	ck_assert(!tsct_round_released(r, 1));
+	ck_assert(!tsct_schedule_released(r, 1));
 	/* It waits no longer; the master neither; and both again */
 	ask(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
-	tsct_round_left(r);
+	tsct_schedule_left(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_round_arrived(r, 2, 300);	/* a number from nowhere */
+	tsct_schedule_arrived(r, 2, 300);	/* a number from nowhere */
 	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_round_arrived(r, 1, 400);
+	tsct_schedule_arrived(r, 1, 400);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 400);
-	ck_assert_uint_eq(tsct_round_open(r, 400), 0);
+	ck_assert_uint_eq(tsct_schedule_open(r, 400), 0);
 	/* The last one: a session begins */
 	ask(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.session, 1);
 	ck_assert_uint_eq(reply.flags,
 			  TSCT_EXT_RELEASED | TSCT_EXT_SESSION_OPEN);
-	ck_assert_uint_eq(tsct_round_open(r, 500), 1);
-	ck_assert(tsct_round_released(r, 1));
-	ck_assert(!tsct_round_released(r, 2));
-	ck_assert(!tsct_round_released(r, 0));
-	ck_assert_uint_eq(tsct_round_barrier(r), 2);
+	ck_assert_uint_eq(tsct_schedule_open(r, 500), 1);
+	ck_assert(tsct_schedule_released(r, 1));
+	ck_assert(!tsct_schedule_released(r, 2));
+	ck_assert(!tsct_schedule_released(r, 0));
+	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 	missing(1, 0, "");
 	missing(2, 3, "the master, 0000000000000abc, two");
 	/* However often that answer gets lost */
@@ -354,7 +354,7 @@ START_TEST(who_is_gone_is_not_waited_for)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
-	tsct_round_arrived(r, 1, 1000);
+	tsct_schedule_arrived(r, 1, 1000);
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 1000);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 60000000);
@@ -367,13 +367,13 @@ END_TEST
 /* Configured children are waited for whether they ever asked; others never. */
 START_TEST(expected)
 {
-	ck_assert_int_eq(tsct_round_expect(r, "a"), 0);
-	ck_assert_int_eq(tsct_round_expect(r, "b"), 0);
-	ck_assert_int_eq(tsct_round_expect(r, "a"), 0);
+	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
+	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
+	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
 	missing(1, 3, "the master, a, b");
 	member(9, "stranger", 0);
 	missing(1, 3, "the master, a, b");
-	tsct_round_arrived(r, 1, 0);
+	tsct_schedule_arrived(r, 1, 0);
 	member(11, "a", 0);
 	member(11, "a", 5);
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 10);
@@ -406,20 +406,20 @@ START_TEST(below)
 
 	member(1, "one", 0);
 	member(2, "two", 0);
-	tsct_round_arrived(r, 1, 0);
+	tsct_schedule_arrived(r, 1, 0);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
-	tsct_round_below(r, 1, "x, y");
-	tsct_round_below(r, 2, "z");	/* it has arrived: so nobody is */
-	tsct_round_below(r, 3, "nobody's child");
+	tsct_schedule_below(r, 1, "x, y");
+	tsct_schedule_below(r, 2, "z");	/* it has arrived: so nobody is */
+	tsct_schedule_below(r, 3, "nobody's child");
 	ask(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
-	ck_assert_uint_eq(tsct_round_missing(r, 1, names, 12), 1);
+	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
 	missing(1, 1, "one");		/* it has fallen silent */
 	ask(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
-	tsct_round_below(r, 1, "");
+	tsct_schedule_below(r, 1, "");
 	missing(1, 1, "one");
 }
 END_TEST
@@ -427,26 +427,26 @@ END_TEST
 /* Who is dismissed is not waited for, in sessions or barriers. */
 START_TEST(dismissed)
 {
-	ck_assert_int_eq(tsct_round_expect(r, "a"), 0);
-	ck_assert_int_eq(tsct_round_expect(r, "b"), 0);
+	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
+	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	member(1, "a", 0);
 	member(2, "b", 0);
-	tsct_round_dismiss(r, "nobody");
-	ck_assert_uint_eq(tsct_round_begin(r, 10), 1);
+	tsct_schedule_dismiss(r, "nobody");
+	ck_assert_uint_eq(tsct_schedule_begin(r, 10), 1);
 	join(1, 1, 10);
-	tsct_round_dismiss(r, "b");
-	tsct_round_dismiss(r, "b");
-	tsct_round_arrived(r, 1, 20);
+	tsct_schedule_dismiss(r, "b");
+	tsct_schedule_dismiss(r, "b");
+	tsct_schedule_arrived(r, 1, 20);
 	missing(1, 1, "a");
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* no member any more */
 	ck_assert_uint_eq(reply.flags, 0);
-	ck_assert_int_eq(tsct_round_expect(r, "b"), 0);
+	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	missing(1, 2, "a, b");
-	tsct_round_dismiss(r, "b");
+	tsct_schedule_dismiss(r, "b");
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
 	/* Without any that is expected, it is whoever asks. */
-	tsct_round_dismiss(r, "a");
+	tsct_schedule_dismiss(r, "a");
 	member(3, "c", 40);
 	missing(2, 2, "the master, c");
 }
@@ -454,10 +454,10 @@ END_TEST
 
 START_TEST(alone)
 {
-	ck_assert_uint_eq(tsct_round_barrier(r), 1);
-	tsct_round_arrived(r, 1, 0);
-	ck_assert(tsct_round_released(r, 1));
-	ck_assert_uint_eq(tsct_round_barrier(r), 2);
+	ck_assert_uint_eq(tsct_schedule_barrier(r), 1);
+	tsct_schedule_arrived(r, 1, 0);
+	ck_assert(tsct_schedule_released(r, 1));
+	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 }
 END_TEST
 
@@ -468,10 +468,10 @@ START_TEST(names_without_room)
 
 	member(1, "a-long-name", 0);
 	member(2, "another-one", 0);
-	ck_assert_uint_eq(tsct_round_missing(r, 1, NULL, 0), 3);
+	ck_assert_uint_eq(tsct_schedule_missing(r, 1, NULL, 0), 3);
 	for (size = 1; size <= sizeof(text); size++) {
 		memset(text, 'x', sizeof(text));
-		ck_assert_uint_eq(tsct_round_missing(r, 1, text, size), 3);
+		ck_assert_uint_eq(tsct_schedule_missing(r, 1, text, size), 3);
 		ck_assert_uint_eq(strnlen(text, sizeof(text)), size - 1);
 		if (size > 3)
 			ck_assert_str_eq(text + size - 4, "...");
@@ -494,36 +494,36 @@ START_TEST(anything)
 	for (i = 0; i < 20000; i++) {
 		now += any(4) ? any(300) : any(1000) ? 0 : 70000000;
 		node = any(4) ? 1 + any(5) : any(NODES);
-		barrier = tsct_round_barrier(r);
+		barrier = tsct_schedule_barrier(r);
 		snprintf(name, sizeof(name), "n%u", any(4));
 		switch (any(8)) {
 		case 0:
-			tsct_round_member(r, node, any(2) ? name : NULL, now);
+			tsct_schedule_member(r, node, any(2) ? name : NULL, now);
 			break;
 		case 1:
-			ck_assert_uint_ne(tsct_round_begin(r, now), 0);
+			ck_assert_uint_ne(tsct_schedule_begin(r, now), 0);
 			break;
 		case 2:
-			tsct_round_arrived(r, barrier - any(2), now);
+			tsct_schedule_arrived(r, barrier - any(2), now);
 			break;
 		case 3:
 			if (!any(200) && any(2) == (unsigned int)_i % 2)
-				tsct_round_expect(r, name);
+				tsct_schedule_expect(r, name);
 			break;
 		default:
 			number = any(4) ? barrier : barrier - any(5);
-			ask(node, (__u16)any(0x400), tsct_round_begin(r, now),
+			ask(node, (__u16)any(0x400), tsct_schedule_begin(r, now),
 			    number, now);
 			ck_assert(!(reply.flags & TSCT_EXT_SESSION_OPEN) ||
 				  !(reply.flags & TSCT_EXT_SESSION_OVER));
 			if (reply.flags & TSCT_EXT_RELEASED)
-				ck_assert(tsct_round_released(r, number));
+				ck_assert(tsct_schedule_released(r, number));
 			ck_assert_uint_ne(reply.barrier, 0);
 		}
-		if (was && was != tsct_round_barrier(r))
-			ck_assert(tsct_round_released(r, was));
-		ck_assert(!tsct_round_released(r, tsct_round_barrier(r)));
-		was = tsct_round_barrier(r);
+		if (was && was != tsct_schedule_barrier(r))
+			ck_assert(tsct_schedule_released(r, was));
+		ck_assert(!tsct_schedule_released(r, tsct_schedule_barrier(r)));
+		was = tsct_schedule_barrier(r);
 	}
 }
 END_TEST
@@ -543,7 +543,7 @@ START_TEST(many)
 		member(i, NULL, 0);
 		turn[i] = 1 + any(i % 5 ? 2000 : 200000);
 	}
-	s = tsct_round_begin(r, 0);
+	s = tsct_schedule_begin(r, 0);
 	for (;;) {
 		first = 0;
 		for (i = 1; i <= N; i++)

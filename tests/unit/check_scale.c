@@ -24,7 +24,7 @@ int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 	return 0;
 }
 
-int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns)
 {
 	(void)clock, (void)stamp, (void)ret_ns;
@@ -114,14 +114,14 @@ static int64_t saturate(tsct_s128 value)
 	return value < INT64_MIN ? INT64_MIN : (int64_t)value;
 }
 
-static int64_t ref_ns(const struct tsct_pair *pair, int64_t d)
+static int64_t ref_ns(const struct tsct_clock_params *pair, int64_t d)
 {
 	int64_t slewed = d;
 
 	if (d < 0)
 		return saturate(ref_stretch(d, pair->mult) + pair->base_ns);
-	if (pair->slew_tsc < (uint64_t)d && pair->slew_mult != pair->mult)
-		slewed = (int64_t)pair->slew_tsc;
+	if (pair->slew_cycles < (uint64_t)d && pair->slew_mult != pair->mult)
+		slewed = (int64_t)pair->slew_cycles;
 	return saturate(ref_stretch(slewed, pair->slew_mult) +
 			ref_stretch(d - slewed, pair->mult) + pair->base_ns);
 }
@@ -146,10 +146,10 @@ static int64_t any_signed(unsigned int bits)
 }
 
 /* Of all pairs that are good; base and times anywhere in 64 bits */
-static struct tsct_pair any_pair(void)
+static struct tsct_clock_params any_pair(void)
 {
-	struct tsct_pair pair = {
-		.base_tsc = any64(),
+	struct tsct_clock_params pair = {
+		.base_cycles = any64(),
 		.base_ns = any_signed(62),
 		.error_ps = any64() >> any(64),
 		.past_error_ps = any64() >> any(64),
@@ -163,7 +163,7 @@ static struct tsct_pair any_pair(void)
 	pair.slew_mult = pair.mult / 1000 * (901 + any(199));
 	if (!any(3))
 		pair.slew_mult = pair.mult;
-	pair.slew_tsc = any64() >> (9 + any(55));
+	pair.slew_cycles = any64() >> (9 + any(55));
 	for (i = 0; i < 4; i++) {
 		unsigned int a = i & 1;
 
@@ -174,27 +174,27 @@ static struct tsct_pair any_pair(void)
 			times[a + 1] = swap;
 		}
 	}
-	pair.as_of_tsc = pair.base_tsc + (uint64_t)times[0];
-	pair.hold_after_tsc = pair.base_tsc + (uint64_t)times[1];
-	pair.void_after_tsc = pair.base_tsc + (uint64_t)times[2];
+	pair.as_of_cycles = pair.base_cycles + (uint64_t)times[0];
+	pair.holdover_after_cycles = pair.base_cycles + (uint64_t)times[1];
+	pair.void_after_cycles = pair.base_cycles + (uint64_t)times[2];
 	pair.growth = tsct_growth(pair.mult, any(1000000001));
-	pair.hold_growth = tsct_growth(pair.mult, any(1000000001));
+	pair.holdover_growth = tsct_growth(pair.mult, any(1000000001));
 	hold = times[1] < 0 ? 0 : times[1];
-	pair.fast_tsc = any64() >> (10 + any(54));
-	if (pair.fast_tsc > (uint64_t)hold)
-		pair.fast_tsc = (uint64_t)hold;
-	if (pair.fast_tsc > pair.slew_tsc && pair.slew_mult != pair.mult)
-		pair.fast_tsc = pair.slew_tsc;
-	if (pair.fast_tsc >= TSCT_FAST_TSC_MAX)
-		pair.fast_tsc = TSCT_FAST_TSC_MAX - 1;
-	if (ref_stretch((int64_t)pair.fast_tsc, pair.slew_mult) + pair.base_ns >
+	pair.fast_cycles = any64() >> (10 + any(54));
+	if (pair.fast_cycles > (uint64_t)hold)
+		pair.fast_cycles = (uint64_t)hold;
+	if (pair.fast_cycles > pair.slew_cycles && pair.slew_mult != pair.mult)
+		pair.fast_cycles = pair.slew_cycles;
+	if (pair.fast_cycles >= TSCT_FAST_CYCLES_MAX)
+		pair.fast_cycles = TSCT_FAST_CYCLES_MAX - 1;
+	if (ref_stretch((int64_t)pair.fast_cycles, pair.slew_mult) + pair.base_ns >
 	    INT64_MAX)
-		pair.fast_tsc = 0;
+		pair.fast_cycles = 0;
 	return pair;
 }
 
 /* Where formulas change */
-static int64_t any_distance(const struct tsct_pair *pair)
+static int64_t any_distance(const struct tsct_clock_params *pair)
 {
 	static const int64_t edges[] = {
 		0, 1LL << 53, 1LL << 55, 1LL << 62, INT64_MAX, INT64_MIN,
@@ -207,16 +207,16 @@ static int64_t any_distance(const struct tsct_pair *pair)
 		d = (uint64_t)edges[any(6)];
 		break;
 	case 1:
-		d = pair->slew_tsc;
+		d = pair->slew_cycles;
 		break;
 	case 2:
-		d = pair->hold_after_tsc - pair->base_tsc;
+		d = pair->holdover_after_cycles - pair->base_cycles;
 		break;
 	case 3:
-		d = pair->as_of_tsc - pair->base_tsc;
+		d = pair->as_of_cycles - pair->base_cycles;
 		break;
 	case 4:
-		d = pair->fast_tsc;
+		d = pair->fast_cycles;
 		break;
 	default:
 		return any_signed(63);
@@ -230,11 +230,11 @@ START_TEST(test_formula)
 
 	seed_with(1);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair = any_pair();
+		struct tsct_clock_params pair = any_pair();
 		int64_t d = any_distance(&pair);
 
-		ck_assert_int_eq(tsct_pair_check(&pair, TSCT_SOURCE_TSC), 0);
-		ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc +
+		ck_assert_int_eq(tsct_clock_params_check(&pair, TSCT_SOURCE_TSC), 0);
+		ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles +
 					      (uint64_t)d), ref_ns(&pair, d));
 	}
 }
@@ -246,15 +246,15 @@ START_TEST(test_segment_formula)
 
 	seed_with(4);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair = any_pair();
+		struct tsct_clock_params pair = any_pair();
 		int64_t d = any_distance(&pair);
-		struct tsct_segment segment = {
-			.base_tsc = pair.base_tsc,
+		struct tsct_clock_segment segment = {
+			.base_cycles = pair.base_cycles,
 			.base_ns = pair.base_ns,
 			.mult = any(2) ? pair.mult : any64(),
 		};
 
-		ck_assert_int_eq(tsct_segment_ns(&segment, pair.base_tsc +
+		ck_assert_int_eq(tsct_clock_segment_ns(&segment, pair.base_cycles +
 						 (uint64_t)d),
 				 saturate(ref_stretch(d, segment.mult) +
 					  segment.base_ns));
@@ -271,17 +271,17 @@ START_TEST(test_short_cut)
 
 	seed_with(5);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair = any_pair();
+		struct tsct_clock_params pair = any_pair();
 		int64_t d = any_distance(&pair), ns;
-		uint64_t stamp = pair.base_tsc + (uint64_t)d;
-		bool fast = (uint64_t)d < pair.fast_tsc;
+		uint64_t stamp = pair.base_cycles + (uint64_t)d;
+		bool fast = (uint64_t)d < pair.fast_cycles;
 
 		page.seq = any64();
 		page.copy[page.seq & 1].state.real = pair;
-		ck_assert_int_eq(tsct_clock_ns(&clock, stamp, &ns),
+		ck_assert_int_eq(tsct_clock_cycles_to_ns(&clock, stamp, &ns),
 				 fast ? 0 : -EXDEV);
 		if (fast)
-			ck_assert_int_eq(ns, tsct_pair_ns(&pair, stamp));
+			ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, stamp));
 		taken += fast;
 	}
 	ck_assert_uint_gt(taken, TURNS / 50);
@@ -290,20 +290,20 @@ END_TEST
 
 START_TEST(test_slew_has_an_end)
 {
-	struct tsct_pair pair = sane_pair(), plain = pair;
-	uint64_t end = pair.base_tsc + 1000000000;
+	struct tsct_clock_params pair = sane_pair(), plain = pair;
+	uint64_t end = pair.base_cycles + 1000000000;
 	int64_t all;
 
 	pair.slew_mult = pair.mult + pair.mult / 1000;
-	pair.slew_tsc = 1000000000;
+	pair.slew_cycles = 1000000000;
 	/* Nothing before the base and at it, all at the end, and no more. */
-	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc - 12345678),
-			 tsct_pair_ns(&plain, pair.base_tsc - 12345678));
-	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc), pair.base_ns);
-	all = tsct_pair_ns(&pair, end) - tsct_pair_ns(&plain, end);
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles - 12345678),
+			 tsct_clock_params_ns(&plain, pair.base_cycles - 12345678));
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles), pair.base_ns);
+	all = tsct_clock_params_ns(&pair, end) - tsct_clock_params_ns(&plain, end);
 	ck_assert(all == 385108 || all == 385109);	/* 1/1000, rounded */
-	all = tsct_pair_ns(&pair, end + 99999999) -
-		tsct_pair_ns(&plain, end + 99999999);
+	all = tsct_clock_params_ns(&pair, end + 99999999) -
+		tsct_clock_params_ns(&plain, end + 99999999);
 	ck_assert_int_ge(all, 385107);
 	ck_assert_int_le(all, 385109);
 }
@@ -316,40 +316,40 @@ START_TEST(test_monotonic)
 
 	seed_with(6);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair = any_pair();
+		struct tsct_clock_params pair = any_pair();
 		int64_t a = any_distance(&pair), b = any_distance(&pair);
 
 		if (a > b)
 			continue;
-		ck_assert_int_le(tsct_pair_ns(&pair,
-					      pair.base_tsc + (uint64_t)a),
-				 tsct_pair_ns(&pair,
-					      pair.base_tsc + (uint64_t)b));
+		ck_assert_int_le(tsct_clock_params_ns(&pair,
+					      pair.base_cycles + (uint64_t)a),
+				 tsct_clock_params_ns(&pair,
+					      pair.base_cycles + (uint64_t)b));
 	}
 }
 END_TEST
 
 START_TEST(test_saturates)
 {
-	struct tsct_pair pair = {
+	struct tsct_clock_params pair = {
 		.mult = UINT64_MAX, .slew_mult = UINT64_MAX,
-		.slew_tsc = UINT64_MAX,
+		.slew_cycles = UINT64_MAX,
 	};
 
-	ck_assert_int_eq(tsct_pair_ns(&pair, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_pair_ns(&pair, 1ULL << 63), INT64_MIN);
-	pair.slew_tsc = 5;
-	ck_assert_int_eq(tsct_pair_ns(&pair, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, 1ULL << 63), INT64_MIN);
+	pair.slew_cycles = 5;
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, INT64_MAX), INT64_MAX);
 	pair.base_ns = INT64_MIN;
-	ck_assert_int_eq(tsct_pair_ns(&pair, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_pair_ns(&pair, (uint64_t)-1), INT64_MIN);
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, (uint64_t)-1), INT64_MIN);
 	pair = sane_pair();
 	pair.base_ns = INT64_MAX - 10;
-	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc + 20),
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles + 20),
 			 INT64_MAX - 10 + 7);
-	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc + 100), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles + 100), INT64_MAX);
 	pair.base_ns = INT64_MIN + 1;
-	ck_assert_int_eq(tsct_pair_ns(&pair, pair.base_tsc - 100), INT64_MIN);
+	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles - 100), INT64_MIN);
 }
 END_TEST
 
@@ -359,10 +359,10 @@ START_TEST(test_error_formula)
 
 	seed_with(2);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair = any_pair();
-		uint64_t stamp = pair.base_tsc + (uint64_t)any_distance(&pair);
-		int64_t age = (int64_t)(stamp - pair.as_of_tsc);
-		uint64_t hold = pair.hold_after_tsc - pair.as_of_tsc;
+		struct tsct_clock_params pair = any_pair();
+		uint64_t stamp = pair.base_cycles + (uint64_t)any_distance(&pair);
+		int64_t age = (int64_t)(stamp - pair.as_of_cycles);
+		uint64_t hold = pair.holdover_after_cycles - pair.as_of_cycles;
 		uint64_t a, want = pair.past_error_ps;
 
 		if (age > 0) {
@@ -370,42 +370,42 @@ START_TEST(test_error_formula)
 			want = add_clip(pair.error_ps,
 					ref_grown(a, pair.growth));
 			want = add_clip(want, ref_grown((uint64_t)age - a,
-							pair.hold_growth));
+							pair.holdover_growth));
 		}
-		ck_assert_uint_eq(tsct_pair_error_ps(&pair, stamp), want);
+		ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, stamp), want);
 	}
 }
 END_TEST
 
 START_TEST(test_error_edges)
 {
-	struct tsct_pair pair = sane_pair();
+	struct tsct_clock_params pair = sane_pair();
 	const uint64_t second = 2596670055;
 	uint64_t at;
 
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc), 30000);
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, 0), 30000);
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + 1), 20001);
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles), 30000);
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, 0), 30000);
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles + 1), 20001);
 	/* 50 ppb are 50 ns a second. */
-	at = tsct_pair_error_ps(&pair, pair.as_of_tsc + second);
+	at = tsct_clock_params_error_ps(&pair, pair.as_of_cycles + second);
 	ck_assert(at >= 70000 && at <= 70003);
 	/* 5.0064 s of that until nobody has looked for too long; then 15 ppm */
-	at = tsct_pair_error_ps(&pair, pair.hold_after_tsc + second);
+	at = tsct_clock_params_error_ps(&pair, pair.holdover_after_cycles + second);
 	ck_assert(at >= 15000000 + 20000 + 250319 &&
 		  at <= 15000000 + 20000 + 250335);
-	pair.growth = pair.hold_growth = 0;
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc +
+	pair.growth = pair.holdover_growth = 0;
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles +
 					     (1ULL << 62)), 20000);
 	pair.growth = 1;
 	pair.error_ps = UINT64_MAX - 1;
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + 1),
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles + 1),
 			  UINT64_MAX);
-	ck_assert_uint_eq(tsct_pair_error_ps(&pair, pair.as_of_tsc + second),
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles + second),
 			  UINT64_MAX);
 	/* Any words: a result, and no trap */
 	memset(&pair, 0xff, sizeof(pair));
-	tsct_pair_error_ps(&pair, INT64_MAX - 1);
-	tsct_pair_ns(&pair, INT64_MAX - 1);
+	tsct_clock_params_error_ps(&pair, INT64_MAX - 1);
+	tsct_clock_params_ns(&pair, INT64_MAX - 1);
 }
 END_TEST
 
@@ -417,18 +417,18 @@ START_TEST(test_total)
 
 	seed_with(7);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair;
+		struct tsct_clock_params pair;
 		uint64_t words[sizeof(pair) / 8], stamp = any64();
-		struct tsct_segment segment;
+		struct tsct_clock_segment segment;
 
 		for (j = 0; j < sizeof(words) / 8; j++)
 			words[j] = any(4) ? any64() : -(uint64_t)any(2);
 		memcpy(&pair, words, sizeof(pair));
 		memcpy(&segment, words, sizeof(segment));
-		tsct_pair_ns(&pair, stamp);
-		tsct_pair_error_ps(&pair, stamp);
-		tsct_segment_ns(&segment, stamp);
-		tsct_pair_check(&pair, any(5));
+		tsct_clock_params_ns(&pair, stamp);
+		tsct_clock_params_error_ps(&pair, stamp);
+		tsct_clock_segment_ns(&segment, stamp);
+		tsct_clock_params_check(&pair, any(5));
 		memcpy(&state.real, words, sizeof(pair));
 		memcpy((char *)&state + sizeof(state) - sizeof(words), words,
 		       sizeof(words));
@@ -436,8 +436,8 @@ START_TEST(test_total)
 		tsct_clock_state_check(&state);
 		tsct_growth(words[0], words[1]);
 		tsct_growth_ppb(words[0], words[1]);
-		tsct_ticks_ns(words[0], (int64_t)words[1]);
-		tsct_ns_ticks(words[0], (int64_t)words[1]);
+		tsct_cycles_ns(words[0], (int64_t)words[1]);
+		tsct_ns_cycles(words[0], (int64_t)words[1]);
 	}
 }
 END_TEST
@@ -445,7 +445,7 @@ END_TEST
 /* The largest t of which mult * t / 2^56 is not beyond ns, by its definition */
 static void check_ns_ticks(uint64_t mult, int64_t ns)
 {
-	int64_t ticks = tsct_ns_ticks(mult, ns);
+	int64_t ticks = tsct_ns_cycles(mult, ns);
 	tsct_s128 want = (tsct_s128)ns * ONE;
 
 	if (ticks != INT64_MIN)
@@ -460,10 +460,10 @@ START_TEST(test_ticks_and_back)
 
 	seed_with(3);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair = any_pair();
+		struct tsct_clock_params pair = any_pair();
 		int64_t ticks = any_signed(63);
 
-		ck_assert_int_eq(tsct_ticks_ns(pair.mult, ticks),
+		ck_assert_int_eq(tsct_cycles_ns(pair.mult, ticks),
 				 saturate(ref_stretch(ticks, pair.mult)));
 		check_ns_ticks(pair.mult, any_signed(63));
 	}
@@ -474,20 +474,20 @@ START_TEST(test_ticks_edges)
 {
 	const uint64_t mult = sane_pair().mult;
 
-	ck_assert_int_eq(tsct_ticks_ns(mult, 0), 0);
-	ck_assert_int_eq(tsct_ticks_ns(mult, -1), -1);	/* down */
-	ck_assert_int_eq(tsct_ticks_ns(mult, 1), 0);
-	ck_assert_int_eq(tsct_ns_ticks(mult, 1), 2);
-	ck_assert_int_eq(tsct_ns_ticks(mult, -1), -3);
-	ck_assert_int_eq(tsct_ns_ticks(mult, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_ns_ticks(mult, INT64_MIN), INT64_MIN);
-	ck_assert_int_eq(tsct_ticks_ns(ONE, INT64_MIN), INT64_MIN);
-	ck_assert_int_eq(tsct_ns_ticks(ONE, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_ns_ticks(ONE, INT64_MIN), INT64_MIN);
-	ck_assert_int_eq(tsct_ticks_ns(ONE * 100, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_ticks_ns(ONE * 100, INT64_MIN), INT64_MIN);
-	ck_assert_int_eq(tsct_ns_ticks(0, 5), INT64_MAX);
-	ck_assert_int_eq(tsct_ns_ticks(0, -5), INT64_MIN);
+	ck_assert_int_eq(tsct_cycles_ns(mult, 0), 0);
+	ck_assert_int_eq(tsct_cycles_ns(mult, -1), -1);	/* down */
+	ck_assert_int_eq(tsct_cycles_ns(mult, 1), 0);
+	ck_assert_int_eq(tsct_ns_cycles(mult, 1), 2);
+	ck_assert_int_eq(tsct_ns_cycles(mult, -1), -3);
+	ck_assert_int_eq(tsct_ns_cycles(mult, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_ns_cycles(mult, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_cycles_ns(ONE, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_ns_cycles(ONE, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_ns_cycles(ONE, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_cycles_ns(ONE * 100, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_cycles_ns(ONE * 100, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_ns_cycles(0, 5), INT64_MAX);
+	ck_assert_int_eq(tsct_ns_cycles(0, -5), INT64_MIN);
 }
 END_TEST
 
@@ -528,19 +528,19 @@ START_TEST(test_piece)
 
 	seed_with(11);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_pair pair = any_pair();
-		uint64_t end = pair.base_tsc + 1 + any64() % (1ULL << 36);
-		struct tsct_clock_before piece = tsct_pair_piece(&pair, end);
-		uint64_t at = piece.base_tsc +
-			any64() % (end - piece.base_tsc + 1);
+		struct tsct_clock_params pair = any_pair();
+		uint64_t end = pair.base_cycles + 1 + any64() % (1ULL << 36);
+		struct tsct_clock_prev_params piece = tsct_clock_params_prev(&pair, end);
+		uint64_t at = piece.base_cycles +
+			any64() % (end - piece.base_cycles + 1);
 
-		bent += piece.base_tsc != pair.base_tsc;
-		ck_assert_int_eq(tsct_before_ns(&piece, at),
-				 tsct_pair_ns(&pair, at));
-		ck_assert_int_eq(tsct_before_ns(&piece, end),
-				 tsct_pair_ns(&pair, end));
+		bent += piece.base_cycles != pair.base_cycles;
+		ck_assert_int_eq(tsct_clock_prev_ns(&piece, at),
+				 tsct_clock_params_ns(&pair, at));
+		ck_assert_int_eq(tsct_clock_prev_ns(&piece, end),
+				 tsct_clock_params_ns(&pair, end));
 		ck_assert_uint_ge(piece.error_ps, pair.past_error_ps);
-		ck_assert_uint_ge(piece.error_ps, tsct_pair_error_ps(&pair, end));
+		ck_assert_uint_ge(piece.error_ps, tsct_clock_params_error_ps(&pair, end));
 	}
 	ck_assert_uint_gt(bent, TURNS / 100);
 }

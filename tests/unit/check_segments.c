@@ -21,7 +21,7 @@
 static const __u64 mult_ideal = 27714742766003200ULL;	/* 1/2.6 ns */
 
 struct line {
-	struct tsct_pair pair;
+	struct tsct_clock_params pair;
 	uint64_t until;		/* looked at up to here */
 	uint64_t error_ps;
 	uint32_t epoch, status;
@@ -35,13 +35,13 @@ static struct run {
 	double rate;		/* of the line, relative */
 } r;
 
-static int64_t line_ns(const struct tsct_pair *pair, uint64_t stamp)
+static int64_t line_ns(const struct tsct_clock_params *pair, uint64_t stamp)
 {
-	tsct_u128 d = stamp - pair->base_tsc;
+	tsct_u128 d = stamp - pair->base_cycles;
 	tsct_u128 slewed = d;
 
-	if (d > pair->slew_tsc && pair->slew_mult != pair->mult)
-		slewed = pair->slew_tsc;
+	if (d > pair->slew_cycles && pair->slew_mult != pair->mult)
+		slewed = pair->slew_cycles;
 	return (int64_t)(slewed * pair->slew_mult >> TSCT_CLOCK_SHIFT) +
 		(int64_t)((d - slewed) * pair->mult >> TSCT_CLOCK_SHIFT) +
 		pair->base_ns;
@@ -78,7 +78,7 @@ static void log_line(const struct tsct_clock_state *state)
 	ck_assert_uint_lt(r.nr, LOG_MAX);
 	r.log[r.nr++] = (struct line) {
 		.pair = state->real,
-		.until = state->real.as_of_tsc,
+		.until = state->real.as_of_cycles,
 		.error_ps = state->real.past_error_ps,
 		.epoch = state->epoch,
 		.status = state->status,
@@ -93,20 +93,20 @@ static struct tsct_clock_state line_at(uint64_t base, int64_t ns)
 	r.rate += ((double)any(2001) - 1000) * 1e-11;
 	state.status = 1 + any(3);
 	state.closing_error_ps = any(100000);
-	state.real = (struct tsct_pair) {
-		.base_tsc = base,
+	state.real = (struct tsct_clock_params) {
+		.base_cycles = base,
 		.base_ns = ns,
-		.as_of_tsc = r.now,
+		.as_of_cycles = r.now,
 		.mult = (uint64_t)((double)mult_ideal * (1 + r.rate)),
 		.past_error_ps = any(100000),
-		.hold_after_tsc = r.now + 5 * SECOND,
-		.void_after_tsc = r.now + 1000 * SECOND,
+		.holdover_after_cycles = r.now + 5 * SECOND,
+		.void_after_cycles = r.now + 1000 * SECOND,
 	};
 	state.real.slew_mult = state.real.mult;
 	if (slew) {
 		state.real.slew_mult += state.real.mult / 1000000 *
 			(uint64_t)((int)any(1001) - 500);
-		state.real.slew_tsc = any(3) ? any(1U << 31) : any(2000);
+		state.real.slew_cycles = any(3) ? any(1U << 31) : any(2000);
 	}
 	return state;
 }
@@ -120,11 +120,11 @@ static void confirm(void)
 {
 	struct tsct_clock_state next = now_state();
 
-	if ((int64_t)(r.now - next.real.void_after_tsc) > 0)
+	if ((int64_t)(r.now - next.real.void_after_cycles) > 0)
 		return;
-	next.real.as_of_tsc = r.now;
-	next.real.hold_after_tsc = r.now + 5 * SECOND;
-	next.real.void_after_tsc = r.now + 1000 * SECOND;
+	next.real.as_of_cycles = r.now;
+	next.real.holdover_after_cycles = r.now + 5 * SECOND;
+	next.real.void_after_cycles = r.now + 1000 * SECOND;
 	next.real.past_error_ps = any(100000);
 	publish(&next);
 	newest()->until = r.now;
@@ -137,7 +137,7 @@ static void go_on(void)
 	struct tsct_clock_state next;
 	uint64_t base = r.now + 1 + any(3000000);
 
-	if ((int64_t)(base - r.copy.state.real.base_tsc) <= 0)
+	if ((int64_t)(base - r.copy.state.real.base_cycles) <= 0)
 		return;
 	next = line_at(base, line_ns(&r.copy.state.real, base));
 	publish(&next);
@@ -162,9 +162,9 @@ static void shorten_log(uint64_t as_of, uint32_t epoch)
 
 static void end_epoch(struct tsct_clock_state *next)
 {
-	shorten_log(r.copy.state.real.as_of_tsc, r.copy.state.epoch);
+	shorten_log(r.copy.state.real.as_of_cycles, r.copy.state.epoch);
 	next->epoch = r.copy.state.epoch + 1 + any(3);
-	next->epoch_tsc = r.now;
+	next->epoch_cycles = r.now;
 	next->cause = 1 + any(TSCT_CAUSE_NR - 1);
 }
 
@@ -188,11 +188,11 @@ static void disrupt(void)
 		} while (!any(4));
 		if (any(2))
 			next.epoch = none.epoch;
-		next.epoch_tsc = r.now;
-		next.real.base_tsc = r.now;
-		next.real.as_of_tsc = r.now;
-		next.real.hold_after_tsc = r.now + 5 * SECOND;
-		next.real.void_after_tsc = r.now + 1000 * SECOND;
+		next.epoch_cycles = r.now;
+		next.real.base_cycles = r.now;
+		next.real.as_of_cycles = r.now;
+		next.real.holdover_after_cycles = r.now + 5 * SECOND;
+		next.real.void_after_cycles = r.now + 1000 * SECOND;
 	}
 	publish(&next);
 	log_line(&next);
@@ -205,7 +205,7 @@ static const struct line *find_line(uint64_t stamp)
 	unsigned int i;
 
 	for (i = r.nr; i-- > 0; )
-		if (at(r.log[i].pair.base_tsc) <= at(stamp))
+		if (at(r.log[i].pair.base_cycles) <= at(stamp))
 			return &r.log[i];
 	return NULL;
 }
@@ -220,7 +220,7 @@ static unsigned int rank(uint32_t status)
 static uint64_t check_stamp(uint64_t stamp)
 {
 	const struct line *line = find_line(stamp);
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	uint64_t off;
 	int64_t ns;
 	int ret;
@@ -228,7 +228,7 @@ static uint64_t check_stamp(uint64_t stamp)
 	ret = tsct_segments_lookup(&r.copy, stamp, &reading);
 	if (r.copy.dropped &&
 	    (!r.copy.nr_segments ||
-	     at(stamp) < at(r.copy.segments[0].base_tsc))) {
+	     at(stamp) < at(r.copy.segments[0].base_cycles))) {
 		ck_assert_int_eq(ret, -ERANGE);
 		return 0;
 	}
@@ -262,7 +262,7 @@ static uint64_t any_stamp(void)
 
 	switch (any(4)) {
 	case 0:		/* at an edge */
-		stamp = r.log[any(r.nr)].pair.base_tsc + any(3) - 1;
+		stamp = r.log[any(r.nr)].pair.base_cycles + any(3) - 1;
 		break;
 	case 1:
 		stamp = r.log[any(r.nr)].until + any(3) - 1;
@@ -275,14 +275,14 @@ static uint64_t any_stamp(void)
 	}
 	if (at(stamp) > at(r.now))
 		stamp = r.now;
-	return at(stamp) > at(r.log[0].pair.base_tsc) ? stamp :
-		r.log[0].pair.base_tsc;
+	return at(stamp) > at(r.log[0].pair.base_cycles) ? stamp :
+		r.log[0].pair.base_cycles;
 }
 
 /* Of one epoch, and not disrupted: later stamps have no earlier times. */
 static void check_order(uint64_t a, uint64_t b)
 {
-	struct tsct_reading first, second;
+	struct tsct_clock_time first, second;
 
 	if (at(a) > at(b) || tsct_segments_lookup(&r.copy, a, &first) ||
 	    tsct_segments_lookup(&r.copy, b, &second) ||
@@ -335,8 +335,8 @@ START_TEST(test_random_histories)
 			}
 			check_order(any_stamp(), any_stamp());
 			i = any(r.nr);
-			check_order(r.log[i].pair.base_tsc - 1,
-				    r.log[i].pair.base_tsc);
+			check_order(r.log[i].pair.base_cycles - 1,
+				    r.log[i].pair.base_cycles);
 		}
 		joined += r.nr > TSCT_SEGMENTS_MAX;
 	}
@@ -350,11 +350,11 @@ END_TEST
 START_TEST(test_a_day)
 {
 	uint64_t worst = 0, oldest;
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 	unsigned int i;
 
 	/* A first line that slewed by half a millisecond would stand out. */
-	for (i = 99; i == 99 || r.copy.state.real.slew_tsc; i++)
+	for (i = 99; i == 99 || r.copy.state.real.slew_cycles; i++)
 		begin_run(i);
 	for (i = 0; i < 86400; i++) {
 		struct tsct_clock_state next;
@@ -363,13 +363,13 @@ START_TEST(test_a_day)
 		r.now += SECOND;
 		base = r.now + 1000;
 		next = r.copy.state;
-		next.real.base_ns = tsct_pair_ns(&next.real, base);
-		next.real.base_tsc = base;
-		next.real.slew_tsc = 0;
+		next.real.base_ns = tsct_clock_params_ns(&next.real, base);
+		next.real.base_cycles = base;
+		next.real.slew_cycles = 0;
 		next.real.mult = mult_ideal + (any(2) ? 0 : mult_ideal / 1000000000);
 		next.real.slew_mult = next.real.mult;
-		next.real.as_of_tsc = r.now;
-		next.real.hold_after_tsc = next.real.void_after_tsc =
+		next.real.as_of_cycles = r.now;
+		next.real.holdover_after_cycles = next.real.void_after_cycles =
 			r.now + 5 * SECOND;
 		next.real.past_error_ps = 50000;
 		next.closing_error_ps = 0;
@@ -379,7 +379,7 @@ START_TEST(test_a_day)
 	for (i = 0; i < r.copy.nr_segments; i++)
 		if (r.copy.segments[i].error_ps > worst)
 			worst = r.copy.segments[i].error_ps;
-	oldest = r.copy.segments[0].until_tsc - r.copy.segments[0].base_tsc;
+	oldest = r.copy.segments[0].until_cycles - r.copy.segments[0].base_cycles;
 	printf("# a day: %u segments, the oldest %llu s long, error up to %llu ps\n",
 	       r.copy.nr_segments, (unsigned long long)(oldest / SECOND),
 	       (unsigned long long)worst);
@@ -399,13 +399,13 @@ static struct tsct_clock_state simple(uint64_t base, int64_t ns)
 	return (struct tsct_clock_state) {
 		.status = TSCT_STATUS_SYNCHRONIZED,
 		.real = {
-			.base_tsc = base,
+			.base_cycles = base,
 			.base_ns = ns,
 			.mult = 1ULL << 56,
 			.slew_mult = 1ULL << 56,
-			.as_of_tsc = base,
-			.hold_after_tsc = base + 5000,
-			.void_after_tsc = base + 9000,
+			.as_of_cycles = base,
+			.holdover_after_cycles = base + 5000,
+			.void_after_cycles = base + 9000,
 			.error_ps = 10,
 			.past_error_ps = 20,
 		},
@@ -426,7 +426,7 @@ START_TEST(test_life_of_a_line)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(10000, 500);
-	struct tsct_reading t;
+	struct tsct_clock_time t;
 
 	LOOKUP(0, -EAGAIN);
 	tsct_segments_succeed(&c, &s);
@@ -441,7 +441,7 @@ START_TEST(test_life_of_a_line)
 
 	/* goes on, and is looked at while the old line is still in force */
 	s = simple(12000, 2500);
-	s.real.as_of_tsc = 11000;
+	s.real.as_of_cycles = 11000;
 	s.closing_error_ps = 25;
 	ck_assert_int_eq(tsct_segments_check(&c.state, &s, 11001), 0);
 	tsct_segments_succeed(&c, &s);
@@ -452,7 +452,7 @@ START_TEST(test_life_of_a_line)
 	/* a disruption: nobody had looked since 11000 */
 	s = (struct tsct_clock_state) {
 		.status = TSCT_STATUS_DISRUPTED, .epoch = 1,
-		.cause = TSCT_CAUSE_STEP, .epoch_tsc = 13000,
+		.cause = TSCT_CAUSE_STEP, .epoch_cycles = 13000,
 	};
 	ck_assert_int_eq(tsct_segments_check(&c.state, &s, 13000), 0);
 	tsct_segments_succeed(&c, &s);
@@ -480,12 +480,12 @@ START_TEST(test_counter_begins_anew)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000000, 500);
-	struct tsct_reading t;
+	struct tsct_clock_time t;
 
 	tsct_segments_succeed(&c, &s);
 	s = (struct tsct_clock_state) {
 		.status = TSCT_STATUS_DISRUPTED, .epoch = 1,
-		.cause = TSCT_CAUSE_SUSPEND, .epoch_tsc = 50,
+		.cause = TSCT_CAUSE_SUSPEND, .epoch_cycles = 50,
 	};
 	tsct_segments_succeed(&c, &s);
 	ck_assert_int_eq(tsct_segments_valid(&c), 0);
@@ -506,7 +506,7 @@ START_TEST(test_other_source)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000, 500);
-	struct tsct_reading t;
+	struct tsct_clock_time t;
 
 	tsct_segments_succeed(&c, &s);
 	s = simple(2000, 700);
@@ -528,7 +528,7 @@ START_TEST(test_succession_rules)
 #define NEXT(now, want) \
 	ck_assert_int_eq(tsct_segments_check(&last, &s, now), want)
 	s = last;
-	s.real.as_of_tsc += 100, s.real.error_ps = 7, s.real.fast_tsc = 50;
+	s.real.as_of_cycles += 100, s.real.error_ps = 7, s.real.fast_cycles = 50;
 	NEXT(20000, 0);
 	s.real.base_ns++;			/* a step in the epoch */
 	NEXT(9000, -EINVAL);
@@ -545,7 +545,7 @@ START_TEST(test_succession_rules)
 	NEXT(5000, -EINVAL);
 	s = last, s.real.mult++;
 	NEXT(5000, -EINVAL);
-	s = last, s.real.slew_tsc = 5;
+	s = last, s.real.slew_cycles = 5;
 	NEXT(5000, -EINVAL);
 	s = last, s.real.slew_mult++;
 	NEXT(5000, -EINVAL);
@@ -582,7 +582,7 @@ START_TEST(test_cluster_succession)
 	struct tsct_clock_state last = with_cluster(10000, 500), s, good;
 
 	s = last;
-	s.cluster.as_of_tsc += 100, s.cluster.error_ps = 7;
+	s.cluster.as_of_cycles += 100, s.cluster.error_ps = 7;
 	NEXT(20000, 0);
 	s.cluster.base_ns++;
 	NEXT(9000, -EINVAL);
@@ -615,23 +615,23 @@ START_TEST(test_cluster_succession)
 	/* The piece before the new line is of the old one, and no other. */
 	last = with_cluster(10000, 500);
 	good = with_cluster(11000, 1500);
-	good.cluster_before = tsct_pair_piece(&last.cluster, 11000);
+	good.cluster_prev = tsct_clock_params_prev(&last.cluster, 11000);
 	s = good;
 	NEXT(10999, 0);
-	s.cluster_before.error_ps++;
+	s.cluster_prev.error_ps++;
 	NEXT(10999, 0);
-	s.cluster_before.error_ps -= 2;
+	s.cluster_prev.error_ps -= 2;
 	NEXT(10999, -EINVAL);
 	s = good;
-	s.cluster_before.base_tsc++, s.cluster_before.base_ns++;
+	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
 	NEXT(10999, -EINVAL);
 	s = good;
-	s.cluster_before.base_tsc--, s.cluster_before.base_ns--;
+	s.cluster_prev.base_cycles--, s.cluster_prev.base_ns--;
 	NEXT(10999, -EINVAL);
 	/* ... and stays it. */
 	last = s = good;
 	NEXT(20000, 0);
-	s.cluster_before.base_tsc++, s.cluster_before.base_ns++;
+	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
 	NEXT(20000, -EINVAL);
 }
 END_TEST
@@ -671,13 +671,13 @@ START_TEST(test_valid)
 	SPOILED(c.state.real.mult = 1);
 	SPOILED(c.segments[0].mult = 0);
 	SPOILED(c.segments[1].mult = UINT64_MAX);
-	SPOILED(c.segments[2].base_tsc = c.segments[1].base_tsc);
-	SPOILED(c.segments[2].base_tsc = c.segments[3].base_tsc + 1);
-	SPOILED(c.segments[2].until_tsc = c.segments[3].base_tsc + 1);
-	SPOILED(c.segments[last].until_tsc = c.state.real.base_tsc + 1);
-	SPOILED(c.segments[last].base_tsc = c.state.real.base_tsc + 1);
-	SPOILED(c.segments[2].until_tsc = c.segments[2].base_tsc - 2);
-	SPOILED(c.segments[0].base_tsc -= 1ULL << 62);
+	SPOILED(c.segments[2].base_cycles = c.segments[1].base_cycles);
+	SPOILED(c.segments[2].base_cycles = c.segments[3].base_cycles + 1);
+	SPOILED(c.segments[2].until_cycles = c.segments[3].base_cycles + 1);
+	SPOILED(c.segments[last].until_cycles = c.state.real.base_cycles + 1);
+	SPOILED(c.segments[last].base_cycles = c.state.real.base_cycles + 1);
+	SPOILED(c.segments[2].until_cycles = c.segments[2].base_cycles - 2);
+	SPOILED(c.segments[0].base_cycles -= 1ULL << 62);
 	SPOILED(c.segments[last].epoch = c.state.epoch + 1);
 	SPOILED(c.segments[0].epoch = c.segments[last].epoch + 1);
 	SPOILED(c.segments[1].status = TSCT_STATUS_NR);
@@ -697,7 +697,7 @@ START_TEST(test_total)
 	good = good_copy();
 	for (i = 0; i < 3000; i++) {
 		struct tsct_clock_state next = good.state;
-		struct tsct_reading t;
+		struct tsct_clock_time t;
 
 		memcpy(words, &good, sizeof(c));
 		for (j = any(20); j > 0; j--)
@@ -711,7 +711,7 @@ START_TEST(test_total)
 		for (j = 0; j < 10; j++)
 			tsct_segments_lookup(&c, any(2) ? any64() :
 					     any_stamp(), &t);
-		next.real.base_tsc = any64();
+		next.real.base_cycles = any64();
 		next.epoch = any(2) ? c.state.epoch : (uint32_t)any64();
 		tsct_segments_check(&c.state, &next, any64());
 		tsct_segments_succeed(&c, any(2) ? &next : &good.state);

@@ -8,10 +8,10 @@
 
 #define TURNS	20000
 
-static struct tsct_vote vote(struct tsct_claim *claims, unsigned int nr,
+static struct tsct_intersection_result vote(struct tsct_correctness_interval *claims, unsigned int nr,
 			     const char *liars)
 {
-	struct tsct_vote found = tsct_select(claims, nr);
+	struct tsct_intersection_result found = tsct_intersection(claims, nr);
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
@@ -22,17 +22,17 @@ static struct tsct_vote vote(struct tsct_claim *claims, unsigned int nr,
 
 START_TEST(test_by_hand)
 {
-	struct tsct_claim one[] = { { .at = 5, .bound = 2 } };
-	struct tsct_claim two[] = { { .at = 0, .bound = 1 },
+	struct tsct_correctness_interval one[] = { { .at = 5, .bound = 2 } };
+	struct tsct_correctness_interval two[] = { { .at = 0, .bound = 1 },
 				    { .at = 9, .bound = 1 } };
-	struct tsct_claim three[] = { { .at = 0, .bound = 2 },
+	struct tsct_correctness_interval three[] = { { .at = 0, .bound = 2 },
 				      { .at = 100, .bound = 5 },
 				      { .at = 1, .bound = 3 } };
-	struct tsct_claim split[] = { { .at = 0, .bound = 1 },
+	struct tsct_correctness_interval split[] = { { .at = 0, .bound = 1 },
 				      { .at = 0, .bound = 2 },
 				      { .at = 50, .bound = 1 },
 				      { .at = 50, .bound = 2 } };
-	struct tsct_vote v = vote(one, 1, ".");
+	struct tsct_intersection_result v = vote(one, 1, ".");
 
 	ck_assert(v.majority && v.lo == 3 && v.hi == 7);
 	v = vote(two, 2, "..");			/* nobody knows who */
@@ -41,7 +41,7 @@ START_TEST(test_by_hand)
 	ck_assert(v.majority && v.agree == 2 && v.lo == -2 && v.hi == 2);
 	v = vote(split, 4, "....");
 	ck_assert(!v.majority && v.agree == 2);
-	v = tsct_select(NULL, 0);
+	v = tsct_intersection(NULL, 0);
 	ck_assert(!v.majority && !v.agree);
 }
 END_TEST
@@ -49,10 +49,10 @@ END_TEST
 /* The one in the middle is of both pairs: neither of the others is proved wrong. */
 START_TEST(test_chain)
 {
-	struct tsct_claim chain[] = { { .at = 0, .bound = 2 },
+	struct tsct_correctness_interval chain[] = { { .at = 0, .bound = 2 },
 				      { .at = 3, .bound = 2 },
 				      { .at = 6, .bound = 2 } };
-	struct tsct_vote v = vote(chain, 3, "...");
+	struct tsct_intersection_result v = vote(chain, 3, "...");
 
 	ck_assert(v.majority && v.agree == 2 && v.lo == 1 && v.hi == 5);
 }
@@ -61,10 +61,10 @@ END_TEST
 /* Intervals that only touch do overlap: their bounds are the last that may be. */
 START_TEST(test_touching)
 {
-	struct tsct_claim touch[] = { { .at = 0, .bound = 1 },
+	struct tsct_correctness_interval touch[] = { { .at = 0, .bound = 1 },
 				      { .at = 2, .bound = 1 },
 				      { .at = 1, .bound = 0 } };
-	struct tsct_vote v = vote(touch, 3, "...");
+	struct tsct_intersection_result v = vote(touch, 3, "...");
 
 	ck_assert(v.agree == 3 && v.lo == 1 && v.hi == 1);
 }
@@ -73,11 +73,11 @@ END_TEST
 /* Unbounded or no number: it takes part in nothing that matters. */
 START_TEST(test_no_numbers)
 {
-	struct tsct_claim odd[] = { { .at = 0, .bound = 1 },
+	struct tsct_correctness_interval odd[] = { { .at = 0, .bound = 1 },
 				    { .at = NAN, .bound = 1 },
 				    { .at = 0.5, .bound = 1 },
 				    { .at = 0, .bound = INFINITY } };
-	struct tsct_vote v = vote(odd, 4, ".L..");
+	struct tsct_intersection_result v = vote(odd, 4, ".L..");
 
 	ck_assert(v.majority && v.agree == 3);
 }
@@ -89,7 +89,7 @@ static double any_real(double from, double to)
 }
 
 /* The truth is 0. Honest claims have it; liars say what they like. */
-static unsigned int fill(struct tsct_claim *claims, unsigned int nr,
+static unsigned int fill(struct tsct_correctness_interval *claims, unsigned int nr,
 			 unsigned int liars, bool together)
 {
 	double lie = any_real(-50, 50);
@@ -119,11 +119,11 @@ START_TEST(test_liars)
 	for (i = 0; i < TURNS; i++) {
 		unsigned int nr = 3 + any(5);
 		unsigned int liars = any((nr - 1) / 2 + 1);
-		struct tsct_claim claims[7];
-		struct tsct_vote v;
+		struct tsct_correctness_interval claims[7];
+		struct tsct_intersection_result v;
 
 		fill(claims, nr, liars, any(2));
-		v = tsct_select(claims, nr);
+		v = tsct_intersection(claims, nr);
 		ck_assert(v.majority);
 		ck_assert_uint_ge(v.agree, nr - liars);
 		ck_assert(v.lo <= 0 && v.hi >= 0);
@@ -151,11 +151,11 @@ START_TEST(test_honest)
 	seed_with(2);
 	for (i = 0; i < TURNS; i++) {
 		unsigned int nr = 1 + any(16);
-		struct tsct_claim claims[16];
-		struct tsct_vote v;
+		struct tsct_correctness_interval claims[16];
+		struct tsct_intersection_result v;
 
 		fill(claims, nr, 0, false);
-		v = tsct_select(claims, nr);
+		v = tsct_intersection(claims, nr);
 		ck_assert(v.majority && v.agree == nr);
 		ck_assert(v.lo <= 0 && v.hi >= 0);
 		for (j = 0; j < nr; j++)

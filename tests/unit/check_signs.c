@@ -11,7 +11,7 @@
 #include "suite.h"
 #include <tsctrace/tsctrace.h>
 
-static const struct signs quiet = {
+static const struct disruption quiet = {
 	.slept_min_ns = 1000000000, .slept_max_ns = 1000000100,
 	.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 7,
 	.has_vmclock = true, .vm_marker = 1, .vm_generation = 2,
@@ -33,7 +33,7 @@ static const struct {
 };
 #define NR_CAUSES	(sizeof(table) / sizeof(table[0]))
 
-static void set(struct signs *s, __u32 cause)
+static void set(struct disruption *s, __u32 cause)
 {
 	switch (cause) {
 	case TSCT_CAUSE_MIGRATION:
@@ -63,21 +63,21 @@ static void set(struct signs *s, __u32 cause)
 
 START_TEST(test_each)
 {
-	struct signs now = quiet;
+	struct disruption now = quiet;
 	char text[256];
 
 	set(&now, table[_i].cause);
-	ck_assert_uint_eq(signs_compare(&quiet, &now), table[_i].cause);
-	signs_describe(&quiet, &now, table[_i].cause, text, sizeof(text));
+	ck_assert_uint_eq(disruption_compare(&quiet, &now), table[_i].cause);
+	disruption_describe(&quiet, &now, table[_i].cause, text, sizeof(text));
 	ck_assert_msg(strstr(text, table[_i].said), "%s", text);
-	ck_assert_uint_eq(signs_compare(&now, &now), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(disruption_compare(&now, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
 
 /* Of two, the one that comes first in the table */
 START_TEST(test_two)
 {
-	struct signs now;
+	struct disruption now;
 	size_t i, j;
 
 	for (i = 0; i < NR_CAUSES; i++) {
@@ -85,7 +85,7 @@ START_TEST(test_two)
 			now = quiet;
 			set(&now, table[i].cause);
 			set(&now, table[j].cause);
-			ck_assert_uint_eq(signs_compare(&quiet, &now),
+			ck_assert_uint_eq(disruption_compare(&quiet, &now),
 					  table[i].cause);
 		}
 	}
@@ -95,14 +95,14 @@ END_TEST
 /* Both ways; and what might be a measurement's error is none. */
 START_TEST(test_steps)
 {
-	struct signs now;
+	struct disruption now;
 	__s64 ns;
 
 	for (ns = -3000; ns <= 3000; ns += 100) {
 		now = quiet;
 		now.set_min_ns += ns;
 		now.set_max_ns += ns;
-		ck_assert_uint_eq(signs_compare(&quiet, &now),
+		ck_assert_uint_eq(disruption_compare(&quiet, &now),
 				  ns > 1100 || ns < -1100 ? TSCT_CAUSE_STEP :
 				  TSCT_CAUSE_NONE);
 	}
@@ -111,46 +111,46 @@ END_TEST
 
 START_TEST(test_none)
 {
-	struct signs before = quiet, now = quiet;
+	struct disruption before = quiet, now = quiet;
 
 	/* What was measured with another error */
 	now.slept_min_ns -= 5000;
 	now.slept_max_ns += 5000;
 	now.set_min_ns -= 7000;
 	now.set_max_ns += 5000;
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
-	ck_assert_uint_eq(signs_compare(&now, &before), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
 	/* What came to be known */
 	now = quiet;
 	before.has_vmclock = false;
 	before.vm_marker = 0;
 	before.clocksource[0] = '\0';
 	before.cpus_hash = 0;
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
-	ck_assert_uint_eq(signs_compare(&now, &before), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
 	/* The module is no sign. */
 	before = now = quiet;
 	now.has_module = now.has_seq = false;
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
 
 START_TEST(test_more)
 {
-	struct signs now = quiet;
+	struct disruption now = quiet;
 
 	now.slept_min_ns += 2000;	/* s2idle, for next to nothing */
 	now.slept_max_ns += 2000;
-	ck_assert_uint_eq(signs_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
+	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_SUSPEND);
 	now = quiet;
 	now.vm_generation++;
-	ck_assert_uint_eq(signs_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
+	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
 	now = quiet;
 	now.source_seq++;		/* there and back */
-	ck_assert_uint_eq(signs_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
+	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_CLOCKSOURCE);
 	/* The TSC is back on the list, after the boot, say. */
-	ck_assert_uint_eq(signs_compare(&(struct signs) { .tsc_gone = true },
-					&(struct signs) { 0 }),
+	ck_assert_uint_eq(disruption_compare(&(struct disruption) { .tsc_gone = true },
+					&(struct disruption) { 0 }),
 			  TSCT_CAUSE_CLOCKSOURCE);
 }
 END_TEST
@@ -167,9 +167,9 @@ static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 	return given_err;
 }
 
-static void open_reader(struct signs_reader *reader, const char *vmclock)
+static void open_reader(struct disruption_reader *reader, const char *vmclock)
 {
-	ck_assert_int_eq(signs_open(reader, vmclock), 0);
+	ck_assert_int_eq(disruption_open(reader, vmclock), 0);
 	reader->snapshot = snapshot;
 	reader->ctx = &given;
 }
@@ -177,13 +177,13 @@ static void open_reader(struct signs_reader *reader, const char *vmclock)
 /* This machine, while nothing happens to it */
 START_TEST(test_this_machine)
 {
-	struct signs_reader reader;
-	struct signs first, now;
+	struct disruption_reader reader;
+	struct disruption first, now;
 	int i;
 
 	given_err = -ENOENT;
 	open_reader(&reader, "/nonexistent");
-	signs_read(&reader, &first);
+	disruption_read(&reader, &first);
 	ck_assert_str_ne(first.clocksource, "");
 	ck_assert_uint_ne(first.cpus_hash, 0);
 	ck_assert(first.cpus[0] == '0');
@@ -193,31 +193,31 @@ START_TEST(test_this_machine)
 	ck_assert_int_le(first.set_min_ns, first.set_max_ns);
 	ck_assert_int_gt(first.set_min_ns, 1000000000000000000);
 	for (i = 0; i < 1000; i++) {
-		signs_read(&reader, &now);
-		ck_assert_uint_eq(signs_compare(&first, &now),
+		disruption_read(&reader, &now);
+		ck_assert_uint_eq(disruption_compare(&first, &now),
 				  TSCT_CAUSE_NONE);
-		ck_assert_uint_eq(signs_compare(&now, &first),
+		ck_assert_uint_eq(disruption_compare(&now, &first),
 				  TSCT_CAUSE_NONE);
 	}
-	signs_close(&reader);
+	disruption_close(&reader);
 }
 END_TEST
 
 START_TEST(test_module)
 {
-	struct signs_reader reader;
-	struct signs now;
+	struct disruption_reader reader;
+	struct disruption now;
 
 	given = (struct tsct_clock_snapshot) { .source_seq = 6 };
 	given_err = 0;
 	open_reader(&reader, "/nonexistent");
-	signs_read(&reader, &now);
+	disruption_read(&reader, &now);
 	ck_assert(now.has_module && now.has_seq);
 	ck_assert_uint_eq(now.source_seq, 6);
 	given_err = -EOPNOTSUPP;	/* not by the TSC: it is there, though */
-	signs_read(&reader, &now);
+	disruption_read(&reader, &now);
 	ck_assert(now.has_module && !now.has_seq);
-	signs_close(&reader);
+	disruption_close(&reader);
 }
 END_TEST
 
@@ -249,14 +249,14 @@ START_TEST(test_vmclock)
 		.magic = VMCLOCK_MAGIC, .size = 4096, .version = 1,
 		.marker = 11, .generation = 22, .seq = 2,
 	};
-	struct signs_reader reader;
-	struct signs before, now;
+	struct disruption_reader reader;
+	struct disruption before, now;
 
 	ck_assert_uint_eq(sizeof(head), 112);
 	given_err = -ENOENT;
 	make_vmclock(&head, sizeof(head), 4096);
 	open_reader(&reader, path);
-	signs_read(&reader, &before);
+	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
 	ck_assert_uint_eq(before.vm_marker, 11);
 	ck_assert_uint_eq(before.vm_generation, 0);	/* flags do not say */
@@ -264,22 +264,22 @@ START_TEST(test_vmclock)
 	head.marker++;
 	head.seq += 2;
 	write_vmclock(&head);
-	signs_read(&reader, &now);
+	disruption_read(&reader, &now);
 	ck_assert_uint_eq(now.vm_marker, 12);
 	ck_assert_uint_eq(now.vm_generation, 22);
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_MIGRATION);
+	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
 	/* It is being written, for ever: as it was, and without hanging */
 	head.seq++;
 	head.marker++;
 	write_vmclock(&head);
-	signs_read(&reader, &before);
+	disruption_read(&reader, &before);
 	ck_assert_uint_eq(before.vm_marker, 12);
-	ck_assert_uint_eq(signs_compare(&now, &before), TSCT_CAUSE_NONE);
+	ck_assert_uint_eq(disruption_compare(&now, &before), TSCT_CAUSE_NONE);
 	head.seq++;
 	write_vmclock(&head);
-	signs_read(&reader, &now);
-	ck_assert_uint_eq(signs_compare(&before, &now), TSCT_CAUSE_MIGRATION);
-	signs_close(&reader);
+	disruption_read(&reader, &now);
+	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
+	disruption_close(&reader);
 	unlink(path);
 }
 END_TEST
@@ -288,27 +288,27 @@ END_TEST
 START_TEST(test_no_vmclock)
 {
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
-	struct signs_reader reader;
+	struct disruption_reader reader;
 
 	make_vmclock(&head, sizeof(head), sizeof(head));	/* cut off */
 	open_reader(&reader, path);
 	ck_assert_ptr_null(reader.vmclock);
-	signs_close(&reader);
+	disruption_close(&reader);
 	unlink(path);
 	make_vmclock("", 0, 0);
 	open_reader(&reader, path);
 	ck_assert_ptr_null(reader.vmclock);
-	signs_close(&reader);
+	disruption_close(&reader);
 	unlink(path);
 	head.magic++;
 	make_vmclock(&head, sizeof(head), 4096);
 	open_reader(&reader, path);
 	ck_assert_ptr_null(reader.vmclock);
-	signs_close(&reader);
+	disruption_close(&reader);
 	unlink(path);
 	open_reader(&reader, "/tmp");
 	ck_assert_ptr_null(reader.vmclock);
-	signs_close(&reader);
+	disruption_close(&reader);
 }
 END_TEST
 

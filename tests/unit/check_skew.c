@@ -10,83 +10,83 @@
 
 START_TEST(test_init)
 {
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 
-	tsct_skew_init(&skew);
-	ck_assert_int_eq(skew.min_tsc, INT64_MIN);
-	ck_assert_int_eq(skew.max_tsc, INT64_MAX);
+	tsct_skew_interval_init(&skew);
+	ck_assert_int_eq(skew.min_cycles, INT64_MIN);
+	ck_assert_int_eq(skew.max_cycles, INT64_MAX);
 	ck_assert_uint_eq(skew.rounds, 0);
 }
 END_TEST
 
 START_TEST(test_one_exchange)
 {
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 
-	tsct_skew_init(&skew);
-	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1130, 1100), 0);
-	ck_assert_int_eq(skew.min_tsc, 30);
-	ck_assert_int_eq(skew.max_tsc, 130);
+	tsct_skew_interval_init(&skew);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1130, 1100), 0);
+	ck_assert_int_eq(skew.min_cycles, 30);
+	ck_assert_int_eq(skew.max_cycles, 130);
 	ck_assert_uint_eq(skew.rounds, 1);
 }
 END_TEST
 
 START_TEST(test_narrows)
 {
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 
-	tsct_skew_init(&skew);
-	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1050, 1100), 0);
-	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 2090, 2100), 0);
-	ck_assert_int_eq(skew.min_tsc, -10);
-	ck_assert_int_eq(skew.max_tsc, 50);
+	tsct_skew_interval_init(&skew);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2090, 2100), 0);
+	ck_assert_int_eq(skew.min_cycles, -10);
+	ck_assert_int_eq(skew.max_cycles, 50);
 	/* A wide one says nothing new. */
-	ck_assert_int_eq(tsct_skew_add(&skew, 3000, 3500, 4000), 0);
-	ck_assert_int_eq(skew.min_tsc, -10);
-	ck_assert_int_eq(skew.max_tsc, 50);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 3000, 3500, 4000), 0);
+	ck_assert_int_eq(skew.min_cycles, -10);
+	ck_assert_int_eq(skew.max_cycles, 50);
 	ck_assert_uint_eq(skew.rounds, 3);
 }
 END_TEST
 
-static void same(const struct tsct_skew *a, const struct tsct_skew *b)
+static void same(const struct tsct_skew_interval *a, const struct tsct_skew_interval *b)
 {
-	ck_assert_int_eq(a->min_tsc, b->min_tsc);
-	ck_assert_int_eq(a->max_tsc, b->max_tsc);
+	ck_assert_int_eq(a->min_cycles, b->min_cycles);
+	ck_assert_int_eq(a->max_cycles, b->max_cycles);
 	ck_assert_uint_eq(a->rounds, b->rounds);
 }
 
 START_TEST(test_refuses)
 {
-	struct tsct_skew skew, before;
+	struct tsct_skew_interval skew, before;
 
-	tsct_skew_init(&skew);
-	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1050, 1100), 0);
+	tsct_skew_interval_init(&skew);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1050, 1100), 0);
 	before = skew;
 	/* t1 before t0 */
-	ck_assert_int_eq(tsct_skew_add(&skew, 1100, 1050, 1000), -EINVAL);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1100, 1050, 1000), -EINVAL);
 	same(&skew, &before);
 	/* B jumped forward, then back */
-	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 9000, 2100), -EINVAL);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 9000, 2100), -EINVAL);
 	same(&skew, &before);
-	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 10, 2100), -EINVAL);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 10, 2100), -EINVAL);
 	same(&skew, &before);
 	/* distances that no signed number holds */
-	ck_assert_int_eq(tsct_skew_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
-	ck_assert_int_eq(tsct_skew_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 1ULL << 63, 1), -EINVAL);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
 	same(&skew, &before);
 }
 END_TEST
 
 START_TEST(test_touching)
 {
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 
 	/* Intervals that share one point meet. */
-	tsct_skew_init(&skew);
-	ck_assert_int_eq(tsct_skew_add(&skew, 1000, 1100, 1100), 0);
-	ck_assert_int_eq(tsct_skew_add(&skew, 2000, 2000, 2100), 0);
-	ck_assert_int_eq(skew.min_tsc, 0);
-	ck_assert_int_eq(skew.max_tsc, 0);
+	tsct_skew_interval_init(&skew);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1000, 1100, 1100), 0);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2000, 2100), 0);
+	ck_assert_int_eq(skew.min_cycles, 0);
+	ck_assert_int_eq(skew.max_cycles, 0);
 }
 END_TEST
 
@@ -100,20 +100,20 @@ START_TEST(test_truth_inside)
 		int64_t truth = (int64_t)(any64() >> (2 + any(62))) *
 			(any(2) ? 1 : -1);
 		uint64_t a = any64() >> 1;
-		struct tsct_skew skew;
+		struct tsct_skew_interval skew;
 
-		tsct_skew_init(&skew);
+		tsct_skew_interval_init(&skew);
 		for (round = 0; round < 64; round++) {
 			uint64_t to = 1 + any(500), fro = 1 + any(500);
-			uint64_t width = (uint64_t)skew.max_tsc -
-				(uint64_t)skew.min_tsc;
+			uint64_t width = (uint64_t)skew.max_cycles -
+				(uint64_t)skew.min_cycles;
 
-			ck_assert_int_eq(tsct_skew_add(&skew, a,
+			ck_assert_int_eq(tsct_skew_interval_add(&skew, a,
 				a + to + (uint64_t)truth, a + to + fro), 0);
-			ck_assert_int_le(skew.min_tsc, truth);
-			ck_assert_int_ge(skew.max_tsc, truth);
-			ck_assert_uint_le((uint64_t)skew.max_tsc -
-					  (uint64_t)skew.min_tsc, width);
+			ck_assert_int_le(skew.min_cycles, truth);
+			ck_assert_int_ge(skew.max_cycles, truth);
+			ck_assert_uint_le((uint64_t)skew.max_cycles -
+					  (uint64_t)skew.min_cycles, width);
 			a += 1000;
 		}
 		ck_assert_uint_eq(skew.rounds, 64);
@@ -123,11 +123,11 @@ END_TEST
 
 START_TEST(test_rounds_saturate)
 {
-	struct tsct_skew skew;
+	struct tsct_skew_interval skew;
 
-	tsct_skew_init(&skew);
+	tsct_skew_interval_init(&skew);
 	skew.rounds = UINT32_MAX;
-	ck_assert_int_eq(tsct_skew_add(&skew, 1, 2, 3), 0);
+	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1, 2, 3), 0);
 	ck_assert_uint_eq(skew.rounds, UINT32_MAX);
 }
 END_TEST

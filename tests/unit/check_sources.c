@@ -10,7 +10,7 @@ static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 /* A master, servers that know its time, and one who asks them all */
 static struct node master, server[SOURCES_MAX], child;
-static struct tsct_remote_line line;
+static struct tsct_remote_params line;
 static unsigned int nr;
 
 static void begin(unsigned int turn, unsigned int servers)
@@ -282,7 +282,7 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 
 	x.t2 = (uint64_t)(BEGIN_NS + (int64_t)(there * 1e9 + off_ns));
 	x.t3 = (uint64_t)(BEGIN_NS + (int64_t)(back * 1e9 + off_ns));
-	remote.line = (struct tsct_remote_line) {
+	remote.line = (struct tsct_remote_params) {
 		.mult = TSCT_NS_MULT, .as_of = x.t3,
 		.error_ps = error_ns * 1000,
 		.growth = tsct_growth(TSCT_NS_MULT, 15000),
@@ -293,7 +293,7 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 /* Three NTP servers, one of them a second off: what the others say it is. */
 START_TEST(test_ntp)
 {
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	double t, off = 0;
 
 	begin(7, 3);
@@ -302,7 +302,7 @@ START_TEST(test_ntp)
 		ask_ntp(1, t + 0.1, 1e9, 50000);
 		ask_ntp(2, t + 0.2, -20e3, 50000);
 		publish(&child, t + 0.3);
-		ck_assert_int_eq(tsct_segments_cluster(&child.state,
+		ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 				 node_ticks(&child, t + 0.5), &r), 0);
 		off = (double)(r.ns - BEGIN_NS) - (t + 0.5) * 1e9;
 		if (t > 3)		/* before, nobody could know */
@@ -424,7 +424,7 @@ START_TEST(test_anything)
 		if (!any(200))
 			tsct_cluster_drop(child.cluster);
 		publish(&child, t + 4e-4);
-		known += tsct_status_claims(child.state.cluster_status);
+		known += tsct_status_has_time(child.state.cluster_status);
 		ask(source, t);
 	}
 	ck_assert_uint_gt(known, 0);

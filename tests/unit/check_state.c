@@ -11,18 +11,18 @@
 
 /* Each line breaks one rule of a good pair. */
 #define VERDICT(source, verdict, ...) do {				\
-	struct tsct_pair pair = sane_pair();				\
+	struct tsct_clock_params pair = sane_pair();				\
 	__VA_ARGS__;							\
-	ck_assert_int_eq(tsct_pair_check(&pair, source), verdict);	\
+	ck_assert_int_eq(tsct_clock_params_check(&pair, source), verdict);	\
 } while (0)
 #define REFUSED(...)	VERDICT(TSCT_SOURCE_TSC, -EINVAL, __VA_ARGS__)
 #define TAKEN(...)	VERDICT(TSCT_SOURCE_TSC, 0, __VA_ARGS__)
 
 /* All of one rate */
-static void set_rate(struct tsct_pair *pair, uint64_t mult)
+static void set_rate(struct tsct_clock_params *pair, uint64_t mult)
 {
 	pair->mult = pair->slew_mult = mult;
-	pair->growth = pair->hold_growth = 0;
+	pair->growth = pair->holdover_growth = 0;
 }
 
 #define NS(source, verdict, mult) \
@@ -31,7 +31,7 @@ static void set_rate(struct tsct_pair *pair, uint64_t mult)
 START_TEST(test_rate_check)
 {
 	TAKEN();
-	TAKEN(pair = (struct tsct_pair) { 0 });
+	TAKEN(pair = (struct tsct_clock_params) { 0 });
 	REFUSED(pair.mult = 0);
 	NS(TSCT_SOURCE_TSC, 0, ONE * 100);
 	NS(TSCT_SOURCE_TSC, -EINVAL, ONE * 100 + 1);
@@ -44,14 +44,14 @@ START_TEST(test_rate_check)
 	NS(TSCT_SOURCE_REALTIME, -EINVAL, ONE / 10 * 11 + 10);
 	NS(TSCT_SOURCE_REALTIME, 0, ONE / 10 * 9 + 9);
 	NS(TSCT_SOURCE_MONOTONIC, -EINVAL, ONE / 10 * 9);
-	TAKEN(pair.slew_tsc = 1ULL << 55);
-	REFUSED(pair.slew_tsc = (1ULL << 55) + 1);
-	TAKEN(pair.slew_mult = pair.mult / 10 * 11, pair.slew_tsc = 1ULL << 54);
-	TAKEN(pair.slew_mult = pair.mult / 10 * 9, pair.slew_tsc = 1ULL << 54);
+	TAKEN(pair.slew_cycles = 1ULL << 55);
+	REFUSED(pair.slew_cycles = (1ULL << 55) + 1);
+	TAKEN(pair.slew_mult = pair.mult / 10 * 11, pair.slew_cycles = 1ULL << 54);
+	TAKEN(pair.slew_mult = pair.mult / 10 * 9, pair.slew_cycles = 1ULL << 54);
 	REFUSED(pair.slew_mult = pair.mult / 10 * 11 + 1,
-		pair.slew_tsc = 1ULL << 54);
+		pair.slew_cycles = 1ULL << 54);
 	REFUSED(pair.slew_mult = pair.mult / 10 * 9 - 1,
-		pair.slew_tsc = 1ULL << 54);
+		pair.slew_cycles = 1ULL << 54);
 	REFUSED(pair.slew_mult = 0);
 	REFUSED(pair.slew_mult = UINT64_MAX);
 }
@@ -61,33 +61,33 @@ START_TEST(test_times_check)
 {
 	const uint64_t far = 1ULL << 62;
 
-	TAKEN(pair.as_of_tsc = pair.base_tsc - far + 1,
-	      pair.void_after_tsc = pair.base_tsc + far);
-	REFUSED(pair.as_of_tsc = pair.base_tsc - far - 1);
-	REFUSED(pair.void_after_tsc = pair.base_tsc + far + 1);
-	REFUSED(pair.as_of_tsc = pair.hold_after_tsc + 1);
-	TAKEN(pair.as_of_tsc = pair.hold_after_tsc);
-	REFUSED(pair.void_after_tsc = pair.hold_after_tsc - 1);
-	TAKEN(pair.void_after_tsc = pair.hold_after_tsc);
-	REFUSED(pair.hold_after_tsc--);		/* before fast_tsc ends */
-	TAKEN(pair.hold_after_tsc = pair.as_of_tsc, pair.fast_tsc = 0);
-	REFUSED(pair.hold_after_tsc = pair.as_of_tsc, pair.fast_tsc = 1);
-	TAKEN(pair.fast_tsc = (1ULL << 55) - 1,
-	      pair.hold_after_tsc = pair.void_after_tsc = pair.base_tsc + far);
-	REFUSED(pair.fast_tsc = 1ULL << 55,
-		pair.hold_after_tsc = pair.void_after_tsc =
-			pair.base_tsc + far);
-	TAKEN(pair.slew_mult++, pair.slew_tsc = pair.fast_tsc);
-	REFUSED(pair.slew_mult++, pair.slew_tsc = pair.fast_tsc - 1);
-	TAKEN(pair.slew_mult++, pair.fast_tsc = 0);
+	TAKEN(pair.as_of_cycles = pair.base_cycles - far + 1,
+	      pair.void_after_cycles = pair.base_cycles + far);
+	REFUSED(pair.as_of_cycles = pair.base_cycles - far - 1);
+	REFUSED(pair.void_after_cycles = pair.base_cycles + far + 1);
+	REFUSED(pair.as_of_cycles = pair.holdover_after_cycles + 1);
+	TAKEN(pair.as_of_cycles = pair.holdover_after_cycles);
+	REFUSED(pair.void_after_cycles = pair.holdover_after_cycles - 1);
+	TAKEN(pair.void_after_cycles = pair.holdover_after_cycles);
+	REFUSED(pair.holdover_after_cycles--);		/* before fast_cycles ends */
+	TAKEN(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 0);
+	REFUSED(pair.holdover_after_cycles = pair.as_of_cycles, pair.fast_cycles = 1);
+	TAKEN(pair.fast_cycles = (1ULL << 55) - 1,
+	      pair.holdover_after_cycles = pair.void_after_cycles = pair.base_cycles + far);
+	REFUSED(pair.fast_cycles = 1ULL << 55,
+		pair.holdover_after_cycles = pair.void_after_cycles =
+			pair.base_cycles + far);
+	TAKEN(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles);
+	REFUSED(pair.slew_mult++, pair.slew_cycles = pair.fast_cycles - 1);
+	TAKEN(pair.slew_mult++, pair.fast_cycles = 0);
 	/* The short cut does not saturate. */
 	REFUSED(pair.base_ns = INT64_MAX - 5000000000);
-	TAKEN(pair.base_ns = INT64_MAX - 5000000000, pair.fast_tsc = 0);
+	TAKEN(pair.base_ns = INT64_MAX - 5000000000, pair.fast_cycles = 0);
 	TAKEN(pair.base_ns = INT64_MIN);
 	TAKEN(pair.growth = tsct_growth(pair.mult, 1000000000));
 	REFUSED(pair.growth = tsct_growth(pair.mult, 1000000000) + 1);
-	TAKEN(pair.hold_growth = tsct_growth(pair.mult, 1000000000));
-	REFUSED(pair.hold_growth = tsct_growth(pair.mult, 1000000000) + 1);
+	TAKEN(pair.holdover_growth = tsct_growth(pair.mult, 1000000000));
+	REFUSED(pair.holdover_growth = tsct_growth(pair.mult, 1000000000) + 1);
 	REFUSED(pair.reserved[0] = 1);
 	REFUSED(pair.reserved[2] = 1);
 }
@@ -116,9 +116,9 @@ START_TEST(test_state_check)
 	/* says nothing, and has a short cut */
 	STATE(-EINVAL, state.status = TSCT_STATUS_DISRUPTED);
 	STATE(-EINVAL, state.status = TSCT_STATUS_UNKNOWN);
-	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_tsc = 0);
+	STATE(0, state.status = TSCT_STATUS_DISRUPTED, state.real.fast_cycles = 0);
 	STATE(-EINVAL, state.flags = TSCT_CLOCK_SKEWED);
-	STATE(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_tsc = 0);
+	STATE(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_cycles = 0);
 	STATE(-EINVAL, state.flags = 2);
 	STATE(-EINVAL, state.status = TSCT_STATUS_NR);
 	STATE(-EINVAL, state.cause = TSCT_CAUSE_NR);
@@ -135,7 +135,7 @@ START_TEST(test_state_check)
 	STATE(0, state.rate_mult = state.real.mult);
 	STATE(-EINVAL, state.rate_mult = 1);
 	STATE(0, state.rate_error_ppt = UINT64_MAX, state.epoch = UINT32_MAX,
-	      state.epoch_tsc = UINT64_MAX,
+	      state.epoch_cycles = UINT64_MAX,
 	      state.closing_error_ps = UINT64_MAX);
 }
 END_TEST
@@ -146,17 +146,17 @@ END_TEST
 
 static void add_cluster(struct tsct_clock_state *state)
 {
-	struct tsct_pair old = sane_pair();
+	struct tsct_clock_params old = sane_pair();
 
 	old.slew_mult += old.mult / 4000;
-	old.slew_tsc = 500000000;
-	old.fast_tsc = 0;
+	old.slew_cycles = 500000000;
+	old.fast_cycles = 0;
 	state->cluster = sane_pair();
-	state->cluster.base_tsc += 400000000;
-	state->cluster.base_ns = tsct_pair_ns(&old, state->cluster.base_tsc);
-	state->cluster.fast_tsc = 1000;
+	state->cluster.base_cycles += 400000000;
+	state->cluster.base_ns = tsct_clock_params_ns(&old, state->cluster.base_cycles);
+	state->cluster.fast_cycles = 1000;
 	state->cluster_status = TSCT_STATUS_SYNCHRONIZED;
-	state->cluster_before = tsct_pair_piece(&old, state->cluster.base_tsc);
+	state->cluster_prev = tsct_clock_params_prev(&old, state->cluster.base_cycles);
 }
 
 START_TEST(test_cluster_check)
@@ -175,46 +175,46 @@ START_TEST(test_cluster_check)
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_DISRUPTED);
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_UNKNOWN);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_DISRUPTED,
-		state.cluster.fast_tsc = 0);
+		state.cluster.fast_cycles = 0);
 	CLUSTER(-EINVAL, state.flags = TSCT_CLOCK_SKEWED,
-		state.real.fast_tsc = 0);
-	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_tsc = 0,
-		state.cluster.fast_tsc = 0);
+		state.real.fast_cycles = 0);
+	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_cycles = 0,
+		state.cluster.fast_cycles = 0);
 	/* knows the time, and has none */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)));
 	STATE(-EINVAL, state.cluster_status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.cluster_status = TSCT_STATUS_DISRUPTED);
 	CLUSTER(-EINVAL, state.cluster.mult = 1);
 	CLUSTER(-EINVAL, state.cluster.growth = UINT64_MAX);
-	CLUSTER(-EINVAL, state.cluster.fast_tsc = TSCT_FAST_TSC_MAX);
+	CLUSTER(-EINVAL, state.cluster.fast_cycles = TSCT_FAST_CYCLES_MAX);
 	CLUSTER(-EINVAL, state.cluster.reserved[1] = 1);
 }
 END_TEST
 
 START_TEST(test_before_check)
 {
-	CLUSTER(0, memset(&state.cluster_before, 0,
-			  sizeof(state.cluster_before)));
-	CLUSTER(0, state.cluster_before.error_ps = UINT64_MAX);
-	CLUSTER(-EINVAL, state.cluster_before.mult = 0);
-	STATE(-EINVAL, state.cluster_before.error_ps = 1);
+	CLUSTER(0, memset(&state.cluster_prev, 0,
+			  sizeof(state.cluster_prev)));
+	CLUSTER(0, state.cluster_prev.error_ps = UINT64_MAX);
+	CLUSTER(-EINVAL, state.cluster_prev.mult = 0);
+	STATE(-EINVAL, state.cluster_prev.error_ps = 1);
 	/* a piece of nothing */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)),
 		state.cluster_status = 0);
 	/* does not lead to where the line begins */
-	CLUSTER(-EINVAL, state.cluster_before.base_ns++);
-	CLUSTER(-EINVAL, state.cluster_before.base_ns--);
-	CLUSTER(-EINVAL, state.cluster_before.base_tsc -= 1000);
-	CLUSTER(-EINVAL, state.cluster_before.mult += 1ULL << 40);
+	CLUSTER(-EINVAL, state.cluster_prev.base_ns++);
+	CLUSTER(-EINVAL, state.cluster_prev.base_ns--);
+	CLUSTER(-EINVAL, state.cluster_prev.base_cycles -= 1000);
+	CLUSTER(-EINVAL, state.cluster_prev.mult += 1ULL << 40);
 	/* begins behind it, or when nothing could */
-	CLUSTER(-EINVAL, state.cluster_before.base_tsc = state.cluster.base_tsc,
-		state.cluster_before.base_ns = state.cluster.base_ns);
-	CLUSTER(-EINVAL, state.cluster_before.base_tsc += 1ULL << 63);
+	CLUSTER(-EINVAL, state.cluster_prev.base_cycles = state.cluster.base_cycles,
+		state.cluster_prev.base_ns = state.cluster.base_ns);
+	CLUSTER(-EINVAL, state.cluster_prev.base_cycles += 1ULL << 63);
 	/* leads there, at twice the speed */
-	CLUSTER(-EINVAL, state.cluster_before.mult = 2 * state.cluster.mult,
-		state.cluster_before.base_tsc = state.cluster.base_tsc - 1000,
-		state.cluster_before.base_ns = state.cluster.base_ns -
-		tsct_ticks_ns(2 * state.cluster.mult, 1000));
+	CLUSTER(-EINVAL, state.cluster_prev.mult = 2 * state.cluster.mult,
+		state.cluster_prev.base_cycles = state.cluster.base_cycles - 1000,
+		state.cluster_prev.base_ns = state.cluster.base_ns -
+		tsct_cycles_ns(2 * state.cluster.mult, 1000));
 }
 END_TEST
 

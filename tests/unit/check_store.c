@@ -145,7 +145,7 @@ START_TEST(kept_channels)
 	__u64 bytes;
 
 	ck_assert_int_eq(create_kept(&anna, "a"), 0);
-	tsct_def_parse("e", 0, "a:u8", &def, NULL);
+	tsct_event_def_parse("e", 0, "a:u8", &def, NULL);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), 0);
 	tsct_store_release(&store, &anna, true);
 	bytes = store.bytes;
@@ -324,7 +324,7 @@ START_TEST(defines)
 	int nr = 0, error;
 	char name[16];
 
-	ck_assert_int_eq(tsct_def_parse("e", 0, "a:u8", &def, NULL), 0);
+	ck_assert_int_eq(tsct_event_def_parse("e", 0, "a:u8", &def, NULL), 0);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), -ENOTCONN);
 	ck_assert_int_eq(create(&anna, "a"), 0);
 	ck_assert_int_eq(attach_id(&anna2, 1), 0);
@@ -343,7 +343,7 @@ START_TEST(defines)
 	ck_assert_int_eq(request(&anna2, TSCT_IOC_DEFINE, &again), -EINVAL);
 	do {
 		snprintf(name, sizeof(name), "n%d", nr++);
-		tsct_def_parse(name, 0, "", &def, NULL);
+		tsct_event_def_parse(name, 0, "", &def, NULL);
 		error = request(&anna, TSCT_IOC_DEFINE, &def);
 	} while (!error);
 	ck_assert_int_eq(error, -ENOSPC);
@@ -385,7 +385,7 @@ START_TEST(scribbled_memory)
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ck_assert_ptr_ne(map, MAP_FAILED);
 	memset(map, 0xff, size);
-	tsct_def_parse("e", 0, "a:u8", &def, NULL);
+	tsct_event_def_parse("e", 0, "a:u8", &def, NULL);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_DEFINE, &def), 0);
 	ck_assert_uint_eq(def.id, TSCT_ID_FIRST);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_NEXT, &info), 0);
@@ -418,7 +418,7 @@ START_TEST(random_requests)
 		if (any(2))
 			arg.create = a_channel("x");
 		else
-			tsct_def_parse("e", 0, "a:u8", &arg.def, NULL);
+			tsct_event_def_parse("e", 0, "a:u8", &arg.def, NULL);
 		for (j = any(3); j > 0; j--)
 			arg.bytes[any(120)] = any(256);
 		/* not too large: this is about sense, not about memory */

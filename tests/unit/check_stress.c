@@ -161,8 +161,8 @@ static void check_event(const struct tsct_event *event)
 	unsigned int i, len;
 
 	REQUIRE(event->id == (__u32)id);
-	REQUIRE(event->tsc >= last_stamp[event->cpu]);
-	last_stamp[event->cpu] = event->tsc;
+	REQUIRE(event->cycles >= last_stamp[event->cpu]);
+	last_stamp[event->cpu] = event->cycles;
 	REQUIRE(payload->writer < WRITERS && payload->seq < EVENTS);
 	len = length_of(payload->writer, payload->seq);
 	REQUIRE(event->len == 8 + len);
@@ -234,7 +234,7 @@ static void setup_policy(unsigned int policy, unsigned int blocks)
 	struct sigaction action = {
 		.sa_handler = on_signal, .sa_flags = SA_RESTART,
 	};
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE, .policy = policy,
 		.block_size = 4096, .blocks = blocks,
 	};
@@ -245,14 +245,14 @@ static void setup_policy(unsigned int policy, unsigned int blocks)
 	serve_start();
 	t = serve_open(&options);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
-	id = tsct_define(t, "e", 0, "writer:u32 seq:u32 rest:string");
+	id = tsct_event_define(t, "e", 0, "writer:u32 seq:u32 rest:string");
 	sigaction(SIGUSR1, &action, NULL);
 }
 
 static void finish(void)
 {
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 	serve_stop();
 }
 
@@ -326,7 +326,7 @@ START_TEST(exact)
 	ck_assert_uint_eq(count(FULL), sum_lost(TSCT_LOST_FULL));
 	ck_assert_uint_eq(count(ABORTED), sum_lost(TSCT_LOST_ABORTED));
 	ck_assert_uint_eq(nr_read + sum_lost(TSCT_LOST_FULL) +
-			  sum_lost(TSCT_LOST_ABORTED) + tsct_dropped(t), tried);
+			  sum_lost(TSCT_LOST_ABORTED) + tsct_channel_dropped(t), tried);
 	printf("# %u tried, %llu read, %llu full, %llu aborted\n", tried,
 	       nr_read, count(FULL), count(ABORTED));
 	finish();
@@ -407,7 +407,7 @@ START_TEST(other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);
 	t->source = TSCT_SOURCE_MONOTONIC_RAW;
-	tsct_emit_ready(t);
+	tsct_emit_enable_fast(t);
 	run_all();
 	ck_assert_uint_eq(count(WRITTEN), nr_read);
 	ck_assert_uint_eq(count(FULL), sum_lost(TSCT_LOST_FULL));

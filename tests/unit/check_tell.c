@@ -41,10 +41,10 @@ static enum tsct_cluster_event feed(void)
 
 static void check_cluster(__u32 epoch)
 {
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	int64_t off;
 
-	ck_assert_int_eq(tsct_segments_cluster(file(), stamp_now(file()->source),
+	ck_assert_int_eq(tsct_clock_cluster_lookup(file(), stamp_now(file()->source),
 					       &r), 0);
 	off = r.ns - truth();
 	ck_assert_msg((uint64_t)llabs(off) <= r.error_ps / 1000 + 2,
@@ -63,7 +63,7 @@ static void use_cluster(void)
 
 	cluster = tsct_cluster_new(&options, 1);
 	ck_assert_ptr_nonnull(cluster);
-	keeper_use_cluster(&keeper, cluster);
+	timekeeper_use_cluster(&keeper, cluster);
 }
 
 /* Exchanges each second, told at once */
@@ -71,7 +71,7 @@ static void follow(double s, __u32 epoch)
 {
 	while (s-- > 0) {
 		feed();
-		ck_assert_int_eq(keeper_tell_cluster(&keeper), 0);
+		ck_assert_int_eq(timekeeper_publish_cluster(&keeper), 0);
 		check_cluster(epoch);
 		go_on(1);
 		check_cluster(epoch);
@@ -92,7 +92,7 @@ static void begin(void)
 
 static void end(void)
 {
-	keeper_use_cluster(&keeper, NULL);
+	timekeeper_use_cluster(&keeper, NULL);
 	tsct_cluster_free(cluster);
 }
 
@@ -107,7 +107,7 @@ START_TEST(test_tell)
 	published = world.published;
 	before = *file();
 	ck_assert_int_eq(feed(), TSCT_CLUSTER_NEW);
-	ck_assert_int_eq(keeper_tell_cluster(&keeper), 0);
+	ck_assert_int_eq(timekeeper_publish_cluster(&keeper), 0);
 	ck_assert_uint_eq(world.published, published + 1);
 	ck_assert_mem_eq(&before.real, &file()->real, sizeof(before.real));
 	ck_assert_uint_eq(before.status, file()->status);
@@ -144,7 +144,7 @@ static void happen(__u32 cause)
 	} else if (cause == TSCT_CAUSE_JUMP) {
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 	} else {
-		ck_assert_int_eq(keeper_disrupt(&keeper, cause, "for a test"),
+		ck_assert_int_eq(timekeeper_disrupt(&keeper, cause, "for a test"),
 				 0);
 	}
 }
@@ -160,7 +160,7 @@ START_TEST(test_causes)
 	happen(cause);
 	go_on(2);
 	ck_assert_uint_eq(file()->epoch, 2);
-	if (keeper_spares_rate(cause)) {
+	if (timekeeper_keeps_rate(cause)) {
 		check_cluster(epoch);
 		follow(10, epoch);
 		end();
@@ -186,7 +186,7 @@ START_TEST(test_module_disrupts)
 	follow(10, epoch);
 	memset(&world.module, 0, sizeof(world.module));
 	world.module.epoch = 2;
-	world.module.epoch_tsc = sim_counter(&sim);
+	world.module.epoch_cycles = sim_counter(&sim);
 	world.module.status = TSCT_STATUS_DISRUPTED;
 	world.module.cause = TSCT_CAUSE_SUSPEND;
 	world.module.cluster_status = TSCT_STATUS_DISRUPTED;
@@ -208,12 +208,12 @@ START_TEST(test_successor)
 
 	begin();
 	follow(10, our_epoch());
-	keeper_stop(&keeper);
+	timekeeper_stop(&keeper);
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_HOLDOVER);
 	epoch = file()->cluster_epoch;
 	check_cluster(epoch);
 	old = cluster;
-	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	ck_assert_uint_eq(file()->cluster.mult, 0);
 	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
@@ -252,7 +252,7 @@ START_TEST(test_late)
 	world.refuse = -EPERM;
 	world.refusals = 1;
 	feed();
-	ck_assert_int_eq(keeper_tell_cluster(&keeper), -EPERM);
+	ck_assert_int_eq(timekeeper_publish_cluster(&keeper), -EPERM);
 	end();
 }
 END_TEST

@@ -57,7 +57,7 @@ static void send_one(__u64 stamp, __u32 id)
 	s->id = id;
 	s->len = make_payload(tsct_recording_def(&rec, 0, id), s->payload);
 	event = (struct tsct_event) {
-		.tsc = stamp, .cpu = s->cpu, .tid = s->tid, .id = id,
+		.cycles = stamp, .cpu = s->cpu, .tid = s->tid, .id = id,
 		.len = s->len, .payload = s->payload,
 	};
 	ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
@@ -133,11 +133,11 @@ static void check_time(const struct tsct_recording *read, __u64 stamp,
 		ck_assert_uint_eq(e->stamp, e->tick / 8);
 		break;
 	case TSCT_TIMESTAMPS_SYSTEM:
-		ck_assert_uint_eq(e->stamp, tsct_pair_ns(&rec.real, stamp));
+		ck_assert_uint_eq(e->stamp, tsct_clock_params_ns(&rec.real, stamp));
 		break;
 	default:
 		ck_assert_uint_le(e->stamp, stamp);
-		ck_assert_uint_lt(stamp - e->stamp, tsct_recording_blur(read));
+		ck_assert_uint_lt(stamp - e->stamp, tsct_recording_uncertainty(read));
 	}
 }
 
@@ -167,7 +167,7 @@ static void check_read(void)
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);
-	ck_assert_uint_eq(tsct_trace_damage(trace), 0);
+	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 0);
 	tsct_trace_close(trace);
 }
 
@@ -282,13 +282,13 @@ START_TEST(ticks_clock)
 		stamp = rec.begin + (rec.end - rec.begin) / 1000 * i;
 		tick = bits < 0 ? stamp >> -bits : stamp << bits;
 		apart = tsct_ctf_clock_ns(&clock, tick) -
-			tsct_pair_ns(&rec.real, stamp);
-		left = tsct_pair_error_ps(&rec.real, stamp) / 1000 +
-			tsct_recording_blur_ns(&rec);
+			tsct_clock_params_ns(&rec.real, stamp);
+		left = tsct_clock_params_error_ps(&rec.real, stamp) / 1000 +
+			tsct_recording_uncertainty_ns(&rec);
 		ck_assert_uint_le((__u64)llabs(apart) + left, (__u64)
 				  ((double)clock.precision * 1e9 /
 				   (double)clock.freq + 1) +
-				  tsct_recording_blur_ns(&rec));
+				  tsct_recording_uncertainty_ns(&rec));
 	}
 	tsct_recording_free(&rec);
 }
@@ -352,7 +352,7 @@ END_TEST
 /* Lines follow one another; where one is behind, time stands still. */
 START_TEST(system_follows)
 {
-	struct tsct_pair line;
+	struct tsct_clock_params line;
 	struct tsct_trace *trace;
 	struct tsct_trace_event e;
 	const struct tsct_recording *read;
@@ -380,7 +380,7 @@ START_TEST(system_follows)
 	while (tsct_trace_next(trace, &e) == 1) {
 		ck_assert_uint_ge(e.stamp, last);
 		last = e.stamp;
-		ck_assert_int_eq(tsct_pair_ns(&read->real, e.stamp), e.stamp);
+		ck_assert_int_eq(tsct_clock_params_ns(&read->real, e.stamp), e.stamp);
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);
@@ -416,26 +416,26 @@ START_TEST(system_samples)
 	rec.nodes[0].sync.line = rec.real;
 	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
 	s.x.t1 = rec.begin + 1000;
-	s.x.t4 = event.tsc = rec.begin + 2596123456;
+	s.x.t4 = event.cycles = rec.begin + 2596123456;
 	event.len = tsct_sample_encode(&s, payload);
 	ck_assert_int_eq(tsct_writer_event(writer, rec.nr_streams, &event), 0);
 	end();
 	trace = open_it(no_report);
 	ck_assert_int_eq(tsct_samples_read(trace, &read, &nr), 0);
 	ck_assert_uint_eq(nr, 1);
-	ck_assert_uint_eq(read->x.t1, tsct_pair_ns(&rec.real, s.x.t1));
-	ck_assert_uint_eq(read->x.t4, tsct_pair_ns(&rec.real, s.x.t4));
+	ck_assert_uint_eq(read->x.t1, tsct_clock_params_ns(&rec.real, s.x.t1));
+	ck_assert_uint_eq(read->x.t4, tsct_clock_params_ns(&rec.real, s.x.t4));
 	ck_assert_uint_ge(read->x.local_error, 11);
 	ck_assert_uint_le(read->x.local_error, 13);
 	free(read);
 	{
 		const struct tsct_recorded_sync *sync =
 			&tsct_trace_recording(trace)->nodes[0].sync;
-		__s64 apart = tsct_pair_ns(&sync->line, sync->start.end) -
+		__s64 apart = tsct_clock_params_ns(&sync->line, sync->start.end) -
 			(__s64)sync->start.end;
 
 		ck_assert_uint_eq(sync->start.end,
-				  tsct_pair_ns(&rec.real, event.tsc));
+				  tsct_clock_params_ns(&rec.real, event.cycles));
 		ck_assert_int_le(llabs(apart), 2);
 	}
 	tsct_trace_close(trace);
@@ -452,8 +452,8 @@ START_TEST(unique_segments)
 		{ 1ULL << 51, 1, 0 }, { 1ULL << 51, 1, 1 },
 		{ (1ULL << 53) + 5, 4, 0 }, { (1ULL << 53) + 5, 4, 1 },
 	};
-	struct tsct_unique unique;
-	struct tsct_unique_stamp u;
+	struct tsct_unique_stamps unique;
+	struct tsct_unique_stamps_item u;
 	struct tsct_trace *trace;
 	struct tsct_trace_event e;
 	unsigned int i, last = 0;
@@ -462,22 +462,22 @@ START_TEST(unique_segments)
 	dirfd_ = make_dir();
 	make_recording(&rec, CPUS);
 	rec.end = rec.begin + (1ULL << 54);
-	rec.real.void_after_tsc = rec.real.base_tsc + (1ULL << 60);
+	rec.real.void_after_cycles = rec.real.base_cycles + (1ULL << 60);
 	nr_sent = 0;
 	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct tsct_event event = {
-			.tsc = rec.begin + want[i].after, .id = 16,
+			.cycles = rec.begin + want[i].after, .id = 16,
 		};
 
 		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
 	}
 	end();
 	trace = open_it(no_report);
-	ck_assert_int_eq(tsct_unique_init(&unique, tsct_trace_recording(trace)),
+	ck_assert_int_eq(tsct_unique_stamps_init(&unique, tsct_trace_recording(trace)),
 			 0);
 	for (i = 0; tsct_trace_next(trace, &e) == 1; i++) {
-		tsct_unique_next(&unique, &e, &u);
+		tsct_unique_stamps_next(&unique, &e, &u);
 		ck_assert(u.known);
 		ck_assert_uint_eq(u.segment, want[i].segment);
 		ck_assert_uint_eq(u.begins, want[i].segment != last);
@@ -489,7 +489,7 @@ START_TEST(unique_segments)
 		last = want[i].segment;
 	}
 	ck_assert_uint_eq(i, sizeof(want) / sizeof(want[0]));
-	tsct_unique_free(&unique);
+	tsct_unique_stamps_free(&unique);
 	tsct_trace_close(trace);
 	drop();
 }

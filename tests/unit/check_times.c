@@ -10,7 +10,7 @@
 do {									\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t_), 0);	\
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t_), 0);	\
 	ck_assert_int_eq(t_.ns, want_ns);				\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
 	ck_assert_uint_eq(t_.status, want_status);			\
@@ -24,8 +24,8 @@ START_TEST(test_live)
 	struct tsct_time t = { .ns = 42 };
 	int64_t ns = 42;
 
-	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), "monotonic_raw"));
-	ck_assert_ptr_nonnull(strstr(tsct_clock_why(clock), "clocksource"));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), "monotonic_raw"));
+	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), "clocksource"));
 	check_time(clock, zero, zero_ns, 61, TSCT_STATUS_SYNCHRONIZED, 4);
 	check_time(clock, zero + SECOND, zero_ns + SECOND, 51 + 2000 + 1,
 		   TSCT_STATUS_SYNCHRONIZED, 4);
@@ -34,16 +34,16 @@ START_TEST(test_live)
 		   51 + 10000 + 1, TSCT_STATUS_SYNCHRONIZED, 4);
 	check_time(clock, zero + 7 * SECOND, zero_ns + 7 * SECOND,
 		   51 + 10000 + 30000 + 1, TSCT_STATUS_HOLDOVER, 4);
-	ck_assert_int_eq(tsct_clock_convert(clock, zero + 1000 * SECOND, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero + 1000 * SECOND, &t),
 			 0);
 	t.ns = 42;
-	ck_assert_int_eq(tsct_clock_convert(clock, zero + 1000 * SECOND + 1,
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero + 1000 * SECOND + 1,
 					    &t), -ESTALE);
 	ck_assert_int_eq(t.ns, 42);
-	ck_assert_int_eq(tsct_clock_ns(clock, zero + 1000 * SECOND + 1, &ns),
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero + 1000 * SECOND + 1, &ns),
 			 -ESTALE);
 	ck_assert_int_eq(ns, 42);
-	ck_assert_int_eq(tsct_clock_ns(clock, zero + SECOND, &ns), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero + SECOND, &ns), 0);
 	ck_assert_int_eq(ns, zero_ns + SECOND);
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_mem_eq(&state, &the_page->copy[0].state, sizeof(state));
@@ -65,7 +65,7 @@ START_TEST(test_past)
 	/* Nobody knows what was between the last sample and the step. */
 	check_time(clock, zero - 100 * SECOND - 1,
 		   old_ns - 100 * SECOND - 1, 61, TSCT_STATUS_DISRUPTED, 3);
-	ck_assert_int_eq(tsct_clock_ns(clock, zero - 120 * SECOND, &ns),
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 120 * SECOND, &ns),
 			 -ESTALE);
 	check_time(clock, zero - 150 * SECOND, old_ns - 150 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
@@ -83,7 +83,7 @@ START_TEST(test_past)
 		   TSCT_STATUS_CALIBRATING, 3);
 	CHANGE(copy_->dropped = 1);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_ns(clock, zero - 400 * SECOND, &ns),
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 400 * SECOND, &ns),
 			 -ERANGE);
 	tsct_clock_close(clock);
 }
@@ -93,7 +93,7 @@ END_TEST
 START_TEST(test_short_cut)
 {
 	struct tsct_clock *clock = open_file_clock();
-	struct tsct_reading want;
+	struct tsct_clock_time want;
 	unsigned int i, shorts = 0;
 	struct tsct_time t;
 	uint64_t stamp;
@@ -110,7 +110,7 @@ START_TEST(test_short_cut)
 	for (i = 0; i < 100000; i++) {
 		stamp = zero + 6 * SECOND - any64() % (130 * SECOND);
 		shorts += tsct_clock_fast_ns(clock->page, stamp, &ns);
-		ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
 		ck_assert_int_eq(tsct_latch_lookup(clock->page, stamp, &want),
 				 0);
 		ck_assert_int_eq(t.ns, want.ns);
@@ -137,15 +137,15 @@ START_TEST(test_stamp_at)
 	seed_with((unsigned int)_i);
 	for (i = 0; i < 100000; i++) {
 		stamp = zero + SECOND - any64() % (400 * SECOND);
-		ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
 		if (t.status == TSCT_STATUS_DISRUPTED)
 			continue;
-		ck_assert_int_eq(tsct_clock_stamp_at(clock, t.ns, &back), 0);
-		ck_assert_int_eq(tsct_clock_convert(clock, back, &u), 0);
+		ck_assert_int_eq(tsct_clock_time_to_cycles(clock, t.ns, &back), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back, &u), 0);
 		ck_assert_int_ge(u.ns, t.ns);
 		ck_assert_int_le(u.ns, t.ns + 1);
 		/* The first one of that time */
-		ck_assert_int_eq(tsct_clock_convert(clock, back - 1, &u), 0);
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, back - 1, &u), 0);
 		if (u.epoch == t.epoch)
 			ck_assert_int_lt(u.ns, t.ns);
 	}
@@ -159,30 +159,30 @@ START_TEST(test_stamp_at_edges)
 	uint64_t stamp = 42;
 
 	/* The hour that never was, and the time nobody vouches for */
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - 200 * SECOND,
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - 200 * SECOND,
 					     &stamp), -ENOENT);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - STEP_NS -
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
 					     120 * SECOND, &stamp), -ENOENT);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns + 1001 * SECOND,
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 1001 * SECOND,
 					     &stamp), -ESTALE);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, INT64_MAX, &stamp),
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MAX, &stamp),
 			 -ESTALE);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, INT64_MIN, &stamp),
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &stamp),
 			 -ERANGE);
 	ck_assert_uint_eq(stamp, 42);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns + 900 * SECOND,
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 900 * SECOND,
 					     &stamp), 0);
 	ck_assert_uint_eq(stamp, zero + 900 * SECOND);
 	CHANGE(copy_->dropped = 1);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - STEP_NS -
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
 					     400 * SECOND, &stamp), -ERANGE);
 	/* Disrupted, and no line yet */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns, &stamp), -ESTALE);
-	ck_assert_int_eq(tsct_clock_stamp_at(clock, zero_ns - STEP_NS -
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &stamp), -ESTALE);
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
 					     160 * SECOND, &stamp), 0);
 	ck_assert_uint_eq(stamp, zero - 160 * SECOND);
 	tsct_clock_close(clock);
@@ -192,20 +192,20 @@ END_TEST
 START_TEST(test_segments)
 {
 	struct tsct_clock *clock = open_file_clock();
-	struct tsct_segment lines[TSCT_SEGMENTS_MAX + 2], last[1];
+	struct tsct_clock_segment lines[TSCT_SEGMENTS_MAX + 2], last[1];
 	int nr = tsct_clock_segments(clock, lines, TSCT_SEGMENTS_MAX + 2), i;
 	struct tsct_time t;
 
 	/* As it is, slewing, as it is; and the hour later */
 	ck_assert_int_eq(nr, 4);
 	for (i = 0; i < nr; i++) {
-		ck_assert_int_eq(tsct_clock_convert(clock, lines[i].base_tsc,
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, lines[i].base_cycles,
 						    &t), 0);
 		ck_assert_int_eq(t.ns, lines[i].base_ns);
 		ck_assert_uint_eq(t.epoch, lines[i].epoch);
 		ck_assert_uint_eq(t.error_ns, lines[i].error_ps / 1000 + 1);
 	}
-	ck_assert_uint_eq(lines[3].until_tsc, zero);
+	ck_assert_uint_eq(lines[3].until_cycles, zero);
 	ck_assert_uint_eq(lines[3].cause, TSCT_CAUSE_STEP);
 	ck_assert_uint_eq(lines[0].cause, TSCT_CAUSE_SUSPEND);
 	ck_assert_int_eq(tsct_clock_segments(clock, last, 1), 4);
@@ -235,15 +235,15 @@ static void check_tie(const struct tsct_clock *clock, struct tsct_recording *rec
 	rec->begin = zero + (uint64_t)begin;
 	rec->end = zero + (uint64_t)end;
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
-	ck_assert_int_eq(tsct_recording_tie(rec, clock, &state), 0);
-	ck_assert_int_eq(tsct_pair_check(&rec->real, rec->source), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
 	/* Behind its end, too: that may be one for now. */
 	for (i = 0; i <= 1200; i++) {
-		stamp = rec->real.base_tsc +
-			(rec->end - rec->real.base_tsc) / 1000 * (unsigned int)i;
-		ck_assert_int_eq(tsct_clock_convert(clock, stamp, &t), 0);
-		apart = tsct_pair_ns(&rec->real, stamp) - t.ns;
-		apart_max = (int64_t)tsct_pair_error_ps(&rec->real, stamp) /
+		stamp = rec->real.base_cycles +
+			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
+		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, stamp, &t), 0);
+		apart = tsct_clock_params_ns(&rec->real, stamp) - t.ns;
+		apart_max = (int64_t)tsct_clock_params_error_ps(&rec->real, stamp) /
 			1000 - (int64_t)t.error_ns;
 		ck_assert_int_le(llabs(apart), apart_max + 1);
 	}
@@ -255,7 +255,7 @@ START_TEST(test_tie)
 	struct tsct_recording rec = { .complete = 0 };
 
 	check_tie(clock, &rec, -90 * SECOND, -SECOND);
-	ck_assert_uint_eq(rec.real.base_tsc, rec.begin);
+	ck_assert_uint_eq(rec.real.base_cycles, rec.begin);
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	ck_assert_uint_eq(rec.real.past_error_ps, 61000);
 	/* Behind the last sample: 2 us a second */
@@ -263,7 +263,7 @@ START_TEST(test_tie)
 	ck_assert_uint_eq(rec.real.past_error_ps, 2052000);
 	/* A step in it: what is after it is what can be said. */
 	check_tie(clock, &rec, -250 * SECOND, -SECOND);
-	ck_assert_uint_eq(rec.real.base_tsc, zero - 100 * SECOND);
+	ck_assert_uint_eq(rec.real.base_cycles, zero - 100 * SECOND);
 	/* Shorter than the rate can be had from */
 	check_tie(clock, &rec, -SECOND, -SECOND + 5);
 	ck_assert_uint_eq(rec.real.mult, ONE);
@@ -324,10 +324,10 @@ START_TEST(test_intervals)
 	rewrite_page();
 	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
 		       SECOND, UINT64_MAX, TSCT_INTERVAL_GUESSED);
-	ck_assert_int_eq(tsct_clock_to_ns(clock, 12345), 12345);
-	ck_assert_int_eq(tsct_clock_to_ns(clock, -12345), -12345);
-	ck_assert_int_eq(tsct_clock_to_ticks(clock, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_clock_to_ticks(clock, INT64_MIN), INT64_MIN);
+	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
+	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, -12345), -12345);
+	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MIN), INT64_MIN);
 	tsct_clock_close(clock);
 }
 END_TEST
@@ -339,7 +339,7 @@ static void make_skewed(void)
 	tsct_latch_set_cpu(the_page, 0, 0, 0);
 	tsct_latch_set_cpu(the_page, 1, 5000, 30);
 	tsct_latch_set_cpu(the_page, 2, -7000, 5);
-	CHANGE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_tsc = 0);
+	CHANGE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_cycles = 0);
 	rewrite_page();
 }
 
@@ -350,25 +350,25 @@ START_TEST(test_skew)
 	int64_t ns;
 
 	make_skewed();
-	ck_assert_int_eq(tsct_clock_convert(clock, zero, &t), -EXDEV);
-	ck_assert_int_eq(tsct_clock_ns(clock, zero, &ns), -EXDEV);
-	ck_assert_int_eq(tsct_clock_convert_on(clock, zero - 9, 0, &t), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero, &t), -EXDEV);
+	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero, &ns), -EXDEV);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 0, &t), 0);
 	ck_assert_int_eq(t.ns, zero_ns - 9);
 	ck_assert_uint_le(t.error_ns, 61 + 1);
-	ck_assert_int_eq(tsct_clock_convert_on(clock, zero - 9, 1, &u), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 1, &u), 0);
 	ck_assert_int_eq(u.ns, t.ns - 5000);
 	ck_assert_uint_ge(u.error_ns, t.error_ns + 29);
 	ck_assert_uint_le(u.error_ns, t.error_ns + 31);
-	ck_assert_int_eq(tsct_clock_convert_on(clock, zero - 9, 2, &u), 0);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero - 9, 2, &u), 0);
 	ck_assert_int_eq(u.ns, t.ns + 7000);
 	/* Not known, and not there; the latter not to be read beyond the map */
-	ck_assert_int_eq(tsct_clock_convert_on(clock, zero, 3, &t), -EXDEV);
-	ck_assert_int_eq(tsct_clock_convert_on(clock, zero, NR_CPUS, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 3, &t), -EXDEV);
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, NR_CPUS, &t),
 			 -EXDEV);
-	ck_assert_int_eq(tsct_clock_convert_on(clock, zero, 1U << 31, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time_on(clock, zero, 1U << 31, &t),
 			 -EXDEV);
 	/* The table is not that of an earlier epoch. */
-	ck_assert_int_eq(tsct_clock_convert(clock, zero - 160 * SECOND, &t),
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero - 160 * SECOND, &t),
 			 0);
 	ck_assert_uint_ge(t.error_ns, 61 + 7005);
 	ck_assert_uint_le(t.error_ns, 61 + 7007);

@@ -26,10 +26,10 @@ static unsigned int make_small(unsigned int nr)
 	make_recording(&rec, 1);
 	ck_assert_int_eq(tsct_writer_open(dirfd_, &rec, &writer), 0);
 	event.payload = payload;
-	event.tsc = rec.begin;
+	event.cycles = rec.begin;
 	for (i = 0; i < nr; i++) {
 		event.id = (__u32[]) { 16, 17, 40 }[any(3)];
-		event.tsc += any(1000);
+		event.cycles += any(1000);
 		event.len = make_payload(tsct_recording_def(&rec, 0, event.id),
 					 payload);
 		ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
@@ -89,11 +89,11 @@ static void read_small(void)
 	while (tsct_trace_next(trace, &e) == 1) {
 		events++;
 		sum += sum_of(&e);
-		if (e.stamp < last || tsct_def_payload(e.def, e.payload, e.len))
+		if (e.stamp < last || tsct_event_def_check_payload(e.def, e.payload, e.len))
 			ck_abort_msg("an event that cannot be came out");
 		last = e.stamp;
 	}
-	if ((reports > 0) != (tsct_trace_damage(trace) > 0))
+	if ((reports > 0) != (tsct_trace_corrupt_count(trace) > 0))
 		ck_abort_msg("damage and reports differ");
 	bytes = tsct_trace_bytes(trace);
 	tsct_trace_close(trace);

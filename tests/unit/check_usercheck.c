@@ -21,7 +21,7 @@ static void check_table(const struct tsct_check *check,
 	for (i = 0; i < check->nr; i++) {
 		ck_assert(CPU_ISSET(table[i].cpu, set));
 		ck_assert(table[i].flags & TSCT_CPU_ONLINE);
-		ck_assert_int_le(table[i].skew_min_tsc, table[i].skew_max_tsc);
+		ck_assert_int_le(table[i].skew_min_cycles, table[i].skew_max_cycles);
 		references += !!(table[i].flags & TSCT_CPU_REFERENCE);
 	}
 	ck_assert_uint_eq(references, !!(check->flags & TSCT_CHECK_RDTSCP));

@@ -17,22 +17,22 @@
 START_TEST(kernel_vouches)
 {
 	/* The kernel's word is enough, but not without the instruction. */
-	ck_assert(tsct_verdict(R | C, false, false));
-	ck_assert(!tsct_verdict(C | I | N | A, true, false));
+	ck_assert(tsct_tsc_trusted(R | C, false, false));
+	ck_assert(!tsct_tsc_trusted(C | I | N | A, true, false));
 	/* The module asks for TSC_AUX on top. */
-	ck_assert(!tsct_verdict(R | C | I | N, true, true));
-	ck_assert(tsct_verdict(R | C | A, false, true));
+	ck_assert(!tsct_tsc_trusted(R | C | I | N, true, true));
+	ck_assert(tsct_tsc_trusted(R | C | A, false, true));
 }
 END_TEST
 
 START_TEST(stands_alone)
 {
-	ck_assert(tsct_verdict(R | I | N | A, true, false));
-	ck_assert(tsct_verdict(R | I | N | A, true, true));
-	ck_assert(!tsct_verdict(R | I | N | A, false, false));
-	ck_assert(!tsct_verdict(R | I | A, true, false));
-	ck_assert(!tsct_verdict(R | N | A, true, false));
-	ck_assert(!tsct_verdict(R | I | N, true, false));
+	ck_assert(tsct_tsc_trusted(R | I | N | A, true, false));
+	ck_assert(tsct_tsc_trusted(R | I | N | A, true, true));
+	ck_assert(!tsct_tsc_trusted(R | I | N | A, false, false));
+	ck_assert(!tsct_tsc_trusted(R | I | A, true, false));
+	ck_assert(!tsct_tsc_trusted(R | N | A, true, false));
+	ck_assert(!tsct_tsc_trusted(R | I | N, true, false));
 }
 END_TEST
 
@@ -43,14 +43,14 @@ START_TEST(all)
 	__u32 flags, more;
 
 	for (flags = 0; flags <= ALL; flags++) {
-		usable = tsct_verdict(flags, in_step, strict);
+		usable = tsct_tsc_trusted(flags, in_step, strict);
 		if (!(flags & R) || flags & U || (strict && !(flags & A)))
 			ck_assert(!usable);
 		if (usable) {
-			ck_assert(tsct_verdict(flags, true, strict));
-			ck_assert(tsct_verdict(flags, in_step, false));
+			ck_assert(tsct_tsc_trusted(flags, true, strict));
+			ck_assert(tsct_tsc_trusted(flags, in_step, false));
 			for (more = I; more <= A; more <<= 1)
-				ck_assert(more == U || tsct_verdict(flags | more,
+				ck_assert(more == U || tsct_tsc_trusted(flags | more,
 							in_step, strict));
 		}
 	}
@@ -59,7 +59,7 @@ END_TEST
 
 static void check_reason(__u32 flags, bool strict, const char *word)
 {
-	const char *reason = tsct_verdict_reason(flags, strict);
+	const char *reason = tsct_tsc_trust_reason(flags, strict);
 
 	ck_assert_msg(strstr(reason, word), "%#x: '%s' lacks '%s'", flags,
 		      reason, word);

@@ -14,7 +14,7 @@ static struct world {
 	__u8 sent[TSCT_NTP_MAX];
 	size_t sent_len;
 	struct tsct_ntp_packet request;
-	struct tsct_stamp t4;
+	struct tsct_packet_time t4;
 	__u64 now, there;		/* counters here and there */
 	struct tsct_exchange x[2];
 	unsigned int nr;
@@ -42,9 +42,9 @@ static inline void finish(void)
 	w.keys = NULL;
 }
 
-static inline struct tsct_stamp stamp(__u64 ticks, __u32 error, bool kernel)
+static inline struct tsct_packet_time stamp(__u64 ticks, __u32 error, bool kernel)
 {
-	struct tsct_stamp s;
+	struct tsct_packet_time s;
 
 	memset(&s, 0, sizeof(s));
 	s.ticks = ticks;
@@ -54,7 +54,7 @@ static inline struct tsct_stamp stamp(__u64 ticks, __u32 error, bool kernel)
 }
 
 /* The last request was sent then. */
-static inline void sent(struct tsct_stamp t1)
+static inline void sent(struct tsct_packet_time t1)
 {
 	tsct_client_sent(&w.client, (__u32)w.client.sent, t1);
 }
@@ -70,7 +70,7 @@ static inline void made(size_t len)
 }
 
 /* A request at w.now. */
-static inline void ask_with(const struct tsct_ext *ext)
+static inline void ask_with(const struct tsct_extension *ext)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "lib/clock/clock_page.h"
+#include "lib/clock/clock_source.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
 #include "lib/clock/clock_sample.h"
@@ -54,21 +55,21 @@ static inline int64_t now_ns(clockid_t clock)
 	return ts.tv_sec * SECOND + ts.tv_nsec;
 }
 
-static inline void set_samples(struct tsct_pair *pair, uint64_t as_of)
+static inline void set_samples(struct tsct_clock_params *pair, uint64_t as_of)
 {
-	pair->as_of_tsc = as_of;
-	pair->hold_after_tsc = as_of + 5 * SECOND;
-	pair->void_after_tsc = as_of + 1000 * SECOND;
-	pair->fast_tsc = pair->slew_mult == pair->mult ?
-		pair->hold_after_tsc - pair->base_tsc : pair->slew_tsc;
+	pair->as_of_cycles = as_of;
+	pair->holdover_after_cycles = as_of + 5 * SECOND;
+	pair->void_after_cycles = as_of + 1000 * SECOND;
+	pair->fast_cycles = pair->slew_mult == pair->mult ?
+		pair->holdover_after_cycles - pair->base_cycles : pair->slew_cycles;
 }
 
 static inline void begin_line(struct tsct_clock_state *state, int64_t at_s,
 			      int64_t base_ns)
 {
-	state->real.base_tsc = zero + (uint64_t)(at_s * SECOND);
+	state->real.base_cycles = zero + (uint64_t)(at_s * SECOND);
 	state->real.base_ns = base_ns;
-	set_samples(&state->real, state->real.base_tsc);
+	set_samples(&state->real, state->real.base_cycles);
 	tsct_latch_write(the_page, state);
 }
 
@@ -91,7 +92,7 @@ static inline void make_page(void)
 			.mult = ONE, .slew_mult = ONE,
 			.error_ps = 50000, .past_error_ps = 60000,
 			.growth = tsct_growth(ONE, 2000),
-			.hold_growth = tsct_growth(ONE, 15000),
+			.holdover_growth = tsct_growth(ONE, 15000),
 		},
 	};
 	__u8 boot_id[16];
@@ -104,7 +105,7 @@ static inline void make_page(void)
 	begin_line(&state, -300, zero_ns - STEP_NS - SLEWED_NS - 300 * SECOND);
 	confirm_line(&state, -250);
 	state.real.slew_mult = ONE + ONE / 2048;
-	state.real.slew_tsc = SLEW_NS;
+	state.real.slew_cycles = SLEW_NS;
 	state.closing_error_ps = 70000;
 	begin_line(&state, -200, zero_ns - STEP_NS - SLEWED_NS - 200 * SECOND);
 	confirm_line(&state, -150);
@@ -113,10 +114,10 @@ static inline void make_page(void)
 		return;
 	}
 	state.real.slew_mult = ONE;
-	state.real.slew_tsc = 0;
+	state.real.slew_cycles = 0;
 	state.epoch = 4;
 	state.cause = TSCT_CAUSE_STEP;
-	state.epoch_tsc = zero - 100 * SECOND;
+	state.epoch_cycles = zero - 100 * SECOND;
 	begin_line(&state, -100, zero_ns - 100 * SECOND);
 	confirm_line(&state, 0);
 }
@@ -203,10 +204,10 @@ static inline bool right_now(const struct tsct_clock *clock)
 {
 	int64_t before = now_ns(CLOCK_REALTIME), after;
 	struct tsct_time t;
-	uint64_t stamp = tsct_clock_stamp(clock);
+	uint64_t stamp = tsct_clock_cycles(clock);
 
 	after = now_ns(CLOCK_REALTIME) + 1;
-	if (tsct_clock_convert(clock, stamp, &t))
+	if (tsct_clock_cycles_to_time(clock, stamp, &t))
 		return false;
 	if (t.ns + (int64_t)t.error_ns >= before &&
 	    t.ns - (int64_t)t.error_ns <= after)

@@ -119,10 +119,10 @@ static void free_node(struct node *n)
 }
 
 /* It is the master from @t on, by a line of its own. */
-static struct tsct_remote_line be_master(struct node *n, double t,
+static struct tsct_remote_params be_master(struct node *n, double t,
 					 uint32_t timeline)
 {
-	struct tsct_remote_line line = {
+	struct tsct_remote_params line = {
 		.base = node_ticks(n, t),
 		.base_ns = BEGIN_NS + (int64_t)(t * 1e9),
 		.mult = (uint64_t)(1e9 / n->crystal.hz * 0x1p56),
@@ -137,7 +137,7 @@ static struct tsct_remote_line be_master(struct node *n, double t,
 
 /* Cluster time at @t minus what is asked about, in ns: exact to some ps */
 static double truth_off(const struct node *master,
-			const struct tsct_remote_line *line, double t,
+			const struct tsct_remote_params *line, double t,
 			int64_t ns)
 {
 	long double ticks = exact_ticks(&master->crystal, t) +
@@ -156,7 +156,7 @@ static void publish(struct node *n, double t)
 	struct tsct_clock_state next = n->state;
 
 	/* As the keeper: what has yet to begin stays. */
-	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_tsc - now) > 0
+	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_cycles - now) > 0
 	    && n->state.cluster_epoch == tsct_cluster_epoch(n->cluster))
 		return;
 	tsct_cluster_fill(n->cluster, begin, &next);
@@ -167,11 +167,11 @@ static void publish(struct node *n, double t)
 }
 
 static void read_time(struct node *n, const struct node *master,
-		      const struct tsct_remote_line *line, double t)
+		      const struct tsct_remote_params *line, double t)
 {
-	struct tsct_reading r;
+	struct tsct_clock_time r;
 	double off, bound;
-	int err = tsct_segments_cluster(&n->state, node_ticks(n, t), &r);
+	int err = tsct_clock_cluster_lookup(&n->state, node_ticks(n, t), &r);
 
 	if (err) {
 		n->missing++;
@@ -206,7 +206,7 @@ static struct tsct_remote describe(const struct node *n, double t)
 
 	r.status = tsct_cluster_timeline(n->cluster, node_ticks(n, t), &r.master,
 					 &r.epoch, &r.depth, &r.line);
-	r.has_line = tsct_status_claims(r.status);
+	r.has_line = tsct_status_has_time(r.status);
 	r.line.base_ns += (int64_t)n->lie_ns;
 	return r;
 }

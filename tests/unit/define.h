@@ -12,7 +12,7 @@ static inline void define(struct tsct_recording *rec, __u32 stream, __u32 id,
 {
 	struct tsct_event_def def;
 
-	ck_assert_int_eq(tsct_def_parse(name, kind, fields, &def, NULL), 0);
+	ck_assert_int_eq(tsct_event_def_parse(name, kind, fields, &def, NULL), 0);
 	def.id = id;
 	ck_assert_int_eq(tsct_recording_add_def(rec, stream, &def), 0);
 }

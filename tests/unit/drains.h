@@ -19,7 +19,7 @@ static int dirfd_, ev;
 
 static inline void open_rings_of(unsigned int policy, unsigned int blocks)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ, .block_size = 4096, .blocks = blocks,
 		.policy = policy,
 	};
@@ -28,7 +28,7 @@ static inline void open_rings_of(unsigned int policy, unsigned int blocks)
 	t = serve_open(&options);
 	writer = serve_open(NULL);
 	run_on(CPU);
-	ev = tsct_define(writer, "ev", TSCT_KIND_INSTANT, "n:u64");
+	ev = tsct_event_define(writer, "ev", TSCT_KIND_INSTANT, "n:u64");
 	ck_assert_int_ge(ev, TSCT_ID_FIRST);
 	ck_assert_int_eq(tsct_clock_open(&clock_), 0);
 }
@@ -55,10 +55,10 @@ static inline void begin_at(__u64 stamp, __u32 is_snapshot)
 	struct tsct_clock_state state;
 
 	dirfd_ = make_dir();
-	make_recording(&rec, tsct_header(t)->nr_cpus);
+	make_recording(&rec, tsct_channel_info(t)->nr_cpus);
 	forget_definitions();
 	ck_assert_int_eq(tsct_clock_snapshot(clock_, &state), 0);
-	ck_assert_uint_eq(state.source, tsct_header(t)->source);
+	ck_assert_uint_eq(state.source, tsct_channel_info(t)->source);
 	rec.source = state.source;
 	rec.real = state.real;
 	rec.begin = rec.end = stamp;
@@ -70,7 +70,7 @@ static inline void begin_at(__u64 stamp, __u32 is_snapshot)
 /* A recording that begins now */
 static inline void begin(void)
 {
-	begin_at(tsct_clock_stamp(clock_), 0);
+	begin_at(tsct_clock_cycles(clock_), 0);
 }
 
 static inline void teardown(void)
@@ -80,8 +80,8 @@ static inline void teardown(void)
 	tsct_clock_close(clock_);
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
-	tsct_close(writer);
-	tsct_close(t);
+	tsct_channel_close(writer);
+	tsct_channel_close(t);
 	serve_stop();
 }
 
@@ -95,10 +95,10 @@ static inline void forge(__u32 id, __u64 stamp, __u32 len)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, CPU);
 	char *data = (char *)tsct_ring_data(writer, CPU);
-	struct tsct_record r = { .id = id, .tsc = stamp,
+	struct tsct_record r = { .id = id, .cycles = stamp,
 				 .len = sizeof(r) + len };
 
-	memcpy(data + p->head % tsct_header(t)->data_size, &r, sizeof(r));
+	memcpy(data + p->head % tsct_channel_info(t)->data_size, &r, sizeof(r));
 	__atomic_store_n(&p->head, p->head + tsct_record_size(len) +
 			 TSCT_HEAD_ONE_EVENT, __ATOMIC_RELEASE);
 }

@@ -18,7 +18,7 @@
 #include "daemon/config/log.h"
 
 static struct sim sim;
-static struct keeper keeper;
+static struct timekeeper keeper;
 
 static struct {
 	int source;			/* what stamps may count */
@@ -31,18 +31,18 @@ static struct {
 	unsigned int refusals;		/* ... so many times */
 	__u64 held_ns;			/* a publication takes as long */
 	bool file_late;			/* the module takes it, the file does not */
-	struct signs signs;
+	struct disruption signs;
 	unsigned int restless;		/* CLOCK_REALTIME is set at each look */
 	bool look_later, skewed;
 	unsigned int looks, tables;
 	__u32 table_epoch;		/* in force when the table was written */
-	struct remembered memory;	/* rate_mult 0: none */
+	struct drift memory;	/* rate_mult 0: none */
 	unsigned int saves, forgets;
 } world;
 
 static char logged[16384];
 
-void log_say(int level, const char *format, ...)
+void log_message(int level, const char *format, ...)
 {
 	size_t len = strlen(logged);
 	va_list args;
@@ -82,7 +82,7 @@ static const struct tsct_clock_ops *world_clock_ops(void *ctx, int which)
 	return &sim.ops;
 }
 
-static void look_for_signs(void *ctx, struct signs *ret_signs)
+static void look_for_signs(void *ctx, struct disruption *ret_signs)
 {
 	(void)ctx;
 	if (world.restless) {
@@ -118,8 +118,8 @@ static int set_module(const struct tsct_clock_state *state)
 static bool is_same(const struct tsct_clock_state *state)
 {
 	return state->epoch == world.file.state.epoch &&
-		state->real.base_tsc == world.file.state.real.base_tsc &&
-		state->cluster.base_tsc == world.file.state.cluster.base_tsc;
+		state->real.base_cycles == world.file.state.real.base_cycles &&
+		state->cluster.base_cycles == world.file.state.cluster.base_cycles;
 }
 
 static int publish_both(void *ctx, const struct tsct_clock_state *state)
@@ -173,16 +173,16 @@ static void world_give_up_module(void *ctx)
 	world.gave_up = true;
 }
 
-static inline struct look look_now(void)
+static inline struct cpu_survey_result look_now(void)
 {
-	struct look look = { .source = world.source, .skewed = world.skewed };
+	struct cpu_survey_result look = { .source = world.source, .skewed = world.skewed };
 
 	snprintf(look.why, sizeof(look.why), "%s: seen",
 		 tsct_source_name(world.source));
 	return look;
 }
 
-static int world_look(void *ctx, double hz, struct look *ret_look)
+static int world_look(void *ctx, double hz, struct cpu_survey_result *ret_look)
 {
 	(void)ctx;
 	if (keeper.est.state.source == TSCT_SOURCE_TSC)
@@ -203,7 +203,7 @@ static void world_set_cpus(void *ctx)
 				  TSCT_STATUS_DISRUPTED);
 }
 
-static int world_recall(void *ctx, __u32 source, struct remembered *ret)
+static int world_recall(void *ctx, __u32 source, struct drift *ret)
 {
 	(void)ctx;
 	if (!world.memory.rate_mult || world.memory.source != source)
@@ -212,7 +212,7 @@ static int world_recall(void *ctx, __u32 source, struct remembered *ret)
 	return 0;
 }
 
-static void world_remember(void *ctx, const struct remembered *what)
+static void world_remember(void *ctx, const struct drift *what)
 {
 	(void)ctx;
 	ck_assert_uint_ne(what->rate_mult, 0);
@@ -227,7 +227,7 @@ static void world_forget(void *ctx)
 	world.forgets++;
 }
 
-static const struct env world_env = {
+static const struct timekeeper_ops world_env = {
 	.choose = world_choose,
 	.clock_ops = world_clock_ops,
 	.signs = look_for_signs,
@@ -262,7 +262,7 @@ static inline void new_world(void)
 	memset(&world, 0, sizeof(world));
 	world.source = TSCT_SOURCE_TSC;
 	world.module_source = -1;
-	world.signs = (struct signs) {
+	world.signs = (struct disruption) {
 		.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 42,
 		.has_vmclock = true,
 	};
@@ -272,7 +272,7 @@ static inline void new_world(void)
 static inline void start(void)
 {
 	new_world();
-	ck_assert_int_eq(keeper_start(&keeper, &world_env), 0);
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_CALIBRATING);
 	ck_assert_uint_eq(file()->epoch, 1);
 }
@@ -283,9 +283,9 @@ static inline void go_on(double s)
 	int64_t until = sim.now_ps + (int64_t)(s * 1e12);
 
 	while (sim.now_ps < until) {
-		sim_advance(&sim, (__u64)keeper_wait_ms(&keeper, 1000) *
+		sim_advance(&sim, (__u64)timekeeper_wait_ms(&keeper, 1000) *
 			    1000000);
-		ck_assert_int_eq(keeper_tick(&keeper), 0);
+		ck_assert_int_eq(timekeeper_tick(&keeper), 0);
 	}
 }
 
@@ -293,10 +293,10 @@ static inline void go_on(double s)
 static inline void check_time(const struct tsct_clock_state *state)
 {
 	__u64 stamp = stamp_now(state->source);
-	int64_t off = tsct_pair_ns(&state->real, stamp) - sim_real(&sim);
+	int64_t off = tsct_clock_params_ns(&state->real, stamp) - sim_real(&sim);
 
 	ck_assert_uint_le((uint64_t)llabs(off),
-			  tsct_pair_error_ps(&state->real, stamp) / 1000 + 1);
+			  tsct_clock_params_error_ps(&state->real, stamp) / 1000 + 1);
 }
 
 static inline void check_synchronized(__u32 epoch, __u32 cause)

@@ -25,13 +25,13 @@ static inline struct tsct_clock_state line_nr(uint64_t n)
 		.status = TSCT_STATUS_SYNCHRONIZED,
 		.epoch = 1,
 		.real = {
-			.base_tsc = base,
+			.base_cycles = base,
 			.base_ns = (int64_t)base * 10,
 			.mult = 10ULL << TSCT_CLOCK_SHIFT,
 			.slew_mult = 10ULL << TSCT_CLOCK_SHIFT,
-			.as_of_tsc = base,
-			.hold_after_tsc = base + STRIDE * 100000,
-			.void_after_tsc = base + STRIDE * 100000,
+			.as_of_cycles = base,
+			.holdover_after_cycles = base + STRIDE * 100000,
+			.void_after_cycles = base + STRIDE * 100000,
 			.error_ps = n,
 			.past_error_ps = 0,
 		},
@@ -57,7 +57,7 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 /* Does the stamp mean what it must, by what is published from state 1 on? */
 static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
 {
-	struct tsct_reading reading;
+	struct tsct_clock_time reading;
 
 	if (tsct_latch_lookup(page, stamp, &reading) ||
 	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)

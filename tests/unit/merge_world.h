@@ -123,15 +123,15 @@ static inline int make_dir(const char *name)
 
 /* ---- recordings --------------------------------------------------------------------- */
 
-static struct tsct_pair pair_of(const struct node *n, __s64 off_ns)
+static struct tsct_clock_params pair_of(const struct node *n, __s64 off_ns)
 {
-	struct tsct_pair pair = {
-		.base_tsc = count_at(n, 0), .base_ns = EPOCH + off_ns,
+	struct tsct_clock_params pair = {
+		.base_cycles = count_at(n, 0), .base_ns = EPOCH + off_ns,
 		.mult = mult_of(n), .slew_mult = mult_of(n),
-		.as_of_tsc = count_at(n, LENGTH), .error_ps = 5000000,
+		.as_of_cycles = count_at(n, LENGTH), .error_ps = 5000000,
 		.past_error_ps = 5000000,
-		.hold_after_tsc = count_at(n, LENGTH),
-		.void_after_tsc = count_at(n, 2 * LENGTH),
+		.holdover_after_cycles = count_at(n, LENGTH),
+		.void_after_cycles = count_at(n, 2 * LENGTH),
 	};
 
 	return pair;
@@ -200,7 +200,7 @@ static inline void write_sample(struct tsct_recording *rec,
 	};
 	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
 	struct tsct_event event = {
-		.tsc = s.stamp, .id = TSCT_ID_FIRST, .payload = payload,
+		.cycles = s.stamp, .id = TSCT_ID_FIRST, .payload = payload,
 	};
 
 	snprintf(s.source, sizeof(s.source), "10.0.0.%u", (unsigned int)n->asks & 15);
@@ -239,7 +239,7 @@ static inline void write_events(struct tsct_writer *writer, const struct node *n
 			t = n->begin + (n->end - n->begin) / EVENTS * i + cpu;
 			event.cpu = cpu;
 			event.tid = 100 + i / 7;
-			event.tsc = count_at(n, t);
+			event.cycles = count_at(n, t);
 			ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
 		}
 	}

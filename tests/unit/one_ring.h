@@ -14,7 +14,7 @@ static int id, cpu;
 
 static inline void setup_policy(unsigned int policy)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE, .policy = policy,
 		.block_size = BLOCK, .blocks = 4,
 	};
@@ -24,7 +24,7 @@ static inline void setup_policy(unsigned int policy)
 	run_on(cpu);
 	t = serve_open(&options);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
-	id = tsct_define(t, "e", TSCT_KIND_INSTANT, "a:u64");
+	id = tsct_event_define(t, "e", TSCT_KIND_INSTANT, "a:u64");
 	ck_assert_int_eq(id, TSCT_ID_FIRST);
 }
 
@@ -41,7 +41,7 @@ static inline void setup_overwrite(void)
 static inline void teardown(void)
 {
 	tsct_reader_close(reader);
-	tsct_close(t);
+	tsct_channel_close(t);
 	serve_stop();
 }
 
@@ -72,7 +72,7 @@ static inline void expect_none(void)
 static inline void use_clock(unsigned int source)
 {
 	t->source = source;
-	tsct_emit_ready(t);
+	tsct_emit_enable_fast(t);
 }
 
 #endif /* TESTS_ONE_RING_H */

@@ -17,7 +17,7 @@
 #define LEAD	2600000		/* ticks */
 
 static struct sim sim;
-static struct tsct_rate est;
+static struct tsct_rate_estimator est;
 static struct tsct_sampler sampler;
 
 /* Publishes as a daemon does. Returns whether it is a new line. */
@@ -26,12 +26,12 @@ static inline bool publish(void)
 	struct tsct_clock_state last = est.state, next;
 	uint64_t now = sim_counter(&sim);
 
-	tsct_rate_compose(&est, now + LEAD, &next);
+	tsct_servo_compose(&est, now + LEAD, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	ck_assert_int_eq(tsct_segments_check(&last, &next, now), 0);
-	tsct_rate_published(&est, &next);
+	tsct_servo_published(&est, &next);
 	ck_assert_mem_eq(&est.state, &next, sizeof(next));
-	return last.real.base_tsc != next.real.base_tsc;
+	return last.real.base_cycles != next.real.base_cycles;
 }
 
 static inline void start_with(double hz)
@@ -68,13 +68,13 @@ static inline int feed(void)
 /* Does the line in force hold now? Returns how far off it is, in ns. */
 static inline int64_t check_line(void)
 {
-	const struct tsct_pair *pair = &est.state.real;
+	const struct tsct_clock_params *pair = &est.state.real;
 	uint64_t stamp = sim_counter(&sim);
-	int64_t off = sim_real(&sim) - tsct_pair_ns(pair, stamp);
-	uint64_t bound = tsct_pair_error_ps(pair, stamp) / 1000 + 1;
+	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, stamp);
+	uint64_t bound = tsct_clock_params_error_ps(pair, stamp) / 1000 + 1;
 
 	/* Before its beginning it is not asked. */
-	if ((int64_t)(stamp - pair->base_tsc) < 0)
+	if ((int64_t)(stamp - pair->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
 		      "%lld ns off, bound %llu ns, at %.3f s", (long long)off,

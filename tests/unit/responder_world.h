@@ -12,12 +12,12 @@
 
 static struct world {
 	struct tsct_responder *responder;
-	struct tsct_guard *guard;
+	struct tsct_ratelimit *guard;
 	struct tsct_keys *keys;
 	struct tsct_timeline timeline;
 	__u64 now;
 	unsigned int asked;
-	struct tsct_ask last;
+	struct tsct_responder_request last;
 	/* The last answer */
 	struct tsct_ntp_packet reply;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -37,7 +37,7 @@ static inline __s64 real_ns(void *ctx, __u64 ticks)
 	return NEAR_NS + (__s64)ticks;
 }
 
-static inline void asked(void *ctx, const struct tsct_ask *ask)
+static inline void asked(void *ctx, const struct tsct_responder_request *ask)
 {
 	(void)ctx;
 	w.asked++;
@@ -63,14 +63,14 @@ static inline void setup(void)
 	static const struct tsct_responder_ops ops = {
 		.now = now, .real_ns = real_ns, .asked = asked,
 	};
-	static const struct tsct_guard_options no_limit;
+	static const struct tsct_ratelimit_options no_limit;
 
 	memset(&w, 0, sizeof(w));
 	w.now = 1000;
 	w.responder = tsct_responder_new(&ops);
-	w.guard = tsct_guard_new(&no_limit, 1);
+	w.guard = tsct_ratelimit_new(&no_limit, 1);
 	ck_assert(w.responder && w.guard);
-	ck_assert_int_eq(tsct_guard_rule(w.guard, "10.0.0.0/8", true), 0);
+	ck_assert_int_eq(tsct_ratelimit_rule(w.guard, "10.0.0.0/8", true), 0);
 	tsct_responder_use(w.responder, NULL, w.guard);
 	w.timeline = (struct tsct_timeline) {
 		.node = MASTER, .host = MASTER_HOST, .master = MASTER,
@@ -84,7 +84,7 @@ static inline void setup(void)
 static inline void teardown(void)
 {
 	tsct_responder_free(w.responder);
-	tsct_guard_free(w.guard);
+	tsct_ratelimit_free(w.guard);
 	tsct_keys_free(w.keys);
 }
 
@@ -105,7 +105,7 @@ static inline struct tsct_address address(const char *text)
 static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 				   const __u8 *bytes, size_t len)
 {
-	struct tsct_stamp rx = { .ticks = w.now, .error = 3, .kernel = true };
+	struct tsct_packet_time rx = { .ticks = w.now, .error = 3, .kernel = true };
 	enum tsct_answer answer;
 	__u64 counts[TSCT_ANSWER_NR];
 	__u8 *copy = malloc(len ? len : 1);
@@ -179,7 +179,7 @@ static inline struct tsct_ntp_packet request(bool field)
 
 static inline void sent(__u32 ticket, __u64 ticks, __u32 error, bool kernel)
 {
-	tsct_responder_sent(w.responder, ticket, (struct tsct_stamp) {
+	tsct_responder_sent(w.responder, ticket, (struct tsct_packet_time) {
 		.ticks = ticks, .error = error, .kernel = kernel });
 }
 

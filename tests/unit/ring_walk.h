@@ -24,10 +24,10 @@ geometry(uint32_t block_size, uint32_t blocks, uint32_t policy)
 }
 
 static inline void put(void *data, uint64_t at, uint16_t len, uint16_t id,
-		       uint32_t tid, uint64_t tsc)
+		       uint32_t tid, uint64_t cycles)
 {
 	struct tsct_record record = {
-		.len = len, .id = id, .tid = tid, .tsc = tsc,
+		.len = len, .id = id, .tid = tid, .cycles = cycles,
 	};
 
 	memcpy((char *)data + at, &record, sizeof(record));

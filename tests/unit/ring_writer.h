@@ -25,7 +25,7 @@ static inline void ring_store(struct tsct *w, unsigned int cpu, __u64 pos,
 
 /* The pad and the next block's header, not published yet */
 static inline void ring_begin(struct tsct *w, unsigned int cpu, __u64 head,
-			      const struct tsct_place *place, __u64 stamp)
+			      const struct tsct_ring_slot *place, __u64 stamp)
 {
 	__u64 pad = tsct_pad_word(place->pad_len);
 	struct tsct_block last, block;
@@ -42,10 +42,10 @@ static inline bool ring_emit(struct tsct *w, unsigned int cpu, __u32 id,
 {
 	struct tsct_producer *p = tsct_ring_producer(w, cpu);
 	struct tsct_record record = {
-		.len = sizeof(record) + len, .id = id, .tsc = stamp,
+		.len = sizeof(record) + len, .id = id, .cycles = stamp,
 	};
 	const __u64 head = READ_ONCE(p->head);
-	const struct tsct_place place = tsct_ring_place(&w->geo, head,
+	const struct tsct_ring_slot place = tsct_ring_place(&w->geo, head,
 							tsct_record_size(len));
 
 	/* Pairs with the release of the reader's tail */

@@ -50,7 +50,7 @@ static inline int write_sample(struct tsct_writer *writer,
 {
 	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
 	struct tsct_event event = {
-		.tsc = s->stamp, .id = TSCT_ID_FIRST, .payload = payload,
+		.cycles = s->stamp, .id = TSCT_ID_FIRST, .payload = payload,
 		.len = tsct_sample_encode(s, payload),
 	};
 
@@ -123,7 +123,7 @@ static inline void read_small(struct tsct_recorded_sync *ret_sync)
 	ck_assert_msg(!tsct_trace_open(dir_name, report, NULL, &trace, why,
 				       sizeof(why)), "%s", why);
 	ck_assert_int_eq(tsct_samples_read(trace, &samples, &nr_samples), 0);
-	ck_assert_uint_eq(tsct_trace_damage(trace), reports);
+	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), reports);
 	if (ret_sync)
 		*ret_sync = tsct_trace_recording(trace)->nodes[0].sync;
 	tsct_trace_close(trace);

@@ -5,24 +5,24 @@
 #include "lib/core/clock_params.h"
 
 /* A pair as a daemon would publish it */
-static inline struct tsct_pair sane_pair(void)
+static inline struct tsct_clock_params sane_pair(void)
 {
 	const uint64_t mult = 27750000000000000;	/* 0.3851 ns */
 	const uint64_t base = 1000000000000;
 
-	return (struct tsct_pair) {
-		.base_tsc = base,
+	return (struct tsct_clock_params) {
+		.base_cycles = base,
 		.base_ns = 1700000000000000000,
 		.mult = mult,
 		.slew_mult = mult,
-		.fast_tsc = 13000000000,
-		.as_of_tsc = base - 1000,
-		.hold_after_tsc = base + 13000000000,
-		.void_after_tsc = base + 2600000000000,
+		.fast_cycles = 13000000000,
+		.as_of_cycles = base - 1000,
+		.holdover_after_cycles = base + 13000000000,
+		.void_after_cycles = base + 2600000000000,
 		.error_ps = 20000,
 		.past_error_ps = 30000,
 		.growth = tsct_growth(mult, 50),
-		.hold_growth = tsct_growth(mult, 15000),
+		.holdover_growth = tsct_growth(mult, 15000),
 	};
 }
 

@@ -108,7 +108,7 @@ static inline int sim_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 
 	sim_advance(sim, 300);
 	*ret = (struct tsct_clock_snapshot) {
-		.tsc = sim_counter(sim),
+		.cycles = sim_counter(sim),
 		.real_ns = sim_real(sim),
 		.raw_ns = sim_raw(sim),
 	};

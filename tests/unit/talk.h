@@ -36,9 +36,9 @@ static inline struct tsct_keys *keys_of(const char *text)
 #define KEY_6	"6 AES128 HEX:101112131415161718191a1b1c1d1e1f\n"
 #define KEY_7	"7 SHA256 ASCII:another-key-of-32-characters-now\n"
 
-static inline struct tsct_remote_line a_line(void)
+static inline struct tsct_remote_params a_line(void)
 {
-	return (struct tsct_remote_line) {
+	return (struct tsct_remote_params) {
 		.base = 1000, .base_ns = NEAR_NS, .mult = MULT_31,
 		.as_of = 1000, .error_ps = 5000, .growth = 1,
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The kernel events' payloads, described once: from each list below come the
- * packed struct that the BPF program fills in and the text that tsct_define()
+ * packed struct that the BPF program fills in and the text that tsct_event_define()
  * is given, so that the two cannot drift apart.
  *
  * In a list, I(type, name, format) is an integer, C(size, name) is text of a

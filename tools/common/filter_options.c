@@ -33,7 +33,7 @@ static void check_memory(struct argp_state *state, const char *option, int err)
 }
 
 static void add_ranges(struct argp_state *state, const char *option,
-		       const char *arg, __u32 max, struct tsct_ranges *ranges)
+		       const char *arg, __u32 max, struct tsct_filter_ranges *ranges)
 {
 	int err = tsct_filter_ranges(arg, max, ranges);
 

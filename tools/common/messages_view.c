@@ -8,7 +8,7 @@
 
 /* ---- text -------------------------------------------------------------- */
 
-static void print_pair(const struct tsct_recorded_pair *p)
+static void print_pair(const struct tsct_message_pair_stats *p)
 {
 	printf("%12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
 	       " %12.3f %12.3f", (uint64_t)p->matched, (uint64_t)p->before,
@@ -25,7 +25,7 @@ static void print_end(const struct tsct_recording *rec, const char *sign,
 
 void messages_print(const struct tsct_recording *rec)
 {
-	const struct tsct_recorded_messages *m = &rec->messages;
+	const struct tsct_message_stats *m = &rec->messages;
 	__u32 i;
 
 	if (!m->on)
@@ -53,7 +53,7 @@ static json_t *number(uint64_t value)
 	return json_integer((json_int_t)(value <= INT64_MAX ? value : INT64_MAX));
 }
 
-static json_t *pair_json(const struct tsct_recorded_pair *p)
+static json_t *pair_json(const struct tsct_message_pair_stats *p)
 {
 	return json_pack("{si si so so so so sI sI}",
 			 "from", (int)p->from, "to", (int)p->to,
@@ -67,7 +67,7 @@ static json_t *pair_json(const struct tsct_recorded_pair *p)
 
 json_t *messages_json(const struct tsct_recording *rec)
 {
-	const struct tsct_recorded_messages *m = &rec->messages;
+	const struct tsct_message_stats *m = &rec->messages;
 	json_t *pairs;
 	__u32 i;
 

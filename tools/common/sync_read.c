@@ -20,7 +20,7 @@ static __u64 find_end(const struct tsct_recording *rec,
 	return samples[nr - 1].stamp;
 }
 
-int sync_read_open(const char *verb, const char *dir, struct sync_read *r)
+int sync_read_open(const char *verb, const char *dir, struct sync_samples *r)
 {
 	struct tsct_sync_sample *samples = NULL;
 	int err;
@@ -50,7 +50,7 @@ int sync_read_open(const char *verb, const char *dir, struct sync_read *r)
 	return err;
 }
 
-void sync_read_close(struct sync_read *r)
+void sync_read_close(struct sync_samples *r)
 {
 	tsct_series_free(r->series, r->nr_series);
 	tsct_trace_close(r->trace);
@@ -72,7 +72,7 @@ double sync_read_hz(const struct tsct_recording *rec)
 	return 0x1p56 / (double)rec->real.mult * 1e9;
 }
 
-void sync_read_span(const struct sync_read *r, unsigned int i, __u64 *ret_from,
+void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
 		    __u64 *ret_to)
 {
 	const struct tsct_series *s = &r->series[i];
@@ -93,7 +93,7 @@ void sync_read_span(const struct sync_read *r, unsigned int i, __u64 *ret_from,
 		*ret_to = *ret_from;
 }
 
-static int find_bound(const struct sync_read *r, unsigned int i,
+static int find_bound(const struct sync_samples *r, unsigned int i,
 		      enum tsct_fit_kind kind, double *ret_ns)
 {
 	const struct tsct_series *s = &r->series[i];
@@ -116,7 +116,7 @@ static int find_bound(const struct sync_read *r, unsigned int i,
 	return err;
 }
 
-int sync_read_figures(const struct sync_read *r, unsigned int i,
+int sync_read_figures(const struct sync_samples *r, unsigned int i,
 		      enum tsct_fit_kind kind, struct sync_figures *ret)
 {
 	const struct tsct_series *s = &r->series[i];

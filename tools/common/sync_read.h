@@ -5,7 +5,7 @@
 
 #include "lib/query/series.h"
 
-struct sync_read {
+struct sync_samples {
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	unsigned int nr;			/* samples */
@@ -18,8 +18,8 @@ struct sync_read {
  * sync_read_open - read the samples of the recording in @dir
  * Complains as @verb, also of damage. 0 or -errno; then nothing is to be closed.
  */
-int sync_read_open(const char *verb, const char *dir, struct sync_read *ret);
-void sync_read_close(struct sync_read *r);	/* all zero is fine */
+int sync_read_open(const char *verb, const char *dir, struct sync_samples *ret);
+void sync_read_close(struct sync_samples *r);	/* all zero is fine */
 
 /* The fit that the recording says is to be used */
 enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec);
@@ -28,7 +28,7 @@ enum tsct_fit_kind sync_read_kind(const struct tsct_recording *rec);
 double sync_read_hz(const struct tsct_recording *rec);
 
 /* Series @i is what there is from here to there; see tsct_recorded_sync. */
-void sync_read_span(const struct sync_read *r, unsigned int i, __u64 *ret_from,
+void sync_read_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
 		    __u64 *ret_to);
 
 /* What came of a series */
@@ -41,7 +41,7 @@ struct sync_figures {
 };
 
 /* 0, or -ENOMEM */
-int sync_read_figures(const struct sync_read *r, unsigned int i,
+int sync_read_figures(const struct sync_samples *r, unsigned int i,
 		      enum tsct_fit_kind kind, struct sync_figures *ret);
 
 /* A fit's -errno in words */

@@ -169,7 +169,7 @@ int view_missing(const char *verb, const struct tsct_trace *trace)
 	}
 	say_cut_off(verb, rec);
 	return say_gone(verb, rec) || !tsct_recording_is_whole(rec) || discarded ||
-		tsct_recording_lossy(rec) || tsct_trace_damage(trace) ?
+		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) ?
 		EXIT_LOST : EXIT_DONE;
 }
 

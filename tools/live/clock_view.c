@@ -30,26 +30,26 @@ static int64_t system_ns(const struct clock_reading *r)
 static void read_epoch(struct clock_reading *r)
 {
 	r->epoch_age_s = -1;
-	if (!r->state.epoch_tsc || !r->mhz)
+	if (!r->state.epoch_cycles || !r->mhz)
 		return;
-	r->epoch_age_s = seconds(r, r->state.epoch_tsc);
+	r->epoch_age_s = seconds(r, r->state.epoch_cycles);
 	r->epoch_ns = system_ns(r) - (int64_t)(r->epoch_age_s * 1e9);
 }
 
 static void read_segments(struct clock_reading *r)
 {
-	struct tsct_segment segments[TSCT_SEGMENTS_MAX + 2];
+	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2];
 	int nr = tsct_clock_segments(r->clock, segments,
 				     TSCT_SEGMENTS_MAX + 2);
 
 	r->segments = nr > 0 ? (unsigned int)nr : 0;
-	r->segments_s = nr > 0 && r->mhz ? seconds(r, segments[0].base_tsc) : 0;
+	r->segments_s = nr > 0 && r->mhz ? seconds(r, segments[0].base_cycles) : 0;
 }
 
 static void read_rate(struct clock_reading *r)
 {
 	const struct tsct_clock_state *state = &r->state;
-	const struct tsct_pair *real = &state->real;
+	const struct tsct_clock_params *real = &state->real;
 	uint64_t mult = state->rate_mult ? state->rate_mult : real->mult;
 	bool held;
 
@@ -61,10 +61,10 @@ static void read_rate(struct clock_reading *r)
 	if (!real->mult)
 		return;
 	/* Behind that stamp nobody looks after the line any more. */
-	held = (int64_t)(r->stamp - real->hold_after_tsc) > 0;
+	held = (int64_t)(r->stamp - real->holdover_after_cycles) > 0;
 	r->growth_ppb = (double)tsct_growth_ppb(real->mult, held ?
-			real->hold_growth : real->growth);
-	r->age_s = seconds(r, real->as_of_tsc);
+			real->holdover_growth : real->growth);
+	r->age_s = seconds(r, real->as_of_cycles);
 }
 
 int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
@@ -80,7 +80,7 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 		return error;
 	tsct_clock_time_point(clock, &point);
 	r->stamp = point.stamp;
-	r->error = tsct_clock_convert_on(clock, point.stamp, point.cpu,
+	r->error = tsct_clock_cycles_to_time_on(clock, point.stamp, point.cpu,
 					 &r->time);
 	clock_read_cluster(r, &point);
 	read_rate(r);
@@ -205,7 +205,7 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 			reach);
 	}
 	fprintf(to, "origin    %s (%s)\n", tsct_clock_origin(r->clock),
-		tsct_clock_why(r->clock));
+		tsct_clock_reason(r->clock));
 }
 
 void clock_print_header(void)
@@ -261,7 +261,7 @@ json_t *clock_json(const struct clock_reading *r)
 		"segments", (json_int_t)r->segments,
 		"segments_s", r->segments_s,
 		"origin", tsct_clock_origin(r->clock),
-		"why", ctl_json_text(tsct_clock_why(r->clock)),
+		"why", ctl_json_text(tsct_clock_reason(r->clock)),
 		"cluster", clock_cluster_json(r));
 
 	if (!json)

@@ -12,7 +12,7 @@
 #include "lib/core/ring.h"
 #include "tools/common/json.h"
 
-#define BLOCK_SIZE	16384	/* as tsct_open() has it */
+#define BLOCK_SIZE	16384	/* as tsct_channel_open() has it */
 #define BLOCKS		64
 
 /* ---- command line ------------------------------------------------------ */

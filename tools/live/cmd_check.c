@@ -107,7 +107,7 @@ static bool good(const struct check *c)
 static void verdict(const struct check *c, char *text, size_t size)
 {
 	/* The module asks for more than programs do by themselves. */
-	const char *reason = tsct_verdict_reason(c->result.flags, !*c->why);
+	const char *reason = tsct_tsc_trust_reason(c->result.flags, !*c->why);
 
 	if (good(c))
 		snprintf(text, size, "stamps are TSC ticks: TSC_AUX names "
@@ -146,11 +146,11 @@ static void print_skew(const struct check *c, const struct tsct_cpu_check *line)
 		return;
 	}
 	snprintf(ticks, sizeof(ticks), "%lld .. %lld",
-		 (long long)line->skew_min_tsc, (long long)line->skew_max_tsc);
+		 (long long)line->skew_min_cycles, (long long)line->skew_max_cycles);
 	if (c->ticks_per_ns > 0)
 		snprintf(ns, sizeof(ns), "%.1f .. %.1f",
-			 line->skew_min_tsc / c->ticks_per_ns,
-			 line->skew_max_tsc / c->ticks_per_ns);
+			 line->skew_min_cycles / c->ticks_per_ns,
+			 line->skew_max_cycles / c->ticks_per_ns);
 	printf(" %22s %22s %7u\n", ticks, ns, line->rounds);
 }
 
@@ -217,14 +217,14 @@ static json_t *json_line(const struct check *c,
 	if (!json || !known)
 		return json;
 	json_object_set_new(json, "skew_min_ticks",
-			    json_integer(line->skew_min_tsc));
+			    json_integer(line->skew_min_cycles));
 	json_object_set_new(json, "skew_max_ticks",
-			    json_integer(line->skew_max_tsc));
+			    json_integer(line->skew_max_cycles));
 	if (c->ticks_per_ns > 0) {
 		json_object_set_new(json, "skew_min_ns", json_real(
-			line->skew_min_tsc / c->ticks_per_ns));
+			line->skew_min_cycles / c->ticks_per_ns));
 		json_object_set_new(json, "skew_max_ns", json_real(
-			line->skew_max_tsc / c->ticks_per_ns));
+			line->skew_max_cycles / c->ticks_per_ns));
 	}
 	return json;
 }
@@ -254,7 +254,7 @@ static int print_json(const struct check *c)
 		"tsc_khz", c->ticks_per_ns > 0 ?
 			json_integer((json_int_t)(c->ticks_per_ns * 1e6 + .5)) :
 			json_null(),
-		"when_tsc", (json_int_t)c->result.when_tsc,
+		"when_tsc", (json_int_t)c->result.when_cycles,
 		"verdict", text, "cpus", cpus));
 }
 

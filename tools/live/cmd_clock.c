@@ -173,12 +173,12 @@ static int wait_once(const struct options *o, bool last, bool *ret_done)
 
 static int wait_synced(const struct options *o)
 {
-	__s64 until = tsct_now_ns() + (__s64)(o->wait_s * 1e9);
+	__s64 until = tsct_monotonic_ns() + (__s64)(o->wait_s * 1e9);
 	bool done = false;
 	int ret = EXIT_DONE;
 
 	for (;;) {
-		__s64 left = until - tsct_now_ns();
+		__s64 left = until - tsct_monotonic_ns();
 
 		ret = wait_once(o, left <= 0, &done);
 		if (done)

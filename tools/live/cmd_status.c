@@ -20,9 +20,9 @@
 static void ask_clock(struct status *s, const struct tsct_clock *clock)
 {
 	s->clock_origin = tsct_clock_origin(clock);
-	s->clock_why = tsct_clock_why(clock);
+	s->clock_why = tsct_clock_reason(clock);
 	s->clock_known = !tsct_clock_snapshot(clock, &s->clock);
-	s->now_error = tsct_clock_convert(clock, tsct_clock_stamp(clock),
+	s->now_error = tsct_clock_cycles_to_time(clock, tsct_clock_cycles(clock),
 					  &s->now);
 }
 

@@ -70,7 +70,7 @@ static bool is_busy(const json_t *peers)
 static json_t *wait_for_end(const struct wanted *wanted)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	__s64 until = tsct_now_ns() + wanted->timeout_s * 1000000000LL;
+	__s64 until = tsct_monotonic_ns() + wanted->timeout_s * 1000000000LL;
 	json_t *peers;
 
 	for (;;) {
@@ -79,7 +79,7 @@ static json_t *wait_for_end(const struct wanted *wanted)
 		if (!peers || !is_busy(peers))
 			return peers;
 		json_decref(peers);
-		if (tsct_now_ns() > until)
+		if (tsct_monotonic_ns() > until)
 			break;
 	}
 	fprintf(stderr, "trace-ctl sync: not over after %ld s; see trace-ctl "

@@ -34,7 +34,7 @@ int ctl_control_ask(const char *verb, const char *request, char **ret_answer,
 	int err;
 
 	snprintf(path, sizeof(path), "%s/" TSCT_CONTROL_SOCKET, tsct_run_dir());
-	err = tsct_control_ask(path, request, ret_answer, ret_len);
+	err = tsct_control_request(path, request, ret_answer, ret_len);
 	if (err) {
 		complain(verb, path, err);
 		return err;

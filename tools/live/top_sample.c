@@ -108,7 +108,7 @@ int top_sample_take(struct top_sample *sample, bool cpus)
 	memset(sample, 0, sizeof(*sample));
 	/* Anew each time: a daemon may come, go, and come again. */
 	channels_open(&all, false);
-	sample->time_ns = tsct_now_ns();
+	sample->time_ns = tsct_monotonic_ns();
 	error = channels_list(&all, "top");
 	for (from = 0; from < CHANNELS_FROM; from++)
 		sample->answer += all.from[from].answers;

@@ -199,7 +199,7 @@ int top_term_wait(__s64 until_ns)
 			resized = 0;
 			return ' ';
 		}
-		ns = until_ns - tsct_now_ns();
+		ns = until_ns - tsct_monotonic_ns();
 		if (ns <= 0)
 			return 0;
 		left.tv_sec = ns / 1000000000;

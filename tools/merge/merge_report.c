@@ -69,13 +69,13 @@ static void tell_node(const struct tsct_merge *done, __u32 node)
 		merge_complain("     its times were put %.3f us %s, as messages say",
 			       (double)llabs(c->shift_ns) / 1e3,
 			       c->shift_ns < 0 ? "earlier" : "later");
-	if (c->bumps)
+	if (c->monotonic_fixups)
 		merge_complain("     %" PRIu64 " events were put later, by up to"
 			       " %" PRIu64 " ticks, to keep their order",
-			       (uint64_t)c->bumps, (uint64_t)c->bump_max);
+			       (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
 }
 
-static void tell_messages(const struct tsct_recorded_messages *t)
+static void tell_messages(const struct tsct_message_stats *t)
 {
 	if (t->on)
 		merge_complain("%" PRIu64 " messages; received before they were"
@@ -127,8 +127,8 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "fit", c->fit,
 			 "kept", number(c->kept),
 			 "dropped", number(c->dropped),
-			 "bumps", number(c->bumps),
-			 "bump_max", number(c->bump_max),
+			 "bumps", number(c->monotonic_fixups),
+			 "bump_max", number(c->fixup_max),
 			 "error_ns", number(worst_of(c)),
 			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?

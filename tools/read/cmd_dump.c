@@ -85,7 +85,7 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 
 	d->shown++;
 	err = d->json ? dump_json_add(d, e, ns) :
-		tsct_lines_add(&d->lines, e, ns);
+		tsct_event_text_add(&d->lines, e, ns);
 	if (d->lines.len + d->json_lines.len >= CHUNK)
 		write_lines(d);
 	return err;
@@ -99,7 +99,7 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 	if (!tsct_selection_has(&d->selection, e) &&
 	    d->selection.to_ns == INT64_MAX)
 		return 1;
-	ns = tsct_pair_ns(&d->rec->real, e->stamp);
+	ns = tsct_clock_params_ns(&d->rec->real, e->stamp);
 	if (ns >= d->selection.to_ns)
 		return 0;
 	if (ns < d->selection.from_ns || !tsct_selection_has(&d->selection, e))
@@ -110,7 +110,7 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 /* Also of events that are not shown: which one of its tick does not depend on it. */
 static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 {
-	tsct_unique_next(&d->unique, e, &d->stamp);
+	tsct_unique_stamps_next(&d->unique, e, &d->stamp);
 	if (!d->stamp.begins)
 		return;
 	write_lines(d);
@@ -134,13 +134,13 @@ static int await_more(struct dump *d)
 	sigaddset(&stop, SIGTERM);
 	sigprocmask(SIG_BLOCK, &stop, &old);
 	ret = interrupted ? -EINTR :
-		tsct_trace_await(d->trace, &old, d->why, sizeof(d->why));
+		tsct_trace_wait(d->trace, &old, d->why, sizeof(d->why));
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret == -EINTR && !interrupted)
 		return 1;	/* stopped, and continued */
 	if (ret == 1)
 		ret = tsct_selection_learn(&d->selection) ?:
-			tsct_lines_learn(&d->lines);
+			tsct_event_text_learn(&d->lines);
 	return ret ? ret : 1;
 }
 
@@ -213,7 +213,7 @@ static int missing(const struct dump *d)
 		say_none(d);
 	if (!d->follow || !d->enough || d->rec->complete)
 		return view_missing("dump", d->trace);
-	return tsct_trace_discarded(d->trace) || tsct_trace_damage(d->trace) ?
+	return tsct_trace_discarded(d->trace) || tsct_trace_corrupt_count(d->trace) ?
 		EXIT_LOST : EXIT_DONE;
 }
 
@@ -228,9 +228,9 @@ static int dump_all(struct dump *d)
 	d->lines.unique = &d->stamp;
 	/* No line is to say more than is known. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
-	err = tsct_lines_init(&d->lines);
+	err = tsct_event_text_init(&d->lines);
 	if (!err && d->stamps)
-		err = tsct_unique_init(&d->unique, d->rec);
+		err = tsct_unique_stamps_init(&d->unique, d->rec);
 	if (!err && d->follow)
 		err = follow(d);
 	if (!err)
@@ -256,9 +256,9 @@ static int dump_opened(struct dump *d)
 	d->rec = tsct_trace_recording(d->trace);
 	if (!select_events(d))
 		ret = dump_all(d);
-	tsct_lines_free(&d->lines);
+	tsct_event_text_free(&d->lines);
 	free(d->json_lines.text);
-	tsct_unique_free(&d->unique);
+	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);
 	return is_unread() ? EXIT_DONE : ret;
 }

@@ -193,8 +193,8 @@ static void print_head(const struct stat_figures *s)
 	const struct tsct_recording *rec = s->rec;
 	char begin[64], end[64];
 
-	time_text(tsct_pair_ns(&rec->real, rec->begin), begin, sizeof(begin));
-	time_text(tsct_pair_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
+	time_text(tsct_clock_params_ns(&rec->real, rec->begin), begin, sizeof(begin));
+	time_text(tsct_clock_params_ns(&rec->real, stat_end_of(s)), end, sizeof(end));
 	if (rec->nr_nodes == 1)
 		print_origin(&rec->nodes[0]);
 	printf("%-10s %s to %s, %.6f s\n", "recorded", begin, end,
@@ -275,7 +275,7 @@ int cmd_stat(int argc, char **argv)
 	}
 	if (!ret)
 		ret = view_missing("stat", s.trace);
-	if (!ret && s.sync.trace && tsct_trace_damage(s.sync.trace))
+	if (!ret && s.sync.trace && tsct_trace_corrupt_count(s.sync.trace))
 		ret = EXIT_LOST;
 	sync_read_close(&s.sync);
 	count_free(&s);

@@ -24,10 +24,10 @@ struct dump {
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
 	struct tsct_selection selection;
-	struct tsct_lines lines;	/* also the options of lines */
+	struct tsct_event_text lines;	/* also the options of lines */
 	struct dump_json json_lines;
-	struct tsct_unique unique;
-	struct tsct_unique_stamp stamp;	/* of the event that was read last */
+	struct tsct_unique_stamps unique;
+	struct tsct_unique_stamps_item stamp;	/* of the event that was read last */
 	__u64 shown;
 	__u64 last, late;		/* stamp; events that came after it */
 	bool enough;			/* of what there is, or is to come */

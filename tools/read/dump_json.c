@@ -109,7 +109,7 @@ static char *put_value(char *at, const struct tsct_value *v)
 		*at++ = '"';
 		return at;
 	}
-	if (!tsct_value_is_integer(v) || tsct_value_is_huge(v) ||
+	if (!tsct_value_is_integer(v) || tsct_value_exceeds_s64(v) ||
 	    v->field->format == TSCT_FORMAT_SYSCALL)
 		return put_rare(at, v);
 	return tsct_digits_signed(at, tsct_value_integer(v));
@@ -136,7 +136,7 @@ static char *put_fields(char *at, const struct tsct_trace_event *e)
 
 /* ---- lines --------------------------------------------------------------------- */
 
-static char *put_unique(char *at, const struct tsct_unique_stamp *u)
+static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 {
 	at = put(at, ",\"unique\":");
 	if (!u->known)

@@ -43,9 +43,9 @@ static __u64 parse_number(struct argp_state *state, const char *what,
 }
 
 static void set_time(struct argp_state *state, struct dump *d,
-		     enum tsct_lines_time time)
+		     enum tsct_event_text_time time)
 {
-	if (d->lines.time != TSCT_LINES_LOCAL && d->lines.time != time)
+	if (d->lines.time != TSCT_EVENT_TEXT_LOCAL && d->lines.time != time)
 		argp_error(state, "of --utc, --raw, --stamps and --delta only one"
 			   " can be");
 	d->lines.time = time;
@@ -72,13 +72,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &d->filter; break;
-	case KEY_UTC: set_time(state, d, TSCT_LINES_UTC); break;
-	case KEY_RAW: set_time(state, d, TSCT_LINES_RAW); break;
+	case KEY_UTC: set_time(state, d, TSCT_EVENT_TEXT_UTC); break;
+	case KEY_RAW: set_time(state, d, TSCT_EVENT_TEXT_RAW); break;
 	case KEY_STAMPS:
-		set_time(state, d, TSCT_LINES_UNIQUE);
+		set_time(state, d, TSCT_EVENT_TEXT_UNIQUE);
 		d->stamps = true;
 		break;
-	case KEY_DELTA: set_time(state, d, TSCT_LINES_DELTA); break;
+	case KEY_DELTA: set_time(state, d, TSCT_EVENT_TEXT_DELTA); break;
 	case KEY_ERROR: d->lines.error = true; break;
 	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
 	case KEY_JSON: d->json = true; break;

@@ -33,7 +33,7 @@ struct stat_figures {
 	struct tally **by_event;	/* stream, id - FIRST */
 	struct threads threads;
 	struct stat_files files;
-	struct sync_read sync;	/* where the recording has samples */
+	struct sync_samples sync;	/* where the recording has samples */
 };
 
 /* ---- stat_figures.c ---------------------------------------------------- */

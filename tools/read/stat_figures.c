@@ -13,7 +13,7 @@ __u64 stat_end_of(const struct stat_figures *s)
 
 __s64 stat_ticks_ns(const struct stat_figures *s, __u64 ticks)
 {
-	return tsct_ticks_ns(s->rec->real.mult,
+	return tsct_cycles_ns(s->rec->real.mult,
 			     ticks > INT64_MAX ? INT64_MAX : (__s64)ticks);
 }
 
@@ -61,7 +61,7 @@ __u64 stat_unreadable(const struct stat_figures *s)
 	__u32 i;
 
 	for (i = 0; i < s->rec->nr_locations; i++)
-		sum = tsct_add_up(sum, stat_unreadable_on(s, i));
+		sum = tsct_add_saturating(sum, stat_unreadable_on(s, i));
 	return sum;
 }
 
@@ -72,7 +72,7 @@ void stat_sum_nodes(struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_locations; i++) {
 		node = s->rec->locations[i].node;
 		tally_add(&s->by_node[node], &s->by_location[i]);
-		s->lost_by_node[node] = tsct_add_up(s->lost_by_node[node],
+		s->lost_by_node[node] = tsct_add_saturating(s->lost_by_node[node],
 						    stat_lost_on(s, i));
 	}
 }

@@ -29,7 +29,7 @@ static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
 			   __u64 stamp)
 {
 	return t->events ? json_integer((json_int_t)
-		tsct_pair_ns(&s->rec->real, stamp)) : json_null();
+		tsct_clock_params_ns(&s->rec->real, stamp)) : json_null();
 }
 
 static json_t *json_tally(const struct stat_figures *s, const struct tally *t)
@@ -214,8 +214,8 @@ int stat_print_json(const struct stat_figures *s)
 		"provider_gone", rec->nodes[0].provider_gone, "complete", tsct_recording_is_whole(rec),
 		"snapshot", rec->snapshot,
 		"overwritten", (json_int_t)stat_overwritten(s), "sum", json_sum(s),
-		"begin_ns", (json_int_t)tsct_pair_ns(&rec->real, rec->begin),
-		"end_ns", (json_int_t)tsct_pair_ns(&rec->real, stat_end_of(s)),
+		"begin_ns", (json_int_t)tsct_clock_params_ns(&rec->real, rec->begin),
+		"end_ns", (json_int_t)tsct_clock_params_ns(&rec->real, stat_end_of(s)),
 		"events", (json_int_t)s->events,
 		"unreadable", (json_int_t)stat_unreadable(s),
 		"clock", json_clock(s), "nodes", json_nodes(s),

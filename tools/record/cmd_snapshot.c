@@ -141,12 +141,12 @@ static int open_channel(struct record_session *s, const struct channels *all,
 			const struct listed *c)
 {
 	const unsigned int i = s->nr_channels;
-	int err = tsct_open_id(all->from[c->from].t.socket_path, c->info.id,
+	int err = tsct_channel_open_id(all->from[c->from].t.socket_path, c->info.id,
 			       TSCT_ROLE_READ, &s->channels[i]);
 
 	if (err) {
 		record_complain("channel %s: %s", c->info.name,
-				tsct_why(s->channels[i]));
+				tsct_channel_error(s->channels[i]));
 		return err;
 	}
 	name_stream(s, i, c);

@@ -35,7 +35,7 @@ void asking_begin(struct asking *asking, const char *request, __s64 limit_ns)
 	asking_end(asking);
 	snprintf(asking->request, sizeof(asking->request), "%s", request);
 	asking->fd = -1;
-	asking->until_ns = tsct_now_ns() + limit_ns;
+	asking->until_ns = tsct_monotonic_ns() + limit_ns;
 }
 
 /* The queue of a daemon that is busy is full for a moment: then not yet. */
@@ -111,7 +111,7 @@ int asking_step(struct asking *asking)
 		ret = send_request(asking);
 	if (!ret && asking->fd >= 0)
 		ret = read_some(asking);
-	if (!ret && tsct_now_ns() >= asking->until_ns)
+	if (!ret && tsct_monotonic_ns() >= asking->until_ns)
 		ret = -ETIMEDOUT;
 	return ret;
 }

@@ -174,13 +174,13 @@ int kernel_source_ready(char *why, size_t size)
 
 static int check_channel(struct tsct *channel, char *why, size_t size)
 {
-	const struct tsct_channel_header *header = tsct_header(channel);
+	const struct tsct_channel_header *header = tsct_channel_info(channel);
 
-	if (!header || tsct_provider_of(channel) != TSCT_PROVIDER_MODULE)
+	if (!header || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE)
 		return fail(-ENODEV, why, size,
 			    "they need the kernel module: %s; run insmod "
 			    "tsctrace.ko (or modprobe tsctrace)",
-			    tsct_why(channel));
+			    tsct_channel_error(channel));
 	if (!(header->flags & TSCT_CHANNEL_KERNEL))
 		return fail(-EINVAL, why, size,
 			    "channel %.32s is written by programs; kernel "
@@ -290,7 +290,7 @@ static int define(struct tsct *channel, unsigned int set, int *ids, char *why,
 		ids[i] = 0;
 		if (!(set & 1u << i))
 			continue;
-		ids[i] = tsct_define(channel, kernel_events[i].name,
+		ids[i] = tsct_event_define(channel, kernel_events[i].name,
 				     kernel_events[i].kind,
 				     kernel_events[i].fields);
 		if (ids[i] < 0)
@@ -303,7 +303,7 @@ static int define(struct tsct *channel, unsigned int set, int *ids, char *why,
 static void configure(struct kernel_bpf *bpf, struct tsct *channel,
 		      unsigned int set, const int *ids, bool whole_system)
 {
-	bpf->rodata->channel_id = tsct_header(channel)->id;
+	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
@@ -354,7 +354,7 @@ static int open_net(struct kernel_source *source, struct tsct *channel,
 		    const int *ids, pid_t root, char *why, size_t size)
 {
 	struct kernel_net_config config = {
-		.channel = tsct_header(channel)->id,
+		.channel = tsct_channel_info(channel)->id,
 		.send_id = ids[NET_SEND],
 		.receive_id = ids[NET_RECEIVE],
 		.tracked_fd = root ? bpf_map__fd(source->bpf->maps.tracked) : -1,

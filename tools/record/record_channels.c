@@ -120,7 +120,7 @@ static int complain_channel(const char *name, const struct tsct *t, int err)
 				" that recording, or name another channel with"
 				" -c", name);
 	else
-		record_complain("channel %s: %s", name, tsct_why(t));
+		record_complain("channel %s: %s", name, tsct_channel_error(t));
 	return err;
 }
 
@@ -165,13 +165,13 @@ static int serve(struct record_session *s, int err)
 	if (!can_be_reached(s)) {
 		record_complain("nobody could reach these rings; start"
 				" tsctraced, load the module, or name a command"
-				" (%s)", tsct_why(t));
+				" (%s)", tsct_channel_error(t));
 		return err;
 	}
 	if (s->o->verbose)
 		fprintf(stderr, "trace-ctl record: serving the rings: %s\n",
-			tsct_why(t));
-	tsct_close(s->channels[0]);
+			tsct_channel_error(t));
+	tsct_channel_close(s->channels[0]);
 	s->channels[0] = NULL;
 	return start_server(s);
 }
@@ -179,7 +179,7 @@ static int serve(struct record_session *s, int err)
 /* All are with whoever has the first one: a program finds them in one place. */
 static int open_program(struct record_session *s, unsigned int i)
 {
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = s->names[i],
 		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
@@ -190,35 +190,35 @@ static int open_program(struct record_session *s, unsigned int i)
 	int err = -ENODEV;
 
 	if (!s->server)
-		err = tsct_open(&options, t);
+		err = tsct_channel_open(&options, t);
 	if (err && !i && may_embed(err)) {
 		err = serve(s, err);
 		if (err)
 			return err;
 	}
 	if (s->server)
-		err = tsct_open_at(s->socket, &options, t);
+		err = tsct_channel_open_at(s->socket, &options, t);
 	if (err)
 		return complain_channel(s->names[i], *t, err);
-	if (s->o->flight && tsct_header(*t)->policy != TSCT_POLICY_OVERWRITE) {
+	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE) {
 		record_complain("channel %s: is there already, and is no flight"
 				" recorder: it loses new events; name another"
 				" with -c", s->names[i]);
 		return -EEXIST;
 	}
-	if (!i || tsct_provider_of(*t) == tsct_provider_of(s->channels[0]))
+	if (!i || tsct_channel_provider(*t) == tsct_channel_provider(s->channels[0]))
 		return 0;
 	record_complain("channel %s: is held by the %s, but %s by the %s; set"
 			" $TSCTRACE_PROVIDER to one of them", s->names[i],
-			tsct_provider_name(tsct_provider_of(*t)), s->names[0],
-			tsct_provider_name(tsct_provider_of(s->channels[0])));
+			tsct_provider_name(tsct_channel_provider(*t)), s->names[0],
+			tsct_provider_name(tsct_channel_provider(s->channels[0])));
 	return -EXDEV;
 }
 
 /* Who asked for a size is told if the channel was there and has another. */
 static void compare_sizes(const struct record_session *s, unsigned int i)
 {
-	const struct tsct_channel_header *header = tsct_header(s->channels[i]);
+	const struct tsct_channel_header *header = tsct_channel_info(s->channels[i]);
 	const struct record_options *o = s->o;
 
 	if (o->quiet || ((!o->blocks || o->blocks == header->blocks) &&
@@ -233,7 +233,7 @@ static void compare_sizes(const struct record_session *s, unsigned int i)
 static int open_kernel(struct record_session *s)
 {
 	char name[TSCT_NAME_MAX];
-	struct tsct_options options = {
+	struct tsct_channel_options options = {
 		.name = name,
 		.policy = record_policy(s->o),
 		.block_size = s->o->block_size,
@@ -249,14 +249,14 @@ static int open_kernel(struct record_session *s)
 
 	snprintf(name, sizeof(name), "record-%d", getpid());
 	setenv("TSCTRACE_PROVIDER", "module", 1);
-	err = tsct_open(&options, t);
+	err = tsct_channel_open(&options, t);
 	if (keep)
 		setenv("TSCTRACE_PROVIDER", keep, 1);
 	else
 		unsetenv("TSCTRACE_PROVIDER");
 	free(keep);
 	if (err)
-		record_complain("kernel events: %s", tsct_why(*t));
+		record_complain("kernel events: %s", tsct_channel_error(*t));
 	return err;
 }
 

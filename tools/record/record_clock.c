@@ -35,7 +35,7 @@ static int check_sources(const struct record_session *s,
 	unsigned int i;
 
 	for (i = 0; i < s->nr_channels; i++) {
-		header = tsct_header(s->channels[i]);
+		header = tsct_channel_info(s->channels[i]);
 		if (header->source == state->source)
 			continue;
 		record_complain("channel %.31s: its stamps count %s, but the"
@@ -68,7 +68,7 @@ int record_clock_open(struct record_session *s)
 	err = take_clock(s, &state);
 	if (err) {
 		record_complain("clock: says nothing yet (%s); start tsctraced,"
-				" or wait until it has", tsct_clock_why(s->clock));
+				" or wait until it has", tsct_clock_reason(s->clock));
 		return err;
 	}
 	err = check_sources(s, &state);
@@ -88,7 +88,7 @@ void record_clock_follow(struct record_session *s)
 	    tsct_clock_snapshot(s->clock, &state) ||
 	    state.source != s->rec.source || state.epoch != s->rec.epoch_first)
 		return;
-	tsct_writer_follow(s->writer, &state.real, tsct_clock_stamp(s->clock));
+	tsct_writer_follow(s->writer, &state.real, tsct_clock_cycles(s->clock));
 }
 
 /* The cluster's time as programs here were told it, where it was known */
@@ -102,7 +102,7 @@ static void note_cluster(struct tsct_recording *rec,
 	rec->nodes[0].sync.master = state->cluster_master;
 	rec->nodes[0].sync.timeline = state->cluster_timeline;
 	if (state->cluster.mult &&
-	    !tsct_pair_check(&state->cluster, state->source))
+	    !tsct_clock_params_check(&state->cluster, state->source))
 		rec->nodes[0].sync.line = state->cluster;
 }
 
@@ -115,7 +115,7 @@ static bool look(const struct record_session *s, struct tsct_clock_state *state)
 static void note(struct record_session *s, const struct tsct_clock_state *state)
 {
 	/* Where that fails, the calibration from before is the best. */
-	tsct_recording_tie(&s->rec, s->clock, state);
+	tsct_clock_pairing_make(&s->rec, s->clock, state);
 	s->rec.status = state->status;
 	s->rec.rate_error_ppb = rate_error_ppb(state);
 	s->rec.epoch = state->epoch;
@@ -126,7 +126,7 @@ static void note(struct record_session *s, const struct tsct_clock_state *state)
 static void plan(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
 	s->renew_ns = now_ns + wait_ns;
-	s->rec.until = s->rec.end + (__u64)tsct_ns_ticks(s->rec.real.mult,
+	s->rec.until = s->rec.end + (__u64)tsct_ns_cycles(s->rec.real.mult,
 							 wait_ns + LATE_NS);
 }
 
@@ -136,19 +136,19 @@ void record_clock_begin(struct record_session *s)
 
 	if (look(s, &state))
 		note_cluster(&s->rec, &state);
-	s->begun_ns = tsct_now_ns();
+	s->begun_ns = tsct_monotonic_ns();
 	plan(s, s->begun_ns, RENEW_FIRST_NS);
 }
 
 void record_clock_renew(struct record_session *s)
 {
-	const __s64 now = tsct_now_ns(), age = now - s->begun_ns;
+	const __s64 now = tsct_monotonic_ns(), age = now - s->begun_ns;
 	struct tsct_clock_state state;
 
 	if (!look(s, &state) ||
 	    (now < s->renew_ns && state.epoch == s->rec.epoch))
 		return;
-	s->rec.end = tsct_clock_stamp(s->clock);
+	s->rec.end = tsct_clock_cycles(s->clock);
 	note(s, &state);
 	plan(s, now, age < RENEW_MOST_NS ? age : RENEW_MOST_NS);
 	tsct_writer_renew(s->writer);

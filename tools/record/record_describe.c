@@ -56,7 +56,7 @@ static void make_uuid(__u8 uuid[16])
 
 static const char *providers(const struct record_session *s)
 {
-	return tsct_provider_name(tsct_provider_of(s->channels[0]));
+	return tsct_provider_name(tsct_channel_provider(s->channels[0]));
 }
 
 static bool is_named(const struct record_session *s, const char *name)
@@ -100,7 +100,7 @@ static __u32 count_cpus(const struct record_session *s)
 	unsigned int i;
 
 	for (i = 0; i < s->nr_channels; i++) {
-		here = tsct_header(s->channels[i])->nr_cpus;
+		here = tsct_channel_info(s->channels[i])->nr_cpus;
 		if (here > nr)
 			nr = here;
 	}
@@ -128,7 +128,7 @@ int record_describe(struct record_session *s)
 	if (!rec->clock_origin)
 		return -ENOMEM;
 	for (i = 0; i < s->nr_channels; i++) {
-		header = tsct_header(s->channels[i]);
+		header = tsct_channel_info(s->channels[i]);
 		err = tsct_recording_add_stream(rec, i < s->nr_programs ?
 						s->names[i] : kernel_name(s));
 		if (err < 0)
@@ -136,7 +136,7 @@ int record_describe(struct record_session *s)
 		rec->streams[i].policy = header->policy;
 		rec->streams[i].kernel = !!(header->flags & TSCT_CHANNEL_KERNEL);
 	}
-	rec->source = tsct_header(s->channels[0])->source;
+	rec->source = tsct_channel_info(s->channels[0])->source;
 	rec->timestamps = s->o->timestamps;
 	rec->sync_every = s->o->sync_every;
 	rec->fsync = s->o->fsync;

@@ -11,13 +11,13 @@ double record_figure_seconds(const struct record_session *s)
 {
 	const struct tsct_recording *rec = &s->rec;
 
-	return tsct_ticks_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
+	return tsct_cycles_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
 }
 
 /* MB/s that came out of a channel's rings while we recorded. */
 double record_figure_mb_per_s(const struct record_session *s, unsigned int i)
 {
-	double ns = tsct_ticks_ns(s->rec.real.mult, s->rec.end - s->started);
+	double ns = tsct_cycles_ns(s->rec.real.mult, s->rec.end - s->started);
 
 	return ns > 0 ? tsct_drain_bytes(s->drains[i]) * 1e3 / ns : 0;
 }
@@ -70,7 +70,7 @@ void record_figure_balance(const struct record_session *s,
 void record_figure_usage(const struct record_session *s,
 			 struct record_usage *ret)
 {
-	double wall = (tsct_now_ns() - s->opened_ns) / 1e9;
+	double wall = (tsct_monotonic_ns() - s->opened_ns) / 1e9;
 	struct rusage r;
 
 	getrusage(RUSAGE_SELF, &r);

@@ -26,7 +26,7 @@
  */
 static bool is_over(struct record_child *child, __s64 end_ns)
 {
-	bool timeout = tsct_now_ns() >= end_ns;
+	bool timeout = tsct_monotonic_ns() >= end_ns;
 
 	if (record_children) {
 		record_children = 0;
@@ -64,10 +64,10 @@ static void open_sleeper(struct sleeper *sleeper, const struct record_session *s
 	if (sleeper->flight)
 		return;
 	for (i = 0; i < s->nr_channels; i++) {
-		header = tsct_header(s->channels[i]);
+		header = tsct_channel_info(s->channels[i]);
 		sleeper->fds[i].fd = s->channels[i]->fd;
 		sleeper->fds[i].events = POLLIN;
-		if (tsct_provider_of(s->channels[i]) != TSCT_PROVIDER_MODULE ||
+		if (tsct_channel_provider(s->channels[i]) != TSCT_PROVIDER_MODULE ||
 		    tsct_reader_watermark(tsct_drain_reader(s->drains[i]),
 					  header->data_size / 4))
 			sleeper->by_kernel = false;
@@ -77,7 +77,7 @@ static void open_sleeper(struct sleeper *sleeper, const struct record_session *s
 /* A signal ends it; one that comes right before it waits for its end. */
 static void sleep_some(struct sleeper *sleeper, __u64 taken)
 {
-	const __s64 now = tsct_now_ns();
+	const __s64 now = tsct_monotonic_ns();
 	unsigned int i;
 
 	if (taken)
@@ -109,7 +109,7 @@ struct beat {
 /* What is done now and then: passes are many, and system calls are not free. */
 static int beat(struct record_session *s, struct beat *last)
 {
-	const __s64 now = tsct_now_ns();
+	const __s64 now = tsct_monotonic_ns();
 	struct tsct_time time;
 	int err = 0;
 
@@ -137,7 +137,7 @@ static int beat(struct record_session *s, struct beat *last)
 
 int record_loop(struct record_session *s, struct record_child *child)
 {
-	const __s64 begin = tsct_now_ns();
+	const __s64 begin = tsct_monotonic_ns();
 	const __s64 end = s->o->duration_s > 0 ?
 		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
 	struct beat last = { isatty(STDERR_FILENO), begin, begin, begin };
@@ -161,9 +161,9 @@ int record_loop(struct record_session *s, struct record_child *child)
 
 void record_loop_await(struct record_child *child, bool told)
 {
-	__s64 end = tsct_now_ns() + (told ? 2000000000LL : INT64_MAX / 2);
+	__s64 end = tsct_monotonic_ns() + (told ? 2000000000LL : INT64_MAX / 2);
 
-	while (child->running && record_interrupts < 2 && tsct_now_ns() < end) {
+	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
 		usleep(10000);
 		if (record_forward) {
 			kill(child->pid, record_forward);

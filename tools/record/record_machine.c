@@ -17,7 +17,7 @@ static bool read_number(__u32 cpu, const char *name, __u32 *ret)
 	unsigned long n;
 
 	snprintf(path, sizeof(path), CPUS "/cpu%u/%s", cpu, name);
-	if (tsct_line_read(path, text, sizeof(text)) <= 0)
+	if (tsct_sysfs_read_line(path, text, sizeof(text)) <= 0)
 		return false;
 	n = strtoul(text, &end, 10);
 	if (end == text || n > UINT32_MAX)

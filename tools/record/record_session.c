@@ -44,7 +44,7 @@ void record_session_init(struct record_session *s,
 {
 	memset(s, 0, sizeof(*s));
 	s->o = o;
-	s->opened_ns = tsct_now_ns();
+	s->opened_ns = tsct_monotonic_ns();
 	s->dirfd = -1;
 	if (o->dir)
 		snprintf(s->dir, sizeof(s->dir), "%s", o->dir);
@@ -158,7 +158,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 {
 	int err = 0;
 
-	s->started = s->rec.begin = s->rec.end = tsct_clock_stamp(s->clock);
+	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
 	record_clock_begin(s);
 	if (!s->o->flight)
 		err = open_drains(s);
@@ -212,8 +212,8 @@ static unsigned int last_turns(const struct record_session *s)
 	unsigned int i;
 
 	for (i = 0; i < s->nr_channels; i++)
-		if (tsct_header(s->channels[i])->data_size > most)
-			most = tsct_header(s->channels[i])->data_size;
+		if (tsct_channel_info(s->channels[i])->data_size > most)
+			most = tsct_channel_info(s->channels[i])->data_size;
 	return most / sizeof(struct tsct_record) / 1024 + 2;
 }
 
@@ -269,7 +269,7 @@ int record_session_end(struct record_session *s)
 	int err;
 
 	record_session_watch(s);
-	s->rec.end = tsct_clock_stamp(s->clock);
+	s->rec.end = tsct_clock_cycles(s->clock);
 	if (s->source) {
 		s->untracked = kernel_source_untracked(s->source);
 		s->missed = kernel_source_missed(s->source);
@@ -303,7 +303,7 @@ void record_session_undo(struct record_session *s)
 			unlinkat(s->dirfd, name, 0);
 		}
 	unlinkat(s->dirfd, "metadata", 0);
-	tsct_flushed_remove(s->dirfd);
+	tsct_write_progress_remove(s->dirfd);
 	if (s->made_dir)
 		rmdir(s->dir);
 }
@@ -316,7 +316,7 @@ void record_session_close(struct record_session *s)
 	kernel_source_close(s->source);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);
-		tsct_close(s->channels[i]);
+		tsct_channel_close(s->channels[i]);
 	}
 	tsct_writer_close(s->writer);
 	tsct_clock_close(s->clock);

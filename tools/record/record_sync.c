@@ -51,7 +51,7 @@ int record_sync_open(struct record_session *s)
 	if (err)
 		return do_without(s, err);
 	s->sync.started = true;
-	s->sync.due_ns = tsct_now_ns() + FETCH_NS;
+	s->sync.due_ns = tsct_monotonic_ns() + FETCH_NS;
 	return 0;
 }
 

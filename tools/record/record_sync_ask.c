@@ -312,7 +312,7 @@ void record_sync_write(struct record_session *s)
 		/* Our counter may have jumped; the samples' own stamps stay. */
 		if (sync->stamp < sync->held[i].stamp)
 			sync->stamp = sync->held[i].stamp;
-		event.tsc = sync->stamp;
+		event.cycles = sync->stamp;
 		event.len = tsct_sample_encode(&sync->held[i], payload);
 		/* What the disk does not take is counted, and said. */
 		tsct_writer_event(s->writer, s->rec.nr_streams, &event);

@@ -111,7 +111,7 @@ static int judge(struct record_session *s, __s64 began_ns)
 	if (err)
 		return err;
 	err = is_master ?
-		judge_members(s, peers, (tsct_now_ns() - began_ns) / 1e9) :
+		judge_members(s, peers, (tsct_monotonic_ns() - began_ns) / 1e9) :
 		blame_source(s, peers);
 	json_decref(peers);
 	return err;
@@ -121,7 +121,7 @@ static int await_end(struct record_session *s)
 {
 	const long timeout_s = s->o->sync_timeout_s ? s->o->sync_timeout_s :
 		TIMEOUT_S;
-	const __s64 until = tsct_now_ns() + timeout_s * 1000000000LL;
+	const __s64 until = tsct_monotonic_ns() + timeout_s * 1000000000LL;
 	int err;
 
 	for (;;) {
@@ -130,7 +130,7 @@ static int await_end(struct record_session *s)
 			return err;
 		if (record_interrupts > s->sync.interrupts)
 			return fail(s, -EINTR, "interrupted");
-		if (tsct_now_ns() > until)
+		if (tsct_monotonic_ns() > until)
 			break;
 		usleep(LOOK_US);
 	}
@@ -143,11 +143,11 @@ static int await_end(struct record_session *s)
 int record_sync_session(struct record_session *s,
 			struct tsct_recorded_session *session)
 {
-	const __s64 began_ns = tsct_now_ns();
+	const __s64 began_ns = tsct_monotonic_ns();
 	json_t *answer;
 	int err = 0;
 
-	session->begin = s->sync.since = tsct_clock_stamp(s->clock);
+	session->begin = s->sync.since = tsct_clock_cycles(s->clock);
 	s->sync.in_session = 0;
 	s->sync.absent[0] = '\0';
 	/* CLOCK_REALTIME is the cluster's: there is nothing to measure. */
@@ -160,7 +160,7 @@ int record_sync_session(struct record_session *s,
 		if (!err)
 			err = judge(s, began_ns);
 	}
-	session->end = tsct_clock_stamp(s->clock);
+	session->end = tsct_clock_cycles(s->clock);
 	session->state = !err ? TSCT_SESSION_DONE : err == -EINTR ?
 		TSCT_SESSION_INTERRUPTED : TSCT_SESSION_FAILED;
 	return err;

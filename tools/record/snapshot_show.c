@@ -46,7 +46,7 @@ static void sum_up(const struct record_session *s, unsigned int i,
 	memset(part, 0, sizeof(*part));
 	for (cpu = 0; cpu < s->rec.nr_locations; cpu++)
 		add_cpu(s, i, cpu, part);
-	part->seconds = tsct_ticks_ns(s->rec.real.mult,
+	part->seconds = tsct_cycles_ns(s->rec.real.mult,
 				      part->last - part->first) / 1e9;
 	part->lost = tsct_loss_total(&part->loss) +
 		s->rec.streams[i].lost_no_ring;

@@ -192,7 +192,7 @@ static int complain(const char *path, int err)
 /* NULL: failed, and said so */
 static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 {
-	struct sync_read r;
+	struct sync_samples r;
 	json_t *window;
 
 	if (sync_read_open("report", o->recording, &r))
@@ -200,7 +200,7 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	window = report_recording(&r, o->fit);
 	if (!window)
 		complain(o->recording, ENOMEM);
-	*ret_damaged = !r.rec->complete || tsct_trace_damage(r.trace) ?
+	*ret_damaged = !r.rec->complete || tsct_trace_corrupt_count(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
 		fprintf(stderr, "trace-ctl report: %s: its recorder was"

@@ -23,10 +23,10 @@ void report_end(FILE *to, bool script);
  */
 void report_text(FILE *to, const char *text);
 
-struct sync_read;
+struct sync_samples;
 
 /* A recording's samples, as the daemon answers. @kind: -1: as it says. NULL: no memory */
-json_t *report_recording(const struct sync_read *read, int kind);
+json_t *report_recording(const struct sync_samples *read, int kind);
 
 /* From what the daemon answers to "exchanges", or from that. 0 or -ENOMEM */
 int report_sync(FILE *to, const json_t *window);

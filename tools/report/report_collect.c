@@ -168,10 +168,10 @@ static int sum_values(struct report *r, const struct tsct_export_event *ev)
 	int err = 0;
 
 	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
-		if (tsct_value_is_real(&v))
-			err = sum_value(r, ev, nr - 1, tsct_value_real(&v));
+		if (tsct_value_is_float(&v))
+			err = sum_value(r, ev, nr - 1, tsct_value_double(&v));
 		else if (tsct_value_is_integer(&v) && !tsct_value_syscall(&v))
-			err = sum_value(r, ev, nr - 1, tsct_value_is_huge(&v) ?
+			err = sum_value(r, ev, nr - 1, tsct_value_exceeds_s64(&v) ?
 					(double)(__u64)tsct_value_integer(&v) :
 					(double)tsct_value_integer(&v));
 	}

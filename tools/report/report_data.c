@@ -34,7 +34,7 @@ __u64 report_error_ns(const struct report *r, __u32 node, __u64 stamp)
 static json_t *show_point(const struct report *r, __u32 node, __u64 stamp)
 {
 	const __u64 error = report_error_ns(r, node, stamp);
-	const __s64 ns = tsct_pair_ns(&r->x.rec->real, stamp);
+	const __s64 ns = tsct_clock_params_ns(&r->x.rec->real, stamp);
 
 	if (error > (1ULL << 53))
 		return NULL;

@@ -23,22 +23,22 @@ int report_messages_begin(struct report *r)
 	r->early = calloc(1, sizeof(*r->early));
 	if (!r->sends || !r->early)
 		return -ENOMEM;
-	err = tsct_messages_init(r->sends, UNDER_WAY_MAX);
-	return err ? err : tsct_messages_init(r->early, UNDER_WAY_MAX);
+	err = tsct_message_match_init(r->sends, UNDER_WAY_MAX);
+	return err ? err : tsct_message_match_init(r->early, UNDER_WAY_MAX);
 }
 
 void report_messages_free(struct report *r)
 {
 	if (r->sends)
-		tsct_messages_free(r->sends);
+		tsct_message_match_free(r->sends);
 	if (r->early)
-		tsct_messages_free(r->early);
+		tsct_message_match_free(r->early);
 	free(r->sends);
 	free(r->early);
 }
 
 /* To the end that came last; the other one is told by @sent. */
-static void put_arrow(struct report *r, const struct tsct_sent *sent, __s64 ns,
+static void put_arrow(struct report *r, const struct tsct_message_send *sent, __s64 ns,
 		      __u32 row, __u32 def, bool backwards)
 {
 	const __u64 now = report_time(r, ns);
@@ -57,7 +57,7 @@ static void put_arrow(struct report *r, const struct tsct_sent *sent, __s64 ns,
 	r->nr_arrows++;
 }
 
-static bool is_early(const struct report *r, const struct tsct_sent *receive,
+static bool is_early(const struct report *r, const struct tsct_message_send *receive,
 		     const struct tsct_export_event *ev)
 {
 	return receive && report_time(r, ev->ns) - receive->number < EARLY_MAX_NS;
@@ -65,25 +65,25 @@ static bool is_early(const struct report *r, const struct tsct_sent *receive,
 
 static void note_send(struct report *r, const struct tsct_export_event *ev, __u32 row)
 {
-	const struct tsct_sent *receive = r->x.nr_nodes > 1 ?
-		tsct_messages_receive(r->early, ev->message) : NULL;
+	const struct tsct_message_send *receive = r->x.nr_nodes > 1 ?
+		tsct_message_match_receive(r->early, ev->message) : NULL;
 
 	if (is_early(r, receive, ev))
 		put_arrow(r, receive, ev->ns, row, r->seen[ev->def].index, true);
 	else
-		tsct_messages_send(r->sends, ev->message, report_time(r, ev->ns), row,
+		tsct_message_match_send(r->sends, ev->message, report_time(r, ev->ns), row,
 				   r->seen[ev->def].index);
 }
 
 static void note_receive(struct report *r, const struct tsct_export_event *ev,
 			 __u32 row)
 {
-	const struct tsct_sent *sent = tsct_messages_receive(r->sends, ev->message);
+	const struct tsct_message_send *sent = tsct_message_match_receive(r->sends, ev->message);
 
 	if (sent && report_single(r, ev->def))
 		put_arrow(r, sent, ev->ns, row, r->seen[ev->def].index, false);
 	else if (!sent && r->x.nr_nodes > 1)
-		tsct_messages_send(r->early, ev->message, report_time(r, ev->ns), row,
+		tsct_message_match_send(r->early, ev->message, report_time(r, ev->ns), row,
 				   r->seen[ev->def].index);
 }
 

@@ -161,7 +161,7 @@ static void put_node_warnings(const struct tsct_recording *rec, FILE *to)
 static void put_warnings(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
-	const __u64 damage = tsct_trace_damage(r->x.trace);
+	const __u64 damage = tsct_trace_corrupt_count(r->x.trace);
 
 	if (!rec->complete)
 		fputs("<p class=\"warn\">Its recorder was killed, or had no room for its"

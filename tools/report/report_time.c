@@ -37,7 +37,7 @@ static unsigned int bounds_of(const struct report *r, __u32 node, double *x, dou
 		error = report_error_ns(r, node, stamp);
 		if (error == UINT64_MAX)
 			continue;
-		x[n] = ((double)tsct_pair_ns(&rec->real, stamp) -
+		x[n] = ((double)tsct_clock_params_ns(&rec->real, stamp) -
 			(double)r->x.begin_ns) / 1e9;
 		y[n++] = error;
 	}
@@ -144,7 +144,7 @@ static void put_correction(const struct report *r, FILE *to, __u32 node)
 		    "none: its own clock");
 	fprintf(to, "</td><td>%" PRIu64 "</td><td>%" PRIu64 "</td><td>%" PRIu64
 		"</td><td>%" PRIu64 "</td></tr>\n", (uint64_t)c->kept,
-		(uint64_t)c->dropped, (uint64_t)c->bumps, (uint64_t)c->bump_max);
+		(uint64_t)c->dropped, (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
 }
 
 static void put_corrections(const struct report *r, FILE *to)
@@ -161,7 +161,7 @@ static void put_corrections(const struct report *r, FILE *to)
 }
 
 static void put_pair(FILE *to, const char *from, const char *towards,
-		     const struct tsct_recorded_pair *p)
+		     const struct tsct_message_pair_stats *p)
 {
 	fputs("<tr><th scope=\"row\">", to);
 	report_text(to, from);
@@ -179,8 +179,8 @@ static void put_pair(FILE *to, const char *from, const char *towards,
 
 static void put_pairs(const struct report *r, FILE *to)
 {
-	const struct tsct_recorded_messages *m = &r->x.rec->messages;
-	const struct tsct_recorded_pair *p;
+	const struct tsct_message_stats *m = &r->x.rec->messages;
+	const struct tsct_message_pair_stats *p;
 	__u32 i;
 
 	put_pair(to, "all", "", &m->all);
@@ -194,7 +194,7 @@ static void put_pairs(const struct report *r, FILE *to)
 /* No message is received before it was sent: where one is, times are wrong. */
 static void put_messages(const struct report *r, FILE *to)
 {
-	const struct tsct_recorded_messages *m = &r->x.rec->messages;
+	const struct tsct_message_stats *m = &r->x.rec->messages;
 
 	fputs("<h2>Causality</h2>\n<p>No message is received before it was sent. Where"
 	      " the times say so all the same, by no more than both bounds together, they"
@@ -218,7 +218,7 @@ static void put_messages(const struct report *r, FILE *to)
 
 static int put_samples(const struct report *r, FILE *to)
 {
-	struct sync_read read;
+	struct sync_samples read;
 	json_t *window;
 	int err = sync_read_open("report", r->x.recording, &read);
 

@@ -16,7 +16,7 @@
 #define MARKS_MAX	4096	/* more cannot be told apart, and make a page heavy */
 
 struct window {
-	const struct sync_read *read;
+	const struct sync_samples *read;
 	const struct tsct_series *series;
 	struct tsct_tangent tangent;
 };
@@ -116,7 +116,7 @@ static json_t *show_name(const struct tsct_series *s)
 	return ctl_json_text(name);
 }
 
-static json_t *show_series(const struct sync_read *r, unsigned int i,
+static json_t *show_series(const struct sync_samples *r, unsigned int i,
 			   enum tsct_fit_kind kind)
 {
 	const struct tsct_series *s = &r->series[i];
@@ -144,7 +144,7 @@ static json_t *show_series(const struct sync_read *r, unsigned int i,
 	return shown;
 }
 
-json_t *report_recording(const struct sync_read *r, int kind)
+json_t *report_recording(const struct sync_samples *r, int kind)
 {
 	json_t *sources = json_array(), *source;
 	unsigned int i;

@@ -80,15 +80,15 @@ MODULE_PARM_DESC(work, "write a number, and as many items are worked on");
 
 static int define_events(void)
 {
-	id_tick = tsct_define(channel, "tick", TSCT_KIND_COUNTER,
+	id_tick = tsct_event_define(channel, "tick", TSCT_KIND_COUNTER,
 			      "late_ns:s64, nr:u64");
 	if (id_tick < 0)
 		return id_tick;
-	id_begin = tsct_define(channel, "work_begin", TSCT_KIND_BEGIN,
+	id_begin = tsct_event_define(channel, "work_begin", TSCT_KIND_BEGIN,
 			       "item:u32");
 	if (id_begin < 0)
 		return id_begin;
-	id_end = tsct_define(channel, "work_end", TSCT_KIND_END,
+	id_end = tsct_event_define(channel, "work_end", TSCT_KIND_END,
 			     "item:u32, sum:u64/x");
 	return id_end < 0 ? id_end : 0;
 }
@@ -132,7 +132,7 @@ static void __exit sample_exit(void)
 	tsct_channel_close(channel);
 }
 
-module_init(sample_init);
+module_clock_init(sample_init);
 module_exit(sample_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");

@@ -3,7 +3,7 @@
  * tsctrace for kernel modules: record events on the same timeline as programs.
  *
  *	channel = tsct_channel_open("mydriver", TSCT_POLICY_OVERWRITE, 4096, 64);
- *	id = tsct_define(channel, "request_done", TSCT_KIND_INSTANT,
+ *	id = tsct_event_define(channel, "request_done", TSCT_KIND_INSTANT,
  *			 "sector:u64/x, bytes:u32");
  *	...
  *	tsct_emit(channel, id, &done, sizeof(done));	// any context
@@ -57,7 +57,7 @@ struct tsct_channel *tsct_channel_open(const char *name, u32 policy,
 void tsct_channel_close(struct tsct_channel *channel);
 
 /**
- * tsct_define - say what an event's payload means
+ * tsct_event_define - say what an event's payload means
  * @channel: from tsct_channel_open()
  * @name: a C identifier of less than 64 characters
  * @kind: TSCT_KIND_INSTANT, _BEGIN, _END, _COUNTER, _SEND or _RECEIVE
@@ -72,13 +72,13 @@ void tsct_channel_close(struct tsct_channel *channel);
  * Return: the event's id (at least 16), or -EINVAL: not a definition; -ENOSPC:
  * the channel's definition area is full; -ENOMEM.
  */
-int tsct_define(struct tsct_channel *channel, const char *name,
+int tsct_event_define(struct tsct_channel *channel, const char *name,
 		unsigned int kind, const char *fields);
 
 /**
  * tsct_emit - record an event
  * @channel: from tsct_channel_open()
- * @id: from tsct_define()
+ * @id: from tsct_event_define()
  * @payload: @len bytes, in the layout that was defined; may be NULL if @len is 0
  * @len: at most TSCT_PAYLOAD_MAX() of the channel's block size
  *

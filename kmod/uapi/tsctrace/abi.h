@@ -48,7 +48,7 @@
 /* struct tsct_cpu_check.flags */
 #define TSCT_CPU_ONLINE		0x1	/* was checked */
 #define TSCT_CPU_AUX_MATCH	0x2	/* TSC_AUX names this CPU and its node */
-#define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_tsc were measured */
+#define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
 #define TSCT_CPU_REFERENCE	0x8	/* the CPU the others are compared with */
 
 /* Result for one CPU. skew = this CPU's counter - the reference's. */
@@ -57,8 +57,8 @@ struct tsct_cpu_check {
 	__u32 node;
 	__u32 tsc_aux;		/* as RDTSCP gave it: node << 12 | cpu on Linux */
 	__u32 flags;
-	__s64 skew_min_tsc;	/* the true skew lies in [min, max] */
-	__s64 skew_max_tsc;
+	__s64 skew_min_cycles;	/* the true skew lies in [min, max] */
+	__s64 skew_max_cycles;
 	__u32 rounds;		/* exchanges that the bounds rest on */
 	__u32 reserved;
 };
@@ -83,7 +83,7 @@ struct tsct_check {
 	__u32 flags;		/* out */
 	__u32 tsc_khz;		/* out: the kernel's own figure, 0 unknown */
 	__u32 source;		/* out: TSCT_SOURCE_* of new channels */
-	__u64 when_tsc;		/* out: when the table was measured */
+	__u64 when_cycles;		/* out: when the table was measured */
 	char clocksource[32];	/* out: the kernel's; "" where not known */
 	__u64 reserved[4];
 };
@@ -245,7 +245,7 @@ struct tsct_clock_set {
  * by the TSC. Any caller.
  */
 struct tsct_clock_snapshot {
-	__u64 tsc;
+	__u64 cycles;
 	__s64 real_ns;			/* CLOCK_REALTIME */
 	__s64 raw_ns;			/* CLOCK_MONOTONIC_RAW */
 	__u32 set_seq;			/* goes up whenever the clock is set */
@@ -329,9 +329,9 @@ TSCT_ASSERT_AT(tsct_channel_header, lost_no_ring, 152);
 TSCT_ASSERT_SIZE(tsct_record, 16);
 TSCT_ASSERT_AT(tsct_record, id, 2);
 TSCT_ASSERT_AT(tsct_record, tid, 4);
-TSCT_ASSERT_AT(tsct_record, tsc, 8);
+TSCT_ASSERT_AT(tsct_record, cycles, 8);
 TSCT_ASSERT_SIZE(tsct_block, TSCT_BLOCK_HEADER);
-TSCT_ASSERT_AT(tsct_block, tsc, 8);
+TSCT_ASSERT_AT(tsct_block, cycles, 8);
 TSCT_ASSERT_AT(tsct_block, events, 24);
 TSCT_ASSERT_SIZE(tsct_producer, 128);
 TSCT_ASSERT_AT(tsct_producer, lost, 64);
@@ -340,13 +340,13 @@ TSCT_ASSERT_SIZE(tsct_field, 40);
 TSCT_ASSERT_AT(tsct_field, type, 32);
 TSCT_ASSERT_SIZE(tsct_event_def, TSCT_EVENT_DEF_SIZE(TSCT_FIELDS_MAX));
 TSCT_ASSERT_AT(tsct_event_def, fields, 72);
-TSCT_ASSERT_SIZE(tsct_pair, 128);
-TSCT_ASSERT_AT(tsct_pair, mult, 64);
+TSCT_ASSERT_SIZE(tsct_clock_params, 128);
+TSCT_ASSERT_AT(tsct_clock_params, mult, 64);
 TSCT_ASSERT_SIZE(tsct_clock_state, 384);
 TSCT_ASSERT_AT(tsct_clock_state, status, 256);
 TSCT_ASSERT_AT(tsct_clock_state, rate_mult, 288);
-TSCT_ASSERT_SIZE(tsct_segment, 64);
-TSCT_ASSERT_AT(tsct_segment, epoch, 40);
+TSCT_ASSERT_SIZE(tsct_clock_segment, 64);
+TSCT_ASSERT_AT(tsct_clock_segment, epoch, 40);
 TSCT_ASSERT_SIZE(tsct_clock_copy, 8192);
 TSCT_ASSERT_AT(tsct_clock_copy, segments, 512);
 TSCT_ASSERT_SIZE(tsct_clock_cpu, 16);

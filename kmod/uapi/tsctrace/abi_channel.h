@@ -193,7 +193,7 @@ struct tsct_record {
 	__u16 len;		/* header and payload in bytes, not rounded up */
 	__u16 id;
 	__u32 tid;		/* thread, in the initial or the writer's pid namespace */
-	__u64 tsc;		/* full 64-bit stamp, see the channel's source */
+	__u64 cycles;		/* full 64-bit stamp, see the channel's source */
 	__extension__ __u8 payload[];
 };
 
@@ -202,7 +202,7 @@ struct tsct_block {
 	__u16 len;		/* TSCT_BLOCK_HEADER */
 	__u16 id;
 	__u32 reserved;
-	__u64 tsc;		/* when it was begun; the first one: 0 */
+	__u64 cycles;		/* when it was begun; the first one: 0 */
 	__u64 pos;		/* of this header, all 64 bits */
 	__u64 events;		/* published in this ring before it */
 };

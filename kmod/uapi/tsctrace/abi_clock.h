@@ -23,40 +23,40 @@
  * stamp is converted by the line of its time. Multipliers are nanoseconds per
  * tick in units of 2^-56 (TSCT_CLOCK_SHIFT), products have 128 bits, floor()
  * rounds towards minus infinity, results saturate at the ends of the signed
- * 64-bit range. For a stamp t at or behind the line's beginning base_tsc:
+ * 64-bit range. For a stamp t at or behind the line's beginning base_cycles:
  *
- *   d  = t - base_tsc
- *   ns = base_ns + floor(min(d, slew_tsc) * slew_mult / 2^56)
- *		  + floor(max(0, d - slew_tsc) * mult / 2^56)
+ *   d  = t - base_cycles
+ *   ns = base_ns + floor(min(d, slew_cycles) * slew_mult / 2^56)
+ *		  + floor(max(0, d - slew_cycles) * mult / 2^56)
  *
  * or, where both multipliers are the same, base_ns + floor(d * mult / 2^56),
  * and its error, in ps:
  *
- *   t <= as_of_tsc		past_error_ps
+ *   t <= as_of_cycles		past_error_ps
  *   else			error_ps + ceil(a * growth / 2^32)
- *				+ ceil(b * hold_growth / 2^32)
- *	where a = min(t, hold_after_tsc) - as_of_tsc,
- *	b = max(0, t - hold_after_tsc)
+ *				+ ceil(b * holdover_growth / 2^32)
+ *	where a = min(t, holdover_after_cycles) - as_of_cycles,
+ *	b = max(0, t - holdover_after_cycles)
  *
- * Behind hold_after_tsc a status of SYNCHRONIZED or CALIBRATING is HOLDOVER:
- * nobody refreshed it. The clock says nothing about times after void_after_tsc.
+ * Behind holdover_after_cycles a status of SYNCHRONIZED or CALIBRATING is HOLDOVER:
+ * nobody refreshed it. The clock says nothing about times after void_after_cycles.
  *
- * The short cut: where d < fast_tsc (unsigned, so t >= base_tsc) it holds that
+ * The short cut: where d < fast_cycles (unsigned, so t >= base_cycles) it holds that
  * ns = base_ns + floor(d * slew_mult / 2^56), and the published status is that
- * of t. fast_tsc is below 2^55; 0 where readers have to look closer: status
+ * of t. fast_cycles is below 2^55; 0 where readers have to look closer: status
  * neither CALIBRATING, SYNCHRONIZED nor HOLDOVER, or TSCT_CLOCK_SKEWED, or
  * stamps that are not the TSC (nobody who took the short cut asked).
  *
- * A stamp before base_tsc belongs to the last segment that begins at or before
- * it: ns = segment's base_ns + floor((t - base_tsc) * mult / 2^56), within
- * error_ps, with the segment's status and epoch. Behind its until_tsc nobody
+ * A stamp before base_cycles belongs to the last segment that begins at or before
+ * it: ns = segment's base_ns + floor((t - base_cycles) * mult / 2^56), within
+ * error_ps, with the segment's status and epoch. Behind its until_cycles nobody
  * knows what was going on: the status is DISRUPTED. Before all segments, the
  * oldest one (or the line) is extended backwards, as if nobody had set the
  * clock: status CALIBRATING, error grown by TSCT_BEFORE_PPB; but where segments
  * were dropped, such a stamp is too old to be known.
  *
  * Within an epoch, a line goes on where the one before it ends: its base_ns is
- * what that one gives for its base_tsc, which lies in the future when the line
+ * what that one gives for its base_cycles, which lies in the future when the line
  * is published. So time neither jumps nor runs backwards, and no stamp has two
  * times. A step, a sleep, a counter that jumped begin a new epoch.
  *
@@ -68,16 +68,16 @@
  * too far off to be slewed, where the counter was disrupted. Formulas, short cut
  * and status are those above, with cluster_status. There are no segments of it,
  * but one piece of the line before, so that no new line, which begins in the
- * future, leaves a stamp of now without time: for cluster_before.base_tsc <= t <
- * cluster.base_tsc, if its mult is not 0,
+ * future, leaves a stamp of now without time: for cluster_prev.base_cycles <= t <
+ * cluster.base_cycles, if its mult is not 0,
  *
- *   ns = base_ns + floor((t - base_tsc) * mult / 2^56), within error_ps
+ *   ns = base_ns + floor((t - base_cycles) * mult / 2^56), within error_ps
  *
- * with the values of cluster_before; what is older cannot be converted here.
+ * with the values of cluster_prev; what is older cannot be converted here.
  *
  * Where TSCT_CLOCK_SKEWED is set, counters of CPUs are further apart than can
- * be passed over: a stamp of CPU c is t - cpu[c].skew_tsc, its error larger by
- * cpu[c].error_tsc ticks; without its CPU it cannot be converted.
+ * be passed over: a stamp of CPU c is t - cpu[c].skew_cycles, its error larger by
+ * cpu[c].error_cycles ticks; without its CPU it cannot be converted.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
 #define TSCTRACE_ABI_CLOCK_H
@@ -95,7 +95,7 @@
 #define TSCT_CLOCK_OFFSET	(1ULL << 44)
 
 #define TSCT_CLOCK_SHIFT	56
-#define TSCT_FAST_TSC_MAX	(1ULL << 55)
+#define TSCT_FAST_CYCLES_MAX	(1ULL << 55)
 
 /* What the clock knows about itself */
 #define TSCT_STATUS_UNKNOWN	0	/* nothing was published */
@@ -122,28 +122,28 @@
 #define TSCT_BEFORE_PPB		15000
 
 /* A line from stamps to nanoseconds. Formulas: section 4 above. */
-struct tsct_pair {
+struct tsct_clock_params {
 	/* What a conversion in the common case needs: one cache line */
-	__u64 base_tsc;
-	__u64 fast_tsc;		/* ticks from base_tsc on */
-	__u64 slew_mult;	/* from base_tsc on, for slew_tsc ticks */
+	__u64 base_cycles;
+	__u64 fast_cycles;		/* ticks from base_cycles on */
+	__u64 slew_mult;	/* from base_cycles on, for slew_cycles ticks */
 	__s64 base_ns;		/* since the Unix epoch */
-	__u64 as_of_tsc;	/* the last sample */
+	__u64 as_of_cycles;	/* the last sample */
 	__u64 error_ps;		/* there */
 	__u64 growth;		/* after it, 2^-32 ps per tick */
-	__u64 past_error_ps;	/* from base_tsc to as_of_tsc */
+	__u64 past_error_ps;	/* from base_cycles to as_of_cycles */
 	/* The rest */
 	__u64 mult;		/* after the slew; 0: this pair says nothing */
-	__u64 slew_tsc;
-	__u64 hold_after_tsc;
-	__u64 hold_growth;	/* as growth, after hold_after_tsc */
-	__u64 void_after_tsc;
+	__u64 slew_cycles;
+	__u64 holdover_after_cycles;
+	__u64 holdover_growth;	/* as growth, after holdover_after_cycles */
+	__u64 void_after_cycles;
 	__u64 reserved[3];
 };
 
 /* A piece of the line before: straight, until the one in force begins */
-struct tsct_clock_before {
-	__u64 base_tsc;
+struct tsct_clock_prev_params {
+	__u64 base_cycles;
 	__u64 mult;			/* 0: there is none */
 	__s64 base_ns;
 	__u64 error_ps;
@@ -153,15 +153,15 @@ struct tsct_clock_before {
 #define TSCT_CLOCK_SKEWED	0x1	/* stamps need their CPU */
 
 struct tsct_clock_state {
-	struct tsct_pair real;		/* CLOCK_REALTIME */
-	struct tsct_pair cluster;	/* the cluster's timeline */
+	struct tsct_clock_params real;		/* CLOCK_REALTIME */
+	struct tsct_clock_params cluster;	/* the cluster's timeline */
 	__u32 status;
 	__u32 epoch;			/* goes up at every disruption */
 	__u32 source;			/* TSCT_SOURCE_*: what stamps count */
 	__u32 cause;			/* TSCT_CAUSE_* of this epoch */
 	__u32 flags;
 	__u32 reserved0;
-	__u64 epoch_tsc;		/* when the disruption was seen */
+	__u64 epoch_cycles;		/* when the disruption was seen */
 	__u64 rate_mult;		/* of MONOTONIC_RAW, 2^-56 ns per tick */
 	__u64 rate_error_ppt;		/* of rate_mult, a bound; 10^-12 */
 	__u64 closing_error_ps;		/* of the line before, over its length */
@@ -170,14 +170,14 @@ struct tsct_clock_state {
 	__u32 cluster_epoch;		/* goes up when its time may jump */
 	__u32 cluster_timeline;		/* cluster_master's number of it */
 	__u32 reserved1;
-	struct tsct_clock_before cluster_before;
+	struct tsct_clock_prev_params cluster_prev;
 	__u64 reserved[2];
 };
 
 /* A line of the past */
-struct tsct_segment {
-	__u64 base_tsc;
-	__u64 until_tsc;		/* holds up to here */
+struct tsct_clock_segment {
+	__u64 base_cycles;
+	__u64 until_cycles;		/* holds up to here */
 	__u64 mult;
 	__s64 base_ns;
 	__u64 error_ps;
@@ -192,16 +192,16 @@ struct tsct_segment {
 
 struct tsct_clock_copy {
 	struct tsct_clock_state state;
-	__u32 nr_segments;		/* oldest first, base_tsc rising */
+	__u32 nr_segments;		/* oldest first, base_cycles rising */
 	__u32 dropped;			/* older ones there were; saturates */
 	__u64 reserved[15];
-	struct tsct_segment segments[TSCT_SEGMENTS_MAX];
+	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX];
 };
 
 /* A CPU's counter against that of the CPU that the others are compared with */
 struct tsct_clock_cpu {
-	__s64 skew_tsc;
-	__u64 error_tsc;		/* skew is known to this; all ones: not */
+	__s64 skew_cycles;
+	__u64 error_cycles;		/* skew is known to this; all ones: not */
 };
 
 struct tsct_clock_page {

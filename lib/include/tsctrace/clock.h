@@ -79,11 +79,11 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
  */
 static inline __attribute__((always_inline)) bool
 tsct_clock_fast_line_(const struct tsct_clock_page *page,
-		      const struct tsct_pair *even, const struct tsct_pair *odd,
+		      const struct tsct_clock_params *even, const struct tsct_clock_params *odd,
 		      uint64_t stamp, int64_t *ret_ns)
 {
 	__extension__ typedef unsigned __int128 product;
-	const struct tsct_pair *pair = even;
+	const struct tsct_clock_params *pair = even;
 	uint64_t seq, ticks, fast, mult, base_ns;
 
 	seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
@@ -91,8 +91,8 @@ tsct_clock_fast_line_(const struct tsct_clock_page *page,
 		pair = odd;
 		__asm__("" : "+r" (pair));	/* a jump, please */
 	}
-	ticks = stamp - __atomic_load_n(&pair->base_tsc, __ATOMIC_RELAXED);
-	fast = __atomic_load_n(&pair->fast_tsc, __ATOMIC_RELAXED);
+	ticks = stamp - __atomic_load_n(&pair->base_cycles, __ATOMIC_RELAXED);
+	fast = __atomic_load_n(&pair->fast_cycles, __ATOMIC_RELAXED);
 	mult = __atomic_load_n(&pair->slew_mult, __ATOMIC_RELAXED);
 	base_ns = (uint64_t)__atomic_load_n(&pair->base_ns, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -113,7 +113,7 @@ tsct_clock_fast_line_(const struct tsct_clock_page *page,
  *
  * True: *ret_ns is the time, rounded down, and the clock is calibrating,
  * synchronized or in holdover. False: nothing is known by now, look closer
- * (tsct_clock_convert()); that is so for stamps before the line in force, and
+ * (tsct_clock_cycles_to_time()); that is so for stamps before the line in force, and
  * late ones, and while somebody writes the page. The answer is a defined one
  * whatever the page holds.
  */
@@ -134,17 +134,17 @@ tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t stamp,
 }
 
 /*
- * tsct_clock_ns - what time was it?
+ * tsct_clock_cycles_to_ns - what time was it?
  *
- * 0, or as tsct_clock_convert() has it, or -ESTALE for a stamp that a
+ * 0, or as tsct_clock_cycles_to_time() has it, or -ESTALE for a stamp that a
  * disruption makes doubtful. How sure the time is, that one tells.
  */
-static inline int tsct_clock_ns(const struct tsct_clock *clock, uint64_t stamp,
+static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock, uint64_t stamp,
 				int64_t *ret_ns)
 {
 	if (__builtin_expect(tsct_clock_fast_ns(clock->page, stamp, ret_ns), 1))
 		return 0;
-	return tsct_clock_ns_slow(clock, stamp, ret_ns);
+	return tsct_clock_cycles_to_ns_slow(clock, stamp, ret_ns);
 }
 
 /*
@@ -180,14 +180,14 @@ static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 	return tsct_clock_now_cluster_slow(clock, ret_ns);
 }
 
-/* tsct_clock_cluster_ns - the same of a stamp; see tsct_clock_convert_cluster() */
-static inline int tsct_clock_cluster_ns(const struct tsct_clock *clock,
+/* tsct_clock_cycles_to_cluster_ns - the same of a stamp; see tsct_clock_cycles_to_cluster_time() */
+static inline int tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock,
 					uint64_t stamp, int64_t *ret_ns)
 {
 	if (__builtin_expect(tsct_clock_fast_cluster_ns(clock->page, stamp,
 							ret_ns), 1))
 		return 0;
-	return tsct_clock_cluster_ns_slow(clock, stamp, ret_ns);
+	return tsct_clock_cycles_to_cluster_ns_slow(clock, stamp, ret_ns);
 }
 
 #ifdef __cplusplus

@@ -278,11 +278,11 @@ public:
 
 	/*
 	 * The time of a point, with its error bound and status. Results as
-	 * tsct_clock_convert_on().
+	 * tsct_clock_cycles_to_time_on().
 	 */
 	static int convert(time_point point, tsct_time &ret_time) noexcept
 	{
-		return tsct_clock_convert_on(detail::the_clock(), point.stamp(),
+		return tsct_clock_cycles_to_time_on(detail::the_clock(), point.stamp(),
 					     point.cpu(), &ret_time);
 	}
 
@@ -377,11 +377,11 @@ public:
 		return tsct_clock_now_cluster(detail::the_clock(), &ret_time);
 	}
 
-	/* Of a point of lately; results as tsct_clock_convert_cluster_on() */
+	/* Of a point of lately; results as tsct_clock_cycles_to_cluster_time_on() */
 	static int convert(tsc_clock::time_point point,
 			   tsct_time &ret_time) noexcept
 	{
-		return tsct_clock_convert_cluster_on(detail::the_clock(),
+		return tsct_clock_cycles_to_cluster_time_on(detail::the_clock(),
 						     point.stamp(), point.cpu(),
 						     &ret_time);
 	}
@@ -426,14 +426,14 @@ typename std::enable_if<detail::is_chrono_duration<To>::value, To>::type
 duration_cast(tsc_clock::duration d) noexcept
 {
 	return std::chrono::duration_cast<To>(std::chrono::nanoseconds(
-		detail::cast(tsct_clock_to_ns, d.count())));
+		detail::cast(tsct_clock_delta_to_ns, d.count())));
 }
 
 template <class To, class Rep, class Period>
 typename std::enable_if<std::is_same<To, tsc_clock::duration>::value, To>::type
 duration_cast(const std::chrono::duration<Rep, Period> &d) noexcept
 {
-	return To(detail::cast(tsct_clock_to_ticks, detail::saturated_ns(d)));
+	return To(detail::cast(tsct_clock_ns_to_delta, detail::saturated_ns(d)));
 }
 
 /* tsctrace::clock's time of a point, by the line of its time */
@@ -444,13 +444,13 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	tsct_time time;
 	std::int64_t ago;
 
-	if (!tsct_clock_convert_on(found, point.stamp(), point.cpu(), &time))
+	if (!tsct_clock_cycles_to_time_on(found, point.stamp(), point.cpu(), &time))
 		return clock::time_point(clock::duration(time.ns));
 	/*
 	 * Nobody can vouch for it: counted back from now, then. Who needs to
 	 * know asks tsc_clock::convert().
 	 */
-	ago = tsct_clock_to_ns(found, (tsc_clock::now() - point).count());
+	ago = tsct_clock_delta_to_ns(found, (tsc_clock::now() - point).count());
 	present = clock::now();
 	if (ago < 0 && present.time_since_epoch().count() >
 	    (std::numeric_limits<std::int64_t>::max)() + ago)
@@ -481,14 +481,14 @@ to_system_time(clock::time_point point) noexcept
 
 /*
  * The point of a system time. Returns 0, or why there is none, as
- * tsct_clock_stamp_at().
+ * tsct_clock_time_to_cycles().
  */
 template <class Duration>
 int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 		     Duration> &time, tsc_clock::time_point &ret_point) noexcept
 {
 	std::uint64_t stamp;
-	int err = tsct_clock_stamp_at(detail::the_clock(),
+	int err = tsct_clock_time_to_cycles(detail::the_clock(),
 		detail::saturated_ns(time.time_since_epoch()), &stamp);
 
 	if (!err)

@@ -16,7 +16,7 @@
  *	bool job_done_enabled(void);
  *	struct tsct_event_type job_done_event;
  *
- * An event is off until tsct_events_start() finds a channel for it: then
+ * An event is off until tsct_events_enable() finds a channel for it: then
  * emitting it costs one load and one branch, and returns 0. It registers itself
  * when the program or shared object that it is in is loaded, and unregisters
  * when that is unloaded.
@@ -62,7 +62,7 @@ struct tsct_event_type {
 };
 
 /*
- * tsct_events_start - define all events of the program and of its shared
+ * tsct_events_enable - define all events of the program and of its shared
  * objects in a channel, and switch on those that match
  * @patterns: "db_*,-db_lock,tick": the last pattern that matches decides, `-`
  *	switches off, * and ? stand for any characters and any one; commas or
@@ -79,33 +79,33 @@ struct tsct_event_type {
  * definitions, those events stay off, the others are on, and -ENOSPC (or what
  * the provider said) is returned. Thread safe, not signal safe.
  */
-int tsct_events_start(struct tsct *t, const char *patterns);
+int tsct_events_enable(struct tsct *t, const char *patterns);
 
 /*
- * tsct_events_stop - switch off all events that are on channel @t
+ * tsct_events_disable - switch off all events that are on channel @t
  *
- * tsct_close() does that, too. An event that another thread is just emitting
+ * tsct_channel_close() does that, too. An event that another thread is just emitting
  * may come behind it: see to it that nobody emits before the channel is closed.
  * NULL is fine. Thread safe, not signal safe.
  */
-void tsct_events_stop(struct tsct *t);
+void tsct_events_disable(struct tsct *t);
 
 /*
- * tsct_event_switch - switch events on or off while they are started
+ * tsct_events_set_enabled - switch events on or off while they are started
  * @pattern: as one of those above, without `-`
  *
  * Those that objects bring which are loaded later follow the patterns of
- * tsct_events_start() only. Returns how many events match and are defined in a
+ * tsct_events_enable() only. Returns how many events match and are defined in a
  * channel, or -EINVAL: malformed. Thread safe, not signal safe.
  */
-int tsct_event_switch(const char *pattern, bool on);
+int tsct_events_set_enabled(const char *pattern, bool on);
 
 /*
  * tsct_event_bind - put one event on a channel of its own, and switch it on
  * @event: &NAME_event; of this translation unit only
- * @t: NULL: it is off, and free for tsct_events_start() again
+ * @t: NULL: it is off, and free for tsct_events_enable() again
  *
- * From then on tsct_events_start() leaves it alone. Returns 0, -ENODEV, -EACCES,
+ * From then on tsct_events_enable() leaves it alone. Returns 0, -ENODEV, -EACCES,
  * -ENOSPC as above. Thread safe, not signal safe.
  */
 int tsct_event_bind(struct tsct_event_type *event, struct tsct *t);
@@ -382,13 +382,13 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	}								\
 									\
 	TSCT_INLINE_ int name##_emit(TSCT_PARAMETERS_(__VA_ARGS__))	\
-	TSCT_EMIT_(name, TSCT_STAMP_ORDERED_, 0, tsct_emit_pieces,	\
+	TSCT_EMIT_(name, TSCT_STAMP_ORDERED_, 0, tsct_emitv,	\
 		   __VA_ARGS__)						\
 									\
 	TSCT_INLINE_ int name##_emit_unordered				\
 		(TSCT_PARAMETERS_(__VA_ARGS__))				\
 	TSCT_EMIT_(name, TSCT_STAMP_UNORDERED_, TSCT_REST_UNORDERED,	\
-		   tsct_emit_pieces_unordered, __VA_ARGS__)		\
+		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
 	/* The semicolon behind the macro ends this. */			\
 	TSCT_ASSERT(sizeof(name##_event) != 0)

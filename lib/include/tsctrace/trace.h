@@ -73,7 +73,7 @@ int tsct_trace_next(struct tsct_trace *trace,
 		    struct tsct_trace_event *ret_event);
 
 /* Places that were damaged, so far */
-__u64 tsct_trace_damage(const struct tsct_trace *trace);
+__u64 tsct_trace_corrupt_count(const struct tsct_trace *trace);
 
 /* ---- what it is of ------------------------------------------------------- */
 
@@ -144,7 +144,7 @@ static inline bool tsct_value_is_integer(const struct tsct_value *value)
 	return value->field->type <= TSCT_TYPE_S64;
 }
 
-static inline bool tsct_value_is_real(const struct tsct_value *value)
+static inline bool tsct_value_is_float(const struct tsct_value *value)
 {
 	return value->field->type == TSCT_TYPE_F32 ||
 		value->field->type == TSCT_TYPE_F64;
@@ -160,10 +160,10 @@ static inline bool tsct_value_is_text(const struct tsct_value *value)
 __s64 tsct_value_integer(const struct tsct_value *value);
 
 /* Is it an unsigned one, beyond what the above can say? */
-bool tsct_value_is_huge(const struct tsct_value *value);
+bool tsct_value_exceeds_s64(const struct tsct_value *value);
 
 /* f32 or f64 */
-double tsct_value_real(const struct tsct_value *value);
+double tsct_value_double(const struct tsct_value *value);
 
 /* Text: what of its bytes is before a NUL. It need not be UTF-8, nor end with one. */
 size_t tsct_value_text_len(const struct tsct_value *value);

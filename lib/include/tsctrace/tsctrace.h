@@ -38,7 +38,7 @@ struct tsct;			/* an open channel */
  * How to open a channel. All zero is a good start: the channel that
  * `trace-ctl record` reads, made if it is not there yet.
  */
-struct tsct_options {
+struct tsct_channel_options {
 	const char *name;	/* NULL: $TSCTRACE_CHANNEL, else "default" */
 	uint32_t policy;	/* TSCT_POLICY_* if it is made */
 	uint32_t block_size;	/* bytes; 0: 16384 */
@@ -53,7 +53,7 @@ struct tsct_options {
 #define TSCT_OPEN_CREATE	0x2	/* must be new: -EEXIST */
 
 /*
- * tsct_open - open a channel
+ * tsct_channel_open - open a channel
  * @options: NULL: all defaults
  * @ret_t: always set, also on failure: then to a handle that drops every
  *	event and counts it, so that a program runs the same with no tracer
@@ -62,36 +62,36 @@ struct tsct_options {
  * the program ($TSCTRACE_SOCKET). $TSCTRACE_PROVIDER (module, daemon,
  * embedded or none) allows one of them only.
  *
- * Returns 0, or the negative errno of the most telling failure; tsct_why()
+ * Returns 0, or the negative errno of the most telling failure; tsct_channel_error()
  * has it as a sentence. -ENODEV: no provider. Not signal safe.
  */
-int tsct_open(const struct tsct_options *options, struct tsct **ret_t);
+int tsct_channel_open(const struct tsct_channel_options *options, struct tsct **ret_t);
 
 /*
- * tsct_close - let a channel go. NULL is fine. No other thread may be using
+ * tsct_channel_close - let a channel go. NULL is fine. No other thread may be using
  * the handle, nor be emitting typed events that are on it; those are switched
  * off. Not signal safe.
  */
-void tsct_close(struct tsct *t);
+void tsct_channel_close(struct tsct *t);
 
 /* Who holds the channel's memory. Signal safe. */
-enum tsct_provider tsct_provider_of(const struct tsct *t);
+enum tsct_provider tsct_channel_provider(const struct tsct *t);
 
 /* "module", "daemon", "embedded", "none". Signal safe. */
 const char *tsct_provider_name(enum tsct_provider provider);
 
 /*
- * tsct_why - why this provider, and why not those before it, as a sentence
+ * tsct_channel_error - why this provider, and why not those before it, as a sentence
  * without a full stop. Valid while @t is. Signal safe.
  */
-const char *tsct_why(const struct tsct *t);
+const char *tsct_channel_error(const struct tsct *t);
 
 /*
- * tsct_header - the channel's description as it was when it was opened, NULL
+ * tsct_channel_info - the channel's description as it was when it was opened, NULL
  * without a provider. Valid while @t is; defs_used and lost_no_ring do not
  * move in it. Signal safe.
  */
-const struct tsct_channel_header *tsct_header(const struct tsct *t);
+const struct tsct_channel_header *tsct_channel_info(const struct tsct *t);
 
 /* ---- events ------------------------------------------------------------ */
 
@@ -99,7 +99,7 @@ const struct tsct_channel_header *tsct_header(const struct tsct *t);
  * C and C++ programs have tsctrace/event.h: TSCT_EVENT(). What follows is for
  * other languages, and for events that are known at run time only.
  *
- * tsct_define - make an event known to the channel
+ * tsct_event_define - make an event known to the channel
  * @name: C identifier, at most 63 characters
  * @kind: TSCT_KIND_*
  * @fields: "worker:u32, bytes:u64, what:string"; types u8 u16 u32 u64 s8 s16
@@ -111,12 +111,12 @@ const struct tsct_channel_header *tsct_header(const struct tsct *t);
  * full. On a handle without provider it returns an id that tsct_emit()
  * drops. Not signal safe.
  */
-int tsct_define(struct tsct *t, const char *name, unsigned int kind,
+int tsct_event_define(struct tsct *t, const char *name, unsigned int kind,
 		const char *fields);
 
 /*
  * tsct_emit - stamp and record one event on the CPU we run on
- * @id: from tsct_define()
+ * @id: from tsct_event_define()
  * @payload: the fields in order, packed, little endian; strings with their NUL
  * @len: bytes of it
  *
@@ -147,19 +147,19 @@ struct tsct_piece {
 };
 
 /*
- * tsct_emit_pieces - the same as tsct_emit(), of a payload that lies in pieces
+ * tsct_emitv - the same as tsct_emit(), of a payload that lies in pieces
  * @pieces: @nr of them, in order; copied straight into the ring
  *
- * tsct_emit_pieces_unordered - the same as tsct_emit_unordered()
+ * tsct_emitv_unordered - the same as tsct_emit_unordered()
  */
-int tsct_emit_pieces(struct tsct *t, unsigned int id,
+int tsct_emitv(struct tsct *t, unsigned int id,
 		     const struct tsct_piece *pieces, unsigned int nr);
-int tsct_emit_pieces_unordered(struct tsct *t, unsigned int id,
+int tsct_emitv_unordered(struct tsct *t, unsigned int id,
 			       const struct tsct_piece *pieces,
 			       unsigned int nr);
 
 /* Events this process lost for want of a provider. Signal safe. */
-uint64_t tsct_dropped(const struct tsct *t);
+uint64_t tsct_channel_dropped(const struct tsct *t);
 
 /* ---- reading ----------------------------------------------------------- */
 
@@ -167,12 +167,12 @@ struct tsct_reader;
 
 /* struct tsct_event.flags */
 #define TSCT_EVENT_LATE		0x1	/* stamped before one that
-					 * tsct_reader_next_any() already gave
+					 * tsct_reader_next_ordered() already gave
 					 */
 
 /* One event, as read. Pointers are valid until the next call on the reader. */
 struct tsct_event {
-	uint64_t tsc;		/* stamp, see header->source */
+	uint64_t cycles;		/* stamp, see header->source */
 	uint32_t cpu;
 	uint32_t tid;
 	uint32_t id;
@@ -195,7 +195,7 @@ struct tsct_event {
 struct tsct_ring_stat {
 	uint64_t published;	/* events, since the ring was made */
 	uint64_t before;	/* of them, those before the reader began, or
-				 * that tsct_reader_seek_new() skipped
+				 * that tsct_reader_seek_end() skipped
 				 */
 	uint64_t read;		/* those that were returned */
 	uint64_t overrun;	/* overwrite: missed, as writers were faster */
@@ -233,7 +233,7 @@ int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
 		     struct tsct_event *ret_event);
 
 /*
- * tsct_reader_next_any - of all CPUs, the event with the lowest stamp
+ * tsct_reader_next_ordered - of all CPUs, the event with the lowest stamp
  * @until: none stamped later; UINT64_MAX: whatever is there
  *
  * A writer takes the stamp a moment before it publishes the event, so what
@@ -245,14 +245,14 @@ int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
  *
  * Returns 1 with *ret_event set, 0: none now, -ENOMEM.
  */
-int tsct_reader_next_any(struct tsct_reader *reader, uint64_t until,
+int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
 			 struct tsct_event *ret_event);
 
 /*
- * tsct_reader_seek_new - skip what is there, on all CPUs: only events published
+ * tsct_reader_seek_end - skip what is there, on all CPUs: only events published
  * from now on are returned. Gives the room back, too (discard policy).
  */
-void tsct_reader_seek_new(struct tsct_reader *reader);
+void tsct_reader_seek_end(struct tsct_reader *reader);
 
 /*
  * tsct_reader_release - give the room of all events returned so far from @cpu
@@ -369,21 +369,21 @@ struct tsct_clock *tsct_clock_default(void);
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
 /* Why not an earlier origin, and why this source; a sentence. */
-const char *tsct_clock_why(const struct tsct_clock *clock);
+const char *tsct_clock_reason(const struct tsct_clock *clock);
 
 /*
- * tsct_clock_stamp - an ordered read of the source (RDTSCP, or
+ * tsct_clock_cycles - an ordered read of the source (RDTSCP, or
  * clock_gettime() where the TSC cannot be used), the same that tsct_emit()
  * stamps with.
  * tsct_clock_time_point - the same, with the CPU that it is from. cpu is
  * TSCT_CPU_ANY where the source is not the TSC.
  */
-uint64_t tsct_clock_stamp(const struct tsct_clock *clock);
+uint64_t tsct_clock_cycles(const struct tsct_clock *clock);
 void tsct_clock_time_point(const struct tsct_clock *clock,
 			   struct tsct_time_point *ret_point);
 
 /*
- * tsct_clock_convert - what time was it, and how sure are we?
+ * tsct_clock_cycles_to_time - what time was it, and how sure are we?
  * @stamp: of this boot, past or present
  *
  * Returns 0; -EAGAIN: nothing published yet; -ESTALE: nobody has looked after
@@ -391,14 +391,14 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
  * by now; -ERANGE: older than what is remembered; -EXDEV: the counters of the
  * CPUs are apart, so the stamp's CPU has to be known.
  */
-int tsct_clock_convert(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t stamp,
 		       struct tsct_time *ret_time);
 
 /*
- * tsct_clock_convert_on - the same, of a stamp of a known CPU (an event's; or
+ * tsct_clock_cycles_to_time_on - the same, of a stamp of a known CPU (an event's; or
  * time_point.cpu). -EXDEV: how that CPU's counter is off is not known.
  */
-int tsct_clock_convert_on(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_time_on(const struct tsct_clock *clock, uint64_t stamp,
 			  uint32_t cpu, struct tsct_time *ret_time);
 
 /* tsct_clock_now - stamp and convert. Results as above. */
@@ -411,8 +411,8 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
  * the timeline began. Whose it is tsct_clock_snapshot() says.
  *
  * tsct_clock_now_cluster - what time is it there, and how sure are we?
- * tsct_clock_convert_cluster - what time was it when @stamp was taken?
- * tsct_clock_convert_cluster_on - the same, of a stamp of a known CPU
+ * tsct_clock_cycles_to_cluster_time - what time was it when @stamp was taken?
+ * tsct_clock_cycles_to_cluster_time_on - the same, of a stamp of a known CPU
  *
  * ret_time->ns is within error_ns of the master's time; epoch goes up, by itself,
  * whenever that time may have jumped. The line in force and most of the one before
@@ -420,18 +420,18 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
  *
  * Return 0; -EAGAIN: no time of a cluster was published; -ESTALE: nobody looked
  * after it for too long, or since a disruption, or stamps are something else by
- * now; -ERANGE: older than what is remembered; -EXDEV as tsct_clock_convert().
+ * now; -ERANGE: older than what is remembered; -EXDEV as tsct_clock_cycles_to_time().
  */
 int tsct_clock_now_cluster(const struct tsct_clock *clock,
 			   struct tsct_time *ret_time);
-int tsct_clock_convert_cluster(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_cluster_time(const struct tsct_clock *clock, uint64_t stamp,
 			       struct tsct_time *ret_time);
-int tsct_clock_convert_cluster_on(const struct tsct_clock *clock,
+int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
 				  uint64_t stamp, uint32_t cpu,
 				  struct tsct_time *ret_time);
 
 /*
- * tsct_clock_stamp_at - the stamp of a time: the first one whose time is @ns or
+ * tsct_clock_time_to_cycles - the stamp of a time: the first one whose time is @ns or
  * later
  * @ns: past or future; of a time that was there twice, as the clock was set
  *	back, the later one is found
@@ -440,15 +440,15 @@ int tsct_clock_convert_cluster_on(const struct tsct_clock *clock,
  * others are compared with. Returns 0; -ENOENT: the clock jumped over @ns;
  * -EAGAIN, -ESTALE, -ERANGE as above.
  */
-int tsct_clock_stamp_at(const struct tsct_clock *clock, int64_t ns,
+int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 			uint64_t *ret_stamp);
 
 /*
- * tsct_clock_to_ns, tsct_clock_to_ticks - lengths, by the rate of the counter
+ * tsct_clock_delta_to_ns, tsct_clock_ns_to_delta - lengths, by the rate of the counter
  * against CLOCK_MONOTONIC_RAW. Rounded towards minus infinity, saturating.
  */
-int64_t tsct_clock_to_ns(const struct tsct_clock *clock, int64_t ticks);
-int64_t tsct_clock_to_ticks(const struct tsct_clock *clock, int64_t ns);
+int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t ticks);
+int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns);
 
 /*
  * tsct_clock_interval - how long was it?
@@ -479,7 +479,7 @@ int tsct_clock_snapshot(const struct tsct_clock *clock,
  * many there are, which may be more than @nr, or -EAGAIN: nothing yet.
  */
 int tsct_clock_segments(const struct tsct_clock *clock,
-			struct tsct_segment *ret_segments, unsigned int nr);
+			struct tsct_clock_segment *ret_segments, unsigned int nr);
 
 /*
  * tsct_clock_wait_synced - sleep until the clock knows the time well
@@ -516,15 +516,15 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
  * not do. Call those.
  *
  * tsct_clock_now_slow never fails: where the clock cannot vouch for a time it
- * gives what clock_gettime() says. tsct_clock_ns_slow returns as
- * tsct_clock_convert(), and -ESTALE for a stamp of a disruption.
+ * gives what clock_gettime() says. tsct_clock_cycles_to_ns_slow returns as
+ * tsct_clock_cycles_to_time(), and -ESTALE for a stamp of a disruption.
  */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
 				int64_t *ret_ns);
-int tsct_clock_cluster_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 			       int64_t *ret_ns);
-int tsct_clock_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns);
 
 /* Name of a TSCT_SOURCE_*, _STATUS_*, _CAUSE_*, "?" if unknown. */

@@ -213,19 +213,19 @@ static double run_marker(int fd)
 
 static int open_channel(unsigned int *ret_id)
 {
-	const struct tsct_options options = {
+	const struct tsct_channel_options options = {
 		.name = "insns", .policy = TSCT_POLICY_OVERWRITE,
 		.block_size = 4096, .blocks = 256,
 		.roles = TSCT_ROLE_READ, .channel_flags = TSCT_CHANNEL_KERNEL,
 	};
 	struct tsct *t;
 
-	if (tsct_open(&options, &t)) {
-		printf("# %s\n", tsct_why(t));
+	if (tsct_channel_open(&options, &t)) {
+		printf("# %s\n", tsct_channel_error(t));
 		return -1;
 	}
-	*ret_id = tsct_header(t)->id;
-	return tsct_define(t, "turn", TSCT_KIND_INSTANT, "turn:u64");
+	*ret_id = tsct_channel_info(t)->id;
+	return tsct_event_define(t, "turn", TSCT_KIND_INSTANT, "turn:u64");
 }
 
 int main(void)

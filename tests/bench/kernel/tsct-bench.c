@@ -93,7 +93,7 @@ static int __init bench_init(void)
 		ring_buffer_free(buffer);
 		return PTR_ERR(channel);
 	}
-	id_event = tsct_define(channel, "turn", TSCT_KIND_INSTANT, "turn:u64");
+	id_event = tsct_event_define(channel, "turn", TSCT_KIND_INSTANT, "turn:u64");
 	if (id_event < 0) {
 		tsct_channel_close(channel);
 		ring_buffer_free(buffer);
@@ -108,7 +108,7 @@ static void __exit bench_exit(void)
 	ring_buffer_free(buffer);
 }
 
-module_init(bench_init);
+module_clock_init(bench_init);
 module_exit(bench_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");

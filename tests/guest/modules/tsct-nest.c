@@ -306,7 +306,7 @@ static int __init nest_init(void)
 	made = tsct_channel_open("nest", policy, 4096, 64);
 	if (IS_ERR(made))
 		return PTR_ERR(made);
-	id_event = tsct_define(made, "nested", TSCT_KIND_INSTANT,
+	id_event = tsct_event_define(made, "nested", TSCT_KIND_INSTANT,
 			       "nr:u64, cpu:u32, context:u32");
 	if (id_event < 0) {
 		tsct_channel_close(made);
@@ -321,7 +321,7 @@ static void __exit nest_exit(void)
 	tsct_channel_close(channel);
 }
 
-module_init(nest_init);
+module_clock_init(nest_init);
 module_exit(nest_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");

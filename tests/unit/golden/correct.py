@@ -95,7 +95,7 @@ for number, (name, pieces, frame, begin, end) in enumerate(worlds()):
     print("};\n")
     index.append((name, number, frame, begin, end, len(pieces), len(points)))
 print("static const struct golden_world {\n\tconst char *name;\n\tconst struct tsct_cubic *piece;\n"
-      "\tunsigned int nr;\n\tstruct tsct_frame frame;\n\t__u64 begin, end;\n\tconst struct golden_tick *tick;\n"
+      "\tunsigned int nr;\n\tstruct tsct_axis frame;\n\t__u64 begin, end;\n\tconst struct golden_tick *tick;\n"
       "\tunsigned int nr_ticks;\n} golden_worlds[] = {")
 for name, n, frame, begin, end, nr, nr_ticks in index:
     fr = ", ".join(f"{x % 2 ** 64}U" for x in frame)
