@@ -13,7 +13,7 @@
 #include "../lib/core/event_def.h"
 #include "channel.h"
 
-struct tsct_channel *tsct_channel_open(const char *name, u32 policy,
+struct tsct_kchannel *tsct_channel_open(const char *name, u32 policy,
 				       u32 block_size, u32 blocks)
 {
 	struct tsct_channel_create arg = {
@@ -22,7 +22,7 @@ struct tsct_channel *tsct_channel_open(const char *name, u32 policy,
 		.block_size = block_size,
 		.blocks = blocks,
 	};
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	int err;
 
 	if (strscpy(arg.name, name, sizeof(arg.name)) < 0)
@@ -32,14 +32,14 @@ struct tsct_channel *tsct_channel_open(const char *name, u32 policy,
 }
 EXPORT_SYMBOL_GPL(tsct_channel_open);
 
-void tsct_channel_close(struct tsct_channel *channel)
+void tsct_channel_close(struct tsct_kchannel *channel)
 {
 	if (!IS_ERR_OR_NULL(channel))
 		tsct_channel_put(channel, 0);
 }
 EXPORT_SYMBOL_GPL(tsct_channel_close);
 
-int tsct_event_define(struct tsct_channel *channel, const char *name,
+int tsct_event_define(struct tsct_kchannel *channel, const char *name,
 		unsigned int kind, const char *fields)
 {
 	struct tsct_event_def *def = kmalloc(sizeof(*def), GFP_KERNEL);

@@ -36,7 +36,7 @@ __bpf_kfunc_start_defs();
 __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 			      u32 payload__sz)
 {
-	struct tsct_channel *found;
+	struct tsct_kchannel *found;
 	int err;
 
 	/* Its end waits for us: see free_channel(). */

@@ -31,7 +31,7 @@ static DEFINE_XARRAY_ALLOC1(channels);
  * short cut for BPF programs. As the above, changed and read.
  */
 #define SLOTS	64
-static struct tsct_channel *slots[SLOTS];
+static struct tsct_kchannel *slots[SLOTS];
 static u64 channels_nr;
 static u32 next_id;
 static int hotplug_state;
@@ -41,24 +41,24 @@ u64 tsct_channels_count(void)
 	return READ_ONCE(channels_nr);
 }
 
-struct tsct_channel *tsct_channel_find(u32 id)
+struct tsct_kchannel *tsct_channel_find(u32 id)
 {
 	/* pairs with the release in list_channel() */
-	struct tsct_channel *channel = smp_load_acquire(&slots[id % SLOTS]);
+	struct tsct_kchannel *channel = smp_load_acquire(&slots[id % SLOTS]);
 
 	if (likely(channel && channel->id == id))
 		return channel;
 	return xa_load(&channels, id);
 }
 
-struct tsct_channel *tsct_channel_find_after(u32 id)
+struct tsct_kchannel *tsct_channel_find_after(u32 id)
 {
 	unsigned long index = id;
 
 	return xa_find_after(&channels, &index, U32_MAX, XA_PRESENT);
 }
 
-static void list_channel(struct tsct_channel *channel)
+static void list_channel(struct tsct_kchannel *channel)
 {
 	xa_store(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
@@ -66,7 +66,7 @@ static void list_channel(struct tsct_channel *channel)
 	WRITE_ONCE(channels_nr, channels_nr + 1);
 }
 
-static void unlist_channel(struct tsct_channel *channel)
+static void unlist_channel(struct tsct_kchannel *channel)
 {
 	xa_erase(&channels, channel->id);
 	if (slots[channel->id % SLOTS] == channel)
@@ -88,9 +88,9 @@ static int check_create(const struct tsct_channel_create *arg)
 	return 0;
 }
 
-static struct tsct_channel *find_by_name(kuid_t uid, const char *name)
+static struct tsct_kchannel *find_by_name(kuid_t uid, const char *name)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	unsigned long id;
 
 	xa_for_each(&channels, id, channel)
@@ -100,7 +100,7 @@ static struct tsct_channel *find_by_name(kuid_t uid, const char *name)
 	return NULL;
 }
 
-static void fill_header(struct tsct_channel *channel)
+static void fill_header(struct tsct_kchannel *channel)
 {
 	struct tsct_channel_header *header = channel->header;
 
@@ -125,10 +125,10 @@ static void fill_header(struct tsct_channel *channel)
 	header->file_size = channel->file_size;
 }
 
-static struct tsct_channel *new_channel(const struct tsct_channel_create *arg,
+static struct tsct_kchannel *new_channel(const struct tsct_channel_create *arg,
 					kuid_t uid, gfp_t gfp)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 
 	channel = kvzalloc(struct_size(channel, rings, nr_cpu_ids), gfp);
 	if (!channel)
@@ -152,7 +152,7 @@ static struct tsct_channel *new_channel(const struct tsct_channel_create *arg,
 }
 
 /* CPU hotplug is locked out: no CPU comes up in between. */
-static int alloc_memory(struct tsct_channel *channel, gfp_t gfp)
+static int alloc_memory(struct tsct_kchannel *channel, gfp_t gfp)
 {
 	unsigned int cpu;
 	int err;
@@ -170,7 +170,7 @@ static int alloc_memory(struct tsct_channel *channel, gfp_t gfp)
  * Takes the memory that the channel is going to need off its user's limit,
  * which does not hold for the kernel's own.
  */
-static int reserve(struct tsct_channel *channel, bool privileged)
+static int reserve(struct tsct_kchannel *channel, bool privileged)
 {
 	u64 bytes = tsct_channel_head_bytes(channel) +
 		num_online_cpus() * tsct_channel_ring_bytes(channel);
@@ -196,7 +196,7 @@ unlock:
 	return err;
 }
 
-static void unreserve(struct tsct_channel *channel)
+static void unreserve(struct tsct_kchannel *channel)
 {
 	mutex_lock(&tsct_channel_lock);
 	tsct_account_close(channel->account, channel->bytes);
@@ -204,7 +204,7 @@ static void unreserve(struct tsct_channel *channel)
 }
 
 /* From here on others find it. Names were free once, and may be taken now. */
-static int publish(struct tsct_channel *channel, u32 roles)
+static int publish(struct tsct_kchannel *channel, u32 roles)
 {
 	int err;
 
@@ -230,9 +230,9 @@ unlock:
 }
 
 int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
-		      gfp_t gfp, struct tsct_channel **ret)
+		      gfp_t gfp, struct tsct_kchannel **ret)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	int err;
 
 	err = check_create(arg);
@@ -270,7 +270,7 @@ free_channel:
 }
 
 int tsct_channel_create(const struct tsct_channel_create *arg,
-			struct tsct_channel **ret)
+			struct tsct_kchannel **ret)
 {
 	if (arg->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
 		return -EPERM;
@@ -279,7 +279,7 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 
 /* ---- finding and losing one ------------------------------------------- */
 
-static int check_owner(const struct tsct_channel *channel)
+static int check_owner(const struct tsct_kchannel *channel)
 {
 	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
@@ -289,7 +289,7 @@ static int check_owner(const struct tsct_channel *channel)
 	return 0;
 }
 
-static int check_attach(const struct tsct_channel *channel, u32 roles)
+static int check_attach(const struct tsct_kchannel *channel, u32 roles)
 {
 	int err = check_owner(channel);
 
@@ -305,7 +305,7 @@ static int check_attach(const struct tsct_channel *channel, u32 roles)
 
 /* Under tsct_channel_lock. */
 static int lookup(const struct tsct_channel_attach *arg,
-		  struct tsct_channel **ret)
+		  struct tsct_kchannel **ret)
 {
 	kuid_t uid = current_euid();
 
@@ -325,9 +325,9 @@ static int lookup(const struct tsct_channel_attach *arg,
 }
 
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
-			struct tsct_channel **ret)
+			struct tsct_kchannel **ret)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
@@ -343,7 +343,7 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 	return err;
 }
 
-static void free_channel(struct tsct_channel *channel)
+static void free_channel(struct tsct_kchannel *channel)
 {
 	/* No descriptor is left to sleep on it, so it does not requeue. */
 	cancel_delayed_work_sync(&channel->watch);
@@ -362,7 +362,7 @@ static void free_channel(struct tsct_channel *channel)
  * Under tsct_channel_lock. Nobody holds it and nothing keeps it: from now on
  * nobody finds it, and the caller has it for himself, to free.
  */
-static bool unlist_if_unused(struct tsct_channel *channel)
+static bool unlist_if_unused(struct tsct_kchannel *channel)
 {
 	if (channel->holders || channel->kept)
 		return false;
@@ -370,7 +370,7 @@ static bool unlist_if_unused(struct tsct_channel *channel)
 	return true;
 }
 
-void tsct_channel_put(struct tsct_channel *channel, u32 roles)
+void tsct_channel_put(struct tsct_kchannel *channel, u32 roles)
 {
 	bool last;
 
@@ -385,7 +385,7 @@ void tsct_channel_put(struct tsct_channel *channel, u32 roles)
 
 int tsct_channel_remove(u32 id)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	bool last = false;
 	int err;
 
@@ -411,7 +411,7 @@ int tsct_channel_remove(u32 id)
 /* ---- CPUs that come up later ------------------------------------------ */
 
 /* CPU hotplug is held. A CPU that gets no ring comes up all the same. */
-static void provide_ring(struct tsct_channel *channel, unsigned int cpu)
+static void provide_ring(struct tsct_kchannel *channel, unsigned int cpu)
 {
 	u64 bytes = tsct_channel_ring_bytes(channel);
 	int err;
@@ -436,7 +436,7 @@ warn:
 
 static int cpu_prepare(unsigned int cpu)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	unsigned long id;
 
 	mutex_lock(&tsct_channel_lock);
@@ -461,7 +461,7 @@ int tsct_channels_init(void)
  */
 static void free_leftovers(void)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	unsigned long id;
 
 	xa_for_each(&channels, id, channel) {

@@ -19,7 +19,7 @@ struct tsct_account;
  * A channel. Everything above the blank line is set before it is found by
  * anybody and never changes.
  */
-struct tsct_channel {
+struct tsct_kchannel {
 	struct tsct_geometry geo;
 	u32 id;
 	u32 policy;
@@ -74,27 +74,27 @@ u64 tsct_channels_count(void);
 
 /* channel.c: all return 0 or a channel that holds one reference for `roles` */
 int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
-		      gfp_t gfp, struct tsct_channel **ret);
+		      gfp_t gfp, struct tsct_kchannel **ret);
 /* For the current task, if it may and its limits allow it. */
 int tsct_channel_create(const struct tsct_channel_create *arg,
-			struct tsct_channel **ret);
+			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
-			struct tsct_channel **ret);
-void tsct_channel_put(struct tsct_channel *channel, u32 roles);
+			struct tsct_kchannel **ret);
+void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
 /* 0, -ENOENT, -EINVAL: not made to be kept, -EACCES, -EPERM */
 int tsct_channel_remove(u32 id);
 
 /* Under RCU, or with a reference: the channel of this id, or NULL. */
-struct tsct_channel *tsct_channel_find(u32 id);
+struct tsct_kchannel *tsct_channel_find(u32 id);
 /* Under tsct_channel_lock: the one with the next id, or NULL. */
-struct tsct_channel *tsct_channel_find_after(u32 id);
+struct tsct_kchannel *tsct_channel_find_after(u32 id);
 
 /* describe.c: 0, -ENOENT, -EINVAL: no such CPU */
 int tsct_channel_next(struct tsct_channel_info *info);
 int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
 /* define.c: 0 and the id in *def, -EINVAL, -ENOSPC */
-int tsct_channel_define(struct tsct_channel *channel,
+int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def);
 
 /*
@@ -103,7 +103,7 @@ int tsct_channel_define(struct tsct_channel *channel,
  */
 struct tsct_watcher {
 	struct list_head list;		/* the channel's, under its watch_lock */
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	u64 watermark;
 	/* overwrite rings only */
 	u64 mark;			/* when it was last told */
@@ -111,7 +111,7 @@ struct tsct_watcher {
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,
-		      struct tsct_channel *channel);
+		      struct tsct_kchannel *channel);
 void tsct_watcher_remove(struct tsct_watcher *watcher);
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
 /*
@@ -120,11 +120,11 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
 /* Looks at the rings from now on, as long as somebody sleeps. */
-void tsct_channel_watch(struct tsct_channel *channel);
+void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_look(struct work_struct *work);
 
 /* A CPU's ring, or NULL where it never came up. */
-static inline struct tsct_ring *tsct_channel_ring(struct tsct_channel *channel,
+static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 						  u32 cpu)
 {
 	/* pairs with the release in tsct_channel_add_ring() */
@@ -132,13 +132,13 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_channel *channel,
 }
 
 /* memory.c */
-int tsct_channel_layout(struct tsct_channel *channel);
-u64 tsct_channel_ring_bytes(const struct tsct_channel *channel);
-u64 tsct_channel_head_bytes(const struct tsct_channel *channel);
-int tsct_channel_alloc_head(struct tsct_channel *channel, gfp_t gfp);
-int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu, gfp_t gfp);
-void tsct_channel_free_memory(struct tsct_channel *channel);
+int tsct_channel_layout(struct tsct_kchannel *channel);
+u64 tsct_channel_ring_bytes(const struct tsct_kchannel *channel);
+u64 tsct_channel_head_bytes(const struct tsct_kchannel *channel);
+int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp);
+int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);
+void tsct_channel_free_memory(struct tsct_kchannel *channel);
 /* The page at a page offset of the channel's file; NULL: SIGBUS. */
-struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff);
+struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff);
 
 #endif /* TSCT_KMOD_CHANNEL_H */

@@ -16,7 +16,7 @@
 #include <linux/time64.h>
 #include <linux/uuid.h>
 #include <linux/vmalloc.h>
-#include <asm/cycles.h>
+#include <asm/tsc.h>
 
 #include "../lib/core/latch.h"
 #include "../lib/core/clock_params.h"
@@ -73,7 +73,7 @@ static int read_boot_id(uuid_t *ret_id)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	if (file_inode(file)->i_sb->s_magic == PROC_SUPER_MAGIC)
-		len = kernel_events_read(file, text, UUID_STRING_LEN, &pos);
+		len = kernel_read(file, text, UUID_STRING_LEN, &pos);
 	filp_close(file, NULL);
 	if (len != UUID_STRING_LEN || uuid_parse(text, ret_id))
 		return -ENODATA;

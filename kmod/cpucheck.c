@@ -18,7 +18,7 @@
 #include <linux/smp.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
-#include <asm/cycles.h>
+#include <asm/tsc.h>
 
 #include <tsctrace/version.h>
 

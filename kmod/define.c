@@ -8,7 +8,7 @@
 #include "channel.h"
 
 /* The id of an equal definition; 0: none. The area is ours alone to write. */
-static u16 find_definition(struct tsct_channel *channel,
+static u16 find_definition(struct tsct_kchannel *channel,
 			   const struct tsct_event_def *def)
 {
 	const struct tsct_event_def *known;
@@ -22,7 +22,7 @@ static u16 find_definition(struct tsct_channel *channel,
 	return 0;
 }
 
-static int append_definition(struct tsct_channel *channel,
+static int append_definition(struct tsct_kchannel *channel,
 			     struct tsct_event_def *def)
 {
 	u32 id = TSCT_ID_FIRST + channel->defs_nr;
@@ -39,7 +39,7 @@ static int append_definition(struct tsct_channel *channel,
 	return 0;
 }
 
-int tsct_channel_define(struct tsct_channel *channel,
+int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def)
 {
 	int err;

@@ -12,13 +12,13 @@
 
 #include "channel.h"
 
-static bool visible(const struct tsct_channel *channel)
+static bool visible(const struct tsct_kchannel *channel)
 {
 	return uid_eq(channel->uid, current_euid()) ||
 		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
 }
 
-static void describe_ring(struct tsct_channel *channel, u32 cpu,
+static void describe_ring(struct tsct_kchannel *channel, u32 cpu,
 			  struct tsct_channel_cpu *ret)
 {
 	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
@@ -44,7 +44,7 @@ static void describe_ring(struct tsct_channel *channel, u32 cpu,
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }
 
-static void add_ring_info(struct tsct_channel *channel, u32 cpu,
+static void add_ring_info(struct tsct_kchannel *channel, u32 cpu,
 			  struct tsct_channel_info *info)
 {
 	struct tsct_channel_cpu one;
@@ -59,7 +59,7 @@ static void add_ring_info(struct tsct_channel *channel, u32 cpu,
 		info->lost[i] += one.lost[i];
 }
 
-static void describe(struct tsct_channel *channel,
+static void describe(struct tsct_kchannel *channel,
 		     struct tsct_channel_info *info)
 {
 	u32 cpu;
@@ -85,7 +85,7 @@ static void describe(struct tsct_channel *channel,
 
 int tsct_channel_next(struct tsct_channel_info *info)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	u32 id = info->id;
 	int err = -ENOENT;
 
@@ -104,7 +104,7 @@ int tsct_channel_next(struct tsct_channel_info *info)
 
 int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 {
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	int err = 0;
 
 	mutex_lock(&tsct_channel_lock);

@@ -121,7 +121,7 @@ static int check_roles(const struct file *file, u32 roles)
  * Takes over the caller's reference. The id goes out first: a caller who
  * cannot be told it has no channel.
  */
-static long finish_bind(struct tsct_file *f, struct tsct_channel *channel,
+static long finish_bind(struct tsct_file *f, struct tsct_kchannel *channel,
 			u32 roles, u32 __user *uid)
 {
 	if (put_user(channel->id, uid)) {
@@ -141,7 +141,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	struct tsct_channel_create __user *user = uarg;
 	struct tsct_file *f = file->private_data;
 	struct tsct_channel_create arg;
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	long err;
 	u32 id;
 
@@ -171,7 +171,7 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 	struct tsct_channel_attach __user *user = uarg;
 	struct tsct_file *f = file->private_data;
 	struct tsct_channel_attach arg;
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	long err;
 
 	if (copy_from_user(&arg, user, sizeof(arg)))
@@ -233,7 +233,7 @@ static long ioctl_cpu(void __user *uarg)
 
 static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_channel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = tsct_file_channel(f);
 	struct tsct_watermark arg;
 
 	if (!channel)
@@ -250,7 +250,7 @@ static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 
 static long ioctl_define(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_channel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = tsct_file_channel(f);
 	struct tsct_event_def __user *user = uarg;
 	struct tsct_event_def *def;
 	long err;
@@ -270,7 +270,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 }
 
 /* The payload is here before interrupts go off: no fault can happen there. */
-static long write_payload(struct tsct_channel *channel,
+static long write_payload(struct tsct_kchannel *channel,
 			  const struct tsct_write *arg, void *buffer)
 {
 	if (arg->len && copy_from_user(buffer, u64_to_user_ptr(arg->payload),
@@ -281,7 +281,7 @@ static long write_payload(struct tsct_channel *channel,
 
 static long ioctl_write(struct tsct_file *f, void __user *uarg)
 {
-	struct tsct_channel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = tsct_file_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
 	struct tsct_write arg;
 	void *buffer;
@@ -353,7 +353,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
-	struct tsct_channel *channel = tsct_file_channel(f);
+	struct tsct_kchannel *channel = tsct_file_channel(f);
 	bool waits = !poll_does_not_wait(table);
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))

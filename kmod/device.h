@@ -14,12 +14,12 @@ struct vm_area_struct;
 /* An open descriptor. It is bound to a channel once, and for good. */
 struct tsct_file {
 	struct mutex bind_lock;		/* one request at a time binds */
-	struct tsct_channel *channel;	/* release, when roles are set */
+	struct tsct_kchannel *channel;	/* release, when roles are set */
 	u32 roles;
 	struct tsct_watcher watcher;	/* where roles include READ */
 };
 
-static inline struct tsct_channel *
+static inline struct tsct_kchannel *
 tsct_file_channel(const struct tsct_file *f)
 {
 	/* pairs with the release in finish_bind() */

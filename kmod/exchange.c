@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 #include <asm/msr.h>
-#include <asm/cycles.h>
+#include <asm/tsc.h>
 
 #include "cpucheck.h"
 

@@ -78,7 +78,7 @@ static void __exit stop(void)
 	tsct_notify_exit();
 }
 
-module_clock_init(start);
+module_init(start);
 module_exit(stop);
 MODULE_LICENSE("GPL");
 MODULE_VERSION(TSCT_VERSION);

@@ -20,7 +20,7 @@
 static int check_range(const struct tsct_file *f,
 		       struct vm_area_struct *vma)
 {
-	const struct tsct_channel *channel = tsct_file_channel(f);
+	const struct tsct_kchannel *channel = tsct_file_channel(f);
 	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
 	u64 consumers, rings;
 

@@ -66,7 +66,7 @@ free_pages:
 }
 
 /* Fills in where things are; the geometry has been checked. */
-int tsct_channel_layout(struct tsct_channel *channel)
+int tsct_channel_layout(struct tsct_kchannel *channel)
 {
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	u64 defs = PAGE_ALIGN(states + channel->nr_cpus);
@@ -81,17 +81,17 @@ int tsct_channel_layout(struct tsct_channel *channel)
 	return channel->file_size <= TSCT_CLOCK_OFFSET ? 0 : -EINVAL;
 }
 
-u64 tsct_channel_ring_bytes(const struct tsct_channel *channel)
+u64 tsct_channel_ring_bytes(const struct tsct_kchannel *channel)
 {
 	return channel->ring_stride + PAGE_SIZE;
 }
 
-u64 tsct_channel_head_bytes(const struct tsct_channel *channel)
+u64 tsct_channel_head_bytes(const struct tsct_kchannel *channel)
 {
 	return (u64)channel->nr_head_pages * PAGE_SIZE;
 }
 
-int tsct_channel_alloc_head(struct tsct_channel *channel, gfp_t gfp)
+int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 {
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	void *addr;
@@ -106,7 +106,7 @@ int tsct_channel_alloc_head(struct tsct_channel *channel, gfp_t gfp)
 	return 0;
 }
 
-int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu, gfp_t gfp)
+int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 {
 	int node = cpu_to_node(cpu);
 	struct tsct_ring *ring;
@@ -135,7 +135,7 @@ int tsct_channel_add_ring(struct tsct_channel *channel, u32 cpu, gfp_t gfp)
 	return 0;
 }
 
-struct page *tsct_channel_page(struct tsct_channel *channel, u64 pgoff)
+struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff)
 {
 	u64 consumers = channel->consumer_offset >> PAGE_SHIFT;
 	u64 rings = channel->ring_offset >> PAGE_SHIFT;
@@ -164,7 +164,7 @@ static void free_ring(struct tsct_ring *ring)
 	kfree(ring);
 }
 
-void tsct_channel_free_memory(struct tsct_channel *channel)
+void tsct_channel_free_memory(struct tsct_kchannel *channel)
 {
 	u32 cpu;
 

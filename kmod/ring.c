@@ -27,14 +27,14 @@ static void count_lost(struct tsct_ring *ring, unsigned int cause)
 	atomic64_inc((atomic64_t *)&ring->producer->lost[cause]);
 }
 
-static noinline int no_ring(struct tsct_channel *channel)
+static noinline int no_ring(struct tsct_kchannel *channel)
 {
 	atomic64_inc((atomic64_t *)&channel->header->lost_no_ring);
 	return -ENXIO;
 }
 
 /* Interrupts, or preemption at least, are off. */
-static __always_inline struct tsct_ring *this_ring(struct tsct_channel *channel)
+static __always_inline struct tsct_ring *this_ring(struct tsct_kchannel *channel)
 {
 	return tsct_channel_ring(channel, smp_processor_id());
 }
@@ -225,7 +225,7 @@ static __always_inline void set_busy(struct tsct_ring *ring, bool busy)
 }
 
 /* Described in include/linux/tsctrace.h. */
-int tsct_emit(struct tsct_channel *channel, unsigned int id,
+int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len)
 {
 	struct tsct_ring *ring;
@@ -287,7 +287,7 @@ static int write_by_rules(struct tsct_ring *ring, u32 tid, u32 id,
 	return 0;
 }
 
-int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
+int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len)
 {
 	u32 tid = task_pid_vnr(current);
@@ -304,7 +304,7 @@ int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
 	return err;
 }
 
-void tsct_ring_lost_too_big(struct tsct_channel *channel)
+void tsct_ring_lost_too_big(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 

@@ -4,12 +4,12 @@
 
 #include <linux/timekeeping.h>
 #include <asm/msr.h>
-#include <asm/cycles.h>	/* 6.16: it has rdtsc() */
+#include <asm/tsc.h>	/* 6.16: it has rdtsc() */
 
 #include "../lib/core/ring.h"
 
 struct page;
-struct tsct_channel;
+struct tsct_kchannel;
 
 /*
  * One CPU's ring. All pages, the consumer's first, are mapped as one range:
@@ -47,10 +47,10 @@ static __always_inline u64 tsct_source_read(u32 source)
  * Process context only. `payload` is kernel memory. Returns 0, or, counted as
  * lost: -ENOSPC: full, -ENXIO: no ring on this CPU.
  */
-int tsct_ring_write(struct tsct_channel *channel, u32 id, const void *payload,
+int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len);
 
 /* Counts an event of this CPU as too big without having its payload. */
-void tsct_ring_lost_too_big(struct tsct_channel *channel);
+void tsct_ring_lost_too_big(struct tsct_kchannel *channel);
 
 #endif /* TSCT_KMOD_RING_H */

@@ -70,7 +70,7 @@ static int __init check_ring(const struct tsct_ring *ring)
 	return 0;
 }
 
-static int __init check_refusals(struct tsct_channel *channel)
+static int __init check_refusals(struct tsct_kchannel *channel)
 {
 	static u8 payload[BLOCK] __initdata;
 	struct tsct_ring *ring;
@@ -103,7 +103,7 @@ static int __init check_refusals(struct tsct_channel *channel)
 }
 
 /* Under emulation that counts instructions as ticks this is their number. */
-static void __init measure(struct tsct_channel *channel)
+static void __init measure(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 	u64 nr, start, ticks;
@@ -130,7 +130,7 @@ int __init tsct_selftest_emit(void)
 		.blocks = 16,
 		.roles = TSCT_ROLE_READ,
 	};
-	struct tsct_channel *channel;
+	struct tsct_kchannel *channel;
 	struct tsct_ring *ring;
 	u32 cpu;
 	int err;

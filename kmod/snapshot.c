@@ -3,7 +3,7 @@
 #include <linux/ktime.h>
 #include <linux/preempt.h>
 #include <asm/msr.h>
-#include <asm/cycles.h>
+#include <asm/tsc.h>
 
 #include "compat.h"
 #include "cpucheck.h"

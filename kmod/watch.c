@@ -15,7 +15,7 @@
  * Sum of all that was ever written, modulo 2^48: it moves when anything is.
  * Rings count from their first header on, so a new one does not move it.
  */
-static u64 mark_of(struct tsct_channel *channel)
+static u64 mark_of(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0;
@@ -31,7 +31,7 @@ static u64 mark_of(struct tsct_channel *channel)
 }
 
 /* A full ring loses events, so half full is enough for one of them. */
-static bool enough_unread(struct tsct_channel *channel, u64 watermark)
+static bool enough_unread(struct tsct_kchannel *channel, u64 watermark)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0, unread, tail;
@@ -68,7 +68,7 @@ static bool enough_moved(const struct tsct_watcher *watcher, u64 mark)
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {
-	struct tsct_channel *channel = watcher->channel;
+	struct tsct_kchannel *channel = watcher->channel;
 	u64 mark, offered;
 
 	if (channel->policy == TSCT_POLICY_DISCARD)
@@ -88,7 +88,7 @@ bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 }
 
 void tsct_watcher_add(struct tsct_watcher *watcher,
-		      struct tsct_channel *channel)
+		      struct tsct_kchannel *channel)
 {
 	watcher->channel = channel;
 	watcher->watermark = 1;
@@ -113,7 +113,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 }
 
 /* Somebody who would be told, if he asked. */
-static bool anybody_ready(struct tsct_channel *channel, u64 mark)
+static bool anybody_ready(struct tsct_kchannel *channel, u64 mark)
 {
 	struct tsct_watcher *watcher;
 	bool ready = false;
@@ -138,8 +138,8 @@ static bool anybody_ready(struct tsct_channel *channel, u64 mark)
  */
 void tsct_channel_look(struct work_struct *work)
 {
-	struct tsct_channel *channel = container_of(to_delayed_work(work),
-						    struct tsct_channel, watch);
+	struct tsct_kchannel *channel = container_of(to_delayed_work(work),
+						    struct tsct_kchannel, watch);
 	u64 mark = mark_of(channel);
 
 	if (mark != channel->watch_mark) {
@@ -156,7 +156,7 @@ void tsct_channel_look(struct work_struct *work)
 		tsct_channel_watch(channel);
 }
 
-void tsct_channel_watch(struct tsct_channel *channel)
+void tsct_channel_watch(struct tsct_kchannel *channel)
 {
 	queue_delayed_work(system_power_efficient_wq, &channel->watch,
 			   msecs_to_jiffies(WATCH_MS));

@@ -72,7 +72,7 @@ int main(void)
 		work();
 	}
 	for (i = 0; i < POINTS; i++)
-		if (!tsct_clock_cycles_to_time_on(clock, points[i].stamp,
+		if (!tsct_clock_cycles_to_time_on(clock, points[i].cycles,
 					   points[i].cpu, &t))
 			print_time("stamp", &t);
 	for (i = 1; i < POINTS; i++)

@@ -21,7 +21,7 @@ static struct {
 static void count(const struct tsct_trace *trace,
 		  const struct tsct_trace_event *event)
 {
-	int64_t ns = tsct_trace_ns(trace, event->stamp);
+	int64_t ns = tsct_trace_ns(trace, event->tick);
 	int i;
 
 	/* Each definition is there once, as long as the recording is open. */

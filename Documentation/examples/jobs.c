@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 {
 	unsigned long workers = argc > 2 ? strtoul(argv[2], NULL, 0) : 2;
 	pthread_t threads[WORKERS_MAX];
-	struct tsct *trace;					/* trace: */
+	struct tsct_channel *trace;					/* trace: */
 	uintptr_t i;
 
 	limit = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000000;

@@ -217,7 +217,7 @@ void clock_file_last(const struct clock_file *file,
 static int check(const struct clock_file *file,
 		 const struct tsct_clock_state *state, __s64 margin_ns)
 {
-	__u64 now = tsct_stamp_read(state->source);
+	__u64 now = tsct_cycles_read(state->source);
 	int err;
 
 	if (state->real.mult)
@@ -261,7 +261,7 @@ static bool is_seamless(const struct clock_file *file,
 			const struct tsct_clock_state *state)
 {
 	const struct tsct_clock_params *old = &published(file)->real;
-	__u64 now = tsct_stamp_read(state->source);
+	__u64 now = tsct_cycles_read(state->source);
 	__s64 apart = (__s64)((__u64)tsct_clock_params_ns(&state->real, now) -
 			      (__u64)tsct_clock_params_ns(old, now));
 

@@ -97,7 +97,7 @@ static int check(const struct tsct_clock_state *last,
 
 	if (last->source != state->source)
 		return -ESTALE;
-	err = tsct_segments_check(last, state, tsct_stamp_read(state->source));
+	err = tsct_segments_check(last, state, tsct_cycles_read(state->source));
 	return err == -EINVAL ? -EXDEV : err;
 }
 

@@ -71,7 +71,7 @@ int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 }
 
 /* A memfd that can shrink could raise SIGBUS in us: we take none such. */
-static int check_memfd(const struct tsct *t, __u64 *ret_size)
+static int check_memfd(const struct tsct_channel *t, __u64 *ret_size)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 	struct stat st;
@@ -86,7 +86,7 @@ static int check_memfd(const struct tsct *t, __u64 *ret_size)
 	return 0;
 }
 
-static int read_header(struct tsct *t)
+static int read_header(struct tsct_channel *t)
 {
 	__u64 size;
 	void *page;
@@ -103,7 +103,7 @@ static int read_header(struct tsct *t)
 	return tsct_channel_check(&t->header, size) ? -EPROTO : 0;
 }
 
-static int map_region(const struct tsct *t, __u64 from, __u64 to,
+static int map_region(const struct tsct_channel *t, __u64 from, __u64 to,
 		      bool writable, char **ret_map)
 {
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -115,7 +115,7 @@ static int map_region(const struct tsct *t, __u64 from, __u64 to,
 	return 0;
 }
 
-static int map_all(struct tsct *t)
+static int map_all(struct tsct_channel *t)
 {
 	const struct tsct_channel_header *h = &t->header;
 	int error;
@@ -130,7 +130,7 @@ static int map_all(struct tsct *t)
 	return error;
 }
 
-void tsct_channel_unmap(struct tsct *t)
+void tsct_channel_unmap(struct tsct_channel *t)
 {
 	const struct tsct_channel_header *h = &t->header;
 
@@ -146,7 +146,7 @@ void tsct_channel_unmap(struct tsct *t)
 }
 
 /* What the critical section needs, from what was checked. */
-static int prepare_emit(struct tsct *t)
+static int prepare_emit(struct tsct_channel *t)
 {
 	const struct tsct_channel_header *h = &t->header;
 
@@ -169,7 +169,7 @@ static int prepare_emit(struct tsct *t)
 	return 0;
 }
 
-static int attach(struct tsct *t, const char *name)
+static int attach(struct tsct_channel *t, const char *name)
 {
 	struct tsct_channel_attach arg = {
 		.uid = TSCT_UID_SELF, .roles = t->roles,
@@ -179,7 +179,7 @@ static int attach(struct tsct *t, const char *name)
 	return t->ops->ctl(t, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
-static int create(struct tsct *t, const char *name,
+static int create(struct tsct_channel *t, const char *name,
 		  const struct tsct_channel_options *options)
 {
 	struct tsct_channel_create arg = {
@@ -195,7 +195,7 @@ static int create(struct tsct *t, const char *name,
 }
 
 /* Attach or create; the other side may do the same at the same time. */
-static int attach_or_create(struct tsct *t, const char *name,
+static int attach_or_create(struct tsct_channel *t, const char *name,
 			    const struct tsct_channel_options *options)
 {
 	int tries, error = -EAGAIN;
@@ -216,7 +216,7 @@ static int attach_or_create(struct tsct *t, const char *name,
 }
 
 /* Emitting needs rseq, or a kernel that writes for us. */
-static const char *caveat(const struct tsct *t)
+static const char *caveat(const struct tsct_channel *t)
 {
 	if (!(t->roles & TSCT_ROLE_WRITE) || t->rseq ||
 	    t->provider == TSCT_PROVIDER_MODULE)
@@ -237,7 +237,7 @@ static const char *channel_name(const struct tsct_channel_options *options)
 	return name && *name ? name : "default";
 }
 
-static int map_bound(struct tsct *t)
+static int map_bound(struct tsct_channel *t)
 {
 	int error = read_header(t);
 
@@ -250,7 +250,7 @@ static int map_bound(struct tsct *t)
 	return error;
 }
 
-int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles)
+int tsct_channel_bind_id(struct tsct_channel *t, __u32 id, __u32 roles)
 {
 	const struct tsct_channel_options options = { .roles = roles };
 	struct tsct_channel_attach arg = {
@@ -270,7 +270,7 @@ int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles)
 	return error;
 }
 
-int tsct_channel_bind(struct tsct *t, const struct tsct_channel_options *options)
+int tsct_channel_bind(struct tsct_channel *t, const struct tsct_channel_options *options)
 {
 	const char *name = channel_name(options);
 	char why[TSCT_ERROR_TEXT_SIZE];
@@ -299,7 +299,7 @@ int tsct_channel_bind(struct tsct *t, const struct tsct_channel_options *options
 	return 0;
 }
 
-int tsct_event_define_def(struct tsct *t, struct tsct_event_def *def)
+int tsct_event_define_def(struct tsct_channel *t, struct tsct_event_def *def)
 {
 	int error;
 
@@ -311,7 +311,7 @@ int tsct_event_define_def(struct tsct *t, struct tsct_event_def *def)
 	return def->id < TSCT_ID_FIRST ? -EPROTO : def->id;
 }
 
-int tsct_event_define(struct tsct *t, const char *name, unsigned int kind,
+int tsct_event_define(struct tsct_channel *t, const char *name, unsigned int kind,
 		const char *fields)
 {
 	struct tsct_event_def def;

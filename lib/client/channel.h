@@ -16,7 +16,7 @@
 
 #define TSCT_ERROR_TEXT_SIZE	1024
 
-struct tsct {
+struct tsct_channel {
 	/* What emitting reads; its layout is compiled into programs */
 	struct tsct_fast fast __attribute__((aligned(64)));
 
@@ -51,33 +51,33 @@ struct tsct {
  * has _IOC_SIZE(cmd) bytes, and binds map_fd where the answer brings one.
  */
 struct tsct_provider_ops {
-	int (*ctl)(struct tsct *t, unsigned int cmd, void *arg);
+	int (*ctl)(struct tsct_channel *t, unsigned int cmd, void *arg);
 };
 
 /*
  * Each fills fd, ops and provider, and returns 0; or says why not, and returns
  * -ENODEV: it is not there, or another -errno.
  */
-int tsct_module_open(struct tsct *t);
+int tsct_module_open(struct tsct_channel *t);
 /* @server: what should listen there, for the sentence. */
-int tsct_socket_open(struct tsct *t, const char *path, const char *server);
+int tsct_socket_open(struct tsct_channel *t, const char *path, const char *server);
 
 /*
  * tsct_provider_gone - did the process that serves the rings end, or hang up?
  * The rings stay; but who opens the channel from now on gets others. The
  * module cannot go while we hold its device.
  */
-bool tsct_provider_gone(const struct tsct *t);
+bool tsct_provider_gone(const struct tsct_channel *t);
 
 /* Adds a clause to the sentence of tsct_channel_error(). */
-void tsct_channel_add_error(struct tsct *t, const char *format, ...)
+void tsct_channel_add_error(struct tsct_channel *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Create or attach by the options, then map. Says why not. */
-int tsct_channel_bind(struct tsct *t, const struct tsct_channel_options *options);
+int tsct_channel_bind(struct tsct_channel *t, const struct tsct_channel_options *options);
 /* The same of a channel that is there, anybody's, by its id. */
-int tsct_channel_bind_id(struct tsct *t, __u32 id, __u32 roles);
-void tsct_channel_unmap(struct tsct *t);
+int tsct_channel_bind_id(struct tsct_channel *t, __u32 id, __u32 roles);
+void tsct_channel_unmap(struct tsct_channel *t);
 
 /* If nobody says: see tsct_channel_open() */
 #define TSCT_BLOCK_SIZE_DEFAULT	16384
@@ -87,7 +87,7 @@ void tsct_channel_unmap(struct tsct *t);
  * tsct_channel_explain - why the provider said @error, and what to do about it
  * @room: TSCT_ERROR_TEXT_SIZE bytes, which the sentence may be in
  */
-const char *tsct_channel_explain(struct tsct *t, int error,
+const char *tsct_channel_explain(struct tsct_channel *t, int error,
 				 const struct tsct_channel_options *options, char *room);
 
 /*
@@ -104,31 +104,31 @@ int tsct_channel_check(const struct tsct_channel_header *header,
  * @t: has ops; need not be bound to a channel
  * Returns 0, -ENOENT: that was the last, -EPROTO: ids that do not rise.
  */
-int tsct_channels_next(struct tsct *t, struct tsct_channel_info *info);
+int tsct_channels_next(struct tsct_channel *t, struct tsct_channel_info *info);
 
 /* One ring's figures. 0, -ENOENT: no such channel, -EINVAL: no such CPU. */
-int tsct_channel_cpu_stat(struct tsct *t, __u32 id, __u32 cpu,
+int tsct_channel_cpu_stat(struct tsct_channel *t, __u32 id, __u32 cpu,
 			 struct tsct_channel_cpu *ret_figures);
 
 /* No longer kept. 0, -ENOENT, -EACCES, -EINVAL: it is not a kept one. */
-int tsct_channel_remove(struct tsct *t, __u32 id);
+int tsct_channel_remove(struct tsct_channel *t, __u32 id);
 
 /*
  * tsct_channel_open_at - tsct_channel_open() of one socket only, whatever the environment
  * says: for the program that serves it.
  */
 int tsct_channel_open_at(const char *socket_path, const struct tsct_channel_options *options,
-		 struct tsct **ret_t);
+		 struct tsct_channel **ret_t);
 
 /*
  * tsct_channel_open_id - a channel of one provider by its id, as tsct_channel_open() otherwise
  * @socket_path: NULL: the module's
  */
 int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
-		 struct tsct **ret_t);
+		 struct tsct_channel **ret_t);
 
 /* tsct_event_define() of a definition that was checked, or is checked there */
-int tsct_event_define_def(struct tsct *t, struct tsct_event_def *def);
+int tsct_event_define_def(struct tsct_channel *t, struct tsct_event_def *def);
 /* 0, or -EINVAL: tsct_events_enable() would not take these patterns. */
 int tsct_patterns_check(const char *patterns);
 
@@ -142,29 +142,29 @@ long tsct_rseq_offset(void);
  * refs has room for nr_cpus: make the fast path usable, if it may be used
  */
 extern const __u32 tsct_no_mark;	/* its fast.fork_mark */
-void tsct_emit_disable_fast(struct tsct *t);
-void tsct_emit_enable_fast(struct tsct *t);
+void tsct_emit_disable_fast(struct tsct_channel *t);
+void tsct_emit_enable_fast(struct tsct_channel *t);
 
-static inline struct tsct_producer *tsct_ring_producer(const struct tsct *t,
+static inline struct tsct_producer *tsct_ring_producer(const struct tsct_channel *t,
 						       unsigned int cpu)
 {
 	return (void *)(t->ring_map + cpu * t->header.ring_stride);
 }
 
-static inline const char *tsct_ring_data(const struct tsct *t,
+static inline const char *tsct_ring_data(const struct tsct_channel *t,
 					 unsigned int cpu)
 {
 	return (const char *)tsct_ring_producer(t, cpu) + TSCT_PAGE_SIZE;
 }
 
-static inline struct tsct_consumer *tsct_ring_consumer(const struct tsct *t,
+static inline struct tsct_consumer *tsct_ring_consumer(const struct tsct_channel *t,
 						       unsigned int cpu)
 {
 	return (void *)(t->consumer_map + (size_t)cpu * TSCT_PAGE_SIZE);
 }
 
 /* The provider's own count, from its page: a figure, nothing rests on it. */
-static inline __u64 tsct_lost_no_ring(const struct tsct *t)
+static inline __u64 tsct_lost_no_ring(const struct tsct_channel *t)
 {
 	const struct tsct_channel_header *live = (void *)t->head_map;
 
@@ -172,7 +172,7 @@ static inline __u64 tsct_lost_no_ring(const struct tsct *t)
 }
 
 /* Pages of a CPU that is not READY must not be touched: SIGBUS. */
-static inline bool tsct_ring_ready(const struct tsct *t, unsigned int cpu)
+static inline bool tsct_ring_ready(const struct tsct_channel *t, unsigned int cpu)
 {
 	const __u8 *state = (void *)(t->head_map + t->header.cpu_state_offset);
 

@@ -36,7 +36,7 @@ struct taken {
 	__u32 channels;
 };
 
-static void count_mine(struct tsct *t, struct taken *mine)
+static void count_mine(struct tsct_channel *t, struct taken *mine)
 {
 	struct tsct_channel_info info = { 0 };
 
@@ -55,7 +55,7 @@ static unsigned long long mib(__u64 bytes)
 }
 
 /* Where a limit can be raised, it is said how. */
-static const char *raise_it(const struct tsct *t, const char *parameter,
+static const char *raise_it(const struct tsct_channel *t, const char *parameter,
 			    char *room, size_t size)
 {
 	if (t->provider != TSCT_PROVIDER_MODULE)
@@ -85,7 +85,7 @@ static void explain_bytes(char *why, __u64 need, const char *whose, __u64 taken,
 }
 
 /* Which limit was it? Whoever asks now sees what is taken now. */
-static void explain_quota(struct tsct *t, const struct tsct_channel_options *options,
+static void explain_quota(struct tsct_channel *t, const struct tsct_channel_options *options,
 			  char *why)
 {
 	struct tsct_info info = { 0 };
@@ -148,7 +148,7 @@ static const char *explain(int error, const struct tsct_channel_options *options
 	return strerror(-error);
 }
 
-const char *tsct_channel_explain(struct tsct *t, int error,
+const char *tsct_channel_explain(struct tsct_channel *t, int error,
 				 const struct tsct_channel_options *options, char *room)
 {
 	if (error != -EDQUOT)

@@ -20,27 +20,27 @@ const char *tsct_provider_name(enum tsct_provider provider)
 	return provider_names[provider];
 }
 
-enum tsct_provider tsct_channel_provider(const struct tsct *t)
+enum tsct_provider tsct_channel_provider(const struct tsct_channel *t)
 {
 	return t->provider;
 }
 
-const char *tsct_channel_error(const struct tsct *t)
+const char *tsct_channel_error(const struct tsct_channel *t)
 {
 	return t->why;
 }
 
-const struct tsct_channel_header *tsct_channel_info(const struct tsct *t)
+const struct tsct_channel_header *tsct_channel_info(const struct tsct_channel *t)
 {
 	return t->head_map ? &t->header : NULL;
 }
 
-uint64_t tsct_channel_dropped(const struct tsct *t)
+uint64_t tsct_channel_dropped(const struct tsct_channel *t)
 {
 	return __atomic_load_n(&t->dropped, __ATOMIC_RELAXED);
 }
 
-void tsct_channel_add_error(struct tsct *t, const char *format, ...)
+void tsct_channel_add_error(struct tsct_channel *t, const char *format, ...)
 {
 	size_t used = strlen(t->why);
 	va_list args;

@@ -6,7 +6,7 @@
 #include "channel.h"
 
 /* Ids must rise, or a wrong provider could keep a caller here for ever. */
-int tsct_channels_next(struct tsct *t, struct tsct_channel_info *info)
+int tsct_channels_next(struct tsct_channel *t, struct tsct_channel_info *info)
 {
 	const __u32 last = info->id;
 	int error;
@@ -21,7 +21,7 @@ int tsct_channels_next(struct tsct *t, struct tsct_channel_info *info)
 	return info->id > last ? 0 : -EPROTO;
 }
 
-int tsct_channel_cpu_stat(struct tsct *t, __u32 id, __u32 cpu,
+int tsct_channel_cpu_stat(struct tsct_channel *t, __u32 id, __u32 cpu,
 			 struct tsct_channel_cpu *ret_figures)
 {
 	struct tsct_channel_cpu arg = { .id = id, .cpu = cpu };
@@ -32,7 +32,7 @@ int tsct_channel_cpu_stat(struct tsct *t, __u32 id, __u32 cpu,
 	return error;
 }
 
-int tsct_channel_remove(struct tsct *t, __u32 id)
+int tsct_channel_remove(struct tsct_channel *t, __u32 id)
 {
 	struct tsct_channel_remove arg = { .id = id };
 

@@ -12,16 +12,16 @@
 #include "channel.h"
 
 /* What tsct_channel_open() hands out when there is no memory even for a handle. */
-static struct tsct no_memory = {
+static struct tsct_channel no_memory = {
 	.fast.fork_mark = &tsct_no_mark,
 	.fd = -1,
 	.map_fd = -1,
 	.why = "out of memory; events are dropped",
 };
 
-static struct tsct *new_handle(void)
+static struct tsct_channel *new_handle(void)
 {
-	struct tsct *t = aligned_alloc(64, (sizeof(*t) + 63) & ~63UL);
+	struct tsct_channel *t = aligned_alloc(64, (sizeof(*t) + 63) & ~63UL);
 
 	if (!t)
 		return NULL;
@@ -33,7 +33,7 @@ static struct tsct *new_handle(void)
 }
 
 /* Back to a handle of no provider; the sentence and the count stay. */
-static void release(struct tsct *t)
+static void release(struct tsct_channel *t)
 {
 	tsct_channel_unmap(t);
 	if (t->map_fd >= 0 && t->map_fd != t->fd)
@@ -50,7 +50,7 @@ static void release(struct tsct *t)
 	tsct_emit_disable_fast(t);
 }
 
-void tsct_channel_close(struct tsct *t)
+void tsct_channel_close(struct tsct_channel *t)
 {
 	if (!t || t == &no_memory)
 		return;
@@ -60,7 +60,7 @@ void tsct_channel_close(struct tsct *t)
 	free(t);
 }
 
-static int check_options(struct tsct *t, const struct tsct_channel_options *options)
+static int check_options(struct tsct_channel *t, const struct tsct_channel_options *options)
 {
 	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
 	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
@@ -88,7 +88,7 @@ static void note(int *worst, int error)
  * Try one provider. Its word about the channel is final (`false`: look no
  * further), save that a channel it does not have may be with the next one.
  */
-static bool go_on(struct tsct *t, const struct tsct_channel_options *options,
+static bool go_on(struct tsct_channel *t, const struct tsct_channel_options *options,
 		  int opened, int *ret_error)
 {
 	int error = opened;
@@ -105,7 +105,7 @@ static bool go_on(struct tsct *t, const struct tsct_channel_options *options,
 }
 
 /* Which providers may be tried: a mask of 1 << TSCT_PROVIDER_*. */
-static int allowed(struct tsct *t, unsigned int *ret_mask)
+static int allowed(struct tsct_channel *t, unsigned int *ret_mask)
 {
 	const char *only = secure_getenv("TSCTRACE_PROVIDER");
 	unsigned int i;
@@ -128,7 +128,7 @@ static int allowed(struct tsct *t, unsigned int *ret_mask)
  * Nobody was there: the module and the daemon have each said how to change
  * that, and a program that writes need not wait for either.
  */
-static void add_way_out(struct tsct *t, const struct tsct_channel_options *options)
+static void add_way_out(struct tsct_channel *t, const struct tsct_channel_options *options)
 {
 	size_t used = strlen(t->why);
 
@@ -141,7 +141,7 @@ static void add_way_out(struct tsct *t, const struct tsct_channel_options *optio
 /*
  * $TSCTRACE_SOCKET comes first: who set it will read there and nowhere else.
  */
-static int search(struct tsct *t, const struct tsct_channel_options *options,
+static int search(struct tsct_channel *t, const struct tsct_channel_options *options,
 		  unsigned int mask)
 {
 	const char *embedded = secure_getenv("TSCTRACE_SOCKET");
@@ -172,10 +172,10 @@ static int search(struct tsct *t, const struct tsct_channel_options *options,
 }
 
 static int open_handle(const char *only_socket,
-		       const struct tsct_channel_options *options, struct tsct **ret_t)
+		       const struct tsct_channel_options *options, struct tsct_channel **ret_t)
 {
 	static const struct tsct_channel_options defaults;
-	struct tsct *t = new_handle();
+	struct tsct_channel *t = new_handle();
 	unsigned int mask;
 	int error;
 
@@ -196,21 +196,21 @@ static int open_handle(const char *only_socket,
 	return error ? error : search(t, options, mask);
 }
 
-int tsct_channel_open(const struct tsct_channel_options *options, struct tsct **ret_t)
+int tsct_channel_open(const struct tsct_channel_options *options, struct tsct_channel **ret_t)
 {
 	return open_handle(NULL, options, ret_t);
 }
 
 int tsct_channel_open_at(const char *path, const struct tsct_channel_options *options,
-		 struct tsct **ret_t)
+		 struct tsct_channel **ret_t)
 {
 	return open_handle(path, options, ret_t);
 }
 
 int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
-		 struct tsct **ret_t)
+		 struct tsct_channel **ret_t)
 {
-	struct tsct *t = new_handle();
+	struct tsct_channel *t = new_handle();
 	int error;
 
 	*ret_t = t ? t : &no_memory;

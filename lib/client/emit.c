@@ -14,12 +14,12 @@ const __u32 tsct_no_mark = 0;
 /* ---- what is ready ------------------------------------------------------ */
 
 /* The fast path needs a thread id, and never finds one. */
-void tsct_emit_disable_fast(struct tsct *t)
+void tsct_emit_disable_fast(struct tsct_channel *t)
 {
 	t->fast.fork_mark = &tsct_no_mark;
 }
 
-void tsct_emit_enable_fast(struct tsct *t)
+void tsct_emit_enable_fast(struct tsct_channel *t)
 {
 	const struct tsct_geometry *geo = &t->geo;
 	struct tsct_fast *fast = &t->fast;
@@ -53,23 +53,23 @@ static inline bool is_id(unsigned int id)
 }
 
 /* Of all pieces together; what is too large is not added up. */
-static inline size_t pieces_len(const struct tsct_piece *pieces,
+static inline size_t iov_total(const struct iovec *iov,
 				unsigned int nr, size_t max)
 {
 	size_t len = 0;
 
-	for (; nr && len <= max; nr--, pieces++)
-		len = pieces->len > max ? pieces->len : len + pieces->len;
+	for (; nr && len <= max; nr--, iov++)
+		len = iov->iov_len > max ? iov->iov_len : len + iov->iov_len;
 	return len;
 }
 
 /* Anything but an event of a known thread, stamped by the TSC. */
 static __attribute__((noinline, cold)) int
-emit_slowly(struct tsct *t, unsigned int id, const struct tsct_piece *pieces,
+emit_slowly(struct tsct_channel *t, unsigned int id, const struct iovec *iov,
 	    unsigned int nr, bool ordered)
 {
 	struct tsct_emit_request event = {
-		.pieces = pieces, .nr = nr, .ordered = ordered,
+		.iov = iov, .nr = nr, .ordered = ordered,
 	};
 	size_t len;
 
@@ -77,7 +77,7 @@ emit_slowly(struct tsct *t, unsigned int id, const struct tsct_piece *pieces,
 		return tsct_emit_drop(t, -ENODEV);
 	if (!(t->roles & TSCT_ROLE_WRITE))
 		return tsct_emit_drop(t, -EACCES);
-	len = pieces_len(pieces, nr, t->fast.payload_max);
+	len = iov_total(iov, nr, t->fast.payload_max);
 	if (len > t->fast.payload_max)
 		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_TOO_BIG,
 				      -EMSGSIZE);
@@ -92,11 +92,11 @@ emit_slowly(struct tsct *t, unsigned int id, const struct tsct_piece *pieces,
 
 /* The section was tried, and ended with @result. */
 static __attribute__((noinline, cold)) int
-emit_again(struct tsct *t, __u64 header, const struct tsct_piece *pieces,
+emit_again(struct tsct_channel *t, __u64 header, const struct iovec *iov,
 	   unsigned int nr, bool ordered, int result)
 {
 	const struct tsct_emit_request event = {
-		.header = header, .pieces = pieces, .nr = nr,
+		.header = header, .iov = iov, .nr = nr,
 		.size = tsct_record_size((__u16)header -
 					 sizeof(struct tsct_record)),
 		.ordered = ordered,
@@ -109,40 +109,40 @@ emit_again(struct tsct *t, __u64 header, const struct tsct_piece *pieces,
  * What the inline functions of event.h leave to us. Where the header has no
  * thread, no section was tried.
  */
-int tsct_emit_rest(struct tsct *t, uint64_t header, const void *payload,
+int tsct_emit_rest(struct tsct_channel *t, uint64_t header, const void *payload,
 		   int result)
 {
-	const struct tsct_piece piece = {
-		payload, (__u16)header - sizeof(struct tsct_record),
+	const struct iovec iov = {
+		(void *)payload, (__u16)header - sizeof(struct tsct_record),
 	};
 	const bool ordered = !(result & TSCT_REST_UNORDERED);
 
 	if (!(header >> 32))
-		return emit_slowly(t, (__u16)(header >> 16), &piece, 1,
+		return emit_slowly(t, (__u16)(header >> 16), &iov, 1,
 				   ordered);
-	return emit_again(t, header, &piece, 1, ordered,
+	return emit_again(t, header, &iov, 1, ordered,
 			  result & ~TSCT_REST_UNORDERED);
 }
 
 /* All further calls are tail calls: nothing to save, nothing to restore. */
 static __attribute__((noinline, cold)) int
-emit_rest(struct tsct *t, __u64 header, const void *payload, int result)
+emit_rest(struct tsct_channel *t, __u64 header, const void *payload, int result)
 {
 	return tsct_emit_rest(t, header, payload, result);
 }
 
 static __attribute__((noinline, cold)) int
-emit_one_slowly(struct tsct *t, unsigned int id, const void *payload,
+emit_one_slowly(struct tsct_channel *t, unsigned int id, const void *payload,
 		size_t len, bool ordered)
 {
-	const struct tsct_piece piece = { payload, len };
+	const struct iovec iov = { (void *)payload, len };
 
-	return emit_slowly(t, id, &piece, 1, ordered);
+	return emit_slowly(t, id, &iov, 1, ordered);
 }
 
 /* @ordered is a constant wherever this goes. */
 static inline __attribute__((always_inline)) int
-emit_one(struct tsct *t, unsigned int id, const void *payload, size_t len,
+emit_one(struct tsct_channel *t, unsigned int id, const void *payload, size_t len,
 	 bool ordered)
 {
 	const __u32 tid = tsct_thread_known(t->fast.fork_mark);
@@ -166,52 +166,52 @@ emit_one(struct tsct *t, unsigned int id, const void *payload, size_t len,
 			 result | (ordered ? 0 : TSCT_REST_UNORDERED));
 }
 
-int tsct_emit(struct tsct *t, unsigned int id, const void *payload, size_t len)
+int tsct_emit(struct tsct_channel *t, unsigned int id, const void *payload, size_t len)
 {
 	return emit_one(t, id, payload, len, true);
 }
 
-int tsct_emit_unordered(struct tsct *t, unsigned int id, const void *payload,
+int tsct_emit_unordered(struct tsct_channel *t, unsigned int id, const void *payload,
 			size_t len)
 {
 	return emit_one(t, id, payload, len, false);
 }
 
 static inline __attribute__((always_inline)) int
-emit_pieces(struct tsct *t, unsigned int id, const struct tsct_piece *pieces,
+emit_iov(struct tsct_channel *t, unsigned int id, const struct iovec *iov,
 	    unsigned int nr, bool ordered)
 {
 	const __u32 tid = tsct_thread_known(t->fast.fork_mark);
-	const size_t len = pieces_len(pieces, nr, t->fast.payload_max);
+	const size_t len = iov_total(iov, nr, t->fast.payload_max);
 	__u64 header;
 	int result;
 
 	if (unlikely(!is_id(id)))
 		return -EINVAL;
 	if (unlikely(!tid || len > t->fast.payload_max))
-		return emit_slowly(t, id, pieces, nr, ordered);
+		return emit_slowly(t, id, iov, nr, ordered);
 	header = make_header(id, len, tid);
 	if (ordered)
-		result = section_write_pieces(&t->fast, header, pieces, nr,
+		result = section_writev(&t->fast, header, iov, nr,
 					      tsct_record_size(len));
 	else
-		result = section_write_pieces_unordered(&t->fast, header,
-							pieces, nr,
+		result = section_writev_unordered(&t->fast, header,
+							iov, nr,
 							tsct_record_size(len));
 	if (likely(result == TSCT_SECTION_DONE))
 		return 0;
-	return emit_again(t, header, pieces, nr, ordered, result);
+	return emit_again(t, header, iov, nr, ordered, result);
 }
 
-int tsct_emitv(struct tsct *t, unsigned int id,
-		     const struct tsct_piece *pieces, unsigned int nr)
+int tsct_emitv(struct tsct_channel *t, unsigned int id,
+		     const struct iovec *iov, unsigned int nr)
 {
-	return emit_pieces(t, id, pieces, nr, true);
+	return emit_iov(t, id, iov, nr, true);
 }
 
-int tsct_emitv_unordered(struct tsct *t, unsigned int id,
-			       const struct tsct_piece *pieces,
+int tsct_emitv_unordered(struct tsct_channel *t, unsigned int id,
+			       const struct iovec *iov,
 			       unsigned int nr)
 {
-	return emit_pieces(t, id, pieces, nr, false);
+	return emit_iov(t, id, iov, nr, false);
 }

@@ -35,21 +35,21 @@ static inline __u32 tsct_thread_known(const __u32 *mark)
 /* An event on its way: all that there is to know of it */
 struct tsct_emit_request {
 	__u64 header;		/* first 8 bytes of the record */
-	const struct tsct_piece *pieces;
+	const struct iovec *iov;
 	unsigned int nr;
 	__u32 size;		/* of the record, rounded up */
 	bool ordered;
 };
 
 /* Counted as lost, by the process or in the ring of @cpu. Returns @error. */
-int tsct_emit_drop(struct tsct *t, int error);
-int tsct_emit_count_lost(struct tsct *t, __u32 cpu, unsigned int cause, int error);
+int tsct_emit_drop(struct tsct_channel *t, int error);
+int tsct_emit_count_lost(struct tsct_channel *t, __u32 cpu, unsigned int cause, int error);
 
 /* Tried too often, or there is no rseq: the kernel's turn, or lost. */
-int tsct_emit_fallback(struct tsct *t, const struct tsct_emit_request *event);
+int tsct_emit_fallback(struct tsct_channel *t, const struct tsct_emit_request *event);
 
 /* The section ended with @result (TSCT_SECTION_*): whatever it takes now. */
-int tsct_emit_slow(struct tsct *t, const struct tsct_emit_request *event,
+int tsct_emit_slow(struct tsct_channel *t, const struct tsct_emit_request *event,
 		    int result);
 
 #endif /* TSCT_EMIT_H */

@@ -27,7 +27,7 @@
 
 /* ---- losses, and the kernel's help --------------------------------------- */
 
-int tsct_emit_drop(struct tsct *t, int error)
+int tsct_emit_drop(struct tsct_channel *t, int error)
 {
 	__atomic_fetch_add(&t->dropped, 1, __ATOMIC_RELAXED);
 	return error;
@@ -37,7 +37,7 @@ int tsct_emit_drop(struct tsct *t, int error)
  * Lost, and the ring says so: an atomic addition, as we may be preempted, or
  * not even be on that CPU any more.
  */
-int tsct_emit_count_lost(struct tsct *t, __u32 cpu, unsigned int cause, int error)
+int tsct_emit_count_lost(struct tsct_channel *t, __u32 cpu, unsigned int cause, int error)
 {
 	if (!tsct_ring_ready(t, cpu))
 		return tsct_emit_drop(t, error);
@@ -52,7 +52,7 @@ static __u32 payload_len(const struct tsct_emit_request *event)
 }
 
 /* The kernel writes it, and counts it where it is lost. */
-static int write_by_kernel(struct tsct *t, const struct tsct_emit_request *event,
+static int write_by_kernel(struct tsct_channel *t, const struct tsct_emit_request *event,
 			   const void *payload)
 {
 	struct tsct_write write = {
@@ -67,22 +67,22 @@ static int write_by_kernel(struct tsct *t, const struct tsct_emit_request *event
 	return error;
 }
 
-static int write_copy(struct tsct *t, const struct tsct_emit_request *event,
+static int write_copy(struct tsct_channel *t, const struct tsct_emit_request *event,
 		      char *room)
 {
 	char *at = room;
 	unsigned int i;
 
 	for (i = 0; i < event->nr; i++) {
-		if (event->pieces[i].len)
-			memcpy(at, event->pieces[i].base, event->pieces[i].len);
-		at += event->pieces[i].len;
+		if (event->iov[i].iov_len)
+			memcpy(at, event->iov[i].iov_base, event->iov[i].iov_len);
+		at += event->iov[i].iov_len;
 	}
 	return write_by_kernel(t, event, room);
 }
 
 /* malloc() must not be called in a signal handler; mmap() can. */
-static int write_large(struct tsct *t, const struct tsct_emit_request *event)
+static int write_large(struct tsct_channel *t, const struct tsct_emit_request *event)
 {
 	const size_t len = payload_len(event);
 	void *room = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -96,14 +96,14 @@ static int write_large(struct tsct *t, const struct tsct_emit_request *event)
 	return error;
 }
 
-int tsct_emit_fallback(struct tsct *t, const struct tsct_emit_request *event)
+int tsct_emit_fallback(struct tsct_channel *t, const struct tsct_emit_request *event)
 {
 	char room[STACK_MAX];
 
 	if (t->provider != TSCT_PROVIDER_MODULE)
 		return tsct_emit_count_lost(t, sched_getcpu(), TSCT_LOST_ABORTED, -EAGAIN);
 	if (event->nr == 1)
-		return write_by_kernel(t, event, event->pieces->base);
+		return write_by_kernel(t, event, event->iov->iov_base);
 	if (payload_len(event) > sizeof(room))
 		return write_large(t, event);
 	return write_copy(t, event, room);
@@ -117,7 +117,7 @@ static const clockid_t clocks[TSCT_SOURCE_NR] = {
 	[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
 };
 
-static __u64 stamp_of(const struct tsct *t)
+static __u64 stamp_of(const struct tsct_channel *t)
 {
 	struct timespec now;
 
@@ -131,7 +131,7 @@ static __u64 stamp_of(const struct tsct *t)
  * A CPU came up, or is used for the first time. The tail first: a section on
  * that CPU takes a ring with a producer as complete, and we may be elsewhere.
  */
-static bool learn_ring(struct tsct *t, __u32 cpu)
+static bool learn_ring(struct tsct_channel *t, __u32 cpu)
 {
 	struct tsct_ring_ref *ref;
 
@@ -146,7 +146,7 @@ static bool learn_ring(struct tsct *t, __u32 cpu)
 }
 
 /* The ring of the CPU that we are on at the moment, NULL: not known. */
-static struct tsct_ring_ref *look(struct tsct *t, struct section_seen *ret_seen)
+static struct tsct_ring_ref *look(struct tsct_channel *t, struct section_seen *ret_seen)
 {
 	struct tsct_producer *producer;
 
@@ -167,13 +167,13 @@ static struct tsct_ring_ref *look(struct tsct *t, struct section_seen *ret_seen)
  * A clock cannot be read inside a section. So: look at the head, read the
  * clock, and write only if the head has not moved since.
  */
-static int write_by_clock(struct tsct *t, const struct tsct_emit_request *event)
+static int write_by_clock(struct tsct_channel *t, const struct tsct_emit_request *event)
 {
 	struct section_seen seen;
 
 	if (!look(t, &seen))
 		return TSCT_SECTION_NO_RING;
-	return section_write_seen(&t->fast, event->header, event->pieces,
+	return section_write_seen(&t->fast, event->header, event->iov,
 				  event->nr, event->size, &seen);
 }
 
@@ -183,7 +183,7 @@ static int write_by_clock(struct tsct *t, const struct tsct_emit_request *event)
  * other writers have begun the block meanwhile, or that we are on a CPU whose
  * block has room, is as good.
  */
-static int begin_block(struct tsct *t, const struct tsct_emit_request *event)
+static int begin_block(struct tsct_channel *t, const struct tsct_emit_request *event)
 {
 	struct section_block next;
 	struct section_seen seen;
@@ -212,21 +212,21 @@ static int begin_block(struct tsct *t, const struct tsct_emit_request *event)
 	return section_begin_block(&t->fast, &seen, &next);
 }
 
-static int try_once(struct tsct *t, const struct tsct_emit_request *event)
+static int try_once(struct tsct_channel *t, const struct tsct_emit_request *event)
 {
 	if (t->source != TSCT_SOURCE_TSC)
 		return write_by_clock(t, event);
 	if (event->ordered)
-		return section_write_pieces(&t->fast, event->header,
-					    event->pieces, event->nr,
+		return section_writev(&t->fast, event->header,
+					    event->iov, event->nr,
 					    event->size);
-	return section_write_pieces_unordered(&t->fast, event->header,
-					      event->pieces, event->nr,
+	return section_writev_unordered(&t->fast, event->header,
+					      event->iov, event->nr,
 					      event->size);
 }
 
 /* One step further. Says how the section ended that it tried at last. */
-static int step(struct tsct *t, const struct tsct_emit_request *event, int result)
+static int step(struct tsct_channel *t, const struct tsct_emit_request *event, int result)
 {
 	if (result == TSCT_SECTION_NEXT) {
 		result = begin_block(t, event);
@@ -241,7 +241,7 @@ static int step(struct tsct *t, const struct tsct_emit_request *event, int resul
  * The section did not come through. By now we may be on another CPU: a loss is
  * then counted there, and a ring learned there.
  */
-int tsct_emit_slow(struct tsct *t, const struct tsct_emit_request *event,
+int tsct_emit_slow(struct tsct_channel *t, const struct tsct_emit_request *event,
 		    int result)
 {
 	int tries;

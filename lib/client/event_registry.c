@@ -23,7 +23,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 /* Under the lock, as is all of an event but its state */
 static struct tsct_event_type *first;
-static struct tsct *started;
+static struct tsct_channel *started;
 static char *started_patterns;
 
 /* ---- a child must not inherit a lock that nobody holds ------------------- */
@@ -149,7 +149,7 @@ static void leave_channel(struct tsct_event_type *event)
 	event->flags &= ~BOUND;
 }
 
-static int define(struct tsct_event_type *event, struct tsct *t)
+static int define(struct tsct_event_type *event, struct tsct_channel *t)
 {
 	struct tsct_event_def def = {
 		.size = TSCT_EVENT_DEF_SIZE(event->nr_fields),
@@ -178,7 +178,7 @@ static int define(struct tsct_event_type *event, struct tsct *t)
 	return 0;
 }
 
-static int can_write(const struct tsct *t)
+static int can_write(const struct tsct_channel *t)
 {
 	if (t->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
@@ -229,7 +229,7 @@ void tsct_event_unregister(struct tsct_event_type *event)
 	pthread_mutex_unlock(&lock);
 }
 
-static int start(struct tsct *t, char *patterns)
+static int start(struct tsct_channel *t, char *patterns)
 {
 	struct tsct_event_type *event;
 	int on = 0, error = 0, result;
@@ -249,7 +249,7 @@ static int start(struct tsct *t, char *patterns)
 	return error ? error : on;
 }
 
-int tsct_events_enable(struct tsct *t, const char *patterns)
+int tsct_events_enable(struct tsct_channel *t, const char *patterns)
 {
 	char *copy;
 	int result;
@@ -275,7 +275,7 @@ int tsct_events_enable(struct tsct *t, const char *patterns)
 	return result;
 }
 
-void tsct_events_disable(struct tsct *t)
+void tsct_events_disable(struct tsct_channel *t)
 {
 	struct tsct_event_type *event;
 
@@ -312,7 +312,7 @@ int tsct_events_set_enabled(const char *pattern, bool on)
 	return nr;
 }
 
-int tsct_event_bind(struct tsct_event_type *event, struct tsct *t)
+int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *t)
 {
 	int error = t ? can_write(t) : 0;
 

@@ -8,14 +8,14 @@
 
 #include "channel.h"
 
-static int ctl(struct tsct *t, unsigned int cmd, void *arg)
+static int ctl(struct tsct_channel *t, unsigned int cmd, void *arg)
 {
 	return ioctl(t->fd, cmd, arg) < 0 ? -errno : 0;
 }
 
 static const struct tsct_provider_ops module_ops = { .ctl = ctl };
 
-static int explain(struct tsct *t, int error)
+static int explain(struct tsct_channel *t, int error)
 {
 	switch (error) {
 	case -ENOENT:
@@ -38,7 +38,7 @@ static int explain(struct tsct *t, int error)
 	return error;
 }
 
-int tsct_module_open(struct tsct *t)
+int tsct_module_open(struct tsct_channel *t)
 {
 	struct tsct_info info = { 0 };
 	int error;

@@ -122,7 +122,7 @@ static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 }
 
 /* A request on a connection of its own, bound to our channel. */
-static int ask_anew(struct tsct *t, unsigned int cmd, void *arg)
+static int ask_anew(struct tsct_channel *t, unsigned int cmd, void *arg)
 {
 	struct tsct_channel_attach attach = {
 		.id = t->header.id, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
@@ -139,7 +139,7 @@ static int ask_anew(struct tsct *t, unsigned int cmd, void *arg)
 	return error ? error : result;
 }
 
-static int ctl(struct tsct *t, unsigned int cmd, void *arg)
+static int ctl(struct tsct_channel *t, unsigned int cmd, void *arg)
 {
 	int error = -EPIPE, result = 0;
 
@@ -157,14 +157,14 @@ static int ctl(struct tsct *t, unsigned int cmd, void *arg)
 
 static const struct tsct_provider_ops socket_ops = { .ctl = ctl };
 
-bool tsct_provider_gone(const struct tsct *t)
+bool tsct_provider_gone(const struct tsct_channel *t)
 {
 	struct pollfd there = { .fd = t->fd, .events = POLLRDHUP };
 
 	return t->ops == &socket_ops && poll(&there, 1, 0) == 1;
 }
 
-static int explain(struct tsct *t, const char *path, const char *server,
+static int explain(struct tsct_channel *t, const char *path, const char *server,
 		   int error)
 {
 	switch (error) {
@@ -199,7 +199,7 @@ static int explain(struct tsct *t, const char *path, const char *server,
 	return error;
 }
 
-int tsct_socket_open(struct tsct *t, const char *path, const char *server)
+int tsct_socket_open(struct tsct_channel *t, const char *path, const char *server)
 {
 	struct tsct_info info = { 0 };
 	int error, result = 0;

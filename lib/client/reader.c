@@ -18,7 +18,7 @@ static int allocate(struct tsct_reader *reader)
 		reader->by_id ? 0 : -ENOMEM;
 }
 
-int tsct_reader_open(struct tsct *t, struct tsct_reader **ret_reader)
+int tsct_reader_open(struct tsct_channel *t, struct tsct_reader **ret_reader)
 {
 	struct tsct_reader *reader;
 	unsigned int cpu;

@@ -39,7 +39,7 @@ struct tsct_ring_reader {
 };
 
 struct tsct_reader {
-	struct tsct *t;
+	struct tsct_channel *t;
 	struct tsct_ring_reader *rings;
 	__u64 *copy;		/* one record's payload */
 	__u64 watermark;

@@ -11,7 +11,7 @@
  */
 static void refresh(struct tsct_reader *reader)
 {
-	const struct tsct *t = reader->t;
+	const struct tsct_channel *t = reader->t;
 	const struct tsct_channel_header *shared = (void *)t->head_map;
 	/* Pairs with the provider's release behind a definition */
 	__u64 used = smp_load_acquire(&shared->defs_used);

@@ -9,7 +9,7 @@
 
 #include "channel.h"
 
-_Static_assert(sizeof(struct tsct_piece) == 16, "addq $16");
+_Static_assert(sizeof(struct iovec) == 16, "addq $16");
 _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 
 /*
@@ -70,7 +70,7 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 	TSCT_DO_("incq %[pos]")						\
 	"78:\n\t"
 
-/* One piece, as long as the header says */
+/* One buffer, as long as the header says */
 #define SECTION_PAYLOAD							\
 	TSCT_DO_("movzwl %w[header], %%edx")				\
 	TSCT_DO_("subl $16, %%edx")					\
@@ -80,9 +80,9 @@ _Static_assert(sizeof(struct tsct_record) == 16, "subq $16");
 	TSCT_DO_("testq %[nr], %[nr]")					\
 	TSCT_DO_("jz 79f")						\
 	"86:\n\t"							\
-	TSCT_DO_("movq (%[piece]), %[src]")				\
-	TSCT_DO_("movq 8(%[piece]), %%rdx")				\
-	TSCT_DO_("addq $16, %[piece]")					\
+	TSCT_DO_("movq (%[iov]), %[src]")				\
+	TSCT_DO_("movq 8(%[iov]), %%rdx")				\
+	TSCT_DO_("addq $16, %[iov]")					\
 	SECTION_COPY							\
 	TSCT_DO_("decq %[nr]")						\
 	TSCT_DO_("jnz 86b")
@@ -125,10 +125,10 @@ name(const struct tsct_fast *fast, __u64 header, const void *src,	\
 DEFINE_SECTION_WRITE(section_write, TSCT_STAMP_ORDERED_)
 DEFINE_SECTION_WRITE(section_write_unordered, TSCT_STAMP_UNORDERED_)
 
-/* The same of a payload that is in pieces, which together are that long. */
-#define DEFINE_SECTION_WRITE_PIECES(name, stamp)			\
+/* The same of a payload that is in iov, which together are that long. */
+#define DEFINE_SECTION_WRITEV(name, stamp)			\
 static inline int name(const struct tsct_fast *fast, __u64 header,	\
-		       const struct tsct_piece *piece, __u64 nr,	\
+		       const struct iovec *iov, __u64 nr,	\
 		       __u64 size)					\
 {									\
 	__u64 pos, end, result;						\
@@ -147,15 +147,15 @@ static inline int name(const struct tsct_fast *fast, __u64 header,	\
 		TSCT_SECTION_EXITS_					\
 		: "=&a" (result), [pos] "=&r" (pos),			\
 		  [end] "=&r" (end), [src] "=&r" (src),			\
-		  [piece] "+r" (piece), [nr] "+r" (nr)			\
+		  [iov] "+r" (iov), [nr] "+r" (nr)			\
 		: TSCT_SECTION_INPUTS_(fast), [header] "r" (header),	\
 		  [size] "rm" (size)					\
 		: SECTION_CLOBBERS);					\
 	return (int)result;						\
 }
 
-DEFINE_SECTION_WRITE_PIECES(section_write_pieces, TSCT_STAMP_ORDERED_)
-DEFINE_SECTION_WRITE_PIECES(section_write_pieces_unordered,
+DEFINE_SECTION_WRITEV(section_writev, TSCT_STAMP_ORDERED_)
+DEFINE_SECTION_WRITEV(section_writev_unordered,
 			    TSCT_STAMP_UNORDERED_)
 
 /* ---- what was looked at before ------------------------------------------ */
@@ -183,7 +183,7 @@ struct section_seen {
 /* With a stamp that was read before, and is not older than those there. */
 static inline int section_write_seen(const struct tsct_fast *fast,
 				     __u64 header,
-				     const struct tsct_piece *piece, __u64 nr,
+				     const struct iovec *iov, __u64 nr,
 				     __u64 size,
 				     const struct section_seen *seen)
 {
@@ -201,7 +201,7 @@ static inline int section_write_seen(const struct tsct_fast *fast,
 		TSCT_SECTION_PUBLISH_
 		TSCT_SECTION_EXITS_
 		: "=&a" (result), [pos] "=&r" (pos), [end] "=&r" (end),
-		  [src] "=&r" (src), [piece] "+r" (piece), [nr] "+r" (nr)
+		  [src] "=&r" (src), [iov] "+r" (iov), [nr] "+r" (nr)
 		: TSCT_SECTION_INPUTS_(fast), [header] "r" (header),
 		  [size] "rm" (size), SECTION_SEEN_INPUTS(seen),
 		  [seen_stamp] "m" (seen->stamp)

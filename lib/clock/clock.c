@@ -153,7 +153,7 @@ const char *tsct_clock_reason(const struct tsct_clock *clock)
 
 uint64_t tsct_clock_cycles(const struct tsct_clock *clock)
 {
-	return tsct_stamp_read(clock->source);
+	return tsct_cycles_read(clock->source);
 }
 
 void tsct_clock_time_point(const struct tsct_clock *clock,
@@ -162,7 +162,7 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
 	ret_point->reserved = 0;
 	ret_point->cpu = TSCT_CPU_ANY;
 	if (clock->source == TSCT_SOURCE_TSC)
-		ret_point->stamp = tsct_tsc_read_cpu(&ret_point->cpu);
+		ret_point->cycles = tsct_tsc_read_cpu(&ret_point->cpu);
 	else
-		ret_point->stamp = tsct_stamp_read(clock->source);
+		ret_point->cycles = tsct_cycles_read(clock->source);
 }

@@ -84,7 +84,7 @@ int tsct_clock_now_cluster(const struct tsct_clock *clock,
 	struct tsct_time_point now;
 
 	tsct_clock_time_point(clock, &now);
-	return tsct_clock_cycles_to_cluster_time_on(clock, now.stamp, now.cpu,
+	return tsct_clock_cycles_to_cluster_time_on(clock, now.cycles, now.cpu,
 					     ret_time);
 }
 

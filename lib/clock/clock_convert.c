@@ -161,7 +161,7 @@ static int stamp_and_convert(const struct tsct_clock *clock,
 	struct tsct_time_point now;
 
 	tsct_clock_time_point(clock, &now);
-	return tsct_clock_cycles_to_time_on(clock, now.stamp, now.cpu, time);
+	return tsct_clock_cycles_to_time_on(clock, now.cycles, now.cpu, time);
 }
 
 /*

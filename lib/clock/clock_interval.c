@@ -154,15 +154,15 @@ static void measure(const struct tsct_clock_full *clock,
 {
 	bool skewed = head->flags & TSCT_CLOCK_SKEWED;
 	__u64 mult = rate_of(clock, head), error, length;
-	__s64 ticks = (__s64)(to->stamp - from->stamp);
+	__s64 ticks = (__s64)(to->cycles - from->cycles);
 
 	*ret = (struct tsct_interval) { 0 };
 	if (ticks >= 0)
-		ret->flags = flags_between(clock->head.page, head, from->stamp,
-					   to->stamp);
+		ret->flags = flags_between(clock->head.page, head, from->cycles,
+					   to->cycles);
 	else
-		ret->flags = flags_between(clock->head.page, head, to->stamp,
-					   from->stamp);
+		ret->flags = flags_between(clock->head.page, head, to->cycles,
+					   from->cycles);
 	if (skewed && (from->cpu != to->cpu || from->cpu == TSCT_CPU_ANY))
 		ret->flags |= TSCT_INTERVAL_SKEWED;
 	ticks = (__s64)((__u64)ticks +
@@ -190,7 +190,7 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 	int tries;
 
 	if (full->own)
-		tsct_clock_inprocess_refine(full->own, to->stamp);
+		tsct_clock_inprocess_refine(full->own, to->cycles);
 	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
 		if (tsct_clock_head(clock->page, &head) ||
 		    head.status == TSCT_STATUS_UNKNOWN)

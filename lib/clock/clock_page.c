@@ -123,7 +123,7 @@ static int check_state(const struct tsct_clock_page *page)
 		return -EAGAIN;
 	if (state.source == TSCT_SOURCE_TSC && !tsct_tsc_readable())
 		return -EOPNOTSUPP;
-	if ((__s64)(tsct_stamp_read(state.source) -
+	if ((__s64)(tsct_cycles_read(state.source) -
 		    state.real.void_after_cycles) > 0)
 		return -ETIME;
 	return 0;

@@ -119,7 +119,7 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source)
 	return &real_ops[source];
 }
 
-__u64 tsct_stamp_read(unsigned int source)
+__u64 tsct_cycles_read(unsigned int source)
 {
 	if (source == TSCT_SOURCE_TSC)
 		return stamp_tsc(NULL);

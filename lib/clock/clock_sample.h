@@ -30,7 +30,7 @@ struct tsct_clock_ops {
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 
 /* Read a source in its order with everything around. Signal safe. */
-__u64 tsct_stamp_read(unsigned int source);
+__u64 tsct_cycles_read(unsigned int source);
 
 /*
  * Takes brackets: many tries, the narrowest is kept, cut down to what the others

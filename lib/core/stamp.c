@@ -8,7 +8,7 @@
 #define SEGMENTS	(1ULL << (63 - TSCT_STAMP_TICK_BITS))
 
 /* All ticks since the run began; false: that many nobody counts. */
-static bool all_ticks(uint64_t segment, uint64_t stamp, uint64_t *ret)
+static bool all_ticks(uint64_t segment, struct tsct_stamp stamp, uint64_t *ret)
 {
 	*ret = segment << TSCT_STAMP_TICK_BITS | tsct_stamp_tick(stamp);
 	return segment < SEGMENTS;
@@ -28,7 +28,7 @@ static bool divide(uint64_t tick, const struct tsct_stamp_rate *rate,
 	return true;
 }
 
-uint64_t tsct_stamp_ns(uint64_t segment, uint64_t stamp,
+uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate)
 {
 	uint64_t tick, ns, left;
@@ -42,7 +42,7 @@ uint64_t tsct_stamp_ns(uint64_t segment, uint64_t stamp,
  * (tick + counter / 2^13) * ns / ticks: with tick * ns = whole * ticks + left that
  * is whole, and (left + counter * ns / 2^13) / ticks.
  */
-uint64_t tsct_stamp_ns_legacy(uint64_t segment, uint64_t stamp,
+uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate)
 {
 	uint64_t tick, whole, left;
@@ -58,7 +58,7 @@ uint64_t tsct_stamp_ns_legacy(uint64_t segment, uint64_t stamp,
 }
 
 int tsct_stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
-		     uint64_t *ret_segment, uint64_t *ret_stamp)
+		     uint64_t *ret_segment, struct tsct_stamp *ret_stamp)
 {
 	uint64_t tick;
 	bool rest;

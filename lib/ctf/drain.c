@@ -29,7 +29,7 @@ struct source {
 
 struct tsct_drain {
 	struct tsct_reader *reader;
-	const struct tsct *t;
+	const struct tsct_channel *t;
 	const struct tsct_clock *clock;
 	struct tsct_writer *writer;
 	struct tsct_recording *rec;
@@ -256,7 +256,7 @@ int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 
 /* ---- snapshots --------------------------------------------------------- */
 
-int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp)
+int tsct_drain_oldest(struct tsct_channel *t, __u64 *ret_stamp)
 {
 	struct tsct_reader *reader;
 	struct tsct_event event;
@@ -365,7 +365,7 @@ static void drop_old(struct tsct_drain *d, __u32 cpu)
 	tsct_reader_release(d->reader, cpu);
 }
 
-int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
+int tsct_drain_open(struct tsct_channel *t, const struct tsct_clock *clock,
 		    struct tsct_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain)
 {

@@ -131,7 +131,7 @@ struct tsct_drain;
  * up to date from here on, so that they balance whenever the writer was
  * flushed. 0 or -errno.
  */
-int tsct_drain_open(struct tsct *t, const struct tsct_clock *clock,
+int tsct_drain_open(struct tsct_channel *t, const struct tsct_clock *clock,
 		    struct tsct_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain);
 void tsct_drain_close(struct tsct_drain *drain);
@@ -151,7 +151,7 @@ int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
  *
  * Where a snapshot begins: rec->begin is to be set before its writer is opened.
  */
-int tsct_drain_oldest(struct tsct *t, __u64 *ret_stamp);
+int tsct_drain_oldest(struct tsct_channel *t, __u64 *ret_stamp);
 
 /*
  * tsct_drain_snapshot - copy what an overwrite channel holds now

@@ -76,7 +76,7 @@ const char *tsct_sample_decode(const struct tsct_trace_event *event,
 	if (event->len < sizeof(wire) + 1)
 		return "it is too short";
 	memcpy(&wire, event->payload, sizeof(wire));
-	ret->stamp = event->stamp;
+	ret->stamp = event->tick;
 	take(&wire, ret);
 	snprintf(ret->source, sizeof(ret->source), "%s",
 		 (const char *)event->payload + sizeof(wire));

@@ -28,7 +28,7 @@ struct tsct_stream_reader {
 	__u64 latest;			/* no tick in it may be later */
 	const struct tsct_stream_reader_kind *kinds;
 	__u32 nr_kinds;
-	__u32 up, down;			/* bits: from ticks to event.stamp */
+	__u32 up, down;			/* bits: from ticks to event.tick */
 	/*
 	 * By an event's first byte: how long it is, where that says it all; else
 	 * 0. One load instead of a chain of them, which the next event waits for.
@@ -94,8 +94,8 @@ static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const 
 				     const struct tsct_event_def *def, __u32 id)
 {
 	s->id = id + TSCT_ID_FIRST;
-	s->event.tick = s->delta.tick;
-	s->event.stamp = s->delta.tick << s->up >> s->down;
+	s->event.file_tick = s->delta.tick;
+	s->event.tick = s->delta.tick << s->up >> s->down;
 	s->event.tid = (__u32)s->delta.tid;
 	s->event.offset = s->pos + s->at;
 	s->event.len = (__u32)size;

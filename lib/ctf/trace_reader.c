@@ -196,7 +196,7 @@ int tsct_trace_enter_(struct tsct_trace *t, __u32 index)
 	struct tsct_stream_reader *s = &t->streams[index];
 	int ret = tsct_stream_reader_next(&t->file, s);
 	const struct tsct_order_cursor head = {
-		.stamp = s->event.stamp, .rank = s->location, .index = index,
+		.stamp = s->event.tick, .rank = s->location, .index = index,
 	};
 
 	if (ret > 0) {
@@ -232,7 +232,7 @@ static int advance(struct tsct_trace *t)
 	t->given = false;
 	ret = tsct_stream_reader_next(&t->file, s);
 	if (ret > 0) {
-		tsct_order_advance(&t->order, s->event.stamp);
+		tsct_order_advance(&t->order, s->event.tick);
 	} else if (!ret) {
 		tsct_order_drop(&t->order);
 		note_order(t, index, false);

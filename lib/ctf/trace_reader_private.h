@@ -58,7 +58,7 @@ void tsct_follow_free_(struct tsct_trace *t);
 static inline bool tsct_follow_may_give_(const struct tsct_trace *t, __u32 index)
 {
 	return !t->file.live ||
-		t->streams[index].event.tick < t->follow->live.until;
+		t->streams[index].event.file_tick < t->follow->live.until;
 }
 
 #endif /* TSCT_TRACE_PRIVATE_H */

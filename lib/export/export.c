@@ -236,7 +236,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 	       sizeof(*x->read_to));
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
-			.e = &e, .ns = time_of(x, e.stamp),
+			.e = &e, .ns = time_of(x, e.tick),
 			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
 			.node = e.node,
 		};

@@ -153,9 +153,9 @@ static __u64 sum_up(struct copy *c)
 	count_missing(in, &c->r, to, tsct_stream_writer_events(&c->pen));
 	in->told.events += tsct_stream_writer_events(&c->pen);
 	in->told.damage += c->r.dir.damage;
-	if (tsct_stream_writer_events(&c->pen) && c->r.s.event.stamp > in->last &&
-	    c->r.s.event.stamp <= in->limit)
-		in->last = c->r.s.event.stamp;
+	if (tsct_stream_writer_events(&c->pen) && c->r.s.event.tick > in->last &&
+	    c->r.s.event.tick <= in->limit)
+		in->last = c->r.s.event.tick;
 	m->partial |= c->r.dir.damage != 0;
 	correction = &m->result.nodes[f->node].correction;
 	correction->monotonic_fixups += c->r.corrector.monotonic_fixups;

@@ -99,9 +99,9 @@ static int last_event(struct merge_in *in, __u32 class, __u32 at,
 	tsct_stream_reader_init(&s, in->told.rec, kinds, class, at);
 	do {
 		ret = tsct_stream_reader_next(&dir, &s);
-		if (ret > 0 && s.event.stamp > in->end &&
-		    s.event.stamp <= merge_cut_off(in))
-			in->end = s.event.stamp;
+		if (ret > 0 && s.event.tick > in->end &&
+		    s.event.tick <= merge_cut_off(in))
+			in->end = s.event.tick;
 	} while (ret > 0);
 	tsct_stream_reader_free(&s);
 	return ret;

@@ -50,7 +50,7 @@ static void complain(struct tsct_merge_reader *r)
 
 int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 {
-	const __u64 stamp = r->s.event.stamp;
+	const __u64 stamp = r->s.event.tick;
 
 	while (r->segment + 1 < r->in->nr_segments &&
 	       stamp > r->in->segment[r->segment].end) {

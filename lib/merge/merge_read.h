@@ -32,7 +32,7 @@ static inline int merge_reader_next(struct tsct_merge_reader *r,
 		ret = tsct_stream_reader_next(&r->dir, &r->s);
 		if (unlikely(ret <= 0))
 			return ret;
-		if (likely(!tsct_mapping_cursor_next(&r->corrector, r->s.event.stamp,
+		if (likely(!tsct_mapping_cursor_next(&r->corrector, r->s.event.tick,
 						ret_global)) ||
 		    merge_reader_turn(r, ret_global))
 			return 1;

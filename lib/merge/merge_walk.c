@@ -178,7 +178,7 @@ static void take(struct walk *w, const struct lane *lane)
 		.global = lane->head.global,
 		.error = to_ticks(w, tsct_recording_error_ns(w->result, lane->file->node,
 						      lane->head.global)),
-		.own_ns = tsct_merge_own_ns(w->merge, lane->file, e->stamp),
+		.own_ns = tsct_merge_own_ns(w->merge, lane->file, e->tick),
 		.node = lane->file->node,
 	};
 	__u64 key = tsct_message_key(e, lane->pools[e->def->id - TSCT_ID_FIRST]);

@@ -111,7 +111,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *unique)
 					 "                -                -");
 	at = tsct_digits_unsigned(at, unique->segment);
 	*at++ = ':';
-	at = put_wide(at, unique->stamp);
+	at = put_wide(at, unique->stamp.bits);
 	at = put_seconds(at, unique->legacy_ns);
 	return put_seconds(at, unique->ns);
 }
@@ -119,7 +119,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *unique)
 static char *put_error(const struct tsct_event_text *l, char *at,
 		       const struct tsct_trace_event *e)
 {
-	__u64 ns = tsct_recording_error_ns(l->rec, e->node, e->stamp);
+	__u64 ns = tsct_recording_error_ns(l->rec, e->node, e->tick);
 
 	at = tsct_event_text_append(at, " +-");
 	if (ns == UINT64_MAX)
@@ -136,7 +136,7 @@ static char *put_time(struct tsct_event_text *l, char *at,
 		at = put_clock(l, at, ns);
 	} else {
 		at = tsct_event_text_append(at, tsct_event_text_colours[l->colour].time);
-		at = l->time == TSCT_EVENT_TEXT_RAW ? put_stamp(l, at, e->stamp) :
+		at = l->time == TSCT_EVENT_TEXT_RAW ? put_stamp(l, at, e->tick) :
 			l->time == TSCT_EVENT_TEXT_UNIQUE ? put_unique(at, l->unique) :
 			put_delta(l, at, ns);
 	}

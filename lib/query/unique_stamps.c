@@ -49,8 +49,8 @@ void tsct_unique_stamps_next(struct tsct_unique_stamps *u, const struct tsct_tra
 		      struct tsct_unique_stamps_item *ret)
 {
 	struct tsct_stamper *stamper = &u->stampers[e->location];
-	uint64_t stamp;
-	int begins = tsct_stamper_next(stamper, in_order(stamper, e->tick),
+	struct tsct_stamp stamp;
+	int begins = tsct_stamper_next(stamper, in_order(stamper, e->file_tick),
 				       &stamp);
 
 	*ret = (struct tsct_unique_stamps_item) { .known = begins >= 0 };

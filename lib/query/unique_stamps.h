@@ -17,7 +17,7 @@ struct tsct_unique_stamps_item {
 	bool known;		/* it did not happen before the recording began */
 	bool begins;		/* a segment: stamps before compare with none after */
 	__u64 segment;
-	__u64 stamp;
+	struct tsct_stamp stamp;
 	__u64 legacy_ns, ns;	/* since the recording began: tsct_stamp_ns() */
 };
 

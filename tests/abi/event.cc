@@ -52,7 +52,7 @@ static int use_object(const char *path)
 
 int main(int argc, char **argv)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 	int i;
 
 	REQUIRE(argc == 2);

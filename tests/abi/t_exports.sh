@@ -15,7 +15,7 @@ sed -n 's/^\t\(tsct_[a-z0-9_]*\);$/\1/p' lib/libtsctrace.map | sort >"$tmp/map"
 cat lib/include/tsctrace/*.h | tr '\n\t' '  ' |
 	sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' >"$tmp/text"
 # What ends in an underscore belongs to macros: nobody is to call it.
-grep -o 'static inline [^(]*(' "$tmp/text" | grep -o 'tsct_[a-z0-9_]*' |
+grep -o 'static inline [^(]*(' "$tmp/text" | grep -o 'tsct_[a-z0-9_]*($' | tr -d '(' |
 	grep -v '_$' | sort -u >"$tmp/inline"
 {
 	grep -o '\btsct_[a-z0-9_]*(' "$tmp/text" | tr -d '(' | grep -v '_$'

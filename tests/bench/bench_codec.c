@@ -79,14 +79,15 @@ static void encode_even(unsigned int turns) { encode(even, turns); }
 static void stamp(unsigned int turns)
 {
 	struct tsct_stamper stamper;
-	uint64_t stamp, sum = 0;
+	struct tsct_stamp stamp;
+	uint64_t sum = 0;
 	unsigned int i;
 
 	tsct_stamper_init(&stamper, BEGIN);
 	for (i = 0; i < turns; i++) {
 		if (tsct_stamper_next(&stamper, mixed[i].tick, &stamp))
 			abort();
-		sum += stamp;
+		sum += stamp.bits;
 	}
 	sink = sum;
 }

@@ -15,7 +15,7 @@
 
 static char dir[] = "/dev/shm/bench-drain-XXXXXX", path[64];
 static struct tsct_server *server;
-static struct tsct *reader, *emitter;
+static struct tsct_channel *reader, *emitter;
 static struct tsct_clock *clock_;
 static struct tsct_recording rec;
 static struct tsct_writer *writer;

@@ -25,7 +25,7 @@ TSCT_EVENT(off, TSCT_KIND_COUNTER, TSCT_U64(value));
 TSCT_EVENT(bytes_64, TSCT_KIND_INSTANT, TSCT_BYTES(bytes, 64));
 TSCT_EVENT(bytes_256, TSCT_KIND_INSTANT, TSCT_BYTES(bytes, 256));
 
-static struct tsct *recorder, *queue;
+static struct tsct_channel *recorder, *queue;
 static int file;
 static const unsigned char bytes[256];
 
@@ -315,14 +315,14 @@ static void run_two(const cpu_set_t *allowed)
 
 /* ---- channels ------------------------------------------------------------ */
 
-static struct tsct *open_channel(const char *path, const char *name,
+static struct tsct_channel *open_channel(const char *path, const char *name,
 				 unsigned int policy)
 {
 	struct tsct_channel_options options = {
 		.name = name, .policy = policy,
 		.roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ,
 	};
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	if (tsct_channel_open_at(path, &options, &t)) {
 		fprintf(stderr, "bench_emit: %s\n", tsct_channel_error(t));
@@ -331,7 +331,7 @@ static struct tsct *open_channel(const char *path, const char *name,
 	return t;
 }
 
-static void bind(struct tsct_event_type *event, struct tsct *t)
+static void bind(struct tsct_event_type *event, struct tsct_channel *t)
 {
 	if (tsct_event_bind(event, t)) {
 		fprintf(stderr, "bench_emit: %s cannot be switched on\n",
@@ -341,7 +341,7 @@ static void bind(struct tsct_event_type *event, struct tsct *t)
 }
 
 /* A figure for events that were lost would be a lie. */
-static void check_losses(struct tsct *t, const char *name)
+static void check_losses(struct tsct_channel *t, const char *name)
 {
 	unsigned int cpu, i;
 	unsigned long lost = tsct_channel_dropped(t);

@@ -119,7 +119,7 @@ static void get(unsigned int turns)
 
 	tsct_stream_reader_init(&stream, &rec, kinds, 0, 0);
 	while (tsct_stream_reader_next(&from, &stream) == 1) {
-		sum += stream.event.stamp + stream.event.tid + stream.id;
+		sum += stream.event.tick + stream.event.tid + stream.id;
 		turns--;
 	}
 	if (turns || from.damage)

@@ -63,7 +63,7 @@ static uint64_t decode_file(struct tsct_stream_reader_dir *dir,
 
 	tsct_stream_reader_init(&s, dir->rec, kinds, class, location);
 	while (tsct_stream_reader_next(dir, &s) == 1) {
-		sum += s.event.stamp + s.event.tid + s.event.payload[0];
+		sum += s.event.tick + s.event.tid + s.event.payload[0];
 		nr++;
 	}
 	tsct_stream_reader_free(&s);
@@ -98,7 +98,7 @@ static uint64_t order(struct tsct_trace *trace)
 	uint64_t nr = 0, sum = 0;
 
 	for (; tsct_trace_next(trace, &e) == 1; nr++)
-		sum += e.stamp + e.tid + e.payload[0];
+		sum += e.tick + e.tid + e.payload[0];
 	sink = sum;
 	return nr;
 }

@@ -190,9 +190,9 @@ static void put_message(struct tsct_message_matcher *m,
 	const __u64 pool = tsct_message_pool(e->def->name, 1U << TSCT_KIND_SEND |
 					     1U << TSCT_KIND_RECEIVE);
 	const struct tsct_message_end end = {
-		.global = e->stamp, .node = e->node,
-		.error = tsct_recording_error_ns(rec, e->node, e->stamp),
-		.own_ns = tsct_clock_params_ns(&rec->real, e->stamp),
+		.global = e->tick, .node = e->node,
+		.error = tsct_recording_error_ns(rec, e->node, e->tick),
+		.own_ns = tsct_clock_params_ns(&rec->real, e->tick),
 	};
 	const __u64 key = tsct_message_key(e, pool);
 

@@ -28,7 +28,7 @@ static __u64 hash_event(__u64 hash, const struct tsct_trace_event *e)
 {
 	__u32 i;
 
-	hash = mix(mix(mix(hash, e->tick), e->stamp), e->tid);
+	hash = mix(mix(mix(hash, e->file_tick), e->tick), e->tid);
 	hash = mix(mix(mix(hash, e->def->id), e->offset), e->discarded);
 	for (i = 0; i < e->len; i++)
 		hash = mix(hash, e->payload[i]);
@@ -70,12 +70,12 @@ static void check_event(const struct tsct_recording *rec,
 	HOLDS(e->node == rec->locations[e->location].node);
 	HOLDS(e->cpu == rec->locations[e->location].cpu);
 	HOLDS(e->def == tsct_recording_def(rec, e->stream, e->def->id));
-	HOLDS(e->stamp == (bits < 0 ? e->tick << -bits : e->tick >> bits));
-	HOLDS(e->tick >= o->last_tick && e->stamp >= o->last_stamp);
+	HOLDS(e->tick == (bits < 0 ? e->file_tick << -bits : e->file_tick >> bits));
+	HOLDS(e->file_tick >= o->last_tick && e->tick >= o->last_stamp);
 	HOLDS(e->offset >= o->last_end + 2);
 	check_values(e);
-	o->last_tick = e->tick;
-	o->last_stamp = e->stamp;
+	o->last_tick = e->file_tick;
+	o->last_stamp = e->tick;
 	o->last_end = e->offset + e->len;
 	o->hash = hash_event(o->hash, e);
 	o->events++;
@@ -97,9 +97,9 @@ static void read_events(struct tsct_trace *trace, struct outcomes *o)
 	tsct_trace_select(trace, TSCT_TRACE_EVENTS | TSCT_TRACE_SAMPLES);
 	while ((ret = tsct_trace_next(trace, &e)) == 1) {
 		check_event(rec, &e, outcome_of(rec, o, e.stream, e.location));
-		HOLDS(e.stamp > o->last_stamp || (e.stamp == o->last_stamp &&
+		HOLDS(e.tick > o->last_stamp || (e.tick == o->last_stamp &&
 		      e.location >= o->last_location));
-		o->last_stamp = e.stamp;
+		o->last_stamp = e.tick;
 		o->last_location = e.location;
 		/* Each took two bytes of a file at least. */
 		HOLDS(tsct_trace_event_bytes(trace) >= 2ULL + e.len);
@@ -171,7 +171,7 @@ static void check_lines(const struct box *box, enum tsct_event_text_time time)
 		tsct_unique_stamps_next(&unique, &e, &stamp);
 		lines.len = 0;
 		HOLDS(!tsct_event_text_add(&lines, &e,
-				      tsct_clock_params_ns(&lines.rec->real, e.stamp)));
+				      tsct_clock_params_ns(&lines.rec->real, e.tick)));
 		HOLDS(lines.len > 8 && lines.len <= lines.room);
 		HOLDS(memchr(lines.text, '\n', lines.len) ==
 		      lines.text + lines.len - 1);

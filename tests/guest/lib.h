@@ -19,9 +19,9 @@
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
 /* A channel of the module, or the test ends. */
-LIB_FN struct tsct *lib_open(const struct tsct_channel_options *options)
+LIB_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 	int error = tsct_channel_open(options, &t);
 
 	if (error || tsct_channel_provider(t) != TSCT_PROVIDER_MODULE) {
@@ -31,7 +31,7 @@ LIB_FN struct tsct *lib_open(const struct tsct_channel_options *options)
 	return t;
 }
 
-LIB_FN struct tsct_reader *lib_reader(struct tsct *t)
+LIB_FN struct tsct_reader *lib_reader(struct tsct_channel *t)
 {
 	struct tsct_reader *reader;
 	int error = tsct_reader_open(t, &reader);

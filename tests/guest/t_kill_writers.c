@@ -40,7 +40,7 @@ struct seen {
 };
 
 static struct seen honest_seen[HONEST], victim_seen[KILLS_MAX + VICTIMS];
-static struct tsct *t;
+static struct tsct_channel *t;
 static int fd, other, kernel;
 static struct dev_maps m, other_maps, kernel_maps;
 static struct ring_reader mine[CPUS], others[CPUS], kernels[CPUS];

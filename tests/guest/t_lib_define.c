@@ -2,7 +2,7 @@
 /* The same definition has the same id in every process of a channel. */
 #include "lib.h"
 
-static int define(struct tsct *t, unsigned int i)
+static int define(struct tsct_channel *t, unsigned int i)
 {
 	char name[16];
 
@@ -11,9 +11,9 @@ static int define(struct tsct *t, unsigned int i)
 }
 
 /* Ids in shared memory; a child opens the channel itself or inherits it. */
-static void run_child(struct tsct *inherited, int16_t *ids)
+static void run_child(struct tsct_channel *inherited, int16_t *ids)
 {
-	struct tsct *t = inherited ? inherited : lib_open(NULL);
+	struct tsct_channel *t = inherited ? inherited : lib_open(NULL);
 	unsigned int i;
 
 	for (i = 0; i < 100; i++)
@@ -26,7 +26,7 @@ int main(void)
 	struct tsct_channel_options reads = { .roles = TSCT_ROLE_READ };
 	const struct tsct_event_def *def;
 	struct tsct_reader *reader;
-	struct tsct *t, *source;
+	struct tsct_channel *t, *source;
 	int16_t (*ids)[100];
 	unsigned int i, c;
 	pid_t pids[6];

@@ -26,7 +26,7 @@ static struct {
 	uint64_t full, odd;
 } *shared;
 
-static struct tsct *t;
+static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static uint8_t seen[WRITERS][EVENTS];
 static uint64_t last_stamp[64], nr_read;

@@ -17,7 +17,7 @@ static struct tsct_channel_options options = {
 };
 static volatile unsigned int steps;
 
-static void fill_it(struct tsct *t, int id)
+static void fill_it(struct tsct_channel *t, int id)
 {
 	struct tsct_reader *reader = lib_reader(t);
 	char bytes[4096] = "";
@@ -58,7 +58,7 @@ static void step(int sig, siginfo_t *info, void *context)
 	steps++;
 }
 
-static int emit_stepped(struct tsct *t, int id, uint64_t value)
+static int emit_stepped(struct tsct_channel *t, int id, uint64_t value)
 {
 	int result;
 
@@ -74,7 +74,7 @@ static int emit_stepped(struct tsct *t, int id, uint64_t value)
 	return result;
 }
 
-static void try_stepped(struct tsct *t, int id)
+static void try_stepped(struct tsct_channel *t, int id)
 {
 	struct sigaction action = {
 		.sa_sigaction = step, .sa_flags = SA_SIGINFO,
@@ -94,7 +94,7 @@ static void try_stepped(struct tsct *t, int id)
 
 int main(int argc, char **argv)
 {
-	struct tsct *t = lib_open(&options);
+	struct tsct_channel *t = lib_open(&options);
 	int id = tsct_event_define(t, "e", 0, "what:string");
 
 	t_check(id >= TSCT_ID_FIRST, "%d", id);

@@ -6,7 +6,7 @@
 
 static void as_nobody(void)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	t_check(!setgid(65534) && !setuid(65534), "%m");
 	t_check(tsct_channel_open(NULL, &t) == -EACCES);
@@ -34,7 +34,7 @@ static void in_child(void (*run)(void))
 static void as_user(void)
 {
 	struct tsct_channel_options attach = { .flags = TSCT_OPEN_ATTACH };
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	t_check(!setgid(1000) && !setuid(1000), "%m");
 	t_check(tsct_channel_open(&attach, &t) == -ENOENT);
@@ -48,7 +48,7 @@ static void as_user(void)
 static void try_flags(void)
 {
 	struct tsct_channel_options options = { .flags = TSCT_OPEN_CREATE };
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	t_check(tsct_channel_open(&options, &t) == -EEXIST);
 	t_check(strstr(tsct_channel_error(t), "another name"), "%s", tsct_channel_error(t));
@@ -73,7 +73,7 @@ static void try_kernel_channel(void)
 		.name = "kernel", .roles = TSCT_ROLE_READ,
 		.channel_flags = TSCT_CHANNEL_KERNEL,
 	};
-	struct tsct *t = lib_open(&options);
+	struct tsct_channel *t = lib_open(&options);
 	int id = tsct_event_define(t, "e", 0, "");
 
 	t_check(id >= TSCT_ID_FIRST);
@@ -84,7 +84,7 @@ static void try_kernel_channel(void)
 
 int main(void)
 {
-	struct tsct *t = lib_open(NULL);
+	struct tsct_channel *t = lib_open(NULL);
 
 	t_check(strstr(tsct_channel_error(t), "module"), "%s", tsct_channel_error(t));
 	t_check(!chmod("/dev/tsctrace", 0600), "%m");

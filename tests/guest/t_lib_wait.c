@@ -41,7 +41,7 @@ static void try_wait(unsigned int policy)
 		.policy = policy, .roles = BOTH,
 		.block_size = 4096, .blocks = 4,
 	};
-	struct tsct *t = lib_open(&options);
+	struct tsct_channel *t = lib_open(&options);
 	struct tsct_reader *reader = lib_reader(t);
 	struct tsct_event event;
 	double start = now_s();
@@ -92,7 +92,7 @@ static void try_watermark(void)
 		.name = "lib_mark", .roles = BOTH,
 		.block_size = 4096, .blocks = 8,
 	};
-	struct tsct *t = lib_open(&options);
+	struct tsct_channel *t = lib_open(&options);
 	struct tsct_reader *reader = lib_reader(t);
 	struct tsct_event event;
 	uint64_t last = 0, nr = 0;
@@ -134,7 +134,7 @@ static void try_overwrite(void)
 		.name = "lib_over", .policy = TSCT_POLICY_OVERWRITE,
 		.roles = BOTH, .block_size = 4096, .blocks = 4,
 	};
-	struct tsct *t = lib_open(&options);
+	struct tsct_channel *t = lib_open(&options);
 	struct tsct_reader *reader = lib_reader(t);
 	struct tsct_ring_stat stat;
 	struct tsct_event event;

@@ -26,7 +26,7 @@ struct every {
 
 struct tick { uint32_t thread; uint64_t nr; } __attribute__((packed));
 
-static struct tsct *trace;
+static struct tsct_channel *trace;
 static unsigned long nr_events;
 static unsigned int pause_us;
 static unsigned long refused;

@@ -32,7 +32,7 @@ struct writer {
 	uint64_t tried, written, refused, odd;
 };
 
-static struct tsct *trace;
+static struct tsct_channel *trace;
 static int event;
 static volatile int64_t end_ns;
 static double rate;		/* of one thread, per nanosecond; 0: no limit */

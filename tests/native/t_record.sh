@@ -48,7 +48,7 @@ ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 #include <tsctrace/tsctrace.h>
 int main(void)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	return tsct_channel_open(0, &t) || tsct_event_define(t, "never", 0, "") < 0;
 }

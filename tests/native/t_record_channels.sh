@@ -43,7 +43,7 @@ TSCT_EVENT(job_end, TSCT_KIND_END, TSCT_U32(worker));
 TSCT_EVENT(other, TSCT_KIND_INSTANT, TSCT_U64(value));
 int main(void)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	if (tsct_channel_open(0, &t) || tsct_events_enable(t, 0) < 0)
 		return 1;

@@ -137,7 +137,7 @@ ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 int main(void)
 {
 	static char text[8000];
-	struct tsct *t;
+	struct tsct_channel *t;
 	int id;
 
 	for (int i = 0; i < 7999; i++)
@@ -174,7 +174,7 @@ int main(void)
 		.name = ".dot", .policy = TSCT_POLICY_OVERWRITE,
 		.channel_flags = TSCT_CHANNEL_KEEP,
 	};
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	return tsct_channel_open(&options, &t) ||
 		tsct_emit(t, tsct_event_define(t, "tick", 0, ""), "", 0);

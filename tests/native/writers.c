@@ -49,7 +49,7 @@ struct note {
 };
 
 static struct note *notes;
-static struct tsct *t;
+static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static int plain;
 

@@ -11,7 +11,7 @@
 
 #define ID	16
 
-static struct tsct *t, *writer;
+static struct tsct_channel *t, *writer;
 static struct tsct_reader *reader;
 static __u64 emitted;
 
@@ -464,7 +464,7 @@ START_TEST(one_consumer)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_reader *second;
-	struct tsct *other;
+	struct tsct_channel *other;
 
 	ck_assert_int_eq(tsct_reader_open(t, &second), -EBUSY);
 	ck_assert_int_eq(tsct_reader_open(writer, &second), -EACCES);

@@ -10,7 +10,7 @@
 #define ID		16
 #define CPUS_MAX	64
 
-static struct tsct *t, *writer;
+static struct tsct_channel *t, *writer;
 static struct tsct_reader *reader;
 static __u32 nr_cpus;
 

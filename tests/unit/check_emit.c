@@ -126,22 +126,22 @@ START_TEST(pieces)
 {
 	unsigned char sent[300];
 	struct tsct_event event;
-	struct tsct_piece piece[8];
+	struct iovec iov[8];
 	unsigned int turn, nr, at;
 
 	seed_with(0);
 	for (turn = 0; turn < 5000; turn++) {
 		fill(sent, sizeof(sent), turn);
 		for (nr = at = 0; nr < 8 && at < sizeof(sent); nr++) {
-			piece[nr].len = any(4) ? any(12) : any(200);
-			if (piece[nr].len > sizeof(sent) - at)
-				piece[nr].len = sizeof(sent) - at;
-			piece[nr].base = piece[nr].len ? sent + at : NULL;
-			at += piece[nr].len;
+			iov[nr].iov_len = any(4) ? any(12) : any(200);
+			if (iov[nr].iov_len > sizeof(sent) - at)
+				iov[nr].iov_len = sizeof(sent) - at;
+			iov[nr].iov_base = iov[nr].iov_len ? sent + at : NULL;
+			at += iov[nr].iov_len;
 		}
 		ck_assert_int_eq((turn % 2 ? tsct_emitv :
 				  tsct_emitv_unordered)
-				 (t, id, piece, nr), 0);
+				 (t, id, iov, nr), 0);
 		event = next();
 		ck_assert_uint_eq(event.len, at);
 		ck_assert_mem_eq(event.payload, sent, at);
@@ -155,13 +155,13 @@ END_TEST
 
 START_TEST(bad_pieces)
 {
-	struct tsct_piece piece[2] = { { "1234", 4 }, { "", BLOCK } };
+	struct iovec iov[2] = { { "1234", 4 }, { "", BLOCK } };
 
-	ck_assert_int_eq(tsct_emitv(t, id, piece, 2), -EMSGSIZE);
-	piece[1].len = ~0UL - 3;	/* together: 0 */
-	ck_assert_int_eq(tsct_emitv(t, id, piece, 2), -EMSGSIZE);
-	ck_assert_int_eq(tsct_emitv(t, 15, piece, 1), -EINVAL);
-	ck_assert_int_eq(tsct_emitv_unordered(t, 65536, piece, 1),
+	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
+	iov[1].iov_len = ~0UL - 3;	/* together: 0 */
+	ck_assert_int_eq(tsct_emitv(t, id, iov, 2), -EMSGSIZE);
+	ck_assert_int_eq(tsct_emitv(t, 15, iov, 1), -EINVAL);
+	ck_assert_int_eq(tsct_emitv_unordered(t, 65536, iov, 1),
 			 -EINVAL);
 	ck_assert_int_eq(tsct_emit_unordered(t, 15, "", 1), -EINVAL);
 	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 2);
@@ -250,8 +250,8 @@ TSCT_EVENT(typed, TSCT_KIND_INSTANT, TSCT_U64(a), TSCT_U64(b), TSCT_U64(c));
 /* Each way in turn */
 static void emit_somehow(const char *bytes, unsigned int max)
 {
-	const struct tsct_piece two[] = {
-		{ bytes, any(50) }, { bytes, any(max) },
+	const struct iovec two[] = {
+		{ (void *)bytes, any(50) }, { (void *)bytes, any(max) },
 	};
 
 	switch (any(4)) {
@@ -305,7 +305,7 @@ START_TEST(roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_WRITE };
 	struct tsct_reader *none;
-	struct tsct *other;
+	struct tsct_channel *other;
 
 	tsct_reader_close(reader);
 	tsct_channel_close(t);
@@ -327,7 +327,7 @@ END_TEST
 START_TEST(no_provider)
 {
 	struct tsct_reader *none;
-	struct tsct *nobody;
+	struct tsct_channel *nobody;
 
 	ck_assert_int_eq(tsct_channel_open_at("/nowhere/s", NULL, &nobody), -ENODEV);
 	ck_assert_int_eq(tsct_channel_provider(nobody), TSCT_PROVIDER_NONE);
@@ -365,7 +365,7 @@ static const struct {
 START_TEST(wrong_option)
 {
 	struct tsct_channel_options options = wrong[_i].options;
-	struct tsct *nobody;
+	struct tsct_channel *nobody;
 
 	if (!options.name)
 		options.name = "wrong";
@@ -513,7 +513,7 @@ END_TEST
 START_TEST(tsc_forbidden)
 {
 	struct tsct_channel_options options = { .name = "forbidden" };
-	struct tsct *other;
+	struct tsct_channel *other;
 
 	if (t->source != TSCT_SOURCE_TSC)
 		return;
@@ -535,7 +535,7 @@ static struct {
 } kernel;
 
 /* What the module would be asked */
-static int fake_ctl(struct tsct *unused, unsigned int cmd, void *arg)
+static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
 {
 	(void)unused;
 	ck_assert_uint_eq(cmd, TSCT_IOC_WRITE);
@@ -556,13 +556,13 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 	ck_assert_mem_eq(kernel.payload, sent, len);
 }
 
-/* Without rseq the module writes: a payload in one piece, or put together. */
+/* Without rseq the module writes: a payload in one iov, or put together. */
 START_TEST(by_kernel)
 {
 	const struct tsct_provider_ops *ops = t->ops;
 	const enum tsct_provider provider = t->provider;
 	unsigned char sent[TSCT_PAYLOAD_MAX(BLOCK)];
-	struct tsct_piece two[] = { { sent, 100 }, { sent + 100, 0 } };
+	struct iovec two[] = { { sent, 100 }, { sent + 100, 0 } };
 	unsigned int len;
 
 	fill(sent, sizeof(sent), 1);
@@ -573,7 +573,7 @@ START_TEST(by_kernel)
 	ck_assert_int_eq(tsct_emit(t, id, sent, sizeof(sent)), 0);
 	expect_written(sent, sizeof(sent));
 	for (len = 100; len <= sizeof(sent); len += 79) {
-		two[1].len = len - 100;
+		two[1].iov_len = len - 100;
 		ck_assert_int_eq(tsct_emitv(t, id, two, 2), 0);
 		expect_written(sent, len);
 	}

@@ -247,7 +247,7 @@ START_TEST(bound)
 	struct tsct_channel_options options = {
 		.name = "own", .roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
 	};
-	struct tsct *own = serve_open(&options), *nobody;
+	struct tsct_channel *own = serve_open(&options), *nobody;
 	struct tsct_reader *of_own;
 	struct tsct_event event;
 
@@ -288,7 +288,7 @@ END_TEST
 START_TEST(roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
-	struct tsct *other;
+	struct tsct_channel *other;
 
 	tsct_reader_close(reader);
 	tsct_channel_close(t);

@@ -77,7 +77,7 @@ static void gives(__u32 cpu, __u64 after)
 
 	ck_assert_int_eq(tsct_trace_next(trace, &e), 1);
 	ck_assert_uint_eq(e.cpu, cpu);
-	ck_assert_uint_eq(e.stamp, rec.begin + after);
+	ck_assert_uint_eq(e.tick, rec.begin + after);
 }
 
 static void gives_none(int ret)
@@ -266,10 +266,10 @@ static void take_all(__u64 settled)
 	int ret;
 
 	while ((ret = tsct_trace_next(trace, &e)) == 1) {
-		ck_assert_uint_lt(e.stamp, settled);
+		ck_assert_uint_lt(e.tick, settled);
 		ck_assert_uint_lt(nr_followed, MANY);
 		followed[nr_followed++] = (struct given) {
-			e.stamp, e.cpu, e.def->id
+			e.tick, e.cpu, e.def->id
 		};
 	}
 	ck_assert_int_eq(ret, settled == UINT64_MAX ? 0 : -EAGAIN);
@@ -284,7 +284,7 @@ static void check_whole(void)
 	open_trace(false);
 	for (; tsct_trace_next(trace, &e) == 1; i++) {
 		ck_assert_uint_lt(i, nr_followed);
-		ck_assert_uint_eq(e.stamp, followed[i].stamp);
+		ck_assert_uint_eq(e.tick, followed[i].stamp);
 		ck_assert_uint_eq(e.cpu, followed[i].cpu);
 		ck_assert_uint_eq(e.def->id, followed[i].id);
 	}

@@ -31,7 +31,7 @@ static void teardown(void)
 }
 
 static int try_open(int nr, __u32 roles, __u32 flags, __u32 channel_flags,
-		    struct tsct **ret_t)
+		    struct tsct_channel **ret_t)
 {
 	char name[TSCT_NAME_MAX];
 	struct tsct_channel_options options = {
@@ -43,17 +43,17 @@ static int try_open(int nr, __u32 roles, __u32 flags, __u32 channel_flags,
 	return tsct_channel_open_at(serve_path, &options, ret_t);
 }
 
-static struct tsct *open_nr(int nr, __u32 roles, __u32 flags,
+static struct tsct_channel *open_nr(int nr, __u32 roles, __u32 flags,
 			    __u32 channel_flags)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 	int error = try_open(nr, roles, flags, channel_flags, &t);
 
 	ck_assert_msg(!error, "%d: %d: %s", nr, error, tsct_channel_error(t));
 	return t;
 }
 
-static void emit_to(struct tsct *t, __u64 n)
+static void emit_to(struct tsct_channel *t, __u64 n)
 {
 	int id = tsct_event_define(t, "e", TSCT_KIND_INSTANT, "n:u64");
 
@@ -61,7 +61,7 @@ static void emit_to(struct tsct *t, __u64 n)
 	ck_assert_int_eq(tsct_emit(t, id, &n, sizeof(n)), 0);
 }
 
-static unsigned int count_channels(struct tsct *t, __u64 *ret_events)
+static unsigned int count_channels(struct tsct_channel *t, __u64 *ret_events)
 {
 	struct tsct_channel_info info = { 0 };
 	unsigned int nr = 0;
@@ -77,10 +77,10 @@ static unsigned int count_channels(struct tsct *t, __u64 *ret_events)
 /* All of one user: made, held, written, listed, read. */
 START_TEST(a_thousand)
 {
-	struct tsct **all = calloc(MANY, sizeof(*all));
+	struct tsct_channel **all = calloc(MANY, sizeof(*all));
 	struct tsct_reader *reader;
 	struct tsct_event event;
-	struct tsct *t;
+	struct tsct_channel *t;
 	__u64 events;
 	int i, cpu;
 
@@ -115,7 +115,7 @@ END_TEST
 /* As many kept ones as may be, then a sentence that says what to do. */
 START_TEST(limit_of_channels)
 {
-	struct tsct *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
+	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
 					 TSCT_CHANNEL_KEEP);
 	__u64 events;
 	int i, error = 0;
@@ -145,9 +145,9 @@ START_TEST(limit_of_bytes)
 		.name = "large", .block_size = 65536, .blocks = 4096,
 		.roles = TSCT_ROLE_READ,
 	};
-	struct tsct *t;
+	struct tsct_channel *t;
 	char name[16] = "l0";
-	struct tsct *held[64] = { 0 };
+	struct tsct_channel *held[64] = { 0 };
 	int i, error = 0;
 
 	options.name = name;
@@ -169,7 +169,7 @@ END_TEST
 static void die_emitting(int nr, __u32 channel_flags)
 {
 	pid_t pid = fork();
-	struct tsct *t;
+	struct tsct_channel *t;
 	int i, status;
 
 	if (!pid) {
@@ -182,7 +182,7 @@ static void die_emitting(int nr, __u32 channel_flags)
 	ck_assert_int_eq(WTERMSIG(status), SIGKILL);
 }
 
-static void expect_events(struct tsct *t, int nr)
+static void expect_events(struct tsct_channel *t, int nr)
 {
 	struct tsct_reader *reader;
 	struct tsct_event event;
@@ -201,7 +201,7 @@ static void expect_events(struct tsct *t, int nr)
 
 START_TEST(killed_and_kept)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	run_on(sched_getcpu());
 	die_emitting(20, TSCT_CHANNEL_KEEP);
@@ -213,7 +213,7 @@ END_TEST
 
 START_TEST(killed_and_held)
 {
-	struct tsct *t = open_nr(1, TSCT_ROLE_READ, 0, 0);
+	struct tsct_channel *t = open_nr(1, TSCT_ROLE_READ, 0, 0);
 
 	run_on(sched_getcpu());
 	die_emitting(20, 0);
@@ -225,7 +225,7 @@ END_TEST
 /* Neither kept nor held: gone with its writer. */
 START_TEST(killed_and_alone)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 	int i, error = 0;
 
 	die_emitting(3, 0);
@@ -238,7 +238,7 @@ START_TEST(killed_and_alone)
 }
 END_TEST
 
-static void scribble(const struct tsct *victim)
+static void scribble(const struct tsct_channel *victim)
 {
 	const struct tsct_channel_header *h = &victim->header;
 	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,
@@ -251,8 +251,8 @@ static void scribble(const struct tsct *victim)
 /* One channel is scribbled over; the other's events arrive, all of them. */
 START_TEST(scribbled_neighbour)
 {
-	struct tsct *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
-	struct tsct *t = open_nr(2, TSCT_ROLE_WRITE | TSCT_ROLE_READ, 0, 0);
+	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
+	struct tsct_channel *t = open_nr(2, TSCT_ROLE_WRITE | TSCT_ROLE_READ, 0, 0);
 	const __u32 id = tsct_channel_info(victim)->id;
 	struct tsct_channel_cpu figures;
 	struct tsct_reader *reader;
@@ -288,7 +288,7 @@ END_TEST
 /* No client can take pages away from the others. */
 START_TEST(sealed)
 {
-	struct tsct *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
+	struct tsct_channel *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 	ck_assert_int_eq(fcntl(t->map_fd, F_GET_SEALS) & seals, seals);

@@ -110,7 +110,7 @@ START_TEST(lying_server)
 {
 	struct stat st;
 	pthread_t thread;
-	struct tsct *t = NULL;
+	struct tsct_channel *t = NULL;
 	int error, before;
 
 	seed_with(_i);

@@ -440,13 +440,13 @@ START_TEST(test_cut_off)
 	for (; tsct_trace_next(in, &e) == 1; nr++) {
 		ck_assert_int_eq(tsct_trace_next(out, &f), 1);
 		ck_assert_uint_ge(tsct_recording_error_ns(tsct_trace_recording(out),
-							  0, f.stamp),
+							  0, f.tick),
 				  tsct_recording_error_ns(tsct_trace_recording(in),
-							  0, e.stamp));
+							  0, e.tick));
 	}
 	ck_assert_uint_eq(nr, 2 * EVENTS);
 	ck_assert_uint_gt(tsct_recording_error_ns(tsct_trace_recording(out), 0,
-						  f.stamp), LENGTH / 10000);
+						  f.tick), LENGTH / 10000);
 	tsct_trace_close(in);
 	tsct_trace_close(out);
 	options.salvage = false;

@@ -570,7 +570,7 @@ START_TEST(test_reader)
 			off = (__s64)(e.global - EPOCH - t);
 			ck_assert_int_le(llabs(off), (__s64)tsct_recording_error_ns(
 				tsct_merge_result(m), files[i].node, e.global));
-			off = tsct_merge_own_ns(m, &files[i], e.event->stamp) -
+			off = tsct_merge_own_ns(m, &files[i], e.event->tick) -
 				EPOCH - (__s64)t - nodes[files[i].node].own_off_ns;
 			ck_assert_int_le(llabs(off), 1);
 			events++;

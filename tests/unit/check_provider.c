@@ -31,7 +31,7 @@ static int connect_there(void)
 /* A well-behaved client gets what it came for. */
 static void expect_service(void)
 {
-	struct tsct *t = serve_open(NULL);
+	struct tsct_channel *t = serve_open(NULL);
 	int id = tsct_event_define(t, "e", 0, "a:u8");
 
 	ck_assert_int_ge(id, TSCT_ID_FIRST);
@@ -152,7 +152,7 @@ static int connect_many(unsigned int nr)
 static int open_until(int wanted, const struct tsct_channel_options *options)
 {
 	const time_t end = time(NULL) + 5;
-	struct tsct *t;
+	struct tsct_channel *t;
 	int result;
 
 	for (;;) {
@@ -194,7 +194,7 @@ END_TEST
 /* A client that dies takes its channel along, wherever it was. */
 START_TEST(clients_die)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 	int i, status;
 	pid_t pid;
 
@@ -224,7 +224,7 @@ END_TEST
 /* A fork shares the connection, and must not take its parent's replies. */
 START_TEST(children_define)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 	int i, j, status, id, failed = 0;
 	char name[16];
 	pid_t pid;

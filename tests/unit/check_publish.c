@@ -62,7 +62,7 @@ static ino_t inode(void)
 /* A line that begins in @ahead ticks, at @ns */
 static struct tsct_clock_state line(__u32 epoch, __s64 ahead, __s64 ns)
 {
-	__u64 base = tsct_stamp_read(TSCT_SOURCE_TSC) + (__u64)ahead;
+	__u64 base = tsct_cycles_read(TSCT_SOURCE_TSC) + (__u64)ahead;
 	struct tsct_clock_state state = {
 		.real = {
 			.base_cycles = base, .base_ns = ns,
@@ -141,7 +141,7 @@ static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 	next.real.base_ns = tsct_clock_params_ns(&last->real, next.real.base_cycles);
 	next.real.mult = next.real.slew_mult = MULT + (__u64)mult_change;
 	ck_assert_int_eq(clock_file_stage(&clockfile, &next), 0);
-	while ((__s64)(tsct_stamp_read(TSCT_SOURCE_TSC) -
+	while ((__s64)(tsct_cycles_read(TSCT_SOURCE_TSC) -
 		       next.real.base_cycles) < 10000000)
 		nanosleep(&held_up, NULL);
 	ck_assert_int_eq(clock_file_commit(&clockfile, &next, 0), -ETIME);

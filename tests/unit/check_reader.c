@@ -12,7 +12,7 @@
 #include "serve.h"
 #include "suite.h"
 
-static struct tsct *t, *writer;
+static struct tsct_channel *t, *writer;
 static struct tsct_reader *reader;
 
 static void open_channel(unsigned int policy, unsigned int blocks)
@@ -234,7 +234,7 @@ START_TEST(noise)
 }
 END_TEST
 
-static void scribble(const struct tsct *victim)
+static void scribble(const struct tsct_channel *victim)
 {
 	const struct tsct_channel_header *h = &victim->header;
 	char *map = mmap(NULL, h->file_size, PROT_READ | PROT_WRITE,

@@ -92,7 +92,7 @@ static bool take(const struct tsct_trace_event *e)
 
 	for (i = 0; i < nr_sent; i++) {
 		s = &sent[i];
-		if (!s->seen && s->stamp == e->stamp && s->cpu == e->cpu &&
+		if (!s->seen && s->stamp == e->tick && s->cpu == e->cpu &&
 		    s->tid == e->tid && s->stream == e->stream &&
 		    s->id == e->def->id && s->len == e->len &&
 		    !memcmp(s->payload, e->payload, e->len))
@@ -113,8 +113,8 @@ static unsigned int read_all(bool compare)
 					 sizeof(why)), 0);
 	while (tsct_trace_next(trace, &e) == 1) {
 		nr++;
-		ck_assert_uint_ge(e.stamp, last);
-		last = e.stamp;
+		ck_assert_uint_ge(e.tick, last);
+		last = e.tick;
 		ck_assert(!compare || take(&e));
 	}
 	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 0);
@@ -367,12 +367,12 @@ START_TEST(record_raised)
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
 					 sizeof(why)), 0);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
-	ck_assert_uint_eq(event.stamp, rec.begin);
+	ck_assert_uint_eq(event.tick, rec.begin);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
-	ck_assert_uint_eq(event.stamp, rec.begin + 10000);
+	ck_assert_uint_eq(event.tick, rec.begin + 10000);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
-	ck_assert_uint_eq(event.stamp, rec.begin + 10000);
+	ck_assert_uint_eq(event.tick, rec.begin + 10000);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 0);
 	tsct_trace_close(trace);

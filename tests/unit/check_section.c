@@ -147,8 +147,8 @@ static int by_unordered(const char *bytes, unsigned int len)
 
 static int by_pieces(const char *bytes, unsigned int len)
 {
-	const struct tsct_piece pieces[] = {
-		{ bytes, 3 }, { NULL, 0 }, { bytes + 3, len - 3 },
+	const struct iovec pieces[] = {
+		{ (void *)bytes, 3 }, { NULL, 0 }, { (void *)(bytes + 3), len - 3 },
 	};
 
 	return tsct_emitv(t, id, pieces, 3);

@@ -9,6 +9,69 @@
 #include "seed.h"
 #include "suite.h"
 
+/* Stamps as bare numbers, which tests compare */
+static uint64_t stamp_make(uint64_t tick, uint32_t event)
+{
+	return tsct_stamp_make(tick, event).bits;
+}
+
+static uint64_t stamp_tick(uint64_t bits)
+{
+	return tsct_stamp_tick((struct tsct_stamp) { bits });
+}
+
+static uint32_t stamp_event(uint64_t bits)
+{
+	return tsct_stamp_event((struct tsct_stamp) { bits });
+}
+
+static uint64_t stamp_ns(uint64_t segment, uint64_t bits,
+			 const struct tsct_stamp_rate *rate)
+{
+	return tsct_stamp_ns(segment, (struct tsct_stamp) { bits }, rate);
+}
+
+static uint64_t stamp_ns_legacy(uint64_t segment, uint64_t bits,
+				const struct tsct_stamp_rate *rate)
+{
+	return tsct_stamp_ns_legacy(segment, (struct tsct_stamp) { bits }, rate);
+}
+
+static int stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
+		       uint64_t *ret_segment, uint64_t *ret_bits)
+{
+	struct tsct_stamp stamp = { *ret_bits };
+	int err = tsct_stamp_at_ns(ns, rate, ret_segment, &stamp);
+
+	*ret_bits = stamp.bits;
+	return err;
+}
+
+static double stamp_seconds(uint64_t bits, double period)
+{
+	return tsct_stamp_seconds((struct tsct_stamp) { bits }, period);
+}
+
+static double stamp_seconds_legacy(uint64_t bits, double period)
+{
+	return tsct_stamp_seconds_legacy((struct tsct_stamp) { bits }, period);
+}
+
+static uint64_t stamp_at_seconds(double seconds, double period)
+{
+	return tsct_stamp_at_seconds(seconds, period).bits;
+}
+
+static int stamper_next(struct tsct_stamper *stamper, uint64_t source_tick,
+			uint64_t *ret_bits)
+{
+	struct tsct_stamp stamp = { *ret_bits };
+	int ret = tsct_stamper_next(stamper, source_tick, &stamp);
+
+	*ret_bits = stamp.bits;
+	return ret;
+}
+
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define SEGMENT		(UINT64_C(1) << TSCT_STAMP_TICK_BITS)
 
@@ -17,13 +80,13 @@
 
 START_TEST(test_parts)
 {
-	ck_assert_uint_eq(tsct_stamp_make(1, 0), 8192);
-	ck_assert_uint_eq(tsct_stamp_make(SEGMENT - 1, 8191), UINT64_MAX);
-	ck_assert_uint_eq(tsct_stamp_tick(UINT64_MAX), TSCT_STAMP_TICK_MAX);
-	ck_assert_uint_eq(tsct_stamp_event(UINT64_MAX), TSCT_STAMP_EVENT_MAX);
+	ck_assert_uint_eq(stamp_make(1, 0), 8192);
+	ck_assert_uint_eq(stamp_make(SEGMENT - 1, 8191), UINT64_MAX);
+	ck_assert_uint_eq(stamp_tick(UINT64_MAX), TSCT_STAMP_TICK_MAX);
+	ck_assert_uint_eq(stamp_event(UINT64_MAX), TSCT_STAMP_EVENT_MAX);
 	/* What does not fit belongs to the segment. */
-	ck_assert_uint_eq(tsct_stamp_make(SEGMENT + 5, 8192 + 3),
-			  tsct_stamp_make(5, 3));
+	ck_assert_uint_eq(stamp_make(SEGMENT + 5, 8192 + 3),
+			  stamp_make(5, 3));
 }
 END_TEST
 
@@ -39,7 +102,7 @@ static void run(const struct golden_run *golden)
 		const struct golden_step *step = &golden->step[i];
 
 		for (nr = 0; nr < step->count; nr++) {
-			ret = tsct_stamper_next(&stamper, step->tick, &stamp);
+			ret = stamper_next(&stamper, step->tick, &stamp);
 			if (!nr)
 				ck_assert_int_eq(ret, step->first_ret);
 		}
@@ -72,19 +135,19 @@ START_TEST(test_overflow)
 	tsct_stamper_init(&stamper, 100);
 	for (tick = 0; tick < 4; tick++) {
 		for (i = 0; i < 8192 + 100; i++) {
-			must(!tsct_stamper_next(&stamper, 100 + tick, &stamp));
+			must(!stamper_next(&stamper, 100 + tick, &stamp));
 			must(!(tick || i) || stamp == last + 1);
 			last = stamp;
 		}
 	}
 	/* None was left out in between: 4 ticks, and 400 events of the fifth */
-	ck_assert_uint_eq(last, tsct_stamp_make(4, 399));
+	ck_assert_uint_eq(last, stamp_make(4, 399));
 	ck_assert_uint_eq(stamper.max_events, 8291);
 	ck_assert_uint_eq(stamper.moved, 100 + 200 + 300 + 400);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 104, &stamp), 0);
-	ck_assert_uint_eq(stamp, tsct_stamp_make(4, 400));
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 105, &stamp), 0);
-	ck_assert_uint_eq(stamp, tsct_stamp_make(5, 0));
+	ck_assert_int_eq(stamper_next(&stamper, 104, &stamp), 0);
+	ck_assert_uint_eq(stamp, stamp_make(4, 400));
+	ck_assert_int_eq(stamper_next(&stamper, 105, &stamp), 0);
+	ck_assert_uint_eq(stamp, stamp_make(5, 0));
 }
 END_TEST
 
@@ -95,7 +158,7 @@ START_TEST(test_alone)
 
 	tsct_stamper_init(&stamper, 0);
 	for (i = 0; i < 1000; i++) {
-		ck_assert_int_eq(tsct_stamper_next(&stamper, i, &stamp), 0);
+		ck_assert_int_eq(stamper_next(&stamper, i, &stamp), 0);
 		ck_assert_uint_eq(stamp, i << 13);
 	}
 	ck_assert_uint_eq(stamper.max_events, 0);
@@ -108,7 +171,7 @@ static void refuse(struct tsct_stamper *stamper, uint64_t tick)
 	struct tsct_stamper before = *stamper;
 	uint64_t stamp = 77;
 
-	ck_assert_int_eq(tsct_stamper_next(stamper, tick, &stamp), -EINVAL);
+	ck_assert_int_eq(stamper_next(stamper, tick, &stamp), -EINVAL);
 	ck_assert_uint_eq(stamp, 77);
 	ck_assert_mem_eq(stamper, &before, sizeof(before));
 }
@@ -124,13 +187,13 @@ START_TEST(test_backwards)
 	refuse(&stamper, 1000 + (1ULL << 63));
 	/* The tick went ahead of the source, which may come after it. */
 	for (i = 0; i < 3 * 8192; i++)
-		must(!tsct_stamper_next(&stamper, 2000, &stamp));
-	ck_assert_uint_eq(tsct_stamp_tick(stamp), 1002);
+		must(!stamper_next(&stamper, 2000, &stamp));
+	ck_assert_uint_eq(stamp_tick(stamp), 1002);
 	refuse(&stamper, 1999);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 2001, &stamp), 0);
-	ck_assert_uint_eq(stamp, tsct_stamp_make(1003, 0));
+	ck_assert_int_eq(stamper_next(&stamper, 2001, &stamp), 0);
+	ck_assert_uint_eq(stamp, stamp_make(1003, 0));
 	refuse(&stamper, 2000);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 999 + (1ULL << 63), &stamp),
+	ck_assert_int_eq(stamper_next(&stamper, 999 + (1ULL << 63), &stamp),
 			 1);
 	refuse(&stamper, 2001);
 }
@@ -144,22 +207,22 @@ START_TEST(test_segments)
 	unsigned int i;
 
 	tsct_stamper_init(&stamper, 5);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + SEGMENT - 1, &stamp), 0);
-	ck_assert_uint_eq(stamp, tsct_stamp_make(SEGMENT - 1, 0));
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + SEGMENT, &stamp), 1);
+	ck_assert_int_eq(stamper_next(&stamper, 5 + SEGMENT - 1, &stamp), 0);
+	ck_assert_uint_eq(stamp, stamp_make(SEGMENT - 1, 0));
+	ck_assert_int_eq(stamper_next(&stamper, 5 + SEGMENT, &stamp), 1);
 	ck_assert_uint_eq(stamp, 0);
 	ck_assert_uint_eq(tsct_stamper_segment(&stamper), 1);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + SEGMENT, &stamp), 0);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, 5 + 4 * SEGMENT, &stamp), 1);
+	ck_assert_int_eq(stamper_next(&stamper, 5 + SEGMENT, &stamp), 0);
+	ck_assert_int_eq(stamper_next(&stamper, 5 + 4 * SEGMENT, &stamp), 1);
 	ck_assert_uint_eq(tsct_stamper_segment(&stamper), 4);
 
 	tsct_stamper_init(&stamper, 0);
 	for (i = 0; i < 8192; i++)
-		must(!tsct_stamper_next(&stamper, SEGMENT - 1, &stamp));
+		must(!stamper_next(&stamper, SEGMENT - 1, &stamp));
 	ck_assert_uint_eq(stamp, UINT64_MAX);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, SEGMENT - 1, &stamp), 1);
+	ck_assert_int_eq(stamper_next(&stamper, SEGMENT - 1, &stamp), 1);
 	ck_assert_uint_eq(stamp, 0);
-	ck_assert_int_eq(tsct_stamper_next(&stamper, SEGMENT, &stamp), 0);
+	ck_assert_int_eq(stamper_next(&stamper, SEGMENT, &stamp), 0);
 	ck_assert_uint_eq(stamp, 1);
 }
 END_TEST
@@ -172,9 +235,9 @@ START_TEST(test_golden_ns)
 		const struct golden_ns *g = &golden_ns[i];
 		struct tsct_stamp_rate rate = { g->ns, g->ticks };
 
-		ck_assert_uint_eq(tsct_stamp_ns(g->segment, g->stamp, &rate),
+		ck_assert_uint_eq(stamp_ns(g->segment, g->stamp, &rate),
 				  g->exact);
-		ck_assert_uint_eq(tsct_stamp_ns_legacy(g->segment, g->stamp,
+		ck_assert_uint_eq(stamp_ns_legacy(g->segment, g->stamp,
 						       &rate), g->legacy);
 	}
 }
@@ -189,7 +252,7 @@ START_TEST(test_golden_at)
 		struct tsct_stamp_rate rate = { g->rate_ns, g->ticks };
 		uint64_t segment = 0, stamp = 0;
 
-		ck_assert_int_eq(tsct_stamp_at_ns(g->ns, &rate, &segment, &stamp),
+		ck_assert_int_eq(stamp_at_ns(g->ns, &rate, &segment, &stamp),
 				 g->ret);
 		ck_assert_uint_eq(segment, g->segment);
 		ck_assert_uint_eq(stamp, g->stamp);
@@ -202,11 +265,11 @@ START_TEST(test_bad_rates)
 	const struct tsct_stamp_rate still = { 0, 1 }, none = { 1, 0 };
 	uint64_t segment, stamp;
 
-	ck_assert_uint_eq(tsct_stamp_ns(0, 8192, &none), UINT64_MAX);
-	ck_assert_uint_eq(tsct_stamp_ns_legacy(0, 8192, &none), UINT64_MAX);
-	ck_assert_uint_eq(tsct_stamp_ns(0, 8192, &still), 0);
-	ck_assert_int_eq(tsct_stamp_at_ns(1, &still, &segment, &stamp), -EINVAL);
-	ck_assert_int_eq(tsct_stamp_at_ns(1, &none, &segment, &stamp), -EINVAL);
+	ck_assert_uint_eq(stamp_ns(0, 8192, &none), UINT64_MAX);
+	ck_assert_uint_eq(stamp_ns_legacy(0, 8192, &none), UINT64_MAX);
+	ck_assert_uint_eq(stamp_ns(0, 8192, &still), 0);
+	ck_assert_int_eq(stamp_at_ns(1, &still, &segment, &stamp), -EINVAL);
+	ck_assert_int_eq(stamp_at_ns(1, &none, &segment, &stamp), -EINVAL);
 }
 END_TEST
 
@@ -223,12 +286,12 @@ START_TEST(test_both_ways)
 		rate.ticks = 1000 + any64() % 100000000000;
 		segment = any(3);
 		stamp = any64() >> any(64);
-		ns = tsct_stamp_ns(segment, stamp, &rate);
+		ns = stamp_ns(segment, stamp, &rate);
 		if (ns == UINT64_MAX)
 			continue;
-		must(!tsct_stamp_at_ns(ns, &rate, &segment, &at));
-		must(tsct_stamp_ns(segment, at, &rate) >= ns);
-		must(!at || tsct_stamp_ns(segment, at - 1, &rate) < ns);
+		must(!stamp_at_ns(ns, &rate, &segment, &at));
+		must(stamp_ns(segment, at, &rate) >= ns);
+		must(!at || stamp_ns(segment, at - 1, &rate) < ns);
 	}
 }
 END_TEST
@@ -241,25 +304,25 @@ START_TEST(test_seconds)
 	unsigned int i;
 
 	ck_assert(period == 1e-9 / 8192);
-	ck_assert(tsct_stamp_seconds(tsct_stamp_make(3000000000, 4096), period) ==
+	ck_assert(stamp_seconds(stamp_make(3000000000, 4096), period) ==
 		  3e9 * 1e-9);
-	ck_assert(tsct_stamp_seconds_legacy(tsct_stamp_make(3000000000, 0),
+	ck_assert(stamp_seconds_legacy(stamp_make(3000000000, 0),
 					    period) ==
-		  tsct_stamp_seconds(tsct_stamp_make(3000000000, 8191), period));
+		  stamp_seconds(stamp_make(3000000000, 8191), period));
 	seed_with(2);
 	for (i = 0; i < 100000; i++) {
 		stamp = any64() >> any(64);
-		accurate = tsct_stamp_seconds(stamp, period);
-		legacy = tsct_stamp_seconds_legacy(stamp, period);
+		accurate = stamp_seconds(stamp, period);
+		legacy = stamp_seconds_legacy(stamp, period);
 		/* What the counter adds, and what a double loses */
-		must(fabs(legacy - accurate - tsct_stamp_event(stamp) *
+		must(fabs(legacy - accurate - stamp_event(stamp) *
 			  period) <= 4 * legacy * 0x1p-53);
-		if (!tsct_stamp_event(stamp))
+		if (!stamp_event(stamp))
 			must(legacy == accurate);
 		if (stamp >> 63)
 			continue;
-		must(tsct_stamp_at_seconds(accurate, period) ==
-		     tsct_stamp_make(tsct_stamp_tick(stamp), 0));
+		must(stamp_at_seconds(accurate, period) ==
+		     stamp_make(stamp_tick(stamp), 0));
 	}
 }
 END_TEST
@@ -267,13 +330,13 @@ END_TEST
 START_TEST(test_seconds_beyond)
 {
 	double period = tsct_stamp_period(2.6e9);
-	uint64_t last = tsct_stamp_make(TSCT_STAMP_TICK_MAX, 0);
+	uint64_t last = stamp_make(TSCT_STAMP_TICK_MAX, 0);
 
-	ck_assert_uint_eq(tsct_stamp_at_seconds(-1, period), 0);
-	ck_assert_uint_eq(tsct_stamp_at_seconds((double)NAN, period), 0);
-	ck_assert_uint_eq(tsct_stamp_at_seconds((double)INFINITY, period), last);
-	ck_assert_uint_eq(tsct_stamp_at_seconds(1e30, period), last);
-	ck_assert_uint_eq(tsct_stamp_at_seconds(1, 0), last);
+	ck_assert_uint_eq(stamp_at_seconds(-1, period), 0);
+	ck_assert_uint_eq(stamp_at_seconds((double)NAN, period), 0);
+	ck_assert_uint_eq(stamp_at_seconds((double)INFINITY, period), last);
+	ck_assert_uint_eq(stamp_at_seconds(1e30, period), last);
+	ck_assert_uint_eq(stamp_at_seconds(1, 0), last);
 }
 END_TEST
 
@@ -294,7 +357,7 @@ START_TEST(test_property)
 			tick += any64() >> (10 + any(54));
 		if (tick >> 62)
 			break;
-		ret = tsct_stamper_next(&stamper, origin + tick, &stamp);
+		ret = stamper_next(&stamper, origin + tick, &stamp);
 		must(ret == (tsct_stamper_segment(&stamper) != segment));
 		segment = tsct_stamper_segment(&stamper);
 		now = (unsigned __int128)segment << 64 | stamp;

@@ -35,7 +35,7 @@ struct shared {
 
 static struct shared *shared;
 static unsigned char seen[WRITERS][EVENTS];
-static struct tsct *t;
+static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
 static int id;

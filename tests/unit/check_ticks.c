@@ -117,27 +117,27 @@ static void check_time(const struct tsct_recording *read, __u64 stamp,
 {
 	switch (read->timestamps) {
 	case TSCT_TIMESTAMPS_TSC:
-		ck_assert_uint_eq(e->stamp, stamp);
 		ck_assert_uint_eq(e->tick, stamp);
+		ck_assert_uint_eq(e->file_tick, stamp);
 		break;
 	case TSCT_TIMESTAMPS_TSC_16:
-		ck_assert_uint_eq(e->stamp, stamp / 16 * 16);
-		ck_assert_uint_eq(e->tick, stamp / 16);
+		ck_assert_uint_eq(e->tick, stamp / 16 * 16);
+		ck_assert_uint_eq(e->file_tick, stamp / 16);
 		break;
 	case TSCT_TIMESTAMPS_TSC_256:
-		ck_assert_uint_eq(e->stamp, stamp / 256 * 256);
-		ck_assert_uint_eq(e->tick, stamp / 256);
+		ck_assert_uint_eq(e->tick, stamp / 256 * 256);
+		ck_assert_uint_eq(e->file_tick, stamp / 256);
 		break;
 	case TSCT_TIMESTAMPS_INTERPOLATED:
-		ck_assert_uint_ge(e->tick, stamp * 8);
-		ck_assert_uint_eq(e->stamp, e->tick / 8);
+		ck_assert_uint_ge(e->file_tick, stamp * 8);
+		ck_assert_uint_eq(e->tick, e->file_tick / 8);
 		break;
 	case TSCT_TIMESTAMPS_SYSTEM:
-		ck_assert_uint_eq(e->stamp, tsct_clock_params_ns(&rec.real, stamp));
+		ck_assert_uint_eq(e->tick, tsct_clock_params_ns(&rec.real, stamp));
 		break;
 	default:
-		ck_assert_uint_le(e->stamp, stamp);
-		ck_assert_uint_lt(stamp - e->stamp, tsct_recording_uncertainty(read));
+		ck_assert_uint_le(e->tick, stamp);
+		ck_assert_uint_lt(stamp - e->tick, tsct_recording_uncertainty(read));
 	}
 }
 
@@ -162,8 +162,8 @@ static void check_read(void)
 	while (tsct_trace_next(trace, &e) == 1) {
 		check_same(read, next_of(e.cpu, at), &e);
 		if (read->timestamps == TSCT_TIMESTAMPS_INTERPOLATED)
-			ck_assert_uint_gt(e.tick, last[e.cpu]);
-		last[e.cpu] = e.tick;
+			ck_assert_uint_gt(e.file_tick, last[e.cpu]);
+		last[e.cpu] = e.file_tick;
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);
@@ -378,9 +378,9 @@ START_TEST(system_follows)
 	ck_assert_uint_eq(read->counter_source, TSCT_SOURCE_TSC);
 	ck_assert_mem_eq(&read->counter, &rec.real, sizeof(rec.real));
 	while (tsct_trace_next(trace, &e) == 1) {
-		ck_assert_uint_ge(e.stamp, last);
-		last = e.stamp;
-		ck_assert_int_eq(tsct_clock_params_ns(&read->real, e.stamp), e.stamp);
+		ck_assert_uint_ge(e.tick, last);
+		last = e.tick;
+		ck_assert_int_eq(tsct_clock_params_ns(&read->real, e.tick), e.tick);
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);

@@ -89,9 +89,9 @@ static void read_small(void)
 	while (tsct_trace_next(trace, &e) == 1) {
 		events++;
 		sum += sum_of(&e);
-		if (e.stamp < last || tsct_event_def_check_payload(e.def, e.payload, e.len))
+		if (e.tick < last || tsct_event_def_check_payload(e.def, e.payload, e.len))
 			ck_abort_msg("an event that cannot be came out");
-		last = e.stamp;
+		last = e.tick;
 	}
 	if ((reports > 0) != (tsct_trace_corrupt_count(trace) > 0))
 		ck_abort_msg("damage and reports differ");

@@ -97,7 +97,7 @@ static inline void make_page(void)
 	};
 	__u8 boot_id[16];
 
-	zero = tsct_stamp_read(TSCT_SOURCE_MONOTONIC_RAW);
+	zero = tsct_cycles_read(TSCT_SOURCE_MONOTONIC_RAW);
 	zero_ns = now_ns(CLOCK_REALTIME);
 	ck_assert_int_eq(tsct_boot_id(boot_id), 0);
 	memset(&area, 0, sizeof(area));
@@ -229,7 +229,7 @@ static inline struct tsct_clock *open_file_clock(void)
 static inline struct tsct_time_point point(int64_t at_ns, uint32_t cpu)
 {
 	return (struct tsct_time_point) {
-		.stamp = zero + (uint64_t)at_ns, .cpu = cpu,
+		.cycles = zero + (uint64_t)at_ns, .cpu = cpu,
 	};
 }
 

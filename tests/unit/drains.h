@@ -10,7 +10,7 @@
 
 #define CPU	0	/* the ring that all is in */
 
-static struct tsct *t, *writer;
+static struct tsct_channel *t, *writer;
 static struct tsct_clock *clock_;
 static struct tsct_recording rec;
 static struct tsct_writer *out;

@@ -393,17 +393,17 @@ static inline __u64 check_result(const char *name, __u64 nr, __u64 ticks_per_ns)
 
 	while (tsct_trace_next(trace, &e) == 1) {
 		memcpy(&t, e.payload, sizeof(t));
-		off = (__s64)(e.stamp - (EPOCH + t) * ticks_per_ns);
-		bound = tsct_recording_error_ns(rec, e.node, e.stamp) * ticks_per_ns;
+		off = (__s64)(e.tick - (EPOCH + t) * ticks_per_ns);
+		bound = tsct_recording_error_ns(rec, e.node, e.tick) * ticks_per_ns;
 		ck_assert_msg((__u64)llabs(off) <= bound,
 			      "node %u, t %llu: off by %lld, bound %llu", e.node,
 			      (unsigned long long)t, (long long)off,
 			      (unsigned long long)bound);
-		ck_assert_uint_ge(e.stamp, last);
-		ck_assert_uint_ge(e.stamp, rec->begin);
-		ck_assert_uint_le(e.stamp, rec->end);
-		last = e.stamp;
-		sum += e.stamp;
+		ck_assert_uint_ge(e.tick, last);
+		ck_assert_uint_ge(e.tick, rec->begin);
+		ck_assert_uint_le(e.tick, rec->end);
+		last = e.tick;
+		sum += e.tick;
 		events++;
 	}
 	ck_assert_uint_eq(events, nr);

@@ -8,7 +8,7 @@
 
 #define BLOCK	4096
 
-static struct tsct *t;
+static struct tsct_channel *t;
 static struct tsct_reader *reader;
 static int id, cpu;
 

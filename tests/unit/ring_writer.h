@@ -8,7 +8,7 @@
 
 #include "lib/client/channel.h"
 
-static inline void ring_store(struct tsct *w, unsigned int cpu, __u64 pos,
+static inline void ring_store(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 			      const void *from, size_t len)
 {
 	char *data = (char *)tsct_ring_data(w, cpu);
@@ -24,7 +24,7 @@ static inline void ring_store(struct tsct *w, unsigned int cpu, __u64 pos,
 }
 
 /* The pad and the next block's header, not published yet */
-static inline void ring_begin(struct tsct *w, unsigned int cpu, __u64 head,
+static inline void ring_begin(struct tsct_channel *w, unsigned int cpu, __u64 head,
 			      const struct tsct_ring_slot *place, __u64 stamp)
 {
 	__u64 pad = tsct_pad_word(place->pad_len);
@@ -37,7 +37,7 @@ static inline void ring_begin(struct tsct *w, unsigned int cpu, __u64 head,
 		   sizeof(block));
 }
 
-static inline bool ring_emit(struct tsct *w, unsigned int cpu, __u32 id,
+static inline bool ring_emit(struct tsct_channel *w, unsigned int cpu, __u32 id,
 			     __u64 stamp, const void *payload, __u32 len)
 {
 	struct tsct_producer *p = tsct_ring_producer(w, cpu);
@@ -64,7 +64,7 @@ static inline bool ring_emit(struct tsct *w, unsigned int cpu, __u32 id,
 }
 
 /* An empty ring that has seen @events events and is at a block's beginning. */
-static inline void ring_age(struct tsct *w, unsigned int cpu, __u64 pos,
+static inline void ring_age(struct tsct_channel *w, unsigned int cpu, __u64 pos,
 			    __u64 events)
 {
 	struct tsct_block block = {

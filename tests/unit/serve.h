@@ -38,9 +38,9 @@ static inline void serve_stop(void)
 	ck_assert_int_eq(rmdir(serve_dir), 0);
 }
 
-static inline struct tsct *serve_open(const struct tsct_channel_options *options)
+static inline struct tsct_channel *serve_open(const struct tsct_channel_options *options)
 {
-	struct tsct *t;
+	struct tsct_channel *t;
 	int error = tsct_channel_open_at(serve_path, options, &t);
 
 	ck_assert_msg(!error, "tsct_open_at: %d: %s", error, tsct_channel_error(t));

@@ -9,7 +9,7 @@
 
 /* A provider that is asked things, with no channel opened. */
 struct state_provider {
-	struct tsct t;		/* its fd, and why there is none */
+	struct tsct_channel t;		/* its fd, and why there is none */
 	bool answers;
 	struct tsct_info info;	/* if it answers */
 };

@@ -79,8 +79,8 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 	if (error)
 		return error;
 	tsct_clock_time_point(clock, &point);
-	r->stamp = point.stamp;
-	r->error = tsct_clock_cycles_to_time_on(clock, point.stamp, point.cpu,
+	r->stamp = point.cycles;
+	r->error = tsct_clock_cycles_to_time_on(clock, point.cycles, point.cpu,
 					 &r->time);
 	clock_read_cluster(r, &point);
 	read_rate(r);

@@ -8,7 +8,7 @@
 void clock_read_cluster(struct clock_reading *r,
 			const struct tsct_time_point *point)
 {
-	r->cluster_error = tsct_clock_cycles_to_cluster_time_on(r->clock, point->stamp,
+	r->cluster_error = tsct_clock_cycles_to_cluster_time_on(r->clock, point->cycles,
 							 point->cpu,
 							 &r->cluster);
 }

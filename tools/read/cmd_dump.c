@@ -99,7 +99,7 @@ static int show_wanted(struct dump *d, const struct tsct_trace_event *e)
 	if (!tsct_selection_has(&d->selection, e) &&
 	    d->selection.to_ns == INT64_MAX)
 		return 1;
-	ns = tsct_clock_params_ns(&d->rec->real, e->stamp);
+	ns = tsct_clock_params_ns(&d->rec->real, e->tick);
 	if (ns >= d->selection.to_ns)
 		return 0;
 	if (ns < d->selection.from_ns || !tsct_selection_has(&d->selection, e))
@@ -154,9 +154,9 @@ static int dump_next(struct dump *d)
 		return await_more(d);
 	if (ret < 1)
 		return ret;
-	d->late += e.stamp < d->last;
-	if (e.stamp > d->last)
-		d->last = e.stamp;
+	d->late += e.tick < d->last;
+	if (e.tick > d->last)
+		d->last = e.tick;
 	if (d->stamps)
 		stamp_event(d, &e);
 	ret = show_wanted(d, &e);

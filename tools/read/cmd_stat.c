@@ -88,8 +88,8 @@ static void count_event(struct stat_figures *s, const struct tsct_trace_event *e
 	const __u64 bytes = tsct_trace_event_bytes(s->trace);
 
 	if (!s->events++)
-		s->first = e->stamp;
-	s->last = e->stamp;
+		s->first = e->tick;
+	s->last = e->tick;
 	tally_event(&s->by_location[e->location], e, bytes);
 	tally_event(&s->by_event[e->stream][e->def->id - TSCT_ID_FIRST], e, bytes);
 	stat_files_note(s, e);

@@ -143,7 +143,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 		return put(at, "null");
 	at = put_integer(at, "{\"segment\":", (__s64)u->segment);
 	/* JSON's integers are signed here: all 64 bits are text. */
-	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp);
+	at = tsct_digits_unsigned(put(at, ",\"stamp\":\""), u->stamp.bits);
 	at = put_integer(at, "\",\"tick\":", (__s64)tsct_stamp_tick(u->stamp));
 	at = put_integer(at, ",\"event\":", (__s64)tsct_stamp_event(u->stamp));
 	at = put_integer(at, ",\"legacy_ns\":", (__s64)u->legacy_ns);
@@ -155,7 +155,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 static char *put_error(char *at, const struct dump *d,
 		       const struct tsct_trace_event *e)
 {
-	__u64 ns = tsct_recording_error_ns(d->rec, e->node, e->stamp);
+	__u64 ns = tsct_recording_error_ns(d->rec, e->node, e->tick);
 
 	if (ns > INT64_MAX)
 		return put(at, ",\"error_ns\":null");
@@ -166,7 +166,7 @@ static char *put_line(char *at, const struct dump *d,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
 	at = put_integer(at, "{\"time_ns\":", ns);
-	at = put_integer(at, ",\"stamp\":", (__s64)e->stamp);
+	at = put_integer(at, ",\"stamp\":", (__s64)e->tick);
 	at = put_integer(at, ",\"cpu\":", e->cpu);
 	at = put_integer(at, ",\"tid\":", e->tid);
 	at = put_string(put(at, ",\"channel\":"),
@@ -177,8 +177,8 @@ static char *put_line(char *at, const struct dump *d,
 	if (d->rec->merged)
 		at = put_string(put(at, ",\"node\":"),
 				tsct_recording_node_name(d->rec, e->node));
-	if (e->tick != e->stamp)
-		at = put_integer(at, ",\"tick\":", (__s64)e->tick);
+	if (e->file_tick != e->tick)
+		at = put_integer(at, ",\"tick\":", (__s64)e->file_tick);
 	if (d->stamps)
 		at = put_unique(at, &d->stamp);
 	if (d->lines.error)

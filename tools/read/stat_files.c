@@ -25,8 +25,8 @@ void stat_files_note(struct stat_figures *s, const struct tsct_trace_event *e)
 					     s->rec->nr_locations + e->location];
 
 	s->files.payload += e->len;
-	f->same = f->any && f->tick == e->tick ? f->same + 1 : 0;
-	f->tick = e->tick;
+	f->same = f->any && f->tick == e->file_tick ? f->same + 1 : 0;
+	f->tick = e->file_tick;
 	f->any = true;
 	if (f->same > s->files.on_tick)
 		s->files.on_tick = f->same;

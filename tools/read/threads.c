@@ -135,7 +135,7 @@ static void note_enter(struct thread *t, const struct tsct_trace_event *e)
 		return;
 	t->in_call = true;
 	t->call = id;
-	t->since = e->stamp;
+	t->since = e->tick;
 }
 
 /* An exit without its enter was under way when the recording began. */
@@ -150,9 +150,9 @@ static void note_exit(struct threads *all, struct thread *t,
 	if (t->in_call && t->call == id) {
 		c = &all->calls[id];
 		c->count++;
-		c->total += e->stamp - t->since;
-		if (e->stamp - t->since > c->max)
-			c->max = e->stamp - t->since;
+		c->total += e->tick - t->since;
+		if (e->tick - t->since > c->max)
+			c->max = e->tick - t->since;
 	}
 	t->in_call = false;
 }

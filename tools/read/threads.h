@@ -17,8 +17,8 @@ static inline void tally_event(struct tally *t, const struct tsct_trace_event *e
 			       __u64 bytes)
 {
 	if (!t->events++)
-		t->first = e->stamp;
-	t->last = e->stamp;
+		t->first = e->tick;
+	t->last = e->tick;
 	t->payload += e->len;
 	t->bytes += bytes;
 }

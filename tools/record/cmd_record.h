@@ -142,7 +142,7 @@ struct record_session {
 	char server_dir[64];
 	char socket[96];
 	char names[RECORD_CHANNELS][TSCT_NAME_MAX];
-	struct tsct *channels[RECORD_CHANNELS];
+	struct tsct_channel *channels[RECORD_CHANNELS];
 	struct tsct_drain *drains[RECORD_CHANNELS];
 	__u64 started;			/* stamp: rec.begin may lie before it */
 	__s64 opened_ns;		/* CLOCK_MONOTONIC; our CPU time counts since */

@@ -172,7 +172,7 @@ int kernel_source_ready(char *why, size_t size)
 	return 0;
 }
 
-static int check_channel(struct tsct *channel, char *why, size_t size)
+static int check_channel(struct tsct_channel *channel, char *why, size_t size)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
 
@@ -281,7 +281,7 @@ static int collect(const char *const *events, unsigned int nr,
 	return 0;
 }
 
-static int define(struct tsct *channel, unsigned int set, int *ids, char *why,
+static int define(struct tsct_channel *channel, unsigned int set, int *ids, char *why,
 		  size_t size)
 {
 	unsigned int i;
@@ -300,7 +300,7 @@ static int define(struct tsct *channel, unsigned int set, int *ids, char *why,
 	return 0;
 }
 
-static void configure(struct kernel_bpf *bpf, struct tsct *channel,
+static void configure(struct kernel_bpf *bpf, struct tsct_channel *channel,
 		      unsigned int set, const int *ids, bool whole_system)
 {
 	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
@@ -350,7 +350,7 @@ static int load(struct kernel_bpf *bpf, pid_t root, char *why, size_t size)
 	return error ? explain(error, "attach", why, size) : 0;
 }
 
-static int open_net(struct kernel_source *source, struct tsct *channel,
+static int open_net(struct kernel_source *source, struct tsct_channel *channel,
 		    const int *ids, pid_t root, char *why, size_t size)
 {
 	struct kernel_net_config config = {
@@ -368,7 +368,7 @@ static int open_net(struct kernel_source *source, struct tsct *channel,
 	return error ? explain(error, step, why, size) : 0;
 }
 
-static int open_and_load(struct kernel_source *source, struct tsct *channel,
+static int open_and_load(struct kernel_source *source, struct tsct_channel *channel,
 			 unsigned int set, const int *ids, pid_t root,
 			 char *why, size_t size)
 {
@@ -386,7 +386,7 @@ static int open_and_load(struct kernel_source *source, struct tsct *channel,
 	return error;
 }
 
-int kernel_source_open(struct tsct *channel, const char *const *events,
+int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 		       unsigned int nr, pid_t root, struct kernel_source **ret,
 		       char *why, size_t size)
 {

@@ -35,7 +35,7 @@ int kernel_source_ready(char *why, size_t why_size);
  * Events flow when it returns. Returns 0, or a negative errno and in @why a
  * sentence with the fix. One thread at a time: libbpf's log is process-wide.
  */
-int kernel_source_open(struct tsct *channel, const char *const *events,
+int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 		       unsigned int nr, pid_t root, struct kernel_source **ret,
 		       char *why, size_t why_size);
 

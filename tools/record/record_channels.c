@@ -113,7 +113,7 @@ static bool may_embed(int err)
 		err != -ENOSPC && err != -ENOMEM;
 }
 
-static int complain_channel(const char *name, const struct tsct *t, int err)
+static int complain_channel(const char *name, const struct tsct_channel *t, int err)
 {
 	if (err == -EBUSY)
 		record_complain("channel %s: is being recorded already; stop"
@@ -160,7 +160,7 @@ static bool can_be_reached(const struct record_session *s)
 /* Nobody else holds rings: then we do, or say why not. */
 static int serve(struct record_session *s, int err)
 {
-	const struct tsct *t = s->channels[0];
+	const struct tsct_channel *t = s->channels[0];
 
 	if (!can_be_reached(s)) {
 		record_complain("nobody could reach these rings; start"
@@ -186,7 +186,7 @@ static int open_program(struct record_session *s, unsigned int i)
 		.blocks = choose_blocks(s),
 		.roles = TSCT_ROLE_READ,
 	};
-	struct tsct **t = &s->channels[i];
+	struct tsct_channel **t = &s->channels[i];
 	int err = -ENODEV;
 
 	if (!s->server)
@@ -242,7 +242,7 @@ static int open_kernel(struct record_session *s)
 		.flags = TSCT_OPEN_CREATE,
 		.channel_flags = TSCT_CHANNEL_KERNEL,
 	};
-	struct tsct **t = &s->channels[s->nr_programs];
+	struct tsct_channel **t = &s->channels[s->nr_programs];
 	const char *only = getenv("TSCTRACE_PROVIDER");
 	char *keep = only ? strdup(only) : NULL;
 	int err;

@@ -29,7 +29,7 @@ struct work_done {
 	u64 sum;
 } __packed;
 
-static struct tsct_channel *channel;
+static struct tsct_kchannel *channel;
 static int id_tick, id_begin, id_end;
 static struct hrtimer timer;
 static u64 ticks;
@@ -132,7 +132,7 @@ static void __exit sample_exit(void)
 	tsct_channel_close(channel);
 }
 
-module_clock_init(sample_init);
+module_init(sample_init);
 module_exit(sample_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");

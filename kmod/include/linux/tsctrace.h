@@ -20,7 +20,7 @@
 
 #include <tsctrace/abi.h>
 
-struct tsct_channel;
+struct tsct_kchannel;
 
 /**
  * tsct_channel_open - make a channel that the kernel writes
@@ -41,7 +41,7 @@ struct tsct_channel;
  * as above; -EEXIST: root has a channel of that name; -EDQUOT: the module
  * parameter bytes_max allows no more; -ENOMEM.
  */
-struct tsct_channel *tsct_channel_open(const char *name, u32 policy,
+struct tsct_kchannel *tsct_channel_open(const char *name, u32 policy,
 				       u32 block_size, u32 blocks);
 
 /**
@@ -54,7 +54,7 @@ struct tsct_channel *tsct_channel_open(const char *name, u32 policy,
  *
  * Context: Process context, may sleep.
  */
-void tsct_channel_close(struct tsct_channel *channel);
+void tsct_channel_close(struct tsct_kchannel *channel);
 
 /**
  * tsct_event_define - say what an event's payload means
@@ -72,7 +72,7 @@ void tsct_channel_close(struct tsct_channel *channel);
  * Return: the event's id (at least 16), or -EINVAL: not a definition; -ENOSPC:
  * the channel's definition area is full; -ENOMEM.
  */
-int tsct_event_define(struct tsct_channel *channel, const char *name,
+int tsct_event_define(struct tsct_kchannel *channel, const char *name,
 		unsigned int kind, const char *fields);
 
 /**
@@ -96,7 +96,7 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
  * there was no memory for it when it came up; -EINVAL: @id is no event's, which
  * is not counted.
  */
-int tsct_emit(struct tsct_channel *channel, unsigned int id,
+int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len);
 
 #endif /* _LINUX_TSCTRACE_H */

@@ -80,27 +80,27 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 static inline __attribute__((always_inline)) bool
 tsct_clock_fast_line_(const struct tsct_clock_page *page,
 		      const struct tsct_clock_params *even, const struct tsct_clock_params *odd,
-		      uint64_t stamp, int64_t *ret_ns)
+		      uint64_t cycles, int64_t *ret_ns)
 {
 	__extension__ typedef unsigned __int128 product;
 	const struct tsct_clock_params *pair = even;
-	uint64_t seq, ticks, fast, mult, base_ns;
+	uint64_t seq, delta, fast, mult, base_ns;
 
 	seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(seq & 1, 0)) {
 		pair = odd;
 		__asm__("" : "+r" (pair));	/* a jump, please */
 	}
-	ticks = stamp - __atomic_load_n(&pair->base_cycles, __ATOMIC_RELAXED);
+	delta = cycles - __atomic_load_n(&pair->base_cycles, __ATOMIC_RELAXED);
 	fast = __atomic_load_n(&pair->fast_cycles, __ATOMIC_RELAXED);
 	mult = __atomic_load_n(&pair->slew_mult, __ATOMIC_RELAXED);
 	base_ns = (uint64_t)__atomic_load_n(&pair->base_ns, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__builtin_expect(__atomic_load_n(&page->seq, __ATOMIC_RELAXED) !=
-			     seq || ticks >= fast, 0))
+			     seq || delta >= fast, 0))
 		return false;
-	/* ticks < 2^55: (ticks << 8) * mult / 2^64, the upper half alone */
-	base_ns += (uint64_t)((product)(ticks << (64 - TSCT_CLOCK_SHIFT)) *
+	/* delta < 2^55: (delta << 8) * mult / 2^64, the upper half alone */
+	base_ns += (uint64_t)((product)(delta << (64 - TSCT_CLOCK_SHIFT)) *
 			      mult >> 64);
 	*ret_ns = (int64_t)base_ns;
 	return true;
@@ -109,7 +109,7 @@ tsct_clock_fast_line_(const struct tsct_clock_page *page,
 /*
  * tsct_clock_fast_ns - the short cut of section 4 of tsctrace/abi_clock.h
  * tsct_clock_fast_cluster_ns - the same to the cluster's time
- * @stamp: of the source that the page counts
+ * @cycles: of the source that the page counts
  *
  * True: *ret_ns is the time, rounded down, and the clock is calibrating,
  * synchronized or in holdover. False: nothing is known by now, look closer
@@ -118,18 +118,18 @@ tsct_clock_fast_line_(const struct tsct_clock_page *page,
  * whatever the page holds.
  */
 static inline bool tsct_clock_fast_ns(const struct tsct_clock_page *page,
-				      uint64_t stamp, int64_t *ret_ns)
+				      uint64_t cycles, int64_t *ret_ns)
 {
 	return tsct_clock_fast_line_(page, &page->copy[0].state.real,
-				     &page->copy[1].state.real, stamp, ret_ns);
+				     &page->copy[1].state.real, cycles, ret_ns);
 }
 
 static inline bool
-tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t stamp,
+tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t cycles,
 			   int64_t *ret_ns)
 {
 	return tsct_clock_fast_line_(page, &page->copy[0].state.cluster,
-				     &page->copy[1].state.cluster, stamp,
+				     &page->copy[1].state.cluster, cycles,
 				     ret_ns);
 }
 
@@ -139,12 +139,12 @@ tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t stamp,
  * 0, or as tsct_clock_cycles_to_time() has it, or -ESTALE for a stamp that a
  * disruption makes doubtful. How sure the time is, that one tells.
  */
-static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock, uint64_t stamp,
+static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock, uint64_t cycles,
 				int64_t *ret_ns)
 {
-	if (__builtin_expect(tsct_clock_fast_ns(clock->page, stamp, ret_ns), 1))
+	if (__builtin_expect(tsct_clock_fast_ns(clock->page, cycles, ret_ns), 1))
 		return 0;
-	return tsct_clock_cycles_to_ns_slow(clock, stamp, ret_ns);
+	return tsct_clock_cycles_to_ns_slow(clock, cycles, ret_ns);
 }
 
 /*
@@ -182,12 +182,12 @@ static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 
 /* tsct_clock_cycles_to_cluster_ns - the same of a stamp; see tsct_clock_cycles_to_cluster_time() */
 static inline int tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock,
-					uint64_t stamp, int64_t *ret_ns)
+					uint64_t cycles, int64_t *ret_ns)
 {
-	if (__builtin_expect(tsct_clock_fast_cluster_ns(clock->page, stamp,
+	if (__builtin_expect(tsct_clock_fast_cluster_ns(clock->page, cycles,
 							ret_ns), 1))
 		return 0;
-	return tsct_clock_cycles_to_cluster_ns_slow(clock, stamp, ret_ns);
+	return tsct_clock_cycles_to_cluster_ns_slow(clock, cycles, ret_ns);
 }
 
 #ifdef __cplusplus

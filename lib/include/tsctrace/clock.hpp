@@ -158,29 +158,29 @@ public:
 	};
 
 	/*
-	 * A stamp, and the CPU that it is of, where that is known: it matters
-	 * where the counters of the CPUs are apart. Compared by the stamp alone.
+	 * A cycles, and the CPU that it is of, where that is known: it matters
+	 * where the counters of the CPUs are apart. Compared by the cycles alone.
 	 */
 	class time_point {
 	public:
 		using clock = tsc_clock;
 		using duration = tsc_clock::duration;
 
-		constexpr time_point() noexcept : stamp_(0), cpu_(TSCT_CPU_ANY)
+		constexpr time_point() noexcept : cycles_(0), cpu_(TSCT_CPU_ANY)
 		{
 		}
-		constexpr explicit time_point(std::uint64_t stamp,
+		constexpr explicit time_point(std::uint64_t cycles,
 					      std::uint32_t cpu = TSCT_CPU_ANY)
-			noexcept : stamp_(stamp), cpu_(cpu) {}
+			noexcept : cycles_(cycles), cpu_(cpu) {}
 
-		constexpr std::uint64_t stamp() const noexcept
+		constexpr std::uint64_t cycles() const noexcept
 		{
-			return stamp_;
+			return cycles_;
 		}
 		constexpr std::uint32_t cpu() const noexcept { return cpu_; }
 		constexpr duration time_since_epoch() const noexcept
 		{
-			return duration(static_cast<std::int64_t>(stamp_));
+			return duration(static_cast<std::int64_t>(cycles_));
 		}
 		static constexpr time_point min() noexcept
 		{
@@ -194,19 +194,19 @@ public:
 
 		time_point &operator+=(duration d) noexcept
 		{
-			stamp_ += static_cast<std::uint64_t>(d.count());
+			cycles_ += static_cast<std::uint64_t>(d.count());
 			return *this;
 		}
 		time_point &operator-=(duration d) noexcept
 		{
-			stamp_ -= static_cast<std::uint64_t>(d.count());
+			cycles_ -= static_cast<std::uint64_t>(d.count());
 			return *this;
 		}
 
 		friend constexpr time_point operator+(time_point t,
 						      duration d) noexcept
 		{
-			return time_point(t.stamp_ +
+			return time_point(t.cycles_ +
 				static_cast<std::uint64_t>(d.count()), t.cpu_);
 		}
 		friend constexpr time_point operator+(duration d,
@@ -217,48 +217,48 @@ public:
 		friend constexpr time_point operator-(time_point t,
 						      duration d) noexcept
 		{
-			return time_point(t.stamp_ -
+			return time_point(t.cycles_ -
 				static_cast<std::uint64_t>(d.count()), t.cpu_);
 		}
 		friend constexpr duration operator-(time_point a,
 						    time_point b) noexcept
 		{
-			return duration(static_cast<std::int64_t>(a.stamp_ -
-								  b.stamp_));
+			return duration(static_cast<std::int64_t>(a.cycles_ -
+								  b.cycles_));
 		}
 		friend constexpr bool operator==(time_point a,
 						 time_point b) noexcept
 		{
-			return a.stamp_ == b.stamp_;
+			return a.cycles_ == b.cycles_;
 		}
 		friend constexpr bool operator!=(time_point a,
 						 time_point b) noexcept
 		{
-			return a.stamp_ != b.stamp_;
+			return a.cycles_ != b.cycles_;
 		}
 		friend constexpr bool operator<(time_point a,
 						time_point b) noexcept
 		{
-			return a.stamp_ < b.stamp_;
+			return a.cycles_ < b.cycles_;
 		}
 		friend constexpr bool operator>(time_point a,
 						time_point b) noexcept
 		{
-			return a.stamp_ > b.stamp_;
+			return a.cycles_ > b.cycles_;
 		}
 		friend constexpr bool operator<=(time_point a,
 						 time_point b) noexcept
 		{
-			return a.stamp_ <= b.stamp_;
+			return a.cycles_ <= b.cycles_;
 		}
 		friend constexpr bool operator>=(time_point a,
 						 time_point b) noexcept
 		{
-			return a.stamp_ >= b.stamp_;
+			return a.cycles_ >= b.cycles_;
 		}
 
 	private:
-		std::uint64_t stamp_;
+		std::uint64_t cycles_;
 		std::uint32_t cpu_;
 	};
 
@@ -273,7 +273,7 @@ public:
 		tsct_time_point point;
 
 		tsct_clock_time_point(detail::the_clock(), &point);
-		return time_point(point.stamp, point.cpu);
+		return time_point(point.cycles, point.cpu);
 	}
 
 	/*
@@ -282,7 +282,7 @@ public:
 	 */
 	static int convert(time_point point, tsct_time &ret_time) noexcept
 	{
-		return tsct_clock_cycles_to_time_on(detail::the_clock(), point.stamp(),
+		return tsct_clock_cycles_to_time_on(detail::the_clock(), point.cycles(),
 					     point.cpu(), &ret_time);
 	}
 
@@ -293,8 +293,8 @@ public:
 	static int interval(time_point from, time_point to,
 			    tsct_interval &ret_interval) noexcept
 	{
-		const tsct_time_point a = { from.stamp(), from.cpu(), 0 };
-		const tsct_time_point b = { to.stamp(), to.cpu(), 0 };
+		const tsct_time_point a = { from.cycles(), from.cpu(), 0 };
+		const tsct_time_point b = { to.cycles(), to.cpu(), 0 };
 
 		return tsct_clock_interval(detail::the_clock(), &a, &b,
 					   &ret_interval);
@@ -382,7 +382,7 @@ public:
 			   tsct_time &ret_time) noexcept
 	{
 		return tsct_clock_cycles_to_cluster_time_on(detail::the_clock(),
-						     point.stamp(), point.cpu(),
+						     point.cycles(), point.cpu(),
 						     &ret_time);
 	}
 };
@@ -444,7 +444,7 @@ inline clock::time_point to_time(tsc_clock::time_point point) noexcept
 	tsct_time time;
 	std::int64_t ago;
 
-	if (!tsct_clock_cycles_to_time_on(found, point.stamp(), point.cpu(), &time))
+	if (!tsct_clock_cycles_to_time_on(found, point.cycles(), point.cpu(), &time))
 		return clock::time_point(clock::duration(time.ns));
 	/*
 	 * Nobody can vouch for it: counted back from now, then. Who needs to
@@ -487,12 +487,12 @@ template <class Duration>
 int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 		     Duration> &time, tsc_clock::time_point &ret_point) noexcept
 {
-	std::uint64_t stamp;
+	std::uint64_t cycles;
 	int err = tsct_clock_time_to_cycles(detail::the_clock(),
-		detail::saturated_ns(time.time_since_epoch()), &stamp);
+		detail::saturated_ns(time.time_since_epoch()), &cycles);
 
 	if (!err)
-		ret_point = tsc_clock::time_point(stamp);
+		ret_point = tsc_clock::time_point(cycles);
 	return err;
 }
 

@@ -55,7 +55,7 @@ struct tsct_event_type {
 	uint8_t nr_fields;
 	uint16_t id;		/* in `channel` */
 	uint32_t flags;
-	struct tsct *channel;	/* where it is defined, NULL: nowhere */
+	struct tsct_channel *channel;	/* where it is defined, NULL: nowhere */
 	struct tsct_event_type *next;
 	struct tsct_event_type *prev;
 	uint64_t reserved[4];
@@ -79,7 +79,7 @@ struct tsct_event_type {
  * definitions, those events stay off, the others are on, and -ENOSPC (or what
  * the provider said) is returned. Thread safe, not signal safe.
  */
-int tsct_events_enable(struct tsct *t, const char *patterns);
+int tsct_events_enable(struct tsct_channel *t, const char *patterns);
 
 /*
  * tsct_events_disable - switch off all events that are on channel @t
@@ -88,7 +88,7 @@ int tsct_events_enable(struct tsct *t, const char *patterns);
  * may come behind it: see to it that nobody emits before the channel is closed.
  * NULL is fine. Thread safe, not signal safe.
  */
-void tsct_events_disable(struct tsct *t);
+void tsct_events_disable(struct tsct_channel *t);
 
 /*
  * tsct_events_set_enabled - switch events on or off while they are started
@@ -108,7 +108,7 @@ int tsct_events_set_enabled(const char *pattern, bool on);
  * From then on tsct_events_enable() leaves it alone. Returns 0, -ENODEV, -EACCES,
  * -ENOSPC as above. Thread safe, not signal safe.
  */
-int tsct_event_bind(struct tsct_event_type *event, struct tsct *t);
+int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *t);
 
 /* ---- what the macros call; not for programs ----------------------------- */
 
@@ -130,7 +130,7 @@ extern __thread uint32_t tsct_thread_id
  * @result: TSCT_SECTION_*, perhaps with TSCT_REST_UNORDERED
  * Returns as tsct_emit(). Signal safe.
  */
-int tsct_emit_rest(struct tsct *t, uint64_t header, const void *payload,
+int tsct_emit_rest(struct tsct_channel *t, uint64_t header, const void *payload,
 		   int result);
 
 #pragma GCC visibility pop
@@ -243,18 +243,18 @@ TSCT_INLINE_ unsigned int tsct_put_chars_(uint64_t *words, unsigned int at,
 	return at + size;
 }
 
-TSCT_INLINE_ void tsct_piece_(struct tsct_piece *piece, const void *base,
+TSCT_INLINE_ void tsct_iov_set_(struct iovec *iov, const void *base,
 			      size_t len)
 {
-	piece->base = base;
-	piece->len = len;
+	iov->iov_base = (void *)base;
+	iov->iov_len = len;
 }
 
-TSCT_INLINE_ void tsct_piece_string_(struct tsct_piece *piece,
+TSCT_INLINE_ void tsct_iov_string_(struct iovec *iov,
 				     const char *string)
 {
-	piece->base = tsct_string_(string);
-	piece->len = strlen(tsct_string_(string)) + 1;
+	iov->iov_base = (void *)tsct_string_(string);
+	iov->iov_len = strlen(tsct_string_(string)) + 1;
 }
 
 /* ---- emitting ----------------------------------------------------------- */
@@ -263,9 +263,9 @@ TSCT_INLINE_ void tsct_piece_string_(struct tsct_piece *piece,
 #define TSCT_WORDS_MAX_		8
 
 /* The two halves of tsct_event_type.state */
-TSCT_INLINE_ struct tsct *tsct_state_channel_(uint64_t state)
+TSCT_INLINE_ struct tsct_channel *tsct_state_channel_(uint64_t state)
 {
-	return (struct tsct *)(uintptr_t)(state << 16 >> 16);
+	return (struct tsct_channel *)(uintptr_t)(state << 16 >> 16);
 }
 
 TSCT_INLINE_ unsigned int tsct_state_id_(uint64_t state)
@@ -283,8 +283,8 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 	return (16 + len) | (state >> 32 & 0xffff0000U) | (uint64_t)tid << 32;
 }
 
-/* Words; then pieces. The compiler drops what an event does not need. */
-#define TSCT_EMIT_(name_, stamp_, unordered_, pieces_, ...)		\
+/* Words, then buffers. The compiler drops what an event does not need. */
+#define TSCT_EMIT_(name_, stamp_, unordered_, emitv_, ...)		\
 {									\
 	enum {								\
 		tsct_len_ = 0 TSCT_EACH_(TSCT_SIZE_, TSCT_SIZE_, __VA_ARGS__), \
@@ -323,14 +323,14 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 				      tsct_header_word_, tsct_words_,	\
 				      tsct_ret_ | (unordered_));	\
 	} else {							\
-		struct tsct_piece tsct_all_[TSCT_COUNT_(__VA_ARGS__) + 1]; \
-		struct tsct_piece *tsct_pieces_ = tsct_all_;		\
+		struct iovec tsct_all_[TSCT_COUNT_(__VA_ARGS__) + 1]; \
+		struct iovec *tsct_iov_ = tsct_all_;		\
 		TSCT_EACH_(TSCT_ROOM_, TSCT_ROOM_, __VA_ARGS__)		\
 									\
-		TSCT_EACH_(TSCT_PIECE_, TSCT_PIECE_, __VA_ARGS__)	\
-		return pieces_(tsct_state_channel_(tsct_state_),	\
+		TSCT_EACH_(TSCT_IOV_, TSCT_IOV_, __VA_ARGS__)	\
+		return emitv_(tsct_state_channel_(tsct_state_),	\
 			       tsct_state_id_(tsct_state_), tsct_all_,	\
-			       (unsigned int)(tsct_pieces_ - tsct_all_)); \
+			       (unsigned int)(tsct_iov_ - tsct_all_)); \
 	}								\
 }
 

@@ -104,7 +104,7 @@
 #define TSCT_NO_TSCT_FIELD_RULES_
 #define TSCT_NO_TSCT_PUT_
 #define TSCT_NO_TSCT_ROOM_
-#define TSCT_NO_TSCT_PIECE_
+#define TSCT_NO_TSCT_IOV_
 
 /* ---- what is made of a field -------------------------------------------- */
 
@@ -145,7 +145,7 @@
 #define TSCT_PUT_CHARS_(name, count, size) \
 	tsct_at_ = tsct_put_chars_(tsct_words_, tsct_at_, name, size);
 
-/* Room for what has to be padded before it is a piece */
+/* Room for what has to be padded before it is a buffer */
 #define TSCT_ROOM_(class, name, ctype, type, format, count, size) \
 	TSCT_ROOM_##class##_(name, size)
 #define TSCT_ROOM_INT_(name, size)
@@ -155,17 +155,17 @@
 #define TSCT_ROOM_BYTES_(name, size)
 #define TSCT_ROOM_CHARS_(name, size)	char tsct_room_##name[size];
 
-/* Fields as pieces */
-#define TSCT_PIECE_(class, name, ctype, type, format, count, size) \
-	TSCT_PIECE_##class##_(name, size)
-#define TSCT_PIECE_INT_(name, size)	tsct_piece_(tsct_pieces_++, &name, size);
-#define TSCT_PIECE_F32_(name, size)	TSCT_PIECE_INT_(name, size)
-#define TSCT_PIECE_F64_(name, size)	TSCT_PIECE_INT_(name, size)
-#define TSCT_PIECE_BYTES_(name, size)	tsct_piece_(tsct_pieces_++, name, size);
-#define TSCT_PIECE_STRING_(name, size) \
-	tsct_piece_string_(tsct_pieces_++, name);
-#define TSCT_PIECE_CHARS_(name, size) \
-	tsct_piece_(tsct_pieces_++, \
+/* Fields as buffers */
+#define TSCT_IOV_(class, name, ctype, type, format, count, size) \
+	TSCT_IOV_##class##_(name, size)
+#define TSCT_IOV_INT_(name, size)	tsct_iov_set_(tsct_iov_++, &name, size);
+#define TSCT_IOV_F32_(name, size)	TSCT_IOV_INT_(name, size)
+#define TSCT_IOV_F64_(name, size)	TSCT_IOV_INT_(name, size)
+#define TSCT_IOV_BYTES_(name, size)	tsct_iov_set_(tsct_iov_++, name, size);
+#define TSCT_IOV_STRING_(name, size) \
+	tsct_iov_string_(tsct_iov_++, name);
+#define TSCT_IOV_CHARS_(name, size) \
+	tsct_iov_set_(tsct_iov_++, \
 		    tsct_chars_(tsct_room_##name, name, size), size);
 
 #endif /* TSCTRACE_FIELDS_H */

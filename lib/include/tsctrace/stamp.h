@@ -35,20 +35,29 @@ extern "C" {
 #define TSCT_STAMP_EVENT_MAX	((1U << TSCT_STAMP_EVENT_BITS) - 1)
 #define TSCT_STAMP_TICK_MAX	((UINT64_C(1) << TSCT_STAMP_TICK_BITS) - 1)
 
-/* tsct_stamp_make - of a tick and a counter, of which what fits is taken */
-static inline uint64_t tsct_stamp_make(uint64_t tick, uint32_t event)
+/* A struct, so that the compiler does not take raw counter values for stamps. */
+struct tsct_stamp {
+	uint64_t bits;		/* as drawn above; stamps order as these do */
+};
+
+/* tsct_stamp_make - from the low 51 bits of @tick and the low 13 of @event */
+static inline struct tsct_stamp tsct_stamp_make(uint64_t tick, uint32_t event)
 {
-	return tick << TSCT_STAMP_EVENT_BITS | (event & TSCT_STAMP_EVENT_MAX);
+	struct tsct_stamp stamp;
+
+	stamp.bits = tick << TSCT_STAMP_EVENT_BITS |
+		(event & TSCT_STAMP_EVENT_MAX);
+	return stamp;
 }
 
-static inline uint64_t tsct_stamp_tick(uint64_t stamp)
+static inline uint64_t tsct_stamp_tick(struct tsct_stamp stamp)
 {
-	return stamp >> TSCT_STAMP_EVENT_BITS;
+	return stamp.bits >> TSCT_STAMP_EVENT_BITS;
 }
 
-static inline uint32_t tsct_stamp_event(uint64_t stamp)
+static inline uint32_t tsct_stamp_event(struct tsct_stamp stamp)
 {
-	return (uint32_t)stamp & TSCT_STAMP_EVENT_MAX;
+	return (uint32_t)stamp.bits & TSCT_STAMP_EVENT_MAX;
 }
 
 /* ---- making them --------------------------------------------------------- */
@@ -103,7 +112,8 @@ static inline uint64_t tsct_stamper_segment(const struct tsct_stamper *stamper)
  * goes on, until the source is past it.
  */
 static inline int tsct_stamper_next(struct tsct_stamper *stamper,
-				    uint64_t source_tick, uint64_t *ret_stamp)
+				    uint64_t source_tick,
+				    struct tsct_stamp *ret_stamp)
 {
 	uint64_t tick = source_tick - stamper->origin;
 	uint64_t segment = tsct_stamper_segment(stamper);
@@ -143,7 +153,7 @@ static inline double tsct_stamp_period(double hz)
  * tsct_stamp_seconds - accurate: the counter is shifted away, the tick multiplied
  * by the nominal period and 2^13. From the beginning of the segment.
  */
-static inline double tsct_stamp_seconds(uint64_t stamp, double period)
+static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 {
 	return (double)(int64_t)tsct_stamp_tick(stamp) *
 		(period * (1U << TSCT_STAMP_EVENT_BITS));
@@ -154,9 +164,9 @@ static inline double tsct_stamp_seconds(uint64_t stamp, double period)
  * stamp multiplied by the nominal period. If the counter is 0 that is as good, else
  * less than a tick too much.
  */
-static inline double tsct_stamp_seconds_legacy(uint64_t stamp, double period)
+static inline double tsct_stamp_seconds_legacy(struct tsct_stamp stamp, double period)
 {
-	return (double)stamp * period;
+	return (double)stamp.bits * period;
 }
 
 /*
@@ -164,12 +174,12 @@ static inline double tsct_stamp_seconds_legacy(uint64_t stamp, double period)
  * Of what is before the segment, or no number, the first of all; of what is past
  * it the first of its last tick.
  */
-static inline uint64_t tsct_stamp_at_seconds(double seconds, double period)
+static inline struct tsct_stamp tsct_stamp_at_seconds(double seconds, double period)
 {
 	double tick = seconds / (period * (1U << TSCT_STAMP_EVENT_BITS)) + 0.5;
 
 	if (!(tick > 0))
-		return 0;
+		return tsct_stamp_make(0, 0);
 	if (!(tick < (double)TSCT_STAMP_TICK_MAX))
 		return tsct_stamp_make(TSCT_STAMP_TICK_MAX, 0);
 	return tsct_stamp_make((uint64_t)tick, 0);
@@ -188,11 +198,11 @@ struct tsct_stamp_rate {
  * @segment: that of the stamp, 0 is the first
  * Saturates at UINT64_MAX; so it does where rate->ticks is 0.
  */
-uint64_t tsct_stamp_ns(uint64_t segment, uint64_t stamp,
+uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 		       const struct tsct_stamp_rate *rate);
 
 /* tsct_stamp_ns_legacy - the same of all 64 bits: the counter is a fraction */
-uint64_t tsct_stamp_ns_legacy(uint64_t segment, uint64_t stamp,
+uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate);
 
 /*
@@ -200,7 +210,7 @@ uint64_t tsct_stamp_ns_legacy(uint64_t segment, uint64_t stamp,
  * Returns 0; -ERANGE: no run gets that far; -EINVAL: the rate has a 0.
  */
 int tsct_stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
-		     uint64_t *ret_segment, uint64_t *ret_stamp);
+		     uint64_t *ret_segment, struct tsct_stamp *ret_stamp);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -10,7 +10,7 @@
  *	if (tsct_trace_open("recording", NULL, NULL, &trace, why, sizeof(why)))
  *		errx(1, "%s", why);
  *	while (tsct_trace_next(trace, &event) == 1)
- *		printf("%lld %s\n", (long long)tsct_trace_ns(trace, event.stamp),
+ *		printf("%lld %s\n", (long long)tsct_trace_ns(trace, event.tick),
  *		       event.def->name);
  *	tsct_trace_close(trace);
  *
@@ -37,8 +37,8 @@ extern "C" {
 struct tsct_trace;
 
 struct tsct_trace_event {
-	__u64 stamp;		/* ticks of the recording's clock */
-	__u64 tick;		/* the same as it is in the file, coarser or finer */
+	__u64 tick;		/* of the recording's clock */
+	__u64 file_tick;	/* the same in the unit of the file, coarser or finer */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
 	__u32 cpu;		/* of that node */
 	__u32 location;		/* of both: a number for each CPU of each node */

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include <tsctrace/abi.h>
 
@@ -32,7 +33,7 @@ enum tsct_provider {
 	TSCT_PROVIDER_EMBEDDED,	/* the trace-ctl that runs this program */
 };
 
-struct tsct;			/* an open channel */
+struct tsct_channel;			/* an open channel */
 
 /*
  * How to open a channel. All zero is a good start: the channel that
@@ -65,17 +66,17 @@ struct tsct_channel_options {
  * Returns 0, or the negative errno of the most telling failure; tsct_channel_error()
  * has it as a sentence. -ENODEV: no provider. Not signal safe.
  */
-int tsct_channel_open(const struct tsct_channel_options *options, struct tsct **ret_t);
+int tsct_channel_open(const struct tsct_channel_options *options, struct tsct_channel **ret_t);
 
 /*
  * tsct_channel_close - let a channel go. NULL is fine. No other thread may be using
  * the handle, nor be emitting typed events that are on it; those are switched
  * off. Not signal safe.
  */
-void tsct_channel_close(struct tsct *t);
+void tsct_channel_close(struct tsct_channel *t);
 
 /* Who holds the channel's memory. Signal safe. */
-enum tsct_provider tsct_channel_provider(const struct tsct *t);
+enum tsct_provider tsct_channel_provider(const struct tsct_channel *t);
 
 /* "module", "daemon", "embedded", "none". Signal safe. */
 const char *tsct_provider_name(enum tsct_provider provider);
@@ -84,14 +85,14 @@ const char *tsct_provider_name(enum tsct_provider provider);
  * tsct_channel_error - why this provider, and why not those before it, as a sentence
  * without a full stop. Valid while @t is. Signal safe.
  */
-const char *tsct_channel_error(const struct tsct *t);
+const char *tsct_channel_error(const struct tsct_channel *t);
 
 /*
  * tsct_channel_info - the channel's description as it was when it was opened, NULL
  * without a provider. Valid while @t is; defs_used and lost_no_ring do not
  * move in it. Signal safe.
  */
-const struct tsct_channel_header *tsct_channel_info(const struct tsct *t);
+const struct tsct_channel_header *tsct_channel_info(const struct tsct_channel *t);
 
 /* ---- events ------------------------------------------------------------ */
 
@@ -111,7 +112,7 @@ const struct tsct_channel_header *tsct_channel_info(const struct tsct *t);
  * full. On a handle without provider it returns an id that tsct_emit()
  * drops. Not signal safe.
  */
-int tsct_event_define(struct tsct *t, const char *name, unsigned int kind,
+int tsct_event_define(struct tsct_channel *t, const char *name, unsigned int kind,
 		const char *fields);
 
 /*
@@ -129,7 +130,7 @@ int tsct_event_define(struct tsct *t, const char *name, unsigned int kind,
  * -EAGAIN: restarted too often and no kernel to help; and -EINVAL: @id out of
  * range, not counted.
  */
-int tsct_emit(struct tsct *t, unsigned int id, const void *payload, size_t len);
+int tsct_emit(struct tsct_channel *t, unsigned int id, const void *payload, size_t len);
 
 /*
  * tsct_emit_unordered - the same, with a stamp that the CPU may read early:
@@ -137,29 +138,24 @@ int tsct_emit(struct tsct *t, unsigned int id, const void *payload, size_t len);
  * that it costs some nanoseconds less. Within a ring stamps may decrease, by
  * less than a microsecond; a recording raises them to the one before.
  */
-int tsct_emit_unordered(struct tsct *t, unsigned int id, const void *payload,
+int tsct_emit_unordered(struct tsct_channel *t, unsigned int id, const void *payload,
 			size_t len);
 
-/* A part of a payload */
-struct tsct_piece {
-	const void *base;
-	size_t len;		/* bytes; 0: base is not looked at */
-};
-
 /*
- * tsct_emitv - the same as tsct_emit(), of a payload that lies in pieces
- * @pieces: @nr of them, in order; copied straight into the ring
+ * tsct_emitv - tsct_emit() of a payload that is gathered from @nr buffers
+ * @iov: the buffers, in order; they are copied straight into the ring. iov_base
+ *	is not read where iov_len is 0
  *
  * tsct_emitv_unordered - the same as tsct_emit_unordered()
  */
-int tsct_emitv(struct tsct *t, unsigned int id,
-		     const struct tsct_piece *pieces, unsigned int nr);
-int tsct_emitv_unordered(struct tsct *t, unsigned int id,
-			       const struct tsct_piece *pieces,
+int tsct_emitv(struct tsct_channel *t, unsigned int id,
+		     const struct iovec *iov, unsigned int nr);
+int tsct_emitv_unordered(struct tsct_channel *t, unsigned int id,
+			       const struct iovec *iov,
 			       unsigned int nr);
 
 /* Events this process lost for want of a provider. Signal safe. */
-uint64_t tsct_channel_dropped(const struct tsct *t);
+uint64_t tsct_channel_dropped(const struct tsct_channel *t);
 
 /* ---- reading ----------------------------------------------------------- */
 
@@ -219,7 +215,7 @@ struct tsct_ring_stat {
  * Returns 0, -EACCES: no READ role, -ENODEV: no provider, -EBUSY: @t has its
  * reader already, -ENOMEM.
  */
-int tsct_reader_open(struct tsct *t, struct tsct_reader **ret_reader);
+int tsct_reader_open(struct tsct_channel *t, struct tsct_reader **ret_reader);
 void tsct_reader_close(struct tsct_reader *reader);
 
 /*
@@ -326,7 +322,7 @@ struct tsct_time {
 
 /* A stamp and where it was taken */
 struct tsct_time_point {
-	uint64_t stamp;
+	uint64_t cycles;
 	uint32_t cpu;		/* or TSCT_CPU_ANY */
 	uint32_t reserved;
 };
@@ -384,21 +380,21 @@ void tsct_clock_time_point(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_cycles_to_time - what time was it, and how sure are we?
- * @stamp: of this boot, past or present
+ * @cycles: of this boot, past or present
  *
  * Returns 0; -EAGAIN: nothing published yet; -ESTALE: nobody has looked after
  * the clock for too long, or since a disruption, or stamps are something else
  * by now; -ERANGE: older than what is remembered; -EXDEV: the counters of the
  * CPUs are apart, so the stamp's CPU has to be known.
  */
-int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t cycles,
 		       struct tsct_time *ret_time);
 
 /*
  * tsct_clock_cycles_to_time_on - the same, of a stamp of a known CPU (an event's; or
  * time_point.cpu). -EXDEV: how that CPU's counter is off is not known.
  */
-int tsct_clock_cycles_to_time_on(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_time_on(const struct tsct_clock *clock, uint64_t cycles,
 			  uint32_t cpu, struct tsct_time *ret_time);
 
 /* tsct_clock_now - stamp and convert. Results as above. */
@@ -411,7 +407,7 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
  * the timeline began. Whose it is tsct_clock_snapshot() says.
  *
  * tsct_clock_now_cluster - what time is it there, and how sure are we?
- * tsct_clock_cycles_to_cluster_time - what time was it when @stamp was taken?
+ * tsct_clock_cycles_to_cluster_time - what time was it when @cycles was taken?
  * tsct_clock_cycles_to_cluster_time_on - the same, of a stamp of a known CPU
  *
  * ret_time->ns is within error_ns of the master's time; epoch goes up, by itself,
@@ -424,10 +420,10 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
  */
 int tsct_clock_now_cluster(const struct tsct_clock *clock,
 			   struct tsct_time *ret_time);
-int tsct_clock_cycles_to_cluster_time(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_cluster_time(const struct tsct_clock *clock, uint64_t cycles,
 			       struct tsct_time *ret_time);
 int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
-				  uint64_t stamp, uint32_t cpu,
+				  uint64_t cycles, uint32_t cpu,
 				  struct tsct_time *ret_time);
 
 /*
@@ -441,7 +437,7 @@ int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
  * -EAGAIN, -ESTALE, -ERANGE as above.
  */
 int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
-			uint64_t *ret_stamp);
+			uint64_t *ret_cycles);
 
 /*
  * tsct_clock_delta_to_ns, tsct_clock_ns_to_delta - lengths, by the rate of the counter
@@ -522,9 +518,9 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
 				int64_t *ret_ns);
-int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
 			       int64_t *ret_ns);
-int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
+int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
 		       int64_t *ret_ns);
 
 /* Name of a TSCT_SOURCE_*, _STATUS_*, _CAUSE_*, "?" if unknown. */

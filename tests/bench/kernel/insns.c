@@ -218,7 +218,7 @@ static int open_channel(unsigned int *ret_id)
 		.block_size = 4096, .blocks = 256,
 		.roles = TSCT_ROLE_READ, .channel_flags = TSCT_CHANNEL_KERNEL,
 	};
-	struct tsct *t;
+	struct tsct_channel *t;
 
 	if (tsct_channel_open(&options, &t)) {
 		printf("# %s\n", tsct_channel_error(t));

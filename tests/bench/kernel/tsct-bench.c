@@ -13,7 +13,7 @@
 
 #define TURNS	1000
 
-static struct tsct_channel *channel;
+static struct tsct_kchannel *channel;
 static struct trace_buffer *buffer;
 static int id_event;
 
@@ -108,7 +108,7 @@ static void __exit bench_exit(void)
 	ring_buffer_free(buffer);
 }
 
-module_clock_init(bench_init);
+module_init(bench_init);
 module_exit(bench_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");

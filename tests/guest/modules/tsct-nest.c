@@ -53,7 +53,7 @@ struct cpu_state {
 };
 
 static DEFINE_PER_CPU_ALIGNED(struct cpu_state, states);
-static struct tsct_channel *channel;
+static struct tsct_kchannel *channel;
 static int id_event;
 static atomic_t running;
 static DECLARE_COMPLETION(all_done);
@@ -301,7 +301,7 @@ module_param_cb(results, &results_ops, NULL, 0444);
 
 static int __init nest_init(void)
 {
-	struct tsct_channel *made;
+	struct tsct_kchannel *made;
 
 	made = tsct_channel_open("nest", policy, 4096, 64);
 	if (IS_ERR(made))
@@ -321,7 +321,7 @@ static void __exit nest_exit(void)
 	tsct_channel_close(channel);
 }
 
-module_clock_init(nest_init);
+module_init(nest_init);
 module_exit(nest_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");
