@@ -126,9 +126,9 @@ static void take(const struct tsct_recording *rec,
 		return;
 	}
 	e->there = true;
-	e->global = t->stamp;
-	e->at = time_of(&rec->real, t->stamp, 0);
-	e->bound = NS(bound_of(&rec->nodes[t->node].correction, t->stamp)) +
+	e->global = t->tick;
+	e->at = time_of(&rec->real, t->tick, 0);
+	e->bound = NS(bound_of(&rec->nodes[t->node].correction, t->tick)) +
 		(tsct_s128)rec->real.mult;
 }
 
