@@ -103,7 +103,7 @@ launch() {	# LABEL COMMAND...; sets: pid
 	local log=$logs/$1.log label=$1
 	shift
 	mkdir -p "${log%/*}"
-	: >"$log"	# there before anybody follows it
+	: >"$log"	# exists before a reader follows it
 	# Into a file, not a pipe: a process that a program leaves behind would
 	# keep a pipe open. `timeout` leads a process group, which ends with it.
 	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null &

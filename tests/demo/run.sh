@@ -183,12 +183,12 @@ rm -f "$demo/initrd"
 
 # --- differences --------------------------------------------------------------
 
-told() { sed -n "s/^ *\"$2\": *\"\?\([^\",]*\).*/\1/p" "$demo/of-$1/clock.json" | head -n 1; }
+clock_field() { sed -n "s/^ *\"$2\": *\"\?\([^\",]*\).*/\1/p" "$demo/of-$1/clock.json" | head -n 1; }
 title "Three clocks (tsctraced's, as each recording ended)"
 printf '%-6s %18s %16s  %s\n' node counter "assumed MHz" "time of day"
 for node in $nodes; do
-	printf '%-6s %18s %16.6f  %s\n' "$node" "$(told $node stamp)" \
-		"$(told $node rate_mhz)" "$(told $node time)"
+	printf '%-6s %18s %16.6f  %s\n' "$node" "$(clock_field $node stamp)" \
+		"$(clock_field $node rate_mhz)" "$(told $node time)"
 done
 cat <<'TEXT'
 All counters are this machine's, which began at 0 when a guest was started, and
@@ -275,7 +275,7 @@ read_by_others() {	# RECORDING
 	echo "${1##*/}: babeltrace2 decodes $theirs events without a warning," \
 		"trace-ctl stat counts $ours"
 }
-title "Read by somebody else (babeltrace2)"
+title "Read by babeltrace2"
 read_by_others "$rec"
 read_by_others "$demo/merged"
 rm -f "$demo/theirs" "$demo/own"

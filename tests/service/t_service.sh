@@ -138,7 +138,7 @@ mkdir -p "$work/root/etc/tsctrace"
 echo "no such thing" >"$work/root/etc/tsctrace/tsctraced.conf"
 pid=$(show MainPID)
 inside systemctl reload tsctraced || fail "reload"
-wait_for 10 "the broken file is not told of" eval \
+wait_for 10 "no error for the broken file" eval \
 	'inside journalctl -u tsctraced --no-pager | grep -q "tsctraced.conf:1"'
 is_active && [ "$(show MainPID)" = "$pid" ] || fail "a broken file ended it"
 ! inside systemctl restart tsctraced 2>/dev/null || fail "started with a broken file"
