@@ -44,10 +44,10 @@ OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
 
 int tsct_otf2_export_fail(struct tsct_export *x, int err)
 {
-	const int place = tsct_otf2_place(err);
+	const int place = tsct_otf2_error_of_place(err);
 
 	return place ? tsct_export_fail(x, place, "%s", "") :
-		tsct_export_fail(x, err, "%s", tsct_otf2_why());
+		tsct_export_fail(x, err, "%s", tsct_otf2_error_text());
 }
 
 static int fail(struct tsct_export *x, OTF2_ErrorCode code)
@@ -407,8 +407,8 @@ static int begin(struct tsct_export *x)
 		err = tsct_otf2_match(x);
 	if (err)
 		return err;
-	tsct_otf2_listen();
-	err = tsct_otf2_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
+	tsct_otf2_error_capture();
+	err = tsct_otf2_writer_create(x->dir, OTF2_CHUNK_SIZE_MIN, definition_chunk(o),
 			       &o->writer);
 	return err ? tsct_otf2_export_fail(x, err) : 0;
 }
@@ -453,7 +453,7 @@ static int end(struct tsct_export *x)
 	if (!err)
 		err = tsct_otf2_define(x);
 	if (!err) {
-		err = tsct_otf2_finish(o->writer);
+		err = tsct_otf2_writer_finish(o->writer);
 		o->writer = NULL;
 	}
 	if (err == -EINTR)
@@ -468,7 +468,7 @@ static void free_otf2(struct tsct_export *x)
 
 	if (!o)
 		return;
-	tsct_otf2_abandon(o->writer);
+	tsct_otf2_writer_abandon(o->writer);
 	for (i = 0; i < o->nr_locations && o->locations; i++)
 		tsct_otf2_wait_free(&o->locations[i].wait);
 	if (o->waiting)

@@ -309,7 +309,7 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)value);
-	check(d, OTF2_Archive_SetProperty(tsct_otf2_archive(d->o->writer), name,
+	check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer), name,
 					  text, true));
 }
 
@@ -332,14 +332,14 @@ static void set_inputs(struct defining *d)
 				      number);
 	}
 	if (*list)
-		check(d, OTF2_Archive_SetProperty(tsct_otf2_archive(d->o->writer),
+		check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer),
 						  TSCT_OTF2_INPUTS, list, true));
 	free(list);
 }
 
 static void describe(struct defining *d)
 {
-	OTF2_Archive *archive = tsct_otf2_archive(d->o->writer);
+	OTF2_Archive *archive = tsct_otf2_writer_archive(d->o->writer);
 	struct tsct_export *x = d->x;
 
 	check(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));
