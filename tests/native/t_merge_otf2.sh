@@ -115,7 +115,7 @@ rm -r "$work/o"
 # No archive, none that is whole
 refused 'none: No such file or directory' "$work/none" "$work/a"
 refused 'neither an OTF2 archive.*nor a recording' "$work/a" "$work"
-refused 'a.json: an OTF2 archive is named by' "$work/a" "$work/a.json"
+refused 'a.json: not an OTF2 archive' "$work/a" "$work/a.json"
 "$ctl" record -q -o "$work/recording" -- "$emit" 10
 # Recordings beside archives are as if they had been exported before.
 "$ctl" record -q -o "$work/more" -- "$emit" 20
@@ -200,7 +200,7 @@ done
 copy a && rm "$work/x/traces/0.evt" && mkfifo "$work/x/traces/0.evt"
 refused 'x/traces/0.evt: not a regular file; use --salvage' "$work/b" "$work/x"
 run 3 merge --salvage -q -o "$work/o" "$work/b" "$work/x"
-says '79 events could not be read, and are missing'
+says '79 events were unreadable and are missing'
 rm -r "$work/o"
 
 # Numbers that lead nowhere, or in a circle: Region 1's name, machine's parent
@@ -269,7 +269,7 @@ for signal in INT TERM; do
 	status=0
 	wait $pid || status=$?
 	[ "$status" = 1 ] || fail "$signal gave $status"
-	says 'o: interrupted; there is no result'
+	says 'o: interrupted; no result was written'
 	none_left
 done
 LD_PRELOAD=$work/shim.so OTF2_SHIM=sleep script -qec \
