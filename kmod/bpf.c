@@ -12,9 +12,9 @@
 #include <linux/rcupdate.h>
 #include <linux/tsctrace.h>
 
-#include "bpf.h"
 #include "channel.h"
 #include "compat.h"
+#include "ring.h"
 
 static bool ready;
 

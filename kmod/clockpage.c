@@ -22,7 +22,6 @@
 #include "../lib/core/clock_params.h"
 #include "clockpage.h"
 #include "cpucheck.h"
-#include "notify.h"
 #include "ring.h"
 
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"

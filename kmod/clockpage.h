@@ -46,4 +46,11 @@ void tsct_clockpage_awake(void);
 int tsct_power_start(void);
 void tsct_power_stop(void);
 
+/* notify.c */
+int tsct_notify_init(void);
+void tsct_notify_exit(void);
+
+/* Tells who listens that an epoch began. Process context, may sleep. */
+void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source);
+
 #endif /* TSCT_KMOD_CLOCKPAGE_H */

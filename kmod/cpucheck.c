@@ -10,9 +10,11 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -24,6 +26,7 @@
 
 #include "../lib/core/tsc_trust.h"
 #include "clockpage.h"
+#include "compat.h"
 #include "cpucheck.h"
 
 static uint skew_max_ns = 1000;
@@ -43,6 +46,44 @@ static atomic_t hotplugged;
 static struct cpumask changed;	/* CPUs that went or came since their check */
 static DECLARE_WORK(recheck_work, recheck);
 static int hotplug_state;
+
+/* ---- the kernel's clocksource ------------------------------------------ */
+
+/* Has the kernel read the TSC meanwhile? */
+static bool take(struct system_time_snapshot *ret)
+{
+	u64 before, after;
+	bool valid;
+
+	/* On one CPU: the counter of another may be behind. */
+	preempt_disable();
+	before = rdtsc_ordered();
+	valid = tsct_ktime_snapshot(ret);
+	after = rdtsc_ordered();
+	preempt_enable();
+	return valid && ret->cycles >= before && ret->cycles <= after;
+}
+
+/*
+ * If the kernel reads its clocksource between two reads of the TSC, and the
+ * count lies between them, it has read the TSC. No other source would hit
+ * the gap three times in a row, and none says its name to modules.
+ */
+bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
+{
+	struct system_time_snapshot s;
+
+	if (!take(&s) || !take(&s) || !take(&s))
+		return false;
+	*ret = (struct tsct_clock_snapshot) {
+		.cycles = s.cycles,
+		.real_ns = ktime_to_ns(tsct_snapshot_real(&s)),
+		.raw_ns = ktime_to_ns(tsct_snapshot_raw(&s)),
+		.set_seq = s.clock_was_set_seq,
+		.source_seq = s.cs_was_changed_seq,
+	};
+	return true;
+}
 
 /* ---- all CPUs --------------------------------------------------------- */
 

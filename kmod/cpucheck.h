@@ -22,7 +22,7 @@ int tsct_cpucheck_run(void);
 void tsct_cpucheck_schedule(void);
 
 /*
- * snapshot.c: the kernel's clocks at one count of the TSC. False: it keeps time
+ * The kernel's clocks at one count of the TSC. False: it keeps time
  * by something else.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
@@ -31,16 +31,10 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 
 /*
- * measure.c: fills in the entry of a CPU that is online and stays so, as is the
+ * tsc_skew.c: fills in the entry of a CPU that is online and stays so, as is the
  * one it is compared with; or of one that is not.
  */
 void tsct_measure_cpu(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
 void tsct_measure_none(struct tsct_cpu_check *entry, u32 cpu);
-
-/*
- * exchange.c: bounds of `cpu`'s counter minus the reference's. Both are
- * online and stay so. -ETIMEDOUT: they never met, -ERANGE: a counter jumped.
- */
-int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew_interval *skew);
 
 #endif /* TSCT_KMOD_CPUCHECK_H */

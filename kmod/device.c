@@ -22,11 +22,11 @@
 #include <tsctrace/version.h>
 
 #include "account.h"
-#include "bpf.h"
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "device.h"
+#include "ring.h"
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256

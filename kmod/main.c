@@ -5,12 +5,11 @@
 
 #include <tsctrace/version.h>
 
-#include "bpf.h"
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "device.h"
-#include "notify.h"
+#include "ring.h"
 #include "selftest.h"
 
 static int __init start(void)

@@ -9,7 +9,7 @@
 
 #include <tsctrace/abi.h>
 
-#include "notify.h"
+#include "clockpage.h"
 
 static const struct genl_multicast_group groups[] = {
 	{ .name = TSCT_GENL_GROUP, },

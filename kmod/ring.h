@@ -53,4 +53,12 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 /* Counts an event of this CPU as too big without having its payload. */
 void tsct_ring_lost_too_big(struct tsct_kchannel *channel);
 
+/* bpf.c */
+void tsct_bpf_init(void);
+/* Can BPF programs emit events? */
+bool tsct_bpf_ready(void);
+
+/* The kfunc. BPF programs find it through BTF, nothing else calls it. */
+int tsct_bpf_emit(u32 channel, u32 event, const void *payload, u32 payload__sz);
+
 #endif /* TSCT_KMOD_RING_H */
