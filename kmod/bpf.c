@@ -16,11 +16,11 @@
 #include "compat.h"
 #include "ring.h"
 
-static bool ready;
+static bool kfuncs_ready;
 
 bool tsct_bpf_ready(void)
 {
-	return ready;
+	return kfuncs_ready;
 }
 
 #if defined(CONFIG_BPF_SYSCALL) && defined(CONFIG_DEBUG_INFO_BTF_MODULES)
@@ -54,13 +54,13 @@ __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 
 __bpf_kfunc_end_defs();
 
-BTF_KFUNCS_START(kfuncs)
+BTF_KFUNCS_START(kfunc_ids)
 BTF_ID_FLAGS(func, tsct_bpf_emit)
-BTF_KFUNCS_END(kfuncs)
+BTF_KFUNCS_END(kfunc_ids)
 
 static const struct btf_kfunc_id_set kfunc_set = {
 	.owner = THIS_MODULE,
-	.set = &kfuncs,
+	.set = &kfunc_ids,
 };
 
 /*
@@ -68,7 +68,7 @@ static const struct btf_kfunc_id_set kfunc_set = {
  * perf events and plain tracepoints too; kprobes have a hook of their own
  * there, which older kernels refuse.
  */
-static int register_kfuncs(void)
+static int kfuncs_register(void)
 {
 	/* Without BTF registration only warns and says 0. */
 	if (!THIS_MODULE->btf_data_size)
@@ -80,7 +80,7 @@ static int register_kfuncs(void)
 
 #else
 
-static int register_kfuncs(void)
+static int kfuncs_register(void)
 {
 	return -EOPNOTSUPP;
 }
@@ -89,9 +89,9 @@ static int register_kfuncs(void)
 
 void tsct_bpf_init(void)
 {
-	int err = register_kfuncs();
+	int err = kfuncs_register();
 
-	ready = !err;
+	kfuncs_ready = !err;
 	if (err == -EOPNOTSUPP)
 		pr_info("BPF programs cannot emit events: this kernel has no BTF for modules\n");
 	else if (err)

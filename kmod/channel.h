@@ -121,7 +121,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
 /* Looks at the rings from now on, as long as somebody sleeps. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
-void tsct_channel_look(struct work_struct *work);
+void tsct_channel_watch_fn(struct work_struct *work);
 
 /* A CPU's ring, or NULL where it never came up. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,

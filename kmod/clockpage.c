@@ -34,13 +34,13 @@
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clock_lock);	/* writers of the area */
-static struct tsct_clock_page *clock;
-static bool boot_id_known;
-static bool asleep;			/* or about to be */
+static DEFINE_MUTEX(clockpage_lock);	/* writers of the area */
+static struct tsct_clock_page *clockpage_area;
+static bool clockpage_has_boot_id;
+static bool clockpage_suspended;			/* or about to be */
 /* By the last measurement */
-static u32 source_now;
-static bool skewed;
+static u32 clockpage_source;
+static bool clockpage_skewed;
 
 unsigned long tsct_clockpage_pages(void)
 {
@@ -51,7 +51,7 @@ struct page *tsct_clockpage_page(unsigned long index)
 {
 	if (index >= tsct_clockpage_pages())
 		return NULL;
-	return vmalloc_to_page((void *)clock + index * PAGE_SIZE);
+	return vmalloc_to_page((void *)clockpage_area + index * PAGE_SIZE);
 }
 
 /*
@@ -61,7 +61,7 @@ struct page *tsct_clockpage_page(unsigned long index)
  * own may have any file there, and wait for it alone. Without the id the page
  * keeps a zero one, which readers refuse, and nothing is published.
  */
-static int read_boot_id(uuid_t *ret_id)
+static int clockpage_read_boot_id(uuid_t *ret_id)
 {
 	char text[UUID_STRING_LEN + 1] = "";
 	ssize_t len = 0;
@@ -80,45 +80,45 @@ static int read_boot_id(uuid_t *ret_id)
 }
 
 /* Not under clock_lock: see above. */
-static int learn_boot_id(void)
+static int clockpage_set_boot_id(void)
 {
 	uuid_t id;
 	int err;
 
-	if (READ_ONCE(boot_id_known))
+	if (READ_ONCE(clockpage_has_boot_id))
 		return 0;
-	err = read_boot_id(&id);
+	err = clockpage_read_boot_id(&id);
 	if (err)
 		return err;
-	mutex_lock(&clock_lock);
-	memcpy(clock->boot_id, id.b, sizeof(clock->boot_id));
-	WRITE_ONCE(boot_id_known, true);
-	mutex_unlock(&clock_lock);
+	mutex_lock(&clockpage_lock);
+	memcpy(clockpage_area->boot_id, id.b, sizeof(clockpage_area->boot_id));
+	WRITE_ONCE(clockpage_has_boot_id, true);
+	mutex_unlock(&clockpage_lock);
 	return 0;
 }
 
 /* ---- what the kernel knows -------------------------------------------- */
 
 /* One second of the source: how far ahead of us a daemon may have looked. */
-static u64 second_ticks(u32 source)
+static u64 source_cycles_per_sec(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
 		return (u64)tsc_khz * 1000;
 	return NSEC_PER_SEC;
 }
 
-static bool from_future(u64 stamp, u64 now, u32 source)
+static bool cycles_in_future(u64 stamp, u64 now, u32 source)
 {
-	return (s64)(stamp - now) > (s64)second_ticks(source);
+	return (s64)(stamp - now) > (s64)source_cycles_per_sec(source);
 }
 
-static bool pair_from_future(const struct tsct_clock_params *pair, u64 now, u32 source)
+static bool params_in_future(const struct tsct_clock_params *pair, u64 now, u32 source)
 {
-	return pair->mult && (from_future(pair->base_cycles, now, source) ||
-			      from_future(pair->as_of_cycles, now, source));
+	return pair->mult && (cycles_in_future(pair->base_cycles, now, source) ||
+			      cycles_in_future(pair->as_of_cycles, now, source));
 }
 
-static int check_state(const struct tsct_clock_state *state)
+static int clockpage_check_state(const struct tsct_clock_state *state)
 {
 	u32 source = tsct_cpucheck_source();
 	u64 now = tsct_source_read(source);
@@ -128,9 +128,9 @@ static int check_state(const struct tsct_clock_state *state)
 	/* It was another when the caller asked, or will be when it asks. */
 	if (state->source != source)
 		return -ESTALE;
-	if (pair_from_future(&state->real, now, source) ||
-	    pair_from_future(&state->cluster, now, source) ||
-	    from_future(state->epoch_cycles, now, source))
+	if (params_in_future(&state->real, now, source) ||
+	    params_in_future(&state->cluster, now, source) ||
+	    cycles_in_future(state->epoch_cycles, now, source))
 		return -EINVAL;
 	return 0;
 }
@@ -141,33 +141,33 @@ static int check_state(const struct tsct_clock_state *state)
  * The one writer's own view: nobody else writes, and a writer in the kernel
  * does not die half-way. Copy 0 may hold what was staged and then given up.
  */
-static const struct tsct_clock_state *published(void)
+static const struct tsct_clock_state *clockpage_published(void)
 {
-	return &clock->copy[1].state;
+	return &clockpage_area->copy[1].state;
 }
 
 /*
  * The look at the counter and the commit are one thing to everybody but NMIs
  * and who stands below the kernel.
  */
-static int commit(const struct tsct_clock_state *state)
+static int clockpage_commit(const struct tsct_clock_state *state)
 {
 	u32 source = state->source;
-	u64 lead = div_u64(second_ticks(source) * COMMIT_NS, NSEC_PER_SEC);
+	u64 lead = div_u64(source_cycles_per_sec(source) * COMMIT_NS, NSEC_PER_SEC);
 	unsigned long flags;
 	int err;
 
-	tsct_latch_stage(clock, state);
+	tsct_latch_stage(clockpage_area, state);
 	local_irq_save(flags);
-	err = tsct_segments_check(published(), state,
+	err = tsct_segments_check(clockpage_published(), state,
 				  tsct_source_read(source) + lead);
 	if (!err)
-		tsct_latch_show(clock);
+		tsct_latch_show(clockpage_area);
 	local_irq_restore(flags);
 	if (err)
-		tsct_latch_repair(clock);	/* what was staged is gone */
+		tsct_latch_repair(clockpage_area);	/* what was staged is gone */
 	else
-		tsct_latch_settle(clock);
+		tsct_latch_settle(clockpage_area);
 	return err;
 }
 
@@ -175,47 +175,47 @@ static int commit(const struct tsct_clock_state *state)
  * Under clock_lock. Of skew the module knows better than who measures times;
  * and nobody on the short cut asks whether stamps are still the TSC.
  */
-static int publish(struct tsct_clock_state *state)
+static int clockpage_publish(struct tsct_clock_state *state)
 {
-	if (asleep)
+	if (clockpage_suspended)
 		return -EAGAIN;
 	/* It was checked, but without the lock. */
-	if (state->source != source_now)
+	if (state->source != clockpage_source)
 		return -ESTALE;
-	if (skewed)
+	if (clockpage_skewed)
 		state->flags |= TSCT_CLOCK_SKEWED;
-	if (skewed || state->source != TSCT_SOURCE_TSC) {
+	if (clockpage_skewed || state->source != TSCT_SOURCE_TSC) {
 		state->real.fast_cycles = 0;
 		state->cluster.fast_cycles = 0;
 	}
-	return commit(state);
+	return clockpage_commit(state);
 }
 
 /* Unlocks, so that nobody waits for listeners to be told. */
-static void unlock_and_tell(bool disrupted)
+static void clockpage_unlock_and_notify(bool disrupted)
 {
-	u32 epoch = published()->epoch;
-	u32 cause = published()->cause;
-	u32 source = published()->source;
+	u32 epoch = clockpage_published()->epoch;
+	u32 cause = clockpage_published()->cause;
+	u32 source = clockpage_published()->source;
 
-	mutex_unlock(&clock_lock);
+	mutex_unlock(&clockpage_lock);
 	if (disrupted)
 		tsct_notify_disrupted(epoch, cause, source);
 }
 
 int tsct_clockpage_set(struct tsct_clock_state *state)
 {
-	int err = check_state(state);
+	int err = clockpage_check_state(state);
 	u32 epoch;
 
 	if (err)
 		return err;
-	if (learn_boot_id())
+	if (clockpage_set_boot_id())
 		return -ENODATA;
-	mutex_lock(&clock_lock);
-	epoch = published()->epoch;
-	err = publish(state);
-	unlock_and_tell(!err && state->epoch != epoch &&
+	mutex_lock(&clockpage_lock);
+	epoch = clockpage_published()->epoch;
+	err = clockpage_publish(state);
+	clockpage_unlock_and_notify(!err && state->epoch != epoch &&
 			state->cause != TSCT_CAUSE_NONE);
 	return err;
 }
@@ -223,14 +223,14 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 /* ---- disruptions ------------------------------------------------------ */
 
 /* Under clock_lock. The rate outlives what makes the offset doubtful. */
-static void disrupt(u32 source, u32 cause)
+static void clockpage_disrupt(u32 source, u32 cause)
 {
-	const struct tsct_clock_state *last = published();
+	const struct tsct_clock_state *last = clockpage_published();
 	struct tsct_clock_state state = {
 		.status = TSCT_STATUS_DISRUPTED,
 		.source = source,
 		.cause = cause,
-		.flags = skewed ? TSCT_CLOCK_SKEWED : 0,
+		.flags = clockpage_skewed ? TSCT_CLOCK_SKEWED : 0,
 		.epoch = last->epoch + 1,
 		.epoch_cycles = tsct_source_read(source),
 		.cluster_status = last->cluster_status,
@@ -247,10 +247,10 @@ static void disrupt(u32 source, u32 cause)
 		state.rate_mult = last->rate_mult;
 		state.rate_error_ppt = last->rate_error_ppt;
 	}
-	tsct_latch_write(clock, &state);
+	tsct_latch_write(clockpage_area, &state);
 }
 
-static void set_cpus(const struct tsct_cpu_check *table)
+static void clockpage_set_cpus(const struct tsct_cpu_check *table)
 {
 	u64 width;
 	u32 cpu;
@@ -258,11 +258,11 @@ static void set_cpus(const struct tsct_cpu_check *table)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++, table++) {
 		width = (u64)table->skew_max_cycles - (u64)table->skew_min_cycles;
 		if (table->flags & TSCT_CPU_SKEW_KNOWN)
-			tsct_latch_set_cpu(clock, cpu, table->skew_min_cycles +
+			tsct_latch_set_cpu(clockpage_area, cpu, table->skew_min_cycles +
 					   (s64)(width / 2),
 					   width / 2 + (width & 1));
 		else
-			tsct_latch_set_cpu(clock, cpu, 0, ~0ULL);
+			tsct_latch_set_cpu(clockpage_area, cpu, 0, ~0ULL);
 	}
 }
 
@@ -270,43 +270,43 @@ static void set_cpus(const struct tsct_cpu_check *table)
  * The epoch comes before the table: a line of the one that is over must not be
  * used with it, and those of the new one are still to come.
  */
-void tsct_clockpage_measured(const struct tsct_measured *measured)
+void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *measured)
 {
 	bool disrupted;
 
-	mutex_lock(&clock_lock);
-	disrupted = measured->event || measured->skewed || skewed ||
-		measured->source != published()->source;
-	skewed = measured->skewed;
-	source_now = measured->source;
+	mutex_lock(&clockpage_lock);
+	disrupted = measured->event || measured->skewed || clockpage_skewed ||
+		measured->source != clockpage_published()->source;
+	clockpage_skewed = measured->skewed;
+	clockpage_source = measured->source;
 	if (disrupted)
-		disrupt(measured->source, measured->cause);
-	set_cpus(measured->table);
-	unlock_and_tell(disrupted);
+		clockpage_disrupt(measured->source, measured->cause);
+	clockpage_set_cpus(measured->table);
+	clockpage_unlock_and_notify(disrupted);
 }
 
 /* Whoever finds the source changed by sleep says so by itself. */
-void tsct_clockpage_sleep(void)
+void tsct_clockpage_suspend(void)
 {
-	mutex_lock(&clock_lock);
-	asleep = true;
-	disrupt(published()->source, TSCT_CAUSE_SUSPEND);
-	unlock_and_tell(true);
+	mutex_lock(&clockpage_lock);
+	clockpage_suspended = true;
+	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
+	clockpage_unlock_and_notify(true);
 }
 
-void tsct_clockpage_wake(void)
+void tsct_clockpage_resume_noirq(void)
 {
-	mutex_lock(&clock_lock);
-	disrupt(published()->source, TSCT_CAUSE_SUSPEND);
-	unlock_and_tell(true);
+	mutex_lock(&clockpage_lock);
+	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
+	clockpage_unlock_and_notify(true);
 }
 
 /* Nothing was published since: what began when we woke up still goes on. */
-void tsct_clockpage_awake(void)
+void tsct_clockpage_resumed(void)
 {
-	mutex_lock(&clock_lock);
-	asleep = false;
-	mutex_unlock(&clock_lock);
+	mutex_lock(&clockpage_lock);
+	clockpage_suspended = false;
+	mutex_unlock(&clockpage_lock);
 }
 
 /* ---- coming and going ------------------------------------------------- */
@@ -317,14 +317,14 @@ int tsct_clockpage_init(void)
 	u32 source;
 	int err;
 
-	clock = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
-	if (!clock)
+	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
+	if (!clockpage_area)
 		return -ENOMEM;
 	/* First: asking for the source may publish that it has changed. */
 	source = tsct_cpucheck_source();
-	tsct_latch_init(clock, no_boot_id, source, nr_cpu_ids);
-	source_now = source;
-	err = learn_boot_id();
+	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
+	clockpage_source = source;
+	err = clockpage_set_boot_id();
 	if (err)
 		pr_warn("cannot read %s (%d): the clock page is void until the clock is set\n",
 			BOOT_ID_PATH, err);
@@ -333,8 +333,8 @@ int tsct_clockpage_init(void)
 
 void tsct_clockpage_exit(void)
 {
-	vfree(clock);
-	clock = NULL;
-	boot_id_known = false;
-	skewed = false;
+	vfree(clockpage_area);
+	clockpage_area = NULL;
+	clockpage_has_boot_id = false;
+	clockpage_skewed = false;
 }

@@ -23,7 +23,7 @@ unsigned long tsct_clockpage_pages(void);
 int tsct_clockpage_set(struct tsct_clock_state *state);
 
 /* What the CPU-id check has found, and whether it is news by itself */
-struct tsct_measured {
+struct tsct_cpucheck_result {
 	const struct tsct_cpu_check *table;	/* by CPU id */
 	u32 source;
 	u32 cause;		/* of the epoch, if one begins */
@@ -32,15 +32,15 @@ struct tsct_measured {
 };
 
 /* An epoch also begins where stamps mean something else from now on. */
-void tsct_clockpage_measured(const struct tsct_measured *measured);
+void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *measured);
 
 /*
  * Sleep. Nothing is published from _sleep to _awake. _wake comes in between,
  * when the counter runs again, and no program yet.
  */
-void tsct_clockpage_sleep(void);
-void tsct_clockpage_wake(void);
-void tsct_clockpage_awake(void);
+void tsct_clockpage_suspend(void);
+void tsct_clockpage_resume_noirq(void);
+void tsct_clockpage_resumed(void);
 
 /* power.c: watches for sleep, and has the CPUs checked after it. */
 int tsct_power_start(void);

@@ -29,28 +29,28 @@
 #include "compat.h"
 #include "cpucheck.h"
 
-static uint skew_max_ns = 1000;
-module_param(skew_max_ns, uint, 0644);
+static uint cpucheck_skew_max_ns = 1000;
+module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
 MODULE_PARM_DESC(skew_max_ns,
 		 "counters of two CPUs may differ by this much before stamps need their CPU, or, where the kernel itself does not keep time by the TSC, are no TSC reads");
 
-static DEFINE_MUTEX(check_lock);	/* all below, and exchange.c */
-static struct tsct_cpu_check *cpus;	/* by CPU id */
-static u32 check_flags;
-static u64 check_when_tsc;
-static u32 check_source = TSCT_SOURCE_MONOTONIC_RAW;
+static DEFINE_MUTEX(cpucheck_lock);	/* all below, and exchange.c */
+static struct tsct_cpu_check *cpucheck_table;	/* by CPU id */
+static u32 cpucheck_flags;
+static u64 cpucheck_when_cycles;
+static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 
-static void recheck(struct work_struct *work);
-static atomic_t recheck_all;
-static atomic_t hotplugged;
-static struct cpumask changed;	/* CPUs that went or came since their check */
-static DECLARE_WORK(recheck_work, recheck);
-static int hotplug_state;
+static void cpucheck_work_fn(struct work_struct *work);
+static atomic_t cpucheck_all_pending;
+static atomic_t cpucheck_hotplugged;
+static struct cpumask cpucheck_changed_cpus;	/* CPUs that went or came since their check */
+static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
+static int cpucheck_hotplug_state;
 
 /* ---- the kernel's clocksource ------------------------------------------ */
 
 /* Has the kernel read the TSC meanwhile? */
-static bool take(struct system_time_snapshot *ret)
+static bool cpucheck_read_snapshot(struct system_time_snapshot *ret)
 {
 	u64 before, after;
 	bool valid;
@@ -73,7 +73,7 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
 	struct system_time_snapshot s;
 
-	if (!take(&s) || !take(&s) || !take(&s))
+	if (!cpucheck_read_snapshot(&s) || !cpucheck_read_snapshot(&s) || !cpucheck_read_snapshot(&s))
 		return false;
 	*ret = (struct tsct_clock_snapshot) {
 		.cycles = s.cycles,
@@ -94,43 +94,43 @@ static bool clocksource_is_tsc(void)
 	return tsct_cpucheck_snapshot(&snapshot);
 }
 
-static u64 skew_bound_tsc(void)
+static u64 cpucheck_skew_max_cycles(void)
 {
-	return div_u64((u64)READ_ONCE(skew_max_ns) * tsc_khz, 1000000);
+	return div_u64((u64)READ_ONCE(cpucheck_skew_max_ns) * tsc_khz, 1000000);
 }
 
-static bool skew_within(const struct tsct_cpu_check *entry, s64 bound)
+static bool cpucheck_skew_within(const struct tsct_cpu_check *entry, s64 bound)
 {
 	return entry->flags & TSCT_CPU_SKEW_KNOWN &&
 		entry->skew_min_cycles >= -bound && entry->skew_max_cycles <= bound;
 }
 
 /* Beyond doubt: what is not known is no reason to distrust the kernel. */
-static bool is_skewed(void)
+static bool cpucheck_is_skewed(void)
 {
-	s64 bound = skew_bound_tsc();
+	s64 bound = cpucheck_skew_max_cycles();
 	u32 cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (cpus[cpu].flags & TSCT_CPU_SKEW_KNOWN &&
-		    (cpus[cpu].skew_min_cycles > bound ||
-		     cpus[cpu].skew_max_cycles < -bound))
+		if (cpucheck_table[cpu].flags & TSCT_CPU_SKEW_KNOWN &&
+		    (cpucheck_table[cpu].skew_min_cycles > bound ||
+		     cpucheck_table[cpu].skew_max_cycles < -bound))
 			return true;
 	return false;
 }
 
-static u32 summarize(void)
+static u32 cpucheck_summarize(void)
 {
 	u32 flags = TSCT_CHECK_AUX_MATCH;
 	bool in_step = true;
 	u32 cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		if (!(cpus[cpu].flags & TSCT_CPU_ONLINE))
+		if (!(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
 			continue;
-		if (!(cpus[cpu].flags & TSCT_CPU_AUX_MATCH))
+		if (!(cpucheck_table[cpu].flags & TSCT_CPU_AUX_MATCH))
 			flags &= ~TSCT_CHECK_AUX_MATCH;
-		if (!skew_within(&cpus[cpu], skew_bound_tsc()))
+		if (!cpucheck_skew_within(&cpucheck_table[cpu], cpucheck_skew_max_cycles()))
 			in_step = false;
 	}
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
@@ -153,11 +153,11 @@ static u32 summarize(void)
 }
 
 /* Why stamps are something else from now on, if they are */
-static u32 find_cause(u32 source)
+static u32 cpucheck_find_cause(u32 source)
 {
-	if (check_flags & TSCT_CHECK_UNSTABLE)
+	if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
 		return TSCT_CAUSE_UNSTABLE;
-	return source != check_source ? TSCT_CAUSE_CLOCKSOURCE :
+	return source != cpucheck_source ? TSCT_CAUSE_CLOCKSOURCE :
 		TSCT_CAUSE_JUMP;
 }
 
@@ -165,73 +165,73 @@ static u32 find_cause(u32 source)
  * Under check_lock. Channels that exist keep the source they have. event: a
  * TSCT_CAUSE_* that begins an epoch by itself, or NONE.
  */
-static void publish(u32 event)
+static void cpucheck_publish(u32 event)
 {
-	u32 source = check_flags & TSCT_CHECK_USABLE ?
+	u32 source = cpucheck_flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
-	struct tsct_measured measured = {
-		.table = cpus,
+	struct tsct_cpucheck_result measured = {
+		.table = cpucheck_table,
 		.source = source,
-		.cause = event ?: find_cause(source),
-		.skewed = source == TSCT_SOURCE_TSC && is_skewed(),
+		.cause = event ?: cpucheck_find_cause(source),
+		.skewed = source == TSCT_SOURCE_TSC && cpucheck_is_skewed(),
 		.event = event != TSCT_CAUSE_NONE,
 	};
 
-	WRITE_ONCE(check_source, source);
-	tsct_clockpage_measured(&measured);
+	WRITE_ONCE(cpucheck_source, source);
+	tsct_clockpage_update_cpus(&measured);
 }
 
 /* The CPU that the others were compared with, if it is still there. */
-static u32 find_reference(void)
+static u32 cpucheck_find_reference(void)
 {
 	u32 cpu;
 
 	for_each_online_cpu(cpu)
-		if (cpus[cpu].flags & TSCT_CPU_REFERENCE)
+		if (cpucheck_table[cpu].flags & TSCT_CPU_REFERENCE)
 			return cpu;
 	return nr_cpu_ids;
 }
 
 /* Under check_lock. Checks the CPUs that are new, or all. */
-static int update(bool all)
+static int cpucheck_update(bool all)
 {
 	u32 cpu, reference;
 	int err = 0;
 
 	cpus_read_lock();
-	reference = find_reference();
+	reference = cpucheck_find_reference();
 	if (reference >= nr_cpu_ids || all) {
 		reference = cpumask_first(cpu_online_mask);
 		all = true;
 	}
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (!cpu_online(cpu))
-			tsct_measure_none(&cpus[cpu], cpu);
-		else if (cpumask_test_and_clear_cpu(cpu, &changed) || all ||
-			 !(cpus[cpu].flags & TSCT_CPU_ONLINE))
-			tsct_measure_cpu(&cpus[cpu], cpu, reference);
+			tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
+		else if (cpumask_test_and_clear_cpu(cpu, &cpucheck_changed_cpus) || all ||
+			 !(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
+			tsct_cpu_check_measure(&cpucheck_table[cpu], cpu, reference);
 		if (fatal_signal_pending(current)) {
 			err = -EINTR;
 			break;
 		}
 	}
 	cpus_read_unlock();
-	check_when_tsc = rdtsc_ordered();
-	check_flags = summarize();
+	cpucheck_when_cycles = rdtsc_ordered();
+	cpucheck_flags = cpucheck_summarize();
 	return err;
 }
 
 int tsct_cpucheck_run(void)
 {
-	int err = mutex_lock_killable(&check_lock);
+	int err = mutex_lock_killable(&cpucheck_lock);
 
 	if (err)
 		return err;
-	err = update(true);
+	err = cpucheck_update(true);
 	/* Half of it may be measured against another reference than the rest. */
 	if (!err)
-		publish(TSCT_CAUSE_NONE);
-	mutex_unlock(&check_lock);
+		cpucheck_publish(TSCT_CAUSE_NONE);
+	mutex_unlock(&cpucheck_lock);
 	/* Somebody who is not being killed does it all. */
 	if (err)
 		tsct_cpucheck_schedule();
@@ -247,21 +247,21 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 		return ERR_PTR(-ENOMEM);
 	tsct_cpucheck_source();
 	/* Thousands of CPUs may be being checked. */
-	if (mutex_lock_killable(&check_lock)) {
+	if (mutex_lock_killable(&cpucheck_lock)) {
 		kvfree(copy);
 		return ERR_PTR(-EINTR);
 	}
-	memcpy(copy, cpus, nr_cpu_ids * sizeof(*copy));
+	memcpy(copy, cpucheck_table, nr_cpu_ids * sizeof(*copy));
 	check->nr = nr_cpu_ids;
-	check->flags = check_flags;
+	check->flags = cpucheck_flags;
 	check->tsc_khz = tsc_khz;
-	check->source = check_source;
-	check->when_cycles = check_when_tsc;
+	check->source = cpucheck_source;
+	check->when_cycles = cpucheck_when_cycles;
 	memset(check->clocksource, 0, sizeof(check->clocksource));
 	/* The one name that can be known here. */
-	if (check_flags & TSCT_CHECK_CLOCKSOURCE)
+	if (cpucheck_flags & TSCT_CHECK_CLOCKSOURCE)
 		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
-	mutex_unlock(&check_lock);
+	mutex_unlock(&cpucheck_lock);
 	return copy;
 }
 
@@ -272,46 +272,46 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
  */
 u32 tsct_cpucheck_source(void)
 {
-	if (READ_ONCE(check_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
-		return READ_ONCE(check_source);
+	if (READ_ONCE(cpucheck_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
+		return READ_ONCE(cpucheck_source);
 
-	mutex_lock(&check_lock);
-	if (check_source == TSCT_SOURCE_TSC) {
+	mutex_lock(&cpucheck_lock);
+	if (cpucheck_source == TSCT_SOURCE_TSC) {
 		pr_warn("the kernel has given up the TSC: new channels are stamped by CLOCK_MONOTONIC_RAW\n");
-		check_flags = summarize();
-		publish(TSCT_CAUSE_NONE);
+		cpucheck_flags = cpucheck_summarize();
+		cpucheck_publish(TSCT_CAUSE_NONE);
 	}
-	mutex_unlock(&check_lock);
-	return READ_ONCE(check_source);
+	mutex_unlock(&cpucheck_lock);
+	return READ_ONCE(cpucheck_source);
 }
 
 /* ---- CPUs come and go, sleep ends ------------------------------------- */
 
-static void recheck(struct work_struct *work)
+static void cpucheck_work_fn(struct work_struct *work)
 {
-	u32 event = atomic_xchg(&hotplugged, 0) ? TSCT_CAUSE_HOTPLUG :
+	u32 event = atomic_xchg(&cpucheck_hotplugged, 0) ? TSCT_CAUSE_HOTPLUG :
 		TSCT_CAUSE_NONE;
 
-	mutex_lock(&check_lock);
-	update(atomic_xchg(&recheck_all, 0));
-	publish(event);
-	mutex_unlock(&check_lock);
+	mutex_lock(&cpucheck_lock);
+	cpucheck_update(atomic_xchg(&cpucheck_all_pending, 0));
+	cpucheck_publish(event);
+	mutex_unlock(&cpucheck_lock);
 }
 
 void tsct_cpucheck_schedule(void)
 {
-	atomic_set(&recheck_all, 1);
-	schedule_work(&recheck_work);
+	atomic_set(&cpucheck_all_pending, 1);
+	schedule_work(&cpucheck_work);
 }
 
 /* Hotplug holds the lock that the check needs, so it is done later. */
-static int cpu_changed(unsigned int cpu)
+static int cpucheck_cpu_changed(unsigned int cpu)
 {
-	cpumask_set_cpu(cpu, &changed);
+	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);
 	/* Sleep takes CPUs away, too, and says so by itself. */
 	if (!cpuhp_tasks_frozen)
-		atomic_set(&hotplugged, 1);
-	schedule_work(&recheck_work);
+		atomic_set(&cpucheck_hotplugged, 1);
+	schedule_work(&cpucheck_work);
 	return 0;
 }
 
@@ -320,52 +320,52 @@ int tsct_cpucheck_init(void)
 	u32 cpu;
 	int err;
 
-	cpus = kvcalloc(nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
-	if (!cpus)
+	cpucheck_table = kvcalloc(nr_cpu_ids, sizeof(*cpucheck_table), GFP_KERNEL);
+	if (!cpucheck_table)
 		return -ENOMEM;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		tsct_measure_none(&cpus[cpu], cpu);
-	mutex_lock(&check_lock);
-	err = update(true);
-	if (check_flags & TSCT_CHECK_USABLE)
-		check_source = TSCT_SOURCE_TSC;
-	mutex_unlock(&check_lock);
+		tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
+	mutex_lock(&cpucheck_lock);
+	err = cpucheck_update(true);
+	if (cpucheck_flags & TSCT_CHECK_USABLE)
+		cpucheck_source = TSCT_SOURCE_TSC;
+	mutex_unlock(&cpucheck_lock);
 	if (err)
-		kvfree(cpus);
+		kvfree(cpucheck_table);
 	return err;
 }
 
 /* Which CPUs came or went before it could follow, it finds out by itself. */
 int tsct_cpucheck_start(void)
 {
-	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
+	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
 						  "tsctrace:online",
-						  cpu_changed, cpu_changed);
-	if (hotplug_state < 0)
-		return hotplug_state;
-	mutex_lock(&check_lock);
-	update(false);
-	publish(TSCT_CAUSE_NONE);
-	mutex_unlock(&check_lock);
+						  cpucheck_cpu_changed, cpucheck_cpu_changed);
+	if (cpucheck_hotplug_state < 0)
+		return cpucheck_hotplug_state;
+	mutex_lock(&cpucheck_lock);
+	cpucheck_update(false);
+	cpucheck_publish(TSCT_CAUSE_NONE);
+	mutex_unlock(&cpucheck_lock);
 	return 0;
 }
 
 void tsct_cpucheck_stop(void)
 {
-	cpuhp_remove_state_nocalls(hotplug_state);
-	cancel_work_sync(&recheck_work);
+	cpuhp_remove_state_nocalls(cpucheck_hotplug_state);
+	cancel_work_sync(&cpucheck_work);
 }
 
 void tsct_cpucheck_exit(void)
 {
-	kvfree(cpus);
+	kvfree(cpucheck_table);
 }
 
 void tsct_cpucheck_report(void)
 {
-	bool usable = check_flags & TSCT_CHECK_USABLE;
+	bool usable = cpucheck_flags & TSCT_CHECK_USABLE;
 
 	pr_info("version %s, %u CPUs, stamps are %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
-		tsct_tsc_trust_reason(check_flags, true));
+		tsct_tsc_trust_reason(cpucheck_flags, true));
 }

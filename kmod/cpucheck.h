@@ -34,7 +34,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
  * tsc_skew.c: fills in the entry of a CPU that is online and stays so, as is the
  * one it is compared with; or of one that is not.
  */
-void tsct_measure_cpu(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
-void tsct_measure_none(struct tsct_cpu_check *entry, u32 cpu);
+void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
+void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu);
 
 #endif /* TSCT_KMOD_CPUCHECK_H */

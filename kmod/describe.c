@@ -16,7 +16,7 @@
 /* ---- definitions ------------------------------------------------------ */
 
 /* The id of an equal definition; 0: none. The area is ours alone to write. */
-static u16 find_definition(struct tsct_kchannel *channel,
+static u16 definition_find(struct tsct_kchannel *channel,
 			   const struct tsct_event_def *def)
 {
 	const struct tsct_event_def *known;
@@ -30,7 +30,7 @@ static u16 find_definition(struct tsct_kchannel *channel,
 	return 0;
 }
 
-static int append_definition(struct tsct_kchannel *channel,
+static int definition_append(struct tsct_kchannel *channel,
 			     struct tsct_event_def *def)
 {
 	u32 id = TSCT_ID_FIRST + channel->defs_nr;
@@ -58,22 +58,22 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 	if (err)
 		return err;
 	mutex_lock(&channel->defs_lock);
-	def->id = find_definition(channel, def);
+	def->id = definition_find(channel, def);
 	if (!def->id)
-		err = append_definition(channel, def);
+		err = definition_append(channel, def);
 	mutex_unlock(&channel->defs_lock);
 	return err;
 }
 
 /* ---- statistics ------------------------------------------------------- */
 
-static bool visible(const struct tsct_kchannel *channel)
+static bool channel_visible(const struct tsct_kchannel *channel)
 {
 	return uid_eq(channel->uid, current_euid()) ||
 		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
 }
 
-static void describe_ring(struct tsct_kchannel *channel, u32 cpu,
+static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 			  struct tsct_channel_cpu *ret)
 {
 	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
@@ -99,13 +99,13 @@ static void describe_ring(struct tsct_kchannel *channel, u32 cpu,
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }
 
-static void add_ring_info(struct tsct_kchannel *channel, u32 cpu,
+static void channel_add_ring_info(struct tsct_kchannel *channel, u32 cpu,
 			  struct tsct_channel_info *info)
 {
 	struct tsct_channel_cpu one;
 	int i;
 
-	describe_ring(channel, cpu, &one);
+	channel_describe_ring(channel, cpu, &one);
 	info->nr_cpus_ready += one.state == TSCT_CPU_READY;
 	info->events += one.events;
 	info->written += one.written;
@@ -114,7 +114,7 @@ static void add_ring_info(struct tsct_kchannel *channel, u32 cpu,
 		info->lost[i] += one.lost[i];
 }
 
-static void describe(struct tsct_kchannel *channel,
+static void channel_describe(struct tsct_kchannel *channel,
 		     struct tsct_channel_info *info)
 {
 	u32 cpu;
@@ -135,7 +135,7 @@ static void describe(struct tsct_kchannel *channel,
 	info->bytes = channel->bytes;
 	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++)
-		add_ring_info(channel, cpu, info);
+		channel_add_ring_info(channel, cpu, info);
 }
 
 int tsct_channel_next(struct tsct_channel_info *info)
@@ -147,9 +147,9 @@ int tsct_channel_next(struct tsct_channel_info *info)
 	mutex_lock(&tsct_channel_lock);
 	while ((channel = tsct_channel_find_after(id))) {
 		id = channel->id;
-		if (!visible(channel))
+		if (!channel_visible(channel))
 			continue;
-		describe(channel, info);
+		channel_describe(channel, info);
 		err = 0;
 		break;
 	}
@@ -164,12 +164,12 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 
 	mutex_lock(&tsct_channel_lock);
 	channel = tsct_channel_find(arg->id);
-	if (!channel || !visible(channel))
+	if (!channel || !channel_visible(channel))
 		err = -ENOENT;
 	else if (arg->cpu >= channel->nr_cpus)
 		err = -EINVAL;
 	else
-		describe_ring(channel, arg->cpu, arg);
+		channel_describe_ring(channel, arg->cpu, arg);
 	mutex_unlock(&tsct_channel_lock);
 	return err;
 }

@@ -108,7 +108,7 @@ static long ioctl_clock_snapshot(void __user *uarg)
 /* ---- channels --------------------------------------------------------- */
 
 /* Both roles are about maps that can be written. */
-static int check_roles(const struct file *file, u32 roles)
+static int device_check_roles(const struct file *file, u32 roles)
 {
 	if (roles & ~ROLES_ALL)
 		return -EINVAL;
@@ -121,7 +121,7 @@ static int check_roles(const struct file *file, u32 roles)
  * Takes over the caller's reference. The id goes out first: a caller who
  * cannot be told it has no channel.
  */
-static long finish_bind(struct tsct_file *f, struct tsct_kchannel *channel,
+static long device_bind_channel(struct tsct_file *f, struct tsct_kchannel *channel,
 			u32 roles, u32 __user *uid)
 {
 	if (put_user(channel->id, uid)) {
@@ -149,7 +149,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 		return -EFAULT;
 	if (!all_zero(arg.reserved))
 		return -EINVAL;
-	err = check_roles(file, arg.roles);
+	err = device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
@@ -157,7 +157,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	err = f->channel ? -EBUSY : tsct_channel_create(&arg, &channel);
 	if (!err) {
 		id = channel->id;
-		err = finish_bind(f, channel, arg.roles, &user->id);
+		err = device_bind_channel(f, channel, arg.roles, &user->id);
 		/* One that is kept outlived that; else it has gone. */
 		if (err)
 			tsct_channel_remove(id);
@@ -178,14 +178,14 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 		return -EFAULT;
 	if (arg.reserved0 || !all_zero(arg.reserved))
 		return -EINVAL;
-	err = check_roles(file, arg.roles);
+	err = device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
 	mutex_lock(&f->bind_lock);
 	err = f->channel ? -EBUSY : tsct_channel_attach(&arg, &channel);
 	if (!err)
-		err = finish_bind(f, channel, arg.roles, &user->id);
+		err = device_bind_channel(f, channel, arg.roles, &user->id);
 	mutex_unlock(&f->bind_lock);
 	return err;
 }
@@ -270,7 +270,7 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 }
 
 /* The payload is here before interrupts go off: no fault can happen there. */
-static long write_payload(struct tsct_kchannel *channel,
+static long device_write_payload(struct tsct_kchannel *channel,
 			  const struct tsct_write *arg, void *buffer)
 {
 	if (arg->len && copy_from_user(buffer, u64_to_user_ptr(arg->payload),
@@ -300,12 +300,12 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 		return -EMSGSIZE;
 	}
 	if (arg.len <= sizeof(small))
-		return write_payload(channel, &arg, small);
+		return device_write_payload(channel, &arg, small);
 
 	buffer = kvmalloc(arg.len, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	err = write_payload(channel, &arg, buffer);
+	err = device_write_payload(channel, &arg, buffer);
 	kvfree(buffer);
 	return err;
 }
@@ -358,7 +358,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
-	/* In this order: see tsct_channel_look(). */
+	/* In this order: see tsct_channel_watch_fn(). */
 	poll_wait(file, &channel->wait, table);
 	if (waits)
 		tsct_channel_watch(channel);
@@ -401,7 +401,7 @@ static const struct file_operations device_fops = {
 	.poll = device_poll,
 };
 
-static struct miscdevice device = {
+static struct miscdevice device_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "tsctrace",
 	.fops = &device_fops,
@@ -410,10 +410,10 @@ static struct miscdevice device = {
 
 int tsct_device_init(void)
 {
-	return misc_register(&device);
+	return misc_register(&device_misc);
 }
 
 void tsct_device_exit(void)
 {
-	misc_deregister(&device);
+	misc_deregister(&device_misc);
 }

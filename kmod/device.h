@@ -22,7 +22,7 @@ struct tsct_file {
 static inline struct tsct_kchannel *
 tsct_file_channel(const struct tsct_file *f)
 {
-	/* pairs with the release in finish_bind() */
+	/* pairs with the release in device_bind_channel() */
 	return smp_load_acquire(&f->channel);
 }
 

@@ -12,7 +12,7 @@
 #include "ring.h"
 #include "selftest.h"
 
-static int __init start(void)
+static int __init tsctrace_init(void)
 {
 	int err;
 
@@ -66,7 +66,7 @@ exit_notify:
 	return err;
 }
 
-static void __exit stop(void)
+static void __exit tsctrace_exit(void)
 {
 	tsct_device_exit();
 	tsct_channels_exit();
@@ -77,8 +77,8 @@ static void __exit stop(void)
 	tsct_notify_exit();
 }
 
-module_init(start);
-module_exit(stop);
+module_init(tsctrace_init);
+module_exit(tsctrace_exit);
 MODULE_LICENSE("GPL");
 MODULE_VERSION(TSCT_VERSION);
 MODULE_AUTHOR("The tsctrace developers");

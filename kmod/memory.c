@@ -20,7 +20,7 @@ static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 /* The OOM killer is not to be sent for out of the size of a ring. */
 #define PAGE_FLAGS	(__GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
-static void free_pages_array(struct page **pages, u32 nr)
+static void memory_free_pages(struct page **pages, u32 nr)
 {
 	u32 i;
 
@@ -33,7 +33,7 @@ static void free_pages_array(struct page **pages, u32 nr)
  * Zeroed single pages near `node`, and one mapping over all of them. With
  * GFP_KERNEL_ACCOUNT they are for the current task, which may be killed.
  */
-static void *alloc_pages_array(u32 nr, int node, gfp_t gfp,
+static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 			       struct page ***ret_pages)
 {
 	struct page **pages;
@@ -61,7 +61,7 @@ static void *alloc_pages_array(u32 nr, int node, gfp_t gfp,
 	return addr;
 
 free_pages:
-	free_pages_array(pages, nr);
+	memory_free_pages(pages, nr);
 	return ERR_PTR(err);
 }
 
@@ -96,7 +96,7 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	void *addr;
 
-	addr = alloc_pages_array(channel->nr_head_pages, NUMA_NO_NODE, gfp,
+	addr = memory_alloc_pages(channel->nr_head_pages, NUMA_NO_NODE, gfp,
 				 &channel->head_pages);
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
@@ -116,7 +116,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	if (!ring)
 		return -ENOMEM;
 	ring->nr_pages = tsct_channel_ring_bytes(channel) >> PAGE_SHIFT;
-	addr = alloc_pages_array(ring->nr_pages, node, gfp, &ring->pages);
+	addr = memory_alloc_pages(ring->nr_pages, node, gfp, &ring->pages);
 	if (IS_ERR(addr)) {
 		kfree(ring);
 		return PTR_ERR(addr);
@@ -155,12 +155,12 @@ struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff)
 	return ring ? ring->pages[1 + pgoff % stride] : NULL;
 }
 
-static void free_ring(struct tsct_ring *ring)
+static void memory_free_ring(struct tsct_ring *ring)
 {
 	if (!ring)
 		return;
 	vunmap(ring->consumer);
-	free_pages_array(ring->pages, ring->nr_pages);
+	memory_free_pages(ring->pages, ring->nr_pages);
 	kfree(ring);
 }
 
@@ -169,11 +169,11 @@ void tsct_channel_free_memory(struct tsct_kchannel *channel)
 	u32 cpu;
 
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		free_ring(channel->rings[cpu]);
+		memory_free_ring(channel->rings[cpu]);
 		cond_resched();
 	}
 	if (channel->header) {
 		vunmap(channel->header);
-		free_pages_array(channel->head_pages, channel->nr_head_pages);
+		memory_free_pages(channel->head_pages, channel->nr_head_pages);
 	}
 }

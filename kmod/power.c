@@ -22,11 +22,11 @@ static int power_event(struct notifier_block *nb, unsigned long event,
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
-		tsct_clockpage_sleep();
+		tsct_clockpage_suspend();
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		tsct_clockpage_awake();
+		tsct_clockpage_resumed();
 		tsct_cpucheck_schedule();
 		break;
 	}
@@ -37,17 +37,17 @@ static struct notifier_block power_notifier = {
 	.notifier_call = power_event,
 };
 
-static int __maybe_unused wake(struct device *dev)
+static int __maybe_unused power_resume_noirq(struct device *dev)
 {
-	tsct_clockpage_wake();
+	tsct_clockpage_resume_noirq();
 	return 0;
 }
 
 static const struct dev_pm_ops power_ops = {
-	SET_NOIRQ_SYSTEM_SLEEP_PM_OPS(NULL, wake)
+	SET_NOIRQ_SYSTEM_SLEEP_PM_OPS(NULL, power_resume_noirq)
 };
 
-static int probe(struct platform_device *pdev)
+static int power_probe(struct platform_device *pdev)
 {
 	return 0;
 }
@@ -67,7 +67,7 @@ int tsct_power_start(void)
 {
 	int err;
 
-	power_device = platform_create_bundle(&power_driver, probe, NULL, 0,
+	power_device = platform_create_bundle(&power_driver, power_probe, NULL, 0,
 					      NULL, 0);
 	if (IS_ERR(power_device))
 		return PTR_ERR(power_device);

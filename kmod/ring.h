@@ -22,7 +22,7 @@ struct tsct_ring {
 	u32 left;		/* bytes at `next` that need no second look */
 	u8 *next;		/* where head lies in data */
 	u64 head;		/* the one that counts, events and all */
-	u64 last_stamp;		/* sources but the TSC */
+	u64 last_cycles;		/* sources but the TSC */
 	/* all */
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;

@@ -38,7 +38,7 @@
 	}								\
 } while (0)
 
-static int __init test_geometry(void)
+static int __init selftest_geometry(void)
 {
 	check(!tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 2));
 	check(!tsct_geometry_check(TSCT_POLICY_OVERWRITE, 65536, 4096));
@@ -50,7 +50,7 @@ static int __init test_geometry(void)
 }
 
 /* A record by the rules, with its number as its stamp. Returns the new head. */
-static u64 __init put_record(const struct tsct_geometry *geo, u8 *data,
+static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
 			     const struct tsct_ring_slot *place, u64 head, u64 nr)
 {
 	struct tsct_record record = { .id = TSCT_ID_FIRST, .cycles = nr };
@@ -71,7 +71,7 @@ static u64 __init put_record(const struct tsct_geometry *geo, u8 *data,
 }
 
 /* Writes by the rules, reads by the rules: every record comes back once. */
-static int __init run_ring(u8 *data, u64 head)
+static int __init selftest_run_ring(u8 *data, u64 head)
 {
 	const struct tsct_geometry geo = {
 		.data_size = DATA, .block_size = BLOCK,
@@ -87,7 +87,7 @@ static int __init run_ring(u8 *data, u64 head)
 		place = tsct_ring_place(&geo, head, tsct_record_size(len));
 		check((place.pos & (BLOCK - 1)) + place.size < BLOCK);
 		if (tsct_ring_fits(&geo, place.head, tail)) {
-			head = put_record(&geo, data, &place, head, written++);
+			head = selftest_put_record(&geo, data, &place, head, written++);
 			check(tsct_ring_events(&geo, data, head, &events) &&
 			      events == written);
 			continue;
@@ -109,7 +109,7 @@ static int __init run_ring(u8 *data, u64 head)
 	return 0;
 }
 
-static int __init test_ring(void)
+static int __init selftest_ring(void)
 {
 	struct tsct_producer *producer = kzalloc(sizeof(*producer), GFP_KERNEL);
 	u8 *data = kzalloc(DATA, GFP_KERNEL);
@@ -118,20 +118,20 @@ static int __init test_ring(void)
 	if (!data || !producer)
 		goto free;
 	tsct_ring_init(producer, data);
-	err = run_ring(data, producer->head);
+	err = selftest_run_ring(data, producer->head);
 	if (err)
 		goto free;
 	/* over the end of the 48-bit positions */
 	tsct_ring_init(producer, data);
 	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
-	err = run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
+	err = selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
 free:
 	kfree(producer);
 	kfree(data);
 	return err;
 }
 
-static int __init run_def(struct tsct_event_def *def)
+static int __init selftest_run_def(struct tsct_event_def *def)
 {
 	const struct tsct_event_def *found;
 	size_t next;
@@ -157,20 +157,20 @@ static int __init run_def(struct tsct_event_def *def)
 	return 0;
 }
 
-static int __init test_def(void)
+static int __init selftest_def(void)
 {
 	struct tsct_event_def *def = kzalloc(sizeof(*def), GFP_KERNEL);
 	int err;
 
 	if (!def)
 		return -ENOMEM;
-	err = run_def(def);
+	err = selftest_run_def(def);
 	kfree(def);
 	return err;
 }
 
 /* One line in ns, then one at half the rate, then a disruption. */
-static int __init run_latch(struct tsct_clock_page *page,
+static int __init selftest_run_latch(struct tsct_clock_page *page,
 			    struct tsct_clock_state *state)
 {
 	static const u8 boot_id[16] = { 1, 2, 3 };
@@ -219,20 +219,20 @@ static int __init run_latch(struct tsct_clock_page *page,
 	return 0;
 }
 
-static int __init test_latch(void)
+static int __init selftest_latch(void)
 {
 	struct tsct_clock_page *page = kvzalloc(TSCT_CLOCK_SIZE(1), GFP_KERNEL);
 	struct tsct_clock_state *state = kzalloc(sizeof(*state), GFP_KERNEL);
 	int err = -ENOMEM;
 
 	if (page && state)
-		err = run_latch(page, state);
+		err = selftest_run_latch(page, state);
 	kfree(state);
 	kvfree(page);
 	return err;
 }
 
-static int __init test_scale(void)
+static int __init selftest_params(void)
 {
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 
@@ -246,7 +246,7 @@ static int __init test_scale(void)
 	return 0;
 }
 
-static int __init test_skew(void)
+static int __init selftest_skew(void)
 {
 	struct tsct_skew_interval skew;
 
@@ -260,8 +260,8 @@ static int __init test_skew(void)
 
 int __init tsct_selftest(void)
 {
-	int err = test_geometry() ?: test_ring() ?: test_def() ?:
-		test_scale() ?: test_latch() ?: test_skew();
+	int err = selftest_geometry() ?: selftest_ring() ?: selftest_def() ?:
+		selftest_params() ?: selftest_latch() ?: selftest_skew();
 
 	if (err)
 		pr_err("failed (%d)\n", err);
@@ -272,7 +272,7 @@ int __init tsct_selftest(void)
 
 /* ---- the writer ------------------------------------------------------- */
 
-static void __init emit_many(void *channel)
+static void __init selftest_emit_many(void *channel)
 {
 	u64 nr;
 
@@ -281,9 +281,9 @@ static void __init emit_many(void *channel)
 }
 
 /* All that was emitted in an interrupt of this CPU is there, or counted. */
-static int __init check_ring(const struct tsct_ring *ring)
+static int __init selftest_check_ring(const struct tsct_ring *ring)
 {
-	u64 pos = 0, next, nr, last_tsc = 0, seen = 0;
+	u64 pos = 0, next, nr, last_cycles = 0, seen = 0;
 	struct tsct_ring_count count;
 	struct tsct_record record;
 
@@ -295,8 +295,8 @@ static int __init check_ring(const struct tsct_ring *ring)
 			       sizeof(nr));
 			check(record.len == sizeof(record) + sizeof(nr));
 			check(nr == seen++);
-			check(record.cycles >= last_tsc);
-			last_tsc = record.cycles;
+			check(record.cycles >= last_cycles);
+			last_cycles = record.cycles;
 			break;
 		case TSCT_STEP_BLOCK:
 		case TSCT_STEP_PAD:
@@ -313,7 +313,7 @@ static int __init check_ring(const struct tsct_ring *ring)
 	return 0;
 }
 
-static int __init check_refusals(struct tsct_kchannel *channel)
+static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 {
 	static u8 payload[BLOCK] __initdata;
 	struct tsct_ring *ring;
@@ -346,7 +346,7 @@ static int __init check_refusals(struct tsct_kchannel *channel)
 }
 
 /* Under emulation that counts instructions as ticks this is their number. */
-static void __init measure(struct tsct_kchannel *channel)
+static void __init selftest_measure(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 	u64 nr, start, ticks;
@@ -381,14 +381,14 @@ int __init tsct_selftest_emit(void)
 	err = tsct_channel_create(&arg, &channel);
 	if (err)
 		return err;
-	on_each_cpu(emit_many, channel, 1);
+	on_each_cpu(selftest_emit_many, channel, 1);
 	for (cpu = 0; cpu < channel->nr_cpus && !err; cpu++) {
 		ring = tsct_channel_ring(channel, cpu);
 		if (ring)
-			err = check_ring(ring);
+			err = selftest_check_ring(ring);
 	}
-	err = err ?: check_refusals(channel);
-	measure(channel);
+	err = err ?: selftest_check_refusals(channel);
+	selftest_measure(channel);
 	tsct_channel_put(channel, arg.roles);
 	if (err)
 		pr_err("the writer failed (%d)\n", err);
@@ -398,31 +398,31 @@ int __init tsct_selftest_emit(void)
 /* ---- the clock where CPUs are not in step ------------------------------- */
 
 /* The pages that programs see; in the direct map, too. */
-static const void __init *clock_at(u64 offset)
+static const void __init *selftest_clock_at(u64 offset)
 {
 	return page_address(tsct_clockpage_page(offset >> PAGE_SHIFT)) +
 		offset_in_page(offset);
 }
 
-static const struct tsct_clock_state __init *clock_state(void)
+static const struct tsct_clock_state __init *selftest_clock_state(void)
 {
-	return clock_at(offsetof(struct tsct_clock_page, copy));
+	return selftest_clock_at(offsetof(struct tsct_clock_page, copy));
 }
 
-static int __init check_apart(const struct tsct_cpu_check *table,
+static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
 			      struct tsct_clock_state *state)
 {
-	const struct tsct_clock_cpu *cpu = clock_at(TSCT_CLOCK_CPUS_OFFSET);
-	u32 source = tsct_cpucheck_source(), epoch = clock_state()->epoch;
+	const struct tsct_clock_cpu *cpu = selftest_clock_at(TSCT_CLOCK_CPUS_OFFSET);
+	u32 source = tsct_cpucheck_source(), epoch = selftest_clock_state()->epoch;
 	u64 one = 1ULL << TSCT_CLOCK_SHIFT, now = tsct_source_read(source);
 
-	tsct_clockpage_measured(&(struct tsct_measured) {
+	tsct_clockpage_update_cpus(&(struct tsct_cpucheck_result) {
 		.table = table, .source = source, .skewed = true,
 		.cause = TSCT_CAUSE_JUMP,
 	});
-	check(clock_state()->epoch == epoch + 1);
-	check(clock_state()->flags == TSCT_CLOCK_SKEWED);
-	check(clock_state()->cause == TSCT_CAUSE_JUMP);
+	check(selftest_clock_state()->epoch == epoch + 1);
+	check(selftest_clock_state()->flags == TSCT_CLOCK_SKEWED);
+	check(selftest_clock_state()->cause == TSCT_CAUSE_JUMP);
 	check(cpu->skew_cycles == -50001 && cpu->error_cycles == 3);
 
 	state->status = TSCT_STATUS_SYNCHRONIZED;
@@ -435,9 +435,9 @@ static int __init check_apart(const struct tsct_cpu_check *table,
 	check(tsct_clockpage_set(state) == -ESTALE);
 	state->epoch = epoch + 1;
 	check(!tsct_clockpage_set(state));
-	check(clock_state()->flags == TSCT_CLOCK_SKEWED);
-	check(clock_state()->status == TSCT_STATUS_SYNCHRONIZED);
-	check(clock_state()->real.mult == one && !clock_state()->real.fast_cycles);
+	check(selftest_clock_state()->flags == TSCT_CLOCK_SKEWED);
+	check(selftest_clock_state()->status == TSCT_STATUS_SYNCHRONIZED);
+	check(selftest_clock_state()->real.mult == one && !selftest_clock_state()->real.fast_cycles);
 	return 0;
 }
 
@@ -455,9 +455,9 @@ int __init tsct_selftest_clock(void)
 	table[0].flags = TSCT_CPU_SKEW_KNOWN;
 	table[0].skew_min_cycles = -50003;
 	table[0].skew_max_cycles = -49998;
-	err = check_apart(table, state);
+	err = selftest_check_skewed(table, state);
 	tsct_cpucheck_run();
-	if (!err && clock_state()->flags)
+	if (!err && selftest_clock_state()->flags)
 		err = -EINVAL;
 	if (err)
 		pr_err("the clock failed (%d)\n", err);

@@ -28,29 +28,29 @@
 #define ROUNDS_ENOUGH	64	/* to end a meeting */
 #define ROUNDS_LEAST	8	/* not to hold another */
 #define TURNS_MAX	20000
-#define MEETING_MS	30
-#define MEETINGS_MAX	5
+#define SESSION_MS	30
+#define SESSIONS_MAX	5
 #define STOP		(~0U)
 
-static struct exchange {
+static struct skew_session {
 	struct tsct_skew_interval *skew;
-	u64 burst_ticks;
+	u64 burst_cycles;
 	bool jumped;
 
 	u32 ping ____cacheline_aligned;	/* by the reference; STOP: over */
 	u32 pong ____cacheline_aligned;	/* by the other */
-	u64 caught_tsc;			/* by the other, before pong */
-} x;
+	u64 pong_cycles;			/* by the other, before pong */
+} skew_session;
 
 /* Waits for *word to become something else than `old`; old: it did not. */
-static u32 await(const u32 *word, u32 old, u64 since)
+static u32 skew_await(const u32 *word, u32 old, u64 since)
 {
 	u32 turns, seen;
 
 	for (turns = 0; turns < TURNS_MAX; turns++) {
 		/* pairs with the release of the other side's store */
 		seen = smp_load_acquire(word);
-		if (seen != old || rdtsc() - since > x.burst_ticks)
+		if (seen != old || rdtsc() - since > skew_session.burst_cycles)
 			return seen;
 		cpu_relax();
 	}
@@ -58,43 +58,43 @@ static u32 await(const u32 *word, u32 old, u64 since)
 }
 
 /* Interrupts are off. */
-static void throw_burst(void)
+static void skew_ping_burst(void)
 {
 	u64 since = rdtsc(), t0, tb, t1;
 	u32 i, old, nr;
 
 	for (i = 0; i < BURST_ROUNDS; i++) {
-		nr = x.ping + 1;
-		old = READ_ONCE(x.pong);
+		nr = skew_session.ping + 1;
+		old = READ_ONCE(skew_session.pong);
 		t0 = rdtsc_ordered();
 		/* visible only after the counter was read: stores retire */
-		smp_store_release(&x.ping, nr);
+		smp_store_release(&skew_session.ping, nr);
 		/* An answer to an earlier ping may come first. */
 		while (old != nr) {
-			u32 seen = await(&x.pong, old, since);
+			u32 seen = skew_await(&skew_session.pong, old, since);
 
 			if (seen == old)
 				return;
 			old = seen;
 		}
-		tb = READ_ONCE(x.caught_tsc);
+		tb = READ_ONCE(skew_session.pong_cycles);
 		t1 = rdtsc_ordered();
-		if (tsct_skew_interval_add(x.skew, t0, tb, t1))
-			x.jumped = true;
+		if (tsct_skew_interval_add(skew_session.skew, t0, tb, t1))
+			skew_session.jumped = true;
 	}
 }
 
 /* Interrupts are off. Answers `ping` and what follows it. */
-static u32 catch_burst(u32 ping)
+static u32 skew_pong_burst(u32 ping)
 {
 	u64 since = rdtsc();
 	u32 i, next;
 
 	for (i = 0; i < BURST_ROUNDS && ping != STOP; i++) {
-		WRITE_ONCE(x.caught_tsc, rdtsc_ordered());
-		/* pairs with await(): caught_tsc goes with it */
-		smp_store_release(&x.pong, ping);
-		next = await(&x.ping, ping, since);
+		WRITE_ONCE(skew_session.pong_cycles, rdtsc_ordered());
+		/* pairs with skew_await(): caught_tsc goes with it */
+		smp_store_release(&skew_session.pong, ping);
+		next = skew_await(&skew_session.ping, ping, since);
 		if (next == ping)
 			break;
 		ping = next;
@@ -102,38 +102,38 @@ static u32 catch_burst(u32 ping)
 	return ping;
 }
 
-static unsigned long meeting_end(void)
+static unsigned long skew_session_end(void)
 {
-	return jiffies + 1 + msecs_to_jiffies(MEETING_MS);
+	return jiffies + 1 + msecs_to_jiffies(SESSION_MS);
 }
 
 /* On the reference. */
-static void throw(struct work_struct *work)
+static void skew_ping_work_fn(struct work_struct *work)
 {
-	unsigned long end = meeting_end();
+	unsigned long end = skew_session_end();
 
-	while (x.skew->rounds < ROUNDS_ENOUGH && time_before(jiffies, end)) {
+	while (skew_session.skew->rounds < ROUNDS_ENOUGH && time_before(jiffies, end)) {
 		local_irq_disable();
-		throw_burst();
+		skew_ping_burst();
 		local_irq_enable();
 		cond_resched();
 	}
 	/* no more to catch */
-	smp_store_release(&x.ping, STOP);
+	smp_store_release(&skew_session.ping, STOP);
 }
 
 /* On the other. */
-static void catch(struct work_struct *work)
+static void skew_pong_work_fn(struct work_struct *work)
 {
-	unsigned long end = meeting_end();
+	unsigned long end = skew_session_end();
 	u32 seen, last = 0;
 
 	while (last != STOP && time_before(jiffies, end)) {
-		/* pairs with the release in throw_burst() */
-		seen = smp_load_acquire(&x.ping);
+		/* pairs with the release in skew_ping_burst() */
+		seen = smp_load_acquire(&skew_session.ping);
 		if (seen != last) {
 			local_irq_disable();
-			last = catch_burst(seen);
+			last = skew_pong_burst(seen);
 			local_irq_enable();
 		}
 		cpu_relax();
@@ -141,35 +141,35 @@ static void catch(struct work_struct *work)
 	}
 }
 
-static DECLARE_WORK(throw_work, throw);
-static DECLARE_WORK(catch_work, catch);
+static DECLARE_WORK(skew_ping_work, skew_ping_work_fn);
+static DECLARE_WORK(skew_pong_work, skew_pong_work_fn);
 
-static int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
+static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
 	int i;
 
 	tsct_skew_interval_init(skew);
-	x.skew = skew;
-	x.jumped = false;
+	skew_session.skew = skew;
+	skew_session.jumped = false;
 	/* A kernel that does not know the rate says 0: take 1 GHz. */
-	x.burst_ticks = (u64)(tsc_khz ?: 1000000) * BURST_US / 1000;
+	skew_session.burst_cycles = (u64)(tsc_khz ?: 1000000) * BURST_US / 1000;
 
-	for (i = 0; i < MEETINGS_MAX && skew->rounds < ROUNDS_LEAST; i++) {
-		x.ping = 0;
-		x.pong = 0;
-		queue_work_on(cpu, system_highpri_wq, &catch_work);
-		queue_work_on(reference, system_highpri_wq, &throw_work);
-		flush_work(&catch_work);
-		flush_work(&throw_work);
+	for (i = 0; i < SESSIONS_MAX && skew->rounds < ROUNDS_LEAST; i++) {
+		skew_session.ping = 0;
+		skew_session.pong = 0;
+		queue_work_on(cpu, system_highpri_wq, &skew_pong_work);
+		queue_work_on(reference, system_highpri_wq, &skew_ping_work);
+		flush_work(&skew_pong_work);
+		flush_work(&skew_ping_work);
 	}
-	if (x.jumped)
+	if (skew_session.jumped)
 		return -ERANGE;
 	return skew->rounds ? 0 : -ETIMEDOUT;
 }
 
 /* ---- one CPU ---------------------------------------------------------- */
 
-static void read_aux(void *ret)
+static void aux_read(void *ret)
 {
 	u32 low, high;
 
@@ -177,18 +177,18 @@ static void read_aux(void *ret)
 	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
 }
 
-static void check_aux(struct tsct_cpu_check *entry)
+static void aux_check(struct tsct_cpu_check *entry)
 {
 	if (!boot_cpu_has(X86_FEATURE_RDTSCP))
 		return;
-	if (smp_call_function_single(entry->cpu, read_aux, &entry->tsc_aux, 1))
+	if (smp_call_function_single(entry->cpu, aux_read, &entry->tsc_aux, 1))
 		return;
 	if (AUX_CPU(entry->tsc_aux) == entry->cpu &&
 	    AUX_NODE(entry->tsc_aux) == entry->node)
 		entry->flags |= TSCT_CPU_AUX_MATCH;
 }
 
-static void check_skew(struct tsct_cpu_check *entry, u32 reference)
+static void skew_check(struct tsct_cpu_check *entry, u32 reference)
 {
 	struct tsct_skew_interval skew;
 
@@ -196,7 +196,7 @@ static void check_skew(struct tsct_cpu_check *entry, u32 reference)
 		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
 		return;
 	}
-	if (tsct_exchange_skew(reference, entry->cpu, &skew))
+	if (skew_measure(reference, entry->cpu, &skew))
 		return;
 	entry->skew_min_cycles = skew.min_cycles;
 	entry->skew_max_cycles = skew.max_cycles;
@@ -204,7 +204,7 @@ static void check_skew(struct tsct_cpu_check *entry, u32 reference)
 	entry->flags |= TSCT_CPU_SKEW_KNOWN;
 }
 
-void tsct_measure_none(struct tsct_cpu_check *entry, u32 cpu)
+void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu)
 {
 	*entry = (struct tsct_cpu_check) {
 		.cpu = cpu,
@@ -212,10 +212,10 @@ void tsct_measure_none(struct tsct_cpu_check *entry, u32 cpu)
 	};
 }
 
-void tsct_measure_cpu(struct tsct_cpu_check *entry, u32 cpu, u32 reference)
+void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference)
 {
-	tsct_measure_none(entry, cpu);
+	tsct_cpu_check_init(entry, cpu);
 	entry->flags = TSCT_CPU_ONLINE;
-	check_aux(entry);
-	check_skew(entry, reference);
+	aux_check(entry);
+	skew_check(entry, reference);
 }

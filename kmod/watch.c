@@ -15,7 +15,7 @@
  * Sum of all that was ever written, modulo 2^48: it moves when anything is.
  * Rings count from their first header on, so a new one does not move it.
  */
-static u64 mark_of(struct tsct_kchannel *channel)
+static u64 channel_head_sum(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0;
@@ -31,7 +31,7 @@ static u64 mark_of(struct tsct_kchannel *channel)
 }
 
 /* A full ring loses events, so half full is enough for one of them. */
-static bool enough_unread(struct tsct_kchannel *channel, u64 watermark)
+static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0, unread, tail;
@@ -53,7 +53,7 @@ static bool enough_unread(struct tsct_kchannel *channel, u64 watermark)
 }
 
 /* Half a ring is the most to wait for here, too: what goes round is gone. */
-static bool enough_moved(const struct tsct_watcher *watcher, u64 mark)
+static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 mark)
 {
 	u64 half = watcher->channel->geo.data_size / 2;
 
@@ -72,13 +72,13 @@ bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 	u64 mark, offered;
 
 	if (channel->policy == TSCT_POLICY_DISCARD)
-		return enough_unread(channel, READ_ONCE(watcher->watermark));
+		return channel_enough_unread(channel, READ_ONCE(watcher->watermark));
 	offered = READ_ONCE(watcher->offered);
 	if (waits && offered)
 		WRITE_ONCE(watcher->mark, offered);
 	WRITE_ONCE(watcher->offered, 0);
-	mark = mark_of(channel);
-	if (!enough_moved(watcher, mark))
+	mark = channel_head_sum(channel);
+	if (!watcher_enough_written(watcher, mark))
 		return false;
 	if (waits)
 		WRITE_ONCE(watcher->offered, mark);
@@ -113,7 +113,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 }
 
 /* Somebody who would be told, if he asked. */
-static bool anybody_ready(struct tsct_kchannel *channel, u64 mark)
+static bool channel_any_watcher_ready(struct tsct_kchannel *channel, u64 mark)
 {
 	struct tsct_watcher *watcher;
 	bool ready = false;
@@ -121,9 +121,9 @@ static bool anybody_ready(struct tsct_kchannel *channel, u64 mark)
 	mutex_lock(&channel->watch_lock);
 	list_for_each_entry(watcher, &channel->watchers, list) {
 		if (channel->policy == TSCT_POLICY_DISCARD)
-			ready = enough_unread(channel, watcher->watermark);
+			ready = channel_enough_unread(channel, watcher->watermark);
 		else
-			ready = enough_moved(watcher, mark);
+			ready = watcher_enough_written(watcher, mark);
 		if (ready)
 			break;
 	}
@@ -136,15 +136,15 @@ static bool anybody_ready(struct tsct_kchannel *channel, u64 mark)
  * sleeps has queued itself before it looked at the heads the last time: what
  * is written after that changes the mark and wakes it here.
  */
-void tsct_channel_look(struct work_struct *work)
+void tsct_channel_watch_fn(struct work_struct *work)
 {
 	struct tsct_kchannel *channel = container_of(to_delayed_work(work),
 						    struct tsct_kchannel, watch);
-	u64 mark = mark_of(channel);
+	u64 mark = channel_head_sum(channel);
 
 	if (mark != channel->watch_mark) {
 		channel->watch_mark = mark;
-		if (anybody_ready(channel, mark))
+		if (channel_any_watcher_ready(channel, mark))
 			wake_up_interruptible_poll(&channel->wait,
 						   EPOLLIN | EPOLLRDNORM);
 	}
