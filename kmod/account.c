@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who holds how much ring memory. Pages are charged to their creator's memory
- * cgroup as well; these limits hold where no cgroup does.
+ * Ring memory accounting: bytes and channels of each user, checked against the
+ * module parameters. Pages are also charged to their creator's memory cgroup;
+ * these limits apply where no cgroup limit does.
  */
 #include <linux/errno.h>
 #include <linux/list.h>
@@ -21,7 +22,7 @@ struct tsct_account {
 static ulong account_bytes_max;
 module_param_named(bytes_max, account_bytes_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_max,
-		 "ring memory of all users, in bytes (0: a quarter of RAM)");
+		 "ring memory of all users together, in bytes (0: a quarter of RAM)");
 
 static ulong account_bytes_user_max = 256UL << 20;
 module_param_named(bytes_user_max, account_bytes_user_max, ulong, 0644);
@@ -59,7 +60,7 @@ u64 tsct_account_bytes_user_max(void)
 	return READ_ONCE(account_bytes_user_max);
 }
 
-/* No sum here can overflow: what is counted is memory that exists. */
+/* Cannot overflow: @held counts memory that exists. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
@@ -107,7 +108,8 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 		return -ENOMEM;
 	if (!privileged &&
 	    (account->channels >= READ_ONCE(account_channels_user_max) ||
-	     account_over_limit(account->bytes, bytes, tsct_account_bytes_user_max()))) {
+	     account_over_limit(account->bytes, bytes,
+				tsct_account_bytes_user_max()))) {
 		account_free_if_unused(account);
 		return -EDQUOT;
 	}
@@ -118,8 +120,8 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 }
 
 /*
- * For CPUs that come up later. Only the limit over all users holds here: the
- * user has done nothing, and a channel that misses a CPU loses events.
+ * For CPUs that come up later. Only the limit over all users applies: the user
+ * did not request this memory, and a channel without a ring loses events.
  */
 int tsct_account_grow(struct tsct_account *account, u64 bytes)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Channels: who may make and find them, and how long they live. A channel
- * lives as long as an open descriptor or a mapping does (a mapping holds its
- * file), or a module that opened it; one that is to be kept lives on without,
- * until it is removed or this module goes.
+ * Channels: creation, lookup, access rights and lifetime. A channel is held by
+ * open descriptors, by mappings (a mapping holds its file) and by modules that
+ * opened it, and is freed with its last holder. One made with TSCT_CHANNEL_KEEP
+ * stays without holders until it is removed or this module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,8 +27,8 @@ DEFINE_MUTEX(tsct_channel_lock);
 /* By id. Changed under tsct_channel_lock, read under that or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
- * Kernel channels by the lower bits of their ids, the newest of equal ones: a
- * short cut for BPF programs. As the above, changed and read.
+ * Cache in front of channel_table for BPF programs: kernel channels by the lower
+ * bits of their ids; of several with the same bits, the newest. Same locking.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];
@@ -43,9 +43,10 @@ u64 tsct_channels_count(void)
 
 struct tsct_kchannel *tsct_channel_find(u32 id)
 {
-	/* pairs with the release in channel_table_add() */
-	struct tsct_kchannel *channel = smp_load_acquire(&channel_slots[id % CHANNEL_SLOTS]);
+	struct tsct_kchannel *channel;
 
+	/* pairs with the release in channel_table_add() */
+	channel = smp_load_acquire(&channel_slots[id % CHANNEL_SLOTS]);
 	if (likely(channel && channel->id == id))
 		return channel;
 	return xa_load(&channel_table, id);
@@ -62,7 +63,8 @@ static void channel_table_add(struct tsct_kchannel *channel)
 {
 	xa_store(&channel_table, channel->id, channel, GFP_KERNEL_ACCOUNT);
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
-		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS], channel);
+		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
+				  channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
 }
 
@@ -74,7 +76,7 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 	WRITE_ONCE(channel_count, channel_count - 1);
 }
 
-/* ---- making one ------------------------------------------------------- */
+/* ---- creation --------------------------------------------------------- */
 
 static int channel_check_create(const struct tsct_channel_create *arg)
 {
@@ -126,7 +128,7 @@ static void channel_fill_header(struct tsct_kchannel *channel)
 }
 
 static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
-					kuid_t uid, gfp_t gfp)
+					 kuid_t uid, gfp_t gfp)
 {
 	struct tsct_kchannel *channel;
 
@@ -151,7 +153,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	return channel;
 }
 
-/* CPU hotplug is locked out: no CPU comes up in between. */
+/* Under cpus_read_lock(): no CPU comes up meanwhile. */
 static int channel_alloc_memory(struct tsct_kchannel *channel, gfp_t gfp)
 {
 	unsigned int cpu;
@@ -167,8 +169,8 @@ static int channel_alloc_memory(struct tsct_kchannel *channel, gfp_t gfp)
 }
 
 /*
- * Takes the memory that the channel is going to need off its user's limit,
- * which does not hold for the kernel's own.
+ * Charges the memory that the channel is going to need to its user. The limits
+ * per user do not apply to channels of kernel modules (@privileged).
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
@@ -184,7 +186,7 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 again:
 	err = tsct_account_open(channel->uid, bytes, privileged,
 				&channel->account);
-	/* Asked only when it matters: using a capability leaves a mark. */
+	/* Only where it decides: a capability check is audited. */
 	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
 		privileged = true;
 		goto again;
@@ -203,7 +205,10 @@ static void channel_uncharge(struct tsct_kchannel *channel)
 	mutex_unlock(&tsct_channel_lock);
 }
 
-/* From here on others find it. Names were free once, and may be taken now. */
+/*
+ * Makes the channel visible to lookups. Its name is checked again: another one
+ * may have taken it since channel_charge().
+ */
 static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 {
 	int err;
@@ -213,7 +218,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		err = -EEXIST;
 		goto unlock;
 	}
-	/* Reserved first: once others find the channel, its header is whole. */
+	/* The id goes into the header, which is complete before others find it. */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
 			      &channel_next_id, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
@@ -277,13 +282,13 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 	return tsct_channel_make(arg, current_euid(), GFP_KERNEL_ACCOUNT, ret);
 }
 
-/* ---- finding and losing one ------------------------------------------- */
+/* ---- attach, release, remove ------------------------------------------ */
 
 static int channel_check_owner(const struct tsct_kchannel *channel)
 {
 	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	/* root without capabilities does not get to see the kernel's events */
+	/* Being uid 0 is not enough to read the kernel's events. */
 	if (channel->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
 		return -EPERM;
 	return 0;
@@ -305,7 +310,7 @@ static int channel_check_attach(const struct tsct_kchannel *channel, u32 roles)
 
 /* Under tsct_channel_lock. */
 static int channel_lookup(const struct tsct_channel_attach *arg,
-		  struct tsct_kchannel **ret)
+			  struct tsct_kchannel **ret)
 {
 	kuid_t uid = current_euid();
 
@@ -317,7 +322,7 @@ static int channel_lookup(const struct tsct_channel_attach *arg,
 		return -EINVAL;
 	if (arg->uid != TSCT_UID_SELF)
 		uid = make_kuid(&init_user_ns, arg->uid);
-	/* Others' names are nobody's business, not even whether they exist. */
+	/* Do not reveal which names other users' channels have. */
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	*ret = channel_find_by_name(uid, arg->name);
@@ -345,11 +350,12 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 
 static void channel_free(struct tsct_kchannel *channel)
 {
-	/* No descriptor is left to sleep on it, so it does not requeue. */
+	/* No descriptor can sleep on it any more, so it is not queued again. */
 	cancel_delayed_work_sync(&channel->watch);
 	/*
-	 * Writers that found it by id, without a reference, may be at work;
-	 * what is no kernel channel they only look at, and let go.
+	 * tsct_bpf_emit() finds channels by id without a reference and may be
+	 * writing to this one. Of other channels it reads only the flags:
+	 * kvfree_rcu() is enough for them.
 	 */
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
 		synchronize_rcu();
@@ -359,8 +365,8 @@ static void channel_free(struct tsct_kchannel *channel)
 }
 
 /*
- * Under tsct_channel_lock. Nobody holds it and nothing keeps it: from now on
- * nobody finds it, and the caller has it for himself, to free.
+ * Under tsct_channel_lock. Takes a channel without holders, and not kept, out
+ * of the table. On true the caller has the only pointer to it and frees it.
  */
 static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 {
@@ -394,7 +400,7 @@ int tsct_channel_remove(u32 id)
 	err = channel ? channel_check_owner(channel) : -ENOENT;
 	if (!err && !(channel->flags & TSCT_CHANNEL_KEEP))
 		err = -EINVAL;
-	/* Twice is once too often: it has gone, but for those who hold it. */
+	/* Removed before; only its holders keep it. */
 	if (!err && channel->removed)
 		err = -ENOENT;
 	if (!err) {
@@ -410,8 +416,9 @@ int tsct_channel_remove(u32 id)
 
 /* ---- CPUs that come up later ------------------------------------------ */
 
-/* CPU hotplug is held. A CPU that gets no ring comes up all the same. */
-static void channel_provide_ring(struct tsct_kchannel *channel, unsigned int cpu)
+/* Within a CPU hotplug callback. A CPU without a ring comes up nevertheless. */
+static void channel_provide_ring(struct tsct_kchannel *channel,
+				 unsigned int cpu)
 {
 	u64 bytes = tsct_channel_ring_bytes(channel);
 	int err;
@@ -421,7 +428,7 @@ static void channel_provide_ring(struct tsct_kchannel *channel, unsigned int cpu
 	err = tsct_account_grow(channel->account, bytes);
 	if (err)
 		goto warn;
-	/* Not the account of who happens to bring the CPU up. */
+	/* Not charged to the memory cgroup of the task that brings the CPU up. */
 	err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL);
 	if (err) {
 		tsct_account_shrink(channel->account, bytes);
@@ -430,7 +437,7 @@ static void channel_provide_ring(struct tsct_kchannel *channel, unsigned int cpu
 	channel->bytes += bytes;
 	return;
 warn:
-	pr_warn_ratelimited("channel %u: no memory for CPU %u (%d), its events will be lost\n",
+	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
 			    channel->id, cpu, err);
 }
 
@@ -450,14 +457,16 @@ int tsct_channels_init(void)
 {
 	tsct_accounts_init();
 	channel_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
-						  "tsctrace:prepare",
-						  channel_prepare_cpu, NULL);
+							  "tsctrace:prepare",
+							  channel_prepare_cpu,
+							  NULL);
 	return channel_hotplug_state < 0 ? channel_hotplug_state : 0;
 }
 
 /*
- * There are no descriptors any more, and no modules that need us: what is left
- * is kept for nobody, or was opened by a module that never closed it.
+ * At module exit no descriptor is open and no module depends on this one. The
+ * channels left are kept ones, or were opened by a module that never closed
+ * them.
  */
 static void channel_free_leftovers(void)
 {
@@ -466,7 +475,7 @@ static void channel_free_leftovers(void)
 
 	xa_for_each(&channel_table, id, channel) {
 		if (channel->holders)
-			pr_warn("channel %u \"%s\" was never closed by the module that opened it\n",
+			pr_warn("channel %u \"%s\" never closed by the module that opened it: freed\n",
 				channel->id, channel->name);
 		channel_table_remove(channel);
 		channel_free(channel);

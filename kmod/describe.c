@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What channels say of themselves, to those who may see them. Figures from rings
- * that programs write are what these say, no more.
+ * Event definitions and statistics of channels. Figures from rings that programs
+ * write are those programs' word; nothing in the kernel depends on them.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -15,7 +15,7 @@
 
 /* ---- definitions ------------------------------------------------------ */
 
-/* The id of an equal definition; 0: none. The area is ours alone to write. */
+/* The id of an equal definition; 0: none. Only the module writes the area. */
 static u16 definition_find(struct tsct_kchannel *channel,
 			   const struct tsct_event_def *def)
 {
@@ -23,8 +23,8 @@ static u16 definition_find(struct tsct_kchannel *channel,
 	size_t pos = 0;
 	int err;
 
-	while ((known = tsct_event_def_next(channel->defs, channel->defs_used, pos,
-				      &pos, &err)))
+	while ((known = tsct_event_def_next(channel->defs, channel->defs_used,
+					    pos, &pos, &err)))
 		if (tsct_event_def_equal(known, def))
 			return known->id;
 	return 0;
@@ -42,7 +42,7 @@ static int definition_append(struct tsct_kchannel *channel,
 	memcpy(channel->defs + channel->defs_used, def, def->size);
 	channel->defs_used += def->size;
 	channel->defs_nr++;
-	/* pairs with the reader's acquire: what it counts is complete */
+	/* pairs with the reader's acquire: the bytes it counts are complete */
 	smp_store_release(&channel->header->defs_used, channel->defs_used);
 	return 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace. The only file that touches pointers from user space: what
- * comes in is copied, checked for its reserved fields and handed on; what
- * goes out is copied with no lock of the other files held.
+ * /dev/tsctrace: open, ioctl, poll. The only file that handles pointers from
+ * user space: arguments are copied in and their reserved fields checked here;
+ * results are copied out with no lock of the other files held.
  *
- * The node is 0660 root:root. Whom to let in is the administrator's choice,
- * made by a udev rule that gives it a group.
+ * The node is 0660 root:root; the administrator grants access by a udev rule
+ * that sets its group.
  */
 #include <linux/capability.h>
 #include <linux/compat.h>
@@ -33,7 +33,7 @@
 
 #define all_zero(array)	(!memchr_inv(array, 0, sizeof(array)))
 
-/* ---- state ------------------------------------------------------------ */
+/* ---- module, CPU check, clock ----------------------------------------- */
 
 static long ioctl_info(void __user *uarg)
 {
@@ -107,7 +107,7 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 /* ---- channels --------------------------------------------------------- */
 
-/* Both roles are about maps that can be written. */
+/* Either role gives writable maps, so both need a file open for writing. */
 static int device_check_roles(const struct file *file, u32 roles)
 {
 	if (roles & ~ROLES_ALL)
@@ -118,11 +118,12 @@ static int device_check_roles(const struct file *file, u32 roles)
 }
 
 /*
- * Takes over the caller's reference. The id goes out first: a caller who
- * cannot be told it has no channel.
+ * Takes over the caller's reference, also on failure. The id is stored to *uid
+ * first: where that faults, the file stays unbound.
  */
-static long device_bind_channel(struct tsct_file *f, struct tsct_kchannel *channel,
-			u32 roles, u32 __user *uid)
+static long device_bind_channel(struct tsct_file *f,
+				struct tsct_kchannel *channel, u32 roles,
+				u32 __user *uid)
 {
 	if (put_user(channel->id, uid)) {
 		tsct_channel_put(channel, roles);
@@ -158,7 +159,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* One that is kept outlived that; else it has gone. */
+		/* A kept channel outlived the dropped reference. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -269,9 +270,9 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* The payload is here before interrupts go off: no fault can happen there. */
+/* Copies the payload before preemption is off: no fault can happen then. */
 static long device_write_payload(struct tsct_kchannel *channel,
-			  const struct tsct_write *arg, void *buffer)
+				 const struct tsct_write *arg, void *buffer)
 {
 	if (arg->len && copy_from_user(buffer, u64_to_user_ptr(arg->payload),
 				       arg->len))
@@ -310,7 +311,7 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* The size of the argument is part of the request's number. */
+/* The size of the argument is part of the request's number: no size checks. */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tsct_file *f = file->private_data;
@@ -348,7 +349,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
-/* ---- the rest of a file ----------------------------------------------- */
+/* ---- file operations -------------------------------------------------- */
 
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
@@ -395,7 +396,7 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Pointers travel as __u64, and there are no longs: 32 bits fit. */
+	/* Arguments have no longs, and pointers are __u64: same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = tsct_device_mmap,
 	.poll = device_poll,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is brought up when, and taken down in reverse. */
+/* Module initialization and exit. */
 #include <linux/init.h>
 #include <linux/module.h>
 
@@ -44,7 +44,7 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* Last: from here on there are callers. */
+	/* Last: programs can open the device from here on. */
 	err = tsct_device_init();
 	if (err)
 		goto exit_channels;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which memory a descriptor of /dev/tsctrace shows, and to whom. */
+/* mmap() of /dev/tsctrace: regions, access rights, page faults. */
 #include <linux/fs.h>
 #include <linux/mm.h>
 
@@ -13,12 +13,13 @@
 #define CLOCK_FIRST_PAGE	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
 
 /*
- * Which pages, and may they be written: 1, 0, or -EINVAL where the range does
- * not lie in one region. In pages, since the sum of a byte offset and a
- * length may not fit; that of pages was checked by the system call.
+ * Returns 1 if the file's roles may write the range, 0 if they may only read it,
+ * -EINVAL if it does not lie in one region. Computes in pages: the sum of a byte
+ * offset and a length may overflow, that of pages was checked by the system
+ * call.
  */
 static int map_check_range(const struct tsct_file *f,
-		       struct vm_area_struct *vma)
+			   struct vm_area_struct *vma)
 {
 	const struct tsct_kchannel *channel = tsct_file_channel(f);
 	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
@@ -44,7 +45,7 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 	struct tsct_file *f = vmf->vma->vm_file->private_data;
 	struct page *page;
 
-	/* Beyond the area there is no channel: see map_check_range(). */
+	/* Channels end below the clock area: see tsct_channel_layout(). */
 	if (vmf->pgoff >= CLOCK_FIRST_PAGE)
 		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
 	else
@@ -61,10 +62,10 @@ static const struct vm_operations_struct map_vm_ops = {
 };
 
 /*
- * A map holds the file, and so the channel, by itself. It is inherited over
- * fork, so that children of a program go on emitting; it does not grow, and
- * core dumps leave it out. VM_MAYSHARE, not VM_SHARED: the latter is cleared
- * for descriptors that are open for reading only.
+ * A map holds the file, and so the channel. It is inherited over fork(), so that
+ * children of a program go on emitting; it cannot grow, and core dumps leave it
+ * out. VM_MAYSHARE is tested because VM_SHARED is cleared for files that are
+ * open for reading only.
  */
 int tsct_device_mmap(struct file *file, struct vm_area_struct *vma)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where a channel's memory comes from. Single pages, each mapped to user
- * space by itself in the fault handler and all together, in order, for the
- * kernel. They are charged to the memory cgroup of who asked for them; those
- * of a CPU that comes up later are not: who brings it up has asked for nothing.
+ * Memory of channels: layout and allocation. Single pages, mapped to user space
+ * one by one in the fault handler and, for the kernel, together by vmap(). They
+ * are charged to the memory cgroup of the creator; those of CPUs that come up
+ * later to none, since the task that brings a CPU up did not request them.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -17,7 +17,7 @@
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
-/* The OOM killer is not to be sent for out of the size of a ring. */
+/* Too large a ring fails with ENOMEM instead of invoking the OOM killer. */
 #define PAGE_FLAGS	(__GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 static void memory_free_pages(struct page **pages, u32 nr)
@@ -30,8 +30,9 @@ static void memory_free_pages(struct page **pages, u32 nr)
 }
 
 /*
- * Zeroed single pages near `node`, and one mapping over all of them. With
- * GFP_KERNEL_ACCOUNT they are for the current task, which may be killed.
+ * Zeroed single pages near @node, and one mapping of all of them, which is
+ * returned. With __GFP_ACCOUNT, in process context of the creator: a fatal
+ * signal ends the allocation with -EINTR.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 			       struct page ***ret_pages)
@@ -65,7 +66,7 @@ free_pages:
 	return ERR_PTR(err);
 }
 
-/* Fills in where things are; the geometry has been checked. */
+/* The geometry was checked by tsct_geometry_check(). */
 int tsct_channel_layout(struct tsct_kchannel *channel)
 {
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
@@ -130,7 +131,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	ring->head = ring->producer->head;
 	/* pairs with the acquire in tsct_channel_ring() */
 	smp_store_release(&channel->rings[cpu], ring);
-	/* a user program that sees READY may touch the pages */
+	/* programs touch the pages only after they have loaded READY */
 	smp_store_release(&channel->cpu_state[cpu], TSCT_CPU_READY);
 	return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens to the clock, told over generic netlink to everybody who has
- * joined the group. Nothing is asked for by this way, and nobody waits for who
- * does not read: what a listener has missed, it finds in the clock area.
+ * Clock disruptions, multicast over generic netlink. There are no netlink
+ * requests, and slow listeners are not waited for: the clock area holds what a
+ * listener has missed.
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
@@ -48,7 +48,7 @@ void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source)
 		nlmsg_free(skb);
 		return;
 	}
-	/* It fails where nobody listens, or where one reads too slowly. */
+	/* Fails without listeners, or where one reads too slowly: ignored. */
 	genlmsg_multicast(&notify_family, skb, 0, 0, GFP_KERNEL);
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sleep and the clock. The counter may stop or begin anew, and the clock is set
- * from the hardware: what was measured before says nothing about what comes.
- * Programs run again before they are told that the sleep is over, so the clock
- * is void from before it; and a counter that has begun anew shows stamps that
- * look like old ones, so a second epoch begins before any program runs. Only
- * drivers are called so early: hence a device that is nothing but that.
+ * Suspend and hibernation. The counter may stop or restart, and CLOCK_REALTIME
+ * is set from the hardware clock: earlier measurements do not hold afterwards.
+ * Programs run before the notifier reports the resume, so an epoch begins, and
+ * publication stops, before programs are frozen. A counter that restarted would
+ * repeat earlier cycles, so a second epoch begins in the noirq phase of resume,
+ * before any program runs. Only drivers have callbacks in that phase: hence the
+ * platform device, which has no other purpose.
  */
 #include <linux/err.h>
 #include <linux/notifier.h>
@@ -56,7 +57,7 @@ static struct platform_driver power_driver = {
 	.driver = {
 		.name = "tsctrace",
 		.pm = &power_ops,
-		/* There is one, and it is not to be taken away by hand. */
+		/* Its one device must stay bound. */
 		.suppress_bind_attrs = true,
 	},
 };

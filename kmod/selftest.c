@@ -51,23 +51,23 @@ static int __init selftest_geometry(void)
 
 /* A record by the rules, with its number as its stamp. Returns the new head. */
 static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
-			     const struct tsct_ring_slot *place, u64 head, u64 nr)
+			     const struct tsct_ring_slot *slot, u64 head, u64 nr)
 {
 	struct tsct_record record = { .id = TSCT_ID_FIRST, .cycles = nr };
 	struct tsct_block last, next;
 	u64 mask = geo->data_size - 1;
 
-	if (place->pad_len) {
+	if (slot->pad_len) {
 		tsct_ring_block(geo, data, head, &last);
 		tsct_block_next(geo, &last, head, nr, &next);
-		*(u64 *)(data + (place->pad_pos & mask)) =
-			tsct_pad_word(place->pad_len);
-		memcpy(data + ((place->pos - sizeof(next)) & mask), &next,
+		*(u64 *)(data + (slot->pad_pos & mask)) =
+			tsct_pad_word(slot->pad_len);
+		memcpy(data + ((slot->pos - sizeof(next)) & mask), &next,
 		       sizeof(next));
 	}
-	record.len = place->size;
-	memcpy(data + (place->pos & mask), &record, sizeof(record));
-	return place->head;
+	record.len = slot->size;
+	memcpy(data + (slot->pos & mask), &record, sizeof(record));
+	return slot->head;
 }
 
 /* Writes by the rules, reads by the rules: every record comes back once. */
@@ -79,15 +79,15 @@ static int __init selftest_run_ring(u8 *data, u64 head)
 	u64 tail = head - TSCT_BLOCK_HEADER, next, written = 0, seen = 0;
 	u64 lost = 0, events;
 	struct tsct_record record;
-	struct tsct_ring_slot place;
+	struct tsct_ring_slot slot;
 	u32 len = 0;
 
 	while (seen < 2000) {
 		len = (len * 5 + 13) % (tsct_payload_max(&geo) / 3);
-		place = tsct_ring_place(&geo, head, tsct_record_size(len));
-		check((place.pos & (BLOCK - 1)) + place.size < BLOCK);
-		if (tsct_ring_fits(&geo, place.head, tail)) {
-			head = selftest_put_record(&geo, data, &place, head, written++);
+		slot = tsct_ring_place(&geo, head, tsct_record_size(len));
+		check((slot.pos & (BLOCK - 1)) + slot.size < BLOCK);
+		if (tsct_ring_fits(&geo, slot.head, tail)) {
+			head = selftest_put_record(&geo, data, &slot, head, written++);
 			check(tsct_ring_events(&geo, data, head, &events) &&
 			      events == written);
 			continue;
