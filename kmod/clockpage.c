@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock area: checks what the daemon hands in against itself, against what
- * was published before and against what the kernel knows, and publishes it
- * through the latch.
+ * The clock area: checks the states that the daemon sets, for consistency,
+ * against the published state and against the counter, and publishes them
+ * through the latch. Begins epochs for disruptions that the module detects.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,19 +27,19 @@
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"
 
 /*
- * A line must be in sight for this long before it begins. A CPU may read the
- * area a little before the counter, although the program has it the other way
- * round; and what comes between our look at the counter and the store must not
- * matter.
+ * Clock params must be published this long before they begin. A CPU may read the
+ * area a little before the counter although the program orders it the other way
+ * round; and the time from the module's reading of the counter to its store must
+ * not matter.
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clockpage_lock);	/* writers of the area */
+static DEFINE_MUTEX(clockpage_lock);	/* all below; writers of the area */
 static struct tsct_clock_page *clockpage_area;
 static bool clockpage_has_boot_id;
-static bool clockpage_suspended;			/* or about to be */
-/* By the last measurement */
-static u32 clockpage_source;
+static bool clockpage_suspended;	/* from before suspend to after resume */
+/* By the last CPU check */
+static u32 clockpage_source;		/* TSCT_SOURCE_* */
 static bool clockpage_skewed;
 
 unsigned long tsct_clockpage_pages(void)
@@ -55,11 +55,12 @@ struct page *tsct_clockpage_page(unsigned long index)
 }
 
 /*
- * The kernel hands its boot id to user space by this file alone, so the module
- * reads it there, as who loads the module or sets the clock: both may do
- * anything to the clock anyhow. But not to others: who lives in a root of its
- * own may have any file there, and wait for it alone. Without the id the page
- * keeps a zero one, which readers refuse, and nothing is published.
+ * The kernel exports its boot id by this file only, so the module reads it there,
+ * with the credentials of the task that loads the module or sets the clock:
+ * either may set the clock to anything anyhow. A task in a root of its own may
+ * have any file at that path: files outside procfs are rejected, and a file that
+ * blocks blocks only that task. Without the id the page keeps a zero one, which
+ * readers reject, and nothing is published.
  */
 static int clockpage_read_boot_id(uuid_t *ret_id)
 {
@@ -79,7 +80,7 @@ static int clockpage_read_boot_id(uuid_t *ret_id)
 	return 0;
 }
 
-/* Not under clock_lock: see above. */
+/* Not under clockpage_lock: opening the file may block, see above. */
 static int clockpage_set_boot_id(void)
 {
 	uuid_t id;
@@ -97,9 +98,9 @@ static int clockpage_set_boot_id(void)
 	return 0;
 }
 
-/* ---- what the kernel knows -------------------------------------------- */
+/* ---- checks ----------------------------------------------------------- */
 
-/* One second of the source: how far ahead of us a daemon may have looked. */
+/* One second of the source: states may lie ahead by that much. */
 static u64 source_cycles_per_sec(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
@@ -107,15 +108,17 @@ static u64 source_cycles_per_sec(u32 source)
 	return NSEC_PER_SEC;
 }
 
-static bool cycles_in_future(u64 stamp, u64 now, u32 source)
+static bool cycles_in_future(u64 cycles, u64 now, u32 source)
 {
-	return (s64)(stamp - now) > (s64)source_cycles_per_sec(source);
+	return (s64)(cycles - now) > (s64)source_cycles_per_sec(source);
 }
 
-static bool params_in_future(const struct tsct_clock_params *pair, u64 now, u32 source)
+static bool params_in_future(const struct tsct_clock_params *params,
+			     u64 now, u32 source)
 {
-	return pair->mult && (cycles_in_future(pair->base_cycles, now, source) ||
-			      cycles_in_future(pair->as_of_cycles, now, source));
+	return params->mult &&
+		(cycles_in_future(params->base_cycles, now, source) ||
+		 cycles_in_future(params->as_of_cycles, now, source));
 }
 
 static int clockpage_check_state(const struct tsct_clock_state *state)
@@ -125,7 +128,7 @@ static int clockpage_check_state(const struct tsct_clock_state *state)
 
 	if (tsct_clock_state_check(state))
 		return -EINVAL;
-	/* It was another when the caller asked, or will be when it asks. */
+	/* The source has changed, or the caller used another one. */
 	if (state->source != source)
 		return -ESTALE;
 	if (params_in_future(&state->real, now, source) ||
@@ -138,8 +141,9 @@ static int clockpage_check_state(const struct tsct_clock_state *state)
 /* ---- publishing ------------------------------------------------------- */
 
 /*
- * The one writer's own view: nobody else writes, and a writer in the kernel
- * does not die half-way. Copy 0 may hold what was staged and then given up.
+ * The published state. Read without the latch, since only the holder of
+ * clockpage_lock writes, and a writer in the kernel does not die halfway. Copy 0
+ * may hold a state that was staged and then dropped.
  */
 static const struct tsct_clock_state *clockpage_published(void)
 {
@@ -147,13 +151,14 @@ static const struct tsct_clock_state *clockpage_published(void)
 }
 
 /*
- * The look at the counter and the commit are one thing to everybody but NMIs
- * and who stands below the kernel.
+ * Reading the counter and committing are one step except for NMIs, firmware and
+ * hypervisors.
  */
 static int clockpage_commit(const struct tsct_clock_state *state)
 {
 	u32 source = state->source;
-	u64 lead = div_u64(source_cycles_per_sec(source) * COMMIT_NS, NSEC_PER_SEC);
+	u64 lead = div_u64(source_cycles_per_sec(source) * COMMIT_NS,
+			   NSEC_PER_SEC);
 	unsigned long flags;
 	int err;
 
@@ -165,21 +170,22 @@ static int clockpage_commit(const struct tsct_clock_state *state)
 		tsct_latch_show(clockpage_area);
 	local_irq_restore(flags);
 	if (err)
-		tsct_latch_repair(clockpage_area);	/* what was staged is gone */
+		tsct_latch_repair(clockpage_area);	/* drops the staged state */
 	else
 		tsct_latch_settle(clockpage_area);
 	return err;
 }
 
 /*
- * Under clock_lock. Of skew the module knows better than who measures times;
- * and nobody on the short cut asks whether stamps are still the TSC.
+ * Under clockpage_lock. Adds TSCT_CLOCK_SKEWED, which only the module measures,
+ * and clears fast_cycles where readers must not take the fast path, which checks
+ * neither skew nor source.
  */
 static int clockpage_publish(struct tsct_clock_state *state)
 {
 	if (clockpage_suspended)
 		return -EAGAIN;
-	/* It was checked, but without the lock. */
+	/* clockpage_check_state() compared it without the lock. */
 	if (state->source != clockpage_source)
 		return -ESTALE;
 	if (clockpage_skewed)
@@ -191,7 +197,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 	return clockpage_commit(state);
 }
 
-/* Unlocks, so that nobody waits for listeners to be told. */
+/* Unlocks before it notifies, so that no one waits for the notification. */
 static void clockpage_unlock_and_notify(bool disrupted)
 {
 	u32 epoch = clockpage_published()->epoch;
@@ -222,7 +228,10 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 
 /* ---- disruptions ------------------------------------------------------ */
 
-/* Under clock_lock. The rate outlives what makes the offset doubtful. */
+/*
+ * Under clockpage_lock. Begins an epoch without clock params. The rate is kept:
+ * a disruption invalidates the offset only, unless the source changes.
+ */
 static void clockpage_disrupt(u32 source, u32 cause)
 {
 	const struct tsct_clock_state *last = clockpage_published();
@@ -258,7 +267,8 @@ static void clockpage_set_cpus(const struct tsct_cpu_check *table)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++, table++) {
 		width = (u64)table->skew_max_cycles - (u64)table->skew_min_cycles;
 		if (table->flags & TSCT_CPU_SKEW_KNOWN)
-			tsct_latch_set_cpu(clockpage_area, cpu, table->skew_min_cycles +
+			tsct_latch_set_cpu(clockpage_area, cpu,
+					   table->skew_min_cycles +
 					   (s64)(width / 2),
 					   width / 2 + (width & 1));
 		else
@@ -267,8 +277,8 @@ static void clockpage_set_cpus(const struct tsct_cpu_check *table)
 }
 
 /*
- * The epoch comes before the table: a line of the one that is over must not be
- * used with it, and those of the new one are still to come.
+ * The epoch begins before the table changes: clock params of the previous epoch
+ * must not be used with the new table, and the new epoch has none yet.
  */
 void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *measured)
 {
@@ -285,7 +295,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *measured)
 	clockpage_unlock_and_notify(disrupted);
 }
 
-/* Whoever finds the source changed by sleep says so by itself. */
+/* If the source changes across suspend, the CPU check reports that. */
 void tsct_clockpage_suspend(void)
 {
 	mutex_lock(&clockpage_lock);
@@ -301,7 +311,7 @@ void tsct_clockpage_resume_noirq(void)
 	clockpage_unlock_and_notify(true);
 }
 
-/* Nothing was published since: what began when we woke up still goes on. */
+/* Nothing was published since resume_noirq: its epoch is still in force. */
 void tsct_clockpage_resumed(void)
 {
 	mutex_lock(&clockpage_lock);
@@ -309,7 +319,7 @@ void tsct_clockpage_resumed(void)
 	mutex_unlock(&clockpage_lock);
 }
 
-/* ---- coming and going ------------------------------------------------- */
+/* ---- init and exit ---------------------------------------------------- */
 
 int tsct_clockpage_init(void)
 {
@@ -320,13 +330,13 @@ int tsct_clockpage_init(void)
 	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
 	if (!clockpage_area)
 		return -ENOMEM;
-	/* First: asking for the source may publish that it has changed. */
+	/* Before the latch: this may publish that the source has changed. */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
 	clockpage_source = source;
 	err = clockpage_set_boot_id();
 	if (err)
-		pr_warn("cannot read %s (%d): the clock page is void until the clock is set\n",
+		pr_warn("%s: read failed (error %d): the clock page has no boot id until the clock is set\n",
 			BOOT_ID_PATH, err);
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * May stamps be TSC reads? Asks every CPU for its TSC_AUX and how far its
- * counter is from the others', and the kernel what it thinks of the TSC.
+ * CPU check: decides whether the TSC is trusted as the source of cycles, from
+ * TSC_AUX and the counter skew of every CPU and from the kernel's own state of
+ * the TSC. Repeated after CPU hotplug, resume and on request.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,30 +33,31 @@
 static uint cpucheck_skew_max_ns = 1000;
 module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
 MODULE_PARM_DESC(skew_max_ns,
-		 "counters of two CPUs may differ by this much before stamps need their CPU, or, where the kernel itself does not keep time by the TSC, are no TSC reads");
+		 "tolerated TSC skew between CPUs, in ns (1000). Beyond it conversions need the CPU of each stamp; where the kernel's clocksource is not the TSC, the TSC is not used");
 
-static DEFINE_MUTEX(cpucheck_lock);	/* all below, and exchange.c */
+static DEFINE_MUTEX(cpucheck_lock);	/* all below, and tsc_skew.c */
 static struct tsct_cpu_check *cpucheck_table;	/* by CPU id */
-static u32 cpucheck_flags;
+static u32 cpucheck_flags;		/* TSCT_CHECK_* */
 static u64 cpucheck_when_cycles;
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 
 static void cpucheck_work_fn(struct work_struct *work);
-static atomic_t cpucheck_all_pending;
-static atomic_t cpucheck_hotplugged;
-static struct cpumask cpucheck_changed_cpus;	/* CPUs that went or came since their check */
 static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
+/* For the work */
+static atomic_t cpucheck_all_pending;	/* check all CPUs, not only changed ones */
+static atomic_t cpucheck_hotplugged;	/* begin an epoch, cause HOTPLUG */
+static struct cpumask cpucheck_changed_cpus; /* up or down since their check */
 static int cpucheck_hotplug_state;
 
 /* ---- the kernel's clocksource ------------------------------------------ */
 
-/* Has the kernel read the TSC meanwhile? */
+/* True if *ret holds a count of the TSC that was read in this function. */
 static bool cpucheck_read_snapshot(struct system_time_snapshot *ret)
 {
 	u64 before, after;
 	bool valid;
 
-	/* On one CPU: the counter of another may be behind. */
+	/* On one CPU: another CPU's counter may be behind. */
 	preempt_disable();
 	before = rdtsc_ordered();
 	valid = tsct_ktime_snapshot(ret);
@@ -65,16 +67,18 @@ static bool cpucheck_read_snapshot(struct system_time_snapshot *ret)
 }
 
 /*
- * If the kernel reads its clocksource between two reads of the TSC, and the
- * count lies between them, it has read the TSC. No other source would hit
- * the gap three times in a row, and none says its name to modules.
+ * Modules cannot ask for the name of the clocksource. If the kernel reads it
+ * between two reads of the TSC, and the count lies between these, it is the TSC:
+ * another clocksource would not hit that gap three times in a row.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
 	struct system_time_snapshot s;
+	int i;
 
-	if (!cpucheck_read_snapshot(&s) || !cpucheck_read_snapshot(&s) || !cpucheck_read_snapshot(&s))
-		return false;
+	for (i = 0; i < 3; i++)
+		if (!cpucheck_read_snapshot(&s))
+			return false;
 	*ret = (struct tsct_clock_snapshot) {
 		.cycles = s.cycles,
 		.real_ns = ktime_to_ns(tsct_snapshot_real(&s)),
@@ -87,13 +91,6 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 
 /* ---- all CPUs --------------------------------------------------------- */
 
-static bool clocksource_is_tsc(void)
-{
-	struct tsct_clock_snapshot snapshot;
-
-	return tsct_cpucheck_snapshot(&snapshot);
-}
-
 static u64 cpucheck_skew_max_cycles(void)
 {
 	return div_u64((u64)READ_ONCE(cpucheck_skew_max_ns) * tsc_khz, 1000000);
@@ -105,7 +102,7 @@ static bool cpucheck_skew_within(const struct tsct_cpu_check *entry, s64 bound)
 		entry->skew_min_cycles >= -bound && entry->skew_max_cycles <= bound;
 }
 
-/* Beyond doubt: what is not known is no reason to distrust the kernel. */
+/* True if a measurement excludes that all counters are within skew_max_ns. */
 static bool cpucheck_is_skewed(void)
 {
 	s64 bound = cpucheck_skew_max_cycles();
@@ -119,8 +116,11 @@ static bool cpucheck_is_skewed(void)
 	return false;
 }
 
+/* The TSCT_CHECK_* flags by the table and the kernel's state of the TSC. */
 static u32 cpucheck_summarize(void)
 {
+	s64 skew_max = cpucheck_skew_max_cycles();
+	struct tsct_clock_snapshot snapshot;
 	u32 flags = TSCT_CHECK_AUX_MATCH;
 	bool in_step = true;
 	u32 cpu;
@@ -130,14 +130,14 @@ static u32 cpucheck_summarize(void)
 			continue;
 		if (!(cpucheck_table[cpu].flags & TSCT_CPU_AUX_MATCH))
 			flags &= ~TSCT_CHECK_AUX_MATCH;
-		if (!cpucheck_skew_within(&cpucheck_table[cpu], cpucheck_skew_max_cycles()))
+		if (!cpucheck_skew_within(&cpucheck_table[cpu], skew_max))
 			in_step = false;
 	}
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
 		flags |= TSCT_CHECK_RDTSCP;
 	/*
-	 * CPUID's bit is what the kernel sets both of these from; it may clear
-	 * NONSTOP for CPUs that are known to do otherwise.
+	 * CPUID 80000007h EDX[8] stands for both. The kernel clears NONSTOP_TSC
+	 * for CPUs that are known to stop the counter nevertheless.
 	 */
 	if (boot_cpu_data.x86_power & (1 << 8))
 		flags |= TSCT_CHECK_INVARIANT;
@@ -145,14 +145,14 @@ static u32 cpucheck_summarize(void)
 		flags |= TSCT_CHECK_NONSTOP;
 	if (check_tsc_unstable())
 		flags |= TSCT_CHECK_UNSTABLE;
-	if (clocksource_is_tsc())
+	if (tsct_cpucheck_snapshot(&snapshot))
 		flags |= TSCT_CHECK_CLOCKSOURCE;
 	if (tsct_tsc_trusted(flags, in_step, true))
 		flags |= TSCT_CHECK_USABLE;
 	return flags;
 }
 
-/* Why stamps are something else from now on, if they are */
+/* The cause of an epoch that begins because the result of the check changed */
 static u32 cpucheck_find_cause(u32 source)
 {
 	if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
@@ -162,8 +162,8 @@ static u32 cpucheck_find_cause(u32 source)
 }
 
 /*
- * Under check_lock. Channels that exist keep the source they have. event: a
- * TSCT_CAUSE_* that begins an epoch by itself, or NONE.
+ * Under cpucheck_lock. Publishes the result of the check. Existing channels keep
+ * their source. @event: a TSCT_CAUSE_* that begins an epoch in any case, or NONE.
  */
 static void cpucheck_publish(u32 event)
 {
@@ -181,7 +181,7 @@ static void cpucheck_publish(u32 event)
 	tsct_clockpage_update_cpus(&measured);
 }
 
-/* The CPU that the others were compared with, if it is still there. */
+/* The CPU that the others were compared with; nr_cpu_ids: not online any more. */
 static u32 cpucheck_find_reference(void)
 {
 	u32 cpu;
@@ -192,7 +192,7 @@ static u32 cpucheck_find_reference(void)
 	return nr_cpu_ids;
 }
 
-/* Under check_lock. Checks the CPUs that are new, or all. */
+/* Under cpucheck_lock. Checks CPUs that are new or changed, or @all. */
 static int cpucheck_update(bool all)
 {
 	u32 cpu, reference;
@@ -207,9 +207,10 @@ static int cpucheck_update(bool all)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (!cpu_online(cpu))
 			tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
-		else if (cpumask_test_and_clear_cpu(cpu, &cpucheck_changed_cpus) || all ||
-			 !(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
-			tsct_cpu_check_measure(&cpucheck_table[cpu], cpu, reference);
+		else if (cpumask_test_and_clear_cpu(cpu, &cpucheck_changed_cpus) ||
+			 all || !(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
+			tsct_cpu_check_measure(&cpucheck_table[cpu], cpu,
+					       reference);
 		if (fatal_signal_pending(current)) {
 			err = -EINTR;
 			break;
@@ -228,11 +229,11 @@ int tsct_cpucheck_run(void)
 	if (err)
 		return err;
 	err = cpucheck_update(true);
-	/* Half of it may be measured against another reference than the rest. */
+	/* After an error the table may be based on two different references. */
 	if (!err)
 		cpucheck_publish(TSCT_CAUSE_NONE);
 	mutex_unlock(&cpucheck_lock);
-	/* Somebody who is not being killed does it all. */
+	/* The caller is being killed: the work repeats the check. */
 	if (err)
 		tsct_cpucheck_schedule();
 	return err;
@@ -245,8 +246,8 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();
-	/* Thousands of CPUs may be being checked. */
+	tsct_cpucheck_source();		/* updates flags and source */
+	/* Killable: a check of thousands of CPUs may hold the lock. */
 	if (mutex_lock_killable(&cpucheck_lock)) {
 		kvfree(copy);
 		return ERR_PTR(-EINTR);
@@ -258,7 +259,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	check->source = cpucheck_source;
 	check->when_cycles = cpucheck_when_cycles;
 	memset(check->clocksource, 0, sizeof(check->clocksource));
-	/* The one name that can be known here. */
+	/* The only clocksource that can be recognized, see above. */
 	if (cpucheck_flags & TSCT_CHECK_CLOCKSOURCE)
 		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
 	mutex_unlock(&cpucheck_lock);
@@ -266,9 +267,9 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 }
 
 /*
- * The kernel may give the TSC up hours after boot and tells nobody. Two loads
- * where stamps are not TSC or all is well, so this is asked wherever it
- * matters.
+ * The kernel may mark the TSC unstable hours after boot and has no notifier for
+ * that, so every function that depends on the source calls this one. It costs
+ * two loads unless the kernel just did so.
  */
 u32 tsct_cpucheck_source(void)
 {
@@ -277,7 +278,7 @@ u32 tsct_cpucheck_source(void)
 
 	mutex_lock(&cpucheck_lock);
 	if (cpucheck_source == TSCT_SOURCE_TSC) {
-		pr_warn("the kernel has given up the TSC: new channels are stamped by CLOCK_MONOTONIC_RAW\n");
+		pr_warn("TSC: marked unstable by the kernel: new channels use CLOCK_MONOTONIC_RAW\n");
 		cpucheck_flags = cpucheck_summarize();
 		cpucheck_publish(TSCT_CAUSE_NONE);
 	}
@@ -285,7 +286,7 @@ u32 tsct_cpucheck_source(void)
 	return READ_ONCE(cpucheck_source);
 }
 
-/* ---- CPUs come and go, sleep ends ------------------------------------- */
+/* ---- hotplug, resume -------------------------------------------------- */
 
 static void cpucheck_work_fn(struct work_struct *work)
 {
@@ -304,11 +305,11 @@ void tsct_cpucheck_schedule(void)
 	schedule_work(&cpucheck_work);
 }
 
-/* Hotplug holds the lock that the check needs, so it is done later. */
+/* Hotplug holds the lock that the check takes, so the work does it. */
 static int cpucheck_cpu_changed(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);
-	/* Sleep takes CPUs away, too, and says so by itself. */
+	/* Suspend takes CPUs down, too, and begins its own epochs. */
 	if (!cpuhp_tasks_frozen)
 		atomic_set(&cpucheck_hotplugged, 1);
 	schedule_work(&cpucheck_work);
@@ -320,7 +321,8 @@ int tsct_cpucheck_init(void)
 	u32 cpu;
 	int err;
 
-	cpucheck_table = kvcalloc(nr_cpu_ids, sizeof(*cpucheck_table), GFP_KERNEL);
+	cpucheck_table = kvcalloc(nr_cpu_ids, sizeof(*cpucheck_table),
+				  GFP_KERNEL);
 	if (!cpucheck_table)
 		return -ENOMEM;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
@@ -335,12 +337,13 @@ int tsct_cpucheck_init(void)
 	return err;
 }
 
-/* Which CPUs came or went before it could follow, it finds out by itself. */
+/* Checks CPUs that came or went between tsct_cpucheck_init() and this. */
 int tsct_cpucheck_start(void)
 {
 	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
-						  "tsctrace:online",
-						  cpucheck_cpu_changed, cpucheck_cpu_changed);
+							   "tsctrace:online",
+							   cpucheck_cpu_changed,
+							   cpucheck_cpu_changed);
 	if (cpucheck_hotplug_state < 0)
 		return cpucheck_hotplug_state;
 	mutex_lock(&cpucheck_lock);
@@ -365,7 +368,7 @@ void tsct_cpucheck_report(void)
 {
 	bool usable = cpucheck_flags & TSCT_CHECK_USABLE;
 
-	pr_info("version %s, %u CPUs, stamps are %s: %s\n", TSCT_VERSION,
+	pr_info("version %s, %u CPUs, time stamps by %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
 		tsct_tsc_trust_reason(cpucheck_flags, true));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the module is built from, tried before anything is up: a compiler or a
- * kernel header that breaks it must not get as far as a ring.
+ * Self-test when the module is loaded (SELFTEST=1): the code shared with user
+ * space as this compiler and these kernel headers build it, the kernel's ring
+ * writer, and the clock area with skewed CPUs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
 
@@ -29,10 +30,10 @@
 #define DATA	(2 * BLOCK)
 #define EVENTS	5000
 
-/* Says where it failed, and makes the function fail. */
+/* Logs a false condition and returns -EINVAL from the function. */
 #define check(cond) do {						\
 	if (!(cond)) {							\
-		pr_err("%s:%d: not true: %s\n", __func__, __LINE__,	\
+		pr_err("%s:%d: failed: %s\n", __func__, __LINE__,	\
 		       #cond);						\
 		return -EINVAL;						\
 	}								\
@@ -49,9 +50,10 @@ static int __init selftest_geometry(void)
 	return 0;
 }
 
-/* A record by the rules, with its number as its stamp. Returns the new head. */
+/* Stores a record with its number as its cycles. Returns the new head. */
 static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
-			     const struct tsct_ring_slot *slot, u64 head, u64 nr)
+			     const struct tsct_ring_slot *slot, u64 head,
+			       u64 nr)
 {
 	struct tsct_record record = { .id = TSCT_ID_FIRST, .cycles = nr };
 	struct tsct_block last, next;
@@ -70,7 +72,7 @@ static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
 	return slot->head;
 }
 
-/* Writes by the rules, reads by the rules: every record comes back once. */
+/* Every record that is written is read once, in order. */
 static int __init selftest_run_ring(u8 *data, u64 head)
 {
 	const struct tsct_geometry geo = {
@@ -121,7 +123,7 @@ static int __init selftest_ring(void)
 	err = selftest_run_ring(data, producer->head);
 	if (err)
 		goto free;
-	/* over the end of the 48-bit positions */
+	/* across the wrap of the 48-bit positions */
 	tsct_ring_init(producer, data);
 	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
 	err = selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
@@ -169,18 +171,18 @@ static int __init selftest_def(void)
 	return err;
 }
 
-/* One line in ns, then one at half the rate, then a disruption. */
+/* Clock params of 1 ns per cycle, then of half the rate, then a disruption. */
 static int __init selftest_run_latch(struct tsct_clock_page *page,
 			    struct tsct_clock_state *state)
 {
 	static const u8 boot_id[16] = { 1, 2, 3 };
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
-	struct tsct_clock_time reading;
+	struct tsct_clock_time time;
 
 	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, 1);
 	check(!tsct_clock_page_check(page, TSCT_CLOCK_SIZE(1), boot_id));
 	check(tsct_clock_page_check(page, TSCT_PAGE_SIZE, boot_id) == -EINVAL);
-	check(tsct_latch_lookup(page, 1500, &reading) == -EAGAIN);
+	check(tsct_latch_lookup(page, 1500, &time) == -EAGAIN);
 	check(!tsct_latch_read(page, state));
 	check(state->status == TSCT_STATUS_UNKNOWN);
 	state->epoch = 7;
@@ -193,8 +195,8 @@ static int __init selftest_run_latch(struct tsct_clock_page *page,
 	state->real.past_error_ps = 3;
 	check(!tsct_clock_state_check(state));
 	tsct_latch_write(page, state);
-	check(!tsct_latch_lookup(page, 1500, &reading));
-	check(reading.ns == 5500 && reading.error_ps == 3);
+	check(!tsct_latch_lookup(page, 1500, &time));
+	check(time.ns == 5500 && time.error_ps == 3);
 	state->real.mult = state->real.slew_mult = one / 2;
 	state->real.base_cycles = 3000;
 	check(tsct_segments_check(&page->copy[0].state, state, 0) == -EINVAL);
@@ -202,19 +204,19 @@ static int __init selftest_run_latch(struct tsct_clock_page *page,
 	check(tsct_segments_check(&page->copy[0].state, state, 3000) == -ETIME);
 	check(!tsct_segments_check(&page->copy[0].state, state, 2999));
 	tsct_latch_write(page, state);
-	check(!tsct_latch_lookup(page, 4000, &reading) && reading.ns == 7500);
-	check(!tsct_latch_lookup(page, 2999, &reading) && reading.ns == 6999);
+	check(!tsct_latch_lookup(page, 4000, &time) && time.ns == 7500);
+	check(!tsct_latch_lookup(page, 2999, &time) && time.ns == 6999);
 	memset(state, 0, sizeof(*state));
 	state->epoch = 8;
 	state->epoch_cycles = 5000;
 	state->status = TSCT_STATUS_DISRUPTED;
 	tsct_latch_write(page, state);
-	check(tsct_latch_lookup(page, 5001, &reading) == -ESTALE);
-	check(!tsct_latch_lookup(page, 4000, &reading));
-	check(reading.ns == 7500 && reading.status == TSCT_STATUS_DISRUPTED);
-	check(!tsct_latch_lookup(page, 1500, &reading));
-	check(reading.ns == 5500 && reading.epoch == 7 &&
-	      reading.status == TSCT_STATUS_SYNCHRONIZED);
+	check(tsct_latch_lookup(page, 5001, &time) == -ESTALE);
+	check(!tsct_latch_lookup(page, 4000, &time));
+	check(time.ns == 7500 && time.status == TSCT_STATUS_DISRUPTED);
+	check(!tsct_latch_lookup(page, 1500, &time));
+	check(time.ns == 5500 && time.epoch == 7 &&
+	      time.status == TSCT_STATUS_SYNCHRONIZED);
 	check(!tsct_segments_valid(&page->copy[0]));
 	return 0;
 }
@@ -264,7 +266,7 @@ int __init tsct_selftest(void)
 		selftest_params() ?: selftest_latch() ?: selftest_skew();
 
 	if (err)
-		pr_err("failed (%d)\n", err);
+		pr_err("failed (error %d)\n", err);
 	else
 		pr_info("passed\n");
 	return err;
@@ -280,7 +282,7 @@ static void __init selftest_emit_many(void *channel)
 		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
 }
 
-/* All that was emitted in an interrupt of this CPU is there, or counted. */
+/* All events emitted in an interrupt of this CPU are there, or counted as lost. */
 static int __init selftest_check_ring(const struct tsct_ring *ring)
 {
 	u64 pos = 0, next, nr, last_cycles = 0, seen = 0;
@@ -325,12 +327,12 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	ring->consumer->tail = ring->head;
 	err[1] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	err[2] = tsct_emit(channel, TSCT_ID_FIRST, payload, sizeof(payload));
-	ring->busy = true;	/* as an NMI would find it */
+	ring->busy = true;	/* as for an NMI on top of a writer */
 	err[3] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	ring->busy = false;
-	/* beyond the head, as no honest reader has it */
+	/* a tail beyond the head, as only a faulty reader stores it */
 	ring->consumer->tail = ring->head + ring->geo.data_size;
-	/* at the end of what it found free before */
+	/* seen when the bytes of the last ring_lookahead() are used up */
 	for (i = 0; i <= BLOCK / 24; i++)
 		err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
 	preempt_enable();
@@ -345,11 +347,11 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	return 0;
 }
 
-/* Under emulation that counts instructions as ticks this is their number. */
+/* Under emulation with a TSC that counts instructions, this is their number. */
 static void __init selftest_measure(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
-	u64 nr, start, ticks;
+	u64 nr, start, cycles;
 
 	preempt_disable();
 	ring = tsct_channel_ring(channel, smp_processor_id());
@@ -358,9 +360,9 @@ static void __init selftest_measure(struct tsct_kchannel *channel)
 		ring->consumer->tail = ring->head;
 		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
 	}
-	ticks = rdtsc_ordered() - start;
+	cycles = rdtsc_ordered() - start;
 	preempt_enable();
-	pr_info("1000 events of 8 bytes took %llu ticks\n", ticks);
+	pr_info("1000 events of 8 bytes took %llu cycles\n", cycles);
 }
 
 int __init tsct_selftest_emit(void)
@@ -391,13 +393,13 @@ int __init tsct_selftest_emit(void)
 	selftest_measure(channel);
 	tsct_channel_put(channel, arg.roles);
 	if (err)
-		pr_err("the writer failed (%d)\n", err);
+		pr_err("ring writer: failed (error %d)\n", err);
 	return err;
 }
 
-/* ---- the clock where CPUs are not in step ------------------------------- */
+/* ---- the clock area with skewed CPUs ---------------------------------- */
 
-/* The pages that programs see; in the direct map, too. */
+/* At @offset of the pages that programs map, through the direct map. */
 static const void __init *selftest_clock_at(u64 offset)
 {
 	return page_address(tsct_clockpage_page(offset >> PAGE_SHIFT)) +
@@ -430,7 +432,8 @@ static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
 	state->real.mult = state->real.slew_mult = one;
 	state->real.base_cycles = state->real.as_of_cycles = now;
 	state->real.fast_cycles = 1000;
-	state->real.holdover_after_cycles = state->real.void_after_cycles = now + 1000;
+	state->real.holdover_after_cycles = now + 1000;
+	state->real.void_after_cycles = now + 1000;
 	state->epoch = epoch;
 	check(tsct_clockpage_set(state) == -ESTALE);
 	state->epoch = epoch + 1;
@@ -441,7 +444,7 @@ static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
 	return 0;
 }
 
-/* Says that the first CPU is off, until the true figures come in again. */
+/* Reports a skewed first CPU, then lets the CPU check report the measured figures. */
 int __init tsct_selftest_clock(void)
 {
 	struct tsct_cpu_check *table;
@@ -460,8 +463,8 @@ int __init tsct_selftest_clock(void)
 	if (!err && selftest_clock_state()->flags)
 		err = -EINVAL;
 	if (err)
-		pr_err("the clock failed (%d)\n", err);
-	/* Nobody must ever see what was set here. */
+		pr_err("clock area: failed (error %d)\n", err);
+	/* Start afresh: programs must not see these states. */
 	tsct_clockpage_exit();
 	err = tsct_clockpage_init() ?: err;
 free:

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two CPUs throw a number to and fro, each looking at its counter as it
- * catches it: see lib/core/skew_interval.h for what that says about the counters.
+ * TSC skew between two CPUs, and TSC_AUX, measured for one entry of the CPU
+ * check.
  *
- * Each plays in a worker bound to it. They wait for each other with
- * interrupts on, and play in short bursts with interrupts off, bounded by
- * time and, where the counter is not to be trusted with that, by turns: a
- * virtual CPU may not be running, and nobody is to wait for it. Not reentrant.
+ * The two CPUs exchange ping and pong through memory and read their counters at
+ * each: see lib/core/skew_interval.h for the bounds that follow. Each side runs
+ * in a worker bound to its CPU. They wait for each other with interrupts on, and
+ * exchange in short bursts with interrupts off, bounded by time and, in case the
+ * counter cannot be relied on, by turns: a virtual CPU may not be running. All
+ * state is static, guarded by the lock of cpucheck.c.
  */
 #include <linux/cpufeature.h>
 #include <linux/irqflags.h>
@@ -20,29 +22,32 @@
 
 #include "cpucheck.h"
 
+/* Linux's layout of TSC_AUX */
 #define AUX_CPU(aux)	((aux) & 0xfff)
 #define AUX_NODE(aux)	((aux) >> 12)
 
-#define BURST_US	200	/* interrupts are off for that long at most */
+#define BURST_US	200	/* longest time with interrupts off */
 #define BURST_ROUNDS	64
-#define ROUNDS_ENOUGH	64	/* to end a meeting */
-#define ROUNDS_LEAST	8	/* not to hold another */
-#define TURNS_MAX	20000
+#define ROUNDS_ENOUGH	64	/* end a session */
+#define ROUNDS_LEAST	8	/* below it, another session follows */
+#define TURNS_MAX	20000	/* loads of the other side's word in a wait */
 #define SESSION_MS	30
 #define SESSIONS_MAX	5
 #define STOP		(~0U)
 
 static struct skew_session {
 	struct tsct_skew_interval *skew;
-	u64 burst_cycles;
+	u64 burst_cycles;		/* BURST_US */
 	bool jumped;
 
-	u32 ping ____cacheline_aligned;	/* by the reference; STOP: over */
-	u32 pong ____cacheline_aligned;	/* by the other */
-	u64 pong_cycles;			/* by the other, before pong */
+	/* written by the reference: number of the round; STOP: session over */
+	u32 ping ____cacheline_aligned;
+	/* written by the measured CPU: the ping it answers, and its counter */
+	u32 pong ____cacheline_aligned;
+	u64 pong_cycles;
 } skew_session;
 
-/* Waits for *word to become something else than `old`; old: it did not. */
+/* Waits until *word differs from @old. Returns its value; @old: timeout. */
 static u32 skew_await(const u32 *word, u32 old, u64 since)
 {
 	u32 turns, seen;
@@ -57,7 +62,7 @@ static u32 skew_await(const u32 *word, u32 old, u64 since)
 	return old;
 }
 
-/* Interrupts are off. */
+/* On the reference, interrupts off. Adds each round to the interval. */
 static void skew_ping_burst(void)
 {
 	u64 since = rdtsc(), t0, tb, t1;
@@ -67,9 +72,9 @@ static void skew_ping_burst(void)
 		nr = skew_session.ping + 1;
 		old = READ_ONCE(skew_session.pong);
 		t0 = rdtsc_ordered();
-		/* visible only after the counter was read: stores retire */
+		/* Visible only after the counter was read: stores retire in order. */
 		smp_store_release(&skew_session.ping, nr);
-		/* An answer to an earlier ping may come first. */
+		/* The pong of an earlier ping may come first. */
 		while (old != nr) {
 			u32 seen = skew_await(&skew_session.pong, old, since);
 
@@ -84,7 +89,7 @@ static void skew_ping_burst(void)
 	}
 }
 
-/* Interrupts are off. Answers `ping` and what follows it. */
+/* On the measured CPU, interrupts off. Answers @ping and those that follow. */
 static u32 skew_pong_burst(u32 ping)
 {
 	u64 since = rdtsc();
@@ -92,7 +97,7 @@ static u32 skew_pong_burst(u32 ping)
 
 	for (i = 0; i < BURST_ROUNDS && ping != STOP; i++) {
 		WRITE_ONCE(skew_session.pong_cycles, rdtsc_ordered());
-		/* pairs with skew_await(): caught_tsc goes with it */
+		/* pairs with the acquire in skew_await(): publishes pong_cycles */
 		smp_store_release(&skew_session.pong, ping);
 		next = skew_await(&skew_session.ping, ping, since);
 		if (next == ping)
@@ -107,22 +112,21 @@ static unsigned long skew_session_end(void)
 	return jiffies + 1 + msecs_to_jiffies(SESSION_MS);
 }
 
-/* On the reference. */
 static void skew_ping_work_fn(struct work_struct *work)
 {
 	unsigned long end = skew_session_end();
 
-	while (skew_session.skew->rounds < ROUNDS_ENOUGH && time_before(jiffies, end)) {
+	while (skew_session.skew->rounds < ROUNDS_ENOUGH &&
+	       time_before(jiffies, end)) {
 		local_irq_disable();
 		skew_ping_burst();
 		local_irq_enable();
 		cond_resched();
 	}
-	/* no more to catch */
+	/* pairs with the acquires of the other side */
 	smp_store_release(&skew_session.ping, STOP);
 }
 
-/* On the other. */
 static void skew_pong_work_fn(struct work_struct *work)
 {
 	unsigned long end = skew_session_end();
@@ -144,6 +148,10 @@ static void skew_pong_work_fn(struct work_struct *work)
 static DECLARE_WORK(skew_ping_work, skew_ping_work_fn);
 static DECLARE_WORK(skew_pong_work, skew_pong_work_fn);
 
+/*
+ * Bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the CPUs
+ * never ran at the same time; -ERANGE: a counter jumped.
+ */
 static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
 	int i;
@@ -151,7 +159,7 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 	tsct_skew_interval_init(skew);
 	skew_session.skew = skew;
 	skew_session.jumped = false;
-	/* A kernel that does not know the rate says 0: take 1 GHz. */
+	/* tsc_khz is 0 where the kernel does not know the rate: assume 1 GHz. */
 	skew_session.burst_cycles = (u64)(tsc_khz ?: 1000000) * BURST_US / 1000;
 
 	for (i = 0; i < SESSIONS_MAX && skew->rounds < ROUNDS_LEAST; i++) {
@@ -167,13 +175,13 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 	return skew->rounds ? 0 : -ETIMEDOUT;
 }
 
-/* ---- one CPU ---------------------------------------------------------- */
+/* ---- entries of the CPU check ----------------------------------------- */
 
 static void aux_read(void *ret)
 {
 	u32 low, high;
 
-	/* The same instruction as programs use: it is what is being checked. */
+	/* RDTSCP, since that is what programs use. */
 	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
 }
 
