@@ -95,8 +95,8 @@ void tsct_bpf_init(void)
 
 	kfuncs_ready = !err;
 	if (err == -EOPNOTSUPP)
-		pr_info("tsct_bpf_emit: not available to BPF programs: this kernel has no BTF for modules\n");
+		pr_info("BPF: tsct_bpf_emit() not available: the kernel has no module BTF\n");
 	else if (err)
-		pr_info("tsct_bpf_emit: not available to BPF programs: the module was built without BTF or the kernel rejected it (error %d)\n",
+		pr_info("BPF: tsct_bpf_emit() not available: module without BTF, or rejected (error %d)\n",
 			err);
 }

@@ -33,7 +33,9 @@
 static uint cpucheck_skew_max_ns = 1000;
 module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
 MODULE_PARM_DESC(skew_max_ns,
-		 "tolerated TSC skew between CPUs, in ns (1000). Beyond it conversions need the CPU of each stamp; where the kernel's clocksource is not the TSC, the TSC is not used");
+		 "TSC skew between CPUs that is tolerated, in ns; beyond it,"
+		 " conversions need the CPU, and the TSC is not used where it"
+		 " is not the kernel's clocksource");
 
 static DEFINE_MUTEX(cpucheck_lock);	/* all below, and tsc_skew.c */
 static struct tsct_cpu_check *cpucheck_table;	/* by CPU id */
