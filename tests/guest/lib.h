@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For the test programs t_lib_*.c: the real module through libtsctrace. */
+/* Helpers of the tests t_lib_*.c, which use the module through libtsctrace. */
 #ifndef TSCT_TEST_LIB_H
 #define TSCT_TEST_LIB_H
 
@@ -18,7 +18,7 @@
 
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
-/* A channel of the module, or the test ends. */
+/* A channel of the module; exits on failure. */
 LIB_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
 {
 	struct tsct_channel *t;
@@ -52,7 +52,7 @@ LIB_FN void lib_pin(unsigned int cpu)
 	t_check(!sched_setaffinity(0, sizeof(set), &set), "cpu %u: %m", cpu);
 }
 
-/* One cause of loss, over all CPUs; a broken ring is never right here. */
+/* Events lost by one cause, on all CPUs. Rings must not be corrupt. */
 LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 {
 	struct tsct_ring_stat stat;
@@ -66,7 +66,7 @@ LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 	return sum;
 }
 
-/* The next event of any CPU, or false. */
+/* The next event of any CPU; false: none. */
 LIB_FN bool lib_next(struct tsct_reader *reader, struct tsct_event *event)
 {
 	unsigned int cpu;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every allocation that a request makes fails once, one after the other: the
- * request says ENOMEM and leaves nothing behind. Needs a kernel with fault
+ * Each allocation of a request fails once, one after the other: the request
+ * returns ENOMEM and leaves nothing behind. Needs a kernel with fault
  * injection (CONFIG_FAULT_INJECTION, FAILSLAB, FAIL_PAGE_ALLOC).
  * guest-test: timeout=60
  */
@@ -20,7 +20,7 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Opened before anything is armed, for it would be the first to fail. */
+/* Opened before faults are armed, or opening it would fail first. */
 static int fail_nth;
 
 static void arm(unsigned int nth)
@@ -34,7 +34,7 @@ static void arm(unsigned int nth)
 	}
 }
 
-/* Was the nth allocation reached? Also stands down. */
+/* True if the nth allocation was reached. Disarms the fault. */
 static bool injected(void)
 {
 	char text[16] = "";
@@ -44,7 +44,7 @@ static bool injected(void)
 	return len > 0 && atoi(text) == 0;
 }
 
-/* Calls step(fd) until no allocation of it is left to fail. */
+/* Calls step(fd) until each of its allocations has failed once. */
 static void all_fail(const char *what, int (*step)(int fd),
 		     int (*prepare)(void))
 {

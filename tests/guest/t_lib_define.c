@@ -10,7 +10,7 @@ static int define(struct tsct_channel *t, unsigned int i)
 	return tsct_event_define(t, name, i % TSCT_KIND_NR, "a:u32/x, b:string");
 }
 
-/* Ids in shared memory; a child opens the channel itself or inherits it. */
+/* A child stores the ids to shared memory; it opens or inherits the channel. */
 static void run_child(struct tsct_channel *inherited, int16_t *ids)
 {
 	struct tsct_channel *t = inherited ? inherited : lib_open(NULL);

@@ -12,7 +12,7 @@
 
 #include "lib.h"
 
-#define WRITERS	8		/* even: a thread, odd: its handler */
+#define WRITERS	8		/* even: a thread, odd: its signal handler */
 #define EVENTS	6000
 
 struct payload {
@@ -71,8 +71,8 @@ static void make_timer(void)
 }
 
 /*
- * The next signal, once the one before has come: if they came by themselves, a
- * busy machine would do nothing else.
+ * Sends the next signal only after the previous one was handled: periodic ones
+ * would use up a busy machine.
  */
 static void send_signal_soon(void)
 {
@@ -84,7 +84,7 @@ static void send_signal_soon(void)
 	timer_settime(timer, 0, &once, NULL);
 }
 
-/* Writers 0 and 4 stay on CPU 0, 2 and 6 move to and fro. */
+/* Writers 0 and 4 stay on CPU 0, 2 and 6 move between CPUs. */
 static void *work(void *arg)
 {
 	unsigned int w = (uintptr_t)arg;
@@ -115,7 +115,7 @@ static void work_twice(unsigned int first)
 		pthread_join(threads[i], NULL);
 }
 
-static void take(const struct tsct_event *event)
+static void count_event(const struct tsct_event *event)
 {
 	const struct payload *payload = event->payload;
 	unsigned int i;
@@ -143,7 +143,7 @@ static void drain(void)
 	unsigned int cpu;
 
 	while (lib_next(reader, &event))
-		take(&event);
+		count_event(&event);
 	for (cpu = 0; cpu < tsct_channel_info(t)->nr_cpus; cpu++)
 		tsct_reader_release(reader, cpu);
 }

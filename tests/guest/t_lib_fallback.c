@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Without rseq, or stepped by a debugger, the kernel writes the record; the
- * program sees no difference but in speed.
+ * Without rseq, or under a single-stepping debugger, the kernel writes the
+ * record; for the program only the speed differs.
  */
 #include <signal.h>
 #include <ucontext.h>
@@ -49,7 +49,7 @@ static void fill_it(struct tsct_channel *t, int id)
 	tsct_reader_close(reader);
 }
 
-/* Behind every instruction while the trap flag is set. */
+/* After every instruction while the trap flag is set */
 static void step(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who may not, is told what to do, and runs on as if nobody traced. */
+/* Without access rights a program gets the error and advice, and runs untraced. */
 #include <sys/stat.h>
 
 #include "lib.h"
@@ -66,7 +66,7 @@ static void try_flags(void)
 	tsct_channel_close(t);
 }
 
-/* Only the kernel writes there: a program's emit is refused and counted. */
+/* Only the kernel may write: a program's event is rejected and counted. */
 static void try_kernel_channel(void)
 {
 	struct tsct_channel_options options = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sleeping until there is something, by the module's poll(); overwriting. */
+/* Waiting for events by the module's poll(), for both policies. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -31,7 +31,7 @@ static void no_op(int sig)
 static void try_wait(unsigned int policy)
 {
 	struct sigaction action = { .sa_handler = no_op };
-	/* Again and again: we may not wait yet when the first one comes. */
+	/* Repeated: the first may come before the wait begins. */
 	struct itimerval alarms = {
 		.it_value.tv_usec = 200000, .it_interval.tv_usec = 200000,
 	};
@@ -54,7 +54,7 @@ static void try_wait(unsigned int policy)
 	t_check(tsct_reader_wait(reader, -1) == 1);
 	pthread_join(thread, NULL);
 	t_check(lib_next(reader, &event) && event.cpu == 1);
-	/* read, not yet released: there is still nothing new */
+	/* read, not yet released: no new events */
 	t_check(tsct_reader_wait(reader, 50) == 0);
 	tsct_reader_release(reader, 1);
 	t_check(tsct_reader_wait(reader, 50) == 0);
@@ -85,7 +85,7 @@ static void *emit_many_later(void *t)
 	return NULL;
 }
 
-/* Asleep in the kernel until so much is there, in all rings together. */
+/* Sleeps in the kernel until all rings together hold the watermark. */
 static void try_watermark(void)
 {
 	struct tsct_channel_options options = {
