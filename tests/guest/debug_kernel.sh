@@ -23,8 +23,8 @@ cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace
 hash=$(sha256sum <"$config" | head -c 12)
 temp=
 
-say() { echo "debug_kernel.sh: $*" >&2; }
-die() { say "$1"; exit "${2:-1}"; }
+log() { echo "debug_kernel.sh: $*" >&2; }
+die() { log "$1"; exit "${2:-1}"; }
 cleanup() { [ -z "$temp" ] || rm -rf "$temp"; }
 trap cleanup EXIT
 
@@ -53,7 +53,7 @@ need_tools() {
 }
 
 fetch() {	# VERSION DIR
-	say "fetching $package $1"
+	log "fetching $package $1"
 	(cd "$2" && apt-get -q -o APT::Sandbox::User=root download \
 		"$package=$1") >"$2/apt.log" 2>&1 || {
 		cat "$2/apt.log" >&2
@@ -104,7 +104,7 @@ build() {	# VERSION DIR
 	temp=$(mktemp -d "$cache/.debug.XXXXXX")
 	tree=$temp/tree
 	fetch "$1" "$temp"
-	say "building it with $(nproc) jobs, which takes a while; see $log"
+	log "building it with $(nproc) jobs, which takes a while; see $log"
 	configure "$tree" >"$log" 2>&1 || { tail "$log" >&2; die "make olddefconfig failed"; }
 	check_config "$tree"
 	# Built in its final place: the output contains file names.
