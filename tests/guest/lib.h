@@ -21,20 +21,20 @@
 /* A channel of the module; exits on failure. */
 LIB_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
 {
-	struct tsct_channel *t;
-	int error = tsct_channel_open(options, &t);
+	struct tsct_channel *channel;
+	int error = tsct_channel_open(options, &channel);
 
-	if (error || tsct_channel_provider(t) != TSCT_PROVIDER_MODULE) {
-		printf("tsct_open: %s: %s\n", strerror(-error), tsct_channel_error(t));
+	if (error || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE) {
+		printf("tsct_channel_open: %s: %s\n", strerror(-error), tsct_channel_error(channel));
 		exit(1);
 	}
-	return t;
+	return channel;
 }
 
-LIB_FN struct tsct_reader *lib_reader(struct tsct_channel *t)
+LIB_FN struct tsct_reader *lib_reader(struct tsct_channel *channel)
 {
 	struct tsct_reader *reader;
-	int error = tsct_reader_open(t, &reader);
+	int error = tsct_reader_open(channel, &reader);
 
 	if (error) {
 		printf("tsct_reader_open: %s\n", strerror(-error));
@@ -60,7 +60,7 @@ LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 	uint64_t sum = 0;
 
 	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
-		t_check(!stat.broken, "cpu %u: %lu places", cpu, stat.broken);
+		t_check(!stat.broken, "cpu %u: %lu corruptions", cpu, stat.broken);
 		sum += stat.lost[cause];
 	}
 	return sum;

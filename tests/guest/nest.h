@@ -62,7 +62,7 @@ static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 		return;
 	}
 	if (payload.nr < expected[r->cpu][payload.context])
-		ring_wrong(r, "out of order, or twice");
+		ring_wrong(r, "out of order or duplicate");
 	expected[r->cpu][payload.context] = payload.nr + 1;
 	found[r->cpu][payload.context]++;
 }

@@ -68,11 +68,11 @@ DEV_FN void ring_check_block(struct ring_reader *r, const void *at,
 	if (block->id != TSCT_ID_BLOCK || block->len != 32 || block->reserved)
 		ring_wrong(r, "not a header");
 	if (block->pos != r->pos || r->pos + 32 > head)
-		ring_wrong(r, "a header of elsewhere");
+		ring_wrong(r, "a header with a wrong position");
 	if (block->events != r->records)
-		ring_wrong(r, "a header that counts otherwise");
+		ring_wrong(r, "a header with a wrong event count");
 	if (block->cycles < r->last_cycles)
-		ring_wrong(r, "a header of the past");
+		ring_wrong(r, "a header older than the last record");
 	r->pos += 32;
 	r->blocks++;
 }

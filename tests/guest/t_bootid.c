@@ -57,7 +57,7 @@ static void ends_soon(pid_t pid, int end)
 	struct pollfd wait = { .fd = end, .events = POLLIN };
 	int status = -1;
 
-	if (!t_check(poll(&wait, 1, 10000) == 1, "it waits for a file"))
+	if (!t_check(poll(&wait, 1, 10000) == 1, "still blocked on the file"))
 		kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	t_check(WIFEXITED(status) && !WEXITSTATUS(status), "%#x", status);

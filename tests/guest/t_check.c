@@ -35,12 +35,12 @@ static void check_cpu(const struct tsct_cpu_check *c, unsigned int cpu,
 	asm volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
 	t_check(c->tsc_aux == aux && (aux & 0xfff) == cpu, "%#x %#x",
 		c->tsc_aux, aux);
-	t_check(c->flags & TSCT_CPU_SKEW_KNOWN, "CPU %u was never met", cpu);
+	t_check(c->flags & TSCT_CPU_SKEW_KNOWN, "CPU %u: skew not measured", cpu);
 	if (first) {
 		t_check(c->skew_min_cycles == 0 && c->skew_max_cycles == 0);
 		return;
 	}
-	printf("CPU %u: skew %lld..%lld ticks, %u rounds\n", cpu,
+	printf("CPU %u: skew %lld..%lld cycles, %u rounds\n", cpu,
 	       c->skew_min_cycles, c->skew_max_cycles, c->rounds);
 	t_check(c->rounds > 0);
 	/* All CPUs of the guest share a counter: the true skew is 0. */

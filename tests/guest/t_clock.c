@@ -52,7 +52,7 @@ static void try_refused(void)
 	refuses(st->epoch_cycles = st->real.as_of_cycles + minute);
 	refuses((st->cluster = st->real, st->cluster.mult = 1));
 	t_check(page->seq == 0 && clk_state(page).status == TSCT_STATUS_UNKNOWN,
-		"something was published");
+		"a state was published");
 }
 
 static void read_boot_id(unsigned char *id)
@@ -87,7 +87,7 @@ static void try_page(void)
 	t_check(clk_state(page).epoch == 0 && clk_valid(page));
 	cpus = (const void *)((const char *)page + page->cpus_offset);
 	for (i = 0; i < nr; i++) {
-		printf("CPU %u: %lld +- %llu ticks\n", i, cpus[i].skew_cycles,
+		printf("CPU %u: %lld +- %llu cycles\n", i, cpus[i].skew_cycles,
 		       cpus[i].error_cycles);
 		t_check(i < 2 || cpus[i].error_cycles == ~0ULL);
 	}
@@ -284,12 +284,12 @@ static void try_many(void)
 		r = clk_lookup(page, stamps[i]);
 		t_check(r.status == TSCT_STATUS_SYNCHRONIZED && r.epoch == 8);
 		t_check((uint64_t)llabs(r.ns - truth[i]) * 1000 <= r.error_ps,
-			"stamp %d: %lld, not %ld, +- %llu ps", i, r.ns, truth[i],
+			"cycles %d: %lld, not %ld, +- %llu ps", i, r.ns, truth[i],
 			r.error_ps);
 	}
 	r = clk_lookup(page, first);
 	t_check(r.ns == 1700000000 * SECOND && r.epoch == 8);
-	printf("%d late; after 400 lines the first one's bound is %llu ps\n",
+	printf("%d late; after 400 params the bound of the first is %llu ps\n",
 	       late, r.error_ps);
 }
 
@@ -323,7 +323,7 @@ static void try_noise(void)
 		if (i % 16 == 0)
 			t_check(clk_valid(page), "after %u", i);
 	}
-	printf("%u of %u were taken\n", taken, i);
+	printf("%u of %u accepted\n", taken, i);
 	t_check(taken > 100 && taken < i);
 }
 

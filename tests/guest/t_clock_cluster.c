@@ -80,7 +80,7 @@ static void try_refused(void)
 		 s->cluster_prev.base_cycles = s->cluster.base_cycles - 1000,
 		 s->cluster_prev.base_ns = s->cluster.base_ns - 2000));
 	refuses(s->cluster_prev.error_ps = 1);
-	t_check(page->seq == 0, "something was published");
+	t_check(page->seq == 0, "a state was published");
 }
 
 #define will_not(want, ...) do {					\
@@ -239,7 +239,7 @@ static void try_noise(void)
 			tsct_clock_params_ns(&old.cluster, set.state.cluster.base_cycles) ==
 			set.state.cluster.base_ns, "after %u", i);
 	}
-	printf("%u of %u were taken\n", taken, i);
+	printf("%u of %u accepted\n", taken, i);
 	t_check(taken > 100 && taken < i);
 }
 

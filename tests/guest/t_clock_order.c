@@ -151,13 +151,13 @@ int main(void)
 		struct reader *r = &readers[i];
 
 		pthread_join(r->thread, NULL);
-		printf("reader %d: %lu reads, %lu of them too late to tell, %lu backwards by up to %ld ns\n",
+		printf("reader %d: %lu reads, %lu of them failed, %lu backwards by up to %ld ns\n",
 		       i, r->reads, r->failed, r->backwards, r->most);
 		backwards += r->backwards;
 		t_check(r->torn == 0, "%lu", r->torn);
 		t_check(r->reads - r->failed > 100);
 	}
-	printf("%u lines, %u were refused as late, %u doubtful\n", counts.nr,
+	printf("%u params, %u rejected as late, %u doubtful\n", counts.nr,
 	       counts.late, counts.doubtful);
 	t_check(counts.nr > 100 && counts.late > 0);
 	t_check(counts.doubtful < counts.nr / 20);

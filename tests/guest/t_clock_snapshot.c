@@ -56,7 +56,7 @@ static void try_line(void)
 		(double)(s[2].cycles - s[0].cycles);
 	off = (double)(s[1].cycles - s[0].cycles) * rate -
 		(double)(s[1].raw_ns - s[0].raw_ns);
-	printf("%.9f ns per tick, the middle one is %.3f ns off\n", rate, off);
+	printf("%.9f ns per cycle, the middle snapshot is %.3f ns off\n", rate, off);
 	t_check(off > -3 && off < 3, "%f", off);
 }
 

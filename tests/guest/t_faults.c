@@ -16,7 +16,7 @@ static void put(const char *path, const char *text)
 	int fd = open(path, O_WRONLY);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		t_skip("this kernel injects no faults: %s: %m", path);
+		t_skip("no fault injection in this kernel: %s: %m", path);
 	close(fd);
 }
 
@@ -69,7 +69,7 @@ static void all_fail(const char *what, int (*step)(int fd),
 		if (!hit)
 			break;
 	}
-	t_check(nth < 1000, "%s has no end", what);
+	t_check(nth < 1000, "%s: too many allocations", what);
 	t_check(!err, "%s without a fault: %s", what, strerror(error));
 	fd = dev_open();
 	t_check(dev_info(fd).channels == 0, "%s left channels", what);
@@ -142,7 +142,7 @@ int main(void)
 
 	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (fail_nth < 0)
-		t_skip("this kernel injects no faults: fail-nth: %m");
+		t_skip("no fault injection in this kernel: fail-nth: %m");
 
 	all_fail("open", step_open, nothing);
 	all_fail("create", step_create, dev_open);

@@ -130,13 +130,13 @@ static void take_mine(struct ring_reader *r, const struct tsct_record *rec)
 	who = (uint32_t)(nr >> 32);
 	if (who >= 0x80000000 + HONEST ||
 	    (who < 0x80000000 && who >= kills + VICTIMS)) {
-		ring_wrong(r, "nobody's event");
+		ring_wrong(r, "an event without a writer");
 		return;
 	}
 	seen = who < 0x80000000 ? &victim_seen[who] :
 		&honest_seen[who - 0x80000000];
 	if ((uint32_t)nr < seen->next[r->cpu])
-		ring_wrong(r, "out of order, or twice");
+		ring_wrong(r, "out of order or duplicate");
 	seen->next[r->cpu] = (uint32_t)nr + 1;
 	seen->nr++;
 }
@@ -225,10 +225,10 @@ static void check_writers(void)
 		lost += w->lost;
 	}
 	t_check(read - written + (full - lost) <= unknown,
-		"%lu read, %lu written; %lu full, %lu lost; %lu killed over one",
+		"%lu read, %lu written; %lu full, %lu lost; %lu killed during a write",
 		read, written, full, lost, unknown);
 	t_check(tried - read - full <= unknown);
-	printf("%lu tried, %lu read, %lu full, %lu killed over one: %lu of those neither\n",
+	printf("%lu tried, %lu read, %lu full, %lu killed during a write: %lu of those neither\n",
 	       tried, read, full, unknown, tried - read - full);
 	t_check(read > kills && unknown > 0);
 }

@@ -191,7 +191,7 @@ static const struct event {
 	{ "an hour back", an_hour_back, TSCT_CAUSE_STEP },
 	{ "a CPU goes", cpu_goes, TSCT_CAUSE_HOTPLUG },
 	{ "a CPU comes", cpu_comes, TSCT_CAUSE_HOTPLUG },
-	{ "asked for", request_disruption, TSCT_CAUSE_FAKE },
+	{ "by request", request_disruption, TSCT_CAUSE_FAKE },
 	{ "sleep", sleep_and_wake, TSCT_CAUSE_SUSPEND },
 	{ "an hour on once more", an_hour_on, TSCT_CAUSE_STEP },
 };
@@ -238,14 +238,14 @@ static void go_through(const struct event *event)
 	add_points_for(1.5, true);
 	event->happen();
 	seen = await(in_later_epoch, epoch, 3 * SEEN_S);
-	t_check(seen >= 0 && seen <= SEEN_S, "%s: seen after %.3f s",
+	t_check(seen >= 0 && seen <= SEEN_S, "%s: detected after %.3f s",
 		event->name, seen);
 	t_check(state().cause == event->cause, "%s: cause %u", event->name,
 		state().cause);
 	over = await(is_synchronized, epoch + 1, 5 * SYNC_S);
-	t_check(over >= 0 && over <= SYNC_S, "%s: over after %.3f s",
+	t_check(over >= 0 && over <= SYNC_S, "%s: synchronized after %.3f s",
 		event->name, over);
-	printf("%s: seen after %.3f s, over after %.3f s, epoch %u\n",
+	printf("%s: detected after %.3f s, synchronized after %.3f s, epoch %u\n",
 	       event->name, seen, over, state().epoch);
 }
 
@@ -258,13 +258,13 @@ static void go_through_slew(void)
 	add_points_for(0.5, true);
 	slew_by_half();
 	seen = await(in_later_epoch, epoch, SEEN_S);
-	t_check(seen >= 0, "the slew is not noticed");
+	t_check(seen >= 0, "the slew is not detected");
 	add_points_for(1.5, false);
 	slew_ends();
 	add_points_for(1, false);
 	over = await(is_synchronized, epoch + 1, 5 * SYNC_S);
-	t_check(over >= 0, "not over, %u", state().status);
-	printf("slew: seen after %.3f s, epochs %u to %u\n", seen, epoch,
+	t_check(over >= 0, "not synchronized, status %u", state().status);
+	printf("slew: detected after %.3f s, epochs %u to %u\n", seen, epoch,
 	       state().epoch);
 }
 
@@ -309,7 +309,7 @@ static void convert_all(void)
 			last = time.epoch;
 		}
 	}
-	printf("%u stamps in %u epochs: %u good, %u disrupted, %u cannot be "
+	printf("%u points in %u epochs: %u good, %u disrupted, %u cannot be "
 	       "converted, %u wrong; %u were checked live\n", nr_points, epochs,
 	       good, disrupted, none, bad, live_checked);
 	t_check(!bad, "%u wrong times", bad);

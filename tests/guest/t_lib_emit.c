@@ -26,7 +26,7 @@ static struct {
 	uint64_t full, odd;
 } *shared;
 
-static struct tsct_channel *t;
+static struct tsct_channel *channel;
 static struct tsct_reader *reader;
 static uint8_t seen[WRITERS][EVENTS];
 static uint64_t last_stamp[64], nr_read;
@@ -43,7 +43,7 @@ static bool emit_one(unsigned int w)
 	if (payload.seq == EVENTS)
 		return false;
 	memset(payload.fill, w + payload.seq, sizeof(payload.fill));
-	error = tsct_emit(t, id, &payload, 8 + payload.seq % 41);
+	error = tsct_emit(channel, id, &payload, 8 + payload.seq % 41);
 	shared->written[w][payload.seq] = !error;
 	if (error)
 		__atomic_fetch_add(error == -ENOSPC ? &shared->full :
@@ -127,12 +127,12 @@ static void count_event(const struct tsct_event *event)
 	if (event->len < 8 || payload->writer >= WRITERS ||
 	    payload->seq >= EVENTS ||
 	    event->len != 8 + payload->seq % 41) {
-		t_check(false, "an event that nobody wrote");
+		t_check(false, "an event without a writer");
 		return;
 	}
 	for (i = 0; i < payload->seq % 41; i++)
 		if (payload->fill[i] != (char)(payload->writer + payload->seq))
-			t_check(false, "a payload of two events");
+			t_check(false, "a payload mixed of two events");
 	if (seen[payload->writer][payload->seq]++)
 		t_check(false, "read twice");
 }
@@ -144,7 +144,7 @@ static void drain(void)
 
 	while (lib_next(reader, &event))
 		count_event(&event);
-	for (cpu = 0; cpu < tsct_channel_info(t)->nr_cpus; cpu++)
+	for (cpu = 0; cpu < tsct_channel_info(channel)->nr_cpus; cpu++)
 		tsct_reader_release(reader, cpu);
 }
 
@@ -190,9 +190,9 @@ int main(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	signal(SIGUSR1, on_signal);
-	t = lib_open(&options);
-	reader = lib_reader(t);
-	id = tsct_event_define(t, "e", 0, "writer:u32, seq:u32, rest:string");
+	channel = lib_open(&options);
+	reader = lib_reader(channel);
+	id = tsct_event_define(channel, "e", 0, "writer:u32, seq:u32, rest:string");
 	t_check(id >= TSCT_ID_FIRST, "%d", id);
 	run();
 	for (w = 0; w < WRITERS; w++)
@@ -206,11 +206,11 @@ int main(void)
 	t_check(shared->full == lib_lost(reader, TSCT_LOST_FULL));
 	t_check(nr_read + shared->full == tried, "%lu read, %lu full of %lu",
 		nr_read, shared->full, tried);
-	t_check(!tsct_channel_dropped(t));
+	t_check(!tsct_channel_dropped(channel));
 	printf("%s: %lu tried, %lu read, %lu full\n",
-	       tsct_source_name(tsct_channel_info(t)->source), tried, nr_read,
+	       tsct_source_name(tsct_channel_info(channel)->source), tried, nr_read,
 	       shared->full);
 	tsct_reader_close(reader);
-	tsct_channel_close(t);
+	tsct_channel_close(channel);
 	return t_status();
 }

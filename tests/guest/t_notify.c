@@ -111,7 +111,7 @@ static void hear(uint32_t epoch, uint32_t cause)
 	struct message m = { 0 };
 	size_t len = receive(&m, 20000);
 
-	t_check(len > 0, "nothing was said of epoch %u", epoch);
+	t_check(len > 0, "no message for epoch %u", epoch);
 	t_check(m.header.nlmsg_type == family && m.header.nlmsg_pid == 0);
 	t_check(m.genl.cmd == TSCT_GENL_CMD_DISRUPTED &&
 		m.genl.version == TSCT_GENL_VERSION);
@@ -126,7 +126,7 @@ static void hear_nothing(void)
 {
 	struct message m;
 
-	t_check(receive(&m, 300) == 0, "something was said");
+	t_check(receive(&m, 300) == 0, "unexpected message");
 }
 
 static void set_online(bool on)

@@ -122,7 +122,7 @@ int main(void)
 		looks++;
 	}
 	pthread_join(thread, NULL);
-	t_check(failed == 0, "%lu were refused", failed);
+	t_check(failed == 0, "%lu events were rejected", failed);
 	t_check(dev_pos(&m, 1) > 20 * m.header->data_size);
 	t_check(looks > 10 && seen > 100, "%lu %lu", looks, seen);
 	t_check(check_valid_blocks(&last) > 100);

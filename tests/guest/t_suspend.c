@@ -13,7 +13,7 @@ static void put(const char *path, const char *text)
 	int fd = open(path, O_WRONLY);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		t_skip("this kernel cannot try to sleep: %s: %m", path);
+		t_skip("this kernel cannot test suspend: %s: %m", path);
 	close(fd);
 }
 

@@ -85,11 +85,11 @@ static void count(struct ring_reader *r)
 		big += p->lost[TSCT_LOST_TOO_BIG];
 	}
 	t_check(wrong == 0, "%lu records are wrong", wrong);
-	t_check(pads > 0, "no pad was met");
+	t_check(pads > 0, "no pad was read");
 	t_check(full > 0 && too_big > 0, "%lu %lu", full, too_big);
 	t_check(other == 0, "%lu other errors", other);
 	t_check(records == accepted, "%lu read, %lu accepted", records, accepted);
-	t_check(lost == full, "%lu lost, %lu refused", lost, full);
+	t_check(lost == full, "%lu lost, %lu rejected", lost, full);
 	t_check(big == too_big, "%lu %lu", big, too_big);
 	t_check(records + lost + big == (unsigned long)THREADS * WRITES *
 		m.header->nr_cpus);

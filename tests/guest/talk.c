@@ -102,7 +102,7 @@ static void await_closed(int fd, struct tcp_info *info)
 			return;
 		errno = ETIMEDOUT;
 		if (!tries--)
-			die("the other end does not close");
+			die("timeout: the other end does not close");
 		usleep(1000);
 	}
 }
@@ -117,7 +117,7 @@ static void finish_stream(int fd, const char *who, const char *port)
 
 	shutdown(fd, SHUT_WR);
 	if (read(fd, buffer, sizeof(buffer)))
-		die("not the end of the connection");
+		die("data after the end of the messages");
 	await_closed(fd, &info);
 	if (!file)
 		return;
@@ -221,7 +221,7 @@ static void client_stream(int fd, int count, size_t size)
 				die("read");
 		}
 		if (pid && (waitpid(pid, &st, 0) != pid || st))
-			die("the writing child");
+			die("the writing child failed");
 	}
 }
 
@@ -246,7 +246,7 @@ static void await(int fd, size_t size)
 	if (poll(&p, 1, 5000) != 1)
 		die("no answer");
 	if (read(fd, buffer, sizeof(buffer)) != (ssize_t)size)
-		die("another answer");
+		die("wrong size of an answer");
 }
 
 static void client_datagrams(int fd, int count, size_t size)
