@@ -14,7 +14,7 @@
 #include "channel.h"
 
 struct tsct_kchannel *tsct_channel_open(const char *name, u32 policy,
-				       u32 block_size, u32 blocks)
+					u32 block_size, u32 blocks)
 {
 	struct tsct_channel_create arg = {
 		.policy = policy,

@@ -186,7 +186,7 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 again:
 	err = tsct_account_open(channel->uid, bytes, privileged,
 				&channel->account);
-	/* Only where it decides: a capability check is audited. */
+	/* Only where it decides: capable() marks the task (PF_SUPERPRIV). */
 	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
 		privileged = true;
 		goto again;

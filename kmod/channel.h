@@ -147,7 +147,7 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
  * For an overwrite channel each watermark's worth of bytes is reported once.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Starts polling the rings; it stops when nobody sleeps on the channel. */
+/* Starts polling the rings; it stops when no one sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
 

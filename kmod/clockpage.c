@@ -222,7 +222,7 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 	epoch = clockpage_published()->epoch;
 	err = clockpage_publish(state);
 	clockpage_unlock_and_notify(!err && state->epoch != epoch &&
-			state->cause != TSCT_CAUSE_NONE);
+				    state->cause != TSCT_CAUSE_NONE);
 	return err;
 }
 
@@ -280,18 +280,18 @@ static void clockpage_set_cpus(const struct tsct_cpu_check *table)
  * The epoch begins before the table changes: clock params of the previous epoch
  * must not be used with the new table, and the new epoch has none yet.
  */
-void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *measured)
+void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 {
 	bool disrupted;
 
 	mutex_lock(&clockpage_lock);
-	disrupted = measured->event || measured->skewed || clockpage_skewed ||
-		measured->source != clockpage_published()->source;
-	clockpage_skewed = measured->skewed;
-	clockpage_source = measured->source;
+	disrupted = result->event || result->skewed || clockpage_skewed ||
+		result->source != clockpage_published()->source;
+	clockpage_skewed = result->skewed;
+	clockpage_source = result->source;
 	if (disrupted)
-		clockpage_disrupt(measured->source, measured->cause);
-	clockpage_set_cpus(measured->table);
+		clockpage_disrupt(result->source, result->cause);
+	clockpage_set_cpus(result->table);
 	clockpage_unlock_and_notify(disrupted);
 }
 

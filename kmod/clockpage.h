@@ -39,7 +39,7 @@ struct tsct_cpucheck_result {
  * Publishes the result. An epoch also begins if the source has changed, or if
  * CPUs are skewed now or were before.
  */
-void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *measured);
+void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result);
 
 /*
  * Suspend, by power.c: _suspend() before programs are frozen; _resume_noirq()

@@ -171,7 +171,7 @@ static void cpucheck_publish(u32 event)
 {
 	u32 source = cpucheck_flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
-	struct tsct_cpucheck_result measured = {
+	struct tsct_cpucheck_result result = {
 		.table = cpucheck_table,
 		.source = source,
 		.cause = event ?: cpucheck_find_cause(source),
@@ -180,7 +180,7 @@ static void cpucheck_publish(u32 event)
 	};
 
 	WRITE_ONCE(cpucheck_source, source);
-	tsct_clockpage_update_cpus(&measured);
+	tsct_clockpage_update_cpus(&result);
 }
 
 /* The CPU that the others were compared with; nr_cpu_ids: not online any more. */

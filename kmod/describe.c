@@ -74,7 +74,7 @@ static bool channel_visible(const struct tsct_kchannel *channel)
 }
 
 static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
-			  struct tsct_channel_cpu *ret)
+				  struct tsct_channel_cpu *ret)
 {
 	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
 	struct tsct_ring_count count;
@@ -100,7 +100,7 @@ static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 }
 
 static void channel_add_ring_info(struct tsct_kchannel *channel, u32 cpu,
-			  struct tsct_channel_info *info)
+				  struct tsct_channel_info *info)
 {
 	struct tsct_channel_cpu one;
 	int i;
@@ -115,7 +115,7 @@ static void channel_add_ring_info(struct tsct_kchannel *channel, u32 cpu,
 }
 
 static void channel_describe(struct tsct_kchannel *channel,
-		     struct tsct_channel_info *info)
+			     struct tsct_channel_info *info)
 {
 	u32 cpu;
 

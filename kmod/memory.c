@@ -35,7 +35,7 @@ static void memory_free_pages(struct page **pages, u32 nr)
  * signal ends the allocation with -EINTR.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
-			       struct page ***ret_pages)
+				struct page ***ret_pages)
 {
 	struct page **pages;
 	void *addr;
@@ -98,7 +98,7 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 	void *addr;
 
 	addr = memory_alloc_pages(channel->nr_head_pages, NUMA_NO_NODE, gfp,
-				 &channel->head_pages);
+				  &channel->head_pages);
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
 	channel->header = addr;

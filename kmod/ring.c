@@ -154,7 +154,7 @@ static u32 ring_lookahead(const struct tsct_ring *ring)
 }
 
 static noinline int ring_emit_slow(struct tsct_ring *ring, u32 id,
-			      const void *payload, u32 len)
+				   const void *payload, u32 len)
 {
 	int err = ring_emit_record(ring, id, payload, len);
 

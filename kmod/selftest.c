@@ -52,8 +52,8 @@ static int __init selftest_geometry(void)
 
 /* Stores a record with its number as its cycles. Returns the new head. */
 static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
-			     const struct tsct_ring_slot *slot, u64 head,
-			       u64 nr)
+				      const struct tsct_ring_slot *slot, u64 head,
+				      u64 nr)
 {
 	struct tsct_record record = { .id = TSCT_ID_FIRST, .cycles = nr };
 	struct tsct_block last, next;
@@ -173,7 +173,7 @@ static int __init selftest_def(void)
 
 /* Clock params of 1 ns per cycle, then of half the rate, then a disruption. */
 static int __init selftest_run_latch(struct tsct_clock_page *page,
-			    struct tsct_clock_state *state)
+				     struct tsct_clock_state *state)
 {
 	static const u8 boot_id[16] = { 1, 2, 3 };
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
@@ -412,7 +412,7 @@ static const struct tsct_clock_state __init *selftest_clock_state(void)
 }
 
 static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
-			      struct tsct_clock_state *state)
+					struct tsct_clock_state *state)
 {
 	const struct tsct_clock_cpu *cpu = selftest_clock_at(TSCT_CLOCK_CPUS_OFFSET);
 	u32 source = tsct_cpucheck_source(), epoch = selftest_clock_state()->epoch;

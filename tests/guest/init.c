@@ -61,7 +61,7 @@ static void parse_test(char *line)
 
 	if (nr_tests == MAX_TESTS) {
 		tap_printf("# %s: more than %d tests, the rest is dropped\n", PLAN,
-		    MAX_TESTS);
+			   MAX_TESTS);
 		return;
 	}
 	test->name = strtok(line, " ");
@@ -210,7 +210,7 @@ struct result {
 } while (0)
 
 static void result_from_status(struct result *v, const struct test *test, bool ended,
-			 int status)
+			       int status)
 {
 	if (!ended)
 		fail(v, "killed after %d s", test->seconds);

@@ -140,7 +140,7 @@ static void try_maps(void)
 	signal(SIGSEGV, SIG_DFL);
 }
 
-/* ---- succession --------------------------------------------------------- */
+/* ---- continuity of clock params ----------------------------------------- */
 
 /* Neither the published state nor the latch has changed. */
 static void unchanged(const struct tsct_clock_copy *before, uint64_t seq,
@@ -272,7 +272,7 @@ static void try_many(void)
 			t_check(errno == ETIME, "%m");
 			set = last;
 			clk_continue(&set, SECOND / 100,
-				  i & 1 ? ONE : ONE + ONE / 1000);
+				     i & 1 ? ONE : ONE + ONE / 1000);
 		}
 		stamps[i] = set.state.real.base_cycles + 1;
 		truth[i] = tsct_clock_params_ns(&set.state.real, stamps[i]);

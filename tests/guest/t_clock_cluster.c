@@ -28,7 +28,7 @@ static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
 }
 
 /* Cluster params that continue in @lead cycles at another rate; cluster_prev too. */
-static void go_on(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
+static void continue_cluster(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *pair = &s->cluster, old = *pair;
 	uint64_t now = clk_cycles(source);
@@ -97,23 +97,23 @@ static void try_refused(void)
 static void try_wrong_successors(const struct tsct_clock_set *set)
 {
 	will_not(ETIME, drop_piece(s), s->cluster.base_ns++);
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns++,
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE), s->cluster.base_ns++,
 		 s->cluster_prev.base_ns++);
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns--,
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE), s->cluster.base_ns--,
 		 s->cluster_prev.base_ns--);
-	will_not(ETIME, go_on(s, 0, ONE));
-	will_not(ETIME, go_on(s, 1, ONE));
+	will_not(ETIME, continue_cluster(s, 0, ONE));
+	will_not(ETIME, continue_cluster(s, 1, ONE));
 	will_not(EINVAL, memset(&s->cluster, 0, sizeof(s->cluster)),
 		 drop_piece(s),
 		 s->cluster_status = TSCT_STATUS_UNKNOWN);
 	will_not(ESTALE, s->cluster_epoch--);
 	/* another cluster_prev than was published */
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),
 		 s->cluster_prev.error_ps--);
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),
 		 s->cluster_prev.base_cycles--, s->cluster_prev.base_ns--);
 	/* A new epoch of CLOCK_REALTIME does not permit a step of cluster time. */
-	will_not(EINVAL, s->epoch++, go_on(s, SECOND / 100, ONE),
+	will_not(EINVAL, s->epoch++, continue_cluster(s, SECOND / 100, ONE),
 		 s->cluster.base_ns += 5, s->cluster_prev.base_ns += 5);
 	will_not(ETIME, drop_piece(s), s->epoch++, s->cluster.base_ns += 5);
 }
@@ -128,7 +128,7 @@ static void try_succession(void)
 	try_wrong_successors(&set);
 	set.state.cluster.as_of_cycles = clk_cycles(source);
 	t_check(!clk_set(fd, &set), "%m");
-	go_on(&set.state, SECOND / 50, ONE + ONE / 1000);
+	continue_cluster(&set.state, SECOND / 50, ONE + ONE / 1000);
 	t_check(!clk_set(fd, &set), "%m");
 	/* Before it begins, and after: continuous with the previous params */
 	t_check(!tsct_clock_cluster_lookup(&set.state, first + 7, &r));
@@ -168,7 +168,7 @@ static void try_library(void)
 	t_check(!tsct_clock_now_cluster_ns(clock, &ns) && ns >= t.ns,
 		"%lld", (long long)ns);
 	t_check(!tsct_clock_cycles_to_cluster_time(clock, set.state.cluster.base_cycles,
-					    &t));
+						   &t));
 	t_check(t.ns == set.state.cluster.base_ns, "%lld", (long long)t.ns);
 	tsct_clock_close(clock);
 }
@@ -221,7 +221,7 @@ static void try_noise(void)
 
 		if (old.cluster.mult && rand_r(&seed) & 1) {
 			set.state.cluster = old.cluster;
-			go_on(&set.state, SECOND / 1000, ONE);
+			continue_cluster(&set.state, SECOND / 1000, ONE);
 		} else {
 			set.state.cluster_epoch++;
 		}

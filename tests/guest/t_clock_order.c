@@ -116,7 +116,7 @@ static void publish_all(struct counts *counts)
 	while (time(NULL) < end) {
 		last = set;
 		clk_continue(&set, cost / 2 + (uint64_t)rand() % (cost * 40),
-			  ++n & 1 ? FAST : ONE);
+			     ++n & 1 ? FAST : ONE);
 		set.state.rate_error_ppt = n;
 		set.state.epoch_cycles = n;
 		if (!clk_set(fd, &set)) {

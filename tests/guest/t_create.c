@@ -137,8 +137,8 @@ static void try_header(void)
 	close(fd);
 }
 
-/* Where the id cannot be stored, no channel remains, not even with KEEP. */
-static void try_untold(void)
+/* If the id cannot be stored, no channel remains, not even with KEEP. */
+static void try_id_not_stored(void)
 {
 	struct tsct_channel_create *arg = mmap(NULL, 4096, RW,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -162,7 +162,7 @@ int main(void)
 	try_words();
 	try_names();
 	try_twice();
-	try_untold();
+	try_id_not_stored();
 	try_header();
 	info = dev_info(fd);
 	/* The maps still exist and hold the channel. */

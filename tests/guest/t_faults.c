@@ -11,7 +11,7 @@
 
 #define DEBUG	"/sys/kernel/debug/"
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
@@ -134,11 +134,11 @@ static int step_define(int fd)
 int main(void)
 {
 	mount("none", DEBUG, "debugfs", 0, NULL);
-	put(DEBUG "failslab/ignore-gfp-wait", "N");
-	put(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
-	put(DEBUG "fail_page_alloc/min-order", "0");
-	put(DEBUG "failslab/verbose", "0");
-	put(DEBUG "fail_page_alloc/verbose", "0");
+	write_file(DEBUG "failslab/ignore-gfp-wait", "N");
+	write_file(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
+	write_file(DEBUG "fail_page_alloc/min-order", "0");
+	write_file(DEBUG "failslab/verbose", "0");
+	write_file(DEBUG "fail_page_alloc/verbose", "0");
 
 	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (fail_nth < 0)

@@ -97,7 +97,7 @@ static void try_misaligned(char *page)
 	close(fd);
 }
 
-/* Where the id cannot be stored, the file stays unbound and can be bound later. */
+/* If the id cannot be stored, the file stays unbound and can be bound later. */
 static void try_read_only_argument(char *page)
 {
 	struct tsct_channel_create arg = dev_request("readonly");

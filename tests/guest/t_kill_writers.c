@@ -120,7 +120,7 @@ static pid_t start_other(void)
 
 /* ---- reading ----------------------------------------------------------- */
 
-static void take_mine(struct ring_reader *r, const struct tsct_record *rec)
+static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 {
 	struct seen *seen;
 	uint32_t who;
@@ -149,7 +149,7 @@ static void drain(struct ring_reader *r, bool is_mine)
 	while (r->pos < head) {
 		rec = ring_step(r, head);
 		if (rec && is_mine)
-			take_mine(r, rec);
+			count_record(r, rec);
 	}
 	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
 			 __ATOMIC_RELEASE);
@@ -166,7 +166,7 @@ static void drain_all(void)
 	}
 }
 
-/* ---- the sums ---------------------------------------------------------- */
+/* ---- counts ------------------------------------------------------------ */
 
 /* The ring's published count equals the events read. Returns the lost ones. */
 static uint64_t check_ring(int ring_fd, struct ring_reader *r)

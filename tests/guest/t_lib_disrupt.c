@@ -60,7 +60,7 @@ static bool inside(const struct point *p, const struct tsct_time *time)
 		time->ns - (int64_t)time->error_ns <= p->after_ns;
 }
 
-static bool claims(const struct tsct_time *time)
+static bool has_valid_time(const struct tsct_time *time)
 {
 	return time->status == TSCT_STATUS_SYNCHRONIZED ||
 		time->status == TSCT_STATUS_HOLDOVER;
@@ -77,7 +77,7 @@ static void add_point(bool live)
 	p.after_ns = real_ns();
 	if (nr_points < POINTS_MAX)
 		points[nr_points++] = p;
-	if (!live || tsct_clock_cycles_to_time(clk, p.cycles, &time) || !claims(&time))
+	if (!live || tsct_clock_cycles_to_time(clk, p.cycles, &time) || !has_valid_time(&time))
 		return;
 	live_checked++;
 	t_check(inside(&p, &time), "%lld +- %llu, not from %lld to %lld",
@@ -103,9 +103,9 @@ static struct tsct_clock_state state(void)
 	return state;
 }
 
-/* ---- what happens ------------------------------------------------------- */
+/* ---- disruptions -------------------------------------------------------- */
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
@@ -135,18 +135,18 @@ static void an_hour_back(void)
 
 static void cpu_goes(void)
 {
-	put("/sys/devices/system/cpu/cpu1/online", "0");
+	write_file("/sys/devices/system/cpu/cpu1/online", "0");
 }
 
 static void cpu_comes(void)
 {
-	put("/sys/devices/system/cpu/cpu1/online", "1");
+	write_file("/sys/devices/system/cpu/cpu1/online", "1");
 }
 
 static void sleep_and_wake(void)
 {
-	put("/sys/power/pm_test", "processors");
-	put("/sys/power/state", "mem");
+	write_file("/sys/power/pm_test", "processors");
+	write_file("/sys/power/state", "mem");
 }
 
 /* Through the daemon's control socket, like trace-ctl */
@@ -196,7 +196,7 @@ static const struct event {
 	{ "an hour on once more", an_hour_on, TSCT_CAUSE_STEP },
 };
 
-/* ---- going through it --------------------------------------------------- */
+/* ---- detection and recovery --------------------------------------------- */
 
 /* Waits, taking points all the time. Returns the seconds it took, or -1. */
 static double await(bool (*done)(uint32_t epoch), uint32_t epoch, double most_s)
@@ -229,7 +229,7 @@ static double slow(void)
 	return atof(getenv("TSCT_SLOW") ?: "1");
 }
 
-static void go_through(const struct event *event)
+static void test_event(const struct event *event)
 {
 	uint32_t epoch = state().epoch;
 	double seen, over;
@@ -250,7 +250,7 @@ static void go_through(const struct event *event)
 }
 
 /* A slew this fast counts as repeated steps until it ends. */
-static void go_through_slew(void)
+static void test_slew(void)
 {
 	uint32_t epoch = state().epoch;
 	double seen, over;
@@ -269,7 +269,7 @@ static void go_through_slew(void)
 }
 
 /* A small slew is followed in the same epoch. */
-static void go_through_small_slew(void)
+static void test_small_slew(void)
 {
 	struct timex timex = { .modes = ADJ_FREQUENCY, .freq = 200 << 16 };
 	uint32_t epoch = state().epoch;
@@ -293,7 +293,7 @@ static void convert_all(void)
 
 		if (tsct_clock_cycles_to_time(clk, points[i].cycles, &time)) {
 			none++;
-		} else if (!claims(&time)) {
+		} else if (!has_valid_time(&time)) {
 			disrupted++;
 		} else if (!inside(&points[i], &time)) {
 			if (bad++ < 10)
@@ -369,9 +369,9 @@ int main(void)
 	open_clock();
 	add_points_for(1, true);
 	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		go_through(&events[i]);
-	go_through_small_slew();
-	go_through_slew();
+		test_event(&events[i]);
+	test_small_slew();
+	test_slew();
 	add_points_for(2, true);
 	convert_all();
 	kill(pid, SIGTERM);

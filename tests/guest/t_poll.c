@@ -51,7 +51,7 @@ static void try_wake(int fd, struct dev_maps *m, bool by_store)
 	waitpid(pid, NULL, 0);
 }
 
-static void take_all(struct dev_maps *m)
+static void consume_all(struct dev_maps *m)
 {
 	unsigned int cpu;
 
@@ -72,7 +72,7 @@ static void try_discard(void)
 		/* until it is consumed */
 		t_check(wait_for(fd, 0) == POLLIN);
 		t_check(wait_for(fd, 1000) == POLLIN);
-		take_all(&m);
+		consume_all(&m);
 		t_check(wait_for(fd, 50) == 0);
 	}
 	dev_unmap(&m);
@@ -114,7 +114,7 @@ static void try_epoll(uint32_t mode)
 		pid = publish_later(fd, &m, true);
 		t_check(epoll_wait(ep, &got, 1, 30000) == 1, "round %d", i);
 		waitpid(pid, NULL, 0);
-		take_all(&m);
+		consume_all(&m);
 		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);
 	}
 	/* Closed while the rings are polled */

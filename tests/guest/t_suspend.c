@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "ring.h"
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
@@ -65,8 +65,8 @@ int main(void)
 	t_check(!dev_write(fd, 16, payload, sizeof(payload)), "%m");
 	dev_pin(0);
 
-	put("/sys/power/pm_test", "processors");
-	put("/sys/power/state", "mem");
+	write_file("/sys/power/pm_test", "processors");
+	write_file("/sys/power/state", "mem");
 
 	try_after(page, &set);
 	dev_pin(1);

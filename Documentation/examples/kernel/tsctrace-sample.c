@@ -85,7 +85,7 @@ static int define_events(void)
 	if (id_tick < 0)
 		return id_tick;
 	id_begin = tsct_event_define(channel, "work_begin", TSCT_KIND_BEGIN,
-				       "item:u32");
+				     "item:u32");
 	if (id_begin < 0)
 		return id_begin;
 	id_end = tsct_event_define(channel, "work_end", TSCT_KIND_END,
