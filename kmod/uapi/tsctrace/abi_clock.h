@@ -129,7 +129,7 @@ struct tsct_clock_params {
 	__u64 base_cycles;	/* beginning */
 	__u64 fast_cycles;	/* length of the fast path from base_cycles on */
 	__u64 slew_mult;	/* 2^-56 ns per cycle, for slew_cycles */
-	__s64 base_ns;		/* at base_cycles, since the Unix epoch */
+	__s64 base_ns;		/* time at base_cycles; `real`: since 1970 */
 	__u64 as_of_cycles;	/* time of the last sample */
 	__u64 error_ps;		/* bound at as_of_cycles */
 	__u64 growth;		/* of it afterwards, 2^-32 ps per cycle */
@@ -213,7 +213,7 @@ struct tsct_clock_page {
 	__u64 magic;
 	__u32 size;			/* of the whole area */
 	__u32 nr_cpus;			/* entries at cpus_offset */
-	__u8 boot_id[16];		/* of the running kernel */
+	__u8 boot_id[16];		/* of the boot in which it is valid */
 	__u64 seq;			/* latch, see above */
 	__u64 cpus_offset;
 	__u64 reserved1[506];
