@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who holds how much ring memory. Pages are charged to their creator's memory
- * cgroup as well; these limits hold where no cgroup does.
+ * Ring memory accounting: bytes and channels of each user, checked against the
+ * module parameters. Pages are also charged to their creator's memory cgroup;
+ * these limits apply where no cgroup limit does.
  */
 #include <linux/errno.h>
 #include <linux/list.h>
@@ -18,58 +19,58 @@ struct tsct_account {
 	u32 channels;
 };
 
-static ulong bytes_max;
-module_param(bytes_max, ulong, 0644);
+static ulong account_bytes_max;
+module_param_named(bytes_max, account_bytes_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_max,
-		 "ring memory of all users, in bytes (0: a quarter of RAM)");
+		 "ring memory of all users together, in bytes (0: a quarter of RAM)");
 
-static ulong bytes_user_max = 256UL << 20;
-module_param(bytes_user_max, ulong, 0644);
+static ulong account_bytes_user_max = 256UL << 20;
+module_param_named(bytes_user_max, account_bytes_user_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_user_max,
 		 "ring memory of one user without CAP_SYS_RESOURCE, in bytes");
 
-static uint channels_user_max = 64;
-module_param(channels_user_max, uint, 0644);
+static uint account_channels_user_max = 64;
+module_param_named(channels_user_max, account_channels_user_max, uint, 0644);
 MODULE_PARM_DESC(channels_user_max,
 		 "channels of one user without CAP_SYS_RESOURCE");
 
-static LIST_HEAD(accounts);
-static u64 bytes_all;
-static u64 bytes_default;
+static LIST_HEAD(account_list);
+static u64 account_bytes;
+static u64 account_bytes_default;
 
 void tsct_accounts_init(void)
 {
-	bytes_default = (u64)(totalram_pages() / 4) << PAGE_SHIFT;
+	account_bytes_default = (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
 u64 tsct_account_bytes(void)
 {
-	return READ_ONCE(bytes_all);
+	return READ_ONCE(account_bytes);
 }
 
 u64 tsct_account_bytes_max(void)
 {
-	u64 limit = READ_ONCE(bytes_max);
+	u64 limit = READ_ONCE(account_bytes_max);
 
-	return limit ?: bytes_default;
+	return limit ?: account_bytes_default;
 }
 
 u64 tsct_account_bytes_user_max(void)
 {
-	return READ_ONCE(bytes_user_max);
+	return READ_ONCE(account_bytes_user_max);
 }
 
-/* No sum here can overflow: what is counted is memory that exists. */
-static bool over_limit(u64 held, u64 more, u64 limit)
+/* Cannot overflow: @held counts memory that exists. */
+static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
 }
 
-static struct tsct_account *find_account(kuid_t uid)
+static struct tsct_account *account_find_or_create(kuid_t uid)
 {
 	struct tsct_account *account;
 
-	list_for_each_entry(account, &accounts, list)
+	list_for_each_entry(account, &account_list, list)
 		if (uid_eq(account->uid, uid))
 			return account;
 
@@ -77,11 +78,11 @@ static struct tsct_account *find_account(kuid_t uid)
 	if (!account)
 		return NULL;
 	account->uid = uid;
-	list_add(&account->list, &accounts);
+	list_add(&account->list, &account_list);
 	return account;
 }
 
-static void drop_if_unused(struct tsct_account *account)
+static void account_free_if_unused(struct tsct_account *account)
 {
 	if (account->channels)
 		return;
@@ -89,10 +90,10 @@ static void drop_if_unused(struct tsct_account *account)
 	kfree(account);
 }
 
-static void charge(struct tsct_account *account, u64 bytes)
+static void account_charge(struct tsct_account *account, u64 bytes)
 {
 	account->bytes += bytes;
-	WRITE_ONCE(bytes_all, bytes_all + bytes);
+	WRITE_ONCE(account_bytes, account_bytes + bytes);
 }
 
 int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
@@ -100,44 +101,45 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 {
 	struct tsct_account *account;
 
-	if (over_limit(bytes_all, bytes, tsct_account_bytes_max()))
+	if (account_over_limit(account_bytes, bytes, tsct_account_bytes_max()))
 		return -EDQUOT;
-	account = find_account(uid);
+	account = account_find_or_create(uid);
 	if (!account)
 		return -ENOMEM;
 	if (!privileged &&
-	    (account->channels >= READ_ONCE(channels_user_max) ||
-	     over_limit(account->bytes, bytes, tsct_account_bytes_user_max()))) {
-		drop_if_unused(account);
+	    (account->channels >= READ_ONCE(account_channels_user_max) ||
+	     account_over_limit(account->bytes, bytes,
+				tsct_account_bytes_user_max()))) {
+		account_free_if_unused(account);
 		return -EDQUOT;
 	}
 	account->channels++;
-	charge(account, bytes);
+	account_charge(account, bytes);
 	*ret = account;
 	return 0;
 }
 
 /*
- * For CPUs that come up later. Only the limit over all users holds here: the
- * user has done nothing, and a channel that misses a CPU loses events.
+ * For CPUs that come up later. Only the limit over all users applies: the user
+ * did not request this memory, and a channel without a ring loses events.
  */
 int tsct_account_grow(struct tsct_account *account, u64 bytes)
 {
-	if (over_limit(bytes_all, bytes, tsct_account_bytes_max()))
+	if (account_over_limit(account_bytes, bytes, tsct_account_bytes_max()))
 		return -EDQUOT;
-	charge(account, bytes);
+	account_charge(account, bytes);
 	return 0;
 }
 
 void tsct_account_shrink(struct tsct_account *account, u64 bytes)
 {
 	account->bytes -= bytes;
-	WRITE_ONCE(bytes_all, bytes_all - bytes);
+	WRITE_ONCE(account_bytes, account_bytes - bytes);
 }
 
 void tsct_account_close(struct tsct_account *account, u64 bytes)
 {
 	tsct_account_shrink(account, bytes);
 	account->channels--;
-	drop_if_unused(account);
+	account_free_if_unused(account);
 }

@@ -7,22 +7,28 @@
 
 struct tsct_account;
 
+/* Sets the default of bytes_max. Once, before any channel. */
 void tsct_accounts_init(void);
 
 /*
- * All under tsct_channel_lock.
+ * The functions that change an account need tsct_channel_lock; those that
+ * return a figure do not.
  *
- * tsct_account_open - one more channel of `bytes` for `uid`
- * Returns 0, -EDQUOT, -ENOMEM. `privileged` users have no limit of their own.
+ * tsct_account_open - charge @uid for one more channel of @bytes
+ * @privileged: the limits per user do not apply, that over all users does
+ *
+ * Creates the user's account with its first channel. Returns 0 and the account
+ * in *ret, -EDQUOT or -ENOMEM.
  */
 int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 		      struct tsct_account **ret);
-/* More memory for a channel that is there. */
+/* Charges more memory for an existing channel. Returns 0 or -EDQUOT. */
 int tsct_account_grow(struct tsct_account *account, u64 bytes);
 void tsct_account_shrink(struct tsct_account *account, u64 bytes);
-/* A channel is gone, and what it was charged with. */
+/* Uncharges a channel and its @bytes; frees the account with the last one. */
 void tsct_account_close(struct tsct_account *account, u64 bytes);
 
+/* Bytes charged to all users; limit over all users; limit per user. */
 u64 tsct_account_bytes(void);
 u64 tsct_account_bytes_max(void);
 u64 tsct_account_bytes_user_max(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What other modules call, but for tsct_emit(), which is in ring.c. Described
- * in include/linux/tsctrace.h.
+ * Functions exported to other modules, except tsct_emit(), which is in ring.c.
+ * They are documented in include/linux/tsctrace.h.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -14,7 +14,7 @@
 #include "channel.h"
 
 struct tsct_kchannel *tsct_channel_open(const char *name, u32 policy,
-				       u32 block_size, u32 blocks)
+					u32 block_size, u32 blocks)
 {
 	struct tsct_channel_create arg = {
 		.policy = policy,
@@ -40,7 +40,7 @@ void tsct_channel_close(struct tsct_kchannel *channel)
 EXPORT_SYMBOL_GPL(tsct_channel_close);
 
 int tsct_event_define(struct tsct_kchannel *channel, const char *name,
-		unsigned int kind, const char *fields)
+		      unsigned int kind, const char *fields)
 {
 	struct tsct_event_def *def = kmalloc(sizeof(*def), GFP_KERNEL);
 	int err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What BPF programs may call. It needs BTF of kernel and module; all else
- * works without.
+ * The kfunc that BPF programs call to emit events. It needs BTF of kernel and
+ * module; the rest of the module works without.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,15 +12,15 @@
 #include <linux/rcupdate.h>
 #include <linux/tsctrace.h>
 
-#include "bpf.h"
 #include "channel.h"
 #include "compat.h"
+#include "ring.h"
 
-static bool ready;
+static bool kfuncs_ready;
 
 bool tsct_bpf_ready(void)
 {
-	return ready;
+	return kfuncs_ready;
 }
 
 #if defined(CONFIG_BPF_SYSCALL) && defined(CONFIG_DEBUG_INFO_BTF_MODULES)
@@ -29,9 +29,11 @@ __bpf_kfunc_start_defs();
 
 /*
  * tsct_bpf_emit - record an event in a kernel channel
+ * @channel: id of the channel
+ * @event: id of the event in that channel
  *
  * Returns 0; -ENOENT: no such channel; -EACCES: not a TSCT_CHANNEL_KERNEL
- * channel; or what tsct_emit() says.
+ * channel; or the errors of tsct_emit(). Context: any.
  */
 __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 			      u32 payload__sz)
@@ -39,7 +41,7 @@ __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 	struct tsct_kchannel *found;
 	int err;
 
-	/* Its end waits for us: see free_channel(). */
+	/* Pairs with synchronize_rcu() in channel_free(). */
 	rcu_read_lock();
 	found = tsct_channel_find(channel);
 	if (!found)
@@ -54,33 +56,33 @@ __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 
 __bpf_kfunc_end_defs();
 
-BTF_KFUNCS_START(kfuncs)
+BTF_KFUNCS_START(kfunc_ids)
 BTF_ID_FLAGS(func, tsct_bpf_emit)
-BTF_KFUNCS_END(kfuncs)
+BTF_KFUNCS_END(kfunc_ids)
 
 static const struct btf_kfunc_id_set kfunc_set = {
 	.owner = THIS_MODULE,
-	.set = &kfuncs,
+	.set = &kfunc_ids,
 };
 
 /*
- * The tracing hook serves fentry, raw and BTF tracepoints, and from 6.12 on
- * perf events and plain tracepoints too; kprobes have a hook of their own
- * there, which older kernels refuse.
+ * BPF_PROG_TYPE_TRACING covers fentry, raw and BTF tracepoints, and from 6.12 on
+ * perf events and plain tracepoints too. From 6.12 on kprobes have a set of
+ * their own, which older kernels reject.
  */
-static int register_kfuncs(void)
+static int kfuncs_register(void)
 {
-	/* Without BTF registration only warns and says 0. */
+	/* Without BTF, registration only warns and returns 0. */
 	if (!THIS_MODULE->btf_data_size)
 		return -ENOENT;
-	/* First: where it is refused, all sets registered so far are freed. */
+	/* First: where it is rejected, all sets registered so far are freed. */
 	register_btf_kfunc_id_set(BPF_PROG_TYPE_KPROBE, &kfunc_set);
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_TRACING, &kfunc_set);
 }
 
 #else
 
-static int register_kfuncs(void)
+static int kfuncs_register(void)
 {
 	return -EOPNOTSUPP;
 }
@@ -89,12 +91,12 @@ static int register_kfuncs(void)
 
 void tsct_bpf_init(void)
 {
-	int err = register_kfuncs();
+	int err = kfuncs_register();
 
-	ready = !err;
+	kfuncs_ready = !err;
 	if (err == -EOPNOTSUPP)
-		pr_info("BPF programs cannot emit events: this kernel has no BTF for modules\n");
+		pr_info("BPF: tsct_bpf_emit() not available: the kernel has no module BTF\n");
 	else if (err)
-		pr_info("BPF programs cannot emit events: the module was built without BTF, or the kernel refused it (%d)\n",
+		pr_info("BPF: tsct_bpf_emit() not available: module without BTF, or rejected (error %d)\n",
 			err);
 }

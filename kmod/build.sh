@@ -3,11 +3,10 @@
 #
 # build.sh module|samples|sparse|install - the steps behind kmod/Makefile
 #
-# Kbuild writes beside the sources it is given, so it is given a farm of
-# symlinks below build/ and the source tree stays clean, whatever number of
-# kernels it is built for. BTF is what BPF programs need in order to call into
-# the module; where the kernel's headers cannot make it, this script does, by
-# the same two commands as the kernel's own scripts/Makefile.modfinal.
+# Kbuild writes its output beside the sources, so it builds in a farm of symlinks
+# below build/, one per kernel, and the source tree stays clean. BPF programs need
+# the module's BTF to call it. Kernel headers alone cannot generate BTF, so this
+# script does, by the two commands of the kernel's scripts/Makefile.modfinal.
 #
 # Environment: KDIR, O, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
 set -euo pipefail
@@ -18,11 +17,11 @@ kdir=${KDIR:-}
 base=${BASE_BTF:-}
 resolve=${RESOLVE_BTFIDS:-}
 
-say() { printf '  %-7s %s\n' "$1" "$2"; }
+log_step() { printf '  %-7s %s\n' "$1" "$2"; }
 die() { echo "kmod: $*" >&2; exit 1; }
 
-# Sets kdir: what the user named, or the running kernel's headers, or the
-# kernel that the tests take by default.
+# Sets kdir: the user's KDIR, the running kernel's headers, or the kernel that the
+# tests use by default.
 choose_kernel() {
 	local running dir name
 	running=$(uname -r)
@@ -39,8 +38,8 @@ choose_kernel() {
 		dir=$("$top/tests/guest/kernel.sh" get "$name")
 		kdir=$dir/build
 	fi
-	# Not config/kernel.release: Debian's 6.1 headers hold 6.1.192 there
-	# and 6.1.0-56-amd64, what uname -r says, only here.
+	# Not from config/kernel.release: Debian's 6.1 headers have 6.1.192
+	# there, while uname -r prints 6.1.0-56-amd64, as this file has it.
 	release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"/\1/p' \
 		"$kdir/include/generated/utsrelease.h" 2>/dev/null || true)
 	[ -n "$release" ] ||
@@ -63,12 +62,12 @@ sync_farm() {
 			ln -sfn "$top/$file" "$farm/$file"
 	done < <(cd "$top" && find Kbuild kmod lib/core -type f \
 		'(' -name '*.[chS]' ! -name '*.mod.c' -o -name Kbuild ')')
-	# A source that is gone leaves a dangling link behind.
+	# Links of sources that were removed
 	find "$farm" -xtype l -delete
 }
 
-# Which base BTF and resolve_btfids to use, if any. A kernel directory as
-# tests/guest/kernel.sh makes it has both beside `build`.
+# Sets base and resolve: base BTF and resolve_btfids, if found. A kernel directory
+# made by tests/guest/kernel.sh has both beside `build`.
 find_btf_tools() {
 	local beside=${kdir%/build} candidate
 
@@ -90,7 +89,7 @@ find_btf_tools() {
 	return 0
 }
 
-# What keeps this module from having BTF, as a sentence; empty if nothing.
+# Prints why this module cannot have BTF; nothing if it can.
 btf_obstacle() {
 	if ! grep -q '^CONFIG_DEBUG_INFO_BTF_MODULES=y' \
 			"$kdir/include/config/auto.conf"; then
@@ -107,15 +106,15 @@ btf_obstacle() {
 	fi
 }
 
-# kbuild_in DIR SYMVERS ARG...: the kernel's build system over a folder, with
-# the exports of other modules. Its BTF step is off: it fails without pahole and
-# gives up without vmlinux; add_btf replaces it. O= must not reach Kbuild, which
-# gives it another meaning.
+# kbuild_in DIR SYMVERS ARG...: runs Kbuild in DIR, with the exports of other
+# modules in SYMVERS. Its BTF step is off, since it fails without pahole and skips
+# modules without vmlinux; add_btf replaces it. O= must not reach Kbuild, where it
+# has another meaning.
 kbuild_in() {
 	local dir=$1 symvers=$2
 	shift 2
 
-	# A tree of which only bzImage was built has its exports here.
+	# A tree in which only bzImage was built has its exports here.
 	if [ ! -e "$kdir/Module.symvers" ] && [ -e "$kdir/vmlinux.symvers" ]; then
 		symvers="$kdir/vmlinux.symvers $symvers"
 	fi
@@ -135,7 +134,7 @@ pahole_flags() {
 }
 
 add_btf() {
-	say BTF "${module#"$top/"}"
+	log_step BTF "${module#"$top/"}"
 	# shellcheck disable=SC2046
 	LLVM_OBJCOPY=objcopy pahole -J $(pahole_flags) --btf_base "$base" "$1" ||
 		die "pahole could not add BTF to the module"
@@ -159,14 +158,14 @@ build_module() {
 	cp "$built" "$temp"
 	[ -n "$why" ] || add_btf "$temp"
 	mv "$temp" "$module"
-	# What modules that call us are built against
+	# Modules that call this one are built against it.
 	cp "$farm/Module.symvers" "$out/module/$release/Module.symvers"
 	echo "$want" >"$stamp"
-	say MODULE "${module#"$top/"}"
+	log_step MODULE "${module#"$top/"}"
 	[ -z "$why" ] || explain "$why"
 }
 
-# Modules that call ours: the example, and what the tests need.
+# Modules that call this one: the example and those of the tests.
 build_samples() {
 	local from src file to=$out/module/$release/samples
 
@@ -184,11 +183,11 @@ build_samples() {
 }
 
 explain() {
-	echo "kmod: tsctrace.ko for $release is built without BTF, so BPF" \
-		"programs cannot emit events (all else works): $1" >&2
+	echo "kmod: tsctrace.ko for $release: built without BTF, so BPF" \
+		"programs cannot emit events (the rest works): $1" >&2
 }
 
-# sparse also looks into the kernel's own headers; only our lines count.
+# sparse also reports on the kernel's headers; only lines of this project count.
 check_sparse() {
 	local log=$out/module/$release/sparse.log
 
@@ -197,13 +196,13 @@ check_sparse() {
 	kbuild C=2 CHECK=sparse 2>&1 | tee "$log"
 	if grep -E "/(kmod|lib/core)/[^:]*:[0-9]+:[0-9]+: (warning|error):" \
 			"$log" >/dev/null; then
-		die "sparse has complaints"
+		die "sparse reported warnings"
 	fi
-	say SPARSE "clean"
+	log_step SPARSE "clean"
 }
 
-# What other modules are built against lies below /usr/src/tsctrace as it does
-# below this tree, so that TSCTRACE= names either.
+# Headers and symbols for other modules lie below /usr/src/tsctrace as they do in
+# this tree, so that TSCTRACE= can be set to either.
 install_module() {
 	local root=${INSTALL_MOD_PATH:-} file
 

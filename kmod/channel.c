@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Channels: who may make and find them, and how long they live. A channel
- * lives as long as an open descriptor or a mapping does (a mapping holds its
- * file), or a module that opened it; one that is to be kept lives on without,
- * until it is removed or this module goes.
+ * Channels: creation, lookup, access rights and lifetime. A channel is held by
+ * open descriptors, by mappings (a mapping holds its file) and by modules that
+ * opened it, and is freed with its last holder. One made with TSCT_CHANNEL_KEEP
+ * stays without holders until it is removed or this module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,58 +25,60 @@
 DEFINE_MUTEX(tsct_channel_lock);
 
 /* By id. Changed under tsct_channel_lock, read under that or RCU. */
-static DEFINE_XARRAY_ALLOC1(channels);
+static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
- * Kernel channels by the lower bits of their ids, the newest of equal ones: a
- * short cut for BPF programs. As the above, changed and read.
+ * Cache in front of channel_table for BPF programs: kernel channels by the lower
+ * bits of their ids; of several with the same bits, the newest. Same locking.
  */
-#define SLOTS	64
-static struct tsct_kchannel *slots[SLOTS];
-static u64 channels_nr;
-static u32 next_id;
-static int hotplug_state;
+#define CHANNEL_SLOTS	64
+static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];
+static u64 channel_count;
+static u32 channel_next_id;
+static int channel_hotplug_state;
 
 u64 tsct_channels_count(void)
 {
-	return READ_ONCE(channels_nr);
+	return READ_ONCE(channel_count);
 }
 
 struct tsct_kchannel *tsct_channel_find(u32 id)
 {
-	/* pairs with the release in list_channel() */
-	struct tsct_kchannel *channel = smp_load_acquire(&slots[id % SLOTS]);
+	struct tsct_kchannel *channel;
 
+	/* pairs with the release in channel_table_add() */
+	channel = smp_load_acquire(&channel_slots[id % CHANNEL_SLOTS]);
 	if (likely(channel && channel->id == id))
 		return channel;
-	return xa_load(&channels, id);
+	return xa_load(&channel_table, id);
 }
 
 struct tsct_kchannel *tsct_channel_find_after(u32 id)
 {
 	unsigned long index = id;
 
-	return xa_find_after(&channels, &index, U32_MAX, XA_PRESENT);
+	return xa_find_after(&channel_table, &index, U32_MAX, XA_PRESENT);
 }
 
-static void list_channel(struct tsct_kchannel *channel)
+static void channel_table_add(struct tsct_kchannel *channel)
 {
-	xa_store(&channels, channel->id, channel, GFP_KERNEL_ACCOUNT);
+	xa_store(&channel_table, channel->id, channel, GFP_KERNEL_ACCOUNT);
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
-		smp_store_release(&slots[channel->id % SLOTS], channel);
-	WRITE_ONCE(channels_nr, channels_nr + 1);
+		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
+				  channel);
+	WRITE_ONCE(channel_count, channel_count + 1);
 }
 
-static void unlist_channel(struct tsct_kchannel *channel)
+static void channel_table_remove(struct tsct_kchannel *channel)
 {
-	xa_erase(&channels, channel->id);
-	if (slots[channel->id % SLOTS] == channel)
-		WRITE_ONCE(slots[channel->id % SLOTS], NULL);
-	WRITE_ONCE(channels_nr, channels_nr - 1);
+	xa_erase(&channel_table, channel->id);
+	if (channel_slots[channel->id % CHANNEL_SLOTS] == channel)
+		WRITE_ONCE(channel_slots[channel->id % CHANNEL_SLOTS], NULL);
+	WRITE_ONCE(channel_count, channel_count - 1);
 }
 
-/* ---- making one ------------------------------------------------------- */
+/* ---- creation --------------------------------------------------------- */
 
-static int check_create(const struct tsct_channel_create *arg)
+static int channel_check_create(const struct tsct_channel_create *arg)
 {
 	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
 	    !tsct_channel_name_valid(arg->name))
@@ -88,19 +90,19 @@ static int check_create(const struct tsct_channel_create *arg)
 	return 0;
 }
 
-static struct tsct_kchannel *find_by_name(kuid_t uid, const char *name)
+static struct tsct_kchannel *channel_find_by_name(kuid_t uid, const char *name)
 {
 	struct tsct_kchannel *channel;
 	unsigned long id;
 
-	xa_for_each(&channels, id, channel)
+	xa_for_each(&channel_table, id, channel)
 		if (!channel->removed && uid_eq(channel->uid, uid) &&
 		    !strncmp(channel->name, name, TSCT_NAME_MAX))
 			return channel;
 	return NULL;
 }
 
-static void fill_header(struct tsct_kchannel *channel)
+static void channel_fill_header(struct tsct_kchannel *channel)
 {
 	struct tsct_channel_header *header = channel->header;
 
@@ -125,8 +127,8 @@ static void fill_header(struct tsct_kchannel *channel)
 	header->file_size = channel->file_size;
 }
 
-static struct tsct_kchannel *new_channel(const struct tsct_channel_create *arg,
-					kuid_t uid, gfp_t gfp)
+static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
+					 kuid_t uid, gfp_t gfp)
 {
 	struct tsct_kchannel *channel;
 
@@ -147,12 +149,12 @@ static struct tsct_kchannel *new_channel(const struct tsct_channel_create *arg,
 	init_waitqueue_head(&channel->wait);
 	mutex_init(&channel->watch_lock);
 	INIT_LIST_HEAD(&channel->watchers);
-	INIT_DELAYED_WORK(&channel->watch, tsct_channel_look);
+	INIT_DELAYED_WORK(&channel->watch, tsct_channel_watch_fn);
 	return channel;
 }
 
-/* CPU hotplug is locked out: no CPU comes up in between. */
-static int alloc_memory(struct tsct_kchannel *channel, gfp_t gfp)
+/* Under cpus_read_lock(): no CPU comes up meanwhile. */
+static int channel_alloc_memory(struct tsct_kchannel *channel, gfp_t gfp)
 {
 	unsigned int cpu;
 	int err;
@@ -167,24 +169,24 @@ static int alloc_memory(struct tsct_kchannel *channel, gfp_t gfp)
 }
 
 /*
- * Takes the memory that the channel is going to need off its user's limit,
- * which does not hold for the kernel's own.
+ * Charges the memory that the channel is going to need to its user. The limits
+ * per user do not apply to channels of kernel modules (@privileged).
  */
-static int reserve(struct tsct_kchannel *channel, bool privileged)
+static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
 	u64 bytes = tsct_channel_head_bytes(channel) +
 		num_online_cpus() * tsct_channel_ring_bytes(channel);
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
-	if (find_by_name(channel->uid, channel->name)) {
+	if (channel_find_by_name(channel->uid, channel->name)) {
 		err = -EEXIST;
 		goto unlock;
 	}
 again:
 	err = tsct_account_open(channel->uid, bytes, privileged,
 				&channel->account);
-	/* Asked only when it matters: using a capability leaves a mark. */
+	/* Only where it decides: capable() marks the task (PF_SUPERPRIV). */
 	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
 		privileged = true;
 		goto again;
@@ -196,33 +198,36 @@ unlock:
 	return err;
 }
 
-static void unreserve(struct tsct_kchannel *channel)
+static void channel_uncharge(struct tsct_kchannel *channel)
 {
 	mutex_lock(&tsct_channel_lock);
 	tsct_account_close(channel->account, channel->bytes);
 	mutex_unlock(&tsct_channel_lock);
 }
 
-/* From here on others find it. Names were free once, and may be taken now. */
-static int publish(struct tsct_kchannel *channel, u32 roles)
+/*
+ * Makes the channel visible to lookups. Its name is checked again: another one
+ * may have taken it since channel_charge().
+ */
+static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 {
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
-	if (find_by_name(channel->uid, channel->name)) {
+	if (channel_find_by_name(channel->uid, channel->name)) {
 		err = -EEXIST;
 		goto unlock;
 	}
-	/* Reserved first: once others find the channel, its header is whole. */
-	err = xa_alloc_cyclic(&channels, &channel->id, NULL, xa_limit_32b,
-			      &next_id, GFP_KERNEL_ACCOUNT);
+	/* The id goes into the header, which is complete before others find it. */
+	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
+			      &channel_next_id, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
 		goto unlock;
 	channel->holders = 1;
 	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
-	fill_header(channel);
-	list_channel(channel);
+	channel_fill_header(channel);
+	channel_table_add(channel);
 	err = 0;
 unlock:
 	mutex_unlock(&tsct_channel_lock);
@@ -235,10 +240,10 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	struct tsct_kchannel *channel;
 	int err;
 
-	err = check_create(arg);
+	err = channel_check_create(arg);
 	if (err)
 		return err;
-	channel = new_channel(arg, uid, gfp);
+	channel = channel_new(arg, uid, gfp);
 	if (!channel)
 		return -ENOMEM;
 	err = tsct_channel_layout(channel);
@@ -246,13 +251,13 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		goto free_channel;
 
 	cpus_read_lock();
-	err = reserve(channel, !(gfp & __GFP_ACCOUNT));
+	err = channel_charge(channel, !(gfp & __GFP_ACCOUNT));
 	if (err)
 		goto unlock_cpus;
-	err = alloc_memory(channel, gfp);
+	err = channel_alloc_memory(channel, gfp);
 	if (err)
 		goto free_memory;
-	err = publish(channel, arg->roles);
+	err = channel_publish(channel, arg->roles);
 	if (err)
 		goto free_memory;
 	cpus_read_unlock();
@@ -261,7 +266,7 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 
 free_memory:
 	tsct_channel_free_memory(channel);
-	unreserve(channel);
+	channel_uncharge(channel);
 unlock_cpus:
 	cpus_read_unlock();
 free_channel:
@@ -277,21 +282,21 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 	return tsct_channel_make(arg, current_euid(), GFP_KERNEL_ACCOUNT, ret);
 }
 
-/* ---- finding and losing one ------------------------------------------- */
+/* ---- attach, release, remove ------------------------------------------ */
 
-static int check_owner(const struct tsct_kchannel *channel)
+static int channel_check_owner(const struct tsct_kchannel *channel)
 {
 	if (!uid_eq(channel->uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	/* root without capabilities does not get to see the kernel's events */
+	/* Being uid 0 is not enough to read the kernel's events. */
 	if (channel->flags & TSCT_CHANNEL_KERNEL && !perfmon_capable())
 		return -EPERM;
 	return 0;
 }
 
-static int check_attach(const struct tsct_kchannel *channel, u32 roles)
+static int channel_check_attach(const struct tsct_kchannel *channel, u32 roles)
 {
-	int err = check_owner(channel);
+	int err = channel_check_owner(channel);
 
 	if (err)
 		return err;
@@ -304,23 +309,23 @@ static int check_attach(const struct tsct_kchannel *channel, u32 roles)
 }
 
 /* Under tsct_channel_lock. */
-static int lookup(const struct tsct_channel_attach *arg,
-		  struct tsct_kchannel **ret)
+static int channel_lookup(const struct tsct_channel_attach *arg,
+			  struct tsct_kchannel **ret)
 {
 	kuid_t uid = current_euid();
 
 	if (arg->id) {
-		*ret = xa_load(&channels, arg->id);
+		*ret = xa_load(&channel_table, arg->id);
 		return *ret ? 0 : -ENOENT;
 	}
 	if (!tsct_channel_name_valid(arg->name))
 		return -EINVAL;
 	if (arg->uid != TSCT_UID_SELF)
 		uid = make_kuid(&init_user_ns, arg->uid);
-	/* Others' names are nobody's business, not even whether they exist. */
+	/* Do not reveal which names other users' channels have. */
 	if (!uid_eq(uid, current_euid()) && !capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	*ret = find_by_name(uid, arg->name);
+	*ret = channel_find_by_name(uid, arg->name);
 	return *ret ? 0 : -ENOENT;
 }
 
@@ -331,9 +336,9 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
-	err = lookup(arg, &channel);
+	err = channel_lookup(arg, &channel);
 	if (!err)
-		err = check_attach(channel, arg->roles);
+		err = channel_check_attach(channel, arg->roles);
 	if (!err) {
 		channel->holders++;
 		channel->consumers += !!(arg->roles & TSCT_ROLE_READ);
@@ -343,30 +348,31 @@ int tsct_channel_attach(const struct tsct_channel_attach *arg,
 	return err;
 }
 
-static void free_channel(struct tsct_kchannel *channel)
+static void channel_free(struct tsct_kchannel *channel)
 {
-	/* No descriptor is left to sleep on it, so it does not requeue. */
+	/* No descriptor can sleep on it any more, so it is not queued again. */
 	cancel_delayed_work_sync(&channel->watch);
 	/*
-	 * Writers that found it by id, without a reference, may be at work;
-	 * what is no kernel channel they only look at, and let go.
+	 * tsct_bpf_emit() finds channels by id without a reference and may be
+	 * writing to this one. Of other channels it reads only the flags:
+	 * kvfree_rcu() is enough for them.
 	 */
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
 		synchronize_rcu();
 	tsct_channel_free_memory(channel);
-	unreserve(channel);
+	channel_uncharge(channel);
 	kvfree_rcu(channel, rcu);
 }
 
 /*
- * Under tsct_channel_lock. Nobody holds it and nothing keeps it: from now on
- * nobody finds it, and the caller has it for himself, to free.
+ * Under tsct_channel_lock. Takes a channel without holders, and not kept, out
+ * of the table. On true the caller has the only pointer to it and frees it.
  */
-static bool unlist_if_unused(struct tsct_kchannel *channel)
+static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 {
 	if (channel->holders || channel->kept)
 		return false;
-	unlist_channel(channel);
+	channel_table_remove(channel);
 	return true;
 }
 
@@ -377,10 +383,10 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles)
 	mutex_lock(&tsct_channel_lock);
 	channel->consumers -= !!(roles & TSCT_ROLE_READ);
 	channel->holders--;
-	last = unlist_if_unused(channel);
+	last = channel_unlist_if_unused(channel);
 	mutex_unlock(&tsct_channel_lock);
 	if (last)
-		free_channel(channel);
+		channel_free(channel);
 }
 
 int tsct_channel_remove(u32 id)
@@ -390,28 +396,29 @@ int tsct_channel_remove(u32 id)
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
-	channel = xa_load(&channels, id);
-	err = channel ? check_owner(channel) : -ENOENT;
+	channel = xa_load(&channel_table, id);
+	err = channel ? channel_check_owner(channel) : -ENOENT;
 	if (!err && !(channel->flags & TSCT_CHANNEL_KEEP))
 		err = -EINVAL;
-	/* Twice is once too often: it has gone, but for those who hold it. */
+	/* Removed before; only its holders keep it. */
 	if (!err && channel->removed)
 		err = -ENOENT;
 	if (!err) {
 		channel->kept = false;
 		channel->removed = true;
-		last = unlist_if_unused(channel);
+		last = channel_unlist_if_unused(channel);
 	}
 	mutex_unlock(&tsct_channel_lock);
 	if (last)
-		free_channel(channel);
+		channel_free(channel);
 	return err;
 }
 
 /* ---- CPUs that come up later ------------------------------------------ */
 
-/* CPU hotplug is held. A CPU that gets no ring comes up all the same. */
-static void provide_ring(struct tsct_kchannel *channel, unsigned int cpu)
+/* Within a CPU hotplug callback. A CPU without a ring comes up nevertheless. */
+static void channel_provide_ring(struct tsct_kchannel *channel,
+				 unsigned int cpu)
 {
 	u64 bytes = tsct_channel_ring_bytes(channel);
 	int err;
@@ -421,7 +428,7 @@ static void provide_ring(struct tsct_kchannel *channel, unsigned int cpu)
 	err = tsct_account_grow(channel->account, bytes);
 	if (err)
 		goto warn;
-	/* Not the account of who happens to bring the CPU up. */
+	/* Not charged to the memory cgroup of the task that brings the CPU up. */
 	err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL);
 	if (err) {
 		tsct_account_shrink(channel->account, bytes);
@@ -430,18 +437,18 @@ static void provide_ring(struct tsct_kchannel *channel, unsigned int cpu)
 	channel->bytes += bytes;
 	return;
 warn:
-	pr_warn_ratelimited("channel %u: no memory for CPU %u (%d), its events will be lost\n",
+	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
 			    channel->id, cpu, err);
 }
 
-static int cpu_prepare(unsigned int cpu)
+static int channel_prepare_cpu(unsigned int cpu)
 {
 	struct tsct_kchannel *channel;
 	unsigned long id;
 
 	mutex_lock(&tsct_channel_lock);
-	xa_for_each(&channels, id, channel)
-		provide_ring(channel, cpu);
+	xa_for_each(&channel_table, id, channel)
+		channel_provide_ring(channel, cpu);
 	mutex_unlock(&tsct_channel_lock);
 	return 0;
 }
@@ -449,33 +456,35 @@ static int cpu_prepare(unsigned int cpu)
 int tsct_channels_init(void)
 {
 	tsct_accounts_init();
-	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
-						  "tsctrace:prepare",
-						  cpu_prepare, NULL);
-	return hotplug_state < 0 ? hotplug_state : 0;
+	channel_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN,
+							  "tsctrace:prepare",
+							  channel_prepare_cpu,
+							  NULL);
+	return channel_hotplug_state < 0 ? channel_hotplug_state : 0;
 }
 
 /*
- * There are no descriptors any more, and no modules that need us: what is left
- * is kept for nobody, or was opened by a module that never closed it.
+ * At module exit no descriptor is open and no module depends on this one. The
+ * channels left are kept ones, or were opened by a module that never closed
+ * them.
  */
-static void free_leftovers(void)
+static void channel_free_leftovers(void)
 {
 	struct tsct_kchannel *channel;
 	unsigned long id;
 
-	xa_for_each(&channels, id, channel) {
+	xa_for_each(&channel_table, id, channel) {
 		if (channel->holders)
-			pr_warn("channel %u \"%s\" was never closed by the module that opened it\n",
+			pr_warn("channel %u \"%s\" never closed by the module that opened it: freed\n",
 				channel->id, channel->name);
-		unlist_channel(channel);
-		free_channel(channel);
+		channel_table_remove(channel);
+		channel_free(channel);
 	}
 }
 
 void tsct_channels_exit(void)
 {
-	cpuhp_remove_state_nocalls(hotplug_state);
-	free_leftovers();
-	xa_destroy(&channels);
+	cpuhp_remove_state_nocalls(channel_hotplug_state);
+	channel_free_leftovers();
+	xa_destroy(&channel_table);
 }

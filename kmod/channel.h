@@ -16,8 +16,10 @@
 struct tsct_account;
 
 /*
- * A channel. Everything above the blank line is set before it is found by
- * anybody and never changes.
+ * A channel held by this module: its memory, owner and holders. The kernel's
+ * counterpart of user space's struct tsct_channel (lib/client/channel.h), which
+ * is a program's handle of a channel of any provider. Fields above the first
+ * blank line are constant once the channel is in the table.
  */
 struct tsct_kchannel {
 	struct tsct_geometry geo;
@@ -43,87 +45,113 @@ struct tsct_kchannel {
 	/* under tsct_channel_lock */
 	u32 holders;
 	u32 consumers;
-	bool kept;			/* even if nobody holds it */
-	bool removed;			/* its name is free */
+	bool kept;			/* stays without holders */
+	bool removed;			/* by request: its name is free */
 	u64 bytes;			/* charged to account */
 
-	struct mutex defs_lock;		/* the two below, and the area */
-	u32 defs_used;
-	u32 defs_nr;
+	struct mutex defs_lock;		/* defs, defs_used, defs_nr */
+	u32 defs_used;			/* bytes */
+	u32 defs_nr;			/* definitions */
 
 	wait_queue_head_t wait;
-	struct mutex watch_lock;	/* the list */
+	struct mutex watch_lock;	/* watchers */
 	struct list_head watchers;
 	struct delayed_work watch;
-	u64 watch_mark;			/* the watch work's own */
+	u64 watch_sum;			/* heads at the last run of `watch` */
 	struct rcu_head rcu;
 
-	/* NULL until the CPU first came up; then it stays */
+	/* by CPU; NULL until the CPU first comes up, then constant */
 	struct tsct_ring *rings[];
 };
 
-/*
- * Guards the table of channels and the accounts. Taken inside the CPU hotplug
- * lock, never around it.
- */
+/* Guards the table of channels and the accounts. Nests inside cpus_read_lock(). */
 extern struct mutex tsct_channel_lock;
 
+/* channel.c */
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
 
-/* channel.c: all return 0 or a channel that holds one reference for `roles` */
+/*
+ * tsct_channel_make - create a channel with memory for all online CPUs
+ * @uid: owner
+ * @gfp: with __GFP_ACCOUNT, memory cgroup and user limits apply
+ *
+ * This one, _create() and _attach() return 0 and, in *ret, a channel with one
+ * reference for arg->roles, or a negative errno. Process context.
+ */
 int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		      gfp_t gfp, struct tsct_kchannel **ret);
-/* For the current task, if it may and its limits allow it. */
+/* The same for the current task, by its rights and limits. */
 int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_kchannel **ret);
+/* Drops a reference that was taken for @roles. */
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
-/* 0, -ENOENT, -EINVAL: not made to be kept, -EACCES, -EPERM */
+/*
+ * No longer keeps a TSCT_CHANNEL_KEEP channel. Returns 0, -ENOENT, -EINVAL: not
+ * made to be kept, -EACCES or -EPERM.
+ */
 int tsct_channel_remove(u32 id);
 
-/* Under RCU, or with a reference: the channel of this id, or NULL. */
+/* The channel with this id, or NULL. Under RCU or tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find(u32 id);
-/* Under tsct_channel_lock: the one with the next id, or NULL. */
+/* The channel with the lowest id above @id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find_after(u32 id);
 
-/* describe.c: 0, -ENOENT, -EINVAL: no such CPU */
+/*
+ * describe.c
+ *
+ * Statistics of the first visible channel above info->id, and of one CPU of
+ * channel arg->id. Return 0, -ENOENT, or -EINVAL: no such CPU.
+ */
 int tsct_channel_next(struct tsct_channel_info *info);
 int tsct_channel_cpu(struct tsct_channel_cpu *arg);
 
-/* define.c: 0 and the id in *def, -EINVAL, -ENOSPC */
+/*
+ * Adds a definition, or finds the equal one that is there. Returns 0 and the
+ * event's id in def->id, -EINVAL: not a definition, or -ENOSPC.
+ */
 int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def);
 
 /*
- * watch.c: one for each descriptor that may read, from when it is bound to a
- * channel until it is closed.
+ * watch.c
+ *
+ * What poll() on one descriptor with the READ role waits for. Exists from when
+ * the descriptor is bound to a channel until it is closed. Head sums are those
+ * of channel_head_sum().
  */
 struct tsct_watcher {
 	struct list_head list;		/* the channel's, under its watch_lock */
 	struct tsct_kchannel *channel;
-	u64 watermark;
-	/* overwrite rings only */
-	u64 mark;			/* when it was last told */
-	u64 offered;			/* told to who may ask again, or 0 */
+	u64 watermark;			/* bytes */
+	/* overwrite channels only */
+	u64 reported_sum;		/* head sum at the last report */
+	u64 offered_sum;		/* reported by a poll that may be repeated
+					 * before anyone sees it; 0: none
+					 */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,
 		      struct tsct_kchannel *channel);
 void tsct_watcher_remove(struct tsct_watcher *watcher);
+/* Sets the watermark, also for those who sleep already. */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes);
 /*
- * Is there what it waits for? Where an overwrite ring has it, it is told once;
- * epoll asks when it begins to wait (@waits), and again before it tells.
+ * tsct_watcher_ready - true if as much as the watermark can be read
+ * @waits: the caller begins to wait; epoll polls so once, and again without
+ *	waiting before it reports
+ *
+ * For an overwrite channel each watermark's worth of bytes is reported once.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
-/* Looks at the rings from now on, as long as somebody sleeps. */
+/* Starts polling the rings; it stops when no one sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
-void tsct_channel_look(struct work_struct *work);
+void tsct_channel_watch_fn(struct work_struct *work);
 
-/* A CPU's ring, or NULL where it never came up. */
+/* The ring of a CPU; NULL if the CPU never came up. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 						  u32 cpu)
 {
@@ -132,13 +160,17 @@ static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 }
 
 /* memory.c */
+
+/* Computes sizes and offsets. Returns 0, or -EINVAL: too large. */
 int tsct_channel_layout(struct tsct_kchannel *channel);
+/* Memory of one CPU's ring, and of header and definitions, in bytes */
 u64 tsct_channel_ring_bytes(const struct tsct_kchannel *channel);
 u64 tsct_channel_head_bytes(const struct tsct_kchannel *channel);
+/* Allocate zeroed pages for header and definitions, and for one CPU's ring. */
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp);
 int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);
 void tsct_channel_free_memory(struct tsct_kchannel *channel);
-/* The page at a page offset of the channel's file; NULL: SIGBUS. */
+/* The page at page offset @pgoff of the channel's file; NULL: SIGBUS. */
 struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff);
 
 #endif /* TSCT_KMOD_CHANNEL_H */

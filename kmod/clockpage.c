@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock area: checks what the daemon hands in against itself, against what
- * was published before and against what the kernel knows, and publishes it
- * through the latch.
+ * The clock area: checks the states that the daemon sets, for consistency,
+ * against the published state and against the counter, and publishes them
+ * through the latch. Begins epochs for disruptions that the module detects.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,26 +22,25 @@
 #include "../lib/core/clock_params.h"
 #include "clockpage.h"
 #include "cpucheck.h"
-#include "notify.h"
 #include "ring.h"
 
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"
 
 /*
- * A line must be in sight for this long before it begins. A CPU may read the
- * area a little before the counter, although the program has it the other way
- * round; and what comes between our look at the counter and the store must not
- * matter.
+ * Clock params must be published this long before they begin. A CPU may read the
+ * area a little before the counter although the program orders it the other way
+ * round; and the time from the module's reading of the counter to its store must
+ * not matter.
  */
 #define COMMIT_NS	1000
 
-static DEFINE_MUTEX(clock_lock);	/* writers of the area */
-static struct tsct_clock_page *clock;
-static bool boot_id_known;
-static bool asleep;			/* or about to be */
-/* By the last measurement */
-static u32 source_now;
-static bool skewed;
+static DEFINE_MUTEX(clockpage_lock);	/* all below; writers of the area */
+static struct tsct_clock_page *clockpage_area;
+static bool clockpage_has_boot_id;
+static bool clockpage_suspended;	/* from before suspend to after resume */
+/* By the last CPU check */
+static u32 clockpage_source;		/* TSCT_SOURCE_* */
+static bool clockpage_skewed;
 
 unsigned long tsct_clockpage_pages(void)
 {
@@ -52,17 +51,18 @@ struct page *tsct_clockpage_page(unsigned long index)
 {
 	if (index >= tsct_clockpage_pages())
 		return NULL;
-	return vmalloc_to_page((void *)clock + index * PAGE_SIZE);
+	return vmalloc_to_page((void *)clockpage_area + index * PAGE_SIZE);
 }
 
 /*
- * The kernel hands its boot id to user space by this file alone, so the module
- * reads it there, as who loads the module or sets the clock: both may do
- * anything to the clock anyhow. But not to others: who lives in a root of its
- * own may have any file there, and wait for it alone. Without the id the page
- * keeps a zero one, which readers refuse, and nothing is published.
+ * The kernel exports its boot id by this file only, so the module reads it there,
+ * with the credentials of the task that loads the module or sets the clock:
+ * either may set the clock to anything anyhow. A task in a root of its own may
+ * have any file at that path: files outside procfs are rejected, and a file that
+ * blocks blocks only that task. Without the id the page keeps a zero one, which
+ * readers reject, and nothing is published.
  */
-static int read_boot_id(uuid_t *ret_id)
+static int clockpage_read_boot_id(uuid_t *ret_id)
 {
 	char text[UUID_STRING_LEN + 1] = "";
 	ssize_t len = 0;
@@ -80,58 +80,60 @@ static int read_boot_id(uuid_t *ret_id)
 	return 0;
 }
 
-/* Not under clock_lock: see above. */
-static int learn_boot_id(void)
+/* Not under clockpage_lock: opening the file may block, see above. */
+static int clockpage_set_boot_id(void)
 {
 	uuid_t id;
 	int err;
 
-	if (READ_ONCE(boot_id_known))
+	if (READ_ONCE(clockpage_has_boot_id))
 		return 0;
-	err = read_boot_id(&id);
+	err = clockpage_read_boot_id(&id);
 	if (err)
 		return err;
-	mutex_lock(&clock_lock);
-	memcpy(clock->boot_id, id.b, sizeof(clock->boot_id));
-	WRITE_ONCE(boot_id_known, true);
-	mutex_unlock(&clock_lock);
+	mutex_lock(&clockpage_lock);
+	memcpy(clockpage_area->boot_id, id.b, sizeof(clockpage_area->boot_id));
+	WRITE_ONCE(clockpage_has_boot_id, true);
+	mutex_unlock(&clockpage_lock);
 	return 0;
 }
 
-/* ---- what the kernel knows -------------------------------------------- */
+/* ---- checks ----------------------------------------------------------- */
 
-/* One second of the source: how far ahead of us a daemon may have looked. */
-static u64 second_ticks(u32 source)
+/* One second of the source: states may lie ahead by that much. */
+static u64 source_cycles_per_sec(u32 source)
 {
 	if (source == TSCT_SOURCE_TSC)
 		return (u64)tsc_khz * 1000;
 	return NSEC_PER_SEC;
 }
 
-static bool from_future(u64 stamp, u64 now, u32 source)
+static bool cycles_in_future(u64 cycles, u64 now, u32 source)
 {
-	return (s64)(stamp - now) > (s64)second_ticks(source);
+	return (s64)(cycles - now) > (s64)source_cycles_per_sec(source);
 }
 
-static bool pair_from_future(const struct tsct_clock_params *pair, u64 now, u32 source)
+static bool params_in_future(const struct tsct_clock_params *params,
+			     u64 now, u32 source)
 {
-	return pair->mult && (from_future(pair->base_cycles, now, source) ||
-			      from_future(pair->as_of_cycles, now, source));
+	return params->mult &&
+		(cycles_in_future(params->base_cycles, now, source) ||
+		 cycles_in_future(params->as_of_cycles, now, source));
 }
 
-static int check_state(const struct tsct_clock_state *state)
+static int clockpage_check_state(const struct tsct_clock_state *state)
 {
 	u32 source = tsct_cpucheck_source();
 	u64 now = tsct_source_read(source);
 
 	if (tsct_clock_state_check(state))
 		return -EINVAL;
-	/* It was another when the caller asked, or will be when it asks. */
+	/* The source has changed, or the caller used another one. */
 	if (state->source != source)
 		return -ESTALE;
-	if (pair_from_future(&state->real, now, source) ||
-	    pair_from_future(&state->cluster, now, source) ||
-	    from_future(state->epoch_cycles, now, source))
+	if (params_in_future(&state->real, now, source) ||
+	    params_in_future(&state->cluster, now, source) ||
+	    cycles_in_future(state->epoch_cycles, now, source))
 		return -EINVAL;
 	return 0;
 }
@@ -139,99 +141,105 @@ static int check_state(const struct tsct_clock_state *state)
 /* ---- publishing ------------------------------------------------------- */
 
 /*
- * The one writer's own view: nobody else writes, and a writer in the kernel
- * does not die half-way. Copy 0 may hold what was staged and then given up.
+ * The published state. Read without the latch, since only the holder of
+ * clockpage_lock writes, and a writer in the kernel does not die halfway. Copy 0
+ * may hold a state that was staged and then dropped.
  */
-static const struct tsct_clock_state *published(void)
+static const struct tsct_clock_state *clockpage_published(void)
 {
-	return &clock->copy[1].state;
+	return &clockpage_area->copy[1].state;
 }
 
 /*
- * The look at the counter and the commit are one thing to everybody but NMIs
- * and who stands below the kernel.
+ * Reading the counter and committing are one step except for NMIs, firmware and
+ * hypervisors.
  */
-static int commit(const struct tsct_clock_state *state)
+static int clockpage_commit(const struct tsct_clock_state *state)
 {
 	u32 source = state->source;
-	u64 lead = div_u64(second_ticks(source) * COMMIT_NS, NSEC_PER_SEC);
+	u64 lead = div_u64(source_cycles_per_sec(source) * COMMIT_NS,
+			   NSEC_PER_SEC);
 	unsigned long flags;
 	int err;
 
-	tsct_latch_stage(clock, state);
+	tsct_latch_stage(clockpage_area, state);
 	local_irq_save(flags);
-	err = tsct_segments_check(published(), state,
+	err = tsct_segments_check(clockpage_published(), state,
 				  tsct_source_read(source) + lead);
 	if (!err)
-		tsct_latch_show(clock);
+		tsct_latch_show(clockpage_area);
 	local_irq_restore(flags);
 	if (err)
-		tsct_latch_repair(clock);	/* what was staged is gone */
+		tsct_latch_repair(clockpage_area);	/* drops the staged state */
 	else
-		tsct_latch_settle(clock);
+		tsct_latch_settle(clockpage_area);
 	return err;
 }
 
 /*
- * Under clock_lock. Of skew the module knows better than who measures times;
- * and nobody on the short cut asks whether stamps are still the TSC.
+ * Under clockpage_lock. Adds TSCT_CLOCK_SKEWED, which only the module measures,
+ * and clears fast_cycles where readers must not take the fast path, which checks
+ * neither skew nor source.
  */
-static int publish(struct tsct_clock_state *state)
+static int clockpage_publish(struct tsct_clock_state *state)
 {
-	if (asleep)
+	if (clockpage_suspended)
 		return -EAGAIN;
-	/* It was checked, but without the lock. */
-	if (state->source != source_now)
+	/* clockpage_check_state() compared it without the lock. */
+	if (state->source != clockpage_source)
 		return -ESTALE;
-	if (skewed)
+	if (clockpage_skewed)
 		state->flags |= TSCT_CLOCK_SKEWED;
-	if (skewed || state->source != TSCT_SOURCE_TSC) {
+	if (clockpage_skewed || state->source != TSCT_SOURCE_TSC) {
 		state->real.fast_cycles = 0;
 		state->cluster.fast_cycles = 0;
 	}
-	return commit(state);
+	return clockpage_commit(state);
 }
 
-/* Unlocks, so that nobody waits for listeners to be told. */
-static void unlock_and_tell(bool disrupted)
+/* Unlocks before it notifies, so that no one waits for the notification. */
+static void clockpage_unlock_and_notify(bool disrupted)
 {
-	u32 epoch = published()->epoch;
-	u32 cause = published()->cause;
-	u32 source = published()->source;
+	u32 epoch = clockpage_published()->epoch;
+	u32 cause = clockpage_published()->cause;
+	u32 source = clockpage_published()->source;
 
-	mutex_unlock(&clock_lock);
+	mutex_unlock(&clockpage_lock);
 	if (disrupted)
 		tsct_notify_disrupted(epoch, cause, source);
 }
 
 int tsct_clockpage_set(struct tsct_clock_state *state)
 {
-	int err = check_state(state);
+	int err = clockpage_check_state(state);
 	u32 epoch;
 
 	if (err)
 		return err;
-	if (learn_boot_id())
+	if (clockpage_set_boot_id())
 		return -ENODATA;
-	mutex_lock(&clock_lock);
-	epoch = published()->epoch;
-	err = publish(state);
-	unlock_and_tell(!err && state->epoch != epoch &&
-			state->cause != TSCT_CAUSE_NONE);
+	mutex_lock(&clockpage_lock);
+	epoch = clockpage_published()->epoch;
+	err = clockpage_publish(state);
+	clockpage_unlock_and_notify(!err && state->epoch != epoch &&
+				    state->cause != TSCT_CAUSE_NONE);
 	return err;
 }
 
 /* ---- disruptions ------------------------------------------------------ */
 
-/* Under clock_lock. The rate outlives what makes the offset doubtful. */
-static void disrupt(u32 source, u32 cause)
+/*
+ * Under clockpage_lock. Begins an epoch without clock params. The rate is kept:
+ * a disruption invalidates the offset only, unless the source changes.
+ */
+static void clockpage_disrupt(u32 source, u32 cause)
 {
-	const struct tsct_clock_state *last = published();
+	const struct tsct_clock_state *last = clockpage_published();
 	struct tsct_clock_state state = {
 		.status = TSCT_STATUS_DISRUPTED,
 		.source = source,
 		.cause = cause,
-		.flags = skewed ? TSCT_CLOCK_SKEWED : 0,
+		.flags = clockpage_skewed ? TSCT_CLOCK_SKEWED : 0,
 		.epoch = last->epoch + 1,
 		.epoch_cycles = tsct_source_read(source),
 		.cluster_status = last->cluster_status,
@@ -248,10 +256,10 @@ static void disrupt(u32 source, u32 cause)
 		state.rate_mult = last->rate_mult;
 		state.rate_error_ppt = last->rate_error_ppt;
 	}
-	tsct_latch_write(clock, &state);
+	tsct_latch_write(clockpage_area, &state);
 }
 
-static void set_cpus(const struct tsct_cpu_check *table)
+static void clockpage_set_cpus(const struct tsct_cpu_check *table)
 {
 	u64 width;
 	u32 cpu;
@@ -259,58 +267,59 @@ static void set_cpus(const struct tsct_cpu_check *table)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++, table++) {
 		width = (u64)table->skew_max_cycles - (u64)table->skew_min_cycles;
 		if (table->flags & TSCT_CPU_SKEW_KNOWN)
-			tsct_latch_set_cpu(clock, cpu, table->skew_min_cycles +
+			tsct_latch_set_cpu(clockpage_area, cpu,
+					   table->skew_min_cycles +
 					   (s64)(width / 2),
 					   width / 2 + (width & 1));
 		else
-			tsct_latch_set_cpu(clock, cpu, 0, ~0ULL);
+			tsct_latch_set_cpu(clockpage_area, cpu, 0, ~0ULL);
 	}
 }
 
 /*
- * The epoch comes before the table: a line of the one that is over must not be
- * used with it, and those of the new one are still to come.
+ * The epoch begins before the table changes: clock params of the previous epoch
+ * must not be used with the new table, and the new epoch has none yet.
  */
-void tsct_clockpage_measured(const struct tsct_measured *measured)
+void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 {
 	bool disrupted;
 
-	mutex_lock(&clock_lock);
-	disrupted = measured->event || measured->skewed || skewed ||
-		measured->source != published()->source;
-	skewed = measured->skewed;
-	source_now = measured->source;
+	mutex_lock(&clockpage_lock);
+	disrupted = result->event || result->skewed || clockpage_skewed ||
+		result->source != clockpage_published()->source;
+	clockpage_skewed = result->skewed;
+	clockpage_source = result->source;
 	if (disrupted)
-		disrupt(measured->source, measured->cause);
-	set_cpus(measured->table);
-	unlock_and_tell(disrupted);
+		clockpage_disrupt(result->source, result->cause);
+	clockpage_set_cpus(result->table);
+	clockpage_unlock_and_notify(disrupted);
 }
 
-/* Whoever finds the source changed by sleep says so by itself. */
-void tsct_clockpage_sleep(void)
+/* If the source changes across suspend, the CPU check reports that. */
+void tsct_clockpage_suspend(void)
 {
-	mutex_lock(&clock_lock);
-	asleep = true;
-	disrupt(published()->source, TSCT_CAUSE_SUSPEND);
-	unlock_and_tell(true);
+	mutex_lock(&clockpage_lock);
+	clockpage_suspended = true;
+	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
+	clockpage_unlock_and_notify(true);
 }
 
-void tsct_clockpage_wake(void)
+void tsct_clockpage_resume_noirq(void)
 {
-	mutex_lock(&clock_lock);
-	disrupt(published()->source, TSCT_CAUSE_SUSPEND);
-	unlock_and_tell(true);
+	mutex_lock(&clockpage_lock);
+	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
+	clockpage_unlock_and_notify(true);
 }
 
-/* Nothing was published since: what began when we woke up still goes on. */
-void tsct_clockpage_awake(void)
+/* Nothing was published since resume_noirq: its epoch is still in force. */
+void tsct_clockpage_resumed(void)
 {
-	mutex_lock(&clock_lock);
-	asleep = false;
-	mutex_unlock(&clock_lock);
+	mutex_lock(&clockpage_lock);
+	clockpage_suspended = false;
+	mutex_unlock(&clockpage_lock);
 }
 
-/* ---- coming and going ------------------------------------------------- */
+/* ---- init and exit ---------------------------------------------------- */
 
 int tsct_clockpage_init(void)
 {
@@ -318,24 +327,24 @@ int tsct_clockpage_init(void)
 	u32 source;
 	int err;
 
-	clock = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
-	if (!clock)
+	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
+	if (!clockpage_area)
 		return -ENOMEM;
-	/* First: asking for the source may publish that it has changed. */
+	/* Before the latch: this may publish that the source has changed. */
 	source = tsct_cpucheck_source();
-	tsct_latch_init(clock, no_boot_id, source, nr_cpu_ids);
-	source_now = source;
-	err = learn_boot_id();
+	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
+	clockpage_source = source;
+	err = clockpage_set_boot_id();
 	if (err)
-		pr_warn("cannot read %s (%d): the clock page is void until the clock is set\n",
+		pr_warn("%s: read failed (error %d): the clock page has no boot id until the clock is set\n",
 			BOOT_ID_PATH, err);
 	return 0;
 }
 
 void tsct_clockpage_exit(void)
 {
-	vfree(clock);
-	clock = NULL;
-	boot_id_known = false;
-	skewed = false;
+	vfree(clockpage_area);
+	clockpage_area = NULL;
+	clockpage_has_boot_id = false;
+	clockpage_skewed = false;
 }

@@ -7,43 +7,58 @@
 
 struct page;
 
+/* clockpage.c: the clock area. After tsct_cpucheck_init(). */
 int tsct_clockpage_init(void);
 void tsct_clockpage_exit(void);
 
-/* Page `index` of the area, NULL where it has no such page. */
+/* Page @index of the area; NULL: beyond its end. */
 struct page *tsct_clockpage_page(unsigned long index);
+/* Size of the area in pages */
 unsigned long tsct_clockpage_pages(void);
 
 /*
- * Publishes *state, to which it adds what only the module knows. 0, or -EINVAL:
- * the figures cannot be true, -ESTALE: of an epoch that is over, or of a source
- * that is not in use, -ETIME: a line that has begun already, -ENODATA: no boot
- * id, -EAGAIN: the machine is going to sleep or waking up.
+ * tsct_clockpage_set - check *state and publish it
+ *
+ * Modifies *state: sets TSCT_CLOCK_SKEWED and clears fast_cycles where needed.
+ * Returns 0; -EINVAL: the figures cannot be true; -ESTALE: an earlier epoch, or
+ * a source that is not in use; -ETIME: the clock params begin too early;
+ * -ENODATA: the boot id cannot be read; -EAGAIN: suspend or resume under way.
  */
 int tsct_clockpage_set(struct tsct_clock_state *state);
 
-/* What the CPU-id check has found, and whether it is news by itself */
-struct tsct_measured {
+/* Result of a CPU check */
+struct tsct_cpucheck_result {
 	const struct tsct_cpu_check *table;	/* by CPU id */
-	u32 source;
-	u32 cause;		/* of the epoch, if one begins */
-	bool skewed;		/* CPUs are too far apart to be passed over */
+	u32 source;		/* TSCT_SOURCE_* for new channels and the clock */
+	u32 cause;		/* TSCT_CAUSE_* of the epoch, if one begins */
+	bool skewed;		/* sets TSCT_CLOCK_SKEWED */
 	bool event;		/* an epoch begins in any case */
 };
 
-/* An epoch also begins where stamps mean something else from now on. */
-void tsct_clockpage_measured(const struct tsct_measured *measured);
+/*
+ * Publishes the result. An epoch also begins if the source has changed, or if
+ * CPUs are skewed now or were before.
+ */
+void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result);
 
 /*
- * Sleep. Nothing is published from _sleep to _awake. _wake comes in between,
- * when the counter runs again, and no program yet.
+ * Suspend, by power.c: _suspend() before programs are frozen; _resume_noirq()
+ * when the counter runs again and programs do not yet; _resumed() afterwards.
+ * From the first to the last, tsct_clockpage_set() returns -EAGAIN.
  */
-void tsct_clockpage_sleep(void);
-void tsct_clockpage_wake(void);
-void tsct_clockpage_awake(void);
+void tsct_clockpage_suspend(void);
+void tsct_clockpage_resume_noirq(void);
+void tsct_clockpage_resumed(void);
 
-/* power.c: watches for sleep, and has the CPUs checked after it. */
+/* power.c: follows suspend and resume; schedules a CPU check after resume. */
 int tsct_power_start(void);
 void tsct_power_stop(void);
+
+/* notify.c */
+int tsct_notify_init(void);
+void tsct_notify_exit(void);
+
+/* Multicasts that an epoch began. Process context, may sleep. */
+void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source);
 
 #endif /* TSCT_KMOD_CLOCKPAGE_H */

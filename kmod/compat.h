@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between kernels. The floor is 6.1; each piece names the
- * release that made it needless, so that it can go when the floor rises.
+ * Differences between kernel releases. The oldest supported one is 6.1. Each
+ * piece names the release from which on it is needless.
  */
 #ifndef TSCT_KMOD_COMPAT_H
 #define TSCT_KMOD_COMPAT_H
@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 #include <linux/version.h>
 
-/* 6.3: the flags of a map are changed by functions only */
+/* 6.3: vm_flags_mod(); vm_flags is read-only from then on */
 static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 				     unsigned long set, unsigned long clear)
 {
@@ -22,7 +22,7 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
-/* 7.2: a snapshot is of one clock. Kbuild finds out, by the kernel's header. */
+/* 7.2: ktime_get_snapshot_id() of one clock. Kbuild detects it in the header. */
 #ifdef TSCT_KTIME_SNAPSHOT_ID
 #define tsct_ktime_snapshot(s)						\
 	({ ktime_get_snapshot_id(CLOCK_REALTIME, s); (s)->valid; })
@@ -34,13 +34,13 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_snapshot_raw(s)	((s)->raw)
 #endif
 
-/* 6.9: a set of kfuncs says that it is one */
+/* 6.9: sets of kfuncs are marked as such */
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name)	BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name)	BTF_SET8_END(name)
 #endif
 
-/* 6.3 and 6.7: marks for functions that only BPF programs call */
+/* 6.3 and 6.7: annotations of functions that only BPF programs call */
 #ifndef __bpf_kfunc
 #define __bpf_kfunc		__used noinline
 #endif

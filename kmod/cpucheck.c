@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * May stamps be TSC reads? Asks every CPU for its TSC_AUX and how far its
- * counter is from the others', and the kernel what it thinks of the TSC.
+ * CPU check: decides whether the TSC is trusted as the source of cycles, from
+ * TSC_AUX and the counter skew of every CPU and from the kernel's own state of
+ * the TSC. Repeated after CPU hotplug, resume and on request.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,9 +11,11 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -24,79 +27,119 @@
 
 #include "../lib/core/tsc_trust.h"
 #include "clockpage.h"
+#include "compat.h"
 #include "cpucheck.h"
 
-static uint skew_max_ns = 1000;
-module_param(skew_max_ns, uint, 0644);
+static uint cpucheck_skew_max_ns = 1000;
+module_param_named(skew_max_ns, cpucheck_skew_max_ns, uint, 0644);
 MODULE_PARM_DESC(skew_max_ns,
-		 "counters of two CPUs may differ by this much before stamps need their CPU, or, where the kernel itself does not keep time by the TSC, are no TSC reads");
+		 "TSC skew between CPUs that is tolerated, in ns; beyond it,"
+		 " conversions need the CPU, and the TSC is not used where it"
+		 " is not the kernel's clocksource");
 
-static DEFINE_MUTEX(check_lock);	/* all below, and exchange.c */
-static struct tsct_cpu_check *cpus;	/* by CPU id */
-static u32 check_flags;
-static u64 check_when_tsc;
-static u32 check_source = TSCT_SOURCE_MONOTONIC_RAW;
+static DEFINE_MUTEX(cpucheck_lock);	/* all below, and tsc_skew.c */
+static struct tsct_cpu_check *cpucheck_table;	/* by CPU id */
+static u32 cpucheck_flags;		/* TSCT_CHECK_* */
+static u64 cpucheck_when_cycles;
+static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 
-static void recheck(struct work_struct *work);
-static atomic_t recheck_all;
-static atomic_t hotplugged;
-static struct cpumask changed;	/* CPUs that went or came since their check */
-static DECLARE_WORK(recheck_work, recheck);
-static int hotplug_state;
+static void cpucheck_work_fn(struct work_struct *work);
+static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
+/* For the work */
+static atomic_t cpucheck_all_pending;	/* check all CPUs, not only changed ones */
+static atomic_t cpucheck_hotplugged;	/* begin an epoch, cause HOTPLUG */
+static struct cpumask cpucheck_changed_cpus; /* up or down since their check */
+static int cpucheck_hotplug_state;
+
+/* ---- the kernel's clocksource ------------------------------------------ */
+
+/* True if *ret holds a count of the TSC that was read in this function. */
+static bool cpucheck_read_snapshot(struct system_time_snapshot *ret)
+{
+	u64 before, after;
+	bool valid;
+
+	/* On one CPU: another CPU's counter may be behind. */
+	preempt_disable();
+	before = rdtsc_ordered();
+	valid = tsct_ktime_snapshot(ret);
+	after = rdtsc_ordered();
+	preempt_enable();
+	return valid && ret->cycles >= before && ret->cycles <= after;
+}
+
+/*
+ * Modules cannot ask for the name of the clocksource. If the kernel reads it
+ * between two reads of the TSC, and the count lies between these, it is the TSC:
+ * another clocksource would not hit that gap three times in a row.
+ */
+bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
+{
+	struct system_time_snapshot s;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		if (!cpucheck_read_snapshot(&s))
+			return false;
+	*ret = (struct tsct_clock_snapshot) {
+		.cycles = s.cycles,
+		.real_ns = ktime_to_ns(tsct_snapshot_real(&s)),
+		.raw_ns = ktime_to_ns(tsct_snapshot_raw(&s)),
+		.set_seq = s.clock_was_set_seq,
+		.source_seq = s.cs_was_changed_seq,
+	};
+	return true;
+}
 
 /* ---- all CPUs --------------------------------------------------------- */
 
-static bool clocksource_is_tsc(void)
+static u64 cpucheck_skew_max_cycles(void)
 {
-	struct tsct_clock_snapshot snapshot;
-
-	return tsct_cpucheck_snapshot(&snapshot);
+	return div_u64((u64)READ_ONCE(cpucheck_skew_max_ns) * tsc_khz, 1000000);
 }
 
-static u64 skew_bound_tsc(void)
-{
-	return div_u64((u64)READ_ONCE(skew_max_ns) * tsc_khz, 1000000);
-}
-
-static bool skew_within(const struct tsct_cpu_check *entry, s64 bound)
+static bool cpucheck_skew_within(const struct tsct_cpu_check *entry, s64 bound)
 {
 	return entry->flags & TSCT_CPU_SKEW_KNOWN &&
 		entry->skew_min_cycles >= -bound && entry->skew_max_cycles <= bound;
 }
 
-/* Beyond doubt: what is not known is no reason to distrust the kernel. */
-static bool is_skewed(void)
+/* True if a measurement excludes that all counters are within skew_max_ns. */
+static bool cpucheck_is_skewed(void)
 {
-	s64 bound = skew_bound_tsc();
+	s64 bound = cpucheck_skew_max_cycles();
 	u32 cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (cpus[cpu].flags & TSCT_CPU_SKEW_KNOWN &&
-		    (cpus[cpu].skew_min_cycles > bound ||
-		     cpus[cpu].skew_max_cycles < -bound))
+		if (cpucheck_table[cpu].flags & TSCT_CPU_SKEW_KNOWN &&
+		    (cpucheck_table[cpu].skew_min_cycles > bound ||
+		     cpucheck_table[cpu].skew_max_cycles < -bound))
 			return true;
 	return false;
 }
 
-static u32 summarize(void)
+/* The TSCT_CHECK_* flags by the table and the kernel's state of the TSC. */
+static u32 cpucheck_summarize(void)
 {
+	s64 skew_max = cpucheck_skew_max_cycles();
+	struct tsct_clock_snapshot snapshot;
 	u32 flags = TSCT_CHECK_AUX_MATCH;
 	bool in_step = true;
 	u32 cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		if (!(cpus[cpu].flags & TSCT_CPU_ONLINE))
+		if (!(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
 			continue;
-		if (!(cpus[cpu].flags & TSCT_CPU_AUX_MATCH))
+		if (!(cpucheck_table[cpu].flags & TSCT_CPU_AUX_MATCH))
 			flags &= ~TSCT_CHECK_AUX_MATCH;
-		if (!skew_within(&cpus[cpu], skew_bound_tsc()))
+		if (!cpucheck_skew_within(&cpucheck_table[cpu], skew_max))
 			in_step = false;
 	}
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))
 		flags |= TSCT_CHECK_RDTSCP;
 	/*
-	 * CPUID's bit is what the kernel sets both of these from; it may clear
-	 * NONSTOP for CPUs that are known to do otherwise.
+	 * CPUID 80000007h EDX[8] stands for both. The kernel clears NONSTOP_TSC
+	 * for CPUs that are known to stop the counter nevertheless.
 	 */
 	if (boot_cpu_data.x86_power & (1 << 8))
 		flags |= TSCT_CHECK_INVARIANT;
@@ -104,94 +147,95 @@ static u32 summarize(void)
 		flags |= TSCT_CHECK_NONSTOP;
 	if (check_tsc_unstable())
 		flags |= TSCT_CHECK_UNSTABLE;
-	if (clocksource_is_tsc())
+	if (tsct_cpucheck_snapshot(&snapshot))
 		flags |= TSCT_CHECK_CLOCKSOURCE;
 	if (tsct_tsc_trusted(flags, in_step, true))
 		flags |= TSCT_CHECK_USABLE;
 	return flags;
 }
 
-/* Why stamps are something else from now on, if they are */
-static u32 find_cause(u32 source)
+/* The cause of an epoch that begins because the result of the check changed */
+static u32 cpucheck_find_cause(u32 source)
 {
-	if (check_flags & TSCT_CHECK_UNSTABLE)
+	if (cpucheck_flags & TSCT_CHECK_UNSTABLE)
 		return TSCT_CAUSE_UNSTABLE;
-	return source != check_source ? TSCT_CAUSE_CLOCKSOURCE :
+	return source != cpucheck_source ? TSCT_CAUSE_CLOCKSOURCE :
 		TSCT_CAUSE_JUMP;
 }
 
 /*
- * Under check_lock. Channels that exist keep the source they have. event: a
- * TSCT_CAUSE_* that begins an epoch by itself, or NONE.
+ * Under cpucheck_lock. Publishes the result of the check. Existing channels keep
+ * their source. @event: a TSCT_CAUSE_* that begins an epoch in any case, or NONE.
  */
-static void publish(u32 event)
+static void cpucheck_publish(u32 event)
 {
-	u32 source = check_flags & TSCT_CHECK_USABLE ?
+	u32 source = cpucheck_flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
-	struct tsct_measured measured = {
-		.table = cpus,
+	struct tsct_cpucheck_result result = {
+		.table = cpucheck_table,
 		.source = source,
-		.cause = event ?: find_cause(source),
-		.skewed = source == TSCT_SOURCE_TSC && is_skewed(),
+		.cause = event ?: cpucheck_find_cause(source),
+		.skewed = source == TSCT_SOURCE_TSC && cpucheck_is_skewed(),
 		.event = event != TSCT_CAUSE_NONE,
 	};
 
-	WRITE_ONCE(check_source, source);
-	tsct_clockpage_measured(&measured);
+	WRITE_ONCE(cpucheck_source, source);
+	tsct_clockpage_update_cpus(&result);
 }
 
-/* The CPU that the others were compared with, if it is still there. */
-static u32 find_reference(void)
+/* The CPU that the others were compared with; nr_cpu_ids: not online any more. */
+static u32 cpucheck_find_reference(void)
 {
 	u32 cpu;
 
 	for_each_online_cpu(cpu)
-		if (cpus[cpu].flags & TSCT_CPU_REFERENCE)
+		if (cpucheck_table[cpu].flags & TSCT_CPU_REFERENCE)
 			return cpu;
 	return nr_cpu_ids;
 }
 
-/* Under check_lock. Checks the CPUs that are new, or all. */
-static int update(bool all)
+/* Under cpucheck_lock. Checks CPUs that are new or changed, or @all. */
+static int cpucheck_update(bool all)
 {
 	u32 cpu, reference;
 	int err = 0;
 
 	cpus_read_lock();
-	reference = find_reference();
+	reference = cpucheck_find_reference();
 	if (reference >= nr_cpu_ids || all) {
 		reference = cpumask_first(cpu_online_mask);
 		all = true;
 	}
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		if (!cpu_online(cpu))
-			tsct_measure_none(&cpus[cpu], cpu);
-		else if (cpumask_test_and_clear_cpu(cpu, &changed) || all ||
-			 !(cpus[cpu].flags & TSCT_CPU_ONLINE))
-			tsct_measure_cpu(&cpus[cpu], cpu, reference);
+			tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
+		else if (cpumask_test_and_clear_cpu(cpu, &cpucheck_changed_cpus) ||
+			 all || !(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
+			tsct_cpu_check_measure(&cpucheck_table[cpu], cpu,
+					       reference);
 		if (fatal_signal_pending(current)) {
 			err = -EINTR;
 			break;
 		}
 	}
 	cpus_read_unlock();
-	check_when_tsc = rdtsc_ordered();
-	check_flags = summarize();
+	cpucheck_when_cycles = rdtsc_ordered();
+	cpucheck_flags = cpucheck_summarize();
 	return err;
 }
 
 int tsct_cpucheck_run(void)
 {
-	int err = mutex_lock_killable(&check_lock);
+	int err = mutex_lock_killable(&cpucheck_lock);
 
 	if (err)
 		return err;
-	err = update(true);
-	/* Half of it may be measured against another reference than the rest. */
+	err = cpucheck_update(true);
+	/* After an error the table may be based on two different references. */
 	if (!err)
-		publish(TSCT_CAUSE_NONE);
-	mutex_unlock(&check_lock);
-	/* Somebody who is not being killed does it all. */
+		cpucheck_publish(TSCT_CAUSE_NONE);
+	mutex_unlock(&cpucheck_lock);
+	/* The caller is being killed: the work repeats the check. */
 	if (err)
 		tsct_cpucheck_schedule();
 	return err;
@@ -204,73 +248,73 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();
-	/* Thousands of CPUs may be being checked. */
-	if (mutex_lock_killable(&check_lock)) {
+	tsct_cpucheck_source();		/* updates flags and source */
+	/* Killable: a check of thousands of CPUs may hold the lock. */
+	if (mutex_lock_killable(&cpucheck_lock)) {
 		kvfree(copy);
 		return ERR_PTR(-EINTR);
 	}
-	memcpy(copy, cpus, nr_cpu_ids * sizeof(*copy));
+	memcpy(copy, cpucheck_table, nr_cpu_ids * sizeof(*copy));
 	check->nr = nr_cpu_ids;
-	check->flags = check_flags;
+	check->flags = cpucheck_flags;
 	check->tsc_khz = tsc_khz;
-	check->source = check_source;
-	check->when_cycles = check_when_tsc;
+	check->source = cpucheck_source;
+	check->when_cycles = cpucheck_when_cycles;
 	memset(check->clocksource, 0, sizeof(check->clocksource));
-	/* The one name that can be known here. */
-	if (check_flags & TSCT_CHECK_CLOCKSOURCE)
+	/* The only clocksource that can be recognized, see above. */
+	if (cpucheck_flags & TSCT_CHECK_CLOCKSOURCE)
 		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
-	mutex_unlock(&check_lock);
+	mutex_unlock(&cpucheck_lock);
 	return copy;
 }
 
 /*
- * The kernel may give the TSC up hours after boot and tells nobody. Two loads
- * where stamps are not TSC or all is well, so this is asked wherever it
- * matters.
+ * The kernel may mark the TSC unstable hours after boot and has no notifier for
+ * that, so every function that depends on the source calls this one. It costs
+ * two loads unless the kernel just did so.
  */
 u32 tsct_cpucheck_source(void)
 {
-	if (READ_ONCE(check_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
-		return READ_ONCE(check_source);
+	if (READ_ONCE(cpucheck_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
+		return READ_ONCE(cpucheck_source);
 
-	mutex_lock(&check_lock);
-	if (check_source == TSCT_SOURCE_TSC) {
-		pr_warn("the kernel has given up the TSC: new channels are stamped by CLOCK_MONOTONIC_RAW\n");
-		check_flags = summarize();
-		publish(TSCT_CAUSE_NONE);
+	mutex_lock(&cpucheck_lock);
+	if (cpucheck_source == TSCT_SOURCE_TSC) {
+		pr_warn("TSC: marked unstable by the kernel: new channels use CLOCK_MONOTONIC_RAW\n");
+		cpucheck_flags = cpucheck_summarize();
+		cpucheck_publish(TSCT_CAUSE_NONE);
 	}
-	mutex_unlock(&check_lock);
-	return READ_ONCE(check_source);
+	mutex_unlock(&cpucheck_lock);
+	return READ_ONCE(cpucheck_source);
 }
 
-/* ---- CPUs come and go, sleep ends ------------------------------------- */
+/* ---- hotplug, resume -------------------------------------------------- */
 
-static void recheck(struct work_struct *work)
+static void cpucheck_work_fn(struct work_struct *work)
 {
-	u32 event = atomic_xchg(&hotplugged, 0) ? TSCT_CAUSE_HOTPLUG :
+	u32 event = atomic_xchg(&cpucheck_hotplugged, 0) ? TSCT_CAUSE_HOTPLUG :
 		TSCT_CAUSE_NONE;
 
-	mutex_lock(&check_lock);
-	update(atomic_xchg(&recheck_all, 0));
-	publish(event);
-	mutex_unlock(&check_lock);
+	mutex_lock(&cpucheck_lock);
+	cpucheck_update(atomic_xchg(&cpucheck_all_pending, 0));
+	cpucheck_publish(event);
+	mutex_unlock(&cpucheck_lock);
 }
 
 void tsct_cpucheck_schedule(void)
 {
-	atomic_set(&recheck_all, 1);
-	schedule_work(&recheck_work);
+	atomic_set(&cpucheck_all_pending, 1);
+	schedule_work(&cpucheck_work);
 }
 
-/* Hotplug holds the lock that the check needs, so it is done later. */
-static int cpu_changed(unsigned int cpu)
+/* Hotplug holds the lock that the check takes, so the work does it. */
+static int cpucheck_cpu_changed(unsigned int cpu)
 {
-	cpumask_set_cpu(cpu, &changed);
-	/* Sleep takes CPUs away, too, and says so by itself. */
+	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);
+	/* Suspend takes CPUs down, too, and begins its own epochs. */
 	if (!cpuhp_tasks_frozen)
-		atomic_set(&hotplugged, 1);
-	schedule_work(&recheck_work);
+		atomic_set(&cpucheck_hotplugged, 1);
+	schedule_work(&cpucheck_work);
 	return 0;
 }
 
@@ -279,52 +323,54 @@ int tsct_cpucheck_init(void)
 	u32 cpu;
 	int err;
 
-	cpus = kvcalloc(nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
-	if (!cpus)
+	cpucheck_table = kvcalloc(nr_cpu_ids, sizeof(*cpucheck_table),
+				  GFP_KERNEL);
+	if (!cpucheck_table)
 		return -ENOMEM;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		tsct_measure_none(&cpus[cpu], cpu);
-	mutex_lock(&check_lock);
-	err = update(true);
-	if (check_flags & TSCT_CHECK_USABLE)
-		check_source = TSCT_SOURCE_TSC;
-	mutex_unlock(&check_lock);
+		tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
+	mutex_lock(&cpucheck_lock);
+	err = cpucheck_update(true);
+	if (cpucheck_flags & TSCT_CHECK_USABLE)
+		cpucheck_source = TSCT_SOURCE_TSC;
+	mutex_unlock(&cpucheck_lock);
 	if (err)
-		kvfree(cpus);
+		kvfree(cpucheck_table);
 	return err;
 }
 
-/* Which CPUs came or went before it could follow, it finds out by itself. */
+/* Checks CPUs that came or went between tsct_cpucheck_init() and this. */
 int tsct_cpucheck_start(void)
 {
-	hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
-						  "tsctrace:online",
-						  cpu_changed, cpu_changed);
-	if (hotplug_state < 0)
-		return hotplug_state;
-	mutex_lock(&check_lock);
-	update(false);
-	publish(TSCT_CAUSE_NONE);
-	mutex_unlock(&check_lock);
+	cpucheck_hotplug_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN,
+							   "tsctrace:online",
+							   cpucheck_cpu_changed,
+							   cpucheck_cpu_changed);
+	if (cpucheck_hotplug_state < 0)
+		return cpucheck_hotplug_state;
+	mutex_lock(&cpucheck_lock);
+	cpucheck_update(false);
+	cpucheck_publish(TSCT_CAUSE_NONE);
+	mutex_unlock(&cpucheck_lock);
 	return 0;
 }
 
 void tsct_cpucheck_stop(void)
 {
-	cpuhp_remove_state_nocalls(hotplug_state);
-	cancel_work_sync(&recheck_work);
+	cpuhp_remove_state_nocalls(cpucheck_hotplug_state);
+	cancel_work_sync(&cpucheck_work);
 }
 
 void tsct_cpucheck_exit(void)
 {
-	kvfree(cpus);
+	kvfree(cpucheck_table);
 }
 
 void tsct_cpucheck_report(void)
 {
-	bool usable = check_flags & TSCT_CHECK_USABLE;
+	bool usable = cpucheck_flags & TSCT_CHECK_USABLE;
 
-	pr_info("version %s, %u CPUs, stamps are %s: %s\n", TSCT_VERSION,
+	pr_info("version %s, %u CPUs, time stamps by %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
-		tsct_tsc_trust_reason(check_flags, true));
+		tsct_tsc_trust_reason(cpucheck_flags, true));
 }

@@ -7,40 +7,35 @@
 
 #include "../lib/core/skew_interval.h"
 
+/* Checks all CPUs. Returns 0, -ENOMEM or -EINTR. */
 int tsct_cpucheck_init(void);
-int tsct_cpucheck_start(void);		/* from here on it follows events */
+int tsct_cpucheck_start(void);		/* follows CPU hotplug from now on */
 void tsct_cpucheck_stop(void);
 void tsct_cpucheck_exit(void);
 void tsct_cpucheck_report(void);	/* one line for the kernel log */
 
-/* What new channels and the clock count by. Process context. */
+/* TSCT_SOURCE_* of new channels and the clock. Process context, may sleep. */
 u32 tsct_cpucheck_source(void);
 
-/* Checks every online CPU again. */
+/* Checks every online CPU again. Returns 0 or -EINTR. */
 int tsct_cpucheck_run(void);
-/* The same, soon. */
+/* The same, by a work item. */
 void tsct_cpucheck_schedule(void);
 
-/*
- * snapshot.c: the kernel's clocks at one count of the TSC. False: it keeps time
- * by something else.
- */
+/* The kernel's clocks at one count of the TSC. False: its clocksource is not the TSC. */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
-/* Fills in what is out in *check; the table of check->nr is the caller's. */
+/*
+ * Fills in the out fields of *check. Returns a copy of the table, check->nr
+ * entries, which the caller frees by kvfree(); or -ENOMEM, -EINTR.
+ */
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
 
 /*
- * measure.c: fills in the entry of a CPU that is online and stays so, as is the
- * one it is compared with; or of one that is not.
+ * tsc_skew.c: fill in the entry of an offline CPU; and of an online one, by
+ * measurement against the reference. Both stay online (cpus_read_lock()).
  */
-void tsct_measure_cpu(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
-void tsct_measure_none(struct tsct_cpu_check *entry, u32 cpu);
-
-/*
- * exchange.c: bounds of `cpu`'s counter minus the reference's. Both are
- * online and stay so. -ETIMEDOUT: they never met, -ERANGE: a counter jumped.
- */
-int tsct_exchange_skew(u32 reference, u32 cpu, struct tsct_skew_interval *skew);
+void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference);
+void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu);
 
 #endif /* TSCT_KMOD_CPUCHECK_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What channels say of themselves, to those who may see them. Figures from rings
- * that programs write are what these say, no more.
+ * Event definitions and statistics of channels. Figures from rings that programs
+ * write are those programs' word; nothing in the kernel depends on them.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -10,16 +10,71 @@
 #include <linux/string.h>
 #include <linux/user_namespace.h>
 
+#include "../lib/core/event_def.h"
 #include "channel.h"
 
-static bool visible(const struct tsct_kchannel *channel)
+/* ---- definitions ------------------------------------------------------ */
+
+/* The id of an equal definition; 0: none. Only the module writes the area. */
+static u16 definition_find(struct tsct_kchannel *channel,
+			   const struct tsct_event_def *def)
+{
+	const struct tsct_event_def *known;
+	size_t pos = 0;
+	int err;
+
+	while ((known = tsct_event_def_next(channel->defs, channel->defs_used,
+					    pos, &pos, &err)))
+		if (tsct_event_def_equal(known, def))
+			return known->id;
+	return 0;
+}
+
+static int definition_append(struct tsct_kchannel *channel,
+			     struct tsct_event_def *def)
+{
+	u32 id = TSCT_ID_FIRST + channel->defs_nr;
+
+	if (def->size > TSCT_DEFS_SIZE - channel->defs_used ||
+	    id > TSCT_ID_MAX)
+		return -ENOSPC;
+	def->id = id;
+	memcpy(channel->defs + channel->defs_used, def, def->size);
+	channel->defs_used += def->size;
+	channel->defs_nr++;
+	/* pairs with the reader's acquire: the bytes it counts are complete */
+	smp_store_release(&channel->header->defs_used, channel->defs_used);
+	return 0;
+}
+
+int tsct_channel_define(struct tsct_kchannel *channel,
+			struct tsct_event_def *def)
+{
+	int err;
+
+	if (def->id)
+		return -EINVAL;
+	err = tsct_event_def_check(def, sizeof(*def));
+	if (err)
+		return err;
+	mutex_lock(&channel->defs_lock);
+	def->id = definition_find(channel, def);
+	if (!def->id)
+		err = definition_append(channel, def);
+	mutex_unlock(&channel->defs_lock);
+	return err;
+}
+
+/* ---- statistics ------------------------------------------------------- */
+
+static bool channel_visible(const struct tsct_kchannel *channel)
 {
 	return uid_eq(channel->uid, current_euid()) ||
 		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
 }
 
-static void describe_ring(struct tsct_kchannel *channel, u32 cpu,
-			  struct tsct_channel_cpu *ret)
+static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
+				  struct tsct_channel_cpu *ret)
 {
 	struct tsct_ring *ring = tsct_channel_ring(channel, cpu);
 	struct tsct_ring_count count;
@@ -44,13 +99,13 @@ static void describe_ring(struct tsct_kchannel *channel, u32 cpu,
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }
 
-static void add_ring_info(struct tsct_kchannel *channel, u32 cpu,
-			  struct tsct_channel_info *info)
+static void channel_add_ring_info(struct tsct_kchannel *channel, u32 cpu,
+				  struct tsct_channel_info *info)
 {
 	struct tsct_channel_cpu one;
 	int i;
 
-	describe_ring(channel, cpu, &one);
+	channel_describe_ring(channel, cpu, &one);
 	info->nr_cpus_ready += one.state == TSCT_CPU_READY;
 	info->events += one.events;
 	info->written += one.written;
@@ -59,8 +114,8 @@ static void add_ring_info(struct tsct_kchannel *channel, u32 cpu,
 		info->lost[i] += one.lost[i];
 }
 
-static void describe(struct tsct_kchannel *channel,
-		     struct tsct_channel_info *info)
+static void channel_describe(struct tsct_kchannel *channel,
+			     struct tsct_channel_info *info)
 {
 	u32 cpu;
 
@@ -80,7 +135,7 @@ static void describe(struct tsct_kchannel *channel,
 	info->bytes = channel->bytes;
 	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++)
-		add_ring_info(channel, cpu, info);
+		channel_add_ring_info(channel, cpu, info);
 }
 
 int tsct_channel_next(struct tsct_channel_info *info)
@@ -92,9 +147,9 @@ int tsct_channel_next(struct tsct_channel_info *info)
 	mutex_lock(&tsct_channel_lock);
 	while ((channel = tsct_channel_find_after(id))) {
 		id = channel->id;
-		if (!visible(channel))
+		if (!channel_visible(channel))
 			continue;
-		describe(channel, info);
+		channel_describe(channel, info);
 		err = 0;
 		break;
 	}
@@ -109,12 +164,12 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 
 	mutex_lock(&tsct_channel_lock);
 	channel = tsct_channel_find(arg->id);
-	if (!channel || !visible(channel))
+	if (!channel || !channel_visible(channel))
 		err = -ENOENT;
 	else if (arg->cpu >= channel->nr_cpus)
 		err = -EINVAL;
 	else
-		describe_ring(channel, arg->cpu, arg);
+		channel_describe_ring(channel, arg->cpu, arg);
 	mutex_unlock(&tsct_channel_lock);
 	return err;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/tsctrace. The only file that touches pointers from user space: what
- * comes in is copied, checked for its reserved fields and handed on; what
- * goes out is copied with no lock of the other files held.
+ * /dev/tsctrace: open, ioctl, poll. The only file that handles pointers from
+ * user space: arguments are copied in and their reserved fields checked here;
+ * results are copied out with no lock of the other files held.
  *
- * The node is 0660 root:root. Whom to let in is the administrator's choice,
- * made by a udev rule that gives it a group.
+ * The node is 0660 root:root; the administrator grants access by a udev rule
+ * that sets its group.
  */
 #include <linux/capability.h>
 #include <linux/compat.h>
@@ -22,18 +22,18 @@
 #include <tsctrace/version.h>
 
 #include "account.h"
-#include "bpf.h"
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "device.h"
+#include "ring.h"
 
 #define ROLES_ALL	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define SMALL_PAYLOAD	256
 
 #define all_zero(array)	(!memchr_inv(array, 0, sizeof(array)))
 
-/* ---- state ------------------------------------------------------------ */
+/* ---- module, CPU check, clock ----------------------------------------- */
 
 static long ioctl_info(void __user *uarg)
 {
@@ -107,8 +107,8 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 /* ---- channels --------------------------------------------------------- */
 
-/* Both roles are about maps that can be written. */
-static int check_roles(const struct file *file, u32 roles)
+/* Either role gives writable maps, so both need a file open for writing. */
+static int device_check_roles(const struct file *file, u32 roles)
 {
 	if (roles & ~ROLES_ALL)
 		return -EINVAL;
@@ -118,11 +118,12 @@ static int check_roles(const struct file *file, u32 roles)
 }
 
 /*
- * Takes over the caller's reference. The id goes out first: a caller who
- * cannot be told it has no channel.
+ * Takes over the caller's reference, also on failure. The id is stored to *uid
+ * first: where that faults, the file stays unbound.
  */
-static long finish_bind(struct tsct_file *f, struct tsct_kchannel *channel,
-			u32 roles, u32 __user *uid)
+static long device_bind_channel(struct tsct_file *f,
+				struct tsct_kchannel *channel, u32 roles,
+				u32 __user *uid)
 {
 	if (put_user(channel->id, uid)) {
 		tsct_channel_put(channel, roles);
@@ -149,7 +150,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 		return -EFAULT;
 	if (!all_zero(arg.reserved))
 		return -EINVAL;
-	err = check_roles(file, arg.roles);
+	err = device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
@@ -157,8 +158,8 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	err = f->channel ? -EBUSY : tsct_channel_create(&arg, &channel);
 	if (!err) {
 		id = channel->id;
-		err = finish_bind(f, channel, arg.roles, &user->id);
-		/* One that is kept outlived that; else it has gone. */
+		err = device_bind_channel(f, channel, arg.roles, &user->id);
+		/* A kept channel outlived the dropped reference. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -178,14 +179,14 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 		return -EFAULT;
 	if (arg.reserved0 || !all_zero(arg.reserved))
 		return -EINVAL;
-	err = check_roles(file, arg.roles);
+	err = device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
 	mutex_lock(&f->bind_lock);
 	err = f->channel ? -EBUSY : tsct_channel_attach(&arg, &channel);
 	if (!err)
-		err = finish_bind(f, channel, arg.roles, &user->id);
+		err = device_bind_channel(f, channel, arg.roles, &user->id);
 	mutex_unlock(&f->bind_lock);
 	return err;
 }
@@ -269,9 +270,9 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* The payload is here before interrupts go off: no fault can happen there. */
-static long write_payload(struct tsct_kchannel *channel,
-			  const struct tsct_write *arg, void *buffer)
+/* Copies the payload before preemption is off: no fault can happen then. */
+static long device_write_payload(struct tsct_kchannel *channel,
+				 const struct tsct_write *arg, void *buffer)
 {
 	if (arg->len && copy_from_user(buffer, u64_to_user_ptr(arg->payload),
 				       arg->len))
@@ -300,17 +301,17 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 		return -EMSGSIZE;
 	}
 	if (arg.len <= sizeof(small))
-		return write_payload(channel, &arg, small);
+		return device_write_payload(channel, &arg, small);
 
 	buffer = kvmalloc(arg.len, GFP_KERNEL);
 	if (!buffer)
 		return -ENOMEM;
-	err = write_payload(channel, &arg, buffer);
+	err = device_write_payload(channel, &arg, buffer);
 	kvfree(buffer);
 	return err;
 }
 
-/* The size of the argument is part of the request's number. */
+/* The size of the argument is part of the request's number: no size checks. */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tsct_file *f = file->private_data;
@@ -348,7 +349,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
-/* ---- the rest of a file ----------------------------------------------- */
+/* ---- file operations -------------------------------------------------- */
 
 static __poll_t device_poll(struct file *file, poll_table *table)
 {
@@ -358,7 +359,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
-	/* In this order: see tsct_channel_look(). */
+	/* In this order: see tsct_channel_watch_fn(). */
 	poll_wait(file, &channel->wait, table);
 	if (waits)
 		tsct_channel_watch(channel);
@@ -395,13 +396,13 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Pointers travel as __u64, and there are no longs: 32 bits fit. */
+	/* Arguments have no longs, and pointers are __u64: same for 32 bits. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = tsct_device_mmap,
 	.poll = device_poll,
 };
 
-static struct miscdevice device = {
+static struct miscdevice device_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "tsctrace",
 	.fops = &device_fops,
@@ -410,10 +411,10 @@ static struct miscdevice device = {
 
 int tsct_device_init(void)
 {
-	return misc_register(&device);
+	return misc_register(&device_misc);
 }
 
 void tsct_device_exit(void)
 {
-	misc_deregister(&device);
+	misc_deregister(&device_misc);
 }

@@ -11,21 +11,23 @@
 struct file;
 struct vm_area_struct;
 
-/* An open descriptor. It is bound to a channel once, and for good. */
+/* An open file of the device. It is bound to a channel at most once, for good. */
 struct tsct_file {
-	struct mutex bind_lock;		/* one request at a time binds */
-	struct tsct_kchannel *channel;	/* release, when roles are set */
+	struct mutex bind_lock;		/* serializes requests that bind */
+	struct tsct_kchannel *channel;	/* stored by release, after roles */
 	u32 roles;
-	struct tsct_watcher watcher;	/* where roles include READ */
+	struct tsct_watcher watcher;	/* in use if roles include READ */
 };
 
+/* The channel that the file is bound to, or NULL. */
 static inline struct tsct_kchannel *
 tsct_file_channel(const struct tsct_file *f)
 {
-	/* pairs with the release in finish_bind() */
+	/* pairs with the release in device_bind_channel() */
 	return smp_load_acquire(&f->channel);
 }
 
+/* map.c */
 int tsct_device_mmap(struct file *file, struct vm_area_struct *vma);
 
 int tsct_device_init(void);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is brought up when, and taken down in reverse. */
+/* Module initialization and exit. */
 #include <linux/init.h>
 #include <linux/module.h>
 
 #include <tsctrace/version.h>
 
-#include "bpf.h"
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "device.h"
-#include "notify.h"
+#include "ring.h"
 #include "selftest.h"
 
-static int __init start(void)
+static int __init tsctrace_init(void)
 {
 	int err;
 
@@ -45,7 +44,7 @@ static int __init start(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* Last: from here on there are callers. */
+	/* Last: programs can open the device from here on. */
 	err = tsct_device_init();
 	if (err)
 		goto exit_channels;
@@ -67,7 +66,7 @@ exit_notify:
 	return err;
 }
 
-static void __exit stop(void)
+static void __exit tsctrace_exit(void)
 {
 	tsct_device_exit();
 	tsct_channels_exit();
@@ -78,8 +77,8 @@ static void __exit stop(void)
 	tsct_notify_exit();
 }
 
-module_init(start);
-module_exit(stop);
+module_init(tsctrace_init);
+module_exit(tsctrace_exit);
 MODULE_LICENSE("GPL");
 MODULE_VERSION(TSCT_VERSION);
 MODULE_AUTHOR("The tsctrace developers");

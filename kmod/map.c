@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which memory a descriptor of /dev/tsctrace shows, and to whom. */
+/* mmap() of /dev/tsctrace: regions, access rights, page faults. */
 #include <linux/fs.h>
 #include <linux/mm.h>
 
@@ -10,21 +10,22 @@
 #include "compat.h"
 #include "device.h"
 
-#define CLOCK_FIRST	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
+#define CLOCK_FIRST_PAGE	(TSCT_CLOCK_OFFSET >> PAGE_SHIFT)
 
 /*
- * Which pages, and may they be written: 1, 0, or -EINVAL where the range does
- * not lie in one region. In pages, since the sum of a byte offset and a
- * length may not fit; that of pages was checked by the system call.
+ * Returns 1 if the file's roles may write the range, 0 if they may only read it,
+ * -EINVAL if it does not lie in one region. Computes in pages: the sum of a byte
+ * offset and a length may overflow, that of pages was checked by the system
+ * call.
  */
-static int check_range(const struct tsct_file *f,
-		       struct vm_area_struct *vma)
+static int map_check_range(const struct tsct_file *f,
+			   struct vm_area_struct *vma)
 {
 	const struct tsct_kchannel *channel = tsct_file_channel(f);
 	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
 	u64 consumers, rings;
 
-	if (first == CLOCK_FIRST)
+	if (first == CLOCK_FIRST_PAGE)
 		return end <= first + tsct_clockpage_pages() ? 0 : -EINVAL;
 	if (!channel)
 		return -EINVAL;
@@ -39,14 +40,14 @@ static int check_range(const struct tsct_file *f,
 	return -EINVAL;
 }
 
-static vm_fault_t device_fault(struct vm_fault *vmf)
+static vm_fault_t map_fault(struct vm_fault *vmf)
 {
 	struct tsct_file *f = vmf->vma->vm_file->private_data;
 	struct page *page;
 
-	/* Beyond the area there is no channel: see check_range(). */
-	if (vmf->pgoff >= CLOCK_FIRST)
-		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST);
+	/* Channels end below the clock area: see tsct_channel_layout(). */
+	if (vmf->pgoff >= CLOCK_FIRST_PAGE)
+		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
 	else
 		page = tsct_channel_page(tsct_file_channel(f), vmf->pgoff);
 	if (!page)
@@ -56,15 +57,15 @@ static vm_fault_t device_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-static const struct vm_operations_struct device_vm_ops = {
-	.fault = device_fault,
+static const struct vm_operations_struct map_vm_ops = {
+	.fault = map_fault,
 };
 
 /*
- * A map holds the file, and so the channel, by itself. It is inherited over
- * fork, so that children of a program go on emitting; it does not grow, and
- * core dumps leave it out. VM_MAYSHARE, not VM_SHARED: the latter is cleared
- * for descriptors that are open for reading only.
+ * A map holds the file, and so the channel. It is inherited over fork(), so that
+ * children of a program go on emitting; it cannot grow, and core dumps leave it
+ * out. VM_MAYSHARE is tested because VM_SHARED is cleared for files that are
+ * open for reading only.
  */
 int tsct_device_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -75,7 +76,7 @@ int tsct_device_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EPERM;
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
-	writable = check_range(file->private_data, vma);
+	writable = map_check_range(file->private_data, vma);
 	if (writable < 0)
 		return writable;
 	if (!writable) {
@@ -84,6 +85,6 @@ int tsct_device_mmap(struct file *file, struct vm_area_struct *vma)
 		clear |= VM_MAYWRITE;
 	}
 	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, clear);
-	vma->vm_ops = &device_vm_ops;
+	vma->vm_ops = &map_vm_ops;
 	return 0;
 }

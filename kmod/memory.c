@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where a channel's memory comes from. Single pages, each mapped to user
- * space by itself in the fault handler and all together, in order, for the
- * kernel. They are charged to the memory cgroup of who asked for them; those
- * of a CPU that comes up later are not: who brings it up has asked for nothing.
+ * Memory of channels: layout and allocation. Single pages, mapped to user space
+ * one by one in the fault handler and, for the kernel, together by vmap(). They
+ * are charged to the memory cgroup of the creator; those of CPUs that come up
+ * later to none, since the task that brings a CPU up did not request them.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -17,10 +17,10 @@
 
 static_assert(PAGE_SIZE == TSCT_PAGE_SIZE);
 
-/* The OOM killer is not to be sent for out of the size of a ring. */
+/* Too large a ring fails with ENOMEM instead of invoking the OOM killer. */
 #define PAGE_FLAGS	(__GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
-static void free_pages_array(struct page **pages, u32 nr)
+static void memory_free_pages(struct page **pages, u32 nr)
 {
 	u32 i;
 
@@ -30,11 +30,12 @@ static void free_pages_array(struct page **pages, u32 nr)
 }
 
 /*
- * Zeroed single pages near `node`, and one mapping over all of them. With
- * GFP_KERNEL_ACCOUNT they are for the current task, which may be killed.
+ * Zeroed single pages near @node, and one mapping of all of them, which is
+ * returned. With __GFP_ACCOUNT, in process context of the creator: a fatal
+ * signal ends the allocation with -EINTR.
  */
-static void *alloc_pages_array(u32 nr, int node, gfp_t gfp,
-			       struct page ***ret_pages)
+static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
+				struct page ***ret_pages)
 {
 	struct page **pages;
 	void *addr;
@@ -61,11 +62,11 @@ static void *alloc_pages_array(u32 nr, int node, gfp_t gfp,
 	return addr;
 
 free_pages:
-	free_pages_array(pages, nr);
+	memory_free_pages(pages, nr);
 	return ERR_PTR(err);
 }
 
-/* Fills in where things are; the geometry has been checked. */
+/* The geometry was checked by tsct_geometry_check(). */
 int tsct_channel_layout(struct tsct_kchannel *channel)
 {
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
@@ -96,8 +97,8 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	void *addr;
 
-	addr = alloc_pages_array(channel->nr_head_pages, NUMA_NO_NODE, gfp,
-				 &channel->head_pages);
+	addr = memory_alloc_pages(channel->nr_head_pages, NUMA_NO_NODE, gfp,
+				  &channel->head_pages);
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
 	channel->header = addr;
@@ -116,7 +117,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	if (!ring)
 		return -ENOMEM;
 	ring->nr_pages = tsct_channel_ring_bytes(channel) >> PAGE_SHIFT;
-	addr = alloc_pages_array(ring->nr_pages, node, gfp, &ring->pages);
+	addr = memory_alloc_pages(ring->nr_pages, node, gfp, &ring->pages);
 	if (IS_ERR(addr)) {
 		kfree(ring);
 		return PTR_ERR(addr);
@@ -130,7 +131,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	ring->head = ring->producer->head;
 	/* pairs with the acquire in tsct_channel_ring() */
 	smp_store_release(&channel->rings[cpu], ring);
-	/* a user program that sees READY may touch the pages */
+	/* programs touch the pages only after they have loaded READY */
 	smp_store_release(&channel->cpu_state[cpu], TSCT_CPU_READY);
 	return 0;
 }
@@ -155,12 +156,12 @@ struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff)
 	return ring ? ring->pages[1 + pgoff % stride] : NULL;
 }
 
-static void free_ring(struct tsct_ring *ring)
+static void memory_free_ring(struct tsct_ring *ring)
 {
 	if (!ring)
 		return;
 	vunmap(ring->consumer);
-	free_pages_array(ring->pages, ring->nr_pages);
+	memory_free_pages(ring->pages, ring->nr_pages);
 	kfree(ring);
 }
 
@@ -169,11 +170,11 @@ void tsct_channel_free_memory(struct tsct_kchannel *channel)
 	u32 cpu;
 
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
-		free_ring(channel->rings[cpu]);
+		memory_free_ring(channel->rings[cpu]);
 		cond_resched();
 	}
 	if (channel->header) {
 		vunmap(channel->header);
-		free_pages_array(channel->head_pages, channel->nr_head_pages);
+		memory_free_pages(channel->head_pages, channel->nr_head_pages);
 	}
 }

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens to the clock, told over generic netlink to everybody who has
- * joined the group. Nothing is asked for by this way, and nobody waits for who
- * does not read: what a listener has missed, it finds in the clock area.
+ * Clock disruptions, multicast over generic netlink. There are no netlink
+ * requests, and slow listeners are not waited for: the clock area holds what a
+ * listener has missed.
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
 
 #include <tsctrace/abi.h>
 
-#include "notify.h"
+#include "clockpage.h"
 
-static const struct genl_multicast_group groups[] = {
+static const struct genl_multicast_group notify_groups[] = {
 	{ .name = TSCT_GENL_GROUP, },
 };
 
-static struct genl_family family = {
+static struct genl_family notify_family = {
 	.module = THIS_MODULE,
 	.name = TSCT_GENL_NAME,
 	.version = TSCT_GENL_VERSION,
 	.maxattr = TSCT_GENL_ATTR_SOURCE,
-	.mcgrps = groups,
-	.n_mcgrps = ARRAY_SIZE(groups),
+	.mcgrps = notify_groups,
+	.n_mcgrps = ARRAY_SIZE(notify_groups),
 };
 
-static int fill(struct sk_buff *skb, u32 epoch, u32 cause, u32 source)
+static int notify_fill(struct sk_buff *skb, u32 epoch, u32 cause, u32 source)
 {
-	void *header = genlmsg_put(skb, 0, 0, &family, 0,
+	void *header = genlmsg_put(skb, 0, 0, &notify_family, 0,
 				   TSCT_GENL_CMD_DISRUPTED);
 
 	if (!header || nla_put_u32(skb, TSCT_GENL_ATTR_EPOCH, epoch) ||
@@ -44,20 +44,20 @@ void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source)
 
 	if (!skb)
 		return;
-	if (fill(skb, epoch, cause, source)) {
+	if (notify_fill(skb, epoch, cause, source)) {
 		nlmsg_free(skb);
 		return;
 	}
-	/* It fails where nobody listens, or where one reads too slowly. */
-	genlmsg_multicast(&family, skb, 0, 0, GFP_KERNEL);
+	/* Fails without listeners, or where one reads too slowly: ignored. */
+	genlmsg_multicast(&notify_family, skb, 0, 0, GFP_KERNEL);
 }
 
 int tsct_notify_init(void)
 {
-	return genl_register_family(&family);
+	return genl_register_family(&notify_family);
 }
 
 void tsct_notify_exit(void)
 {
-	genl_unregister_family(&family);
+	genl_unregister_family(&notify_family);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sleep and the clock. The counter may stop or begin anew, and the clock is set
- * from the hardware: what was measured before says nothing about what comes.
- * Programs run again before they are told that the sleep is over, so the clock
- * is void from before it; and a counter that has begun anew shows stamps that
- * look like old ones, so a second epoch begins before any program runs. Only
- * drivers are called so early: hence a device that is nothing but that.
+ * Suspend and hibernation. The counter may stop or restart, and CLOCK_REALTIME
+ * is set from the hardware clock: earlier measurements do not hold afterwards.
+ * Programs run before the notifier reports the resume, so an epoch begins, and
+ * publication stops, before programs are frozen. A counter that restarted would
+ * repeat earlier cycles, so a second epoch begins in the noirq phase of resume,
+ * before any program runs. Only drivers have callbacks in that phase: hence the
+ * platform device, which has no other purpose.
  */
 #include <linux/err.h>
 #include <linux/notifier.h>
@@ -22,11 +23,11 @@ static int power_event(struct notifier_block *nb, unsigned long event,
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
-		tsct_clockpage_sleep();
+		tsct_clockpage_suspend();
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
-		tsct_clockpage_awake();
+		tsct_clockpage_resumed();
 		tsct_cpucheck_schedule();
 		break;
 	}
@@ -37,17 +38,17 @@ static struct notifier_block power_notifier = {
 	.notifier_call = power_event,
 };
 
-static int __maybe_unused wake(struct device *dev)
+static int __maybe_unused power_resume_noirq(struct device *dev)
 {
-	tsct_clockpage_wake();
+	tsct_clockpage_resume_noirq();
 	return 0;
 }
 
 static const struct dev_pm_ops power_ops = {
-	SET_NOIRQ_SYSTEM_SLEEP_PM_OPS(NULL, wake)
+	SET_NOIRQ_SYSTEM_SLEEP_PM_OPS(NULL, power_resume_noirq)
 };
 
-static int probe(struct platform_device *pdev)
+static int power_probe(struct platform_device *pdev)
 {
 	return 0;
 }
@@ -56,7 +57,7 @@ static struct platform_driver power_driver = {
 	.driver = {
 		.name = "tsctrace",
 		.pm = &power_ops,
-		/* There is one, and it is not to be taken away by hand. */
+		/* Its one device must stay bound. */
 		.suppress_bind_attrs = true,
 	},
 };
@@ -67,7 +68,7 @@ int tsct_power_start(void)
 {
 	int err;
 
-	power_device = platform_create_bundle(&power_driver, probe, NULL, 0,
+	power_device = platform_create_bundle(&power_driver, power_probe, NULL, 0,
 					      NULL, 0);
 	if (IS_ERR(power_device))
 		return PTR_ERR(power_device);

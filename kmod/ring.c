@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's two writers. Both stay on the CPU that owns the ring, the one for
- * kernel channels with interrupts off, the other with preemption off; both
- * write a record in place and publish it with one store, and neither takes a
- * lock. Section 3 of tsctrace/abi_channel.h has the rules.
+ * The kernel's two ring writers: tsct_emit() for kernel channels, with interrupts
+ * off, and tsct_ring_write() for programs, with preemption off. Both stay on the
+ * CPU that owns the ring, write the record in place, publish it with one store
+ * and take no lock. The protocol is section 3 of tsctrace/abi_channel.h.
  */
 #include <linux/atomic.h>
 #include <linux/export.h>
@@ -19,126 +19,126 @@
 #include "ring.h"
 
 /*
- * LOCK'ed: in a user channel the page is everybody's, and a program may be
- * counting from another CPU; in a kernel channel an NMI may come in between.
+ * Atomic: in a user channel programs count in the same page, also from other
+ * CPUs; in a kernel channel an NMI may count in between.
  */
-static void count_lost(struct tsct_ring *ring, unsigned int cause)
+static void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
 {
 	atomic64_inc((atomic64_t *)&ring->producer->lost[cause]);
 }
 
-static noinline int no_ring(struct tsct_kchannel *channel)
+static noinline int channel_count_no_ring(struct tsct_kchannel *channel)
 {
 	atomic64_inc((atomic64_t *)&channel->header->lost_no_ring);
 	return -ENXIO;
 }
 
-/* Interrupts, or preemption at least, are off. */
-static __always_inline struct tsct_ring *this_ring(struct tsct_kchannel *channel)
+/* The ring of this CPU, or NULL. Preemption is off. */
+static __always_inline struct tsct_ring *
+channel_this_ring(struct tsct_kchannel *channel)
 {
 	return tsct_channel_ring(channel, smp_processor_id());
 }
 
-static __always_inline void fill_header(struct tsct_record *record, u64 stamp,
-					u32 tid, u32 id, u32 len)
+static __always_inline void record_fill_header(struct tsct_record *record,
+					       u64 cycles, u32 tid, u32 id,
+					       u32 len)
 {
 	record->len = sizeof(*record) + len;
 	record->id = id;
 	record->tid = tid;
-	record->cycles = stamp;
+	record->cycles = cycles;
 }
 
 /*
- * A pad to the end of head's block, and the next one's header. What the last
- * header says of events may come from a program: a figure, and handed on.
+ * Stores a pad to the end of head's block, and the header of the next one. The
+ * event count in the last header may come from a program; it is only copied.
  */
-static void begin_block(struct tsct_ring *ring, const struct tsct_ring_slot *place,
-			u64 head, u64 stamp)
+static void ring_begin_block(struct tsct_ring *ring,
+			     const struct tsct_ring_slot *slot, u64 head,
+			     u64 cycles)
 {
 	u64 mask = ring->geo.data_size - 1;
 	struct tsct_block last, next;
 
 	tsct_ring_block(&ring->geo, ring->data, head, &last);
-	tsct_block_next(&ring->geo, &last, head, stamp, &next);
-	*(u64 *)(ring->data + (place->pad_pos & mask)) =
-		tsct_pad_word(place->pad_len);
-	memcpy(ring->data + ((place->pos - sizeof(next)) & mask), &next,
+	tsct_block_next(&ring->geo, &last, head, cycles, &next);
+	*(u64 *)(ring->data + (slot->pad_pos & mask)) =
+		tsct_pad_word(slot->pad_len);
+	memcpy(ring->data + ((slot->pos - sizeof(next)) & mask), &next,
 	       sizeof(next));
 }
 
-/*
- * Stores the record, and what has to be in front of it. Whatever head the
- * place was made from, all of it lies inside the ring's data.
- */
-static void store_record(struct tsct_ring *ring, const struct tsct_ring_slot *place,
-			 u64 stamp, u32 tid, u32 id, const void *payload,
-			 u32 len)
+/* For any head that the slot was computed from, it lies inside the ring's data. */
+static void ring_store_record(struct tsct_ring *ring,
+			      const struct tsct_ring_slot *slot, u64 cycles,
+			      u32 tid, u32 id, const void *payload, u32 len)
 {
 	u64 mask = ring->geo.data_size - 1;
 	struct tsct_record *record;
 
-	record = (struct tsct_record *)(ring->data + (place->pos & mask));
-	fill_header(record, stamp, tid, id, len);
+	record = (struct tsct_record *)(ring->data + (slot->pos & mask));
+	record_fill_header(record, cycles, tid, id, len);
 	memcpy(record->payload, payload, len);
 }
 
 /* ---- kernel channels -------------------------------------------------- */
 
 /*
- * Sources other than the TSC may be read by an NMI in the middle of their
- * update, and be a little behind. Stamps never decrease in a ring.
+ * Cycles never decrease in a ring. Sources other than the TSC may go back a
+ * little where an NMI reads them in the middle of their update.
  */
-static u64 next_stamp(struct tsct_ring *ring)
+static u64 ring_next_cycles(struct tsct_ring *ring)
 {
-	u64 stamp = tsct_source_read(ring->source);
+	u64 cycles = tsct_source_read(ring->source);
 
 	if (ring->source != TSCT_SOURCE_TSC) {
-		stamp = max(stamp, ring->last_stamp);
-		ring->last_stamp = stamp;
+		cycles = max(cycles, ring->last_cycles);
+		ring->last_cycles = cycles;
 	}
-	return stamp;
+	return cycles;
 }
 
-/* By the rules, whatever there is: a new block, a full ring, any clock. */
-static int emit_by_rules(struct tsct_ring *ring, u32 id, const void *payload,
-			 u32 len)
+/* The general case: a new block, a full ring, any source. */
+static int ring_emit_record(struct tsct_ring *ring, u32 id,
+			    const void *payload, u32 len)
 {
-	struct tsct_ring_slot place;
-	u64 stamp;
+	struct tsct_ring_slot slot;
+	u64 cycles;
 
 	if (len > tsct_payload_max(&ring->geo)) {
-		count_lost(ring, TSCT_LOST_TOO_BIG);
+		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
 		return -EMSGSIZE;
 	}
-	place = tsct_ring_place(&ring->geo, ring->head, tsct_record_size(len));
+	slot = tsct_ring_place(&ring->geo, ring->head, tsct_record_size(len));
 	/*
-	 * Acquire, with the reader's release of tail: what it read it has
-	 * read before we write over it.
+	 * Acquire, pairs with the reader's release of tail: the reader has
+	 * finished with the bytes before they are overwritten.
 	 */
-	if (!tsct_ring_fits(&ring->geo, place.head,
+	if (!tsct_ring_fits(&ring->geo, slot.head,
 			    smp_load_acquire(&ring->consumer->tail))) {
-		count_lost(ring, TSCT_LOST_FULL);
+		ring_count_lost(ring, TSCT_LOST_FULL);
 		return -ENOSPC;
 	}
-	stamp = next_stamp(ring);
-	if (place.pad_len)
-		begin_block(ring, &place, ring->head, stamp);
-	store_record(ring, &place, stamp, current->pid, id, payload, len);
-	ring->head = place.head;
+	cycles = ring_next_cycles(ring);
+	if (slot.pad_len)
+		ring_begin_block(ring, &slot, ring->head, cycles);
+	ring_store_record(ring, &slot, cycles, current->pid, id, payload, len);
+	ring->head = slot.head;
 	/* pairs with the reader's acquire of head */
-	smp_store_release(&ring->producer->head, place.head);
+	smp_store_release(&ring->producer->head, slot.head);
 	return 0;
 }
 
 /*
- * How far the next records may go without asking anything again: to the 8 bytes
- * at the end of the block that stay free, and to what the reader has left free,
- * by a tail that can only be behind the true one. Nothing for clocks that need
- * care.
+ * Bytes that the next records may take without further checks: up to the 8 bytes
+ * that stay free at the block's end, and to the space that the reader has freed;
+ * the tail loaded here can only be behind the current one. 0 for sources other
+ * than the TSC, which need ring_next_cycles().
  */
-static u32 look_ahead(const struct tsct_ring *ring)
+static u32 ring_lookahead(const struct tsct_ring *ring)
 {
-	/* acquire: as in emit_by_rules(), for all records that use it */
+	/* acquire: as in ring_emit_record(), for all these records */
 	u64 used = tsct_pos_distance(smp_load_acquire(&ring->consumer->tail),
 				     ring->head);
 	u32 block = ring->geo.block_size;
@@ -153,24 +153,24 @@ static u32 look_ahead(const struct tsct_ring *ring)
 	return min_t(u64, left, ring->geo.data_size - used);
 }
 
-static noinline int emit_slow(struct tsct_ring *ring, u32 id,
-			      const void *payload, u32 len)
+static noinline int ring_emit_slow(struct tsct_ring *ring, u32 id,
+				   const void *payload, u32 len)
 {
-	int err = emit_by_rules(ring, id, payload, len);
+	int err = ring_emit_record(ring, id, payload, len);
 
-	ring->left = look_ahead(ring);
+	ring->left = ring_lookahead(ring);
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
 	return err;
 }
 
 #define SMALL_MAX	64
 
-/* For what most events are. No call, so that its caller saves no registers. */
-static __always_inline void copy_small(u8 *to, const u8 *from, u32 len)
+/* memcpy() without a call, so that the fast path saves no registers. */
+static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 {
 	for (; len >= 8; len -= 8, to += 8, from += 8) {
 		memcpy(to, from, 8);
-		barrier();	/* or the compiler makes it a call */
+		barrier();	/* else the compiler makes it a call */
 	}
 	for (; len; len--) {
 		*to++ = *from++;
@@ -178,19 +178,19 @@ static __always_inline void copy_small(u8 *to, const u8 *from, u32 len)
 	}
 }
 
-/* By what was found out before. `len` is at most SMALL_MAX. */
-static __always_inline int emit_small(struct tsct_ring *ring, u32 id,
-				      const void *payload, u32 len)
+/* Within the bytes checked by ring_lookahead(). @len is at most SMALL_MAX. */
+static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
+					   const void *payload, u32 len)
 {
 	u32 size = tsct_record_size(len);
 	struct tsct_record *record;
 
 	if (unlikely(size > ring->left))
-		return emit_slow(ring, id, payload, len);
+		return ring_emit_slow(ring, id, payload, len);
 
 	record = (struct tsct_record *)ring->next;
-	fill_header(record, rdtsc_ordered(), current->pid, id, len);
-	copy_small(record->payload, payload, len);
+	record_fill_header(record, rdtsc_ordered(), current->pid, id, len);
+	payload_copy_small(record->payload, payload, len);
 	ring->left -= size;
 	ring->next += size;
 	ring->head += size + TSCT_HEAD_ONE_EVENT;
@@ -200,31 +200,28 @@ static __always_inline int emit_small(struct tsct_ring *ring, u32 id,
 }
 
 /*
- * The ring is ours: interrupts are off, and NMIs see `busy`. What most events
- * are has a copy of its own, where the compiler knows all sizes.
+ * Interrupts are off and `busy` is set, so no other writer interferes. Events of
+ * 8 bytes, the most frequent, have code of their own with constant sizes.
  */
-static __always_inline int emit(struct tsct_ring *ring, u32 id,
-				const void *payload, u32 len)
+static __always_inline int ring_emit(struct tsct_ring *ring, u32 id,
+				     const void *payload, u32 len)
 {
 	if (likely(len == 8))
-		return emit_small(ring, id, payload, 8);
+		return ring_emit_small(ring, id, payload, 8);
 	if (likely(len <= SMALL_MAX))
-		return emit_small(ring, id, payload, len);
-	return emit_slow(ring, id, payload, len);
+		return ring_emit_small(ring, id, payload, len);
+	return ring_emit_slow(ring, id, payload, len);
 }
 
-/*
- * Only NMIs of this CPU look at busy, so the compiler is all that has to be
- * kept in order.
- */
-static __always_inline void set_busy(struct tsct_ring *ring, bool busy)
+/* Other than this writer only NMIs of its CPU read busy: compiler barriers do. */
+static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 {
 	barrier();
 	WRITE_ONCE(ring->busy, busy);
 	barrier();
 }
 
-/* Described in include/linux/tsctrace.h. */
+/* Documented in include/linux/tsctrace.h. */
 int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len)
 {
@@ -235,17 +232,17 @@ int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	if (unlikely(id - TSCT_ID_FIRST > TSCT_ID_MAX - TSCT_ID_FIRST))
 		return -EINVAL;
 	local_irq_save(flags);
-	ring = this_ring(channel);
+	ring = channel_this_ring(channel);
 	if (unlikely(!ring)) {
-		err = no_ring(channel);
+		err = channel_count_no_ring(channel);
 	} else if (unlikely(ring->busy)) {
-		/* We are an NMI on top of a writer, and cannot wait for it. */
-		count_lost(ring, TSCT_LOST_NESTED);
+		/* In an NMI on top of a writer: cannot wait for it. */
+		ring_count_lost(ring, TSCT_LOST_NESTED);
 		err = -EBUSY;
 	} else {
-		set_busy(ring, true);
-		err = emit(ring, id, payload, len);
-		set_busy(ring, false);
+		ring_set_busy(ring, true);
+		err = ring_emit(ring, id, payload, len);
+		ring_set_busy(ring, false);
 	}
 	local_irq_restore(flags);
 	return err;
@@ -255,35 +252,35 @@ EXPORT_SYMBOL_GPL(tsct_emit);
 /* ---- user channels ---------------------------------------------------- */
 
 /*
- * On behalf of a program, into a ring that programs write by themselves from
- * rseq sections. The two cannot interleave: we run in process context, so any
- * program's section on this CPU was left by a system call (which sections may
- * not make), or by the switch to this task, and is restarted when its thread
- * runs again; and with preemption off nothing is switched before we are done.
- * Interrupts may come: none of them writes to such a ring.
+ * Writes for a program into a ring that programs also write from rseq sections.
+ * The two cannot interleave: this is process context, so a section on this CPU
+ * was left by a system call (which sections may not make) or by the switch to
+ * this task, and restarts when its thread runs again; with preemption off no
+ * switch happens before this is done. Interrupts may come: they do not write to
+ * rings of user channels.
  *
  * The head is in a page that programs write. It is read once; any value of it
- * gives a place inside the data.
+ * gives a slot inside the data.
  */
-static int write_by_rules(struct tsct_ring *ring, u32 tid, u32 id,
-			  const void *payload, u32 len)
+static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
+			     const void *payload, u32 len)
 {
-	u64 head = READ_ONCE(ring->producer->head), stamp;
-	struct tsct_ring_slot place = tsct_ring_place(&ring->geo, head,
-						  tsct_record_size(len));
+	u64 head = READ_ONCE(ring->producer->head), cycles;
+	struct tsct_ring_slot slot = tsct_ring_place(&ring->geo, head,
+						     tsct_record_size(len));
 
-	/* Acquire for the same reason as in emit_by_rules(). */
-	if (!tsct_ring_fits(&ring->geo, place.head,
+	/* Acquire: as in ring_emit_record(). */
+	if (!tsct_ring_fits(&ring->geo, slot.head,
 			    smp_load_acquire(&ring->consumer->tail))) {
-		count_lost(ring, TSCT_LOST_FULL);
+		ring_count_lost(ring, TSCT_LOST_FULL);
 		return -ENOSPC;
 	}
-	stamp = tsct_source_read(ring->source);
-	if (place.pad_len)
-		begin_block(ring, &place, head, stamp);
-	store_record(ring, &place, stamp, tid, id, payload, len);
+	cycles = tsct_source_read(ring->source);
+	if (slot.pad_len)
+		ring_begin_block(ring, &slot, head, cycles);
+	ring_store_record(ring, &slot, cycles, tid, id, payload, len);
 	/* pairs with the reader's acquire of head */
-	smp_store_release(&ring->producer->head, place.head);
+	smp_store_release(&ring->producer->head, slot.head);
 	return 0;
 }
 
@@ -295,11 +292,11 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 	int err;
 
 	preempt_disable();
-	ring = this_ring(channel);
+	ring = channel_this_ring(channel);
 	if (likely(ring))
-		err = write_by_rules(ring, tid, id, payload, len);
+		err = ring_write_record(ring, tid, id, payload, len);
 	else
-		err = no_ring(channel);
+		err = channel_count_no_ring(channel);
 	preempt_enable();
 	return err;
 }
@@ -309,10 +306,10 @@ void tsct_ring_lost_too_big(struct tsct_kchannel *channel)
 	struct tsct_ring *ring;
 
 	preempt_disable();
-	ring = this_ring(channel);
+	ring = channel_this_ring(channel);
 	if (ring)
-		count_lost(ring, TSCT_LOST_TOO_BIG);
+		ring_count_lost(ring, TSCT_LOST_TOO_BIG);
 	else
-		no_ring(channel);
+		channel_count_no_ring(channel);
 	preempt_enable();
 }

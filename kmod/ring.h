@@ -12,28 +12,28 @@ struct page;
 struct tsct_kchannel;
 
 /*
- * One CPU's ring. All pages, the consumer's first, are mapped as one range:
- * consumer page, producer page, data. What user space can write is read once
- * and never believed; geometry and, in kernel channels, the head live here.
+ * One CPU's ring. The pages are mapped as one range: consumer page, producer
+ * page, data. A value that user space can write is read once and checked before
+ * use; the trusted copies of geometry and, in kernel channels, head are here.
  */
 struct tsct_ring {
-	/* kernel channels, by the writer of this CPU alone */
-	bool busy;		/* a writer is at work */
-	u32 left;		/* bytes at `next` that need no second look */
-	u8 *next;		/* where head lies in data */
-	u64 head;		/* the one that counts, events and all */
-	u64 last_stamp;		/* sources but the TSC */
-	/* all */
+	/* kernel channels; written only by the writer on this CPU */
+	bool busy;		/* a record is being written */
+	u32 left;		/* bytes at `next` that need no checks */
+	u8 *next;		/* address of head's position in data */
+	u64 head;		/* as tsct_producer.head, which follows it */
+	u64 last_cycles;	/* sources other than the TSC */
+	/* all channels */
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;
-	u32 source;
+	u32 source;		/* TSCT_SOURCE_* */
 	struct tsct_consumer *consumer;
 	u8 *data;
 	struct page **pages;
 	u32 nr_pages;
 } ____cacheline_aligned;
 
-/* What a stamp of `source` says now. Any context, NMI too. */
+/* The present cycles of @source. Any context, NMI too. */
 static __always_inline u64 tsct_source_read(u32 source)
 {
 	if (likely(source == TSCT_SOURCE_TSC))
@@ -42,15 +42,23 @@ static __always_inline u64 tsct_source_read(u32 source)
 }
 
 /*
- * tsct_ring_write - the kernel writes a record for a user program
+ * tsct_ring_write - write a record to this CPU's ring for a user program
+ * @payload: kernel memory, @len bytes; at most tsct_payload_max()
  *
- * Process context only. `payload` is kernel memory. Returns 0, or, counted as
- * lost: -ENOSPC: full, -ENXIO: no ring on this CPU.
+ * Process context only. Returns 0, or, counted as lost: -ENOSPC: full, -ENXIO:
+ * no ring on this CPU.
  */
 int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len);
 
-/* Counts an event of this CPU as too big without having its payload. */
+/* Counts an event on this CPU as lost because its payload is too big. */
 void tsct_ring_lost_too_big(struct tsct_kchannel *channel);
+
+/* bpf.c: registers the kfunc; logs why where that fails */
+void tsct_bpf_init(void);
+/* True if the kfunc is registered. */
+bool tsct_bpf_ready(void);
+/* The kfunc. Called only by BPF programs, which find it through BTF. */
+int tsct_bpf_emit(u32 channel, u32 event, const void *payload, u32 payload__sz);
 
 #endif /* TSCT_KMOD_RING_H */

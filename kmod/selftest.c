@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the module is built from, tried before anything is up: a compiler or a
- * kernel header that breaks it must not get as far as a ring.
+ * Self-test when the module is loaded (SELFTEST=1): the code shared with user
+ * space as this compiler and these kernel headers build it, the kernel's ring
+ * writer, and the clock area with skewed CPUs.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
 
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/tsctrace.h>
 #include <asm/msr.h>
 
 #include "../lib/core/event_def.h"
@@ -18,21 +21,25 @@
 #include "../lib/core/clock_params.h"
 #include "../lib/core/skew_interval.h"
 #include "channel.h"
+#include "clockpage.h"
+#include "cpucheck.h"
+#include "ring.h"
 #include "selftest.h"
 
 #define BLOCK	4096
 #define DATA	(2 * BLOCK)
+#define EVENTS	5000
 
-/* Says where it failed, and makes the function fail. */
+/* Logs a false condition and returns -EINVAL from the function. */
 #define check(cond) do {						\
 	if (!(cond)) {							\
-		pr_err("%s:%d: not true: %s\n", __func__, __LINE__,	\
+		pr_err("%s:%d: failed: %s\n", __func__, __LINE__,	\
 		       #cond);						\
 		return -EINVAL;						\
 	}								\
 } while (0)
 
-static int __init test_geometry(void)
+static int __init selftest_geometry(void)
 {
 	check(!tsct_geometry_check(TSCT_POLICY_DISCARD, 4096, 2));
 	check(!tsct_geometry_check(TSCT_POLICY_OVERWRITE, 65536, 4096));
@@ -43,29 +50,30 @@ static int __init test_geometry(void)
 	return 0;
 }
 
-/* A record by the rules, with its number as its stamp. Returns the new head. */
-static u64 __init put_record(const struct tsct_geometry *geo, u8 *data,
-			     const struct tsct_ring_slot *place, u64 head, u64 nr)
+/* Stores a record with its number as its cycles. Returns the new head. */
+static u64 __init selftest_put_record(const struct tsct_geometry *geo, u8 *data,
+				      const struct tsct_ring_slot *slot, u64 head,
+				      u64 nr)
 {
 	struct tsct_record record = { .id = TSCT_ID_FIRST, .cycles = nr };
 	struct tsct_block last, next;
 	u64 mask = geo->data_size - 1;
 
-	if (place->pad_len) {
+	if (slot->pad_len) {
 		tsct_ring_block(geo, data, head, &last);
 		tsct_block_next(geo, &last, head, nr, &next);
-		*(u64 *)(data + (place->pad_pos & mask)) =
-			tsct_pad_word(place->pad_len);
-		memcpy(data + ((place->pos - sizeof(next)) & mask), &next,
+		*(u64 *)(data + (slot->pad_pos & mask)) =
+			tsct_pad_word(slot->pad_len);
+		memcpy(data + ((slot->pos - sizeof(next)) & mask), &next,
 		       sizeof(next));
 	}
-	record.len = place->size;
-	memcpy(data + (place->pos & mask), &record, sizeof(record));
-	return place->head;
+	record.len = slot->size;
+	memcpy(data + (slot->pos & mask), &record, sizeof(record));
+	return slot->head;
 }
 
-/* Writes by the rules, reads by the rules: every record comes back once. */
-static int __init run_ring(u8 *data, u64 head)
+/* Every record that is written is read once, in order. */
+static int __init selftest_run_ring(u8 *data, u64 head)
 {
 	const struct tsct_geometry geo = {
 		.data_size = DATA, .block_size = BLOCK,
@@ -73,15 +81,15 @@ static int __init run_ring(u8 *data, u64 head)
 	u64 tail = head - TSCT_BLOCK_HEADER, next, written = 0, seen = 0;
 	u64 lost = 0, events;
 	struct tsct_record record;
-	struct tsct_ring_slot place;
+	struct tsct_ring_slot slot;
 	u32 len = 0;
 
 	while (seen < 2000) {
 		len = (len * 5 + 13) % (tsct_payload_max(&geo) / 3);
-		place = tsct_ring_place(&geo, head, tsct_record_size(len));
-		check((place.pos & (BLOCK - 1)) + place.size < BLOCK);
-		if (tsct_ring_fits(&geo, place.head, tail)) {
-			head = put_record(&geo, data, &place, head, written++);
+		slot = tsct_ring_place(&geo, head, tsct_record_size(len));
+		check((slot.pos & (BLOCK - 1)) + slot.size < BLOCK);
+		if (tsct_ring_fits(&geo, slot.head, tail)) {
+			head = selftest_put_record(&geo, data, &slot, head, written++);
 			check(tsct_ring_events(&geo, data, head, &events) &&
 			      events == written);
 			continue;
@@ -103,7 +111,7 @@ static int __init run_ring(u8 *data, u64 head)
 	return 0;
 }
 
-static int __init test_ring(void)
+static int __init selftest_ring(void)
 {
 	struct tsct_producer *producer = kzalloc(sizeof(*producer), GFP_KERNEL);
 	u8 *data = kzalloc(DATA, GFP_KERNEL);
@@ -112,20 +120,20 @@ static int __init test_ring(void)
 	if (!data || !producer)
 		goto free;
 	tsct_ring_init(producer, data);
-	err = run_ring(data, producer->head);
+	err = selftest_run_ring(data, producer->head);
 	if (err)
 		goto free;
-	/* over the end of the 48-bit positions */
+	/* across the wrap of the 48-bit positions */
 	tsct_ring_init(producer, data);
 	((struct tsct_block *)data)->pos = TSCT_HEAD_POS(-(u64)DATA);
-	err = run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
+	err = selftest_run_ring(data, TSCT_HEAD_POS(-(u64)DATA) + TSCT_BLOCK_HEADER);
 free:
 	kfree(producer);
 	kfree(data);
 	return err;
 }
 
-static int __init run_def(struct tsct_event_def *def)
+static int __init selftest_run_def(struct tsct_event_def *def)
 {
 	const struct tsct_event_def *found;
 	size_t next;
@@ -151,30 +159,30 @@ static int __init run_def(struct tsct_event_def *def)
 	return 0;
 }
 
-static int __init test_def(void)
+static int __init selftest_def(void)
 {
 	struct tsct_event_def *def = kzalloc(sizeof(*def), GFP_KERNEL);
 	int err;
 
 	if (!def)
 		return -ENOMEM;
-	err = run_def(def);
+	err = selftest_run_def(def);
 	kfree(def);
 	return err;
 }
 
-/* One line in ns, then one at half the rate, then a disruption. */
-static int __init run_latch(struct tsct_clock_page *page,
-			    struct tsct_clock_state *state)
+/* Clock params of 1 ns per cycle, then of half the rate, then a disruption. */
+static int __init selftest_run_latch(struct tsct_clock_page *page,
+				     struct tsct_clock_state *state)
 {
 	static const u8 boot_id[16] = { 1, 2, 3 };
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
-	struct tsct_clock_time reading;
+	struct tsct_clock_time time;
 
 	tsct_latch_init(page, boot_id, TSCT_SOURCE_TSC, 1);
 	check(!tsct_clock_page_check(page, TSCT_CLOCK_SIZE(1), boot_id));
 	check(tsct_clock_page_check(page, TSCT_PAGE_SIZE, boot_id) == -EINVAL);
-	check(tsct_latch_lookup(page, 1500, &reading) == -EAGAIN);
+	check(tsct_latch_lookup(page, 1500, &time) == -EAGAIN);
 	check(!tsct_latch_read(page, state));
 	check(state->status == TSCT_STATUS_UNKNOWN);
 	state->epoch = 7;
@@ -187,8 +195,8 @@ static int __init run_latch(struct tsct_clock_page *page,
 	state->real.past_error_ps = 3;
 	check(!tsct_clock_state_check(state));
 	tsct_latch_write(page, state);
-	check(!tsct_latch_lookup(page, 1500, &reading));
-	check(reading.ns == 5500 && reading.error_ps == 3);
+	check(!tsct_latch_lookup(page, 1500, &time));
+	check(time.ns == 5500 && time.error_ps == 3);
 	state->real.mult = state->real.slew_mult = one / 2;
 	state->real.base_cycles = 3000;
 	check(tsct_segments_check(&page->copy[0].state, state, 0) == -EINVAL);
@@ -196,37 +204,37 @@ static int __init run_latch(struct tsct_clock_page *page,
 	check(tsct_segments_check(&page->copy[0].state, state, 3000) == -ETIME);
 	check(!tsct_segments_check(&page->copy[0].state, state, 2999));
 	tsct_latch_write(page, state);
-	check(!tsct_latch_lookup(page, 4000, &reading) && reading.ns == 7500);
-	check(!tsct_latch_lookup(page, 2999, &reading) && reading.ns == 6999);
+	check(!tsct_latch_lookup(page, 4000, &time) && time.ns == 7500);
+	check(!tsct_latch_lookup(page, 2999, &time) && time.ns == 6999);
 	memset(state, 0, sizeof(*state));
 	state->epoch = 8;
 	state->epoch_cycles = 5000;
 	state->status = TSCT_STATUS_DISRUPTED;
 	tsct_latch_write(page, state);
-	check(tsct_latch_lookup(page, 5001, &reading) == -ESTALE);
-	check(!tsct_latch_lookup(page, 4000, &reading));
-	check(reading.ns == 7500 && reading.status == TSCT_STATUS_DISRUPTED);
-	check(!tsct_latch_lookup(page, 1500, &reading));
-	check(reading.ns == 5500 && reading.epoch == 7 &&
-	      reading.status == TSCT_STATUS_SYNCHRONIZED);
+	check(tsct_latch_lookup(page, 5001, &time) == -ESTALE);
+	check(!tsct_latch_lookup(page, 4000, &time));
+	check(time.ns == 7500 && time.status == TSCT_STATUS_DISRUPTED);
+	check(!tsct_latch_lookup(page, 1500, &time));
+	check(time.ns == 5500 && time.epoch == 7 &&
+	      time.status == TSCT_STATUS_SYNCHRONIZED);
 	check(!tsct_segments_valid(&page->copy[0]));
 	return 0;
 }
 
-static int __init test_latch(void)
+static int __init selftest_latch(void)
 {
 	struct tsct_clock_page *page = kvzalloc(TSCT_CLOCK_SIZE(1), GFP_KERNEL);
 	struct tsct_clock_state *state = kzalloc(sizeof(*state), GFP_KERNEL);
 	int err = -ENOMEM;
 
 	if (page && state)
-		err = run_latch(page, state);
+		err = selftest_run_latch(page, state);
 	kfree(state);
 	kvfree(page);
 	return err;
 }
 
-static int __init test_scale(void)
+static int __init selftest_params(void)
 {
 	const u64 one = 1ULL << TSCT_CLOCK_SHIFT;
 
@@ -240,7 +248,7 @@ static int __init test_scale(void)
 	return 0;
 }
 
-static int __init test_skew(void)
+static int __init selftest_skew(void)
 {
 	struct tsct_skew_interval skew;
 
@@ -254,12 +262,213 @@ static int __init test_skew(void)
 
 int __init tsct_selftest(void)
 {
-	int err = test_geometry() ?: test_ring() ?: test_def() ?:
-		test_scale() ?: test_latch() ?: test_skew();
+	int err = selftest_geometry() ?: selftest_ring() ?: selftest_def() ?:
+		selftest_params() ?: selftest_latch() ?: selftest_skew();
 
 	if (err)
-		pr_err("failed (%d)\n", err);
+		pr_err("failed (error %d)\n", err);
 	else
 		pr_info("passed\n");
+	return err;
+}
+
+/* ---- the writer ------------------------------------------------------- */
+
+static void __init selftest_emit_many(void *channel)
+{
+	u64 nr;
+
+	for (nr = 0; nr < EVENTS; nr++)
+		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
+}
+
+/* All events emitted in an interrupt of this CPU are there, or counted as lost. */
+static int __init selftest_check_ring(const struct tsct_ring *ring)
+{
+	u64 pos = 0, next, nr, last_cycles = 0, seen = 0;
+	struct tsct_ring_count count;
+	struct tsct_record record;
+
+	while (pos != TSCT_HEAD_POS(ring->producer->head)) {
+		switch (tsct_ring_next(&ring->geo, ring->data, pos,
+				       ring->producer->head, &record, &next)) {
+		case TSCT_STEP_RECORD:
+			memcpy(&nr, ring->data + pos + sizeof(record),
+			       sizeof(nr));
+			check(record.len == sizeof(record) + sizeof(nr));
+			check(nr == seen++);
+			check(record.cycles >= last_cycles);
+			last_cycles = record.cycles;
+			break;
+		case TSCT_STEP_BLOCK:
+		case TSCT_STEP_PAD:
+			break;
+		default:
+			check(!"a record, a pad or a header");
+		}
+		pos = next;
+	}
+	check(seen > 1000);
+	check(tsct_ring_count(&ring->geo, ring->producer, ring->data, &count));
+	check(count.events == seen && count.head == pos);
+	check(seen + ring->producer->lost[TSCT_LOST_FULL] == EVENTS);
+	return 0;
+}
+
+static int __init selftest_check_refusals(struct tsct_kchannel *channel)
+{
+	static u8 payload[BLOCK] __initdata;
+	struct tsct_ring *ring;
+	int err[5], i;
+
+	preempt_disable();
+	ring = tsct_channel_ring(channel, smp_processor_id());
+	err[0] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
+	ring->consumer->tail = ring->head;
+	err[1] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
+	err[2] = tsct_emit(channel, TSCT_ID_FIRST, payload, sizeof(payload));
+	ring->busy = true;	/* as for an NMI on top of a writer */
+	err[3] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
+	ring->busy = false;
+	/* a tail beyond the head, as only a faulty reader stores it */
+	ring->consumer->tail = ring->head + ring->geo.data_size;
+	/* seen when the bytes of the last ring_lookahead() are used up */
+	for (i = 0; i <= BLOCK / 24; i++)
+		err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);
+	preempt_enable();
+	check(err[0] == -ENOSPC);
+	check(err[1] == 0);
+	check(err[2] == -EMSGSIZE);
+	check(err[3] == -EBUSY);
+	check(err[4] == -ENOSPC);
+	check(ring->producer->lost[TSCT_LOST_NESTED] == 1);
+	check(ring->producer->lost[TSCT_LOST_TOO_BIG] == 1);
+	check(ring->producer->head == ring->head);
+	return 0;
+}
+
+/* Under emulation with a TSC that counts instructions, this is their number. */
+static void __init selftest_measure(struct tsct_kchannel *channel)
+{
+	struct tsct_ring *ring;
+	u64 nr, start, cycles;
+
+	preempt_disable();
+	ring = tsct_channel_ring(channel, smp_processor_id());
+	start = rdtsc_ordered();
+	for (nr = 0; nr < 1000; nr++) {
+		ring->consumer->tail = ring->head;
+		tsct_emit(channel, TSCT_ID_FIRST, &nr, sizeof(nr));
+	}
+	cycles = rdtsc_ordered() - start;
+	preempt_enable();
+	pr_info("1000 events of 8 bytes took %llu cycles\n", cycles);
+}
+
+int __init tsct_selftest_emit(void)
+{
+	const struct tsct_channel_create arg = {
+		.name = "selftest",
+		.policy = TSCT_POLICY_DISCARD,
+		.flags = TSCT_CHANNEL_KERNEL,
+		.block_size = BLOCK,
+		.blocks = 16,
+		.roles = TSCT_ROLE_READ,
+	};
+	struct tsct_kchannel *channel;
+	struct tsct_ring *ring;
+	u32 cpu;
+	int err;
+
+	err = tsct_channel_create(&arg, &channel);
+	if (err)
+		return err;
+	on_each_cpu(selftest_emit_many, channel, 1);
+	for (cpu = 0; cpu < channel->nr_cpus && !err; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (ring)
+			err = selftest_check_ring(ring);
+	}
+	err = err ?: selftest_check_refusals(channel);
+	selftest_measure(channel);
+	tsct_channel_put(channel, arg.roles);
+	if (err)
+		pr_err("ring writer: failed (error %d)\n", err);
+	return err;
+}
+
+/* ---- the clock area with skewed CPUs ---------------------------------- */
+
+/* At @offset of the pages that programs map, through the direct map. */
+static const void __init *selftest_clock_at(u64 offset)
+{
+	return page_address(tsct_clockpage_page(offset >> PAGE_SHIFT)) +
+		offset_in_page(offset);
+}
+
+static const struct tsct_clock_state __init *selftest_clock_state(void)
+{
+	return selftest_clock_at(offsetof(struct tsct_clock_page, copy));
+}
+
+static int __init selftest_check_skewed(const struct tsct_cpu_check *table,
+					struct tsct_clock_state *state)
+{
+	const struct tsct_clock_cpu *cpu = selftest_clock_at(TSCT_CLOCK_CPUS_OFFSET);
+	u32 source = tsct_cpucheck_source(), epoch = selftest_clock_state()->epoch;
+	u64 one = 1ULL << TSCT_CLOCK_SHIFT, now = tsct_source_read(source);
+
+	tsct_clockpage_update_cpus(&(struct tsct_cpucheck_result) {
+		.table = table, .source = source, .skewed = true,
+		.cause = TSCT_CAUSE_JUMP,
+	});
+	check(selftest_clock_state()->epoch == epoch + 1);
+	check(selftest_clock_state()->flags == TSCT_CLOCK_SKEWED);
+	check(selftest_clock_state()->cause == TSCT_CAUSE_JUMP);
+	check(cpu->skew_cycles == -50001 && cpu->error_cycles == 3);
+
+	state->status = TSCT_STATUS_SYNCHRONIZED;
+	state->source = source;
+	state->real.mult = state->real.slew_mult = one;
+	state->real.base_cycles = state->real.as_of_cycles = now;
+	state->real.fast_cycles = 1000;
+	state->real.holdover_after_cycles = now + 1000;
+	state->real.void_after_cycles = now + 1000;
+	state->epoch = epoch;
+	check(tsct_clockpage_set(state) == -ESTALE);
+	state->epoch = epoch + 1;
+	check(!tsct_clockpage_set(state));
+	check(selftest_clock_state()->flags == TSCT_CLOCK_SKEWED);
+	check(selftest_clock_state()->status == TSCT_STATUS_SYNCHRONIZED);
+	check(selftest_clock_state()->real.mult == one && !selftest_clock_state()->real.fast_cycles);
+	return 0;
+}
+
+/* Reports a skewed first CPU, then lets the CPU check report the measured figures. */
+int __init tsct_selftest_clock(void)
+{
+	struct tsct_cpu_check *table;
+	struct tsct_clock_state *state;
+	int err = -ENOMEM;
+
+	table = kvcalloc(nr_cpu_ids, sizeof(*table), GFP_KERNEL);
+	state = kzalloc(sizeof(*state), GFP_KERNEL);
+	if (!table || !state)
+		goto free;
+	table[0].flags = TSCT_CPU_SKEW_KNOWN;
+	table[0].skew_min_cycles = -50003;
+	table[0].skew_max_cycles = -49998;
+	err = selftest_check_skewed(table, state);
+	tsct_cpucheck_run();
+	if (!err && selftest_clock_state()->flags)
+		err = -EINVAL;
+	if (err)
+		pr_err("clock area: failed (error %d)\n", err);
+	/* Start afresh: programs must not see these states. */
+	tsct_clockpage_exit();
+	err = tsct_clockpage_init() ?: err;
+free:
+	kfree(state);
+	kvfree(table);
 	return err;
 }

@@ -3,9 +3,10 @@
 #define TSCT_KMOD_SELFTEST_H
 
 #ifdef TSCT_SELFTEST
-int tsct_selftest(void);	/* before all else */
-int tsct_selftest_clock(void);	/* when there is one, and no program yet */
-int tsct_selftest_emit(void);	/* when there can be channels */
+/* Each returns 0 or a negative errno; main.c calls them during init. */
+int tsct_selftest(void);	/* before anything else */
+int tsct_selftest_clock(void);	/* after tsct_clockpage_init(), no device yet */
+int tsct_selftest_emit(void);	/* after tsct_channels_init() */
 #else
 static inline int tsct_selftest(void)
 {

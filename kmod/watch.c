@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Has enough been written? For who asks, and for who sleeps until it has. */
+/* Readiness of readers: the poll() condition and the work that wakes sleepers. */
 #include <linux/compiler.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -12,10 +12,10 @@
 #define WATCH_MS	10
 
 /*
- * Sum of all that was ever written, modulo 2^48: it moves when anything is.
- * Rings count from their first header on, so a new one does not move it.
+ * Bytes ever written to all rings, modulo 2^48: changes with every record. Each
+ * ring counts from behind its first block header, so a new ring adds 0.
  */
-static u64 mark_of(struct tsct_kchannel *channel)
+static u64 channel_head_sum(struct tsct_kchannel *channel)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0;
@@ -30,8 +30,8 @@ static u64 mark_of(struct tsct_kchannel *channel)
 	return TSCT_HEAD_POS(sum);
 }
 
-/* A full ring loses events, so half full is enough for one of them. */
-static bool enough_unread(struct tsct_kchannel *channel, u64 watermark)
+/* A single ring that is half full is enough, before it is full and loses events. */
+static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 {
 	struct tsct_ring *ring;
 	u64 sum = 0, unread, tail;
@@ -41,7 +41,7 @@ static bool enough_unread(struct tsct_kchannel *channel, u64 watermark)
 		ring = tsct_channel_ring(channel, cpu);
 		if (!ring)
 			continue;
-		/* Before the head, or it may be ahead of that: full */
+		/* Loaded before head: a tail ahead of head would count as full. */
 		tail = smp_load_acquire(&ring->consumer->tail);
 		unread = tsct_ring_unread(&ring->geo, tail,
 					  READ_ONCE(ring->producer->head));
@@ -52,38 +52,39 @@ static bool enough_unread(struct tsct_kchannel *channel, u64 watermark)
 	return sum >= watermark;
 }
 
-/* Half a ring is the most to wait for here, too: what goes round is gone. */
-static bool enough_moved(const struct tsct_watcher *watcher, u64 mark)
+/* For overwrite channels. At most half a ring: older events are overwritten. */
+static bool watcher_enough_written(const struct tsct_watcher *watcher, u64 sum)
 {
 	u64 half = watcher->channel->geo.data_size / 2;
 
-	return tsct_pos_distance(READ_ONCE(watcher->mark), mark) >=
+	return tsct_pos_distance(READ_ONCE(watcher->reported_sum), sum) >=
 		min(READ_ONCE(watcher->watermark), half);
 }
 
 /*
- * What was offered to who begins to wait counts as told when he begins anew,
- * as poll() does, or when it is asked for without waiting, as epoll does
- * before it tells. A mark of 0 has nothing to offer.
+ * A report to a caller that begins to wait is only an offer: epoll polls again,
+ * without waiting, before it reports to user space. An offer counts as reported
+ * when the caller begins to wait again (poll()) or when that second poll comes
+ * (epoll). A sum of 0 offers nothing.
  */
 bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits)
 {
 	struct tsct_kchannel *channel = watcher->channel;
-	u64 mark, offered;
+	u64 sum, offered;
 
 	if (channel->policy == TSCT_POLICY_DISCARD)
-		return enough_unread(channel, READ_ONCE(watcher->watermark));
-	offered = READ_ONCE(watcher->offered);
+		return channel_enough_unread(channel, READ_ONCE(watcher->watermark));
+	offered = READ_ONCE(watcher->offered_sum);
 	if (waits && offered)
-		WRITE_ONCE(watcher->mark, offered);
-	WRITE_ONCE(watcher->offered, 0);
-	mark = mark_of(channel);
-	if (!enough_moved(watcher, mark))
+		WRITE_ONCE(watcher->reported_sum, offered);
+	WRITE_ONCE(watcher->offered_sum, 0);
+	sum = channel_head_sum(channel);
+	if (!watcher_enough_written(watcher, sum))
 		return false;
 	if (waits)
-		WRITE_ONCE(watcher->offered, mark);
+		WRITE_ONCE(watcher->offered_sum, sum);
 	else
-		WRITE_ONCE(watcher->mark, mark);
+		WRITE_ONCE(watcher->reported_sum, sum);
 	return true;
 }
 
@@ -104,7 +105,7 @@ void tsct_watcher_remove(struct tsct_watcher *watcher)
 	mutex_unlock(&watcher->channel->watch_lock);
 }
 
-/* Who sleeps may have slept for more than that. */
+/* Wakes sleepers: they may have waited for more than @bytes. */
 void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 {
 	WRITE_ONCE(watcher->watermark, max(bytes, 1ULL));
@@ -112,8 +113,8 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 				   EPOLLIN | EPOLLRDNORM);
 }
 
-/* Somebody who would be told, if he asked. */
-static bool anybody_ready(struct tsct_kchannel *channel, u64 mark)
+/* True if a poll() of any watcher would report data. */
+static bool channel_any_watcher_ready(struct tsct_kchannel *channel, u64 sum)
 {
 	struct tsct_watcher *watcher;
 	bool ready = false;
@@ -121,9 +122,9 @@ static bool anybody_ready(struct tsct_kchannel *channel, u64 mark)
 	mutex_lock(&channel->watch_lock);
 	list_for_each_entry(watcher, &channel->watchers, list) {
 		if (channel->policy == TSCT_POLICY_DISCARD)
-			ready = enough_unread(channel, watcher->watermark);
+			ready = channel_enough_unread(channel, watcher->watermark);
 		else
-			ready = enough_moved(watcher, mark);
+			ready = watcher_enough_written(watcher, sum);
 		if (ready)
 			break;
 	}
@@ -132,25 +133,26 @@ static bool anybody_ready(struct tsct_kchannel *channel, u64 mark)
 }
 
 /*
- * Programs publish without a system call, so somebody has to look. Whoever
- * sleeps has queued itself before it looked at the heads the last time: what
- * is written after that changes the mark and wakes it here.
+ * Programs publish without a system call, so the rings are polled. A sleeper
+ * was on the wait queue before it last read the heads: what is written later
+ * changes the sum and wakes it here.
  */
-void tsct_channel_look(struct work_struct *work)
+void tsct_channel_watch_fn(struct work_struct *work)
 {
 	struct tsct_kchannel *channel = container_of(to_delayed_work(work),
-						    struct tsct_kchannel, watch);
-	u64 mark = mark_of(channel);
+						     struct tsct_kchannel,
+						     watch);
+	u64 sum = channel_head_sum(channel);
 
-	if (mark != channel->watch_mark) {
-		channel->watch_mark = mark;
-		if (anybody_ready(channel, mark))
+	if (sum != channel->watch_sum) {
+		channel->watch_sum = sum;
+		if (channel_any_watcher_ready(channel, sum))
 			wake_up_interruptible_poll(&channel->wait,
 						   EPOLLIN | EPOLLRDNORM);
 	}
 	/*
 	 * Its barrier pairs with the one in tsct_channel_watch(): either the
-	 * sleeper is seen here, or it finds the work not pending there.
+	 * sleeper is seen here, or it finds this work not pending and queues it.
 	 */
 	if (wq_has_sleeper(&channel->wait))
 		tsct_channel_watch(channel);

@@ -1,32 +1,30 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# boot.sh [OPTION]... KERNEL_DIR INITRD - run one guest to its end
+# boot.sh [OPTION]... KERNEL_DIR INITRD - run one guest until it powers off
 #
-# KERNEL_DIR is what `kernel.sh get` prints. What the guest writes to its
-# second serial port (ttyS1) comes out on standard output as it is written.
+# KERNEL_DIR is the directory that `kernel.sh get` prints. Output of the guest's
+# second serial port (ttyS1) goes to standard output as it is written.
 #
 #   --smp N             virtual CPUs (2)
 #   --mem MB            memory (1024)
 #   --time SECONDS      limit; a guest that runs longer is killed (300)
-#   --console FILE      where the console (ttyS0) goes; default: nowhere
-#   --append STRING     more words for the kernel's command line
-#   --no-tsc-reliable   the kernel gives the TSC up (CPUs on several sockets,
-#                       no word that its counters agree)
-#   --out FILE          what programs in the guest hand to `out` comes here
-#   --out-mb MB         room for that, a power of two (256)
+#   --console FILE      file for the console (ttyS0); default: discarded
+#   --append STRING     additional kernel parameters
+#   --no-tsc-reliable   the kernel marks the TSC unstable (CPUs on several
+#                       sockets, and no tsc=reliable)
+#   --out FILE          file for the data that programs pass to `out`
+#   --out-mb MB         its maximum size, a power of two (256)
 #   --parallel          each CPU in a host thread of its own; without it they
 #                       take turns in one. For tests of races only: QEMU 7.2
-#                       may keep running the old code where one CPU patches
-#                       what another is about to run (tracepoints, BPF), which
-#                       ends in "Oops: int3", and a busy host makes the CPUs
-#                       wait long for each other
+#                       may run old code after another CPU has patched it
+#                       (tracepoints, BPF), which ends in "Oops: int3", and on
+#                       a busy host the CPUs wait long for each other
 #   --icount            the TSC counts instructions; one CPU, repeatable
-#   -- ARG...           the rest goes to QEMU as it is
+#   -- ARG...           further arguments for QEMU
 #
 # ACCEL=kvm in the environment tries KVM instead of emulation.
-# Exit status: 0 the guest ended by itself, 124 time limit, 2 usage, else
-# QEMU's own.
+# Exit status: 0 the guest powered off, 124 time limit, 2 usage, else QEMU's.
 set -euo pipefail
 
 die() { echo "boot.sh: $1" >&2; exit "${2:-1}"; }
@@ -78,16 +76,16 @@ fi
 case $accel in
 tcg) accel="tcg,thread=$threads" ;;
 kvm) ;;
-*) die "ACCEL=$accel: neither tcg nor kvm" 2 ;;
+*) die "ACCEL=$accel: invalid; use tcg or kvm" 2 ;;
 esac
 if [ -n "$icount" ]; then
 	smp=1 accel=tcg
 	more+=(-icount "shift=0,sleep=off")
 fi
 
-# The emulated counter is this machine's. A guest that has to wait for a CPU of ours
-# while it measures the rate takes a wrong one, and its seconds are as wrong: it is
-# told. (It measures again later, for longer, and believes that if it is much the same.)
+# The emulated TSC is the host's. A guest that waits for a host CPU while it measures
+# the TSC's rate gets a wrong one, and wrong seconds, so the rate is passed to it.
+# (It measures again later, for longer, and takes that result if it is close.)
 rate=''
 ctl=${O:-$(dirname "$0")/../../build}/tools/trace-ctl
 if [[ $accel == tcg* ]] && [ -z "$icount" ] && [ -x "$ctl" ]; then
@@ -98,8 +96,8 @@ if [[ $accel == tcg* ]] && [ -z "$icount" ] && [ -x "$ctl" ]; then
 fi
 
 status=0
-# A guest that reboots (panic=-1 does) has ended, too. One that waits for a CPU of
-# ours may take a timer for broken that came late: it is not to look.
+# -no-reboot: a guest that reboots, as panic=-1 does, ends. no_timer_check: on a busy
+# host a late timer interrupt would be taken for a broken timer.
 timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
 	-accel "$accel" -cpu max -smp "$smp$topology" -m "$mem" \
 	-nodefaults -no-user-config -display none -monitor none -no-reboot \

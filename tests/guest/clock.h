@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For the test programs t_*.c that set the module's clock, or read it. */
+/* Helpers of the tests t_*.c that set or read the module's clock area. */
 #ifndef TSCT_TEST_CLOCK_H
 #define TSCT_TEST_CLOCK_H
 
@@ -9,10 +9,10 @@
 #include "lib/core/clock_params.h"
 #include "device.h"
 
-#define SECOND	1000000000LL		/* in ticks, too: see clk_line() */
+#define SECOND	1000000000LL		/* also in cycles: see clk_params() */
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-DEV_FN uint64_t clk_ticks(uint32_t source)
+DEV_FN uint64_t clk_cycles(uint32_t source)
 {
 	uint32_t low, high;
 	struct timespec t;
@@ -26,7 +26,7 @@ DEV_FN uint64_t clk_ticks(uint32_t source)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* The whole area */
+/* Maps the whole area. */
 DEV_FN const struct tsct_clock_page *clk_map(int fd)
 {
 	const size_t size = TSCT_CLOCK_SIZE(dev_info(fd).nr_cpus);
@@ -49,12 +49,12 @@ DEV_FN struct tsct_clock_state clk_state(const struct tsct_clock_page *page)
 }
 
 /*
- * A line from now on, right in every respect. One tick is one nanosecond:
- * within what is believed of any source.
+ * A valid state with params that begin now. One cycle is one nanosecond, which
+ * is a permitted rate of every source.
  */
-DEV_FN struct tsct_clock_set clk_line(uint32_t source, uint32_t epoch)
+DEV_FN struct tsct_clock_set clk_params(uint32_t source, uint32_t epoch)
 {
-	uint64_t now = clk_ticks(source);
+	uint64_t now = clk_cycles(source);
 
 	return (struct tsct_clock_set) { .state = {
 		.real = {
@@ -78,11 +78,11 @@ DEV_FN struct tsct_clock_set clk_line(uint32_t source, uint32_t epoch)
 	} };
 }
 
-/* The line goes on @lead ticks from now, or a little later, at another rate. */
-DEV_FN void clk_go_on(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
+/* Params that continue @lead cycles from now, or a little later, at another rate. */
+DEV_FN void clk_continue(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *real = &set->state.real;
-	uint64_t now = clk_ticks(set->state.source), base = now + lead;
+	uint64_t now = clk_cycles(set->state.source), base = now + lead;
 
 	if ((int64_t)lead > 0 && base <= real->base_cycles)
 		base = real->base_cycles + 1;
@@ -99,16 +99,16 @@ DEV_FN int clk_set(int fd, const struct tsct_clock_set *set)
 	return ioctl(fd, TSCT_IOC_CLOCK_SET, set);
 }
 
-/* What the area says of a stamp; a status of -errno where it does not. */
+/* Converts cycles; on failure the status is -errno. */
 DEV_FN struct tsct_clock_time clk_lookup(const struct tsct_clock_page *page,
-				      uint64_t stamp)
+					 uint64_t cycles)
 {
-	struct tsct_clock_time reading = { 0 };
-	int err = tsct_latch_lookup(page, stamp, &reading);
+	struct tsct_clock_time time = { 0 };
+	int err = tsct_latch_lookup(page, cycles, &time);
 
 	if (err)
-		reading.status = (uint32_t)err;
-	return reading;
+		time.status = (uint32_t)err;
+	return time;
 }
 
 DEV_FN bool clk_valid(const struct tsct_clock_page *page)

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# debug_kernel.sh - build the kernel that looks for our mistakes, once
+# debug_kernel.sh - build the debug kernel of the tests, once
 #
 # Prints a kernel build tree that kernel.sh takes as PATH: the newest
 # linux-source-6.1 that this machine's package sources offer, configured by
-# debug.config (KASAN, lockdep, UBSAN, kmemleak, fault injection, ...). It lies
+# debug.config (KASAN, lockdep, UBSAN, kmemleak, fault injection, ...). It is
 # in ${XDG_CACHE_HOME:-~/.cache}/tsctrace/debug-VERSION-HASH, HASH being that of
-# debug.config, and is built when it is not there: 6 to 15 minutes on two CPUs,
-# 4 GiB while it is built, 2 GiB afterwards. Nothing is installed. Off line, one
-# that was built before serves.
+# debug.config, and is built if it is not there: 6 to 15 minutes on two CPUs,
+# 4 GiB while it is built, 2 GiB afterwards. Nothing is installed. Offline, one
+# that was built before is used.
 #
 # Exit status: 0 done, 1 failed, 3 this machine's package sources do not offer
 # the source.
@@ -23,8 +23,8 @@ cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace
 hash=$(sha256sum <"$config" | head -c 12)
 temp=
 
-say() { echo "debug_kernel.sh: $*" >&2; }
-die() { say "$1"; exit "${2:-1}"; }
+log() { echo "debug_kernel.sh: $*" >&2; }
+die() { log "$1"; exit "${2:-1}"; }
 cleanup() { [ -z "$temp" ] || rm -rf "$temp"; }
 trap cleanup EXIT
 
@@ -36,7 +36,7 @@ offered_version() {
 		sed -n 's/^  Candidate: \([^(]*\)$/\1/p'
 }
 
-# The newest that was built from this very configuration.
+# The newest one that was built with this debug.config.
 built_before() {
 	local dir
 	for dir in "$cache"/debug-*-"$hash"; do
@@ -53,7 +53,7 @@ need_tools() {
 }
 
 fetch() {	# VERSION DIR
-	say "fetching $package $1"
+	log "fetching $package $1"
 	(cd "$2" && apt-get -q -o APT::Sandbox::User=root download \
 		"$package=$1") >"$2/apt.log" 2>&1 || {
 		cat "$2/apt.log" >&2
@@ -65,7 +65,7 @@ fetch() {	# VERSION DIR
 	mv "$2/$package" "$2/tree"
 }
 
-# A line that Kconfig dropped is a checker that would not look.
+# Fails if Kconfig dropped a line: that checker would be missing.
 check_config() {	# TREE
 	local line missing=()
 	while read -r line; do
@@ -88,7 +88,7 @@ configure() {	# TREE
 	make -s -C "$1" olddefconfig
 }
 
-# Objects are as large as all the rest, and no module needs them.
+# Objects are half of the size, and module builds do not need them.
 slim() {	# TREE
 	find "$1" -name '*.o' ! -path '*/scripts/*' ! -path '*/tools/*' -delete
 	find "$1" -name '*.a' ! -path '*/tools/*' -delete
@@ -104,10 +104,10 @@ build() {	# VERSION DIR
 	temp=$(mktemp -d "$cache/.debug.XXXXXX")
 	tree=$temp/tree
 	fetch "$1" "$temp"
-	say "building it with $(nproc) jobs, which takes a while; see $log"
+	log "building it with $(nproc) jobs, which takes a while; see $log"
 	configure "$tree" >"$log" 2>&1 || { tail "$log" >&2; die "make olddefconfig failed"; }
 	check_config "$tree"
-	# Built where it will be used: names of files are in what is built.
+	# Built in its final place: the output contains file names.
 	rm -rf "$2"
 	mv "$tree" "$2"
 	if ! nice make -s -C "$2" -j"$(nproc)" bzImage modules_prepare \

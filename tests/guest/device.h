@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For the test programs t_*.c that talk to /dev/tsctrace by raw requests. */
+/* Helpers of the tests t_*.c that use /dev/tsctrace by ioctl() and mmap(). */
 #ifndef TSCT_TEST_DEVICE_H
 #define TSCT_TEST_DEVICE_H
 
@@ -33,7 +33,7 @@ DEV_FN int dev_open(void)
 	return fd;
 }
 
-/* A request that is right in every respect; tests spoil one at a time. */
+/* A valid request; tests make one field at a time invalid. */
 DEV_FN struct tsct_channel_create dev_request(const char *name)
 {
 	struct tsct_channel_create arg = {
@@ -47,7 +47,7 @@ DEV_FN struct tsct_channel_create dev_request(const char *name)
 	return arg;
 }
 
-/* A descriptor with a new channel of its own, or the test ends. */
+/* A descriptor bound to a new channel; exits on failure. */
 DEV_FN int dev_create(struct tsct_channel_create *arg)
 {
 	int fd = dev_open();
@@ -106,14 +106,14 @@ DEV_FN struct tsct_info dev_info(int fd)
 	return info;
 }
 
-/* A channel, mapped as a reader and writer in one would. */
+/* Maps of a channel for a reader and writer in one */
 struct dev_maps {
 	const struct tsct_channel_header *header;
 	char *consumers;
 	char *rings;
 };
 
-/* The rings with these rights: those of a kernel channel can only be read. */
+/* @rights of the rings: those of a kernel channel can only be read. */
 DEV_FN struct dev_maps dev_map_rings(int fd, int rights)
 {
 	const struct tsct_channel_header *h;
@@ -174,7 +174,7 @@ DEV_FN struct tsct_producer *dev_producer(const struct dev_maps *m,
 	return (void *)(m->rings + cpu * m->header->ring_stride);
 }
 
-/* What head says: a position, and how many events lie before it. */
+/* The two halves of head: a position and the number of events before it */
 DEV_FN uint64_t dev_pos(const struct dev_maps *m, unsigned int cpu)
 {
 	return __atomic_load_n(&dev_producer(m, cpu)->head, __ATOMIC_ACQUIRE) &
@@ -203,7 +203,7 @@ DEV_FN void dev_pin(unsigned int cpu)
 	}
 }
 
-/* Runs a function as a user without rights; its failures are ours. */
+/* Runs @fn as an unprivileged user; its failures count as this test's. */
 DEV_FN void dev_as_user(uid_t uid, void (*fn)(void *arg), void *arg)
 {
 	int status = -1;

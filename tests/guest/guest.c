@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The test guest as a machine: file systems, serial ports, the module */
+/* Setup of the test guest: file systems, serial ports, module loading */
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -42,7 +42,7 @@ static int results = -1;
 static char output[OUTPUT_SIZE];
 static size_t output_used;
 
-/* A file system that this kernel lacks is the business of who needs it. */
+/* Errors are ignored: tests check for the file systems that they need. */
 static void mount_all(void)
 {
 	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
@@ -53,8 +53,8 @@ static void mount_all(void)
 }
 
 /*
- * Results have a port of their own: on the console, the kernel's messages may
- * land in the middle of a line.
+ * Results have a serial port of their own: on the console, kernel messages may
+ * appear in the middle of a line.
  */
 static void open_ports(void)
 {
@@ -79,7 +79,7 @@ static void loopback_up(void)
 	if (fd < 0)
 		return;
 	if (ioctl(fd, SIOCSIFFLAGS, &request))
-		say("# lo: %s\n", strerror(errno));
+		tap_printf("# lo: %s\n", strerror(errno));
 	close(fd);
 }
 
@@ -104,7 +104,7 @@ _Noreturn void guest_power_off(void)
 	if (console >= 0)
 		tcdrain(console);
 	reboot(RB_POWER_OFF);
-	reboot(RB_AUTOBOOT);	/* QEMU ends by this as well (-no-reboot) */
+	reboot(RB_AUTOBOOT);	/* QEMU exits by this, too (-no-reboot) */
 	for (;;)
 		pause();
 }
@@ -123,13 +123,13 @@ static void write_all(int fd, const char *text, size_t size)
 	}
 }
 
-void say_raw(const char *text, size_t size)
+void tap_write(const char *text, size_t size)
 {
 	write_all(results, text, size);
 	write_all(console, text, size);
 }
 
-void say(const char *format, ...)
+void tap_printf(const char *format, ...)
 {
 	char line[1024];
 	va_list args;
@@ -137,7 +137,7 @@ void say(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	say_raw(line, strlen(line));
+	tap_write(line, strlen(line));
 }
 
 void output_reset(void)
@@ -149,7 +149,7 @@ void output_reset(void)
 void output_add(const char *text, size_t size)
 {
 	if (output_used + size >= sizeof(output)) {
-		/* The end of what a test says is what explains its failure. */
+		/* Drop the first half: the end of the output explains a failure. */
 		size_t half = output_used / 2;
 
 		memmove(output, output + half, output_used - half);
@@ -167,7 +167,7 @@ void output_collect(int fd, bool live)
 
 	while ((n = read(fd, text, sizeof(text))) > 0) {
 		if (live)
-			say_raw(text, n);
+			tap_write(text, n);
 		else
 			output_add(text, n);
 	}
@@ -179,9 +179,9 @@ void output_print(void)
 
 	while (*line) {
 		end = strchrnul(line, '\n');
-		say_raw("#  ", 3);
-		say_raw(line, end - line);
-		say_raw("\n", 1);
+		tap_write("#  ", 3);
+		tap_write(line, end - line);
+		tap_write("\n", 1);
 		line = *end ? end + 1 : end;
 	}
 }
@@ -211,7 +211,7 @@ int module_load(const char *path)
 	return ret;
 }
 
-/* The last file may be put a little after the process that had it is dead. */
+/* Retries: a dead process's last file may be released with a delay. */
 int module_unload(void)
 {
 	int err = 0;
@@ -220,7 +220,7 @@ int module_unload(void)
 		if (syscall(SYS_delete_module, MODULE, O_NONBLOCK) == 0)
 			return 0;
 		err = -errno;
-		/* A test may well have unloaded it itself. */
+		/* The test has unloaded it itself. */
 		if (err == -ENOENT)
 			return 0;
 		usleep(10000);

@@ -5,17 +5,17 @@
  * Reads /tests/plan, one item per line:
  *
  *   env NAME=VALUE
- *   module PATH                       what the flag `module` loads
+ *   module PATH                       file that the flag `module` loads
  *   test NAME SECONDS FLAGS COMMAND   FLAGS: `-`, or a comma list of
  *       module   load the module before the test and unload it after it
  *       live     pass the test's output on as it comes, unchanged
  *
- * and runs every test by itself: own process group, time limit, nothing of it
- * left alive afterwards. Exit status 0 is a pass, 77 a skip whose reason is
- * the last line of output, everything else a failure. A test also fails when
- * the kernel had something to complain about meanwhile, or when the module
- * cannot be unloaded after it. Results are TAP on ttyS1 (and the console);
- * the last line says that the guest came to its end.
+ * and runs the tests one by one: own process group, time limit, no process left
+ * alive afterwards. Exit status 0 is a pass, 77 a skip whose reason is
+ * the last line of output, everything else a failure. A test also fails
+ * when the kernel logged a warning meanwhile, or when the module cannot be
+ * unloaded after it. Results are TAP on ttyS1 (and the console); the last line,
+ * "# guest: end", marks a complete run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +60,8 @@ static void parse_test(char *line)
 	const char *flags;
 
 	if (nr_tests == MAX_TESTS) {
-		say("# %s: more than %d tests, the rest is dropped\n", PLAN,
-		    MAX_TESTS);
+		tap_printf("# %s: more than %d tests, the rest is dropped\n", PLAN,
+			   MAX_TESTS);
 		return;
 	}
 	test->name = strtok(line, " ");
@@ -71,7 +71,7 @@ static void parse_test(char *line)
 	test->live = strstr(flags, "live");
 	test->command = strtok(NULL, "");
 	if (!test->command || test->seconds <= 0) {
-		say("# %s: bad line for %s\n", PLAN, test->name ?: "a test");
+		tap_printf("# %s: bad line for %s\n", PLAN, test->name ?: "a test");
 		return;
 	}
 	nr_tests++;
@@ -87,7 +87,7 @@ static void parse_line(char *line)
 	else if (strncmp(line, "module ", 7) == 0)
 		module_path = line + 7;
 	else if (line[0] && line[0] != '#')
-		say("# %s: unknown line: %s\n", PLAN, line);
+		tap_printf("# %s: unknown line: %s\n", PLAN, line);
 }
 
 static void read_plan(void)
@@ -97,10 +97,10 @@ static void read_plan(void)
 	size_t size = 0;
 
 	if (!plan) {
-		say("# %s: %s\n", PLAN, strerror(errno));
+		tap_printf("# %s: %s\n", PLAN, strerror(errno));
 		return;
 	}
-	/* Lines are kept: tests and the environment point into them. */
+	/* Lines are not freed: tests and the environment point into them. */
 	while (getline(&line, &size, plan) > 0) {
 		parse_line(line);
 		line = NULL;
@@ -130,7 +130,7 @@ static pid_t spawn(const struct test *test, int output)
 	_exit(127);
 }
 
-/* Reaps everything that is dead; true, and the status, once `pid` is. */
+/* Reaps all dead children; true, with its status, if @pid is among them. */
 static bool reap(pid_t pid, int *status)
 {
 	bool found = false;
@@ -147,8 +147,8 @@ static bool reap(pid_t pid, int *status)
 }
 
 /*
- * Waits for the test's end, collecting its output and the kernel's log. What
- * the test left in the background does not keep us: the caller kills it.
+ * Waits for the test's end and collects its output and the kernel log. Does not
+ * wait for processes that it left in the background: the caller kills them.
  */
 static bool wait_for(const struct test *test, pid_t pid, int output, int *status)
 {
@@ -172,14 +172,14 @@ static bool wait_for(const struct test *test, pid_t pid, int output, int *status
 			return ended;
 		wait.tv_sec = (time_t)left;
 		wait.tv_nsec = (long)((left - (double)wait.tv_sec) * 1e9);
-		/* SIGCHLD is blocked but here, so no death goes unnoticed. */
+		/* SIGCHLD is unblocked only here, so no death is missed. */
 		ppoll(fds, 2, &wait, &none);
 		if (fds[0].revents & POLLHUP)
 			fds[0].fd = -1;
 	}
 }
 
-/* Nothing but PID 1 may be alive between two tests. */
+/* Kills all processes except PID 1. False: one cannot be killed. */
 static bool kill_rest(void)
 {
 	double end = now() + 10;
@@ -197,7 +197,7 @@ static bool kill_rest(void)
 	}
 }
 
-struct verdict {
+struct result {
 	bool failed;
 	bool skipped;
 	char why[256];
@@ -209,8 +209,8 @@ struct verdict {
 	(v)->failed = true;						\
 } while (0)
 
-static void judge_status(struct verdict *v, const struct test *test, bool ended,
-			 int status)
+static void result_from_status(struct result *v, const struct test *test, bool ended,
+			       int status)
 {
 	if (!ended)
 		fail(v, "killed after %d s", test->seconds);
@@ -223,7 +223,7 @@ static void judge_status(struct verdict *v, const struct test *test, bool ended,
 		fail(v, "exit status %d", WEXITSTATUS(status));
 }
 
-static void run_child(struct verdict *v, const struct test *test)
+static void run_child(struct result *v, const struct test *test)
 {
 	int output[2], status = 0;
 	bool ended;
@@ -233,19 +233,19 @@ static void run_child(struct verdict *v, const struct test *test)
 		fail(v, "no pipe: %s", strerror(errno));
 		return;
 	}
-	/* The test itself wants a blocking standard output. */
+	/* The test needs a blocking standard output. */
 	fcntl(output[1], F_SETFL, 0);
 	pid = spawn(test, output[1]);
 	close(output[1]);
 	ended = pid > 0 && wait_for(test, pid, output[0], &status);
-	judge_status(v, test, ended, status);
+	result_from_status(v, test, ended, status);
 	if (!kill_rest())
 		fail(v, "left a process that cannot be killed");
 	output_collect(output[0], test->live);
 	close(output[0]);
 }
 
-static void run_test(struct verdict *v, const struct test *test)
+static void run_test(struct result *v, const struct test *test)
 {
 	unsigned long taint = taint_read();
 	int err;
@@ -254,32 +254,32 @@ static void run_test(struct verdict *v, const struct test *test)
 	kmsg_mark(test->name);
 	err = test->module ? module_load(module_path) : 0;
 	if (err)
-		fail(v, "the module does not load: %s", strerror(-err));
+		fail(v, "module: load failed: %s", strerror(-err));
 	else
 		run_child(v, test);
 	if (test->module && !err) {
 		err = module_unload();
 		if (err)
-			fail(v, "the module does not unload: %s", strerror(-err));
+			fail(v, "module: unload failed: %s", strerror(-err));
 	}
-	/* What a test that failed left loaded is not the next one's problem. */
+	/* A failed test may have left the module loaded. */
 	if (!test->module && v->failed)
 		module_unload();
 	kmsg_collect();
-	if (kmsg_complaints())
-		fail(v, "the kernel complained");
+	if (kmsg_warnings())
+		fail(v, "the kernel logged a warning");
 	if (taint_read() != taint)
 		fail(v, "kernel taint went from %lu to %lu", taint, taint_read());
 }
 
-static void report(const struct verdict *v, int nr, const char *name, double took)
+static void report(const struct result *v, int nr, const char *name, double took)
 {
 	if (v->failed)
-		say("not ok %d - %s # %s (%.1f s)\n", nr, name, v->why, took);
+		tap_printf("not ok %d - %s # %s (%.1f s)\n", nr, name, v->why, took);
 	else if (v->skipped)
-		say("ok %d - %s # SKIP %s\n", nr, name, output_last_line());
+		tap_printf("ok %d - %s # SKIP %s\n", nr, name, output_last_line());
 	else
-		say("ok %d - %s # %.1f s\n", nr, name, took);
+		tap_printf("ok %d - %s # %.1f s\n", nr, name, took);
 	output_print();
 	if (v->failed)
 		kmsg_print();
@@ -290,9 +290,9 @@ static void run_all(void)
 	bool leaks = kmemleak_start();
 	int nr;
 
-	say("1..%d\n", nr_tests + leaks);
+	tap_printf("1..%d\n", nr_tests + leaks);
 	for (nr = 0; nr < nr_tests; nr++) {
-		struct verdict v = { 0 };
+		struct result v = { 0 };
 		double start = now();
 
 		run_test(&v, &tests[nr]);
@@ -303,7 +303,7 @@ static void run_all(void)
 
 		output_reset();
 		clean = kmemleak_clean();
-		say("%sok %d - kmemleak\n", clean ? "" : "not ", nr + 1);
+		tap_printf("%sok %d - kmemleak\n", clean ? "" : "not ", nr + 1);
 		output_print();
 	}
 }
@@ -328,6 +328,6 @@ int main(void)
 	sigprocmask(SIG_BLOCK, &child, NULL);
 	read_plan();
 	run_all();
-	say("# guest: end\n");
+	tap_printf("# guest: end\n");
 	guest_power_off();
 }

@@ -1,25 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# kernel.sh - the kernels that the module is built for and tested on
+# kernel.sh - fetch the kernels that the module is built for and tested on
 #
-#   kernel.sh list            the names of the Debian kernels we test on
-#   kernel.sh default         the one to take when nobody names one
-#   kernel.sh get NAME|PATH   print a directory that holds this kernel:
-#       vmlinuz   what QEMU boots
-#       build     what Kbuild takes as KDIR
+#   kernel.sh list            print the names of the Debian kernels to test on
+#   kernel.sh default         print the default kernel
+#   kernel.sh get NAME|PATH   print a directory with this kernel:
+#       vmlinuz   image to boot in QEMU
+#       build     build directory, KDIR of Kbuild
 #       release   text: uname -r
 #       btf       base BTF for pahole and resolve_btfids (may be absent)
-#       resolve_btfids  the tool, where `build` lacks it (may be absent)
-#       drivers   its modules for a network, as DRIVERS below (Debian's only)
-#   kernel.sh clean           forget everything that was fetched or built
+#       resolve_btfids  the tool, if `build` lacks it (may be absent)
+#       drivers   its network drivers, see `drivers` below (Debian's only)
+#   kernel.sh clean           remove everything that was fetched or built
 #
 # NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are
 # downloaded and unpacked under ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and
-# never installed: an installed kernel would become what this machine boots next.
-# 6.1-debug is the kernel that looks for our mistakes: see debug_kernel.sh.
-# PATH is a kernel build tree, a directory laid out as above, or the release
-# of a kernel that is installed here.
+# never installed: this machine would boot an installed kernel next. 6.1-debug is a
+# kernel with all checkers, see debug_kernel.sh. PATH is a kernel build tree, a
+# directory as above, or the release of a kernel that is installed here.
 #
 # Exit status: 0 done, 1 failed, 2 usage, 3 this machine's package sources do
 # not offer that kernel.
@@ -28,14 +27,14 @@ shopt -s inherit_errexit
 
 names="6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64"
 more="6.1-cloud-amd64 6.12-cloud-amd64"		# on demand
-# In the order in which they are loaded; what a kernel has built in is no file.
+# In loading order; a driver that is built in has no file.
 drivers="failover net_failover virtio_ring virtio virtio_pci_modern_dev
 	virtio_pci_legacy_dev virtio_pci virtio_net veth"
 cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace/kernels
 temp=
 
-say() { echo "kernel.sh: $*" >&2; }
-die() { say "$1"; exit "${2:-1}"; }
+log() { echo "kernel.sh: $*" >&2; }
+die() { log "$1"; exit "${2:-1}"; }
 cleanup() { [ -z "$temp" ] || rm -rf "$temp"; }
 trap cleanup EXIT
 
@@ -52,8 +51,8 @@ has_candidate() {
 	[ "$found" -eq $# ]
 }
 
-# The release of the newest kernel of a name for which both image and headers
-# are offered. Looks at real packages: not every suite has the meta package.
+# Prints the newest release of a name for which both image and headers are offered.
+# Checks the real packages: not every suite has the meta package.
 newest_release() {
 	local line=${1%%-*} flavour=${1#*-} release
 	local form="^linux-image-${line//./\\.}\.[^-]*(-[0-9]+)?-$flavour\$"
@@ -70,7 +69,7 @@ newest_release() {
 
 update_lists() {
 	[ "$(id -u)" -eq 0 ] || return 1
-	say "reading the package lists (apt-get update)"
+	log "reading the package lists (apt-get update)"
 	apt-get -qq update >&2
 }
 
@@ -78,10 +77,10 @@ offered_release() {
 	! command -v apt-cache >/dev/null || newest_release "$1" || true
 }
 
-# A bare machine may have never read what its sources offer.
+# On a new machine the package lists may still be empty.
 fill_lists() {
 	command -v apt-get >/dev/null ||
-		die "no apt-get here: name a kernel with KERNEL=PATH" 3
+		die "apt-get: not found; use KERNEL=PATH" 3
 	[ -z "$(apt-cache pkgnames linux-image-)" ] || return 0
 	update_lists || true
 	[ -n "$(apt-cache pkgnames linux-image-)" ] ||
@@ -104,7 +103,7 @@ download() {
 		return
 	fi
 	cat "$dir/apt.log" >&2
-	# Old lists name files that the archive no longer has: start over.
+	# Old lists have files that the archive has removed: update and retry.
 	if [ -z "${KERNEL_SH_RETRY:-}" ] && update_lists; then
 		cleanup
 		KERNEL_SH_RETRY=1 exec "$0" get "$wanted"
@@ -112,20 +111,20 @@ download() {
 	die "cannot download $*"
 }
 
-# unpack DEB DIR PATTERN...: take matching members out of a package
+# unpack DEB DIR PATTERN...: extract matching members of a package
 unpack() {
 	local deb=$1 dir=$2; shift 2
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir" --wildcards "$@"
 }
 
-# add_drivers DIR DEB: DIR/drivers, and in DIR/drivers/order their names
+# add_drivers DIR DEB: creates DIR/drivers; their names are in DIR/drivers/order
 add_drivers() {
 	local new=$1/.drivers name file patterns=()
 
 	rm -rf "$new"
 	mkdir -p "$new/all"
 	for name in $drivers; do patterns+=("*/kernel/*/$name.ko*"); done
-	# Of a name that is built in, tar says that it is not there.
+	# tar reports the drivers that are built in as not found.
 	unpack "$2" "$new/all" "${patterns[@]}" 2>/dev/null || true
 	for name in $drivers; do
 		file=$(find "$new/all" -name "$name.ko*" | head -n 1)
@@ -138,11 +137,11 @@ add_drivers() {
 		echo "$name" >>"$new/order"
 	done
 	rm -rf "$new/all"
-	[ -s "$new/order" ] || die "$2: no driver for a network in there"
+	[ -s "$new/order" ] || die "$2: no network drivers found"
 	mv "$new" "$1/drivers"
 }
 
-# One that was fetched before there were any
+# Adds the drivers to a kernel that was fetched without.
 fetch_drivers() {
 	temp=$(mktemp -d "$cache/.new.XXXXXX")
 	download "$temp" "linux-image-$(cat "$1/release")"
@@ -151,7 +150,7 @@ fetch_drivers() {
 	temp=
 }
 
-# The one absolute path in the header packages.
+# Adapts the one absolute path in the header packages.
 relocate_headers() {
 	local makefile=$1/usr/src/linux-headers-$2/Makefile
 	sed -i "s|^include /usr/src/|include $3/usr/src/|" "$makefile"
@@ -159,7 +158,7 @@ relocate_headers() {
 		die "$makefile: no 'include /usr/src/...' line to rewrite"
 }
 
-# 6.1's linux-kbuild has no resolve_btfids; 6.12's serves older modules too.
+# 6.1's linux-kbuild has no resolve_btfids; 6.12's works for older kernels too.
 add_resolve_btfids() {
 	local release deb
 	release=$(offered_release 6.12-amd64)
@@ -180,7 +179,7 @@ fetch_debian() {
 	new=$temp/new
 	mkdir "$new"
 	mapfile -t packages < <(header_packages "$release")
-	say "fetching $release"
+	log "fetching $release"
 	download "$temp" "linux-image-$release" "${packages[@]}"
 	unpack "$(echo "$temp"/linux-image-*.deb)" "$new" "./boot/vmlinuz-*"
 	add_drivers "$new" "$(echo "$temp"/linux-image-*.deb)"
@@ -209,7 +208,7 @@ get_debian() {
 	flock 9
 	release=$(offered_release "$name")
 	if [ -z "$release" ] && complete "$link"; then
-		# Off line, what was fetched before still serves.
+		# Offline: use the one that was fetched before.
 		readlink -f "$link"
 		return
 	elif [ -z "$release" ]; then
@@ -218,7 +217,7 @@ get_debian() {
 	fi
 	if [ -z "$release" ]; then
 		die "no package linux-image-${name%%-*}.*-${name#*-} is offered\
- by the package sources of this machine; name another kernel with KERNEL=PATH" 3
+ by the package sources of this machine; use another kernel with KERNEL=PATH" 3
 	fi
 	dir=$cache/$release
 	old=$(readlink -f "$link" || true)
@@ -234,8 +233,8 @@ get_debian() {
 
 u32_at() { od -An -tu4 -j "$2" -N 4 "$1" | tr -d ' '; }
 
-# The kernel inside a bzImage, found by the x86 boot protocol's header.
-# All but gzip carry a 4-byte size behind their own format.
+# Prints the kernel inside a bzImage, found by the x86 boot protocol's header. All
+# formats except gzip are followed by a size of 4 bytes.
 extract_payload() {
 	local image=$1 setup offset length magic tail=4
 	local tool=()
@@ -283,13 +282,13 @@ add_btf() {
 	else
 		extract_btf "$1/vmlinuz" "$1/btf"
 	fi
-	[ -e "$1/btf" ] || say "$(cat "$1/release"): no BTF found in its\
+	[ -e "$1/btf" ] || log "$(cat "$1/release"): no BTF found in its\
  image (built without it, or its decompressor is missing here)"
 }
 
-# --- kernels from elsewhere -------------------------------------------------
+# --- other kernels ----------------------------------------------------------
 
-# view KEY VMLINUZ BUILD RELEASE: lay a foreign kernel out as ours
+# view KEY VMLINUZ BUILD RELEASE: links another kernel into the layout of `get`
 view() {
 	local dir=$cache/view-$1
 
@@ -358,7 +357,7 @@ default_name() {
 		echo 6.12-amd64
 		return
 	fi
-	say "no 6.12 kernel is offered here: taking 6.1"
+	log "no 6.12 kernel is offered here: using 6.1"
 	echo 6.1-amd64
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the kernel says about itself: its log, its taint, its leak detector */
+/* State of the guest's kernel: its log, taint flags, leak detector */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #define LOG_SIZE	(256 * 1024)
 
 /*
- * A line with one of these is the kernel complaining. Lockdep, KASAN and the
- * others have no common word, so they are listed.
+ * Substrings that mark a log line as a kernel warning. Lockdep, KASAN and the
+ * others have no common word.
  */
-static const char *const complaints[] = {
+static const char *const warning_words[] = {
 	"BUG:", "WARNING:", "Oops", "Kernel panic", "general protection",
 	"unable to handle", "kernel BUG at", "invalid opcode:",
 	"KASAN:", "KCSAN:", "KFENCE:", "UBSAN:", "ODEBUG:",
@@ -42,9 +42,9 @@ static const char *const complaints[] = {
 };
 
 static int fd = -1;
-static char log_text[LOG_SIZE];	/* complaints of this test, with context */
+static char log_text[LOG_SIZE];	/* warnings of this test, with context */
 static size_t log_used;
-static int nr_complaints;
+static int nr_warnings;
 static int context_left;
 
 int kmsg_fd(void)
@@ -54,18 +54,18 @@ int kmsg_fd(void)
 	return fd;
 }
 
-static bool is_complaint(const char *line)
+static bool is_warning(const char *line)
 {
-	/* A program's own fault: "traps: prog[1] general protection fault". */
+	/* A fault of a program: "traps: prog[1] general protection fault". */
 	if (strncmp(line, "traps: ", 7) == 0)
 		return false;
-	for (size_t i = 0; i < sizeof(complaints) / sizeof(complaints[0]); i++)
-		if (strstr(line, complaints[i]))
+	for (size_t i = 0; i < sizeof(warning_words) / sizeof(warning_words[0]); i++)
+		if (strstr(line, warning_words[i]))
 			return true;
 	return false;
 }
 
-static void keep(const char *line)
+static void log_append(const char *line)
 {
 	size_t size = strlen(line);
 
@@ -74,8 +74,8 @@ static void keep(const char *line)
 	log_used += sprintf(log_text + log_used, "#  %s\n", line);
 }
 
-/* "prio,seq,time,flags;message\n" and lines of " KEY=value" behind it */
-static void take_record(char *record)
+/* "prio,seq,time,flags;message\n", followed by lines of " KEY=value" */
+static void parse_record(char *record)
 {
 	char *message = strchr(record, ';');
 
@@ -83,13 +83,13 @@ static void take_record(char *record)
 		return;
 	message++;
 	message[strcspn(message, "\n")] = 0;
-	if (is_complaint(message)) {
-		nr_complaints++;
+	if (is_warning(message)) {
+		nr_warnings++;
 		context_left = CONTEXT_LINES;
 	}
 	if (context_left > 0) {
 		context_left--;
-		keep(message);
+		log_append(message);
 	}
 }
 
@@ -104,18 +104,18 @@ void kmsg_collect(void)
 		n = read(fd, record, sizeof(record) - 1);
 		if (n > 0) {
 			record[n] = 0;
-			take_record(record);
+			parse_record(record);
 		} else if (n < 0 && errno == EPIPE) {
-			/* Overwritten before we read it: cannot be vouched for. */
-			nr_complaints++;
-			keep("(kernel log lines were lost)");
+			/* Overwritten before it was read: may have been a warning. */
+			nr_warnings++;
+			log_append("(kernel log lines were lost)");
 		} else if (!(n < 0 && errno == EINTR)) {
 			return;
 		}
 	}
 }
 
-/* Forgets what was before, and leaves a mark for whoever reads the console. */
+/* Drops earlier lines, and logs the test's name to the console. */
 void kmsg_mark(const char *name)
 {
 	char line[128];
@@ -124,27 +124,27 @@ void kmsg_mark(const char *name)
 	kmsg_collect();
 	log_used = 0;
 	log_text[0] = 0;
-	nr_complaints = 0;
+	nr_warnings = 0;
 	context_left = 0;
 	if (kmsg_fd() >= 0 && write(fd, line, size) < 0)
-		say("# /dev/kmsg: %s\n", strerror(errno));
+		tap_printf("# /dev/kmsg: %s\n", strerror(errno));
 }
 
-int kmsg_complaints(void)
+int kmsg_warnings(void)
 {
-	return nr_complaints;
+	return nr_warnings;
 }
 
 void kmsg_print(void)
 {
 	if (log_used)
-		say("# kernel log:\n");
-	say_raw(log_text, log_used);
+		tap_printf("# kernel log:\n");
+	tap_write(log_text, log_used);
 }
 
 unsigned long taint_read(void)
 {
-	/* Out-of-tree, unsigned, live-patched: not a sign of trouble. */
+	/* Out-of-tree, unsigned, live-patched: not warnings. */
 	const unsigned long benign = 1UL << 12 | 1UL << 13 | 1UL << 15;
 	unsigned long taint = 0;
 	FILE *file = fopen("/proc/sys/kernel/tainted", "r");
@@ -157,7 +157,7 @@ unsigned long taint_read(void)
 	return taint & ~benign;
 }
 
-static bool kmemleak_say(const char *command)
+static bool kmemleak_write(const char *command)
 {
 	int file = open(KMEMLEAK, O_WRONLY | O_CLOEXEC);
 	bool ok;
@@ -169,10 +169,10 @@ static bool kmemleak_say(const char *command)
 	return ok;
 }
 
-/* False where the kernel has no leak detector. */
+/* False: the kernel has no leak detector. */
 bool kmemleak_start(void)
 {
-	return kmemleak_say("clear");
+	return kmemleak_write("clear");
 }
 
 bool kmemleak_clean(void)
@@ -183,11 +183,11 @@ bool kmemleak_clean(void)
 	int file;
 
 	/*
-	 * Only what is older than 5 s is reported, and what a stale pointer on
-	 * some stack hides in one scan may be found by the next.
+	 * Only objects older than 5 s are reported, and a leak hidden from one
+	 * scan by a stale pointer on a stack may be found by the next.
 	 */
 	sleep(6);
-	if (!kmemleak_say("scan") || !kmemleak_say("scan"))
+	if (!kmemleak_write("scan") || !kmemleak_write("scan"))
 		return false;
 	file = open(KMEMLEAK, O_RDONLY | O_CLOEXEC);
 	if (file < 0)

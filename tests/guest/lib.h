@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For the test programs t_lib_*.c: the real module through libtsctrace. */
+/* Helpers of the tests t_lib_*.c, which use the module through libtsctrace. */
 #ifndef TSCT_TEST_LIB_H
 #define TSCT_TEST_LIB_H
 
@@ -18,23 +18,23 @@
 
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 
-/* A channel of the module, or the test ends. */
+/* A channel of the module; exits on failure. */
 LIB_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
 {
-	struct tsct_channel *t;
-	int error = tsct_channel_open(options, &t);
+	struct tsct_channel *channel;
+	int error = tsct_channel_open(options, &channel);
 
-	if (error || tsct_channel_provider(t) != TSCT_PROVIDER_MODULE) {
-		printf("tsct_open: %s: %s\n", strerror(-error), tsct_channel_error(t));
+	if (error || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE) {
+		printf("tsct_channel_open: %s: %s\n", strerror(-error), tsct_channel_error(channel));
 		exit(1);
 	}
-	return t;
+	return channel;
 }
 
-LIB_FN struct tsct_reader *lib_reader(struct tsct_channel *t)
+LIB_FN struct tsct_reader *lib_reader(struct tsct_channel *channel)
 {
 	struct tsct_reader *reader;
-	int error = tsct_reader_open(t, &reader);
+	int error = tsct_reader_open(channel, &reader);
 
 	if (error) {
 		printf("tsct_reader_open: %s\n", strerror(-error));
@@ -52,7 +52,7 @@ LIB_FN void lib_pin(unsigned int cpu)
 	t_check(!sched_setaffinity(0, sizeof(set), &set), "cpu %u: %m", cpu);
 }
 
-/* One cause of loss, over all CPUs; a broken ring is never right here. */
+/* Events lost by one cause, on all CPUs. Rings must not be corrupt. */
 LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 {
 	struct tsct_ring_stat stat;
@@ -60,13 +60,13 @@ LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 	uint64_t sum = 0;
 
 	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
-		t_check(!stat.broken, "cpu %u: %lu places", cpu, stat.broken);
+		t_check(!stat.broken, "cpu %u: %lu corruptions", cpu, stat.broken);
 		sum += stat.lost[cause];
 	}
 	return sum;
 }
 
-/* The next event of any CPU, or false. */
+/* The next event of any CPU; false: none. */
 LIB_FN bool lib_next(struct tsct_reader *reader, struct tsct_event *event)
 {
 	unsigned int cpu;

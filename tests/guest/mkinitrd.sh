@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# mkinitrd.sh OUT HOST[=GUEST]... - pack files of this machine into an initrd
+# mkinitrd.sh OUT HOST[=GUEST]... - pack files of the host into an initrd
 #
 # Each HOST file or directory goes to GUEST (default: the same path). Shared
-# libraries come along, with their loader. Busybox gives the guest a shell and
+# libraries and their loader are added. Busybox gives the guest a shell and
 # the usual commands; a HOST file of the same name takes precedence over it.
-# Nothing of this needs root.
+# Root is not needed.
 set -euo pipefail
 
 die() { echo "mkinitrd.sh: $*" >&2; exit 1; }
@@ -68,7 +68,7 @@ done
 for spec; do
 	host=${spec%%=*} guest=${spec#*=}
 	[ "$guest" != "$spec" ] || guest=$(realpath -s "$host")
-	# An applet's link must not be written through.
+	# Not through the link of a busybox applet
 	[ ! -L "$root$guest" ] || rm "$root$guest"
 	add "$host" "$guest"
 done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other modules than the one that is tested, and what they say of themselves. */
+/* Helpers to load modules that use tsctrace and to read their parameters. */
 #ifndef TSCT_TEST_MODULES_H
 #define TSCT_TEST_MODULES_H
 
@@ -23,7 +23,7 @@ DEV_FN int mod_unload(const char *name)
 	return (int)syscall(SYS_delete_module, name, O_NONBLOCK);
 }
 
-/* A parameter of a module; returns as write() does. */
+/* Sets a module's parameter; returns the result of write(). */
 DEV_FN int mod_set(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
@@ -37,7 +37,7 @@ DEV_FN int mod_set(const char *path, const char *value)
 	return err;
 }
 
-/* The same in a process of its own, which ends with 0 if it was accepted. */
+/* The same in a child, which exits with 0 if the value was accepted. */
 DEV_FN pid_t mod_set_apart(const char *path, const char *value)
 {
 	pid_t pid;
@@ -49,7 +49,7 @@ DEV_FN pid_t mod_set_apart(const char *path, const char *value)
 	return pid;
 }
 
-/* What the parameter file says, in a static buffer. */
+/* Contents of the parameter file, in a static buffer */
 DEV_FN const char *mod_get(const char *path)
 {
 	static char text[4096];
@@ -65,7 +65,7 @@ DEV_FN const char *mod_get(const char *path)
 	return text;
 }
 
-/* What tsct-nest.ko wrote on a CPU, in all contexts. */
+/* Results of tsct-nest.ko on one CPU, all contexts together */
 struct mod_nest {
 	uint64_t tried, written, full, nested, other;
 };

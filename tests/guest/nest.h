@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One kernel channel that is written from everywhere at once by tsct-nest.ko:
- * what was written is read once and in order, and the rest was counted, to the
- * unit.
+ * tsct-nest.ko writes one kernel channel from all contexts at once: each written
+ * event is read once and in order, and every other one was counted as lost.
  */
 #ifndef TSCT_TEST_NEST_H
 #define TSCT_TEST_NEST_H
@@ -29,10 +28,10 @@ struct payload {
 	uint32_t cpu, context;
 };
 
-/* What the module says, and what we found. */
-static struct count said[CPUS][CONTEXTS];
+/* Counts reported by the module, and counts of the records read */
+static struct count reported[CPUS][CONTEXTS];
 static unsigned long found[CPUS][CONTEXTS];
-static uint64_t expected[CPUS][CONTEXTS];	/* at least this number is next */
+static uint64_t expected[CPUS][CONTEXTS];	/* lowest valid next number */
 
 static void read_results(void)
 {
@@ -45,14 +44,14 @@ static void read_results(void)
 		      &c.tried, &c.written, &c.full, &c.nested, &c.other,
 		      &len) == 7) {
 		if (t_check(cpu < CPUS && context < CONTEXTS))
-			said[cpu][context] = c;
+			reported[cpu][context] = c;
 		lines++;
 		at += len;
 	}
 	t_check(lines == CPUS * CONTEXTS, "%u lines", lines);
 }
 
-static void take(struct ring_reader *r, const struct tsct_record *rec)
+static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 {
 	struct payload payload;
 
@@ -63,7 +62,7 @@ static void take(struct ring_reader *r, const struct tsct_record *rec)
 		return;
 	}
 	if (payload.nr < expected[r->cpu][payload.context])
-		ring_wrong(r, "out of order, or twice");
+		ring_wrong(r, "out of order or duplicate");
 	expected[r->cpu][payload.context] = payload.nr + 1;
 	found[r->cpu][payload.context]++;
 }
@@ -76,7 +75,7 @@ static void drain(struct ring_reader *r)
 	while (r->pos < head) {
 		rec = ring_step(r, head);
 		if (rec)
-			take(r, rec);
+			count_record(r, rec);
 	}
 	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
 			 __ATOMIC_RELEASE);
@@ -93,7 +92,7 @@ static int attach(struct dev_maps *m)
 	return fd;
 }
 
-/* The ring's own figures are the sums of what its writers were told. */
+/* The ring's statistics are the sums of its writers' results. */
 static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 					 unsigned int cpu)
 {
@@ -102,7 +101,7 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 	unsigned int i;
 
 	for (i = 0; i < CONTEXTS; i++) {
-		const struct count *c = &said[cpu][i];
+		const struct count *c = &reported[cpu][i];
 
 		printf("cpu %u, %s: %lu tried, %lu written, %lu full, %lu nested\n",
 		       cpu, names[i], c->tried, c->written, c->full, c->nested);
@@ -113,8 +112,8 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 		nested += c->nested;
 		other += c->other;
 	}
-	t_check(said[cpu][0].nested == 0 && said[cpu][1].nested == 0 &&
-		said[cpu][2].nested == 0, "who waited for the writer was nested");
+	t_check(reported[cpu][0].nested == 0 && reported[cpu][1].nested == 0 &&
+		reported[cpu][2].nested == 0, "a context that cannot interrupt a writer was nested");
 	t_check(other == 0, "%lu", other);
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
 	t_check(arg.events == written, "%llu %lu", arg.events, written);
@@ -124,7 +123,7 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 	return arg;
 }
 
-/* @parameters: of the module, but for the policy */
+/* @parameters: of the module, without the policy */
 DEV_FN void nest_discard(const char *parameters)
 {
 	struct ring_reader r[CPUS];
@@ -137,7 +136,7 @@ DEV_FN void nest_discard(const char *parameters)
 
 	snprintf(text, sizeof(text), "policy=0 %s", parameters);
 	mod_load(MODULE, text);
-	/* Whoever calls us holds us. */
+	/* A module that depends on it prevents unloading. */
 	t_errno(mod_unload("tsctrace"), EAGAIN);
 	fd = attach(&m);
 	for (cpu = 0; cpu < CPUS; cpu++)
@@ -159,11 +158,11 @@ DEV_FN void nest_discard(const char *parameters)
 		t_check(arg.events == r[cpu].records, "%llu %lu", arg.events,
 			r[cpu].records);
 		for (i = 0; i < CONTEXTS; i++)
-			t_check(found[cpu][i] == said[cpu][i].written,
+			t_check(found[cpu][i] == reported[cpu][i].written,
 				"%s: %lu, not %lu", names[i], found[cpu][i],
-				said[cpu][i].written);
+				reported[cpu][i].written);
 	}
-	/* It outlives its module, as long as it is read. */
+	/* The channel outlives the module that opened it while it has a reader. */
 	t_check(!mod_unload("tsct_nest"), "%m");
 	drain(&r[0]);
 	t_check(r[0].wrong == 0);
@@ -172,7 +171,7 @@ DEV_FN void nest_discard(const char *parameters)
 	t_check(dev_info(dev_open()).channels == 0);
 }
 
-/* The same, of a flight recorder that nobody reads until it is over. */
+/* The same for an overwrite channel, which is read afterwards. */
 DEV_FN void nest_overwrite(const char *parameters)
 {
 	struct tsct_channel_cpu arg;
@@ -203,7 +202,7 @@ DEV_FN void nest_overwrite(const char *parameters)
 			const struct tsct_record *rec = ring_step(&r, head);
 
 			if (rec)
-				take(&r, rec);
+				count_record(&r, rec);
 		}
 		t_check(r.wrong == 0);
 		t_check(r.records == arg.events, "%lu %llu", r.records,

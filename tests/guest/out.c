@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * out - carry bytes out of the guest
+ * out - copy data from the guest to the host
  *
- *   out [FILE]...       appends the files, or its standard input, to what the
- *                       host finds in the file given to boot.sh --out
+ *   out [FILE]...       append the files, or standard input, to the host's file
+ *                       of boot.sh --out
  *
- * Works on any kernel, because it needs no driver: the channel is the shared
- * memory of QEMU's ivshmem-plain device, mapped through sysfs. Its first page
- * is struct area, the bytes follow. boot.sh knows this layout too.
+ * Works on any kernel, because it needs no driver: it writes to the shared memory
+ * of QEMU's ivshmem-plain device, mapped through sysfs. The first page is struct
+ * area, the data follows. boot.sh reads this layout.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 struct area {
 	uint64_t magic;
-	uint64_t used;		/* bytes behind the header page */
+	uint64_t used;		/* bytes after the header page */
 };
 
 struct channel {

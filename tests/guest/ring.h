@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of its own for the tests, from the prose of tsctrace/abi.h and
- * nothing else, and the payloads that it can tell are whole.
+ * A ring reader for the tests, implemented from the text of tsctrace/abi.h alone,
+ * and payloads whose integrity it can check.
  */
 #ifndef TSCT_TEST_RING_H
 #define TSCT_TEST_RING_H
 
 #include "device.h"
 
-/* What a payload of `len` bytes, the nr-th of a writer, looks like. */
+/* The payload of @len bytes of a writer's nr-th event */
 DEV_FN void pattern_fill(unsigned char *payload, unsigned int len, uint64_t nr)
 {
 	unsigned int i;
@@ -38,9 +38,9 @@ struct ring_reader {
 	uint64_t records;
 	uint64_t pads;
 	uint64_t blocks;
-	uint64_t last_tsc;
-	uint64_t wrong;		/* records that a rule forbids */
-	bool kernel;		/* not this file's payloads, and idle threads */
+	uint64_t last_cycles;
+	uint64_t wrong;		/* records that violate the protocol */
+	bool kernel;		/* other payloads than pattern_fill()'s, tid 0 valid */
 };
 
 DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
@@ -50,7 +50,7 @@ DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
 		       (unsigned long long)r->pos, why);
 }
 
-/* Positions have 48 bits; r->pos goes on counting. */
+/* The 48-bit position of head, extended to 64 bits like r->pos */
 DEV_FN uint64_t ring_head(const struct ring_reader *r)
 {
 	uint64_t head = __atomic_load_n(&dev_producer(r->maps, r->cpu)->head,
@@ -59,7 +59,7 @@ DEV_FN uint64_t ring_head(const struct ring_reader *r)
 	return r->pos + ((head - r->pos) & 0xffffffffffffULL);
 }
 
-/* A block's header: where it is, and what it says came before it. */
+/* Checks position and event count of a block's header. */
 DEV_FN void ring_check_block(struct ring_reader *r, const void *at,
 			     uint64_t head)
 {
@@ -68,16 +68,16 @@ DEV_FN void ring_check_block(struct ring_reader *r, const void *at,
 	if (block->id != TSCT_ID_BLOCK || block->len != 32 || block->reserved)
 		ring_wrong(r, "not a header");
 	if (block->pos != r->pos || r->pos + 32 > head)
-		ring_wrong(r, "a header of elsewhere");
+		ring_wrong(r, "a header with a wrong position");
 	if (block->events != r->records)
-		ring_wrong(r, "a header that counts otherwise");
-	if (block->cycles < r->last_tsc)
-		ring_wrong(r, "a header of the past");
+		ring_wrong(r, "a header with a wrong event count");
+	if (block->cycles < r->last_cycles)
+		ring_wrong(r, "a header older than the last record");
 	r->pos += 32;
 	r->blocks++;
 }
 
-/* One record, pad or header at r->pos, before `head`; r->pos goes on. */
+/* Advances r->pos over one record (returned), pad or header before @head. */
 DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 {
 	const struct tsct_channel_header *h = r->maps->header;
@@ -104,19 +104,19 @@ DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 		r->pos = head;
 		return NULL;
 	}
-	if (rec->cycles < r->last_tsc)
-		ring_wrong(r, "stamps go back");
+	if (rec->cycles < r->last_cycles)
+		ring_wrong(r, "cycles decrease");
 	if (!rec->cycles || (!rec->tid && !r->kernel))
-		ring_wrong(r, "no stamp or no thread");
+		ring_wrong(r, "no cycles or no thread");
 	if (!r->kernel && !pattern_holds(rec->payload, rec->len - 16U))
 		ring_wrong(r, "not the payload that was written");
-	r->last_tsc = rec->cycles;
+	r->last_cycles = rec->cycles;
 	r->records++;
 	r->pos += size;
 	return rec;
 }
 
-/* Takes all there is of a discard ring. */
+/* Reads all records of a discard ring and releases them. */
 DEV_FN void ring_drain(struct ring_reader *r)
 {
 	uint64_t head = ring_head(r);

@@ -1,55 +1,54 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [OPTION]... [KERNEL]... - the tests that need the real module
+# run.sh [OPTION]... [KERNEL]... - run the tests that need the kernel module
 #
-# Builds the module for each KERNEL (a name of `kernel.sh list`, or anything
-# else that `kernel.sh get` takes; default: all of the list), boots it in QEMU
-# with the tests in an initrd, and prints TAP. Exit status 0: all passed.
+# Builds the module for each KERNEL (a name of `kernel.sh list`, or another
+# argument of `kernel.sh get`; default: the whole list), boots it in QEMU with
+# the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
-#   --test GLOB     only tests of that name (t_mmap, 't_*')
-#   --boot NAME     only boots of that name (default, unstable)
-#   --list          print the tests and what they ask for
+#   --test GLOB     only tests with this name (t_mmap, 't_*')
+#   --boot NAME     only boots with this name (default, unstable)
+#   --list          print the tests and their requirements
 #
-# The whole console, the raw results and the build's log stay in
+# The whole console, the raw results and the logs of the builds are left in
 # build/guest/<release>/.
 #
-# A test is one file here, t_NAME.c or t_NAME.sh; adding the file adds the
-# test. Exit status 0 is a pass; 77 a skip, with the reason as last line of
-# output; all else a failure. Output is shown if the test fails. It also fails
-# when the kernel log shows a complaint, when the module cannot be unloaded
-# after it, and when its time is up. t_NAME.c is linked statically with
-# libtsctrace.a and may include "t.h"; t_NAME.sh runs in busybox's shell. Both
-# are root and start in /tmp, with $TSCT_BOOT naming the boot, and $TSCT_SLOW
-# by what to multiply times of their own (3; 12 on kernels that check themselves). They may say in
-# a comment what they need, on lines of this form (defaults are shown):
+# A test is one file here, t_NAME.c or t_NAME.sh. Exit status 0 is a pass; 77 a
+# skip, with the reason as last line of output; all else a failure, for which the
+# output is shown. A test also fails if the kernel log has a warning, if the
+# module cannot be unloaded after it, and at its time limit. t_NAME.c is linked
+# statically with libtsctrace.a and may include "t.h"; t_NAME.sh runs in busybox's
+# shell. Both run as root and start in /tmp. $TSCT_BOOT is the name of the boot,
+# $TSCT_SLOW the factor for their own times (3; 12 on kernels with checkers).
+# Requirements are in a comment, on lines of this form (with the defaults):
 #
-#   guest-test: timeout=40    seconds, of a machine that does nothing else:
-#                             it has three times as many
+#   guest-test: timeout=40    seconds on an idle machine; the limit is this
+#                             times $TSCT_SLOW
 #   guest-test: boot=default  comma list: `default` has a trusted TSC; in
-#                             `unstable` the kernel finds out that it is not
+#                             `unstable` the kernel marks the TSC unstable
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
-#                             not for tests that make the kernel patch its code
+#                             not for tests in which the kernel patches its code
 #                             (BPF, tracepoints): see --parallel in boot.sh
 #   guest-test: module=yes    loaded before and unloaded after; `no`: the test
 #                             does that itself with /lib/modules/tsctrace.ko,
 #                             tsctrace-nobtf.ko (the same without BTF) or
-#                             tsctrace-selftest.ko (built with SELFTEST=1)
-#                             Modules that call it are there, too:
-#                             tsctrace-sample.ko, tsct-nest.ko; and the
-#                             kernel's veth.ko, if it has one
-#   guest-test: needs=        `btf`: skipped where the module has none
-#   guest-test: files=        comma list of more files to take along, from the
-#                             source tree's top or absolute, or from $PATH
-#                             (no slash); each lies at the same place, those
-#                             of build/ in /usr/bin
+#                             tsctrace-selftest.ko (built with SELFTEST=1).
+#                             /lib/modules also has modules that call it,
+#                             tsctrace-sample.ko and tsct-nest.ko, and the
+#                             kernel's veth.ko, if there is one
+#   guest-test: needs=        `btf`: skipped if the module has no BTF
+#   guest-test: files=        comma list of additional files, relative to the
+#                             top of the source tree, absolute, or from $PATH
+#                             (no slash); copied to the same path, those of
+#                             build/ to /usr/bin
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 out=$(realpath -m "${O:-$top/build}")
-# Not a sub-make of whoever calls us: their flags are not ours.
+# Not a sub-make of the calling make: do not take over its flags.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 die() { echo "run.sh: $*" >&2; exit 2; }
@@ -83,7 +82,7 @@ result() {	# ok|"not ok" TEXT
 }
 comment() { sed 's/^/#  /'; }
 
-# --- what the tests ask for -------------------------------------------------
+# --- requirements of the tests ----------------------------------------------
 
 declare -A timeout boots smp parallel module needs files
 tests=()
@@ -103,7 +102,7 @@ set_key() {	# TEST KEY VALUE
 	module=yes|module=no) module[$1]=$3 ;;
 	needs=btf) needs[$1]=$3 ;;
 	files=?*) files[$1]=${files[$1]:+${files[$1]},}$3 ;;
-	*) die "$1: guest-test: $2=$3 is not understood" ;;
+	*) die "$1: guest-test: $2=$3: invalid key or value" ;;
 	esac
 }
 
@@ -118,7 +117,7 @@ read_tests() {
 		tests+=("$name")
 		set_default "$name"
 		for word in $(sed -n 's/.*guest-test: *//p' "$file"); do
-			[[ $word == *=* ]] || die "$name: guest-test: $word?"
+			[[ $word == *=* ]] || die "$name: guest-test: $word: not KEY=VALUE"
 			set_key "$name" "${word%%=*}" "${word#*=}"
 		done
 	done
@@ -134,7 +133,7 @@ print_tests() {
 	done
 }
 
-# Groups of tests that share a boot are named after it: "default.2",
+# Tests that can share a boot are a group, named BOOT.CPUS[.parallel]: "default.2",
 # "unstable.2", "default.1", "default.2.parallel"
 groups_of() {	# TEST
 	local boot suffix=''
@@ -156,8 +155,8 @@ in_group() {	# TEST GROUP
 
 # --- initrds ----------------------------------------------------------------
 
-# One initrd for all boots; each adds its plan and module in a second, small
-# archive behind it.
+# One initrd for all boots; each appends its plan and module as a second, small
+# archive.
 missing_files=
 base_initrd() {
 	local name file specs=()
@@ -170,7 +169,7 @@ base_initrd() {
 			*) specs+=("$(type -P "$file" || echo "/missing/$file")=/usr/bin/$file") ;;
 			esac
 			[ -e "${specs[-1]%%=*}" ] && continue
-			missing_files+="$name $file is not there (make all?)"$'\n'
+			missing_files+="$name $file: not found (run make all)"$'\n'
 			unset 'specs[-1]'
 		done
 		file=$out/tests/guest/$name
@@ -181,8 +180,8 @@ base_initrd() {
 		"$out/tests/guest/out=/usr/bin/out" "${specs[@]}"
 }
 
-# Time limits are for a kernel at full speed on an idle machine. Ours may be
-# busy, and a kernel that checks itself is slower.
+# Factor on time limits, which are for an idle machine: this one may be busy, and a
+# kernel with checkers is slower.
 time_factor() {	# DIR
 	if grep -qE '^CONFIG_(KASAN|KCSAN|PROVE_LOCKING)=y' \
 			"$1/build/include/config/auto.conf"; then
@@ -218,7 +217,7 @@ small_initrd() {	# PLAN MODULE DIR
 		"$root/usr/lib/modules/tsctrace-nobtf.ko"
 	strip --strip-debug -o "$root/usr/lib/modules/tsctrace-selftest.ko" \
 		"$out/selftest/${2#"$out/"}"
-	# Modules that call ours, for the tests that ask for them
+	# Modules that call tsctrace.ko, for the tests that load them
 	for module in "${2%/*}"/samples/*.ko; do
 		strip --strip-debug -o "$root/usr/lib/modules/${module##*/}" \
 			"$module"
@@ -231,7 +230,7 @@ small_initrd() {	# PLAN MODULE DIR
 
 # --- one kernel -------------------------------------------------------------
 
-# What is said of a kernel tree in which no modules were built is not about ours.
+# Warnings in a build log, except that of a kernel tree without built modules.
 warnings() { grep -i 'warning:' "$1" | grep -v 'Module.symvers is missing'; }
 
 make_step() {	# AT STEP DIR OUT TARGET...: its log is AT.STEP.log
@@ -242,15 +241,15 @@ make_step() {	# AT STEP DIR OUT TARGET...: its log is AT.STEP.log
 	return "$status"
 }
 
-# Fetches a kernel and builds all that goes with it, up to what fails: the status
-# of each step is in the file AT.STEP.
+# Fetches a kernel and builds the modules for it, up to the first step that fails. The
+# status of each step is stored in the file AT.STEP.
 make_kernel() {	# AT NAME
 	local dir status=0
 	dir=$("$here/kernel.sh" get "$2" 2>"$1.why") || status=$?
 	echo "$dir" >"$1.dir"
 	echo "$status" >"$1.get"
 	[ "$status" -eq 0 ] || return 0
-	# Two names may be of one release, and one place is where it is built.
+	# Two names may be of one release, which is built in one directory.
 	exec 9>"$work/lock.$(basename "$(cat "$dir/release")")"
 	flock 9
 	make_step "$1" module "$dir" "$out" &&
@@ -259,7 +258,7 @@ make_kernel() {	# AT NAME
 		make_step "$1" sparse "$dir" "$out" sparse
 }
 
-# Much of that uses one CPU only: as many kernels at a time as there are.
+# Most steps use one CPU only, so as many kernels as CPUs are built at a time.
 make_kernels() {
 	local i
 	for i in "${!kernels[@]}"; do
@@ -282,7 +281,7 @@ was_built() {	# NAME DIR LOG AT STEP WORDS...
 	if warnings "$log" >/dev/null; then
 		result "not ok" "$name $words without warning"
 		warnings "$log" | comment
-		# What did not change is not built again: warn again next time.
+		# Forces a rebuild next time, so that it warns again.
 		rm -rf "$out/module/$(cat "$dir/release")" \
 			"$out/selftest/module/$(cat "$dir/release")"
 		return 1
@@ -300,7 +299,7 @@ was_sparse_clean() {	# NAME LOG AT
 	fi
 }
 
-# Sets `planned` to the tests of a group that can run, and reports the others.
+# Sets `planned` to the tests of a group that can run; reports the others.
 plan_group() {	# LABEL GROUP MODULE
 	local name file
 	planned=()
@@ -310,7 +309,7 @@ plan_group() {	# LABEL GROUP MODULE
 		if [ -n "$file" ]; then
 			result "not ok" "$1 $name # $file"
 		elif [ "${needs[$name]}" = btf ] && ! has_btf "$3"; then
-			result ok "$1 $name # SKIP the module has no BTF here: $(
+			result ok "$1 $name # SKIP the module has no BTF: $(
 				grep -o 'built without BTF.*' "$logs/module.log" ||
 				echo "see the log of its build")"
 		else
@@ -321,22 +320,22 @@ plan_group() {	# LABEL GROUP MODULE
 
 has_btf() { readelf -SW "$1" | grep -q ' \.BTF '; }
 
-# Boots are planned first, one index each in all of these.
+# Planned boots: the same index in each array is one boot.
 boot_label=() boot_group=() boot_dir=() boot_module=() boot_log=() boot_tests=()
 plan_boot() {	# LABEL GROUP DIR MODULE LOG TEST...
 	boot_label+=("$1") boot_group+=("$2") boot_dir+=("$3")
 	boot_module+=("$4") boot_log+=("$5") boot_tests+=("${*:6}")
 }
 
-# A kernel that dies before the first test has met nothing of ours (see --parallel
-# in boot.sh): it is booted again.
+# A kernel that dies before the first test has not loaded the module (see --parallel
+# in boot.sh): boot it again.
 boot_guest() {	# CONSOLE ARG...
 	local console=$1 tries=3
 	while [ $((tries--)) -gt 0 ]; do
 		: >"$console"
 		"$here/boot.sh" --console "$console" "${@:2}" 2>&1 || true
 		! grep -q ' test: ' "$console" || break
-		echo "# it died while it booted:"
+		echo "# the kernel died during boot:"
 		tail -n 40 "$console" | tr -d '\r' | comment
 	done
 }
@@ -363,7 +362,7 @@ boot() {	# INDEX
 	rm -f "$plan.initrd"
 }
 
-# The guest's results as ours: numbered through, named after kernel and boot.
+# Reports the guest's results, renumbered, with the names of kernel and boot.
 take_results() {	# INDEX
 	local label=${boot_label[$1]} log=${boot_log[$1]} line name ended=
 	local missing=(${boot_tests[$1]})
@@ -378,10 +377,10 @@ take_results() {	# INDEX
 		esac
 	done <"$log.tap"
 	[ -z "$ended" ] || return 0
-	# It died or was killed: nothing that is not reported counts as passed.
-	result "not ok" "$label the guest comes to its end"
+	# The guest died or was killed: unreported tests have failed.
+	result "not ok" "$label the guest powers off"
 	for name in "${missing[@]}"; do
-		result "not ok" "$label $name # the guest ended before its result"
+		result "not ok" "$label $name # the guest ended before this test's result"
 	done
 	echo "#  the console since the last test began:"
 	tr -d '\r' <"$log.console" | awk '
@@ -394,7 +393,7 @@ declare -A running=()	# PID: index
 reap() {
 	local pid=''
 	wait -n -p pid "${!running[@]}" || true
-	if [ -z "${pid:-}" ]; then	# killed while the shell was at something else
+	if [ -z "${pid:-}" ]; then	# it ended before the wait
 		for pid in "${!running[@]}"; do
 			kill -0 "$pid" 2>/dev/null || break
 		done
@@ -404,7 +403,7 @@ reap() {
 	unset "running[$pid]"
 }
 
-boot_all() {	# WIDTH GROUPS: that many at a time of the groups of this pattern
+boot_all() {	# WIDTH GLOB: boots the groups that match, WIDTH at a time
 	local i
 	for i in "${!boot_group[@]}"; do
 		# shellcheck disable=SC2053
@@ -416,7 +415,7 @@ boot_all() {	# WIDTH GROUPS: that many at a time of the groups of this pattern
 	while [ ${#running[@]} -gt 0 ]; do reap; done
 }
 
-plan_kernel() {	# NAME AT: what make_kernel left there
+plan_kernel() {	# NAME AT: reports the steps of make_kernel, plans the boots
 	local name=$1 at=$2 dir ko group status
 	dir=$(cat "$at.dir") status=$(cat "$at.get")
 	cat "$at.why" >&2
@@ -455,8 +454,8 @@ make_kernels
 for i in "${!kernels[@]}"; do
 	plan_kernel "${kernels[$i]}" "$work/kernel.$i"
 done
-# Guests whose CPUs take turns in one thread, as many as there are CPUs here (a
-# guest is 1 GiB, too); then those whose CPUs run in parallel, alone.
+# Guests whose CPUs take turns in one thread, one per host CPU, at most 4 (each takes
+# 1 GiB); then those whose CPUs run in parallel, one at a time.
 boot_all $(($(nproc) < 4 ? $(nproc) : 4)) '*.[0-9]*([0-9])'
 boot_all 1 '*.parallel'
 echo "1..$nr"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the test programs t_*.c: say what does not hold, go on, and end with
+ * Checks for the tests t_*.c: a failed check is printed and counted, the test goes
+ * on, and ends with
  *
  *	return t_status();
  *
- * The macros only pass on where they stand; none of them changes the flow.
+ * The macros add file and line; none of them changes the control flow.
  */
 #ifndef TSCT_TEST_T_H
 #define TSCT_TEST_T_H
@@ -28,7 +29,7 @@ static bool t_note(bool ok, const char *file, int line, const char *what,
 	if (ok)
 		return true;
 	t_failures++;
-	printf("%s:%d: not true: %s", file, line, what);
+	printf("%s:%d: failed: %s", file, line, what);
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);
@@ -37,7 +38,7 @@ static bool t_note(bool ok, const char *file, int line, const char *what,
 	return false;
 }
 
-/* t_check(n == 3, "n is %d", n): true if it holds, noted if it does not */
+/* t_check(n == 3, "n is %d", n): true if the condition holds, else counted */
 #define t_check(cond, ...) \
 	t_note(!!(cond), __FILE__, __LINE__, #cond, " " __VA_ARGS__)
 

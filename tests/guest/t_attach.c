@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whose channel is it? Attaching by id and by name, as owner, other, root. */
+/* Attaching by id and by name: as the owner, as another user, as root. */
 #include "device.h"
 
 #define UID	1000
@@ -17,7 +17,7 @@ static int attach_name(int fd, const char *name, uint32_t uid, uint32_t *ret_id)
 	return err;
 }
 
-/* How many channels the caller gets to see, and whether `id` is one. */
+/* Number of channels that the caller sees; *ret_seen: `id` is one of them */
 static unsigned int list(int fd, uint32_t id, bool *ret_seen)
 {
 	struct tsct_channel_info info = { 0 };
@@ -49,20 +49,20 @@ static void as_other(void *arg)
 	t_errno(dev_attach(fd, id, 0), EACCES);
 	t_errno(dev_attach(fd, 999999, 0), ENOENT);
 	t_errno(attach_name(fd, "roots", 0, NULL), EACCES);
-	/* not even whether there is one */
+	/* nor does it learn whether a name exists */
 	t_errno(attach_name(fd, "nothing", 0, NULL), EACCES);
 	t_errno(attach_name(fd, "roots", TSCT_UID_SELF, NULL), ENOENT);
 	t_check(list(fd, id, &seen) == 0);
 	t_check(!seen);
 	close(fd);
-	/* The name is free for each user. */
+	/* Each user has names of their own. */
 	fd = dev_new("roots");
 	t_check(list(fd, id, &seen) == 1);
 	close(fd);
 }
 
-/* uid 1000 makes one, holds it, and waits to be told that it is over */
-static int owner(int hold, int told)
+/* uid 1000 creates a channel, reports its id to @ready, holds it until @hold ends */
+static int owner(int hold, int ready)
 {
 	struct tsct_channel_create arg = dev_request("mine");
 	struct tsct_channel_info info = { 0 };
@@ -79,7 +79,7 @@ static int owner(int hold, int told)
 	t_check(!strcmp(info.name, "mine") && info.holders == 2);
 	t_check(info.consumers == 1);
 	close(second);
-	if (write(told, &arg.id, sizeof(arg.id)) != sizeof(arg.id) ||
+	if (write(ready, &arg.id, sizeof(arg.id)) != sizeof(arg.id) ||
 	    read(hold, &byte, 1) != 0)
 		return 1;
 	return t_status();
@@ -87,21 +87,21 @@ static int owner(int hold, int told)
 
 static void try_as_root(void)
 {
-	int hold[2], told[2], fd, status = -1;
+	int hold[2], ready[2], fd, status = -1;
 	uint32_t id = 0, found = 0;
 	pid_t pid;
 	bool seen;
 
-	if (pipe(hold) || pipe(told))
+	if (pipe(hold) || pipe(ready))
 		exit(1);
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
 		close(hold[1]);
-		_exit(owner(hold[0], told[1]));
+		_exit(owner(hold[0], ready[1]));
 	}
-	close(told[1]);
-	t_check(read(told[0], &id, sizeof(id)) == sizeof(id));
+	close(ready[1]);
+	t_check(read(ready[0], &id, sizeof(id)) == sizeof(id));
 	fd = dev_open();
 	t_check(list(fd, id, &seen) >= 1);
 	t_check(seen);
@@ -125,7 +125,7 @@ static void try_consumers(void)
 	t_errno(dev_attach(other, arg.id, BOTH), EBUSY);
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_WRITE), "%m");
 	close(fd);
-	/* Its consumer is gone, the channel is not. */
+	/* The channel has no consumer now, but another holder. */
 	t_check(!dev_attach(third, arg.id, TSCT_ROLE_READ), "%m");
 	close(other);
 	close(third);
@@ -138,7 +138,7 @@ static void try_consumers(void)
 	close(other);
 }
 
-/* A map alone keeps the channel and what is in it. */
+/* A map alone holds the channel and its contents. */
 static void try_map_holds(void)
 {
 	struct tsct_channel_create arg = dev_request("held");

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The guest is what the other tests take it for: in the default boot the
-# kernel keeps time by the TSC, in the unstable one it has given the TSC up.
+# The guest fulfils the assumptions of other tests: in the default boot the
+# kernel's clocksource is the TSC, in the unstable one the TSC is marked unstable.
 # guest-test: timeout=60 boot=default,unstable module=no
 set -eu
 source=/sys/devices/system/clocksource/clocksource0/current_clocksource
@@ -9,7 +9,7 @@ source=/sys/devices/system/clocksource/clocksource0/current_clocksource
 cpus=$(grep -c ^processor /proc/cpuinfo)
 [ "$cpus" -ge 2 ] || { echo "only $cpus CPU"; exit 1; }
 
-# The clocksource watchdog takes a moment to make up its mind.
+# The clocksource watchdog takes a moment.
 i=0
 while [ $i -lt 40 ]; do
 	now=$(cat $source)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loaded before there is a /proc, the module learns the boot id when the clock
- * is set. Who sets it in a root of its own, where that file is anything else,
- * harms itself alone.
+ * Loaded without /proc, the module reads the boot id when the clock is set. A
+ * process that sets it in a root of its own, with another file at that path,
+ * affects only itself.
  * guest-test: module=no timeout=60
  */
 #include <poll.h>
@@ -27,12 +27,12 @@ static void load(void)
 
 static int set_clock(void)
 {
-	struct tsct_clock_set set = clk_line(dev_info(fd).source, 1);
+	struct tsct_clock_set set = clk_params(dev_info(fd).source, 1);
 
 	return clk_set(fd, &set);
 }
 
-/* The rest of the child's life is in a root with @make's idea of that file. */
+/* A child sets the clock in a root where @make has created that file. */
 static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 {
 	int ends[2];
@@ -51,13 +51,13 @@ static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 	return pid;
 }
 
-/* Whoever has ended has closed its end. */
+/* The child ends, and so closes its end of the pipe, within 10 s. */
 static void ends_soon(pid_t pid, int end)
 {
 	struct pollfd wait = { .fd = end, .events = POLLIN };
 	int status = -1;
 
-	if (!t_check(poll(&wait, 1, 10000) == 1, "it waits for a file"))
+	if (!t_check(poll(&wait, 1, 10000) == 1, "still blocked on the file"))
 		kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	t_check(WIFEXITED(status) && !WEXITSTATUS(status), "%#x", status);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Kernel events of unmodified programs: all system calls of a process tree are
-# there and nobody else's, enter and exit pair up, switches follow each other,
-# and what was not asked for is not recorded.
+# Kernel events of unmodified programs: all system calls of a process tree and of
+# no other process, matching enter and exit, consecutive switches, and no events
+# that were not requested.
 # guest-test: timeout=180 needs=btf boot=default,unstable
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -20,11 +20,11 @@ record() {
 
 dump() {
 	trace-ctl dump --raw "$1" >events || fail "dump of $1"
-	[ -s events ] || fail "$1 holds no events"
+	[ -s events ] || fail "$1: no events"
 }
 
-# Lines: STAMP [CPU] TID EVENT NAME=VALUE...
-# field(name): its value; a system call "read(0)" without its number
+# Lines: TIME [CPU] TID EVENT NAME=VALUE...
+# field(name): its value; of a system call "read(0)" without its number
 library='
 function field(name,    i, n) {
 	for (i = 5; i <= NF; i++) {
@@ -39,7 +39,7 @@ function bad(what) {
 	if (errors++ < 10)
 		print "line " NR ": " what ": " $0
 }
-# Stamps as text: awk numbers have 53 bits. Longer is later.
+# Times are compared as text, since awk numbers have 53 bits: longer is later.
 function before(a, b) {
 	return length(a) != length(b) ? length(a) < length(b) : a "" < b ""
 }
@@ -48,20 +48,20 @@ function before(a, b) {
 # --- a process tree ---------------------------------------------------------
 
 # sethostname 37 times, each in a process of its own, and once in a process
-# whose parent has gone. Nobody else in this guest calls it.
+# whose parent has ended. No other process in this guest calls it.
 cat >work.sh <<'END'
 i=0
 while [ $i -lt 37 ]; do
 	/bin/hostname guest
 	i=$((i + 1))
 done
-# The orphan's end of it closes when it ends.
+# The orphan closes its end when it exits.
 mkfifo orphan
 ( (sleep 0.2; exec /bin/hostname orphan) >orphan & )
 cat orphan
 END
 
-# Somebody else, who calls sync(2) all the time.
+# Another process, not traced, calls sync(2) all the time.
 while :; do sync; echo >>synced; usleep 5000; done &
 other=$!
 record -e sched -e syscalls -o tree -- sh work.sh
@@ -84,7 +84,7 @@ $4 == "sys_enter" {
 	if (id == "sethostname" && field("arg1") == "0x5")
 		guests++
 }
-# What a process did before it was held, or before it was born.
+# Events of a process before tracing began, or before its fork.
 $4 == "sys_exit" && !($3 in seen) && !($3 in open) {
 	id = field("id")
 	if (id !~ /^(read|clone|clone3|fork|vfork)$/)
@@ -119,7 +119,7 @@ END {
 		bad("sync, by somebody else")
 	if (enters["execve"] < 39)
 		bad(enters["execve"] " execve")
-	# All that is open at the end are last words.
+	# Calls still open at the end never return.
 	for (tid in open)
 		if (open[tid] !~ /^(exit|exit_group)$/)
 			bad(tid " never comes back from " open[tid])
@@ -128,11 +128,11 @@ END {
 	print count["sys_enter"] " enters, " count["sys_exit"] " exits, " \
 		switches " switches, " births " processes"
 	exit errors > 0
-}' events || fail "the tree is not as it should be"
+}' events || fail "events of the process tree are wrong"
 
 # --- threads ----------------------------------------------------------------
 
-# Each of the threads is followed to its own end, and the process to its.
+# Each thread is traced to its own end, and the process to its end.
 record -e sys_enter -e sys_exit -o threads -- /usr/bin/jobs 200000 4
 dump threads
 awk "$library"'
@@ -147,12 +147,12 @@ END {
 		bad(nr " threads, " n["exit"] " exit, " n["exit_group"] \
 		    " exit_group, " n["write"] " write")
 	exit errors > 0
-}' events || fail "threads are not as they should be"
+}' events || fail "events of threads are wrong"
 
 # --- the whole system -------------------------------------------------------
 
-# On each CPU, who is switched to is who is switched from next. Only trace-ctl
-# itself is passed over, where the other side is idle.
+# On each CPU the next thread of a switch is the previous one of the following
+# switch. Only trace-ctl itself is left out, if the other side is idle.
 cat >naps.sh <<'END'
 i=0
 while [ $i -lt 20 ]; do
@@ -176,22 +176,22 @@ END {
 		bad("only " switches " switches of 20 who slept")
 	print switches " switches of all"
 	exit errors > 0
-}' events || fail "switches do not follow each other"
+}' events || fail "switches are not consecutive"
 
 # --- one event only ---------------------------------------------------------
 
 record -e sys_exit -o one -- hostname guest
 dump one
 awk '$4 != "sys_exit" { print; bad = 1 } / id=sethostname\(170\) ret=0$/ { n++ }
-	END { exit bad || n != 1 }' events || fail "not just exits, one of them ours"
+	END { exit bad || n != 1 }' events || fail "not only exits, one of them of this process"
 
 # --- without rights ---------------------------------------------------------
 
 chmod 666 /dev/tsctrace
 if su -s /bin/sh nobody -c 'trace-ctl record -e sched -o /tmp/nobody -- true' >out 2>&1
 then
-	fail "nobody may record kernel events"
+	fail "an unprivileged user recorded kernel events"
 fi
 cat out
-grep -q 'kernel events.*root' out || fail "nobody is not told who may"
-[ ! -e /tmp/nobody ] || fail "nobody is left with a directory"
+grep -q 'kernel events.*root' out || fail "no hint at the needed rights"
+[ ! -e /tmp/nobody ] || fail "an output directory is left behind"

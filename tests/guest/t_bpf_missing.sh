@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Where the module has no BTF, or there is no module, kernel events are refused
-# with the fix and nothing is left behind; all else works.
+# Without the module, or without its BTF, recording kernel events fails with a
+# hint and leaves nothing behind; everything else works.
 # guest-test: timeout=60 module=no
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -13,8 +13,8 @@ refused() {	# WORDS-OF-THE-FIX
 	if trace-ctl record -e sched_switch -o events -- true >out 2>&1; then
 		fail "kernel events were recorded"
 	fi
-	grep -q "^trace-ctl record: kernel events: .*$1" out || fail "no word of $1"
-	[ ! -e events ] || fail "it left a directory"
+	grep -q "^trace-ctl record: kernel events: .*$1" out || fail "the error does not mention $1"
+	[ ! -e events ] || fail "an output directory is left behind"
 }
 
 works() {
@@ -30,7 +30,7 @@ works embedded
 insmod /lib/modules/tsctrace-nobtf.ko
 trace-ctl status >out
 grep -q '^kernel events  *no: .*without BTF.*dwarves' out || fail "status"
-! grep -q '^module .*kfunc' out || fail "it claims to have the kfunc"
+! grep -q '^module .*kfunc' out || fail "status shows the kfunc"
 refused "install the packages dwarves"
 works module
 trace-ctl check >out || fail "check"

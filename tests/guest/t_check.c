@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The CPU-id check: its table says what the CPUs say, and its verdict fits
- * what the kernel thinks of the TSC in each of the two boots.
+ * The CPU check: its table has the CPUs' own values, and whether the TSC is
+ * trusted fits the kernel's state of the TSC in each of the two boots.
  * guest-test: boot=default,unstable
  */
 #include "device.h"
@@ -35,15 +35,15 @@ static void check_cpu(const struct tsct_cpu_check *c, unsigned int cpu,
 	asm volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
 	t_check(c->tsc_aux == aux && (aux & 0xfff) == cpu, "%#x %#x",
 		c->tsc_aux, aux);
-	t_check(c->flags & TSCT_CPU_SKEW_KNOWN, "CPU %u was never met", cpu);
+	t_check(c->flags & TSCT_CPU_SKEW_KNOWN, "CPU %u: skew not measured", cpu);
 	if (first) {
 		t_check(c->skew_min_cycles == 0 && c->skew_max_cycles == 0);
 		return;
 	}
-	printf("CPU %u: skew %lld..%lld ticks, %u rounds\n", cpu,
+	printf("CPU %u: skew %lld..%lld cycles, %u rounds\n", cpu,
 	       c->skew_min_cycles, c->skew_max_cycles, c->rounds);
 	t_check(c->rounds > 0);
-	/* All counters of the guest are one: the truth is 0. */
+	/* All CPUs of the guest share a counter: the true skew is 0. */
 	t_check(c->skew_min_cycles <= 0 && c->skew_max_cycles >= 0);
 	t_check(c->skew_max_cycles > c->skew_min_cycles);
 	t_check(c->skew_max_cycles < 10000000000 && c->skew_min_cycles > -10000000000);
@@ -68,15 +68,15 @@ static void try_room(int fd)
 {
 	struct tsct_check check = { .nr = 0 };
 
-	/* How many are there? */
+	/* nr 0: returns the number of entries */
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
 	t_check(check.nr == dev_info(fd).nr_cpus, "%u", check.nr);
-	/* Fewer than there are */
+	/* Room for fewer entries than there are */
 	memset(table, 0xff, sizeof(table));
 	check = (struct tsct_check){ .nr = 1, .table = (uintptr_t)table };
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
 	t_check(check.nr >= 2 && table[0].cpu == 0 && table[1].cpu == ~0U);
-	/* A table that is not there */
+	/* A null pointer to the table */
 	check = (struct tsct_check){ .nr = 1 };
 	t_errno(ioctl(fd, TSCT_IOC_CHECK, &check), EFAULT);
 	check = (struct tsct_check){ .nr = ~0U, .table = ~0ULL - 4095 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clock area: what is refused, what is published, how one line follows
- * another, and what is said of the stamps of the past.
+ * The clock area: states that are rejected, states that are published, clock
+ * params that continue the previous ones, and the conversion of past cycles.
  * guest-test: timeout=60 parallel=yes boot=default,unstable
  */
 #include <setjmp.h>
@@ -16,7 +16,7 @@ static uint32_t source;
 static const struct tsct_clock_page *page;
 
 #define refuses(spoil) do {						\
-	struct tsct_clock_set s = clk_line(source, 5);			\
+	struct tsct_clock_set s = clk_params(source, 5);			\
 	struct tsct_clock_state *st = &s.state;				\
 	(void)st;							\
 	spoil;								\
@@ -25,7 +25,7 @@ static const struct tsct_clock_page *page;
 
 static void try_refused(void)
 {
-	const uint64_t minute = 60 * SECOND * 10;	/* at 10 GHz */
+	const uint64_t minute = 60 * SECOND * 10;	/* cycles at 10 GHz */
 
 	refuses(st->source = TSCT_SOURCE_NR);
 	refuses(st->status = TSCT_STATUS_NR);
@@ -52,7 +52,7 @@ static void try_refused(void)
 	refuses(st->epoch_cycles = st->real.as_of_cycles + minute);
 	refuses((st->cluster = st->real, st->cluster.mult = 1));
 	t_check(page->seq == 0 && clk_state(page).status == TSCT_STATUS_UNKNOWN,
-		"something was published");
+		"a state was published");
 }
 
 static void read_boot_id(unsigned char *id)
@@ -87,7 +87,7 @@ static void try_page(void)
 	t_check(clk_state(page).epoch == 0 && clk_valid(page));
 	cpus = (const void *)((const char *)page + page->cpus_offset);
 	for (i = 0; i < nr; i++) {
-		printf("CPU %u: %lld +- %llu ticks\n", i, cpus[i].skew_cycles,
+		printf("CPU %u: %lld +- %llu cycles\n", i, cpus[i].skew_cycles,
 		       cpus[i].error_cycles);
 		t_check(i < 2 || cpus[i].error_cycles == ~0ULL);
 	}
@@ -104,7 +104,7 @@ static void on_fault(int sig)
 	siglongjmp(out, sig);
 }
 
-/* Can the last byte of a map be read? */
+/* 1 if the byte can be read, 0 if not */
 static int touch(const volatile char *at)
 {
 	int sig = sigsetjmp(out, 1);
@@ -140,9 +140,9 @@ static void try_maps(void)
 	signal(SIGSEGV, SIG_DFL);
 }
 
-/* ---- succession --------------------------------------------------------- */
+/* ---- continuity of clock params ----------------------------------------- */
 
-/* Nothing happened: neither to what is published, nor to the latch. */
+/* Neither the published state nor the latch has changed. */
 static void unchanged(const struct tsct_clock_copy *before, uint64_t seq,
 		      int line)
 {
@@ -153,7 +153,7 @@ static void unchanged(const struct tsct_clock_copy *before, uint64_t seq,
 	t_check(!(page->seq & 1) && page->seq >= seq, "line %d", line);
 }
 
-/* A slow machine is late with a line that begins soon: then it is made anew. */
+/* On a slow machine params that begin soon may be late: compose them again. */
 #define will_not(want, ...) do {					\
 	static struct tsct_clock_copy before;				\
 	struct tsct_clock_set s;					\
@@ -176,21 +176,21 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 {
 	/* A step within the epoch */
 	will_not(ETIME, st->real.base_ns++);
-	will_not(EINVAL, clk_go_on(&s, SECOND / 100, ONE), st->real.base_ns++);
-	will_not(EINVAL, clk_go_on(&s, SECOND / 100, ONE), st->real.base_ns--);
-	will_not(EINVAL, clk_go_on(&s, SECOND / 100, ONE),
+	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE), st->real.base_ns++);
+	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE), st->real.base_ns--);
+	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE),
 		 st->real.base_ns += HOUR);
-	/* The past, or what will be the past before it can be seen */
-	will_not(ETIME, clk_go_on(&s, 0, ONE));
-	will_not(ETIME, clk_go_on(&s, 1, ONE));
-	will_not(ETIME, clk_go_on(&s, 0 - (uint64_t)SECOND / 100, ONE));
-	/* Another rate, or another slew, from the beginning */
+	/* Beginning in the past, or before it can be seen */
+	will_not(ETIME, clk_continue(&s, 0, ONE));
+	will_not(ETIME, clk_continue(&s, 1, ONE));
+	will_not(ETIME, clk_continue(&s, 0 - (uint64_t)SECOND / 100, ONE));
+	/* Another rate or slew, from the same beginning */
 	will_not(ETIME, st->real.mult++, st->real.slew_mult++);
 	will_not(ETIME, st->real.slew_cycles++);
-	/* No line any more */
+	/* No params any more */
 	will_not(EINVAL, st->real = (struct tsct_clock_params){ 0 },
 		 st->status = TSCT_STATUS_DISRUPTED);
-	/* Epochs go one way, and stamps count one thing. */
+	/* An earlier epoch, or another source */
 	will_not(ESTALE, st->epoch--);
 	will_not(ESTALE, st->epoch -= 5);
 	will_not(ESTALE, st->source = !source ? TSCT_SOURCE_MONOTONIC :
@@ -199,7 +199,7 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 
 static void try_succession(void)
 {
-	struct tsct_clock_set set = clk_line(source, 5);
+	struct tsct_clock_set set = clk_params(source, 5);
 	uint64_t first = set.state.real.base_cycles, seq = page->seq, second;
 	struct tsct_clock_time r;
 
@@ -211,13 +211,13 @@ static void try_succession(void)
 	t_check(r.status == TSCT_STATUS_CALIBRATING, "%d", (int)r.status);
 	try_wrong_successors(&set);
 
-	/* The same line, looked at again */
-	set.state.real.as_of_cycles = clk_ticks(source);
+	/* The same params, refreshed */
+	set.state.real.as_of_cycles = clk_cycles(source);
 	set.state.real.past_error_ps = 500;
 	t_check(!clk_set(fd, &set), "%m");
 	t_check(page->copy[0].nr_segments == 0);
 
-	clk_go_on(&set, SECOND / 50, ONE + ONE / 20);
+	clk_continue(&set, SECOND / 50, ONE + ONE / 20);
 	second = set.state.real.base_cycles;
 	set.state.closing_error_ps = 700;
 	t_check(!clk_set(fd, &set), "%m");
@@ -233,8 +233,8 @@ static void try_succession(void)
 	t_check(r.ns == set.state.real.base_ns + 104, "%lld", r.ns);
 	t_check(clk_valid(page));
 
-	/* A line of a later epoch may begin anywhere, and says anything. */
-	set = clk_line(source, 6);
+	/* Params of a later epoch may begin at any time, with any time. */
+	set = clk_params(source, 6);
 	set.state.cause = TSCT_CAUSE_STEP;
 	set.state.epoch_cycles = set.state.real.base_cycles;
 	set.state.real.base_ns += HOUR;
@@ -245,7 +245,7 @@ static void try_succession(void)
 	t_check(r.epoch == 6 && r.ns == set.state.real.base_ns);
 	r = clk_lookup(page, set.state.real.base_cycles - 1);
 	t_check(r.status == TSCT_STATUS_DISRUPTED, "%d", (int)r.status);
-	/* A clock that says it knows nothing is fine. */
+	/* A state without params is valid. */
 	memset(&set, 0, sizeof(set));
 	set.state.source = source;
 	set.state.epoch = 7;
@@ -253,10 +253,10 @@ static void try_succession(void)
 	t_check(clk_valid(page));
 }
 
-/* Memory is bounded: it goes on, and what is old gets coarser, not wrong. */
+/* More params than segments: old segments get wider bounds, never wrong ones. */
 static void try_many(void)
 {
-	struct tsct_clock_set set = clk_line(source, 8);
+	struct tsct_clock_set set = clk_params(source, 8);
 	uint64_t first = set.state.real.base_cycles, stamps[400];
 	int64_t truth[400];
 	struct tsct_clock_time r;
@@ -266,13 +266,13 @@ static void try_many(void)
 	for (i = 0; i < 400; i++) {
 		struct tsct_clock_set last = set;
 
-		clk_go_on(&set, SECOND / 1000, i & 1 ? ONE : ONE + ONE / 1000);
+		clk_continue(&set, SECOND / 1000, i & 1 ? ONE : ONE + ONE / 1000);
 		while (clk_set(fd, &set)) {
 			late++;
 			t_check(errno == ETIME, "%m");
 			set = last;
-			clk_go_on(&set, SECOND / 100,
-				  i & 1 ? ONE : ONE + ONE / 1000);
+			clk_continue(&set, SECOND / 100,
+				     i & 1 ? ONE : ONE + ONE / 1000);
 		}
 		stamps[i] = set.state.real.base_cycles + 1;
 		truth[i] = tsct_clock_params_ns(&set.state.real, stamps[i]);
@@ -284,18 +284,18 @@ static void try_many(void)
 		r = clk_lookup(page, stamps[i]);
 		t_check(r.status == TSCT_STATUS_SYNCHRONIZED && r.epoch == 8);
 		t_check((uint64_t)llabs(r.ns - truth[i]) * 1000 <= r.error_ps,
-			"stamp %d: %lld, not %ld, +- %llu ps", i, r.ns, truth[i],
+			"cycles %d: %lld, not %ld, +- %llu ps", i, r.ns, truth[i],
 			r.error_ps);
 	}
 	r = clk_lookup(page, first);
 	t_check(r.ns == 1700000000 * SECOND && r.epoch == 8);
-	printf("%d late; after 400 lines the first one's bound is %llu ps\n",
+	printf("%d late; after 400 params the bound of the first is %llu ps\n",
 	       late, r.error_ps);
 }
 
 /* ---- hostile arguments -------------------------------------------------- */
 
-/* What is taken is true by itself and beside what was there. */
+/* Of random states those that are accepted are consistent, also with the previous. */
 static void try_noise(void)
 {
 	struct tsct_clock_set set;
@@ -307,14 +307,14 @@ static void try_noise(void)
 		uint32_t epoch = clk_state(page).epoch;
 		uint32_t cluster = clk_state(page).cluster_epoch;
 
-		set = clk_line(source, epoch + (rand_r(&seed) & 1));
+		set = clk_params(source, epoch + (rand_r(&seed) & 1));
 		set.state.cluster_epoch = cluster;
 		memcpy(words, &set, sizeof(set));
 		for (j = rand_r(&seed) % 4; j > 0; j--)
 			words[rand_r(&seed) % (sizeof(set) / 8)] ^=
 				1ULL << rand_r(&seed) % 64;
 		memcpy(&set, words, sizeof(set));
-		/* not to where no epoch is left */
+		/* keep room for later epochs */
 		if (set.state.epoch - epoch > 1000)
 			set.state.epoch = epoch;
 		if (set.state.cluster_epoch - cluster > 1000)
@@ -323,7 +323,7 @@ static void try_noise(void)
 		if (i % 16 == 0)
 			t_check(clk_valid(page), "after %u", i);
 	}
-	printf("%u of %u were taken\n", taken, i);
+	printf("%u of %u accepted\n", taken, i);
 	t_check(taken > 100 && taken < i);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cluster's part of the clock area: what of it is refused, how one line of it
- * follows another, what ends it, and what the library makes of it.
+ * Cluster time in the clock area: states that are rejected, params that continue
+ * the previous ones, ends of its epochs, and conversion by the library.
  * guest-test: timeout=60
  */
 #include "clock.h"
@@ -12,10 +12,10 @@ static int fd;
 static uint32_t source;
 static const struct tsct_clock_page *page;
 
-/* clk_line() with the same line for the cluster, an hour ahead */
+/* clk_params() with the same params for the cluster, an hour ahead */
 static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
 {
-	struct tsct_clock_set set = clk_line(source, epoch);
+	struct tsct_clock_set set = clk_params(source, epoch);
 	struct tsct_clock_state *s = &set.state;
 
 	s->cluster = s->real;
@@ -27,11 +27,11 @@ static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
 	return set;
 }
 
-/* Its line goes on @lead ticks from now, at another rate; the piece stays. */
-static void go_on(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
+/* Cluster params that continue in @lead cycles at another rate; cluster_prev too. */
+static void continue_cluster(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *pair = &s->cluster, old = *pair;
-	uint64_t now = clk_ticks(source);
+	uint64_t now = clk_cycles(source);
 
 	pair->base_cycles = now + (uint64_t)lead;
 	pair->base_ns = tsct_clock_params_ns(&old, pair->base_cycles);
@@ -71,7 +71,7 @@ static void try_refused(void)
 	refuses((s->cluster.fast_cycles = 1, s->cluster_status = 0));
 	refuses((s->cluster.fast_cycles = 1ULL << 55));
 	refuses(memset(&s->cluster, 0, sizeof(s->cluster)));
-	/* a piece that is none of what lay before */
+	/* cluster_prev that differs from the previous params */
 	refuses(s->cluster_prev.mult = ONE);
 	refuses((s->cluster_prev.mult = ONE,
 		 s->cluster_prev.base_cycles = s->cluster.base_cycles - 1000,
@@ -80,7 +80,7 @@ static void try_refused(void)
 		 s->cluster_prev.base_cycles = s->cluster.base_cycles - 1000,
 		 s->cluster_prev.base_ns = s->cluster.base_ns - 2000));
 	refuses(s->cluster_prev.error_ps = 1);
-	t_check(page->seq == 0, "something was published");
+	t_check(page->seq == 0, "a state was published");
 }
 
 #define will_not(want, ...) do {					\
@@ -97,23 +97,23 @@ static void try_refused(void)
 static void try_wrong_successors(const struct tsct_clock_set *set)
 {
 	will_not(ETIME, drop_piece(s), s->cluster.base_ns++);
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns++,
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE), s->cluster.base_ns++,
 		 s->cluster_prev.base_ns++);
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE), s->cluster.base_ns--,
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE), s->cluster.base_ns--,
 		 s->cluster_prev.base_ns--);
-	will_not(ETIME, go_on(s, 0, ONE));
-	will_not(ETIME, go_on(s, 1, ONE));
+	will_not(ETIME, continue_cluster(s, 0, ONE));
+	will_not(ETIME, continue_cluster(s, 1, ONE));
 	will_not(EINVAL, memset(&s->cluster, 0, sizeof(s->cluster)),
 		 drop_piece(s),
 		 s->cluster_status = TSCT_STATUS_UNKNOWN);
 	will_not(ESTALE, s->cluster_epoch--);
-	/* another past than there was */
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
+	/* another cluster_prev than was published */
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),
 		 s->cluster_prev.error_ps--);
-	will_not(EINVAL, go_on(s, SECOND / 100, ONE),
+	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),
 		 s->cluster_prev.base_cycles--, s->cluster_prev.base_ns--);
-	/* Who sets CLOCK_REALTIME does not touch it. */
-	will_not(EINVAL, s->epoch++, go_on(s, SECOND / 100, ONE),
+	/* A new epoch of CLOCK_REALTIME does not permit a step of cluster time. */
+	will_not(EINVAL, s->epoch++, continue_cluster(s, SECOND / 100, ONE),
 		 s->cluster.base_ns += 5, s->cluster_prev.base_ns += 5);
 	will_not(ETIME, drop_piece(s), s->epoch++, s->cluster.base_ns += 5);
 }
@@ -126,22 +126,22 @@ static void try_succession(void)
 
 	t_check(!clk_set(fd, &set), "%m");
 	try_wrong_successors(&set);
-	set.state.cluster.as_of_cycles = clk_ticks(source);
+	set.state.cluster.as_of_cycles = clk_cycles(source);
 	t_check(!clk_set(fd, &set), "%m");
-	go_on(&set.state, SECOND / 50, ONE + ONE / 1000);
+	continue_cluster(&set.state, SECOND / 50, ONE + ONE / 1000);
 	t_check(!clk_set(fd, &set), "%m");
-	/* Until it begins, and behind it: what the old line said */
+	/* Before it begins, and after: continuous with the previous params */
 	t_check(!tsct_clock_cluster_lookup(&set.state, first + 7, &r));
 	t_check(r.ns == 1700000000 * SECOND + 3600 * SECOND + 7, "%lld", r.ns);
 	t_check(tsct_clock_cluster_lookup(&set.state, first - 1, &r) == -ERANGE);
 	usleep(30000);
 	try_wrong_successors(&set);
-	/* A step of the one, and the other goes on */
+	/* CLOCK_REALTIME steps, cluster time continues. */
 	set.state.epoch = 6;
 	set.state.cause = TSCT_CAUSE_STEP;
 	set.state.real.base_ns += 3600 * SECOND;
 	t_check(!clk_set(fd, &set), "%m");
-	/* A new epoch of the other may say anything. */
+	/* A new epoch of cluster time may have any time. */
 	set.state.cluster_epoch = 2;
 	set.state.cluster.base_ns -= 3600 * SECOND;
 	drop_piece(&set.state);
@@ -149,7 +149,7 @@ static void try_succession(void)
 	t_check(clk_valid(page));
 }
 
-/* The library tells what the module holds. */
+/* The library returns the module's cluster time. */
 static void try_library(void)
 {
 	struct tsct_clock_set set = both(7, 3);
@@ -168,7 +168,7 @@ static void try_library(void)
 	t_check(!tsct_clock_now_cluster_ns(clock, &ns) && ns >= t.ns,
 		"%lld", (long long)ns);
 	t_check(!tsct_clock_cycles_to_cluster_time(clock, set.state.cluster.base_cycles,
-					    &t));
+						   &t));
 	t_check(t.ns == set.state.cluster.base_ns, "%lld", (long long)t.ns);
 	tsct_clock_close(clock);
 }
@@ -182,7 +182,7 @@ static void turn_cpu(const char *how)
 	close(cpu);
 }
 
-/* What touches the counters ends it: a CPU goes and comes. */
+/* A disruption of the counter ends the epoch: a CPU goes down and up. */
 static void try_disruption(void)
 {
 	struct tsct_clock_state state;
@@ -206,7 +206,7 @@ static void try_disruption(void)
 	tsct_clock_close(clock);
 }
 
-/* What is taken is true by itself, and follows. */
+/* Of random states those that are accepted are consistent and continuous. */
 static void try_noise(void)
 {
 	unsigned int seed = (unsigned int)time(NULL), taken = 0, i, j;
@@ -221,7 +221,7 @@ static void try_noise(void)
 
 		if (old.cluster.mult && rand_r(&seed) & 1) {
 			set.state.cluster = old.cluster;
-			go_on(&set.state, SECOND / 1000, ONE);
+			continue_cluster(&set.state, SECOND / 1000, ONE);
 		} else {
 			set.state.cluster_epoch++;
 		}
@@ -239,7 +239,7 @@ static void try_noise(void)
 			tsct_clock_params_ns(&old.cluster, set.state.cluster.base_cycles) ==
 			set.state.cluster.base_ns, "after %u", i);
 	}
-	printf("%u of %u were taken\n", taken, i);
+	printf("%u of %u accepted\n", taken, i);
 	t_check(taken > 100 && taken < i);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Readers on all CPUs while lines follow each other as fast as they can, each
- * at another rate: no reader sees two states at once, or a time earlier than
- * one that another reader has already had.
+ * Readers on all CPUs while params are published as fast as possible, each with
+ * another rate: no reader sees parts of two states, or a time earlier than one
+ * that another reader has returned before.
  * guest-test: timeout=60 parallel=yes boot=default,unstable
  */
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct reader {
 	int64_t most;
 };
 
-/* All words that tell states apart tell the same. */
+/* True if the fields that identify a state are of different states */
 static bool torn(void)
 {
 	struct tsct_clock_state state = clk_state(page);
@@ -36,9 +36,9 @@ static bool torn(void)
 }
 
 /*
- * Whoever had a time had it before we read the counter. A thread that slept
- * between the counter and the area may find its line joined with others, which
- * the error tells: lines have none here.
+ * `latest` was read before the counter here, so the time must not be earlier. A
+ * thread that slept between counter and area may find merged segments, which
+ * have an error; the params of this test have none.
  */
 static void read_once(struct reader *r)
 {
@@ -46,7 +46,7 @@ static void read_once(struct reader *r)
 	struct tsct_clock_time t;
 	int err;
 
-	err = tsct_latch_lookup(page, clk_ticks(source), &t);
+	err = tsct_latch_lookup(page, clk_cycles(source), &t);
 	r->reads++;
 	if (err || t.error_ps >= 1000) {
 		r->failed++;
@@ -76,21 +76,21 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-/* How the lines came that were taken */
-struct lines {
+/* Numbers of accepted params */
+struct counts {
 	unsigned int nr, late, doubtful;
 };
 
-/* In ticks, the cheapest of some: kernels differ by a hundred times. */
+/* In cycles, the smallest of some: kernels differ by a factor of 100. */
 static uint64_t request_cost(const struct tsct_clock_set *set)
 {
 	uint64_t least = SECOND, begin, cost;
 	int i;
 
 	for (i = 0; i < 100; i++) {
-		begin = clk_ticks(source);
+		begin = clk_cycles(source);
 		t_check(!clk_set(fd, set), "%m");
-		cost = clk_ticks(source) - begin;
+		cost = clk_cycles(source) - begin;
 		if (cost < least)
 			least = cost;
 	}
@@ -98,14 +98,13 @@ static uint64_t request_cost(const struct tsct_clock_set *set)
 }
 
 /*
- * By a tenth, up and down: a line that came too late would be seen. Emulation
- * may stop a CPU between the module's look at the counter and its store, which
- * nothing below the kernel ever promised not to; so lines are counted as
- * doubtful that had begun when the request was over.
+ * The rate alternates by a tenth, so late params show. Emulation may stop a CPU
+ * between the module's reading of the counter and its store, so params that had
+ * begun when the request returned are counted as doubtful.
  */
-static void write_all(struct lines *lines)
+static void publish_all(struct counts *counts)
 {
-	struct tsct_clock_set set = clk_line(source, 1), last;
+	struct tsct_clock_set set = clk_params(source, 1), last;
 	time_t end = time(NULL) + 5;
 	uint64_t n = 0, cost;
 
@@ -116,18 +115,18 @@ static void write_all(struct lines *lines)
 	cost = request_cost(&set);
 	while (time(NULL) < end) {
 		last = set;
-		clk_go_on(&set, cost / 2 + (uint64_t)rand() % (cost * 40),
-			  ++n & 1 ? FAST : ONE);
+		clk_continue(&set, cost / 2 + (uint64_t)rand() % (cost * 40),
+			     ++n & 1 ? FAST : ONE);
 		set.state.rate_error_ppt = n;
 		set.state.epoch_cycles = n;
 		if (!clk_set(fd, &set)) {
-			lines->nr++;
-			lines->doubtful += clk_ticks(source) >=
+			counts->nr++;
+			counts->doubtful += clk_cycles(source) >=
 				set.state.real.base_cycles;
 			continue;
 		}
 		t_check(errno == ETIME, "%m");
-		lines->late++;
+		counts->late++;
 		set = last;
 		n--;
 	}
@@ -136,7 +135,7 @@ static void write_all(struct lines *lines)
 int main(void)
 {
 	struct reader readers[READERS] = { { .cpu = 0 }, { .cpu = 1 } };
-	struct lines lines = { 0 };
+	struct counts counts = { 0 };
 	uint64_t backwards = 0;
 	int i;
 
@@ -146,23 +145,23 @@ int main(void)
 	for (i = 0; i < READERS; i++)
 		t_check(!pthread_create(&readers[i].thread, NULL, read_all,
 					&readers[i]));
-	write_all(&lines);
+	publish_all(&counts);
 	stop = 1;
 	for (i = 0; i < READERS; i++) {
 		struct reader *r = &readers[i];
 
 		pthread_join(r->thread, NULL);
-		printf("reader %d: %lu reads, %lu of them too late to tell, %lu backwards by up to %ld ns\n",
+		printf("reader %d: %lu reads, %lu of them failed, %lu backwards by up to %ld ns\n",
 		       i, r->reads, r->failed, r->backwards, r->most);
 		backwards += r->backwards;
 		t_check(r->torn == 0, "%lu", r->torn);
 		t_check(r->reads - r->failed > 100);
 	}
-	printf("%u lines, %u were refused as late, %u doubtful\n", lines.nr,
-	       lines.late, lines.doubtful);
-	t_check(lines.nr > 100 && lines.late > 0);
-	t_check(lines.doubtful < lines.nr / 20);
-	t_check(backwards <= READERS * lines.doubtful, "%lu", backwards);
+	printf("%u params, %u rejected as late, %u doubtful\n", counts.nr,
+	       counts.late, counts.doubtful);
+	t_check(counts.nr > 100 && counts.late > 0);
+	t_check(counts.doubtful < counts.nr / 20);
+	t_check(backwards <= READERS * counts.doubtful, "%lu", backwards);
 	t_check(clk_valid(page));
 	return t_status();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's own readings of its clocks: where they lie, and what they count.
+ * TSCT_IOC_CLOCK_SNAPSHOT: order against other readings of the clocks, and rate.
  * guest-test: timeout=60 boot=default,unstable
  */
 #include "clock.h"
@@ -15,17 +15,17 @@ static int64_t read_clock(clockid_t id)
 	return t.tv_sec * SECOND + t.tv_nsec;
 }
 
-/* Between two readings of each clock, whatever came between */
+/* It lies between two readings of each clock. */
 static void try_one(void)
 {
 	struct tsct_clock_snapshot s;
 	int64_t real = read_clock(CLOCK_REALTIME), real_after;
 	int64_t raw = read_clock(CLOCK_MONOTONIC_RAW), raw_after;
-	uint64_t cycles = clk_ticks(TSCT_SOURCE_TSC), tsc_after;
+	uint64_t cycles = clk_cycles(TSCT_SOURCE_TSC), tsc_after;
 
 	memset(&s, 0xff, sizeof(s));
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
-	tsc_after = clk_ticks(TSCT_SOURCE_TSC);
+	tsc_after = clk_cycles(TSCT_SOURCE_TSC);
 	raw_after = read_clock(CLOCK_MONOTONIC_RAW);
 	real_after = read_clock(CLOCK_REALTIME);
 	t_check(s.cycles >= cycles && s.cycles <= tsc_after, "%lu %llu %lu", cycles, s.cycles,
@@ -39,8 +39,8 @@ static void try_one(void)
 }
 
 /*
- * RAW and the counter go at one rate to the nanosecond: three snapshots lie on
- * a line, whenever they were taken.
+ * MONOTONIC_RAW and the counter have a constant ratio to the nanosecond: three
+ * snapshots at any times lie on a straight line.
  */
 static void try_line(void)
 {
@@ -56,7 +56,7 @@ static void try_line(void)
 		(double)(s[2].cycles - s[0].cycles);
 	off = (double)(s[1].cycles - s[0].cycles) * rate -
 		(double)(s[1].raw_ns - s[0].raw_ns);
-	printf("%.9f ns per tick, the middle one is %.3f ns off\n", rate, off);
+	printf("%.9f ns per cycle, the middle snapshot is %.3f ns off\n", rate, off);
 	t_check(off > -3 && off < 3, "%f", off);
 }
 
@@ -81,7 +81,7 @@ static void try_set_seq(void)
 static void as_user(void *unused)
 {
 	struct tsct_clock_snapshot s;
-	struct tsct_clock_set set = clk_line(TSCT_SOURCE_TSC, 1);
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 1);
 
 	(void)unused;
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kernel begins to keep time by another clock, and goes back: daemon and
-# module notice, and the clock is good again, by stamps that may be the TSC still:
-# an invariant counter is not worse for that.
+# The kernel's clocksource changes and changes back: daemon and module detect it,
+# and the clock is synchronized again, possibly with the TSC as source all the
+# time, since an invariant TSC remains usable.
 # guest-test: timeout=120
 # guest-test: files=build/daemon/tsctraced,build/tools/trace-ctl
 set -eu
@@ -27,14 +27,14 @@ wait_for() {	# SECONDS WHAT COMMAND...
 	i=0
 	while ! "$@"; do
 		i=$((i + 1))
-		[ $i -lt $most ] || fail "waited in vain until $what"
+		[ $i -lt $most ] || fail "timeout waiting until $what"
 		sleep 0.1
 	done
 }
 switch() {	# CLOCKSOURCE
 	epoch=$(key epoch)
 	echo "$1" >$sources/current_clocksource
-	[ "$(cat $sources/current_clocksource)" = "$1" ] || fail "it stays"
+	[ "$(cat $sources/current_clocksource)" = "$1" ] || fail "the clocksource did not change"
 	wait_for $((2 * ${TSCT_SLOW:-1})) "the switch to $1 is noticed" above epoch "$epoch"
 	wait_for $((4 * ${TSCT_SLOW:-1})) "synchronized by $1" is status synchronized
 	is clocksource "$1" || fail "the clocksource is $(key clocksource)"
@@ -46,7 +46,7 @@ switch() {	# CLOCKSOURCE
 		fail "$seconds is not $before to $after"
 }
 
-# Later tests want it as it was, whatever becomes of this one.
+# Restore it for later tests in any case.
 was=$(cat $sources/current_clocksource)
 trap 'echo "$was" >$sources/current_clocksource' EXIT
 mkdir -p /run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a channel may look like, what it may be called, and what it becomes. */
+/* Creating channels: geometry, names, the header, release. */
 #include "device.h"
 
 static void refuse(const char *what, struct tsct_channel_create arg, int want)
@@ -87,7 +87,7 @@ static void try_twice(void)
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), EBUSY);
 	t_errno(dev_attach(fd, id, TSCT_ROLE_WRITE), EBUSY);
 	close(fd);
-	/* Gone with its last descriptor; its id does not come back. */
+	/* Freed with its last descriptor; its id is not reused. */
 	t_errno(dev_attach(other, id, TSCT_ROLE_WRITE), ENOENT);
 	t_check(!ioctl(other, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
 	t_check(arg.id > id, "%u after %u", arg.id, id);
@@ -137,8 +137,8 @@ static void try_header(void)
 	close(fd);
 }
 
-/* Who cannot be told which channel it is has none, even one to be kept. */
-static void try_untold(void)
+/* If the id cannot be stored, no channel remains, not even with KEEP. */
+static void try_id_not_stored(void)
 {
 	struct tsct_channel_create *arg = mmap(NULL, 4096, RW,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -162,10 +162,10 @@ int main(void)
 	try_words();
 	try_names();
 	try_twice();
-	try_untold();
+	try_id_not_stored();
 	try_header();
 	info = dev_info(fd);
-	/* The maps are still there, and so is their channel. */
+	/* The maps still exist and hold the channel. */
 	t_check(info.channels == 1, "%llu", info.channels);
 	t_check(!strcmp(info.provider, "module"), "%s", info.provider);
 	t_check(info.bytes > 2 * 65536, "%llu", info.bytes);

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# trace-ctl check, clock and status tell the truth about this guest, with and
-# without the module; where the TSC is unstable, everything falls back and
-# says so.
+# trace-ctl check, clock and status report the state of this guest correctly, with
+# and without the module; with an unstable TSC they report the fallback.
 # guest-test: timeout=120 boot=default,unstable module=no
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -29,7 +28,7 @@ matches() { grep -c '"match": true' json; }
 
 # --- the table --------------------------------------------------------------
 
-# In the unstable boot the kernel takes a moment to give the TSC up.
+# In the unstable boot the kernel takes a moment to mark the TSC unstable.
 n=0
 while [ "$TSCT_BOOT" = unstable ] &&
       [ "$(cat $sys/clocksource/clocksource0/current_clocksource)" = tsc ]; do
@@ -64,12 +63,12 @@ see_table module --run
 trace-ctl check >out || [ "$TSCT_BOOT" = unstable ] || fail "check"
 [ "$(grep -c '^ *[01] .* yes ' out)" = 2 ] || fail "not two lines that match"
 
-# A CPU goes and comes back.
+# A CPU goes down and up.
 echo 0 >$sys/cpu/cpu1/online
 trace-ctl check --run --json >json || true
 [ "$(online)" = 1 ] || fail "CPU 1 is off, but $(online) are online"
 trace-ctl check >out || true
-grep -q "^CPUs that are not online: 1\$" out || fail "the text does not say so"
+grep -q "^CPUs that are not online: 1\$" out || fail "the text does not list CPU 1"
 echo 1 >$sys/cpu/cpu1/online
 see_table module --run
 
@@ -85,7 +84,7 @@ then=${then%?????????}
 [ $then -ge $((before - 1)) ] && [ $then -le $((after + 1)) ] ||
 	fail "$then is not $before to $after"
 
-# --- who holds what ---------------------------------------------------------
+# --- channels and their holders ---------------------------------------------
 
 see_channels() {	# NUMBER
 	n=0
@@ -99,7 +98,7 @@ see_channels() {	# NUMBER
 
 see_channels 0
 is programs_use module
-# By its path: the shell has a command of that name.
+# By its path: the shell has a builtin `jobs`.
 /usr/bin/jobs 4000000000 1 >jobs.out 2>&1 &
 jobs=$!
 see_channels 1
@@ -107,7 +106,7 @@ grep -q '"name": "default"' json || fail "no channel called default"
 grep -q '"holders": 1' json || fail "not one holder"
 trace-ctl status >out
 grep -q '^ *[0-9]* default  *module  *root  *discard ' out || fail "status"
-# Nobody reads, so what is written stays.
+# Without a reader, written events stay unread.
 n=0
 until trace-ctl status --json | tee json | grep -q '"unread": [1-9]'; do
 	n=$((n + 1))
@@ -118,7 +117,7 @@ trace-ctl status --json >json
 grep -q '"block": [0-9]' json || fail "no sequence of blocks"
 trace-ctl status -p >out
 grep -q '^       CPU [01] .*event [1-9][0-9]*, block [0-9]*, unread ' out ||
-	fail "no CPU's figures"
+	fail "no figures per CPU"
 trace-ctl top -p --once -d 0.5 >out || fail "top"
 grep -q '^ *[0-9]* default  *[0-9.k]*  *[0-9.]*  *[0-9]*%  ' out || fail "top"
 grep -q '^       CPU 0 ' out || fail "top does not show CPUs"
@@ -129,10 +128,10 @@ wait $jobs || true
 jobs=
 see_channels 0
 
-# A kept channel stays until it is removed; what a recording left is unread.
+# A kept channel stays until it is removed; a recording leaves later events unread.
 trace-ctl channel create box >out || fail "create"
 grep -q '^channel box: id [0-9]*, discard,kept, ' out || fail "create"
-trace-ctl channel create box >out 2>json && fail "made twice"
+trace-ctl channel create box >out 2>json && fail "created twice"
 see_channels 1
 TSCTRACE_CHANNEL=box /usr/bin/jobs 100000 2 >/dev/null 2>&1
 trace-ctl record --unread -c box -o unread --duration 0.3 >out 2>json ||
@@ -142,14 +141,14 @@ grep -q ' published = [0-9]* recorded + 0 lost' json || fail "the sum"
 trace-ctl channel remove box >out || fail "remove"
 see_channels 0
 
-# Somebody without rights is told what stands in the way.
+# Without access rights, status shows what is missing.
 chmod 0600 /dev/tsctrace
 su -s /bin/sh nobody -c 'trace-ctl status' >out || fail "status as nobody"
 grep -q '^module  *no: /dev/tsctrace: permission denied; ' out ||
-	fail "nobody is not told why"
+	fail "no reason for the unprivileged user"
 
 rmmod tsctrace
 trace-ctl status >out
 grep -q '^module  *no: /dev/tsctrace: not there; ' out || fail "no module"
 grep -q '^kernel events  *no: .*insmod' out || fail "no insmod"
-echo "boot $TSCT_BOOT: fine"
+echo "boot $TSCT_BOOT: ok"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The daemon and the real module: finds one that is loaded later, keeps its
-# clock, does not pin it, starts over where the clock is set or a CPU goes, and
-# leaves a page that can be read when it is killed. Where the TSC is unstable,
-# all of that by another clock.
+# The daemon with the module: it detects a module that is loaded later, sets its
+# clock, does not prevent unloading, begins an epoch when the clock is set or a CPU
+# goes down, and leaves a readable clock page when it is killed. With an unstable
+# TSC the same, by another source.
 # guest-test: timeout=200 boot=default,unstable module=no
 # guest-test: files=build/daemon/tsctraced,build/tools/trace-ctl
 set -eu
@@ -33,22 +33,22 @@ wait_for() {	# WHAT COMMAND...
 	i=0
 	while ! "$@"; do
 		i=$((i + 1))
-		[ $i -lt 150 ] || fail "waited in vain until $what"
+		[ $i -lt 150 ] || fail "timeout waiting until $what"
 		sleep 0.2
 	done
 }
 try_rmmod() { rmmod tsctrace 2>/dev/null; }
 seconds() { cut -d. -f1 /proc/uptime; }
-# An epoch after $1 with that cause, within 2 s of now, and the time again within
-# another 3 s; more where the guest may be held up for a while.
+# An epoch after $1 with cause $2 within 2 s from now, and synchronized again within
+# another 3 s; both times TSCT_SLOW.
 check_epoch() {	# AFTER CAUSE
 	began=$(seconds)
 	wait_for "an epoch of cause $2" above epoch "$1"
 	took=$(($(seconds) - began))
-	[ $took -le $((2 * ${TSCT_SLOW:-1})) ] || fail "$2 was noticed after $took s"
+	[ $took -le $((2 * ${TSCT_SLOW:-1})) ] || fail "$2 was detected after $took s"
 	wait_for "synchronized after $2" is status synchronized
 	took=$(($(seconds) - began))
-	[ $took -le $((5 * ${TSCT_SLOW:-1})) ] || fail "$2 was got over after $took s"
+	[ $took -le $((5 * ${TSCT_SLOW:-1})) ] || fail "$2: synchronized only after $took s"
 	is cause "$2" || fail "the cause is $(key cause), not $2"
 	logged "begins ($2)" || fail "$2 is not in the log"
 	echo "$2: synchronized after $took s"
@@ -60,9 +60,9 @@ wait_for "the daemon's own page" is origin daemon
 insmod $ko
 wait_for "the new module has the clock" is origin module
 wait_for "synchronized" is status synchronized
-logged 'publishing to /dev/tsctrace' || fail "it does not say so"
+logged 'publishing to /dev/tsctrace' || fail "the log does not have the module"
 
-# The machine's verdict, when it is final
+# Whether the TSC is trusted, once that is final
 case $TSCT_BOOT in
 default) source=tsc ;;
 *) source=monotonic_raw ;;
@@ -77,12 +77,12 @@ seconds=$((ns / 1000000000))
 [ $seconds -ge $((before - 1)) ] && [ $seconds -le $((after + 1)) ] ||
 	fail "$seconds is not $before to $after"
 
-# There is but one.
-! tsctraced 2>/tmp/second || fail "a second one runs"
+# Only one daemon can run.
+! tsctraced 2>/tmp/second || fail "a second daemon runs"
 grep -q "pid $pid" /tmp/second || fail "$(cat /tmp/second)"
 
-# With a directory of its own a second one runs, but leaves the module alone
-# until the first one is gone.
+# With a run directory of its own a second one runs, but does not set the module's
+# clock until the first one has ended.
 tsctraced --run-dir /tmp/other --interval-ms 500 2>/tmp/second &
 second=$!
 wait_for "the second one sees the first" grep -q \
@@ -99,7 +99,7 @@ wait $second || fail "SIGTERM: exit status $? of the second one"
 start
 wait_for "the first one is back" is status synchronized
 
-# It is not in the way of rmmod, and notices both.
+# The daemon does not prevent rmmod, and detects unloading and loading.
 wait_for "rmmod works" try_rmmod
 wait_for "it misses the module" logged 'is gone'
 wait_for "its file serves on" is origin daemon
@@ -107,16 +107,16 @@ insmod $ko
 wait_for "the module is found again" is origin module
 wait_for "synchronized again" is status synchronized
 
-# Somebody sets the clock.
+# CLOCK_REALTIME is set.
 epoch=$(key epoch)
 date -s "@$(($(date +%s) + 100))" >/dev/null
 check_epoch "$epoch" step
-logged 'CLOCK_REALTIME was set by +.*; epoch' || fail "it does not say so"
+logged 'CLOCK_REALTIME was set by +.*; epoch' || fail "the log does not have the step"
 before=$(date +%s)
 seconds=$(($(key time_ns) / 1000000000))
 [ $seconds -ge $((before - 1)) ] || fail "$seconds is before the step"
 
-# A CPU goes, and comes back: the module tells of each at once.
+# A CPU goes down and up: the module multicasts each at once.
 online=/sys/devices/system/cpu/cpu1/online
 for state in 0 1; do
 	epoch=$(key epoch)
@@ -124,9 +124,9 @@ for state in 0 1; do
 	check_epoch "$epoch" hotplug
 done
 [ $source != tsc ] || logged 'the module says: hotplug' ||
-	fail "the module does not say so"
+	fail "no disruption from the module"
 
-# Somebody asks for it.
+# A disruption by request.
 epoch=$(key epoch)
 trace-ctl clock --fake-disruption || fail "no fake disruption"
 check_epoch "$epoch" fake
@@ -137,7 +137,7 @@ for line in 'module_publishing 1' 'clock_status{status="synchronized"} 1' \
 	grep -qF "tsctrace_$line" /tmp/metrics || fail "$(cat /tmp/metrics)"
 done
 
-# Killed: the page stays, and says after a while what it is worth.
+# Killed: the page stays, and its status becomes holdover after a while.
 epoch=$(key epoch)
 kill -9 $pid
 wait $pid || true

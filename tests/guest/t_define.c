@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Definitions: ids, no doubles, what is in the area, and the area's end. */
+/* Definitions: ids, duplicates, contents of the area, a full area. */
 #include "device.h"
 
 static struct tsct_event_def def(const char *name, unsigned int fields)
@@ -90,7 +90,7 @@ static void try_fill(int fd, const struct tsct_channel_header *h)
 	t_check(errno == ENOSPC, "%m");
 	/* 64 KiB of definitions of 1352 bytes */
 	t_check(nr >= 40 && nr <= 48, "%u", nr);
-	/* What is known still is found, and smaller ones still fit. */
+	/* Existing definitions are found, and smaller ones still fit. */
 	t_check(define(fd, def("event_0", 32)) == TSCT_ID_FIRST + (int)known);
 	t_check(define(fd, def("small", 0)) == TSCT_ID_FIRST + (int)(known + nr));
 	t_check(walk(h) == known + nr + 1);
@@ -116,7 +116,7 @@ int main(void)
 	t_check(define(fd, def("a", 0)) == 16);
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_WRITE), "%m");
 	t_check(define(other, def("b", 2)) == 17);
-	/* Another kind or field makes another event. */
+	/* Another kind or field is another event. */
 	d = def("b", 2);
 	d.kind = TSCT_KIND_BEGIN;
 	t_check(define(fd, d) == 18);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every allocation that a request makes fails once, one after the other: the
- * request says ENOMEM and leaves nothing behind. Needs a kernel with fault
+ * Each allocation of a request fails once, one after the other: the request
+ * returns ENOMEM and leaves nothing behind. Needs a kernel with fault
  * injection (CONFIG_FAULT_INJECTION, FAILSLAB, FAIL_PAGE_ALLOC).
  * guest-test: timeout=60
  */
@@ -11,16 +11,16 @@
 
 #define DEBUG	"/sys/kernel/debug/"
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		t_skip("this kernel injects no faults: %s: %m", path);
+		t_skip("no fault injection in this kernel: %s: %m", path);
 	close(fd);
 }
 
-/* Opened before anything is armed, for it would be the first to fail. */
+/* Opened before faults are armed, or opening it would fail first. */
 static int fail_nth;
 
 static void arm(unsigned int nth)
@@ -34,7 +34,7 @@ static void arm(unsigned int nth)
 	}
 }
 
-/* Was the nth allocation reached? Also stands down. */
+/* True if the nth allocation was reached. Disarms the fault. */
 static bool injected(void)
 {
 	char text[16] = "";
@@ -44,7 +44,7 @@ static bool injected(void)
 	return len > 0 && atoi(text) == 0;
 }
 
-/* Calls step(fd) until no allocation of it is left to fail. */
+/* Calls step(fd) until each of its allocations has failed once. */
 static void all_fail(const char *what, int (*step)(int fd),
 		     int (*prepare)(void))
 {
@@ -69,7 +69,7 @@ static void all_fail(const char *what, int (*step)(int fd),
 		if (!hit)
 			break;
 	}
-	t_check(nth < 1000, "%s has no end", what);
+	t_check(nth < 1000, "%s: too many allocations", what);
 	t_check(!err, "%s without a fault: %s", what, strerror(error));
 	fd = dev_open();
 	t_check(dev_info(fd).channels == 0, "%s left channels", what);
@@ -134,15 +134,15 @@ static int step_define(int fd)
 int main(void)
 {
 	mount("none", DEBUG, "debugfs", 0, NULL);
-	put(DEBUG "failslab/ignore-gfp-wait", "N");
-	put(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
-	put(DEBUG "fail_page_alloc/min-order", "0");
-	put(DEBUG "failslab/verbose", "0");
-	put(DEBUG "fail_page_alloc/verbose", "0");
+	write_file(DEBUG "failslab/ignore-gfp-wait", "N");
+	write_file(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
+	write_file(DEBUG "fail_page_alloc/min-order", "0");
+	write_file(DEBUG "failslab/verbose", "0");
+	write_file(DEBUG "fail_page_alloc/verbose", "0");
 
 	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (fail_nth < 0)
-		t_skip("this kernel injects no faults: fail-nth: %m");
+		t_skip("no fault injection in this kernel: fail-nth: %m");
 
 	all_fail("open", step_open, nothing);
 	all_fail("create", step_create, dev_open);

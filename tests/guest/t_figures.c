@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is said of a ring is of one moment, while it is written and read: what
- * a reader takes at once is never said to be a full ring.
+ * Statistics of a ring that is written and read are of one moment: a ring from
+ * which each record is consumed at once is never reported as full.
  * guest-test: parallel=yes timeout=60
  */
 #include <pthread.h>
@@ -16,7 +16,7 @@ static struct dev_maps m;
 static atomic_int stop;
 static uint64_t written;
 
-/* Never more than one record that was not taken. */
+/* At most one record is unread at any time. */
 static void *write_and_take(void *unused)
 {
 	struct ring_reader r = { .maps = &m, .cpu = 1 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CPU that was off when the channel was made has no ring until it comes up;
- * one that goes off and on keeps its ring and all that is in it.
+ * A CPU that was offline when the channel was created has no ring until it comes
+ * up; one that goes down and up keeps its ring with its contents.
  * guest-test: timeout=90
  */
 #include <pthread.h>
@@ -140,14 +140,14 @@ static void try_while_writing(void)
 	printf("%lu written, %lu lost\n", accepted, refused);
 }
 
-/* Threads of the kernel go where there is a CPU, and lose nothing uncounted. */
+/* Writers in the kernel move to online CPUs; every loss is counted. */
 static void try_kernel_writers(void)
 {
 	struct ring_reader r[2] = {
 		{ .cpu = 0, .kernel = true }, { .cpu = 1, .kernel = true },
 	};
 	struct tsct_channel_info info = { 0 };
-	struct mod_nest said[2];
+	struct mod_nest reported[2];
 	int round = 0, nest = dev_open(), status;
 	struct dev_maps m;
 	pid_t pid;
@@ -170,26 +170,26 @@ static void try_kernel_writers(void)
 	set_online(true);
 	ring_drain(&r[0]);
 	ring_drain(&r[1]);
-	mod_nest_results(said, 2);
+	mod_nest_results(reported, 2);
 	t_check(status == 0 && round > 30, "%#x, %d rounds", status, round);
 	t_check(r[0].wrong + r[1].wrong == 0);
-	t_check(r[0].records == said[0].written && said[0].written > 1000 &&
-		r[1].records == said[1].written && said[1].written > 1000,
-		"%lu of %lu, %lu of %lu", r[0].records, said[0].written,
-		r[1].records, said[1].written);
+	t_check(r[0].records == reported[0].written && reported[0].written > 1000 &&
+		r[1].records == reported[1].written && reported[1].written > 1000,
+		"%lu of %lu, %lu of %lu", r[0].records, reported[0].written,
+		r[1].records, reported[1].written);
 	t_check(!ioctl(nest, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
 	t_check(info.events == r[0].records + r[1].records, "%llu", info.events);
-	t_check(info.lost[TSCT_LOST_FULL] == said[0].full + said[1].full);
-	t_check(!said[0].other && !said[1].other && !info.lost_no_ring);
+	t_check(info.lost[TSCT_LOST_FULL] == reported[0].full + reported[1].full);
+	t_check(!reported[0].other && !reported[1].other && !info.lost_no_ring);
 	printf("kernel: %lu and %lu written, %lu lost, in %d rounds\n",
-	       said[0].written, said[1].written, said[0].full + said[1].full,
+	       reported[0].written, reported[1].written, reported[0].full + reported[1].full,
 	       round);
 	dev_unmap(&m);
 	close(nest);
 	t_check(!mod_unload("tsct_nest"), "%m");
 }
 
-/* The check follows the CPUs. */
+/* The CPU check follows hotplug. */
 static void try_check(void)
 {
 	struct tsct_cpu_check table[2];
@@ -223,22 +223,22 @@ static bool wait_for_epoch(const struct tsct_clock_page *page, uint32_t epoch)
 	return clk_state(page).epoch == epoch;
 }
 
-/* Each coming and going is an epoch; stamps from before keep their line. */
+/* Each change begins an epoch; earlier cycles are converted as before. */
 static void try_clock(void)
 {
 	const struct tsct_clock_page *page = clk_map(fd);
 	uint32_t epoch = clk_state(page).epoch + 1;
-	struct tsct_clock_set set = clk_line(TSCT_SOURCE_TSC, epoch);
-	const struct tsct_clock_params *line = &set.state.real;
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, epoch);
+	const struct tsct_clock_params *params = &set.state.real;
 	struct tsct_clock_state state;
 	struct tsct_clock_time r;
 	int on;
 
 	for (on = 0; on < 2; on++) {
-		set = clk_line(TSCT_SOURCE_TSC, epoch);
+		set = clk_params(TSCT_SOURCE_TSC, epoch);
 		t_check(!clk_set(fd, &set), "%m");
 		usleep(1000);
-		set.state.real.as_of_cycles = clk_ticks(TSCT_SOURCE_TSC);
+		set.state.real.as_of_cycles = clk_cycles(TSCT_SOURCE_TSC);
 		t_check(!clk_set(fd, &set), "%m");
 
 		set_online(on);
@@ -248,13 +248,13 @@ static void try_clock(void)
 		t_check(state.cause == TSCT_CAUSE_HOTPLUG, "%u", state.cause);
 		t_check(state.status == TSCT_STATUS_DISRUPTED);
 		t_check(state.source == TSCT_SOURCE_TSC && !state.flags);
-		r = clk_lookup(page, line->base_cycles + 1000);
-		t_check(r.epoch == epoch && r.ns == line->base_ns + 1000 &&
+		r = clk_lookup(page, params->base_cycles + 1000);
+		t_check(r.epoch == epoch && r.ns == params->base_ns + 1000 &&
 			r.status == TSCT_STATUS_SYNCHRONIZED, "%d %u",
 			(int)r.status, r.epoch);
-		r = clk_lookup(page, line->as_of_cycles + 1);
+		r = clk_lookup(page, params->as_of_cycles + 1);
 		t_check(r.status == TSCT_STATUS_DISRUPTED, "%d", (int)r.status);
-		r = clk_lookup(page, clk_ticks(TSCT_SOURCE_TSC));
+		r = clk_lookup(page, clk_cycles(TSCT_SOURCE_TSC));
 		t_check((int)r.status == -ESTALE, "%d", (int)r.status);
 		t_errno(clk_set(fd, &set), ESTALE);
 		epoch++;

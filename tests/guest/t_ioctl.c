@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Unknown requests, and arguments that are not where they are said to be. */
+/* Unknown requests, and arguments at invalid addresses. */
 #include "device.h"
 
 #define ALL(x)	x(INFO) x(CHECK) x(CHECK_RUN) x(CLOCK_SET) x(CLOCK_SNAPSHOT) \
@@ -36,7 +36,7 @@ static void try_unknown(int fd, char *page)
 			if (!known(cmd))
 				t_errno(ioctl(fd, cmd, page), ENOTTY);
 		}
-	/* The size and the direction belong to the request. */
+	/* Size and direction are part of the request number. */
 	for (i = 0; i < NR; i++) {
 		unsigned long cmd = requests[i].cmd, size = _IOC_SIZE(cmd);
 
@@ -56,7 +56,7 @@ static void try_unknown(int fd, char *page)
 	t_errno(ioctl(fd, TCGETS, page), ENOTTY);
 }
 
-/* end: the first byte behind accessible memory */
+/* @end: the first byte after accessible memory */
 static void try_pointers(int fd, char *end)
 {
 	size_t i;
@@ -78,7 +78,7 @@ static void try_pointers(int fd, char *end)
 	}
 }
 
-/* Alignment is the caller's own affair, also across a page's end. */
+/* Arguments may be misaligned, also across a page boundary. */
 static void try_misaligned(char *page)
 {
 	struct tsct_channel_create arg = dev_request("misaligned");
@@ -97,7 +97,7 @@ static void try_misaligned(char *page)
 	close(fd);
 }
 
-/* Who cannot be told the id has no channel, and may try again. */
+/* If the id cannot be stored, the file stays unbound and can be bound later. */
 static void try_read_only_argument(char *page)
 {
 	struct tsct_channel_create arg = dev_request("readonly");
@@ -129,7 +129,7 @@ int main(void)
 	t_errno(lseek(fd, 0, SEEK_SET), ESPIPE);
 	close(fd);
 
-	/* Before there is a channel */
+	/* Not bound to a channel */
 	fd = dev_open();
 	memset(page, 0, 8192);
 	t_errno(ioctl(fd, TSCT_IOC_WRITE, page), ENOTCONN);

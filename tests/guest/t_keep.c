@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A channel that is kept outlives its program, counts against its owner, is
- * found by name, and goes when it is removed; or with the module: the last one
- * here is left to it.
+ * A kept channel outlives its program, counts against its owner, is found by
+ * name, and is freed when it is removed or, like the last one here, with the
+ * module.
  */
 #include <signal.h>
 
@@ -48,7 +48,7 @@ static struct tsct_channel_info info_of(uint32_t id)
 	return info;
 }
 
-/* A program that is killed leaves all that it published. */
+/* All events that a killed program has published remain. */
 static void try_crash(void)
 {
 	struct tsct_channel_info info;
@@ -89,7 +89,7 @@ static void try_crash(void)
 	close(fd);
 	info = info_of(id);
 	t_check(info.holders == 0 && info.consumers == 0 && info.unread == 0);
-	/* Its figures can be had while nobody holds it. */
+	/* Its statistics are available without holders. */
 	fd = dev_open();
 	cpu = (struct tsct_channel_cpu){ .id = id, .cpu = 1 };
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu) && cpu.events == 50, "%m");
@@ -103,7 +103,7 @@ static void try_crash(void)
 	close(fd);
 }
 
-/* Removed while it is held: the name is free, its holders keep it. */
+/* Removed while held: the name is free, its holders can use it. */
 static void try_remove_held(void)
 {
 	struct tsct_channel_create arg = keep_request("held");
@@ -124,7 +124,7 @@ static void try_remove_held(void)
 	close(other);
 	t_check(!remove_id(arg.id), "%m");
 
-	/* What was not made to be kept cannot be removed. */
+	/* A channel without KEEP cannot be removed. */
 	arg = dev_request("plain");
 	fd = dev_create(&arg);
 	t_errno(remove_id(arg.id), EINVAL);
@@ -134,7 +134,7 @@ static void try_remove_held(void)
 
 static uint32_t foreign;
 
-/* Somebody else's are not ours, and ours count against us. */
+/* No access to another user's; own ones count against the user's limits. */
 static void as_user(void *unused)
 {
 	struct tsct_channel_create arg;

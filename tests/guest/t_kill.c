@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several hundred children do everything there is to do with the device, and
- * are killed at some moment of it. Nothing may remain: no channel, no memory,
- * and no line in the kernel's log.
+ * Several hundred children perform every operation of the device and are killed
+ * at random moments. Nothing may remain: no channel, no memory, no message in
+ * the kernel log.
  * guest-test: parallel=yes timeout=120
  */
 #include <poll.h>
@@ -81,7 +81,7 @@ static void ask_something(int fd)
 		;
 }
 
-/* A later epoch, or this one's line goes on, or comes too late. */
+/* A later epoch, or params that continue this one's, or begin too late. */
 static void set_clock(int fd)
 {
 	static struct tsct_clock_set set;
@@ -90,9 +90,9 @@ static void set_clock(int fd)
 
 	ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot);
 	if (draw(2) && set.state.real.mult)
-		clk_go_on(&set, draw(1000000), ONE + draw(1000000));
+		clk_continue(&set, draw(1000000), ONE + draw(1000000));
 	else
-		set = clk_line(source, (uint32_t)time(NULL) + draw(2));
+		set = clk_params(source, (uint32_t)time(NULL) + draw(2));
 	clk_set(fd, &set);
 }
 
@@ -153,7 +153,7 @@ static void child(unsigned int own_seed)
 	int fd = dev_open();
 
 	seed = own_seed;
-	/* A second one shares descriptors and maps, and dies when it likes. */
+	/* A second process shares descriptors and maps, and ends at any time. */
 	if (draw(3) == 0 && fork() == 0) {
 		seed++;
 		alarm(1);
@@ -192,7 +192,7 @@ int main(void)
 			wait_for_all();
 	}
 	wait_for_all();
-	/* A file's last reference may be dropped a little later. */
+	/* A file's last reference may be dropped with a delay. */
 	for (i = 0; i < 200 && dev_info(fd).channels; i++)
 		usleep(10000);
 	info = dev_info(fd);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Thousands of writers of one channel are killed, at any instant, while they
- * write by themselves or by a request. The ring stays whole: all that it says
- * it published is read, once and in order for each writer; nobody's events are
- * missed but the one that a writer was killed over; and honest writers, of this
- * channel, of another and in the kernel, lose nothing that was not counted.
+ * Thousands of writers of one channel are killed at any instant, while they write
+ * by rseq or by a request. The ring stays consistent: every event counted as
+ * published is read, once and in order for each writer; no event is missing
+ * except the last one of a killed writer; and other writers, of this channel, of
+ * another and in the kernel, have no loss that is not counted.
  *
- * TSCT_KILLS says how many: 2500 on each kernel, if it does not. 10,000 have
- * taken three minutes on a shared machine.
+ * TSCT_KILLS is the number of writers, 2500 by default. 10,000 took three minutes
+ * on a shared machine.
  * guest-test: parallel=yes timeout=600
  */
 #include <signal.h>
@@ -23,7 +23,7 @@
 #define HONEST	2
 #define KILLS_MAX 100000
 
-/* What a writer says of itself; the next one is about to be tried. */
+/* A writer's own counts; `tried` includes the event being written. */
 struct writer {
 	volatile uint64_t tried, written, lost;
 };
@@ -34,7 +34,7 @@ static struct {
 	struct writer victim[KILLS_MAX + VICTIMS];
 } *shared;
 
-/* What of them was read. */
+/* Events that were read, per writer */
 struct seen {
 	uint32_t nr, next[CPUS];
 };
@@ -46,7 +46,7 @@ static struct dev_maps m, other_maps, kernel_maps;
 static struct ring_reader mine[CPUS], others[CPUS], kernels[CPUS];
 static unsigned int kills = 2500;
 
-/* `who` is in the upper half of the number, as pattern_fill() has it. */
+/* The upper half of the event's number identifies the writer. */
 static void write_one(struct writer *w, uint32_t who, unsigned int *own)
 {
 	unsigned char payload[100];
@@ -67,7 +67,7 @@ static void write_one(struct writer *w, uint32_t who, unsigned int *own)
 		_exit(3);
 }
 
-/* Moves between CPUs, too: a section that is cut off by that starts over. */
+/* Also moves between CPUs: an interrupted rseq section starts over. */
 static pid_t start_victim(uint32_t nr)
 {
 	unsigned int own = seed_of(nr);
@@ -120,7 +120,7 @@ static pid_t start_other(void)
 
 /* ---- reading ----------------------------------------------------------- */
 
-static void take_mine(struct ring_reader *r, const struct tsct_record *rec)
+static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 {
 	struct seen *seen;
 	uint32_t who;
@@ -130,13 +130,13 @@ static void take_mine(struct ring_reader *r, const struct tsct_record *rec)
 	who = (uint32_t)(nr >> 32);
 	if (who >= 0x80000000 + HONEST ||
 	    (who < 0x80000000 && who >= kills + VICTIMS)) {
-		ring_wrong(r, "nobody's event");
+		ring_wrong(r, "an event without a writer");
 		return;
 	}
 	seen = who < 0x80000000 ? &victim_seen[who] :
 		&honest_seen[who - 0x80000000];
 	if ((uint32_t)nr < seen->next[r->cpu])
-		ring_wrong(r, "out of order, or twice");
+		ring_wrong(r, "out of order or duplicate");
 	seen->next[r->cpu] = (uint32_t)nr + 1;
 	seen->nr++;
 }
@@ -149,7 +149,7 @@ static void drain(struct ring_reader *r, bool is_mine)
 	while (r->pos < head) {
 		rec = ring_step(r, head);
 		if (rec && is_mine)
-			take_mine(r, rec);
+			count_record(r, rec);
 	}
 	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
 			 __ATOMIC_RELEASE);
@@ -166,9 +166,9 @@ static void drain_all(void)
 	}
 }
 
-/* ---- the sums ---------------------------------------------------------- */
+/* ---- counts ------------------------------------------------------------ */
 
-/* Published is what was read, by the ring's own word; returns what was lost. */
+/* The ring's published count equals the events read. Returns the lost ones. */
 static uint64_t check_ring(int ring_fd, struct ring_reader *r)
 {
 	struct tsct_channel_cpu arg;
@@ -211,44 +211,44 @@ static void check_writers(void)
 	}
 	for (i = 0; i < kills + VICTIMS; i++) {
 		const struct writer *w = &shared->victim[i];
-		uint64_t told = w->written + w->lost;
+		uint64_t counted = w->written + w->lost;
 
-		/* What it was killed over was written, or lost, or neither. */
-		t_check(w->tried - told <= 1, "victim %u: %lu of %lu", i, told,
+		/* The last event may be written, lost, or neither. */
+		t_check(w->tried - counted <= 1, "victim %u: %lu of %lu", i, counted,
 			w->tried);
-		t_check(victim_seen[i].nr - w->written <= w->tried - told,
+		t_check(victim_seen[i].nr - w->written <= w->tried - counted,
 			"victim %u: %lu of %lu written, read %u", i, w->written,
 			w->tried, victim_seen[i].nr);
-		unknown += w->tried - told;
+		unknown += w->tried - counted;
 		tried += w->tried;
 		written += w->written;
 		lost += w->lost;
 	}
 	t_check(read - written + (full - lost) <= unknown,
-		"%lu read, %lu written; %lu full, %lu lost; %lu killed over one",
+		"%lu read, %lu written; %lu full, %lu lost; %lu killed during a write",
 		read, written, full, lost, unknown);
 	t_check(tried - read - full <= unknown);
-	printf("%lu tried, %lu read, %lu full, %lu killed over one: %lu of those neither\n",
+	printf("%lu tried, %lu read, %lu full, %lu killed during a write: %lu of those neither\n",
 	       tried, read, full, unknown, tried - read - full);
 	t_check(read > kills && unknown > 0);
 }
 
 static void check_kernel(void)
 {
-	struct mod_nest said[CPUS];
+	struct mod_nest reported[CPUS];
 	unsigned int cpu;
 	uint64_t full = 0;
 
-	mod_nest_results(said, CPUS);
+	mod_nest_results(reported, CPUS);
 	for (cpu = 0; cpu < CPUS; cpu++) {
-		t_check(said[cpu].written == kernels[cpu].records,
-			"%lu, read %lu", said[cpu].written,
+		t_check(reported[cpu].written == kernels[cpu].records,
+			"%lu, read %lu", reported[cpu].written,
 			kernels[cpu].records);
-		t_check(!said[cpu].nested && !said[cpu].other);
-		full += said[cpu].full;
+		t_check(!reported[cpu].nested && !reported[cpu].other);
+		full += reported[cpu].full;
 	}
 	t_check(check_ring(kernel, kernels) == full);
-	t_check(said[0].written + said[1].written > 100);
+	t_check(reported[0].written + reported[1].written > 100);
 }
 
 /* ---- the run ----------------------------------------------------------- */

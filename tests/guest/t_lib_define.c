@@ -2,22 +2,22 @@
 /* The same definition has the same id in every process of a channel. */
 #include "lib.h"
 
-static int define(struct tsct_channel *t, unsigned int i)
+static int define(struct tsct_channel *channel, unsigned int i)
 {
 	char name[16];
 
 	snprintf(name, sizeof(name), "event_%u", i);
-	return tsct_event_define(t, name, i % TSCT_KIND_NR, "a:u32/x, b:string");
+	return tsct_event_define(channel, name, i % TSCT_KIND_NR, "a:u32/x, b:string");
 }
 
-/* Ids in shared memory; a child opens the channel itself or inherits it. */
+/* A child stores the ids to shared memory; it opens or inherits the channel. */
 static void run_child(struct tsct_channel *inherited, int16_t *ids)
 {
-	struct tsct_channel *t = inherited ? inherited : lib_open(NULL);
+	struct tsct_channel *channel = inherited ? inherited : lib_open(NULL);
 	unsigned int i;
 
 	for (i = 0; i < 100; i++)
-		ids[i] = define(t, i);
+		ids[i] = define(channel, i);
 	_exit(0);
 }
 
@@ -26,16 +26,16 @@ int main(void)
 	struct tsct_channel_options reads = { .roles = TSCT_ROLE_READ };
 	const struct tsct_event_def *def;
 	struct tsct_reader *reader;
-	struct tsct_channel *t, *source;
+	struct tsct_channel *channel, *source;
 	int16_t (*ids)[100];
 	unsigned int i, c;
 	pid_t pids[6];
 
 	ids = mmap(NULL, sizeof(*ids) * 6, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	t = lib_open(&reads);
+	channel = lib_open(&reads);
 	source = lib_open(NULL);
-	reader = lib_reader(t);
+	reader = lib_reader(channel);
 	for (c = 0; c < 6; c++) {
 		pids[c] = fork();
 		if (!pids[c])
@@ -57,6 +57,6 @@ int main(void)
 	t_check(!tsct_reader_def(reader, TSCT_ID_FIRST + 101));
 	tsct_reader_close(reader);
 	tsct_channel_close(source);
-	tsct_channel_close(t);
+	tsct_channel_close(channel);
 	return t_status();
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everything that can happen to a clock, one after the other, with the daemon
- * and the module keeping it: each is noticed within two seconds, begins an
- * epoch with its cause, and is got over within three. In the end all stamps
- * taken meanwhile are converted: those that claim to be good are, each by the
- * line of its own time.
+ * Every kind of clock disruption, one after the other, with daemon and module as
+ * timekeepers: each is detected within two seconds, begins an epoch with its
+ * cause, and the clock is synchronized again within three. At the end all cycles
+ * taken meanwhile are converted: those reported as synchronized are within their
+ * bounds, by the clock params of their time.
  * guest-test: timeout=240
  * guest-test: files=build/daemon/tsctraced
  */
@@ -23,13 +23,13 @@
 #include "t.h"
 
 #define POINTS_MAX	20000
-#define SEEN_S		(1.0 * slow())	/* idle: milliseconds */
-#define SYNC_S		(3.0 * slow())	/* idle: about half a second */
+#define SEEN_S		(1.0 * slow())	/* milliseconds on an idle machine */
+#define SYNC_S		(3.0 * slow())	/* about half a second on an idle machine */
 #define TICK		10000	/* us per jiffy, of struct timex */
 
-/* A stamp, and CLOCK_REALTIME on both sides of it */
+/* Cycles, and CLOCK_REALTIME before and after them */
 struct point {
-	uint64_t stamp;
+	uint64_t cycles;
 	int64_t before_ns, after_ns;
 };
 
@@ -60,24 +60,24 @@ static bool inside(const struct point *p, const struct tsct_time *time)
 		time->ns - (int64_t)time->error_ns <= p->after_ns;
 }
 
-static bool claims(const struct tsct_time *time)
+static bool has_valid_time(const struct tsct_time *time)
 {
 	return time->status == TSCT_STATUS_SYNCHRONIZED ||
 		time->status == TSCT_STATUS_HOLDOVER;
 }
 
-/* @live: nothing is happening to the clock, so it must hold at once, too. */
-static void look(bool live)
+/* @live: no disruption is under way, so the conversion must hold at once, too. */
+static void add_point(bool live)
 {
 	struct point p;
 	struct tsct_time time;
 
 	p.before_ns = real_ns();
-	p.stamp = tsct_clock_cycles(clk);
+	p.cycles = tsct_clock_cycles(clk);
 	p.after_ns = real_ns();
 	if (nr_points < POINTS_MAX)
 		points[nr_points++] = p;
-	if (!live || tsct_clock_cycles_to_time(clk, p.stamp, &time) || !claims(&time))
+	if (!live || tsct_clock_cycles_to_time(clk, p.cycles, &time) || !has_valid_time(&time))
 		return;
 	live_checked++;
 	t_check(inside(&p, &time), "%lld +- %llu, not from %lld to %lld",
@@ -85,12 +85,12 @@ static void look(bool live)
 		(long long)p.before_ns, (long long)p.after_ns);
 }
 
-static void look_for(double s, bool live)
+static void add_points_for(double s, bool live)
 {
 	double end = now_s() + s;
 
 	while (now_s() < end) {
-		look(live);
+		add_point(live);
 		usleep(5000);
 	}
 }
@@ -103,9 +103,9 @@ static struct tsct_clock_state state(void)
 	return state;
 }
 
-/* ---- what happens ------------------------------------------------------- */
+/* ---- disruptions -------------------------------------------------------- */
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
@@ -135,22 +135,22 @@ static void an_hour_back(void)
 
 static void cpu_goes(void)
 {
-	put("/sys/devices/system/cpu/cpu1/online", "0");
+	write_file("/sys/devices/system/cpu/cpu1/online", "0");
 }
 
 static void cpu_comes(void)
 {
-	put("/sys/devices/system/cpu/cpu1/online", "1");
+	write_file("/sys/devices/system/cpu/cpu1/online", "1");
 }
 
 static void sleep_and_wake(void)
 {
-	put("/sys/power/pm_test", "processors");
-	put("/sys/power/state", "mem");
+	write_file("/sys/power/pm_test", "processors");
+	write_file("/sys/power/state", "mem");
 }
 
-/* By the daemon's control socket, as trace-ctl does it */
-static void fake(void)
+/* Through the daemon's control socket, like trace-ctl */
+static void request_disruption(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX,
 				    .sun_path = "/run/tsctrace/control.sock" };
@@ -191,14 +191,14 @@ static const struct event {
 	{ "an hour back", an_hour_back, TSCT_CAUSE_STEP },
 	{ "a CPU goes", cpu_goes, TSCT_CAUSE_HOTPLUG },
 	{ "a CPU comes", cpu_comes, TSCT_CAUSE_HOTPLUG },
-	{ "asked for", fake, TSCT_CAUSE_FAKE },
+	{ "by request", request_disruption, TSCT_CAUSE_FAKE },
 	{ "sleep", sleep_and_wake, TSCT_CAUSE_SUSPEND },
 	{ "an hour on once more", an_hour_on, TSCT_CAUSE_STEP },
 };
 
-/* ---- going through it --------------------------------------------------- */
+/* ---- detection and recovery --------------------------------------------- */
 
-/* Waits, looking all the time. Returns how long it took, or -1. */
+/* Waits, taking points all the time. Returns the seconds it took, or -1. */
 static double await(bool (*done)(uint32_t epoch), uint32_t epoch, double most_s)
 {
 	double from = now_s();
@@ -206,7 +206,7 @@ static double await(bool (*done)(uint32_t epoch), uint32_t epoch, double most_s)
 	while (!done(epoch)) {
 		if (now_s() - from > most_s)
 			return -1;
-		look(false);
+		add_point(false);
 		usleep(5000);
 	}
 	return now_s() - from;
@@ -223,66 +223,66 @@ static bool is_synchronized(uint32_t epoch)
 		state().status == TSCT_STATUS_SYNCHRONIZED;
 }
 
-/* How much longer than on an idle machine something may take here */
+/* Factor on times of an idle machine */
 static double slow(void)
 {
 	return atof(getenv("TSCT_SLOW") ?: "1");
 }
 
-static void go_through(const struct event *event)
+static void test_event(const struct event *event)
 {
 	uint32_t epoch = state().epoch;
 	double seen, over;
 
-	/* The daemon samples once a second; what is after the last is in doubt. */
-	look_for(1.5, true);
+	/* The daemon samples once a second; the time after the last sample is doubtful. */
+	add_points_for(1.5, true);
 	event->happen();
 	seen = await(in_later_epoch, epoch, 3 * SEEN_S);
-	t_check(seen >= 0 && seen <= SEEN_S, "%s: seen after %.3f s",
+	t_check(seen >= 0 && seen <= SEEN_S, "%s: detected after %.3f s",
 		event->name, seen);
 	t_check(state().cause == event->cause, "%s: cause %u", event->name,
 		state().cause);
 	over = await(is_synchronized, epoch + 1, 5 * SYNC_S);
-	t_check(over >= 0 && over <= SYNC_S, "%s: over after %.3f s",
+	t_check(over >= 0 && over <= SYNC_S, "%s: synchronized after %.3f s",
 		event->name, over);
-	printf("%s: seen after %.3f s, over after %.3f s, epoch %u\n",
+	printf("%s: detected after %.3f s, synchronized after %.3f s, epoch %u\n",
 	       event->name, seen, over, state().epoch);
 }
 
-/* Slewing so fast is as good as being set, again and again, until it ends. */
-static void go_through_slew(void)
+/* A slew this fast counts as repeated steps until it ends. */
+static void test_slew(void)
 {
 	uint32_t epoch = state().epoch;
 	double seen, over;
 
-	look_for(0.5, true);
+	add_points_for(0.5, true);
 	slew_by_half();
 	seen = await(in_later_epoch, epoch, SEEN_S);
-	t_check(seen >= 0, "the slew is not noticed");
-	look_for(1.5, false);
+	t_check(seen >= 0, "the slew is not detected");
+	add_points_for(1.5, false);
 	slew_ends();
-	look_for(1, false);
+	add_points_for(1, false);
 	over = await(is_synchronized, epoch + 1, 5 * SYNC_S);
-	t_check(over >= 0, "not over, %u", state().status);
-	printf("slew: seen after %.3f s, epochs %u to %u\n", seen, epoch,
+	t_check(over >= 0, "not synchronized, status %u", state().status);
+	printf("slew: detected after %.3f s, epochs %u to %u\n", seen, epoch,
 	       state().epoch);
 }
 
-/* One that is small is followed, in the same epoch. */
-static void go_through_small_slew(void)
+/* A small slew is followed in the same epoch. */
+static void test_small_slew(void)
 {
 	struct timex timex = { .modes = ADJ_FREQUENCY, .freq = 200 << 16 };
 	uint32_t epoch = state().epoch;
 
 	t_check(adjtimex(&timex) >= 0, "%m");
-	look_for(3, false);
+	add_points_for(3, false);
 	timex.freq = 0;
 	adjtimex(&timex);
-	look_for(2, false);
+	add_points_for(2, false);
 	t_check(state().epoch == epoch, "a small slew ended the epoch");
 }
 
-/* All of them once more, now that the clock knows better */
+/* Converts all points again, with the params published since */
 static void convert_all(void)
 {
 	unsigned int i, good = 0, bad = 0, none = 0, disrupted = 0;
@@ -291,9 +291,9 @@ static void convert_all(void)
 	for (i = 0; i < nr_points; i++) {
 		struct tsct_time time;
 
-		if (tsct_clock_cycles_to_time(clk, points[i].stamp, &time)) {
+		if (tsct_clock_cycles_to_time(clk, points[i].cycles, &time)) {
 			none++;
-		} else if (!claims(&time)) {
+		} else if (!has_valid_time(&time)) {
 			disrupted++;
 		} else if (!inside(&points[i], &time)) {
 			if (bad++ < 10)
@@ -309,11 +309,11 @@ static void convert_all(void)
 			last = time.epoch;
 		}
 	}
-	printf("%u stamps in %u epochs: %u good, %u disrupted, %u cannot be "
+	printf("%u points in %u epochs: %u good, %u disrupted, %u cannot be "
 	       "converted, %u wrong; %u were checked live\n", nr_points, epochs,
 	       good, disrupted, none, bad, live_checked);
 	t_check(!bad, "%u wrong times", bad);
-	/* Two thirds; fewer where a busy machine is long in calibrating. */
+	/* Usually two thirds; fewer on a busy machine, which calibrates longer. */
 	t_check(good > nr_points / 3, "only %u of %u are good", good,
 		nr_points);
 	t_check(epochs > sizeof(events) / sizeof(events[0]));
@@ -367,12 +367,12 @@ int main(void)
 	mkdir("/run", 0755);
 	pid = start_daemon();
 	open_clock();
-	look_for(1, true);
+	add_points_for(1, true);
 	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		go_through(&events[i]);
-	go_through_small_slew();
-	go_through_slew();
-	look_for(2, true);
+		test_event(&events[i]);
+	test_small_slew();
+	test_slew();
+	add_points_for(2, true);
 	convert_all();
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);

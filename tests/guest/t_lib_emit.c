@@ -12,7 +12,7 @@
 
 #include "lib.h"
 
-#define WRITERS	8		/* even: a thread, odd: its handler */
+#define WRITERS	8		/* even: a thread, odd: its signal handler */
 #define EVENTS	6000
 
 struct payload {
@@ -26,7 +26,7 @@ static struct {
 	uint64_t full, odd;
 } *shared;
 
-static struct tsct_channel *t;
+static struct tsct_channel *channel;
 static struct tsct_reader *reader;
 static uint8_t seen[WRITERS][EVENTS];
 static uint64_t last_stamp[64], nr_read;
@@ -43,7 +43,7 @@ static bool emit_one(unsigned int w)
 	if (payload.seq == EVENTS)
 		return false;
 	memset(payload.fill, w + payload.seq, sizeof(payload.fill));
-	error = tsct_emit(t, id, &payload, 8 + payload.seq % 41);
+	error = tsct_emit(channel, id, &payload, 8 + payload.seq % 41);
 	shared->written[w][payload.seq] = !error;
 	if (error)
 		__atomic_fetch_add(error == -ENOSPC ? &shared->full :
@@ -71,8 +71,8 @@ static void make_timer(void)
 }
 
 /*
- * The next signal, once the one before has come: if they came by themselves, a
- * busy machine would do nothing else.
+ * Sends the next signal only after the previous one was handled: periodic ones
+ * would use up a busy machine.
  */
 static void send_signal_soon(void)
 {
@@ -84,7 +84,7 @@ static void send_signal_soon(void)
 	timer_settime(timer, 0, &once, NULL);
 }
 
-/* Writers 0 and 4 stay on CPU 0, 2 and 6 move to and fro. */
+/* Writers 0 and 4 stay on CPU 0, 2 and 6 move between CPUs. */
 static void *work(void *arg)
 {
 	unsigned int w = (uintptr_t)arg;
@@ -115,7 +115,7 @@ static void work_twice(unsigned int first)
 		pthread_join(threads[i], NULL);
 }
 
-static void take(const struct tsct_event *event)
+static void count_event(const struct tsct_event *event)
 {
 	const struct payload *payload = event->payload;
 	unsigned int i;
@@ -127,12 +127,12 @@ static void take(const struct tsct_event *event)
 	if (event->len < 8 || payload->writer >= WRITERS ||
 	    payload->seq >= EVENTS ||
 	    event->len != 8 + payload->seq % 41) {
-		t_check(false, "an event that nobody wrote");
+		t_check(false, "an event without a writer");
 		return;
 	}
 	for (i = 0; i < payload->seq % 41; i++)
 		if (payload->fill[i] != (char)(payload->writer + payload->seq))
-			t_check(false, "a payload of two events");
+			t_check(false, "a payload mixed of two events");
 	if (seen[payload->writer][payload->seq]++)
 		t_check(false, "read twice");
 }
@@ -143,8 +143,8 @@ static void drain(void)
 	unsigned int cpu;
 
 	while (lib_next(reader, &event))
-		take(&event);
-	for (cpu = 0; cpu < tsct_channel_info(t)->nr_cpus; cpu++)
+		count_event(&event);
+	for (cpu = 0; cpu < tsct_channel_info(channel)->nr_cpus; cpu++)
 		tsct_reader_release(reader, cpu);
 }
 
@@ -190,9 +190,9 @@ int main(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	signal(SIGUSR1, on_signal);
-	t = lib_open(&options);
-	reader = lib_reader(t);
-	id = tsct_event_define(t, "e", 0, "writer:u32, seq:u32, rest:string");
+	channel = lib_open(&options);
+	reader = lib_reader(channel);
+	id = tsct_event_define(channel, "e", 0, "writer:u32, seq:u32, rest:string");
 	t_check(id >= TSCT_ID_FIRST, "%d", id);
 	run();
 	for (w = 0; w < WRITERS; w++)
@@ -206,11 +206,11 @@ int main(void)
 	t_check(shared->full == lib_lost(reader, TSCT_LOST_FULL));
 	t_check(nr_read + shared->full == tried, "%lu read, %lu full of %lu",
 		nr_read, shared->full, tried);
-	t_check(!tsct_channel_dropped(t));
+	t_check(!tsct_channel_dropped(channel));
 	printf("%s: %lu tried, %lu read, %lu full\n",
-	       tsct_source_name(tsct_channel_info(t)->source), tried, nr_read,
+	       tsct_source_name(tsct_channel_info(channel)->source), tried, nr_read,
 	       shared->full);
 	tsct_reader_close(reader);
-	tsct_channel_close(t);
+	tsct_channel_close(channel);
 	return t_status();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sleeping until there is something, by the module's poll(); overwriting. */
+/* Waiting for events by the module's poll(), for both policies. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -15,11 +15,11 @@ static double now_s(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-static void *emit_later(void *t)
+static void *emit_later(void *channel)
 {
 	usleep(300000);
 	lib_pin(1);
-	tsct_emit(t, TSCT_ID_FIRST, "x", 1);
+	tsct_emit(channel, TSCT_ID_FIRST, "x", 1);
 	return NULL;
 }
 
@@ -31,7 +31,7 @@ static void no_op(int sig)
 static void try_wait(unsigned int policy)
 {
 	struct sigaction action = { .sa_handler = no_op };
-	/* Again and again: we may not wait yet when the first one comes. */
+	/* Repeated: the first may come before the wait begins. */
 	struct itimerval alarms = {
 		.it_value.tv_usec = 200000, .it_interval.tv_usec = 200000,
 	};
@@ -41,8 +41,8 @@ static void try_wait(unsigned int policy)
 		.policy = policy, .roles = BOTH,
 		.block_size = 4096, .blocks = 4,
 	};
-	struct tsct_channel *t = lib_open(&options);
-	struct tsct_reader *reader = lib_reader(t);
+	struct tsct_channel *channel = lib_open(&options);
+	struct tsct_reader *reader = lib_reader(channel);
 	struct tsct_event event;
 	double start = now_s();
 	pthread_t thread;
@@ -50,11 +50,11 @@ static void try_wait(unsigned int policy)
 	t_check(tsct_reader_wait(reader, 0) == 0);
 	t_check(tsct_reader_wait(reader, 100) == 0);
 	t_check(now_s() - start >= 0.09, "%f s", now_s() - start);
-	pthread_create(&thread, NULL, emit_later, t);
+	pthread_create(&thread, NULL, emit_later, channel);
 	t_check(tsct_reader_wait(reader, -1) == 1);
 	pthread_join(thread, NULL);
 	t_check(lib_next(reader, &event) && event.cpu == 1);
-	/* read, not yet released: there is still nothing new */
+	/* read, not yet released: no new events */
 	t_check(tsct_reader_wait(reader, 50) == 0);
 	tsct_reader_release(reader, 1);
 	t_check(tsct_reader_wait(reader, 50) == 0);
@@ -63,7 +63,7 @@ static void try_wait(unsigned int policy)
 	t_check(tsct_reader_wait(reader, -1) == -EINTR);
 	setitimer(ITIMER_REAL, &no_alarm, NULL);
 	tsct_reader_close(reader);
-	tsct_channel_close(t);
+	tsct_channel_close(channel);
 }
 
 static double cpu_s(void)
@@ -74,26 +74,26 @@ static double cpu_s(void)
 	return used.tv_sec + used.tv_nsec / 1e9;
 }
 
-static void *emit_many_later(void *t)
+static void *emit_many_later(void *channel)
 {
 	int i;
 
 	usleep(300000);
 	lib_pin(1);
 	for (i = 0; i < 60; i++)
-		tsct_emit(t, TSCT_ID_FIRST, "12345678", 8);
+		tsct_emit(channel, TSCT_ID_FIRST, "12345678", 8);
 	return NULL;
 }
 
-/* Asleep in the kernel until so much is there, in all rings together. */
+/* Sleeps in the kernel until all rings together hold the watermark. */
 static void try_watermark(void)
 {
 	struct tsct_channel_options options = {
 		.name = "lib_mark", .roles = BOTH,
 		.block_size = 4096, .blocks = 8,
 	};
-	struct tsct_channel *t = lib_open(&options);
-	struct tsct_reader *reader = lib_reader(t);
+	struct tsct_channel *channel = lib_open(&options);
+	struct tsct_reader *reader = lib_reader(channel);
 	struct tsct_event event;
 	uint64_t last = 0, nr = 0;
 	pthread_t thread;
@@ -103,11 +103,11 @@ static void try_watermark(void)
 	t_check(!tsct_reader_watermark(reader, 2000));
 	lib_pin(0);
 	for (i = 0; i < 40; i++)
-		tsct_emit(t, TSCT_ID_FIRST, "12345678", 8);
+		tsct_emit(channel, TSCT_ID_FIRST, "12345678", 8);
 	before = cpu_s();
 	t_check(tsct_reader_wait(reader, 1000) == 0);
 	t_check(cpu_s() - before < 0.5, "%f s of CPU", cpu_s() - before);
-	pthread_create(&thread, NULL, emit_many_later, t);
+	pthread_create(&thread, NULL, emit_many_later, channel);
 	t_check(tsct_reader_wait(reader, -1) == 1);
 	pthread_join(thread, NULL);
 	while (tsct_reader_next_ordered(reader, UINT64_MAX, &event) == 1) {
@@ -120,12 +120,12 @@ static void try_watermark(void)
 	tsct_reader_release(reader, 1);
 	t_check(tsct_reader_wait(reader, 0) == 0);
 	t_check(!tsct_reader_watermark(reader, 0));
-	tsct_emit(t, TSCT_ID_FIRST, "12345678", 8);
+	tsct_emit(channel, TSCT_ID_FIRST, "12345678", 8);
 	t_check(tsct_reader_wait(reader, -1) == 1);
 	tsct_reader_seek_end(reader);
 	t_check(tsct_reader_wait(reader, 100) == 0);
 	tsct_reader_close(reader);
-	tsct_channel_close(t);
+	tsct_channel_close(channel);
 }
 
 static void try_overwrite(void)
@@ -134,15 +134,15 @@ static void try_overwrite(void)
 		.name = "lib_over", .policy = TSCT_POLICY_OVERWRITE,
 		.roles = BOTH, .block_size = 4096, .blocks = 4,
 	};
-	struct tsct_channel *t = lib_open(&options);
-	struct tsct_reader *reader = lib_reader(t);
+	struct tsct_channel *channel = lib_open(&options);
+	struct tsct_reader *reader = lib_reader(channel);
 	struct tsct_ring_stat stat;
 	struct tsct_event event;
 	uint64_t value, last = 0, nr = 0;
 
 	lib_pin(0);
 	for (value = 0; value < 3000; value++)
-		t_check(!tsct_emit(t, TSCT_ID_FIRST, &value, sizeof(value)));
+		t_check(!tsct_emit(channel, TSCT_ID_FIRST, &value, sizeof(value)));
 	while (lib_next(reader, &event)) {
 		value = *(const uint64_t *)event.payload;
 		t_check(!nr++ || value == last + 1, "%lu after %lu", value,
@@ -154,7 +154,7 @@ static void try_overwrite(void)
 	t_check(stat.overruns == 1 && !stat.broken &&
 		stat.overrun + nr == 3000 && stat.published == 3000);
 	tsct_reader_close(reader);
-	tsct_channel_close(t);
+	tsct_channel_close(channel);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory and channels are counted, limited, and given back. */
+/* Memory and channels are charged, limited and uncharged. */
 #include "device.h"
 
 #define PARAM	"/sys/module/tsctrace/parameters/"
@@ -26,7 +26,7 @@ static int try_create(const char *name, uint32_t blocks)
 	return -1;
 }
 
-/* Two CPUs of a MiB each, and a little: two fit into 5 MiB, three do not. */
+/* A little over 1 MiB on each of two CPUs: two channels fit into 5 MiB, three not. */
 static void memory_limit(void *unused)
 {
 	int fds[3], fd = dev_open();
@@ -57,7 +57,7 @@ static void channel_limit(void *unused)
 	t_errno(try_create("eleven", 2), EDQUOT);
 }
 
-/* More than there is, in pieces that each are allowed: an error, no killing. */
+/* More memory than exists, each channel within limits: an error, no OOM kill. */
 static void try_exhaust(int fd)
 {
 	int fds[64], nr = 0;
@@ -99,11 +99,11 @@ int main(void)
 	set(PARAM "channels_user_max", "10");
 	dev_as_user(1000, memory_limit, NULL);
 	dev_as_user(1000, channel_limit, NULL);
-	/* CAP_SYS_RESOURCE knows no limit of its own ... */
+	/* With CAP_SYS_RESOURCE there is no limit per user ... */
 	one = try_create("one", 1024);
 	t_check(one >= 0, "%m");
 	close(one);
-	/* ... but there is one over all. */
+	/* ... but the limit over all users. */
 	set(PARAM "bytes_max", "4194304");
 	t_check(dev_info(fd).bytes_max == 4 << 20);
 	t_errno(try_create("one", 1024), EDQUOT);

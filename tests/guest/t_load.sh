@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The module loads and unloads, 200 times over, and leaves nothing behind.
+# The module loads and unloads 200 times and leaves nothing behind.
 # guest-test: timeout=240 module=no
 set -eu
 ko=/lib/modules/tsctrace.ko
@@ -12,7 +12,7 @@ insmod $ko
 grep -q '^tsctrace ' /proc/modules || fail "not in /proc/modules"
 ! insmod $ko 2>/dev/null || fail "it loads twice"
 
-# An open file keeps the module.
+# An open file prevents unloading.
 exec 3</dev/tsctrace
 ! rmmod tsctrace 2>/dev/null || fail "unloaded with an open file"
 exec 3<&-

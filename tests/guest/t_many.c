@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thousand channels at once, each with events of its own, while a CPU goes
- * and comes; and users, who get as many as they may and a plain EDQUOT.
+ * A thousand channels at once, each with events of its own, while a CPU goes down
+ * and up; and users who get EDQUOT at their limits.
  * guest-test: timeout=120
  */
 #include <sys/resource.h>
@@ -54,7 +54,7 @@ static void read_one(unsigned int i)
 	uint64_t nr;
 
 	for (r.cpu = 0; r.cpu < 2; r.cpu++) {
-		r.pos = r.records = r.last_tsc = 0;
+		r.pos = r.records = r.last_cycles = 0;
 		ring_drain(&r);
 		memcpy(&nr, dev_data(&m, r.cpu) + 32 + 16, 8);
 		if (r.records != 1 || r.wrong || nr != i * 2 + r.cpu)
@@ -78,7 +78,7 @@ static void try_thousand(int fd)
 {
 	unsigned int i;
 
-	/* Half of them before the CPU comes up, which is then theirs, too. */
+	/* Half of them are created before the CPU comes up, and get a ring then. */
 	set_online("0");
 	for (i = 0; i < CHANNELS; i++) {
 		if (i == CHANNELS / 2)
@@ -105,7 +105,7 @@ static void try_thousand(int fd)
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
 }
 
-/* The default limits, with channels that are held and such as are kept. */
+/* The default limits, for held and kept channels */
 static void as_user(void *flags)
 {
 	struct tsct_channel_remove gone = { 0 };

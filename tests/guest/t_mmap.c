@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which ranges of a channel's file can be mapped, and with which rights. */
+/* Ranges of a channel's file that can be mapped, and with which rights. */
 #include <setjmp.h>
 #include <signal.h>
 
@@ -55,7 +55,7 @@ static void try_ranges(int fd)
 	refuses(fd, clock + area, PAGE, PROT_READ, EINVAL);
 	refuses(fd, 1L << 62, PAGE, PROT_READ, EINVAL);
 	refuses(fd, rings, 1L << 46, PROT_READ, EINVAL);
-	/* Not of a page's making */
+	/* Not page aligned */
 	refuses(fd, 1, PAGE, PROT_READ, EINVAL);
 	refuses(fd, 0, 0, PROT_READ, EINVAL);
 	t_errno(map(fd, 0x7ffffffffffff000, PAGE, PROT_READ, MAP_SHARED), EINVAL);
@@ -93,7 +93,7 @@ static void try_rights(int fd)
 	t_errno(mprotect(maps(fd, 0, PAGE, PROT_READ), PAGE, RW), EACCES);
 	t_errno(mprotect(maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ),
 			 PAGE, RW), EACCES);
-	/* A role allows it later, too. */
+	/* With the role, mprotect() can add the right later. */
 	t_check(!mprotect(maps(fd, consumers, PAGE, PROT_READ), PAGE, RW), "%m");
 	t_check(!mprotect(maps(fd, rings, PAGE, PROT_NONE), PAGE, RW), "%m");
 }
@@ -134,7 +134,7 @@ static void try_roles(void)
 		expect(fd, roles[i] & TSCT_ROLE_WRITE, roles[i] & TSCT_ROLE_READ);
 		close(fd);
 	}
-	/* A descriptor that is open for reading looks, and no more. */
+	/* A descriptor open for reading gives read-only maps. */
 	fd = open(TSCT_DEVICE_PATH, O_RDONLY);
 	t_errno(dev_attach(fd, arg.id, TSCT_ROLE_WRITE), EACCES);
 	t_errno(dev_attach(fd, arg.id, TSCT_ROLE_READ), EACCES);
@@ -145,7 +145,7 @@ static void try_roles(void)
 	close(keep);
 }
 
-/* A kernel channel's rings are the kernel's. */
+/* Rings of a kernel channel cannot be mapped for writing. */
 static void try_kernel_channel(void)
 {
 	struct tsct_channel_create arg = dev_request("kernel");
@@ -162,10 +162,10 @@ static void try_remaps(int fd)
 {
 	char *at = maps(fd, rings, 2 * PAGE, RW);
 
-	/* Growing would reach what was never checked. */
+	/* A map cannot grow: the added range was not checked. */
 	t_errno(mremap(at, 2 * PAGE, 3 * PAGE, MREMAP_MAYMOVE), EFAULT);
 	t_errno(mremap(at, 0, PAGE, MREMAP_MAYMOVE), EFAULT);
-	/* The rest of a map that was split still shows its own pages. */
+	/* The remainder of a split map still maps the same pages. */
 	at[0] = 1;
 	at[PAGE] = 2;
 	munmap(at, PAGE);
@@ -182,7 +182,7 @@ static void on_fault(int sig)
 	siglongjmp(out, sig);
 }
 
-/* Writing through a map that has no right to it ends the writer. */
+/* A store through a read-only map kills the process. */
 static void try_store(int fd)
 {
 	volatile char *at = maps(fd, 0, PAGE, PROT_READ);
@@ -196,7 +196,7 @@ static void try_store(int fd)
 	signal(SIGSEGV, SIG_DFL);
 }
 
-/* Nor is there a way round through the process's own memory file. */
+/* Nor can /proc/self/mem be used to write. */
 static void try_proc_mem(int fd)
 {
 	const uint64_t *at = maps(fd, 0, PAGE, PROT_READ);
@@ -213,7 +213,7 @@ int main(void)
 {
 	int fd = dev_open();
 
-	/* Without a channel there is the clock alone. */
+	/* An unbound descriptor can map only the clock area. */
 	refuses(fd, 0, PAGE, PROT_READ, EINVAL);
 	maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
 	maps(fd, (long)TSCT_CLOCK_OFFSET, 6 * PAGE, PROT_READ);

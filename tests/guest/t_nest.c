@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads, tasklets, interrupts and NMIs into one kernel channel, on CPUs that
- * really run at the same time.
+ * Threads, tasklets, interrupts and NMIs write into one kernel channel, on CPUs
+ * that run at the same time.
  * guest-test: parallel=yes timeout=90
  */
 #include "nest.h"

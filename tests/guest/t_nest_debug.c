@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The same as t_nest, and debug exceptions: a hardware breakpoint on the
- * payload is hit right inside the writer, each time it copies it, and its
- * handler writes, too. Setting it patches the kernel's code, so not parallel.
+ * Like t_nest, and with debug exceptions: a hardware breakpoint on the payload
+ * is hit inside the writer each time it copies the payload, and its handler
+ * writes, too. Setting it patches the kernel's code, so not parallel.
  * guest-test: timeout=90
  */
 #include "nest.h"
@@ -12,7 +12,7 @@ static void check_hits(void)
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < CPUS; cpu++) {
-		const struct count *c = &said[cpu][CONTEXTS - 1];
+		const struct count *c = &reported[cpu][CONTEXTS - 1];
 
 		t_check(c->written > 100 && c->nested > 100, "cpu %u: %lu %lu",
 			cpu, c->written, c->nested);

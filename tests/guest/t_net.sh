@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Messages between two ends: each packet that carries data is there once as it
-# leaves and once as it arrives, under the same number, whatever puts packets
-# together or cuts them up in between; and nobody else's are. How many segments
-# TCP makes of a message, and how often it sends them, depends on what else the
-# machine has to do: the kernel's own count of each connection says it.
+# net_send and net_receive: each packet with data is recorded once when it is sent
+# and once when it is received, with the same message number, regardless of
+# segmentation and aggregation in between; packets of other processes are not. The
+# number of TCP segments and retransmissions depends on the load of the machine and
+# is compared with the kernel's counts of each connection.
 # guest-test: timeout=60 needs=btf
 # guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip
 set -eu
@@ -49,7 +49,7 @@ serve() {	# ADDRESS PORT...
 record() {	# DIR ARGUMENT...
 	dir=$1 status=0
 	shift
-	# Losses have a status of their own.
+	# Losses have their own exit status.
 	trace-ctl record -o "$dir" "$@" >record.out 2>&1 || status=$?
 	[ $status = 0 ] || {
 		cat record.out
@@ -59,7 +59,7 @@ record() {	# DIR ARGUMENT...
 	trace-ctl dump --raw "$dir" >"$dir.events" || fail "dump of $dir"
 }
 
-# STAMP [CPU] TID EVENT message=0x... bytes=N protocol="tcp" local_port=N remote="..."
+# TIME [CPU] TID EVENT message=0x... bytes=N protocol="tcp" local_port=N remote="..."
 # becomes one line for each server's port, to the left of which is the server
 summary='
 function value(field) {
@@ -68,7 +68,7 @@ function value(field) {
 	sub(/"$/, "", field)
 	return field
 }
-# Stamps as text: awk numbers have 53 bits. Longer is later.
+# Times are compared as text, since awk numbers have 53 bits: longer is later.
 function before(a, b) {
 	return length(a) != length(b) ? length(a) < length(b) : a "" < b ""
 }
@@ -111,7 +111,7 @@ talked() {	# DIR PORT ENDS
 		n=$((n + 1))
 		[ $n -lt 300 ] || {
 			cat "$1.talked"
-			fail "$1: not $3 ends at port $2 came to their end"
+			fail "$1: not $3 ends at port $2 were closed"
 		}
 		sleep 0.1
 	done
@@ -139,13 +139,13 @@ stream() {	# DIR PORT ENDS BYTES CONDITION: BYTES once, and some again
 		sent_bytes == is_bytes && sent_bytes == $4 + again &&
 		got <= sent && got_bytes <= sent_bytes && got_bytes >= $4 && $5" "$is"
 }
-# Each message is a segment: there is but one on its way at a time.
+# Each message is one segment: only one is in flight at a time.
 segments() {	# DIR PORT MESSAGES SIZE
 	stream "$1" "$2" 2 $(($3 * $4)) "sent >= $3 && got >= $3 &&
 		sent_bytes == sent * $4 && got_bytes == got * $4"
 }
 
-# --- of the whole system ---------------------------------------------------------
+# --- the whole system ------------------------------------------------------------
 
 export TALKED=$PWD/all.talked
 serve 10.77.0.2 7000 7001 7002 7004 7005 7006 7007 7008 7009 7010 7011 7012 7020
@@ -172,8 +172,8 @@ for offload in "on on" "on off" "off on" "off off"; do
 	port=$((port + 1))
 done
 in_a pages fd77::2 7013 1200
-# Of messages to and fro, one gets lost and is sent again. Of another one's way
-# back nothing is left: it is sent again, too, and arrives each time.
+# One message gets lost and is retransmitted. The acknowledgements of another get
+# lost: it is retransmitted, too, and received each time.
 mkfifo lines answers
 in_a slow 10.77.0.2 7020 3 1000 <lines >answers &
 exec 3>lines 4<answers
@@ -187,14 +187,14 @@ until_again() {
 	n=0
 	until [ "$(again)" -gt "$before" ]; do
 		n=$((n + 1))
-		[ $n -lt 300 ] || { echo "nothing is sent again"; exit 1; }
+		[ $n -lt 300 ] || { echo "no retransmission"; exit 1; }
 		sleep 0.05
 	done
 }
 ask
 read -r answered <&4
-# A link that goes takes what it knows of neighbours along, and a packet waits for
-# that: not here.
+# A link that goes down loses its neighbour entries, for which packets would wait:
+# add permanent ones.
 $ip -n a neigh replace 10.77.0.2 dev va nud permanent \
 	lladdr "$($ip netns exec b cat /sys/class/net/vb/address)"
 $ip -n b link set vb down
@@ -221,20 +221,21 @@ segments all 7003 40 100
 grep -q ' net_send/send .* remote="\[fd77:0000:.*:0002\]:7003"$' all.events ||
 	fail "no IPv6 address"
 datagrams all 7004 2 8
-# However they were put together, no segment is larger than a packet, and bursts
-# are the datagrams of which they consist.
+# With any aggregation, no recorded segment is larger than a packet, and bursts are
+# recorded as single datagrams.
 for port in 7005 7006 7007 7008; do
 	stream all $port 2 200000 "largest <= 1460 && largest >= 1400"
 	datagrams all $((port + 4)) 16 16000
 done
-# The same datagram has the same number, wherever the bytes are.
+# Equal datagrams have the same message number, from memory and from a file.
 judge all 7013 "sent == 4 && got == 4 && twice == 4"
-# Not `segments`: the first answer by a new route may be in many of them.
+# Not `segments`: the first answer by a new route may consist of many.
 stream all 7020 2 6000 "sent_bytes >= 8000 && got_bytes >= 7000 && sent > got"
 
-# --- of those that are followed ------------------------------------------------------
+# --- traced processes only ---------------------------------------------------------
 
-# Somebody else talks all the time. The server gets a message before it accepts.
+# Another process exchanges messages all the time. The server gets a message before
+# it accepts the connection.
 while :; do in_a udp 10.77.0.2 7001 100 50 || true; done 2>/dev/null &
 servers="$servers $!"
 export TALKED=$PWD/ours.talked
@@ -252,7 +253,7 @@ END
 record ours -e net -- sh both.sh
 summarize ours
 segments ours 7030 20 100
-# Of the one in between nobody else's end is ours.
+# Of connections to port 7000 only the client's end is traced.
 line=$(grep "^port=7000 " ours.summary)
 is=$(talked ours 7000 1) || fail "$is"
 line="$line $is"
@@ -263,5 +264,5 @@ line="$line $is"
 all=$(awk -F '[= ]' '{ n += $4 + $6 } END { print n }' ours.summary)
 [ "$(wc -l <ours.summary) $(wc -l <ours.events)" = "2 $all" ] || {
 	cat ours.events
-	fail "others are recorded, or the loopback device"
+	fail "other processes or the loopback device are recorded"
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who has joined the group is told of each disruption once, at once.
+ * Members of the netlink group get each disruption once, immediately.
  * guest-test: timeout=60
  */
 #include <linux/genetlink.h>
@@ -20,7 +20,7 @@ struct message {
 
 static int sock;
 
-/* The attribute of that type in some bytes of them; NULL: none */
+/* The attribute of @type among those in @bytes; NULL: none */
 static const struct nlattr *find(const void *bytes, size_t len, int type)
 {
 	const char *at = bytes, *end = at + len;
@@ -47,7 +47,7 @@ static size_t value_len(const struct nlattr *attr)
 	return attr->nla_len - NLA_HDRLEN;
 }
 
-/* 0: none came in time */
+/* Returns the size of a message; 0: timeout */
 static size_t receive(struct message *message, int timeout_ms)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
@@ -60,7 +60,7 @@ static size_t receive(struct message *message, int timeout_ms)
 	return len < 0 ? 0 : (size_t)len - NLMSG_HDRLEN - GENL_HDRLEN;
 }
 
-/* Asks the kernel what numbers the names have. */
+/* Resolves the names of family and group to their numbers. */
 static void resolve(uint16_t *family, uint32_t *group)
 {
 	struct message m = {
@@ -86,7 +86,7 @@ static void resolve(uint16_t *family, uint32_t *group)
 	*family = found ? *(const uint16_t *)value(found) : 0;
 	found = find(m.payload, len, CTRL_ATTR_MCAST_GROUPS);
 	t_check(*family && found);
-	one = found ? value(found) : NULL;	/* the first, and only one */
+	one = found ? value(found) : NULL;	/* the only one */
 	found = one ? find(value(one), value_len(one), CTRL_ATTR_MCAST_GRP_NAME)
 		: NULL;
 	t_check(found && !strcmp(value(found), TSCT_GENL_GROUP));
@@ -111,7 +111,7 @@ static void hear(uint32_t epoch, uint32_t cause)
 	struct message m = { 0 };
 	size_t len = receive(&m, 20000);
 
-	t_check(len > 0, "nothing was said of epoch %u", epoch);
+	t_check(len > 0, "no message for epoch %u", epoch);
 	t_check(m.header.nlmsg_type == family && m.header.nlmsg_pid == 0);
 	t_check(m.genl.cmd == TSCT_GENL_CMD_DISRUPTED &&
 		m.genl.version == TSCT_GENL_VERSION);
@@ -126,7 +126,7 @@ static void hear_nothing(void)
 {
 	struct message m;
 
-	t_check(receive(&m, 300) == 0, "something was said");
+	t_check(receive(&m, 300) == 0, "unexpected message");
 }
 
 static void set_online(bool on)
@@ -142,7 +142,7 @@ int main(void)
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
 	int fd = dev_open(), i;
 	const struct tsct_clock_page *page = clk_map(fd);
-	struct tsct_clock_set set = clk_line(TSCT_SOURCE_TSC, 3);
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 3);
 	uint32_t group;
 
 	sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
@@ -150,13 +150,13 @@ int main(void)
 	resolve(&family, &group);
 	t_check(!setsockopt(sock, SOL_NETLINK_, NETLINK_ADD_MEMBERSHIP, &group,
 			    sizeof(group)), "%m");
-	/* A first epoch is no disruption, and neither is a line. */
+	/* Neither the first epoch nor new params are a disruption. */
 	t_check(!clk_set(fd, &set), "%m");
 	hear_nothing();
 	t_check(!clk_set(fd, &set), "%m");
 	hear_nothing();
-	/* The keeper's, and what the module sees itself */
-	set = clk_line(TSCT_SOURCE_TSC, 4);
+	/* An epoch of the timekeeper, and epochs of the module */
+	set = clk_params(TSCT_SOURCE_TSC, 4);
 	set.state.cause = TSCT_CAUSE_STEP;
 	t_check(!clk_set(fd, &set), "%m");
 	hear(4, TSCT_CAUSE_STEP);
@@ -168,9 +168,9 @@ int main(void)
 	set_online(true);
 	hear(8, TSCT_CAUSE_HOTPLUG);
 	hear_nothing();
-	/* Who does not read does not keep anybody. */
+	/* A listener that does not read does not block senders. */
 	for (i = 0; i < 2000; i++) {
-		set = clk_line(TSCT_SOURCE_TSC, 9 + i);
+		set = clk_params(TSCT_SOURCE_TSC, 9 + i);
 		set.state.cause = TSCT_CAUSE_FAKE;
 		t_check(!clk_set(fd, &set), "%d: %m", i);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A flight recorder never refuses, and at any moment its last blocks are
- * whole, as a reader finds who copies first and asks the head afterwards.
+ * An overwrite channel accepts every event, and its last blocks are consistent at
+ * any moment, for a reader that copies first and loads head afterwards.
  *
  * guest-test: parallel=yes
  */
@@ -45,8 +45,8 @@ static uint64_t oldest(uint64_t head)
 	return end > m.header->data_size ? end - m.header->data_size : 0;
 }
 
-/* Copies what is valid now; checks what still was when the copy was done. */
-static uint64_t look(uint64_t *ret_last)
+/* Copies the valid blocks; checks those still valid after the copy. */
+static uint64_t check_valid_blocks(uint64_t *ret_last)
 {
 	static char copy[1 << 20];
 	struct tsct_channel_header h = *m.header;
@@ -63,7 +63,7 @@ static uint64_t look(uint64_t *ret_last)
 		if (pos % h.block_size == 0) {
 			const struct tsct_block *block = (const void *)rec;
 
-			/* The nr-th event is nr, and so is its number. */
+			/* The payload of the nr-th event is nr. */
 			t_check(block->id == TSCT_ID_BLOCK && block->pos == pos &&
 				block->len == 32, "at %lu of %lu", pos, head);
 			t_check(!seen || block->events == last + 1, "%llu %lu",
@@ -91,11 +91,11 @@ static uint64_t look(uint64_t *ret_last)
 	return seen;
 }
 
-/* What the module says of the ring is what a reader finds. */
+/* The module's statistics of the ring agree with what a reader finds. */
 static void check_figures(uint32_t id)
 {
 	struct tsct_channel_cpu cpu = { .id = id, .cpu = 1 };
-	uint64_t last, seen = look(&last);
+	uint64_t last, seen = check_valid_blocks(&last);
 
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), "%m");
 	t_check(cpu.events == WRITES, "%llu", cpu.events);
@@ -118,19 +118,19 @@ int main(void)
 	running = 1;
 	pthread_create(&thread, NULL, write_many, NULL);
 	while (running) {
-		seen += look(&last);
+		seen += check_valid_blocks(&last);
 		looks++;
 	}
 	pthread_join(thread, NULL);
-	t_check(failed == 0, "%lu were refused", failed);
+	t_check(failed == 0, "%lu events were rejected", failed);
 	t_check(dev_pos(&m, 1) > 20 * m.header->data_size);
 	t_check(looks > 10 && seen > 100, "%lu %lu", looks, seen);
-	t_check(look(&last) > 100);
+	t_check(check_valid_blocks(&last) > 100);
 	t_check(last == WRITES - 1, "%lu", last);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_FULL] == 0);
 	t_check(dev_events(&m, 1) == WRITES % 65536);
 	check_figures(arg.id);
-	/* Nobody cares what is in the consumer's page. */
+	/* The consumer page is ignored. */
 	dev_consumer(&m, 1)->tail = 12345;
 	dev_pin(1);
 	t_check(!dev_write(fd, 16, &last, 8), "%m");

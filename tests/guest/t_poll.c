@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* poll() and epoll: who sleeps is woken by what was written, and only then. */
+/* poll() and epoll: sleepers are woken by new data, and only by that. */
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -23,7 +23,7 @@ static int wait_for(int fd, int ms)
 	return n <= 0 ? n : p.revents;
 }
 
-/* A child that publishes `how` after 300 ms, with or without a request. */
+/* A child publishes after 300 ms, by a store or by a request. */
 static pid_t publish_later(int fd, struct dev_maps *m, bool by_store)
 {
 	pid_t pid = fork();
@@ -44,14 +44,14 @@ static void try_wake(int fd, struct dev_maps *m, bool by_store)
 	double start = now(), took;
 	pid_t pid = publish_later(fd, m, by_store);
 
-	/* Who is not woken finds it when the time is up. */
+	/* A sleeper that was not woken finds the data at the timeout. */
 	t_check(wait_for(fd, 30000) == POLLIN);
 	took = now() - start;
 	t_check(took > 0.25 && took < 15, "%.3f s", took);
 	waitpid(pid, NULL, 0);
 }
 
-static void take_all(struct dev_maps *m)
+static void consume_all(struct dev_maps *m)
 {
 	unsigned int cpu;
 
@@ -69,10 +69,10 @@ static void try_discard(void)
 	t_check(wait_for(fd, 100) == 0);
 	for (i = 0; i < 4; i++) {
 		try_wake(fd, &m, i & 1);
-		/* until it is taken */
+		/* until it is consumed */
 		t_check(wait_for(fd, 0) == POLLIN);
 		t_check(wait_for(fd, 1000) == POLLIN);
-		take_all(&m);
+		consume_all(&m);
 		t_check(wait_for(fd, 50) == 0);
 	}
 	dev_unmap(&m);
@@ -91,7 +91,7 @@ static void try_overwrite(void)
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_READ), "%m");
 	t_check(wait_for(fd, 50) == 0);
 	try_wake(fd, &m, true);
-	/* Said once to each descriptor. */
+	/* Reported once to each descriptor. */
 	t_check(wait_for(fd, 50) == 0);
 	t_check(wait_for(other, 0) == POLLIN);
 	t_check(wait_for(other, 50) == 0);
@@ -114,10 +114,10 @@ static void try_epoll(uint32_t mode)
 		pid = publish_later(fd, &m, true);
 		t_check(epoll_wait(ep, &got, 1, 30000) == 1, "round %d", i);
 		waitpid(pid, NULL, 0);
-		take_all(&m);
+		consume_all(&m);
 		t_check(epoll_wait(ep, &got, 1, 50) == 0, "round %d", i);
 	}
-	/* Closed while it is watched */
+	/* Closed while the rings are polled */
 	pid = publish_later(fd, &m, true);
 	dev_unmap(&m);
 	close(fd);
@@ -138,7 +138,7 @@ static void try_without_role(void)
 	close(fd);
 }
 
-/* A sleeper that is killed leaves nothing that still looks at the rings. */
+/* After a sleeper is killed, the rings are no longer polled. */
 static void try_killed(void)
 {
 	int i;

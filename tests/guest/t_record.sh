@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recording programs' events out of the module's rings, with a clock of the
-# recorder's own: counts agree, stamps rise, the source is the machine's, a
-# channel has one recorder, and whoever kills it may start the next.
+# Recording of programs' events from the module's rings, with the recorder's
+# in-process clock: counts agree, time stamps increase, the source is right, a
+# channel has only one recorder, and after it was killed the next one can start.
 # guest-test: timeout=120 boot=default,unstable
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -28,7 +28,7 @@ until_recording() {
 	done
 }
 
-# No clock but our own: an earlier test's daemon leaves its file.
+# In-process clock only: an earlier test's daemon leaves its clock file.
 rm -rf /run/tsctrace
 
 source=tsc
@@ -42,7 +42,7 @@ run 0 dump --raw a
 [ "$(wc -l <out)" = "$events" ] || fail "dump has other events"
 awk 'length($1) < length(last[$2]) || (length($1) == length(last[$2]) &&
 	$1 "" < last[$2] "") { print; exit 1 } { last[$2] = $1 }' out ||
-	fail "a stamp goes back"
+	fail "a time stamp decreases"
 [ "$(grep -c ' job/begin ' out)" = 20 ] || fail "not 20 jobs"
 [ "$(grep -c ' job/end ' out)" = 20 ] || fail "not 20 jobs"
 run 0 stat --json a
@@ -51,14 +51,14 @@ grep -q "map = clock.$source.value" a/metadata || fail "another clock"
 [ $source = tsc ] || grep -q 'freq = 1000000000;' a/metadata ||
 	fail "nanoseconds are not 1 GHz"
 
-# The time is the time of day.
+# Times are CLOCK_REALTIME.
 run 0 dump --json -n 1 a
 ns=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' out)
 off=$(($(date +%s) - ns / 1000000000))
 [ $off -ge 0 ] || fail "recorded $off s ago"
 [ $off -lt 60 ] || fail "recorded $off s ago"
 
-# One recorder at a time; a dead one is none.
+# One recorder at a time; a killed one does not count.
 trace-ctl record -v -o b -- jobs 100000000 2 >/dev/null 2>err &
 recorder=$!
 until_recording
@@ -66,12 +66,12 @@ status=0
 trace-ctl record -o c -- true 2>err2 || status=$?
 [ $status = 1 ] || fail "a second recorder gave $status"
 grep -q 'is being recorded already; stop that recording' err2 || fail "$(cat err2)"
-[ ! -e c ] || fail "the second made its directory"
+[ ! -e c ] || fail "the second recorder created its directory"
 # A packet is written after a second.
 n=0
 until trace-ctl dump b >out 2>err3 || [ -s out ]; do
 	n=$((n + 1))
-	[ $n -lt 150 ] || fail "nothing comes on disk: $(cat err3)"
+	[ $n -lt 150 ] || fail "nothing is written to disk: $(cat err3)"
 	sleep 0.2
 done
 kill -9 $recorder
@@ -83,7 +83,7 @@ grep -q 'its recorder was killed' err || fail "dump"
 run 0 record -o c --duration 0.5
 killall -9 jobs || true
 
-# The module wakes the recorder; it does not look for itself all the time.
+# The module wakes the recorder, which does not poll by itself.
 trace-ctl record -q -o idle &
 recorder=$!
 sleep 1.5
@@ -91,7 +91,7 @@ switches() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$recorder/stat
 before=$(switches)
 sleep 2
 woken=$(($(switches) - before))
-[ $woken -lt 100 ] || fail "idle, it woke $woken times in 2 s"
+[ $woken -lt 100 ] || fail "idle: woken $woken times in 2 s"
 kill -INT $recorder
 wait $recorder || fail "the idle recorder"
 recorder=
@@ -102,6 +102,6 @@ mount -t tmpfs -o size=32k tmpfs small
 run 1 record -o small/d -- jobs 10000000 2
 grep -q 'No space left on device; the recording ends here' err || fail "full disk"
 run 3 dump small/d
-[ -s out ] || fail "nothing was kept"
+[ -s out ] || fail "nothing was saved"
 umount small
-echo "$events events by $source; idle, $woken wakings in 2 s"
+echo "$events events by $source; idle: woken $woken times in 2 s"

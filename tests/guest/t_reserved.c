@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Every byte of every reserved field is refused where it is not zero. */
+/* Every nonzero byte of every reserved field is rejected. */
 #include <stddef.h>
 
 #include "device.h"
 
 /*
- * `arg` is accepted as it is (want 0) or at least not refused as malformed
- * (another errno): only then does EINVAL say something about the byte.
+ * Unmodified, `arg` is accepted (want 0) or rejected with another errno than
+ * EINVAL: only then does EINVAL refer to the byte.
  */
 static void spoil(int fd, unsigned long cmd, void *arg, size_t at, size_t len,
 		  const char *what)
@@ -72,7 +72,7 @@ int main(void)
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.real.reserved);
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.cluster.reserved);
 
-	/* None of them was wrong in any other way. */
+	/* The argument is valid otherwise. */
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SET, &set), "clock set: %m");
 	t_check(!ioctl(fd, TSCT_IOC_DEFINE, &def), "define: %m");
 	t_check(!ioctl(fd, TSCT_IOC_WRITE, &write), "write: %m");

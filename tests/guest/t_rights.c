@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What it takes to use the device, set the clock, see the kernel's events. */
+/* Rights needed to use the device, set the clock, read the kernel's events. */
 #include "device.h"
 
 static void as_nobody(void *arg)
@@ -23,7 +23,7 @@ static void as_user(void *arg)
 	create.roles = TSCT_ROLE_READ;
 	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &create), EPERM);
 	t_errno(dev_attach(fd, kernel_id, TSCT_ROLE_READ), EACCES);
-	/* What is anybody's */
+	/* Requests without privilege */
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
 	t_check(dev_info(fd).nr_cpus >= 2);
 	create.flags = 0;
@@ -32,7 +32,7 @@ static void as_user(void *arg)
 	close(fd);
 }
 
-/* Nobody's ring is written through a descriptor that may not. */
+/* A descriptor without the role cannot write the ring. */
 static void try_roles(void)
 {
 	struct tsct_channel_create arg = dev_request("roles");

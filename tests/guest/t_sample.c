@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The example module of Documentation/examples/kernel: what it defines and
- * emits, in an interrupt and in a process, is what a reader finds, and modules
- * go in the order they need each other.
+ * The example module of Documentation/examples/kernel: a reader finds the events
+ * that it defines and emits, in an interrupt and in process context, and modules
+ * can only be unloaded in the order of their dependencies.
  */
 #include "modules.h"
 #include "ring.h"
@@ -41,7 +41,7 @@ static unsigned int find_event(const char *name, unsigned int kind)
 	return 0;
 }
 
-static void take(const struct tsct_record *rec)
+static void count_record(const struct tsct_record *rec)
 {
 	struct work_done done;
 	struct tick tick;
@@ -73,18 +73,18 @@ static void read_all(void)
 	uint64_t head;
 
 	for (r.cpu = 0; r.cpu < m.header->nr_cpus; r.cpu++) {
-		r.pos = r.records = r.last_tsc = 0;
+		r.pos = r.records = r.last_cycles = 0;
 		head = ring_head(&r);
 		while (r.pos < head) {
 			rec = ring_step(&r, head);
 			if (rec)
-				take(rec);
+				count_record(rec);
 		}
 	}
 	t_check(r.wrong == 0);
 }
 
-/* A machine that stands still for a while has fewer ticks. */
+/* A machine that was stopped for a while has fewer timer ticks. */
 static void await_events(int device, uint64_t nr)
 {
 	struct tsct_channel_info info;
@@ -112,7 +112,7 @@ int main(void)
 	t_check(!strcmp(info.name, "sample") && info.uid == 0);
 	t_check(info.flags == TSCT_CHANNEL_KERNEL && info.holders == 1);
 	t_check(info.policy == TSCT_POLICY_OVERWRITE);
-	/* root's name, and not to be taken twice */
+	/* root's name is taken */
 	struct tsct_channel_create again = dev_request("sample");
 	t_errno(ioctl(other, TSCT_IOC_CHANNEL_CREATE, &again), EEXIST);
 
@@ -126,7 +126,7 @@ int main(void)
 	t_check(mod_set(PARAMS "work", "20") > 0, "%m");
 	t_errno(mod_set(PARAMS "work", "-1"), EINVAL);
 	await_events(other, 40 + 15);
-	/* Its events stay when it has gone, and nobody writes any more. */
+	/* Its events remain after it is unloaded, without a writer. */
 	t_check(!mod_unload("tsctrace_sample"), "%m");
 	read_all();
 	t_check(begins == 20 && ends == 20, "%lu %lu", begins, ends);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs fill every page that they can write with junk, while the kernel
- * writes records for them, and for itself. The kernel may lose them, and
- * nothing else: its other channels stay whole, calls end, and the log stays
- * clean. Its own channels, of which a reader writes the tails, count right.
+ * Programs fill every page that they can write with junk, while the kernel writes
+ * records for them, and its own. Only these records may be lost: other channels
+ * stay consistent, calls return, and the kernel log stays clean. Kernel channels,
+ * of which a reader writes only the tails, have exact counts.
  * guest-test: parallel=yes timeout=90
  */
 #include <poll.h>
@@ -40,7 +40,7 @@ static uint64_t junk(unsigned int *own)
 	}
 }
 
-/* Jumps, runs back, or wraps, from where it is, with any count. */
+/* A head that jumps, goes back or wraps, with any count */
 static uint64_t move(uint64_t head, unsigned int *own)
 {
 	switch (rand_r(own) % 4) {
@@ -51,8 +51,8 @@ static uint64_t move(uint64_t head, unsigned int *own)
 	}
 }
 
-/* Headers that lie about where they are and what came before. */
-static void lie(void *data, uint64_t blocks, unsigned int *own)
+/* Block headers with wrong positions and event counts */
+static void corrupt_headers(void *data, uint64_t blocks, unsigned int *own)
 {
 	struct tsct_block *block = (void *)((char *)data +
 		(uint64_t)rand_r(own) % blocks * 4096);
@@ -77,15 +77,15 @@ static void *scribble(void *arg)
 			at[0] = move(at[0], &own);
 			break;
 		case 5:
-			lie(dev_data(&m, cpu), h->blocks, &own);
+			corrupt_headers(dev_data(&m, cpu), h->blocks, &own);
 			break;
-		case 0:		/* the head, where it hurts most */
+		case 0:		/* the head */
 			at[0] = junk(&own);
 			break;
 		case 1:
 			dev_consumer(&m, cpu)->tail = junk(&own);
 			break;
-		case 2:		/* all of the producer's page */
+		case 2:		/* the whole producer page */
 			at[(unsigned int)rand_r(&own) % 512] = junk(&own);
 			break;
 		default:
@@ -133,7 +133,7 @@ static void *write_bad(void *arg)
 	return NULL;
 }
 
-/* A neighbour that plays by the rules notices nothing. */
+/* A correct writer of another channel is not affected. */
 static void write_good(struct ring_reader *r, uint64_t *sent)
 {
 	unsigned char payload[100];
@@ -145,7 +145,7 @@ static void write_good(struct ring_reader *r, uint64_t *sent)
 	ring_drain(&r[1]);
 }
 
-/* Nor does the header, or the definitions, of the channel itself. */
+/* Nor are the header and the definitions of the channel itself. */
 static void check_header(const struct tsct_channel_header *before)
 {
 	struct tsct_channel_header now = *m.header;
@@ -176,7 +176,7 @@ static void run(uint32_t policy)
 	for (i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, i & 2 ? scribble : write_bad,
 			       (void *)i);
-	/* On a busy machine its turns are few: then it takes longer. */
+	/* On a busy machine there are fewer rounds: run longer then. */
 	while (time(NULL) < end || sent <= 100) {
 		write_good(r, &sent);
 		usleep(100);
@@ -194,13 +194,13 @@ static void run(uint32_t policy)
 	close(fd);
 }
 
-/* What the kernel has written it knows, whatever its reader says it took. */
+/* The kernel's own counts do not depend on the tail that its reader stores. */
 static void try_kernel(void)
 {
 	struct ring_reader r = { .maps = &m, .kernel = true };
 	unsigned int own = seed_of(77);
 	struct tsct_channel_cpu arg;
-	struct mod_nest said[2];
+	struct mod_nest reported[2];
 	uint64_t tails = 0;
 	int status;
 	pid_t pid;
@@ -218,17 +218,17 @@ static void try_kernel(void)
 			usleep(50);
 	}
 	t_check(status == 0 && tails > 1000, "%#x %lu", status, tails);
-	mod_nest_results(said, 2);
+	mod_nest_results(reported, 2);
 	for (r.cpu = 0; r.cpu < 2; r.cpu++) {
 		arg = (struct tsct_channel_cpu){
 			.id = m.header->id, .cpu = r.cpu,
 		};
 		t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
-		t_check(arg.events == said[r.cpu].written, "%llu, not %lu",
-			arg.events, said[r.cpu].written);
-		t_check(arg.lost[TSCT_LOST_FULL] == said[r.cpu].full);
-		t_check(!said[r.cpu].other);
-		/* The block that it is in is whole. */
+		t_check(arg.events == reported[r.cpu].written, "%llu, not %lu",
+			arg.events, reported[r.cpu].written);
+		t_check(arg.lost[TSCT_LOST_FULL] == reported[r.cpu].full);
+		t_check(!reported[r.cpu].other);
+		/* The block of head is consistent. */
 		r.pos = arg.written / 4096 * 4096;
 		r.records = ((struct tsct_block *)(dev_data(&m, r.cpu) +
 			(r.pos & (m.header->data_size - 1))))->events;
@@ -236,9 +236,9 @@ static void try_kernel(void)
 			ring_step(&r, arg.written);
 		t_check(r.records == arg.events && r.wrong == 0, "%lu",
 			r.records);
-		r.last_tsc = 0;
+		r.last_cycles = 0;
 	}
-	t_check(said[0].full + said[1].full > 0, "never full");
+	t_check(reported[0].full + reported[1].full > 0, "never full");
 	dev_unmap(&m);
 	close(fd);
 	t_check(!mod_unload("tsct_nest"), "%m");

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The build that tests itself when it is loaded does so, passes, and loads.
+# The module built with SELFTEST=1 tests itself when it is loaded, and passes.
 # guest-test: module=no boot=default,unstable timeout=60
 set -eu
 
@@ -10,7 +10,7 @@ if ! insmod /lib/modules/tsctrace-selftest.ko; then
 	exit 1
 fi
 dmesg | grep -q 'tsctrace: selftest: passed' || {
-	echo "it loaded, but the log has no word of its self-test"
+	echo "loaded, but the kernel log has no result of the self-test"
 	exit 1
 }
 rmmod tsctrace

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Flight recorders of the module: a kernel one, which BPF programs fill, and one
-# that a program which was killed has left in a kept channel. Both are copied
-# while they are in use, and kept channels do not keep the module.
+# Snapshots of overwrite channels of the module: a kernel channel, which BPF
+# programs fill, and a kept channel of a program that was killed. Both are copied
+# while in use, and kept channels do not prevent unloading the module.
 # guest-test: timeout=180 needs=btf
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -19,7 +19,7 @@ run() {	# WANTED-STATUS ARGUMENT...
 	[ $got = "$want" ] || fail "trace-ctl $* gave $got, not $want"
 }
 
-# The number behind a key of JSON, the first there is
+# The number of the first key $1 in the JSON output
 number() { sed -n "s/^ *\"$1\": \\([0-9]*\\),*\$/\\1/p" out | head -n 1; }
 
 until_events() {	# CHANNEL MORE-THAN
@@ -37,7 +37,7 @@ until_events() {	# CHANNEL MORE-THAN
 run 0 channel create fly --policy overwrite --block-size 4096 --blocks 4
 grep -q 'overwrite,kept, .* by the module$' out || fail "create"
 run 1 channel create fly
-# By its path: the shell has a command of that name.
+# By its path: the shell has a builtin `jobs`.
 TSCTRACE_CHANNEL=fly /usr/bin/jobs 4000000000 2 >/dev/null 2>&1 &
 jobs=$!
 until_events fly 1500
@@ -50,7 +50,7 @@ grep -q ' fly  *module  *root  *overwrite,kept .* 0  *-  *[1-9]' out || fail "li
 run 0 snapshot --json -c fly -o killed
 events=$(number events) older=$(number overwritten)
 [ "$events" -gt 10 ] || fail "$events events are left"
-[ "$older" -gt 0 ] || fail "nothing was overwritten: no test"
+[ "$older" -gt 0 ] || fail "nothing was overwritten: test without effect"
 trace-ctl dump --raw killed >dump || fail "dump"
 [ "$(wc -l <dump)" = "$events" ] || fail "dump has other events"
 run 0 channel list --json
@@ -73,21 +73,21 @@ until_events "$kernel" 5000
 run 0 snapshot -o both
 grep -q "^  channel $kernel: [1-9]" err || fail "no kernel events"
 grep -q '^  channel fly: [1-9]' err || fail "no program's events"
-# Files are called after channels; each CPU's stamps rise, calls have names.
+# Files have the names of channels; times increase per CPU; calls have names.
 set -- both/"${kernel}"_*
-[ -e "$1" ] || fail "no file of the kernel's"
+[ -e "$1" ] || fail "no file of the kernel channel"
 trace-ctl dump --raw both >dump || fail "dump of both"
 for event in sched_switch sys_enter sys_exit; do
 	grep -q " $event " dump || fail "no $event"
 done
 awk 'length($1) < length(last[$2]) || (length($1) == length(last[$2]) &&
 	$1 "" < last[$2] "") { print; exit 1 } { last[$2] = $1 }' dump ||
-	fail "a stamp goes back"
+	fail "a time stamp decreases"
 run 0 status -p
-grep -q "CPU 0 .*overwritten [1-9]" out || fail "no CPU's figures"
+grep -q "CPU 0 .*overwritten [1-9]" out || fail "no figures per CPU"
 run 0 top -p --once -d 1
 awk -v c="$kernel" '$2 == c && $3 + 0 > 0 { on = 1 } END { exit !on }' out ||
-	fail "nothing happens in $kernel"
+	fail "no new events in $kernel"
 kill -INT $recorder
 wait $recorder || fail "the recorder: $(cat record.err)"
 recorder=
@@ -100,17 +100,17 @@ if [ "$(id -u)" = 0 ]; then
 	id=$(trace-ctl channel list | awk '$2 == "fly" { print $1 }')
 	chmod 755 .
 	su -s /bin/sh nobody -c 'trace-ctl channel list' >out || fail "as nobody"
-	grep -q '^no channels$' out || fail "nobody sees them"
+	grep -q '^no channels$' out || fail "an unprivileged user sees the channels"
 	! su -s /bin/sh nobody -c "trace-ctl channel remove $id" >out 2>err ||
-		fail "nobody removed it"
-	grep -q 'belongs to another user' err || fail "nobody is not told why"
+		fail "an unprivileged user removed it"
+	grep -q 'belongs to another user' err || fail "no reason for the unprivileged user"
 	! su -s /bin/sh nobody -c 'trace-ctl channel create k --kernel' >out 2>err ||
-		fail "nobody made a kernel channel"
+		fail "an unprivileged user created a kernel channel"
 	grep -q 'only root may make a channel that the kernel writes' err || fail "k"
 	run 0 channel create k --kernel --policy overwrite
 	run 0 channel remove k
 fi
 run 0 channel remove fly
 run 0 channel create stays
-# What is kept goes with the module, which whoever runs this unloads now.
+# Kept channels are freed with the module, which PID 1 unloads now.
 echo "$events left of $((events + older))"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel leaves the TSC for another clocksource, and comes back: new
- * channels follow when the check is run, old ones keep what they have, and
- * the clock page begins a new epoch each time.
+ * The kernel's clocksource changes from the TSC to another and back: new channels
+ * follow when the CPU check runs, existing ones keep their source, and each time
+ * the clock page begins a new epoch.
  */
 #include <time.h>
 #include <x86intrin.h>
@@ -39,7 +39,7 @@ static uint64_t now(uint32_t source)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* A record's stamp is a reading of what the header says. */
+/* A record's cycles are a reading of the source in the header. */
 static void try_stamp(int fd, uint32_t source)
 {
 	struct dev_maps m = dev_map(fd);
@@ -71,7 +71,7 @@ int main(void)
 
 	t_check(choose("hpet") || choose("acpi_pm"), "no other clocksource");
 	usleep(100000);
-	/* Nothing changes behind anybody's back. */
+	/* No change before the check runs */
 	t_check(dev_info(fd).source == TSCT_SOURCE_TSC);
 	t_check(run_check(fd) == TSCT_SOURCE_MONOTONIC_RAW);
 	t_check(page->copy[0].state.epoch == 4, "%u", page->copy[0].state.epoch);

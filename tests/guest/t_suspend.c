@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sleep voids the clock: behind it the area is in a new epoch, disrupted, until
- * somebody measures again, and stamps from before still mean what they meant.
- * Rings go on. Needs a kernel that can try suspend (CONFIG_PM_DEBUG).
+ * Suspend disrupts the clock: after resume the area is in a new epoch without
+ * params until they are measured again; earlier cycles are converted as before.
+ * Rings continue. Needs a kernel that can test suspend (CONFIG_PM_DEBUG).
  * guest-test: timeout=60
  */
 #include "clock.h"
 #include "ring.h"
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		t_skip("this kernel cannot try to sleep: %s: %m", path);
+		t_skip("this kernel cannot test suspend: %s: %m", path);
 	close(fd);
 }
 
-/* What the sleep did to the clock that was at @before */
+/* The clock after the suspend; @before: its copy before that */
 static void try_after(const struct tsct_clock_page *page,
 		      const struct tsct_clock_set *before)
 {
-	const struct tsct_clock_params *line = &before->state.real;
+	const struct tsct_clock_params *params = &before->state.real;
 	struct tsct_clock_state state = clk_state(page);
 	struct tsct_clock_time r;
 
-	/* one when it went to sleep, one when it woke up */
+	/* one at suspend, one at resume */
 	t_check(state.epoch == before->state.epoch + 2, "%u", state.epoch);
 	t_check(state.status == TSCT_STATUS_DISRUPTED, "%u", state.status);
 	t_check(state.cause == TSCT_CAUSE_SUSPEND, "%u", state.cause);
 	t_check(state.real.mult == 0);
 	t_check(state.rate_mult == before->state.rate_mult);
-	t_check(state.epoch_cycles > line->as_of_cycles &&
-		state.epoch_cycles < clk_ticks(TSCT_SOURCE_TSC));
+	t_check(state.epoch_cycles > params->as_of_cycles &&
+		state.epoch_cycles < clk_cycles(TSCT_SOURCE_TSC));
 
-	r = clk_lookup(page, line->base_cycles + 5);
+	r = clk_lookup(page, params->base_cycles + 5);
 	t_check(r.epoch == before->state.epoch, "%u", r.epoch);
 	t_check(r.status == TSCT_STATUS_SYNCHRONIZED, "%d", (int)r.status);
-	t_check(r.ns == line->base_ns + 5, "%lld", r.ns);
-	r = clk_lookup(page, line->as_of_cycles + 1);
+	t_check(r.ns == params->base_ns + 5, "%lld", r.ns);
+	r = clk_lookup(page, params->as_of_cycles + 1);
 	t_check(r.status == TSCT_STATUS_DISRUPTED, "%d", (int)r.status);
-	r = clk_lookup(page, clk_ticks(TSCT_SOURCE_TSC));
+	r = clk_lookup(page, clk_cycles(TSCT_SOURCE_TSC));
 	t_check((int)r.status == -ESTALE, "%d", (int)r.status);
 	t_check(clk_valid(page));
 }
@@ -56,17 +56,17 @@ int main(void)
 
 	r.maps = &m;
 	page = clk_map(fd);
-	set = clk_line(TSCT_SOURCE_TSC, 9);
+	set = clk_params(TSCT_SOURCE_TSC, 9);
 	t_check(!clk_set(fd, &set), "%m");
-	set.state.real.as_of_cycles = clk_ticks(TSCT_SOURCE_TSC);
+	set.state.real.as_of_cycles = clk_cycles(TSCT_SOURCE_TSC);
 	t_check(!clk_set(fd, &set), "%m");
 	dev_pin(1);
 	pattern_fill(payload, sizeof(payload), 1);
 	t_check(!dev_write(fd, 16, payload, sizeof(payload)), "%m");
 	dev_pin(0);
 
-	put("/sys/power/pm_test", "processors");
-	put("/sys/power/state", "mem");
+	write_file("/sys/power/pm_test", "processors");
+	write_file("/sys/power/state", "mem");
 
 	try_after(page, &set);
 	dev_pin(1);
@@ -74,8 +74,8 @@ int main(void)
 	ring_drain(&r);
 	t_check(r.records == 2 && r.wrong == 0);
 	t_errno(clk_set(fd, &set), ESTALE);
-	set = clk_line(TSCT_SOURCE_TSC, 11);
+	set = clk_params(TSCT_SOURCE_TSC, 11);
 	t_check(!clk_set(fd, &set), "%m");
-	t_check(clk_lookup(page, clk_ticks(TSCT_SOURCE_TSC)).epoch == 11);
+	t_check(clk_lookup(page, clk_cycles(TSCT_SOURCE_TSC)).epoch == 11);
 	return t_status();
 }

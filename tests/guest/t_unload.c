@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module stays as long as a descriptor, or a map without one, is there.
+ * The module cannot be unloaded while a descriptor, or only a map, exists.
  * guest-test: module=no
  */
 #include <sys/syscall.h>

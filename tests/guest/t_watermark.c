@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A reader is woken when there is as much as it asked for, and not before. */
+/* A reader is woken when its watermark is reached, and not before. */
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -19,7 +19,7 @@ static int watermark(int fd, uint64_t bytes)
 	return ioctl(fd, TSCT_IOC_WATERMARK, &arg);
 }
 
-/* Records of 64 bytes, on one CPU. */
+/* Writes @nr records of 64 bytes on one CPU. */
 static void write_some(int fd, unsigned int cpu, int nr)
 {
 	unsigned char payload[48];
@@ -43,7 +43,7 @@ static void try_discard(void)
 	write_some(fd, 0, 5);
 	write_some(fd, 1, 4);
 	t_check(!ready(fd));
-	write_some(fd, 1, 1);		/* all rings together */
+	write_some(fd, 1, 1);		/* counts in all rings together */
 	t_check(ready(fd) && ready(fd));
 	t_check(!watermark(fd, 641), "%m");
 	t_check(!ready(fd));
@@ -55,7 +55,7 @@ static void try_discard(void)
 	write_some(fd, 0, 1);
 	t_check(ready(fd));
 	ring_drain(&r[0]);
-	/* More than there ever is: half a ring will do. */
+	/* An unreachable watermark: half a ring is reported. */
 	t_check(!watermark(fd, ~0ULL), "%m");
 	write_some(fd, 0, 8192 / 64 - 5);
 	t_check(!ready(fd));
@@ -93,7 +93,7 @@ static void try_overwrite(void)
 	close(fd);
 }
 
-/* Asleep: not woken by less, and woken when less will do. */
+/* A sleeper is not woken by less, but by a lower watermark. */
 static void try_sleep(void)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -118,7 +118,7 @@ static void try_sleep(void)
 	t_check(!pipe(go), "%m");
 	pid = fork();
 	if (!pid) {
-		/* Not before we have seen that nothing is there. */
+		/* Not before the parent has seen that nothing is there. */
 		i = read(go[0], &c, 1) == 1;
 		usleep(200000);
 		_exit(!i || watermark(fd, 640) != 0);
@@ -133,7 +133,7 @@ static void try_sleep(void)
 	close(fd);
 }
 
-/* epoll asks when it is given a descriptor, and again before it tells. */
+/* epoll polls when a descriptor is added, and again before it reports. */
 static void try_epoll(void)
 {
 	struct tsct_channel_create arg = dev_request("epoll");
@@ -151,7 +151,7 @@ static void try_epoll(void)
 	t_check(epoll_wait(ep, &event, 1, 5000) == 1);
 	t_check(epoll_wait(ep, &event, 1, 100) == 0);
 	close(ep);
-	/* Who asks and waits in one is told at once, and once. */
+	/* A call that polls and waits gets the report at once, and only once. */
 	write_some(fd, 0, 1);
 	t_check(poll(&p, 1, 5000) == 1);
 	t_check(poll(&p, 1, 100) == 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * TSCT_IOC_WRITE from all CPUs at once while they are read: every payload
- * arrives whole, stamps never decrease, and what was written is what was read
- * plus what was lost.
+ * TSCT_IOC_WRITE on all CPUs while their rings are read: every payload arrives
+ * complete, cycles never decrease, and the events written are those read
+ * plus the lost ones.
  * guest-test: parallel=yes timeout=60 boot=default,unstable
  */
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "ring.h"
 
 #define WRITES	30000
-#define THREADS	2	/* for each CPU */
+#define THREADS	2	/* per CPU */
 
 static int fd;
 static struct dev_maps m;
@@ -43,7 +43,7 @@ static void *write_many(void *arg)
 	return NULL;
 }
 
-/* Each CPU's figures by themselves. */
+/* The statistics of each CPU */
 static void count_cpus(const struct ring_reader *r, uint32_t id,
 		       uint64_t written)
 {
@@ -85,11 +85,11 @@ static void count(struct ring_reader *r)
 		big += p->lost[TSCT_LOST_TOO_BIG];
 	}
 	t_check(wrong == 0, "%lu records are wrong", wrong);
-	t_check(pads > 0, "no pad was met");
+	t_check(pads > 0, "no pad was read");
 	t_check(full > 0 && too_big > 0, "%lu %lu", full, too_big);
 	t_check(other == 0, "%lu other errors", other);
 	t_check(records == accepted, "%lu read, %lu accepted", records, accepted);
-	t_check(lost == full, "%lu lost, %lu refused", lost, full);
+	t_check(lost == full, "%lu lost, %lu rejected", lost, full);
 	t_check(big == too_big, "%lu %lu", big, too_big);
 	t_check(records + lost + big == (unsigned long)THREADS * WRITES *
 		m.header->nr_cpus);

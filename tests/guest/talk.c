@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * talk - messages of known number and size between two ends
+ * talk - exchange messages of known number and size over the network
  *
- *   talk serve ADDRESS PORT                  echo what comes by TCP and UDP, in
- *                                            the background; says its process id
+ *   talk serve ADDRESS PORT                  echo TCP and UDP messages, in the
+ *                                            background; prints its process id
  *   talk tcp ADDRESS PORT COUNT SIZE         COUNT times SIZE bytes and back
- *   talk slow ADDRESS PORT COUNT SIZE        each for a line; says `answered`
- *   talk udp ADDRESS PORT COUNT SIZE         the same, a datagram each
+ *   talk slow ADDRESS PORT COUNT SIZE        one message per line of standard
+ *                                            input; prints `answered`
+ *   talk udp ADDRESS PORT COUNT SIZE         COUNT datagrams and back
  *   talk burst ADDRESS PORT COUNT SIZE       COUNT datagrams in one system call
- *   talk pages ADDRESS PORT SIZE             one twice: of memory, then of a file
+ *   talk pages ADDRESS PORT SIZE             one twice: from memory, from a file
  *   talk offload DEVICE send|receive on|off  packets larger than the MTU
  *
- * No two datagrams are alike, but those of `pages`.
+ * All datagrams differ, except those of `pages`.
  *
- * Each end of a connection adds a line to the file $TALKED when it is over: what
- * the kernel says that this end sent and got. A segment that is sent again, as a
- * machine that stands still for a while has it, counts there like anywhere.
+ * Each end of a TCP connection appends a line to the file $TALKED when it closes:
+ * the kernel's counts of segments and bytes sent and received. Retransmitted
+ * segments, as on a machine that was stopped for a while, are included.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -85,9 +86,9 @@ static void write_all(int fd, const char *data, size_t size)
 	}
 }
 
-/* ---- what became of a connection ------------------------------------------- */
+/* ---- end of a connection --------------------------------------------------- */
 
-/* Nothing is sent, and nothing got, by one that is closed at both ends. */
+/* Waits until the connection is closed at both ends: its counts are final then. */
 static void await_closed(int fd, struct tcp_info *info)
 {
 	socklen_t len = sizeof(*info);
@@ -101,7 +102,7 @@ static void await_closed(int fd, struct tcp_info *info)
 			return;
 		errno = ETIMEDOUT;
 		if (!tries--)
-			die("the other end does not close");
+			die("timeout: the other end does not close");
 		usleep(1000);
 	}
 }
@@ -116,7 +117,7 @@ static void finish_stream(int fd, const char *who, const char *port)
 
 	shutdown(fd, SHUT_WR);
 	if (read(fd, buffer, sizeof(buffer)))
-		die("not the end of the connection");
+		die("data after the end of the messages");
 	await_closed(fd, &info);
 	if (!file)
 		return;
@@ -130,14 +131,14 @@ static void finish_stream(int fd, const char *who, const char *port)
 	close(out);
 }
 
-/* ---- the one that answers -------------------------------------------------- */
+/* ---- server ------------------------------------------------------------------ */
 
 static void echo_stream(int listener, const char *port)
 {
 	ssize_t n;
 	int fd;
 
-	/* So that a message comes before we accept */
+	/* So that a message arrives before accept() */
 	usleep(20000);
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
@@ -163,8 +164,8 @@ static void echo_datagram(int fd)
 		sendto(fd, buffer, n, 0, (struct sockaddr *)&from, len);
 }
 
-/* Whoever started us goes on as soon as we can be talked to. */
-static void go_on_behind(void)
+/* Continues in a child; the parent exits, now that the sockets are open. */
+static void continue_in_background(void)
 {
 	pid_t pid = fork();
 
@@ -189,7 +190,7 @@ static void serve(const char *address, const char *port)
 
 	if (listen(fds[0].fd, 16))
 		die("listen");
-	go_on_behind();
+	continue_in_background();
 	for (;;) {
 		poll(fds, 2, -1);
 		if (fds[1].revents)
@@ -199,9 +200,9 @@ static void serve(const char *address, const char *port)
 	}
 }
 
-/* ---- the one that asks ------------------------------------------------------- */
+/* ---- client ------------------------------------------------------------------ */
 
-static void ask_stream(int fd, int count, size_t size)
+static void client_stream(int fd, int count, size_t size)
 {
 	size_t got;
 	ssize_t n;
@@ -220,18 +221,18 @@ static void ask_stream(int fd, int count, size_t size)
 				die("read");
 		}
 		if (pid && (waitpid(pid, &st, 0) != pid || st))
-			die("the writing child");
+			die("the writing child failed");
 	}
 }
 
-static void ask_slowly(int fd, int count, size_t size)
+static void client_slow(int fd, int count, size_t size)
 {
 	char line[100];
 
 	while (count--) {
 		if (!fgets(line, sizeof(line), stdin))
 			die("standard input");
-		ask_stream(fd, 1, size);
+		client_stream(fd, 1, size);
 		if (puts("answered") < 0 || fflush(stdout))
 			die("standard output");
 	}
@@ -245,10 +246,10 @@ static void await(int fd, size_t size)
 	if (poll(&p, 1, 5000) != 1)
 		die("no answer");
 	if (read(fd, buffer, sizeof(buffer)) != (ssize_t)size)
-		die("another answer");
+		die("wrong size of an answer");
 }
 
-static void ask_datagrams(int fd, int count, size_t size)
+static void client_datagrams(int fd, int count, size_t size)
 {
 	for (uint32_t i = 0; i < (uint32_t)count; i++) {
 		memcpy(buffer, &i, sizeof(i));
@@ -258,7 +259,7 @@ static void ask_datagrams(int fd, int count, size_t size)
 	}
 }
 
-static void ask_burst(int fd, int count, int size)
+static void client_burst(int fd, int count, int size)
 {
 	if (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &size, sizeof(size)))
 		die("UDP_SEGMENT");
@@ -270,7 +271,7 @@ static void ask_burst(int fd, int count, int size)
 		await(fd, size);
 }
 
-static void ask_pages(int fd, size_t size)
+static void client_pages(int fd, size_t size)
 {
 	int file = memfd_create("datagram", 0);
 	off_t offset = 0;
@@ -322,20 +323,20 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (size > MAX_SIZE || argc < 5) {
-		fputs("talk: see its source\n", stderr);
+		fputs("talk: invalid arguments; its source lists them\n", stderr);
 		return 2;
 	}
 	fd = open_socket(argv[2], argv[3], type, connect);
 	if (!strcmp(what, "tcp"))
-		ask_stream(fd, count, size);
+		client_stream(fd, count, size);
 	else if (!strcmp(what, "slow"))
-		ask_slowly(fd, count, size);
+		client_slow(fd, count, size);
 	else if (!strcmp(what, "udp"))
-		ask_datagrams(fd, count, size);
+		client_datagrams(fd, count, size);
 	else if (!strcmp(what, "burst"))
-		ask_burst(fd, count, size);
+		client_burst(fd, count, size);
 	else
-		ask_pages(fd, count);
+		client_pages(fd, count);
 	if (type == SOCK_STREAM)
 		finish_stream(fd, "client", argv[3]);
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How a kernel module records events: one in interrupt context, how late a
- * timer is, and two in process context, around some work.
+ * Example of a kernel module that records events: one in interrupt context, the
+ * lateness of a timer, and two in process context, begin and end of some work.
  *
  *	insmod tsctrace.ko
  *	insmod tsctrace-sample.ko
@@ -18,7 +18,7 @@
 
 #define PERIOD_NS	(1000 * NSEC_PER_USEC)
 
-/* Payloads: the fields that were defined, in order, nothing in between. */
+/* Payloads: the defined fields in order, without padding */
 struct tick {
 	s64 late_ns;
 	u64 nr;
@@ -43,7 +43,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *expired)
 		.nr = ticks++,
 	};
 
-	/* What is lost is counted; there is nothing to do about it here. */
+	/* A lost event is counted: the result can be ignored. */
 	tsct_emit(channel, id_tick, &tick, sizeof(tick));
 	hrtimer_forward_now(expired, ns_to_ktime(PERIOD_NS));
 	return HRTIMER_RESTART;
@@ -60,13 +60,13 @@ static void work_on(u32 item)
 	tsct_emit(channel, id_end, &done, sizeof(done));
 }
 
-/* Process context: who writes a number does that much work. */
+/* Process context: writing N to the parameter processes N items. */
 static int set_work(const char *text, const struct kernel_param *param)
 {
 	unsigned int items, i;
 	int err = kstrtouint(text, 0, &items);
 
-	/* Not while the module is being loaded: there is no channel yet. */
+	/* Not as a parameter of insmod: the channel does not exist yet. */
 	if (!err && !channel)
 		err = -EINVAL;
 	for (i = 0; i < items && !err; i++)
@@ -76,20 +76,20 @@ static int set_work(const char *text, const struct kernel_param *param)
 
 static const struct kernel_param_ops work_ops = { .set = set_work };
 module_param_cb(work, &work_ops, NULL, 0200);
-MODULE_PARM_DESC(work, "write a number, and as many items are worked on");
+MODULE_PARM_DESC(work, "number of items to process");
 
 static int define_events(void)
 {
 	id_tick = tsct_event_define(channel, "tick", TSCT_KIND_COUNTER,
-			      "late_ns:s64, nr:u64");
+				    "late_ns:s64, nr:u64");
 	if (id_tick < 0)
 		return id_tick;
 	id_begin = tsct_event_define(channel, "work_begin", TSCT_KIND_BEGIN,
-			       "item:u32");
+				     "item:u32");
 	if (id_begin < 0)
 		return id_begin;
 	id_end = tsct_event_define(channel, "work_end", TSCT_KIND_END,
-			     "item:u32, sum:u64/x");
+				   "item:u32, sum:u64/x");
 	return id_end < 0 ? id_end : 0;
 }
 
@@ -108,7 +108,7 @@ static int __init sample_init(void)
 {
 	int err;
 
-	/* A flight recorder: 64 KiB on each CPU, the newest events stay. */
+	/* 64 KiB per CPU; the newest events overwrite the oldest. */
 	channel = tsct_channel_open("sample", TSCT_POLICY_OVERWRITE, 4096, 16);
 	if (IS_ERR(channel)) {
 		err = PTR_ERR(channel);
@@ -127,7 +127,7 @@ static int __init sample_init(void)
 
 static void __exit sample_exit(void)
 {
-	/* First whatever emits, then the channel. */
+	/* Stop all callers of tsct_emit() before closing the channel. */
 	hrtimer_cancel(&timer);
 	tsct_channel_close(channel);
 }

@@ -2,22 +2,22 @@
 /*
  * tsctrace: the binary interface
  *
- * This header and its parts are the one description of everything that crosses
- * a border inside tsctrace: module and program, daemon and program, writer and
- * reader. The kernel module, the library, the daemon and the tests include this
- * file and no copy of it.
+ * This header and its parts specify every binary interface inside tsctrace:
+ * between module and programs, daemon and programs, writers and readers. The
+ * kernel module, the library, the daemon and the tests include this file and no
+ * copy of it.
  *
  * 1. Three providers, one layout
  * ------------------------------
- * A channel (a set of per-CPU rings) and the clock page look the same in
- * memory whoever holds them:
+ * A channel (a set of per-CPU rings) and the clock area have the same layout in
+ * memory for every provider:
  *
  *   the module     /dev/tsctrace; requests are ioctls, memory is mmap'ed from
  *                  the device's file descriptor
  *   the daemon     a Unix SOCK_SEQPACKET socket; a request is
  *                  struct tsct_request followed by the ioctl's argument, the
  *                  answer is struct tsct_reply followed by the same argument,
- *                  with the channel's memfd attached where one is asked for;
+ *                  with the channel's memfd attached if it gives a channel;
  *                  memory is mmap'ed from the memfd
  *   embedded       the same socket, served by `trace-ctl record`
  *
@@ -26,10 +26,10 @@
  *
  * 5. Rules
  * --------
- * All integers are little endian, as the CPU has them; no bit-fields, no
- * enums, no implicit padding; reserved fields are zero and are refused where
- * they are not (EINVAL). An unknown request gives ENOTTY. Compatible growth
- * is by new requests and by reserved fields, never by a version number.
+ * All integers are little endian, as on the CPU; no bit-fields, no enums, no
+ * implicit padding; reserved fields are zero, else the request fails with
+ * EINVAL. An unknown request gives ENOTTY. Compatible extension is by new
+ * requests and by reserved fields, never by a version number.
  */
 #ifndef TSCTRACE_ABI_H
 #define TSCTRACE_ABI_H
@@ -43,58 +43,60 @@
 #include <tsctrace/abi_channel.h>
 #include <tsctrace/abi_clock.h>
 
-/* ---- CPU-id check ----------------------------------------------------- */
+/* ---- CPU check -------------------------------------------------------- */
 
 /* struct tsct_cpu_check.flags */
 #define TSCT_CPU_ONLINE		0x1	/* was checked */
-#define TSCT_CPU_AUX_MATCH	0x2	/* TSC_AUX names this CPU and its node */
+#define TSCT_CPU_AUX_MATCH	0x2	/* TSC_AUX holds this CPU and its node */
 #define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
-#define TSCT_CPU_REFERENCE	0x8	/* the CPU the others are compared with */
+#define TSCT_CPU_REFERENCE	0x8	/* the CPU that others are compared with */
 
 /* Result for one CPU. skew = this CPU's counter - the reference's. */
 struct tsct_cpu_check {
 	__u32 cpu;
 	__u32 node;
-	__u32 tsc_aux;		/* as RDTSCP gave it: node << 12 | cpu on Linux */
+	__u32 tsc_aux;		/* read by RDTSCP: node << 12 | cpu on Linux */
 	__u32 flags;
 	__s64 skew_min_cycles;	/* the true skew lies in [min, max] */
 	__s64 skew_max_cycles;
-	__u32 rounds;		/* exchanges that the bounds rest on */
+	__u32 rounds;		/* exchanges that the bounds are based on */
 	__u32 reserved;
 };
 
 /* struct tsct_check.flags */
 #define TSCT_CHECK_RDTSCP	0x01	/* the instruction exists */
 #define TSCT_CHECK_INVARIANT	0x02	/* CPUID 80000007h EDX[8] */
-#define TSCT_CHECK_NONSTOP	0x04	/* runs in deep idle states */
-#define TSCT_CHECK_UNSTABLE	0x08	/* the kernel gave the TSC up */
-#define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel keeps time by the TSC */
+#define TSCT_CHECK_NONSTOP	0x04	/* the TSC runs in deep idle states */
+#define TSCT_CHECK_UNSTABLE	0x08	/* the kernel marked the TSC unstable */
+#define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel's clocksource is the TSC */
 #define TSCT_CHECK_AUX_MATCH	0x20	/* on every online CPU */
-#define TSCT_CHECK_USABLE	0x40	/* verdict: stamps are TSC */
+#define TSCT_CHECK_USABLE	0x40	/* the TSC is trusted: cycles are TSC */
 
 /*
- * Argument of TSCT_IOC_CHECK and TSCT_IOC_CHECK_RUN. `table` points to room
- * for nr entries; on return nr is how many there are, of which the first
- * min(old nr, new nr) were copied.
+ * Argument of TSCT_IOC_CHECK (result of the last check) and TSCT_IOC_CHECK_RUN
+ * (checks all CPUs now). `table` points to room for nr entries; on return nr is
+ * the number of entries there are, of which the first min(old nr, new nr) were
+ * copied.
  */
 struct tsct_check {
 	__u64 table;		/* struct tsct_cpu_check * */
 	__u32 nr;
 	__u32 flags;		/* out */
-	__u32 tsc_khz;		/* out: the kernel's own figure, 0 unknown */
+	__u32 tsc_khz;		/* out: the kernel's figure; 0: unknown */
 	__u32 source;		/* out: TSCT_SOURCE_* of new channels */
-	__u64 when_cycles;		/* out: when the table was measured */
-	char clocksource[32];	/* out: the kernel's; "" where not known */
+	__u64 when_cycles;	/* out: when the table was measured */
+	char clocksource[32];	/* out: the kernel's; "": not known */
 	__u64 reserved[4];
 };
 
 /* ---- requests --------------------------------------------------------- */
 
+/* TSCT_IOC_INFO: the provider, its limits and present usage. */
 struct tsct_info {
 	char provider[16];	/* "module", "daemon", "embedded" */
 	char version[32];
-	__u32 nr_cpus;
-	__u32 source;
+	__u32 nr_cpus;		/* highest possible CPU id plus one */
+	__u32 source;		/* TSCT_SOURCE_* of new channels */
 	__u64 channels;		/* channels now */
 	__u64 bytes;		/* ring memory now */
 	__u64 bytes_max;	/* limit over all users */
@@ -106,37 +108,37 @@ struct tsct_info {
 #define TSCT_FEATURE_KFUNC	0x1	/* BPF programs can emit */
 
 /*
- * TSCT_IOC_CHANNEL_CREATE: makes a channel and binds the descriptor to it.
- * EEXIST: the caller's user already has a channel of that name (attach).
- * EBUSY: the descriptor is bound already. EDQUOT: the user, or all users
- * together, have as many channels or bytes as they may.
+ * TSCT_IOC_CHANNEL_CREATE: creates a channel and binds the descriptor to it.
+ * EEXIST: the caller's user already has a channel of that name (attach to it).
+ * EBUSY: the descriptor is bound already. EDQUOT: over a limit of the user or of
+ * all users together, on channels or bytes.
  *
- * A channel lives as long as somebody holds it: a descriptor that is bound to
- * it, or a map of such a descriptor. With TSCT_CHANNEL_KEEP it stays, and goes
- * on counting against its creator's limits, until it is removed.
+ * A channel is held by the descriptors that are bound to it and by maps of such
+ * descriptors, and freed with the last of them. With TSCT_CHANNEL_KEEP it stays,
+ * and counts against its creator's limits, until it is removed.
  */
 struct tsct_channel_create {
 	char name[TSCT_NAME_MAX];	/* [A-Za-z0-9_.-]+ */
-	__u32 policy;
-	__u32 flags;
-	__u32 block_size;
-	__u32 blocks;
-	__u32 roles;
+	__u32 policy;			/* TSCT_POLICY_* */
+	__u32 flags;			/* TSCT_CHANNEL_* */
+	__u32 block_size;		/* bytes, a power of two */
+	__u32 blocks;			/* per CPU, a power of two */
+	__u32 roles;			/* TSCT_ROLE_* */
 	__u32 id;			/* out */
 	__u64 reserved[4];
 };
 
 /*
  * TSCT_IOC_CHANNEL_ATTACH: binds the descriptor to an existing channel, by id
- * or, where id is 0, by name among those of `uid`. Own channels only (EACCES),
- * unless the caller has CAP_SYS_ADMIN. ENOENT: no such channel. EBUSY: asked
- * for READ, and a discard channel already has its consumer.
+ * or, if id is 0, by name among the channels of `uid`. Own channels only
+ * (EACCES), unless the caller has CAP_SYS_ADMIN. ENOENT: no such channel. EBUSY:
+ * the READ role was requested of a discard channel that has its consumer.
  */
 struct tsct_channel_attach {
 	char name[TSCT_NAME_MAX];
 	__u32 id;			/* in/out */
 	__u32 uid;			/* TSCT_UID_SELF: the caller */
-	__u32 roles;
+	__u32 roles;			/* TSCT_ROLE_*; 0: module only */
 	__u32 reserved0;
 	__u64 reserved[4];
 };
@@ -144,9 +146,9 @@ struct tsct_channel_attach {
 #define TSCT_UID_SELF		0xffffffffU
 
 /*
- * TSCT_IOC_CHANNEL_NEXT: describes the channel with the lowest id greater
- * than `id`; ENOENT after the last. Any caller sees its own user's channels,
- * CAP_SYS_ADMIN all.
+ * TSCT_IOC_CHANNEL_NEXT: statistics of the channel with the lowest id greater
+ * than `id`; ENOENT after the last. Callers see the channels of their own user,
+ * with CAP_SYS_ADMIN all.
  */
 struct tsct_channel_info {
 	__u32 id;			/* in/out */
@@ -157,11 +159,11 @@ struct tsct_channel_info {
 	__u32 source;
 	__u32 block_size;
 	__u32 blocks;
-	__u32 nr_cpus_ready;
+	__u32 nr_cpus_ready;		/* CPUs that have a ring */
 	__u32 holders;			/* descriptors bound to it */
-	__u32 consumers;
-	__u64 bytes;			/* memory it is charged with */
-	__u64 written;			/* bytes, headers and pads included */
+	__u32 consumers;		/* of them, with the READ role */
+	__u64 bytes;			/* memory charged for it */
+	__u64 written;			/* bytes, with headers and pads */
 	__u64 unread;			/* bytes, discard channels */
 	__u64 lost[TSCT_LOST_NR];
 	__u64 lost_no_ring;
@@ -171,9 +173,9 @@ struct tsct_channel_info {
 
 /*
  * TSCT_IOC_CHANNEL_REMOVE: a channel with TSCT_CHANNEL_KEEP is no longer kept:
- * it goes with its last holder, at once where there is none, and its name is
- * free from now on. Whoever may attach to it may do that. ENOENT: no such
- * channel. EINVAL: it was not made to be kept.
+ * it is freed with its last holder, at once without holders, and its name is
+ * free now. Rights as TSCT_IOC_CHANNEL_ATTACH. ENOENT: no such channel. EINVAL:
+ * the channel was not created with TSCT_CHANNEL_KEEP.
  */
 struct tsct_channel_remove {
 	__u32 id;
@@ -182,9 +184,9 @@ struct tsct_channel_remove {
 };
 
 /*
- * TSCT_IOC_CHANNEL_CPU: what one CPU's ring of a channel says of itself. Rights
- * as TSCT_IOC_CHANNEL_NEXT. ENOENT: no such channel. EINVAL: no such CPU.
- * Figures of a CPU that is ABSENT are 0.
+ * TSCT_IOC_CHANNEL_CPU: statistics of one CPU's ring of a channel. Rights as
+ * TSCT_IOC_CHANNEL_NEXT. ENOENT: no such channel. EINVAL: no such CPU. Figures
+ * of a CPU that is ABSENT are 0.
  */
 struct tsct_channel_cpu {
 	__u32 id;			/* in: channel */
@@ -194,7 +196,7 @@ struct tsct_channel_cpu {
 	__u64 events;			/* published */
 	__u64 written;			/* bytes */
 	__u64 unread;			/* bytes, discard channels */
-	__u64 overwritten;		/* events, overwrite channels: gone for
+	__u64 overwritten;		/* events, overwrite channels: lost to
 					 * a reader that begins now
 					 */
 	__u64 lost[TSCT_LOST_NR];
@@ -202,11 +204,11 @@ struct tsct_channel_cpu {
 };
 
 /*
- * TSCT_IOC_WATERMARK: poll() on this descriptor reports data when all rings
- * together hold `bytes` that it has not seen, or one of them is half full, or
- * its channel is an overwrite one and that much was written since the last
- * time it was told. 1, the default, and 0: any data. EACCES: the descriptor
- * has no READ role.
+ * TSCT_IOC_WATERMARK: poll() on this descriptor reports data, for a discard
+ * channel, when `bytes` are unread in all rings together or one ring is half
+ * full; for an overwrite channel, when `bytes`, but at most half a ring, were
+ * written since the last report. 1, the default, and 0: any data. EACCES: the
+ * descriptor has no READ role.
  */
 struct tsct_watermark {
 	__u64 bytes;
@@ -215,9 +217,9 @@ struct tsct_watermark {
 
 /*
  * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
- * runs on. The way in for programs without rseq, and after repeated aborts.
- * ENOSPC: full, counted lost. EMSGSIZE: too big, counted lost. EINVAL: id < 16.
- * EACCES: the descriptor has no WRITE role.
+ * runs on. Used by programs without rseq, and after repeated aborts of the
+ * critical section. ENOSPC: ring full, EMSGSIZE: too big, both counted as lost.
+ * EINVAL: id < 16. EACCES: the descriptor has no WRITE role.
  */
 struct tsct_write {
 	__u64 payload;			/* const void * */
@@ -227,12 +229,12 @@ struct tsct_write {
 };
 
 /*
- * TSCT_IOC_CLOCK_SET: publishes a new state of the clock; the module keeps the
- * segments. Needs CAP_SYS_TIME (EPERM). EINVAL where the figures cannot be
- * true; the rules are in Documentation/abi.rst. ETIME: a new line of the same
- * epoch must begin in the future, and this one does no more; nothing was
- * published, move its base and try again. ESTALE: the module is in a later
- * epoch, or counts other stamps.
+ * TSCT_IOC_CLOCK_SET: publishes a new state of the clock; the module maintains
+ * the segments. Needs CAP_SYS_TIME (EPERM). EINVAL: the figures cannot be true;
+ * the rules are in Documentation/abi.rst. ETIME: new clock params of the same
+ * epoch must begin in the future, and these begin too early; nothing was
+ * published, set a later base and try again. ESTALE: the module is in a later
+ * epoch, or uses another source.
  */
 struct tsct_clock_set {
 	struct tsct_clock_state state;
@@ -240,16 +242,15 @@ struct tsct_clock_set {
 };
 
 /*
- * TSCT_IOC_CLOCK_SNAPSHOT: the kernel's clocks at one value of the counter,
- * with nothing between the readings. EOPNOTSUPP: the kernel does not keep time
- * by the TSC. Any caller.
+ * TSCT_IOC_CLOCK_SNAPSHOT: the kernel's clocks, both at the same counter value.
+ * EOPNOTSUPP: the kernel's clocksource is not the TSC. Any caller.
  */
 struct tsct_clock_snapshot {
 	__u64 cycles;
 	__s64 real_ns;			/* CLOCK_REALTIME */
 	__s64 raw_ns;			/* CLOCK_MONOTONIC_RAW */
-	__u32 set_seq;			/* goes up whenever the clock is set */
-	__u32 source_seq;		/* ... the clocksource changes */
+	__u32 set_seq;			/* incremented when the clock is set */
+	__u32 source_seq;		/* ... when the clocksource changes */
 	__u64 reserved[4];
 };
 
@@ -271,9 +272,9 @@ struct tsct_clock_snapshot {
 
 /*
  * The socket of the daemon and of `trace-ctl record`: one seqpacket message
- * each way. INFO, CHANNEL_*, DEFINE are served; other requests give
+ * each way. INFO, CHANNEL_* and DEFINE are supported; other requests give
  * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE and CHANNEL_ATTACH bind the
- * connection and answer with the memfd in SCM_RIGHTS.
+ * connection; their reply carries the memfd in SCM_RIGHTS.
  */
 struct tsct_request {
 	__u32 cmd;			/* TSCT_IOC_* */
@@ -285,12 +286,12 @@ struct tsct_reply {
 	__u32 size;			/* of the argument that follows */
 };
 
-/* ---- events, over generic netlink --------------------------------------- */
+/* ---- clock disruptions, over generic netlink ----------------------------- */
 
 /*
- * The module tells everybody who listens to the group what happens to the
- * clock, at once and without being asked. Losing a message loses nothing: what
- * it says is in the clock area, too.
+ * The module multicasts every clock disruption to the group, at once. There are
+ * no netlink requests. A lost message loses nothing: the clock area has the same
+ * values.
  */
 #define TSCT_GENL_NAME		"tsctrace"
 #define TSCT_GENL_VERSION	1

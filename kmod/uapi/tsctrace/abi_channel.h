@@ -4,8 +4,8 @@
  *
  * 2. A channel's file
  * -------------------
- * One channel is bound to one file. Regions, in order of file offset, each
- * page aligned; struct tsct_channel_header, at offset 0, says where they are:
+ * Each channel has one file. Its regions in order of file offset, each page
+ * aligned, at the offsets in struct tsct_channel_header, which is at 0:
  *
  *   header         struct tsct_channel_header, then one byte per CPU
  *                  (TSCT_CPU_*) at cpu_state_offset              read-only
@@ -19,22 +19,22 @@
  *   offset of CPU c's producer page = ring_offset + c * ring_stride
  *   offset of CPU c's data          = that + TSCT_PAGE_SIZE
  *
- * CPUs are numbered as the kernel numbers them, 0 <= c < nr_cpus, where
- * nr_cpus is the highest possible id plus one. A CPU that never came up has
- * no pages: its state is TSCT_CPU_ABSENT, and touching its consumer page or
- * ring raises SIGBUS. A state only ever goes from ABSENT to READY. Private
- * maps (EPERM), executable maps and maps with more rights than the role has
- * (EACCES), and ranges outside one region (EINVAL) are refused.
+ * CPUs have the kernel's numbers, 0 <= c < nr_cpus, where nr_cpus is the highest
+ * possible id plus one. A CPU that never came up has no pages: its state is
+ * TSCT_CPU_ABSENT, and an access to its consumer page or ring raises SIGBUS. A
+ * state only ever changes from ABSENT to READY. mmap() fails for private maps
+ * (EPERM), for executable maps and maps with more rights than the role has
+ * (EACCES), and for ranges that are not within one region (EINVAL).
  *
  * 3. The ring
  * -----------
  * Positions are free-running byte counts of 48 bits: position p lies at data
  * offset p & (data_size - 1), in block p / block_size. They wrap; distances
- * are taken modulo 2^48. `head` is one word that says two things: the position
- * behind the last published record (bits 0..47, TSCT_HEAD_POS), and how many
- * events were ever published, modulo 2^16 (bits 48..63, TSCT_HEAD_EVENTS). So
- * one store publishes an event and counts it. `tail` is the position up to
- * which the reader has taken them; its upper 16 bits mean nothing.
+ * are taken modulo 2^48. `head` is one word with two values: the position behind
+ * the last published record (bits 0..47, TSCT_HEAD_POS), and the number of
+ * events ever published, modulo 2^16 (bits 48..63, TSCT_HEAD_EVENTS). So one
+ * store publishes an event and counts it. `tail` is the position up to which the
+ * reader has consumed records; its upper 16 bits are ignored.
  *
  *   block   0               1               2               3
  *           +---------------+---------------+---------------+-----------
@@ -42,19 +42,19 @@
  *           +---------------+---------------+---------------+-----------
  *                    ^tail      pad ^^               ^head
  *
- * Each block begins with struct tsct_block: where it lies, in full, and how
- * many events were published before it, in full. With head's 16 bits, and as a
- * block holds less than 2^12 records, everybody can tell exactly how many
- * events lie before any record of the ring: a reader that was overtaken knows
- * how many it missed.
+ * Each block begins with struct tsct_block: its position and the number of events
+ * published before it, both with 64 bits. With these, head's 16 bits and the
+ * fact that a block holds less than 2^12 records, the exact number of events
+ * before any record of the ring can be computed: a reader that was overtaken
+ * counts the events that it missed.
  *
  * A record starts at a multiple of 8 and occupies its `len` rounded up to 8
- * bytes. It ends before its block does: at least 8 bytes stay free. Where the
- * next record does not fit so, the writer begins the next block: a pad (the
- * first 8 bytes of a struct tsct_record with id TSCT_ID_PAD) reaches to this
- * block's end whatever its `len` says, and behind it comes the next block's
- * header. So head is never at the beginning of a block; the provider writes
- * the first header when it makes the ring.
+ * bytes. It ends before its block does: at least 8 bytes stay free. If the next
+ * record does not fit in this way, the writer begins the next block: a pad (the
+ * first 8 bytes of a struct tsct_record with id TSCT_ID_PAD) extends to this
+ * block's end, regardless of its `len`, and is followed by the next block's
+ * header. So head is never at the beginning of a block; the provider writes the
+ * first header when it creates the ring.
  *
  * Writer, always on the CPU that owns the ring, never interrupted by another
  * writer of the same ring (rseq critical section; in the kernel, interrupts or
@@ -65,8 +65,8 @@
  *      (below), and go on with its h
  *   3. discard policy: if h + size - tail > data_size: lost[FULL]++, stop.
  *      A tail beyond head counts as full too (unsigned arithmetic).
- *   4. stamp: the counter is read here or at any moment since 1, as nobody
- *      else writes meanwhile; so stamps never decrease in a ring
+ *   4. cycles: read the counter, here or at any moment since 1, as no other
+ *      writer runs meanwhile; so cycles never decrease in a ring
  *   5. store header and payload in place
  *   6. publish: head = h + size + 2^48, one aligned 8-byte store. Everything
  *      stored before it is visible before it (x86 keeps stores in order).
@@ -76,32 +76,32 @@
  * head = n + TSCT_BLOCK_HEADER with h's count is published, by itself or along
  * with the record behind it.
  *
- * A writer that dies or is restarted before it publishes leaves nothing behind.
+ * A writer that dies or is restarted before it publishes leaves no trace.
  *
  * Reader: h = load-acquire head. [tail, h) holds whole records. After copying,
- * tail = new tail by store-release, in whole records. All that it reads may
- * come from a hostile writer: check id and len against the block before use,
- * and use a copy. h - tail > data_size, or h not a multiple of 8, is a broken
- * ring: the reader takes tail = h, and counts a corruption. Counts of events
- * are figures, too: nothing but figures may rest on them.
+ * tail = new tail by store-release, in whole records. All data may come from a
+ * hostile writer: check id and len against the block before use, and use a copy.
+ * h - tail > data_size, or h not a multiple of 8, means a corrupt ring: the
+ * reader sets tail = h and counts a corruption. Event counts are not trusted
+ * either: only statistics may depend on them.
  *
  * Reader of an overwrite ring (tail is ignored by writers; any number of
  * readers, each with its own position): with b the block of h, a writer may at
  * any time be filling blocks b and b + 1, which lie where b - n and b + 1 - n
  * lay (n = number of blocks). So only positions p >= (b + 2 - n) * block_size
  * are valid, and a copy is valid only if that still holds for the head loaded
- * (after a load fence) behind the copy. A reader that was overtaken goes on at
- * the first valid block, whose header tells how many events it missed.
+ * (after a load fence) behind the copy. A reader that was overtaken continues at
+ * the first valid block; from its header follows how many events it missed.
  *
  * Lost events are counted in the producer page by cause, with an atomic
  * addition: they are off the fast path.
  *
- * Who may write the same ring: either user programs (rseq sections, and
- * TSCT_IOC_WRITE on their behalf in process context, which cannot interleave
- * with a section: a thread that was switched out restarts it), or, in a
- * channel made with TSCT_CHANNEL_KERNEL, only the kernel, from any context;
- * its rings are read-only to everyone else. An NMI that finds its ring busy
- * counts lost[NESTED] and returns.
+ * A ring is written either by user programs (rseq sections, and TSCT_IOC_WRITE
+ * for them in process context, which cannot interleave with a section: a thread
+ * that was switched out restarts its section), or, in a channel created with
+ * TSCT_CHANNEL_KERNEL, only by the kernel, from any context; such rings are
+ * read-only to programs. An NMI that finds its ring busy counts lost[NESTED] and
+ * returns.
  */
 #ifndef TSCTRACE_ABI_CHANNEL_H
 #define TSCTRACE_ABI_CHANNEL_H
@@ -124,18 +124,18 @@
 
 /* struct tsct_channel_create.policy */
 #define TSCT_POLICY_DISCARD	0	/* full: the new event is lost */
-#define TSCT_POLICY_OVERWRITE	1	/* full: the oldest events go */
+#define TSCT_POLICY_OVERWRITE	1	/* full: the oldest is overwritten */
 
 /* struct tsct_channel_create.flags */
 #define TSCT_CHANNEL_KERNEL	0x1	/* written by the kernel only */
 #define TSCT_CHANNEL_KEEP	0x2	/* stays until TSCT_IOC_CHANNEL_REMOVE */
 
-/* What this descriptor may do with the channel: any of */
+/* Roles of a descriptor: flags */
 #define TSCT_ROLE_WRITE		0x1	/* map rings writable, TSCT_IOC_WRITE */
 #define TSCT_ROLE_READ		0x2	/* map consumer pages writable */
 
-/* What the stamps of a channel, and of the clock page, count */
-#define TSCT_SOURCE_TSC		0	/* ordered TSC reads, ticks */
+/* Sources of cycles, for a channel and for the clock area */
+#define TSCT_SOURCE_TSC		0	/* TSC, read in program order */
 #define TSCT_SOURCE_MONOTONIC_RAW 1	/* CLOCK_MONOTONIC_RAW, ns */
 #define TSCT_SOURCE_MONOTONIC	2	/* CLOCK_MONOTONIC, ns */
 #define TSCT_SOURCE_REALTIME	3	/* CLOCK_REALTIME, ns */
@@ -149,26 +149,26 @@
 struct tsct_channel_header {
 	__u64 magic;
 	__u32 size;		/* of this struct */
-	__u32 id;		/* from 1; not given again for a long time */
+	__u32 id;		/* from 1; not reused for a long time */
 	char name[TSCT_NAME_MAX];
 	__u32 uid;		/* owner */
-	__u32 policy;
-	__u32 flags;
-	__u32 source;		/* TSCT_SOURCE_* of all stamps in it */
+	__u32 policy;		/* TSCT_POLICY_* */
+	__u32 flags;		/* TSCT_CHANNEL_* */
+	__u32 source;		/* TSCT_SOURCE_* of all cycles in it */
 	__u32 nr_cpus;
-	__u32 block_size;
+	__u32 block_size;	/* bytes, a power of two */
 	__u32 blocks;		/* per CPU, a power of two */
 	__u32 reserved0;
 	__u64 data_size;	/* block_size * blocks */
 	__u64 cpu_state_offset;
 	__u64 defs_offset;
 	__u64 defs_size;
-	__u64 defs_used;	/* store-release after a definition is complete */
+	__u64 defs_used;	/* stored by release after the definition */
 	__u64 consumer_offset;
 	__u64 ring_offset;
 	__u64 ring_stride;
 	__u64 file_size;
-	__u64 lost_no_ring;	/* writes through the provider with no ring */
+	__u64 lost_no_ring;	/* events, on CPUs without a ring */
 	__u64 reserved[8];
 };
 
@@ -189,49 +189,50 @@ struct tsct_channel_header {
 #define TSCT_ID_FIRST		16
 #define TSCT_ID_MAX		65535
 
+/* Header of each event */
 struct tsct_record {
 	__u16 len;		/* header and payload in bytes, not rounded up */
 	__u16 id;
 	__u32 tid;		/* thread, in the initial or the writer's pid namespace */
-	__u64 cycles;		/* full 64-bit stamp, see the channel's source */
+	__u64 cycles;		/* of the channel's source, all 64 bits */
 	__extension__ __u8 payload[];
 };
 
-/* How a block begins: a record without a thread, with id TSCT_ID_BLOCK. */
+/* Header of a block: like a record without a thread, with id TSCT_ID_BLOCK */
 struct tsct_block {
 	__u16 len;		/* TSCT_BLOCK_HEADER */
 	__u16 id;
 	__u32 reserved;
-	__u64 cycles;		/* when it was begun; the first one: 0 */
+	__u64 cycles;		/* when it was begun; 0 in the first one */
 	__u64 pos;		/* of this header, all 64 bits */
 	__u64 events;		/* published in this ring before it */
 };
 
 #define TSCT_BLOCK_HEADER	32
 
-/* The largest payload that a channel's blocks can take */
+/* The largest payload that fits a block, bytes */
 #define TSCT_PAYLOAD_MAX(block_size) \
 	((block_size) - TSCT_BLOCK_HEADER - TSCT_RECORD_ALIGN - \
 	 (__u32)sizeof(struct tsct_record))
 
 /* Causes of loss, index into tsct_producer.lost */
-#define TSCT_LOST_FULL		0	/* no room before the reader's tail */
+#define TSCT_LOST_FULL		0	/* no space before the reader's tail */
 #define TSCT_LOST_TOO_BIG	1	/* over TSCT_PAYLOAD_MAX */
 #define TSCT_LOST_NESTED	2	/* NMI found the ring busy */
-#define TSCT_LOST_ABORTED	3	/* restarted too often, no fallback */
+#define TSCT_LOST_ABORTED	3	/* rseq restarted too often, no fallback */
 #define TSCT_LOST_NR		4
 
-/* First page of a ring. Written by whoever writes the ring. */
+/* First page of a ring. Written by the writers of the ring. */
 struct tsct_producer {
-	__u64 head;
+	__u64 head;		/* position and count, see above */
 	__u64 reserved0[7];
-	__u64 lost[TSCT_LOST_NR];
+	__u64 lost[TSCT_LOST_NR];	/* events, by cause */
 	__u64 reserved1[4];
 };
 
 /* A CPU's consumer page. Written by the channel's one consumer. */
 struct tsct_consumer {
-	__u64 tail;
+	__u64 tail;		/* position, see above */
 	__u64 reserved[7];
 };
 
@@ -246,8 +247,8 @@ struct tsct_consumer {
 #define TSCT_KIND_BEGIN		1
 #define TSCT_KIND_END		2
 #define TSCT_KIND_COUNTER	3
-#define TSCT_KIND_SEND		4	/* a message leaves */
-#define TSCT_KIND_RECEIVE	5	/* a message arrives */
+#define TSCT_KIND_SEND		4	/* a message is sent */
+#define TSCT_KIND_RECEIVE	5	/* a message is received */
 #define TSCT_KIND_NR		6
 
 /*
@@ -269,28 +270,29 @@ struct tsct_consumer {
 #define TSCT_TYPE_CHARS		12	/* `count` bytes of text, NUL-padded */
 #define TSCT_TYPE_NR		13
 
-/* struct tsct_field.format: how to show an integer */
+/* struct tsct_field.format: presentation of an integer */
 #define TSCT_FORMAT_DEFAULT	0
 #define TSCT_FORMAT_HEX		1
 #define TSCT_FORMAT_SYSCALL	2	/* x86-64 system call number */
 #define TSCT_FORMAT_NR		3
 
+/* A field of an event's payload */
 struct tsct_field {
 	char name[TSCT_FIELD_NAME_MAX];
-	__u8 type;
-	__u8 format;
-	__u16 count;		/* BYTES and CHARS only, else 0 */
+	__u8 type;		/* TSCT_TYPE_* */
+	__u8 format;		/* TSCT_FORMAT_* */
+	__u16 count;		/* bytes of BYTES and CHARS, else 0 */
 	__u32 reserved;
 };
 
 /*
- * In the definition area only `size` bytes of it are stored, that is, no
- * more fields than it has.
+ * Definition of an event. In the definition area only the first `size` bytes are
+ * stored: no more fields than nr_fields.
  */
 struct tsct_event_def {
 	__u32 size;		/* TSCT_EVENT_DEF_SIZE(nr_fields) */
 	__u16 id;		/* in: 0, out: the event's id */
-	__u8 kind;
+	__u8 kind;		/* TSCT_KIND_* */
 	__u8 nr_fields;
 	char name[TSCT_EVENT_NAME_MAX];
 	struct tsct_field fields[TSCT_FIELDS_MAX];

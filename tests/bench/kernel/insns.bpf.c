@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One event after the other, as often as `turns` says, by each way that a BPF
- * program has. They run at getppid(2) of the process that measures them.
+ * BPF programs that write `turns` events in a loop, one program for each way to
+ * write an event. They run on getppid(2) of the process that measures them.
  */
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -32,7 +32,7 @@ static __always_inline bool is_ours(long id)
 	return id == NR_GETPPID && bpf_get_current_pid_tgid() >> 32 == tgid;
 }
 
-/* The same loop around each: what it costs is measured, and taken off. */
+/* The same loop in each; its cost is measured by itself and subtracted. */
 #define EACH_TURN(turn, nr)						\
 	for (turn = 0, nr = turns; turn < TURNS_MAX && turn < nr; turn++)
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * insns - instructions per event, in a guest whose counter
- * counts them
+ * insns - instructions per event, in a guest with a TSC that counts instructions
  *
  * Prints "name value unit" lines. All costs are differences: of a loop with the
  * event and one without, of 512 turns and 256. Each is the median of several
- * runs, and everything is measured three times: where the three differ, all are
- * printed in a comment. It fails where events were not written.
+ * runs, and everything is measured three times: if the three differ, all are
+ * printed in a comment. It fails if events were not written.
  */
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -105,7 +104,7 @@ static void measure_module(struct figure *emit, struct figure *ftrace,
 	read_results(text, sizeof(text));
 	turns = value_of(text, "turns");
 	empty = value_of(text, "loop");
-	/* Both readings of the counter are in it, once. */
+	/* It includes the two readings of the counter once. */
 	if (value_of(text, "two") / turns > 2.1)
 		fail("the counter does not count instructions");
 	if (value_of(text, "ftrace_written") != 2 * turns)
@@ -117,13 +116,13 @@ static void measure_module(struct figure *emit, struct figure *ftrace,
 
 /* ---- BPF --------------------------------------------------------------------- */
 
-static unsigned long long taken;
+static unsigned long long consumed;
 
-static int take(void *context, void *data, size_t size)
+static int consume(void *context, void *data, size_t size)
 {
 	(void)context;
 	(void)data;
-	taken += size == 8;
+	consumed += size == 8;
 	return 0;
 }
 
@@ -137,7 +136,7 @@ static double run_once(struct insns *skel, unsigned int turns)
 	return __rdtsc() - start;
 }
 
-/* Of a turn, the loop included. */
+/* Instructions of one turn, with the loop */
 static double run_program(struct insns *skel, struct bpf_program *program,
 			  struct ring_buffer *ring)
 {
@@ -164,10 +163,10 @@ static const unsigned long long per_program = TURNS + RUNS * (TURNS / 2 + TURNS)
 static double run_ring(struct insns *skel, struct bpf_program *program,
 		       struct ring_buffer *ring, double loop)
 {
-	taken = 0;
+	consumed = 0;
 	loop = run_program(skel, program, ring) - loop;
 	ring_buffer__consume(ring);
-	if (taken != per_program)
+	if (consumed != per_program)
 		fail("the BPF ring buffer did not get every event");
 	return loop;
 }
@@ -192,7 +191,7 @@ static struct insns *load(unsigned int channel, int event)
 static double run_marker(int fd)
 {
 	unsigned long long start, value = 0x3132333435363738;
-	double ticks[RUNS], loop[RUNS];
+	double cycles[RUNS], loop[RUNS];
 	unsigned int i, turn;
 
 	for (i = 0; i < RUNS; i++) {
@@ -204,12 +203,12 @@ static double run_marker(int fd)
 		for (turn = 0; turn < 100; turn++)
 			if (write(fd, &value, sizeof(value)) != sizeof(value))
 				fail("write to trace_marker");
-		ticks[i] = (__rdtsc() - start) / 100.0;
+		cycles[i] = (__rdtsc() - start) / 100.0;
 	}
-	return median(ticks, RUNS) - median(loop, RUNS);
+	return median(cycles, RUNS) - median(loop, RUNS);
 }
 
-/* ---- all ------------------------------------------------------------------------- */
+/* ---- main ------------------------------------------------------------------------ */
 
 static int open_channel(unsigned int *ret_id)
 {
@@ -218,14 +217,14 @@ static int open_channel(unsigned int *ret_id)
 		.block_size = 4096, .blocks = 256,
 		.roles = TSCT_ROLE_READ, .channel_flags = TSCT_CHANNEL_KERNEL,
 	};
-	struct tsct_channel *t;
+	struct tsct_channel *bench;
 
-	if (tsct_channel_open(&options, &t)) {
-		printf("# %s\n", tsct_channel_error(t));
+	if (tsct_channel_open(&options, &bench)) {
+		printf("# %s\n", tsct_channel_error(bench));
 		return -1;
 	}
-	*ret_id = tsct_channel_info(t)->id;
-	return tsct_event_define(t, "turn", TSCT_KIND_INSTANT, "turn:u64");
+	*ret_id = tsct_channel_info(bench)->id;
+	return tsct_event_define(bench, "turn", TSCT_KIND_INSTANT, "turn:u64");
 }
 
 int main(void)
@@ -245,14 +244,14 @@ int main(void)
 
 	event = open_channel(&channel);
 	if (event < 0)
-		return fail("no channel"), 1;
+		return fail("cannot open the channel"), 1;
 	skel = load(channel, event);
 	if (!skel)
-		return fail("the BPF programs do not load"), 1;
-	ring = ring_buffer__new(bpf_map__fd(skel->maps.events), take, NULL, NULL);
+		return fail("cannot load the BPF programs"), 1;
+	ring = ring_buffer__new(bpf_map__fd(skel->maps.events), consume, NULL, NULL);
 	fd = open(MARKER, O_WRONLY);
 	if (!ring || fd < 0)
-		return fail("no ring buffer, or no trace_marker"), 1;
+		return fail("cannot open the BPF ring buffer or trace_marker"), 1;
 
 	for (i = 0; i < REPEATS; i++) {
 		measure_module(&emit, &ftrace, &loop, i);

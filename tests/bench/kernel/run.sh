@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [KERNEL] - what an event costs in the kernel, in instructions
+# run.sh [KERNEL] - cost of an event in the kernel, in instructions
 #
 # Boots a guest on one CPU whose counter counts instructions (-icount), so that
 # the figures are the same in every run, and prints "name value unit" lines:
-# tsct_emit() from a kernel module, tsct_bpf_emit() from a BPF program, and what
-# one would take instead beside each, 8 bytes of payload everywhere. KERNEL is
-# what tests/guest/kernel.sh takes; default: 6.12-amd64.
+# tsct_emit() from a kernel module, tsct_bpf_emit() from a BPF program, and the
+# usual alternatives to each, all with 8 bytes of payload. KERNEL is an argument
+# of `tests/guest/kernel.sh get`; default: 6.12-amd64.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,13 +19,13 @@ export O=$build
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 die() { echo "bench-kernel: $*" >&2; exit 1; }
-quietly() {	# LOG COMMAND...: its output only where it fails
+quietly() {	# LOG COMMAND...: prints its output only if it fails
 	local log=$work/$1
 	shift
 	"$@" >"$log" 2>&1 || { tail -n 30 "$log" >&2; die "$* failed"; }
 }
 
-# Kbuild writes beside what it is given: a folder of links below build/.
+# Kbuild writes beside the sources, so it gets a folder of links below build/.
 build_module() {	# KERNEL_DIR RELEASE
 	local src=$work/$2 symvers=$build/module/$2/Module.symvers
 
@@ -61,5 +61,5 @@ tr -d '\r' <"$work/out" | grep -E '^[a-z0-9_]+ [0-9.]+ [a-z]+$|^# [a-z]+_[a-z_]+
 if ! grep -q '^ok 2 - bench' "$work/out"; then
 	cat "$work/out" >&2
 	tail -n 20 "$work/console" | tr -d '\r' >&2
-	die "the guest did not measure (console: $work/console)"
+	die "the benchmark in the guest failed (console: $work/console)"
 fi

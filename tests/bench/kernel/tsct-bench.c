@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an event costs kernel code, by the counter, which counts instructions
- * where QEMU runs with -icount. Reading the parameter `results` measures once:
- * lines of "NAME TICKS", of TURNS turns each, interrupts off.
+ * Cost of an event in kernel code, by the TSC, which counts instructions if QEMU
+ * runs with -icount. Reading the parameter `results` measures once: lines of
+ * "NAME CYCLES", of TURNS turns each, interrupts off.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
@@ -17,7 +17,7 @@ static struct tsct_kchannel *channel;
 static struct trace_buffer *buffer;
 static int id_event;
 
-/* Two instructions a turn, by definition. */
+/* A reference of exactly two instructions per turn. */
 static noinline void run_two(void)
 {
 	u32 turns = TURNS;
@@ -52,15 +52,15 @@ static noinline void run_ftrace(void)
 static u64 measure(void (*run)(void))
 {
 	unsigned long flags;
-	u64 start, ticks;
+	u64 start, cycles;
 
-	run();		/* pages, caches and code that is patched on first use */
+	run();		/* warms up pages, caches and code patched on first use */
 	local_irq_save(flags);
 	start = rdtsc_ordered();
 	run();
-	ticks = rdtsc_ordered() - start;
+	cycles = rdtsc_ordered() - start;
 	local_irq_restore(flags);
-	return ticks;
+	return cycles;
 }
 
 static int get_results(char *page, const struct kernel_param *param)
@@ -112,4 +112,4 @@ module_init(bench_init);
 module_exit(bench_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The tsctrace developers");
-MODULE_DESCRIPTION("Test: what an event costs kernel code");
+MODULE_DESCRIPTION("Test: cost of an event in kernel code");

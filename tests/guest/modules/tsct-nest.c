@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes into one kernel channel from everywhere at once: threads, tasklets,
+ * Writes into one kernel channel from all contexts at once: threads, tasklets,
  * interrupts (IPIs), NMIs (IPIs, too) and debug exceptions, which hardware
- * breakpoints on the payload raise right inside the writer. Each context counts
- * what it tried and what became of it.
+ * breakpoints on the payload raise inside the writer. Each context counts its
+ * attempts and their results.
  *
  *	insmod tsct-nest.ko policy=0 breakpoints=1
- *	echo 10000 > /sys/module/tsct_nest/parameters/run	(comes back when done)
+ *	echo 10000 > /sys/module/tsct_nest/parameters/run	(returns when done)
  *	cat /sys/module/tsct_nest/parameters/results
  *
  * Results: a line for each CPU and context, "CPU CONTEXT TRIED WRITTEN FULL
- * NESTED OTHER". With roam=1 there are threads alone, on any CPU.
+ * NESTED OTHER". With roam=1 only threads write, on any CPU.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -43,10 +43,10 @@ struct count {
 	u64 tried, written, full, nested, other;
 };
 
-/* Each is changed by its context on its CPU alone. */
+/* Each count is written only by its context on its CPU. */
 struct cpu_state {
 	struct count count[CONTEXTS];
-	struct payload watched;		/* the thread's; a breakpoint is on it */
+	struct payload watched;		/* the thread's, with a breakpoint on it */
 	struct perf_event *breakpoint;
 	struct tasklet_struct tasklet;
 	call_single_data_t csd[2];	/* to itself, to the next */
@@ -57,7 +57,7 @@ static struct tsct_kchannel *channel;
 static int id_event;
 static atomic_t running;
 static DECLARE_COMPLETION(all_done);
-static bool active;		/* NMIs are ours */
+static bool active;		/* NMIs come from this module */
 
 static uint policy;
 module_param(policy, uint, 0444);
@@ -122,12 +122,12 @@ static void on_breakpoint(struct perf_event *event,
 	record_here(DEBUG);
 }
 
-/* Everything else, on this CPU and the next. Preemption is off. */
-static void disturb(unsigned int turn)
+/* Raises the other contexts on this CPU and the next. Preemption is off. */
+static void raise_contexts(unsigned int turn)
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* Not in the IPI, which real-time kernels do not like. */
+	/* Not from the IPI: real-time kernels do not permit that. */
 	if (turn % 4 == 3)
 		tasklet_schedule(this_cpu_ptr(&states.tasklet));
 	if (turn & 1) {
@@ -136,7 +136,7 @@ static void disturb(unsigned int turn)
 			cpu = cpumask_first(cpu_online_mask);
 	}
 	if (turn % 8 < 4)
-		/* -EBUSY: the last one is still on its way */
+		/* -EBUSY: the previous one is still pending */
 		smp_call_function_single_async(cpu,
 			this_cpu_ptr(&states.csd[turn & 1]));
 	if (turn % 16 < 6)
@@ -151,7 +151,7 @@ static int write_events(void *events)
 		preempt_disable();
 		record(TASK, this_cpu_ptr(&states.watched));
 		if (!roam)
-			disturb(nr);
+			raise_contexts(nr);
 		preempt_enable();
 		cond_resched();
 		if (nr % 64 == 0)
@@ -164,7 +164,7 @@ static int write_events(void *events)
 	return 0;
 }
 
-/* ---- what is set up for a run ------------------------------------------ */
+/* ---- setup of a run ---------------------------------------------------- */
 
 static int watch_payload(unsigned int cpu)
 {
@@ -184,7 +184,7 @@ static int watch_payload(unsigned int cpu)
 	return 0;
 }
 
-static void stop_disturbing(void)
+static void stop_contexts(void)
 {
 	unsigned int cpu;
 
@@ -195,7 +195,7 @@ static void stop_disturbing(void)
 			perf_event_release_kernel(state->breakpoint);
 		state->breakpoint = NULL;
 	}
-	/* IPIs that were sent arrive within that, and what they began ends. */
+	/* Pending IPIs arrive, and their handlers end, within this time. */
 	msleep(100);
 	for_each_possible_cpu(cpu)
 		tasklet_kill(per_cpu_ptr(&states.tasklet, cpu));
@@ -203,7 +203,7 @@ static void stop_disturbing(void)
 	unregister_nmi_handler(NMI_LOCAL, "tsct_nest");
 }
 
-static int start_disturbing(void)
+static int start_contexts(void)
 {
 	unsigned int cpu;
 	int err;
@@ -222,7 +222,7 @@ static int start_disturbing(void)
 			break;
 	}
 	if (err)
-		stop_disturbing();
+		stop_contexts();
 	return err;
 }
 
@@ -249,7 +249,7 @@ static int run(unsigned long events)
 	unsigned int nr, i;
 	int err;
 
-	err = roam ? 0 : start_disturbing();
+	err = roam ? 0 : start_contexts();
 	if (err)
 		return err;
 	nr = make_threads(threads, events);
@@ -262,7 +262,7 @@ static int run(unsigned long events)
 	for (i = 0; i < nr; i++)
 		kthread_stop(threads[i]);
 	if (!roam)
-		stop_disturbing();
+		stop_contexts();
 	return nr ? 0 : -ENOMEM;
 }
 
@@ -307,7 +307,7 @@ static int __init nest_init(void)
 	if (IS_ERR(made))
 		return PTR_ERR(made);
 	id_event = tsct_event_define(made, "nested", TSCT_KIND_INSTANT,
-			       "nr:u64, cpu:u32, context:u32");
+				     "nr:u64, cpu:u32, context:u32");
 	if (id_event < 0) {
 		tsct_channel_close(made);
 		return id_event;

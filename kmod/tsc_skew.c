@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TSC skew between two CPUs, and TSC_AUX, measured for one entry of the CPU
+ * check.
+ *
+ * The two CPUs exchange ping and pong through memory and read their counters at
+ * each: see lib/core/skew_interval.h for the bounds that follow. Each side runs
+ * in a worker bound to its CPU. They wait for each other with interrupts on, and
+ * exchange in short bursts with interrupts off, bounded by time and, in case the
+ * counter cannot be relied on, by turns: a virtual CPU may not be running. All
+ * state is static, guarded by the lock of cpucheck.c.
+ */
+#include <linux/cpufeature.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/topology.h>
+#include <linux/workqueue.h>
+#include <asm/msr.h>
+#include <asm/tsc.h>
+
+#include "cpucheck.h"
+
+/* Linux's layout of TSC_AUX */
+#define AUX_CPU(aux)	((aux) & 0xfff)
+#define AUX_NODE(aux)	((aux) >> 12)
+
+#define BURST_US	200	/* longest time with interrupts off */
+#define BURST_ROUNDS	64
+#define ROUNDS_ENOUGH	64	/* end a session */
+#define ROUNDS_LEAST	8	/* below it, another session follows */
+#define TURNS_MAX	20000	/* loads of the other side's word in a wait */
+#define SESSION_MS	30
+#define SESSIONS_MAX	5
+#define STOP		(~0U)
+
+static struct skew_session {
+	struct tsct_skew_interval *skew;
+	u64 burst_cycles;		/* BURST_US */
+	bool jumped;
+
+	/* written by the reference: number of the round; STOP: session over */
+	u32 ping ____cacheline_aligned;
+	/* written by the measured CPU: the ping it answers, and its counter */
+	u32 pong ____cacheline_aligned;
+	u64 pong_cycles;
+} skew_session;
+
+/* Waits until *word differs from @old. Returns its value; @old: timeout. */
+static u32 skew_await(const u32 *word, u32 old, u64 since)
+{
+	u32 turns, seen;
+
+	for (turns = 0; turns < TURNS_MAX; turns++) {
+		/* pairs with the release of the other side's store */
+		seen = smp_load_acquire(word);
+		if (seen != old || rdtsc() - since > skew_session.burst_cycles)
+			return seen;
+		cpu_relax();
+	}
+	return old;
+}
+
+/* On the reference, interrupts off. Adds each round to the interval. */
+static void skew_ping_burst(void)
+{
+	u64 since = rdtsc(), t0, tb, t1;
+	u32 i, old, nr;
+
+	for (i = 0; i < BURST_ROUNDS; i++) {
+		nr = skew_session.ping + 1;
+		old = READ_ONCE(skew_session.pong);
+		t0 = rdtsc_ordered();
+		/* Visible only after the counter was read: stores retire in order. */
+		smp_store_release(&skew_session.ping, nr);
+		/* The pong of an earlier ping may come first. */
+		while (old != nr) {
+			u32 seen = skew_await(&skew_session.pong, old, since);
+
+			if (seen == old)
+				return;
+			old = seen;
+		}
+		tb = READ_ONCE(skew_session.pong_cycles);
+		t1 = rdtsc_ordered();
+		if (tsct_skew_interval_add(skew_session.skew, t0, tb, t1))
+			skew_session.jumped = true;
+	}
+}
+
+/* On the measured CPU, interrupts off. Answers @ping and those that follow. */
+static u32 skew_pong_burst(u32 ping)
+{
+	u64 since = rdtsc();
+	u32 i, next;
+
+	for (i = 0; i < BURST_ROUNDS && ping != STOP; i++) {
+		WRITE_ONCE(skew_session.pong_cycles, rdtsc_ordered());
+		/* pairs with the acquire in skew_await(): publishes pong_cycles */
+		smp_store_release(&skew_session.pong, ping);
+		next = skew_await(&skew_session.ping, ping, since);
+		if (next == ping)
+			break;
+		ping = next;
+	}
+	return ping;
+}
+
+static unsigned long skew_session_end(void)
+{
+	return jiffies + 1 + msecs_to_jiffies(SESSION_MS);
+}
+
+static void skew_ping_work_fn(struct work_struct *work)
+{
+	unsigned long end = skew_session_end();
+
+	while (skew_session.skew->rounds < ROUNDS_ENOUGH &&
+	       time_before(jiffies, end)) {
+		local_irq_disable();
+		skew_ping_burst();
+		local_irq_enable();
+		cond_resched();
+	}
+	/* pairs with the acquires of the other side */
+	smp_store_release(&skew_session.ping, STOP);
+}
+
+static void skew_pong_work_fn(struct work_struct *work)
+{
+	unsigned long end = skew_session_end();
+	u32 seen, last = 0;
+
+	while (last != STOP && time_before(jiffies, end)) {
+		/* pairs with the release in skew_ping_burst() */
+		seen = smp_load_acquire(&skew_session.ping);
+		if (seen != last) {
+			local_irq_disable();
+			last = skew_pong_burst(seen);
+			local_irq_enable();
+		}
+		cpu_relax();
+		cond_resched();
+	}
+}
+
+static DECLARE_WORK(skew_ping_work, skew_ping_work_fn);
+static DECLARE_WORK(skew_pong_work, skew_pong_work_fn);
+
+/*
+ * Bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the CPUs
+ * never ran at the same time; -ERANGE: a counter jumped.
+ */
+static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
+{
+	int i;
+
+	tsct_skew_interval_init(skew);
+	skew_session.skew = skew;
+	skew_session.jumped = false;
+	/* tsc_khz is 0 where the kernel does not know the rate: assume 1 GHz. */
+	skew_session.burst_cycles = (u64)(tsc_khz ?: 1000000) * BURST_US / 1000;
+
+	for (i = 0; i < SESSIONS_MAX && skew->rounds < ROUNDS_LEAST; i++) {
+		skew_session.ping = 0;
+		skew_session.pong = 0;
+		queue_work_on(cpu, system_highpri_wq, &skew_pong_work);
+		queue_work_on(reference, system_highpri_wq, &skew_ping_work);
+		flush_work(&skew_pong_work);
+		flush_work(&skew_ping_work);
+	}
+	if (skew_session.jumped)
+		return -ERANGE;
+	return skew->rounds ? 0 : -ETIMEDOUT;
+}
+
+/* ---- entries of the CPU check ----------------------------------------- */
+
+static void aux_read(void *ret)
+{
+	u32 low, high;
+
+	/* RDTSCP, since that is what programs use. */
+	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
+}
+
+static void aux_check(struct tsct_cpu_check *entry)
+{
+	if (!boot_cpu_has(X86_FEATURE_RDTSCP))
+		return;
+	if (smp_call_function_single(entry->cpu, aux_read, &entry->tsc_aux, 1))
+		return;
+	if (AUX_CPU(entry->tsc_aux) == entry->cpu &&
+	    AUX_NODE(entry->tsc_aux) == entry->node)
+		entry->flags |= TSCT_CPU_AUX_MATCH;
+}
+
+static void skew_check(struct tsct_cpu_check *entry, u32 reference)
+{
+	struct tsct_skew_interval skew;
+
+	if (entry->cpu == reference) {
+		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
+		return;
+	}
+	if (skew_measure(reference, entry->cpu, &skew))
+		return;
+	entry->skew_min_cycles = skew.min_cycles;
+	entry->skew_max_cycles = skew.max_cycles;
+	entry->rounds = skew.rounds;
+	entry->flags |= TSCT_CPU_SKEW_KNOWN;
+}
+
+void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu)
+{
+	*entry = (struct tsct_cpu_check) {
+		.cpu = cpu,
+		.node = cpu_to_node(cpu),
+	};
+}
+
+void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference)
+{
+	tsct_cpu_check_init(entry, cpu);
+	entry->flags = TSCT_CPU_ONLINE;
+	aux_check(entry);
+	skew_check(entry, reference);
+}
