@@ -726,7 +726,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("segments");
-	Suite *suite = suite_create("segments");
+	Suite *suite = suite_create("clock_segments");
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);

@@ -549,7 +549,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("scale");
-	Suite *suite = suite_create("scale");
+	Suite *suite = suite_create("clock_params");
 
 	print_seed();
 	tcase_add_test(tcase, test_formula);

@@ -10,7 +10,7 @@
 
 #include "lib/core/mapping.h"
 #include "lib/sync/fit.h"
-#include "golden/correct.h"
+#include "golden/mapping.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -769,7 +769,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("correct");
+	Suite *suite = suite_create("mapping");
 	TCase *tcase = add_case(suite, "lines", NULL, NULL);
 
 	print_seed();

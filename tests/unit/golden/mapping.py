@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Golden global ticks, for check_correct.c: what cubic pieces and a frame make of
+"""Golden global ticks, for check_mapping.c: what cubic pieces and a frame make of
 local ticks, in exact fractions. The pieces that are printed are rounded to doubles, as
 a fit's are; the ticks come from what they were before.
 """

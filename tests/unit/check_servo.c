@@ -260,7 +260,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("line");
-	Suite *suite = suite_create("line");
+	Suite *suite = suite_create("servo");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

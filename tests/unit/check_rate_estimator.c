@@ -653,7 +653,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("rate");
-	Suite *suite = suite_create("rate");
+	Suite *suite = suite_create("rate_estimator");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

@@ -302,7 +302,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("def");
+	Suite *suite = suite_create("event_def");
 	TCase *tcase = tcase_create("def");
 
 	print_seed();
