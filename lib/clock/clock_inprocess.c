@@ -96,7 +96,7 @@ static int publish(struct tsct_clock_inprocess *own, struct tsct_rate_estimator 
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
 		began = read_stamp(own);
-		tsct_servo_compose(est, began + lead, &next);
+		tsct_rate_compose(est, began + lead, &next);
 		shorten(own, &next);
 		tsct_latch_stage(&own->area, &next);
 		took = read_stamp(own) - began;
@@ -112,7 +112,7 @@ static int publish(struct tsct_clock_inprocess *own, struct tsct_rate_estimator 
 		return err;
 	}
 	tsct_latch_commit(&own->area);
-	tsct_servo_published(est, &next);
+	tsct_rate_published(est, &next);
 	return 0;
 }
 
@@ -162,7 +162,7 @@ static void take_over(struct tsct_clock_inprocess *own)
 
 	tsct_latch_repair(&own->area);
 	if (!tsct_latch_read(&own->area, &state) && state.real.mult)
-		tsct_servo_published(est, &state);
+		tsct_rate_published(est, &state);
 }
 
 static void refine(struct tsct_clock_inprocess *own)

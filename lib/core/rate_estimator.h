@@ -182,18 +182,18 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause);
 
 /*
- * tsct_servo_compose - what to publish now
+ * tsct_rate_compose - what to publish now
  * @begin_cycles: where a new line would begin: later than now
  *
  * The line in force, confirmed, where it is good enough; else a new one, from
  * where that one is at begin_cycles; the first one of an epoch begins at its last
  * sample. Changes nothing: may be called again with another begin_cycles.
  *
- * tsct_servo_published - that one is in force now
+ * tsct_rate_published - that one is in force now
  */
-void tsct_servo_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
+void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state);
-void tsct_servo_published(struct tsct_rate_estimator *est,
+void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state);
 
 /*

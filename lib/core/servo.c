@@ -213,7 +213,7 @@ static void set_raw(const struct tsct_rate_estimator *est, struct tsct_clock_sta
 	state->rate_error_ppt = tsct_round_up(error_ppb * 1e3);
 }
 
-void tsct_servo_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
+void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
 		       struct tsct_clock_state *ret_state)
 {
 	struct tsct_clock_params *pair = &ret_state->real;
@@ -259,7 +259,7 @@ static double parted(const struct tsct_rate_estimator *est, const struct tsct_cl
 			      ticks * rate);
 }
 
-void tsct_servo_published(struct tsct_rate_estimator *est,
+void tsct_rate_published(struct tsct_rate_estimator *est,
 			 const struct tsct_clock_state *state)
 {
 	const struct tsct_clock_params *pair = &state->real;

@@ -67,7 +67,7 @@ static void publish(struct run *run)
 
 	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
 		now = m->ops.stamp(m);
-		tsct_servo_compose(&run->est, now + (__u64)((double)lead / 1e12 *
+		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
 							   m->stamp_hz), &next);
 		err = tsct_clock_state_check(&next);
 		if (err)
@@ -86,7 +86,7 @@ static void publish(struct run *run)
 			tell(run, &next, next.real.base_cycles ==
 			     run->est.state.real.base_cycles);
 		tsct_latch_commit(run->page);
-		tsct_servo_published(&run->est, &next);
+		tsct_rate_published(&run->est, &next);
 		if (tsct_segments_valid(published(run)))
 			violated(run, "what is published is not valid");
 		if (next.real.mult)

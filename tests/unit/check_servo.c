@@ -68,7 +68,7 @@ START_TEST(test_begins_anywhere)
 	for (i = 0; i < 1000; i++) {
 		uint64_t begin = sim_counter(&sim) + 1 + any64() % 1000000000;
 
-		tsct_servo_compose(&est, begin, &next);
+		tsct_rate_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
 		if (same_line(&est.state.real, &next.real)) {
 			/* Goes there by itself, on its way already */
@@ -185,14 +185,14 @@ START_TEST(test_disrupted)
 	go_on_for(3);
 	tsct_rate_disrupt(&est, TSCT_CAUSE_SUSPEND);
 	now = sim_counter(&sim);
-	tsct_servo_compose(&est, now + LEAD, &next);
+	tsct_rate_compose(&est, now + LEAD, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	ck_assert_uint_eq(next.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(next.cause, TSCT_CAUSE_SUSPEND);
 	ck_assert_uint_eq(next.epoch, 6);
 	ck_assert_uint_eq(next.epoch_cycles, now + LEAD);
 	ck_assert_uint_eq(next.real.mult, 0);
-	tsct_servo_published(&est, &next);
+	tsct_rate_published(&est, &next);
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
 	/* The first line of an epoch begins at its last sample. */
@@ -233,7 +233,7 @@ START_TEST(test_length)
 		go_on_for(1);
 	while ((int64_t)(est.look.cycles - est.state.real.base_cycles) < 0);
 	begin = est.state.real.base_cycles + (1ULL << 54) + 1;
-	tsct_servo_compose(&est, begin, &next);
+	tsct_rate_compose(&est, begin, &next);
 	ck_assert_uint_eq(next.real.base_cycles, begin);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 }

@@ -26,10 +26,10 @@ static inline bool publish(void)
 	struct tsct_clock_state last = est.state, next;
 	uint64_t now = sim_counter(&sim);
 
-	tsct_servo_compose(&est, now + LEAD, &next);
+	tsct_rate_compose(&est, now + LEAD, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	ck_assert_int_eq(tsct_segments_check(&last, &next, now), 0);
-	tsct_servo_published(&est, &next);
+	tsct_rate_published(&est, &next);
 	ck_assert_mem_eq(&est.state, &next, sizeof(next));
 	return last.real.base_cycles != next.real.base_cycles;
 }
