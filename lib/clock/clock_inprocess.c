@@ -286,7 +286,7 @@ struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
 	tsct_latch_init(&own->area, boot_id, source, 0);
 	tsct_rate_init(&know->est, source, 0, TSCT_CAUSE_NONE);
 	/* A page that is not asked never goes void. */
-	know->est.void_ticks = 1ULL << 61;
+	know->est.void_cycles = 1ULL << 61;
 	tsct_sampler_init(&know->sampler, ops);
 	know->started = tsct_sampler_start(&know->sampler, &know->est) >= 0;
 	set_ticks(own, know->sampler.ns_per_tick);

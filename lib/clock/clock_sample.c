@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/core/offset_estimator.h"
-#include "lib/core/rate_window.h"
+#include "lib/core/rate_estimator.h"
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 #include "sysfs_read.h"

@@ -209,8 +209,8 @@ START_TEST(test_lifetimes)
 
 	seed_with(6);
 	start_with(HZ);
-	est.hold_ticks = 12345;
-	est.void_ticks = 1ULL << 61;
+	est.holdover_cycles = 12345;
+	est.void_cycles = 1ULL << 61;
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
 	ck_assert_uint_eq(pair->holdover_after_cycles - pair->as_of_cycles, 12345);
 	ck_assert_uint_eq(pair->void_after_cycles - pair->as_of_cycles, 1ULL << 61);
@@ -231,7 +231,7 @@ START_TEST(test_length)
 	/* A line that was looked at: others are not followed. */
 	do
 		go_on_for(1);
-	while ((int64_t)(est.look.cycles - est.state.real.base_cycles) < 0);
+	while ((int64_t)(est.offset.cycles - est.state.real.base_cycles) < 0);
 	begin = est.state.real.base_cycles + (1ULL << 54) + 1;
 	tsct_rate_compose(&est, begin, &next);
 	ck_assert_uint_eq(next.real.base_cycles, begin);
