@@ -5,7 +5,7 @@
 #include <linux/types.h>
 #include <tsctrace/abi.h>
 
-#include "../lib/core/skew_interval.h"
+#include "../lib/core/tsc_trust.h"
 
 int tsct_cpucheck_init(void);
 int tsct_cpucheck_start(void);		/* from here on it follows events */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Two CPUs throw a number to and fro, each looking at its counter as it
- * catches it: see lib/core/skew_interval.h for what that says about the counters.
+ * catches it: see lib/core/tsc_trust.h for what that says about the counters.
  *
  * Each plays in a worker bound to it. They wait for each other with
  * interrupts on, and play in short bursts with interrupts off, bounded by

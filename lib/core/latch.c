@@ -12,7 +12,6 @@
  */
 #include "latch.h"
 #include "clock_params.h"
-#include "relaxed_copy.h"
 
 #define LATCH_TRIES	1000
 #define SKEW_UNKNOWN	(~0ULL)

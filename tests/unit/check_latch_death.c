@@ -23,7 +23,7 @@ static void before_store(void);
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #include "lib/core/latch.c"
-#include "lib/core/segment_history.c"
+#include "lib/core/clock_segments.c"
 #include "latch_line.h"
 #include "seed.h"
 #include "suite.h"
