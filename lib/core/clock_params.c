@@ -47,7 +47,7 @@ __s64 tsct_clock_params_ns(const struct tsct_clock_params *pair, __u64 stamp)
 }
 
 struct tsct_clock_prev_params tsct_clock_params_prev(const struct tsct_clock_params *pair,
-					 __u64 end_cycles)
+						     __u64 end_cycles)
 {
 	bool slewed = pair->slew_mult != pair->mult;
 	__u64 knee = pair->base_cycles + pair->slew_cycles;

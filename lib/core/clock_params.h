@@ -37,7 +37,7 @@ __u64 tsct_clock_params_error_ps(const struct tsct_clock_params *pair, __u64 sta
  * its last straight part, within the larger of its bounds
  */
 struct tsct_clock_prev_params tsct_clock_params_prev(const struct tsct_clock_params *pair,
-					 __u64 end_cycles);
+						     __u64 end_cycles);
 
 /* tsct_clock_prev_ns - the time that such a piece gives a stamp. Total. */
 __s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *piece, __u64 stamp);

@@ -72,7 +72,7 @@ static inline __u64 tsct_pos_extend(__u64 near, __u64 head)
  * gives a place whose every byte lies inside the data.
  */
 static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *geo,
-						__u64 head, __u32 size)
+						    __u64 head, __u32 size)
 {
 	struct tsct_ring_slot place = { .size = size };
 	__u32 left;
