@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "export_otf2.h"
-#include "lib/core/utf8.h"
+#include "lib/query/utf8.h"
 
 /* What is remembered, to be defined once only */
 #define HASH		65536

@@ -14,7 +14,7 @@
 #include "lib/query/json_value.h"
 #include "lib/query/number_text.h"
 #include "lib/query/value_text.h"
-#include "lib/core/utf8.h"
+#include "lib/query/utf8.h"
 
 /* A line without payload and names; a member; each byte of text at most */
 #define LINE_ROOM	1024
