@@ -100,7 +100,7 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
  * event depends on the size alone, which depends on the first byte and the thread.
  */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
-				   __u32 *ret_id)
+				       __u32 *ret_id)
 {
 	__u32 head, tid = (__u32)delta->tid, form, wide, size;
 	__u64 stamp, tick;
