@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines instead of cubics: against exact fractions, against 113 bits of mantissa
- * where a line is worst, and what must hold for all of them.
+ * Lines in place of cubics: against exact fractions, against 113 bits of mantissa
+ * where a line is furthest off, and properties of all lines.
  */
 #include <check.h>
 #include <float.h>
@@ -20,7 +20,7 @@
 #define GIGA		1000000000ULL
 #define ERROR_NS	0.1
 
-/* libcheck writes a note for each that holds, too. */
+/* libcheck also logs each assertion that holds: too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 static struct tsct_mapping mapping;
@@ -36,7 +36,7 @@ static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis
 	return tsct_mapping_build(ret, &same, 1, axis, begin, end);
 }
 
-/* What a line says, exactly, less a tick */
+/* The exact value of a line minus a global tick */
 static double less(const struct tsct_mapping_line *line, __u64 local, __u64 global,
 		   __u64 frac)
 {
@@ -97,7 +97,7 @@ static double any_double(double from, double to)
 	return from + (to - from) * ((double)any(1 << 20) / (1 << 20));
 }
 
-/* By harmonic means; at the ends it is not bent. */
+/* Slopes by harmonic means; no curvature at the ends */
 static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 		      double *slope, double *rise)
 {
@@ -111,7 +111,7 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
 }
 
-/* Through knots, as lib/sync/fit_spline.c has it; before them it is straight. */
+/* Spline through knots, as in lib/sync/fit_spline.c; straight before them */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
 	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;
@@ -188,8 +188,8 @@ static real value(const struct tsct_cubic *piece, __u64 local)
 }
 
 /*
- * What the fit says there, less a tick. Rounding of its coefficients leaves its
- * pieces a little apart: as if they were all turned to where the next one begins.
+ * The fit minus a tick. Rounding of its coefficients leaves small gaps between its
+ * pieces: computed as if each was rotated to end where the next one begins.
  */
 static double fit_less(__u64 local, __u64 global)
 {
@@ -211,7 +211,7 @@ static double fit_less(__u64 local, __u64 global)
 	return (double)(d + (real)(__s64)(world.axis.global - global));
 }
 
-/* How far a line is off where it is worst: somewhere in its middle, at its ends */
+/* Largest distance of a line from the fit: near its middle, or at its ends */
 static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
@@ -227,7 +227,7 @@ static double off_by(const struct tsct_mapping_line *line)
 	return worst;
 }
 
-/* It ends where the next one begins, to the last bit. */
+/* A line ends exactly where the next one begins. */
 static void check_next(const struct tsct_mapping_line *line, const struct tsct_mapping_line *next)
 {
 	tsct_u128 frac = (tsct_u128)line->len * line->mult + line->frac;
@@ -238,7 +238,7 @@ static void check_next(const struct tsct_mapping_line *line, const struct tsct_m
 	must(next->frac == (__u64)frac);
 }
 
-/* Some hundred lines in a row, from anywhere; *worst: how far they are off */
+/* Some hundred successive lines, from anywhere; *worst: their largest distance */
 static void follow(__u64 local, unsigned int nr, double *worst)
 {
 	struct tsct_mapping_line line, next;
@@ -260,8 +260,9 @@ static void follow(__u64 local, unsigned int nr, double *worst)
 }
 
 /*
- * A line of h ticks is off by f'' h^2 / 8 ticks, and may be by 1/16 ns: that says how
- * long they may be; they are a power of two. One more for each piece, one for 2^40.
+ * Maximum number of lines. A line of h ticks is off by f'' h^2 / 8 ticks, and may be
+ * by 1/16 ns: this limits its length, a power of two. One more for each piece, one
+ * for 2^40.
  */
 static double most_lines(void)
 {
@@ -300,7 +301,7 @@ static const struct scene {
 	{ "a second, 250 sessions, 1000 ppm", 250, 1, 1000 },
 };
 
-/* Less than 0.1 ns off, connected, rising, and not too many */
+/* Lines are less than 0.1 ns off, connected, rising, and not too many. */
 START_TEST(test_any)
 {
 	const struct scene *scene = &scenes[_i];
@@ -318,7 +319,7 @@ START_TEST(test_any)
 			follow(mapping.begin + any64() % (mapping.end -
 							  mapping.begin),
 			       10, &worst);
-		/* Where pieces meet */
+		/* Around the boundaries of pieces */
 		for (i = 0; i < world.nr; i++)
 			follow(world.piece[i].from - 1, 3, &worst);
 		follow(mapping.end, 1, &worst);
@@ -330,7 +331,7 @@ START_TEST(test_any)
 }
 END_TEST
 
-/* As many as it says, from the begin to the end */
+/* nr_lines lines from the begin to the end */
 START_TEST(test_count)
 {
 	struct tsct_mapping_line line;
@@ -369,9 +370,9 @@ static const struct tsct_axis plain = { 0, 0, 1, 1, GIGA };
 
 START_TEST(test_line_by_hand)
 {
-	/* 3 of theirs for 4 of ours; 1000 at 400 */
+	/* 3 remote ticks per 4 local ones; 1000 at 400 */
 	const struct tsct_cubic piece = { 400, 1000, { 0, 0.75, 0, 0 } };
-	/* Theirs has 2 ns; 5000 ns at 1000 */
+	/* A remote tick has 2 ns; 5000 ns at 1000 */
 	const struct tsct_axis axis = { 1000, 5000, 2, 1, GIGA };
 
 	ck_assert_int_eq(tsct_mapping_build(&mapping, &piece, 1, &axis, 0, 1000),
@@ -409,7 +410,7 @@ START_TEST(test_bend_by_hand)
 }
 END_TEST
 
-/* The run takes exactly as long as the wall clock said. */
+/* The run takes exactly as long as by the wall clock. */
 START_TEST(test_run)
 {
 	struct tsct_axis axis;
@@ -434,7 +435,7 @@ START_TEST(test_run)
 }
 END_TEST
 
-/* As the clock itself converts, but where a nanosecond begins just then */
+/* As the clock itself converts, except where a nanosecond begins just then */
 START_TEST(test_pair)
 {
 	struct tsct_axis axis;
@@ -482,7 +483,7 @@ static void exchange_all(void)
 	}
 }
 
-/* Each kind of fit, by what tsct_fit_at() says of it, which rounds, too */
+/* Each kind of fit, against tsct_fit_at(), which rounds, too */
 START_TEST(test_fit)
 {
 	static const enum tsct_fit_kind kinds[] = {
@@ -515,14 +516,14 @@ START_TEST(test_fit)
 	}
 	printf("# %s: %llu lines, off by %.4f ns\n", tsct_fit_name(fit.kind),
 	       (unsigned long long)mapping.nr_lines, worst);
-	/* A difference of doubles of 2^40 has 2^-12, and tsct_fit_at() some. */
+	/* Rounding: 2^-12 in a difference of doubles of 2^40, and in tsct_fit_at() */
 	ck_assert_double_lt(worst, ERROR_NS + 0.01);
 }
 END_TEST
 
-/* ---- a location ----------------------------------------------------------------- */
+/* ---- cursors -------------------------------------------------------------------- */
 
-/* By the formula, all the same in whatever order lines are asked for */
+/* By the formula, independently of the order in which lines are looked up */
 static void run_location(unsigned int gap_bits)
 {
 	struct tsct_mapping_cursor cursor;
@@ -550,7 +551,7 @@ static void run_location(unsigned int gap_bits)
 	}
 	must(cursor.monotonic_fixups == monotonic_fixups);
 	must(!monotonic_fixups == !cursor.fixup_max);
-	/* Where the lines do it alone, and locals are never equal, it is 0. */
+	/* 0 where lines alone are injective, and local ticks are never equal */
 	must(!monotonic_fixups || !tsct_mapping_is_injective(&mapping));
 }
 
@@ -589,7 +590,7 @@ START_TEST(test_location_refused)
 }
 END_TEST
 
-/* 4 GHz to 1 GHz: four ticks on one, and what comes of it is told. */
+/* 4 GHz to 1 GHz: four local ticks per global one; fixups are counted. */
 START_TEST(test_bumps)
 {
 	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };
@@ -605,7 +606,7 @@ START_TEST(test_bumps)
 	}
 	ck_assert_uint_eq(cursor.monotonic_fixups, 7);
 	ck_assert_uint_eq(cursor.fixup_max, 7 - 7 / 4);
-	/* Equal ones stay equal, also where they were put later. */
+	/* Equal local ticks stay equal, also where they were put later. */
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 7, &global), 0);
 	ck_assert_uint_eq(global, 7);
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);
@@ -613,7 +614,7 @@ START_TEST(test_bumps)
 }
 END_TEST
 
-/* ---- refused -------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------- */
 
 static int make(const struct tsct_cubic *piece, unsigned int nr,
 		const struct tsct_axis *axis, __u64 begin, __u64 end)
@@ -644,7 +645,7 @@ START_TEST(test_bad_numbers)
 	ck_assert_int_eq(make_c(0, 1, 1e300, -1e300), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1e-300, 0, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, 5e-324, 5e-324), 0);
-	/* Rises in all, and falls in between; and hardly at its beginning */
+	/* Rises in all, but falls in between; then: hardly rises at its beginning */
 	ck_assert_int_eq(make_c(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
 	ck_assert_int_eq(make_c(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, -0x1p-22, 0), 0);
@@ -667,7 +668,7 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &plain, 1, 0), -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1ULL << 62), -ERANGE);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 0), 0);
-	/* Only what is asked for has to make sense. */
+	/* Only the requested range has to be valid. */
 	piece[2].base = 300;
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 199), 0);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 200), -EINVAL);
@@ -675,13 +676,13 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
 	piece[2].from = 50;
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), -EINVAL);
-	/* Steps that are none when taken together */
+	/* Each behind the one before, but 2^63 ticks or more in all */
 	piece[2].from = (1ULL << 63) + 99;
 	ck_assert_int_eq(make(piece, 3, &plain, 50, 1000), -ERANGE);
 }
 END_TEST
 
-START_TEST(test_bad_frames)
+START_TEST(test_bad_axes)
 {
 	const struct tsct_cubic piece = { 0, 0, { 0, 1 } };
 	struct tsct_axis axis = plain;
@@ -714,7 +715,7 @@ START_TEST(test_bad_frames)
 			 -ERANGE);
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
 					0, 2594123457), -ERANGE);
-	/* There is room if what both have in common goes. */
+	/* There is room once common factors are cancelled. */
 	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 1ULL << 62, 0,
 					(1ULL << 62) + 1, 0, 4 * GIGA), 0);
 	ck_assert_uint_eq(axis.num, (1ULL << 62) + 1);
@@ -724,7 +725,7 @@ START_TEST(test_bad_frames)
 }
 END_TEST
 
-/* Any bits at all: an error, or lines that rise and meet */
+/* Input of any bits: an error, or lines that rise and meet */
 START_TEST(test_any_bits)
 {
 	struct tsct_cubic piece[3];
@@ -789,7 +790,7 @@ int main(void)
 	tcase = add_case(suite, "refused", NULL, NULL);
 	tcase_add_test(tcase, test_bad_numbers);
 	tcase_add_test(tcase, test_bad_pieces);
-	tcase_add_test(tcase, test_bad_frames);
+	tcase_add_test(tcase, test_bad_axes);
 	tcase_add_loop_test(tcase, test_any_bits, 0, 10);
 	return run_suite(suite);
 }
