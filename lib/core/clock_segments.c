@@ -314,8 +314,8 @@ static void append_segment(struct tsct_clock_copy *copy,
 
 /*
  * Makes all segments end at @end at the latest. Those that begin there or later
- * cannot be told from what follows (the counter began anew) and are dropped; of
- * these, the ones that held nowhere had not begun yet, and are not counted.
+ * are dropped, as their counter values are indistinguishable from later ones (the
+ * counter began anew); those that hold nowhere had not begun, and are not counted.
  */
 static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 {

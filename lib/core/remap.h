@@ -13,8 +13,8 @@
  * A definition that refers to one that was not read yet finds nothing, so there
  * are no cycles.
  *
- * Inputs are untrusted: without knowing the seed, nobody can choose ids or
- * contents whose hashes collide. Entries are never removed.
+ * Inputs are untrusted: ids or contents whose hashes collide cannot be chosen
+ * without the seed. Entries are never removed.
  */
 #ifndef TSCT_CORE_REMAP_H
 #define TSCT_CORE_REMAP_H
@@ -36,7 +36,7 @@ struct tsct_remap {
 /*
  * tsct_remap_init - make an empty table
  * @slot: memory of @room slots, which is cleared; @room: a power of two
- * @seed: random, and secret from whoever made the inputs
+ * @seed: random, and unknown to the makers of the inputs
  *
  * Returns 0 or -EINVAL: @room is no power of two.
  */

@@ -140,7 +140,7 @@ static inline __u64 tsct_ring_oldest(const struct tsct_geometry *geo, __u64 head
 /*
  * Number of bytes that the consumer of a discard ring has not taken. The header
  * of a block right at the tail does not count: it is there before any record, and
- * nobody should be woken for it. At most data_size, for any tail and head.
+ * must not wake the consumer. At most data_size, for any tail and head.
  */
 static inline __u64 tsct_ring_unread(const struct tsct_geometry *geo,
 				     __u64 tail, __u64 head)
@@ -217,7 +217,7 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 			     const struct tsct_consumer *consumer,
 			     const void *data, struct tsct_ring_count *ret);
 
-/* What tsct_ring_next() found at a position */
+/* Result of tsct_ring_next() */
 enum tsct_ring_step {
 	TSCT_STEP_EMPTY,	/* pos == head */
 	TSCT_STEP_RECORD,	/* a well-formed record, header copied out */

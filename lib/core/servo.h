@@ -89,7 +89,7 @@ static inline bool tsct_servo_slews(const struct tsct_clock_params *params)
 	return params->slew_cycles && params->slew_mult != params->mult;
 }
 
-/* Where the slew ends; base_cycles if there is none */
+/* The end of the slew; base_cycles if there is none */
 static inline __u64 tsct_servo_slew_end(const struct tsct_clock_params *params)
 {
 	return params->base_cycles +
