@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Offset of CLOCK_REALTIME: what a sample says about the prediction and about
- * the parameters in force, and the parameters to publish next.
+ * Offset of CLOCK_REALTIME: samples against predictions and against the
+ * parameters in force, and the parameters to publish next.
  */
 #include "rate_estimator.h"
 #include "clock_params.h"
@@ -27,7 +27,7 @@
 
 struct tsct_offset_interval
 tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
-			  double cut_ns)
+			  double resolution_ns)
 {
 	__u64 width = bracket->after - bracket->before;
 	double middle = ((double)width + 1) / 2 - (double)(width / 2);
@@ -35,8 +35,8 @@ tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
 	return (struct tsct_offset_interval) {
 		.cycles = bracket->before + width / 2,
 		.ns = bracket->ns,
-		.frac_ns = cut_ns / 2 - middle * rate,
-		.half_ns = (((double)width + 1) * rate + cut_ns) / 2,
+		.frac_ns = resolution_ns / 2 - middle * rate,
+		.half_ns = (((double)width + 1) * rate + resolution_ns) / 2,
 	};
 }
 
@@ -67,7 +67,7 @@ double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate)
 
 /* ---- samples -------------------------------------------------------------- */
 
-/* What the bound of the time grows by within some time without a sample, in ns */
+/* Growth of the bound of the time within some time without a sample, in ns */
 static double prediction_growth(const struct tsct_rate_estimator *est,
 				double elapsed_ns)
 {
@@ -123,7 +123,7 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 		if (spread && hi - lo > spread / 2)
 			continue;
 		/* A bracket too near counts only until an older one is found. */
-		spread = age < TSCT_RATE_LATE_NS ? 1e9 : hi - lo;
+		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
 		est->hi = hi;
 		est->ref_cycles = tsct_offset_interval_make(old, est->rate, 1).cycles;
@@ -263,7 +263,7 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
  * Lost to rounding: the time of a reading to ns, its counter value to cycles,
  * and the kernel's clock is not straight.
  */
-static double resolution_ns(const struct tsct_rate_estimator *est)
+static double rounding_ns(const struct tsct_rate_estimator *est)
 {
 	return 1 + est->rate + TSCT_RATE_TICK_NS;
 }
@@ -284,7 +284,7 @@ static double growth_of(const struct tsct_rate_estimator *est,
  */
 static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
 {
-	return off + est->offset.half_ns + resolution_ns(est) +
+	return off + est->offset.half_ns + rounding_ns(est) +
 		growth * TSCT_SERVO_SLEW_INTERVALS * est->interval_ns;
 }
 
@@ -319,7 +319,7 @@ static bool is_good_enough(const struct tsct_rate_estimator *est,
 	if (tsct_servo_slews(params))
 		return age < params->slew_cycles / 4;
 	if (tsct_rate_elapsed(est, params->base_cycles, begin_cycles) >
-	    TSCT_RATE_LINE_NS || age > TSCT_SERVO_AGE_MAX)
+	    TSCT_RATE_PARAMS_NS || age > TSCT_SERVO_AGE_MAX)
 		return false;
 	best = bound_after(est, 0, tsct_rate_uncertainty(est, est->rate));
 	bound = bound_after(est, tsct_servo_distance_ns(estimate, params,
@@ -364,7 +364,7 @@ static void set_bounds(const struct tsct_rate_estimator *est,
 
 	tsct_servo_set_bounds(estimate, &bounds, params);
 	params->past_error_ps = keep ?
-		tsct_ps_up(est->past_ns + resolution_ns(est)) :
+		tsct_ps_up(est->past_ns + rounding_ns(est)) :
 		tsct_clock_params_error_ps(params, params->base_cycles);
 }
 
@@ -385,7 +385,7 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 
 	error = tsct_larger(error, est->past_ns);
 	/* 1 more: with a slew they become two segments, each of them rounded. */
-	return tsct_ps_up(error + resolution_ns(est) + 1);
+	return tsct_ps_up(error + rounding_ns(est) + 1);
 }
 
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
@@ -394,7 +394,7 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	const struct tsct_servo_estimate estimate = {
 		.point = est->offset,
 		.rate = est->rate,
-		.resolution_ns = resolution_ns(est),
+		.resolution_ns = rounding_ns(est),
 	};
 	struct tsct_clock_params *params = &ret_state->real;
 	double rate_error_ppb;

@@ -5,7 +5,7 @@
 /* ---- windows of brackets ------------------------------------------------ */
 
 bool tsct_bracket_rate(const struct tsct_bracket *a,
-		       const struct tsct_bracket *b, double cut_ns,
+		       const struct tsct_bracket *b, double resolution_ns,
 		       double *ret_lo, double *ret_hi)
 {
 	/* A counter that reads n was read at some time in [n, n + 1). */
@@ -15,8 +15,8 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 
 	if (shortest <= 0 || longest <= 0)
 		return false;
-	*ret_lo = ((double)ns - cut_ns) / (double)longest;
-	*ret_hi = ((double)ns + cut_ns) / (double)shortest;
+	*ret_lo = ((double)ns - resolution_ns) / (double)longest;
+	*ret_hi = ((double)ns + resolution_ns) / (double)shortest;
 	if (*ret_lo < 0)
 		*ret_lo = 0;
 	if (*ret_hi < 0)

@@ -3,7 +3,7 @@
  * Estimator of the local clock: from pairs of clock and counter readings, the
  * counter's rate and the time at a counter value, each with a bound. User space
  * only (doubles); the result is the integer struct tsct_clock_state. Reads no
- * clock itself: all it knows is in the samples.
+ * clock itself: samples are the only input.
  *
  * A bracket is a reading of a clock between two readings of the counter: the
  * clock was read at some counter value in [before, after]. Nothing else is
@@ -49,8 +49,8 @@ struct tsct_sample {
 #define TSCT_RATE_SLEW_PPB	500000
 
 /*
- * The kernel steers its clock tick by tick, each at one of two rates: so far
- * is the clock from the straight line that it follows on average, in ns.
+ * The kernel steers its clock timer tick by timer tick, at one of two rates each.
+ * Distance, in ns, from the straight line that the clock follows on average.
  */
 #define TSCT_RATE_TICK_NS	1.5
 
@@ -68,10 +68,10 @@ struct tsct_sample {
 #define TSCT_RATE_BASELINE_NS	500000000
 
 /*
- * The rate of the most recent steering is measured over as long as this, or
- * since the last sample, if that is longer ago.
+ * Minimum time over which the rate of the most recent steering is measured, unless
+ * there is no older sample.
  */
-#define TSCT_RATE_LATE_NS	500000000
+#define TSCT_RATE_RECENT_NS	500000000
 
 /* Without a sample for this long, the clock is in holdover. */
 #define TSCT_RATE_HOLD_NS	5000000000LL
@@ -83,7 +83,7 @@ struct tsct_sample {
  * Parameters are replaced after this time, so that errors found later do not
  * enlarge the bound of all the time that they were valid for.
  */
-#define TSCT_RATE_LINE_NS	16000000000LL
+#define TSCT_RATE_PARAMS_NS	16000000000LL
 
 /* Brackets of one clock, oldest first, and the rates that they allow */
 #define TSCT_RATE_WINDOW_MAX		32
@@ -93,7 +93,7 @@ struct tsct_rate_window {
 	double lo, hi;		/* ns per cycle; 0, 0: unknown */
 	double rate;		/* the most likely one; 0: unknown */
 	double spread;		/* hi - lo of the two brackets that gave it */
-	double cut_ns;		/* resolution of the clock; 0: 1 ns */
+	double resolution_ns;	/* of the clock; 0: 1 ns */
 };
 
 struct tsct_rate_estimator {
@@ -116,7 +116,7 @@ struct tsct_rate_estimator {
 	bool resumed;		/* continues a predecessor, from a while ago */
 	/*
 	 * The caller may set these after tsct_rate_init(), and the resolution of
-	 * the clocks: raw.cut_ns and real.cut_ns.
+	 * the clocks: raw.resolution_ns and real.resolution_ns.
 	 */
 	bool locked;		/* the kernel's clocks are made of this counter */
 	__u64 holdover_cycles;	/* 0: TSCT_RATE_HOLD_NS */
@@ -220,12 +220,12 @@ static inline bool tsct_bracket_narrower(const struct tsct_bracket *a,
 
 /*
  * tsct_bracket_rate - the rates that two brackets allow, in ns per cycle
- * @cut_ns: a clock that reads n shows some time in [n, n + cut_ns)
+ * @resolution_ns: a clock that reads n shows some time in [n, n + resolution_ns)
  *
  * Returns false where they allow any: they overlap.
  */
 bool tsct_bracket_rate(const struct tsct_bracket *a,
-		       const struct tsct_bracket *b, double cut_ns,
+		       const struct tsct_bracket *b, double resolution_ns,
 		       double *ret_lo, double *ret_hi);
 
 /* ---- windows of brackets -------------------------------------------------- */
@@ -233,7 +233,7 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 /* Resolution of the window's clock, in ns */
 static inline double tsct_rate_window_resolution(const struct tsct_rate_window *window)
 {
-	return window->cut_ns > 1 ? window->cut_ns : 1;
+	return window->resolution_ns > 1 ? window->resolution_ns : 1;
 }
 
 /* Removes all brackets, and adds @bracket; rates become unknown. */
@@ -266,12 +266,12 @@ double tsct_rate_window_median(const struct tsct_rate_window *window);
 /*
  * tsct_offset_interval_make - the times that a bracket allows at its middle
  * @rate: ns per cycle
- * @cut_ns: clock and counter that read n show some time in [n, n + cut_ns) and
- * [n, n + 1)
+ * @resolution_ns: clock and counter that read n show some time in
+ * [n, n + resolution_ns) and [n, n + 1)
  */
 struct tsct_offset_interval
 tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
-			  double cut_ns);
+			  double resolution_ns);
 
 /* From one counter value to another, in ns of REALTIME */
 double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to);
