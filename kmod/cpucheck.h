@@ -5,7 +5,7 @@
 #include <linux/types.h>
 #include <tsctrace/abi.h>
 
-#include "../lib/core/skew_interval.h"
+#include "../lib/core/tsc_trust.h"
 
 /* Checks all CPUs. Returns 0, -ENOMEM or -EINTR. */
 int tsct_cpucheck_init(void);

@@ -19,7 +19,7 @@
 #include "../lib/core/latch.h"
 #include "../lib/core/ring.h"
 #include "../lib/core/clock_params.h"
-#include "../lib/core/skew_interval.h"
+#include "../lib/core/tsc_trust.h"
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"

@@ -4,7 +4,7 @@
  * check.
  *
  * The two CPUs exchange ping and pong through memory and read their counters at
- * each: see lib/core/skew_interval.h for the bounds that follow. Each side runs
+ * each: see lib/core/tsc_trust.h for the bounds that follow. Each side runs
  * in a worker bound to its CPU. They wait for each other with interrupts on, and
  * exchange in short bursts with interrupts off, bounded by time and, in case the
  * counter cannot be relied on, by turns: a virtual CPU may not be running. All

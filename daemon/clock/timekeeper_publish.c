@@ -54,7 +54,7 @@ static void compose(const struct timekeeper *k, __s64 lead_ns,
 		compose_last(k, ret_state);
 		return;
 	}
-	tsct_servo_compose(&k->est, begin, ret_state);
+	tsct_rate_compose(&k->est, begin, ret_state);
 	timekeeper_add_cluster(k, begin, ret_state);
 }
 
@@ -67,7 +67,7 @@ static void published(struct timekeeper *k, const struct tsct_clock_state *state
 		k->stats.slews++;
 	k->told = true;
 	timekeeper_note_cluster(k, state);
-	tsct_servo_published(&k->est, state);
+	tsct_rate_published(&k->est, state);
 }
 
 /* The line in force has yet to begin: there is nothing to go on from. */

@@ -96,7 +96,7 @@ static int publish(struct tsct_clock_inprocess *own, struct tsct_rate_estimator 
 		return -EAGAIN;
 	for (tries = 0; tries < LEADS_MAX && err == -ETIME; tries++) {
 		began = read_stamp(own);
-		tsct_servo_compose(est, began + lead, &next);
+		tsct_rate_compose(est, began + lead, &next);
 		shorten(own, &next);
 		tsct_latch_stage(&own->area, &next);
 		took = read_stamp(own) - began;
@@ -112,7 +112,7 @@ static int publish(struct tsct_clock_inprocess *own, struct tsct_rate_estimator 
 		return err;
 	}
 	tsct_latch_commit(&own->area);
-	tsct_servo_published(est, &next);
+	tsct_rate_published(est, &next);
 	return 0;
 }
 
@@ -162,7 +162,7 @@ static void take_over(struct tsct_clock_inprocess *own)
 
 	tsct_latch_repair(&own->area);
 	if (!tsct_latch_read(&own->area, &state) && state.real.mult)
-		tsct_servo_published(est, &state);
+		tsct_rate_published(est, &state);
 }
 
 static void refine(struct tsct_clock_inprocess *own)
@@ -286,7 +286,7 @@ struct tsct_clock_inprocess *tsct_clock_inprocess_open(__u32 source,
 	tsct_latch_init(&own->area, boot_id, source, 0);
 	tsct_rate_init(&know->est, source, 0, TSCT_CAUSE_NONE);
 	/* A page that is not asked never goes void. */
-	know->est.void_ticks = 1ULL << 61;
+	know->est.void_cycles = 1ULL << 61;
 	tsct_sampler_init(&know->sampler, ops);
 	know->started = tsct_sampler_start(&know->sampler, &know->est) >= 0;
 	set_ticks(own, know->sampler.ns_per_tick);

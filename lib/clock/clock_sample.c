@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/core/offset_estimator.h"
-#include "lib/core/rate_window.h"
+#include "lib/core/rate_estimator.h"
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 #include "sysfs_read.h"
@@ -75,7 +74,7 @@ static void sleep_ns(void *ctx, __u64 ns)
 static const struct {
 	const char *name;
 	bool locked;		/* counts what RDTSCP reads */
-	double cut_ns;		/* its period, where that is not below 1 ns */
+	double resolution_ns;		/* its period, where that is not below 1 ns */
 } clocksources[] = {
 	{ "tsc", true, 1 },
 	{ "tsc-early", true, 1 },
@@ -305,12 +304,12 @@ static void look_at_kernel(const struct tsct_sampler *sampler,
 	if (est->state.source != TSCT_SOURCE_TSC)
 		return;
 	est->locked = false;
-	est->raw.cut_ns = est->real.cut_ns = 0;
+	est->raw.resolution_ns = est->real.resolution_ns = 0;
 	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++) {
 		if (!name || strcmp(name, clocksources[i].name))
 			continue;
 		est->locked = clocksources[i].locked;
-		est->raw.cut_ns = est->real.cut_ns = clocksources[i].cut_ns;
+		est->raw.resolution_ns = est->real.resolution_ns = clocksources[i].resolution_ns;
 	}
 }
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "lib/core/skew_interval.h"
+#include "lib/core/tsc_trust.h"
 #include "lib/client/gettime.h"
 #include "tsc_skew.h"
 

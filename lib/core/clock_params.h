@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Stamps to nanoseconds and back by 128-bit fixed point, and what makes a
- * state of the clock believable. Formulas: section 4 of tsctrace/abi_clock.h.
+ * Clock parameters: counter values to nanoseconds and back in 128-bit fixed point,
+ * and validation of parameters and whole states. Formulas: section 4 of
+ * tsctrace/abi_clock.h.
  */
-#ifndef TSCT_CORE_SCALE_H
-#define TSCT_CORE_SCALE_H
+#ifndef TSCT_CORE_CLOCK_PARAMS_H
+#define TSCT_CORE_CLOCK_PARAMS_H
 
 #include "port.h"
 
@@ -14,7 +15,7 @@ static inline __u64 tsct_add_saturating(__u64 a, __u64 b)
 	return a > ~0ULL - b ? ~0ULL : a + b;
 }
 
-/* Does a clock of this status say that it knows the time? */
+/* Does a clock of this status have a time? */
 static inline bool tsct_status_has_time(__u32 status)
 {
 	return status == TSCT_STATUS_CALIBRATING ||
@@ -23,74 +24,77 @@ static inline bool tsct_status_has_time(__u32 status)
 }
 
 /*
- * tsct_clock_params_ns - the time that @pair gives a stamp; saturates at the ends of
- * the signed 64-bit range. pair->mult must not be 0. Before base_cycles the line
- * is extended backwards by mult: the segments know better. Total.
+ * tsct_clock_params_ns - the time at a counter value; saturates at the ends of the
+ * signed 64-bit range. params->mult must not be 0. Before base_cycles they are
+ * extended backwards at mult; segments are exact there. Safe on any input.
  */
-__s64 tsct_clock_params_ns(const struct tsct_clock_params *pair, __u64 stamp);
+__s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles);
 
 /* tsct_clock_params_error_ps - bound of that time's error; saturates at U64_MAX. */
-__u64 tsct_clock_params_error_ps(const struct tsct_clock_params *pair, __u64 stamp);
+__u64 tsct_clock_params_error_ps(const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_clock_params_prev - what remains of a line that another one follows at @end_cycles:
- * its last straight part, within the larger of its bounds
+ * tsct_clock_params_prev - what is kept of parameters that others follow at
+ * @end_cycles: their last straight part, with the larger of their bounds
  */
-struct tsct_clock_prev_params tsct_clock_params_prev(const struct tsct_clock_params *pair,
-					 __u64 end_cycles);
+struct tsct_clock_prev_params
+tsct_clock_params_prev(const struct tsct_clock_params *params, __u64 end_cycles);
 
-/* tsct_clock_prev_ns - the time that such a piece gives a stamp. Total. */
-__s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *piece, __u64 stamp);
+/* tsct_clock_prev_ns - the time by such a part. Safe on any input. */
+__s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *prev, __u64 cycles);
 
-/* The same of a line of the past: its time, at any distance. Total. */
-__s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 stamp);
+/* The time by a segment, also outside of its range. Safe on any input. */
+__s64 tsct_clock_segment_ns(const struct tsct_clock_segment *segment, __u64 cycles);
 
 /*
- * tsct_cycles_ns - length of @ticks in nanoseconds at @mult (2^-56 ns per tick),
- * signed, rounded towards minus infinity, saturating.
+ * tsct_cycles_ns - an interval of cycles in nanoseconds at @mult (2^-56 ns per
+ * cycle), signed, rounded towards minus infinity, saturating
  */
-__s64 tsct_cycles_ns(__u64 mult, __s64 ticks);
+__s64 tsct_cycles_ns(__u64 mult, __s64 cycles);
 
-/* tsct_ns_cycles - the other way round. mult 0: saturates. */
+/* tsct_ns_cycles - the inverse. mult 0: saturates */
 __s64 tsct_ns_cycles(__u64 mult, __s64 ns);
 
 /*
- * tsct_divide - num / den, rounded down, and whether something was left over;
- * saturates, also where den is 0. For code that is compiled for the kernel,
- * too, which has no 128-bit division.
+ * tsct_divide - num / den, rounded down, and whether there is a remainder;
+ * saturates, also where den is 0. For code that is compiled for the kernel, too,
+ * which has no 128-bit division.
  */
 __u64 tsct_divide(tsct_u128 num, __u64 den, bool *ret_rest);
 
 /*
- * tsct_growth - an error that grows by @ppb of the time, as struct tsct_clock_params
- * has it (2^-32 ps per tick), rounded up; and back, rounded up. Saturating.
+ * tsct_growth - an error that grows by @ppb of the time, in the unit of struct
+ * tsct_clock_params (2^-32 ps per cycle), rounded up. tsct_growth_ppb - the
+ * inverse, rounded up. Both saturate.
  */
 __u64 tsct_growth(__u64 mult, __u64 ppb);
 __u64 tsct_growth_ppb(__u64 mult, __u64 growth);
 
 /*
- * tsct_clock_params_check - can these figures be true?
- * @source: TSCT_SOURCE_* the stamps count
+ * tsct_clock_params_check - validate parameters
+ * @source: TSCT_SOURCE_* of the counter values
  *
- * mult == 0 ("says nothing") is fine if all else is 0 too. Else: mult between
- * 10 MHz and 100 GHz (TSC) or within 10 % of one tick per ns (others),
- * slew_mult within 10 % of mult, slew_cycles at most 2^55, as_of_cycles,
- * holdover_after_cycles, void_after_cycles within 2^62 ticks of base_cycles and in this
- * order, growth and holdover_growth no more than the time itself (10^9 ppb),
- * fast_cycles below 2^55, not beyond holdover_after_cycles, nor beyond slew_cycles unless
- * both multipliers are the same; reserved fields zero.
+ * mult == 0 ("no time") is valid if all else is 0 too. Else: mult between 10 MHz
+ * and 100 GHz (TSC) or within 10 % of one cycle per ns (others), slew_mult within
+ * 10 % of mult, slew_cycles at most 2^55, as_of_cycles, holdover_after_cycles,
+ * void_after_cycles within 2^62 cycles of base_cycles and in this order, growth
+ * and holdover_growth no more than the time itself (10^9 ppb), fast_cycles below
+ * 2^55, not beyond holdover_after_cycles, nor beyond slew_cycles unless both
+ * multipliers are the same; reserved fields zero.
  * Returns 0 or -EINVAL. Safe on any input.
  */
-int tsct_clock_params_check(const struct tsct_clock_params *pair, __u32 source);
+int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source);
 
 /*
- * tsct_clock_state_check - the same for a whole state: its enums; a state that
- * claims to know the time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must have a
- * real pair with a mult; fast_cycles is 0 in one that does not, or is SKEWED;
- * rate_mult is 0 or credible; reserved fields are zero. The cluster's status and
- * pair likewise; the piece of the line before it is zero, or ends where and when
- * that begins and runs as fast within 20 %.
+ * tsct_clock_state_check - validate a whole state
+ *
+ * Its enums; a state that has a time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must
+ * have real parameters with a mult; fast_cycles is 0 in one that has no time, or
+ * is SKEWED; rate_mult is 0 or credible; reserved fields are zero. The cluster's
+ * status and parameters likewise; cluster_prev is zero, or gives the time of the
+ * cluster's parameters where these begin, at a rate within 20 % of theirs.
+ * Returns 0 or -EINVAL. Safe on any input.
  */
 int tsct_clock_state_check(const struct tsct_clock_state *state);
 
-#endif /* TSCT_CORE_SCALE_H */
+#endif /* TSCT_CORE_CLOCK_PARAMS_H */

@@ -1,19 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which line a stamp belongs to. The copy that is read may be written
- * meanwhile, or be no copy at all: each word is read once (see words.h), and
- * then looked at.
+ * A copy that is read may be written meanwhile, or be no valid copy at all: each
+ * word is loaded once (tsct_load_relaxed()), and then checked. A copy that is
+ * written may still be read by a reader that was overtaken.
+ *
+ * Counter values are put in order by their signed distance from an anchor, a
+ * value near the newest ones. So the order is total whatever a copy holds, also
+ * where the counter has wrapped.
  */
-#include "segment_history.h"
+#include "clock_segments.h"
 #include "clock_params.h"
 
-/* ---- may it follow? ----------------------------------------------------- */
+#define PS_PER_NS	1000
 
-/* In the same epoch: the same line, or one that goes on where that one is. */
-static int line_check(const struct tsct_clock_params *old, const struct tsct_clock_params *new,
-		      __u64 now)
+static bool is_same_params(const struct tsct_clock_params *a,
+			   const struct tsct_clock_params *b)
 {
-	if (!old->mult || tsct_same_line(old, new))
+	return a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
+		a->slew_mult == b->slew_mult && a->slew_cycles == b->slew_cycles &&
+		a->mult == b->mult;
+}
+
+static __u32 nr_segments(const struct tsct_clock_copy *copy)
+{
+	__u32 nr = READ_ONCE(copy->nr_segments);
+
+	return nr < TSCT_SEGMENTS_MAX ? nr : TSCT_SEGMENTS_MAX;
+}
+
+static struct tsct_clock_segment load_segment(const struct tsct_clock_copy *copy,
+					      __u32 i)
+{
+	struct tsct_clock_segment segment;
+
+	tsct_load_relaxed(&segment, &copy->segments[i],
+			  TSCT_WORDS(struct tsct_clock_segment));
+	return segment;
+}
+
+static void store_segment(struct tsct_clock_copy *copy, __u32 i,
+			  const struct tsct_clock_segment *segment)
+{
+	tsct_store_relaxed(&copy->segments[i], segment,
+			   TSCT_WORDS(struct tsct_clock_segment));
+}
+
+/* The beginning of segment @i, from @anchor */
+static __s64 segment_begin(const struct tsct_clock_copy *copy, __u32 i, __u64 anchor)
+{
+	return (__s64)(READ_ONCE(copy->segments[i].base_cycles) - anchor);
+}
+
+/* The part of a copy, besides segments, that a lookup needs */
+struct lookup_state {
+	struct tsct_clock_params real;
+	__u64 epoch_cycles;
+	__u32 status;
+	__u32 epoch;
+	__u32 nr;		/* of segments */
+	__u32 dropped;
+};
+
+static void load_lookup_state(const struct tsct_clock_copy *copy,
+			      struct lookup_state *ret)
+{
+	tsct_load_relaxed(&ret->real, &copy->state.real,
+			  offsetof(struct tsct_clock_params, reserved) /
+			  sizeof(tsct_word));
+	ret->epoch_cycles = READ_ONCE(copy->state.epoch_cycles);
+	ret->status = READ_ONCE(copy->state.status);
+	ret->epoch = READ_ONCE(copy->state.epoch);
+	ret->nr = nr_segments(copy);
+	ret->dropped = READ_ONCE(copy->dropped);
+}
+
+static __u64 find_anchor(const struct tsct_clock_copy *copy,
+			 const struct lookup_state *lookup)
+{
+	if (lookup->real.mult)
+		return lookup->real.base_cycles;
+	if (lookup->epoch_cycles || !lookup->nr)
+		return lookup->epoch_cycles;
+	/* Behind all segments, also one that holds nowhere: its length is -1. */
+	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
+}
+
+/* ---- may a state follow another? ------------------------------------------ */
+
+/* In the same epoch: the same parameters, or ones that continue them. */
+static int check_params(const struct tsct_clock_params *old,
+			const struct tsct_clock_params *new, __u64 now)
+{
+	if (!old->mult || is_same_params(old, new))
 		return 0;
 	if (!new->mult)
 		return -EINVAL;
@@ -25,22 +103,22 @@ static int line_check(const struct tsct_clock_params *old, const struct tsct_clo
 	return 0;
 }
 
-/* What is said of the line before is what was said by itself. */
-static bool before_follows(const struct tsct_clock_state *last,
-			   const struct tsct_clock_state *next)
+/* Does cluster_prev state what the former cluster parameters themselves stated? */
+static bool cluster_prev_follows(const struct tsct_clock_state *last,
+				 const struct tsct_clock_state *next)
 {
 	const struct tsct_clock_prev_params *new = &next->cluster_prev;
 	struct tsct_clock_prev_params old = last->cluster_prev;
 
 	if (!last->cluster.mult || !new->mult)
 		return true;
-	if (!tsct_same_line(&last->cluster, &next->cluster))
+	if (!is_same_params(&last->cluster, &next->cluster))
 		old = tsct_clock_params_prev(&last->cluster, next->cluster.base_cycles);
 	return new->base_cycles == old.base_cycles && new->base_ns == old.base_ns &&
 		new->mult == old.mult && new->error_ps >= old.error_ps;
 }
 
-static int cluster_check(const struct tsct_clock_state *last,
+static int check_cluster(const struct tsct_clock_state *last,
 			 const struct tsct_clock_state *next, __u64 now)
 {
 	__s32 epochs = (__s32)(next->cluster_epoch - last->cluster_epoch);
@@ -50,11 +128,11 @@ static int cluster_check(const struct tsct_clock_state *last,
 		return 0;
 	if (epochs < 0)
 		return -ESTALE;
-	/* Its stamps mean nothing any more. */
+	/* Counter values of another source mean nothing to its parameters. */
 	if (last->cluster.mult && next->source != last->source)
 		return -EINVAL;
-	err = line_check(&last->cluster, &next->cluster, now);
-	if (!err && !before_follows(last, next))
+	err = check_params(&last->cluster, &next->cluster, now);
+	if (!err && !cluster_prev_follows(last, next))
 		err = -EINVAL;
 	return err;
 }
@@ -68,119 +146,437 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 	if (epochs < 0 || (!epochs && next->source != last->source))
 		return -ESTALE;
 	if (!epochs)
-		err = line_check(&last->real, &next->real, now);
-	return err ? err : cluster_check(last, next, now);
+		err = check_params(&last->real, &next->real, now);
+	return err ? err : check_cluster(last, next, now);
 }
 
-/* ---- what time was it? -------------------------------------------------- */
+/* ---- bounded memory ----------------------------------------------------- */
 
-/* What of a state a reading rests on */
-struct head {
-	struct tsct_clock_params real;
-	__u64 epoch_cycles;
-	__u32 status;
-	__u32 epoch;
-	__u32 nr;		/* of segments */
-	__u32 dropped;
-};
-
-static void load_head(const struct tsct_clock_copy *copy, struct head *ret)
+static void count_dropped(struct tsct_clock_copy *copy, __u32 nr)
 {
-	tsct_load_relaxed(&ret->real, &copy->state.real,
-			offsetof(struct tsct_clock_params, reserved) /
-			sizeof(tsct_word));
-	ret->epoch_cycles = READ_ONCE(copy->state.epoch_cycles);
-	ret->status = READ_ONCE(copy->state.status);
-	ret->epoch = READ_ONCE(copy->state.epoch);
-	ret->nr = tsct_segments_nr(copy);
-	ret->dropped = READ_ONCE(copy->dropped);
+	__u32 dropped = READ_ONCE(copy->dropped);
+
+	if (nr)
+		WRITE_ONCE(copy->dropped, dropped > ~0U - nr ? ~0U :
+			   dropped + nr);
 }
 
-/* @stamp is at the line's beginning or behind it. */
-static int read_line(const struct tsct_clock_params *pair, __u32 status, __u32 epoch,
-		     __u64 stamp, struct tsct_clock_time *ret)
+/* Moves the segments from @from on to @to, which is before it. */
+static void move_segments(struct tsct_clock_copy *copy, __u32 to, __u32 from)
 {
-	__s64 d = (__s64)(stamp - pair->base_cycles);
+	__u32 nr = nr_segments(copy);
 
-	if (d > (__s64)(pair->void_after_cycles - pair->base_cycles))
+	for (; from < nr; to++, from++)
+		tsct_store_relaxed(&copy->segments[to], &copy->segments[from],
+				   TSCT_WORDS(struct tsct_clock_segment));
+	WRITE_ONCE(copy->nr_segments, to);
+}
+
+/* Of two statuses, the one that promises less */
+static __u32 weaker_status(__u32 a, __u32 b)
+{
+	static const __u8 strength[TSCT_STATUS_NR] = {
+		[TSCT_STATUS_CALIBRATING] = 1,
+		[TSCT_STATUS_HOLDOVER] = 2,
+		[TSCT_STATUS_SYNCHRONIZED] = 3,
+	};
+
+	if (a >= TSCT_STATUS_NR || b >= TSCT_STATUS_NR)
+		return TSCT_STATUS_DISRUPTED;
+	return strength[a] < strength[b] ? a : b;
+}
+
+static __u64 distance_ns(__s64 a, __s64 b)
+{
+	return a > b ? (__u64)a - (__u64)b : (__u64)b - (__u64)a;
+}
+
+/*
+ * The rate from the beginning of @a to the end of @b. By rounding of both ends it
+ * may lie outside of the two rates; where the ends are so close that this is
+ * much, it is limited to an eighth.
+ */
+static __u64 chord_mult(const struct tsct_clock_segment *a,
+			const struct tsct_clock_segment *b, __s64 end_ns)
+{
+	__u64 len = b->until_cycles - a->base_cycles;
+	__u64 ns = end_ns > a->base_ns ? distance_ns(end_ns, a->base_ns) : 0;
+	__u64 low = a->mult < b->mult ? a->mult : b->mult;
+	__u64 high = a->mult < b->mult ? b->mult : a->mult;
+	bool rest;
+	__u64 mult = tsct_divide((tsct_u128)ns << TSCT_CLOCK_SHIFT, len, &rest);
+
+	/* Rounded up, so that it does not end before the next one begins. */
+	mult = tsct_add_saturating(mult, rest);
+	low -= low / 8;
+	high = tsct_add_saturating(high, high / 8);
+	mult = mult < low ? low : mult;
+	return mult < high ? mult : high;
+}
+
+/*
+ * One straight segment in place of two. It is furthest from them where they meet
+ * or at the end, and by 1 ns more in between, since all of them are rounded.
+ */
+static struct tsct_clock_segment join_segments(const struct tsct_clock_segment *a,
+					       const struct tsct_clock_segment *b)
+{
+	__s64 end_ns = tsct_clock_segment_ns(b, b->until_cycles);
+	struct tsct_clock_segment both = *a;
+	__u64 off, off_end;
+
+	both.until_cycles = b->until_cycles;
+	both.mult = chord_mult(a, b, end_ns);
+	off = distance_ns(tsct_clock_segment_ns(&both, b->base_cycles), b->base_ns);
+	off_end = distance_ns(tsct_clock_segment_ns(&both, b->until_cycles), end_ns);
+	off = tsct_add_saturating(off > off_end ? off : off_end, 1);
+	both.error_ps = a->error_ps > b->error_ps ? a->error_ps : b->error_ps;
+	both.error_ps = off > ~0ULL / PS_PER_NS ? ~0ULL :
+		tsct_add_saturating(both.error_ps, off * PS_PER_NS);
+	both.status = weaker_status(a->status, b->status);
+	return both;
+}
+
+/*
+ * Cost of joining two segments: their length in cycles, and 2^30 cycles (some
+ * tenths of a second) per ns of distance, at most, between the point where they
+ * meet and a straight line.
+ */
+static __u64 join_cost(const struct tsct_clock_segment *a,
+		       const struct tsct_clock_segment *b)
+{
+	__u64 first = a->until_cycles - a->base_cycles;
+	__u64 second = b->until_cycles - b->base_cycles;
+	__u64 bend = a->mult < b->mult ? b->mult - a->mult : a->mult - b->mult;
+	tsct_u128 off = (tsct_u128)bend * (first < second ? first : second) >>
+		TSCT_CLOCK_SHIFT;
+
+	off = (off << 30) + first + second;
+	return off >> 64 ? ~0ULL : (__u64)off;
+}
+
+/*
+ * The two segments with the least cost per age. Age counts from the end of the
+ * newest segment, which so has none and is not changed: programs are still
+ * converting with it, and results must not differ between two conversions.
+ */
+static __u32 find_join(const struct tsct_clock_copy *copy)
+{
+	__u32 nr = nr_segments(copy), best = nr, i;
+	__u64 best_cost = 0, best_age = 0, newest;
+	struct tsct_clock_segment a, b;
+
+	a = load_segment(copy, nr - 1);
+	newest = a.until_cycles;
+	a = load_segment(copy, 0);
+	for (i = 0; i + 1 < nr; i++, a = b) {
+		__u64 cost, age;
+
+		b = load_segment(copy, i + 1);
+		age = newest - b.until_cycles;
+		if (!age || a.epoch != b.epoch || a.until_cycles != b.base_cycles)
+			continue;
+		cost = join_cost(&a, &b);
+		if (best == nr || (tsct_u128)cost * best_age <
+		    (tsct_u128)best_cost * age) {
+			best = i;
+			best_cost = cost;
+			best_age = age;
+		}
+	}
+	return best;
+}
+
+static void append_segment(struct tsct_clock_copy *copy,
+			   const struct tsct_clock_segment *segment)
+{
+	struct tsct_clock_segment a, b;
+	__u32 nr, i;
+
+	while ((nr = nr_segments(copy)) >= TSCT_SEGMENTS_MAX) {
+		i = find_join(copy);
+		if (i >= nr) {
+			move_segments(copy, 0, 1);
+			count_dropped(copy, 1);
+			continue;
+		}
+		a = load_segment(copy, i);
+		b = load_segment(copy, i + 1);
+		a = join_segments(&a, &b);
+		store_segment(copy, i, &a);
+		move_segments(copy, i + 1, i + 2);
+	}
+	store_segment(copy, nr, segment);
+	WRITE_ONCE(copy->nr_segments, nr + 1);
+}
+
+/* ---- succession ----------------------------------------------------------- */
+
+/*
+ * Makes all segments end at @end at the latest. Those that begin there or later
+ * are dropped, as their counter values are indistinguishable from later ones (the
+ * counter began anew); those that hold nowhere had not begun, and are not counted.
+ */
+static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
+{
+	__u32 nr = nr_segments(copy), lost = 0;
+	struct tsct_clock_segment last;
+
+	for (; nr && segment_begin(copy, nr - 1, end) >= 0; nr--) {
+		last = load_segment(copy, nr - 1);
+		lost += (__s64)(last.until_cycles - last.base_cycles) >= 0;
+	}
+	WRITE_ONCE(copy->nr_segments, nr);
+	count_dropped(copy, lost);
+	while (nr-- > 0) {
+		if ((__s64)(READ_ONCE(copy->segments[nr].until_cycles) - end) <= 0)
+			break;
+		WRITE_ONCE(copy->segments[nr].until_cycles, end);
+	}
+}
+
+/* Makes segments of the parameters of @last, valid up to @until. */
+static void retire_params(struct tsct_clock_copy *copy,
+			  const struct tsct_clock_state *last, __u64 until,
+			  __u64 error_ps)
+{
+	const struct tsct_clock_params *params = &last->real;
+	bool slewed = params->slew_cycles && params->slew_mult != params->mult;
+	struct tsct_clock_segment segment = {
+		.base_cycles = params->base_cycles,
+		.until_cycles = until,
+		.mult = slewed ? params->slew_mult : params->mult,
+		.base_ns = params->base_ns,
+		.error_ps = error_ps,
+		.epoch = last->epoch,
+		.status = last->status,
+		.cause = last->cause,
+	};
+	__u64 slew_end = params->base_cycles + params->slew_cycles;
+
+	if (slewed && (__s64)(until - slew_end) > 0) {
+		segment.until_cycles = slew_end;
+		append_segment(copy, &segment);
+		segment.base_ns = tsct_clock_params_ns(params, slew_end);
+		segment.base_cycles = slew_end;
+		segment.until_cycles = until;
+		segment.mult = params->mult;
+	}
+	append_segment(copy, &segment);
+}
+
+/*
+ * Raises the error of the newest segment if it ends at @until. When its
+ * parameters were replaced, no sample had been taken between their last one and
+ * their end. The first sample after that is in the parameters that followed, and
+ * their error at their beginning is its result.
+ */
+static void raise_last(struct tsct_clock_copy *copy, __u64 until,
+		       __u64 error_ps)
+{
+	__u32 nr = nr_segments(copy);
+	struct tsct_clock_segment segment;
+
+	if (!nr)
+		return;
+	segment = load_segment(copy, nr - 1);
+	if (segment.until_cycles != until || segment.error_ps >= error_ps)
+		return;
+	segment.error_ps = error_ps;
+	store_segment(copy, nr - 1, &segment);
+}
+
+/* Parameters are continued by others: they were valid up to their end. */
+static void continue_params(struct tsct_clock_copy *copy,
+			    const struct tsct_clock_state *last,
+			    const struct tsct_clock_state *next)
+{
+	__u64 error_ps = last->real.past_error_ps;
+
+	if (error_ps < next->closing_error_ps)
+		error_ps = next->closing_error_ps;
+	raise_last(copy, last->real.base_cycles, error_ps);
+	retire_params(copy, last, next->real.base_cycles, error_ps);
+}
+
+/*
+ * Parameters remain in force after another sample: see raise_last(). Where that
+ * sample is before their beginning, the segment before still holds up to there.
+ */
+static void confirm_params(struct tsct_clock_copy *copy,
+			   const struct tsct_clock_state *next)
+{
+	const struct tsct_clock_params *params = &next->real;
+	__u64 error_ps = tsct_clock_params_error_ps(params, params->base_cycles);
+
+	if (error_ps < params->past_error_ps)
+		error_ps = params->past_error_ps;
+	raise_last(copy, params->base_cycles, error_ps);
+}
+
+/* Makes no segment hold behind @end; those that begin later hold nowhere. */
+static void shorten_segments(struct tsct_clock_copy *copy, __u64 end)
+{
+	__u32 i;
+
+	for (i = nr_segments(copy); i-- > 0; ) {
+		struct tsct_clock_segment segment = load_segment(copy, i);
+
+		if ((__s64)(segment.until_cycles - end) <= 0)
+			break;
+		segment.until_cycles = (__s64)(segment.base_cycles - end) > 0 ?
+			segment.base_cycles - 1 : end;
+		store_segment(copy, i, &segment);
+	}
+}
+
+/*
+ * A disruption ended the parameters: there was no sample after as_of_cycles.
+ * Parameters that begin after it hold nowhere, and the segment before them no
+ * longer than that; but both are kept, so that their counter values are reported
+ * as DISRUPTED.
+ */
+static void end_params(struct tsct_clock_copy *copy,
+		       const struct tsct_clock_state *last)
+{
+	const struct tsct_clock_params *params = &last->real;
+	__u64 until = params->as_of_cycles;
+
+	if ((__s64)(until - params->base_cycles) < 0) {
+		shorten_segments(copy, until);
+		until = params->base_cycles - 1;
+	}
+	retire_params(copy, last, until, params->past_error_ps);
+}
+
+/*
+ * Drops segments so old that, as counter and epochs wrap, they would compare as
+ * new. Readers reject all of a copy that is not in order; a state that jumps far
+ * may make it so, and the states after it could not mend that.
+ */
+static void drop_incomparable(struct tsct_clock_copy *copy, __u32 epoch)
+{
+	__u32 nr = nr_segments(copy), far = 0;
+	struct lookup_state lookup;
+	__u64 anchor;
+	__s64 begin;
+
+	load_lookup_state(copy, &lookup);
+	anchor = find_anchor(copy, &lookup);
+	for (; far < nr; far++) {
+		begin = segment_begin(copy, far, anchor);
+		if (begin < 0 && begin > -(1LL << 62) &&
+		    (__s32)(epoch - READ_ONCE(copy->segments[far].epoch)) >= 0)
+			break;
+	}
+	if (far)
+		move_segments(copy, 0, far);
+	count_dropped(copy, far);
+}
+
+void tsct_segments_succeed(struct tsct_clock_copy *copy,
+			   const struct tsct_clock_state *next)
+{
+	bool later = READ_ONCE(copy->state.epoch) != next->epoch;
+	struct tsct_clock_state last;
+
+	tsct_load_relaxed(&last, &copy->state, TSCT_WORDS(struct tsct_clock_state));
+	WRITE_ONCE(copy->nr_segments, nr_segments(copy));
+	if (last.source != next->source) {
+		/* Former parameters do not apply to values of another counter. */
+		count_dropped(copy, nr_segments(copy) + !!last.real.mult);
+		WRITE_ONCE(copy->nr_segments, 0);
+	} else if (last.real.mult && later) {
+		end_params(copy, &last);
+	} else if (last.real.mult && !is_same_params(&last.real, &next->real)) {
+		continue_params(copy, &last, next);
+	} else if (last.real.mult) {
+		confirm_params(copy, next);
+	}
+	/* Without parameters, epoch_cycles is the anchor. */
+	if (next->epoch_cycles && (later || !next->real.mult))
+		cut_segments(copy, next->epoch_cycles);
+	if (next->real.mult)
+		cut_segments(copy, next->real.base_cycles);
+	tsct_store_relaxed(&copy->state, next, TSCT_WORDS(struct tsct_clock_state));
+	drop_incomparable(copy, next->epoch);
+}
+
+/* ---- lookup ---------------------------------------------------------------- */
+
+/* The time by @params; @cycles is at their beginning or behind it. */
+static int read_params(const struct tsct_clock_params *params, __u32 status,
+		       __u32 epoch, __u64 cycles, struct tsct_clock_time *ret)
+{
+	__s64 d = (__s64)(cycles - params->base_cycles);
+
+	if (d > (__s64)(params->void_after_cycles - params->base_cycles))
 		return -ESTALE;
-	ret->ns = tsct_clock_params_ns(pair, stamp);
-	ret->error_ps = tsct_clock_params_error_ps(pair, stamp);
+	ret->ns = tsct_clock_params_ns(params, cycles);
+	ret->error_ps = tsct_clock_params_error_ps(params, cycles);
 	ret->status = status;
 	ret->epoch = epoch;
 	if (tsct_status_has_time(ret->status) &&
-	    d > (__s64)(pair->holdover_after_cycles - pair->base_cycles))
+	    d > (__s64)(params->holdover_after_cycles - params->base_cycles))
 		ret->status = TSCT_STATUS_HOLDOVER;
 	return 0;
 }
 
-/* @stamp is at the segment's beginning or behind it. */
-static void read_segment(const struct tsct_clock_segment *segment, __u64 stamp,
-			 struct tsct_clock_time *ret)
+/* The oldest segment, or the parameters in force as one */
+static struct tsct_clock_segment oldest_segment(const struct tsct_clock_copy *copy,
+						const struct lookup_state *lookup)
 {
-	bool holds = (__s64)(stamp - segment->base_cycles) <=
-		(__s64)(segment->until_cycles - segment->base_cycles);
-
-	ret->ns = tsct_clock_segment_ns(segment, stamp);
-	ret->error_ps = segment->error_ps;
-	ret->status = holds ? segment->status : TSCT_STATUS_DISRUPTED;
-	ret->epoch = segment->epoch;
-}
-
-/* The oldest line that is known, as if it had been that one before, too */
-static struct tsct_clock_segment oldest(const struct tsct_clock_copy *copy,
-				  const struct head *head)
-{
-	struct tsct_clock_segment line = {
-		.base_cycles = head->real.base_cycles,
-		.mult = head->real.mult,
-		.base_ns = head->real.base_ns,
-		.epoch = head->epoch,
-		.status = head->status,
+	struct tsct_clock_segment segment = {
+		.base_cycles = lookup->real.base_cycles,
+		.mult = lookup->real.mult,
+		.base_ns = lookup->real.base_ns,
+		.epoch = lookup->epoch,
+		.status = lookup->status,
 	};
 
-	if (head->nr)
-		return tsct_segment_load(copy, 0);
-	line.error_ps = tsct_clock_params_error_ps(&head->real, line.base_cycles);
-	return line;
+	if (lookup->nr)
+		return load_segment(copy, 0);
+	segment.error_ps = tsct_clock_params_error_ps(&lookup->real, segment.base_cycles);
+	return segment;
 }
 
+/* The time before all segments: the oldest one extended backwards */
 static int read_before(const struct tsct_clock_copy *copy,
-		       const struct head *head, __u64 stamp,
+		       const struct lookup_state *lookup, __u64 cycles,
 		       struct tsct_clock_time *ret)
 {
-	struct tsct_clock_segment line;
+	struct tsct_clock_segment segment;
 	struct tsct_clock_params grown;
 
-	if (head->dropped)
+	if (lookup->dropped)
 		return -ERANGE;
-	line = oldest(copy, head);
-	/* Distances are the same in both directions. */
+	segment = oldest_segment(copy, lookup);
+	/* The error grows with the distance; its direction does not matter. */
 	grown = (struct tsct_clock_params) {
-		.as_of_cycles = stamp,
-		.error_ps = line.error_ps,
-		.growth = tsct_growth(line.mult, TSCT_BEFORE_PPB),
-		.holdover_after_cycles = stamp,
+		.as_of_cycles = cycles,
+		.error_ps = segment.error_ps,
+		.growth = tsct_growth(segment.mult, TSCT_BEFORE_PPB),
+		.holdover_after_cycles = cycles,
 	};
 	grown.holdover_growth = grown.growth;
-	ret->ns = tsct_clock_segment_ns(&line, stamp);
-	ret->error_ps = tsct_clock_params_error_ps(&grown, line.base_cycles);
-	ret->status = tsct_status_has_time(line.status) ? TSCT_STATUS_CALIBRATING :
-		line.status;
-	ret->epoch = line.epoch;
+	ret->ns = tsct_clock_segment_ns(&segment, cycles);
+	ret->error_ps = tsct_clock_params_error_ps(&grown, segment.base_cycles);
+	ret->status = tsct_status_has_time(segment.status) ?
+		TSCT_STATUS_CALIBRATING : segment.status;
+	ret->epoch = segment.epoch;
 	return 0;
 }
 
-/* The last segment that begins at @stamp or before it, plus one */
-static __u32 find(const struct tsct_clock_copy *copy, __u32 nr, __u64 stamp,
-		  __u64 anchor)
+/* The last segment that begins at @cycles or before it, plus one */
+static __u32 find_segment(const struct tsct_clock_copy *copy, __u32 nr,
+			  __u64 cycles, __u64 anchor)
 {
-	__s64 at = (__s64)(stamp - anchor);
+	__s64 at = (__s64)(cycles - anchor);
 	__u32 low = 0, high = nr, middle;
 
 	while (low < high) {
 		middle = (low + high) / 2;
-		if (tsct_segment_begin(copy, middle, anchor) <= at)
+		if (segment_begin(copy, middle, anchor) <= at)
 			low = middle + 1;
 		else
 			high = middle;
@@ -188,82 +584,68 @@ static __u32 find(const struct tsct_clock_copy *copy, __u32 nr, __u64 stamp,
 	return low;
 }
 
-/* What the order of stamps is counted from */
-static __u64 find_anchor(const struct tsct_clock_copy *copy,
-			 const struct head *head)
-{
-	if (head->real.mult)
-		return head->real.base_cycles;
-	if (head->epoch_cycles || !head->nr)
-		return head->epoch_cycles;
-	/* Behind all segments, also one that holds nowhere: its length is -1. */
-	return READ_ONCE(copy->segments[head->nr - 1].until_cycles) + 2;
-}
-
-__u64 tsct_segments_anchor(const struct tsct_clock_copy *copy)
-{
-	struct head head;
-
-	load_head(copy, &head);
-	return find_anchor(copy, &head);
-}
-
-int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
-			 struct tsct_clock_time *ret_reading)
+int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 cycles,
+			 struct tsct_clock_time *ret_time)
 {
 	struct tsct_clock_segment segment;
-	struct head head;
+	struct lookup_state lookup;
 	__u64 anchor;
+	bool holds;
 	__u32 i;
 
-	load_head(copy, &head);
-	anchor = find_anchor(copy, &head);
-	if (head.real.mult) {
-		if ((__s64)(stamp - anchor) >= 0)
-			return read_line(&head.real, head.status, head.epoch,
-					 stamp, ret_reading);
+	load_lookup_state(copy, &lookup);
+	anchor = find_anchor(copy, &lookup);
+	if (lookup.real.mult) {
+		if ((__s64)(cycles - anchor) >= 0)
+			return read_params(&lookup.real, lookup.status, lookup.epoch,
+					   cycles, ret_time);
 	} else {
-		if (!head.nr && !head.dropped)
+		if (!lookup.nr && !lookup.dropped)
 			return -EAGAIN;
-		if (!head.nr || (__s64)(stamp - anchor) > 0)
+		if (!lookup.nr || (__s64)(cycles - anchor) > 0)
 			return -ESTALE;
 	}
-	i = find(copy, head.nr, stamp, anchor);
+	i = find_segment(copy, lookup.nr, cycles, anchor);
 	if (!i)
-		return read_before(copy, &head, stamp, ret_reading);
-	segment = tsct_segment_load(copy, i - 1);
-	read_segment(&segment, stamp, ret_reading);
+		return read_before(copy, &lookup, cycles, ret_time);
+	segment = load_segment(copy, i - 1);
+	holds = (__s64)(cycles - segment.base_cycles) <=
+		(__s64)(segment.until_cycles - segment.base_cycles);
+	ret_time->ns = tsct_clock_segment_ns(&segment, cycles);
+	ret_time->error_ps = segment.error_ps;
+	ret_time->status = holds ? segment.status : TSCT_STATUS_DISRUPTED;
+	ret_time->epoch = segment.epoch;
 	return 0;
 }
 
-int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 stamp,
-			  struct tsct_clock_time *ret_reading)
+int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles,
+			      struct tsct_clock_time *ret_time)
 {
-	const struct tsct_clock_prev_params *piece = &state->cluster_prev;
-	const struct tsct_clock_params *pair = &state->cluster;
+	const struct tsct_clock_prev_params *prev = &state->cluster_prev;
+	const struct tsct_clock_params *params = &state->cluster;
 
-	if (!pair->mult)
+	if (!params->mult)
 		return state->cluster_status == TSCT_STATUS_DISRUPTED ?
 			-ESTALE : -EAGAIN;
-	if ((__s64)(stamp - pair->base_cycles) >= 0)
-		return read_line(pair, state->cluster_status,
-				 state->cluster_epoch, stamp, ret_reading);
-	if (!piece->mult || (__s64)(stamp - piece->base_cycles) < 0)
+	if ((__s64)(cycles - params->base_cycles) >= 0)
+		return read_params(params, state->cluster_status,
+				   state->cluster_epoch, cycles, ret_time);
+	if (!prev->mult || (__s64)(cycles - prev->base_cycles) < 0)
 		return -ERANGE;
-	ret_reading->ns = tsct_clock_prev_ns(piece, stamp);
-	ret_reading->error_ps = piece->error_ps;
-	ret_reading->status = state->cluster_status;
-	ret_reading->epoch = state->cluster_epoch;
+	ret_time->ns = tsct_clock_prev_ns(prev, cycles);
+	ret_time->error_ps = prev->error_ps;
+	ret_time->status = state->cluster_status;
+	ret_time->epoch = state->cluster_epoch;
 	return 0;
 }
 
-/* ---- could it be true? -------------------------------------------------- */
+/* ---- validity of a copy ----------------------------------------------------- */
 
 /*
- * Slewing and joining make rates that no pair may have; they remain within two
- * times of one that may.
+ * Slewing and joining make rates that parameters may not have; they remain within
+ * a factor of two of one that they may have.
  */
-static bool rate_possible(__u64 mult, __u32 source)
+static bool is_rate_possible(__u64 mult, __u32 source)
 {
 	tsct_u128 one = (tsct_u128)1 << TSCT_CLOCK_SHIFT;
 
@@ -272,20 +654,20 @@ static bool rate_possible(__u64 mult, __u32 source)
 	return mult <= one * 2 && (tsct_u128)mult * 2 >= one;
 }
 
-static bool segment_possible(const struct tsct_clock_segment *segment)
+static bool is_segment_possible(const struct tsct_clock_segment *segment)
 {
 	__s64 length = (__s64)(segment->until_cycles - segment->base_cycles);
 
-	/* -1: one that held nowhere */
+	/* -1: a segment that holds nowhere */
 	return length >= -1 && length <= 1LL << 62 &&
 		segment->status < TSCT_STATUS_NR &&
 		segment->cause < TSCT_CAUSE_NR && !segment->reserved0 &&
 		!segment->reserved;
 }
 
-/* @a before @b, and both not absurdly far from the newest */
-static bool in_order(const struct tsct_clock_segment *a, const struct tsct_clock_segment *b,
-		     __u64 anchor)
+/* @a before @b, and both less than 2^62 cycles before the anchor */
+static bool is_in_order(const struct tsct_clock_segment *a,
+			const struct tsct_clock_segment *b, __u64 anchor)
 {
 	__s64 first = (__s64)(a->base_cycles - anchor);
 	__s64 second = (__s64)(b->base_cycles - anchor);
@@ -301,7 +683,7 @@ int tsct_segments_valid(const struct tsct_clock_copy *copy)
 	struct tsct_clock_segment segment, next = {
 		.epoch = state->epoch,
 	};
-	struct head head;
+	struct lookup_state lookup;
 	__u64 any = 0, anchor;
 	__u32 i;
 
@@ -310,14 +692,14 @@ int tsct_segments_valid(const struct tsct_clock_copy *copy)
 	if (any || copy->nr_segments > TSCT_SEGMENTS_MAX ||
 	    tsct_clock_state_check(state))
 		return -EINVAL;
-	load_head(copy, &head);
-	anchor = find_anchor(copy, &head);
+	load_lookup_state(copy, &lookup);
+	anchor = find_anchor(copy, &lookup);
 	next.base_cycles = anchor;
-	for (i = head.nr; i-- > 0; next = segment) {
-		segment = tsct_segment_load(copy, i);
-		if (!segment_possible(&segment) ||
-		    !rate_possible(segment.mult, state->source) ||
-		    !in_order(&segment, &next, anchor))
+	for (i = lookup.nr; i-- > 0; next = segment) {
+		segment = load_segment(copy, i);
+		if (!is_segment_possible(&segment) ||
+		    !is_rate_possible(segment.mult, state->source) ||
+		    !is_in_order(&segment, &next, anchor))
 			return -EINVAL;
 	}
 	return 0;

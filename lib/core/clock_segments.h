@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The lines of the past: how one line follows another, how they are kept in
- * bounded memory, and which one a stamp belongs to. See
- * tsctrace/abi_clock.h.
+ * Clock segments: parameters of the past. How published parameters succeed each
+ * other, how former ones are kept in bounded memory, and the time of a counter
+ * value by those that were valid then. Formulas: tsctrace/abi_clock.h.
  */
-#ifndef TSCT_CORE_SEGMENTS_H
-#define TSCT_CORE_SEGMENTS_H
+#ifndef TSCT_CORE_CLOCK_SEGMENTS_H
+#define TSCT_CORE_CLOCK_SEGMENTS_H
 
 #include "port.h"
 
-/* What a stamp turned out to be. */
+/* The time of a counter value */
 struct tsct_clock_time {
-	__s64 ns;
-	__u64 error_ps;
-	__u32 status;
+	__s64 ns;		/* since the clock's epoch */
+	__u64 error_ps;		/* bound of its error */
+	__u32 status;		/* TSCT_STATUS_* */
 	__u32 epoch;
 };
 
@@ -21,65 +21,70 @@ struct tsct_clock_time {
  * tsct_segments_check - may @next be published after @last?
  * @now: the counter
  *
- * Both were found good by tsct_clock_state_check(). A later epoch may say
- * anything. In the same epoch the real line must be the very same (base_cycles,
- * base_ns, slew_mult, slew_cycles, mult), or begin later than @last's and after
- * @now, exactly where @last's line is then; or there was none before.
- * Of the cluster's line, in its epoch, the same holds, whatever becomes of the
- * other; and the piece before it is of the line that @last had.
+ * Both passed tsct_clock_state_check(). In a later epoch, anything is allowed. In
+ * the same epoch, the real parameters must be the very same (base_cycles, base_ns,
+ * slew_mult, slew_cycles, mult), or begin later than @last's and after @now,
+ * exactly at the time that @last's give there; or @last had none. The same holds
+ * for the cluster's parameters in their epoch, independently; and cluster_prev
+ * must be of the cluster parameters that @last had.
+ *
  * Returns 0; -ESTALE: an earlier epoch, or another source in the same one;
- * -ETIME: in the same epoch, and not after @now; -EINVAL: it does not go on
- * where @last's line is, or takes a line away.
+ * -ETIME: in the same epoch, and begins not after @now; -EINVAL: does not
+ * continue @last's parameters, or has none any more.
  */
 int tsct_segments_check(const struct tsct_clock_state *last,
 			const struct tsct_clock_state *next, __u64 now);
 
 /*
- * tsct_segments_succeed - @copy's state becomes @next, its line, unless it goes
- * on, a segment (two, if it had slewed and gone on)
+ * tsct_segments_succeed - make @next the state of @copy; parameters that it
+ * replaces become a segment (two if they were used beyond their slew)
  *
- * A line that is followed in its epoch holds until the next one begins, within
- * next->closing_error_ps or its own past_error_ps, whatever is larger. One that
- * a disruption ended holds until its as_of_cycles. Where stamps count something
- * else from now on, no line of the past is theirs: all of them go.
+ * Parameters that are continued in their epoch hold until the next ones begin,
+ * within next->closing_error_ps or their own past_error_ps, whichever is larger.
+ * Those that a disruption ended hold until their as_of_cycles. Where the source
+ * of counter values changes, all segments are dropped.
  *
  * Where there is no room, two neighbours of one epoch become one: a straight
- * line between their ends, its error_ps larger by as far as it is away from
- * them. They are those that are shortest for their age, a bend between them
- * counting as length; never the newest. Where no two are of one epoch, the
- * oldest goes, and is counted in copy->dropped. So memory is bounded, near times
- * keep their detail and far ones their bound. What a jump of @next leaves too far
- * behind to be put in order (2^62 ticks, 2^31 epochs) goes, too, and is counted:
- * a valid copy remains one, whatever good states follow each other.
+ * line between their ends, error_ps larger by its distance from them. Chosen are
+ * those that are shortest for their age, a bend between them counting as length;
+ * never the newest. Where no two are of one epoch, the oldest is dropped and
+ * counted in copy->dropped. So memory is bounded, recent times keep their detail
+ * and old ones a valid bound. Segments that a jump of @next leaves too far behind
+ * to be put in order (2^62 cycles, 2^31 epochs) are dropped and counted, too: a
+ * valid copy remains valid, whatever valid states follow each other.
+ *
+ * One writer. Readers may be reading the copy: see tsct_load_relaxed().
  */
 void tsct_segments_succeed(struct tsct_clock_copy *copy,
 			   const struct tsct_clock_state *next);
 
 /*
- * tsct_segments_lookup - what time was @stamp?
+ * tsct_segments_lookup - the time of a counter value
  *
- * Returns 0; -EAGAIN: nothing was ever published; -ESTALE: behind
- * void_after_cycles, or after a disruption that nobody got over yet; -ERANGE:
- * older than all that is remembered. @copy may hold anything: the result may
- * then be nonsense, but nothing outside of it is read, and it ends.
+ * Returns 0; -EAGAIN: nothing was ever published; -ESTALE: after void_after_cycles,
+ * or after a disruption that has not ended; -ERANGE: older than all segments that
+ * are kept. @copy may be written meanwhile or hold anything: then the result may
+ * be wrong, but nothing outside of it is read, and the function returns. NMI and
+ * signal safe.
  */
-int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 stamp,
-			 struct tsct_clock_time *ret_reading);
+int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 cycles,
+			 struct tsct_clock_time *ret_time);
 
 /*
- * tsct_clock_cluster_lookup - what time was @stamp on the cluster's timeline?
+ * tsct_clock_cluster_lookup - the cluster's time of a counter value, by the
+ * parameters in force or cluster_prev
  *
- * By the line in force, or the piece of the one before. Results as above; *state
- * is nobody else's, and may hold anything.
+ * Returns as tsct_segments_lookup(). *state is private to the caller, and may
+ * hold anything.
  */
-int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 stamp,
-			  struct tsct_clock_time *ret_reading);
+int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles,
+			      struct tsct_clock_time *ret_time);
 
 /*
- * tsct_segments_valid - could this copy be true as a whole? State as by
- * tsct_clock_state_check(), segments in order, none longer than it can be,
- * epochs rising, rates credible. 0 or -EINVAL. Safe on any input.
+ * tsct_segments_valid - check a whole copy: its state by tsct_clock_state_check(),
+ * segments in order and of possible length, epochs rising, rates credible.
+ * Returns 0 or -EINVAL. Safe on any input.
  */
 int tsct_segments_valid(const struct tsct_clock_copy *copy);
 
-#endif /* TSCT_CORE_SEGMENTS_H */
+#endif /* TSCT_CORE_CLOCK_SEGMENTS_H */

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What stands in front of an event's payload in a stream file: which event it is,
- * the low bits of its tick that changed, and its thread where that is another one.
+ * Event headers of stream files, in front of each payload: the event's id, the low
+ * bits of its tick that changed, and its thread where that is another one.
  *
- *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with a stamp of
- *				1, 2, 4, 8 bytes each
+ *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
+ *				the tick in 1, 2, 4, 8 bytes each
  *	compact	 bits 3-7	id
  *	extended bits 3-23	id: 16 bits, and TSCT_DELTA_TID
- *	then			the stamp
+ *	then			the low bits of the tick
  *	then			4 bytes of thread id, if the id has TSCT_DELTA_TID
  *
  * All little endian. So there are 2 bytes before the payload of an event with one
  * of the first 32 ids that comes less than 256 ticks after its predecessor.
  *
- * A stamp of n bits is the low n bits of the tick; the tick is the first one, at
- * or after that of the event before, whose low bits are these. The first event of a
- * packet goes on from the packet's begin, which stands in its header in full, and
- * always has its thread. So a packet is decoded by itself: it is the sync packet.
+ * The tick is the first one, at or after that of the event before, that has these
+ * low bits. The first event of a packet continues from the packet's begin, which
+ * its header has in full, and always has its thread. So each packet can be decoded
+ * by itself: it is the sync packet.
  *
- * Ticks never decrease. Options after RISC-V's text on trace time stamps:
+ * Ticks never decrease. Options, after RISC-V's text on trace time stamps:
  *
  *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
- *	interpolated	bits more than the source has: the same
+ *	interpolated	more bits than the source has: the same
  *	off		every event has the tick of its packet's begin
- *	sync-every	a packet ends after so many events: tsct_delta_due()
+ *	sync-every	number of events after which a packet ends: tsct_delta_due()
  */
 #ifndef TSCT_CORE_DELTA_H
 #define TSCT_CORE_DELTA_H
@@ -34,19 +34,19 @@
 #define TSCT_DELTA_TID		0x10000
 #define TSCT_DELTA_COMPACT	32	/* ids below are compact */
 
-/* Bytes that one may take; tsct_delta_put() may write to all of them. */
+/* Maximum size of a header in bytes; tsct_delta_put() may write to all of them. */
 #define TSCT_DELTA_ROOM		16
 
 #define TSCT_DELTA_NO_TID	(1ULL << 32)
 
-/* The writer's, or the reader's. Both have the same after the same event. */
+/* State of a writer or reader; after the same event, both have the same. */
 struct tsct_delta {
 	__u64 tick;	/* of the last event */
-	__u64 tid;	/* of it; NO_TID: there was none in this packet */
+	__u64 tid;	/* of it; TSCT_DELTA_NO_TID: no event in this packet yet */
 	__u64 events;	/* in this packet */
 };
 
-/* tsct_delta_begin - a packet begins, and says so in full */
+/* tsct_delta_begin - begin a packet, whose header has the tick @begin in full */
 static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
 {
 	delta->tick = begin;
@@ -54,25 +54,26 @@ static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
 	delta->events = 0;
 }
 
-/* tsct_delta_due - is it time for the next packet, which is to hold @every? */
+/* tsct_delta_due - does the packet hold @every events, so that another is due? */
 static inline bool tsct_delta_due(const struct tsct_delta *delta, __u64 every)
 {
 	return delta->events >= every;
 }
 
 /*
- * tsct_delta_put - write one
- * @to: has TSCT_DELTA_ROOM bytes of room
+ * tsct_delta_put - write the header of an event
+ * @to: TSCT_DELTA_ROOM bytes of room
  *
- * Returns how many are it, 2 to 15; what lies behind is undefined. -EINVAL: the
- * tick is before the last one, or the id above TSCT_DELTA_ID_MAX; nothing changed.
+ * Returns its size, 2 to 15; the bytes behind it are undefined. -EINVAL, with
+ * nothing changed: the tick is before the last one, or the id is above
+ * TSCT_DELTA_ID_MAX.
  */
 static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 				 __u64 tick, __u32 tid)
 {
 	__u64 step = tick - delta->tick;
 	__u32 other = tid != delta->tid;
-	/* No jumps: how far it is from one event to the next is anybody's guess. */
+	/* No branches: the distance between events cannot be predicted. */
 	__u32 width = (step > 0xff) + (step > 0xffff) + (step > 0xffffffff);
 	__u32 extended = (id >= TSCT_DELTA_COMPACT) | other;
 	__u32 head = width | extended << 2 | id << 3 | other << (3 + 16);
@@ -94,9 +95,12 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 /* Bytes before the thread id, by form: a table of eight */
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
-/* Of bytes that are all there. The next event waits for the size alone. */
-static inline int tsct_delta_take_(struct tsct_delta *delta, const __u8 *from,
-				   __u32 *ret_id)
+/*
+ * Reads a header of which TSCT_DELTA_ROOM bytes are there. The address of the next
+ * event depends on the size alone, which depends on the first byte and the thread.
+ */
+static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
+				       __u32 *ret_id)
 {
 	__u32 head, tid = (__u32)delta->tid, form, wide, size;
 	__u64 stamp, tick;
@@ -125,22 +129,36 @@ static inline int tsct_delta_take_(struct tsct_delta *delta, const __u8 *from,
 }
 
 /* tsct_delta_get_end - tsct_delta_get() for the last bytes of a packet */
-int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from, size_t len,
-		       __u32 *ret_id);
+static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
+				     size_t len, __u32 *ret_id)
+{
+	__u8 all[TSCT_DELTA_ROOM] = { 0 };
+	__u32 extended, other;
+
+	if (len > sizeof(all))
+		len = sizeof(all);
+	if (len)
+		memcpy(all, from, len);
+	extended = all[0] >> 2 & 1;
+	other = all[2] >> 3 & extended;
+	if (1 + 2 * extended + (1U << (all[0] & 3)) + 4 * other > len)
+		return -ENODATA;
+	return tsct_delta_get_room_(delta, all, ret_id);
+}
 
 /*
- * tsct_delta_get - read one: the event's tick and thread are in *delta then
- * @len: bytes that may be read; nothing behind is. They may be anything.
+ * tsct_delta_get - read the header of an event: its tick and thread are in *delta
+ * @len: number of bytes that may be read, of any content
  *
- * Returns how many are it. -ENODATA: it ends behind them; -EINVAL: what no writer
- * writes: a tick that would be beyond 2^64, or before the last one, an id that is
- * none, a first event without its thread. Then nothing changed.
+ * Returns its size. With nothing changed: -ENODATA: it does not end within @len;
+ * -EINVAL: no writer writes it: a tick beyond 2^64 or before the last one, an
+ * invalid id, a first event without its thread.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
 {
 	if (likely(len >= TSCT_DELTA_ROOM))
-		return tsct_delta_take_(delta, from, ret_id);
+		return tsct_delta_get_room_(delta, from, ret_id);
 	return tsct_delta_get_end(delta, from, len, ret_id);
 }
 
@@ -149,10 +167,10 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 /*
  * Ticks of another size than the source's.
  *
- * bits < 0: that many low bits are dropped; ticks are so much longer.
+ * bits < 0: that many low bits are dropped; ticks are longer by that power of two.
  * bits > 0: the source's ticks are divided into 2^bits. Events on the same tick
- * are put one after the other within it, as the counter of a unique stamp has it
- * (tsctrace/stamp.h); where it is full they go on in the next one.
+ * are put one after the other within it, like the counter of a unique stamp
+ * (tsctrace/stamp.h); where it is full, they continue in the next one.
  */
 struct tsct_tick_resolution {
 	__u64 seen;	/* the source's last tick */
@@ -160,15 +178,46 @@ struct tsct_tick_resolution {
 	__s32 bits;
 };
 
-#define TSCT_GRAIN_MAX	13
+#define TSCT_TICK_BITS_MAX	13
 
-/* tsct_tick_resolution_init - Returns 0; -EINVAL: more bits than TSCT_GRAIN_MAX, any way */
-int tsct_tick_resolution_init(struct tsct_tick_resolution *grain, int bits);
+/* tsct_tick_resolution_init - Returns 0; -EINVAL: |bits| > TSCT_TICK_BITS_MAX */
+static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, int bits)
+{
+	if (bits > TSCT_TICK_BITS_MAX || bits < -TSCT_TICK_BITS_MAX)
+		return -EINVAL;
+	res->seen = 0;
+	res->next = 0;
+	res->bits = bits;
+	return 0;
+}
 
 /*
- * tsct_tick_resolution_tick - the tick of an event of the source's tick @source
- * Returns 0; -EINVAL: the source runs backwards; -ERANGE: there are too many.
+ * tsct_tick_resolution_tick - the tick of an event on the source's tick @source
+ *
+ * Returns 0; -EINVAL: the source runs backwards; -ERANGE: beyond 2^64.
  */
-int tsct_tick_resolution_tick(struct tsct_tick_resolution *grain, __u64 source, __u64 *ret_tick);
+static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
+					    __u64 source, __u64 *ret_tick)
+{
+	__u64 tick;
+
+	if (source < res->seen)
+		return -EINVAL;
+	if (res->bits <= 0) {
+		tick = source >> -res->bits;
+	} else {
+		tick = source << res->bits;
+		if (tick >> res->bits != source)
+			return -ERANGE;
+		if (tick < res->next)
+			tick = res->next;
+		if (tick == ~0ULL)
+			return -ERANGE;
+		res->next = tick + 1;
+	}
+	res->seen = source;
+	*ret_tick = tick;
+	return 0;
+}
 
 #endif /* TSCT_CORE_DELTA_H */

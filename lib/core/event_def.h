@@ -1,58 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Event definitions: checking them, and checking payloads against them.
- * Runs in the kernel too, on what a hostile user hands in.
+ * Event definitions: their validation, parsing from text, and validation of
+ * payloads against them. Runs in the kernel too, on input of untrusted users.
  */
-#ifndef TSCT_CORE_DEF_H
-#define TSCT_CORE_DEF_H
+#ifndef TSCT_CORE_EVENT_DEF_H
+#define TSCT_CORE_EVENT_DEF_H
 
 #include "port.h"
 
 /*
- * tsct_event_def_check - is this a definition?
- * @def: @len bytes that may say anything; nothing beyond them is read
- * @len: how many bytes there are, at most sizeof(*def)
+ * tsct_event_def_check - validate a definition
+ * @def: @len bytes of any content; nothing beyond them is read
+ * @len: number of bytes, at most sizeof(*def)
  *
  * Checks size against nr_fields and @len, kind, names (C identifiers, with
  * their NUL, unique within the event), types, formats (only on integers),
- * counts, reserved fields, and that the fixed part of the payload fits a
+ * counts, reserved fields, and that the fixed part of the payload fits into a
  * record. Returns 0 or -EINVAL.
  */
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len);
 
-/* Same name, kind and fields? `id` is not compared. Both were checked. */
+/* Same name, kind and fields? Ignores `id`. Both must be valid. */
 bool tsct_event_def_equal(const struct tsct_event_def *a,
-		    const struct tsct_event_def *b);
+			  const struct tsct_event_def *b);
 
 /*
- * tsct_event_def_next - walk a definition area
- * @area: the area; may be hostile memory: pass a copy
- * @used: bytes of it that are in use
- * @pos: where to look; 0 first, then what *ret_next gave
+ * tsct_event_def_next - iterate over a definition area
+ * @area: private memory of any content: copy it if others can write to it
+ * @used: number of bytes in use
+ * @pos: position of the next definition; 0 first, then the last *ret_next
  *
- * Returns the definition at @pos, checked, or NULL at the end; *ret_error is
- * -EINVAL if the end is not where @used says.
+ * Returns the definition at @pos, valid, or NULL at the end; *ret_error is
+ * -EINVAL if that is not at @used, else 0.
  */
 const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
-					   size_t pos, size_t *ret_next,
-					   int *ret_error);
+						 size_t pos, size_t *ret_next,
+						 int *ret_error);
 
 /*
- * tsct_event_def_check_payload - does a payload have the shape its definition says?
+ * tsct_event_def_check_payload - validate @len bytes of payload against @def
  *
  * Returns 0, or -EINVAL if it is too short, too long, or a string has no NUL.
  */
-int tsct_event_def_check_payload(const struct tsct_event_def *def, const void *payload,
-		     size_t len);
+int tsct_event_def_check_payload(const struct tsct_event_def *def,
+				 const void *payload, size_t len);
 
 /*
- * tsct_event_def_field_size - bytes of one field at @at, of which @left remain
+ * tsct_event_def_field_size - size of one field at @at, of @left bytes
  *
- * Returns its size (a string's with its NUL), or -EINVAL where it does not
- * fit into @left.
+ * Returns its size in bytes (of a string, with its NUL), or -EINVAL where it does
+ * not fit into @left.
  */
 long tsct_event_def_field_size(const struct tsct_field *field, const void *at,
-			 size_t left);
+			       size_t left);
 
 /*
  * tsct_event_def_parse - make a definition from text
@@ -63,11 +63,11 @@ long tsct_event_def_field_size(const struct tsct_field *field, const void *at,
  *        shows an integer in hexadecimal, /syscall as a system call's name.
  *        Example: "worker:u32, bytes:u64, what:string"
  * @ret_def: the definition, id 0
- * @ret_at: where parsing stopped in @spec on error; may be NULL
+ * @ret_at: on error, the position in @spec; may be NULL
  *
  * Returns 0 or -EINVAL.
  */
 int tsct_event_def_parse(const char *name, unsigned int kind, const char *spec,
-		   struct tsct_event_def *ret_def, const char **ret_at);
+			 struct tsct_event_def *ret_def, const char **ret_at);
 
-#endif /* TSCT_CORE_DEF_H */
+#endif /* TSCT_CORE_EVENT_DEF_H */

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The latch. All words of a copy are read and written with relaxed atomic
- * accesses (words.h), so that a torn copy is a value to throw away and not a
- * data race; what makes a copy whole are the barriers on seq:
+ * All words of a copy are read and written by relaxed atomic accesses
+ * (tsct_load_relaxed()), so that a torn copy is a value to discard and not a data
+ * race. Barriers on seq make copies consistent:
  *
- *   (A) writer's release store of seq     with (a) reader's acquire load
+ *   (A) writer's release store of seq     with (a) reader's acquire load:
  *       a reader that saw seq sees the whole copy that seq points to
- *   (B) writer's full fence behind it     with (b) reader's load fence
- *       a reader that saw any word written behind the fence sees, behind its
- *       own fence, that seq has moved on
+ *   (B) writer's full fence behind it     with (b) reader's load fence:
+ *       a reader that saw any word written behind the writer's fence sees,
+ *       behind its own fence, that seq has changed
  */
 #include "latch.h"
 #include "clock_params.h"
-#include "relaxed_copy.h"
 
 #define LATCH_TRIES	1000
 #define SKEW_UNKNOWN	(~0ULL)
@@ -25,8 +24,8 @@ static void store_copy(struct tsct_clock_copy *to,
 	tsct_store_relaxed(to, from, TSCT_WORDS(struct tsct_clock_copy));
 }
 
-/* Makes readers use the other copy, and shows them the one just written. */
-static void turn(struct tsct_clock_page *page, __u64 seq)
+/* Switches readers to the other copy, and publishes what was written to it. */
+static void store_seq(struct tsct_clock_page *page, __u64 seq)
 {
 	smp_store_release(&page->seq, seq);	/* (A) */
 	smp_mb();				/* (B) */
@@ -59,30 +58,30 @@ void tsct_latch_repair(struct tsct_clock_page *page)
 	__u64 seq = smp_load_acquire(&page->seq);
 
 	/*
-	 * (B), for the dead writer: a reader still in the copy that is not
-	 * the current one must find that seq has moved.
+	 * (B), for the dead writer: a reader that is still in the copy that is
+	 * not the current one must see that seq has changed.
 	 */
 	smp_mb();
 	store_copy(&page->copy[~seq & 1], &page->copy[seq & 1]);
 	if (seq & 1)
-		turn(page, seq + 1);
+		store_seq(page, seq + 1);
 }
 
 void tsct_latch_stage(struct tsct_clock_page *page,
 		      const struct tsct_clock_state *next)
 {
-	__u64 seq = READ_ONCE(page->seq);	/* ours */
+	__u64 seq = READ_ONCE(page->seq);	/* only the writer changes it */
 
 	if (!(seq & 1))
-		turn(page, seq + 1);
-	/* Again from what is published: the last try may have been staged. */
+		store_seq(page, seq + 1);
+	/* From the published copy: copy 0 may hold another state that was staged. */
 	store_copy(&page->copy[0], &page->copy[1]);
 	tsct_segments_succeed(&page->copy[0], next);
 }
 
 void tsct_latch_show(struct tsct_clock_page *page)
 {
-	turn(page, READ_ONCE(page->seq) + 1);	/* it was odd, and is ours */
+	store_seq(page, READ_ONCE(page->seq) + 1);	/* from odd to even */
 }
 
 void tsct_latch_settle(struct tsct_clock_page *page)
@@ -104,8 +103,8 @@ void tsct_latch_write(struct tsct_clock_page *page,
 }
 
 /*
- * A reader may be at it, for a state of an earlier epoch: it must not take one
- * skew's error for another's.
+ * A reader may be reading the entry for a state of an earlier epoch: the error is
+ * unknown while the skew changes, so that it is not taken for the other skew's.
  */
 void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
 			__u64 error_cycles)
@@ -120,15 +119,15 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	smp_store_release(&entry->error_cycles, error_cycles);
 }
 
-/* One loop for all reads, inlined into each. -EAGAIN: overtaken, each time */
-#define read_latched(page, copy, what) ({				\
+/* The loop of all reads. @read: an expression that reads @copy; its value is int */
+#define read_latched(page, copy, read) ({				\
 	int tries_, ret_ = -EAGAIN;					\
 									\
 	for (tries_ = 0; tries_ < LATCH_TRIES; tries_++) {		\
 		__u64 seq_ = smp_load_acquire(&(page)->seq);	/* (a) */ \
 		const struct tsct_clock_copy *copy =			\
 			&(page)->copy[seq_ & 1];			\
-		int got_ = (what);					\
+		int got_ = (read);					\
 									\
 		smp_rmb();					/* (b) */ \
 		if (likely(READ_ONCE((page)->seq) == seq_)) {		\
@@ -155,11 +154,11 @@ int tsct_latch_read_copy(const struct tsct_clock_page *page,
 				TSCT_WORDS(struct tsct_clock_copy)), 0));
 }
 
-int tsct_latch_lookup(const struct tsct_clock_page *page, __u64 stamp,
-		      struct tsct_clock_time *ret_reading)
+int tsct_latch_lookup(const struct tsct_clock_page *page, __u64 cycles,
+		      struct tsct_clock_time *ret_time)
 {
 	return read_latched(page, copy,
-			    tsct_segments_lookup(copy, stamp, ret_reading));
+			    tsct_segments_lookup(copy, cycles, ret_time));
 }
 
 int tsct_clock_page_check(const struct tsct_clock_page *page, __u64 size,

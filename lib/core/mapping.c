@@ -1,40 +1,459 @@
 // SPDX-License-Identifier: MIT
-/* The line that is for a tick, of curves that are there. */
-#include "mapping_private.h"
+/*
+ * A double is an integer times a power of two, so a coefficient times the axis'
+ * fraction is a division of integers; from there on, lines are computed in
+ * integers. Floating point only decides how long lines are, and whether a cubic
+ * rises.
+ */
+#include "mapping.h"
+#include "clock_params.h"
 
-tsct_s128 tsct_mapping_curve_value(const struct tsct_mapping_curve *curve, __u64 d)
+/* ---- the axis --------------------------------------------------------------- */
+
+void tsct_reduce(__u64 *a, __u64 *b)
+{
+	__u64 x = *a, y = *b, rest;
+
+	while (y) {
+		rest = x % y;
+		x = y;
+		y = rest;
+	}
+	*a /= x;
+	*b /= x;
+}
+
+int tsct_axis_from_run(struct tsct_axis *ret_axis, __u64 begin, __u64 end,
+		       __u64 begin_ns, __u64 end_ns, __u64 origin_ns, __u64 hz)
+{
+	__u64 wall = end_ns - begin_ns, span = end - begin, giga = 1000000000;
+	struct tsct_axis axis = { .remote = begin, .hz = hz };
+	bool rest;
+
+	if (hz < TSCT_AXIS_HZ_MIN || !span || span >> 63 ||
+	    begin_ns < origin_ns || end_ns <= begin_ns)
+		return -EINVAL;
+	axis.global = tsct_divide((tsct_u128)(begin_ns - origin_ns) * hz, giga,
+				   &rest);
+	if (axis.global == ~0ULL)
+		return -ERANGE;
+	tsct_reduce(&wall, &span);
+	tsct_reduce(&hz, &giga);
+	tsct_reduce(&wall, &giga);
+	tsct_reduce(&hz, &span);
+	if (__builtin_mul_overflow(wall, hz, &axis.num) ||
+	    __builtin_mul_overflow(span, giga, &axis.den))
+		return -ERANGE;
+	*ret_axis = axis;
+	return 0;
+}
+
+int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
+			  __u64 mult)
+{
+	if (base_ns < 0 || !mult)
+		return -EINVAL;
+	ret_axis->remote = base;
+	ret_axis->global = (__u64)base_ns;
+	ret_axis->num = mult;
+	ret_axis->den = 1ULL << TSCT_CLOCK_SHIFT;
+	ret_axis->hz = 1000000000;
+	return 0;
+}
+
+/* ---- numbers --------------------------------------------------------------- */
+
+/*
+ * Distance of lines from a cubic by their straightness, at most, in ns. The rest
+ * of the 0.1 ns allowed is for rounding of coefficients.
+ */
+#define BEND_NS		(1.0 / 16)
+
+/* Numbers below this, 2^60 ticks, can be added a few times without overflow. */
+#define LARGE		((tsct_s128)1 << 124)
+
+/*
+ * Added, as all rounding is downwards and less than this in all: a value that is
+ * exactly a whole tick must not become the one before it.
+ */
+#define ROUND_UP	((tsct_s128)1 << (64 - 22))
+
+#define TICK		((tsct_s128)1 << 64)
+
+/* num / den, rounded down, bit by bit, and the remainder */
+static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)
+{
+	tsct_u128 quotient = 0;
+	int bit;
+
+	*rest = 0;
+	for (bit = 127; bit >= 0; bit--) {
+		*rest = *rest << 1 | (num >> bit & 1);
+		quotient <<= 1;
+		if (*rest >= den) {
+			*rest -= den;
+			quotient |= 1;
+		}
+	}
+	return quotient;
+}
+
+/* m * 2^e * num / den, rounded down. Returns false if that is too large. */
+static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
+{
+	tsct_u128 rest, quotient = divide((tsct_u128)m * num, den, &rest);
+
+	for (; e > 0 && (quotient || rest); e--) {
+		rest <<= 1;
+		quotient = quotient << 1 | (rest >= den);
+		if (rest >= den)
+			rest -= den;
+		if (quotient >= (tsct_u128)LARGE)
+			return false;
+	}
+	if (e < 0)
+		quotient = e > -128 ? quotient >> -e : 0;
+	*ret = quotient;
+	return quotient < (tsct_u128)LARGE;
+}
+
+/*
+ * c * 2^e times the axis' fraction, with 64 bits of fraction. Returns false if that
+ * is too large, as infinity and NaN are when their bits are taken for a number.
+ */
+static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
+			      tsct_s128 *ret)
+{
+	int exponent;
+	tsct_u128 size;
+	__u64 bits, m;
+
+	memcpy(&bits, &c, sizeof(bits));
+	m = bits & ((1ULL << 52) - 1);
+	exponent = (int)(bits >> 52 & 0x7ff);
+	if (exponent)
+		m |= 1ULL << 52;
+	else
+		exponent = 1;
+	if (!scale_ratio(m, e + exponent - 1075 + 64, axis->num, axis->den, &size))
+		return false;
+	*ret = bits >> 63 ? -(tsct_s128)size : (tsct_s128)size;
+	return true;
+}
+
+/* The global tick at which a piece begins, since the axis' */
+static bool value_at_from(const struct tsct_cubic *piece,
+			  const struct tsct_axis *axis, tsct_s128 *ret)
+{
+	__s64 remote = (__s64)(piece->base - axis->remote);
+	__u64 m = remote < 0 ? 0 - (__u64)remote : (__u64)remote;
+	tsct_u128 size;
+	tsct_s128 part;
+
+	if (!scale_ratio(m, 64, axis->num, axis->den, &size) ||
+	    !scale_coefficient(piece->c[0], 0, axis, &part))
+		return false;
+	*ret = (remote < 0 ? -(tsct_s128)size : (tsct_s128)size) + part + ROUND_UP;
+	return true;
+}
+
+static bool is_small(const struct tsct_mapping_curve *curve)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		if (curve->b[i] >= LARGE || curve->b[i] <= -LARGE)
+			return false;
+	return true;
+}
+
+/* a * u / 2^64, rounded down */
+static tsct_s128 multiply(tsct_s128 a, __u64 u)
+{
+	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
+}
+
+/* The cubic at its d-th tick; needs b and bits only */
+static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
 	__u64 u = d << (64 - curve->bits);
 
-	return b[0] + tsct_times(b[1] + tsct_times(b[2] + tsct_times(b[3], u),
+	return b[0] + multiply(b[1] + multiply(b[2] + multiply(b[3], u),
 						   u), u);
 }
 
 /*
- * From `start` it goes up by multiples of 2^step, so that what a line rises by per
- * tick is a whole number of 2^-64 ticks: it ends where the next one begins.
+ * The beginning of the line that begins at the d-th tick: above `start` by a
+ * multiple of 2^step. So the rise of a line per tick is a whole number of 2^-64
+ * ticks, and the line ends exactly where the next one begins.
  */
-tsct_s128 tsct_mapping_curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
+static tsct_s128 curve_knot(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	tsct_s128 above;
 
 	if (!d)
 		return curve->start;
-	above = tsct_mapping_curve_value(curve, d) - curve->start;
+	above = curve_value(curve, d) - curve->start;
 	return curve->start + (above >> curve->step << curve->step);
 }
 
-/* The line that is for the d-th tick of the curve */
-static void line_of(const struct tsct_mapping_curve *curve, __u64 d,
-		    struct tsct_mapping_line *ret_line)
+/* ---- one curve ------------------------------------------------------------- */
+
+/* Turns coefficients by d since the piece's `from` into those since the curve's. */
+static void shift_origin(struct tsct_mapping_curve *curve, __s64 by)
+{
+	__u64 u = (by < 0 ? 0 - (__u64)by : (__u64)by) << (64 - curve->bits);
+	tsct_s128 *b = curve->b, part;
+	int i, j;
+
+	for (i = 0; by && i < 3; i++) {
+		for (j = 2; j >= i; j--) {
+			part = multiply(b[j + 1], u);
+			b[j] += by < 0 ? -part : part;
+		}
+	}
+}
+
+/* Number of significant bits, at least 1 */
+static __u32 width_of(__u64 x)
+{
+	return x ? 64 - (__u32)__builtin_clzll(x) : 1;
+}
+
+/* Sets the coefficients of a curve to those of @piece. */
+static int set_coefficients(struct tsct_mapping_curve *curve,
+			    const struct tsct_cubic *piece,
+			    const struct tsct_axis *axis, __u64 from, __u64 len)
+{
+	__s64 by = (__s64)(from - piece->from);
+	__u64 away = by < 0 ? 0 - (__u64)by : (__u64)by;
+	int i;
+
+	curve->from = from;
+	curve->len = len;
+	curve->bits = width_of(away > len ? away : len);
+	if (curve->bits > 62 || !value_at_from(piece, axis, &curve->b[0]))
+		return -ERANGE;
+	for (i = 1; i < 4; i++)
+		if (!scale_coefficient(piece->c[i], i * (int)curve->bits, axis,
+				       &curve->b[i]))
+			return -ERANGE;
+	shift_origin(curve, by);
+	return is_small(curve) ? 0 : -ERANGE;
+}
+
+/*
+ * Makes the curve end at @next, where the next one begins: rounding of coefficients
+ * leaves it a little off. Rotates it about its beginning.
+ */
+static int connect_curve(struct tsct_mapping_curve *curve,
+			 const struct tsct_axis *axis, tsct_s128 next)
+{
+	tsct_s128 off = next - curve_value(curve, curve->len);
+	tsct_u128 size = (tsct_u128)(off < 0 ? -off : off), slope;
+	tsct_u128 rise = (tsct_u128)(curve->b[1] < 0 ? 0 : curve->b[1]);
+
+	if (size > (tsct_u128)TICK * (axis->hz / TSCT_AXIS_HZ_MIN) + (rise >> 48))
+		return -EINVAL;
+	/* Half of the fraction must suffice: scale_ratio() takes 64 bits. */
+	if (size >> 96 || !scale_ratio((__u64)(size >> 32), (int)curve->bits + 32,
+				       1, curve->len, &slope))
+		return -ERANGE;
+	curve->b[1] += off < 0 ? -(tsct_s128)slope : (tsct_s128)slope;
+	curve->end = next;
+	return is_small(curve) ? 0 : -ERANGE;
+}
+
+static double as_ticks(tsct_s128 x)
+{
+	return (double)(__s64)(x >> 64) + (double)(__u64)x * 0x1p-64;
+}
+
+/*
+ * The lowest slope of the curve by u: that at one of its ends or at its inflection
+ * point. Negative if it is less than 1/1024 of the mean.
+ */
+static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
+{
+	double b1 = as_ticks(curve->b[1]), b2 = as_ticks(curve->b[2]);
+	double b3 = as_ticks(curve->b[3]), low, u, mean;
+
+	low = b1 + u_end * (2 * b2 + u_end * 3 * b3);
+	low = b1 < low ? b1 : low;
+	u = b3 > 0 ? -b2 / (3 * b3) : 0;
+	if (u > 0 && u < u_end && b1 + u * b2 < low)
+		low = b1 + u * b2;
+	mean = b1 + u_end * (b2 + u_end * b3);
+	return low > mean / 1024 ? low : -1;
+}
+
+/* The largest step whose lines are close enough to the curve */
+static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
+			 __u64 hz)
+{
+	double first = 2 * as_ticks(curve->b[2]);
+	double last = first + 6 * u_end * as_ticks(curve->b[3]);
+	double limit = BEND_NS * (double)hz / 1e9, bend, u;
+	__u32 step = curve->bits < TSCT_MAPPING_LINE_BITS ?
+		curve->bits : TSCT_MAPPING_LINE_BITS;
+
+	first = first < 0 ? -first : first;
+	last = last < 0 ? -last : last;
+	bend = first > last ? first : last;
+	for (; step; step--) {
+		u = (double)(1ULL << step) / (double)(1ULL << curve->bits);
+		if (bend * u * u / 8 <= limit)
+			break;
+	}
+	return step;
+}
+
+/*
+ * Checks that the curve rises, and divides it into lines. Clears *injective if it
+ * does not rise by a global tick per local one everywhere.
+ */
+static int set_lines(struct tsct_mapping_curve *curve, __u64 hz, bool last,
+		     __u32 *injective)
+{
+	double one = (double)(1ULL << curve->bits);
+	double u_end = (double)curve->len / one, low = lowest_slope(curve, u_end);
+	bool straight = last && !curve->b[2] && !curve->b[3];
+
+	if (!(low > one * 0x1p-20 && low < one * 0x1p40))
+		return -ERANGE;
+	curve->step = choose_step(curve, u_end, hz);
+	if (straight ? curve->b[1] < TICK << curve->bits : low < one * (1 + 1e-9))
+		*injective = 0;
+	return 0;
+}
+
+/* ---- the mapping ----------------------------------------------------------- */
+
+static int check_input(const struct tsct_cubic *piece, unsigned int nr,
+		       const struct tsct_axis *axis, __u64 begin, __u64 end)
+{
+	unsigned int i;
+
+	if (!nr || nr > TSCT_CUBICS_MAX || !axis->num || !axis->den ||
+	    axis->hz < TSCT_AXIS_HZ_MIN || (__s64)(end - begin) < 0)
+		return -EINVAL;
+	if ((end - begin) >> 62)
+		return -ERANGE;
+	for (i = 1; i < nr; i++)
+		if ((__s64)(piece[i].from - piece[i - 1].from) < 0)
+			return -EINVAL;
+	return 0;
+}
+
+/* The end of the k-th piece, within the range, in ticks since @begin */
+static __u64 piece_end(const struct tsct_cubic *piece, unsigned int nr,
+		       unsigned int k, __u64 begin, __u64 end)
+{
+	__s64 at;
+
+	if (k + 1 == nr)
+		return end - begin + 1;
+	at = (__s64)(piece[k + 1].from - begin);
+	if (at < 0)
+		return 0;
+	return (__u64)at > end - begin ? end - begin + 1 : (__u64)at;
+}
+
+/*
+ * Sets the rate of the last line of an otherwise complete curve. Returns its end,
+ * where the first line of the next curve begins.
+ */
+static tsct_s128 close_curve(struct tsct_mapping_curve *curve)
+{
+	__u64 at = (curve->len - 1) >> curve->step << curve->step;
+	__u64 len = curve->len - at;
+	tsct_s128 value = curve_knot(curve, at);
+	tsct_u128 rest;
+
+	curve->last_rate = divide((tsct_u128)(curve->end - value), len, &rest);
+	return value + (tsct_s128)(curve->last_rate * len);
+}
+
+/* Adds a curve of @len ticks. @next: the piece after it; NULL: none in the range */
+static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piece,
+		     const struct tsct_cubic *next, const struct tsct_axis *axis,
+		     __u64 from, __u64 len)
+{
+	struct tsct_mapping_curve *curve = &mapping->curve[mapping->nr];
+	tsct_s128 end;
+	int err;
+
+	err = set_coefficients(curve, piece, axis, from, len);
+	if (err)
+		return err;
+	if (next) {
+		if (!value_at_from(next, axis, &end))
+			return -ERANGE;
+		err = connect_curve(curve, axis, end);
+	}
+	if (!err)
+		err = set_lines(curve, axis->hz, !next, &mapping->injective);
+	if (err)
+		return err;
+	if (!next)
+		curve->end = curve_value(curve, len);
+	curve->start = mapping->nr ? mapping->last_end : curve->b[0];
+	mapping->last_end = close_curve(curve);
+	mapping->nr_lines += ((len - 1) >> curve->step) + 1;
+	mapping->nr++;
+	return 0;
+}
+
+/* Global ticks must fit into 64 bits, with room for events that are put later. */
+static int check_range(const struct tsct_mapping *mapping)
+{
+	const struct tsct_mapping_curve *last = &mapping->curve[mapping->nr - 1];
+	tsct_s128 first_tick = (tsct_s128)mapping->global +
+		(mapping->curve[0].start >> 64);
+	tsct_s128 last_tick = (tsct_s128)mapping->global + (last->end >> 64);
+
+	return first_tick < 0 || (last_tick + (1LL << 41)) >> 64 ? -ERANGE : 0;
+}
+
+int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
+		       unsigned int nr, const struct tsct_axis *axis,
+		       __u64 begin, __u64 end)
+{
+	int err = check_input(piece, nr, axis, begin, end);
+	__u64 at = 0, until;
+	unsigned int k;
+
+	ret->begin = begin;
+	ret->end = end;
+	ret->global = axis->global;
+	ret->nr_lines = 0;
+	ret->nr = 0;
+	ret->injective = 1;
+	for (k = 0; !err && k < nr && at <= end - begin; k++) {
+		until = piece_end(piece, nr, k, begin, end);
+		if (until <= at)
+			continue;
+		err = add_curve(ret, &piece[k],
+				until <= end - begin ? &piece[k + 1] : NULL,
+				axis, begin + at, until - at);
+		at = until;
+	}
+	return err ? err : check_range(ret);
+}
+
+/* ---- lookup ----------------------------------------------------------------- */
+
+/* The line of the d-th tick of the curve */
+static void make_line(const struct tsct_mapping_curve *curve, __u64 d,
+		      struct tsct_mapping_line *ret_line)
 {
 	__u64 at = d >> curve->step << curve->step, len = 1ULL << curve->step;
-	tsct_s128 value = tsct_mapping_curve_knot(curve, at);
+	tsct_s128 value = curve_knot(curve, at);
 	tsct_u128 rate;
 
 	if (curve->len - at > len) {
-		rate = (tsct_u128)(tsct_mapping_curve_knot(curve, at + len) - value) >>
+		rate = (tsct_u128)(curve_knot(curve, at + len) - value) >>
 			curve->step;
 	} else {
 		len = curve->len - at;
@@ -48,15 +467,15 @@ static void line_of(const struct tsct_mapping_curve *curve, __u64 d,
 	ret_line->mult = (__u64)rate;
 }
 
-/* The last piece that begins at or before it, or else the first */
-static unsigned int find(const struct tsct_mapping *correct, __u64 local)
+/* The last curve that begins at @local or before it, or else the first */
+static unsigned int find_curve(const struct tsct_mapping *mapping, __u64 local)
 {
-	unsigned int from = 0, to = correct->nr, mid;
+	unsigned int from = 0, to = mapping->nr, mid;
 
 	while (to - from > 1) {
 		mid = from + (to - from) / 2;
-		if (local - correct->begin >=
-		    correct->curve[mid].from - correct->begin)
+		if (local - mapping->begin >=
+		    mapping->curve[mid].from - mapping->begin)
 			from = mid;
 		else
 			to = mid;
@@ -64,35 +483,35 @@ static unsigned int find(const struct tsct_mapping *correct, __u64 local)
 	return from;
 }
 
-int tsct_mapping_find_line(const struct tsct_mapping *correct, __u64 local,
-		      struct tsct_mapping_line *ret_line)
+int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
+			   struct tsct_mapping_line *ret_line)
 {
 	const struct tsct_mapping_curve *curve;
 
-	if (local - correct->begin > correct->end - correct->begin)
+	if (local - mapping->begin > mapping->end - mapping->begin)
 		return -ERANGE;
-	curve = &correct->curve[find(correct, local)];
-	line_of(curve, local - curve->from, ret_line);
-	ret_line->base += correct->global;
+	curve = &mapping->curve[find_curve(mapping, local)];
+	make_line(curve, local - curve->from, ret_line);
+	ret_line->base += mapping->global;
 	return 0;
 }
 
-/* ---- a location --------------------------------------------------------------- */
+/* ---- cursors --------------------------------------------------------------- */
 
-void tsct_mapping_cursor_init(struct tsct_mapping_cursor *corrector,
-			 const struct tsct_mapping *correct)
+void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
+			      const struct tsct_mapping *mapping)
 {
-	*corrector = (struct tsct_mapping_cursor) {
-		.correct = correct,
-		/* Any tick comes after that, and may have any global one. */
-		.last_local = correct->begin - 1,
+	*cursor = (struct tsct_mapping_cursor) {
+		.mapping = mapping,
+		/* Every tick comes after it, and every global one is allowed. */
+		.last_local = mapping->begin - 1,
 		.last_global = ~0ULL,
 	};
 }
 
-int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *corrector, __u64 local)
+int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *cursor, __u64 local)
 {
-	if ((__s64)(local - corrector->correct->begin) < 0)
+	if ((__s64)(local - cursor->mapping->begin) < 0)
 		return -EINVAL;
-	return tsct_mapping_find_line(corrector->correct, local, &corrector->line);
+	return tsct_mapping_find_line(cursor->mapping, local, &cursor->line);
 }

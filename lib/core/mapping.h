@@ -1,50 +1,106 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a location's own ticks to global ones, in fixed point.
+ * Mapping: from a location's own ticks to global ones, in fixed point.
  *
- *	local tick ── cubic pieces ──▶ the master's tick ── frame ──▶ global tick
+ *	local tick ── cubics ──▶ the master's tick ── axis ──▶ global tick
  *
- * The cubics are what a fit made of sync samples, in floating point; the frame is
- * one fraction of integers, the same for all nodes. Of both together straight lines
- * are made, exact numbers that belong to the correction and not to the way it is
- * computed: whoever asks, in whatever order, gets the same tick. Lines meet exactly,
- * rise strictly, and are off the cubics by less than 0.1 ns. They are made when they
- * are needed, so the room they take does not grow with the recording.
+ * The cubics are a fit through sync samples, in floating point; the axis is one
+ * fraction of integers, the same for all nodes. Both together become straight
+ * lines of exact integers, which depend on the mapping and not on the order in
+ * which it is computed: every lookup of a tick gives the same result. Lines meet
+ * exactly, rise strictly, and are off the cubics by less than 0.1 ns. They are
+ * made on demand, so memory does not grow with the recording.
  *
  * Then, for each location, tsct_mapping_cursor_next():
  *
  *	global = max(line(local), last global + (local > last local ? 1 : 0))
  *
- * so that events with different local ticks never fall on the same global one.
+ * so that events with different local ticks never have the same global one.
  * Intel's text on time stamping has it that this is "avoided by ensuring that global
  * clock ticks are always larger than local ones", which is about their number: where
- * the global clock's period is not longer than the local one's, lines alone do it
- * (tsct_mapping_is_injective()). A period of 1 ns is longer than a tick of most counters:
- * there it is the maximum that does it, and tells how often.
+ * the global clock's period is not longer than the local one's, lines alone ensure
+ * it (tsct_mapping_is_injective()). A period of 1 ns is longer than a tick of most
+ * counters: there the maximum ensures it, and the cursor counts how often.
  *
- * User space only: reads doubles, though it does not compute with them where it
- * matters. No allocation.
+ * User space only (doubles). No allocation.
  */
-#ifndef TSCT_CORE_CORRECT_H
-#define TSCT_CORE_CORRECT_H
+#ifndef TSCT_CORE_MAPPING_H
+#define TSCT_CORE_MAPPING_H
 
-#include "axis.h"
-#include "cubic.h"
+#include "port.h"
+
+/* ---- cubics ----------------------------------------------------------------- */
+
+/*
+ * Cubic piece of a function from one counter to another:
+ * remote = base + c[0] + c[1] d + c[2] d^2 + c[3] d^3, with d = local - from.
+ * base is an integer, so that large counters lose no precision in the doubles.
+ */
+struct tsct_cubic {
+	__u64 from;		/* local counter at which the piece begins */
+	__u64 base;		/* remote counter there, rounded down */
+	double c[4];		/* c[0]: fraction of base; c[1]: remote per local */
+};
+
+#define TSCT_CUBICS_MAX	256	/* pieces of one function */
+
+/* ---- the axis --------------------------------------------------------------- */
+
+/*
+ * Axis of merged time, common to all nodes: the global tick of a tick of the
+ * master's. global = this->global + (remote - this->remote) * num / den
+ */
+struct tsct_axis {
+	__u64 remote;
+	__u64 global;
+	__u64 num, den;
+	__u64 hz;		/* global ticks per second */
+};
+
+#define TSCT_AXIS_HZ_MIN	1000000000ULL
+
+/* tsct_reduce - reduce a ratio to lowest terms; not 0 : 0 */
+void tsct_reduce(__u64 *a, __u64 *b);
+
+/*
+ * tsct_axis_from_run - axis on which the run takes as long as by the master's wall
+ * clock
+ * @begin @end: of the run, on the master's counter
+ * @begin_ns @end_ns: the same on its wall clock
+ * @origin_ns: where global ticks begin to count; 0: at the Unix epoch
+ * @hz: global ticks per second
+ *
+ * The begin is at the global tick in which it falls, the end later by the wall
+ * clock's difference. Returns 0; -EINVAL: a clock does not advance, hz is below
+ * TSCT_AXIS_HZ_MIN, or begin_ns is before the origin; -ERANGE: too many ticks (at
+ * 1 GHz since the Unix epoch there is room up to the year 2554, at 10 GHz up to
+ * 2028), or a ratio that takes more than 64 bits in lowest terms.
+ */
+int tsct_axis_from_run(struct tsct_axis *ret_axis, __u64 begin, __u64 end,
+		       __u64 begin_ns, __u64 end_ns, __u64 origin_ns, __u64 hz);
+
+/*
+ * tsct_axis_from_params - axis of 1 GHz since the Unix epoch, from a calibration:
+ * @mult * 2^-56 ns per tick, @base_ns at @base. Returns 0 or -EINVAL.
+ */
+int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
+			  __u64 mult);
 
 /* ---- lines ----------------------------------------------------------------- */
 
-/* No line is longer than 2^40 local ticks: what rounding makes of it, 2^-24. */
+/* Lines have 2^40 local ticks at most: rounding of their rate adds up to 2^-24. */
 #define TSCT_MAPPING_LINE_BITS	40
 
 struct tsct_mapping_line {
-	__u64 from;		/* local tick */
-	__u64 len;		/* local ticks from there that it is for */
-	__u64 base, frac;	/* global tick there, and 2^-64 of one */
+	__u64 from;		/* first local tick */
+	__u64 len;		/* number of local ticks */
+	__u64 base, frac;	/* global tick at `from`, and 2^-64 of one */
 	__u64 whole, mult;	/* global ticks per local one, and 2^-64 of one */
 };
 
-/* The global tick that a local one begins in, which has to be one of the line's. */
-static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line, __u64 local)
+/* The global tick in which a local one begins, which must be one of the line's */
+static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
+					 __u64 local)
 {
 	__u64 d = local - line->from;
 
@@ -54,83 +110,87 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line, _
 
 /*
  * A cubic in fixed point: value(u) = b[0] + u (b[1] + u (b[2] + u b[3])), with
- * u = d / 2^bits in [0, 1); all in 2^-64 global ticks since the frame's.
+ * u = d / 2^bits in [0, 1); all in 2^-64 global ticks since the axis' own.
  */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
-	tsct_s128 start;	/* where its first line begins: b[0], but for rounding */
+	tsct_s128 start;	/* of its first line: b[0], but for rounding */
 	tsct_s128 end;		/* value after its last tick */
 	tsct_u128 last_rate;	/* of its last line, 2^-64 global ticks per local */
-	__u64 from, len;
+	__u64 from, len;	/* local ticks */
 	__u32 bits;
 	__u32 step;		/* lines have 2^step ticks, but for the last one */
 };
 
 struct tsct_mapping {
-	__u64 begin, end;	/* local ticks that it is for, both included */
-	__u64 global;		/* the frame's */
-	__u64 nr_lines;		/* that it consists of */
-	tsct_s128 last_end;	/* where the last line so far ends */
+	__u64 begin, end;	/* range of local ticks, both included */
+	__u64 global;		/* the axis' */
+	__u64 nr_lines;		/* in all curves */
+	tsct_s128 last_end;	/* end of the last line so far; while it is built */
 	__u32 nr;
-	__u32 fine;
+	__u32 injective;	/* see tsct_mapping_is_injective() */
 	struct tsct_mapping_curve curve[TSCT_CUBICS_MAX];
 };
 
 /*
- * tsct_mapping_build - from pieces to lines
+ * tsct_mapping_build - make a mapping of cubics and an axis
  * @piece: in order of `from`; the first also holds before it, the last to the end
- * @begin @end: the local ticks that will be asked for; less than 2^62 apart
+ * @begin @end: range of local ticks to map; less than 2^62 apart
  *
- * Two pieces that follow each other need not meet to the last bit: what they are
- * apart, less than a nanosecond, is spread over the first of them.
+ * Two successive pieces need not meet to the last bit: a gap between them of less
+ * than a nanosecond is spread over the first of them.
  *
- * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, a frame
- * that cannot be, or begin after end; -ERANGE: it does not rise everywhere (by a
- * thousandth of its mean rate at least), or there are numbers too large, or none at
- * all. Then *ret is not to be used. It has 36 KiB: rather not on a stack.
+ * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, an
+ * invalid axis, or begin after end; -ERANGE: the function does not rise everywhere
+ * (by a thousandth of its mean rate at least), or numbers are too large or not
+ * finite. Then *ret is not to be used. It has 36 KiB: do not put it on a stack.
  */
 int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
-		      unsigned int nr, const struct tsct_axis *frame,
-		      __u64 begin, __u64 end);
+		       unsigned int nr, const struct tsct_axis *axis,
+		       __u64 begin, __u64 end);
 
-/* tsct_mapping_find_line - the line that is for this local tick. 0 or -ERANGE. */
-int tsct_mapping_find_line(const struct tsct_mapping *correct, __u64 local,
-		      struct tsct_mapping_line *ret_line);
+/* tsct_mapping_find_line - the line of a local tick. Returns 0 or -ERANGE. */
+int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
+			   struct tsct_mapping_line *ret_line);
 
 /*
- * Do different local ticks always have different global ones, by lines alone? So it
- * is where global ticks come as often as local ones, or more.
+ * True if lines alone give different local ticks different global ones: where
+ * global ticks are as frequent as local ones, or more
  */
-static inline bool tsct_mapping_is_injective(const struct tsct_mapping *correct)
+static inline bool tsct_mapping_is_injective(const struct tsct_mapping *mapping)
 {
-	return correct->fine;
+	return mapping->injective;
 }
 
 /* ---- a location's events, one after the other ------------------------------ */
 
 struct tsct_mapping_cursor {
-	const struct tsct_mapping *correct;
+	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
 	__u64 last_local, last_global;
-	__u64 monotonic_fixups;		/* events that the maximum put later than lines did */
-	__u64 fixup_max;		/* by so many global ticks, at most */
+	__u64 monotonic_fixups;	/* events that the maximum put later than lines */
+	__u64 fixup_max;	/* by so many global ticks, at most */
 };
 
-void tsct_mapping_cursor_init(struct tsct_mapping_cursor *corrector,
-			 const struct tsct_mapping *correct);
+void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
+			      const struct tsct_mapping *mapping);
 
-/* Of an event for which the line is another one */
-int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *corrector, __u64 local);
+/*
+ * tsct_mapping_cursor_seek - slow path of tsct_mapping_cursor_next(): load the
+ * line of @local
+ */
+int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *cursor, __u64 local);
 
 /*
  * tsct_mapping_cursor_next - the global tick of the location's next event
- * Returns 0; -EINVAL: its local tick is before the last one, or the begin; -ERANGE:
- * it is after the end. Then nothing changed.
+ *
+ * Returns 0; -EINVAL: its local tick is before the last one, or before the begin;
+ * -ERANGE: it is after the end. On error, nothing changes.
  */
-static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c, __u64 local,
-				      __u64 *ret_global)
+static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c,
+					   __u64 local, __u64 *ret_global)
 {
-	__u64 global, least;
+	__u64 global, min;
 	int err;
 
 	if (unlikely((__s64)(local - c->last_local) < 0))
@@ -141,12 +201,12 @@ static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c, __u64 
 			return err;
 	}
 	global = tsct_mapping_line_at(&c->line, local);
-	least = c->last_global + (local != c->last_local);
-	if (global < least) {
+	min = c->last_global + (local != c->last_local);
+	if (global < min) {
 		c->monotonic_fixups++;
-		if (least - global > c->fixup_max)
-			c->fixup_max = least - global;
-		global = least;
+		if (min - global > c->fixup_max)
+			c->fixup_max = min - global;
+		global = min;
 	}
 	c->last_local = local;
 	c->last_global = global;
@@ -154,4 +214,4 @@ static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c, __u64 
 	return 0;
 }
 
-#endif /* TSCT_CORE_CORRECT_H */
+#endif /* TSCT_CORE_MAPPING_H */

@@ -1,40 +1,33 @@
 // SPDX-License-Identifier: MIT
-#include "offset_estimator.h"
-#include "clock_params.h"
-#include "rate_window.h"
-
 /*
- * Steering that changes is taken to have been even for as many samples before:
- * what it was between them bounds how the line ran away from REALTIME before
- * the change, unseen by the samples on both sides of it.
+ * Offset of CLOCK_REALTIME: samples against predictions and against the
+ * parameters in force, and the parameters to publish next.
  */
-#define EVEN		4
+#include "rate_estimator.h"
+#include "clock_params.h"
 
 /*
- * A sample that surprises may have been taken while REALTIME is slewed by 10 %,
- * so that its tries do not compare as was thought.
+ * Steering that changes is assumed to have been constant for this many samples
+ * before: the rate between them bounds how far the parameters in force drifted
+ * from REALTIME before the change, unseen by the samples on both sides of it.
+ */
+#define STEADY_SAMPLES	4
+
+/*
+ * A sample outside of its prediction may have been taken while REALTIME was
+ * slewed by 10 %: its tries are then this much less comparable, relatively.
  */
 #define SLEWED		0.12
 
-/* Surprises are forgotten in as long. */
+/* innovation_ppb decays to 0 within this time. */
 #define CALM_NS		3e9
 
-__u64 tsct_round_up(double value)
-{
-	if (!(value > 0))
-		return 0;
-	if (value >= 9e18)
-		return 9000000000000000000ULL;
-	return (__u64)value + 1;
-}
+/* Parameters are good enough if their bound exceeds the best by this ratio. */
+#define BOUND_MARGIN	0.1
 
-double tsct_mult_rate(__u64 mult)
-{
-	return (double)mult * 0x1p-56;
-}
-
-struct tsct_offset_interval tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
-			      double cut_ns)
+struct tsct_offset_interval
+tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
+			  double resolution_ns)
 {
 	__u64 width = bracket->after - bracket->before;
 	double middle = ((double)width + 1) / 2 - (double)(width / 2);
@@ -42,23 +35,17 @@ struct tsct_offset_interval tsct_offset_interval_make(const struct tsct_bracket 
 	return (struct tsct_offset_interval) {
 		.cycles = bracket->before + width / 2,
 		.ns = bracket->ns,
-		.frac_ns = cut_ns / 2 - middle * rate,
-		.half_ns = (((double)width + 1) * rate + cut_ns) / 2,
+		.frac_ns = resolution_ns / 2 - middle * rate,
+		.half_ns = (((double)width + 1) * rate + resolution_ns) / 2,
 	};
 }
 
-double tsct_offset_from_params(const struct tsct_offset_interval *look, const struct tsct_clock_params *pair)
+/* Bound of the error of @params at the interval, rounding included */
+static double params_error_ns(const struct tsct_offset_interval *offset,
+			      const struct tsct_clock_params *params)
 {
-	__s64 line = tsct_clock_params_ns(pair, look->cycles);
-
-	/* As integers first: a double holds today's time to 256 ns only. */
-	return (double)(__s64)((__u64)look->ns - (__u64)line) + look->frac_ns;
-}
-
-double tsct_offset_error(const struct tsct_offset_interval *look,
-		       const struct tsct_clock_params *pair)
-{
-	return tsct_magnitude(tsct_offset_from_params(look, pair)) + look->half_ns;
+	return tsct_magnitude(tsct_offset_from_params(offset, params)) +
+		offset->half_ns;
 }
 
 double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to)
@@ -71,33 +58,37 @@ static double wander(const struct tsct_rate_estimator *est)
 	return est->locked ? 0 : TSCT_RATE_WANDER_PPB * TSCT_PPB;
 }
 
-double tsct_rate_doubt(const struct tsct_rate_estimator *est, double rate)
+double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate)
 {
 	double off = tsct_larger(est->hi - rate, rate - est->lo);
 
-	return off / est->rate + wander(est) + est->surprise_ppb * TSCT_PPB;
+	return off / est->rate + wander(est) + est->innovation_ppb * TSCT_PPB;
 }
 
-/* How much less is known after a while without a look */
-static double fade(const struct tsct_rate_estimator *est, double elapsed_ns)
+/* ---- samples -------------------------------------------------------------- */
+
+/* Growth of the bound of the time within some time without a sample, in ns */
+static double prediction_growth(const struct tsct_rate_estimator *est,
+				double elapsed_ns)
 {
-	double doubt = (est->hi - est->lo) / 2 / est->rate + wander(est);
+	double growth = (est->hi - est->lo) / 2 / est->rate + wander(est);
 	double late = tsct_larger(0, elapsed_ns - TSCT_RATE_HOLD_NS);
 
-	return doubt * elapsed_ns + late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
+	return growth * elapsed_ns + late * TSCT_RATE_HOLD_PPB * TSCT_PPB;
 }
 
-struct tsct_innovation tsct_rate_innovation(const struct tsct_rate_estimator *est,
-				   const struct tsct_offset_interval *look)
+struct tsct_innovation
+tsct_rate_innovation(const struct tsct_rate_estimator *est,
+		     const struct tsct_offset_interval *offset)
 {
-	const struct tsct_offset_interval *last = &est->look;
-	double elapsed = tsct_rate_elapsed(est, last->cycles, look->cycles);
+	const struct tsct_offset_interval *last = &est->offset;
+	double elapsed = tsct_rate_elapsed(est, last->cycles, offset->cycles);
 	double rate = (est->hi + est->lo) / 2;
-	double ran = (double)(__s64)((__u64)look->ns - (__u64)last->ns) +
-		look->frac_ns - last->frac_ns;
-	double off = ran - (double)(__s64)(look->cycles - last->cycles) * rate;
-	double half = last->half_ns + fade(est, elapsed);
-	double missed = tsct_magnitude(off) - half - look->half_ns;
+	double ran = (double)(__s64)((__u64)offset->ns - (__u64)last->ns) +
+		offset->frac_ns - last->frac_ns;
+	double off = ran - (double)(__s64)(offset->cycles - last->cycles) * rate;
+	double half = last->half_ns + prediction_growth(est, elapsed);
+	double missed = tsct_magnitude(off) - half - offset->half_ns;
 	double slewed = tsct_smaller(elapsed, TSCT_RATE_STEP_NS) *
 		TSCT_RATE_STEP_PPB * TSCT_PPB;
 
@@ -110,13 +101,14 @@ struct tsct_innovation tsct_rate_innovation(const struct tsct_rate_estimator *es
 }
 
 /*
- * What the steering was since the last sample but one; since an earlier one, if
- * that is too near, or says much less.
+ * Sets the bounds of the rate to those of the steering since the last sample
+ * but one; since an earlier one, if that is too near, or bounds it much worse.
  */
-static void set_late(struct tsct_rate_estimator *est)
+static void set_rate_bounds(struct tsct_rate_estimator *est)
 {
 	const struct tsct_rate_window *real = &est->real;
 	const struct tsct_bracket *newest = &real->hist[real->nr - 1];
+	double resolution = tsct_rate_window_resolution(real);
 	unsigned int i = real->nr - 1;
 	double lo, hi, spread = 0;
 
@@ -126,13 +118,12 @@ static void set_late(struct tsct_rate_estimator *est)
 
 		if (spread && age > TSCT_RATE_HOLD_NS)
 			break;
-		if (!tsct_bracket_rate(old, newest, tsct_rate_window_resolution(real), &lo,
-				       &hi))
+		if (!tsct_bracket_rate(old, newest, resolution, &lo, &hi))
 			continue;
 		if (spread && hi - lo > spread / 2)
 			continue;
-		/* Too near ones are good for nothing but a beginning. */
-		spread = age < TSCT_RATE_LATE_NS ? 1e9 : hi - lo;
+		/* A bracket too near counts only until an older one is found. */
+		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
 		est->hi = hi;
 		est->ref_cycles = tsct_offset_interval_make(old, est->rate, 1).cycles;
@@ -140,9 +131,9 @@ static void set_late(struct tsct_rate_estimator *est)
 }
 
 /*
- * How REALTIME is steered against RAW is left alone as long as the evidence
- * allows it, and then moved no further than well inside of what it allows: a
- * line that turns with the noise of every sample helps nobody.
+ * The rate is kept as long as the samples allow it, and then moved no further
+ * than well inside of what they allow: it must not follow the noise of every
+ * sample.
  */
 static void set_rate(struct tsct_rate_estimator *est)
 {
@@ -155,80 +146,81 @@ static void set_rate(struct tsct_rate_estimator *est)
 				tsct_smaller(real->hi - margin, est->rate));
 }
 
-/* How unevenly the line may have run before the steering was changed */
-static double uneven(const struct tsct_rate_estimator *est)
+/*
+ * Bound of how fast the parameters in force may have drifted from REALTIME,
+ * relatively, before its steering changed
+ */
+static double drift_before(const struct tsct_rate_estimator *est)
 {
 	const struct tsct_rate_window *real = &est->real;
 	double rate = tsct_mult_rate(est->state.real.mult);
-	unsigned int oldest = real->nr > EVEN + 1 ? real->nr - EVEN - 1 : 0;
+	unsigned int oldest = real->nr > STEADY_SAMPLES + 1 ?
+		real->nr - STEADY_SAMPLES - 1 : 0;
 	double lo, hi;
 
-	/* A resumed line comes without the samples that it was made of. */
+	/* Resumed parameters come without the samples that they were made of. */
 	if (real->nr < 2 || !tsct_bracket_rate(&real->hist[oldest],
 					       &real->hist[real->nr - 1],
-					       tsct_rate_window_resolution(real), &lo, &hi))
-		return tsct_rate_doubt(est, rate);
+					       tsct_rate_window_resolution(real),
+					       &lo, &hi))
+		return tsct_rate_uncertainty(est, rate);
 	return tsct_larger(hi - rate, rate - lo) / est->rate + wander(est) +
-		est->surprise_ppb * TSCT_PPB;
-}
-
-double tsct_clock_params_slewed_ns(const struct tsct_clock_params *pair, __u64 from, __u64 to)
-{
-	__u64 end = pair->base_cycles + pair->slew_cycles;
-	double rate = (double)(__s64)(pair->slew_mult - pair->mult) * 0x1p-56;
-
-	if ((__s64)(from - pair->base_cycles) < 0)
-		from = pair->base_cycles;
-	if ((__s64)(to - end) > 0)
-		to = end;
-	return (__s64)(to - from) > 0 ? (double)(to - from) * rate : 0;
+		est->innovation_ppb * TSCT_PPB;
 }
 
 /*
- * How much further off than at a look a line may have been on the way from it or
- * to it, as it was @bent meanwhile: REALTIME may have been set at any moment. Up
- * to there it went on as from the last look, from there on as to the next one,
- * wherever along its bend the line was.
+ * How much larger than the offset @off at a sample the offset of parameters may
+ * have been between it and the next (or former) one, when their slew added
+ * @slewed ns meanwhile. REALTIME may have been set at any moment: up to there it
+ * ran on as from the one sample, from there on as towards the other, wherever
+ * in their slew the parameters were.
  */
-static double strayed(double off, double bent)
+static double excursion(double off, double slewed)
 {
-	return tsct_larger(0, tsct_magnitude(off + bent) - tsct_magnitude(off));
+	return tsct_larger(0, tsct_magnitude(off + slewed) - tsct_magnitude(off));
 }
 
-static void set_past(struct tsct_rate_estimator *est, const struct tsct_offset_interval *last,
-		     const struct tsct_offset_interval *look,
-		     const struct tsct_innovation *finding, double slope)
+/*
+ * Bounds the error of the parameters in force between two samples, @last and
+ * @offset. @slope: what drift_before() returned
+ */
+static void set_past(struct tsct_rate_estimator *est,
+		     const struct tsct_offset_interval *last,
+		     const struct tsct_offset_interval *offset,
+		     const struct tsct_innovation *innovation, double slope)
 {
-	const struct tsct_clock_params *pair = &est->state.real;
-	double error = tsct_offset_error(look, pair);
-	double bent = tsct_clock_params_slewed_ns(pair, last->cycles, look->cycles);
+	const struct tsct_clock_params *params = &est->state.real;
+	double error = params_error_ns(offset, params);
+	double slewed = tsct_clock_params_slewed_ns(params, last->cycles,
+						    offset->cycles);
 	double begin = est->error_ns +
-		strayed(tsct_offset_from_params(last, pair), -bent);
-	double end = error + strayed(tsct_offset_from_params(look, pair), bent);
+		excursion(tsct_offset_from_params(last, params), -slewed);
+	double end = error +
+		excursion(tsct_offset_from_params(offset, params), slewed);
 	double worst;
 
-	/* The line before ends after the last look, and counts on this one. */
-	if ((__s64)(last->cycles - pair->base_cycles) < 0)
-		end += est->parted_ns;
-	worst = tsct_larger(begin, end) + slope * finding->elapsed_ns;
-	/* Anything may have been in such a long time. */
-	if (finding->elapsed_ns > TSCT_RATE_HOLD_NS)
-		worst = tsct_larger(worst, 1e-3 *
-			(double)tsct_clock_params_error_ps(pair, look->cycles));
+	/* The former parameters ended after @last, and this bounds them, too. */
+	if ((__s64)(last->cycles - params->base_cycles) < 0)
+		end += est->divergence_ns;
+	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;
+	/* In so long a time, REALTIME may have been anywhere. */
+	if (innovation->elapsed_ns > TSCT_RATE_HOLD_NS)
+		worst = tsct_larger(worst, 1e-3 * (double)
+			tsct_clock_params_error_ps(params, offset->cycles));
 	est->past_ns = tsct_larger(est->past_ns, worst);
 	est->error_ns = error;
 }
 
-static void note_surprise(struct tsct_rate_estimator *est,
-			  const struct tsct_innovation *finding)
+static void update_innovation(struct tsct_rate_estimator *est,
+			      const struct tsct_innovation *innovation)
 {
-	double elapsed = finding->elapsed_ns;
+	double elapsed = innovation->elapsed_ns;
 	double left = tsct_larger(0, 1 - elapsed / CALM_NS);
 	double ppb = 0;
 
-	if (finding->missed_ns > 0 && elapsed > 0)
-		ppb = finding->missed_ns / elapsed / TSCT_PPB;
-	est->surprise_ppb = tsct_larger(ppb, est->surprise_ppb * left);
+	if (innovation->missed_ns > 0 && elapsed > 0)
+		ppb = innovation->missed_ns / elapsed / TSCT_PPB;
+	est->innovation_ppb = tsct_larger(ppb, est->innovation_ppb * left);
 }
 
 void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns)
@@ -238,28 +230,237 @@ void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns)
 	double width = (double)(newest->after - newest->before) + 1;
 
 	set_rate(est);
-	set_late(est);
-	est->look = tsct_offset_interval_make(newest, est->rate, tsct_rate_window_resolution(real));
-	/* How long a wide one is in ns is not known that well. */
-	est->look.half_ns += width / 2 * (est->hi - est->rate) + more_ns;
+	set_rate_bounds(est);
+	est->offset = tsct_offset_interval_make(newest, est->rate,
+						tsct_rate_window_resolution(real));
+	/* The width of a wide bracket in ns is as uncertain as the rate. */
+	est->offset.half_ns += width / 2 * (est->hi - est->rate) + more_ns;
 }
 
 void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket *bracket,
-		     const struct tsct_offset_interval *look,
-		     const struct tsct_innovation *finding, double span_ns)
+		     const struct tsct_offset_interval *offset,
+		     const struct tsct_innovation *innovation, double span_ns)
 {
-	struct tsct_offset_interval wide = *look, last = est->look;
+	struct tsct_offset_interval wide = *offset, last = est->offset;
 	double more = 0, slope = 0;
 
-	if (finding->missed_ns > 0)
-		more = SLEWED * (look->half_ns + span_ns);
+	if (innovation->missed_ns > 0)
+		more = SLEWED * (offset->half_ns + span_ns);
 	wide.half_ns += more;
 	if (est->state.real.mult)
-		slope = uneven(est);
-	note_surprise(est, finding);
+		slope = drift_before(est);
+	update_innovation(est, innovation);
 	tsct_rate_window_add(&est->real, bracket);
 	tsct_rate_settle(est, more);
-	wide.half_ns = tsct_larger(wide.half_ns, est->look.half_ns);
+	wide.half_ns = tsct_larger(wide.half_ns, est->offset.half_ns);
 	if (est->state.real.mult)
-		set_past(est, &last, &wide, finding, slope);
+		set_past(est, &last, &wide, innovation, slope);
+}
+
+/* ---- parameters ----------------------------------------------------------- */
+
+/*
+ * Lost to rounding: the time of a reading to ns, its counter value to cycles,
+ * and the kernel's clock is not straight.
+ */
+static double rounding_ns(const struct tsct_rate_estimator *est)
+{
+	return 1 + est->rate + TSCT_RATE_TICK_NS;
+}
+
+/* Relative growth of the error of parameters in use */
+static double growth_of(const struct tsct_rate_estimator *est,
+			const struct tsct_clock_params *params)
+{
+	double rate = tsct_mult_rate(params->mult);
+
+	return tsct_rate_uncertainty(est, est->rate) +
+		tsct_magnitude(rate - est->rate) / est->rate;
+}
+
+/*
+ * Bound of the error at the end of the interval between samples, of parameters
+ * that are @off ns away from the estimate now
+ */
+static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
+{
+	return off + est->offset.half_ns + rounding_ns(est) +
+		growth * TSCT_SERVO_SLEW_INTERVALS * est->interval_ns;
+}
+
+/*
+ * After parameters were replaced, the next sample bounds the error of all of
+ * them since the last sample, as of one straight line. So there has to be a
+ * sample in them before they are replaced, and no slew's end behind it.
+ */
+static bool is_too_early(const struct tsct_rate_estimator *est,
+			 const struct tsct_clock_params *params, __u64 begin_cycles)
+{
+	__u64 slew_end = params->base_cycles + params->slew_cycles;
+
+	if ((__s64)(begin_cycles - params->base_cycles) <= 0 ||
+	    (__s64)(est->offset.cycles - params->base_cycles) < 0)
+		return true;
+	return tsct_servo_slews(params) &&
+		(__s64)(slew_end - est->offset.cycles) > 0 &&
+		(__s64)(begin_cycles - slew_end) > 0;
+}
+
+/* May @params stay in force? */
+static bool is_good_enough(const struct tsct_rate_estimator *est,
+			   const struct tsct_servo_estimate *estimate,
+			   const struct tsct_clock_params *params, __u64 begin_cycles)
+{
+	__u64 age = begin_cycles - params->base_cycles;
+	double best, bound;
+
+	if (is_too_early(est, params, begin_cycles))
+		return true;
+	if (tsct_servo_slews(params))
+		return age < params->slew_cycles / 4;
+	if (tsct_rate_elapsed(est, params->base_cycles, begin_cycles) >
+	    TSCT_RATE_PARAMS_NS || age > TSCT_SERVO_AGE_MAX)
+		return false;
+	best = bound_after(est, 0, tsct_rate_uncertainty(est, est->rate));
+	bound = bound_after(est, tsct_servo_distance_ns(estimate, params,
+							est->offset.cycles),
+			    growth_of(est, params));
+	return bound <= best * (1 + BOUND_MARGIN);
+}
+
+/* Slews new parameters towards the middle of what the last sample allows. */
+static void set_slew(const struct tsct_rate_estimator *est,
+		     const struct tsct_servo_estimate *estimate,
+		     struct tsct_clock_params *params)
+{
+	double off = tsct_servo_offset_ns(estimate, params, params->base_cycles);
+	double span_ns = TSCT_SERVO_SLEW_INTERVALS * est->interval_ns;
+	double limit = TSCT_RATE_SLEW_PPB * TSCT_PPB;
+	double slew = tsct_larger(-limit, tsct_smaller(limit, off / span_ns));
+
+	if (tsct_magnitude(off) <= est->offset.half_ns * BOUND_MARGIN / 2)
+		return;
+	tsct_servo_set_slew(params, span_ns / est->rate, est->rate * (1 + slew));
+}
+
+/* @keep: the parameters are those in force. */
+static void set_bounds(const struct tsct_rate_estimator *est,
+		       const struct tsct_servo_estimate *estimate, bool keep,
+		       struct tsct_clock_params *params)
+{
+	double growth = tsct_smaller(1, growth_of(est, params));
+	double hold = tsct_larger(growth, TSCT_RATE_HOLD_PPB * TSCT_PPB);
+	struct tsct_servo_bounds bounds = {
+		.from = keep ? est->offset.cycles : params->base_cycles,
+		.growth = tsct_growth(params->mult,
+				      tsct_round_up(growth / TSCT_PPB)),
+		.holdover_growth = tsct_growth(params->mult,
+					       tsct_round_up(hold / TSCT_PPB)),
+		.holdover_cycles = est->holdover_cycles ? est->holdover_cycles :
+			(__u64)(TSCT_RATE_HOLD_NS / est->rate),
+		.void_cycles = est->void_cycles ? est->void_cycles :
+			(__u64)(TSCT_RATE_VOID_NS / est->rate),
+	};
+
+	tsct_servo_set_bounds(estimate, &bounds, params);
+	params->past_error_ps = keep ?
+		tsct_ps_up(est->past_ns + rounding_ns(est)) :
+		tsct_clock_params_error_ps(params, params->base_cycles);
+}
+
+/*
+ * Bound of the error of the parameters that end at @begin_cycles: as large as
+ * samples showed. What happens between now and their end shows at the next
+ * sample, see raise_last() in clock_segments.c.
+ */
+static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
+			      const struct tsct_servo_estimate *estimate,
+			      const struct tsct_clock_params *params,
+			      __u64 begin_cycles)
+{
+	double unseen = tsct_rate_elapsed(est, est->offset.cycles, begin_cycles);
+	double off = tsct_servo_offset_ns(estimate, params, begin_cycles);
+	double error = tsct_magnitude(off) + est->offset.half_ns +
+		tsct_larger(0, unseen) * tsct_rate_uncertainty(est, est->rate);
+
+	error = tsct_larger(error, est->past_ns);
+	/* 1 more: with a slew they become two segments, each of them rounded. */
+	return tsct_ps_up(error + rounding_ns(est) + 1);
+}
+
+void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
+		       struct tsct_clock_state *ret_state)
+{
+	const struct tsct_servo_estimate estimate = {
+		.point = est->offset,
+		.rate = est->rate,
+		.resolution_ns = rounding_ns(est),
+	};
+	struct tsct_clock_params *params = &ret_state->real;
+	double rate_error_ppb;
+	bool keep;
+
+	*ret_state = est->state;
+	if (tsct_rate_hz(est, &rate_error_ppb) > 0) {
+		ret_state->rate_mult = tsct_rate_mult(est->raw_rate);
+		ret_state->rate_error_ppt = tsct_round_up(rate_error_ppb * 1e3);
+	}
+	if (est->state.status == TSCT_STATUS_DISRUPTED ||
+	    est->state.status == TSCT_STATUS_UNKNOWN) {
+		memset(params, 0, sizeof(*params));
+		if (!ret_state->epoch_cycles)
+			ret_state->epoch_cycles = begin_cycles;
+		return;
+	}
+	if (!ret_state->epoch_cycles)
+		ret_state->epoch_cycles = est->first_cycles;
+	keep = params->mult && is_good_enough(est, &estimate, params, begin_cycles);
+	if (!keep) {
+		ret_state->closing_error_ps = params->mult ?
+			closing_error_ps(est, &estimate, params, begin_cycles) : 0;
+		if (tsct_servo_start(&estimate, begin_cycles, params))
+			set_slew(est, &estimate, params);
+	}
+	set_bounds(est, &estimate, keep, params);
+	/*
+	 * The fast conversion checks neither skew nor source: a page may come to
+	 * count another source, and a TSC value must not pass for nanoseconds.
+	 */
+	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
+	    ret_state->source != TSCT_SOURCE_TSC)
+		params->fast_cycles = 0;
+}
+
+/*
+ * Distance, at the last sample, between the parameters in force and @next,
+ * extended backwards to there
+ */
+static double divergence_from(const struct tsct_rate_estimator *est,
+			      const struct tsct_clock_params *next)
+{
+	const struct tsct_clock_params *old = &est->state.real;
+	__u64 at = est->offset.cycles;
+	double cycles = (double)(__s64)(next->base_cycles - at);
+	double rate = tsct_mult_rate(old->mult) - tsct_mult_rate(next->mult);
+
+	if (!old->mult || !next->mult)
+		return 0;
+	return tsct_magnitude(tsct_clock_params_slewed_ns(old, at, next->base_cycles) +
+			      cycles * rate);
+}
+
+void tsct_rate_published(struct tsct_rate_estimator *est,
+			 const struct tsct_clock_state *state)
+{
+	const struct tsct_clock_params *params = &state->real;
+	bool kept = est->state.real.mult &&
+		est->state.real.base_cycles == params->base_cycles;
+
+	if (!kept)
+		est->divergence_ns = divergence_from(est, params);
+	est->state = *state;
+	if (!params->mult || kept)
+		return;
+	est->error_ns = (double)params->past_error_ps * 1e-3;
+	est->past_ns = est->error_ns;
 }

@@ -1,45 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * K-way ordering: which of many streams, each in order by itself, comes next?
- * A binary heap over the streams' heads. Memory grows with the streams, and
- * the caller provides it.
+ * K-way merge: selects the next event of several streams, each of them in order.
+ * A binary heap of one cursor per stream, in memory of the caller.
  */
 #ifndef TSCT_CORE_ORDER_H
 #define TSCT_CORE_ORDER_H
 
 #include "port.h"
 
-/* The head of one stream. Earlier stamp first, then lower rank, then index. */
+/* Next event of one stream. Order: stamp, then rank, then index */
 struct tsct_order_cursor {
 	__u64 stamp;
 	__u32 rank;
-	__u32 index;		/* the caller's name for the stream */
+	__u32 index;		/* identifies the stream to the caller */
 };
 
 struct tsct_order {
-	struct tsct_order_cursor *heap;	/* room for as many heads as there are streams */
+	struct tsct_order_cursor *heap;	/* room for one cursor per stream */
 	__u32 nr;
 	__u32 room;
 };
 
-/* tsct_order_init - no streams yet; @heap has room for @room of them */
-void tsct_order_init(struct tsct_order *order, struct tsct_order_cursor *heap,
-		     __u32 room);
+static inline bool tsct_order_before_(const struct tsct_order_cursor *a,
+				      const struct tsct_order_cursor *b)
+{
+	if (a->stamp != b->stamp)
+		return a->stamp < b->stamp;
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return a->index < b->index;
+}
 
-/* tsct_order_add - one more stream. Returns 0 or -ENOSPC. */
-int tsct_order_add(struct tsct_order *order, const struct tsct_order_cursor *head);
+/* Moves the cursor at the top down to its place. */
+static inline void tsct_order_sink_(struct tsct_order *order)
+{
+	struct tsct_order_cursor moving = order->heap[0];
+	__u32 at = 0, child;
 
-/* tsct_order_first - the earliest head, NULL if no stream is left */
+	while ((child = 2 * at + 1) < order->nr) {
+		if (child + 1 < order->nr &&
+		    tsct_order_before_(&order->heap[child + 1], &order->heap[child]))
+			child++;
+		if (!tsct_order_before_(&order->heap[child], &moving))
+			break;
+		order->heap[at] = order->heap[child];
+		at = child;
+	}
+	order->heap[at] = moving;
+}
+
+/* tsct_order_init - no streams; @heap has room for @room of them */
+static inline void tsct_order_init(struct tsct_order *order,
+				   struct tsct_order_cursor *heap, __u32 room)
+{
+	order->heap = heap;
+	order->nr = 0;
+	order->room = room;
+}
+
+/* tsct_order_add - add a stream. Returns 0 or -ENOSPC. */
+static inline int tsct_order_add(struct tsct_order *order,
+				 const struct tsct_order_cursor *cursor)
+{
+	__u32 at, parent;
+
+	if (order->nr == order->room)
+		return -ENOSPC;
+	for (at = order->nr++; at; at = parent) {
+		parent = (at - 1) / 2;
+		if (!tsct_order_before_(cursor, &order->heap[parent]))
+			break;
+		order->heap[at] = order->heap[parent];
+	}
+	order->heap[at] = *cursor;
+	return 0;
+}
+
+/* tsct_order_first - the earliest cursor; NULL if there is no stream */
 static inline const struct tsct_order_cursor *
 tsct_order_first(const struct tsct_order *order)
 {
 	return order->nr ? order->heap : NULL;
 }
 
-/* tsct_order_advance - the first stream's head now has @stamp */
-void tsct_order_advance(struct tsct_order *order, __u64 stamp);
+/* tsct_order_advance - the next event of the first stream has @stamp */
+static inline void tsct_order_advance(struct tsct_order *order, __u64 stamp)
+{
+	order->heap[0].stamp = stamp;
+	tsct_order_sink_(order);
+}
 
-/* tsct_order_drop - the first stream is at its end */
-void tsct_order_drop(struct tsct_order *order);
+/* tsct_order_drop - remove the first stream: it has ended */
+static inline void tsct_order_drop(struct tsct_order *order)
+{
+	order->heap[0] = order->heap[--order->nr];
+	if (order->nr)
+		tsct_order_sink_(order);
+}
 
 #endif /* TSCT_CORE_ORDER_H */

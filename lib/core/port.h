@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the pure core needs from its surroundings: fixed-width types, memcpy
- * and friends, errno values, 128-bit integers. The one place in the tree that
- * asks whether it is being compiled for the kernel.
+ * Environment of the pure core: fixed-width types, memory functions, errno
+ * values, relaxed and ordered memory accesses, 128-bit integers. The only file of
+ * the tree that depends on whether it is compiled for the kernel.
  */
 #ifndef TSCT_CORE_PORT_H
 #define TSCT_CORE_PORT_H
@@ -37,10 +37,41 @@
 
 #include <tsctrace/abi.h>
 
-/* The most CPUs that an x86-64 kernel can be built for */
+/* Maximum number of CPUs that an x86-64 kernel can be built for */
 #define TSCT_CPUS_MAX	8192
 
 typedef __int128 tsct_s128;
 typedef unsigned __int128 tsct_u128;
+
+/*
+ * Copies of structures that are read while they are written: word by word, each
+ * by one relaxed atomic access, so that a torn copy is a value to discard and not
+ * a data race. The type may alias, as some fields are narrower than a word.
+ */
+typedef __u64 __attribute__((may_alias)) tsct_word;
+
+#define TSCT_WORDS(type)	(sizeof(type) / sizeof(tsct_word))
+
+/* Copies @nr words; @to is private, @from is shared. */
+static inline void tsct_load_relaxed(void *to, const void *from, size_t nr)
+{
+	tsct_word *dst = to;
+	const tsct_word *src = from;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		dst[i] = READ_ONCE(src[i]);
+}
+
+/* Copies @nr words; @to is shared, @from is not written meanwhile. */
+static inline void tsct_store_relaxed(void *to, const void *from, size_t nr)
+{
+	tsct_word *dst = to;
+	const tsct_word *src = from;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		WRITE_ONCE(dst[i], READ_ONCE(src[i]));
+}
 
 #endif /* TSCT_CORE_PORT_H */

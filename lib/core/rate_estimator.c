@@ -1,22 +1,198 @@
 // SPDX-License-Identifier: MIT
 #include "rate_estimator.h"
-#include "offset_estimator.h"
 #include "clock_params.h"
-#include "rate_window.h"
 
-/* Rates beyond are no counter's: 10 MHz to 100 GHz. */
+/* ---- windows of brackets ------------------------------------------------ */
+
+bool tsct_bracket_rate(const struct tsct_bracket *a,
+		       const struct tsct_bracket *b, double resolution_ns,
+		       double *ret_lo, double *ret_hi)
+{
+	/* A counter that reads n was read at some time in [n, n + 1). */
+	__s64 shortest = (__s64)(b->before - a->after) - 1;
+	__s64 longest = (__s64)(b->after - a->before) + 1;
+	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
+
+	if (shortest <= 0 || longest <= 0)
+		return false;
+	*ret_lo = ((double)ns - resolution_ns) / (double)longest;
+	*ret_hi = ((double)ns + resolution_ns) / (double)shortest;
+	if (*ret_lo < 0)
+		*ret_lo = 0;
+	if (*ret_hi < 0)
+		*ret_hi = 0;
+	return true;
+}
+
+void tsct_rate_window_restart(struct tsct_rate_window *window,
+			      const struct tsct_bracket *bracket)
+{
+	window->hist[0] = *bracket;
+	window->nr = 1;
+	window->lo = 0;
+	window->hi = 0;
+	window->rate = 0;
+}
+
+static void remove_brackets(struct tsct_rate_window *window, unsigned int first,
+			    unsigned int nr)
+{
+	memmove(&window->hist[first], &window->hist[first + nr],
+		(window->nr - first - nr) * sizeof(window->hist[0]));
+	window->nr -= nr;
+}
+
+/*
+ * Removes every other bracket of the older half, but not the oldest: spacing
+ * grows with age.
+ */
+static void thin_window(struct tsct_rate_window *window)
+{
+	unsigned int i;
+
+	for (i = 1; i <= TSCT_RATE_WINDOW_MAX / 4; i++)
+		remove_brackets(window, i, 1);
+}
+
+static __u64 middle_of(const struct tsct_bracket *bracket)
+{
+	return bracket->before + (bracket->after - bracket->before) / 2;
+}
+
+static double rate_between(const struct tsct_bracket *a,
+			   const struct tsct_bracket *b)
+{
+	__s64 cycles = (__s64)(middle_of(b) - middle_of(a));
+	__s64 ns = (__s64)((__u64)b->ns - (__u64)a->ns);
+
+	return cycles > 0 ? (double)ns / (double)cycles : 0;
+}
+
+/* All rates that the newest bracket allows with older ones, see rate_estimator.h */
+static void update_rates(struct tsct_rate_window *window)
+{
+	const struct tsct_bracket *newest = &window->hist[window->nr - 1];
+	double resolution = tsct_rate_window_resolution(window);
+	unsigned int i = window->nr - 1;
+	double lo, hi, two_lo, two_hi;
+
+	window->lo = 0;
+	window->hi = 0;
+	while (i-- > 0) {
+		if (!tsct_bracket_rate(&window->hist[i], newest, resolution,
+				       &two_lo, &two_hi))
+			continue;
+		lo = two_lo > window->lo ? two_lo : window->lo;
+		hi = !window->hi || two_hi < window->hi ? two_hi : window->hi;
+		if (lo > hi) {
+			remove_brackets(window, 0, i + 1);
+			break;
+		}
+		window->lo = lo;
+		window->hi = hi;
+		if (window->rate && two_hi - two_lo > window->spread)
+			continue;
+		window->rate = rate_between(&window->hist[i], newest);
+		window->spread = two_hi - two_lo;
+	}
+	if (window->rate < window->lo)
+		window->rate = window->lo;
+	if (window->rate > window->hi)
+		window->rate = window->hi;
+}
+
+void tsct_rate_window_add(struct tsct_rate_window *window,
+			  const struct tsct_bracket *bracket)
+{
+	if (window->nr == TSCT_RATE_WINDOW_MAX)
+		thin_window(window);
+	window->hist[window->nr++] = *bracket;
+	update_rates(window);
+}
+
+/* Rates between two brackets that are at least half of the window apart */
+#define HALF		(TSCT_RATE_WINDOW_MAX / 2)
+#define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
+
+/* A bracket wider than the narrowest by more than this ratio is wide. */
+#define WIDE_RATIO	1.3
+#define NARROW_MIN	4
+
+static unsigned int insert_sorted(double *sorted, unsigned int nr, double rate)
+{
+	unsigned int i;
+
+	for (i = nr; i > 0 && sorted[i - 1] > rate; i--)
+		sorted[i] = sorted[i - 1];
+	sorted[i] = rate;
+	return nr + 1;
+}
+
+static double width_of(const struct tsct_bracket *bracket)
+{
+	return (double)(bracket->after - bracket->before) + 1;
+}
+
+/*
+ * Now and then a whole search for a narrow bracket is on a CPU that reads its
+ * clock late within the bracket, which shows in its width. Such brackets are left
+ * out, if there are enough others. Returns the number of indices in @ret_narrow.
+ */
+static unsigned int find_narrow(const struct tsct_rate_window *window,
+				unsigned int ret_narrow[TSCT_RATE_WINDOW_MAX])
+{
+	double limit = width_of(&window->hist[0]);
+	unsigned int nr = 0, i;
+
+	for (i = 1; i < window->nr; i++)
+		if (width_of(&window->hist[i]) < limit)
+			limit = width_of(&window->hist[i]);
+	limit *= WIDE_RATIO;
+	for (i = 0; i < window->nr; i++)
+		if (width_of(&window->hist[i]) <= limit)
+			ret_narrow[nr++] = i;
+	if (nr >= NARROW_MIN && ret_narrow[nr - 1] - ret_narrow[0] >=
+	    window->nr / 2)
+		return nr;
+	for (i = 0; i < window->nr; i++)
+		ret_narrow[i] = i;
+	return window->nr;
+}
+
+double tsct_rate_window_median(const struct tsct_rate_window *window)
+{
+	unsigned int narrow[TSCT_RATE_WINDOW_MAX], apart, nr = 0, i, j;
+	double rates[RATES_MAX];
+
+	if (window->nr < 2)
+		return 0;
+	apart = find_narrow(window, narrow);
+	for (i = apart; i-- > 0; )
+		for (j = i + apart / 2; j < apart && nr < RATES_MAX; j++)
+			if (j > i)
+				nr = insert_sorted(rates, nr, rate_between(
+						&window->hist[narrow[i]],
+						&window->hist[narrow[j]]));
+	if (nr & 1)
+		return rates[nr / 2];
+	return (rates[nr / 2 - 1] + rates[nr / 2]) / 2;
+}
+
+/* ---- the estimator -------------------------------------------------------- */
+
+/* Credible rates, in ns per cycle: 10 MHz to 100 GHz */
 #define RATE_MIN	0.01
 #define RATE_MAX	100
 
-/* A rate of REALTIME of which nothing is known but that of RAW */
+/* Assumed relative bound of the rate of REALTIME against MONOTONIC_RAW */
 #define STEERED		0.12
 
-static bool forward(const struct tsct_bracket *bracket)
+static bool is_forward(const struct tsct_bracket *bracket)
 {
 	return (__s64)(bracket->after - bracket->before) >= 0;
 }
 
-static bool credible(double rate)
+static bool is_credible(double rate)
 {
 	return rate >= RATE_MIN && rate <= RATE_MAX;
 }
@@ -29,16 +205,16 @@ void tsct_rate_init(struct tsct_rate_estimator *est, __u32 source, __u32 epoch,
 	est->state.epoch = epoch;
 	est->state.cause = cause;
 	est->locked = source != TSCT_SOURCE_TSC;
-	est->gap_ns = 1e9;
+	est->interval_ns = 1e9;
 }
 
 int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
-		     __u64 rate_error_ppt)
+		      __u64 rate_error_ppt)
 {
 	double rate = tsct_mult_rate(rate_mult);
 	double slack = rate * (double)rate_error_ppt * 1e-12;
 
-	if (!credible(rate) || slack > rate / 2)
+	if (!is_credible(rate) || slack > rate / 2)
 		return -EINVAL;
 	est->raw_rate = rate;
 	est->raw_lo = rate - slack;
@@ -46,26 +222,27 @@ int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
 	return 0;
 }
 
-/* The line of @last, as if it were a look at where its last sample was */
-static void believe(struct tsct_rate_estimator *est, const struct tsct_clock_params *pair)
+/* Takes the time that @params give at their last sample for a sample. */
+static void resume_params(struct tsct_rate_estimator *est,
+			  const struct tsct_clock_params *params)
 {
-	double rate = tsct_mult_rate(pair->mult);
-	double doubt = (double)tsct_growth_ppb(pair->mult, pair->growth) *
+	double rate = tsct_mult_rate(params->mult);
+	double growth = (double)tsct_growth_ppb(params->mult, params->growth) *
 		TSCT_PPB;
-	__u64 at = pair->as_of_cycles;
+	__u64 at = params->as_of_cycles;
 
-	/* Before its base there is none of it. */
-	if ((__s64)(at - pair->base_cycles) < 0)
-		at = pair->base_cycles;
+	/* They hold nowhere before their base. */
+	if ((__s64)(at - params->base_cycles) < 0)
+		at = params->base_cycles;
 	est->rate = rate;
-	est->lo = rate * (1 - doubt);
-	est->hi = rate * (1 + doubt);
-	est->error_ns = 1e-3 * (double)tsct_clock_params_error_ps(pair, at);
+	est->lo = rate * (1 - growth);
+	est->hi = rate * (1 + growth);
+	est->error_ns = 1e-3 * (double)tsct_clock_params_error_ps(params, at);
 	est->past_ns = tsct_larger(est->error_ns,
-				   1e-3 * (double)pair->past_error_ps);
-	est->look = (struct tsct_offset_interval) {
+				   1e-3 * (double)params->past_error_ps);
+	est->offset = (struct tsct_offset_interval) {
 		.cycles = at,
-		.ns = tsct_clock_params_ns(pair, at),
+		.ns = tsct_clock_params_ns(params, at),
 		.half_ns = est->error_ns,
 	};
 	est->first_cycles = at;
@@ -81,14 +258,17 @@ int tsct_rate_resume(struct tsct_rate_estimator *est,
 		return -EINVAL;
 	est->state = *last;
 	est->resumed = true;
-	believe(est, &last->real);
+	resume_params(est, &last->real);
 	if (!est->raw_rate)
 		tsct_rate_restore(est, last->rate_mult, last->rate_error_ppt);
 	return 0;
 }
 
-/* RAW counts itself in ns; only the TSC's rate has to be found out. */
-static double find_raw(const struct tsct_rate_estimator *est, bool start)
+/*
+ * The most likely rate of MONOTONIC_RAW, in ns per cycle. Sources other than the
+ * TSC count ns: for them it is 1.
+ */
+static double estimate_raw_rate(const struct tsct_rate_estimator *est, bool start)
 {
 	const struct tsct_rate_window *raw = &est->raw;
 	double rate = raw->rate;
@@ -100,22 +280,25 @@ static double find_raw(const struct tsct_rate_estimator *est, bool start)
 	if (start)
 		rate = tsct_rate_window_median(raw);
 	rate = tsct_larger(raw->lo, tsct_smaller(raw->hi, rate));
-	/* What was remembered is a bound, too, if it can be true. */
+	/* The restored rate is a bound, too, unless samples contradict it. */
 	if (est->raw_lo && est->raw_lo <= raw->hi && est->raw_hi >= raw->lo)
 		rate = tsct_larger(est->raw_lo, tsct_smaller(est->raw_hi, rate));
 	return rate;
 }
 
-static void guess_steering(struct tsct_rate_estimator *est)
+static void set_default_bounds(struct tsct_rate_estimator *est)
 {
 	est->lo = est->rate * (1 - STEERED);
 	est->hi = est->rate * (1 + STEERED);
 }
 
-/* REALTIME is steered against RAW as it was. */
-static void update_raw(struct tsct_rate_estimator *est, bool start)
+/*
+ * Sets the rate of MONOTONIC_RAW. That of REALTIME follows in proportion: the
+ * steering against RAW is what it was.
+ */
+static void update_raw_rate(struct tsct_rate_estimator *est, bool start)
 {
-	double rate = find_raw(est, start);
+	double rate = estimate_raw_rate(est, start);
 
 	if (est->raw.hi && (est->raw_lo > est->raw.hi ||
 			    est->raw_hi < est->raw.lo))
@@ -126,52 +309,56 @@ static void update_raw(struct tsct_rate_estimator *est, bool start)
 		est->rate *= rate / est->raw_rate;
 	est->raw_rate = rate;
 	if (est->nr == 1 && !est->resumed)
-		guess_steering(est);
-	/* What RAW turned out to be may be less well known than REALTIME is. */
+		set_default_bounds(est);
+	/* The bounds of REALTIME may be narrower than those of RAW. */
 	else if (est->hi > 0)
 		est->rate = tsct_larger(est->lo, tsct_smaller(est->hi,
 							      est->rate));
 }
 
-/* Did RAW and counter part company since the last sample? */
-static bool jumped(const struct tsct_rate_estimator *est, const struct tsct_bracket *raw)
+/* Did MONOTONIC_RAW or the counter jump since the last sample? */
+static bool raw_jumped(const struct tsct_rate_estimator *est,
+		       const struct tsct_bracket *raw)
 {
-	const struct tsct_rate_window *track = &est->raw;
+	const struct tsct_rate_window *window = &est->raw;
 	double slack = TSCT_RATE_JUMP_PPB * TSCT_PPB;
 	const struct tsct_bracket *last;
 	double lo, hi;
 
-	if (!track->nr)
+	if (!window->nr)
 		return false;
-	last = &track->hist[track->nr - 1];
+	last = &window->hist[window->nr - 1];
 	if ((__s64)(raw->before - last->after) < 0 || raw->ns < last->ns)
 		return true;
-	if (!track->hi || est->state.source != TSCT_SOURCE_TSC)
+	if (!window->hi || est->state.source != TSCT_SOURCE_TSC)
 		return false;
-	if (!tsct_bracket_rate(last, raw, tsct_rate_window_resolution(track), &lo, &hi))
+	if (!tsct_bracket_rate(last, raw, tsct_rate_window_resolution(window), &lo, &hi))
 		return false;
-	return lo > track->hi * (1 + slack) || hi < track->lo * (1 - slack);
+	return lo > window->hi * (1 + slack) || hi < window->lo * (1 - slack);
 }
 
-/* Nothing is known of the time any more, and of the rate what @keep says. */
-static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep,
-			__u64 seen_tsc)
+/*
+ * Discards the time, and the rate unless @keep_rate.
+ * @seen_cycles: when the disruption was seen; 0: unknown
+ */
+static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_rate,
+			__u64 seen_cycles)
 {
 	memset(&est->state.real, 0, sizeof(est->state.real));
 	est->state.epoch++;
 	est->state.cause = cause;
 	est->state.status = TSCT_STATUS_DISRUPTED;
 	est->state.closing_error_ps = 0;
-	est->state.epoch_cycles = seen_tsc;
+	est->state.epoch_cycles = seen_cycles;
 	est->real.nr = 0;
 	est->nr = 0;
 	est->resumed = false;
-	est->surprise_ppb = 0;
+	est->innovation_ppb = 0;
 	est->error_ns = 0;
 	est->past_ns = 0;
 	if (est->raw_rate > 0)
 		est->rate = est->raw_rate;
-	if (keep)
+	if (keep_rate)
 		return;
 	est->raw.nr = 0;
 	est->raw.hi = est->raw.lo = 0;
@@ -180,26 +367,27 @@ static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep,
 
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 {
-	/* 0: as soon as somebody knows when */
+	/* 0: tsct_rate_compose() sets epoch_cycles. */
 	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
 		    cause == TSCT_CAUSE_FAKE, 0);
 }
 
-/* The first sample of an epoch, or of all: a place, and no direction yet */
-static void place(struct tsct_rate_estimator *est, const struct tsct_bracket *real)
+/* Begins with the first sample of an epoch: a time, and no rate yet. */
+static void set_first_sample(struct tsct_rate_estimator *est,
+			     const struct tsct_bracket *real)
 {
 	tsct_rate_window_restart(&est->real, real);
-	est->look = tsct_offset_interval_make(real, est->rate * (1 + STEERED),
+	est->offset = tsct_offset_interval_make(real, est->rate * (1 + STEERED),
 				 tsct_rate_window_resolution(&est->real));
-	guess_steering(est);
-	est->first_cycles = est->look.cycles;
-	est->ref_cycles = est->look.cycles;
+	set_default_bounds(est);
+	est->first_cycles = est->offset.cycles;
+	est->ref_cycles = est->offset.cycles;
 	est->nr = 1;
 }
 
 static void set_status(struct tsct_rate_estimator *est)
 {
-	double known = tsct_rate_elapsed(est, est->first_cycles, est->look.cycles);
+	double known = tsct_rate_elapsed(est, est->first_cycles, est->offset.cycles);
 
 	if (est->nr < 2 && !est->resumed)
 		est->state.status = TSCT_STATUS_DISRUPTED;
@@ -212,58 +400,52 @@ static void set_status(struct tsct_rate_estimator *est)
 static int add_raw(struct tsct_rate_estimator *est, const struct tsct_bracket *raw,
 		   const struct tsct_bracket *real)
 {
-	if (!jumped(est, raw)) {
+	if (!raw_jumped(est, raw)) {
 		tsct_rate_window_add(&est->raw, raw);
 		return TSCT_RATE_OK;
 	}
 	begin_epoch(est, TSCT_CAUSE_JUMP, false, real->before);
 	tsct_rate_window_restart(&est->raw, raw);
-	place(est, real);
+	set_first_sample(est, real);
 	return TSCT_RATE_JUMPED;
 }
 
 /*
- * A sample that knows less than what is known without it only shows that
- * nothing has changed; but it counts before the clock goes into holdover.
+ * A sample that is wider than its prediction only shows that nothing has
+ * changed; but it is accepted before the clock would go into holdover.
  */
-static bool poor(const struct tsct_rate_estimator *est, const struct tsct_offset_interval *look,
-		 const struct tsct_innovation *finding)
+static bool adds_nothing(const struct tsct_rate_estimator *est,
+			 const struct tsct_offset_interval *offset,
+			 const struct tsct_innovation *innovation)
 {
-	return !(finding->missed_ns > 0) && look->half_ns > finding->half_ns &&
-		finding->elapsed_ns + est->gap_ns < TSCT_RATE_HOLD_NS;
-}
-
-/* From one sample to the next, as readers will have to live with */
-static void note_gap(struct tsct_rate_estimator *est, double elapsed_ns)
-{
-	double gap = tsct_larger(1e7, tsct_smaller(2e9, elapsed_ns));
-
-	if (elapsed_ns < TSCT_RATE_HOLD_NS)
-		est->gap_ns = gap;
+	return !(innovation->missed_ns > 0) && offset->half_ns > innovation->half_ns &&
+		innovation->elapsed_ns + est->interval_ns < TSCT_RATE_HOLD_NS;
 }
 
 static int add_real(struct tsct_rate_estimator *est, const struct tsct_sample *sample)
 {
 	const struct tsct_bracket *real = &sample->real;
-	double cut = tsct_rate_window_resolution(&est->real);
-	struct tsct_offset_interval look = tsct_offset_interval_make(real, est->rate, cut);
-	struct tsct_innovation finding;
+	struct tsct_offset_interval offset = tsct_offset_interval_make(real, est->rate,
+					tsct_rate_window_resolution(&est->real));
+	struct tsct_innovation innovation;
 
 	if (!est->nr && !est->resumed) {
-		place(est, real);
+		set_first_sample(est, real);
 		return TSCT_RATE_OK;
 	}
-	finding = tsct_rate_innovation(est, &look);
-	if (finding.stepped) {
+	innovation = tsct_rate_innovation(est, &offset);
+	if (innovation.stepped) {
 		begin_epoch(est, TSCT_CAUSE_STEP, true, real->before);
-		place(est, real);
+		set_first_sample(est, real);
 		return TSCT_RATE_STEPPED;
 	}
-	if (poor(est, &look, &finding))
+	if (adds_nothing(est, &offset, &innovation))
 		return TSCT_RATE_OK;
 	est->nr++;
-	note_gap(est, finding.elapsed_ns);
-	tsct_rate_adopt(est, real, &look, &finding,
+	if (innovation.elapsed_ns < TSCT_RATE_HOLD_NS)
+		est->interval_ns = tsct_larger(1e7, tsct_smaller(2e9,
+						innovation.elapsed_ns));
+	tsct_rate_adopt(est, real, &offset, &innovation,
 			(double)sample->span * est->rate);
 	return TSCT_RATE_OK;
 }
@@ -272,26 +454,26 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 {
 	int event;
 
-	if (!forward(&sample->raw) || !forward(&sample->real) || !est->rate)
+	if (!is_forward(&sample->raw) || !is_forward(&sample->real) || !est->rate)
 		return -EINVAL;
 	event = add_raw(est, &sample->raw, &sample->real);
 	if (event != TSCT_RATE_OK)
 		return event;
-	update_raw(est, false);
+	update_raw_rate(est, false);
 	event = add_real(est, sample);
 	if (event == TSCT_RATE_OK)
 		set_status(est);
 	return event;
 }
 
-/* A clock that was set among the samples ran at a rate that none can have. */
-static bool steerable(const struct tsct_rate_estimator *est)
+/* A clock that was set among the samples shows a rate that none can have. */
+static bool is_steerable(const struct tsct_rate_estimator *est)
 {
 	return est->real.hi >= est->raw_rate * (1 - STEERED) &&
 		est->real.lo <= est->raw_rate * (1 + STEERED);
 }
 
-/* Many samples within some ms count as one, in which the rate shows. */
+/* Several samples within some ms count as one, which shows the rate, too. */
 static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		      unsigned int nr)
 {
@@ -303,18 +485,19 @@ static int start_real(struct tsct_rate_estimator *est, const struct tsct_sample 
 		event = add_real(est, &samples[nr - 1]);
 	else
 		est->nr = 0;
-	if (est->surprise_ppb > 0)
-		more = est->look.half_ns;
+	if (est->innovation_ppb > 0)
+		more = est->offset.half_ns;
 	est->real.nr = 0;
 	for (i = 0; i < nr; i++)
 		tsct_rate_window_add(&est->real, &samples[i].real);
-	/* Set meanwhile: the next one will show how fast it is. */
-	if (!est->real.hi || !steerable(est)) {
-		place(est, &samples[nr - 1].real);
+	/* The clock was set meanwhile: the next sample will show its rate. */
+	if (!est->real.hi || !is_steerable(est)) {
+		set_first_sample(est, &samples[nr - 1].real);
 		return event;
 	}
 	if (!est->nr)
-		est->first_cycles = tsct_offset_interval_make(&samples[0].real, est->rate, 1).cycles;
+		est->first_cycles = tsct_offset_interval_make(&samples[0].real,
+							      est->rate, 1).cycles;
 	tsct_rate_settle(est, more);
 	est->nr += nr;
 	return event;
@@ -330,16 +513,16 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
 	if (nr < 2)
 		return -EINVAL;
 	for (i = 0; i < nr; i++)
-		if (!forward(&samples[i].raw) || !forward(&samples[i].real))
+		if (!is_forward(&samples[i].raw) || !is_forward(&samples[i].real))
 			return -EINVAL;
 	for (i = 0; i < nr; i++)
 		if (add_raw(est, &samples[i].raw, &samples[i].real))
 			event = TSCT_RATE_JUMPED;
-	/* Jumped at the last one: there is nothing to go by, yet. */
+	/* It jumped at the last sample: there is no rate yet. */
 	if (!est->raw.hi)
 		return event == TSCT_RATE_OK ? -EINVAL : event;
-	update_raw(est, fresh && !est->raw_lo);
-	if (!credible(est->raw_rate))
+	update_raw_rate(est, fresh && !est->raw_lo);
+	if (!is_credible(est->raw_rate))
 		return -ERANGE;
 	ret = start_real(est, samples, nr);
 	if (ret < 0)

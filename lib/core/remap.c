@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "remap.h"
 
-/* Odd, and half of their bits are set */
+/* Multipliers: odd, and half of their bits are set */
 #define MIX_A	0x9e3779b97f4a7c15ULL
 #define MIX_B	0xd6e8feb86659fd93ULL
 
-/* Both halves of a product depend on all bits of both. */
-static __u64 fold(__u64 a, __u64 b)
+/* XOR of both halves of the product: depends on all bits of both numbers */
+static __u64 fold_product(__u64 a, __u64 b)
 {
 	tsct_u128 product = (tsct_u128)a * b;
 
 	return (__u64)product ^ (__u64)(product >> 64);
 }
 
-static __u64 mix(__u64 seed, __u64 x)
+static __u64 mix_hash(__u64 seed, __u64 x)
 {
-	return fold(fold(x ^ seed ^ MIX_A, MIX_B) ^ seed, MIX_A);
+	return fold_product(fold_product(x ^ seed ^ MIX_A, MIX_B) ^ seed, MIX_A);
 }
 
 __u64 tsct_hash(__u64 seed, const void *bytes, size_t len)
 {
 	const __u8 *at = bytes;
-	__u64 hash = mix(seed, len), word;
+	__u64 hash = mix_hash(seed, len), word;
 	size_t part;
 
 	for (; len; len -= part, at += part) {
 		part = len < sizeof(word) ? len : sizeof(word);
 		word = 0;
 		memcpy(&word, at, part);
-		hash = mix(hash, word);
+		hash = mix_hash(hash, word);
 	}
 	return hash;
 }
@@ -46,34 +46,34 @@ int tsct_remap_init(struct tsct_remap *map, struct tsct_remap_slot *slot,
 	return 0;
 }
 
-static __u64 home(const struct tsct_remap *map, __u64 old)
+static __u64 home_slot(const struct tsct_remap *map, __u64 old)
 {
-	return mix(map->seed, old) & (map->room - 1);
+	return mix_hash(map->seed, old) & (map->room - 1);
 }
 
-static __u64 beside(const struct tsct_remap *map, __u64 at)
+static __u64 next_slot(const struct tsct_remap *map, __u64 at)
 {
 	return (at + 1) & (map->room - 1);
 }
 
-/* There always is a free slot. */
+/* At least one slot stays free: searches end there. */
 static bool is_full(const struct tsct_remap *map)
 {
 	return map->nr >= map->room - map->room / 4 || map->nr + 1 >= map->room;
 }
 
-static struct tsct_remap_slot *find(const struct tsct_remap *map, __u64 old)
+static struct tsct_remap_slot *find_slot(const struct tsct_remap *map, __u64 old)
 {
-	__u64 at = home(map, old);
+	__u64 at = home_slot(map, old);
 
 	while (map->slot[at].id && map->slot[at].old != old)
-		at = beside(map, at);
+		at = next_slot(map, at);
 	return &map->slot[at];
 }
 
 int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id)
 {
-	struct tsct_remap_slot *slot = find(map, old);
+	struct tsct_remap_slot *slot = find_slot(map, old);
 
 	if (slot->id)
 		return slot->id == id + 1 ? -EALREADY : -EEXIST;
@@ -87,7 +87,7 @@ int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id)
 
 int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id)
 {
-	const struct tsct_remap_slot *slot = find(map, old);
+	const struct tsct_remap_slot *slot = find_slot(map, old);
 
 	if (!slot->id)
 		return -ENOENT;
@@ -95,15 +95,15 @@ int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id)
 	return 0;
 }
 
-/* Without a look at what is there: hashes of a unify may be equal */
-static int append(struct tsct_remap *map, __u64 old, __u64 id)
+/* Adds an entry without looking for @old: hashes of a tsct_unify may be equal. */
+static int append_slot(struct tsct_remap *map, __u64 old, __u64 id)
 {
-	__u64 at = home(map, old);
+	__u64 at = home_slot(map, old);
 
 	if (is_full(map))
 		return -ENOSPC;
 	while (map->slot[at].id)
-		at = beside(map, at);
+		at = next_slot(map, at);
 	map->slot[at].old = old;
 	map->slot[at].id = id + 1;
 	map->nr++;
@@ -118,7 +118,7 @@ int tsct_remap_move(struct tsct_remap *to, const struct tsct_remap *from)
 	for (at = 0; at < from->room; at++) {
 		if (!from->slot[at].id)
 			continue;
-		err = append(to, from->slot[at].old, from->slot[at].id - 1);
+		err = append_slot(to, from->slot[at].old, from->slot[at].id - 1);
 		if (err)
 			return err;
 	}
@@ -136,17 +136,17 @@ int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
 		  const void *arg, __u64 *ret_id)
 {
 	const struct tsct_remap *map = &unify->map;
-	__u64 at = home(map, hash);
+	__u64 at = home_slot(map, hash);
 	int err;
 
-	for (; map->slot[at].id; at = beside(map, at)) {
+	for (; map->slot[at].id; at = next_slot(map, at)) {
 		if (map->slot[at].old != hash ||
 		    !same(arg, map->slot[at].id - 1))
 			continue;
 		*ret_id = map->slot[at].id - 1;
 		return 0;
 	}
-	err = append(&unify->map, hash, unify->next);
+	err = append_slot(&unify->map, hash, unify->next);
 	if (err)
 		return err;
 	*ret_id = unify->next++;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Ids of definitions, when traces are put together: each input has its own ids for
- * strings, event types, threads, hosts; the result has one for each thing.
+ * Hash tables that translate ids of definitions when traces are merged: each input
+ * has its own ids of strings, event types, threads, hosts; the output has one for
+ * each distinct one. Open addressing, in memory of the caller.
  *
- * Two tables, open addressing, in memory that the caller provides:
+ *	struct tsct_remap	per input and kind: input's id -> output's id
+ *	struct tsct_unify	per kind: hash of a definition -> output's id
  *
- *	struct tsct_remap	of one input and one kind: its id -> ours
- *	struct tsct_unify	of one kind: what it is (a hash) -> ours
+ * A definition is read, the ids in it are translated (tsct_remap_get()), and the
+ * result is hashed and looked up (tsct_unify_id()): it is the same as an earlier
+ * one, or gets the next id. Then its old id is mapped to that (tsct_remap_put()).
+ * A definition that refers to one that was not read yet finds nothing, so there
+ * are no cycles.
  *
- * A definition is read, the ids in it are replaced (tsct_remap_get()), what comes
- * out is hashed and looked for among those that are there (tsct_unify_id()): it is
- * the same thing, or gets the next id. Then its old id stands for that
- * (tsct_remap_put()). A definition that refers to one that was not read yet finds
- * nothing, so there are no cycles.
- *
- * Inputs are hostile: who does not know the seed cannot choose ids, or what is hashed,
- * so that they pile up in one place. Nothing is ever taken out.
+ * Inputs are untrusted: ids or contents whose hashes collide cannot be chosen
+ * without the seed. Entries are never removed.
  */
 #ifndef TSCT_CORE_REMAP_H
 #define TSCT_CORE_REMAP_H
@@ -24,7 +23,7 @@
 
 struct tsct_remap_slot {
 	__u64 old;
-	__u64 id;		/* ours + 1; 0: free */
+	__u64 id;		/* output's id + 1; 0: free */
 };
 
 struct tsct_remap {
@@ -35,53 +34,71 @@ struct tsct_remap {
 };
 
 /*
- * tsct_remap_init - empty
+ * tsct_remap_init - make an empty table
  * @slot: memory of @room slots, which is cleared; @room: a power of two
- * @seed: random, or the like
+ * @seed: random, and unknown to the makers of the inputs
+ *
+ * Returns 0 or -EINVAL: @room is no power of two.
  */
 int tsct_remap_init(struct tsct_remap *map, struct tsct_remap_slot *slot,
 		    __u64 room, __u64 seed);
 
 /*
- * tsct_remap_put - @old is our @id (not ~0)
- * Returns 0; -EEXIST: it is something else already; -EALREADY: it is that already;
- * -ENOSPC: three quarters are taken: make another table, twice as large, and
- * tsct_remap_move() to it.
+ * tsct_remap_put - map @old to @id (not ~0)
+ *
+ * Returns 0; -EALREADY: it is mapped to that; -EEXIST: to something else; -ENOSPC:
+ * three quarters are taken: make another table, twice as large, and call
+ * tsct_remap_move().
  */
 int tsct_remap_put(struct tsct_remap *map, __u64 old, __u64 id);
 
-/* tsct_remap_get - 0; -ENOENT: it was not defined */
+/* tsct_remap_get - look up @old. Returns 0; -ENOENT: it is not mapped */
 int tsct_remap_get(const struct tsct_remap *map, __u64 old, __u64 *ret_id);
 
-/* tsct_remap_move - all of @from to the empty @to. 0 or -ENOSPC */
+/* tsct_remap_move - copy all of @from to the empty @to. Returns 0 or -ENOSPC. */
 int tsct_remap_move(struct tsct_remap *to, const struct tsct_remap *from);
 
 struct tsct_unify {
-	struct tsct_remap map;	/* hash -> id; hashes may be there repeatedly */
-	__u64 next;		/* id of the next new thing */
+	struct tsct_remap map;	/* hash -> id; equal hashes may be there repeatedly */
+	__u64 next;		/* id of the next new definition */
 };
 
-/* Is thing number @id what is being looked for? */
+/* Is the definition with this id the one that is looked up? */
 typedef bool tsct_unify_same(const void *arg, __u64 id);
 
+/* tsct_unify_init - make an empty table; as tsct_remap_init() */
 int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
 		    __u64 room, __u64 seed);
 
 /*
- * tsct_unify_id - the id of a thing
- * @hash: of all that makes it what it is, by tsct_hash()
- * @same: asked of things that have the same hash
+ * tsct_unify_id - look up the id of a definition, or assign the next one
+ * @hash: of all of its contents, by tsct_hash()
+ * @same: called, with @arg, for definitions that have the same hash
  *
- * Returns 0: it is there; 1: it is new, and @same will be asked for it from now on;
- * -ENOSPC: it is new, and there is no room, as with tsct_remap_put().
+ * Returns 0: known; 1: new, and @same may be called for its id from now on;
+ * -ENOSPC: new, and there is no room, as with tsct_remap_put().
  */
 int tsct_unify_id(struct tsct_unify *unify, __u64 hash, tsct_unify_same *same,
 		  const void *arg, __u64 *ret_id);
 
-/* tsct_unify_move - all of @from to the empty @to. 0 or -ENOSPC */
+/* tsct_unify_move - copy all of @from to the empty @to. Returns 0 or -ENOSPC. */
 int tsct_unify_move(struct tsct_unify *to, const struct tsct_unify *from);
 
-/* tsct_hash - of bytes; goes on from @seed, which may be another hash */
+/* tsct_hash - hash of @len bytes; @seed may be the hash of what precedes them */
 __u64 tsct_hash(__u64 seed, const void *bytes, size_t len);
+
+/*
+ * tsct_hash64 - 64 bits, each of which depends on each of @x (the finalizer of a
+ * multiplicative hash); add a secret to @x where inputs are untrusted
+ */
+static inline __u64 tsct_hash64(__u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	return x;
+}
 
 #endif /* TSCT_CORE_REMAP_H */

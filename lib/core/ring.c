@@ -6,7 +6,7 @@ static bool is_power_of_two(__u64 value)
 	return value && !(value & (value - 1));
 }
 
-static bool name_char(char c)
+static bool is_name_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 		(c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
@@ -19,24 +19,24 @@ bool tsct_channel_name_valid(const char *name)
 	if (!len || len == TSCT_NAME_MAX)
 		return false;
 	for (i = 0; i < len; i++)
-		if (!name_char(name[i]))
+		if (!is_name_char(name[i]))
 			return false;
 	return true;
 }
 
 int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks)
 {
-	__u32 least = TSCT_BLOCKS_MIN;
+	__u32 min = TSCT_BLOCKS_MIN;
 
 	if (policy == TSCT_POLICY_OVERWRITE)
-		least = TSCT_BLOCKS_MIN_OVERWRITE;
+		min = TSCT_BLOCKS_MIN_OVERWRITE;
 	else if (policy != TSCT_POLICY_DISCARD)
 		return -EINVAL;
 	if (!is_power_of_two(block_size) || !is_power_of_two(blocks))
 		return -EINVAL;
 	if (block_size < TSCT_BLOCK_SIZE_MIN ||
 	    block_size > TSCT_BLOCK_SIZE_MAX ||
-	    blocks < least || blocks > TSCT_BLOCKS_MAX)
+	    blocks < min || blocks > TSCT_BLOCKS_MAX)
 		return -EINVAL;
 	if ((__u64)block_size * blocks > TSCT_DATA_SIZE_MAX)
 		return -EINVAL;
@@ -46,19 +46,19 @@ int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks)
 /* ---- writing ----------------------------------------------------------- */
 
 void tsct_block_next(const struct tsct_geometry *geo,
-		     const struct tsct_block *last, __u64 head, __u64 stamp,
+		     const struct tsct_block *last, __u64 head, __u64 cycles,
 		     struct tsct_block *ret_block)
 {
 	const __u64 mask = TSCT_HEAD_POS(~0ULL);
 	const __u64 pos = (head & mask & ~(__u64)(geo->block_size - 1)) +
 		geo->block_size;
-	/* What counts the wraps is a figure; where we are is not up to it. */
+	/* Bits above 48 are statistics: only the lower ones decide the position. */
 	const __u64 wraps = last->pos + geo->block_size;
 
 	*ret_block = (struct tsct_block) {
 		.len = TSCT_BLOCK_HEADER,
 		.id = TSCT_ID_BLOCK,
-		.cycles = stamp,
+		.cycles = cycles,
 		.pos = (wraps & ~mask) | (pos & mask),
 		.events = tsct_block_events(last, head),
 	};
@@ -106,22 +106,22 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 	return true;
 }
 
-/* So many looks are for the oldest block, and so many for the head's own */
+/* Number of tries with the oldest block, and again with the head's own */
 #define COUNT_TRIES	4
 
 enum count { COUNT_GOOD, COUNT_AGAIN, COUNT_BROKEN };
 
 /*
- * Both headers must have been there all the time: nobody came round. The oldest
- * one is gone when the next block begins, which each event does where they are
- * as large as blocks; the head's own stays for two more.
+ * Neither header may be overwritten meanwhile. The oldest one is when the next
+ * block begins, which may be at each event, if events are as large as blocks; the
+ * head's own (@use_head_block) remains for two blocks more.
  */
 static enum count count_once(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,
-			     const void *data, bool hurried,
+			     const void *data, bool use_head_block,
 			     struct tsct_ring_count *ret)
 {
-	/* pairs with the writer's release of head */
+	/* Pairs with the writer's release of head. */
 	const __u64 head = smp_load_acquire(&producer->head);
 	struct tsct_block block, first = { .events = 0 };
 	__u64 oldest = 0;
@@ -134,12 +134,12 @@ static enum count count_once(const struct tsct_geometry *geo,
 		ret->events = tsct_block_events(&block, head);
 	}
 	if (known && geo->policy == TSCT_POLICY_OVERWRITE)
-		oldest = hurried ? block.pos : tsct_ring_oldest(geo, ret->head);
+		oldest = use_head_block ? block.pos : tsct_ring_oldest(geo, ret->head);
 	if (oldest)
 		known = tsct_ring_block(geo, data, oldest, &first);
 	ret->oldest = oldest;
 	ret->overwritten = first.events;
-	/* What was copied was loaded before the head that vouches for it. */
+	/* Headers are loaded before the head that confirms them. */
 	smp_rmb();
 	if (!tsct_ring_holds(geo, oldest ? oldest : head,
 			     READ_ONCE(producer->head)))
@@ -174,18 +174,18 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 	__u64 tail;
 
 	do {
-		/* Before the head: a tail ahead of that would read as full. */
+		/* Before the head: a tail ahead of the head would read as full. */
 		tail = smp_load_acquire(&consumer->tail);
 		tsct_ring_count(geo, producer, data, ret);
-		/* The head was loaded before the tail that vouches for it. */
+		/* The head is loaded before the tail that confirms it. */
 		smp_rmb();
 	} while (READ_ONCE(consumer->tail) != tail && --tries);
 	return tsct_ring_unread(geo, tail, ret->head);
 }
 
 /*
- * The first 8 bytes of a record in one load, so that a writer who changes
- * them between check and use changes nothing for us. x86 is little endian.
+ * Loads the first 8 bytes of a record at once, so that a writer that changes them
+ * between check and use has no effect. x86 is little endian.
  */
 static void load_header(const void *at, struct tsct_record *ret_header)
 {
@@ -204,9 +204,9 @@ static __u64 round_up_len(__u16 len)
 }
 
 /*
- * What may be where: headers at the beginnings of blocks and nowhere else, and
- * records that leave room for a pad behind them. `left` is what is left of the
- * block, `room` of it what is published.
+ * Classifies a record. Block headers are at the beginnings of blocks and nowhere
+ * else, and records leave room for a pad behind them. @left: bytes up to the
+ * block's end; @room: of these, the published ones
  */
 static enum tsct_ring_step step_of(const struct tsct_geometry *geo,
 				   const struct tsct_record *header, __u64 left,
@@ -236,9 +236,9 @@ enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 	__u64 offset = pos & (geo->block_size - 1);
 	__u64 left = geo->block_size - offset;
 	/*
-	 * Both limits: nothing beyond the block, nothing beyond the head.
-	 * All positions are compared as distances from pos, which survives
-	 * the wrap of the counter and a head that lies behind pos.
+	 * Both limits apply: the end of the block, and the head. Positions are
+	 * compared as distances from pos, which is right when they wrap and where
+	 * the head lies before pos.
 	 */
 	__u64 published = tsct_pos_distance(pos, head);
 	__u64 room = left < published ? left : published;
@@ -248,7 +248,7 @@ enum tsct_ring_step tsct_ring_next(const struct tsct_geometry *geo,
 	if (!published)
 		return TSCT_STEP_EMPTY;
 
-	/* A hostile head that a reader had to take may be misaligned. */
+	/* pos may be misaligned if a hostile writer's head was taken for it. */
 	if (pos & (TSCT_RECORD_ALIGN - 1)) {
 		left = TSCT_RECORD_ALIGN - (pos & (TSCT_RECORD_ALIGN - 1));
 		*ret_next = pos + (left < published ? left : published);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What unique stamps mean, in integers. The rest is inline. */
+/* Unique stamps: conversion to and from ns, in integers. The rest is inline. */
 #include <tsctrace/stamp.h>
 
 #include "clock_params.h"
 
-/* No run is longer. */
-#define SEGMENTS	(1ULL << (63 - TSCT_STAMP_TICK_BITS))
+/* Upper bound of segment numbers: ticks of a run have 63 bits. */
+#define SEGMENTS_MAX	(1ULL << (63 - TSCT_STAMP_TICK_BITS))
 
-/* All ticks since the run began; false: that many nobody counts. */
-static bool all_ticks(uint64_t segment, struct tsct_stamp stamp, uint64_t *ret)
+/* All ticks since the run began. Returns false if they do not fit into 63 bits. */
+static bool run_ticks(uint64_t segment, struct tsct_stamp stamp, uint64_t *ret)
 {
 	*ret = segment << TSCT_STAMP_TICK_BITS | tsct_stamp_tick(stamp);
-	return segment < SEGMENTS;
+	return segment < SEGMENTS_MAX;
 }
 
-/* tick * ns / ticks, and what is left over: below ticks. False: saturated */
-static bool divide(uint64_t tick, const struct tsct_stamp_rate *rate,
-		   uint64_t *ret, uint64_t *ret_left)
+/* tick * ns / ticks, and the remainder, below ticks. Returns false on overflow. */
+static bool ticks_to_ns(uint64_t tick, const struct tsct_stamp_rate *rate,
+			uint64_t *ret, uint64_t *ret_left)
 {
 	tsct_u128 product = (tsct_u128)tick * rate->ns;
 	bool rest;
@@ -33,14 +33,14 @@ uint64_t tsct_stamp_ns(uint64_t segment, struct tsct_stamp stamp,
 {
 	uint64_t tick, ns, left;
 
-	if (!all_ticks(segment, stamp, &tick) || !divide(tick, rate, &ns, &left))
+	if (!run_ticks(segment, stamp, &tick) || !ticks_to_ns(tick, rate, &ns, &left))
 		return UINT64_MAX;
 	return ns;
 }
 
 /*
- * (tick + counter / 2^13) * ns / ticks: with tick * ns = whole * ticks + left that
- * is whole, and (left + counter * ns / 2^13) / ticks.
+ * (tick + counter / 2^13) * ns / ticks: with tick * ns = whole * ticks + left, this
+ * is whole + (left + counter * ns / 2^13) / ticks.
  */
 uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 			      const struct tsct_stamp_rate *rate)
@@ -49,8 +49,8 @@ uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 	tsct_u128 part;
 	bool rest;
 
-	if (!all_ticks(segment, stamp, &tick) ||
-	    !divide(tick, rate, &whole, &left))
+	if (!run_ticks(segment, stamp, &tick) ||
+	    !ticks_to_ns(tick, rate, &whole, &left))
 		return UINT64_MAX;
 	part = left + ((tsct_u128)rate->ns * tsct_stamp_event(stamp) >>
 		       TSCT_STAMP_EVENT_BITS);

@@ -1,8 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include "tsc_trust.h"
 
-#define ALONE	(TSCT_CHECK_INVARIANT | TSCT_CHECK_NONSTOP | \
+/* Required where the kernel's clocksource is not the TSC */
+#define PROOF	(TSCT_CHECK_INVARIANT | TSCT_CHECK_NONSTOP | \
 		 TSCT_CHECK_AUX_MATCH)
+
+void tsct_skew_interval_init(struct tsct_skew_interval *skew)
+{
+	skew->min_cycles = (__s64)(1ULL << 63);
+	skew->max_cycles = (__s64)~(1ULL << 63);
+	skew->rounds = 0;
+}
+
+int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
+			   __u64 t1)
+{
+	/* Modulo 2^64: B's counter may be any distance away from A's. */
+	__s64 min_cycles = (__s64)(tb - t1);
+	__s64 max_cycles = (__s64)(tb - t0);
+
+	/* The second condition also catches a distance beyond 63 bits. */
+	if (t1 < t0 || min_cycles > max_cycles)
+		return -EINVAL;
+	if (min_cycles < skew->min_cycles)
+		min_cycles = skew->min_cycles;
+	if (max_cycles > skew->max_cycles)
+		max_cycles = skew->max_cycles;
+	if (min_cycles > max_cycles)
+		return -EINVAL;
+	skew->min_cycles = min_cycles;
+	skew->max_cycles = max_cycles;
+	if (skew->rounds != ~0U)
+		skew->rounds++;
+	return 0;
+}
 
 bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict)
 {
@@ -12,31 +43,26 @@ bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict)
 		return false;
 	if (flags & TSCT_CHECK_CLOCKSOURCE)
 		return true;
-	return (flags & ALONE) == ALONE && in_step;
-}
-
-static const char *obstacle(__u32 flags, bool strict)
-{
-	static const char aux[] = "TSC_AUX does not name the CPU on every CPU";
-
-	if (!(flags & TSCT_CHECK_RDTSCP))
-		return "RDTSCP is missing, or may not be used here";
-	if (flags & TSCT_CHECK_UNSTABLE)
-		return "the kernel found the TSC unstable and gave it up";
-	if (strict && !(flags & TSCT_CHECK_AUX_MATCH))
-		return aux;
-	if (!(flags & TSCT_CHECK_INVARIANT) || !(flags & TSCT_CHECK_NONSTOP))
-		return "the TSC is not invariant, and the kernel does not keep time by it";
-	if (!(flags & TSCT_CHECK_AUX_MATCH))
-		return aux;
-	return "the counters of the CPUs are apart";
+	return (flags & PROOF) == PROOF && in_step;
 }
 
 const char *tsct_tsc_trust_reason(__u32 flags, bool strict)
 {
-	if (!(flags & TSCT_CHECK_USABLE))
-		return obstacle(flags, strict);
-	if (flags & TSCT_CHECK_CLOCKSOURCE)
-		return "the kernel keeps time by the TSC";
-	return "the TSC is invariant, and the CPU-id check agrees";
+	static const char aux[] = "TSC_AUX does not hold the CPU number on every CPU";
+
+	if (flags & TSCT_CHECK_USABLE)
+		return flags & TSCT_CHECK_CLOCKSOURCE ?
+			"the kernel's clocksource is the TSC" :
+			"the TSC is invariant, and the CPU check passed";
+	if (!(flags & TSCT_CHECK_RDTSCP))
+		return "RDTSCP is missing or not permitted";
+	if (flags & TSCT_CHECK_UNSTABLE)
+		return "the kernel marked the TSC unstable";
+	if (strict && !(flags & TSCT_CHECK_AUX_MATCH))
+		return aux;
+	if (!(flags & TSCT_CHECK_INVARIANT) || !(flags & TSCT_CHECK_NONSTOP))
+		return "the TSC is not invariant, and not the kernel's clocksource";
+	if (!(flags & TSCT_CHECK_AUX_MATCH))
+		return aux;
+	return "the counters of the CPUs differ";
 }

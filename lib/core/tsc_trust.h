@@ -1,32 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * May stamps be TSC? The one rule, for the module and for user space, from
- * what the CPU-id check found: flags are TSCT_CHECK_*.
+ * Trust in the TSC: bounds of the distance between the counters of two CPUs, and
+ * the decision whether the TSC may be a channel's source, which the module and
+ * user space share.
  */
-#ifndef TSCT_CORE_VERDICT_H
-#define TSCT_CORE_VERDICT_H
+#ifndef TSCT_CORE_TSC_TRUST_H
+#define TSCT_CORE_TSC_TRUST_H
 
 #include "port.h"
 
 /*
- * tsct_tsc_trusted - true if stamps may be TSC
- * @in_step: every CPU was visited, and no counter is apart from another
- * @strict: TSC_AUX must match even where the kernel keeps time by the TSC. The
- *	module asks for that: it visits every CPU anyway. User space does not, as
- *	a visit takes time in every program, and nothing of its own rests on it.
+ * Distance between the counters of CPUs A and B. CPU A reads t0, signals B; B
+ * reads tb and signals back; A reads t1. However long the signals took, B's
+ * counter minus A's lies in [tb - t1, tb - t0]: no symmetry is assumed, and many
+ * exchanges intersect to a narrow interval.
+ */
+struct tsct_skew_interval {
+	__s64 min_cycles;
+	__s64 max_cycles;
+	__u32 rounds;		/* exchanges that were added; saturates */
+};
+
+/* Any distance */
+void tsct_skew_interval_init(struct tsct_skew_interval *skew);
+
+/*
+ * tsct_skew_interval_add - intersect with the interval of one exchange
  *
- * The kernel watches its clocksource better than one measurement can, so its
- * keeping time by the TSC is enough. Where it uses something else without
- * having given the TSC up (a paravirtual clock, say), the counter has to show
- * by itself that it is fit: invariant, never stopping, TSC_AUX right on every
- * CPU, and all counters in step.
+ * Returns 0; -EINVAL: t1 is before t0, or the intersection is empty (a counter
+ * jumped); @skew is then unchanged.
+ */
+int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
+			   __u64 t1);
+
+/*
+ * tsct_tsc_trusted - may the TSC be a source?
+ * @flags: TSCT_CHECK_*, results of the CPU check
+ * @in_step: every CPU was checked, and no counter differs from another
+ * @strict: require TSC_AUX to match even where the kernel's clocksource is the
+ *	TSC. The module does, as it checks every CPU anyway. User space does not:
+ *	the check would take time in every program, and nothing depends on it.
+ *
+ * The kernel monitors its clocksource better than one measurement can, so it is
+ * enough if that is the TSC. Where it uses another one without having marked the
+ * TSC unstable (a paravirtual clock, for example), the TSC has to be proven: it
+ * is invariant, never stops, TSC_AUX is right on every CPU, and all counters
+ * are in step.
  */
 bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict);
 
 /*
- * tsct_tsc_trust_reason - why, or why not: a clause, never NULL
- * @flags: with TSCT_CHECK_USABLE as tsct_tsc_trusted() had it
+ * tsct_tsc_trust_reason - the reason for that decision: a clause, never NULL
+ * @flags: with TSCT_CHECK_USABLE where tsct_tsc_trusted() returned true
  */
 const char *tsct_tsc_trust_reason(__u32 flags, bool strict);
 
-#endif /* TSCT_CORE_VERDICT_H */
+#endif /* TSCT_CORE_TSC_TRUST_H */

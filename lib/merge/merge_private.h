@@ -5,10 +5,9 @@
 
 #include <pthread.h>
 
-#include "lib/core/axis.h"
+#include "lib/core/mapping.h"
 #include "lib/core/clock_params.h"
 #include "merge.h"
-#include "lib/core/mapping.h"
 #include "lib/sync/fit.h"
 #include "lib/ctf/stream_reader.h"
 #include "lib/query/series.h"

@@ -27,7 +27,7 @@ void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 static void go_on(struct tsct_merge_reader *r)
 {
 	r->segment++;
-	r->corrector.correct = r->in->segment[r->segment].correct;
+	r->corrector.mapping = r->in->segment[r->segment].correct;
 	r->corrector.line.len = 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/core/hash64.h"
+#include "lib/core/remap.h"
 #include "client_table.h"
 
 #define NONE		0xffff

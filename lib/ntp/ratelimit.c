@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "acl.h"
-#include "lib/core/hash64.h"
+#include "lib/core/remap.h"
 
 #define WAYS	8	/* places in which a member's bucket may be */
 

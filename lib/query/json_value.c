@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "json_value.h"
-#include "lib/core/utf8.h"
+#include "utf8.h"
 
 json_t *tsct_json_text(const char *text, size_t len)
 {

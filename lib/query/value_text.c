@@ -5,7 +5,7 @@
 #include "lib/ctf/ctf_format.h"
 #include "number_text.h"
 #include "value_text.h"
-#include "lib/core/utf8.h"
+#include "utf8.h"
 
 /* ---- text ---------------------------------------------------------------- */
 

@@ -3,14 +3,41 @@
 #include <stdlib.h>
 
 #include "cluster_private.h"
-#include "lib/core/offset_estimator.h"
 #include "lib/core/clock_params.h"
+#include "lib/core/servo.h"
 
 /* An offset within the bounds may take as many times TSCT_CLUSTER_MEND_NS. */
 #define PATIENCE	6
 
 /* Figures from so few exchanges are first figures. */
 #define FEW_EXCHANGES	4
+
+/* Limits of the length of a slew, in seconds */
+#define SLEW_MIN_S	0.75
+#define SLEW_MAX_S	10.0
+
+/*
+ * Published state holds one piece of the former parameters (cluster_prev).
+ * Parameters are kept for this time, which is less than any slew, so that the
+ * piece reaches far enough back; except the first ones, which are too imprecise
+ * to be worth it.
+ */
+#define PARAMS_MIN_S	0.5
+/*
+ * After the end of a slew, parameters are kept for this time: longer than new
+ * ones are published ahead, so that present time never needs the slew before.
+ */
+#define LEAD_MAX_S	1.2
+
+/* Parameters are kept while this near to the estimate, in standard deviations. */
+#define KEEP_SD		0.25
+
+#define FIRST_FITS	8
+
+/* Holdover of a timeline that its master does not renew, in seconds: default */
+#define HOLD_S_MASTER	8.0
+/* End of holdover, in seconds: default */
+#define VOID_S		3600
 
 struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options,
 				      unsigned int nr_sources)
@@ -173,8 +200,6 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 	cluster->used = -1;
 }
 
-/* ---- what is published --------------------------------------------------------- */
-
 bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
 			   struct tsct_estimate *ret_est)
 {
@@ -184,6 +209,241 @@ bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
 	ret_est->error_ns += cluster->extra_ns;
 	return true;
 }
+
+/* ---- servo ------------------------------------------------------------------ */
+
+/* ns per cycle as 2^-32 ps per cycle, rounded up */
+static __u64 as_growth(double ns_per_cycle)
+{
+	return tsct_round_up(ns_per_cycle * 0x1p32 * 1e3);
+}
+
+/* The same, no more than the time itself */
+static __u64 params_growth(double ns_per_cycle, __u64 mult)
+{
+	__u64 growth = as_growth(ns_per_cycle);
+	__u64 max = tsct_growth(mult, 1000000000);
+
+	return growth < max ? growth : max;
+}
+
+static const struct tsct_sync_source *used_source(const struct tsct_cluster *cluster)
+{
+	return &cluster->paths[cluster->used];
+}
+
+static bool is_first_fit(const struct tsct_cluster *cluster)
+{
+	return used_source(cluster)->fit.nr_kept < FIRST_FITS;
+}
+
+static struct tsct_servo_estimate servo_estimate(const struct tsct_estimate *est)
+{
+	return (struct tsct_servo_estimate) {
+		.point = {
+			.cycles = est->at,
+			.ns = est->ns,
+			.frac_ns = est->frac_ns,
+			.half_ns = est->error_ns,
+		},
+		.rate = est->rate,
+		.resolution_ns = 1 + est->rate,
+	};
+}
+
+/* Difference of the rate of parameters, after their slew, from the estimated one */
+static double rate_off(const struct tsct_estimate *est,
+		       const struct tsct_clock_params *params)
+{
+	return tsct_magnitude(tsct_mult_rate(params->mult) - est->rate);
+}
+
+static bool is_too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
+{
+	const struct tsct_clock_params *params = &cluster->pair;
+	double hz = cluster->options.hz;
+	double age = (double)(__s64)(begin_cycles - params->base_cycles);
+	double straight = (double)(__s64)(begin_cycles - tsct_servo_slew_end(params));
+
+	if (age <= 0)
+		return true;
+	/* cluster_prev would hold the straight part only, and that is too short. */
+	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
+		return true;
+	return age < PARAMS_MIN_S * hz && !is_first_fit(cluster);
+}
+
+/* May the parameters in force stay? */
+static bool params_serve(const struct tsct_cluster *cluster,
+			 const struct tsct_estimate *est, __u64 begin_cycles)
+{
+	const struct tsct_sync_source *source = used_source(cluster);
+	const struct tsct_clock_params *params = &cluster->pair;
+	double enough = tsct_larger(1, KEEP_SD * est->sd_ns);
+	__u64 from = begin_cycles, next = begin_cycles;
+
+	if (is_too_early(cluster, begin_cycles))
+		return true;
+	if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX)
+		return false;
+	if (tsct_servo_slews(params)) {
+		from = tsct_servo_slew_end(params);
+		/* fast_cycles ended with the slew. */
+		if ((__s64)(begin_cycles - from) >= 0)
+			return false;
+	}
+	/* After a burst the next exchange is as far away as it was before. */
+	next += source->gap > source->step ? source->gap : source->step;
+	if ((__s64)(next - from) < 0)
+		next = from;
+	return tsct_magnitude(tsct_source_params_offset_ns(est, params, from)) <= enough &&
+		tsct_magnitude(tsct_source_params_offset_ns(est, params, next)) <= enough;
+}
+
+/*
+ * The first exchanges after all were discarded may bound the time worse than the
+ * parameters in force still do, and not contradict them.
+ */
+static bool params_are_better(const struct tsct_cluster *cluster,
+			      const struct tsct_estimate *est, __u64 begin_cycles)
+{
+	const struct tsct_clock_params *params = &cluster->pair;
+	double known = (double)tsct_clock_params_error_ps(params, begin_cycles) * 1e-3;
+	double bound = tsct_source_params_bound_ns(est, begin_cycles);
+
+	if (!is_first_fit(cluster) || known >= bound ||
+	    (__s64)(begin_cycles - params->void_after_cycles) > 0)
+		return false;
+	return tsct_magnitude(tsct_source_params_offset_ns(est, params, begin_cycles)) <=
+		known + bound;
+}
+
+/* Slews to the estimate until about the next exchange, or for longer at the limit. */
+static void set_slew(const struct tsct_cluster *cluster,
+		     const struct tsct_estimate *est, struct tsct_clock_params *params)
+{
+	double hz = cluster->options.hz;
+	double off = tsct_source_params_offset_ns(est, params, params->base_cycles);
+	double span = TSCT_SERVO_SLEW_INTERVALS * (double)used_source(cluster)->step;
+	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->rate;
+
+	if (tsct_magnitude(off) < 1)
+		return;
+	span = tsct_smaller(SLEW_MAX_S * hz, tsct_larger(SLEW_MIN_S * hz, span));
+	span = tsct_larger(span, tsct_magnitude(off) / limit);
+	span = tsct_smaller(span, (double)(TSCT_FAST_CYCLES_MAX / 2));
+	limit = tsct_smaller(limit, tsct_magnitude(off) / span);
+	tsct_servo_set_slew(params, span, est->rate + (off < 0 ? -limit : limit));
+}
+
+/*
+ * Bound of the error up to the last exchange. It was bounded when that was still
+ * to come, and is bounded now, from both sides: the smaller bound holds.
+ */
+static __u64 past_error_ps(const struct tsct_cluster *cluster,
+			   const struct tsct_estimate *est,
+			   const struct tsct_servo_estimate *estimate,
+			   const struct tsct_clock_params *params)
+{
+	const struct tsct_clock_params *old = &cluster->pair;
+	__u64 from = old->as_of_cycles, predicted, found;
+
+	if (old->base_cycles != params->base_cycles || !old->mult)
+		return tsct_clock_params_error_ps(params, params->base_cycles);
+	if ((__s64)(from - params->base_cycles) < 0)
+		from = params->base_cycles;
+	if ((__s64)(est->at - from) <= 0)
+		return old->past_error_ps;
+	predicted = tsct_clock_params_error_ps(old, est->at);
+	found = tsct_ps_up(tsct_source_params_bound_ns(est, from) +
+			   tsct_servo_distance_ns(estimate, params, from) +
+			   estimate->resolution_ns +
+			   rate_off(est, params) * (double)(est->at - from));
+	found = predicted < found ? predicted : found;
+	return found > old->past_error_ps ? found : old->past_error_ps;
+}
+
+/*
+ * The error by wander grows with the square of time. Up to holdover, the chord
+ * from here to there is above it; after that, the slope that it has there.
+ */
+static void set_bounds(const struct tsct_cluster *cluster,
+		       const struct tsct_estimate *est,
+		       const struct tsct_servo_estimate *estimate,
+		       struct tsct_clock_params *params)
+{
+	const struct tsct_cluster_options *options = &cluster->options;
+	__u64 hold = tsct_sync_source_hold(used_source(cluster), options);
+	double wander = tsct_smaller(est->wander * (double)hold, est->hold);
+	double growth = est->growth + rate_off(est, params);
+	double void_s = options->void_s > 0 ? options->void_s : VOID_S;
+	struct tsct_servo_bounds bounds = {
+		.from = est->at,
+		.growth = params_growth(growth + wander, params->mult),
+		.holdover_growth = params_growth(growth + est->hold + wander,
+						 params->mult),
+		.holdover_cycles = hold,
+		.void_cycles = hold + (__u64)(void_s * options->hz),
+	};
+
+	if ((__s64)(params->base_cycles - est->at) > 0)
+		bounds.from = params->base_cycles;
+	tsct_servo_set_bounds(estimate, &bounds, params);
+	params->past_error_ps = params->error_ps;
+	params->past_error_ps = past_error_ps(cluster, est, estimate, params);
+}
+
+/* The parameters of our own timeline, renewed as long as we are the master */
+static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
+			   struct tsct_clock_params *params)
+{
+	const struct tsct_cluster_options *options = &cluster->options;
+	double hold_s = options->hold_s > 0 ? options->hold_s : HOLD_S_MASTER;
+	double void_s = options->void_s > 0 ? options->void_s : VOID_S;
+
+	if (!params->mult) {
+		params->base_cycles = cluster->line.base;
+		params->base_ns = cluster->line.base_ns;
+		/* Lost to rounding of times and counter values */
+		params->error_ps = tsct_ps_up(1 + tsct_mult_rate(cluster->line.mult));
+	} else if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX) {
+		params->base_ns = tsct_clock_params_ns(params, begin_cycles);
+		params->base_cycles = begin_cycles;
+		params->error_ps += 1000;
+	}
+	params->mult = cluster->line.mult;
+	params->slew_mult = params->mult;
+	params->as_of_cycles = begin_cycles;
+	params->past_error_ps = params->error_ps;
+	params->holdover_after_cycles = begin_cycles + (__u64)(hold_s * options->hz);
+	params->void_after_cycles = params->holdover_after_cycles +
+		(__u64)(void_s * options->hz);
+	params->fast_cycles = tsct_servo_fast_cycles(params);
+}
+
+/* @est: NULL if there is none */
+static void compose_params(const struct tsct_cluster *cluster,
+			   const struct tsct_estimate *est, __u64 begin_cycles,
+			   struct tsct_clock_params *ret_params)
+{
+	struct tsct_servo_estimate estimate;
+
+	*ret_params = cluster->pair;
+	if (cluster->is_master) {
+		compose_master(cluster, begin_cycles, ret_params);
+	} else if (est && !(ret_params->mult &&
+			    params_are_better(cluster, est, begin_cycles))) {
+		estimate = servo_estimate(est);
+		if ((!ret_params->mult || !params_serve(cluster, est, begin_cycles)) &&
+		    tsct_servo_start(&estimate, begin_cycles, ret_params))
+			set_slew(cluster, est, ret_params);
+		set_bounds(cluster, est, &estimate, ret_params);
+	}
+	if (ret_params->mult && (__s64)(begin_cycles - ret_params->void_after_cycles) > 0)
+		memset(ret_params, 0, sizeof(*ret_params));
+}
+
+/* ---- publication -------------------------------------------------------------- */
 
 static __u32 status_of(const struct tsct_cluster *cluster,
 		       const struct tsct_clock_params *pair, __u64 at)
@@ -214,7 +474,7 @@ __u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycle
 	struct tsct_estimate est;
 	bool known = tsct_cluster_estimate(cluster, &est);
 
-	tsct_cluster_servo_compose(cluster, known ? &est : NULL, begin_cycles, ret_pair);
+	compose_params(cluster, known ? &est : NULL, begin_cycles, ret_pair);
 	return status_of(cluster, ret_pair, begin_cycles);
 }
 
@@ -268,11 +528,6 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 	return cluster->epoch;
 }
 
-static __u64 as_growth(double ns_per_count)
-{
-	return tsct_round_up(ns_per_count * 0x1p32 * 1e3);
-}
-
 /* The line that ours is slewed to */
 static void tell_estimate(const struct tsct_cluster *cluster,
 			  const struct tsct_estimate *est,
@@ -284,7 +539,7 @@ static void tell_estimate(const struct tsct_cluster *cluster,
 	*line = (struct tsct_remote_params) {
 		.base = est->at,
 		.base_ns = est->ns,
-		.mult = (__u64)(est->rate * 0x1p56 + 0.5),
+		.mult = tsct_rate_mult(est->rate),
 		.as_of = est->at,
 		.error_ps = tsct_round_up((est->error_ns + 1) * 1e3),
 		.growth = as_growth(est->growth +

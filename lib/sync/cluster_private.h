@@ -25,11 +25,6 @@ struct tsct_cluster {
 	struct tsct_clock_prev_params before;
 };
 
-/* cluster_line.c; @est NULL: nothing new is known */
-void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est, __u64 begin_cycles,
-		       struct tsct_clock_params *ret_pair);
-
 /* cluster_vote.c: which timeline, and which of its sources */
 struct tsct_cluster_selection {
 	__u64 master;

@@ -29,7 +29,7 @@
 #ifndef TSCT_SYNC_FIT_H
 #define TSCT_SYNC_FIT_H
 
-#include "lib/core/cubic.h"
+#include "lib/core/mapping.h"
 #include "lib/ntp/exchange.h"
 
 enum tsct_fit_kind {

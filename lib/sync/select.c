@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cluster_private.h"
-#include "lib/core/offset_estimator.h"
+#include "lib/core/servo.h"
 #include "intersection.h"
 
 /* Another source has to be better by so much, or we would never settle. */

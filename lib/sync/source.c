@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/core/offset_estimator.h"
+#include "lib/core/servo.h"
 #include "lib/core/clock_params.h"
 #include "source_private.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Did a source's time change, or was it only the way there? */
-#include "lib/core/offset_estimator.h"
+#include "lib/core/servo.h"
 #include "source_private.h"
 
 /* One exchange may be anything; as many that agree on it are a new time. */

@@ -2,7 +2,7 @@
 /* A fit through what is remembered, and the source's line on top of it. */
 #include <stdio.h>
 
-#include "lib/core/offset_estimator.h"
+#include "lib/core/servo.h"
 #include "lib/core/clock_params.h"
 #include "source_private.h"
 

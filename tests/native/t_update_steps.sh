@@ -13,5 +13,5 @@ trap 'rm -rf "$work"' EXIT
 # At -O2, as the daemon is built: the order of its stores is what is tried.
 ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -I"$top" -o "$work/stepper" \
-	"$top/tests/native/stepper.c" "$top"/lib/core/{latch,clock_segments,segment_history,clock_params}.c
+	"$top/tests/native/stepper.c" "$top"/lib/core/{latch,clock_segments,clock_params}.c
 "$work/stepper" 3

@@ -14,15 +14,15 @@
 static void set_timeline(struct run *run)
 {
 	const struct tsct_rate_estimator *est = &run->est;
-	const struct seen *last = machine_seen(&run->m, est->look.cycles);
+	const struct seen *last = machine_seen(&run->m, est->offset.cycles);
 	const struct seen *ref = machine_seen(&run->m, est->ref_cycles);
 	tsct_u128 ran;
 	uint64_t cyc;
 
 	if (!last || !ref || (run->has_timeline &&
-			      run->timeline_tsc == est->look.cycles))
+			      run->timeline_tsc == est->offset.cycles))
 		return;
-	run->timeline_tsc = est->look.cycles;
+	run->timeline_tsc = est->offset.cycles;
 	run->timeline = last->clock;
 	run->has_timeline = true;
 	run->timeline_parted = ref->parted;
@@ -38,7 +38,7 @@ static void tell(const struct run *run, const struct tsct_clock_state *state,
 		 bool same)
 {
 	const struct tsct_rate_estimator *est = &run->est;
-	const struct seen *last = machine_seen(&run->m, est->look.cycles);
+	const struct seen *last = machine_seen(&run->m, est->offset.cycles);
 	const struct seen *ref = machine_seen(&run->m, est->ref_cycles);
 	double true_rate = 0;
 
@@ -50,10 +50,10 @@ static void tell(const struct run *run, const struct tsct_clock_state *state,
 	       "rate %.12f in [%.12f, %.12f], really %.12f, "
 	       "surprise %.3f ppb\n",
 	       (double)run->m.now_ps / 1e12, state->status, state->epoch,
-	       state->cause, same ? "same" : "new", est->look.half_ns,
+	       state->cause, same ? "same" : "new", est->offset.half_ns,
 	       (double)state->real.error_ps / 1e3,
 	       (double)state->real.past_error_ps / 1e3, est->rate, est->lo,
-	       est->hi, true_rate, est->surprise_ppb);
+	       est->hi, true_rate, est->innovation_ppb);
 }
 
 static void publish(struct run *run)
@@ -67,7 +67,7 @@ static void publish(struct run *run)
 
 	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
 		now = m->ops.stamp(m);
-		tsct_servo_compose(&run->est, now + (__u64)((double)lead / 1e12 *
+		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
 							   m->stamp_hz), &next);
 		err = tsct_clock_state_check(&next);
 		if (err)
@@ -86,7 +86,7 @@ static void publish(struct run *run)
 			tell(run, &next, next.real.base_cycles ==
 			     run->est.state.real.base_cycles);
 		tsct_latch_commit(run->page);
-		tsct_servo_published(&run->est, &next);
+		tsct_rate_published(&run->est, &next);
 		if (tsct_segments_valid(published(run)))
 			violated(run, "what is published is not valid");
 		if (next.real.mult)
@@ -113,7 +113,7 @@ void timekeeper_begin_cycles(struct run *run)
 	tsct_sampler_init(&run->sampler, &m->ops);
 	tsct_rate_init(&run->est, m->source, last.epoch, last.cause);
 	if (run->plan.who == WHO_PROCESS)
-		run->est.void_ticks = 1ULL << 61;
+		run->est.void_cycles = 1ULL << 61;
 	if (run->plan.recalls && last.rate_mult)
 		tsct_rate_restore(&run->est, last.rate_mult, last.rate_error_ppt);
 	if (last.epoch && (!run->plan.resumes ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event headers: against golden bytes, there and back for random events, sizes, and
- * bytes that nobody wrote.
+ * Event headers: against golden bytes, round trips of random events, sizes, and
+ * invalid bytes.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* libcheck writes a note for each that holds, too. */
+/* libcheck also logs each assertion that holds: too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 static void check_packet(const struct golden_packet *packet)
@@ -32,7 +32,7 @@ static void check_packet(const struct golden_packet *packet)
 
 		ck_assert_int_eq(size, (int)event->size);
 		ck_assert_mem_eq(room, event->byte, event->size);
-		/* Read by itself, where it ends, and where it does not */
+		/* Read from memory that ends with it */
 		ck_assert_int_eq(tsct_delta_get(&get, event->byte, event->size,
 						&id), size);
 		ck_assert_uint_eq(id, event->id);
@@ -51,7 +51,7 @@ START_TEST(test_golden)
 }
 END_TEST
 
-/* ---- there and back ------------------------------------------------------- */
+/* ---- round trips ----------------------------------------------------------- */
 
 #define EVENTS	400
 
@@ -79,7 +79,7 @@ static __u64 make(struct event *event, unsigned int nr)
 	return begin;
 }
 
-/* Written without room to spare, into memory of its own; with payloads */
+/* Written into memory without room to spare, with payloads */
 static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 		       size_t *ret_len)
 {
@@ -105,7 +105,7 @@ static __u8 *write_all(const struct event *event, unsigned int nr, __u64 begin,
 	return exact;
 }
 
-/* Events that are there in @len bytes; the last one may be cut. */
+/* Number of events in @len bytes; the last one may be truncated. */
 static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 			     const struct event *event, unsigned int nr)
 {
@@ -145,7 +145,7 @@ START_TEST(test_trip)
 }
 END_TEST
 
-/* A packet that was cut anywhere gives all events before, and nothing else. */
+/* A packet truncated anywhere yields all events before, and nothing else. */
 START_TEST(test_cut)
 {
 	struct event event[20];
@@ -171,9 +171,9 @@ START_TEST(test_cut)
 }
 END_TEST
 
-/* ---- bytes that nobody wrote ----------------------------------------------- */
+/* ---- invalid bytes ---------------------------------------------------------- */
 
-/* Nothing is read behind them, ticks do not go back, an error changes nothing. */
+/* Nothing is read behind them, ticks do not decrease, an error changes nothing. */
 START_TEST(test_hostile)
 {
 	struct tsct_delta delta, before;
@@ -223,7 +223,7 @@ static int get(__u64 begin, __u64 tid, const char *bytes, size_t len)
 
 START_TEST(test_refused)
 {
-	/* One byte of stamp; the thread is known, or is not. */
+	/* One byte of tick; the thread is known, or is not. */
 	ck_assert_int_eq(GET(0, 7, "\x08\x05"), 2);
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x08\x05"), -EINVAL);
 	ck_assert_int_eq(GET(0, 7, "\x08"), -ENODATA);
@@ -232,10 +232,10 @@ START_TEST(test_refused)
 	ck_assert_int_eq(GET(5, 7, "\x03\5\0\0\0\0\0\0\0"), 9);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0\0"), -EINVAL);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0"), -ENODATA);
-	/* It goes on to the next tick with these bits; there is none. */
+	/* There is no later tick with these bits. */
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xff"), 2);
 	ck_assert_int_eq(GET(~0ULL, 7, "\x08\xfe"), -EINVAL);
-	/* Extended: with a thread, cut in it, an id that is none */
+	/* Extended: with a thread, truncated within it, with an invalid id */
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abcd"), 8);
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x0c\0\x08\5abc"), -ENODATA);
 	ck_assert_int_eq(GET(0, 7, "\x0c\0\x10\5"), -EINVAL);
@@ -260,7 +260,7 @@ END_TEST
 
 /* ---- sizes ------------------------------------------------------------------ */
 
-/* Bytes of time stamp, for events of one thread that are so many ticks apart */
+/* Bytes of tick of one thread's events that are @apart ticks apart */
 static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
 {
 	__u8 room[TSCT_DELTA_ROOM];
@@ -297,7 +297,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* All of an event but its payload: threads that take turns, 5 us on the average */
+/* Header sizes with alternating threads, 5 us apart on average */
 START_TEST(test_average)
 {
 	struct tsct_delta delta;
@@ -319,7 +319,7 @@ START_TEST(test_average)
 END_TEST
 
 /* "Values associated with sync packets are always the full size": the packet's
- * begin is; it is due after as many events as were asked for. */
+ * begin is; the next packet is due after the configured number of events. */
 START_TEST(test_due)
 {
 	struct tsct_delta delta;
@@ -339,7 +339,7 @@ START_TEST(test_due)
 }
 END_TEST
 
-/* ---- grains ------------------------------------------------------------------ */
+/* ---- tick resolutions ---------------------------------------------------------- */
 
 START_TEST(test_coarser)
 {
@@ -363,7 +363,7 @@ START_TEST(test_coarser)
 }
 END_TEST
 
-/* Events on a tick come one after the other within it, and go on in the next. */
+/* Events on a tick follow each other within it, and continue in the next. */
 START_TEST(test_finer)
 {
 	struct tsct_tick_resolution grain;
@@ -391,8 +391,8 @@ START_TEST(test_finer)
 }
 END_TEST
 
-/* A coarser tick is that of the source, divided; a finer one is in the source's, or
- * as many later as there were events too many. Through the codec and back. */
+/* A coarser tick is the source's, divided; a finer one is within the source's, or
+ * later by the events that did not fit. Through the codec and back. */
 START_TEST(test_grains_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };

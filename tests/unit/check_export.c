@@ -9,7 +9,7 @@
 #include "lib/query/filter.h"
 #include "seed.h"
 #include "suite.h"
-#include "lib/core/utf8.h"
+#include "lib/query/utf8.h"
 
 static void before(void)
 {

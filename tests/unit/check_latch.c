@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The latch: what goes in comes out, readers that race with the writer, pages
- * that lie. What a writer leaves that dies: check_latch_death.c.
+ * The latch: round trips, readers that race with the writer, hostile pages.
+ * Writers that die: check_latch_death.c.
  */
 #include <check.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 #define CPUS	5
 #define STATES	60000
 
-/* Only to link the inline functions; nobody gets here. */
+/* Never called: links the inline functions. */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
 	(void)clock;
@@ -34,7 +34,7 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 	return -EXDEV;
 }
 
-/* An area for some CPUs, and what must not be touched behind it */
+/* An area for some CPUs, and memory behind it that must not change */
 static union {
 	struct tsct_clock_page page;
 	unsigned char bytes[TSCT_CLOCK_SIZE(CPUS) + 64];
@@ -86,7 +86,7 @@ START_TEST(test_cpus)
 	ck_assert_uint_eq(cpu_entry(3)->error_cycles, UINT64_MAX);
 	tsct_latch_set_cpu(&area.page, 5, 1, 1);
 	tsct_latch_set_cpu(&area.page, UINT32_MAX, 1, 1);
-	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);	/* as the page's rest */
+	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);	/* as the rest of the page */
 	ck_assert_uint_eq(area.bytes[TSCT_CLOCK_SIZE(CPUS)], 0xff);
 }
 END_TEST
@@ -115,7 +115,7 @@ START_TEST(test_write_read)
 }
 END_TEST
 
-/* ---- races: this part is what the thread sanitizer is for ---------------- */
+/* ---- races: this part also runs with the thread sanitizer ---------------- */
 
 static struct tsct_clock_page shared;
 static int done;
@@ -136,7 +136,7 @@ static void read_once(struct reader *r, uint64_t *last)
 	r->torn += !nr;
 	r->backwards += nr < *last;
 	*last = nr;
-	/* Anything up to the newest line's beginning, and a little behind it */
+	/* Any value up to the beginning of the newest parameters, and a little behind */
 	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
 	r->wrong += !right(&shared, stamp);
 	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {
@@ -172,7 +172,7 @@ START_TEST(test_race)
 		ck_assert(!pthread_create(&readers[i].thread, NULL, read_along,
 					  &readers[i]));
 	for (n = 2; n < STATES; n++) {
-		if (n % 1000 == 0)	/* a new writer, as readers go on */
+		if (n % 1000 == 0)	/* a new writer, while readers continue */
 			tsct_latch_repair(&shared);
 		state = line_nr(n);
 		tsct_latch_stage(&shared, &state);
@@ -194,7 +194,7 @@ START_TEST(test_race)
 }
 END_TEST
 
-/* ---- pages that lie ----------------------------------------------------- */
+/* ---- hostile pages ------------------------------------------------------ */
 
 static void *count_up(void *unused)
 {
@@ -222,7 +222,7 @@ static void *scribble(void *unused)
 	return NULL;
 }
 
-/* The reader gives up or says something; it does not hang, nor leave the page. */
+/* The reader returns, with an error or not, and reads nothing outside the page. */
 static void read_hostile(void *(*writer)(void *))
 {
 	const struct tsct_clock clock = { .page = &shared };
@@ -264,7 +264,7 @@ START_TEST(test_hostile_copies)
 }
 END_TEST
 
-/* A writer that takes over a page of garbage makes it a page of its own. */
+/* A writer that takes over a page of garbage makes it valid. */
 START_TEST(test_take_over)
 {
 	struct tsct_clock_state state = line_nr(3);

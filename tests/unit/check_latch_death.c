@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The latch with a writer that stops, or dies, between any two of its stores.
- * The writer's sources are compiled here with stores that can be counted; the
- * readers' are the library's own.
+ * The latch with a writer that stops, or dies, between any two of its stores. The
+ * sources of writers and readers are compiled here, with stores that are counted.
  */
 #include <check.h>
 #include <setjmp.h>
@@ -23,21 +22,21 @@ static void before_store(void);
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #include "lib/core/latch.c"
-#include "lib/core/segment_history.c"
+#include "lib/core/clock_segments.c"
 #include "latch_line.h"
 #include "seed.h"
 #include "suite.h"
 
-#define FULL	(TSCT_SEGMENTS_MAX + 30)	/* states; the memory is full */
+#define FULL	(TSCT_SEGMENTS_MAX + 30)	/* states; segments are full */
 
 static struct tsct_clock_page page, before;
 static jmp_buf death;
-static unsigned long stores;		/* of this writer so far */
+static unsigned long stores;		/* by this writer so far */
 static unsigned long stores_left;	/* until it dies */
-static uint64_t old_nr, new_nr;		/* what readers may see */
+static uint64_t old_nr, new_nr;		/* states that readers may see */
 static bool watched;
 
-/* What any reader sees at this moment is the old state or the new one. */
+/* Checks that a reader at this moment sees the old state or the new one. */
 static void look(void)
 {
 	static uint64_t last;
@@ -46,7 +45,7 @@ static void look(void)
 	ck_assert_msg(nr == old_nr || nr == new_nr, "%llu after %lu stores",
 		      (unsigned long long)nr, stores);
 	if (stores && last == new_nr)
-		ck_assert_uint_eq(nr, new_nr);	/* never back */
+		ck_assert_uint_eq(nr, new_nr);	/* never back to the old one */
 	last = nr;
 	ck_assert(right(&page, nr * STRIDE + 7));
 	ck_assert(right(&page, nr * STRIDE - 1));
@@ -62,7 +61,7 @@ static void before_store(void)
 	stores++;
 }
 
-/* False: it died. */
+/* Returns false if the writer died. */
 static bool write_until(uint64_t n, unsigned long limit)
 {
 	struct tsct_clock_state state = line_nr(n);
@@ -110,7 +109,7 @@ static void check_whole(uint64_t n)
 	ck_assert_mem_eq(&copy, &page.copy[0], sizeof(copy));
 }
 
-/* Whatever was there last is all that is left, and a new writer goes on. */
+/* After a repair, the last visible state is kept, and a new writer continues. */
 static void die_at(unsigned long limit)
 {
 	uint64_t seen;
@@ -121,7 +120,7 @@ static void die_at(unsigned long limit)
 	seen = read_nr(&page);
 	ck_assert(seen == old_nr || seen == new_nr);
 	ck_assert(!ended || seen == new_nr);
-	/* whoever repairs it may die, too */
+	/* the repairing writer may die, too */
 	repair_until(any(2200));
 	ck_assert_uint_eq(read_nr(&page), seen);
 	ck_assert(repair_until(-1UL));
@@ -165,7 +164,7 @@ START_TEST(test_reader_in_between)
 	ck_assert(write_until(new_nr, -1UL));
 	watched = false;
 	check_whole(new_nr);
-	page.seq--;		/* the writer died before its last word */
+	page.seq--;		/* the writer died before its last store */
 	old_nr = new_nr;
 	watched = true;
 	ck_assert(repair_until(-1UL));
@@ -174,7 +173,7 @@ START_TEST(test_reader_in_between)
 }
 END_TEST
 
-/* What was staged is nothing before the commit, and may be staged again. */
+/* A staged state is invisible before the commit, and may be replaced. */
 START_TEST(test_stage_again)
 {
 	struct tsct_clock_state state;
@@ -194,7 +193,7 @@ START_TEST(test_stage_again)
 	watched = false;
 	check_whole(new_nr);
 	ck_assert_uint_eq(page.copy[0].state.real.base_cycles, new_nr * STRIDE);
-	/* and may be given up */
+	/* and may be abandoned */
 	state = line_nr(new_nr + 1);
 	tsct_latch_stage(&page, &state);
 	tsct_latch_repair(&page);

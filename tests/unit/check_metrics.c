@@ -12,7 +12,7 @@
 /* Of the keeper, which is not here: see check_keeper. */
 __u64 timekeeper_cycles(const struct timekeeper *k)
 {
-	return k->est.look.cycles;
+	return k->est.offset.cycles;
 }
 
 bool timekeeper_has_params(const struct tsct_clock_state *state)
@@ -221,16 +221,16 @@ START_TEST(test_keeper)
 		.error_ps = 20000, .holdover_after_cycles = 3000000000,
 		.void_after_cycles = 9000000000,
 	};
-	k.est.look.cycles = 2000000000;		/* now, see above */
+	k.est.offset.cycles = 2000000000;		/* now, see above */
 	metrics_of_keeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
 	ck_assert(m.epoch_age_s > 1.99 && m.epoch_age_s < 2);
-	k.est.look.cycles = 4000000000;		/* nobody refreshed it */
+	k.est.offset.cycles = 4000000000;		/* nobody refreshed it */
 	metrics_of_keeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_HOLDOVER);
-	k.est.look.cycles = 9000000001;
+	k.est.offset.cycles = 9000000001;
 	metrics_of_keeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_UNKNOWN);
 }

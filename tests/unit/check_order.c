@@ -11,7 +11,7 @@
 #define STREAMS_MAX	40
 #define EVENTS_MAX	200
 
-/* One stream of a run: its stamps never decrease, as a ring's do not. */
+/* One stream of a run: stamps never decrease, as in a ring. */
 struct stream {
 	__u64 stamp[EVENTS_MAX];
 	unsigned int nr, at;
@@ -48,7 +48,7 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 	}
 }
 
-/* The slow way to find it: look at every stream. Ranks go with indices. */
+/* Reference: search all streams. Ranks rise with indices. */
 static unsigned int earliest(const struct stream *s, unsigned int nr)
 {
 	unsigned int i, best = nr;
@@ -61,7 +61,7 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 	return best;
 }
 
-/* Every event comes out once, and always the earliest of all streams. */
+/* Every event is returned once, and always the earliest of all streams. */
 START_TEST(order_property)
 {
 	static struct stream s[STREAMS_MAX];

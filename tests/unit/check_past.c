@@ -31,11 +31,11 @@ static void publish_led(unsigned int lead_ms)
 	uint64_t lead = (uint64_t)((double)lead_ms * HZ / 1e3);
 	struct tsct_clock_state next;
 
-	tsct_servo_compose(&est, sim_counter(&sim) + lead, &next);
+	tsct_rate_compose(&est, sim_counter(&sim) + lead, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	tsct_latch_write(page, &next);
 	ck_assert_int_eq(tsct_segments_valid(&page->copy[page->seq & 1]), 0);
-	tsct_servo_published(&est, &next);
+	tsct_rate_published(&est, &next);
 }
 
 /* First figures that are off, and lines that make up for it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids of definitions: against tables that are searched from end to end. */
+/* Ids of definitions: against linear search */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define ROOM	256
 #define THINGS	1000
 
-/* libcheck writes a note for each that holds, too. */
+/* libcheck also logs each assertion that holds: too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 static struct tsct_remap_slot slot[ROOM], more[4 * ROOM];
@@ -38,7 +38,7 @@ START_TEST(test_put_and_get)
 }
 END_TEST
 
-/* It is full at three quarters, and all of it is still there. */
+/* Full at three quarters, and all entries are still found. */
 START_TEST(test_full)
 {
 	struct tsct_remap map, larger;
@@ -70,7 +70,7 @@ START_TEST(test_full)
 }
 END_TEST
 
-/* The smallest tables: there is an end to looking for what is not there. */
+/* The smallest tables: the search for a missing id ends. */
 START_TEST(test_small)
 {
 	struct tsct_remap map;
@@ -103,7 +103,7 @@ static __u64 hash_of(const char *name, __u64 start)
 	return tsct_hash(start, name, strlen(name));
 }
 
-/* Two inputs, some of whose names are alike, by ids of their own: as by search */
+/* Two inputs with own ids, and some names in common: as by search */
 START_TEST(test_unify)
 {
 	struct tsct_remap_slot *room = calloc(2048, sizeof(*room));
@@ -128,13 +128,13 @@ START_TEST(test_unify)
 		nr += k == nr;
 	}
 	ck_assert_uint_eq(unify.next, nr);
-	/* Of those that are there, one each time, and hardly any other */
+	/* Of known ones, one comparison each time, and hardly any other */
 	ck_assert_uint_lt(asked, 3000);
 	free(room);
 }
 END_TEST
 
-/* All have the same hash: it takes long, and is right. */
+/* All have the same hash: slow, and right. */
 START_TEST(test_same_hash)
 {
 	struct tsct_unify unify, larger;
@@ -178,7 +178,7 @@ END_TEST
 
 /* ---- hashes ---------------------------------------------------------------------- */
 
-/* Each bit of what is hashed, its length and the seed turn about half of it over. */
+/* Each bit of input, length and seed changes about half of the hash's bits. */
 START_TEST(test_hash)
 {
 	unsigned char bytes[40], other[40];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where records go, and how a reader walks what nobody vouches for. */
+/* Placing of records, and reading of untrusted ones */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ START_TEST(test_sizes)
 	ck_assert_uint_eq(tsct_record_size(1), 24);
 	ck_assert_uint_eq(tsct_record_size(8), 24);
 	ck_assert_uint_eq(tsct_record_size(9), 32);
-	/* A block but its header, 8 bytes at its end and the record's own. */
+	/* A block less its header, 8 bytes at its end and the record's header */
 	ck_assert_uint_eq(tsct_payload_max(&geo), 4096 - 32 - 8 - 16);
 	ck_assert_uint_eq(tsct_record_size(4040), 4096 - 32 - 8);
 	geo = geometry(65536, 4, TSCT_POLICY_DISCARD);
@@ -61,7 +61,7 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-/* 48 bits that wrap, and what lies above them is not looked at. */
+/* 48 bits that wrap; higher bits are ignored. */
 START_TEST(test_positions)
 {
 	static const uint64_t heads[] = {
@@ -81,7 +81,7 @@ START_TEST(test_positions)
 				  b & MASK48);
 		ck_assert_uint_le(tsct_pos_distance(a, b), MASK48);
 	}
-	/* Nobody who is less than 2^47 bytes behind, or ahead, errs. */
+	/* Right for all positions less than 2^47 bytes before or behind. */
 	for (i = 0; i < nr; i++)
 		for (j = 0; j < 47; j++) {
 			near = heads[i] + (3ULL << 50);
@@ -106,7 +106,7 @@ START_TEST(test_place)
 	p = tsct_ring_place(&geo, 4096 - 32, 24);	/* 8 bytes stay free */
 	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
-	p = tsct_ring_place(&geo, 4096 - 24, 24);	/* none would */
+	p = tsct_ring_place(&geo, 4096 - 24, 24);	/* none would stay free */
 	ck_assert_uint_eq(p.pos, 4096 + 32);
 	ck_assert_uint_eq(p.pad_pos, 4096 - 24);
 	ck_assert_uint_eq(p.pad_len, 24);
@@ -127,18 +127,18 @@ START_TEST(test_place)
 }
 END_TEST
 
-/* The one word that says both, where either of them wraps. */
+/* Position and count in one word, where either of them wraps */
 START_TEST(test_place_wraps)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 	const uint64_t last = MASK48 + 1 - 4096;
 	struct tsct_ring_slot p;
 
-	/* the count, and not into the position */
+	/* the count wraps, without a carry into the position */
 	p = tsct_ring_place(&geo, (0xffffULL << 48) | 56, 24);
 	ck_assert_uint_eq(p.pos, 56);
 	ck_assert_uint_eq(p.head, 80);
-	/* the position, and not into the count */
+	/* the position wraps, without a carry into the count */
 	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4088), 24);
 	ck_assert_uint_eq(p.pad_pos, last + 4088);
 	ck_assert_uint_eq(p.pad_len, 8);
@@ -146,14 +146,14 @@ START_TEST(test_place_wraps)
 	ck_assert_uint_eq(p.head, (8ULL << 48) | 56);
 	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4056), 32);
 	ck_assert_uint_eq(p.head, (8ULL << 48) | (last + 4088));
-	/* both */
+	/* both wrap */
 	p = tsct_ring_place(&geo, UINT64_MAX - 7, 24);
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.head, 56);
 }
 END_TEST
 
-/* Whatever the head, pad, header and record lie inside the data. */
+/* With any head, pad, header and record lie inside the data. */
 START_TEST(test_place_any_head)
 {
 	struct tsct_geometry geo = geometry(8192, 8, TSCT_POLICY_OVERWRITE);
@@ -198,7 +198,7 @@ START_TEST(test_fits)
 	ck_assert(tsct_ring_fits(&geo, 8200, 8));
 	ck_assert(!tsct_ring_fits(&geo, 100, 108));	/* tail beyond head */
 	ck_assert(!tsct_ring_fits(&geo, 100, MASK48 / 2));
-	/* positions wrap, and counts do not matter */
+	/* positions wrap, and counts are ignored */
 	ck_assert(tsct_ring_fits(&geo, 16, (uint64_t)-16));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 16, MASK48 - 15));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 8192, 33 * one));
@@ -221,13 +221,13 @@ START_TEST(test_oldest)
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 3 * 4096 + 4088), 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, 100 * 4096), 98 * 4096);
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, far + 32), far - 2 * 4096);
-	/* a full position that no honest ring has */
+	/* a full position that no valid ring has */
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, UINT64_MAX),
 			  UINT64_MAX - 3 * 4096 + 1);
 }
 END_TEST
 
-/* Held is what does not lie where one of the next two blocks is written. */
+/* Held: all that is not in the place of one of the next two blocks. */
 START_TEST(test_holds)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -286,7 +286,7 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
-	/* The same record one turn later, and by a head that counts */
+	/* The same record one ring later, and with a head that has a count */
 	look(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 8192 + 56);
@@ -344,7 +344,7 @@ START_TEST(test_next_block)
 }
 END_TEST
 
-/* A header of another place is none, however it got there. */
+/* A header of another position is invalid. */
 START_TEST(test_block)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -359,7 +359,7 @@ START_TEST(test_block)
 	ck_assert(!tsct_ring_block(&geo, data, 100, &block));
 	ck_assert(!tsct_ring_block(&geo, data, 2 * 16384 + 100, &block));
 
-	/* The head's 16 bits go on where the header's end. */
+	/* The head's 16 bits continue the header's count. */
 	ck_assert(tsct_ring_events(&geo, data, 0x3456ULL << 48 | (16384 + 32),
 				   &events));
 	ck_assert_uint_eq(events, 0x123456);
@@ -372,7 +372,7 @@ START_TEST(test_block)
 	ck_assert_uint_eq(events, 0x130001);
 	ck_assert(!tsct_ring_events(&geo, data, 4096 + 32, &events));
 
-	/* What the next one says; positions wrap into their upper 16 bits. */
+	/* The next header; positions wrap into their upper 16 bits. */
 	tsct_ring_block(&geo, data, 16384, &block);
 	tsct_block_next(&geo, &block, 0x0003ULL << 48 | (16384 + 4000), 77, &next);
 	ck_assert_uint_eq(next.pos, 16384 + 4096);
@@ -382,7 +382,7 @@ START_TEST(test_block)
 	block.pos = (3ULL << 48) - 4096;
 	tsct_block_next(&geo, &block, (MASK48 + 1 - 4096) + 4000, 78, &next);
 	ck_assert_uint_eq(next.pos, 3ULL << 48);
-	/* A liar's figures do not say where we are. */
+	/* Hostile statistics do not change the position. */
 	memset(&block, 0xff, sizeof(block));
 	tsct_block_next(&geo, &block, 16384 + 4000, 79, &next);
 	ck_assert_uint_eq(next.pos & MASK48, 16384 + 4096);
@@ -395,7 +395,7 @@ START_TEST(test_next_pad)
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
 
-	/* Whatever its len says, it reaches to the block's end. */
+	/* With any len, a pad reaches to the block's end. */
 	put(data, 4080, 0, TSCT_ID_PAD, 0, 0);
 	look(&geo, data, 4080, 4096 + 32);
 	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
@@ -446,7 +446,7 @@ START_TEST(test_next_broken)
 	put(data, 32, 4056, 16, 0, 0);
 	look(&geo, data, 32, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	/* Where no record begins, none is larger for that. */
+	/* A position where no record can begin allows no larger one. */
 	put(data, 8, 4057, 16, 0, 0);
 	look(&geo, data, 8, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -471,8 +471,8 @@ START_TEST(test_next_broken)
 END_TEST
 
 /*
- * Random junk, random positions: steps always lead on and end at the head.
- * The sanitizer stands guard over the data, which has not a byte to spare.
+ * Random junk, random positions: steps always advance and end at the head. The
+ * sanitizer detects accesses outside of the data.
  */
 START_TEST(test_next_junk)
 {

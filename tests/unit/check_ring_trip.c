@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writers and readers of a ring, each by the rules; what its figures come to. */
+/* Valid writers and readers of a ring, and its statistics */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "seed.h"
 #include "suite.h"
 
-/* A ring, its writer and its one reader, each by the rules. */
+/* A ring, its valid writer and its one valid reader */
 struct ring {
 	struct tsct_geometry geo;
 	struct tsct_producer producer;
@@ -17,7 +17,7 @@ struct ring {
 	uint64_t written, seen, lost, blocks;
 };
 
-/* An empty one that begins at @start, a multiple of its size. */
+/* Makes an empty ring that begins at @start, a multiple of its size. */
 static struct ring new_ring(struct tsct_geometry geo, uint64_t start,
 			    uint64_t events)
 {
@@ -92,7 +92,7 @@ static void check_count(const struct ring *r)
 	ck_assert_uint_eq(count.overwritten, 0);
 }
 
-/* A writer by the rules and a reader by the rules agree on every record. */
+/* A valid writer and a valid reader agree on every record. */
 static void round_trip(struct tsct_geometry geo, uint64_t start,
 		       uint64_t events)
 {
@@ -119,15 +119,15 @@ START_TEST(test_round_trip)
 	seed_with(3);
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0, 0);
 	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0, 65535);
-	/* over the end of the positions, and of the head's count */
+	/* positions wrap, and the head's count */
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD),
 		   (8ULL << 48) - 65536, 0x1234ffffff00ULL);
 }
 END_TEST
 
 /*
- * Every size of record from every offset of a block, so that every way of
- * filling it, to the last byte or not, is met.
+ * Every size of record at every offset in a block, so that all ways of filling it,
+ * to the last byte or not, occur.
  */
 START_TEST(test_exact_fills)
 {
@@ -146,7 +146,7 @@ START_TEST(test_exact_fills)
 		for (size = 16; size <= 4056; size += 8) {
 			struct ring copy = r;
 
-			/* all that end near the block's end, and the small */
+			/* all that end near the block's end, and small ones */
 			if (size > 64 && (offset + size < 4096 - 64 ||
 					  offset + size > 4096 + 64))
 				continue;
@@ -165,7 +165,7 @@ START_TEST(test_exact_fills)
 }
 END_TEST
 
-/* A flight recorder: what is gone, and what a reader that begins now finds. */
+/* A flight recorder: overwritten events, and those that a new reader finds. */
 static void overwrite(uint64_t start, uint64_t events)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -203,7 +203,7 @@ START_TEST(test_overwrite)
 }
 END_TEST
 
-/* A writer who does nothing but begin blocks, with one event in each. */
+/* A writer that begins a block with each event. */
 static int blocks_end;
 
 static void *begin_blocks(void *arg)
@@ -228,7 +228,7 @@ static void *begin_blocks(void *arg)
 	return NULL;
 }
 
-/* The oldest block is gone before anybody has looked at it, the head's is not. */
+/* The oldest block is overwritten before it is read, the head's is not. */
 START_TEST(test_count_hurried)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);
@@ -255,7 +255,7 @@ START_TEST(test_count_hurried)
 }
 END_TEST
 
-/* Junk figures are told as such, and end. */
+/* Invalid statistics are reported as such, without a hang. */
 START_TEST(test_count_junk)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);

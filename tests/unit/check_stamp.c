@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unique stamps: against exact integers, and what must hold for any. */
+/* Unique stamps: against exact integers, and properties of all */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "seed.h"
 #include "suite.h"
 
-/* Stamps as bare numbers, which tests compare */
+/* Stamps as plain numbers, for comparisons */
 static uint64_t stamp_make(uint64_t tick, uint32_t event)
 {
 	return tsct_stamp_make(tick, event).bits;
@@ -75,7 +75,7 @@ static int stamper_next(struct tsct_stamper *stamper, uint64_t source_tick,
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define SEGMENT		(UINT64_C(1) << TSCT_STAMP_TICK_BITS)
 
-/* libcheck writes a note for each that holds, too. */
+/* libcheck also logs each assertion that holds: too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
 START_TEST(test_parts)
@@ -84,7 +84,7 @@ START_TEST(test_parts)
 	ck_assert_uint_eq(stamp_make(SEGMENT - 1, 8191), UINT64_MAX);
 	ck_assert_uint_eq(stamp_tick(UINT64_MAX), TSCT_STAMP_TICK_MAX);
 	ck_assert_uint_eq(stamp_event(UINT64_MAX), TSCT_STAMP_EVENT_MAX);
-	/* What does not fit belongs to the segment. */
+	/* Higher bits belong to the segment. */
 	ck_assert_uint_eq(stamp_make(SEGMENT + 5, 8192 + 3),
 			  stamp_make(5, 3));
 }
@@ -125,7 +125,7 @@ START_TEST(test_golden_runs)
 }
 END_TEST
 
-/* 8192 fit on a tick; the next one, and those of the next tick, go on behind. */
+/* 8192 fit on a tick; the next one, and those of the next tick, follow. */
 START_TEST(test_overflow)
 {
 	struct tsct_stamper stamper;
@@ -140,7 +140,7 @@ START_TEST(test_overflow)
 			last = stamp;
 		}
 	}
-	/* None was left out in between: 4 ticks, and 400 events of the fifth */
+	/* None was skipped: 4 ticks, and 400 events of the fifth */
 	ck_assert_uint_eq(last, stamp_make(4, 399));
 	ck_assert_uint_eq(stamper.max_events, 8291);
 	ck_assert_uint_eq(stamper.moved, 100 + 200 + 300 + 400);
@@ -185,7 +185,7 @@ START_TEST(test_backwards)
 	tsct_stamper_init(&stamper, 1000);
 	refuse(&stamper, 999);
 	refuse(&stamper, 1000 + (1ULL << 63));
-	/* The tick went ahead of the source, which may come after it. */
+	/* The tick is ahead of the source, which catches up. */
 	for (i = 0; i < 3 * 8192; i++)
 		must(!stamper_next(&stamper, 2000, &stamp));
 	ck_assert_uint_eq(stamp_tick(stamp), 1002);
@@ -199,7 +199,7 @@ START_TEST(test_backwards)
 }
 END_TEST
 
-/* At 2^51, by the source and by an overflow: nothing wraps without a word. */
+/* At 2^51, by the source and by an overflow: each wrap is reported. */
 START_TEST(test_segments)
 {
 	struct tsct_stamper stamper;
@@ -273,7 +273,7 @@ START_TEST(test_bad_rates)
 }
 END_TEST
 
-/* There, and back to the first stamp that is not before it */
+/* Round trips, to the first stamp that is not before the time */
 START_TEST(test_both_ways)
 {
 	struct tsct_stamp_rate rate;
@@ -296,7 +296,7 @@ START_TEST(test_both_ways)
 }
 END_TEST
 
-/* The counter is removed, or counted as a part of a tick. */
+/* The counter is dropped, or counts as a fraction of a tick. */
 START_TEST(test_seconds)
 {
 	double period = tsct_stamp_period(1e9), accurate, legacy;
@@ -314,7 +314,7 @@ START_TEST(test_seconds)
 		stamp = any64() >> any(64);
 		accurate = stamp_seconds(stamp, period);
 		legacy = stamp_seconds_legacy(stamp, period);
-		/* What the counter adds, and what a double loses */
+		/* The counter's share, and the precision that a double loses */
 		must(fabs(legacy - accurate - stamp_event(stamp) *
 			  period) <= 4 * legacy * 0x1p-53);
 		if (!stamp_event(stamp))
@@ -340,7 +340,7 @@ START_TEST(test_seconds_beyond)
 }
 END_TEST
 
-/* Against the sentence itself: unique and rising, whatever the source does */
+/* Stamps are unique and rising with any source, as specified. */
 START_TEST(test_property)
 {
 	struct tsct_stamper stamper;

@@ -4,14 +4,14 @@
 #include <stdint.h>
 
 #include "lib/core/clock_params.h"
-#include "sane_pair.h"
+#include "sane_params.h"
 #include "suite.h"
 
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
 /* Each line breaks one rule of a good pair. */
 #define VERDICT(source, verdict, ...) do {				\
-	struct tsct_clock_params pair = sane_pair();				\
+	struct tsct_clock_params pair = sane_params();				\
 	__VA_ARGS__;							\
 	ck_assert_int_eq(tsct_clock_params_check(&pair, source), verdict);	\
 } while (0)
@@ -95,7 +95,7 @@ END_TEST
 
 #define STATE(verdict, ...) do {					\
 	struct tsct_clock_state state = {				\
-		.real = sane_pair(), .status = TSCT_STATUS_SYNCHRONIZED, \
+		.real = sane_params(), .status = TSCT_STATUS_SYNCHRONIZED, \
 	};								\
 	__VA_ARGS__;							\
 	ck_assert_int_eq(tsct_clock_state_check(&state), verdict);	\
@@ -146,12 +146,12 @@ END_TEST
 
 static void add_cluster(struct tsct_clock_state *state)
 {
-	struct tsct_clock_params old = sane_pair();
+	struct tsct_clock_params old = sane_params();
 
 	old.slew_mult += old.mult / 4000;
 	old.slew_cycles = 500000000;
 	old.fast_cycles = 0;
-	state->cluster = sane_pair();
+	state->cluster = sane_params();
 	state->cluster.base_cycles += 400000000;
 	state->cluster.base_ns = tsct_clock_params_ns(&old, state->cluster.base_cycles);
 	state->cluster.fast_cycles = 1000;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines for tests of the latch: state n begins at n * 1000 ticks, and all of
- * them say that a tick is 10 ns. So whatever was published up to now, a stamp
- * is known to mean ten times itself; and each word that tells states apart
- * tells n.
+ * States for tests of the latch: state n begins at n * 1000 cycles, and in all of
+ * them a cycle has 10 ns. So with any of them published, the time of a counter value
+ * is ten times the value; and all words that differ between states give n.
  */
 #ifndef TESTS_LATCH_LINE_H
 #define TESTS_LATCH_LINE_H
@@ -39,7 +38,7 @@ static inline struct tsct_clock_state line_nr(uint64_t n)
 	};
 }
 
-/* Which one is it, all of it? 0: none. */
+/* The number of a state, all of which must match; 0: none */
 static inline uint64_t state_nr(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state want = line_nr(state->rate_error_ppt);
@@ -54,7 +53,7 @@ static inline uint64_t read_nr(const struct tsct_clock_page *page)
 	return tsct_latch_read(page, &state) ? 0 : state_nr(&state);
 }
 
-/* Does the stamp mean what it must, by what is published from state 1 on? */
+/* Is the time of @cycles right, with states published from 1 on? */
 static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
 {
 	struct tsct_clock_time reading;
@@ -62,7 +61,7 @@ static inline bool right(const struct tsct_clock_page *page, uint64_t stamp)
 	if (tsct_latch_lookup(page, stamp, &reading) ||
 	    reading.status != TSCT_STATUS_SYNCHRONIZED || reading.epoch != 1)
 		return false;
-	/* Joined segments are straight, but allow for being rounded. */
+	/* Exact, also in joined segments: they are straight. */
 	return reading.ns == (int64_t)stamp * 10;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A simulated machine and an estimator that keeps its clock, for tests */
+/* A simulated machine and the estimator of its clock, for tests */
 #ifndef TESTS_RATE_SIM_H
 #define TESTS_RATE_SIM_H
 
@@ -8,28 +8,28 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
-#include "lib/core/rate_window.h"
+#include "lib/core/rate_estimator.h"
 #include "simclock.h"
 #include "suite.h"
 
 #define HZ	2596104055.0
 #define SECOND	1000000000ULL
-#define LEAD	2600000		/* ticks */
+#define LEAD	2600000		/* cycles */
 
 static struct sim sim;
 static struct tsct_rate_estimator est;
 static struct tsct_sampler sampler;
 
-/* Publishes as a daemon does. Returns whether it is a new line. */
+/* Publishes as a daemon does. Returns true if parameters were replaced. */
 static inline bool publish(void)
 {
 	struct tsct_clock_state last = est.state, next;
 	uint64_t now = sim_counter(&sim);
 
-	tsct_servo_compose(&est, now + LEAD, &next);
+	tsct_rate_compose(&est, now + LEAD, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	ck_assert_int_eq(tsct_segments_check(&last, &next, now), 0);
-	tsct_servo_published(&est, &next);
+	tsct_rate_published(&est, &next);
 	ck_assert_mem_eq(&est.state, &next, sizeof(next));
 	return last.real.base_cycles != next.real.base_cycles;
 }
@@ -65,16 +65,16 @@ static inline int feed(void)
 	return event;
 }
 
-/* Does the line in force hold now? Returns how far off it is, in ns. */
+/* Checks the bound of the parameters in force now. Returns their error in ns. */
 static inline int64_t check_line(void)
 {
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 	uint64_t stamp = sim_counter(&sim);
-	int64_t off = sim_real(&sim) - tsct_clock_params_ns(pair, stamp);
-	uint64_t bound = tsct_clock_params_error_ps(pair, stamp) / 1000 + 1;
+	int64_t off = sim_real(&sim) - tsct_clock_params_ns(params, stamp);
+	uint64_t bound = tsct_clock_params_error_ps(params, stamp) / 1000 + 1;
 
-	/* Before its beginning it is not asked. */
-	if ((int64_t)(stamp - pair->base_cycles) < 0)
+	/* They are not used before their beginning. */
+	if ((int64_t)(stamp - params->base_cycles) < 0)
 		return 0;
 	ck_assert_msg((uint64_t)llabs(off) <= bound,
 		      "%lld ns off, bound %llu ns, at %.3f s", (long long)off,
@@ -82,7 +82,7 @@ static inline int64_t check_line(void)
 	return llabs(off);
 }
 
-/* One interval, looked at many times, then a sample. Returns the event. */
+/* One interval, with many checks, then a sample. Returns the event. */
 static inline int go_on(uint64_t ns)
 {
 	int64_t begin = sim.now_ps;

@@ -14,7 +14,7 @@
 #include "lib/query/json_value.h"
 #include "lib/query/number_text.h"
 #include "lib/query/value_text.h"
-#include "lib/core/utf8.h"
+#include "lib/query/utf8.h"
 
 /* Upper limits: a line without payload and names; a member; a byte of text */
 #define LINE_ROOM	1024

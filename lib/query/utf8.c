@@ -4,10 +4,10 @@
 
 #include "utf8.h"
 
-/* The character's code, and its length; 0: there is none. */
+/* Returns the length of a character and its code point; 0: there is none. */
 static size_t decode(const unsigned char *c, size_t left, uint32_t *ret_code)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	static const uint32_t min_code[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t code = c[0];
 	size_t len = 1, i;
 
@@ -24,7 +24,7 @@ static size_t decode(const unsigned char *c, size_t left, uint32_t *ret_code)
 			return 0;
 		code = code << 6 | (c[i] & 0x3f);
 	}
-	if (len > 1 && (code < least[len] || code > 0x10ffff ||
+	if (len > 1 && (code < min_code[len] || code > 0x10ffff ||
 			(code >= 0xd800 && code < 0xe000)))
 		return 0;
 	*ret_code = code;

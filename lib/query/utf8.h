@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Text from outside, which may be anything, where it has to be UTF-8. */
-#ifndef TSCT_UTF8_H
-#define TSCT_UTF8_H
+/* Validation and repair of UTF-8, for untrusted text. */
+#ifndef TSCT_QUERY_UTF8_H
+#define TSCT_QUERY_UTF8_H
 
 #include <stddef.h>
 
-/* Bytes of the well-formed character at @text, of which @left remain; or 0. */
+/* Bytes of the well-formed character at @text, of @left bytes; 0: there is none */
 size_t tsct_utf8_len(const char *text, size_t left);
 
-/* The same, 0 also where it would act on a terminal (C0, DEL, C1). */
+/* The same; 0 also for control characters (C0, DEL, C1), which act on terminals */
 size_t tsct_utf8_plain(const char *text, size_t left);
 
 /*
@@ -17,4 +17,4 @@ size_t tsct_utf8_plain(const char *text, size_t left);
  */
 size_t tsct_utf8_clean(char *to, const char *from, size_t len);
 
-#endif /* TSCT_UTF8_H */
+#endif /* TSCT_QUERY_UTF8_H */

@@ -1,12 +1,87 @@
-/* SPDX-License-Identifier: MIT */
-/* Bounds of the distance between two counters, against exact truth. */
+// SPDX-License-Identifier: MIT
+/* Trust in the TSC, and bounds of the distance between two counters against truth */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/core/skew_interval.h"
+#include "lib/core/tsc_trust.h"
 #include "seed.h"
 #include "suite.h"
+
+#define R	TSCT_CHECK_RDTSCP
+#define I	TSCT_CHECK_INVARIANT
+#define N	TSCT_CHECK_NONSTOP
+#define U	TSCT_CHECK_UNSTABLE
+#define C	TSCT_CHECK_CLOCKSOURCE
+#define A	TSCT_CHECK_AUX_MATCH
+#define ALL	(R | I | N | U | C | A)
+
+START_TEST(kernel_vouches)
+{
+	/* The kernel's clocksource is enough, but not without the instruction. */
+	ck_assert(tsct_tsc_trusted(R | C, false, false));
+	ck_assert(!tsct_tsc_trusted(C | I | N | A, true, false));
+	/* The module requires TSC_AUX, too. */
+	ck_assert(!tsct_tsc_trusted(R | C | I | N, true, true));
+	ck_assert(tsct_tsc_trusted(R | C | A, false, true));
+}
+END_TEST
+
+START_TEST(stands_alone)
+{
+	ck_assert(tsct_tsc_trusted(R | I | N | A, true, false));
+	ck_assert(tsct_tsc_trusted(R | I | N | A, true, true));
+	ck_assert(!tsct_tsc_trusted(R | I | N | A, false, false));
+	ck_assert(!tsct_tsc_trusted(R | I | A, true, false));
+	ck_assert(!tsct_tsc_trusted(R | N | A, true, false));
+	ck_assert(!tsct_tsc_trusted(R | I | N, true, false));
+}
+END_TEST
+
+/* All combinations: what is required, and that more flags never harm */
+START_TEST(all)
+{
+	bool in_step = _i & 1, strict = _i & 2, usable;
+	__u32 flags, more;
+
+	for (flags = 0; flags <= ALL; flags++) {
+		usable = tsct_tsc_trusted(flags, in_step, strict);
+		if (!(flags & R) || flags & U || (strict && !(flags & A)))
+			ck_assert(!usable);
+		if (usable) {
+			ck_assert(tsct_tsc_trusted(flags, true, strict));
+			ck_assert(tsct_tsc_trusted(flags, in_step, false));
+			for (more = I; more <= A; more <<= 1)
+				ck_assert(more == U || tsct_tsc_trusted(flags | more,
+							in_step, strict));
+		}
+	}
+}
+END_TEST
+
+static void check_reason(__u32 flags, bool strict, const char *word)
+{
+	const char *reason = tsct_tsc_trust_reason(flags, strict);
+
+	ck_assert_msg(strstr(reason, word), "%#x: '%s' lacks '%s'", flags,
+		      reason, word);
+}
+
+START_TEST(reasons)
+{
+	check_reason(I | N | A | C, false, "RDTSCP");
+	check_reason(R | U | I | N | A, false, "unstable");
+	check_reason(R | C | I | N, true, "TSC_AUX");
+	check_reason(R | A, false, "not invariant");
+	check_reason(R | I | A, false, "not invariant");
+	check_reason(R | I | N, false, "TSC_AUX");
+	check_reason(R | I | N | A, false, "differ");
+	check_reason(R | C | TSCT_CHECK_USABLE, false, "clocksource is the TSC");
+	check_reason(R | I | N | A | TSCT_CHECK_USABLE, false, "passed");
+}
+END_TEST
+
+/* ---- distances between counters ------------------------------------------- */
 
 START_TEST(test_init)
 {
@@ -40,7 +115,7 @@ START_TEST(test_narrows)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 2000, 2090, 2100), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
-	/* A wide one says nothing new. */
+	/* A wide one adds nothing. */
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 3000, 3500, 4000), 0);
 	ck_assert_int_eq(skew.min_cycles, -10);
 	ck_assert_int_eq(skew.max_cycles, 50);
@@ -134,17 +209,23 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("skew");
-	Suite *suite = suite_create("skew");
+	Suite *suite = suite_create("tsc_trust");
+	TCase *trust = tcase_create("trust");
+	TCase *skew = tcase_create("skew");
 
 	print_seed();
-	tcase_add_test(tcase, test_init);
-	tcase_add_test(tcase, test_one_exchange);
-	tcase_add_test(tcase, test_narrows);
-	tcase_add_test(tcase, test_refuses);
-	tcase_add_test(tcase, test_touching);
-	tcase_add_test(tcase, test_truth_inside);
-	tcase_add_test(tcase, test_rounds_saturate);
-	suite_add_tcase(suite, tcase);
+	tcase_add_test(trust, kernel_vouches);
+	tcase_add_test(trust, stands_alone);
+	tcase_add_loop_test(trust, all, 0, 4);
+	tcase_add_test(trust, reasons);
+	suite_add_tcase(suite, trust);
+	tcase_add_test(skew, test_init);
+	tcase_add_test(skew, test_one_exchange);
+	tcase_add_test(skew, test_narrows);
+	tcase_add_test(skew, test_refuses);
+	tcase_add_test(skew, test_touching);
+	tcase_add_test(skew, test_truth_inside);
+	tcase_add_test(skew, test_rounds_saturate);
+	suite_add_tcase(suite, skew);
 	return run_suite(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines instead of cubics: against exact fractions, against 113 bits of mantissa
- * where a line is worst, and what must hold for all of them.
+ * Lines in place of cubics: against exact fractions, against 113 bits of mantissa
+ * where a line is furthest off, and properties of all lines.
  */
 #include <check.h>
 #include <float.h>
@@ -10,7 +10,7 @@
 
 #include "lib/core/mapping.h"
 #include "lib/sync/fit.h"
-#include "golden/correct.h"
+#include "golden/mapping.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -20,10 +20,10 @@
 #define GIGA		1000000000ULL
 #define ERROR_NS	0.1
 
-/* libcheck writes a note for each that holds, too. */
+/* libcheck also logs each assertion that holds: too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
-static struct tsct_mapping correct;
+static struct tsct_mapping mapping;
 
 /* The mapping of a node whose counter is the axis's own */
 static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis,
@@ -36,7 +36,7 @@ static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis
 	return tsct_mapping_build(ret, &same, 1, axis, begin, end);
 }
 
-/* What a line says, exactly, less a tick */
+/* The exact value of a line minus a global tick */
 static double less(const struct tsct_mapping_line *line, __u64 local, __u64 global,
 		   __u64 frac)
 {
@@ -51,22 +51,22 @@ static double less(const struct tsct_mapping_line *line, __u64 local, __u64 glob
 
 static void check_world(const struct golden_world *world)
 {
-	double off, worst = 0, ns = (double)world->frame.hz / 1e9;
+	double off, worst = 0, ns = (double)world->axis.hz / 1e9;
 	struct tsct_mapping_line line;
 	unsigned int i;
 
-	ck_assert_msg(!tsct_mapping_build(&correct, world->piece, world->nr,
-					 &world->frame, world->begin,
+	ck_assert_msg(!tsct_mapping_build(&mapping, world->piece, world->nr,
+					 &world->axis, world->begin,
 					 world->end), "%s", world->name);
 	for (i = 0; i < world->nr_ticks; i++) {
 		const struct golden_tick *tick = &world->tick[i];
 
-		must(!tsct_mapping_find_line(&correct, tick->local, &line));
+		must(!tsct_mapping_find_line(&mapping, tick->local, &line));
 		off = fabs(less(&line, tick->local, tick->global, tick->frac)) / ns;
 		worst = off > worst ? off : worst;
 	}
 	printf("# %s: %llu lines, off by %.6f ns\n", world->name,
-	       (unsigned long long)correct.nr_lines, worst);
+	       (unsigned long long)mapping.nr_lines, worst);
 	fflush(stdout);
 	ck_assert_double_lt(worst, ERROR_NS);
 }
@@ -86,7 +86,7 @@ END_TEST
 struct world {
 	struct tsct_cubic piece[TSCT_CUBICS_MAX];
 	unsigned int nr;
-	struct tsct_axis frame;
+	struct tsct_axis axis;
 	__u64 begin, end;
 };
 
@@ -97,7 +97,7 @@ static double any_double(double from, double to)
 	return from + (to - from) * ((double)any(1 << 20) / (1 << 20));
 }
 
-/* By harmonic means; at the ends it is not bent. */
+/* Slopes by harmonic means; no curvature at the ends */
 static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 		      double *slope, double *rise)
 {
@@ -111,7 +111,7 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
 	slope[nr - 1] = 1.5 * rise[nr - 2] - slope[nr - 2] / 2;
 }
 
-/* Through knots, as lib/sync/fit_spline.c has it; before them it is straight. */
+/* Spline through knots, as in lib/sync/fit_spline.c; straight before them */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
 	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;
@@ -157,7 +157,7 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 	world.begin = x[0] - (__u64)(local_hz * any_double(0, 1));
 	world.end = x[nr - 1] + (__u64)(local_hz * any_double(0, 1));
 	span = (__u64)(seconds * remote_hz);
-	world.frame = (struct tsct_axis) {
+	world.axis = (struct tsct_axis) {
 		.remote = base + any(1000),
 		.global = 1795264075ULL * GIGA,
 		.num = (__u64)(seconds * 1e9) + any(100), .den = span,
@@ -167,8 +167,8 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 
 static void make_correct(void)
 {
-	int err = tsct_mapping_build(&correct, world.piece, world.nr,
-				    &world.frame, world.begin, world.end);
+	int err = tsct_mapping_build(&mapping, world.piece, world.nr,
+				    &world.axis, world.begin, world.end);
 
 	ck_assert_int_eq(err, 0);
 }
@@ -184,12 +184,12 @@ static real value(const struct tsct_cubic *piece, __u64 local)
 	real d = (real)(__s64)(local - piece->from);
 
 	d = piece->c[0] + d * (piece->c[1] + d * (piece->c[2] + d * piece->c[3]));
-	return d + (real)(__s64)(piece->base - world.frame.remote);
+	return d + (real)(__s64)(piece->base - world.axis.remote);
 }
 
 /*
- * What the fit says there, less a tick. Rounding of its coefficients leaves its
- * pieces a little apart: as if they were all turned to where the next one begins.
+ * The fit minus a tick. Rounding of its coefficients leaves small gaps between its
+ * pieces: computed as if each was rotated to end where the next one begins.
  */
 static double fit_less(__u64 local, __u64 global)
 {
@@ -207,11 +207,11 @@ static double fit_less(__u64 local, __u64 global)
 		      value(piece, piece[1].from)) *
 			(real)(local - piece->from) /
 			(real)(piece[1].from - piece->from);
-	d = d * (real)world.frame.num / (real)world.frame.den;
-	return (double)(d + (real)(__s64)(world.frame.global - global));
+	d = d * (real)world.axis.num / (real)world.axis.den;
+	return (double)(d + (real)(__s64)(world.axis.global - global));
 }
 
-/* How far a line is off where it is worst: somewhere in its middle, at its ends */
+/* Largest distance of a line from the fit: near its middle, or at its ends */
 static double off_by(const struct tsct_mapping_line *line)
 {
 	double worst = 0, off;
@@ -227,7 +227,7 @@ static double off_by(const struct tsct_mapping_line *line)
 	return worst;
 }
 
-/* It ends where the next one begins, to the last bit. */
+/* A line ends exactly where the next one begins. */
 static void check_next(const struct tsct_mapping_line *line, const struct tsct_mapping_line *next)
 {
 	tsct_u128 frac = (tsct_u128)line->len * line->mult + line->frac;
@@ -238,34 +238,35 @@ static void check_next(const struct tsct_mapping_line *line, const struct tsct_m
 	must(next->frac == (__u64)frac);
 }
 
-/* Some hundred lines in a row, from anywhere; *worst: how far they are off */
+/* Some hundred successive lines, from anywhere; *worst: their largest distance */
 static void follow(__u64 local, unsigned int nr, double *worst)
 {
 	struct tsct_mapping_line line, next;
 	double off;
 
-	must(!tsct_mapping_find_line(&correct, local, &line));
+	must(!tsct_mapping_find_line(&mapping, local, &line));
 	while (nr--) {
 		must(line.len && (line.whole || line.mult));
-		must(!tsct_mapping_is_injective(&correct) || line.whole);
+		must(!tsct_mapping_is_injective(&mapping) || line.whole);
 		off = off_by(&line);
 		*worst = off > *worst ? off : *worst;
 		local = line.from + line.len;
-		if (local - correct.begin > correct.end - correct.begin)
+		if (local - mapping.begin > mapping.end - mapping.begin)
 			break;
-		must(!tsct_mapping_find_line(&correct, local, &next));
+		must(!tsct_mapping_find_line(&mapping, local, &next));
 		check_next(&line, &next);
 		line = next;
 	}
 }
 
 /*
- * A line of h ticks is off by f'' h^2 / 8 ticks, and may be by 1/16 ns: that says how
- * long they may be; they are a power of two. One more for each piece, one for 2^40.
+ * Maximum number of lines. A line of h ticks is off by f'' h^2 / 8 ticks, and may be
+ * by 1/16 ns: this limits its length, a power of two. One more for each piece, one
+ * for 2^40.
  */
 static double most_lines(void)
 {
-	double sum = 0, scale = (double)world.frame.num / (double)world.frame.den;
+	double sum = 0, scale = (double)world.axis.num / (double)world.axis.den;
 	double first, last, len;
 	unsigned int k;
 
@@ -300,7 +301,7 @@ static const struct scene {
 	{ "a second, 250 sessions, 1000 ppm", 250, 1, 1000 },
 };
 
-/* Less than 0.1 ns off, connected, rising, and not too many */
+/* Lines are less than 0.1 ns off, connected, rising, and not too many. */
 START_TEST(test_any)
 {
 	const struct scene *scene = &scenes[_i];
@@ -311,17 +312,17 @@ START_TEST(test_any)
 		seed_with(1000 * (unsigned int)_i + turn);
 		make_world(scene->sessions, scene->seconds, scene->ppm);
 		make_correct();
-		most = fmax(most, (double)correct.nr_lines);
-		must((double)correct.nr_lines <= most_lines());
-		follow(correct.begin, 30, &worst);
+		most = fmax(most, (double)mapping.nr_lines);
+		must((double)mapping.nr_lines <= most_lines());
+		follow(mapping.begin, 30, &worst);
 		for (i = 0; i < 30; i++)
-			follow(correct.begin + any64() % (correct.end -
-							  correct.begin),
+			follow(mapping.begin + any64() % (mapping.end -
+							  mapping.begin),
 			       10, &worst);
-		/* Where pieces meet */
+		/* Around the boundaries of pieces */
 		for (i = 0; i < world.nr; i++)
 			follow(world.piece[i].from - 1, 3, &worst);
-		follow(correct.end, 1, &worst);
+		follow(mapping.end, 1, &worst);
 	}
 	printf("# %s: at most %.0f lines, off by %.4f ns\n", scene->name, most,
 	       worst);
@@ -330,7 +331,7 @@ START_TEST(test_any)
 }
 END_TEST
 
-/* As many as it says, from the begin to the end */
+/* nr_lines lines from the begin to the end */
 START_TEST(test_count)
 {
 	struct tsct_mapping_line line;
@@ -342,14 +343,14 @@ START_TEST(test_count)
 		make_world(2 + any(50), any_double(0.1, 600), 20);
 		make_correct();
 		nr = 0;
-		for (at = correct.begin; at - correct.begin <=
-		     correct.end - correct.begin; at = line.from + line.len) {
-			must(!tsct_mapping_find_line(&correct, at, &line));
+		for (at = mapping.begin; at - mapping.begin <=
+		     mapping.end - mapping.begin; at = line.from + line.len) {
+			must(!tsct_mapping_find_line(&mapping, at, &line));
 			must(line.from == at);
 			nr++;
 		}
-		ck_assert_uint_eq(nr, correct.nr_lines);
-		ck_assert_uint_eq(at, correct.end + 1);
+		ck_assert_uint_eq(nr, mapping.nr_lines);
+		ck_assert_uint_eq(at, mapping.end + 1);
 	}
 }
 END_TEST
@@ -360,7 +361,7 @@ static __u64 at(__u64 local)
 {
 	struct tsct_mapping_line line;
 
-	ck_assert_int_eq(tsct_mapping_find_line(&correct, local, &line), 0);
+	ck_assert_int_eq(tsct_mapping_find_line(&mapping, local, &line), 0);
 	ck_assert_uint_lt(local - line.from, line.len);
 	return tsct_mapping_line_at(&line, local);
 }
@@ -369,15 +370,15 @@ static const struct tsct_axis plain = { 0, 0, 1, 1, GIGA };
 
 START_TEST(test_line_by_hand)
 {
-	/* 3 of theirs for 4 of ours; 1000 at 400 */
+	/* 3 remote ticks per 4 local ones; 1000 at 400 */
 	const struct tsct_cubic piece = { 400, 1000, { 0, 0.75, 0, 0 } };
-	/* Theirs has 2 ns; 5000 ns at 1000 */
-	const struct tsct_axis frame = { 1000, 5000, 2, 1, GIGA };
+	/* A remote tick has 2 ns; 5000 ns at 1000 */
+	const struct tsct_axis axis = { 1000, 5000, 2, 1, GIGA };
 
-	ck_assert_int_eq(tsct_mapping_build(&correct, &piece, 1, &frame, 0, 1000),
+	ck_assert_int_eq(tsct_mapping_build(&mapping, &piece, 1, &axis, 0, 1000),
 			 0);
-	ck_assert_uint_eq(correct.nr_lines, 1);
-	ck_assert(tsct_mapping_is_injective(&correct));
+	ck_assert_uint_eq(mapping.nr_lines, 1);
+	ck_assert(tsct_mapping_is_injective(&mapping));
 	ck_assert_uint_eq(at(400), 5000);
 	ck_assert_uint_eq(at(401), 5001);
 	ck_assert_uint_eq(at(402), 5003);
@@ -397,7 +398,7 @@ START_TEST(test_bend_by_hand)
 		{ 1 << 20, 1000 + (2 << 20), { 0, 3, 0, 0 } },
 	};
 
-	ck_assert_int_eq(tsct_mapping_build(&correct, piece, 2, &plain, 0,
+	ck_assert_int_eq(tsct_mapping_build(&mapping, piece, 2, &plain, 0,
 					   1 << 21), 0);
 	ck_assert_uint_eq(at(0), 1000);
 	ck_assert_uint_eq(at(1 << 10), 1000 + 1024 + 1);
@@ -409,10 +410,10 @@ START_TEST(test_bend_by_hand)
 }
 END_TEST
 
-/* The run takes exactly as long as the wall clock said. */
+/* The run takes exactly as long as by the wall clock. */
 START_TEST(test_run)
 {
-	struct tsct_axis frame;
+	struct tsct_axis axis;
 	__u64 begin, end, begin_ns, end_ns, hz;
 	unsigned int i;
 
@@ -423,9 +424,9 @@ START_TEST(test_run)
 		begin_ns = 1795264075ULL * GIGA + any(GIGA);
 		end_ns = begin_ns + (end - begin) / 3 + 1 + any(100);
 		hz = (__u64[]) { GIGA, 2 * GIGA, 5 * GIGA / 2, 10 * GIGA }[any(4)];
-		must(!tsct_axis_from_run(&frame, begin, end, begin_ns, end_ns,
+		must(!tsct_axis_from_run(&axis, begin, end, begin_ns, end_ns,
 				     1795264000ULL * GIGA, hz));
-		must(!build_identity(&correct, &frame, begin, end));
+		must(!build_identity(&mapping, &axis, begin, end));
 		must(at(begin) == (__u64)((tsct_u128)(begin_ns - 1795264000 *
 						      GIGA) * hz / GIGA));
 		must(at(end) - at(begin) ==
@@ -434,23 +435,23 @@ START_TEST(test_run)
 }
 END_TEST
 
-/* As the clock itself converts, but where a nanosecond begins just then */
+/* As the clock itself converts, except where a nanosecond begins just then */
 START_TEST(test_pair)
 {
-	struct tsct_axis frame;
+	struct tsct_axis axis;
 	__u64 base = 5ULL << 60, mult = (1ULL << 56) / 2594123 * 1000000, d;
 	unsigned int i;
 
 	seed_with(800);
-	ck_assert_int_eq(tsct_axis_from_params(&frame, base, 1795264075LL * GIGA, mult),
+	ck_assert_int_eq(tsct_axis_from_params(&axis, base, 1795264075LL * GIGA, mult),
 			 0);
-	ck_assert_int_eq(build_identity(&correct, &frame, base - (1ULL << 50),
+	ck_assert_int_eq(build_identity(&mapping, &axis, base - (1ULL << 50),
 					  base + (1ULL << 50)), 0);
 	for (i = 0; i < 100000; i++) {
 		d = any64() >> (14 + any(50));
-		must(at(base + d) - frame.global -
+		must(at(base + d) - axis.global -
 		     (__u64)(((tsct_u128)d * mult + (1ULL << 35)) >> 56) <= 1);
-		must(at(base + d) - frame.global >=
+		must(at(base + d) - axis.global >=
 		     (__u64)((tsct_u128)d * mult >> 56));
 	}
 }
@@ -482,7 +483,7 @@ static void exchange_all(void)
 	}
 }
 
-/* Each kind of fit, by what tsct_fit_at() says of it, which rounds, too */
+/* Each kind of fit, against tsct_fit_at(), which rounds, too */
 START_TEST(test_fit)
 {
 	static const enum tsct_fit_kind kinds[] = {
@@ -490,7 +491,7 @@ START_TEST(test_fit)
 		TSCT_FIT_REGRESSION, TSCT_FIT_AUTO,
 	};
 	struct tsct_fit_options options = { .hz = TSC_HZ };
-	struct tsct_axis frame = { 1000000000000, GIGA, 10, 24, GIGA };
+	struct tsct_axis axis = { 1000000000000, GIGA, 10, 24, GIGA };
 	double frac, worst = 0, off;
 	struct tsct_mapping_line line;
 	struct tsct_fit fit;
@@ -503,39 +504,39 @@ START_TEST(test_fit)
 	end = exchanges[399].t4 + 10 * TSC_HZ;
 	ck_assert_int_eq(tsct_fit_make(exchanges, 400, &options, 2.4e9, &fit,
 				       NULL), 0);
-	ck_assert_int_eq(tsct_mapping_build(&correct, fit.piece, fit.nr_pieces,
-					    &frame, 0, end), 0);
+	ck_assert_int_eq(tsct_mapping_build(&mapping, fit.piece, fit.nr_pieces,
+					    &axis, 0, end), 0);
 	for (i = 0; i < 20000; i++) {
 		local = any64() % end;
-		remote = tsct_fit_at(&fit, local, &frac, NULL) - frame.remote;
-		must(!tsct_mapping_find_line(&correct, local, &line));
-		off = less(&line, local, frame.global, 0) -
+		remote = tsct_fit_at(&fit, local, &frac, NULL) - axis.remote;
+		must(!tsct_mapping_find_line(&mapping, local, &line));
+		off = less(&line, local, axis.global, 0) -
 			((double)(__s64)remote + frac) / 2.4;
 		worst = fabs(off) > worst ? fabs(off) : worst;
 	}
 	printf("# %s: %llu lines, off by %.4f ns\n", tsct_fit_name(fit.kind),
-	       (unsigned long long)correct.nr_lines, worst);
-	/* A difference of doubles of 2^40 has 2^-12, and tsct_fit_at() some. */
+	       (unsigned long long)mapping.nr_lines, worst);
+	/* Rounding: 2^-12 in a difference of doubles of 2^40, and in tsct_fit_at() */
 	ck_assert_double_lt(worst, ERROR_NS + 0.01);
 }
 END_TEST
 
-/* ---- a location ----------------------------------------------------------------- */
+/* ---- cursors -------------------------------------------------------------------- */
 
-/* By the formula, all the same in whatever order lines are asked for */
+/* By the formula, independently of the order in which lines are looked up */
 static void run_location(unsigned int gap_bits)
 {
-	struct tsct_mapping_cursor corrector;
-	__u64 local = correct.begin, last_local = 0, last = 0, global, line, monotonic_fixups = 0;
+	struct tsct_mapping_cursor cursor;
+	__u64 local = mapping.begin, last_local = 0, last = 0, global, line, monotonic_fixups = 0;
 	unsigned int i;
 
-	tsct_mapping_cursor_init(&corrector, &correct);
+	tsct_mapping_cursor_init(&cursor, &mapping);
 	for (i = 0; i < 20000; i++) {
 		if (any(3))
 			local += any64() >> (64 - any(gap_bits) - 1);
-		if (local - correct.begin > correct.end - correct.begin)
+		if (local - mapping.begin > mapping.end - mapping.begin)
 			break;
-		must(!tsct_mapping_cursor_next(&corrector, local, &global));
+		must(!tsct_mapping_cursor_next(&cursor, local, &global));
 		line = at(local);
 		if (!i) {
 			must(global == line);
@@ -548,10 +549,10 @@ static void run_location(unsigned int gap_bits)
 		last = global;
 		last_local = local;
 	}
-	must(corrector.monotonic_fixups == monotonic_fixups);
-	must(!monotonic_fixups == !corrector.fixup_max);
-	/* Where the lines do it alone, and locals are never equal, it is 0. */
-	must(!monotonic_fixups || !tsct_mapping_is_injective(&correct));
+	must(cursor.monotonic_fixups == monotonic_fixups);
+	must(!monotonic_fixups == !cursor.fixup_max);
+	/* 0 where lines alone are injective, and local ticks are never equal */
+	must(!monotonic_fixups || !tsct_mapping_is_injective(&mapping));
 }
 
 START_TEST(test_location)
@@ -566,59 +567,59 @@ END_TEST
 
 START_TEST(test_location_refused)
 {
-	const struct tsct_axis frame = { 1000, 0, 1, 1, GIGA };
-	struct tsct_mapping_cursor corrector, before;
+	const struct tsct_axis axis = { 1000, 0, 1, 1, GIGA };
+	struct tsct_mapping_cursor cursor, before;
 	__u64 global = 77;
 
-	ck_assert_int_eq(build_identity(&correct, &frame, 1000, 2000), 0);
-	tsct_mapping_cursor_init(&corrector, &correct);
-	before = corrector;
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 0, &global), -EINVAL);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 999, &global), -EINVAL);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 2001, &global), -ERANGE);
-	ck_assert_mem_eq(&corrector, &before, sizeof(before));
+	ck_assert_int_eq(build_identity(&mapping, &axis, 1000, 2000), 0);
+	tsct_mapping_cursor_init(&cursor, &mapping);
+	before = cursor;
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 0, &global), -EINVAL);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 999, &global), -EINVAL);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 2001, &global), -ERANGE);
+	ck_assert_mem_eq(&cursor, &before, sizeof(before));
 	ck_assert_uint_eq(global, 77);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 1000, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 1000, &global), 0);
 	ck_assert_uint_eq(global, 0);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 1500, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 1500, &global), 0);
 	ck_assert_uint_eq(global, 500);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 1499, &global), -EINVAL);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 2000, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 1499, &global), -EINVAL);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 2000, &global), 0);
 	ck_assert_uint_eq(global, 1000);
-	ck_assert_uint_eq(corrector.monotonic_fixups, 0);
+	ck_assert_uint_eq(cursor.monotonic_fixups, 0);
 }
 END_TEST
 
-/* 4 GHz to 1 GHz: four ticks on one, and what comes of it is told. */
+/* 4 GHz to 1 GHz: four local ticks per global one; fixups are counted. */
 START_TEST(test_bumps)
 {
-	const struct tsct_axis frame = { 0, 0, 1, 4, GIGA };
-	struct tsct_mapping_cursor corrector;
+	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };
+	struct tsct_mapping_cursor cursor;
 	__u64 global, i;
 
-	ck_assert_int_eq(build_identity(&correct, &frame, 0, 1000), 0);
-	ck_assert(!tsct_mapping_is_injective(&correct));
-	tsct_mapping_cursor_init(&corrector, &correct);
+	ck_assert_int_eq(build_identity(&mapping, &axis, 0, 1000), 0);
+	ck_assert(!tsct_mapping_is_injective(&mapping));
+	tsct_mapping_cursor_init(&cursor, &mapping);
 	for (i = 0; i < 8; i++) {
-		ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, i, &global), 0);
+		ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, i, &global), 0);
 		ck_assert_uint_eq(global, i);
 	}
-	ck_assert_uint_eq(corrector.monotonic_fixups, 7);
-	ck_assert_uint_eq(corrector.fixup_max, 7 - 7 / 4);
-	/* Equal ones stay equal, also where they were put later. */
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 7, &global), 0);
+	ck_assert_uint_eq(cursor.monotonic_fixups, 7);
+	ck_assert_uint_eq(cursor.fixup_max, 7 - 7 / 4);
+	/* Equal local ticks stay equal, also where they were put later. */
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 7, &global), 0);
 	ck_assert_uint_eq(global, 7);
-	ck_assert_int_eq(tsct_mapping_cursor_next(&corrector, 100, &global), 0);
+	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);
 	ck_assert_uint_eq(global, 25);
 }
 END_TEST
 
-/* ---- refused -------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------- */
 
 static int make(const struct tsct_cubic *piece, unsigned int nr,
-		const struct tsct_axis *frame, __u64 begin, __u64 end)
+		const struct tsct_axis *axis, __u64 begin, __u64 end)
 {
-	return tsct_mapping_build(&correct, piece, nr, frame, begin, end);
+	return tsct_mapping_build(&mapping, piece, nr, axis, begin, end);
 }
 
 static int make_c(double c0, double c1, double c2, double c3)
@@ -644,7 +645,7 @@ START_TEST(test_bad_numbers)
 	ck_assert_int_eq(make_c(0, 1, 1e300, -1e300), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1e-300, 0, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, 5e-324, 5e-324), 0);
-	/* Rises in all, and falls in between; and hardly at its beginning */
+	/* Rises in all, but falls in between; then: hardly rises at its beginning */
 	ck_assert_int_eq(make_c(0, 1, -0x1p-19, 1.1 * 0x1p-40), -ERANGE);
 	ck_assert_int_eq(make_c(0, 0x1p-11, 0x1p-20, 0), -ERANGE);
 	ck_assert_int_eq(make_c(0, 1, -0x1p-22, 0), 0);
@@ -667,7 +668,7 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &plain, 1, 0), -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1ULL << 62), -ERANGE);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 0), 0);
-	/* Only what is asked for has to make sense. */
+	/* Only the requested range has to be valid. */
 	piece[2].base = 300;
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 199), 0);
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 200), -EINVAL);
@@ -675,61 +676,61 @@ START_TEST(test_bad_pieces)
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), 0);
 	piece[2].from = 50;
 	ck_assert_int_eq(make(piece, 3, &plain, 0, 1000), -EINVAL);
-	/* Steps that are none when taken together */
+	/* Each behind the one before, but 2^63 ticks or more in all */
 	piece[2].from = (1ULL << 63) + 99;
 	ck_assert_int_eq(make(piece, 3, &plain, 50, 1000), -ERANGE);
 }
 END_TEST
 
-START_TEST(test_bad_frames)
+START_TEST(test_bad_axes)
 {
 	const struct tsct_cubic piece = { 0, 0, { 0, 1 } };
-	struct tsct_axis frame = plain;
+	struct tsct_axis axis = plain;
 
-	frame.den = 0;
-	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -EINVAL);
-	frame = plain;
-	frame.num = 0;
-	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -EINVAL);
-	frame = plain;
-	frame.hz = GIGA - 1;
-	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -EINVAL);
-	frame = plain;
-	frame.global = ~0ULL - 5000;
-	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
-	frame.global = ~0ULL - (1ULL << 42);
-	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), 0);
+	axis.den = 0;
+	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -EINVAL);
+	axis = plain;
+	axis.num = 0;
+	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -EINVAL);
+	axis = plain;
+	axis.hz = GIGA - 1;
+	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -EINVAL);
+	axis = plain;
+	axis.global = ~0ULL - 5000;
+	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -ERANGE);
+	axis.global = ~0ULL - (1ULL << 42);
+	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), 0);
 	ck_assert_uint_eq(at(1000), ~0ULL - (1ULL << 42) + 1000);
-	frame = (struct tsct_axis) { 0, 0, ~0ULL, 1, ~0ULL };
-	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
-	frame = (struct tsct_axis) { 0, 0, 1, ~0ULL, GIGA };
-	ck_assert_int_eq(make(&piece, 1, &frame, 0, 1000), -ERANGE);
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 5, 5, 0, 1, 0, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 6, 5, 0, 1, 0, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 1, 1, 0, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 0, 1, 1, GIGA), -EINVAL);
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 0, 1, 0, 1), -EINVAL);
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 5, 1795264075 * GIGA,
+	axis = (struct tsct_axis) { 0, 0, ~0ULL, 1, ~0ULL };
+	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -ERANGE);
+	axis = (struct tsct_axis) { 0, 0, 1, ~0ULL, GIGA };
+	ck_assert_int_eq(make(&piece, 1, &axis, 0, 1000), -ERANGE);
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 5, 5, 0, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 6, 5, 0, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 5, 1, 1, 0, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 5, 0, 1, 1, GIGA), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 5, 0, 1, 0, 1), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 5, 1795264075 * GIGA,
 					1795264076 * GIGA, 0, 100 * GIGA),
 			 -ERANGE);
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, (1ULL << 53) + 1, 0, 1ULL << 53,
 					0, 2594123457), -ERANGE);
-	/* There is room if what both have in common goes. */
-	ck_assert_int_eq(tsct_axis_from_run(&frame, 0, 1ULL << 62, 0,
+	/* There is room once common factors are cancelled. */
+	ck_assert_int_eq(tsct_axis_from_run(&axis, 0, 1ULL << 62, 0,
 					(1ULL << 62) + 1, 0, 4 * GIGA), 0);
-	ck_assert_uint_eq(frame.num, (1ULL << 62) + 1);
-	ck_assert_uint_eq(frame.den, 1ULL << 60);
-	ck_assert_int_eq(tsct_axis_from_params(&frame, 0, -1, 1), -EINVAL);
-	ck_assert_int_eq(tsct_axis_from_params(&frame, 0, 1, 0), -EINVAL);
+	ck_assert_uint_eq(axis.num, (1ULL << 62) + 1);
+	ck_assert_uint_eq(axis.den, 1ULL << 60);
+	ck_assert_int_eq(tsct_axis_from_params(&axis, 0, -1, 1), -EINVAL);
+	ck_assert_int_eq(tsct_axis_from_params(&axis, 0, 1, 0), -EINVAL);
 }
 END_TEST
 
-/* Any bits at all: an error, or lines that rise and meet */
+/* Input of any bits: an error, or lines that rise and meet */
 START_TEST(test_any_bits)
 {
 	struct tsct_cubic piece[3];
 	unsigned int turn, made = 0, i, k;
-	struct tsct_axis frame;
+	struct tsct_axis axis;
 	__u64 begin, bits;
 
 	seed_with(3000 + (unsigned int)_i);
@@ -748,20 +749,20 @@ START_TEST(test_any_bits)
 				memcpy(&piece[i].c[k], &bits, sizeof(bits));
 			}
 		}
-		frame = (struct tsct_axis) {
+		axis = (struct tsct_axis) {
 			any(2) ? piece[0].base : any64(), any64() >> any(64),
 			any64() >> any(64), any64() >> any(64),
 			GIGA + (any64() >> (30 + any(34))),
 		};
 		begin -= any64() >> any(64);
-		if (make(piece, any(4), &frame, begin,
+		if (make(piece, any(4), &axis, begin,
 			 begin + (any64() >> any(64))))
 			continue;
 		made++;
-		bits = correct.end - correct.begin;
-		must(at(correct.begin) <= at(correct.end));
-		must(at(correct.begin) <= at(correct.begin + bits / 2));
-		must(at(correct.begin + bits / 2) <= at(correct.end));
+		bits = mapping.end - mapping.begin;
+		must(at(mapping.begin) <= at(mapping.end));
+		must(at(mapping.begin) <= at(mapping.begin + bits / 2));
+		must(at(mapping.begin + bits / 2) <= at(mapping.end));
 	}
 	ck_assert_uint_gt(made, 0);
 }
@@ -769,7 +770,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("correct");
+	Suite *suite = suite_create("mapping");
 	TCase *tcase = add_case(suite, "lines", NULL, NULL);
 
 	print_seed();
@@ -789,7 +790,7 @@ int main(void)
 	tcase = add_case(suite, "refused", NULL, NULL);
 	tcase_add_test(tcase, test_bad_numbers);
 	tcase_add_test(tcase, test_bad_pieces);
-	tcase_add_test(tcase, test_bad_frames);
+	tcase_add_test(tcase, test_bad_axes);
 	tcase_add_loop_test(tcase, test_any_bits, 0, 10);
 	return run_suite(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From estimates to lines: when there is a new one, and how it goes on. */
+/* Parameters composed from estimates: when they are replaced, and by which */
 #include "rate_sim.h"
 
-/* The line, and nothing of what is known about it */
+/* Are time and rate the same? Ignores bounds. */
 static bool same_line(const struct tsct_clock_params *a, const struct tsct_clock_params *b)
 {
 	return a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
@@ -10,20 +10,20 @@ static bool same_line(const struct tsct_clock_params *a, const struct tsct_clock
 		a->slew_cycles == b->slew_cycles;
 }
 
-static bool slewing(const struct tsct_clock_params *pair)
+static bool slewing(const struct tsct_clock_params *params)
 {
-	return pair->slew_cycles && pair->slew_mult != pair->mult;
+	return params->slew_cycles && params->slew_mult != params->mult;
 }
 
-static double slew_ppm(const struct tsct_clock_params *pair)
+static double slew_ppm(const struct tsct_clock_params *params)
 {
-	return ((double)pair->slew_mult / (double)pair->mult - 1) * 1e6;
+	return ((double)params->slew_mult / (double)params->mult - 1) * 1e6;
 }
 
-/* Samples that agree make no new line, but a younger one. */
+/* Samples that agree keep the parameters and renew their bound. */
 START_TEST(test_confirms)
 {
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, lines = 0;
 	struct tsct_clock_params last;
 
@@ -31,27 +31,27 @@ START_TEST(test_confirms)
 	start();
 	go_on_for(20);
 	for (i = 0; i < 200; i++) {
-		last = *pair;
+		last = *params;
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
-		lines += !same_line(&last, pair);
-		ck_assert_uint_gt(pair->as_of_cycles, last.as_of_cycles);
-		ck_assert_uint_gt(pair->holdover_after_cycles, last.holdover_after_cycles);
-		ck_assert_uint_gt(pair->void_after_cycles, last.void_after_cycles);
-		if (same_line(&last, pair) && !slewing(pair))
-			ck_assert_uint_gt(pair->fast_cycles, last.fast_cycles);
-		/* It is as_of_cycles that times count from. */
-		ck_assert_double_eq_tol((double)(pair->holdover_after_cycles -
-				pair->as_of_cycles) / HZ, 5, 1e-3);
-		ck_assert_double_eq_tol((double)(pair->void_after_cycles -
-				pair->as_of_cycles) / HZ, 1000, 0.1);
+		lines += !same_line(&last, params);
+		ck_assert_uint_gt(params->as_of_cycles, last.as_of_cycles);
+		ck_assert_uint_gt(params->holdover_after_cycles, last.holdover_after_cycles);
+		ck_assert_uint_gt(params->void_after_cycles, last.void_after_cycles);
+		if (same_line(&last, params) && !slewing(params))
+			ck_assert_uint_gt(params->fast_cycles, last.fast_cycles);
+		/* holdover_after_cycles and void_after_cycles count from as_of_cycles. */
+		ck_assert_double_eq_tol((double)(params->holdover_after_cycles -
+				params->as_of_cycles) / HZ, 5, 1e-3);
+		ck_assert_double_eq_tol((double)(params->void_after_cycles -
+				params->as_of_cycles) / HZ, 1000, 0.1);
 	}
-	/* One in 16 s is ended for its age, and slews come in twos. */
+	/* One replacement per 16 s by age; slews come in twos. */
 	ck_assert_uint_le(lines, 80);
 	ck_assert_uint_ge(lines, 12);
 }
 END_TEST
 
-/* Whatever begin_cycles is asked for, the line goes on from there. */
+/* New parameters continue the old ones at any begin_cycles. */
 START_TEST(test_begins_anywhere)
 {
 	struct tsct_clock_state next;
@@ -68,10 +68,10 @@ START_TEST(test_begins_anywhere)
 	for (i = 0; i < 1000; i++) {
 		uint64_t begin = sim_counter(&sim) + 1 + any64() % 1000000000;
 
-		tsct_servo_compose(&est, begin, &next);
+		tsct_rate_compose(&est, begin, &next);
 		ck_assert_mem_eq(&est, &before, sizeof(est));
 		if (same_line(&est.state.real, &next.real)) {
-			/* Goes there by itself, on its way already */
+			/* Slews already, and needs no new parameters. */
 			ck_assert(slewing(&est.state.real));
 			kept++;
 			continue;
@@ -89,12 +89,12 @@ START_TEST(test_begins_anywhere)
 }
 END_TEST
 
-/* What is off is slewed away, no faster than allowed, and the slew ends. */
+/* An offset is slewed away, no faster than allowed, and the slew ends. */
 START_TEST(test_slews)
 {
 	static const int64_t offs[] = { 500, -500, 20000, -20000, 300000,
 		-300000 };
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 	struct tsct_clock_state before;
 	unsigned int i;
 
@@ -106,13 +106,13 @@ START_TEST(test_slews)
 		sim_advance(&sim, SECOND);
 		before = est.state;
 		ck_assert_int_eq(feed(), TSCT_RATE_OK);
-		ck_assert(!same_line(&before.real, pair));
-		ck_assert(slewing(pair));
-		ck_assert_int_eq(slew_ppm(pair) > 0, offs[i] > 0);
-		ck_assert_double_le(fabs(slew_ppm(pair)), 500.1);
-		ck_assert_double_eq_tol((double)pair->slew_cycles / HZ, 1.25, 0.01);
-		ck_assert_uint_le(pair->fast_cycles, pair->slew_cycles);
-		/* The old line owns up to what was not known of it. */
+		ck_assert(!same_line(&before.real, params));
+		ck_assert(slewing(params));
+		ck_assert_int_eq(slew_ppm(params) > 0, offs[i] > 0);
+		ck_assert_double_le(fabs(slew_ppm(params)), 500.1);
+		ck_assert_double_eq_tol((double)params->slew_cycles / HZ, 1.25, 0.01);
+		ck_assert_uint_le(params->fast_cycles, params->slew_cycles);
+		/* The bound of the old parameters covers what was found later. */
 		ck_assert_uint_ge(est.state.closing_error_ps / 1000,
 				  (uint64_t)llabs(offs[i]));
 		ck_assert_uint_gt(est.state.closing_error_ps,
@@ -123,10 +123,10 @@ START_TEST(test_slews)
 }
 END_TEST
 
-/* Nobody comes after a slew: the line runs on at its plain rate. */
+/* Without a sample after a slew, the time continues at mult. */
 START_TEST(test_slew_ends)
 {
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i;
 
 	seed_with(3);
@@ -135,8 +135,8 @@ START_TEST(test_slew_ends)
 	sim_step(&sim, 200000);
 	sim_advance(&sim, SECOND);
 	feed();
-	ck_assert(slewing(pair));
-	/* The steering did not last, but the line has to be told. */
+	ck_assert(slewing(params));
+	/* The steering ended, and the parameters must follow. */
 	go_on_for(2);
 	for (i = 0; i < 100; i++) {
 		sim_advance(&sim, 4 * SECOND);
@@ -145,10 +145,10 @@ START_TEST(test_slew_ends)
 }
 END_TEST
 
-/* While all is well readers need the short cut only. */
+/* Without disruptions, the fast conversion is enough for readers. */
 START_TEST(test_fast)
 {
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, k, slow = 0;
 
 	seed_with(4);
@@ -156,17 +156,17 @@ START_TEST(test_fast)
 	go_on_for(3);
 	for (i = 0; i < 200; i++) {
 		for (k = 0; k < 10; k++) {
-			uint64_t d = sim_counter(&sim) - pair->base_cycles;
+			uint64_t d = sim_counter(&sim) - params->base_cycles;
 
 			sim_advance(&sim, SECOND / 10);
 			if ((int64_t)d < 0)
 				continue;
-			slow += d >= pair->fast_cycles;
-			if (d < pair->fast_cycles)
-				ck_assert_int_eq(pair->base_ns + (int64_t)
-					((tsct_u128)d * pair->slew_mult >>
+			slow += d >= params->fast_cycles;
+			if (d < params->fast_cycles)
+				ck_assert_int_eq(params->base_ns + (int64_t)
+					((tsct_u128)d * params->slew_mult >>
 					 TSCT_CLOCK_SHIFT),
-					tsct_clock_params_ns(pair, pair->base_cycles + d));
+					tsct_clock_params_ns(params, params->base_cycles + d));
 		}
 		ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	}
@@ -174,7 +174,7 @@ START_TEST(test_fast)
 }
 END_TEST
 
-/* An epoch without a line: nothing to convert by, and all else in place */
+/* An epoch without parameters: all else is valid. */
 START_TEST(test_disrupted)
 {
 	struct tsct_clock_state next;
@@ -185,42 +185,42 @@ START_TEST(test_disrupted)
 	go_on_for(3);
 	tsct_rate_disrupt(&est, TSCT_CAUSE_SUSPEND);
 	now = sim_counter(&sim);
-	tsct_servo_compose(&est, now + LEAD, &next);
+	tsct_rate_compose(&est, now + LEAD, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	ck_assert_uint_eq(next.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(next.cause, TSCT_CAUSE_SUSPEND);
 	ck_assert_uint_eq(next.epoch, 6);
 	ck_assert_uint_eq(next.epoch_cycles, now + LEAD);
 	ck_assert_uint_eq(next.real.mult, 0);
-	tsct_servo_published(&est, &next);
+	tsct_rate_published(&est, &next);
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
-	/* The first line of an epoch begins at its last sample. */
+	/* The first parameters of an epoch begin at its last sample. */
 	ck_assert_uint_eq(est.state.real.base_cycles, est.state.real.as_of_cycles);
 	ck_assert_uint_eq(est.state.closing_error_ps, 0);
 	check_line();
 }
 END_TEST
 
-/* What the caller wants to be so */
+/* Times that the caller sets */
 START_TEST(test_lifetimes)
 {
-	const struct tsct_clock_params *pair = &est.state.real;
+	const struct tsct_clock_params *params = &est.state.real;
 
 	seed_with(6);
 	start_with(HZ);
-	est.hold_ticks = 12345;
-	est.void_ticks = 1ULL << 61;
+	est.holdover_cycles = 12345;
+	est.void_cycles = 1ULL << 61;
 	ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
-	ck_assert_uint_eq(pair->holdover_after_cycles - pair->as_of_cycles, 12345);
-	ck_assert_uint_eq(pair->void_after_cycles - pair->as_of_cycles, 1ULL << 61);
+	ck_assert_uint_eq(params->holdover_after_cycles - params->as_of_cycles, 12345);
+	ck_assert_uint_eq(params->void_after_cycles - params->as_of_cycles, 1ULL << 61);
 	est.state.flags |= TSCT_CLOCK_SKEWED;
 	go_on_for(3);
-	ck_assert_uint_eq(pair->fast_cycles, 0);
+	ck_assert_uint_eq(params->fast_cycles, 0);
 }
 END_TEST
 
-/* A line is never so long that there is no room to multiply. */
+/* Parameters are replaced before a product overflows. */
 START_TEST(test_length)
 {
 	struct tsct_clock_state next;
@@ -228,18 +228,18 @@ START_TEST(test_length)
 
 	seed_with(7);
 	start();
-	/* A line that was looked at: others are not followed. */
+	/* Without a sample in them, parameters are not replaced. */
 	do
 		go_on_for(1);
-	while ((int64_t)(est.look.cycles - est.state.real.base_cycles) < 0);
+	while ((int64_t)(est.offset.cycles - est.state.real.base_cycles) < 0);
 	begin = est.state.real.base_cycles + (1ULL << 54) + 1;
-	tsct_servo_compose(&est, begin, &next);
+	tsct_rate_compose(&est, begin, &next);
 	ck_assert_uint_eq(next.real.base_cycles, begin);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 }
 END_TEST
 
-/* The multiplier says the rate to better than anybody can measure it. */
+/* The multiplier is more precise than any measurement of the rate. */
 START_TEST(test_quantisation)
 {
 	double hz;
@@ -260,7 +260,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("line");
-	Suite *suite = suite_create("line");
+	Suite *suite = suite_create("servo");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

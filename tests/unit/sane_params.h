@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_SANE_PAIR_H
-#define TESTS_SANE_PAIR_H
+#ifndef TESTS_SANE_PARAMS_H
+#define TESTS_SANE_PARAMS_H
 
 #include "lib/core/clock_params.h"
 
-/* A pair as a daemon would publish it */
-static inline struct tsct_clock_params sane_pair(void)
+/* Parameters as a daemon would publish them */
+static inline struct tsct_clock_params sane_params(void)
 {
 	const uint64_t mult = 27750000000000000;	/* 0.3851 ns */
 	const uint64_t base = 1000000000000;
@@ -26,4 +26,4 @@ static inline struct tsct_clock_params sane_pair(void)
 	};
 }
 
-#endif /* TESTS_SANE_PAIR_H */
+#endif /* TESTS_SANE_PARAMS_H */

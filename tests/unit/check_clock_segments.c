@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines of the past. A log keeps every line that was published, whole; what
- * the bounded memory says about any stamp is compared with it: within the error
- * that it states, in the same epoch, and no more sure than the line was.
+ * Parameters of the past. A log keeps all that were published. Each lookup in the
+ * bounded memory is compared with it: it must be within the error that it states, in
+ * the same epoch, and of a status that promises no more than the log's.
  */
 #include <check.h>
 #include <stdint.h>
@@ -21,8 +21,8 @@
 static const __u64 mult_ideal = 27714742766003200ULL;	/* 1/2.6 ns */
 
 struct line {
-	struct tsct_clock_params pair;
-	uint64_t until;		/* looked at up to here */
+	struct tsct_clock_params params;
+	uint64_t until;		/* the last sample */
 	uint64_t error_ps;
 	uint32_t epoch, status;
 };
@@ -32,22 +32,22 @@ static struct run {
 	struct line log[LOG_MAX];
 	unsigned int nr;
 	uint64_t start, now;
-	double rate;		/* of the line, relative */
+	double rate;		/* of the parameters, relative */
 } r;
 
-static int64_t line_ns(const struct tsct_clock_params *pair, uint64_t stamp)
+static int64_t line_ns(const struct tsct_clock_params *params, uint64_t stamp)
 {
-	tsct_u128 d = stamp - pair->base_cycles;
+	tsct_u128 d = stamp - params->base_cycles;
 	tsct_u128 slewed = d;
 
-	if (d > pair->slew_cycles && pair->slew_mult != pair->mult)
-		slewed = pair->slew_cycles;
-	return (int64_t)(slewed * pair->slew_mult >> TSCT_CLOCK_SHIFT) +
-		(int64_t)((d - slewed) * pair->mult >> TSCT_CLOCK_SHIFT) +
-		pair->base_ns;
+	if (d > params->slew_cycles && params->slew_mult != params->mult)
+		slewed = params->slew_cycles;
+	return (int64_t)(slewed * params->slew_mult >> TSCT_CLOCK_SHIFT) +
+		(int64_t)((d - slewed) * params->mult >> TSCT_CLOCK_SHIFT) +
+		params->base_ns;
 }
 
-/* Distance from the start: so the counter may go through 2^64 */
+/* Distance from the start, so that the counter may wrap */
 static uint64_t at(uint64_t stamp)
 {
 	return stamp - r.start;
@@ -72,12 +72,12 @@ static struct line *newest(void)
 	return &r.log[r.nr - 1];
 }
 
-/* The log's own account of what a state means */
+/* Adds a state to the log. */
 static void log_line(const struct tsct_clock_state *state)
 {
 	ck_assert_uint_lt(r.nr, LOG_MAX);
 	r.log[r.nr++] = (struct line) {
-		.pair = state->real,
+		.params = state->real,
 		.until = state->real.as_of_cycles,
 		.error_ps = state->real.past_error_ps,
 		.epoch = state->epoch,
@@ -148,8 +148,8 @@ static void go_on(void)
 }
 
 /*
- * A disruption: what was not looked at any more is doubtful. It goes back to
- * the last look, whatever lines there were since.
+ * A disruption: the time after the last sample is invalid, whichever parameters
+ * were published since.
  */
 static void shorten_log(uint64_t as_of, uint32_t epoch)
 {
@@ -168,7 +168,7 @@ static void end_epoch(struct tsct_clock_state *next)
 	next->cause = 1 + any(TSCT_CAUSE_NR - 1);
 }
 
-/* The line comes with it, or some time later, or after one more of these. */
+/* New parameters come at once, some time later, or after another disruption. */
 static void disrupt(void)
 {
 	struct tsct_clock_state next;
@@ -198,14 +198,14 @@ static void disrupt(void)
 	log_line(&next);
 }
 
-/* ---- what the memory says ----------------------------------------------- */
+/* ---- lookups ------------------------------------------------------------- */
 
 static const struct line *find_line(uint64_t stamp)
 {
 	unsigned int i;
 
 	for (i = r.nr; i-- > 0; )
-		if (at(r.log[i].pair.base_cycles) <= at(stamp))
+		if (at(r.log[i].params.base_cycles) <= at(stamp))
 			return &r.log[i];
 	return NULL;
 }
@@ -235,13 +235,13 @@ static uint64_t check_stamp(uint64_t stamp)
 	ck_assert_int_eq(ret, 0);
 	ck_assert_ptr_nonnull(line);
 	ck_assert_uint_eq(reading.epoch, line->epoch);
-	ns = line_ns(&line->pair, stamp);
+	ns = line_ns(&line->params, stamp);
 	off = (uint64_t)(ns > reading.ns ? ns - reading.ns : reading.ns - ns);
 	if (line == newest()) {
 		ck_assert_int_eq(reading.ns, ns);
 		return 0;
 	}
-	/* At its very end, a line and the next one are both right. */
+	/* At the end of parameters, they and the next ones are both right. */
 	if ((int64_t)(stamp - line->until) > 0) {
 		ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
 		return 0;
@@ -262,7 +262,7 @@ static uint64_t any_stamp(void)
 
 	switch (any(4)) {
 	case 0:		/* at an edge */
-		stamp = r.log[any(r.nr)].pair.base_cycles + any(3) - 1;
+		stamp = r.log[any(r.nr)].params.base_cycles + any(3) - 1;
 		break;
 	case 1:
 		stamp = r.log[any(r.nr)].until + any(3) - 1;
@@ -275,11 +275,11 @@ static uint64_t any_stamp(void)
 	}
 	if (at(stamp) > at(r.now))
 		stamp = r.now;
-	return at(stamp) > at(r.log[0].pair.base_cycles) ? stamp :
-		r.log[0].pair.base_cycles;
+	return at(stamp) > at(r.log[0].params.base_cycles) ? stamp :
+		r.log[0].params.base_cycles;
 }
 
-/* Of one epoch, and not disrupted: later stamps have no earlier times. */
+/* In one epoch, without DISRUPTED: later values have no earlier times. */
 static void check_order(uint64_t a, uint64_t b)
 {
 	struct tsct_clock_time first, second;
@@ -335,8 +335,8 @@ START_TEST(test_random_histories)
 			}
 			check_order(any_stamp(), any_stamp());
 			i = any(r.nr);
-			check_order(r.log[i].pair.base_cycles - 1,
-				    r.log[i].pair.base_cycles);
+			check_order(r.log[i].params.base_cycles - 1,
+				    r.log[i].params.base_cycles);
 		}
 		joined += r.nr > TSCT_SEGMENTS_MAX;
 	}
@@ -346,14 +346,14 @@ START_TEST(test_random_histories)
 }
 END_TEST
 
-/* A day of a line a second, each by 1 ppb off the one before. */
+/* A day with new parameters each second, by 1 ppb off those before. */
 START_TEST(test_a_day)
 {
 	uint64_t worst = 0, oldest;
 	struct tsct_clock_time reading;
 	unsigned int i;
 
-	/* A first line that slewed by half a millisecond would stand out. */
+	/* A slew of half a millisecond at first would distort the result. */
 	for (i = 99; i == 99 || r.copy.state.real.slew_cycles; i++)
 		begin_run(i);
 	for (i = 0; i < 86400; i++) {
@@ -385,7 +385,7 @@ START_TEST(test_a_day)
 	       (unsigned long long)worst);
 	/* A random walk of half a ppb: some 100 ns over hours */
 	ck_assert_uint_lt(worst, 2000000);
-	/* The last seconds are as they were. */
+	/* The last seconds are unchanged. */
 	ck_assert_int_eq(tsct_segments_lookup(&r.copy, r.now - 4 * SECOND,
 					      &reading), 0);
 	ck_assert_uint_eq(reading.error_ps, 50000);
@@ -439,7 +439,7 @@ START_TEST(test_life_of_a_line)
 	/* 1000 ns before: 15 ppm are 15 ps, rounded up */
 	READS(9000, -500, 36, CALIBRATING, 0);
 
-	/* goes on, and is looked at while the old line is still in force */
+	/* continues, and the next sample is within the old parameters */
 	s = simple(12000, 2500);
 	s.real.as_of_cycles = 11000;
 	s.closing_error_ps = 25;
@@ -449,7 +449,7 @@ START_TEST(test_life_of_a_line)
 	READS(12000, 2500, 10, SYNCHRONIZED, 0);
 	READS(9000, -500, 41, CALIBRATING, 0);
 
-	/* a disruption: nobody had looked since 11000 */
+	/* a disruption: the last sample was at 11000 */
 	s = (struct tsct_clock_state) {
 		.status = TSCT_STATUS_DISRUPTED, .epoch = 1,
 		.cause = TSCT_CAUSE_STEP, .epoch_cycles = 13000,
@@ -475,7 +475,7 @@ START_TEST(test_life_of_a_line)
 }
 END_TEST
 
-/* What began after the counter had begun anew cannot be told from the new. */
+/* Segments behind a counter that began anew are dropped. */
 START_TEST(test_counter_begins_anew)
 {
 	struct tsct_clock_copy c = { 0 };
@@ -501,7 +501,7 @@ START_TEST(test_counter_begins_anew)
 }
 END_TEST
 
-/* ... nor stamps that count something else. */
+/* So are all segments of another source. */
 START_TEST(test_other_source)
 {
 	struct tsct_clock_copy c = { 0 };
@@ -541,7 +541,7 @@ START_TEST(test_succession_rules)
 	NEXT(10999, -EINVAL);
 	s = simple(11000, 1499);
 	NEXT(10999, -EINVAL);
-	s = simple(9999, 499);			/* before the last one */
+	s = simple(9999, 499);			/* before the last parameters */
 	NEXT(5000, -EINVAL);
 	s = last, s.real.mult++;
 	NEXT(5000, -EINVAL);
@@ -549,7 +549,7 @@ START_TEST(test_succession_rules)
 	NEXT(5000, -EINVAL);
 	s = last, s.real.slew_mult++;
 	NEXT(5000, -EINVAL);
-	s = none;				/* takes the line away */
+	s = none;				/* removes the parameters */
 	NEXT(10999, -EINVAL);
 	s.epoch = 1;
 	NEXT(10999, 0);
@@ -560,14 +560,14 @@ START_TEST(test_succession_rules)
 	s = last, s.epoch = UINT32_MAX;		/* one before 0 */
 	NEXT(10999, -ESTALE);
 	ck_assert_int_eq(tsct_segments_check(&s, &last, 20000), 0);
-	/* the first line of an epoch may begin at any time */
+	/* the first parameters of an epoch may begin at any time */
 	s = simple(10, 1);
 	ck_assert_int_eq(tsct_segments_check(&none, &s, 20000), 0);
 	ck_assert_int_eq(tsct_segments_check(&none, &none, 20000), 0);
 }
 END_TEST
 
-/* The same line for the cluster, whatever becomes of the other */
+/* The same for the cluster's parameters, independently of the real ones */
 static struct tsct_clock_state with_cluster(uint64_t base, int64_t ns)
 {
 	struct tsct_clock_state s = simple(1, 2);
@@ -598,21 +598,21 @@ START_TEST(test_cluster_succession)
 	NEXT(10999, 0);
 	s = with_cluster(9999, 499);
 	NEXT(5000, -EINVAL);
-	s = simple(1, 2);			/* takes the line away */
+	s = simple(1, 2);			/* removes the parameters */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
 	s = last, s.cluster_epoch = UINT32_MAX;
 	NEXT(10999, -ESTALE);
-	s = last, s.epoch = 1, s.source = 1;	/* stamps of something else */
+	s = last, s.epoch = 1, s.source = 1;	/* another source */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);
-	/* Its first line may begin at any time. */
+	/* Its first parameters may begin at any time. */
 	last = simple(1, 2);
 	s = with_cluster(10, 1);
 	NEXT(20000, 0);
-	/* The piece before the new line is of the old one, and no other. */
+	/* cluster_prev must be of the old parameters. */
 	last = with_cluster(10000, 500);
 	good = with_cluster(11000, 1500);
 	good.cluster_prev = tsct_clock_params_prev(&last.cluster, 11000);
@@ -628,7 +628,7 @@ START_TEST(test_cluster_succession)
 	s = good;
 	s.cluster_prev.base_cycles--, s.cluster_prev.base_ns--;
 	NEXT(10999, -EINVAL);
-	/* ... and stays it. */
+	/* ... and must not change. */
 	last = s = good;
 	NEXT(20000, 0);
 	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
@@ -636,7 +636,7 @@ START_TEST(test_cluster_succession)
 }
 END_TEST
 
-/* ---- what is not true --------------------------------------------------- */
+/* ---- validity ------------------------------------------------------------ */
 
 static struct tsct_clock_copy good_copy(void)
 {
@@ -687,7 +687,7 @@ START_TEST(test_valid)
 }
 END_TEST
 
-/* Copies that hold anything, or a good one with some words changed. */
+/* Copies of any content, or a valid one with some words changed */
 START_TEST(test_total)
 {
 	static struct tsct_clock_copy good, c;
@@ -726,7 +726,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("segments");
-	Suite *suite = suite_create("segments");
+	Suite *suite = suite_create("clock_segments");
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);

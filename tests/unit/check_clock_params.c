@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed point against big numbers done another way. The reference multiplies and
- * divides digit by digit.
+ * Fixed point against a reference that multiplies and divides big numbers digit by
+ * digit.
  */
 #include <check.h>
 #include <stdint.h>
@@ -9,14 +9,14 @@
 #include <tsctrace/clock.h>
 
 #include "lib/core/clock_params.h"
-#include "sane_pair.h"
+#include "sane_params.h"
 #include "seed.h"
 #include "suite.h"
 
 #define TURNS	20000
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* Only to link the inline functions; nobody may get here. */
+/* Must not be called: links the inline functions. */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
 	(void)clock;
@@ -28,7 +28,7 @@ int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t stamp,
 		       int64_t *ret_ns)
 {
 	(void)clock, (void)stamp, (void)ret_ns;
-	return -EXDEV;		/* which no other path gives */
+	return -EXDEV;		/* a value that no other path returns */
 }
 
 /* ---- the reference ------------------------------------------------------ */
@@ -77,7 +77,7 @@ static struct big big_shift(struct big a, unsigned int bits, bool *ret_rest)
 	return a;
 }
 
-/* In 64 bits, or all ones */
+/* As 64 bits; all ones on overflow */
 static uint64_t big_clip(struct big a)
 {
 	unsigned int i;
@@ -93,7 +93,7 @@ static uint64_t add_clip(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/* ticks * mult / 2^56 rounded down; no more than 2^72 in value */
+/* cycles * mult / 2^56 rounded down; at most 2^72 in value */
 static tsct_s128 ref_stretch(int64_t ticks, uint64_t mult)
 {
 	uint64_t size = ticks < 0 ? -(uint64_t)ticks : (uint64_t)ticks;
@@ -114,19 +114,19 @@ static int64_t saturate(tsct_s128 value)
 	return value < INT64_MIN ? INT64_MIN : (int64_t)value;
 }
 
-static int64_t ref_ns(const struct tsct_clock_params *pair, int64_t d)
+static int64_t ref_ns(const struct tsct_clock_params *params, int64_t d)
 {
 	int64_t slewed = d;
 
 	if (d < 0)
-		return saturate(ref_stretch(d, pair->mult) + pair->base_ns);
-	if (pair->slew_cycles < (uint64_t)d && pair->slew_mult != pair->mult)
-		slewed = (int64_t)pair->slew_cycles;
-	return saturate(ref_stretch(slewed, pair->slew_mult) +
-			ref_stretch(d - slewed, pair->mult) + pair->base_ns);
+		return saturate(ref_stretch(d, params->mult) + params->base_ns);
+	if (params->slew_cycles < (uint64_t)d && params->slew_mult != params->mult)
+		slewed = (int64_t)params->slew_cycles;
+	return saturate(ref_stretch(slewed, params->slew_mult) +
+			ref_stretch(d - slewed, params->mult) + params->base_ns);
 }
 
-/* ticks * growth / 2^32 rounded up */
+/* cycles * growth / 2^32 rounded up */
 static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 {
 	bool rest;
@@ -135,9 +135,9 @@ static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 	return add_clip(big_clip(down), rest);
 }
 
-/* ---- pairs -------------------------------------------------------------- */
+/* ---- parameters --------------------------------------------------------- */
 
-/* Of any magnitude, with the same probability for each */
+/* A number of any magnitude, with the same probability for each */
 static int64_t any_signed(unsigned int bits)
 {
 	int64_t value = (int64_t)(any64() >> (64 - 1 - any(bits)));
@@ -145,10 +145,10 @@ static int64_t any_signed(unsigned int bits)
 	return any(2) ? value : -value;
 }
 
-/* Of all pairs that are good; base and times anywhere in 64 bits */
-static struct tsct_clock_params any_pair(void)
+/* Any valid parameters; base and times anywhere in 64 bits */
+static struct tsct_clock_params any_params(void)
 {
-	struct tsct_clock_params pair = {
+	struct tsct_clock_params params = {
 		.base_cycles = any64(),
 		.base_ns = any_signed(62),
 		.error_ps = any64() >> any(64),
@@ -158,12 +158,12 @@ static struct tsct_clock_params any_pair(void)
 	int64_t hold;
 	unsigned int i;
 
-	/* 0.02 to 50 ns per tick */
-	pair.mult = ONE / 1000 * (20 + any(49980)) + any(1000);
-	pair.slew_mult = pair.mult / 1000 * (901 + any(199));
+	/* 0.02 to 50 ns per cycle */
+	params.mult = ONE / 1000 * (20 + any(49980)) + any(1000);
+	params.slew_mult = params.mult / 1000 * (901 + any(199));
 	if (!any(3))
-		pair.slew_mult = pair.mult;
-	pair.slew_cycles = any64() >> (9 + any(55));
+		params.slew_mult = params.mult;
+	params.slew_cycles = any64() >> (9 + any(55));
 	for (i = 0; i < 4; i++) {
 		unsigned int a = i & 1;
 
@@ -174,27 +174,27 @@ static struct tsct_clock_params any_pair(void)
 			times[a + 1] = swap;
 		}
 	}
-	pair.as_of_cycles = pair.base_cycles + (uint64_t)times[0];
-	pair.holdover_after_cycles = pair.base_cycles + (uint64_t)times[1];
-	pair.void_after_cycles = pair.base_cycles + (uint64_t)times[2];
-	pair.growth = tsct_growth(pair.mult, any(1000000001));
-	pair.holdover_growth = tsct_growth(pair.mult, any(1000000001));
+	params.as_of_cycles = params.base_cycles + (uint64_t)times[0];
+	params.holdover_after_cycles = params.base_cycles + (uint64_t)times[1];
+	params.void_after_cycles = params.base_cycles + (uint64_t)times[2];
+	params.growth = tsct_growth(params.mult, any(1000000001));
+	params.holdover_growth = tsct_growth(params.mult, any(1000000001));
 	hold = times[1] < 0 ? 0 : times[1];
-	pair.fast_cycles = any64() >> (10 + any(54));
-	if (pair.fast_cycles > (uint64_t)hold)
-		pair.fast_cycles = (uint64_t)hold;
-	if (pair.fast_cycles > pair.slew_cycles && pair.slew_mult != pair.mult)
-		pair.fast_cycles = pair.slew_cycles;
-	if (pair.fast_cycles >= TSCT_FAST_CYCLES_MAX)
-		pair.fast_cycles = TSCT_FAST_CYCLES_MAX - 1;
-	if (ref_stretch((int64_t)pair.fast_cycles, pair.slew_mult) + pair.base_ns >
+	params.fast_cycles = any64() >> (10 + any(54));
+	if (params.fast_cycles > (uint64_t)hold)
+		params.fast_cycles = (uint64_t)hold;
+	if (params.fast_cycles > params.slew_cycles && params.slew_mult != params.mult)
+		params.fast_cycles = params.slew_cycles;
+	if (params.fast_cycles >= TSCT_FAST_CYCLES_MAX)
+		params.fast_cycles = TSCT_FAST_CYCLES_MAX - 1;
+	if (ref_stretch((int64_t)params.fast_cycles, params.slew_mult) + params.base_ns >
 	    INT64_MAX)
-		pair.fast_cycles = 0;
-	return pair;
+		params.fast_cycles = 0;
+	return params;
 }
 
-/* Where formulas change */
-static int64_t any_distance(const struct tsct_clock_params *pair)
+/* Counter values at which formulas change */
+static int64_t any_distance(const struct tsct_clock_params *params)
 {
 	static const int64_t edges[] = {
 		0, 1LL << 53, 1LL << 55, 1LL << 62, INT64_MAX, INT64_MIN,
@@ -207,16 +207,16 @@ static int64_t any_distance(const struct tsct_clock_params *pair)
 		d = (uint64_t)edges[any(6)];
 		break;
 	case 1:
-		d = pair->slew_cycles;
+		d = params->slew_cycles;
 		break;
 	case 2:
-		d = pair->holdover_after_cycles - pair->base_cycles;
+		d = params->holdover_after_cycles - params->base_cycles;
 		break;
 	case 3:
-		d = pair->as_of_cycles - pair->base_cycles;
+		d = params->as_of_cycles - params->base_cycles;
 		break;
 	case 4:
-		d = pair->fast_cycles;
+		d = params->fast_cycles;
 		break;
 	default:
 		return any_signed(63);
@@ -230,12 +230,12 @@ START_TEST(test_formula)
 
 	seed_with(1);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair = any_pair();
-		int64_t d = any_distance(&pair);
+		struct tsct_clock_params params = any_params();
+		int64_t d = any_distance(&params);
 
-		ck_assert_int_eq(tsct_clock_params_check(&pair, TSCT_SOURCE_TSC), 0);
-		ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles +
-					      (uint64_t)d), ref_ns(&pair, d));
+		ck_assert_int_eq(tsct_clock_params_check(&params, TSCT_SOURCE_TSC), 0);
+		ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles +
+					      (uint64_t)d), ref_ns(&params, d));
 	}
 }
 END_TEST
@@ -246,15 +246,15 @@ START_TEST(test_segment_formula)
 
 	seed_with(4);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair = any_pair();
-		int64_t d = any_distance(&pair);
+		struct tsct_clock_params params = any_params();
+		int64_t d = any_distance(&params);
 		struct tsct_clock_segment segment = {
-			.base_cycles = pair.base_cycles,
-			.base_ns = pair.base_ns,
-			.mult = any(2) ? pair.mult : any64(),
+			.base_cycles = params.base_cycles,
+			.base_ns = params.base_ns,
+			.mult = any(2) ? params.mult : any64(),
 		};
 
-		ck_assert_int_eq(tsct_clock_segment_ns(&segment, pair.base_cycles +
+		ck_assert_int_eq(tsct_clock_segment_ns(&segment, params.base_cycles +
 						 (uint64_t)d),
 				 saturate(ref_stretch(d, segment.mult) +
 					  segment.base_ns));
@@ -262,7 +262,7 @@ START_TEST(test_segment_formula)
 }
 END_TEST
 
-/* Whatever a page holds, the two ways say the same where both say something. */
+/* With any page, both conversions agree where both return a time. */
 START_TEST(test_short_cut)
 {
 	static struct tsct_clock_page page;
@@ -271,17 +271,17 @@ START_TEST(test_short_cut)
 
 	seed_with(5);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair = any_pair();
-		int64_t d = any_distance(&pair), ns;
-		uint64_t stamp = pair.base_cycles + (uint64_t)d;
-		bool fast = (uint64_t)d < pair.fast_cycles;
+		struct tsct_clock_params params = any_params();
+		int64_t d = any_distance(&params), ns;
+		uint64_t stamp = params.base_cycles + (uint64_t)d;
+		bool fast = (uint64_t)d < params.fast_cycles;
 
 		page.seq = any64();
-		page.copy[page.seq & 1].state.real = pair;
+		page.copy[page.seq & 1].state.real = params;
 		ck_assert_int_eq(tsct_clock_cycles_to_ns(&clock, stamp, &ns),
 				 fast ? 0 : -EXDEV);
 		if (fast)
-			ck_assert_int_eq(ns, tsct_clock_params_ns(&pair, stamp));
+			ck_assert_int_eq(ns, tsct_clock_params_ns(&params, stamp));
 		taken += fast;
 	}
 	ck_assert_uint_gt(taken, TURNS / 50);
@@ -290,66 +290,66 @@ END_TEST
 
 START_TEST(test_slew_has_an_end)
 {
-	struct tsct_clock_params pair = sane_pair(), plain = pair;
-	uint64_t end = pair.base_cycles + 1000000000;
+	struct tsct_clock_params params = sane_params(), plain = params;
+	uint64_t end = params.base_cycles + 1000000000;
 	int64_t all;
 
-	pair.slew_mult = pair.mult + pair.mult / 1000;
-	pair.slew_cycles = 1000000000;
-	/* Nothing before the base and at it, all at the end, and no more. */
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles - 12345678),
-			 tsct_clock_params_ns(&plain, pair.base_cycles - 12345678));
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles), pair.base_ns);
-	all = tsct_clock_params_ns(&pair, end) - tsct_clock_params_ns(&plain, end);
+	params.slew_mult = params.mult + params.mult / 1000;
+	params.slew_cycles = 1000000000;
+	/* Slewed: nothing up to the base, all at the end, and no more. */
+	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles - 12345678),
+			 tsct_clock_params_ns(&plain, params.base_cycles - 12345678));
+	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles), params.base_ns);
+	all = tsct_clock_params_ns(&params, end) - tsct_clock_params_ns(&plain, end);
 	ck_assert(all == 385108 || all == 385109);	/* 1/1000, rounded */
-	all = tsct_clock_params_ns(&pair, end + 99999999) -
+	all = tsct_clock_params_ns(&params, end + 99999999) -
 		tsct_clock_params_ns(&plain, end + 99999999);
 	ck_assert_int_ge(all, 385107);
 	ck_assert_int_le(all, 385109);
 }
 END_TEST
 
-/* On a line, later stamps never have earlier times. */
+/* Later counter values never have earlier times. */
 START_TEST(test_monotonic)
 {
 	unsigned int i;
 
 	seed_with(6);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair = any_pair();
-		int64_t a = any_distance(&pair), b = any_distance(&pair);
+		struct tsct_clock_params params = any_params();
+		int64_t a = any_distance(&params), b = any_distance(&params);
 
 		if (a > b)
 			continue;
-		ck_assert_int_le(tsct_clock_params_ns(&pair,
-					      pair.base_cycles + (uint64_t)a),
-				 tsct_clock_params_ns(&pair,
-					      pair.base_cycles + (uint64_t)b));
+		ck_assert_int_le(tsct_clock_params_ns(&params,
+					      params.base_cycles + (uint64_t)a),
+				 tsct_clock_params_ns(&params,
+					      params.base_cycles + (uint64_t)b));
 	}
 }
 END_TEST
 
 START_TEST(test_saturates)
 {
-	struct tsct_clock_params pair = {
+	struct tsct_clock_params params = {
 		.mult = UINT64_MAX, .slew_mult = UINT64_MAX,
 		.slew_cycles = UINT64_MAX,
 	};
 
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, 1ULL << 63), INT64_MIN);
-	pair.slew_cycles = 5;
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, INT64_MAX), INT64_MAX);
-	pair.base_ns = INT64_MIN;
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, INT64_MAX), INT64_MAX);
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, (uint64_t)-1), INT64_MIN);
-	pair = sane_pair();
-	pair.base_ns = INT64_MAX - 10;
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles + 20),
+	ck_assert_int_eq(tsct_clock_params_ns(&params, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_params_ns(&params, 1ULL << 63), INT64_MIN);
+	params.slew_cycles = 5;
+	ck_assert_int_eq(tsct_clock_params_ns(&params, INT64_MAX), INT64_MAX);
+	params.base_ns = INT64_MIN;
+	ck_assert_int_eq(tsct_clock_params_ns(&params, INT64_MAX), INT64_MAX);
+	ck_assert_int_eq(tsct_clock_params_ns(&params, (uint64_t)-1), INT64_MIN);
+	params = sane_params();
+	params.base_ns = INT64_MAX - 10;
+	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles + 20),
 			 INT64_MAX - 10 + 7);
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles + 100), INT64_MAX);
-	pair.base_ns = INT64_MIN + 1;
-	ck_assert_int_eq(tsct_clock_params_ns(&pair, pair.base_cycles - 100), INT64_MIN);
+	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles + 100), INT64_MAX);
+	params.base_ns = INT64_MIN + 1;
+	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles - 100), INT64_MIN);
 }
 END_TEST
 
@@ -359,57 +359,57 @@ START_TEST(test_error_formula)
 
 	seed_with(2);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair = any_pair();
-		uint64_t stamp = pair.base_cycles + (uint64_t)any_distance(&pair);
-		int64_t age = (int64_t)(stamp - pair.as_of_cycles);
-		uint64_t hold = pair.holdover_after_cycles - pair.as_of_cycles;
-		uint64_t a, want = pair.past_error_ps;
+		struct tsct_clock_params params = any_params();
+		uint64_t stamp = params.base_cycles + (uint64_t)any_distance(&params);
+		int64_t age = (int64_t)(stamp - params.as_of_cycles);
+		uint64_t hold = params.holdover_after_cycles - params.as_of_cycles;
+		uint64_t a, want = params.past_error_ps;
 
 		if (age > 0) {
 			a = (uint64_t)age < hold ? (uint64_t)age : hold;
-			want = add_clip(pair.error_ps,
-					ref_grown(a, pair.growth));
+			want = add_clip(params.error_ps,
+					ref_grown(a, params.growth));
 			want = add_clip(want, ref_grown((uint64_t)age - a,
-							pair.holdover_growth));
+							params.holdover_growth));
 		}
-		ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, stamp), want);
+		ck_assert_uint_eq(tsct_clock_params_error_ps(&params, stamp), want);
 	}
 }
 END_TEST
 
 START_TEST(test_error_edges)
 {
-	struct tsct_clock_params pair = sane_pair();
+	struct tsct_clock_params params = sane_params();
 	const uint64_t second = 2596670055;
 	uint64_t at;
 
-	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles), 30000);
-	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, 0), 30000);
-	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles + 1), 20001);
-	/* 50 ppb are 50 ns a second. */
-	at = tsct_clock_params_error_ps(&pair, pair.as_of_cycles + second);
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles), 30000);
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, 0), 30000);
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles + 1), 20001);
+	/* 50 ppb are 50 ns per second. */
+	at = tsct_clock_params_error_ps(&params, params.as_of_cycles + second);
 	ck_assert(at >= 70000 && at <= 70003);
-	/* 5.0064 s of that until nobody has looked for too long; then 15 ppm */
-	at = tsct_clock_params_error_ps(&pair, pair.holdover_after_cycles + second);
+	/* 5.0064 s of that until holdover; then 15 ppm */
+	at = tsct_clock_params_error_ps(&params, params.holdover_after_cycles + second);
 	ck_assert(at >= 15000000 + 20000 + 250319 &&
 		  at <= 15000000 + 20000 + 250335);
-	pair.growth = pair.holdover_growth = 0;
-	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles +
+	params.growth = params.holdover_growth = 0;
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles +
 					     (1ULL << 62)), 20000);
-	pair.growth = 1;
-	pair.error_ps = UINT64_MAX - 1;
-	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles + 1),
+	params.growth = 1;
+	params.error_ps = UINT64_MAX - 1;
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles + 1),
 			  UINT64_MAX);
-	ck_assert_uint_eq(tsct_clock_params_error_ps(&pair, pair.as_of_cycles + second),
+	ck_assert_uint_eq(tsct_clock_params_error_ps(&params, params.as_of_cycles + second),
 			  UINT64_MAX);
-	/* Any words: a result, and no trap */
-	memset(&pair, 0xff, sizeof(pair));
-	tsct_clock_params_error_ps(&pair, INT64_MAX - 1);
-	tsct_clock_params_ns(&pair, INT64_MAX - 1);
+	/* Any words: a result, and no undefined behaviour */
+	memset(&params, 0xff, sizeof(params));
+	tsct_clock_params_error_ps(&params, INT64_MAX - 1);
+	tsct_clock_params_ns(&params, INT64_MAX - 1);
 }
 END_TEST
 
-/* Every word by itself and all together may be anything. */
+/* Any value of each word, and of all together */
 START_TEST(test_total)
 {
 	struct tsct_clock_state state;
@@ -417,22 +417,22 @@ START_TEST(test_total)
 
 	seed_with(7);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair;
-		uint64_t words[sizeof(pair) / 8], stamp = any64();
+		struct tsct_clock_params params;
+		uint64_t words[sizeof(params) / 8], stamp = any64();
 		struct tsct_clock_segment segment;
 
 		for (j = 0; j < sizeof(words) / 8; j++)
 			words[j] = any(4) ? any64() : -(uint64_t)any(2);
-		memcpy(&pair, words, sizeof(pair));
+		memcpy(&params, words, sizeof(params));
 		memcpy(&segment, words, sizeof(segment));
-		tsct_clock_params_ns(&pair, stamp);
-		tsct_clock_params_error_ps(&pair, stamp);
+		tsct_clock_params_ns(&params, stamp);
+		tsct_clock_params_error_ps(&params, stamp);
 		tsct_clock_segment_ns(&segment, stamp);
-		tsct_clock_params_check(&pair, any(5));
-		memcpy(&state.real, words, sizeof(pair));
+		tsct_clock_params_check(&params, any(5));
+		memcpy(&state.real, words, sizeof(params));
 		memcpy((char *)&state + sizeof(state) - sizeof(words), words,
 		       sizeof(words));
-		state.cluster = pair;
+		state.cluster = params;
 		tsct_clock_state_check(&state);
 		tsct_growth(words[0], words[1]);
 		tsct_growth_ppb(words[0], words[1]);
@@ -442,7 +442,7 @@ START_TEST(test_total)
 }
 END_TEST
 
-/* The largest t of which mult * t / 2^56 is not beyond ns, by its definition */
+/* By definition, the largest t for which mult * t / 2^56 is not beyond ns */
 static void check_ns_ticks(uint64_t mult, int64_t ns)
 {
 	int64_t ticks = tsct_ns_cycles(mult, ns);
@@ -460,19 +460,19 @@ START_TEST(test_ticks_and_back)
 
 	seed_with(3);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair = any_pair();
+		struct tsct_clock_params params = any_params();
 		int64_t ticks = any_signed(63);
 
-		ck_assert_int_eq(tsct_cycles_ns(pair.mult, ticks),
-				 saturate(ref_stretch(ticks, pair.mult)));
-		check_ns_ticks(pair.mult, any_signed(63));
+		ck_assert_int_eq(tsct_cycles_ns(params.mult, ticks),
+				 saturate(ref_stretch(ticks, params.mult)));
+		check_ns_ticks(params.mult, any_signed(63));
 	}
 }
 END_TEST
 
 START_TEST(test_ticks_edges)
 {
-	const uint64_t mult = sane_pair().mult;
+	const uint64_t mult = sane_params().mult;
 
 	ck_assert_int_eq(tsct_cycles_ns(mult, 0), 0);
 	ck_assert_int_eq(tsct_cycles_ns(mult, -1), -1);	/* down */
@@ -491,14 +491,14 @@ START_TEST(test_ticks_edges)
 }
 END_TEST
 
-/* A growth is the smallest that is not less than what was asked for. */
+/* A growth is the smallest that is not below the exact one. */
 START_TEST(test_growth)
 {
 	unsigned int i;
 
 	seed_with(8);
 	for (i = 0; i < TURNS; i++) {
-		uint64_t mult = any_pair().mult;
+		uint64_t mult = any_params().mult;
 		uint64_t ppb = any64() >> (34 + any(30));
 		uint64_t growth = tsct_growth(mult, ppb);
 		tsct_u128 want = (tsct_u128)mult * ppb;
@@ -507,12 +507,12 @@ START_TEST(test_growth)
 		ck_assert((tsct_u128)growth * unit >= want);
 		ck_assert(!growth || (tsct_u128)(growth - 1) * unit < want);
 		ck_assert_uint_ge(tsct_growth_ppb(mult, growth), ppb);
-		/* what it was rounded up by, and once more */
+		/* rounded up twice */
 		ck_assert_uint_le(tsct_growth_ppb(mult, growth),
 				  ppb + (uint64_t)(unit / mult) + 1);
 	}
 	ck_assert_uint_eq(tsct_growth(ONE, 0), 0);
-	/* 1 ns per tick, 1 ppm: 10^-3 ps per tick */
+	/* 1 ns per cycle, 1 ppm: 10^-3 ps per cycle */
 	ck_assert_uint_eq(tsct_growth(ONE, 1000), 4294968);
 	ck_assert_uint_eq(tsct_growth_ppb(ONE, 4294968), 1001);
 	ck_assert_uint_eq(tsct_growth(UINT64_MAX, UINT64_MAX), UINT64_MAX);
@@ -521,26 +521,26 @@ START_TEST(test_growth)
 }
 END_TEST
 
-/* The piece says what the line said, for every stamp from its base on. */
+/* The part kept gives the same time for every counter value from its base on. */
 START_TEST(test_piece)
 {
 	unsigned int i, bent = 0;
 
 	seed_with(11);
 	for (i = 0; i < TURNS; i++) {
-		struct tsct_clock_params pair = any_pair();
-		uint64_t end = pair.base_cycles + 1 + any64() % (1ULL << 36);
-		struct tsct_clock_prev_params piece = tsct_clock_params_prev(&pair, end);
+		struct tsct_clock_params params = any_params();
+		uint64_t end = params.base_cycles + 1 + any64() % (1ULL << 36);
+		struct tsct_clock_prev_params piece = tsct_clock_params_prev(&params, end);
 		uint64_t at = piece.base_cycles +
 			any64() % (end - piece.base_cycles + 1);
 
-		bent += piece.base_cycles != pair.base_cycles;
+		bent += piece.base_cycles != params.base_cycles;
 		ck_assert_int_eq(tsct_clock_prev_ns(&piece, at),
-				 tsct_clock_params_ns(&pair, at));
+				 tsct_clock_params_ns(&params, at));
 		ck_assert_int_eq(tsct_clock_prev_ns(&piece, end),
-				 tsct_clock_params_ns(&pair, end));
-		ck_assert_uint_ge(piece.error_ps, pair.past_error_ps);
-		ck_assert_uint_ge(piece.error_ps, tsct_clock_params_error_ps(&pair, end));
+				 tsct_clock_params_ns(&params, end));
+		ck_assert_uint_ge(piece.error_ps, params.past_error_ps);
+		ck_assert_uint_ge(piece.error_ps, tsct_clock_params_error_ps(&params, end));
 	}
 	ck_assert_uint_gt(bent, TURNS / 100);
 }
@@ -549,7 +549,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("scale");
-	Suite *suite = suite_create("scale");
+	Suite *suite = suite_create("clock_params");
 
 	print_seed();
 	tcase_add_test(tcase, test_formula);

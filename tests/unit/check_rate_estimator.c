@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The estimator against exact truth: what it says must hold, each time. */
+/* The estimator against exact truth: its bounds must hold, each time. */
 #include "rate_sim.h"
 
 START_TEST(test_steady)
@@ -18,7 +18,7 @@ START_TEST(test_steady)
 			check_rate_bound();
 			ck_assert_uint_eq(est.state.status,
 					  TSCT_STATUS_SYNCHRONIZED);
-			/* What the first figures were off is slewed away. */
+			/* The error of the first estimate is slewed away. */
 			ck_assert_int_le(check_line(), i < 3 ? 2000 : 30);
 			if (i == 1)
 				ck_assert_double_le(hz_error_ppm(), 0.03);
@@ -26,7 +26,7 @@ START_TEST(test_steady)
 				ck_assert_double_le(hz_error_ppm(), 0.003);
 		}
 		ck_assert_uint_eq(est.state.epoch, 5);
-		/* Another crystal's wandering, and two brackets in a second */
+		/* Wander of another oscillator, and two brackets in a second */
 		ck_assert_double_le(growth_ppb(), 150);
 		ck_assert_uint_le(est.state.rate_error_ppt, 42000);
 		ck_assert_uint_le(est.state.real.error_ps, 40000);
@@ -34,7 +34,7 @@ START_TEST(test_steady)
 }
 END_TEST
 
-/* The kernel's clocks are the counter: no crystal to wander against */
+/* The kernel's clocks are the counter: there is no wander. */
 START_TEST(test_locked)
 {
 	seed_with(29);
@@ -49,7 +49,7 @@ START_TEST(test_locked)
 	sim.clocksource = "hpet";
 	ck_assert_int_eq(calibrate(), 0);
 	ck_assert(!est.locked);
-	/* Its period is part of the bound. */
+	/* The period of the clock is part of the bound. */
 	ck_assert_uint_ge(est.state.real.error_ps, 50000);
 }
 END_TEST
@@ -74,7 +74,7 @@ START_TEST(test_other_rates)
 }
 END_TEST
 
-/* Days: the history thins out, the oldest bracket stays, nothing overflows. */
+/* Days: the window is thinned, the oldest bracket is kept, nothing overflows. */
 START_TEST(test_long_run)
 {
 	unsigned int i;
@@ -85,13 +85,14 @@ START_TEST(test_long_run)
 		ck_assert_int_eq(go_on(SECOND * 10), TSCT_RATE_OK);
 	ck_assert_double_le(hz_error_ppm(), 1e-6);
 	ck_assert_uint_le(est.raw.nr, TSCT_RATE_WINDOW_MAX);
-	ck_assert_double_gt((double)tsct_rate_window_baseline(&est.raw) / HZ, 199000);
+	ck_assert_double_gt((double)(est.raw.hist[est.raw.nr - 1].before -
+				     est.raw.hist[0].before) / HZ, 199000);
 }
 END_TEST
 
 /*
- * NTP at work: the rate changes, and changes again. Nobody can know before the
- * next sample; from then on the bound holds again.
+ * NTP steers: the rate changes, and changes again. That shows at the next sample;
+ * from then on the bound holds again.
  */
 START_TEST(test_steered)
 {
@@ -110,13 +111,13 @@ START_TEST(test_steered)
 		ck_assert_double_le(growth_ppb(), 300);
 		check_rate_bound();
 	}
-	/* What is older than the change was forgotten. */
+	/* Samples older than the change were removed. */
 	ck_assert_uint_le(est.real.nr, 22);
 	ck_assert_uint_eq(est.state.epoch, 5);
 }
 END_TEST
 
-/* A step is an epoch's end; a calibration, or two samples, begin the next. */
+/* A step ends the epoch; a calibration, or two samples, begin the next. */
 static void after_step(bool calibrates, unsigned int epoch)
 {
 	ck_assert_int_eq(feed(), TSCT_RATE_STEPPED);
@@ -125,7 +126,7 @@ static void after_step(bool calibrates, unsigned int epoch)
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
 	ck_assert_uint_ne(est.state.epoch_cycles, 0);
-	/* The rate was not in doubt. */
+	/* The rate was kept. */
 	ck_assert_uint_gt(est.raw.nr, 10);
 	if (calibrates) {
 		ck_assert_int_eq(calibrate(), TSCT_RATE_OK);
@@ -160,7 +161,7 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* Faster than anybody slews but chrony: as good as a step, and then a rate */
+/* Faster than any slew but chrony's: a step, and then a rate */
 START_TEST(test_fast_slew)
 {
 	static const int ppb[] = { 100000000, -100000000, 2000000, -2000000 };
@@ -183,7 +184,7 @@ START_TEST(test_fast_slew)
 }
 END_TEST
 
-/* Too small to tell from slewing: caught up with, slowly, and owned up to. */
+/* A step that may be slewing: slewed to, and covered by the bound */
 START_TEST(test_small_step)
 {
 	int64_t off = 200000, now;
@@ -196,7 +197,7 @@ START_TEST(test_small_step)
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	ck_assert_uint_ge(est.state.real.error_ps / 1000, 199000);
-	/* It looked as if the rate had changed, until the next sample. */
+	/* Until the next sample, it may be a change of the rate. */
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	for (i = 0; i < 5; i++) {
@@ -210,7 +211,7 @@ START_TEST(test_small_step)
 }
 END_TEST
 
-/* The counter or RAW does what it must not do: a new epoch, then all is well. */
+/* The counter or RAW jumps: a new epoch, then it recovers. */
 static void after_jump(double hz)
 {
 	unsigned int epoch = est.state.epoch;
@@ -232,7 +233,7 @@ START_TEST(test_jump)
 	seed_with(35);
 	start();
 	go_on_for(5);
-	/* Suspended: the counter ran on, RAW did not. */
+	/* Suspended: the counter continued, RAW did not. */
 	sim.raw_lost_ps = 30000000000000;
 	sim_advance(&sim, 31 * SECOND);
 	after_jump(HZ);
@@ -241,7 +242,7 @@ START_TEST(test_jump)
 	sim_recount(&sim, 1000, HZ);
 	sim_advance(&sim, SECOND / 2);
 	after_jump(HZ);
-	/* Moved to another machine: another counter, 50 ppm faster */
+	/* Migrated to another machine: another counter, 50 ppm faster */
 	sim_recount(&sim, 1ULL << 50, HZ * 1.00005);
 	sim_advance(&sim, SECOND);
 	after_jump(HZ * 1.00005);
@@ -249,7 +250,7 @@ START_TEST(test_jump)
 	sim_recount(&sim, sim_counter(&sim) + 2600000000, sim.hz);
 	sim_advance(&sim, SECOND);
 	after_jump(sim.hz);
-	/* Twice as fast: what tries were compared by is wrong, too. */
+	/* Twice as fast: the rate by which tries are compared is wrong, too. */
 	sim_recount(&sim, sim_counter(&sim), sim.hz * 2);
 	sim_advance(&sim, SECOND);
 	after_jump(sim.hz);
@@ -268,7 +269,7 @@ START_TEST(test_suspend)
 }
 END_TEST
 
-/* Somebody else saw it. What it makes doubtful is forgotten, no more. */
+/* Disruptions detected elsewhere discard what they invalidate, no more. */
 START_TEST(test_disrupt)
 {
 	static const __u32 keep[] = { TSCT_CAUSE_STEP, TSCT_CAUSE_FAKE };
@@ -301,7 +302,7 @@ START_TEST(test_noise)
 	noise[] = {
 		{ 100, 2000, 3, 50000 },	/* a slow emulator */
 		{ 20000, 60000, 0, 0 },		/* system calls traced */
-		{ 14, 6, 1, 3000000 },		/* never let run */
+		{ 14, 6, 1, 3000000 },		/* almost never scheduled */
 		{ 1000, 1, 20, 90000000 },
 	};
 	unsigned int i, k;
@@ -327,7 +328,7 @@ START_TEST(test_noise)
 }
 END_TEST
 
-/* One wide bracket among narrow ones says nothing, and changes nothing. */
+/* One wide bracket among narrow ones changes nothing. */
 START_TEST(test_poor_sample)
 {
 	struct tsct_clock_state last;
@@ -343,7 +344,7 @@ START_TEST(test_poor_sample)
 		ck_assert_uint_eq(last.real.as_of_cycles, est.state.real.as_of_cycles);
 		ck_assert_uint_le(est.state.real.error_ps, 100000);
 	}
-	/* But before it would be holdover, a poor one is better than none. */
+	/* But a wide one is accepted before the clock would go into holdover. */
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 	ck_assert_uint_ne(last.real.as_of_cycles, est.state.real.as_of_cycles);
@@ -356,7 +357,7 @@ START_TEST(test_poor_sample)
 }
 END_TEST
 
-/* The kernel's own pair: no width at all */
+/* The kernel's own pair of readings: no width at all */
 START_TEST(test_snapshot)
 {
 	unsigned int i;
@@ -375,7 +376,7 @@ START_TEST(test_snapshot)
 }
 END_TEST
 
-/* A second for every read: no bracket is good, and still there is an end. */
+/* A second for every read: no bracket is good, but the search ends. */
 START_TEST(test_debugger)
 {
 	seed_with(50);
@@ -400,14 +401,14 @@ START_TEST(test_sampler_adapts)
 
 	seed_with(51);
 	start();
-	/* No limit yet: all tries, which have an end */
+	/* No limit yet: the maximum number of tries */
 	ck_assert_uint_le(sim.reads, (16 + 1) * 2 * 65 * 3);
 	sim.stall_every = 0;
 	for (i = 0; i < 50; i++)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
-	/* The limit is fit: some good ones were enough. */
+	/* The limit fits: some good tries are enough. */
 	ck_assert_uint_le(sim.reads, 3 * 60);
 	sim.read_ns = 3000;		/* another machine */
 	for (i = 0; i < 20; i++)
@@ -419,7 +420,7 @@ START_TEST(test_sampler_adapts)
 }
 END_TEST
 
-/* Tries cut each other down: narrower than any of them, and still around. */
+/* The intersection of tries is narrower than each, and contains the truth. */
 START_TEST(test_intersection)
 {
 	struct tsct_sampler alone;
@@ -440,7 +441,7 @@ START_TEST(test_intersection)
 		tsct_sampler_bracket(&alone, CLOCK_REALTIME, &one);
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 		narrower += tsct_bracket_narrower(&bracket, &one);
-		/* Where was the clock really at the middle of it? */
+		/* The true time at the middle of the bracket */
 		middle = bracket.before + (bracket.after - bracket.before) / 2;
 		now = sim_counter(&sim);
 		off = (double)(sim_real(&sim) - bracket.ns) -
@@ -452,7 +453,7 @@ START_TEST(test_intersection)
 }
 END_TEST
 
-/* A daemon stops, another one goes on: no step, and the bound is kept. */
+/* A daemon stops, another one continues: no step, and the bound is kept. */
 START_TEST(test_resume)
 {
 	struct tsct_clock_state last;
@@ -472,7 +473,7 @@ START_TEST(test_resume)
 	ck_assert_int_eq(tsct_clock_params_ns(&est.state.real, stamp),
 			 tsct_clock_params_ns(&last.real, stamp));
 	ck_assert_uint_eq(est.state.epoch, 5);
-	/* At once, without half a second of its own */
+	/* At once, without half a second of own samples */
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
 	check_line();
 	go_on_for(5);
@@ -485,7 +486,7 @@ START_TEST(test_resume)
 	ck_assert_uint_eq(est.state.epoch, 6);
 	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_STEP);
 	check_line();
-	/* Not ours to continue */
+	/* States that cannot be continued */
 	last = est.state;
 	tsct_rate_init(&est, TSCT_SOURCE_MONOTONIC_RAW, 0, 0);
 	ck_assert_int_eq(tsct_rate_resume(&est, &last), -EINVAL);
@@ -497,7 +498,7 @@ START_TEST(test_resume)
 }
 END_TEST
 
-/* A line that nobody samples under may be fed at once. */
+/* Resumed parameters take a sample at once, without tsct_rate_start(). */
 START_TEST(test_resume_and_feed)
 {
 	struct tsct_clock_state last;
@@ -515,7 +516,7 @@ START_TEST(test_resume_and_feed)
 }
 END_TEST
 
-/* A remembered rate is believed as far as it can be true. */
+/* A restored rate is used as far as samples allow. */
 START_TEST(test_recall)
 {
 	uint64_t mult, error;
@@ -536,13 +537,13 @@ START_TEST(test_recall)
 	ck_assert_double_le(hz_error_ppm(), 0.005);
 	ck_assert_double_le(bound, 2 * (double)error / 1e3 + 1);
 	check_rate_bound();
-	/* Another machine's */
+	/* Of another machine */
 	start_with(HZ * 1.001);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, error), 0);
 	ck_assert_int_eq(calibrate(), 0);
 	check_rate_bound();
 	ck_assert_double_le(hz_error_ppm(), 2);
-	/* Nobody's */
+	/* Of no counter */
 	ck_assert_int_eq(tsct_rate_restore(&est, 0, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, ~0ULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, ~0ULL), -EINVAL);
@@ -566,7 +567,7 @@ START_TEST(test_refuses)
 	tsct_sampler_take(&sampler, &samples[0]);
 	samples[1] = samples[0];
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 1), -EINVAL);
-	/* The same one twice: time stood still, and nothing is claimed by it. */
+	/* The same sample twice: time stood still, and there is no rate. */
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), TSCT_RATE_JUMPED);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
@@ -575,7 +576,7 @@ START_TEST(test_refuses)
 }
 END_TEST
 
-/* Sets the clock before one of the first samples; it comes to rest anyway. */
+/* The clock is set before one of the first samples; the estimator recovers. */
 static void check_set_at_start(unsigned int at, int64_t step)
 {
 	struct tsct_sample samples[16];
@@ -589,7 +590,7 @@ static void check_set_at_start(unsigned int at, int64_t step)
 		sim_advance(&sim, 1000000);
 	}
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 16), TSCT_RATE_OK);
-	/* No faster than anybody slews it */
+	/* Not faster than allowed */
 	ck_assert_double_le(fabs(est.rate * HZ / 1e9 - 1), 0.13);
 	publish();
 	sim_advance(&sim, SECOND);
@@ -624,8 +625,8 @@ static struct tsct_bracket bracket(uint64_t before, int64_t ns, uint64_t after)
 
 START_TEST(test_median)
 {
-	/* One of six is late by 500 ns, and one off by as much and wide. */
-	struct tsct_rate_window track = {
+	/* One of six is late by 500 ns; another one is, too, and is wide. */
+	struct tsct_rate_window window = {
 		.nr = 6,
 		.hist = {
 			bracket(1000, 0, 1010), bracket(2000, 1000, 2010),
@@ -635,17 +636,17 @@ START_TEST(test_median)
 	};
 	unsigned int i;
 
-	ck_assert_double_eq(tsct_rate_window_median(&track), 1);
-	track.nr = 2;
-	ck_assert_double_eq(tsct_rate_window_median(&track), 1);
-	track.nr = 1;
-	ck_assert_double_eq(tsct_rate_window_median(&track), 0);
-	/* Full, and of all widths: no more pairs than there is room for */
-	for (track.nr = 2; track.nr <= TSCT_RATE_WINDOW_MAX; track.nr++) {
-		for (i = 0; i < track.nr; i++)
-			track.hist[i] = bracket(i * 10000, i * 20000,
+	ck_assert_double_eq(tsct_rate_window_median(&window), 1);
+	window.nr = 2;
+	ck_assert_double_eq(tsct_rate_window_median(&window), 1);
+	window.nr = 1;
+	ck_assert_double_eq(tsct_rate_window_median(&window), 0);
+	/* Full, and of all widths: no more rates than there is room for */
+	for (window.nr = 2; window.nr <= TSCT_RATE_WINDOW_MAX; window.nr++) {
+		for (i = 0; i < window.nr; i++)
+			window.hist[i] = bracket(i * 10000, i * 20000,
 						i * 10000 + i % 7);
-		ck_assert_double_eq_tol(tsct_rate_window_median(&track), 2, 1e-3);
+		ck_assert_double_eq_tol(tsct_rate_window_median(&window), 2, 1e-3);
 	}
 }
 END_TEST
@@ -653,7 +654,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("rate");
-	Suite *suite = suite_create("rate");
+	Suite *suite = suite_create("rate_estimator");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

@@ -53,7 +53,7 @@ END_TEST
 
 static const struct {
 	const char *spec;
-	int at;			/* where it goes wrong, -1: anywhere */
+	int at;			/* position of the error, -1: any */
 } bad[] = {
 	{ "a", 1 }, { "a:", 2 }, { ":u8", 0 }, { "a:u8,", 5 }, { ",a:u8", 0 },
 	{ "a:u8,,b:u8", 5 }, { "a:u9", 2 }, { "a:u", 2 }, { "a:u88", 2 },
@@ -117,7 +117,7 @@ static struct tsct_event_def parse(const char *name, const char *spec)
 	return def;
 }
 
-/* A copy of exactly `len` bytes: the sanitizer sees a read beyond it. */
+/* A copy of exactly `len` bytes: the sanitizer detects a read beyond it. */
 static int check_exactly(const struct tsct_event_def *def, size_t len)
 {
 	void *copy = malloc(len ? len : 1);
@@ -302,7 +302,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("def");
+	Suite *suite = suite_create("event_def");
 	TCase *tcase = tcase_create("def");
 
 	print_seed();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Golden global ticks, for check_correct.c: what cubic pieces and a frame make of
+"""Golden global ticks, for check_mapping.c: what cubic pieces and an axis make of
 local ticks, in exact fractions. The pieces that are printed are rounded to doubles, as
 a fit's are; the ticks come from what they were before.
 """
@@ -36,7 +36,7 @@ def spline(seed, begin, base, hz, remote_hz, seconds, sessions, ppm):
 
 
 def worlds():
-    """name, pieces, frame (remote, global, num, den, hz), begin, end"""
+    """name, pieces, axis (remote, global, num, den, hz), begin, end"""
     wall, giga = 1795264075 * 10 ** 9, 10 ** 9
     yield "itself", [(10 ** 6, 10 ** 6, (F(0), F(1), F(0), F(0)))], (10 ** 6, 0, 1, 1, giga), 10 ** 6, 10 ** 6 + 10 ** 12
     yield "two to three", [(0, 50, (F(0), F(3, 2), F(0), F(0)))], (50, 7, 1, 1, giga), 0, 2 ** 50
@@ -44,7 +44,7 @@ def worlds():
     yield "26 days", line(2 ** 60, 2 ** 61, float(F(2600000000, hz))), (2 ** 61, wall, 10 ** 6, 2600000, giga), \
         2 ** 60 - 20 * DAY * hz, 2 ** 60 + 6 * DAY * hz
     # The master's run: its wall clock says 26 days, less 3 ns
-    yield "odd frame", line(5 * 10 ** 14, 10 ** 14, 2399999999.5 / hz), \
+    yield "odd axis", line(5 * 10 ** 14, 10 ** 14, 2399999999.5 / hz), \
         (10 ** 13, wall, 26 * DAY * giga - 3, 26 * DAY * 2400000123, giga), 3 * 10 ** 14, 3 * 10 ** 14 + 26 * DAY * hz
     yield "finer", line(10 ** 15, 10 ** 15, 1.0000173), (10 ** 15, 10 ** 13, 10 ** 10, hz, 10 ** 10), \
         10 ** 15 - 10 ** 12, 10 ** 15 + DAY * hz
@@ -60,22 +60,22 @@ def worlds():
             (base, wall, 10 ** 9 + seed, rhz + 17, giga), begin - 10 * hz, begin + int(seconds * hz) + 10 * hz
 
 
-def exact(pieces, frame, local):
-    """local, base and frame may have wrapped: all that is near is near."""
+def exact(pieces, axis, local):
+    """local, base and axis may have wrapped: all that is near is near."""
     def near(x):
         return (x + 2 ** 63) % 2 ** 64 - 2 ** 63
     k = max([i for i, p in enumerate(pieces) if near(local - p[0]) >= 0], default=0)
     start, base, c = pieces[k]
     d = near(local - start)
     value = sum(c[i] * d ** i for i in range(4))
-    return frame[1] + (near(base - frame[0]) + value) * F(frame[2], frame[3])
+    return axis[1] + (near(base - axis[0]) + value) * F(axis[2], axis[3])
 
 
 print("/* SPDX-License-Identifier: MIT */")
 print("struct golden_tick {\n\t__u64 local, global, frac;\n};\n")
 index = []
 rnd = Random(1)
-for number, (name, pieces, frame, begin, end) in enumerate(worlds()):
+for number, (name, pieces, axis, begin, end) in enumerate(worlds()):
     print(f"static const struct tsct_cubic golden_piece{number}[] = {{")
     for start, base, c in pieces:
         print(f"\t{{ {start % 2 ** 64}U, {base % 2 ** 64}U, {{ {', '.join(float(x).hex() for x in c)} }} }},")
@@ -89,16 +89,16 @@ for number, (name, pieces, frame, begin, end) in enumerate(worlds()):
     points = sorted((p for p in points if (p - begin) % 2 ** 64 <= length), key=lambda p: (p - begin) % 2 ** 64)
     print(f"static const struct golden_tick golden_tick{number}[] = {{")
     for p in points:
-        v = exact(pieces, frame, p)
+        v = exact(pieces, axis, p)
         whole = floor(v)
         print(f"\t{{ {p}U, {whole}U, {floor((v - whole) * 2 ** 64)}U }},")
     print("};\n")
-    index.append((name, number, frame, begin, end, len(pieces), len(points)))
+    index.append((name, number, axis, begin, end, len(pieces), len(points)))
 print("static const struct golden_world {\n\tconst char *name;\n\tconst struct tsct_cubic *piece;\n"
-      "\tunsigned int nr;\n\tstruct tsct_axis frame;\n\t__u64 begin, end;\n\tconst struct golden_tick *tick;\n"
+      "\tunsigned int nr;\n\tstruct tsct_axis axis;\n\t__u64 begin, end;\n\tconst struct golden_tick *tick;\n"
       "\tunsigned int nr_ticks;\n} golden_worlds[] = {")
-for name, n, frame, begin, end, nr, nr_ticks in index:
-    fr = ", ".join(f"{x % 2 ** 64}U" for x in frame)
+for name, n, axis, begin, end, nr, nr_ticks in index:
+    fr = ", ".join(f"{x % 2 ** 64}U" for x in axis)
     print(f"\t{{ \"{name}\", golden_piece{n}, {nr}, {{ {fr} }}, {begin % 2 ** 64}U, {end % 2 ** 64}U, "
           f"golden_tick{n}, {nr_ticks} }},")
 print("};")

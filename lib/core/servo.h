@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Servo: composes the parameters that a clock publishes (struct
+ * tsct_clock_params) from an estimate of the time. One servo for the local
+ * CLOCK_REALTIME (rate_estimator.h) and for the cluster's time (cluster.c).
+ *
+ * New parameters begin at the time that those in force give, and slew to the
+ * estimate: within an epoch, published time neither steps nor runs backwards.
+ * The caller decides when parameters are replaced, how long and how fast they
+ * slew, and how fast their bound grows.
+ *
+ * User space only (doubles); the result is integers. All functions are pure.
+ */
+#ifndef TSCT_CORE_SERVO_H
+#define TSCT_CORE_SERVO_H
+
+#include "port.h"
+
+#define TSCT_PPB	1e-9
+
+/* Length of a slew, in intervals between samples: a little more than one */
+#define TSCT_SERVO_SLEW_INTERVALS	1.25
+
+/*
+ * Age in cycles at which parameters are replaced, so that the product of cycles
+ * and mult always has room.
+ */
+#define TSCT_SERVO_AGE_MAX	(1ULL << 54)
+
+static inline double tsct_larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static inline double tsct_smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double tsct_magnitude(double a)
+{
+	return a < 0 ? -a : a;
+}
+
+/* An integer above @value, by at most 1; 0 if negative; at most 9 * 10^18 */
+__u64 tsct_round_up(double value);
+
+/* ns as integer ps, rounded up as tsct_round_up() does */
+__u64 tsct_ps_up(double ns);
+
+/* A multiplier, 2^-56 ns per cycle, as a rate in ns per cycle; and back */
+double tsct_mult_rate(__u64 mult);
+__u64 tsct_rate_mult(double rate);
+
+/* The time at one counter value: ns + frac_ns, give or take half_ns */
+struct tsct_offset_interval {
+	__u64 cycles;
+	__s64 ns;
+	double frac_ns;
+	double half_ns;
+};
+
+/* Middle of the interval minus the time that @params give its cycles, in ns */
+double tsct_offset_from_params(const struct tsct_offset_interval *offset,
+			       const struct tsct_clock_params *params);
+
+/* Estimate of the time: a straight line through one interval */
+struct tsct_servo_estimate {
+	struct tsct_offset_interval point;	/* half_ns: bound of the error */
+	double rate;			/* ns per cycle */
+	double resolution_ns;		/* lost to rounding of times and cycles */
+};
+
+/* Estimate minus the time that @params give, at @cycles, in ns */
+double tsct_servo_offset_ns(const struct tsct_servo_estimate *estimate,
+			    const struct tsct_clock_params *params, __u64 cycles);
+
+/*
+ * tsct_servo_distance_ns - magnitude of that offset: the larger one of those at
+ * @from and at the end of the slew, if that is later. Behind both it changes by
+ * the difference of the rates.
+ */
+double tsct_servo_distance_ns(const struct tsct_servo_estimate *estimate,
+			      const struct tsct_clock_params *params, __u64 from);
+
+/* Do these parameters slew (at any time)? */
+static inline bool tsct_servo_slews(const struct tsct_clock_params *params)
+{
+	return params->slew_cycles && params->slew_mult != params->mult;
+}
+
+/* The end of the slew; base_cycles if there is none */
+static inline __u64 tsct_servo_slew_end(const struct tsct_clock_params *params)
+{
+	return params->base_cycles +
+		(tsct_servo_slews(params) ? params->slew_cycles : 0);
+}
+
+/*
+ * tsct_clock_params_slewed_ns - how much the slew adds to the time that passes
+ * between two counter values, against mult alone
+ */
+double tsct_clock_params_slewed_ns(const struct tsct_clock_params *params,
+				   __u64 from, __u64 to);
+
+/*
+ * tsct_servo_start - replace parameters by new ones that run at the estimated rate
+ * @begin_cycles: where the new ones begin, if there were any before
+ * @params: in force, or mult 0: none; the new ones, without slew and bounds
+ *
+ * Returns true where the new ones continue those before: the caller may make
+ * them slew. Else they begin at the estimate's own point.
+ */
+bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
+		      __u64 begin_cycles, struct tsct_clock_params *params);
+
+/* Makes new parameters run at @rate, ns per cycle, for the first @cycles. */
+void tsct_servo_set_slew(struct tsct_clock_params *params, double cycles,
+			 double rate);
+
+/* How the error of parameters grows, and how long they hold */
+struct tsct_servo_bounds {
+	__u64 from;		/* counter value from which the bound holds */
+	__u64 growth;		/* 2^-32 ps per cycle */
+	__u64 holdover_growth;	/* the same, in holdover */
+	__u64 holdover_cycles;	/* from the estimate's point to holdover, ... */
+	__u64 void_cycles;	/* ... and to the end */
+};
+
+/* Sets all bounds of @params but past_error_ps, as of the estimate's point. */
+void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
+			   const struct tsct_servo_bounds *bounds,
+			   struct tsct_clock_params *params);
+
+/*
+ * tsct_servo_fast_cycles - largest valid fast_cycles of @params: neither behind
+ * the slew's end nor in holdover
+ */
+__u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params);
+
+#endif /* TSCT_CORE_SERVO_H */
