@@ -175,7 +175,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->locations);
 	free(rec->clock_origin);
 	free(rec->lines);
-	tsct_message_stats_free(&rec->messages);
+	free(rec->messages.pairs);
 	memset(rec, 0, sizeof(*rec));
 }
 

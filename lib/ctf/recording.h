@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "lib/core/port.h"
-#include "message_stats.h"
 
 /* Why an event that happened is not in the recording. */
 enum tsct_loss_cause {
@@ -198,6 +197,31 @@ struct tsct_recorded_timeline {
 	__u64 remote, global, num, den;	/* global ticks by it: struct tsct_axis */
 	__u64 hz;
 };
+
+/* Of two nodes; one may talk to itself, too */
+struct tsct_message_pair_stats {
+	__u32 from, to;
+	__u64 matched;
+	/* Of them, received before they were sent: */
+	__u64 before;		/* by the nodes' own clocks */
+	__u64 within;		/* after correction, within the sum of both bounds */
+	__u64 beyond;		/* after correction, beyond that */
+	/* Receive minus send, least: before correction, after. 0: none matched */
+	__s64 least_own_ns, least_ns;
+};
+
+struct tsct_message_stats {
+	__u32 on;		/* it was looked for them */
+	__u64 sends, receives;
+	__u64 unmatched_sends, unmatched_receives;
+	__u64 given_up;		/* of those, for lack of room */
+	__u64 other_pairs;	/* messages of pairs that are not in here */
+	struct tsct_message_pair_stats all;	/* from and to: 0 */
+	struct tsct_message_pair_stats *pairs;	/* by from, to */
+	__u32 nr_pairs;
+};
+
+#define TSCT_RECORDED_PAIRS_MAX	16384U
 
 /* What the ticks in the files are; see ticks.h */
 enum tsct_timestamps {

@@ -3,8 +3,8 @@
 #include "ctf_format.h"
 #include "tsdl_writer.h"
 
-/* Text from outside as a TSDL string: printable ASCII, the rest in octal. */
-static void put_string(FILE *to, const char *text)
+/* Printable ASCII as it is, all else in octal */
+void tsct_tsdl_put_string(FILE *to, const char *text)
 {
 	const unsigned char *at = (const void *)(text ? text : "");
 
@@ -23,7 +23,7 @@ static void put_string(FILE *to, const char *text)
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value)
 {
 	fprintf(to, "\t%s = ", key);
-	put_string(to, value);
+	tsct_tsdl_put_string(to, value);
 	fputs(";\n", to);
 }
 

@@ -7,6 +7,9 @@
 
 #include "lib/core/port.h"
 
+/* A text in quotes, with escapes; NULL is the empty text. */
+void tsct_tsdl_put_string(FILE *to, const char *text);
+
 /* A line of `env`; NULL is the empty text. */
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);
 

@@ -158,16 +158,16 @@ static const struct {
 	  "sync_fit: malformed" },
 	{ "sync_state = \"role=0", "sync_state = \"role=3", "malformed" },
 	{ "sync_start = \"state=1", "sync_start = \"state=4", "malformed" },
-	{ "begin=300 end=400", "begin=400 end=300", "sync_end: malformed" },
+	{ "begin=300 end=400", "begin=400 end=300", "sync_end: impossible value" },
 	{ "sync_holds = \"lost=0", "sync_holds = \"lost=-1", "malformed" },
 	{ "clock_cluster = \"base_ns=", "clock_cluster = \"base_nr=",
 	  "malformed" },
-	{ "\tsync_fields = ", "\tsync_felds = ", "ends too early" },
+	{ "\tsync_fields = ", "\tsync_felds = ", "sync_fields is missing" },
 	{ "\tclock_cluster = \"", "\tclock_cluster = \"base_ns=0 base_tsc=0"
 	  " mult=1 slew_mult=0 slew_tsc=0 as_of_tsc=0 error_ps=0 growth=0"
 	  " past_error_ps=0 hold_after_tsc=0 hold_growth=0 void_after_tsc=0\";\n"
 	  "\tsync_x = \"",
-	  "clock_cluster: cannot be true" },
+	  "clock_cluster: impossible value" },
 };
 
 #define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))
