@@ -391,7 +391,7 @@ static const struct {
 	{ "tracer_name = \"tsctrace\"", "tracer_name = \"other\"", "not a tsct" },
 	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "its beginning is damaged" },
 	{ "by tsctrace", "by another", "its beginning is damaged" },
-	{ "tsctrace_format = 3;\n", "tsctrace_format = 3;\n};\n", "clock_origin is missing" },
+	{ "tsctrace_format = 3;\n", "tsctrace_format = 3;\n};\n", "nr_cpus is missing" },
 	{ "tsctrace_format = 3", "tsctrace_format = 4", "newer than this" },
 	{ "tsctrace_format = 3", "tsctrace_format = 1", "format 1 is older" },
 	{ "tsctrace_format = 3", "tsctrace_format = 2", "format 2 is older" },
