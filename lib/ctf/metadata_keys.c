@@ -152,7 +152,7 @@ static const struct tsct_metadata_item messages_items[] = {
 	U64(M, "unmatched_receives", unmatched_receives),
 	U64(M, "given_up", given_up),
 	U64(M, "other_pairs", other_pairs),
-	ITEM(M, "pairs", nr_pairs, .max = TSCT_RECORDED_PAIRS_MAX),
+	ITEM(M, "pairs", nr_pairs, .max = TSCT_MESSAGE_PAIRS_MAX),
 	SUMS(M, all.),
 };
 #undef M

@@ -221,7 +221,7 @@ struct tsct_message_stats {
 	__u32 nr_pairs;
 };
 
-#define TSCT_RECORDED_PAIRS_MAX	16384U
+#define TSCT_MESSAGE_PAIRS_MAX	16384U	/* 128 nodes, each with each */
 
 /* What the ticks in the files are; see ticks.h */
 enum tsct_timestamps {
