@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "lib/core/event_def.h"
-#include "ctf_format.h"
 #include "metadata_keys.h"
 
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))

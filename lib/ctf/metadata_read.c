@@ -8,10 +8,9 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
-#include "ctf_format.h"
 #include "metadata_keys.h"
 #include "samples.h"
-#include "tsdl_parser.h"
+#include "tsdl.h"
 
 /* An environment that is being read */
 struct env_reader {

@@ -3,7 +3,6 @@
 
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
-#include "ctf_format.h"
 #include "recording.h"
 #include "ticks.h"
 
@@ -437,4 +436,23 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 			return true;
 	tsct_recording_balance(rec, -1, &balance);
 	return balance.lost || balance.refused || balance.broken_places;
+}
+
+/* ---- system calls ------------------------------------------------------------ */
+
+/* From the header this was built with; see syscalls.mk. */
+static const char *const syscall_names[] = {
+#include "syscalls.inc"
+};
+
+const char *tsct_syscall_name(__s64 number)
+{
+	if (number < 0 || number >= (__s64)tsct_syscall_limit())
+		return NULL;
+	return syscall_names[number];
+}
+
+unsigned int tsct_syscall_limit(void)
+{
+	return sizeof(syscall_names) / sizeof(syscall_names[0]);
 }

@@ -406,20 +406,57 @@ __u64 tsct_recording_on_tick(const struct tsct_recording *rec);
 /* Does @rec miss anything? */
 bool tsct_recording_lossy(const struct tsct_recording *rec);
 
-/* What a CTF reader is told about the clock; see record_clock.c. */
-struct tsct_ctf_clock {
-	__u64 freq;		/* Hz */
-	__s64 offset_s;
-	__u64 offset;		/* ticks, below freq */
-	__u64 precision;	/* ticks */
+/* ---- stream files -------------------------------------------------------- */
+
+/*
+ * Format of a stream file, as the metadata describes it to CTF readers. All values are
+ * little endian and unaligned. A file is packets, back to back. A packet is struct
+ * tsct_packet, then events: the header of core/delta.h, with ids from 0 on, and the
+ * payload as it was in the ring.
+ */
+#define TSCT_CTF_MAGIC		0xc1fc1fc1U
+
+struct tsct_packet {
+	__u32 magic;
+	__u8 uuid[16];		/* of the recording */
+	__u32 stream_id;
+	__u64 begin;		/* ticks of the first and the last event */
+	__u64 end;
+	__u64 content_bits;
+	__u64 packet_bits;
+	__u64 seq;		/* from 0, per file */
+	__u64 discarded;	/* events lost at this location, so far */
+	__u32 cpu;
+	__u32 node;		/* 0 where nothing was merged */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
+
+/* A packet ends when it holds this much, in bytes. */
+#define TSCT_PACKET_FULL	65536
+
+/* No event's payload may be larger. */
+#define TSCT_CTF_PAYLOAD_MAX	65536
+
+struct tsct_ctf_type {
+	char name[8];		/* as tsct_event_define() spells it */
+	__u8 size;		/* 0: not a number */
+	__u8 is_signed;
 };
 
-/* Returns 0 or -EINVAL: the recording has no calibration. */
-int tsct_ctf_clock(const struct tsct_recording *rec,
-		   struct tsct_ctf_clock *ret_clock);
+extern const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR];
 
-/* The time a CTF reader gives to a tick of the files. */
-__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick);
+/* Names of the clocks, by TSCT_SOURCE_* */
+extern const char *const tsct_ctf_sources[TSCT_SOURCE_NR];
+
+/* Shown by name? Eight bits do not hold the numbers. */
+static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
+{
+	return field->format == TSCT_FORMAT_SYSCALL &&
+		field->type != TSCT_TYPE_U8 && field->type != TSCT_TYPE_S8;
+}
+
+/* ---- metadata ------------------------------------------------------------ */
 
 /*
  * Which version of our metadata it is. 1 had another kind of calibration, 2 full

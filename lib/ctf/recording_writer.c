@@ -1,17 +1,71 @@
 // SPDX-License-Identifier: MIT
-/* A recording's directory being written: metadata, packets, how far it is. */
+/* Writes a recording's directory: metadata, stream files, and how far they are. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
+#include "recording_writer.h"
+#include "stream_reader.h"
+#include "stream_writer.h"
+#include "ticks.h"
 #include "write_progress.h"
-#include "recording_writer_private.h"
 
 #define META		"metadata"
 #define META_TMP	".metadata.tmp"	/* readers skip hidden files */
 /* Unordered stamps may run behind their predecessors', by a few instructions */
 #define RAISE_NS	1000
+
+/* The file of one (stream, location) */
+struct place {
+	struct tsct_stream_writer pen;
+	struct tsct_tick_resolution grain;
+	__u64 first, last;	/* stamps; last: none may be before it */
+	char name[TSCT_FILE_NAME_MAX];
+};
+
+struct tsct_writer {
+	int dirfd;
+	int error;		/* the first that the disk gave */
+	bool touched;
+	bool untimed;
+	struct tsct_recording *rec;
+	struct tsct_written written;
+	struct tsct_tick_encoder ticker;
+	struct place *places;	/* stream * nr_locations + location */
+	/* By stream class: its definitions, as the last time that one was new */
+	struct tsct_stream_reader_kind **kinds;
+	__u32 *nr_kinds;
+	__u64 raise;		/* ticks: what is late by less is moved */
+	__u64 span;		/* ticks: packets without times last no longer */
+	int flushed;		/* see flushed.h; negative: none */
+	__u64 settled;		/* stamp: none that comes is before it */
+	__u64 told;		/* what was told last */
+};
+
+static inline size_t nr_places(const struct tsct_writer *w)
+{
+	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_locations;
+}
+
+/* Samples are no events of programs. */
+static inline bool is_counted(const struct tsct_writer *w, __u32 stream)
+{
+	return stream < w->rec->nr_streams;
+}
+
+static inline struct place *place_of(const struct tsct_writer *w, __u32 stream,
+			      __u32 location)
+{
+	return &w->places[(size_t)stream * w->rec->nr_locations + location];
+}
+
+static inline struct tsct_loss *loss_of(const struct tsct_writer *w, __u32 stream,
+				 __u32 location)
+{
+	return &w->rec->streams[stream].loss[location];
+}
 
 /* ---- metadata ---------------------------------------------------------- */
 
@@ -72,8 +126,8 @@ static void give_up(struct tsct_writer *w, __u32 stream, __u32 location, int err
 	tsct_stream_writer_drop(pen);
 }
 
-int tsct_writer_end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
-			   int (*end)(struct tsct_stream_writer *pen, __u64 discarded))
+static int end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
+		      int (*end)(struct tsct_stream_writer *pen, __u64 discarded))
 {
 	__u64 discarded = tsct_loss_total(loss_of(w, stream, location));
 	struct tsct_stream_writer *pen = &place_of(w, stream, location)->pen;
@@ -91,7 +145,7 @@ int tsct_writer_end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
 	return err;
 }
 
-int tsct_writer_start(struct tsct_writer *w, __u32 stream, __u32 location,
+static int start_file(struct tsct_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
 	struct place *p = place_of(w, stream, location);
@@ -111,6 +165,148 @@ int tsct_writer_start(struct tsct_writer *w, __u32 stream, __u32 location,
 	return tsct_stream_writer_start(&p->pen, tsct_tick_encoder_moment(&w->ticker, begin));
 }
 
+/* ---- definitions ------------------------------------------------------- */
+
+/* One that is new. Those between are found when they are there. */
+static const struct tsct_stream_reader_kind *learn(struct tsct_writer *w, __u32 stream,
+					    __u32 id)
+{
+	const struct tsct_event_def *def = tsct_recording_def(w->rec, stream, id);
+	const __u32 at = id - TSCT_ID_FIRST;
+	struct tsct_stream_reader_kind *kinds = w->kinds[stream];
+	__u32 i;
+
+	if (!def)
+		return NULL;
+	if (at >= w->nr_kinds[stream]) {
+		kinds = realloc(kinds, ((size_t)at + 1) * sizeof(*kinds));
+		if (!kinds)
+			return NULL;
+		for (i = w->nr_kinds[stream]; i <= at; i++)
+			kinds[i] = tsct_stream_reader_kind_of(NULL);
+		w->kinds[stream] = kinds;
+		w->nr_kinds[stream] = at + 1;
+	}
+	kinds[at] = tsct_stream_reader_kind_of(def);
+	return &kinds[at];
+}
+
+static inline const struct tsct_stream_reader_kind *
+kind_of(struct tsct_writer *w, __u32 stream, __u32 id)
+{
+	const __u32 at = id - TSCT_ID_FIRST;
+
+	if (likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def))
+		return &w->kinds[stream][at];
+	return learn(w, stream, id);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static int refuse(struct tsct_loss *loss, enum tsct_loss_cause cause)
+{
+	loss->cause[cause]++;
+	return 0;
+}
+
+static bool is_malformed(const struct tsct_stream_reader_kind *kind,
+			 const struct tsct_event *event)
+{
+	if (likely(kind->size == (__s32)event->len))
+		return false;
+	return event->len > TSCT_CTF_PAYLOAD_MAX ||
+		tsct_event_def_check_payload(kind->def, event->payload, event->len);
+}
+
+/* Samples may be older than the recording. */
+static __u64 begin_of(const struct tsct_writer *w, __u32 stream, __u64 stamp)
+{
+	return is_counted(w, stream) || stamp > w->rec->begin ?
+		w->rec->begin : stamp;
+}
+
+/* Without times all have their packet's, which must not last too long. */
+static int put_untimed(struct tsct_writer *w, __u32 stream,
+		       const struct tsct_event *event, __u64 stamp)
+{
+	struct tsct_stream_writer *pen = &place_of(w, stream, event->cpu)->pen;
+	int err;
+
+	if (pen->delta.events && stamp - pen->begin >= w->span) {
+		err = end_packet(w, stream, event->cpu, tsct_stream_writer_seal);
+		if (err)
+			return err;
+	}
+	err = tsct_stream_writer_put(pen, event->id, pen->delta.events ? pen->begin : stamp,
+			   event->tid, event->payload, event->len);
+	tsct_stream_writer_lasts(pen, stamp);
+	return err;
+}
+
+static int put_event(struct tsct_writer *w, __u32 stream,
+		     const struct tsct_event *event, __u64 stamp)
+{
+	struct place *p = place_of(w, stream, event->cpu);
+	__u64 tick;
+
+	if (w->untimed)
+		return put_untimed(w, stream, event, stamp);
+	if (tsct_tick_encoder_event(&w->ticker, &p->grain, tsct_stream_writer_last(&p->pen),
+			      stamp, &tick))
+		return -EINVAL;
+	return tsct_stream_writer_put(&p->pen, event->id, tick, event->tid,
+			    event->payload, event->len);
+}
+
+static void count_event(struct tsct_writer *w, __u32 stream, struct place *p,
+			__u64 stamp)
+{
+	if (tsct_stream_writer_events(&p->pen) == 1)
+		p->first = stamp;
+	p->last = stamp;
+	w->written.events += is_counted(w, stream);
+}
+
+int tsct_writer_event(struct tsct_writer *w, __u32 stream,
+		      const struct tsct_event *event)
+{
+	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
+	struct place *p = place_of(w, stream, event->cpu);
+	const struct tsct_stream_reader_kind *kind;
+	__u64 stamp = event->cycles, least;
+	int ret = 0;
+
+	if (unlikely(w->error)) {
+		loss->cause[TSCT_LOSS_UNWRITTEN]++;
+		return w->error;
+	}
+	kind = kind_of(w, stream, event->id);
+	if (unlikely(!kind))
+		return refuse(loss, TSCT_LOSS_UNDEFINED);
+	if (unlikely(is_malformed(kind, event)))
+		return refuse(loss, TSCT_LOSS_MALFORMED);
+	least = tsct_stream_writer_started(&p->pen) ? p->last :
+		begin_of(w, stream, stamp);
+	if (unlikely(stamp < least)) {
+		if (least - stamp >= w->raise)
+			return refuse(loss, TSCT_LOSS_DISORDER);
+		stamp = least;
+	}
+	if (unlikely(!tsct_stream_writer_started(&p->pen)))
+		ret = start_file(w, stream, event->cpu, least);
+	if (unlikely(ret)) {
+		loss->cause[TSCT_LOSS_UNWRITTEN]++;
+		return w->error = ret;
+	}
+	ret = put_event(w, stream, event, stamp);
+	if (unlikely(ret < 0))
+		return w->error ? refuse(loss, TSCT_LOSS_UNWRITTEN), w->error :
+			refuse(loss, TSCT_LOSS_DISORDER);
+	count_event(w, stream, p, stamp);
+	return ret ? end_packet(w, stream, event->cpu,
+					    tsct_stream_writer_seal) : 0;
+}
+
 /* ---- flushing ---------------------------------------------------------- */
 
 /* Also a loss that no event followed gets its packet. */
@@ -122,9 +318,9 @@ static int flush_place(struct tsct_writer *w, __u32 stream, __u32 location)
 	if (!tsct_stream_writer_started(pen)) {
 		if (!tsct_loss_total(loss_of(w, stream, location)))
 			return 0;
-		err = tsct_writer_start(w, stream, location, w->rec->begin);
+		err = start_file(w, stream, location, w->rec->begin);
 	}
-	return err ? err : tsct_writer_end_packet(w, stream, location,
+	return err ? err : end_packet(w, stream, location,
 						  tsct_stream_writer_flush);
 }
 
@@ -261,7 +457,7 @@ static int finish_files(struct tsct_writer *w)
 			give_up(w, i / locations, i % locations, err);
 			continue;
 		}
-		err2 = tsct_writer_end_packet(w, i / locations,
+		err2 = end_packet(w, i / locations,
 					      i % locations,
 					      tsct_stream_writer_finish);
 		err = err ? err : err2;

@@ -8,7 +8,7 @@
 #define TSCT_TRACE_STREAM_H
 
 #include "lib/core/delta.h"
-#include "ctf_format.h"
+#include "recording.h"
 #include "trace_reader.h"
 
 /* What is known of an event, by its id - TSCT_ID_FIRST */
@@ -155,6 +155,18 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 			  s->kinds[first >> 3].def, first >> 3);
 	return 1;
 }
+
+/* Packets of our writer are smaller, so one begins in the last bytes of a file. */
+#define TSCT_TAIL_BYTES	(4U * TSCT_PACKET_FULL)
+
+/*
+ * tsct_stream_reader_last_tick - event.tick that the last packet of a file lasts to
+ * @tail: a buffer. For incomplete files, read from their end, as they may be large.
+ * 0: there is no packet.
+ */
+__u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
+				   const struct tsct_stream_reader *s,
+				   __u8 tail[TSCT_TAIL_BYTES]);
 
 /* tsct_stream_reader_events - given out so far */
 static inline __u64 tsct_stream_reader_events(const struct tsct_stream_reader *s)

@@ -10,7 +10,6 @@
 #define TSCT_PEN_H
 
 #include "lib/core/delta.h"
-#include "ctf_format.h"
 #include "recording.h"
 
 struct tsct_stream_writer_options {

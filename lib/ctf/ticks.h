@@ -81,4 +81,19 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *ticker,
 			  const struct tsct_recording *rec,
 			  struct tsct_tick_figures *ret_view);
 
+/* What a CTF reader is told about the clock; see record_clock.c. */
+struct tsct_ctf_clock {
+	__u64 freq;		/* Hz */
+	__s64 offset_s;
+	__u64 offset;		/* ticks, below freq */
+	__u64 precision;	/* ticks */
+};
+
+/* Returns 0 or -EINVAL: the recording has no calibration. */
+int tsct_ctf_clock(const struct tsct_recording *rec,
+		   struct tsct_ctf_clock *ret_clock);
+
+/* The time a CTF reader gives to a tick of the files. */
+__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick);
+
 #endif /* TSCT_TICKS_H */

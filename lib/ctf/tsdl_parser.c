@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tsdl_parser.h"
+#include "tsdl.h"
 
 int tsct_tsdl_error(struct tsct_tsdl_parser *p, const char *format, ...)
 {

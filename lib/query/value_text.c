@@ -2,7 +2,7 @@
 /* Fields for people. */
 #include <string.h>
 
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "number_text.h"
 #include "value_text.h"
 #include "lib/core/utf8.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Writing recordings: what goes in comes out, here and in babeltrace2. */
 #include "recordings.h"
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
+#include "lib/ctf/ticks.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>

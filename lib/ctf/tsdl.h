@@ -1,13 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Parser of the lines in the block `env` of our metadata, which are
- * <tab>key = "text"; or <tab>key = 123;
- */
-#ifndef TSCT_TSDL_PARSER_H
-#define TSCT_TSDL_PARSER_H
+/* TSDL, the language of CTF 1.8 metadata: writing it, and reading our own back */
+#ifndef TSCT_TSDL_H
+#define TSCT_TSDL_H
+
+#include <stdio.h>
 
 #include "lib/core/port.h"
 
+/* ---- writer, in metadata_write.c ------------------------------------------ */
+
+/* A text in quotes, with escapes; NULL is the empty text. */
+void tsct_tsdl_put_string(FILE *to, const char *text);
+
+/* A line of `env`; NULL is the empty text. */
+void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);
+
+void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16]);
+
+/* The types of fields, by the names tsct_event_define() gives them, and `trace` */
+void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);
+
+/* An event and its fields */
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream);
+
+/* The same by another id; with @context, unless that is NULL */
+void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
+			__u32 id, const char *context);
+
+/* ---- parser --------------------------------------------------------------- */
+
+/* Of the lines in the block `env`: <tab>key = "text"; or <tab>key = 123; */
 struct tsct_tsdl_parser {
 	const char *at;		/* begin of the next line */
 	unsigned int line;	/* its number, from 1, for error texts */
@@ -46,4 +68,4 @@ bool tsct_tsdl_parse_number(const char *text, __u64 max, __u64 *ret_number);
 /* The whole text is 8-4-4-4-12 lower-case hexadecimal digits. */
 bool tsct_tsdl_parse_uuid(const char *text, __u8 uuid[16]);
 
-#endif /* TSCT_TSDL_PARSER_H */
+#endif /* TSCT_TSDL_H */
