@@ -488,7 +488,7 @@ static const struct tsct_metadata_key lost_keys[] = {
 	{ "lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX, .present = has_loss },
 };
 
-#define H	struct tsct_held
+#define H	struct tsct_file_counts
 static const struct tsct_metadata_item holds_items[] = {
 	ITEM(H, "packets", packets, .max = TSCT_COUNT_MAX),
 	ITEM(H, "events", events, .max = TSCT_COUNT_MAX),
@@ -499,7 +499,7 @@ static const struct tsct_metadata_item holds_items[] = {
 /* The counts of a file are final only once the recording is complete. */
 static bool has_contents(const struct tsct_recording *rec, const void *object)
 {
-	return rec->complete && ((const struct tsct_held *)object)->packets;
+	return rec->complete && ((const struct tsct_file_counts *)object)->packets;
 }
 
 static const struct tsct_metadata_key holds_keys[] = {

@@ -93,7 +93,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_EVENTS,	/* struct tsct_event_def; stream, event id */
 	TSCT_METADATA_RING,	/* struct tsct_ring_figures; stream, location */
 	TSCT_METADATA_LOST,	/* struct tsct_loss; stream, location */
-	TSCT_METADATA_HOLDS,	/* struct tsct_held; stream, location */
+	TSCT_METADATA_HOLDS,	/* struct tsct_file_counts; stream, location */
 	TSCT_METADATA_SAMPLES,	/* struct tsct_stream_class; single only */
 	TSCT_METADATA_GROUP_NR,
 };

@@ -57,7 +57,7 @@ struct tsct_ring_figures {
 };
 
 /* What one file held when the recorder was done with it. */
-struct tsct_held {
+struct tsct_file_counts {
 	__u64 packets;			/* 0: no file, or nobody counted */
 	__u64 events;
 	__u64 on_tick;			/* the most that followed another one on
@@ -71,7 +71,7 @@ struct tsct_stream_class {
 	__u32 kernel;			/* written by the kernel only */
 	__u64 lost_no_ring;
 	struct tsct_loss *loss;		/* nr_locations of them */
-	struct tsct_held *held;		/* so many too; once complete */
+	struct tsct_file_counts *held;		/* so many too; once complete */
 	struct tsct_ring_figures *ring;	/* and so many */
 	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; may be NULL */
 	__u32 nr_defs;

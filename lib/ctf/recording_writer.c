@@ -431,7 +431,7 @@ void tsct_writer_follow(struct tsct_writer *w, const struct tsct_clock_params *l
 static void note_held(struct tsct_writer *w)
 {
 	const struct tsct_stream_writer *pen;
-	struct tsct_held *held;
+	struct tsct_file_counts *held;
 	__u32 stream, at;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)

@@ -131,7 +131,7 @@ static void check_seq(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
  */
 static void check_held(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s)
 {
-	const struct tsct_held *held =
+	const struct tsct_file_counts *held =
 		&dir->rec->streams[s->class].held[s->location];
 
 	const __u64 events = tsct_stream_reader_events(s);

@@ -173,7 +173,7 @@ static int end_file(struct copy *c, __u64 discarded)
 	const struct tsct_merge_file *f = c->r.file;
 	struct tsct_merge *m = c->w->m;
 	const __u64 lost = sum_up(c);
-	struct tsct_held *held = &m->result.streams[f->class].held[f->location];
+	struct tsct_file_counts *held = &m->result.streams[f->class].held[f->location];
 	int err = 0;
 
 	if (lost > discarded)
