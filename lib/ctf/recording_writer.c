@@ -233,7 +233,7 @@ static int put_untimed(struct tsct_writer *w, __u32 stream,
 	int err;
 
 	if (pen->delta.events && stamp - pen->begin >= w->span) {
-		err = end_packet(w, stream, event->cpu, tsct_stream_writer_seal);
+		err = end_packet(w, stream, event->cpu, tsct_stream_writer_end_packet);
 		if (err)
 			return err;
 	}
@@ -304,7 +304,7 @@ int tsct_writer_event(struct tsct_writer *w, __u32 stream,
 			refuse(loss, TSCT_LOSS_DISORDER);
 	count_event(w, stream, p, stamp);
 	return ret ? end_packet(w, stream, event->cpu,
-					    tsct_stream_writer_seal) : 0;
+					    tsct_stream_writer_end_packet) : 0;
 }
 
 /* ---- flushing ---------------------------------------------------------- */

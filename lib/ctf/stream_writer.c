@@ -169,7 +169,7 @@ int tsct_stream_writer_start(struct tsct_stream_writer *pen, __u64 begin)
 	return 0;
 }
 
-int tsct_stream_writer_seal(struct tsct_stream_writer *pen, __u64 discarded)
+int tsct_stream_writer_end_packet(struct tsct_stream_writer *pen, __u64 discarded)
 {
 	if (pen->error)
 		return pen->error;

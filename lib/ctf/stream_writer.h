@@ -125,7 +125,7 @@ int tsct_stream_writer_put_first_(struct tsct_stream_writer *pen, __u32 id, __u6
  * @id: from TSCT_ID_FIRST on
  * @tick: not before tsct_stream_writer_last()
  *
- * Returns 0, or 1: the packet is full, call tsct_stream_writer_seal() before the next one.
+ * Returns 0, or 1: the packet is full, call tsct_stream_writer_end_packet() before the next one.
  * -EINVAL: the tick is before the last one, or the id or the length is none;
  * nothing was written.
  */
@@ -152,13 +152,13 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *pen, __u32 i
 }
 
 /*
- * tsct_stream_writer_seal - the packet ends, another one begins
+ * tsct_stream_writer_end_packet - the packet ends, another one begins
  * @discarded: events that were lost at this place so far
  *
  * Small ones are written together. 0, or the -errno of the disk: then and from then
  * on. The file has whole packets up to there, pen->size bytes and pen->kept events.
  */
-int tsct_stream_writer_seal(struct tsct_stream_writer *pen, __u64 discarded);
+int tsct_stream_writer_end_packet(struct tsct_stream_writer *pen, __u64 discarded);
 
 /* All that there is goes to the file; also a loss that no event followed. */
 int tsct_stream_writer_flush(struct tsct_stream_writer *pen, __u64 discarded);

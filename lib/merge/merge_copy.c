@@ -66,7 +66,7 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	if (!tsct_stream_writer_started(&c->pen))
 		err = tsct_stream_writer_start(&c->pen, c->w->m->result.begin);
 	if (!err && now != *discarded && c->pen.delta.events)
-		err = tsct_stream_writer_seal(&c->pen, *discarded);
+		err = tsct_stream_writer_end_packet(&c->pen, *discarded);
 	*discarded = now;
 	return err;
 }
@@ -88,7 +88,7 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 				   global, e->tid, e->payload, e->len);
 		if (likely(!ret))
 			continue;
-		err = ret > 0 ? tsct_stream_writer_seal(&c->pen, *ret_discarded) : ret;
+		err = ret > 0 ? tsct_stream_writer_end_packet(&c->pen, *ret_discarded) : ret;
 		if (err)
 			return err;
 	}
