@@ -492,7 +492,7 @@ static const struct tsct_metadata_key lost_keys[] = {
 static const struct tsct_metadata_item holds_items[] = {
 	ITEM(H, "packets", packets, .max = TSCT_COUNT_MAX),
 	ITEM(H, "events", events, .max = TSCT_COUNT_MAX),
-	ITEM(H, "on_tick", on_tick, .max = TSCT_COUNT_MAX),
+	ITEM(H, "on_tick", max_per_tick, .max = TSCT_COUNT_MAX),
 };
 #undef H
 

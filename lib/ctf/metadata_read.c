@@ -303,8 +303,8 @@ static int read_sample_counts(const struct tsct_metadata_key *key, const char *a
 	if (read_items(&at, key, &counts) || *at)
 		return -EINVAL;
 	s->loss[0].cause[TSCT_LOSS_OVERRUN] = counts.lost;
-	s->held[0].packets = counts.packets;
-	s->held[0].events = counts.events;
+	s->counts[0].packets = counts.packets;
+	s->counts[0].events = counts.events;
 	return 0;
 }
 
@@ -511,7 +511,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		return err;
 	case TSCT_METADATA_HOLDS:
 		err = check_file(rec, indices);
-		*ret_object = err ? NULL : &rec->streams[indices[0]].held[indices[1]];
+		*ret_object = err ? NULL : &rec->streams[indices[0]].counts[indices[1]];
 		return err;
 	default:
 		return 0;

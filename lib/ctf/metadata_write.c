@@ -242,8 +242,8 @@ static void write_sample_counts(const struct env_writer *w,
 {
 	const struct tsct_metadata_sample_counts counts = {
 		.lost = tsct_recording_samples_lost(w->rec),
-		.packets = w->rec->complete ? s->held[0].packets : 0,
-		.events = w->rec->complete ? s->held[0].events : 0,
+		.packets = w->rec->complete ? s->counts[0].packets : 0,
+		.events = w->rec->complete ? s->counts[0].events : 0,
 	};
 
 	write_items(w->to, key, &counts);
@@ -409,7 +409,7 @@ static void write_stream(struct env_writer *w, __u32 stream)
 	for (i = 0; i < w->rec->nr_locations; i++) {
 		write_of_stream(w, TSCT_METADATA_RING, stream, i, &s->ring[i]);
 		write_of_stream(w, TSCT_METADATA_LOST, stream, i, &s->loss[i]);
-		write_of_stream(w, TSCT_METADATA_HOLDS, stream, i, &s->held[i]);
+		write_of_stream(w, TSCT_METADATA_HOLDS, stream, i, &s->counts[i]);
 	}
 }
 

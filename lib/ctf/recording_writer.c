@@ -431,16 +431,16 @@ void tsct_writer_follow(struct tsct_writer *w, const struct tsct_clock_params *l
 static void note_held(struct tsct_writer *w)
 {
 	const struct tsct_stream_writer *pen;
-	struct tsct_file_counts *held;
+	struct tsct_file_counts *counts;
 	__u32 stream, at;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (at = 0; at < w->rec->nr_locations; at++) {
-			held = &w->rec->streams[stream].held[at];
+			counts = &w->rec->streams[stream].counts[at];
 			pen = &place_of(w, stream, at)->pen;
-			held->packets = pen->packets;
-			held->events = tsct_stream_writer_events(pen);
-			held->on_tick = w->untimed ? 0 : pen->most;
+			counts->packets = pen->packets;
+			counts->events = tsct_stream_writer_events(pen);
+			counts->max_per_tick = w->untimed ? 0 : pen->max_per_tick;
 		}
 }
 

@@ -131,19 +131,19 @@ static void check_seq(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
  */
 static void check_held(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s)
 {
-	const struct tsct_file_counts *held =
-		&dir->rec->streams[s->class].held[s->location];
+	const struct tsct_file_counts *counts =
+		&dir->rec->streams[s->class].counts[s->location];
 
 	const __u64 events = tsct_stream_reader_events(s);
 	const char *how = s->spoiled ? "" : s->packets ? "it ends early, " :
 		"it is empty or not there, ";
 
-	if (events < held->events)
+	if (events < counts->events)
 		damage(dir, s, "%s%" PRIu64 " events are missing", how,
-		       (uint64_t)(held->events - events));
-	else if (s->packets < held->packets)
+		       (uint64_t)(counts->events - events));
+	else if (s->packets < counts->packets)
 		damage(dir, s, "%s%" PRIu64 " packets are missing", how,
-		       (uint64_t)(held->packets - s->packets));
+		       (uint64_t)(counts->packets - s->packets));
 }
 
 /* Of the events of a packet none may be later: where they have no time, than it */

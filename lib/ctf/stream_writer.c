@@ -54,7 +54,7 @@ static void close_packet(struct tsct_stream_writer *pen, __u64 discarded)
 
 	memcpy(at, &head, sizeof(head));
 	memcpy(at + offsetof(struct tsct_packet, uuid), pen->file.uuid, 16);
-	pen->sealed += pen->delta.events;
+	pen->packed_events += pen->delta.events;
 	pen->discarded = discarded;
 	open_packet(pen);
 }
@@ -77,11 +77,11 @@ int tsct_stream_writer_put_first_(struct tsct_stream_writer *pen, __u32 id, __u6
 	pen->used += (__u32)head + len;
 	pen->delta = delta;
 	pen->begin = tick;
-	if (!pen->sealed)
+	if (!pen->packed_events)
 		pen->first = tick;
-	pen->same = pen->sealed && tick == last ? pen->same + 1 : 0;
-	if (pen->same > pen->most)
-		pen->most = pen->same;
+	pen->run_length = pen->packed_events && tick == last ? pen->run_length + 1 : 0;
+	if (pen->run_length > pen->max_per_tick)
+		pen->max_per_tick = pen->run_length;
 	return pen->every == 1 || pen->used >= pen->full;
 }
 
@@ -150,8 +150,8 @@ static int write_out(struct tsct_stream_writer *pen)
 	if (err)
 		return pen->error = err;
 	pen->size += len;
-	pen->kept = pen->sealed;
-	pen->kept_packets = pen->packets;
+	pen->written_events = pen->packed_events;
+	pen->written_packets = pen->packets;
 	pen->used -= len;
 	pen->full -= len;
 	pen->packet = 0;
@@ -203,8 +203,8 @@ int tsct_stream_writer_finish(struct tsct_stream_writer *pen, __u64 discarded)
 
 void tsct_stream_writer_drop(struct tsct_stream_writer *pen)
 {
-	pen->sealed = pen->kept;
-	pen->packets = pen->kept_packets;
+	pen->packed_events = pen->written_events;
+	pen->packets = pen->written_packets;
 	pen->used = pen->packet = 0;
 	if (pen->buffer)
 		open_packet(pen);

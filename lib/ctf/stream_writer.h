@@ -34,16 +34,15 @@ struct tsct_stream_writer {
 	__u32 packet;			/* where the packet begins in it, */
 	__u32 full;			/* and where it has to end */
 	__u64 every;
-	__u64 same;			/* events since the tick last changed */
-	__u64 most;	/* to read: the most events that followed another one on
-			 * a tick of the file */
+	__u64 run_length;		/* events since the tick last changed */
+	__u64 max_per_tick;	/* public: longest run of events on one tick, less 1 */
 	__u64 begin;			/* ticks of the packet: its first event, */
 	__u64 end;			/* and what it lasts to, at least */
 	__u64 first;	/* to read: tick of the file's first event */
-	__u64 sealed;			/* events in whole packets */
-	__u64 kept;			/* of them, in the file */
+	__u64 packed_events;		/* in completed packets */
+	__u64 written_events;		/* of those, in the file */
 	__u64 packets;			/* whole ones; also the next one's number */
-	__u64 kept_packets;
+	__u64 written_packets;
 	__u64 discarded;		/* as the last packet said */
 	__u64 size;	/* to read: bytes in the file */
 	__u32 fsync;
@@ -80,13 +79,13 @@ static inline __u64 tsct_stream_writer_last(const struct tsct_stream_writer *pen
 /* Events so far: those in the file, and those that are still to be written */
 static inline __u64 tsct_stream_writer_events(const struct tsct_stream_writer *pen)
 {
-	return pen->sealed + pen->delta.events;
+	return pen->packed_events + pen->delta.events;
 }
 
 /* Of them, those that are not in the file yet */
 static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer *pen)
 {
-	return tsct_stream_writer_events(pen) - pen->kept;
+	return tsct_stream_writer_events(pen) - pen->written_events;
 }
 
 /*
@@ -145,9 +144,9 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *pen, __u32 i
 		return head;
 	tsct_stream_writer_copy_(at + head, payload, len);
 	pen->used += (__u32)head + len;
-	pen->same = tick == last ? pen->same + 1 : 0;
-	if (unlikely(pen->same > pen->most))
-		pen->most = pen->same;
+	pen->run_length = tick == last ? pen->run_length + 1 : 0;
+	if (unlikely(pen->run_length > pen->max_per_tick))
+		pen->max_per_tick = pen->run_length;
 	return pen->used >= pen->full || pen->delta.events >= pen->every;
 }
 
@@ -156,7 +155,7 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *pen, __u32 i
  * @discarded: events that were lost at this place so far
  *
  * Small ones are written together. 0, or the -errno of the disk: then and from then
- * on. The file has whole packets up to there, pen->size bytes and pen->kept events.
+ * on. The file has whole packets up to there, pen->size bytes and pen->written_events events.
  */
 int tsct_stream_writer_end_packet(struct tsct_stream_writer *pen, __u64 discarded);
 

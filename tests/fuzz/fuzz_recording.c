@@ -111,7 +111,7 @@ static void check_times(const struct tsct_recording *rec)
 	tsct_recording_balance(rec, -1, &balance);
 	tsct_recording_loss(rec, &loss);
 	tsct_recording_lossy(rec);
-	tsct_recording_on_tick(rec);
+	tsct_recording_max_per_tick(rec);
 	HOLDS(tsct_recording_last_cpu(rec) < TSCT_CPUS_MAX);
 	HOLDS(!tsct_recording_is_whole(rec) || rec->complete);
 	for (i = 0; i < rec->nr_nodes; i++) {
