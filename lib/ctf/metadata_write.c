@@ -85,8 +85,8 @@ static const char *bare(const char *name)
 	return name + strspn(name, "_");
 }
 
-/* Is one of them called like that, but for leading underscores? */
-static bool is_like_one(const struct tsct_event_def *def, const char *name)
+/* A field has that name, apart from leading underscores. */
+static bool has_similar_name(const struct tsct_event_def *def, const char *name)
 {
 	__u32 i;
 
@@ -97,22 +97,22 @@ static bool is_like_one(const struct tsct_event_def *def, const char *name)
 }
 
 /*
- * Readers drop one leading underscore of a field's name; with it, names may
- * be TSDL's own words. babeltrace2 2.0 then takes "_x" beside "x" for the same
- * name, so such a one gets its place in the event as a suffix, or the first number
- * after it, in steps of TSCT_FIELDS_MAX, that makes it like no other one.
+ * All names get a leading underscore, which readers drop, so that they may be keywords of
+ * TSDL. babeltrace2 2.0 confuses "_x" with "x" in one event, so the former gets its index
+ * as a suffix, or the first number after it, in steps of TSCT_FIELDS_MAX, that makes the
+ * name unique.
  */
 static void name_field(const struct tsct_event_def *def, __u32 at,
 		       char *to, size_t room)
 {
 	const char *name = def->fields[at].name;
-	bool beside = false;
+	bool ambiguous = false;
 	__u32 i;
 
 	for (i = 0; *name == '_' && i < def->nr_fields; i++)
-		beside |= !strcmp(def->fields[i].name, name + 1);
+		ambiguous |= !strcmp(def->fields[i].name, name + 1);
 	snprintf(to, room, "_%s", name);
-	for (i = at; beside && is_like_one(def, to); i += TSCT_FIELDS_MAX)
+	for (i = at; ambiguous && has_similar_name(def, to); i += TSCT_FIELDS_MAX)
 		snprintf(to, room, "_%s_%u", name, i);
 }
 
@@ -443,8 +443,8 @@ static void write_environment(FILE *to, const struct tsct_recording *rec)
 /* ---- clock, streams and events ---------------------------------------------- */
 
 /*
- * Same clock, same UUID: the boot, and what is counted. Recordings of one boot
- * then share a clock for every reader. A merged one's is like no other.
+ * The UUID is made of the boot ID and the unit of ticks, so recordings of one boot share
+ * a clock in every CTF reader. That of a merged recording is unique.
  */
 static void put_clock(FILE *to, const struct tsct_recording *rec,
 		      const struct tsct_ctf_clock *clock)
@@ -473,6 +473,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
+/* Bit mask of these types */
 static __u32 syscall_types(const struct tsct_recording *rec)
 {
 	const struct tsct_event_def *def;
@@ -488,7 +489,7 @@ static __u32 syscall_types(const struct tsct_recording *rec)
 	return types;
 }
 
-/* Numbers that are no system call; there are readers that warn of what has no name. */
+/* Numbers without a system call, because some readers warn of values without a name */
 static void put_unknown(FILE *to, __s64 first, __u64 last)
 {
 	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",
@@ -519,7 +520,7 @@ static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
 	fputs("\n};\n\n", to);
 }
 
-/* One enum per integer type that is shown as a system call somewhere. */
+/* One enum per integer type of a field that is shown as a system call */
 static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 {
 	const __u32 types = syscall_types(rec);
@@ -530,7 +531,7 @@ static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 			put_syscall_names(to, &tsct_ctf_types[type]);
 }
 
-/* What core/delta.h writes. Readers want something that is called `id` in there. */
+/* As core/delta.h writes it. CTF readers need a field with the name `id`. */
 static void put_header(FILE *to)
 {
 	unsigned int wide, bits;
@@ -564,7 +565,7 @@ static void put_stream(FILE *to, __u32 stream)
 	fputs("};\n\n", to);
 }
 
-/* Each is there twice: it has its thread where that is another one than before. */
+/* Twice each: with the thread ID, where it differs from the last event's, and without */
 static void put_events(FILE *to, const struct tsct_recording *rec,
 		       __u32 stream)
 {
@@ -589,7 +590,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* A FILE does not keep what went wrong. */
+	/* ferror() does not return the cause. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);

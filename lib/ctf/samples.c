@@ -6,7 +6,7 @@
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
-/* TSCT_SAMPLE_FIELDS; the source's name follows, with its NUL. */
+/* Payload of TSCT_SAMPLE_FIELDS; the name of the source follows, with its NUL. */
 struct sample_wire {
 	__u64 number, t1, t2, t3, t4;
 	__u32 local_error, remote_error, session, flags;
@@ -21,11 +21,11 @@ struct sample_wire {
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct sample_wire) + TSCT_SAMPLE_SOURCE_MAX <=
-	       TSCT_SAMPLE_BYTES_MAX, "there is room for a sample");
+	       TSCT_SAMPLE_BYTES_MAX, "a sample fits");
 
 /* ---- writing -------------------------------------------------------------- */
 
-/* No channel's files may have the same name. */
+/* A name that no channel has, for the files */
 static void find_name(const struct tsct_recording *rec, char *name)
 {
 	__u32 i = 0;
@@ -82,46 +82,46 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Of 10 MHz to 100 GHz, as the clock of whoever told it, and a merged timeline */
+/* A counter from 10 MHz to 100 GHz, as accepted for clocks and merged timelines */
 static bool is_possible(__u64 mult)
 {
 	return mult >= TSCT_NS_MULT / 100 && mult <= TSCT_NS_MULT * 100;
 }
 
 /*
- * Does its bound say anything? What grows with the time itself is told of who lost his
- * master; the rest of it is what others' waywardness adds.
+ * The bound grows by at most 4 s per second: by 1 s for a node that lost its master, and
+ * by the errors of other nodes.
  */
 static bool is_bounded(const struct tsct_remote_params *line)
 {
 	return line->growth <= tsct_growth(line->mult, 4000000000U);
 }
 
-/* What is not so would make a fit of nonsense, or a line that is none. */
+/* Rejects values of which no valid fit or line can be made. */
 static const char *check(const struct tsct_sync_sample *s)
 {
 	if ((__s64)(s->x.t4 - s->x.t1) < 0)
-		return "its answer came before its request";
+		return "answer received before its request was sent";
 	if ((__s64)(s->x.t3 - s->x.t2) < 0)
-		return "it was answered before it was received";
+		return "request answered before it was received";
 	if (s->fitted > 1 || s->kept > 1 || s->has_line > 1)
-		return "a flag of it is neither 0 nor 1";
+		return "flag is neither 0 nor 1";
 	if (s->status >= TSCT_STATUS_NR)
-		return "its status is none";
+		return "unknown status";
 	if (s->depth > TSCT_CLUSTER_DEPTH_MAX)
-		return "it is too far from the master";
+		return "too many hops from the master";
 	if (!s->line.mult)
-		return "its counter does not run";
+		return "counter of rate 0";
 	if (!is_possible(s->line.mult))
-		return "its counter cannot be that slow or fast";
+		return "impossible rate of the counter";
 	if (!is_bounded(&s->line))
-		return "its bound grows faster than time goes";
+		return "error bound grows too fast";
 	if (!*s->source || strlen(s->source) >= TSCT_SAMPLE_SOURCE_MAX - 1)
-		return "its source has no name";
+		return "source without a valid name";
 	return NULL;
 }
 
-static void take(const struct sample_wire *wire, struct tsct_sync_sample *s)
+static void from_wire(const struct sample_wire *wire, struct tsct_sync_sample *s)
 {
 	*s = (struct tsct_sync_sample) {
 		.stamp = s->stamp, .number = wire->number,
@@ -149,22 +149,22 @@ const char *tsct_sample_decode(const struct tsct_trace_event *event,
 {
 	struct sample_wire wire;
 
-	/* The stream's reader has seen to the NUL. */
+	/* The stream reader has checked that there is a NUL. */
 	if (event->len < sizeof(wire) + 1)
-		return "it is too short";
+		return "too short";
 	memcpy(&wire, event->payload, sizeof(wire));
 	ret->stamp = event->tick;
-	take(&wire, ret);
+	from_wire(&wire, ret);
 	snprintf(ret->source, sizeof(ret->source), "%s",
 		 (const char *)event->payload + sizeof(wire));
 	return check(ret);
 }
 
 /*
- * Where stamps are the system's time, ours of a sample become what they are: it is
- * made of the counter.
+ * In a recording with ticks of system time, converts our times of a sample from cycles of
+ * the counter to such ticks.
  */
-static void convert(const struct tsct_recording *rec, struct tsct_sync_sample *s)
+static void convert_times(const struct tsct_recording *rec, struct tsct_sync_sample *s)
 {
 	const struct tsct_clock_params *counter = &rec->counter;
 	__u64 error;
@@ -199,17 +199,17 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 	struct tsct_sync_sample sample, *all = NULL;
 	unsigned int nr = 0, room = 0;
 	struct tsct_trace_event event;
-	const char *what;
+	const char *reason;
 	int err;
 
 	tsct_trace_select(trace, TSCT_TRACE_SAMPLES);
 	while ((err = tsct_trace_next(trace, &event)) == 1) {
-		what = tsct_sample_decode(&event, &sample);
-		if (what) {
-			tsct_trace_refuse(trace, &event, what);
+		reason = tsct_sample_decode(&event, &sample);
+		if (reason) {
+			tsct_trace_refuse(trace, &event, reason);
 			continue;
 		}
-		convert(tsct_trace_recording(trace), &sample);
+		convert_times(tsct_trace_recording(trace), &sample);
 		err = append(&all, nr, &room, &sample);
 		if (err)
 			break;

@@ -408,7 +408,8 @@ static int update_kinds(struct tsct_trace *t)
 			return -ENOMEM;
 		for (i = 0; i < t->nr_streams; i++)
 			if (t->streams[i].class == class)
-				tsct_stream_reader_learn(&t->streams[i], &t->rec, kinds);
+				tsct_stream_reader_update(&t->streams[i], &t->rec,
+							  kinds);
 		free(t->kinds[class]);
 		t->kinds[class] = kinds;
 	}

@@ -12,18 +12,19 @@
 /* A text in quotes, with escapes; NULL is the empty text. */
 void tsct_tsdl_put_string(FILE *to, const char *text);
 
-/* A line of `env`; NULL is the empty text. */
+/* A line of the block `env` with a text; NULL is the empty text. */
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);
 
+/* 8-4-4-4-12 hexadecimal digits, without quotes */
 void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16]);
 
-/* The types of fields, by the names tsct_event_define() gives them, and `trace` */
+/* The types of fields, named as in tsct_event_define(), and the block `trace` */
 void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);
 
-/* An event and its fields */
+/* The block `event` of a definition */
 void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream);
 
-/* The same by another id; with @context, unless that is NULL */
+/* The same with another ID, and a context field unless @context is NULL */
 void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
 			__u32 id, const char *context);
 

@@ -141,8 +141,8 @@ START_TEST(trace_cut_anywhere)
 		for (at = 0; at < nr_packets && packets[at].at != len; at++)
 			;
 		if (events < total)
-			check_missing(len ? "it ends early, " :
-				      "it is empty or not there, ",
+			check_missing(len ? "ends early; " :
+				      "empty or missing; ",
 				      total - events);
 		if (at < nr_packets || len == file_len) {
 			/* between packets only the count tells */
@@ -171,7 +171,7 @@ START_TEST(trace_cut_message)
 		 packets[3].at + 84);
 	ck_assert_str_eq(reported, want);
 	ck_assert_uint_eq(events, 10);
-	check_missing("it ends early, ", 13);
+	check_missing("ends early; ", 13);
 	drop_small();
 }
 END_TEST
@@ -210,12 +210,12 @@ START_TEST(trace_file_gone)
 	store_file(dirfd_, "default_0", file, 0);
 	read_small();
 	ck_assert_uint_eq(reports, 1);
-	check_missing("it is empty or not there, ", 23);
+	check_missing("empty or missing; ", 23);
 	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
 	read_small();
 	ck_assert_int_eq(opened, 0);
 	ck_assert_uint_eq(reports, 1);
-	check_missing("it is empty or not there, ", 23);
+	check_missing("empty or missing; ", 23);
 	drop_small();
 }
 END_TEST
@@ -233,7 +233,7 @@ START_TEST(trace_damaged_packet)
 	read_small();
 	ck_assert_uint_eq(events, 18);
 	ck_assert_uint_eq(reports, 2);
-	ck_assert_ptr_nonnull(strstr(reported, "its id is not defined"));
+	ck_assert_ptr_nonnull(strstr(reported, "undefined ID"));
 	check_missing("", 5);
 
 	/* a packet taken out */
@@ -245,7 +245,7 @@ START_TEST(trace_damaged_packet)
 	read_small();
 	ck_assert_uint_eq(events, 18);
 	ck_assert_uint_eq(reports, 2);
-	ck_assert_ptr_nonnull(strstr(reported, "packet 3 stands where packet 2"));
+	ck_assert_ptr_nonnull(strstr(reported, "packet 3 found instead of packet 2"));
 
 	/* another recording's packet */
 	memcpy(bad, file, file_len);
@@ -287,11 +287,11 @@ START_TEST(trace_large_payload)
 	store_text(65536 - 22);
 	read_small();
 	ck_assert_uint_eq(events, 1);
-	check_missing("it ends early, ", 4);
+	check_missing("ends early; ", 4);
 	store_text(65536 - 22 + 1);
 	read_small();
 	ck_assert_uint_eq(events, 0);
-	ck_assert_ptr_nonnull(strstr(reported, "larger than any can be"));
+	ck_assert_ptr_nonnull(strstr(reported, "payload too large"));
 	check_missing("", 5);
 	drop_small();
 }
