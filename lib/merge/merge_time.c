@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whose time the result has. Recordings can be one where all are on the same
- * timeline: one master's, in one epoch of his. Or where none knows of a timeline, and
- * each has a clock that says how far it may be off.
+ * Chooses the time of the result. Recordings have a common time if all are on
+ * the same timeline, that of one master in one epoch; or if none belongs to a
+ * cluster, and each has a clock with a bound.
  */
 #include <inttypes.h>
 
@@ -11,14 +11,17 @@
 
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 {
-	/* Without a master it is servers' time, which they tell by themselves. */
+	/* Without a master it is the time of NTP servers, which all share. */
 	return s->nr && s->master == m->master &&
 		s->timeline == m->timeline && (s->has_line || !m->master);
 }
 
-/* ---- what an input is on ------------------------------------------------------ */
+/*
+ * ---- the timeline of an input
+ * ---------------------------------------------------
+ */
 
-/* Is anything of that series from while it was recorded? */
+/* True if a sample of the series is from while it was recorded */
 static bool is_within(const struct merge_in *in, const struct tsct_series *s)
 {
 	return s->nr && s->x[s->nr - 1].t4 >= in->begin && s->x[0].t1 <= in->end;
@@ -31,7 +34,7 @@ static bool is_series_of(const struct tsct_recorded_sync *sync,
 		s->timeline == sync->timeline && (s->has_line || !sync->master);
 }
 
-/* Another master's, or another epoch of his, while it was recorded */
+/* True if master or epoch changed during the recording */
 static bool has_changed(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
@@ -59,8 +62,8 @@ static bool has_series(const struct merge_in *in)
 }
 
 /*
- * NULL: it is on a timeline. Else why not; "": it does not say that it was to be, as
- * synced-cluster does not: clocks agree, so there is nothing to correct.
+ * NULL: the input is on a timeline. Else the reason; "" if it belongs to no
+ * cluster, or has synced-cluster, so that there is nothing to correct.
  */
 static const char *look(const struct merge_in *in)
 {
@@ -72,13 +75,13 @@ static const char *look(const struct merge_in *in)
 	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
 		return "";
 	if (in->told.rec->counter.mult)
-		return "has times of the system, not of the counter that was"
-			" synchronized; record with other --timestamps";
+		return "has times of the system clock, not of the synchronized"
+			" counter; record with other --timestamps";
 	if (has_changed(in))
 		return "the timeline of its cluster ended while it was recorded, and another began";
 	if (sync->role == TSCT_SYNC_MASTER)
 		return sync->line.mult && sync->node == sync->master ? NULL :
-			"is uncalibrated: the master's time was not known yet";
+			"is uncalibrated: the master's time was not yet known";
 	return has_series(in) ? NULL :
 		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
 }
@@ -93,25 +96,30 @@ static void timeline_of(const struct merge_in *in, __u64 *ret_master,
 		merge_sync(in)->timeline;
 }
 
-/* ---- all of them ---------------------------------------------------------------- */
+/*
+ * ---- all inputs
+ * ------------------------------------------------------------------
+ */
 
-#define WAY_OUT	"; --force takes each node's own clock"
+#define WAY_OUT	"; use --force to take each node's own clock"
 
-/* CLOCK_REALTIME is the cluster's time, as its configuration has it. */
+/* True with synced-cluster: CLOCK_REALTIME is the cluster's time. */
 static bool has_agreed(const struct tsct_recorded_sync *sync)
 {
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
 }
 
-/* Of one that has no timeline, beside some that have one */
+/* The reason for an input without a timeline, beside some with one */
 static const char *why_none(const struct merge_in *in)
 {
 	return has_agreed(merge_sync(in)) ?
-		"goes by CLOCK_REALTIME (synced-cluster), others by sync samples" :
+		"uses CLOCK_REALTIME (synced-cluster), others use sync samples" :
 		"has no sync samples, others have";
 }
 
-/* NULL: all are on one timeline, m->master's. Else the sentence that says why not. */
+/*
+ * NULL: all are on one timeline, m->master's. Else the reason, as a sentence.
+ */
 static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 {
 	__u64 master = 0;
@@ -142,7 +150,7 @@ static int find_timeline(struct tsct_merge *m, char *why, size_t size)
 	return 0;
 }
 
-/* Nobody was to be on a timeline. */
+/* True if no input belongs to a cluster */
 static bool are_all_by_themselves(const struct tsct_merge *m)
 {
 	const char *what;
@@ -156,7 +164,7 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 	return true;
 }
 
-/* All of one boot have one clock. */
+/* True if all are of one boot, so that they have one clock */
 static bool is_one_machine(const struct tsct_merge *m)
 {
 	const __u8 *first = m->in[0].told.rec->nodes[0].boot_id;
@@ -188,7 +196,7 @@ static bool is_shared(const struct tsct_merge *m)
 	return true;
 }
 
-/* The least that own clocks can say: how far from each other two of them may be */
+/* Reports the largest distance of two inputs by their own clocks. */
 static void warn(struct tsct_merge *m)
 {
 	__u64 worst[2] = { 0, 0 }, error, begin;
@@ -207,7 +215,7 @@ static void warn(struct tsct_merge *m)
 			worst[1] = error;
 		}
 	}
-	merge_note(m, "no common timeline: each node's own clock was taken, and"
+	merge_note(m, "no common timeline: each node's own clock is used, and"
 		   " two of them may be %.3f us apart, if CLOCK_REALTIME is the"
 		   " same on all", ((double)worst[0] + (double)worst[1]) / 1e6);
 }
@@ -218,13 +226,13 @@ static int check_own(struct tsct_merge *m, const struct merge_in *in)
 
 	if (merge_was_disrupted(rec))
 		merge_note(m, "%s: its clock was disrupted while it was recorded;"
-			   " what was before has the time of what came after",
+			   " times before the disruption follow the clock after it",
 			   in->told.path);
 	if (tsct_status_has_time(rec->status) || m->options.force)
 		return 0;
-	return merge_fail(m, -EINVAL, "%s: is uncalibrated, its clock did not"
-			  " know the time (%s); record while tsctraced runs, or"
-			  " take it as it is by --force", in->told.path,
+	return merge_fail(m, -EINVAL, "%s: is uncalibrated, its clock had no"
+			  " time (%s); record while tsctraced runs, or use"
+			  " --force", in->told.path,
 			  rec->status == TSCT_STATUS_DISRUPTED ? "disrupted" :
 			  "unknown");
 }
@@ -245,7 +253,7 @@ static int take_own(struct tsct_merge *m)
 	return 0;
 }
 
-/* What is on either side has samples of its own, if there were any. */
+/* Each epoch has its own samples, if there are any. */
 static int take_cluster(struct tsct_merge *m)
 {
 	const struct merge_in *in;
@@ -253,9 +261,9 @@ static int take_cluster(struct tsct_merge *m)
 	for (in = m->in; in < m->in + m->nr; in++)
 		if (merge_was_disrupted(in->told.rec))
 			merge_note(m, "%s: its clock was disrupted while it was"
-				   " recorded (a step, a suspend); what was"
-				   " before goes by the samples from before, if"
-				   " there are any", in->told.path);
+				   " recorded (a step, a suspend); times before it"
+				   " use the samples from before it, if there are"
+				   " any", in->told.path);
 	return 0;
 }
 
