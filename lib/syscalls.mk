@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The system calls' names, for ctf/syscalls.c. Include it after the first
-# target. One initialiser per x86-64 system call, from the
-# distribution's own header: [0] = "read",
+# Names of the x86-64 system calls, for ctf/recording.c: one initializer each, such as
+# [0] = "read", from the distribution's header. To be included after the first target.
 $(O)/gen/syscalls.inc:
 	$(say) GEN $(@F)
 	@mkdir -p $(@D)

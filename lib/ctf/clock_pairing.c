@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A recording's own line. While it was made, one line of the clock followed
- * another; afterwards all of them are known, and a straight one, from the time
- * at the beginning to that at the end, does for most readers. How far it is
- * away from them goes into its bound.
+ * Pairing of counter and CLOCK_REALTIME for a whole recording. The clock used one line
+ * after another while recording; the recording gets a single straight line from the time
+ * at its begin to the time at its end, which is enough for most readers. The largest
+ * distance from the clock's lines is part of its error bound.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,32 +13,31 @@
 #include "recording_writer.h"
 
 #define LINES_MAX	(TSCT_SEGMENTS_MAX + 2)
-/* Below, the rate between two readings is worse than the clock's own. */
+/* Of shorter recordings, the rate between begin and end is worse than the clock's own. */
 #define SHORT_NS	10000000LL
-/* As much as picoseconds can say */
+/* Largest error whose picoseconds fit */
 #define WORST_NS	(INT64_MAX / 4000)
 
-struct tie {
+struct clock_pairing {
 	const struct tsct_clock *clock;
-	__u32 epoch;			/* that of the end */
-	__u32 cpu;			/* with which the others are compared */
+	__u32 epoch;			/* of the clock, at the end */
+	__u32 cpu;			/* reference of the counter skew */
 	struct tsct_clock_params line;
-	__u64 worst_ns;
+	__u64 worst_ns;			/* largest error found so far */
 };
 
-static int convert(const struct tie *tie, __u64 stamp, struct tsct_time *time)
+static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
 {
-	return tsct_clock_cycles_to_time_on(tie->clock, stamp, tie->cpu, time);
+	return tsct_clock_cycles_to_time_on(p->clock, cycles, p->cpu, time);
 }
 
 /*
- * Readers of the recording know nothing of counters that are apart: the line is
- * that of the CPU that they are compared with, and all of them lie within the
- * bound.
+ * The recording does not have the skew of counters: its line is that of the reference
+ * CPU, and the largest skew is added to the bound. Returns that in ns.
  */
-static __u64 allow_for_skew(struct tie *tie, __u64 mult)
+static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
-	const struct tsct_clock_full *clock = tsct_clock_full(tie->clock);
+	const struct tsct_clock_full *clock = tsct_clock_full(p->clock);
 	__u64 error, max = tsct_clock_skew_max(clock);
 	__s64 skew;
 	__u32 cpu;
@@ -46,46 +45,46 @@ static __u64 allow_for_skew(struct tie *tie, __u64 mult)
 	for (cpu = 0; cpu < clock->area.nr_cpus; cpu++) {
 		if (tsct_clock_skew(clock, cpu, &skew, &error) || skew || error)
 			continue;
-		tie->cpu = cpu;
+		p->cpu = cpu;
 		return (__u64)tsct_cycles_ns(mult, (__s64)max) + 1;
 	}
 	return 0;
 }
 
-/* How far may the line be from the truth at @stamp? Kept, if it is the worst. */
-static void look(struct tie *tie, __u64 stamp)
+/* Updates worst_ns by the error of the line at @cycles. */
+static void add_error_at(struct clock_pairing *p, __u64 cycles)
 {
 	struct tsct_time time;
 	tsct_s128 apart;
 
-	if (convert(tie, stamp, &time) || time.epoch != tie->epoch)
+	if (convert(p, cycles, &time) || time.epoch != p->epoch)
 		return;
-	apart = (tsct_s128)tsct_clock_params_ns(&tie->line, stamp) - time.ns;
+	apart = (tsct_s128)tsct_clock_params_ns(&p->line, cycles) - time.ns;
 	if (apart < 0)
 		apart = -apart;
 	apart += time.error_ns;
-	if (apart > (tsct_s128)tie->worst_ns)
-		tie->worst_ns = apart > WORST_NS ? WORST_NS : (__u64)apart;
+	if (apart > (tsct_s128)p->worst_ns)
+		p->worst_ns = apart > WORST_NS ? WORST_NS : (__u64)apart;
 }
 
-/* Lines are straight: what is furthest off is at one of their ends. */
-static void look_at_all(struct tie *tie, const struct tsct_clock_segment *lines,
+/* Lines are straight, so the largest error is at an end of one of them. */
+static void add_all_errors(struct clock_pairing *p, const struct tsct_clock_segment *lines,
 			int nr, __u64 end)
 {
 	int i;
 
-	look(tie, tie->line.base_cycles);
-	look(tie, end);
+	add_error_at(p, p->line.base_cycles);
+	add_error_at(p, end);
 	for (i = 0; i < nr; i++) {
-		if ((__s64)(lines[i].base_cycles - tie->line.base_cycles) <= 0 ||
+		if ((__s64)(lines[i].base_cycles - p->line.base_cycles) <= 0 ||
 		    (__s64)(lines[i].base_cycles - end) >= 0)
 			continue;
-		look(tie, lines[i].base_cycles - 1);
-		look(tie, lines[i].base_cycles);
+		add_error_at(p, lines[i].base_cycles - 1);
+		add_error_at(p, lines[i].base_cycles);
 	}
 }
 
-/* Where the last epoch begins, if that is later than the recording does */
+/* Begin of the last epoch, or of the recording if that is later */
 static __u64 begin_of(const struct tsct_recording *rec,
 		      const struct tsct_clock_segment *lines, int nr, __u32 epoch)
 {
@@ -94,38 +93,39 @@ static __u64 begin_of(const struct tsct_recording *rec,
 	for (i = 0; i < nr; i++)
 		if (lines[i].epoch == epoch)
 			break;
-	/* The oldest line of all is as good before it began. */
+	/* The oldest line is also valid before its begin. */
 	if (!i || i == nr || (__s64)(lines[i].base_cycles - rec->begin) <= 0 ||
 	    (__s64)(lines[i].base_cycles - rec->end) >= 0)
 		return rec->begin;
 	return lines[i].base_cycles;
 }
 
-static void stretch(struct tsct_clock_params *line, __u64 ticks, __s64 ns)
+/* Sets the rate by the times at both ends. */
+static void set_rate(struct tsct_clock_params *line, __u64 cycles, __s64 ns)
 {
-	if (ns < SHORT_NS || !ticks)
+	if (ns < SHORT_NS || !cycles)
 		return;
-	line->mult = (__u64)((((tsct_u128)ns << TSCT_CLOCK_SHIFT) + ticks / 2) /
-			     ticks);
+	line->mult = (__u64)((((tsct_u128)ns << TSCT_CLOCK_SHIFT) + cycles / 2) /
+			     cycles);
 }
 
-static __u64 apart(__u64 a, __u64 b)
+static __u64 distance(__u64 a, __u64 b)
 {
 	return a > b ? a - b : b - a;
 }
 
 /*
- * Who reads it while it is being made, or after its recorder was killed, has
- * events from after its end: there the clock goes on by its own line, and is at
- * any time as far off as that says, and as the two lines have run apart.
+ * Sets the error after the end, where a live recording, or one of a killed recorder, has
+ * events: there it is the error of the clock's line, plus the growing distance between the
+ * two lines.
  */
-static void prolong(struct tsct_clock_params *line, const struct tsct_clock_params *now)
+static void set_growth(struct tsct_clock_params *line, const struct tsct_clock_params *now)
 {
-	__u64 mult = apart(line->mult, now->mult), more;
+	__u64 mult = distance(line->mult, now->mult), more;
 
-	if (apart(line->mult, now->slew_mult) > mult)
-		mult = apart(line->mult, now->slew_mult);
-	/* 2^-56 ns a tick are so many 2^-32 ps. */
+	if (distance(line->mult, now->slew_mult) > mult)
+		mult = distance(line->mult, now->slew_mult);
+	/* From 2^-56 ns to 2^-32 ps per cycle, rounded up */
 	more = (__u64)(((tsct_u128)mult * 1000 + 0xffffff) >> 24);
 	line->growth = tsct_add_saturating(now->growth, more);
 	line->holdover_growth = tsct_add_saturating(now->holdover_growth, more);
@@ -137,19 +137,20 @@ static void prolong(struct tsct_clock_params *line, const struct tsct_clock_para
 		line->void_after_cycles = line->holdover_after_cycles;
 }
 
-static int lay(const struct tsct_recording *rec, const struct tsct_clock_params *now,
-	       __u64 begin, struct tie *tie)
+/* The line from @begin to rec->end. 0, -EAGAIN or another -errno */
+static int make_line(const struct tsct_recording *rec, const struct tsct_clock_params *now,
+	       __u64 begin, struct clock_pairing *p)
 {
-	struct tsct_clock_params *line = &tie->line;
+	struct tsct_clock_params *line = &p->line;
 	struct tsct_time from, to;
-	int err = convert(tie, begin, &from);
+	int err = convert(p, begin, &from);
 
 	if (!err)
-		err = convert(tie, rec->end, &to);
+		err = convert(p, rec->end, &to);
 	if (err)
 		return err;
-	/* A disruption just now: there is no line through both. */
-	if (from.epoch != tie->epoch || to.epoch != tie->epoch)
+	/* A disruption just now: no line fits both ends. */
+	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
 	*line = (struct tsct_clock_params) {
 		.base_cycles = begin,
@@ -157,14 +158,14 @@ static int lay(const struct tsct_recording *rec, const struct tsct_clock_params 
 		.mult = now->mult,
 		.as_of_cycles = rec->end,
 	};
-	stretch(line, rec->end - begin, to.ns - from.ns);
+	set_rate(line, rec->end - begin, to.ns - from.ns);
 	line->slew_mult = line->mult;
-	prolong(line, now);
+	set_growth(line, now);
 	return 0;
 }
 
-/* Those that say anything about it; where memory is short, none. */
-static void keep(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
+/* Keeps the lines that were in use during the recording, as far as memory permits. */
+static void keep_lines(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
 		 int nr)
 {
 	int i;
@@ -187,7 +188,7 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock_state *state)
 {
 	struct tsct_clock_segment *lines = calloc(LINES_MAX, sizeof(*lines));
-	struct tie tie = {
+	struct clock_pairing p = {
 		.clock = clock,
 		.epoch = state->epoch,
 		.cpu = TSCT_CPU_ANY,
@@ -198,21 +199,21 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 	if (!lines)
 		return -ENOMEM;
 	if (state->flags & TSCT_CLOCK_SKEWED)
-		skew_ns = allow_for_skew(&tie, state->real.mult);
+		skew_ns = find_skew_ns(&p, state->real.mult);
 	nr = tsct_clock_segments(clock, lines, LINES_MAX);
 	if (nr > 0 && nr <= LINES_MAX)
-		keep(rec, lines, nr);
+		keep_lines(rec, lines, nr);
 	if (nr > 0 && nr <= LINES_MAX && state->real.mult)
-		err = lay(rec, &state->real,
-			  begin_of(rec, lines, nr, tie.epoch), &tie);
+		err = make_line(rec, &state->real,
+			  begin_of(rec, lines, nr, p.epoch), &p);
 	if (!err) {
-		look_at_all(&tie, lines, nr, rec->end);
-		tie.line.error_ps = (tie.worst_ns + skew_ns) * 1000;
-		tie.line.past_error_ps = tie.line.error_ps;
-		err = tsct_clock_params_check(&tie.line, rec->source);
+		add_all_errors(&p, lines, nr, rec->end);
+		p.line.error_ps = (p.worst_ns + skew_ns) * 1000;
+		p.line.past_error_ps = p.line.error_ps;
+		err = tsct_clock_params_check(&p.line, rec->source);
 	}
 	if (!err)
-		rec->real = tie.line;
+		rec->real = p.line;
 	free(lines);
 	return err;
 }

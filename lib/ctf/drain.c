@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Out of the rings, into the writer: what is taken, what is refused.
+ * Copies events from the rings of a channel to the recording writer.
  *
- * Every event that was published in a ring since the recording began ends as
- * one event in a file or as one count of a cause of loss: see struct
- * tsct_ring_figures. That rests on the reader's account of the ring (struct
- * tsct_ring_stat), of which `seen` events lie behind us at any moment.
+ * Every event published in a ring since the begin of the recording becomes one event in a
+ * file or one count of a cause of loss (struct tsct_ring_figures). That follows from the
+ * reader's account of the ring (struct tsct_ring_stat), by which count_passed() events lie
+ * behind the reader at any moment.
  */
 #include <stdlib.h>
 
@@ -13,33 +13,33 @@
 #include "lib/core/clock_params.h"
 #include "recording_writer.h"
 
-#define BATCH		4096	/* events before the next CPU has its turn */
-#define RELEASE		256	/* events before writers get their room back */
-#define AHEAD_NS	1000000	/* CPUs' counters may differ that much */
-/* From an event's stamp until it is in its ring: a virtual CPU may stand still */
+#define BATCH		4096	/* events of a CPU in one pass */
+#define RELEASE		256	/* events after which their room is released */
+#define AHEAD_NS	1000000	/* accepted skew of a CPU's counter */
+/* From reading the counter until an event is published; a virtual CPU may stall. */
 #define SETTLE_NS	100000000
 
-/* One ring */
-struct source {
-	struct tsct_ring_stat last;	/* what is counted already */
-	bool begun;			/* an event of ours was taken */
-	bool done;			/* went past `until` */
-	__u64 settled;			/* no stamp before it is to come */
+/* State of one ring */
+struct drain_ring {
+	struct tsct_ring_stat last;	/* figures that are counted already */
+	bool begun;			/* an event of the recording was taken */
+	bool done;			/* the next event is after `until` */
+	__u64 settled;			/* cycles; no later event is before it */
 };
 
 struct tsct_drain {
 	struct tsct_reader *reader;
-	const struct tsct_channel *t;
+	const struct tsct_channel *channel;
 	const struct tsct_clock *clock;
 	struct tsct_writer *writer;
 	struct tsct_recording *rec;
 	__u32 stream;
 	__u32 nr_cpus;
-	__u64 now;			/* not before the last event's stamp */
-	__u64 ahead, settle;		/* ticks */
+	__u64 now;			/* cycles; a recent reading of the clock */
+	__u64 ahead, settle;		/* AHEAD_NS, SETTLE_NS in cycles */
 	uint64_t last_no_ring;
-	__u64 bytes;			/* of the records that were taken */
-	struct source *sources;		/* per CPU */
+	__u64 bytes;			/* of the records taken */
+	struct drain_ring *rings;	/* by CPU */
 };
 
 __u64 tsct_drain_bytes(const struct tsct_drain *drain)
@@ -65,8 +65,8 @@ static __u64 *causes_of(const struct tsct_drain *d, __u32 cpu)
 	return d->rec->streams[d->stream].loss[cpu].cause;
 }
 
-/* Published events that lie behind a reader, by its own account. */
-static __u64 seen(const struct tsct_ring_stat *stat)
+/* Number of published events behind the reader, by its account */
+static __u64 count_passed(const struct tsct_ring_stat *stat)
 {
 	return stat->before + stat->read + stat->overrun + stat->broken;
 }
@@ -75,7 +75,7 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	/* Counters lie in memory that clients write. */
+	/* Counters are in memory that clients can write. */
 	if (*sum > TSCT_COUNT_MAX)
 		*sum = TSCT_COUNT_MAX;
 	*last = now;
@@ -84,7 +84,7 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 static void count_losses(struct tsct_drain *d, __u32 cpu)
 {
 	struct tsct_ring_figures *ring = figures_of(d, cpu);
-	struct tsct_ring_stat *last = &d->sources[cpu].last, now;
+	struct tsct_ring_stat *last = &d->rings[cpu].last, now;
 	__u64 *cause = causes_of(d, cpu);
 	int i;
 
@@ -96,22 +96,22 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 	add(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
 	add(&ring->broken_places, &last->broken_places, now.broken_places);
 	/*
-	 * Where all is read the ring's own word is taken, which is not made of
-	 * what we counted; with the rest unread, what lies behind us.
+	 * Once all is read, the ring's own count, which is independent of what was
+	 * counted here; before that, the events behind the reader.
 	 */
-	ring->published_end = seen(&now);
-	if (!now.unread && !d->sources[cpu].done)
+	ring->published_end = count_passed(&now);
+	if (!now.unread && !d->rings[cpu].done)
 		ring->published_end = now.published;
 }
 
 /*
- * An event from before the recording: the recording begins behind it, and what
- * was missed before it was missed before.
+ * After an event from before the recording: sets the begin behind it, and the losses so
+ * far to none, as they were before it.
  */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
 	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
-	struct tsct_ring_stat *last = &d->sources[cpu].last;
+	struct tsct_ring_stat *last = &d->rings[cpu].last;
 
 	causes_of(d, cpu)[TSCT_LOSS_OVERRUN] = 0;
 	causes_of(d, cpu)[TSCT_LOSS_BROKEN] = 0;
@@ -119,23 +119,23 @@ static void begin_behind(struct tsct_drain *d, __u32 cpu)
 	last->broken = now->broken;
 	last->broken_places = now->broken_places;
 	*figures_of(d, cpu) = (struct tsct_ring_figures) {
-		.published_begin = seen(now), .published_end = seen(now),
+		.published_begin = count_passed(now), .published_end = count_passed(now),
 	};
 }
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Stamped later than now? A clock read is saved for events of the past. */
-static bool is_ahead(struct tsct_drain *d, __u64 stamp)
+/* The event is in the future. Reads the clock only if it is after the last reading. */
+static bool is_ahead(struct tsct_drain *d, __u64 cycles)
 {
-	if (stamp <= d->now)
+	if (cycles <= d->now)
 		return false;
 	d->now = tsct_clock_cycles(d->clock);
-	return stamp > d->now && stamp - d->now > d->ahead;
+	return cycles > d->now && cycles - d->now > d->ahead;
 }
 
-/* A definition seen for the first time goes into the metadata. */
-static void learn(struct tsct_drain *d, __u32 id)
+/* Adds the definition of an ID to the recording when it is first seen. */
+static void add_def(struct tsct_drain *d, __u32 id)
 {
 	const struct tsct_event_def *def;
 
@@ -146,28 +146,29 @@ static void learn(struct tsct_drain *d, __u32 id)
 		tsct_writer_touch(d->writer);
 }
 
-static int take(struct tsct_drain *d, const struct tsct_event *event)
+/* Writes or counts one event. 0 or -errno */
+static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 {
-	struct source *source = &d->sources[event->cpu];
+	struct drain_ring *ring = &d->rings[event->cpu];
 
-	if (event->cycles < d->rec->begin && !source->begun) {
+	if (event->cycles < d->rec->begin && !ring->begun) {
 		begin_behind(d, event->cpu);
 		return 0;
 	}
-	source->begun = true;
+	ring->begun = true;
 	d->bytes += tsct_record_size(event->len);
 	if (is_ahead(d, event->cycles)) {
-		/* It would keep all that follows out of the file. */
+		/* Later events would all be out of order. */
 		causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
 		return 0;
 	}
-	learn(d, event->id);
+	add_def(d, event->id);
 	return tsct_writer_event(d->writer, d->stream, event);
 }
 
 /*
- * Is the next one later than the end? Neither it nor what follows is ours: it
- * stays where it is, for whoever reads the channel after us.
+ * The next event is after @until, so the recording ends before it. It stays in the ring
+ * for the channel's next reader.
  */
 static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
@@ -176,45 +177,45 @@ static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 }
 
 /*
- * A ring has its events in order, so what comes is not before @last. One in which
- * nothing was left gets none that is older than it takes to get there.
+ * Events of a ring are in order, so no later one is before @last. An empty ring gets no
+ * event older than SETTLE_NS.
  */
-static void settle(const struct tsct_drain *d, struct source *source, __u64 last,
+static void settle(const struct tsct_drain *d, struct drain_ring *ring, __u64 last,
 		   bool empty, __u64 now)
 {
-	__u64 stamp = last < now ? last : now;
+	__u64 cycles = last < now ? last : now;
 
-	if (source->done)
-		stamp = UINT64_MAX;
-	else if (empty && now > d->settle && now - d->settle > stamp)
-		stamp = now - d->settle;
-	if (stamp > source->settled)
-		source->settled = stamp;
+	if (ring->done)
+		cycles = UINT64_MAX;
+	else if (empty && now > d->settle && now - d->settle > cycles)
+		cycles = now - d->settle;
+	if (cycles > ring->settled)
+		ring->settled = cycles;
 }
 
 static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
 		     __u64 *taken)
 {
-	struct source *source = &d->sources[cpu];
+	struct drain_ring *ring = &d->rings[cpu];
 	struct tsct_event event;
 	__u64 last = 0;
 	int n, err = 0;
 
-	if (source->done)
+	if (ring->done)
 		return 0;
 	for (n = 0; n < BATCH; n++) {
-		source->done = is_past(d, cpu, until);
-		if (source->done ||
+		ring->done = is_past(d, cpu, until);
+		if (ring->done ||
 		    tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
 		(*taken)++;
 		last = event.cycles;
-		if (take(d, &event))
+		if (take_event(d, &event))
 			err = tsct_writer_error(d->writer);
 		if (n % RELEASE == RELEASE - 1)
 			tsct_reader_release(d->reader, cpu);
 	}
-	settle(d, source, last, n < BATCH, now);
+	settle(d, ring, last, n < BATCH, now);
 	tsct_reader_release(d->reader, cpu);
 	count_losses(d, cpu);
 	return err;
@@ -226,20 +227,21 @@ __u64 tsct_drain_settled(const struct tsct_drain *d)
 	__u32 cpu;
 
 	for (cpu = 0; cpu < d->nr_cpus; cpu++)
-		if (d->sources[cpu].settled < first)
-			first = d->sources[cpu].settled;
+		if (d->rings[cpu].settled < first)
+			first = d->rings[cpu].settled;
 	return first;
 }
 
+/* Adds the losses of events for which there is no ring. */
 static void count_no_ring(struct tsct_drain *d)
 {
 	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
-	    tsct_lost_no_ring(d->t));
+	    tsct_lost_no_ring(d->channel));
 }
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
-	/* Before any ring is looked at */
+	/* Before any ring is read */
 	const __u64 now = tsct_clock_cycles(d->clock);
 	int err = 0, err2;
 	__u64 taken = 0;
@@ -256,38 +258,38 @@ int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 
 /* ---- snapshots --------------------------------------------------------- */
 
-int tsct_drain_oldest(struct tsct_channel *t, __u64 *ret_stamp)
+int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles)
 {
 	struct tsct_reader *reader;
 	struct tsct_event event;
 	int err;
 
-	err = tsct_reader_open(t, &reader);
+	err = tsct_reader_open(channel, &reader);
 	if (err)
 		return err;
 	err = tsct_reader_next_ordered(reader, UINT64_MAX, &event);
 	if (err == 1)
-		*ret_stamp = event.cycles;
+		*ret_cycles = event.cycles;
 	tsct_reader_close(reader);
 	return err < 0 ? err : 0;
 }
 
 /*
- * What was overwritten before the image was taken, was before it: all of it lies
- * in front of the oldest event that the image has. It is no loss.
+ * Events overwritten before the copy are before the oldest event in it, so they are no
+ * loss.
  */
 static void begin_here(struct tsct_drain *d, __u32 cpu)
 {
 	const struct tsct_ring_stat *now = &d->reader->rings[cpu].stat;
 
-	d->sources[cpu].last.overrun = now->overrun;
+	d->rings[cpu].last.overrun = now->overrun;
 	figures_of(d, cpu)->published_begin = now->before + now->overrun;
 }
 
-/* The image ends where the ring's head was, and the walk with it. */
+/* Reads a copy of a ring up to the head that it had. */
 static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
-	struct source *source = &d->sources[cpu];
+	struct drain_ring *ring = &d->rings[cpu];
 	struct tsct_event event;
 	bool first = true;
 	int err = 0;
@@ -295,20 +297,20 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 	if (!tsct_reader_freeze(d->reader, cpu, image))
 		return 0;
 	for (;;) {
-		source->done = is_past(d, cpu, until);
-		if (source->done ||
+		ring->done = is_past(d, cpu, until);
+		if (ring->done ||
 		    tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
 		if (first)
 			begin_here(d, cpu);
 		first = false;
-		if (take(d, &event))
+		if (take_event(d, &event))
 			err = tsct_writer_error(d->writer);
 	}
 	if (first)
 		begin_here(d, cpu);
 	count_losses(d, cpu);
-	source->done = true;
+	ring->done = true;
 	tsct_reader_thaw(d->reader, cpu);
 	return err;
 }
@@ -321,7 +323,7 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 
 	if (!tsct_reader_overwrites(d->reader))
 		return -EINVAL;
-	image = malloc(d->t->geo.data_size);
+	image = malloc(d->channel->geo.data_size);
 	if (!image)
 		return -ENOMEM;
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
@@ -335,9 +337,10 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 
 /* ---- the drain --------------------------------------------------------- */
 
+/* Sets the begin of the figures of a ring. */
 static void note_begin(struct tsct_drain *d, __u32 cpu)
 {
-	struct tsct_ring_stat *now = &d->sources[cpu].last;
+	struct tsct_ring_stat *now = &d->rings[cpu].last;
 
 	tsct_reader_stat(d->reader, cpu, now);
 	figures_of(d, cpu)->published_begin = now->before;
@@ -345,19 +348,19 @@ static void note_begin(struct tsct_drain *d, __u32 cpu)
 }
 
 /*
- * What is there from before the recording goes at once: were it overwritten
- * later, nobody could tell that it was not ours. A snapshot has all there is.
- * No more than a ring can hold, whatever its counts say and its writers do.
+ * Drops events from before the recording at once: if they were overwritten later, they
+ * would be counted as lost. A snapshot keeps them. Bounded by the number of records that
+ * fit in a ring, whatever its counts claim and its writers do.
  */
 static void drop_old(struct tsct_drain *d, __u32 cpu)
 {
 	struct tsct_ring_reader *ring = &d->reader->rings[cpu];
-	__u64 most = d->t->geo.data_size / sizeof(struct tsct_record);
+	__u64 max = d->channel->geo.data_size / sizeof(struct tsct_record);
 	struct tsct_event event;
 
 	if (d->rec->snapshot)
 		return;
-	while (most-- && tsct_reader_fetch(d->reader, cpu) == 1 &&
+	while (max-- && tsct_reader_fetch(d->reader, cpu) == 1 &&
 	       ring->next.cycles < d->rec->begin) {
 		tsct_reader_next(d->reader, cpu, &event);
 		begin_behind(d, cpu);
@@ -365,7 +368,7 @@ static void drop_old(struct tsct_drain *d, __u32 cpu)
 	tsct_reader_release(d->reader, cpu);
 }
 
-int tsct_drain_open(struct tsct_channel *t, const struct tsct_clock *clock,
+int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		    struct tsct_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain)
 {
@@ -375,23 +378,23 @@ int tsct_drain_open(struct tsct_channel *t, const struct tsct_clock *clock,
 
 	if (!d)
 		return -ENOMEM;
-	d->t = t;
+	d->channel = channel;
 	d->clock = clock;
 	d->writer = writer;
 	d->rec = rec;
 	d->stream = stream;
-	d->nr_cpus = tsct_channel_info(t)->nr_cpus;
+	d->nr_cpus = tsct_channel_info(channel)->nr_cpus;
 	if (d->nr_cpus > rec->nr_locations)
 		d->nr_cpus = rec->nr_locations;
 	d->ahead = tsct_ns_cycles(rec->real.mult, AHEAD_NS);
 	d->settle = tsct_ns_cycles(rec->real.mult, SETTLE_NS);
-	d->sources = calloc(d->nr_cpus, sizeof(*d->sources));
-	err = d->sources ? tsct_reader_open(t, &d->reader) : -ENOMEM;
+	d->rings = calloc(d->nr_cpus, sizeof(*d->rings));
+	err = d->rings ? tsct_reader_open(channel, &d->reader) : -ENOMEM;
 	if (err) {
 		tsct_drain_close(d);
 		return err;
 	}
-	d->last_no_ring = tsct_lost_no_ring(d->t);
+	d->last_no_ring = tsct_lost_no_ring(d->channel);
 	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
 		note_begin(d, cpu);
 		drop_old(d, cpu);
@@ -405,6 +408,6 @@ void tsct_drain_close(struct tsct_drain *d)
 	if (!d)
 		return;
 	tsct_reader_close(d->reader);
-	free(d->sources);
+	free(d->rings);
 	free(d);
 }

@@ -1,218 +1,199 @@
 // SPDX-License-Identifier: MIT
 /*
- * The `env` block of our own metadata, read back. Strict: what record_meta.c
- * would not write is damage, and is named with its line. Keys that we do not
- * know are left alone, so that later versions may add some.
+ * Reads the block `env` of a recording's metadata by the table of keys in
+ * metadata_keys.c. Strict: a value that metadata_write.c would not write is an error,
+ * and its line is named. Unknown keys are ignored, so later versions may add some.
  */
 #include <stdlib.h>
 
-#include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
-#include "ctf_format.h"
-#include "tsdl_parser.h"
+#include "lib/core/event_def.h"
+#include "metadata_keys.h"
+#include "samples.h"
+#include "tsdl.h"
 
-/* ---- what the keys mean ------------------------------------------------ */
+/* An environment that is being read */
+struct env_reader {
+	struct tsct_tsdl_parser tsdl;
+	struct tsct_recording *rec;
+	bool tracer, format;	/* these keys were read */
+	__u32 node;		/* of the present line */
+	__u32 nr_located;	/* locations read so far */
+};
 
-static int set_clock_state(struct tsct_tsdl_parser *p, const char *at)
+/* ---- errors ------------------------------------------------------------------ */
+
+/* An error of the present line; a text of its own only where it says more */
+static int line_error(struct env_reader *r, const struct tsct_tsdl_entry *e, int err)
 {
-	struct tsct_recording *rec = p->rec;
+	switch (err) {
+	case -ENOMEM:
+		return err;
+	case -ERANGE:
+		return tsct_tsdl_error(&r->tsdl, "%s: impossible value", e->key);
+	case -EILSEQ:
+		return tsct_tsdl_error(&r->tsdl, "%s: out of order", e->key);
+	case -ENOENT:
+		return tsct_tsdl_error(&r->tsdl, "%s: no such index", e->key);
+	case -ENOSPC:
+		return tsct_tsdl_error(&r->tsdl, "%s: too many", e->key);
+	case -EEXIST:
+		return tsct_tsdl_error(&r->tsdl, "%s: defined twice", e->key);
+	default:
+		return tsct_tsdl_error(&r->tsdl, "%s: malformed", e->key);
+	}
+}
 
-	if (!tsct_tsdl_parse_item_u32(&at, "status", TSCT_STATUS_NR - 1,
-				&rec->status) ||
-	    !tsct_tsdl_parse_item_u32(&at, "epoch_first", UINT32_MAX,
-				&rec->epoch_first) ||
-	    !tsct_tsdl_parse_item_u32(&at, "epoch", UINT32_MAX, &rec->epoch) ||
-	    !tsct_tsdl_parse_item_u32(&at, "rate_error_ppb", UINT32_MAX,
-				&rec->rate_error_ppb) ||
-	    *at)
-		return tsct_tsdl_parse_bad(p, "clock_state: malformed");
+static int not_a_recording(struct env_reader *r)
+{
+	snprintf(r->tsdl.err_text, r->tsdl.err_size,
+		 "not a tsctrace recording; written by another tracer");
+	return -ENOMSG;
+}
+
+/* ---- values ------------------------------------------------------------------- */
+
+static bool is_channel_name(const char *name, size_t len)
+{
+	size_t i;
+
+	if (!len || len >= TSCT_NAME_MAX || *name == '.')
+		return false;
+	for (i = 0; i < len; i++)
+		if (!(name[i] >= 'a' && name[i] <= 'z') &&
+		    !(name[i] >= 'A' && name[i] <= 'Z') &&
+		    !(name[i] >= '0' && name[i] <= '9') &&
+		    !strchr("_.-", name[i]))
+			return false;
+	return true;
+}
+
+static bool store_number(void *value, enum tsct_metadata_field field, __u64 n)
+{
+	const __u32 small = (__u32)n;
+
+	if (field == TSCT_METADATA_U32)
+		memcpy(value, &small, sizeof(small));
+	else
+		memcpy(value, &n, sizeof(n));
+	return n;
+}
+
+/* The value of an item at *at, which moves behind it. 0 or -EINVAL */
+static int read_item(const char **at, const struct tsct_metadata_item *item,
+		     void *value, bool *ret_set)
+{
+	size_t len;
+	__s64 s;
+	__u64 n;
+
+	switch (item->field) {
+	case TSCT_METADATA_CHANNEL_NAME:
+		len = strcspn(*at, " ");
+		if (!is_channel_name(*at, len))
+			return -EINVAL;
+		memcpy(value, *at, len);
+		*at += len;
+		return 0;
+	case TSCT_METADATA_S64:
+		if (!tsct_tsdl_parse_s64(at, &s))
+			return -EINVAL;
+		*ret_set = store_number(value, item->field, (__u64)s);
+		return 0;
+	default:
+		if (!tsct_tsdl_parse_u64(at, &n) || n > item->max)
+			return -EINVAL;
+		*ret_set = store_number(value, item->field, n);
+		return 0;
+	}
+}
+
+/* All items of a key, in order, from *at, which moves behind them. 0 or -EINVAL */
+static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
+{
+	const struct tsct_metadata_item *item = key->items;
+	bool first = false, set = false;
+
+	for (; item < key->items + key->nr_items; item++) {
+		if (item->if_first && !first)
+			continue;
+		if ((item != key->items && *(*at)++ != ' ') ||
+		    !tsct_tsdl_parse_name(at, item->name) ||
+		    read_item(at, item, (char *)value + item->offset, &set))
+			return -EINVAL;
+		if (item == key->items)
+			first = set;
+	}
 	return 0;
 }
 
-static int set_span(struct tsct_tsdl_parser *p, const char *at)
-{
-	struct tsct_recording *rec = p->rec;
-
-	if (!tsct_tsdl_parse_item(&at, "begin", UINT64_MAX, &rec->begin) ||
-	    !tsct_tsdl_parse_item(&at, "end", UINT64_MAX, &rec->end) || *at ||
-	    rec->end < rec->begin)
-		return tsct_tsdl_parse_bad(p, "span: malformed");
-	return 0;
-}
-
-static int set_name(struct tsct_tsdl_parser *p, const struct tsct_tsdl_entry *e,
-		    const char *const *names, __u32 nr, __u32 *ret)
+static int read_choice(struct env_reader *r, const struct tsct_metadata_key *key,
+		       const struct tsct_tsdl_entry *e, __u32 *value)
 {
 	__u32 i;
 
-	for (i = 0; i < nr; i++) {
-		if (strcmp(e->value, names[i]))
+	for (i = 0; i < key->max; i++) {
+		if (strcmp(e->value, key->names[i]))
 			continue;
-		*ret = i;
+		*value = i;
 		return 0;
 	}
-	return tsct_tsdl_parse_bad(p, "%s: '%.40s' is none that there is", e->key,
-			     e->value);
+	return tsct_tsdl_error(&r->tsdl, "%s: unknown value '%.40s'", e->key, e->value);
 }
 
-static int set_pair(struct tsct_tsdl_parser *p, const struct tsct_tsdl_entry *e,
-		    struct tsct_clock_params *pair)
-{
-	return tsct_tsdl_parse_pair(e->value, pair) ? 0 :
-		tsct_tsdl_parse_bad(p, "%s: malformed", e->key);
-}
-
-static int set_format(struct tsct_tsdl_parser *p, const char *value)
+static int read_format(struct env_reader *r, const char *value)
 {
 	if (!strcmp(value, "1") || !strcmp(value, "2"))
-		return tsct_tsdl_parse_bad(p, "format %s is older than this program"
-				     " reads; record again", value);
+		return tsct_tsdl_error(&r->tsdl, "format %s is older than this program"
+				       " reads; record again", value);
 	if (strcmp(value, TSCT_META_FORMAT))
-		return tsct_tsdl_parse_bad(p,
-				     "format %.20s is newer than this program",
-				     value);
-	p->format = true;
+		return tsct_tsdl_error(&r->tsdl,
+				       "format %.20s is newer than this program",
+				       value);
+	r->format = true;
 	return 0;
 }
 
-static int set_flag(struct tsct_tsdl_parser *p, const struct tsct_tsdl_entry *e,
-		    __u32 *flag)
+static int read_number(struct env_reader *r, const struct tsct_metadata_key *key,
+		       const struct tsct_tsdl_entry *e, void *object)
 {
+	const __u64 max = key->type == TSCT_METADATA_INVERTED ? 1 : key->max;
+	void *value = (char *)object + key->offset;
 	__u64 n;
 
-	if (!tsct_tsdl_parse_whole(e->value, 1, &n))
-		return tsct_tsdl_parse_bad(p, "%s: 0 or 1 expected", e->key);
-	*flag = n;
+	if (!tsct_tsdl_parse_number(e->value, max, &n) || n < key->min)
+		return tsct_tsdl_error(&r->tsdl, "%s: a number from %llu to %llu expected",
+				       e->key, key->min, max);
+	if (key->type == TSCT_METADATA_INVERTED)
+		store_number(value, TSCT_METADATA_U32, !n);
+	else if (key->store)
+		return key->store(r->rec, object, n);
+	else
+		store_number(value, key->field, n);
 	return 0;
 }
 
-static int set_every(struct tsct_tsdl_parser *p, const struct tsct_tsdl_entry *e)
+/* Moves the text out of the entry. */
+static int read_text(struct env_reader *r, const struct tsct_metadata_key *key,
+		     struct tsct_tsdl_entry *e, char **value)
 {
-	if (tsct_tsdl_parse_whole(e->value, UINT64_MAX, &p->rec->sync_every))
-		return 0;
-	return tsct_tsdl_parse_bad(p, "sync_every: a number expected");
-}
-
-/* What follows is of the one kind or of the other: it does not change its mind. */
-static int set_merged(struct tsct_tsdl_parser *p, const struct tsct_tsdl_entry *e)
-{
-	if (p->rec->locations || p->rec->merged)
-		return tsct_tsdl_parse_bad(p, "merged: out of order");
-	return set_flag(p, e, &p->rec->merged);
-}
-
-static int set_nodes(struct tsct_tsdl_parser *p, const char *value)
-{
-	struct tsct_recording *rec = p->rec;
-	struct tsct_recorded_node *all;
-	__u64 n;
-
-	if (!rec->merged || rec->nr_nodes != 1 || rec->locations ||
-	    !tsct_tsdl_parse_whole(value, TSCT_NODES_MAX, &n) || !n)
-		return tsct_tsdl_parse_bad(p, "nr_nodes: 1 to %u expected, once",
-				     TSCT_NODES_MAX);
-	all = realloc(rec->nodes, n * sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	memset(all + 1, 0, (n - 1) * sizeof(*all));
-	rec->nodes = all;
-	rec->nr_nodes = n;
+	if (key->max && strlen(e->value) > key->max)
+		return tsct_tsdl_error(&r->tsdl, "%s: too long", e->key);
+	free(*value);
+	*value = e->value;
+	e->value = NULL;
 	return 0;
 }
 
-static int set_locations(struct tsct_tsdl_parser *p, const char *key,
-			 const char *value, bool merged)
+static int read_word(const struct tsct_metadata_key *key, const char *text, char *value)
 {
-	const __u32 max = merged ? TSCT_LOCATIONS_MAX : TSCT_CPUS_MAX;
-	__u64 n;
-	int err = -EINVAL;
+	const size_t len = strlen(text);
 
-	if (!!p->rec->merged == merged && tsct_tsdl_parse_whole(value, max, &n))
-		err = tsct_recording_locate(p->rec, n);
-	return err == -EINVAL ? tsct_tsdl_parse_bad(p, "%s: 1 to %u expected, once",
-					      key, max) : err;
-}
-
-/* "node_N_": the node that a line is of, and what is left of the key */
-static const char *find_node(struct tsct_tsdl_parser *p, const char *key)
-{
-	const char *at = key + 5;
-	__u64 node;
-
-	p->node = 0;
-	if (!p->rec->merged || strncmp(key, "node_", 5) ||
-	    !tsct_tsdl_parse_u64(&at, &node) || *at != '_' ||
-	    node >= p->rec->nr_nodes)
-		return key;
-	p->node = node;
-	return at + 1;
-}
-
-static int set_number(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e)
-{
-	struct tsct_recording *rec = p->rec;
-	const char *key = e->key;
-
-	if (!strcmp(key, "tsctrace_format"))
-		return set_format(p, e->value);
-	if (!strcmp(key, "complete"))
-		return set_flag(p, e, &rec->complete);
-	if (!strcmp(key, "snapshot"))
-		return set_flag(p, e, &rec->snapshot);
-	if (!strcmp(key, "sync_every"))
-		return set_every(p, e);
-	if (!strcmp(key, "merged"))
-		return set_merged(p, e);
-	if (!strcmp(key, "nr_nodes"))
-		return set_nodes(p, e->value);
-	if (!strcmp(key, "nr_locations"))
-		return set_locations(p, key, e->value, true);
-	if (!strcmp(key, "nr_cpus"))
-		return set_locations(p, key, e->value, false);
-	return tsct_tsdl_parse_node(p, find_node(p, key), e);
-}
-
-static int set_stream(struct tsct_tsdl_parser *p, const char *key, const char *at)
-{
-	struct tsct_recording *rec = p->rec;
-	char name[TSCT_NAME_MAX] = "";
-	struct tsct_stream_class *s;
-	size_t len;
-	__u64 index;
-	int ret;
-
-	if (!tsct_tsdl_parse_whole(key, UINT32_MAX, &index) ||
-	    index != rec->nr_streams || !rec->nr_locations)
-		return tsct_tsdl_parse_bad(p, "stream_%.20s: out of order", key);
-	if (strncmp(at, "name=", 5))
-		return tsct_tsdl_parse_bad(p, "stream_%s: malformed", key);
-	at += 5;
-	len = strcspn(at, " ");
-	if (!tsct_tsdl_parse_name(at, len))
-		return tsct_tsdl_parse_bad(p, "stream_%s: not a channel's name", key);
-	memcpy(name, at, len);
-	at += len;
-	ret = tsct_recording_add_stream(rec, name);
-	if (ret < 0)
-		return tsct_tsdl_parse_bad(p, "stream_%s: %s", key, strerror(-ret));
-	s = &rec->streams[ret];
-	if (!tsct_tsdl_parse_item_u32(&at, "policy", TSCT_POLICY_OVERWRITE,
-				&s->policy) ||
-	    !tsct_tsdl_parse_item_u32(&at, "kernel", 1, &s->kernel) ||
-	    !tsct_tsdl_parse_item(&at, "lost_no_ring", UINT64_MAX,
-			    &s->lost_no_ring) ||
-	    *at)
-		return tsct_tsdl_parse_bad(p, "stream_%s: malformed", key);
+	if (len >= TSCT_FIT_NAME_MAX || (key->required && !len) ||
+	    strspn(text, "abcdefghijklmnopqrstuvwxyz") != len)
+		return -EINVAL;
+	strcpy(value, text);
 	return 0;
-}
-
-/* "_<stream>_<number>": the tail of an event's or a loss's key */
-static bool parse_tail(struct tsct_tsdl_parser *p, const char *tail, __u64 *ret_stream,
-		       __u64 *ret_number)
-{
-	return tsct_tsdl_parse_u64(&tail, ret_stream) && *tail++ == '_' &&
-	       tsct_tsdl_parse_u64(&tail, ret_number) && !*tail &&
-	       *ret_stream < p->rec->nr_streams;
 }
 
 static int kind_of(const char *name, size_t len)
@@ -226,245 +207,509 @@ static int kind_of(const char *name, size_t len)
 	return -EINVAL;
 }
 
-/* "kind name field:type,field:type" */
-static int set_event(struct tsct_tsdl_parser *p, const char *tail, const char *value)
+/* "kind name field:type,field:type", of an event class of a stream */
+static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
+			  __u32 stream, __u32 id)
 {
-	size_t kind_len = strcspn(value, " "), name_len;
-	struct tsct_event_def def;
+	const char *at = e->value;
+	size_t len = strcspn(at, " ");
+	const int kind = kind_of(at, len);
 	char name[TSCT_EVENT_NAME_MAX] = "";
-	int kind = kind_of(value, kind_len), err;
-	__u64 stream, id;
+	struct tsct_event_def def;
 
-	if (!parse_tail(p, tail, &stream, &id) || id < TSCT_ID_FIRST ||
-	    id > TSCT_ID_MAX)
-		return tsct_tsdl_parse_bad(p, "event_%.20s: no such stream or id",
-				     tail);
-	if (kind < 0 || value[kind_len] != ' ')
-		return tsct_tsdl_parse_bad(p, "event_%s: malformed", tail);
-	value += kind_len + 1;
-	name_len = strcspn(value, " ");
-	if (name_len >= sizeof(name) || value[name_len] != ' ')
-		return tsct_tsdl_parse_bad(p, "event_%s: malformed", tail);
-	memcpy(name, value, name_len);
-	if (tsct_event_def_parse(name, kind, value + name_len + 1, &def, NULL))
-		return tsct_tsdl_parse_bad(p, "event_%s: not a definition", tail);
+	if (kind < 0 || at[len] != ' ')
+		return -EINVAL;
+	at += len + 1;
+	len = strcspn(at, " ");
+	if (len >= sizeof(name) || at[len] != ' ')
+		return -EINVAL;
+	memcpy(name, at, len);
+	if (tsct_event_def_parse(name, kind, at + len + 1, &def, NULL))
+		return tsct_tsdl_error(&r->tsdl, "%s: not a definition", e->key);
 	def.id = id;
-	err = tsct_recording_add_def(p->rec, stream, &def);
-	if (err)
-		return tsct_tsdl_parse_bad(p, "event_%s: %s", tail, strerror(-err));
-	return 0;
+	return tsct_recording_add_def(r->rec, stream, &def);
 }
 
-static int set_loss(struct tsct_tsdl_parser *p, const char *tail, const char *value)
+/* Items in the order of causes; causes of 0 events are left out. */
+static int read_loss(const char *at, struct tsct_loss *loss)
 {
-	struct tsct_loss *loss;
-	__u64 stream, at;
+	const char *const begin = at;
+	const char *name;
 	int i;
 
-	if (!parse_tail(p, tail, &stream, &at) ||
-	    at >= p->rec->nr_locations)
-		return tsct_tsdl_parse_bad(p, "lost_%.20s: no such stream or location",
-				     tail);
-	loss = &p->rec->streams[stream].loss[at];
-	for (i = 0; i < TSCT_LOSS_NR; i++)
-		tsct_tsdl_parse_item(&value, tsct_loss_names[i], TSCT_COUNT_MAX,
-			       &loss->cause[i]);
-	return *value ? tsct_tsdl_parse_bad(p, "lost_%s: malformed", tail) : 0;
+	for (i = 0; i < TSCT_LOSS_NR && *at; i++) {
+		if (at > begin && *at != ' ')
+			return -EINVAL;
+		name = at + (at > begin);
+		if (!tsct_tsdl_parse_name(&name, tsct_loss_names[i]))
+			continue;
+		at = name;
+		if (!tsct_tsdl_parse_u64(&at, &loss->cause[i]) ||
+		    loss->cause[i] > TSCT_COUNT_MAX)
+			return -EINVAL;
+	}
+	return *at ? -EINVAL : 0;
 }
 
-static int set_held(struct tsct_tsdl_parser *p, const char *tail, const char *value)
+static int read_shift(const char *at, __s64 *shift_ns)
 {
-	struct tsct_held *held;
-	__u64 stream, at;
+	const bool earlier = *at == 'e';
+	__u64 ns;
 
-	if (!parse_tail(p, tail, &stream, &at) ||
-	    at >= p->rec->nr_locations)
-		return tsct_tsdl_parse_bad(p, "holds_%.20s: no such stream or location",
-				     tail);
-	held = &p->rec->streams[stream].held[at];
-	if (!tsct_tsdl_parse_item(&value, "packets", TSCT_COUNT_MAX, &held->packets) ||
-	    !tsct_tsdl_parse_item(&value, "events", TSCT_COUNT_MAX, &held->events) ||
-	    !tsct_tsdl_parse_item(&value, "on_tick", TSCT_COUNT_MAX, &held->on_tick) ||
-	    *value)
-		return tsct_tsdl_parse_bad(p, "holds_%s: malformed", tail);
+	if (!tsct_tsdl_parse_name(&at, earlier ? "earlier_ns" : "later_ns") ||
+	    !tsct_tsdl_parse_number(at, INT64_MAX, &ns))
+		return -EINVAL;
+	*shift_ns = earlier ? -(__s64)ns : (__s64)ns;
 	return 0;
 }
 
-static int set_ring(struct tsct_tsdl_parser *p, const char *tail, const char *value)
+static int read_bounds(const struct tsct_metadata_key *key, const char *at,
+		       struct tsct_recorded_correction *c)
 {
-	struct tsct_ring_figures *ring;
-	__u64 stream, at;
+	struct tsct_recorded_bound *b = c->bounds;
 
-	if (!parse_tail(p, tail, &stream, &at) ||
-	    at >= p->rec->nr_locations)
-		return tsct_tsdl_parse_bad(p, "ring_%.20s: no such stream or location",
-				     tail);
-	ring = &p->rec->streams[stream].ring[at];
-	if (!tsct_tsdl_parse_item(&value, "published_begin", UINT64_MAX,
-			    &ring->published_begin) ||
-	    !tsct_tsdl_parse_item(&value, "published_end", UINT64_MAX,
-			    &ring->published_end) ||
-	    !tsct_tsdl_parse_item(&value, "broken_places", UINT64_MAX,
-			    &ring->broken_places) ||
-	    *value)
-		return tsct_tsdl_parse_bad(p, "ring_%s: malformed", tail);
+	for (c->nr_bounds = 0; *at; b++) {
+		if (c->nr_bounds == TSCT_RECORDED_BOUNDS_MAX)
+			return -ENOSPC;
+		if ((c->nr_bounds++ && *at++ != ' ') || read_items(&at, key, b))
+			return -EINVAL;
+		if (b > c->bounds && b->tick < b[-1].tick)
+			return -EILSEQ;
+	}
 	return 0;
 }
 
-static int set_origin(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e)
+static int read_sample_fields(struct env_reader *r, const struct tsct_tsdl_entry *e)
 {
-	free(p->rec->clock_origin);
-	p->rec->clock_origin = e->value;
-	e->value = NULL;
-	return 0;
-}
-
-static int set_string(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e)
-{
-	struct tsct_recording *rec = p->rec;
-	const char *key = e->key;
-
-	if (!strcmp(key, "tracer_name"))
-		p->ours = !strcmp(e->value, "tsctrace");
-	else if (!strcmp(key, "clock_origin"))
-		return set_origin(p, e);
-	else if (!strcmp(key, "trace_uuid"))
-		return tsct_tsdl_parse_uuid(e->value, rec->uuid) ? 0 :
-			tsct_tsdl_parse_bad(p, "trace_uuid: malformed");
-	else if (!strcmp(key, "source"))
-		return set_name(p, e, tsct_ctf_sources, TSCT_SOURCE_NR,
-				&rec->source);
-	else if (!strcmp(key, "counter_source"))
-		return set_name(p, e, tsct_ctf_sources, TSCT_SOURCE_NR,
-				&rec->counter_source);
-	else if (!strcmp(key, "timestamps"))
-		return set_name(p, e, tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
-				&rec->timestamps);
-	else if (!strcmp(key, "fsync"))
-		return set_name(p, e, tsct_fsync_names, TSCT_FSYNC_NR,
-				&rec->fsync);
-	else if (!strcmp(key, "span"))
-		return set_span(p, e->value);
-	else if (!strcmp(key, "clock_state"))
-		return set_clock_state(p, e->value);
-	else if (!strcmp(key, "clock_real"))
-		return set_pair(p, e, &rec->real);
-	else if (!strcmp(key, "clock_counter"))
-		return set_pair(p, e, &rec->counter);
-	else if (!strncmp(key, "clock_line_", 11))
-		return tsct_tsdl_parse_line(p, key + 11, e->value);
-	else if (!strncmp(key, "stream_", 7))
-		return set_stream(p, key + 7, e->value);
-	else if (!strncmp(key, "event_", 6))
-		return set_event(p, key + 6, e->value);
-	else if (!strncmp(key, "lost_", 5))
-		return set_loss(p, key + 5, e->value);
-	else if (!strncmp(key, "ring_", 5))
-		return set_ring(p, key + 5, e->value);
-	else if (!strncmp(key, "holds_", 6))
-		return set_held(p, key + 6, e->value);
-	else if (!strcmp(key, "timeline"))
-		return tsct_tsdl_parse_timeline(p, e->value);
-	else if (!strncmp(key, "location_", 9))
-		return tsct_tsdl_parse_location(p, key + 9, e->value);
-	else if (!strcmp(key, "messages") || !strncmp(key, "messages_", 9))
-		return tsct_tsdl_parse_messages(p, key, e->value);
-	return tsct_tsdl_parse_node(p, find_node(p, key), e);
-}
-
-/* ---- the block --------------------------------------------------------- */
-
-static int parse_line(struct tsct_tsdl_parser *p)
-{
-	struct tsct_tsdl_entry e = { .value = NULL };
+	struct tsct_event_def def;
 	int err;
 
-	err = tsct_tsdl_entry(p, &e);
+	if (strcmp(e->value, TSCT_SAMPLE_FIELDS))
+		return tsct_tsdl_error(&r->tsdl, "%s: samples of another version of"
+				       " tsctrace; read them with that one", e->key);
+	err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,
+				   TSCT_SAMPLE_FIELDS, &def, NULL);
+	if (err)
+		return err;
+	def.id = TSCT_ID_FIRST;
+	return tsct_recording_add_def(r->rec, r->rec->nr_streams, &def);
+}
+
+static int read_sample_counts(const struct tsct_metadata_key *key, const char *at,
+			      struct tsct_stream_class *s)
+{
+	struct tsct_metadata_sample_counts counts;
+
+	if (read_items(&at, key, &counts) || *at)
+		return -EINVAL;
+	s->loss[0].cause[TSCT_LOSS_OVERRUN] = counts.lost;
+	s->counts[0].packets = counts.packets;
+	s->counts[0].events = counts.events;
+	return 0;
+}
+
+/* A value between quotes, unescaped */
+static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key,
+		       struct tsct_tsdl_entry *e, const __u32 *indices, void *value)
+{
+	const char *at = e->value;
+	int err;
+
+	switch (key->type) {
+	case TSCT_METADATA_TRACER:
+		r->tracer = !strcmp(at, "tsctrace");
+		return 0;
+	case TSCT_METADATA_VERSION:
+		return 0;
+	case TSCT_METADATA_TEXT:
+		return read_text(r, key, e, value);
+	case TSCT_METADATA_WORD:
+		return read_word(key, at, value);
+	case TSCT_METADATA_NAME:
+		if (!is_channel_name(at, strlen(at)))
+			return tsct_tsdl_error(&r->tsdl, "%s: not a stream's name",
+					       e->key);
+		strcpy(value, at);
+		return 0;
+	case TSCT_METADATA_CHOICE:
+		return read_choice(r, key, e, value);
+	case TSCT_METADATA_UUID:
+		return tsct_tsdl_parse_uuid(at, value) ? 0 : -EINVAL;
+	case TSCT_METADATA_ITEMS:
+		err = read_items(&at, key, value);
+		return err ? err : *at ? -EINVAL : 0;
+	case TSCT_METADATA_EVENT:
+		return read_event_def(r, e, indices[0], indices[1]);
+	case TSCT_METADATA_LOSS:
+		return read_loss(at, value);
+	case TSCT_METADATA_SHIFT:
+		return read_shift(at, value);
+	case TSCT_METADATA_BOUNDS:
+		return read_bounds(key, at, value);
+	case TSCT_METADATA_SAMPLE_FIELDS:
+		return read_sample_fields(r, e);
+	case TSCT_METADATA_SAMPLE_COUNTS:
+		return read_sample_counts(key, at, value);
+	default: /* numbers */
+		return tsct_tsdl_error(&r->tsdl, "%s: a number expected", e->key);
+	}
+}
+
+static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
+		      struct tsct_tsdl_entry *e, const __u32 *indices, void *object)
+{
+	int err;
+
+	if (e->is_string)
+		err = read_quoted(r, key, e, indices, (char *)object + key->offset);
+	else if (key->type == TSCT_METADATA_FORMAT)
+		err = read_format(r, e->value);
+	else if (key->type == TSCT_METADATA_NUMBER ||
+		 key->type == TSCT_METADATA_INVERTED)
+		err = read_number(r, key, e, object);
+	else
+		err = tsct_tsdl_error(&r->tsdl, "%s: a text expected", e->key);
+	return !err && key->check ? key->check(r->rec, object) : err;
+}
+
+/* ---- keys ---------------------------------------------------------------------- */
+
+static bool parse_indices(const char *at, __u32 nr, __u32 *indices)
+{
+	__u64 n;
+	__u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if ((i && *at++ != '_') || !tsct_tsdl_parse_u64(&at, &n) ||
+		    n > UINT32_MAX)
+			return false;
+		indices[i] = (__u32)n;
+	}
+	return !*at;
+}
+
+/* The key in the table and its group; NULL: unknown */
+static const struct tsct_metadata_key *
+find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
+	 const char **ret_indices)
+{
+	const struct tsct_metadata_group *group;
+	const struct tsct_metadata_key *key;
+	__u32 id, i;
+	size_t len;
+
+	for (id = 0; id < TSCT_METADATA_GROUP_NR; id++) {
+		group = &tsct_metadata_groups[id];
+		if (of_node && !group->of_node)
+			continue;
+		for (i = 0; i < group->nr_keys; i++) {
+			key = &group->keys[i];
+			len = strlen(key->name);
+			if (strncmp(name, key->name, len) ||
+			    (!group->nr_indices && name[len]))
+				continue;
+			*ret_group = id;
+			*ret_indices = name + len;
+			return key;
+		}
+	}
+	return NULL;
+}
+
+/* The stream and the location of a key's indices. 0 or -ENOENT */
+static int check_file(const struct tsct_recording *rec, const __u32 *indices)
+{
+	return indices[0] < rec->nr_streams && indices[1] < rec->nr_locations ? 0 :
+		-ENOENT;
+}
+
+static int find_sync(const struct env_reader *r, const struct tsct_metadata_key *key,
+		     void **ret_object)
+{
+	struct tsct_recorded_node *node = &r->rec->nodes[r->node];
+
+	*ret_object = node;
+	return node->sync.on || (r->rec->merged && !strcmp(key->name, "sync_node")) ?
+		0 : -EILSEQ;
+}
+
+static int find_samples(struct tsct_recording *rec, const struct tsct_metadata_key *key,
+			void **ret_object)
+{
+	int err = 0;
+
+	if (key->type == TSCT_METADATA_NAME)
+		err = tsct_recording_add_sync(rec, "");
+	else if (!tsct_recording_has_samples(rec))
+		err = -EILSEQ;
 	if (!err)
-		err = e.is_string ? set_string(p, &e) : set_number(p, &e);
+		*ret_object = &rec->streams[rec->nr_streams];
+	return err == -EINVAL ? -EILSEQ : err;
+}
+
+/*
+ * The object that the key belongs to, which is created where the metadata creates it.
+ * 0; -ENOENT: there is none; -EILSEQ, -ENOSPC, -ENOMEM.
+ */
+static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
+		       const struct tsct_metadata_key *key, const __u32 *indices,
+		       void **ret_object)
+{
+	struct tsct_recording *rec = r->rec;
+	struct tsct_recorded_node *node = &rec->nodes[r->node];
+	int err;
+
+	*ret_object = rec;
+	switch (group) {
+	case TSCT_METADATA_NODE:
+	case TSCT_METADATA_ORIGIN:
+	case TSCT_METADATA_CORRECTION:
+		*ret_object = node;
+		return 0;
+	case TSCT_METADATA_SYNC:
+		return find_sync(r, key, ret_object);
+	case TSCT_METADATA_SAMPLES:
+		return find_samples(rec, key, ret_object);
+	case TSCT_METADATA_CPU:
+		err = tsct_recording_add_cpu(node, &(struct tsct_recorded_cpu) {
+					     .cpu = indices[0] });
+		*ret_object = err ? NULL : &node->cpus[node->nr_cpus - 1];
+		return err == -EINVAL ? -EILSEQ : err;
+	case TSCT_METADATA_CLOCK_LINE:
+		if (indices[0] != rec->nr_lines)
+			return -EILSEQ;
+		err = tsct_recording_add_line(rec, &(struct tsct_clock_segment) {
+					      .base_ns = 0 });
+		*ret_object = err ? NULL : &rec->lines[rec->nr_lines - 1];
+		return err == -EINVAL ? -ENOSPC : err;
+	case TSCT_METADATA_LOCATION:
+		if (indices[0] >= rec->nr_locations)
+			return -ENOENT;
+		*ret_object = &rec->locations[indices[0]];
+		return indices[0] == r->nr_located++ ? 0 : -EILSEQ;
+	case TSCT_METADATA_MESSAGE_PAIR:
+		if (indices[0] >= rec->messages.nr_pairs)
+			return -ENOENT;
+		*ret_object = &rec->messages.pairs[indices[0]];
+		return 0;
+	case TSCT_METADATA_STREAM:
+		if (indices[0] != rec->nr_streams || !rec->nr_locations)
+			return -EILSEQ;
+		err = tsct_recording_add_stream(rec, "");
+		*ret_object = err < 0 ? NULL : &rec->streams[err];
+		return err == -EINVAL ? -ENOSPC : err < 0 ? err : 0;
+	case TSCT_METADATA_EVENTS:
+		return indices[0] < rec->nr_streams && indices[1] >= TSCT_ID_FIRST &&
+			indices[1] <= TSCT_ID_MAX ? 0 : -ENOENT;
+	case TSCT_METADATA_RING:
+		err = check_file(rec, indices);
+		*ret_object = err ? NULL : &rec->streams[indices[0]].ring[indices[1]];
+		return err;
+	case TSCT_METADATA_LOST:
+		err = check_file(rec, indices);
+		*ret_object = err ? NULL : &rec->streams[indices[0]].loss[indices[1]];
+		return err;
+	case TSCT_METADATA_HOLDS:
+		err = check_file(rec, indices);
+		*ret_object = err ? NULL : &rec->streams[indices[0]].counts[indices[1]];
+		return err;
+	default:
+		return 0;
+	}
+}
+
+/* Reads "node_N_" of a merged recording's node; the rest of the key */
+static const char *read_prefix(struct env_reader *r, const char *key)
+{
+	const char *at = key;
+	__u64 node;
+
+	r->node = 0;
+	if (!r->rec->merged || strncmp(at, "node_", 5))
+		return key;
+	at += 5;
+	if (!tsct_tsdl_parse_u64(&at, &node) || *at != '_' || node >= r->rec->nr_nodes)
+		return key;
+	r->node = (__u32)node;
+	return at + 1;
+}
+
+static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
+{
+	const char *name = read_prefix(r, e->key), *tail;
+	const struct tsct_metadata_group *group;
+	const struct tsct_metadata_key *key;
+	enum tsct_metadata_group_id id;
+	__u32 indices[2] = { 0 };
+	void *object;
+	int err;
+
+	key = find_key(name, name != e->key, &id, &tail);
+	if (!key)
+		return 0;
+	group = &tsct_metadata_groups[id];
+	if (group->merged_only && !r->rec->merged)
+		return tsct_tsdl_error(&r->tsdl, "%s: only a merged recording has it",
+				       e->key);
+	if (group->single_only && r->rec->merged)
+		return tsct_tsdl_error(&r->tsdl, "%s: a merged recording has none",
+				       e->key);
+	if (!parse_indices(tail, group->nr_indices, indices))
+		return line_error(r, e, -ENOENT);
+	err = find_object(r, id, key, indices, &object);
+	return err ? err : read_value(r, key, e, indices, object);
+}
+
+/* ---- the block ------------------------------------------------------------------- */
+
+static int read_line(struct env_reader *r)
+{
+	struct tsct_tsdl_entry e = { .value = NULL };
+	int err = tsct_tsdl_entry(&r->tsdl, &e);
+
+	if (!err) {
+		r->tsdl.err_text[0] = '\0';
+		err = read_entry(r, &e);
+		/* An error without a text is of a common kind. */
+		if (err && !r->tsdl.err_text[0])
+			err = line_error(r, &e, err);
+	}
 	free(e.value);
-	p->line++;
+	r->tsdl.line++;
 	return err;
 }
 
-static int not_ours(struct tsct_tsdl_parser *p)
-{
-	snprintf(p->why, p->why_size,
-		 "not a tsctrace recording; it is another tracer's");
-	return -ENOMSG;
-}
-
-/* Ours, and all of it? An end is not missed by who reads only our part. */
-static int check_ends(struct tsct_tsdl_parser *p, size_t len)
+/* Checks the first and the last line: these of a recording, and of all of it. */
+static int check_ends(struct env_reader *r, size_t len)
 {
 	size_t begin = strlen(TSCT_META_BEGIN), end = strlen(TSCT_META_END);
-	const char *text = p->at;
+	const char *text = r->tsdl.at;
 
 	if (strncmp(text, TSCT_META_BEGIN, len < begin ? len : begin)) {
 		if (strstr(text, "\n\ttracer_name = \"tsctrace\";\n")) {
-			snprintf(p->why, p->why_size,
-				 "metadata is of an older tsctrace, or its"
+			snprintf(r->tsdl.err_text, r->tsdl.err_size,
+				 "metadata: written by an older tsctrace, or its"
 				 " beginning is damaged");
 			return -EINVAL;
 		}
 		if (!strncmp(text, "/* CTF 1.8 */", 13))
-			return not_ours(p);
-		snprintf(p->why, p->why_size,
-			 "not a tsctrace recording;"
-			 " its metadata is no CTF 1.8 text");
+			return not_a_recording(r);
+		snprintf(r->tsdl.err_text, r->tsdl.err_size,
+			 "not a tsctrace recording; its metadata is not CTF 1.8");
 		return -ENOMSG;
 	}
 	if (strlen(text) != len)
-		return tsct_tsdl_parse_bad(p, "there are NULs in it");
+		return tsct_tsdl_error(&r->tsdl, "contains NUL characters");
 	if (len >= begin + end && !strcmp(text + len - end, TSCT_META_END))
 		return 0;
-	snprintf(p->why, p->why_size, "metadata is cut off after byte %zu", len);
+	snprintf(r->tsdl.err_text, r->tsdl.err_size,
+		 "metadata is cut off after byte %zu", len);
 	return -EINVAL;
 }
 
-static int check_whole(struct tsct_tsdl_parser *p)
+/* A required key of the group that was not read; NULL: none */
+static const char *find_missing(enum tsct_metadata_group_id id, const void *object)
 {
-	struct tsct_recording *rec = p->rec;
+	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
+	const struct tsct_metadata_key *key;
+	const char *value;
 
-	if (!p->ours || !p->format)
-		return not_ours(p);
-	if (!rec->nr_locations || !rec->clock_origin)
-		return tsct_tsdl_parse_bad(p, "the environment ends too early");
+	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
+		value = (const char *)object + key->offset;
+		if (key->required && (key->type == TSCT_METADATA_TEXT ?
+				      !*(char *const *)value : !*value))
+			return key->name;
+	}
+	return NULL;
+}
+
+static int check_nodes(struct env_reader *r)
+{
+	const struct tsct_recorded_node *node;
+	const char *missing;
+	__u32 i;
+
+	for (i = 0; i < r->rec->nr_nodes; i++) {
+		node = &r->rec->nodes[i];
+		missing = find_missing(TSCT_METADATA_NODE, node);
+		if (!missing && node->sync.on)
+			missing = find_missing(TSCT_METADATA_SYNC, node);
+		if (missing)
+			return tsct_tsdl_error(&r->tsdl, "%s of node %u is missing",
+					       missing, i);
+	}
+	return 0;
+}
+
+/* The counter's source may be read after the figures that depend on it. */
+static int check_clocks(struct env_reader *r)
+{
+	const struct tsct_recording *rec = r->rec;
+	const char *bad = NULL;
+
+	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
+		bad = "clock_real";
+	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))
+		bad = "clock_counter";
+	else if (tsct_recording_has_samples(rec) &&
+		 tsct_clock_params_check(&rec->nodes[0].sync.line, rec->source))
+		bad = "clock_cluster";
+	return bad ? tsct_tsdl_error(&r->tsdl, "%s: impossible value", bad) : 0;
+}
+
+static int check_complete(struct env_reader *r)
+{
+	struct tsct_recording *rec = r->rec;
+	const char *missing;
+	int err;
+
+	if (!r->tracer || !r->format)
+		return not_a_recording(r);
+	missing = find_missing(TSCT_METADATA_RECORDING, rec);
+	if (!rec->nr_locations)
+		missing = rec->merged ? "nr_locations" : "nr_cpus";
+	else if (rec->merged && !rec->timeline.hz)
+		missing = "timeline";
+	else if (tsct_recording_has_samples(rec) &&
+		 !rec->streams[rec->nr_streams].nr_defs)
+		missing = "sync_fields";
+	if (missing)
+		return tsct_tsdl_error(&r->tsdl, "%s is missing", missing);
+	if (rec->merged && r->nr_located != rec->nr_locations)
+		return tsct_tsdl_error(&r->tsdl, "location_%u is missing",
+				       r->nr_located);
 	if (!rec->merged)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
-	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
-		return tsct_tsdl_parse_bad(p, "clock_real: cannot be true");
-	if (tsct_clock_params_check(&rec->counter, rec->counter_source))
-		return tsct_tsdl_parse_bad(p, "clock_counter: cannot be true");
-	return tsct_tsdl_parse_node_whole(p);
+	err = check_clocks(r);
+	return err ? err : check_nodes(r);
 }
 
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
-		    char *why, size_t why_size)
+		    char *err_text, size_t err_size)
 {
-	struct tsct_tsdl_parser p = {.at = text,
-			      .line = 1,
-			      .rec = rec,
-			      .why = why,
-			      .why_size = why_size};
+	struct env_reader r = {
+		.tsdl = { .at = text, .line = 1, .err_text = err_text,
+			  .err_size = err_size },
+		.rec = rec,
+	};
 	const char *env;
 	int err;
 
 	memset(rec, 0, sizeof(*rec));
 	err = tsct_recording_make(rec, 1);
 	if (!err)
-		err = check_ends(&p, len);
+		err = check_ends(&r, len);
 	if (err)
 		return err;
 	env = strstr(text, "\nenv {\n");
 	if (!env)
-		return check_whole(&p);
-	for (p.at = env + 7; text < p.at; text++)
-		p.line += *text == '\n';
-	while (strncmp(p.at, "};", 2)) {
-		err = parse_line(&p);
+		return check_complete(&r);
+	for (r.tsdl.at = env + 7; text < r.tsdl.at; text++)
+		r.tsdl.line += *text == '\n';
+	while (strncmp(r.tsdl.at, "};", 2)) {
+		err = read_line(&r);
 		if (err)
-			return p.ours ? err : not_ours(&p);
+			return r.tracer ? err : not_a_recording(&r);
 	}
-	return check_whole(&p);
+	return check_complete(&r);
 }

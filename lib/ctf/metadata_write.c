@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The metadata of a recording in TSDL (CTF 1.8). `env` holds what our own
- * tools read back (trace_meta.c); the rest says the same to every CTF reader.
+ * Metadata of a recording in TSDL (CTF 1.8). Our own reader takes all it needs from
+ * the block `env`, whose keys are in metadata_keys.c; the other blocks describe the
+ * same to every CTF reader.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,83 +11,197 @@
 #include <tsctrace/version.h>
 
 #include "lib/core/delta.h"
-#include "ctf_format.h"
-#include "metadata_write.h"
-#include "tsdl_writer.h"
+#include "metadata_keys.h"
+#include "samples.h"
+#include "ticks.h"
+#include "tsdl.h"
 
-void tsct_meta_put_text(FILE *to, const char *of, const char *key,
-			const char *value)
+/* ---- TSDL of recordings and of exports --------------------------------------- */
+
+/* Printable ASCII as it is, all else in octal */
+void tsct_tsdl_put_string(FILE *to, const char *text)
 {
-	char whole[64];
+	const unsigned char *at = (const void *)(text ? text : "");
 
-	snprintf(whole, sizeof(whole), "%s%s", of, key);
-	tsct_tsdl_put_text(to, whole, value);
+	putc('"', to);
+	for (; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			fprintf(to, "\\%c", *at);
+		else if (*at >= 0x20 && *at < 0x7f)
+			putc(*at, to);
+		else
+			fprintf(to, "\\%03o", *at);
+	}
+	putc('"', to);
 }
 
-void tsct_meta_put_pair(FILE *to, const char *of, const char *key, const struct tsct_clock_params *p)
+void tsct_tsdl_put_text(FILE *to, const char *key, const char *value)
 {
-	const struct {
-		const char *name;
-		__u64 value;
-	} items[] = {
-		{ "base_tsc", p->base_cycles },
-		{ "mult", p->mult },
-		{ "slew_mult", p->slew_mult },
-		{ "slew_tsc", p->slew_cycles },
-		{ "as_of_tsc", p->as_of_cycles },
-		{ "error_ps", p->error_ps },
-		{ "growth", p->growth },
-		{ "past_error_ps", p->past_error_ps },
-		{ "hold_after_tsc", p->holdover_after_cycles },
-		{ "hold_growth", p->holdover_growth },
-		{ "void_after_tsc", p->void_after_cycles },
-	};
-	size_t i;
-
-	fprintf(to, "\t%s%s = \"base_ns=%" PRId64, of, key,
-		(int64_t)p->base_ns);
-	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
-		fprintf(to, " %s=%" PRIu64, items[i].name,
-			(uint64_t)items[i].value);
-	fputs("\";\n", to);
+	fprintf(to, "\t%s = ", key);
+	tsct_tsdl_put_string(to, value);
+	fputs(";\n", to);
 }
 
-static void put_env_clock(FILE *to, const struct tsct_recording *rec)
+void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16])
 {
-	tsct_tsdl_put_text(to, "source", tsct_ctf_sources[rec->source]);
-	fprintf(to, "\tspan = \"begin=%" PRIu64 " end=%" PRIu64 "\";\n",
-		(uint64_t)rec->begin, (uint64_t)rec->end);
-	tsct_tsdl_put_text(to, "clock_origin", rec->clock_origin);
-	fprintf(to, "\tclock_state = \"status=%u epoch_first=%u epoch=%u"
-		" rate_error_ppb=%u\";\n", rec->status, rec->epoch_first,
-		rec->epoch, rec->rate_error_ppb);
-	tsct_meta_put_pair(to, "", "clock_real", &rec->real);
-	tsct_meta_put_lines(to, rec);
-	if (!rec->counter.mult)
-		return;
-	tsct_tsdl_put_text(to, "counter_source",
-		       tsct_ctf_sources[rec->counter_source]);
-	tsct_meta_put_pair(to, "", "clock_counter", &rec->counter);
+	int i;
+
+	for (i = 0; i < 16; i++)
+		fprintf(to, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			uuid[i]);
 }
 
-/* How the files were written */
-static void put_env_files(FILE *to, const struct tsct_recording *rec)
+void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 {
-	tsct_tsdl_put_text(to, "timestamps", tsct_timestamps_names[rec->timestamps]);
-	tsct_tsdl_put_text(to, "fsync", tsct_fsync_names[rec->fsync]);
-	if (rec->sync_every)
-		fprintf(to, "\tsync_every = %" PRIu64 ";\n",
-			(uint64_t)rec->sync_every);
+	fputs("typealias integer { size = 8; align = 8; signed = false; } := u8_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = false; } := u16_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = false; } := u32_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = false; } := u64_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = true; } := s8_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = true; } := s16_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = true; } := s32_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = true; } := s64_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = false; base = 16; } := u8_x_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = false; base = 16; } := u16_x_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = false; base = 16; } := u32_x_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64_x_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = true; base = 16; } := s8_x_t;\n"
+	      "typealias integer { size = 16; align = 8; signed = true; base = 16; } := s16_x_t;\n"
+	      "typealias integer { size = 32; align = 8; signed = true; base = 16; } := s32_x_t;\n"
+	      "typealias integer { size = 64; align = 8; signed = true; base = 16; } := s64_x_t;\n"
+	      "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char_t;\n"
+	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
+	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
+	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
+	tsct_tsdl_put_uuid(to, uuid);
+	fputs("\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
+	      "\t\tu32_t magic;\n\t\tu8_t uuid[16];\n\t\tu32_t stream_id;\n"
+	      "\t};\n};\n\n", to);
 }
 
-static void put_env_def(FILE *to, __u32 stream,
-			const struct tsct_event_def *def)
+static const char *bare(const char *name)
+{
+	return name + strspn(name, "_");
+}
+
+/* A field has that name, apart from leading underscores. */
+static bool has_similar_name(const struct tsct_event_def *def, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < def->nr_fields; i++)
+		if (!strcmp(bare(def->fields[i].name), bare(name)))
+			return true;
+	return false;
+}
+
+/*
+ * All names get a leading underscore, which readers drop, so that they may be keywords of
+ * TSDL. babeltrace2 2.0 confuses "_x" with "x" in one event, so the former gets its index
+ * as a suffix, or the first number after it, in steps of TSCT_FIELDS_MAX, that makes the
+ * name unique.
+ */
+static void name_field(const struct tsct_event_def *def, __u32 at,
+		       char *to, size_t room)
+{
+	const char *name = def->fields[at].name;
+	bool ambiguous = false;
+	__u32 i;
+
+	for (i = 0; *name == '_' && i < def->nr_fields; i++)
+		ambiguous |= !strcmp(def->fields[i].name, name + 1);
+	snprintf(to, room, "_%s", name);
+	for (i = at; ambiguous && has_similar_name(def, to); i += TSCT_FIELDS_MAX)
+		snprintf(to, room, "_%s_%u", name, i);
+}
+
+static void put_field(FILE *to, const struct tsct_event_def *def, __u32 at)
+{
+	const struct tsct_field *f = &def->fields[at];
+	char name[TSCT_FIELD_NAME_MAX + 8];
+	const char *type = tsct_ctf_types[f->type].name;
+
+	name_field(def, at, name, sizeof(name));
+	if (f->type == TSCT_TYPE_STRING)
+		fprintf(to, "\t\tstring %s;\n", name);
+	else if (f->type == TSCT_TYPE_BYTES)
+		fprintf(to, "\t\tu8_x_t %s[%u];\n", name, f->count);
+	else if (f->type == TSCT_TYPE_CHARS)
+		fprintf(to, "\t\tchar_t %s[%u];\n", name, f->count);
+	else if (tsct_ctf_is_syscall(f))
+		fprintf(to, "\t\tenum syscall_%s %s;\n", type, name);
+	else if (f->format == TSCT_FORMAT_HEX)
+		fprintf(to, "\t\t%s_x_t %s;\n", type, name);
+	else
+		fprintf(to, "\t\t%s_t %s;\n", type, name);
+}
+
+void tsct_tsdl_put_event_as(FILE *to, const struct tsct_event_def *def, __u32 stream,
+			__u32 id, const char *context)
+{
+	__u32 f;
+
+	fprintf(to, "event {\n\tname = \"%s\";\n\tid = %u;\n"
+		"\tstream_id = %u;\n", def->name, id, stream);
+	if (context)
+		fprintf(to, "\tcontext := struct {\n\t\t%s;\n\t};\n", context);
+	fputs("\tfields := struct {\n", to);
+	for (f = 0; f < def->nr_fields; f++)
+		put_field(to, def, f);
+	fputs("\t};\n};\n\n", to);
+}
+
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream)
+{
+	tsct_tsdl_put_event_as(to, def, stream, def->id, NULL);
+}
+
+/* ---- environment ----------------------------------------------------------- */
+
+/* A block `env` that is being written */
+struct env_writer {
+	FILE *to;
+	const struct tsct_recording *rec;
+	char prefix[24];	/* of the keys of a node: "" or "node_N_" */
+	char indices[24];	/* behind the key: "", "N" or "N_M" */
+};
+
+static __u64 load_number(const void *at, enum tsct_metadata_field field)
+{
+	__u64 n = 0;
+
+	memcpy(&n, at, field == TSCT_METADATA_U32 ? sizeof(__u32) : sizeof(n));
+	return n;
+}
+
+static void write_items(FILE *to, const struct tsct_metadata_key *key,
+			const void *value)
+{
+	const struct tsct_metadata_item *item = key->items;
+	const bool first = load_number((const char *)value + item->offset, item->field);
+	const char *at;
+
+	for (; item < key->items + key->nr_items; item++) {
+		at = (const char *)value + item->offset;
+		if (item->if_first && !first)
+			continue;
+		fprintf(to, "%s%s=", item == key->items ? "" : " ", item->name);
+		if (item->field == TSCT_METADATA_CHANNEL_NAME)
+			fputs(at, to);
+		else if (item->field == TSCT_METADATA_S64)
+			fprintf(to, "%" PRId64, (int64_t)load_number(at, item->field));
+		else
+			fprintf(to, "%" PRIu64, (uint64_t)load_number(at, item->field));
+	}
+}
+
+static void write_event_def(FILE *to, const struct tsct_event_def *def)
 {
 	static const char *const formats[] = { "", "/x", "/syscall" };
 	const struct tsct_field *f;
 
-	fprintf(to, "\tevent_%u_%u = \"%s %s ", stream, def->id,
-		tsct_kind_names[def->kind], def->name);
+	fprintf(to, "%s %s ", tsct_kind_names[def->kind], def->name);
 	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
 		fprintf(to, "%s%s:%s", f == def->fields ? "" : ",", f->name,
 			tsct_ctf_types[f->type].name);
@@ -94,18 +209,13 @@ static void put_env_def(FILE *to, __u32 stream,
 			fprintf(to, "[%u]", f->count);
 		fputs(formats[f->format], to);
 	}
-	fputs("\";\n", to);
 }
 
-static void put_env_loss(FILE *to, __u32 stream, __u32 cpu,
-			 const struct tsct_loss *loss)
+static void write_loss(FILE *to, const struct tsct_loss *loss)
 {
 	const char *gap = "";
 	int i;
 
-	if (!tsct_loss_total(loss))
-		return;
-	fprintf(to, "\tlost_%u_%u = \"", stream, cpu);
 	for (i = 0; i < TSCT_LOSS_NR; i++) {
 		if (!loss->cause[i])
 			continue;
@@ -113,175 +223,228 @@ static void put_env_loss(FILE *to, __u32 stream, __u32 cpu,
 			(uint64_t)loss->cause[i]);
 		gap = " ";
 	}
-	fputs("\";\n", to);
 }
 
-/* Only at the end is it known what a file holds. */
-static void put_env_held(FILE *to, const struct tsct_recording *rec,
-			 __u32 stream, __u32 cpu)
+static void write_bounds(FILE *to, const struct tsct_metadata_key *key,
+			 const struct tsct_recorded_correction *c)
 {
-	const struct tsct_held *held = &rec->streams[stream].held[cpu];
-
-	if (rec->complete && held->packets)
-		fprintf(to, "\tholds_%u_%u = \"packets=%" PRIu64 " events=%"
-			PRIu64 " on_tick=%" PRIu64 "\";\n", stream, cpu,
-			(uint64_t)held->packets, (uint64_t)held->events,
-			(uint64_t)held->on_tick);
-}
-
-static void put_env_ring(FILE *to, __u32 stream, __u32 cpu,
-			 const struct tsct_ring_figures *ring)
-{
-	if (ring->published_end || ring->broken_places)
-		fprintf(to, "\tring_%u_%u = \"published_begin=%" PRIu64
-			" published_end=%" PRIu64 " broken_places=%" PRIu64
-			"\";\n", stream, cpu, (uint64_t)ring->published_begin,
-			(uint64_t)ring->published_end,
-			(uint64_t)ring->broken_places);
-}
-
-static void put_env_stream(FILE *to, const struct tsct_recording *rec,
-			   __u32 stream)
-{
-	const struct tsct_stream_class *s = &rec->streams[stream];
 	__u32 i;
 
-	fprintf(to, "\tstream_%u = \"name=%s policy=%u kernel=%u"
-		" lost_no_ring=%" PRIu64 "\";\n", stream, s->name, s->policy,
-		s->kernel, (uint64_t)s->lost_no_ring);
-	for (i = 0; i < s->nr_defs; i++)
-		if (s->defs[i])
-			put_env_def(to, stream, s->defs[i]);
-	for (i = 0; i < rec->nr_locations; i++) {
-		put_env_ring(to, stream, i, &s->ring[i]);
-		put_env_loss(to, stream, i, &s->loss[i]);
-		put_env_held(to, rec, stream, i);
+	for (i = 0; i < c->nr_bounds; i++) {
+		fputs(i ? " " : "", to);
+		write_items(to, key, &c->bounds[i]);
 	}
 }
 
-static void put_node(FILE *to, const struct tsct_recorded_node *node,
-		     const char *of)
+static void write_sample_counts(const struct env_writer *w,
+				const struct tsct_metadata_key *key,
+				const struct tsct_stream_class *s)
 {
-	tsct_meta_put_text(to, of, "hostname", node->host);
-	tsct_meta_put_text(to, of, "kernel_release", node->kernel);
-	tsct_meta_put_text(to, of, "command", node->command);
-	tsct_meta_put_text(to, of, "provider", node->provider);
-	if (node->provider_gone)
-		fprintf(to, "\t%sprovider_gone = 1;\n", of);
-	fprintf(to, "\t%sboot_id = \"", of);
-	tsct_tsdl_put_uuid(to, node->boot_id);
-	fputs("\";\n", to);
-	tsct_meta_put_machine(to, of, node);
-}
-
-static void put_correction(FILE *to, const char *of,
-			   const struct tsct_recorded_correction *c)
-{
-	__u32 i;
-
-	fprintf(to, "\t%scorrection = \"kept=%" PRIu64 " dropped=%" PRIu64
-		" bumps=%" PRIu64 " bump_max=%" PRIu64 "\";\n", of,
-		(uint64_t)c->kept, (uint64_t)c->dropped, (uint64_t)c->monotonic_fixups,
-		(uint64_t)c->fixup_max);
-	tsct_meta_put_text(to, of, "correction_fit", c->fit);
-	if (c->has_residual)
-		fprintf(to, "\t%scorrection_residual = \"ps=%" PRIu64 "\";\n",
-			of, (uint64_t)c->residual_ps);
-	if (c->shift_ns)
-		fprintf(to, "\t%scorrection_shift = \"%s=%" PRIu64 "\";\n", of,
-			c->shift_ns < 0 ? "earlier_ns" : "later_ns",
-			(uint64_t)llabs(c->shift_ns));
-	fprintf(to, "\t%sbounds = \"", of);
-	for (i = 0; i < c->nr_bounds; i++)
-		fprintf(to, "%stick=%" PRIu64 " ns=%" PRIu64, i ? " " : "",
-			(uint64_t)c->bounds[i].tick,
-			(uint64_t)c->bounds[i].error_ns);
-	fputs("\";\n", to);
-}
-
-static void put_timeline(FILE *to, const struct tsct_recorded_timeline *t)
-{
-	const struct {
-		const char *name;
-		__u64 value;
-	} items[] = {
-		{ "on", t->on }, { "number", t->number },
-		{ "master", t->master }, { "base", t->base },
-		{ "mult", t->mult }, { "remote", t->remote },
-		{ "global", t->global }, { "num", t->num },
-		{ "den", t->den }, { "hz", t->hz },
+	const struct tsct_metadata_sample_counts counts = {
+		.lost = tsct_recording_samples_lost(w->rec),
+		.packets = w->rec->complete ? s->counts[0].packets : 0,
+		.events = w->rec->complete ? s->counts[0].events : 0,
 	};
-	size_t i;
 
-	fprintf(to, "\ttimeline = \"base_ns=%" PRId64, (int64_t)t->base_ns);
-	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
-		fprintf(to, " %s=%" PRIu64, items[i].name,
-			(uint64_t)items[i].value);
-	fputs("\";\n", to);
+	write_items(w->to, key, &counts);
 }
 
-/* What many nodes have is told with its node, where there are many. */
-static void put_merged(FILE *to, const struct tsct_recording *rec)
+/* Types that are written between quotes, and need no escapes */
+static void write_quoted(const struct env_writer *w,
+			 const struct tsct_metadata_key *key, const void *value)
 {
-	const struct tsct_recorded_node *node;
-	char of[24];
+	const __s64 *shift = value;
+	FILE *to = w->to;
+
+	putc('"', to);
+	switch (key->type) {
+	case TSCT_METADATA_TRACER:
+		fputs("tsctrace", to);
+		break;
+	case TSCT_METADATA_VERSION:
+		fputs(TSCT_VERSION, to);
+		break;
+	case TSCT_METADATA_CHOICE:
+		fputs(key->names[*(const __u32 *)value], to);
+		break;
+	case TSCT_METADATA_UUID:
+		tsct_tsdl_put_uuid(to, value);
+		break;
+	case TSCT_METADATA_ITEMS:
+		write_items(to, key, value);
+		break;
+	case TSCT_METADATA_EVENT:
+		write_event_def(to, value);
+		break;
+	case TSCT_METADATA_LOSS:
+		write_loss(to, value);
+		break;
+	case TSCT_METADATA_SHIFT:
+		fprintf(to, "%s=%" PRIu64, *shift < 0 ? "earlier_ns" : "later_ns",
+			(uint64_t)llabs(*shift));
+		break;
+	case TSCT_METADATA_BOUNDS:
+		write_bounds(to, key, value);
+		break;
+	case TSCT_METADATA_SAMPLE_FIELDS:
+		fputs(TSCT_SAMPLE_FIELDS, to);
+		break;
+	case TSCT_METADATA_SAMPLE_COUNTS:
+		write_sample_counts(w, key, value);
+		break;
+	default: /* TSCT_METADATA_WORD, TSCT_METADATA_NAME */
+		fputs(value, to);
+	}
+	putc('"', to);
+}
+
+static void write_value(const struct env_writer *w,
+			const struct tsct_metadata_key *key, const void *value)
+{
+	switch (key->type) {
+	case TSCT_METADATA_FORMAT:
+		fputs(TSCT_META_FORMAT, w->to);
+		break;
+	case TSCT_METADATA_NUMBER:
+		fprintf(w->to, "%" PRIu64, (uint64_t)load_number(value, key->field));
+		break;
+	case TSCT_METADATA_INVERTED:
+		fputs(*(const __u32 *)value ? "0" : "1", w->to);
+		break;
+	case TSCT_METADATA_TEXT:
+		tsct_tsdl_put_string(w->to, *(char *const *)value);
+		break;
+	default:
+		write_quoted(w, key, value);
+	}
+}
+
+/* Of the types that a key with omit_zero may have: text, numbers and flags */
+static bool is_zero(const struct tsct_metadata_key *key, const void *value)
+{
+	if (key->type == TSCT_METADATA_TEXT)
+		return !*(char *const *)value;
+	return !load_number(value, key->type == TSCT_METADATA_SHIFT ?
+			    TSCT_METADATA_S64 : key->field);
+}
+
+static void write_group(const struct env_writer *w, enum tsct_metadata_group_id id,
+			const void *object)
+{
+	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
+	const struct tsct_metadata_key *key;
+	const void *value;
+
+	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
+		value = (const char *)object + key->offset;
+		if ((key->present && !key->present(w->rec, object)) ||
+		    (key->omit_zero && is_zero(key, value)))
+			continue;
+		fprintf(w->to, "\t%s%s%s = ", w->prefix, key->name, w->indices);
+		write_value(w, key, value);
+		fputs(";\n", w->to);
+	}
+}
+
+static void write_indexed(struct env_writer *w, enum tsct_metadata_group_id id,
+			  __u32 index, const void *object)
+{
+	snprintf(w->indices, sizeof(w->indices), "%u", index);
+	write_group(w, id, object);
+	w->indices[0] = '\0';
+}
+
+static void write_of_stream(struct env_writer *w, enum tsct_metadata_group_id id,
+			    __u32 stream, __u32 index, const void *object)
+{
+	snprintf(w->indices, sizeof(w->indices), "%u_%u", stream, index);
+	write_group(w, id, object);
+	w->indices[0] = '\0';
+}
+
+static void write_node(struct env_writer *w, const struct tsct_recorded_node *node)
+{
 	__u32 i;
 
-	fprintf(to, "\tmerged = 1;\n\tnr_nodes = %u;\n\tnr_locations = %u;\n",
-		rec->nr_nodes, rec->nr_locations);
-	put_timeline(to, &rec->timeline);
+	write_group(w, TSCT_METADATA_NODE, node);
+	for (i = 0; i < node->nr_cpus; i++)
+		write_indexed(w, TSCT_METADATA_CPU, node->cpus[i].cpu, &node->cpus[i]);
+}
+
+static void write_merged(struct env_writer *w)
+{
+	const struct tsct_recording *rec = w->rec;
+	const struct tsct_recorded_node *node;
+	__u32 i;
+
+	write_group(w, TSCT_METADATA_MERGED, rec);
 	for (i = 0; i < rec->nr_nodes; i++) {
 		node = &rec->nodes[i];
-		snprintf(of, sizeof(of), "node_%u_", i);
-		put_node(to, node, of);
-		fprintf(to, "\t%suuid = \"", of);
-		tsct_tsdl_put_uuid(to, node->uuid);
-		fputs("\";\n", to);
-		tsct_meta_put_sync(to, of, &node->sync);
-		if (node->cut_off)
-			fprintf(to, "\t%scomplete = 0;\n", of);
-		if (node->disrupted)
-			fprintf(to, "\t%sdisrupted = 1;\n", of);
-		put_correction(to, of, &node->correction);
+		snprintf(w->prefix, sizeof(w->prefix), "node_%u_", i);
+		write_node(w, node);
+		write_group(w, TSCT_METADATA_ORIGIN, node);
+		if (node->sync.on)
+			write_group(w, TSCT_METADATA_SYNC, node);
+		write_group(w, TSCT_METADATA_CORRECTION, node);
 	}
+	w->prefix[0] = '\0';
 	for (i = 0; i < rec->nr_locations; i++)
-		fprintf(to, "\tlocation_%u = \"node=%u cpu=%u\";\n", i,
-			rec->locations[i].node, rec->locations[i].cpu);
-	tsct_meta_put_messages(to, &rec->messages);
+		write_indexed(w, TSCT_METADATA_LOCATION, i, &rec->locations[i]);
+	write_group(w, TSCT_METADATA_MESSAGES, rec);
+	for (i = 0; rec->messages.on && i < rec->messages.nr_pairs; i++)
+		write_indexed(w, TSCT_METADATA_MESSAGE_PAIR, i,
+			      &rec->messages.pairs[i]);
 }
 
-static void put_environment(FILE *to, const struct tsct_recording *rec)
+static void write_stream(struct env_writer *w, __u32 stream)
 {
+	const struct tsct_stream_class *s = &w->rec->streams[stream];
 	__u32 i;
 
-	fputs("env {\n\ttracer_name = \"tsctrace\";\n"
-	      "\ttracer_version = \"" TSCT_VERSION "\";\n"
-	      "\ttsctrace_format = " TSCT_META_FORMAT ";\n", to);
-	if (rec->merged) {
-		put_merged(to, rec);
-	} else {
-		put_node(to, &rec->nodes[0], "");
-		fprintf(to, "\tnr_cpus = %u;\n", rec->nr_locations);
+	write_indexed(w, TSCT_METADATA_STREAM, stream, s);
+	for (i = 0; i < s->nr_defs; i++)
+		if (s->defs[i])
+			write_of_stream(w, TSCT_METADATA_EVENTS, stream,
+					s->defs[i]->id, s->defs[i]);
+	for (i = 0; i < w->rec->nr_locations; i++) {
+		write_of_stream(w, TSCT_METADATA_RING, stream, i, &s->ring[i]);
+		write_of_stream(w, TSCT_METADATA_LOST, stream, i, &s->loss[i]);
+		write_of_stream(w, TSCT_METADATA_HOLDS, stream, i, &s->counts[i]);
 	}
-	if (rec->snapshot)
-		fputs("\tsnapshot = 1;\n", to);
-	fputs("\ttrace_uuid = \"", to);
-	tsct_tsdl_put_uuid(to, rec->uuid);
-	fprintf(to, "\";\n\tcomplete = %u;\n", rec->complete);
-	put_env_files(to, rec);
-	put_env_clock(to, rec);
+}
+
+static void write_environment(FILE *to, const struct tsct_recording *rec)
+{
+	struct env_writer w = { .to = to, .rec = rec };
+	__u32 i;
+
+	fputs("env {\n", to);
+	write_group(&w, TSCT_METADATA_HEAD, rec);
+	if (rec->merged) {
+		write_merged(&w);
+	} else {
+		write_node(&w, &rec->nodes[0]);
+		write_group(&w, TSCT_METADATA_SINGLE, rec);
+	}
+	write_group(&w, TSCT_METADATA_RECORDING, rec);
+	for (i = 0; i < rec->nr_lines; i++)
+		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->lines[i]);
+	write_group(&w, TSCT_METADATA_COUNTER, rec);
 	for (i = 0; i < rec->nr_streams; i++)
-		put_env_stream(to, rec, i);
+		write_stream(&w, i);
 	if (tsct_recording_has_samples(rec)) {
-		tsct_meta_put_samples(to, rec);
-		tsct_meta_put_sync(to, "", &rec->nodes[0].sync);
+		write_group(&w, TSCT_METADATA_SAMPLES,
+			    &rec->streams[rec->nr_streams]);
+		write_group(&w, TSCT_METADATA_SYNC, &rec->nodes[0]);
 	}
 	fputs("};\n\n", to);
 }
 
+/* ---- clock, streams and events ---------------------------------------------- */
+
 /*
- * Same clock, same UUID: the boot, and what is counted. Recordings of one boot
- * then share a clock for every reader. A merged one's is like no other.
+ * The UUID is made of the boot ID and the unit of ticks, so recordings of one boot share
+ * a clock in every CTF reader. That of a merged recording is unique.
  */
 static void put_clock(FILE *to, const struct tsct_recording *rec,
 		      const struct tsct_ctf_clock *clock)
@@ -310,6 +473,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	putc('\n', to);
 }
 
+/* Bit mask of these types */
 static __u32 syscall_types(const struct tsct_recording *rec)
 {
 	const struct tsct_event_def *def;
@@ -325,7 +489,7 @@ static __u32 syscall_types(const struct tsct_recording *rec)
 	return types;
 }
 
-/* Numbers that are no system call; there are readers that warn of what has no name. */
+/* Numbers without a system call, because some readers warn of values without a name */
 static void put_unknown(FILE *to, __s64 first, __u64 last)
 {
 	fprintf(to, "\n\t\"unknown\" = %" PRId64 " ... %" PRIu64 ",",
@@ -356,7 +520,7 @@ static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
 	fputs("\n};\n\n", to);
 }
 
-/* One enum per integer type that is shown as a system call somewhere. */
+/* One enum per integer type of a field that is shown as a system call */
 static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 {
 	const __u32 types = syscall_types(rec);
@@ -367,7 +531,7 @@ static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 			put_syscall_names(to, &tsct_ctf_types[type]);
 }
 
-/* What core/delta.h writes. Readers want something that is called `id` in there. */
+/* As core/delta.h writes it. CTF readers need a field with the name `id`. */
 static void put_header(FILE *to)
 {
 	unsigned int wide, bits;
@@ -401,7 +565,7 @@ static void put_stream(FILE *to, __u32 stream)
 	fputs("};\n\n", to);
 }
 
-/* Each is there twice: it has its thread where that is another one than before. */
+/* Twice each: with the thread ID, where it differs from the last event's, and without */
 static void put_events(FILE *to, const struct tsct_recording *rec,
 		       __u32 stream)
 {
@@ -426,11 +590,11 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* A FILE does not keep what went wrong. */
+	/* ferror() does not return the cause. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);
-	put_environment(to, rec);
+	write_environment(to, rec);
 	put_clock(to, rec, &clock);
 	put_syscalls(to, rec);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {

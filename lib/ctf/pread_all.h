@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TSCT_READAT_H
-#define TSCT_READAT_H
+#ifndef TSCT_PREAD_ALL_H
+#define TSCT_PREAD_ALL_H
 
 #include <errno.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Returns bytes, fewer than @len only at the file's end, or -errno. */
+/* pread() of all @len bytes. Bytes read, fewer only at the end of the file, or -errno */
 static inline ssize_t tsct_pread_all(int fd, void *to, size_t len, uint64_t pos)
 {
 	size_t got = 0;
@@ -26,4 +26,4 @@ static inline ssize_t tsct_pread_all(int fd, void *to, size_t len, uint64_t pos)
 	return (ssize_t)got;
 }
 
-#endif /* TSCT_READAT_H */
+#endif /* TSCT_PREAD_ALL_H */

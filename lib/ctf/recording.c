@@ -3,7 +3,6 @@
 
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
-#include "ctf_format.h"
 #include "recording.h"
 #include "ticks.h"
 
@@ -41,7 +40,7 @@ const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR] = {
 	[TSCT_TYPE_CHARS] = { "chars", 0, 0 },
 };
 
-/* Identifiers, and none that a reader has its own ideas about. */
+/* Identifiers of TSDL, without a meaning to other CTF readers */
 const char *const tsct_ctf_sources[TSCT_SOURCE_NR] = {
 	"tsc", "monotonic_raw", "monotonic_ns", "realtime_ns",
 };
@@ -72,7 +71,7 @@ static void free_stream(struct tsct_stream_class *stream)
 		free(stream->defs[i]);
 	free(stream->defs);
 	free(stream->loss);
-	free(stream->held);
+	free(stream->counts);
 	free(stream->ring);
 }
 
@@ -87,7 +86,7 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
 	return 0;
 }
 
-/* Whoever has tens of thousands of them adds them one by one. */
+/* Elements allocated for @nr, a power of two, as they are added one by one */
 static size_t room_for(__u32 nr)
 {
 	size_t room = 16;
@@ -97,8 +96,8 @@ static size_t room_for(__u32 nr)
 	return room;
 }
 
-/* @all, which has room for @nr, with room for @more of @size bytes; or NULL */
-static void *reach(void *all, __u32 nr, __u32 more, size_t size)
+/* Grows an array of @nr elements to room for @more of @size bytes. NULL: no memory */
+static void *grow_array(void *all, __u32 nr, __u32 more, size_t size)
 {
 	return all && room_for(nr) == room_for(more) ? all :
 		realloc(all, room_for(more) * size);
@@ -112,7 +111,7 @@ int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 	if (cpu->cpu >= TSCT_CPUS_MAX ||
 	    (node->nr_cpus && cpu->cpu <= node->cpus[node->nr_cpus - 1].cpu))
 		return -EINVAL;
-	all = reach(node->cpus, node->nr_cpus, node->nr_cpus + 1, sizeof(*all));
+	all = grow_array(node->cpus, node->nr_cpus, node->nr_cpus + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	node->cpus = all;
@@ -127,7 +126,7 @@ int tsct_recording_add_line(struct tsct_recording *rec,
 
 	if (rec->nr_lines == TSCT_SEGMENTS_MAX + 2)
 		return -EINVAL;
-	all = reach(rec->lines, rec->nr_lines, rec->nr_lines + 1, sizeof(*all));
+	all = grow_array(rec->lines, rec->nr_lines, rec->nr_lines + 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	rec->lines = all;
@@ -175,7 +174,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->locations);
 	free(rec->clock_origin);
 	free(rec->lines);
-	tsct_message_stats_free(&rec->messages);
+	free(rec->messages.pairs);
 	memset(rec, 0, sizeof(*rec));
 }
 
@@ -216,20 +215,20 @@ static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
 }
 
 __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
-			      __u64 stamp)
+			      __u64 tick)
 {
 	__u64 ps;
 
 	if (node >= rec->nr_nodes)
 		return UINT64_MAX;
 	if (rec->merged)
-		return bound_at(&rec->nodes[node].correction, stamp);
-	ps = tsct_clock_params_error_ps(&rec->real, stamp);
+		return bound_at(&rec->nodes[node].correction, tick);
+	ps = tsct_clock_params_error_ps(&rec->real, tick);
 	return ps == UINT64_MAX ? ps :
 		tsct_add_saturating(ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
 }
 
-static __u64 worst_of(const struct tsct_recorded_correction *c)
+static __u64 largest_bound(const struct tsct_recorded_correction *c)
 {
 	__u64 worst = c->nr_bounds ? 0 : UINT64_MAX;
 	__u32 i;
@@ -246,7 +245,7 @@ __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
 	__u32 node;
 
 	for (node = 0; rec->merged && node < rec->nr_nodes; node++) {
-		error = worst_of(&rec->nodes[node].correction);
+		error = largest_bound(&rec->nodes[node].correction);
 		worst = error > worst ? error : worst;
 	}
 	if (rec->merged)
@@ -266,7 +265,7 @@ __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
 	return last;
 }
 
-/* In a merged one, many nodes have such a CPU. */
+/* With the node in a merged recording, where CPU numbers are not unique */
 void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX])
 {
@@ -280,8 +279,8 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_%u", name, l->cpu);
 }
 
-/* Room for one more behind the channels, and that one */
-static int make_stream(struct tsct_recording *rec, const char *name)
+/* Allocates a stream class after the channels, without counting it. */
+static int alloc_stream(struct tsct_recording *rec, const char *name)
 {
 	struct tsct_stream_class *all, *s;
 
@@ -296,9 +295,9 @@ static int make_stream(struct tsct_recording *rec, const char *name)
 	memset(s, 0, sizeof(*s));
 	strcpy(s->name, name);
 	s->loss = calloc(rec->nr_locations, sizeof(*s->loss));
-	s->held = calloc(rec->nr_locations, sizeof(*s->held));
+	s->counts = calloc(rec->nr_locations, sizeof(*s->counts));
 	s->ring = calloc(rec->nr_locations, sizeof(*s->ring));
-	if (!s->loss || !s->held || !s->ring) {
+	if (!s->loss || !s->counts || !s->ring) {
 		free_stream(s);
 		return -ENOMEM;
 	}
@@ -308,14 +307,14 @@ static int make_stream(struct tsct_recording *rec, const char *name)
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
 {
 	int err = rec->nr_streams == TSCT_STREAMS_MAX ? -EINVAL :
-		make_stream(rec, name);
+		alloc_stream(rec, name);
 
 	return err ? err : (int)rec->nr_streams++;
 }
 
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name)
 {
-	int err = rec->merged ? -EINVAL : make_stream(rec, name);
+	int err = rec->merged ? -EINVAL : alloc_stream(rec, name);
 
 	if (!err)
 		rec->nodes[0].sync.on = 1;
@@ -332,13 +331,13 @@ void tsct_recording_drop_sync(struct tsct_recording *rec)
 	memset(sync, 0, sizeof(*sync));
 }
 
-static int reach_def(struct tsct_stream_class *s, __u32 nr)
+static int grow_defs(struct tsct_stream_class *s, __u32 nr)
 {
 	struct tsct_event_def **defs;
 
 	if (nr <= s->nr_defs)
 		return 0;
-	defs = reach(s->defs, s->nr_defs, nr, sizeof(*defs));
+	defs = grow_array(s->defs, s->nr_defs, nr, sizeof(*defs));
 	if (!defs)
 		return -ENOMEM;
 	memset(defs + s->nr_defs, 0, (nr - s->nr_defs) * sizeof(*defs));
@@ -359,7 +358,7 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 		return -EINVAL;
 	if (at < s->nr_defs && s->defs[at])
 		return tsct_event_def_equal(s->defs[at], def) ? 0 : -EEXIST;
-	err = reach_def(s, at + 1);
+	err = grow_defs(s, at + 1);
 	if (err)
 		return err;
 	copy = calloc(1, sizeof(*copy));
@@ -396,10 +395,10 @@ static void balance_ring(const struct tsct_stream_class *s, __u32 at,
 	for (c = 0; c < TSCT_LOSS_NR; c++)
 		*(c < TSCT_LOSS_OVERRUN ? &sum->refused : &lost) += cause[c];
 	sum->published += published;
-	sum->held += s->held[at].events;
+	sum->recorded += s->counts[at].events;
 	sum->lost += lost;
 	sum->broken_places += s->ring[at].broken_places;
-	sum->exact &= published == s->held[at].events + lost;
+	sum->exact &= published == s->counts[at].events + lost;
 }
 
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
@@ -415,16 +414,16 @@ void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 					     ret_balance);
 }
 
-__u64 tsct_recording_on_tick(const struct tsct_recording *rec)
+__u64 tsct_recording_max_per_tick(const struct tsct_recording *rec)
 {
-	__u64 most = 0;
+	__u64 max = 0;
 	__u32 i, at;
 
 	for (i = 0; i < rec->nr_streams; i++)
 		for (at = 0; at < rec->nr_locations; at++)
-			if (rec->streams[i].held[at].on_tick > most)
-				most = rec->streams[i].held[at].on_tick;
-	return most;
+			if (rec->streams[i].counts[at].max_per_tick > max)
+				max = rec->streams[i].counts[at].max_per_tick;
+	return max;
 }
 
 bool tsct_recording_lossy(const struct tsct_recording *rec)
@@ -437,4 +436,23 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 			return true;
 	tsct_recording_balance(rec, -1, &balance);
 	return balance.lost || balance.refused || balance.broken_places;
+}
+
+/* ---- system calls ------------------------------------------------------------ */
+
+/* Generated from the kernel's header, see syscalls.mk */
+static const char *const syscall_names[] = {
+#include "syscalls.inc"
+};
+
+const char *tsct_syscall_name(__s64 number)
+{
+	if (number < 0 || number >= (__s64)tsct_syscall_limit())
+		return NULL;
+	return syscall_names[number];
+}
+
+unsigned int tsct_syscall_limit(void)
+{
+	return sizeof(syscall_names) / sizeof(syscall_names[0]);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording says about itself: everything but its events. The writer
- * renders it into the metadata (record_meta.c), the reader parses it back
- * (trace_meta.c), and both hold it in this form.
+ * Description of a recording, which is everything but its events, and the format of its
+ * files. metadata_write.c writes it to the metadata, metadata_read.c reads it back.
  */
 #ifndef TSCT_RECORDING_H
 #define TSCT_RECORDING_H
@@ -10,23 +9,22 @@
 #include <stdio.h>
 
 #include "lib/core/port.h"
-#include "message_stats.h"
 
-/* Why an event that happened is not in the recording. */
+/* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
-	TSCT_LOSS_FULL,	/* the first four as in abi.h, TSCT_LOST_* */
+	TSCT_LOSS_FULL,		/* the first four are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
 	TSCT_LOSS_NESTED,
 	TSCT_LOSS_ABORTED,
-	TSCT_LOSS_OVERRUN,	/* the writers were faster than the recorder */
-	TSCT_LOSS_BROKEN,	/* the ring held no record there */
-	TSCT_LOSS_UNDEFINED,	/* nobody defined that id */
-	TSCT_LOSS_MALFORMED,	/* the payload is not what was defined */
-	TSCT_LOSS_DISORDER,	/* stamped before its predecessor, or not yet */
-	TSCT_LOSS_UNWRITTEN,	/* the disk did not take it */
-	/* It was recorded, but when recordings were merged its file */
-	TSCT_LOSS_TRUNCATED,	/* ended early, or was not there */
-	TSCT_LOSS_DAMAGED,	/* could not be read, somewhere */
+	TSCT_LOSS_OVERRUN,	/* overwritten before the recorder read it */
+	TSCT_LOSS_BROKEN,	/* no valid record in the ring */
+	TSCT_LOSS_UNDEFINED,	/* ID without a definition */
+	TSCT_LOSS_MALFORMED,	/* payload does not fit its definition */
+	TSCT_LOSS_DISORDER,	/* earlier than its predecessor, or in the future */
+	TSCT_LOSS_UNWRITTEN,	/* writing it to disk failed */
+	/* It was recorded, but at the merge of recordings its file */
+	TSCT_LOSS_TRUNCATED,	/* ended early, or was missing */
+	TSCT_LOSS_DAMAGED,	/* was unreadable in places */
 	TSCT_LOSS_NR,
 };
 
@@ -36,51 +34,50 @@ struct tsct_loss {
 	__u64 cause[TSCT_LOSS_NR];	/* each at most TSCT_COUNT_MAX */
 };
 
-/* What one file can hold or miss, as far as we believe it: so that sums fit */
+/* Largest count that is accepted for one file, so that sums do not overflow */
 #define TSCT_COUNT_MAX	(UINT64_MAX / 65536)
 
 __u64 tsct_loss_total(const struct tsct_loss *loss);
 
 /*
- * What one ring said of itself: events ever published in it, by the counts in
- * its head and blocks, before the first event that belongs to the recording,
- * and when the recorder was done with it. To the unit,
+ * Number of events ever published in a ring, by the counts in its head and blocks:
+ * before the first event of the recording, and when the recorder finished. Exactly,
  *
- *	published_end - published_begin = held.events + lost by OVERRUN, BROKEN,
+ *	published_end - published_begin = counts.events + lost by OVERRUN, BROKEN,
  *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
- * and what writers tried to write is that plus FULL, TOO_BIG, NESTED, ABORTED.
+ * The number of attempts to write is that plus FULL, TOO_BIG, NESTED, ABORTED.
  */
 struct tsct_ring_figures {
-	__u64 published_begin;	/* in a snapshot: gone before it was taken */
+	__u64 published_begin;	/* of a snapshot: overwritten before it was taken */
 	__u64 published_end;
-	__u64 broken_places;	/* no record there, or counts that lie */
+	__u64 broken_places;	/* without a valid record, or with a wrong count */
 };
 
-/* What one file held when the recorder was done with it. */
-struct tsct_held {
-	__u64 packets;			/* 0: no file, or nobody counted */
+/* Contents of one file when the recorder finished */
+struct tsct_file_counts {
+	__u64 packets;			/* 0: no file, or not counted */
 	__u64 events;
-	__u64 on_tick;			/* the most that followed another one on
-					 * its tick */
+	__u64 max_per_tick;		/* longest run of events on one tick, less 1 */
 };
 
-/* One channel in the recording: a CTF stream class, one file per location. */
+/* A channel in the recording: a CTF stream class with one file per location */
 struct tsct_stream_class {
-	char name[TSCT_NAME_MAX];	/* files' names begin with it */
+	char name[TSCT_NAME_MAX];	/* prefix of its files' names */
 	__u32 policy;
-	__u32 kernel;			/* written by the kernel only */
+	__u32 kernel;			/* flag: written by the kernel only */
 	__u64 lost_no_ring;
-	struct tsct_loss *loss;		/* nr_locations of them */
-	struct tsct_held *held;		/* so many too; once complete */
-	struct tsct_ring_figures *ring;	/* and so many */
-	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; may be NULL */
+	/* Arrays by location */
+	struct tsct_loss *loss;
+	struct tsct_file_counts *counts;	/* valid once complete */
+	struct tsct_ring_figures *ring;
+	struct tsct_event_def **defs;	/* by id - TSCT_ID_FIRST; NULL: undefined */
 	__u32 nr_defs;
 };
 
-/* A sync session at the start or at the end */
+/* State of the sync session at the start or at the end */
 enum tsct_session_state {
-	TSCT_SESSION_NONE,	/* nobody asked for one */
+	TSCT_SESSION_NONE,	/* not requested */
 	TSCT_SESSION_DONE,
 	TSCT_SESSION_FAILED,
 	TSCT_SESSION_INTERRUPTED,
@@ -91,15 +88,15 @@ extern const char *const tsct_session_names[TSCT_SESSION_NR];
 
 struct tsct_recorded_session {
 	__u32 state;
-	__u64 begin, end;	/* stamps: asked for, over */
+	__u64 begin, end;	/* ticks of the request and of the end */
 };
 
 enum tsct_sync_role {
-	TSCT_SYNC_CHILD,	/* asks a master */
-	TSCT_SYNC_MASTER,	/* its counter is the timeline: no samples */
+	TSCT_SYNC_CHILD,	/* synchronized with a master */
+	TSCT_SYNC_MASTER,	/* its counter is the timeline; it has no samples */
 	/*
-	 * synced-cluster: CLOCK_REALTIME is the same on all nodes, so none are needed.
-	 * Counters are each node's own all the same.
+	 * synced-cluster: CLOCK_REALTIME is the same on all nodes, so there are no
+	 * samples. Each node has a counter of its own.
 	 */
 	TSCT_SYNC_SHARED,
 	TSCT_SYNC_ROLE_NR,
@@ -109,22 +106,22 @@ extern const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR];
 
 #define TSCT_FIT_NAME_MAX	16
 
-/* A node in its cluster. Its samples are in streams[nr_streams], see samples.h */
+/* State of a node in its cluster. Its samples are in streams[nr_streams]; see samples.h. */
 struct tsct_recorded_sync {
-	__u32 on;		/* all this is there; and that stream, unless merged */
-	char *name;		/* the node's, for people; may be "" */
-	char fit[TSCT_FIT_NAME_MAX];	/* that is to be used */
+	__u32 on;		/* flag: the rest is valid; so is that stream, unless merged */
+	char *name;		/* of the node; may be "" */
+	char fit[TSCT_FIT_NAME_MAX];	/* kind of fit to use when merging */
 	__u32 role;
-	__u32 restarts;		/* the daemon's, meanwhile */
+	__u32 restarts;		/* of the daemon while recording */
 	__u64 node, host, master;
 	__u32 timeline;		/* the master's number of its epoch */
 	__u32 status;		/* TSCT_STATUS_* of the cluster's time, at the end */
-	__u32 epoch_first, epoch;	/* our own, at the beginning, at the end */
+	__u32 epoch_first, epoch;	/* of this node, at the begin and at the end */
 	struct tsct_recorded_session start, end;
-	struct tsct_clock_params line;	/* the clock page's, at the end; mult 0: none */
+	struct tsct_clock_params line;	/* cluster time at the end; mult 0: none */
 };
 
-/* How far the times of a node may be off, at a tick of a merged recording */
+/* Bound of the error of a node's times at a tick of a merged recording */
 struct tsct_recorded_bound {
 	__u64 tick;
 	__u64 error_ns;
@@ -132,125 +129,151 @@ struct tsct_recorded_bound {
 
 #define TSCT_RECORDED_BOUNDS_MAX	64
 
-/* How a node's ticks became those of a merged recording */
+/* How the ticks of a node were mapped to those of the merged recording */
 struct tsct_recorded_correction {
 	char fit[TSCT_FIT_NAME_MAX];	/* "": by its own clock */
-	__u64 kept, dropped;		/* samples */
-	__u64 monotonic_fixups, fixup_max;		/* see tsct_mapping_cursor_next() */
+	__u64 kept, dropped;		/* samples used, and rejected as outliers */
+	__u64 monotonic_fixups, fixup_max;	/* see tsct_mapping_cursor_next() */
 	/*
-	 * What the samples that were kept are off their fit, root mean square over all
-	 * points; no bound. Older merges did not say: 0 of has_residual.
+	 * Root mean square of the differences between the used samples and the fit; not
+	 * a bound. Valid with has_residual; older versions did not write it.
 	 */
 	__u64 residual_ps;
 	__u32 has_residual;
-	__s64 shift_ns;		/* later than its fit has it, as messages say; or earlier */
+	__s64 shift_ns;			/* added to the fit because of messages */
 	__u32 nr_bounds;		/* in order of ticks */
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
-/* Of hosts, and of nodes: with its NUL; every line of `dump` may have one */
+/* Of hosts and nodes, with the NUL. Limited, as every line of `dump` may have one. */
 #define TSCT_NODE_NAME_MAX	256
 
-/* A CPU that a machine had, as its kernel says */
+/* A CPU of a machine, from sysfs */
 struct tsct_recorded_cpu {
 	__u32 cpu;
-	__u32 online;		/* at the beginning; else the rest is not known */
+	__u32 online;		/* flag, at the begin; if 0, the rest is unknown */
 	__u32 memory_node, package, core;
 };
 
 /*
- * A machine whose events are in it. A recorder knows one, its own. In a merged
- * recording there is one for each that was put in, as that said of itself.
+ * A machine whose events are in the recording. A recorder describes its own; a merged
+ * recording has those of all its inputs.
  */
 struct tsct_recorded_node {
-	__u8 uuid[16];		/* of the recording that was made there */
+	__u8 uuid[16];		/* of the recording made there */
 	__u8 boot_id[16];
 	char *host;
 	char *kernel;
 	char *command;		/* "" for the whole system */
 	char *provider;
-	__u32 provider_gone;	/* it went away before the end */
-	__u32 cut_off;		/* merged: its recorder had not come to its end */
-	__u32 disrupted;	/* merged: its clock was, while it was recorded */
-	char *cpu_model;	/* NULL: not known */
-	struct tsct_recorded_cpu *cpus;	/* in order; may be none */
+	__u32 provider_gone;	/* flag: the provider exited before the end */
+	__u32 cut_off;		/* flag, merged: its recording was incomplete */
+	__u32 disrupted;	/* flag, merged: its clock was, during the recording */
+	char *cpu_model;	/* NULL: unknown */
+	struct tsct_recorded_cpu *cpus;	/* by number; may be none */
 	__u32 nr_cpus;
 	struct tsct_recorded_sync sync;
 	struct tsct_recorded_correction correction;	/* merged */
 };
 
-/* A CPU of a node: its events are in a file of their own, in order. */
+/* A CPU of a node. Each has a file per stream class, with its events in order. */
 struct tsct_location {
 	__u32 node, cpu;
 };
 
 /*
- * What the ticks of a merged recording count: so another one can be put beside them.
- * Without a timeline (on is 0) they are by each node's own clock, and all but hz is 0.
+ * Definition of the ticks of a merged recording, so that others can be merged with it.
+ * Without a timeline (on is 0) ticks are by each node's own clock, and all but hz is 0.
  */
 struct tsct_recorded_timeline {
 	__u32 on;
-	__u32 number;		/* the master's of its epoch */
-	__u64 master;		/* node; 0: servers' time */
-	/* His counter, or ns where nobody knew it: cluster time by it */
+	__u32 number;		/* the master's number of its epoch */
+	__u64 master;		/* node ID; 0: time of NTP servers */
+	/* Cluster time by the master's counter, or by ns where that is unknown */
 	__s64 base_ns;
 	__u64 base, mult;
-	__u64 remote, global, num, den;	/* global ticks by it: struct tsct_axis */
-	__u64 hz;
+	__u64 remote, global, num, den;	/* ticks by it: struct tsct_axis */
+	__u64 hz;		/* of the ticks */
 };
 
-/* What the ticks in the files are; see ticks.h */
+/* Messages from one node to another, or to itself */
+struct tsct_message_pair_stats {
+	__u32 from, to;
+	__u64 matched;
+	/* Of these, received before they were sent: */
+	__u64 before;		/* by the nodes' own clocks */
+	__u64 within;		/* corrected, by at most the sum of both bounds */
+	__u64 beyond;		/* corrected, by more than that */
+	/* Smallest receive minus send: uncorrected, corrected. 0 if none is matched */
+	__s64 least_own_ns, least_ns;
+};
+
+/* All messages of a merged recording */
+struct tsct_message_stats {
+	__u32 on;		/* flag: the rest is valid */
+	__u64 sends, receives;
+	__u64 unmatched_sends, unmatched_receives;
+	__u64 given_up;		/* of those, because too many were open */
+	__u64 other_pairs;	/* messages of pairs beyond TSCT_MESSAGE_PAIRS_MAX */
+	struct tsct_message_pair_stats all;	/* from and to are 0 */
+	struct tsct_message_pair_stats *pairs;	/* sorted by from, to */
+	__u32 nr_pairs;
+};
+
+#define TSCT_MESSAGE_PAIRS_MAX	16384U	/* 128 nodes, each with each */
+
+/* Unit and precision of the ticks in the files; see ticks.h */
 enum tsct_timestamps {
-	TSCT_TIMESTAMPS_TSC,		/* the source's, as they are */
-	TSCT_TIMESTAMPS_TSC_16,		/* their 4 or 8 low bits are dropped */
+	TSCT_TIMESTAMPS_TSC,		/* cycles of the source */
+	TSCT_TIMESTAMPS_TSC_16,		/* without their 4 or 8 low bits */
 	TSCT_TIMESTAMPS_TSC_256,
-	TSCT_TIMESTAMPS_INTERPOLATED,	/* divided into 8, for those on one */
-	TSCT_TIMESTAMPS_SYSTEM,		/* ns of the system's time */
-	TSCT_TIMESTAMPS_OFF,		/* the packet's, for all events in it */
+	TSCT_TIMESTAMPS_INTERPOLATED,	/* eighths, to tell events on one cycle apart */
+	TSCT_TIMESTAMPS_SYSTEM,		/* ns of CLOCK_REALTIME */
+	TSCT_TIMESTAMPS_OFF,		/* one per packet, for all its events */
 	TSCT_TIMESTAMPS_NR,
 };
 
-/* When bytes are on the disk for certain */
+/* When files are flushed to the disk */
 enum tsct_fsync {
-	TSCT_FSYNC_NEVER,	/* when the kernel writes them back */
+	TSCT_FSYNC_NEVER,	/* left to the kernel */
 	TSCT_FSYNC_END,		/* when the recording is complete */
-	TSCT_FSYNC_PACKET,	/* packet by packet */
+	TSCT_FSYNC_PACKET,	/* after each packet */
 	TSCT_FSYNC_NR,
 };
 
 struct tsct_recording {
 	__u8 uuid[16];
-	char *clock_origin;
-	__u32 complete;			/* the recorder came to its end */
-	__u32 snapshot;			/* a copy of flight recorders */
-	__u32 merged;			/* of others: ticks are global ones */
+	char *clock_origin;		/* provider of the clock, by name */
+	__u32 complete;			/* flag: the recorder finished it */
+	__u32 snapshot;			/* flag: a copy of overwrite channels */
+	__u32 merged;			/* flag: made of others, with ticks of an axis */
 	struct tsct_recorded_timeline timeline;	/* merged */
-	struct tsct_message_stats messages;	/* likewise */
+	struct tsct_message_stats messages;	/* merged */
 	__u32 source;			/* TSCT_SOURCE_* */
 	__u32 timestamps;		/* enum tsct_timestamps */
 	__u32 fsync;			/* enum tsct_fsync */
-	__u64 sync_every;		/* events in a packet at most; 0: as fit in */
+	__u64 sync_every;		/* most events in a packet; 0: no limit */
 	struct tsct_recorded_node *nodes;
 	__u32 nr_nodes;			/* 1, unless merged */
 	struct tsct_location *locations;
-	__u32 nr_locations;		/* unless merged: the CPUs, in order */
-	__u64 begin;			/* stamps: first and last moment */
+	__u32 nr_locations;		/* unless merged: the CPUs, by number */
+	__u64 begin;			/* ticks of its begin and end */
 	__u64 end;
 	/*
-	 * While it is made: so long it may go on before the metadata is written
-	 * anew, and other readers are told a bound that holds until then.
+	 * While recording: the tick until which the error bound in the metadata holds;
+	 * the metadata is rewritten before.
 	 */
 	__u64 until;
 	struct tsct_clock_params real;
-	/* System time: what the counter itself counts, which samples have */
-	struct tsct_clock_params counter;	/* mult 0: stamps are its */
+	/* With ticks of system time: of the counter, in which samples are. mult 0: none */
+	struct tsct_clock_params counter;
 	__u32 counter_source;
-	/* What the clock said while it was made; ticks of the counter */
+	/* History of the clock during the recording, by cycles of the counter */
 	struct tsct_clock_segment *lines;
 	__u32 nr_lines;
 	__u32 status;			/* TSCT_STATUS_* at the end */
-	__u32 rate_error_ppb;		/* of real.mult, a bound */
-	__u32 epoch_first;		/* the clock's epoch at the beginning */
+	__u32 rate_error_ppb;		/* bound of the error of real.mult */
+	__u32 epoch_first;		/* of the clock, at the begin */
 	__u32 epoch;			/* and at the end */
 	struct tsct_stream_class *streams;
 	__u32 nr_streams;		/* channels */
@@ -262,172 +285,210 @@ struct tsct_recording {
 #define TSCT_NODES_MAX		65536
 
 /*
- * tsct_recording_make - a recording of so many nodes, of which nothing is known yet
- * @rec: all zero. To be freed in any case. 0, -EINVAL: too many, or -ENOMEM.
+ * tsct_recording_make - initialize the description with empty nodes
+ * @rec: all zero; to be freed in any case. 0, -EINVAL: too many nodes, or -ENOMEM
  */
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
 void tsct_recording_free(struct tsct_recording *rec);
 
-/* Did all recorders come to their ends? One that is merged is complete without. */
+/* All its recorders finished; a merged recording may be complete though they did not. */
 bool tsct_recording_is_whole(const struct tsct_recording *rec);
 
-/* The worst of all nodes from rec->begin to @end */
+/* Largest error bound of any node, in ns, from rec->begin to tick @end */
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);
 
-/* Adds one, behind all that have a lower number. 0, -EINVAL: it has not; -ENOMEM */
+/* Adds a CPU. 0; -EINVAL: its number is not above those that are there; -ENOMEM */
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
 
-/* The same of a line of the clock, with no order. */
+/* Adds a segment of the clock's history. 0, -EINVAL: too many, or -ENOMEM */
 int tsct_recording_add_line(struct tsct_recording *rec,
 			    const struct tsct_clock_segment *line);
 
 /*
- * tsct_recording_locate - so many locations, before there are streams
- * They are the first node's CPUs, until something else is written there. 0, -EINVAL:
- * none, too many, or it is too late; -ENOMEM.
+ * tsct_recording_locate - allocate the locations, once, before any stream
+ * They are CPUs 0 to nr_locations - 1 of the first node until the caller changes them.
+ * 0, -EINVAL: no location, too many, or there are some already; -ENOMEM.
  */
 int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations);
 
-/* Adds a stream class; there are locations. Returns its index or -errno. */
+/* Adds a stream class, after the locations. Returns its index, -EINVAL or -ENOMEM. */
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
 
 /*
- * Adds the one of sync samples, after which no channel can follow: it is not
- * counted by nr_streams, and in no sum. Merged recordings have none. 0 or -errno.
+ * Adds the stream class of sync samples, after all channels. nr_streams and the sums
+ * below do not include it. 0, -EINVAL: a merged recording, or there is one; -ENOMEM
  */
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
 
-/* It was none, after all: before a writer was opened. */
+/* Removes the stream class of sync samples, before a writer is opened. */
 void tsct_recording_drop_sync(struct tsct_recording *rec);
 
+/* There is a stream class of sync samples. */
 static inline bool tsct_recording_has_samples(const struct tsct_recording *rec)
 {
 	return rec->nr_nodes == 1 && !rec->merged && rec->nodes[0].sync.on;
 }
 
-/* All stream classes: channels, then sync samples */
+/* Number of stream classes: channels, then sync samples */
 static inline __u32 tsct_recording_classes(const struct tsct_recording *rec)
 {
 	return rec->nr_streams + tsct_recording_has_samples(rec);
 }
 
-/* Samples that the daemon had, and that are not there. */
+/* Number of samples that the daemon had and that are not in the recording */
 static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec)
 {
 	return tsct_recording_has_samples(rec) ?
 		tsct_loss_total(&rec->streams[rec->nr_streams].loss[0]) : 0;
 }
 
-/* What a node is called: as in its cluster, else as a host */
+/* Name of a node in its cluster, or else its host name */
 const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node);
 
 /*
- * tsct_recording_error_ns - how far times of a node may be off at a stamp
- * A merged one tells it at points: between two of them the larger one holds.
+ * tsct_recording_error_ns - error bound of a node's times at a tick, in ns
+ * A merged recording has bounds at points; between two points the larger one holds.
  * UINT64_MAX: there is no bound, or no such node.
  */
 __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
-			      __u64 stamp);
+			      __u64 tick);
 
-/* The highest CPU that any node has */
+/* Highest CPU number of all locations */
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec);
 
 #define TSCT_FILE_NAME_MAX	(TSCT_NAME_MAX + 32)
 
-/* Name of the file of a class and a location */
+/* Name of the file of a stream class and a location */
 void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX]);
 
 /*
- * Adds a copy of a checked definition. 0, also if the same one is there;
- * -EEXIST: the id has another one; -ENOMEM.
+ * Adds a copy of a checked definition. 0, also if an equal one is there; -EEXIST: the
+ * ID has another one; -EINVAL: no event's ID; -ENOMEM
  */
 int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 			   const struct tsct_event_def *def);
 
+/* The definition of an ID in a stream class; NULL: undefined */
 static inline const struct tsct_event_def *
 tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)
 {
 	const struct tsct_stream_class *s = &rec->streams[stream];
 
-	/* Ids below FIRST wrap to huge indices. */
+	/* IDs below TSCT_ID_FIRST wrap to huge indices. */
 	return id - TSCT_ID_FIRST < s->nr_defs ?
 		s->defs[id - TSCT_ID_FIRST] : NULL;
 }
 
-/* All that is known to be missing, over streams and locations. */
+/* Known losses, summed over channels and locations */
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss);
 
 /*
- * The sums that must agree, over the locations of a stream, or over all streams
- * where @stream is -1. `held` counts what the writer has; complete recordings only.
+ * Sums that must agree, over the locations of channel @stream, or of all channels where
+ * it is -1. For complete recordings, as counts are not kept up to date.
  */
 struct tsct_balance {
-	__u64 published;	/* while it was recorded */
-	__u64 held;		/* of them, in the files */
-	__u64 lost;		/* of them, known to be missing */
-	__u64 refused;		/* FULL, TOO_BIG, NESTED, ABORTED: not published */
+	__u64 published;	/* during the recording */
+	__u64 recorded;		/* of these, in the files */
+	__u64 lost;		/* of these, known to be missing */
+	__u64 refused;		/* FULL, TOO_BIG, NESTED, ABORTED: never published */
 	__u64 broken_places;
-	bool exact;		/* published = held + lost on every ring */
+	bool exact;		/* published = recorded + lost, for every ring */
 };
 
 void tsct_recording_balance(const struct tsct_recording *rec, int stream,
 			    struct tsct_balance *ret_balance);
 
-/* The most events that followed another one on its tick; complete recordings */
-__u64 tsct_recording_on_tick(const struct tsct_recording *rec);
+/* Largest max_per_tick of all files; for complete recordings */
+__u64 tsct_recording_max_per_tick(const struct tsct_recording *rec);
 
-/* Does @rec miss anything? */
+/* Any event is known to be missing. */
 bool tsct_recording_lossy(const struct tsct_recording *rec);
 
-/* What a CTF reader is told about the clock; see record_clock.c. */
-struct tsct_ctf_clock {
-	__u64 freq;		/* Hz */
-	__s64 offset_s;
-	__u64 offset;		/* ticks, below freq */
-	__u64 precision;	/* ticks */
-};
-
-/* Returns 0 or -EINVAL: the recording has no calibration. */
-int tsct_ctf_clock(const struct tsct_recording *rec,
-		   struct tsct_ctf_clock *ret_clock);
-
-/* The time a CTF reader gives to a tick of the files. */
-__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick);
+/* ---- stream files -------------------------------------------------------- */
 
 /*
- * Which version of our metadata it is. 1 had another kind of calibration, 2 full
- * stamps in all events.
+ * Format of a stream file, as the metadata describes it to CTF readers. All values are
+ * little endian and unaligned. A file is packets, back to back. A packet is struct
+ * tsct_packet, then events: the header of core/delta.h, with ids from 0 on, and the
+ * payload as it was in the ring.
+ */
+#define TSCT_CTF_MAGIC		0xc1fc1fc1U
+
+struct tsct_packet {
+	__u32 magic;
+	__u8 uuid[16];		/* of the recording */
+	__u32 stream_id;
+	__u64 begin;		/* tick of the first event */
+	__u64 end;		/* tick of the last event, or later */
+	__u64 content_bits;
+	__u64 packet_bits;
+	__u64 seq;		/* from 0, per file */
+	__u64 discarded;	/* events lost at this location so far */
+	__u32 cpu;
+	__u32 node;		/* 0 unless merged */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct tsct_packet) == 80, "as in the metadata");
+
+/* A packet ends when it has that many bytes. */
+#define TSCT_PACKET_FULL	65536
+
+/* Largest payload of an event, bytes */
+#define TSCT_CTF_PAYLOAD_MAX	65536
+
+struct tsct_ctf_type {
+	char name[8];		/* as in tsct_event_define() */
+	__u8 size;		/* 0: not a number */
+	__u8 is_signed;
+};
+
+extern const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR];
+
+/* Names of clock sources, by TSCT_SOURCE_* */
+extern const char *const tsct_ctf_sources[TSCT_SOURCE_NR];
+
+/* Shown as the name of a system call; 8 bits are too short for their numbers. */
+static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
+{
+	return field->format == TSCT_FORMAT_SYSCALL &&
+		field->type != TSCT_TYPE_U8 && field->type != TSCT_TYPE_S8;
+}
+
+/* ---- metadata ------------------------------------------------------------ */
+
+/*
+ * Version of our metadata. 1 had another calibration, 2 full 64-bit ticks in all events.
  */
 #define TSCT_META_FORMAT	"3"
 
 /*
- * The first and the last line of our metadata: comments to CTF readers. Between
- * them all is there, or it is cut off.
+ * First and last lines of our metadata, comments to CTF readers. Without the last one
+ * the metadata is cut off.
  */
 #define TSCT_META_BEGIN	"/* CTF 1.8 */\n/* A recording by tsctrace */\n"
 #define TSCT_META_END	"\n/* The recording's metadata ends here */\n"
 
-/* The metadata file, as text. Returns 0 or -errno. */
+/* Writes the metadata as text. 0; -EINVAL: no valid calibration; -errno of writing */
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
 
 /*
- * Parses what tsct_meta_write() wrote; @text holds @len bytes that may say
- * anything, with a NUL behind them. 0, -ENOMSG: not a tsctrace recording,
- * -EINVAL: one, but damaged; @why says what. @rec is to be freed in any case.
+ * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed in any case.
+ * 0; -ENOMSG: not a tsctrace recording; -EINVAL: a damaged one; -ENOMEM. @err_text
+ * describes the first two errors, with the line where there is one.
  */
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
-		    char *why, size_t why_size);
+		    char *err_text, size_t err_size);
 
-/* Names as the metadata spells them. */
+/* Names in the metadata */
 extern const char *const tsct_kind_names[TSCT_KIND_NR];
 extern const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR];
 extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 
-/* Name of an x86-64 system call, NULL if there is none. */
+/* Name of an x86-64 system call; NULL: there is none */
 const char *tsct_syscall_name(__s64 number);
-unsigned int tsct_syscall_limit(void);	/* all numbers are below */
+unsigned int tsct_syscall_limit(void);	/* all numbers are below it */
 
 #endif /* TSCT_RECORDING_H */

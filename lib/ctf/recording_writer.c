@@ -1,24 +1,78 @@
 // SPDX-License-Identifier: MIT
-/* A recording's directory being written: metadata, packets, how far it is. */
+/* Writes a recording's directory: metadata, stream files, and how far they are. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
+#include "recording_writer.h"
+#include "stream_reader.h"
+#include "stream_writer.h"
+#include "ticks.h"
 #include "write_progress.h"
-#include "recording_writer_private.h"
 
 #define META		"metadata"
 #define META_TMP	".metadata.tmp"	/* readers skip hidden files */
-/* Unordered stamps may run behind their predecessors', by a few instructions */
+/* Unordered counter reads may be late by a few instructions */
 #define RAISE_NS	1000
+
+/* The file of a stream class and a location */
+struct output_file {
+	struct tsct_stream_writer stream;
+	struct tsct_tick_resolution resolution;
+	__u64 first, last;	/* cycles of its events; none may be before last */
+	char name[TSCT_FILE_NAME_MAX];
+};
+
+struct tsct_writer {
+	int dirfd;
+	int error;		/* first -errno of writing */
+	bool touched;		/* the metadata is out of date */
+	bool untimed;		/* TSCT_TIMESTAMPS_OFF */
+	struct tsct_recording *rec;
+	struct tsct_written written;
+	struct tsct_tick_encoder encoder;
+	struct output_file *files;	/* stream * nr_locations + location */
+	/* By stream class: its definitions so far */
+	struct tsct_stream_reader_kind **kinds;
+	__u32 *nr_kinds;
+	__u64 raise;		/* cycles; an event late by less gets its predecessor's */
+	__u64 span;		/* cycles; longest packet of untimed events */
+	int progress;		/* of write_progress.h; negative: none */
+	__u64 settled;		/* cycles; no later event will be before it */
+	__u64 published;	/* the value of settled that was published last */
+};
+
+static inline size_t nr_files(const struct tsct_writer *w)
+{
+	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_locations;
+}
+
+/* Sync samples are not counted as events. */
+static inline bool is_counted(const struct tsct_writer *w, __u32 stream)
+{
+	return stream < w->rec->nr_streams;
+}
+
+static inline struct output_file *file_of(const struct tsct_writer *w, __u32 stream,
+			      __u32 location)
+{
+	return &w->files[(size_t)stream * w->rec->nr_locations + location];
+}
+
+static inline struct tsct_loss *loss_of(const struct tsct_writer *w, __u32 stream,
+				 __u32 location)
+{
+	return &w->rec->streams[stream].loss[location];
+}
 
 /* ---- metadata ---------------------------------------------------------- */
 
 static int fill_metadata(const struct tsct_writer *w, int fd)
 {
 	FILE *to = fdopen(fd, "w");
-	struct tsct_tick_figures view;
+	struct tsct_tick_figures figures;
 	int err;
 
 	if (!to) {
@@ -26,8 +80,8 @@ static int fill_metadata(const struct tsct_writer *w, int fd)
 		close(fd);
 		return err;
 	}
-	tsct_tick_encoder_describe(&w->ticker, w->rec, &view);
-	err = tsct_meta_write(&view.rec, to);
+	tsct_tick_encoder_describe(&w->encoder, w->rec, &figures);
+	err = tsct_meta_write(&figures.rec, to);
 	if (!err && fflush(to))
 		err = -errno;
 	if (!err && w->rec->fsync)
@@ -61,98 +115,243 @@ static int write_metadata(struct tsct_writer *w)
 
 static void give_up(struct tsct_writer *w, __u32 stream, __u32 location, int err)
 {
-	struct tsct_stream_writer *pen = &place_of(w, stream, location)->pen;
-	const __u64 lost = tsct_stream_writer_unwritten(pen);
+	struct tsct_stream_writer *sw = &file_of(w, stream, location)->stream;
+	const __u64 lost = tsct_stream_writer_unwritten(sw);
 
 	if (!w->error)
 		w->error = err;
 	loss_of(w, stream, location)->cause[TSCT_LOSS_UNWRITTEN] += lost;
 	if (is_counted(w, stream))
 		w->written.events -= lost;
-	tsct_stream_writer_drop(pen);
+	tsct_stream_writer_drop(sw);
 }
 
-int tsct_writer_end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
-			   int (*end)(struct tsct_stream_writer *pen, __u64 discarded))
+/* Ends a packet by @end, a function of the stream writer. 0 or -errno */
+static int end_packet(struct tsct_writer *w, __u32 stream, __u32 location,
+		      int (*end)(struct tsct_stream_writer *sw, __u64 discarded))
 {
 	__u64 discarded = tsct_loss_total(loss_of(w, stream, location));
-	struct tsct_stream_writer *pen = &place_of(w, stream, location)->pen;
-	const __u64 size = pen->size;
+	struct tsct_stream_writer *sw = &file_of(w, stream, location)->stream;
+	const __u64 size = sw->size;
 	int err = 0;
 
-	/* No event reaches the disk before the metadata that names it. */
+	/* No event is written before the metadata that defines it. */
 	if (w->touched)
 		err = write_metadata(w);
 	if (!err)
-		err = end(pen, discarded);
-	w->written.bytes += pen->size - size;
+		err = end(sw, discarded);
+	w->written.bytes += sw->size - size;
 	if (err)
 		give_up(w, stream, location, err);
 	return err;
 }
 
-int tsct_writer_start(struct tsct_writer *w, __u32 stream, __u32 location,
+/* Before the first event of a file. 0 or -errno */
+static int start_file(struct tsct_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
-	struct place *p = place_of(w, stream, location);
+	struct output_file *f = file_of(w, stream, location);
 	const struct tsct_location *l = &w->rec->locations[location];
 	const struct tsct_stream_writer_file file = {
-		.dirfd = w->dirfd, .name = p->name, .uuid = w->rec->uuid,
+		.dirfd = w->dirfd, .name = f->name, .uuid = w->rec->uuid,
 		.stream_id = stream, .cpu = l->cpu, .node = l->node,
 	};
 	const struct tsct_stream_writer_options options = {
 		.every = w->rec->sync_every, .fsync = w->rec->fsync,
 	};
 
-	tsct_recording_file(w->rec, stream, location, p->name);
-	tsct_stream_writer_init(&p->pen, &file, &options);
-	tsct_tick_resolution_init(&p->grain, w->ticker.bits);
-	p->last = begin;
-	return tsct_stream_writer_start(&p->pen, tsct_tick_encoder_moment(&w->ticker, begin));
+	tsct_recording_file(w->rec, stream, location, f->name);
+	tsct_stream_writer_init(&f->stream, &file, &options);
+	tsct_tick_resolution_init(&f->resolution, w->encoder.bits);
+	f->last = begin;
+	return tsct_stream_writer_start(&f->stream, tsct_tick_encoder_moment(&w->encoder, begin));
+}
+
+/* ---- definitions ------------------------------------------------------- */
+
+/* Looks up a definition that is new since the last call. NULL: undefined */
+static const struct tsct_stream_reader_kind *add_kind(struct tsct_writer *w, __u32 stream,
+					    __u32 id)
+{
+	const struct tsct_event_def *def = tsct_recording_def(w->rec, stream, id);
+	const __u32 at = id - TSCT_ID_FIRST;
+	struct tsct_stream_reader_kind *kinds = w->kinds[stream];
+	__u32 i;
+
+	if (!def)
+		return NULL;
+	if (at >= w->nr_kinds[stream]) {
+		kinds = realloc(kinds, ((size_t)at + 1) * sizeof(*kinds));
+		if (!kinds)
+			return NULL;
+		for (i = w->nr_kinds[stream]; i <= at; i++)
+			kinds[i] = tsct_stream_reader_kind_of(NULL);
+		w->kinds[stream] = kinds;
+		w->nr_kinds[stream] = at + 1;
+	}
+	kinds[at] = tsct_stream_reader_kind_of(def);
+	return &kinds[at];
+}
+
+static inline const struct tsct_stream_reader_kind *
+kind_of(struct tsct_writer *w, __u32 stream, __u32 id)
+{
+	const __u32 at = id - TSCT_ID_FIRST;
+
+	if (likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def))
+		return &w->kinds[stream][at];
+	return add_kind(w, stream, id);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+/* Counts an event as lost. */
+static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
+{
+	loss->cause[cause]++;
+	return 0;
+}
+
+static bool is_malformed(const struct tsct_stream_reader_kind *kind,
+			 const struct tsct_event *event)
+{
+	if (likely(kind->size == (__s32)event->len))
+		return false;
+	return event->len > TSCT_CTF_PAYLOAD_MAX ||
+		tsct_event_def_check_payload(kind->def, event->payload, event->len);
+}
+
+/* Begin of a file in cycles; sync samples may be older than the recording. */
+static __u64 begin_of(const struct tsct_writer *w, __u32 stream, __u64 cycles)
+{
+	return is_counted(w, stream) || cycles > w->rec->begin ?
+		w->rec->begin : cycles;
+}
+
+/* Untimed events all have the tick of their packet, which must not last too long. */
+static int put_untimed(struct tsct_writer *w, __u32 stream,
+		       const struct tsct_event *event, __u64 cycles)
+{
+	struct tsct_stream_writer *sw = &file_of(w, stream, event->cpu)->stream;
+	int err;
+
+	if (sw->delta.events && cycles - sw->begin >= w->span) {
+		err = end_packet(w, stream, event->cpu, tsct_stream_writer_end_packet);
+		if (err)
+			return err;
+	}
+	err = tsct_stream_writer_put(sw, event->id, sw->delta.events ? sw->begin : cycles,
+			   event->tid, event->payload, event->len);
+	tsct_stream_writer_extend(sw, cycles);
+	return err;
+}
+
+static int put_event(struct tsct_writer *w, __u32 stream,
+		     const struct tsct_event *event, __u64 cycles)
+{
+	struct output_file *f = file_of(w, stream, event->cpu);
+	__u64 tick;
+
+	if (w->untimed)
+		return put_untimed(w, stream, event, cycles);
+	if (tsct_tick_encoder_event(&w->encoder, &f->resolution, tsct_stream_writer_last(&f->stream),
+			      cycles, &tick))
+		return -EINVAL;
+	return tsct_stream_writer_put(&f->stream, event->id, tick, event->tid,
+			    event->payload, event->len);
+}
+
+static void count_event(struct tsct_writer *w, __u32 stream, struct output_file *f,
+			__u64 cycles)
+{
+	if (tsct_stream_writer_events(&f->stream) == 1)
+		f->first = cycles;
+	f->last = cycles;
+	w->written.events += is_counted(w, stream);
+}
+
+int tsct_writer_event(struct tsct_writer *w, __u32 stream,
+		      const struct tsct_event *event)
+{
+	struct tsct_loss *loss = loss_of(w, stream, event->cpu);
+	struct output_file *f = file_of(w, stream, event->cpu);
+	const struct tsct_stream_reader_kind *kind;
+	__u64 cycles = event->cycles, min;
+	int ret = 0;
+
+	if (unlikely(w->error)) {
+		loss->cause[TSCT_LOSS_UNWRITTEN]++;
+		return w->error;
+	}
+	kind = kind_of(w, stream, event->id);
+	if (unlikely(!kind))
+		return count_loss(loss, TSCT_LOSS_UNDEFINED);
+	if (unlikely(is_malformed(kind, event)))
+		return count_loss(loss, TSCT_LOSS_MALFORMED);
+	min = tsct_stream_writer_started(&f->stream) ? f->last :
+		begin_of(w, stream, cycles);
+	if (unlikely(cycles < min)) {
+		if (min - cycles >= w->raise)
+			return count_loss(loss, TSCT_LOSS_DISORDER);
+		cycles = min;
+	}
+	if (unlikely(!tsct_stream_writer_started(&f->stream)))
+		ret = start_file(w, stream, event->cpu, min);
+	if (unlikely(ret)) {
+		loss->cause[TSCT_LOSS_UNWRITTEN]++;
+		return w->error = ret;
+	}
+	ret = put_event(w, stream, event, cycles);
+	if (unlikely(ret < 0))
+		return w->error ? count_loss(loss, TSCT_LOSS_UNWRITTEN), w->error :
+			count_loss(loss, TSCT_LOSS_DISORDER);
+	count_event(w, stream, f, cycles);
+	return ret ? end_packet(w, stream, event->cpu,
+					    tsct_stream_writer_end_packet) : 0;
 }
 
 /* ---- flushing ---------------------------------------------------------- */
 
-/* Also a loss that no event followed gets its packet. */
-static int flush_place(struct tsct_writer *w, __u32 stream, __u32 location)
+/* A loss after the last event gets a packet of its own. */
+static int flush_file(struct tsct_writer *w, __u32 stream, __u32 location)
 {
-	struct tsct_stream_writer *pen = &place_of(w, stream, location)->pen;
+	struct tsct_stream_writer *sw = &file_of(w, stream, location)->stream;
 	int err = 0;
 
-	if (!tsct_stream_writer_started(pen)) {
+	if (!tsct_stream_writer_started(sw)) {
 		if (!tsct_loss_total(loss_of(w, stream, location)))
 			return 0;
-		err = tsct_writer_start(w, stream, location, w->rec->begin);
+		err = start_file(w, stream, location, w->rec->begin);
 	}
-	return err ? err : tsct_writer_end_packet(w, stream, location,
+	return err ? err : end_packet(w, stream, location,
 						  tsct_stream_writer_flush);
 }
 
-void tsct_writer_settle(struct tsct_writer *w, __u64 stamp)
+void tsct_writer_settle(struct tsct_writer *w, __u64 cycles)
 {
-	if (stamp > w->settled && stamp != UINT64_MAX)
-		w->settled = stamp;
+	if (cycles > w->settled && cycles != UINT64_MAX)
+		w->settled = cycles;
 }
 
-/* The stamp of the latest event */
+/* Cycles of the latest event */
 static __u64 latest(const struct tsct_writer *w)
 {
 	__u64 last = 0;
 	size_t i;
 
-	for (i = 0; i < nr_places(w); i++)
-		if (w->places[i].last > last)
-			last = w->places[i].last;
+	for (i = 0; i < nr_files(w); i++)
+		if (w->files[i].last > last)
+			last = w->files[i].last;
 	return last;
 }
 
-/* Who follows is not woken up for nothing. */
-static void tell(struct tsct_writer *w)
+/* Publishes the progress if it includes an event, so that no reader wakes up in vain. */
+static void publish_progress(struct tsct_writer *w)
 {
-	if (w->flushed < 0 || w->settled <= w->told || latest(w) < w->told)
+	if (w->progress < 0 || w->settled <= w->published || latest(w) < w->published)
 		return;
-	tsct_write_progress_publish(w->flushed, tsct_tick_encoder_settle(&w->ticker, w->settled));
-	w->told = w->settled;
+	tsct_write_progress_publish(w->progress, tsct_tick_encoder_settle(&w->encoder, w->settled));
+	w->published = w->settled;
 }
 
 int tsct_writer_flush(struct tsct_writer *w)
@@ -162,14 +361,14 @@ int tsct_writer_flush(struct tsct_writer *w)
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (at = 0; at < w->rec->nr_locations && !w->error; at++) {
-			err = flush_place(w, stream, at);
+			err = flush_file(w, stream, at);
 			if (err && !w->error)
 				w->error = err;
 		}
 	if (w->touched && !w->error)
 		w->error = write_metadata(w);
 	if (!w->error)
-		tell(w);
+		publish_progress(w);
 	return w->error;
 }
 
@@ -179,10 +378,10 @@ static int allocate(struct tsct_writer *w)
 {
 	const size_t classes = tsct_recording_classes(w->rec) + 1;
 
-	w->places = calloc(nr_places(w) + 1, sizeof(*w->places));
+	w->files = calloc(nr_files(w) + 1, sizeof(*w->files));
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
-	return w->places && w->kinds && w->nr_kinds ? 0 : -ENOMEM;
+	return w->files && w->kinds && w->nr_kinds ? 0 : -ENOMEM;
 }
 
 int tsct_writer_open(int dirfd, struct tsct_recording *rec,
@@ -194,16 +393,16 @@ int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 	if (!w)
 		return -ENOMEM;
 	w->dirfd = dirfd;
-	w->flushed = -1;
+	w->progress = -1;
 	w->rec = rec;
 	w->raise = tsct_ns_cycles(rec->real.mult, RAISE_NS);
 	w->untimed = tsct_recording_is_untimed(rec);
 	w->span = tsct_recording_uncertainty(rec);
-	tsct_tick_encoder_init(&w->ticker, rec);
+	tsct_tick_encoder_init(&w->encoder, rec);
 	err = allocate(w);
 	if (!err) {
-		/* Before there is a recording that says that it is incomplete. */
-		w->flushed = tsct_write_progress_open(dirfd);
+		/* Before the metadata, which says that the recording is incomplete */
+		w->progress = tsct_write_progress_open(dirfd);
 		err = write_metadata(w);
 	}
 	if (err)
@@ -220,7 +419,7 @@ void tsct_writer_touch(struct tsct_writer *w)
 
 void tsct_writer_renew(struct tsct_writer *w)
 {
-	/* Where there is no room, the one before it still holds what it says. */
+	/* On failure the previous metadata stays, and is still valid. */
 	if (!w->error)
 		write_metadata(w);
 }
@@ -228,23 +427,23 @@ void tsct_writer_renew(struct tsct_writer *w)
 void tsct_writer_follow(struct tsct_writer *w, const struct tsct_clock_params *line,
 			__u64 at)
 {
-	tsct_tick_encoder_follow(&w->ticker, line, at);
+	tsct_tick_encoder_follow(&w->encoder, line, at);
 }
 
-/* Whoever reads can then tell that the end of a file is gone. */
-static void note_held(struct tsct_writer *w)
+/* Readers detect a truncated file by these counts. */
+static void set_counts(struct tsct_writer *w)
 {
-	const struct tsct_stream_writer *pen;
-	struct tsct_held *held;
+	const struct tsct_stream_writer *sw;
+	struct tsct_file_counts *counts;
 	__u32 stream, at;
 
 	for (stream = 0; stream < tsct_recording_classes(w->rec); stream++)
 		for (at = 0; at < w->rec->nr_locations; at++) {
-			held = &w->rec->streams[stream].held[at];
-			pen = &place_of(w, stream, at)->pen;
-			held->packets = pen->packets;
-			held->events = tsct_stream_writer_events(pen);
-			held->on_tick = w->untimed ? 0 : pen->most;
+			counts = &w->rec->streams[stream].counts[at];
+			sw = &file_of(w, stream, at)->stream;
+			counts->packets = sw->packets;
+			counts->events = tsct_stream_writer_events(sw);
+			counts->max_per_tick = w->untimed ? 0 : sw->max_per_tick;
 		}
 }
 
@@ -254,14 +453,14 @@ static int finish_files(struct tsct_writer *w)
 	int err = tsct_writer_flush(w), err2;
 	size_t i;
 
-	for (i = 0; i < nr_places(w); i++) {
-		if (!tsct_stream_writer_started(&w->places[i].pen))
+	for (i = 0; i < nr_files(w); i++) {
+		if (!tsct_stream_writer_started(&w->files[i].stream))
 			continue;
 		if (err) {
 			give_up(w, i / locations, i % locations, err);
 			continue;
 		}
-		err2 = tsct_writer_end_packet(w, i / locations,
+		err2 = end_packet(w, i / locations,
 					      i % locations,
 					      tsct_stream_writer_finish);
 		err = err ? err : err2;
@@ -269,28 +468,27 @@ static int finish_files(struct tsct_writer *w)
 	return err;
 }
 
-/* Nothing comes any more. */
-static void end_flushed(struct tsct_writer *w)
+static void end_progress(struct tsct_writer *w)
 {
-	if (w->flushed < 0)
+	if (w->progress < 0)
 		return;
 	tsct_write_progress_remove(w->dirfd);
-	close(w->flushed);
-	w->flushed = -1;
+	close(w->progress);
+	w->progress = -1;
 }
 
 /*
- * What a full disk did not take is in the metadata, if that has room. Where it has
- * not, the room of what only those need who follow may be enough.
+ * The metadata counts what a full disk did not take, if there is room for it. If not,
+ * removing the progress file may make enough room, so the metadata is written again.
  */
 int tsct_writer_finish(struct tsct_writer *w)
 {
 	int err = finish_files(w), err2;
 
-	note_held(w);
+	set_counts(w);
 	w->rec->complete = 1;
 	err2 = write_metadata(w);
-	end_flushed(w);
+	end_progress(w);
 	if (err2)
 		err2 = write_metadata(w);
 	return err ? err : err2;
@@ -302,15 +500,15 @@ void tsct_writer_close(struct tsct_writer *w)
 
 	if (!w)
 		return;
-	if (w->flushed >= 0)
-		close(w->flushed);
-	for (i = 0; w->places && i < nr_places(w); i++)
-		tsct_stream_writer_free(&w->places[i].pen);
+	if (w->progress >= 0)
+		close(w->progress);
+	for (i = 0; w->files && i < nr_files(w); i++)
+		tsct_stream_writer_free(&w->files[i].stream);
 	for (i = 0; w->kinds && i < tsct_recording_classes(w->rec); i++)
 		free(w->kinds[i]);
 	free(w->kinds);
 	free(w->nr_kinds);
-	free(w->places);
+	free(w->files);
 	free(w);
 }
 
@@ -321,10 +519,10 @@ int tsct_writer_error(const struct tsct_writer *w)
 
 __u64 tsct_writer_error_ns(const struct tsct_writer *w)
 {
-	struct tsct_tick_figures view;
+	struct tsct_tick_figures figures;
 
-	tsct_tick_encoder_describe(&w->ticker, w->rec, &view);
-	return tsct_recording_worst_ns(&view.rec, view.rec.end);
+	tsct_tick_encoder_describe(&w->encoder, w->rec, &figures);
+	return tsct_recording_worst_ns(&figures.rec, figures.rec.end);
 }
 
 void tsct_writer_written(const struct tsct_writer *w,
@@ -336,17 +534,17 @@ void tsct_writer_written(const struct tsct_writer *w,
 __u64 tsct_writer_cpu_events(const struct tsct_writer *w, __u32 stream,
 			     __u32 cpu)
 {
-	return tsct_stream_writer_events(&place_of(w, stream, cpu)->pen);
+	return tsct_stream_writer_events(&file_of(w, stream, cpu)->stream);
 }
 
 bool tsct_writer_cpu_span(const struct tsct_writer *w, __u32 stream, __u32 cpu,
 			  __u64 *ret_first, __u64 *ret_last)
 {
-	const struct place *p = place_of(w, stream, cpu);
+	const struct output_file *f = file_of(w, stream, cpu);
 
-	if (!tsct_stream_writer_events(&p->pen))
+	if (!tsct_stream_writer_events(&f->stream))
 		return false;
-	*ret_first = p->first;
-	*ret_last = p->last;
+	*ret_first = f->first;
+	*ret_last = f->last;
 	return true;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing a recording: rings in, a CTF directory out.
+ * Writer of a recording: from rings to a directory in CTF.
  *
- * What is on disk can be read at any moment: packets are appended whole, a
- * packet that did not fit onto the disk is cut off again, and the metadata is
- * replaced by rename, before the first event that needs it is written. So it
- * survives the death of its recorder; what it is after a power cut, rec->fsync says.
+ * The directory can be read at any moment: packets are appended whole, a packet that the
+ * disk did not take completely is truncated again, and the metadata is replaced by
+ * rename() before the first event that needs it is written. So the recording survives a
+ * killed recorder. rec->fsync determines its state after a power failure.
+ *
+ * Not thread-safe: one thread at a time for a writer and its drains.
  */
-#ifndef TSCT_WRITER_H
-#define TSCT_WRITER_H
+#ifndef TSCT_RECORDING_WRITER_H
+#define TSCT_RECORDING_WRITER_H
 
 #include <tsctrace/tsctrace.h>
 
@@ -17,75 +19,72 @@
 struct tsct_writer;
 
 /*
- * tsct_writer_open - start to write @rec into the directory @dirfd
- * @rec: the caller's; its streams are complete, it outlives the writer. The
- *	writer adds to its losses; the caller may change its figures
- * Writes the metadata. Returns 0 or -errno.
+ * tsct_writer_open - begin to write @rec into the directory @dirfd, with its metadata
+ * @rec: the caller's, with all its streams; outlives the writer. The writer adds to its
+ *	losses; the caller may change its clock and its end.
+ * 0 or -errno
  */
 int tsct_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_writer **ret_writer);
 
 /*
- * tsct_writer_follow - what the system's clock says from stamp @at on
- * For recordings whose ticks are its nanoseconds (TSCT_TIMESTAMPS_SYSTEM); does
- * nothing in others. It begins with rec->real.
+ * tsct_writer_follow - use @line for CLOCK_REALTIME from counter value @at on
+ * For recordings with TSCT_TIMESTAMPS_SYSTEM, which begin with rec->real; no effect on
+ * others.
  */
 void tsct_writer_follow(struct tsct_writer *writer, const struct tsct_clock_params *line,
 			__u64 at);
 
-/* The metadata is out of date: write it before the next packet. */
+/* Marks the metadata as out of date: it is written before the next packet. */
 void tsct_writer_touch(struct tsct_writer *writer);
 
 /*
- * tsct_writer_renew - write the metadata now, as good as it is known by now
- * So that a recorder that is killed leaves a recording whose clock was looked at
- * lately: the caller changed rec->end, rec->until and what the clock says. Fails
- * silently: what is there still holds.
+ * tsct_writer_renew - write the metadata now, after a change of rec->end, rec->until and
+ * the clock
+ * So a killed recorder leaves a recent calibration. Errors are ignored, because the
+ * previous metadata is still valid.
  */
 void tsct_writer_renew(struct tsct_writer *writer);
 
 /*
- * tsct_writer_event - append one event whose id is defined in @rec
+ * tsct_writer_event - append an event
  * @stream: index of its stream class
  *
- * An event that cannot be in a recording (malformed, out of order) is counted
- * as lost. One that is stamped less than 1 us before its predecessor in the
- * file gets that one's stamp: unordered reads of the counter do that. Returns
- * 0, or the -errno of the disk: then and from then on events are counted as
- * unwritten.
+ * An event that is undefined, malformed or out of order is counted as lost. One less than
+ * 1 us before its predecessor in the file gets that one's time, as unordered reads of the
+ * counter cause this. 0, or the -errno of writing; this and all later events are then
+ * counted as unwritten.
  */
 int tsct_writer_event(struct tsct_writer *writer, __u32 stream,
 		      const struct tsct_event *event);
 
 /*
- * tsct_writer_settle - no event that comes from now on is stamped before @stamp
- * As far as anybody can tell: who reads the recording meanwhile has it from the next
- * flush, and takes it as the end of what is in order; an earlier event would be late.
- * UINT64_MAX: none comes at all.
+ * tsct_writer_settle - no later event is expected before counter value @cycles
+ * The next flush publishes it to readers of the live recording, as the limit up to which
+ * events are in order; an earlier event would be late. UINT64_MAX is ignored.
  */
-void tsct_writer_settle(struct tsct_writer *writer, __u64 stamp);
+void tsct_writer_settle(struct tsct_writer *writer, __u64 cycles);
 
-/* Write out what is collected, and the metadata if touched. 0 or -errno. */
+/* Writes all collected events, and the metadata if it is out of date. 0 or -errno */
 int tsct_writer_flush(struct tsct_writer *writer);
 
 /*
  * tsct_writer_finish - flush, and mark the recording complete
- * Returns 0, or the first -errno that writing met. No events after it. Where
- * tsct_writer_error() is 0 all the same, all events are in the files, and only the
- * metadata could not be completed.
+ * No events may follow. 0, or the first -errno of writing. If tsct_writer_error() is 0
+ * all the same, all events are in the files and only the metadata is incomplete.
  */
 int tsct_writer_finish(struct tsct_writer *writer);
 
-/* NULL is fine. An unfinished recording stays marked as such, as of a dead recorder. */
+/* NULL is allowed. Without tsct_writer_finish() the recording stays incomplete. */
 void tsct_writer_close(struct tsct_writer *writer);
 
-/* The first -errno that writing met, 0 if none. */
+/* The first -errno of writing; 0: none */
 int tsct_writer_error(const struct tsct_writer *writer);
 
-/* How far its times may be off, as the metadata has it. */
+/* Error bound of the recording's times, in ns, as in its metadata */
 __u64 tsct_writer_error_ns(const struct tsct_writer *writer);
 
-/* How much there is so far. */
+/* Amount written so far */
 struct tsct_written {
 	__u64 events;
 	__u64 bytes;		/* on disk */
@@ -93,23 +92,24 @@ struct tsct_written {
 
 void tsct_writer_written(const struct tsct_writer *writer,
 			 struct tsct_written *ret_written);
+
+/* Number of events of a CPU in a stream class, written or collected */
 __u64 tsct_writer_cpu_events(const struct tsct_writer *writer, __u32 stream,
 			     __u32 cpu);
 
-/* Stamps of the first and the last event of a CPU; false: it has none. */
+/* Counter values of the first and the last event of a CPU; false: it has none. */
 bool tsct_writer_cpu_span(const struct tsct_writer *writer, __u32 stream,
 			  __u32 cpu, __u64 *ret_first, __u64 *ret_last);
 
 /* ---- the clock --------------------------------------------------------- */
 
 /*
- * tsct_clock_pairing_make - rec->real becomes the recording's own line, now that
- * begin and end are known
+ * tsct_clock_pairing_make - set rec->real to one line for the whole recording
  * @state: of the clock, just read
  *
- * Also for an end that is one for now: its bound grows behind that as the clock's
- * does. It holds from rec->begin on, or from where the clock's last epoch began, if
- * that is later. Left as it was where the clock cannot tell. 0 or -errno.
+ * From rec->begin, or the begin of the clock's last epoch if that is later, to rec->end.
+ * The end may be provisional: after it the bound grows like that of the clock. Unchanged
+ * on error. 0; -EAGAIN: the history of the clock does not cover it; -EINVAL, -ENOMEM
  */
 int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
@@ -120,61 +120,57 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 struct tsct_drain;
 
 /*
- * tsct_drain_open - one channel's rings into one stream class
- * @t: has TSCT_ROLE_READ, outlives the drain
- * @clock: what events may not be stamped ahead of
+ * tsct_drain_open - begin to copy the rings of a channel to a stream class
+ * @channel: has TSCT_ROLE_READ, outlives the drain
+ * @clock: an event that is ahead of it is counted as TSCT_LOSS_DISORDER
  *
- * Events stamped before rec->begin are dropped: they are not part of the
- * recording, and what was lost before it is not counted. Where rec->snapshot is
- * set it takes nothing yet. Keeps the figures of
- * the rings in rec->streams[stream] (published_begin, published_end, losses)
- * up to date from here on, so that they balance whenever the writer was
- * flushed. 0 or -errno.
+ * Events before rec->begin are dropped: they are not part of the recording, and losses
+ * before it are not counted. With rec->snapshot nothing is dropped. From here on the
+ * figures of the rings in rec->streams[stream] (published_begin, published_end, losses)
+ * are kept up to date, so they balance after each flush of the writer. 0 or -errno
  */
-int tsct_drain_open(struct tsct_channel *t, const struct tsct_clock *clock,
+int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		    struct tsct_writer *writer, struct tsct_recording *rec,
 		    __u32 stream, struct tsct_drain **ret_drain);
 void tsct_drain_close(struct tsct_drain *drain);
 
 /*
- * tsct_drain_pass - take what is there, CPU by CPU, a bounded number each
- * @until: stop at events stamped later; UINT64_MAX: take all
- * @ret_taken: events taken
+ * tsct_drain_pass - copy the events that are in the rings, a bounded number per CPU
+ * @until: stop at events after that counter value; UINT64_MAX: at none
+ * @ret_taken: number of events taken from the rings
  *
- * Returns 0 or the -errno of the disk (events are taken all the same).
+ * 0, or the -errno of writing; the events are taken from the rings all the same.
  */
 int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
 
 /*
- * tsct_drain_oldest - the lowest stamp that is in a channel's rings now
- * @ret_stamp: left alone where they are empty
+ * tsct_drain_oldest - counter value of the oldest event in a channel's rings
+ * @ret_cycles: unchanged if they are empty
  *
- * Where a snapshot begins: rec->begin is to be set before its writer is opened.
+ * The begin of a snapshot: rec->begin is set to it before the writer is opened. 0 or -errno
  */
-int tsct_drain_oldest(struct tsct_channel *t, __u64 *ret_stamp);
+int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
 
 /*
- * tsct_drain_snapshot - copy what an overwrite channel holds now
- * @until: none stamped later; UINT64_MAX: all
+ * tsct_drain_snapshot - copy the present contents of an overwrite channel
+ * @until: skip events after that counter value; UINT64_MAX: none
  *
- * On a new drain, instead of passes. Each ring is taken from its oldest event
- * that is still valid up to the head that it has when this begins, and no
- * further, so it ends however fast writers are; they are neither stopped nor
- * slowed. Each ring is copied in one go before any of it is looked at, so takes
- * memory for one ring. published_begin is what was overwritten before that copy:
- * older than all that is in it, and no loss.
+ * On a new drain, instead of passes. Each ring is copied to memory at once, then read
+ * from its oldest valid event up to its head at the time of the copy. So it ends however
+ * fast writers are, and they are neither stopped nor slowed. published_begin counts what
+ * was overwritten before the copy, which is older than its contents and no loss.
  *
- * Returns 0, -EINVAL: not an overwrite channel, -ENOMEM, or the -errno of the
- * disk.
+ * 0, -EINVAL: not an overwrite channel, -ENOMEM, or the -errno of writing
  */
 int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
 
-/* No event that passes take from now on is stamped before that, as far as is known. */
+/* Counter value that no event of later passes is expected to precede */
 __u64 tsct_drain_settled(const struct tsct_drain *drain);
 
+/* The reader of the channel, which belongs to the drain */
 struct tsct_reader *tsct_drain_reader(struct tsct_drain *drain);
 
-/* Bytes that the events taken had in the rings, their headers included. */
+/* Bytes of the events taken, as records in the rings */
 __u64 tsct_drain_bytes(const struct tsct_drain *drain);
 
-#endif /* TSCT_WRITER_H */
+#endif /* TSCT_RECORDING_WRITER_H */

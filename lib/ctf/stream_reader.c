@@ -11,23 +11,23 @@
 #include "ticks.h"
 #include "stream_reader.h"
 
-/* No writer of ours makes larger ones; what a header says is only a claim. */
+/* Larger than any packet of our writer; limits the memory that a header can claim */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
 __attribute__((format(printf, 3, 4)))
 static void damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s,
 		   const char *format, ...)
 {
-	char what[160], sentence[256];
+	char reason[160], sentence[256];
 	va_list args;
 
 	dir->damage++;
 	if (!dir->report)
 		return;
 	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
+	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
-	snprintf(sentence, sizeof(sentence), "stream %s: %s", s->name, what);
+	snprintf(sentence, sizeof(sentence), "stream %s: %s", s->name, reason);
 	dir->report(dir->arg, sentence);
 }
 
@@ -40,35 +40,35 @@ static void damage_cut(struct tsct_stream_reader_dir *dir, const struct tsct_str
 }
 
 static void damage_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
-			const char *what)
+			const char *reason)
 {
 	s->spoiled = true;
-	damage(dir, s, "%s", what);
+	damage(dir, s, "%s", reason);
 }
 
-/* Nothing behind this packet can be found any more. */
+/* The rest of the file is lost, as the size of this packet is unknown. */
 static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
-		       const char *what)
+		       const char *reason)
 {
 	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
 	       " is damaged (%s); the rest of the file is skipped",
-	       (uint64_t)s->packets - 1, (uint64_t)s->pos, what);
+	       (uint64_t)s->packets - 1, (uint64_t)s->pos, reason);
 	s->cut = s->spoiled = true;
 	return 0;
 }
 
 static void damage_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
-			 const char *what)
+			 const char *reason)
 {
 	s->spoiled = true;
 	damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
 	       ": %s; the rest of the packet is skipped",
-	       (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at), what);
+	       (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at), reason);
 }
 
 /* ---- packets ----------------------------------------------------------- */
 
-/* Ticks become stamps by shifts, in which nothing may be lost. */
+/* The shift to event.tick must not lose bits. */
 static bool fits(const struct tsct_stream_reader *s, __u64 tick)
 {
 	return tick << s->up >> s->up == tick;
@@ -80,20 +80,20 @@ static const char *check_head(const struct tsct_stream_reader_dir *dir,
 	const struct tsct_packet *head = &s->head;
 
 	if (head->magic != TSCT_CTF_MAGIC)
-		return "no packet begins there";
+		return "not a packet header";
 	if (memcmp(head->uuid, dir->rec->uuid, 16))
-		return "it is of another recording";
+		return "of another recording";
 	if (head->stream_id != s->class || head->cpu != s->event.cpu ||
 	    head->node != s->event.node)
-		return "it is of another stream";
+		return "of another stream";
 	if (head->content_bits > head->packet_bits ||
 	    head->content_bits % 8 || head->packet_bits % 8 ||
 	    head->content_bits < sizeof(*head) * 8 ||
 	    head->packet_bits > PACKET_BYTES_MAX * 8)
-		return "its size cannot be";
+		return "impossible size";
 	if (head->end < head->begin || head->begin < s->last ||
 	    !fits(s, head->end))
-		return "its time cannot be";
+		return "impossible time";
 	return NULL;
 }
 
@@ -116,8 +116,8 @@ static void check_seq(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
 {
 	if (s->head.seq != s->packets - 1) {
 		s->spoiled = true;
-		damage(dir, s, "packet %" PRIu64 " stands where packet %"
-		       PRIu64 " should; what was between them is missing",
+		damage(dir, s, "packet %" PRIu64 " found instead of packet %"
+		       PRIu64 "; the packets between them are missing",
 		       (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
 	}
 	s->packets = s->head.seq + 1;
@@ -125,29 +125,27 @@ static void check_seq(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
 }
 
 /*
- * A file that lost its end at a packet's, or is not there at all, looks whole:
- * only the count that the recorder left tells. It also sums up what damage
- * within the file cost.
+ * Compares with the recorder's counts: only they reveal a file that was cut off between
+ * packets, or that is missing. They also give the events lost to damage within the file.
  */
-static void check_held(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s)
+static void check_counts(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s)
 {
-	const struct tsct_held *held =
-		&dir->rec->streams[s->class].held[s->location];
-
+	const struct tsct_file_counts *counts =
+		&dir->rec->streams[s->class].counts[s->location];
 	const __u64 events = tsct_stream_reader_events(s);
-	const char *how = s->spoiled ? "" : s->packets ? "it ends early, " :
-		"it is empty or not there, ";
+	const char *how = s->spoiled ? "" : s->packets ? "ends early; " :
+		"empty or missing; ";
 
-	if (events < held->events)
+	if (events < counts->events)
 		damage(dir, s, "%s%" PRIu64 " events are missing", how,
-		       (uint64_t)(held->events - events));
-	else if (s->packets < held->packets)
+		       (uint64_t)(counts->events - events));
+	else if (s->packets < counts->packets)
 		damage(dir, s, "%s%" PRIu64 " packets are missing", how,
-		       (uint64_t)(held->packets - s->packets));
+		       (uint64_t)(counts->packets - s->packets));
 }
 
-/* Of the events of a packet none may be later: where they have no time, than it */
-static __u64 latest(const struct tsct_stream_reader_dir *dir,
+/* The latest valid tick in a packet; untimed events all have the first one. */
+static __u64 latest_tick(const struct tsct_stream_reader_dir *dir,
 		    const struct tsct_stream_reader *s)
 {
 	return tsct_recording_is_untimed(dir->rec) ? s->head.begin : s->head.end;
@@ -161,33 +159,33 @@ static void begin_packet(const struct tsct_stream_reader_dir *dir,
 	s->at = sizeof(s->head);
 	s->events += s->delta.events;
 	s->last = s->head.end;
-	s->latest = latest(dir, s);
+	s->latest = latest_tick(dir, s);
 	tsct_delta_begin(&s->delta, s->head.begin);
 }
 
-/* Where the next one begins. @len: of this one was read */
+/* File offset of the next packet. @len: bytes of this one that were read */
 static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 {
-	const __u64 least = s->pos + len, end = s->pos + s->head.packet_bits / 8;
+	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;
 	struct stat st;
 
-	/* What is not there is no size of it; nor is padding, which we do not read. */
+	/* Padding is not read, so it may end beyond the file: check. */
 	if (s->cut)
-		return least;
-	if (end == least || fstat(fd, &st) || (__u64)st.st_size >= end)
+		return min;
+	if (end == min || fstat(fd, &st) || (__u64)st.st_size >= end)
 		return end;
-	return (__u64)st.st_size > least ? (__u64)st.st_size : least;
+	return (__u64)st.st_size > min ? (__u64)st.st_size : min;
 }
 
-/* The packet's content, from @fd. 1, 0: unusable, -ENOMEM. */
-static int load(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s, int fd)
+/* Reads the contents of a packet whose header was read. 1, 0: unusable, -ENOMEM */
+static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s, int fd)
 {
-	const char *what = check_head(dir, s);
+	const char *reason = check_head(dir, s);
 	size_t content;
 	ssize_t got;
 
-	if (what)
-		return damage_head(dir, s, what);
+	if (reason)
+		return damage_head(dir, s, reason);
 	check_seq(dir, s);
 	content = s->head.content_bits / 8;
 	if (make_room(s, content + TSCT_DELTA_ROOM))
@@ -198,7 +196,7 @@ static int load(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/* Its head was there a moment ago: it is being written over. */
+	/* Its header could be read before: the file is being overwritten. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);
@@ -211,7 +209,7 @@ static int open_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_read
 	struct stat st;
 	int fd;
 
-	/* Opened for every packet: there may be more CPUs than descriptors. */
+	/* Opened for each packet, as there may be more CPUs than descriptors */
 	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		if (errno != ENOENT || s->packets)
@@ -226,10 +224,10 @@ static int open_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_read
 }
 
 /*
- * Is it all there? Half a packet is being written, or is going to be cut off again:
- * the disk was full.
+ * The next packet may be read. In a live recording a partial packet is being written, or
+ * will be truncated because the disk is full.
  */
-static bool is_due(const struct tsct_stream_reader_dir *dir,
+static bool is_readable(const struct tsct_stream_reader_dir *dir,
 		   const struct tsct_stream_reader *s, int fd)
 {
 	struct tsct_packet head;
@@ -249,7 +247,7 @@ static int next_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 	if (fd < 0)
 		return 0;
-	if (!is_due(dir, s, fd)) {
+	if (!is_readable(dir, s, fd)) {
 		close(fd);
 		return 0;
 	}
@@ -257,7 +255,7 @@ static int next_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	got = tsct_pread_all(fd, &s->head, sizeof(s->head), s->pos);
 	s->packets += got != 0;
 	if (got == sizeof(s->head))
-		ret = load(dir, s, fd);
+		ret = read_packet(dir, s, fd);
 	else if (got < 0)
 		damage_head(dir, s, strerror(-got));
 	else if (got)
@@ -280,7 +278,7 @@ struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_even
 		}
 		kind.size += tsct_event_def_field_size(&def->fields[f], "", 65536);
 	}
-	/* No such event can be: decode() says so. */
+	/* No valid event is that large: decode() rejects it. */
 	if (kind.size > TSCT_CTF_PAYLOAD_MAX)
 		kind.size = -1;
 	return kind;
@@ -297,7 +295,7 @@ struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_strea
 	return kinds;
 }
 
-/* Bytes of the payload at @at, -EINVAL if it does not fit into @left. */
+/* Bytes of the payload at @at; -EINVAL: it does not fit into @left. */
 static long payload_size(const struct tsct_stream_reader_kind *kind, const __u8 *at,
 			 size_t left)
 {
@@ -316,7 +314,7 @@ static long payload_size(const struct tsct_stream_reader_kind *kind, const __u8 
 	return sum;
 }
 
-/* NULL, or what is wrong. */
+/* Decodes the next event of the packet. NULL, or the reason why it is invalid */
 static const char *decode(struct tsct_stream_reader *s)
 {
 	const __u8 *at = s->packet + s->at;
@@ -328,18 +326,18 @@ static const char *decode(struct tsct_stream_reader *s)
 
 	head = tsct_delta_get_end(&delta, at, left, &id);
 	if (head == -ENODATA)
-		return "it goes beyond its packet";
+		return "extends beyond its packet";
 	if (head < 0)
-		return "it cannot be";
+		return "malformed header";
 	if (id >= s->nr_kinds || !s->kinds[id].def)
-		return "its id is not defined";
+		return "undefined ID";
 	if (delta.tick > s->latest)
-		return "its time is out of order";
+		return "time out of order";
 	size = payload_size(&s->kinds[id], at + head, left - head);
 	if (size < 0)
-		return "it goes beyond its packet";
+		return "extends beyond its packet";
 	if (size > TSCT_CTF_PAYLOAD_MAX)
-		return "its payload is larger than any can be";
+		return "payload too large";
 	s->delta = delta;
 	tsct_stream_reader_give_(s, at, head, size, s->kinds[id].def, id);
 	return NULL;
@@ -347,7 +345,7 @@ static const char *decode(struct tsct_stream_reader *s)
 
 static int next_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s)
 {
-	const char *what;
+	const char *reason;
 	int ret;
 
 	for (;;) {
@@ -358,12 +356,12 @@ static int next_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
 			if (ret <= 0)
 				return ret;
 		}
-		what = decode(s);
-		if (!what)
+		reason = decode(s);
+		if (!reason)
 			return 1;
-		/* An event that the end cut through is no further damage. */
+		/* An event cut by the end of the file is no further damage. */
 		if (!s->cut)
-			damage_event(dir, s, what);
+			damage_event(dir, s, reason);
 		s->at = s->len;
 	}
 }
@@ -373,13 +371,14 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct
 	int ret = next_event(dir, s);
 
 	if (!ret && !dir->live)
-		check_held(dir, s);
+		check_counts(dir, s);
 	return ret;
 }
 
 /* ---- the stream -------------------------------------------------------- */
 
-static void measure(struct tsct_stream_reader *s)
+/* Sets s->whole from the event classes. */
+static void set_whole_sizes(struct tsct_stream_reader *s)
 {
 	unsigned int byte, id;
 	size_t whole;
@@ -393,8 +392,8 @@ static void measure(struct tsct_stream_reader *s)
 	}
 }
 
-/* As good as the end of a packet */
-static const __u8 nothing[TSCT_DELTA_ROOM];
+/* An empty packet, before the first one is read */
+static const __u8 empty_packet[TSCT_DELTA_ROOM];
 
 void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_recording *rec,
 		      const struct tsct_stream_reader_kind *kinds, __u32 class,
@@ -410,25 +409,134 @@ void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_rec
 	s->event.cpu = rec->locations[location].cpu;
 	s->kinds = kinds;
 	s->nr_kinds = rec->streams[class].nr_defs;
-	measure(s);
-	s->packet = nothing;
+	set_whole_sizes(s);
+	s->packet = empty_packet;
 	s->up = bits < 0 ? -bits : 0;
 	s->down = bits > 0 ? bits : 0;
 	tsct_delta_begin(&s->delta, 0);
 }
 
-void tsct_stream_reader_learn(struct tsct_stream_reader *s, const struct tsct_recording *rec,
+void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_recording *rec,
 		       const struct tsct_stream_reader_kind *kinds)
 {
 	s->kinds = kinds;
 	s->nr_kinds = rec->streams[s->class].nr_defs;
-	measure(s);
+	set_whole_sizes(s);
 }
 
 void tsct_stream_reader_free(struct tsct_stream_reader *s)
 {
 	free(s->buffer);
 	s->buffer = NULL;
-	s->packet = nothing;
+	s->packet = empty_packet;
 	s->at = s->len = 0;
+}
+
+/* ---- the end of an incomplete file ---------------------------------------- */
+
+/* Could be a packet of this stream; its events may be damaged. */
+static bool is_packet(const struct tsct_stream_reader_dir *dir,
+		      const struct tsct_stream_reader *s, const struct tsct_packet *head)
+{
+	return head->magic == TSCT_CTF_MAGIC &&
+		!memcmp(head->uuid, dir->rec->uuid, sizeof(head->uuid)) &&
+		head->stream_id == s->class && head->cpu == s->event.cpu &&
+		head->node == s->event.node && head->begin <= head->end &&
+		fits(s, head->end);
+}
+
+__u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
+				   const struct tsct_stream_reader *s,
+				   __u8 tail[TSCT_TAIL_BYTES])
+{
+	struct tsct_packet head;
+	struct stat st;
+	ssize_t got = 0;
+	__u64 end = 0;
+	size_t at;
+	int fd;
+
+	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return 0;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		got = pread(fd, tail, TSCT_TAIL_BYTES, st.st_size > TSCT_TAIL_BYTES ?
+			    st.st_size - TSCT_TAIL_BYTES : 0);
+	close(fd);
+	if (got < (ssize_t)sizeof(head))
+		return 0;
+	for (at = got - sizeof(head) + 1; at-- > 0 && !end; ) {
+		memcpy(&head, tail + at, sizeof(head));
+		if (is_packet(dir, s, &head))
+			end = head.end << s->up >> s->down;
+	}
+	return end;
+}
+
+/* ---- fields of an event ----------------------------------------------------- */
+
+bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,
+		     size_t *pos, struct tsct_value *ret)
+{
+	if (*nr == event->def->nr_fields)
+		return false;
+	ret->field = &event->def->fields[(*nr)++];
+	ret->at = event->payload + *pos;
+	/* tsct_stream_reader_next() has checked that every field fits. */
+	ret->size = tsct_event_def_field_size(ret->field, ret->at, event->len - *pos);
+	*pos += ret->size;
+	return true;
+}
+
+bool tsct_value_find(const struct tsct_trace_event *event, const char *name,
+		     struct tsct_value *ret)
+{
+	unsigned int nr = 0;
+	size_t pos = 0;
+
+	while (tsct_value_next(event, &nr, &pos, ret))
+		if (!strcmp(ret->field->name, name))
+			return true;
+	return false;
+}
+
+__s64 tsct_value_integer(const struct tsct_value *v)
+{
+	const struct tsct_ctf_type *type = &tsct_ctf_types[v->field->type];
+	unsigned int unused = 64 - 8 * type->size;
+	__u64 bits = 0;
+
+	memcpy(&bits, v->at, type->size);
+	if (!type->is_signed)
+		return bits;
+	return (__s64)(bits << unused) >> unused;
+}
+
+bool tsct_value_exceeds_s64(const struct tsct_value *v)
+{
+	return v->field->type == TSCT_TYPE_U64 && tsct_value_integer(v) < 0;
+}
+
+double tsct_value_double(const struct tsct_value *v)
+{
+	double d;
+	float s;
+
+	if (v->field->type == TSCT_TYPE_F64) {
+		memcpy(&d, v->at, sizeof(d));
+		return d;
+	}
+	memcpy(&s, v->at, sizeof(s));
+	return s;
+}
+
+size_t tsct_value_text_len(const struct tsct_value *v)
+{
+	return strnlen((const char *)v->at, v->size);
+}
+
+const char *tsct_value_syscall(const struct tsct_value *v)
+{
+	return tsct_ctf_is_syscall(v->field) ?
+		tsct_syscall_name(tsct_value_integer(v)) : NULL;
 }

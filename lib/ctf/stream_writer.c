@@ -1,69 +1,68 @@
 // SPDX-License-Identifier: MIT
-/* Packets of one stream file: assembled, appended, cut off again. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "stream_writer.h"
 
-/* Packets are collected up to FULL, the last may be FULL, and one event more. */
+/* Packets are collected up to FULL bytes; the last one may be FULL, and an event more. */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
-void tsct_stream_writer_init(struct tsct_stream_writer *pen, const struct tsct_stream_writer_file *file,
+void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
 		   const struct tsct_stream_writer_options *options)
 {
-	memset(pen, 0, sizeof(*pen));
-	pen->file = *file;
-	pen->every = options->every ? options->every : UINT64_MAX;
-	pen->fsync = options->fsync;
+	memset(w, 0, sizeof(*w));
+	w->file = *file;
+	w->every = options->every ? options->every : UINT64_MAX;
+	w->fsync = options->fsync;
 }
 
-void tsct_stream_writer_free(struct tsct_stream_writer *pen)
+void tsct_stream_writer_free(struct tsct_stream_writer *w)
 {
-	free(pen->buffer);
-	pen->buffer = NULL;
+	free(w->buffer);
+	w->buffer = NULL;
 }
 
 /* ---- packets ----------------------------------------------------------- */
 
-static void open_packet(struct tsct_stream_writer *pen)
+static void open_packet(struct tsct_stream_writer *w)
 {
-	pen->packet = pen->used;
-	pen->full = pen->used + TSCT_PACKET_FULL;
-	pen->used += sizeof(struct tsct_packet);
-	pen->begin = tsct_stream_writer_last(pen);
-	tsct_delta_begin(&pen->delta, pen->begin);
+	w->packet = w->used;
+	w->full = w->used + TSCT_PACKET_FULL;
+	w->used += sizeof(struct tsct_packet);
+	w->begin = tsct_stream_writer_last(w);
+	tsct_delta_begin(&w->delta, w->begin);
 }
 
-static void close_packet(struct tsct_stream_writer *pen, __u64 discarded)
+static void close_packet(struct tsct_stream_writer *w, __u64 discarded)
 {
 	const struct tsct_packet head = {
 		.magic = TSCT_CTF_MAGIC,
-		.stream_id = pen->file.stream_id,
-		.begin = pen->begin,
-		.end = tsct_stream_writer_last(pen),
-		.content_bits = (pen->used - pen->packet) * 8ULL,
-		.packet_bits = (pen->used - pen->packet) * 8ULL,
-		.seq = pen->packets++,
+		.stream_id = w->file.stream_id,
+		.begin = w->begin,
+		.end = tsct_stream_writer_last(w),
+		.content_bits = (w->used - w->packet) * 8ULL,
+		.packet_bits = (w->used - w->packet) * 8ULL,
+		.seq = w->packets++,
 		.discarded = discarded,
-		.cpu = pen->file.cpu,
-		.node = pen->file.node,
+		.cpu = w->file.cpu,
+		.node = w->file.node,
 	};
-	__u8 *at = pen->buffer + pen->packet;
+	__u8 *at = w->buffer + w->packet;
 
 	memcpy(at, &head, sizeof(head));
-	memcpy(at + offsetof(struct tsct_packet, uuid), pen->file.uuid, 16);
-	pen->sealed += pen->delta.events;
-	pen->discarded = discarded;
-	open_packet(pen);
+	memcpy(at + offsetof(struct tsct_packet, uuid), w->file.uuid, 16);
+	w->packed_events += w->delta.events;
+	w->discarded = discarded;
+	open_packet(w);
 }
 
-int tsct_stream_writer_put_first_(struct tsct_stream_writer *pen, __u32 id, __u64 tick, __u32 tid,
+int tsct_stream_writer_put_first_(struct tsct_stream_writer *w, __u32 id, __u64 tick, __u32 tid,
 			const void *payload, __u32 len)
 {
-	__u8 *at = pen->buffer + pen->used;
-	const __u64 last = tsct_stream_writer_last(pen);
+	__u8 *at = w->buffer + w->used;
+	const __u64 last = tsct_stream_writer_last(w);
 	struct tsct_delta delta;
 	int head;
 
@@ -74,15 +73,15 @@ int tsct_stream_writer_put_first_(struct tsct_stream_writer *pen, __u32 id, __u6
 	if (head < 0)
 		return head;
 	tsct_stream_writer_copy_(at + head, payload, len);
-	pen->used += (__u32)head + len;
-	pen->delta = delta;
-	pen->begin = tick;
-	if (!pen->sealed)
-		pen->first = tick;
-	pen->same = pen->sealed && tick == last ? pen->same + 1 : 0;
-	if (pen->same > pen->most)
-		pen->most = pen->same;
-	return pen->every == 1 || pen->used >= pen->full;
+	w->used += (__u32)head + len;
+	w->delta = delta;
+	w->begin = tick;
+	if (!w->packed_events)
+		w->first = tick;
+	w->run_length = w->packed_events && tick == last ? w->run_length + 1 : 0;
+	if (w->run_length > w->max_per_tick)
+		w->max_per_tick = w->run_length;
+	return w->every == 1 || w->used >= w->full;
 }
 
 /* ---- the file ---------------------------------------------------------- */
@@ -109,103 +108,103 @@ int tsct_fsync(int fd)
 }
 
 /*
- * Files are opened anew every time: a descriptor for each CPU of a big machine
- * would be more than a process may have.
+ * Opened for each write: a descriptor per CPU of a large machine would exceed
+ * RLIMIT_NOFILE.
  */
-static int open_file(const struct tsct_stream_writer *pen)
+static int open_file(const struct tsct_stream_writer *w)
 {
-	int fd = openat(pen->file.dirfd, pen->file.name,
+	int fd = openat(w->file.dirfd, w->file.name,
 			O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
 			0600);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int append(const struct tsct_stream_writer *pen, size_t len)
+static int append(const struct tsct_stream_writer *w, size_t len)
 {
-	int fd = open_file(pen), err;
+	int fd = open_file(w), err;
 
 	if (fd < 0)
 		return fd;
-	err = write_all(fd, pen->buffer, len);
-	if (!err && pen->fsync == TSCT_FSYNC_PACKET)
+	err = write_all(fd, w->buffer, len);
+	if (!err && w->fsync == TSCT_FSYNC_PACKET)
 		err = tsct_fsync(fd);
-	/* So is its name. */
-	if (!err && pen->fsync == TSCT_FSYNC_PACKET && !pen->size)
-		err = tsct_fsync(pen->file.dirfd);
-	/* Half a packet is of no use to anybody: take it back. */
-	if (err && ftruncate(fd, pen->size))
+	/* The directory entry of a new file, too */
+	if (!err && w->fsync == TSCT_FSYNC_PACKET && !w->size)
+		err = tsct_fsync(w->file.dirfd);
+	/* A partial packet is useless to readers. */
+	if (err && ftruncate(fd, w->size))
 		err = -errno;
 	if (close(fd) && !err)
 		err = -errno;
 	return err;
 }
 
-/* Whole packets go; of the one that was begun there is a head's room so far. */
-static int write_out(struct tsct_stream_writer *pen)
+/* Writes all completed packets; the open one is empty, with room for its header. */
+static int write_out(struct tsct_stream_writer *w)
 {
-	const __u32 len = pen->packet;
-	int err = len ? append(pen, len) : 0;
+	const __u32 len = w->packet;
+	int err = len ? append(w, len) : 0;
 
 	if (err)
-		return pen->error = err;
-	pen->size += len;
-	pen->kept = pen->sealed;
-	pen->kept_packets = pen->packets;
-	pen->used -= len;
-	pen->full -= len;
-	pen->packet = 0;
+		return w->error = err;
+	w->size += len;
+	w->written_events = w->packed_events;
+	w->written_packets = w->packets;
+	w->used -= len;
+	w->full -= len;
+	w->packet = 0;
 	return 0;
 }
 
-int tsct_stream_writer_start(struct tsct_stream_writer *pen, __u64 begin)
+int tsct_stream_writer_start(struct tsct_stream_writer *w, __u64 begin)
 {
-	pen->buffer = malloc(ROOM);
-	if (!pen->buffer)
+	w->buffer = malloc(ROOM);
+	if (!w->buffer)
 		return -ENOMEM;
-	pen->end = begin;
-	open_packet(pen);
-	close_packet(pen, 0);
+	w->end = begin;
+	open_packet(w);
+	close_packet(w, 0);
 	return 0;
 }
 
-int tsct_stream_writer_seal(struct tsct_stream_writer *pen, __u64 discarded)
+int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded)
 {
-	if (pen->error)
-		return pen->error;
-	close_packet(pen, discarded);
-	return pen->packet < TSCT_PACKET_FULL &&
-		pen->fsync != TSCT_FSYNC_PACKET ? 0 : write_out(pen);
+	if (w->error)
+		return w->error;
+	close_packet(w, discarded);
+	return w->packet < TSCT_PACKET_FULL &&
+		w->fsync != TSCT_FSYNC_PACKET ? 0 : write_out(w);
 }
 
-int tsct_stream_writer_flush(struct tsct_stream_writer *pen, __u64 discarded)
+int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded)
 {
-	if (pen->error)
-		return pen->error;
-	if (pen->delta.events || discarded != pen->discarded)
-		close_packet(pen, discarded);
-	return write_out(pen);
+	if (w->error)
+		return w->error;
+	if (w->delta.events || discarded != w->discarded)
+		close_packet(w, discarded);
+	return write_out(w);
 }
 
-int tsct_stream_writer_finish(struct tsct_stream_writer *pen, __u64 discarded)
+int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded)
 {
-	int err = tsct_stream_writer_flush(pen, discarded), fd;
+	int err = tsct_stream_writer_flush(w, discarded), fd;
 
-	if (err || pen->fsync != TSCT_FSYNC_END || !pen->size)
+	if (err || w->fsync != TSCT_FSYNC_END || !w->size)
 		return err;
-	fd = open_file(pen);
+	fd = open_file(w);
 	if (fd < 0)
-		return pen->error = fd;
+		return w->error = fd;
 	err = tsct_fsync(fd);
 	close(fd);
-	return pen->error = err;
+	return w->error = err;
 }
 
-void tsct_stream_writer_drop(struct tsct_stream_writer *pen)
+void tsct_stream_writer_drop(struct tsct_stream_writer *w)
 {
-	pen->sealed = pen->kept;
-	pen->packets = pen->kept_packets;
-	pen->used = pen->packet = 0;
-	if (pen->buffer)
-		open_packet(pen);
+	w->packed_events = w->written_events;
+	w->packets = w->written_packets;
+	w->used = w->packet = 0;
+	if (w->buffer)
+		open_packet(w);
 }

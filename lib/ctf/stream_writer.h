@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One stream file of a recording, being written: events become packets (ctf.h) in
- * memory, and whole packets are appended to the file. What the disk does not take
- * is cut off again. The recorder has one for each class and location, merge too.
+ * Writer of one stream file of a recording: collects events into packets in memory and
+ * appends whole packets to the file. A packet that cannot be written completely is
+ * truncated again. Recorder and merge have one writer per stream class and location.
  *
- * A pen knows nothing of other pens: each may be in a thread of its own.
+ * Writers are independent: each may run in its own thread.
  */
-#ifndef TSCT_PEN_H
-#define TSCT_PEN_H
+#ifndef TSCT_STREAM_WRITER_H
+#define TSCT_STREAM_WRITER_H
 
 #include "lib/core/delta.h"
-#include "ctf_format.h"
 #include "recording.h"
 
 struct tsct_stream_writer_options {
-	__u64 every;		/* events in a packet at most; 0: as fit in */
+	__u64 every;		/* most events in a packet; 0: no limit */
 	__u32 fsync;		/* enum tsct_fsync */
 };
 
-/* Who it is: what stands in all of its packets. The caller keeps the texts. */
+/* The file, and the contents of all its packet headers. Texts are not copied. */
 struct tsct_stream_writer_file {
 	int dirfd;
 	const char *name;
@@ -27,80 +26,79 @@ struct tsct_stream_writer_file {
 	__u32 cpu, node;
 };
 
-/* To read: what is said to be. All else is its own. */
+/* Callers may read the fields marked public. */
 struct tsct_stream_writer {
-	struct tsct_delta delta;	/* of the packet that is being filled */
-	__u8 *buffer;			/* NULL: nothing was begun yet */
-	__u32 used;			/* of it */
-	__u32 packet;			/* where the packet begins in it, */
-	__u32 full;			/* and where it has to end */
+	struct tsct_delta delta;	/* of the open packet */
+	__u8 *buffer;			/* NULL: not started */
+	__u32 used;			/* bytes of it */
+	__u32 packet;			/* begin of the open packet in it */
+	__u32 full;			/* end at which that packet is full */
 	__u64 every;
-	__u64 same;			/* events since the tick last changed */
-	__u64 most;	/* to read: the most events that followed another one on
-			 * a tick of the file */
-	__u64 begin;			/* ticks of the packet: its first event, */
-	__u64 end;			/* and what it lasts to, at least */
-	__u64 first;	/* to read: tick of the file's first event */
-	__u64 sealed;			/* events in whole packets */
-	__u64 kept;			/* of them, in the file */
-	__u64 packets;			/* whole ones; also the next one's number */
-	__u64 kept_packets;
-	__u64 discarded;		/* as the last packet said */
-	__u64 size;	/* to read: bytes in the file */
-	__u32 fsync;
-	int error;			/* the first that the disk gave */
+	__u64 run_length;		/* events since the tick last changed */
+	__u64 max_per_tick;	/* public: longest run of events on one tick, less 1 */
+	__u64 begin;			/* tick of the packet's first event */
+	__u64 end;			/* tick that it lasts to at least */
+	__u64 first;		/* public: tick of the file's first event */
+	__u64 packed_events;		/* in completed packets */
+	__u64 written_events;		/* of those, in the file */
+	__u64 packets;		/* public: completed packets; number of the open one */
+	__u64 written_packets;
+	__u64 discarded;		/* in the last packet's header */
+	__u64 size;		/* public: bytes in the file */
+	__u32 fsync;			/* enum tsct_fsync */
+	int error;			/* first -errno of writing */
 	struct tsct_stream_writer_file file;
 };
 
 /*
- * tsct_stream_writer_init - nothing is made or allocated before there is something to write
- * @file, @options: copied, but for the texts
+ * tsct_stream_writer_init - initialize; allocates nothing and creates no file
+ * @file, @options: copied, but not the texts
  */
-void tsct_stream_writer_init(struct tsct_stream_writer *pen, const struct tsct_stream_writer_file *file,
+void tsct_stream_writer_init(struct tsct_stream_writer *w, const struct tsct_stream_writer_file *file,
 		   const struct tsct_stream_writer_options *options);
 
 /*
- * tsct_stream_writer_start - begin the file, at @begin
- * With an empty packet: readers count losses between packets, so that those before
- * the first event count. Once, before the first event. 0 or -ENOMEM.
+ * tsct_stream_writer_start - begin the file at tick @begin, once, before the first event
+ * The first packet is empty: CTF readers count losses between packets, so this makes
+ * those before the first event count. 0 or -ENOMEM
  */
-int tsct_stream_writer_start(struct tsct_stream_writer *pen, __u64 begin);
+int tsct_stream_writer_start(struct tsct_stream_writer *w, __u64 begin);
 
-/* Was it? */
-static inline bool tsct_stream_writer_started(const struct tsct_stream_writer *pen)
+/* tsct_stream_writer_start() succeeded. */
+static inline bool tsct_stream_writer_started(const struct tsct_stream_writer *w)
 {
-	return pen->buffer;
+	return w->buffer;
 }
 
-/* The last tick of the file: no event may be before it. */
-static inline __u64 tsct_stream_writer_last(const struct tsct_stream_writer *pen)
+/* Last tick of the file; no event may be earlier. */
+static inline __u64 tsct_stream_writer_last(const struct tsct_stream_writer *w)
 {
-	return pen->end > pen->delta.tick ? pen->end : pen->delta.tick;
+	return w->end > w->delta.tick ? w->end : w->delta.tick;
 }
 
-/* Events so far: those in the file, and those that are still to be written */
-static inline __u64 tsct_stream_writer_events(const struct tsct_stream_writer *pen)
+/* Number of events so far, in the file and in memory */
+static inline __u64 tsct_stream_writer_events(const struct tsct_stream_writer *w)
 {
-	return pen->sealed + pen->delta.events;
+	return w->packed_events + w->delta.events;
 }
 
-/* Of them, those that are not in the file yet */
-static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer *pen)
+/* Number of these that are not in the file yet */
+static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer *w)
 {
-	return tsct_stream_writer_events(pen) - pen->kept;
+	return tsct_stream_writer_events(w) - w->written_events;
 }
 
 /*
- * tsct_stream_writer_lasts - the packet's time goes on to @tick, though no event has it
- * For recordings whose events have no time but their packet's.
+ * tsct_stream_writer_extend - extend the open packet to @tick
+ * For recordings whose events have no time but that of their packet.
  */
-static inline void tsct_stream_writer_lasts(struct tsct_stream_writer *pen, __u64 tick)
+static inline void tsct_stream_writer_extend(struct tsct_stream_writer *w, __u64 tick)
 {
-	if (tick > pen->end)
-		pen->end = tick;
+	if (tick > w->end)
+		w->end = tick;
 }
 
-/* Most are 8 bytes: a call would cost more than all the rest. */
+/* Inline, as most payloads are 8 bytes and a call would cost more than all the rest */
 static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 len)
 {
 	__u64 first, last;
@@ -117,62 +115,62 @@ static inline void tsct_stream_writer_copy_(__u8 *to, const void *from, __u32 le
 	}
 }
 
-/* The packet's first */
-int tsct_stream_writer_put_first_(struct tsct_stream_writer *pen, __u32 id, __u64 tick, __u32 tid,
+/* tsct_stream_writer_put() of a packet's first event */
+int tsct_stream_writer_put_first_(struct tsct_stream_writer *w, __u32 id, __u64 tick, __u32 tid,
 			const void *payload, __u32 len);
 
 /*
- * tsct_stream_writer_put - one event; the file was started
+ * tsct_stream_writer_put - add an event, after tsct_stream_writer_start()
  * @id: from TSCT_ID_FIRST on
  * @tick: not before tsct_stream_writer_last()
  *
- * Returns 0, or 1: the packet is full, call tsct_stream_writer_seal() before the next one.
- * -EINVAL: the tick is before the last one, or the id or the length is none;
- * nothing was written.
+ * Returns 0; 1: the packet is full, so call tsct_stream_writer_end_packet() before the
+ * next event; -EINVAL: the tick, the ID or the length is invalid, nothing was added.
  */
-static inline int tsct_stream_writer_put(struct tsct_stream_writer *pen, __u32 id, __u64 tick,
+static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id, __u64 tick,
 			       __u32 tid, const void *payload, __u32 len)
 {
-	__u8 *at = pen->buffer + pen->used;
-	const __u64 last = pen->delta.tick;
+	__u8 *at = w->buffer + w->used;
+	const __u64 last = w->delta.tick;
 	int head;
 
-	if (unlikely(!pen->delta.events))
-		return tsct_stream_writer_put_first_(pen, id, tick, tid, payload, len);
+	if (unlikely(!w->delta.events))
+		return tsct_stream_writer_put_first_(w, id, tick, tid, payload, len);
 	if (unlikely(len > TSCT_CTF_PAYLOAD_MAX))
 		return -EINVAL;
-	head = tsct_delta_put(&pen->delta, at, id - TSCT_ID_FIRST, tick, tid);
+	head = tsct_delta_put(&w->delta, at, id - TSCT_ID_FIRST, tick, tid);
 	if (unlikely(head < 0))
 		return head;
 	tsct_stream_writer_copy_(at + head, payload, len);
-	pen->used += (__u32)head + len;
-	pen->same = tick == last ? pen->same + 1 : 0;
-	if (unlikely(pen->same > pen->most))
-		pen->most = pen->same;
-	return pen->used >= pen->full || pen->delta.events >= pen->every;
+	w->used += (__u32)head + len;
+	w->run_length = tick == last ? w->run_length + 1 : 0;
+	if (unlikely(w->run_length > w->max_per_tick))
+		w->max_per_tick = w->run_length;
+	return w->used >= w->full || w->delta.events >= w->every;
 }
 
 /*
- * tsct_stream_writer_seal - the packet ends, another one begins
- * @discarded: events that were lost at this place so far
+ * tsct_stream_writer_end_packet - complete the open packet and begin another one
+ * @discarded: events lost at this location so far
  *
- * Small ones are written together. 0, or the -errno of the disk: then and from then
- * on. The file has whole packets up to there, pen->size bytes and pen->kept events.
+ * Small packets are written together. 0, or the -errno of writing, also of all later
+ * calls. The file then has whole packets only, of w->size bytes and w->written_events
+ * events.
  */
-int tsct_stream_writer_seal(struct tsct_stream_writer *pen, __u64 discarded);
+int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded);
 
-/* All that there is goes to the file; also a loss that no event followed. */
-int tsct_stream_writer_flush(struct tsct_stream_writer *pen, __u64 discarded);
+/* Writes everything to the file, also a loss after the last event. 0 or -errno */
+int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded);
 
-/* No more comes: flush, and have it on the disk where that was asked for. */
-int tsct_stream_writer_finish(struct tsct_stream_writer *pen, __u64 discarded);
+/* Flushes at the end of the recording, with fsync() unless TSCT_FSYNC_NEVER. 0 or -errno */
+int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded);
 
-/* What is not in the file is forgotten: tsct_stream_writer_events() is what it has. */
-void tsct_stream_writer_drop(struct tsct_stream_writer *pen);
+/* Discards what is not in the file; tsct_stream_writer_events() counts the rest. */
+void tsct_stream_writer_drop(struct tsct_stream_writer *w);
 
-void tsct_stream_writer_free(struct tsct_stream_writer *pen);
+void tsct_stream_writer_free(struct tsct_stream_writer *w);
 
-/* fsync() of what was opened; 0 or -errno. Some files have nothing to sync. */
+/* fsync() that succeeds on files that have nothing to sync. 0 or -errno */
 int tsct_fsync(int fd);
 
-#endif /* TSCT_PEN_H */
+#endif /* TSCT_STREAM_WRITER_H */

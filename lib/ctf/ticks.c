@@ -2,12 +2,12 @@
 #include "lib/core/clock_params.h"
 #include "ticks.h"
 
-#define ONE	(1ULL << TSCT_CLOCK_SHIFT)	/* a tick a nanosecond */
+#define ONE	(1ULL << TSCT_CLOCK_SHIFT)	/* mult of 1 ns per tick */
 
 static const int all_bits[TSCT_TIMESTAMPS_NR] = {
 	[TSCT_TIMESTAMPS_TSC_16] = -4,
 	[TSCT_TIMESTAMPS_TSC_256] = -8,
-	/* ns since 1970, three bits more, last until 2043. */
+	/* ns since 1970 << 3 fit 64 bits until 2043. */
 	[TSCT_TIMESTAMPS_INTERPOLATED] = 3,
 };
 
@@ -27,97 +27,97 @@ __u64 tsct_recording_uncertainty(const struct tsct_recording *rec)
 
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec)
 {
-	const __u64 blur = tsct_recording_uncertainty(rec);
+	const __u64 uncertainty = tsct_recording_uncertainty(rec);
 
-	return blur ? (__u64)tsct_cycles_ns(rec->real.mult, (__s64)blur) + 1 : 0;
+	return uncertainty ? (__u64)tsct_cycles_ns(rec->real.mult, (__s64)uncertainty) + 1 : 0;
 }
 
-/* ---- the system's time -------------------------------------------------- */
+/* ---- system time -------------------------------------------------------- */
 
-static __u64 system_ns(const struct tsct_clock_params *line, __u64 stamp)
+static __u64 system_ns(const struct tsct_clock_params *line, __u64 cycles)
 {
-	__s64 ns = tsct_clock_params_ns(line, stamp);
+	__s64 ns = tsct_clock_params_ns(line, cycles);
 
 	return ns > 0 ? ns : 0;
 }
 
-static void note_error(struct tsct_tick_encoder *ticker, __u64 stamp)
+static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 {
-	const struct tsct_clock_params *line = &ticker->line;
-	__u64 error_ps = tsct_clock_params_error_ps(line, stamp);
+	const struct tsct_clock_params *line = &encoder->line;
+	__u64 error_ps = tsct_clock_params_error_ps(line, cycles);
 
-	/* What is still in the rings happened before. */
+	/* Events that are still in the rings happened before. */
 	if (error_ps < line->past_error_ps)
 		error_ps = line->past_error_ps;
-	if (error_ps > ticker->error_ps)
-		ticker->error_ps = error_ps;
+	if (error_ps > encoder->error_ps)
+		encoder->error_ps = error_ps;
 }
 
-void tsct_tick_encoder_init(struct tsct_tick_encoder *ticker,
+void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 		      const struct tsct_recording *rec)
 {
-	memset(ticker, 0, sizeof(*ticker));
-	ticker->timestamps = rec->timestamps;
-	ticker->bits = tsct_recording_tick_bits(rec);
-	ticker->line = rec->real;
-	ticker->begin = tsct_tick_encoder_moment(ticker, rec->begin);
-	note_error(ticker, rec->begin);
+	memset(encoder, 0, sizeof(*encoder));
+	encoder->timestamps = rec->timestamps;
+	encoder->bits = tsct_recording_tick_bits(rec);
+	encoder->line = rec->real;
+	encoder->begin = tsct_tick_encoder_moment(encoder, rec->begin);
+	note_error(encoder, rec->begin);
 }
 
-/* Errors of a line are largest at either end of what it is used for. */
-void tsct_tick_encoder_follow(struct tsct_tick_encoder *ticker,
+/* The error of a line is largest at either end of its use. */
+void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			const struct tsct_clock_params *line, __u64 at)
 {
-	if (ticker->timestamps != TSCT_TIMESTAMPS_SYSTEM || !line->mult)
+	if (encoder->timestamps != TSCT_TIMESTAMPS_SYSTEM || !line->mult)
 		return;
-	note_error(ticker, at);
-	ticker->line = *line;
-	note_error(ticker, at);
+	note_error(encoder, at);
+	encoder->line = *line;
+	note_error(encoder, at);
 }
 
-__u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *ticker, __u64 stamp)
+__u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles)
 {
-	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM)
-		return system_ns(&ticker->line, stamp);
-	return ticker->bits < 0 ? stamp >> -ticker->bits :
-		stamp << ticker->bits;
+	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM)
+		return system_ns(&encoder->line, cycles);
+	return encoder->bits < 0 ? cycles >> -encoder->bits :
+		cycles << encoder->bits;
 }
 
-__u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *ticker, __u64 stamp)
+__u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles)
 {
-	const __u64 tick = tsct_tick_encoder_moment(ticker, stamp);
+	const __u64 tick = tsct_tick_encoder_moment(encoder, cycles);
 
-	if (tick > ticker->floor)
-		ticker->floor = tick;
-	return ticker->floor;
+	if (tick > encoder->floor)
+		encoder->floor = tick;
+	return encoder->floor;
 }
 
-/* Where the next line is behind the one before, time stands still meanwhile. */
-static __u64 system_tick(struct tsct_tick_encoder *ticker, __u64 last, __u64 stamp)
+/* Ticks stand still while a new line is behind the one before. */
+static __u64 system_tick(struct tsct_tick_encoder *encoder, __u64 last, __u64 cycles)
 {
-	__u64 ns = system_ns(&ticker->line, stamp);
+	__u64 ns = system_ns(&encoder->line, cycles);
 
-	if (last < ticker->floor)
-		last = ticker->floor;
+	if (last < encoder->floor)
+		last = encoder->floor;
 	if (ns >= last)
 		return ns;
-	if (last - ns > ticker->held_ns)
-		ticker->held_ns = last - ns;
+	if (last - ns > encoder->stopped_ns)
+		encoder->stopped_ns = last - ns;
 	return last;
 }
 
-int tsct_tick_encoder_event(struct tsct_tick_encoder *ticker, struct tsct_tick_resolution *grain,
-		      __u64 last, __u64 stamp, __u64 *ret_tick)
+int tsct_tick_encoder_event(struct tsct_tick_encoder *encoder, struct tsct_tick_resolution *resolution,
+		      __u64 last, __u64 cycles, __u64 *ret_tick)
 {
-	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM) {
-		*ret_tick = system_tick(ticker, last, stamp);
+	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM) {
+		*ret_tick = system_tick(encoder, last, cycles);
 		return 0;
 	}
-	if (ticker->bits <= 0) {
-		*ret_tick = stamp >> -ticker->bits;
+	if (encoder->bits <= 0) {
+		*ret_tick = cycles >> -encoder->bits;
 		return 0;
 	}
-	return tsct_tick_resolution_tick(grain, stamp, ret_tick);
+	return tsct_tick_resolution_tick(resolution, cycles, ret_tick);
 }
 
 static __u64 span_ns(const struct tsct_clock_params *line, __u64 ticks)
@@ -128,7 +128,7 @@ static __u64 span_ns(const struct tsct_clock_params *line, __u64 ticks)
 	return ns > 1LL << 61 ? 1LL << 61 : ns;
 }
 
-/* Of a rate or an error by ticks, that by nanoseconds */
+/* Converts a quantity per cycle to one per ns. */
 static __u64 by_ns(const struct tsct_clock_params *line, __u64 by_tick)
 {
 	tsct_u128 value = ((tsct_u128)by_tick << TSCT_CLOCK_SHIFT) / line->mult;
@@ -136,8 +136,8 @@ static __u64 by_ns(const struct tsct_clock_params *line, __u64 by_tick)
 	return value > UINT64_MAX ? UINT64_MAX : (__u64)value;
 }
 
-/* A line of the counter becomes one of what @known makes of the counter. */
-static struct tsct_clock_params convert(const struct tsct_clock_params *known,
+/* Converts a line by cycles to one by ns of CLOCK_REALTIME, which @known gives. */
+static struct tsct_clock_params convert_params(const struct tsct_clock_params *known,
 				const struct tsct_clock_params *line)
 {
 	struct tsct_clock_params to = { .mult = 0 };
@@ -169,63 +169,208 @@ static void convert_session(const struct tsct_clock_params *known,
 	session->end = system_ns(known, session->end);
 }
 
-/* A nanosecond is one, and is off by as much as the worst line was. */
-static struct tsct_clock_params identity(const struct tsct_tick_encoder *ticker,
+/* 1 ns per tick, with the largest error bound of all lines */
+static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder,
 				 const struct tsct_recording *rec,
-				 const struct tsct_recording *view)
+				 const struct tsct_recording *figures)
 {
-	__u64 error_ps = tsct_clock_params_error_ps(&ticker->line, rec->end);
+	__u64 error_ps = tsct_clock_params_error_ps(&encoder->line, rec->end);
 	const struct tsct_clock_params *known = &rec->real;
 
-	if (error_ps < ticker->error_ps)
-		error_ps = ticker->error_ps;
-	error_ps = tsct_add_saturating(error_ps, (ticker->held_ns + 1) * 1000);
+	if (error_ps < encoder->error_ps)
+		error_ps = encoder->error_ps;
+	error_ps = tsct_add_saturating(error_ps, (encoder->stopped_ns + 1) * 1000);
 	return (struct tsct_clock_params) {
-		.base_cycles = view->begin,
-		.base_ns = view->begin,
+		.base_cycles = figures->begin,
+		.base_ns = figures->begin,
 		.mult = ONE,
 		.slew_mult = ONE,
-		.as_of_cycles = view->end,
+		.as_of_cycles = figures->end,
 		.error_ps = error_ps,
 		.past_error_ps = error_ps,
 		.growth = by_ns(known, known->growth),
 		.holdover_growth = by_ns(known, known->holdover_growth),
-		.holdover_after_cycles = view->end + span_ns(known,
+		.holdover_after_cycles = figures->end + span_ns(known,
 			known->holdover_after_cycles - known->as_of_cycles),
-		.void_after_cycles = view->end + span_ns(known,
+		.void_after_cycles = figures->end + span_ns(known,
 			known->void_after_cycles - known->as_of_cycles),
 	};
 }
 
-static void describe_system(const struct tsct_tick_encoder *ticker,
+static void describe_system(const struct tsct_tick_encoder *encoder,
 			    const struct tsct_recording *rec,
-			    struct tsct_tick_figures *view)
+			    struct tsct_tick_figures *figures)
 {
 	const struct tsct_clock_params *known = &rec->real;
-	struct tsct_recorded_sync *sync = &view->node.sync;
+	struct tsct_recorded_sync *sync = &figures->node.sync;
 
-	view->node = rec->nodes[0];
-	view->rec.nodes = &view->node;
+	figures->node = rec->nodes[0];
+	figures->rec.nodes = &figures->node;
 	convert_session(known, &sync->start);
 	convert_session(known, &sync->end);
-	sync->line = convert(known, &sync->line);
-	view->rec.source = TSCT_SOURCE_REALTIME;
-	view->rec.counter = *known;
-	view->rec.counter_source = rec->source;
-	view->rec.begin = ticker->begin;
-	view->rec.end = system_ns(&ticker->line, rec->end);
-	if (view->rec.end < view->rec.begin)
-		view->rec.end = view->rec.begin;
-	view->rec.until = system_ns(&ticker->line, rec->until);
-	view->rec.real = identity(ticker, rec, &view->rec);
+	sync->line = convert_params(known, &sync->line);
+	figures->rec.source = TSCT_SOURCE_REALTIME;
+	figures->rec.counter = *known;
+	figures->rec.counter_source = rec->source;
+	figures->rec.begin = encoder->begin;
+	figures->rec.end = system_ns(&encoder->line, rec->end);
+	if (figures->rec.end < figures->rec.begin)
+		figures->rec.end = figures->rec.begin;
+	figures->rec.until = system_ns(&encoder->line, rec->until);
+	figures->rec.real = identity(encoder, rec, &figures->rec);
 }
 
-void tsct_tick_encoder_describe(const struct tsct_tick_encoder *ticker,
+void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 			  const struct tsct_recording *rec,
-			  struct tsct_tick_figures *ret_view)
+			  struct tsct_tick_figures *ret_figures)
 {
-	ret_view->rec = *rec;
-	if (ticker->timestamps == TSCT_TIMESTAMPS_SYSTEM && rec->real.mult &&
+	ret_figures->rec = *rec;
+	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM && rec->real.mult &&
 	    rec->nr_nodes)
-		describe_system(ticker, rec, ret_view);
+		describe_system(encoder, rec, ret_figures);
+}
+
+/*
+ * ---- the clock of other CTF readers
+ *
+ * CTF has an integer frequency and an offset. The most accurate moment of the calibration
+ * is mapped exactly. precision is the error bound over the whole recording, including the
+ * rounding of the frequency and the uncertainty of ticks.
+ */
+
+#define NS_PER_S	1000000000LL
+/* Accepted increase of the error for a clock of 1 GHz */
+#define NS_CLOCK_LOSS_NS	1000
+
+/* Frequency of the ticks in the files, of a source of num / den Hz */
+static __u64 scale_hz(const struct tsct_recording *rec, tsct_u128 num, __u64 den)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+	const tsct_u128 divisor = (tsct_u128)den << (bits < 0 ? -bits : 0);
+
+	return ((num << (bits > 0 ? bits : 0)) + divisor / 2) / divisor;
+}
+
+static __u64 rate_hz(const struct tsct_recording *rec)
+{
+	return scale_hz(rec, (tsct_u128)NS_PER_S << TSCT_CLOCK_SHIFT,
+			rec->real.mult);
+}
+
+static __u64 tick_of(const struct tsct_recording *rec, __u64 cycles)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	return bits < 0 ? cycles >> -bits : cycles << bits;
+}
+
+/* The value after writing and reading it as a tick of the files */
+static __u64 round_to_tick(const struct tsct_recording *rec, __u64 cycles)
+{
+	const int bits = tsct_recording_tick_bits(rec);
+
+	return bits < 0 ? cycles >> -bits << -bits : cycles;
+}
+
+/* The most accurate moment of the calibration within the recording */
+static __u64 best_moment(const struct tsct_recording *rec)
+{
+	if (rec->real.as_of_cycles < rec->begin)
+		return rec->begin;
+	if (rec->real.as_of_cycles > rec->end)
+		return rec->end;
+	return rec->real.as_of_cycles;
+}
+
+/* Sets frequency and offset. */
+static void set_offset(const struct tsct_recording *rec, __u64 freq,
+		  struct tsct_ctf_clock *clock)
+{
+	__u64 cycles = round_to_tick(rec, best_moment(rec));
+	__s64 ns = tsct_clock_params_ns(&rec->real, cycles);
+	tsct_s128 ticks = (tsct_s128)ns * freq, s;
+
+	if (rec->merged) {
+		/* Its ticks are counted from the Unix epoch. */
+		*clock = (struct tsct_ctf_clock) { .freq = rec->timeline.hz };
+		return;
+	}
+	/* ns * freq / 1e9, rounded to the nearest tick, minus the tick */
+	ticks += NS_PER_S / 2;
+	s = ticks / NS_PER_S;
+	if (ticks % NS_PER_S < 0)
+		s--;
+	ticks = s - tick_of(rec, cycles);
+	s = ticks / (tsct_s128)freq;
+	if (ticks % (tsct_s128)freq < 0)
+		s--;
+	clock->freq = freq;
+	clock->offset_s = s;
+	clock->offset = ticks - s * freq;
+}
+
+__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick)
+{
+	tsct_u128 ticks = (tsct_u128)clock->offset + tick;
+	tsct_s128 ns = (ticks / clock->freq + clock->offset_s) * NS_PER_S;
+
+	ns += ticks % clock->freq * NS_PER_S / clock->freq;
+	if (ns > INT64_MAX)
+		return INT64_MAX;
+	return ns < INT64_MIN ? INT64_MIN : (__s64)ns;
+}
+
+/* Error bound of a CTF reader's time at a moment, in ns */
+static __u64 error_at(const struct tsct_recording *rec,
+		      const struct tsct_ctf_clock *clock, __u64 cycles)
+{
+	tsct_s128 apart = (tsct_s128)
+		tsct_ctf_clock_ns(clock, tick_of(rec, cycles)) -
+		tsct_clock_params_ns(&rec->real, round_to_tick(rec, cycles));
+
+	return tsct_clock_params_error_ps(&rec->real, cycles) / 1000 + 1 +
+		(__u64)(apart < 0 ? -apart : apart);
+}
+
+static void set_precision(const struct tsct_recording *rec,
+			  struct tsct_ctf_clock *clock)
+{
+	const struct tsct_clock_params *real = &rec->real;
+	const __u64 last = rec->complete || rec->until < rec->end ? rec->end :
+		rec->until;
+	const __u64 at[] = { rec->begin, rec->end, last, best_moment(rec),
+			     real->base_cycles, real->base_cycles + real->slew_cycles };
+	__u64 worst = 0, error;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		if (at[i] < rec->begin || at[i] > last)
+			continue;
+		error = error_at(rec, clock, at[i]);
+		if (error > worst)
+			worst = error;
+	}
+	worst += tsct_cycles_ns(real->mult, (__s64)tsct_recording_uncertainty(rec));
+	clock->precision = (tsct_u128)worst * clock->freq / NS_PER_S + 1;
+}
+
+int tsct_ctf_clock(const struct tsct_recording *rec,
+		   struct tsct_ctf_clock *ret_clock)
+{
+	struct tsct_ctf_clock ns_clock;
+
+	if (!rec->real.mult || rec->end < rec->begin ||
+	    tsct_clock_params_check(&rec->real, rec->source))
+		return -EINVAL;
+	set_offset(rec, rate_hz(rec), ret_clock);
+	set_precision(rec, ret_clock);
+	if (rec->source == TSCT_SOURCE_TSC)
+		return 0;
+	/* 1 GHz is best for viewers; use it if it adds less than 1 us of error. */
+	set_offset(rec, scale_hz(rec, NS_PER_S, 1), &ns_clock);
+	set_precision(rec, &ns_clock);
+	if (ns_clock.precision < ret_clock->precision +
+	    (tsct_u128)ns_clock.freq * NS_CLOCK_LOSS_NS / NS_PER_S + 1)
+		*ret_clock = ns_clock;
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the ticks in a recording's files are: `record --timestamps`. Stamps, as
- * programs see them, are ticks of the source whatever the files have.
+ * Ticks in the files of a recording (`record --timestamps`), and the clock by which other
+ * CTF readers convert them. Programs see ticks of the source's unit in any case.
  */
 #ifndef TSCT_TICKS_H
 #define TSCT_TICKS_H
@@ -9,10 +9,10 @@
 #include "lib/core/delta.h"
 #include "recording.h"
 
-/* Events without a time of their own are in packets that last no longer. */
+/* Longest packet of events without times of their own */
 #define TSCT_UNTIMED_NS		100000000
 
-/* Bits that a tick of the files has more than one of the source, or fewer */
+/* log2 of the ticks of a file per cycle of the source; negative: coarser */
 int tsct_timestamps_bits(__u32 timestamps);
 
 static inline int tsct_recording_tick_bits(const struct tsct_recording *rec)
@@ -20,65 +20,83 @@ static inline int tsct_recording_tick_bits(const struct tsct_recording *rec)
 	return tsct_timestamps_bits(rec->timestamps);
 }
 
-/* Have events no time but their packet's? */
+/* Events have no time but that of their packet. */
 static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 {
 	return rec->timestamps == TSCT_TIMESTAMPS_OFF;
 }
 
-/* How much later than its stamp an event may have happened, in ticks of stamps */
+/* How much later than its tick an event may have happened, in cycles of the source or ns */
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
 
-/* ---- making them --------------------------------------------------------- */
+/* ---- encoding ------------------------------------------------------------ */
 
-/* A recording's, while it is written */
+/* Converts counter values (cycles of the source) to ticks while recording */
 struct tsct_tick_encoder {
 	__u32 timestamps;
 	int bits;
-	/* Times of the system, by the line that is in force */
-	struct tsct_clock_params line;
-	__u64 begin;		/* of the recording */
-	__u64 error_ps;		/* the worst of all lines */
-	__u64 held_ns;		/* and how long time stood still between two */
-	__u64 floor;		/* no event's tick may be before it */
+	/* For TSCT_TIMESTAMPS_SYSTEM */
+	struct tsct_clock_params line;	/* in force: CLOCK_REALTIME by cycles */
+	__u64 begin;		/* tick of the recording's begin */
+	__u64 error_ps;		/* largest error bound of all lines */
+	__u64 stopped_ns;	/* longest time for which ticks stood still */
+	__u64 floor;		/* no later event's tick may be before it */
 };
 
-/* tsct_tick_encoder_init - by rec->timestamps, and by its line as it is known now */
-void tsct_tick_encoder_init(struct tsct_tick_encoder *ticker,
+/* tsct_tick_encoder_init - by rec->timestamps and rec->real */
+void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 		      const struct tsct_recording *rec);
 
 /*
- * tsct_tick_encoder_follow - from stamp @at on @line is what the system's clock says
- * Does nothing where ticks are not its.
+ * tsct_tick_encoder_follow - use @line for CLOCK_REALTIME from counter value @at on
+ * For TSCT_TIMESTAMPS_SYSTEM; else no effect.
  */
-void tsct_tick_encoder_follow(struct tsct_tick_encoder *ticker,
+void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			const struct tsct_clock_params *line, __u64 at);
 
-/* tsct_tick_encoder_moment - the tick of a stamp that no event has */
-__u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *ticker, __u64 stamp);
+/* tsct_tick_encoder_moment - the tick of a counter value that is not an event's */
+__u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles);
 
-/* tsct_tick_encoder_settle - the same, and no later event's tick will be before it */
-__u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *ticker, __u64 stamp);
+/* tsct_tick_encoder_settle - the same; later ticks of events will not be before it */
+__u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
 
 /*
  * tsct_tick_encoder_event - the tick of the next event of a file
- * @grain: of that file
- * @last: tick of the one before
- * Stamps do not decrease. 0; -ERANGE: it is beyond what a tick can say.
+ * @resolution: of that file
+ * @last: tick of the event before
+ * @cycles: must not decrease within a file
+ * 0; -ERANGE: the tick does not fit 64 bits
  */
-int tsct_tick_encoder_event(struct tsct_tick_encoder *ticker, struct tsct_tick_resolution *grain,
-		      __u64 last, __u64 stamp, __u64 *ret_tick);
+int tsct_tick_encoder_event(struct tsct_tick_encoder *encoder, struct tsct_tick_resolution *resolution,
+		      __u64 last, __u64 cycles, __u64 *ret_tick);
 
-/* What is told of a recording in its own ticks; goes with it, is not to be freed */
+/* Description of a recording in ticks of its files; shares its memory, so is not freed */
 struct tsct_tick_figures {
 	struct tsct_recording rec;
 	struct tsct_recorded_node node;
 };
 
-/* tsct_tick_encoder_describe - what the metadata is to say of @rec */
-void tsct_tick_encoder_describe(const struct tsct_tick_encoder *ticker,
+/* tsct_tick_encoder_describe - convert the description of @rec for the metadata */
+void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 			  const struct tsct_recording *rec,
-			  struct tsct_tick_figures *ret_view);
+			  struct tsct_tick_figures *ret_figures);
+
+/* ---- the clock of other CTF readers --------------------------------------- */
+
+/* Clock in the metadata, of an integer frequency */
+struct tsct_ctf_clock {
+	__u64 freq;		/* Hz */
+	__s64 offset_s;
+	__u64 offset;		/* ticks, below freq */
+	__u64 precision;	/* ticks */
+};
+
+/* 0; -EINVAL: the recording has no valid calibration */
+int tsct_ctf_clock(const struct tsct_recording *rec,
+		   struct tsct_ctf_clock *ret_clock);
+
+/* Time of a tick of the files by that clock, in ns since the Unix epoch */
+__s64 tsct_ctf_clock_ns(const struct tsct_ctf_clock *clock, __u64 tick);
 
 #endif /* TSCT_TICKS_H */

@@ -1,18 +1,63 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads the events of a recording in the order of their ticks: a merge of its stream
+ * files, complete or live.
+ *
+ * The recorder of a live recording publishes a tick before which all events are in the
+ * files (write_progress.h). Events before it are returned in order; later ones stay in
+ * the files until it has advanced. Correctness rests on the order of reading: that tick
+ * first, then the metadata, then the files. No packet is appended before the metadata
+ * that defines its events, so a packet that begins before that tick has no unknown ones.
+ */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace_reader_private.h"
+#include "lib/core/clock_params.h"
+#include "lib/core/event_def.h"
+#include "lib/core/order.h"
+#include "stream_reader.h"
+#include "trace_reader.h"
+#include "write_progress.h"
 
 #define META_BYTES_MAX	(64U << 20)
 
+/* Metadata is never older than that; a packet that claims so is damaged. */
+#define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
+
+/* State of following a live recording */
+struct tsct_trace_follower {
+	struct tsct_stream_reader_live live;
+	int notify;			/* inotify */
+	struct stat meta;		/* of the metadata that was read */
+	bool *in_order;			/* by stream: its next event is in t->order */
+};
+
+struct tsct_trace {
+	struct tsct_stream_reader_dir file;
+	struct tsct_recording rec;
+	struct tsct_stream_reader_kind **kinds;	/* by stream class */
+	struct tsct_stream_reader *streams;	/* class by class, CPU by CPU */
+	__u32 nr_streams;
+	struct tsct_order order;
+	struct tsct_order_cursor *heap;
+	unsigned int which;		/* TSCT_TRACE_* */
+	bool started;
+	bool given;			/* the first stream's event was returned */
+	struct tsct_trace_follower *follow;	/* NULL: not followed */
+};
+
 /* ---- opening ----------------------------------------------------------- */
 
-/* The whole file with a NUL behind it. */
-static int slurp(int fd, char **ret_text, size_t *ret_len)
+/* Reads the whole file and appends a NUL. @ret_text is malloc'ed. */
+static int read_text(int fd, char **ret_text, size_t *ret_len)
 {
 	struct stat st;
 	char *text;
@@ -43,9 +88,9 @@ static int slurp(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-int tsct_trace_read_metadata_(const struct tsct_trace *t,
-			      struct tsct_recording *rec, char *why,
-			      size_t why_size)
+/* Parses the metadata into @rec, which is to be freed in any case. 0 or -errno */
+static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
+			 char *err_text, size_t err_size)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -53,36 +98,61 @@ int tsct_trace_read_metadata_(const struct tsct_trace *t,
 
 	fd = openat(t->file.dirfd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && errno == ENOENT) {
-		snprintf(why, why_size,
+		snprintf(err_text, err_size,
 			 "not a tsctrace recording; it has no file 'metadata'");
 		return -ENOMSG;
 	}
-	err = fd < 0 ? -errno : slurp(fd, &text, &len);
+	err = fd < 0 ? -errno : read_text(fd, &text, &len);
 	if (fd >= 0)
 		close(fd);
 	if (err == -ENOMSG || err == -ENXIO) {
-		snprintf(why, why_size, "metadata: not a regular file");
+		snprintf(err_text, err_size, "metadata: not a regular file");
 		return -ENOMSG;
 	}
 	if (err) {
-		snprintf(why, why_size, "metadata: %s", strerror(-err));
+		snprintf(err_text, err_size, "metadata: %s", strerror(-err));
 		return err;
 	}
-	err = tsct_meta_parse(text, len, rec, why, why_size);
+	err = tsct_meta_parse(text, len, rec, err_text, err_size);
 	free(text);
 	return err;
 }
 
-/* A file for each location; for samples, which belong to none, the first. */
-static __u32 files_of(const struct tsct_trace *t, __u32 class)
+/*
+ * Sets the end of an incomplete recording to that of its last packet: its metadata is
+ * older, and bounds of times grow with time. 0 or -ENOMEM
+ */
+static int find_end(struct tsct_trace *t)
 {
-	return class < t->rec.nr_streams ? t->rec.nr_locations : 1;
+	const __u64 max = t->rec.end +
+		(__u64)tsct_ns_cycles(t->rec.real.mult, CUT_OFF_NS);
+	__u64 end;
+	__u8 *tail;
+	__u32 i;
+
+	if (t->rec.complete)
+		return 0;
+	tail = malloc(TSCT_TAIL_BYTES);
+	if (!tail)
+		return -ENOMEM;
+	for (i = 0; i < t->nr_streams; i++) {
+		end = tsct_stream_reader_last_tick(&t->file, &t->streams[i], tail);
+		if (end > t->rec.end && end <= max)
+			t->rec.end = end;
+	}
+	free(tail);
+	return 0;
+}
+
+static bool is_sample_class(const struct tsct_trace *t, __u32 class)
+{
+	return class == t->rec.nr_streams;
 }
 
 static int make_streams(struct tsct_trace *t)
 {
 	const __u32 classes = tsct_recording_classes(&t->rec);
-	__u32 total = classes * t->rec.nr_locations, i, at;
+	__u32 total = classes * t->rec.nr_locations, files, i, at;
 
 	t->kinds = calloc(classes + 1, sizeof(*t->kinds));
 	t->streams = calloc(total + 1, sizeof(*t->streams));
@@ -94,15 +164,17 @@ static int make_streams(struct tsct_trace *t)
 		t->kinds[i] = tsct_stream_reader_kinds(&t->rec.streams[i]);
 		if (!t->kinds[i])
 			return -ENOMEM;
-		for (at = 0; at < files_of(t, i); at++)
+		/* Samples belong to no location: they are in one file. */
+		files = is_sample_class(t, i) ? 1 : t->rec.nr_locations;
+		for (at = 0; at < files; at++)
 			tsct_stream_reader_init(&t->streams[t->nr_streams++], &t->rec,
-					 t->kinds[i], i, at);
+						t->kinds[i], i, at);
 	}
 	return 0;
 }
 
 int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
-		    struct tsct_trace **ret_trace, char *why, size_t why_size)
+		    struct tsct_trace **ret_trace, char *err_text, size_t err_size)
 {
 	struct tsct_trace *t = calloc(1, sizeof(*t));
 	int err;
@@ -116,17 +188,17 @@ int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
 	t->file.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->file.dirfd < 0) {
 		err = -errno;
-		snprintf(why, why_size, "%s", strerror(-err));
+		snprintf(err_text, err_size, "%s", strerror(-err));
 		goto close_trace;
 	}
-	err = tsct_trace_read_metadata_(t, &t->rec, why, why_size);
+	err = read_metadata(t, &t->rec, err_text, err_size);
 	if (err)
 		goto close_trace;
 	err = make_streams(t);
 	if (!err)
-		err = tsct_trace_find_end_(t);
+		err = find_end(t);
 	if (err) {
-		snprintf(why, why_size, "%s", strerror(-err));
+		snprintf(err_text, err_size, "%s", strerror(-err));
 		goto close_trace;
 	}
 	*ret_trace = t;
@@ -135,6 +207,16 @@ int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
 close_trace:
 	tsct_trace_close(t);
 	return err;
+}
+
+static void free_follower(struct tsct_trace_follower *follow)
+{
+	if (!follow)
+		return;
+	if (follow->notify >= 0)
+		close(follow->notify);
+	free(follow->in_order);
+	free(follow);
 }
 
 void tsct_trace_close(struct tsct_trace *t)
@@ -150,7 +232,7 @@ void tsct_trace_close(struct tsct_trace *t)
 	free(t->kinds);
 	free(t->streams);
 	free(t->heap);
-	tsct_follow_free_(t);
+	free_follower(t->follow);
 	if (t->file.dirfd >= 0)
 		close(t->file.dirfd);
 	tsct_recording_free(&t->rec);
@@ -169,60 +251,48 @@ void tsct_trace_select(struct tsct_trace *t, unsigned int which)
 	t->which = which;
 }
 
-static bool is_sample(const struct tsct_trace *t, __u32 class)
+static bool is_selected(const struct tsct_trace *t, __u32 index)
 {
-	return class == t->rec.nr_streams;
+	return t->which & (is_sample_class(t, t->streams[index].class) ?
+			   TSCT_TRACE_SAMPLES : TSCT_TRACE_EVENTS);
 }
 
-static bool is_wanted(const struct tsct_trace *t, __u32 class)
-{
-	return t->which & (is_sample(t, class) ? TSCT_TRACE_SAMPLES :
-			   TSCT_TRACE_EVENTS);
-}
-
-bool tsct_trace_wants_(const struct tsct_trace *t, __u32 index)
-{
-	return is_wanted(t, t->streams[index].class);
-}
-
-static void note_order(struct tsct_trace *t, __u32 index, bool in_order)
+static void set_in_order(struct tsct_trace *t, __u32 index, bool in_order)
 {
 	if (t->follow)
 		t->follow->in_order[index] = in_order;
 }
 
-int tsct_trace_enter_(struct tsct_trace *t, __u32 index)
+/*
+ * Reads all selected streams that have no event in t->order: at the start, and those
+ * that were at their end when a live recording grew. 0 or -ENOMEM
+ */
+static int add_streams(struct tsct_trace *t)
 {
-	struct tsct_stream_reader *s = &t->streams[index];
-	int ret = tsct_stream_reader_next(&t->file, s);
-	const struct tsct_order_cursor head = {
-		.stamp = s->event.tick, .rank = s->location, .index = index,
-	};
-
-	if (ret > 0) {
-		tsct_order_add(&t->order, &head);
-		note_order(t, index, true);
-	}
-	return ret;
-}
-
-static int start(struct tsct_trace *t)
-{
-	__u32 i;
+	struct tsct_order_cursor cursor = { .index = 0 };
+	struct tsct_stream_reader *s;
 	int ret;
 
 	t->started = true;
-	for (i = 0; i < t->nr_streams; i++) {
-		if (!tsct_trace_wants_(t, i))
+	for (; cursor.index < t->nr_streams; cursor.index++) {
+		if ((t->follow && t->follow->in_order[cursor.index]) ||
+		    !is_selected(t, cursor.index))
 			continue;
-		ret = tsct_trace_enter_(t, i);
+		s = &t->streams[cursor.index];
+		ret = tsct_stream_reader_next(&t->file, s);
 		if (ret < 0)
 			return ret;
+		if (!ret)
+			continue;
+		cursor.stamp = s->event.tick;
+		cursor.rank = s->location;
+		tsct_order_add(&t->order, &cursor);
+		set_in_order(t, cursor.index, true);
 	}
 	return 0;
 }
 
-/* The first stream's event was used up: let its next one find its place. */
+/* Replaces the first stream's event, which was returned, by its next one. */
 static int advance(struct tsct_trace *t)
 {
 	const __u32 index = tsct_order_first(&t->order)->index;
@@ -235,7 +305,7 @@ static int advance(struct tsct_trace *t)
 		tsct_order_advance(&t->order, s->event.tick);
 	} else if (!ret) {
 		tsct_order_drop(&t->order);
-		note_order(t, index, false);
+		set_in_order(t, index, false);
 	}
 	return ret;
 }
@@ -246,21 +316,23 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 	int ret = 0;
 
 	if (!t->started)
-		ret = start(t);
+		ret = add_streams(t);
 	else if (t->given)
 		ret = advance(t);
 	if (ret < 0)
 		return ret;
 	first = tsct_order_first(&t->order);
-	if (!first || !tsct_follow_may_give_(t, first->index))
+	/* In a live recording an earlier event may still come. */
+	if (!first || (t->file.live && t->streams[first->index].event.file_tick >=
+		       t->follow->live.until))
 		return t->file.live ? -EAGAIN : 0;
 	*ret_event = t->streams[first->index].event;
 	t->given = true;
 	return 1;
 }
 
-void tsct_trace_refuse(struct tsct_trace *t,
-		       const struct tsct_trace_event *e, const char *what)
+void tsct_trace_refuse(struct tsct_trace *t, const struct tsct_trace_event *e,
+		       const char *reason)
 {
 	char name[TSCT_FILE_NAME_MAX], sentence[256];
 
@@ -269,9 +341,216 @@ void tsct_trace_refuse(struct tsct_trace *t,
 		return;
 	tsct_recording_file(&t->rec, e->stream, e->location, name);
 	snprintf(sentence, sizeof(sentence), "stream %s: event at byte %"
-		 PRIu64 ": %s; it is left out", name, (uint64_t)e->offset, what);
+		 PRIu64 ": %s; skipped", name, (uint64_t)e->offset, reason);
 	t->file.report(t->file.arg, sentence);
 }
+
+/* ---- live recordings --------------------------------------------------------- */
+
+/* Definitions may have been added; everything else stays as it was. */
+static bool is_same_class(const struct tsct_stream_class *old,
+			  const struct tsct_stream_class *fresh)
+{
+	__u32 i;
+
+	if (strcmp(old->name, fresh->name) || old->nr_defs > fresh->nr_defs)
+		return false;
+	for (i = 0; i < old->nr_defs; i++)
+		if (old->defs[i] && (!fresh->defs[i] ||
+				     !tsct_event_def_equal(old->defs[i], fresh->defs[i])))
+			return false;
+	return true;
+}
+
+static bool is_same_recording(const struct tsct_recording *old,
+			      const struct tsct_recording *fresh)
+{
+	__u32 i;
+
+	if (memcmp(old->uuid, fresh->uuid, 16) ||
+	    old->merged != fresh->merged ||
+	    old->nr_locations != fresh->nr_locations ||
+	    memcmp(old->locations, fresh->locations,
+		   old->nr_locations * sizeof(*old->locations)) ||
+	    old->timestamps != fresh->timestamps ||
+	    tsct_recording_classes(old) != tsct_recording_classes(fresh))
+		return false;
+	for (i = 0; i < tsct_recording_classes(old); i++)
+		if (!is_same_class(&old->streams[i], &fresh->streams[i]))
+			return false;
+	return true;
+}
+
+/* Keeps the old definitions, because events that were returned point at them. */
+static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
+{
+	struct tsct_event_def *def;
+	__u32 i, j;
+
+	for (i = 0; i < tsct_recording_classes(old); i++)
+		for (j = 0; j < old->streams[i].nr_defs; j++) {
+			def = old->streams[i].defs[j];
+			if (!def)
+				continue;
+			old->streams[i].defs[j] = fresh->streams[i].defs[j];
+			fresh->streams[i].defs[j] = def;
+		}
+}
+
+static int update_kinds(struct tsct_trace *t)
+{
+	struct tsct_stream_reader_kind *kinds;
+	__u32 class, i;
+
+	for (class = 0; class < tsct_recording_classes(&t->rec); class++) {
+		kinds = tsct_stream_reader_kinds(&t->rec.streams[class]);
+		if (!kinds)
+			return -ENOMEM;
+		for (i = 0; i < t->nr_streams; i++)
+			if (t->streams[i].class == class)
+				tsct_stream_reader_update(&t->streams[i], &t->rec,
+							  kinds);
+		free(t->kinds[class]);
+		t->kinds[class] = kinds;
+	}
+	return 0;
+}
+
+/* Rereads the metadata if its file was replaced. 1: it was, 0 or -errno */
+static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size)
+{
+	struct stat *old = &t->follow->meta, now;
+	struct tsct_recording fresh = { 0 };
+	int err;
+
+	if (fstatat(t->file.dirfd, "metadata", &now, AT_SYMLINK_NOFOLLOW)) {
+		err = -errno;
+		snprintf(err_text, err_size, "metadata: %s", strerror(-err));
+		return err;
+	}
+	if (now.st_ino == old->st_ino && now.st_dev == old->st_dev &&
+	    now.st_size == old->st_size &&
+	    now.st_mtim.tv_sec == old->st_mtim.tv_sec &&
+	    now.st_mtim.tv_nsec == old->st_mtim.tv_nsec)
+		return 0;
+	*old = now;
+	err = read_metadata(t, &fresh, err_text, err_size);
+	if (!err && !is_same_recording(&t->rec, &fresh)) {
+		snprintf(err_text, err_size, "replaced by another recording");
+		err = -ESTALE;
+	}
+	if (err) {
+		tsct_recording_free(&fresh);
+		return err;
+	}
+	keep_defs(&t->rec, &fresh);
+	tsct_recording_free(&t->rec);
+	t->rec = fresh;
+	err = update_kinds(t);
+	return err ? err : 1;
+}
+
+/*
+ * Checks whether more can be read. 1: yes, and the metadata is new; 0: yes; -EAGAIN: no
+ * change; or -errno
+ */
+static int update(struct tsct_trace *t, char *err_text, size_t err_size)
+{
+	enum tsct_write_progress_state state;
+	__u64 tick;
+	int ret, err;
+
+	state = tsct_write_progress_read(t->file.dirfd, &tick);
+	ret = update_metadata(t, err_text, err_size);
+	if (ret < 0)
+		return ret;
+	if (state != TSCT_WRITE_PROGRESS_LIVE || t->rec.complete)
+		t->file.live = NULL;	/* nothing will be appended */
+	else if (tick <= t->follow->live.until)
+		return ret ? ret : -EAGAIN;
+	else
+		t->follow->live.until = tick;
+	err = t->started ? add_streams(t) : 0;
+	if (err)
+		snprintf(err_text, err_size, "%s", strerror(-err));
+	return err ? err : ret;
+}
+
+int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
+		    size_t err_size)
+{
+	struct pollfd fd = { .events = POLLIN };
+	char notes[4096];
+	int ret;
+
+	if (!t->file.live)
+		return 0;
+	fd.fd = t->follow->notify;
+	for (;;) {
+		/* Before update(): a change that it misses leaves another note. */
+		while (read(t->follow->notify, notes, sizeof(notes)) > 0)
+			;
+		ret = update(t, err_text, err_size);
+		if (ret != -EAGAIN)
+			return ret;
+		if (ppoll(&fd, 1, NULL, mask) < 0) {
+			ret = -errno;
+			snprintf(err_text, err_size, "%s", strerror(-ret));
+			return ret;
+		}
+	}
+}
+
+bool tsct_trace_is_live(const struct tsct_trace *t)
+{
+	__u64 tick;
+
+	return !t->rec.complete && tsct_write_progress_read(t->file.dirfd, &tick) ==
+		TSCT_WRITE_PROGRESS_LIVE;
+}
+
+static int watch_directory(struct tsct_trace_follower *follow, const char *dir)
+{
+	char *name;
+	int err = 0;
+
+	follow->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (follow->notify < 0)
+		return -errno;
+	if (asprintf(&name, "%s/" TSCT_WRITE_PROGRESS_FILE, dir) < 0)
+		return -ENOMEM;
+	/* Modified after each flush; closed when the recorder is killed */
+	if (inotify_add_watch(follow->notify, name, IN_MODIFY | IN_CLOSE_WRITE) < 0)
+		err = errno == ENOENT ? 0 : -errno;
+	/* Removed in the end, once the metadata says that the recording is complete */
+	if (!err && inotify_add_watch(follow->notify, dir, IN_DELETE |
+				      IN_MOVED_TO | IN_ONLYDIR) < 0)
+		err = -errno;
+	free(name);
+	return err;
+}
+
+int tsct_trace_follow(struct tsct_trace *t, const char *dir)
+{
+	int err;
+
+	if (t->rec.complete)
+		return 0;
+	t->follow = calloc(1, sizeof(*t->follow));
+	if (!t->follow)
+		return -ENOMEM;
+	t->follow->notify = -1;
+	t->follow->in_order = calloc(t->nr_streams + 1,
+				     sizeof(*t->follow->in_order));
+	if (!t->follow->in_order)
+		return -ENOMEM;
+	err = watch_directory(t->follow, dir);
+	if (!err)
+		t->file.live = &t->follow->live;
+	return err;
+}
+
+/* ---- figures ------------------------------------------------------------------ */
 
 __u64 tsct_trace_corrupt_count(const struct tsct_trace *t)
 {
@@ -284,7 +563,7 @@ __u64 tsct_trace_bytes(const struct tsct_trace *t)
 	__u32 i;
 
 	for (i = 0; i < t->nr_streams; i++)
-		if (!is_sample(t, t->streams[i].class))
+		if (!is_sample_class(t, t->streams[i].class))
 			sum += t->streams[i].next;
 	return sum;
 }
@@ -305,7 +584,78 @@ __u64 tsct_trace_discarded(const struct tsct_trace *t)
 	__u32 i;
 
 	for (i = 0; i < t->nr_streams; i++)
-		if (!is_sample(t, t->streams[i].class))
+		if (!is_sample_class(t, t->streams[i].class))
 			sum += t->streams[i].discarded;
 	return sum;
+}
+
+__u32 tsct_trace_nodes(const struct tsct_trace *t)
+{
+	return t->rec.nr_nodes;
+}
+
+__u32 tsct_trace_channels(const struct tsct_trace *t)
+{
+	return t->rec.nr_streams;
+}
+
+int tsct_trace_node(const struct tsct_trace *t, __u32 node,
+		    struct tsct_trace_node *ret)
+{
+	const struct tsct_recorded_node *n;
+
+	if (node >= t->rec.nr_nodes)
+		return -EINVAL;
+	n = &t->rec.nodes[node];
+	*ret = (struct tsct_trace_node) {
+		.name = tsct_recording_node_name(&t->rec, node), .host = n->host,
+		.kernel = n->kernel, .command = n->command,
+		.boot_id = n->boot_id,
+	};
+	return 0;
+}
+
+const char *tsct_trace_channel(const struct tsct_trace *t, __u32 stream)
+{
+	return stream < t->rec.nr_streams ? t->rec.streams[stream].name : NULL;
+}
+
+bool tsct_trace_is_merged(const struct tsct_trace *t)
+{
+	return t->rec.merged;
+}
+
+bool tsct_trace_is_complete(const struct tsct_trace *t)
+{
+	return t->rec.complete;
+}
+
+__u64 tsct_trace_lost(const struct tsct_trace *t)
+{
+	const __u64 discarded = tsct_trace_discarded(t);
+	struct tsct_loss loss;
+	__u64 sum;
+	__u32 i;
+
+	tsct_recording_loss(&t->rec, &loss);
+	sum = tsct_loss_total(&loss);
+	for (i = 0; i < t->rec.nr_streams; i++)
+		sum = tsct_add_saturating(sum, t->rec.streams[i].lost_no_ring);
+	return discarded > sum ? discarded : sum;
+}
+
+void tsct_trace_span(const struct tsct_trace *t, __u64 *ret_begin, __u64 *ret_end)
+{
+	*ret_begin = t->rec.begin;
+	*ret_end = t->rec.end;
+}
+
+__s64 tsct_trace_ns(const struct tsct_trace *t, __u64 tick)
+{
+	return tsct_clock_params_ns(&t->rec.real, tick);
+}
+
+__u64 tsct_trace_error_ns(const struct tsct_trace *t, __u32 node, __u64 tick)
+{
+	return tsct_recording_error_ns(&t->rec, node, tick);
 }

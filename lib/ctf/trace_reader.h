@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a recording back: what tsctrace/trace.h does not tell other programs. */
-#ifndef TSCT_TRACE_H
-#define TSCT_TRACE_H
+/* Reader of recordings: the internal part of tsctrace/trace.h */
+#ifndef TSCT_TRACE_READER_H
+#define TSCT_TRACE_READER_H
 
 #include <signal.h>
 
@@ -9,58 +9,58 @@
 
 #include "recording.h"
 
-/* Is told of damage. */
+/* Receives damage reports. */
 typedef void tsct_trace_report(void *arg, const char *sentence);
 
-/* Bytes of whole packets of channels, read so far */
+/* Bytes of the packets of channels that were read so far */
 __u64 tsct_trace_bytes(const struct tsct_trace *trace);
 
-/* Bytes that the event given last takes in its file, its payload included */
+/* Bytes in its file of the event returned last, with its payload; 0: none */
 __u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
 
+/* The description of the recording; changed by tsct_trace_wait() */
 const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 
 /*
- * tsct_trace_select - which events to read; before the first is
- * Those of channels, unless told otherwise: sync samples are no events of
- * programs.
+ * tsct_trace_select - select the events to read, before the first one
+ * @which: TSCT_TRACE_*; by default the events of channels
  */
-#define TSCT_TRACE_EVENTS	0x1
-#define TSCT_TRACE_SAMPLES	0x2
+#define TSCT_TRACE_EVENTS	0x1	/* of channels */
+#define TSCT_TRACE_SAMPLES	0x2	/* sync samples */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
-/* Reports an event as damage that cannot be, though it is well-formed. */
+/* Reports a well-formed event as damage because of an impossible value. */
 void tsct_trace_refuse(struct tsct_trace *trace,
-		       const struct tsct_trace_event *event, const char *what);
+		       const struct tsct_trace_event *event, const char *reason);
 
-/* Events of channels lost while recording, as the packets read so far say. */
+/* Events of channels lost while recording, by the packets read so far */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
-/* ---- while it is being made ------------------------------------------------ */
+/* ---- live recordings ------------------------------------------------------- */
 
-/* Is somebody recording it now? */
+/* A recorder is writing it now. */
 bool tsct_trace_is_live(const struct tsct_trace *trace);
 
 /*
- * tsct_trace_follow - read what is to come, too, until the recording is complete
- * @dir: that was opened
+ * tsct_trace_follow - read a live recording until it is complete
+ * @dir: the directory that was opened
  *
- * Before the first event; channels' events only. From then on tsct_trace_next()
- * returns -EAGAIN where it has come to the end of what is there for certain, and what
- * tsct_trace_recording() says changes with tsct_trace_wait(); definitions stay. Of a
- * recording that nobody makes it changes nothing. 0 or -errno.
+ * Before the first event; for events of channels only. From then on tsct_trace_next()
+ * returns -EAGAIN at the end of the events that are certain to be in order, and
+ * tsct_trace_wait() changes tsct_trace_recording(); definitions stay valid. No effect on
+ * a recording that is not live. 0 or -errno
  */
 int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
 
 /*
- * tsct_trace_wait - sleep until there may be more
- * @mask: the signals to be blocked meanwhile, as for ppoll(2)
+ * tsct_trace_wait - sleep until there may be more events
+ * @mask: signal mask while sleeping, as for ppoll(2)
  *
- * Returns 0; 1: there are definitions, or other things that the recording says of
- * itself, that are new; -EINTR; or -errno, and @why says what. After a recorder that was
- * killed, tsct_trace_next() gives what it left, and then ends.
+ * 0; 1: the description of the recording changed, such as new definitions; -EINTR; or
+ * -errno with @err_text. After the recorder was killed, tsct_trace_next() returns the
+ * events that it wrote, then 0.
  */
-int tsct_trace_wait(struct tsct_trace *trace, const sigset_t *mask, char *why,
-		     size_t why_size);
+int tsct_trace_wait(struct tsct_trace *trace, const sigset_t *mask, char *err_text,
+		    size_t err_size);
 
-#endif /* TSCT_TRACE_H */
+#endif /* TSCT_TRACE_READER_H */

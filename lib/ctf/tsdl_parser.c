@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tsdl_parser.h"
+#include "tsdl.h"
 
-int tsct_tsdl_parse_bad(struct tsct_tsdl_parser *p, const char *format, ...)
+int tsct_tsdl_error(struct tsct_tsdl_parser *p, const char *format, ...)
 {
-	char what[160];
+	char text[160];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	snprintf(p->why, p->why_size, "metadata, line %u: %s", p->line, what);
+	snprintf(p->err_text, p->err_size, "metadata, line %u: %s", p->line, text);
 	return -EINVAL;
 }
 
@@ -34,102 +35,31 @@ bool tsct_tsdl_parse_u64(const char **at, __u64 *ret_number)
 	return true;
 }
 
-bool tsct_tsdl_parse_whole(const char *text, __u64 max, __u64 *ret_number)
+bool tsct_tsdl_parse_s64(const char **at, __s64 *ret_number)
+{
+	const bool minus = **at == '-';
+	const char *c = *at + minus;
+	__u64 n;
+
+	if (!tsct_tsdl_parse_u64(&c, &n) || n > (__u64)INT64_MAX + minus)
+		return false;
+	*ret_number = minus ? (__s64)-n : (__s64)n;
+	*at = c;
+	return true;
+}
+
+bool tsct_tsdl_parse_number(const char *text, __u64 max, __u64 *ret_number)
 {
 	return tsct_tsdl_parse_u64(&text, ret_number) && !*text && *ret_number <= max;
 }
 
-/* "key=" and a number; one space before it unless it is the first. */
-bool tsct_tsdl_parse_item(const char **at, const char *key, __u64 max,
-		    __u64 *ret_number)
+bool tsct_tsdl_parse_name(const char **at, const char *name)
 {
-	size_t len = strlen(key);
-	const char *c = *at;
+	const size_t len = strlen(name);
 
-	if (*c == ' ')
-		c++;
-	if (strncmp(c, key, len) || c[len] != '=')
+	if (strncmp(*at, name, len) || (*at)[len] != '=')
 		return false;
-	c += len + 1;
-	if (!tsct_tsdl_parse_u64(&c, ret_number) || *ret_number > max)
-		return false;
-	*at = c;
-	return true;
-}
-
-bool tsct_tsdl_parse_item_u32(const char **at, const char *key, __u32 max,
-			__u32 *ret_number)
-{
-	__u64 n;
-
-	if (!tsct_tsdl_parse_item(at, key, max, &n))
-		return false;
-	*ret_number = n;
-	return true;
-}
-
-bool tsct_tsdl_parse_item_s64(const char **at, const char *key, __s64 *ret_number)
-{
-	size_t len = strlen(key);
-	const char *c = *at;
-	bool minus;
-	__u64 n;
-
-	if (*c == ' ')
-		c++;
-	if (strncmp(c, key, len) || c[len] != '=')
-		return false;
-	c += len + 1;
-	minus = *c == '-';
-	c += minus;
-	if (!tsct_tsdl_parse_u64(&c, &n) || n > (__u64)INT64_MAX + minus)
-		return false;
-	*ret_number = minus ? -n : n;
-	*at = c;
-	return true;
-}
-
-bool tsct_tsdl_parse_pair(const char *at, struct tsct_clock_params *ret)
-{
-	const struct {
-		const char *name;
-		__u64 *value;
-	} items[] = {
-		{ "base_tsc", &ret->base_cycles },
-		{ "mult", &ret->mult },
-		{ "slew_mult", &ret->slew_mult },
-		{ "slew_tsc", &ret->slew_cycles },
-		{ "as_of_tsc", &ret->as_of_cycles },
-		{ "error_ps", &ret->error_ps },
-		{ "growth", &ret->growth },
-		{ "past_error_ps", &ret->past_error_ps },
-		{ "hold_after_tsc", &ret->holdover_after_cycles },
-		{ "hold_growth", &ret->holdover_growth },
-		{ "void_after_tsc", &ret->void_after_cycles },
-	};
-	size_t i;
-
-	if (!tsct_tsdl_parse_item_s64(&at, "base_ns", &ret->base_ns))
-		return false;
-	for (i = 0; i < sizeof(items) / sizeof(items[0]); i++)
-		if (!tsct_tsdl_parse_item(&at, items[i].name, UINT64_MAX,
-				    items[i].value))
-			return false;
-	return !*at;
-}
-
-bool tsct_tsdl_parse_name(const char *name, size_t len)
-{
-	size_t i;
-
-	if (!len || len >= TSCT_NAME_MAX || *name == '.')
-		return false;
-	for (i = 0; i < len; i++)
-		if (!(name[i] >= 'a' && name[i] <= 'z') &&
-		    !(name[i] >= 'A' && name[i] <= 'Z') &&
-		    !(name[i] >= '0' && name[i] <= '9') &&
-		    !strchr("_.-", name[i]))
-			return false;
+	*at += len + 1;
 	return true;
 }
 
@@ -171,7 +101,7 @@ static int octal(const char **at)
 	return n > 0 && n < 256 ? n : -1;
 }
 
-/* Reads a string up to its quote into @to, which has room for the line. */
+/* Unescapes a string up to its closing quote into @to, which has room for the line. */
 static bool unescape(const char **at, char *to)
 {
 	const char *c = *at;
@@ -204,11 +134,9 @@ int tsct_tsdl_entry(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e)
 	size_t line_len = strcspn(p->at, "\n"), len;
 	const char *c = p->at;
 
-	if (*c++ != '\t')
-		return tsct_tsdl_parse_bad(p, "malformed");
-	len = strcspn(c, " \n");
+	len = *c == '\t' ? strcspn(++c, " \n") : 0;
 	if (!len || len >= sizeof(e->key) || strncmp(c + len, " = ", 3))
-		return tsct_tsdl_parse_bad(p, "malformed");
+		return tsct_tsdl_error(p, "malformed");
 	memcpy(e->key, c, len);
 	e->key[len] = '\0';
 	c += len + 3;
@@ -219,21 +147,14 @@ int tsct_tsdl_entry(struct tsct_tsdl_parser *p, struct tsct_tsdl_entry *e)
 	if (e->is_string) {
 		c++;
 		if (!unescape(&c, e->value))
-			return tsct_tsdl_parse_bad(p, "%s: malformed text", e->key);
+			return tsct_tsdl_error(p, "%s: malformed text", e->key);
 	} else {
 		len = strcspn(c, ";\n");
 		memcpy(e->value, c, len);
 		c += len;
 	}
 	if (strncmp(c, ";\n", 2))
-		return tsct_tsdl_parse_bad(p, "%s: malformed", e->key);
+		return tsct_tsdl_error(p, "%s: malformed", e->key);
 	p->at = c + 2;
 	return 0;
-}
-
-bool tsct_tsdl_parse_word(const char *text, size_t max)
-{
-	size_t len = strlen(text);
-
-	return len < max && strspn(text, "abcdefghijklmnopqrstuvwxyz") == len;
 }

@@ -6,8 +6,8 @@
 
 #include "write_progress.h"
 
-/* Readers may come in between: half a figure is none. */
-struct told {
+/* Contents of the file. A value read while it is written fails the comparison. */
+struct progress_record {
 	__u64 tick;
 	__u64 inverse;
 };
@@ -22,21 +22,21 @@ int tsct_write_progress_open(int dirfd)
 		return -errno;
 	if (!flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
-	/* Without a lock it would look as if we were dead. */
+	/* Without a lock this recorder would seem to have been killed. */
 	err = -errno;
 	close(fd);
 	unlinkat(dirfd, TSCT_WRITE_PROGRESS_FILE, 0);
 	return err;
 }
 
-/* What it cannot write now, it can write the next time. */
+/* Errors are ignored, as the next flush publishes again. */
 void tsct_write_progress_publish(int fd, __u64 tick)
 {
-	const struct told told = { tick, ~tick };
+	const struct progress_record record = { tick, ~tick };
 	ssize_t n;
 
 	do
-		n = pwrite(fd, &told, sizeof(told), 0);
+		n = pwrite(fd, &record, sizeof(record), 0);
 	while (n < 0 && errno == EINTR);
 }
 
@@ -45,14 +45,14 @@ void tsct_write_progress_remove(int dirfd)
 	unlinkat(dirfd, TSCT_WRITE_PROGRESS_FILE, 0);
 }
 
-static bool read_told(int fd, __u64 *ret_tick)
+static bool read_record(int fd, __u64 *ret_tick)
 {
-	struct told told;
+	struct progress_record record;
 
-	if (pread(fd, &told, sizeof(told), 0) != sizeof(told) ||
-	    told.tick != ~told.inverse)
+	if (pread(fd, &record, sizeof(record), 0) != sizeof(record) ||
+	    record.tick != ~record.inverse)
 		return false;
-	*ret_tick = told.tick;
+	*ret_tick = record.tick;
 	return true;
 }
 
@@ -66,10 +66,10 @@ enum tsct_write_progress_state tsct_write_progress_read(int dirfd, __u64 *ret_ti
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return TSCT_WRITE_PROGRESS_NONE;
-	/* Before the figure: who died after it left none that is newer. */
+	/* Before reading the tick: a dead recorder publishes no newer one. */
 	if (!flock(fd, LOCK_SH | LOCK_NB))
 		state = TSCT_WRITE_PROGRESS_DEAD;
-	read_told(fd, ret_tick);
+	read_record(fd, ret_tick);
 	close(fd);
 	return state;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far a recording that is being made is on the disk: for who reads it meanwhile.
+ * Progress of a live recording on disk, for its readers.
  *
- * Files of many CPUs are written one by one, so nobody can tell by looking at them
- * whether an earlier event is still to come. The recorder says it, in a hidden file
- * (CTF readers skip those) that is there as long as it records, and that it holds a
- * lock on: a lock that is free means that it was killed. It writes there after each
- * flush; who watches that file wakes up as often, and once more when a recorder that
- * died lets go of it.
+ * The files of many CPUs are written one by one, so they do not show whether an earlier
+ * event is still to come. The recorder publishes this in a hidden file, which CTF readers
+ * skip. It exists as long as the recorder runs, which holds a lock on it: without a lock
+ * the recorder was killed. The recorder writes to it after each flush, so a reader that
+ * watches the file with inotify wakes up then, and when a killed recorder's descriptor is
+ * closed.
  */
 #ifndef TSCT_WRITE_PROGRESS_H
 #define TSCT_WRITE_PROGRESS_H
@@ -16,26 +16,26 @@
 
 #define TSCT_WRITE_PROGRESS_FILE	".flushed"
 
-/* ---- the recorder's ------------------------------------------------------ */
+/* ---- recorder ------------------------------------------------------------ */
 
-/* A descriptor, or -errno: then nobody can follow, and that is all. */
+/* Creates and locks the file. A descriptor, or -errno: the recording cannot be followed. */
 int tsct_write_progress_open(int dirfd);
 
-/* All events before @tick, as ticks are in the files, are in whole packets there. */
+/* Publishes that all events before @tick, a tick of the files, are in whole packets. */
 void tsct_write_progress_publish(int fd, __u64 tick);
 
-/* The recording is complete, and says so: nobody has to follow any more. */
+/* Removes the file, after the metadata says that the recording is complete. */
 void tsct_write_progress_remove(int dirfd);
 
-/* ---- the reader's -------------------------------------------------------- */
+/* ---- reader -------------------------------------------------------------- */
 
 enum tsct_write_progress_state {
-	TSCT_WRITE_PROGRESS_LIVE,	/* the recorder is at work */
-	TSCT_WRITE_PROGRESS_DEAD,	/* it died */
-	TSCT_WRITE_PROGRESS_NONE,	/* nobody is: the metadata says whether all is there */
+	TSCT_WRITE_PROGRESS_LIVE,	/* the recorder is running */
+	TSCT_WRITE_PROGRESS_DEAD,	/* the recorder was killed */
+	TSCT_WRITE_PROGRESS_NONE,	/* no file; the metadata says whether it is complete */
 };
 
-/* @ret_tick: what it told last; 0: nothing */
+/* @ret_tick: the tick published last; 0: none */
 enum tsct_write_progress_state tsct_write_progress_read(int dirfd, __u64 *ret_tick);
 
 #endif /* TSCT_WRITE_PROGRESS_H */

@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "export_ctf.h"
 
 #define NS_PER_S	1000000000LL

@@ -5,9 +5,9 @@
 
 #include <tsctrace/version.h>
 
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "export_ctf.h"
-#include "lib/ctf/tsdl_writer.h"
+#include "lib/ctf/tsdl.h"
 
 static void put_env(const struct tsct_export *x, FILE *to)
 {

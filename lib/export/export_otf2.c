@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 

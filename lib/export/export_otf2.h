@@ -93,7 +93,7 @@ struct otf2 {
 	__u64 waiting_end;
 	struct otf2_numbers *numbers;	/* by definition */
 	FILE *peers;		/* struct otf2_peer of each message's end */
-	struct tsct_message_match *messages;	/* while the peers are matched */
+	struct tsct_message_matcher *messages;	/* while the peers are matched */
 	__u64 nr_messages;
 	__u64 first_ns, last_ns;	/* of the written events; first: U64_MAX
 					 * if there are none */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "export_otf2.h"
@@ -27,18 +28,20 @@ static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
 static int note_receive(struct otf2 *o, const struct tsct_export_event *ev,
 			__u64 number, __u32 here)
 {
-	const struct tsct_message_send *sent;
+	const struct tsct_message_end end = { .tick = ev->e->tick };
+	const struct tsct_message_end *sent;
 	int err;
 
-	sent = tsct_message_match_receive(o->messages, ev->message);
+	sent = tsct_message_received(o->messages, ev->message, &end);
 	if (!sent)
 		return 0;
 	err = put_peer(o, sent->number, here, sent->bytes);
-	return err ? err : put_peer(o, number, sent->from, sent->bytes);
+	return err ? err : put_peer(o, number, sent->row, sent->bytes);
 }
 
 static int note(struct tsct_export *x, const struct tsct_export_event *ev)
 {
+	struct tsct_message_end sent = { .tick = ev->e->tick };
 	struct otf2 *o = x->own;
 	__u32 here;
 	__u64 number;
@@ -51,8 +54,10 @@ static int note(struct tsct_export *x, const struct tsct_export_event *ev)
 	number = o->nr_messages++;
 	if (ev->act == TSCT_ACT_RECEIVE)
 		return note_receive(o, ev, number, here);
-	tsct_message_match_send(o->messages, ev->message, number, here,
-			   tsct_otf2_bytes(ev->e));
+	sent.row = here;
+	sent.number = number;
+	sent.bytes = tsct_otf2_bytes(ev->e);
+	tsct_message_sent(o->messages, ev->message, &sent);
 	return 0;
 }
 
@@ -79,7 +84,9 @@ static int look_ahead(struct tsct_export *x)
 
 int tsct_otf2_match(struct tsct_export *x)
 {
-	struct tsct_message_match messages;
+	struct tsct_messages_options options = {
+		.room = UNDER_WAY_MAX, .sends_only = true,
+	};
 	struct otf2 *o = x->own;
 	int err;
 
@@ -87,12 +94,13 @@ int tsct_otf2_match(struct tsct_export *x)
 	o->peers = tsct_otf2_spool(x);
 	if (!o->peers)
 		return errno ? -errno : -ENOMEM;
-	err = tsct_message_match_init(&messages, UNDER_WAY_MAX);
+	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
+		return -errno;
+	err = tsct_message_matcher_new(&options, &o->messages);
 	if (err)
 		return err;
-	o->messages = &messages;
 	err = look_ahead(x);
-	tsct_message_match_free(&messages);
+	tsct_message_matcher_free(o->messages);
 	/* Sends without a receive at the end of the file were not written. */
 	if (!err && ftruncate(fileno(o->peers),
 			      o->nr_messages * sizeof(struct otf2_peer)))

@@ -69,7 +69,7 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	if (!tsct_stream_writer_started(&c->pen))
 		err = tsct_stream_writer_start(&c->pen, c->w->m->result.begin);
 	if (!err && now != *discarded && c->pen.delta.events)
-		err = tsct_stream_writer_seal(&c->pen, *discarded);
+		err = tsct_stream_writer_end_packet(&c->pen, *discarded);
 	*discarded = now;
 	return err;
 }
@@ -91,7 +91,7 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 				   global, e->tid, e->payload, e->len);
 		if (likely(!ret))
 			continue;
-		err = ret > 0 ? tsct_stream_writer_seal(&c->pen, *ret_discarded) : ret;
+		err = ret > 0 ? tsct_stream_writer_end_packet(&c->pen, *ret_discarded) : ret;
 		if (err)
 			return err;
 	}
@@ -126,7 +126,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 {
 	const struct tsct_merge_file *f = r->file;
 	const struct tsct_recording *rec = in->told.rec;
-	const __u64 held = rec->streams[f->in_class].held[f->in_location].events;
+	const __u64 held = rec->streams[f->in_class].counts[f->in_location].events;
 	__u64 *cause = to->loss[f->location].cause, lost = 0;
 	int i;
 
@@ -176,7 +176,7 @@ static int end_file(struct copy *c, __u64 discarded)
 	const struct tsct_merge_file *f = c->r.file;
 	struct tsct_merge *m = c->w->m;
 	const __u64 lost = sum_up(c);
-	struct tsct_held *held = &m->result.streams[f->class].held[f->location];
+	struct tsct_file_counts *counts = &m->result.streams[f->class].counts[f->location];
 	int err = 0;
 
 	if (lost > discarded)
@@ -186,9 +186,9 @@ static int end_file(struct copy *c, __u64 discarded)
 		err = tsct_stream_writer_start(&c->pen, m->result.begin);
 	if (!err && tsct_stream_writer_started(&c->pen))
 		err = tsct_stream_writer_finish(&c->pen, discarded);
-	held->packets = c->pen.packets;
-	held->events = tsct_stream_writer_events(&c->pen);
-	held->on_tick = c->pen.most;
+	counts->packets = c->pen.packets;
+	counts->events = tsct_stream_writer_events(&c->pen);
+	counts->max_per_tick = c->pen.max_per_tick;
 	return err;
 }
 

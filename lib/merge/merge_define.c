@@ -97,7 +97,7 @@ static bool is_there(const struct merge_in *in, __u32 at)
 
 	for (i = 0; i < in->told.rec->nr_streams; i++) {
 		s = &in->told.rec->streams[i];
-		if (s->held[at].packets || s->held[at].events ||
+		if (s->counts[at].packets || s->counts[at].events ||
 		    tsct_loss_total(&s->loss[at]) || s->ring[at].published_end ||
 		    s->ring[at].broken_places || has_file(in, i, at))
 			return true;

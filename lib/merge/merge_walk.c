@@ -5,9 +5,9 @@
 #include <sys/random.h>
 
 #include "lib/core/order.h"
-#include "merge_message.h"
 #include "merge_walk.h"
 #include "lib/query/message_key.h"
+#include "lib/query/message_match.h"
 
 /* A file whose class defines ends of messages */
 struct lane {
@@ -16,8 +16,6 @@ struct lane {
 	const __u64 *pools;	/* by id, of its class; 0: no end */
 	struct tsct_merge_event head;
 };
-
-_Static_assert(TSCT_RECORDED_PAIRS_MAX >= TSCT_MESSAGE_PAIRS_MAX, "all are told");
 
 struct walk {
 	struct tsct_merge *merge;
@@ -175,7 +173,7 @@ static void take(struct walk *w, const struct lane *lane)
 	const struct tsct_trace_event *e = lane->head.event;
 	const bool is_send = e->def->kind == TSCT_KIND_SEND;
 	const struct tsct_message_end end = {
-		.global = lane->head.global,
+		.tick = lane->head.global,
 		.error = to_ticks(w, tsct_recording_error_ns(w->result, lane->file->node,
 						      lane->head.global)),
 		.own_ns = tsct_merge_own_ns(w->merge, lane->file, e->tick),
@@ -247,6 +245,7 @@ static int match(struct walk *w)
 {
 	struct tsct_messages_options options = {
 		.window = to_ticks(w, 1000000000),	/* a second */
+		.mult = w->result->real.mult,
 	};
 
 	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
@@ -270,23 +269,6 @@ static void free_walk(struct walk *w)
 }
 
 /* ---- what came out ------------------------------------------------------------------ */
-
-static __s64 to_ns(const struct walk *w, __s64 ticks)
-{
-	return (__s64)((tsct_s128)ticks * w->result->real.mult >>
-		       TSCT_CLOCK_SHIFT);
-}
-
-static struct tsct_message_pair_stats pair_of(const struct walk *w, __u32 from,
-					 __u32 to,
-					 const struct tsct_message_sums *s)
-{
-	return (struct tsct_message_pair_stats) {
-		.from = from, .to = to, .matched = s->matched,
-		.before = s->before, .within = s->within, .beyond = s->beyond,
-		.least_own_ns = s->least_own_ns, .least_ns = to_ns(w, s->least),
-	};
-}
 
 static struct tsct_message_pair_stats *find_pair(struct tsct_message_stats *m,
 					   __u32 from, __u32 to)
@@ -341,30 +323,6 @@ static void carry_all(const struct walk *w, struct tsct_message_stats *ret)
 	}
 }
 
-static int tell(const struct walk *w, struct tsct_message_stats *ret)
-{
-	const struct tsct_messages_result *r = tsct_message_finish(w->matcher);
-	__u32 i;
-
-	ret->pairs = calloc(r->nr_pairs + 1, sizeof(*ret->pairs));
-	if (!ret->pairs)
-		return -ENOMEM;
-	ret->on = 1;
-	ret->sends = r->sends;
-	ret->receives = r->receives;
-	ret->unmatched_sends = r->unmatched_sends;
-	ret->unmatched_receives = r->unmatched_receives;
-	ret->given_up = r->given_up;
-	ret->other_pairs = r->other_pairs;
-	ret->all = pair_of(w, 0, 0, &r->all);
-	ret->nr_pairs = r->nr_pairs;
-	for (i = 0; i < r->nr_pairs; i++)
-		ret->pairs[i] = pair_of(w, r->pairs[i].from, r->pairs[i].to,
-					&r->pairs[i].sums);
-	carry_all(w, ret);
-	return 0;
-}
-
 int tsct_merge_messages(struct tsct_merge *merge,
 			struct tsct_message_stats *ret)
 {
@@ -378,8 +336,10 @@ int tsct_merge_messages(struct tsct_merge *merge,
 			err = match(&w);
 		if (!err)
 			err = walk(&w);
-		if (!err)
-			err = tell(&w, ret);
+		if (!err) {
+			tsct_message_finish(w.matcher, ret);
+			carry_all(&w, ret);
+		}
 	}
 	free_walk(&w);
 	return err;

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: MIT
-/* Which events are wanted, and whether a recording has them. */
+/* Selects events of a recording by time, node, CPU, thread and event. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/core/clock_params.h"
 #include "filter.h"
 
-/* ---- sets -------------------------------------------------------------- */
+#define NS_PER_S	1000000000LL
+
+/*
+ * 2001-09-09, since when nanoseconds since the epoch have 19 digits. A smaller number
+ * was more likely meant as a year, a date or seconds.
+ */
+#define NS_PLAIN_MIN	1000000000000000000LL
+
+/* ---- ranges and patterns -------------------------------------------------------------- */
 
 static int parse_number(const char **at, __u32 max, __u32 *ret)
 {
@@ -91,7 +100,7 @@ bool tsct_filter_event(const char *pattern, const char *name, const char *kind)
 	return !fnmatch(pattern, both, 0);
 }
 
-static bool is_meant(const char *pattern, const struct tsct_event_def *def)
+static bool matches_def(const char *pattern, const struct tsct_event_def *def)
 {
 	return tsct_filter_event(pattern, def->name, tsct_kind_names[def->kind]);
 }
@@ -102,7 +111,7 @@ bool tsct_filter_wants(const struct tsct_filter *filter,
 	__u32 i;
 
 	for (i = 0; i < filter->nr_events; i++)
-		if (is_meant(filter->events[i], def))
+		if (matches_def(filter->events[i], def))
 			return true;
 	return !filter->nr_events;
 }
@@ -116,20 +125,214 @@ void tsct_filter_free(struct tsct_filter *filter)
 	memset(filter, 0, sizeof(*filter));
 }
 
-/* ---- what a recording does not know is a mistake, not an empty result ---- */
+/* ---- times ------------------------------------------------------------------ */
 
-struct complaint {
-	char *why;
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* ".25" of @unit ns, in ns; digits below 1 ns have to be 0. */
+static bool parse_fraction(const char **at, __s64 unit, __s64 *ret)
+{
+	const char *c = *at;
+
+	*ret = 0;
+	if (*c != '.')
+		return true;
+	if (!is_digit(*++c))
+		return false;
+	for (; is_digit(*c); c++) {
+		if (unit < 10 && *c != '0')
+			return false;
+		unit /= 10;
+		*ret += (*c - '0') * unit;
+	}
+	*at = c;
+	return true;
+}
+
+static int parse_whole(const char **at, __s64 *ret)
+{
+	const char *c = *at;
+	__s64 n = 0;
+
+	if (!is_digit(*c))
+		return -EINVAL;
+	for (; is_digit(*c); c++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, *c - '0', &n))
+			return -ERANGE;
+	*at = c;
+	*ret = n;
+	return 0;
+}
+
+static __s64 parse_unit(const char *unit)
+{
+	static const struct { const char *name; __s64 ns; } units[] = {
+		{ "", NS_PER_S }, { "s", NS_PER_S }, { "ms", 1000000 },
+		{ "us", 1000 }, { "ns", 1 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(unit, units[i].name))
+			return units[i].ns;
+	return 0;
+}
+
+/* "1.5ms" after @begin_ns */
+static int parse_relative(const char *text, __s64 begin_ns, __s64 *ret)
+{
+	__s64 whole, fraction, unit = parse_unit(text + strspn(text, "0123456789."));
+	int err = unit ? parse_whole(&text, &whole) : -EINVAL;
+
+	if (err)
+		return err;
+	if (!parse_fraction(&text, unit, &fraction) || !parse_unit(text))
+		return -EINVAL;
+	if (__builtin_mul_overflow(whole, unit, &whole) ||
+	    __builtin_add_overflow(whole, fraction, &whole) ||
+	    __builtin_add_overflow(whole, begin_ns, ret))
+		return -ERANGE;
+	return 0;
+}
+
+static bool parse_two(const char **at, int max, int *ret)
+{
+	const char *c = *at;
+
+	if (!is_digit(c[0]) || !is_digit(c[1]))
+		return false;
+	*ret = (c[0] - '0') * 10 + c[1] - '0';
+	*at = c + 2;
+	return *ret <= max;
+}
+
+static bool parse_clock(const char **at, struct tm *tm)
+{
+	const char *c = *at;
+
+	if (!parse_two(&c, 23, &tm->tm_hour) || *c++ != ':' ||
+	    !parse_two(&c, 59, &tm->tm_min))
+		return false;
+	tm->tm_sec = 0;
+	if (*c == ':' && (c++, !parse_two(&c, 59, &tm->tm_sec)))
+		return false;
+	*at = c;
+	return true;
+}
+
+static bool parse_date(const char **at, struct tm *tm)
+{
+	const char *c = *at;
+	int century, year;
+
+	if (!parse_two(&c, 99, &century) || !parse_two(&c, 99, &year) ||
+	    *c++ != '-' || !parse_two(&c, 12, &tm->tm_mon) ||
+	    *c++ != '-' || !parse_two(&c, 31, &tm->tm_mday) ||
+	    !tm->tm_mon || !tm->tm_mday)
+		return false;
+	tm->tm_year = century * 100 + year - 1900;
+	tm->tm_mon--;
+	*at = c;
+	return true;
+}
+
+static int to_ns(struct tm *tm, bool utc, __s64 fraction, __s64 *ret)
+{
+	time_t second;
+
+	tm->tm_isdst = -1;
+	second = utc ? timegm(tm) : mktime(tm);
+	if (__builtin_mul_overflow((__s64)second, NS_PER_S, ret) ||
+	    __builtin_add_overflow(*ret, fraction, ret))
+		return -ERANGE;
+	return 0;
+}
+
+/* On the day on which the recording begins, or on the next if it is before that */
+static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
+{
+	time_t second = begin_ns / NS_PER_S - (begin_ns % NS_PER_S < 0);
+	struct tm clock = { 0 }, tm;
+	__s64 fraction;
+	int err;
+
+	if (!parse_clock(&text, &clock) ||
+	    !parse_fraction(&text, NS_PER_S, &fraction) || *text ||
+	    !localtime_r(&second, &tm))
+		return -EINVAL;
+	tm.tm_hour = clock.tm_hour;
+	tm.tm_min = clock.tm_min;
+	tm.tm_sec = clock.tm_sec;
+	err = to_ns(&tm, false, fraction, ret);
+	if (err || *ret >= begin_ns - begin_ns % NS_PER_S)
+		return err;
+	tm.tm_mday++;
+	return to_ns(&tm, false, fraction, ret);
+}
+
+static int parse_absolute(const char *text, __s64 *ret)
+{
+	struct tm tm = { 0 };
+	__s64 fraction = 0;
+	int day, err;
+	bool utc;
+
+	if (!parse_date(&text, &tm))
+		return -EINVAL;
+	if (*text && *text != 'Z' &&
+	    ((*text != 'T' && *text != ' ') ||
+	     (text++, !parse_clock(&text, &tm)) ||
+	     !parse_fraction(&text, NS_PER_S, &fraction)))
+		return -EINVAL;
+	utc = *text == 'Z';
+	if (text[utc])
+		return -EINVAL;
+	day = tm.tm_mday;
+	err = to_ns(&tm, utc, fraction, ret);
+	/* mktime() accepts the 31st of April. */
+	return !err && tm.tm_mday != day ? -EINVAL : err;
+}
+
+static int parse_epoch(const char *text, __s64 *ret)
+{
+	int err = parse_whole(&text, ret);
+
+	if (err || !strcmp(text, "ns"))
+		return err;
+	if (*text)
+		return -EINVAL;
+	return *ret < NS_PLAIN_MIN ? -EDOM : 0;
+}
+
+int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns)
+{
+	if (*text == '+')
+		return parse_relative(text + 1, begin_ns, ret_ns);
+	if (strspn(text, "0123456789") == 2 && text[2] == ':')
+		return parse_time_of_day(text, begin_ns, ret_ns);
+	if (strspn(text, "0123456789") == 4 && text[4] == '-')
+		return parse_absolute(text, ret_ns);
+	return parse_epoch(text, ret_ns);
+}
+
+/* ---- checks: a name that the recording does not have is an error --------- */
+
+struct err_buffer {
+	char *err_text;
 	size_t size;
 };
 
 __attribute__((format(printf, 3, 4)))
-static int complain(const struct complaint *to, int err, const char *format, ...)
+static int set_error(const struct err_buffer *to, int err, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(to->why, to->size, format, args);
+	vsnprintf(to->err_text, to->size, format, args);
 	va_end(args);
 	return err;
 }
@@ -139,13 +342,13 @@ static bool has_event(const struct tsct_stream_class *c, const char *pattern)
 	__u32 i;
 
 	for (i = 0; i < c->nr_defs; i++)
-		if (c->defs[i] && is_meant(pattern, c->defs[i]))
+		if (c->defs[i] && matches_def(pattern, c->defs[i]))
 			return true;
 	return false;
 }
 
 static int check_events(const struct tsct_selection *sel, unsigned int which,
-			const struct complaint *to)
+			const struct err_buffer *to)
 {
 	const __u32 first = which & TSCT_TRACE_EVENTS ? 0 : sel->rec->nr_streams;
 	const __u32 end = which & TSCT_TRACE_SAMPLES ? sel->nr_classes :
@@ -158,14 +361,14 @@ static int check_events(const struct tsct_selection *sel, unsigned int which,
 				      sel->filter->events[i]))
 				break;
 		if (class == end)
-			return complain(to, -ENOENT, "--event %.100s: the recording"
-					" has no such event; 'trace-ctl stat' names"
-					" those it has", sel->filter->events[i]);
+			return set_error(to, -ENOENT, "--event %.100s: the recording"
+					" has no such event; 'trace-ctl stat' lists"
+					" its events", sel->filter->events[i]);
 	}
 	return 0;
 }
 
-static int check_cpus(const struct tsct_selection *sel, const struct complaint *to)
+static int check_cpus(const struct tsct_selection *sel, const struct err_buffer *to)
 {
 	const struct tsct_filter_ranges *cpus = &sel->filter->cpus;
 	const __u32 last = tsct_recording_last_cpu(sel->rec);
@@ -175,15 +378,15 @@ static int check_cpus(const struct tsct_selection *sel, const struct complaint *
 		if (cpus->range[i].first <= last)
 			continue;
 		if (!last)
-			return complain(to, -ENOENT, "--cpu %u: the recording has"
+			return set_error(to, -ENOENT, "--cpu %u: the recording has"
 					" CPU 0 only", cpus->range[i].first);
-		return complain(to, -ENOENT, "--cpu %u: the recording has CPUs"
+		return set_error(to, -ENOENT, "--cpu %u: the recording has CPUs"
 				" 0 to %u", cpus->range[i].first, last);
 	}
 	return 0;
 }
 
-/* By its name, or its number */
+/* @text is the node's name or its number. */
 static bool is_node(const struct tsct_recording *rec, const char *text, __u32 node)
 {
 	char number[16];
@@ -193,7 +396,7 @@ static bool is_node(const struct tsct_recording *rec, const char *text, __u32 no
 		!strcmp(text, number);
 }
 
-static int check_nodes(const struct tsct_selection *sel, const struct complaint *to)
+static int check_nodes(const struct tsct_selection *sel, const struct err_buffer *to)
 {
 	const struct tsct_recording *rec = sel->rec;
 	__u32 i, node;
@@ -203,7 +406,7 @@ static int check_nodes(const struct tsct_selection *sel, const struct complaint 
 			if (is_node(rec, sel->filter->nodes[i], node))
 				break;
 		if (node == rec->nr_nodes)
-			return complain(to, -ENOENT, "--node %.100s: the recording"
+			return set_error(to, -ENOENT, "--node %.100s: the recording"
 					" has no such node; it has %.64s%s",
 					sel->filter->nodes[i],
 					tsct_recording_node_name(rec, 0),
@@ -215,18 +418,18 @@ static int check_nodes(const struct tsct_selection *sel, const struct complaint 
 /* ---- the selection ------------------------------------------------------- */
 
 static int set_time(const char *option, const char *text, __s64 begin_ns,
-		    __s64 *ns, const struct complaint *to)
+		    __s64 *ns, const struct err_buffer *to)
 {
 	int err = text ? tsct_filter_time(text, begin_ns, ns) : 0;
 
 	if (!err)
 		return 0;
-	return complain(to, err, "--%s %.64s: %s", option, text,
+	return set_error(to, err, "--%s %.64s: %s", option, text,
 			err == -ERANGE ? "out of range" : err == -EDOM ?
-			"no nanoseconds since the epoch" : "not a time");
+			"too small for nanoseconds since the epoch" : "not a time");
 }
 
-static int set_times(struct tsct_selection *sel, const struct complaint *to)
+static int set_times(struct tsct_selection *sel, const struct err_buffer *to)
 {
 	const __s64 begin_ns = tsct_clock_params_ns(&sel->rec->real, sel->rec->begin);
 	int err;
@@ -237,7 +440,7 @@ static int set_times(struct tsct_selection *sel, const struct complaint *to)
 	if (!err)
 		err = set_time("to", sel->filter->to, begin_ns, &sel->to_ns, to);
 	if (!err && sel->from_ns > sel->to_ns)
-		err = complain(to, -EINVAL, "--from is later than --to");
+		err = set_error(to, -EINVAL, "--from is later than --to");
 	return err;
 }
 
@@ -263,7 +466,7 @@ static void set_locations(struct tsct_selection *sel)
 	}
 }
 
-static int learn_class(struct tsct_selection *sel, __u32 class)
+static int update_class(struct tsct_selection *sel, __u32 class)
 {
 	const struct tsct_stream_class *c = &sel->rec->streams[class];
 	struct tsct_wanted *w = &sel->classes[class];
@@ -286,16 +489,16 @@ int tsct_selection_learn(struct tsct_selection *sel)
 	int err = 0;
 
 	for (i = 0; i < sel->nr_classes && !err; i++)
-		err = learn_class(sel, i);
+		err = update_class(sel, i);
 	return err;
 }
 
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,
 			const struct tsct_recording *rec, unsigned int which,
-			bool growing, char *why, size_t why_size)
+			bool growing, char *err_text, size_t err_size)
 {
-	const struct complaint to = { why, why_size };
+	const struct err_buffer to = { err_text, err_size };
 	int err;
 
 	*sel = (struct tsct_selection) {
@@ -305,7 +508,7 @@ int tsct_selection_make(struct tsct_selection *sel,
 	sel->locations = calloc(rec->nr_locations + 1, sizeof(*sel->locations));
 	sel->classes = calloc(sel->nr_classes + 1, sizeof(*sel->classes));
 	if (!sel->locations || !sel->classes)
-		return complain(&to, -ENOMEM, "out of memory");
+		return set_error(&to, -ENOMEM, "out of memory");
 	err = set_times(sel, &to);
 	if (!err && !growing)
 		err = check_events(sel, which, &to);
@@ -317,7 +520,7 @@ int tsct_selection_make(struct tsct_selection *sel,
 		return err;
 	set_locations(sel);
 	err = tsct_selection_learn(sel);
-	return err ? complain(&to, err, "out of memory") : 0;
+	return err ? set_error(&to, err, "out of memory") : 0;
 }
 
 void tsct_selection_free(struct tsct_selection *sel)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events are wanted: by time, node, CPU, thread and event, combined. */
+/* Selection of events by time, node, CPU, thread and event, combined */
 #ifndef TSCT_FILTER_H
 #define TSCT_FILTER_H
 
@@ -10,45 +10,47 @@ struct tsct_range {
 };
 
 struct tsct_filter_ranges {
-	struct tsct_range *range;	/* malloc'ed; none: all there are */
+	struct tsct_range *range;	/* malloc'ed; none: no restriction */
 	__u32 nr;
 };
 
-/* As people say it */
+/* A filter as given on the command line. Its lists are malloc'ed, its texts are not. */
 struct tsct_filter {
-	const char *from, *to;		/* times; NULL: all */
+	const char *from, *to;		/* times; NULL: no limit */
 	struct tsct_filter_ranges cpus, threads;
-	const char **nodes;		/* names or numbers; malloc'ed, the texts */
-	__u32 nr_nodes;			/* are the caller's */
-	const char **events;		/* NAME or NAME/KIND, with wildcards; so too */
+	const char **nodes;		/* names or numbers */
+	__u32 nr_nodes;
+	const char **events;		/* NAME or NAME/KIND, with wildcards */
 	__u32 nr_events;
 };
 
 /*
- * tsct_filter_time - a moment, as people say it
- * @text: +1.5, +20ms, +3us, +7ns: since the beginning
- *	1763678962123456789: ns since the epoch; before 2001 with their unit, 1234ns
+ * tsct_filter_time - parse a time
+ * @text: +1.5, +20ms, +3us, +7ns: after the begin of the recording
+ *	1763678962123456789: ns since the epoch; before 2001 with the unit, 1234ns
  *	2026-11-21T12:27:50.123Z: UTC; without Z, or with a blank: local
  *	12:27:50.123: local, the first one in the recording
- * @begin_ns: when it begins
+ * @begin_ns: when the recording begins
  *
- * Returns 0, -EINVAL, -ERANGE, or -EDOM: a number that is no such ns, but maybe a year.
+ * Returns 0; -EINVAL: not a time; -ERANGE: outside of 64 bits of ns; -EDOM: a number too
+ * small for ns since the epoch, such as a year.
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
-/* Adds "3", "0-2,7" to @ranges. 0, -EINVAL or -ENOMEM. */
+/* Adds numbers such as "3" or "0-2,7", at most @max, to @ranges. 0, -EINVAL or -ENOMEM */
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges);
 
+/* The number is in one of the ranges, or there are none. */
 bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number);
 
-/* One more node or event. 0 or -ENOMEM. */
+/* Adds one node or event. @text is not copied. 0 or -ENOMEM */
 int tsct_filter_add(const char ***list, __u32 *nr, const char *text);
 
-/* Is an event of that name and kind ("begin") meant by @pattern? */
+/* @pattern, NAME or NAME/KIND, matches an event of that name and kind ("begin"). */
 bool tsct_filter_event(const char *pattern, const char *name,
 		       const char *kind);
 
-/* Is it by one of them? */
+/* One of the filter's patterns matches the event, or there are none. */
 bool tsct_filter_wants(const struct tsct_filter *filter,
 		       const struct tsct_event_def *def);
 
@@ -56,41 +58,41 @@ void tsct_filter_free(struct tsct_filter *filter);
 
 /* ---- in one recording ---------------------------------------------------- */
 
-/* Classes of events, and what of them is wanted */
+/* The selected events of a stream class */
 struct tsct_wanted {
 	bool *by_id;		/* id - FIRST */
 	__u32 nr;
 };
 
-/* What a filter comes to there */
+/* A filter applied to a recording */
 struct tsct_selection {
 	const struct tsct_filter *filter;
 	const struct tsct_recording *rec;
 	__s64 from_ns, to_ns;		/* from <= time < to */
 	bool *locations;		/* nr_locations */
-	struct tsct_wanted *classes;	/* all, those of samples too */
+	struct tsct_wanted *classes;	/* by stream class, samples included */
 	__u32 nr_classes;
 };
 
 /*
- * tsct_selection_make - look up in @rec what @filter names
- * @filter, @rec: outlive it
- * @which: TSCT_TRACE_*, the classes among which events are looked for
- * @growing: more events may be defined later: one that is not there is no mistake
+ * tsct_selection_make - resolve the names and times of @filter in @rec
+ * @filter, @rec: outlive the selection
+ * @which: TSCT_TRACE_*, the classes that are searched for events
+ * @growing: events may be defined later, so an unknown one is not an error
  *
- * To be freed in any case. 0; -ENOENT: the recording has no such thing, -EINVAL,
- * -ERANGE: a time cannot be, and @why says what; -ENOMEM.
+ * To be freed in any case. 0; -ENOENT: the recording has no such event, CPU or node;
+ * -EINVAL, -ERANGE, -EDOM: a bad time; -ENOMEM. @err_text describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,
 			const struct tsct_recording *rec, unsigned int which,
-			bool growing, char *why, size_t why_size);
+			bool growing, char *err_text, size_t err_size);
 
-/* tsct_selection_learn - there may be more definitions now. 0 or -ENOMEM */
+/* tsct_selection_learn - definitions were added to the recording. 0 or -ENOMEM */
 int tsct_selection_learn(struct tsct_selection *sel);
 void tsct_selection_free(struct tsct_selection *sel);
 
-/* tsct_selection_has - is it wanted, whenever it was? */
+/* tsct_selection_has - the event is selected, whatever its time */
 static inline bool tsct_selection_has(const struct tsct_selection *sel,
 				      const struct tsct_trace_event *e)
 {
@@ -102,7 +104,7 @@ static inline bool tsct_selection_has(const struct tsct_selection *sel,
 		 tsct_filter_in(&sel->filter->threads, e->tid));
 }
 
-/* tsct_selection_is_timed - does the time of an event matter? */
+/* tsct_selection_is_timed - the selection also depends on times */
 static inline bool tsct_selection_is_timed(const struct tsct_selection *sel)
 {
 	return sel->from_ns != INT64_MIN || sel->to_ns != INT64_MAX;

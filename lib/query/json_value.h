@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text and fields of events as JSON has them. */
+/* Text and fields of events as JSON values */
 #ifndef TSCT_JSON_VALUE_H
 #define TSCT_JSON_VALUE_H
 
@@ -8,18 +8,17 @@
 #include "value_text.h"
 
 /*
- * tsct_json_text - text from outside, which may be anything
- * JSON is UTF-8: bytes that are none become U+FFFD. NULL: no memory.
+ * tsct_json_text - a text of any bytes as a JSON string
+ * Bytes that are not UTF-8 become U+FFFD. NULL: no memory
  */
 json_t *tsct_json_text(const char *text, size_t len);
 
 /*
- * tsct_json_value - a field
- * @exact: integers beyond this, either way, are text, as many a reader holds but a
- * double; 0: all of 64 bits with a sign are numbers
+ * tsct_json_value - the value of a field
+ * @exact: integers of a larger magnitude become strings, for readers that store numbers
+ *	as double; 0: all signed 64-bit integers are numbers
  *
- * JSON's numbers end at 2^63 here, and know no infinity: text beyond. NULL: no
- * memory.
+ * Integers from 2^63 on, infinities and NaNs become strings. NULL: no memory
  */
 json_t *tsct_json_value(const struct tsct_value *value, __s64 exact);
 

@@ -5,7 +5,7 @@
 #include "message_key.h"
 #include "value_text.h"
 
-/* Of those that are called differently where they are sent and received */
+/* Pool of ends whose names differ where they are sent and received */
 #define POOL_OTHERS	1
 
 __u64 tsct_message_pool(const char *name, unsigned int kinds)
@@ -17,7 +17,7 @@ __u64 tsct_message_pool(const char *name, unsigned int kinds)
 	return tsct_hash(POOL_OTHERS, name, strlen(name));
 }
 
-/* The number is hashed: a table by keys is not to depend on how they are counted. */
+/* Hashed, so that tables by key do not depend on how a program numbers messages */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 {
 	struct tsct_value number;

@@ -2,81 +2,409 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/core/remap.h"
 #include "message_match.h"
 
-int tsct_message_match_init(struct tsct_message_match *m, __u32 room)
+/* An open message. Links are indices + 1; 0: none. */
+struct open_message {
+	struct tsct_message_end send, receive;
+	__u32 key;		/* index */
+	__u32 next;		/* of its list, or of the free ones */
+	__u32 older, younger;	/* of all */
+};
+
+/* In order of arrival, which is the order of removal */
+struct open_list {
+	__u32 first, last;
+};
+
+/* A key that has open messages. Either sends wait, or receives. */
+struct open_key {
+	__u64 key;
+	struct open_list waiting;
+	struct open_list late;	/* sent after received, unless another receive comes */
+	__u32 next;		/* of its bucket, or of the free ones */
+	bool early;		/* receives wait, not sends */
+};
+
+/* Buckets for each key, so that few share one */
+#define BUCKETS		4
+
+#define PAIR_SLOTS	(2 * TSCT_MESSAGE_PAIRS_MAX)
+
+struct tsct_message_matcher {
+	struct open_message *open;
+	struct open_key *keys;
+	__u32 *bucket;
+	__u32 room;		/* of open and keys; a power of two */
+	__u32 nr_open, nr_keys;	/* ever used; beyond them memory is untouched */
+	__u32 free_open, free_key;
+	__u32 oldest, youngest;
+	struct tsct_messages_options options;
+	struct tsct_message_stats stats;
+	struct tsct_remap pair_of;	/* from << 32 | to -> index of stats.pairs */
+	struct tsct_remap_slot *slots;
+};
+
+_Static_assert(PAIR_SLOTS / 4 * 3 >= TSCT_MESSAGE_PAIRS_MAX, "each pair has a slot");
+
+static int allocate(struct tsct_message_matcher *m)
 {
-	memset(m, 0, sizeof(*m));
-	m->room = room;
-	m->sent = calloc(room, sizeof(*m->sent));
-	m->first = calloc(room, sizeof(*m->first));
-	m->last = calloc(room, sizeof(*m->last));
-	if (m->sent && m->first && m->last)
+	m->open = calloc(m->room, sizeof(*m->open));
+	m->keys = calloc(m->room, sizeof(*m->keys));
+	m->bucket = calloc(BUCKETS * (size_t)m->room, sizeof(*m->bucket));
+	if (!m->open || !m->keys || !m->bucket)
+		return -ENOMEM;
+	if (m->options.sends_only)
 		return 0;
-	tsct_message_match_free(m);
-	return -ENOMEM;
+	m->slots = calloc(PAIR_SLOTS, sizeof(*m->slots));
+	m->stats.pairs = calloc(TSCT_MESSAGE_PAIRS_MAX, sizeof(*m->stats.pairs));
+	if (!m->slots || !m->stats.pairs)
+		return -ENOMEM;
+	return tsct_remap_init(&m->pair_of, m->slots, PAIR_SLOTS, m->options.seed);
 }
 
-void tsct_message_match_free(struct tsct_message_match *m)
+int tsct_message_matcher_new(const struct tsct_messages_options *options,
+			     struct tsct_message_matcher **ret)
 {
-	free(m->sent);
-	free(m->first);
-	free(m->last);
-	memset(m, 0, sizeof(*m));
-}
+	const __u32 room = options->room ? options->room : TSCT_MESSAGES_ROOM;
+	struct tsct_message_matcher *m;
+	int err;
 
-static __u32 bucket_of(const struct tsct_message_match *m, __u64 key)
-{
-	return (key ^ key >> 32) & (m->room - 1);
-}
-
-/* Takes out what comes behind @before, which is 0 at the first. */
-static struct tsct_message_send *drop(struct tsct_message_match *m, __u32 bucket,
-			      __u32 before)
-{
-	__u32 *link = before ? &m->sent[before - 1].next : &m->first[bucket];
-	struct tsct_message_send *s = &m->sent[*link - 1];
-
-	if (m->last[bucket] == *link)
-		m->last[bucket] = before;
-	*link = s->next;
-	s->waits = false;
-	return s;
-}
-
-void tsct_message_match_send(struct tsct_message_match *m, __u64 key, __u64 number,
-			__u32 from, __u64 bytes)
-{
-	const __u32 bucket = bucket_of(m, key);
-	const __u32 at = m->nr++ & (m->room - 1);
-	struct tsct_message_send *s = &m->sent[at];
-
-	/* The oldest of all is the first of its bucket. */
-	if (s->waits) {
-		drop(m, bucket_of(m, s->key), 0);
-		m->unmatched++;
-	}
-	*s = (struct tsct_message_send) {
-		.key = key, .number = number, .bytes = bytes, .from = from,
-		.waits = true,
-	};
-	if (m->last[bucket])
-		m->sent[m->last[bucket] - 1].next = at + 1;
+	if (room & (room - 1))
+		return -EINVAL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->room = room;
+	m->options = *options;
+	if (!m->options.window)
+		m->options.window = 1000000000;
+	if (!m->options.mult)
+		m->options.mult = 1ULL << TSCT_CLOCK_SHIFT;
+	err = allocate(m);
+	if (err)
+		tsct_message_matcher_free(m);
 	else
-		m->first[bucket] = at + 1;
-	m->last[bucket] = at + 1;
+		*ret = m;
+	return err;
 }
 
-const struct tsct_message_send *tsct_message_match_receive(struct tsct_message_match *m,
-					      __u64 key)
+void tsct_message_matcher_free(struct tsct_message_matcher *m)
 {
-	const __u32 bucket = bucket_of(m, key);
-	__u32 at = m->first[bucket], before = 0;
+	if (!m)
+		return;
+	free(m->open);
+	free(m->keys);
+	free(m->bucket);
+	free(m->slots);
+	free(m->stats.pairs);
+	free(m);
+}
 
-	for (; at && m->sent[at - 1].key != key; at = m->sent[at - 1].next)
-		before = at;
+/* ---- keys ------------------------------------------------------------------ */
+
+/* The link to a key, which is 0 where the key has no open messages */
+static __u32 *link_to(struct tsct_message_matcher *m, __u64 key)
+{
+	__u32 *link = &m->bucket[tsct_hash(m->options.seed, &key, sizeof(key)) &
+				 (BUCKETS * (__u64)m->room - 1)];
+
+	while (*link && m->keys[*link - 1].key != key)
+		link = &m->keys[*link - 1].next;
+	return link;
+}
+
+static struct open_key *key_at(struct tsct_message_matcher *m, const __u32 *link)
+{
+	return *link ? &m->keys[*link - 1] : NULL;
+}
+
+/* One is free, because there are as many keys as open messages. */
+static struct open_key *add_key(struct tsct_message_matcher *m, __u32 *link, __u64 key)
+{
+	__u32 at = m->free_key;
+
 	if (at)
-		return drop(m, bucket, before);
-	m->unmatched++;
-	return NULL;
+		m->free_key = m->keys[at - 1].next;
+	else
+		at = ++m->nr_keys;
+	m->keys[at - 1] = (struct open_key) { .key = key };
+	*link = at;
+	return &m->keys[at - 1];
+}
+
+/* Removes the key if it has no open messages any more. */
+static void drop_key(struct tsct_message_matcher *m, const struct open_key *k)
+{
+	__u32 *link, at;
+
+	if (k->waiting.first || k->late.first)
+		return;
+	link = link_to(m, k->key);
+	at = *link;
+	*link = k->next;
+	m->keys[at - 1].next = m->free_key;
+	m->free_key = at;
+}
+
+/* ---- open messages ----------------------------------------------------------- */
+
+static void list_push(struct tsct_message_matcher *m, struct open_list *list, __u32 at)
+{
+	m->open[at - 1].next = 0;
+	*(list->last ? &m->open[list->last - 1].next : &list->first) = at;
+	list->last = at;
+}
+
+static __u32 list_pop(struct tsct_message_matcher *m, struct open_list *list)
+{
+	const __u32 at = list->first;
+
+	list->first = m->open[at - 1].next;
+	if (!list->first)
+		list->last = 0;
+	return at;
+}
+
+/* Frees a message that is in no list any more. */
+static void drop_message(struct tsct_message_matcher *m, __u32 at)
+{
+	struct open_message *o = &m->open[at - 1];
+
+	*(o->older ? &m->open[o->older - 1].younger : &m->oldest) = o->younger;
+	*(o->younger ? &m->open[o->younger - 1].older : &m->youngest) = o->older;
+	o->next = m->free_open;
+	m->free_open = at;
+}
+
+/* A free message, linked as the youngest; there is one. */
+static __u32 new_message(struct tsct_message_matcher *m)
+{
+	__u32 at = m->free_open;
+	struct open_message *o;
+
+	if (at)
+		m->free_open = m->open[at - 1].next;
+	else
+		at = ++m->nr_open;
+	o = &m->open[at - 1];
+	o->older = m->youngest;
+	o->younger = 0;
+	*(o->older ? &m->open[o->older - 1].younger : &m->oldest) = at;
+	m->youngest = at;
+	return at;
+}
+
+/* ---- figures ----------------------------------------------------------------- */
+
+/* Saturates, as the clocks of hostile recordings may be 2^64 ns apart. */
+static __s64 difference(__s64 from, __s64 to)
+{
+	__s64 ns;
+
+	if (!__builtin_sub_overflow(to, from, &ns))
+		return ns;
+	return to < from ? INT64_MIN : INT64_MAX;
+}
+
+static void count_message(const struct tsct_message_matcher *m,
+			  struct tsct_message_pair_stats *p, const struct open_message *o)
+{
+	const __s64 own_ns = difference(o->send.own_ns, o->receive.own_ns);
+	const __s64 ticks = (__s64)(o->receive.tick - o->send.tick);
+	const __s64 ns = (__s64)((tsct_s128)ticks * m->options.mult >> TSCT_CLOCK_SHIFT);
+
+	if (!p->matched || own_ns < p->least_own_ns)
+		p->least_own_ns = own_ns;
+	if (!p->matched || ns < p->least_ns)
+		p->least_ns = ns;
+	p->matched++;
+	p->before += own_ns < 0;
+	if (ticks >= 0)
+		return;
+	if ((tsct_u128)o->send.error + o->receive.error <
+	    (tsct_u128)-(tsct_s128)ticks)
+		p->beyond++;
+	else
+		p->within++;
+}
+
+/* NULL: the table of pairs is full. */
+static struct tsct_message_pair_stats *find_pair(struct tsct_message_matcher *m,
+						 __u32 from, __u32 to)
+{
+	const __u64 name = (__u64)from << 32 | to;
+	struct tsct_message_pair_stats *p;
+	__u64 at;
+
+	if (!tsct_remap_get(&m->pair_of, name, &at))
+		return &m->stats.pairs[at];
+	at = m->stats.nr_pairs;
+	if (at == TSCT_MESSAGE_PAIRS_MAX || tsct_remap_put(&m->pair_of, name, at))
+		return NULL;
+	m->stats.nr_pairs++;
+	p = &m->stats.pairs[at];
+	p->from = from;
+	p->to = to;
+	return p;
+}
+
+static void count_match(struct tsct_message_matcher *m, const struct open_message *o)
+{
+	struct tsct_message_pair_stats *p;
+
+	if (m->options.sends_only)
+		return;
+	count_message(m, &m->stats.all, o);
+	p = find_pair(m, o->send.node, o->receive.node);
+	if (p)
+		count_message(m, p, o);
+	else
+		m->stats.other_pairs++;
+}
+
+/* ---- expiry ------------------------------------------------------------------ */
+
+static void settle_late(struct tsct_message_matcher *m, struct open_key *k)
+{
+	const __u32 at = list_pop(m, &k->late);
+
+	count_match(m, &m->open[at - 1]);
+	drop_message(m, at);
+}
+
+static void settle_waiting(struct tsct_message_matcher *m, struct open_key *k)
+{
+	m->stats.unmatched_sends += !k->early;
+	m->stats.unmatched_receives += k->early;
+	drop_message(m, list_pop(m, &k->waiting));
+}
+
+static bool is_expired(const struct tsct_message_matcher *m, __u64 since, __u64 now)
+{
+	return now - since > m->options.window;
+}
+
+static void settle_expired(struct tsct_message_matcher *m, struct open_key *k, __u64 now)
+{
+	while (k->late.first &&
+	       is_expired(m, m->open[k->late.first - 1].send.tick, now))
+		settle_late(m, k);
+	while (k->early && k->waiting.first &&
+	       is_expired(m, m->open[k->waiting.first - 1].receive.tick, now))
+		settle_waiting(m, k);
+}
+
+/* The oldest of all is the first of its list. Returns whether it was matched. */
+static bool settle_oldest(struct tsct_message_matcher *m)
+{
+	struct open_key *k = &m->keys[m->open[m->oldest - 1].key];
+	const bool is_late = k->late.first == m->oldest;
+
+	if (is_late)
+		settle_late(m, k);
+	else
+		settle_waiting(m, k);
+	drop_key(m, k);
+	return is_late;
+}
+
+/* ---- ends ------------------------------------------------------------------ */
+
+static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
+			bool early, const struct tsct_message_end *end)
+{
+	struct open_message *o;
+	struct open_key *k;
+	__u32 at;
+
+	if (!m->free_open && m->nr_open == m->room) {
+		m->stats.given_up += !settle_oldest(m);
+		link = link_to(m, key);	/* the key may have been dropped */
+	}
+	k = *link ? key_at(m, link) : add_key(m, link, key);
+	at = new_message(m);
+	o = &m->open[at - 1];
+	*(early ? &o->receive : &o->send) = *end;
+	o->key = (__u32)(k - m->keys);
+	k->early = early;
+	list_push(m, &k->waiting, at);
+}
+
+void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
+		       const struct tsct_message_end *end)
+{
+	__u32 *link = link_to(m, key), at;
+	struct open_key *k = key_at(m, link);
+
+	m->stats.sends++;
+	if (k)
+		settle_expired(m, k, end->tick);
+	if (!k || !k->early || !k->waiting.first) {
+		add_waiting(m, link, key, false, end);
+		return;
+	}
+	at = list_pop(m, &k->waiting);
+	m->open[at - 1].send = *end;
+	list_push(m, &k->late, at);
+}
+
+const struct tsct_message_end *
+tsct_message_received(struct tsct_message_matcher *m, __u64 key,
+		      const struct tsct_message_end *end)
+{
+	__u32 *link = link_to(m, key), at;
+	struct open_key *k = key_at(m, link);
+
+	m->stats.receives++;
+	if (k)
+		settle_expired(m, k, end->tick);
+	if (k && !k->early && k->waiting.first) {
+		at = list_pop(m, &k->waiting);
+	} else if (k && k->late.first) {
+		/* The earlier receive was of another message. */
+		at = list_pop(m, &k->late);
+		m->stats.unmatched_receives++;
+	} else if (m->options.sends_only) {
+		m->stats.unmatched_receives++;
+		return NULL;
+	} else {
+		add_waiting(m, link, key, true, end);
+		return NULL;
+	}
+	m->open[at - 1].receive = *end;
+	count_match(m, &m->open[at - 1]);
+	drop_message(m, at);
+	drop_key(m, k);
+	return &m->open[at - 1].send;
+}
+
+void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send)
+{
+	m->stats.sends += is_send;
+	m->stats.receives += !is_send;
+	m->stats.unmatched_sends += is_send;
+	m->stats.unmatched_receives += !is_send;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct tsct_message_pair_stats *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return (x->to > y->to) - (x->to < y->to);
+}
+
+void tsct_message_finish(struct tsct_message_matcher *m, struct tsct_message_stats *ret)
+{
+	while (m->oldest)
+		settle_oldest(m);
+	if (m->stats.nr_pairs)
+		qsort(m->stats.pairs, m->stats.nr_pairs, sizeof(*m->stats.pairs),
+		      compare_pairs);
+	m->stats.on = 1;
+	*ret = m->stats;
+	m->stats.pairs = NULL;
 }

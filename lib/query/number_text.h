@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers as text, where printf() would be most of the work. All write to @at
- * without a NUL, and return where they ended.
+ * Fast formatting of numbers. All functions write to @at without a NUL and return the
+ * end of the text.
  */
-#ifndef TSCT_DIGITS_H
-#define TSCT_DIGITS_H
+#ifndef TSCT_NUMBER_TEXT_H
+#define TSCT_NUMBER_TEXT_H
 
 #include "lib/core/port.h"
 
-/* Most of any number */
+/* Characters of the longest number */
 #define TSCT_DIGITS_MAX	24
 
 extern const char tsct_digits_two[];		/* "00" to "99" */
 extern const __u64 tsct_digits_ten[20];		/* 10^n */
 
-/* How many it has */
+/* Number of decimal digits */
 static inline unsigned int tsct_digits_count(__u64 value)
 {
 	unsigned int about = (64 - __builtin_clzll(value | 1)) * 1233 >> 12;
@@ -22,7 +22,7 @@ static inline unsigned int tsct_digits_count(__u64 value)
 	return about + (value >= tsct_digits_ten[about]) + !value;
 }
 
-/* The last @nr digits, zeros in front */
+/* The last @nr digits, padded with zeros */
 static inline char *tsct_digits_fixed(char *at, __u64 value, unsigned int nr)
 {
 	char *to = at + nr;
@@ -54,7 +54,7 @@ static inline char *tsct_digits_signed(char *at, __s64 value)
 	return tsct_digits_unsigned(at + 1, -(__u64)value);
 }
 
-/* 0x..., as short as it goes */
+/* 0x and hexadecimal digits without leading zeros */
 static inline char *tsct_digits_hex(char *at, __u64 value)
 {
 	unsigned int nr = (67 - (unsigned int)__builtin_clzll(value | 1)) / 4, i;
@@ -66,7 +66,7 @@ static inline char *tsct_digits_hex(char *at, __u64 value)
 	return at + nr;
 }
 
-/* Two for each byte */
+/* Two hexadecimal digits per byte */
 static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
 {
 	for (; len--; bytes++) {
@@ -76,7 +76,7 @@ static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
 	return at;
 }
 
-/* On the right of @width (at most 8), blanks in front; wider where it has to be */
+/* Right-aligned in @width columns (at most 8), wider if the number is longer */
 static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 {
 	const unsigned int nr = tsct_digits_count(value);
@@ -88,4 +88,4 @@ static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 	return tsct_digits_fixed(at, value, nr);
 }
 
-#endif /* TSCT_DIGITS_H */
+#endif /* TSCT_NUMBER_TEXT_H */

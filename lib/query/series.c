@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A server whose clock somebody steers, against a crystal: ppb a second */
+/* Frequency change of a server whose clock is steered, ppb per second */
 #define STEERED_PPB	100
 
-/* ---- which go together ---------------------------------------------------- */
+/* ---- grouping ------------------------------------------------------------- */
 
-static bool is_of(const struct tsct_series *s,
+static bool belongs_to(const struct tsct_series *s,
 		  const struct tsct_sync_sample *sample)
 {
 	return s->node == sample->node && s->master == sample->master &&
@@ -21,7 +21,7 @@ static bool is_of(const struct tsct_series *s,
 		!strcmp(s->source, sample->source);
 }
 
-static int begin(struct tsct_series **all, unsigned int *nr,
+static int begin_series(struct tsct_series **all, unsigned int *nr,
 		 const struct tsct_sync_sample *sample)
 {
 	struct tsct_series *s;
@@ -44,17 +44,17 @@ static int begin(struct tsct_series **all, unsigned int *nr,
 	return 0;
 }
 
-/* The newest first: another epoch comes later. NULL: none yet */
-static struct tsct_series *find(struct tsct_series *all, unsigned int nr,
+/* The newest is searched first, as a later epoch is likely. NULL: none yet */
+static struct tsct_series *find_series(struct tsct_series *all, unsigned int nr,
 				const struct tsct_sync_sample *sample)
 {
 	while (nr--)
-		if (is_of(&all[nr], sample))
+		if (belongs_to(&all[nr], sample))
 			return &all[nr];
 	return NULL;
 }
 
-static int count(const struct tsct_sync_sample *samples, unsigned int nr,
+static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 		 struct tsct_series **all, unsigned int *ret_nr)
 {
 	struct tsct_series *s;
@@ -62,9 +62,9 @@ static int count(const struct tsct_sync_sample *samples, unsigned int nr,
 	int err;
 
 	for (i = 0; i < nr; i++) {
-		s = find(*all, *ret_nr, &samples[i]);
+		s = find_series(*all, *ret_nr, &samples[i]);
 		if (!s) {
-			err = begin(all, ret_nr, &samples[i]);
+			err = begin_series(all, ret_nr, &samples[i]);
 			if (err)
 				return err;
 			s = &(*all)[*ret_nr - 1];
@@ -74,25 +74,25 @@ static int count(const struct tsct_sync_sample *samples, unsigned int nr,
 	return 0;
 }
 
-/* ---- in order --------------------------------------------------------------- */
+/* ---- sorting ----------------------------------------------------------------- */
 
-/* Half of what 64 bits count lies behind the first one of each */
-struct ranked {
+/* @rank: t1 relative to the first sample of the series, which may wrap */
+struct ranked_sample {
 	const struct tsct_sync_sample *sample;
 	__s64 rank;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_ranks(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct ranked_sample *x = a, *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	/* As they were recorded, so that sorting twice gives the same. */
+	/* In recorded order, to be deterministic */
 	return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
-static void put(struct tsct_series *s, const struct tsct_sync_sample *sample)
+static void add_exchange(struct tsct_series *s, const struct tsct_sync_sample *sample)
 {
 	if (s->nr && s->x[s->nr - 1].t1 == sample->x.t1)
 		return;
@@ -108,8 +108,8 @@ static void put(struct tsct_series *s, const struct tsct_sync_sample *sample)
 	s->nr++;
 }
 
-static int fill(struct tsct_series *s, const struct tsct_sync_sample *samples,
-		unsigned int nr, struct ranked *ranked)
+static int fill_series(struct tsct_series *s, const struct tsct_sync_sample *samples,
+		unsigned int nr, struct ranked_sample *ranked)
 {
 	unsigned int i, n = 0;
 	__u64 first = 0;
@@ -121,31 +121,31 @@ static int fill(struct tsct_series *s, const struct tsct_sync_sample *samples,
 		return -ENOMEM;
 	s->nr = 0;
 	for (i = 0; i < nr; i++) {
-		if (!is_of(s, &samples[i]))
+		if (!belongs_to(s, &samples[i]))
 			continue;
 		if (!n)
 			first = samples[i].x.t1;
 		ranked[n].rank = (__s64)(samples[i].x.t1 - first);
 		ranked[n++].sample = &samples[i];
 	}
-	qsort(ranked, n, sizeof(*ranked), compare);
+	qsort(ranked, n, sizeof(*ranked), compare_ranks);
 	for (i = 0; i < n; i++)
-		put(s, ranked[i].sample);
+		add_exchange(s, ranked[i].sample);
 	return 0;
 }
 
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 		     struct tsct_series **ret, unsigned int *ret_nr)
 {
-	struct ranked *ranked = calloc((size_t)nr + 1, sizeof(*ranked));
+	struct ranked_sample *ranked = calloc((size_t)nr + 1, sizeof(*ranked));
 	unsigned int i;
 	int err;
 
 	*ret = NULL;
 	*ret_nr = 0;
-	err = ranked ? count(samples, nr, ret, ret_nr) : -ENOMEM;
+	err = ranked ? count_series(samples, nr, ret, ret_nr) : -ENOMEM;
 	for (i = 0; i < *ret_nr && !err; i++)
-		err = fill(&(*ret)[i], samples, nr, ranked);
+		err = fill_series(&(*ret)[i], samples, nr, ranked);
 	free(ranked);
 	if (!err)
 		return 0;
@@ -179,7 +179,7 @@ static bool is_reference(enum tsct_fit_kind kind)
 	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
 }
 
-/* The first of those that are nearest to a stamp */
+/* Index of the first of the TSCT_SERIES_NEAR exchanges nearest to @at */
 static unsigned int nearest(const struct tsct_series *s, __u64 at)
 {
 	unsigned int from = 0, left = s->nr;
@@ -206,8 +206,8 @@ int tsct_series_near(const struct tsct_series *s, enum tsct_fit_kind kind,
 			       ret_fit, NULL);
 }
 
-/* From the first whose t1 is not before @from, up to the last before @to */
-static void cut(const struct tsct_series *s, __u64 from, __u64 to,
+/* The range of exchanges with t1 in [@from, @to] */
+static void find_range(const struct tsct_series *s, __u64 from, __u64 to,
 		unsigned int *ret_from, unsigned int *ret_nr)
 {
 	unsigned int i = 0, end = s->nr;
@@ -230,7 +230,7 @@ int tsct_series_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 	};
 	unsigned int first, nr;
 
-	cut(s, from, to, &first, &nr);
+	find_range(s, from, to, &first, &nr);
 	if (keep)
 		memset(keep, 0, s->nr * sizeof(*keep));
 	if (!nr)
@@ -240,7 +240,7 @@ int tsct_series_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 			     keep ? keep + first : NULL);
 }
 
-/* The one that was told nearest to a stamp of ours */
+/* The parameters that were received nearest to a value of our counter */
 static const struct tsct_remote_params *line_at(const struct tsct_series *s,
 					      __u64 local)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sync samples of a recording, as fits take them: a series is what one function
- * can go through, from one counter of ours to one counter of one other node. Pure.
+ * Sync samples of a recording, grouped for fits: a series has the samples that one
+ * function can fit, from one counter of this node to one counter of another node. Pure.
  *
- * Another node at the same address, another epoch of its timeline, another epoch
- * of our own counter: each begins another series.
+ * Another node at the same address, another epoch of its timeline and another epoch of
+ * our counter each begin a new series.
  */
-#ifndef TSCT_SYNC_SERIES_H
-#define TSCT_SYNC_SERIES_H
+#ifndef TSCT_SERIES_H
+#define TSCT_SERIES_H
 
 #include "lib/sync/fit.h"
 #include "lib/ctf/samples.h"
@@ -17,20 +17,20 @@ struct tsct_series {
 	__u64 node, host, master;
 	__u32 timeline, clock_epoch;
 	__u32 has_line;
-	__u32 status, depth;		/* in its last sample */
+	__u32 status, depth;		/* of the last sample */
 	unsigned int nr;
-	struct tsct_exchange *x;	/* in order of t1, none twice */
-	bool *kept;			/* by the daemon's fit */
-	struct tsct_remote_params *line;	/* that the other told with it */
+	struct tsct_exchange *x;	/* in order of t1, which are distinct */
+	bool *kept;			/* used by the daemon's fit */
+	struct tsct_remote_params *line;	/* that the other node sent with it */
 	unsigned int nr_kept;
-	unsigned int nr_sessions;	/* that exchanges of it belong to */
+	unsigned int nr_sessions;	/* sessions of these exchanges */
 };
 
-/* More sources and epochs than any cluster has; what takes time goes with it. */
+/* More than the sources and epochs of any cluster; bounds the time of grouping */
 #define TSCT_SERIES_MAX	1024
 
 /*
- * tsct_series_make - sort samples into series, in order of their first one
+ * tsct_series_make - group samples into series, in the order of their first samples
  * @ret: to be freed with tsct_series_free(), which takes NULL
  * 0, -E2BIG: more than TSCT_SERIES_MAX, or -ENOMEM.
  */
@@ -40,39 +40,39 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr);
 
 /*
  * tsct_series_fit - the function from our counter to the other's
- * @from, @to: only exchanges whose t1 lies there; 0, UINT64_MAX: all
+ * @from, @to: exchanges with t1 in that range; 0, UINT64_MAX: all
  * @hz: of our counter
- * @at: where it is to be best; 0: at the last answer
- * @keep: NULL, or room for series->nr flags; false outside of from and to
- * Returns what tsct_fit_make() does.
+ * @at: counter value at which to be most accurate; 0: at the last answer
+ * @keep: NULL, or room for series->nr flags: used by the fit
+ * Returns what tsct_fit_make() returns, or -ENODATA: no exchange is in the range.
  */
 int tsct_series_fit(const struct tsct_series *series,
 		    enum tsct_fit_kind kind, double hz, __u64 from, __u64 to,
 		    __u64 at, struct tsct_fit *ret_fit, bool *keep);
 
 /*
- * tsct_series_near - the same, where it is best at a stamp
+ * tsct_series_near - the same, most accurate at counter value @at
  *
- * Crystals wander: a function that is to be good at a moment of a long recording is
- * made of what was measured around it, up to TSCT_SERIES_NEAR exchanges. The
- * references, linear and spline, are of all, as they are defined.
+ * Crystals wander, so for one moment of a long recording only the TSCT_SERIES_NEAR
+ * exchanges nearest to it are fitted. The reference fits, linear and spline, use all by
+ * definition.
  */
 #define TSCT_SERIES_NEAR	1024
 int tsct_series_near(const struct tsct_series *series,
 		     enum tsct_fit_kind kind, double hz, __u64 at,
 		     struct tsct_fit *ret_fit);
 
-/* ns per count of the other's counter */
+/* ns per count of the other node's counter */
 double tsct_series_ns(const struct tsct_series *series);
 
 /*
- * tsct_series_time - cluster time at a stamp of ours: the fit, and the other's line
- * on top, as it told it with the exchange next to that
- * @ret_frac_ns: what is left, in [0, 1); may be NULL
- * @ret_error_ns: bound, the other's own included; may be NULL
+ * tsct_series_time - cluster time in ns at a value of our counter: the fit, then the
+ * other node's parameters, as it sent them with the exchange nearest to that value
+ * @ret_frac_ns: fraction of a ns, in [0, 1); may be NULL
+ * @ret_error_ns: bound, including the other node's own; may be NULL
  */
 __s64 tsct_series_time(const struct tsct_series *series,
 		       const struct tsct_fit *fit, __u64 local,
 		       double *ret_frac_ns, double *ret_error_ns);
 
-#endif /* TSCT_SYNC_SERIES_H */
+#endif /* TSCT_SERIES_H */

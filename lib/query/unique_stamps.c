@@ -4,7 +4,7 @@
 #include "lib/ctf/ticks.h"
 #include "unique_stamps.h"
 
-/* ns = tick * mult / 2^56, of ticks that are so many bits finer or coarser */
+/* ns = tick * mult / 2^TSCT_CLOCK_SHIFT, of ticks of the files */
 static struct tsct_stamp_rate rate_of(const struct tsct_recording *rec)
 {
 	return (struct tsct_stamp_rate) {
@@ -35,8 +35,8 @@ void tsct_unique_stamps_free(struct tsct_unique_stamps *u)
 }
 
 /*
- * Two channels of a CPU may have their interpolated ticks the other way round: the
- * source's tick was the same.
+ * Interpolated ticks of two channels of a CPU may be out of order within one tick of
+ * the source.
  */
 static __u64 in_order(const struct tsct_stamper *stamper, __u64 tick)
 {

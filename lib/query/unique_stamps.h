@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The unique stamps (tsctrace/stamp.h) of a recording's events. */
-#ifndef TSCT_UNIQUE_H
-#define TSCT_UNIQUE_H
+/* Unique stamps (tsctrace/stamp.h) of the events of a recording */
+#ifndef TSCT_UNIQUE_STAMPS_H
+#define TSCT_UNIQUE_STAMPS_H
 
 #include <tsctrace/stamp.h>
 
 #include "lib/ctf/trace_reader.h"
 
 struct tsct_unique_stamps {
-	struct tsct_stamper *stampers;	/* by location: each is in order by itself */
-	struct tsct_stamp_rate rate;	/* of the files' ticks */
+	struct tsct_stamper *stampers;	/* by location */
+	struct tsct_stamp_rate rate;	/* ns per tick of the files */
 };
 
-/* One event's */
+/* The unique stamp of one event */
 struct tsct_unique_stamps_item {
-	bool known;		/* it did not happen before the recording began */
-	bool begins;		/* a segment: stamps before compare with none after */
+	bool known;		/* false: the event is older than the recording */
+	bool begins;		/* a segment; stamps compare within a segment only */
 	__u64 segment;
 	struct tsct_stamp stamp;
 	__u64 legacy_ns, ns;	/* since the recording began: tsct_stamp_ns() */
 };
 
-/* tsct_unique_stamps_init - 0 or -ENOMEM */
+/* tsct_unique_stamps_init - before the first event. 0 or -ENOMEM */
 int tsct_unique_stamps_init(struct tsct_unique_stamps *unique,
 		     const struct tsct_recording *rec);
 void tsct_unique_stamps_free(struct tsct_unique_stamps *unique);
 
-/* tsct_unique_stamps_next - of all events, one after the other, as they are read */
+/* tsct_unique_stamps_next - the stamp of an event; call it for all, in their order */
 void tsct_unique_stamps_next(struct tsct_unique_stamps *unique,
 		      const struct tsct_trace_event *event,
 		      struct tsct_unique_stamps_item *ret_stamp);
 
-#endif /* TSCT_UNIQUE_H */
+#endif /* TSCT_UNIQUE_STAMPS_H */

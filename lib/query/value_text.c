@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Fields for people. */
 #include <string.h>
 
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "number_text.h"
 #include "value_text.h"
 #include "utf8.h"
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* One character of @from, or a byte that is none. Returns how many bytes it was. */
+/* Escapes one character of @from, or one invalid byte. Returns its length in bytes. */
 static size_t escape_one(char **at, const char *from, size_t left,
 			 const char *special)
 {
@@ -27,7 +26,7 @@ static size_t escape_one(char **at, const char *from, size_t left,
 	return n;
 }
 
-/* Most text is this, whatever is special. */
+/* Never escaped, whatever is special: most text */
 static inline bool is_simple(char c)
 {
 	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
@@ -102,7 +101,7 @@ static char *format_integer(char *at, const struct tsct_value *v)
 	if (name)
 		return format_call(at, name, value);
 	if (v->field->format == TSCT_FORMAT_HEX) {
-		/* A negative number's bits, as many as there are */
+		/* Of a negative number only the bits of its type */
 		memcpy(&bits, v->at, v->size);
 		return tsct_digits_hex(at, bits);
 	}
@@ -119,7 +118,7 @@ static char *format_real(char *at, const struct tsct_value *v)
 			     tsct_value_double(v));
 }
 
-/* ---- any --------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------ */
 
 char *tsct_value_format(char *at, const struct tsct_value *v)
 {

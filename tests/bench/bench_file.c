@@ -103,7 +103,7 @@ static void put(unsigned int turns)
 		ret = tsct_stream_writer_put(&pen, event->id, event->tick, event->tid,
 				   &event->payload, sizeof(event->payload));
 		if (ret > 0)
-			ret = tsct_stream_writer_seal(&pen, 0);
+			ret = tsct_stream_writer_end_packet(&pen, 0);
 		if (ret < 0)
 			abort();
 	}

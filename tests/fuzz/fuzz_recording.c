@@ -20,7 +20,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
 #include "fuzz.h"
-#include "lib/merge/merge_message.h"
+#include "lib/query/message_match.h"
 #include "lib/query/message_key.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
@@ -111,7 +111,7 @@ static void check_times(const struct tsct_recording *rec)
 	tsct_recording_balance(rec, -1, &balance);
 	tsct_recording_loss(rec, &loss);
 	tsct_recording_lossy(rec);
-	tsct_recording_on_tick(rec);
+	tsct_recording_max_per_tick(rec);
 	HOLDS(tsct_recording_last_cpu(rec) < TSCT_CPUS_MAX);
 	HOLDS(!tsct_recording_is_whole(rec) || rec->complete);
 	for (i = 0; i < rec->nr_nodes; i++) {
@@ -190,7 +190,7 @@ static void put_message(struct tsct_message_matcher *m,
 	const __u64 pool = tsct_message_pool(e->def->name, 1U << TSCT_KIND_SEND |
 					     1U << TSCT_KIND_RECEIVE);
 	const struct tsct_message_end end = {
-		.global = e->tick, .node = e->node,
+		.tick = e->tick, .node = e->node,
 		.error = tsct_recording_error_ns(rec, e->node, e->tick),
 		.own_ns = tsct_clock_params_ns(&rec->real, e->tick),
 	};
@@ -209,7 +209,7 @@ static void put_message(struct tsct_message_matcher *m,
 static void check_messages(const struct box *box)
 {
 	const struct tsct_messages_options options = { .room = 16 };
-	const struct tsct_messages_result *result;
+	struct tsct_message_stats result = { 0 };
 	struct tsct_message_matcher *m;
 	struct tsct_trace_event e;
 	struct tsct_trace *trace;
@@ -219,11 +219,12 @@ static void check_messages(const struct box *box)
 	HOLDS(!tsct_trace_open(box->dir, NULL, NULL, &trace, why, sizeof(why)));
 	while (tsct_trace_next(trace, &e) == 1)
 		put_message(m, tsct_trace_recording(trace), &e);
-	result = tsct_message_finish(m);
-	HOLDS(result->all.matched + result->unmatched_sends == result->sends);
-	HOLDS(result->all.matched + result->unmatched_receives ==
-	      result->receives);
-	HOLDS(result->all.within + result->all.beyond <= result->all.matched);
+	tsct_message_finish(m, &result);
+	HOLDS(result.all.matched + result.unmatched_sends == result.sends);
+	HOLDS(result.all.matched + result.unmatched_receives ==
+	      result.receives);
+	HOLDS(result.all.within + result.all.beyond <= result.all.matched);
+	free(result.pairs);
 	tsct_message_matcher_free(m);
 	tsct_trace_close(trace);
 }

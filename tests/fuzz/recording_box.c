@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/ctf/ctf_format.h"
 #include "lib/ctf/recording.h"
 #include "recording_box.h"
 

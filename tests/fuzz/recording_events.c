@@ -116,7 +116,7 @@ static __u64 read_file(const struct box *box, const struct tsct_recording *rec,
 {
 	struct tsct_stream_reader_kind *kinds = tsct_stream_reader_kinds(&rec->streams[class]);
 	struct tsct_stream_reader_dir dir = { .dirfd = box->dirfd, .rec = rec };
-	const __u64 held = rec->streams[class].held[location].events;
+	const __u64 held = rec->streams[class].counts[location].events;
 	struct outcome o = { .events = 0 };
 	struct tsct_stream_reader s;
 

@@ -68,7 +68,7 @@ static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 		events += tsct_merge_input(m, i)->events;
 	for (i = 0; i < rec->nr_streams; i++)
 		for (at = 0; at < rec->nr_locations; at++)
-			held += rec->streams[i].held[at].events;
+			held += rec->streams[i].counts[at].events;
 	HOLDS(events == held);
 	tsct_trace_close(trace);
 }

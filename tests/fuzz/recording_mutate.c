@@ -9,7 +9,7 @@
 
 #include "lib/core/delta.h"
 #include "fuzz.h"
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "recording_box.h"
 
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);

@@ -14,7 +14,7 @@
 
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 #include "lib/ctf/recording_writer.h"

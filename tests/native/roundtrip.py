@@ -223,7 +223,7 @@ def bt2_value(field):
 
 
 def bt2_name(at, names):
-    """Of "_x" beside "x", see lib/ctf/tsdl_writer.c"""
+    """Of "_x" beside "x", see lib/ctf/metadata_write.c"""
     name, suffix = names[at], at
     if name[0] != "_" or name[1:] not in names:
         return name

@@ -193,7 +193,7 @@ run 1 stat /dev/null
 says 'Not a directory'
 mkdir "$work/other" && printf '/* CTF 1.8 */\n\ntrace {\n' >"$work/other/metadata"
 run 1 dump "$work/other"
-says "not a tsctrace recording; it is another tracer's"
+says "not a tsctrace recording; written by another tracer"
 cp -r "$work/a" "$work/cut"
 truncate -s -50 "$work/cut/metadata"
 run 1 dump "$work/cut"

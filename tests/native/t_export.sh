@@ -174,7 +174,7 @@ rm a.json
 "$ctl" export -f csv -o - "$rec" 2>err | head -n 1 >/dev/null || true
 [ ! -s err ] || fail "it complains of a closed pipe"
 run 1 dump a.ctf
-says "another tracer's"
+says 'written by another tracer'
 cd "$top"
 
 # What cannot be

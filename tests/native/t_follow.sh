@@ -126,7 +126,7 @@ until_in "$work/c.out" ' tick '
 cp "$work/slow/metadata" "$work/c/other"
 mv "$work/c/other" "$work/c/metadata"
 ends c "$follower" 1
-grep -q 'c: another recording has taken its place' "$work/c.err" ||
+grep -q 'c: replaced by another recording' "$work/c.err" ||
 	fail "it goes on with another recording"
 kill -9 "$recorder"
 

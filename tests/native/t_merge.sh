@@ -128,7 +128,7 @@ j = json.load(open(sys.argv[1]))
 assert j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"], j
 assert j["events"] + j["missing"] == 1502
 print(j["missing"])' "$work/out") || fail "what is missing"
-says "x: stream ${file##*/}: it ends early, $missing events are missing"
+says "x: stream ${file##*/}: ends early; $missing events are missing"
 run 3 stat "$work/o"
 shows "1502 published = $((1502 - missing)) recorded + $missing lost"
 # Who reads the result is told which file it was, and that no recorder lost them.

@@ -19,7 +19,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	ck_assert_int_eq(tsct_writer_finish(out), 0);
 	tsct_recording_balance(r, -1, ret_balance);
 	ck_assert(ret_balance->exact);
-	ck_assert_uint_eq(ret_balance->published, ret_balance->held +
+	ck_assert_uint_eq(ret_balance->published, ret_balance->recorded +
 			  ret_balance->lost);
 	check_readable();
 	/* and whoever reads the recording can check the same */
@@ -77,7 +77,7 @@ static void expect_babeltrace(const struct tsct_balance *balance)
 		if (strstr(line, " Event message"))
 			events = strtoull(line, NULL, 10);
 	ck_assert_int_eq(pclose(from), 0);
-	ck_assert_uint_eq(events, balance->held);
+	ck_assert_uint_eq(events, balance->recorded);
 	ck_assert_uint_eq(babeltrace_command("-c sink.text.details",
 					     "Discarded events ("),
 			  balance->lost + balance->refused);
@@ -178,7 +178,7 @@ START_TEST(ends_by_stamp)
 		;
 	finish_balanced(&balance);
 	ck_assert_uint_eq(balance.published, n);
-	ck_assert_uint_eq(balance.held, n);
+	ck_assert_uint_eq(balance.recorded, n);
 }
 END_TEST
 
@@ -303,7 +303,7 @@ START_TEST(snapshot)
 	ck_assert_uint_eq(ring->published_end, published);
 	ck_assert_uint_eq(balance.lost, 0);
 	/* six blocks of eight, of which one may have been begun just now */
-	ck_assert_uint_ge(balance.held, published < 1014 ? published : 1014);
+	ck_assert_uint_ge(balance.recorded, published < 1014 ? published : 1014);
 	expect_babeltrace(&balance);
 }
 END_TEST
@@ -339,7 +339,7 @@ START_TEST(snapshot_live)
 	pthread_join(thread, NULL);
 	finish_balanced(&balance);
 	ck_assert_uint_eq(balance.lost, 0);
-	ck_assert_uint_gt(balance.held, 0);
+	ck_assert_uint_gt(balance.recorded, 0);
 	next = rec.streams[0].ring[CPU].published_begin;
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
 					 sizeof(why)), 0);
@@ -349,7 +349,7 @@ START_TEST(snapshot_live)
 		nr++;
 	}
 	tsct_trace_close(trace);
-	ck_assert_uint_eq(nr, balance.held);
+	ck_assert_uint_eq(nr, balance.recorded);
 	ck_assert_uint_eq(next, rec.streams[0].ring[CPU].published_end);
 }
 END_TEST

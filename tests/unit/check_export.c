@@ -244,71 +244,95 @@ END_TEST
 
 #define ROOM	16
 
-static void expect_send(struct tsct_message_match *m, __u64 key, __u64 number)
+static struct tsct_message_matcher *make_matcher(void)
 {
-	const struct tsct_message_send *s = tsct_message_match_receive(m, key);
+	const struct tsct_messages_options options = {
+		.room = ROOM, .seed = 1, .sends_only = true,
+	};
+	struct tsct_message_matcher *m;
+
+	ck_assert_int_eq(tsct_message_matcher_new(&options, &m), 0);
+	return m;
+}
+
+static const struct tsct_message_end *receive(struct tsct_message_matcher *m, __u64 key)
+{
+	return tsct_message_received(m, key, &(struct tsct_message_end) { 0 });
+}
+
+static void expect_send(struct tsct_message_matcher *m, __u64 key, __u64 number)
+{
+	const struct tsct_message_end *s = receive(m, key);
 
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->number, number);
-	ck_assert_uint_eq(s->from, number * 3);
+	ck_assert_uint_eq(s->row, number * 3);
 	ck_assert_uint_eq(s->bytes, number * 5);
 }
 
-static void send(struct tsct_message_match *m, __u64 key, __u64 number)
+static void send(struct tsct_message_matcher *m, __u64 key, __u64 number)
 {
-	tsct_message_match_send(m, key, number, number * 3, number * 5);
+	tsct_message_sent(m, key, &(struct tsct_message_end) {
+			  .number = number, .row = (__u32)number * 3,
+			  .bytes = number * 5 });
 }
 
 START_TEST(first_come)
 {
-	struct tsct_message_match m;
+	struct tsct_message_matcher *m = make_matcher();
+	struct tsct_message_stats stats;
 
-	ck_assert_int_eq(tsct_message_match_init(&m, ROOM), 0);
-	ck_assert_ptr_null(tsct_message_match_receive(&m, 1));
-	send(&m, 1, 10);
-	send(&m, 1 + ROOM, 11);		/* in the same bucket */
-	send(&m, 1, 12);
-	expect_send(&m, 1, 10);
-	expect_send(&m, 1, 12);
-	ck_assert_ptr_null(tsct_message_match_receive(&m, 1));
-	expect_send(&m, 1 + ROOM, 11);
-	ck_assert_uint_eq(m.unmatched, 2);
-	tsct_message_match_free(&m);
+	ck_assert_ptr_null(receive(m, 1));
+	send(m, 1, 10);
+	send(m, 1 + ROOM, 11);
+	send(m, 1, 12);
+	expect_send(m, 1, 10);
+	expect_send(m, 1, 12);
+	ck_assert_ptr_null(receive(m, 1));
+	expect_send(m, 1 + ROOM, 11);
+	tsct_message_finish(m, &stats);
+	ck_assert_uint_eq(stats.unmatched_sends, 0);
+	ck_assert_uint_eq(stats.unmatched_receives, 2);
+	ck_assert_uint_eq(stats.nr_pairs, 0);
+	tsct_message_matcher_free(m);
 }
 END_TEST
 
-/* Against a plain list, with more under way than there is room for */
+/* Against a plain list, with more messages open than there is room for */
 START_TEST(as_a_list)
 {
 	struct { __u64 key; bool waits; } list[4000] = { 0 };
-	struct tsct_message_match m;
-	const struct tsct_message_send *s;
-	__u64 key, nr = 0, i, first;
+	struct tsct_message_matcher *m = make_matcher();
+	__u64 key, nr = 0, i, nr_open = 0;
 	int round;
 
 	seed_with(_i);
-	ck_assert_int_eq(tsct_message_match_init(&m, ROOM), 0);
 	for (round = 0; round < 4000; round++) {
 		key = any(24);
 		if (any(2)) {
+			for (i = 0; nr_open == ROOM; i++)
+				if (list[i].waits) {
+					list[i].waits = false;
+					nr_open--;
+				}
 			list[nr].key = key;
 			list[nr].waits = true;
-			send(&m, key, nr++);
+			nr_open++;
+			send(m, key, nr++);
 			continue;
 		}
-		first = nr > ROOM ? nr - ROOM : 0;
-		for (i = first; i < nr; i++)
+		for (i = 0; i < nr; i++)
 			if (list[i].waits && list[i].key == key)
 				break;
 		if (i == nr) {
-			s = tsct_message_match_receive(&m, key);
-			ck_assert_ptr_null(s);
+			ck_assert_ptr_null(receive(m, key));
 		} else {
-			expect_send(&m, key, i);
+			expect_send(m, key, i);
 			list[i].waits = false;
+			nr_open--;
 		}
 	}
-	tsct_message_match_free(&m);
+	tsct_message_matcher_free(m);
 }
 END_TEST
 

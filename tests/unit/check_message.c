@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "lib/core/event_def.h"
-#include "lib/merge/merge_message.h"
 #include "lib/query/message_key.h"
+#include "lib/query/message_match.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -37,9 +37,20 @@ static void end(void)
 	matcher = NULL;
 }
 
+static const struct tsct_message_stats *finish_stats(void)
+{
+	static struct tsct_message_stats stats;
+
+	free(stats.pairs);
+	tsct_message_finish(matcher, &stats);
+	return &stats;
+}
+
 static void sent(__u64 key, __u64 global, __s64 own_ns, __u64 error, __u32 node)
 {
-	const struct tsct_message_end e = { global, error, own_ns, node };
+	const struct tsct_message_end e = {
+		.tick = global, .error = error, .own_ns = own_ns, .node = node,
+	};
 
 	tsct_message_sent(matcher, key, &e);
 }
@@ -47,12 +58,14 @@ static void sent(__u64 key, __u64 global, __s64 own_ns, __u64 error, __u32 node)
 static void received(__u64 key, __u64 global, __s64 own_ns, __u64 error,
 		     __u32 node)
 {
-	const struct tsct_message_end e = { global, error, own_ns, node };
+	const struct tsct_message_end e = {
+		.tick = global, .error = error, .own_ns = own_ns, .node = node,
+	};
 
 	tsct_message_received(matcher, key, &e);
 }
 
-static void expect_sums(const struct tsct_message_sums *s, __u64 matched,
+static void expect_sums(const struct tsct_message_pair_stats *s, __u64 matched,
 			__u64 before, __u64 within, __u64 beyond)
 {
 	ck_assert_uint_eq(s->matched, matched);
@@ -61,7 +74,7 @@ static void expect_sums(const struct tsct_message_sums *s, __u64 matched,
 	ck_assert_uint_eq(s->beyond, beyond);
 }
 
-static void expect_unmatched(const struct tsct_messages_result *r, __u64 sends,
+static void expect_unmatched(const struct tsct_message_stats *r, __u64 sends,
 			     __u64 receives)
 {
 	ck_assert_uint_eq(r->unmatched_sends, sends);
@@ -71,10 +84,10 @@ static void expect_unmatched(const struct tsct_messages_result *r, __u64 sends,
 }
 
 /* Its end: so many matched, none received before it was sent, so many left over */
-static const struct tsct_messages_result *
+static const struct tsct_message_stats *
 finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 {
-	const struct tsct_messages_result *r = tsct_message_finish(matcher);
+	const struct tsct_message_stats *r = finish_stats();
 
 	expect_unmatched(r, unmatched_sends, unmatched_receives);
 	expect_sums(&r->all, matched, 0, 0, 0);
@@ -85,12 +98,12 @@ finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 
 START_TEST(nothing_at_all)
 {
-	const struct tsct_messages_result *r = tsct_message_finish(matcher);
+	const struct tsct_message_stats *r = finish_stats();
 
 	expect_sums(&r->all, 0, 0, 0, 0);
 	expect_unmatched(r, 0, 0);
 	ck_assert_uint_eq(r->nr_pairs, 0);
-	ck_assert_int_eq(r->all.least, 0);
+	ck_assert_int_eq(r->all.least_ns, 0);
 }
 END_TEST
 
@@ -100,7 +113,7 @@ END_TEST
  */
 START_TEST(in_order)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 
 	sent(1, 1000, 1000, 5, 0);
 	sent(2, 1010, 1060, 5, 2);
@@ -108,27 +121,27 @@ START_TEST(in_order)
 	sent(3, 1040, 1090, 5, 2);
 	received(2, 1050, 1050, 5, 0);
 	received(3, 1070, 1070, 5, 0);
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	expect_unmatched(r, 0, 0);
 	expect_sums(&r->all, 3, 2, 0, 0);
 	ck_assert_int_eq(r->all.least_own_ns, -20);
-	ck_assert_int_eq(r->all.least, 30);
+	ck_assert_int_eq(r->all.least_ns, 30);
 	ck_assert_uint_eq(r->nr_pairs, 2);
 	ck_assert_uint_eq(r->pairs[0].from, 0);
 	ck_assert_uint_eq(r->pairs[0].to, 2);
-	expect_sums(&r->pairs[0].sums, 1, 0, 0, 0);
-	ck_assert_int_eq(r->pairs[0].sums.least_own_ns, 80);
+	expect_sums(&r->pairs[0], 1, 0, 0, 0);
+	ck_assert_int_eq(r->pairs[0].least_own_ns, 80);
 	ck_assert_uint_eq(r->pairs[1].from, 2);
 	ck_assert_uint_eq(r->pairs[1].to, 0);
-	expect_sums(&r->pairs[1].sums, 2, 2, 0, 0);
-	ck_assert_int_eq(r->pairs[1].sums.least, 30);
+	expect_sums(&r->pairs[1], 2, 2, 0, 0);
+	ck_assert_int_eq(r->pairs[1].least_ns, 30);
 }
 END_TEST
 
 /* Received 8, 9 and 10 before it was sent; bounds of 4 and 5 */
 START_TEST(before_it_was_sent)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 
 	received(1, 100, 0, 4, 1);
 	received(2, 100, 0, 4, 1);
@@ -138,10 +151,10 @@ START_TEST(before_it_was_sent)
 	sent(3, 119, -1, 5, 0);
 	sent(4, 120, 7, 0, 0);
 	received(4, 120, 6, 0, 1);
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	expect_unmatched(r, 0, 0);
 	expect_sums(&r->all, 4, 1, 2, 1);
-	ck_assert_int_eq(r->all.least, -10);
+	ck_assert_int_eq(r->all.least_ns, -10);
 	ck_assert_int_eq(r->all.least_own_ns, -1);
 }
 END_TEST
@@ -157,7 +170,7 @@ END_TEST
 /* One number for all: first come, first served. One with itself, too. */
 START_TEST(queue)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 
 	sent(9, 100, 0, 0, 1);
 	sent(9, 110, 0, 0, 1);
@@ -166,7 +179,7 @@ START_TEST(queue)
 	received(9, 135, 0, 0, 1);
 	received(9, 140, 0, 0, 1);
 	r = finish(3, 0, 0);
-	ck_assert_int_eq(r->all.least, 20);
+	ck_assert_int_eq(r->all.least_ns, 20);
 	ck_assert_uint_eq(r->nr_pairs, 1);
 }
 END_TEST
@@ -174,7 +187,7 @@ END_TEST
 /* The first one's send is not there: that is not to make violations of the rest. */
 START_TEST(number_again)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 
 	received(9, 100, 0, 0, 1);
 	sent(9, 110, 0, 0, 0);
@@ -182,7 +195,7 @@ START_TEST(number_again)
 	sent(9, 130, 0, 0, 0);
 	received(9, 140, 0, 0, 1);
 	r = finish(2, 0, 1);
-	ck_assert_int_eq(r->all.least, 10);
+	ck_assert_int_eq(r->all.least_ns, 10);
 }
 END_TEST
 
@@ -207,7 +220,7 @@ END_TEST
 /* A receive waits for as long as the window, and for as long it may be another's. */
 START_TEST(window)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 
 	received(1, 100, 0, 0, 1);
 	sent(1, 100 + WINDOW, 0, 0, 0);		/* just in time */
@@ -217,21 +230,21 @@ START_TEST(window)
 	received(3, 100 + 2 * WINDOW, 0, 0, 1);
 	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
 	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* does not */
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	expect_unmatched(r, 1, 3);
 	expect_sums(&r->all, 2, 0, 0, 1);
-	ck_assert_int_eq(r->all.least, -10);
+	ck_assert_int_eq(r->all.least_ns, -10);
 }
 END_TEST
 
 START_TEST(no_number)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 
 	tsct_message_unnumbered(matcher, true);
 	tsct_message_unnumbered(matcher, false);
 	tsct_message_unnumbered(matcher, false);
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	expect_unmatched(r, 1, 2);
 }
 END_TEST
@@ -239,14 +252,14 @@ END_TEST
 /* Room for 64: of 100 sends the first 36 are given up. */
 START_TEST(no_room)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 	unsigned int i;
 
 	for (i = 1; i <= 100; i++)
 		sent(i, i, 0, 0, 0);
 	for (i = 1; i <= 100; i++)
 		received(i, 100 + i, 0, 0, 1);
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	/* The 36 receives have room: 64 - 36 of them were matched first. */
 	ck_assert_uint_eq(r->sends, 100);
 	ck_assert_uint_eq(r->receives, 100);
@@ -260,32 +273,32 @@ END_TEST
 /* As many as there can be, and one more */
 START_TEST(many_pairs)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 	unsigned int i;
 
 	for (i = 0; i <= TSCT_MESSAGE_PAIRS_MAX; i++) {
 		sent(1, 2 * i, 0, 0, i);
 		received(1, 2 * i + 1, 0, 0, i / 2);
 	}
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	expect_unmatched(r, 0, 0);
 	ck_assert_uint_eq(r->all.matched, TSCT_MESSAGE_PAIRS_MAX + 1);
 	ck_assert_uint_eq(r->nr_pairs, TSCT_MESSAGE_PAIRS_MAX);
 	ck_assert_uint_eq(r->other_pairs, 1);
 	for (i = 0; i < r->nr_pairs; i++) {
 		ck_assert_uint_eq(r->pairs[i].from, i);
-		ck_assert_uint_eq(r->pairs[i].sums.matched, 1);
+		ck_assert_uint_eq(r->pairs[i].matched, 1);
 	}
 }
 END_TEST
 
 START_TEST(bounds_of_any_size)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 
 	received(1, 100, INT64_MIN, UINT64_MAX, 1);
 	sent(1, 200, INT64_MAX, UINT64_MAX, 0);
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	expect_sums(&r->all, 1, 1, 1, 0);
 	ck_assert_int_eq(r->all.least_own_ns, INT64_MIN);
 }
@@ -360,7 +373,7 @@ static void slow_take(struct slow *s, __u64 key, bool is_send, __u64 at)
 }
 
 static void slow_expect(const struct slow *s,
-			const struct tsct_messages_result *r)
+			const struct tsct_message_stats *r)
 {
 	__u64 violations = 0, sends = 0, receives = s->unmatched_receives;
 	unsigned int i;
@@ -399,7 +412,7 @@ START_TEST(as_a_slow_one)
 		else
 			received(key, now, 0, 0, any(3));
 	}
-	slow_expect(&slow, tsct_message_finish(matcher));
+	slow_expect(&slow, finish_stats());
 	end();
 }
 END_TEST
@@ -407,7 +420,7 @@ END_TEST
 /* However little room there is: all ends are accounted for. */
 START_TEST(adds_up)
 {
-	const struct tsct_messages_result *r;
+	const struct tsct_message_stats *r;
 	unsigned int i, room, keys;
 	__u64 now = 0;
 
@@ -422,10 +435,10 @@ START_TEST(adds_up)
 		else
 			received(1 + any(keys), now, any(100), any(50), any(9));
 	}
-	r = tsct_message_finish(matcher);
+	r = finish_stats();
 	expect_unmatched(r, r->unmatched_sends, r->unmatched_receives);
 	for (i = 0, now = 0; i < r->nr_pairs; i++)
-		now += r->pairs[i].sums.matched;
+		now += r->pairs[i].matched;
 	ck_assert_uint_eq(now, r->all.matched);
 	end();
 }

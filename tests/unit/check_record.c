@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Writing recordings: what goes in comes out, here and in babeltrace2. */
 #include "recordings.h"
-#include "lib/ctf/ctf_format.h"
+#include "lib/ctf/recording.h"
+#include "lib/ctf/ticks.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -189,7 +190,7 @@ START_TEST(record_meta_round_trip)
 	rec.nodes[0].provider_gone = 1;
 	rec.epoch = 7;
 	rec.streams[0].lost_no_ring = 9;
-	rec.streams[1].held[2] = (struct tsct_held) { 3, 12345, 2 };
+	rec.streams[1].counts[2] = (struct tsct_file_counts) { 3, 12345, 2 };
 	rec.streams[1].ring[2] = (struct tsct_ring_figures) { 1ULL << 60,
 		(1ULL << 60) + 12345, 17 };
 	rec.snapshot = 1;

@@ -41,7 +41,7 @@ START_TEST(samples_are_no_events)
 					 sizeof(why)), 0);
 	ck_assert_int_eq(tsct_trace_next(trace, &e), 0);
 	tsct_recording_balance(tsct_trace_recording(trace), -1, &balance);
-	ck_assert_uint_eq(balance.held, 0);
+	ck_assert_uint_eq(balance.recorded, 0);
 	tsct_trace_close(trace);
 	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
 					 sizeof(why)), 0);

@@ -77,17 +77,17 @@ static const struct {
 	const char *what;
 	void (*spoil)(struct tsct_sync_sample *s);
 } impossible[] = {
-	{ "its answer came before its request", answered_early },
-	{ "it was answered before it was received", sent_early },
-	{ "a flag of it is neither 0 nor 1", no_flag },
-	{ "its status is none", no_status },
-	{ "it is too far from the master", too_deep },
-	{ "its counter does not run", no_rate },
-	{ "its counter cannot be that slow or fast", too_fast },
-	{ "its counter cannot be that slow or fast", too_slow },
-	{ "its counter cannot be that slow or fast", negative },
-	{ "its bound grows faster than time goes", no_bound },
-	{ "its source has no name", no_name },
+	{ "answer received before its request was sent", answered_early },
+	{ "request answered before it was received", sent_early },
+	{ "flag is neither 0 nor 1", no_flag },
+	{ "unknown status", no_status },
+	{ "too many hops from the master", too_deep },
+	{ "counter of rate 0", no_rate },
+	{ "impossible rate of the counter", too_fast },
+	{ "impossible rate of the counter", too_slow },
+	{ "impossible rate of the counter", negative },
+	{ "error bound grows too fast", no_bound },
+	{ "source without a valid name", no_name },
 };
 
 #define NR_IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
@@ -112,7 +112,7 @@ START_TEST(samples_impossible)
 	read_small(NULL);
 	/* An empty packet, the next one's head, and one sample are before it. */
 	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
-		 " it is left out", 2 * 80 + 8 + (size_t)tsct_sample_encode(
+		 " skipped", 2 * 80 + 8 + (size_t)tsct_sample_encode(
 		 &s, bad), impossible[_i].what);
 	ck_assert_str_eq(reported, wanted);
 	ck_assert_uint_eq(reports, 1);
@@ -158,16 +158,16 @@ static const struct {
 	  "sync_fit: malformed" },
 	{ "sync_state = \"role=0", "sync_state = \"role=3", "malformed" },
 	{ "sync_start = \"state=1", "sync_start = \"state=4", "malformed" },
-	{ "begin=300 end=400", "begin=400 end=300", "sync_end: malformed" },
+	{ "begin=300 end=400", "begin=400 end=300", "sync_end: impossible value" },
 	{ "sync_holds = \"lost=0", "sync_holds = \"lost=-1", "malformed" },
 	{ "clock_cluster = \"base_ns=", "clock_cluster = \"base_nr=",
 	  "malformed" },
-	{ "\tsync_fields = ", "\tsync_felds = ", "ends too early" },
+	{ "\tsync_fields = ", "\tsync_felds = ", "sync_fields is missing" },
 	{ "\tclock_cluster = \"", "\tclock_cluster = \"base_ns=0 base_tsc=0"
 	  " mult=1 slew_mult=0 slew_tsc=0 as_of_tsc=0 error_ps=0 growth=0"
 	  " past_error_ps=0 hold_after_tsc=0 hold_growth=0 void_after_tsc=0\";\n"
 	  "\tsync_x = \"",
-	  "clock_cluster: cannot be true" },
+	  "clock_cluster: impossible value" },
 };
 
 #define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))

@@ -199,11 +199,11 @@ START_TEST(ticks_round_trip)
 	end();
 	check_read();
 	if (timestamps <= TSCT_TIMESTAMPS_TSC_256)
-		ck_assert_uint_eq(tsct_recording_on_tick(&rec), most_on_tick(
+		ck_assert_uint_eq(tsct_recording_max_per_tick(&rec), most_on_tick(
 				  -tsct_timestamps_bits(timestamps)));
 	if (timestamps >= TSCT_TIMESTAMPS_INTERPOLATED &&
 	    timestamps != TSCT_TIMESTAMPS_SYSTEM)
-		ck_assert_uint_eq(tsct_recording_on_tick(&rec), 0);
+		ck_assert_uint_eq(tsct_recording_max_per_tick(&rec), 0);
 	drop();
 }
 END_TEST
@@ -221,7 +221,7 @@ START_TEST(ticks_every)
 	for (i = 0; i < nr_sent; i++)
 		in_file[sent[i].cpu]++;
 	for (i = 0; i < CPUS; i++)
-		ck_assert_uint_eq(rec.streams[0].held[i].packets,
+		ck_assert_uint_eq(rec.streams[0].counts[i].packets,
 				  1 + (in_file[i] + every - 1) / every);
 	check_read();
 	drop();

@@ -141,8 +141,8 @@ START_TEST(trace_cut_anywhere)
 		for (at = 0; at < nr_packets && packets[at].at != len; at++)
 			;
 		if (events < total)
-			check_missing(len ? "it ends early, " :
-				      "it is empty or not there, ",
+			check_missing(len ? "ends early; " :
+				      "empty or missing; ",
 				      total - events);
 		if (at < nr_packets || len == file_len) {
 			/* between packets only the count tells */
@@ -171,7 +171,7 @@ START_TEST(trace_cut_message)
 		 packets[3].at + 84);
 	ck_assert_str_eq(reported, want);
 	ck_assert_uint_eq(events, 10);
-	check_missing("it ends early, ", 13);
+	check_missing("ends early; ", 13);
 	drop_small();
 }
 END_TEST
@@ -210,12 +210,12 @@ START_TEST(trace_file_gone)
 	store_file(dirfd_, "default_0", file, 0);
 	read_small();
 	ck_assert_uint_eq(reports, 1);
-	check_missing("it is empty or not there, ", 23);
+	check_missing("empty or missing; ", 23);
 	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
 	read_small();
 	ck_assert_int_eq(opened, 0);
 	ck_assert_uint_eq(reports, 1);
-	check_missing("it is empty or not there, ", 23);
+	check_missing("empty or missing; ", 23);
 	drop_small();
 }
 END_TEST
@@ -233,7 +233,7 @@ START_TEST(trace_damaged_packet)
 	read_small();
 	ck_assert_uint_eq(events, 18);
 	ck_assert_uint_eq(reports, 2);
-	ck_assert_ptr_nonnull(strstr(reported, "its id is not defined"));
+	ck_assert_ptr_nonnull(strstr(reported, "undefined ID"));
 	check_missing("", 5);
 
 	/* a packet taken out */
@@ -245,7 +245,7 @@ START_TEST(trace_damaged_packet)
 	read_small();
 	ck_assert_uint_eq(events, 18);
 	ck_assert_uint_eq(reports, 2);
-	ck_assert_ptr_nonnull(strstr(reported, "packet 3 stands where packet 2"));
+	ck_assert_ptr_nonnull(strstr(reported, "packet 3 found instead of packet 2"));
 
 	/* another recording's packet */
 	memcpy(bad, file, file_len);
@@ -287,11 +287,11 @@ START_TEST(trace_large_payload)
 	store_text(65536 - 22);
 	read_small();
 	ck_assert_uint_eq(events, 1);
-	check_missing("it ends early, ", 4);
+	check_missing("ends early; ", 4);
 	store_text(65536 - 22 + 1);
 	read_small();
 	ck_assert_uint_eq(events, 0);
-	ck_assert_ptr_nonnull(strstr(reported, "larger than any can be"));
+	ck_assert_ptr_nonnull(strstr(reported, "payload too large"));
 	check_missing("", 5);
 	drop_small();
 }
@@ -391,25 +391,25 @@ static const struct {
 	{ "tracer_name = \"tsctrace\"", "tracer_name = \"other\"", "not a tsct" },
 	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "its beginning is damaged" },
 	{ "by tsctrace", "by another", "its beginning is damaged" },
-	{ "tsctrace_format = 3;\n", "tsctrace_format = 3;\n};\n", "too early" },
+	{ "tsctrace_format = 3;\n", "tsctrace_format = 3;\n};\n", "nr_cpus is missing" },
 	{ "tsctrace_format = 3", "tsctrace_format = 4", "newer than this" },
 	{ "tsctrace_format = 3", "tsctrace_format = 1", "format 1 is older" },
 	{ "tsctrace_format = 3", "tsctrace_format = 2", "format 2 is older" },
-	{ "timestamps = \"tsc\"", "timestamps = \"sand\"", "none that there is" },
-	{ "fsync = \"never\"", "fsync = \"later\"", "none that there is" },
+	{ "timestamps = \"tsc\"", "timestamps = \"sand\"", "unknown value" },
+	{ "fsync = \"never\"", "fsync = \"later\"", "unknown value" },
 	{ "on_tick=", "on_tock=", "holds_0_0: malformed" },
 	{ "nr_cpus = 1;", "nr_cpus = 0;", "nr_cpus" },
 	{ "nr_cpus = 1;", "nr_cpus = 99999999999999999999;", "nr_cpus" },
 	{ "nr_cpus = 1;", "nr_cpus = -1;", "nr_cpus" },
-	{ "name=default", "name=../../x", "not a channel's name" },
-	{ "name=default", "name=.hidden", "not a channel's name" },
-	{ "name=default", "name=", "not a channel's name" },
+	{ "name=default", "name=../../x", "stream_0: malformed" },
+	{ "name=default", "name=.hidden", "stream_0: malformed" },
+	{ "name=default", "name=", "stream_0: malformed" },
 	{ "stream_0", "stream_7", "out of order" },
-	{ "event_0_16", "event_9_16", "no such stream" },
-	{ "event_0_16", "event_0_15", "no such stream or id" },
-	{ "event_0_16", "event_0_65536", "no such stream or id" },
-	{ "event_0_17", "event_0_16", "exists" },
-	{ "holds_0_0", "holds_0_1", "holds_0_1: no such stream or location" },
+	{ "event_0_16", "event_9_16", "no such index" },
+	{ "event_0_16", "event_0_15", "no such index" },
+	{ "event_0_16", "event_0_65536", "no such index" },
+	{ "event_0_17", "event_0_16", "defined twice" },
+	{ "holds_0_0", "holds_0_1", "holds_0_1: no such index" },
 	{ "holds_0_0 = \"", "holds_0_0 = \"packs=1 ", "holds_0_0: malformed" },
 	{ "instant plain", "constant plain", "malformed" },
 	{ "a:u8,", "a:u9,", "not a definition" },
@@ -418,9 +418,9 @@ static const struct {
 	{ "bytes[5]", "bytes[99999]", "not a definition" },
 	{ " slew_tsc=0", "", "clock_real: malformed" },
 	{ " slew_tsc=0", " slew_tsc=-1", "clock_real: malformed" },
-	{ " slew_tsc=0", " slew_tsc=99999999999999999", "cannot be true" },
-	{ " mult=", " mult=9", "clock_real: cannot be true" },
-	{ "source = \"tsc\"", "source = \"sundial\"", "none that there is" },
+	{ " slew_tsc=0", " slew_tsc=99999999999999999", "impossible value" },
+	{ " mult=", " mult=9", "clock_real: impossible value" },
+	{ "source = \"tsc\"", "source = \"sundial\"", "unknown value" },
 	{ "span = \"begin=", "span = \"begin=9999", "span" },
 	{ "hostname = \"", "hostname = \"\\9", "hostname: malformed text" },
 	{ "hostname = \"", "hostname = \"\n", "hostname: malformed text" },

@@ -216,7 +216,7 @@ static void print_sum(const struct stat_figures *s)
 		return;
 	printf("%-10s %" PRIu64 " published %s %" PRIu64 " recorded + %" PRIu64
 	       " lost", "sum", (uint64_t)b.published, b.exact ? "=" :
-	       "DOES NOT AGREE with", (uint64_t)b.held, (uint64_t)b.lost);
+	       "DOES NOT AGREE with", (uint64_t)b.recorded, (uint64_t)b.lost);
 	if (b.refused)
 		printf("; %" PRIu64 " more were never published",
 		       (uint64_t)b.refused);

@@ -16,7 +16,7 @@ struct stat_files {
 		__u64 same;	/* events on that tick after the first */
 		bool any;
 	} *file;		/* by stream and location */
-	__u64 on_tick;		/* the maximum of run_length */
+	__u64 max_per_tick;	/* longest run on one tick, less 1 */
 	__u64 payload;		/* bytes */
 };
 

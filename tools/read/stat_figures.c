@@ -50,7 +50,7 @@ __u64 stat_unreadable_on(const struct stat_figures *s, __u32 location)
 	__u32 i;
 
 	for (i = 0; s->rec->complete && i < s->rec->nr_streams; i++)
-		held += s->rec->streams[i].held[location].events;
+		held += s->rec->streams[i].counts[location].events;
 	return held > s->by_location[location].events ?
 		held - s->by_location[location].events : 0;
 }
@@ -153,5 +153,5 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 {
 	tsct_recording_balance(s->rec, -1, ret_sum);
 	return tsct_recording_is_whole(s->rec) &&
-		(ret_sum->published || !ret_sum->held);
+		(ret_sum->published || !ret_sum->recorded);
 }

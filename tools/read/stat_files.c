@@ -28,8 +28,8 @@ void stat_files_note(struct stat_figures *s, const struct tsct_trace_event *e)
 	f->same = f->any && f->tick == e->file_tick ? f->same + 1 : 0;
 	f->tick = e->file_tick;
 	f->any = true;
-	if (f->same > s->files.on_tick)
-		s->files.on_tick = f->same;
+	if (f->same > s->files.max_per_tick)
+		s->files.max_per_tick = f->same;
 }
 
 static double per_event(const struct stat_figures *s, __u64 bytes)
@@ -51,11 +51,11 @@ void stat_files_print(const struct stat_figures *s)
 	printf("\n%-10s %s; ", "ticks", tsct_timestamps_names[rec->timestamps]);
 	if (tsct_recording_is_untimed(rec))
 		puts("events have no time of their own, only that of their packet's begin");
-	else if (!s->files.on_tick)
+	else if (!s->files.max_per_tick)
 		puts("all time stamps are distinct");
 	else
 		printf("at most %" PRIu64 " more events on the tick of another\n",
-		       (uint64_t)s->files.on_tick);
+		       (uint64_t)s->files.max_per_tick);
 }
 
 json_t *stat_files_json(const struct stat_figures *s)
@@ -67,5 +67,5 @@ json_t *stat_files_json(const struct stat_figures *s)
 		"payload_bytes", (json_int_t)s->files.payload,
 		"bytes_per_event", per_event(s, tsct_trace_bytes(s->trace)),
 		"most_on_tick", tsct_recording_is_untimed(s->rec) ? json_null() :
-		json_integer((json_int_t)s->files.on_tick));
+		json_integer((json_int_t)s->files.max_per_tick));
 }

@@ -191,7 +191,7 @@ static json_t *json_sum(const struct stat_figures *s)
 		return json_null();
 	return json_pack("{sI sI sI sI sb}",
 		"published", (json_int_t)b.published,
-		"recorded", (json_int_t)b.held, "lost", (json_int_t)b.lost,
+		"recorded", (json_int_t)b.recorded, "lost", (json_int_t)b.lost,
 		"never_published", (json_int_t)b.refused, "exact", b.exact);
 }
 

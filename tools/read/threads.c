@@ -2,14 +2,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "lib/core/remap.h"
 #include "threads.h"
 #include "lib/query/value_text.h"
 
 #define ROOM_FIRST	256
-#define ROOM_MAX	(1U << 22)	/* as many threads as Linux can have */
 
 void tally_add(struct tally *sum, const struct tally *t)
 {
@@ -28,8 +25,6 @@ int threads_init(struct threads *all, __u32 nr_locations)
 {
 	memset(all, 0, sizeof(*all));
 	all->room = ROOM_FIRST;
-	if (getrandom(&all->seed, sizeof(all->seed), 0) < 0)
-		return -errno;
 	all->table = calloc(all->room, sizeof(*all->table));
 	all->calls = calloc(THREADS_CALLS, sizeof(*all->calls));
 	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
@@ -38,66 +33,34 @@ int threads_init(struct threads *all, __u32 nr_locations)
 
 void threads_free(struct threads *all)
 {
+	tsct_threads_free(&all->ids);
 	free(all->table);
 	free(all->calls);
 	free(all->recent);
 }
 
-static __u32 slot(const struct threads *all, const struct thread *table,
-		  __u32 room, __u32 node, __u32 tid)
-{
-	const __u64 key = (__u64)node << 32 | tid;
-	__u32 at = (__u32)tsct_hash(all->seed, &key, sizeof(key)) & (room - 1);
-
-	while (table[at].used && (table[at].tid != tid || table[at].node != node))
-		at = (at + 1) & (room - 1);
-	return at;
-}
-
-static int grow(struct threads *all)
-{
-	struct thread *table, *t;
-	__u32 i;
-
-	if (all->room == ROOM_MAX)
-		return -ENOSPC;
-	table = calloc(2 * (size_t)all->room, sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	for (i = 0; i < all->room; i++) {
-		t = &all->table[i];
-		if (t->used)
-			table[slot(all, table, 2 * all->room, t->node,
-				   t->tid)] = *t;
-	}
-	free(all->table);
-	all->table = table;
-	all->room *= 2;
-	return 0;
-}
-
-/* Where it is in the table; all->room: there is no room for more. */
+/* The index of a thread; all->nr: no room for more. Idle threads are one. */
 static __u32 find(struct threads *all, __u32 node, __u32 tid)
 {
-	__u32 at = slot(all, all->table, all->room, node, tid);
+	const struct tsct_thread *id = tsct_threads_get(&all->ids, node, tid, 0);
+	struct thread *table;
 
-	if (all->table[at].used)
-		return at;
-	if (2 * all->nr >= all->room) {
-		if (grow(all))
-			return all->room;
-		at = slot(all, all->table, all->room, node, tid);
+	if (!id || id->index < all->nr)
+		return id ? id->index : all->nr;
+	if (all->nr == all->room) {
+		table = realloc(all->table, 2 * (size_t)all->room * sizeof(*table));
+		if (!table)
+			return all->nr;
+		all->table = table;
+		all->room *= 2;
 	}
-	all->table[at].used = true;
-	all->table[at].node = node;
-	all->table[at].tid = tid;
-	all->nr++;
-	return at;
+	all->table[all->nr] = (struct thread) { .node = node, .tid = tid };
+	return all->nr++;
 }
 
 static struct thread *thread_at(struct threads *all, __u32 at)
 {
-	return at < all->room ? &all->table[at] : &all->rest;
+	return at < all->nr ? &all->table[at] : &all->rest;
 }
 
 /* Most events are of the thread that had the one before on that CPU. */
@@ -107,13 +70,14 @@ static struct thread *thread_of(struct threads *all,
 	__u32 *recent = &all->recent[e->location];
 	struct thread *t = &all->table[*recent];
 
-	if (t->used && t->tid == e->tid && t->node == e->node)
+	__u32 at;
+
+	if (*recent < all->nr && t->tid == e->tid && t->node == e->node)
 		return t;
-	*recent = find(all, e->node, e->tid);
-	t = thread_at(all, *recent);
-	if (t == &all->rest)
-		*recent = 0;
-	return t;
+	at = find(all, e->node, e->tid);
+	if (at < all->nr)
+		*recent = at;
+	return thread_at(all, at);
 }
 
 static bool get_integer(const struct tsct_trace_event *e, const char *name,
@@ -215,13 +179,10 @@ static int by_total(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Those that are not used come last. */
 static int by_events(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
-	if (x->used != y->used)
-		return x->used ? -1 : 1;
 	if (x->tally.events != y->tally.events)
 		return x->tally.events < y->tally.events ? 1 : -1;
 	if (x->switched != y->switched)
@@ -235,10 +196,10 @@ void threads_finish(struct threads *all)
 {
 	__u32 i;
 
-	for (i = 0; i < all->room; i++)
-		all->unfinished += all->table[i].used && all->table[i].in_call;
+	for (i = 0; i < all->nr; i++)
+		all->unfinished += all->table[i].in_call;
 	for (i = 0; i < THREADS_CALLS; i++)
 		all->calls[i].number = i;
 	qsort(all->calls, THREADS_CALLS, sizeof(*all->calls), by_total);
-	qsort(all->table, all->room, sizeof(*all->table), by_events);
+	qsort(all->table, all->nr, sizeof(*all->table), by_events);
 }

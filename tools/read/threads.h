@@ -4,6 +4,7 @@
 #define THREADS_H
 
 #include "lib/ctf/trace_reader.h"
+#include "lib/query/threads.h"
 
 /* So many events: of a thread, a CPU, of one kind */
 struct tally {
@@ -28,7 +29,6 @@ void tally_add(struct tally *sum, const struct tally *t);
 
 struct thread {
 	__u32 node, tid;
-	bool used;
 	bool in_call;
 	__s64 call;		/* which system call it is in, since when */
 	__u64 since;
@@ -44,10 +44,10 @@ struct call {
 };
 
 struct threads {
-	struct thread *table;	/* open addressing; a power of two of them */
+	struct tsct_threads ids;
+	struct thread *table;	/* by the index in @ids, until threads_finish() */
 	__u32 room, nr;
-	__u64 seed;		/* random: numbers come from files */
-	__u32 *recent;		/* by location: where the last event's thread was */
+	__u32 *recent;		/* by location: index of the last event's thread */
 	struct thread rest;	/* all for which there was no room */
 	struct call *calls;	/* by number */
 	__u64 unfinished;	/* calls that the recording's end cut */
@@ -66,7 +66,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *event,
 
 /*
  * Sorts: busiest calls first, threads with most events first. No notes after it.
- * Calls with count 0 and threads that are not used end the lists.
+ * Calls with count 0 end their list.
  */
 void threads_finish(struct threads *all);
 

@@ -61,7 +61,7 @@ void record_figure_balance(const struct record_session *s,
 		record_complain("the counts do not agree: %" PRIu64 " events were"
 				" published, %" PRIu64 " are in the recording, %"
 				PRIu64 " are known to be lost; %s",
-				(uint64_t)ret->published, (uint64_t)ret->held,
+				(uint64_t)ret->published, (uint64_t)ret->recorded,
 				(uint64_t)ret->lost, ret->broken_places ?
 				"a program wrote into the rings what is no event" :
 				"this should not happen, please report it");

@@ -29,7 +29,7 @@ static json_t *json_balance(const struct record_session *s, int stream)
 	tsct_recording_balance(&s->rec, stream, &b);
 	return json_pack("{sI sI sI sI sI sb}",
 		"published", (json_int_t)b.published,
-		"recorded", (json_int_t)b.held, "lost", (json_int_t)b.lost,
+		"recorded", (json_int_t)b.recorded, "lost", (json_int_t)b.lost,
 		"never_published", (json_int_t)b.refused,
 		"broken_places", (json_int_t)b.broken_places,
 		"exact", b.exact);
@@ -110,7 +110,7 @@ static json_t *json_files(const struct tsct_recording *rec)
 			 "sync_every", (json_int_t)rec->sync_every,
 			 "fsync", tsct_fsync_names[rec->fsync], "most_on_tick",
 			 rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
-			 json_integer((json_int_t)tsct_recording_on_tick(rec)));
+			 json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 }
 
 int record_json_print(const struct record_session *s,

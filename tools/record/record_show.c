@@ -161,8 +161,8 @@ static void show_files(const struct record_session *s, const struct tsct_written
 	if (rec->timestamps != TSCT_TIMESTAMPS_OFF)
 		fprintf(stderr, "  on one tick: at most %" PRIu64 " events after"
 			" the first%s\n",
-			(uint64_t)tsct_recording_on_tick(rec),
-			tsct_recording_on_tick(rec) ? "" :
+			(uint64_t)tsct_recording_max_per_tick(rec),
+			tsct_recording_max_per_tick(rec) ? "" :
 			": all can be told apart by their times");
 }
 
@@ -175,7 +175,7 @@ static void show_balance(const struct record_session *s, bool quiet)
 	if (quiet || !b.exact)
 		return;
 	fprintf(stderr, "  %" PRIu64 " published = %" PRIu64 " recorded + %"
-		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.held,
+		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.recorded,
 		(uint64_t)b.lost);
 	if (b.refused)
 		fprintf(stderr, "; %" PRIu64 " more were never published",

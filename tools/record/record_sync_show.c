@@ -9,7 +9,7 @@
 /* In the file, not those that the disk did not take */
 static __u64 samples_of(const struct record_session *s)
 {
-	return s->rec.streams[s->rec.nr_streams].held[0].events;
+	return s->rec.streams[s->rec.nr_streams].counts[0].events;
 }
 
 static void show_lost(const struct record_session *s)

@@ -107,7 +107,7 @@ struct report {
 	__u64 shown, summed;		/* events */
 	__s64 last_moment, last_span, last_arrow;
 	struct strips strips;
-	struct tsct_message_match *sends, *early;
+	struct tsct_message_matcher *sends, *early;
 	struct place *places;		/* by stream and location */
 	struct gap *gaps;
 	__u32 nr_gaps, room_gaps;

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/core/event_def.h"
+#include "metadata_keys.h"
+
+#define NR(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* The type is the field's own, so it cannot differ from what is declared. */
+#define FIELD(type, member) _Generic(((type *)0)->member, \
+	__u32: TSCT_METADATA_U32, __u64: TSCT_METADATA_U64, \
+	__s64: TSCT_METADATA_S64, char *: TSCT_METADATA_CHANNEL_NAME)
+
+#define ITEM(type, key, member, ...) { .name = key, .field = FIELD(type, member), \
+	.offset = offsetof(type, member), ##__VA_ARGS__ }
+#define U64(type, key, member)	ITEM(type, key, member, .max = UINT64_MAX)
+#define U32(type, key, member)	ITEM(type, key, member, .max = UINT32_MAX)
+
+#define ITEMS(list)	TSCT_METADATA_ITEMS, .items = (list), .nr_items = NR(list)
+#define AT(type, member)	.offset = offsetof(type, member)
+#define NUMBER(type, member)	TSCT_METADATA_NUMBER, AT(type, member), \
+	.field = FIELD(type, member)
+#define FLAG(type, member)	NUMBER(type, member), .max = 1
+#define CHOICE(type, member, list) TSCT_METADATA_CHOICE, AT(type, member), \
+	.names = (list), .max = NR(list)
+#define TEXT(type, member)	TSCT_METADATA_TEXT, AT(type, member)
+
+typedef struct tsct_recording recording;
+typedef struct tsct_recorded_node node;
+
+/* ---- head ------------------------------------------------------------------ */
+
+/* All that follows depends on it: it is set once, and first. */
+static int store_merged(struct tsct_recording *rec, void *object, __u64 merged)
+{
+	(void)object;
+	if (rec->locations || rec->merged)
+		return -EILSEQ;
+	rec->merged = (__u32)merged;
+	return 0;
+}
+
+static const struct tsct_metadata_key head_keys[] = {
+	{ .name = "tracer_name", .type = TSCT_METADATA_TRACER },
+	{ .name = "tracer_version", .type = TSCT_METADATA_VERSION },
+	{ .name = "tsctrace_format", .type = TSCT_METADATA_FORMAT },
+	{ "merged", FLAG(recording, merged), .omit_zero = true,
+	  .store = store_merged },
+};
+
+/* ---- merged recordings ------------------------------------------------------- */
+
+static int store_nr_nodes(struct tsct_recording *rec, void *object, __u64 nr)
+{
+	struct tsct_recorded_node *all;
+
+	(void)object;
+	if (rec->nr_nodes != 1 || rec->locations)
+		return -EILSEQ;
+	all = realloc(rec->nodes, nr * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	memset(all + 1, 0, (nr - 1) * sizeof(*all));
+	rec->nodes = all;
+	rec->nr_nodes = (__u32)nr;
+	return 0;
+}
+
+static int store_nr_locations(struct tsct_recording *rec, void *object, __u64 nr)
+{
+	(void)object;
+	return rec->locations ? -EILSEQ : tsct_recording_locate(rec, (__u32)nr);
+}
+
+/* Counters from 10 MHz to 100 GHz, and ticks that are no longer than 1 ns */
+static int check_timeline(struct tsct_recording *rec, void *object)
+{
+	const struct tsct_recorded_timeline *t = &rec->timeline;
+	const __u64 one_ns = 1ULL << TSCT_CLOCK_SHIFT;
+
+	(void)object;
+	return t->hz >= 1000000000 &&
+		(!t->on || (t->num && t->den && t->mult >= one_ns / 100 &&
+			    t->mult <= one_ns * 100)) ? 0 : -ERANGE;
+}
+
+#define T	struct tsct_recorded_timeline
+static const struct tsct_metadata_item timeline_items[] = {
+	ITEM(T, "base_ns", base_ns),
+	ITEM(T, "on", on, .max = 1),
+	U32(T, "number", number),
+	U64(T, "master", master),
+	U64(T, "base", base),
+	U64(T, "mult", mult),
+	U64(T, "remote", remote),
+	U64(T, "global", global),
+	U64(T, "num", num),
+	U64(T, "den", den),
+	U64(T, "hz", hz),
+};
+#undef T
+
+static const struct tsct_metadata_key merged_keys[] = {
+	{ "nr_nodes", NUMBER(recording, nr_nodes), .min = 1, .max = TSCT_NODES_MAX,
+	  .store = store_nr_nodes },
+	{ "nr_locations", NUMBER(recording, nr_locations), .min = 1,
+	  .max = TSCT_LOCATIONS_MAX, .store = store_nr_locations },
+	{ "timeline", ITEMS(timeline_items), AT(recording, timeline),
+	  .check = check_timeline },
+};
+
+static const struct tsct_metadata_key single_keys[] = {
+	{ "nr_cpus", NUMBER(recording, nr_locations), .min = 1,
+	  .max = TSCT_CPUS_MAX, .store = store_nr_locations },
+};
+
+static const struct tsct_metadata_item location_items[] = {
+	ITEM(struct tsct_location, "node", node, .max = TSCT_NODES_MAX - 1),
+	ITEM(struct tsct_location, "cpu", cpu, .max = TSCT_CPUS_MAX - 1),
+};
+
+/* Ordered by node, then by CPU, so none occurs twice. */
+static int check_location(struct tsct_recording *rec, void *object)
+{
+	const struct tsct_location *l = object, *last = l - 1;
+
+	if (l->node >= rec->nr_nodes)
+		return -EINVAL;
+	return l == rec->locations || l->node > last->node ||
+		(l->node == last->node && l->cpu > last->cpu) ? 0 : -EILSEQ;
+}
+
+static const struct tsct_metadata_key location_keys[] = {
+	{ "location_", ITEMS(location_items), .check = check_location },
+};
+
+/* ---- messages between nodes ---------------------------------------------------- */
+
+#define SUMS(type, of) \
+	U64(type, "matched", of matched), U64(type, "before", of before), \
+	U64(type, "within", of within), U64(type, "beyond", of beyond), \
+	ITEM(type, "least_own_ns", of least_own_ns), \
+	ITEM(type, "least_ns", of least_ns)
+
+#define M	struct tsct_message_stats
+static const struct tsct_metadata_item messages_items[] = {
+	U64(M, "sends", sends),
+	U64(M, "receives", receives),
+	U64(M, "unmatched_sends", unmatched_sends),
+	U64(M, "unmatched_receives", unmatched_receives),
+	U64(M, "given_up", given_up),
+	U64(M, "other_pairs", other_pairs),
+	ITEM(M, "pairs", nr_pairs, .max = TSCT_MESSAGE_PAIRS_MAX),
+	SUMS(M, all.),
+};
+#undef M
+
+#define P	struct tsct_message_pair_stats
+static const struct tsct_metadata_item message_pair_items[] = {
+	U32(P, "from", from),
+	U32(P, "to", to),
+	SUMS(P, ),
+};
+#undef P
+
+static bool sums_possible(const struct tsct_message_pair_stats *p)
+{
+	return p->before <= p->matched && p->within <= p->matched &&
+		p->beyond <= p->matched - p->within;
+}
+
+static int check_messages(struct tsct_recording *rec, void *object)
+{
+	struct tsct_message_stats *m = &rec->messages;
+
+	(void)object;
+	if (m->on)
+		return -EILSEQ;
+	if (m->unmatched_sends > m->sends || !sums_possible(&m->all) ||
+	    m->unmatched_receives > m->receives)
+		return -ERANGE;
+	m->pairs = calloc(m->nr_pairs + 1, sizeof(*m->pairs));
+	if (!m->pairs)
+		return -ENOMEM;
+	m->on = 1;
+	return 0;
+}
+
+static int check_message_pair(struct tsct_recording *rec, void *object)
+{
+	const struct tsct_message_pair_stats *p = object;
+
+	return p->from < rec->nr_nodes && p->to < rec->nr_nodes &&
+		sums_possible(p) ? 0 : -ERANGE;
+}
+
+static bool has_messages(const struct tsct_recording *rec, const void *object)
+{
+	(void)object;
+	return rec->messages.on;
+}
+
+static const struct tsct_metadata_key messages_keys[] = {
+	{ "messages", ITEMS(messages_items), AT(recording, messages),
+	  .present = has_messages, .check = check_messages },
+};
+
+static const struct tsct_metadata_key message_pair_keys[] = {
+	{ "messages_", ITEMS(message_pair_items), .check = check_message_pair },
+};
+
+/* ---- the recording and its clock -------------------------------------------------- */
+
+static const struct tsct_metadata_item span_items[] = {
+	U64(recording, "begin", begin),
+	U64(recording, "end", end),
+};
+
+static const struct tsct_metadata_item clock_state_items[] = {
+	ITEM(recording, "status", status, .max = TSCT_STATUS_NR - 1),
+	U32(recording, "epoch_first", epoch_first),
+	U32(recording, "epoch", epoch),
+	U32(recording, "rate_error_ppb", rate_error_ppb),
+};
+
+#define C	struct tsct_clock_params
+static const struct tsct_metadata_item clock_params_items[] = {
+	ITEM(C, "base_ns", base_ns),
+	U64(C, "base_tsc", base_cycles),
+	U64(C, "mult", mult),
+	U64(C, "slew_mult", slew_mult),
+	U64(C, "slew_tsc", slew_cycles),
+	U64(C, "as_of_tsc", as_of_cycles),
+	U64(C, "error_ps", error_ps),
+	U64(C, "growth", growth),
+	U64(C, "past_error_ps", past_error_ps),
+	U64(C, "hold_after_tsc", holdover_after_cycles),
+	U64(C, "hold_growth", holdover_growth),
+	U64(C, "void_after_tsc", void_after_cycles),
+};
+#undef C
+
+static int check_span(struct tsct_recording *rec, void *object)
+{
+	(void)object;
+	return rec->end < rec->begin ? -ERANGE : 0;
+}
+
+static const struct tsct_metadata_key recording_keys[] = {
+	{ "snapshot", FLAG(recording, snapshot), .omit_zero = true },
+	{ "trace_uuid", TSCT_METADATA_UUID, AT(recording, uuid) },
+	{ "complete", FLAG(recording, complete) },
+	{ "timestamps", CHOICE(recording, timestamps, tsct_timestamps_names) },
+	{ "fsync", CHOICE(recording, fsync, tsct_fsync_names) },
+	{ "sync_every", NUMBER(recording, sync_every), .max = UINT64_MAX,
+	  .omit_zero = true },
+	{ "source", CHOICE(recording, source, tsct_ctf_sources) },
+	{ "span", ITEMS(span_items), .check = check_span },
+	{ "clock_origin", TEXT(recording, clock_origin), .required = true },
+	{ "clock_state", ITEMS(clock_state_items) },
+	{ "clock_real", ITEMS(clock_params_items), AT(recording, real) },
+};
+
+#define S	struct tsct_clock_segment
+static const struct tsct_metadata_item clock_line_items[] = {
+	ITEM(S, "base_ns", base_ns),
+	U64(S, "base_tsc", base_cycles),
+	U64(S, "until_tsc", until_cycles),
+	U64(S, "mult", mult),
+	U64(S, "error_ps", error_ps),
+	U32(S, "epoch", epoch),
+	ITEM(S, "status", status, .max = TSCT_STATUS_NR - 1),
+	U32(S, "cause", cause),
+};
+#undef S
+
+static const struct tsct_metadata_key clock_line_keys[] = {
+	{ "clock_line_", ITEMS(clock_line_items) },
+};
+
+static bool has_counter(const struct tsct_recording *rec, const void *object)
+{
+	(void)object;
+	return rec->counter.mult;
+}
+
+static const struct tsct_metadata_key counter_keys[] = {
+	{ "counter_source", CHOICE(recording, counter_source, tsct_ctf_sources),
+	  .present = has_counter },
+	{ "clock_counter", ITEMS(clock_params_items), AT(recording, counter),
+	  .present = has_counter },
+};
+
+/* ---- nodes ---------------------------------------------------------------------- */
+
+static const struct tsct_metadata_key node_keys[] = {
+	{ "hostname", TEXT(node, host), .max = TSCT_NODE_NAME_MAX - 1,
+	  .required = true },
+	{ "kernel_release", TEXT(node, kernel), .required = true },
+	{ "command", TEXT(node, command), .required = true },
+	{ "provider", TEXT(node, provider), .required = true },
+	{ "provider_gone", FLAG(node, provider_gone), .omit_zero = true },
+	{ "boot_id", TSCT_METADATA_UUID, AT(node, boot_id) },
+	{ "cpu_model", TEXT(node, cpu_model), .omit_zero = true },
+};
+
+#define C	struct tsct_recorded_cpu
+static const struct tsct_metadata_item cpu_items[] = {
+	ITEM(C, "online", online, .max = 1),
+	ITEM(C, "memory_node", memory_node, .max = UINT32_MAX, .if_first = true),
+	ITEM(C, "package", package, .max = UINT32_MAX, .if_first = true),
+	ITEM(C, "core", core, .max = UINT32_MAX, .if_first = true),
+};
+#undef C
+
+static const struct tsct_metadata_key cpu_keys[] = {
+	{ "cpu_", ITEMS(cpu_items) },
+};
+
+#define S	struct tsct_recorded_sync
+static const struct tsct_metadata_item sync_state_items[] = {
+	ITEM(S, "role", role, .max = TSCT_SYNC_ROLE_NR - 1),
+	U64(S, "node", node),
+	U64(S, "host", host),
+	U64(S, "master", master),
+	U32(S, "timeline", timeline),
+	ITEM(S, "status", status, .max = TSCT_STATUS_NR - 1),
+	U32(S, "epoch_first", epoch_first),
+	U32(S, "epoch", epoch),
+	U32(S, "restarts", restarts),
+};
+#undef S
+
+#define S	struct tsct_recorded_session
+static const struct tsct_metadata_item session_items[] = {
+	ITEM(S, "state", state, .max = TSCT_SESSION_NR - 1),
+	U64(S, "begin", begin),
+	U64(S, "end", end),
+};
+#undef S
+
+/* A merged recording has no stream of samples, whose key would set it. */
+static int check_sync_node(struct tsct_recording *rec, void *object)
+{
+	struct tsct_recorded_node *n = object;
+
+	(void)rec;
+	n->sync.on = 1;
+	return 0;
+}
+
+static int check_sync_start(struct tsct_recording *rec, void *object)
+{
+	const struct tsct_recorded_session *s = &((node *)object)->sync.start;
+
+	(void)rec;
+	return (__s64)(s->end - s->begin) < 0 ? -ERANGE : 0;
+}
+
+static int check_sync_end(struct tsct_recording *rec, void *object)
+{
+	const struct tsct_recorded_session *s = &((node *)object)->sync.end;
+
+	(void)rec;
+	return (__s64)(s->end - s->begin) < 0 ? -ERANGE : 0;
+}
+
+static bool has_cluster(const struct tsct_recording *rec, const void *object)
+{
+	(void)rec;
+	return ((const node *)object)->sync.line.mult;
+}
+
+static int check_cluster(struct tsct_recording *rec, void *object)
+{
+	return has_cluster(rec, object) ? 0 : -ERANGE;
+}
+
+static const struct tsct_metadata_key sync_keys[] = {
+	{ "sync_node", TEXT(node, sync.name), .max = TSCT_NODE_NAME_MAX - 1,
+	  .required = true, .check = check_sync_node },
+	{ "sync_fit", TSCT_METADATA_WORD, AT(node, sync.fit), .required = true },
+	{ "sync_state", ITEMS(sync_state_items), AT(node, sync) },
+	{ "sync_start", ITEMS(session_items), AT(node, sync.start),
+	  .check = check_sync_start },
+	{ "sync_end", ITEMS(session_items), AT(node, sync.end),
+	  .check = check_sync_end },
+	{ "clock_cluster", ITEMS(clock_params_items), AT(node, sync.line),
+	  .present = has_cluster, .check = check_cluster },
+};
+
+static const struct tsct_metadata_key origin_keys[] = {
+	{ "uuid", TSCT_METADATA_UUID, AT(node, uuid) },
+};
+
+#define C	struct tsct_recorded_correction
+static const struct tsct_metadata_item correction_items[] = {
+	U64(C, "kept", kept),
+	U64(C, "dropped", dropped),
+	U64(C, "bumps", monotonic_fixups),
+	U64(C, "bump_max", fixup_max),
+};
+
+static const struct tsct_metadata_item residual_items[] = {
+	U64(C, "ps", residual_ps),
+};
+#undef C
+
+static const struct tsct_metadata_item bound_items[] = {
+	U64(struct tsct_recorded_bound, "tick", tick),
+	U64(struct tsct_recorded_bound, "ns", error_ns),
+};
+
+static bool has_residual(const struct tsct_recording *rec, const void *object)
+{
+	(void)rec;
+	return ((const node *)object)->correction.has_residual;
+}
+
+static int check_residual(struct tsct_recording *rec, void *object)
+{
+	(void)rec;
+	((node *)object)->correction.has_residual = 1;
+	return 0;
+}
+
+static const struct tsct_metadata_key correction_keys[] = {
+	{ "complete", TSCT_METADATA_INVERTED, AT(node, cut_off),
+	  .omit_zero = true },
+	{ "disrupted", FLAG(node, disrupted), .omit_zero = true },
+	{ "correction", ITEMS(correction_items), AT(node, correction) },
+	{ "correction_fit", TSCT_METADATA_WORD, AT(node, correction.fit) },
+	{ "correction_residual", ITEMS(residual_items), AT(node, correction),
+	  .present = has_residual, .check = check_residual },
+	{ "correction_shift", TSCT_METADATA_SHIFT, AT(node, correction.shift_ns),
+	  .omit_zero = true },
+	{ "bounds", TSCT_METADATA_BOUNDS, AT(node, correction),
+	  .items = bound_items, .nr_items = NR(bound_items) },
+};
+
+/* ---- streams ---------------------------------------------------------------------- */
+
+#define S	struct tsct_stream_class
+static const struct tsct_metadata_item stream_items[] = {
+	ITEM(S, "name", name),
+	ITEM(S, "policy", policy, .max = TSCT_POLICY_OVERWRITE),
+	ITEM(S, "kernel", kernel, .max = 1),
+	U64(S, "lost_no_ring", lost_no_ring),
+};
+#undef S
+
+static const struct tsct_metadata_key stream_keys[] = {
+	{ "stream_", ITEMS(stream_items) },
+};
+
+static const struct tsct_metadata_key event_keys[] = {
+	{ .name = "event_", .type = TSCT_METADATA_EVENT },
+};
+
+#define R	struct tsct_ring_figures
+static const struct tsct_metadata_item ring_items[] = {
+	U64(R, "published_begin", published_begin),
+	U64(R, "published_end", published_end),
+	U64(R, "broken_places", broken_places),
+};
+#undef R
+
+static bool has_ring(const struct tsct_recording *rec, const void *object)
+{
+	const struct tsct_ring_figures *ring = object;
+
+	(void)rec;
+	return ring->published_end || ring->broken_places;
+}
+
+static const struct tsct_metadata_key ring_keys[] = {
+	{ "ring_", ITEMS(ring_items), .present = has_ring },
+};
+
+static bool has_loss(const struct tsct_recording *rec, const void *object)
+{
+	(void)rec;
+	return tsct_loss_total(object);
+}
+
+static const struct tsct_metadata_key lost_keys[] = {
+	{ "lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX, .present = has_loss },
+};
+
+#define H	struct tsct_file_counts
+static const struct tsct_metadata_item holds_items[] = {
+	ITEM(H, "packets", packets, .max = TSCT_COUNT_MAX),
+	ITEM(H, "events", events, .max = TSCT_COUNT_MAX),
+	ITEM(H, "on_tick", max_per_tick, .max = TSCT_COUNT_MAX),
+};
+#undef H
+
+/* The counts of a file are final only once the recording is complete. */
+static bool has_contents(const struct tsct_recording *rec, const void *object)
+{
+	return rec->complete && ((const struct tsct_file_counts *)object)->packets;
+}
+
+static const struct tsct_metadata_key holds_keys[] = {
+	{ "holds_", ITEMS(holds_items), .present = has_contents },
+};
+
+/* ---- sync samples --------------------------------------------------------------- */
+
+#define C	struct tsct_metadata_sample_counts
+static const struct tsct_metadata_item sample_counts_items[] = {
+	ITEM(C, "lost", lost, .max = TSCT_COUNT_MAX),
+	U64(C, "packets", packets),
+	U64(C, "events", events),
+};
+#undef C
+
+static const struct tsct_metadata_key samples_keys[] = {
+	{ "sync_stream", TSCT_METADATA_NAME,
+	  AT(struct tsct_stream_class, name) },
+	{ .name = "sync_fields", .type = TSCT_METADATA_SAMPLE_FIELDS },
+	{ "sync_holds", TSCT_METADATA_SAMPLE_COUNTS, .items = sample_counts_items,
+	  .nr_items = NR(sample_counts_items) },
+};
+
+/* ---- groups --------------------------------------------------------------------- */
+
+#define KEYS(list)	.keys = (list), .nr_keys = NR(list)
+
+const struct tsct_metadata_group tsct_metadata_groups[TSCT_METADATA_GROUP_NR] = {
+	[TSCT_METADATA_HEAD] = { KEYS(head_keys) },
+	[TSCT_METADATA_MERGED] = { KEYS(merged_keys), .merged_only = true },
+	[TSCT_METADATA_SINGLE] = { KEYS(single_keys), .single_only = true },
+	[TSCT_METADATA_RECORDING] = { KEYS(recording_keys) },
+	[TSCT_METADATA_CLOCK_LINE] = { KEYS(clock_line_keys), .nr_indices = 1 },
+	[TSCT_METADATA_COUNTER] = { KEYS(counter_keys) },
+	[TSCT_METADATA_NODE] = { KEYS(node_keys), .of_node = true },
+	[TSCT_METADATA_CPU] = { KEYS(cpu_keys), .nr_indices = 1, .of_node = true },
+	[TSCT_METADATA_SYNC] = { KEYS(sync_keys), .of_node = true },
+	[TSCT_METADATA_ORIGIN] = { KEYS(origin_keys), .of_node = true,
+				   .merged_only = true },
+	[TSCT_METADATA_CORRECTION] = { KEYS(correction_keys), .of_node = true,
+				       .merged_only = true },
+	[TSCT_METADATA_LOCATION] = { KEYS(location_keys), .nr_indices = 1,
+				     .merged_only = true },
+	[TSCT_METADATA_MESSAGES] = { KEYS(messages_keys), .merged_only = true },
+	[TSCT_METADATA_MESSAGE_PAIR] = { KEYS(message_pair_keys),
+					 .nr_indices = 1, .merged_only = true },
+	[TSCT_METADATA_STREAM] = { KEYS(stream_keys), .nr_indices = 1 },
+	[TSCT_METADATA_EVENTS] = { KEYS(event_keys), .nr_indices = 2 },
+	[TSCT_METADATA_RING] = { KEYS(ring_keys), .nr_indices = 2 },
+	[TSCT_METADATA_LOST] = { KEYS(lost_keys), .nr_indices = 2 },
+	[TSCT_METADATA_HOLDS] = { KEYS(holds_keys), .nr_indices = 2 },
+	[TSCT_METADATA_SAMPLES] = { KEYS(samples_keys), .single_only = true },
+};
