@@ -8,29 +8,29 @@
 
 #include "config.h"
 
-static void take_ratelimit(struct conf_reader *r)
+static void take_ratelimit(struct config_reader *r)
 {
-	struct tsct_ratelimit_options *o = &r->conf->ratelimit;
+	struct tsct_ratelimit_options *o = &r->config->ratelimit;
 	const char *word;
 	__s64 value;
 
 	if (r->nr == 2 && !strcmp(r->word[1], "off")) {
-		conf_word(r);
+		config_word(r);
 		o->interval_us = 0;
 		return;
 	}
-	while ((word = conf_word(r))) {
+	while ((word = config_word(r))) {
 		if (!strcmp(word, "interval")) {
-			if (!conf_number(r, word, -19, 12, &value))
+			if (!config_number(r, word, -19, 12, &value))
 				return;
 			o->interval_us = value < 0 ? 1000000U >> -value :
 				1000000U << value;
 		} else if (!strcmp(word, "burst")) {
-			if (!conf_number(r, word, 1, 255, &value))
+			if (!config_number(r, word, 1, 255, &value))
 				return;
 			o->burst = (__u32)value;
 		} else if (!strcmp(word, "leak")) {
-			if (!conf_number(r, word, 1, 16, &value))
+			if (!config_number(r, word, 1, 16, &value))
 				return;
 			o->leak = (__u32)value;
 		} else {
@@ -44,109 +44,109 @@ static void take_ratelimit(struct conf_reader *r)
 
 /* ---- the rest ----------------------------------------------------------- */
 
-static void take_name(struct conf_reader *r)
+static void take_name(struct config_reader *r)
 {
-	conf_text(r, "name", "give a name", r->conf->name,
-		  sizeof(r->conf->name));
+	config_text(r, "name", "give a name", r->config->name,
+		  sizeof(r->config->name));
 }
 
-static void take_serve(struct conf_reader *r)
+static void take_serve(struct config_reader *r)
 {
-	r->conf->serve = true;
+	r->config->serve = true;
 }
 
-static void take_listen(struct conf_reader *r)
+static void take_listen(struct config_reader *r)
 {
-	struct conf *conf = r->conf;
+	struct config *config = r->config;
 	struct tsct_address address;
-	char name[CONF_NAME_MAX];
+	char name[CONFIG_NAME_MAX];
 
-	if (!conf_address(r, "listen", &address, name, sizeof(name)))
+	if (!config_address(r, "listen", &address, name, sizeof(name)))
 		return;
-	if (conf->nr_listen == CONF_LISTEN_MAX)
+	if (config->nr_listen == CONFIG_LISTEN_MAX)
 		config_error(r, r->line, "listen: more than %d; without any, "
-			      "it is all addresses", CONF_LISTEN_MAX);
+			      "it is all addresses", CONFIG_LISTEN_MAX);
 	else
-		conf->listen[conf->nr_listen++] = address;
+		config->listen[config->nr_listen++] = address;
 }
 
-static void take_server_port(struct conf_reader *r)
+static void take_server_port(struct config_reader *r)
 {
-	conf_port(r, &r->conf->port);
+	config_port(r, &r->config->port);
 }
 
-static void take_keyfile(struct conf_reader *r)
+static void take_keyfile(struct config_reader *r)
 {
-	if (conf_text(r, "keyfile", "give the name of a file", r->keyfile,
+	if (config_text(r, "keyfile", "give the name of a file", r->keyfile,
 		      sizeof(r->keyfile)))
 		r->keyfile_line = r->line;
 }
 
-static void take_max_messages(struct conf_reader *r)
+static void take_max_messages(struct config_reader *r)
 {
 	__s64 value;
 
-	if (conf_number(r, r->word[0], 1, 100000, &value))
-		r->conf->round.max_messages = (__u32)value;
+	if (config_number(r, r->word[0], 1, 100000, &value))
+		r->config->round.max_messages = (__u32)value;
 }
 
-static void take_max_duration(struct conf_reader *r)
+static void take_max_duration(struct config_reader *r)
 {
 	double value;
 
-	if (conf_seconds(r, r->word[0], 0.001, 600, &value))
-		r->conf->round.max_duration_us = (__u32)(value * 1e6);
+	if (config_seconds(r, r->word[0], 0.001, 600, &value))
+		r->config->round.max_duration_us = (__u32)(value * 1e6);
 }
 
-static void take_synced_host(struct conf_reader *r)
+static void take_synced_host(struct config_reader *r)
 {
-	r->conf->synced_host = true;
+	r->config->synced_host = true;
 }
 
-static void take_synced_cluster(struct conf_reader *r)
+static void take_synced_cluster(struct config_reader *r)
 {
-	r->conf->synced_cluster = true;
+	r->config->synced_cluster = true;
 }
 
 #define FITS	"auto, linear, spline, hull, regression"
 
-static void take_fit(struct conf_reader *r)
+static void take_fit(struct config_reader *r)
 {
-	char name[CONF_NAME_MAX];
+	char name[CONFIG_NAME_MAX];
 	int kind;
 
-	if (!conf_text(r, "fit", "give one of " FITS, name, sizeof(name)))
+	if (!config_text(r, "fit", "give one of " FITS, name, sizeof(name)))
 		return;
 	kind = tsct_fit_kind_of(name);
 	if (kind < 0)
 		config_error(r, r->line, "fit: '%s': no such one; there are "
 			      FITS, name);
 	else
-		r->conf->fit = (enum tsct_fit_kind)kind;
+		r->config->fit = (enum tsct_fit_kind)kind;
 }
 
-static void take_stratum(struct conf_reader *r)
+static void take_stratum(struct config_reader *r)
 {
 	__s64 value;
 
-	if (conf_number(r, "stratum", 1, 15, &value))
-		r->conf->stratum = (int)value;
+	if (config_number(r, "stratum", 1, 15, &value))
+		r->config->stratum = (int)value;
 }
 
 static const struct directive {
 	const char *name;
-	void (*take)(struct conf_reader *r);
+	void (*take)(struct config_reader *r);
 	bool many;			/* may be there more than once */
 } directives[] = {
-	{ "allow", conf_take_allow, true },
-	{ "child", conf_take_child, true },
-	{ "deny", conf_take_deny, true },
+	{ "allow", config_take_allow, true },
+	{ "child", config_take_child, true },
+	{ "deny", config_take_deny, true },
 	{ "fit", take_fit, false },
 	{ "keyfile", take_keyfile, false },
 	{ "listen", take_listen, true },
-	{ "master", conf_take_master, true },
+	{ "master", config_take_master, true },
 	{ "name", take_name, false },
-	{ "ntp", conf_take_ntp, true },
+	{ "ntp", config_take_ntp, true },
 	{ "port", take_server_port, false },
 	{ "ratelimit", take_ratelimit, false },
 	{ "serve", take_serve, false },
@@ -159,10 +159,10 @@ static const struct directive {
 
 #define NR_DIRECTIVES	(sizeof(directives) / sizeof(directives[0]))
 
-static void take_directive(struct conf_reader *r, unsigned int *seen)
+static void take_directive(struct config_reader *r, unsigned int *seen)
 {
 	unsigned int i, errors = r->errors;
-	const char *word = conf_word(r);
+	const char *word = config_word(r);
 
 	for (i = 0; i < NR_DIRECTIVES; i++)
 		if (!strcmp(directives[i].name, word))
@@ -179,7 +179,7 @@ static void take_directive(struct conf_reader *r, unsigned int *seen)
 	}
 	seen[i] = r->line;
 	directives[i].take(r);
-	word = conf_word(r);
+	word = config_word(r);
 	if (word && errors == r->errors)
 		config_error(r, r->line, "%s: '%s': one word too many; remove "
 			      "it, or put a # before it", r->word[0], word);
@@ -187,10 +187,10 @@ static void take_directive(struct conf_reader *r, unsigned int *seen)
 
 /* ---- the file as a whole ------------------------------------------------ */
 
-static int read_lines(struct conf_reader *r, FILE *from)
+static int read_lines(struct config_reader *r, FILE *from)
 {
 	unsigned int seen[NR_DIRECTIVES] = { 0 };
-	char text[CONF_LINE_MAX];
+	char text[CONFIG_LINE_MAX];
 	size_t len;
 
 	errno = 0;
@@ -200,10 +200,10 @@ static int read_lines(struct conf_reader *r, FILE *from)
 		if ((!len || text[len - 1] != '\n') && !feof(from)) {
 			config_error(r, r->line, "longer than %d characters, "
 				      "or a NUL is in it; split it, remove that",
-				      CONF_LINE_MAX - 2);
+				      CONFIG_LINE_MAX - 2);
 			return -EINVAL;
 		}
-		if (conf_split(r, text))
+		if (config_split(r, text))
 			take_directive(r, seen);
 	}
 	if (!ferror(from))
@@ -212,19 +212,19 @@ static int read_lines(struct conf_reader *r, FILE *from)
 }
 
 /* Who reads a key speaks with everybody's voice. A pipe is somebody's already. */
-static void check_mode(struct conf_reader *r, FILE *from)
+static void check_mode(struct config_reader *r, FILE *from)
 {
 	struct stat st;
 
 	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
 	    st.st_mode & 027)
-		conf_warn(r, r->keyfile_line, "keyfile: %s: others may read or "
+		config_warn(r, r->keyfile_line, "keyfile: %s: others may read or "
 			  "change it; have it belong to the daemon's user or "
 			  "group, and 'chmod g-w,o= %s'", r->keyfile,
 			  r->keyfile);
 }
 
-static void read_keys(struct conf_reader *r)
+static void read_keys(struct config_reader *r)
 {
 	char why[512];
 	FILE *from;
@@ -240,17 +240,17 @@ static void read_keys(struct conf_reader *r)
 		return;
 	}
 	check_mode(r, from);
-	err = tsct_keys_read(from, r->keyfile, &r->conf->keys, why,
+	err = tsct_keys_read(from, r->keyfile, &r->config->keys, why,
 			     sizeof(why));
 	if (err)
 		config_error(r, r->keyfile_line, "keyfile: %s", *why ? why :
 			      strerror(-err));
 	else if (*why)
-		conf_warn(r, r->keyfile_line, "keyfile: %s", why);
+		config_warn(r, r->keyfile_line, "keyfile: %s", why);
 	fclose(from);
 }
 
-static void check_key(struct conf_reader *r, const char *what,
+static void check_key(struct config_reader *r, const char *what,
 		      const char *name, unsigned int line, __u32 key)
 {
 	if (!key)
@@ -258,61 +258,61 @@ static void check_key(struct conf_reader *r, const char *what,
 	if (!r->keyfile_line)
 		config_error(r, line, "%s %s: key %u: there are no keys; add "
 			      "'keyfile FILE'", what, name, key);
-	else if (r->conf->keys && !tsct_keys_have(r->conf->keys, key))
+	else if (r->config->keys && !tsct_keys_have(r->config->keys, key))
 		config_error(r, line, "%s %s: key %u is not in %s; add it "
 			      "there", what, name, key, r->keyfile);
 }
 
-static void check_whole(struct conf_reader *r)
+static void check_whole(struct config_reader *r)
 {
-	struct conf *conf = r->conf;
+	struct config *config = r->config;
 	unsigned int i, allowed = 0;
 
-	for (i = 0; i < conf->nr_sources; i++)
-		check_key(r, conf->source[i].plain ? "ntp" : "master",
-			  conf->source[i].name, conf->source[i].line,
-			  conf->source[i].key);
-	for (i = 0; i < conf->nr_children; i++) {
-		check_key(r, "child", conf->child[i].name,
-			  conf->child[i].line, conf->child[i].key);
-		allowed += conf->child[i].has_address;
+	for (i = 0; i < config->nr_sources; i++)
+		check_key(r, config->source[i].plain ? "ntp" : "master",
+			  config->source[i].name, config->source[i].line,
+			  config->source[i].key);
+	for (i = 0; i < config->nr_children; i++) {
+		check_key(r, "child", config->child[i].name,
+			  config->child[i].line, config->child[i].key);
+		allowed += config->child[i].has_address;
 	}
-	for (i = 0; i < conf->nr_rules; i++)
-		allowed += conf->rule[i].allow;
-	if (conf->nr_children)
-		conf->serve = true;
-	if (conf->serve && !allowed)
+	for (i = 0; i < config->nr_rules; i++)
+		allowed += config->rule[i].allow;
+	if (config->nr_children)
+		config->serve = true;
+	if (config->serve && !allowed)
 		config_error(r, 0, "requests are served, but nobody may ask; "
 			      "add 'allow PREFIX', or addresses of children");
-	if (conf->synced_cluster && conf->nr_sources)
-		config_error(r, conf->source[0].line, "%s: with synced-cluster "
+	if (config->synced_cluster && config->nr_sources)
+		config_error(r, config->source[0].line, "%s: with synced-cluster "
 			      "nobody is asked; remove one of them",
-			      conf->source[0].name);
+			      config->source[0].name);
 }
 
-static void set_defaults(struct conf *conf)
+static void set_defaults(struct config *config)
 {
-	conf->port = TSCT_NTP_PORT;
-	conf->ratelimit = (struct tsct_ratelimit_options) {
+	config->port = TSCT_NTP_PORT;
+	config->ratelimit = (struct tsct_ratelimit_options) {
 		.interval_us = 976, .burst = 128, .leak = 3,
 	};
 }
 
-int conf_load(const char *path, const struct conf_say *say,
-	      struct conf **ret_conf)
+int config_load(const char *path, const struct config_say *say,
+	      struct config **ret_config)
 {
-	struct conf_reader r = { .path = path, .say = say };
+	struct config_reader r = { .path = path, .say = say };
 	FILE *from = fopen(path, "re");
 	int err;
 
 	if (!from && errno == ENOENT)
 		return -ENOENT;
-	r.conf = calloc(1, sizeof(*r.conf));
+	r.config = calloc(1, sizeof(*r.config));
 	err = from ? 0 : -errno;
-	if (!r.conf)
+	if (!r.config)
 		err = -ENOMEM;
 	if (!err) {
-		set_defaults(r.conf);
+		set_defaults(r.config);
 		err = read_lines(&r, from);
 	}
 	if (err && !r.errors)
@@ -326,29 +326,29 @@ int conf_load(const char *path, const struct conf_say *say,
 	if (from)
 		fclose(from);
 	if (err || r.errors) {
-		conf_free(r.conf);
+		config_free(r.config);
 		return err ? err : -EINVAL;
 	}
-	*ret_conf = r.conf;
+	*ret_config = r.config;
 	return 0;
 }
 
-void conf_free(struct conf *conf)
+void config_free(struct config *config)
 {
-	if (!conf)
+	if (!config)
 		return;
-	tsct_keys_free(conf->keys);
-	free(conf->child);
-	free(conf);
+	tsct_keys_free(config->keys);
+	free(config->child);
+	free(config);
 }
 
-bool conf_has_network(const struct conf *conf)
+bool config_has_network(const struct config *config)
 {
-	return conf && (conf->nr_sources || conf->serve ||
-			conf->synced_cluster);
+	return config && (config->nr_sources || config->serve ||
+			config->synced_cluster);
 }
 
-bool conf_is_master(const struct conf *conf)
+bool config_is_master(const struct config *config)
 {
-	return !conf->nr_sources;
+	return !config->nr_sources;
 }

@@ -14,9 +14,9 @@ static void warn(void *ctx, const char *text)
 	log_warning("%s", text);
 }
 
-int conf_load_logged(const char *path, struct conf **ret_conf)
+int config_load_logged(const char *path, struct config **ret_config)
 {
-	const struct conf_say say = { NULL, complain, warn };
+	const struct config_say say = { NULL, complain, warn };
 
-	return conf_load(path, &say, ret_conf);
+	return config_load(path, &say, ret_config);
 }

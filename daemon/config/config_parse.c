@@ -10,7 +10,7 @@
 #include "config.h"
 
 __attribute__((format(printf, 4, 0)))
-static void tell(const struct conf_reader *r,
+static void tell(const struct config_reader *r,
 		 void (*to)(void *ctx, const char *text), unsigned int line,
 		 const char *format, va_list args)
 {
@@ -27,7 +27,7 @@ static void tell(const struct conf_reader *r,
 	to(r->say->ctx, text);
 }
 
-void config_error(struct conf_reader *r, unsigned int line,
+void config_error(struct config_reader *r, unsigned int line,
 		   const char *format, ...)
 {
 	va_list args;
@@ -38,7 +38,7 @@ void config_error(struct conf_reader *r, unsigned int line,
 	va_end(args);
 }
 
-void conf_warn(struct conf_reader *r, unsigned int line,
+void config_warn(struct config_reader *r, unsigned int line,
 	       const char *format, ...)
 {
 	va_list args;
@@ -51,7 +51,7 @@ void conf_warn(struct conf_reader *r, unsigned int line,
 }
 
 /* Other bytes would act on the terminal or the log that shows them. */
-static bool is_plain(struct conf_reader *r, const char *text)
+static bool is_plain(struct config_reader *r, const char *text)
 {
 	const unsigned char *c;
 
@@ -64,7 +64,7 @@ static bool is_plain(struct conf_reader *r, const char *text)
 	return true;
 }
 
-bool conf_split(struct conf_reader *r, char *text)
+bool config_split(struct config_reader *r, char *text)
 {
 	char *save, *word;
 
@@ -74,9 +74,9 @@ bool conf_split(struct conf_reader *r, char *text)
 		return false;
 	for (word = strtok_r(text, " \t\r\n\v\f", &save); word;
 	     word = strtok_r(NULL, " \t\r\n\v\f", &save)) {
-		if (r->nr == CONF_WORDS_MAX) {
+		if (r->nr == CONFIG_WORDS_MAX) {
 			config_error(r, r->line, "more than %d words; split "
-				      "the line", CONF_WORDS_MAX);
+				      "the line", CONFIG_WORDS_MAX);
 			return false;
 		}
 		r->word[r->nr++] = word;
@@ -84,13 +84,13 @@ bool conf_split(struct conf_reader *r, char *text)
 	return r->nr;
 }
 
-char *conf_word(struct conf_reader *r)
+char *config_word(struct config_reader *r)
 {
 	return r->at < r->nr ? r->word[r->at++] : NULL;
 }
 
 /* "port: " or, of an option, "master: port: " */
-static void complain_of(struct conf_reader *r, const char *what,
+static void complain_of(struct config_reader *r, const char *what,
 			const char *word, const char *fix)
 {
 	const char *verb = r->word[0];
@@ -105,10 +105,10 @@ static void complain_of(struct conf_reader *r, const char *what,
 			      verb, *verb ? ": " : "", what, fix);
 }
 
-bool conf_number(struct conf_reader *r, const char *what, __s64 min, __s64 max,
+bool config_number(struct config_reader *r, const char *what, __s64 min, __s64 max,
 		 __s64 *ret)
 {
-	char *word = conf_word(r), *end, fix[96];
+	char *word = config_word(r), *end, fix[96];
 	long long value;
 
 	if (word) {
@@ -126,10 +126,10 @@ bool conf_number(struct conf_reader *r, const char *what, __s64 min, __s64 max,
 	return false;
 }
 
-bool conf_seconds(struct conf_reader *r, const char *what, double min,
+bool config_seconds(struct config_reader *r, const char *what, double min,
 		  double max, double *ret)
 {
-	char *word = conf_word(r), *end, fix[96];
+	char *word = config_word(r), *end, fix[96];
 	double value;
 
 	/* Digits and a point: strtod() would take names and hexadecimal, too */
@@ -145,10 +145,10 @@ bool conf_seconds(struct conf_reader *r, const char *what, double min,
 	return false;
 }
 
-bool conf_text(struct conf_reader *r, const char *what, const char *fix,
+bool config_text(struct config_reader *r, const char *what, const char *fix,
 	       char *ret, size_t size)
 {
-	char *word = conf_word(r), shorter[96];
+	char *word = config_word(r), shorter[96];
 
 	if (word && strlen(word) < size) {
 		strcpy(ret, word);
@@ -160,10 +160,10 @@ bool conf_text(struct conf_reader *r, const char *what, const char *fix,
 	return false;
 }
 
-bool conf_address(struct conf_reader *r, const char *what,
+bool config_address(struct config_reader *r, const char *what,
 		  struct tsct_address *ret, char *name, size_t size)
 {
-	char *word = conf_word(r);
+	char *word = config_word(r);
 
 	if (word && strlen(word) < size && !tsct_address_parse(word, ret)) {
 		strcpy(name, word);
@@ -174,11 +174,11 @@ bool conf_address(struct conf_reader *r, const char *what,
 	return false;
 }
 
-bool conf_port(struct conf_reader *r, __u16 *ret)
+bool config_port(struct config_reader *r, __u16 *ret)
 {
 	__s64 value;
 
-	if (!conf_number(r, "port", 1, 65535, &value))
+	if (!config_number(r, "port", 1, 65535, &value))
 		return false;
 	*ret = (__u16)value;
 	return true;

@@ -16,39 +16,39 @@
 
 /* ---- sources ------------------------------------------------------------ */
 
-static bool take_poll(struct conf_reader *r, const char *word, int *ret)
+static bool take_poll(struct config_reader *r, const char *word, int *ret)
 {
 	__s64 value;
 
-	if (!conf_number(r, word, CONF_POLL_MIN, CONF_POLL_MAX, &value))
+	if (!config_number(r, word, CONFIG_POLL_MIN, CONFIG_POLL_MAX, &value))
 		return false;
 	*ret = (int)value;
 	return true;
 }
 
-static bool take_key(struct conf_reader *r, __u32 *ret)
+static bool take_key(struct config_reader *r, __u32 *ret)
 {
 	__s64 value;
 
-	if (!conf_number(r, "key", 1, KEY_MAX, &value))
+	if (!config_number(r, "key", 1, KEY_MAX, &value))
 		return false;
 	*ret = (__u32)value;
 	return true;
 }
 
-static bool source_option(struct conf_reader *r, struct conf_source *s,
+static bool source_option(struct config_reader *r, struct config_source *s,
 			  const char *word)
 {
 	if (!strcmp(word, "key"))
 		return take_key(r, &s->key);
 	if (!strcmp(word, "port"))
-		return conf_port(r, &s->address.port);
+		return config_port(r, &s->address.port);
 	if (!strcmp(word, "minpoll"))
 		return take_poll(r, word, &s->minpoll);
 	if (!strcmp(word, "maxpoll"))
 		return take_poll(r, word, &s->maxpoll);
 	if (!strcmp(word, "asymmetry"))
-		return conf_number(r, word, -1000000000, 1000000000,
+		return config_number(r, word, -1000000000, 1000000000,
 				   &s->asymmetry_ns);
 	if (!strcmp(word, "xleave") && s->plain) {
 		s->xleave = true;
@@ -67,7 +67,7 @@ static bool same_place(const struct tsct_address *a,
 		a->scope == b->scope;
 }
 
-static bool check_source(struct conf_reader *r, const struct conf_source *s)
+static bool check_source(struct config_reader *r, const struct config_source *s)
 {
 	unsigned int i;
 
@@ -77,19 +77,19 @@ static bool check_source(struct conf_reader *r, const struct conf_source *s)
 			      r->word[0], s->name, s->minpoll, s->maxpoll);
 		return false;
 	}
-	for (i = 0; i < r->conf->nr_sources; i++)
-		if (same_place(&r->conf->source[i].address, &s->address)) {
+	for (i = 0; i < r->config->nr_sources; i++)
+		if (same_place(&r->config->source[i].address, &s->address)) {
 			config_error(r, r->line, "%s %s: line %u names it "
 				      "already; remove one", r->word[0],
-				      s->name, r->conf->source[i].line);
+				      s->name, r->config->source[i].line);
 			return false;
 		}
 	return true;
 }
 
-static void add_source(struct conf_reader *r, bool plain)
+static void add_source(struct config_reader *r, bool plain)
 {
-	struct conf_source s = {
+	struct config_source s = {
 		.plain = plain,
 		.minpoll = plain ? NTP_MINPOLL : MASTER_MINPOLL,
 		.maxpoll = plain ? NTP_MAXPOLL : MASTER_MAXPOLL,
@@ -98,10 +98,10 @@ static void add_source(struct conf_reader *r, bool plain)
 	bool has_max = false, has_min = false;
 	const char *word;
 
-	if (!conf_address(r, r->word[0], &s.address, s.name, sizeof(s.name)))
+	if (!config_address(r, r->word[0], &s.address, s.name, sizeof(s.name)))
 		return;
 	s.address.port = TSCT_NTP_PORT;
-	while ((word = conf_word(r))) {
+	while ((word = config_word(r))) {
 		if (!source_option(r, &s, word))
 			return;
 		has_min |= !strcmp(word, "minpoll");
@@ -114,27 +114,27 @@ static void add_source(struct conf_reader *r, bool plain)
 		s.minpoll = s.maxpoll;
 	if (!check_source(r, &s))
 		return;
-	if (r->conf->nr_sources == TSCT_SOURCES_MAX) {
+	if (r->config->nr_sources == TSCT_SOURCES_MAX) {
 		config_error(r, r->line, "%s: more than %d sources; remove "
 			      "some", r->word[0], TSCT_SOURCES_MAX);
 		return;
 	}
-	r->conf->source[r->conf->nr_sources++] = s;
+	r->config->source[r->config->nr_sources++] = s;
 }
 
-void conf_take_master(struct conf_reader *r)
+void config_take_master(struct config_reader *r)
 {
 	add_source(r, false);
 }
 
-void conf_take_ntp(struct conf_reader *r)
+void config_take_ntp(struct config_reader *r)
 {
 	add_source(r, true);
 }
 
 /* ---- children, and who else may ask ------------------------------------- */
 
-static bool child_option(struct conf_reader *r, struct conf_child *c,
+static bool child_option(struct config_reader *r, struct config_child *c,
 			 const char *word)
 {
 	if (!strcmp(word, "key"))
@@ -149,9 +149,9 @@ static bool child_option(struct conf_reader *r, struct conf_child *c,
 }
 
 /* Who asks is known by address or key: two of the same would be one. */
-static bool check_child(struct conf_reader *r, const struct conf_child *c)
+static bool check_child(struct config_reader *r, const struct config_child *c)
 {
-	const struct conf_child *o;
+	const struct config_child *o;
 	unsigned int i;
 
 	if (!c->has_address && !c->key) {
@@ -160,8 +160,8 @@ static bool check_child(struct conf_reader *r, const struct conf_child *c)
 			      c->name);
 		return false;
 	}
-	for (i = 0; i < r->conf->nr_children; i++) {
-		o = &r->conf->child[i];
+	for (i = 0; i < r->config->nr_children; i++) {
+		o = &r->config->child[i];
 		if (strcmp(o->name, c->name) &&
 		    !(o->has_address && c->has_address &&
 		      !memcmp(o->address.ip, c->address.ip, 16) &&
@@ -176,43 +176,43 @@ static bool check_child(struct conf_reader *r, const struct conf_child *c)
 	return true;
 }
 
-void conf_take_child(struct conf_reader *r)
+void config_take_child(struct config_reader *r)
 {
-	struct conf *conf = r->conf;
-	struct conf_child c = { .line = r->line }, *grown;
+	struct config *config = r->config;
+	struct config_child c = { .line = r->line }, *grown;
 	const char *word;
 
-	if (!conf_text(r, "child", "give a name", c.name, sizeof(c.name)))
+	if (!config_text(r, "child", "give a name", c.name, sizeof(c.name)))
 		return;
-	while ((word = conf_word(r)))
+	while ((word = config_word(r)))
 		if (!child_option(r, &c, word))
 			return;
 	if (!check_child(r, &c))
 		return;
-	if (conf->nr_children == CONF_CHILDREN_MAX) {
+	if (config->nr_children == CONFIG_CHILDREN_MAX) {
 		config_error(r, r->line, "child: more than %d; make some of "
-			      "them masters of others", CONF_CHILDREN_MAX);
+			      "them masters of others", CONFIG_CHILDREN_MAX);
 		return;
 	}
-	grown = reallocarray(conf->child, conf->nr_children + 1, sizeof(c));
+	grown = reallocarray(config->child, config->nr_children + 1, sizeof(c));
 	if (!grown) {
 		config_error(r, r->line, "out of memory; free some");
 		return;
 	}
-	conf->child = grown;
-	conf->child[conf->nr_children++] = c;
+	config->child = grown;
+	config->child[config->nr_children++] = c;
 }
 
 #define PREFIXES	"give an address, a prefix as 10.0.0.0/8 or fd00::/8, or all"
 
-static void add_rule(struct conf_reader *r, bool allow)
+static void add_rule(struct config_reader *r, bool allow)
 {
 	static const struct tsct_ratelimit_options no_limit;
-	struct conf_rule rule = { .allow = allow };
+	struct config_rule rule = { .allow = allow };
 	struct tsct_ratelimit *guard;
 	int err;
 
-	if (!conf_text(r, r->word[0], PREFIXES, rule.prefix,
+	if (!config_text(r, r->word[0], PREFIXES, rule.prefix,
 		       sizeof(rule.prefix)))
 		return;
 	guard = tsct_ratelimit_new(&no_limit, 0);
@@ -221,19 +221,19 @@ static void add_rule(struct conf_reader *r, bool allow)
 	if (err)
 		config_error(r, r->line, "%s: '%s': " PREFIXES, r->word[0],
 			      rule.prefix);
-	else if (r->conf->nr_rules == TSCT_RULES_MAX)
+	else if (r->config->nr_rules == TSCT_RULES_MAX)
 		config_error(r, r->line, "%s: more than %d rules; put some "
 			      "together", r->word[0], TSCT_RULES_MAX);
 	else
-		r->conf->rule[r->conf->nr_rules++] = rule;
+		r->config->rule[r->config->nr_rules++] = rule;
 }
 
-void conf_take_allow(struct conf_reader *r)
+void config_take_allow(struct config_reader *r)
 {
 	add_rule(r, true);
 }
 
-void conf_take_deny(struct conf_reader *r)
+void config_take_deny(struct config_reader *r)
 {
 	add_rule(r, false);
 }

@@ -36,7 +36,7 @@ static const struct source *parent(const struct peers *p)
 	for (i = 0; i < p->nr_sources; i++) {
 		const struct source *s = &p->source[i];
 
-		if (s->conf.plain)
+		if (s->config.plain)
 			continue;
 		if (s->client.reach)
 			return s;
@@ -219,7 +219,7 @@ void barrier_below(const struct peers *p, char *names, size_t size)
 	tsct_schedule_missing(p->members.round,
 			   tsct_schedule_barrier(p->members.round), names, size);
 	rest = strstr(names, ", ");
-	if (rest && (waits_here(p) || !*p->conf->name))
+	if (rest && (waits_here(p) || !*p->config->name))
 		memmove(names, rest + 2, strlen(rest + 2) + 1);
 }
 
@@ -233,7 +233,7 @@ void barrier_missing(const struct peers *p, char *names, size_t size)
 				   size);
 	else if (!s->client.reach)
 		snprintf(names, size, "%s, which does not answer",
-			 s->conf.name);
+			 s->config.name);
 	else if (*s->client.missing)
 		snprintf(names, size, "%s", s->client.missing);
 	else

@@ -12,7 +12,7 @@
 struct noted {
 	__u64 stamp;
 	unsigned int source;
-	char name[CONF_NAME_MAX];	/* sources come and go */
+	char name[CONFIG_NAME_MAX];	/* sources come and go */
 	struct tsct_exchange x;
 	struct tsct_remote remote;
 	__u32 clock_epoch, cluster_epoch;
@@ -53,7 +53,7 @@ void exchange_log_add(struct peers *p, unsigned int nr,
 		.clock_epoch = p->keeper->est.state.epoch,
 		.cluster_epoch = tsct_cluster_epoch(p->cluster),
 	};
-	memcpy(noted->name, p->source[nr].conf.name, sizeof(noted->name));
+	memcpy(noted->name, p->source[nr].config.name, sizeof(noted->name));
 }
 
 /* ---- what the fit made of it ------------------------------------------------ */
@@ -61,7 +61,7 @@ void exchange_log_add(struct peers *p, unsigned int nr,
 static bool is_source(const struct peers *p, const struct noted *noted)
 {
 	return noted->source < p->nr_sources &&
-		!strcmp(p->source[noted->source].conf.name, noted->name);
+		!strcmp(p->source[noted->source].config.name, noted->name);
 }
 
 /* True: it is in the window of its source's fit. */
@@ -114,11 +114,11 @@ static json_t *show(const struct peers *p, __u64 number)
 		(json_int_t)n->cluster_epoch, n->name);
 }
 
-static const char *role(const struct conf *conf)
+static const char *role(const struct config *config)
 {
-	if (conf->synced_cluster)
+	if (config->synced_cluster)
 		return "synced-cluster";
-	return conf_is_master(conf) ? "master" : "child";
+	return config_is_master(config) ? "master" : "child";
 }
 
 static json_t *show_all(const struct peers *p, __u64 number)
@@ -135,8 +135,8 @@ static json_t *show_all(const struct peers *p, __u64 number)
 		json_array_append_new(samples, show(p, number));
 	return json_pack("{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
 		"life", (json_int_t)h->life, "first", (json_int_t)first,
-		"last", (json_int_t)h->last, "name", p->conf->name,
-		"role", role(p->conf), "fit", tsct_fit_name(p->conf->fit),
+		"last", (json_int_t)h->last, "name", p->config->name,
+		"role", role(p->config), "fit", tsct_fit_name(p->config->fit),
 		"node", (json_int_t)p->node, "host", (json_int_t)p->host,
 		"master", (json_int_t)state->cluster_master,
 		"status", (int)state->cluster_status,

@@ -85,13 +85,13 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 
 	n = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
 	if (!n || !fit)
-		return json_pack("{s:s,s:o}", "name", s->conf.name,
+		return json_pack("{s:s,s:o}", "name", s->config.name,
 				 "exchanges", exchanges);
 	tsct_tangent_make(fit, remote_ns(&s->client.remote), &t);
 	for (i = 0; i < n; i++)
 		json_array_append_new(exchanges, show_exchange(&t, &x[i],
 							       kept[i]));
-	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->conf.name,
+	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->config.name,
 			 "tick_ns", t.rate * t.ns, "exchanges", exchanges,
 			 "fit", show_fit(&t), "curve",
 			 show_curve(&t, x[0].t1, x[n - 1].t4));
@@ -104,7 +104,7 @@ void exchange_report_answer(const struct peers *p, FILE *to)
 
 	for (i = 0; i < p->nr_sources; i++)
 		json_array_append_new(sources, show_source(p, i));
-	all = json_pack("{s:s,s:o}", "name", p->conf->name, "sources", sources);
+	all = json_pack("{s:s,s:o}", "name", p->config->name, "sources", sources);
 	if (!all || json_dumpf(all, to, JSON_COMPACT | JSON_REAL_PRECISION(12)))
 		fprintf(to, "error: no memory\n");
 	else

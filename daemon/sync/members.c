@@ -12,14 +12,14 @@
 #define SLOT_US		500		/* for an exchange, at least */
 #define PROBES		16		/* of the table, per look-up */
 
-static struct tsct_schedule_options options_of(const struct conf *conf)
+static struct tsct_schedule_options options_of(const struct config *config)
 {
-	struct tsct_schedule_options options = conf->round;
+	struct tsct_schedule_options options = config->round;
 	__u64 random[2];
 
 	peers_random(random);
 	options.first = (__u32)random[0];
-	options.name = *conf->name ? conf->name : NULL;
+	options.name = *config->name ? config->name : NULL;
 	options.slot_us = SLOT_US;
 	return options;
 }
@@ -39,7 +39,7 @@ void members_close(struct peers *p)
 /* Where that fails, those that were there are left as they are. */
 static int open_members(struct peers *p)
 {
-	const struct tsct_schedule_options options = options_of(p->conf);
+	const struct tsct_schedule_options options = options_of(p->config);
 	struct members m = {
 		.round = tsct_schedule_new(&options),
 		.table = calloc(TSCT_MEMBERS_MAX, sizeof(*m.table)),
@@ -47,8 +47,8 @@ static int open_members(struct peers *p)
 	unsigned int i;
 	int err = m.round && m.table ? 0 : -ENOMEM;
 
-	for (i = 0; i < p->conf->nr_children && !err; i++)
-		err = tsct_schedule_expect(m.round, p->conf->child[i].name);
+	for (i = 0; i < p->config->nr_children && !err; i++)
+		err = tsct_schedule_expect(m.round, p->config->child[i].name);
 	if (err) {
 		free_members(&m);
 		return err;
@@ -60,25 +60,25 @@ static int open_members(struct peers *p)
 
 /* ---- another configuration ---------------------------------------------- */
 
-static bool same_round(const struct conf *a, const struct conf *b)
+static bool same_round(const struct config *a, const struct config *b)
 {
 	return !strcmp(a->name, b->name) &&
 		a->round.max_messages == b->round.max_messages &&
 		a->round.max_duration_us == b->round.max_duration_us;
 }
 
-static const struct conf_child *named(const struct conf *conf, const char *name)
+static const struct config_child *named(const struct config *config, const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < conf->nr_children; i++)
-		if (!strcmp(conf->child[i].name, name))
-			return &conf->child[i];
+	for (i = 0; i < config->nr_children; i++)
+		if (!strcmp(config->child[i].name, name))
+			return &config->child[i];
 	return NULL;
 }
 
 /* Each is somebody else's now, or nobody's. */
-static void change_children(struct members *m, const struct conf *conf)
+static void change_children(struct members *m, const struct config *config)
 {
 	unsigned int i;
 
@@ -88,33 +88,33 @@ static void change_children(struct members *m, const struct conf *conf)
 		if (!member->node)
 			continue;
 		if (member->child)
-			member->child = named(conf, member->child->name);
-		if (!member->child && conf->nr_children)
+			member->child = named(config, member->child->name);
+		if (!member->child && config->nr_children)
 			memset(member, 0, sizeof(*member));
 	}
 }
 
-int members_follow(struct peers *p, const struct conf *old)
+int members_follow(struct peers *p, const struct config *old)
 {
-	const struct conf *conf = p->conf;
+	const struct config *config = p->config;
 	struct members *m = &p->members;
 	unsigned int i;
 	int err = 0;
 
-	if (!m->round || !old || !same_round(old, conf))
+	if (!m->round || !old || !same_round(old, config))
 		return open_members(p);
-	change_children(m, conf);
+	change_children(m, config);
 	for (i = 0; i < old->nr_children; i++)
-		if (!named(conf, old->child[i].name))
+		if (!named(config, old->child[i].name))
 			tsct_schedule_dismiss(m->round, old->child[i].name);
-	for (i = 0; i < conf->nr_children && !err; i++)
-		err = tsct_schedule_expect(m->round, conf->child[i].name);
+	for (i = 0; i < config->nr_children && !err; i++)
+		err = tsct_schedule_expect(m->round, config->child[i].name);
 	return err;
 }
 
 /* ---- who is who --------------------------------------------------------- */
 
-static bool is_child(const struct conf_child *child, const struct tsct_responder_request *ask)
+static bool is_child(const struct config_child *child, const struct tsct_responder_request *ask)
 {
 	if (child->key && child->key != ask->key_id)
 		return false;
@@ -125,14 +125,14 @@ static bool is_child(const struct conf_child *child, const struct tsct_responder
 		 child->address.scope == ask->from->scope);
 }
 
-static const struct conf_child *find_child(const struct conf *conf,
+static const struct config_child *find_child(const struct config *config,
 					   const struct tsct_responder_request *ask)
 {
 	unsigned int i;
 
-	for (i = 0; i < conf->nr_children; i++)
-		if (is_child(&conf->child[i], ask))
-			return &conf->child[i];
+	for (i = 0; i < config->nr_children; i++)
+		if (is_child(&config->child[i], ask))
+			return &config->child[i];
 	return NULL;
 }
 
@@ -163,11 +163,11 @@ static void greet(const struct member *member, const char *name)
 }
 
 static void enter(struct peers *p, const struct tsct_responder_request *ask,
-		  const struct conf_child *child, __s64 now_ns)
+		  const struct config_child *child, __s64 now_ns)
 {
 	struct members *m = &p->members;
 	struct member *member = find_place(m, ask->request.node, now_ns);
-	char text[CONF_NAME_MAX];
+	char text[CONFIG_NAME_MAX];
 	const char *name;
 	bool is_new;
 
@@ -191,7 +191,7 @@ static void enter(struct peers *p, const struct tsct_responder_request *ask,
  * to come more often than they last. */
 static void spare_tokens(const struct peers *p, const struct tsct_responder_request *ask)
 {
-	__u32 interval_us = p->conf->ratelimit.interval_us;
+	__u32 interval_us = p->config->ratelimit.interval_us;
 
 	if (!ask->trusted && ask->reply->turn_us &&
 	    ask->reply->turn_us < interval_us)
@@ -201,10 +201,10 @@ static void spare_tokens(const struct peers *p, const struct tsct_responder_requ
 void members_asked(void *ctx, const struct tsct_responder_request *ask)
 {
 	struct peers *p = ctx;
-	const struct conf_child *child = find_child(p->conf, ask);
+	const struct config_child *child = find_child(p->config, ask);
 	__s64 now_ns = tsct_monotonic_ns();
 
-	if (!child && p->conf->nr_children)
+	if (!child && p->config->nr_children)
 		return;			/* it may ask, and does not belong */
 	enter(p, ask, child, now_ns);
 	if (ask->request.flags & TSCT_EXT_ARRIVED || ask->below)
@@ -225,7 +225,7 @@ static void hint(struct peers *p, const struct member *member)
 {
 	struct net_packet to = { .from = member->address, .to = member->ours };
 	__u8 bytes[TSCT_NTP_MAX];
-	size_t len = tsct_responder_request_poll(&p->service.timeline, p->conf->keys,
+	size_t len = tsct_responder_request_poll(&p->service.timeline, p->config->keys,
 					 member->key, bytes);
 	__u64 before;
 

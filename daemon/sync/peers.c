@@ -43,14 +43,14 @@ const char *peers_name(const struct tsct_address *address, char *text,
 
 /* ---- configuration ------------------------------------------------------ */
 
-static int load(const struct peers_options *options, struct conf **ret_conf)
+static int load(const struct peers_options *options, struct config **ret_config)
 {
 	int err;
 
-	*ret_conf = NULL;
+	*ret_config = NULL;
 	if (!options->config)
 		return 0;
-	err = conf_load_logged(options->config, ret_conf);
+	err = config_load_logged(options->config, ret_config);
 	if (err != -ENOENT)
 		return err;
 	if (!options->must_exist)
@@ -60,8 +60,8 @@ static int load(const struct peers_options *options, struct conf **ret_conf)
 	return err;
 }
 
-static bool same_source(const struct conf_source *a,
-			const struct conf_source *b)
+static bool same_source(const struct config_source *a,
+			const struct config_source *b)
 {
 	return !memcmp(a->address.ip, b->address.ip, 16) &&
 		a->address.port == b->address.port &&
@@ -73,20 +73,20 @@ static bool same_source(const struct conf_source *a,
 /* A source that stays goes on; another one in its place begins anew. */
 static void set_sources(struct peers *p)
 {
-	const struct conf *conf = p->conf;
-	unsigned int i, nr = conf ? conf->nr_sources : 0;
+	const struct config *config = p->config;
+	unsigned int i, nr = config ? config->nr_sources : 0;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (i >= nr || !same_source(&p->source[i].conf, &conf->source[i]))
+		if (i >= nr || !same_source(&p->source[i].config, &config->source[i]))
 			source_close(p, i);
 	for (i = 0; i < nr; i++) {
 		struct source *s = &p->source[i];
 
-		if (i < p->nr_sources && same_source(&s->conf, &conf->source[i])) {
-			s->conf = conf->source[i];
-			s->poll = s->conf.minpoll;
+		if (i < p->nr_sources && same_source(&s->config, &config->source[i])) {
+			s->config = config->source[i];
+			s->poll = s->config.minpoll;
 		} else {
-			source_open(p, i, &conf->source[i]);
+			source_open(p, i, &config->source[i]);
 		}
 	}
 	p->nr_sources = nr;
@@ -99,11 +99,11 @@ static void close_network(struct peers *p)
 }
 
 /* @old: what was followed until now, NULL: nothing */
-static int open_network(struct peers *p, const struct conf *old)
+static int open_network(struct peers *p, const struct config *old)
 {
 	int err;
 
-	if (!conf_has_network(p->conf))
+	if (!config_has_network(p->config))
 		return 0;
 	err = members_follow(p, old);
 	return err ? err : service_open(p, &p->service);
@@ -117,7 +117,7 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	if (!peers)
 		return -ENOMEM;
 	peers->options = *options;
-	err = load(options, &peers->conf);
+	err = load(options, &peers->config);
 	if (err) {
 		free(peers);
 		return err;
@@ -131,7 +131,7 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 static int make_cluster(struct peers *p)
 {
 	const struct tsct_cluster_options options = {
-		.fit.kind = p->conf->fit,
+		.fit.kind = p->config->fit,
 		.hz = tsct_rate_hz(&p->keeper->est, NULL),
 	};
 
@@ -175,8 +175,8 @@ static int start_network(struct peers *p)
 	p->pressing = true;		/* what was said before holds no more */
 	log_info("node %016llx, host %016llx%s%s: %u sources%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
-		 *p->conf->name ? ", " : "", p->conf->name, p->nr_sources,
-		 p->conf->serve ? ", and requests are answered" : "");
+		 *p->config->name ? ", " : "", p->config->name, p->nr_sources,
+		 p->config->serve ? ", and requests are answered" : "");
 	return 0;
 }
 
@@ -192,7 +192,7 @@ int peers_start(struct peers *p, struct timekeeper *keeper)
 
 	p->keeper = keeper;
 	packet_clock_init(&p->clock, keeper, p->real);
-	if (conf_has_network(p->conf))
+	if (config_has_network(p->config))
 		err = start_network(p);
 	if (!err)
 		peers_tick(p);
@@ -223,16 +223,16 @@ void peers_close(struct peers *p)
 {
 	if (!p)
 		return;
-	conf_free(p->conf);
+	config_free(p->config);
 	free(p);
 }
 
 /* ---- reload ------------------------------------------------------------- */
 
 /* Another role, or another way to fit: what is known is of no use. */
-static bool is_another(const struct conf *a, const struct conf *b)
+static bool is_another(const struct config *a, const struct config *b)
 {
-	return conf_is_master(a) != conf_is_master(b) || a->fit != b->fit ||
+	return config_is_master(a) != config_is_master(b) || a->fit != b->fit ||
 		a->synced_cluster != b->synced_cluster;
 }
 
@@ -240,17 +240,17 @@ static bool is_another(const struct conf *a, const struct conf *b)
  * Sockets are first let go, then taken anew: the port may be the same. To sessions
  * that is a packet or two that got lost.
  */
-static int follow(struct peers *p, struct conf *conf)
+static int follow(struct peers *p, struct config *config)
 {
-	struct conf *old = p->conf;
+	struct config *old = p->config;
 	int err;
 
 	p->nr_wanted = 0;		/* that may be closed now */
 	service_close(p, &p->service);
-	if (p->cluster && (!conf_has_network(conf) || is_another(old, conf)))
+	if (p->cluster && (!config_has_network(config) || is_another(old, config)))
 		peers_stop(p);
-	p->conf = conf;
-	if (!conf_has_network(conf))
+	p->config = config;
+	if (!config_has_network(config))
 		return 0;
 	if (!p->cluster)
 		return start_network(p);
@@ -260,13 +260,13 @@ static int follow(struct peers *p, struct conf *conf)
 	return err;
 }
 
-static int apply(struct peers *p, struct conf *conf)
+static int apply(struct peers *p, struct config *config)
 {
-	struct conf *old = p->conf;
-	int err = follow(p, conf);
+	struct config *old = p->config;
+	int err = follow(p, config);
 
 	if (!err) {
-		conf_free(old);
+		config_free(old);
 		return 0;
 	}
 	if (follow(p, old))
@@ -276,19 +276,19 @@ static int apply(struct peers *p, struct conf *conf)
 
 void peers_reload(struct peers *p)
 {
-	struct conf *conf;
+	struct config *config;
 
 	if (!p->options.config) {
 		log_info("SIGHUP: there is nothing to reload");
 		return;
 	}
-	if (load(&p->options, &conf)) {
+	if (load(&p->options, &config)) {
 		log_error("SIGHUP: %s is not taken; all stays as it was",
 			  p->options.config);
 		return;
 	}
-	if (apply(p, conf)) {
-		conf_free(conf);
+	if (apply(p, config)) {
+		config_free(config);
 		log_error("SIGHUP: %s cannot be followed; all stays as it was",
 			  p->options.config);
 		return;

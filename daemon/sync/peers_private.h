@@ -10,7 +10,7 @@
 #include "lib/ntp/responder.h"
 
 /* Each with one more for children */
-#define SERVER_SOCKETS_MAX (2 * (CONF_LISTEN_MAX > 2 ? CONF_LISTEN_MAX : 2))
+#define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
 
 #define NEVER		INT64_MAX
 
@@ -22,7 +22,7 @@
 enum source_doubt { DOUBT_NONE, DOUBT_REFUSED, DOUBT_FALSETICKER };
 
 struct source {
-	struct conf_source conf;
+	struct config_source config;
 	struct tsct_client client;
 	struct net_socket socket;
 	__s64 due_ns;			/* the next request; CLOCK_MONOTONIC */
@@ -55,7 +55,7 @@ struct source {
 struct peers;
 
 void source_open(struct peers *p, unsigned int nr,
-		 const struct conf_source *conf);
+		 const struct config_source *config);
 void source_close(struct peers *p, unsigned int nr);
 
 /* Its time has come, or packets have. */
@@ -97,7 +97,7 @@ struct member {
 	unsigned int socket;
 	__u32 key;
 	__s64 seen_ns;
-	const struct conf_child *child;	/* NULL: none that was configured */
+	const struct config_child *child;	/* NULL: none that was configured */
 };
 
 struct members {
@@ -113,7 +113,7 @@ struct members {
  * nothing. Who is still in it goes on with sessions and collectives, unless
  * what those are has changed.
  */
-int members_follow(struct peers *p, const struct conf *old);
+int members_follow(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 void members_asked(void *ctx, const struct tsct_responder_request *ask);
 
@@ -200,7 +200,7 @@ struct wanted {
 
 struct peers {
 	struct peers_options options;
-	struct conf *conf;		/* NULL: there is no file */
+	struct config *config;		/* NULL: there is no file */
 	struct timekeeper *keeper;
 	struct platform *real;
 	struct packet_clock clock;

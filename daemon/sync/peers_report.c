@@ -102,10 +102,10 @@ static const char *auth(const struct peers *p, const struct source *s)
 {
 	const char *type = NULL;
 
-	if (!s->conf.key)
+	if (!s->config.key)
 		return NULL;
-	if (p->conf->keys)
-		type = tsct_keys_type(p->conf->keys, s->conf.key);
+	if (p->config->keys)
+		type = tsct_keys_type(p->config->keys, s->config.key);
 	return type ? type : "?";
 }
 
@@ -122,10 +122,10 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
 			 "s:o, s:o, s:i, s:i, s:o, s:o, s:i, s:i, s:o, s:i, "
 			 "s:I, s:o}",
-		"name", s->conf.name, "port", (int)s->conf.address.port,
-		"type", s->conf.plain ? "ntp" : "master",
+		"name", s->config.name, "port", (int)s->config.address.port,
+		"type", s->config.plain ? "ntp" : "master",
 		"status", describe(p, s, &state), "why", state.why,
-		"key", s->conf.key ? json_integer(s->conf.key) : json_null(),
+		"key", s->config.key ? json_integer(s->config.key) : json_null(),
 		"auth", auth(p, s),
 		"offset_ns", number(known ? state.offset_ns : NAN),
 		"error_ns", number(known ? state.error_ns : NAN),
@@ -160,7 +160,7 @@ static const char *const answer_names[TSCT_ANSWER_NR] = {
 static json_t *show_member(const struct member *member, __s64 now_ns)
 {
 	const double age_ms = (double)(now_ns - member->seen_ns) / 1e6;
-	char address[CONF_NAME_MAX];
+	char address[CONFIG_NAME_MAX];
 
 	peers_name(&member->address, address, sizeof(address));
 	return json_pack("{s:s, s:s, s:o, s:I, s:f}",
@@ -214,8 +214,8 @@ static json_t *show_session(const struct peers *p)
 
 static const char *role(const struct peers *p)
 {
-	return p->conf->synced_cluster ? "synced-cluster" :
-		conf_is_master(p->conf) ? "master" : "child";
+	return p->config->synced_cluster ? "synced-cluster" :
+		config_is_master(p->config) ? "master" : "child";
 }
 
 static json_t *show_all(const struct peers *p)
@@ -227,8 +227,8 @@ static json_t *show_all(const struct peers *p)
 		json_array_append_new(sources, show_source(p, i));
 	all = json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:o}",
 		"node", id(p->node), "host", id(p->host),
-		"name", p->conf->name, "role", role(p),
-		"serves", (int)p->conf->serve, "cluster", show_cluster(p),
+		"name", p->config->name, "role", role(p),
+		"serves", (int)p->config->serve, "cluster", show_cluster(p),
 		"sources", sources, "members", show_members(p));
 	if (p->service.responder)
 		json_object_set_new(all, "requests", counts(answer_names,

@@ -40,11 +40,11 @@ static void tell_ntp(struct peers *p, struct tsct_timeline *t)
 	__s64 ns;
 	bool known = packet_clock_real(&p->clock, now, &ns, &error_ns);
 
-	if (known && !p->conf->stratum)
+	if (known && !p->config->stratum)
 		known = ask_kernel(&kernel_ns);
 	t->leap = known ? 0 : TSCT_NTP_UNSYNCED;
-	t->stratum = !known ? 0 : p->conf->stratum ?
-		(__u8)p->conf->stratum : STRATUM;
+	t->stratum = !known ? 0 : p->config->stratum ?
+		(__u8)p->config->stratum : STRATUM;
 	t->precision = PRECISION;
 	t->refid = REFID;
 	t->root_delay = 0;
@@ -126,7 +126,7 @@ static void tell(struct peers *p, const struct net_packet *packet,
 {
 	__s64 *told_ns = &p->service.told_ns[answer];
 	struct tsct_ntp_packet ntp;
-	char text[CONF_NAME_MAX];
+	char text[CONFIG_NAME_MAX];
 
 	if (answer != TSCT_ANSWER_UNKNOWN_KEY && answer != TSCT_ANSWER_BAD_MAC &&
 	    answer != TSCT_ANSWER_NO_MAC && answer != TSCT_ANSWER_WRONG_KEY)

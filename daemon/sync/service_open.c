@@ -16,18 +16,18 @@
 static int open_lane(struct peers *p, struct net_socket *server,
 		     struct net_socket *ret)
 {
-	const struct conf *conf = p->conf;
-	struct tsct_address *address = calloc(conf->nr_children,
+	const struct config *config = p->config;
+	struct tsct_address *address = calloc(config->nr_children,
 					      sizeof(*address));
-	__u32 *key = calloc(conf->nr_children, sizeof(*key));
+	__u32 *key = calloc(config->nr_children, sizeof(*key));
 	unsigned int i, nr = 0, nr_keys = 0;
 	int err = -ENOMEM;
 
-	for (i = 0; i < conf->nr_children && address && key; i++) {
-		if (conf->child[i].has_address)
-			address[nr++] = conf->child[i].address;
-		else if (conf->child[i].key)
-			key[nr_keys++] = conf->child[i].key;
+	for (i = 0; i < config->nr_children && address && key; i++) {
+		if (config->child[i].has_address)
+			address[nr++] = config->child[i].address;
+		else if (config->child[i].key)
+			key[nr_keys++] = config->child[i].key;
 	}
 	if (address && key)
 		err = net_open_filtered(server, address, nr, key, nr_keys,
@@ -42,7 +42,7 @@ static void add_lane(struct peers *p, struct service *s,
 {
 	int err;
 
-	if (!p->conf->nr_children)
+	if (!p->config->nr_children)
 		return;
 	err = open_lane(p, server, &s->socket[s->nr]);
 	if (!err)
@@ -55,8 +55,8 @@ static void add_lane(struct peers *p, struct service *s,
 static int add_socket(struct peers *p, struct service *s,
 		      const struct tsct_address *address, bool v6)
 {
-	char text[CONF_NAME_MAX];
-	int err = net_open_server(address, v6, p->conf->port, &p->clock,
+	char text[CONFIG_NAME_MAX];
+	int err = net_open_server(address, v6, p->config->port, &p->clock,
 				  &s->socket[s->nr]);
 
 	if (err == -EAFNOSUPPORT && !address)
@@ -64,7 +64,7 @@ static int add_socket(struct peers *p, struct service *s,
 	if (err) {
 		log_error("%s port %u: %s; %s",
 			  address ? peers_name(address, text, sizeof(text)) :
-			  v6 ? "IPv6" : "IPv4", p->conf->port, strerror(-err),
+			  v6 ? "IPv6" : "IPv4", p->config->port, strerror(-err),
 			  err == -EADDRINUSE ? "somebody serves there: give "
 			  "'port' another one, or stop that" :
 			  err == -EACCES ? "run it as root, or give 'port' one "
@@ -82,9 +82,9 @@ static int open_sockets(struct peers *p, struct service *s)
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < p->conf->nr_listen && !err; i++)
-		err = add_socket(p, s, &p->conf->listen[i], false);
-	if (!p->conf->nr_listen) {
+	for (i = 0; i < p->config->nr_listen && !err; i++)
+		err = add_socket(p, s, &p->config->listen[i], false);
+	if (!p->config->nr_listen) {
 		err = add_socket(p, s, NULL, false);
 		if (!err)
 			err = add_socket(p, s, NULL, true);
@@ -94,22 +94,22 @@ static int open_sockets(struct peers *p, struct service *s)
 
 static int make_guard(struct peers *p, struct service *s)
 {
-	const struct conf *conf = p->conf;
+	const struct config *config = p->config;
 	__u64 random[2];
 	unsigned int i;
 	int err = 0;
 
 	peers_random(random);
-	s->guard = tsct_ratelimit_new(&conf->ratelimit, random[0]);
+	s->guard = tsct_ratelimit_new(&config->ratelimit, random[0]);
 	if (!s->guard)
 		return -ENOMEM;
-	for (i = 0; i < conf->nr_rules && !err; i++)
-		err = tsct_ratelimit_rule(s->guard, conf->rule[i].prefix,
-				      conf->rule[i].allow);
-	for (i = 0; i < conf->nr_children && !err; i++)
-		err = tsct_ratelimit_child(s->guard, conf->child[i].has_address ?
-				       &conf->child[i].address : NULL,
-				       conf->child[i].key);
+	for (i = 0; i < config->nr_rules && !err; i++)
+		err = tsct_ratelimit_rule(s->guard, config->rule[i].prefix,
+				      config->rule[i].allow);
+	for (i = 0; i < config->nr_children && !err; i++)
+		err = tsct_ratelimit_child(s->guard, config->child[i].has_address ?
+				       &config->child[i].address : NULL,
+				       config->child[i].key);
 	return err;
 }
 
@@ -118,7 +118,7 @@ int service_open(struct peers *p, struct service *ret)
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!p->conf->serve)
+	if (!p->config->serve)
 		return 0;
 	ret->responder = service_responder(p);
 	err = ret->responder ? make_guard(p, ret) : -ENOMEM;
@@ -128,7 +128,7 @@ int service_open(struct peers *p, struct service *ret)
 		service_close(p, ret);
 		return err;
 	}
-	tsct_responder_use(ret->responder, p->conf->keys, ret->guard);
+	tsct_responder_use(ret->responder, p->config->keys, ret->guard);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ __s64 source_poll_ns(const struct source *s, __u64 random)
 void source_back_off(struct source *s)
 {
 	s->good = 0;
-	if (s->poll < s->conf.maxpoll)
+	if (s->poll < s->config.maxpoll)
 		s->poll++;
 }
 
@@ -48,14 +48,14 @@ void source_back_off(struct source *s)
 void source_poll_now(struct source *s, __s64 now_ns)
 {
 	__s64 free_ns = s->hurried_ns + (__s64)ldexp((double)NS_PER_S,
-						     s->conf.minpoll);
+						     s->config.minpoll);
 	__s64 due_ns = now_ns;
 
 	if (s->client.backoff)
 		return;			/* it asked to be left alone */
-	s->poll = s->conf.minpoll;
+	s->poll = s->config.minpoll;
 	s->good = 0;
-	if (s->conf.plain && s->hurried_ns && free_ns > now_ns) {
+	if (s->config.plain && s->hurried_ns && free_ns > now_ns) {
 		due_ns = free_ns;
 	} else {
 		s->burst = BURST;
@@ -113,7 +113,7 @@ static __s64 next_ns(const struct peers *p, const struct source *s,
 	if (s->session || s->sweep)
 		return LATE_NS;
 	if (s->burst || barrier_asks(p, s))
-		return smaller(poll, s->conf.plain ? BURST_PLAIN_NS : BURST_NS);
+		return smaller(poll, s->config.plain ? BURST_PLAIN_NS : BURST_NS);
 	return poll;
 }
 
@@ -125,28 +125,28 @@ static int reopen(struct peers *p, unsigned int nr)
 	int err;
 
 	net_close(&s->socket);
-	err = net_open_client(&s->conf.address, &p->clock, &s->socket);
+	err = net_open_client(&s->config.address, &p->clock, &s->socket);
 	if (err)
 		net_close(&s->socket);
 	return err;
 }
 
 void source_open(struct peers *p, unsigned int nr,
-		 const struct conf_source *conf)
+		 const struct config_source *config)
 {
 	const struct tsct_client_options options = {
-		.flags = (conf->plain ? TSCT_CLIENT_PLAIN : 0) |
-			(conf->xleave ? TSCT_CLIENT_INTERLEAVED : 0),
-		.key_id = conf->key,
+		.flags = (config->plain ? TSCT_CLIENT_PLAIN : 0) |
+			(config->xleave ? TSCT_CLIENT_INTERLEAVED : 0),
+		.key_id = config->key,
 		.node = p->node, .host = p->host,
 	};
 	struct source *s = &p->source[nr];
 
 	memset(s, 0, sizeof(*s));
-	s->conf = *conf;
+	s->config = *config;
 	s->socket.fd = -1;
 	tsct_client_init(&s->client, &options);
-	s->poll = conf->minpoll;
+	s->poll = config->minpoll;
 	s->burst = BURST;
 }
 
@@ -207,7 +207,7 @@ static int ask_one(struct peers *p, struct source *s, bool follows)
 	peers_random(random);
 	make_ext(p, s, &ext);
 	len = (follows ? tsct_client_follow : tsct_client_request)(
-		client, p->conf->keys, random, s->conf.plain ? NULL : &ext,
+		client, p->config->keys, random, s->config.plain ? NULL : &ext,
 		bytes);
 	if (!len)
 		return -ENOKEY;
@@ -222,7 +222,7 @@ static int ask_one(struct peers *p, struct source *s, bool follows)
 
 static unsigned int train_length(const struct peers *p, const struct source *s)
 {
-	if (s->session || s->sweep || s->conf.plain)
+	if (s->session || s->sweep || s->config.plain)
 		return 1;
 	return next_ns(p, s, 0) < LONG_NS ? TRAIN : TRAIN_LONG;
 }
@@ -288,7 +288,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 		s->lost += !tsct_client_waits(&s->client);
 		source_back_off(s);
 		if (s->lost == 3)
-			log_warning("%s: cannot be asked: %s", s->conf.name,
+			log_warning("%s: cannot be asked: %s", s->config.name,
 				    strerror(-err));
 	}
 	if (s->burst)

@@ -20,7 +20,7 @@
 static void correct(const struct peers *p, const struct source *s,
 		    struct tsct_exchange *x)
 {
-	__s64 half = packet_clock_cycles(&p->clock, s->conf.asymmetry_ns) / 2;
+	__s64 half = packet_clock_cycles(&p->clock, s->config.asymmetry_ns) / 2;
 
 	x->t1 += (__u64)half;
 	x->t4 += (__u64)half;
@@ -30,7 +30,7 @@ static void correct(const struct peers *p, const struct source *s,
 static void identify(const struct peers *p, const struct source *s,
 		     struct tsct_exchange *x)
 {
-	if (!p->conf->synced_host || !s->client.remote.shared)
+	if (!p->config->synced_host || !s->client.remote.shared)
 		return;
 	x->t1 = x->t2;
 	x->t4 = x->t3;
@@ -142,7 +142,7 @@ void source_leave_session(struct peers *p, unsigned int nr)
 
 void sources_burst(struct peers *p)
 {
-	const struct tsct_schedule_options *o = &p->conf->round;
+	const struct tsct_schedule_options *o = &p->config->round;
 	__s64 now_ns = tsct_monotonic_ns();
 	unsigned int i;
 
@@ -150,7 +150,7 @@ void sources_burst(struct peers *p)
 		struct source *s = &p->source[i];
 
 		/* NTP servers are strangers': a burst has to do. */
-		if (s->conf.plain) {
+		if (s->config.plain) {
 			source_poll_now(s, now_ns);
 			continue;
 		}
@@ -223,10 +223,10 @@ static void answered(struct peers *p, unsigned int nr, __s64 now_ns)
 	s->is_unsynced = false;
 	if (!tsct_client_waits(&s->client) && ++s->good >= GOOD_ENOUGH) {
 		s->good = 0;
-		if (s->poll < s->conf.maxpoll)
+		if (s->poll < s->config.maxpoll)
 			s->poll++;
 	}
-	if (!s->conf.plain) {
+	if (!s->config.plain) {
 		barrier_answered(p, s);
 		follow_session(p, nr, now_ns);
 	}
@@ -251,7 +251,7 @@ static void unsynced(struct source *s, __s64 now_ns)
 {
 	s->is_unsynced = true;
 	s->lost = 0;
-	s->poll = s->conf.minpoll;
+	s->poll = s->config.minpoll;
 	s->good = 0;
 	s->session = s->sweep_session = s->sweep = 0;
 	s->due_ns = now_ns + source_poll_ns(s, 0);
@@ -263,7 +263,7 @@ static bool take_hint(struct peers *p, struct source *s,
 {
 	__u64 at_us;
 
-	if (!tsct_client_poll_requested(&s->client, p->conf->keys, packet->bytes,
+	if (!tsct_client_poll_requested(&s->client, p->config->keys, packet->bytes,
 				packet->len, (__u64)now_ns / 1000, &at_us))
 		return false;
 	if (!s->client.backoff && s->due_ns > (__s64)at_us * 1000)
@@ -295,7 +295,7 @@ static void take_answer(struct peers *p, unsigned int nr,
 		tsct_gettime(CLOCK_REALTIME, &ts);
 		near_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
 	}
-	result = tsct_client_reply(&s->client, p->conf->keys, packet->bytes,
+	result = tsct_client_reply(&s->client, p->config->keys, packet->bytes,
 				   packet->len, packet->stamp, near_ns, x,
 				   &nr_x);
 	/* What is held back is of the one before. */

@@ -21,14 +21,14 @@ static void tell_reach(struct source *s, __s64 now_ns)
 	if (!reachable)
 		s->reach_ns = now_ns;
 	if (reachable)
-		log_info("%s: answers", s->conf.name);
-	else if (s->conf.key)
+		log_info("%s: answers", s->config.name);
+	else if (s->config.key)
 		log_warning("%s: does not answer; is it up, does it allow this "
-			    "node, and has it the same key %u?", s->conf.name,
-			    s->conf.key);
+			    "node, and has it the same key %u?", s->config.name,
+			    s->config.key);
 	else
 		log_warning("%s: does not answer; is it up, and does it allow "
-			    "this node?", s->conf.name);
+			    "this node?", s->config.name);
 }
 
 /* What anybody may send, or a network does, is nothing to talk about. */
@@ -62,12 +62,12 @@ void source_log_answer(struct source *s, enum tsct_client_result result,
 	*told_ns = now_ns;
 	if (result == TSCT_CLIENT_KISS)
 		log_warning("%s: wants to be left alone (%s); asking it less",
-			    s->conf.name, s->client.kiss);
-	else if (s->conf.key)
-		log_warning("%s, key %u: %s", s->conf.name, s->conf.key,
+			    s->config.name, s->client.kiss);
+	else if (s->config.key)
+		log_warning("%s, key %u: %s", s->config.name, s->config.key,
 			    tsct_client_result_text(result));
 	else
-		log_warning("%s: %s", s->conf.name, tsct_client_result_text(result));
+		log_warning("%s: %s", s->config.name, tsct_client_result_text(result));
 }
 
 static enum source_doubt doubt_of(const struct tsct_source_state *state)
@@ -98,9 +98,9 @@ static void tell_doubt(struct source *s, const struct tsct_source_state *state,
 	if (!may_tell(s, now_ns))
 		return;
 	if (doubt)
-		log_warning("%s: not believed: %s", s->conf.name, state->why);
+		log_warning("%s: not believed: %s", s->config.name, state->why);
 	else
-		log_info("%s: believed again", s->conf.name);
+		log_info("%s: believed again", s->config.name);
 }
 
 void sources_log(struct peers *p)

@@ -166,9 +166,9 @@ void peers_tick(struct peers *p)
 		return;
 	packet_clock_round(&p->clock);
 	see_to_counter(p);
-	if (p->conf->synced_cluster)
+	if (p->config->synced_cluster)
 		follow_realtime(p);
-	else if (conf_is_master(p->conf))
+	else if (config_is_master(p->config))
 		see_to_timeline(p);
 	barrier_tick(p);
 	if (p->has_changed)

@@ -15,7 +15,7 @@
 
 static char dir[64], path[96], keyfile[96];
 static char said[1 << 16];
-static struct conf *conf;
+static struct config *config;
 
 static void hear(void *ctx, const char *text)
 {
@@ -35,7 +35,7 @@ static void hear_warning(void *ctx, const char *text)
 	snprintf(warned + len, sizeof(warned) - len, "%s\n", text);
 }
 
-static const struct conf_say say = { NULL, hear, hear_warning };
+static const struct config_say say = { NULL, hear, hear_warning };
 
 static void put(const char *name, const void *text, size_t len)
 {
@@ -49,10 +49,10 @@ static void put(const char *name, const void *text, size_t len)
 static int load(const char *text)
 {
 	said[0] = warned[0] = '\0';
-	conf_free(conf);
-	conf = NULL;
+	config_free(config);
+	config = NULL;
 	put(path, text, strlen(text));
-	return conf_load(path, &say, &conf);
+	return config_load(path, &say, &config);
 }
 
 static void setup(void)
@@ -65,8 +65,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	conf_free(conf);
-	conf = NULL;
+	config_free(config);
+	config = NULL;
 	unlink(path);
 	unlink(keyfile);
 	rmdir(dir);
@@ -74,9 +74,9 @@ static void teardown(void)
 
 START_TEST(test_absent)
 {
-	ck_assert_int_eq(conf_load("/nowhere/conf", &say, &conf), -ENOENT);
+	ck_assert_int_eq(config_load("/nowhere/conf", &say, &config), -ENOENT);
 	ck_assert_str_eq(said, "");
-	ck_assert_int_eq(conf_load(dir, &say, &conf), -EISDIR);
+	ck_assert_int_eq(config_load(dir, &say, &config), -EISDIR);
 	ck_assert_ptr_nonnull(strstr(said, "give a file"));
 }
 END_TEST
@@ -84,10 +84,10 @@ END_TEST
 START_TEST(test_empty)
 {
 	ck_assert_int_eq(load(""), 0);
-	ck_assert(!conf_has_network(conf));
+	ck_assert(!config_has_network(config));
 	ck_assert_int_eq(load("# nothing\n\n   \t# but comments"), 0);
-	ck_assert(!conf_has_network(conf));
-	ck_assert_uint_eq(conf->port, 123);
+	ck_assert(!config_has_network(config));
+	ck_assert_uint_eq(config->port, 123);
 }
 END_TEST
 
@@ -104,25 +104,25 @@ START_TEST(test_child)
 		 "synced-host\nfit hull\n", keyfile);
 	put(path, said, strlen(said));
 	said[0] = '\0';
-	conf_free(conf);
-	ck_assert_int_eq(conf_load(path, &say, &conf), 0);
+	config_free(config);
+	ck_assert_int_eq(config_load(path, &say, &config), 0);
 	ck_assert_str_eq(said, "");
-	ck_assert(conf_has_network(conf) && !conf_is_master(conf));
-	ck_assert(!conf->serve && conf->synced_host);
-	ck_assert_str_eq(conf->name, "alpha");
-	ck_assert_uint_eq(conf->nr_sources, 2);
-	ck_assert_mem_eq(conf->source[0].address.ip, v4, 16);
-	ck_assert_uint_eq(conf->source[0].address.port, 1123);
-	ck_assert_uint_eq(conf->source[0].key, 11);
-	ck_assert_int_eq(conf->source[0].minpoll, -2);
-	ck_assert_int_eq(conf->source[0].maxpoll, 2);
-	ck_assert_int_eq(conf->source[0].asymmetry_ns, -800);
-	ck_assert(!conf->source[0].plain && conf->source[1].plain);
-	ck_assert(conf->source[1].xleave);
-	ck_assert_uint_eq(conf->source[1].address.port, 123);
-	ck_assert_int_eq(conf->source[1].minpoll, 6);
-	ck_assert_int_eq(conf->fit, TSCT_FIT_HULL);
-	ck_assert(tsct_keys_have(conf->keys, 11));
+	ck_assert(config_has_network(config) && !config_is_master(config));
+	ck_assert(!config->serve && config->synced_host);
+	ck_assert_str_eq(config->name, "alpha");
+	ck_assert_uint_eq(config->nr_sources, 2);
+	ck_assert_mem_eq(config->source[0].address.ip, v4, 16);
+	ck_assert_uint_eq(config->source[0].address.port, 1123);
+	ck_assert_uint_eq(config->source[0].key, 11);
+	ck_assert_int_eq(config->source[0].minpoll, -2);
+	ck_assert_int_eq(config->source[0].maxpoll, 2);
+	ck_assert_int_eq(config->source[0].asymmetry_ns, -800);
+	ck_assert(!config->source[0].plain && config->source[1].plain);
+	ck_assert(config->source[1].xleave);
+	ck_assert_uint_eq(config->source[1].address.port, 123);
+	ck_assert_int_eq(config->source[1].minpoll, 6);
+	ck_assert_int_eq(config->fit, TSCT_FIT_HULL);
+	ck_assert(tsct_keys_have(config->keys, 11));
 }
 END_TEST
 
@@ -134,22 +134,22 @@ START_TEST(test_master)
 			      "ratelimit interval -10 burst 100 leak 2\n"
 			      "sync-max-messages 7\nsync-max-duration 0.25\n"
 			      "stratum 3"), 0);
-	ck_assert(conf->serve && conf_is_master(conf));
-	ck_assert_uint_eq(conf->nr_rules, 3);
-	ck_assert(conf->rule[0].allow && !conf->rule[2].allow);
-	ck_assert_uint_eq(conf->nr_listen, 2);
-	ck_assert_uint_eq(conf->port, 1123);
-	ck_assert_uint_eq(conf->nr_children, 2);
-	ck_assert(conf->child[1].has_address);
-	ck_assert_uint_eq(conf->ratelimit.interval_us, 976);
-	ck_assert_uint_eq(conf->ratelimit.burst, 100);
-	ck_assert_uint_eq(conf->ratelimit.leak, 2);
-	ck_assert_uint_eq(conf->round.max_messages, 7);
-	ck_assert_uint_eq(conf->round.max_duration_us, 250000);
-	ck_assert_int_eq(conf->stratum, 3);
+	ck_assert(config->serve && config_is_master(config));
+	ck_assert_uint_eq(config->nr_rules, 3);
+	ck_assert(config->rule[0].allow && !config->rule[2].allow);
+	ck_assert_uint_eq(config->nr_listen, 2);
+	ck_assert_uint_eq(config->port, 1123);
+	ck_assert_uint_eq(config->nr_children, 2);
+	ck_assert(config->child[1].has_address);
+	ck_assert_uint_eq(config->ratelimit.interval_us, 976);
+	ck_assert_uint_eq(config->ratelimit.burst, 100);
+	ck_assert_uint_eq(config->ratelimit.leak, 2);
+	ck_assert_uint_eq(config->round.max_messages, 7);
+	ck_assert_uint_eq(config->round.max_duration_us, 250000);
+	ck_assert_int_eq(config->stratum, 3);
 	ck_assert_int_eq(load("child a 10.0.0.2\nratelimit off"), 0);
-	ck_assert(conf->serve);
-	ck_assert_uint_eq(conf->ratelimit.interval_us, 0);
+	ck_assert(config->serve);
+	ck_assert_uint_eq(config->ratelimit.interval_us, 0);
 }
 END_TEST
 
@@ -157,8 +157,8 @@ START_TEST(test_poll_defaults)
 {
 	ck_assert_int_eq(load("master 10.0.0.1 minpoll 6\nntp 10.0.0.2 maxpoll 0"),
 			 0);
-	ck_assert_int_eq(conf->source[0].maxpoll, 6);
-	ck_assert_int_eq(conf->source[1].minpoll, 0);
+	ck_assert_int_eq(config->source[0].maxpoll, 6);
+	ck_assert_int_eq(config->source[1].minpoll, 0);
 }
 END_TEST
 
@@ -261,7 +261,7 @@ static void many(const char *verb, int nr, int want, const char *what)
 
 START_TEST(test_limits)
 {
-	char line[CONF_LINE_MAX + 100];
+	char line[CONFIG_LINE_MAX + 100];
 
 	many("ntp", TSCT_SOURCES_MAX, 0, NULL);
 	many("ntp", TSCT_SOURCES_MAX + 1, -EINVAL, "more than 16");
@@ -272,10 +272,10 @@ START_TEST(test_limits)
 	line[sizeof(line) - 1] = '\0';
 	ck_assert_int_eq(load(line), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(said, "longer than"));
-	line[4 + CONF_NAME_MAX] = '\0';
+	line[4 + CONFIG_NAME_MAX] = '\0';
 	ck_assert_int_eq(load(line), 0);
-	line[4 + CONF_NAME_MAX] = 'x';
-	line[5 + CONF_NAME_MAX] = '\0';
+	line[4 + CONFIG_NAME_MAX] = 'x';
+	line[5 + CONFIG_NAME_MAX] = '\0';
 	ck_assert_int_eq(load(line), -EINVAL);
 	memset(line, ' ', sizeof(line));
 	ck_assert_int_eq(load("allow a a a a a a a a a a a a a a a a a a a a a "
@@ -309,9 +309,9 @@ START_TEST(test_noise)
 	}
 	put(path, "name a\0b\nport 1\n", 16);
 	said[0] = '\0';
-	conf_free(conf);
-	conf = NULL;
-	ck_assert_int_eq(conf_load(path, &say, &conf), -EINVAL);
+	config_free(config);
+	config = NULL;
+	ck_assert_int_eq(config_load(path, &say, &config), -EINVAL);
 }
 END_TEST
 
