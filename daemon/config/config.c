@@ -87,7 +87,7 @@ static void take_max_messages(struct config_reader *r)
 	__s64 value;
 
 	if (config_number(r, r->word[0], 1, 100000, &value))
-		r->config->round.max_messages = (__u32)value;
+		r->config->schedule.max_messages = (__u32)value;
 }
 
 static void take_max_duration(struct config_reader *r)
@@ -95,7 +95,7 @@ static void take_max_duration(struct config_reader *r)
 	double value;
 
 	if (config_seconds(r, r->word[0], 0.001, 600, &value))
-		r->config->round.max_duration_us = (__u32)(value * 1e6);
+		r->config->schedule.max_duration_us = (__u32)(value * 1e6);
 }
 
 static void take_synced_host(struct config_reader *r)
@@ -269,7 +269,7 @@ static void check_whole(struct config_reader *r)
 	unsigned int i, allowed = 0;
 
 	for (i = 0; i < config->nr_sources; i++)
-		check_key(r, config->source[i].plain ? "ntp" : "master",
+		check_key(r, config->source[i].ntp_only ? "ntp" : "master",
 			  config->source[i].name, config->source[i].line,
 			  config->source[i].key);
 	for (i = 0; i < config->nr_children; i++) {

@@ -26,7 +26,7 @@
 struct config_source {
 	char name[CONFIG_NAME_MAX];	/* the address, as it was written */
 	struct tsct_address address;
-	bool plain;			/* an NTP server */
+	bool ntp_only;			/* an NTP server */
 	bool xleave;
 	__u32 key;			/* 0: none */
 	int minpoll, maxpoll;		/* 2^n seconds between requests */
@@ -63,7 +63,7 @@ struct config {
 	unsigned int nr_rules;
 	struct tsct_keys *keys;		/* NULL: no keyfile */
 	struct tsct_ratelimit_options ratelimit;
-	struct tsct_schedule_options round;
+	struct tsct_schedule_options schedule;
 	bool synced_host, synced_cluster;
 	enum tsct_fit_kind fit;
 	int stratum;			/* 0: what the kernel's clock allows */

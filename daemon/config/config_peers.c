@@ -50,13 +50,13 @@ static bool source_option(struct config_reader *r, struct config_source *s,
 	if (!strcmp(word, "asymmetry"))
 		return config_number(r, word, -1000000000, 1000000000,
 				   &s->asymmetry_ns);
-	if (!strcmp(word, "xleave") && s->plain) {
+	if (!strcmp(word, "xleave") && s->ntp_only) {
 		s->xleave = true;
 		return true;
 	}
 	config_error(r, r->line, "%s: '%s': no such option; there are key, "
 		      "port, minpoll, maxpoll, asymmetry%s", r->word[0], word,
-		      s->plain ? ", xleave" : "");
+		      s->ntp_only ? ", xleave" : "");
 	return false;
 }
 
@@ -87,12 +87,12 @@ static bool check_source(struct config_reader *r, const struct config_source *s)
 	return true;
 }
 
-static void add_source(struct config_reader *r, bool plain)
+static void add_source(struct config_reader *r, bool ntp_only)
 {
 	struct config_source s = {
-		.plain = plain,
-		.minpoll = plain ? NTP_MINPOLL : MASTER_MINPOLL,
-		.maxpoll = plain ? NTP_MAXPOLL : MASTER_MAXPOLL,
+		.ntp_only = ntp_only,
+		.minpoll = ntp_only ? NTP_MINPOLL : MASTER_MINPOLL,
+		.maxpoll = ntp_only ? NTP_MAXPOLL : MASTER_MAXPOLL,
 		.line = r->line,
 	};
 	bool has_max = false, has_min = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Nodes that belong to us: sessions, hints, collectives. */
+/* Members: the nodes that synchronize with this one. Their sessions and
+ * collectives. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +9,14 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-#define FORGET_NS	(60 * NS_PER_S)
-#define SLOT_US		500		/* for an exchange, at least */
-#define PROBES		16		/* of the table, per look-up */
+#define EXPIRE_NS	(60 * NS_PER_S)
+#define SLOT_US		500		/* least time for an exchange */
+#define PROBES		16		/* entries of the table looked at per
+					 * look-up */
 
-static struct tsct_schedule_options options_of(const struct config *config)
+static struct tsct_schedule_options schedule_options(const struct config *config)
 {
-	struct tsct_schedule_options options = config->round;
+	struct tsct_schedule_options options = config->schedule;
 	__u64 random[2];
 
 	peers_random(random);
@@ -26,7 +28,7 @@ static struct tsct_schedule_options options_of(const struct config *config)
 
 static void free_members(struct members *m)
 {
-	tsct_schedule_free(m->round);
+	tsct_schedule_free(m->schedule);
 	free(m->table);
 	memset(m, 0, sizeof(*m));
 }
@@ -36,19 +38,19 @@ void members_close(struct peers *p)
 	free_members(&p->members);
 }
 
-/* Where that fails, those that were there are left as they are. */
+/* On failure the members from before are kept. */
 static int open_members(struct peers *p)
 {
-	const struct tsct_schedule_options options = options_of(p->config);
+	const struct tsct_schedule_options options = schedule_options(p->config);
 	struct members m = {
-		.round = tsct_schedule_new(&options),
+		.schedule = tsct_schedule_new(&options),
 		.table = calloc(TSCT_MEMBERS_MAX, sizeof(*m.table)),
 	};
 	unsigned int i;
-	int err = m.round && m.table ? 0 : -ENOMEM;
+	int err = m.schedule && m.table ? 0 : -ENOMEM;
 
 	for (i = 0; i < p->config->nr_children && !err; i++)
-		err = tsct_schedule_expect(m.round, p->config->child[i].name);
+		err = tsct_schedule_expect(m.schedule, p->config->child[i].name);
 	if (err) {
 		free_members(&m);
 		return err;
@@ -58,16 +60,17 @@ static int open_members(struct peers *p)
 	return 0;
 }
 
-/* ---- another configuration ---------------------------------------------- */
+/* ---- configuration ------------------------------------------------------- */
 
-static bool same_round(const struct config *a, const struct config *b)
+static bool same_schedule(const struct config *a, const struct config *b)
 {
 	return !strcmp(a->name, b->name) &&
-		a->round.max_messages == b->round.max_messages &&
-		a->round.max_duration_us == b->round.max_duration_us;
+		a->schedule.max_messages == b->schedule.max_messages &&
+		a->schedule.max_duration_us == b->schedule.max_duration_us;
 }
 
-static const struct config_child *named(const struct config *config, const char *name)
+static const struct config_child *child_by_name(const struct config *config,
+						const char *name)
 {
 	unsigned int i;
 
@@ -77,44 +80,47 @@ static const struct config_child *named(const struct config *config, const char 
 	return NULL;
 }
 
-/* Each is somebody else's now, or nobody's. */
+/* Members that were a configured child stay one if its name is still
+ * configured. */
 static void change_children(struct members *m, const struct config *config)
 {
 	unsigned int i;
 
 	for (i = 0; i < TSCT_MEMBERS_MAX; i++) {
-		struct member *member = &m->table[i];
+		struct peer_member *member = &m->table[i];
 
 		if (!member->node)
 			continue;
 		if (member->child)
-			member->child = named(config, member->child->name);
+			member->child = child_by_name(config,
+						      member->child->name);
 		if (!member->child && config->nr_children)
 			memset(member, 0, sizeof(*member));
 	}
 }
 
-int members_follow(struct peers *p, const struct config *old)
+int members_configure(struct peers *p, const struct config *old)
 {
 	const struct config *config = p->config;
 	struct members *m = &p->members;
 	unsigned int i;
 	int err = 0;
 
-	if (!m->round || !old || !same_round(old, config))
+	if (!m->schedule || !old || !same_schedule(old, config))
 		return open_members(p);
 	change_children(m, config);
 	for (i = 0; i < old->nr_children; i++)
-		if (!named(config, old->child[i].name))
-			tsct_schedule_dismiss(m->round, old->child[i].name);
+		if (!child_by_name(config, old->child[i].name))
+			tsct_schedule_dismiss(m->schedule, old->child[i].name);
 	for (i = 0; i < config->nr_children && !err; i++)
-		err = tsct_schedule_expect(m->round, config->child[i].name);
+		err = tsct_schedule_expect(m->schedule, config->child[i].name);
 	return err;
 }
 
-/* ---- who is who --------------------------------------------------------- */
+/* ---- identification ------------------------------------------------------ */
 
-static bool is_child(const struct config_child *child, const struct tsct_responder_request *ask)
+static bool matches_child(const struct config_child *child,
+			  const struct tsct_responder_request *ask)
 {
 	if (child->key && child->key != ask->key_id)
 		return false;
@@ -131,65 +137,64 @@ static const struct config_child *find_child(const struct config *config,
 	unsigned int i;
 
 	for (i = 0; i < config->nr_children; i++)
-		if (is_child(&config->child[i], ask))
+		if (matches_child(&config->child[i], ask))
 			return &config->child[i];
 	return NULL;
 }
 
-/* Its place, a free one, or that of somebody who has not asked for long. */
-static struct member *find_place(struct members *m, __u64 node, __s64 now_ns)
+/* The node's entry, a free one, or one that has expired; NULL: none */
+static struct peer_member *find_entry(struct members *m, __u64 node,
+				      __s64 now_ns)
 {
-	struct member *place = NULL, *at;
+	struct peer_member *free = NULL, *at;
 	unsigned int i;
 
 	for (i = 0; i < PROBES; i++) {
 		at = &m->table[(node + i) % TSCT_MEMBERS_MAX];
 		if (at->node == node)
 			return at;
-		if (!place && (!at->node || now_ns - at->seen_ns > FORGET_NS))
-			place = at;
+		if (!free && (!at->node || now_ns - at->seen_ns > EXPIRE_NS))
+			free = at;
 	}
-	return place;
+	return free;
 }
 
-static void greet(const struct member *member, const char *name)
-{
-	if (member->key)
-		log_info("%s: node %016llx follows us, by key %u", name,
-			 (unsigned long long)member->node, member->key);
-	else
-		log_info("%s: node %016llx follows us", name,
-			 (unsigned long long)member->node);
-}
-
-static void enter(struct peers *p, const struct tsct_responder_request *ask,
-		  const struct config_child *child, __s64 now_ns)
+static void add_member(struct peers *p,
+		       const struct tsct_responder_request *ask,
+		       const struct config_child *child, __s64 now_ns)
 {
 	struct members *m = &p->members;
-	struct member *member = find_place(m, ask->request.node, now_ns);
+	struct peer_member *member = find_entry(m, ask->request.node, now_ns);
 	char text[CONFIG_NAME_MAX];
 	const char *name;
 	bool is_new;
 
 	name = child ? child->name : peers_name(ask->from, text, sizeof(text));
-	if (!member || tsct_schedule_member(m->round, ask->request.node, name,
+	if (!member || tsct_schedule_member(m->schedule, ask->request.node, name,
 					 (__u64)now_ns / 1000))
 		return;
 	is_new = member->node != ask->request.node;
-	*member = (struct member) {
+	*member = (struct peer_member) {
 		.node = ask->request.node, .address = *ask->from,
 		.ours = m->packet->to, .socket = m->socket,
 		.key = ask->key_id, .seen_ns = now_ns, .child = child,
 	};
-	if (is_new)
-		greet(member, name);
+	if (!is_new)
+		return;
+	if (member->key)
+		log_info("%s: node %016llx synchronizes with this one, by key %u",
+			 name, (unsigned long long)member->node, member->key);
+	else
+		log_info("%s: node %016llx synchronizes with this one", name,
+			 (unsigned long long)member->node);
 }
 
-/* ---- what they ask beside the time -------------------------------------- */
+/* ---- requests beside the time -------------------------------------------- */
 
-/* Who is allowed, and no more, has the tokens of a stranger: he is not to be asked
- * to come more often than they last. */
-static void spare_tokens(const struct peers *p, const struct tsct_responder_request *ask)
+/* A node that is allowed but not trusted has the token bucket of an unknown
+ * client: its turns are made no shorter than a token lasts. */
+static void limit_turn(const struct peers *p,
+		       const struct tsct_responder_request *ask)
 {
 	__u32 interval_us = p->config->ratelimit.interval_us;
 
@@ -205,15 +210,15 @@ void members_asked(void *ctx, const struct tsct_responder_request *ask)
 	__s64 now_ns = tsct_monotonic_ns();
 
 	if (!child && p->config->nr_children)
-		return;			/* it may ask, and does not belong */
-	enter(p, ask, child, now_ns);
+		return;			/* allowed, but no member */
+	add_member(p, ask, child, now_ns);
 	if (ask->request.flags & TSCT_EXT_ARRIVED || ask->below)
 		barrier_asked(p);
-	tsct_schedule_below(p->members.round, ask->request.node,
+	tsct_schedule_below(p->members.schedule, ask->request.node,
 			 ask->below ? ask->below : "");
-	tsct_schedule_ask(p->members.round, &ask->request, ask->reply,
+	tsct_schedule_ask(p->members.schedule, &ask->request, ask->reply,
 		       (__u64)now_ns / 1000);
-	spare_tokens(p, ask);
+	limit_turn(p, ask);
 	if (ask->missing)
 		barrier_missing(p, ask->missing, TSCT_MISSING_TEXT + 1);
 	members_request_poll(p);
@@ -221,7 +226,7 @@ void members_asked(void *ctx, const struct tsct_responder_request *ask)
 
 /* ---- sessions ----------------------------------------------------------- */
 
-static void hint(struct peers *p, const struct member *member)
+static void send_poll_request(struct peers *p, const struct peer_member *member)
 {
 	struct net_packet to = { .from = member->address, .to = member->ours };
 	__u8 bytes[TSCT_NTP_MAX];
@@ -238,20 +243,20 @@ void members_request_poll(struct peers *p)
 {
 	struct members *m = &p->members;
 	__s64 now_ns = tsct_monotonic_ns();
-	__u32 session = tsct_schedule_open(m->round, (__u64)now_ns / 1000);
+	__u32 session = tsct_schedule_open(m->schedule, (__u64)now_ns / 1000);
 	unsigned int i;
 
 	if (!session || session == m->session)
 		return;
 	m->session = session;
 	for (i = 0; i < TSCT_MEMBERS_MAX; i++)
-		if (m->table[i].node && now_ns - m->table[i].seen_ns < FORGET_NS)
-			hint(p, &m->table[i]);
+		if (m->table[i].node && now_ns - m->table[i].seen_ns < EXPIRE_NS)
+			send_poll_request(p, &m->table[i]);
 }
 
 __u32 members_begin(struct peers *p)
 {
-	__u32 session = tsct_schedule_begin(p->members.round,
+	__u32 session = tsct_schedule_begin(p->members.schedule,
 					 (__u64)tsct_monotonic_ns() / 1000);
 
 	members_request_poll(p);

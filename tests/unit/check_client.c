@@ -51,10 +51,10 @@ START_TEST(exchanges)
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t3);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now);
 	ck_assert_uint_eq(x.t3, p.ext.tx);
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	ck_assert(!flush(&x));
 	ck_assert_uint_eq(w.client.sent, 12);
 	ck_assert_uint_eq(w.client.reach, 0xff);
 	ck_assert_uint_eq(w.client.remote.epoch, 3);
@@ -351,14 +351,14 @@ START_TEST(too_soon)
 	ask();
 	p = answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
-	p.ext.prev_nonce = w.client.pending_nonce;
-	p.ext.prev_tx = w.client.pending.t2 + 310000 + 500;
+	p.ext.prev_nonce = pending()->nonce;
+	p.ext.prev_tx = pending()->x.t2 + 310000 + 500;
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p.ext.prev_tx = w.client.pending.t3 - 1;
+	p.ext.prev_tx = pending()->x.t3 - 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.prev_tx = p.ext.rx + 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.prev_tx = w.client.pending.t3;
+	p.ext.prev_tx = pending()->x.t3;
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	/* What our own rate is, nobody said. */
@@ -424,8 +424,8 @@ START_TEST(backwards)
 		p.ext.host = MASTER_HOST + (i >= 1);
 		p.ext.node = MASTER + (i >= 2);
 		p.ext.master = MASTER + (i >= 3);
-		p.ext.prev_nonce = w.client.pending_nonce;
-		p.ext.prev_tx = w.client.pending.t3 + 1;
+		p.ext.prev_nonce = pending()->nonce;
+		p.ext.prev_tx = pending()->x.t3 + 1;
 		p.ext.flags |= TSCT_EXT_TX_KERNEL;
 		taken(&p);
 		ck_assert_uint_eq(w.nr, 0);
@@ -599,20 +599,20 @@ START_TEST(in_a_session)
 	taken(&p);
 	ck_assert_uint_eq(w.client.remote.turn_us, 123);
 	ck_assert_uint_eq(w.client.remote.flags, TSCT_EXT_SESSION_OPEN);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 9);
 	/* Of another than we asked for; or we did not ask */
 	ask_with(&ext);
 	p = answer();
 	p.ext.session = 10;
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
 	ask();
 	p = answer();
 	p.ext.session = 10;
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
 	finish();
 }

@@ -20,7 +20,7 @@ START_TEST(kernel_stamps)
 	sent(stamp(w.now + 5000, 30, true));
 	p = answer();
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 5000);
 	ck_assert_uint_eq(x.local_error, 30);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
@@ -29,7 +29,7 @@ START_TEST(kernel_stamps)
 	p = answer();
 	taken(&p);
 	sent(stamp(w.now + 6000, 30, true));
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
 	/* So late that the answer could not be; of the request before; a second */
@@ -48,7 +48,7 @@ START_TEST(kernel_stamps)
 	check_same(&w.client, &was);
 	p = answer();
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert(!(x.flags & TSCT_EXCHANGE_T1_KERNEL));
 	ck_assert_uint_eq(x.t1, w.now);
 	finish();
@@ -67,7 +67,7 @@ START_TEST(our_counter_is_disrupted)
 	ask();
 	old = answer();
 	tsct_client_disrupt(&w.client);
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	ck_assert(!flush(&x));
 	dropped(&old, TSCT_CLIENT_REPLAY);
 	ask();
 	p = answer();
@@ -111,7 +111,7 @@ START_TEST(two_together)
 	taken(&second);
 	ck_assert_uint_eq(w.nr, 0);
 	ck_assert(!tsct_client_waits(&w.client));
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	if (second_took > 0) {
 		ck_assert_uint_eq(x.t1, w.now - 26000 + 100);
 		ck_assert_uint_eq(x.t2, first.ext.rx);
@@ -124,7 +124,7 @@ START_TEST(two_together)
 		ck_assert_uint_eq(x.t1, w.now + 200);
 		ck_assert_uint_eq(x.t2, second.ext.rx);
 	}
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	ck_assert(!flush(&x));
 	dropped(&second, TSCT_CLIENT_DUPLICATE);
 	dropped(&first, TSCT_CLIENT_REPLAY);
 	finish();
@@ -398,7 +398,7 @@ START_TEST(interleaves)
 	p = interleaved(t2 + 11000);
 	taken(&p);
 	/* Of that one nothing is known but what the next one tells. */
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	ck_assert(!flush(&x));
 	ask();
 	ck_assert_uint_eq(w.request.origin, 0);
 	finish();

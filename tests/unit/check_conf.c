@@ -117,7 +117,7 @@ START_TEST(test_child)
 	ck_assert_int_eq(config->source[0].minpoll, -2);
 	ck_assert_int_eq(config->source[0].maxpoll, 2);
 	ck_assert_int_eq(config->source[0].asymmetry_ns, -800);
-	ck_assert(!config->source[0].plain && config->source[1].plain);
+	ck_assert(!config->source[0].ntp_only && config->source[1].ntp_only);
 	ck_assert(config->source[1].xleave);
 	ck_assert_uint_eq(config->source[1].address.port, 123);
 	ck_assert_int_eq(config->source[1].minpoll, 6);
@@ -144,8 +144,8 @@ START_TEST(test_master)
 	ck_assert_uint_eq(config->ratelimit.interval_us, 976);
 	ck_assert_uint_eq(config->ratelimit.burst, 100);
 	ck_assert_uint_eq(config->ratelimit.leak, 2);
-	ck_assert_uint_eq(config->round.max_messages, 7);
-	ck_assert_uint_eq(config->round.max_duration_us, 250000);
+	ck_assert_uint_eq(config->schedule.max_messages, 7);
+	ck_assert_uint_eq(config->schedule.max_duration_us, 250000);
 	ck_assert_int_eq(config->stratum, 3);
 	ck_assert_int_eq(load("child a 10.0.0.2\nratelimit off"), 0);
 	ck_assert(config->serve);

@@ -227,18 +227,16 @@ static void serve(const struct event *request)
 static void receive(const struct event *answer)
 {
 	struct tsct_packet_time t4 = kernel(here(w.now));
-	struct tsct_exchange x[2];
-	unsigned int i, nr;
+	struct tsct_exchange x;
 
 	if (any(2)) {
 		w.now += any(5000);
 		t4 = (struct tsct_packet_time) { .ticks = here(w.now) };
 	}
 	tsct_client_reply(&w.client, w.keys, answer->bytes, answer->len, t4,
-			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS,
-			  x, &nr);
-	for (i = 0; i < nr; i++)
-		check(&x[i]);
+			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS);
+	while (tsct_client_next(&w.client, &x))
+		check(&x);
 }
 
 static void happen(void)
@@ -300,7 +298,10 @@ static void run(unsigned int polls)
 		pass(MS / 2 + any(20) * MS);
 		if (w.lossy && w.keys)
 			attack();
-		if (!any(50) && tsct_client_flush(&w.client, &x))
+		if (any(50))
+			continue;
+		tsct_client_flush(&w.client);
+		if (tsct_client_next(&w.client, &x))
 			check(&x);
 	}
 }

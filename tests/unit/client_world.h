@@ -141,21 +141,38 @@ static inline size_t to_bytes(const struct tsct_ntp_packet *p, __u8 *bytes)
 static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
 {
 	enum tsct_client_result result;
+	unsigned int i;
 	__u64 before;
 	__u8 *copy = malloc(len ? len : 1);
 
 	/* Of its own size, so that the sanitizer sees a look beyond */
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, bytes, len);
-	w.nr = 77;
-	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS,
-				   w.x, &w.nr);
+	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS);
+	w.nr = tsct_client_complete(&w.client);
+	ck_assert_uint_le(w.nr, 2);
 	before = w.client.counts[result];
 	ck_assert_uint_ge(before, 1);
 	if (result != TSCT_CLIENT_OK)
 		ck_assert_uint_eq(w.nr, 0);
+	for (i = 0; i < w.nr; i++)
+		ck_assert(tsct_client_next(&w.client, &w.x[i]));
 	free(copy);
 	return result;
+}
+
+/* Waits for nothing more: what is complete then; false: nothing */
+static inline bool flush(struct tsct_exchange *ret_x)
+{
+	tsct_client_flush(&w.client);
+	return tsct_client_next(&w.client, ret_x);
+}
+
+/* The exchange that waits for the next answer */
+static inline const struct tsct_client_exchange *pending(void)
+{
+	ck_assert_uint_gt(w.client.nr_queued, 0);
+	return &w.client.queue[w.client.nr_queued - 1];
 }
 
 static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
