@@ -187,9 +187,9 @@ static void print_warning(void *ctx, const char *text)
 /* @named: by the user; a file that nobody named need not be there. */
 static int check_config(const char *path, bool named)
 {
-	const struct config_say say = { NULL, print_wrong, print_warning };
+	const struct config_messages messages = { NULL, print_wrong, print_warning };
 	struct config *config;
-	int err = config_load(path, &say, &config);
+	int err = config_load(path, &messages, &config);
 
 	if (err == -ENOENT && !named) {
 		printf("ok: without %s the network is left alone\n", path);

@@ -1,12 +1,198 @@
 // SPDX-License-Identifier: MIT
-/* The directives of tsctraced.conf, one function each. */
+/* tsctraced.conf: lines and words, directives, and the checks of the whole file. */
 #include <errno.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "config.h"
+#include "log.h"
+
+/* ---- errors and warnings ------------------------------------------------- */
+
+__attribute__((format(printf, 4, 0)))
+static void report(const struct config_reader *r,
+		   void (*to)(void *ctx, const char *text), unsigned int line,
+		   const char *format, va_list args)
+{
+	char text[1024];
+	int at;
+
+	if (line)
+		at = snprintf(text, sizeof(text), "%s:%u: ", r->path, line);
+	else
+		at = snprintf(text, sizeof(text), "%s: ", r->path);
+	if (at < 0 || at >= (int)sizeof(text))
+		at = 0;
+	vsnprintf(text + at, sizeof(text) - (size_t)at, format, args);
+	to(r->messages->ctx, text);
+}
+
+void config_error(struct config_reader *r, unsigned int line,
+		  const char *format, ...)
+{
+	va_list args;
+
+	r->errors++;
+	va_start(args, format);
+	report(r, r->messages->error, line, format, args);
+	va_end(args);
+}
+
+void config_warn(struct config_reader *r, unsigned int line,
+	       const char *format, ...)
+{
+	va_list args;
+
+	if (!r->messages->warning)
+		return;
+	va_start(args, format);
+	report(r, r->messages->warning, line, format, args);
+	va_end(args);
+}
+
+/* ---- lines and words ----------------------------------------------------- */
+
+/* Control characters would act on the terminal that shows the message. */
+static bool is_printable(struct config_reader *r, const char *text)
+{
+	const unsigned char *c;
+
+	for (c = (const void *)text; *c; c++)
+		if ((*c < 0x20 && !strchr("\t\r\n\v\f", *c)) || *c > 0x7e) {
+			config_error(r, r->line, "byte 0x%02x is not a "
+				      "printable ASCII character; remove it", *c);
+			return false;
+		}
+	return true;
+}
+
+bool config_split(struct config_reader *r, char *text)
+{
+	char *save, *word;
+
+	text[strcspn(text, "#")] = '\0';
+	r->nr = r->at = 0;
+	if (!is_printable(r, text))
+		return false;
+	for (word = strtok_r(text, " \t\r\n\v\f", &save); word;
+	     word = strtok_r(NULL, " \t\r\n\v\f", &save)) {
+		if (r->nr == CONFIG_WORDS_MAX) {
+			config_error(r, r->line, "more than %d words; split "
+				      "the line", CONFIG_WORDS_MAX);
+			return false;
+		}
+		r->word[r->nr++] = word;
+	}
+	return r->nr;
+}
+
+char *config_word(struct config_reader *r)
+{
+	return r->at < r->nr ? r->word[r->at++] : NULL;
+}
+
+/* Prefix "port: " or, for an option of a directive, "master: port: " */
+static void report_value(struct config_reader *r, const char *what,
+			 const char *word, const char *fix)
+{
+	const char *verb = r->word[0];
+
+	if (!strcmp(what, verb))
+		verb = "";
+	if (word)
+		config_error(r, r->line, "%s%s%s: '%s': %s", verb,
+			      *verb ? ": " : "", what, word, fix);
+	else
+		config_error(r, r->line, "%s%s%s: missing value: %s",
+			      verb, *verb ? ": " : "", what, fix);
+}
+
+bool config_number(struct config_reader *r, const char *what, __s64 min, __s64 max,
+		 __s64 *ret)
+{
+	char *word = config_word(r), *end, fix[96];
+	long long value;
+
+	if (word) {
+		errno = 0;
+		value = strtoll(word, &end, 10);
+		if (end != word && !*end && !errno && value >= min &&
+		    value <= max) {
+			*ret = value;
+			return true;
+		}
+	}
+	snprintf(fix, sizeof(fix), "give a number from %lld to %lld",
+		 (long long)min, (long long)max);
+	report_value(r, what, word, fix);
+	return false;
+}
+
+bool config_seconds(struct config_reader *r, const char *what, double min,
+		  double max, double *ret)
+{
+	char *word = config_word(r), *end, fix[96];
+	double value;
+
+	/*
+	 * Only digits and a point: strtod() accepts names and hexadecimal, too.
+	 */
+	if (word && !word[strspn(word, "0123456789.")]) {
+		value = strtod(word, &end);
+		if (end != word && !*end && value >= min && value <= max) {
+			*ret = value;
+			return true;
+		}
+	}
+	snprintf(fix, sizeof(fix), "give seconds from %g to %g", min, max);
+	report_value(r, what, word, fix);
+	return false;
+}
+
+bool config_text(struct config_reader *r, const char *what, const char *fix,
+	       char *ret, size_t size)
+{
+	char *word = config_word(r), shorter[96];
+
+	if (word && strlen(word) < size) {
+		strcpy(ret, word);
+		return true;
+	}
+	snprintf(shorter, sizeof(shorter), "give at most %zu characters",
+		 size - 1);
+	report_value(r, what, word, word ? shorter : fix);
+	return false;
+}
+
+bool config_address(struct config_reader *r, const char *what,
+		  struct tsct_address *ret, char *name, size_t size)
+{
+	char *word = config_word(r);
+
+	if (word && strlen(word) < size && !tsct_address_parse(word, ret)) {
+		strcpy(name, word);
+		return true;
+	}
+	report_value(r, what, word, "give an IPv4 or IPv6 address; names are "
+		    "not looked up ('getent hosts NAME' does)");
+	return false;
+}
+
+bool config_port(struct config_reader *r, __u16 *ret)
+{
+	__s64 value;
+
+	if (!config_number(r, "port", 1, 65535, &value))
+		return false;
+	*ret = (__u16)value;
+	return true;
+}
+
+/* ---- directives ---------------------------------------------------------- */
 
 static void take_ratelimit(struct config_reader *r)
 {
@@ -34,15 +220,13 @@ static void take_ratelimit(struct config_reader *r)
 				return;
 			o->leak = (__u32)value;
 		} else {
-			config_error(r, r->line, "ratelimit: '%s': no such "
-				      "option; there are interval, burst, leak, "
-				      "off", word);
+			config_error(r, r->line, "ratelimit: '%s': unknown "
+				      "option; use interval, burst, leak or off", word);
 			return;
 		}
 	}
 }
 
-/* ---- the rest ----------------------------------------------------------- */
 
 static void take_name(struct config_reader *r)
 {
@@ -64,8 +248,8 @@ static void take_listen(struct config_reader *r)
 	if (!config_address(r, "listen", &address, name, sizeof(name)))
 		return;
 	if (config->nr_listen == CONFIG_LISTEN_MAX)
-		config_error(r, r->line, "listen: more than %d; without any, "
-			      "it is all addresses", CONFIG_LISTEN_MAX);
+		config_error(r, r->line, "listen: more than %d; remove all to "
+			      "listen on all addresses", CONFIG_LISTEN_MAX);
 	else
 		config->listen[config->nr_listen++] = address;
 }
@@ -119,7 +303,7 @@ static void take_fit(struct config_reader *r)
 		return;
 	kind = tsct_fit_kind_of(name);
 	if (kind < 0)
-		config_error(r, r->line, "fit: '%s': no such one; there are "
+		config_error(r, r->line, "fit: '%s': unknown kind; use one of "
 			      FITS, name);
 	else
 		r->config->fit = (enum tsct_fit_kind)kind;
@@ -136,7 +320,7 @@ static void take_stratum(struct config_reader *r)
 static const struct directive {
 	const char *name;
 	void (*take)(struct config_reader *r);
-	bool many;			/* may be there more than once */
+	bool many;			/* may occur more than once */
 } directives[] = {
 	{ "allow", config_take_allow, true },
 	{ "child", config_take_child, true },
@@ -168,24 +352,23 @@ static void take_directive(struct config_reader *r, unsigned int *seen)
 		if (!strcmp(directives[i].name, word))
 			break;
 	if (i == NR_DIRECTIVES) {
-		config_error(r, r->line, "'%s': no such directive; see "
+		config_error(r, r->line, "'%s': unknown directive; see "
 			      "tsctraced.conf(5)", word);
 		return;
 	}
 	if (seen[i] && !directives[i].many) {
-		config_error(r, r->line, "%s: line %u has it already; remove "
-			      "one", word, seen[i]);
+		config_error(r, r->line, "%s: already in line %u; remove one", word, seen[i]);
 		return;
 	}
 	seen[i] = r->line;
 	directives[i].take(r);
 	word = config_word(r);
 	if (word && errors == r->errors)
-		config_error(r, r->line, "%s: '%s': one word too many; remove "
-			      "it, or put a # before it", r->word[0], word);
+		config_error(r, r->line, "%s: '%s': unexpected word; remove it, "
+			      "or put a # before it", r->word[0], word);
 }
 
-/* ---- the file as a whole ------------------------------------------------ */
+/* ---- the whole file ------------------------------------------------------ */
 
 static int read_lines(struct config_reader *r, FILE *from)
 {
@@ -199,7 +382,7 @@ static int read_lines(struct config_reader *r, FILE *from)
 		len = strlen(text);
 		if ((!len || text[len - 1] != '\n') && !feof(from)) {
 			config_error(r, r->line, "longer than %d characters, "
-				      "or a NUL is in it; split it, remove that",
+				      "or contains a NUL; split or remove it",
 				      CONFIG_LINE_MAX - 2);
 			return -EINVAL;
 		}
@@ -211,16 +394,17 @@ static int read_lines(struct config_reader *r, FILE *from)
 	return errno ? -errno : -EIO;
 }
 
-/* Who reads a key speaks with everybody's voice. A pipe is somebody's already. */
+/* Anyone who can read a key can impersonate every peer. A pipe has no mode of
+ * its own. */
 static void check_mode(struct config_reader *r, FILE *from)
 {
 	struct stat st;
 
 	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
 	    st.st_mode & 027)
-		config_warn(r, r->keyfile_line, "keyfile: %s: others may read or "
-			  "change it; have it belong to the daemon's user or "
-			  "group, and 'chmod g-w,o= %s'", r->keyfile,
+		config_warn(r, r->keyfile_line, "keyfile: %s: other users can read or "
+			  "change it; change its owner to the daemon's user "
+			  "or group, and run 'chmod g-w,o= %s'", r->keyfile,
 			  r->keyfile);
 }
 
@@ -234,8 +418,8 @@ static void read_keys(struct config_reader *r)
 		return;
 	from = fopen(r->keyfile, "re");
 	if (!from) {
-		config_error(r, r->keyfile_line, "keyfile: %s: %s; name a file "
-			      "that tsctraced may read", r->keyfile,
+		config_error(r, r->keyfile_line, "keyfile: %s: %s; name a file that "
+			      "tsctraced can read", r->keyfile,
 			      strerror(errno));
 		return;
 	}
@@ -256,10 +440,10 @@ static void check_key(struct config_reader *r, const char *what,
 	if (!key)
 		return;
 	if (!r->keyfile_line)
-		config_error(r, line, "%s %s: key %u: there are no keys; add "
+		config_error(r, line, "%s %s: key %u: no key file; add "
 			      "'keyfile FILE'", what, name, key);
 	else if (r->config->keys && !tsct_keys_have(r->config->keys, key))
-		config_error(r, line, "%s %s: key %u is not in %s; add it "
+		config_error(r, line, "%s %s: key %u: not in %s; add it "
 			      "there", what, name, key, r->keyfile);
 }
 
@@ -282,11 +466,11 @@ static void check_whole(struct config_reader *r)
 	if (config->nr_children)
 		config->serve = true;
 	if (config->serve && !allowed)
-		config_error(r, 0, "requests are served, but nobody may ask; "
-			      "add 'allow PREFIX', or addresses of children");
+		config_error(r, 0, "serve: every client is denied; add "
+			      "'allow PREFIX', or addresses of children");
 	if (config->synced_cluster && config->nr_sources)
-		config_error(r, config->source[0].line, "%s: with synced-cluster "
-			      "nobody is asked; remove one of them",
+		config_error(r, config->source[0].line, "%s: conflicts with "
+			      "synced-cluster; remove one of them",
 			      config->source[0].name);
 }
 
@@ -298,10 +482,10 @@ static void set_defaults(struct config *config)
 	};
 }
 
-int config_load(const char *path, const struct config_say *say,
-	      struct config **ret_config)
+int config_load(const char *path, const struct config_messages *messages,
+		struct config **ret_config)
 {
-	struct config_reader r = { .path = path, .say = say };
+	struct config_reader r = { .path = path, .messages = messages };
 	FILE *from = fopen(path, "re");
 	int err;
 
@@ -316,11 +500,11 @@ int config_load(const char *path, const struct config_say *say,
 		err = read_lines(&r, from);
 	}
 	if (err && !r.errors)
-		config_error(&r, 0, "%s; give a file that tsctraced may read",
+		config_error(&r, 0, "%s; name a file that tsctraced can read",
 			      strerror(-err));
 	if (!err)
 		read_keys(&r);
-	/* What a broken line leaves out would be missed. */
+	/* Lines with errors would appear as missing. */
 	if (!err && !r.errors)
 		check_whole(&r);
 	if (from)
@@ -331,6 +515,27 @@ int config_load(const char *path, const struct config_say *say,
 	}
 	*ret_config = r.config;
 	return 0;
+}
+
+static void to_log_error(void *ctx, const char *text)
+{
+	(void)ctx;
+	log_error("%s", text);
+}
+
+static void to_log_warning(void *ctx, const char *text)
+{
+	(void)ctx;
+	log_warning("%s", text);
+}
+
+int config_load_logged(const char *path, struct config **ret_config)
+{
+	const struct config_messages messages = {
+		NULL, to_log_error, to_log_warning,
+	};
+
+	return config_load(path, &messages, ret_config);
 }
 
 void config_free(struct config *config)

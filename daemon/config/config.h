@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tsctraced.conf: a directive per line, in words, # begins a comment. A file is
- * taken as a whole or not at all; everything that is wrong with it is said, with
- * its line and what to do about it. See tsctraced.conf(5).
+ * tsctraced.conf: a directive per line, in words; # begins a comment. A file is
+ * applied as a whole or not at all; every error is reported with its line and
+ * its remedy. See tsctraced.conf(5).
  */
 #ifndef TSCTRACED_CONFIG_H
 #define TSCTRACED_CONFIG_H
@@ -24,13 +24,14 @@
 
 /* master ADDRESS, ntp ADDRESS */
 struct config_source {
-	char name[CONFIG_NAME_MAX];	/* the address, as it was written */
+	char name[CONFIG_NAME_MAX];	/* the address, as written */
 	struct tsct_address address;
 	bool ntp_only;			/* an NTP server */
 	bool xleave;
 	__u32 key;			/* 0: none */
 	int minpoll, maxpoll;		/* 2^n seconds between requests */
-	__s64 asymmetry_ns;		/* way there minus way back */
+	__s64 asymmetry_ns;		/* delay of requests minus that of
+					 * answers */
 	unsigned int line;
 };
 
@@ -50,7 +51,7 @@ struct config_rule {
 };
 
 struct config {
-	char name[CONFIG_NAME_MAX];	/* this node's, for people */
+	char name[CONFIG_NAME_MAX];	/* of this node, for messages */
 	bool serve;
 	__u16 port;
 	struct tsct_address listen[CONFIG_LISTEN_MAX];
@@ -66,70 +67,74 @@ struct config {
 	struct tsct_schedule_options schedule;
 	bool synced_host, synced_cluster;
 	enum tsct_fit_kind fit;
-	int stratum;			/* 0: what the kernel's clock allows */
+	int stratum;			/* 0: by the state of the kernel's
+					 * clock */
 };
 
-/* Where complaints go: "FILE:LINE: what; fix" each */
-struct config_say {
+/* Receivers of messages, each "FILE:LINE: what is wrong; what to do" */
+struct config_messages {
 	void *ctx;
 	void (*error)(void *ctx, const char *text);
-	/* What is taken, but had better be otherwise; NULL: not heard */
+	/* Not an error; NULL: dropped */
 	void (*warning)(void *ctx, const char *text);
 };
 
 /*
- * config_load - read a file, and the key file it names
+ * config_load - read a file, and the key file that it names
  *
- * Returns 0; -ENOENT: there is none (nothing was said); -EINVAL or another
- * -errno: what was said.
+ * Returns 0; -ENOENT: it does not exist, and nothing was reported; -EINVAL or another
+ * -errno, after it was reported.
  */
-int config_load(const char *path, const struct config_say *say,
-	      struct config **ret_config);
+int config_load(const char *path, const struct config_messages *messages,
+		struct config **ret_config);
 
-/* The same, and what is wrong goes to the log. */
+/* The same, with messages to the log */
 int config_load_logged(const char *path, struct config **ret_config);
 void config_free(struct config *config);	/* NULL is fine */
 
-/* Does it ask for anything on the network? */
+/* True: it has any directive that needs the network. */
 bool config_has_network(const struct config *config);
 
-/* Nobody to ask: our counter is the timeline. */
+/* True: no sources; this node's counter is the timeline. */
 bool config_is_master(const struct config *config);
 
-/* ---- config_words.c: the lines, word by word ------------------------------ */
+/* ---- the reader: config.c, config_peers.c -------------------------------- */
 
 #define CONFIG_WORDS_MAX	32
 #define CONFIG_LINE_MAX	1024
 
 struct config_reader {
 	const char *path;
-	const struct config_say *say;
+	const struct config_messages *messages;
 	struct config *config;
 	unsigned int line;
 	char *word[CONFIG_WORDS_MAX];
-	unsigned int nr, at;		/* words of this line, and the next one */
+	unsigned int nr, at;		/* words of the line, and the next one
+					 * to read */
 	unsigned int errors;
 	char keyfile[4096];
 	unsigned int keyfile_line;
 };
 
-/* "FILE:LINE: ..."; counts it. */
+/* Reports an error as "FILE:LINE: ..." (line 0: "FILE: ...") and counts it. */
 void config_error(struct config_reader *r, unsigned int line,
-		   const char *format, ...)
+		  const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same, of what is taken all the same. */
+/* Reports a warning. */
 void config_warn(struct config_reader *r, unsigned int line,
 	       const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* False: nothing is left to read in a line, or it was complained about. */
+/* Splits a line into r->word. False: it is empty, or has an error, now
+ * reported. */
 bool config_split(struct config_reader *r, char *text);
 
-/* The next word of the line; NULL: there is none. */
+/* The next word of the line; NULL: none */
 char *config_word(struct config_reader *r);
 
-/* The next word, which has to be there and be one of these. */
+/* The next word as a value. False: it is missing or invalid, which is reported
+ * as an error of the directive or option @what. */
 bool config_number(struct config_reader *r, const char *what, __s64 min, __s64 max,
 		 __s64 *ret);
 bool config_seconds(struct config_reader *r, const char *what, double min,
@@ -140,7 +145,7 @@ bool config_address(struct config_reader *r, const char *what,
 		  struct tsct_address *ret, char *name, size_t size);
 bool config_port(struct config_reader *r, __u16 *ret);
 
-/* ---- config_peers.c: directives that name other nodes --------------------- */
+/* ---- config_peers.c: directives that name other nodes -------------------- */
 
 void config_take_master(struct config_reader *r);
 void config_take_ntp(struct config_reader *r);

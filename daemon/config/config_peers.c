@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Directives that name other nodes: whom to ask, whom to answer. */
+/* Directives that name other nodes: sources, children, access rules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
 
-/* Between requests, 2^n s: nodes of a cluster are near, NTP servers busy. */
+/*
+ * Default poll intervals, 2^n s: nodes of a cluster are near, NTP servers busy.
+ */
 #define MASTER_MINPOLL	0
 #define MASTER_MAXPOLL	4
 #define NTP_MINPOLL	6
@@ -14,7 +16,7 @@
 
 #define KEY_MAX		0xffffffffLL
 
-/* ---- sources ------------------------------------------------------------ */
+/* ---- sources ------------------------------------------------------------- */
 
 static bool take_poll(struct config_reader *r, const char *word, int *ret)
 {
@@ -54,8 +56,8 @@ static bool source_option(struct config_reader *r, struct config_source *s,
 		s->xleave = true;
 		return true;
 	}
-	config_error(r, r->line, "%s: '%s': no such option; there are key, "
-		      "port, minpoll, maxpoll, asymmetry%s", r->word[0], word,
+	config_error(r, r->line, "%s: '%s': unknown option; use key, port, "
+		      "minpoll, maxpoll, asymmetry%s", r->word[0], word,
 		      s->ntp_only ? ", xleave" : "");
 	return false;
 }
@@ -79,9 +81,9 @@ static bool check_source(struct config_reader *r, const struct config_source *s)
 	}
 	for (i = 0; i < r->config->nr_sources; i++)
 		if (same_place(&r->config->source[i].address, &s->address)) {
-			config_error(r, r->line, "%s %s: line %u names it "
-				      "already; remove one", r->word[0],
-				      s->name, r->config->source[i].line);
+			config_error(r, r->line, "%s %s: already in line %u; "
+				      "remove one", r->word[0], s->name,
+				      r->config->source[i].line);
 			return false;
 		}
 	return true;
@@ -107,7 +109,7 @@ static void add_source(struct config_reader *r, bool ntp_only)
 		has_min |= !strcmp(word, "minpoll");
 		has_max |= !strcmp(word, "maxpoll");
 	}
-	/* One that is given moves the other's default out of its way. */
+	/* One that is given moves the other one's default if they conflict. */
 	if (has_min && !has_max && s.maxpoll < s.minpoll)
 		s.maxpoll = s.minpoll;
 	if (has_max && !has_min && s.minpoll > s.maxpoll)
@@ -132,7 +134,7 @@ void config_take_ntp(struct config_reader *r)
 	add_source(r, true);
 }
 
-/* ---- children, and who else may ask ------------------------------------- */
+/* ---- children and access rules ------------------------------------------- */
 
 static bool child_option(struct config_reader *r, struct config_child *c,
 			 const char *word)
@@ -148,15 +150,15 @@ static bool child_option(struct config_reader *r, struct config_child *c,
 	return false;
 }
 
-/* Who asks is known by address or key: two of the same would be one. */
+/* Children are identified by address or key: two with the same would be one. */
 static bool check_child(struct config_reader *r, const struct config_child *c)
 {
 	const struct config_child *o;
 	unsigned int i;
 
 	if (!c->has_address && !c->key) {
-		config_error(r, r->line, "child %s: nothing to know it by; "
-			      "give its address, or a key that is its own",
+		config_error(r, r->line, "child %s: neither address nor key; "
+			      "give its address, or a key of its own",
 			      c->name);
 		return false;
 	}
@@ -168,8 +170,8 @@ static bool check_child(struct config_reader *r, const struct config_child *c)
 		      o->key == c->key) &&
 		    !(!o->has_address && !c->has_address && o->key == c->key))
 			continue;
-		config_error(r, r->line, "child %s: line %u has the same name, "
-			      "or the same address and key; change one",
+		config_error(r, r->line, "child %s: same name, or same address "
+			      "and key, as in line %u; change one",
 			      c->name, o->line);
 		return false;
 	}
@@ -196,34 +198,33 @@ void config_take_child(struct config_reader *r)
 	}
 	grown = reallocarray(config->child, config->nr_children + 1, sizeof(c));
 	if (!grown) {
-		config_error(r, r->line, "out of memory; free some");
+		config_error(r, r->line, "child: out of memory");
 		return;
 	}
 	config->child = grown;
 	config->child[config->nr_children++] = c;
 }
 
-#define PREFIXES	"give an address, a prefix as 10.0.0.0/8 or fd00::/8, or all"
+#define PREFIXES "give an address, a prefix such as 10.0.0.0/8 or fd00::/8, or all"
 
 static void add_rule(struct config_reader *r, bool allow)
 {
 	static const struct tsct_ratelimit_options no_limit;
 	struct config_rule rule = { .allow = allow };
-	struct tsct_ratelimit *guard;
+	struct tsct_ratelimit *check;
 	int err;
 
 	if (!config_text(r, r->word[0], PREFIXES, rule.prefix,
 		       sizeof(rule.prefix)))
 		return;
-	guard = tsct_ratelimit_new(&no_limit, 0);
-	err = guard ? tsct_ratelimit_rule(guard, rule.prefix, allow) : -ENOMEM;
-	tsct_ratelimit_free(guard);
+	check = tsct_ratelimit_new(&no_limit, 0);
+	err = check ? tsct_ratelimit_rule(check, rule.prefix, allow) : -ENOMEM;
+	tsct_ratelimit_free(check);
 	if (err)
 		config_error(r, r->line, "%s: '%s': " PREFIXES, r->word[0],
 			      rule.prefix);
 	else if (r->config->nr_rules == TSCT_RULES_MAX)
-		config_error(r, r->line, "%s: more than %d rules; put some "
-			      "together", r->word[0], TSCT_RULES_MAX);
+		config_error(r, r->line, "%s: more than %d rules; combine some", r->word[0], TSCT_RULES_MAX);
 	else
 		r->config->rule[r->config->nr_rules++] = rule;
 }

@@ -144,7 +144,7 @@ static void make_world(void)
 		.interval_us = 1000, .burst = 3, .leak = 2,
 	};
 	struct tsct_responder_ops ops = {
-		.ctx = &world, .now = now, .real_ns = real_ns, .asked = asked,
+		.ctx = &world, .now = now, .real_ns = real_ns, .member_request = asked,
 	};
 	FILE *from = fmemopen((char *)keyfile, sizeof(keyfile) - 1, "r");
 	char why[200];

@@ -78,7 +78,7 @@ named liar "$vote" step 0.5
 lie past 10
 past() { above o "$source[\"answers\"][\"backwards\"]" 20; }
 wait_for "answers from the past are seen" past
-logged o '10.81.0.3: the server.s counter has been further already' ||
+logged o '10.81.0.3: the server.s counter is behind its last answer' ||
 	fail "answers from the past are not named"
 lie epoch 0.1
 sleep 1

@@ -117,7 +117,7 @@ static void serve(struct world *world, struct node *node,
 	struct served *served = calloc(1, sizeof(*served));
 	struct tsct_responder_ops ops = {
 		.ctx = served, .now = served_now, .real_ns = served_real,
-		.now_us = served_us, .asked = served_asked,
+		.now_us = served_us, .member_request = served_asked,
 	};
 	struct tsct_ratelimit_options guard = {
 		.interval_us = options->limit_us, .burst = 8, .leak = 4,

@@ -318,7 +318,7 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 {
 	static const struct tsct_ratelimit_options no_limit;
 	const struct tsct_responder_ops ops = {
-		.now = now_there, .real_ns = real_ns, .asked = asked,
+		.now = now_there, .real_ns = real_ns, .member_request = asked,
 	};
 	struct tsct_client_options options = {
 		.flags = flags, .key_id = keyed ? 5 : 0, .node = CHILD,

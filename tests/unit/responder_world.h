@@ -61,7 +61,7 @@ static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
 static inline void setup(void)
 {
 	static const struct tsct_responder_ops ops = {
-		.now = now, .real_ns = real_ns, .asked = asked,
+		.now = now, .real_ns = real_ns, .member_request = asked,
 	};
 	static const struct tsct_ratelimit_options no_limit;
 

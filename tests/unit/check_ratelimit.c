@@ -504,7 +504,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("guard");
+	Suite *suite = suite_create("ratelimit");
 	TCase *tcase = tcase_create("guard");
 
 	print_seed();

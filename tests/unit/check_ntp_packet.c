@@ -728,7 +728,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("ntp");
+	Suite *suite = suite_create("ntp_packet");
 	TCase *tcase = tcase_create("stamps");
 
 	print_seed();

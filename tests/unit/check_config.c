@@ -9,7 +9,7 @@
 
 #include "daemon/config/config.c"
 #include "daemon/config/config_peers.c"
-#include "daemon/config/config_parse.c"
+#include "daemon/config/log.c"
 #include "seed.h"
 #include "suite.h"
 
@@ -35,7 +35,7 @@ static void hear_warning(void *ctx, const char *text)
 	snprintf(warned + len, sizeof(warned) - len, "%s\n", text);
 }
 
-static const struct config_say say = { NULL, hear, hear_warning };
+static const struct config_messages messages = { NULL, hear, hear_warning };
 
 static void put(const char *name, const void *text, size_t len)
 {
@@ -52,12 +52,12 @@ static int load(const char *text)
 	config_free(config);
 	config = NULL;
 	put(path, text, strlen(text));
-	return config_load(path, &say, &config);
+	return config_load(path, &messages, &config);
 }
 
 static void setup(void)
 {
-	strcpy(dir, "/tmp/check_conf.XXXXXX");
+	strcpy(dir, "/tmp/check_config.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/conf", dir);
 	snprintf(keyfile, sizeof(keyfile), "%s/keys", dir);
@@ -74,10 +74,10 @@ static void teardown(void)
 
 START_TEST(test_absent)
 {
-	ck_assert_int_eq(config_load("/nowhere/conf", &say, &config), -ENOENT);
+	ck_assert_int_eq(config_load("/nowhere/conf", &messages, &config), -ENOENT);
 	ck_assert_str_eq(said, "");
-	ck_assert_int_eq(config_load(dir, &say, &config), -EISDIR);
-	ck_assert_ptr_nonnull(strstr(said, "give a file"));
+	ck_assert_int_eq(config_load(dir, &messages, &config), -EISDIR);
+	ck_assert_ptr_nonnull(strstr(said, "name a file"));
 }
 END_TEST
 
@@ -105,7 +105,7 @@ START_TEST(test_child)
 	put(path, said, strlen(said));
 	said[0] = '\0';
 	config_free(config);
-	ck_assert_int_eq(config_load(path, &say, &config), 0);
+	ck_assert_int_eq(config_load(path, &messages, &config), 0);
 	ck_assert_str_eq(said, "");
 	ck_assert(config_has_network(config) && !config_is_master(config));
 	ck_assert(!config->serve && config->synced_host);
@@ -176,7 +176,7 @@ static const struct wrong {
 	{ "master 10.0.0.1 port 1x", "'1x'", "1 to 65535" },
 	{ "master 10.0.0.1 minpoll -7", "'-7'", "-6 to 17" },
 	{ "master 10.0.0.1 minpoll 5 maxpoll 4", "minpoll 5", "higher" },
-	{ "master 10.0.0.1 xleave", "'xleave'", "there are key" },
+	{ "master 10.0.0.1 xleave", "'xleave'", "use key" },
 	{ "master 10.0.0.1 key 0", "'0'", "1 to 4294967295" },
 	{ "master 10.0.0.1 key 99999999999999999999", "'9999", "1 to" },
 	{ "master 10.0.0.1 key 7", "key 7", "add 'keyfile FILE'" },
@@ -184,7 +184,7 @@ static const struct wrong {
 	{ "child", "child", "give a name" },
 	{ "child a", "child a", "give its address" },
 	{ "child a nowhere", "'nowhere'", "key NUMBER" },
-	{ "allow", "allow", "a prefix as 10.0.0.0/8" },
+	{ "allow", "allow", "a prefix such as 10.0.0.0/8" },
 	{ "fit", "fit", "give one of auto, linear" },
 	{ "keyfile", "keyfile", "give the name of a file" },
 	{ "allow 10.0.0.0/33", "'10.0.0.0/33'", "10.0.0.0/8" },
@@ -221,16 +221,16 @@ END_TEST
 START_TEST(test_twice)
 {
 	ck_assert_int_eq(load("port 1\nport 2"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "line 1 has it"));
+	ck_assert_ptr_nonnull(strstr(said, "already in line 1"));
 	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "line 1 names it"));
+	ck_assert_ptr_nonnull(strstr(said, "already in line 1"));
 	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1 port 124"), 0);
 	ck_assert_int_eq(load("child a 10.0.0.1\nchild a 10.0.0.2"), -EINVAL);
 	ck_assert_int_eq(load("child a 10.0.0.1\nchild b 10.0.0.1"), -EINVAL);
 	ck_assert_int_eq(load("serve"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "nobody may ask"));
+	ck_assert_ptr_nonnull(strstr(said, "every client is denied"));
 	ck_assert_int_eq(load("synced-cluster\nntp 10.0.0.1"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "nobody is asked"));
+	ck_assert_ptr_nonnull(strstr(said, "conflicts with"));
 }
 END_TEST
 
@@ -311,7 +311,7 @@ START_TEST(test_noise)
 	said[0] = '\0';
 	config_free(config);
 	config = NULL;
-	ck_assert_int_eq(config_load(path, &say, &config), -EINVAL);
+	ck_assert_int_eq(config_load(path, &messages, &config), -EINVAL);
 }
 END_TEST
 
@@ -339,7 +339,7 @@ START_TEST(test_warnings)
 	warned_of(0600, good, NULL);
 	warned_of(0640, good, NULL);
 	warned_of(0644, good, ":1: keyfile: /tmp/");
-	warned_of(0660, good, "others may read or change it");
+	warned_of(0660, good, "other users can read or change it");
 	warned_of(0600, "7 secret\n", "key 7 has no type");
 	warned_of(0600, "7 SHA1 ASCII:abc\n", "which can be guessed");
 }
@@ -347,7 +347,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("conf");
+	Suite *suite = suite_create("config");
 	TCase *tcase = add_case(suite, "conf", setup, teardown);
 
 	print_seed();

@@ -209,7 +209,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("responder_past");
+	Suite *suite = suite_create("responder_replay");
 	TCase *tcase = tcase_create("responder_past");
 
 	print_seed();

@@ -544,7 +544,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("client_more");
-	Suite *suite = suite_create("client_more");
+	Suite *suite = suite_create("client_exchange");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
