@@ -23,16 +23,14 @@ struct tsct_client_entry {
 	/* With our field: requests, newest first, and the answer to past[0] */
 	struct tsct_client_entry_past {
 		__u64 nonce, tx;
-		__u64 repeated_tx;		/* the tx that it repeated */
+		__u64 repeated_tx;	/* in the request: tx of an earlier answer */
 	} past[TSCT_CLIENT_TABLE_PAST];
 	struct tsct_client_entry_past unverified;	/* may be a recording */
 	struct tsct_extension last_reply;
 	tsct_ntp_stamp receive;		/* NTP only: that of the last answer */
 	bool has_tx;
-	__u64 before_tx;			/* counter before the last answer was
-					 * sent, */
-	struct tsct_packet_time tx;		/* and the kernel's transmit
-						 * time, if has_tx */
+	__u64 before_tx;		/* counter before the last answer was sent */
+	struct tsct_packet_time tx;	/* when the kernel sent it; if has_tx */
 	__u32 ticket;			/* of the last answer; 0: none */
 	/* Private to client_table.c */
 	bool member;

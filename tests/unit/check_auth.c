@@ -375,7 +375,7 @@ static const struct {
 	{ "4294967295 AES128 0123456789abcdef", 0, 1, "" },
 	{ "7 SHA1 HEX:00000000000000000000\n", 0, 1, "" },
 	{ "1 MD5 0123456789# not a comment, too many words", -EINVAL, 0,
-	  "more than ID TYPE KEY" },
+	  "more words than ID TYPE KEY" },
 	{ "1 MD5 0123456789#!;%\n", 0, 1, "" },
 	/* to be warned of */
 	{ "\n2 MD5 " SECRET "\n", 0, 1, "keys: line 2: key 2 has 72 bits" },
@@ -389,19 +389,19 @@ static const struct {
 	{ "99999999999999999999999 MD5 x", -EINVAL, 0, "id of 1 to" },
 	{ "-1 MD5 " SECRET, -EINVAL, 0, "id of 1 to" },
 	{ "1x MD5 " SECRET, -EINVAL, 0, "id of 1 to" },
-	{ SECRET " MD5", -EINVAL, 0, "line 1: a line is ID [TYPE] KEY" },
+	{ SECRET " MD5", -EINVAL, 0, "line 1: not ID [TYPE] KEY" },
 	{ "\n\n12\n", -EINVAL, 0, "line 3: key 12 is missing" },
 	{ "1 " SECRET " " SECRET, -EINVAL, 0, "its type is none of AES128" },
 	{ "1 aes128 HEX:" AES128_KEY, -EINVAL, 0, "its type is none of" },
-	{ "1 AES128 " SECRET, -EINVAL, 0, "AES128 takes 16: give HEX: and 32" },
-	{ "1 AES256 HEX:" AES128_KEY, -EINVAL, 0, "has 16 bytes, AES256 takes" },
+	{ "1 AES128 " SECRET, -EINVAL, 0, "AES128 needs 16: write HEX: and 32" },
+	{ "1 AES256 HEX:" AES128_KEY, -EINVAL, 0, "has 16 bytes, AES256 needs" },
 	{ "1 AES128 HEX:" AES128_KEY "0", -EINVAL, 0, "pairs of hex digits" },
 	{ "1 AES128 HEX:" SECRET, -EINVAL, 0, "pairs of hex digits" },
 	{ "1 MD5 HEX:", -EINVAL, 0, "pairs of hex digits" },
 	{ "1 MD5 HEX:0g", -EINVAL, 0, "pairs of hex digits" },
 	{ "1 MD5 ASCII:", -EINVAL, 0, "key 1 is empty" },
 	{ "5 MD5 0123456789\n6 MD5 0123456789\n5 SHA1 " SECRET, -EINVAL, 0,
-	  "line 3: key 5 is in line 1 already" },
+	  "line 3: key 5 is also in line 1" },
 };
 
 START_TEST(key_files)
