@@ -118,7 +118,7 @@ void source_open(struct peers *p, unsigned int nr,
 		 const struct config_source *config)
 {
 	const struct tsct_client_options options = {
-		.flags = (config->ntp_only ? TSCT_CLIENT_PLAIN : 0) |
+		.flags = (config->ntp_only ? TSCT_CLIENT_NTP_ONLY : 0) |
 			(config->xleave ? TSCT_CLIENT_INTERLEAVED : 0),
 		.key_id = config->key,
 		.node = p->node, .host = p->host,

@@ -19,7 +19,7 @@ void tsct_client_init(struct tsct_client *client,
 
 static bool plain(const struct tsct_client *client)
 {
-	return client->options.flags & TSCT_CLIENT_PLAIN;
+	return client->options.flags & TSCT_CLIENT_NTP_ONLY;
 }
 
 static bool interleaves(const struct tsct_client *client)

@@ -24,7 +24,7 @@
 #include "auth.h"
 
 /* struct tsct_client_options.flags */
-#define TSCT_CLIENT_PLAIN	0x1	/* an NTP server: no extension field */
+#define TSCT_CLIENT_NTP_ONLY	0x1	/* an NTP server: no extension field */
 #define TSCT_CLIENT_INTERLEAVED	0x2	/* RFC 9769; only with an NTP server */
 
 struct tsct_client_options {

@@ -30,7 +30,7 @@ static bool is_answer(const struct tsct_client *client,
 		return false;
 	return packet->version == 4 ||
 		(packet->version == 3 &&
-		 client->options.flags & TSCT_CLIENT_PLAIN);
+		 client->options.flags & TSCT_CLIENT_NTP_ONLY);
 }
 
 static enum tsct_client_result find_past(const struct tsct_client *client,
@@ -285,7 +285,7 @@ static bool better_t3(const struct tsct_client *client,
 		x->remote_error = tsct_worse(x->remote_error,
 					     a->x.remote_error);
 	} else {
-		if (client->options.flags & TSCT_CLIENT_PLAIN ||
+		if (client->options.flags & TSCT_CLIENT_NTP_ONLY ||
 		    !(ext->flags & TSCT_EXT_TX_KERNEL) || !ext->prev_nonce ||
 		    ext->prev_nonce != pending->nonce)
 			return false;
@@ -379,7 +379,7 @@ tsct_client_check_answer(const struct tsct_client *client,
 		return a->packet.has_ext &&
 			a->packet.ext.nonce != client->open[a->nr].nonce ?
 			TSCT_CLIENT_FOREIGN : TSCT_CLIENT_KISS;
-	result = client->options.flags & TSCT_CLIENT_PLAIN ?
+	result = client->options.flags & TSCT_CLIENT_NTP_ONLY ?
 		read_ntp(client, a) : read_field(client, a);
 	return result ? result : check_times(client, a);
 }

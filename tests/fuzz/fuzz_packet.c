@@ -173,7 +173,7 @@ static void make_world(void)
 static void begin_world(unsigned int what)
 {
 	struct tsct_client_options options = {
-		.flags = (what & PLAIN ? TSCT_CLIENT_PLAIN : 0) |
+		.flags = (what & PLAIN ? TSCT_CLIENT_NTP_ONLY : 0) |
 			(what & INTERLEAVED ? TSCT_CLIENT_INTERLEAVED : 0),
 		.key_id = what & WITH_KEY ? KEY : 0,
 		.node = 0x11, .host = what & SAME_HOST ? 0x22 : 0x33,
@@ -304,7 +304,7 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 static void check_answers(const struct tsct_client *client,
 			  const struct datagram *d)
 {
-	bool plain = client->options.flags & TSCT_CLIENT_PLAIN;
+	bool plain = client->options.flags & TSCT_CLIENT_NTP_ONLY;
 	const struct tsct_client_open *one = client->open;
 	struct tsct_ntp_packet packet;
 

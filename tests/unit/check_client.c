@@ -68,7 +68,7 @@ START_TEST(requests_tell_nothing)
 	static const __u8 zero[TSCT_NTP_MAX];
 	struct tsct_extension ext;
 
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
@@ -288,7 +288,7 @@ START_TEST(kisses)
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_KISS);
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
 	/* Of an NTP server that was just started: not a wish */
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = kiss("INIT");
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
@@ -440,7 +440,7 @@ START_TEST(set_back)
 	struct tsct_ntp_packet p;
 	int i;
 
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
 	taken(&p);
@@ -481,7 +481,7 @@ START_TEST(ourselves)
 	p.ext.depth = TSCT_DEPTH_MAX;
 	taken(&p);
 	ck_assert(!w.client.remote.shared);
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
 	p.refid = 0x7f000001;
@@ -545,7 +545,7 @@ START_TEST(knows_no_time)
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.reach, 0x20);
 	for (i = 0; i < 4; i++) {
-		begin(TSCT_CLIENT_PLAIN, 0);
+		begin(TSCT_CLIENT_NTP_ONLY, 0);
 		ask();
 		p = answer();
 		if (i == 0)
@@ -573,7 +573,7 @@ START_TEST(no_field)
 	p.has_ext = false;
 	dropped(&p, TSCT_CLIENT_NO_FIELD);
 	/* Asked for plain NTP, a field is no harm. */
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
 	p.has_ext = true;

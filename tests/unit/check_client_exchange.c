@@ -257,7 +257,7 @@ START_TEST(no_more_than_so_many)
 	dropped(&p[0], TSCT_CLIENT_REPLAY);
 	dropped(&p[1], TSCT_CLIENT_REPLAY);
 	/* An NTP server has one at a time. */
-	begin(TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED, 0);
+	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
 	ask();
 	p[0] = answer();
 	ask_behind();
@@ -294,7 +294,7 @@ START_TEST(plain)
 	struct tsct_ntp_packet p;
 	int i;
 
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	for (i = 0; i < 3; i++) {
 		ask();
 		ck_assert_uint_eq(w.request.receive, 0);
@@ -347,7 +347,7 @@ START_TEST(interleaves)
 	__u64 t1, t2;
 	int i;
 
-	begin(TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED, 0);
+	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
 	ask();
 	ck_assert_uint_eq(w.request.origin, 0);
 	ck_assert_uint_ne(w.request.receive, 0);
@@ -460,7 +460,7 @@ START_TEST(hints)
 	len = to_bytes(&p, bytes);
 	ck_assert(!is_hint(bytes, len));
 	ck_assert(!is_hint(bytes, 3));
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ck_assert_uint_eq(hint(0, MASTER, 0), NEVER);
 	finish();
 }
@@ -486,8 +486,8 @@ static void scribble(__u8 *bytes, size_t *len)
 START_TEST(anything)
 {
 	static const __u32 flags[] = {
-		0, TSCT_CLIENT_PLAIN,
-		TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED,
+		0, TSCT_CLIENT_NTP_ONLY,
+		TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED,
 	};
 	__u8 whole[TSCT_NTP_MAX], bytes[TSCT_NTP_MAX];
 	enum tsct_client_result result;

@@ -326,7 +326,7 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 	};
 
 	memset(&w, 0, sizeof(w));
-	w.plain = flags & TSCT_CLIENT_PLAIN;
+	w.plain = flags & TSCT_CLIENT_NTP_ONLY;
 	w.lossy = lossy;
 	w.now = 1;
 	/* Ours goes through 2^64 on the way, theirs through 2^63. */
@@ -360,8 +360,8 @@ static void finish(void)
 static void begin_turn(int turn, unsigned int lossy)
 {
 	static const __u32 flags[] = {
-		0, TSCT_CLIENT_PLAIN,
-		TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED,
+		0, TSCT_CLIENT_NTP_ONLY,
+		TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED,
 	};
 
 	seed_with((unsigned int)turn);

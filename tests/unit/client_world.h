@@ -32,7 +32,7 @@ static inline void begin(__u32 flags, __u32 key_id)
 	w.keys = keys_of(KEY_5 KEY_6 KEY_7);
 	w.server_key = key_id;
 	w.now = 5000000;
-	w.there = flags & TSCT_CLIENT_PLAIN ? NEAR_NS : 900000000;
+	w.there = flags & TSCT_CLIENT_NTP_ONLY ? NEAR_NS : 900000000;
 	tsct_client_init(&w.client, &options);
 }
 
@@ -110,7 +110,7 @@ static inline struct tsct_ntp_packet answer(void)
 	p.origin = w.request.transmit;
 	p.receive = tsct_ntp_from_ns(NEAR_NS);
 	p.transmit = tsct_ntp_from_ns(NEAR_NS + 10000);
-	if (w.client.options.flags & TSCT_CLIENT_PLAIN) {
+	if (w.client.options.flags & TSCT_CLIENT_NTP_ONLY) {
 		p.receive = tsct_ntp_from_ns((__s64)w.there);
 		p.transmit = tsct_ntp_from_ns((__s64)w.there + 10000);
 		return p;
