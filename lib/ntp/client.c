@@ -408,7 +408,7 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 
 	if (plain(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
 	    packet.mode != TSCT_NTP_MODE_BROADCAST || !packet.has_ext ||
-	    packet.ext.flags != TSCT_EXT_HINT)
+	    packet.ext.flags != TSCT_EXT_POLL_REQUEST)
 		return false;
 	if (client->known && packet.ext.node != client->remote.node)
 		return false;

@@ -47,7 +47,7 @@ __u64 tsct_ntp_short_ns(__u32 value);
 
 /* struct tsct_extension.flags */
 #define TSCT_EXT_REPLY		0x1
-#define TSCT_EXT_HINT		0x2	/* poll request; all but ids is 0 */
+#define TSCT_EXT_POLL_REQUEST		0x2	/* poll request; all but ids is 0 */
 #define TSCT_EXT_LINE		0x4	/* line is valid */
 #define TSCT_EXT_TX_KERNEL	0x8	/* prev_tx is valid, and the kernel's */
 #define TSCT_EXT_RX_KERNEL	0x10

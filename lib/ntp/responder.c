@@ -118,7 +118,7 @@ static enum tsct_answer check(struct tsct_responder *responder,
 	if (tsct_ntp_parse(request->bytes, request->len, packet, NULL))
 		return TSCT_ANSWER_MALFORMED;
 	if (packet->has_ext &&
-	    packet->ext.flags & (TSCT_EXT_REPLY | TSCT_EXT_HINT))
+	    packet->ext.flags & (TSCT_EXT_REPLY | TSCT_EXT_POLL_REQUEST))
 		return TSCT_ANSWER_NOT_REQUEST;
 	answer = check_key(responder, request);
 	if (answer)
@@ -478,7 +478,7 @@ size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 		.leap = TSCT_NTP_UNSYNCED,
 		.has_ext = true,
 		.ext = {
-			.flags = TSCT_EXT_HINT,
+			.flags = TSCT_EXT_POLL_REQUEST,
 			.node = timeline->node,
 			.host = timeline->host,
 		},

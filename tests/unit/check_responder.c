@@ -113,7 +113,7 @@ START_TEST(no_requests)
 	p = request(true);
 	p.ext.flags = TSCT_EXT_REPLY;
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_NOT_REQUEST);
-	p.ext.flags = TSCT_EXT_HINT;
+	p.ext.flags = TSCT_EXT_POLL_REQUEST;
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_NOT_REQUEST);
 	memset(bytes, 0x23, sizeof(bytes));
 	ck_assert_int_eq(give_bytes(&from, bytes, 0), TSCT_ANSWER_MALFORMED);
