@@ -34,7 +34,7 @@ static bool is_answer(const struct tsct_client *client,
 }
 
 static enum tsct_client_result find_past(const struct tsct_client *client,
-					 tsct_ntp_stamp origin)
+					 tsct_ntp_timestamp origin)
 {
 	unsigned int i;
 
@@ -51,7 +51,7 @@ static enum tsct_client_result find_past(const struct tsct_client *client,
 static enum tsct_client_result find_request(const struct tsct_client *client,
 					    struct tsct_client_answer *a)
 {
-	tsct_ntp_stamp origin = a->packet.origin;
+	tsct_ntp_timestamp origin = a->packet.origin;
 
 	if (!origin)
 		return TSCT_CLIENT_ZERO_ORIGIN;

@@ -27,7 +27,7 @@ struct tsct_client_entry {
 	} past[TSCT_CLIENT_TABLE_PAST];
 	struct tsct_client_entry_past unverified;	/* may be a recording */
 	struct tsct_extension last_reply;
-	tsct_ntp_stamp receive;		/* NTP only: that of the last answer */
+	tsct_ntp_timestamp receive;		/* NTP only: that of the last answer */
 	bool has_tx;
 	__u64 before_tx;		/* counter before the last answer was sent */
 	struct tsct_packet_time tx;	/* when the kernel sent it; if has_tx */

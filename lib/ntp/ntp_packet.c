@@ -34,19 +34,19 @@ static tsct_s128 units(__s64 unix_ns)
 
 /* A timestamp of 0 means "not known", so that one instant in 136 years is sent
  * as 1. */
-tsct_ntp_stamp tsct_ntp_from_ns(__s64 unix_ns)
+tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns)
 {
-	tsct_ntp_stamp stamp = (tsct_ntp_stamp)units(unix_ns);
+	tsct_ntp_timestamp stamp = (tsct_ntp_timestamp)units(unix_ns);
 
 	return stamp ? stamp : 1;
 }
 
-__s64 tsct_ntp_to_ns(tsct_ntp_stamp stamp, __s64 near_ns)
+__s64 tsct_ntp_to_ns(tsct_ntp_timestamp stamp, __s64 near_ns)
 {
 	tsct_s128 at = units(near_ns);
 	tsct_s128 ns;
 
-	at += (__s64)(stamp - (tsct_ntp_stamp)at);
+	at += (__s64)(stamp - (tsct_ntp_timestamp)at);
 	ns = ((at >> 32) - EPOCH_S) * NS_PER_S +
 		(((stamp & 0xffffffff) * NS_PER_S + (1ULL << 31)) >> 32);
 	if (ns > INT64_MAX)
@@ -240,7 +240,7 @@ size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes)
 	return len + TSCT_MISSING_SIZE;
 }
 
-void tsct_ntp_set_transmit(void *bytes, tsct_ntp_stamp transmit)
+void tsct_ntp_set_transmit(void *bytes, tsct_ntp_timestamp transmit)
 {
 	put64((__u8 *)bytes + 40, transmit);
 }

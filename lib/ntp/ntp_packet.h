@@ -21,17 +21,17 @@
 
 /* Fixed point of the header: 32.32 s since 1900 (mod 2^32); the short format is
  * 16.16 s */
-typedef __u64 tsct_ntp_stamp;
+typedef __u64 tsct_ntp_timestamp;
 
 /* To the nearest, with an error of 0.12 ns at most; never 0, which means "not
  * known" */
-tsct_ntp_stamp tsct_ntp_from_ns(__s64 unix_ns);
+tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns);
 /*
  * @near_ns: selects the era: the result is within 2^31 s of it. Rounded to the
  * nearest, so that a time converted to a timestamp and back is unchanged;
  * saturating.
  */
-__s64 tsct_ntp_to_ns(tsct_ntp_stamp stamp, __s64 near_ns);
+__s64 tsct_ntp_to_ns(tsct_ntp_timestamp stamp, __s64 near_ns);
 /* Short format and back. Both round up, as they are bounds; saturating, at 18
  * hours. */
 __u32 tsct_ntp_short(__u64 ns);
@@ -97,7 +97,7 @@ struct tsct_ntp_packet {
 	__s8 poll, precision;
 	__u32 root_delay, root_dispersion;	/* 16.16 */
 	__u32 refid;
-	tsct_ntp_stamp reference, origin, receive, transmit;
+	tsct_ntp_timestamp reference, origin, receive, transmit;
 	bool has_ext;		/* version 4 only */
 	__u16 ext_version;	/* parsed: of our field; 0: there is none */
 	struct tsct_extension ext;
@@ -129,6 +129,6 @@ int tsct_ntp_parse(const void *bytes, size_t len,
 size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes);
 
 /* Replaces the transmit timestamp of a packet without a MAC. */
-void tsct_ntp_set_transmit(void *bytes, tsct_ntp_stamp transmit);
+void tsct_ntp_set_transmit(void *bytes, tsct_ntp_timestamp transmit);
 
 #endif /* TSCT_NTP_PACKET_H */

@@ -31,7 +31,7 @@ struct tsct_timeline {
 	__s8 precision;
 	__u32 refid;
 	__u32 root_delay, root_dispersion;	/* 16.16 */
-	tsct_ntp_stamp reference;
+	tsct_ntp_timestamp reference;
 };
 
 /*

@@ -64,7 +64,7 @@ struct world {
 	unsigned int asked;
 	struct tsct_client client;
 	__u64 drawn;
-	tsct_ntp_stamp received;	/* as the last answer says */
+	tsct_ntp_timestamp received;	/* as the last answer says */
 	__u64 heard;			/* tx of the last answer to the member */
 };
 

@@ -18,7 +18,7 @@
 /* By hand: (ns / 1e9 + 2208988800) * 2^32, mod 2^64 */
 static const struct {
 	__s64 ns;
-	tsct_ntp_stamp stamp;
+	tsct_ntp_timestamp stamp;
 } stamps[] = {
 	{ 0, 0x83aa7e8000000000 },
 	{ 1, 0x83aa7e8000000004 },
@@ -62,7 +62,7 @@ START_TEST(any_stamp)
 	for (i = 0; i < 200000; i++) {
 		__s64 ns = (__s64)any64() >> any(8);
 		__s64 off = (__s64)(any64() % (1ULL << 31)) * S;
-		tsct_ntp_stamp stamp = tsct_ntp_from_ns(ns);
+		tsct_ntp_timestamp stamp = tsct_ntp_from_ns(ns);
 		tsct_s128 since_1900 = ns + (tsct_s128)2208988800 * S;
 		__u64 whole = ((__u64)since_1900 << 32) -
 			stamp * (__u64)S;	/* mod 2^64 */
@@ -85,7 +85,7 @@ START_TEST(any_ns)
 	int i;
 
 	for (i = 0; i < 200000; i++) {
-		tsct_ntp_stamp stamp = any64();
+		tsct_ntp_timestamp stamp = any64();
 		__s64 near = (__s64)any64() / 2;
 		__s64 ns = tsct_ntp_to_ns(stamp, near);
 		__u64 a = (__u64)(ns + (tsct_s128)2208988800 * S) << 32;
@@ -130,8 +130,8 @@ END_TEST
 
 START_TEST(stamps_saturate)
 {
-	tsct_ntp_stamp top = tsct_ntp_from_ns(INT64_MAX);
-	tsct_ntp_stamp bottom = tsct_ntp_from_ns(INT64_MIN);
+	tsct_ntp_timestamp top = tsct_ntp_from_ns(INT64_MAX);
+	tsct_ntp_timestamp bottom = tsct_ntp_from_ns(INT64_MIN);
 
 	ck_assert_int_eq(tsct_ntp_to_ns(top, INT64_MAX), INT64_MAX);
 	ck_assert_int_eq(tsct_ntp_to_ns(bottom, INT64_MIN), INT64_MIN);
