@@ -70,7 +70,7 @@ struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 					    const struct timespec *ts, __u64 after,
 					    __u64 before, __u64 fallback)
 {
-	struct tsct_packet_time ret = { .ticks = fallback };
+	struct tsct_packet_time ret = { .cycles = fallback };
 	uint64_t cycles;
 	__u64 error_ns;
 	__s64 ns, error;
@@ -85,7 +85,7 @@ struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 	if ((__s64)(cycles - after) < -error || (__s64)(cycles - before) > error ||
 	    error > UINT32_MAX)
 		return ret;
-	ret.ticks = cycles;
+	ret.cycles = cycles;
 	ret.error = (__u32)error;
 	ret.kernel = true;
 	return ret;

@@ -83,7 +83,7 @@ static __u64 now_cycles(void *ctx)
 }
 
 /* Of what the page does not know: as long ago as the counter has it */
-static __s64 real_ns(void *ctx, __u64 ticks)
+static __s64 real_ns(void *ctx, __u64 cycles)
 {
 	struct peers *p = ctx;
 	double hz = (double)packet_clock_cycles(&p->clock, NS_PER_S);
@@ -91,10 +91,10 @@ static __s64 real_ns(void *ctx, __u64 ticks)
 	__u64 error_ns;
 	__s64 ns;
 
-	if (packet_clock_real(&p->clock, ticks, &ns, &error_ns))
+	if (packet_clock_real(&p->clock, cycles, &ns, &error_ns))
 		return ns;
 	tsct_gettime(CLOCK_REALTIME, &ts);
-	ns = (__s64)((double)(__s64)(packet_clock_now(&p->clock) - ticks) *
+	ns = (__s64)((double)(__s64)(packet_clock_now(&p->clock) - cycles) *
 		     (double)NS_PER_S / hz);
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
 }

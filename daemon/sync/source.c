@@ -21,7 +21,7 @@
  * second's.
  */
 #define REQUESTS	2		/* per poll */
-#define REQUESTS_LONG	3		/* no more than TSCT_CLIENT_OPEN */
+#define REQUESTS_LONG	3		/* no more than TSCT_CLIENT_REQUESTS */
 #define LONG_NS		(2 * NS_PER_S)
 #define LOST_PORT	4		/* unanswered polls: use another port */
 #define LATE_NS		(50 * NS_PER_MS)	/* in a session: it is lost */
@@ -178,8 +178,8 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 		ext.flags |= TSCT_EXT_ARRIVED;
 		ext.barrier = p->barrier.number;
 	}
-	client->asks_missing = barrier_asks(p, s);
-	if (client->asks_missing)
+	client->requests_missing = barrier_asks(p, s);
+	if (client->requests_missing)
 		barrier_below(p, client->below, sizeof(client->below));
 	len = (follows ? tsct_client_follow : tsct_client_request)(
 		client, p->config->keys, random,
@@ -187,7 +187,7 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 	if (!len)
 		return -ENOKEY;
 	err = net_send(&s->socket, NULL, bytes, len, (__u32)client->sent,
-		       &p->clock, &before.ticks);
+		       &p->clock, &before.cycles);
 	if (err)
 		return err;
 	tsct_client_sent(client, (__u32)client->sent, before);

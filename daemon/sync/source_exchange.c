@@ -217,7 +217,7 @@ static void receive(struct peers *p, unsigned int nr,
 			s->due_ns = (__s64)at_us * 1000;
 		return;
 	}
-	if (!packet_clock_real(&p->clock, packet->time.ticks, &near_ns,
+	if (!packet_clock_real(&p->clock, packet->time.cycles, &near_ns,
 			       &error_ns)) {
 		tsct_gettime(CLOCK_REALTIME, &ts);
 		near_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;

@@ -8,7 +8,7 @@
 
 #define POLL_FIELD	6	/* 2^6 s in the header: servers use it as a hint */
 #define NO_PRECISION	32	/* 2^32 s: requests reveal nothing of our clock */
-#define CALM		16	/* answers until the backoff is reduced by one */
+#define KISS_ANSWERS	16	/* until the backoff is reduced by one */
 #define SET_BACK	3	/* polls with a counter set back until it is accepted */
 
 void tsct_client_init(struct tsct_client *client,
@@ -17,14 +17,14 @@ void tsct_client_init(struct tsct_client *client,
 	*client = (struct tsct_client) { .options = *options };
 }
 
-static bool plain(const struct tsct_client *client)
+static bool is_ntp_only(const struct tsct_client *client)
 {
 	return client->options.flags & TSCT_CLIENT_NTP_ONLY;
 }
 
 static bool interleaves(const struct tsct_client *client)
 {
-	return plain(client) &&
+	return is_ntp_only(client) &&
 		client->options.flags & TSCT_CLIENT_INTERLEAVED;
 }
 
@@ -34,15 +34,16 @@ static bool interleaves(const struct tsct_client *client)
  * of those moved; those before it will have no answer that is accepted. */
 static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 {
-	while (client->nr_open > nr) {
-		const struct tsct_client_open *oldest =
-			&client->open[--client->nr_open];
+	while (client->nr_outstanding > nr) {
+		const struct tsct_client_outstanding *oldest =
+			&client->outstanding[--client->nr_outstanding];
 
 		memmove(client->past + 1, client->past,
 			sizeof(client->past) - sizeof(client->past[0]));
 		client->past[0].xmit = oldest->xmit;
 		client->past[0].rcv = oldest->rcv;
-		client->past_answered = answered && client->nr_open == nr;
+		client->past_answered = answered &&
+			client->nr_outstanding == nr;
 	}
 }
 
@@ -130,13 +131,13 @@ static size_t build(const struct tsct_client *client,
 {
 	size_t len;
 
-	if (!plain(client)) {
+	if (!is_ntp_only(client)) {
 		packet->has_ext = true;
 		packet->ext = (struct tsct_extension) {
 			.node = client->options.node,
 			.host = client->options.host,
 			.nonce = nonce,
-			.tx = client->heard,
+			.tx = client->last_tx,
 		};
 		if (ext) {
 			packet->ext.flags = ext->flags &
@@ -144,7 +145,7 @@ static size_t build(const struct tsct_client *client,
 			packet->ext.session = ext->session;
 			packet->ext.barrier = ext->barrier;
 		}
-		packet->has_missing = client->asks_missing;
+		packet->has_missing = client->requests_missing;
 		memcpy(packet->missing, client->below, sizeof(packet->missing));
 	}
 	len = tsct_ntp_build(packet, bytes);
@@ -166,7 +167,7 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	};
 	/* 0 means none; and the two must differ, or answers in interleaved and in
 	 * basic mode could not be told apart (RFC 9769). */
-	struct tsct_client_open one = {
+	struct tsct_client_outstanding one = {
 		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
 		.session = client->session,
 		.follows = follows,
@@ -192,11 +193,11 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 		client->reach <<= 1;
 	}
 	one.number = (__u32)++client->sent;
-	settle(client, TSCT_CLIENT_OPEN - 1, false);
-	memmove(client->open + 1, client->open,
-		client->nr_open * sizeof(client->open[0]));
-	client->open[0] = one;
-	client->nr_open++;
+	settle(client, TSCT_CLIENT_REQUESTS - 1, false);
+	memmove(client->outstanding + 1, client->outstanding,
+		client->nr_outstanding * sizeof(client->outstanding[0]));
+	client->outstanding[0] = one;
+	client->nr_outstanding++;
 	return len;
 }
 
@@ -213,7 +214,7 @@ size_t tsct_client_follow(struct tsct_client *client,
 			  const struct tsct_keys *keys, const __u64 random[2],
 			  const struct tsct_extension *ext, void *bytes)
 {
-	return request(client, keys, random, ext, !plain(client), bytes);
+	return request(client, keys, random, ext, !is_ntp_only(client), bytes);
 }
 
 /* The kernel's transmit time of a request that is answered already */
@@ -224,9 +225,9 @@ static void sent_late(struct tsct_client *client,
 	struct tsct_exchange x = pending->x;
 	__s64 error = (__s64)x.local_error + t1.error;
 
-	if (tsct_after(x.t1, t1.ticks) < -error)
+	if (tsct_after(x.t1, t1.cycles) < -error)
 		return;
-	x.t1 = t1.ticks;
+	x.t1 = t1.cycles;
 	x.local_error = tsct_worse(x.local_error, t1.error);
 	x.flags |= TSCT_EXCHANGE_T1_KERNEL;
 	if (!tsct_client_possible(client, &x, pending->mult))
@@ -239,15 +240,15 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 	struct tsct_client_exchange *pending = tsct_client_pending(client);
 	unsigned int i;
 
-	for (i = 0; i < client->nr_open; i++) {
-		struct tsct_client_open *one = &client->open[i];
+	for (i = 0; i < client->nr_outstanding; i++) {
+		struct tsct_client_outstanding *one = &client->outstanding[i];
 
 		if (one->number != number)
 			continue;
 		/* The kernel's counts once, and only if it is not earlier than the
 		 * program's, which was taken before the kernel got the packet. */
 		if (t1.kernel && one->has_t1 &&
-		    (one->t1.kernel || tsct_after(one->t1.ticks, t1.ticks) <
+		    (one->t1.kernel || tsct_after(one->t1.cycles, t1.cycles) <
 		     -((__s64)one->t1.error + t1.error)))
 			return;
 		one->t1 = t1;
@@ -277,7 +278,7 @@ static void set_remote(struct tsct_client *client,
 static void finish_pending(struct tsct_client *client,
 			   const struct tsct_client_answer *a)
 {
-	const struct tsct_client_open *to = &client->open[a->nr];
+	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
 	struct tsct_client_exchange *pending = tsct_client_pending(client);
 
 	if (!a->has_done) {
@@ -295,15 +296,15 @@ static void finish_pending(struct tsct_client *client,
 static void accept_answer(struct tsct_client *client,
 			  const struct tsct_client_answer *a)
 {
-	const struct tsct_client_open *to = &client->open[a->nr];
+	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
 	const struct tsct_client_exchange entry = {
-		.state = plain(client) && !interleaves(client) ?
+		.state = is_ntp_only(client) && !interleaves(client) ?
 			TSCT_CLIENT_COMPLETE : TSCT_CLIENT_AWAITS_TX,
 		.x = a->x,
 		.has_t3 = a->has_t3,
 		.follows = to->follows,
 		.number = to->number,
-		.nonce = plain(client) ? a->packet.receive : to->nonce,
+		.nonce = is_ntp_only(client) ? a->packet.receive : to->nonce,
 		.mult = a->mult,
 	};
 
@@ -317,10 +318,10 @@ static void accept_answer(struct tsct_client *client,
 	client->last_error = a->x.remote_error;
 	client->last_sent = (__u32)client->sent;
 	client->backwards = 0;
-	client->heard = a->packet.ext.tx;
+	client->last_tx = a->packet.ext.tx;
 	client->reach |= 1;
-	if (client->backoff && ++client->calm >= CALM) {
-		client->calm = 0;
+	if (client->backoff && ++client->since_kiss >= KISS_ANSWERS) {
+		client->since_kiss = 0;
 		client->backoff--;
 	}
 	settle(client, a->nr, true);
@@ -338,7 +339,7 @@ static void kissed(struct tsct_client *client, __u32 code)
 		client->backoff = TSCT_BACKOFF_DENIED;
 	else if (client->backoff < TSCT_BACKOFF_MAX)
 		client->backoff++;
-	client->calm = 0;
+	client->since_kiss = 0;
 	settle(client, 0, true);
 }
 
@@ -351,7 +352,7 @@ static void unsynced(struct tsct_client *client,
 	remote.has_line = false;
 	set_remote(client, &remote);
 	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
-	client->heard = a->packet.ext.tx;
+	client->last_tx = a->packet.ext.tx;
 	client->known = false;
 	drop_incomplete(client);
 	settle(client, a->nr, true);
@@ -364,14 +365,15 @@ static void set_back(struct tsct_client *client,
 {
 	struct tsct_remote remote = client->remote;
 
-	if ((__s32)(client->open[a->nr].number - client->backwards_sent) <= 0)
+	if ((__s32)(client->outstanding[a->nr].number -
+		    client->backwards_sent) <= 0)
 		return;
 	client->backwards_sent = (__u32)client->sent;
 	if (++client->backwards < SET_BACK)
 		return;
 	client->known = false;
 	drop_incomplete(client);
-	remote.epoch += plain(client);
+	remote.epoch += is_ntp_only(client);
 	set_remote(client, &remote);
 }
 
@@ -403,10 +405,10 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us)
 {
-	__s64 since_us = (__s64)(now_us - client->hint_us);
+	__s64 since_us = (__s64)(now_us - client->poll_request_us);
 	struct tsct_ntp_packet packet;
 
-	if (plain(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
+	if (is_ntp_only(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
 	    packet.mode != TSCT_NTP_MODE_BROADCAST || !packet.has_ext ||
 	    packet.ext.flags != TSCT_EXT_POLL_REQUEST)
 		return false;
@@ -415,12 +417,12 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
 	/* Deferred, not dropped: a request dropped would cost a whole session. */
-	if (!client->hinted || since_us >= TSCT_HINT_US)
-		client->hint_us = now_us;
+	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
+		client->poll_request_us = now_us;
 	else if (since_us >= 0)
-		client->hint_us += TSCT_HINT_US;
-	client->hinted = true;
-	*ret_at_us = client->hint_us;
+		client->poll_request_us += TSCT_POLL_REQUEST_US;
+	client->poll_requested = true;
+	*ret_at_us = client->poll_request_us;
 	return true;
 }
 

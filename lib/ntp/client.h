@@ -38,7 +38,7 @@ struct tsct_client_options {
 
 /* A time of a packet: a counter value and its error bound */
 struct tsct_packet_time {
-	__u64 ticks;
+	__u64 cycles;
 	__u32 error;		/* cycles */
 	bool kernel;		/* from the kernel's timestamp of the packet */
 };
@@ -90,14 +90,14 @@ enum tsct_client_result {
 	TSCT_CLIENT_NR
 };
 
-#define TSCT_CLIENT_OPEN	3	/* most outstanding requests */
+#define TSCT_CLIENT_REQUESTS	3	/* outstanding at most */
 #define TSCT_CLIENT_PAST	8	/* earlier ones kept, to detect replays */
 #define TSCT_CLIENT_QUEUE	8	/* exchanges */
 #define TSCT_BACKOFF_MAX	6
 #define TSCT_BACKOFF_DENIED	10
 
 /* An outstanding request */
-struct tsct_client_open {
+struct tsct_client_outstanding {
 	__u32 number;
 	__u32 joined;		/* session of the master's that it is part of */
 	__u32 session;		/* client->session when it was made */
@@ -140,13 +140,13 @@ struct tsct_client {
 	/* Names of nodes missing in a collective, for people. Set by the caller:
 	 * whether to request them, and those missing below this node. Then those
 	 * missing anywhere, by the last answer; "": none */
-	bool asks_missing;
+	bool requests_missing;
 	char below[TSCT_MISSING_TEXT + 1], missing[TSCT_MISSING_TEXT + 1];
-	/* Private to client.c and client_check.c */
-	struct tsct_client_open open[TSCT_CLIENT_OPEN];	/* newest first */
-	unsigned int nr_open;
-	__u64 heard;		/* tx of the last answer: the next request repeats it,
-				 * to prove that it is not a recording */
+	/* From here on private to client.c and client_check.c. Newest first: */
+	struct tsct_client_outstanding outstanding[TSCT_CLIENT_REQUESTS];
+	unsigned int nr_outstanding;
+	__u64 last_tx;		/* tx of the last answer: requests repeat it, to prove
+				 * that they are no recordings */
 	struct tsct_client_past {
 		__u64 xmit, rcv;
 	} past[TSCT_CLIENT_PAST];	/* newest first */
@@ -164,9 +164,9 @@ struct tsct_client {
 	__u8 backwards;		/* TSCT_CLIENT_BACKWARDS: polls in a row */
 	__u32 backwards_sent;	/* number of the last request made before the last
 				 * of them */
-	__u8 calm;		/* answers since the last kiss */
-	bool hinted;		/* hint_us is valid */
-	__u64 hint_us;		/* time to follow the last poll request */
+	__u8 since_kiss;	/* answers since the last kiss */
+	bool poll_requested;	/* poll_request_us is valid */
+	__u64 poll_request_us;	/* time to follow the last poll request */
 };
 
 void tsct_client_init(struct tsct_client *client,
@@ -184,7 +184,7 @@ void tsct_client_disrupt(struct tsct_client *client);
  * Returns the length in bytes; 0: no such key. Its number is client->sent then.
  *
  * An answer settles the requests before its own: their answers would come too late.
- * With TSCT_CLIENT_OPEN outstanding the oldest is given up; to an NTP server, all.
+ * Beyond TSCT_CLIENT_REQUESTS the oldest is given up; to an NTP server, all are.
  *
  * tsct_client_sent - set the transmit time of a request
  * @number: low 32 bits of the request's number
@@ -205,7 +205,7 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 		      struct tsct_packet_time t1);
 static inline bool tsct_client_waits(const struct tsct_client *client)
 {
-	return client->nr_open > 0;
+	return client->nr_outstanding > 0;
 }
 
 /*
@@ -227,7 +227,7 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
  * tsct_client_flush - give up waiting for better times: completes what has all of
  * its own, and drops the rest
  *
- * A queue that is full drops the oldest exchange. At most TSCT_CLIENT_OPEN get
+ * A queue that is full drops the oldest exchange. At most TSCT_CLIENT_REQUESTS get
  * complete per poll.
  */
 unsigned int tsct_client_complete(const struct tsct_client *client);
@@ -241,7 +241,7 @@ void tsct_client_flush(struct tsct_client *client);
  * True if its MAC is right, where a key is configured, and it is of the node that
  * answered last. It changes nothing but the time of the next poll.
  */
-#define TSCT_HINT_US	100000
+#define TSCT_POLL_REQUEST_US	100000
 bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us);

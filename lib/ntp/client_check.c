@@ -55,8 +55,9 @@ static enum tsct_client_result find_request(const struct tsct_client *client,
 
 	if (!origin)
 		return TSCT_CLIENT_ZERO_ORIGIN;
-	for (a->nr = 0; a->nr < client->nr_open; a->nr++) {
-		const struct tsct_client_open *one = &client->open[a->nr];
+	for (a->nr = 0; a->nr < client->nr_outstanding; a->nr++) {
+		const struct tsct_client_outstanding *one =
+			&client->outstanding[a->nr];
 
 		a->interleaved = one->org && origin == one->rcv;
 		if (a->interleaved || origin == one->xmit)
@@ -172,7 +173,7 @@ static void set_node_remote(const struct tsct_client *client,
 		.leap = a->packet.leap,
 		.stratum = a->packet.stratum,
 		.refid = a->packet.refid,
-		.joined = client->open[a->nr].joined,
+		.joined = client->outstanding[a->nr].joined,
 		.session = ext->session,
 		.turn_us = ext->turn_us,
 		.barrier = ext->barrier,
@@ -191,7 +192,7 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 	if (!a->packet.has_ext)
 		return TSCT_CLIENT_NO_FIELD;
 	if (!(ext->flags & TSCT_EXT_REPLY) ||
-	    ext->nonce != client->open[a->nr].nonce)
+	    ext->nonce != client->outstanding[a->nr].nonce)
 		return TSCT_CLIENT_FOREIGN;
 	if (client->options.node && ext->node == client->options.node)
 		return TSCT_CLIENT_SELF;
@@ -266,7 +267,8 @@ static bool same_counter(const struct tsct_client *client,
 static bool overlaps(const struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
-	return (__s32)(client->open[a->nr].number - client->last_sent) <= 0;
+	return (__s32)(client->outstanding[a->nr].number -
+		       client->last_sent) <= 0;
 }
 
 /* The kernel's transmit time of the answer before, from this one; false: not
@@ -279,7 +281,7 @@ static bool better_t3(const struct tsct_client *client,
 	const struct tsct_extension *ext = &a->packet.ext;
 
 	if (a->interleaved) {
-		if (client->open[a->nr].org != pending->nonce)
+		if (client->outstanding[a->nr].org != pending->nonce)
 			return false;
 		x->t3 = (__u64)tsct_ntp_to_ns(a->packet.transmit, a->near_ns);
 		x->remote_error = tsct_worse(x->remote_error,
@@ -324,15 +326,15 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 static enum tsct_client_result check_times(const struct tsct_client *client,
 					   struct tsct_client_answer *a)
 {
-	const struct tsct_client_open *to = &client->open[a->nr];
+	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
 	struct tsct_exchange *x = &a->x;
 	enum tsct_client_result result;
 	__s64 error;
 
 	if (!to->has_t1)
 		return TSCT_CLIENT_IMPOSSIBLE;
-	x->t1 = to->t1.ticks;
-	x->t4 = a->t4.ticks;
+	x->t1 = to->t1.cycles;
+	x->t4 = a->t4.cycles;
 	x->local_error = tsct_worse(to->t1.error, a->t4.error);
 	x->flags |= (to->t1.kernel ? TSCT_EXCHANGE_T1_KERNEL : 0) |
 		(a->t4.kernel ? TSCT_EXCHANGE_T4_KERNEL : 0) |
@@ -376,8 +378,8 @@ tsct_client_check_answer(const struct tsct_client *client,
 	if (result)
 		return result;
 	if (is_kiss(&a->packet))
-		return a->packet.has_ext &&
-			a->packet.ext.nonce != client->open[a->nr].nonce ?
+		return a->packet.has_ext && a->packet.ext.nonce !=
+			client->outstanding[a->nr].nonce ?
 			TSCT_CLIENT_FOREIGN : TSCT_CLIENT_KISS;
 	result = client->options.flags & TSCT_CLIENT_NTP_ONLY ?
 		read_ntp(client, a) : read_field(client, a);

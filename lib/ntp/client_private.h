@@ -14,7 +14,7 @@ struct tsct_client_answer {
 	__s64 near_ns;
 
 	struct tsct_ntp_packet packet;
-	unsigned int nr;	/* client->open[nr] is its request */
+	unsigned int nr;	/* client->outstanding[nr] is its request */
 	bool interleaved;	/* RFC 9769: its t3 is that of the answer before */
 	struct tsct_remote remote;
 	__u64 mult;		/* of the server's counter */

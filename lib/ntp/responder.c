@@ -124,7 +124,7 @@ static enum tsct_answer check(struct tsct_responder *responder,
 	if (answer)
 		return answer;
 	now_us = ops->now_us ? ops->now_us(ops->ctx) :
-		(__u64)ops->real_ns(ops->ctx, request->rx.ticks) / 1000;
+		(__u64)ops->real_ns(ops->ctx, request->rx.cycles) / 1000;
 	return tsct_ratelimit_take(responder->ratelimit, request->from,
 				   request->member, now_us) ?
 		TSCT_ANSWER_SENT : TSCT_ANSWER_LIMITED;
@@ -162,7 +162,7 @@ static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
 	while (alike < TSCT_CLIENT_TABLE_PAST && entry->past[alike].nonce &&
 	       entry->past[alike].repeated_tx == tx)
 		alike++;
-	return alike && alike < TSCT_CLIENT_OPEN;
+	return alike && alike < TSCT_CLIENT_REQUESTS;
 }
 
 static void record(struct tsct_client_entry *entry, struct tsct_client_entry_past past)
@@ -196,7 +196,7 @@ static void add_prev_tx(struct tsct_client_entry *entry, struct tsct_extension *
 	entry->has_tx = false;
 	reply->flags |= TSCT_EXT_TX_KERNEL;
 	reply->prev_nonce = entry->past[0].nonce;
-	reply->prev_tx = entry->tx.ticks;
+	reply->prev_tx = entry->tx.cycles;
 	if (entry->tx.error > reply->rx_error)
 		reply->rx_error = entry->tx.error;
 }
@@ -282,7 +282,7 @@ static void fill_field(struct tsct_responder *responder,
 		.nonce = request->packet.ext.nonce,
 		.epoch = timeline->epoch,
 		.master = timeline->master,
-		.rx = request->rx.ticks,
+		.rx = request->rx.cycles,
 		.rx_error = request->rx.error,
 		.line = timeline->line,
 	};
@@ -308,7 +308,7 @@ static bool fill_interleaved(struct tsct_responder *responder,
 		return false;
 	reply->origin = packet->receive;
 	reply->transmit = tsct_ntp_from_ns(
-		responder->ops.real_ns(responder->ops.ctx, entry->tx.ticks));
+		responder->ops.real_ns(responder->ops.ctx, entry->tx.cycles));
 	return true;
 }
 
@@ -321,7 +321,7 @@ static void fill_ntp_only(struct tsct_responder *responder,
 	bool interleaved;
 
 	reply->receive = tsct_ntp_from_ns(ops->real_ns(ops->ctx,
-						       request->rx.ticks));
+						       request->rx.cycles));
 	interleaved = fill_interleaved(responder, request, reply);
 	if (entry) {
 		entry->has_tx = false;
@@ -418,7 +418,7 @@ static size_t answer_to(struct tsct_responder *responder,
 		fill_field(responder, timeline, request, &reply);
 		reply.receive = tsct_ntp_from_ns(
 			responder->ops.real_ns(responder->ops.ctx,
-					       request->rx.ticks));
+					       request->rx.cycles));
 		reply.transmit = tsct_ntp_from_ns(
 			responder->ops.real_ns(responder->ops.ctx,
 				responder->ops.now(responder->ops.ctx)));
@@ -462,7 +462,7 @@ void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 
 	/* Not earlier than the answer was made */
 	if (!entry || entry->has_tx || !tx.kernel ||
-	    (__s64)(tx.ticks - entry->before_tx) < -(__s64)tx.error)
+	    (__s64)(tx.cycles - entry->before_tx) < -(__s64)tx.error)
 		return;
 	entry->tx = tx;
 	entry->has_tx = true;

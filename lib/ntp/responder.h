@@ -59,7 +59,7 @@ struct tsct_responder_ops {
 	/* The counter now, ordered with the system calls around it */
 	__u64 (*now)(void *ctx);
 	/* CLOCK_REALTIME at a counter value, by the clock page */
-	__s64 (*real_ns)(void *ctx, __u64 ticks);
+	__s64 (*real_ns)(void *ctx, __u64 cycles);
 	/* Time for the rate limit; NULL: real_ns() of the request */
 	__u64 (*now_us)(void *ctx);
 	/* A request to answer beside the time; NULL: none of them is */

@@ -84,10 +84,10 @@ static __u64 now(void *ctx)
 	return ((struct world *)ctx)->now += 100;
 }
 
-static __s64 real_ns(void *ctx, __u64 ticks)
+static __s64 real_ns(void *ctx, __u64 cycles)
 {
 	(void)ctx;
-	return SERVER_NS + (__s64)ticks;
+	return SERVER_NS + (__s64)cycles;
 }
 
 static void asked(void *ctx, const struct tsct_responder_request *ask)
@@ -190,7 +190,7 @@ static void begin_world(unsigned int what)
 	world.received = 0;
 	world.heard = 0;
 	tsct_client_init(&world.client, &options);
-	world.client.asks_missing = what & ASKS_MISSING;
+	world.client.requests_missing = what & ASKS_MISSING;
 }
 
 /* ---- a datagram -------------------------------------------------------------- */
@@ -244,14 +244,15 @@ static __u32 key_of(const struct datagram *d)
 }
 
 /* Of those that wait, another one each time */
-static const struct tsct_client_open *open_one(const struct tsct_client *client)
+static const struct tsct_client_outstanding *open_one(const struct tsct_client *client)
 {
-	return &client->open[client->nr_open ? world.drawn % client->nr_open : 0];
+	return &client->outstanding[client->nr_outstanding ?
+		world.drawn % client->nr_outstanding : 0];
 }
 
 static void put_right(struct datagram *d, unsigned int what)
 {
-	const struct tsct_client_open *one = open_one(&world.client);
+	const struct tsct_client_outstanding *one = open_one(&world.client);
 	bool request = (what & TO) >= TO_RESPONDER;
 
 	if (what & FIX_ORIGIN)
@@ -305,13 +306,13 @@ static void check_answers(const struct tsct_client *client,
 			  const struct datagram *d)
 {
 	bool plain = client->options.flags & TSCT_CLIENT_NTP_ONLY;
-	const struct tsct_client_open *one = client->open;
+	const struct tsct_client_outstanding *one = client->outstanding;
 	struct tsct_ntp_packet packet;
 
 	HOLDS(tsct_client_waits(client));
 	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet, NULL));
 	HOLDS(packet.mode == TSCT_NTP_MODE_SERVER);
-	while (one < client->open + client->nr_open - 1 &&
+	while (one < client->outstanding + client->nr_outstanding - 1 &&
 	       packet.origin != one->xmit && packet.origin != one->rcv)
 		one++;
 	HOLDS(packet.origin == one->xmit ||
@@ -352,8 +353,8 @@ static void to_hinted(const struct datagram *d, unsigned int after)
 	memcpy(&before, &world.client, sizeof(before));
 	hinted = tsct_client_poll_requested(&world.client, world.keys, d->bytes, d->len,
 				    now_us, &at_us);
-	HOLDS(!hinted || !before.hinted || at_us == before.hint_us ||
-	      at_us - before.hint_us >= TSCT_HINT_US);
+	HOLDS(!hinted || !before.hinted || at_us == before.poll_request_us ||
+	      at_us - before.poll_request_us >= TSCT_POLL_REQUEST_US);
 	if (!hinted || (before.options.key_id && d->key != KEY))
 		HOLDS(!hinted && same_client(&before, &world.client));
 }

@@ -325,7 +325,7 @@ static void answer(struct world *world, struct event *event)
 	struct packet *packet = event->packet, reply = { .reply = true };
 	struct node *node = &world->nodes[event->node];
 	struct tsct_packet_time rx = {
-		.ticks = event->ticks, .error = event->ticket, .kernel = true,
+		.cycles = event->ticks, .error = event->ticket, .kernel = true,
 	};
 	struct tsct_timeline timeline;
 
@@ -373,7 +373,7 @@ void wire_arrive(struct world *world, struct event *event)
 	rx = node_stamp_told(world, node, true);
 	event->happen = answer;
 	event->node = packet->to;
-	event->ticks = rx.ticks;
+	event->ticks = rx.cycles;
 	event->ticket = rx.error;
 	event->life = node->life;
 	later(world, about(world, WAKE_US), event);

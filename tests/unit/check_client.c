@@ -506,9 +506,9 @@ START_TEST(same_host)
 	p.ext.tx = w.now + 5;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.rx = w.now;
-	p.ext.tx = w.t4.ticks + 1;
+	p.ext.tx = w.t4.cycles + 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.tx = w.t4.ticks;
+	p.ext.tx = w.t4.cycles;
 	p.ext.line.mult = MULT_26;
 	taken(&p);
 	ck_assert(w.client.remote.shared);
@@ -536,7 +536,7 @@ START_TEST(knows_no_time)
 		ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.remote.barrier, 5 + i);
 		ck_assert(!w.client.remote.has_line);
-		ck_assert_uint_eq(w.client.heard, p.ext.tx);
+		ck_assert_uint_eq(w.client.last_tx, p.ext.tx);
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
 	ask();

@@ -107,7 +107,7 @@ START_TEST(two_together)
 	taken(&first);
 	ck_assert_uint_eq(w.nr, 1);	/* that of the poll before */
 	ck_assert(tsct_client_waits(&w.client));
-	w.t4.ticks += second_took;
+	w.t4.cycles += second_took;
 	taken(&second);
 	ck_assert_uint_eq(w.nr, 0);
 	ck_assert(!tsct_client_waits(&w.client));
@@ -182,17 +182,17 @@ START_TEST(set_back_once)
 	taken(&p);
 	w.there -= 3600000000000ULL;
 	for (i = 0; i < 3; i++) {
-		for (j = 0; j < TSCT_CLIENT_OPEN; j++) {
+		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
 			if (j)
 				ask_behind();
 			else
 				ask();
 			ck_assert_int_eq(w.client.known, true);
 		}
-		for (j = 0; j < TSCT_CLIENT_OPEN; j++) {
+		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
 			p = answer();
-			p.ext.nonce = w.client.open[j].nonce;
-			p.origin = w.client.open[j].xmit;
+			p.ext.nonce = w.client.outstanding[j].nonce;
+			p.origin = w.client.outstanding[j].xmit;
 			ck_assert_int_eq(give(&p), TSCT_CLIENT_BACKWARDS);
 			if (i == 2)	/* now it is believed */
 				break;
@@ -235,18 +235,18 @@ END_TEST
 
 START_TEST(no_more_than_so_many)
 {
-	struct tsct_ntp_packet p[TSCT_CLIENT_OPEN + 1];
+	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
 	unsigned int i;
 
 	begin(0, 0);
 	ask();
 	p[0] = answer();
-	for (i = 1; i <= TSCT_CLIENT_OPEN; i++) {
+	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++) {
 		ask_behind();
 		p[i] = answer();
 	}
 	dropped(&p[0], TSCT_CLIENT_REPLAY);
-	for (i = 1; i <= TSCT_CLIENT_OPEN; i++)
+	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
 		taken(&p[i]);
 	/* A request that is not behind gives all up. */
 	ask();
@@ -515,7 +515,7 @@ START_TEST(anything)
 		result = give_bytes(bytes, len);
 		if (!w.server_key) {
 			/* Nobody can tell what the server did not say. */
-			if (w.client.nr_open == was.nr_open &&
+			if (w.client.nr_outstanding == was.nr_outstanding &&
 			    result != TSCT_CLIENT_BACKWARDS)
 				check_same(&w.client, &was);
 		} else if (len != whole_len || memcmp(bytes, whole, len)) {

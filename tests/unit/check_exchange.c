@@ -54,21 +54,21 @@ static __u64 there(__s64 at)
 	return (__u64)w.start_there + (__u64)(w.plain ? at : at * 31 / 10);
 }
 
-static __s64 real_ns(void *ctx, __u64 ticks)
+static __s64 real_ns(void *ctx, __u64 cycles)
 {
 	(void)ctx;
-	return w.plain ? (__s64)ticks : NEAR_NS + (__s64)(ticks / 4);
+	return w.plain ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
 }
 
 /* Back to true time; as many ns too early as a tick has */
-static double time_here(__u64 ticks)
+static double time_here(__u64 cycles)
 {
-	return (double)(__s64)(ticks - (__u64)w.start_here) / 2.6;
+	return (double)(__s64)(cycles - (__u64)w.start_here) / 2.6;
 }
 
-static double time_there(__u64 ticks)
+static double time_there(__u64 cycles)
 {
-	return (double)(__s64)(ticks - (__u64)w.start_there) /
+	return (double)(__s64)(cycles - (__u64)w.start_there) /
 		(w.plain ? 1 : 3.1);
 }
 
@@ -141,12 +141,12 @@ static void attack(void)
 }
 
 /* A kernel's stamp of a moment, as well as it claims */
-static struct tsct_packet_time kernel(__u64 ticks)
+static struct tsct_packet_time kernel(__u64 cycles)
 {
 	__u32 error = any(200);
 
 	return (struct tsct_packet_time) {
-		.ticks = ticks - error + any(2 * error + 1),
+		.cycles = cycles - error + any(2 * error + 1),
 		.error = error, .kernel = true,
 	};
 }
@@ -185,7 +185,7 @@ static void ask(bool follows)
 		&w.client, w.keys, random, any(2) ? &ext : NULL, bytes);
 	ck_assert_uint_gt(len, 0);
 	tsct_client_sent(&w.client, (__u32)w.client.sent, (struct tsct_packet_time) {
-		.ticks = here(w.now) });
+		.cycles = here(w.now) });
 	w.now += 1000 + any(4000);
 	transmit(REQUEST, bytes, len);
 	e = misfortune() ? NULL : later(T1_STAMP, any(misfortune() ? 20 * MS :
@@ -206,7 +206,7 @@ static void serve(const struct event *request)
 
 	/* Of NTP's stamps nobody is told how good they are: they are. */
 	if (w.plain)
-		rx.ticks = there(w.now);
+		rx.cycles = there(w.now);
 	tsct_responder_answer(w.responder, &w.timeline, &w.from,
 			      request->bytes, request->len, rx, reply, &len,
 			      &ticket);
@@ -221,7 +221,7 @@ static void serve(const struct event *request)
 	e->number = ticket;
 	e->stamp = kernel(there(w.now));
 	if (w.plain)
-		e->stamp.ticks = there(w.now);
+		e->stamp.cycles = there(w.now);
 }
 
 static void receive(const struct event *answer)
@@ -231,7 +231,7 @@ static void receive(const struct event *answer)
 
 	if (any(2)) {
 		w.now += any(5000);
-		t4 = (struct tsct_packet_time) { .ticks = here(w.now) };
+		t4 = (struct tsct_packet_time) { .cycles = here(w.now) };
 	}
 	tsct_client_reply(&w.client, w.keys, answer->bytes, answer->len, t4,
 			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS);

@@ -173,10 +173,10 @@ END_TEST
 /* Those of a first poll are sent before any is answered, and say the same. */
 START_TEST(first_together)
 {
-	struct tsct_ntp_packet p[TSCT_CLIENT_OPEN], q;
+	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;
 	unsigned int i;
 
-	for (i = 0; i < TSCT_CLIENT_OPEN; i++) {
+	for (i = 0; i < TSCT_CLIENT_REQUESTS; i++) {
 		p[i] = request(true);
 		p[i].ext.tx = 77;	/* of what was here before us */
 		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
@@ -193,7 +193,7 @@ START_TEST(first_together)
 	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_int_eq(give_again("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
-	ck_assert_uint_eq(w.asked, TSCT_CLIENT_OPEN);
+	ck_assert_uint_eq(w.asked, TSCT_CLIENT_REQUESTS);
 	/* Later than those that heard something, it is a recording. */
 	p[0] = request(true);
 	p[0].ext.tx = w.reply.ext.tx;

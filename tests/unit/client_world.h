@@ -42,12 +42,12 @@ static inline void finish(void)
 	w.keys = NULL;
 }
 
-static inline struct tsct_packet_time stamp(__u64 ticks, __u32 error, bool kernel)
+static inline struct tsct_packet_time stamp(__u64 cycles, __u32 error, bool kernel)
 {
 	struct tsct_packet_time s;
 
 	memset(&s, 0, sizeof(s));
-	s.ticks = ticks;
+	s.cycles = cycles;
 	s.error = error;
 	s.kernel = kernel;
 	return s;

@@ -31,10 +31,10 @@ static inline __u64 now(void *ctx)
 	return w.now++;
 }
 
-static inline __s64 real_ns(void *ctx, __u64 ticks)
+static inline __s64 real_ns(void *ctx, __u64 cycles)
 {
 	(void)ctx;
-	return NEAR_NS + (__s64)ticks;
+	return NEAR_NS + (__s64)cycles;
 }
 
 static inline void asked(void *ctx, const struct tsct_responder_request *ask)
@@ -105,7 +105,7 @@ static inline struct tsct_address address(const char *text)
 static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 				   const __u8 *bytes, size_t len)
 {
-	struct tsct_packet_time rx = { .ticks = w.now, .error = 3, .kernel = true };
+	struct tsct_packet_time rx = { .cycles = w.now, .error = 3, .kernel = true };
 	enum tsct_answer answer;
 	__u64 counts[TSCT_ANSWER_NR];
 	__u8 *copy = malloc(len ? len : 1);
@@ -177,10 +177,10 @@ static inline struct tsct_ntp_packet request(bool field)
 	return p;
 }
 
-static inline void sent(__u32 ticket, __u64 ticks, __u32 error, bool kernel)
+static inline void sent(__u32 ticket, __u64 cycles, __u32 error, bool kernel)
 {
 	tsct_responder_sent(w.responder, ticket, (struct tsct_packet_time) {
-		.ticks = ticks, .error = error, .kernel = kernel });
+		.cycles = cycles, .error = error, .kernel = kernel });
 }
 
 #endif /* TESTS_RESPONDER_WORLD_H */
