@@ -75,8 +75,8 @@ static bool waits_here(const struct peers *p)
 
 static bool waits_below(const struct peers *p)
 {
-	return has_members(p) && p->barrier.asked_ns &&
-		tsct_monotonic_ns() - p->barrier.asked_ns <= MEMBER_WAITS_NS;
+	return has_members(p) && p->barrier.member_ns &&
+		tsct_monotonic_ns() - p->barrier.member_ns <= MEMBER_WAITS_NS;
 }
 
 bool barrier_arrived(const struct peers *p, const struct peer_source *s)
@@ -85,7 +85,7 @@ bool barrier_arrived(const struct peers *p, const struct peer_source *s)
 }
 
 /* For longer than callers wait: polls also show the end of a session. */
-bool barrier_asks(const struct peers *p, const struct peer_source *s)
+bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 {
 	return s == parent(p) && (waits_below(p) || (p->barrier.waited_ns &&
 		tsct_monotonic_ns() - p->barrier.waited_ns < MEMBER_WAITS_NS));
@@ -147,7 +147,7 @@ static void expire(struct peers *p)
 		tsct_schedule_left(p->members.schedule);
 }
 
-void barrier_asked(struct peers *p)
+void barrier_member_waits(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
@@ -155,11 +155,11 @@ void barrier_asked(struct peers *p)
 	/* First: or this node would arrive with the last one though its callers
 	 * left. */
 	expire(p);
-	if (now_ns - b->asked_ns <= MEMBER_WAITS_NS) {
-		b->asked_ns = now_ns;
+	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
+		b->member_ns = now_ns;
 		return;
 	}
-	b->since_ns = b->asked_ns = now_ns;
+	b->since_ns = b->member_ns = now_ns;
 	sources_poll_for_barrier(p);		/* to report it to the master */
 }
 
@@ -171,7 +171,7 @@ static void log_missing(struct peers *p)
 	char names[512];
 	__u32 number;
 
-	if (!has_members(p) || !b->asked_ns || now_ns - b->asked_ns > MEMBER_WAITS_NS ||
+	if (!has_members(p) || !b->member_ns || now_ns - b->member_ns > MEMBER_WAITS_NS ||
 	    now_ns - b->since_ns < LOG_AFTER_NS ||
 	    (b->logged_ns && now_ns - b->logged_ns < LOG_NS))
 		return;

@@ -120,24 +120,24 @@ int members_configure(struct peers *p, const struct config *old)
 /* ---- identification ------------------------------------------------------ */
 
 static bool matches_child(const struct config_child *child,
-			  const struct tsct_responder_request *ask)
+			  const struct tsct_responder_request *request)
 {
-	if (child->key && child->key != ask->key_id)
+	if (child->key && child->key != request->key_id)
 		return false;
 	if (!child->has_address)
 		return true;
-	return !memcmp(child->address.ip, ask->from->ip, 16) &&
+	return !memcmp(child->address.ip, request->from->ip, 16) &&
 		(!child->address.scope ||
-		 child->address.scope == ask->from->scope);
+		 child->address.scope == request->from->scope);
 }
 
 static const struct config_child *find_child(const struct config *config,
-					   const struct tsct_responder_request *ask)
+					   const struct tsct_responder_request *request)
 {
 	unsigned int i;
 
 	for (i = 0; i < config->nr_children; i++)
-		if (matches_child(&config->child[i], ask))
+		if (matches_child(&config->child[i], request))
 			return &config->child[i];
 	return NULL;
 }
@@ -160,24 +160,24 @@ static struct peer_member *find_entry(struct members *m, __u64 node,
 }
 
 static void add_member(struct peers *p,
-		       const struct tsct_responder_request *ask,
+		       const struct tsct_responder_request *request,
 		       const struct config_child *child, __s64 now_ns)
 {
 	struct members *m = &p->members;
-	struct peer_member *member = find_entry(m, ask->request.node, now_ns);
+	struct peer_member *member = find_entry(m, request->request.node, now_ns);
 	char text[CONFIG_NAME_MAX];
 	const char *name;
 	bool is_new;
 
-	name = child ? child->name : peers_name(ask->from, text, sizeof(text));
-	if (!member || tsct_schedule_member(m->schedule, ask->request.node, name,
+	name = child ? child->name : peers_name(request->from, text, sizeof(text));
+	if (!member || tsct_schedule_member(m->schedule, request->request.node, name,
 					 (__u64)now_ns / 1000))
 		return;
-	is_new = member->node != ask->request.node;
+	is_new = member->node != request->request.node;
 	*member = (struct peer_member) {
-		.node = ask->request.node, .address = *ask->from,
+		.node = request->request.node, .address = *request->from,
 		.ours = m->packet->to, .socket = m->socket,
-		.key = ask->key_id, .seen_ns = now_ns, .child = child,
+		.key = request->key_id, .seen_ns = now_ns, .child = child,
 	};
 	if (!is_new)
 		return;
@@ -194,33 +194,33 @@ static void add_member(struct peers *p,
 /* A node that is allowed but not trusted has the token bucket of an unknown
  * client: its turns are made no shorter than a token lasts. */
 static void limit_turn(const struct peers *p,
-		       const struct tsct_responder_request *ask)
+		       const struct tsct_responder_request *request)
 {
 	__u32 interval_us = p->config->ratelimit.interval_us;
 
-	if (!ask->trusted && ask->reply->turn_us &&
-	    ask->reply->turn_us < interval_us)
-		ask->reply->turn_us = interval_us;
+	if (!request->trusted && request->reply->turn_us &&
+	    request->reply->turn_us < interval_us)
+		request->reply->turn_us = interval_us;
 }
 
-void members_asked(void *ctx, const struct tsct_responder_request *ask)
+void members_request(void *ctx, const struct tsct_responder_request *request)
 {
 	struct peers *p = ctx;
-	const struct config_child *child = find_child(p->config, ask);
+	const struct config_child *child = find_child(p->config, request);
 	__s64 now_ns = tsct_monotonic_ns();
 
 	if (!child && p->config->nr_children)
 		return;			/* allowed, but no member */
-	add_member(p, ask, child, now_ns);
-	if (ask->request.flags & TSCT_EXT_ARRIVED || ask->below)
-		barrier_asked(p);
-	tsct_schedule_below(p->members.schedule, ask->request.node,
-			 ask->below ? ask->below : "");
-	tsct_schedule_ask(p->members.schedule, &ask->request, ask->reply,
+	add_member(p, request, child, now_ns);
+	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
+		barrier_member_waits(p);
+	tsct_schedule_below(p->members.schedule, request->request.node,
+			 request->below ? request->below : "");
+	tsct_schedule_ask(p->members.schedule, &request->request, request->reply,
 		       (__u64)now_ns / 1000);
-	limit_turn(p, ask);
-	if (ask->missing)
-		barrier_missing(p, ask->missing, TSCT_MISSING_TEXT + 1);
+	limit_turn(p, request);
+	if (request->missing)
+		barrier_missing(p, request->missing, TSCT_MISSING_TEXT + 1);
 	members_request_poll(p);
 }
 

@@ -111,7 +111,7 @@ int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
 /* Of struct tsct_responder_ops: a member's request beside the time */
-void members_asked(void *ctx, const struct tsct_responder_request *ask);
+void members_request(void *ctx, const struct tsct_responder_request *request);
 
 /* Begins a session of all members; returns its number. */
 __u32 members_begin(struct peers *p);
@@ -128,7 +128,7 @@ struct barrier {
 	__u32 released;			/* the last one in which all arrived */
 	/* First and last time that a member reported a waiting caller, and the
 	 * last log line about it */
-	__s64 since_ns, asked_ns, logged_ns;
+	__s64 since_ns, member_ns, logged_ns;
 };
 
 /* Answers the request "timesync N" of the control socket, see collective.c. */
@@ -136,15 +136,15 @@ void barrier_answer(struct peers *p, const char *which, FILE *to);
 void barrier_tick(struct peers *p);
 
 /* A member reports that a caller waits. */
-void barrier_asked(struct peers *p);
+void barrier_member_waits(struct peers *p);
 
-/* True: a request to that source says that all here wait; then: processes its
- * answer. */
+/* True: requests to that source report that all callers here wait. Then: processes
+ * an answer. */
 bool barrier_arrived(const struct peers *p, const struct peer_source *s);
 void barrier_answered(struct peers *p, const struct peer_source *s);
 
 /* True: a caller here or below waits for that source to release a collective. */
-bool barrier_asks(const struct peers *p, const struct peer_source *s);
+bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
 /* Names of those missing below this node, for its master; and of all missing that
  * are known, for its members and callers */

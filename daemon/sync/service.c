@@ -382,7 +382,7 @@ int service_open(struct peers *p, struct service *ret)
 {
 	const struct tsct_responder_ops ops = {
 		.ctx = p, .now = now_cycles, .real_ns = real_ns,
-		.now_us = now_us, .member_request = members_asked,
+		.now_us = now_us, .member_request = members_request,
 	};
 	int err;
 

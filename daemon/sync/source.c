@@ -93,7 +93,7 @@ void sources_poll_for_barrier(struct peers *p)
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (barrier_asks(p, &p->source[i]) &&
+		if (barrier_waits_for(p, &p->source[i]) &&
 		    p->source[i].due_ns > soon_ns)
 			p->source[i].due_ns = soon_ns;
 }
@@ -107,7 +107,7 @@ static __s64 next_ns(const struct peers *p, const struct peer_source *s,
 
 	if (s->session || s->own_session)
 		return LATE_NS;
-	if (s->burst || barrier_asks(p, s))
+	if (s->burst || barrier_waits_for(p, s))
 		return poll < burst ? poll : burst;
 	return poll;
 }
@@ -178,7 +178,7 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 		ext.flags |= TSCT_EXT_ARRIVED;
 		ext.barrier = p->barrier.number;
 	}
-	client->requests_missing = barrier_asks(p, s);
+	client->requests_missing = barrier_waits_for(p, s);
 	if (client->requests_missing)
 		barrier_below(p, client->below, sizeof(client->below));
 	len = (follows ? tsct_client_follow : tsct_client_request)(

@@ -353,7 +353,7 @@ static void to_hinted(const struct datagram *d, unsigned int after)
 	memcpy(&before, &world.client, sizeof(before));
 	hinted = tsct_client_poll_requested(&world.client, world.keys, d->bytes, d->len,
 				    now_us, &at_us);
-	HOLDS(!hinted || !before.hinted || at_us == before.poll_request_us ||
+	HOLDS(!hinted || !before.poll_requested || at_us == before.poll_request_us ||
 	      at_us - before.poll_request_us >= TSCT_POLL_REQUEST_US);
 	if (!hinted || (before.options.key_id && d->key != KEY))
 		HOLDS(!hinted && same_client(&before, &world.client));
