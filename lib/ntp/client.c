@@ -51,8 +51,8 @@ static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 
 /* Of two requests in a row; the second where the rates are not known */
 static const struct tsct_exchange *quicker(const struct tsct_client *client,
-					   const struct tsct_client_exchange *first,
-					   const struct tsct_client_exchange *second)
+					   const struct tsct_queued_exchange *first,
+					   const struct tsct_queued_exchange *second)
 {
 	double rate = (double)client->options.mult / (double)second->mult;
 
@@ -63,16 +63,16 @@ static const struct tsct_exchange *quicker(const struct tsct_client *client,
 /* The last one has its final times: it counts, or the one it follows does. */
 static void complete_last(struct tsct_client *client)
 {
-	struct tsct_client_exchange *last =
+	struct tsct_queued_exchange *last =
 		&client->queue[client->nr_queued - 1];
 
 	if (client->nr_queued > 1 &&
-	    last[-1].state == TSCT_CLIENT_AWAITS_SECOND) {
+	    last[-1].state == TSCT_QUEUED_AWAITS_SECOND) {
 		last[-1].x = *quicker(client, &last[-1], last);
 		client->nr_queued--;
 		last--;
 	}
-	last->state = TSCT_CLIENT_COMPLETE;
+	last->state = TSCT_QUEUED_COMPLETE;
 }
 
 static void drop_incomplete(struct tsct_client *client)
@@ -81,7 +81,7 @@ static void drop_incomplete(struct tsct_client *client)
 }
 
 static void enqueue(struct tsct_client *client,
-		    const struct tsct_client_exchange *entry)
+		    const struct tsct_queued_exchange *entry)
 {
 	if (client->nr_queued == TSCT_CLIENT_QUEUE)
 		memmove(client->queue, client->queue + 1,
@@ -93,7 +93,7 @@ unsigned int tsct_client_complete(const struct tsct_client *client)
 {
 	unsigned int nr = client->nr_queued;
 
-	while (nr && client->queue[nr - 1].state != TSCT_CLIENT_COMPLETE)
+	while (nr && client->queue[nr - 1].state != TSCT_QUEUED_COMPLETE)
 		nr--;
 	return nr;
 }
@@ -110,7 +110,7 @@ bool tsct_client_next(struct tsct_client *client, struct tsct_exchange *ret_x)
 
 void tsct_client_flush(struct tsct_client *client)
 {
-	const struct tsct_client_exchange *pending = tsct_client_pending(client);
+	const struct tsct_queued_exchange *pending = tsct_client_pending(client);
 
 	if (pending && pending->has_t3)
 		complete_last(client);
@@ -158,7 +158,7 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 		      const __u64 random[2], const struct tsct_extension *ext,
 		      bool follows, void *bytes)
 {
-	const struct tsct_client_exchange *pending = tsct_client_pending(client);
+	const struct tsct_queued_exchange *pending = tsct_client_pending(client);
 	struct tsct_ntp_packet packet = {
 		.version = 4,
 		.mode = TSCT_NTP_MODE_CLIENT,
@@ -219,7 +219,7 @@ size_t tsct_client_follow(struct tsct_client *client,
 
 /* The kernel's transmit time of a request that is answered already */
 static void sent_late(struct tsct_client *client,
-		      struct tsct_client_exchange *pending,
+		      struct tsct_queued_exchange *pending,
 		      struct tsct_packet_time t1)
 {
 	struct tsct_exchange x = pending->x;
@@ -237,7 +237,7 @@ static void sent_late(struct tsct_client *client,
 void tsct_client_sent(struct tsct_client *client, __u32 number,
 		      struct tsct_packet_time t1)
 {
-	struct tsct_client_exchange *pending = tsct_client_pending(client);
+	struct tsct_queued_exchange *pending = tsct_client_pending(client);
 	unsigned int i;
 
 	for (i = 0; i < client->nr_outstanding; i++) {
@@ -279,7 +279,7 @@ static void finish_pending(struct tsct_client *client,
 			   const struct tsct_client_answer *a)
 {
 	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
-	struct tsct_client_exchange *pending = tsct_client_pending(client);
+	struct tsct_queued_exchange *pending = tsct_client_pending(client);
 
 	if (!a->has_done) {
 		drop_incomplete(client);
@@ -288,7 +288,7 @@ static void finish_pending(struct tsct_client *client,
 	pending->x = a->done;
 	if (!pending->follows && to->follows &&
 	    to->number - pending->number == 1)
-		pending->state = TSCT_CLIENT_AWAITS_SECOND;
+		pending->state = TSCT_QUEUED_AWAITS_SECOND;
 	else
 		complete_last(client);
 }
@@ -297,9 +297,9 @@ static void accept_answer(struct tsct_client *client,
 			  const struct tsct_client_answer *a)
 {
 	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
-	const struct tsct_client_exchange entry = {
+	const struct tsct_queued_exchange entry = {
 		.state = is_ntp_only(client) && !interleaves(client) ?
-			TSCT_CLIENT_COMPLETE : TSCT_CLIENT_AWAITS_TX,
+			TSCT_QUEUED_COMPLETE : TSCT_QUEUED_AWAITS_TX,
 		.x = a->x,
 		.has_t3 = a->has_t3,
 		.follows = to->follows,

@@ -109,14 +109,14 @@ struct tsct_client_outstanding {
 };
 
 /* State of an exchange between its answer and tsct_client_next() */
-enum tsct_client_exchange_state {
-	TSCT_CLIENT_AWAITS_TX,	/* the server's kernel time of t3 may come */
-	TSCT_CLIENT_AWAITS_SECOND, /* its round trip is compared with the next's */
-	TSCT_CLIENT_COMPLETE,	/* for tsct_client_next() */
+enum tsct_queued_state {
+	TSCT_QUEUED_AWAITS_TX,	/* the server's kernel time of t3 may come */
+	TSCT_QUEUED_AWAITS_SECOND, /* its round trip is compared with the next's */
+	TSCT_QUEUED_COMPLETE,	/* for tsct_client_next() */
 };
 
-struct tsct_client_exchange {
-	enum tsct_client_exchange_state state;
+struct tsct_queued_exchange {
+	enum tsct_queued_state state;
 	struct tsct_exchange x;
 	bool has_t3;		/* else only the next answer has it */
 	bool follows;		/* as of its request */
@@ -155,7 +155,7 @@ struct tsct_client {
 	 * Oldest first: any number that are complete, then at most one whose round
 	 * trip awaits the next's, then at most one that awaits the next answer.
 	 */
-	struct tsct_client_exchange queue[TSCT_CLIENT_QUEUE];
+	struct tsct_queued_exchange queue[TSCT_CLIENT_QUEUE];
 	unsigned int nr_queued;
 	bool known;		/* the three below are of the server's counter now: */
 	__u64 last;		/* newest value of it in an answer, */

@@ -274,7 +274,7 @@ static bool overlaps(const struct tsct_client *client,
 /* The kernel's transmit time of the answer before, from this one; false: not
  * there */
 static bool better_t3(const struct tsct_client *client,
-		      const struct tsct_client_exchange *pending,
+		      const struct tsct_queued_exchange *pending,
 		      const struct tsct_client_answer *a,
 		      struct tsct_exchange *x)
 {
@@ -302,7 +302,7 @@ static bool better_t3(const struct tsct_client *client,
 static enum tsct_client_result check_pending(const struct tsct_client *client,
 				      struct tsct_client_answer *a)
 {
-	const struct tsct_client_exchange *pending = tsct_client_pending(client);
+	const struct tsct_queued_exchange *pending = tsct_client_pending(client);
 	__s64 error;
 
 	if (!pending)

@@ -41,14 +41,14 @@ tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 		const struct tsct_ntp_packet *packet);
 
 /* The exchange that awaits the next answer; NULL: none. It is always the last. */
-static inline struct tsct_client_exchange *
+static inline struct tsct_queued_exchange *
 tsct_client_pending(const struct tsct_client *client)
 {
-	const struct tsct_client_exchange *last =
+	const struct tsct_queued_exchange *last =
 		client->queue + client->nr_queued - 1;
 
-	return client->nr_queued && last->state == TSCT_CLIENT_AWAITS_TX ?
-		(struct tsct_client_exchange *)last : NULL;
+	return client->nr_queued && last->state == TSCT_QUEUED_AWAITS_TX ?
+		(struct tsct_queued_exchange *)last : NULL;
 }
 
 /* b - a of a counter that wraps */

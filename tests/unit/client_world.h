@@ -169,7 +169,7 @@ static inline bool flush(struct tsct_exchange *ret_x)
 }
 
 /* The exchange that waits for the next answer */
-static inline const struct tsct_client_exchange *pending(void)
+static inline const struct tsct_queued_exchange *pending(void)
 {
 	ck_assert_uint_gt(w.client.nr_queued, 0);
 	return &w.client.queue[w.client.nr_queued - 1];
