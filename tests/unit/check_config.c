@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tsctraced.conf: what is taken, and what is said of what is not. */
+/* tsctraced.conf: valid files, and the messages for invalid ones */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -162,7 +162,8 @@ START_TEST(test_poll_defaults)
 }
 END_TEST
 
-/* Each is line 2 of its file: the line, the word and the fix are named. */
+/* Each is line 2 of its file: the message has the line, the word and the
+ * remedy. */
 static const struct wrong {
 	const char *line, *word, *fix;
 } wrong[] = {
@@ -234,7 +235,7 @@ START_TEST(test_twice)
 }
 END_TEST
 
-/* All errors of a file are named, not only the first. */
+/* All errors of a file are reported, not only the first. */
 START_TEST(test_all)
 {
 	ck_assert_int_eq(load("a\nb\nport x\n"), -EINVAL);
@@ -284,7 +285,7 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* Whatever bytes there are: an answer, and no more than it holds. */
+/* Random bytes: the message never exceeds its buffer. */
 START_TEST(test_noise)
 {
 	static const char *words[] = {
@@ -315,7 +316,7 @@ START_TEST(test_noise)
 }
 END_TEST
 
-/* Taken all the same, and not without a word */
+/* Accepted with a warning */
 static void warned_of(mode_t mode, const char *keys, const char *part)
 {
 	char text[128];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Both sides against each other, over a network that loses, doubles, delays and
- * reorders datagrams, with somebody in it who sends again what he saw, or parts of
- * it. The truth is known here: of every exchange that comes out, the request was
- * sent before it was received, and the answer likewise, within what the stamps
- * claim; in order, and each of them once.
+ * Client and responder, over a network that drops, duplicates, delays and
+ * reorders datagrams, with an attacker that sends recorded datagrams again, or
+ * parts of them. The truth is known here: of every exchange that comes out, the
+ * request was sent before it was received, and the answer likewise, within the
+ * stated errors; in order, and each of them once.
  */
 #include "suite.h"
 #include "lib/ntp/responder.h"
@@ -33,8 +33,8 @@ static struct world {
 	struct tsct_timeline timeline;
 	struct tsct_address from;
 	bool plain;
-	unsigned int trains;	/* requests behind the first of a poll, at most */
-	unsigned int lossy;	/* percent, of each misfortune */
+	unsigned int trains;	/* most requests after the first of a poll */
+	unsigned int lossy;	/* percent, of each fault */
 	__s64 now;
 	__s64 start_here, start_there;	/* counters at time 0 */
 	struct event events[EVENTS], seen[SEEN];
@@ -60,7 +60,7 @@ static __s64 real_ns(void *ctx, __u64 cycles)
 	return w.plain ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
 }
 
-/* Back to true time; as many ns too early as a tick has */
+/* Back to true time, early by up to one cycle */
 static double time_here(__u64 cycles)
 {
 	return (double)(__s64)(cycles - (__u64)w.start_here) / 2.6;
@@ -122,7 +122,9 @@ static void transmit(enum kind kind, const __u8 *bytes, size_t len)
 	}
 }
 
-/* What was seen once, as it was or in part; a request's reply as a request */
+/*
+ * A recorded datagram, whole or in part; the answer to a request as a request
+ */
 static void attack(void)
 {
 	const struct event *seen = &w.seen[any(SEEN)];
@@ -140,7 +142,7 @@ static void attack(void)
 		e->kind = e->kind == REQUEST ? ANSWER : REQUEST;
 }
 
-/* A kernel's stamp of a moment, as well as it claims */
+/* A kernel's time of a moment, within its stated error */
 static struct tsct_packet_time kernel(__u64 cycles)
 {
 	__u32 error = any(200);
@@ -151,7 +153,7 @@ static struct tsct_packet_time kernel(__u64 cycles)
 	};
 }
 
-/* ---- what comes out ------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------- */
 
 static void check(const struct tsct_exchange *x)
 {
@@ -171,7 +173,7 @@ static void check(const struct tsct_exchange *x)
 	w.joined += x->session == 7;
 }
 
-/* ---- what happens -------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static void ask(bool follows)
 {
@@ -204,7 +206,7 @@ static void serve(const struct event *request)
 	__u32 ticket;
 	size_t len;
 
-	/* Of NTP's stamps nobody is told how good they are: they are. */
+	/* NTP's timestamps have no stated error: they are exact here. */
 	if (w.plain)
 		rx.cycles = there(w.now);
 	tsct_responder_answer(w.responder, &w.timeline, &w.from,
@@ -290,7 +292,7 @@ static void run(unsigned int polls)
 
 	while (polls--) {
 		ask(false);
-		/* Those behind overtake it, or its answer comes first. */
+		/* The others overtake it, or its answer arrives first. */
 		for (behind = any(w.trains + 1); behind; behind--) {
 			pass(any(40000));
 			ask(true);
@@ -329,7 +331,7 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 	w.plain = flags & TSCT_CLIENT_NTP_ONLY;
 	w.lossy = lossy;
 	w.now = 1;
-	/* Ours goes through 2^64 on the way, theirs through 2^63. */
+	/* The local counter passes 2^64 on the way, the remote one 2^63. */
 	w.start_here = -(__s64)any(2000) * 1000000;
 	w.start_there = w.plain ? NEAR_NS :
 		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);
@@ -356,7 +358,7 @@ static void finish(void)
 	tsct_keys_free(w.keys);
 }
 
-/* Flags and key of a loop's turn, and that the network does what it should */
+/* Flags and key of a test, and the faults of its network */
 static void begin_turn(int turn, unsigned int lossy)
 {
 	static const __u32 flags[] = {
@@ -369,7 +371,7 @@ static void begin_turn(int turn, unsigned int lossy)
 	w.trains = w.plain ? 0 : (unsigned int)turn / 6 % 3;
 }
 
-/* No harm was done, and none suspected where there was none. */
+/* No attack succeeded, and none was suspected without one. */
 static void check_unsuspicious(void)
 {
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
@@ -384,7 +386,7 @@ START_TEST(quiet_network)
 	begin_turn(_i, 0);
 	tells = !w.plain || w.client.options.flags & TSCT_CLIENT_INTERLEAVED;
 	run(2000);
-	/* What was flushed, its next answer could not mend. */
+	/* The next answer cannot complete what was flushed. */
 	ck_assert_uint_gt(w.delivered, tells ? 1900 : 1999);
 	if (tells) {
 		ck_assert_uint_gt(w.t3_kernel, 1850);
@@ -405,7 +407,7 @@ START_TEST(bad_network)
 	ck_assert_uint_gt(w.delivered, 700);
 	if (!w.plain)
 		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
-	/* All of it was tried. */
+	/* Every check was exercised. */
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 0);
 	if (w.keys) {
@@ -418,7 +420,7 @@ START_TEST(bad_network)
 }
 END_TEST
 
-/* Each poll gives something, whatever is overtaken and so comes too late. */
+/* Each poll gives an exchange, whatever is overtaken and so late. */
 START_TEST(trains)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A client, and a server that is the test itself, so that it can lie.
- */
+/* A client, with the test as its server, which may send anything */
 #ifndef TESTS_CLIENT_WORLD_H
 #define TESTS_CLIENT_WORLD_H
 
@@ -53,7 +51,7 @@ static inline struct tsct_packet_time stamp(__u64 cycles, __u32 error, bool kern
 	return s;
 }
 
-/* The last request was sent then. */
+/* Sets the transmit time of the last request. */
 static inline void sent(struct tsct_packet_time t1)
 {
 	tsct_client_sent(&w.client, (__u32)w.client.sent, t1);
@@ -94,7 +92,7 @@ static inline void ask(void)
 	ask_with(NULL);
 }
 
-/* The right answer to it: 100 us, of which the server kept it for 10. */
+/* The right answer to it: a round trip of 100 us, 10 of them at the server */
 static inline struct tsct_ntp_packet answer(void)
 {
 	struct tsct_ntp_packet p;
@@ -145,7 +143,7 @@ static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
 	__u64 before;
 	__u8 *copy = malloc(len ? len : 1);
 
-	/* Of its own size, so that the sanitizer sees a look beyond */
+	/* In memory of its size, so that the sanitizer detects a read beyond */
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, bytes, len);
 	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS);
@@ -161,14 +159,14 @@ static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
 	return result;
 }
 
-/* Waits for nothing more: what is complete then; false: nothing */
+/* Gives up waiting; false: no exchange is complete then */
 static inline bool flush(struct tsct_exchange *ret_x)
 {
 	tsct_client_flush(&w.client);
 	return tsct_client_next(&w.client, ret_x);
 }
 
-/* The exchange that waits for the next answer */
+/* The exchange that awaits the next answer */
 static inline const struct tsct_queued_exchange *pending(void)
 {
 	ck_assert_uint_gt(w.client.nr_queued, 0);
@@ -182,7 +180,8 @@ static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
 	return give_bytes(bytes, to_bytes(p, bytes));
 }
 
-/* It is dropped, for that reason, and nothing changed: the right one still counts. */
+/* It is dropped, for that reason, and changes nothing: the right answer still
+ * counts. */
 static inline void dropped(const struct tsct_ntp_packet *p,
 		    enum tsct_client_result why)
 {

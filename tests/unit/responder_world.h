@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Somebody who answers, and what it said last.
- */
+/* A responder and its last answer */
 #ifndef TESTS_RESPONDER_WORLD_H
 #define TESTS_RESPONDER_WORLD_H
 
@@ -49,7 +47,7 @@ static inline void asked(void *ctx, const struct tsct_responder_request *ask)
 		strcpy(ask->missing, !strcmp(ask->below, "x") ? "x, y" : "?");
 }
 
-/* tx of the last answer to whoever it is, by address and key */
+/* tx of the last answer to a client, by address and key */
 static __u64 heard[8][1 << 20];
 
 static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
@@ -130,7 +128,7 @@ static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 	return answer;
 }
 
-/* As it is, though it be a recording */
+/* Unchanged, even if it is a recording */
 static inline enum tsct_answer give_again(const char *from,
 				   const struct tsct_ntp_packet *p,
 				   __u32 key_id)
@@ -146,7 +144,7 @@ static inline enum tsct_answer give_again(const char *from,
 	return give_bytes(&at, bytes, len);
 }
 
-/* By somebody who heard our last answer */
+/* From a client that received the last answer */
 static inline enum tsct_answer give(const char *from, struct tsct_ntp_packet *p,
 			     __u32 key_id)
 {
