@@ -162,7 +162,7 @@ static void print_metrics(void *ctx, FILE *to)
 		.segments = count_segments(loop),
 	};
 
-	metrics_of_keeper(loop->keeper, &metrics);
+	metrics_from_timekeeper(loop->keeper, &metrics);
 	tsct_server_count(loop->server, &metrics.channels, &metrics.bytes);
 	metrics_print(&metrics, to);
 }

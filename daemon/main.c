@@ -68,7 +68,7 @@ static const struct argp_option option_table[] = {
 	{ "interval-ms", OPT_INTERVAL, "MS", 0,
 	  "Time between samples of the clock, 100 to 1000 (default 1000)", 0 },
 	{ "config", OPT_CONFIG, "FILE", 0,
-	  "What to do on the network (default " CONF_FILE "; with another "
+	  "What to do on the network (default " CONFIG_FILE "; with another "
 	  "--run-dir: nothing)", 0 },
 	{ "check-config", OPT_CHECK_CONFIG, NULL, 0,
 	  "Say what is wrong with that file, or \"ok\", and exit", 0 },
@@ -187,9 +187,9 @@ static void print_warning(void *ctx, const char *text)
 /* @named: by the user; a file that nobody named need not be there. */
 static int check_config(const char *path, bool named)
 {
-	const struct conf_say say = { NULL, print_wrong, print_warning };
-	struct conf *conf;
-	int err = conf_load(path, &say, &conf);
+	const struct config_messages messages = { NULL, print_wrong, print_warning };
+	struct config *config;
+	int err = config_load(path, &messages, &config);
 
 	if (err == -ENOENT && !named) {
 		printf("ok: without %s the network is left alone\n", path);
@@ -200,7 +200,7 @@ static int check_config(const char *path, bool named)
 		       strerror(-err));
 	if (err)
 		return 1;
-	conf_free(conf);
+	config_free(config);
 	puts("ok");
 	return 0;
 }
@@ -214,7 +214,7 @@ static const char *config_path(const struct options *options)
 	if (options->no_network)
 		return NULL;
 	if (options->config || !strcmp(run_dir, TSCT_RUN_DIR))
-		return options->config ? options->config : CONF_FILE;
+		return options->config ? options->config : CONFIG_FILE;
 	return NULL;
 }
 
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	if (options.check_config)
 		return check_config(options.config ? options.config :
-				    CONF_FILE, options.config);
+				    CONFIG_FILE, options.config);
 	log_open(options.verbose);
 	block_signals();
 	umask(022);

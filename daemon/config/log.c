@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Log lines to standard error, which may be the journal */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 static int threshold = LOG_INFO;
 static int to_journal;
 
-/* systemd names the journal's stream as "device:inode". */
+/* systemd exports the journal's stream as "device:inode". */
 static int stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -41,7 +42,8 @@ void log_message(int level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* The journal knows the name and takes the level; people want the name. */
+	/* The journal adds the name and parses the level; a terminal needs the
+	 * name. */
 	if (to_journal)
 		fprintf(stderr, "<%d>%s\n", level, text);
 	else

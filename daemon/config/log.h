@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/* Log lines to standard error, by level */
 #ifndef TSCTRACED_LOG_H
 #define TSCTRACED_LOG_H
 
 #include <syslog.h>
 
-/* Say LOG_DEBUG, too. Finds out whether standard error is the journal. */
+/* Sets the threshold: LOG_DEBUG if @verbose, else LOG_INFO. Finds out whether
+ * standard error is the journal. */
 void log_open(int verbose);
 
-/* One line to standard error */
+/* Writes one line to standard error, with its level to the journal. */
 void log_message(int level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The node id, in a file; the host id, from the kernel's boot id */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,8 +14,9 @@
 
 #define BOOT_ID	"/proc/sys/kernel/random/boot_id"
 
-/* 16 hexadecimal digits and a newline, and nobody else's; 0: there is none */
-static __u64 load(const char *path)
+/* 16 hexadecimal digits and a newline, in a file that only its owner can write;
+ * 0: none */
+static __u64 read_id(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char text[32] = "", *end;
@@ -34,7 +36,7 @@ static __u64 load(const char *path)
 	return end == text + 16 && *end == '\n' ? id : 0;
 }
 
-static int store(const char *path, __u64 id)
+static int write_id(const char *path, __u64 id)
 {
 	char temp[4128], text[32];
 	int fd, len, err = 0;
@@ -62,20 +64,20 @@ __u64 node_id(const char *state_dir)
 	int err;
 
 	snprintf(path, sizeof(path), "%s/" NODE_ID_FILE, state_dir);
-	id = load(path);
+	id = read_id(path);
 	if (id)
 		return id;
 	while (!id)
 		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 			id = 0;
-	err = store(path, id);
+	err = write_id(path, id);
 	if (err)
-		log_warning("%s: %s; other nodes will take this one for "
-			    "another after a restart", path, strerror(-err));
+		log_warning("%s: %s; after a restart this node will have "
+			    "another id", path, strerror(-err));
 	return id;
 }
 
-/* All of its random bits in 64, mixed: it is a name, and no secret. */
+/* A hash (FNV-1a) of the boot id: it identifies, and is no secret. */
 __u64 node_host_id(void)
 {
 	FILE *from = fopen(BOOT_ID, "re");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who we are, for other nodes. */
+/* Identity of this node and of its host */
 #ifndef TSCTRACED_NODE_ID_H
 #define TSCTRACED_NODE_ID_H
 
@@ -7,10 +7,11 @@
 
 #define NODE_ID_FILE	"node"
 
-/* Random, and kept in @state_dir over restarts as far as that can be; never 0 */
+/* Random, never 0; kept in @state_dir over restarts if it can be written */
 __u64 node_id(const char *state_dir);
 
-/* The same for all who share this kernel's counter; never 0 */
+/* The same for all daemons on this boot of the kernel, which share its counter;
+ * never 0 */
 __u64 node_host_id(void);
 
 #endif /* TSCTRACED_NODE_ID_H */

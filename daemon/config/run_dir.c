@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The run-time directory: created, checked and locked */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,25 +22,26 @@ const char *run_dir_fix(int err)
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-		return "run it as root, or give --run-dir a directory of yours";
+		return "run tsctraced as root, or set --run-dir to a directory of "
+		       "your own";
 	case -ENOENT:
-		return "make the directory above it, or give --run-dir another";
+		return "create the parent directory, or set --run-dir to another";
 	case -ENOTDIR:
-		return "give --run-dir a directory";
+		return "set --run-dir to a directory";
 	case -ENOSPC:
 	case -EDQUOT:
-		return "make room there, or give --run-dir another directory";
+		return "free space there, or set --run-dir to another directory";
 	}
-	return "give --run-dir another directory";
+	return "set --run-dir to another directory";
 }
 
-static int complain(const char *path, int err)
+static int report_error(const char *path, int err)
 {
 	log_error("%s: %s; %s", path, strerror(-err), run_dir_fix(err));
 	return err;
 }
 
-/* Before anything is made there that its socket cannot be beside. */
+/* Checked before anything is created: a socket in it must have a valid path. */
 static int check_length(const char *path)
 {
 	struct sockaddr_un addr;
@@ -47,21 +49,22 @@ static int check_length(const char *path)
 
 	if (strlen(path) <= most)
 		return 0;
-	log_error("%s: too long for a socket's path; give --run-dir a directory "
-		  "of up to %zu characters", path, most);
+	log_error("%s: too long for a socket's path; set --run-dir to a "
+		  "directory of up to %zu characters", path, most);
 	return -ENAMETOOLONG;
 }
 
-/* What others can write to, they can have us lock, map or replace. */
+/* Others who can write to it could have the daemon lock, map or replace files
+ * of their choice. */
 static int check_dir(const char *path, int dir)
 {
 	struct stat st;
 
 	if (fstat(dir, &st))
-		return complain(path, -errno);
+		return report_error(path, -errno);
 	if ((st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & 022) {
-		log_error("%s: others may write to it; give --run-dir a "
-			  "directory that only root or you may write to", path);
+		log_error("%s: other users can write to it; set --run-dir to a "
+			  "directory that only root or you can write to", path);
 		return -EPERM;
 	}
 	return 0;
@@ -72,26 +75,23 @@ static int open_dir(const char *path)
 	int dir;
 
 	if (mkdir(path, 0755) && errno != EEXIST)
-		return complain(path, -errno);
+		return report_error(path, -errno);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return dir < 0 ? complain(path, -errno) : dir;
+	return dir < 0 ? report_error(path, -errno) : dir;
 }
 
-static void say_who(const char *path, int lock)
+static void report_holder(const char *path, int lock)
 {
 	char pid[32] = "";
 	ssize_t len = pread(lock, pid, sizeof(pid) - 1, 0);
 
 	pid[len > 0 ? strcspn(pid, "\n") : 0] = '\0';
-	log_error("another tsctraced (pid %s) serves %s; stop that one first, or "
-		  "give this one another --run-dir", *pid ? pid : "unknown",
-		  path);
+	log_error("%s: in use by another tsctraced (pid %s); stop that one, or "
+		  "set another --run-dir", path, *pid ? pid : "unknown");
 }
 
-/*
- * The lock is the kernel's and goes with its holder, however that ends; the
- * file only says who holds it, and stays.
- */
+/* The kernel releases the lock when its holder ends, in whatever way. The file
+ * has the holder's pid, and stays. */
 static int take_lock(const char *path, int dir)
 {
 	int lock = openat(dir, LOCK_NAME,
@@ -100,23 +100,24 @@ static int take_lock(const char *path, int dir)
 	int err, len;
 
 	if (lock < 0)
-		return complain(path, -errno);
-	/* Who may open it, may lock it, and so keep us from starting. */
+		return report_error(path, -errno);
+	/* Any process that can open it can lock it, and keep the daemon from
+	 * starting. */
 	if (fchmod(lock, 0600))
-		log_warning("%s/%s: %s; others may be able to lock it", path,
+		log_warning("%s/%s: %s; other users may be able to lock it", path,
 			    LOCK_NAME, strerror(errno));
 	if (flock(lock, LOCK_EX | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
 		if (err == -EBUSY)
-			say_who(path, lock);
+			report_holder(path, lock);
 		else
-			complain(path, err);
+			report_error(path, err);
 		close(lock);
 		return err;
 	}
 	len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(lock, 0) || pwrite(lock, pid, (size_t)len, 0) != len)
-		log_warning("%s/%s: cannot be written: %s", path, LOCK_NAME,
+		log_warning("%s/%s: writing the pid failed: %s", path, LOCK_NAME,
 			    strerror(errno));
 	return lock;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The control socket: connections, requests and answers */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,79 +14,82 @@
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
 
-#define CLIENTS_MAX	32
-#define CLIENT_NS	2000000000LL	/* from the first byte to the last */
+#define CONNECTIONS_MAX	32
+#define CONNECTION_NS	2000000000LL	/* per connection */
 #define REQUEST_MAX	128
-#define PER_DISPATCH	16
-#define REFUSED_NS	10000000000LL	/* anybody may fill the log, slowly */
+#define PER_DISPATCH	16		/* connections */
+#define REFUSED_NS	10000000000LL	/* between log lines: any user can cause
+					 * them */
 
-struct client {
-	int fd;				/* -1: nobody */
+struct connection {
+	int fd;				/* -1: free */
 	struct ucred cred;
 	__s64 until_ns;
 	char request[REQUEST_MAX];
 	size_t got;
-	char *answer;			/* NULL: still listening */
+	char *answer;			/* NULL: the request is incomplete */
 	size_t len, sent;
 };
 
 struct control {
 	struct control_ops ops;
 	int epoll, listener;
-	bool bound;			/* the path is ours to remove */
-	bool deaf;			/* no room for new clients just now */
-	__s64 refused_ns;		/* when that was logged last */
-	struct client clients[CLIENTS_MAX];
+	bool bound;			/* the path is this daemon's to
+					 * remove */
+	bool paused;			/* the listener is not watched, for lack
+					 * of descriptors or memory */
+	__s64 refused_ns;		/* last log line of it */
+	struct connection connections[CONNECTIONS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
-/* ---- clients come and go -------------------------------------------------- */
+/* ---- connections --------------------------------------------------------- */
 
 static int watch(struct control *control, int op, int fd, __u32 events,
-		 void *who)
+		 void *owner)
 {
-	struct epoll_event event = { .events = events, .data.ptr = who };
+	struct epoll_event event = { .events = events, .data.ptr = owner };
 
 	return epoll_ctl(control->epoll, op, fd, &event) ? -errno : 0;
 }
 
-static void hang_up(struct client *client)
+static void close_connection(struct connection *connection)
 {
-	close(client->fd);
-	free(client->answer);
-	*client = (struct client) { .fd = -1 };
+	close(connection->fd);
+	free(connection->answer);
+	*connection = (struct connection) { .fd = -1 };
 }
 
-/* A place for one more: a free one, or that of who came first. */
-static struct client *find_place(struct control *control)
+/* A free entry, or that of the oldest connection, which is closed */
+static struct connection *free_entry(struct control *control)
 {
-	struct client *first = &control->clients[0], *client;
+	struct connection *first = &control->connections[0], *connection;
 	int i;
 
-	for (i = 0; i < CLIENTS_MAX; i++) {
-		client = &control->clients[i];
-		if (client->fd < 0)
-			return client;
-		if (client->until_ns < first->until_ns)
-			first = client;
+	for (i = 0; i < CONNECTIONS_MAX; i++) {
+		connection = &control->connections[i];
+		if (connection->fd < 0)
+			return connection;
+		if (connection->until_ns < first->until_ns)
+			first = connection;
 	}
-	hang_up(first);
+	close_connection(first);
 	return first;
 }
 
-static void welcome(struct control *control, int fd)
+static void add_connection(struct control *control, int fd)
 {
-	struct client *client = find_place(control);
-	socklen_t len = sizeof(client->cred);
+	struct connection *connection = free_entry(control);
+	socklen_t len = sizeof(connection->cred);
 
-	client->fd = fd;
-	client->until_ns = tsct_monotonic_ns() + CLIENT_NS;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &client->cred, &len) ||
-	    watch(control, EPOLL_CTL_ADD, fd, EPOLLIN, client))
-		hang_up(client);
+	connection->fd = fd;
+	connection->until_ns = tsct_monotonic_ns() + CONNECTION_NS;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->cred, &len) ||
+	    watch(control, EPOLL_CTL_ADD, fd, EPOLLIN, connection))
+		close_connection(connection);
 }
 
-static void accept_some(struct control *control)
+static void accept_connections(struct control *control)
 {
 	int i, fd;
 
@@ -93,16 +97,17 @@ static void accept_some(struct control *control)
 		fd = accept4(control->listener, NULL, NULL,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			welcome(control, fd);
+			add_connection(control, fd);
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR &&
 		    errno != ECONNABORTED) {
 			/*
-			 * Out of descriptors or memory: who waits would keep
-			 * epoll awake, so later.
+			 * Out of descriptors or memory: connections that wait
+			 * would make epoll_wait() return at once, so they are
+			 * accepted later.
 			 */
-			control->deaf = true;
+			control->paused = true;
 			watch(control, EPOLL_CTL_DEL, control->listener, 0,
 			      NULL);
 		}
@@ -110,111 +115,111 @@ static void accept_some(struct control *control)
 	}
 }
 
-/* ---- what they want -------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
-static void refuse(struct control *control, const struct client *client,
+static void refuse(struct control *control, const struct connection *connection,
 		   FILE *to)
 {
 	__s64 now = tsct_monotonic_ns();
 
-	fprintf(to, "error: only root may ask for that\n");
+	fprintf(to, "error: only root may request this\n");
 	if (control->refused_ns && now - control->refused_ns < REFUSED_NS)
 		return;
 	control->refused_ns = now;
-	log_warning("process %d of user %u asked for a fake disruption, and is "
-		    "not root", (int)client->cred.pid,
-		    (unsigned int)client->cred.uid);
+	log_warning("process %d of user %u requested a fake disruption: refused: "
+		    "it is not root", (int)connection->cred.pid,
+		    (unsigned int)connection->cred.uid);
 }
 
-/* The process may be any by now, as may its name: the number is all there is. */
-static void fake(struct control *control, const struct client *client, FILE *to)
+/* Only the pid is logged: the process may have ended, and its name may be
+ * anything. */
+static void fake_disruption(struct control *control, const struct connection *connection, FILE *to)
 {
-	if (client->cred.uid != 0 && client->cred.uid != geteuid()) {
-		refuse(control, client, to);
+	if (connection->cred.uid != 0 && connection->cred.uid != geteuid()) {
+		refuse(control, connection, to);
 		return;
 	}
-	log_warning("process %d of user %u asked for a fake disruption",
-		    (int)client->cred.pid, (unsigned int)client->cred.uid);
-	control->ops.fake(control->ops.ctx, to);
+	log_warning("process %d of user %u requested a fake disruption",
+		    (int)connection->cred.pid, (unsigned int)connection->cred.uid);
+	control->ops.fake_disruption(control->ops.ctx, to);
 }
 
-static void answer(struct control *control, struct client *client)
+static void answer_request(struct control *control, struct connection *connection)
 {
-	FILE *to = open_memstream(&client->answer, &client->len);
+	FILE *to = open_memstream(&connection->answer, &connection->len);
 
 	if (!to)
 		return;
-	if (!strcmp(client->request, "metrics"))
+	if (!strcmp(connection->request, "metrics"))
 		control->ops.metrics(control->ops.ctx, to);
-	else if (!strcmp(client->request, "fake-disruption"))
-		fake(control, client, to);
-	else if (!control->ops.other(control->ops.ctx, client->request, to))
-		fprintf(to, "error: no such request; there are metrics, peers, "
-			"exchanges, samples, sync, timesync and "
-			"fake-disruption\n");
+	else if (!strcmp(connection->request, "fake-disruption"))
+		fake_disruption(control, connection, to);
+	else if (!control->ops.other(control->ops.ctx, connection->request, to))
+		fprintf(to, "error: unknown request; use metrics, peers, exchanges, "
+			"samples, sync, timesync or fake-disruption\n");
 	if (fclose(to)) {
-		free(client->answer);
-		client->answer = NULL;
+		free(connection->answer);
+		connection->answer = NULL;
 	}
 }
 
-/* True: there is something to say. */
-static bool take_request(struct control *control, struct client *client)
+/* Reads the request; true: its answer is ready. */
+static bool read_request(struct control *control, struct connection *connection)
 {
-	size_t room = sizeof(client->request) - 1 - client->got;
-	ssize_t len = recv(client->fd, client->request + client->got, room, 0);
+	size_t room = sizeof(connection->request) - 1 - connection->got;
+	ssize_t len = recv(connection->fd, connection->request + connection->got, room, 0);
 	char *end;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (len <= 0) {
-		hang_up(client);
+		close_connection(connection);
 		return false;
 	}
-	end = memchr(client->request + client->got, '\n', (size_t)len);
-	client->got += (size_t)len;
+	end = memchr(connection->request + connection->got, '\n', (size_t)len);
+	connection->got += (size_t)len;
 	if (end) {
 		*end = '\0';
-		if (end > client->request && end[-1] == '\r')
+		if (end > connection->request && end[-1] == '\r')
 			end[-1] = '\0';
-	} else if (client->got < sizeof(client->request) - 1) {
+	} else if (connection->got < sizeof(connection->request) - 1) {
 		return false;
 	} else {
-		client->request[0] = '\0';	/* too long for any */
+		connection->request[0] = '\0';	/* too long for any request */
 	}
-	answer(control, client);
-	if (client->answer)
+	answer_request(control, connection);
+	if (connection->answer)
 		return true;
-	hang_up(client);
+	close_connection(connection);
 	return false;
 }
 
-/* As much as it takes now; the rest when it takes more. */
-static void say(struct control *control, struct client *client)
+/* Sends as much as the socket takes now; the rest when it takes more. */
+static void send_answer(struct control *control, struct connection *connection)
 {
-	ssize_t len = send(client->fd, client->answer + client->sent,
-			   client->len - client->sent, MSG_NOSIGNAL);
+	ssize_t len = send(connection->fd, connection->answer + connection->sent,
+			   connection->len - connection->sent, MSG_NOSIGNAL);
 
 	if (len < 0 && errno != EAGAIN && errno != EINTR) {
-		hang_up(client);
+		close_connection(connection);
 		return;
 	}
 	if (len > 0)
-		client->sent += (size_t)len;
-	if (client->sent == client->len ||
-	    watch(control, EPOLL_CTL_MOD, client->fd, EPOLLOUT, client))
-		hang_up(client);
+		connection->sent += (size_t)len;
+	if (connection->sent == connection->len ||
+	    watch(control, EPOLL_CTL_MOD, connection->fd, EPOLLOUT, connection))
+		close_connection(connection);
 }
 
-static void serve(struct control *control, struct client *client)
+static void serve_connection(struct control *control, struct connection *connection)
 {
-	if (client->fd < 0)
-		return;			/* its place was needed just now */
-	if (client->answer || take_request(control, client))
-		say(control, client);
+	if (connection->fd < 0)
+		return;			/* its entry was needed just now */
+	if (connection->answer || read_request(control, connection))
+		send_answer(control, connection);
 }
 
-/* ---- the socket ------------------------------------------------------------- */
+/* ---- the socket ---------------------------------------------------------- */
 
 int control_fd(const struct control *control)
 {
@@ -226,13 +231,14 @@ void control_dispatch(struct control *control)
 	struct epoll_event events[PER_DISPATCH];
 	int i, nr = epoll_wait(control->epoll, events, PER_DISPATCH, 0);
 
-	/* Clients first: who comes may take the place of who has just asked. */
+	/* Connections first: a new one may evict one whose request has just
+	 * arrived. */
 	for (i = 0; i < nr; i++)
 		if (events[i].data.ptr)
-			serve(control, events[i].data.ptr);
+			serve_connection(control, events[i].data.ptr);
 	for (i = 0; i < nr; i++)
 		if (!events[i].data.ptr)
-			accept_some(control);
+			accept_connections(control);
 }
 
 void control_tick(struct control *control)
@@ -240,12 +246,12 @@ void control_tick(struct control *control)
 	__s64 now = tsct_monotonic_ns();
 	int i;
 
-	for (i = 0; i < CLIENTS_MAX; i++)
-		if (control->clients[i].fd >= 0 &&
-		    control->clients[i].until_ns < now)
-			hang_up(&control->clients[i]);
-	if (control->deaf)
-		control->deaf = watch(control, EPOLL_CTL_ADD, control->listener,
+	for (i = 0; i < CONNECTIONS_MAX; i++)
+		if (control->connections[i].fd >= 0 &&
+		    control->connections[i].until_ns < now)
+			close_connection(&control->connections[i]);
+	if (control->paused)
+		control->paused = watch(control, EPOLL_CTL_ADD, control->listener,
 				      EPOLLIN, NULL);
 }
 
@@ -278,8 +284,8 @@ int control_open(const char *dir_path, const struct control_ops *ops,
 		return -ENOMEM;
 	control->ops = *ops;
 	control->listener = -1;
-	for (i = 0; i < CLIENTS_MAX; i++)
-		control->clients[i].fd = -1;
+	for (i = 0; i < CONNECTIONS_MAX; i++)
+		control->connections[i].fd = -1;
 	if (snprintf(control->path, sizeof(control->path), "%s/" CONTROL_SOCKET,
 		     dir_path) >= (int)sizeof(control->path)) {
 		free(control);
@@ -301,9 +307,9 @@ void control_close(struct control *control)
 
 	if (!control)
 		return;
-	for (i = 0; i < CLIENTS_MAX; i++)
-		if (control->clients[i].fd >= 0)
-			hang_up(&control->clients[i]);
+	for (i = 0; i < CONNECTIONS_MAX; i++)
+		if (control->connections[i].fd >= 0)
+			close_connection(&control->connections[i]);
 	if (control->bound)
 		unlink(control->path);
 	if (control->listener >= 0)

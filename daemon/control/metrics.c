@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
+/* Metrics of the clock in the Prometheus text format */
 #include <math.h>
 
 #include "lib/core/clock_params.h"
 #include "metrics.h"
 
-/* ---- exposition format ----------------------------------------------------- */
+/* ---- exposition format --------------------------------------------------- */
 
-static void begin(FILE *to, const char *name, const char *type,
-		  const char *help)
+static void print_head(FILE *to, const char *name, const char *type,
+		       const char *help)
 {
 	fprintf(to, "# HELP tsctrace_%s %s\n# TYPE tsctrace_%s %s\n", name, help,
 		name, type);
 }
 
-/* A label's value may hold anything. */
+/* A label's value may contain any character. */
 static void print_label(FILE *to, const char *name, const char *value)
 {
 	fprintf(to, "%s=\"", name);
@@ -36,16 +37,16 @@ static void print_number(FILE *to, double value)
 		fprintf(to, " %.15g\n", value);
 }
 
-static void one(FILE *to, const char *name, const char *type, const char *help,
-		double value)
+static void print_single(FILE *to, const char *name, const char *type,
+			 const char *help, double value)
 {
-	begin(to, name, type, help);
+	print_head(to, name, type, help);
 	fprintf(to, "tsctrace_%s", name);
 	print_number(to, value);
 }
 
-static void labelled(FILE *to, const char *name, const char *label,
-		     const char *text, double value)
+static void print_labelled(FILE *to, const char *name, const char *label,
+			   const char *text, double value)
 {
 	fprintf(to, "tsctrace_%s{", name);
 	print_label(to, label, text);
@@ -53,86 +54,86 @@ static void labelled(FILE *to, const char *name, const char *label,
 	print_number(to, value);
 }
 
-/* ---- the clock --------------------------------------------------------------- */
+/* ---- the clock ----------------------------------------------------------- */
 
 static void print_state(const struct metrics *m, FILE *to)
 {
 	__u32 i;
 
-	begin(to, "clock_status", "gauge",
-	      "What the clock knows about itself: 1 for the status that it has.");
+	print_head(to, "clock_status", "gauge",
+	      "Status of the clock: 1 for the present one.");
 	for (i = 0; i < TSCT_STATUS_NR; i++)
-		labelled(to, "clock_status", "status", tsct_status_name(i),
+		print_labelled(to, "clock_status", "status", tsct_status_name(i),
 			 i == m->status);
-	one(to, "clock_epoch", "gauge",
-	    "Goes up at every disruption of the clock.", m->epoch);
-	begin(to, "clock_epoch_cause", "gauge",
-	      "What the epoch began with: 1 for its cause.");
+	print_single(to, "clock_epoch", "gauge",
+	    "Incremented at every disruption of the clock.", m->epoch);
+	print_head(to, "clock_epoch_cause", "gauge",
+	      "Cause of the present epoch: 1 for it.");
 	for (i = 0; i < TSCT_CAUSE_NR; i++)
-		labelled(to, "clock_epoch_cause", "cause", tsct_cause_name(i),
+		print_labelled(to, "clock_epoch_cause", "cause", tsct_cause_name(i),
 			 i == m->cause);
-	one(to, "clock_epoch_age_seconds", "gauge",
+	print_single(to, "clock_epoch_age_seconds", "gauge",
 	    "Time since the epoch began.", m->epoch_age_s);
-	begin(to, "clock_disruptions_total", "counter",
-	      "Disruptions that this daemon saw, by cause.");
+	print_head(to, "clock_disruptions_total", "counter",
+	      "Disruptions detected by this daemon, by cause.");
 	for (i = TSCT_CAUSE_NONE + 1; i < TSCT_CAUSE_NR; i++)
-		labelled(to, "clock_disruptions_total", "cause",
+		print_labelled(to, "clock_disruptions_total", "cause",
 			 tsct_cause_name(i), (double)m->stats.disruptions[i]);
-	one(to, "clock_skewed", "gauge",
-	    "Are CPUs' counters so far apart that stamps need their CPU?",
+	print_single(to, "clock_skewed", "gauge",
+	    "1 if the CPUs' counters differ too much to be read without the CPU.",
 	    m->skewed);
-	one(to, "clock_segments", "gauge",
-	    "Lines of past stamps that are kept.", m->segments);
+	print_single(to, "clock_segments", "gauge",
+	    "Clock segments of the past that are kept.", m->segments);
 }
 
 static void print_figures(const struct metrics *m, FILE *to)
 {
-	one(to, "clock_error_seconds", "gauge",
-	    "Bound of the clock's error against CLOCK_REALTIME, now.",
+	print_single(to, "clock_error_seconds", "gauge",
+	    "Present bound of the clock's error against CLOCK_REALTIME.",
 	    m->error_s);
-	one(to, "clock_error_growth_ratio", "gauge",
+	print_single(to, "clock_error_growth_ratio", "gauge",
 	    "Growth of that bound until the next sample, seconds per second.",
 	    m->growth);
-	one(to, "clock_age_seconds", "gauge", "Time since the last sample.",
+	print_single(to, "clock_age_seconds", "gauge", "Time since the last sample.",
 	    m->age_s);
-	one(to, "clock_rate_hertz", "gauge",
+	print_single(to, "clock_rate_hertz", "gauge",
 	    "Rate of the counter against CLOCK_MONOTONIC_RAW.", m->hz);
-	one(to, "clock_rate_error_ratio", "gauge",
+	print_single(to, "clock_rate_error_ratio", "gauge",
 	    "Bound of the rate's error, relative.", m->hz_error);
 }
 
 static void print_work(const struct metrics *m, FILE *to)
 {
-	begin(to, "clock_samples_total", "counter",
-	      "Samples of the clock, by what became of them.");
-	labelled(to, "clock_samples_total", "result", "taken",
+	print_head(to, "clock_samples_total", "counter",
+	      "Samples of the clock, by result.");
+	print_labelled(to, "clock_samples_total", "result", "taken",
 		 (double)m->stats.samples);
-	labelled(to, "clock_samples_total", "result", "refused",
+	print_labelled(to, "clock_samples_total", "result", "refused",
 		 (double)m->stats.refused);
-	one(to, "clock_bracket_seconds", "gauge",
-	    "Time that the last reading of CLOCK_REALTIME took.",
+	print_single(to, "clock_bracket_seconds", "gauge",
+	    "Duration of the last reading of CLOCK_REALTIME.",
 	    m->stats.width_ns / 1e9);
-	one(to, "clock_offset_seconds", "gauge",
-	    "Published time minus CLOCK_REALTIME, as the last sample found it.",
+	print_single(to, "clock_offset_seconds", "gauge",
+	    "Published time minus CLOCK_REALTIME, by the last sample.",
 	    m->stats.offset_ns / 1e9);
-	one(to, "clock_slews_total", "counter",
-	    "Lines published that correct the time by slewing.",
+	print_single(to, "clock_slews_total", "counter",
+	    "Published clock parameters that slew the time.",
 	    (double)m->stats.slews);
-	one(to, "clock_late_publications_total", "counter",
-	    "Publications that came too late and had to be made again.",
+	print_single(to, "clock_late_publications_total", "counter",
+	    "Publications that came too late and were repeated.",
 	    (double)m->stats.late);
 }
 
 static void print_rest(const struct metrics *m, FILE *to)
 {
-	one(to, "module_publishing", "gauge",
-	    "Does the kernel module have the clock that is published?",
+	print_single(to, "module_publishing", "gauge",
+	    "1 if the kernel module has the published clock.",
 	    m->module);
-	one(to, "channels", "gauge", "Channels that the daemon holds.",
+	print_single(to, "channels", "gauge", "Channels held by the daemon.",
 	    (double)m->channels);
-	one(to, "channel_bytes", "gauge",
-	    "Memory of the channels that the daemon holds.", (double)m->bytes);
-	begin(to, "build_info", "gauge", "Version, and what stamps count: 1.");
+	print_single(to, "channel_bytes", "gauge",
+	    "Memory of the channels held by the daemon.", (double)m->bytes);
+	print_head(to, "build_info", "gauge", "Version, counter source and clocksource; always 1.");
 	fputs("tsctrace_build_info{", to);
 	print_label(to, "version", m->version);
 	fputc(',', to);
@@ -150,7 +151,7 @@ void metrics_print(const struct metrics *m, FILE *to)
 	print_rest(m, to);
 }
 
-/* ---- from the keeper ----------------------------------------------------------- */
+/* ---- from the timekeeper ------------------------------------------------- */
 
 static double seconds(const struct tsct_clock_state *state, __u64 from,
 		      __u64 to)
@@ -162,23 +163,23 @@ static double seconds(const struct tsct_clock_state *state, __u64 from,
 	return (double)tsct_cycles_ns(mult, (__s64)(to - from)) / 1e9;
 }
 
-static void set_line(const struct tsct_clock_state *state, __u64 now,
+static void set_error(const struct tsct_clock_state *state, __u64 now,
 		     struct metrics *m)
 {
-	const struct tsct_clock_params *pair = &state->real;
+	const struct tsct_clock_params *params = &state->real;
 
-	m->error_s = (double)tsct_clock_params_error_ps(pair, now) / 1e12;
-	m->growth = (double)tsct_growth_ppb(pair->mult, pair->growth) / 1e9;
-	m->age_s = seconds(state, pair->as_of_cycles, now);
+	m->error_s = (double)tsct_clock_params_error_ps(params, now) / 1e12;
+	m->growth = (double)tsct_growth_ppb(params->mult, params->growth) / 1e9;
+	m->age_s = seconds(state, params->as_of_cycles, now);
 	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
 	     state->status == TSCT_STATUS_CALIBRATING) &&
-	    (__s64)(now - pair->holdover_after_cycles) > 0)
+	    (__s64)(now - params->holdover_after_cycles) > 0)
 		m->status = TSCT_STATUS_HOLDOVER;
-	if ((__s64)(now - pair->void_after_cycles) > 0)
+	if ((__s64)(now - params->void_after_cycles) > 0)
 		m->status = TSCT_STATUS_UNKNOWN;
 }
 
-void metrics_of_keeper(const struct timekeeper *k, struct metrics *ret)
+void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 {
 	const struct tsct_clock_state *state = &k->est.state;
 	double error_ppb, hz = tsct_rate_hz(&k->est, &error_ppb);
@@ -195,6 +196,6 @@ void metrics_of_keeper(const struct timekeeper *k, struct metrics *ret)
 	ret->hz_error = hz > 0 ? error_ppb / 1e9 : NAN;
 	ret->error_s = ret->growth = ret->age_s = NAN;
 	if (timekeeper_has_params(state))
-		set_line(state, now, ret);
+		set_error(state, now, ret);
 	ret->stats = k->stats;
 }

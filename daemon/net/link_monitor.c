@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Detects changes of addresses, links and routes */
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <netlink/msg.h>
@@ -17,13 +18,11 @@ struct link_monitor {
 	bool changed;
 };
 
-/*
- * What passes by of itself is no change: a neighbour's entry, a counter. Routes
- * of the local table come and go with addresses.
- */
-static int take(struct nl_msg *msg, void *ctx)
+/* Neighbour entries and counters change all the time and do not count. Routes
+ * of the local table change with addresses. */
+static int on_message(struct nl_msg *msg, void *ctx)
 {
-	struct link_monitor *links = ctx;
+	struct link_monitor *monitor = ctx;
 
 	switch (nlmsg_hdr(msg)->nlmsg_type) {
 	case RTM_NEWLINK:
@@ -32,26 +31,27 @@ static int take(struct nl_msg *msg, void *ctx)
 	case RTM_DELADDR:
 	case RTM_NEWROUTE:
 	case RTM_DELROUTE:
-		links->changed = true;
+		monitor->changed = true;
 	}
 	return NL_OK;
 }
 
-static int overheard(struct sockaddr_nl *who, struct nlmsgerr *error, void *ctx)
+static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *ctx)
 {
-	(void)who;
+	(void)from;
 	(void)error;
 	(void)ctx;
 	return NL_SKIP;
 }
 
-static int prepare(struct link_monitor *links)
+static int prepare(struct link_monitor *monitor)
 {
-	struct nl_sock *s = links->socket;
+	struct nl_sock *s = monitor->socket;
 
 	nl_socket_disable_seq_check(s);
-	nl_socket_modify_cb(s, NL_CB_VALID, NL_CB_CUSTOM, take, links);
-	nl_socket_modify_err_cb(s, NL_CB_CUSTOM, overheard, links);
+	nl_socket_modify_cb(s, NL_CB_VALID, NL_CB_CUSTOM, on_message,
+			    monitor);
+	nl_socket_modify_err_cb(s, NL_CB_CUSTOM, on_error, monitor);
 	if (nl_connect(s, NETLINK_ROUTE) ||
 	    nl_socket_add_memberships(s, RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR,
 				      RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
@@ -61,46 +61,46 @@ static int prepare(struct link_monitor *links)
 	return 0;
 }
 
-int link_monitor_open(struct link_monitor **ret_links)
+int link_monitor_open(struct link_monitor **ret_monitor)
 {
-	struct link_monitor *links = calloc(1, sizeof(*links));
+	struct link_monitor *monitor = calloc(1, sizeof(*monitor));
 	int err = -ENOMEM;
 
-	if (!links)
+	if (!monitor)
 		return err;
-	links->socket = nl_socket_alloc();
-	if (links->socket) {
+	monitor->socket = nl_socket_alloc();
+	if (monitor->socket) {
 		errno = 0;
-		err = prepare(links);
+		err = prepare(monitor);
 	}
 	if (err) {
-		link_monitor_close(links);
+		link_monitor_close(monitor);
 		return err;
 	}
-	*ret_links = links;
+	*ret_monitor = monitor;
 	return 0;
 }
 
-void link_monitor_close(struct link_monitor *links)
+void link_monitor_close(struct link_monitor *monitor)
 {
-	if (!links)
+	if (!monitor)
 		return;
-	nl_socket_free(links->socket);
-	free(links);
+	nl_socket_free(monitor->socket);
+	free(monitor);
 }
 
-int link_monitor_fd(const struct link_monitor *links)
+int link_monitor_fd(const struct link_monitor *monitor)
 {
-	return nl_socket_get_fd(links->socket);
+	return nl_socket_get_fd(monitor->socket);
 }
 
-/* What was lost, as too much came at once, was a change as well. */
-bool link_monitor_read(struct link_monitor *links)
+/* Messages lost because too many came at once count as a change. */
+bool link_monitor_read(struct link_monitor *monitor)
 {
 	int i, err = 0;
 
-	links->changed = false;
+	monitor->changed = false;
 	for (i = 0; i < PER_DISPATCH && err >= 0; i++)
-		err = nl_recvmsgs_default(links->socket);
-	return links->changed || err == -NLE_NOMEM;
+		err = nl_recvmsgs_default(monitor->socket);
+	return monitor->changed || err == -NLE_NOMEM;
 }

@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
+/* Counter values of packets, from the kernel's CLOCK_REALTIME timestamps */
 #include <stdlib.h>
 
 #include "lib/core/clock_params.h"
 #include "packet_clock.h"
 #include "lib/client/gettime.h"
 
-/* What CLOCK_REALTIME may be off the line beyond its bound: time that we were
- * held up for between reading the one and the other. */
-#define SET_NS		100000
+/* Tolerance beyond the bound when comparing CLOCK_REALTIME with the clock page:
+ * the thread may be interrupted between reading one and the other. */
+#define TOLERANCE_NS	100000
 
-void packet_clock_init(struct packet_clock *c, const struct timekeeper *keeper,
-		   const struct platform *real)
+void packet_clock_init(struct packet_clock *c,
+		       const struct timekeeper *timekeeper,
+		       const struct platform *platform)
 {
-	*c = (struct packet_clock) { .keeper = keeper, .real = real };
+	*c = (struct packet_clock) {
+		.timekeeper = timekeeper, .platform = platform,
+	};
 	c->clock.forever = true;
 }
 
 __u64 packet_clock_now(const struct packet_clock *c)
 {
-	return timekeeper_cycles(c->keeper);
+	return timekeeper_cycles(c->timekeeper);
 }
 
-bool packet_clock_real(const struct packet_clock *c, __u64 ticks, __s64 *ret_ns,
-		   __u64 *ret_error_ns)
+bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
+		       __u64 *ret_error_ns)
 {
 	struct tsct_time time;
 
 	if (!c->clock.head.page ||
-	    tsct_clock_cycles_to_time(&c->clock.head, ticks, &time) ||
+	    tsct_clock_cycles_to_time(&c->clock.head, cycles, &time) ||
 	    time.status == TSCT_STATUS_DISRUPTED)
 		return false;
 	*ret_ns = time.ns;
@@ -36,31 +39,26 @@ bool packet_clock_real(const struct packet_clock *c, __u64 ticks, __s64 *ret_ns,
 	return true;
 }
 
-/* The file may have been made anew, and stamps may count something else. */
-static void look_at_page(struct packet_clock *c)
+void packet_clock_refresh(struct packet_clock *c)
 {
-	const struct clock_file *file = &c->real->publisher.file;
-
-	c->clock.head.page = file->page;
-	c->clock.head.source = c->keeper->est.state.source;
-	c->clock.area.page = file->page;
-	c->clock.area.nr_cpus = file->nr_cpus;
-}
-
-void packet_clock_round(struct packet_clock *c)
-{
+	const struct clock_file *file = &c->platform->publisher.file;
 	__s64 kernel_ns, ns;
 	struct timespec ts;
 	__u64 error_ns;
 
-	look_at_page(c);
-	c->hz = tsct_rate_hz(&c->keeper->est, NULL);
+	/* The clock file may have been created anew, and another source chosen. */
+	c->clock.head.page = file->page;
+	c->clock.head.source = c->timekeeper->est.state.source;
+	c->clock.area.page = file->page;
+	c->clock.area.nr_cpus = file->nr_cpus;
+	c->hz = tsct_rate_hz(&c->timekeeper->est, NULL);
 	c->usable = false;
 	tsct_gettime(CLOCK_REALTIME, &ts);
 	kernel_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
 	if (packet_clock_real(c, packet_clock_now(c), &ns, &error_ns))
 		c->usable = llabs(ns - kernel_ns) <=
-			(__s64)(error_ns < NS_PER_S ? error_ns : 0) + SET_NS;
+			(__s64)(error_ns < NS_PER_S ? error_ns : 0) +
+			TOLERANCE_NS;
 }
 
 __s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns)
@@ -69,25 +67,26 @@ __s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns)
 }
 
 struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
-				  const struct timespec *ts, __u64 after,
-				  __u64 before, __u64 fallback)
+					    const struct timespec *ts, __u64 after,
+					    __u64 before, __u64 fallback)
 {
-	struct tsct_packet_time stamp = { .ticks = fallback };
-	uint64_t ticks;
+	struct tsct_packet_time ret = { .cycles = fallback };
+	uint64_t cycles;
 	__u64 error_ns;
-	__s64 ns, slack;
+	__s64 ns, error;
 
+	/* The inverse conversion has no bound: that of its result counts. */
 	if (!c->usable || !ts->tv_sec ||
 	    tsct_clock_time_to_cycles(&c->clock.head,
-				ts->tv_sec * NS_PER_S + ts->tv_nsec, &ticks) ||
-	    !packet_clock_real(c, ticks, &ns, &error_ns) || error_ns >= NS_PER_S)
-		return stamp;
-	slack = packet_clock_cycles(c, (__s64)error_ns) + 1;
-	if ((__s64)(ticks - after) < -slack || (__s64)(ticks - before) > slack ||
-	    slack > UINT32_MAX)
-		return stamp;
-	stamp.ticks = ticks;
-	stamp.error = (__u32)slack;
-	stamp.kernel = true;
-	return stamp;
+				ts->tv_sec * NS_PER_S + ts->tv_nsec, &cycles) ||
+	    !packet_clock_real(c, cycles, &ns, &error_ns) || error_ns >= NS_PER_S)
+		return ret;
+	error = packet_clock_cycles(c, (__s64)error_ns) + 1;
+	if ((__s64)(cycles - after) < -error || (__s64)(cycles - before) > error ||
+	    error > UINT32_MAX)
+		return ret;
+	ret.cycles = cycles;
+	ret.error = (__u32)error;
+	ret.kernel = true;
+	return ret;
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* What comes: datagrams, and stamps of those that went. */
+/* Receive path: datagrams, and the kernel's transmit times of those sent. */
 #include <errno.h>
 #include <string.h>
 
 #include "socket_private.h"
 
-/* A stamp, and where the packet came to or what it is the stamp of */
-#define CONTROL_MAX	256
+/* bytes: a timestamp, and the local address or the error of a transmit time */
+#define ANCILLARY_MAX	256
 
-/* What the kernel says of a packet beside its bytes */
-struct told {
-	struct timespec stamp;		/* 0: none */
+/* Ancillary data of a packet */
+struct packet_info {
+	struct timespec timestamp;		/* 0: none */
 	bool has_id;
 	__u32 id;
 };
 
-static void take_error(const struct cmsghdr *c, struct told *told)
+static void read_error(const struct cmsghdr *c, struct packet_info *info)
 {
 	struct sock_extended_err error;
 
@@ -24,11 +24,11 @@ static void take_error(const struct cmsghdr *c, struct told *told)
 	memcpy(&error, CMSG_DATA(c), sizeof(error));
 	if (error.ee_origin != SO_EE_ORIGIN_TIMESTAMPING)
 		return;
-	told->has_id = true;
-	told->id = error.ee_data;
+	info->has_id = true;
+	info->id = error.ee_data;
 }
 
-static void take_local_v4(const struct cmsghdr *c, struct net_packet *p)
+static void read_pktinfo_v4(const struct cmsghdr *c, struct net_packet *p)
 {
 	struct in_pktinfo info;
 
@@ -38,7 +38,7 @@ static void take_local_v4(const struct cmsghdr *c, struct net_packet *p)
 		info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
 }
 
-static void take_local_v6(const struct cmsghdr *c, struct net_packet *p)
+static void read_pktinfo_v6(const struct cmsghdr *c, struct net_packet *p)
 {
 	struct in6_pktinfo info;
 
@@ -49,27 +49,28 @@ static void take_local_v6(const struct cmsghdr *c, struct net_packet *p)
 	p->to_many = IN6_IS_ADDR_MULTICAST(&info.ipi6_addr);
 }
 
-static void take_control(struct msghdr *msg, struct net_packet *p,
-			 struct told *told)
+static void read_ancillary(struct msghdr *msg, struct net_packet *p,
+			   struct packet_info *info)
 {
 	struct cmsghdr *c;
 
-	memset(told, 0, sizeof(*told));
+	memset(info, 0, sizeof(*info));
 	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level == SOL_SOCKET &&
 		    c->cmsg_type == SCM_TIMESTAMPING)
-			memcpy(&told->stamp, CMSG_DATA(c), sizeof(told->stamp));
+			memcpy(&info->timestamp, CMSG_DATA(c),
+			       sizeof(info->timestamp));
 		else if ((c->cmsg_level == IPPROTO_IP &&
 			  c->cmsg_type == IP_RECVERR) ||
 			 (c->cmsg_level == IPPROTO_IPV6 &&
 			  c->cmsg_type == IPV6_RECVERR))
-			take_error(c, told);
+			read_error(c, info);
 		else if (p && c->cmsg_level == IPPROTO_IP &&
 			 c->cmsg_type == IP_PKTINFO)
-			take_local_v4(c, p);
+			read_pktinfo_v4(c, p);
 		else if (p && c->cmsg_level == IPPROTO_IPV6 &&
 			 c->cmsg_type == IPV6_PKTINFO)
-			take_local_v6(c, p);
+			read_pktinfo_v6(c, p);
 	}
 }
 
@@ -77,7 +78,7 @@ struct batch {
 	struct mmsghdr msg[NET_BATCH];
 	struct iovec iov[NET_BATCH];
 	union net_name name[NET_BATCH];
-	char control[NET_BATCH][CONTROL_MAX];
+	char control[NET_BATCH][ANCILLARY_MAX];
 };
 
 static void prepare(struct batch *b, struct net_packet *packets)
@@ -91,15 +92,16 @@ static void prepare(struct batch *b, struct net_packet *packets)
 			.msg_name = &b->name[i],
 			.msg_namelen = sizeof(b->name[i]),
 			.msg_control = b->control[i],
-			.msg_controllen = CONTROL_MAX,
+			.msg_controllen = ANCILLARY_MAX,
 		};
 	}
 }
 
 /*
- * Too long for any; from where no answer can go, and who fakes that would have
- * net_restart_stamps() called all the time; or to everybody, who would all answer
- * somebody whose address was faked.
+ * True: truncated; or without a port, so that no answer can be sent, and each
+ * attempt would call net_restart_tx_times(); or sent to a multicast or
+ * broadcast address, whose members would all answer a source that may be
+ * forged.
  */
 static bool is_useless(const struct net_packet *p, const struct msghdr *msg)
 {
@@ -110,7 +112,7 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 		struct net_packet *ret_packets)
 {
 	__u64 now, was_empty = s->empty;
-	struct told told;
+	struct packet_info info;
 	struct batch b;
 	int i, nr;
 
@@ -131,40 +133,41 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 
 		memset(&p->to, 0, sizeof(p->to));
 		p->to_many = false;
-		take_control(&b.msg[i].msg_hdr, p, &told);
+		read_ancillary(&b.msg[i].msg_hdr, p, &info);
 		net_from_name(&b.name[i], &p->from);
 		p->len = is_useless(p, &b.msg[i].msg_hdr) ? 0 :
 			b.msg[i].msg_len;
-		p->stamp = packet_clock_kernel(clock, &told.stamp, was_empty, now,
-					   now);
+		p->time = packet_clock_kernel(clock, &info.timestamp, was_empty,
+					      now, now);
 	}
 	return nr;
 }
 
 bool net_sent(struct net_socket *s, const struct packet_clock *clock,
-	      __u32 *ret_cookie, struct tsct_packet_time *ret_stamp)
+	      __u32 *ret_cookie, struct tsct_packet_time *ret_time)
 {
-	char control[CONTROL_MAX], byte;
+	char control[ANCILLARY_MAX], byte;
 	struct iovec iov = { &byte, sizeof(byte) };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = control, .msg_controllen = sizeof(control),
 	};
 	struct net_sent *sent;
-	struct told told;
+	struct packet_info info;
 
 	if (recvmsg(s->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return false;
-	take_control(&msg, NULL, &told);
-	sent = &s->sent[told.id % NET_SENT];
-	*ret_stamp = (struct tsct_packet_time) { 0 };
-	if (told.has_id && sent->waits && sent->id == told.id) {
+	read_ancillary(&msg, NULL, &info);
+	sent = &s->sent[info.id % NET_SENT];
+	*ret_time = (struct tsct_packet_time) { 0 };
+	if (info.has_id && sent->waits && sent->id == info.id) {
 		sent->waits = false;
 		s->nr_waiting--;
 		*ret_cookie = sent->cookie;
-		*ret_stamp = packet_clock_kernel(clock, &told.stamp, sent->before,
-					     packet_clock_now(clock),
-					     sent->before);
+		*ret_time = packet_clock_kernel(clock, &info.timestamp,
+						sent->before,
+						packet_clock_now(clock),
+						sent->before);
 	}
 	return true;
 }

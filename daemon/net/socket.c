@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sockets: opened and closed. */
+/* UDP sockets: opening and closing, addresses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 
 #include "socket_private.h"
 
-/* Of what is sent, each message says whether it is to be stamped. */
-#define STAMPING	(SOF_TIMESTAMPING_RX_SOFTWARE | \
+/* Transmit times are requested per message. */
+#define TIMESTAMPING	(SOF_TIMESTAMPING_RX_SOFTWARE | \
 			 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID | \
 			 SOF_TIMESTAMPING_OPT_TSONLY)
-#define SERVER_BUFFER	(1 << 20)	/* for a burst of requests */
+#define SERVER_BUFFER	(1 << 20)	/* bytes, for a burst of requests */
 
 static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -59,20 +59,21 @@ void net_from_name(const union net_name *from, struct tsct_address *to)
 
 /* ---- sockets ------------------------------------------------------------ */
 
-static int set(int fd, int level, int name, int value)
+static int set_option(int fd, int level, int name, int value)
 {
 	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
 }
 
 /*
- * From 0 on the kernel numbers what is sent, and so do we. It begins where numbers
- * are asked for and were not; what comes meanwhile is to be stamped all the same.
+ * The kernel numbers packets with a transmit time from 0, and so does the
+ * daemon. It starts over when the option is set after it was clear; receive
+ * times continue in between.
  */
-void net_restart_stamps(struct net_socket *s)
+void net_restart_tx_times(struct net_socket *s)
 {
-	set(s->fd, SOL_SOCKET, SO_TIMESTAMPING,
-	    STAMPING & ~SOF_TIMESTAMPING_OPT_ID);
-	set(s->fd, SOL_SOCKET, SO_TIMESTAMPING, STAMPING);
+	set_option(s->fd, SOL_SOCKET, SO_TIMESTAMPING,
+	    TIMESTAMPING & ~SOF_TIMESTAMPING_OPT_ID);
+	set_option(s->fd, SOL_SOCKET, SO_TIMESTAMPING, TIMESTAMPING);
 	memset(s->sent, 0, sizeof(s->sent));
 	s->next_id = 0;
 	s->nr_waiting = 0;
@@ -87,24 +88,24 @@ static int open_udp(bool v6, const struct packet_clock *clock,
 			 SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ret->fd < 0)
 		return -errno;
-	/* Never in fragments, of which others might be put in: no packet of ours
-	 * is longer than any network takes. */
+	/* Never fragmented, since fragments can be replaced by forged ones: no
+	 * packet here is longer than any network's MTU. */
 	if (v6)
-		set(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		set_option(ret->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	else
-		set(ret->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-	/* Of kernels that cannot, our own stamps have to do. */
-	net_restart_stamps(ret);
+		set_option(ret->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	/* Without kernel support the program's own times are used. */
+	net_restart_tx_times(ret);
 	ret->empty = packet_clock_now(clock);
 	return 0;
 }
 
-/* An answer has to come from where its request went to. */
+/* Answers are sent from the address that the request was sent to. */
 static int prepare_server(const struct net_socket *s)
 {
-	set(s->fd, SOL_SOCKET, SO_RCVBUF, SERVER_BUFFER);
-	return s->v6 ? set(s->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) :
-		set(s->fd, IPPROTO_IP, IP_PKTINFO, 1);
+	set_option(s->fd, SOL_SOCKET, SO_RCVBUF, SERVER_BUFFER);
+	return s->v6 ? set_option(s->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) :
+		set_option(s->fd, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
 int net_open_server(const struct tsct_address *address, bool v6, __u16 port,
@@ -158,23 +159,22 @@ void net_close(struct net_socket *s)
 	s->fd = -1;
 }
 
-/* ---- a lane ------------------------------------------------------------- */
+/* ---- second socket for children ------------------------------------------ */
 
-/*
- * The server took its port alone, or two daemons would share it without a word.
- * Now that it has it, it lets a second socket in.
- */
-static int join(const struct net_socket *server, const struct net_socket *lane)
+/* The server bound its port exclusively, or two daemons could share it
+ * unnoticed. Once bound it admits a second socket. */
+static int join_port(const struct net_socket *server,
+		     const struct net_socket *joining)
 {
 	union net_name name;
 	socklen_t len = sizeof(name);
-	int err = set(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	int err = set_option(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
 
 	if (!err)
-		err = set(lane->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+		err = set_option(joining->fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (!err && getsockname(server->fd, &name.any, &len))
 		err = -errno;
-	if (!err && bind(lane->fd, &name.any, len))
+	if (!err && bind(joining->fd, &name.any, len))
 		err = -errno;
 	return err;
 }
@@ -194,7 +194,7 @@ int net_open_filtered(struct net_socket *server, const struct tsct_address *addr
 		goto free;
 	err = prepare_server(ret);
 	if (!err)
-		err = join(server, ret);
+		err = join_port(server, ret);
 	if (!err && setsockopt(ret->fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF,
 			       &program, sizeof(program)))
 		err = -errno;

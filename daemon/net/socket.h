@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* UDP sockets whose packets the kernel stamps. Nothing here waits. */
-#ifndef TSCTRACED_NET_H
-#define TSCTRACED_NET_H
+/* Non-blocking UDP sockets with the kernel's software timestamps of packets */
+#ifndef TSCTRACED_SOCKET_H
+#define TSCTRACED_SOCKET_H
 
 #include <netinet/in.h>
 
@@ -9,16 +9,17 @@
 #include "lib/ntp/ratelimit.h"
 #include "lib/ntp/ntp_packet.h"
 
-#define NET_BATCH	32	/* packets of a socket in one round */
-#define NET_SENT	64	/* packets sent whose stamp may yet come */
-#define NET_NO_COOKIE	0xffffffffU	/* nobody wants to know when */
+#define NET_BATCH	32	/* packets received at once */
+#define NET_SENT	64	/* packets whose transmit time is expected */
+#define NET_NO_COOKIE	0xffffffffU	/* transmit time not requested */
 
 struct net_socket {
 	int fd;				/* -1: closed */
 	bool v6, is_connected;
-	__u64 empty;			/* counter when nothing was there last */
-	__u32 next_id;			/* of SOF_TIMESTAMPING_OPT_ID */
-	unsigned int nr_waiting;	/* of those below */
+	__u64 empty;			/* counter when it was last empty */
+	__u32 next_id;			/* next number of
+					 * SOF_TIMESTAMPING_OPT_ID */
+	unsigned int nr_waiting;	/* entries of sent[] with waits set */
 	struct net_sent {
 		__u32 id, cookie;
 		__u64 before;		/* counter before it was sent */
@@ -26,19 +27,19 @@ struct net_socket {
 	} sent[NET_SENT];
 };
 
-/* A datagram that came */
+/* A received datagram */
 struct net_packet {
 	struct tsct_address from;
-	struct tsct_address to;		/* our address that it came to */
-	struct tsct_packet_time stamp;
-	bool to_many;			/* ... among others: multicast, broadcast */
-	size_t len;			/* 0: nothing to be looked at */
+	struct tsct_address to;		/* its destination */
+	struct tsct_packet_time time;
+	bool to_many;			/* multicast or broadcast */
+	size_t len;			/* 0: to be ignored */
 	__u8 bytes[TSCT_NTP_MAX];
 };
 
 /*
- * net_open_server - @address: NULL: all of IPv6 or IPv4
- * net_open_client - to ask one server, from a port that nobody can know
+ * net_open_server - @address: NULL: all addresses of IPv6 or IPv4
+ * net_open_client - connected to one server, from a random port
  * Return 0 or -errno.
  */
 int net_open_server(const struct tsct_address *address, bool v6, __u16 port,
@@ -48,14 +49,14 @@ int net_open_client(const struct tsct_address *to,
 void net_close(struct net_socket *s);
 
 /*
- * net_open_filtered - a second socket where a server has one, for packets of some
- * @address, @nr: that come from one of these,
- * @key, @nr_keys: or end in a MAC that says it is of one of these keys
+ * net_open_filtered - a second socket on a server's port, for packets
+ * @address, @nr: from one of these addresses,
+ * @key, @nr_keys: or with a MAC that names one of these keys
  *
- * The kernel sorts them when they come, each socket has a buffer of its own: so
- * who fills the one takes no room from the other. This is no check, addresses and
- * key ids can be faked. Returns 0 or -errno: then there is but one, as before;
- * -ENOENT: none of them speaks the server's version of IP.
+ * The kernel sorts packets on arrival, and each socket has a buffer of its own: a
+ * sender that fills one takes no room from the other. This is no authentication,
+ * addresses and key ids can be forged. Returns 0 or -errno, with the server's socket
+ * unchanged; -ENOENT: none of them is of the server's version of IP.
  */
 int net_open_filtered(struct net_socket *server, const struct tsct_address *address,
 		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
@@ -63,19 +64,19 @@ int net_open_filtered(struct net_socket *server, const struct tsct_address *addr
 
 /*
  * net_send - send a datagram
- * @in_reply: of server sockets: what it answers
- * @cookie: for net_sent(), which says when the kernel sent it. Costs a third of
- * what an answer does; NET_NO_COOKIE: the kernel is not asked
- * Returns 0 or -errno; *ret_before: counter just before; NULL: nobody cares.
+ * @in_reply: the packet to answer, on server sockets; NULL: on client sockets
+ * @cookie: returned by net_sent() with the transmit time, which costs a third of an
+ * answer; NET_NO_COOKIE: none is requested
+ * Returns 0 or -errno. *ret_before: counter just before; may be NULL.
  */
 int net_send(struct net_socket *s, const struct net_packet *in_reply,
 	     const void *bytes, size_t len, __u32 cookie,
 	     const struct packet_clock *clock, __u64 *ret_before);
 
 /*
- * net_send_together - up to NET_TOGETHER answers, by one system call
+ * net_send_together - send up to NET_TOGETHER answers by one system call
  *
- * Nobody asks when they were sent. It saves a twentieth of what they cost.
+ * No transmit times are requested. It saves a twentieth of the cost of an answer.
  */
 #define NET_TOGETHER	8
 struct net_answer {
@@ -86,15 +87,13 @@ struct net_answer {
 void net_send_together(struct net_socket *s, const struct net_answer *answer,
 		       unsigned int nr);
 
-/*
- * net_receive - up to NET_BATCH datagrams that are there
- * Returns how many, or -errno: -EAGAIN: none; -ECONNREFUSED: nobody listens
- */
+/* net_receive - receive up to NET_BATCH datagrams that are there
+ * Returns their number or -errno: -EAGAIN: none; -ECONNREFUSED: no server listens */
 int net_receive(struct net_socket *s, const struct packet_clock *clock,
 		struct net_packet *ret_packets);
 
-/* One stamp of what was sent; false: there is none (by now). */
+/* Reads one transmit time; ret_time->kernel: valid. False: none is there. */
 bool net_sent(struct net_socket *s, const struct packet_clock *clock,
-	      __u32 *ret_cookie, struct tsct_packet_time *ret_stamp);
+	      __u32 *ret_cookie, struct tsct_packet_time *ret_time);
 
-#endif /* TSCTRACED_NET_H */
+#endif /* TSCTRACED_SOCKET_H */

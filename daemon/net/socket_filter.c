@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A classic BPF program for the kernel, which needs no privilege: 1 for packets of
- * configured children, who have a socket of their own, 0 for all others. It looks
- * where a packet says that it is from, or with which key it says to be made: that
- * can be faked, but not by who does not know the addresses and ids that are ours.
+ * A classic BPF program for SO_ATTACH_REUSEPORT_CBPF, which needs no privilege:
+ * returns 1 for packets of configured children, which have a socket of their
+ * own, 0 for all others. It tests the source address, or the key id before the
+ * MAC. Both can be forged, but only by a sender that knows the configured
+ * addresses or ids.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,25 +12,26 @@
 
 #include "socket_private.h"
 
-#define FEW		4		/* numbers that are compared one by one */
+#define FEW		4		/* numbers that are compared one by
+					 * one */
 #define DIGEST_CMAC	16
-#define DIGEST_CUT	20		/* of longer hashes, and SHA1 */
-#define SOURCE_V4	12		/* in the header of IP */
+#define DIGEST_CUT	20		/* of SHA1, and of longer hashes */
+#define SOURCE_V4	12		/* offset in the IP header */
 #define SOURCE_V6	8
 
-struct program {
+struct filter_program {
 	struct sock_filter *at;
 	unsigned int len, max;
 };
 
-static void emit(struct program *p, __u16 code, __u8 jt, __u8 jf, __u32 k)
+static void emit(struct filter_program *p, __u16 code, __u8 jt, __u8 jf, __u32 k)
 {
 	if (p->len < p->max)
 		p->at[p->len] = (struct sock_filter) { code, jt, jf, k };
 	p->len++;
 }
 
-/* ---- is A one of these? ------------------------------------------------- */
+/* ---- search: is the accumulator one of these numbers? -------------------- */
 
 static unsigned int search_size(unsigned int nr)
 {
@@ -37,8 +39,9 @@ static unsigned int search_size(unsigned int nr)
 		3 + search_size(nr / 2) + search_size(nr - nr / 2);
 }
 
-/* It is: the end. Else it goes on behind. Sorted numbers, jumps only forward */
-static void search(struct program *p, const __u32 *number, unsigned int nr)
+/* Returns 1 if it is, else falls through. @number is sorted; jumps go forward
+ * only. */
+static void search(struct filter_program *p, const __u32 *number, unsigned int nr)
 {
 	unsigned int i, half = nr / 2;
 
@@ -63,7 +66,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* ---- what A is ---------------------------------------------------------- */
+/* ---- loading the accumulator --------------------------------------------- */
 
 static __u32 word(const struct tsct_address *address, unsigned int at)
 {
@@ -73,9 +76,9 @@ static __u32 word(const struct tsct_address *address, unsigned int at)
 	return ntohl(value);
 }
 
-/* Of IPv6, what is told apart is a sum: who is taken for a child by mistake gets
- * no more than a place in another queue. */
-static __u32 sum_of(const struct tsct_address *a)
+/* Addresses of IPv6 are compared by a hash: one that collides with a child's
+ * only gets into the other queue. */
+static __u32 address_key(const struct tsct_address *a)
 {
 	if (net_is_v4(a))
 		return word(a, 12);
@@ -83,7 +86,7 @@ static __u32 sum_of(const struct tsct_address *a)
 		word(a, 12);
 }
 
-static void emit_v6_sum(struct program *p)
+static void emit_v6_key(struct filter_program *p)
 {
 	unsigned int i;
 
@@ -98,18 +101,18 @@ static void emit_v6_sum(struct program *p)
 	}
 }
 
-static void emit_source(struct program *p, bool v6)
+static void emit_source(struct filter_program *p, bool v6)
 {
 	if (v6)
-		emit_v6_sum(p);
+		emit_v6_key(p);
 	else
 		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
 		     (__u32)SKF_NET_OFF + SOURCE_V4);
 }
 
-/* The key id ahead of a digest. What is too short for one is nobody's: a load from
- * beyond a packet's end returns 0. */
-static void emit_key(struct program *p, unsigned int digest)
+/* The key id before a digest. A load beyond the packet's end returns 0, which
+ * is no key id. */
+static void emit_key(struct filter_program *p, unsigned int digest)
 {
 	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);
 	emit(p, BPF_ALU | BPF_SUB | BPF_K, 0, 0, digest + 4);
@@ -117,9 +120,9 @@ static void emit_key(struct program *p, unsigned int digest)
 	emit(p, BPF_LD | BPF_W | BPF_IND, 0, 0, 0);
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------- */
 
-static int write_program(struct program *p, bool v6, const __u32 *from,
+static int write_program(struct filter_program *p, bool v6, const __u32 *from,
 			 unsigned int nr, const __u32 *key,
 			 unsigned int nr_keys)
 {
@@ -147,7 +150,7 @@ int net_filter_program(bool v6, const struct tsct_address *address,
 		     unsigned int nr, const __u32 *key, unsigned int nr_keys,
 		     struct sock_fprog *ret)
 {
-	struct program program = { 0 };
+	struct filter_program program = { 0 };
 	unsigned int i, nr_from = 0;
 	__u32 *from, *keys;
 	int err;
@@ -157,7 +160,7 @@ int net_filter_program(bool v6, const struct tsct_address *address,
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		if (net_is_v4(&address[i]) == !v6)
-			from[nr_from++] = sum_of(&address[i]);
+			from[nr_from++] = address_key(&address[i]);
 	keys = from + nr_from;
 	for (i = 0; i < nr_keys; i++)
 		keys[i] = key[i];

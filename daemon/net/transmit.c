@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* What goes */
+/* Transmit path */
 #include <errno.h>
 #include <string.h>
 
 #include "socket_private.h"
 
-struct control {
+struct ancillary {
 	char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
 		   CMSG_SPACE(sizeof(__u32))];
 } __attribute__((aligned(8)));
 
-static void add(struct msghdr *msg, int level, int type, const void *data,
-		size_t size)
+static void add_cmsg(struct msghdr *msg, int level, int type, const void *data,
+		     size_t size)
 {
 	struct cmsghdr *c = (void *)((char *)msg->msg_control +
 				     msg->msg_controllen);
@@ -31,30 +31,31 @@ static void add_source(struct msghdr *msg, bool v6,
 
 	if (v6) {
 		memcpy(&info6.ipi6_addr, from->ip, 16);
-		add(msg, IPPROTO_IPV6, IPV6_PKTINFO, &info6, sizeof(info6));
+		add_cmsg(msg, IPPROTO_IPV6, IPV6_PKTINFO, &info6, sizeof(info6));
 	} else {
 		memcpy(&info4.ipi_spec_dst, from->ip + 12, 4);
-		add(msg, IPPROTO_IP, IP_PKTINFO, &info4, sizeof(info4));
+		add_cmsg(msg, IPPROTO_IP, IP_PKTINFO, &info4, sizeof(info4));
 	}
 }
 
-/* Of this one alone: the kernel numbers those that it is asked to stamp. */
-static void add_stamping(struct msghdr *msg)
+/* Of this packet only: the kernel numbers those whose transmit time is
+ * requested. */
+static void add_timestamping(struct msghdr *msg)
 {
 	const __u32 flags = SOF_TIMESTAMPING_TX_SOFTWARE;
 
-	add(msg, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
+	add_cmsg(msg, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
 }
 
-static void address_to(struct msghdr *msg, bool v6, union net_name *name,
-		       const struct net_packet *in_reply)
+static void set_addresses(struct msghdr *msg, bool v6, union net_name *name,
+			  const struct net_packet *in_reply)
 {
 	msg->msg_name = name;
 	msg->msg_namelen = net_to_name(&in_reply->from, name);
 	add_source(msg, v6, &in_reply->to);
 }
 
-static void remember(struct net_socket *s, __u32 cookie, __u64 before)
+static void note_sent(struct net_socket *s, __u32 cookie, __u64 before)
 {
 	struct net_sent *sent = &s->sent[s->next_id % NET_SENT];
 
@@ -63,10 +64,8 @@ static void remember(struct net_socket *s, __u32 cookie, __u64 before)
 	s->next_id++;
 }
 
-/*
- * An error may be that of an earlier packet (nobody listens there), and then
- * this one was not sent; whether the kernel counted it, nobody can tell.
- */
+/* The error may be that of an earlier packet (ECONNREFUSED), and then this one
+ * was not sent. Whether the kernel numbered it is not known. */
 static int send_once(struct net_socket *s, const struct msghdr *msg,
 		     bool is_counted, const struct packet_clock *clock,
 		     __u64 *ret_before)
@@ -80,7 +79,7 @@ static int send_once(struct net_socket *s, const struct msghdr *msg,
 		return 0;
 	len = -errno;
 	if (is_counted)
-		net_restart_stamps(s);
+		net_restart_tx_times(s);
 	return (int)len;
 }
 
@@ -90,33 +89,33 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 {
 	struct iovec iov = { (void *)(uintptr_t)bytes, len };
 	bool is_counted = cookie != NET_NO_COOKIE;
-	struct control control = { 0 };
+	struct ancillary ancillary = { 0 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ancillary,
 	};
 	union net_name name;
 	__u64 before;
 	int err;
 
 	if (in_reply)
-		address_to(&msg, s->v6, &name, in_reply);
+		set_addresses(&msg, s->v6, &name, in_reply);
 	if (is_counted) {
-		add_stamping(&msg);
+		add_timestamping(&msg);
 		ret_before = ret_before ? ret_before : &before;
 	}
 	err = send_once(s, &msg, is_counted, clock, ret_before);
 	if (err == -ECONNREFUSED)
 		err = send_once(s, &msg, is_counted, clock, ret_before);
 	if (!err && is_counted)
-		remember(s, cookie, *ret_before);
+		note_sent(s, cookie, *ret_before);
 	return err;
 }
 
-/* Where one cannot be sent, the next is tried; where nothing can, they are lost. */
+/* One that cannot be sent is skipped. */
 void net_send_together(struct net_socket *s, const struct net_answer *answer,
 		       unsigned int nr)
 {
-	struct control control[NET_TOGETHER] = { 0 };
+	struct ancillary ancillary[NET_TOGETHER] = { 0 };
 	struct mmsghdr msg[NET_TOGETHER];
 	struct iovec iov[NET_TOGETHER];
 	union net_name name[NET_TOGETHER];
@@ -129,9 +128,9 @@ void net_send_together(struct net_socket *s, const struct net_answer *answer,
 		};
 		msg[i].msg_hdr = (struct msghdr) {
 			.msg_iov = &iov[i], .msg_iovlen = 1,
-			.msg_control = &control[i],
+			.msg_control = &ancillary[i],
 		};
-		address_to(&msg[i].msg_hdr, s->v6, &name[i], answer[i].to);
+		set_addresses(&msg[i].msg_hdr, s->v6, &name[i], answer[i].to);
 	}
 	for (i = 0; i < nr; i += sent > 0 ? (unsigned int)sent : 1)
 		sent = sendmmsg(s->fd, msg + i, nr - i, MSG_NOSIGNAL);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Collectives. Who calls tsct_timesync() asks the control socket "timesync 0",
- * and then "timesync N" with the number it was told, some times a second:
+ * Collectives. A caller of tsct_timesync() sends the request "timesync 0" to the
+ * control socket, then "timesync N" with the number from the answer, some times a
+ * second. The answers:
  *
- *   waiting N NAMES	of who is missing
+ *   waiting N NAMES	callers on these nodes are missing
  *   session N		all have arrived; the session is under way
- *   done N		it is over, and its time published
+ *   done N		the session is over, and its time published
  *
- * Who does not ask for half a second has stopped waiting. Our master hears that we
- * have arrived when a program here waits and, where we are a master ourselves, all
- * that follow us wait, too; they are released when we are.
+ * A caller that sends no request for half a second has stopped waiting. This node
+ * reports to its master that it has arrived when a local caller waits and, where it
+ * has members, all of them have arrived, too. They are released when this node is.
  *
- * While anybody waits, names go up the tree with requests, and down with answers: of
- * who keeps a node from having arrived, and of who is missing in the whole of it.
+ * While any caller waits, names go up the tree with requests, and down with answers:
+ * of those that keep a node from having arrived, and of all that are missing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,21 +23,24 @@
 #include "peers_private.h"
 
 #define WAITS_NS	(NS_PER_S / 2)
-#define LATELY_NS	NS_PER_S	/* of who asks us as its polls have it */
-#define PATIENCE_NS	(2 * NS_PER_S)	/* then the log has who is missing */
-#define TELL_NS		(10 * NS_PER_S)
-#define RECENT		256		/* numbers of what was released lately */
+#define MEMBER_WAITS_NS	NS_PER_S	/* of members, which report at their
+					 * poll interval */
+#define LOG_AFTER_NS	(2 * NS_PER_S)	/* until the log names those missing */
+#define LOG_NS		(10 * NS_PER_S)
+#define RECENT		256		/* numbers of collectives released
+					 * recently */
 
-/* Whom we tell: the first that answers. NULL: nobody, we are the master. */
-static const struct source *parent(const struct peers *p)
+/* The source to report to: the first that answers; NULL: none, this is the
+ * master */
+static const struct peer_source *parent(const struct peers *p)
 {
-	const struct source *first = NULL;
+	const struct peer_source *first = NULL;
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++) {
-		const struct source *s = &p->source[i];
+		const struct peer_source *s = &p->source[i];
 
-		if (s->conf.plain)
+		if (s->config.ntp_only)
 			continue;
 		if (s->client.reach)
 			return s;
@@ -48,18 +52,19 @@ static const struct source *parent(const struct peers *p)
 
 static bool has_members(const struct peers *p)
 {
-	return p->members.round && p->service.nr;
+	return p->members.schedule && p->service.nr;
 }
 
-/* Is nobody below us missing? We count as one while we have not said so. */
+/* True: no member is missing. The schedule counts this node as one until it
+ * arrived. */
 static bool all_below(const struct peers *p)
 {
 	__u32 barrier;
 
 	if (!has_members(p))
 		return true;
-	barrier = tsct_schedule_barrier(p->members.round);
-	return tsct_schedule_missing(p->members.round, barrier, NULL, 0) <= 1;
+	barrier = tsct_schedule_barrier(p->members.schedule);
+	return tsct_schedule_missing(p->members.schedule, barrier, NULL, 0) <= 1;
 }
 
 static bool waits_here(const struct peers *p)
@@ -70,28 +75,28 @@ static bool waits_here(const struct peers *p)
 
 static bool waits_below(const struct peers *p)
 {
-	return has_members(p) && p->barrier.asked_ns &&
-		tsct_monotonic_ns() - p->barrier.asked_ns <= LATELY_NS;
+	return has_members(p) && p->barrier.member_ns &&
+		tsct_monotonic_ns() - p->barrier.member_ns <= MEMBER_WAITS_NS;
 }
 
-bool barrier_arrived(const struct peers *p, const struct source *s)
+bool barrier_arrived(const struct peers *p, const struct peer_source *s)
 {
 	return s == parent(p) && waits_here(p) && all_below(p);
 }
 
-/* A little longer than they wait: the end of a session is told by polls, too. */
-bool barrier_asks(const struct peers *p, const struct source *s)
+/* For longer than callers wait: polls also show the end of a session. */
+bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 {
 	return s == parent(p) && (waits_below(p) || (p->barrier.waited_ns &&
-		tsct_monotonic_ns() - p->barrier.waited_ns < LATELY_NS));
+		tsct_monotonic_ns() - p->barrier.waited_ns < MEMBER_WAITS_NS));
 }
 
 static void release(struct peers *p)
 {
-	struct tsct_schedule *round = p->members.round;
+	struct tsct_schedule *schedule = p->members.schedule;
 
 	if (has_members(p) && parent(p)) {
-		tsct_schedule_arrived(round, tsct_schedule_barrier(round),
+		tsct_schedule_arrived(schedule, tsct_schedule_barrier(schedule),
 				   (__u64)tsct_monotonic_ns() / 1000);
 		members_request_poll(p);
 	}
@@ -99,7 +104,7 @@ static void release(struct peers *p)
 	p->barrier.number = 0;
 }
 
-void barrier_answered(struct peers *p, const struct source *s)
+void barrier_answered(struct peers *p, const struct peer_source *s)
 {
 	const struct tsct_remote *r = &s->client.remote;
 
@@ -111,27 +116,27 @@ void barrier_answered(struct peers *p, const struct source *s)
 		p->barrier.number = r->barrier;
 }
 
-/* No parent: members and we are all there is. */
-static void look_as_master(struct peers *p)
+/* Without a parent: the members and this node are all. */
+static void tick_as_master(struct peers *p)
 {
-	struct tsct_schedule *round = p->members.round;
+	struct tsct_schedule *schedule = p->members.schedule;
 
 	if (!has_members(p)) {
-		release(p);		/* alone: nobody to wait for */
+		release(p);		/* alone */
 		return;
 	}
-	if (!tsct_schedule_released(round, p->barrier.number)) {
-		p->barrier.number = tsct_schedule_barrier(round);
-		tsct_schedule_arrived(round, p->barrier.number,
+	if (!tsct_schedule_released(schedule, p->barrier.number)) {
+		p->barrier.number = tsct_schedule_barrier(schedule);
+		tsct_schedule_arrived(schedule, p->barrier.number,
 				   (__u64)tsct_monotonic_ns() / 1000);
 	}
-	if (!tsct_schedule_released(round, p->barrier.number))
+	if (!tsct_schedule_released(schedule, p->barrier.number))
 		return;
 	release(p);
 	members_request_poll(p);
 }
 
-/* Whoever waited here is gone. */
+/* Ends the waiting of local callers that sent no request for a while. */
 static void expire(struct peers *p)
 {
 	if (!p->barrier.number ||
@@ -139,40 +144,41 @@ static void expire(struct peers *p)
 		return;
 	p->barrier.number = 0;
 	if (has_members(p))
-		tsct_schedule_left(p->members.round);
+		tsct_schedule_left(p->members.schedule);
 }
 
-void barrier_asked(struct peers *p)
+void barrier_member_waits(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 
-	/* Before the last one arrives, and we with him though we left. */
+	/* First: or this node would arrive with the last one though its callers
+	 * left. */
 	expire(p);
-	if (now_ns - b->asked_ns <= LATELY_NS) {
-		b->asked_ns = now_ns;
+	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
+		b->member_ns = now_ns;
 		return;
 	}
-	b->since_ns = b->asked_ns = now_ns;
-	sources_poll_for_barrier(p);		/* our master shall know, too */
+	b->since_ns = b->member_ns = now_ns;
+	sources_poll_for_barrier(p);		/* to report it to the master */
 }
 
-/* Who waits at another node cannot be told names; who runs this one can. */
-static void tell_missing(struct peers *p)
+/* A caller on another node may not get names; the log of this one has them. */
+static void log_missing(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 	char names[512];
 	__u32 number;
 
-	if (!has_members(p) || !b->asked_ns || now_ns - b->asked_ns > LATELY_NS ||
-	    now_ns - b->since_ns < PATIENCE_NS ||
-	    (b->told_ns && now_ns - b->told_ns < TELL_NS))
+	if (!has_members(p) || !b->member_ns || now_ns - b->member_ns > MEMBER_WAITS_NS ||
+	    now_ns - b->since_ns < LOG_AFTER_NS ||
+	    (b->logged_ns && now_ns - b->logged_ns < LOG_NS))
 		return;
-	number = tsct_schedule_barrier(p->members.round);
-	if (!tsct_schedule_missing(p->members.round, number, names, sizeof(names)))
+	number = tsct_schedule_barrier(p->members.schedule);
+	if (!tsct_schedule_missing(p->members.schedule, number, names, sizeof(names)))
 		return;
-	b->told_ns = now_ns;
+	b->logged_ns = now_ns;
 	log_info("collective %u waits for %s", number, names);
 }
 
@@ -180,25 +186,23 @@ void barrier_tick(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
 
-	tell_missing(p);
+	log_missing(p);
 	expire(p);
 	if (b->number && !parent(p))
-		look_as_master(p);
+		tick_as_master(p);
 }
 
-/*
- * @number: what a caller was told, by the daemon that was here before us, say. Our
- * master knows whether all arrived in that one.
- */
-static void begin(struct peers *p, __u32 number)
+/* @number: from the caller, which may have it from the daemon before this one.
+ * The master decides whether all arrived in that one. */
+static void begin_barrier(struct peers *p, __u32 number)
 {
-	const struct source *s = parent(p);
+	const struct peer_source *s = parent(p);
 
 	if (!s)
 		number = has_members(p) ?
-			tsct_schedule_barrier(p->members.round) :
+			tsct_schedule_barrier(p->members.schedule) :
 			p->barrier.released + 1;
-	/* Its last answer may still be that of the one before. */
+	/* Its last answer may still have the number of the one before. */
 	else if (!number && s->client.remote.barrier != p->barrier.released)
 		number = s->client.remote.barrier;
 	p->barrier.number = number;
@@ -206,8 +210,9 @@ static void begin(struct peers *p, __u32 number)
 }
 
 /*
- * To the round, a node with a master is always missing itself, and named first;
- * to people only where nobody here waits, and by its own name.
+ * The schedule lists a node with a master as missing itself, and first. Its
+ * name is reported only if no local caller waits, and only if one is
+ * configured.
  */
 void barrier_below(const struct peers *p, char *names, size_t size)
 {
@@ -216,48 +221,39 @@ void barrier_below(const struct peers *p, char *names, size_t size)
 	*names = '\0';
 	if (!has_members(p) || all_below(p))
 		return;
-	tsct_schedule_missing(p->members.round,
-			   tsct_schedule_barrier(p->members.round), names, size);
+	tsct_schedule_missing(p->members.schedule,
+			   tsct_schedule_barrier(p->members.schedule), names, size);
 	rest = strstr(names, ", ");
-	if (rest && (waits_here(p) || !*p->conf->name))
+	if (rest && (waits_here(p) || !*p->config->name))
 		memmove(names, rest + 2, strlen(rest + 2) + 1);
 }
 
 void barrier_missing(const struct peers *p, char *names, size_t size)
 {
-	const struct source *s = parent(p);
+	const struct peer_source *s = parent(p);
 
 	if (!s)
-		tsct_schedule_missing(p->members.round,
-				   tsct_schedule_barrier(p->members.round), names,
+		tsct_schedule_missing(p->members.schedule,
+				   tsct_schedule_barrier(p->members.schedule), names,
 				   size);
 	else if (!s->client.reach)
 		snprintf(names, size, "%s, which does not answer",
-			 s->conf.name);
+			 s->config.name);
 	else if (*s->client.missing)
 		snprintf(names, size, "%s", s->client.missing);
 	else
 		barrier_below(p, names, size);
 }
 
-static void say_missing(const struct peers *p, FILE *to)
-{
-	char names[1024] = "";
-
-	barrier_missing(p, names, sizeof(names));
-	fprintf(to, "waiting %u %s\n", p->barrier.number, *names ? names :
-		"somebody that is not known yet");
-}
-
-static void say_over(const struct peers *p, __u32 number, FILE *to)
+static void print_released(const struct peers *p, __u32 number, FILE *to)
 {
 	bool lasts = number == p->barrier.released && peers_busy(p);
 
 	fprintf(to, "%s %u\n", lasts ? "session" : "done", number);
 }
 
-/* Others here may wait in the next one already, or be done with that, too. Of
- * another life numbers are anything. */
+/* Other local callers may wait in the next one already, or be through with it.
+ * Numbers from a daemon before this one can be any. */
 static bool was_released(const struct barrier *b, __u32 number)
 {
 	return number && b->released && b->released - number < RECENT;
@@ -267,27 +263,30 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 {
 	struct barrier *b = &p->barrier;
 	__u32 before = b->released;
-	char *end;
+	char names[1024] = "", *end;
 	unsigned long number = strtoul(which, &end, 10);
 
-	/* strtoul() takes signs and blanks, too. */
+	/* strtoul() accepts signs and blanks, too. */
 	if (*which < '0' || *which > '9' || *end || number > UINT32_MAX) {
-		fprintf(to, "error: timesync %s: give a number\n", which);
+		fprintf(to, "error: timesync %s: not a number\n", which);
 		return;
 	}
 	if (was_released(b, (__u32)number)) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();
-		say_over(p, (__u32)number, to);
+		print_released(p, (__u32)number, to);
 		return;
 	}
 	b->waited_ns = tsct_monotonic_ns();
 	if (!b->number)
-		begin(p, (__u32)number);
+		begin_barrier(p, (__u32)number);
 	barrier_tick(p);
-	/* By whatever number: it is what this one waited in. */
-	if (b->released != before)
-		say_over(p, b->released, to);
-	else
-		say_missing(p, to);
+	/* The one that this caller waited in, whatever its number was. */
+	if (b->released != before) {
+		print_released(p, b->released, to);
+		return;
+	}
+	barrier_missing(p, names, sizeof(names));
+	fprintf(to, "waiting %u %s\n", b->number, *names ? names :
+		"a node that is not known yet");
 }

@@ -6,66 +6,69 @@
 #include "exchange_log.h"
 #include "peers_private.h"
 
-#define HISTORY		4096		/* exchanges; a power of two */
-#define ANSWERED	256		/* in one answer: nobody is kept waiting */
+#define LOG_MAX		4096		/* exchanges */
+#define ANSWER_MAX	256		/* per answer, to bound its time */
 
-struct noted {
-	__u64 stamp;
+struct logged_exchange {
+	__u64 cycles;			/* when it was logged */
 	unsigned int source;
-	char name[CONF_NAME_MAX];	/* sources come and go */
+	char name[CONFIG_NAME_MAX];	/* of the source: sources may be
+					 * replaced */
 	struct tsct_exchange x;
 	struct tsct_remote remote;
 	__u32 clock_epoch, cluster_epoch;
 };
 
-struct history {
-	__u64 life;			/* random: numbers count from 1 in it */
-	__u64 last;			/* number; 0: none yet */
-	struct noted noted[HISTORY];	/* by number */
+struct exchange_log {
+	__u64 life;			/* random, per log: numbers count from 1
+					 * in it */
+	__u64 last;			/* number of the newest; 0: none */
+	struct logged_exchange entry[LOG_MAX];	/* by number modulo LOG_MAX */
 };
 
-struct history *exchange_log_new(void)
+struct exchange_log *exchange_log_new(void)
 {
-	struct history *h = calloc(1, sizeof(*h));
+	struct exchange_log *log = calloc(1, sizeof(*log));
 	__u64 random[2];
 
-	if (!h)
+	if (!log)
 		return NULL;
 	peers_random(random);
-	h->life = random[0] >> 1;
-	return h;
+	log->life = random[0] >> 1;
+	return log;
 }
 
-void exchange_log_free(struct history *history)
+void exchange_log_free(struct exchange_log *log)
 {
-	free(history);
+	free(log);
 }
 
 void exchange_log_add(struct peers *p, unsigned int nr,
 		  const struct tsct_exchange *x)
 {
-	struct history *h = p->history;
-	struct noted *noted = &h->noted[++h->last % HISTORY];
+	struct exchange_log *log = p->log;
+	struct logged_exchange *logged = &log->entry[++log->last % LOG_MAX];
 
-	*noted = (struct noted) {
-		.stamp = packet_clock_now(&p->clock), .source = nr, .x = *x,
+	*logged = (struct logged_exchange) {
+		.cycles = packet_clock_now(&p->clock), .source = nr, .x = *x,
 		.remote = p->source[nr].client.remote,
-		.clock_epoch = p->keeper->est.state.epoch,
+		.clock_epoch = p->timekeeper->est.state.epoch,
 		.cluster_epoch = tsct_cluster_epoch(p->cluster),
 	};
-	memcpy(noted->name, p->source[nr].conf.name, sizeof(noted->name));
+	memcpy(logged->name, p->source[nr].config.name, sizeof(logged->name));
 }
 
-/* ---- what the fit made of it ------------------------------------------------ */
+/* ---- the fits ------------------------------------------------------------ */
 
-static bool is_source(const struct peers *p, const struct noted *noted)
+static bool is_source(const struct peers *p, const struct logged_exchange *logged)
 {
-	return noted->source < p->nr_sources &&
-		!strcmp(p->source[noted->source].conf.name, noted->name);
+	return logged->source < p->nr_sources &&
+		!strcmp(p->source[logged->source].config.name, logged->name);
 }
 
-/* True: it is in the window of its source's fit. */
-static bool look_up(const struct peers *p, const struct noted *noted,
+/* True: the exchange is in the window of its source's fit. *ret_kept: and used
+ * by it */
+static bool find_in_window(const struct peers *p, const struct logged_exchange *logged,
 		    bool *ret_kept)
 {
 	unsigned int low = 0, high, middle;
@@ -74,15 +77,15 @@ static bool look_up(const struct peers *p, const struct noted *noted,
 	const bool *kept;
 
 	*ret_kept = false;
-	high = is_source(p, noted) ?
-		tsct_cluster_window(p->cluster, noted->source, &x, &kept, &fit) : 0;
+	high = is_source(p, logged) ?
+		tsct_cluster_window(p->cluster, logged->source, &x, &kept, &fit) : 0;
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (x[middle].t1 == noted->x.t1) {
+		if (x[middle].t1 == logged->x.t1) {
 			*ret_kept = kept[middle];
 			return true;
 		}
-		if ((__s64)(x[middle].t1 - noted->x.t1) < 0)
+		if ((__s64)(x[middle].t1 - logged->x.t1) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -90,17 +93,17 @@ static bool look_up(const struct peers *p, const struct noted *noted,
 	return false;
 }
 
-/* ---- JSON --------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------- */
 
-static json_t *show(const struct peers *p, __u64 number)
+static json_t *report_exchange(const struct peers *p, __u64 number)
 {
-	const struct noted *n = &p->history->noted[number % HISTORY];
+	const struct logged_exchange *n = &p->log->entry[number % LOG_MAX];
 	const struct tsct_remote *r = &n->remote;
 	const struct tsct_exchange *x = &n->x;
-	bool kept, fitted = look_up(p, n, &kept);
+	bool kept, fitted = find_in_window(p, n, &kept);
 
 	return json_pack("[I,I,I,I,I,I,I,I,I,I,i,i,I,I,I,I,i,i,i,I,I,I,I,I,I,I,I,s]",
-		(json_int_t)number, (json_int_t)n->stamp,
+		(json_int_t)number, (json_int_t)n->cycles,
 		(json_int_t)x->t1, (json_int_t)x->t2, (json_int_t)x->t3,
 		(json_int_t)x->t4, (json_int_t)x->local_error,
 		(json_int_t)x->remote_error, (json_int_t)x->session,
@@ -114,29 +117,29 @@ static json_t *show(const struct peers *p, __u64 number)
 		(json_int_t)n->cluster_epoch, n->name);
 }
 
-static const char *role(const struct conf *conf)
+static const char *role(const struct config *config)
 {
-	if (conf->synced_cluster)
+	if (config->synced_cluster)
 		return "synced-cluster";
-	return conf_is_master(conf) ? "master" : "child";
+	return config_is_master(config) ? "master" : "child";
 }
 
-static json_t *show_all(const struct peers *p, __u64 number)
+static json_t *report_all(const struct peers *p, __u64 number)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
-	const struct history *h = p->history;
-	const __u64 first = h->last < HISTORY ? 1 : h->last - HISTORY + 1;
+	const struct tsct_clock_state *state = &p->timekeeper->est.state;
+	const struct exchange_log *log = p->log;
+	const __u64 first = log->last < LOG_MAX ? 1 : log->last - LOG_MAX + 1;
 	json_t *samples = json_array();
 	unsigned int i;
 
 	if (number < first)
 		number = first;
-	for (i = 0; i < ANSWERED && number <= h->last; i++, number++)
-		json_array_append_new(samples, show(p, number));
+	for (i = 0; i < ANSWER_MAX && number <= log->last; i++, number++)
+		json_array_append_new(samples, report_exchange(p, number));
 	return json_pack("{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
-		"life", (json_int_t)h->life, "first", (json_int_t)first,
-		"last", (json_int_t)h->last, "name", p->conf->name,
-		"role", role(p->conf), "fit", tsct_fit_name(p->conf->fit),
+		"life", (json_int_t)log->life, "first", (json_int_t)first,
+		"last", (json_int_t)log->last, "name", p->config->name,
+		"role", role(p->config), "fit", tsct_fit_name(p->config->fit),
 		"node", (json_int_t)p->node, "host", (json_int_t)p->host,
 		"master", (json_int_t)state->cluster_master,
 		"status", (int)state->cluster_status,
@@ -153,10 +156,10 @@ void exchange_log_answer(const struct peers *p, const char *after, FILE *to)
 	json_t *all;
 
 	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX) {
-		fprintf(to, "error: samples: after which number?\n");
+		fprintf(to, "error: samples: missing or invalid number\n");
 		return;
 	}
-	all = show_all(p, number + 1);
+	all = report_all(p, number + 1);
 	if (!all || json_dumpf(all, to, JSON_COMPACT))
 		fprintf(to, "error: no memory\n");
 	else

@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last exchanges with all sources, numbered, for recordings: with whom each
- * was, and what he said of his time. What the fits forget, because an epoch began,
- * say, is still here.
+ * The last exchanges with all sources, numbered, for recordings: each with what
+ * its source reported of its time then. The fits forget exchanges, when an
+ * epoch begins for example; the log keeps them.
  */
-#ifndef TSCTRACED_PEER_HISTORY_H
-#define TSCTRACED_PEER_HISTORY_H
+#ifndef TSCTRACED_EXCHANGE_LOG_H
+#define TSCTRACED_EXCHANGE_LOG_H
 
 #include <stdio.h>
 
 #include "lib/ntp/exchange.h"
 
 struct peers;
-struct history;
+struct exchange_log;
 
-struct history *exchange_log_new(void);
-void exchange_log_free(struct history *history);	/* NULL is fine */
+struct exchange_log *exchange_log_new(void);
+void exchange_log_free(struct exchange_log *log);	/* NULL is fine */
 
-/* Source @nr has one more, just now. */
+/* Adds an exchange with source @nr, completed now. */
 void exchange_log_add(struct peers *p, unsigned int nr,
 		  const struct tsct_exchange *x);
 
 /*
- * exchange_log_answer - the request "samples AFTER": those with higher numbers
+ * exchange_log_answer - the request "samples AFTER": exchanges with higher numbers
  *
- * JSON: who we are, "life", which is another one if numbers begin anew, "first"
- * and "last" of the numbers that are there, and "samples", oldest first: arrays of
+ * JSON: ids of this node; "life", a new one when numbers begin anew; "first" and
+ * "last", the numbers that are there; and "samples", oldest first: arrays of
  *
- *	number, stamp, t1, t2, t3, t4, local_error, remote_error, session, flags,
- *	fitted, kept, node, host, master, timeline, status, depth, has_line,
- *	base, base_ns, mult, as_of, error_ps, growth of its line,
- *	epoch of our clock, of our cluster time, source
+ * 	number, cycles when it was logged, t1, t2, t3, t4, local_error,
+ * 	remote_error, session, flags, fitted, kept, node, host, master,
+ * 	timeline, status, depth, has_line, base, base_ns, mult, as_of,
+ * 	error_ps, growth of the source's line, epoch of this node's clock, of
+ * 	its cluster time, name of the source
  *
- * where what has 64 bits is signed. No more than some in one answer: who wants the
- * rest asks again.
+ * Values of 64 bits are signed. The number of samples per answer is limited: request
+ * the rest by its last number.
  */
 void exchange_log_answer(const struct peers *p, const char *after, FILE *to);
 
-#endif /* TSCTRACED_PEER_HISTORY_H */
+#endif /* TSCTRACED_EXCHANGE_LOG_H */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The exchanges that the fits were made of, as JSON, for trace-ctl report. Offsets
- * are against a plain line, the fit's tangent at its end: what is left is small
- * enough for a drawing. The stamps as they are stand behind them.
+ * The exchanges that the fits are made of, as JSON, for trace-ctl report.
+ * Offsets are from the fit's tangent at its end: what is left is small enough
+ * to draw. The times t1 to t4 follow unchanged.
  */
 #include <jansson.h>
 #include <math.h>
 
-#include "exchange_report.h"
 #include "peers_private.h"
 #include "lib/sync/tangent.h"
 
@@ -18,7 +17,7 @@ static double seconds(const struct tsct_tangent *t, __u64 local)
 	return (double)(__s64)(local - t->at) * t->rate * t->ns / 1e9;
 }
 
-static json_t *show_exchange(const struct tsct_tangent *t,
+static json_t *report_exchange(const struct tsct_tangent *t,
 			     const struct tsct_exchange *x, bool kept)
 {
 	__u64 local;
@@ -33,7 +32,7 @@ static json_t *show_exchange(const struct tsct_tangent *t,
 }
 
 /* The fit and its bound, from the oldest exchange to the newest */
-static json_t *show_curve(const struct tsct_tangent *t, __u64 from, __u64 to)
+static json_t *report_curve(const struct tsct_tangent *t, __u64 from, __u64 to)
 {
 	json_t *curve = json_array();
 	double frac, error;
@@ -51,7 +50,7 @@ static json_t *show_curve(const struct tsct_tangent *t, __u64 from, __u64 to)
 	return curve;
 }
 
-static json_t *show_fit(const struct tsct_tangent *t)
+static json_t *report_fit(const struct tsct_tangent *t)
 {
 	const struct tsct_fit *fit = t->fit;
 	const double tick_ns = t->rate * t->ns;
@@ -66,16 +65,16 @@ static json_t *show_fit(const struct tsct_tangent *t)
 		"rate_error_ppb", fit->rate_error / t->rate * 1e9);
 }
 
-/* A count of theirs, as far as they told */
+/* ns per count of the source's counter, by its last answer */
 static double remote_ns(const struct tsct_remote *remote)
 {
 	return remote->has_line ?
 		ldexp((double)remote->line.mult, -TSCT_CLOCK_SHIFT) : 1;
 }
 
-static json_t *show_source(const struct peers *p, unsigned int nr)
+static json_t *report_source(const struct peers *p, unsigned int nr)
 {
-	const struct source *s = &p->source[nr];
+	const struct peer_source *s = &p->source[nr];
 	const struct tsct_exchange *x;
 	const struct tsct_fit *fit;
 	json_t *exchanges = json_array();
@@ -85,16 +84,16 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 
 	n = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
 	if (!n || !fit)
-		return json_pack("{s:s,s:o}", "name", s->conf.name,
+		return json_pack("{s:s,s:o}", "name", s->config.name,
 				 "exchanges", exchanges);
 	tsct_tangent_make(fit, remote_ns(&s->client.remote), &t);
 	for (i = 0; i < n; i++)
-		json_array_append_new(exchanges, show_exchange(&t, &x[i],
+		json_array_append_new(exchanges, report_exchange(&t, &x[i],
 							       kept[i]));
-	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->conf.name,
+	return json_pack("{s:s,s:f,s:o,s:o,s:o}", "name", s->config.name,
 			 "tick_ns", t.rate * t.ns, "exchanges", exchanges,
-			 "fit", show_fit(&t), "curve",
-			 show_curve(&t, x[0].t1, x[n - 1].t4));
+			 "fit", report_fit(&t), "curve",
+			 report_curve(&t, x[0].t1, x[n - 1].t4));
 }
 
 void exchange_report_answer(const struct peers *p, FILE *to)
@@ -103,8 +102,8 @@ void exchange_report_answer(const struct peers *p, FILE *to)
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		json_array_append_new(sources, show_source(p, i));
-	all = json_pack("{s:s,s:o}", "name", p->conf->name, "sources", sources);
+		json_array_append_new(sources, report_source(p, i));
+	all = json_pack("{s:s,s:o}", "name", p->config->name, "sources", sources);
 	if (!all || json_dumpf(all, to, JSON_COMPACT | JSON_REAL_PRECISION(12)))
 		fprintf(to, "error: no memory\n");
 	else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Nodes that belong to us: sessions, hints, collectives. */
+/* Members: the nodes that synchronize with this one. Their sessions and
+ * collectives. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,25 +9,26 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-#define FORGET_NS	(60 * NS_PER_S)
-#define SLOT_US		500		/* for an exchange, at least */
-#define PROBES		16		/* of the table, per look-up */
+#define EXPIRE_NS	(60 * NS_PER_S)
+#define SLOT_US		500		/* least time for an exchange */
+#define PROBES		16		/* entries of the table looked at per
+					 * look-up */
 
-static struct tsct_schedule_options options_of(const struct conf *conf)
+static struct tsct_schedule_options schedule_options(const struct config *config)
 {
-	struct tsct_schedule_options options = conf->round;
+	struct tsct_schedule_options options = config->schedule;
 	__u64 random[2];
 
 	peers_random(random);
 	options.first = (__u32)random[0];
-	options.name = *conf->name ? conf->name : NULL;
+	options.name = *config->name ? config->name : NULL;
 	options.slot_us = SLOT_US;
 	return options;
 }
 
 static void free_members(struct members *m)
 {
-	tsct_schedule_free(m->round);
+	tsct_schedule_free(m->schedule);
 	free(m->table);
 	memset(m, 0, sizeof(*m));
 }
@@ -36,19 +38,19 @@ void members_close(struct peers *p)
 	free_members(&p->members);
 }
 
-/* Where that fails, those that were there are left as they are. */
+/* On failure the members from before are kept. */
 static int open_members(struct peers *p)
 {
-	const struct tsct_schedule_options options = options_of(p->conf);
+	const struct tsct_schedule_options options = schedule_options(p->config);
 	struct members m = {
-		.round = tsct_schedule_new(&options),
+		.schedule = tsct_schedule_new(&options),
 		.table = calloc(TSCT_MEMBERS_MAX, sizeof(*m.table)),
 	};
 	unsigned int i;
-	int err = m.round && m.table ? 0 : -ENOMEM;
+	int err = m.schedule && m.table ? 0 : -ENOMEM;
 
-	for (i = 0; i < p->conf->nr_children && !err; i++)
-		err = tsct_schedule_expect(m.round, p->conf->child[i].name);
+	for (i = 0; i < p->config->nr_children && !err; i++)
+		err = tsct_schedule_expect(m.schedule, p->config->child[i].name);
 	if (err) {
 		free_members(&m);
 		return err;
@@ -58,174 +60,177 @@ static int open_members(struct peers *p)
 	return 0;
 }
 
-/* ---- another configuration ---------------------------------------------- */
+/* ---- configuration ------------------------------------------------------- */
 
-static bool same_round(const struct conf *a, const struct conf *b)
+static bool same_schedule(const struct config *a, const struct config *b)
 {
 	return !strcmp(a->name, b->name) &&
-		a->round.max_messages == b->round.max_messages &&
-		a->round.max_duration_us == b->round.max_duration_us;
+		a->schedule.max_messages == b->schedule.max_messages &&
+		a->schedule.max_duration_us == b->schedule.max_duration_us;
 }
 
-static const struct conf_child *named(const struct conf *conf, const char *name)
+static const struct config_child *child_by_name(const struct config *config,
+						const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < conf->nr_children; i++)
-		if (!strcmp(conf->child[i].name, name))
-			return &conf->child[i];
+	for (i = 0; i < config->nr_children; i++)
+		if (!strcmp(config->child[i].name, name))
+			return &config->child[i];
 	return NULL;
 }
 
-/* Each is somebody else's now, or nobody's. */
-static void change_children(struct members *m, const struct conf *conf)
+/* Members that were a configured child stay one if its name is still
+ * configured. */
+static void change_children(struct members *m, const struct config *config)
 {
 	unsigned int i;
 
 	for (i = 0; i < TSCT_MEMBERS_MAX; i++) {
-		struct member *member = &m->table[i];
+		struct peer_member *member = &m->table[i];
 
 		if (!member->node)
 			continue;
 		if (member->child)
-			member->child = named(conf, member->child->name);
-		if (!member->child && conf->nr_children)
+			member->child = child_by_name(config,
+						      member->child->name);
+		if (!member->child && config->nr_children)
 			memset(member, 0, sizeof(*member));
 	}
 }
 
-int members_follow(struct peers *p, const struct conf *old)
+int members_configure(struct peers *p, const struct config *old)
 {
-	const struct conf *conf = p->conf;
+	const struct config *config = p->config;
 	struct members *m = &p->members;
 	unsigned int i;
 	int err = 0;
 
-	if (!m->round || !old || !same_round(old, conf))
+	if (!m->schedule || !old || !same_schedule(old, config))
 		return open_members(p);
-	change_children(m, conf);
+	change_children(m, config);
 	for (i = 0; i < old->nr_children; i++)
-		if (!named(conf, old->child[i].name))
-			tsct_schedule_dismiss(m->round, old->child[i].name);
-	for (i = 0; i < conf->nr_children && !err; i++)
-		err = tsct_schedule_expect(m->round, conf->child[i].name);
+		if (!child_by_name(config, old->child[i].name))
+			tsct_schedule_dismiss(m->schedule, old->child[i].name);
+	for (i = 0; i < config->nr_children && !err; i++)
+		err = tsct_schedule_expect(m->schedule, config->child[i].name);
 	return err;
 }
 
-/* ---- who is who --------------------------------------------------------- */
+/* ---- identification ------------------------------------------------------ */
 
-static bool is_child(const struct conf_child *child, const struct tsct_responder_request *ask)
+static bool matches_child(const struct config_child *child,
+			  const struct tsct_responder_request *request)
 {
-	if (child->key && child->key != ask->key_id)
+	if (child->key && child->key != request->key_id)
 		return false;
 	if (!child->has_address)
 		return true;
-	return !memcmp(child->address.ip, ask->from->ip, 16) &&
+	return !memcmp(child->address.ip, request->from->ip, 16) &&
 		(!child->address.scope ||
-		 child->address.scope == ask->from->scope);
+		 child->address.scope == request->from->scope);
 }
 
-static const struct conf_child *find_child(const struct conf *conf,
-					   const struct tsct_responder_request *ask)
+static const struct config_child *find_child(const struct config *config,
+					   const struct tsct_responder_request *request)
 {
 	unsigned int i;
 
-	for (i = 0; i < conf->nr_children; i++)
-		if (is_child(&conf->child[i], ask))
-			return &conf->child[i];
+	for (i = 0; i < config->nr_children; i++)
+		if (matches_child(&config->child[i], request))
+			return &config->child[i];
 	return NULL;
 }
 
-/* Its place, a free one, or that of somebody who has not asked for long. */
-static struct member *find_place(struct members *m, __u64 node, __s64 now_ns)
+/* The node's entry, a free one, or one that has expired; NULL: none */
+static struct peer_member *find_entry(struct members *m, __u64 node,
+				      __s64 now_ns)
 {
-	struct member *place = NULL, *at;
+	struct peer_member *free = NULL, *at;
 	unsigned int i;
 
 	for (i = 0; i < PROBES; i++) {
 		at = &m->table[(node + i) % TSCT_MEMBERS_MAX];
 		if (at->node == node)
 			return at;
-		if (!place && (!at->node || now_ns - at->seen_ns > FORGET_NS))
-			place = at;
+		if (!free && (!at->node || now_ns - at->seen_ns > EXPIRE_NS))
+			free = at;
 	}
-	return place;
+	return free;
 }
 
-static void greet(const struct member *member, const char *name)
-{
-	if (member->key)
-		log_info("%s: node %016llx follows us, by key %u", name,
-			 (unsigned long long)member->node, member->key);
-	else
-		log_info("%s: node %016llx follows us", name,
-			 (unsigned long long)member->node);
-}
-
-static void enter(struct peers *p, const struct tsct_responder_request *ask,
-		  const struct conf_child *child, __s64 now_ns)
+static void add_member(struct peers *p,
+		       const struct tsct_responder_request *request,
+		       const struct config_child *child, __s64 now_ns)
 {
 	struct members *m = &p->members;
-	struct member *member = find_place(m, ask->request.node, now_ns);
-	char text[CONF_NAME_MAX];
+	struct peer_member *member = find_entry(m, request->request.node, now_ns);
+	char text[CONFIG_NAME_MAX];
 	const char *name;
 	bool is_new;
 
-	name = child ? child->name : peers_name(ask->from, text, sizeof(text));
-	if (!member || tsct_schedule_member(m->round, ask->request.node, name,
+	name = child ? child->name : peers_name(request->from, text, sizeof(text));
+	if (!member || tsct_schedule_member(m->schedule, request->request.node, name,
 					 (__u64)now_ns / 1000))
 		return;
-	is_new = member->node != ask->request.node;
-	*member = (struct member) {
-		.node = ask->request.node, .address = *ask->from,
+	is_new = member->node != request->request.node;
+	*member = (struct peer_member) {
+		.node = request->request.node, .address = *request->from,
 		.ours = m->packet->to, .socket = m->socket,
-		.key = ask->key_id, .seen_ns = now_ns, .child = child,
+		.key = request->key_id, .seen_ns = now_ns, .child = child,
 	};
-	if (is_new)
-		greet(member, name);
+	if (!is_new)
+		return;
+	if (member->key)
+		log_info("%s: node %016llx synchronizes with this one, by key %u",
+			 name, (unsigned long long)member->node, member->key);
+	else
+		log_info("%s: node %016llx synchronizes with this one", name,
+			 (unsigned long long)member->node);
 }
 
-/* ---- what they ask beside the time -------------------------------------- */
+/* ---- requests beside the time -------------------------------------------- */
 
-/* Who is allowed, and no more, has the tokens of a stranger: he is not to be asked
- * to come more often than they last. */
-static void spare_tokens(const struct peers *p, const struct tsct_responder_request *ask)
+/* A node that is allowed but not trusted has the token bucket of an unknown
+ * client: its turns are made no shorter than a token lasts. */
+static void limit_turn(const struct peers *p,
+		       const struct tsct_responder_request *request)
 {
-	__u32 interval_us = p->conf->ratelimit.interval_us;
+	__u32 interval_us = p->config->ratelimit.interval_us;
 
-	if (!ask->trusted && ask->reply->turn_us &&
-	    ask->reply->turn_us < interval_us)
-		ask->reply->turn_us = interval_us;
+	if (!request->trusted && request->reply->turn_us &&
+	    request->reply->turn_us < interval_us)
+		request->reply->turn_us = interval_us;
 }
 
-void members_asked(void *ctx, const struct tsct_responder_request *ask)
+void members_request(void *ctx, const struct tsct_responder_request *request)
 {
 	struct peers *p = ctx;
-	const struct conf_child *child = find_child(p->conf, ask);
+	const struct config_child *child = find_child(p->config, request);
 	__s64 now_ns = tsct_monotonic_ns();
 
-	if (!child && p->conf->nr_children)
-		return;			/* it may ask, and does not belong */
-	enter(p, ask, child, now_ns);
-	if (ask->request.flags & TSCT_EXT_ARRIVED || ask->below)
-		barrier_asked(p);
-	tsct_schedule_below(p->members.round, ask->request.node,
-			 ask->below ? ask->below : "");
-	tsct_schedule_ask(p->members.round, &ask->request, ask->reply,
+	if (!child && p->config->nr_children)
+		return;			/* allowed, but no member */
+	add_member(p, request, child, now_ns);
+	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
+		barrier_member_waits(p);
+	tsct_schedule_below(p->members.schedule, request->request.node,
+			 request->below ? request->below : "");
+	tsct_schedule_ask(p->members.schedule, &request->request, request->reply,
 		       (__u64)now_ns / 1000);
-	spare_tokens(p, ask);
-	if (ask->missing)
-		barrier_missing(p, ask->missing, TSCT_MISSING_TEXT + 1);
+	limit_turn(p, request);
+	if (request->missing)
+		barrier_missing(p, request->missing, TSCT_MISSING_TEXT + 1);
 	members_request_poll(p);
 }
 
 /* ---- sessions ----------------------------------------------------------- */
 
-static void hint(struct peers *p, const struct member *member)
+static void send_poll_request(struct peers *p, const struct peer_member *member)
 {
 	struct net_packet to = { .from = member->address, .to = member->ours };
 	__u8 bytes[TSCT_NTP_MAX];
-	size_t len = tsct_responder_request_poll(&p->service.timeline, p->conf->keys,
+	size_t len = tsct_responder_request_poll(&p->service.timeline, p->config->keys,
 					 member->key, bytes);
 	__u64 before;
 
@@ -238,20 +243,20 @@ void members_request_poll(struct peers *p)
 {
 	struct members *m = &p->members;
 	__s64 now_ns = tsct_monotonic_ns();
-	__u32 session = tsct_schedule_open(m->round, (__u64)now_ns / 1000);
+	__u32 session = tsct_schedule_open(m->schedule, (__u64)now_ns / 1000);
 	unsigned int i;
 
 	if (!session || session == m->session)
 		return;
 	m->session = session;
 	for (i = 0; i < TSCT_MEMBERS_MAX; i++)
-		if (m->table[i].node && now_ns - m->table[i].seen_ns < FORGET_NS)
-			hint(p, &m->table[i]);
+		if (m->table[i].node && now_ns - m->table[i].seen_ns < EXPIRE_NS)
+			send_poll_request(p, &m->table[i]);
 }
 
 __u32 members_begin(struct peers *p)
 {
-	__u32 session = tsct_schedule_begin(p->members.round,
+	__u32 session = tsct_schedule_begin(p->members.schedule,
 					 (__u64)tsct_monotonic_ns() / 1000);
 
 	members_request_poll(p);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Synchronization with other nodes: start and stop, reload, and dispatch. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -13,9 +14,9 @@
 #include "exchange_log.h"
 #include "peers_private.h"
 
-/* ---- odds and ends ------------------------------------------------------ */
+/* ---- shared helpers ------------------------------------------------------ */
 
-/* Some for a few polls: each call costs as much. */
+/* A pool for a few polls: a system call costs the same for one and for many. */
 void peers_random(__u64 ret[2])
 {
 	static __u64 pool[16][2];
@@ -23,7 +24,7 @@ void peers_random(__u64 ret[2])
 
 	if (!left) {
 		while (getrandom(pool, sizeof(pool), 0) != sizeof(pool))
-			;		/* only a signal keeps it from that */
+			;		/* only a signal interrupts it */
 		left = 16;
 	}
 	memcpy(ret, pool[--left], sizeof(pool[0]));
@@ -43,50 +44,52 @@ const char *peers_name(const struct tsct_address *address, char *text,
 
 /* ---- configuration ------------------------------------------------------ */
 
-static int load(const struct peers_options *options, struct conf **ret_conf)
+static int load(const struct peers_options *options, struct config **ret_config)
 {
 	int err;
 
-	*ret_conf = NULL;
+	*ret_config = NULL;
 	if (!options->config)
 		return 0;
-	err = conf_load_logged(options->config, ret_conf);
+	err = config_load_logged(options->config, ret_config);
 	if (err != -ENOENT)
 		return err;
 	if (!options->must_exist)
 		return 0;
-	log_error("%s: %s; give --config a file that is there",
+	log_error("%s: %s; name an existing file with --config",
 		  options->config, strerror(-err));
 	return err;
 }
 
-static bool same_source(const struct conf_source *a,
-			const struct conf_source *b)
+static bool same_source(const struct config_source *a,
+			const struct config_source *b)
 {
 	return !memcmp(a->address.ip, b->address.ip, 16) &&
 		a->address.port == b->address.port &&
-		a->address.scope == b->address.scope && a->plain == b->plain &&
+		a->address.scope == b->address.scope && a->ntp_only == b->ntp_only &&
 		a->xleave == b->xleave && a->key == b->key &&
 		a->asymmetry_ns == b->asymmetry_ns;
 }
 
-/* A source that stays goes on; another one in its place begins anew. */
+/*
+ * Sources that are in both configurations keep their state; others begin anew.
+ */
 static void set_sources(struct peers *p)
 {
-	const struct conf *conf = p->conf;
-	unsigned int i, nr = conf ? conf->nr_sources : 0;
+	const struct config *config = p->config;
+	unsigned int i, nr = config ? config->nr_sources : 0;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (i >= nr || !same_source(&p->source[i].conf, &conf->source[i]))
+		if (i >= nr || !same_source(&p->source[i].config, &config->source[i]))
 			source_close(p, i);
 	for (i = 0; i < nr; i++) {
-		struct source *s = &p->source[i];
+		struct peer_source *s = &p->source[i];
 
-		if (i < p->nr_sources && same_source(&s->conf, &conf->source[i])) {
-			s->conf = conf->source[i];
-			s->poll = s->conf.minpoll;
+		if (i < p->nr_sources && same_source(&s->config, &config->source[i])) {
+			s->config = config->source[i];
+			s->poll = s->config.minpoll;
 		} else {
-			source_open(p, i, &conf->source[i]);
+			source_open(p, i, &config->source[i]);
 		}
 	}
 	p->nr_sources = nr;
@@ -95,17 +98,17 @@ static void set_sources(struct peers *p)
 static void close_network(struct peers *p)
 {
 	members_close(p);
-	service_close(p, &p->service);
+	service_close(&p->service);
 }
 
-/* @old: what was followed until now, NULL: nothing */
-static int open_network(struct peers *p, const struct conf *old)
+/* @old: the configuration before; NULL: none */
+static int open_network(struct peers *p, const struct config *old)
 {
 	int err;
 
-	if (!conf_has_network(p->conf))
+	if (!config_has_network(p->config))
 		return 0;
-	err = members_follow(p, old);
+	err = members_configure(p, old);
 	return err ? err : service_open(p, &p->service);
 }
 
@@ -117,7 +120,7 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	if (!peers)
 		return -ENOMEM;
 	peers->options = *options;
-	err = load(options, &peers->conf);
+	err = load(options, &peers->config);
 	if (err) {
 		free(peers);
 		return err;
@@ -128,38 +131,29 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 
 /* ---- start -------------------------------------------------------------- */
 
-static int make_cluster(struct peers *p)
+static int create_cluster(struct peers *p)
 {
 	const struct tsct_cluster_options options = {
-		.fit.kind = p->conf->fit,
-		.hz = tsct_rate_hz(&p->keeper->est, NULL),
+		.fit.kind = p->config->fit,
+		.hz = tsct_rate_hz(&p->timekeeper->est, NULL),
 	};
 
-	p->history = exchange_log_new();
-	if (!p->history)
+	p->log = exchange_log_new();
+	if (!p->log)
 		return -ENOMEM;
 	p->cluster = tsct_cluster_new(&options, TSCT_SOURCES_MAX);
 	if (!p->cluster) {
-		exchange_log_free(p->history);
-		p->history = NULL;
+		exchange_log_free(p->log);
+		p->log = NULL;
 		return -ENOMEM;
 	}
-	timekeeper_use_cluster(p->keeper, p->cluster);
+	timekeeper_use_cluster(p->timekeeper, p->cluster);
 	return 0;
-}
-
-static void watch_links(struct peers *p)
-{
-	int err = link_monitor_open(&p->links);
-
-	if (err)
-		log_warning("changes of the network go unnoticed: %s",
-			    strerror(-err));
 }
 
 static int start_network(struct peers *p)
 {
-	int err = make_cluster(p);
+	int err = create_cluster(p);
 
 	if (err)
 		return err;
@@ -170,29 +164,46 @@ static int start_network(struct peers *p)
 		close_network(p);
 		return err;
 	}
-	watch_links(p);
+	err = link_monitor_open(&p->links);
+	if (err)
+		log_warning("rtnetlink: %s; changes of the network are not "
+			    "detected", strerror(-err));
 	set_sources(p);
-	p->pressing = true;		/* what was said before holds no more */
+	p->urgent = true;		/* the published cluster time is void */
 	log_info("node %016llx, host %016llx%s%s: %u sources%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
-		 *p->conf->name ? ", " : "", p->conf->name, p->nr_sources,
-		 p->conf->serve ? ", and requests are answered" : "");
+		 *p->config->name ? ", " : "", p->config->name, p->nr_sources,
+		 p->config->serve ? ", serving requests" : "");
 	return 0;
 }
 
-void peers_restore(struct peers *p, struct platform *real)
+void peers_restore(struct peers *p, struct platform *platform)
 {
-	p->real = real;
-	real->env.last(real->env.ctx, &p->last);
+	struct tsct_clock_state last;
+	const struct tsct_clock_params *params = &last.cluster;
+
+	p->platform = platform;
+	platform->env.last(platform->env.ctx, &last);
+	if (!params->mult || !tsct_status_has_time(last.cluster_status))
+		return;
+	p->previous = (struct previous_timeline) {
+		.number = last.cluster_timeline,
+		.params = {
+			.base = params->base_cycles, .base_ns = params->base_ns,
+			.mult = params->mult, .as_of = params->base_cycles,
+		},
+		.master = last.cluster_master,
+		.source = last.source, .epoch = last.epoch,
+	};
 }
 
-int peers_start(struct peers *p, struct timekeeper *keeper)
+int peers_start(struct peers *p, struct timekeeper *timekeeper)
 {
 	int err = 0;
 
-	p->keeper = keeper;
-	packet_clock_init(&p->clock, keeper, p->real);
-	if (conf_has_network(p->conf))
+	p->timekeeper = timekeeper;
+	packet_clock_init(&p->clock, timekeeper, p->platform);
+	if (config_has_network(p->config))
 		err = start_network(p);
 	if (!err)
 		peers_tick(p);
@@ -211,46 +222,46 @@ void peers_stop(struct peers *p)
 	close_network(p);
 	link_monitor_close(p->links);
 	p->links = NULL;
-	p->has_changed = false;
-	timekeeper_use_cluster(p->keeper, NULL);
+	p->links_changed = false;
+	timekeeper_use_cluster(p->timekeeper, NULL);
 	tsct_cluster_free(p->cluster);
 	p->cluster = NULL;
-	exchange_log_free(p->history);
-	p->history = NULL;
+	exchange_log_free(p->log);
+	p->log = NULL;
 }
 
 void peers_close(struct peers *p)
 {
 	if (!p)
 		return;
-	conf_free(p->conf);
+	config_free(p->config);
 	free(p);
 }
 
 /* ---- reload ------------------------------------------------------------- */
 
-/* Another role, or another way to fit: what is known is of no use. */
-static bool is_another(const struct conf *a, const struct conf *b)
+/* True: another role or kind of fit, with which the estimates so far are of no
+ * use */
+static bool needs_restart(const struct config *a, const struct config *b)
 {
-	return conf_is_master(a) != conf_is_master(b) || a->fit != b->fit ||
+	return config_is_master(a) != config_is_master(b) || a->fit != b->fit ||
 		a->synced_cluster != b->synced_cluster;
 }
 
-/*
- * Sockets are first let go, then taken anew: the port may be the same. To sessions
- * that is a packet or two that got lost.
- */
-static int follow(struct peers *p, struct conf *conf)
+/* Sockets are closed first, then opened anew: the port may be the same. A
+ * session loses a packet or two by that. */
+static int apply_config(struct peers *p, struct config *config)
 {
-	struct conf *old = p->conf;
+	struct config *old = p->config;
 	int err;
 
-	p->nr_wanted = 0;		/* that may be closed now */
-	service_close(p, &p->service);
-	if (p->cluster && (!conf_has_network(conf) || is_another(old, conf)))
+	p->nr_watched = 0;		/* whose descriptors may be closed
+					 * now */
+	service_close(&p->service);
+	if (p->cluster && (!config_has_network(config) || needs_restart(old, config)))
 		peers_stop(p);
-	p->conf = conf;
-	if (!conf_has_network(conf))
+	p->config = config;
+	if (!config_has_network(config))
 		return 0;
 	if (!p->cluster)
 		return start_network(p);
@@ -260,57 +271,62 @@ static int follow(struct peers *p, struct conf *conf)
 	return err;
 }
 
-static int apply(struct peers *p, struct conf *conf)
+/* Goes back to the previous configuration where the new one cannot be applied. */
+static int replace_config(struct peers *p, struct config *config)
 {
-	struct conf *old = p->conf;
-	int err = follow(p, conf);
+	struct config *old = p->config;
+	int err = apply_config(p, config);
 
 	if (!err) {
-		conf_free(old);
+		config_free(old);
 		return 0;
 	}
-	if (follow(p, old))
-		log_error("and what was there before cannot be had again");
+	if (apply_config(p, old))
+		log_error("SIGHUP: restoring the previous configuration failed; "
+			  "fix the cause above and restart tsctraced");
 	return err;
 }
 
 void peers_reload(struct peers *p)
 {
-	struct conf *conf;
+	struct config *config;
 
 	if (!p->options.config) {
-		log_info("SIGHUP: there is nothing to reload");
+		log_info("SIGHUP: nothing to reload: no configuration file");
 		return;
 	}
-	if (load(&p->options, &conf)) {
-		log_error("SIGHUP: %s is not taken; all stays as it was",
+	if (load(&p->options, &config)) {
+		log_error("SIGHUP: %s: rejected; the previous configuration "
+			  "stays in force",
 			  p->options.config);
 		return;
 	}
-	if (apply(p, conf)) {
-		conf_free(conf);
-		log_error("SIGHUP: %s cannot be followed; all stays as it was",
+	if (replace_config(p, config)) {
+		config_free(config);
+		log_error("SIGHUP: %s: not applied; the previous configuration "
+			  "stays in force",
 			  p->options.config);
 		return;
 	}
-	log_info("SIGHUP: %s was read again", p->options.config);
+	log_info("SIGHUP: %s: reloaded", p->options.config);
 	peers_tick(p);
 }
 
 /* ---- work --------------------------------------------------------------- */
 
-/* Not for each of a thousand changes in a second: the rest with the next tick */
+/* At most once a second, however many changes there are; the tick does the
+ * rest. */
 void peers_links_changed(struct peers *p)
 {
 	__s64 now_ns = tsct_monotonic_ns();
 
-	if (!link_monitor_read(p->links) && !p->has_changed)
+	if (!link_monitor_read(p->links) && !p->links_changed)
 		return;
-	p->has_changed = now_ns - p->changed_ns < NS_PER_S;
-	if (p->has_changed)
+	p->links_changed = now_ns - p->links_polled_ns < NS_PER_S;
+	if (p->links_changed)
 		return;
-	p->changed_ns = now_ns;
-	log_debug("the network changed: asking all sources");
+	p->links_polled_ns = now_ns;
+	log_debug("network changed: polling all sources");
 	sources_poll_now(p);
 }
 
@@ -325,13 +341,13 @@ static __s64 first_due_ns(const struct peers *p)
 	return due_ns;
 }
 
-static void want(struct peers *p, struct pollfd *fds, int fd,
-		 enum wanted_kind kind, unsigned int nr)
+static void watch_fd(struct peers *p, struct pollfd *fds, int fd,
+		     enum watched_kind kind, unsigned int nr)
 {
 	if (fd < 0)
-		return;			/* it cannot be asked at the moment */
-	fds[p->nr_wanted] = (struct pollfd) { .fd = fd, .events = POLLIN };
-	p->wanted[p->nr_wanted++] = (struct wanted) { kind, nr };
+		return;			/* closed at the moment */
+	fds[p->nr_watched] = (struct pollfd) { .fd = fd, .events = POLLIN };
+	p->watched[p->nr_watched++] = (struct watched_fd) { kind, nr };
 }
 
 unsigned int peers_wants(struct peers *p, struct pollfd *fds,
@@ -341,57 +357,51 @@ unsigned int peers_wants(struct peers *p, struct pollfd *fds,
 
 	static_assert(1 + TSCT_SOURCES_MAX + SERVER_SOCKETS_MAX <=
 		      PEERS_FDS_MAX, "room for all");
-	p->nr_wanted = 0;
+	p->nr_watched = 0;
 	for (i = 0; i < p->nr_sources; i++)
-		want(p, fds, p->source[i].socket.fd, WANTED_SOURCE, i);
+		watch_fd(p, fds, p->source[i].socket.fd, WATCHED_SOURCE, i);
 	for (i = 0; i < p->service.nr; i++)
-		want(p, fds, p->service.socket[i].fd, WANTED_SERVER, i);
+		watch_fd(p, fds, p->service.socket[i].fd, WATCHED_SERVER, i);
 	if (p->links)
-		want(p, fds, link_monitor_fd(p->links), WANTED_LINKS, 0);
+		watch_fd(p, fds, link_monitor_fd(p->links), WATCHED_LINKS, 0);
 	*ret_until_ns = first_due_ns(p);
-	return p->nr_wanted;
+	return p->nr_watched;
 }
 
-static void dispatch(struct peers *p, const struct wanted *wanted)
+static void dispatch(struct peers *p, const struct watched_fd *watched)
 {
-	switch (wanted->kind) {
-	case WANTED_LINKS:
+	switch (watched->kind) {
+	case WATCHED_LINKS:
 		peers_links_changed(p);
 		return;
-	case WANTED_SOURCE:
-		source_dispatch(p, wanted->nr);
+	case WATCHED_SOURCE:
+		source_dispatch(p, watched->nr);
 		return;
-	case WANTED_SERVER:
-		service_dispatch(p, wanted->nr);
+	case WATCHED_SERVER:
+		service_dispatch(p, watched->nr);
 	}
-}
-
-static void ask_due(struct peers *p)
-{
-	__s64 now_ns = tsct_monotonic_ns();
-	unsigned int i;
-
-	if (now_ns < first_due_ns(p))
-		return;
-	packet_clock_round(&p->clock);
-	for (i = 0; i < p->nr_sources; i++)
-		source_due(p, i, now_ns);
 }
 
 void peers_dispatch(struct peers *p, const struct pollfd *fds)
 {
+	__s64 now_ns;
 	unsigned int i;
 
-	for (i = 0; i < p->nr_wanted; i++)
+	for (i = 0; i < p->nr_watched; i++)
 		if (fds[i].revents)
-			dispatch(p, &p->wanted[i]);
-	ask_due(p);
+			dispatch(p, &p->watched[i]);
+	now_ns = tsct_monotonic_ns();
+	if (now_ns < first_due_ns(p))
+		return;
+	packet_clock_refresh(&p->clock);
+	for (i = 0; i < p->nr_sources; i++)
+		source_due(p, i, now_ns);
 }
 
 bool peers_urgent(struct peers *p)
 {
-	bool pressing = p->pressing;
+	bool urgent = p->urgent;
 
-	p->pressing = false;
-	return pressing && p->cluster;
+	p->urgent = false;
+	return urgent && p->cluster;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other nodes: whom we ask for the time, whom we tell it. Everything that the
- * configuration file is about; without one, nothing happens here.
+ * Synchronization with other nodes, as the configuration file says: sources,
+ * members and the NTP service. Without a file nothing happens here. One thread.
  */
 #ifndef TSCTRACED_PEERS_H
 #define TSCTRACED_PEERS_H
@@ -14,37 +14,41 @@
 #include "daemon/clock/platform_linux.h"
 
 struct peers_options {
-	const char *config;		/* file; NULL: no network */
-	bool must_exist;		/* somebody named it */
-	const char *state_dir;		/* where this node's id is kept */
-	__u64 host_id;			/* 0: of the kernel; for tests */
+	const char *config;		/* NULL: no network */
+	bool must_exist;		/* named by the user: an error if it is
+					 * missing */
+	const char *state_dir;		/* of the file with this node's id */
+	__u64 host_id;			/* for tests; 0: that of this boot of
+					 * the kernel */
 };
 
 struct peers;
 
 /*
- * peers_open - read the configuration, say what is wrong with it
- * peers_restore - before the keeper starts: what was published last, and may be
- * gone on with
- * peers_start - do what the configuration says; @keeper runs
- * peers_stop - after the keeper did, which says last what is known here
+ * peers_open - read the configuration; logs its errors
+ * peers_restore - before the timekeeper starts: save the published timeline of the
+ * daemon before this one, which may be continued
+ * peers_start - apply the configuration; @timekeeper runs
+ * peers_stop - undo peers_start(); after the timekeeper stopped, whose last
+ * publication includes the cluster's time
+ * peers_close - NULL is fine
  * Return 0 or -errno.
  */
 int peers_open(const struct peers_options *options, struct peers **ret_peers);
-void peers_restore(struct peers *peers, struct platform *real);
-int peers_start(struct peers *peers, struct timekeeper *keeper);
-void peers_stop(struct peers *peers);	/* what was started */
-void peers_close(struct peers *peers);	/* NULL is fine */
+void peers_restore(struct peers *peers, struct platform *platform);
+int peers_start(struct peers *peers, struct timekeeper *timekeeper);
+void peers_stop(struct peers *peers);
+void peers_close(struct peers *peers);
 
-/* SIGHUP: read it again; where it is broken, all stays as it is. */
+/* SIGHUP: reads the file again. One with errors is rejected as a whole. */
 void peers_reload(struct peers *peers);
 
 /*
- * peers_wants - what to wait for: writes it to @fds, of which PEERS_FDS_MAX are
- * enough, and returns how many there are; and until when, CLOCK_MONOTONIC,
- * INT64_MAX: for ever
- * peers_dispatch - after that: does a bounded amount of the work that there is. What
- * was closed meanwhile by peers_reload() is no longer looked at.
+ * peers_wants - the descriptors to poll, written to @fds, and their number;
+ * *ret_until_ns: the next time to call peers_dispatch(), CLOCK_MONOTONIC,
+ * INT64_MAX: none
+ * peers_dispatch - do a bounded amount of the work that is due; @fds: as polled.
+ * Descriptors closed in between by peers_reload() are skipped.
  */
 #define PEERS_FDS_MAX	64
 
@@ -52,17 +56,14 @@ unsigned int peers_wants(struct peers *peers, struct pollfd *fds,
 			 __s64 *ret_until_ns);
 void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 
-/* The keeper did something. */
+/* The timekeeper published, or began an epoch. */
 void peers_tick(struct peers *peers);
 
-/* Since it was asked last: is there something that cannot wait for a tick? */
+/* True, once: there is cluster time to publish before the next tick. */
 bool peers_urgent(struct peers *peers);
 
-/*
- * peers_answer - requests of the control socket: peers, exchanges, samples, sync,
- * timesync
- * False: it is none of them.
- */
+/* peers_answer - answer a request of the control socket: peers, exchanges, samples,
+ * sync or timesync. False: another request */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
 
 #endif /* TSCTRACED_PEERS_H */

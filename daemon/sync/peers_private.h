@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files peer*.c share. All of it belongs to the loop's thread. */
+/*
+ * Shared by the files of daemon/sync: the sources that this node sends requests to,
+ * the members that synchronize with it, collectives, and the NTP service. All of it
+ * belongs to the loop's thread. Times *_ns are CLOCK_MONOTONIC where nothing else is
+ * stated; 0: never.
+ */
 #ifndef TSCTRACED_PEERS_PRIVATE_H
 #define TSCTRACED_PEERS_PRIVATE_H
 
@@ -9,235 +14,247 @@
 #include "peers.h"
 #include "lib/ntp/responder.h"
 
-/* Each with one more for children */
-#define SERVER_SOCKETS_MAX (2 * (CONF_LISTEN_MAX > 2 ? CONF_LISTEN_MAX : 2))
-
 #define NEVER		INT64_MAX
-
-/* ---- peer_source.c, peer_answer.c, peer_tell.c: whom we ask ------------- */
-
-#define SOURCE_HELD	3
-
-/* What it says cannot be; it was outvoted */
-enum source_doubt { DOUBT_NONE, DOUBT_REFUSED, DOUBT_FALSETICKER };
-
-struct source {
-	struct conf_source conf;
-	struct tsct_client client;
-	struct net_socket socket;
-	__s64 due_ns;			/* the next request; CLOCK_MONOTONIC */
-	int poll;			/* 2^n s between them */
-	unsigned int burst;		/* requests left that follow each other */
-	__s64 hurried_ns;		/* when they began last; 0: never */
-	struct tsct_exchange ready[TSCT_CLIENT_OPEN];
-	unsigned int nr_ready;		/* until all of a poll is answered */
-	struct tsct_exchange held[SOURCE_HELD];
-	unsigned int nr_held;
-	bool is_met;			/* no more are held back */
-	bool is_unsynced;		/* its last answer says so: a burst has to wait */
-	unsigned int good;		/* polls like this that were answered */
-	unsigned int lost;		/* polls of which something was not answered,
-					 * since the last answer */
-	__u32 session;			/* of the master's; 0: in none */
-	unsigned int sweep;		/* exchanges left of one of our own, */
-	__u32 sweep_session;		/* which has a number, too; 0: none, */
-	__u64 sweep_from;		/* and is of what was asked since */
-	__s64 sweep_until_ns;
-	/* What was logged last, and when */
-	bool told_reach, is_reachable;
-	enum source_doubt doubt;
-	unsigned int nr_doubts;
-	__s64 doubts_ns;
-	__s64 reach_ns;
-	__s64 told_ns[TSCT_CLIENT_NR];
-};
 
 struct peers;
 
+/* ---- source.c, source_exchange.c: servers that are polled ---------------- */
+
+/* State of a source as last logged */
+enum source_verdict { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };
+
+struct peer_source {
+	struct config_source config;
+	struct tsct_client client;	/* and the queue of its exchanges */
+	struct net_socket socket;
+	__s64 due_ns;			/* next request */
+	int poll;			/* 2^n s between polls */
+	unsigned int burst;		/* polls left at the short interval */
+	__s64 burst_ns;			/* the last burst began */
+	bool accepted;			/* its exchanges go to the cluster at once */
+	bool is_unsynced;		/* by its last answer: a burst has to wait */
+	unsigned int good;		/* answered polls since the interval changed */
+	unsigned int lost;		/* polls not fully answered since the last
+					 * answer */
+	__u32 session;			/* of the master's that it is in; 0: none */
+	unsigned int own_session;	/* exchanges left of a session of this node's
+					 * own, client.session, or 0; */
+	__s64 own_session_until_ns;	/* its end at the latest */
+	/* State and times of the last log lines */
+	bool reach_logged, is_reachable;
+	enum source_verdict verdict;
+	unsigned int nr_verdicts;	/* lines since verdicts_ns */
+	__s64 verdicts_ns;
+	__s64 reach_ns;
+	__s64 logged_ns[TSCT_CLIENT_NR];
+};
+
 void source_open(struct peers *p, unsigned int nr,
-		 const struct conf_source *conf);
+		 const struct config_source *config);
 void source_close(struct peers *p, unsigned int nr);
 
-/* Its time has come, or packets have. */
+/* Sends the requests that are due; receives the packets that are there. */
 void source_due(struct peers *p, unsigned int nr, __s64 now_ns);
 void source_dispatch(struct peers *p, unsigned int nr);
 
-/* All at once, as something changed. */
+/* Polls all of them at once, since something changed. */
 void sources_poll_now(struct peers *p);
 
-/* Our own session: many exchanges with each. */
-void sources_burst(struct peers *p);
+/* Begins a session of this node's own: many exchanges with each. */
+void sources_begin_session(struct peers *p);
 bool sources_busy(const struct peers *p);
 
-/* Ask those soon that a collective waits for. */
+/* Polls those soon whose answers a collective waits for. */
 void sources_poll_for_barrier(struct peers *p);
 
-/* Our counter was disrupted. */
+/* The local counter was disrupted. */
 void sources_disrupt(struct peers *p);
 
-/* Now and then: what is new about them is logged. */
+/* Logs which sources became falsetickers, or usable again; called at each tick. */
 void sources_log(struct peers *p);
 
-/* Between the three files of it */
-__s64 source_poll_ns(const struct source *s, __u64 random);
-void source_back_off(struct source *s);
-void source_poll_now(struct source *s, __s64 now_ns);
-void source_read_stamps(struct peers *p, struct source *s);
+/* Between source.c and source_exchange.c */
+__s64 source_poll_ns(const struct peer_source *s, __u64 random);
+void source_poll_now(struct peer_source *s, __s64 now_ns);
+void source_read_tx_times(struct peers *p, struct peer_source *s);
 void source_flush(struct peers *p, unsigned int nr);
 void source_leave_session(struct peers *p, unsigned int nr);
-void source_log_answer(struct source *s, enum tsct_client_result result,
-			__s64 now_ns);
+void source_log_answer(struct peer_source *s, enum tsct_client_result result,
+		       __s64 now_ns);
 
-/* ---- peer_member.c: who belongs to us ----------------------------------- */
+/* ---- members.c: nodes that synchronize with this one --------------------- */
 
-struct member {
-	__u64 node;			/* 0: free */
-	struct tsct_address address;	/* where its last request came from */
-	struct tsct_address ours;	/* and where it came to */
+struct peer_member {
+	__u64 node;			/* 0: a free entry */
+	struct tsct_address address;	/* source of its last request, */
+	struct tsct_address ours;	/* and its destination */
 	unsigned int socket;
 	__u32 key;
 	__s64 seen_ns;
-	const struct conf_child *child;	/* NULL: none that was configured */
+	const struct config_child *child;	/* NULL: not a configured one */
 };
 
 struct members {
-	struct tsct_schedule *round;
-	struct member *table;		/* TSCT_MEMBERS_MAX of them */
+	struct tsct_schedule *schedule;
+	struct peer_member *table;	/* TSCT_MEMBERS_MAX entries */
 	const struct net_packet *packet;	/* the request being answered */
 	unsigned int socket;
-	__u32 session;			/* that hints were sent of */
+	__u32 session;			/* the last one whose polls were requested */
 };
 
 /*
- * members_follow - what the configuration says now; @old: what it said, NULL:
- * nothing. Who is still in it goes on with sessions and collectives, unless
- * what those are has changed.
+ * members_configure - apply the configuration; @old: the one before, NULL: none
+ * Members that are in both keep their sessions and collectives, unless the
+ * parameters of sessions changed. 0 or -ENOMEM, -errno of the schedule.
  */
-int members_follow(struct peers *p, const struct conf *old);
+int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
-void members_asked(void *ctx, const struct tsct_responder_request *ask);
 
-/* Begins a session of all members; its number. */
+/* Of struct tsct_responder_ops: a member's request beside the time */
+void members_request(void *ctx, const struct tsct_responder_request *request);
+
+/* Begins a session of all members; returns its number. */
 __u32 members_begin(struct peers *p);
 
-/* The round has begun one: ask its members to come. */
+/* Sends poll requests to all members, once per session that is open. */
 void members_request_poll(struct peers *p);
 
-/* ---- peer_barrier.c: collectives ---------------------------------------- */
+/* ---- collective.c -------------------------------------------------------- */
 
 struct barrier {
-	__u32 number;			/* that somebody here waits in; 0: nobody,
-					 * or it is not known yet */
-	__s64 waited_ns;		/* somebody did so last */
-	__u32 released;			/* the last one that all arrived in */
-	/* Of those who follow us: when one said first, and last, that it waits */
-	__s64 since_ns, asked_ns, told_ns;
+	__u32 number;			/* that a local caller waits in; 0: none,
+					 * or not known yet */
+	__s64 waited_ns;		/* last request of a local caller */
+	__u32 released;			/* the last one in which all arrived */
+	/* First and last time that a member reported a waiting caller, and the
+	 * last log line about it */
+	__s64 since_ns, member_ns, logged_ns;
 };
 
-/* timesync N: see there */
+/* Answers the request "timesync N" of the control socket, see collective.c. */
 void barrier_answer(struct peers *p, const char *which, FILE *to);
 void barrier_tick(struct peers *p);
 
-/* One that follows us says that it waits. */
-void barrier_asked(struct peers *p);
+/* A member reports that a caller waits. */
+void barrier_member_waits(struct peers *p);
 
-/* Does a request to that source say that all here wait? And what came of it */
-bool barrier_arrived(const struct peers *p, const struct source *s);
-void barrier_answered(struct peers *p, const struct source *s);
+/* True: requests to that source report that all callers here wait. Then: processes
+ * an answer. */
+bool barrier_arrived(const struct peers *p, const struct peer_source *s);
+void barrier_answered(struct peers *p, const struct peer_source *s);
 
-/* Does somebody, here or below, wait for what it will say of a collective? */
-bool barrier_asks(const struct peers *p, const struct source *s);
+/* True: a caller here or below waits for that source to release a collective. */
+bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
-/* Who is missing: below us, for our master; at all, for who follows us */
+/* Names of those missing below this node, for its master; and of all missing that
+ * are known, for its members and callers */
 void barrier_below(const struct peers *p, char *names, size_t size);
 void barrier_missing(const struct peers *p, char *names, size_t size);
 
-/* ---- peer_open.c, peer_serve.c: whom we answer -------------------------- */
+/* ---- service.c: the responder and its sockets ---------------------------- */
 
-/* How fast the kernel sends one of many: counts, the least of them */
-struct pace {
-	__u64 before, least;		/* of a second, and of the one that is on */
-	unsigned int nr;		/* seen in this one, */
-	__s64 since_ns, seen_ns;	/* which began, and when the last one was */
+/* Per address a second socket for children */
+#define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
+
+/* Time that the kernel needs to send one of many packets: minima, in cycles */
+struct send_pace {
+	__u64 before, least;		/* of the second before, and of this one */
+	unsigned int nr;		/* measured in this one, */
+	__s64 since_ns, seen_ns;	/* its begin, and its last measurement */
 };
 
-/* Answers that are to go together */
+/* Answers to be sent by one system call */
 struct outbox {
 	struct net_answer answer[NET_TOGETHER];
 	unsigned int nr;
-	bool is_open;			/* there are as many as can be taken */
-	struct pace pace;
+	bool is_open;			/* as many requests wait as can be received */
+	struct send_pace pace;
 };
 
 struct service {
 	struct net_socket socket[SERVER_SOCKETS_MAX];
 	unsigned int nr;
 	struct tsct_responder *responder;
-	struct tsct_ratelimit *guard;
+	struct tsct_ratelimit *ratelimit;
 	struct tsct_timeline timeline;
-	__s64 told_ns[TSCT_ANSWER_NR];
-	__s64 now_ns;			/* when packets were looked at last */
+	__s64 logged_ns[TSCT_ANSWER_NR];
+	__s64 now_ns;			/* begin of the current dispatch */
 	struct outbox out;
 };
 
 int service_open(struct peers *p, struct service *ret);
-void service_close(struct peers *p, struct service *s);
-struct tsct_responder *service_responder(struct peers *p);
+void service_close(struct service *s);
 void service_dispatch(struct peers *p, unsigned int nr);
 
-/* The clock was published anew: what we say is made again. */
+/* Rebuilds the content of answers from the clock as published now. */
 void service_refresh(struct peers *p);
 
-/* ---- peers.c ------------------------------------------------------------ */
+/* ---- exchange_report.c --------------------------------------------------- */
 
-/* What is waited for: which of them */
-enum wanted_kind { WANTED_LINKS, WANTED_SOURCE, WANTED_SERVER };
+/* Answers the request "exchanges" of the control socket: the exchanges that the
+ * fits are made of, and the fits. */
+void exchange_report_answer(const struct peers *p, FILE *to);
 
-struct wanted {
-	enum wanted_kind kind;
+/* ---- peers.c ------------------------------------------------------------- */
+
+/* Owner of a descriptor that is polled */
+enum watched_kind { WATCHED_LINKS, WATCHED_SOURCE, WATCHED_SERVER };
+
+struct watched_fd {
+	enum watched_kind kind;
 	unsigned int nr;
+};
+
+/* The cluster's timeline as the daemon before this one published it as the master */
+struct previous_timeline {
+	__u32 number;			/* 0: none, or continued already */
+	struct tsct_remote_params params;
+	__u64 master;
+	__u32 source, epoch;		/* of the counter */
 };
 
 struct peers {
 	struct peers_options options;
-	struct conf *conf;		/* NULL: there is no file */
-	struct timekeeper *keeper;
-	struct platform *real;
+	struct config *config;		/* NULL: no file */
+	struct timekeeper *timekeeper;
+	struct platform *platform;
 	struct packet_clock clock;
 	__u64 node, host;
-	struct wanted wanted[PEERS_FDS_MAX];
-	unsigned int nr_wanted;
-	struct source source[TSCT_SOURCES_MAX];
+	struct watched_fd watched[PEERS_FDS_MAX];
+	unsigned int nr_watched;
+	struct peer_source source[TSCT_SOURCES_MAX];
 	unsigned int nr_sources;
 	struct service service;
 	struct members members;
 	struct link_monitor *links;
-	bool has_changed;		/* it has, and nobody asked since */
-	__s64 changed_ns;		/* when it did last, that we asked after */
+	bool links_changed;		/* and sources were not polled since */
+	__s64 links_polled_ns;		/* sources were last polled for a change */
 	struct tsct_cluster *cluster;
-	struct history *history;
-	bool pressing;			/* something to publish at once */
+	struct exchange_log *log;
+	bool urgent;			/* publish before the next tick; cleared by
+					 * peers_urgent() */
 	struct barrier barrier;
-	__u32 nr_sessions;		/* that are over */
-	__u32 timeline_nr;		/* the last one that we began */
-	struct tsct_clock_state last;	/* before we were here */
-	__u32 clock_epoch;		/* the keeper's, as we last saw it */
-	__s64 epoch_ns;			/* when sources were hurried as one began */
-	__u32 told_status, told_epoch;
-	__u64 told_master;
-	__s64 told_ns;
+	__u32 nr_sessions;		/* that have ended */
+	__u32 timeline_nr;		/* the last one that this node began */
+	struct previous_timeline previous;
+	__u32 clock_epoch;		/* as of the last tick */
+	__s64 epoch_ns;			/* sources were last polled for a new one */
+	__u32 logged_status, logged_epoch;
+	__u64 logged_master;
+	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];
 };
 
-/* Is a session under way, of ours or of our master's? */
+/* True: a session is under way, of this node's or of its master's. */
 bool peers_busy(const struct peers *p);
 
-/* The network changed, and what had to wait for a second */
+/* Reads changes of the network; polls all sources, at most once a second. */
 void peers_links_changed(struct peers *p);
 
-/* Two numbers that nobody can guess */
+/* Two unpredictable numbers */
 void peers_random(__u64 ret[2]);
 
+/* An address in words; returns @text. */
 const char *peers_name(const struct tsct_address *address, char *text,
 		       size_t size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What there is to know of other nodes, as JSON, for trace-ctl. */
+/* The state of synchronization with other nodes, as JSON, for trace-ctl. */
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -7,12 +7,13 @@
 #include "lib/core/clock_params.h"
 #include "lib/client/gettime.h"
 #include "exchange_log.h"
-#include "exchange_report.h"
 #include "peers_private.h"
 
-/* ---- JSON -------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------- */
 
-/* Not known: null. Whole numbers stay such: "1", not "1.0" */
+/*
+ * A value that is not finite is null. Whole numbers stay such: "1", not "1.0"
+ */
 static json_t *number(double value)
 {
 	if (!isfinite(value))
@@ -40,8 +41,8 @@ static json_t *counts(const char *const *names, const __u64 *values,
 	return object;
 }
 
-/* What has been packed; NULL: no memory */
-static void say(json_t *object, FILE *to)
+/* Prints and frees @object; NULL: out of memory */
+static void print_json(json_t *object, FILE *to)
 {
 	if (!object || json_dumpf(object, to, JSON_COMPACT |
 				  JSON_REAL_PRECISION(15)))
@@ -51,7 +52,7 @@ static void say(json_t *object, FILE *to)
 	json_decref(object);
 }
 
-/* ---- sources ------------------------------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------- */
 
 static const char *const result_names[TSCT_CLIENT_NR] = {
 	[TSCT_CLIENT_OK] = "taken",
@@ -75,10 +76,10 @@ static const char *const result_names[TSCT_CLIENT_NR] = {
 	[TSCT_CLIENT_LOOP] = "loop",
 };
 
-static const char *describe(const struct peers *p, const struct source *s,
+static const char *source_status(const struct peers *p, const struct peer_source *s,
 			    const struct tsct_source_state *state)
 {
-	const struct tsct_clock_state *our = &p->keeper->est.state;
+	const struct tsct_clock_state *our = &p->timekeeper->est.state;
 	const struct tsct_remote *r = &s->client.remote;
 
 	if (state->liar)
@@ -98,20 +99,20 @@ static const char *describe(const struct peers *p, const struct source *s,
 		"agrees" : "elsewhere";
 }
 
-static const char *auth(const struct peers *p, const struct source *s)
+static const char *auth(const struct peers *p, const struct peer_source *s)
 {
 	const char *type = NULL;
 
-	if (!s->conf.key)
+	if (!s->config.key)
 		return NULL;
-	if (p->conf->keys)
-		type = tsct_keys_type(p->conf->keys, s->conf.key);
+	if (p->config->keys)
+		type = tsct_keys_type(p->config->keys, s->config.key);
 	return type ? type : "?";
 }
 
-static json_t *show_source(const struct peers *p, unsigned int nr)
+static json_t *report_source(const struct peers *p, unsigned int nr)
 {
-	const struct source *s = &p->source[nr];
+	const struct peer_source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
 	struct tsct_source_state state;
 	bool known, fitted;
@@ -122,10 +123,10 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
 			 "s:o, s:o, s:i, s:i, s:o, s:o, s:i, s:i, s:o, s:i, "
 			 "s:I, s:o}",
-		"name", s->conf.name, "port", (int)s->conf.address.port,
-		"type", s->conf.plain ? "ntp" : "master",
-		"status", describe(p, s, &state), "why", state.why,
-		"key", s->conf.key ? json_integer(s->conf.key) : json_null(),
+		"name", s->config.name, "port", (int)s->config.address.port,
+		"type", s->config.ntp_only ? "ntp" : "master",
+		"status", source_status(p, s, &state), "why", state.why,
+		"key", s->config.key ? json_integer(s->config.key) : json_null(),
 		"auth", auth(p, s),
 		"offset_ns", number(known ? state.offset_ns : NAN),
 		"error_ns", number(known ? state.error_ns : NAN),
@@ -142,7 +143,7 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 				  TSCT_CLIENT_NR));
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- members, cluster, session ------------------------------------------- */
 
 static const char *const answer_names[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_SENT] = "sent",
@@ -157,10 +158,10 @@ static const char *const answer_names[TSCT_ANSWER_NR] = {
 	[TSCT_ANSWER_TOO_LONG] = "too_long",
 };
 
-static json_t *show_member(const struct member *member, __s64 now_ns)
+static json_t *report_member(const struct peer_member *member, __s64 now_ns)
 {
 	const double age_ms = (double)(now_ns - member->seen_ns) / 1e6;
-	char address[CONF_NAME_MAX];
+	char address[CONFIG_NAME_MAX];
 
 	peers_name(&member->address, address, sizeof(address));
 	return json_pack("{s:s, s:s, s:o, s:I, s:f}",
@@ -169,7 +170,7 @@ static json_t *show_member(const struct member *member, __s64 now_ns)
 		"key", (json_int_t)member->key, "age_s", round(age_ms) / 1e3);
 }
 
-static json_t *show_members(const struct peers *p)
+static json_t *report_members(const struct peers *p)
 {
 	const struct members *m = &p->members;
 	json_t *members = json_array();
@@ -179,13 +180,13 @@ static json_t *show_members(const struct peers *p)
 	for (i = 0; m->table && i < TSCT_MEMBERS_MAX; i++)
 		if (m->table[i].node)
 			json_array_append_new(members,
-				show_member(&m->table[i], now_ns));
+				report_member(&m->table[i], now_ns));
 	return members;
 }
 
-static json_t *show_cluster(const struct peers *p)
+static json_t *report_cluster(const struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = &p->timekeeper->est.state;
 	__u64 now = packet_clock_now(&p->clock);
 
 	return json_pack("{s:s, s:I, s:I, s:o, s:o}",
@@ -200,12 +201,12 @@ static json_t *show_cluster(const struct peers *p)
 
 bool peers_busy(const struct peers *p)
 {
-	return sources_busy(p) || (p->members.round &&
-		tsct_schedule_open(p->members.round,
+	return sources_busy(p) || (p->members.schedule &&
+		tsct_schedule_open(p->members.schedule,
 				(__u64)tsct_monotonic_ns() / 1000));
 }
 
-static json_t *show_session(const struct peers *p)
+static json_t *report_session(const struct peers *p)
 {
 	return json_pack("{s:b, s:I, s:I}", "busy", (int)peers_busy(p),
 		"last", (json_int_t)p->members.session,
@@ -214,36 +215,36 @@ static json_t *show_session(const struct peers *p)
 
 static const char *role(const struct peers *p)
 {
-	return p->conf->synced_cluster ? "synced-cluster" :
-		conf_is_master(p->conf) ? "master" : "child";
+	return p->config->synced_cluster ? "synced-cluster" :
+		config_is_master(p->config) ? "master" : "child";
 }
 
-static json_t *show_all(const struct peers *p)
+static json_t *report_all(const struct peers *p)
 {
 	json_t *sources = json_array(), *all;
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		json_array_append_new(sources, show_source(p, i));
+		json_array_append_new(sources, report_source(p, i));
 	all = json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:o}",
 		"node", id(p->node), "host", id(p->host),
-		"name", p->conf->name, "role", role(p),
-		"serves", (int)p->conf->serve, "cluster", show_cluster(p),
-		"sources", sources, "members", show_members(p));
+		"name", p->config->name, "role", role(p),
+		"serves", (int)p->config->serve, "cluster", report_cluster(p),
+		"sources", sources, "members", report_members(p));
 	if (p->service.responder)
 		json_object_set_new(all, "requests", counts(answer_names,
 			tsct_responder_counts(p->service.responder),
 			TSCT_ANSWER_NR));
-	json_object_set_new(all, "session", show_session(p));
+	json_object_set_new(all, "session", report_session(p));
 	return all;
 }
 
 static void begin_session(struct peers *p, FILE *to)
 {
-	if (p->members.round && p->service.nr)
+	if (p->members.schedule && p->service.nr)
 		members_begin(p);
-	sources_burst(p);
-	say(json_pack("{s:o}", "session", show_session(p)), to);
+	sources_begin_session(p);
+	print_json(json_pack("{s:o}", "session", report_session(p)), to);
 }
 
 bool peers_answer(struct peers *p, const char *request, FILE *to)
@@ -268,6 +269,6 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 	else if (is_timesync)
 		barrier_answer(p, request + 9, to);
 	else
-		say(show_all(p), to);
+		print_json(report_all(p), to);
 	return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whom we ask for the time, and when. */
+/* Sources: their poll intervals, sockets, requests, and log lines. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -10,57 +10,58 @@
 
 #define NS_PER_MS	1000000LL
 
-#define BURST		6		/* at the start, and after changes */
+#define BURST		6		/* polls at the start, and after changes */
 #define BURST_NS	(100 * NS_PER_MS)
-#define BURST_PLAIN_NS	(2 * NS_PER_S)	/* NTP servers are strangers' */
+#define BURST_NTP_NS	(2 * NS_PER_S)	/* NTP servers belong to others */
 /*
- * A path that nobody used for a while is slow at first, one way more than the
- * other: so the first request of a poll has another one right behind it, there and
- * back, and the quicker of the two counts; and where the next poll is far off, a
- * third, whose answer says when the second's was sent.
+ * After a pause the first packets on a path are slower, and not by the same amount
+ * in both directions. So the first request of a poll has a second one right behind
+ * it, and the exchange with the shorter round trip counts. Where the next poll is
+ * far off there is a third, whose answer has the server's transmit time of the
+ * second's.
  */
-#define TRAIN		2
-#define TRAIN_LONG	3		/* no more than TSCT_CLIENT_OPEN */
+#define REQUESTS	2		/* per poll */
+#define REQUESTS_LONG	3		/* no more than TSCT_CLIENT_REQUESTS */
 #define LONG_NS		(2 * NS_PER_S)
-#define LOST_PORT	4		/* unanswered: from another port */
-#define LATE_NS		(50 * NS_PER_MS)	/* in a session: it was lost */
-#define SESSION_LOST	5		/* ... as many in a row, and it is over */
-#define STAMPS		8		/* of the error queue, in one go */
+#define LOST_PORT	4		/* unanswered polls: use another port */
+#define LATE_NS		(50 * NS_PER_MS)	/* in a session: it is lost */
+#define SESSION_LOST	5		/* ... as many in a row end the session */
+#define TX_TIMES	8		/* messages of the error queue at a time */
 
-/* ---- when --------------------------------------------------------------- */
+/* ---- intervals ----------------------------------------------------------- */
 
-/* Within a sixteenth, at random: nobody knows when, and no two keep step. */
-__s64 source_poll_ns(const struct source *s, __u64 random)
+/* Random within a sixteenth: unpredictable, and no two nodes stay in step. */
+__s64 source_poll_ns(const struct peer_source *s, __u64 random)
 {
 	double ns = ldexp((double)NS_PER_S, s->poll + s->client.backoff);
 
 	return (__s64)(ns * (1 + ((double)(random >> 40) / (1 << 24) - 0.5) / 8));
 }
 
-void source_back_off(struct source *s)
+static void lengthen_poll(struct peer_source *s)
 {
 	s->good = 0;
-	if (s->poll < s->conf.maxpoll)
+	if (s->poll < s->config.maxpoll)
 		s->poll++;
 }
 
-/* NTP servers are strangers': whoever has a reason, there is one burst a poll. */
-void source_poll_now(struct source *s, __s64 now_ns)
+/* For NTP servers, which belong to others, one burst per poll interval at most. */
+void source_poll_now(struct peer_source *s, __s64 now_ns)
 {
-	__s64 free_ns = s->hurried_ns + (__s64)ldexp((double)NS_PER_S,
-						     s->conf.minpoll);
+	__s64 free_ns = s->burst_ns + (__s64)ldexp((double)NS_PER_S,
+						   s->config.minpoll);
 	__s64 due_ns = now_ns;
 
 	if (s->client.backoff)
-		return;			/* it asked to be left alone */
-	s->poll = s->conf.minpoll;
+		return;			/* after a kiss-o'-death */
+	s->poll = s->config.minpoll;
 	s->good = 0;
-	if (s->conf.plain && s->hurried_ns && free_ns > now_ns) {
+	if (s->config.ntp_only && s->burst_ns && free_ns > now_ns) {
 		due_ns = free_ns;
 	} else {
 		s->burst = BURST;
 		s->is_unsynced = false;
-		s->hurried_ns = now_ns;
+		s->burst_ns = now_ns;
 	}
 	if (s->due_ns > due_ns)
 		s->due_ns = due_ns;
@@ -81,9 +82,7 @@ void sources_disrupt(struct peers *p)
 
 	for (i = 0; i < p->nr_sources; i++) {
 		tsct_client_disrupt(&p->source[i].client);
-		p->source[i].is_met = false;
-		p->source[i].nr_held = 0;
-		p->source[i].nr_ready = 0;
+		p->source[i].accepted = false;
 	}
 	sources_poll_now(p);
 }
@@ -94,59 +93,43 @@ void sources_poll_for_barrier(struct peers *p)
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (barrier_asks(p, &p->source[i]) &&
+		if (barrier_waits_for(p, &p->source[i]) &&
 		    p->source[i].due_ns > soon_ns)
 			p->source[i].due_ns = soon_ns;
 }
 
-static __s64 smaller(__s64 a, __s64 b)
-{
-	return a < b ? a : b;
-}
-
-/* After a request: when it is given up and the next one made */
-static __s64 next_ns(const struct peers *p, const struct source *s,
+/* From a request until it is given up and the next one is made */
+static __s64 next_ns(const struct peers *p, const struct peer_source *s,
 		     __u64 random)
 {
 	__s64 poll = source_poll_ns(s, random);
+	__s64 burst = s->config.ntp_only ? BURST_NTP_NS : BURST_NS;
 
-	if (s->session || s->sweep)
+	if (s->session || s->own_session)
 		return LATE_NS;
-	if (s->burst || barrier_asks(p, s))
-		return smaller(poll, s->conf.plain ? BURST_PLAIN_NS : BURST_NS);
+	if (s->burst || barrier_waits_for(p, s))
+		return poll < burst ? poll : burst;
 	return poll;
 }
 
-/* ---- sockets ------------------------------------------------------------ */
-
-static int reopen(struct peers *p, unsigned int nr)
-{
-	struct source *s = &p->source[nr];
-	int err;
-
-	net_close(&s->socket);
-	err = net_open_client(&s->conf.address, &p->clock, &s->socket);
-	if (err)
-		net_close(&s->socket);
-	return err;
-}
+/* ---- opening and closing ------------------------------------------------- */
 
 void source_open(struct peers *p, unsigned int nr,
-		 const struct conf_source *conf)
+		 const struct config_source *config)
 {
 	const struct tsct_client_options options = {
-		.flags = (conf->plain ? TSCT_CLIENT_PLAIN : 0) |
-			(conf->xleave ? TSCT_CLIENT_INTERLEAVED : 0),
-		.key_id = conf->key,
+		.flags = (config->ntp_only ? TSCT_CLIENT_NTP_ONLY : 0) |
+			(config->xleave ? TSCT_CLIENT_INTERLEAVED : 0),
+		.key_id = config->key,
 		.node = p->node, .host = p->host,
 	};
-	struct source *s = &p->source[nr];
+	struct peer_source *s = &p->source[nr];
 
 	memset(s, 0, sizeof(*s));
-	s->conf = *conf;
+	s->config = *config;
 	s->socket.fd = -1;
 	tsct_client_init(&s->client, &options);
-	s->poll = conf->minpoll;
+	s->poll = config->minpoll;
 	s->burst = BURST;
 }
 
@@ -156,143 +139,235 @@ void source_close(struct peers *p, unsigned int nr)
 	tsct_cluster_forget(p->cluster, nr);
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
-void source_read_stamps(struct peers *p, struct source *s)
+/* Reads the kernel's transmit times of requests. */
+void source_read_tx_times(struct peers *p, struct peer_source *s)
 {
-	struct tsct_packet_time stamp;
+	struct tsct_packet_time tx;
 	__u32 number;
 	int i;
 
-	for (i = 0; i < STAMPS; i++) {
-		if (!net_sent(&s->socket, &p->clock, &number, &stamp))
+	for (i = 0; i < TX_TIMES; i++) {
+		if (!net_sent(&s->socket, &p->clock, &number, &tx))
 			return;
-		if (stamp.kernel)
-			tsct_client_sent(&s->client, number, stamp);
+		if (tx.kernel)
+			tsct_client_sent(&s->client, number, tx);
 		if (!s->socket.nr_waiting)
 			return;
 	}
 }
 
-static void make_ext(const struct peers *p, struct source *s,
-		     struct tsct_extension *ret_ext)
-{
-	struct tsct_client *client = &s->client;
-
-	memset(ret_ext, 0, sizeof(*ret_ext));
-	if (s->session) {
-		ret_ext->flags |= TSCT_EXT_JOIN;
-		ret_ext->session = s->session;
-	}
-	if (barrier_arrived(p, s)) {
-		ret_ext->flags |= TSCT_EXT_ARRIVED;
-		ret_ext->barrier = p->barrier.number;
-	}
-	client->asks_missing = barrier_asks(p, s);
-	if (client->asks_missing)
-		barrier_below(p, client->below, sizeof(client->below));
-}
-
-/* A request, the first of a poll or one that follows */
-static int ask_one(struct peers *p, struct source *s, bool follows)
+/* Sends one request of a poll; @follows: it is not the first. */
+static int send_request(struct peers *p, struct peer_source *s, bool follows)
 {
 	struct tsct_client *client = &s->client;
 	struct tsct_packet_time before = { 0 };
+	struct tsct_extension ext = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
-	struct tsct_extension ext;
 	__u64 random[2];
 	size_t len;
 	int err;
 
 	peers_random(random);
-	make_ext(p, s, &ext);
+	if (s->session) {
+		ext.flags |= TSCT_EXT_JOIN;
+		ext.session = s->session;
+	}
+	if (barrier_arrived(p, s)) {
+		ext.flags |= TSCT_EXT_ARRIVED;
+		ext.barrier = p->barrier.number;
+	}
+	client->requests_missing = barrier_waits_for(p, s);
+	if (client->requests_missing)
+		barrier_below(p, client->below, sizeof(client->below));
 	len = (follows ? tsct_client_follow : tsct_client_request)(
-		client, p->conf->keys, random, s->conf.plain ? NULL : &ext,
-		bytes);
+		client, p->config->keys, random,
+		s->config.ntp_only ? NULL : &ext, bytes);
 	if (!len)
 		return -ENOKEY;
 	err = net_send(&s->socket, NULL, bytes, len, (__u32)client->sent,
-		       &p->clock, &before.ticks);
+		       &p->clock, &before.cycles);
 	if (err)
 		return err;
 	tsct_client_sent(client, (__u32)client->sent, before);
-	source_read_stamps(p, s);
+	source_read_tx_times(p, s);
 	return 0;
 }
 
-static unsigned int train_length(const struct peers *p, const struct source *s)
+static int send_poll(struct peers *p, unsigned int nr)
 {
-	if (s->session || s->sweep || s->conf.plain)
-		return 1;
-	return next_ns(p, s, 0) < LONG_NS ? TRAIN : TRAIN_LONG;
-}
-
-static int ask(struct peers *p, unsigned int nr)
-{
-	struct source *s = &p->source[nr];
-	unsigned int length = train_length(p, s);
+	struct peer_source *s = &p->source[nr];
+	unsigned int requests = 1;
 	int err = 0;
 
-	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0))
-		err = reopen(p, nr);
-	if (err)
-		return err;
-	err = ask_one(p, s, false);
+	if (!s->session && !s->own_session && !s->config.ntp_only)
+		requests = next_ns(p, s, 0) < LONG_NS ? REQUESTS : REQUESTS_LONG;
+	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0)) {
+		net_close(&s->socket);
+		err = net_open_client(&s->config.address, &p->clock, &s->socket);
+	}
+	if (!err)
+		err = send_request(p, s, false);
 	if (err) {
-		/* Its own address may be gone: the next one has another. */
+		/* The local address may be gone: the next socket has another. */
 		net_close(&s->socket);
 		return err;
 	}
-	/* What cannot be sent is lost, and the first one counts all the same. */
-	while (--length && !err)
-		err = ask_one(p, s, true);
+	/* One that cannot be sent is lost; the poll counts by its first. */
+	while (--requests && !err)
+		err = send_request(p, s, true);
 	return 0;
 }
 
-/* Of the poll before, not all was answered. */
-static void give_up(struct peers *p, unsigned int nr, __s64 now_ns)
+/* A poll was not fully answered in time. */
+static void give_up_poll(struct peers *p, unsigned int nr, __s64 now_ns)
 {
-	struct source *s = &p->source[nr];
+	struct peer_source *s = &p->source[nr];
 
 	source_flush(p, nr);
 	s->is_unsynced = false;
 	s->lost++;
-	if ((s->session || s->sweep) && s->lost >= SESSION_LOST)
+	if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
 		source_leave_session(p, nr);
 	if (s->lost >= 8)
-		source_back_off(s);
-	if (s->lost >= 8 || (s->lost >= 3 && !s->client.counts[0]))
+		lengthen_poll(s);
+	if (s->lost >= 8 || (s->lost >= 3 && !s->client.counts[TSCT_CLIENT_OK]))
 		source_log_answer(s, TSCT_CLIENT_OK, now_ns);
 }
 
 void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 {
-	struct source *s = &p->source[nr];
+	struct peer_source *s = &p->source[nr];
 	__u64 random[2];
 	int err;
 
 	if (now_ns < s->due_ns)
 		return;
-	/* Nothing could be told of stamps, and the daemon has other things to do. */
-	if (!timekeeper_has_params(&p->keeper->est.state)) {
+	/* Packet times cannot be converted, and calibration goes first. */
+	if (!timekeeper_has_params(&p->timekeeper->est.state)) {
 		s->due_ns = now_ns + BURST_NS;
 		return;
 	}
 	if (tsct_client_waits(&s->client))
-		give_up(p, nr, now_ns);
-	if (s->sweep && now_ns > s->sweep_until_ns)
+		give_up_poll(p, nr, now_ns);
+	if (s->own_session && now_ns > s->own_session_until_ns)
 		source_leave_session(p, nr);
-	err = ask(p, nr);
+	err = send_poll(p, nr);
 	if (err) {
-		/* One that waits is counted when it is given up. */
+		/* An outstanding one is counted when it is given up. */
 		s->lost += !tsct_client_waits(&s->client);
-		source_back_off(s);
+		lengthen_poll(s);
 		if (s->lost == 3)
-			log_warning("%s: cannot be asked: %s", s->conf.name,
-				    strerror(-err));
+			log_warning("%s: cannot send requests: %s",
+				    s->config.name, strerror(-err));
 	}
 	if (s->burst)
 		s->burst--;
 	peers_random(random);
 	s->due_ns = now_ns + next_ns(p, s, random[0]);
+}
+
+/* ---- log lines ----------------------------------------------------------- */
+
+#define LOG_NS		(60 * NS_PER_S)	/* per source and reason */
+#define VERDICTS_MAX	20		/* lines of changed verdicts in that time */
+#define REACH_NS	(10 * NS_PER_S)	/* between lines that it is lost */
+
+static void log_reach(struct peer_source *s, __s64 now_ns)
+{
+	bool reachable = !s->lost;
+
+	if (s->reach_logged && s->is_reachable == reachable)
+		return;
+	if (!reachable && s->reach_ns && now_ns - s->reach_ns < REACH_NS)
+		return;
+	s->reach_logged = true;
+	s->is_reachable = reachable;
+	if (!reachable)
+		s->reach_ns = now_ns;
+	if (reachable)
+		log_info("%s: answers", s->config.name);
+	else if (s->config.key)
+		log_warning("%s: does not answer; check that it is up, allows "
+			    "this node, and has the same key %u",
+			    s->config.name, s->config.key);
+	else
+		log_warning("%s: does not answer; check that it is up and "
+			    "allows this node", s->config.name);
+}
+
+/* Anyone who can see the requests can provoke any of these lines, at any rate: so
+ * each is logged once in a while. */
+void source_log_answer(struct peer_source *s, enum tsct_client_result result,
+		       __s64 now_ns)
+{
+	__s64 *logged_ns = &s->logged_ns[result];
+
+	switch (result) {
+	case TSCT_CLIENT_OK:
+		log_reach(s, now_ns);
+		return;
+	/* Anyone may send these, and networks cause them. */
+	case TSCT_CLIENT_MALFORMED:
+	case TSCT_CLIENT_NOT_OURS:
+	case TSCT_CLIENT_DUPLICATE:
+	case TSCT_CLIENT_ZERO_ORIGIN:
+	case TSCT_CLIENT_FOREIGN:
+	case TSCT_CLIENT_REPLAY:
+		return;
+	default:
+		break;
+	}
+	if (*logged_ns && now_ns - *logged_ns < LOG_NS)
+		return;
+	*logged_ns = now_ns;
+	if (result == TSCT_CLIENT_KISS)
+		log_warning("%s: kiss-o'-death %s received: poll interval raised "
+			    "to %.3g s", s->config.name, s->client.kiss,
+			    ldexp(1, s->poll + s->client.backoff));
+	else if (s->config.key)
+		log_warning("%s, key %u: %s", s->config.name, s->config.key,
+			    tsct_client_result_text(result));
+	else
+		log_warning("%s: %s", s->config.name,
+			    tsct_client_result_text(result));
+}
+
+static void log_verdict(struct peer_source *s,
+			const struct tsct_source_state *state, __s64 now_ns)
+{
+	enum source_verdict verdict = state->liar ? SOURCE_FALSETICKER :
+		!state->known && *state->why ? SOURCE_REFUSED : SOURCE_USABLE;
+
+	if (verdict == s->verdict || (!verdict && !state->known))
+		return;			/* the same, or no estimate at the moment */
+	s->verdict = verdict;
+	/* A hostile source can change its verdict with each answer. */
+	if (now_ns - s->verdicts_ns > LOG_NS) {
+		s->verdicts_ns = now_ns;
+		s->nr_verdicts = 0;
+	}
+	if (s->nr_verdicts++ >= VERDICTS_MAX)
+		return;
+	if (verdict)
+		log_warning("%s: not used: %s", s->config.name, state->why);
+	else
+		log_info("%s: used again", s->config.name);
+}
+
+void sources_log(struct peers *p)
+{
+	__u64 now = packet_clock_now(&p->clock);
+	struct tsct_source_state state;
+	__s64 now_ns = tsct_monotonic_ns();
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++) {
+		struct peer_source *s = &p->source[i];
+
+		s->client.options.mult = p->timekeeper->est.state.rate_mult;
+		tsct_cluster_source(p->cluster, i, now, &state);
+		log_verdict(s, &state, now_ns);
+	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The cluster's timeline: begun where we are the master, and what is new of it. */
+/* The cluster's timeline: begun where this node is the master, and logged. */
 #include <string.h>
 
 #include "lib/core/clock_params.h"
@@ -7,49 +7,30 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-#define TELL_NS		(NS_PER_S / 10)
+#define LOG_NS		(NS_PER_S / 10)
 
-static bool claims(__u32 status)
+/* ---- master -------------------------------------------------------------- */
+
+/* The timeline of the daemon before this one is valid: this node's own, of this
+ * counter, with no disruption since. */
+static bool can_continue(const struct peers *p)
 {
-	return status == TSCT_STATUS_CALIBRATING ||
-		status == TSCT_STATUS_SYNCHRONIZED ||
-		status == TSCT_STATUS_HOLDOVER;
-}
+	const struct previous_timeline *previous = &p->previous;
+	const struct tsct_clock_state *state = &p->timekeeper->est.state;
 
-/* ---- master ------------------------------------------------------------- */
-
-/* What was published before us: ours, of this counter, and still true. */
-static bool can_go_on(const struct peers *p)
-{
-	const struct tsct_clock_state *last = &p->last;
-	const struct tsct_clock_state *state = &p->keeper->est.state;
-
-	return last->cluster.mult && last->cluster_master == p->node &&
-		last->cluster_timeline && claims(last->cluster_status) &&
-		last->source == state->source && last->epoch == state->epoch;
-}
-
-static void go_on(struct peers *p)
-{
-	const struct tsct_clock_params *pair = &p->last.cluster;
-	const struct tsct_remote_params line = {
-		.base = pair->base_cycles, .base_ns = pair->base_ns,
-		.mult = pair->mult, .as_of = pair->base_cycles,
-	};
-
-	tsct_cluster_master(p->cluster, p->node, &line,
-			    p->last.cluster_timeline);
-	log_info("master: timeline %u goes on", p->last.cluster_timeline);
+	return previous->number && previous->master == p->node &&
+		previous->source == state->source &&
+		previous->epoch == state->epoch;
 }
 
 /*
- * From here on the counter is the timeline, at the rate and the time it has now.
- * The number is later than any that this node gave, also where nothing of them
- * is left: it counts seconds.
+ * From now on the counter defines the timeline, at its present rate and time. The
+ * number is later than any that this node used, even if no record of them is left:
+ * it counts seconds.
  */
-static void begin(struct peers *p)
+static void begin_timeline(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = &p->timekeeper->est.state;
 	struct tsct_remote_params line = {
 		.base = packet_clock_now(&p->clock), .mult = state->rate_mult,
 	};
@@ -64,42 +45,46 @@ static void begin(struct peers *p)
 	log_info("master: timeline %u begins", number);
 }
 
-static void see_to_timeline(struct peers *p)
+static void tick_master(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = &p->timekeeper->est.state;
 	struct tsct_remote_params line;
 	__u64 master;
 	__u32 epoch;
 	__u16 depth;
 
-	if (claims(tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock),
-					 &master, &epoch, &depth, &line)) &&
-	    master == p->node)
+	if (tsct_status_has_time(tsct_cluster_timeline(p->cluster,
+				packet_clock_now(&p->clock), &master, &epoch,
+				&depth, &line)) && master == p->node)
 		return;
-	if (can_go_on(p))
-		go_on(p);
-	else if (state->status == TSCT_STATUS_SYNCHRONIZED && state->rate_mult)
-		begin(p);
-	else
+	if (can_continue(p)) {
+		tsct_cluster_master(p->cluster, p->node, &p->previous.params,
+				    p->previous.number);
+		log_info("master: timeline %u goes on", p->previous.number);
+	} else if (state->status == TSCT_STATUS_SYNCHRONIZED &&
+		   state->rate_mult) {
+		begin_timeline(p);
+	} else {
 		return;
-	p->last.cluster_timeline = 0;	/* used up */
+	}
+	p->previous.number = 0;
 	tsct_cluster_timeline(p->cluster, packet_clock_now(&p->clock), &master,
 			      &p->timeline_nr, &depth, &line);
-	p->pressing = true;
+	p->urgent = true;
 }
 
 /*
- * synced-cluster: CLOCK_REALTIME is the cluster's time already. It is followed
- * as an NTP server would be, whose answers take no time.
+ * synced-cluster: CLOCK_REALTIME is the cluster's time already. It is treated as an
+ * NTP server whose answers take no time.
  */
-static void follow_realtime(struct peers *p)
+static void feed_realtime(struct peers *p)
 {
 	__u64 error_ns, now = packet_clock_now(&p->clock);
 	struct tsct_remote remote = { .status = TSCT_STATUS_SYNCHRONIZED };
 	struct tsct_exchange x = { .t1 = now, .t4 = now };
 	__s64 ns;
 
-	if (p->keeper->est.state.status != TSCT_STATUS_SYNCHRONIZED ||
+	if (p->timekeeper->est.state.status != TSCT_STATUS_SYNCHRONIZED ||
 	    !packet_clock_real(&p->clock, now, &ns, &error_ns))
 		return;
 	x.t2 = x.t3 = (__u64)ns;
@@ -108,31 +93,31 @@ static void follow_realtime(struct peers *p)
 		.as_of = x.t3, .error_ps = error_ns * 1000,
 	};
 	if (tsct_cluster_feed(p->cluster, 0, &x, &remote) == TSCT_CLUSTER_EPOCH)
-		p->pressing = true;
+		p->urgent = true;
 }
 
-/* ---- what is new -------------------------------------------------------- */
+/* ---- the tick ------------------------------------------------------------ */
 
-static void tell(struct peers *p)
+static void log_cluster(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = &p->timekeeper->est.state;
 	__u64 now = packet_clock_now(&p->clock);
 	__s64 now_ns = tsct_monotonic_ns();
 	char master[64] = "";
 
-	if (state->cluster_status == p->told_status &&
-	    state->cluster_epoch == p->told_epoch &&
-	    state->cluster_master == p->told_master)
+	if (state->cluster_status == p->logged_status &&
+	    state->cluster_epoch == p->logged_epoch &&
+	    state->cluster_master == p->logged_master)
 		return;
-	/* What changes all the time is told as it is in the end. */
-	if (p->told_ns && now_ns - p->told_ns < TELL_NS)
+	/* Of fast changes only the last one is logged. */
+	if (p->logged_ns && now_ns - p->logged_ns < LOG_NS)
 		return;
 	if (state->cluster_master)
 		snprintf(master, sizeof(master), ", master %016llx, timeline %u",
 			 (unsigned long long)state->cluster_master,
 			 state->cluster_timeline);
 	if (state->cluster.mult)
-		log_info("cluster %s: time known to %.3f us, epoch %u%s",
+		log_info("cluster %s: error bound %.3f us, epoch %u%s",
 			 tsct_status_name(state->cluster_status),
 			 (double)tsct_clock_params_error_ps(&state->cluster, now) / 1e6,
 			 state->cluster_epoch, master);
@@ -140,15 +125,15 @@ static void tell(struct peers *p)
 		log_info("cluster %s: no time yet, epoch %u%s",
 			 tsct_status_name(state->cluster_status),
 			 state->cluster_epoch, master);
-	p->told_status = state->cluster_status;
-	p->told_epoch = state->cluster_epoch;
-	p->told_master = state->cluster_master;
-	p->told_ns = now_ns;
+	p->logged_status = state->cluster_status;
+	p->logged_epoch = state->cluster_epoch;
+	p->logged_master = state->cluster_master;
+	p->logged_ns = now_ns;
 }
 
-static void see_to_counter(struct peers *p)
+static void check_counter(struct peers *p)
 {
-	const struct tsct_clock_state *state = &p->keeper->est.state;
+	const struct tsct_clock_state *state = &p->timekeeper->est.state;
 
 	if (state->epoch == p->clock_epoch)
 		return;
@@ -164,16 +149,16 @@ void peers_tick(struct peers *p)
 {
 	if (!p->cluster)
 		return;
-	packet_clock_round(&p->clock);
-	see_to_counter(p);
-	if (p->conf->synced_cluster)
-		follow_realtime(p);
-	else if (conf_is_master(p->conf))
-		see_to_timeline(p);
+	packet_clock_refresh(&p->clock);
+	check_counter(p);
+	if (p->config->synced_cluster)
+		feed_realtime(p);
+	else if (config_is_master(p->config))
+		tick_master(p);
 	barrier_tick(p);
-	if (p->has_changed)
+	if (p->links_changed)
 		peers_links_changed(p);
 	service_refresh(p);
 	sources_log(p);
-	tell(p);
+	log_cluster(p);
 }

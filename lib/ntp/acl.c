@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
+/* Access rules by prefix, and addresses as text */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "acl.h"
 
-#define MAPPED_BITS	96	/* of ::ffff:0:0/96: IPv4's part of the addresses */
+#define MAPPED_BITS	96	/* of ::ffff:0:0/96, the prefix of IPv4
+				 * addresses */
 
 /* ---- text ---------------------------------------------------------------- */
 
 static const __u8 mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
-/* *ret_bits: where prefix lengths of such an address begin to count */
+/* *ret_bits: the bits that prefix lengths of such an address do not count */
 static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 {
 	__u8 v4[4];
@@ -26,7 +28,7 @@ static int parse_ip(const char *text, __u8 ip[16], unsigned int *ret_bits)
 	return inet_pton(AF_INET6, text, ip) == 1 ? 0 : -EINVAL;
 }
 
-/* Digits only: strtoul() would take blanks and signs. */
+/* Digits only: strtoul() accepts blanks and signs. */
 static int parse_number(const char *text, unsigned long max, __u32 *ret)
 {
 	unsigned long value;
@@ -42,7 +44,8 @@ static int parse_number(const char *text, unsigned long max, __u32 *ret)
 	return 0;
 }
 
-/* Splits at @at: what is behind it, or NULL. -EINVAL: too long for an address */
+/* Splits at @at; *ret_tail: the part after it, or NULL. -EINVAL: too long for
+ * an address */
 static int split(const char *text, char at, char head[INET6_ADDRSTRLEN],
 		 const char **ret_tail)
 {
@@ -92,8 +95,8 @@ void tsct_address_print(const struct tsct_address *address, char *text,
 
 /* ---- rules --------------------------------------------------------------- */
 
-/* The bits behind a prefix */
-static tsct_u128 behind(unsigned int bits)
+/* A mask of the bits after a prefix */
+static tsct_u128 host_mask(unsigned int bits)
 {
 	return bits >= 128 ? 0 : ~(tsct_u128)0 >> bits;
 }
@@ -117,32 +120,32 @@ static int parse_rule(const char *prefix, struct tsct_acl_rule *rule)
 		return -EINVAL;
 	rule->bits = base + bits;
 	rule->first = tsct_ip_number(ip);
-	rule->last = rule->first | behind(rule->bits);
-	return rule->first & behind(rule->bits) ? -EINVAL : 0;
+	rule->last = rule->first | host_mask(rule->bits);
+	return rule->first & host_mask(rule->bits) ? -EINVAL : 0;
 }
 
-void tsct_acl_init(struct tsct_acl *access)
+void tsct_acl_init(struct tsct_acl *acl)
 {
-	access->nr_rules = 0;
-	access->nr_ranges = 1;
-	access->ranges[0] = (struct tsct_range) { .first = 0 };
+	acl->nr_rules = 0;
+	acl->nr_ranges = 1;
+	acl->ranges[0] = (struct tsct_acl_range) { .first = 0 };
 }
 
 static int compare(const void *a, const void *b)
 {
-	const struct tsct_range *x = a, *y = b;
+	const struct tsct_acl_range *x = a, *y = b;
 
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* The longest prefix' verdict */
-static bool verdict(const struct tsct_acl *access, tsct_u128 at)
+/* The decision of the longest prefix that matches */
+static bool decide(const struct tsct_acl *acl, tsct_u128 at)
 {
 	const struct tsct_acl_rule *rule, *best = NULL;
 	unsigned int i;
 
-	for (i = 0; i < access->nr_rules; i++) {
-		rule = &access->rules[i];
+	for (i = 0; i < acl->nr_rules; i++) {
+		rule = &acl->rules[i];
 		if (at >= rule->first && at <= rule->last &&
 		    (!best || rule->bits > best->bits))
 			best = rule;
@@ -150,30 +153,30 @@ static bool verdict(const struct tsct_acl *access, tsct_u128 at)
 	return best && best->allow;
 }
 
-/* A verdict only changes where a rule begins, or behind where it ends. */
-static void make_ranges(struct tsct_acl *access)
+/* The decision only changes where a rule begins, or after its end. */
+static void make_ranges(struct tsct_acl *acl)
 {
-	struct tsct_range *range = access->ranges;
+	struct tsct_acl_range *range = acl->ranges;
 	unsigned int i, n = 1;
 
 	range[0].first = 0;
-	for (i = 0; i < access->nr_rules; i++) {
-		range[n++].first = access->rules[i].first;
-		if (access->rules[i].last != ~(tsct_u128)0)
-			range[n++].first = access->rules[i].last + 1;
+	for (i = 0; i < acl->nr_rules; i++) {
+		range[n++].first = acl->rules[i].first;
+		if (acl->rules[i].last != ~(tsct_u128)0)
+			range[n++].first = acl->rules[i].last + 1;
 	}
 	qsort(range, n, sizeof(*range), compare);
-	access->nr_ranges = 0;
+	acl->nr_ranges = 0;
 	for (i = 0; i < n; i++) {
-		range[access->nr_ranges].first = range[i].first;
-		range[access->nr_ranges].allow = verdict(access, range[i].first);
-		if (!i || range[access->nr_ranges].allow !=
-		    range[access->nr_ranges - 1].allow)
-			access->nr_ranges++;
+		range[acl->nr_ranges].first = range[i].first;
+		range[acl->nr_ranges].allow = decide(acl, range[i].first);
+		if (!i || range[acl->nr_ranges].allow !=
+		    range[acl->nr_ranges - 1].allow)
+			acl->nr_ranges++;
 	}
 }
 
-int tsct_acl_add_rule(struct tsct_acl *access, const char *prefix, bool allow)
+int tsct_acl_add_rule(struct tsct_acl *acl, const char *prefix, bool allow)
 {
 	struct tsct_acl_rule rule;
 	unsigned int i;
@@ -181,30 +184,30 @@ int tsct_acl_add_rule(struct tsct_acl *access, const char *prefix, bool allow)
 	if (parse_rule(prefix, &rule))
 		return -EINVAL;
 	rule.allow = allow;
-	for (i = 0; i < access->nr_rules; i++)
-		if (access->rules[i].first == rule.first &&
-		    access->rules[i].bits == rule.bits)
+	for (i = 0; i < acl->nr_rules; i++)
+		if (acl->rules[i].first == rule.first &&
+		    acl->rules[i].bits == rule.bits)
 			break;
 	if (i == TSCT_RULES_MAX)
 		return -E2BIG;
-	access->rules[i] = rule;
-	if (i == access->nr_rules)
-		access->nr_rules++;
-	make_ranges(access);
+	acl->rules[i] = rule;
+	if (i == acl->nr_rules)
+		acl->nr_rules++;
+	make_ranges(acl);
 	return 0;
 }
 
-bool tsct_acl_allows(const struct tsct_acl *access, const __u8 ip[16])
+bool tsct_acl_allows(const struct tsct_acl *acl, const __u8 ip[16])
 {
-	unsigned int low = 0, high = access->nr_ranges, middle;
+	unsigned int low = 0, high = acl->nr_ranges, middle;
 	tsct_u128 at = tsct_ip_number(ip);
 
 	while (high - low > 1) {
 		middle = (low + high) / 2;
-		if (access->ranges[middle].first <= at)
+		if (acl->ranges[middle].first <= at)
 			low = middle;
 		else
 			high = middle;
 	}
-	return access->ranges[low].allow;
+	return acl->ranges[low].allow;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prefix rules. They are few and change seldom, packets are many: so the rules
- * are made into ranges of addresses, each with the verdict of the longest prefix
- * there, and a look is a binary search.
+ * Access rules by prefix. They are few and change seldom, packets are many: so
+ * the rules are compiled into ranges of addresses, each with the decision of
+ * the longest prefix there, and a look-up is a binary search.
  */
-#ifndef TSCT_SYNC_ACCESS_H
-#define TSCT_SYNC_ACCESS_H
+#ifndef TSCT_NTP_ACL_H
+#define TSCT_NTP_ACL_H
 
 #include "ratelimit.h"
 
@@ -15,8 +15,8 @@ struct tsct_acl_rule {
 	bool allow;
 };
 
-/* From here up to where the next begins */
-struct tsct_range {
+/* Up to the first address of the next range */
+struct tsct_acl_range {
 	tsct_u128 first;
 	bool allow;
 };
@@ -24,13 +24,17 @@ struct tsct_range {
 struct tsct_acl {
 	unsigned int nr_rules, nr_ranges;
 	struct tsct_acl_rule rules[TSCT_RULES_MAX];
-	struct tsct_range ranges[2 * TSCT_RULES_MAX + 1];
+	struct tsct_acl_range ranges[2 * TSCT_RULES_MAX + 1];
 };
 
-void tsct_acl_init(struct tsct_acl *access);	/* nobody */
-int tsct_acl_add_rule(struct tsct_acl *access, const char *prefix, bool allow);
-bool tsct_acl_allows(const struct tsct_acl *access, const __u8 ip[16]);
+/* No rules: all addresses are denied. */
+void tsct_acl_init(struct tsct_acl *acl);
+/* As tsct_ratelimit_rule() */
+int tsct_acl_add_rule(struct tsct_acl *acl, const char *prefix, bool allow);
+/* By the longest prefix that matches @ip */
+bool tsct_acl_allows(const struct tsct_acl *acl, const __u8 ip[16]);
 
+/* An address as a number that sorts as the address does */
 static inline tsct_u128 tsct_ip_number(const __u8 ip[16])
 {
 	__u64 high, low;
@@ -40,4 +44,4 @@ static inline tsct_u128 tsct_ip_number(const __u8 ip[16])
 	return (tsct_u128)__builtin_bswap64(high) << 64 | __builtin_bswap64(low);
 }
 
-#endif /* TSCT_SYNC_ACCESS_H */
+#endif /* TSCT_NTP_ACL_H */

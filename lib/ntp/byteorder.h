@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in network order, at any address */
-#ifndef TSCT_SYNC_BYTES_H
-#define TSCT_SYNC_BYTES_H
+/* Integers in network byte order, at any address */
+#ifndef TSCT_NTP_BYTEORDER_H
+#define TSCT_NTP_BYTEORDER_H
 
 #include "lib/core/port.h"
 
@@ -47,4 +47,4 @@ static inline __u64 get64(const __u8 *at)
 	return __builtin_bswap64(value);
 }
 
-#endif /* TSCT_SYNC_BYTES_H */
+#endif /* TSCT_NTP_BYTEORDER_H */

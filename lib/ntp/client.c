@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The asking side: what is remembered between a request and its answer, and
- * between that and the next, which tells when the kernel sent it. client_check.c
- * says what is believed; only then anything here changes.
+ * Client state: from a request to its answer, and from that to the next answer,
+ * which says when the server's kernel sent it. client_check.c checks answers; only
+ * accepted ones change anything here.
  */
 #include "client_private.h"
 
-#define POLL_SAID	6	/* the header's: servers take it for a hint */
-#define NO_PRECISION	32	/* nor anything else that tells our time */
-#define CALM		16	/* answers until we ask twice as often again */
-#define SET_BACK	3	/* times in a row, and we believe it */
+#define POLL_FIELD	6	/* 2^6 s in the header: servers use it as a hint */
+#define NO_PRECISION	32	/* 2^32 s: requests reveal nothing of our clock */
+#define KISS_ANSWERS	16	/* until the backoff is reduced by one */
+#define SET_BACK	3	/* polls with a counter set back until it is accepted */
 
 void tsct_client_init(struct tsct_client *client,
 		      const struct tsct_client_options *options)
@@ -17,65 +17,113 @@ void tsct_client_init(struct tsct_client *client,
 	*client = (struct tsct_client) { .options = *options };
 }
 
-/* The oldest that waits does so no longer. */
-static void settle(struct tsct_client *client, bool answered)
+static bool is_ntp_only(const struct tsct_client *client)
 {
-	const struct tsct_client_open *was = &client->open[--client->nr_open];
-
-	memmove(client->past + 1, client->past,
-		sizeof(client->past) - sizeof(client->past[0]));
-	client->past[0].xmit = was->xmit;
-	client->past[0].rcv = was->rcv;
-	client->past_answered = answered;
-}
-
-static void give_up(struct tsct_client *client)
-{
-	while (client->nr_open)
-		settle(client, false);
-}
-
-/* Those before it have no answer any more that would be believed. */
-static void settle_to(struct tsct_client *client, unsigned int nr)
-{
-	while (client->nr_open > nr)
-		settle(client, client->nr_open == nr + 1);
-}
-
-/* What an exchange waits for will not come. */
-static void drop_pending(struct tsct_client *client)
-{
-	client->has_pending = false;
-	client->has_first = false;
-}
-
-void tsct_client_disrupt(struct tsct_client *client)
-{
-	give_up(client);
-	drop_pending(client);
-}
-
-/* ---- requests ------------------------------------------------------------ */
-
-static bool plain(const struct tsct_client *client)
-{
-	return client->options.flags & TSCT_CLIENT_PLAIN;
+	return client->options.flags & TSCT_CLIENT_NTP_ONLY;
 }
 
 static bool interleaves(const struct tsct_client *client)
 {
-	return plain(client) &&
+	return is_ntp_only(client) &&
 		client->options.flags & TSCT_CLIENT_INTERLEAVED;
 }
 
-/* 0 means none; and the two must differ, or RFC 9769 could not tell them apart. */
-static void draw(const __u64 random[2], __u64 *xmit, __u64 *nonce)
+/* ---- outstanding requests ------------------------------------------------ */
+
+/* Moves the oldest ones to the past until @nr are left. @answered: of the newest
+ * of those moved; those before it will have no answer that is accepted. */
+static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 {
-	*xmit = random[0] ? random[0] : 1;
-	*nonce = random[1] ? random[1] : 2;
-	if (*xmit == *nonce)
-		*nonce ^= 4;
+	while (client->nr_outstanding > nr) {
+		const struct tsct_client_outstanding *oldest =
+			&client->outstanding[--client->nr_outstanding];
+
+		memmove(client->past + 1, client->past,
+			sizeof(client->past) - sizeof(client->past[0]));
+		client->past[0].xmit = oldest->xmit;
+		client->past[0].rcv = oldest->rcv;
+		client->past_answered = answered &&
+			client->nr_outstanding == nr;
+	}
 }
+
+/* ---- the queue of exchanges ---------------------------------------------- */
+
+/* Of two requests in a row; the second where the rates are not known */
+static const struct tsct_exchange *quicker(const struct tsct_client *client,
+					   const struct tsct_queued_exchange *first,
+					   const struct tsct_queued_exchange *second)
+{
+	double rate = (double)client->options.mult / (double)second->mult;
+
+	return client->options.mult && tsct_exchange_rtt(&first->x, rate) <
+		tsct_exchange_rtt(&second->x, rate) ? &first->x : &second->x;
+}
+
+/* The last one has its final times: it counts, or the one it follows does. */
+static void complete_last(struct tsct_client *client)
+{
+	struct tsct_queued_exchange *last =
+		&client->queue[client->nr_queued - 1];
+
+	if (client->nr_queued > 1 &&
+	    last[-1].state == TSCT_QUEUED_AWAITS_SECOND) {
+		last[-1].x = *quicker(client, &last[-1], last);
+		client->nr_queued--;
+		last--;
+	}
+	last->state = TSCT_QUEUED_COMPLETE;
+}
+
+static void drop_incomplete(struct tsct_client *client)
+{
+	client->nr_queued = tsct_client_complete(client);
+}
+
+static void enqueue(struct tsct_client *client,
+		    const struct tsct_queued_exchange *entry)
+{
+	if (client->nr_queued == TSCT_CLIENT_QUEUE)
+		memmove(client->queue, client->queue + 1,
+			--client->nr_queued * sizeof(client->queue[0]));
+	client->queue[client->nr_queued++] = *entry;
+}
+
+unsigned int tsct_client_complete(const struct tsct_client *client)
+{
+	unsigned int nr = client->nr_queued;
+
+	while (nr && client->queue[nr - 1].state != TSCT_QUEUED_COMPLETE)
+		nr--;
+	return nr;
+}
+
+bool tsct_client_next(struct tsct_client *client, struct tsct_exchange *ret_x)
+{
+	if (!tsct_client_complete(client))
+		return false;
+	*ret_x = client->queue[0].x;
+	memmove(client->queue, client->queue + 1,
+		--client->nr_queued * sizeof(client->queue[0]));
+	return true;
+}
+
+void tsct_client_flush(struct tsct_client *client)
+{
+	const struct tsct_queued_exchange *pending = tsct_client_pending(client);
+
+	if (pending && pending->has_t3)
+		complete_last(client);
+	drop_incomplete(client);
+}
+
+void tsct_client_disrupt(struct tsct_client *client)
+{
+	settle(client, 0, false);
+	client->nr_queued = 0;
+}
+
+/* ---- requests ------------------------------------------------------------ */
 
 static size_t build(const struct tsct_client *client,
 		    const struct tsct_keys *keys, struct tsct_ntp_packet *packet,
@@ -83,13 +131,13 @@ static size_t build(const struct tsct_client *client,
 {
 	size_t len;
 
-	if (!plain(client)) {
+	if (!is_ntp_only(client)) {
 		packet->has_ext = true;
 		packet->ext = (struct tsct_extension) {
 			.node = client->options.node,
 			.host = client->options.host,
 			.nonce = nonce,
-			.tx = client->heard,
+			.tx = client->last_tx,
 		};
 		if (ext) {
 			packet->ext.flags = ext->flags &
@@ -97,7 +145,7 @@ static size_t build(const struct tsct_client *client,
 			packet->ext.session = ext->session;
 			packet->ext.barrier = ext->barrier;
 		}
-		packet->has_missing = client->asks_missing;
+		packet->has_missing = client->requests_missing;
 		memcpy(packet->missing, client->below, sizeof(packet->missing));
 	}
 	len = tsct_ntp_build(packet, bytes);
@@ -106,37 +154,33 @@ static size_t build(const struct tsct_client *client,
 	return len;
 }
 
-static void open_one(struct tsct_client *client,
-		     const struct tsct_client_open *one)
-{
-	if (client->nr_open == TSCT_CLIENT_OPEN)
-		settle(client, false);
-	memmove(client->open + 1, client->open,
-		client->nr_open * sizeof(client->open[0]));
-	client->open[0] = *one;
-	client->nr_open++;
-}
-
 static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 		      const __u64 random[2], const struct tsct_extension *ext,
 		      bool follows, void *bytes)
 {
+	const struct tsct_queued_exchange *pending = tsct_client_pending(client);
 	struct tsct_ntp_packet packet = {
 		.version = 4,
 		.mode = TSCT_NTP_MODE_CLIENT,
-		.poll = POLL_SAID,
+		.poll = POLL_FIELD,
 		.precision = NO_PRECISION,
 	};
-	struct tsct_client_open one = {
+	/* 0 means none; and the two must differ, or answers in interleaved and in
+	 * basic mode could not be told apart (RFC 9769). */
+	struct tsct_client_outstanding one = {
 		.joined = ext && ext->flags & TSCT_EXT_JOIN ? ext->session : 0,
+		.session = client->session,
 		.follows = follows,
+		.xmit = random[0] ? random[0] : 1,
+		.nonce = random[1] ? random[1] : 2,
 	};
 	size_t len;
 
-	draw(random, &one.xmit, &one.nonce);
+	if (one.xmit == one.nonce)
+		one.nonce ^= 4;
 	if (interleaves(client)) {
 		one.rcv = one.nonce;
-		one.org = client->has_pending ? client->pending_nonce : 0;
+		one.org = pending ? pending->nonce : 0;
 	}
 	packet.transmit = one.xmit;
 	packet.receive = one.rcv;
@@ -145,11 +189,15 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	if (!len)
 		return 0;
 	if (!follows) {
-		give_up(client);
+		settle(client, 0, false);
 		client->reach <<= 1;
 	}
 	one.number = (__u32)++client->sent;
-	open_one(client, &one);
+	settle(client, TSCT_CLIENT_REQUESTS - 1, false);
+	memmove(client->outstanding + 1, client->outstanding,
+		client->nr_outstanding * sizeof(client->outstanding[0]));
+	client->outstanding[0] = one;
+	client->nr_outstanding++;
 	return len;
 }
 
@@ -160,144 +208,127 @@ size_t tsct_client_request(struct tsct_client *client,
 	return request(client, keys, random, ext, false, bytes);
 }
 
-/* RFC 9769 has one at a time, and so do most servers that know only RFC 5905. */
+/* RFC 9769 allows one outstanding request, and most servers that implement only
+ * RFC 5905 keep state of one. */
 size_t tsct_client_follow(struct tsct_client *client,
 			  const struct tsct_keys *keys, const __u64 random[2],
 			  const struct tsct_extension *ext, void *bytes)
 {
-	return request(client, keys, random, ext, !plain(client), bytes);
+	return request(client, keys, random, ext, !is_ntp_only(client), bytes);
 }
 
-/* The kernel's stamp came after the answer did. */
-static void sent_late(struct tsct_client *client, struct tsct_packet_time t1)
+/* The kernel's transmit time of a request that is answered already */
+static void sent_late(struct tsct_client *client,
+		      struct tsct_queued_exchange *pending,
+		      struct tsct_packet_time t1)
 {
-	struct tsct_exchange x = client->pending;
+	struct tsct_exchange x = pending->x;
 	__s64 error = (__s64)x.local_error + t1.error;
 
-	if (tsct_after(x.t1, t1.ticks) < -error)
+	if (tsct_after(x.t1, t1.cycles) < -error)
 		return;
-	x.t1 = t1.ticks;
+	x.t1 = t1.cycles;
 	x.local_error = tsct_worse(x.local_error, t1.error);
 	x.flags |= TSCT_EXCHANGE_T1_KERNEL;
-	if (!tsct_client_possible(client, &x, client->pending_mult))
-		client->pending = x;
-}
-
-/* Not before we gave it to the kernel, and once */
-static void sent_in_time(struct tsct_client_open *one, struct tsct_packet_time t1)
-{
-	__s64 error = (__s64)one->t1.error + t1.error;
-
-	if (t1.kernel && one->has_t1 &&
-	    (one->t1.kernel || tsct_after(one->t1.ticks, t1.ticks) < -error))
-		return;
-	one->t1 = t1;
-	one->has_t1 = true;
+	if (!tsct_client_possible(client, &x, pending->mult))
+		pending->x = x;
 }
 
 void tsct_client_sent(struct tsct_client *client, __u32 number,
 		      struct tsct_packet_time t1)
 {
+	struct tsct_queued_exchange *pending = tsct_client_pending(client);
 	unsigned int i;
 
-	for (i = 0; i < client->nr_open; i++)
-		if (client->open[i].number == number) {
-			sent_in_time(&client->open[i], t1);
+	for (i = 0; i < client->nr_outstanding; i++) {
+		struct tsct_client_outstanding *one = &client->outstanding[i];
+
+		if (one->number != number)
+			continue;
+		/* The kernel's counts once, and only if it is not earlier than the
+		 * program's, which was taken before the kernel got the packet. */
+		if (t1.kernel && one->has_t1 &&
+		    (one->t1.kernel || tsct_after(one->t1.cycles, t1.cycles) <
+		     -((__s64)one->t1.error + t1.error)))
 			return;
-		}
-	if (client->has_pending && client->pending_number == number && t1.kernel)
-		sent_late(client, t1);
+		one->t1 = t1;
+		one->has_t1 = true;
+		return;
+	}
+	if (pending && pending->number == number && t1.kernel)
+		sent_late(client, pending, t1);
 }
 
 /* ---- answers ------------------------------------------------------------- */
 
-static void keep(struct tsct_client *client, const struct tsct_client_answer *a)
+/* Queued exchanges are dropped when they are with another than client->remote. */
+static void set_remote(struct tsct_client *client,
+		       const struct tsct_remote *remote)
 {
-	const struct tsct_client_open *to = &client->open[a->nr];
+	const struct tsct_remote *old = &client->remote;
 
-	client->has_pending = true;
-	client->pending_number = to->number;
-	client->pending_follows = to->follows;
-	client->pending_t3 = a->has_t3;
-	client->pending = a->x;
-	client->pending_mult = a->mult;
-	client->pending_nonce = plain(client) ? a->packet.receive : to->nonce;
+	if (old->node != remote->node || old->host != remote->host ||
+	    old->master != remote->master || old->epoch != remote->epoch ||
+	    old->has_line != remote->has_line)
+		client->nr_queued = 0;
+	client->remote = *remote;
 }
 
-/* Of two right behind each other; the second where nothing can be told */
-static const struct tsct_exchange *quicker(const struct tsct_client *client,
-					   const struct tsct_exchange *first,
-					   const struct tsct_exchange *second)
+/* The exchange that awaited this answer has its final times. */
+static void finish_pending(struct tsct_client *client,
+			   const struct tsct_client_answer *a)
 {
-	double rate = (double)client->options.mult /
-		(double)client->pending_mult;
+	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
+	struct tsct_queued_exchange *pending = tsct_client_pending(client);
 
-	return client->options.mult && tsct_exchange_rtt(first, rate) <
-		tsct_exchange_rtt(second, rate) ? first : second;
-}
-
-/* The exchange that was pending is complete: is it given away? */
-static bool give(struct tsct_client *client, const struct tsct_client_answer *a,
-		 struct tsct_exchange *ret_x)
-{
-	const struct tsct_client_open *to = &client->open[a->nr];
-	bool is_first = !client->pending_follows && to->follows &&
-		to->number - client->pending_number == 1;
-
-	if (is_first)
-		client->first = a->done;
+	if (!a->has_done) {
+		drop_incomplete(client);
+		return;
+	}
+	pending->x = a->done;
+	if (!pending->follows && to->follows &&
+	    to->number - pending->number == 1)
+		pending->state = TSCT_QUEUED_AWAITS_SECOND;
 	else
-		*ret_x = client->has_first ?
-			*quicker(client, &client->first, &a->done) : a->done;
-	client->has_first = is_first;
-	return !is_first;
+		complete_last(client);
 }
 
-/* Its counter has been at t3, or at t2 where that is not known. */
-static void remember(struct tsct_client *client,
-		     const struct tsct_client_answer *a)
+static void accept_answer(struct tsct_client *client,
+			  const struct tsct_client_answer *a)
 {
-	client->remote = a->remote;
+	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
+	const struct tsct_queued_exchange entry = {
+		.state = is_ntp_only(client) && !interleaves(client) ?
+			TSCT_QUEUED_COMPLETE : TSCT_QUEUED_AWAITS_TX,
+		.x = a->x,
+		.has_t3 = a->has_t3,
+		.follows = to->follows,
+		.number = to->number,
+		.nonce = is_ntp_only(client) ? a->packet.receive : to->nonce,
+		.mult = a->mult,
+	};
+
+	finish_pending(client, a);
+	set_remote(client, &a->remote);
+	enqueue(client, &entry);
 	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
+	/* Its counter has been at t3, or at t2 where that is not known. */
 	client->known = true;
 	client->last = tsct_after(a->x.t2, a->x.t3) > 0 ? a->x.t3 : a->x.t2;
 	client->last_error = a->x.remote_error;
 	client->last_sent = (__u32)client->sent;
 	client->backwards = 0;
-}
-
-static void relax(struct tsct_client *client)
-{
-	if (!client->backoff || ++client->calm < CALM)
-		return;
-	client->calm = 0;
-	client->backoff--;
-}
-
-static unsigned int take(struct tsct_client *client,
-			 const struct tsct_client_answer *a,
-			 struct tsct_exchange ret_x[2])
-{
-	unsigned int nr = 0;
-
-	if (a->has_done)
-		nr += give(client, a, ret_x);
-	else
-		client->has_first = false;
-	remember(client, a);
-	if (plain(client) && !interleaves(client))
-		ret_x[nr++] = a->x;
-	else
-		keep(client, a);
-	client->heard = a->packet.ext.tx;
+	client->last_tx = a->packet.ext.tx;
 	client->reach |= 1;
-	relax(client);
-	settle_to(client, a->nr);
-	return nr;
+	if (client->backoff && ++client->since_kiss >= KISS_ANSWERS) {
+		client->since_kiss = 0;
+		client->backoff--;
+	}
+	settle(client, a->nr, true);
 }
 
-/* RATE: half as often, at each. DENY, RSTR: hardly any more. What was sent behind the
- * request that it is to would tell the same once more. */
+/* RATE doubles the poll interval each time; DENY and RSTR make it very long. The
+ * answers to requests sent after this one would only repeat the kiss. */
 static void kissed(struct tsct_client *client, __u32 code)
 {
 	unsigned int i;
@@ -308,53 +339,57 @@ static void kissed(struct tsct_client *client, __u32 code)
 		client->backoff = TSCT_BACKOFF_DENIED;
 	else if (client->backoff < TSCT_BACKOFF_MAX)
 		client->backoff++;
-	client->calm = 0;
-	settle_to(client, 0);
+	client->since_kiss = 0;
+	settle(client, 0, true);
 }
 
-/* Who it is, and what it wants of us, holds without the time. */
+/* The identity of the server, and what it requests of us, hold without its time. */
 static void unsynced(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
-	client->remote = a->remote;
+	struct tsct_remote remote = a->remote;
+
+	remote.has_line = false;
+	set_remote(client, &remote);
 	memcpy(client->missing, a->packet.missing, sizeof(client->missing));
-	client->remote.has_line = false;
-	client->heard = a->packet.ext.tx;
+	client->last_tx = a->packet.ext.tx;
 	client->known = false;
-	drop_pending(client);
-	settle_to(client, a->nr);
+	drop_incomplete(client);
+	settle(client, a->nr, true);
 }
 
-/* A clock that was set back says so at each poll. Those before are of another. */
+/* A clock that was really set back shows it at each poll; a replay does not. Then
+ * exchanges from before are of another counter. */
 static void set_back(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
-	if ((__s32)(client->open[a->nr].number - client->backwards_sent) <= 0)
+	struct tsct_remote remote = client->remote;
+
+	if ((__s32)(client->outstanding[a->nr].number -
+		    client->backwards_sent) <= 0)
 		return;
 	client->backwards_sent = (__u32)client->sent;
 	if (++client->backwards < SET_BACK)
 		return;
 	client->known = false;
-	drop_pending(client);
-	if (plain(client))
-		client->remote.epoch++;
+	drop_incomplete(client);
+	remote.epoch += is_ntp_only(client);
+	set_remote(client, &remote);
 }
 
 enum tsct_client_result
 tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 		  const void *bytes, size_t len, struct tsct_packet_time t4,
-		  __s64 near_ns, struct tsct_exchange ret_x[2],
-		  unsigned int *ret_nr)
+		  __s64 near_ns)
 {
 	struct tsct_client_answer a = {
 		.bytes = bytes, .len = len, .t4 = t4, .near_ns = near_ns,
 	};
 	enum tsct_client_result result = tsct_client_check_answer(client, keys, &a);
 
-	*ret_nr = 0;
 	client->counts[result]++;
 	if (result == TSCT_CLIENT_OK)
-		*ret_nr = take(client, &a, ret_x);
+		accept_answer(client, &a);
 	else if (result == TSCT_CLIENT_KISS)
 		kissed(client, a.packet.refid);
 	else if (result == TSCT_CLIENT_UNSYNCED)
@@ -364,41 +399,85 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 	return result;
 }
 
-bool tsct_client_flush(struct tsct_client *client, struct tsct_exchange *ret_x)
-{
-	bool complete = client->has_pending && client->pending_t3;
-
-	if (complete)
-		*ret_x = client->has_first ?
-			*quicker(client, &client->first, &client->pending) :
-			client->pending;
-	drop_pending(client);
-	return complete;
-}
-
-/* ---- hints --------------------------------------------------------------- */
+/* ---- poll requests ------------------------------------------------------- */
 
 bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us)
 {
-	__s64 since_us = (__s64)(now_us - client->hint_us);
+	__s64 since_us = (__s64)(now_us - client->poll_request_us);
 	struct tsct_ntp_packet packet;
 
-	if (plain(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
+	if (is_ntp_only(client) || tsct_ntp_parse(bytes, len, &packet, NULL) ||
 	    packet.mode != TSCT_NTP_MODE_BROADCAST || !packet.has_ext ||
-	    packet.ext.flags != TSCT_EXT_HINT)
+	    packet.ext.flags != TSCT_EXT_POLL_REQUEST)
 		return false;
 	if (client->known && packet.ext.node != client->remote.node)
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* One that is dropped would leave us out of a whole session. */
-	if (!client->hinted || since_us >= TSCT_HINT_US)
-		client->hint_us = now_us;
+	/* Deferred, not dropped: a request dropped would cost a whole session. */
+	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
+		client->poll_request_us = now_us;
 	else if (since_us >= 0)
-		client->hint_us += TSCT_HINT_US;
-	client->hinted = true;
-	*ret_at_us = client->hint_us;
+		client->poll_request_us += TSCT_POLL_REQUEST_US;
+	client->poll_requested = true;
+	*ret_at_us = client->poll_request_us;
 	return true;
+}
+
+/* ---- results in words ---------------------------------------------------- */
+
+const char *tsct_client_result_text(enum tsct_client_result result)
+{
+	static const char *const text[TSCT_CLIENT_NR] = {
+	[TSCT_CLIENT_OK] = "accepted",
+	[TSCT_CLIENT_MALFORMED] = "not an NTP packet",
+	[TSCT_CLIENT_NOT_OURS] =
+		"not an answer: another mode or version of NTP",
+	[TSCT_CLIENT_DUPLICATE] = "duplicate: the request is answered already",
+	[TSCT_CLIENT_NO_MAC] =
+		"no MAC, though a key is configured for this server; add the key "
+		"to the server's key file",
+	[TSCT_CLIENT_BAD_MAC] =
+		"wrong MAC; compare number, type and text of the key in the key "
+		"files of both sides",
+	[TSCT_CLIENT_KISS] =
+		"kiss-o'-death: the server demands a longer poll interval, or no "
+		"requests at all",
+	[TSCT_CLIENT_UNSYNCED] = "the server is not synchronized (yet)",
+	[TSCT_CLIENT_IMPOSSIBLE] =
+		"inconsistent times: sent before it was received, or an "
+		"impossible counter rate",
+	[TSCT_CLIENT_SELF] =
+		"the answer is from this node: the address is one of its own",
+	[TSCT_CLIENT_ZERO_ORIGIN] =
+		"zero origin timestamp: the answer names no request",
+	[TSCT_CLIENT_FOREIGN] =
+		"answers no request of this node: forged, or very late",
+	[TSCT_CLIENT_REPLAY] =
+		"answers an earlier request: late, or recorded and sent again",
+	[TSCT_CLIENT_EXTRA_MAC] =
+		"unexpected MAC: no key is configured for this server; configure "
+		"the key, or none on both sides",
+	[TSCT_CLIENT_CRYPTO_NAK] =
+		"crypto-NAK: the server rejected this node's MAC; it needs the "
+		"same key under the same number",
+	[TSCT_CLIENT_NO_FIELD] =
+		"no tsctrace extension field: an NTP server, or another version; "
+		"for an NTP server write \"ntp ADDRESS\" in place of "
+		"\"master ADDRESS\"",
+	[TSCT_CLIENT_TOO_SOON] =
+		"the server's time between receipt and answer exceeds the whole "
+		"round trip",
+	[TSCT_CLIENT_BACKWARDS] =
+		"the server's counter is behind its last answer: its clock was "
+		"set back, or an old answer was altered",
+	[TSCT_CLIENT_LOOP] =
+		"synchronization loop: the server's time comes from this node",
+	};
+
+	if ((unsigned int)result >= TSCT_CLIENT_NR)
+		return "unknown";
+	return text[result];
 }

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * What makes an answer believed. Cheap checks first, and those that a stranger
- * cannot pass before those that look at what it says.
+ * The checks of an answer. Cheap ones come first, and those that an attacker
+ * without knowledge of the request cannot pass come before those of the
+ * contents.
  */
+#include "lib/core/clock_params.h"
 #include "client_private.h"
 
 #define RATE		0x52415445	/* "RATE" */
 #define DENY		0x44454e59
 #define RSTR		0x52535452
 
-#define MULT_MIN	(TSCT_NS_MULT / 64)	/* a counter of 64 GHz */
-#define MULT_MAX	(TSCT_NS_MULT * 100)	/* of 10 MHz, as recordings have it */
+#define MULT_MIN	(TSCT_NS_MULT / 64)	/* counter of 64 GHz */
+#define MULT_MAX	(TSCT_NS_MULT * 100)	/* of 10 MHz, as recordings have
+						 * it */
 #define NS_PER_S	1000000000ULL
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* RFC 5905, MAXDISP */
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
-#define RATES_DIFFER	(1.0 / 1024)		/* by less, of any two counters */
+#define RATE_DIFFERENCE	(1.0 / 1024)		/* bound for any two counters */
 
-/* ---- is it an answer, to a request that waits, by whom we asked? --------- */
+/*
+ * ---- matching a request ----------------------------------------------------
+ */
 
 static bool is_answer(const struct tsct_client *client,
 		      const struct tsct_ntp_packet *packet)
@@ -25,11 +30,11 @@ static bool is_answer(const struct tsct_client *client,
 		return false;
 	return packet->version == 4 ||
 		(packet->version == 3 &&
-		 client->options.flags & TSCT_CLIENT_PLAIN);
+		 client->options.flags & TSCT_CLIENT_NTP_ONLY);
 }
 
-static enum tsct_client_result past(const struct tsct_client *client,
-				    tsct_ntp_stamp origin)
+static enum tsct_client_result find_past(const struct tsct_client *client,
+					 tsct_ntp_timestamp origin)
 {
 	unsigned int i;
 
@@ -41,23 +46,24 @@ static enum tsct_client_result past(const struct tsct_client *client,
 	return TSCT_CLIENT_FOREIGN;
 }
 
-/* Interleaved is only what answers a request that could be answered so: rcv is as
- * random as xmit, so that neither answer is taken for the other. */
-static enum tsct_client_result origin(const struct tsct_client *client,
-				      struct tsct_client_answer *a)
+/* An answer is interleaved only if its request allowed that: rcv is as random
+ * as xmit, so neither kind of answer is mistaken for the other. */
+static enum tsct_client_result find_request(const struct tsct_client *client,
+					    struct tsct_client_answer *a)
 {
-	tsct_ntp_stamp stamp = a->packet.origin;
+	tsct_ntp_timestamp origin = a->packet.origin;
 
-	if (!stamp)
+	if (!origin)
 		return TSCT_CLIENT_ZERO_ORIGIN;
-	for (a->nr = 0; a->nr < client->nr_open; a->nr++) {
-		const struct tsct_client_open *one = &client->open[a->nr];
+	for (a->nr = 0; a->nr < client->nr_outstanding; a->nr++) {
+		const struct tsct_client_outstanding *one =
+			&client->outstanding[a->nr];
 
-		a->interleaved = one->org && stamp == one->rcv;
-		if (a->interleaved || stamp == one->xmit)
+		a->interleaved = one->org && origin == one->rcv;
+		if (a->interleaved || origin == one->xmit)
 			return TSCT_CLIENT_OK;
 	}
-	return past(client, stamp);
+	return find_past(client, origin);
 }
 
 enum tsct_client_result
@@ -77,7 +83,7 @@ tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 	return TSCT_CLIENT_OK;
 }
 
-/* Of codes that say something else, the answer says that it is not synchronized. */
+/* Other codes only say that the server is not synchronized. */
 static bool is_kiss(const struct tsct_ntp_packet *packet)
 {
 	return !packet->stratum &&
@@ -85,7 +91,9 @@ static bool is_kiss(const struct tsct_ntp_packet *packet)
 		 packet->refid == RSTR);
 }
 
-/* ---- what it says -------------------------------------------------------- */
+/*
+ * ---- contents ---------------------------------------------------------------
+ */
 
 static __u32 precision_ns(__s8 precision)
 {
@@ -102,8 +110,8 @@ static __u64 distance_ns(const struct tsct_ntp_packet *packet)
 		tsct_ntp_short_ns(packet->root_dispersion);
 }
 
-static void plain_remote(const struct tsct_client *client,
-			 struct tsct_client_answer *a, __u64 now_ns)
+static void set_ntp_remote(const struct tsct_client *client,
+			   struct tsct_client_answer *a, __u64 now_ns)
 {
 	a->remote = (struct tsct_remote) {
 		.epoch = client->remote.epoch,
@@ -122,9 +130,9 @@ static void plain_remote(const struct tsct_client *client,
 	};
 }
 
-/* An NTP server: its counter is ns of its clock. */
-static enum tsct_client_result read_plain(const struct tsct_client *client,
-					  struct tsct_client_answer *a)
+/* The remote counter of an NTP server is ns of its clock. */
+static enum tsct_client_result read_ntp(const struct tsct_client *client,
+					struct tsct_client_answer *a)
 {
 	const struct tsct_ntp_packet *packet = &a->packet;
 
@@ -132,7 +140,7 @@ static enum tsct_client_result read_plain(const struct tsct_client *client,
 	a->x.t3 = (__u64)tsct_ntp_to_ns(packet->transmit, a->near_ns);
 	a->x.remote_error = precision_ns(packet->precision);
 	a->mult = TSCT_NS_MULT;
-	plain_remote(client, a, a->interleaved ? a->x.t2 : a->x.t3);
+	set_ntp_remote(client, a, a->interleaved ? a->x.t2 : a->x.t3);
 	a->has_t3 = !a->interleaved;
 	if (packet->leap == TSCT_NTP_UNSYNCED || !packet->stratum ||
 	    packet->stratum > 15 || distance_ns(packet) >= DISTANCE_MAX_NS) {
@@ -146,8 +154,8 @@ static enum tsct_client_result read_plain(const struct tsct_client *client,
 		TSCT_CLIENT_OK : TSCT_CLIENT_IMPOSSIBLE;
 }
 
-static void field_remote(const struct tsct_client *client,
-			 struct tsct_client_answer *a)
+static void set_node_remote(const struct tsct_client *client,
+			    struct tsct_client_answer *a)
 {
 	const struct tsct_extension *ext = &a->packet.ext;
 
@@ -165,7 +173,7 @@ static void field_remote(const struct tsct_client *client,
 		.leap = a->packet.leap,
 		.stratum = a->packet.stratum,
 		.refid = a->packet.refid,
-		.joined = client->open[a->nr].joined,
+		.joined = client->outstanding[a->nr].joined,
 		.session = ext->session,
 		.turn_us = ext->turn_us,
 		.barrier = ext->barrier,
@@ -175,14 +183,7 @@ static void field_remote(const struct tsct_client *client,
 	};
 }
 
-static bool knows_time(const struct tsct_remote *remote)
-{
-	return remote->has_line && (remote->status == TSCT_STATUS_CALIBRATING ||
-				    remote->status == TSCT_STATUS_SYNCHRONIZED ||
-				    remote->status == TSCT_STATUS_HOLDOVER);
-}
-
-/* What it tells NTP clients of its CLOCK_REALTIME is none of our business. */
+/* What the header says of the node's CLOCK_REALTIME is not used. */
 static enum tsct_client_result read_field(const struct tsct_client *client,
 					  struct tsct_client_answer *a)
 {
@@ -191,14 +192,14 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 	if (!a->packet.has_ext)
 		return TSCT_CLIENT_NO_FIELD;
 	if (!(ext->flags & TSCT_EXT_REPLY) ||
-	    ext->nonce != client->open[a->nr].nonce)
+	    ext->nonce != client->outstanding[a->nr].nonce)
 		return TSCT_CLIENT_FOREIGN;
 	if (client->options.node && ext->node == client->options.node)
 		return TSCT_CLIENT_SELF;
 	if ((client->options.node && ext->master == client->options.node) ||
 	    ext->depth > TSCT_DEPTH_MAX)
 		return TSCT_CLIENT_LOOP;
-	field_remote(client, a);
+	set_node_remote(client, a);
 	a->x.t2 = ext->rx;
 	a->x.t3 = ext->tx;
 	a->x.remote_error = ext->rx_error;
@@ -206,13 +207,15 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 		a->x.flags |= TSCT_EXCHANGE_T2_KERNEL;
 	a->mult = ext->line.mult;
 	a->has_t3 = true;
-	if (!knows_time(&a->remote))
+	if (!a->remote.has_line || !tsct_status_has_time(ext->status))
 		return TSCT_CLIENT_UNSYNCED;
 	return a->mult < MULT_MIN || a->mult > MULT_MAX ?
 		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
 }
 
-/* ---- can that be? -------------------------------------------------------- */
+/*
+ * ---- plausibility -----------------------------------------------------------
+ */
 
 static bool too_soon(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult)
@@ -221,11 +224,11 @@ static bool too_soon(const struct tsct_client *client,
 
 	if (!client->options.mult)
 		return false;
-	/* A tick more on either side: stamps are floors. */
+	/* One cycle more on either side: counter values are floors. */
 	here = (double)tsct_after(x->t1, x->t4) + x->local_error + 1;
 	there = (double)tsct_after(x->t2, x->t3) - x->remote_error - 1;
 	return there * (double)mult >
-		here * (double)client->options.mult * (1 + RATES_DIFFER);
+		here * (double)client->options.mult * (1 + RATE_DIFFERENCE);
 }
 
 enum tsct_client_result
@@ -239,8 +242,8 @@ tsct_client_possible(const struct tsct_client *client,
 		TSCT_CLIENT_TOO_SOON : TSCT_CLIENT_OK;
 }
 
-/* Who has our counter, has to be between our stamps. */
-static bool shares(const struct tsct_exchange *x)
+/* On the same counter, t2 and t3 lie between t1 and t4. */
+static bool within_request(const struct tsct_exchange *x)
 {
 	__s64 error = (__s64)x->local_error + x->remote_error;
 
@@ -248,7 +251,7 @@ static bool shares(const struct tsct_exchange *x)
 		tsct_after(x->t3, x->t4) >= -error;
 }
 
-/* Is what we know of its counter still of the same one? */
+/* True: client->last is of the same remote counter. */
 static bool same_counter(const struct tsct_client *client,
 			 const struct tsct_remote *remote)
 {
@@ -259,29 +262,34 @@ static bool same_counter(const struct tsct_client *client,
 		was->master == remote->master;
 }
 
-/* It may have had this request when it sent the answer that we heard last. */
+/* True: the server may have received this request before it sent the last
+ * answer. */
 static bool overlaps(const struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
-	return (__s32)(client->open[a->nr].number - client->last_sent) <= 0;
+	return (__s32)(client->outstanding[a->nr].number -
+		       client->last_sent) <= 0;
 }
 
-/* The stamp of its answer before, which this one tells; true: it does */
-static bool better(const struct tsct_client *client,
-		   struct tsct_client_answer *a, struct tsct_exchange *x)
+/* The kernel's transmit time of the answer before, from this one; false: not
+ * there */
+static bool better_t3(const struct tsct_client *client,
+		      const struct tsct_queued_exchange *pending,
+		      const struct tsct_client_answer *a,
+		      struct tsct_exchange *x)
 {
 	const struct tsct_extension *ext = &a->packet.ext;
 
 	if (a->interleaved) {
-		if (client->open[a->nr].org != client->pending_nonce)
+		if (client->outstanding[a->nr].org != pending->nonce)
 			return false;
 		x->t3 = (__u64)tsct_ntp_to_ns(a->packet.transmit, a->near_ns);
 		x->remote_error = tsct_worse(x->remote_error,
 					     a->x.remote_error);
 	} else {
-		if (client->options.flags & TSCT_CLIENT_PLAIN ||
+		if (client->options.flags & TSCT_CLIENT_NTP_ONLY ||
 		    !(ext->flags & TSCT_EXT_TX_KERNEL) || !ext->prev_nonce ||
-		    ext->prev_nonce != client->pending_nonce)
+		    ext->prev_nonce != pending->nonce)
 			return false;
 		x->t3 = ext->prev_tx;
 		x->remote_error = tsct_worse(x->remote_error, ext->rx_error);
@@ -290,65 +298,67 @@ static bool better(const struct tsct_client *client,
 	return true;
 }
 
-/* What has waited for this answer: as good as it will get */
-static enum tsct_client_result finish(const struct tsct_client *client,
+/* Applies the final t3 to the exchange that awaits this answer. */
+static enum tsct_client_result check_pending(const struct tsct_client *client,
 				      struct tsct_client_answer *a)
 {
-	const struct tsct_exchange *was = &client->pending;
+	const struct tsct_queued_exchange *pending = tsct_client_pending(client);
 	__s64 error;
 
-	if (!client->has_pending)
+	if (!pending)
 		return TSCT_CLIENT_OK;
-	a->done = *was;
-	if (!better(client, a, &a->done)) {
-		a->has_done = client->pending_t3;
+	a->done = pending->x;
+	if (!better_t3(client, pending, a, &a->done)) {
+		a->has_done = pending->has_t3;
 		return TSCT_CLIENT_OK;
 	}
-	/* Not before it said it was about to; and before the next came in, or was made */
+	/* Not earlier than announced, nor later than the next request came in,
+	 * or its answer was sent. */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
-	if ((client->pending_t3 && tsct_after(was->t3, a->done.t3) < -error) ||
+	if ((pending->has_t3 &&
+	     tsct_after(pending->x.t3, a->done.t3) < -error) ||
 	    tsct_after(a->done.t3, overlaps(client, a) ? a->x.t3 : a->x.t2) < -error)
 		return TSCT_CLIENT_IMPOSSIBLE;
 	a->has_done = true;
-	return tsct_client_possible(client, &a->done, client->pending_mult);
+	return tsct_client_possible(client, &a->done, pending->mult);
 }
 
-static enum tsct_client_result stamps(const struct tsct_client *client,
-				      struct tsct_client_answer *a)
+static enum tsct_client_result check_times(const struct tsct_client *client,
+					   struct tsct_client_answer *a)
 {
-	const struct tsct_client_open *to = &client->open[a->nr];
+	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
 	struct tsct_exchange *x = &a->x;
 	enum tsct_client_result result;
 	__s64 error;
 
 	if (!to->has_t1)
 		return TSCT_CLIENT_IMPOSSIBLE;
-	x->t1 = to->t1.ticks;
-	x->t4 = a->t4.ticks;
+	x->t1 = to->t1.cycles;
+	x->t4 = a->t4.cycles;
 	x->local_error = tsct_worse(to->t1.error, a->t4.error);
 	x->flags |= (to->t1.kernel ? TSCT_EXCHANGE_T1_KERNEL : 0) |
 		(a->t4.kernel ? TSCT_EXCHANGE_T4_KERNEL : 0) |
 		(client->options.key_id ? TSCT_EXCHANGE_AUTH : 0);
-	if (to->joined && to->joined == a->remote.session)
-		x->session = to->joined;
+	x->session = to->joined && to->joined == a->remote.session ?
+		to->joined : to->session;
 	if (!a->has_t3)
 		x->t3 = x->t2;
 	result = tsct_client_possible(client, x, a->mult);
 	if (result)
 		return result;
-	if (a->remote.shared && !shares(x))
+	if (a->remote.shared && !within_request(x))
 		return TSCT_CLIENT_IMPOSSIBLE;
 	if (!same_counter(client, &a->remote))
 		return TSCT_CLIENT_OK;
 	error = (__s64)client->last_error + x->remote_error;
 	if (overlaps(client, a)) {
-		/* Requests overtook each other, and so did the answers. */
+		/* Requests overtook each other, and so did their answers. */
 		if (tsct_after(client->last, x->t3) < -error)
 			return TSCT_CLIENT_REPLAY;
 	} else if (tsct_after(client->last, x->t2) < -error) {
 		return TSCT_CLIENT_BACKWARDS;
 	}
-	return finish(client, a);
+	return check_pending(client, a);
 }
 
 enum tsct_client_result
@@ -361,17 +371,17 @@ tsct_client_check_answer(const struct tsct_client *client,
 		return TSCT_CLIENT_MALFORMED;
 	if (!is_answer(client, &a->packet))
 		return TSCT_CLIENT_NOT_OURS;
-	result = origin(client, a);
+	result = find_request(client, a);
 	if (result)
 		return result;
 	result = tsct_client_mac(client, keys, a->bytes, a->len, &a->packet);
 	if (result)
 		return result;
 	if (is_kiss(&a->packet))
-		return a->packet.has_ext &&
-			a->packet.ext.nonce != client->open[a->nr].nonce ?
+		return a->packet.has_ext && a->packet.ext.nonce !=
+			client->outstanding[a->nr].nonce ?
 			TSCT_CLIENT_FOREIGN : TSCT_CLIENT_KISS;
-	result = client->options.flags & TSCT_CLIENT_PLAIN ?
-		read_plain(client, a) : read_field(client, a);
-	return result ? result : stamps(client, a);
+	result = client->options.flags & TSCT_CLIENT_NTP_ONLY ?
+		read_ntp(client, a) : read_field(client, a);
+	return result ? result : check_times(client, a);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Between client.c, which keeps the state, and client_check.c, which judges */
-#ifndef TSCT_SYNC_CLIENT_PRIVATE_H
-#define TSCT_SYNC_CLIENT_PRIVATE_H
+/* Shared by client.c, which keeps the state, and client_check.c, which checks
+ * answers against it */
+#ifndef TSCT_NTP_CLIENT_PRIVATE_H
+#define TSCT_NTP_CLIENT_PRIVATE_H
 
 #include "client.h"
 
-/* An answer, and what would become of it. */
+/* An answer, and what it would change */
 struct tsct_client_answer {
 	const void *bytes;
 	size_t len;
@@ -13,31 +14,42 @@ struct tsct_client_answer {
 	__s64 near_ns;
 
 	struct tsct_ntp_packet packet;
-	unsigned int nr;	/* client->open[nr] is the request */
+	unsigned int nr;	/* client->outstanding[nr] is its request */
 	bool interleaved;	/* RFC 9769: its t3 is that of the answer before */
 	struct tsct_remote remote;
-	__u64 mult;		/* of the other's counter */
+	__u64 mult;		/* of the server's counter */
 	struct tsct_exchange x;
 	bool has_t3;
-	bool has_done;		/* the exchange that waited is complete: */
+	bool has_done;		/* completes the exchange that awaits an answer: */
 	struct tsct_exchange done;
 };
 
-/* Whether the answer is to be believed; looks at the client and changes nothing. */
+/* Applies all checks to an answer and fills it in; changes nothing of the client. */
 enum tsct_client_result
 tsct_client_check_answer(const struct tsct_client *client,
 		  const struct tsct_keys *keys, struct tsct_client_answer *a);
 
-/* Can an exchange be? @mult: of the other's counter */
+/* Checks the times of an exchange. @mult: of the server's counter; 0: unknown */
 enum tsct_client_result
 tsct_client_possible(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult);
 
-/* The MAC that a packet must have, or must not */
+/* Checks that a packet has the MAC that it must have, or none */
 enum tsct_client_result
 tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 		const void *bytes, size_t len,
 		const struct tsct_ntp_packet *packet);
+
+/* The exchange that awaits the next answer; NULL: none. It is always the last. */
+static inline struct tsct_queued_exchange *
+tsct_client_pending(const struct tsct_client *client)
+{
+	const struct tsct_queued_exchange *last =
+		client->queue + client->nr_queued - 1;
+
+	return client->nr_queued && last->state == TSCT_QUEUED_AWAITS_TX ?
+		(struct tsct_queued_exchange *)last : NULL;
+}
 
 /* b - a of a counter that wraps */
 static inline __s64 tsct_after(__u64 a, __u64 b)
@@ -50,4 +62,4 @@ static inline __u32 tsct_worse(__u32 a, __u32 b)
 	return a > b ? a : b;
 }
 
-#endif /* TSCT_SYNC_CLIENT_PRIVATE_H */
+#endif /* TSCT_NTP_CLIENT_PRIVATE_H */

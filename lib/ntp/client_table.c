@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
+/* A hash table of clients with a list per class, ordered by their last request */
 #include "lib/core/remap.h"
 #include "client_table.h"
 
 #define NONE		0xffff
-#define INDEX_BITS	10	/* of a ticket; the rest counts */
+#define INDEX_BITS	10	/* of a ticket; the other bits count */
 
 _Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "tickets have room");
 
-void tsct_client_table_init(struct tsct_client_table *talkers, __u64 seed)
+void tsct_client_table_init(struct tsct_client_table *table, __u64 seed)
 {
-	memset(talkers, 0, sizeof(*talkers));
-	talkers->seed = tsct_hash64(seed);
-	memset(talkers->heads, 0xff, sizeof(talkers->heads));
-	memset(talkers->list, 0xff, sizeof(talkers->list));
+	memset(table, 0, sizeof(*table));
+	table->seed = tsct_hash64(seed);
+	memset(table->buckets, 0xff, sizeof(table->buckets));
+	memset(table->list, 0xff, sizeof(table->list));
 }
 
-static __u16 *head(struct tsct_client_table *talkers,
+static __u16 *bucket(struct tsct_client_table *table,
 		   const struct tsct_client_entry_key *key)
 {
-	__u64 high, low, hash = talkers->seed;
+	__u64 high, low, hash = table->seed;
 
 	memcpy(&high, key->from.ip, 8);
 	memcpy(&low, key->from.ip + 8, 8);
@@ -26,7 +27,7 @@ static __u16 *head(struct tsct_client_table *talkers,
 	hash = tsct_hash64(hash ^ high);
 	hash = tsct_hash64(hash ^ key->node);
 	hash = tsct_hash64(hash ^ ((__u64)key->from.scope << 32 | key->key_id));
-	return &talkers->heads[hash % TSCT_RESPONDER_CLIENTS];
+	return &table->buckets[hash % TSCT_RESPONDER_CLIENTS];
 }
 
 static bool same(const struct tsct_client_entry_key *a,
@@ -36,121 +37,123 @@ static bool same(const struct tsct_client_entry_key *a,
 		tsct_address_same(&a->from, &b->from);
 }
 
-struct tsct_client_entry *tsct_client_table_find(struct tsct_client_table *talkers,
+struct tsct_client_entry *tsct_client_table_find(struct tsct_client_table *table,
 				      const struct tsct_client_entry_key *key)
 {
-	__u16 at = *head(talkers, key);
+	__u16 at = *bucket(table, key);
 
-	while (at != NONE && !same(&talkers->talker[at].key, key))
-		at = talkers->talker[at].next;
-	return at == NONE ? NULL : &talkers->talker[at];
+	while (at != NONE && !same(&table->entry[at].key, key))
+		at = table->entry[at].next;
+	return at == NONE ? NULL : &table->entry[at];
 }
 
-/* ---- lists --------------------------------------------------------------- */
+/* ---- lists by last request ----------------------------------------------- */
 
-static void take_out(struct tsct_client_table *talkers, struct tsct_client_entry *talker)
+static void list_remove(struct tsct_client_table *table, struct tsct_client_entry *entry)
 {
-	unsigned int list = talker->member;
+	unsigned int list = entry->member;
 
-	if (talker->before == NONE)
-		talkers->list[list].newest = talker->after;
+	if (entry->before == NONE)
+		table->list[list].newest = entry->after;
 	else
-		talkers->talker[talker->before].after = talker->after;
-	if (talker->after == NONE)
-		talkers->list[list].oldest = talker->before;
+		table->entry[entry->before].after = entry->after;
+	if (entry->after == NONE)
+		table->list[list].oldest = entry->before;
 	else
-		talkers->talker[talker->after].before = talker->before;
+		table->entry[entry->after].before = entry->before;
 }
 
-static void put_first(struct tsct_client_table *talkers, struct tsct_client_entry *talker)
+static void list_push(struct tsct_client_table *table, struct tsct_client_entry *entry)
 {
-	__u16 at = (__u16)(talker - talkers->talker);
-	unsigned int list = talker->member;
+	__u16 at = (__u16)(entry - table->entry);
+	unsigned int list = entry->member;
 
-	talker->before = NONE;
-	talker->after = talkers->list[list].newest;
-	talkers->list[list].newest = at;
-	if (talker->after == NONE)
-		talkers->list[list].oldest = at;
+	entry->before = NONE;
+	entry->after = table->list[list].newest;
+	table->list[list].newest = at;
+	if (entry->after == NONE)
+		table->list[list].oldest = at;
 	else
-		talkers->talker[talker->after].before = at;
+		table->entry[entry->after].before = at;
 }
 
-static void forget_hash(struct tsct_client_table *talkers, struct tsct_client_entry *talker)
+static void hash_remove(struct tsct_client_table *table, struct tsct_client_entry *entry)
 {
-	__u16 *at = head(talkers, &talker->key);
+	__u16 *at = bucket(table, &entry->key);
 
-	while (&talkers->talker[*at] != talker)
-		at = &talkers->talker[*at].next;
-	*at = talker->next;
+	while (&table->entry[*at] != entry)
+		at = &table->entry[*at].next;
+	*at = entry->next;
 }
 
-/* A place never used, or a stranger's, or, for a member, another member's */
-static struct tsct_client_entry *make_room(struct tsct_client_table *talkers, bool member)
+/* An unused entry, or the oldest of an unknown client, or, for a member, the
+ * oldest of a member */
+static struct tsct_client_entry *free_entry(struct tsct_client_table *table, bool member)
 {
-	struct tsct_client_entry *talker;
+	struct tsct_client_entry *entry;
 	__u16 at;
 
-	if (talkers->nr < TSCT_RESPONDER_CLIENTS)
-		return &talkers->talker[talkers->nr++];
-	at = talkers->list[false].oldest;
+	if (table->nr < TSCT_RESPONDER_CLIENTS)
+		return &table->entry[table->nr++];
+	at = table->list[false].oldest;
 	if (at == NONE && member)
-		at = talkers->list[true].oldest;
+		at = table->list[true].oldest;
 	if (at == NONE)
 		return NULL;
-	talker = &talkers->talker[at];
-	take_out(talkers, talker);
-	forget_hash(talkers, talker);
-	return talker;
+	entry = &table->entry[at];
+	list_remove(table, entry);
+	hash_remove(table, entry);
+	return entry;
 }
 
-struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *talkers,
+struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *table,
 				      const struct tsct_client_entry_key *key,
 				      bool member)
 {
-	struct tsct_client_entry *talker = tsct_client_table_find(talkers, key);
+	struct tsct_client_entry *entry = tsct_client_table_find(table, key);
 	__u16 *chain;
 	__u32 ticket;
 
-	if (talker) {
-		take_out(talkers, talker);
-		talker->member = member;
-		put_first(talkers, talker);
-		return talker;
+	if (entry) {
+		list_remove(table, entry);
+		entry->member = member;
+		list_push(table, entry);
+		return entry;
 	}
-	talker = make_room(talkers, member);
-	if (!talker)
+	entry = free_entry(table, member);
+	if (!entry)
 		return NULL;
-	/* Tickets of who was here before go on: none of his is taken for ours. */
-	ticket = talker->ticket;
-	*talker = (struct tsct_client_entry) {
+	/* Tickets continue from the entry's previous client, so none of its is
+	 * valid here. */
+	ticket = entry->ticket;
+	*entry = (struct tsct_client_entry) {
 		.key = *key, .member = member, .ticket = ticket,
 	};
-	chain = head(talkers, key);
-	talker->next = *chain;
-	*chain = (__u16)(talker - talkers->talker);
-	put_first(talkers, talker);
-	return talker;
+	chain = bucket(table, key);
+	entry->next = *chain;
+	*chain = (__u16)(entry - table->entry);
+	list_push(table, entry);
+	return entry;
 }
 
 /* ---- tickets ------------------------------------------------------------- */
 
-__u32 tsct_client_table_ticket(struct tsct_client_table *talkers,
-			  struct tsct_client_entry *talker)
+__u32 tsct_client_table_ticket(struct tsct_client_table *table,
+			  struct tsct_client_entry *entry)
 {
-	__u32 count = (talker->ticket >> INDEX_BITS) + 1;
+	__u32 count = (entry->ticket >> INDEX_BITS) + 1;
 
 	if (!(count << INDEX_BITS))
 		count = 1;
-	talker->ticket = count << INDEX_BITS |
-		(__u32)(talker - talkers->talker);
-	return talker->ticket;
+	entry->ticket = count << INDEX_BITS |
+		(__u32)(entry - table->entry);
+	return entry->ticket;
 }
 
-struct tsct_client_entry *tsct_client_table_of(struct tsct_client_table *talkers, __u32 ticket)
+struct tsct_client_entry *tsct_client_table_of(struct tsct_client_table *table, __u32 ticket)
 {
-	struct tsct_client_entry *talker =
-		&talkers->talker[ticket % TSCT_RESPONDER_CLIENTS];
+	struct tsct_client_entry *entry =
+		&table->entry[ticket % TSCT_RESPONDER_CLIENTS];
 
-	return ticket >> INDEX_BITS && talker->ticket == ticket ? talker : NULL;
+	return ticket >> INDEX_BITS && entry->ticket == ticket ? entry : NULL;
 }

@@ -1,54 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one node measures of another: a request, and the answer to it.
+ * An exchange: a request and its answer, by which one node measures the other's clock
  *
- *   here    t1 -----------------------------> t4      ticks of our counter
+ *   here    t1 -----------------------------> t4      cycles of our counter
  *                \                        /
  *   there          t2 ----------------> t3            the other's counter
  *
- * Whatever the network does, our t1 came before their t2, and their t3 before
- * our t4. So with f(), which gives the other's counter for ours, rising:
+ * Whatever the network does, t1 came before t2, and t3 before t4. So for the rising
+ * function f() from our counter to the other's:
  *
  *   f(t1) <= t2   and   f(t4) >= t3
  *
- * That is all that is known for certain, and what bounds rest on. That the way
- * there and the way back took as long is a guess; what estimates rest on.
+ * Nothing else is certain, and bounds use nothing else. Estimates also assume that
+ * both directions took the same time.
  */
-#ifndef TSCT_SYNC_EXCHANGE_H
-#define TSCT_SYNC_EXCHANGE_H
+#ifndef TSCT_NTP_EXCHANGE_H
+#define TSCT_NTP_EXCHANGE_H
 
 #include "lib/core/port.h"
 
-/* struct tsct_exchange.flags: whose kernel took a stamp; else a program did */
+/* struct tsct_exchange.flags: the time is the kernel's; else a program's */
 #define TSCT_EXCHANGE_T1_KERNEL	0x1
 #define TSCT_EXCHANGE_T2_KERNEL	0x2
 #define TSCT_EXCHANGE_T3_KERNEL	0x4
 #define TSCT_EXCHANGE_T4_KERNEL	0x8
-#define TSCT_EXCHANGE_AUTH	0x10	/* the answer had a MAC of ours */
+#define TSCT_EXCHANGE_AUTH	0x10	/* the answer was authenticated */
 
 struct tsct_exchange {
-	__u64 t1, t4;		/* our counter */
-	__u64 t2, t3;		/* the other's: its ticks, or ns of its clock */
-	__u32 local_error;	/* t1 and t4 are known to this, our ticks */
-	__u32 remote_error;	/* t2 and t3, theirs */
-	__u32 session;		/* 0: of no session (background poll) */
+	__u64 t1, t4;		/* local counter */
+	__u64 t2, t3;		/* the other's: its cycles, or ns of its
+				 * clock */
+	__u32 local_error;	/* bound of t1 and t4, local cycles */
+	__u32 remote_error;	/* bound of t2 and t3, remote counts */
+	__u32 session;		/* 0: background poll */
 	__u32 flags;
 };
 
-/* The other's counter is this many ns a tick; 2^-56. TSCT_NS_MULT: it is ns. */
+/* ns per count of the remote counter, 2^-56. TSCT_NS_MULT: it counts ns. */
 #define TSCT_NS_MULT	(1ULL << TSCT_CLOCK_SHIFT)
 
-/* What a line of another node's makes of its counter; see abi_clock.h. */
+/*
+ * Another node's clock parameters: its counter to cluster time; see abi_clock.h
+ */
 struct tsct_remote_params {
 	__u64 base;		/* of its counter */
-	__s64 base_ns;		/* cluster time there */
+	__s64 base_ns;		/* cluster time at base */
 	__u64 mult;		/* 2^-56 ns per count */
-	__u64 as_of;		/* of its counter: the error below is that of */
-	__u64 error_ps;		/* bound, at as_of; 0: it defines the timeline */
-	__u64 growth;		/* of it, 2^-32 ps per count after as_of */
+	__u64 as_of;		/* of its counter: time of error_ps */
+	__u64 error_ps;		/* bound at as_of; 0: it defines the timeline */
+	__u64 growth;		/* growth of the bound, 2^-32 ps per count after
+				 * as_of */
 };
 
-/* Time our exchange spent on the wire, our ticks. @rate: theirs per ours. */
+/* Time on the wire, in local cycles. @rate: remote counts per local cycle */
 static inline double tsct_exchange_rtt(const struct tsct_exchange *x,
 				       double rate)
 {
@@ -56,4 +60,4 @@ static inline double tsct_exchange_rtt(const struct tsct_exchange *x,
 		(double)(__s64)(x->t3 - x->t2) / rate;
 }
 
-#endif /* TSCT_SYNC_EXCHANGE_H */
+#endif /* TSCT_NTP_EXCHANGE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Our extension field: structure to bytes and back */
+/* Our extension fields: structure to bytes and back */
 #include "byteorder.h"
 #include "extension_field.h"
 
@@ -23,8 +23,8 @@ static void get_line(struct tsct_remote_params *line, const __u8 *at)
 	line->growth = get64(at + TSCT_EXT_AT_GROWTH);
 }
 
-/* What is reserved, and a line that is none, goes out as zeros whatever is in
- * the structure: nobody learns from it what we did not mean to tell. */
+/* Reserved bytes, and a line that is not valid, are sent as zeros whatever the
+ * structure has: nothing leaks. */
 void tsct_ext_put(const struct tsct_extension *ext, __u8 *at)
 {
 	memset(at, 0, TSCT_EXT_SIZE);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our extension field in bytes: where each of its members is. Offsets count from
- * the field's first byte; Documentation/protocol.rst draws them, and a test
- * compares. All in network order.
+ * Our extension field in bytes: the offsets of its members from the field's
+ * first byte, as drawn in Documentation/protocol.rst, which a test compares.
+ * Network order.
  */
-#ifndef TSCT_SYNC_EXT_H
-#define TSCT_SYNC_EXT_H
+#ifndef TSCT_NTP_EXTENSION_FIELD_H
+#define TSCT_NTP_EXTENSION_FIELD_H
 
 #include "ntp_packet.h"
 
@@ -38,7 +38,9 @@ enum tsct_ext_at {
 	TSCT_EXT_AT_GROWTH = 152,
 };
 
-/* The field's type is of a range that anybody may use: "TSCT" tells ours. */
+/*
+ * The field's type is from a range that anyone may use: "TSCT" identifies ours.
+ */
 #define TSCT_EXT_MAGIC		0x54534354
 
 /* @at: TSCT_EXT_SIZE bytes, all of which are set */
@@ -46,11 +48,11 @@ void tsct_ext_put(const struct tsct_extension *ext, __u8 *at);
 void tsct_ext_get(struct tsct_extension *ext, const __u8 *at);
 
 /*
- * The other field of ours: type, length, magic, and text that ends in zeros. What
- * is no printable ASCII is a question mark: it is shown to people, in logs.
- * @missing: TSCT_MISSING_TEXT + 1 bytes
+ * The field of missing nodes: type, length, magic, and text padded with zeros.
+ * Characters that are not printable ASCII are read as question marks: the text
+ * is shown in logs. @missing: TSCT_MISSING_TEXT + 1 bytes
  */
 void tsct_ext_missing_put(const char *missing, __u8 *at);
 void tsct_ext_missing_get(char *missing, const __u8 *at);
 
-#endif /* TSCT_SYNC_EXT_H */
+#endif /* TSCT_NTP_EXTENSION_FIELD_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * NTP packets and stamps. What follows the header of a version 4 packet is told
- * apart as RFC 7822 says: 20 or 24 bytes at the end are a MAC, anything longer
- * begins with an extension field. Older versions have no fields; all that follows
- * is a MAC.
+ * NTP packets and timestamps. The data after the header of a version 4 packet
+ * is identified as RFC 7822 says: 20 or 24 bytes at the end are a MAC, anything
+ * longer begins with an extension field. Older versions have no extension
+ * fields: all data after the header is a MAC.
  */
 #include "byteorder.h"
 #include "extension_field.h"
@@ -16,10 +16,10 @@
 #define MAC_MIN		20	/* key id and digest, of version 4 */
 #define MAC_MAX		24
 
-/* ---- stamps -------------------------------------------------------------- */
+/* ---- timestamps ---------------------------------------------------------- */
 
-/* 2^-32 s since 1900, all of it. Two roundings to the nearest, this and that of
- * tsct_ntp_to_ns(), give back what went in. */
+/* 2^-32 s since 1900, with the era. Rounded to the nearest, as in
+ * tsct_ntp_to_ns(): a time converted there and back is unchanged. */
 static tsct_s128 units(__s64 unix_ns)
 {
 	__s64 s = unix_ns / NS_PER_S, ns = unix_ns % NS_PER_S;
@@ -32,21 +32,21 @@ static tsct_s128 units(__s64 unix_ns)
 		(((__u64)ns << 32) + NS_PER_S / 2) / NS_PER_S;
 }
 
-/* A stamp of 0 says that the time is not known, which is not what we mean in the
- * one moment of 136 years in which it would be right. */
-tsct_ntp_stamp tsct_ntp_from_ns(__s64 unix_ns)
+/* A timestamp of 0 means "not known", so that one instant in 136 years is sent
+ * as 1. */
+tsct_ntp_timestamp tsct_ntp_from_ns(__s64 unix_ns)
 {
-	tsct_ntp_stamp stamp = (tsct_ntp_stamp)units(unix_ns);
+	tsct_ntp_timestamp stamp = (tsct_ntp_timestamp)units(unix_ns);
 
 	return stamp ? stamp : 1;
 }
 
-__s64 tsct_ntp_to_ns(tsct_ntp_stamp stamp, __s64 near_ns)
+__s64 tsct_ntp_to_ns(tsct_ntp_timestamp stamp, __s64 near_ns)
 {
 	tsct_s128 at = units(near_ns);
 	tsct_s128 ns;
 
-	at += (__s64)(stamp - (tsct_ntp_stamp)at);
+	at += (__s64)(stamp - (tsct_ntp_timestamp)at);
 	ns = ((at >> 32) - EPOCH_S) * NS_PER_S +
 		(((stamp & 0xffffffff) * NS_PER_S + (1ULL << 31)) >> 32);
 	if (ns > INT64_MAX)
@@ -93,9 +93,9 @@ static void get_header(struct tsct_ntp_packet *packet, const __u8 *at)
 static const char *check_header(const struct tsct_ntp_packet *packet)
 {
 	if (packet->version < 1 || packet->version > 4)
-		return "its version of NTP is none of 1 to 4";
+		return "its version of NTP is not 1 to 4";
 	if (packet->mode > TSCT_NTP_MODE_BROADCAST)
-		return "it is a control message, not about time";
+		return "it is a control message, without a time";
 	return NULL;
 }
 
@@ -112,16 +112,16 @@ static const char *get_missing(struct tsct_ntp_packet *packet, const __u8 *at,
 			       size_t len)
 {
 	if (packet->has_missing)
-		return "it has more than one field of who is missing";
+		return "it has more than one field of missing nodes";
 	if (len != TSCT_MISSING_SIZE)
-		return "its field of who is missing is not 128 bytes long";
+		return "its field of missing nodes is not 128 bytes long";
 	packet->has_missing = true;
 	tsct_ext_missing_get(packet->missing, at);
 	return NULL;
 }
 
-/* A field at @at of a length that was found to be right. Another's of the same
- * type, and versions of ours to come, are passed over as any. */
+/* @at: a field whose length @len is checked. Those of others with the same
+ * type, and later versions of ours, are skipped like unknown ones. */
 static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 			     size_t len)
 {
@@ -132,20 +132,22 @@ static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 	if (get16(at) != TSCT_EXT_TYPE)
 		return NULL;
 	if (packet->ext_version)
-		return "it has more than one field of ours";
+		return "it has more than one tsctrace field";
 	packet->ext_version = get16(at + TSCT_EXT_AT_VERSION);
 	if (!packet->ext_version)
-		return "its field of ours has version 0";
+		return "its tsctrace field has version 0";
 	if (packet->ext_version != TSCT_EXT_VERSION)
 		return NULL;
 	if (len != TSCT_EXT_SIZE)
-		return "its field of ours is not 160 bytes long";
+		return "its tsctrace field is not 160 bytes long";
 	packet->has_ext = true;
 	tsct_ext_get(&packet->ext, at);
 	return NULL;
 }
 
-/* What is behind the header of version 4, from @at on; len - at is 4n. */
+/*
+ * The data after a version 4 header, from @at on; len - at is a multiple of 4.
+ */
 static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 			    size_t at, size_t len)
 {
@@ -165,12 +167,12 @@ static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 		get_mac(packet, bytes, at, len);
 		return NULL;
 	}
-	/* "Your MAC does not convince me": a key id of 0, and nothing else */
+	/* Crypto-NAK: a key id of 0, and nothing else */
 	if (len - at == 4 && !get32(bytes + at)) {
 		get_mac(packet, bytes, at, len);
 		return NULL;
 	}
-	return len == at ? NULL : "what it ends in is neither field nor MAC";
+	return len == at ? NULL : "its end is neither an extension field nor a MAC";
 }
 
 static const char *parse(const __u8 *bytes, size_t len,
@@ -181,7 +183,7 @@ static const char *parse(const __u8 *bytes, size_t len,
 	if (len < TSCT_NTP_HEADER)
 		return "it is shorter than a header of 48 bytes";
 	if (len > TSCT_NTP_MAX)
-		return "it is longer than the 512 bytes that we take";
+		return "it is longer than the limit of 512 bytes";
 	if (len % 4)
 		return "its length is not a multiple of 4";
 	get_header(packet, bytes);
@@ -238,7 +240,7 @@ size_t tsct_ntp_build(const struct tsct_ntp_packet *packet, void *bytes)
 	return len + TSCT_MISSING_SIZE;
 }
 
-void tsct_ntp_set_transmit(void *bytes, tsct_ntp_stamp transmit)
+void tsct_ntp_set_transmit(void *bytes, tsct_ntp_timestamp transmit)
 {
 	put64((__u8 *)bytes + 40, transmit);
 }

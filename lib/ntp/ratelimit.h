@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom to answer, and how often. Rules are prefixes, the longest that matches
- * counts; nobody who is not allowed is answered. A token bucket per address, in a
- * table of a fixed size; who has used his up gets an answer now and then at
- * random, so that somebody who fakes his address cannot silence him.
+ * Access control and rate limit of the responder. Rules are prefixes, of which
+ * the longest match counts; an address that is not allowed gets no answer.
+ * There is a token bucket per address, in tables of fixed size. Of requests
+ * that exceed the limit a few, at random, are answered, so that an attacker who
+ * forges a client's address cannot cut it off.
  *
- * Strangers whose addresses collide in the table share a bucket, and none ever
- * gets a fresh one for being new: who fakes a million addresses gets no more
- * answers than the table has buckets. Members have a table of their own.
+ * Unknown clients whose addresses collide in the table share a bucket, and none
+ * ever gets a fresh one for being new: an attacker with a million forged
+ * addresses gets no more answers than the table has buckets. Members have a
+ * table of their own.
  *
- * Nothing is allocated after tsct_ratelimit_new(); a look at the rules is a binary
- * search, a bucket one place in memory.
+ * Nothing is allocated after tsct_ratelimit_new(). A look-up of the rules is a
+ * binary search, of a bucket one place in memory. Not thread-safe.
  */
-#ifndef TSCT_SYNC_GUARD_H
-#define TSCT_SYNC_GUARD_H
+#ifndef TSCT_NTP_RATELIMIT_H
+#define TSCT_NTP_RATELIMIT_H
 
 #include "lib/core/port.h"
 
@@ -21,80 +23,82 @@
 struct tsct_address {
 	__u8 ip[16];
 	__u16 port;		/* host order */
-	__u32 scope;		/* of link-local ones: interface */
+	__u32 scope;		/* of link-local addresses: interface index */
 };
 
 #define TSCT_RULES_MAX		256
-#define TSCT_RATELIMIT_BUCKETS	4096	/* of strangers */
-#define TSCT_RATELIMIT_MEMBERS	2048	/* buckets of trusted ones */
+#define TSCT_RATELIMIT_BUCKETS	4096	/* of unknown clients */
+#define TSCT_RATELIMIT_MEMBERS	2048	/* buckets of members */
 #define TSCT_CHILDREN_MAX	1024
 
 struct tsct_ratelimit_options {
-	__u32 interval_us;	/* a token every so often, per address; 0: no limit */
-	__u32 burst;		/* tokens at most; 0: 1 */
-	__u32 member_interval_us;	/* the same of members, who ask as fast */
-	__u32 member_burst;	/* as it goes in a session: 0: 100 us, 1000 tokens.
-				 * Where strangers have no limit, nor do they. */
-	__u32 leak;		/* one in 2^leak of what is too much is answered;
-				 * 0, or more than 31: none */
+	__u32 interval_us;	/* time per token and address; 0: no limit */
+	__u32 burst;		/* most tokens; 0: 1 */
+	/* Of members, which poll as fast as sessions demand; 0: 100 us, and 1000
+	 * tokens. Without a limit for unknown clients they have none either. */
+	__u32 member_interval_us;
+	__u32 member_burst;
+	__u32 leak;		/* one in 2^leak of the requests that exceed the
+				 * limit is answered; 0, or above 31: none */
 };
 
 struct tsct_ratelimit;
 
-/* NULL: no memory. @seed: nobody can guess it. */
+/* NULL: out of memory. @seed: unpredictable */
 struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *options,
 				  __u64 seed);
-void tsct_ratelimit_free(struct tsct_ratelimit *guard);	/* NULL is fine */
+void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);	/* NULL is fine */
 
 /*
- * tsct_ratelimit_rule - "10.0.0.0/8", "fd00::/8", "192.0.2.1", "all"
+ * tsct_ratelimit_rule - add a rule: "10.0.0.0/8", "fd00::/8", "192.0.2.1", "all"
  *
- * A rule for the same prefix takes the place of the one before. "all" is every
- * address, 0.0.0.0/0 every one of IPv4. 0; -EINVAL: not a prefix, or bits are set
- * behind its length (10.1.2.3/8: which of the two was meant?); -E2BIG: more than
- * TSCT_RULES_MAX.
+ * It replaces a rule for the same prefix. "all" is every address, 0.0.0.0/0 every one
+ * of IPv4. 0; -EINVAL: not a prefix, or bits are set after its length (10.1.2.3/8:
+ * ambiguous); -E2BIG: more than TSCT_RULES_MAX.
  */
-int tsct_ratelimit_rule(struct tsct_ratelimit *guard, const char *prefix, bool allow);
+int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix, bool allow);
 
 /*
- * tsct_ratelimit_child - a configured child: allowed whatever rules say, trusted
- * @address: NULL: it may come from anywhere that is allowed, with its key
- * @key_id: it has to use; 0: none
+ * tsct_ratelimit_child - add a configured child: allowed whatever the rules, trusted
+ * @address: NULL: any that the rules allow, with its key
+ * @key_id: the key that it must use; 0: none
  *
  * A key of children with addresses is refused from any other address. Several
- * children may share an address: with any of their keys. -E2BIG: too many.
+ * children may share an address, with different keys. -E2BIG: too many.
  */
-int tsct_ratelimit_child(struct tsct_ratelimit *guard,
+int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 		     const struct tsct_address *address, __u32 key_id);
 
 /*
- * tsct_ratelimit_key - may a request from there use that key (0: none)?
- * Returns 1: it is a configured child; 0: nothing is configured about either;
- * -ENOKEY: that address has to use a key; -EKEYREJECTED: another key, or this key
- * is somebody else's.
+ * tsct_ratelimit_key - check whether an address may use a key (0: none)
+ * Returns 1: a configured child; 0: neither is configured; -ENOKEY: the address must
+ * use a key; -EKEYREJECTED: it must use another, or the key belongs to others.
  */
-int tsct_ratelimit_key(const struct tsct_ratelimit *guard,
+int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 		   const struct tsct_address *from, __u32 key_id);
 
-bool tsct_ratelimit_allows(const struct tsct_ratelimit *guard,
+bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 		       const struct tsct_address *from);
-/* Takes a token; false: too often. Known members are asked with @trusted: their
- * bucket is larger, their own, and never given to a stranger. */
-bool tsct_ratelimit_take(struct tsct_ratelimit *guard, const struct tsct_address *from,
+/* Takes a token; false: the limit is exceeded. @trusted: a known member, whose
+ * bucket is larger and its own. @now_us: any clock that does not jump */
+bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit, const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
 
-/* Text to address and back; port stays. Interfaces behind % by number only (names
- * need the system). 0 or -EINVAL. @size: TSCT_ADDRESS_TEXT is enough */
+/*
+ * Text to address and back; the port is left unchanged. A scope after % is a
+ * number only, since names need the system. 0 or -EINVAL. @size:
+ * TSCT_ADDRESS_TEXT is enough
+ */
 #define TSCT_ADDRESS_TEXT	64
 int tsct_address_parse(const char *text, struct tsct_address *ret);
 void tsct_address_print(const struct tsct_address *address, char *text,
 			size_t size);
 
-/* Same host: ports aside */
+/* True: the same host; ports are ignored. */
 static inline bool tsct_address_same(const struct tsct_address *a,
 				     const struct tsct_address *b)
 {
 	return a->scope == b->scope && !memcmp(a->ip, b->ip, sizeof(a->ip));
 }
 
-#endif /* TSCT_SYNC_GUARD_H */
+#endif /* TSCT_NTP_RATELIMIT_H */

@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests in, answers out. Checks come in the order of what they cost and of who
- * can make us pay it: a stranger's packet ends at the rules, a forger's at a MAC,
- * and only what passed all takes a token or touches the table.
+ * The server side of the protocol. Checks come in the order of their cost and
+ * of who can cause it: a packet from an unknown address ends at the rules, a
+ * forged one at the MAC, and only what passed all takes a token or changes the
+ * table of clients.
  */
 #include <stdlib.h>
 
-#include "responder_private.h"
+#include "client_table.h"
+
+struct tsct_responder {
+	struct tsct_responder_ops ops;
+	const struct tsct_keys *keys;
+	struct tsct_ratelimit *ratelimit;
+	__u64 counts[TSCT_ANSWER_NR];
+	struct tsct_client_table clients;
+};
+
+/* A request while it is answered */
+struct responder_query {
+	const struct tsct_address *from;
+	const void *bytes;
+	size_t len;
+	struct tsct_packet_time rx;
+	struct tsct_ntp_packet packet;
+	bool member;		/* authenticated, or a configured child */
+	struct tsct_client_entry *entry;
+	bool again;		/* received before, or perhaps so */
+	bool repeat;		/* it is the last one again, and gets the same
+				 * answer */
+	struct tsct_client_entry_past *note;	/* where to record it; NULL:
+						 * nowhere */
+};
 
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 {
@@ -15,8 +40,9 @@ struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 	if (!responder)
 		return NULL;
 	responder->ops = *ops;
-	/* Strangers who know it could only find each other. */
-	tsct_client_table_init(&responder->talkers, ops->now(ops->ctx));
+	/* With the seed known, all that clients can do is to collide with each
+	 * other. */
+	tsct_client_table_init(&responder->clients, ops->now(ops->ctx));
 	return responder;
 }
 
@@ -26,10 +52,10 @@ void tsct_responder_free(struct tsct_responder *responder)
 }
 
 void tsct_responder_use(struct tsct_responder *responder,
-			const struct tsct_keys *keys, struct tsct_ratelimit *guard)
+			const struct tsct_keys *keys, struct tsct_ratelimit *ratelimit)
 {
 	responder->keys = keys;
-	responder->guard = guard;
+	responder->ratelimit = ratelimit;
 }
 
 const __u64 *tsct_responder_counts(const struct tsct_responder *responder)
@@ -39,12 +65,12 @@ const __u64 *tsct_responder_counts(const struct tsct_responder *responder)
 
 void tsct_responder_disrupt(struct tsct_responder *responder)
 {
-	tsct_client_table_init(&responder->talkers, responder->talkers.seed);
+	tsct_client_table_init(&responder->clients, responder->clients.seed);
 }
 
-/* ---- is it answered? ----------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
-/* By its first byte, before anything is parsed */
+/* By the first byte, before anything is parsed */
 static bool is_request(const __u8 *bytes)
 {
 	unsigned int version = bytes[0] >> 3 & 7;
@@ -54,14 +80,14 @@ static bool is_request(const __u8 *bytes)
 }
 
 static enum tsct_answer check_key(struct tsct_responder *responder,
-				  struct tsct_query *request)
+				  struct responder_query *request)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;
 	int key;
 
 	if (packet->has_mac && !tsct_keys_have(responder->keys, packet->key_id))
 		return TSCT_ANSWER_UNKNOWN_KEY;
-	key = tsct_ratelimit_key(responder->guard, request->from,
+	key = tsct_ratelimit_key(responder->ratelimit, request->from,
 			     packet->has_mac ? packet->key_id : 0);
 	if (key == -ENOKEY)
 		return TSCT_ANSWER_NO_MAC;
@@ -74,40 +100,242 @@ static enum tsct_answer check_key(struct tsct_responder *responder,
 	return TSCT_ANSWER_SENT;
 }
 
-static __u64 guard_us(const struct tsct_responder *responder,
-		      const struct tsct_query *request)
+static enum tsct_answer check(struct tsct_responder *responder,
+			      struct responder_query *request)
 {
 	const struct tsct_responder_ops *ops = &responder->ops;
-
-	if (ops->now_us)
-		return ops->now_us(ops->ctx);
-	return (__u64)ops->real_ns(ops->ctx, request->rx.ticks) / 1000;
-}
-
-static enum tsct_answer check(struct tsct_responder *responder,
-			      struct tsct_query *request)
-{
 	struct tsct_ntp_packet *packet = &request->packet;
 	enum tsct_answer answer;
+	__u64 now_us;
 
 	if (request->len < TSCT_NTP_HEADER || request->len > TSCT_NTP_MAX)
 		return TSCT_ANSWER_MALFORMED;
 	if (!is_request(request->bytes))
 		return TSCT_ANSWER_NOT_REQUEST;
-	if (!responder->guard ||
-	    !tsct_ratelimit_allows(responder->guard, request->from))
+	if (!responder->ratelimit ||
+	    !tsct_ratelimit_allows(responder->ratelimit, request->from))
 		return TSCT_ANSWER_DENIED;
 	if (tsct_ntp_parse(request->bytes, request->len, packet, NULL))
 		return TSCT_ANSWER_MALFORMED;
 	if (packet->has_ext &&
-	    packet->ext.flags & (TSCT_EXT_REPLY | TSCT_EXT_HINT))
+	    packet->ext.flags & (TSCT_EXT_REPLY | TSCT_EXT_POLL_REQUEST))
 		return TSCT_ANSWER_NOT_REQUEST;
 	answer = check_key(responder, request);
 	if (answer)
 		return answer;
-	return tsct_ratelimit_take(responder->guard, request->from, request->member,
-			       guard_us(responder, request)) ?
+	now_us = ops->now_us ? ops->now_us(ops->ctx) :
+		(__u64)ops->real_ns(ops->ctx, request->rx.cycles) / 1000;
+	return tsct_ratelimit_take(responder->ratelimit, request->from,
+				   request->member, now_us) ?
 		TSCT_ANSWER_SENT : TSCT_ANSWER_LIMITED;
+}
+
+/* ---- the extension field ------------------------------------------------- */
+
+static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
+{
+	unsigned int i;
+
+	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
+		if (entry->past[i].nonce == nonce)
+			return true;
+	return false;
+}
+
+/*
+ * A request repeats the tx of the last answer that its sender received. So it was
+ * made after that answer, and is one of the requests recorded since, or new. A sender
+ * that repeats another tx was restarted, or lost many answers, or its request is a
+ * recording; if its next request repeats the tx of the present answer, it is no
+ * recording. The very first request is accepted, or every client would have to
+ * send two; and so are a few with the same tx, sent before the first was answered.
+ */
+static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
+{
+	unsigned int i, alike = 0;
+
+	if (!entry->past[0].nonce)
+		return true;
+	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
+		if (entry->past[i].nonce && entry->past[i].tx == tx)
+			return true;
+	while (alike < TSCT_CLIENT_TABLE_PAST && entry->past[alike].nonce &&
+	       entry->past[alike].repeated_tx == tx)
+		alike++;
+	return alike && alike < TSCT_CLIENT_REQUESTS;
+}
+
+static void record(struct tsct_client_entry *entry, struct tsct_client_entry_past past)
+{
+	memmove(entry->past + 1, entry->past,
+		sizeof(entry->past) - sizeof(entry->past[0]));
+	entry->past[0] = past;
+}
+
+/* Records the last unverified request, once this one proves it was no
+ * recording. */
+static void record_verified(struct tsct_responder *responder,
+			    struct tsct_client_entry *entry,
+			    const struct tsct_extension *ext)
+{
+	if (!entry->unverified.nonce || entry->unverified.tx != ext->tx ||
+	    entry->unverified.nonce == ext->nonce)
+		return;
+	/* The kernel's transmit time is of the answer before. */
+	entry->has_tx = false;
+	tsct_client_table_ticket(&responder->clients, entry);
+	record(entry, entry->unverified);
+	entry->unverified.nonce = 0;
+}
+
+/* Adds the kernel's transmit time of the answer before. */
+static void add_prev_tx(struct tsct_client_entry *entry, struct tsct_extension *reply)
+{
+	if (!entry->has_tx)
+		return;
+	entry->has_tx = false;
+	reply->flags |= TSCT_EXT_TX_KERNEL;
+	reply->prev_nonce = entry->past[0].nonce;
+	reply->prev_tx = entry->tx.cycles;
+	if (entry->tx.error > reply->rx_error)
+		reply->rx_error = entry->tx.error;
+}
+
+/*
+ * Completes the answer before, and records this request. A request that is
+ * received twice is answered twice, with the same content: whichever answer
+ * arrives, its request was received after it was sent, and its answer sent
+ * before it arrived.
+ */
+static void record_request(struct tsct_responder *responder,
+		       struct responder_query *request, struct tsct_extension *reply)
+{
+	const struct tsct_extension *ext = &request->packet.ext;
+	struct tsct_client_entry *entry = request->entry;
+
+	if (!entry)
+		return;
+	/* Requests of this node's clients never have 0; such a one could not be
+	 * recorded. */
+	if (!ext->nonce) {
+		request->again = true;
+		return;
+	}
+	record_verified(responder, entry, ext);
+	if (is_recorded(entry, ext->nonce)) {
+		request->again = true;
+		request->repeat = entry->past[0].nonce == ext->nonce;
+		if (request->repeat)
+			*reply = entry->last_reply;
+	} else if (!is_fresh(entry, ext->tx)) {
+		request->again = true;
+		request->note = &entry->unverified;
+	} else {
+		add_prev_tx(entry, reply);
+		record(entry, (struct tsct_client_entry_past) { 0 });
+		request->note = &entry->past[0];
+	}
+	if (request->note) {
+		request->note->nonce = ext->nonce;
+		request->note->repeated_tx = ext->tx;
+	}
+}
+
+static void report_member(struct tsct_responder *responder,
+			  const struct responder_query *request,
+			  struct tsct_ntp_packet *reply)
+{
+	const struct tsct_ntp_packet *packet = &request->packet;
+	struct tsct_responder_request member_request = {
+		.from = request->from,
+		.key_id = packet->has_mac ? packet->key_id : 0,
+		.trusted = request->member,
+		.request = packet->ext,
+		.reply = &reply->ext,
+		.below = packet->has_missing ? packet->missing : NULL,
+		.missing = packet->has_missing ? reply->missing : NULL,
+	};
+
+	if (!responder->ops.member_request || request->again)
+		return;
+	if (request->member || !tsct_keys_nr(responder->keys))
+		responder->ops.member_request(responder->ops.ctx,
+					      &member_request);
+}
+
+static void fill_field(struct tsct_responder *responder,
+		       const struct tsct_timeline *timeline,
+		       struct responder_query *request,
+		       struct tsct_ntp_packet *packet)
+{
+	struct tsct_extension *reply = &packet->ext;
+
+	packet->has_missing = request->packet.has_missing;
+	*reply = (struct tsct_extension) {
+		.flags = TSCT_EXT_REPLY |
+			(timeline->has_line ? TSCT_EXT_LINE : 0) |
+			(request->rx.kernel ? TSCT_EXT_RX_KERNEL : 0),
+		.depth = timeline->depth,
+		.status = timeline->status,
+		.node = timeline->node,
+		.host = timeline->host,
+		.nonce = request->packet.ext.nonce,
+		.epoch = timeline->epoch,
+		.master = timeline->master,
+		.rx = request->rx.cycles,
+		.rx_error = request->rx.error,
+		.line = timeline->line,
+	};
+	record_request(responder, request, reply);
+	report_member(responder, request, packet);
+}
+
+/* ---- NTP only ------------------------------------------------------------ */
+
+/*
+ * RFC 9769: a request whose origin is the receive timestamp of the last answer
+ * is answered with the kernel's transmit time of that answer. Requests of the
+ * basic mode have no origin, or another. True: interleaved.
+ */
+static bool fill_interleaved(struct tsct_responder *responder,
+		       const struct responder_query *request,
+		       struct tsct_ntp_packet *reply)
+{
+	const struct tsct_ntp_packet *packet = &request->packet;
+	const struct tsct_client_entry *entry = request->entry;
+
+	if (!entry || !entry->has_tx || packet->origin != entry->receive)
+		return false;
+	reply->origin = packet->receive;
+	reply->transmit = tsct_ntp_from_ns(
+		responder->ops.real_ns(responder->ops.ctx, entry->tx.cycles));
+	return true;
+}
+
+static void fill_ntp_only(struct tsct_responder *responder,
+			  const struct responder_query *request,
+			  struct tsct_ntp_packet *reply)
+{
+	const struct tsct_responder_ops *ops = &responder->ops;
+	struct tsct_client_entry *entry = request->entry;
+	bool interleaved;
+
+	reply->receive = tsct_ntp_from_ns(ops->real_ns(ops->ctx,
+						       request->rx.cycles));
+	interleaved = fill_interleaved(responder, request, reply);
+	if (entry) {
+		entry->has_tx = false;
+		entry->receive = reply->receive;
+		entry->before_tx = ops->now(ops->ctx);
+	}
+	if (interleaved)
+		return;
+	reply->transmit = tsct_ntp_from_ns(ops->real_ns(ops->ctx,
+							ops->now(ops->ctx)));
+	/* A request with the transmit timestamp as its origin is of basic mode:
+	 * so it must differ from the receive timestamp. */
+	if (reply->transmit == reply->receive)
+		reply->transmit++;
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -132,11 +360,12 @@ static void fill_header(const struct tsct_timeline *timeline,
 }
 
 /*
- * Of plain NTP only those are remembered who may ask in interleaved mode: their
- * receive stamp is there, and another than the transmit stamp, so that the two
- * kinds of answers can be told apart (RFC 9769).
+ * Finds or creates the client's entry. Of clients of NTP only, just those get
+ * one that may use interleaved mode: their receive timestamp is set and differs
+ * from the transmit timestamp, so that the two kinds of answers can be told
+ * apart (RFC 9769).
  */
-static void meet(struct tsct_responder *responder, struct tsct_query *request)
+static void find_client(struct tsct_responder *responder, struct responder_query *request)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;
 	struct tsct_client_entry_key key = {
@@ -148,26 +377,26 @@ static void meet(struct tsct_responder *responder, struct tsct_query *request)
 	if (!packet->has_ext && (!packet->receive || packet->version != 4 ||
 				 packet->receive == packet->transmit))
 		return;
-	request->talker = tsct_client_table_meet(&responder->talkers, &key,
+	request->entry = tsct_client_table_meet(&responder->clients, &key,
 					    request->member);
 }
 
-static size_t finish(struct tsct_responder *responder,
-		     const struct tsct_query *request,
+static size_t build_answer(struct tsct_responder *responder,
+		     const struct responder_query *request,
 		     struct tsct_ntp_packet *reply, void *bytes)
 {
-	struct tsct_client_entry *talker = request->talker;
+	struct tsct_client_entry *entry = request->entry;
 	size_t len;
 
 	if (reply->has_ext && !request->repeat) {
-		/* Last of all: it says when this was about to be sent. */
+		/* Taken last: the time just before it is sent */
 		reply->ext.tx = responder->ops.now(responder->ops.ctx);
 		if (request->note)
 			request->note->tx = reply->ext.tx;
 	}
-	if (reply->has_ext && talker && !request->again) {
-		talker->about = reply->ext.tx;
-		talker->said = reply->ext;
+	if (reply->has_ext && entry && !request->again) {
+		entry->before_tx = reply->ext.tx;
+		entry->last_reply = reply->ext;
 	}
 	len = tsct_ntp_build(reply, bytes);
 	if (request->packet.has_mac)
@@ -178,25 +407,25 @@ static size_t finish(struct tsct_responder *responder,
 
 static size_t answer_to(struct tsct_responder *responder,
 			const struct tsct_timeline *timeline,
-			struct tsct_query *request, void *bytes)
+			struct responder_query *request, void *bytes)
 {
 	struct tsct_ntp_packet reply;
 
-	meet(responder, request);
+	find_client(responder, request);
 	fill_header(timeline, &request->packet, &reply);
 	reply.has_ext = request->packet.has_ext;
 	if (reply.has_ext) {
-		tsct_responder_field(responder, timeline, request, &reply);
+		fill_field(responder, timeline, request, &reply);
 		reply.receive = tsct_ntp_from_ns(
 			responder->ops.real_ns(responder->ops.ctx,
-					       request->rx.ticks));
+					       request->rx.cycles));
 		reply.transmit = tsct_ntp_from_ns(
 			responder->ops.real_ns(responder->ops.ctx,
 				responder->ops.now(responder->ops.ctx)));
 	} else {
-		tsct_responder_ntp_only(responder, request, &reply);
+		fill_ntp_only(responder, request, &reply);
 	}
-	return finish(responder, request, &reply, bytes);
+	return build_answer(responder, request, &reply, bytes);
 }
 
 enum tsct_answer
@@ -206,7 +435,7 @@ tsct_responder_answer(struct tsct_responder *responder,
 		      size_t len, struct tsct_packet_time rx, void *reply,
 		      size_t *ret_len, __u32 *ret_ticket)
 {
-	struct tsct_query request = {
+	struct responder_query request = {
 		.from = from, .bytes = bytes, .len = len, .rx = rx,
 	};
 	enum tsct_answer answer = check(responder, &request);
@@ -217,9 +446,9 @@ tsct_responder_answer(struct tsct_responder *responder,
 		*ret_len = answer_to(responder, timeline, &request, reply);
 		if (!*ret_len)
 			answer = TSCT_ANSWER_TOO_LONG;
-		else if (request.talker && !request.again)
-			*ret_ticket = tsct_client_table_ticket(&responder->talkers,
-							  request.talker);
+		else if (request.entry && !request.again)
+			*ret_ticket = tsct_client_table_ticket(&responder->clients,
+							  request.entry);
 	}
 	responder->counts[answer]++;
 	return answer;
@@ -228,15 +457,15 @@ tsct_responder_answer(struct tsct_responder *responder,
 void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 			 struct tsct_packet_time tx)
 {
-	struct tsct_client_entry *talker = tsct_client_table_of(&responder->talkers,
+	struct tsct_client_entry *entry = tsct_client_table_of(&responder->clients,
 						     ticket);
 
-	/* Before it was even made is not when it was sent. */
-	if (!talker || talker->has_tx || !tx.kernel ||
-	    (__s64)(tx.ticks - talker->about) < -(__s64)tx.error)
+	/* Not earlier than the answer was made */
+	if (!entry || entry->has_tx || !tx.kernel ||
+	    (__s64)(tx.cycles - entry->before_tx) < -(__s64)tx.error)
 		return;
-	talker->tx = tx;
-	talker->has_tx = true;
+	entry->tx = tx;
+	entry->has_tx = true;
 }
 
 size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
@@ -249,7 +478,7 @@ size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 		.leap = TSCT_NTP_UNSYNCED,
 		.has_ext = true,
 		.ext = {
-			.flags = TSCT_EXT_HINT,
+			.flags = TSCT_EXT_POLL_REQUEST,
 			.node = timeline->node,
 			.host = timeline->host,
 		},
@@ -257,4 +486,31 @@ size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 	size_t len = tsct_ntp_build(&packet, bytes);
 
 	return key_id ? tsct_mac_append(keys, key_id, bytes, len) : len;
+}
+
+/* ---- results in words ---------------------------------------------------- */
+
+const char *tsct_responder_result_text(enum tsct_answer answer)
+{
+	static const char *const text[TSCT_ANSWER_NR] = {
+		[TSCT_ANSWER_SENT] = "answered",
+		[TSCT_ANSWER_MALFORMED] = "not an NTP packet",
+		[TSCT_ANSWER_NOT_REQUEST] =
+			"not a request: another mode or version of NTP",
+		[TSCT_ANSWER_DENIED] =
+			"denied: no \"allow\" or \"child\" covers the address",
+		[TSCT_ANSWER_LIMITED] = "rate limit exceeded",
+		[TSCT_ANSWER_UNKNOWN_KEY] =
+			"unknown key: it is not in this node's key file",
+		[TSCT_ANSWER_BAD_MAC] =
+			"wrong MAC; compare the key in both key files",
+		[TSCT_ANSWER_NO_MAC] =
+			"no MAC, from a child with a configured key",
+		[TSCT_ANSWER_WRONG_KEY] =
+			"wrong key: it is configured for another node",
+		[TSCT_ANSWER_TOO_LONG] =
+			"too short: the answer would be longer than the request",
+	};
+
+	return (unsigned int)answer < TSCT_ANSWER_NR ? text[answer] : "unknown";
 }

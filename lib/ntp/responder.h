@@ -1,105 +1,116 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The answering side. Stateless but for a bounded table, that remembers when the
- * kernel sent whom the last answer, and for guard.h. An answer is never longer
- * than its request. Pure, as client.h.
+ * The server side of the protocol. Stateless but for a bounded table, which
+ * records when the kernel sent the last answer to each client, and for the rate
+ * limit. An answer is never longer than its request. Pure, and not thread-safe,
+ * as client.h.
  *
- * Answered are requests of mode 3, NTP version 1 to 4; of version 4 with our
- * field, with that. Mode 1 (symmetric) is not: who asks so wants to be followed as
- * well. Nor mode 0, which clients of version 1 once sent: it cannot be told from
- * an answer, and two that answer each other's answers would never stop. Nor is
- * anybody told that he was refused: neither kiss-o'-death nor crypto-NAK is sent,
- * as both would go to whom a forger chose.
+ * Answered are requests of mode 3, NTP version 1 to 4; those of version 4 with
+ * our extension field, with that field. Mode 1 (symmetric) is not: its sender
+ * expects to be synchronized with as well. Nor is mode 0, which clients of
+ * version 1 once sent: it cannot be told from an answer, and two servers that
+ * answer each other's answers would never stop. Refused requests get no answer
+ * at all, neither kiss-o'-death nor crypto-NAK: both would go to an address
+ * that an attacker chose.
  */
-#ifndef TSCT_SYNC_RESPONDER_H
-#define TSCT_SYNC_RESPONDER_H
+#ifndef TSCT_NTP_RESPONDER_H
+#define TSCT_NTP_RESPONDER_H
 
 #include "client.h"
 #include "ratelimit.h"
 
-/* What is said to all, made anew whenever the clock is. */
+/* The content of all answers, to be renewed whenever the clock is published */
 struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
 	__u16 depth;
-	bool has_line;		/* else we do not know the cluster's time */
+	bool has_line;		/* else the cluster's time is not known */
 	struct tsct_remote_params line;
-	/* For NTP: CLOCK_REALTIME, as our clock page has it */
-	__u8 leap, stratum;	/* stratum over 15 is said as 0: unknown */
+	/* For NTP: CLOCK_REALTIME by the clock page */
+	__u8 leap, stratum;	/* stratum above 15 is sent as 0: unknown */
 	__s8 precision;
 	__u32 refid;
 	__u32 root_delay, root_dispersion;	/* 16.16 */
-	tsct_ntp_stamp reference;
+	tsct_ntp_timestamp reference;
 };
 
-/* What a request asked for beside the time, of an authenticated member or, where
- * no keys are used, an allowed one; never of one that was recorded before. The
- * caller may change what the answer says of sessions and barriers: session,
- * turn_us, barrier and their flags. */
+/*
+ * A request with our field, of an authenticated member or, where no keys are
+ * used, of an allowed client; never one that was received before. The callback
+ * may set session, turn_us, barrier and their flags in the answer.
+ */
 struct tsct_responder_request {
 	const struct tsct_address *from;
 	__u32 key_id;		/* 0: no MAC */
-	bool trusted;		/* he may ask as often as members may, else as
-				 * strangers: guard.h */
+	bool trusted;		/* rate limit of members, else that of unknown
+				 * clients: ratelimit.h */
 	struct tsct_extension request, *reply;
-	/* Who is missing below him, and TSCT_MISSING_TEXT + 1 bytes for who is at
-	 * all; NULL: he did not ask */
+	/*
+	 * Names of those missing below the sender, and room for
+	 * TSCT_MISSING_TEXT + 1 bytes with the names of all; NULL: not
+	 * requested
+	 */
 	const char *below;
 	char *missing;
 };
 
 struct tsct_responder_ops {
 	void *ctx;
-	/* The counter now, in order */
+	/* The counter now, ordered with the system calls around it */
 	__u64 (*now)(void *ctx);
-	/* CLOCK_REALTIME at a stamp, by the clock page */
-	__s64 (*real_ns)(void *ctx, __u64 ticks);
-	/* Time for the guard; NULL: real_ns() of when the request came */
+	/* CLOCK_REALTIME at a counter value, by the clock page */
+	__s64 (*real_ns)(void *ctx, __u64 cycles);
+	/* Time for the rate limit; NULL: real_ns() of the request */
 	__u64 (*now_us)(void *ctx);
-	/* Sessions and barriers: may be NULL */
-	void (*asked)(void *ctx, const struct tsct_responder_request *ask);
+	/* A request to answer beside the time; NULL: none of them is */
+	void (*member_request)(void *ctx,
+			       const struct tsct_responder_request *request);
 };
 
 enum tsct_answer {
 	TSCT_ANSWER_SENT,
 	TSCT_ANSWER_MALFORMED,
-	TSCT_ANSWER_NOT_REQUEST,	/* of another mode or version */
-	TSCT_ANSWER_DENIED,		/* guard.h */
+	TSCT_ANSWER_NOT_REQUEST,	/* another mode or version */
+	TSCT_ANSWER_DENIED,		/* by the rules, ratelimit.h */
 	TSCT_ANSWER_LIMITED,
 	TSCT_ANSWER_UNKNOWN_KEY,
 	TSCT_ANSWER_BAD_MAC,
-	TSCT_ANSWER_NO_MAC,		/* this address has to use a key */
-	TSCT_ANSWER_WRONG_KEY,		/* another, or that key is another's */
-	TSCT_ANSWER_TOO_LONG,		/* the answer would be */
+	TSCT_ANSWER_NO_MAC,		/* the address must use a key */
+	TSCT_ANSWER_WRONG_KEY,		/* not the configured one, or that of
+					 * others */
+	TSCT_ANSWER_TOO_LONG,		/* the answer would be longer */
 	TSCT_ANSWER_NR
 };
 
-#define TSCT_RESPONDER_CLIENTS	1024
+#define TSCT_RESPONDER_CLIENTS	1024	/* entries of the table */
 
 struct tsct_responder;
 
 /*
- * NULL: no memory. @keys and @guard stay the caller's; may be changed, by another
- * tsct_responder_use(). Without a guard nobody is answered.
+ * tsct_responder_new - NULL: out of memory
+ * tsct_responder_use - set keys and rate limit, which stay the caller's; @keys:
+ * NULL: none; @ratelimit: NULL: no request is answered
+ * tsct_responder_counts - one per enum tsct_answer
  */
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops);
 void tsct_responder_free(struct tsct_responder *responder);
 void tsct_responder_use(struct tsct_responder *responder,
-			const struct tsct_keys *keys, struct tsct_ratelimit *guard);
+			const struct tsct_keys *keys,
+			struct tsct_ratelimit *ratelimit);
 const __u64 *tsct_responder_counts(const struct tsct_responder *responder);
-/* In words, for logs */
+/* The result in words, for logs */
 const char *tsct_responder_result_text(enum tsct_answer answer);
 
 /*
- * tsct_responder_answer - what to answer to a datagram
- * @rx: when it came; a program's own stamp: taken after it received
- * @reply: room for TSCT_NTP_MAX; *ret_len: 0: nothing is to be sent
- * @ret_ticket: for tsct_responder_sent(), once the kernel says when; 0: do not care
+ * tsct_responder_answer - build the answer to a datagram
+ * @rx: receive time; a program's own: taken after it received
+ * @reply: room for TSCT_NTP_MAX; *ret_len: 0: nothing to send
+ * @ret_ticket: for tsct_responder_sent(); 0: its transmit time is of no use
  *
- * tsct_responder_sent - when the kernel sent it
+ * tsct_responder_sent - set the transmit time of an answer
  *
- * Only the kernel's stamps are passed on (tx.kernel): a program's own one, taken
- * after it sent, may be later than the answer's arrival.
+ * Only the kernel's times are passed on (tx.kernel): a program's own, taken after it
+ * sent, may be later than the answer's arrival.
  */
 enum tsct_answer
 tsct_responder_answer(struct tsct_responder *responder,
@@ -110,17 +121,18 @@ tsct_responder_answer(struct tsct_responder *responder,
 void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 			 struct tsct_packet_time tx);
 
-/* Our counter was disrupted: stamps from before mean nothing any more. */
+/* The local counter was disrupted: drops all times from before. */
 void tsct_responder_disrupt(struct tsct_responder *responder);
 
 /*
- * tsct_responder_request_poll - "ask me now", for a member of ours (tsct_client_poll_requested())
+ * tsct_responder_request_poll - build a poll request, for a member, which receives it
+ * with tsct_client_poll_requested()
  * @key_id: 0: no MAC
  * @bytes: room for TSCT_NTP_MAX
- * Returns the length, 0: there is no such key.
+ * Returns the length; 0: no such key.
  */
 size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 			   const struct tsct_keys *keys, __u32 key_id,
 			   void *bytes);
 
-#endif /* TSCT_SYNC_RESPONDER_H */
+#endif /* TSCT_NTP_RESPONDER_H */

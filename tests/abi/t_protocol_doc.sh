@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Documentation/protocol.rst agrees with lib/ntp: the drawing of the extension field
-# has each member at its offset, with its size, without gaps; each flag has its value;
-# each reason for dropping a packet is listed.
+# Documentation/protocol.rst agrees with lib/ntp: in the drawing of the extension field
+# each member has its offset and size, without gaps; each flag has its value; each
+# reason for which a packet is dropped is listed.
 set -eu
 cd "$(dirname "$0")/../.."
 page=Documentation/protocol.rst
@@ -46,7 +46,7 @@ drawing() {	# TITLE
 	}
 	END { flush_row() }' "$page"
 }
-drawing "Our field" >"$tmp/drawn"
+drawing "The extension field" >"$tmp/drawn"
 
 # Nothing overlaps, nothing is missing.
 awk '{ if ($(NF - 1) != end) { print "drawn at", $(NF - 1) ", not", end ": " $0; bad = 1 }
@@ -106,11 +106,11 @@ said() {	# TITLE
 		on && /^$/ && n++ > 1 { exit }' "$page" | sort -u
 }
 reasons TSCT_CLIENT lib/ntp/client.h >"$tmp/have"
-said "The node that asks:" >"$tmp/said"
-compare "the asking side" "$tmp/have" "$tmp/said" 15
+said "The client:" >"$tmp/said"
+compare "the client" "$tmp/have" "$tmp/said" 15
 reasons TSCT_ANSWER lib/ntp/responder.h >"$tmp/have"
-said "The node that answers:" >"$tmp/said"
-compare "the answering side" "$tmp/have" "$tmp/said" 8
+said "The server:" >"$tmp/said"
+compare "the server" "$tmp/have" "$tmp/said" 8
 
 echo "$(wc -l <"$tmp/drawn") cells"
 exit $fail

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Anything that can come in a datagram, to whoever reads one: for libFuzzer
- * (Makefile), and for check_fuzz_packet, which replays what was found.
+ * Random datagrams for all parsers and state machines of the protocol: for
+ * libFuzzer (Makefile), and for check_fuzz_packet, which replays the corpus.
  *
- * An input is a byte that says what the client is, and then steps: two bytes that
- * say to whom the datagram goes and what about it is put right first (origin,
- * nonce, MAC: what no fuzzer would ever guess), its length, its bytes.
+ * An input is a byte with the kind of client, and then steps: two bytes that select
+ * the receiver of the datagram and the parts of it that are corrected first
+ * (origin, nonce, MAC: a fuzzer would never guess them), its length, its bytes.
  *
- * What must hold, whatever comes:
- *   - Without the right MAC nothing changes where a key is set: not the client, not
- *     the responder's memory, not the guard's, and nobody is asked for a session.
- *   - What is taken is possible; an answer is no longer than its request, of its
- *     version, with a MAC exactly where that has one.
- *   - Strangers cannot make the responder forget a member.
+ * Invariants:
+ *   - Without the right MAC nothing changes where a key is configured: not the
+ *     client, not the responder's memory, not the rate limit's, and no session
+ *     begins.
+ *   - An exchange is possible; an answer is no longer than its request, of its
+ *     version, with a MAC exactly if that has one.
+ *   - Unknown clients cannot make the responder forget a member.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 #include "lib/ntp/responder.h"
 
 #define KEY	1	/* of the client, and of the child at 192.0.2.1 */
-#define OTHER	2	/* somebody's, in the same file */
+#define OTHER	2	/* another node's, in the same file */
 #define STEPS	12
 #define SERVER_NS	1800000000000000000LL
 
@@ -43,10 +44,10 @@ static const char keyfile[] =
 #define SAME_HOST	0x08
 #define ASKS_MISSING	0x10
 
-/* The first byte of a step: to whom, */
+/* The first byte of a step: the receiver, */
 #define TO		0x03
 enum { TO_CLIENT, TO_HINTED, TO_RESPONDER, TO_STRANGERS };
-/* ... and what of it is put right */
+/* and the parts to correct */
 #define FIX_ORIGIN	0x04
 #define FIX_NONCE	0x08
 #define FIX_MAC		0x10
@@ -64,12 +65,13 @@ struct world {
 	unsigned int asked;
 	struct tsct_client client;
 	__u64 drawn;
-	tsct_ntp_stamp received;	/* as the last answer says */
+	tsct_ntp_timestamp received;	/* as in the last answer */
 	__u64 heard;			/* tx of the last answer to the member */
 };
 
 static struct world world;
-static struct tsct_address member, stranger;	/* strangers: of 2001:db8::/32 */
+static struct tsct_address member, stranger;	/* unknown clients: of
+						 * 2001:db8::/32 */
 
 static void broken(const char *what, int line)
 {
@@ -84,10 +86,10 @@ static __u64 now(void *ctx)
 	return ((struct world *)ctx)->now += 100;
 }
 
-static __s64 real_ns(void *ctx, __u64 ticks)
+static __s64 real_ns(void *ctx, __u64 cycles)
 {
 	(void)ctx;
-	return SERVER_NS + (__s64)ticks;
+	return SERVER_NS + (__s64)cycles;
 }
 
 static void asked(void *ctx, const struct tsct_responder_request *ask)
@@ -114,7 +116,7 @@ static void *copy_of(const void *block, size_t size)
 	return memcpy(copy, block, size);
 }
 
-/* So many that there is no room for more: who comes now has one forgotten. */
+/* So many that the table is full: each new one evicts another. */
 static void meet_strangers(void)
 {
 	const struct tsct_ntp_packet packet = {
@@ -137,14 +139,14 @@ static void meet_strangers(void)
 	}
 }
 
-/* Once: what is made here is put back before each input. */
+/* Once: this state is restored before each input. */
 static void make_world(void)
 {
 	static const struct tsct_ratelimit_options limits = {
 		.interval_us = 1000, .burst = 3, .leak = 2,
 	};
 	struct tsct_responder_ops ops = {
-		.ctx = &world, .now = now, .real_ns = real_ns, .asked = asked,
+		.ctx = &world, .now = now, .real_ns = real_ns, .member_request = asked,
 	};
 	FILE *from = fmemopen((char *)keyfile, sizeof(keyfile) - 1, "r");
 	char why[200];
@@ -173,7 +175,7 @@ static void make_world(void)
 static void begin_world(unsigned int what)
 {
 	struct tsct_client_options options = {
-		.flags = (what & PLAIN ? TSCT_CLIENT_PLAIN : 0) |
+		.flags = (what & PLAIN ? TSCT_CLIENT_NTP_ONLY : 0) |
 			(what & INTERLEAVED ? TSCT_CLIENT_INTERLEAVED : 0),
 		.key_id = what & WITH_KEY ? KEY : 0,
 		.node = 0x11, .host = what & SAME_HOST ? 0x22 : 0x33,
@@ -190,17 +192,17 @@ static void begin_world(unsigned int what)
 	world.received = 0;
 	world.heard = 0;
 	tsct_client_init(&world.client, &options);
-	world.client.asks_missing = what & ASKS_MISSING;
+	world.client.requests_missing = what & ASKS_MISSING;
 }
 
 /* ---- a datagram -------------------------------------------------------------- */
 
-#define ROOM	(TSCT_NTP_MAX + 8)	/* longer ones must be refused, too */
+#define ROOM	(TSCT_NTP_MAX + 8)	/* longer ones must be rejected, too */
 
 struct datagram {
 	__u8 *bytes;
 	size_t len;
-	__u32 key;		/* whose MAC it has, and a right one; 0: none */
+	__u32 key;		/* key of its MAC, if that is right; 0: none */
 };
 
 static void put(struct datagram *d, size_t at, __u64 value)
@@ -213,7 +215,7 @@ static void put(struct datagram *d, size_t at, __u64 value)
 		d->bytes[at + (size_t)i] = (__u8)(value >> (56 - 8 * i));
 }
 
-/* Where a MAC is, or would be put: behind all that parses */
+/* Offset of the MAC, or of where to put one: after all that can be parsed */
 static void put_mac(struct datagram *d, __u32 key)
 {
 	struct tsct_ntp_packet packet;
@@ -228,7 +230,7 @@ static void put_mac(struct datagram *d, __u32 key)
 		d->len = len;
 }
 
-/* Not by tsct_mac_check(), which is what is tested. */
+/* Not by tsct_mac_check(), which is under test */
 static __u32 key_of(const struct datagram *d)
 {
 	__u8 made[ROOM];
@@ -243,15 +245,16 @@ static __u32 key_of(const struct datagram *d)
 	return packet.key_id;
 }
 
-/* Of those that wait, another one each time */
-static const struct tsct_client_open *open_one(const struct tsct_client *client)
+/* An outstanding request, another one each time */
+static const struct tsct_client_outstanding *open_one(const struct tsct_client *client)
 {
-	return &client->open[client->nr_open ? world.drawn % client->nr_open : 0];
+	return &client->outstanding[client->nr_outstanding ?
+		world.drawn % client->nr_outstanding : 0];
 }
 
 static void put_right(struct datagram *d, unsigned int what)
 {
-	const struct tsct_client_open *one = open_one(&world.client);
+	const struct tsct_client_outstanding *one = open_one(&world.client);
 	bool request = (what & TO) >= TO_RESPONDER;
 
 	if (what & FIX_ORIGIN)
@@ -265,7 +268,7 @@ static void put_right(struct datagram *d, unsigned int what)
 	d->key = key_of(d);
 }
 
-/* ---- the asking side ------------------------------------------------------------ */
+/* ---- the client ---------------------------------------------------------- */
 
 static void ask(void)
 {
@@ -292,7 +295,7 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 {
 	struct tsct_client x, y;
 
-	/* What was dropped is counted, whoever sent it. */
+	/* Each datagram that is dropped is counted. */
 	memcpy(&x, a, sizeof(x));
 	memcpy(&y, b, sizeof(y));
 	memset(x.counts, 0, sizeof(x.counts));
@@ -300,18 +303,18 @@ static bool same_client(const struct tsct_client *a, const struct tsct_client *b
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-/* What changed something is an answer to a request that waits. */
+/* A datagram that changed something is an answer to an outstanding request. */
 static void check_answers(const struct tsct_client *client,
 			  const struct datagram *d)
 {
-	bool plain = client->options.flags & TSCT_CLIENT_PLAIN;
-	const struct tsct_client_open *one = client->open;
+	bool plain = client->options.flags & TSCT_CLIENT_NTP_ONLY;
+	const struct tsct_client_outstanding *one = client->outstanding;
 	struct tsct_ntp_packet packet;
 
 	HOLDS(tsct_client_waits(client));
 	HOLDS(!tsct_ntp_parse(d->bytes, d->len, &packet, NULL));
 	HOLDS(packet.mode == TSCT_NTP_MODE_SERVER);
-	while (one < client->open + client->nr_open - 1 &&
+	while (one < client->outstanding + client->nr_outstanding - 1 &&
 	       packet.origin != one->xmit && packet.origin != one->rcv)
 		one++;
 	HOLDS(packet.origin == one->xmit ||
@@ -323,17 +326,18 @@ static void to_client(const struct datagram *d, unsigned int after)
 {
 	struct tsct_packet_time t4 = { world.now += 64 * after, 10, after & 1 };
 	struct tsct_client before;
-	struct tsct_exchange x[2];
+	struct tsct_exchange x;
 	enum tsct_client_result result;
-	unsigned int nr = 99, i;
+	unsigned int nr;
 
 	memcpy(&before, &world.client, sizeof(before));
 	result = tsct_client_reply(&world.client, world.keys, d->bytes, d->len,
-				   t4, SERVER_NS, x, &nr);
+				   t4, SERVER_NS);
+	nr = tsct_client_complete(&world.client);
 	HOLDS(result < TSCT_CLIENT_NR && *tsct_client_result_text(result));
 	HOLDS(nr <= 2 && (!nr || result == TSCT_CLIENT_OK));
-	for (i = 0; i < nr; i++)
-		check_exchange(&x[i]);
+	while (tsct_client_next(&world.client, &x))
+		check_exchange(&x);
 	if (before.options.key_id && d->key != KEY)
 		HOLDS(result != TSCT_CLIENT_OK &&
 		      same_client(&before, &world.client));
@@ -351,13 +355,13 @@ static void to_hinted(const struct datagram *d, unsigned int after)
 	memcpy(&before, &world.client, sizeof(before));
 	hinted = tsct_client_poll_requested(&world.client, world.keys, d->bytes, d->len,
 				    now_us, &at_us);
-	HOLDS(!hinted || !before.hinted || at_us == before.hint_us ||
-	      at_us - before.hint_us >= TSCT_HINT_US);
+	HOLDS(!hinted || !before.poll_requested || at_us == before.poll_request_us ||
+	      at_us - before.poll_request_us >= TSCT_POLL_REQUEST_US);
 	if (!hinted || (before.options.key_id && d->key != KEY))
 		HOLDS(!hinted && same_client(&before, &world.client));
 }
 
-/* ---- the answering side --------------------------------------------------------- */
+/* ---- the responder ------------------------------------------------------- */
 
 static void check_answer(const struct datagram *d, const __u8 *reply, size_t len)
 {
@@ -379,7 +383,7 @@ static void check_answer(const struct datagram *d, const __u8 *reply, size_t len
 	world.received = got.receive;
 }
 
-/* All of it but its counts is as it was. */
+/* All but its counts is unchanged. */
 static bool same_responder(void)
 {
 	const __u64 *counts = tsct_responder_counts(world.responder);
@@ -413,7 +417,7 @@ static bool answer(const struct datagram *d, const struct tsct_address *from,
 	return *len;
 }
 
-/* From the address of a child for whom a key is set */
+/* From the address of a child with a configured key */
 static void to_responder(const struct datagram *d, unsigned int after)
 {
 	unsigned int was_asked = world.asked;
@@ -430,14 +434,15 @@ static void to_responder(const struct datagram *d, unsigned int after)
 	HOLDS(same_responder());
 }
 
-/* Between requests there is time for a token. */
+/* Time for a token passes between requests. */
 static bool member_sends(const struct datagram *d, __u8 *reply, size_t *len)
 {
 	world.now += 2000000;
 	return answer(d, &member, 0x101, reply, len);
 }
 
-/* As a client does: the request repeats tx of the answer before. Returns that. */
+/* As a client does: the request repeats tx of the answer before. Returns that
+ * of the answer. */
 static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 {
 	struct tsct_ntp_packet packet = {
@@ -459,8 +464,11 @@ static struct tsct_extension member_asks(__u64 nonce, struct datagram *d)
 	return packet.ext;
 }
 
-/* Between two requests of a member: whatever another sends, the second is told
- * when the answer to the first was sent. A key that is not his to use is none. */
+/*
+ * Between two requests of a member any other is received: the second answer
+ * still has the transmit time of the first. A key that belongs to another is no
+ * key.
+ */
 static void stranger_comes(const struct datagram *d, unsigned int after)
 {
 	struct tsct_address from = stranger;
@@ -486,13 +494,13 @@ static void to_strangers(const struct datagram *d, unsigned int after)
 	struct tsct_extension ext;
 	size_t len;
 
-	/* Whoever it was before: after two it is known to be no recording. */
+	/* In any state before: after two requests it is verified. */
 	member_asks(nonce, &first);
 	member_asks(nonce + 1, &later);
 	stranger_comes(d, after);
 	ext = member_asks(nonce + 2, &later);
 	HOLDS(ext.flags & TSCT_EXT_TX_KERNEL && ext.prev_nonce == nonce + 1);
-	/* Somebody recorded it, and sends it again: that asks for nothing. */
+	/* A recording of it, sent again, has no effect. */
 	was_asked = world.asked;
 	member_sends(after & 4 ? &first : &later, reply, &len);
 	HOLDS(world.asked == was_asked);
@@ -500,7 +508,7 @@ static void to_strangers(const struct datagram *d, unsigned int after)
 
 /* ---- inputs ---------------------------------------------------------------------- */
 
-/* From memory that ends with it: a look beyond is seen. */
+/* From memory of its size: a read beyond is detected. */
 static void deliver(const struct datagram *d, unsigned int to,
 		    unsigned int after)
 {
@@ -518,8 +526,8 @@ static void deliver(const struct datagram *d, unsigned int to,
 	free(bytes);
 }
 
-/* What is taken with its MAC is not without, with that of another key that we have,
- * with a crypto-NAK, with one that is wrong in a bit. */
+/* A datagram accepted with its MAC is rejected without it, with that of another
+ * key in the file, with a crypto-NAK, and with a MAC with one wrong bit. */
 static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 {
 	struct tsct_ntp_packet packet;
@@ -544,7 +552,7 @@ static void forge(const struct datagram *d, unsigned int to, unsigned int after)
 	deliver(&forged, to, after);
 }
 
-/* Returns how many bytes of @at it took; 0: that was all. */
+/* Returns the number of bytes used of @at; 0: that was all. */
 static size_t step(const __u8 *at, size_t size)
 {
 	unsigned int to = size ? at[0] & TO : 0;
@@ -590,7 +598,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 			break;
 		at += took;
 	}
-	if (tsct_client_flush(&world.client, &x))
+	tsct_client_flush(&world.client);
+	if (tsct_client_next(&world.client, &x))
 		check_exchange(&x);
 	return 0;
 }

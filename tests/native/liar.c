@@ -138,7 +138,7 @@ static void answer(struct tsct_responder *responder, int fd)
 	address.port = ntohs(from.sin_port);
 	be_late(lies[THERE]);
 	answers++;
-	rx.ticks = now(NULL);
+	rx.cycles = now(NULL);
 	make_timeline(&timeline);
 	tsct_responder_answer(responder, &timeline, &address, bytes,
 			      (size_t)len, rx, reply, &reply_len, &ticket);

@@ -83,7 +83,7 @@ is 'tsctrace_clock_epoch' 2
 is 'tsctrace_clock_epoch_cause{cause="fake"}' 1
 is 'tsctrace_clock_disruptions_total{cause="fake"}' 1
 is 'tsctrace_clock_disruptions_total{cause="step"}' 0
-grep -q "process [0-9]* of user $(id -u) asked for a fake disruption" \
+grep -q "process [0-9]* of user $(id -u) requested a fake disruption" \
 	"$work/log" || fail "it is not logged"
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work"

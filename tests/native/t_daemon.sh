@@ -223,12 +223,12 @@ refused 2 'state-dir' "$daemon" --state-dir=
 refused 2 'state-dir is too long' "$daemon" --state-dir "$(printf '%05000d' 0)"
 "$daemon" --version | grep -q '^tsctraced [0-9]' || fail "--version"
 "$daemon" --help | grep -q -- '--run-dir' || fail "--help"
-refused 1 "$work/none/deep: .*; make the directory above it" \
+refused 1 "$work/none/deep: .*; create the parent directory" \
 	"$daemon" --no-module --run-dir "$work/none/deep"
 mkdir -p "$work/taken/control.sock"
 refused 1 "$work/taken/control.sock: .*; it is no socket: remove it" \
 	"$daemon" --no-module --run-dir "$work/taken"
-refused 1 "$work/log: Not a directory; give --run-dir a directory" \
+refused 1 "$work/log: Not a directory; set --run-dir to a directory" \
 	"$daemon" --no-module --run-dir "$work/log"
 # The longest that there can be, and one more
 long=$(printf '%0200d' 0)
@@ -242,12 +242,12 @@ wait_for "the socket with the longest path is there" test -S \
 stop TERM 0
 mkdir -m 777 "$work/open"
 chmod 777 "$work/open"
-refused 1 'others may write' "$daemon" --no-module --run-dir "$work/open"
+refused 1 'other users can write' "$daemon" --no-module --run-dir "$work/open"
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 755 "$work/root"
 	chmod 755 "$work"
 	cp "$daemon" "$work/tsctraced"	# the build may be out of reach
-	refused 1 'run it as root' setpriv --reuid 65534 --regid 65534 \
+	refused 1 'run tsctraced as root' setpriv --reuid 65534 --regid 65534 \
 		--clear-groups "$work/tsctraced" --no-module \
 		--run-dir "$work/root"
 fi

@@ -36,7 +36,7 @@ lie() {		# [LIE VALUE]...: from now on; none: it is honest
 }
 source='p["sources"][-1]'
 said() { is o "$source[\"status\"]" "$1"; }	# WHAT of the liar
-believed() { said used || said agrees; }
+used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }
 watch() { "$work/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
 watched() {
@@ -52,21 +52,21 @@ start s b2
 lie
 start o d4
 wait_for "o is synchronized" synced o
-wait_for "all three are believed" believed
+wait_for "all three are used" used
 watch
 named() {	# STATUS REASON LIE VALUE: by all who are asked, once for each lie
 	from=$(wc -l <"$work/o/log")
 	lie "${@:3}"
 	wait_for "who has '${*:3}' is found out" said "$1"
-	wait_for "it is logged" logged_since "not believed: $2"
+	wait_for "it is logged" logged_since "not used: $2"
 	in_dir o "$ctl" peers >"$work/out"
 	grep -A1 "^10\.81\.0\.3  *$1 " "$work/out" | grep -q "$2" ||
 		fail "trace-ctl peers does not name it: $(cat "$work/out")"
 	grep -A1 "^10\.81\.0\.3" "$work/out" | sed "s/^/# ${*:3}: /"
 	from=$(wc -l <"$work/o/log")
 	lie
-	wait_for "it is believed again" logged_since 'believed again'
-	wait_for "it is believed again" believed
+	wait_for "it is used again" logged_since 'used again'
+	wait_for "it is used again" used
 }
 logged_since() { tail -n +$((from + 1)) "$work/o/log" | grep -q "10\.81\.0\.3: $1"; }	# PATTERN
 vote='outvoted: .* of what 2 of 3 sources agree on'
@@ -78,7 +78,7 @@ named liar "$vote" step 0.5
 lie past 10
 past() { above o "$source[\"answers\"][\"backwards\"]" 20; }
 wait_for "answers from the past are seen" past
-logged o '10.81.0.3: the server.s counter has been further already' ||
+logged o '10.81.0.3: the server.s counter is behind its last answer' ||
 	fail "answers from the past are not named"
 lie epoch 0.1
 sleep 1
@@ -96,7 +96,7 @@ from=$(wc -l <"$work/o/log")
 sources "ntp 10.81.0.1 $polls" "ntp 10.81.0.2 $polls" "ntp 10.81.0.3 $polls"
 wait_for "the NTP server is outvoted" said liar
 wait_for "o is synchronized" synced o
-wait_for "it is logged" logged_since "not believed: $vote"
+wait_for "it is logged" logged_since "not used: $vote"
 "$work/synccheck" 1 - "$work/o" >"$work/out" || fail "by NTP: $(cat "$work/out")"
 sed "s|$work/|# one NTP server of three lies: |" "$work/out"
 

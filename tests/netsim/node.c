@@ -20,7 +20,7 @@ struct tsct_packet_time node_stamp(struct world *world, struct node *node,
 	double us = stamp_off(&node->stamping, &world->dice, received);
 
 	return (struct tsct_packet_time) {
-		.ticks = node_count(world, node) +
+		.cycles = node_count(world, node) +
 			(uint64_t)llrint(us * 1e-6 * hz),
 		.error = (uint32_t)ceil(node->stamping.error * 1e-6 * hz) + 1,
 		.kernel = !node->stamping.by_program,
@@ -61,7 +61,7 @@ struct tsct_packet_time node_stamp_told(struct world *world, struct node *node,
 {
 	struct tsct_packet_time stamp = node_stamp(world, node, received);
 
-	stamp.ticks = told(world, node, stamp.ticks);
+	stamp.cycles = told(world, node, stamp.cycles);
 	return stamp;
 }
 
@@ -117,7 +117,7 @@ static void serve(struct world *world, struct node *node,
 	struct served *served = calloc(1, sizeof(*served));
 	struct tsct_responder_ops ops = {
 		.ctx = served, .now = served_now, .real_ns = served_real,
-		.now_us = served_us, .asked = served_asked,
+		.now_us = served_us, .member_request = served_asked,
 	};
 	struct tsct_ratelimit_options guard = {
 		.interval_us = options->limit_us, .burst = 8, .leak = 4,

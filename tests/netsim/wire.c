@@ -278,7 +278,7 @@ static void hear(struct world *world, const struct packet *packet)
 
 	result = tsct_client_reply(&source->client, node->keys, packet->bytes,
 				   packet->len, node_stamp(world, node, true),
-				   near_ns, x, &nr);
+				   near_ns);
 	if (result != TSCT_CLIENT_OK && !source->session &&
 	    tsct_client_poll_requested(&source->client, node->keys, packet->bytes,
 			       packet->len, now_us, &at_us) && at_us == now_us)
@@ -286,6 +286,8 @@ static void hear(struct world *world, const struct packet *packet)
 	attack_saw(world, packet, result == TSCT_CLIENT_OK);
 	if (result != TSCT_CLIENT_OK)
 		return;
+	while (nr < 2 && tsct_client_next(&source->client, &x[nr]))
+		nr++;
 	learn(world, node, packet->source, x, nr);
 	follow(world, packet->to, packet->source);
 }
@@ -323,7 +325,7 @@ static void answer(struct world *world, struct event *event)
 	struct packet *packet = event->packet, reply = { .reply = true };
 	struct node *node = &world->nodes[event->node];
 	struct tsct_packet_time rx = {
-		.ticks = event->ticks, .error = event->ticket, .kernel = true,
+		.cycles = event->ticks, .error = event->ticket, .kernel = true,
 	};
 	struct tsct_timeline timeline;
 
@@ -371,7 +373,7 @@ void wire_arrive(struct world *world, struct event *event)
 	rx = node_stamp_told(world, node, true);
 	event->happen = answer;
 	event->node = packet->to;
-	event->ticks = rx.ticks;
+	event->ticks = rx.cycles;
 	event->ticket = rx.error;
 	event->life = node->life;
 	later(world, about(world, WAKE_US), event);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keys and MACs: known answers of standards and of other programs; no packet of
- * which one bit differs is taken; no key is ever told or left in memory.
+ * Keys and MACs: test vectors of standards and captures of other programs; no
+ * packet with one bit changed is accepted; no key is ever in a message or left
+ * in memory.
  */
 #include <check.h>
 #include <malloc.h>
@@ -15,7 +16,7 @@
 #define AES256_KEY	"603deb1015ca71be2b73aef0857d7781" \
 	"1f352c073b6108d72d9810a30914dff4"
 
-/* The file that chronyd had when what it sent was captured */
+/* The key file of chronyd during the captures */
 static const char keyfile[] =
 	"# all kinds\n"
 	"1 AES128 HEX:" AES128_KEY "\n"
@@ -133,7 +134,7 @@ START_TEST(known_answers)
 }
 END_TEST
 
-/* Answers of chronyd 4.3 with its own reading of the same file, as captured */
+/* Answers of chronyd 4.3 with the same key file, as captured */
 static const char *const of_chronyd[] = {
 	"1c0800e600000000000000007f7f0101eeabe236728165e80123456789abcdf2"
 	"eeabe23903029721eeabe23903069b1e0000000376af1ddc92d51bdd5b88ac65"
@@ -202,7 +203,7 @@ static const char *const of_ntpsec[] = {
 	"45ba15f3",
 };
 
-/* Taken as it is, refused with any bit of it changed */
+/* Accepted as it is, rejected with any bit of it changed */
 static void check_captured(const struct tsct_keys *keys, const char *text)
 {
 	struct tsct_ntp_packet packet;
@@ -261,7 +262,8 @@ static int check(const struct tsct_keys *keys, const __u8 *bytes, size_t len)
 	return ret ? ret : tsct_mac_check(keys, bytes, len, &packet);
 }
 
-/* All keys, versions, with and without our field; cut and grown to any length */
+/* All keys and versions, with and without our field; truncated and extended to
+ * any length */
 START_TEST(every_mac_length)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
@@ -288,7 +290,7 @@ START_TEST(every_mac_length)
 }
 END_TEST
 
-/* As a wrong digest that is as long as a part of the right one would be */
+/* Like a wrong digest of the length of a part of the right one */
 START_TEST(shorter_digests)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
@@ -365,7 +367,7 @@ static const struct {
 	const char *text;
 	int ret;
 	unsigned int nr;
-	const char *why;	/* is in there; "": nothing to say */
+	const char *why;	/* part of the message; "": none */
 } files[] = {
 	{ "", 0, 0, "" },
 	{ "\n\n \t \n# 1 x\n! 2\n; 3\n  % 4\n", 0, 0, "" },
@@ -375,33 +377,33 @@ static const struct {
 	{ "4294967295 AES128 0123456789abcdef", 0, 1, "" },
 	{ "7 SHA1 HEX:00000000000000000000\n", 0, 1, "" },
 	{ "1 MD5 0123456789# not a comment, too many words", -EINVAL, 0,
-	  "more than ID TYPE KEY" },
+	  "more words than ID TYPE KEY" },
 	{ "1 MD5 0123456789#!;%\n", 0, 1, "" },
-	/* to be warned of */
+	/* warnings */
 	{ "\n2 MD5 " SECRET "\n", 0, 1, "keys: line 2: key 2 has 72 bits" },
 	{ "2 SHA256 HEX:00\n3 MD5 x\n4 MD5 y", 0, 3, "(and 2 more)" },
 	{ "3 " SECRET SECRET, 0, 1, "key 3 has no type, which means MD5" },
 	{ "3 SHA3-256 " SECRET SECRET "\n4 MD5 0123456789\n5 TIGER x", 0, 1,
 	  "line 1: key 3 is not used" },
-	/* wrong */
+	/* errors */
 	{ "0 MD5 " SECRET, -EINVAL, 0, "id of 1 to 4294967295" },
 	{ "4294967296 MD5 " SECRET, -EINVAL, 0, "id of 1 to 4294967295" },
 	{ "99999999999999999999999 MD5 x", -EINVAL, 0, "id of 1 to" },
 	{ "-1 MD5 " SECRET, -EINVAL, 0, "id of 1 to" },
 	{ "1x MD5 " SECRET, -EINVAL, 0, "id of 1 to" },
-	{ SECRET " MD5", -EINVAL, 0, "line 1: a line is ID [TYPE] KEY" },
+	{ SECRET " MD5", -EINVAL, 0, "line 1: not ID [TYPE] KEY" },
 	{ "\n\n12\n", -EINVAL, 0, "line 3: key 12 is missing" },
 	{ "1 " SECRET " " SECRET, -EINVAL, 0, "its type is none of AES128" },
 	{ "1 aes128 HEX:" AES128_KEY, -EINVAL, 0, "its type is none of" },
-	{ "1 AES128 " SECRET, -EINVAL, 0, "AES128 takes 16: give HEX: and 32" },
-	{ "1 AES256 HEX:" AES128_KEY, -EINVAL, 0, "has 16 bytes, AES256 takes" },
+	{ "1 AES128 " SECRET, -EINVAL, 0, "AES128 needs 16: write HEX: and 32" },
+	{ "1 AES256 HEX:" AES128_KEY, -EINVAL, 0, "has 16 bytes, AES256 needs" },
 	{ "1 AES128 HEX:" AES128_KEY "0", -EINVAL, 0, "pairs of hex digits" },
 	{ "1 AES128 HEX:" SECRET, -EINVAL, 0, "pairs of hex digits" },
 	{ "1 MD5 HEX:", -EINVAL, 0, "pairs of hex digits" },
 	{ "1 MD5 HEX:0g", -EINVAL, 0, "pairs of hex digits" },
 	{ "1 MD5 ASCII:", -EINVAL, 0, "key 1 is empty" },
 	{ "5 MD5 0123456789\n6 MD5 0123456789\n5 SHA1 " SECRET, -EINVAL, 0,
-	  "line 3: key 5 is in line 1 already" },
+	  "line 3: key 5 is also in line 1" },
 };
 
 START_TEST(key_files)
@@ -443,7 +445,7 @@ START_TEST(finds_keys)
 }
 END_TEST
 
-/* In any order, and each is the right one */
+/* In any order; each look-up finds the right one */
 START_TEST(many_keys)
 {
 	enum { NR = 2000 };
@@ -509,7 +511,7 @@ START_TEST(cannot_be_read)
 }
 END_TEST
 
-/* Room for a message or not: cut, ended, or not written */
+/* With any room for a message: truncated, terminated, or not written */
 START_TEST(short_messages)
 {
 	struct tsct_keys *keys;
@@ -531,7 +533,7 @@ START_TEST(short_messages)
 }
 END_TEST
 
-/* Random files, and the good one with bytes changed or cut off */
+/* Random files, and the valid one with bytes changed or removed */
 START_TEST(random_files)
 {
 	unsigned int i, j, good = 0;
@@ -561,8 +563,8 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------------- */
 
-/* The linker sends every free() of ours here: tests/Makefile. A key must not be
- * in what is given back. */
+/* The linker redirects every free() of the library here: tests/Makefile. Memory
+ * that is freed must not contain a key. */
 void __real_free(void *block);
 void __wrap_free(void *block);
 
@@ -601,12 +603,12 @@ START_TEST(wiped)
 	tsct_keys_free(keys);
 	ck_assert_uint_gt(looked_at, 10);
 	ck_assert_uint_eq(freed_with_it, 0);
-	/* A file that goes wrong at its end */
+	/* A file with an error at its end */
 	sprintf(at, "1 again\n");
 	ck_assert_int_eq(read_text(text, strlen(text), &keys, (char[64]){ 0 },
 				   64), -EINVAL);
 	ck_assert_uint_eq(freed_with_it, 0);
-	/* This test would see one. */
+	/* This test would detect a key. */
 	copy = malloc(64);
 	ck_assert_ptr_nonnull(copy);
 	memset(copy, 0, 64);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The asking side: what of an answer is believed, and that nothing else changes
- * anything.
+ * The client: the checks of answers, and that a dropped answer changes nothing.
  */
 #include "client_world.h"
 #include "suite.h"
@@ -44,17 +43,17 @@ START_TEST(exchanges)
 				  TSCT_EXCHANGE_T4_KERNEL);
 		t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	}
-	/* Not told: as it is */
+	/* Without the kernel's time: as announced */
 	ask();
 	p = answer();
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t3);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now);
 	ck_assert_uint_eq(x.t3, p.ext.tx);
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	ck_assert(!flush(&x));
 	ck_assert_uint_eq(w.client.sent, 12);
 	ck_assert_uint_eq(w.client.reach, 0xff);
 	ck_assert_uint_eq(w.client.remote.epoch, 3);
@@ -68,14 +67,14 @@ START_TEST(requests_tell_nothing)
 	static const __u8 zero[TSCT_NTP_MAX];
 	struct tsct_extension ext;
 
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
 	begin(0, 5);
 	memset(&ext, 0xff, sizeof(ext));
 	ask_with(&ext);
-	/* As long as the answer */
+	/* Of the answer's length */
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER + TSCT_EXT_SIZE + 20);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
 	ck_assert_uint_eq(w.request.ext.flags,
@@ -106,7 +105,7 @@ START_TEST(no_such_key)
 }
 END_TEST
 
-/* ---- answers to something else ------------------------------------------- */
+/* ---- answers to other requests ------------------------------------------- */
 
 START_TEST(origins)
 {
@@ -114,7 +113,7 @@ START_TEST(origins)
 	int i;
 
 	begin(0, 0);
-	/* To no request at all */
+	/* To no request */
 	p = answer();
 	dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
 	p.origin = 4711;
@@ -141,11 +140,11 @@ START_TEST(origins)
 			dropped(&old[i - 1], TSCT_CLIENT_REPLAY);
 	}
 	ask();
-	/* Of a request that was given up: late, no duplicate */
+	/* To a request that was given up: late, no duplicate */
 	dropped(&old[11], TSCT_CLIENT_REPLAY);
 	dropped(&old[10], TSCT_CLIENT_REPLAY);
 	dropped(&old[5], TSCT_CLIENT_REPLAY);
-	/* Longer ago than anybody remembers */
+	/* Before all requests that are kept */
 	dropped(&old[0], TSCT_CLIENT_FOREIGN);
 	p = answer();
 	taken(&p);
@@ -207,7 +206,7 @@ START_TEST(macs)
 		ck_assert_int_ne(give_bytes(bytes, i), TSCT_CLIENT_OK);
 		check_same(&w.client, &was);
 	}
-	/* "I cannot check your MAC": from whom we do not know */
+	/* Crypto-NAK, from a server without a key */
 	w.server_key = 0;
 	len = to_bytes(&p, bytes);
 	put32(bytes + len, 0);
@@ -259,7 +258,8 @@ START_TEST(kisses)
 	w.server_key = 6;
 	dropped(&p, TSCT_CLIENT_BAD_MAC);
 	w.server_key = 5;
-	p = answer();		/* with our field, and another's nonce */
+	p = answer();		/* with our field, and the nonce of another
+				 * request */
 	p.ext.nonce++;
 	p.stratum = 0;
 	p.refid = get32((const __u8 *)"DENY");
@@ -284,11 +284,11 @@ START_TEST(kisses)
 	ck_assert_str_eq(w.client.kiss, "DENY");
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
 	ask();
-	p = kiss("RATE");	/* is no reason to ask more */
+	p = kiss("RATE");	/* does not shorten the interval */
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_KISS);
 	ck_assert_uint_eq(w.client.backoff, TSCT_BACKOFF_DENIED);
-	/* Of an NTP server that was just started: not a wish */
-	begin(TSCT_CLIENT_PLAIN, 0);
+	/* From an NTP server that was just started: not a kiss */
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = kiss("INIT");
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
@@ -297,7 +297,7 @@ START_TEST(kisses)
 }
 END_TEST
 
-/* ---- what cannot be ------------------------------------------------------ */
+/* ---- impossible times ---------------------------------------------------- */
 
 START_TEST(impossible)
 {
@@ -308,7 +308,7 @@ START_TEST(impossible)
 	p = answer();
 	p.ext.tx = p.ext.rx - 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.rx_error = 1;	/* as well as that is known, it may be */
+	p.ext.rx_error = 1;	/* possible within the bounds */
 	w.there += 100;
 	taken(&p);
 	ask();
@@ -319,7 +319,7 @@ START_TEST(impossible)
 	p.ext.line.mult = 1000;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = answer();
-	p.ext.tx = p.ext.rx;	/* at no rate too soon */
+	p.ext.tx = p.ext.rx;	/* impossible at any rate */
 	p.ext.line.mult = (__u64)-1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* t4 before t1 */
@@ -333,7 +333,7 @@ START_TEST(impossible)
 }
 END_TEST
 
-/* The server kept it for 100 us and some, which is what we waited. */
+/* The server had it for 100 us and some, as long as the round trip. */
 START_TEST(too_soon)
 {
 	struct tsct_ntp_packet p;
@@ -345,23 +345,24 @@ START_TEST(too_soon)
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + (1ULL << 62);
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p.ext.tx = p.ext.rx + 310000;	/* a wire of no length: just possible */
+	p.ext.tx = p.ext.rx + 310000;	/* a path without delay: just
+					 * possible */
 	taken(&p);
-	/* And the stamp that comes behind */
+	/* And the transmit time in the next answer */
 	ask();
 	p = answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
-	p.ext.prev_nonce = w.client.pending_nonce;
-	p.ext.prev_tx = w.client.pending.t2 + 310000 + 500;
+	p.ext.prev_nonce = pending()->nonce;
+	p.ext.prev_tx = pending()->x.t2 + 310000 + 500;
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p.ext.prev_tx = w.client.pending.t3 - 1;
+	p.ext.prev_tx = pending()->x.t3 - 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.prev_tx = p.ext.rx + 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.prev_tx = w.client.pending.t3;
+	p.ext.prev_tx = pending()->x.t3;
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
-	/* What our own rate is, nobody said. */
+	/* The local rate is not known. */
 	begin(0, 0);
 	w.client.options.mult = 0;
 	ask();
@@ -384,7 +385,7 @@ START_TEST(no_stamp_of_ours)
 			 0);
 	p = answer();
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	/* Nor is the one before taken for it. */
+	/* Nor is the answer before accepted for it. */
 	ask();
 	random[0] += 2;
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,
@@ -414,7 +415,8 @@ START_TEST(backwards)
 	ck_assert_uint_eq(w.nr, 0);
 	p.ext.rx_error = 1;
 	taken(&p);
-	/* Another counter may be anywhere; and what waited was of the one before. */
+	/* Another counter may have any value; what was queued is of the one
+	 * before. */
 	for (i = 0; i < 4; i++) {
 		ask();
 		p = answer();
@@ -424,8 +426,8 @@ START_TEST(backwards)
 		p.ext.host = MASTER_HOST + (i >= 1);
 		p.ext.node = MASTER + (i >= 2);
 		p.ext.master = MASTER + (i >= 3);
-		p.ext.prev_nonce = w.client.pending_nonce;
-		p.ext.prev_tx = w.client.pending.t3 + 1;
+		p.ext.prev_nonce = pending()->nonce;
+		p.ext.prev_tx = pending()->x.t3 + 1;
 		p.ext.flags |= TSCT_EXT_TX_KERNEL;
 		taken(&p);
 		ck_assert_uint_eq(w.nr, 0);
@@ -434,13 +436,15 @@ START_TEST(backwards)
 }
 END_TEST
 
-/* An NTP server whose clock was set back by an hour is believed the third time. */
+/*
+ * An NTP server whose clock was set back by an hour is accepted the third time.
+ */
 START_TEST(set_back)
 {
 	struct tsct_ntp_packet p;
 	int i;
 
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
 	taken(&p);
@@ -460,7 +464,7 @@ START_TEST(set_back)
 }
 END_TEST
 
-/* ---- who it is ----------------------------------------------------------- */
+/* ---- identity ------------------------------------------------------------ */
 
 START_TEST(ourselves)
 {
@@ -481,18 +485,18 @@ START_TEST(ourselves)
 	p.ext.depth = TSCT_DEPTH_MAX;
 	taken(&p);
 	ck_assert(!w.client.remote.shared);
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
 	p.refid = 0x7f000001;
 	dropped(&p, TSCT_CLIENT_LOOP);
-	p.stratum = 1;		/* there it names a kind of clock */
+	p.stratum = 1;		/* there it names the type of clock */
 	taken(&p);
 	finish();
 }
 END_TEST
 
-/* Who has our counter answers between our stamps. */
+/* A server on the same counter has t2 and t3 between t1 and t4. */
 START_TEST(same_host)
 {
 	struct tsct_ntp_packet p;
@@ -506,9 +510,9 @@ START_TEST(same_host)
 	p.ext.tx = w.now + 5;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.rx = w.now;
-	p.ext.tx = w.t4.ticks + 1;
+	p.ext.tx = w.t4.cycles + 1;
 	dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p.ext.tx = w.t4.ticks;
+	p.ext.tx = w.t4.cycles;
 	p.ext.line.mult = MULT_26;
 	taken(&p);
 	ck_assert(w.client.remote.shared);
@@ -536,7 +540,7 @@ START_TEST(knows_no_time)
 		ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.remote.barrier, 5 + i);
 		ck_assert(!w.client.remote.has_line);
-		ck_assert_uint_eq(w.client.heard, p.ext.tx);
+		ck_assert_uint_eq(w.client.last_tx, p.ext.tx);
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
 	ask();
@@ -545,7 +549,7 @@ START_TEST(knows_no_time)
 	ck_assert_int_eq(give(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.reach, 0x20);
 	for (i = 0; i < 4; i++) {
-		begin(TSCT_CLIENT_PLAIN, 0);
+		begin(TSCT_CLIENT_NTP_ONLY, 0);
 		ask();
 		p = answer();
 		if (i == 0)
@@ -572,8 +576,8 @@ START_TEST(no_field)
 	p = answer();
 	p.has_ext = false;
 	dropped(&p, TSCT_CLIENT_NO_FIELD);
-	/* Asked for plain NTP, a field is no harm. */
-	begin(TSCT_CLIENT_PLAIN, 0);
+	/* From an NTP server a field is ignored. */
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ask();
 	p = answer();
 	p.has_ext = true;
@@ -599,20 +603,20 @@ START_TEST(in_a_session)
 	taken(&p);
 	ck_assert_uint_eq(w.client.remote.turn_us, 123);
 	ck_assert_uint_eq(w.client.remote.flags, TSCT_EXT_SESSION_OPEN);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 9);
-	/* Of another than we asked for; or we did not ask */
+	/* With another key than configured, or without one */
 	ask_with(&ext);
 	p = answer();
 	p.ext.session = 10;
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
 	ask();
 	p = answer();
 	p.ext.session = 10;
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
 	finish();
 }

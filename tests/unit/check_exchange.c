@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Both sides against each other, over a network that loses, doubles, delays and
- * reorders datagrams, with somebody in it who sends again what he saw, or parts of
- * it. The truth is known here: of every exchange that comes out, the request was
- * sent before it was received, and the answer likewise, within what the stamps
- * claim; in order, and each of them once.
+ * Client and responder, over a network that drops, duplicates, delays and
+ * reorders datagrams, with an attacker that sends recorded datagrams again, or
+ * parts of them. The truth is known here: of every exchange that comes out, the
+ * request was sent before it was received, and the answer likewise, within the
+ * stated errors; in order, and each of them once.
  */
 #include "suite.h"
 #include "lib/ntp/responder.h"
@@ -33,8 +33,8 @@ static struct world {
 	struct tsct_timeline timeline;
 	struct tsct_address from;
 	bool plain;
-	unsigned int trains;	/* requests behind the first of a poll, at most */
-	unsigned int lossy;	/* percent, of each misfortune */
+	unsigned int trains;	/* most requests after the first of a poll */
+	unsigned int lossy;	/* percent, of each fault */
 	__s64 now;
 	__s64 start_here, start_there;	/* counters at time 0 */
 	struct event events[EVENTS], seen[SEEN];
@@ -54,21 +54,21 @@ static __u64 there(__s64 at)
 	return (__u64)w.start_there + (__u64)(w.plain ? at : at * 31 / 10);
 }
 
-static __s64 real_ns(void *ctx, __u64 ticks)
+static __s64 real_ns(void *ctx, __u64 cycles)
 {
 	(void)ctx;
-	return w.plain ? (__s64)ticks : NEAR_NS + (__s64)(ticks / 4);
+	return w.plain ? (__s64)cycles : NEAR_NS + (__s64)(cycles / 4);
 }
 
-/* Back to true time; as many ns too early as a tick has */
-static double time_here(__u64 ticks)
+/* Back to true time, early by up to one cycle */
+static double time_here(__u64 cycles)
 {
-	return (double)(__s64)(ticks - (__u64)w.start_here) / 2.6;
+	return (double)(__s64)(cycles - (__u64)w.start_here) / 2.6;
 }
 
-static double time_there(__u64 ticks)
+static double time_there(__u64 cycles)
 {
-	return (double)(__s64)(ticks - (__u64)w.start_there) /
+	return (double)(__s64)(cycles - (__u64)w.start_there) /
 		(w.plain ? 1 : 3.1);
 }
 
@@ -122,7 +122,9 @@ static void transmit(enum kind kind, const __u8 *bytes, size_t len)
 	}
 }
 
-/* What was seen once, as it was or in part; a request's reply as a request */
+/*
+ * A recorded datagram, whole or in part; the answer to a request as a request
+ */
 static void attack(void)
 {
 	const struct event *seen = &w.seen[any(SEEN)];
@@ -140,18 +142,18 @@ static void attack(void)
 		e->kind = e->kind == REQUEST ? ANSWER : REQUEST;
 }
 
-/* A kernel's stamp of a moment, as well as it claims */
-static struct tsct_packet_time kernel(__u64 ticks)
+/* A kernel's time of a moment, within its stated error */
+static struct tsct_packet_time kernel(__u64 cycles)
 {
 	__u32 error = any(200);
 
 	return (struct tsct_packet_time) {
-		.ticks = ticks - error + any(2 * error + 1),
+		.cycles = cycles - error + any(2 * error + 1),
 		.error = error, .kernel = true,
 	};
 }
 
-/* ---- what comes out ------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------- */
 
 static void check(const struct tsct_exchange *x)
 {
@@ -171,7 +173,7 @@ static void check(const struct tsct_exchange *x)
 	w.joined += x->session == 7;
 }
 
-/* ---- what happens -------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static void ask(bool follows)
 {
@@ -185,7 +187,7 @@ static void ask(bool follows)
 		&w.client, w.keys, random, any(2) ? &ext : NULL, bytes);
 	ck_assert_uint_gt(len, 0);
 	tsct_client_sent(&w.client, (__u32)w.client.sent, (struct tsct_packet_time) {
-		.ticks = here(w.now) });
+		.cycles = here(w.now) });
 	w.now += 1000 + any(4000);
 	transmit(REQUEST, bytes, len);
 	e = misfortune() ? NULL : later(T1_STAMP, any(misfortune() ? 20 * MS :
@@ -204,9 +206,9 @@ static void serve(const struct event *request)
 	__u32 ticket;
 	size_t len;
 
-	/* Of NTP's stamps nobody is told how good they are: they are. */
+	/* NTP's timestamps have no stated error: they are exact here. */
 	if (w.plain)
-		rx.ticks = there(w.now);
+		rx.cycles = there(w.now);
 	tsct_responder_answer(w.responder, &w.timeline, &w.from,
 			      request->bytes, request->len, rx, reply, &len,
 			      &ticket);
@@ -221,24 +223,22 @@ static void serve(const struct event *request)
 	e->number = ticket;
 	e->stamp = kernel(there(w.now));
 	if (w.plain)
-		e->stamp.ticks = there(w.now);
+		e->stamp.cycles = there(w.now);
 }
 
 static void receive(const struct event *answer)
 {
 	struct tsct_packet_time t4 = kernel(here(w.now));
-	struct tsct_exchange x[2];
-	unsigned int i, nr;
+	struct tsct_exchange x;
 
 	if (any(2)) {
 		w.now += any(5000);
-		t4 = (struct tsct_packet_time) { .ticks = here(w.now) };
+		t4 = (struct tsct_packet_time) { .cycles = here(w.now) };
 	}
 	tsct_client_reply(&w.client, w.keys, answer->bytes, answer->len, t4,
-			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS,
-			  x, &nr);
-	for (i = 0; i < nr; i++)
-		check(&x[i]);
+			  w.plain ? (__s64)there(w.now) + 1000 * MS : NEAR_NS);
+	while (tsct_client_next(&w.client, &x))
+		check(&x);
 }
 
 static void happen(void)
@@ -292,7 +292,7 @@ static void run(unsigned int polls)
 
 	while (polls--) {
 		ask(false);
-		/* Those behind overtake it, or its answer comes first. */
+		/* The others overtake it, or its answer arrives first. */
 		for (behind = any(w.trains + 1); behind; behind--) {
 			pass(any(40000));
 			ask(true);
@@ -300,7 +300,10 @@ static void run(unsigned int polls)
 		pass(MS / 2 + any(20) * MS);
 		if (w.lossy && w.keys)
 			attack();
-		if (!any(50) && tsct_client_flush(&w.client, &x))
+		if (any(50))
+			continue;
+		tsct_client_flush(&w.client);
+		if (tsct_client_next(&w.client, &x))
 			check(&x);
 	}
 }
@@ -317,7 +320,7 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 {
 	static const struct tsct_ratelimit_options no_limit;
 	const struct tsct_responder_ops ops = {
-		.now = now_there, .real_ns = real_ns, .asked = asked,
+		.now = now_there, .real_ns = real_ns, .member_request = asked,
 	};
 	struct tsct_client_options options = {
 		.flags = flags, .key_id = keyed ? 5 : 0, .node = CHILD,
@@ -325,10 +328,10 @@ static void begin(__u32 flags, bool keyed, unsigned int lossy)
 	};
 
 	memset(&w, 0, sizeof(w));
-	w.plain = flags & TSCT_CLIENT_PLAIN;
+	w.plain = flags & TSCT_CLIENT_NTP_ONLY;
 	w.lossy = lossy;
 	w.now = 1;
-	/* Ours goes through 2^64 on the way, theirs through 2^63. */
+	/* The local counter passes 2^64 on the way, the remote one 2^63. */
 	w.start_here = -(__s64)any(2000) * 1000000;
 	w.start_there = w.plain ? NEAR_NS :
 		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);
@@ -355,12 +358,12 @@ static void finish(void)
 	tsct_keys_free(w.keys);
 }
 
-/* Flags and key of a loop's turn, and that the network does what it should */
+/* Flags and key of a test, and the faults of its network */
 static void begin_turn(int turn, unsigned int lossy)
 {
 	static const __u32 flags[] = {
-		0, TSCT_CLIENT_PLAIN,
-		TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED,
+		0, TSCT_CLIENT_NTP_ONLY,
+		TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED,
 	};
 
 	seed_with((unsigned int)turn);
@@ -368,7 +371,7 @@ static void begin_turn(int turn, unsigned int lossy)
 	w.trains = w.plain ? 0 : (unsigned int)turn / 6 % 3;
 }
 
-/* No harm was done, and none suspected where there was none. */
+/* No attack succeeded, and none was suspected without one. */
 static void check_unsuspicious(void)
 {
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_BACKWARDS], 0);
@@ -383,7 +386,7 @@ START_TEST(quiet_network)
 	begin_turn(_i, 0);
 	tells = !w.plain || w.client.options.flags & TSCT_CLIENT_INTERLEAVED;
 	run(2000);
-	/* What was flushed, its next answer could not mend. */
+	/* The next answer cannot complete what was flushed. */
 	ck_assert_uint_gt(w.delivered, tells ? 1900 : 1999);
 	if (tells) {
 		ck_assert_uint_gt(w.t3_kernel, 1850);
@@ -404,7 +407,7 @@ START_TEST(bad_network)
 	ck_assert_uint_gt(w.delivered, 700);
 	if (!w.plain)
 		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
-	/* All of it was tried. */
+	/* Every check was exercised. */
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 0);
 	if (w.keys) {
@@ -417,7 +420,7 @@ START_TEST(bad_network)
 }
 END_TEST
 
-/* Each poll gives something, whatever is overtaken and so comes too late. */
+/* Each poll gives an exchange, whatever is overtaken and so late. */
 START_TEST(trains)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);

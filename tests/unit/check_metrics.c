@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's metrics: is it what Prometheus reads, and is it true? */
+/* The daemon's metrics: the Prometheus format, and the values */
 #include <check.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "daemon/control/metrics.c"
 #include "suite.h"
 
-/* Of the keeper, which is not here: see check_keeper. */
+/* Stands in for the timekeeper, see its own tests. */
 __u64 timekeeper_cycles(const struct timekeeper *k)
 {
 	return k->est.offset.cycles;
@@ -200,7 +200,7 @@ START_TEST(test_format)
 }
 END_TEST
 
-/* ---- from a keeper ---------------------------------------------------------- */
+/* ---- from a timekeeper --------------------------------------------------- */
 
 START_TEST(test_keeper)
 {
@@ -209,7 +209,7 @@ START_TEST(test_keeper)
 	struct metrics m;
 
 	state->status = TSCT_STATUS_CALIBRATING;
-	metrics_of_keeper(&k, &m);
+	metrics_from_timekeeper(&k, &m);
 	ck_assert(isnan(m.error_s) && isnan(m.age_s) && isnan(m.hz));
 	state->status = TSCT_STATUS_SYNCHRONIZED;
 	state->epoch_cycles = 1000;
@@ -222,16 +222,16 @@ START_TEST(test_keeper)
 		.void_after_cycles = 9000000000,
 	};
 	k.est.offset.cycles = 2000000000;		/* now, see above */
-	metrics_of_keeper(&k, &m);
+	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
 	ck_assert(m.epoch_age_s > 1.99 && m.epoch_age_s < 2);
-	k.est.offset.cycles = 4000000000;		/* nobody refreshed it */
-	metrics_of_keeper(&k, &m);
+	k.est.offset.cycles = 4000000000;		/* not refreshed */
+	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_HOLDOVER);
 	k.est.offset.cycles = 9000000001;
-	metrics_of_keeper(&k, &m);
+	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_UNKNOWN);
 }
 END_TEST

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The answering side: whom it answers what, that an answer is never longer than
- * its request and has no byte that nobody set, and what it remembers of whom.
- */
+/* The responder: its answers by client, that an answer is never longer than its
+ * request and has no byte that was not set, and the table of clients. */
 #include "responder_world.h"
 
 /* ---- answers ------------------------------------------------------------- */
@@ -70,7 +68,9 @@ START_TEST(field)
 }
 END_TEST
 
-/* Who is missing is told to who asks, and has made room for it. */
+/*
+ * Names of missing nodes go to clients that request them and reserve the room.
+ */
 START_TEST(missing)
 {
 	struct tsct_ntp_packet p = request(true);
@@ -86,7 +86,7 @@ START_TEST(missing)
 			  TSCT_MISSING_SIZE);
 	ck_assert(w.reply.has_missing);
 	ck_assert_str_eq(w.reply.missing, "x, y");
-	/* The same once more: nobody is asked */
+	/* The same once more: no effect */
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert(w.reply.has_missing && !*w.reply.missing);
 }
@@ -113,7 +113,7 @@ START_TEST(no_requests)
 	p = request(true);
 	p.ext.flags = TSCT_EXT_REPLY;
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_NOT_REQUEST);
-	p.ext.flags = TSCT_EXT_HINT;
+	p.ext.flags = TSCT_EXT_POLL_REQUEST;
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_NOT_REQUEST);
 	memset(bytes, 0x23, sizeof(bytes));
 	ck_assert_int_eq(give_bytes(&from, bytes, 0), TSCT_ANSWER_MALFORMED);
@@ -172,14 +172,16 @@ START_TEST(keys)
 	ck_assert_int_eq(give("10.0.0.5", &p, 6), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_int_eq(give("10.0.0.7", &p, 5), TSCT_ANSWER_WRONG_KEY);
 	ck_assert_uint_eq(w.asked, 1);
-	/* A child without a key, and one whose key is nobody's in particular */
+	/*
+	 * A child without a key, and one with a key that no address is bound to
+	 */
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.6", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 2);
 	ck_assert(w.last.trusted);
 	ck_assert_int_eq(give("10.0.0.7", &p, 6), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 3);
-	/* A stranger is told the time, and asks in vain for anything else. */
+	/* An unknown client gets the time, and no other effect. */
 	ck_assert_int_eq(give("10.0.0.7", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 3);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
@@ -201,7 +203,7 @@ START_TEST(keys)
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_BAD_MAC);
 	put32(bytes + len - 20, 99);
 	ck_assert_int_eq(give_bytes(&at, bytes, len), TSCT_ANSWER_UNKNOWN_KEY);
-	/* A crypto-NAK is nobody's key. */
+	/* A crypto-NAK is no key. */
 	put32(bytes + len - 20, 0);
 	ck_assert_int_eq(give_bytes(&at, bytes, len - 16),
 			 TSCT_ANSWER_UNKNOWN_KEY);
@@ -209,7 +211,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* ---- what the kernel said of the answer before --------------------------- */
+/* ---- transmit time of the answer before ---------------------------------- */
 
 START_TEST(next_answer_tells)
 {
@@ -221,14 +223,17 @@ START_TEST(next_answer_tells)
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_ne(w.ticket, 0);
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
-	sent(ticket, tx + 40, 9, false);	/* a program's: may be too late */
+	sent(ticket, tx + 40, 9, false);	/* a program's: may be too
+						 * late */
 	sent(ticket, tx - 10, 9, true);		/* before it was made */
 	sent(ticket ^ 1024, tx + 40, 9, true);
 	sent(ticket ^ 1, tx + 40, 9, true);
 	sent(0, tx + 40, 9, true);
 	sent(ticket, tx + 50, 9, true);
 	sent(ticket, tx + 60, 9, true);		/* once is enough */
-	/* Another node there; the same elsewhere: of another */
+	/*
+	 * Another node at the address; the same node elsewhere: another client
+	 */
 	q = request(true);
 	q.ext.node = CHILD + 1;
 	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
@@ -242,14 +247,14 @@ START_TEST(next_answer_tells)
 	ck_assert_uint_eq(w.reply.ext.prev_tx, tx + 50);
 	ck_assert_uint_eq(w.reply.ext.rx_error, 9);
 	ck_assert(w.reply.ext.flags & TSCT_EXT_TX_KERNEL);
-	/* That of the one before comes late: no longer of interest */
+	/* The transmit time of the answer before comes late and is ignored. */
 	sent(ticket, tx + 70, 9, true);
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_eq(w.reply.ext.prev_tx, 0);
 	ck_assert(!(w.reply.ext.flags & TSCT_EXT_TX_KERNEL));
-	/* Our counter was disrupted */
+	/* The local counter was disrupted */
 	sent(w.ticket, w.now + 50, 9, true);
 	tsct_responder_disrupt(w.responder);
 	p = request(true);
@@ -273,7 +278,7 @@ START_TEST(interleaves)
 	q.origin = rx;		/* from elsewhere */
 	ck_assert_int_eq(give("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
-	/* Of basic mode, though it has that origin */
+	/* In basic mode, though with that origin */
 	q.receive = q.transmit;
 	ck_assert_int_eq(give("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
@@ -289,7 +294,7 @@ START_TEST(interleaves)
 			  tsct_ntp_from_ns(NEAR_NS + (__s64)tx));
 	ck_assert_uint_ne(w.reply.receive, rx);
 	sent(w.ticket, w.now + 50, 0, true);
-	/* Again: it is told once. */
+	/* Again: it is sent once. */
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 }
@@ -335,8 +340,8 @@ START_TEST(strangers_push_out_strangers)
 		snprintf(text, sizeof(text), "10.1.0.%d", i);
 		ck_assert_uint_ne(remembered(text, 5), 0);
 	}
-	/* Members push out strangers, then the members who were silent longest; then
-	 * there is no room for strangers. */
+	/* Members evict unknown clients, then the oldest members; then there is
+	 * no room for unknown clients. */
 	for (i = 0; i < 1034; i++) {
 		snprintf(text, sizeof(text), "10.3.%d.%d", i / 256, i % 256);
 		remember(text, 5);
@@ -353,7 +358,7 @@ START_TEST(strangers_push_out_strangers)
 }
 END_TEST
 
-/* A ticket is of one answer, whoever has that place now. */
+/* A ticket is of one answer, whichever client has the entry now. */
 START_TEST(old_tickets)
 {
 	__u32 first, i;
@@ -374,7 +379,7 @@ START_TEST(old_tickets)
 }
 END_TEST
 
-/* ---- anything ------------------------------------------------------------ */
+/* ---- random input -------------------------------------------------------- */
 
 START_TEST(anything)
 {
@@ -405,7 +410,7 @@ START_TEST(anything)
 			len = any(TSCT_NTP_MAX + 1);
 		asked_before = w.asked;
 		answer = give_bytes(&from, bytes, len);
-		/* Of a child that has a key, nothing but what it sent */
+		/* From a child with a key, only unaltered requests */
 		if (_i % 2 && memcmp(bytes, other, sizeof(other))) {
 			ck_assert_int_ne(answer, TSCT_ANSWER_SENT);
 			ck_assert_uint_eq(w.asked, asked_before);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A client, and a server that is the test itself, so that it can lie.
- */
+/* A client, with the test as its server, which may send anything */
 #ifndef TESTS_CLIENT_WORLD_H
 #define TESTS_CLIENT_WORLD_H
 
@@ -32,7 +30,7 @@ static inline void begin(__u32 flags, __u32 key_id)
 	w.keys = keys_of(KEY_5 KEY_6 KEY_7);
 	w.server_key = key_id;
 	w.now = 5000000;
-	w.there = flags & TSCT_CLIENT_PLAIN ? NEAR_NS : 900000000;
+	w.there = flags & TSCT_CLIENT_NTP_ONLY ? NEAR_NS : 900000000;
 	tsct_client_init(&w.client, &options);
 }
 
@@ -42,18 +40,18 @@ static inline void finish(void)
 	w.keys = NULL;
 }
 
-static inline struct tsct_packet_time stamp(__u64 ticks, __u32 error, bool kernel)
+static inline struct tsct_packet_time stamp(__u64 cycles, __u32 error, bool kernel)
 {
 	struct tsct_packet_time s;
 
 	memset(&s, 0, sizeof(s));
-	s.ticks = ticks;
+	s.cycles = cycles;
 	s.error = error;
 	s.kernel = kernel;
 	return s;
 }
 
-/* The last request was sent then. */
+/* Sets the transmit time of the last request. */
 static inline void sent(struct tsct_packet_time t1)
 {
 	tsct_client_sent(&w.client, (__u32)w.client.sent, t1);
@@ -94,7 +92,7 @@ static inline void ask(void)
 	ask_with(NULL);
 }
 
-/* The right answer to it: 100 us, of which the server kept it for 10. */
+/* The right answer to it: a round trip of 100 us, 10 of them at the server */
 static inline struct tsct_ntp_packet answer(void)
 {
 	struct tsct_ntp_packet p;
@@ -110,7 +108,7 @@ static inline struct tsct_ntp_packet answer(void)
 	p.origin = w.request.transmit;
 	p.receive = tsct_ntp_from_ns(NEAR_NS);
 	p.transmit = tsct_ntp_from_ns(NEAR_NS + 10000);
-	if (w.client.options.flags & TSCT_CLIENT_PLAIN) {
+	if (w.client.options.flags & TSCT_CLIENT_NTP_ONLY) {
 		p.receive = tsct_ntp_from_ns((__s64)w.there);
 		p.transmit = tsct_ntp_from_ns((__s64)w.there + 10000);
 		return p;
@@ -141,21 +139,38 @@ static inline size_t to_bytes(const struct tsct_ntp_packet *p, __u8 *bytes)
 static inline enum tsct_client_result give_bytes(const __u8 *bytes, size_t len)
 {
 	enum tsct_client_result result;
+	unsigned int i;
 	__u64 before;
 	__u8 *copy = malloc(len ? len : 1);
 
-	/* Of its own size, so that the sanitizer sees a look beyond */
+	/* In memory of its size, so that the sanitizer detects a read beyond */
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, bytes, len);
-	w.nr = 77;
-	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS,
-				   w.x, &w.nr);
+	result = tsct_client_reply(&w.client, w.keys, copy, len, w.t4, NEAR_NS);
+	w.nr = tsct_client_complete(&w.client);
+	ck_assert_uint_le(w.nr, 2);
 	before = w.client.counts[result];
 	ck_assert_uint_ge(before, 1);
 	if (result != TSCT_CLIENT_OK)
 		ck_assert_uint_eq(w.nr, 0);
+	for (i = 0; i < w.nr; i++)
+		ck_assert(tsct_client_next(&w.client, &w.x[i]));
 	free(copy);
 	return result;
+}
+
+/* Gives up waiting; false: no exchange is complete then */
+static inline bool flush(struct tsct_exchange *ret_x)
+{
+	tsct_client_flush(&w.client);
+	return tsct_client_next(&w.client, ret_x);
+}
+
+/* The exchange that awaits the next answer */
+static inline const struct tsct_queued_exchange *pending(void)
+{
+	ck_assert_uint_gt(w.client.nr_queued, 0);
+	return &w.client.queue[w.client.nr_queued - 1];
 }
 
 static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
@@ -165,7 +180,8 @@ static inline enum tsct_client_result give(const struct tsct_ntp_packet *p)
 	return give_bytes(bytes, to_bytes(p, bytes));
 }
 
-/* It is dropped, for that reason, and nothing changed: the right one still counts. */
+/* It is dropped, for that reason, and changes nothing: the right answer still
+ * counts. */
 static inline void dropped(const struct tsct_ntp_packet *p,
 		    enum tsct_client_result why)
 {

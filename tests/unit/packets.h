@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of packets share: bytes in hex, copies that end where they end */
+/* Shared by tests of packets: bytes in hex, copies without room after them */
 #ifndef TESTS_PACKETS_H
 #define TESTS_PACKETS_H
 
@@ -9,7 +9,7 @@
 
 #include "lib/ntp/ntp_packet.h"
 
-/* As ck_assert_msg(), which is too slow to be asked a million times */
+/* ck_assert_msg() is too slow for a million calls. */
 #define MUST(condition, format, ...) \
 	do { \
 		if (!(condition)) \
@@ -22,7 +22,7 @@ static inline unsigned int nibble(char c)
 	return c <= '9' ? (unsigned int)c - '0' : (unsigned int)c - 'a' + 10;
 }
 
-/* Small letters. Returns how many bytes. */
+/* Lower case. Returns the number of bytes. */
 static inline size_t from_hex(const char *text, __u8 *bytes)
 {
 	size_t i, n = strlen(text) / 2;
@@ -41,8 +41,9 @@ static inline void check_hex(const __u8 *bytes, size_t len, const char *text)
 	ck_assert_mem_eq(bytes, want, len);
 }
 
-/* Parsed from memory that ends with it, so that the sanitizer sees a look
- * beyond. */
+/*
+ * Parsed from memory of its size, so that the sanitizer detects a read beyond
+ */
 static inline int parse_exactly(const void *bytes, size_t len,
 				struct tsct_ntp_packet *packet,
 				const char **why)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Somebody who answers, and what it said last.
- */
+/* A responder and its last answer */
 #ifndef TESTS_RESPONDER_WORLD_H
 #define TESTS_RESPONDER_WORLD_H
 
@@ -31,10 +29,10 @@ static inline __u64 now(void *ctx)
 	return w.now++;
 }
 
-static inline __s64 real_ns(void *ctx, __u64 ticks)
+static inline __s64 real_ns(void *ctx, __u64 cycles)
 {
 	(void)ctx;
-	return NEAR_NS + (__s64)ticks;
+	return NEAR_NS + (__s64)cycles;
 }
 
 static inline void asked(void *ctx, const struct tsct_responder_request *ask)
@@ -49,7 +47,7 @@ static inline void asked(void *ctx, const struct tsct_responder_request *ask)
 		strcpy(ask->missing, !strcmp(ask->below, "x") ? "x, y" : "?");
 }
 
-/* tx of the last answer to whoever it is, by address and key */
+/* tx of the last answer to a client, by address and key */
 static __u64 heard[8][1 << 20];
 
 static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
@@ -61,7 +59,7 @@ static inline __u64 *heard_by(const struct tsct_address *from, __u32 key_id)
 static inline void setup(void)
 {
 	static const struct tsct_responder_ops ops = {
-		.now = now, .real_ns = real_ns, .asked = asked,
+		.now = now, .real_ns = real_ns, .member_request = asked,
 	};
 	static const struct tsct_ratelimit_options no_limit;
 
@@ -105,7 +103,7 @@ static inline struct tsct_address address(const char *text)
 static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 				   const __u8 *bytes, size_t len)
 {
-	struct tsct_packet_time rx = { .ticks = w.now, .error = 3, .kernel = true };
+	struct tsct_packet_time rx = { .cycles = w.now, .error = 3, .kernel = true };
 	enum tsct_answer answer;
 	__u64 counts[TSCT_ANSWER_NR];
 	__u8 *copy = malloc(len ? len : 1);
@@ -130,7 +128,7 @@ static inline enum tsct_answer give_bytes(const struct tsct_address *from,
 	return answer;
 }
 
-/* As it is, though it be a recording */
+/* Unchanged, even if it is a recording */
 static inline enum tsct_answer give_again(const char *from,
 				   const struct tsct_ntp_packet *p,
 				   __u32 key_id)
@@ -146,7 +144,7 @@ static inline enum tsct_answer give_again(const char *from,
 	return give_bytes(&at, bytes, len);
 }
 
-/* By somebody who heard our last answer */
+/* From a client that received the last answer */
 static inline enum tsct_answer give(const char *from, struct tsct_ntp_packet *p,
 			     __u32 key_id)
 {
@@ -177,10 +175,10 @@ static inline struct tsct_ntp_packet request(bool field)
 	return p;
 }
 
-static inline void sent(__u32 ticket, __u64 ticks, __u32 error, bool kernel)
+static inline void sent(__u32 ticket, __u64 cycles, __u32 error, bool kernel)
 {
 	tsct_responder_sent(w.responder, ticket, (struct tsct_packet_time) {
-		.ticks = ticks, .error = error, .kernel = kernel });
+		.cycles = cycles, .error = error, .kernel = kernel });
 }
 
 #endif /* TESTS_RESPONDER_WORLD_H */

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * The asking side: stamps that come late, NTP servers in both modes, hints, and
- * anything at all.
- */
+/* The client: late transmit times, requests in a row, NTP servers in both
+ * modes, poll requests, and random input. */
 #include "client_world.h"
 #include "suite.h"
 #include "lib/ntp/responder.h"
 
-/* ---- stamps of ours that come late --------------------------------------- */
+/* ---- late transmit times of requests ------------------------------------- */
 
 START_TEST(kernel_stamps)
 {
@@ -20,7 +18,7 @@ START_TEST(kernel_stamps)
 	sent(stamp(w.now + 5000, 30, true));
 	p = answer();
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 5000);
 	ck_assert_uint_eq(x.local_error, 30);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
@@ -29,10 +27,10 @@ START_TEST(kernel_stamps)
 	p = answer();
 	taken(&p);
 	sent(stamp(w.now + 6000, 30, true));
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* So late that the answer could not be; of the request before; a second */
+	/* Later than the answer allows; of the request before; a second one */
 	ask();
 	p = answer();
 	taken(&p);
@@ -48,7 +46,7 @@ START_TEST(kernel_stamps)
 	check_same(&w.client, &was);
 	p = answer();
 	taken(&p);
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	ck_assert(!(x.flags & TSCT_EXCHANGE_T1_KERNEL));
 	ck_assert_uint_eq(x.t1, w.now);
 	finish();
@@ -67,7 +65,7 @@ START_TEST(our_counter_is_disrupted)
 	ask();
 	old = answer();
 	tsct_client_disrupt(&w.client);
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	ck_assert(!flush(&x));
 	dropped(&old, TSCT_CLIENT_REPLAY);
 	ask();
 	p = answer();
@@ -77,9 +75,9 @@ START_TEST(our_counter_is_disrupted)
 }
 END_TEST
 
-/* ---- requests right behind each other ------------------------------------ */
+/* ---- requests in a row --------------------------------------------------- */
 
-/* The one that took less counts. */
+/* The one with the shorter round trip counts. */
 START_TEST(two_together)
 {
 	const int second_took = _i ? 26000 : -26000;
@@ -94,24 +92,25 @@ START_TEST(two_together)
 	first = answer();
 	ask_behind();
 	second = answer();
-	/* It had both when it answered the first, 5 us after the second came. */
+	/* The server had both when it answered the first, 5 us after the second
+	 * arrived. */
 	first.ext.tx = second.ext.rx + 15500;
 	second.ext.tx = first.ext.tx + 15500;
 	second.ext.flags |= TSCT_EXT_TX_KERNEL;
 	second.ext.prev_nonce = first.ext.nonce;
 	second.ext.prev_tx = first.ext.tx + 3100;
-	/* Each one's stamp finds its request. */
+	/* Each transmit time is assigned to its request. */
 	tsct_client_sent(&w.client, (__u32)w.client.sent - 1,
 			 stamp(w.now - 26000 + 100, 7, true));
 	sent(stamp(w.now + 200, 8, true));
 	taken(&first);
-	ck_assert_uint_eq(w.nr, 1);	/* that of the poll before */
+	ck_assert_uint_eq(w.nr, 1);	/* the exchange of the poll before */
 	ck_assert(tsct_client_waits(&w.client));
-	w.t4.ticks += second_took;
+	w.t4.cycles += second_took;
 	taken(&second);
 	ck_assert_uint_eq(w.nr, 0);
 	ck_assert(!tsct_client_waits(&w.client));
-	ck_assert(tsct_client_flush(&w.client, &x));
+	ck_assert(flush(&x));
 	if (second_took > 0) {
 		ck_assert_uint_eq(x.t1, w.now - 26000 + 100);
 		ck_assert_uint_eq(x.t2, first.ext.rx);
@@ -124,14 +123,14 @@ START_TEST(two_together)
 		ck_assert_uint_eq(x.t1, w.now + 200);
 		ck_assert_uint_eq(x.t2, second.ext.rx);
 	}
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	ck_assert(!flush(&x));
 	dropped(&second, TSCT_CLIENT_DUPLICATE);
 	dropped(&first, TSCT_CLIENT_REPLAY);
 	finish();
 }
 END_TEST
 
-/* The first of two is not compared with what is of another poll, or counter. */
+/* The first of two is not compared with one of another poll, or counter. */
 START_TEST(first_alone)
 {
 	struct tsct_ntp_packet p;
@@ -147,7 +146,7 @@ START_TEST(first_alone)
 		taken(&p);
 		ck_assert_uint_eq(w.nr, 0);
 		if (i > 0) {
-			/* Now it waits for the second, */
+			/* Now it awaits the second, */
 			p = answer();
 			taken(&p);
 			ck_assert_uint_eq(w.nr, 0);
@@ -170,7 +169,7 @@ START_TEST(first_alone)
 }
 END_TEST
 
-/* A poll whose requests all say that it was set back says it once. */
+/* A poll of which every request shows a counter set back counts once. */
 START_TEST(set_back_once)
 {
 	struct tsct_ntp_packet p;
@@ -182,19 +181,19 @@ START_TEST(set_back_once)
 	taken(&p);
 	w.there -= 3600000000000ULL;
 	for (i = 0; i < 3; i++) {
-		for (j = 0; j < TSCT_CLIENT_OPEN; j++) {
+		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
 			if (j)
 				ask_behind();
 			else
 				ask();
 			ck_assert_int_eq(w.client.known, true);
 		}
-		for (j = 0; j < TSCT_CLIENT_OPEN; j++) {
+		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
 			p = answer();
-			p.ext.nonce = w.client.open[j].nonce;
-			p.origin = w.client.open[j].xmit;
+			p.ext.nonce = w.client.outstanding[j].nonce;
+			p.origin = w.client.outstanding[j].xmit;
 			ck_assert_int_eq(give(&p), TSCT_CLIENT_BACKWARDS);
-			if (i == 2)	/* now it is believed */
+			if (i == 2)	/* now it is accepted */
 				break;
 		}
 	}
@@ -214,16 +213,18 @@ START_TEST(overtaken)
 	second = answer();
 	ask_behind();
 	third = answer();
-	/* Whose answer comes first settles those before it. */
+	/* The first answer settles the requests before its own. */
 	taken(&second);
 	dropped(&first, TSCT_CLIENT_REPLAY);
 	dropped(&second, TSCT_CLIENT_DUPLICATE);
-	/* It was made before the second's, and goes for a late one; no set clock */
+	/*
+	 * It was made before the second's, so it is late, and no clock was set.
+	 */
 	third.ext.tx = second.ext.tx - 1;
 	third.ext.rx = third.ext.tx - 1;
 	dropped(&third, TSCT_CLIENT_REPLAY);
 	ck_assert(tsct_client_waits(&w.client));
-	/* The next poll's is none that overlaps. */
+	/* The next poll's does not overlap. */
 	ask();
 	first = answer();
 	first.ext.rx = second.ext.tx - 1;
@@ -235,20 +236,20 @@ END_TEST
 
 START_TEST(no_more_than_so_many)
 {
-	struct tsct_ntp_packet p[TSCT_CLIENT_OPEN + 1];
+	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
 	unsigned int i;
 
 	begin(0, 0);
 	ask();
 	p[0] = answer();
-	for (i = 1; i <= TSCT_CLIENT_OPEN; i++) {
+	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++) {
 		ask_behind();
 		p[i] = answer();
 	}
 	dropped(&p[0], TSCT_CLIENT_REPLAY);
-	for (i = 1; i <= TSCT_CLIENT_OPEN; i++)
+	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
 		taken(&p[i]);
-	/* A request that is not behind gives all up. */
+	/* The first request of a poll gives up all before. */
 	ask();
 	p[0] = answer();
 	ask_behind();
@@ -256,8 +257,8 @@ START_TEST(no_more_than_so_many)
 	ask();
 	dropped(&p[0], TSCT_CLIENT_REPLAY);
 	dropped(&p[1], TSCT_CLIENT_REPLAY);
-	/* An NTP server has one at a time. */
-	begin(TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED, 0);
+	/* One request at a time to an NTP server */
+	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
 	ask();
 	p[0] = answer();
 	ask_behind();
@@ -287,14 +288,14 @@ START_TEST(one_kiss_for_all)
 }
 END_TEST
 
-/* ---- plain NTP ----------------------------------------------------------- */
+/* ---- NTP servers --------------------------------------------------------- */
 
 START_TEST(plain)
 {
 	struct tsct_ntp_packet p;
 	int i;
 
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	for (i = 0; i < 3; i++) {
 		ask();
 		ck_assert_uint_eq(w.request.receive, 0);
@@ -330,7 +331,8 @@ START_TEST(plain)
 }
 END_TEST
 
-/* Answers to requests of interleaved mode: their origin is our receive stamp. */
+/* Answers in interleaved mode: their origin is the receive timestamp of the
+ * request. */
 static struct tsct_ntp_packet interleaved(__u64 t3)
 {
 	struct tsct_ntp_packet p = answer();
@@ -347,11 +349,11 @@ START_TEST(interleaves)
 	__u64 t1, t2;
 	int i;
 
-	begin(TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED, 0);
+	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
 	ask();
 	ck_assert_uint_eq(w.request.origin, 0);
 	ck_assert_uint_ne(w.request.receive, 0);
-	/* There is nothing yet that it could tell. */
+	/* The first answer cannot be interleaved. */
 	p = interleaved(w.there - 5);
 	dropped(&p, TSCT_CLIENT_FOREIGN);
 	basic = answer();
@@ -371,22 +373,23 @@ START_TEST(interleaves)
 		dropped(&p, TSCT_CLIENT_DUPLICATE);
 		t1 = w.now, t2 = w.there;
 	}
-	/* One got lost; a basic one; what waited never had its t3 */
+	/* One is lost; one in basic mode; the exchange that waited never had
+	 * its t3. */
 	ask();
 	ask();
 	p = answer();
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	t2 = w.there;
-	/* A basic one again: the one before as it was */
+	/* Basic mode again: the exchange before is used as it is. */
 	ask();
 	p = answer();
 	taken(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t2 + 10000);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
-	/* Lies about when it was sent: before it said, after it was asked again,
-	 * longer than we waited */
+	/* False transmit times: before the announced one, after the next
+	 * request, longer than the round trip */
 	t2 = w.there;
 	ask();
 	p = interleaved(t2 + 9000);
@@ -397,19 +400,19 @@ START_TEST(interleaves)
 	dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p = interleaved(t2 + 11000);
 	taken(&p);
-	/* Of that one nothing is known but what the next one tells. */
-	ck_assert(!tsct_client_flush(&w.client, &x));
+	/* Only the next answer has the t3 of that one. */
+	ck_assert(!flush(&x));
 	ask();
 	ck_assert_uint_eq(w.request.origin, 0);
 	finish();
 }
 END_TEST
 
-/* ---- hints --------------------------------------------------------------- */
+/* ---- poll requests ------------------------------------------------------- */
 
 #define NEVER	0xffffffff
 
-/* When it is followed */
+/* Time at which it is followed */
 static __u64 hint(__u32 server_key, __u64 node, __u64 now_us)
 {
 	__u64 at_us = 0;
@@ -439,7 +442,7 @@ START_TEST(hints)
 	ck_assert_uint_eq(hint(0, MASTER, 1), NEVER);
 	ck_assert_uint_eq(hint(6, MASTER, 1), NEVER);
 	ck_assert_uint_eq(hint(5, MASTER, 1), 1);
-	/* Too soon is later, however many they are. */
+	/* Those in quick succession are deferred, however many they are. */
 	ck_assert_uint_eq(hint(5, MASTER, 1), 100001);
 	ck_assert_uint_eq(hint(5, MASTER, 50000), 100001);
 	ck_assert_uint_eq(hint(6, MASTER, 50000), NEVER);
@@ -450,7 +453,7 @@ START_TEST(hints)
 	taken(&p);
 	ck_assert_uint_eq(hint(5, MASTER + 1, 500000), NEVER);
 	ck_assert_uint_eq(hint(5, MASTER, 500000), 500000);
-	/* An answer is none. */
+	/* An answer is not a poll request. */
 	len = to_bytes(&p, bytes);
 	ck_assert(!is_hint(bytes, len));
 	p.mode = TSCT_NTP_MODE_BROADCAST;
@@ -460,13 +463,13 @@ START_TEST(hints)
 	len = to_bytes(&p, bytes);
 	ck_assert(!is_hint(bytes, len));
 	ck_assert(!is_hint(bytes, 3));
-	begin(TSCT_CLIENT_PLAIN, 0);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ck_assert_uint_eq(hint(0, MASTER, 0), NEVER);
 	finish();
 }
 END_TEST
 
-/* ---- anything ------------------------------------------------------------ */
+/* ---- random input -------------------------------------------------------- */
 
 static void scribble(__u8 *bytes, size_t *len)
 {
@@ -481,13 +484,13 @@ static void scribble(__u8 *bytes, size_t *len)
 			bytes[i] = (__u8)any(256);
 }
 
-/* With a key, whatever is not whole is dropped, and changes nothing; without one,
- * what does not have what only the server was told. */
+/* With a key, any altered answer is dropped and changes nothing; without one,
+ * any that lacks what only the server has received. */
 START_TEST(anything)
 {
 	static const __u32 flags[] = {
-		0, TSCT_CLIENT_PLAIN,
-		TSCT_CLIENT_PLAIN | TSCT_CLIENT_INTERLEAVED,
+		0, TSCT_CLIENT_NTP_ONLY,
+		TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED,
 	};
 	__u8 whole[TSCT_NTP_MAX], bytes[TSCT_NTP_MAX];
 	enum tsct_client_result result;
@@ -504,7 +507,7 @@ START_TEST(anything)
 			p = answer();
 			memset(whole, 0, sizeof(whole));
 			whole_len = to_bytes(&p, whole);
-			/* The client has some of what it can have. */
+			/* The client has some of its possible state. */
 			if (any(2))
 				taken(&p);
 		}
@@ -514,8 +517,8 @@ START_TEST(anything)
 		was = w.client;
 		result = give_bytes(bytes, len);
 		if (!w.server_key) {
-			/* Nobody can tell what the server did not say. */
-			if (w.client.nr_open == was.nr_open &&
+			/* Fields that no check covers */
+			if (w.client.nr_outstanding == was.nr_outstanding &&
 			    result != TSCT_CLIENT_BACKWARDS)
 				check_same(&w.client, &was);
 		} else if (len != whole_len || memcmp(bytes, whole, len)) {
@@ -544,7 +547,7 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("client_more");
-	Suite *suite = suite_create("client_more");
+	Suite *suite = suite_create("client_exchange");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * The answering side: requests that it had before, or that say nothing of what it
- * answered; whom it believes that they are none of these.
- */
+/* The responder: requests that it received before, or that repeat no tx of its
+ * answers; and the conditions under which these are accepted. */
 #include "responder_world.h"
 
-/* Twice the same request: twice the same answer, and it is asked once. One from
- * before is told nothing but the time. */
+/* The same request twice: the same answer twice, and one effect. An earlier one
+ * gets the time only. */
 START_TEST(requests_again)
 {
 	struct tsct_ntp_packet p[3], q;
@@ -46,7 +44,7 @@ START_TEST(requests_again)
 }
 END_TEST
 
-/* No request of ours has none: the time, and nothing is remembered. */
+/* No client sends a nonce of 0: it gets the time, and is not recorded. */
 START_TEST(no_nonce)
 {
 	struct tsct_ntp_packet p;
@@ -69,8 +67,8 @@ START_TEST(no_nonce)
 }
 END_TEST
 
-/* All that a child ever sent, with a right MAC, sent again by somebody: the time is
- * no secret, but nothing else comes of it, and the child goes on as before. */
+/* All requests of a child, with a right MAC, sent again by an attacker: it gets
+ * the time, and no other effect, and the child is not disturbed. */
 START_TEST(recordings)
 {
 	struct tsct_ntp_packet p[60], q;
@@ -105,7 +103,7 @@ START_TEST(recordings)
 }
 END_TEST
 
-/* It forgot what it had heard: it asks twice, and is believed. */
+/* A client that lost its state sends two requests, and is accepted. */
 START_TEST(restarted)
 {
 	struct tsct_ntp_packet p, first, second;
@@ -117,14 +115,14 @@ START_TEST(restarted)
 	for (i = 0; i < 20; i++) {
 		p = request(true);
 		ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-		first = request(true);	/* from a life before, perhaps */
+		first = request(true);	/* from before a restart, perhaps */
 		first.ext.tx = 1;
 		ticket = w.ticket;
 		tx = w.now;
 		ck_assert_int_eq(give_again("10.0.0.1", &first, 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, (unsigned int)i + 1);
-		/* No harm to what the kernel says now */
+		/* The kernel's transmit time is not affected. */
 		sent(ticket, tx, 0, true);
 	}
 	p = request(true);
@@ -145,7 +143,7 @@ START_TEST(restarted)
 	second = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.asked, 21);
-	/* What the kernel said is of another answer than that to the first. */
+	/* The kernel's time is of another answer than that to the first. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	for (i = 0; i < 20; i++) {
 		p = request(true);
@@ -157,7 +155,7 @@ START_TEST(restarted)
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, 22 + (unsigned int)i);
 	}
-	/* As many answers in a row as we remember got lost. */
+	/* As many answers in a row as are recorded were lost. */
 	p = request(true);
 	ck_assert_int_eq(give("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
@@ -170,15 +168,16 @@ START_TEST(restarted)
 }
 END_TEST
 
-/* Those of a first poll are sent before any is answered, and say the same. */
+/* The requests of a first poll are sent before any is answered, and repeat the
+ * same tx. */
 START_TEST(first_together)
 {
-	struct tsct_ntp_packet p[TSCT_CLIENT_OPEN], q;
+	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;
 	unsigned int i;
 
-	for (i = 0; i < TSCT_CLIENT_OPEN; i++) {
+	for (i = 0; i < TSCT_CLIENT_REQUESTS; i++) {
 		p[i] = request(true);
-		p[i].ext.tx = 77;	/* of what was here before us */
+		p[i].ext.tx = 77;	/* of the server before a restart */
 		ck_assert_int_eq(give_again("10.0.0.1", &p[i], 0),
 				 TSCT_ANSWER_SENT);
 		ck_assert_uint_eq(w.asked, i + 1);
@@ -187,14 +186,14 @@ START_TEST(first_together)
 				  i ? p[i - 1].ext.nonce : 0);
 		sent(w.ticket, w.now + 5, 0, true);
 	}
-	/* More than there can be are none of them; nor is one again. */
+	/* More than can be outstanding are not; nor is one that is repeated. */
 	q = request(true);
 	q.ext.tx = 77;
 	ck_assert_int_eq(give_again("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_int_eq(give_again("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
-	ck_assert_uint_eq(w.asked, TSCT_CLIENT_OPEN);
-	/* Later than those that heard something, it is a recording. */
+	ck_assert_uint_eq(w.asked, TSCT_CLIENT_REQUESTS);
+	/* Later than those with a newer tx, it is a recording. */
 	p[0] = request(true);
 	p[0].ext.tx = w.reply.ext.tx;
 	q = request(true);
@@ -209,7 +208,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("responder_past");
+	Suite *suite = suite_create("responder_replay");
 	TCase *tcase = tcase_create("responder_past");
 
 	print_seed();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NTP packets: whatever the bytes, nothing is read beyond them and no length in
- * them believed; what is built is read back as it was; stamps lose nothing.
+ * NTP packets: no byte is read beyond the datagram, and no length in it is
+ * trusted; a packet that is built is parsed as it was; timestamps lose nothing.
  */
 #include <check.h>
 
@@ -13,12 +13,12 @@
 #define S	1000000000LL
 #define ERA_1	2085978496LL	/* 2036-02-07 06:28:16, s since 1970 */
 
-/* ---- stamps -------------------------------------------------------------- */
+/* ---- timestamps ---------------------------------------------------------- */
 
 /* By hand: (ns / 1e9 + 2208988800) * 2^32, mod 2^64 */
 static const struct {
 	__s64 ns;
-	tsct_ntp_stamp stamp;
+	tsct_ntp_timestamp stamp;
 } stamps[] = {
 	{ 0, 0x83aa7e8000000000 },
 	{ 1, 0x83aa7e8000000004 },
@@ -53,8 +53,8 @@ static __u64 apart(tsct_s128 a, tsct_s128 b)
 	return (__u64)(a > b ? a - b : b - a);
 }
 
-/* Half a unit is 0.12 ns. What comes back is what went in, by any idea of the
- * time that is less than 68 years off. */
+/* Half a unit is 0.12 ns. A time there and back is unchanged, for any estimate
+ * of the time within 68 years. */
 START_TEST(any_stamp)
 {
 	int i;
@@ -62,7 +62,7 @@ START_TEST(any_stamp)
 	for (i = 0; i < 200000; i++) {
 		__s64 ns = (__s64)any64() >> any(8);
 		__s64 off = (__s64)(any64() % (1ULL << 31)) * S;
-		tsct_ntp_stamp stamp = tsct_ntp_from_ns(ns);
+		tsct_ntp_timestamp stamp = tsct_ntp_from_ns(ns);
 		tsct_s128 since_1900 = ns + (tsct_s128)2208988800 * S;
 		__u64 whole = ((__u64)since_1900 << 32) -
 			stamp * (__u64)S;	/* mod 2^64 */
@@ -79,13 +79,13 @@ START_TEST(any_stamp)
 }
 END_TEST
 
-/* Any stamp becomes the ns next to it. */
+/* Any timestamp becomes the nearest ns. */
 START_TEST(any_ns)
 {
 	int i;
 
 	for (i = 0; i < 200000; i++) {
-		tsct_ntp_stamp stamp = any64();
+		tsct_ntp_timestamp stamp = any64();
 		__s64 near = (__s64)any64() / 2;
 		__s64 ns = tsct_ntp_to_ns(stamp, near);
 		__u64 a = (__u64)(ns + (tsct_s128)2208988800 * S) << 32;
@@ -99,7 +99,7 @@ START_TEST(any_ns)
 }
 END_TEST
 
-/* Midnight of 2036: either side is read from either side. */
+/* Around the wrap in 2036 either side is converted from either side. */
 START_TEST(era_wrap)
 {
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
@@ -130,8 +130,8 @@ END_TEST
 
 START_TEST(stamps_saturate)
 {
-	tsct_ntp_stamp top = tsct_ntp_from_ns(INT64_MAX);
-	tsct_ntp_stamp bottom = tsct_ntp_from_ns(INT64_MIN);
+	tsct_ntp_timestamp top = tsct_ntp_from_ns(INT64_MAX);
+	tsct_ntp_timestamp bottom = tsct_ntp_from_ns(INT64_MIN);
 
 	ck_assert_int_eq(tsct_ntp_to_ns(top, INT64_MAX), INT64_MAX);
 	ck_assert_int_eq(tsct_ntp_to_ns(bottom, INT64_MIN), INT64_MIN);
@@ -148,8 +148,8 @@ START_TEST(stamps_saturate)
 }
 END_TEST
 
-/* 16.16, a bound: never less than what it is made of, and less than a unit
- * (15259 ns) more */
+/* 16.16, a bound: never less than its input, and above it by less than a unit
+ * (15259 ns) */
 START_TEST(short_format)
 {
 	int i;
@@ -235,7 +235,7 @@ static void check_line(const struct tsct_remote_params *a,
 	SAME(growth);
 }
 
-/* @a was read, @b is what was sent. */
+/* @a was parsed, @b was built. */
 static void check_ext(const struct tsct_extension *a, const struct tsct_extension *b)
 {
 	static const struct tsct_remote_params none;
@@ -322,7 +322,7 @@ START_TEST(of_chronyd)
 	ck_assert_uint_eq(p.origin, 0x0123456789abcdef);
 	ck_assert_uint_eq(p.receive, 0xeeabe23aee845c55);
 	ck_assert_uint_eq(p.transmit, 0xeeabe23aee87e19e);
-	/* It was at 09:26:18 UTC of 2026-11-21, and 931 ms. */
+	/* Sent at 09:26:18.931 UTC of 2026-11-21 */
 	ck_assert_int_eq(tsct_ntp_to_ns(p.receive, 0), 1795253178931707164);
 }
 END_TEST
@@ -365,7 +365,7 @@ START_TEST(round_trips)
 		memset(other, 0xaa, sizeof(other));
 		len = tsct_ntp_build(&sent, bytes);
 		MUST(tsct_ntp_build(&sent, other) == len, "%zu", len);
-		/* All of it is set, and nothing behind it. */
+		/* All bytes of it are set, and none after it. */
 		MUST(!memcmp(bytes, other, len), "%zu", len);
 		MUST(bytes[len] == 0x55 && other[len] == 0xaa, "%zu", len);
 		MUST(!parse_exactly(bytes, len, &got, NULL), "%zu", len);
@@ -374,7 +374,7 @@ START_TEST(round_trips)
 }
 END_TEST
 
-/* A line that is none and reserved words are not sent, nor believed. */
+/* An invalid line and reserved words are neither sent nor read. */
 START_TEST(nothing_leaks)
 {
 	struct tsct_ntp_packet sent = { .version = 4, .mode = 3,
@@ -396,9 +396,9 @@ START_TEST(nothing_leaks)
 }
 END_TEST
 
-/* ---- lengths that lie --------------------------------------------------------- */
+/* ---- false lengths ------------------------------------------------------- */
 
-/* What is to be made of @rest bytes behind the last field, @zero: all 0 */
+/* The result for @rest bytes after the last field. @zero: all 0 */
 static bool good_rest(size_t rest, bool zero)
 {
 	return !rest || rest == 20 || rest == 24 || (rest == 4 && zero);
@@ -418,7 +418,8 @@ static void check_parse(const __u8 *bytes, size_t len, bool good,
 	     "%zu bytes: %u, %u", len, packet->mac_at, packet->mac_len);
 }
 
-/* Header, our field, a MAC of 20: cut everywhere, and with more behind it */
+/* Header, our field, a MAC of 20 bytes: truncated at each byte, and with more
+ * after it */
 START_TEST(every_length)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
@@ -455,8 +456,8 @@ START_TEST(every_length_of_version_3)
 }
 END_TEST
 
-/* The length of the first field is anything; behind it are zeros, which no field
- * begins with. @ours: it has our type and magic */
+/* The first field has any length; after it are zeros, which no field begins
+ * with. @ours: it has our type and magic */
 static void lie(bool ours, size_t total)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
@@ -491,7 +492,7 @@ END_TEST
 
 /* ---- fields ----------------------------------------------------------------- */
 
-/* A field of @type at @at. Returns where it ends. */
+/* A field of @type at @at. Returns its end. */
 static size_t put_field(__u8 *bytes, size_t at, unsigned int type, size_t size)
 {
 	memset(bytes + at, 0, size);
@@ -525,11 +526,11 @@ START_TEST(among_others)
 	memset(bytes + at, 0, 24);
 	check_parse(bytes, at + 24, true, &p);
 	ck_assert(p.has_ext && p.has_mac && p.mac_at == at && p.mac_len == 20);
-	/* 16 to 24 bytes at the end are no field: RFC 7822 */
+	/* 16 to 24 bytes at the end are not a field: RFC 7822 */
 	check_parse(bytes, put_field(bytes, at, 0x0104, 16), false, &p);
 	check_parse(bytes, put_field(bytes, at, 0x0104, 24), true, &p);
 	ck_assert(p.has_mac && p.key_id == 0x01040018);
-	/* Which of two is meant? */
+	/* Two of them */
 	check_parse(bytes, put_ours(bytes, at), false, &p);
 }
 END_TEST
@@ -555,7 +556,7 @@ START_TEST(other_versions_of_ours)
 }
 END_TEST
 
-/* Whatever bytes it has, it is shown to people; only beside our field, and once. */
+/* Any bytes in it become printable; only with our field, and once. */
 START_TEST(who_is_missing)
 {
 	struct tsct_ntp_packet sent = golden, p;
@@ -583,7 +584,7 @@ START_TEST(who_is_missing)
 	check_parse(bytes, at + TSCT_MISSING_SIZE, false, &p);
 	field[3] = 124;
 	check_parse(bytes, at - 4, false, &p);
-	/* Not ours; and nothing to stand beside */
+	/* Not ours; and without our field */
 	field[3] = 128;
 	field[4] = 0;
 	check_parse(bytes, at, true, &p);
@@ -635,7 +636,7 @@ START_TEST(versions_and_modes)
 }
 END_TEST
 
-/* Every reason names itself; NULL is fine. */
+/* Every error has a text; NULL is fine. */
 START_TEST(reasons)
 {
 	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
@@ -662,7 +663,7 @@ START_TEST(reasons)
 }
 END_TEST
 
-/* ---- anything --------------------------------------------------------------- */
+/* ---- random input -------------------------------------------------------- */
 
 /* Random bytes, or a packet of ours with some of them changed */
 static size_t any_bytes(__u8 *bytes)
@@ -686,8 +687,8 @@ static size_t any_bytes(__u8 *bytes)
 	return len;
 }
 
-/* What is taken is what is there: built again, it is the same bytes, but for what
- * is not read. */
+/* A packet that is accepted gives the same bytes when built again, except those
+ * that are not read. */
 static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
 {
 	struct tsct_ntp_packet again;
@@ -719,7 +720,7 @@ START_TEST(random_bytes)
 		fields += p.has_ext;
 		macs += p.has_mac;
 	}
-	/* Else it would be a test of nothing much. */
+	/* Else the test would cover little. */
 	ck_assert_uint_gt(taken, 4000);
 	ck_assert_uint_gt(fields, 1000);
 	ck_assert_uint_gt(macs, 1000);
@@ -728,7 +729,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("ntp");
+	Suite *suite = suite_create("ntp_packet");
 	TCase *tcase = tcase_create("stamps");
 
 	print_seed();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whom to answer: prefixes as text, the longest that matches, compared with a
- * search that has no ranges. How often: buckets, what leaks, and what a flood of
- * strangers cannot take from others.
+ * Access rules: prefixes as text, the longest match, compared with a linear
+ * search. Rate limit: buckets, the leak, and that a flood from unknown clients
+ * takes nothing from others.
  */
 #include "seed.h"
 #include "suite.h"
@@ -136,7 +136,7 @@ START_TEST(longest_prefix)
 	ck_assert(!allows("10.1.2.3"));
 	ck_assert(allows("10.1.2.4"));
 	ck_assert(!allows("a00::1"));
-	/* The same, as IPv6 has them */
+	/* The same, as IPv6 addresses */
 	ck_assert(allows("::ffff:10.0.0.1"));
 	ck_assert(!allows("::10.0.0.1"));
 	rule("::ffff:10.1.2.3/128", true);
@@ -182,7 +182,7 @@ START_TEST(too_many_rules)
 }
 END_TEST
 
-/* What the rules say, one bit after the other */
+/* The decision by the rules, bit by bit */
 struct plain_rule {
 	__u8 ip[16];
 	unsigned int bits;
@@ -283,7 +283,7 @@ START_TEST(children)
 	child("10.0.0.3", 3);
 	child("10.0.0.1", 1);
 	child("10.0.0.2", 0);
-	child("10.0.0.1", 4);	/* two behind one address */
+	child("10.0.0.1", 4);	/* two at one address */
 	child(NULL, 9);
 	child("fe80::1", 6);
 	child("fe80::2%2", 7);
@@ -309,7 +309,7 @@ START_TEST(children)
 	ck_assert_int_eq(key("fe80::1%5", 6), 1);
 	ck_assert_int_eq(key("fe80::2%2", 7), 1);
 	ck_assert_int_eq(key("fe80::2%3", 7), -EKEYREJECTED);
-	/* The same key, of one whose address nobody knows */
+	/* The same key, of a child without an address */
 	child(NULL, 3);
 	ck_assert_int_eq(key("10.0.0.4", 3), 0);
 }
@@ -321,7 +321,7 @@ START_TEST(many_children)
 	int i;
 
 	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
-		/* In an order that is none */
+		/* In random order */
 		snprintf(text, sizeof(text), "10.0.%d.%d",
 			 i * 389 % 1024 / 256, i * 389 % 256);
 		child(text, (__u32)(1 + i * 389 % 1024));
@@ -360,14 +360,14 @@ START_TEST(buckets)
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1000, 9), 1);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 3500, 9), 2);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 4000, 9), 1);
-		/* It holds no more than five, however long. */
+		/* It never holds more than five. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, ~0ULL, 9), 5);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, 100, 1), 1);
 		ck_assert_uint_eq(take("10.0.0.9", trusted, ~0ULL, 9), 5);
-		/* Time that runs backwards, and on from there */
+		/* Time that runs backwards, and then forward again */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 500, 9), 0);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1500, 9), 1);
-		/* Its own, and its own interface's */
+		/* One per address, and per interface */
 		ck_assert_uint_eq(take("10.0.0.2", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%1", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%2", trusted, 1500, 9), 5);
@@ -379,8 +379,8 @@ START_TEST(buckets)
 }
 END_TEST
 
-/* Somebody who is silenced by a forger is answered now and then, never in a way
- * that could be foreseen. */
+/* A client whose tokens a forger uses up is answered once in a while,
+ * unpredictably. */
 START_TEST(leaks)
 {
 	unsigned int n, i, runs = 0, longest = 0, leak;
@@ -410,8 +410,8 @@ START_TEST(leaks)
 }
 END_TEST
 
-/* From a million addresses: answered as often as there are buckets; a member, who
- * is trusted, as if there were nobody else. */
+/* From a million addresses: as many answers as there are buckets; a trusted
+ * member is not affected. */
 START_TEST(flood)
 {
 	struct tsct_address a = address("10.0.0.0");
@@ -431,7 +431,9 @@ START_TEST(flood)
 }
 END_TEST
 
-/* Sessions are quick, whatever strangers may. */
+/*
+ * Members are answered at the rate of sessions, whatever the limit of others.
+ */
 START_TEST(members_may_more)
 {
 	struct tsct_ratelimit_options options = { .interval_us = 8000000 };
@@ -457,8 +459,9 @@ static unsigned int ask(const char *from, __u64 now_us)
 }
 
 /*
- * A session of eight without keys, each with a turn every 500 us: who is
- * configured has all the tokens he needs, who is allowed those of a stranger.
+ * A session of eight nodes without keys, each with a turn every 500 us: a
+ * configured child has all the tokens it needs, one that is merely allowed
+ * those of an unknown client.
  */
 START_TEST(session_without_keys)
 {
@@ -493,7 +496,8 @@ START_TEST(many_members)
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		ck_assert_uint_eq(take(text, true, 1, 2), 1);
 	}
-	/* In sets of 8 there is room for half as many, but for bad luck. */
+	/* With sets of 8 there is room for half of the entries, except for bad
+	 * luck. */
 	for (i = 0; i < 1000; i++) {
 		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
 		n += take(text, true, 1, 1);
@@ -504,7 +508,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("guard");
+	Suite *suite = suite_create("ratelimit");
 	TCase *tcase = tcase_create("guard");
 
 	print_seed();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tsctraced.conf: what is taken, and what is said of what is not. */
+/* tsctraced.conf: valid files, and the messages for invalid ones */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 
 #include "daemon/config/config.c"
 #include "daemon/config/config_peers.c"
-#include "daemon/config/config_parse.c"
+#include "daemon/config/log.c"
 #include "seed.h"
 #include "suite.h"
 
 static char dir[64], path[96], keyfile[96];
 static char said[1 << 16];
-static struct conf *conf;
+static struct config *config;
 
 static void hear(void *ctx, const char *text)
 {
@@ -35,7 +35,7 @@ static void hear_warning(void *ctx, const char *text)
 	snprintf(warned + len, sizeof(warned) - len, "%s\n", text);
 }
 
-static const struct conf_say say = { NULL, hear, hear_warning };
+static const struct config_messages messages = { NULL, hear, hear_warning };
 
 static void put(const char *name, const void *text, size_t len)
 {
@@ -49,15 +49,15 @@ static void put(const char *name, const void *text, size_t len)
 static int load(const char *text)
 {
 	said[0] = warned[0] = '\0';
-	conf_free(conf);
-	conf = NULL;
+	config_free(config);
+	config = NULL;
 	put(path, text, strlen(text));
-	return conf_load(path, &say, &conf);
+	return config_load(path, &messages, &config);
 }
 
 static void setup(void)
 {
-	strcpy(dir, "/tmp/check_conf.XXXXXX");
+	strcpy(dir, "/tmp/check_config.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/conf", dir);
 	snprintf(keyfile, sizeof(keyfile), "%s/keys", dir);
@@ -65,8 +65,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	conf_free(conf);
-	conf = NULL;
+	config_free(config);
+	config = NULL;
 	unlink(path);
 	unlink(keyfile);
 	rmdir(dir);
@@ -74,20 +74,20 @@ static void teardown(void)
 
 START_TEST(test_absent)
 {
-	ck_assert_int_eq(conf_load("/nowhere/conf", &say, &conf), -ENOENT);
+	ck_assert_int_eq(config_load("/nowhere/conf", &messages, &config), -ENOENT);
 	ck_assert_str_eq(said, "");
-	ck_assert_int_eq(conf_load(dir, &say, &conf), -EISDIR);
-	ck_assert_ptr_nonnull(strstr(said, "give a file"));
+	ck_assert_int_eq(config_load(dir, &messages, &config), -EISDIR);
+	ck_assert_ptr_nonnull(strstr(said, "name a file"));
 }
 END_TEST
 
 START_TEST(test_empty)
 {
 	ck_assert_int_eq(load(""), 0);
-	ck_assert(!conf_has_network(conf));
+	ck_assert(!config_has_network(config));
 	ck_assert_int_eq(load("# nothing\n\n   \t# but comments"), 0);
-	ck_assert(!conf_has_network(conf));
-	ck_assert_uint_eq(conf->port, 123);
+	ck_assert(!config_has_network(config));
+	ck_assert_uint_eq(config->port, 123);
 }
 END_TEST
 
@@ -104,25 +104,25 @@ START_TEST(test_child)
 		 "synced-host\nfit hull\n", keyfile);
 	put(path, said, strlen(said));
 	said[0] = '\0';
-	conf_free(conf);
-	ck_assert_int_eq(conf_load(path, &say, &conf), 0);
+	config_free(config);
+	ck_assert_int_eq(config_load(path, &messages, &config), 0);
 	ck_assert_str_eq(said, "");
-	ck_assert(conf_has_network(conf) && !conf_is_master(conf));
-	ck_assert(!conf->serve && conf->synced_host);
-	ck_assert_str_eq(conf->name, "alpha");
-	ck_assert_uint_eq(conf->nr_sources, 2);
-	ck_assert_mem_eq(conf->source[0].address.ip, v4, 16);
-	ck_assert_uint_eq(conf->source[0].address.port, 1123);
-	ck_assert_uint_eq(conf->source[0].key, 11);
-	ck_assert_int_eq(conf->source[0].minpoll, -2);
-	ck_assert_int_eq(conf->source[0].maxpoll, 2);
-	ck_assert_int_eq(conf->source[0].asymmetry_ns, -800);
-	ck_assert(!conf->source[0].plain && conf->source[1].plain);
-	ck_assert(conf->source[1].xleave);
-	ck_assert_uint_eq(conf->source[1].address.port, 123);
-	ck_assert_int_eq(conf->source[1].minpoll, 6);
-	ck_assert_int_eq(conf->fit, TSCT_FIT_HULL);
-	ck_assert(tsct_keys_have(conf->keys, 11));
+	ck_assert(config_has_network(config) && !config_is_master(config));
+	ck_assert(!config->serve && config->synced_host);
+	ck_assert_str_eq(config->name, "alpha");
+	ck_assert_uint_eq(config->nr_sources, 2);
+	ck_assert_mem_eq(config->source[0].address.ip, v4, 16);
+	ck_assert_uint_eq(config->source[0].address.port, 1123);
+	ck_assert_uint_eq(config->source[0].key, 11);
+	ck_assert_int_eq(config->source[0].minpoll, -2);
+	ck_assert_int_eq(config->source[0].maxpoll, 2);
+	ck_assert_int_eq(config->source[0].asymmetry_ns, -800);
+	ck_assert(!config->source[0].ntp_only && config->source[1].ntp_only);
+	ck_assert(config->source[1].xleave);
+	ck_assert_uint_eq(config->source[1].address.port, 123);
+	ck_assert_int_eq(config->source[1].minpoll, 6);
+	ck_assert_int_eq(config->fit, TSCT_FIT_HULL);
+	ck_assert(tsct_keys_have(config->keys, 11));
 }
 END_TEST
 
@@ -134,22 +134,22 @@ START_TEST(test_master)
 			      "ratelimit interval -10 burst 100 leak 2\n"
 			      "sync-max-messages 7\nsync-max-duration 0.25\n"
 			      "stratum 3"), 0);
-	ck_assert(conf->serve && conf_is_master(conf));
-	ck_assert_uint_eq(conf->nr_rules, 3);
-	ck_assert(conf->rule[0].allow && !conf->rule[2].allow);
-	ck_assert_uint_eq(conf->nr_listen, 2);
-	ck_assert_uint_eq(conf->port, 1123);
-	ck_assert_uint_eq(conf->nr_children, 2);
-	ck_assert(conf->child[1].has_address);
-	ck_assert_uint_eq(conf->ratelimit.interval_us, 976);
-	ck_assert_uint_eq(conf->ratelimit.burst, 100);
-	ck_assert_uint_eq(conf->ratelimit.leak, 2);
-	ck_assert_uint_eq(conf->round.max_messages, 7);
-	ck_assert_uint_eq(conf->round.max_duration_us, 250000);
-	ck_assert_int_eq(conf->stratum, 3);
+	ck_assert(config->serve && config_is_master(config));
+	ck_assert_uint_eq(config->nr_rules, 3);
+	ck_assert(config->rule[0].allow && !config->rule[2].allow);
+	ck_assert_uint_eq(config->nr_listen, 2);
+	ck_assert_uint_eq(config->port, 1123);
+	ck_assert_uint_eq(config->nr_children, 2);
+	ck_assert(config->child[1].has_address);
+	ck_assert_uint_eq(config->ratelimit.interval_us, 976);
+	ck_assert_uint_eq(config->ratelimit.burst, 100);
+	ck_assert_uint_eq(config->ratelimit.leak, 2);
+	ck_assert_uint_eq(config->schedule.max_messages, 7);
+	ck_assert_uint_eq(config->schedule.max_duration_us, 250000);
+	ck_assert_int_eq(config->stratum, 3);
 	ck_assert_int_eq(load("child a 10.0.0.2\nratelimit off"), 0);
-	ck_assert(conf->serve);
-	ck_assert_uint_eq(conf->ratelimit.interval_us, 0);
+	ck_assert(config->serve);
+	ck_assert_uint_eq(config->ratelimit.interval_us, 0);
 }
 END_TEST
 
@@ -157,12 +157,13 @@ START_TEST(test_poll_defaults)
 {
 	ck_assert_int_eq(load("master 10.0.0.1 minpoll 6\nntp 10.0.0.2 maxpoll 0"),
 			 0);
-	ck_assert_int_eq(conf->source[0].maxpoll, 6);
-	ck_assert_int_eq(conf->source[1].minpoll, 0);
+	ck_assert_int_eq(config->source[0].maxpoll, 6);
+	ck_assert_int_eq(config->source[1].minpoll, 0);
 }
 END_TEST
 
-/* Each is line 2 of its file: the line, the word and the fix are named. */
+/* Each is line 2 of its file: the message has the line, the word and the
+ * remedy. */
 static const struct wrong {
 	const char *line, *word, *fix;
 } wrong[] = {
@@ -176,7 +177,7 @@ static const struct wrong {
 	{ "master 10.0.0.1 port 1x", "'1x'", "1 to 65535" },
 	{ "master 10.0.0.1 minpoll -7", "'-7'", "-6 to 17" },
 	{ "master 10.0.0.1 minpoll 5 maxpoll 4", "minpoll 5", "higher" },
-	{ "master 10.0.0.1 xleave", "'xleave'", "there are key" },
+	{ "master 10.0.0.1 xleave", "'xleave'", "use key" },
 	{ "master 10.0.0.1 key 0", "'0'", "1 to 4294967295" },
 	{ "master 10.0.0.1 key 99999999999999999999", "'9999", "1 to" },
 	{ "master 10.0.0.1 key 7", "key 7", "add 'keyfile FILE'" },
@@ -184,7 +185,7 @@ static const struct wrong {
 	{ "child", "child", "give a name" },
 	{ "child a", "child a", "give its address" },
 	{ "child a nowhere", "'nowhere'", "key NUMBER" },
-	{ "allow", "allow", "a prefix as 10.0.0.0/8" },
+	{ "allow", "allow", "a prefix such as 10.0.0.0/8" },
 	{ "fit", "fit", "give one of auto, linear" },
 	{ "keyfile", "keyfile", "give the name of a file" },
 	{ "allow 10.0.0.0/33", "'10.0.0.0/33'", "10.0.0.0/8" },
@@ -221,20 +222,20 @@ END_TEST
 START_TEST(test_twice)
 {
 	ck_assert_int_eq(load("port 1\nport 2"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "line 1 has it"));
+	ck_assert_ptr_nonnull(strstr(said, "already in line 1"));
 	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "line 1 names it"));
+	ck_assert_ptr_nonnull(strstr(said, "already in line 1"));
 	ck_assert_int_eq(load("ntp 10.0.0.1\nntp 10.0.0.1 port 124"), 0);
 	ck_assert_int_eq(load("child a 10.0.0.1\nchild a 10.0.0.2"), -EINVAL);
 	ck_assert_int_eq(load("child a 10.0.0.1\nchild b 10.0.0.1"), -EINVAL);
 	ck_assert_int_eq(load("serve"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "nobody may ask"));
+	ck_assert_ptr_nonnull(strstr(said, "every client is denied"));
 	ck_assert_int_eq(load("synced-cluster\nntp 10.0.0.1"), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(said, "nobody is asked"));
+	ck_assert_ptr_nonnull(strstr(said, "conflicts with"));
 }
 END_TEST
 
-/* All errors of a file are named, not only the first. */
+/* All errors of a file are reported, not only the first. */
 START_TEST(test_all)
 {
 	ck_assert_int_eq(load("a\nb\nport x\n"), -EINVAL);
@@ -261,7 +262,7 @@ static void many(const char *verb, int nr, int want, const char *what)
 
 START_TEST(test_limits)
 {
-	char line[CONF_LINE_MAX + 100];
+	char line[CONFIG_LINE_MAX + 100];
 
 	many("ntp", TSCT_SOURCES_MAX, 0, NULL);
 	many("ntp", TSCT_SOURCES_MAX + 1, -EINVAL, "more than 16");
@@ -272,10 +273,10 @@ START_TEST(test_limits)
 	line[sizeof(line) - 1] = '\0';
 	ck_assert_int_eq(load(line), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(said, "longer than"));
-	line[4 + CONF_NAME_MAX] = '\0';
+	line[4 + CONFIG_NAME_MAX] = '\0';
 	ck_assert_int_eq(load(line), 0);
-	line[4 + CONF_NAME_MAX] = 'x';
-	line[5 + CONF_NAME_MAX] = '\0';
+	line[4 + CONFIG_NAME_MAX] = 'x';
+	line[5 + CONFIG_NAME_MAX] = '\0';
 	ck_assert_int_eq(load(line), -EINVAL);
 	memset(line, ' ', sizeof(line));
 	ck_assert_int_eq(load("allow a a a a a a a a a a a a a a a a a a a a a "
@@ -284,7 +285,7 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* Whatever bytes there are: an answer, and no more than it holds. */
+/* Random bytes: the message never exceeds its buffer. */
 START_TEST(test_noise)
 {
 	static const char *words[] = {
@@ -309,13 +310,13 @@ START_TEST(test_noise)
 	}
 	put(path, "name a\0b\nport 1\n", 16);
 	said[0] = '\0';
-	conf_free(conf);
-	conf = NULL;
-	ck_assert_int_eq(conf_load(path, &say, &conf), -EINVAL);
+	config_free(config);
+	config = NULL;
+	ck_assert_int_eq(config_load(path, &messages, &config), -EINVAL);
 }
 END_TEST
 
-/* Taken all the same, and not without a word */
+/* Accepted with a warning */
 static void warned_of(mode_t mode, const char *keys, const char *part)
 {
 	char text[128];
@@ -339,7 +340,7 @@ START_TEST(test_warnings)
 	warned_of(0600, good, NULL);
 	warned_of(0640, good, NULL);
 	warned_of(0644, good, ":1: keyfile: /tmp/");
-	warned_of(0660, good, "others may read or change it");
+	warned_of(0660, good, "other users can read or change it");
 	warned_of(0600, "7 secret\n", "key 7 has no type");
 	warned_of(0600, "7 SHA1 ASCII:abc\n", "which can be guessed");
 }
@@ -347,7 +348,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("conf");
+	Suite *suite = suite_create("config");
 	TCase *tcase = add_case(suite, "conf", setup, teardown);
 
 	print_seed();
