@@ -83,7 +83,7 @@ void tsct_cluster_drop(struct tsct_cluster *cluster)
  * shows that something happened.
  */
 static bool is_too_far_off(const struct tsct_cluster *cluster,
-			   const struct tsct_estimate *est)
+			   const struct tsct_source_params *est)
 {
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_MEND_NS;
 	const struct tsct_clock_params *pair = &cluster->pair;
@@ -113,7 +113,7 @@ static bool move(struct tsct_cluster *cluster, __u64 master, __u32 timeline)
 static enum tsct_cluster_event elect(struct tsct_cluster *cluster)
 {
 	struct tsct_cluster_selection choice = tsct_cluster_select(cluster);
-	struct tsct_estimate est;
+	struct tsct_source_params est;
 	bool moved;
 
 	cluster->used = choice.used;
@@ -176,7 +176,7 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 /* ---- what is published --------------------------------------------------------- */
 
 bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
-			   struct tsct_estimate *ret_est)
+			   struct tsct_source_params *ret_est)
 {
 	if (cluster->used < 0 || cluster->is_master)
 		return false;
@@ -211,7 +211,7 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 __u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			   struct tsct_clock_params *ret_pair)
 {
-	struct tsct_estimate est;
+	struct tsct_source_params est;
 	bool known = tsct_cluster_estimate(cluster, &est);
 
 	tsct_cluster_servo_compose(cluster, known ? &est : NULL, begin_cycles, ret_pair);
@@ -275,7 +275,7 @@ static __u64 as_growth(double ns_per_count)
 
 /* The line that ours is slewed to */
 static void tell_estimate(const struct tsct_cluster *cluster,
-			  const struct tsct_estimate *est,
+			  const struct tsct_source_params *est,
 			  struct tsct_remote_params *line)
 {
 	double hold = (double)tsct_sync_source_hold(&cluster->paths[cluster->used],
@@ -314,7 +314,7 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth, struct tsct_remote_params *ret_line)
 {
-	struct tsct_estimate est;
+	struct tsct_source_params est;
 	struct tsct_clock_params pair;
 	__u32 status;
 

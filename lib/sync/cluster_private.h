@@ -27,7 +27,7 @@ struct tsct_cluster {
 
 /* cluster_line.c; @est NULL: nothing new is known */
 void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est, __u64 begin_cycles,
+		       const struct tsct_source_params *est, __u64 begin_cycles,
 		       struct tsct_clock_params *ret_pair);
 
 /* cluster_vote.c: which timeline, and which of its sources */
@@ -42,6 +42,6 @@ struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster);
 
 /* The used source's estimate, as much wider as has to be; false: there is none */
 bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
-			   struct tsct_estimate *ret_est);
+			   struct tsct_source_params *ret_est);
 
 #endif /* TSCT_SYNC_CLUSTER_PRIVATE_H */

@@ -57,14 +57,14 @@ static __u64 knee_of(const struct tsct_clock_params *pair)
 }
 
 /* ns per tick of a line's rate behind its bend, off the estimated one */
-static double rate_off(const struct tsct_estimate *est,
+static double rate_off(const struct tsct_source_params *est,
 		       const struct tsct_clock_params *pair)
 {
 	return tsct_magnitude(tsct_mult_rate(pair->mult) - est->rate);
 }
 
 /* The largest distance of line and estimate from @from on, but for rate_off() */
-static double distance(const struct tsct_estimate *est,
+static double distance(const struct tsct_source_params *est,
 		       const struct tsct_clock_params *pair, __u64 from)
 {
 	double off = tsct_magnitude(tsct_source_params_offset_ns(est, pair, from));
@@ -110,7 +110,7 @@ static __u64 until_next(const struct tsct_sync_source *path)
 }
 
 static bool serves(const struct tsct_cluster *cluster,
-		   const struct tsct_estimate *est, __u64 begin_cycles)
+		   const struct tsct_source_params *est, __u64 begin_cycles)
 {
 	const struct tsct_clock_params *pair = &cluster->pair;
 	double enough = tsct_larger(1, CONTENT * est->sd_ns);
@@ -137,7 +137,7 @@ static bool serves(const struct tsct_cluster *cluster,
  * know, and nothing against it.
  */
 static bool knows_better(const struct tsct_cluster *cluster,
-			 const struct tsct_estimate *est, __u64 begin_cycles)
+			 const struct tsct_source_params *est, __u64 begin_cycles)
 {
 	const struct tsct_clock_params *pair = &cluster->pair;
 	double known = (double)tsct_clock_params_error_ps(pair, begin_cycles) * 1e-3;
@@ -154,7 +154,7 @@ static bool knows_better(const struct tsct_cluster *cluster,
 
 /* Towards the estimate, until about the next exchange, no faster than allowed */
 static void bend(const struct tsct_cluster *cluster,
-		 const struct tsct_estimate *est, struct tsct_clock_params *pair)
+		 const struct tsct_source_params *est, struct tsct_clock_params *pair)
 {
 	double hz = cluster->options.hz;
 	double off = tsct_source_params_offset_ns(est, pair, pair->base_cycles);
@@ -172,7 +172,7 @@ static void bend(const struct tsct_cluster *cluster,
 }
 
 static void set_line(const struct tsct_cluster *cluster,
-		     const struct tsct_estimate *est, __u64 begin_cycles,
+		     const struct tsct_source_params *est, __u64 begin_cycles,
 		     struct tsct_clock_params *pair)
 {
 	*pair = (struct tsct_clock_params) {
@@ -204,7 +204,7 @@ static __u64 fast_ticks(const struct tsct_clock_params *pair)
  * and it is now, from both sides; either is true.
  */
 static __u64 past_ps(const struct tsct_cluster *cluster,
-		     const struct tsct_estimate *est,
+		     const struct tsct_source_params *est,
 		     const struct tsct_clock_params *pair)
 {
 	const struct tsct_clock_params *old = &cluster->pair;
@@ -229,7 +229,7 @@ static __u64 past_ps(const struct tsct_cluster *cluster,
  * is above it, and one that is as steep as the curve is there is so behind that.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est, struct tsct_clock_params *pair)
+		       const struct tsct_source_params *est, struct tsct_clock_params *pair)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	__u64 hold = tsct_sync_source_hold(used(cluster), options);
@@ -283,7 +283,7 @@ static void set_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 }
 
 void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est, __u64 begin_cycles,
+		       const struct tsct_source_params *est, __u64 begin_cycles,
 		       struct tsct_clock_params *ret_pair)
 {
 	*ret_pair = cluster->pair;

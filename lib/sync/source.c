@@ -151,7 +151,7 @@ static const char *refuse(const struct tsct_remote *remote)
 static bool is_line_torn(const struct tsct_remote_params *a,
 			 const struct tsct_remote_params *b, __u64 remote)
 {
-	struct tsct_estimate ea, eb;
+	struct tsct_source_params ea, eb;
 	double apart, error;
 
 	tsct_sync_source_line(a, remote, 0, &ea);

@@ -22,7 +22,7 @@
  * with d = |t - at|, it is within
  * error_ns + growth * d + min(wander * d, hold) * d
  */
-struct tsct_estimate {
+struct tsct_source_params {
 	__u64 at;		/* our counter */
 	__s64 ns;		/* cluster time there ... */
 	double frac_ns;		/* ... and a fraction, in [0, 1) */
@@ -35,16 +35,16 @@ struct tsct_estimate {
 };
 
 /* What the estimate says minus what the line says, at a stamp, in ns */
-double tsct_source_params_offset_ns(const struct tsct_estimate *est,
+double tsct_source_params_offset_ns(const struct tsct_source_params *est,
 			 const struct tsct_clock_params *pair, __u64 cycles);
-double tsct_source_params_bound_ns(const struct tsct_estimate *est, __u64 cycles);
+double tsct_source_params_bound_ns(const struct tsct_source_params *est, __u64 cycles);
 
 struct tsct_sync_source {
 	struct tsct_exchange *x;	/* oldest first */
 	bool *keep;			/* by the fit */
 	unsigned int nr, room;
 	bool known;			/* est is something */
-	struct tsct_estimate est;
+	struct tsct_source_params est;
 	struct tsct_fit fit;
 	bool fitted;
 	struct tsct_remote remote;

@@ -15,7 +15,7 @@ double tsct_sync_source_ns_per_count(const struct tsct_sync_source *path)
 	return tsct_mult_rate(path->remote.line.mult);
 }
 
-double tsct_source_params_offset_ns(const struct tsct_estimate *est,
+double tsct_source_params_offset_ns(const struct tsct_source_params *est,
 			 const struct tsct_clock_params *pair, __u64 cycles)
 {
 	double ran = (double)(__s64)(cycles - est->at) * est->rate;
@@ -26,7 +26,7 @@ double tsct_source_params_offset_ns(const struct tsct_estimate *est,
 	return (double)ns + est->frac_ns + (ran - whole);
 }
 
-double tsct_source_params_bound_ns(const struct tsct_estimate *est, __u64 cycles)
+double tsct_source_params_bound_ns(const struct tsct_source_params *est, __u64 cycles)
 {
 	double d = tsct_magnitude((double)(__s64)(cycles - est->at));
 
@@ -36,7 +36,7 @@ double tsct_source_params_bound_ns(const struct tsct_estimate *est, __u64 cycles
 
 /* Cluster time of their counter: its line, in 128 bits */
 void tsct_sync_source_line(const struct tsct_remote_params *line, __u64 remote,
-			    double frac, struct tsct_estimate *est)
+			    double frac, struct tsct_source_params *est)
 {
 	tsct_s128 product = (tsct_s128)(__s64)(remote - line->base) *
 		line->mult;
@@ -65,7 +65,7 @@ double tsct_sync_source_line_error(const struct tsct_remote_params *line, __u64 
 static void set_errors(struct tsct_sync_source *path, double fit_error, __u64 remote)
 {
 	const struct tsct_fit *fit = &path->fit;
-	struct tsct_estimate *est = &path->est;
+	struct tsct_source_params *est = &path->est;
 	double ns = tsct_sync_source_ns_per_count(path);
 	double counts = est->rate / ns;
 
@@ -82,7 +82,7 @@ static void set_errors(struct tsct_sync_source *path, double fit_error, __u64 re
 void tsct_sync_source_estimate(struct tsct_sync_source *path,
 			const struct tsct_cluster_options *options)
 {
-	struct tsct_estimate *est = &path->est;
+	struct tsct_source_params *est = &path->est;
 	double nominal = 1e9 / options->hz, frac, error, off;
 	__u64 remote;
 

@@ -24,7 +24,7 @@ void tsct_sync_source_estimate(struct tsct_sync_source *path,
 double tsct_sync_source_ns_per_count(const struct tsct_sync_source *path);
 /* Cluster time of a source's counter, into ns and frac_ns; and its bound */
 void tsct_sync_source_line(const struct tsct_remote_params *line, __u64 remote,
-		    double frac, struct tsct_estimate *est);
+		    double frac, struct tsct_source_params *est);
 double tsct_sync_source_line_error(const struct tsct_remote_params *line, __u64 remote);
 
 /* path_wait.c: the newest exchange is not to be believed yet */
