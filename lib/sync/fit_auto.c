@@ -32,8 +32,8 @@
 
 /* By more than what the witness is off by, if all queues are on one way */
 static bool is_contradicted(const struct tsct_plane *plane,
-			    const struct tsct_estimate *hull,
-			    const struct tsct_estimate *witness)
+			    const struct tsct_fit_candidate *hull,
+			    const struct tsct_fit_candidate *witness)
 {
 	double excess = tsct_plane_quantile(plane, 0.5) - plane->least;
 
@@ -48,9 +48,9 @@ static double few_of(unsigned int nr)
 
 /* What the hull counts, of 1; the regression is the rest. */
 static double share_of_hull(const struct tsct_plane *plane,
-			    const struct tsct_estimate *hull,
-			    const struct tsct_estimate *regression,
-			    const struct tsct_estimate *witness)
+			    const struct tsct_fit_candidate *hull,
+			    const struct tsct_fit_candidate *regression,
+			    const struct tsct_fit_candidate *witness)
 {
 	double few = few_of(plane->nr), vague = few_of(hull->to - hull->from);
 	double sharp = SHARP - BLUNT * vague, soft, gain, worse, a, b;
@@ -74,7 +74,7 @@ static double share_of_hull(const struct tsct_plane *plane,
 }
 
 /* Of what is no measurement at all, but allowed, may come what is no number. */
-static void instead(struct tsct_estimate *of, const struct tsct_estimate *witness)
+static void instead(struct tsct_fit_candidate *of, const struct tsct_fit_candidate *witness)
 {
 	if (isfinite(of->line.y0) && isfinite(of->line.slope) &&
 	    isfinite(of->sd) && isfinite(of->wander))
@@ -87,7 +87,7 @@ static void instead(struct tsct_estimate *of, const struct tsct_estimate *witnes
 void tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		   struct tsct_fit *fit)
 {
-	struct tsct_estimate hull, regression, witness;
+	struct tsct_fit_candidate hull, regression, witness;
 	struct tsct_plane_line line;
 	double share;
 

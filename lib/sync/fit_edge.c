@@ -167,7 +167,7 @@ static struct sums mean_between(const struct tsct_hull *hull,
 
 static void mean_line(const struct tsct_plane *plane,
 		      const struct tsct_hull *hull, const struct edge edge[2],
-		      struct tsct_estimate *ret)
+		      struct tsct_fit_candidate *ret)
 {
 	double a = 1 / edge[0].density, b = 1 / edge[1].density, span, step;
 	struct sums sums;
@@ -242,7 +242,7 @@ static void see(struct tsct_plane *plane, const struct tsct_window *window,
 }
 
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
-			struct tsct_estimate *ret)
+			struct tsct_fit_candidate *ret)
 {
 	struct tsct_window all = { 0, plane->nr }, window = all, next;
 	unsigned int left = plane->nr / 20 + 1, turn;

@@ -113,7 +113,7 @@ double tsct_hull_edge(const struct tsct_corner *hull, unsigned int k);
 int tsct_hull_fit(const struct tsct_plane *plane, unsigned int from,
 		  unsigned int to, struct tsct_hull *ret);
 /* What a candidate says at `at` */
-struct tsct_estimate {
+struct tsct_fit_candidate {
 	struct tsct_plane_line line;
 	double sd;
 	double spread;		/* Theil-Sen: of single middles */
@@ -125,7 +125,7 @@ struct tsct_estimate {
 
 /* fit_regression.c */
 void tsct_regression_estimate(const struct tsct_plane *plane,
-			      struct tsct_estimate *ret);
+			      struct tsct_fit_candidate *ret);
 /* fit_window.c: points [from, to) */
 struct tsct_window {
 	unsigned int from, to;
@@ -147,11 +147,11 @@ struct tsct_window tsct_window_choose(const struct tsct_plane *plane,
 /* fit_edge.c; @wander: of the regression. Takes `used` and `sound` from points
  * that contradict the others. */
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
-			struct tsct_estimate *ret);
+			struct tsct_fit_candidate *ret);
 /* fit_robust.c: Theil-Sen, of the half of points [from, to) with the shorter
  * round trips */
 void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
-		    unsigned int to, struct tsct_estimate *ret);
+		    unsigned int to, struct tsct_fit_candidate *ret);
 
 /* Who is off by more than can be is not used. */
 void tsct_plane_outvote(struct tsct_plane *plane);

@@ -303,7 +303,7 @@ static double median_excess(const struct tsct_plane *plane)
 }
 
 void tsct_regression_estimate(const struct tsct_plane *plane,
-			      struct tsct_estimate *ret)
+			      struct tsct_fit_candidate *ret)
 {
 	struct series series = { .plane = plane };
 	double excess = median_excess(plane), lambda;

@@ -78,7 +78,7 @@ static unsigned int halfway(const struct tsct_plane *plane, unsigned int from,
 }
 
 void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
-		    unsigned int to, struct tsct_estimate *ret)
+		    unsigned int to, struct tsct_fit_candidate *ret)
 {
 	unsigned int half = halfway(plane, from, to), early, nr, i, *of;
 	double *values = plane->scratch, first, last, lever;
@@ -87,7 +87,7 @@ void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
 	of = (unsigned int *)(values + plane->nr);
 	early = add_short(plane, from, half, of);
 	nr = early + add_short(plane, half, to, of + early);
-	*ret = (struct tsct_estimate) { .sd = 0 };
+	*ret = (struct tsct_fit_candidate) { .sd = 0 };
 	if (!nr)
 		return;
 	ret->line.slope = slope_of(plane, of, early, nr, values);
@@ -108,7 +108,7 @@ void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
  * The middle of an exchange is off by half its round trip at most, and so is the
  * line through most of them. Who is further off lies, or its stamps do.
  */
-static bool is_liar(const struct tsct_point *p, const struct tsct_estimate *of,
+static bool is_liar(const struct tsct_point *p, const struct tsct_fit_candidate *of,
 		    double width)
 {
 	double off = fabs(p->y - tsct_plane_line_at(&of->line, p->u));
@@ -121,7 +121,7 @@ static bool is_liar(const struct tsct_point *p, const struct tsct_estimate *of,
 #define WITNESSES	3
 
 static void drop_liars(struct tsct_plane *plane,
-		       const struct tsct_estimate *most)
+		       const struct tsct_fit_candidate *most)
 {
 	double width = median_width(plane, 0, plane->nr);
 	unsigned int nr = 0, last = 0, i;
@@ -139,7 +139,7 @@ static void drop_liars(struct tsct_plane *plane,
 }
 
 static double delay_of(const struct tsct_point *p,
-		       const struct tsct_estimate *of, bool up)
+		       const struct tsct_fit_candidate *of, bool up)
 {
 	double line = tsct_plane_line_at(&of->line, p->u);
 
@@ -148,7 +148,7 @@ static double delay_of(const struct tsct_point *p,
 
 /* A stamp that is wrong may make one way too short and not the round trip. */
 static void drop_early(struct tsct_plane *plane,
-		       const struct tsct_estimate *most, bool up)
+		       const struct tsct_fit_candidate *most, bool up)
 {
 	unsigned int nr = 0, i;
 	struct tsct_point *p;
@@ -168,7 +168,7 @@ static void drop_early(struct tsct_plane *plane,
 
 void tsct_plane_outvote(struct tsct_plane *plane)
 {
-	struct tsct_estimate most;
+	struct tsct_fit_candidate most;
 
 	if (plane->nr < 5)
 		return;
