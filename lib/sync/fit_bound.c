@@ -101,7 +101,7 @@ static double gap(const struct sides *sides, double q)
 }
 
 /* Slope of the widest gap, by which of both stands more to the right */
-static double widest(const struct sides *sides, struct tsct_interval q)
+static double widest(const struct sides *sides, struct tsct_fit_range q)
 {
 	double mid;
 
@@ -137,7 +137,7 @@ static double edge_of(const struct sides *sides, double in, double out)
 }
 
 /* highest() is concave: it rises as long as what it touches is before `at`. */
-static double peak(const struct sides *sides, struct tsct_interval q)
+static double peak(const struct sides *sides, struct tsct_fit_range q)
 {
 	double mid;
 
@@ -153,7 +153,7 @@ static double peak(const struct sides *sides, struct tsct_interval q)
 	return fmax(highest(sides, q.min), highest(sides, q.max));
 }
 
-static double trough(const struct sides *sides, struct tsct_interval q)
+static double trough(const struct sides *sides, struct tsct_fit_range q)
 {
 	double mid;
 
@@ -174,14 +174,14 @@ static double trough(const struct sides *sides, struct tsct_interval q)
  * be far off, if there are two exchanges and both took longer than what lies
  * between them.
  */
-static struct tsct_interval believed(const struct tsct_plane *plane)
+static struct tsct_fit_range believed(const struct tsct_plane *plane)
 {
 	double hz = plane->rate * plane->hz;
 
-	return (struct tsct_interval) { -0.9 * hz, 9 * hz };
+	return (struct tsct_fit_range) { -0.9 * hz, 9 * hz };
 }
 
-static bool cut(struct tsct_interval *q, double min, double max)
+static bool cut(struct tsct_fit_range *q, double min, double max)
 {
 	if (q->min > max || q->max < min)
 		return false;
@@ -194,7 +194,7 @@ static bool cut(struct tsct_interval *q, double min, double max)
 static bool solve(const struct tsct_plane *plane, unsigned int from,
 		  struct tsct_fit_bounds *ret)
 {
-	struct tsct_interval q = believed(plane);
+	struct tsct_fit_range q = believed(plane);
 	struct sides sides;
 	double mid;
 
@@ -293,8 +293,8 @@ static void last_resort(const struct tsct_plane *plane,
 	double reach = fabs(last->width) + 2 * last->slack +
 		room * fabs(last->u) + sag(plane, last->u);
 
-	ret->slope = (struct tsct_interval) { -room, room };
-	ret->y = (struct tsct_interval) { last->y - reach, last->y + reach };
+	ret->slope = (struct tsct_fit_range) { -room, room };
+	ret->y = (struct tsct_fit_range) { last->y - reach, last->y + reach };
 }
 
 static void narrow(struct tsct_plane *plane, struct tsct_fit_bounds *ret)

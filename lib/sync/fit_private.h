@@ -179,13 +179,13 @@ unsigned int tsct_fit_drop_tenth(const struct tsct_exchange *x,
  *
  * Takes `sound` from exchanges that contradict the others, or older ones.
  */
-struct tsct_interval {
+struct tsct_fit_range {
 	double min, max;
 };
 
 struct tsct_fit_bounds {
-	struct tsct_interval y;		/* at u = 0 */
-	struct tsct_interval slope;
+	struct tsct_fit_range y;		/* at u = 0 */
+	struct tsct_fit_range slope;
 };
 
 void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret);
