@@ -71,7 +71,7 @@ void timekeeper_join_cluster(struct timekeeper *k, const struct tsct_clock_state
 void timekeeper_drop_cluster(struct timekeeper *k)
 {
 	if (k->cluster)
-		tsct_cluster_drop(k->cluster);
+		tsct_cluster_disrupt(k->cluster);
 }
 
 void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)

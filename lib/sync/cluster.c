@@ -64,7 +64,7 @@ void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch)
 	begin_epoch(cluster);
 }
 
-void tsct_cluster_drop(struct tsct_cluster *cluster)
+void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 {
 	unsigned int i;
 

@@ -297,7 +297,7 @@ void node_slept(struct world *world, uint32_t index, uint64_t count)
 	struct node *node = &world->nodes[index];
 
 	jump(world, index, count);
-	tsct_cluster_drop(node->cluster);
+	tsct_cluster_disrupt(node->cluster);
 	forget(node);
 	node_publish(world, node);
 }

@@ -389,7 +389,7 @@ START_TEST(test_drop)
 	begin(11);
 	t = poll_until(2, 100, 1, &lan);
 	child.jump_ticks = 1e12;
-	tsct_cluster_drop(child.cluster);
+	tsct_cluster_disrupt(child.cluster);
 	publish(&child, t);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,

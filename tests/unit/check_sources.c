@@ -422,7 +422,7 @@ START_TEST(test_anything)
 		if (!any(100))
 			tsct_cluster_forget(child.cluster, source);
 		if (!any(200))
-			tsct_cluster_drop(child.cluster);
+			tsct_cluster_disrupt(child.cluster);
 		publish(&child, t + 4e-4);
 		known += tsct_status_has_time(child.state.cluster_status);
 		ask(source, t);
