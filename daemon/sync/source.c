@@ -153,7 +153,7 @@ void source_open(struct peers *p, unsigned int nr,
 void source_close(struct peers *p, unsigned int nr)
 {
 	net_close(&p->source[nr].socket);
-	tsct_cluster_forget(p->cluster, nr);
+	tsct_cluster_reset_source(p->cluster, nr);
 }
 
 /* ---- asking ------------------------------------------------------------- */

@@ -146,7 +146,7 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 	return elect(cluster);
 }
 
-void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source)
+void tsct_cluster_reset_source(struct tsct_cluster *cluster, unsigned int source)
 {
 	if (source >= cluster->nr)
 		return;

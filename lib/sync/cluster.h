@@ -81,7 +81,7 @@ enum tsct_cluster_event {
  * tsct_cluster_master - we are the master: this line is the timeline, @epoch our
  * number of it. From then on sources are only watched.
  * tsct_cluster_disrupt - our counter was disrupted: forget all, begin an epoch
- * tsct_cluster_forget - what one source said: it was set up anew
+ * tsct_cluster_reset_source - what one source said: it was set up anew
  * tsct_cluster_join - somebody (the module, or who was here before us) has
  * published this epoch: go on with a later one
  */
@@ -92,7 +92,7 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 			 const struct tsct_remote_params *line, __u32 epoch);
 void tsct_cluster_disrupt(struct tsct_cluster *cluster);
-void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source);
+void tsct_cluster_reset_source(struct tsct_cluster *cluster, unsigned int source);
 void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch);
 
 /*

@@ -192,7 +192,7 @@ START_TEST(test_one_goes)
 		if (ask(i, t).used)
 			gone = i;
 	ck_assert_uint_lt(gone, 3);
-	tsct_cluster_forget(child.cluster, gone);
+	tsct_cluster_reset_source(child.cluster, gone);
 	ck_assert(!ask(gone, t).used && !ask(gone, t).known);
 	for (; t < 90; t += 1) {
 		for (i = 0; i < 3; i++)
@@ -420,7 +420,7 @@ START_TEST(test_anything)
 			go_wild(&remote, &x);
 		tsct_cluster_feed(child.cluster, source, &x, &remote);
 		if (!any(100))
-			tsct_cluster_forget(child.cluster, source);
+			tsct_cluster_reset_source(child.cluster, source);
 		if (!any(200))
 			tsct_cluster_disrupt(child.cluster);
 		publish(&child, t + 4e-4);
