@@ -56,7 +56,7 @@ static void begin_epoch(struct tsct_cluster *cluster)
 	memset(&cluster->before, 0, sizeof(cluster->before));
 }
 
-void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch)
+void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch)
 {
 	if ((__s32)(epoch - cluster->epoch) < 0)
 		return;

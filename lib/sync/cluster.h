@@ -44,7 +44,7 @@
 struct tsct_cluster_options {
 	struct tsct_fit_options fit;	/* hz is set from the one below */
 	double hz;		/* of our counter, against MONOTONIC_RAW */
-	__u32 epoch;		/* the first one; 0: 1. See tsct_cluster_join() */
+	__u32 epoch;		/* the first one; 0: 1. See tsct_cluster_resume_epoch() */
 	double window_s;	/* 0: as long as is best, up to 1000 s */
 	double hold_s;		/* without an exchange for as long: holdover; 0: 8
 				 * times what lies between them */
@@ -82,7 +82,7 @@ enum tsct_cluster_event {
  * number of it. From then on sources are only watched.
  * tsct_cluster_disrupt - our counter was disrupted: forget all, begin an epoch
  * tsct_cluster_reset_source - what one source said: it was set up anew
- * tsct_cluster_join - somebody (the module, or who was here before us) has
+ * tsct_cluster_resume_epoch - somebody (the module, or who was here before us) has
  * published this epoch: go on with a later one
  */
 enum tsct_cluster_event
@@ -93,7 +93,7 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 			 const struct tsct_remote_params *line, __u32 epoch);
 void tsct_cluster_disrupt(struct tsct_cluster *cluster);
 void tsct_cluster_reset_source(struct tsct_cluster *cluster, unsigned int source);
-void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch);
+void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
  * tsct_cluster_compose - what to publish now

@@ -410,9 +410,9 @@ START_TEST(test_join)
 
 	begin(12);
 	t = poll_until(2, 50, 1, &lan);
-	tsct_cluster_join(child.cluster, 0);
+	tsct_cluster_resume_epoch(child.cluster, 0);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-	tsct_cluster_join(child.cluster, 41);
+	tsct_cluster_resume_epoch(child.cluster, 41);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 42);
 	poll_until(t, 100, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 42);
