@@ -211,7 +211,7 @@ void members_asked(void *ctx, const struct tsct_responder_request *ask)
 		barrier_asked(p);
 	tsct_schedule_below(p->members.round, ask->request.node,
 			 ask->below ? ask->below : "");
-	tsct_schedule_ask(p->members.round, &ask->request, ask->reply,
+	tsct_schedule_request(p->members.round, &ask->request, ask->reply,
 		       (__u64)now_ns / 1000);
 	spare_tokens(p, ask);
 	if (ask->missing)

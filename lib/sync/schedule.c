@@ -392,7 +392,7 @@ static void ask_barrier(struct tsct_schedule *round, struct member *member,
 	reply->flags |= TSCT_EXT_RELEASED;
 }
 
-void tsct_schedule_ask(struct tsct_schedule *round, const struct tsct_extension *request,
+void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extension *request,
 		    struct tsct_extension *reply, __u64 now_us)
 {
 	struct member *member = find(round, request->node);

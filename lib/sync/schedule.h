@@ -64,7 +64,7 @@ __u32 tsct_schedule_open(const struct tsct_schedule *round, __u64 now_us);
 
 /* A member's request: fills session, turn_us, barrier and flags of the answer. Who
  * is no member is told the barrier, and nothing else. */
-void tsct_schedule_ask(struct tsct_schedule *round, const struct tsct_extension *request,
+void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extension *request,
 		    struct tsct_extension *reply, __u64 now_us);
 
 /*

@@ -94,7 +94,7 @@ static void served_asked(void *ctx, const struct tsct_responder_request *ask)
 	if (!round)
 		return;
 	tsct_schedule_member(round, ask->request.node, NULL, served_us(ctx));
-	tsct_schedule_ask(round, &ask->request, ask->reply, served_us(ctx));
+	tsct_schedule_request(round, &ask->request, ask->reply, served_us(ctx));
 }
 
 uint32_t node_session(struct world *world, uint32_t index)

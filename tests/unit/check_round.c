@@ -51,7 +51,7 @@ static void ask(__u64 node, __u16 flags, __u32 session, __u32 barrier,
 	};
 
 	memset(&reply, 0, sizeof(reply));
-	tsct_schedule_ask(r, &request, &reply, now_us);
+	tsct_schedule_request(r, &request, &reply, now_us);
 }
 
 static void join(__u64 node, __u32 session, __u64 now_us)
