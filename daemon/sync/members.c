@@ -209,7 +209,7 @@ void members_asked(void *ctx, const struct tsct_responder_request *ask)
 	enter(p, ask, child, now_ns);
 	if (ask->request.flags & TSCT_EXT_ARRIVED || ask->below)
 		barrier_asked(p);
-	tsct_schedule_below(p->members.round, ask->request.node,
+	tsct_schedule_set_blockers(p->members.round, ask->request.node,
 			 ask->below ? ask->below : "");
 	tsct_schedule_request(p->members.round, &ask->request, ask->reply,
 		       (__u64)now_ns / 1000);

@@ -475,7 +475,7 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barr
 	return list.nr;
 }
 
-void tsct_schedule_below(struct tsct_schedule *round, __u64 node, const char *names)
+void tsct_schedule_set_blockers(struct tsct_schedule *round, __u64 node, const char *names)
 {
 	struct member *member = find(round, node);
 

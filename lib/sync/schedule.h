@@ -74,7 +74,7 @@ void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extens
  * tsct_schedule_released - have all arrived in that one? A session began with it.
  * tsct_schedule_missing - names of who has not arrived, comma separated; how many.
  *	Text that has no room ends in "..."; @size 0: only how many
- * tsct_schedule_below - a member is not there because of those: they are named as
+ * tsct_schedule_set_blockers - a member is not there because of those: they are named as
  *	"NAMES (below it)", until it says something else; "": it is missing itself
  */
 __u32 tsct_schedule_barrier(const struct tsct_schedule *round);
@@ -84,6 +84,6 @@ bool tsct_schedule_released(const struct tsct_schedule *round, __u32 barrier);
 unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,
 				char *names, size_t size);
 
-void tsct_schedule_below(struct tsct_schedule *round, __u64 node, const char *names);
+void tsct_schedule_set_blockers(struct tsct_schedule *round, __u64 node, const char *names);
 
 #endif /* TSCT_SYNC_ROUND_H */

@@ -408,9 +408,9 @@ START_TEST(below)
 	member(2, "two", 0);
 	tsct_schedule_arrived(r, 1, 0);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
-	tsct_schedule_below(r, 1, "x, y");
-	tsct_schedule_below(r, 2, "z");	/* it has arrived: so nobody is */
-	tsct_schedule_below(r, 3, "nobody's child");
+	tsct_schedule_set_blockers(r, 1, "x, y");
+	tsct_schedule_set_blockers(r, 2, "z");	/* it has arrived: so nobody is */
+	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	ask(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
@@ -419,7 +419,7 @@ START_TEST(below)
 	missing(1, 1, "one");		/* it has fallen silent */
 	ask(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
-	tsct_schedule_below(r, 1, "");
+	tsct_schedule_set_blockers(r, 1, "");
 	missing(1, 1, "one");
 }
 END_TEST
