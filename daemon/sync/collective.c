@@ -139,7 +139,7 @@ static void expire(struct peers *p)
 		return;
 	p->barrier.number = 0;
 	if (has_members(p))
-		tsct_schedule_left(p->members.round);
+		tsct_schedule_withdraw(p->members.round);
 }
 
 void barrier_asked(struct peers *p)

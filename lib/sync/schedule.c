@@ -372,7 +372,7 @@ void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now
 	release(round, now_us);
 }
 
-void tsct_schedule_left(struct tsct_schedule *round)
+void tsct_schedule_withdraw(struct tsct_schedule *round)
 {
 	round->here = false;
 }

@@ -70,7 +70,7 @@ void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extens
 /*
  * tsct_schedule_barrier - number of the barrier at which members gather now
  * tsct_schedule_arrived - all callers of the master itself wait in this barrier
- * tsct_schedule_left - they no longer do
+ * tsct_schedule_withdraw - they no longer do
  * tsct_schedule_released - have all arrived in that one? A session began with it.
  * tsct_schedule_missing - names of who has not arrived, comma separated; how many.
  *	Text that has no room ends in "..."; @size 0: only how many
@@ -79,7 +79,7 @@ void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extens
  */
 __u32 tsct_schedule_barrier(const struct tsct_schedule *round);
 void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now_us);
-void tsct_schedule_left(struct tsct_schedule *round);
+void tsct_schedule_withdraw(struct tsct_schedule *round);
 bool tsct_schedule_released(const struct tsct_schedule *round, __u32 barrier);
 unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,
 				char *names, size_t size);

@@ -316,7 +316,7 @@ START_TEST(barriers)
 	/* It waits no longer; the master neither; and both again */
 	ask(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
-	tsct_schedule_left(r);
+	tsct_schedule_withdraw(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
 	tsct_schedule_arrived(r, 2, 300);	/* a number from nowhere */
 	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
