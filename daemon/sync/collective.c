@@ -91,7 +91,7 @@ static void release(struct peers *p)
 	struct tsct_schedule *round = p->members.round;
 
 	if (has_members(p) && parent(p)) {
-		tsct_schedule_arrived(round, tsct_schedule_barrier(round),
+		tsct_schedule_arrive(round, tsct_schedule_barrier(round),
 				   (__u64)tsct_monotonic_ns() / 1000);
 		members_request_poll(p);
 	}
@@ -122,7 +122,7 @@ static void look_as_master(struct peers *p)
 	}
 	if (!tsct_schedule_released(round, p->barrier.number)) {
 		p->barrier.number = tsct_schedule_barrier(round);
-		tsct_schedule_arrived(round, p->barrier.number,
+		tsct_schedule_arrive(round, p->barrier.number,
 				   (__u64)tsct_monotonic_ns() / 1000);
 	}
 	if (!tsct_schedule_released(round, p->barrier.number))

@@ -363,7 +363,7 @@ static void release(struct tsct_schedule *round, __u64 now_us)
 	tsct_schedule_begin(round, now_us);
 }
 
-void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now_us)
+void tsct_schedule_arrive(struct tsct_schedule *round, __u32 barrier, __u64 now_us)
 {
 	round->now_us = now_us;
 	if (barrier != round->barrier)

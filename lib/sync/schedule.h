@@ -69,7 +69,7 @@ void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extens
 
 /*
  * tsct_schedule_barrier - number of the barrier at which members gather now
- * tsct_schedule_arrived - all callers of the master itself wait in this barrier
+ * tsct_schedule_arrive - all callers of the master itself wait in this barrier
  * tsct_schedule_withdraw - they no longer do
  * tsct_schedule_released - have all arrived in that one? A session began with it.
  * tsct_schedule_missing - names of who has not arrived, comma separated; how many.
@@ -78,7 +78,7 @@ void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extens
  *	"NAMES (below it)", until it says something else; "": it is missing itself
  */
 __u32 tsct_schedule_barrier(const struct tsct_schedule *round);
-void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now_us);
+void tsct_schedule_arrive(struct tsct_schedule *round, __u32 barrier, __u64 now_us);
 void tsct_schedule_withdraw(struct tsct_schedule *round);
 bool tsct_schedule_released(const struct tsct_schedule *round, __u32 barrier);
 unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,

@@ -115,7 +115,7 @@ static void master_arrives(struct run *run)
 {
 	struct tsct_schedule *round = run->world.nodes[0].round;
 
-	tsct_schedule_arrived(round, tsct_schedule_barrier(round), now_us(run));
+	tsct_schedule_arrive(round, tsct_schedule_barrier(round), now_us(run));
 }
 
 static void expect_released(struct run *run, unsigned int all)

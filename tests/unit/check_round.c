@@ -248,7 +248,7 @@ START_TEST(numbers_wrap)
 				  (__u32)i - 1);
 		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-		tsct_schedule_arrived(r, barrier, 50000);
+		tsct_schedule_arrive(r, barrier, 50000);
 		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(reply.flags & TSCT_EXT_RELEASED);
 		ck_assert_uint_eq(reply.barrier, barrier);
@@ -310,7 +310,7 @@ START_TEST(barriers)
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.flags, 0);
 	missing(1, 2, "the master, 0000000000000abc");
-	tsct_schedule_arrived(r, 1, 200);
+	tsct_schedule_arrive(r, 1, 200);
 	missing(1, 1, "0000000000000abc");
 	ck_assert(!tsct_schedule_released(r, 1));
 	/* It waits no longer; the master neither; and both again */
@@ -318,10 +318,10 @@ START_TEST(barriers)
 	missing(1, 2, "0000000000000abc, two");
 	tsct_schedule_withdraw(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_schedule_arrived(r, 2, 300);	/* a number from nowhere */
+	tsct_schedule_arrive(r, 2, 300);	/* a number from nowhere */
 	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_schedule_arrived(r, 1, 400);
+	tsct_schedule_arrive(r, 1, 400);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 400);
 	ck_assert_uint_eq(tsct_schedule_open(r, 400), 0);
 	/* The last one: a session begins */
@@ -354,7 +354,7 @@ START_TEST(who_is_gone_is_not_waited_for)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
-	tsct_schedule_arrived(r, 1, 1000);
+	tsct_schedule_arrive(r, 1, 1000);
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 1000);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 60000000);
@@ -373,7 +373,7 @@ START_TEST(expected)
 	missing(1, 3, "the master, a, b");
 	member(9, "stranger", 0);
 	missing(1, 3, "the master, a, b");
-	tsct_schedule_arrived(r, 1, 0);
+	tsct_schedule_arrive(r, 1, 0);
 	member(11, "a", 0);
 	member(11, "a", 5);
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 10);
@@ -406,7 +406,7 @@ START_TEST(below)
 
 	member(1, "one", 0);
 	member(2, "two", 0);
-	tsct_schedule_arrived(r, 1, 0);
+	tsct_schedule_arrive(r, 1, 0);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
 	tsct_schedule_set_blockers(r, 2, "z");	/* it has arrived: so nobody is */
@@ -436,7 +436,7 @@ START_TEST(dismissed)
 	join(1, 1, 10);
 	tsct_schedule_dismiss(r, "b");
 	tsct_schedule_dismiss(r, "b");
-	tsct_schedule_arrived(r, 1, 20);
+	tsct_schedule_arrive(r, 1, 20);
 	missing(1, 1, "a");
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* no member any more */
 	ck_assert_uint_eq(reply.flags, 0);
@@ -455,7 +455,7 @@ END_TEST
 START_TEST(alone)
 {
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 1);
-	tsct_schedule_arrived(r, 1, 0);
+	tsct_schedule_arrive(r, 1, 0);
 	ck_assert(tsct_schedule_released(r, 1));
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 }
@@ -504,7 +504,7 @@ START_TEST(anything)
 			ck_assert_uint_ne(tsct_schedule_begin(r, now), 0);
 			break;
 		case 2:
-			tsct_schedule_arrived(r, barrier - any(2), now);
+			tsct_schedule_arrive(r, barrier - any(2), now);
 			break;
 		case 3:
 			if (!any(200) && any(2) == (unsigned int)_i % 2)
