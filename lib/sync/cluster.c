@@ -278,7 +278,7 @@ static void tell_estimate(const struct tsct_cluster *cluster,
 			  const struct tsct_source_params *est,
 			  struct tsct_remote_params *line)
 {
-	double hold = (double)tsct_sync_source_hold(&cluster->paths[cluster->used],
+	double hold = (double)tsct_sync_source_holdover_cycles(&cluster->paths[cluster->used],
 					     &cluster->options);
 
 	*line = (struct tsct_remote_params) {

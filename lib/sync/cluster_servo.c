@@ -232,7 +232,7 @@ static void set_bounds(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est, struct tsct_clock_params *pair)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
-	__u64 hold = tsct_sync_source_hold(used(cluster), options);
+	__u64 hold = tsct_sync_source_holdover_cycles(used(cluster), options);
 	double wander = tsct_smaller(est->wander * (double)hold, est->hold);
 	double growth = est->growth + rate_off(est, pair);
 	double void_s = options->void_s > 0 ? options->void_s : 3600;

@@ -27,7 +27,7 @@ static bool is_fresh(const struct tsct_cluster *cluster,
 {
 	return is_alive(cluster, path) &&
 		(__s64)(cluster->now - path->est.at) <=
-		(__s64)tsct_sync_source_hold(path, &cluster->options);
+		(__s64)tsct_sync_source_holdover_cycles(path, &cluster->options);
 }
 
 static bool is_at(const struct tsct_sync_source *path, __u64 master, __u32 timeline)

@@ -115,7 +115,7 @@ static void note_gap(struct tsct_sync_source *path,
 	path->step = step;
 }
 
-__u64 tsct_sync_source_hold(const struct tsct_sync_source *path,
+__u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *path,
 		     const struct tsct_cluster_options *options)
 {
 	double hold = HOLD_GAPS * (double)path->gap;

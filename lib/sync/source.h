@@ -87,7 +87,7 @@ static inline __u32 tsct_sync_source_epoch(const struct tsct_sync_source *path)
 }
 
 /* How long it does without a new exchange, in ticks, before it holds over */
-__u64 tsct_sync_source_hold(const struct tsct_sync_source *path,
+__u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *path,
 		     const struct tsct_cluster_options *options);
 
 #endif /* TSCT_SYNC_PATH_H */
