@@ -9,7 +9,7 @@
 #include "cluster.h"
 
 /* Nobody refreshes it: PHI of RFC 5905, for what two crystals part by */
-#define TSCT_SYNC_SOURCE_HOLD_PPB	15000
+#define TSCT_SYNC_SOURCE_PHI_PPB	15000
 
 /* What the crystals of two nodes can be apart by, at the very most */
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000

@@ -75,7 +75,7 @@ static void set_errors(struct tsct_sync_source *path, double fit_error, __u64 re
 	est->growth = fit->rate_error * ns + counts *
 		(double)path->remote.line.growth * 0x1p-32 * 1e-3;
 	est->wander = fit->wander * ns;
-	est->hold = TSCT_SYNC_SOURCE_HOLD_PPB * TSCT_PPB * est->rate;
+	est->hold = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * est->rate;
 }
 
 /* As the fit has it where it is best, and straight on from there */
