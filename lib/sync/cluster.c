@@ -139,7 +139,7 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 		return TSCT_CLUSTER_OK;
 	if (!cluster->now || (__s64)(x->t4 - cluster->now) > 0)
 		cluster->now = x->t4;
-	event = tsct_sync_source_feed(&cluster->paths[source], &cluster->options, x,
+	event = tsct_sync_source_add(&cluster->paths[source], &cluster->options, x,
 			       remote);
 	if (event == TSCT_SYNC_SOURCE_SAME || cluster->is_master)
 		return TSCT_CLUSTER_OK;

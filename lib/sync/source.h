@@ -66,7 +66,7 @@ enum tsct_sync_source_event {
 	TSCT_SYNC_SOURCE_LOST,		/* there is none any more */
 };
 
-enum tsct_sync_source_event tsct_sync_source_feed(struct tsct_sync_source *path,
+enum tsct_sync_source_event tsct_sync_source_add(struct tsct_sync_source *path,
 				    const struct tsct_cluster_options *options,
 				    const struct tsct_exchange *x,
 				    const struct tsct_remote *remote);
