@@ -6,7 +6,7 @@
 #include "lib/core/offset_estimator.h"
 #include "lib/core/clock_params.h"
 
-/* An offset within the bounds may take as many times TSCT_CLUSTER_MEND_NS. */
+/* An offset within the bounds may take as many times TSCT_CLUSTER_SLEW_MAX_NS. */
 #define PATIENCE	6
 
 /* Figures from so few exchanges are first figures. */
@@ -85,7 +85,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 static bool is_too_far_off(const struct tsct_cluster *cluster,
 			   const struct tsct_source_params *est)
 {
-	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_MEND_NS;
+	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
 	const struct tsct_clock_params *pair = &cluster->pair;
 	__u64 now = cluster->now;
 	double off, bound;

@@ -36,7 +36,7 @@
  * where it is within the bounds that were told.
  */
 #define TSCT_CLUSTER_SLEW_PPB	500000
-#define TSCT_CLUSTER_MEND_NS	10000000000LL
+#define TSCT_CLUSTER_SLEW_MAX_NS	10000000000LL
 
 /* Further from the master than that: sources go round in circles. */
 #define TSCT_CLUSTER_DEPTH_MAX	15
