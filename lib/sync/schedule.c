@@ -77,7 +77,7 @@ static bool lately(const struct member *member, __u64 now_us)
 {
 	/* Time that went backwards: it asked just now. */
 	return member->asked && (now_us < member->last_us ||
-				 now_us - member->last_us <= TSCT_LATELY_US);
+				 now_us - member->last_us <= TSCT_MEMBER_TIMEOUT_US);
 }
 
 static struct member *find(struct tsct_schedule *round, __u64 node)

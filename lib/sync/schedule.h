@@ -22,7 +22,7 @@
 
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
-#define TSCT_LATELY_US		60000000	/* who asked within it is here */
+#define TSCT_MEMBER_TIMEOUT_US		60000000	/* who asked within it is here */
 
 struct tsct_schedule_options {
 	__u32 max_messages;	/* of each child; SYNC-MAX-MESSAGES; 0: 100 */
