@@ -21,8 +21,8 @@ struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options
 		return NULL;
 	if (nr_sources > TSCT_SOURCES_MAX)
 		nr_sources = TSCT_SOURCES_MAX;
-	cluster->paths = calloc(nr_sources + 1, sizeof(cluster->paths[0]));
-	if (!cluster->paths) {
+	cluster->sources = calloc(nr_sources + 1, sizeof(cluster->sources[0]));
+	if (!cluster->sources) {
 		free(cluster);
 		return NULL;
 	}
@@ -42,8 +42,8 @@ void tsct_cluster_free(struct tsct_cluster *cluster)
 	if (!cluster)
 		return;
 	for (i = 0; i < cluster->nr; i++)
-		tsct_sync_source_free(&cluster->paths[i]);
-	free(cluster->paths);
+		tsct_sync_source_free(&cluster->sources[i]);
+	free(cluster->sources);
 	free(cluster);
 }
 
@@ -52,8 +52,8 @@ void tsct_cluster_free(struct tsct_cluster *cluster)
 static void begin_epoch(struct tsct_cluster *cluster)
 {
 	cluster->epoch++;
-	memset(&cluster->pair, 0, sizeof(cluster->pair));
-	memset(&cluster->before, 0, sizeof(cluster->before));
+	memset(&cluster->params, 0, sizeof(cluster->params));
+	memset(&cluster->prev_params, 0, sizeof(cluster->prev_params));
 }
 
 void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch)
@@ -69,7 +69,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	unsigned int i;
 
 	for (i = 0; i < cluster->nr; i++)
-		tsct_sync_source_forget(&cluster->paths[i], "our counter was disrupted");
+		tsct_sync_source_forget(&cluster->sources[i], "our counter was disrupted");
 	cluster->used = -1;
 	cluster->is_master = false;
 	cluster->disrupted = true;
@@ -86,7 +86,7 @@ static bool is_too_far_off(const struct tsct_cluster *cluster,
 			   const struct tsct_source_params *est)
 {
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
-	const struct tsct_clock_params *pair = &cluster->pair;
+	const struct tsct_clock_params *pair = &cluster->params;
 	__u64 now = cluster->now;
 	double off, bound;
 
@@ -120,7 +120,7 @@ static enum tsct_cluster_event elect(struct tsct_cluster *cluster)
 	cluster->extra_ns = choice.extra_ns;
 	if (!tsct_cluster_estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
-	cluster->depth = cluster->paths[cluster->used].remote.depth + 1;
+	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
 	moved = move(cluster, choice.master, choice.timeline);
 	if (!moved && !is_too_far_off(cluster, &est))
 		return TSCT_CLUSTER_NEW;
@@ -139,7 +139,7 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 		return TSCT_CLUSTER_OK;
 	if (!cluster->now || (__s64)(x->t4 - cluster->now) > 0)
 		cluster->now = x->t4;
-	event = tsct_sync_source_add(&cluster->paths[source], &cluster->options, x,
+	event = tsct_sync_source_add(&cluster->sources[source], &cluster->options, x,
 			       remote);
 	if (event == TSCT_SYNC_SOURCE_SAME || cluster->is_master)
 		return TSCT_CLUSTER_OK;
@@ -150,9 +150,9 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster, unsigned int source
 {
 	if (source >= cluster->nr)
 		return;
-	tsct_sync_source_forget(&cluster->paths[source], NULL);
-	cluster->paths[source].met = false;
-	cluster->paths[source].liar = false;
+	tsct_sync_source_forget(&cluster->sources[source], NULL);
+	cluster->sources[source].met = false;
+	cluster->sources[source].liar = false;
 	if (!cluster->is_master)
 		elect(cluster);
 }
@@ -165,7 +165,7 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 	if (!moved && cluster->is_master &&
 	    !memcmp(line, &cluster->line, sizeof(*line)))
 		return;
-	if (moved || cluster->pair.mult)
+	if (moved || cluster->params.mult)
 		begin_epoch(cluster);
 	cluster->is_master = true;
 	cluster->line = *line;
@@ -180,7 +180,7 @@ bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
 {
 	if (cluster->used < 0 || cluster->is_master)
 		return false;
-	*ret_est = cluster->paths[cluster->used].est;
+	*ret_est = cluster->sources[cluster->used].est;
 	ret_est->error_ns += cluster->extra_ns;
 	return true;
 }
@@ -199,7 +199,7 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 		return TSCT_STATUS_SYNCHRONIZED;
 	if (cluster->used < 0)
 		return TSCT_STATUS_HOLDOVER;
-	path = &cluster->paths[cluster->used];
+	path = &cluster->sources[cluster->used];
 	/* Fresh, but of somebody who is not himself. */
 	if (path->remote.has_line &&
 	    path->remote.status != TSCT_STATUS_SYNCHRONIZED)
@@ -222,7 +222,7 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 		       struct tsct_clock_state *state)
 {
 	struct tsct_clock_params *pair = &state->cluster;
-	const struct tsct_clock_params *old = &cluster->pair;
+	const struct tsct_clock_params *old = &cluster->params;
 
 	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles, pair);
 	/* What came from elsewhere must not keep REALTIME from being published. */
@@ -234,7 +234,7 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 	state->cluster_epoch = cluster->epoch + (old->mult && !pair->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
-	state->cluster_prev = cluster->before;
+	state->cluster_prev = cluster->prev_params;
 	if (old->mult && pair->base_cycles != old->base_cycles)
 		state->cluster_prev = tsct_clock_params_prev(old, pair->base_cycles);
 	if (!pair->mult)
@@ -248,7 +248,7 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 void tsct_cluster_published(struct tsct_cluster *cluster,
 			    const struct tsct_clock_params *pair)
 {
-	const struct tsct_clock_params *old = &cluster->pair;
+	const struct tsct_clock_params *old = &cluster->params;
 
 	if (!pair->mult) {
 		if (old->mult)
@@ -256,8 +256,8 @@ void tsct_cluster_published(struct tsct_cluster *cluster,
 		return;
 	}
 	if (old->mult && pair->base_cycles != old->base_cycles)
-		cluster->before = tsct_clock_params_prev(old, pair->base_cycles);
-	cluster->pair = *pair;
+		cluster->prev_params = tsct_clock_params_prev(old, pair->base_cycles);
+	cluster->params = *pair;
 	cluster->disrupted = false;
 }
 
@@ -278,7 +278,7 @@ static void tell_estimate(const struct tsct_cluster *cluster,
 			  const struct tsct_source_params *est,
 			  struct tsct_remote_params *line)
 {
-	double hold = (double)tsct_sync_source_holdover_cycles(&cluster->paths[cluster->used],
+	double hold = (double)tsct_sync_source_holdover_cycles(&cluster->sources[cluster->used],
 					     &cluster->options);
 
 	*line = (struct tsct_remote_params) {
@@ -288,7 +288,7 @@ static void tell_estimate(const struct tsct_cluster *cluster,
 		.as_of = est->at,
 		.error_ps = tsct_round_up((est->error_ns + 1) * 1e3),
 		.growth = as_growth(est->growth +
-				    tsct_smaller(est->wander * hold, est->hold)),
+				    tsct_smaller(est->wander * hold, est->phi)),
 	};
 }
 
@@ -350,9 +350,9 @@ static void describe_fit(const struct tsct_cluster *cluster,
 		return;
 	ret->drift_ppm = (ns_per_tick / path->est.rate - 1) * 1e6;
 	ret->error_ns = tsct_source_params_bound_ns(&path->est, now);
-	ret->known = cluster->pair.mult;
+	ret->known = cluster->params.mult;
 	if (ret->known)
-		ret->offset_ns = -tsct_source_params_offset_ns(&path->est, &cluster->pair,
+		ret->offset_ns = -tsct_source_params_offset_ns(&path->est, &cluster->params,
 						    now);
 }
 
@@ -365,7 +365,7 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 	memset(ret, 0, sizeof(*ret));
 	if (source >= cluster->nr)
 		return;
-	path = &cluster->paths[source];
+	path = &cluster->sources[source];
 	ret->used = (int)source == cluster->used;
 	ret->liar = path->liar;
 	snprintf(ret->why, sizeof(ret->why), "%s",
@@ -382,9 +382,9 @@ unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 {
 	const struct tsct_sync_source *path;
 
-	if (source >= cluster->nr || !cluster->paths[source].fitted)
+	if (source >= cluster->nr || !cluster->sources[source].fitted)
 		return 0;
-	path = &cluster->paths[source];
+	path = &cluster->sources[source];
 	*ret_x = path->x;
 	*ret_kept = path->keep;
 	*ret_fit = &path->fit;

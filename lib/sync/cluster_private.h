@@ -6,7 +6,7 @@
 
 struct tsct_cluster {
 	struct tsct_cluster_options options;
-	struct tsct_sync_source *paths;
+	struct tsct_sync_source *sources;
 	unsigned int nr;
 	int used;			/* of paths; -1: none */
 	double extra_ns;		/* bound of it, more by what a vote leaves open */
@@ -21,8 +21,8 @@ struct tsct_cluster {
 
 	__u32 epoch;
 	bool disrupted;			/* since there was a line */
-	struct tsct_clock_params pair;		/* in force; mult 0: none */
-	struct tsct_clock_prev_params before;
+	struct tsct_clock_params params;		/* in force; mult 0: none */
+	struct tsct_clock_prev_params prev_params;
 };
 
 /* cluster_line.c; @est NULL: nothing new is known */

@@ -80,7 +80,7 @@ static double distance(const struct tsct_source_params *est,
 
 static const struct tsct_sync_source *used(const struct tsct_cluster *cluster)
 {
-	return &cluster->paths[cluster->used];
+	return &cluster->sources[cluster->used];
 }
 
 static bool is_first(const struct tsct_cluster *cluster)
@@ -90,7 +90,7 @@ static bool is_first(const struct tsct_cluster *cluster)
 
 static bool too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
 {
-	const struct tsct_clock_params *pair = &cluster->pair;
+	const struct tsct_clock_params *pair = &cluster->params;
 	double hz = cluster->options.hz;
 	double age = (double)(__s64)(begin_cycles - pair->base_cycles);
 	double bent = (double)(__s64)(begin_cycles - knee_of(pair));
@@ -106,13 +106,13 @@ static bool too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
 /* After a session the next exchange is as far away as it was before. */
 static __u64 until_next(const struct tsct_sync_source *path)
 {
-	return path->gap > path->step ? path->gap : path->step;
+	return path->max_interval > path->last_interval ? path->max_interval : path->last_interval;
 }
 
 static bool serves(const struct tsct_cluster *cluster,
 		   const struct tsct_source_params *est, __u64 begin_cycles)
 {
-	const struct tsct_clock_params *pair = &cluster->pair;
+	const struct tsct_clock_params *pair = &cluster->params;
 	double enough = tsct_larger(1, CONTENT * est->sd_ns);
 	__u64 from = begin_cycles, next = begin_cycles + until_next(used(cluster));
 
@@ -139,7 +139,7 @@ static bool serves(const struct tsct_cluster *cluster,
 static bool knows_better(const struct tsct_cluster *cluster,
 			 const struct tsct_source_params *est, __u64 begin_cycles)
 {
-	const struct tsct_clock_params *pair = &cluster->pair;
+	const struct tsct_clock_params *pair = &cluster->params;
 	double known = (double)tsct_clock_params_error_ps(pair, begin_cycles) * 1e-3;
 	double bound = tsct_source_params_bound_ns(est, begin_cycles);
 
@@ -158,7 +158,7 @@ static void bend(const struct tsct_cluster *cluster,
 {
 	double hz = cluster->options.hz;
 	double off = tsct_source_params_offset_ns(est, pair, pair->base_cycles);
-	double span = SPAN * (double)used(cluster)->step;
+	double span = SPAN * (double)used(cluster)->last_interval;
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->rate;
 
 	if (tsct_magnitude(off) < 1)
@@ -181,10 +181,10 @@ static void set_line(const struct tsct_cluster *cluster,
 		.mult = mult_of(est->rate),
 		.slew_mult = mult_of(est->rate),
 	};
-	if (!cluster->pair.mult)
+	if (!cluster->params.mult)
 		return;
 	pair->base_cycles = begin_cycles;
-	pair->base_ns = tsct_clock_params_ns(&cluster->pair, begin_cycles);
+	pair->base_ns = tsct_clock_params_ns(&cluster->params, begin_cycles);
 	bend(cluster, est, pair);
 }
 
@@ -207,7 +207,7 @@ static __u64 past_ps(const struct tsct_cluster *cluster,
 		     const struct tsct_source_params *est,
 		     const struct tsct_clock_params *pair)
 {
-	const struct tsct_clock_params *old = &cluster->pair;
+	const struct tsct_clock_params *old = &cluster->params;
 	__u64 from = old->as_of_cycles, foreseen, found;
 
 	if (old->base_cycles != pair->base_cycles || !old->mult)
@@ -233,7 +233,7 @@ static void set_bounds(const struct tsct_cluster *cluster,
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	__u64 hold = tsct_sync_source_holdover_cycles(used(cluster), options);
-	double wander = tsct_smaller(est->wander * (double)hold, est->hold);
+	double wander = tsct_smaller(est->wander * (double)hold, est->phi);
 	double growth = est->growth + rate_off(est, pair);
 	double void_s = options->void_s > 0 ? options->void_s : 3600;
 	__u64 from = est->at;
@@ -245,7 +245,7 @@ static void set_bounds(const struct tsct_cluster *cluster,
 	pair->error_ps = as_ps(est->error_ns + distance(est, pair, from) + 1 +
 			       est->rate);
 	pair->growth = growth_of(growth + wander, pair->mult);
-	pair->holdover_growth = growth_of(growth + est->hold + wander, pair->mult);
+	pair->holdover_growth = growth_of(growth + est->phi + wander, pair->mult);
 	pair->holdover_after_cycles = est->at + hold;
 	pair->void_after_cycles = est->at + hold + (__u64)(void_s * options->hz);
 	pair->fast_cycles = fast_ticks(pair);
@@ -261,7 +261,7 @@ static void set_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 	double hold_s = options->hold_s > 0 ? options->hold_s : HOLD_S_MASTER;
 	double void_s = options->void_s > 0 ? options->void_s : 3600;
 
-	*pair = cluster->pair;
+	*pair = cluster->params;
 	if (!pair->mult) {
 		pair->base_cycles = cluster->line.base;
 		pair->base_ns = cluster->line.base_ns;
@@ -286,7 +286,7 @@ void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est, __u64 begin_cycles,
 		       struct tsct_clock_params *ret_pair)
 {
-	*ret_pair = cluster->pair;
+	*ret_pair = cluster->params;
 	if (cluster->is_master) {
 		set_master(cluster, begin_cycles, ret_pair);
 	} else if (est && !(ret_pair->mult &&

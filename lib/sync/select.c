@@ -45,7 +45,7 @@ static unsigned int weigh(const struct tsct_cluster *cluster, __u64 master,
 	unsigned int weight = 0, i;
 
 	for (i = 0; i < cluster->nr; i++) {
-		const struct tsct_sync_source *path = &cluster->paths[i];
+		const struct tsct_sync_source *path = &cluster->sources[i];
 
 		if (is_at(path, master, timeline) && is_fresh(cluster, path))
 			weight += path->remote.has_line ?
@@ -59,9 +59,9 @@ static bool is_any_at(const struct tsct_cluster *cluster)
 	unsigned int i;
 
 	for (i = 0; i < cluster->nr; i++)
-		if (is_at(&cluster->paths[i], cluster->master,
+		if (is_at(&cluster->sources[i], cluster->master,
 			  cluster->timeline) &&
-		    is_alive(cluster, &cluster->paths[i]))
+		    is_alive(cluster, &cluster->sources[i]))
 			return true;
 	return false;
 }
@@ -77,7 +77,7 @@ static void choose_timeline(struct tsct_cluster *cluster, __u64 *ret_master,
 	if (cluster->at_timeline && is_any_at(cluster))
 		best = weigh(cluster, cluster->master, cluster->timeline);
 	for (i = 0; i < cluster->nr; i++) {
-		const struct tsct_sync_source *path = &cluster->paths[i];
+		const struct tsct_sync_source *path = &cluster->sources[i];
 		unsigned int weight = weigh(cluster, tsct_sync_source_master(path),
 					    tsct_sync_source_epoch(path));
 
@@ -107,7 +107,7 @@ static void collect(struct tsct_cluster *cluster, __u64 master, __u32 timeline,
 
 	ballot->nr = 0;
 	for (i = 0; i < cluster->nr; i++) {
-		struct tsct_sync_source *path = &cluster->paths[i];
+		struct tsct_sync_source *path = &cluster->sources[i];
 		struct tsct_correctness_interval *claim = &ballot->claim[ballot->nr];
 
 		path->liar = false;
@@ -141,7 +141,7 @@ static void name_liars(struct tsct_cluster *cluster, const struct ballot *ballot
 	unsigned int i;
 
 	for (i = 0; i < ballot->nr; i++) {
-		struct tsct_sync_source *path = &cluster->paths[ballot->source[i]];
+		struct tsct_sync_source *path = &cluster->sources[ballot->source[i]];
 		const struct tsct_correctness_interval *claim = &ballot->claim[i];
 		double middle = (ballot->vote.lo + ballot->vote.hi) / 2;
 

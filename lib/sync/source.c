@@ -109,16 +109,16 @@ static void note_gap(struct tsct_sync_source *path,
 	path->poll = x->t1;
 	if (!path->nr)
 		return;
-	twice = path->step && path->step < step ? path->step : step;
-	faded = path->gap - (step / 16 < path->gap ? step / 16 : path->gap);
-	path->gap = twice > faded ? twice : faded;
-	path->step = step;
+	twice = path->last_interval && path->last_interval < step ? path->last_interval : step;
+	faded = path->max_interval - (step / 16 < path->max_interval ? step / 16 : path->max_interval);
+	path->max_interval = twice > faded ? twice : faded;
+	path->last_interval = step;
 }
 
 __u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *path,
 		     const struct tsct_cluster_options *options)
 {
-	double hold = HOLD_GAPS * (double)path->gap;
+	double hold = HOLD_GAPS * (double)path->max_interval;
 
 	if (options->hold_s > 0)
 		return (__u64)(options->hold_s * options->hz);

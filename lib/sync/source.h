@@ -31,7 +31,7 @@ struct tsct_source_params {
 	double error_ns;	/* ... at most */
 	double growth;		/* ns per tick */
 	double wander;		/* ns per tick squared */
-	double hold;		/* ns per tick */
+	double phi;		/* ns per tick */
 };
 
 /* What the estimate says minus what the line says, at a stamp, in ns */
@@ -50,8 +50,8 @@ struct tsct_sync_source {
 	struct tsct_remote remote;
 	bool met;			/* remote is something */
 	__u64 poll;			/* when the last one began */
-	__u64 step;			/* ticks between the last polls, */
-	__u64 gap;			/* and the longest lately */
+	__u64 last_interval;			/* ticks between the last polls, */
+	__u64 max_interval;			/* and the longest lately */
 	unsigned int strange;		/* contradict the fit, one after another */
 	int odd;			/* more than delays explain; sign: of it */
 	double doubt_ns;		/* by as much */

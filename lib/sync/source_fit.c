@@ -31,7 +31,7 @@ double tsct_source_params_bound_ns(const struct tsct_source_params *est, __u64 c
 	double d = tsct_magnitude((double)(__s64)(cycles - est->at));
 
 	return est->error_ns + est->growth * d +
-		tsct_smaller(est->wander * d, est->hold) * d;
+		tsct_smaller(est->wander * d, est->phi) * d;
 }
 
 /* Cluster time of their counter: its line, in 128 bits */
@@ -75,7 +75,7 @@ static void set_errors(struct tsct_sync_source *path, double fit_error, __u64 re
 	est->growth = fit->rate_error * ns + counts *
 		(double)path->remote.line.growth * 0x1p-32 * 1e-3;
 	est->wander = fit->wander * ns;
-	est->hold = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * est->rate;
+	est->phi = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * est->rate;
 }
 
 /* As the fit has it where it is best, and straight on from there */
