@@ -81,7 +81,7 @@ static const char *describe(const struct peers *p, const struct source *s,
 	const struct tsct_clock_state *our = &p->keeper->est.state;
 	const struct tsct_remote *r = &s->client.remote;
 
-	if (state->liar)
+	if (state->falseticker)
 		return "liar";
 	if (!s->client.reach)
 		return s->is_unsynced ? "unsynced" :
@@ -92,7 +92,7 @@ static const char *describe(const struct peers *p, const struct source *s,
 	    r->status != TSCT_STATUS_HOLDOVER)
 		return "unsynced";
 	if (!state->known)
-		return *state->why ? "refused" : "measured";
+		return *state->reason ? "refused" : "measured";
 	return (r->has_line ? r->master : 0) == our->cluster_master &&
 		(r->has_line ? r->epoch : 0) == our->cluster_timeline ?
 		"agrees" : "elsewhere";
@@ -124,7 +124,7 @@ static json_t *show_source(const struct peers *p, unsigned int nr)
 			 "s:I, s:o}",
 		"name", s->conf.name, "port", (int)s->conf.address.port,
 		"type", s->conf.plain ? "ntp" : "master",
-		"status", describe(p, s, &state), "why", state.why,
+		"status", describe(p, s, &state), "why", state.reason,
 		"key", s->conf.key ? json_integer(s->conf.key) : json_null(),
 		"auth", auth(p, s),
 		"offset_ns", number(known ? state.offset_ns : NAN),

@@ -72,9 +72,9 @@ void source_log_answer(struct source *s, enum tsct_client_result result,
 
 static enum source_doubt doubt_of(const struct tsct_source_state *state)
 {
-	if (state->liar)
+	if (state->falseticker)
 		return DOUBT_FALSETICKER;
-	return !state->known && *state->why ? DOUBT_REFUSED : DOUBT_NONE;
+	return !state->known && *state->reason ? DOUBT_REFUSED : DOUBT_NONE;
 }
 
 /* It can be another one with each answer. */
@@ -98,7 +98,7 @@ static void tell_doubt(struct source *s, const struct tsct_source_state *state,
 	if (!may_tell(s, now_ns))
 		return;
 	if (doubt)
-		log_warning("%s: not believed: %s", s->conf.name, state->why);
+		log_warning("%s: not believed: %s", s->conf.name, state->reason);
 	else
 		log_info("%s: believed again", s->conf.name);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Cluster time of a node: epochs, exchanges, published parameters, reports. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,11 +7,11 @@
 #include "lib/core/offset_estimator.h"
 #include "lib/core/clock_params.h"
 
-/* An offset within the bounds may take as many times TSCT_CLUSTER_SLEW_MAX_NS. */
-#define PATIENCE	6
+/* An offset within the bounds may slew for this many TSCT_CLUSTER_SLEW_MAX_NS. */
+#define WITHIN_BOUND_FACTOR	6
 
-/* Figures from so few exchanges are first figures. */
-#define FEW_EXCHANGES	4
+/* With fewer exchanges in the fit, the status is CALIBRATING. */
+#define CALIBRATED_KEPT_MIN	4
 
 struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options,
 				      unsigned int nr_sources)
@@ -79,50 +80,51 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 /* ---- exchanges --------------------------------------------------------------- */
 
 /*
- * What our bound allowed for all along is mended with more patience than what
- * shows that something happened.
+ * True: the time cannot slew to the estimate and needs a step. An offset that the
+ * published bounds allowed for may slew for longer than one that shows a disruption.
  */
-static bool is_too_far_off(const struct tsct_cluster *cluster,
-			   const struct tsct_source_params *est)
+static bool needs_step(const struct tsct_cluster *cluster,
+		       const struct tsct_source_params *est)
 {
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
-	const struct tsct_clock_params *pair = &cluster->params;
+	const struct tsct_clock_params *params = &cluster->params;
 	__u64 now = cluster->now;
 	double off, bound;
 
-	if (!pair->mult)
+	if (!params->mult)
 		return false;
-	off = tsct_magnitude(tsct_source_params_offset_ns(est, pair, now));
-	bound = (double)tsct_clock_params_error_ps(pair, now) * 1e-3 +
+	off = tsct_magnitude(tsct_source_params_offset_ns(est, params, now));
+	bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
 		tsct_source_params_bound_ns(est, now);
-	return off > (off > bound ? limit : PATIENCE * limit);
+	return off > (off > bound ? limit : WITHIN_BOUND_FACTOR * limit);
 }
 
-/* Somewhere else than until now: true. */
-static bool move(struct tsct_cluster *cluster, __u64 master, __u32 timeline)
+/* True: it is another timeline than before. */
+static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
+			 __u32 timeline)
 {
-	bool moved = cluster->at_timeline && (cluster->master != master ||
-					      cluster->timeline != timeline);
+	bool changed = cluster->at_timeline && (cluster->master != master ||
+						cluster->timeline != timeline);
 
 	cluster->master = master;
 	cluster->timeline = timeline;
 	cluster->at_timeline = true;
-	return moved;
+	return changed;
 }
 
-static enum tsct_cluster_event elect(struct tsct_cluster *cluster)
+static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 {
-	struct tsct_cluster_selection choice = tsct_cluster_select(cluster);
+	struct tsct_cluster_selection selection = tsct_cluster_select(cluster);
 	struct tsct_source_params est;
-	bool moved;
+	bool changed;
 
-	cluster->used = choice.used;
-	cluster->extra_ns = choice.extra_ns;
+	cluster->used = selection.used;
+	cluster->extra_ns = selection.extra_ns;
 	if (!tsct_cluster_estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
-	moved = move(cluster, choice.master, choice.timeline);
-	if (!moved && !is_too_far_off(cluster, &est))
+	changed = set_timeline(cluster, selection.master, selection.timeline);
+	if (!changed && !needs_step(cluster, &est))
 		return TSCT_CLUSTER_NEW;
 	begin_epoch(cluster);
 	return TSCT_CLUSTER_EPOCH;
@@ -139,11 +141,11 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 		return TSCT_CLUSTER_OK;
 	if (!cluster->now || (__s64)(x->t4 - cluster->now) > 0)
 		cluster->now = x->t4;
-	event = tsct_sync_source_add(&cluster->sources[source], &cluster->options, x,
-			       remote);
+	event = tsct_sync_source_add(&cluster->sources[source],
+				     &cluster->options, x, remote);
 	if (event == TSCT_SYNC_SOURCE_SAME || cluster->is_master)
 		return TSCT_CLUSTER_OK;
-	return elect(cluster);
+	return reselect(cluster);
 }
 
 void tsct_cluster_reset_source(struct tsct_cluster *cluster, unsigned int source)
@@ -151,21 +153,21 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster, unsigned int source
 	if (source >= cluster->nr)
 		return;
 	tsct_sync_source_forget(&cluster->sources[source], NULL);
-	cluster->sources[source].met = false;
-	cluster->sources[source].liar = false;
+	cluster->sources[source].has_remote = false;
+	cluster->sources[source].falseticker = false;
 	if (!cluster->is_master)
-		elect(cluster);
+		reselect(cluster);
 }
 
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 			 const struct tsct_remote_params *line, __u32 epoch)
 {
-	bool moved = move(cluster, node, epoch);
+	bool changed = set_timeline(cluster, node, epoch);
 
-	if (!moved && cluster->is_master &&
+	if (!changed && cluster->is_master &&
 	    !memcmp(line, &cluster->line, sizeof(*line)))
 		return;
-	if (moved || cluster->params.mult)
+	if (changed || cluster->params.mult)
 		begin_epoch(cluster);
 	cluster->is_master = true;
 	cluster->line = *line;
@@ -173,7 +175,7 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 	cluster->used = -1;
 }
 
-/* ---- what is published --------------------------------------------------------- */
+/* ---- published parameters --------------------------------------------------------- */
 
 bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
 			   struct tsct_source_params *ret_est)
@@ -186,127 +188,125 @@ bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
 }
 
 static __u32 status_of(const struct tsct_cluster *cluster,
-		       const struct tsct_clock_params *pair, __u64 at)
+		       const struct tsct_clock_params *params, __u64 at)
 {
-	const struct tsct_sync_source *path;
+	const struct tsct_sync_source *used;
 
-	if (!pair->mult)
+	if (!params->mult)
 		return cluster->disrupted ? TSCT_STATUS_DISRUPTED :
 			TSCT_STATUS_UNKNOWN;
-	if ((__s64)(at - pair->holdover_after_cycles) > 0)
+	if ((__s64)(at - params->holdover_after_cycles) > 0)
 		return TSCT_STATUS_HOLDOVER;
 	if (cluster->is_master)
 		return TSCT_STATUS_SYNCHRONIZED;
 	if (cluster->used < 0)
 		return TSCT_STATUS_HOLDOVER;
-	path = &cluster->sources[cluster->used];
-	/* Fresh, but of somebody who is not himself. */
-	if (path->remote.has_line &&
-	    path->remote.status != TSCT_STATUS_SYNCHRONIZED)
-		return path->remote.status;
-	return path->fit.nr_kept < FEW_EXCHANGES ? TSCT_STATUS_CALIBRATING :
-		TSCT_STATUS_SYNCHRONIZED;
+	used = &cluster->sources[cluster->used];
+	/* The source answers, but its own time is not synchronized. */
+	if (used->remote.has_line &&
+	    used->remote.status != TSCT_STATUS_SYNCHRONIZED)
+		return used->remote.status;
+	return used->fit.nr_kept < CALIBRATED_KEPT_MIN ?
+		TSCT_STATUS_CALIBRATING : TSCT_STATUS_SYNCHRONIZED;
 }
 
 __u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
-			   struct tsct_clock_params *ret_pair)
+			   struct tsct_clock_params *ret_params)
 {
 	struct tsct_source_params est;
 	bool known = tsct_cluster_estimate(cluster, &est);
 
-	tsct_cluster_servo_compose(cluster, known ? &est : NULL, begin_cycles, ret_pair);
-	return status_of(cluster, ret_pair, begin_cycles);
+	tsct_cluster_servo_compose(cluster, known ? &est : NULL, begin_cycles,
+				   ret_params);
+	return status_of(cluster, ret_params, begin_cycles);
 }
 
 void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 		       struct tsct_clock_state *state)
 {
-	struct tsct_clock_params *pair = &state->cluster;
+	struct tsct_clock_params *params = &state->cluster;
 	const struct tsct_clock_params *old = &cluster->params;
 
-	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles, pair);
-	/* What came from elsewhere must not keep REALTIME from being published. */
-	if (tsct_clock_params_check(pair, state->source)) {
-		memset(pair, 0, sizeof(*pair));
+	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles, params);
+	/* Invalid parameters from a source must not keep REALTIME from being published. */
+	if (tsct_clock_params_check(params, state->source)) {
+		memset(params, 0, sizeof(*params));
 		state->cluster_status = TSCT_STATUS_UNKNOWN;
 	}
-	/* Once nothing is known there is nothing to go on from. */
-	state->cluster_epoch = cluster->epoch + (old->mult && !pair->mult);
+	/* Unknown time ends the epoch: the next parameters have no predecessor. */
+	state->cluster_epoch = cluster->epoch + (old->mult && !params->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
 	state->cluster_prev = cluster->prev_params;
-	if (old->mult && pair->base_cycles != old->base_cycles)
-		state->cluster_prev = tsct_clock_params_prev(old, pair->base_cycles);
-	if (!pair->mult)
+	if (old->mult && params->base_cycles != old->base_cycles)
+		state->cluster_prev = tsct_clock_params_prev(old, params->base_cycles);
+	if (!params->mult)
 		memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
-	/* The short cut asks for neither. */
+	/* The fast path handles neither skewed CPUs nor another counter. */
 	if (state->flags & TSCT_CLOCK_SKEWED ||
 	    state->source != TSCT_SOURCE_TSC)
-		pair->fast_cycles = 0;
+		params->fast_cycles = 0;
 }
 
 void tsct_cluster_published(struct tsct_cluster *cluster,
-			    const struct tsct_clock_params *pair)
+			    const struct tsct_clock_params *params)
 {
 	const struct tsct_clock_params *old = &cluster->params;
 
-	if (!pair->mult) {
+	if (!params->mult) {
 		if (old->mult)
 			begin_epoch(cluster);
 		return;
 	}
-	if (old->mult && pair->base_cycles != old->base_cycles)
-		cluster->prev_params = tsct_clock_params_prev(old, pair->base_cycles);
-	cluster->params = *pair;
+	if (old->mult && params->base_cycles != old->base_cycles)
+		cluster->prev_params = tsct_clock_params_prev(old, params->base_cycles);
+	cluster->params = *params;
 	cluster->disrupted = false;
 }
 
-/* ---- questions --------------------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------------ */
 
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 {
 	return cluster->epoch;
 }
 
-static __u64 as_growth(double ns_per_count)
+/* Our estimate, to which the published time is slewed, as parameters for children */
+static void params_of_estimate(const struct tsct_cluster *cluster,
+			       const struct tsct_source_params *est,
+			       struct tsct_remote_params *ret)
 {
-	return tsct_round_up(ns_per_count * 0x1p32 * 1e3);
-}
+	double holdover = (double)tsct_sync_source_holdover_cycles(
+		&cluster->sources[cluster->used], &cluster->options);
+	double growth = est->growth +
+		tsct_smaller(est->wander * holdover, est->phi);
 
-/* The line that ours is slewed to */
-static void tell_estimate(const struct tsct_cluster *cluster,
-			  const struct tsct_source_params *est,
-			  struct tsct_remote_params *line)
-{
-	double hold = (double)tsct_sync_source_holdover_cycles(&cluster->sources[cluster->used],
-					     &cluster->options);
-
-	*line = (struct tsct_remote_params) {
+	*ret = (struct tsct_remote_params) {
 		.base = est->at,
 		.base_ns = est->ns,
 		.mult = (__u64)(est->rate * 0x1p56 + 0.5),
 		.as_of = est->at,
+		/* + 1 ns: base_ns is rounded down */
 		.error_ps = tsct_round_up((est->error_ns + 1) * 1e3),
-		.growth = as_growth(est->growth +
-				    tsct_smaller(est->wander * hold, est->phi)),
+		.growth = tsct_round_up(growth * 0x1p32 * 1e3),
 	};
 }
 
-/* Nobody refreshes it: all there is is the line in force. */
-static void tell_pair(const struct tsct_clock_params *pair, __u64 now,
-		      struct tsct_remote_params *line)
+/* The parameters in force, for children: there is no estimate. */
+static void params_in_force(const struct tsct_clock_params *params, __u64 now,
+			    struct tsct_remote_params *ret)
 {
-	__u64 base = pair->base_cycles;
+	__u64 base = params->base_cycles;
 
-	if (pair->slew_mult != pair->mult)
-		base += pair->slew_cycles;
-	*line = (struct tsct_remote_params) {
+	if (params->slew_mult != params->mult)
+		base += params->slew_cycles;
+	*ret = (struct tsct_remote_params) {
 		.base = base,
-		.base_ns = tsct_clock_params_ns(pair, base),
-		.mult = pair->mult,
+		.base_ns = tsct_clock_params_ns(params, base),
+		.mult = params->mult,
 		.as_of = now,
-		.error_ps = tsct_clock_params_error_ps(pair, now),
-		.growth = pair->holdover_growth,
+		.error_ps = tsct_clock_params_error_ps(params, now),
+		.growth = params->holdover_growth,
 	};
 }
 
@@ -315,7 +315,7 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u16 *ret_depth, struct tsct_remote_params *ret_line)
 {
 	struct tsct_source_params est;
-	struct tsct_clock_params pair;
+	struct tsct_clock_params params;
 	__u32 status;
 
 	memset(ret_line, 0, sizeof(*ret_line));
@@ -326,52 +326,45 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 		*ret_line = cluster->line;
 		return TSCT_STATUS_SYNCHRONIZED;
 	}
-	status = tsct_cluster_compose(cluster, now, &pair);
-	if (!pair.mult)
+	status = tsct_cluster_compose(cluster, now, &params);
+	if (!params.mult)
 		return status;
 	if (tsct_cluster_estimate(cluster, &est))
-		tell_estimate(cluster, &est, ret_line);
+		params_of_estimate(cluster, &est, ret_line);
 	else
-		tell_pair(&pair, now, ret_line);
+		params_in_force(&params, now, ret_line);
 	return status;
-}
-
-static void describe_fit(const struct tsct_cluster *cluster,
-			 const struct tsct_sync_source *path, __u64 now,
-			 struct tsct_source_state *ret)
-{
-	double ns_per_tick = 1e9 / cluster->options.hz;
-
-	ret->kept = path->fit.nr_kept;
-	ret->dropped = path->fit.nr_dropped;
-	ret->rtt_min_ns = path->fit.rtt_min * ns_per_tick;
-	ret->rtt_median_ns = path->fit.rtt_median * ns_per_tick;
-	if (!path->known)
-		return;
-	ret->drift_ppm = (ns_per_tick / path->est.rate - 1) * 1e6;
-	ret->error_ns = tsct_source_params_bound_ns(&path->est, now);
-	ret->known = cluster->params.mult;
-	if (ret->known)
-		ret->offset_ns = -tsct_source_params_offset_ns(&path->est, &cluster->params,
-						    now);
 }
 
 void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret)
 {
-	const struct tsct_sync_source *path;
+	double nominal = 1e9 / cluster->options.hz;	/* ns per cycle */
+	const struct tsct_sync_source *s;
 
 	memset(ret, 0, sizeof(*ret));
 	if (source >= cluster->nr)
 		return;
-	path = &cluster->sources[source];
+	s = &cluster->sources[source];
 	ret->used = (int)source == cluster->used;
-	ret->liar = path->liar;
-	snprintf(ret->why, sizeof(ret->why), "%s",
-		 path->liar ? path->liar_why : path->why);
-	if (path->fitted)
-		describe_fit(cluster, path, now, ret);
+	ret->falseticker = s->falseticker;
+	snprintf(ret->reason, sizeof(ret->reason), "%s",
+		 s->falseticker ? s->falseticker_reason : s->reason);
+	if (!s->has_fit)
+		return;
+	ret->kept = s->fit.nr_kept;
+	ret->dropped = s->fit.nr_dropped;
+	ret->rtt_min_ns = s->fit.rtt_min * nominal;
+	ret->rtt_median_ns = s->fit.rtt_median * nominal;
+	if (!s->has_est)
+		return;
+	ret->drift_ppm = (nominal / s->est.rate - 1) * 1e6;
+	ret->error_ns = tsct_source_params_bound_ns(&s->est, now);
+	ret->known = cluster->params.mult;
+	if (ret->known)
+		ret->offset_ns = -tsct_source_params_offset_ns(
+			&s->est, &cluster->params, now);
 }
 
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
@@ -380,13 +373,13 @@ unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 const bool **ret_kept,
 				 const struct tsct_fit **ret_fit)
 {
-	const struct tsct_sync_source *path;
+	const struct tsct_sync_source *s;
 
-	if (source >= cluster->nr || !cluster->sources[source].fitted)
+	if (source >= cluster->nr || !cluster->sources[source].has_fit)
 		return 0;
-	path = &cluster->sources[source];
-	*ret_x = path->x;
-	*ret_kept = path->keep;
-	*ret_fit = &path->fit;
-	return path->nr;
+	s = &cluster->sources[source];
+	*ret_x = s->x;
+	*ret_kept = s->keep;
+	*ret_fit = &s->fit;
+	return s->nr;
 }

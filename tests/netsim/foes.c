@@ -52,12 +52,12 @@ static void expect_named(struct run *run)
 		tsct_cluster_source(node->cluster, i - 1,
 				    node_count(&run->world, node), &state);
 		if (i != liar_of(run)) {
-			expect(run, !state.liar && !state.why[0],
+			expect(run, !state.falseticker && !state.reason[0],
 			       "an honest one is no liar");
 			continue;
 		}
-		expect(run, !state.used && state.why[0], "the liar is named");
-		snprintf(run->note, sizeof(run->note), "%s", state.why);
+		expect(run, !state.used && state.reason[0], "the liar is named");
+		snprintf(run->note, sizeof(run->note), "%s", state.reason);
 	}
 }
 

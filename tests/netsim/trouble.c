@@ -220,9 +220,9 @@ static void play_ntp_false(struct run *run)
 	node = &run->world.nodes[4];
 	tsct_cluster_source(node->cluster, 2, node_count(&run->world, node),
 			    &state);
-	expect(run, !state.used && state.why[0], "the liar is named");
+	expect(run, !state.used && state.reason[0], "the liar is named");
 	expect(run, knows_time(run, 4), "the time is known");
-	snprintf(run->note, sizeof(run->note), "%s", state.why);
+	snprintf(run->note, sizeof(run->note), "%s", state.reason);
 }
 
 #define SCENE(title, function, ...) \

@@ -151,7 +151,7 @@ START_TEST(test_what_is_said)
 			TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(of == master.id && epoch == 7 && depth == 1 && told.mult);
 	tsct_cluster_source(child.cluster, 0, node_ticks(&child, t), &s);
-	ck_assert(s.used && s.known && !s.liar && !*s.why);
+	ck_assert(s.used && s.known && !s.falseticker && !*s.reason);
 	ck_assert(s.kept >= 10 && s.rtt_min_ns > 99e3 && s.rtt_min_ns < 200e3);
 	ck_assert(fabs(s.offset_ns) < s.error_ns && s.error_ns < 200e3);
 	ck_assert_msg(fabs(s.drift_ppm) < 110, "%.1f ppm", s.drift_ppm);
@@ -223,7 +223,7 @@ START_TEST(test_too_deep)
 	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
 			 TSCT_CLUSTER_OK);
 	tsct_cluster_source(child.cluster, 0, x.t4, &s);
-	ck_assert_ptr_nonnull(strstr(s.why, "circles"));
+	ck_assert_ptr_nonnull(strstr(s.reason, "circles"));
 	remote.depth--;
 	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
 			 TSCT_CLUSTER_NEW);

@@ -15,23 +15,23 @@ static struct tsct_intersection_result vote(struct tsct_correctness_interval *cl
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		ck_assert_msg(claims[i].liar == (liars[i] == 'L'),
+		ck_assert_msg(claims[i].falseticker == (liars[i] == 'L'),
 			      "%u of %s", i, liars);
 	return found;
 }
 
 START_TEST(test_by_hand)
 {
-	struct tsct_correctness_interval one[] = { { .at = 5, .bound = 2 } };
-	struct tsct_correctness_interval two[] = { { .at = 0, .bound = 1 },
-				    { .at = 9, .bound = 1 } };
-	struct tsct_correctness_interval three[] = { { .at = 0, .bound = 2 },
-				      { .at = 100, .bound = 5 },
-				      { .at = 1, .bound = 3 } };
-	struct tsct_correctness_interval split[] = { { .at = 0, .bound = 1 },
-				      { .at = 0, .bound = 2 },
-				      { .at = 50, .bound = 1 },
-				      { .at = 50, .bound = 2 } };
+	struct tsct_correctness_interval one[] = { { .middle = 5, .bound = 2 } };
+	struct tsct_correctness_interval two[] = { { .middle = 0, .bound = 1 },
+				    { .middle = 9, .bound = 1 } };
+	struct tsct_correctness_interval three[] = { { .middle = 0, .bound = 2 },
+				      { .middle = 100, .bound = 5 },
+				      { .middle = 1, .bound = 3 } };
+	struct tsct_correctness_interval split[] = { { .middle = 0, .bound = 1 },
+				      { .middle = 0, .bound = 2 },
+				      { .middle = 50, .bound = 1 },
+				      { .middle = 50, .bound = 2 } };
 	struct tsct_intersection_result v = vote(one, 1, ".");
 
 	ck_assert(v.majority && v.lo == 3 && v.hi == 7);
@@ -49,9 +49,9 @@ END_TEST
 /* The one in the middle is of both pairs: neither of the others is proved wrong. */
 START_TEST(test_chain)
 {
-	struct tsct_correctness_interval chain[] = { { .at = 0, .bound = 2 },
-				      { .at = 3, .bound = 2 },
-				      { .at = 6, .bound = 2 } };
+	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },
+				      { .middle = 3, .bound = 2 },
+				      { .middle = 6, .bound = 2 } };
 	struct tsct_intersection_result v = vote(chain, 3, "...");
 
 	ck_assert(v.majority && v.agree == 2 && v.lo == 1 && v.hi == 5);
@@ -61,9 +61,9 @@ END_TEST
 /* Intervals that only touch do overlap: their bounds are the last that may be. */
 START_TEST(test_touching)
 {
-	struct tsct_correctness_interval touch[] = { { .at = 0, .bound = 1 },
-				      { .at = 2, .bound = 1 },
-				      { .at = 1, .bound = 0 } };
+	struct tsct_correctness_interval touch[] = { { .middle = 0, .bound = 1 },
+				      { .middle = 2, .bound = 1 },
+				      { .middle = 1, .bound = 0 } };
 	struct tsct_intersection_result v = vote(touch, 3, "...");
 
 	ck_assert(v.agree == 3 && v.lo == 1 && v.hi == 1);
@@ -73,10 +73,10 @@ END_TEST
 /* Unbounded or no number: it takes part in nothing that matters. */
 START_TEST(test_no_numbers)
 {
-	struct tsct_correctness_interval odd[] = { { .at = 0, .bound = 1 },
-				    { .at = NAN, .bound = 1 },
-				    { .at = 0.5, .bound = 1 },
-				    { .at = 0, .bound = INFINITY } };
+	struct tsct_correctness_interval odd[] = { { .middle = 0, .bound = 1 },
+				    { .middle = NAN, .bound = 1 },
+				    { .middle = 0.5, .bound = 1 },
+				    { .middle = 0, .bound = INFINITY } };
 	struct tsct_intersection_result v = vote(odd, 4, ".L..");
 
 	ck_assert(v.majority && v.agree == 3);
@@ -97,10 +97,10 @@ static unsigned int fill(struct tsct_correctness_interval *claims, unsigned int 
 
 	for (i = 0; i < nr; i++) {
 		claims[i].bound = any_real(0.1, 10);
-		claims[i].at = any_real(-claims[i].bound, claims[i].bound);
+		claims[i].middle = any_real(-claims[i].bound, claims[i].bound);
 		if (i >= liars)
 			continue;
-		claims[i].at = (together ? lie : any_real(-50, 50));
+		claims[i].middle = (together ? lie : any_real(-50, 50));
 		claims[i].bound = any_real(0, together ? 1 : 20);
 	}
 	return liars;
@@ -128,13 +128,13 @@ START_TEST(test_liars)
 		ck_assert_uint_ge(v.agree, nr - liars);
 		ck_assert(v.lo <= 0 && v.hi >= 0);
 		for (j = 0; j < nr; j++) {
-			double gap = fabs(claims[j].at) - claims[j].bound;
+			double gap = fabs(claims[j].middle) - claims[j].bound;
 
 			/* All honest ones have 0, which is as good as any. */
 			if (j >= liars && v.agree == nr - liars)
-				ck_assert(!claims[j].liar);
+				ck_assert(!claims[j].falseticker);
 			if (j < liars && gap > 20) {
-				ck_assert(claims[j].liar);
+				ck_assert(claims[j].falseticker);
 				named++;
 			}
 		}
@@ -159,7 +159,7 @@ START_TEST(test_honest)
 		ck_assert(v.majority && v.agree == nr);
 		ck_assert(v.lo <= 0 && v.hi >= 0);
 		for (j = 0; j < nr; j++)
-			ck_assert(!claims[j].liar);
+			ck_assert(!claims[j].falseticker);
 	}
 }
 END_TEST

@@ -68,9 +68,9 @@ static unsigned int count_liars(unsigned int from, unsigned int to, double t)
 	for (; from < to; from++) {
 		struct tsct_source_state s = ask(from, t);
 
-		ck_assert(!s.liar || !s.used);
-		ck_assert(!s.liar || strstr(s.why, "outvoted") == s.why);
-		named += s.liar;
+		ck_assert(!s.falseticker || !s.used);
+		ck_assert(!s.falseticker || strstr(s.reason, "outvoted") == s.reason);
+		named += s.falseticker;
 	}
 	return named;
 }
@@ -136,8 +136,8 @@ START_TEST(test_why)
 	for (t = 2; t < 30; t += 1)
 		one_round(t);
 	s = ask(1, t);
-	printf("# %s\n", s.why);
-	ck_assert_ptr_nonnull(strstr(s.why, " ms ahead of what 2 of 3"));
+	printf("# %s\n", s.reason);
+	ck_assert_ptr_nonnull(strstr(s.reason, " ms ahead of what 2 of 3"));
 	end();
 }
 END_TEST
@@ -309,7 +309,7 @@ START_TEST(test_ntp)
 			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
 	}
 	ck_assert(fabs(off) < 60e3);
-	ck_assert(ask(1, t).liar && !ask(0, t).liar && !ask(2, t).liar);
+	ck_assert(ask(1, t).falseticker && !ask(0, t).falseticker && !ask(2, t).falseticker);
 	ck_assert_uint_eq(child.state.cluster_master, 0);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	end();
@@ -353,8 +353,8 @@ START_TEST(test_one_percent)
 		publish(&child, t + 0.1);
 	}
 	ck_assert(!ask(0, t).known);
-	ck_assert_msg(*ask(0, t).why, "no reason");
-	printf("# %s\n", ask(0, t).why);
+	ck_assert_msg(*ask(0, t).reason, "no reason");
+	printf("# %s\n", ask(0, t).reason);
 	end();
 }
 END_TEST
