@@ -148,7 +148,8 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 	return reselect(cluster);
 }
 
-void tsct_cluster_reset_source(struct tsct_cluster *cluster, unsigned int source)
+void tsct_cluster_reset_source(struct tsct_cluster *cluster,
+			       unsigned int source)
 {
 	if (source >= cluster->nr)
 		return;
@@ -210,7 +211,8 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 		TSCT_STATUS_CALIBRATING : TSCT_STATUS_SYNCHRONIZED;
 }
 
-__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
+__u32 tsct_cluster_compose(const struct tsct_cluster *cluster,
+			   __u64 begin_cycles,
 			   struct tsct_clock_params *ret_params)
 {
 	struct tsct_source_params est;
@@ -312,7 +314,8 @@ static void params_in_force(const struct tsct_clock_params *params, __u64 now,
 
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
-			    __u16 *ret_depth, struct tsct_remote_params *ret_line)
+			    __u16 *ret_depth,
+			    struct tsct_remote_params *ret_line)
 {
 	struct tsct_source_params est;
 	struct tsct_clock_params params;

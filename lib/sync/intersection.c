@@ -40,8 +40,9 @@ static bool in_largest_group(const struct tsct_correctness_interval *all,
 }
 
 /* Hull of the points in at least @need intervals: its ends are ends of intervals. */
-static void find_hull(const struct tsct_correctness_interval *all, unsigned int nr,
-		      unsigned int need, struct tsct_intersection_result *ret)
+static void find_hull(const struct tsct_correctness_interval *all,
+		      unsigned int nr, unsigned int need,
+		      struct tsct_intersection_result *ret)
 {
 	bool any = false;
 	unsigned int i;

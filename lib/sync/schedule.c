@@ -96,7 +96,8 @@ static __u64 *node_of(struct tsct_schedule *round, const struct member *member)
 }
 
 /* Does the session go on for that member? */
-static void count(struct tsct_schedule *round, struct member *member, bool counted)
+static void count(struct tsct_schedule *round, struct member *member,
+		  bool counted)
 {
 	round->counted += counted - member->counted;
 	member->counted = counted;
@@ -185,8 +186,8 @@ void tsct_schedule_dismiss(struct tsct_schedule *round, const char *name)
 	round->nr_expected--;
 }
 
-int tsct_schedule_member(struct tsct_schedule *round, __u64 node, const char *name,
-		      __u64 now_us)
+int tsct_schedule_member(struct tsct_schedule *round, __u64 node,
+			 const char *name, __u64 now_us)
 {
 	struct member *was = find(round, node);
 	struct member *member = expected(round, name);
@@ -262,7 +263,8 @@ static void join(struct tsct_schedule *round, struct member *member)
 }
 
 /* The next slot that nobody has; false: there is none before the session ends */
-static bool book(struct tsct_schedule *round, struct member *member, __u64 now_us)
+static bool book(struct tsct_schedule *round, struct member *member,
+		 __u64 now_us)
 {
 	if (round->free_us < now_us)
 		round->free_us = now_us;
@@ -282,8 +284,8 @@ static bool joined(const struct tsct_schedule *round,
 }
 
 /* Timers differ: half a slot early is in time. */
-static bool in_turn(const struct tsct_schedule *round, const struct member *member,
-		    __u64 now_us)
+static bool in_turn(const struct tsct_schedule *round,
+		    const struct member *member, __u64 now_us)
 {
 	return member->booked &&
 		now_us + round->options.slot_us / 2 >= member->turn_us;
@@ -304,8 +306,8 @@ static void take_turn(struct tsct_schedule *round, struct member *member,
 }
 
 static void ask_session(struct tsct_schedule *round, struct member *member,
-			const struct tsct_extension *request, struct tsct_extension *reply,
-			__u64 now_us)
+			const struct tsct_extension *request,
+			struct tsct_extension *reply, __u64 now_us)
 {
 	if (round->open && (!lasts(round, now_us) || all_over(round)))
 		round->open = false;
@@ -336,7 +338,8 @@ __u32 tsct_schedule_barrier(const struct tsct_schedule *round)
 }
 
 /* Must a barrier wait for it? */
-static bool needed(const struct tsct_schedule *round, const struct member *member)
+static bool needed(const struct tsct_schedule *round,
+		   const struct member *member)
 {
 	return round->nr_expected ? member->expected :
 		lately(member, round->now_us);
@@ -363,7 +366,8 @@ static void release(struct tsct_schedule *round, __u64 now_us)
 	tsct_schedule_begin(round, now_us);
 }
 
-void tsct_schedule_arrive(struct tsct_schedule *round, __u32 barrier, __u64 now_us)
+void tsct_schedule_arrive(struct tsct_schedule *round, __u32 barrier,
+			  __u64 now_us)
 {
 	round->now_us = now_us;
 	if (barrier != round->barrier)
@@ -378,8 +382,8 @@ void tsct_schedule_withdraw(struct tsct_schedule *round)
 }
 
 static void ask_barrier(struct tsct_schedule *round, struct member *member,
-			const struct tsct_extension *request, struct tsct_extension *reply,
-			__u64 now_us)
+			const struct tsct_extension *request,
+			struct tsct_extension *reply, __u64 now_us)
 {
 	bool arrived = request->flags & TSCT_EXT_ARRIVED;
 
@@ -392,8 +396,9 @@ static void ask_barrier(struct tsct_schedule *round, struct member *member,
 	reply->flags |= TSCT_EXT_RELEASED;
 }
 
-void tsct_schedule_request(struct tsct_schedule *round, const struct tsct_extension *request,
-		    struct tsct_extension *reply, __u64 now_us)
+void tsct_schedule_request(struct tsct_schedule *round,
+			   const struct tsct_extension *request,
+			   struct tsct_extension *reply, __u64 now_us)
 {
 	struct member *member = find(round, request->node);
 
@@ -450,8 +455,8 @@ static void close_list(struct list *list)
 		       sizeof("..."));
 }
 
-unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,
-				char *names, size_t size)
+unsigned int tsct_schedule_missing(const struct tsct_schedule *round,
+				   __u32 barrier, char *names, size_t size)
 {
 	struct list list = { .text = names, .size = size };
 	const struct member *member;
@@ -475,7 +480,8 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barr
 	return list.nr;
 }
 
-void tsct_schedule_set_blockers(struct tsct_schedule *round, __u64 node, const char *names)
+void tsct_schedule_set_blockers(struct tsct_schedule *round, __u64 node,
+				const char *names)
 {
 	struct member *member = find(round, node);
 

@@ -472,8 +472,7 @@ static bool params_disagree(const struct tsct_remote_params *a,
 
 /* NULL, or why exchanges with the old state do not go with the new one */
 static const char *change_of_remote(const struct tsct_remote *old,
-				    const struct tsct_remote *new,
-				    __u64 remote)
+				    const struct tsct_remote *new, __u64 remote)
 {
 	if (old->node != new->node || old->has_line != new->has_line)
 		return "another node answers at its address now";

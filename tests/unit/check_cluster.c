@@ -223,7 +223,7 @@ START_TEST(test_too_deep)
 	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
 			 TSCT_CLUSTER_OK);
 	tsct_cluster_source(child.cluster, 0, x.t4, &s);
-	ck_assert_ptr_nonnull(strstr(s.reason, "circles"));
+	ck_assert_ptr_nonnull(strstr(s.reason, "loop"));
 	remote.depth--;
 	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
 			 TSCT_CLUSTER_NEW);

@@ -257,8 +257,8 @@ START_TEST(test_doubt)
 		make(TSCT_FIT_REGRESSION, 100, last);
 		regression = off_at(&fit, last, NULL);
 		make(TSCT_FIT_AUTO, 100, last);
-		ck_assert_double_eq_tol(fit.doubt, fabs(hull - regression), 1);
-		ck_assert_double_ge(fit.error, fit.doubt);
+		ck_assert_double_eq_tol(fit.disagreement, fabs(hull - regression), 1);
+		ck_assert_double_ge(fit.error, fit.disagreement);
 	}
 }
 END_TEST
