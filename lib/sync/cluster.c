@@ -7,7 +7,9 @@
 #include "lib/core/offset_estimator.h"
 #include "lib/core/clock_params.h"
 
-/* An offset within the bounds may slew for this many TSCT_CLUSTER_SLEW_MAX_NS. */
+/*
+ * An offset within the bounds may slew for this many TSCT_CLUSTER_SLEW_MAX_NS.
+ */
 #define WITHIN_BOUND_FACTOR	6
 
 /* With fewer exchanges in the fit, the status is CALIBRATING. */
@@ -48,7 +50,7 @@ void tsct_cluster_free(struct tsct_cluster *cluster)
 	free(cluster);
 }
 
-/* ---- epochs ---------------------------------------------------------------- */
+/* ---- epochs -------------------------------------------------------------- */
 
 static void begin_epoch(struct tsct_cluster *cluster)
 {
@@ -70,18 +72,20 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	unsigned int i;
 
 	for (i = 0; i < cluster->nr; i++)
-		tsct_sync_source_forget(&cluster->sources[i], "our counter was disrupted");
+		tsct_sync_source_forget(&cluster->sources[i],
+					"our counter was disrupted");
 	cluster->used = -1;
 	cluster->is_master = false;
 	cluster->disrupted = true;
 	begin_epoch(cluster);
 }
 
-/* ---- exchanges --------------------------------------------------------------- */
+/* ---- exchanges ----------------------------------------------------------- */
 
 /*
- * True: the time cannot slew to the estimate and needs a step. An offset that the
- * published bounds allowed for may slew for longer than one that shows a disruption.
+ * True: the time cannot slew to the estimate and needs a step. An offset that
+ * the published bounds allowed for may slew for longer than one that shows a
+ * disruption.
  */
 static bool needs_step(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est)
@@ -176,7 +180,7 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 	cluster->used = -1;
 }
 
-/* ---- published parameters --------------------------------------------------------- */
+/* ---- published parameters ------------------------------------------------ */
 
 bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
 			   struct tsct_source_params *ret_est)
@@ -229,19 +233,26 @@ void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 	struct tsct_clock_params *params = &state->cluster;
 	const struct tsct_clock_params *old = &cluster->params;
 
-	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles, params);
-	/* Invalid parameters from a source must not keep REALTIME from being published. */
+	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles,
+						     params);
+	/*
+	 * Invalid parameters from a source must not keep REALTIME from being
+	 * published.
+	 */
 	if (tsct_clock_params_check(params, state->source)) {
 		memset(params, 0, sizeof(*params));
 		state->cluster_status = TSCT_STATUS_UNKNOWN;
 	}
-	/* Unknown time ends the epoch: the next parameters have no predecessor. */
+	/*
+	 * Unknown time ends the epoch: the next parameters have no predecessor.
+	 */
 	state->cluster_epoch = cluster->epoch + (old->mult && !params->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
 	state->cluster_prev = cluster->prev_params;
 	if (old->mult && params->base_cycles != old->base_cycles)
-		state->cluster_prev = tsct_clock_params_prev(old, params->base_cycles);
+		state->cluster_prev =
+			tsct_clock_params_prev(old, params->base_cycles);
 	if (!params->mult)
 		memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
 	/* The fast path handles neither skewed CPUs nor another counter. */
@@ -261,19 +272,23 @@ void tsct_cluster_published(struct tsct_cluster *cluster,
 		return;
 	}
 	if (old->mult && params->base_cycles != old->base_cycles)
-		cluster->prev_params = tsct_clock_params_prev(old, params->base_cycles);
+		cluster->prev_params =
+			tsct_clock_params_prev(old, params->base_cycles);
 	cluster->params = *params;
 	cluster->disrupted = false;
 }
 
-/* ---- reports ------------------------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------- */
 
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 {
 	return cluster->epoch;
 }
 
-/* Our estimate, to which the published time is slewed, as parameters for children */
+/*
+ * Our estimate, to which the published time is slewed, as parameters for
+ * children
+ */
 static void params_of_estimate(const struct tsct_cluster *cluster,
 			       const struct tsct_source_params *est,
 			       struct tsct_remote_params *ret)

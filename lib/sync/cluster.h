@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cluster's time on one node: exchanges with its sources in, struct
- * tsct_clock_params out. Pure: time is an argument, in cycles of our counter. Not
- * thread safe.
+ * tsct_clock_params out. Pure: time is an argument, in cycles of our counter.
+ * Not thread safe.
  *
  * The cluster's timeline is the master's counter, at a rate and an offset to
- * CLOCK_REALTIME that the master chose when the timeline's epoch began. Both are
- * constant within an epoch, so steering CLOCK_REALTIME does not affect it. A child
- * fits its counter to its source's counter (fit.h) and applies the parameters that
- * the source sent; error bounds add up.
+ * CLOCK_REALTIME that the master chose when the timeline's epoch began. Both
+ * are constant within an epoch, so steering CLOCK_REALTIME does not affect it.
+ * A child fits its counter to its source's counter (fit.h) and applies the
+ * parameters that the source sent; error bounds add up.
  *
- * New parameters continue from the time by those in force, and slew: within an epoch
- * time never jumps and never runs backwards. Another master, another epoch of the
- * master, or an offset that takes too long to slew begins an epoch here too.
+ * New parameters continue from the time by those in force, and slew: within an
+ * epoch time never jumps and never runs backwards. Another master, another
+ * epoch of the master, or an offset that takes too long to slew begins an epoch
+ * here too.
  *
  * There are two epoch numbers. A timeline is identified by its master and the
  * master's number (struct tsct_remote.epoch), which our children get from
- * tsct_cluster_timeline(). Our own number increases with that one, and whenever else
- * time may jump on this node; it is what our clock page shows, and what
+ * tsct_cluster_timeline(). Our own number increases with that one, and whenever
+ * else time may jump on this node; it is what our clock page shows, and what
  * tsct_cluster_epoch() returns.
  *
- * Sources on one timeline check each other. Of n sources at most (n - 1) / 2 are
- * assumed to be wrong: with three or more, one outside the majority's intersection
- * is a falseticker, and the bound covers whatever remains possible.
+ * Sources on one timeline check each other. Of n sources at most (n - 1) / 2
+ * are assumed to be wrong: with three or more, one outside the majority's
+ * intersection is a falseticker, and the bound covers whatever remains
+ * possible.
  */
 #ifndef TSCT_SYNC_CLUSTER_H
 #define TSCT_SYNC_CLUSTER_H
@@ -34,8 +36,9 @@
 #define TSCT_WINDOW_MAX		1024	/* exchanges kept per source */
 
 /*
- * Fastest slew, and the longest: an offset that takes longer begins an epoch. If the
- * published bounds allowed for the offset, it may take six times as long.
+ * Fastest slew, and the longest: an offset that takes longer begins an epoch.
+ * If the published bounds allowed for the offset, it may take six times as
+ * long.
  */
 #define TSCT_CLUSTER_SLEW_PPB	500000
 #define TSCT_CLUSTER_SLEW_MAX_NS	10000000000LL
@@ -83,12 +86,12 @@ enum tsct_cluster_event {
 
 /*
  * tsct_cluster_feed - add an exchange with a source, oldest first
- * tsct_cluster_master - this node is the master: @line is the timeline, @epoch our
- *	number of it. Sources are only observed from then on.
+ * tsct_cluster_master - this node is the master: @line is the timeline, @epoch
+ *	our number of it. Sources are only observed from then on.
  * tsct_cluster_disrupt - our counter was disrupted: forget all, begin an epoch
  * tsct_cluster_reset_source - forget the exchanges with a reconfigured source
- * tsct_cluster_resume_epoch - the module, or an earlier daemon, has published this
- *	epoch number: continue with a later one
+ * tsct_cluster_resume_epoch - the module, or an earlier daemon, has published
+ *	this epoch number: continue with a later one
  */
 enum tsct_cluster_event
 tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
@@ -103,8 +106,8 @@ void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
  * tsct_cluster_compose - the parameters to publish now
- * @begin_cycles: where new parameters would begin: later than now. Before the base
- *	of those in force, the result is those again.
+ * @begin_cycles: where new parameters would begin: later than now. Before the
+ *	base of those in force, the result is those again.
  * @ret_params: mult 0: the time is unknown
  * Returns TSCT_STATUS_*. Changes nothing.
  *
@@ -113,7 +116,8 @@ void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
  *
  * tsct_cluster_published - these parameters are in force now
  */
-__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
+__u32 tsct_cluster_compose(const struct tsct_cluster *cluster,
+			   __u64 begin_cycles,
 			   struct tsct_clock_params *ret_params);
 void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 		       struct tsct_clock_state *state);
@@ -124,10 +128,11 @@ void tsct_cluster_published(struct tsct_cluster *cluster,
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
 
 /*
- * tsct_cluster_timeline - what our children get: master, its epoch number, hops to
- * it, and our parameters. These are not the ones in force, but those that the time
- * is slewed to, so that children do not follow our slews.
- * Returns TSCT_STATUS_*; without TSCT_STATUS_SYNCHRONIZED, CALIBRATING or HOLDOVER
+ * tsct_cluster_timeline - what our children get: master, its epoch number, hops
+ *	to
+ * it, and our parameters. These are not the ones in force, but those that the
+ * time is slewed to, so that children do not follow our slews. Returns
+ * TSCT_STATUS_*; without TSCT_STATUS_SYNCHRONIZED, CALIBRATING or HOLDOVER
  * (tsct_status_has_time()), *ret_line is all 0.
  */
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
@@ -140,8 +145,8 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret);
 /*
- * The exchanges in a source's window, oldest first, for reports: how many; 0: there
- * is no fit. The pointers are valid until the cluster changes.
+ * The exchanges in a source's window, oldest first, for reports: how many; 0:
+ * there is no fit. The pointers are valid until the cluster changes.
  */
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 unsigned int source,

@@ -27,12 +27,13 @@ struct tsct_cluster {
 };
 
 /*
- * cluster_servo.c: the parameters to publish from @begin_cycles on. @est NULL: there
- * is no new estimate.
+ * cluster_servo.c: the parameters to publish from @begin_cycles on. @est NULL:
+ * there is no new estimate.
  */
 void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
-		       const struct tsct_source_params *est, __u64 begin_cycles,
-		       struct tsct_clock_params *ret_pair);
+				const struct tsct_source_params *est,
+				__u64 begin_cycles,
+				struct tsct_clock_params *ret_pair);
 
 /* select.c: timeline and source */
 struct tsct_cluster_selection {

@@ -137,8 +137,7 @@ static bool serves(const struct tsct_cluster *cluster,
  * know, and nothing against it.
  */
 static bool knows_better(const struct tsct_cluster *cluster,
-			 const struct tsct_source_params *est,
-			 __u64 begin_cycles)
+			 const struct tsct_source_params *est, __u64 begin_cycles)
 {
 	const struct tsct_clock_params *pair = &cluster->params;
 	double known = (double)tsct_clock_params_error_ps(pair, begin_cycles) * 1e-3;
@@ -155,8 +154,7 @@ static bool knows_better(const struct tsct_cluster *cluster,
 
 /* Towards the estimate, until about the next exchange, no faster than allowed */
 static void bend(const struct tsct_cluster *cluster,
-		 const struct tsct_source_params *est,
-		 struct tsct_clock_params *pair)
+		 const struct tsct_source_params *est, struct tsct_clock_params *pair)
 {
 	double hz = cluster->options.hz;
 	double off = tsct_source_params_offset_ns(est, pair, pair->base_cycles);
@@ -231,8 +229,7 @@ static __u64 past_ps(const struct tsct_cluster *cluster,
  * is above it, and one that is as steep as the curve is there is so behind that.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
-		       const struct tsct_source_params *est,
-		       struct tsct_clock_params *pair)
+		       const struct tsct_source_params *est, struct tsct_clock_params *pair)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	__u64 hold = tsct_sync_source_holdover_cycles(used(cluster), options);
@@ -286,9 +283,8 @@ static void set_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 }
 
 void tsct_cluster_servo_compose(const struct tsct_cluster *cluster,
-				const struct tsct_source_params *est,
-				__u64 begin_cycles,
-				struct tsct_clock_params *ret_pair)
+		       const struct tsct_source_params *est, __u64 begin_cycles,
+		       struct tsct_clock_params *ret_pair)
 {
 	*ret_pair = cluster->params;
 	if (cluster->is_master) {

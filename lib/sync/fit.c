@@ -95,10 +95,12 @@ static void set_bound(const struct tsct_plane *plane,
 	value = tsct_fit_at(fit, fit->at, &frac, NULL);
 	y = (double)(__s64)(value - plane->remote0) + frac;
 	slope = (tsct_fit_rate(fit, fit->at) - plane->rate) * plane->hz;
-	fit->error = fmax(bounds->y.max - y, y - bounds->y.min) + fit->disagreement;
+	fit->error = fmax(bounds->y.max - y, y - bounds->y.min) +
+		fit->disagreement;
 	fit->rate_error = fmax(bounds->slope.max - slope,
 			       slope - bounds->slope.min) / plane->hz;
-	fit->wander = plane->wander / 2 / (plane->hz * plane->hz) + curvature_of(fit);
+	fit->wander = plane->wander / 2 / (plane->hz * plane->hz) +
+		curvature_of(fit);
 }
 
 static int make_reference(struct tsct_plane *plane,
@@ -199,7 +201,7 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 	return err;
 }
 
-/* ---- evaluation ------------------------------------------------------------- */
+/* ---- evaluation ---------------------------------------------------------- */
 
 /* The last piece that begins at or before @local, else the first one */
 static unsigned int find_piece(const struct tsct_fit *fit, __u64 local)
@@ -272,7 +274,7 @@ double tsct_fit_rate(const struct tsct_fit *fit, __u64 local)
 	return piece->c[1] + d * (2 * piece->c[2] + d * 3 * piece->c[3]);
 }
 
-/* ---- tangents ---------------------------------------------------------------- */
+/* ---- tangents ------------------------------------------------------------ */
 
 void tsct_tangent_make(const struct tsct_fit *fit, double ns,
 		       struct tsct_tangent *ret)
@@ -288,7 +290,8 @@ double tsct_tangent_beyond(const struct tsct_tangent *tangent, __u64 local,
 			   __u64 remote, double frac)
 {
 	return ((double)(__s64)(remote - tangent->base) + frac - tangent->frac -
-		(double)(__s64)(local - tangent->at) * tangent->rate) * tangent->ns;
+		(double)(__s64)(local - tangent->at) * tangent->rate) *
+		tangent->ns;
 }
 
 double tsct_tangent_exchange(const struct tsct_tangent *tangent,

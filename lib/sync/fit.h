@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fits: from exchanges to a function that maps our counter to the remote one, with an
- * error bound.
+ * Fits: from exchanges to a function that maps our counter to the remote one,
+ * with an error bound.
  *
  * Pure: no clock, no global state, no allocation that outlives a call. The same
  * exchanges give the same function, to the last bit.
  *
- * TSCT_FIT_LINEAR	reference: drops the tenth of the exchanges with the longest
- *			local round trips (t4 - t1; the tenth is rounded down; of
- *			equal ones the later is dropped); linear regression over
- *			the middles of all others
- * TSCT_FIT_SPLINE	reference: averages each session to one point (without its
- *			longest tenth); a constrained cubic spline with continuous
- *			first derivative through all points; a line through two, an
- *			offset with one. Exchanges outside sessions do not count,
- *			unless there are no sessions: then every 16 are one
+ * TSCT_FIT_LINEAR	reference: drops the tenth of the exchanges with the
+ *			longest local round trips (t4 - t1; the tenth is rounded
+ *			down; of equal ones the later is dropped); linear
+ *			regression over the middles of all others
+ * TSCT_FIT_SPLINE	reference: averages each session to one point (without
+ *			its longest tenth); a constrained cubic spline with
+ *			continuous first derivative through all points; a line
+ *			through two, an offset with one. Exchanges outside
+ *			sessions do not count, unless there are no sessions:
+ *			then every 16 are one
  * TSCT_FIT_HULL	mean of the lines between the causal constraints
  *			(lib/ntp/exchange.h), weighted by likelihood, around the
  *			line of the largest margin; without those exchanges that
  *			contradict the rest
- * TSCT_FIT_REGRESSION	Kalman filter, weighted by the round trip's excess over the
- *			shortest; the rate wanders as fast as predicts the
+ * TSCT_FIT_REGRESSION	Kalman filter, weighted by the round trip's excess over
+ *			the shortest; the rate wanders as fast as predicts the
  *			exchanges best
- * TSCT_FIT_AUTO	hull or regression, by whether delays have a sharp minimum; a
- *			weighted mean of both where that is unclear. Their
- *			disagreement is added to the bound
+ * TSCT_FIT_AUTO	hull or regression, by whether delays have a sharp
+ *			minimum; a weighted mean of both where that is unclear.
+ *			Their disagreement is added to the bound
  *
  * Documentation/sync-fits.rst has the formulas and measured errors.
  */
@@ -85,16 +86,16 @@ struct tsct_fit {
  * tsct_fit_make - fit a function through exchanges
  * @x: @nr of them, in order of t1
  * @remote_hz: of the remote counter. If this and options->hz are set, the bound
- *	assumes that they are right to 1000 ppm together, unless the exchanges prove
- *	otherwise. 0: 1e9, which matters for a single exchange only
+ *	assumes that they are right to 1000 ppm together, unless the exchanges
+ *	prove otherwise. 0: 1e9, which matters for a single exchange only
  * @keep: NULL, or room for @nr flags: which exchanges were used
  *
- * Returns 0; -ENODATA: no exchange, or none that is possible; -ERANGE: a counter
- * does not run, or at less than half or more than twice the rate by hz and
- * remote_hz, or than its average (spline), or the exchanges span half the range of
- * 64 bits; -EINVAL: not in order, or an unknown kind; -E2BIG: more sessions than
- * pieces; -ENOMEM. One exchange gives an offset, and the rate by hz and remote_hz.
- * On failure *ret_fit is undefined.
+ * Returns 0; -ENODATA: no exchange, or none that is possible; -ERANGE: a
+ * counter does not run, or at less than half or more than twice the rate by hz
+ * and remote_hz, or than its average (spline), or the exchanges span half the
+ * range of 64 bits; -EINVAL: not in order, or an unknown kind; -E2BIG: more
+ * sessions than pieces; -ENOMEM. One exchange gives an offset, and the rate by
+ * hz and remote_hz. On failure *ret_fit is undefined.
  */
 int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		  const struct tsct_fit_options *options, double remote_hz,
@@ -116,8 +117,8 @@ int tsct_fit_kind_of(const char *name);
 const char *tsct_fit_name(enum tsct_fit_kind kind);
 
 /*
- * Tangent of a fit at fit->at. Offsets in reports are relative to it, so that they
- * are small enough for a drawing.
+ * Tangent of a fit at fit->at. Offsets in reports are relative to it, so that
+ * they are small enough for a drawing.
  */
 struct tsct_tangent {
 	const struct tsct_fit *fit;

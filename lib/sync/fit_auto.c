@@ -2,14 +2,14 @@
 /*
  * Hull or regression, or a weighted mean of both.
  *
- * The hull is good where delays have a sharp minimum (an edge): many of them are
- * close to it. Where packet times are noisy there is none, and the hull follows the
- * most extreme ones. The statistic that separates the two is half_mean_ratio: of the
- * shorter half of the delays, their mean over their maximum. It is 0.44 for
- * exponential delays, at most 0.5 for a constant density from the edge on, and 0.57
- * or more where the density rises from 0. Near the limit the result is a mean, as
- * either alone may be far off. The constants were tuned on the conditions of
- * tests/netsim/rows.c.
+ * The hull is good where delays have a sharp minimum (an edge): many of them
+ * are close to it. Where packet times are noisy there is none, and the hull
+ * follows the most extreme ones. The statistic that separates the two is
+ * half_mean_ratio: of the shorter half of the delays, their mean over their
+ * maximum. It is 0.44 for exponential delays, at most 0.5 for a constant
+ * density from the edge on, and 0.57 or more where the density rises from 0.
+ * Near the limit the result is a mean, as either alone may be far off. The
+ * constants were tuned on the conditions of tests/netsim/rows.c.
  */
 #include "fit_plane.h"
 
@@ -17,16 +17,19 @@
 #include <stdlib.h>
 
 /*
- * `excess` is half_mean_ratio minus a limit. The limit is RATIO_LIMIT, raised where
- * the hull promises to be much better: per unit of gain (logarithm of the ratio of
- * both standard deviations, plus log_asymmetry) above GAIN_MIN, for at most GAIN_MAX
- * units ...
+ * `excess` is half_mean_ratio minus a limit. The limit is RATIO_LIMIT, raised
+ * where the hull promises to be much better: per unit of gain (logarithm of the
+ * ratio of both standard deviations, plus log_asymmetry) above GAIN_MIN, for at
+ * most GAIN_MAX units ...
  */
 #define RATIO_LIMIT		0.48
 #define LIMIT_PER_GAIN		0.05
 #define GAIN_MIN		1.0
 #define GAIN_MAX		2.5
-/* ... and where there are few exchanges, per unit of scarcity: see scarcity_of(). */
+/*
+ * ... and where there are few exchanges, per unit of scarcity: see
+ * scarcity_of().
+ */
 #define LIMIT_PER_SCARCITY	0.5
 
 /* Up to this excess the regression has no weight, ... */
@@ -36,13 +39,16 @@
 /* ... and from this excess on it has its full weight. */
 #define EXCESS_REGRESSION_FULL	0.025
 
-/* The hull's standard deviation is too small by e^(SD_PER_EXCESS * excess), ... */
+/*
+ * The hull's standard deviation is too small by e^(SD_PER_EXCESS * excess), ...
+ */
 #define SD_PER_EXCESS		45.0
 /* ... and by 1 + this, per unit of scarcity in its window. */
 #define SD_PER_SCARCITY		8.0
 /*
- * The regression has its full weight when the hull's corrected deviation exceeds its
- * own: by this factor where directions differ, as then the regression is biased.
+ * The regression has its full weight when the hull's corrected deviation
+ * exceeds its own: by this factor where directions differ, as then the
+ * regression is biased.
  */
 #define SD_RATIO_ASYMMETRIC	3.0
 
@@ -55,8 +61,8 @@
 #define WITNESS_SDS		4.0
 
 /*
- * True: the hull is further from Theil-Sen than this can be biased, which is by half
- * the median excess if all queueing is on one direction.
+ * True: the hull is further from Theil-Sen than this can be biased, which is by
+ * half the median excess if all queueing is on one direction.
  */
 static bool hull_is_contradicted(const struct tsct_plane *plane,
 				 const struct tsct_fit_candidate *hull,
@@ -107,7 +113,9 @@ static double weight_of_hull(const struct tsct_plane *plane,
 	return a / (a + b);
 }
 
-/* Extreme but permitted packet times may give NaN or infinity: use Theil-Sen. */
+/*
+ * Extreme but permitted packet times may give NaN or infinity: use Theil-Sen.
+ */
 static void replace_if_not_finite(struct tsct_fit_candidate *candidate,
 				  const struct tsct_fit_candidate *witness)
 {

@@ -2,15 +2,15 @@
 /*
  * Error bound of a fit: what causality leaves possible.
  *
- * With f(0) = p and f'(0) = q, and a rate that changes by at most w per second, f(u) is
- * within w u^2 / 2 of p + q u. So for every exchange
+ * With f(0) = p and f'(0) = q, and a rate that changes by at most w per second,
+ * f(u) is within w u^2 / 2 of p + q u. So for every exchange
  *
  *   p + q u1 <= up + slack + w u1^2 / 2      p + q u4 >= low - slack - w u4^2 / 2
  *
- * Exactly the p and q that satisfy all of these are possible. Their extremes are a
- * linear program with two unknowns: the highest p for a given q is given by the lower
- * hull of the upper constraints, the lowest by the upper hull of the lower ones, and
- * the gap between them is concave in q.
+ * Exactly the p and q that satisfy all of these are possible. Their extremes
+ * are a linear program with two unknowns: the highest p for a given q is given
+ * by the lower hull of the upper constraints, the lowest by the upper hull of
+ * the lower ones, and the gap between them is concave in q.
  */
 #include "fit_plane.h"
 
@@ -40,7 +40,9 @@ static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 	struct tsct_corner corner;
 	unsigned int i;
 
-	*ret = (struct bound_hulls) { plane->corner, plane->corner + plane->nr, 0, 0 };
+	*ret = (struct bound_hulls) {
+		.up = plane->corner, .low = plane->corner + plane->nr,
+	};
 	for (i = from; i < plane->nr; i++) {
 		p = &plane->point[i];
 		if (!p->sound)
@@ -74,39 +76,41 @@ static const struct tsct_corner *touched_corner(const struct tsct_corner *hull,
 	return &hull[from];
 }
 
-static const struct tsct_corner *upper_corner(const struct bound_hulls *bound_hulls, double q)
+static const struct tsct_corner *upper_corner(const struct bound_hulls *hulls,
+					      double q)
 {
-	return touched_corner(bound_hulls->up, bound_hulls->nr_up, q);
+	return touched_corner(hulls->up, hulls->nr_up, q);
 }
 
-static const struct tsct_corner *lower_corner(const struct bound_hulls *bound_hulls, double q)
+static const struct tsct_corner *lower_corner(const struct bound_hulls *hulls,
+					      double q)
 {
-	return touched_corner(bound_hulls->low, bound_hulls->nr_low, -q);
+	return touched_corner(hulls->low, hulls->nr_low, -q);
 }
 
-static double highest(const struct bound_hulls *bound_hulls, double q)
+static double highest(const struct bound_hulls *hulls, double q)
 {
-	const struct tsct_corner *corner = upper_corner(bound_hulls, q);
+	const struct tsct_corner *corner = upper_corner(hulls, q);
 
 	return corner->y - q * corner->u;
 }
 
-static double lowest(const struct bound_hulls *bound_hulls, double q)
+static double lowest(const struct bound_hulls *hulls, double q)
 {
-	const struct tsct_corner *corner = lower_corner(bound_hulls, q);
+	const struct tsct_corner *corner = lower_corner(hulls, q);
 
 	return -corner->y - q * corner->u;
 }
 
-static double gap(const struct bound_hulls *bound_hulls, double q)
+static double gap(const struct bound_hulls *hulls, double q)
 {
-	return highest(bound_hulls, q) - lowest(bound_hulls, q);
+	return highest(hulls, q) - lowest(hulls, q);
 }
 
 /*
  * Slope of the widest gap: bisects by which of the two corners is further right
  */
-static double widest_gap(const struct bound_hulls *bound_hulls,
+static double widest_gap(const struct bound_hulls *hulls,
 			 struct tsct_fit_range q)
 {
 	double mid;
@@ -115,7 +119,7 @@ static double widest_gap(const struct bound_hulls *bound_hulls,
 		mid = q.min + (q.max - q.min) / 2;
 		if (mid <= q.min || mid >= q.max)
 			return mid;
-		if (upper_corner(bound_hulls, mid)->u < lower_corner(bound_hulls, mid)->u)
+		if (upper_corner(hulls, mid)->u < lower_corner(hulls, mid)->u)
 			q.min = mid;
 		else
 			q.max = mid;
@@ -127,18 +131,18 @@ static double widest_gap(const struct bound_hulls *bound_hulls,
  * Largest distance from slope @in, which has a gap, towards @out where the gap
  * is still not negative
  */
-static double limit_of_gap(const struct bound_hulls *bound_hulls, double in,
+static double limit_of_gap(const struct bound_hulls *hulls, double in,
 			   double out)
 {
 	double mid;
 
-	if (gap(bound_hulls, out) >= 0)
+	if (gap(hulls, out) >= 0)
 		return out;
 	for (unsigned int turn = 0; turn < BISECTIONS; turn++) {
 		mid = in + (out - in) / 2;
 		if (mid == in || mid == out)
 			return out;
-		if (gap(bound_hulls, mid) >= 0)
+		if (gap(hulls, mid) >= 0)
 			in = mid;
 		else
 			out = mid;
@@ -150,7 +154,7 @@ static double limit_of_gap(const struct bound_hulls *bound_hulls, double in,
  * Maximum of highest(), which is concave: it rises while the touched corner is
  * before `at`.
  */
-static double maximum_of_highest(const struct bound_hulls *bound_hulls,
+static double maximum_of_highest(const struct bound_hulls *hulls,
 				 struct tsct_fit_range q)
 {
 	double mid;
@@ -159,15 +163,15 @@ static double maximum_of_highest(const struct bound_hulls *bound_hulls,
 		mid = q.min + (q.max - q.min) / 2;
 		if (mid <= q.min || mid >= q.max)
 			break;
-		if (upper_corner(bound_hulls, mid)->u < 0)
+		if (upper_corner(hulls, mid)->u < 0)
 			q.min = mid;
 		else
 			q.max = mid;
 	}
-	return fmax(highest(bound_hulls, q.min), highest(bound_hulls, q.max));
+	return fmax(highest(hulls, q.min), highest(hulls, q.max));
 }
 
-static double minimum_of_lowest(const struct bound_hulls *bound_hulls,
+static double minimum_of_lowest(const struct bound_hulls *hulls,
 				struct tsct_fit_range q)
 {
 	double mid;
@@ -176,18 +180,18 @@ static double minimum_of_lowest(const struct bound_hulls *bound_hulls,
 		mid = q.min + (q.max - q.min) / 2;
 		if (mid <= q.min || mid >= q.max)
 			break;
-		if (lower_corner(bound_hulls, mid)->u > 0)
+		if (lower_corner(hulls, mid)->u > 0)
 			q.min = mid;
 		else
 			q.max = mid;
 	}
-	return fmin(lowest(bound_hulls, q.min), lowest(bound_hulls, q.max));
+	return fmin(lowest(hulls, q.min), lowest(hulls, q.max));
 }
 
 /*
  * Slopes outside this range have no gap, or are implausible. It is wide because
- * plane->rate may be far off, if there are two exchanges and both took longer than the
- * interval between them.
+ * plane->rate may be far off, if there are two exchanges and both took longer
+ * than the interval between them.
  */
 static struct tsct_fit_range plausible_slopes(const struct tsct_plane *plane)
 {
@@ -210,19 +214,19 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
 		  struct tsct_fit_bounds *ret)
 {
 	struct tsct_fit_range q = plausible_slopes(plane);
-	struct bound_hulls bound_hulls;
+	struct bound_hulls hulls;
 	double mid;
 
-	if (!build_hulls(plane, from, &bound_hulls))
+	if (!build_hulls(plane, from, &hulls))
 		return false;
-	mid = widest_gap(&bound_hulls, q);
-	if (!(gap(&bound_hulls, mid) >= 0))
+	mid = widest_gap(&hulls, q);
+	if (!(gap(&hulls, mid) >= 0))
 		return false;
-	ret->slope.min = limit_of_gap(&bound_hulls, mid, q.min);
-	ret->slope.max = limit_of_gap(&bound_hulls, mid, q.max);
+	ret->slope.min = limit_of_gap(&hulls, mid, q.min);
+	ret->slope.max = limit_of_gap(&hulls, mid, q.max);
 	intersect(&ret->slope, plane->rate_min, plane->rate_max);
-	ret->y.max = maximum_of_highest(&bound_hulls, ret->slope);
-	ret->y.min = minimum_of_lowest(&bound_hulls, ret->slope);
+	ret->y.max = maximum_of_highest(&hulls, ret->slope);
+	ret->y.min = minimum_of_lowest(&hulls, ret->slope);
 	return true;
 }
 
@@ -232,12 +236,13 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
  */
 static double gap_without(struct tsct_plane *plane, unsigned int point)
 {
-	struct bound_hulls bound_hulls;
+	struct bound_hulls hulls;
 	double ret = -HUGE_VAL;
 
 	plane->point[point].sound = false;
-	if (build_hulls(plane, 0, &bound_hulls))
-		ret = gap(&bound_hulls, widest_gap(&bound_hulls, plausible_slopes(plane)));
+	if (build_hulls(plane, 0, &hulls))
+		ret = gap(&hulls,
+			  widest_gap(&hulls, plausible_slopes(plane)));
 	plane->point[point].sound = true;
 	return ret;
 }
@@ -250,15 +255,15 @@ static unsigned int most_contradicting(struct tsct_plane *plane,
 				       double *ret_gap)
 {
 	unsigned int candidate[4], found, k;
-	struct bound_hulls bound_hulls;
+	struct bound_hulls hulls;
 	double q, without;
 
-	build_hulls(plane, 0, &bound_hulls);
-	q = widest_gap(&bound_hulls, plausible_slopes(plane));
-	candidate[0] = upper_corner(&bound_hulls, nextafter(q, -HUGE_VAL))->point;
-	candidate[1] = upper_corner(&bound_hulls, nextafter(q, HUGE_VAL))->point;
-	candidate[2] = lower_corner(&bound_hulls, nextafter(q, -HUGE_VAL))->point;
-	candidate[3] = lower_corner(&bound_hulls, nextafter(q, HUGE_VAL))->point;
+	build_hulls(plane, 0, &hulls);
+	q = widest_gap(&hulls, plausible_slopes(plane));
+	candidate[0] = upper_corner(&hulls, nextafter(q, -HUGE_VAL))->point;
+	candidate[1] = upper_corner(&hulls, nextafter(q, HUGE_VAL))->point;
+	candidate[2] = lower_corner(&hulls, nextafter(q, -HUGE_VAL))->point;
+	candidate[3] = lower_corner(&hulls, nextafter(q, HUGE_VAL))->point;
 	found = candidate[0];
 	*ret_gap = -HUGE_VAL;
 	for (k = 0; k < 4; k++) {
@@ -342,8 +347,8 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 }
 
 /*
- * The last exchanges may contradict those before them. They may be wrong, or the first
- * after a change: the bound covers both.
+ * The last exchanges may contradict those before them. They may be wrong, or
+ * the first after a change: the bound covers both.
  */
 static void cover_last(const struct tsct_plane *plane,
 		       struct tsct_fit_bounds *ret)

@@ -2,49 +2,55 @@
 /*
  * Hull fit.
  *
- * Requests bound the function from above, answers from below. Of the lines p + q u
- * with slope q, those between the constraints have p between the largest low - q u
- * and the smallest up - q u. This gap is concave in q, and has corners only at the
- * slopes of edges of the two convex hulls, so one walk along both finds the line of
- * the largest margin. For exponential delays of equal mean in both directions it has
- * the maximum likelihood.
+ * Requests bound the function from above, answers from below. Of the lines p +
+ * q u with slope q, those between the constraints have p between the largest
+ * low - q u and the smallest up - q u. This gap is concave in q, and has
+ * corners only at the slopes of edges of the two convex hulls, so one walk
+ * along both finds the line of the largest margin. For exponential delays of
+ * equal mean in both directions it has the maximum likelihood.
  *
- * The estimate is a mean over all lines. Seen from the line of the largest margin,
- * the delays of each direction begin at an edge. With a density of k delays per count
- * behind it, the true edge is about 1 / k before the first of them, and a line with a
- * gap smaller by x is less likely by e^(-k x). For exponential delays that is exact;
- * for others, as far as the edge determines the result.
+ * The estimate is a mean over all lines. Seen from the line of the largest
+ * margin, the delays of each direction begin at an edge. With a density of k
+ * delays per count behind it, the true edge is about 1 / k before the first of
+ * them, and a line with a gap smaller by x is less likely by e^(-k x). For
+ * exponential delays that is exact; for others, as far as the edge determines
+ * the result.
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
-/* Fewer exchanges have no edge: the estimate is the line of the largest margin. */
+/*
+ * Fewer exchanges have no edge: the estimate is the line of the largest margin.
+ */
 #define EDGE_NR_MIN	8
 /* The density behind the edge is that of this fraction of the delays. */
 #define NEAR_FRACTION	4
 /*
- * An exchange is an outlier, not part of the edge, if without it the gap is wider
- * by this many mean distances of delays.
+ * An exchange is an outlier, not part of the edge, if without it the gap is
+ * wider by this many mean distances of delays.
  */
 #define OUTLIER_GAPS	8.0
-/* While the window is too long, the edge looks blurred: iterations to shorten it */
+/*
+ * While the window is too long, the edge looks blurred: iterations to shorten
+ * it
+ */
 #define WINDOW_TURNS	4
 /* Half the number of steps of the integral over slopes */
 #define STEPS		48
 /* Slopes less likely than e^-RANGE are left out. */
 #define RANGE		14.0
 /*
- * Least wander of crystals, relative, per root of a second: behind long queues no
- * regression can measure it.
+ * Least wander of crystals, relative, per root of a second: behind long queues
+ * no regression can measure it.
  */
 #define WANDER_MIN	8e-10
 
-/* ---- the line of the largest margin ----------------------------------------- */
+/* ---- the line of the largest margin -------------------------------------- */
 
 struct hull {
 	double slope;
-	double is_above_chord, below;	/* constraints at u = 0, with that slope */
+	double above, below;	/* constraints at u = 0, with that slope */
 	unsigned int support[4];	/* points; maybe one of them twice */
 	struct tsct_corner *up, *low;	/* hulls of up and of -low, in the plane */
 	unsigned int nr_up, nr_low;
@@ -143,7 +149,8 @@ static double widest_gap(struct hull *hull)
 		else
 			hull->j--;
 	}
-	if (hull->up[hull->i].u > hull->low[hull->j].u || fmin(up, low) == HUGE_VAL)
+	if (hull->up[hull->i].u > hull->low[hull->j].u ||
+	    fmin(up, low) == HUGE_VAL)
 		return q;
 	return (q + fmin(up, low)) / 2;
 }
@@ -162,7 +169,7 @@ static int fit_hull(const struct tsct_plane *plane,
 	ret->slope = widest_gap(ret);
 	up = &ret->up[ret->i];
 	low = &ret->low[ret->j];
-	ret->is_above_chord = up->y - ret->slope * up->u;
+	ret->above = up->y - ret->slope * up->u;
 	ret->below = -(low->y + ret->slope * low->u);
 	ret->support[0] = up->point;
 	ret->support[1] = low->point;
@@ -171,13 +178,13 @@ static int fit_hull(const struct tsct_plane *plane,
 	return 0;
 }
 
-/* ---- the window of exchanges --------------------------------------------------- */
+/* ---- the window of exchanges --------------------------------------------- */
 
 /*
- * The more exchanges, the better is the edge known. The longer they took, the more
- * has the rate wandered meanwhile, which bends the function. How far that moves the
- * line at `at` depends on where the exchanges are: it is calculated as if the line
- * were a regression.
+ * The more exchanges, the better is the edge known. The longer they took, the
+ * more has the rate wandered meanwhile, which bends the function. How far that
+ * moves the line at `at` depends on where the exchanges are: it is calculated
+ * as if the line were a regression.
  */
 
 /* The @size exchanges that are nearest to `at` */
@@ -241,11 +248,12 @@ static struct weights weights_of(const struct tsct_plane *plane,
 }
 
 /*
- * Variance at @at of a line through the exchanges on one side of it, if the slope of
- * the true function does a random walk away from @at, of one unit per root of a second.
- * A step of the slope at distance x moves a point at distance d > x by d - x, and the
- * line by the weighted sum of these movements. As a function of x that sum is linear
- * between two exchanges; the result is the integral of its square.
+ * Variance at @at of a line through the exchanges on one side of it, if the
+ * slope of the true function does a random walk away from @at, of one unit per
+ * root of a second. A step of the slope at distance x moves a point at distance
+ * d > x by d - x, and the line by the weighted sum of these movements. As a
+ * function of x that sum is linear between two exchanges; the result is the
+ * integral of its square.
  */
 static double wander_variance(const struct tsct_plane *plane,
 			      const struct tsct_window *window,
@@ -288,8 +296,8 @@ static double bend_at(const struct tsct_plane *plane,
 }
 
 /*
- * How far beyond its exchanges the fit is used, s: to `at`; if the last exchange is
- * there, for half the longest interval between two exchanges.
+ * How far beyond its exchanges the fit is used, s: to `at`; if the last
+ * exchange is there, for half the longest interval between two exchanges.
  */
 static double used_beyond(const struct tsct_plane *plane)
 {
@@ -315,10 +323,10 @@ static double lever(const struct tsct_plane *plane,
 }
 
 /*
- * The part of @seen with the least expected error. The edge's deviation, @sd for all
- * of @seen, is inversely proportional to the number of exchanges, if delays do not
- * change. *ret_bend: deviation of the resulting line at `at` due to @wander, counts /
- * s per root of a second.
+ * The part of @seen with the least expected error. The edge's deviation, @sd
+ * for all of @seen, is inversely proportional to the number of exchanges, if
+ * delays do not change. *ret_bend: deviation of the resulting line at `at` due
+ * to @wander, counts / s per root of a second.
  */
 static struct tsct_window choose_window(const struct tsct_plane *plane,
 					const struct tsct_window *seen,
@@ -348,7 +356,7 @@ static struct tsct_window choose_window(const struct tsct_plane *plane,
 	return best;
 }
 
-/* ---- the mean of likely lines ------------------------------------------------- */
+/* ---- the mean of likely lines -------------------------------------------- */
 
 /* Distribution of the delays of one direction */
 struct hull_edge {
@@ -363,7 +371,7 @@ static double delay_of(const struct tsct_point *p, const struct hull *hull,
 {
 	double sag = hull->slope * p->u;
 
-	return up ? p->up - hull->is_above_chord - sag : hull->below + sag - p->low;
+	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
 }
 
 /* Delays of the window's used exchanges, into scratch; how many */
@@ -375,7 +383,8 @@ static unsigned int collect_delays(const struct tsct_plane *plane,
 
 	for (i = window->from; i < window->to; i++)
 		if (plane->point[i].used)
-			plane->scratch[nr++] = delay_of(&plane->point[i], hull, up);
+			plane->scratch[nr++] = delay_of(&plane->point[i], hull,
+							up);
 	return nr;
 }
 
@@ -394,7 +403,8 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 				     const struct tsct_window *window,
 				     const struct hull *hull, bool up)
 {
-	unsigned int nr = collect_delays(plane, window, hull, up), near_nr, points = 0, i;
+	unsigned int nr = collect_delays(plane, window, hull, up);
+	unsigned int near_nr, points = 0, i;
 	double longest, resolution = 1 + plane->rate, d;
 	struct hull_edge edge = { .nr = nr };
 
@@ -420,22 +430,22 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 
 static double least_up(const struct hull *hull, double q)
 {
-	double lowest_cost = HUGE_VAL;
+	double least = HUGE_VAL;
 	unsigned int i;
 
 	for (i = 0; i < hull->nr_up; i++)
-		lowest_cost = fmin(lowest_cost, hull->up[i].y - q * hull->up[i].u);
-	return lowest_cost;
+		least = fmin(least, hull->up[i].y - q * hull->up[i].u);
+	return least;
 }
 
 static double most_low(const struct hull *hull, double q)
 {
-	double lowest_cost = HUGE_VAL;
+	double least = HUGE_VAL;
 	unsigned int i;
 
 	for (i = 0; i < hull->nr_low; i++)
-		lowest_cost = fmin(lowest_cost, hull->low[i].y + q * hull->low[i].u);
-	return -lowest_cost;
+		least = fmin(least, hull->low[i].y + q * hull->low[i].u);
+	return -least;
 }
 
 /* Logarithm of the likelihood of slope q; *ret_y: the best offset with it */
@@ -506,14 +516,14 @@ static void set_mean_line(const struct tsct_plane *plane,
 
 	span = hull->up[hull->nr_up - 1].u - hull->up[0].u;
 	ret->line.slope = hull->slope;
-	ret->line.y0 = (hull->is_above_chord + hull->below) / 2 - plane->shift;
+	ret->line.y0 = (hull->above + hull->below) / 2 - plane->shift;
 	ret->half_mean_ratio = 0;
 	ret->log_asymmetry = fabs(log(edge[0].density / edge[1].density));
 	if (edge[0].nr < EDGE_NR_MIN) {
-		ret->sd = (hull->is_above_chord - hull->below) / 4;
+		ret->sd = (hull->above - hull->below) / 4;
 		return;
 	}
-	ret->line.y0 = (hull->is_above_chord - a + hull->below + b) / 2 - plane->shift;
+	ret->line.y0 = (hull->above - a + hull->below + b) / 2 - plane->shift;
 	ret->sd = sqrt(a * a + b * b) / 2;
 	ret->half_mean_ratio = (edge[0].half_mean_ratio +
 				edge[1].half_mean_ratio) / 2;
@@ -537,7 +547,7 @@ static double gap_without(struct tsct_plane *plane,
 
 	plane->point[point].used = false;
 	if (!fit_hull(plane, window, &hull))
-		gap = hull.is_above_chord - hull.below;
+		gap = hull.above - hull.below;
 	plane->point[point].used = true;
 	return gap;
 }
@@ -547,7 +557,7 @@ static bool drop_outlier(struct tsct_plane *plane,
 			 const struct tsct_window *window, struct hull *hull,
 			 const struct hull_edge edge[2])
 {
-	double gap = hull->is_above_chord - hull->below, most = 0, wider;
+	double gap = hull->above - hull->below, most = 0, wider;
 	double limit = OUTLIER_GAPS / fmin(edge[0].density, edge[1].density);
 	unsigned int support[4], found = 0, k;
 

@@ -179,8 +179,8 @@ static void set_origin(struct tsct_plane *plane,
 	double frac;
 
 	plane->at = at ? at : last->t4;
-	plane->remote0 = last->t3 + (__u64)
-		tsct_fit_multiply(plane->rate, (__s64)(plane->at - last->t4), &frac);
+	plane->remote0 = last->t3 + (__u64)tsct_fit_multiply(
+		plane->rate, (__s64)(plane->at - last->t4), &frac);
 }
 
 int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
@@ -242,7 +242,7 @@ void tsct_plane_to_fit(const struct tsct_plane *plane,
 	fit->piece[0].c[3] = 0;
 }
 
-/* ---- order statistics, and rejection of implausible points --------------------- */
+/* ---- order statistics, and rejection of implausible points --------------- */
 
 static void swap(double *a, double *b)
 {
@@ -302,15 +302,16 @@ double tsct_plane_rtt_quantile(const struct tsct_plane *plane, double q)
 			plane->scratch[nr++] = plane->point[i].rtt;
 	if (!nr)
 		return 0;
-	return tsct_nth_smallest(plane->scratch, nr, (unsigned int)(q * (nr - 1)));
+	return tsct_nth_smallest(plane->scratch, nr,
+				 (unsigned int)(q * (nr - 1)));
 }
 
 /*
  * A wrong packet time may make a round trip shorter than any possible one. Such
- * values are few (at most one in OUTLIER_SHARE), and the gap from them to the next
- * value is OUTLIER_GAP times the spread of the nr / 10 + 3 values that follow. On a
- * path where nearly every packet queues, a rare packet that did not looks the same,
- * and is lost too.
+ * values are few (at most one in OUTLIER_SHARE), and the gap from them to the
+ * next value is OUTLIER_GAP times the spread of the nr / 10 + 3 values that
+ * follow. On a path where nearly every packet queues, a rare packet that did
+ * not looks the same, and is lost too.
  */
 #define OUTLIER_SHARE	20
 #define OUTLIER_GAP	2.0

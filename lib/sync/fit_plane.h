@@ -2,10 +2,10 @@
 /*
  * Common part of the fits: exchanges as points of a plane.
  *
- * u is seconds of our counter since `at`, y is counts of the remote counter above the
- * line that runs at `rate` through (at, remote0). Both are differences of integers,
- * so large counter values lose no precision. A function is then a line
- * y = y0 + slope u that is nearly level.
+ * u is seconds of our counter since `at`, y is counts of the remote counter
+ * above the line that runs at `rate` through (at, remote0). Both are
+ * differences of integers, so large counter values lose no precision. A
+ * function is then a line y = y0 + slope u that is nearly level.
  */
 #ifndef TSCT_SYNC_FIT_PLANE_H
 #define TSCT_SYNC_FIT_PLANE_H
@@ -40,7 +40,7 @@ struct tsct_plane {
 	double hz, rate;	/* cycles per second; counts per cycle */
 	double nominal;		/* rate by hz and remote_hz, counts per cycle */
 	double wander;		/* limit of the rate's change, counts / s^2 */
-	double rate_min, rate_max;	/* of slope, by the nominal rates, counts / s */
+	double rate_min, rate_max;	/* of slope, by nominal rates, counts / s */
 	double shift;		/* of y by the known asymmetry, counts */
 	double min_rtt;		/* shortest plausible round trip, counts */
 	unsigned int nr;
@@ -61,8 +61,8 @@ static inline double tsct_plane_line_at(const struct tsct_plane_line *line,
 }
 
 /*
- * fit_plane.c. tsct_plane_make(): the errors of tsct_fit_make(); on failure, too,
- * tsct_plane_free() is due.
+ * fit_plane.c. tsct_plane_make(): the errors of tsct_fit_make(); on failure,
+ * too, tsct_plane_free() is due.
  */
 int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 		    const struct tsct_fit_options *options, double remote_hz,
@@ -72,7 +72,8 @@ void tsct_plane_free(struct tsct_plane *plane);
 double tsct_plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote);
 /* Stores a line as the fit's only piece. */
 void tsct_plane_to_fit(const struct tsct_plane *plane,
-		       const struct tsct_plane_line *line, struct tsct_fit *fit);
+		       const struct tsct_plane_line *line,
+		       struct tsct_fit *fit);
 
 /* Saturates; NaN: 0 */
 static inline __s64 tsct_fit_to_s64(double counts)
@@ -93,10 +94,13 @@ double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k);
  * The smallest value that is no outlier below the others; reorders them.
  * @resolution: of the values
  */
-double tsct_lowest_plausible(double *values, unsigned int nr, double resolution);
+double tsct_lowest_plausible(double *values, unsigned int nr,
+			     double resolution);
 /* Of the round trips of used points; q in [0, 1] */
 double tsct_plane_rtt_quantile(const struct tsct_plane *plane, double q);
-/* The same of the used ones among points [from, to), q = 0.5; 0: there are none */
+/*
+ * The same of the used ones among points [from, to), q = 0.5; 0: there are none
+ */
 double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
 			     unsigned int to);
 void tsct_point_reject(struct tsct_point *point);
@@ -124,18 +128,22 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret);
 
 /*
- * fit_hull.c. @wander: of the regression. Clears `used` and `sound` of points that
- * contradict the others.
+ * fit_hull.c. @wander: of the regression. Clears `used` and `sound` of points
+ * that contradict the others.
  */
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 			struct tsct_fit_candidate *ret);
-/* Adds a corner to a lower hull of @nr; its u is not less than the last one's. */
+/*
+ * Adds a corner to a lower hull of @nr; its u is not less than the last one's.
+ */
 unsigned int tsct_hull_push(struct tsct_corner *hull, unsigned int nr,
 			    const struct tsct_corner *next);
 /* Slope of the edge from corner k to the next one */
 double tsct_hull_slope(const struct tsct_corner *hull, unsigned int k);
 
-/* fit_robust.c: Theil-Sen, of the half of a window with the shorter round trips */
+/*
+ * fit_robust.c: Theil-Sen, of the half of a window with the shorter round trips
+ */
 void tsct_theil_sen(const struct tsct_plane *plane,
 		    const struct tsct_window *window,
 		    struct tsct_fit_candidate *ret);
@@ -143,8 +151,8 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 void tsct_plane_reject_outliers(struct tsct_plane *plane);
 
 /*
- * fit_reference.c. @keep: in: which exchanges are possible; out: which were used.
- * tsct_fit_spline(): -E2BIG, -ERANGE, -ENODATA
+ * fit_reference.c. @keep: in: which exchanges are possible; out: which were
+ * used. tsct_fit_spline(): -E2BIG, -ERANGE, -ENODATA
  */
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		     unsigned int nr, bool *keep, struct tsct_fit *fit);
@@ -165,8 +173,8 @@ struct tsct_fit_bounds {
 };
 
 /*
- * fit_bound.c. Clears `sound` of exchanges that contradict the others, and of those
- * before a change.
+ * fit_bound.c. Clears `sound` of exchanges that contradict the others, and of
+ * those before a change.
  */
 void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret);
 

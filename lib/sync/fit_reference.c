@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The two reference fits, linear and spline. Both drop the tenth of the exchanges
- * with the longest local round trips.
+ * The two reference fits, linear and spline. Both drop the tenth of the
+ * exchanges with the longest local round trips.
  */
 #include "fit_plane.h"
 
@@ -28,7 +28,8 @@ static void heap_sift_down(const struct tsct_exchange *x, unsigned int *heap,
 	unsigned int child, was;
 
 	while ((child = 2 * at + 1) < nr) {
-		if (child + 1 < nr && is_dropped_before(x, heap[child], heap[child + 1]))
+		if (child + 1 < nr &&
+		    is_dropped_before(x, heap[child], heap[child + 1]))
 			child++;
 		if (!is_dropped_before(x, heap[at], heap[child]))
 			break;
@@ -113,15 +114,15 @@ void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		       (means.uu > 0 ? means.u * means.u / means.uu : 0));
 }
 
-/* ---- spline ------------------------------------------------------------------- */
+/* ---- spline -------------------------------------------------------------- */
 
 /*
- * Spline: the middles of each session are averaged to one knot, and a constrained cubic
- * spline runs through all knots.
+ * Spline: the middles of each session are averaged to one knot, and a
+ * constrained cubic spline runs through all knots.
  *
- * Its slope at a knot is the harmonic mean of the slopes to both neighbours, so that it
- * does not overshoot: between two knots it is monotonic if they are. Beyond the ends it
- * is straight.
+ * Its slope at a knot is the harmonic mean of the slopes to both neighbours, so
+ * that it does not overshoot: between two knots it is monotonic if they are.
+ * Beyond the ends it is straight.
  */
 /* An averaged session: whole counts and fractions of both counters */
 struct knot {
@@ -152,22 +153,22 @@ static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
 static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 			    const bool *keep, struct knot *ret)
 {
-	struct session_sums session_sums = { 0, 0, 0 };
+	struct session_sums sums = { 0, 0, 0 };
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
 		if (!keep[i])
 			continue;
-		session_sums.local += (tsct_s128)(__s64)(x[i].t1 - x->t1) +
+		sums.local += (tsct_s128)(__s64)(x[i].t1 - x->t1) +
 			(__s64)(x[i].t4 - x->t1);
-		session_sums.remote += (tsct_s128)(__s64)(x[i].t2 - x->t2) +
+		sums.remote += (tsct_s128)(__s64)(x[i].t2 - x->t2) +
 			(__s64)(x[i].t3 - x->t2);
-		session_sums.nr++;
+		sums.nr++;
 	}
-	if (!session_sums.nr)
+	if (!sums.nr)
 		return false;
-	mean(x->t1, session_sums.local, session_sums.nr, &ret->local, &ret->local_frac);
-	mean(x->t2, session_sums.remote, session_sums.nr, &ret->remote, &ret->remote_frac);
+	mean(x->t1, sums.local, sums.nr, &ret->local, &ret->local_frac);
+	mean(x->t2, sums.remote, sums.nr, &ret->remote, &ret->remote_frac);
 	return true;
 }
 
@@ -189,8 +190,9 @@ static double rise(const struct knot *a, const struct knot *b)
 }
 
 /*
- * Slope at a knot. At an end it is such that the spline is not bent there: for a cubic
- * with slopes s and s' at its ends and mean slope r, s = (3 r - s') / 2.
+ * Slope at a knot. At an end it is such that the spline is not bent there: for
+ * a cubic with slopes s and s' at its ends and mean slope r, s = (3 r - s') /
+ * 2.
  */
 static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
 {
@@ -262,8 +264,8 @@ static void set_pieces(const struct knot *knot, unsigned int nr,
 }
 
 /*
- * Exchanges outside sessions do not count if there are sessions. Else, this many in a
- * row are treated as a session.
+ * Exchanges outside sessions do not count if there are sessions. Else, this
+ * many in a row are treated as a session.
  */
 #define SESSION_NR	16
 
@@ -306,7 +308,8 @@ static int average_sessions(const struct tsct_plane *plane,
 				    (unsigned int *)plane->scratch);
 		if (*ret_nr == TSCT_CUBICS_MAX - 1)
 			return -E2BIG;
-		if (average_session(x + from, to - from, keep + from, &knot[*ret_nr])) {
+		if (average_session(x + from, to - from, keep + from,
+				    &knot[*ret_nr])) {
 			knot[*ret_nr].remote_frac -= plane->shift;
 			++*ret_nr;
 		}

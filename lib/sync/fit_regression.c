@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * Regression fit: middles are weighted by the excess of their round trip over the
- * shortest, and the rate wanders at random, so that old ones count less. This is a
- * Kalman filter of two states, offset and rate.
+ * Regression fit: middles are weighted by the excess of their round trip over
+ * the shortest, and the rate wanders at random, so that old ones count less.
+ * This is a Kalman filter of two states, offset and rate.
  *
- * The weight of the excess and the speed of the wander are unknown. Each combination
- * predicts every exchange from those before it, and is scored by the likelihood of the
- * exchange. The scale of all noise is the maximum likelihood one.
+ * The weight of the excess and the speed of the wander are unknown. Each
+ * combination predicts every exchange from those before it, and is scored by
+ * the likelihood of the exchange. The scale of all noise is the maximum
+ * likelihood one.
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
 /*
- * Variance of a middle: 1 + (excess / (share * median excess))^2. A packet that did not
- * queue is wrong by its packet times' errors only; one that queued for x is wrong by up
- * to x / 2.
+ * Variance of a middle: 1 + (excess / (share * median excess))^2. A packet that
+ * did not queue is wrong by its packet times' errors only; one that queued for
+ * x is wrong by up to x / 2.
  */
 #define SHARES	5
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
 /*
- * Caches, queues and scheduling are common to all exchanges of a session, so these are
- * not independent: together they count at most as 1 / SESSION_CORRELATION exchanges.
+ * Caches, queues and scheduling are common to all exchanges of a session, so
+ * these are not independent: together they count at most as 1 /
+ * SESSION_CORRELATION exchanges.
  */
 #define SESSION_CORRELATION	0.2
 
 /*
- * Growth of the variance of the rate from one exchange to the next, in units of the
- * variance of a middle and of the mean interval of exchanges
+ * Growth of the variance of the rate from one exchange to the next, in units of
+ * the variance of a middle and of the mean interval of exchanges
  */
 #define WANDERS	10
 static const double wanders[WANDERS] = {
@@ -36,10 +38,11 @@ static const double wanders[WANDERS] = {
 };
 
 /*
- * Non-Gaussian delays look like some wander, too. Crystals wander by about WANDER_USUAL,
- * relative, per root of a second; more needs evidence: WANDER_EVIDENCE in the logarithm
- * of the likelihood for 10 times as much, 4 times that for 100 times. Of all that are
- * within LIKELY_ENOUGH of the best, the least wander is taken.
+ * Non-Gaussian delays look like some wander, too. Crystals wander by about
+ * WANDER_USUAL, relative, per root of a second; more needs evidence:
+ * WANDER_EVIDENCE in the logarithm of the likelihood for 10 times as much, 4
+ * times that for 100 times. Of all that are within LIKELY_ENOUGH of the best,
+ * the least wander is taken.
  */
 #define WANDER_USUAL	1e-9
 #define WANDER_EVIDENCE	3.0
@@ -156,8 +159,8 @@ static long next_used(const struct middles *middles, long i, long to, long by)
 }
 
 /*
- * Runs @nr filters over points [from, to), or backwards if to < from. Several run
- * interleaved, as each has long dependency chains. False: no point is used.
+ * Runs @nr filters over points [from, to), or backwards if to < from. Several
+ * run interleaved, as each has long dependency chains. False: no point is used.
  */
 static bool run_filters(const struct middles *middles, long from, long to,
 			const double *wander, struct kalman *f, unsigned int nr)
@@ -174,8 +177,8 @@ static bool run_filters(const struct middles *middles, long from, long to,
 		init_filter(&f[k], middles, &point[i], middles->var[i]);
 	while ((i = next_used(middles, i + by, to, by)) != to)
 		for (k = 0; k < nr; k++)
-			filter_point(&f[k], wander[k], &point[i], point[i].y * scale,
-			     middles->var[i]);
+			filter_point(&f[k], wander[k], &point[i],
+				     point[i].y * scale, middles->var[i]);
 	for (k = 0; k < nr; k++)
 		f[k].log_var += log(f[k].product);
 	return true;
@@ -290,7 +293,8 @@ static void estimate_at_origin(const struct middles *middles,
 	while (at < plane->nr && plane->point[at].u <= 0)
 		at++;
 	before = run_filters(middles, 0, at, &middles->wander, ret, 1);
-	after = at < plane->nr && run_filters(middles, (long)plane->nr - 1, (long)at - 1,
+	after = at < plane->nr &&
+		run_filters(middles, (long)plane->nr - 1, (long)at - 1,
 				      &middles->wander, &later, 1);
 	if (before)
 		predict_to(ret, middles->wander, 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Theil-Sen estimator: the median of slopes between pairs of points, then the median
- * of the remaining offsets. Only pairs from one half of the time to the other are
- * used: a session has many exchanges, but does not determine a rate. The result is
- * not very exact, but up to a quarter of each half may be wrong without moving it
- * much, so the other estimates are checked against it.
+ * Theil-Sen estimator: the median of slopes between pairs of points, then the
+ * median of the remaining offsets. Only pairs from one half of the time to the
+ * other are used: a session has many exchanges, but does not determine a rate.
+ * The result is not very exact, but up to a quarter of each half may be wrong
+ * without moving it much, so the other estimates are checked against it.
  */
 #include "fit_plane.h"
 
@@ -106,9 +106,9 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 }
 
 /*
- * The middle of an exchange is off by at most half its round trip, and so is the line
- * through most of them. A point that is further off has wrong packet times, or its
- * source is wrong.
+ * The middle of an exchange is off by at most half its round trip, and so is
+ * the line through most of them. A point that is further off has wrong packet
+ * times, or its source is wrong.
  */
 static bool is_outlier(const struct tsct_point *p,
 		       const struct tsct_fit_candidate *others,
@@ -121,7 +121,8 @@ static bool is_outlier(const struct tsct_point *p,
 }
 
 /*
- * This many consecutive outliers at the end are a change of a counter, not errors.
+ * This many consecutive outliers at the end are a change of a counter, not
+ * errors.
  */
 #define CHANGE_NR	3
 
@@ -155,8 +156,8 @@ static double delay_of(const struct tsct_point *p,
 }
 
 /*
- * A wrong packet time may make the delay of one direction too short, but not the
- * round trip.
+ * A wrong packet time may make the delay of one direction too short, but not
+ * the round trip.
  */
 static void reject_early(struct tsct_plane *plane,
 			 const struct tsct_fit_candidate *others, bool up)

@@ -19,9 +19,9 @@ static unsigned int count_at(const struct tsct_correctness_interval *all,
 }
 
 /*
- * A region where the most intervals overlap begins at the lower end of one of them.
- * An interval that overlaps with the region contains that end too: otherwise it
- * would begin within the region, and make one more there.
+ * A region where the most intervals overlap begins at the lower end of one of
+ * them. An interval that overlaps with the region contains that end too:
+ * otherwise it would begin within the region, and make one more there.
  */
 static bool in_largest_group(const struct tsct_correctness_interval *all,
 			     unsigned int nr,
@@ -39,7 +39,10 @@ static bool in_largest_group(const struct tsct_correctness_interval *all,
 	return false;
 }
 
-/* Hull of the points in at least @need intervals: its ends are ends of intervals. */
+/*
+ * Hull of the points in at least @need intervals: its ends are ends of
+ * intervals.
+ */
 static void find_hull(const struct tsct_correctness_interval *all,
 		      unsigned int nr, unsigned int need,
 		      struct tsct_intersection_result *ret)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clock selection: chooses the timeline (master, epoch) with the highest weight,
- * then the source on it with the smallest bound (cf. RFC 5905, 11.2.1).
+ * Clock selection: chooses the timeline (master, epoch) with the highest
+ * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1).
  */
 #include <stdio.h>
 
@@ -9,7 +9,10 @@
 #include "lib/core/offset_estimator.h"
 #include "intersection.h"
 
-/* Hysteresis: a new source needs a bound below this fraction of the current one's. */
+/*
+ * Hysteresis: a new source needs a bound below this fraction of the current
+ * one's.
+ */
 #define SWITCH_RATIO	0.8
 
 /* Rounding of two compared times, ns */
@@ -42,9 +45,12 @@ static bool on_timeline(const struct tsct_sync_source *source, __u64 master,
 		tsct_sync_source_epoch(source) == timeline;
 }
 
-/* ---- timelines ------------------------------------------------------------- */
+/* ---- timelines ----------------------------------------------------------- */
 
-/* Number of fresh sources; one on a master's timeline outweighs all NTP servers. */
+/*
+ * Number of fresh sources; one on a master's timeline outweighs all NTP
+ * servers.
+ */
 static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 				    __u64 master, __u32 timeline)
 {
@@ -98,7 +104,7 @@ static void select_timeline(const struct tsct_cluster *cluster,
 	}
 }
 
-/* ---- sources ----------------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------- */
 
 /* The sources on the selected timeline */
 struct candidates {
@@ -206,7 +212,9 @@ static void select_source(const struct tsct_cluster *cluster,
 
 		if (interval->falseticker)
 			continue;
-		/* Without a majority no source is better than the current one. */
+		/*
+		 * Without a majority no source is better than the current one.
+		 */
 		if ((int)candidates->source[i] == cluster->used)
 			bound *= majority ? SWITCH_RATIO : 0;
 		if (ret->used >= 0 && bound >= best)

@@ -13,15 +13,16 @@
 #define HOLDOVER_MIN_S	5.0	/* ... and the least time */
 
 /*
- * A fit is due when its newest exchange is REFIT_S old, or when one in REFIT_PART
- * exchanges is new: while exchanges follow fast, not every one costs a fit.
+ * A fit is due when its newest exchange is REFIT_S old, or when one in
+ * REFIT_PART exchanges is new: while exchanges follow fast, not every one costs
+ * a fit.
  */
 #define REFIT_S		0.5
 #define REFIT_PART	32
 
 /*
- * Consecutive exchanges that contradict the fit until the source's time is taken
- * to have changed. A single one may be anything.
+ * Consecutive exchanges that contradict the fit until the source's time is
+ * taken to have changed. A single one may be anything.
  */
 #define CONTRADICTIONS_MAX	3
 /* The same for offsets within the bound that no delay explains */
@@ -71,7 +72,10 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
 	memmove(source->x, &source->x[nr], source->nr * sizeof(source->x[0]));
 }
 
-/* Of each two neighbours in the older half, removes the one of longer round trip. */
+/*
+ * Of each two neighbours in the older half, removes the one of longer round
+ * trip.
+ */
 static void thin_window(struct tsct_sync_source *source)
 {
 	unsigned int i;
@@ -119,11 +123,11 @@ static void remove_expired(struct tsct_sync_source *source,
 }
 
 /*
- * Updates the poll intervals. The short intervals of a session do not announce more
- * of them, so the maximum decays slowly, by 1/16 of each interval. A long interval
- * raises it only if the next one is as long: one lost exchange, or an outage of an
- * hour, does not announce rare polls. An exchange shortly after another one belongs
- * to the same poll.
+ * Updates the poll intervals. The short intervals of a session do not announce
+ * more of them, so the maximum decays slowly, by 1/16 of each interval. A long
+ * interval raises it only if the next one is as long: one lost exchange, or an
+ * outage of an hour, does not announce rare polls. An exchange shortly after
+ * another one belongs to the same poll.
  */
 static void note_interval(struct tsct_sync_source *source,
 			  const struct tsct_cluster_options *options,
@@ -185,8 +189,8 @@ double tsct_source_params_bound_ns(const struct tsct_source_params *est,
 }
 
 /*
- * Cluster time at @remote + @frac counts of the source's counter, by the parameters
- * that it sent; in 128 bits, saturated. Sets ns and frac_ns of *ret.
+ * Cluster time at @remote + @frac counts of the source's counter, by the
+ * parameters that it sent; in 128 bits, saturated. Sets ns and frac_ns of *ret.
  */
 static void remote_time(const struct tsct_remote_params *params, __u64 remote,
 			double frac, struct tsct_source_params *ret)
@@ -256,7 +260,9 @@ static void update_estimate(struct tsct_sync_source *source,
 			 tsct_magnitude(off) / 1000, off > 0 ? "fast" : "slow");
 		return;
 	}
-	/* Leaves room for 64-bit multiplication; comparisons also reject NaN. */
+	/*
+	 * Leaves room for 64-bit multiplication; comparisons also reject NaN.
+	 */
 	if (est->ns < 0 || est->ns > 1LL << 62 ||
 	    !(est->error_ns < 1e18 && est->growth < est->rate)) {
 		snprintf(source->reason, sizeof(source->reason),
@@ -316,7 +322,7 @@ static bool refit_is_due(const struct tsct_sync_source *source,
 		(double)since > REFIT_S * options->hz;
 }
 
-/* ---- changes of the source's time ------------------------------------------ */
+/* ---- changes of the source's time ---------------------------------------- */
 
 /*
  * True: the exchange is outside the fit's bound, whatever its two delays were.
@@ -342,9 +348,9 @@ static bool contradicts_fit(const struct tsct_sync_source *source,
 
 /*
  * A queueing delay moves the middle of an exchange by at most half of itself. A
- * middle that is off by more than half of what the round trip exceeds the shortest
- * one is due to the time itself, even if the bound does not exclude it. Returns that
- * offset in counts, or 0.
+ * middle that is off by more than half of what the round trip exceeds the
+ * shortest one is due to the time itself, even if the bound does not exclude
+ * it. Returns that offset in counts, or 0.
  */
 static double unexplained_offset(const struct tsct_sync_source *source,
 				 const struct tsct_cluster_options *options,
@@ -404,9 +410,9 @@ static bool note_unexplained(struct tsct_sync_source *source, double off)
 }
 
 /*
- * True: the newest exchange disagrees with all before it. It widens the bound, but
- * does not enter the fit. If the next ones disagree too, the source's time did
- * change; a longer route or congestion one way contradicts nothing.
+ * True: the newest exchange disagrees with all before it. It widens the bound,
+ * but does not enter the fit. If the next ones disagree too, the source's time
+ * did change; a longer route or congestion one way contradicts nothing.
  */
 static bool change_is_pending(struct tsct_sync_source *source,
 			      const struct tsct_cluster_options *options)
@@ -432,7 +438,7 @@ static bool change_is_pending(struct tsct_sync_source *source,
 	return false;
 }
 
-/* ---- a new exchange ------------------------------------------------------- */
+/* ---- a new exchange ------------------------------------------------------ */
 
 static bool is_possible(const struct tsct_sync_source *source,
 			const struct tsct_exchange *x)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One time source of a node: the window of recent exchanges with it, the fit
- * through them (fit.h), and the cluster's time that results from the fit and the
- * clock parameters that the source sent. Not thread safe; time is an argument.
+ * through them (fit.h), and the cluster's time that results from the fit and
+ * the clock parameters that the source sent. Not thread safe; time is an
+ * argument.
  */
 #ifndef TSCT_SYNC_SOURCE_H
 #define TSCT_SYNC_SOURCE_H
@@ -10,8 +11,8 @@
 #include "cluster.h"
 
 /*
- * ppb by which a bound grows at most without new exchanges: PHI of RFC 5905, the
- * frequency tolerance of two crystals.
+ * ppb by which a bound grows at most without new exchanges: PHI of RFC 5905,
+ * the frequency tolerance of two crystals.
  */
 #define TSCT_SYNC_SOURCE_PHI_PPB	15000
 
@@ -25,9 +26,9 @@
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100
 
 /*
- * The cluster's time as a linear function of our counter, with its bound. At any
- * counter value t, with d = |t - at|, the true time is within
- * error_ns + growth * d + min(wander * d, phi) * d of it.
+ * The cluster's time as a linear function of our counter, with its bound. At
+ * any counter value t, with d = |t - at|, the true time is within error_ns +
+ * growth * d + min(wander * d, phi) * d of it.
  */
 struct tsct_source_params {
 	__u64 at;		/* reference point, cycles of our counter */
