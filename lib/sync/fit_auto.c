@@ -9,7 +9,7 @@
  * maximum. It is 0.44 for exponential delays, at most 0.5 for a constant
  * density from the edge on, and 0.57 or more where the density rises from 0.
  * Near the limit the result is a mean, as either alone may be far off. The
- * constants were tuned on the conditions of tests/netsim/rows.c.
+ * table of tests/netsim/fits shows the effect of the constants.
  */
 #include "fit_plane.h"
 
