@@ -8,7 +8,8 @@
 
 #define TURNS	20000
 
-static struct tsct_intersection_result intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
+static struct tsct_intersection_result
+intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
 			     const char *falsetickers)
 {
 	struct tsct_intersection_result found = tsct_intersection(intervals, nr);

@@ -100,7 +100,7 @@ static void *serve_hostile(void *arg)
 	if (reply->size == SILENT)
 		recv(client, &request, sizeof(request), 0);
 	else
-		send_reply(client, hostile_reply, request.size, memfd);
+		send_reply(client, reply, request.size, memfd);
 	close(client);
 	close(s);
 	close(memfd);
