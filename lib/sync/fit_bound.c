@@ -128,8 +128,8 @@ static double widest_gap(const struct bound_hulls *hulls,
 }
 
 /*
- * Largest distance from slope @in, which has a gap, towards @out where the gap
- * is still not negative
+ * Slope between @in, which has a gap, and @out where the gap ends, rounded
+ * outwards; or @out
  */
 static double limit_of_gap(const struct bound_hulls *hulls, double in,
 			   double out)

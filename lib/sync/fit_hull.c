@@ -24,7 +24,10 @@
  * Fewer exchanges have no edge: the estimate is the line of the largest margin.
  */
 #define EDGE_NR_MIN	8
-/* The density behind the edge is that of this fraction of the delays. */
+/*
+ * The density behind the edge is measured on the shortest 1 / NEAR_FRACTION of
+ * the delays.
+ */
 #define NEAR_FRACTION	4
 /*
  * An exchange is an outlier, not part of the edge, if without it the gap is

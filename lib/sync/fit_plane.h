@@ -166,7 +166,7 @@ struct tsct_fit_range {
 	double min, max;
 };
 
-/* What causality allows */
+/* The range that causality allows */
 struct tsct_fit_bounds {
 	struct tsct_fit_range y;		/* at u = 0, counts */
 	struct tsct_fit_range slope;		/* counts / s */

@@ -5,7 +5,7 @@
 
 #include "schedule.h"
 
-/* A list of blockers is valid for as long after the member's last request. */
+/* A list of blockers expires this long after the member's last request. */
 #define BLOCKERS_VALID_US	2000000
 
 struct schedule_member {
@@ -31,7 +31,8 @@ struct tsct_schedule {
 	__u32 session;		/* number of the last one */
 	__u64 begin_us;		/* of that */
 	__u64 free_us;		/* end of the last assigned slot */
-	__u32 first;		/* barrier of this run of the master ... */
+	__u32 first;		/* first barrier of this run of the master
+				 * ... */
 	__u32 barrier;		/* ... and the one at which members gather */
 	bool master_arrived;
 	bool joined;		/* the session, by any member */
@@ -106,7 +107,7 @@ static __u64 *node_slot(struct tsct_schedule *schedule,
 	return &schedule->nodes[member - schedule->members];
 }
 
-/* Whether the open session waits for the member */
+/* Sets if the open session waits for the member. */
 static void set_counted(struct tsct_schedule *schedule,
 			struct schedule_member *member, bool counted)
 {

@@ -13,9 +13,9 @@
 #define HOLDOVER_MIN_S	5.0	/* ... and the least time */
 
 /*
- * A fit is due when its newest exchange is REFIT_S old, or when one in
- * REFIT_PART exchanges is new: while exchanges follow fast, not every one costs
- * a fit.
+ * A fit is due when the newest exchange is REFIT_S later than the last fit, or
+ * when one in REFIT_PART exchanges is new: while exchanges follow fast, not
+ * every one costs a fit.
  */
 #define REFIT_S		0.5
 #define REFIT_PART	32

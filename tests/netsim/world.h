@@ -188,7 +188,7 @@ struct tsct_packet_time node_served_time(struct world *world, struct node *node,
 					 bool received);
 void node_publish(struct world *world, struct node *node);
 void node_publish_often(struct world *world, uint32_t index);	/* each second */
-/* What readers get at @cycles; NULL: no time */
+/* The content that readers use at @cycles; NULL: no time */
 const struct published *node_published(const struct node *node,
 				       uint64_t cycles);
 void node_kill(struct world *world, uint32_t index);

@@ -102,7 +102,7 @@ static void compare(struct run *run, enum reading_kind kind, uint64_t cycles,
 	if (error <= reading->error_ps)
 		return;
 	violation(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, "
-		 "stamp %llu, as of %llu, base %llu",
+		 "cycles %llu, as of %llu, base %llu",
 		 kind == READING_LIVE ? "live" : "past", (double)off / 1e3,
 		 (double)reading->error_ps / 1e3,
 		 reading->status, reading->epoch, (unsigned long long)cycles,

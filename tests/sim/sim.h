@@ -103,7 +103,7 @@ struct scenario {
 extern const struct scenario scenarios[];
 extern const unsigned int nr_scenarios;
 
-/* keeper.c */
+/* timekeeper.c */
 void timekeeper_begin_cycles(struct run *run);
 void timekeeper_wake(struct run *run);
 void timekeeper_used(struct run *run);

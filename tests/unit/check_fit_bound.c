@@ -245,7 +245,7 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* Where hull and regression disagree, the bound is wider. */
+/* The bound includes the disagreement of hull and regression. */
 START_TEST(test_doubt)
 {
 	double last, hull, regression;

@@ -96,7 +96,7 @@ static unsigned int fill(struct tsct_correctness_interval *intervals,
 			 unsigned int nr, unsigned int falsetickers,
 			 bool together)
 {
-	double lie = any_real(-50, 50);
+	double offset = any_real(-50, 50);
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
@@ -104,7 +104,7 @@ static unsigned int fill(struct tsct_correctness_interval *intervals,
 		intervals[i].middle = any_real(-intervals[i].bound, intervals[i].bound);
 		if (i >= falsetickers)
 			continue;
-		intervals[i].middle = (together ? lie : any_real(-50, 50));
+		intervals[i].middle = (together ? offset : any_real(-50, 50));
 		intervals[i].bound = any_real(0, together ? 1 : 20);
 	}
 	return falsetickers;

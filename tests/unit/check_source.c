@@ -82,15 +82,15 @@ static unsigned int count_liars(unsigned int from, unsigned int to, double t)
  * ----------------------------------------------------------------
  */
 
-enum lie {
+enum fault {
 	SAME,			/* all by the same offset */
 	OWN,			/* each by another offset */
 	LATER,			/* only from some time on */
 	CREEP,			/* increasingly */
-	NR_LIES,
+	NR_FAULTS,
 };
 
-static double lie_of(enum lie how, unsigned int source, double t)
+static double fault_ns(enum fault how, unsigned int source, double t)
 {
 	switch (how) {
 	case SAME:
@@ -104,7 +104,7 @@ static double lie_of(enum lie how, unsigned int source, double t)
 	}
 }
 
-static void try_liars(unsigned int servers, enum lie how)
+static void try_falsetickers(unsigned int servers, enum fault how)
 {
 	unsigned int falsetickers = (servers - 1) / 2, i;
 	double t;
@@ -112,7 +112,7 @@ static void try_liars(unsigned int servers, enum lie how)
 	begin(servers * 10 + how, servers);
 	for (t = 2; t < 62; t += 1) {
 		for (i = 0; i < falsetickers; i++)
-			server[i].false_ns = lie_of(how, i, t);
+			server[i].false_ns = fault_ns(how, i, t);
 		one_round(t);
 	}
 	ck_assert_uint_eq(count_liars(0, falsetickers, t), falsetickers);
@@ -125,9 +125,9 @@ static void try_liars(unsigned int servers, enum lie how)
 
 START_TEST(test_liars)
 {
-	unsigned int servers = 3 + (unsigned int)_i / NR_LIES;
+	unsigned int servers = 3 + (unsigned int)_i / NR_FAULTS;
 
-	try_liars(servers, (enum lie)((unsigned int)_i % NR_LIES));
+	try_falsetickers(servers, (enum fault)((unsigned int)_i % NR_FAULTS));
 }
 END_TEST
 
@@ -461,7 +461,7 @@ int main(void)
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, test_liars, 0, 5 * NR_LIES);
+	tcase_add_loop_test(tcase, test_liars, 0, 5 * NR_FAULTS);
 	tcase_add_test(tcase, test_why);
 	tcase_add_test(tcase, test_small_lies);
 	tcase_add_test(tcase, test_two);
