@@ -65,13 +65,13 @@ void timekeeper_join_cluster(struct timekeeper *k, const struct tsct_clock_state
 	if ((__s32)(epoch - k->cluster_epoch) > 0)
 		k->cluster_epoch = epoch;
 	if (k->cluster)
-		tsct_cluster_join(k->cluster, last->cluster_epoch);
+		tsct_cluster_resume_epoch(k->cluster, last->cluster_epoch);
 }
 
 void timekeeper_drop_cluster(struct timekeeper *k)
 {
 	if (k->cluster)
-		tsct_cluster_drop(k->cluster);
+		tsct_cluster_disrupt(k->cluster);
 }
 
 void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
@@ -79,7 +79,7 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
 	k->cluster_epoch += !!k->est.state.cluster.mult;
 	k->cluster = cluster;
 	if (cluster)
-		tsct_cluster_join(cluster, k->cluster_epoch);
+		tsct_cluster_resume_epoch(cluster, k->cluster_epoch);
 }
 
 static int tell_once(struct timekeeper *k, __s64 lead_ns)

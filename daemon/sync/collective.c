@@ -96,7 +96,7 @@ static void release(struct peers *p)
 	struct tsct_schedule *schedule = p->members.schedule;
 
 	if (has_members(p) && parent(p)) {
-		tsct_schedule_arrived(schedule, tsct_schedule_barrier(schedule),
+		tsct_schedule_arrive(schedule, tsct_schedule_barrier(schedule),
 				   (__u64)tsct_monotonic_ns() / 1000);
 		members_request_poll(p);
 	}
@@ -127,7 +127,7 @@ static void tick_as_master(struct peers *p)
 	}
 	if (!tsct_schedule_released(schedule, p->barrier.number)) {
 		p->barrier.number = tsct_schedule_barrier(schedule);
-		tsct_schedule_arrived(schedule, p->barrier.number,
+		tsct_schedule_arrive(schedule, p->barrier.number,
 				   (__u64)tsct_monotonic_ns() / 1000);
 	}
 	if (!tsct_schedule_released(schedule, p->barrier.number))
@@ -144,7 +144,7 @@ static void expire(struct peers *p)
 		return;
 	p->barrier.number = 0;
 	if (has_members(p))
-		tsct_schedule_left(p->members.schedule);
+		tsct_schedule_withdraw(p->members.schedule);
 }
 
 void barrier_member_waits(struct peers *p)

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "peers_private.h"
-#include "lib/sync/tangent.h"
+#include "lib/sync/fit.h"
 
 #define CURVE_POINTS	64
 
@@ -61,7 +61,7 @@ static json_t *report_fit(const struct tsct_tangent *t)
 		"rtt_min_ns", fit->rtt_min * tick_ns,
 		"rtt_median_ns", fit->rtt_median * tick_ns,
 		"residual_ns", fit->residual * t->ns, "sd_ns", fit->sd * t->ns,
-		"doubt_ns", fit->doubt * t->ns, "error_ns", fit->error * t->ns,
+		"doubt_ns", fit->disagreement * t->ns, "error_ns", fit->error * t->ns,
 		"rate_error_ppb", fit->rate_error / t->rate * 1e9);
 }
 

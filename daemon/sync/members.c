@@ -214,9 +214,9 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 	add_member(p, request, child, now_ns);
 	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
 		barrier_member_waits(p);
-	tsct_schedule_below(p->members.schedule, request->request.node,
+	tsct_schedule_set_blockers(p->members.schedule, request->request.node,
 			 request->below ? request->below : "");
-	tsct_schedule_ask(p->members.schedule, &request->request, request->reply,
+	tsct_schedule_request(p->members.schedule, &request->request, request->reply,
 		       (__u64)now_ns / 1000);
 	limit_turn(p, request);
 	if (request->missing)

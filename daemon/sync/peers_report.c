@@ -82,7 +82,7 @@ static const char *source_status(const struct peers *p, const struct peer_source
 	const struct tsct_clock_state *our = &p->timekeeper->est.state;
 	const struct tsct_remote *r = &s->client.remote;
 
-	if (state->liar)
+	if (state->falseticker)
 		return "liar";
 	if (!s->client.reach)
 		return s->is_unsynced ? "unsynced" :
@@ -93,7 +93,7 @@ static const char *source_status(const struct peers *p, const struct peer_source
 	    r->status != TSCT_STATUS_HOLDOVER)
 		return "unsynced";
 	if (!state->known)
-		return *state->why ? "refused" : "measured";
+		return *state->reason ? "refused" : "measured";
 	return (r->has_line ? r->master : 0) == our->cluster_master &&
 		(r->has_line ? r->epoch : 0) == our->cluster_timeline ?
 		"agrees" : "elsewhere";
@@ -125,7 +125,7 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 			 "s:I, s:o}",
 		"name", s->config.name, "port", (int)s->config.address.port,
 		"type", s->config.ntp_only ? "ntp" : "master",
-		"status", source_status(p, s, &state), "why", state.why,
+		"status", source_status(p, s, &state), "why", state.reason,
 		"key", s->config.key ? json_integer(s->config.key) : json_null(),
 		"auth", auth(p, s),
 		"offset_ns", number(known ? state.offset_ns : NAN),

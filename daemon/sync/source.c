@@ -136,7 +136,7 @@ void source_open(struct peers *p, unsigned int nr,
 void source_close(struct peers *p, unsigned int nr)
 {
 	net_close(&p->source[nr].socket);
-	tsct_cluster_forget(p->cluster, nr);
+	tsct_cluster_reset_source(p->cluster, nr);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -337,8 +337,8 @@ void source_log_answer(struct peer_source *s, enum tsct_client_result result,
 static void log_verdict(struct peer_source *s,
 			const struct tsct_source_state *state, __s64 now_ns)
 {
-	enum source_verdict verdict = state->liar ? SOURCE_FALSETICKER :
-		!state->known && *state->why ? SOURCE_REFUSED : SOURCE_USABLE;
+	enum source_verdict verdict = state->falseticker ? SOURCE_FALSETICKER :
+		!state->known && *state->reason ? SOURCE_REFUSED : SOURCE_USABLE;
 
 	if (verdict == s->verdict || (!verdict && !state->known))
 		return;			/* the same, or no estimate at the moment */
@@ -351,7 +351,7 @@ static void log_verdict(struct peer_source *s,
 	if (s->nr_verdicts++ >= VERDICTS_MAX)
 		return;
 	if (verdict)
-		log_warning("%s: not used: %s", s->config.name, state->why);
+		log_warning("%s: not used: %s", s->config.name, state->reason);
 	else
 		log_info("%s: used again", s->config.name);
 }

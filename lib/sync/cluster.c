@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Cluster time of a node: epochs, exchanges, published parameters, reports. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,11 +7,13 @@
 #include "lib/core/clock_params.h"
 #include "lib/core/servo.h"
 
-/* An offset within the bounds may take as many times TSCT_CLUSTER_MEND_NS. */
-#define PATIENCE	6
+/*
+ * An offset within the bounds may slew for this many TSCT_CLUSTER_SLEW_MAX_NS.
+ */
+#define WITHIN_BOUND_FACTOR	6
 
-/* Figures from so few exchanges are first figures. */
-#define FEW_EXCHANGES	4
+/* With fewer exchanges in the fit, the status is CALIBRATING. */
+#define CALIBRATED_KEPT_MIN	4
 
 /* Limits of the length of a slew, in seconds */
 #define SLEW_MIN_S	0.75
@@ -48,8 +51,8 @@ struct tsct_cluster *tsct_cluster_new(const struct tsct_cluster_options *options
 		return NULL;
 	if (nr_sources > TSCT_SOURCES_MAX)
 		nr_sources = TSCT_SOURCES_MAX;
-	cluster->paths = calloc(nr_sources + 1, sizeof(cluster->paths[0]));
-	if (!cluster->paths) {
+	cluster->sources = calloc(nr_sources + 1, sizeof(cluster->sources[0]));
+	if (!cluster->sources) {
 		free(cluster);
 		return NULL;
 	}
@@ -69,21 +72,21 @@ void tsct_cluster_free(struct tsct_cluster *cluster)
 	if (!cluster)
 		return;
 	for (i = 0; i < cluster->nr; i++)
-		tsct_sync_source_free(&cluster->paths[i]);
-	free(cluster->paths);
+		tsct_sync_source_free(&cluster->sources[i]);
+	free(cluster->sources);
 	free(cluster);
 }
 
-/* ---- epochs ---------------------------------------------------------------- */
+/* ---- epochs -------------------------------------------------------------- */
 
 static void begin_epoch(struct tsct_cluster *cluster)
 {
 	cluster->epoch++;
-	memset(&cluster->pair, 0, sizeof(cluster->pair));
-	memset(&cluster->before, 0, sizeof(cluster->before));
+	memset(&cluster->params, 0, sizeof(cluster->params));
+	memset(&cluster->prev_params, 0, sizeof(cluster->prev_params));
 }
 
-void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch)
+void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch)
 {
 	if ((__s32)(epoch - cluster->epoch) < 0)
 		return;
@@ -91,65 +94,68 @@ void tsct_cluster_join(struct tsct_cluster *cluster, __u32 epoch)
 	begin_epoch(cluster);
 }
 
-void tsct_cluster_drop(struct tsct_cluster *cluster)
+void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 {
 	unsigned int i;
 
 	for (i = 0; i < cluster->nr; i++)
-		tsct_sync_source_forget(&cluster->paths[i], "our counter was disrupted");
+		tsct_sync_source_forget(&cluster->sources[i],
+					"our counter was disrupted");
 	cluster->used = -1;
 	cluster->is_master = false;
 	cluster->disrupted = true;
 	begin_epoch(cluster);
 }
 
-/* ---- exchanges --------------------------------------------------------------- */
+/* ---- exchanges ----------------------------------------------------------- */
 
 /*
- * What our bound allowed for all along is mended with more patience than what
- * shows that something happened.
+ * True: the time cannot slew to the estimate and needs a step. An offset that
+ * the published bounds allowed for may slew for longer than one that shows a
+ * disruption.
  */
-static bool is_too_far_off(const struct tsct_cluster *cluster,
-			   const struct tsct_estimate *est)
+static bool needs_step(const struct tsct_cluster *cluster,
+		       const struct tsct_source_params *est)
 {
-	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_MEND_NS;
-	const struct tsct_clock_params *pair = &cluster->pair;
+	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * TSCT_CLUSTER_SLEW_MAX_NS;
+	const struct tsct_clock_params *params = &cluster->params;
 	__u64 now = cluster->now;
 	double off, bound;
 
-	if (!pair->mult)
+	if (!params->mult)
 		return false;
-	off = tsct_magnitude(tsct_source_params_offset_ns(est, pair, now));
-	bound = (double)tsct_clock_params_error_ps(pair, now) * 1e-3 +
+	off = tsct_magnitude(tsct_source_params_offset_ns(est, params, now));
+	bound = (double)tsct_clock_params_error_ps(params, now) * 1e-3 +
 		tsct_source_params_bound_ns(est, now);
-	return off > (off > bound ? limit : PATIENCE * limit);
+	return off > (off > bound ? limit : WITHIN_BOUND_FACTOR * limit);
 }
 
-/* Somewhere else than until now: true. */
-static bool move(struct tsct_cluster *cluster, __u64 master, __u32 timeline)
+/* True: it is another timeline than before. */
+static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
+			 __u32 timeline)
 {
-	bool moved = cluster->at_timeline && (cluster->master != master ||
-					      cluster->timeline != timeline);
+	bool changed = cluster->at_timeline && (cluster->master != master ||
+						cluster->timeline != timeline);
 
 	cluster->master = master;
 	cluster->timeline = timeline;
 	cluster->at_timeline = true;
-	return moved;
+	return changed;
 }
 
-static enum tsct_cluster_event elect(struct tsct_cluster *cluster)
+static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 {
-	struct tsct_cluster_selection choice = tsct_cluster_select(cluster);
-	struct tsct_estimate est;
-	bool moved;
+	struct tsct_cluster_selection selection = tsct_cluster_select(cluster);
+	struct tsct_source_params est;
+	bool changed;
 
-	cluster->used = choice.used;
-	cluster->extra_ns = choice.extra_ns;
+	cluster->used = selection.used;
+	cluster->extra_ns = selection.extra_ns;
 	if (!tsct_cluster_estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
-	cluster->depth = cluster->paths[cluster->used].remote.depth + 1;
-	moved = move(cluster, choice.master, choice.timeline);
-	if (!moved && !is_too_far_off(cluster, &est))
+	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
+	changed = set_timeline(cluster, selection.master, selection.timeline);
+	if (!changed && !needs_step(cluster, &est))
 		return TSCT_CLUSTER_NEW;
 	begin_epoch(cluster);
 	return TSCT_CLUSTER_EPOCH;
@@ -166,33 +172,34 @@ tsct_cluster_feed(struct tsct_cluster *cluster, unsigned int source,
 		return TSCT_CLUSTER_OK;
 	if (!cluster->now || (__s64)(x->t4 - cluster->now) > 0)
 		cluster->now = x->t4;
-	event = tsct_sync_source_feed(&cluster->paths[source], &cluster->options, x,
-			       remote);
+	event = tsct_sync_source_add(&cluster->sources[source],
+				     &cluster->options, x, remote);
 	if (event == TSCT_SYNC_SOURCE_SAME || cluster->is_master)
 		return TSCT_CLUSTER_OK;
-	return elect(cluster);
+	return reselect(cluster);
 }
 
-void tsct_cluster_forget(struct tsct_cluster *cluster, unsigned int source)
+void tsct_cluster_reset_source(struct tsct_cluster *cluster,
+			       unsigned int source)
 {
 	if (source >= cluster->nr)
 		return;
-	tsct_sync_source_forget(&cluster->paths[source], NULL);
-	cluster->paths[source].met = false;
-	cluster->paths[source].liar = false;
+	tsct_sync_source_forget(&cluster->sources[source], NULL);
+	cluster->sources[source].has_remote = false;
+	cluster->sources[source].falseticker = false;
 	if (!cluster->is_master)
-		elect(cluster);
+		reselect(cluster);
 }
 
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 			 const struct tsct_remote_params *line, __u32 epoch)
 {
-	bool moved = move(cluster, node, epoch);
+	bool changed = set_timeline(cluster, node, epoch);
 
-	if (!moved && cluster->is_master &&
+	if (!changed && cluster->is_master &&
 	    !memcmp(line, &cluster->line, sizeof(*line)))
 		return;
-	if (moved || cluster->pair.mult)
+	if (changed || cluster->params.mult)
 		begin_epoch(cluster);
 	cluster->is_master = true;
 	cluster->line = *line;
@@ -201,11 +208,11 @@ void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
 }
 
 bool tsct_cluster_estimate(const struct tsct_cluster *cluster,
-			   struct tsct_estimate *ret_est)
+			   struct tsct_source_params *ret_est)
 {
 	if (cluster->used < 0 || cluster->is_master)
 		return false;
-	*ret_est = cluster->paths[cluster->used].est;
+	*ret_est = cluster->sources[cluster->used].est;
 	ret_est->error_ns += cluster->extra_ns;
 	return true;
 }
@@ -229,7 +236,7 @@ static __u64 params_growth(double ns_per_cycle, __u64 mult)
 
 static const struct tsct_sync_source *used_source(const struct tsct_cluster *cluster)
 {
-	return &cluster->paths[cluster->used];
+	return &cluster->sources[cluster->used];
 }
 
 static bool is_first_fit(const struct tsct_cluster *cluster)
@@ -237,7 +244,7 @@ static bool is_first_fit(const struct tsct_cluster *cluster)
 	return used_source(cluster)->fit.nr_kept < FIRST_FITS;
 }
 
-static struct tsct_servo_estimate servo_estimate(const struct tsct_estimate *est)
+static struct tsct_servo_estimate servo_estimate(const struct tsct_source_params *est)
 {
 	return (struct tsct_servo_estimate) {
 		.point = {
@@ -252,7 +259,7 @@ static struct tsct_servo_estimate servo_estimate(const struct tsct_estimate *est
 }
 
 /* Difference of the rate of parameters, after their slew, from the estimated one */
-static double rate_off(const struct tsct_estimate *est,
+static double rate_off(const struct tsct_source_params *est,
 		       const struct tsct_clock_params *params)
 {
 	return tsct_magnitude(tsct_mult_rate(params->mult) - est->rate);
@@ -260,7 +267,7 @@ static double rate_off(const struct tsct_estimate *est,
 
 static bool is_too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
 {
-	const struct tsct_clock_params *params = &cluster->pair;
+	const struct tsct_clock_params *params = &cluster->params;
 	double hz = cluster->options.hz;
 	double age = (double)(__s64)(begin_cycles - params->base_cycles);
 	double straight = (double)(__s64)(begin_cycles - tsct_servo_slew_end(params));
@@ -275,10 +282,10 @@ static bool is_too_early(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 /* May the parameters in force stay? */
 static bool params_serve(const struct tsct_cluster *cluster,
-			 const struct tsct_estimate *est, __u64 begin_cycles)
+			 const struct tsct_source_params *est, __u64 begin_cycles)
 {
 	const struct tsct_sync_source *source = used_source(cluster);
-	const struct tsct_clock_params *params = &cluster->pair;
+	const struct tsct_clock_params *params = &cluster->params;
 	double enough = tsct_larger(1, KEEP_SD * est->sd_ns);
 	__u64 from = begin_cycles, next = begin_cycles;
 
@@ -293,7 +300,7 @@ static bool params_serve(const struct tsct_cluster *cluster,
 			return false;
 	}
 	/* After a burst the next exchange is as far away as it was before. */
-	next += source->gap > source->step ? source->gap : source->step;
+	next += source->max_interval > source->last_interval ? source->max_interval : source->last_interval;
 	if ((__s64)(next - from) < 0)
 		next = from;
 	return tsct_magnitude(tsct_source_params_offset_ns(est, params, from)) <= enough &&
@@ -305,9 +312,9 @@ static bool params_serve(const struct tsct_cluster *cluster,
  * parameters in force still do, and not contradict them.
  */
 static bool params_are_better(const struct tsct_cluster *cluster,
-			      const struct tsct_estimate *est, __u64 begin_cycles)
+			      const struct tsct_source_params *est, __u64 begin_cycles)
 {
-	const struct tsct_clock_params *params = &cluster->pair;
+	const struct tsct_clock_params *params = &cluster->params;
 	double known = (double)tsct_clock_params_error_ps(params, begin_cycles) * 1e-3;
 	double bound = tsct_source_params_bound_ns(est, begin_cycles);
 
@@ -320,11 +327,11 @@ static bool params_are_better(const struct tsct_cluster *cluster,
 
 /* Slews to the estimate until about the next exchange, or for longer at the limit. */
 static void set_slew(const struct tsct_cluster *cluster,
-		     const struct tsct_estimate *est, struct tsct_clock_params *params)
+		     const struct tsct_source_params *est, struct tsct_clock_params *params)
 {
 	double hz = cluster->options.hz;
 	double off = tsct_source_params_offset_ns(est, params, params->base_cycles);
-	double span = TSCT_SERVO_SLEW_INTERVALS * (double)used_source(cluster)->step;
+	double span = TSCT_SERVO_SLEW_INTERVALS * (double)used_source(cluster)->last_interval;
 	double limit = TSCT_CLUSTER_SLEW_PPB * TSCT_PPB * est->rate;
 
 	if (tsct_magnitude(off) < 1)
@@ -341,11 +348,11 @@ static void set_slew(const struct tsct_cluster *cluster,
  * to come, and is bounded now, from both sides: the smaller bound holds.
  */
 static __u64 past_error_ps(const struct tsct_cluster *cluster,
-			   const struct tsct_estimate *est,
+			   const struct tsct_source_params *est,
 			   const struct tsct_servo_estimate *estimate,
 			   const struct tsct_clock_params *params)
 {
-	const struct tsct_clock_params *old = &cluster->pair;
+	const struct tsct_clock_params *old = &cluster->params;
 	__u64 from = old->as_of_cycles, predicted, found;
 
 	if (old->base_cycles != params->base_cycles || !old->mult)
@@ -368,19 +375,19 @@ static __u64 past_error_ps(const struct tsct_cluster *cluster,
  * from here to there is above it; after that, the slope that it has there.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
-		       const struct tsct_estimate *est,
+		       const struct tsct_source_params *est,
 		       const struct tsct_servo_estimate *estimate,
 		       struct tsct_clock_params *params)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
-	__u64 hold = tsct_sync_source_hold(used_source(cluster), options);
-	double wander = tsct_smaller(est->wander * (double)hold, est->hold);
+	__u64 hold = tsct_sync_source_holdover_cycles(used_source(cluster), options);
+	double wander = tsct_smaller(est->wander * (double)hold, est->phi);
 	double growth = est->growth + rate_off(est, params);
 	double void_s = options->void_s > 0 ? options->void_s : VOID_S;
 	struct tsct_servo_bounds bounds = {
 		.from = est->at,
 		.growth = params_growth(growth + wander, params->mult),
-		.holdover_growth = params_growth(growth + est->hold + wander,
+		.holdover_growth = params_growth(growth + est->phi + wander,
 						 params->mult),
 		.holdover_cycles = hold,
 		.void_cycles = hold + (__u64)(void_s * options->hz),
@@ -423,12 +430,12 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 
 /* @est: NULL if there is none */
 static void compose_params(const struct tsct_cluster *cluster,
-			   const struct tsct_estimate *est, __u64 begin_cycles,
+			   const struct tsct_source_params *est, __u64 begin_cycles,
 			   struct tsct_clock_params *ret_params)
 {
 	struct tsct_servo_estimate estimate;
 
-	*ret_params = cluster->pair;
+	*ret_params = cluster->params;
 	if (cluster->is_master) {
 		compose_master(cluster, begin_cycles, ret_params);
 	} else if (est && !(ret_params->mult &&
@@ -446,131 +453,146 @@ static void compose_params(const struct tsct_cluster *cluster,
 /* ---- publication -------------------------------------------------------------- */
 
 static __u32 status_of(const struct tsct_cluster *cluster,
-		       const struct tsct_clock_params *pair, __u64 at)
+		       const struct tsct_clock_params *params, __u64 at)
 {
-	const struct tsct_sync_source *path;
+	const struct tsct_sync_source *used;
 
-	if (!pair->mult)
+	if (!params->mult)
 		return cluster->disrupted ? TSCT_STATUS_DISRUPTED :
 			TSCT_STATUS_UNKNOWN;
-	if ((__s64)(at - pair->holdover_after_cycles) > 0)
+	if ((__s64)(at - params->holdover_after_cycles) > 0)
 		return TSCT_STATUS_HOLDOVER;
 	if (cluster->is_master)
 		return TSCT_STATUS_SYNCHRONIZED;
 	if (cluster->used < 0)
 		return TSCT_STATUS_HOLDOVER;
-	path = &cluster->paths[cluster->used];
-	/* Fresh, but of somebody who is not himself. */
-	if (path->remote.has_line &&
-	    path->remote.status != TSCT_STATUS_SYNCHRONIZED)
-		return path->remote.status;
-	return path->fit.nr_kept < FEW_EXCHANGES ? TSCT_STATUS_CALIBRATING :
-		TSCT_STATUS_SYNCHRONIZED;
+	used = &cluster->sources[cluster->used];
+	/* The source answers, but its own time is not synchronized. */
+	if (used->remote.has_line &&
+	    used->remote.status != TSCT_STATUS_SYNCHRONIZED)
+		return used->remote.status;
+	return used->fit.nr_kept < CALIBRATED_KEPT_MIN ?
+		TSCT_STATUS_CALIBRATING : TSCT_STATUS_SYNCHRONIZED;
 }
 
-__u32 tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
-			   struct tsct_clock_params *ret_pair)
+__u32 tsct_cluster_compose(const struct tsct_cluster *cluster,
+			   __u64 begin_cycles,
+			   struct tsct_clock_params *ret_params)
 {
-	struct tsct_estimate est;
+	struct tsct_source_params est;
 	bool known = tsct_cluster_estimate(cluster, &est);
 
-	compose_params(cluster, known ? &est : NULL, begin_cycles, ret_pair);
-	return status_of(cluster, ret_pair, begin_cycles);
+	compose_params(cluster, known ? &est : NULL, begin_cycles, ret_params);
+	return status_of(cluster, ret_params, begin_cycles);
 }
 
 void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
 		       struct tsct_clock_state *state)
 {
-	struct tsct_clock_params *pair = &state->cluster;
-	const struct tsct_clock_params *old = &cluster->pair;
+	struct tsct_clock_params *params = &state->cluster;
+	const struct tsct_clock_params *old = &cluster->params;
 
-	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles, pair);
-	/* What came from elsewhere must not keep REALTIME from being published. */
-	if (tsct_clock_params_check(pair, state->source)) {
-		memset(pair, 0, sizeof(*pair));
+	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles,
+						     params);
+	/*
+	 * Invalid parameters from a source must not keep REALTIME from being
+	 * published.
+	 */
+	if (tsct_clock_params_check(params, state->source)) {
+		memset(params, 0, sizeof(*params));
 		state->cluster_status = TSCT_STATUS_UNKNOWN;
 	}
-	/* Once nothing is known there is nothing to go on from. */
-	state->cluster_epoch = cluster->epoch + (old->mult && !pair->mult);
+	/*
+	 * Unknown time ends the epoch: the next parameters have no predecessor.
+	 */
+	state->cluster_epoch = cluster->epoch + (old->mult && !params->mult);
 	state->cluster_master = cluster->at_timeline ? cluster->master : 0;
 	state->cluster_timeline = cluster->at_timeline ? cluster->timeline : 0;
-	state->cluster_prev = cluster->before;
-	if (old->mult && pair->base_cycles != old->base_cycles)
-		state->cluster_prev = tsct_clock_params_prev(old, pair->base_cycles);
-	if (!pair->mult)
+	state->cluster_prev = cluster->prev_params;
+	if (old->mult && params->base_cycles != old->base_cycles)
+		state->cluster_prev =
+			tsct_clock_params_prev(old, params->base_cycles);
+	if (!params->mult)
 		memset(&state->cluster_prev, 0, sizeof(state->cluster_prev));
-	/* The short cut asks for neither. */
+	/* The fast path handles neither skewed CPUs nor another counter. */
 	if (state->flags & TSCT_CLOCK_SKEWED ||
 	    state->source != TSCT_SOURCE_TSC)
-		pair->fast_cycles = 0;
+		params->fast_cycles = 0;
 }
 
 void tsct_cluster_published(struct tsct_cluster *cluster,
-			    const struct tsct_clock_params *pair)
+			    const struct tsct_clock_params *params)
 {
-	const struct tsct_clock_params *old = &cluster->pair;
+	const struct tsct_clock_params *old = &cluster->params;
 
-	if (!pair->mult) {
+	if (!params->mult) {
 		if (old->mult)
 			begin_epoch(cluster);
 		return;
 	}
-	if (old->mult && pair->base_cycles != old->base_cycles)
-		cluster->before = tsct_clock_params_prev(old, pair->base_cycles);
-	cluster->pair = *pair;
+	if (old->mult && params->base_cycles != old->base_cycles)
+		cluster->prev_params =
+			tsct_clock_params_prev(old, params->base_cycles);
+	cluster->params = *params;
 	cluster->disrupted = false;
 }
 
-/* ---- questions --------------------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------- */
 
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 {
 	return cluster->epoch;
 }
 
-/* The line that ours is slewed to */
-static void tell_estimate(const struct tsct_cluster *cluster,
-			  const struct tsct_estimate *est,
-			  struct tsct_remote_params *line)
+/*
+ * Our estimate, to which the published time is slewed, as parameters for
+ * children
+ */
+static void params_of_estimate(const struct tsct_cluster *cluster,
+			       const struct tsct_source_params *est,
+			       struct tsct_remote_params *ret)
 {
-	double hold = (double)tsct_sync_source_hold(&cluster->paths[cluster->used],
-					     &cluster->options);
+	double holdover = (double)tsct_sync_source_holdover_cycles(
+		&cluster->sources[cluster->used], &cluster->options);
+	double growth = est->growth +
+		tsct_smaller(est->wander * holdover, est->phi);
 
-	*line = (struct tsct_remote_params) {
+	*ret = (struct tsct_remote_params) {
 		.base = est->at,
 		.base_ns = est->ns,
 		.mult = tsct_rate_mult(est->rate),
 		.as_of = est->at,
+		/* + 1 ns: base_ns is rounded down */
 		.error_ps = tsct_round_up((est->error_ns + 1) * 1e3),
-		.growth = as_growth(est->growth +
-				    tsct_smaller(est->wander * hold, est->hold)),
+		.growth = as_growth(growth),
 	};
 }
 
-/* Nobody refreshes it: all there is is the line in force. */
-static void tell_pair(const struct tsct_clock_params *pair, __u64 now,
-		      struct tsct_remote_params *line)
+/* The parameters in force, for children: there is no estimate. */
+static void params_in_force(const struct tsct_clock_params *params, __u64 now,
+			    struct tsct_remote_params *ret)
 {
-	__u64 base = pair->base_cycles;
+	__u64 base = params->base_cycles;
 
-	if (pair->slew_mult != pair->mult)
-		base += pair->slew_cycles;
-	*line = (struct tsct_remote_params) {
+	if (params->slew_mult != params->mult)
+		base += params->slew_cycles;
+	*ret = (struct tsct_remote_params) {
 		.base = base,
-		.base_ns = tsct_clock_params_ns(pair, base),
-		.mult = pair->mult,
+		.base_ns = tsct_clock_params_ns(params, base),
+		.mult = params->mult,
 		.as_of = now,
-		.error_ps = tsct_clock_params_error_ps(pair, now),
-		.growth = pair->holdover_growth,
+		.error_ps = tsct_clock_params_error_ps(params, now),
+		.growth = params->holdover_growth,
 	};
 }
 
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
-			    __u16 *ret_depth, struct tsct_remote_params *ret_line)
+			    __u16 *ret_depth,
+			    struct tsct_remote_params *ret_line)
 {
-	struct tsct_estimate est;
-	struct tsct_clock_params pair;
+	struct tsct_source_params est;
+	struct tsct_clock_params params;
 	__u32 status;
 
 	memset(ret_line, 0, sizeof(*ret_line));
@@ -581,52 +603,45 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 		*ret_line = cluster->line;
 		return TSCT_STATUS_SYNCHRONIZED;
 	}
-	status = tsct_cluster_compose(cluster, now, &pair);
-	if (!pair.mult)
+	status = tsct_cluster_compose(cluster, now, &params);
+	if (!params.mult)
 		return status;
 	if (tsct_cluster_estimate(cluster, &est))
-		tell_estimate(cluster, &est, ret_line);
+		params_of_estimate(cluster, &est, ret_line);
 	else
-		tell_pair(&pair, now, ret_line);
+		params_in_force(&params, now, ret_line);
 	return status;
-}
-
-static void describe_fit(const struct tsct_cluster *cluster,
-			 const struct tsct_sync_source *path, __u64 now,
-			 struct tsct_source_state *ret)
-{
-	double ns_per_tick = 1e9 / cluster->options.hz;
-
-	ret->kept = path->fit.nr_kept;
-	ret->dropped = path->fit.nr_dropped;
-	ret->rtt_min_ns = path->fit.rtt_min * ns_per_tick;
-	ret->rtt_median_ns = path->fit.rtt_median * ns_per_tick;
-	if (!path->known)
-		return;
-	ret->drift_ppm = (ns_per_tick / path->est.rate - 1) * 1e6;
-	ret->error_ns = tsct_source_params_bound_ns(&path->est, now);
-	ret->known = cluster->pair.mult;
-	if (ret->known)
-		ret->offset_ns = -tsct_source_params_offset_ns(&path->est, &cluster->pair,
-						    now);
 }
 
 void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret)
 {
-	const struct tsct_sync_source *path;
+	double nominal = 1e9 / cluster->options.hz;	/* ns per cycle */
+	const struct tsct_sync_source *s;
 
 	memset(ret, 0, sizeof(*ret));
 	if (source >= cluster->nr)
 		return;
-	path = &cluster->paths[source];
+	s = &cluster->sources[source];
 	ret->used = (int)source == cluster->used;
-	ret->liar = path->liar;
-	snprintf(ret->why, sizeof(ret->why), "%s",
-		 path->liar ? path->liar_why : path->why);
-	if (path->fitted)
-		describe_fit(cluster, path, now, ret);
+	ret->falseticker = s->falseticker;
+	snprintf(ret->reason, sizeof(ret->reason), "%s",
+		 s->falseticker ? s->falseticker_reason : s->reason);
+	if (!s->has_fit)
+		return;
+	ret->kept = s->fit.nr_kept;
+	ret->dropped = s->fit.nr_dropped;
+	ret->rtt_min_ns = s->fit.rtt_min * nominal;
+	ret->rtt_median_ns = s->fit.rtt_median * nominal;
+	if (!s->has_est)
+		return;
+	ret->drift_ppm = (nominal / s->est.rate - 1) * 1e6;
+	ret->error_ns = tsct_source_params_bound_ns(&s->est, now);
+	ret->known = cluster->params.mult;
+	if (ret->known)
+		ret->offset_ns = -tsct_source_params_offset_ns(
+			&s->est, &cluster->params, now);
 }
 
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
@@ -635,13 +650,13 @@ unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 const bool **ret_kept,
 				 const struct tsct_fit **ret_fit)
 {
-	const struct tsct_sync_source *path;
+	const struct tsct_sync_source *s;
 
-	if (source >= cluster->nr || !cluster->paths[source].fitted)
+	if (source >= cluster->nr || !cluster->sources[source].has_fit)
 		return 0;
-	path = &cluster->paths[source];
-	*ret_x = path->x;
-	*ret_kept = path->keep;
-	*ret_fit = &path->fit;
-	return path->nr;
+	s = &cluster->sources[source];
+	*ret_x = s->x;
+	*ret_kept = s->keep;
+	*ret_fit = &s->fit;
+	return s->nr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Which fit is made, and what is told of it. */
-#include "fit_private.h"
+/* Fits: which method, their bound and figures, evaluation. */
+#include "fit_plane.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,22 +28,24 @@ const char *tsct_fit_name(enum tsct_fit_kind kind)
 	return (unsigned int)kind < TSCT_FIT_NR ? names[kind] : "unknown";
 }
 
-/* Theirs minus what the function makes of ours, at the middle of an exchange */
-static double off(const struct tsct_plane *plane, const struct tsct_fit *fit,
-		  const struct tsct_exchange *x)
+/* The middle of an exchange minus the fit there, remote counts */
+static double residual_of(const struct tsct_plane *plane,
+			  const struct tsct_fit *fit,
+			  const struct tsct_exchange *x)
 {
-	__u64 took = x->t4 - x->t1, mid = x->t1 + took / 2, value;
+	__u64 rtt = x->t4 - x->t1, middle = x->t1 + rtt / 2, value;
 	double frac;
 
-	value = tsct_fit_at(fit, mid, &frac, NULL);
-	if (took & 1)
+	value = tsct_fit_at(fit, middle, &frac, NULL);
+	if (rtt & 1)
 		frac += plane->rate / 2;
 	return ((double)(__s64)(x->t2 - value) + (double)(__s64)(x->t3 - value)) /
 		2 - frac - plane->shift;
 }
 
-static void tell(const struct tsct_plane *plane, const struct tsct_exchange *x,
-		 unsigned int nr, const bool *keep, struct tsct_fit *fit)
+static void set_figures(const struct tsct_plane *plane,
+			const struct tsct_exchange *x, unsigned int nr,
+			const bool *keep, struct tsct_fit *fit)
 {
 	double sum = 0, d;
 	unsigned int i;
@@ -52,21 +54,21 @@ static void tell(const struct tsct_plane *plane, const struct tsct_exchange *x,
 	for (i = 0; i < nr; i++) {
 		if (!keep[i])
 			continue;
-		d = off(plane, fit, &x[i]);
+		d = residual_of(plane, fit, &x[i]);
 		sum += d * d;
 		fit->nr_kept++;
 	}
 	fit->nr_dropped = nr - fit->nr_kept;
 	fit->residual = fit->nr_kept ? sqrt(sum / fit->nr_kept) : 0;
 	for (i = 0; i < plane->nr; i++)
-		plane->scratch[i] = plane->point[i].width;
-	fit->rtt_min = plane->least / plane->rate;
-	fit->rtt_median = tsct_fit_select(plane->scratch, plane->nr,
-					  plane->nr / 2) / plane->rate;
+		plane->scratch[i] = plane->point[i].rtt;
+	fit->rtt_min = plane->min_rtt / plane->rate;
+	fit->rtt_median = tsct_nth_smallest(plane->scratch, plane->nr,
+					    plane->nr / 2) / plane->rate;
 }
 
-/* How far the pieces bend away from their tangent at any point: half f'' */
-static double bend_of(const struct tsct_fit *fit)
+/* Largest curvature of any piece, |f''| / 2: counts per cycle squared */
+static double curvature_of(const struct tsct_fit *fit)
 {
 	const struct tsct_cubic *p;
 	double most = 0, end;
@@ -81,9 +83,10 @@ static double bend_of(const struct tsct_fit *fit)
 	return most;
 }
 
-/* The function may lie anywhere: from there to the farther end of what may be. */
-static void bound(const struct tsct_plane *plane,
-		  const struct tsct_fit_bounds *bounds, struct tsct_fit *fit)
+/* The bound at `at` is the distance to the farther end of what is possible. */
+static void set_bound(const struct tsct_plane *plane,
+		      const struct tsct_fit_bounds *bounds,
+		      struct tsct_fit *fit)
 {
 	double frac, y, slope;
 	__u64 value;
@@ -92,10 +95,12 @@ static void bound(const struct tsct_plane *plane,
 	value = tsct_fit_at(fit, fit->at, &frac, NULL);
 	y = (double)(__s64)(value - plane->remote0) + frac;
 	slope = (tsct_fit_rate(fit, fit->at) - plane->rate) * plane->hz;
-	fit->error = fmax(bounds->y.max - y, y - bounds->y.min) + fit->doubt;
+	fit->error = fmax(bounds->y.max - y, y - bounds->y.min) +
+		fit->disagreement;
 	fit->rate_error = fmax(bounds->slope.max - slope,
 			       slope - bounds->slope.min) / plane->hz;
-	fit->wander = plane->wander / 2 / (plane->hz * plane->hz) + bend_of(fit);
+	fit->wander = plane->wander / 2 / (plane->hz * plane->hz) +
+		curvature_of(fit);
 }
 
 static int make_reference(struct tsct_plane *plane,
@@ -121,9 +126,10 @@ static unsigned int nr_sound(const struct tsct_plane *plane)
 	return nr;
 }
 
-/* Of what contradicts nobody, and of what came after the last that did */
-static void make_best(struct tsct_plane *plane, struct tsct_fit_bounds *bounds,
-		      bool *keep, struct tsct_fit *fit)
+/* From the sound points, without those before the last contradiction */
+static void make_estimate(struct tsct_plane *plane,
+			  struct tsct_fit_bounds *bounds, bool *keep,
+			  struct tsct_fit *fit)
 {
 	unsigned int nr, i;
 
@@ -135,7 +141,7 @@ static void make_best(struct tsct_plane *plane, struct tsct_fit_bounds *bounds,
 		plane->point[i].used = plane->point[i].sound;
 	plane->point[i].used = plane->point[i].sound || plane->nr == 1;
 	nr = nr_sound(plane);
-	tsct_fit_best(plane, fit->kind, fit);
+	tsct_fit_combine(plane, fit->kind, fit);
 	if (nr_sound(plane) != nr)
 		tsct_fit_bound(plane, bounds);
 	for (i = 0; i < plane->nr; i++)
@@ -152,20 +158,20 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 
 	memset(keep, 0, nr * sizeof(*keep));
 	fit->sd = 0;
-	fit->doubt = 0;
+	fit->disagreement = 0;
 	fit->kind = kind;
-	tsct_plane_screen(plane);
-	tsct_plane_outvote(plane);
+	tsct_plane_reject_short(plane);
+	tsct_plane_reject_outliers(plane);
 	tsct_fit_bound(plane, &bounds);
 	if (reference)
 		err = make_reference(plane, x, nr, keep, fit);
 	else
-		make_best(plane, &bounds, keep, fit);
+		make_estimate(plane, &bounds, keep, fit);
 	if (err)
 		return err;
-	bound(plane, &bounds, fit);
-	tell(plane, x, nr, keep, fit);
-	/* Of these two it is a factor so far. */
+	set_bound(plane, &bounds, fit);
+	set_figures(plane, x, nr, keep, fit);
+	/* Of the two references, sd is a multiple of the residual so far. */
 	if (reference)
 		fit->sd *= fit->residual;
 	return 0;
@@ -193,4 +199,109 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 	if (!keep)
 		free(kept);
 	return err;
+}
+
+/* ---- evaluation ---------------------------------------------------------- */
+
+/* The last piece that begins at or before @local, else the first one */
+static unsigned int find_piece(const struct tsct_fit *fit, __u64 local)
+{
+	unsigned int from = 0, to = fit->nr_pieces, mid;
+
+	while (to - from > 1) {
+		mid = from + (to - from) / 2;
+		if ((__s64)(local - fit->piece[mid].from) >= 0)
+			from = mid;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* Rounding must not carry a piece beyond the beginning of the next one. */
+static void clamp_to_next(const struct tsct_fit *fit, unsigned int k,
+			  __u64 local, __u64 *whole, double *frac)
+{
+	const struct tsct_cubic *next = &fit->piece[k + 1];
+	__s64 over;
+
+	if (k + 1 >= fit->nr_pieces || (__s64)(local - next->from) >= 0)
+		return;
+	over = (__s64)(*whole - next->base);
+	if (over > 0 || (over == 0 && *frac > next->c[0])) {
+		*whole = next->base;
+		*frac = next->c[0];
+	}
+}
+
+static double error_at(const struct tsct_fit *fit, __u64 local)
+{
+	double d = fabs((double)(__s64)(local - fit->at));
+
+	return fit->error + d * (fit->rate_error + d * fit->wander);
+}
+
+__u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
+		  double *ret_error)
+{
+	unsigned int k = find_piece(fit, local);
+	const struct tsct_cubic *piece = &fit->piece[k];
+	__s64 delta = (__s64)(local - piece->from);
+	double d = (double)delta, frac, bend, whole;
+	__u64 value = piece->base;
+
+	value += (__u64)tsct_fit_multiply(piece->c[1], delta, &frac);
+	bend = d * d * (piece->c[2] + d * piece->c[3]);
+	whole = floor(bend);
+	frac += bend - whole + piece->c[0];
+	value += (__u64)tsct_fit_to_s64(whole);
+	whole = floor(frac);
+	value += (__u64)tsct_fit_to_s64(whole);
+	frac -= whole;
+	clamp_to_next(fit, k, local, &value, &frac);
+	if (ret_frac)
+		*ret_frac = frac < 1 ? frac : nextafter(1, 0);
+	if (ret_error)
+		*ret_error = error_at(fit, local);
+	return value;
+}
+
+double tsct_fit_rate(const struct tsct_fit *fit, __u64 local)
+{
+	const struct tsct_cubic *piece = &fit->piece[find_piece(fit, local)];
+	double d = (double)(__s64)(local - piece->from);
+
+	return piece->c[1] + d * (2 * piece->c[2] + d * 3 * piece->c[3]);
+}
+
+/* ---- tangents ------------------------------------------------------------ */
+
+void tsct_tangent_make(const struct tsct_fit *fit, double ns,
+		       struct tsct_tangent *ret)
+{
+	ret->fit = fit;
+	ret->at = fit->at;
+	ret->base = tsct_fit_at(fit, fit->at, &ret->frac, NULL);
+	ret->rate = tsct_fit_rate(fit, fit->at);
+	ret->ns = ns;
+}
+
+double tsct_tangent_beyond(const struct tsct_tangent *tangent, __u64 local,
+			   __u64 remote, double frac)
+{
+	return ((double)(__s64)(remote - tangent->base) + frac - tangent->frac -
+		(double)(__s64)(local - tangent->at) * tangent->rate) *
+		tangent->ns;
+}
+
+double tsct_tangent_exchange(const struct tsct_tangent *tangent,
+			     const struct tsct_exchange *x, __u64 *ret_local)
+{
+	const __u64 local = x->t1 + (x->t4 - x->t1) / 2;
+	const __u64 remote = x->t2 + (x->t3 - x->t2) / 2;
+	const double halves = (double)((x->t3 - x->t2) & 1) / 2 -
+		(double)((x->t4 - x->t1) & 1) / 2 * tangent->rate;
+
+	*ret_local = local;
+	return tsct_tangent_beyond(tangent, local, remote, halves);
 }

@@ -1,111 +1,155 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hull, or the regression, or the better one of both.
+ * Hull or regression, or a weighted mean of both.
  *
- * Where delays begin at an edge, nothing comes near the hull; where stamps are
- * noisy there is no edge, and the hull follows the wildest of them. Of delays that
- * begin at an edge, the mean of the shorter half is less than half its longest:
- * 0.44 if they are exponential, up to 0.5 if they are even. Where there is no edge
- * they get denser, and it is 0.57 and more. Near the limit it is a mean of both,
- * as either alone may be wrong by far.
+ * The hull is good where delays have a sharp minimum (an edge): many of them
+ * are close to it. Where packet times are noisy there is none, and the hull
+ * follows the most extreme ones. The statistic that separates the two is
+ * half_mean_ratio: of the shorter half of the delays, their mean over their
+ * maximum. It is 0.44 for exponential delays, at most 0.5 for a constant
+ * density from the edge on, and 0.57 or more where the density rises from 0.
+ * Near the limit the result is a mean, as either alone may be far off. The
+ * table of tests/netsim/fits shows the effect of the constants.
  */
-#include "fit_private.h"
+#include "fit_plane.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define EDGE	0.48
-#define GAIN	0.05	/* more, by the logarithm of what there is to be gained */
-#define LITTLE	1.0	/* ... beyond this */
-#define MUCH	2.5	/* ... and no more than this */
-#define SHARP	-0.015	/* from the edge: up to here only the hull counts */
-#define SOFT	0.025	/* from here on the regression counts in full */
-#define WORSE	45.0	/* the hull knows its deviation the less, logarithm */
-#define FEW	0.5	/* an edge is less clear with few exchanges, by as much ... */
-#define MANY	100.0	/* ... and the root of one over how many, from here down */
-#define ENOUGH	12	/* for all of that to mean anything */
-/* A hull of few of them, in terms of the same difference of roots: */
-#define VAGUE	8.0	/* ... knows its deviation the less */
-#define BLUNT	2.0	/* ... and has to be sharper, to count alone */
-#define HARDLY	3.0	/* the regression may be biased, but not so much worse */
-#define APART	4.0	/* deviations from the witness */
+/*
+ * `excess` is half_mean_ratio minus a limit. The limit is RATIO_LIMIT, raised
+ * where the hull promises to be much better: per unit of gain (logarithm of the
+ * ratio of both standard deviations, plus log_asymmetry) above GAIN_MIN, for at
+ * most GAIN_MAX units ...
+ */
+#define RATIO_LIMIT		0.48
+#define LIMIT_PER_GAIN		0.05
+#define GAIN_MIN		1.0
+#define GAIN_MAX		2.5
+/*
+ * ... and where there are few exchanges, per unit of scarcity: see
+ * scarcity_of().
+ */
+#define LIMIT_PER_SCARCITY	0.5
 
-/* By more than what the witness is off by, if all queues are on one way */
-static bool is_contradicted(const struct tsct_plane *plane,
-			    const struct tsct_estimate *hull,
-			    const struct tsct_estimate *witness)
+/* Up to this excess the regression has no weight, ... */
+#define EXCESS_HULL_ONLY	-0.015
+/* ... which begins lower, per unit of scarcity in the hull's window, ... */
+#define HULL_ONLY_PER_SCARCITY	2.0
+/* ... and from this excess on it has its full weight. */
+#define EXCESS_REGRESSION_FULL	0.025
+
+/*
+ * The hull's standard deviation is too small by e^(SD_PER_EXCESS * excess), ...
+ */
+#define SD_PER_EXCESS		45.0
+/* ... and by 1 + this, per unit of scarcity in its window. */
+#define SD_PER_SCARCITY		8.0
+/*
+ * The regression has its full weight when the hull's corrected deviation
+ * exceeds its own: by this factor where directions differ, as then the
+ * regression is biased.
+ */
+#define SD_RATIO_ASYMMETRIC	3.0
+
+/* Number of exchanges from which on scarcity is 0 */
+#define PLENTY			100.0
+/* With fewer exchanges these statistics mean nothing: weight 0.5. */
+#define STATISTICS_NR_MIN	12
+
+/* Standard deviations from Theil-Sen beyond which the hull is discarded */
+#define WITNESS_SDS		4.0
+
+/*
+ * True: the hull is further from Theil-Sen than this can be biased, which is by
+ * half the median excess if all queueing is on one direction.
+ */
+static bool hull_is_contradicted(const struct tsct_plane *plane,
+				 const struct tsct_fit_candidate *hull,
+				 const struct tsct_fit_candidate *witness)
 {
-	double excess = tsct_plane_quantile(plane, 0.5) - plane->least;
+	double excess = tsct_plane_rtt_quantile(plane, 0.5) - plane->min_rtt;
 
 	return fabs(hull->line.y0 - witness->line.y0) >
-		excess / 2 + APART * hypot(hull->sd, witness->sd);
+		excess / 2 + WITNESS_SDS * hypot(hull->sd, witness->sd);
 }
 
-static double few_of(unsigned int nr)
+/* How much less certain a statistic of @nr values is than one of PLENTY */
+static double scarcity_of(unsigned int nr)
 {
-	return fmax(1 / sqrt(nr) - 1 / sqrt(MANY), 0);
+	return fmax(1 / sqrt(nr) - 1 / sqrt(PLENTY), 0);
 }
 
-/* What the hull counts, of 1; the regression is the rest. */
-static double share_of_hull(const struct tsct_plane *plane,
-			    const struct tsct_estimate *hull,
-			    const struct tsct_estimate *regression,
-			    const struct tsct_estimate *witness)
+/* Weight of the hull, in [0, 1]; the regression's is the rest. */
+static double weight_of_hull(const struct tsct_plane *plane,
+			     const struct tsct_fit_candidate *hull,
+			     const struct tsct_fit_candidate *regression,
+			     const struct tsct_fit_candidate *witness)
 {
-	double few = few_of(plane->nr), vague = few_of(hull->to - hull->from);
-	double sharp = SHARP - BLUNT * vague, soft, gain, worse, a, b;
+	double scarcity = scarcity_of(plane->nr);
+	double window_scarcity = scarcity_of(hull->window.to - hull->window.from);
+	double hull_only = EXCESS_HULL_ONLY -
+		HULL_ONLY_PER_SCARCITY * window_scarcity;
+	double gain, excess, sd_ratio, a, b;
 
-	if (is_contradicted(plane, hull, witness))
+	if (hull_is_contradicted(plane, hull, witness))
 		return 0;
-	if (plane->nr < ENOUGH)
+	if (plane->nr < STATISTICS_NR_MIN)
 		return 0.5;
 	if (!(regression->sd > 0))
 		return 1;
-	gain = log(regression->sd / hull->sd) + hull->lean - LITTLE;
-	soft = hull->softness - EDGE - FEW * few - GAIN * fmin(fmax(gain, 0), MUCH);
-	worse = exp(WORSE * fmax(soft, 0)) * (1 + VAGUE * vague) * hull->sd /
+	gain = log(regression->sd / hull->sd) + hull->log_asymmetry - GAIN_MIN;
+	excess = hull->half_mean_ratio - RATIO_LIMIT -
+		LIMIT_PER_SCARCITY * scarcity -
+		LIMIT_PER_GAIN * fmin(fmax(gain, 0), GAIN_MAX);
+	sd_ratio = exp(SD_PER_EXCESS * fmax(excess, 0)) *
+		(1 + SD_PER_SCARCITY * window_scarcity) * hull->sd /
 		regression->sd;
-	b = fmin(fmax((soft - sharp) / (SOFT - sharp), 0), 1);
-	/* It says itself that it is. */
-	if (worse > (hull->lean < LITTLE ? 1 : HARDLY))
+	b = fmin(fmax((excess - hull_only) /
+		      (EXCESS_REGRESSION_FULL - hull_only), 0), 1);
+	if (sd_ratio > (hull->log_asymmetry < GAIN_MIN ? 1 : SD_RATIO_ASYMMETRIC))
 		b = 1;
-	a = 1 / (worse * worse);
+	a = 1 / (sd_ratio * sd_ratio);
 	return a / (a + b);
 }
 
-/* Of what is no measurement at all, but allowed, may come what is no number. */
-static void instead(struct tsct_estimate *of, const struct tsct_estimate *witness)
+/*
+ * Extreme but permitted packet times may give NaN or infinity: use Theil-Sen.
+ */
+static void replace_if_not_finite(struct tsct_fit_candidate *candidate,
+				  const struct tsct_fit_candidate *witness)
 {
-	if (isfinite(of->line.y0) && isfinite(of->line.slope) &&
-	    isfinite(of->sd) && isfinite(of->wander))
+	if (isfinite(candidate->line.y0) && isfinite(candidate->line.slope) &&
+	    isfinite(candidate->sd) && isfinite(candidate->wander))
 		return;
-	of->line = witness->line;
-	of->sd = witness->sd;
-	of->wander = 0;
+	candidate->line = witness->line;
+	candidate->sd = witness->sd;
+	candidate->wander = 0;
 }
 
-void tsct_fit_best(struct tsct_plane *plane, enum tsct_fit_kind kind,
-		   struct tsct_fit *fit)
+void tsct_fit_combine(struct tsct_plane *plane, enum tsct_fit_kind kind,
+		      struct tsct_fit *fit)
 {
-	struct tsct_estimate hull, regression, witness;
+	const struct tsct_window all = { 0, plane->nr };
+	struct tsct_fit_candidate hull, regression, witness;
 	struct tsct_plane_line line;
-	double share;
+	double weight;
 
-	tsct_theil_sen(plane, 0, plane->nr, &witness);
+	tsct_theil_sen(plane, &all, &witness);
 	tsct_regression_estimate(plane, &regression);
-	instead(&regression, &witness);
+	replace_if_not_finite(&regression, &witness);
 	tsct_hull_estimate(plane, regression.wander, &hull);
-	tsct_theil_sen(plane, hull.from, hull.to, &witness);
-	instead(&hull, &witness);
+	tsct_theil_sen(plane, &hull.window, &witness);
+	replace_if_not_finite(&hull, &witness);
 	if (kind == TSCT_FIT_AUTO)
-		share = share_of_hull(plane, &hull, &regression, &witness);
+		weight = weight_of_hull(plane, &hull, &regression, &witness);
 	else
-		share = kind == TSCT_FIT_HULL;
-	line.y0 = share * hull.line.y0 + (1 - share) * regression.line.y0;
-	line.slope = share * hull.line.slope +
-		(1 - share) * regression.line.slope;
-	tsct_plane_put(plane, &line, fit);
-	fit->kind = share < 0.5 ? TSCT_FIT_REGRESSION : TSCT_FIT_HULL;
-	fit->doubt = fabs(hull.line.y0 - regression.line.y0);
-	fit->sd = share * hull.sd + (1 - share) * regression.sd;
+		weight = kind == TSCT_FIT_HULL;
+	line.y0 = weight * hull.line.y0 + (1 - weight) * regression.line.y0;
+	line.slope = weight * hull.line.slope +
+		(1 - weight) * regression.line.slope;
+	tsct_plane_to_fit(plane, &line, fit);
+	fit->kind = weight < 0.5 ? TSCT_FIT_REGRESSION : TSCT_FIT_HULL;
+	fit->disagreement = fabs(hull.line.y0 - regression.line.y0);
+	fit->sd = weight * hull.sd + (1 - weight) * regression.sd;
 }

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * A regression that forgets: middles are weighted by their round trip in excess
- * of the least, and the rate wanders at random, so that old ones count less. That
- * is a Kalman filter of two states, offset and rate.
+ * Regression fit: middles are weighted by the excess of their round trip over
+ * the shortest, and the rate wanders at random, so that old ones count less.
+ * This is a Kalman filter of two states, offset and rate.
  *
- * How much the excess counts and how fast the rate wanders are not known. Each
- * combination foretells every exchange from those before it, and is scored by the
- * likelihood of what then came. The scale of all noise is whatever suits best.
+ * The weight of the excess and the speed of the wander are unknown. Each
+ * combination predicts every exchange from those before it, and is scored by
+ * the likelihood of the exchange. The scale of all noise is the maximum
+ * likelihood one.
  */
-#include "fit_private.h"
+#include "fit_plane.h"
 
 #include <math.h>
 
 /*
- * Variance of a middle: 1 + (excess / share of the median excess)^2. A packet
- * that nothing held up is wrong by its stamps only; one that waited for x is
- * wrong by up to x / 2.
+ * Variance of a middle: 1 + (excess / (share * median excess))^2. A packet that
+ * did not queue is wrong by its packet times' errors only; one that queued for
+ * x is wrong by up to x / 2.
  */
 #define SHARES	5
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
 /*
- * What is not as usual while a session lasts, caches, queues, where programs run, is
- * so for all of its exchanges: they count for 1 / COMMON at most, beside others.
+ * Caches, queues and scheduling are common to all exchanges of a session, so
+ * these are not independent: together they count at most as 1 /
+ * SESSION_CORRELATION exchanges.
  */
-#define COMMON	0.2
+#define SESSION_CORRELATION	0.2
 
 /*
- * What the variance of the rate grows by from one exchange to the next, where
- * that of a middle is 1 and the time between two is, on average, 1.
+ * Growth of the variance of the rate from one exchange to the next, in units of
+ * the variance of a middle and of the mean interval of exchanges
  */
 #define WANDERS	10
 static const double wanders[WANDERS] = {
@@ -36,24 +38,26 @@ static const double wanders[WANDERS] = {
 };
 
 /*
- * Delays that are not Gaussian look like some wandering, too. Crystals wander by
- * about this, of their rate, per root of a second; ten times as much needs proof,
- * hundred times as much four times that. Among what is nearly as likely, the
- * least is taken.
+ * Non-Gaussian delays look like some wander, too. Crystals wander by about
+ * WANDER_USUAL, relative, per root of a second; more needs evidence:
+ * WANDER_EVIDENCE in the logarithm of the likelihood for 10 times as much, 4
+ * times that for 100 times. Of all that are within LIKELY_ENOUGH of the best,
+ * the least wander is taken.
  */
 #define WANDER_USUAL	1e-9
-#define WANDER_PROOF	3.0
-#define NEARLY		2.0
+#define WANDER_EVIDENCE	3.0
+#define LIKELY_ENOUGH		2.0
 
-struct filter {
+struct kalman {
 	double u, y, rate;
 	double yy, yr, rr;	/* covariance */
-	double log_var, product;	/* of variances: log, and what is not in it */
-	double chi2, nr;	/* of as many, by what they count */
+	double log_var;		/* logarithm of the product of variances, ... */
+	double product;		/* ... and factors not yet included in it */
+	double chi2, nr;	/* sum of squares, sum of the weights */
 };
 
-/* Middles as the filter wants them: in units of their noise */
-struct series {
+/* Middles in units of their noise */
+struct middles {
 	const struct tsct_plane *plane;
 	double *var;
 	double unit;		/* counts */
@@ -61,7 +65,7 @@ struct series {
 	double wander;		/* variance of the rate per second */
 };
 
-static void go_on(struct filter *f, double wander, double u)
+static void predict_to(struct kalman *f, double wander, double u)
 {
 	double dt = u - f->u, q = wander * fabs(dt);
 
@@ -72,8 +76,11 @@ static void go_on(struct filter *f, double wander, double u)
 	f->u = u;
 }
 
-/* What was foretold of it, against what came */
-static void score_one(struct filter *f, double off, double var, double counts)
+/*
+ * Scores the prediction's error @off of a middle that counts as @counts of one.
+ */
+static void add_likelihood(struct kalman *f, double off, double var,
+			   double counts)
 {
 	double s = f->yy + var;
 
@@ -85,7 +92,7 @@ static void score_one(struct filter *f, double off, double var, double counts)
 		f->product *= s;
 }
 
-static void take(struct filter *f, double y, double var)
+static void update_state(struct kalman *f, double y, double var)
 {
 	double off = y - f->y, inverse = 1 / (f->yy + var);
 	double gain = f->yy * inverse, gain_rate = f->yr * inverse;
@@ -94,34 +101,37 @@ static void take(struct filter *f, double y, double var)
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
 	f->yr -= gain * f->yr;
-	/* As yy - gain yy, but never below nothing by rounding */
+	/* As yy - gain yy, but never negative by rounding */
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;
 }
 
-static double in_common(const struct tsct_point *p)
+static double session_factor(const struct tsct_point *p)
 {
-	return 1 + COMMON * (p->among - 1);
+	return 1 + SESSION_CORRELATION * (p->session_size - 1);
 }
 
-static void begin(struct filter *f, const struct series *series,
-		  const struct tsct_point *p, double var)
+static void init_filter(struct kalman *f, const struct middles *middles,
+			const struct tsct_point *p, double var)
 {
-	double rate = series->plane->rate * series->plane->hz *
-		(TSCT_FIT_RATE_PPM / 1e6) / series->unit;
-	double steep = 1e3 / series->period;
+	double rate = middles->plane->rate * middles->plane->hz *
+		(TSCT_FIT_RATE_PPM / 1e6) / middles->unit;
+	double steep = 1e3 / middles->period;
 
-	*f = (struct filter) {
+	*f = (struct kalman) {
 		.product = 1,
-		.u = p->u, .y = p->y / series->unit, .yy = var,
-		/* What was measured is better, but for the briefest windows. */
+		.u = p->u, .y = p->y / middles->unit, .yy = var,
+		/*
+		 * The nominal rates' limit matters for the briefest windows
+		 * only.
+		 */
 		.rr = fmin(rate * rate, steep * steep),
 	};
 }
 
-/* One logarithm of many variances */
-static void log_up(struct filter *f)
+/* One logarithm for many variances */
+static void fold_product(struct kalman *f)
 {
 	if (f->product < 1e100)
 		return;
@@ -129,113 +139,113 @@ static void log_up(struct filter *f)
 	f->product = 1;
 }
 
-static void step(struct filter *f, double wander, const struct tsct_point *p,
-		 double y, double var)
+static void filter_point(struct kalman *f, double wander,
+			 const struct tsct_point *p, double y, double var)
 {
-	double counts = 1 / in_common(p);
+	double counts = 1 / session_factor(p);
 
-	go_on(f, wander, p->u);
-	score_one(f, y - f->y, var * counts, counts);
-	take(f, y, var);
-	log_up(f);
+	predict_to(f, wander, p->u);
+	add_likelihood(f, y - f->y, var * counts, counts);
+	update_state(f, y, var);
+	fold_product(f);
 }
 
-/* The next one that is used, from @i on in steps of @by; @to: none is */
-static long next_used(const struct series *series, long i, long to, long by)
+/* Next used point from @i on in steps of @by; @to: there is none. */
+static long next_used(const struct middles *middles, long i, long to, long by)
 {
-	while (i != to && !series->plane->point[i].used)
+	while (i != to && !middles->plane->point[i].used)
 		i += by;
 	return i;
 }
 
 /*
- * Over points [from, to), or backwards if to < from. Several filters at a time:
- * each waits for itself most of the time. False: no point is used.
+ * Runs @nr filters over points [from, to), or backwards if to < from. Several
+ * run interleaved, as each has long dependency chains. False: no point is used.
  */
-static bool run(const struct series *series, long from, long to,
-		const double *wander, struct filter *f, unsigned int nr)
+static bool run_filters(const struct middles *middles, long from, long to,
+			const double *wander, struct kalman *f, unsigned int nr)
 {
-	const struct tsct_point *point = series->plane->point;
+	const struct tsct_point *point = middles->plane->point;
 	long by = to < from ? -1 : 1, i;
-	double scale = 1 / series->unit;
+	double scale = 1 / middles->unit;
 	unsigned int k;
 
-	i = next_used(series, from, to, by);
+	i = next_used(middles, from, to, by);
 	if (i == to)
 		return false;
 	for (k = 0; k < nr; k++)
-		begin(&f[k], series, &point[i], series->var[i]);
-	while ((i = next_used(series, i + by, to, by)) != to)
+		init_filter(&f[k], middles, &point[i], middles->var[i]);
+	while ((i = next_used(middles, i + by, to, by)) != to)
 		for (k = 0; k < nr; k++)
-			step(&f[k], wander[k], &point[i], point[i].y * scale,
-			     series->var[i]);
+			filter_point(&f[k], wander[k], &point[i],
+				     point[i].y * scale, middles->var[i]);
 	for (k = 0; k < nr; k++)
 		f[k].log_var += log(f[k].product);
 	return true;
 }
 
-static double likelihood(const struct filter *f, const struct series *series)
+static double likelihood(const struct kalman *f, const struct middles *middles)
 {
 	double nr = f->nr;
 
 	if (!(nr > 0))
 		return 0;
 	return -(f->log_var + nr * log(fmax(f->chi2 / nr, 1e-12))) / 2 -
-		nr * log(series->unit);
+		nr * log(middles->unit);
 }
 
-static void weigh(struct series *series, double share, double excess)
+static void set_variances(struct middles *middles, double share, double excess)
 {
-	const struct tsct_plane *plane = series->plane;
+	const struct tsct_plane *plane = middles->plane;
 	unsigned int i;
 	double e;
 
-	series->unit = share * excess;
+	middles->unit = share * excess;
 	for (i = 0; i < plane->nr; i++) {
-		e = fmax(plane->point[i].width - plane->least, 0) / series->unit;
-		series->var[i] = (1 + e * e) * in_common(&plane->point[i]);
+		e = fmax(plane->point[i].rtt - plane->min_rtt, 0) / middles->unit;
+		middles->var[i] = (1 + e * e) * session_factor(&plane->point[i]);
 	}
 }
 
-static double proof(const struct series *series, double wander,
-		    const struct filter *f)
+static double evidence_needed(const struct middles *middles, double wander,
+			      const struct kalman *f)
 {
-	double rate = series->plane->rate * series->plane->hz;
-	double is = sqrt(wander * f->chi2 / fmax(f->nr, 1)) * series->unit;
+	double rate = middles->plane->rate * middles->plane->hz;
+	double is = sqrt(wander * f->chi2 / fmax(f->nr, 1)) * middles->unit;
 	double decades = log10(fmax(is / rate / WANDER_USUAL, 1));
 
-	return WANDER_PROOF * decades * decades;
+	return WANDER_EVIDENCE * decades * decades;
 }
 
-/* Every @by-th of the wanderings */
-static double score(const struct series *series, unsigned int by,
-		    double is[WANDERS])
+/* Scores every @by-th wander; returns the best score. */
+static double score_wanders(const struct middles *middles, unsigned int by,
+			    double is[WANDERS])
 {
-	double p = series->period, wander[WANDERS], best = -HUGE_VAL;
-	struct filter f[WANDERS];
+	double p = middles->period, wander[WANDERS], best = -HUGE_VAL;
+	struct kalman f[WANDERS];
 	unsigned int nr = 0, k;
 
 	for (k = 0; k < WANDERS; k += by)
 		wander[nr++] = wanders[k] / (p * p * p);
-	if (!run(series, 0, series->plane->nr, wander, f, nr))
+	if (!run_filters(middles, 0, middles->plane->nr, wander, f, nr))
 		return best;
 	for (k = 0; k < nr; k++) {
-		is[k] = likelihood(&f[k], series) -
-			proof(series, wander[k], &f[k]);
+		is[k] = likelihood(&f[k], middles) -
+			evidence_needed(middles, wander[k], &f[k]);
 		best = fmax(best, is[k]);
 	}
 	return best;
 }
 
-/* The best weights, at the best of a few wanderings */
-static unsigned int choose_share(struct series *series, double excess)
+/* Index of the best share, at the best of a few wanders */
+static unsigned int choose_share(struct middles *middles, double excess)
 {
 	double best = -HUGE_VAL, is[WANDERS], score_of;
 	unsigned int share, found = 0;
 
 	for (share = 0; share < SHARES; share++) {
-		weigh(series, shares[share], excess);
-		score_of = score(series, 3, is);
+		set_variances(middles, shares[share], excess);
+		score_of = score_wanders(middles, 3, is);
 		if (score_of > best) {
 			best = score_of;
 			found = share;
@@ -244,19 +254,19 @@ static unsigned int choose_share(struct series *series, double excess)
 	return found;
 }
 
-/* The least that is nearly as likely as the likeliest; of the rate, per second */
-static double choose_wander(const struct series *series)
+/* Least wander that is likely enough: variance of the rate per second */
+static double choose_wander(const struct middles *middles)
 {
-	double is[WANDERS] = { 0 }, best = score(series, 1, is);
+	double is[WANDERS] = { 0 }, best = score_wanders(middles, 1, is);
 	unsigned int k = 0;
 
-	while (is[k] < best - NEARLY)
+	while (is[k] < best - LIKELY_ENOUGH)
 		k++;
-	return wanders[k] / (series->period * series->period * series->period);
+	return wanders[k] / (middles->period * middles->period * middles->period);
 }
 
-/* Two estimates of the same moment that know nothing of each other */
-static void merge(struct filter *f, const struct filter *g)
+/* Merges two independent estimates of the same moment. */
+static void merge_filters(struct kalman *f, const struct kalman *g)
 {
 	double a = f->yy + g->yy, b = f->yr + g->yr, c = f->rr + g->rr;
 	double det = a * c - b * b, dy = g->y - f->y, dr = g->rate - f->rate;
@@ -271,56 +281,58 @@ static void merge(struct filter *f, const struct filter *g)
 	f->yy -= (yy * (c * yy - b * yr) + yr * (a * yr - b * yy)) / det;
 }
 
-/* Where u = 0 is: what came before forwards, what came after backwards */
-static void estimate(const struct series *series, struct filter *ret)
+/* Estimate at u = 0: earlier points filtered forwards, later ones backwards */
+static void estimate_at_origin(const struct middles *middles,
+			       struct kalman *ret)
 {
-	const struct tsct_plane *plane = series->plane;
-	struct filter later;
+	const struct tsct_plane *plane = middles->plane;
+	struct kalman later;
 	unsigned int at = 0;
 	bool before, after;
 
 	while (at < plane->nr && plane->point[at].u <= 0)
 		at++;
-	before = run(series, 0, at, &series->wander, ret, 1);
-	after = at < plane->nr && run(series, (long)plane->nr - 1, (long)at - 1,
-				      &series->wander, &later, 1);
+	before = run_filters(middles, 0, at, &middles->wander, ret, 1);
+	after = at < plane->nr &&
+		run_filters(middles, (long)plane->nr - 1, (long)at - 1,
+				      &middles->wander, &later, 1);
 	if (before)
-		go_on(ret, series->wander, 0);
+		predict_to(ret, middles->wander, 0);
 	if (after)
-		go_on(&later, series->wander, 0);
+		predict_to(&later, middles->wander, 0);
 	if (before && after)
-		merge(ret, &later);
+		merge_filters(ret, &later);
 	else if (after)
 		*ret = later;
 }
 
 static double median_excess(const struct tsct_plane *plane)
 {
-	double excess = tsct_plane_quantile(plane, 0.5) - plane->least;
+	double excess = tsct_plane_rtt_quantile(plane, 0.5) - plane->min_rtt;
 
-	/* Stamps are cut to whole counts. */
+	/* Packet times are rounded down to whole counts. */
 	return fmax(excess, 1 + plane->rate);
 }
 
 void tsct_regression_estimate(const struct tsct_plane *plane,
-			      struct tsct_estimate *ret)
+			      struct tsct_fit_candidate *ret)
 {
-	struct series series = { .plane = plane };
-	double excess = median_excess(plane), lambda;
-	struct filter f;
+	struct middles middles = { .plane = plane };
+	double excess = median_excess(plane), noise;
+	struct kalman f;
 
-	series.var = plane->scratch;
-	series.period = plane->nr > 1 ? (plane->point[plane->nr - 1].u1 -
+	middles.var = plane->scratch;
+	middles.period = plane->nr > 1 ? (plane->point[plane->nr - 1].u1 -
 		plane->point[0].u1) / (plane->nr - 1) : 0;
-	if (!(series.period > 0))
-		series.period = 1;
-	weigh(&series, shares[choose_share(&series, excess)], excess);
-	series.wander = choose_wander(&series);
-	run(&series, 0, plane->nr, &series.wander, &f, 1);
-	lambda = f.nr > 0 ? f.chi2 / f.nr : 1;
-	ret->wander = sqrt(lambda * series.wander) * series.unit;
-	estimate(&series, &f);
-	ret->line.slope = f.rate * series.unit;
-	ret->line.y0 = f.y * series.unit;
-	ret->sd = sqrt(fmax(lambda * f.yy, 0)) * series.unit;
+	if (!(middles.period > 0))
+		middles.period = 1;
+	set_variances(&middles, shares[choose_share(&middles, excess)], excess);
+	middles.wander = choose_wander(&middles);
+	run_filters(&middles, 0, plane->nr, &middles.wander, &f, 1);
+	noise = f.nr > 0 ? f.chi2 / f.nr : 1;
+	ret->wander = sqrt(noise * middles.wander) * middles.unit;
+	estimate_at_origin(&middles, &f);
+	ret->line.slope = f.rate * middles.unit;
+	ret->line.y0 = f.y * middles.unit;
+	ret->sd = sqrt(fmax(noise * f.yy, 0)) * middles.unit;
 }

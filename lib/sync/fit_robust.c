@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Theil-Sen: the median of slopes, and of what is left then. Of all pairs only some
- * from one half of the time to the other are used: a session is many exchanges, but
- * says nothing of the rate. It is not very exact, but up to a quarter of each half
- * may lie without that it moves much: a witness.
+ * Theil-Sen estimator: the median of slopes between pairs of points, then the
+ * median of the remaining offsets. Only pairs from one half of the time to the
+ * other are used: a session has many exchanges, but does not determine a rate.
+ * The result is not very exact, but up to a quarter of each half may be wrong
+ * without moving it much, so the other estimates are checked against it.
  */
-#include "fit_private.h"
+#include "fit_plane.h"
 
 #include <math.h>
 
-/* From each one in the earlier half of the time to one in the later */
+/*
+ * Median slope from points of the earlier half of the time to points of the
+ * later half
+ */
 static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
 		       unsigned int early, unsigned int nr, double *slopes)
 {
@@ -23,7 +27,7 @@ static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
 		if (b->u > a->u)
 			slopes[found++] = (b->y - a->y) / (b->u - a->u);
 	}
-	return found ? tsct_fit_select(slopes, found, found / 2) : 0;
+	return found ? tsct_nth_smallest(slopes, found, found / 2) : 0;
 }
 
 static double spread_of(const struct tsct_plane *plane, const unsigned int *of,
@@ -37,35 +41,27 @@ static double spread_of(const struct tsct_plane *plane, const unsigned int *of,
 		p = &plane->point[of[i]];
 		values[i] = fabs(p->y - tsct_plane_line_at(line, p->u));
 	}
-	return 1.48 * tsct_fit_select(values, nr, nr / 2);
+	return 1.48 * tsct_nth_smallest(values, nr, nr / 2);
 }
 
-/* The median of the round trips, of those in [from, to) that are used */
-static double median_width(const struct tsct_plane *plane, unsigned int from,
-			   unsigned int to)
+/*
+ * Appends the indices of the used points in [from, to) with round trips up to
+ * the median; how many.
+ */
+static unsigned int append_short(const struct tsct_plane *plane,
+				 unsigned int from, unsigned int to,
+				 unsigned int *of)
 {
+	double limit = tsct_plane_rtt_median(plane, from, to);
 	unsigned int nr = 0, i;
 
 	for (i = from; i < to; i++)
-		if (plane->point[i].used)
-			plane->scratch[nr++] = plane->point[i].width;
-	return nr ? tsct_fit_select(plane->scratch, nr, nr / 2) : 0;
-}
-
-/* Of those in [from, to), half: the ones with the shorter round trips */
-static unsigned int add_short(const struct tsct_plane *plane, unsigned int from,
-			      unsigned int to, unsigned int *of)
-{
-	double limit = median_width(plane, from, to);
-	unsigned int nr = 0, i;
-
-	for (i = from; i < to; i++)
-		if (plane->point[i].used && plane->point[i].width <= limit)
+		if (plane->point[i].used && plane->point[i].rtt <= limit)
 			of[nr++] = i;
 	return nr;
 }
 
-/* The first that is in the later half of the time */
+/* First point in the later half of the time */
 static unsigned int halfway(const struct tsct_plane *plane, unsigned int from,
 			    unsigned int to)
 {
@@ -77,17 +73,19 @@ static unsigned int halfway(const struct tsct_plane *plane, unsigned int from,
 	return i;
 }
 
-void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
-		    unsigned int to, struct tsct_estimate *ret)
+void tsct_theil_sen(const struct tsct_plane *plane,
+		    const struct tsct_window *window,
+		    struct tsct_fit_candidate *ret)
 {
+	unsigned int from = window->from, to = window->to;
 	unsigned int half = halfway(plane, from, to), early, nr, i, *of;
 	double *values = plane->scratch, first, last, lever;
 	const struct tsct_point *p;
 
 	of = (unsigned int *)(values + plane->nr);
-	early = add_short(plane, from, half, of);
-	nr = early + add_short(plane, half, to, of + early);
-	*ret = (struct tsct_estimate) { .sd = 0 };
+	early = append_short(plane, from, half, of);
+	nr = early + append_short(plane, half, to, of + early);
+	*ret = (struct tsct_fit_candidate) { .sd = 0 };
 	if (!nr)
 		return;
 	ret->line.slope = slope_of(plane, of, early, nr, values);
@@ -95,60 +93,74 @@ void tsct_theil_sen(const struct tsct_plane *plane, unsigned int from,
 		p = &plane->point[of[i]];
 		values[i] = p->y - ret->line.slope * p->u;
 	}
-	ret->line.y0 = tsct_fit_select(values, nr, nr / 2);
+	ret->line.y0 = tsct_nth_smallest(values, nr, nr / 2);
 	ret->spread = spread_of(plane, of, nr, &ret->line, values);
 	first = plane->point[of[0]].u;
 	last = plane->point[of[nr - 1]].u;
-	/* As for a regression over evenly spaced ones, and a median's 1.25 */
+	/*
+	 * As for a regression over evenly spaced points; a median's deviation
+	 * is 1.25 times that of a mean.
+	 */
 	lever = last > first ? fabs(first + last) / (last - first) : 0;
 	ret->sd = ret->spread * 1.25 * sqrt((1 + 3 * lever * lever) / nr);
 }
 
 /*
- * The middle of an exchange is off by half its round trip at most, and so is the
- * line through most of them. Who is further off lies, or its stamps do.
+ * The middle of an exchange is off by at most half its round trip, and so is
+ * the line through most of them. A point that is further off has wrong packet
+ * times, or its source is wrong.
  */
-static bool is_liar(const struct tsct_point *p, const struct tsct_estimate *of,
-		    double width)
+static bool is_outlier(const struct tsct_point *p,
+		       const struct tsct_fit_candidate *others,
+		       double median_rtt)
 {
-	double off = fabs(p->y - tsct_plane_line_at(&of->line, p->u));
+	double off = fabs(p->y - tsct_plane_line_at(&others->line, p->u));
 
-	return off > (fmax(p->width, 0) + width) / 2 + p->slack +
-		6 * of->spread;
+	return off > (fmax(p->rtt, 0) + median_rtt) / 2 + p->slack +
+		6 * others->spread;
 }
 
-/* So many of the last say so: something happened to a counter. */
-#define WITNESSES	3
+/*
+ * This many consecutive outliers at the end are a change of a counter, not
+ * errors.
+ */
+#define CHANGE_NR	3
 
-static void drop_liars(struct tsct_plane *plane,
-		       const struct tsct_estimate *most)
+static void reject_far(struct tsct_plane *plane,
+		       const struct tsct_fit_candidate *others)
 {
-	double width = median_width(plane, 0, plane->nr);
+	double median_rtt = tsct_plane_rtt_median(plane, 0, plane->nr);
 	unsigned int nr = 0, last = 0, i;
 
 	for (i = 0; i < plane->nr; i++) {
-		plane->point[i].liar = is_liar(&plane->point[i], most, width);
-		nr += plane->point[i].liar;
-		last = plane->point[i].liar ? last + 1 : 0;
+		struct tsct_point *p = &plane->point[i];
+
+		p->outlier = is_outlier(p, others, median_rtt);
+		nr += p->outlier;
+		last = p->outlier ? last + 1 : 0;
 	}
-	if (nr > plane->nr / 4 || last >= WITNESSES)
+	if (nr > plane->nr / 4 || last >= CHANGE_NR)
 		return;
 	for (i = 0; i < plane->nr; i++)
-		if (plane->point[i].liar)
-			tsct_plane_drop(&plane->point[i]);
+		if (plane->point[i].outlier)
+			tsct_point_reject(&plane->point[i]);
 }
 
+/* Delay of one direction, counts; @up: of the request */
 static double delay_of(const struct tsct_point *p,
-		       const struct tsct_estimate *of, bool up)
+		       const struct tsct_fit_candidate *others, bool up)
 {
-	double line = tsct_plane_line_at(&of->line, p->u);
+	double line = tsct_plane_line_at(&others->line, p->u);
 
 	return up ? p->up - line : line - p->low;
 }
 
-/* A stamp that is wrong may make one way too short and not the round trip. */
-static void drop_early(struct tsct_plane *plane,
-		       const struct tsct_estimate *most, bool up)
+/*
+ * A wrong packet time may make the delay of one direction too short, but not
+ * the round trip.
+ */
+static void reject_early(struct tsct_plane *plane,
+			 const struct tsct_fit_candidate *others, bool up)
 {
 	unsigned int nr = 0, i;
 	struct tsct_point *p;
@@ -156,24 +168,25 @@ static void drop_early(struct tsct_plane *plane,
 
 	for (i = 0; i < plane->nr; i++)
 		if (plane->point[i].used)
-			plane->scratch[nr++] = delay_of(&plane->point[i], most,
-							up);
-	first = tsct_fit_first(plane->scratch, nr, plane->point[0].slack);
+			plane->scratch[nr++] = delay_of(&plane->point[i],
+							others, up);
+	first = tsct_lowest_plausible(plane->scratch, nr, plane->point[0].slack);
 	for (i = 0; i < plane->nr; i++) {
 		p = &plane->point[i];
-		if (p->used && delay_of(p, most, up) < first)
-			tsct_plane_drop(p);
+		if (p->used && delay_of(p, others, up) < first)
+			tsct_point_reject(p);
 	}
 }
 
-void tsct_plane_outvote(struct tsct_plane *plane)
+void tsct_plane_reject_outliers(struct tsct_plane *plane)
 {
-	struct tsct_estimate most;
+	const struct tsct_window all = { 0, plane->nr };
+	struct tsct_fit_candidate others;
 
 	if (plane->nr < 5)
 		return;
-	tsct_theil_sen(plane, 0, plane->nr, &most);
-	drop_liars(plane, &most);
-	drop_early(plane, &most, true);
-	drop_early(plane, &most, false);
+	tsct_theil_sen(plane, &all, &others);
+	reject_far(plane, &others);
+	reject_early(plane, &others, true);
+	reject_early(plane, &others, false);
 }

@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who of several sources can be right. Each claims that the truth is in an
- * interval; those that are honest all have it in theirs, so they overlap.
+ * Intersection algorithm (cf. RFC 5905, 11.2.1): finds falsetickers among
+ * sources by their correctness intervals. The intervals of all correct sources
+ * contain the true time, so they overlap.
  */
-#ifndef TSCT_SYNC_SELECT_H
-#define TSCT_SYNC_SELECT_H
+#ifndef TSCT_SYNC_INTERSECTION_H
+#define TSCT_SYNC_INTERSECTION_H
 
 #include "lib/core/port.h"
 
 struct tsct_correctness_interval {
-	double at, bound;	/* the truth is in [at - bound, at + bound] */
-	bool liar;		/* said by tsct_intersection() */
+	double middle, bound;	/* [middle - bound, middle + bound], any unit */
+	bool falseticker;	/* result of tsct_intersection() */
 };
 
 struct tsct_intersection_result {
-	unsigned int agree;	/* as many can be right at once */
-	bool majority;		/* those are more than half of all */
+	unsigned int agree;	/* most intervals with a point in common */
+	bool majority;		/* these are more than half of all */
 	/*
-	 * Where the truth is if no more than (nr - 1) / 2 lie: what at least all
-	 * the others claim. Empty (lo > hi) unless there is a majority.
+	 * Range of the truth if at most (nr - 1) / 2 intervals are wrong: the
+	 * hull of all points in at least the others. Empty (lo > hi) without a
+	 * majority.
 	 */
 	double lo, hi;
 };
 
 /*
- * tsct_intersection - compare claims
- *
- * With a majority, who is not part of any that is as large is a liar. Without
- * one nobody is: two that contradict each other cannot outvote each other.
+ * Sets `falseticker` of each of @nr intervals: with a majority, it is one that
+ * is part of no largest group; without one, none is: two that contradict each
+ * other cannot outvote each other. Pure; cubic in @nr.
  */
-struct tsct_intersection_result tsct_intersection(struct tsct_correctness_interval *claims, unsigned int nr);
+struct tsct_intersection_result
+tsct_intersection(struct tsct_correctness_interval *intervals, unsigned int nr);
 
-#endif /* TSCT_SYNC_SELECT_H */
+#endif /* TSCT_SYNC_INTERSECTION_H */

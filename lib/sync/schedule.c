@@ -1,143 +1,162 @@
 // SPDX-License-Identifier: MIT
+/* Sessions and barriers of a master */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "schedule.h"
 
-#define BELOW_US	2000000
+/* A list of blockers expires this long after the member's last request. */
+#define BLOCKERS_VALID_US	2000000
 
-struct member {
+struct schedule_member {
 	char name[TSCT_MEMBER_NAME];
-	bool expected;
-	bool asked;
+	bool expected;		/* by configuration */
+	bool present;		/* has sent a request, the last one at last_us */
 	__u64 last_us;
-	bool counted;		/* the session goes on for it */
-	__u32 session;		/* that it is part of; 0: none */
-	bool over, booked;
-	__u32 messages;
+	bool counted;		/* the open session waits for it */
+	__u32 session;		/* that it takes part in; 0: none */
+	bool over;		/* it has had its exchanges in that session */
+	bool has_turn;		/* at turn_us */
+	__u32 messages;		/* exchanges in that session */
 	__u64 turn_us;
 	__u32 arrived;		/* in this barrier; 0: in none */
-	char below[TSCT_MISSING_TEXT + 1];	/* who keeps it from that; "": itself */
+	char blockers[TSCT_MISSING_TEXT + 1];	/* below it; "": none */
 };
 
 struct tsct_schedule {
 	struct tsct_schedule_options options;
 	char name[TSCT_MEMBER_NAME];
-	__u64 now_us;		/* the last that we were told */
+	__u64 now_us;		/* of the last call */
 	bool open;
-	__u32 session;		/* the last one */
-	__u64 begin_us, free_us;	/* no turn at, or after, this was given */
-	__u32 first, barrier;	/* the first of this life, and the one now */
-	bool here;		/* the master has arrived */
-	bool joined;		/* by anybody */
-	unsigned int counted;	/* members who are */
+	__u32 session;		/* number of the last one */
+	__u64 begin_us;		/* of that */
+	__u64 free_us;		/* end of the last assigned slot */
+	__u32 first;		/* first barrier of this run of the master
+				 * ... */
+	__u32 barrier;		/* ... and the one at which members gather */
+	bool master_arrived;
+	bool joined;		/* the session, by any member */
+	unsigned int nr_counted;
 	unsigned int nr, nr_expected;
-	/* What is searched is apart, so that little memory is looked at. 0: it is
-	 * expected, and has not asked; or nobody's place */
+	/*
+	 * Node ids, apart from the members so that a search reads little
+	 * memory. 0: expected, but without a request; or unused
+	 */
 	__u64 nodes[TSCT_MEMBERS_MAX];
-	struct member members[TSCT_MEMBERS_MAX];
+	struct schedule_member members[TSCT_MEMBERS_MAX];
 };
 
 /* Numbers wrap, and are never 0. */
-static __u32 following(__u32 number)
+static __u32 next_number(__u32 number)
 {
 	return number == ~0U ? 1 : number + 1;
 }
 
-struct tsct_schedule *tsct_schedule_new(const struct tsct_schedule_options *options)
+struct tsct_schedule *
+tsct_schedule_new(const struct tsct_schedule_options *options)
 {
-	struct tsct_schedule *round = calloc(1, sizeof(*round));
+	struct tsct_schedule *schedule = calloc(1, sizeof(*schedule));
 
-	if (!round)
+	if (!schedule)
 		return NULL;
-	round->options = *options;
-	if (!round->options.max_messages)
-		round->options.max_messages = 100;
-	if (!round->options.max_duration_us)
-		round->options.max_duration_us = 1000000;
-	if (!round->options.slot_us)
-		round->options.slot_us = 500;
-	snprintf(round->name, sizeof(round->name), "%s",
+	schedule->options = *options;
+	if (!schedule->options.max_messages)
+		schedule->options.max_messages = 100;
+	if (!schedule->options.max_duration_us)
+		schedule->options.max_duration_us = 1000000;
+	if (!schedule->options.slot_us)
+		schedule->options.slot_us = 500;
+	snprintf(schedule->name, sizeof(schedule->name), "%s",
 		 options->name ? options->name : "the master");
-	round->options.name = round->name;
-	round->first = options->first ? options->first : 1;
-	round->barrier = round->first;
-	round->session = round->first == 1 ? ~0U : round->first - 1;
-	return round;
+	schedule->options.name = schedule->name;
+	schedule->first = options->first ? options->first : 1;
+	schedule->barrier = schedule->first;
+	schedule->session = schedule->first == 1 ? ~0U : schedule->first - 1;
+	return schedule;
 }
 
-void tsct_schedule_free(struct tsct_schedule *round)
+void tsct_schedule_free(struct tsct_schedule *schedule)
 {
-	free(round);
+	free(schedule);
 }
 
 /* ---- members ------------------------------------------------------------- */
 
-static bool lately(const struct member *member, __u64 now_us)
+static bool is_present(const struct schedule_member *member, __u64 now_us)
 {
-	/* Time that went backwards: it asked just now. */
-	return member->asked && (now_us < member->last_us ||
-				 now_us - member->last_us <= TSCT_LATELY_US);
+	/* After a step backwards of the time the member counts as present. */
+	return member->present &&
+		(now_us < member->last_us ||
+		 now_us - member->last_us <= TSCT_MEMBER_TIMEOUT_US);
 }
 
-static struct member *find(struct tsct_schedule *round, __u64 node)
+static struct schedule_member *find_member(struct tsct_schedule *schedule,
+					   __u64 node)
 {
 	unsigned int i;
 
-	for (i = 0; node && i < round->nr; i++)
-		if (round->nodes[i] == node)
-			return &round->members[i];
+	for (i = 0; node && i < schedule->nr; i++)
+		if (schedule->nodes[i] == node)
+			return &schedule->members[i];
 	return NULL;
 }
 
-static __u64 *node_of(struct tsct_schedule *round, const struct member *member)
+static __u64 *node_slot(struct tsct_schedule *schedule,
+			const struct schedule_member *member)
 {
-	return &round->nodes[member - round->members];
+	return &schedule->nodes[member - schedule->members];
 }
 
-/* Does the session go on for that member? */
-static void count(struct tsct_schedule *round, struct member *member, bool counted)
+/* Sets if the open session waits for the member. */
+static void set_counted(struct tsct_schedule *schedule,
+			struct schedule_member *member, bool counted)
 {
-	round->counted += counted - member->counted;
+	schedule->nr_counted += counted - member->counted;
 	member->counted = counted;
 }
 
-static struct member *expected(struct tsct_schedule *round, const char *name)
+static struct schedule_member *find_expected(struct tsct_schedule *schedule,
+					     const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; name && i < round->nr; i++)
-		if (round->members[i].expected &&
-		    !strncmp(round->members[i].name, name, TSCT_MEMBER_NAME - 1))
-			return &round->members[i];
+	for (i = 0; name && i < schedule->nr; i++)
+		if (schedule->members[i].expected &&
+		    !strncmp(schedule->members[i].name, name,
+			     TSCT_MEMBER_NAME - 1))
+			return &schedule->members[i];
 	return NULL;
 }
 
-/* A place for one more: a new one, or of the one who has been silent longest */
-static struct member *make_room(struct tsct_schedule *round, __u64 now_us)
+/*
+ * An unused entry, or that of the member that has been silent longest; NULL:
+ * all are present or expected
+ */
+static struct schedule_member *alloc_member(struct tsct_schedule *schedule,
+					    __u64 now_us)
 {
-	struct member *member, *oldest = NULL;
+	struct schedule_member *member, *oldest = NULL;
 
-	if (round->nr < TSCT_MEMBERS_MAX)
-		return &round->members[round->nr++];
-	for (member = round->members; member < round->members + round->nr;
-	     member++)
-		if (!member->expected && !lately(member, now_us) &&
+	if (schedule->nr < TSCT_MEMBERS_MAX)
+		return &schedule->members[schedule->nr++];
+	for (member = schedule->members;
+	     member < schedule->members + schedule->nr; member++)
+		if (!member->expected && !is_present(member, now_us) &&
 		    (!oldest || member->last_us < oldest->last_us))
 			oldest = member;
 	return oldest;
 }
 
-static struct member *make(struct tsct_schedule *round, __u64 node,
-			   const char *name)
+static struct schedule_member *add_member(struct tsct_schedule *schedule,
+					  __u64 node, const char *name)
 {
-	struct member *member = make_room(round, round->now_us);
+	struct schedule_member *member = alloc_member(schedule, schedule->now_us);
 
 	if (!member)
 		return NULL;
-	count(round, member, false);
-	*member = (struct member) { .last_us = 0 };
-	*node_of(round, member) = node;
+	set_counted(schedule, member, false);
+	*member = (struct schedule_member) { .last_us = 0 };
+	*node_slot(schedule, member) = node;
 	if (name && *name)
 		snprintf(member->name, sizeof(member->name), "%s", name);
 	else
@@ -146,179 +165,191 @@ static struct member *make(struct tsct_schedule *round, __u64 node,
 	return member;
 }
 
-int tsct_schedule_expect(struct tsct_schedule *round, const char *name)
+int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name)
 {
-	struct member *member;
+	struct schedule_member *member;
 
 	if (!name || !*name)
 		return -EINVAL;
-	if (expected(round, name))
+	if (find_expected(schedule, name))
 		return 0;
-	member = make(round, 0, name);
+	member = add_member(schedule, 0, name);
 	if (!member)
 		return -E2BIG;
 	member->expected = true;
-	round->nr_expected++;
+	schedule->nr_expected++;
 	return 0;
 }
 
-/* What we knew of it is of another life, or under another name. */
-static void forget(struct tsct_schedule *round, struct member *member)
+/* It has restarted, or has another name: clears its state. */
+static void reset_member(struct tsct_schedule *schedule,
+			 struct schedule_member *member)
 {
-	count(round, member, false);
-	*node_of(round, member) = 0;
-	member->asked = false;
+	set_counted(schedule, member, false);
+	*node_slot(schedule, member) = 0;
+	member->present = false;
 	member->session = 0;
 	member->arrived = 0;
-	member->below[0] = '\0';
+	member->blockers[0] = '\0';
 }
 
-void tsct_schedule_dismiss(struct tsct_schedule *round, const char *name)
+void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name)
 {
-	struct member *member = expected(round, name);
+	struct schedule_member *member = find_expected(schedule, name);
 
 	if (!member)
 		return;
-	forget(round, member);
+	reset_member(schedule, member);
 	member->expected = false;
-	member->last_us = 0;		/* the first whose place is taken */
-	round->nr_expected--;
+	member->last_us = 0;		/* reused first */
+	schedule->nr_expected--;
 }
 
-int tsct_schedule_member(struct tsct_schedule *round, __u64 node, const char *name,
-		      __u64 now_us)
+int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
+			 const char *name, __u64 now_us)
 {
-	struct member *was = find(round, node);
-	struct member *member = expected(round, name);
+	struct schedule_member *was = find_member(schedule, node);
+	struct schedule_member *member = find_expected(schedule, name);
 
-	round->now_us = now_us;
+	schedule->now_us = now_us;
 	if (!node)
 		return -EINVAL;
 	if (!member)
-		member = was ? was : make(round, node, name);
+		member = was ? was : add_member(schedule, node, name);
 	if (!member)
 		return -E2BIG;
-	if (was != member && *node_of(round, member) != node) {
+	if (was != member && *node_slot(schedule, member) != node) {
 		if (was)
-			forget(round, was);
-		forget(round, member);
-		*node_of(round, member) = node;
+			reset_member(schedule, was);
+		reset_member(schedule, member);
+		*node_slot(schedule, member) = node;
 	}
-	member->asked = true;
+	member->present = true;
 	member->last_us = now_us;
 	return 0;
 }
 
 /* ---- sessions ------------------------------------------------------------ */
 
-static bool lasts(const struct tsct_schedule *round, __u64 now_us)
+static bool is_running(const struct tsct_schedule *schedule, __u64 now_us)
 {
-	return now_us < round->begin_us ||
-		now_us - round->begin_us < round->options.max_duration_us;
+	return now_us < schedule->begin_us ||
+		now_us - schedule->begin_us < schedule->options.max_duration_us;
 }
 
-/* Nobody who takes part, or was here when it began, is owed an exchange. */
-static bool all_over(const struct tsct_schedule *round)
+/*
+ * All that take part, or were present at the beginning, have had their
+ * exchanges.
+ */
+static bool all_done(const struct tsct_schedule *schedule)
 {
-	return round->joined && !round->counted;
+	return schedule->joined && !schedule->nr_counted;
 }
 
-__u32 tsct_schedule_open(const struct tsct_schedule *round, __u64 now_us)
+__u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us)
 {
-	return round->open && lasts(round, now_us) && !all_over(round) ?
-		round->session : 0;
+	return schedule->open && is_running(schedule, now_us) &&
+		!all_done(schedule) ?
+		schedule->session : 0;
 }
 
-__u32 tsct_schedule_begin(struct tsct_schedule *round, __u64 now_us)
+__u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us)
 {
 	unsigned int i;
 
-	round->now_us = now_us;
-	if (tsct_schedule_open(round, now_us))
-		return round->session;
-	round->session = following(round->session);
-	round->open = true;
-	round->joined = false;
-	round->begin_us = now_us;
-	round->free_us = now_us;
-	for (i = 0; i < round->nr; i++) {
-		round->members[i].session = 0;
-		count(round, &round->members[i],
-		      lately(&round->members[i], now_us));
+	schedule->now_us = now_us;
+	if (tsct_schedule_open(schedule, now_us))
+		return schedule->session;
+	schedule->session = next_number(schedule->session);
+	schedule->open = true;
+	schedule->joined = false;
+	schedule->begin_us = now_us;
+	schedule->free_us = now_us;
+	for (i = 0; i < schedule->nr; i++) {
+		schedule->members[i].session = 0;
+		set_counted(schedule, &schedule->members[i],
+		      is_present(&schedule->members[i], now_us));
 	}
-	return round->session;
+	return schedule->session;
 }
 
-static void join(struct tsct_schedule *round, struct member *member)
+static void join_session(struct tsct_schedule *schedule,
+			 struct schedule_member *member)
 {
-	if (member->session == round->session)
+	if (member->session == schedule->session)
 		return;
-	member->session = round->session;
+	member->session = schedule->session;
 	member->over = false;
-	member->booked = false;
+	member->has_turn = false;
 	member->messages = 0;
-	round->joined = true;
-	count(round, member, true);
+	schedule->joined = true;
+	set_counted(schedule, member, true);
 }
 
-/* The next slot that nobody has; false: there is none before the session ends */
-static bool book(struct tsct_schedule *round, struct member *member, __u64 now_us)
+/* Assigns the next free slot; false: there is none before the session ends. */
+static bool assign_slot(struct tsct_schedule *schedule,
+			struct schedule_member *member, __u64 now_us)
 {
-	if (round->free_us < now_us)
-		round->free_us = now_us;
-	if (!lasts(round, round->free_us))
+	if (schedule->free_us < now_us)
+		schedule->free_us = now_us;
+	if (!is_running(schedule, schedule->free_us))
 		return false;
-	member->turn_us = round->free_us;
-	member->booked = true;
-	round->free_us += round->options.slot_us;
+	member->turn_us = schedule->free_us;
+	member->has_turn = true;
+	schedule->free_us += schedule->options.slot_us;
 	return true;
 }
 
-static bool joined(const struct tsct_schedule *round,
-		   const struct tsct_extension *request)
+static bool is_in_session(const struct tsct_schedule *schedule,
+			  const struct tsct_extension *request)
 {
 	return request->flags & TSCT_EXT_JOIN &&
-		request->session == round->session;
+		request->session == schedule->session;
 }
 
-/* Timers differ: half a slot early is in time. */
-static bool in_turn(const struct tsct_schedule *round, const struct member *member,
-		    __u64 now_us)
+/* Timers are imprecise: half a slot early is in time. */
+static bool is_its_turn(const struct tsct_schedule *schedule,
+			const struct schedule_member *member, __u64 now_us)
 {
-	return member->booked &&
-		now_us + round->options.slot_us / 2 >= member->turn_us;
+	return member->has_turn &&
+		now_us + schedule->options.slot_us / 2 >= member->turn_us;
 }
 
-static void take_turn(struct tsct_schedule *round, struct member *member,
-		      const struct tsct_extension *request, __u64 now_us)
+static void count_turn(struct tsct_schedule *schedule,
+		       struct schedule_member *member,
+		       const struct tsct_extension *request, __u64 now_us)
 {
-	if (joined(round, request) && in_turn(round, member, now_us)) {
-		member->booked = false;
-		if (++member->messages >= round->options.max_messages)
+	if (is_in_session(schedule, request) &&
+	    is_its_turn(schedule, member, now_us)) {
+		member->has_turn = false;
+		if (++member->messages >= schedule->options.max_messages)
 			member->over = true;
 	}
-	if (!member->over && !member->booked && !book(round, member, now_us))
+	if (!member->over && !member->has_turn &&
+	    !assign_slot(schedule, member, now_us))
 		member->over = true;
 	if (member->over)
-		count(round, member, false);
+		set_counted(schedule, member, false);
 }
 
-static void ask_session(struct tsct_schedule *round, struct member *member,
-			const struct tsct_extension *request, struct tsct_extension *reply,
-			__u64 now_us)
+static void answer_session(struct tsct_schedule *schedule,
+			   struct schedule_member *member,
+			   const struct tsct_extension *request,
+			   struct tsct_extension *reply, __u64 now_us)
 {
-	if (round->open && (!lasts(round, now_us) || all_over(round)))
-		round->open = false;
-	if (!round->open) {
-		if (!joined(round, request))
+	if (schedule->open &&
+	    (!is_running(schedule, now_us) || all_done(schedule)))
+		schedule->open = false;
+	if (!schedule->open) {
+		if (!is_in_session(schedule, request))
 			return;
-		reply->session = round->session;
+		reply->session = schedule->session;
 		reply->flags |= TSCT_EXT_SESSION_OVER;
 		return;
 	}
-	join(round, member);
-	take_turn(round, member, request, now_us);
-	reply->session = round->session;
+	join_session(schedule, member);
+	count_turn(schedule, member, request, now_us);
+	reply->session = schedule->session;
 	if (member->over) {
 		reply->flags |= TSCT_EXT_SESSION_OVER;
 		return;
@@ -330,93 +361,97 @@ static void ask_session(struct tsct_schedule *round, struct member *member,
 
 /* ---- barriers ------------------------------------------------------------ */
 
-__u32 tsct_schedule_barrier(const struct tsct_schedule *round)
+__u32 tsct_schedule_barrier(const struct tsct_schedule *schedule)
 {
-	return round->barrier;
+	return schedule->barrier;
 }
 
-/* Must a barrier wait for it? */
-static bool needed(const struct tsct_schedule *round, const struct member *member)
+/* True: a barrier waits for the member. */
+static bool barrier_needs(const struct tsct_schedule *schedule,
+			  const struct schedule_member *member)
 {
-	return round->nr_expected ? member->expected :
-		lately(member, round->now_us);
+	return schedule->nr_expected ? member->expected :
+		is_present(member, schedule->now_us);
 }
 
-/* Of this life, and before the one at which members gather now */
-bool tsct_schedule_released(const struct tsct_schedule *round, __u32 barrier)
+/* Of this run of the master, and before the one at which members gather now */
+bool tsct_schedule_released(const struct tsct_schedule *schedule, __u32 barrier)
 {
-	return barrier && barrier != round->barrier &&
-		barrier - round->first < round->barrier - round->first;
+	return barrier && barrier != schedule->barrier &&
+		barrier - schedule->first < schedule->barrier - schedule->first;
 }
 
-static bool complete(const struct tsct_schedule *round)
+static bool all_arrived(const struct tsct_schedule *schedule)
 {
-	return !tsct_schedule_missing(round, round->barrier, NULL, 0);
+	return !tsct_schedule_missing(schedule, schedule->barrier, NULL, 0);
 }
 
-static void release(struct tsct_schedule *round, __u64 now_us)
+static void try_release(struct tsct_schedule *schedule, __u64 now_us)
 {
-	if (!round->here || !complete(round))
+	if (!schedule->master_arrived || !all_arrived(schedule))
 		return;
-	round->barrier = following(round->barrier);
-	round->here = false;
-	tsct_schedule_begin(round, now_us);
+	schedule->barrier = next_number(schedule->barrier);
+	schedule->master_arrived = false;
+	tsct_schedule_begin(schedule, now_us);
 }
 
-void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now_us)
+void tsct_schedule_arrive(struct tsct_schedule *schedule, __u32 barrier,
+			  __u64 now_us)
 {
-	round->now_us = now_us;
-	if (barrier != round->barrier)
+	schedule->now_us = now_us;
+	if (barrier != schedule->barrier)
 		return;
-	round->here = true;
-	release(round, now_us);
+	schedule->master_arrived = true;
+	try_release(schedule, now_us);
 }
 
-void tsct_schedule_left(struct tsct_schedule *round)
+void tsct_schedule_withdraw(struct tsct_schedule *schedule)
 {
-	round->here = false;
+	schedule->master_arrived = false;
 }
 
-static void ask_barrier(struct tsct_schedule *round, struct member *member,
-			const struct tsct_extension *request, struct tsct_extension *reply,
-			__u64 now_us)
+static void answer_barrier(struct tsct_schedule *schedule,
+			   struct schedule_member *member,
+			   const struct tsct_extension *request,
+			   struct tsct_extension *reply, __u64 now_us)
 {
 	bool arrived = request->flags & TSCT_EXT_ARRIVED;
 
 	member->arrived = arrived ? request->barrier : 0;
-	release(round, now_us);
-	reply->barrier = round->barrier;
-	if (!arrived || !tsct_schedule_released(round, request->barrier))
+	try_release(schedule, now_us);
+	reply->barrier = schedule->barrier;
+	if (!arrived || !tsct_schedule_released(schedule, request->barrier))
 		return;
 	reply->barrier = request->barrier;
 	reply->flags |= TSCT_EXT_RELEASED;
 }
 
-void tsct_schedule_ask(struct tsct_schedule *round, const struct tsct_extension *request,
-		    struct tsct_extension *reply, __u64 now_us)
+void tsct_schedule_request(struct tsct_schedule *schedule,
+			   const struct tsct_extension *request,
+			   struct tsct_extension *reply, __u64 now_us)
 {
-	struct member *member = find(round, request->node);
+	struct schedule_member *member = find_member(schedule, request->node);
 
-	round->now_us = now_us;
+	schedule->now_us = now_us;
 	if (!member) {
-		reply->barrier = round->barrier;
+		reply->barrier = schedule->barrier;
 		return;
 	}
-	member->asked = true;
+	member->present = true;
 	member->last_us = now_us;
-	ask_barrier(round, member, request, reply, now_us);
-	ask_session(round, member, request, reply, now_us);
+	answer_barrier(schedule, member, request, reply, now_us);
+	answer_session(schedule, member, request, reply, now_us);
 }
 
-/* ---- who is missing ------------------------------------------------------ */
+/* ---- missing members --------------------------------------------------- */
 
-struct list {
+struct name_list {
 	char *text;
 	size_t size, len;
 	unsigned int nr;
 };
 
-static void add(struct list *list, const char *name)
+static void append_name(struct name_list *list, const char *name)
 {
 	int n;
 
@@ -428,57 +463,60 @@ static void add(struct list *list, const char *name)
 	list->nr++;
 }
 
-/* What somebody said who then fell silent explains nothing any more. */
-static void add_member(struct list *list, const struct tsct_schedule *round,
-		       const struct member *member)
+/* The blockers of a member that fell silent since explain nothing. */
+static void append_member(struct name_list *list,
+			  const struct tsct_schedule *schedule,
+			  const struct schedule_member *member)
 {
-	char text[sizeof(member->name) + sizeof(member->below) + 16];
+	char text[sizeof(member->name) + sizeof(member->blockers) + 16];
 
-	if (!member->below[0] || round->now_us > member->last_us + BELOW_US) {
-		add(list, member->name);
+	if (!member->blockers[0] ||
+	    schedule->now_us > member->last_us + BLOCKERS_VALID_US) {
+		append_name(list, member->name);
 		return;
 	}
-	snprintf(text, sizeof(text), "%s (below %s)", member->below,
+	snprintf(text, sizeof(text), "%s (below %s)", member->blockers,
 		 member->name);
-	add(list, text);
+	append_name(list, text);
 }
 
-static void close_list(struct list *list)
+static void mark_truncation(struct name_list *list)
 {
 	if (list->len >= list->size && list->size >= sizeof("..."))
 		memcpy(list->text + list->size - sizeof("..."), "...",
 		       sizeof("..."));
 }
 
-unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,
-				char *names, size_t size)
+unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
+				   __u32 barrier, char *names, size_t size)
 {
-	struct list list = { .text = names, .size = size };
-	const struct member *member;
+	struct name_list list = { .text = names, .size = size };
+	const struct schedule_member *member;
 	unsigned int i;
 
 	if (size)
 		names[0] = '\0';
-	if (tsct_schedule_released(round, barrier))
+	if (tsct_schedule_released(schedule, barrier))
 		return 0;
-	if (!round->here || barrier != round->barrier)
-		add(&list, round->name);
-	for (i = 0; i < round->nr; i++) {
-		member = &round->members[i];
-		/* Who said so long ago may wait no more: it has to say it again. */
-		if (needed(round, member) &&
+	if (!schedule->master_arrived || barrier != schedule->barrier)
+		append_name(&list, schedule->name);
+	for (i = 0; i < schedule->nr; i++) {
+		member = &schedule->members[i];
+		/* An arrival expires unless the member repeats it. */
+		if (barrier_needs(schedule, member) &&
 		    (!barrier || member->arrived != barrier ||
-		     !lately(member, round->now_us)))
-			add_member(&list, round, member);
+		     !is_present(member, schedule->now_us)))
+			append_member(&list, schedule, member);
 	}
-	close_list(&list);
+	mark_truncation(&list);
 	return list.nr;
 }
 
-void tsct_schedule_below(struct tsct_schedule *round, __u64 node, const char *names)
+void tsct_schedule_set_blockers(struct tsct_schedule *schedule, __u64 node,
+				const char *names)
 {
-	struct member *member = find(round, node);
+	struct schedule_member *member = find_member(schedule, node);
 
 	if (member)
-		snprintf(member->below, sizeof(member->below), "%s", names);
+		snprintf(member->blockers, sizeof(member->blockers), "%s", names);
 }

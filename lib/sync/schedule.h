@@ -1,89 +1,109 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A master's sessions: one exchange with each child, then the next, until each
- * has had max_messages or the session has lasted max_duration. Children ask; the
- * answer says when it is their turn again, so that they come one after another.
- * And barriers: who has arrived, and who is missing. Pure; time is in us.
+ * A master's schedule of sessions and barriers. In a session it exchanges with
+ * one child after the other, until each has had max_messages exchanges or
+ * max_duration has passed: children send requests, and each answer has the time
+ * of the child's next turn. A barrier releases all members when all have
+ * arrived; the schedule knows which are missing. Pure; times are microseconds
+ * of any monotonic clock. Not thread safe.
  *
- * A turn is a slot behind all that were given away before. Who falls silent leaves
- * one slot empty, once; who comes late gets the next. Who comes early is answered,
- * but gets no turn for it, so that nobody takes those of others.
+ * A turn is a slot after all slots assigned before. A child that falls silent
+ * leaves one slot empty, once; one that is late gets the next slot. One that is
+ * early gets an answer, but it does not count as a turn, so that no child takes
+ * turns of others.
  *
- * A barrier has a number, which every answer tells while members gather. A child
- * all of whose callers wait says so (ARRIVED) with that number, again and again;
- * when it asks without, it has stopped waiting. The answer repeats the child's
- * number, with RELEASED once all have arrived, however often that answer got lost.
- * If it tells another number, the child's is not of this master's life: take that.
+ * Every answer has the number of the barrier at which members gather now. A
+ * child whose callers all wait sends ARRIVED with that number, again and again;
+ * a request without ARRIVED means that it stopped waiting. The answer repeats
+ * the child's number, with RELEASED once all have arrived, however many such
+ * answers got lost. If the answer has another number, the child's is from
+ * before a restart of this master, and the child continues with the new one.
  */
-#ifndef TSCT_SYNC_ROUND_H
-#define TSCT_SYNC_ROUND_H
+#ifndef TSCT_SYNC_SCHEDULE_H
+#define TSCT_SYNC_SCHEDULE_H
 
 #include "lib/ntp/ntp_packet.h"
 
 #define TSCT_MEMBERS_MAX	1024
 #define TSCT_MEMBER_NAME	48
-#define TSCT_LATELY_US		60000000	/* who asked within it is here */
+
+/* A member is present if its last request is not older. */
+#define TSCT_MEMBER_TIMEOUT_US	60000000
 
 struct tsct_schedule_options {
-	__u32 max_messages;	/* of each child; SYNC-MAX-MESSAGES; 0: 100 */
-	__u32 max_duration_us;	/* SYNC-MAX-DURATION; 0: 1 s */
+	__u32 max_messages;	/* exchanges per child and session; 0: 100 */
+	__u32 max_duration_us;	/* of a session; 0: 1 s */
 	__u32 slot_us;		/* for one exchange; 0: 500 */
-	__u32 first;		/* number of session and barrier to begin with:
-				 * random, so that none is taken for one from before
-				 * a restart; 0: 1 */
-	const char *name;	/* ours, for who is missing; NULL: "the master" */
+	__u32 first;		/* first number of sessions and barriers: random, so
+				 * that none is taken for one from before a
+				 * restart; 0: 1 */
+	const char *name;	/* of the master, for lists of missing members;
+				 * NULL: "the master" */
 };
 
 struct tsct_schedule;
 
-struct tsct_schedule *tsct_schedule_new(const struct tsct_schedule_options *options);
-void tsct_schedule_free(struct tsct_schedule *round);
+/* NULL: no memory. options->name is copied. */
+struct tsct_schedule *
+tsct_schedule_new(const struct tsct_schedule_options *options);
+void tsct_schedule_free(struct tsct_schedule *schedule);
 
 /*
- * tsct_schedule_member - a child that belongs to us: it asked
- * @node: not 0
- * @name: for "who is missing"; of a configured child: its own, by which it is
- *	recognised though its node may be another; NULL: its node in hex
- * Twice is once. -EINVAL; -E2BIG: too many, and none has been silent for a minute.
+ * tsct_schedule_member - a request came from this member
+ * @node: its id, not 0
+ * @name: for lists of missing members. A configured member is recognised by its
+ *	name, whatever its node id is. NULL or "": the node id in hex
+ * Adds the member if it is new. Returns 0; -EINVAL; -E2BIG: too many members,
+ * and none has been silent for TSCT_MEMBER_TIMEOUT_US.
  *
- * tsct_schedule_expect - a child that belongs to us by configuration, even while it
- * has not asked. Where there is one, barriers wait for those alone.
+ * tsct_schedule_expect - a configured member, even before its first request. If
+ *	there are any, barriers wait for these only. Returns 0, -EINVAL or
+ *	-E2BIG.
  *
- * tsct_schedule_dismiss - it no longer does: nothing waits for it
+ * tsct_schedule_dismiss - it is not configured any more: nothing waits for it
  */
-int tsct_schedule_member(struct tsct_schedule *round, __u64 node, const char *name,
-		      __u64 now_us);
-int tsct_schedule_expect(struct tsct_schedule *round, const char *name);
-void tsct_schedule_dismiss(struct tsct_schedule *round, const char *name);
+int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
+			 const char *name, __u64 now_us);
+int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name);
+void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name);
 
-/* Begins a session of all who asked lately; its number. One at a time: the one
- * that is under way, if there is one. */
-__u32 tsct_schedule_begin(struct tsct_schedule *round, __u64 now_us);
-/* 0, or the session that is under way */
-__u32 tsct_schedule_open(const struct tsct_schedule *round, __u64 now_us);
+/*
+ * Begins a session of all members that are present; returns its number. There
+ * is one at a time: while one is open, that one's number.
+ */
+__u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
+/* Number of the open session, or 0 */
+__u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
-/* A member's request: fills session, turn_us, barrier and flags of the answer. Who
- * is no member is told the barrier, and nothing else. */
-void tsct_schedule_ask(struct tsct_schedule *round, const struct tsct_extension *request,
-		    struct tsct_extension *reply, __u64 now_us);
+/*
+ * Processes a member's request: sets session, turn_us, barrier and flags of the
+ * reply. For a node that is no member, only barrier.
+ */
+void tsct_schedule_request(struct tsct_schedule *schedule,
+			   const struct tsct_extension *request,
+			   struct tsct_extension *reply, __u64 now_us);
 
 /*
  * tsct_schedule_barrier - number of the barrier at which members gather now
- * tsct_schedule_arrived - all callers of the master itself wait in this barrier
- * tsct_schedule_left - they no longer do
- * tsct_schedule_released - have all arrived in that one? A session began with it.
- * tsct_schedule_missing - names of who has not arrived, comma separated; how many.
- *	Text that has no room ends in "..."; @size 0: only how many
- * tsct_schedule_below - a member is not there because of those: they are named as
- *	"NAMES (below it)", until it says something else; "": it is missing itself
+ * tsct_schedule_arrive - all callers on the master itself wait in this barrier
+ * tsct_schedule_withdraw - they stopped waiting
+ * tsct_schedule_released - true: all have arrived in that barrier, and a
+ *	session began
+ * tsct_schedule_missing - how many have not arrived in that barrier. Writes
+ *	their names, comma separated, to @names; a truncated text ends in "...".
+ *	@size 0: only the number
+ * tsct_schedule_set_blockers - members below @node that keep it from arriving:
+ *	listed as "NAMES (below it)" for 2 s after its last request; "": there
+ *	are none
  */
-__u32 tsct_schedule_barrier(const struct tsct_schedule *round);
-void tsct_schedule_arrived(struct tsct_schedule *round, __u32 barrier, __u64 now_us);
-void tsct_schedule_left(struct tsct_schedule *round);
-bool tsct_schedule_released(const struct tsct_schedule *round, __u32 barrier);
-unsigned int tsct_schedule_missing(const struct tsct_schedule *round, __u32 barrier,
-				char *names, size_t size);
+__u32 tsct_schedule_barrier(const struct tsct_schedule *schedule);
+void tsct_schedule_arrive(struct tsct_schedule *schedule, __u32 barrier,
+			  __u64 now_us);
+void tsct_schedule_withdraw(struct tsct_schedule *schedule);
+bool tsct_schedule_released(const struct tsct_schedule *schedule, __u32 barrier);
+unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
+				   __u32 barrier, char *names, size_t size);
+void tsct_schedule_set_blockers(struct tsct_schedule *schedule, __u64 node,
+				const char *names);
 
-void tsct_schedule_below(struct tsct_schedule *round, __u64 node, const char *names);
-
-#endif /* TSCT_SYNC_ROUND_H */
+#endif /* TSCT_SYNC_SCHEDULE_H */

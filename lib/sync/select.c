@@ -1,125 +1,146 @@
 // SPDX-License-Identifier: MIT
-/* Which timeline to be at, and which of the sources that are at it to use. */
+/*
+ * Clock selection: chooses the timeline (master, epoch) with the highest
+ * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1).
+ */
 #include <stdio.h>
 
 #include "cluster_private.h"
 #include "lib/core/servo.h"
 #include "intersection.h"
 
-/* Another source has to be better by so much, or we would never settle. */
-#define BETTER		0.8
+/*
+ * Hysteresis: a new source needs a bound below this fraction of the current
+ * one's.
+ */
+#define SWITCH_RATIO	0.8
 
-/* What was cut off of times that are compared */
-#define CUT_NS		2.0
+/* Rounding of two compared times, ns */
+#define ROUNDING_NS	2.0
 
-static bool is_alive(const struct tsct_cluster *cluster,
-		     const struct tsct_sync_source *path)
+static bool has_time(const struct tsct_cluster *cluster,
+		     const struct tsct_sync_source *source)
 {
 	const struct tsct_cluster_options *options = &cluster->options;
 	double void_s = options->void_s > 0 ? options->void_s : 3600;
-	double age = (double)(__s64)(cluster->now - path->est.at);
+	double age = (double)(__s64)(cluster->now - source->est.at);
 
-	return path->known && age < void_s * options->hz;
+	return source->has_est && age < void_s * options->hz;
 }
 
+/* Has the time, and is not in holdover */
 static bool is_fresh(const struct tsct_cluster *cluster,
-		     const struct tsct_sync_source *path)
+		     const struct tsct_sync_source *source)
 {
-	return is_alive(cluster, path) &&
-		(__s64)(cluster->now - path->est.at) <=
-		(__s64)tsct_sync_source_hold(path, &cluster->options);
+	return has_time(cluster, source) &&
+		(__s64)(cluster->now - source->est.at) <=
+		(__s64)tsct_sync_source_holdover_cycles(source,
+							&cluster->options);
 }
 
-static bool is_at(const struct tsct_sync_source *path, __u64 master, __u32 timeline)
+static bool on_timeline(const struct tsct_sync_source *source, __u64 master,
+			__u32 timeline)
 {
-	return tsct_sync_source_master(path) == master &&
-		tsct_sync_source_epoch(path) == timeline;
+	return tsct_sync_source_master(source) == master &&
+		tsct_sync_source_epoch(source) == timeline;
 }
 
-/* ---- timelines ------------------------------------------------------------- */
+/* ---- timelines ----------------------------------------------------------- */
 
-/* A master's counts for more than that of any number of NTP servers. */
-static unsigned int weigh(const struct tsct_cluster *cluster, __u64 master,
-			  __u32 timeline)
+/*
+ * Number of fresh sources; one on a master's timeline outweighs all NTP
+ * servers.
+ */
+static unsigned int timeline_weight(const struct tsct_cluster *cluster,
+				    __u64 master, __u32 timeline)
 {
 	unsigned int weight = 0, i;
 
 	for (i = 0; i < cluster->nr; i++) {
-		const struct tsct_sync_source *path = &cluster->paths[i];
+		const struct tsct_sync_source *source = &cluster->sources[i];
 
-		if (is_at(path, master, timeline) && is_fresh(cluster, path))
-			weight += path->remote.has_line ?
+		if (on_timeline(source, master, timeline) &&
+		    is_fresh(cluster, source))
+			weight += source->remote.has_line ?
 				TSCT_SOURCES_MAX + 1 : 1;
 	}
 	return weight;
 }
 
-static bool is_any_at(const struct tsct_cluster *cluster)
+static bool any_on_timeline(const struct tsct_cluster *cluster)
 {
 	unsigned int i;
 
 	for (i = 0; i < cluster->nr; i++)
-		if (is_at(&cluster->paths[i], cluster->master,
-			  cluster->timeline) &&
-		    is_alive(cluster, &cluster->paths[i]))
+		if (on_timeline(&cluster->sources[i], cluster->master,
+				cluster->timeline) &&
+		    has_time(cluster, &cluster->sources[i]))
 			return true;
 	return false;
 }
 
-/* We stay where we are unless more sources, in step, are elsewhere. */
-static void choose_timeline(struct tsct_cluster *cluster, __u64 *ret_master,
-			    __u32 *ret_timeline)
+/* Keeps the current timeline unless another one has a higher weight. */
+static void select_timeline(const struct tsct_cluster *cluster,
+			    struct tsct_cluster_selection *ret)
 {
 	unsigned int best = 0, i;
 
-	*ret_master = cluster->master;
-	*ret_timeline = cluster->timeline;
-	if (cluster->at_timeline && is_any_at(cluster))
-		best = weigh(cluster, cluster->master, cluster->timeline);
+	ret->master = cluster->master;
+	ret->timeline = cluster->timeline;
+	if (cluster->at_timeline && any_on_timeline(cluster))
+		best = timeline_weight(cluster, cluster->master,
+				       cluster->timeline);
 	for (i = 0; i < cluster->nr; i++) {
-		const struct tsct_sync_source *path = &cluster->paths[i];
-		unsigned int weight = weigh(cluster, tsct_sync_source_master(path),
-					    tsct_sync_source_epoch(path));
+		const struct tsct_sync_source *source = &cluster->sources[i];
+		__u64 master = tsct_sync_source_master(source);
+		__u32 timeline = tsct_sync_source_epoch(source);
+		unsigned int weight = timeline_weight(cluster, master, timeline);
 
-		if (!is_fresh(cluster, path) || weight <= best)
+		if (!is_fresh(cluster, source) || weight <= best)
 			continue;
 		best = weight;
-		*ret_master = tsct_sync_source_master(path);
-		*ret_timeline = tsct_sync_source_epoch(path);
+		ret->master = master;
+		ret->timeline = timeline;
 	}
 }
 
-/* ---- votes ------------------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------- */
 
-struct ballot {
+/* The sources on the selected timeline */
+struct candidates {
 	unsigned int nr;
 	unsigned int source[TSCT_SOURCES_MAX];
-	struct tsct_correctness_interval claim[TSCT_SOURCES_MAX];
-	struct tsct_intersection_result vote;
+	struct tsct_correctness_interval interval[TSCT_SOURCES_MAX];
+	struct tsct_intersection_result result;
 };
 
-/* All claims are about now, and counted from what the first one says of it. */
-static void collect(struct tsct_cluster *cluster, __u64 master, __u32 timeline,
-		    struct ballot *ballot)
+/* Intervals of the time now, as offsets to that of the first candidate, ns */
+static void collect_candidates(struct tsct_cluster *cluster,
+			       const struct tsct_cluster_selection *selection,
+			       struct candidates *ret)
 {
 	struct tsct_clock_params zero = { .base_cycles = cluster->now };
 	unsigned int i;
 
-	ballot->nr = 0;
+	ret->nr = 0;
 	for (i = 0; i < cluster->nr; i++) {
-		struct tsct_sync_source *path = &cluster->paths[i];
-		struct tsct_correctness_interval *claim = &ballot->claim[ballot->nr];
+		struct tsct_sync_source *source = &cluster->sources[i];
+		struct tsct_correctness_interval *interval =
+			&ret->interval[ret->nr];
 
-		path->liar = false;
-		if (!is_at(path, master, timeline) ||
-		    !is_alive(cluster, path))
+		source->falseticker = false;
+		if (!on_timeline(source, selection->master,
+				 selection->timeline) ||
+		    !has_time(cluster, source))
 			continue;
-		if (!ballot->nr)
-			zero.base_ns = path->est.ns;
-		claim->at = tsct_source_params_offset_ns(&path->est, &zero, cluster->now);
-		claim->bound = tsct_source_params_bound_ns(&path->est, cluster->now) +
-			CUT_NS;
-		ballot->source[ballot->nr++] = i;
+		if (!ret->nr)
+			zero.base_ns = source->est.ns;
+		interval->middle = tsct_source_params_offset_ns(
+			&source->est, &zero, cluster->now);
+		interval->bound = tsct_source_params_bound_ns(&source->est,
+							      cluster->now) +
+			ROUNDING_NS;
+		ret->source[ret->nr++] = i;
 	}
 }
 
@@ -135,78 +156,86 @@ static void print_ns(char *text, size_t size, double ns)
 		snprintf(text, size, "%.1f s", ns * 1e-9);
 }
 
-static void name_liars(struct tsct_cluster *cluster, const struct ballot *ballot)
+static void mark_falsetickers(struct tsct_cluster *cluster,
+			      const struct candidates *candidates)
 {
+	const struct tsct_intersection_result *result = &candidates->result;
+	double middle = (result->lo + result->hi) / 2;
 	char apart[32], bound[32];
 	unsigned int i;
 
-	for (i = 0; i < ballot->nr; i++) {
-		struct tsct_sync_source *path = &cluster->paths[ballot->source[i]];
-		const struct tsct_correctness_interval *claim = &ballot->claim[i];
-		double middle = (ballot->vote.lo + ballot->vote.hi) / 2;
+	for (i = 0; i < candidates->nr; i++) {
+		struct tsct_sync_source *source =
+			&cluster->sources[candidates->source[i]];
+		const struct tsct_correctness_interval *interval =
+			&candidates->interval[i];
 
-		path->liar = claim->liar;
-		if (!claim->liar)
+		source->falseticker = interval->falseticker;
+		if (!interval->falseticker)
 			continue;
 		print_ns(apart, sizeof(apart),
-			 tsct_magnitude(claim->at - middle));
-		print_ns(bound, sizeof(bound), claim->bound);
-		snprintf(path->liar_why, sizeof(path->liar_why),
-			 "outvoted: %s %s of what %u of %u sources agree on, and "
-			 "says that it knows to %s", apart,
-			 claim->at > middle ? "ahead" : "behind",
-			 ballot->vote.agree, ballot->nr, bound);
+			 tsct_magnitude(interval->middle - middle));
+		print_ns(bound, sizeof(bound), interval->bound);
+		snprintf(source->falseticker_reason,
+			 sizeof(source->falseticker_reason),
+			 "outvoted: %s %s of what %u of %u sources agree on, at "
+			 "a claimed error bound of %s", apart,
+			 interval->middle > middle ? "ahead" : "behind",
+			 result->agree, candidates->nr, bound);
 	}
 }
 
-/* How far the truth may be from the claim, beyond its own bound */
-static double beyond(const struct tsct_correctness_interval *claim,
-		     const struct tsct_intersection_result *vote)
+/* How far the true time may be outside the source's own bound, ns */
+static double excess_ns(const struct tsct_correctness_interval *interval,
+			const struct tsct_intersection_result *result)
 {
-	double far = tsct_larger(vote->hi - claim->at, claim->at - vote->lo);
+	double far = tsct_larger(result->hi - interval->middle,
+				 interval->middle - result->lo);
 
-	return tsct_larger(0, far - claim->bound);
+	return tsct_larger(0, far - interval->bound);
 }
 
-static struct tsct_cluster_selection choose_source(const struct tsct_cluster *cluster,
-					const struct ballot *ballot)
+static void select_source(const struct tsct_cluster *cluster,
+			  const struct candidates *candidates,
+			  struct tsct_cluster_selection *ret)
 {
-	struct tsct_cluster_selection choice = { .used = -1 };
+	bool majority = candidates->result.majority;
 	double best = 0;
 	unsigned int i;
 
-	for (i = 0; i < ballot->nr; i++) {
-		const struct tsct_correctness_interval *claim = &ballot->claim[i];
-		double bound = claim->bound;
+	ret->used = -1;
+	ret->extra_ns = 0;
+	for (i = 0; i < candidates->nr; i++) {
+		const struct tsct_correctness_interval *interval =
+			&candidates->interval[i];
+		double bound = interval->bound;
 
-		if (claim->liar)
+		if (interval->falseticker)
 			continue;
-		/* Where nobody is right for sure, changing helps nobody. */
-		if ((int)ballot->source[i] == cluster->used)
-			bound *= ballot->vote.majority ? BETTER : 0;
-		if (choice.used >= 0 && bound >= best)
+		/*
+		 * Without a majority no source is better than the current one.
+		 */
+		if ((int)candidates->source[i] == cluster->used)
+			bound *= majority ? SWITCH_RATIO : 0;
+		if (ret->used >= 0 && bound >= best)
 			continue;
 		best = bound;
-		choice.used = (int)ballot->source[i];
-		choice.extra_ns = ballot->nr > 2 && ballot->vote.majority ?
-			beyond(claim, &ballot->vote) : 0;
+		ret->used = (int)candidates->source[i];
+		ret->extra_ns = candidates->nr > 2 && majority ?
+			excess_ns(interval, &candidates->result) : 0;
 	}
-	return choice;
 }
 
 struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster)
 {
-	struct tsct_cluster_selection choice;
-	struct ballot ballot;
-	__u32 timeline;
-	__u64 master;
+	struct tsct_cluster_selection selection;
+	struct candidates candidates;
 
-	choose_timeline(cluster, &master, &timeline);
-	collect(cluster, master, timeline, &ballot);
-	ballot.vote = tsct_intersection(ballot.claim, ballot.nr);
-	name_liars(cluster, &ballot);
-	choice = choose_source(cluster, &ballot);
-	choice.master = master;
-	choice.timeline = timeline;
-	return choice;
+	select_timeline(cluster, &selection);
+	collect_candidates(cluster, &selection, &candidates);
+	candidates.result = tsct_intersection(candidates.interval,
+					      candidates.nr);
+	mark_falsetickers(cluster, &candidates);
+	select_source(cluster, &candidates, &selection);
+	return selection;
 }

@@ -1,223 +1,528 @@
 // SPDX-License-Identifier: MIT
-/* The exchanges with a source that are remembered. */
+/* Time source: window of exchanges, fit, estimate of the cluster's time. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/core/servo.h"
 #include "lib/core/clock_params.h"
-#include "source_private.h"
+#include "source.h"
 
 #define FIRST_ROOM	32
-#define WINDOW_S	1000.0
-#define HOLD_GAPS	8
-#define HOLD_MIN_S	5.0
+#define WINDOW_S	1000.0	/* default of options->window_s */
+#define HOLDOVER_POLLS	8	/* missed polls until holdover, ... */
+#define HOLDOVER_MIN_S	5.0	/* ... and the least time */
 
-void tsct_sync_source_forget(struct tsct_sync_source *path, const char *why)
+/*
+ * A fit is due when the newest exchange is REFIT_S later than the last fit, or
+ * when one in REFIT_PART exchanges is new: while exchanges follow fast, not
+ * every one costs a fit.
+ */
+#define REFIT_S		0.5
+#define REFIT_PART	32
+
+/*
+ * Consecutive exchanges that contradict the fit until the source's time is
+ * taken to have changed. A single one may be anything.
+ */
+#define CONTRADICTIONS_MAX	3
+/* The same for offsets within the bound that no delay explains */
+#define UNEXPLAINED_MAX	5
+/* Such an offset is more than this many standard deviations of the fit, ... */
+#define UNEXPLAINED_SD	4
+/* ... if it is a fit of this many exchanges, so that its deviation is known. */
+#define UNEXPLAINED_KEPT_MIN	8
+
+void tsct_sync_source_forget(struct tsct_sync_source *source,
+			     const char *reason)
 {
-	path->nr = 0;
-	path->known = false;
-	path->fitted = false;
-	path->strange = 0;
-	path->odd = 0;
-	path->doubt_ns = 0;
-	snprintf(path->why, sizeof(path->why), "%s", why ? why : "");
+	source->nr = 0;
+	source->has_est = false;
+	source->has_fit = false;
+	source->contradictions = 0;
+	source->unexplained = 0;
+	source->extra_error_ns = 0;
+	snprintf(source->reason, sizeof(source->reason), "%s",
+		 reason ? reason : "");
 }
 
-void tsct_sync_source_free(struct tsct_sync_source *path)
+void tsct_sync_source_free(struct tsct_sync_source *source)
 {
-	free(path->x);
-	free(path->keep);
-	memset(path, 0, sizeof(*path));
+	free(source->x);
+	free(source->keep);
+	memset(source, 0, sizeof(*source));
 }
 
 /* ---- the window ---------------------------------------------------------- */
 
-void tsct_sync_source_remove(struct tsct_sync_source *path, unsigned int at)
+static const struct tsct_exchange *newest(const struct tsct_sync_source *source)
 {
-	memmove(&path->x[at], &path->x[at + 1],
-		(path->nr - at - 1) * sizeof(path->x[0]));
-	path->nr--;
+	return &source->x[source->nr - 1];
 }
 
-void tsct_sync_source_cut(struct tsct_sync_source *path, unsigned int first)
+static void remove_exchange(struct tsct_sync_source *source, unsigned int at)
 {
-	path->nr -= first;
-	memmove(path->x, &path->x[first], path->nr * sizeof(path->x[0]));
+	memmove(&source->x[at], &source->x[at + 1],
+		(source->nr - at - 1) * sizeof(source->x[0]));
+	source->nr--;
 }
 
-/* Of each two neighbours in the older half the slower one goes. */
-static void thin(struct tsct_sync_source *path)
+static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
+{
+	source->nr -= nr;
+	memmove(source->x, &source->x[nr], source->nr * sizeof(source->x[0]));
+}
+
+/*
+ * Of each two neighbours in the older half, removes the one of longer round
+ * trip.
+ */
+static void thin_window(struct tsct_sync_source *source)
 {
 	unsigned int i;
 
 	for (i = 0; i < TSCT_WINDOW_MAX / 4; i++)
-		tsct_sync_source_remove(path, tsct_exchange_rtt(&path->x[i], 1) >
-				 tsct_exchange_rtt(&path->x[i + 1], 1) ?
-				 i : i + 1);
+		remove_exchange(source, tsct_exchange_rtt(&source->x[i], 1) >
+				tsct_exchange_rtt(&source->x[i + 1], 1) ?
+				i : i + 1);
 }
 
-/* False: no memory, which is as if the exchange had been lost. */
-static bool make_room(struct tsct_sync_source *path)
+/* False: no memory */
+static bool reserve(struct tsct_sync_source *source)
 {
-	unsigned int room = path->room ? path->room * 2 : FIRST_ROOM;
+	unsigned int room = source->room ? source->room * 2 : FIRST_ROOM;
 	struct tsct_exchange *x;
 	bool *keep;
 
-	if (path->nr == TSCT_WINDOW_MAX)
-		thin(path);
-	if (path->nr < path->room)
+	if (source->nr == TSCT_WINDOW_MAX)
+		thin_window(source);
+	if (source->nr < source->room)
 		return true;
-	x = realloc(path->x, room * sizeof(*x));
+	x = realloc(source->x, room * sizeof(*x));
 	if (!x)
 		return false;
-	path->x = x;
-	keep = realloc(path->keep, room * sizeof(*keep));
+	source->x = x;
+	keep = realloc(source->keep, room * sizeof(*keep));
 	if (!keep)
 		return false;
-	path->keep = keep;
-	path->room = room;
+	source->keep = keep;
+	source->room = room;
 	return true;
 }
 
-static void forget_old(struct tsct_sync_source *path,
-		       const struct tsct_cluster_options *options)
+static void remove_expired(struct tsct_sync_source *source,
+			   const struct tsct_cluster_options *options)
 {
 	double span = (options->window_s > 0 ? options->window_s : WINDOW_S) *
 		options->hz;
 	unsigned int first = 0;
 
-	while ((double)(tsct_sync_source_newest(path)->t1 - path->x[first].t1) > span)
+	while ((double)(newest(source)->t1 - source->x[first].t1) > span)
 		first++;
 	if (first)
-		tsct_sync_source_cut(path, first);
+		remove_oldest(source, first);
 }
 
 /*
- * How far exchanges lie apart. A session is no reason to expect as many from now
- * on, so it fades slowly; and one that was missed, or an hour of them, is no
- * reason to expect few, so it takes two. What comes shortly after another one belongs
- * to the same poll.
+ * Updates the poll intervals. The short intervals of a session do not announce
+ * more of them, so the maximum decays slowly, by 1/16 of each interval. A long
+ * interval raises it only if the next one is as long: one lost exchange, or an
+ * outage of an hour, does not announce rare polls. An exchange shortly after
+ * another one belongs to the same poll.
  */
-static void note_gap(struct tsct_sync_source *path,
-		     const struct tsct_cluster_options *options,
-		     const struct tsct_exchange *x)
+static void note_interval(struct tsct_sync_source *source,
+			  const struct tsct_cluster_options *options,
+			  const struct tsct_exchange *x)
 {
-	__u64 step = x->t1 - path->poll, twice, faded;
+	__u64 interval = x->t1 - source->last_poll, twice, decayed;
 
-	if (path->nr && (double)step * HOLD_GAPS < HOLD_MIN_S * options->hz)
+	if (source->nr &&
+	    (double)interval * HOLDOVER_POLLS < HOLDOVER_MIN_S * options->hz)
 		return;
-	path->poll = x->t1;
-	if (!path->nr)
+	source->last_poll = x->t1;
+	if (!source->nr)
 		return;
-	twice = path->step && path->step < step ? path->step : step;
-	faded = path->gap - (step / 16 < path->gap ? step / 16 : path->gap);
-	path->gap = twice > faded ? twice : faded;
-	path->step = step;
+	twice = source->last_interval && source->last_interval < interval ?
+		source->last_interval : interval;
+	decayed = source->max_interval - (interval / 16 < source->max_interval ?
+					  interval / 16 : source->max_interval);
+	source->max_interval = twice > decayed ? twice : decayed;
+	source->last_interval = interval;
 }
 
-__u64 tsct_sync_source_hold(const struct tsct_sync_source *path,
-		     const struct tsct_cluster_options *options)
+__u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
+				       const struct tsct_cluster_options *options)
 {
-	double hold = HOLD_GAPS * (double)path->gap;
+	double cycles = HOLDOVER_POLLS * (double)source->max_interval;
 
 	if (options->hold_s > 0)
 		return (__u64)(options->hold_s * options->hz);
-	return (__u64)tsct_larger(hold, HOLD_MIN_S * options->hz);
+	return (__u64)tsct_larger(cycles, HOLDOVER_MIN_S * options->hz);
 }
 
-/* ---- what is new --------------------------------------------------------- */
+/* ---- the estimate -------------------------------------------------------- */
 
-static bool is_possible(const struct tsct_sync_source *path,
+/* ns per count of the source's counter */
+static double remote_rate(const struct tsct_sync_source *source)
+{
+	return tsct_mult_rate(source->remote.line.mult);
+}
+
+double tsct_source_params_offset_ns(const struct tsct_source_params *est,
+				    const struct tsct_clock_params *params,
+				    __u64 cycles)
+{
+	double elapsed = (double)(__s64)(cycles - est->at) * est->rate;
+	double whole = (double)(__s64)elapsed;
+	__s64 ns = (__s64)((__u64)est->ns + (__u64)(__s64)whole -
+			   (__u64)tsct_clock_params_ns(params, cycles));
+
+	return (double)ns + est->frac_ns + (elapsed - whole);
+}
+
+double tsct_source_params_bound_ns(const struct tsct_source_params *est,
+				   __u64 cycles)
+{
+	double d = tsct_magnitude((double)(__s64)(cycles - est->at));
+
+	return est->error_ns + est->growth * d +
+		tsct_smaller(est->wander * d, est->phi) * d;
+}
+
+/*
+ * Cluster time at @remote + @frac counts of the source's counter, by the
+ * parameters that it sent; in 128 bits, saturated. Sets ns and frac_ns of *ret.
+ */
+static void remote_time(const struct tsct_remote_params *params, __u64 remote,
+			double frac, struct tsct_source_params *ret)
+{
+	tsct_s128 product = (tsct_s128)(__s64)(remote - params->base) *
+		params->mult;
+	__u64 rest = (__u64)product & ((1ULL << TSCT_CLOCK_SHIFT) - 1);
+	double ns = (double)rest * 0x1p-56 + frac * tsct_mult_rate(params->mult);
+	double whole = (double)(__s64)ns;
+
+	product = (product >> TSCT_CLOCK_SHIFT) + params->base_ns +
+		(__s64)whole;
+	ret->ns = product > INT64_MAX ? INT64_MAX :
+		product < INT64_MIN ? INT64_MIN : (__s64)product;
+	ret->frac_ns = ns - whole;
+}
+
+/* The source's own bound at a count of its counter, ns */
+static double remote_error_ns(const struct tsct_remote_params *params,
+			      __u64 remote)
+{
+	double age = (double)(__s64)(remote - params->as_of);
+	double ps = (double)params->error_ps;
+
+	if (age > 0)
+		ps += age * (double)params->growth * 0x1p-32;
+	return ps * 1e-3;
+}
+
+static void set_bounds(struct tsct_sync_source *source, double fit_error,
+		       __u64 remote)
+{
+	const struct tsct_fit *fit = &source->fit;
+	struct tsct_source_params *est = &source->est;
+	double ns = remote_rate(source);
+	double counts = est->rate / ns;
+
+	est->sd_ns = fit->sd * ns;
+	est->error_ns = fit_error * ns + source->extra_error_ns +
+		remote_error_ns(&source->remote.line, remote);
+	est->growth = fit->rate_error * ns + counts *
+		(double)source->remote.line.growth * 0x1p-32 * 1e-3;
+	est->wander = fit->wander * ns;
+	est->phi = TSCT_SYNC_SOURCE_PHI_PPB * TSCT_PPB * est->rate;
+}
+
+/* The tangent of the fit at the point where its bound is smallest */
+static void update_estimate(struct tsct_sync_source *source,
+			    const struct tsct_cluster_options *options)
+{
+	struct tsct_source_params *est = &source->est;
+	double nominal = 1e9 / options->hz, frac, error, off;
+	__u64 remote;
+
+	source->has_est = false;
+	if (!source->has_fit)
+		return;
+	est->at = source->fit.at;
+	remote = tsct_fit_at(&source->fit, est->at, &frac, &error);
+	remote_time(&source->remote.line, remote, frac, est);
+	est->rate = tsct_fit_rate(&source->fit, est->at) * remote_rate(source);
+	set_bounds(source, error, remote);
+	off = (est->rate / nominal - 1) / TSCT_PPB;
+	if (!(tsct_magnitude(off) <= TSCT_SYNC_SOURCE_RATE_PPB)) {
+		snprintf(source->reason, sizeof(source->reason),
+			 "its time runs %.0f ppm %s: more than any crystal is off",
+			 tsct_magnitude(off) / 1000, off > 0 ? "fast" : "slow");
+		return;
+	}
+	/*
+	 * Leaves room for 64-bit multiplication; comparisons also reject NaN.
+	 */
+	if (est->ns < 0 || est->ns > 1LL << 62 ||
+	    !(est->error_ns < 1e18 && est->growth < est->rate)) {
+		snprintf(source->reason, sizeof(source->reason),
+			 "its time, or its error bound, is out of range");
+		return;
+	}
+	source->has_est = true;
+}
+
+/* ---- fits ---------------------------------------------------------------- */
+
+static int make_fit(struct tsct_sync_source *source,
+		    const struct tsct_cluster_options *options)
+{
+	struct tsct_fit_options fit = options->fit;
+	double remote_hz = 1e9 / remote_rate(source);
+
+	fit.hz = options->hz;
+	if (!fit.wander_ppb && !source->remote.has_line)
+		fit.wander_ppb = TSCT_SYNC_SOURCE_STEERED_PPB;
+	return tsct_fit_make(source->x, source->nr, &fit, remote_hz,
+			     &source->fit, source->keep);
+}
+
+static void update_fit(struct tsct_sync_source *source,
+		       const struct tsct_cluster_options *options)
+{
+	int err = make_fit(source, options);
+
+	while (err == -E2BIG && source->nr > 1) {
+		remove_oldest(source, source->nr / 2);
+		err = make_fit(source, options);
+	}
+	/* The older exchanges do not agree with the newest one: drop them. */
+	if (err == -ERANGE && source->nr > 1) {
+		remove_oldest(source, source->nr - 1);
+		err = make_fit(source, options);
+	}
+	source->has_fit = !err;
+	if (err)
+		snprintf(source->reason, sizeof(source->reason), "no fit: %s",
+			 err == -ERANGE ? "its counter does not run at the rate "
+			 "that it reports" : err == -ENODATA ?
+			 "no exchange was possible" : strerror(-err));
+	else
+		source->reason[0] = '\0';
+}
+
+static bool refit_is_due(const struct tsct_sync_source *source,
+			 const struct tsct_cluster_options *options)
+{
+	unsigned int nr = source->fit.nr_kept + source->fit.nr_dropped;
+	__u64 since = newest(source)->t4 - source->fit.at;
+
+	return !source->has_fit || source->nr < nr ||
+		(source->nr - nr) * REFIT_PART >= nr ||
+		(double)since > REFIT_S * options->hz;
+}
+
+/* ---- changes of the source's time ---------------------------------------- */
+
+/*
+ * True: the exchange is outside the fit's bound, whatever its two delays were.
+ * *ret_off: the most that the source's counter can have moved, counts.
+ */
+static bool contradicts_fit(const struct tsct_sync_source *source,
+			    const struct tsct_exchange *x, double *ret_off)
+{
+	double frac, error, late, early, slack;
+	__u64 at;
+
+	slack = x->remote_error + x->local_error *
+		tsct_fit_rate(&source->fit, x->t1) + 1;
+	at = tsct_fit_at(&source->fit, x->t1, &frac, &error);
+	early = (double)(__s64)(at - x->t2) + frac;
+	slack += error;
+	at = tsct_fit_at(&source->fit, x->t4, &frac, &error);
+	late = (double)(__s64)(x->t3 - at) - frac;
+	slack = error > slack ? error : slack;
+	*ret_off = tsct_larger(tsct_magnitude(early), tsct_magnitude(late));
+	return early > slack || late > slack;
+}
+
+/*
+ * A queueing delay moves the middle of an exchange by at most half of itself. A
+ * middle that is off by more than half of what the round trip exceeds the
+ * shortest one is due to the time itself, even if the bound does not exclude
+ * it. Returns that offset in counts, or 0.
+ */
+static double unexplained_offset(const struct tsct_sync_source *source,
+				 const struct tsct_cluster_options *options,
+				 const struct tsct_exchange *x)
+{
+	const struct tsct_fit *fit = &source->fit;
+	double rate = tsct_fit_rate(fit, x->t4), frac, error, off, allowed;
+	__u64 at = tsct_fit_at(fit, x->t1 + (x->t4 - x->t1) / 2, &frac, &error);
+
+	if (fit->nr_kept < UNEXPLAINED_KEPT_MIN)
+		return 0;
+	off = (double)(__s64)(x->t2 + (x->t3 - x->t2) / 2 - at) - frac -
+		options->fit.asymmetry * rate / 2;
+	allowed = tsct_larger(0, tsct_exchange_rtt(x, rate) - fit->rtt_min) *
+		rate / 2 + UNEXPLAINED_SD * fit->sd +
+		tsct_larger(0, error - fit->error) +
+		x->remote_error + x->local_error * rate + 2;
+	return tsct_magnitude(off) > allowed ? off : 0;
+}
+
+static void widen_bound(struct tsct_sync_source *source, double counts)
+{
+	source->extra_error_ns = tsct_larger(source->extra_error_ns,
+		tsct_magnitude(counts) * remote_rate(source));
+}
+
+static void clear_pending(struct tsct_sync_source *source)
+{
+	source->contradictions = 0;
+	source->unexplained = 0;
+	source->extra_error_ns = 0;
+}
+
+/* The source's time changed before the last @nr exchanges: only these count. */
+static void restart_window(struct tsct_sync_source *source, unsigned int nr)
+{
+	remove_oldest(source, source->nr - nr);
+	clear_pending(source);
+	source->has_fit = false;
+}
+
+/* True: the offset is not confirmed yet. */
+static bool note_unexplained(struct tsct_sync_source *source, double off)
+{
+	if (off > 0)
+		source->unexplained = source->unexplained > 0 ?
+			source->unexplained + 1 : 1;
+	else
+		source->unexplained = source->unexplained < 0 ?
+			source->unexplained - 1 : -1;
+	widen_bound(source, off);
+	if (source->unexplained < UNEXPLAINED_MAX &&
+	    source->unexplained > -UNEXPLAINED_MAX)
+		return true;
+	restart_window(source, UNEXPLAINED_MAX);
+	return false;
+}
+
+/*
+ * True: the newest exchange disagrees with all before it. It widens the bound,
+ * but does not enter the fit. If the next ones disagree too, the source's time
+ * did change; a longer route or congestion one way contradicts nothing.
+ */
+static bool change_is_pending(struct tsct_sync_source *source,
+			      const struct tsct_cluster_options *options)
+{
+	double off;
+
+	if (!source->has_fit)
+		return false;
+	if (contradicts_fit(source, newest(source), &off)) {
+		source->unexplained = 0;
+		widen_bound(source, off);
+		if (++source->contradictions < CONTRADICTIONS_MAX)
+			return true;
+		restart_window(source, source->contradictions);
+		return false;
+	}
+	for (; source->contradictions; source->contradictions--)
+		remove_exchange(source, source->nr - 2);
+	off = unexplained_offset(source, options, newest(source));
+	if (off)
+		return note_unexplained(source, off);
+	clear_pending(source);
+	return false;
+}
+
+/* ---- a new exchange ------------------------------------------------------ */
+
+static bool is_possible(const struct tsct_sync_source *source,
 			const struct tsct_exchange *x)
 {
 	if ((__s64)(x->t4 - x->t1) < 0 || (__s64)(x->t3 - x->t2) < 0)
 		return false;
-	return !path->nr || (__s64)(x->t1 - tsct_sync_source_newest(path)->t1) > 0;
+	return !source->nr || (__s64)(x->t1 - newest(source)->t1) > 0;
 }
 
-static const char *refuse(const struct tsct_remote *remote)
+/* NULL, or why a source with this state is of no use */
+static const char *refusal(const struct tsct_remote *remote)
 {
 	if (remote->has_line ? !tsct_status_has_time(remote->status) :
 	    remote->node != 0)
-		return "it does not know the cluster's time";
+		return "it does not have the cluster's time";
 	if (remote->depth >= TSCT_CLUSTER_DEPTH_MAX)
-		return "too far from the master: sources go round in circles";
+		return "too many hops to the master: a loop of sources";
 	if (!remote->line.mult)
-		return "it says nothing of its counter";
+		return "it does not report the rate of its counter";
 	return NULL;
 }
 
-/* Two lines of one counter that contradict each other: it is not one counter. */
-static bool is_line_torn(const struct tsct_remote_params *a,
-			 const struct tsct_remote_params *b, __u64 remote)
+/* Two sets of parameters of one counter that differ by more than both bounds */
+static bool params_disagree(const struct tsct_remote_params *a,
+			    const struct tsct_remote_params *b, __u64 remote)
 {
-	struct tsct_estimate ea, eb;
+	struct tsct_source_params time_a, time_b;
 	double apart, error;
 
-	tsct_sync_source_line(a, remote, 0, &ea);
-	tsct_sync_source_line(b, remote, 0, &eb);
-	apart = (double)ea.ns - (double)eb.ns;
-	error = tsct_sync_source_line_error(a, remote) + tsct_sync_source_line_error(b, remote);
-	/* Ends of the range of times are where doubles are coarse. */
+	remote_time(a, remote, 0, &time_a);
+	remote_time(b, remote, 0, &time_b);
+	apart = (double)time_a.ns - (double)time_b.ns;
+	error = remote_error_ns(a, remote) + remote_error_ns(b, remote);
+	/* A double resolves times near 2^63 ns to about 1000 ns. */
 	return tsct_magnitude(apart) > error + 1000;
 }
 
-static const char *compare(const struct tsct_remote *old,
-			   const struct tsct_remote *new, __u64 remote)
+/* NULL, or why exchanges with the old state do not go with the new one */
+static const char *change_of_remote(const struct tsct_remote *old,
+				    const struct tsct_remote *new, __u64 remote)
 {
 	if (old->node != new->node || old->has_line != new->has_line)
-		return "another node answers there now";
+		return "another node answers at its address now";
 	if (old->master != new->master)
 		return "it follows another master now";
 	if (new->has_line && old->epoch != new->epoch)
 		return "its timeline began another epoch";
-	if (new->has_line && is_line_torn(&old->line, &new->line, remote))
-		return "its counter jumped, or its time did";
+	if (new->has_line && params_disagree(&old->line, &new->line, remote))
+		return "its counter, or its time, jumped";
 	return NULL;
 }
 
-/* True: the exchange is of what the remote is now. */
-static bool meet(struct tsct_sync_source *path, const struct tsct_exchange *x,
-		 const struct tsct_remote *remote, enum tsct_sync_source_event *ret)
+enum tsct_sync_source_event
+tsct_sync_source_add(struct tsct_sync_source *source,
+		     const struct tsct_cluster_options *options,
+		     const struct tsct_exchange *x,
+		     const struct tsct_remote *remote)
 {
-	const char *why = refuse(remote);
-	bool had = path->known;
+	const char *reason = refusal(remote);
+	bool refused = reason, had_est = source->has_est;
 
-	if (!why && path->met)
-		why = compare(&path->remote, remote, x->t3);
-	path->met = !refuse(remote);
-	path->remote = *remote;
-	if (why)
-		tsct_sync_source_forget(path, why);
-	*ret = had && why ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
-	return !why;
-}
-
-enum tsct_sync_source_event tsct_sync_source_feed(struct tsct_sync_source *path,
-				    const struct tsct_cluster_options *options,
-				    const struct tsct_exchange *x,
-				    const struct tsct_remote *remote)
-{
-	enum tsct_sync_source_event event;
-	bool had = path->known;
-
-	if (!meet(path, x, remote, &event))
-		return event;
-	if (!is_possible(path, x) || !make_room(path))
-		return event;
-	note_gap(path, options, x);
-	path->keep[path->nr] = true;
-	path->x[path->nr++] = *x;
-	if (tsct_sync_source_wait(path, options)) {
-		tsct_sync_source_estimate(path, options);
+	if (!reason && source->has_remote)
+		reason = change_of_remote(&source->remote, remote, x->t3);
+	source->has_remote = !refused;
+	source->remote = *remote;
+	if (reason) {
+		tsct_sync_source_forget(source, reason);
+		return had_est ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
+	}
+	if (!is_possible(source, x) || !reserve(source))
+		return TSCT_SYNC_SOURCE_SAME;
+	note_interval(source, options, x);
+	source->keep[source->nr] = true;
+	source->x[source->nr++] = *x;
+	if (change_is_pending(source, options)) {
+		update_estimate(source, options);
 		return TSCT_SYNC_SOURCE_NEW;
 	}
-	forget_old(path, options);
-	if (!tsct_sync_source_refit_due(path, options))
+	remove_expired(source, options);
+	if (!refit_is_due(source, options))
 		return TSCT_SYNC_SOURCE_SAME;
-	tsct_sync_source_fit(path, options);
-	tsct_sync_source_estimate(path, options);
-	if (path->known)
+	update_fit(source, options);
+	update_estimate(source, options);
+	if (source->has_est)
 		return TSCT_SYNC_SOURCE_NEW;
-	return had ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
+	return had_est ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
 }

@@ -1,93 +1,113 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From our counter to the cluster's time by way of one source: the exchanges with
- * it that are remembered, the fit through them, its line on top.
+ * One time source of a node: the window of recent exchanges with it, the fit
+ * through them (fit.h), and the cluster's time that results from the fit and
+ * the clock parameters that the source sent. Not thread safe; time is an
+ * argument.
  */
-#ifndef TSCT_SYNC_PATH_H
-#define TSCT_SYNC_PATH_H
+#ifndef TSCT_SYNC_SOURCE_H
+#define TSCT_SYNC_SOURCE_H
 
 #include "cluster.h"
 
-/* Nobody refreshes it: PHI of RFC 5905, for what two crystals part by */
-#define TSCT_SYNC_SOURCE_HOLD_PPB	15000
+/*
+ * ppb by which a bound grows at most without new exchanges: PHI of RFC 5905,
+ * the frequency tolerance of two crystals.
+ */
+#define TSCT_SYNC_SOURCE_PHI_PPB	15000
 
-/* What the crystals of two nodes can be apart by, at the very most */
+/* Largest plausible frequency error of a source against our hz, ppb */
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
-/* A server whose clock somebody steers, against a crystal: ppb a second */
+/*
+ * How fast the rate of an NTP server's disciplined clock may change against a
+ * crystal, ppb per second; the default of fit.wander_ppb for such sources.
+ */
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100
 
 /*
- * The cluster's time as a straight line, and what is known of it: at any stamp t,
- * with d = |t - at|, it is within
- * error_ns + growth * d + min(wander * d, hold) * d
+ * The cluster's time as a linear function of our counter, with its bound. At
+ * any counter value t, with d = |t - at|, the true time is within error_ns +
+ * growth * d + min(wander * d, phi) * d of it.
  */
-struct tsct_estimate {
-	__u64 at;		/* our counter */
-	__s64 ns;		/* cluster time there ... */
-	double frac_ns;		/* ... and a fraction, in [0, 1) */
-	double rate;		/* ns per tick */
-	double sd_ns;		/* what is likely to be off there, and ... */
-	double error_ns;	/* ... at most */
-	double growth;		/* ns per tick */
-	double wander;		/* ns per tick squared */
-	double hold;		/* ns per tick */
+struct tsct_source_params {
+	__u64 at;		/* reference point, cycles of our counter */
+	__s64 ns;		/* cluster time there, whole ns ... */
+	double frac_ns;		/* ... and the fraction, in [0, 1) */
+	double rate;		/* ns per cycle */
+	double sd_ns;		/* standard deviation at the reference point */
+	double error_ns;	/* bound at the reference point */
+	double growth;		/* ns per cycle */
+	double wander;		/* ns per cycle squared */
+	double phi;		/* limit of wander * d, ns per cycle */
 };
 
-/* What the estimate says minus what the line says, at a stamp, in ns */
-double tsct_source_params_offset_ns(const struct tsct_estimate *est,
-			 const struct tsct_clock_params *pair, __u64 cycles);
-double tsct_source_params_bound_ns(const struct tsct_estimate *est, __u64 cycles);
+/* Cluster time by @est minus the time by @params at @cycles, ns */
+double tsct_source_params_offset_ns(const struct tsct_source_params *est,
+				    const struct tsct_clock_params *params,
+				    __u64 cycles);
+/* The bound of @est at @cycles, ns */
+double tsct_source_params_bound_ns(const struct tsct_source_params *est,
+				   __u64 cycles);
 
 struct tsct_sync_source {
-	struct tsct_exchange *x;	/* oldest first */
-	bool *keep;			/* by the fit */
-	unsigned int nr, room;
-	bool known;			/* est is something */
-	struct tsct_estimate est;
+	struct tsct_exchange *x;	/* the window, oldest first; owned */
+	bool *keep;		/* used by the fit, per exchange; owned */
+	unsigned int nr, room;	/* exchanges, allocated entries */
+	bool has_est;		/* est is valid */
+	struct tsct_source_params est;
+	bool has_fit;		/* fit and keep are valid */
 	struct tsct_fit fit;
-	bool fitted;
-	struct tsct_remote remote;
-	bool met;			/* remote is something */
-	__u64 poll;			/* when the last one began */
-	__u64 step;			/* ticks between the last polls, */
-	__u64 gap;			/* and the longest lately */
-	unsigned int strange;		/* contradict the fit, one after another */
-	int odd;			/* more than delays explain; sign: of it */
-	double doubt_ns;		/* by as much */
-	char why[160];
-	bool liar;			/* said by a vote, for this reason */
-	char liar_why[160];
+	bool has_remote;	/* remote is valid */
+	struct tsct_remote remote;	/* state sent with the last exchange */
+	__u64 last_poll;	/* t1 of the exchange that began the last poll */
+	__u64 last_interval;	/* between the last two polls, cycles */
+	__u64 max_interval;	/* recent maximum of it, cycles; decays */
+	unsigned int contradictions;	/* consecutive, outside the fit's bound */
+	int unexplained;	/* consecutive offsets that no delay explains;
+				 * the sign is that of the offsets */
+	double extra_error_ns;	/* added to the bound while these are pending */
+	char reason[160];	/* text: why there is no estimate; or "" */
+	bool falseticker;	/* by the selection, for this reason: */
+	char falseticker_reason[160];
 };
 
 enum tsct_sync_source_event {
-	TSCT_SYNC_SOURCE_SAME,		/* nothing came of it */
-	TSCT_SYNC_SOURCE_NEW,		/* another estimate */
-	TSCT_SYNC_SOURCE_LOST,		/* there is none any more */
+	TSCT_SYNC_SOURCE_SAME,		/* the estimate is unchanged */
+	TSCT_SYNC_SOURCE_NEW,		/* there is a new estimate */
+	TSCT_SYNC_SOURCE_LOST,		/* the estimate became invalid */
 };
 
-enum tsct_sync_source_event tsct_sync_source_feed(struct tsct_sync_source *path,
-				    const struct tsct_cluster_options *options,
-				    const struct tsct_exchange *x,
-				    const struct tsct_remote *remote);
+/*
+ * Adds an exchange and the state that the source sent with it. An impossible
+ * exchange, one out of order, or lack of memory counts as a lost packet: SAME.
+ */
+enum tsct_sync_source_event
+tsct_sync_source_add(struct tsct_sync_source *source,
+		     const struct tsct_cluster_options *options,
+		     const struct tsct_exchange *x,
+		     const struct tsct_remote *remote);
 
-/* Forgets all, with a reason for people; NULL: none. */
-void tsct_sync_source_forget(struct tsct_sync_source *path, const char *why);
-void tsct_sync_source_free(struct tsct_sync_source *path);
+/* Empties the window; @reason: text for reports, or NULL. */
+void tsct_sync_source_forget(struct tsct_sync_source *source,
+			     const char *reason);
+void tsct_sync_source_free(struct tsct_sync_source *source);
 
-/* Is it at a timeline? An NTP server is at that of all such servers, 0. */
-static inline __u64 tsct_sync_source_master(const struct tsct_sync_source *path)
+/* Timeline of a source: master and epoch; both 0 for every NTP server */
+static inline __u64
+tsct_sync_source_master(const struct tsct_sync_source *source)
 {
-	return path->remote.has_line ? path->remote.master : 0;
+	return source->remote.has_line ? source->remote.master : 0;
 }
 
-static inline __u32 tsct_sync_source_epoch(const struct tsct_sync_source *path)
+static inline __u32
+tsct_sync_source_epoch(const struct tsct_sync_source *source)
 {
-	return path->remote.has_line ? path->remote.epoch : 0;
+	return source->remote.has_line ? source->remote.epoch : 0;
 }
 
-/* How long it does without a new exchange, in ticks, before it holds over */
-__u64 tsct_sync_source_hold(const struct tsct_sync_source *path,
-		     const struct tsct_cluster_options *options);
+/* Cycles without a new exchange after which the clock is in holdover */
+__u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
+				       const struct tsct_cluster_options *options);
 
-#endif /* TSCT_SYNC_PATH_H */
+#endif /* TSCT_SYNC_SOURCE_H */

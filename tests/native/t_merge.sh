@@ -145,7 +145,7 @@ for i in world world_sim world_write world_exact world_big; do
 done
 ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -I"$top" -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -I"$top" -o "$work/world" "${sources[@]}" \
-	"$top"/tests/netsim/{osc,path,dice}.c "$build"/lib/libtsct{export,sync,provider,race}.a -lnettle -lm
+	"$top"/tests/world/{crystal,network}.c "$build"/lib/libtsct{export,sync,provider,race}.a -lnettle -lm
 mkdir "$work/big"
 "$work/world" "$work/big" big 2000000
 status=0

@@ -19,7 +19,7 @@ compile() {	# NAME SOURCE...
 		"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 }
 compile world "$here/world.c" "$here/world_sim.c" "$here/world_write.c" \
-	"$here/world_exact.c" "$here/world_big.c" "$top"/tests/netsim/{osc,path,dice}.c
+	"$here/world_exact.c" "$here/world_big.c" "$top"/tests/world/{crystal,network}.c
 compile worldcheck "$here/worldcheck.c"
 
 make_world() {	# SEED [KIND]: $work/w

@@ -103,7 +103,7 @@ END
 # --- many nodes, as one: their names, bounds, and messages between them -------------
 ${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -I"$top" -I"$top" -o "$work/world" "$here"/world.c \
-	"$here"/world_{sim,write,exact,big}.c "$top"/tests/netsim/{osc,path,dice}.c \
+	"$here"/world_{sim,write,exact,big}.c "$top"/tests/world/{crystal,network}.c \
 	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/w"
 "$work/world" "$work/w" 5

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * world DIR SEED [FIT [KIND]]: recordings DIR/a, DIR/b and DIR/c of one world, and
- *	DIR/truth: EVENT NODE CPU KIND NUMBER TICKS MASTER FRAC, a line for each event
- * world DIR exact FIT: recordings whose times can be had with pencil and paper
- * world DIR big EVENTS [messages]: two recordings of so many events, to measure with
+ * Generates recordings for tests of merge:
+ *
+ * world DIR SEED [FIT [KIND]]: DIR/a, DIR/b and DIR/c of one simulated world,
+ * and
+ * 	DIR/truth: EVENT NODE CPU KIND NUMBER CYCLES MASTER FRAC, a line per event
+ * world DIR exact FIT: recordings whose merged times are calculated by hand
+ * world DIR big EVENTS [messages]: two recordings of this many events, for
+ * benchmarks
  */
 #include <stdio.h>
 #include <stdlib.h>

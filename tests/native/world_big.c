@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two recordings of as many events as asked for, to measure with: 8 bytes each, on
- * two CPUs; gaps of any width up to 25 us, threads that take turns. The second one's
- * counter is a straight line of the first one's, but the network is none. Where it is
- * asked for, every event is the end of a message: the first node sends, the second
- * one receives, sooner or later than that.
+ * Two large recordings for benchmarks: events of 8 bytes on two CPUs, with gaps
+ * of up to 25 us, by threads that take turns. The second node's counter is a
+ * linear function of the first one's; network delays are random. Optionally
+ * every event is the end of a message, which the first node sends and the
+ * second one receives, after it or before.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,43 +13,44 @@
 #include "world.h"
 
 #define NODES	2
-#define ASKS	64
+#define EXCHANGES	64
 #define SEED	4711
 
 static const double hz[NODES] = { 2.4e9, 2.596e9 };
 
-/* What the master's counter is when b's is @ticks */
+/* The master's counter when b's is @ticks */
 static uint64_t master_at(uint64_t begin, uint64_t ticks)
 {
 	return begin + (uint64_t)((double)ticks * (hz[0] / hz[1]) * 1.00001);
 }
 
-static void ask_all(struct tsct_writer *writer, const struct tsct_recording *rec,
-		    const struct tsct_recording *master)
+static void write_exchanges(struct tsct_writer *writer,
+			    const struct tsct_recording *rec,
+			    const struct tsct_recording *master)
 {
-	struct dice dice = dice_of(SEED, 2);
+	struct random random = random_stream(SEED, 2);
 	uint64_t at, length = rec->end - rec->begin;
-	struct ask a = { .node = 1 };
+	struct exchange a = { .node = 1 };
 	unsigned int k, i;
 
 	for (k = 0; k < 2; k++)
-		for (i = 0; i < ASKS; i++) {
-			at = (k ? length - (ASKS + 1) * 10000000ULL : 0) +
+		for (i = 0; i < EXCHANGES; i++) {
+			at = (k ? length - (EXCHANGES + 1) * 10000000ULL : 0) +
 				i * 10000000ULL;
 			a.session = k + 1;
 			a.t[0] = rec->begin + at;
-			at += (uint64_t)((30 + 20 * roll_exp(&dice)) * 2596);
+			at += (uint64_t)((30 + 20 * random_exp(&random)) * 2596);
 			a.t[1] = master_at(master->begin, at);
 			at += 50000;
 			a.t[2] = master_at(master->begin, at);
-			at += (uint64_t)((30 + 20 * roll_exp(&dice)) * 2596);
+			at += (uint64_t)((30 + 20 * random_exp(&random)) * 2596);
 			a.t[3] = rec->begin + at;
-			world_sample(writer, rec, SEED, &a, k * ASKS + i + 1,
+			world_write_sample(writer, rec, SEED, &a, k * EXCHANGES + i + 1,
 				     master);
 		}
 }
 
-/* xorshift: what is made shall not take longer than what is measured. */
+/* xorshift: generating must not take longer than what is measured. */
 static uint64_t roll(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -64,9 +65,9 @@ static uint64_t gap(uint64_t *state)
 	return (r >> 16) & ((1ULL << (4 + (r & 0xffff) % 13)) - 1);
 }
 
-/* @writer: NULL: only to know where it ends. Returns that. */
-static uint64_t put_events(struct tsct_writer *writer, uint32_t node,
-			   uint64_t begin, uint64_t events)
+/* @writer NULL: writes nothing. Returns the last counter value. */
+static uint64_t write_events(struct tsct_writer *writer, uint32_t node,
+			     uint64_t begin, uint64_t events)
 {
 	uint64_t tick, last = 0, state, i, number;
 	uint32_t cpu;
@@ -78,7 +79,7 @@ static uint64_t put_events(struct tsct_writer *writer, uint32_t node,
 			tick += gap(&state);
 			number = i | (uint64_t)cpu << 40;
 			if (writer)
-				world_put(writer, 0, cpu, tick,
+				world_write_event(writer, 0, cpu, tick,
 					  1000 + (uint32_t)(i >> 6) % 3,
 					  WORLD_WORK, &number, sizeof(number));
 		}
@@ -95,8 +96,8 @@ static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events,
 	struct tsct_event_def def;
 
 	world_describe(rec, SEED, node);
-	world_calibrate(rec, begin, put_events(NULL, node, begin, events) +
-			ASKS * 40000000ULL, WORLD_BEGIN_NS + node * 3000000,
+	world_set_clock(rec, begin, write_events(NULL, node, begin, events) +
+			EXCHANGES * 40000000ULL, WORLD_BEGIN_NS + node * 3000000,
 			hz[node]);
 	if (tsct_event_def_parse("tick", messages ? kind : TSCT_KIND_INSTANT, "nr:u64", &def,
 			   NULL))
@@ -104,7 +105,7 @@ static void describe(struct tsct_recording *rec, uint32_t node, uint64_t events,
 	def.id = WORLD_WORK;
 	if (tsct_recording_add_def(rec, 0, &def))
 		abort();
-	world_sync(rec, SEED, node, "auto");
+	world_set_sync(rec, SEED, node, "auto");
 }
 
 void world_big(const char *dir, uint64_t events, bool messages)
@@ -117,9 +118,9 @@ void world_big(const char *dir, uint64_t events, bool messages)
 		describe(&rec[i], i, events, messages);
 	for (i = NODES; i-- > 0;) {
 		writer = world_open(dir, i ? "b" : "a", &rec[i]);
-		put_events(writer, i, rec[i].begin, events);
+		write_events(writer, i, rec[i].begin, events);
 		if (i)
-			ask_all(writer, &rec[1], &rec[0]);
+			write_exchanges(writer, &rec[1], &rec[0]);
 		world_close(writer, &rec[i]);
 	}
 }

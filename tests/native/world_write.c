@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Recordings of it */
+/* Writes recordings of simulated nodes */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,13 +12,13 @@
 
 #define MASTER	0x4d00
 
-static void put_random(__u8 *to, uint64_t seed, uint64_t which)
+static void set_random(__u8 *to, uint64_t seed, uint64_t which)
 {
-	struct dice dice = dice_of(seed, which);
+	struct random random = random_stream(seed, which);
 	unsigned int i;
 
 	for (i = 0; i < 16; i++)
-		to[i] = (__u8)roll64(&dice);
+		to[i] = (__u8)random_u64(&random);
 }
 
 void world_describe(struct tsct_recording *rec, uint64_t seed, uint32_t node)
@@ -30,9 +30,9 @@ void world_describe(struct tsct_recording *rec, uint64_t seed, uint32_t node)
 	if (tsct_recording_make(rec, 1) || tsct_recording_locate(rec, WORLD_CPUS))
 		abort();
 	n = &rec->nodes[0];
-	put_random(n->uuid, seed, 200 + node);
+	set_random(n->uuid, seed, 200 + node);
 	memcpy(rec->uuid, n->uuid, 16);
-	put_random(n->boot_id, seed, 300 + node);
+	set_random(n->boot_id, seed, 300 + node);
 	snprintf(name, sizeof(name), "node-%c", 'a' + node);
 	n->host = strdup(name);
 	n->kernel = strdup("6.1.0");
@@ -45,9 +45,9 @@ void world_describe(struct tsct_recording *rec, uint64_t seed, uint32_t node)
 		abort();
 }
 
-/* After all channels, and after world_calibrate() */
-void world_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
-		const char *fit)
+/* After all streams, and after world_set_clock() */
+void world_set_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
+		    const char *fit)
 {
 	struct tsct_recorded_sync *s = &rec->nodes[0].sync;
 
@@ -63,14 +63,15 @@ void world_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 	s->status = TSCT_STATUS_SYNCHRONIZED;
 	s->epoch_first = s->epoch = 1;
 	if (!node)
-		s->line = rec->real;	/* his own clock is the cluster's time */
+		s->line = rec->real;	/* the master's clock is the cluster's
+					 * time */
 	s->start = (struct tsct_recorded_session) {
 		TSCT_SESSION_DONE, rec->begin, rec->begin + 1000000 };
 	s->end = (struct tsct_recorded_session) {
 		TSCT_SESSION_DONE, rec->end - 1000000, rec->end };
 }
 
-void world_calibrate(struct tsct_recording *rec, uint64_t begin, uint64_t end,
+void world_set_clock(struct tsct_recording *rec, uint64_t begin, uint64_t end,
 		     int64_t begin_ns, double hz)
 {
 	struct tsct_clock_params *p = &rec->real;
@@ -90,9 +91,9 @@ void world_calibrate(struct tsct_recording *rec, uint64_t begin, uint64_t end,
 	rec->rate_error_ppb = 2000;
 }
 
-void world_put(struct tsct_writer *writer, uint32_t stream, uint32_t cpu,
-	       uint64_t tick, uint32_t tid, uint32_t id, const void *payload,
-	       uint32_t len)
+void world_write_event(struct tsct_writer *writer, uint32_t stream,
+		       uint32_t cpu, uint64_t tick, uint32_t tid, uint32_t id,
+		       const void *payload, uint32_t len)
 {
 	struct tsct_event event = {
 		.cycles = tick, .cpu = cpu, .tid = tid, .id = id, .len = len,
@@ -103,18 +104,19 @@ void world_put(struct tsct_writer *writer, uint32_t stream, uint32_t cpu,
 		abort();
 }
 
-void world_sample(struct tsct_writer *writer, const struct tsct_recording *rec,
-		  uint64_t seed, const struct ask *ask, uint64_t number,
-		  const struct tsct_recording *master)
+void world_write_sample(struct tsct_writer *writer,
+			const struct tsct_recording *rec, uint64_t seed,
+			const struct exchange *exchange, uint64_t number,
+			const struct tsct_recording *master)
 {
 	const struct tsct_clock_params *line = &master->real;
 	struct tsct_sync_sample s = {
-		.number = number, .stamp = ask->t[3] + 1000,
+		.number = number, .stamp = exchange->t[3] + 1000,
 		.x = {
-			.t1 = ask->t[0], .t2 = ask->t[1],
-			.t3 = ask->t[2], .t4 = ask->t[3],
+			.t1 = exchange->t[0], .t2 = exchange->t[1],
+			.t3 = exchange->t[2], .t4 = exchange->t[3],
 			.local_error = 1, .remote_error = 1,
-			.session = ask->session, .flags = 0xf,
+			.session = exchange->session, .flags = 0xf,
 		},
 		.node = MASTER + (seed << 32), .host = 0x4057 + (seed << 32),
 		.master = MASTER + (seed << 32), .timeline = 1,
@@ -129,7 +131,7 @@ void world_sample(struct tsct_writer *writer, const struct tsct_recording *rec,
 
 	if (s.stamp > rec->end)
 		s.stamp = rec->end;
-	world_put(writer, rec->nr_streams, 0, s.stamp, 1, TSCT_ID_FIRST, payload,
+	world_write_event(writer, rec->nr_streams, 0, s.stamp, 1, TSCT_ID_FIRST, payload,
 		  tsct_sample_encode(&s, payload));
 }
 
@@ -146,7 +148,7 @@ struct tsct_writer *world_open(const char *dir, const char *name,
 	fd = open(path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 || tsct_writer_open(fd, rec, &writer))
 		abort();
-	return writer;	/* which has the directory, to the end */
+	return writer;	/* which owns fd */
 }
 
 void world_close(struct tsct_writer *writer, struct tsct_recording *rec)
@@ -157,7 +159,10 @@ void world_close(struct tsct_writer *writer, struct tsct_recording *rec)
 	tsct_recording_free(rec);
 }
 
-/* ---- a world's -------------------------------------------------------------------- */
+/*
+ * ---- a simulated world
+ * ---------------------------------------------------------
+ */
 
 static void define(struct tsct_recording *rec, __u32 id, const char *name,
 		   __u32 kind, const char *fields)
@@ -171,7 +176,7 @@ static void define(struct tsct_recording *rec, __u32 id, const char *name,
 		abort();
 }
 
-/* Its own clock is off, and runs at another rate than its counter really has. */
+/* The node's own clock is off, and runs at another rate than its counter. */
 static void describe(const struct world *w, uint32_t node, const char *fit,
 		     struct tsct_recording *rec)
 {
@@ -179,12 +184,12 @@ static void describe(const struct world *w, uint32_t node, const char *fit,
 	double hz = n->crystal.hz * (1 + n->crystal.drift);
 
 	world_describe(rec, w->seed, node);
-	world_calibrate(rec, n->begin, n->end, WORLD_BEGIN_NS + n->begin_ps / 1000 +
+	world_set_clock(rec, n->begin, n->end, WORLD_BEGIN_NS + n->begin_ps / 1000 +
 			n->own_error_ns, hz * (1 + n->own_rate_error));
 	define(rec, WORLD_WORK, "work", TSCT_KIND_INSTANT, WORLD_FIELDS);
 	define(rec, WORLD_SEND, "message", TSCT_KIND_SEND, WORLD_FIELDS);
 	define(rec, WORLD_RECEIVE, "message", TSCT_KIND_RECEIVE, WORLD_FIELDS);
-	world_sync(rec, w->seed, node, fit);
+	world_set_sync(rec, w->seed, node, fit);
 }
 
 static void write_samples(const struct world *w, uint32_t node,
@@ -195,19 +200,19 @@ static void write_samples(const struct world *w, uint32_t node,
 	uint64_t number = 0;
 	size_t i;
 
-	for (i = 0; i < w->nr_asks; i++)
-		if (w->asks[i].node == node)
-			world_sample(writer, rec, w->seed, &w->asks[i],
+	for (i = 0; i < w->nr_exchanges; i++)
+		if (w->exchanges[i].node == node)
+			world_write_sample(writer, rec, w->seed, &w->exchanges[i],
 				     ++number, master);
 }
 
-/* Event number i of the world is moments[i]. */
+/* The number of an event is its index in w->events. */
 static void write_node(const struct world *w, const char *dir, uint32_t node,
 		       const char *name, const char *fit)
 {
 	struct tsct_recording rec, master;
 	struct tsct_writer *writer;
-	const struct moment *m;
+	const struct world_event *m;
 	const bool twin = !strcmp(name, "d");
 	uint64_t payload[2];
 
@@ -219,13 +224,13 @@ static void write_node(const struct world *w, const char *dir, uint32_t node,
 		strcpy(rec.streams[0].name, "other");
 	}
 	writer = world_open(dir, name, &rec);
-	for (m = w->moments; m < w->moments + w->nr; m++) {
-		if (m->what == WORLD_STAMP || m->node != node ||
-		    (twin && m->what != WORLD_WORK))
+	for (m = w->events; m < w->events + w->nr; m++) {
+		if (m->id == WORLD_SAMPLE || m->node != node ||
+		    (twin && m->id != WORLD_WORK))
 			continue;
 		payload[0] = m->number;
-		payload[1] = (uint64_t)(m - w->moments);
-		world_put(writer, 0, m->cpu, m->ticks, 1000 + m->what, m->what,
+		payload[1] = (uint64_t)(m - w->events);
+		world_write_event(writer, 0, m->cpu, m->cycles, 1000 + m->id, m->id,
 			  payload, sizeof(payload));
 	}
 	write_samples(w, node, &master, writer, &rec);
@@ -233,10 +238,10 @@ static void write_node(const struct world *w, const char *dir, uint32_t node,
 	tsct_recording_free(&master);
 }
 
-/* What is true, for who checks it: one line an event */
+/* The truth for worldcheck: one line per event */
 static void write_truth(const struct world *w, const char *dir)
 {
-	const struct moment *m;
+	const struct world_event *m;
 	char path[4096];
 	FILE *to;
 
@@ -244,11 +249,11 @@ static void write_truth(const struct world *w, const char *dir)
 	to = fopen(path, "w");
 	if (!to)
 		abort();
-	for (m = w->moments; m < w->moments + w->nr; m++)
-		if (m->what != WORLD_STAMP)
+	for (m = w->events; m < w->events + w->nr; m++)
+		if (m->id != WORLD_SAMPLE)
 			fprintf(to, "%zu %u %u %u %lu %lu %lu %lu\n",
-				(size_t)(m - w->moments), m->node, m->cpu,
-				m->what - TSCT_ID_FIRST, m->number, m->ticks,
+				(size_t)(m - w->events), m->node, m->cpu,
+				m->id - TSCT_ID_FIRST, m->number, m->cycles,
 				m->master, m->frac);
 	if (fclose(to))
 		abort();

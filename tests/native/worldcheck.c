@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * worldcheck MERGED TRUTH MASTER: is a merged recording of a world (world.c) what
- * happened? MASTER is the recording whose clock the result has. Prints "NAME VALUE"
- * lines; 1: it is not, and says why.
- * worldcheck ticks MERGED: "NODE CPU NUMBER TICK" of all events, as they are
+ * worldcheck MERGED TRUTH MASTER: compares a merged recording of a world
+ * (world.c) with the truth. MASTER is the recording whose clock the result has.
+ * Prints "NAME VALUE" lines; exit status 1, with a message: they differ.
+ * worldcheck ticks MERGED: prints "NODE CPU NUMBER TICK" of all events.
  *
- * An event is at its time where that is within the node's bound, and one tick, as a
- * tick is that long. All in exact integers: 2^-56 ns.
+ * The true time of an event has to be within the node's bound and one tick of
+ * the recorded one. All times are exact integers, 2^-56 ns.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "lib/ctf/trace_reader.h"
 
 struct event {
-	bool there;
+	bool found;
 	uint32_t node, cpu, kind;
 	uint64_t number, local, global;
 	tsct_s128 truth, at, bound;
@@ -24,15 +24,15 @@ struct event {
 
 static struct event *events;
 static size_t nr_events;
-static unsigned int wrong;
+static unsigned int nr_failures;
 
 #define NS(n)	((tsct_s128)(n) << TSCT_CLOCK_SHIFT)
 
-static void is_wrong(const char *format, ...)
+static void fail_check(const char *format, ...)
 {
 	va_list args;
 
-	if (wrong++ > 10)
+	if (nr_failures++ > 10)
 		return;
 	va_start(args, format);
 	vprintf(format, args);
@@ -56,7 +56,8 @@ static struct tsct_trace *open_trace(const char *dir)
 	exit(1);
 }
 
-static tsct_s128 time_of(const struct tsct_clock_params *pair, uint64_t tick, uint64_t frac)
+static tsct_s128 time_of(const struct tsct_clock_params *pair, uint64_t tick,
+			 uint64_t frac)
 {
 	return NS(pair->base_ns) +
 		(tsct_s128)(int64_t)(tick - pair->base_cycles) * (tsct_s128)pair->mult +
@@ -79,7 +80,7 @@ static void read_truth(const char *path, const char *master)
 		events = realloc(events, (i + 1) * sizeof(*events));
 		memset(events + nr_events, 0, (i - nr_events) * sizeof(*events));
 		e.truth = time_of(real, m, frac);
-		e.there = false;
+		e.found = false;
 		events[i] = e;
 		nr_events = i + 1;
 	}
@@ -87,8 +88,9 @@ static void read_truth(const char *path, const char *master)
 	tsct_trace_close(trace);
 }
 
-/* Between two points the larger one holds. */
-static uint64_t bound_of(const struct tsct_recorded_correction *c, uint64_t tick)
+/* Between two points, the larger bound holds. */
+static uint64_t bound_of(const struct tsct_recorded_correction *c,
+			 uint64_t tick)
 {
 	uint64_t bound = 0;
 	uint32_t i;
@@ -114,25 +116,25 @@ static uint64_t number_of(const struct tsct_trace_event *e)
 	return payload[1];
 }
 
-static void take(const struct tsct_recording *rec,
-		 const struct tsct_trace_event *t)
+static void check_event(const struct tsct_recording *rec,
+			const struct tsct_trace_event *t)
 {
 	const uint64_t i = number_of(t);
 	struct event *e = &events[i];
 
-	if (i >= nr_events || e->there || e->kind != t->def->id - (__u32)TSCT_ID_FIRST ||
+	if (i >= nr_events || e->found || e->kind != t->def->id - (__u32)TSCT_ID_FIRST ||
 	    e->node != t->node || e->cpu != t->cpu) {
-		is_wrong("an event that never was: %lu", i);
+		fail_check("an event that never was: %lu", i);
 		return;
 	}
-	e->there = true;
+	e->found = true;
 	e->global = t->tick;
 	e->at = time_of(&rec->real, t->tick, 0);
 	e->bound = NS(bound_of(&rec->nodes[t->node].correction, t->tick)) +
 		(tsct_s128)rec->real.mult;
 }
 
-/* Definitions of the inputs are the same, so their ids are, too. */
+/* The inputs have the same definitions, so ids are equal. */
 static void read_merged(const char *dir)
 {
 	struct tsct_trace *trace = open_trace(dir);
@@ -142,16 +144,19 @@ static void read_merged(const char *dir)
 
 	for (; tsct_trace_next(trace, &e) == 1; last = e.tick, nr++) {
 		if (e.tick < last)
-			is_wrong("event %lu comes before its time", number_of(&e));
-		take(rec, &e);
+			fail_check("event %lu comes before its time", number_of(&e));
+		check_event(rec, &e);
 	}
 	if (tsct_trace_corrupt_count(trace))
-		is_wrong("it is damaged");
+		fail_check("it is damaged");
 	printf("events %lu\n", nr);
 	tsct_trace_close(trace);
 }
 
-/* ---- what has to be ----------------------------------------------------------------- */
+/*
+ * ---- requirements
+ * ---------------------------------------------------------------
+ */
 
 static void check_bounds(void)
 {
@@ -161,14 +166,14 @@ static void check_bounds(void)
 
 	for (e = events; e < events + nr_events; e++) {
 		if (!e->local)
-			continue;	/* no event has that number */
-		if (!e->there) {
-			is_wrong("event %zu is missing", e - events);
+			continue;	/* an unused number */
+		if (!e->found) {
+			fail_check("event %zu is missing", e - events);
 			continue;
 		}
 		error = e->at > e->truth ? e->at - e->truth : e->truth - e->at;
 		if (error > e->bound)
-			is_wrong("event %zu of node %u is off by %.1f ns, and was to"
+			fail_check("event %zu of node %u is off by %.1f ns, and was to"
 				 " be within %.1f ns", e - events, e->node,
 				 ns_of(error), ns_of(e->bound));
 		if (error > worst[e->node])
@@ -182,20 +187,20 @@ static void check_bounds(void)
 			       ns_of(worst[i]), i, ns_of(widest[i]));
 }
 
-/* Events are numbered in the order of truth, and so of each location. */
+/* Events are numbered in true order, also per location. */
 static void check_strict(void)
 {
 	const struct event *last[16][16] = { 0 }, *e, *l;
 
 	for (e = events; e < events + nr_events; e++) {
-		if (!e->there)
+		if (!e->found)
 			continue;
 		l = last[e->node % 16][e->cpu % 16];
 		if (l && e->local > l->local && e->global <= l->global)
-			is_wrong("events %zu and %zu are on one tick",
+			fail_check("events %zu and %zu are on one tick",
 				 l - events, e - events);
 		if (l && e->global < l->global)
-			is_wrong("events %zu and %zu change places",
+			fail_check("events %zu and %zu change places",
 				 l - events, e - events);
 		last[e->node % 16][e->cpu % 16] = e;
 	}
@@ -217,7 +222,7 @@ static int by_begin(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-/* Whoever is after another one, by more than both bounds, really is. */
+/* An event that is after another by more than both bounds really is. */
 static void check_order(void)
 {
 	struct event **ends = calloc(2 * nr_events, sizeof(*ends));
@@ -226,7 +231,7 @@ static void check_order(void)
 	size_t nr = 0, i, k = 0;
 
 	for (i = 0; i < nr_events; i++)
-		if (events[i].there)
+		if (events[i].found)
 			ends[nr] = begins[nr] = &events[i], nr++;
 	qsort(ends, nr, sizeof(*ends), by_end);
 	qsort(begins, nr, sizeof(*begins), by_begin);
@@ -236,15 +241,15 @@ static void check_order(void)
 			if (ends[k]->truth > latest)
 				latest = ends[k]->truth;
 		if (begins[i]->truth < latest)
-			is_wrong("event %zu is put behind one that it came before",
+			fail_check("event %zu is put behind one that it came before",
 				 begins[i] - events);
 	}
 	free(ends);
 }
 
 /*
- * All messages, by their numbers: the first receive is the one, unless it is said to
- * have been before the send and there is another one behind it (messages.rst).
+ * All messages, by number: the first receive counts, unless it is recorded
+ * before the send and another one after it (messages.rst).
  */
 static void check_messages(void)
 {
@@ -254,7 +259,7 @@ static void check_messages(void)
 	sent = calloc(2 * (nr_events + 1), sizeof(*sent));
 	early = sent + nr_events + 1;
 	for (e = events; e < events + nr_events; e++) {
-		if (!e->there || !e->kind || e->number >= nr_events)
+		if (!e->found || !e->kind || e->number >= nr_events)
 			continue;
 		sends += e->kind == 1;
 		receives += e->kind == 2;
@@ -280,7 +285,7 @@ static void check_messages(void)
 	}
 	free(sent);
 	if (beyond)
-		is_wrong("%lu messages violate causality", beyond);
+		fail_check("%lu messages violate causality", beyond);
 	printf("matched %lu\nunmatched_sends %lu\nunmatched_receives %lu\n"
 	       "after %lu\n", matched, sends - matched, receives - matched, within);
 }
@@ -309,5 +314,5 @@ int main(int argc, char **argv)
 	check_strict();
 	check_order();
 	check_messages();
-	return wrong ? 1 : 0;
+	return nr_failures ? 1 : 0;
 }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Off the path: answers that nobody asked for, made of what can be guessed. On it,
- * but without the key: answers that come once more, later, whole or with another
- * time in them. And strangers who ask and ask.
+ * An adversary. Off the path: unsolicited answers made of guessed fields. On
+ * the path, without the key: replays of answers, later, unchanged or modified;
+ * modified packets. And floods of requests from strangers.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "world.h"
 
-static struct path soon = { .floor = 20, .exp = 50 };
-static struct path long_after = { .floor = 20, .exp = 2e6 };
+static struct network_path soon_path = { .floor = 20, .exp = 50 };
+static struct network_path late_path = { .floor = 20, .exp = 2e6 };
 
-static void change(struct world *world, struct packet *packet)
+static void flip_bit(struct world *world, struct packet *packet)
 {
-	packet->bytes[roll64(&world->dice) % packet->len] ^=
-		(uint8_t)(1U << roll64(&world->dice) % 8);
+	packet->bytes[random_u64(&world->random) % packet->len] ^=
+		(uint8_t)(1U << random_u64(&world->random) % 8);
 }
 
-void attack_saw(struct world *world, const struct packet *packet, bool believed)
+void attack_answer_checked(struct world *world, const struct packet *packet,
+			   bool accepted)
 {
 	struct adversary *adversary = world->adversary;
 	struct packet again = *packet;
@@ -26,39 +27,44 @@ void attack_saw(struct world *world, const struct packet *packet, bool believed)
 	if (!adversary)
 		return;
 	if (packet->forged) {
-		adversary->believed += believed;
+		adversary->accepted += accepted;
 		return;
 	}
 	if (packet->to != adversary->victim || packet->source)
 		return;
 	adversary->seen = *packet;
-	if (!roll_chance(&world->dice, adversary->replay))
+	if (!random_chance(&world->random, adversary->replay))
 		return;
 	again.forged = true;
 	adversary->replayed++;
-	wire_send(world, roll_chance(&world->dice, 0.5) ? &soon : &long_after,
+	wire_send(world, random_chance(&world->random, 0.5) ? &soon_path : &late_path,
 		  &again);
-	/* What comes behind the header is stamps and MAC; bits of it differ. */
-	change(world, &again);
-	wire_send(world, &soon, &again);
+	/*
+	 * The fields after the header, time stamps and MAC, differ in one bit.
+	 */
+	flip_bit(world, &again);
+	wire_send(world, &soon_path, &again);
 }
 
-/* On the path, with all that passes by; requests, too */
-void attack_path(struct world *world, struct packet *packet)
+/* Acts on the path on every packet, requests too. */
+void attack_packet(struct world *world, struct packet *packet)
 {
 	struct adversary *adversary = world->adversary;
 
 	if (!adversary || packet->forged ||
-	    !roll_chance(&world->dice, adversary->corrupt))
+	    !random_chance(&world->random, adversary->corrupt))
 		return;
-	change(world, packet);
-	if (roll_chance(&world->dice, 0.2))
-		packet->len = 1 + roll64(&world->dice) % packet->len;
+	flip_bit(world, packet);
+	if (random_chance(&world->random, 0.2))
+		packet->len = 1 + random_u64(&world->random) % packet->len;
 	packet->forged = packet->reply;
 	adversary->corrupted++;
 }
 
-/* The last answer, with other random numbers: what who is off the path can do */
+/*
+ * The last answer, with other random fields: what an adversary off the path can
+ * send
+ */
 static void spoof(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;
@@ -66,41 +72,41 @@ static void spoof(struct world *world, struct event *event)
 	unsigned int i;
 
 	world_at(world, world_s(world) + adversary->spoof_s *
-		 roll_exp(&world->dice), event);
+		 random_exp(&world->random), event);
 	if (!forged.len)
 		return;
 	forged.forged = true;
 	for (i = 24; i < forged.len; i++)
-		if (i < 32 || roll_chance(&world->dice, 0.3))
-			forged.bytes[i] = (uint8_t)roll64(&world->dice);
+		if (i < 32 || random_chance(&world->random, 0.3))
+			forged.bytes[i] = (uint8_t)random_u64(&world->random);
 	adversary->spoofed++;
-	wire_send(world, &soon, &forged);
+	wire_send(world, &soon_path, &forged);
 }
 
-/* From anywhere, among other places from where members are */
+/* Source addresses are random, some of them those of members. */
 static void flood(struct world *world, struct event *event)
 {
 	struct adversary *adversary = world->adversary;
-	struct packet packet = { .from = NOBODY, .to = 0, .forged = true };
+	struct packet packet = { .from = NO_NODE, .to = 0, .forged = true };
 	struct tsct_client stranger;
-	struct tsct_client_options options = { .node = roll64(&world->dice) };
-	__u64 random[2] = { roll64(&world->dice), roll64(&world->dice) };
-	uint32_t like = (uint32_t)(roll64(&world->dice) % world->nr_nodes);
+	struct tsct_client_options options = { .node = random_u64(&world->random) };
+	__u64 random[2] = { random_u64(&world->random), random_u64(&world->random) };
+	uint32_t member = (uint32_t)(random_u64(&world->random) % world->nr_nodes);
 
 	if (world_s(world) > adversary->flood_to_s)
 		return;
 	world_at(world, world_s(world) + adversary->flood_s *
-		 roll_exp(&world->dice), event);
-	packet.asker = world->nodes[like].address;
-	if (roll_chance(&world->dice, 0.9)) {
-		packet.asker.ip[13] = (uint8_t)(100 + roll64(&world->dice) % 100);
-		packet.asker.ip[14] = (uint8_t)roll64(&world->dice);
+		 random_exp(&world->random), event);
+	packet.client = world->nodes[member].address;
+	if (random_chance(&world->random, 0.9)) {
+		packet.client.ip[13] = (uint8_t)(100 + random_u64(&world->random) % 100);
+		packet.client.ip[14] = (uint8_t)random_u64(&world->random);
 	}
 	tsct_client_init(&stranger, &options);
 	packet.len = tsct_client_request(&stranger, NULL, random, NULL,
 					 packet.bytes);
 	adversary->flooded++;
-	wire_send(world, &soon, &packet);
+	wire_send(world, &soon_path, &packet);
 }
 
 void attack_begin(struct world *world, struct adversary *adversary)
@@ -109,11 +115,11 @@ void attack_begin(struct world *world, struct adversary *adversary)
 
 	world->adversary = adversary;
 	if (adversary->spoof_s > 0) {
-		event.happen = spoof;
+		event.handle = spoof;
 		world_at(world, world_s(world), &event);
 	}
 	if (adversary->flood_s > 0) {
-		event.happen = flood;
+		event.handle = flood;
 		world_at(world, adversary->flood_from_s, &event);
 	}
 }

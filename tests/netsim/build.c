@@ -4,43 +4,43 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "scene.h"
+#include "scenario.h"
 
 #define POLLS		2000
 #define POLLS_QUICK	600
 #define FEW_NODES	100
 
-static const struct path usual = { .floor = 50, .exp = 20 };
+static const struct network_path usual_path = { .floor = 50, .exp = 20 };
 
-static bool is_set(const struct path *path)
+static bool has_path(const struct network_path *path)
 {
-	static const struct path none;
+	static const struct network_path none;
 
 	return memcmp(path, &none, sizeof(none));
 }
 
 double run_poll_s(const struct run *run)
 {
-	return run->scene->poll_s > 0 ? run->scene->poll_s : 1;
+	return run->scenario->poll_s > 0 ? run->scenario->poll_s : 1;
 }
 
 double run_length_s(const struct run *run)
 {
-	const struct scene *scene = run->scene;
-	unsigned int polls = scene->polls ? scene->polls : POLLS;
+	const struct scenario *scenario = run->scenario;
+	unsigned int polls = scenario->polls ? scenario->polls : POLLS;
 
 	if (run->quick)
-		polls = scene->polls_quick ? scene->polls_quick : POLLS_QUICK;
+		polls = scenario->polls_quick ? scenario->polls_quick : POLLS_QUICK;
 	return polls * run_poll_s(run);
 }
 
-static struct crystal any_crystal(struct run *run, double wander)
+static struct crystal_params random_crystal(struct run *run, double wander)
 {
-	struct dice *dice = &run->world.dice;
+	struct random *random = &run->world.random;
 
-	return (struct crystal) {
-		.hz = roll_between(dice, 1e9, 4e9),
-		.drift = roll_between(dice, -50e-6, 50e-6),
+	return (struct crystal_params) {
+		.hz = random_uniform(random, 1e9, 4e9),
+		.drift = random_uniform(random, -50e-6, 50e-6),
 		.wander = wander,
 		.cell_s = run->world.nr_nodes > FEW_NODES ? 1 : 0.1,
 	};
@@ -55,7 +55,7 @@ void build_nodes(struct run *run, unsigned int nr)
 	run->world.verbose = verbose;
 }
 
-/* True time's own, and a clock that is off and says so */
+/* Its counter is true time, its clock is off and reports that. */
 void build_ntp(struct run *run, uint32_t index, double off_us)
 {
 	struct node_options options = {
@@ -66,36 +66,39 @@ void build_ntp(struct run *run, uint32_t index, double off_us)
 	node_be_ntp(&run->world, index, off_us);
 }
 
-/* Not among what the wander of a scene is about: it is what is compared with. */
+/* The master's crystal does not wander: readings are compared with it. */
 void build_master(struct run *run, const struct tsct_keys *keys)
 {
 	struct node_options options = {
-		.crystal = any_crystal(run, 0),
-		.stamping = run->scene->stamping,
+		.crystal = random_crystal(run, 0),
+		.timestamping = run->scenario->timestamping,
 		.nr_sources = 0, .serves = true, .keys = keys,
-		.limit_us = run->guard_us,
+		.limit_us = run->ratelimit_us,
 	};
 
 	node_init(&run->world, 0, &options);
 	node_be_master(&run->world, 0, 0);
 }
 
-static void build(struct run *run, uint32_t index, struct node_options *options)
+static void build_node(struct run *run, uint32_t index,
+		       struct node_options *options)
 {
-	const struct scene *scene = run->scene;
-	double wander = scene->wander > 0 ? scene->wander : 1e-9;
+	const struct scenario *scenario = run->scenario;
+	double wander = scenario->wander > 0 ? scenario->wander : 1e-9;
 
-	options->crystal = any_crystal(run, wander);
-	options->stamping = scene->stamping;
-	options->fit = scene->fit;
-	options->asymmetry_us = scene->asymmetry_us;
-	/* Six sigma of what is simulated, if the default is less */
+	options->crystal = random_crystal(run, wander);
+	options->timestamping = scenario->timestamping;
+	options->fit = scenario->fit;
+	options->asymmetry_us = scenario->asymmetry_us;
+	/*
+	 * Six standard deviations of what is simulated, if the default is less
+	 */
 	if (wander * 6e9 > TSCT_FIT_WANDER_PPB)
 		options->wander_ppb = wander * 6e9;
-	options->crystal.temp = scene->temp;
-	options->crystal.temp_s = scene->temp_s;
-	if (options->beside)
-		options->crystal = options->beside->osc.crystal;
+	options->crystal.temp = scenario->temp;
+	options->crystal.temp_s = scenario->temp_s;
+	if (options->same_host)
+		options->crystal = options->same_host->crystal.params;
 	node_init(&run->world, index, options);
 	if (run->world.nr_nodes <= FEW_NODES)
 		node_publish_often(&run->world, index);
@@ -108,29 +111,29 @@ void build_child(struct run *run, uint32_t index, unsigned int nr_sources,
 		.nr_sources = nr_sources, .serves = serves, .keys = keys,
 	};
 
-	build(run, index, &options);
+	build_node(run, index, &options);
 }
 
-void build_beside(struct run *run, uint32_t index, uint32_t beside)
+void build_on_host(struct run *run, uint32_t index, uint32_t same_host)
 {
 	struct node_options options = {
-		.nr_sources = 1, .beside = &run->world.nodes[beside],
+		.nr_sources = 1, .same_host = &run->world.nodes[same_host],
 	};
 
-	build(run, index, &options);
+	build_node(run, index, &options);
 }
 
 void build_source(struct run *run, uint32_t index, unsigned int source,
 		  uint32_t server, __u32 key_id, __u32 flags)
 {
-	const struct scene *scene = run->scene;
+	const struct scenario *scenario = run->scenario;
 	struct source what = {
 		.server = server, .poll_s = run_poll_s(run), .key_id = key_id,
 		.flags = flags,
-		.go = is_set(&scene->go) || is_set(&scene->back) ?
-			scene->go : usual,
-		.back = is_set(&scene->go) || is_set(&scene->back) ?
-			scene->back : usual,
+		.request = has_path(&scenario->request) || has_path(&scenario->answer) ?
+			scenario->request : usual_path,
+		.answer = has_path(&scenario->request) || has_path(&scenario->answer) ?
+			scenario->answer : usual_path,
 	};
 
 	node_source(&run->world, index, source, &what);
@@ -143,7 +146,7 @@ void build_pair(struct run *run)
 	build_child(run, 1, 1, false, NULL);
 	build_source(run, 1, 0, 0, 0, 0);
 	run->world.tally_from_s = run_length_s(run) / 10;
-	read_often(&run->world, 1, 1, run_poll_s(run));
+	reading_every(&run->world, 1, 1, run_poll_s(run));
 }
 
 struct tsct_keys *build_keys(const char *text)
@@ -184,9 +187,9 @@ size_t memory_used(void)
 	return info.uordblks + info.hblkhd;
 }
 
-bool knows_time(struct run *run, uint32_t index)
+bool has_time(struct run *run, uint32_t index)
 {
 	struct node *node = &run->world.nodes[index];
 
-	return node_shown(node, node_count(&run->world, node));
+	return node_published(node, node_count(&run->world, node));
 }

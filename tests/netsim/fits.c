@@ -4,20 +4,20 @@
  * figures of other estimators.
  *
  *   fits [--list] [--row N]... [--fit NAME]... [--trials COUNT] [--seed S]
- *	  [--check] [-v]
+ *        [--check] [-v]
  *
- * Per row: RMS and largest error at the window's end, RMS all over the window, us;
- * what the fit said of its end (sd, and the bound, both in the mean); how many
- * readings (20 within the window, its end, 1, 16 and 64 s later) were within
- * their bound, -v names those that were not. --check: exit status 1 if there are
- * such, if auto is above a row's limit, or if it is not among the best often
- * enough: see is_best().
+ * Per row: RMS and largest error at the window's end, RMS in the whole window,
+ * us; mean of the fit's own figures at the end (standard deviation, bound); how
+ * many readings (20 in the window, its end, 1, 16 and 64 s later) were within
+ * their bound; -v lists the others. --check: exit status 1 if there are others,
+ * if auto is above a row's limit, or if it is not among the best often enough:
+ * see is_best().
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pick.h"
+#include "options.h"
 #include "trial.h"
 
 #define BEST_PART	1.1	/* auto is within 10 % of the best column */
@@ -30,12 +30,12 @@ static const char *const published_names[PUBLISHED_NR] = {
 };
 
 struct options {
-	struct pick pick;		/* rows */
+	struct options_common common;		/* rows */
 	unsigned int mask;		/* of fits */
 	unsigned int trials;
 };
 
-struct verdict {
+struct summary {
 	unsigned int judged, of_published, of_ours, of_both;
 	unsigned int readings, held, failed;
 	unsigned int bad;		/* rows */
@@ -84,7 +84,7 @@ static void print_score(const char *name, const struct score *score,
 	if (score->hulls && score->hulls < score->trials)
 		printf(", hull %.0f %%", 100 * score->hulls / n);
 	if (score->failed)
-		printf(", %u refused", score->failed);
+		printf(", %u failed", score->failed);
 	printf("\n");
 }
 
@@ -110,8 +110,9 @@ static double best_of_ours(const struct result *result)
 	return best;
 }
 
-static void judge(const struct row *row, const struct result *result,
-		  struct verdict *verdict)
+static void compare_with_best(const struct row *row,
+			      const struct result *result,
+			      struct summary *summary)
 {
 	double ours = best_of_ours(result), theirs = best_published(row);
 	double rms = score_rms(&result->fits[TSCT_FIT_AUTO]);
@@ -121,18 +122,18 @@ static void judge(const struct row *row, const struct result *result,
 		return;
 	a = rms <= theirs * BEST_PART;
 	b = rms <= ours * BEST_PART;
-	verdict->judged++;
-	verdict->of_published += a;
-	verdict->of_ours += b;
-	verdict->of_both += a && b;
+	summary->judged++;
+	summary->of_published += a;
+	summary->of_ours += b;
+	summary->of_both += a && b;
 	printf("  auto / best published (%.3g): %.2f%s, / best here (%.3g): "
 	       "%.2f%s\n", theirs, rms / theirs, a ? "" : " ABOVE",
 	       ours, rms / ours, b ? "" : " ABOVE");
 }
 
-/* No reading outside its bound, of any fit; and auto no worse than it was. */
-static void pass(const struct options *options, unsigned int i,
-		 const struct result *result, struct verdict *verdict)
+/* No reading of any fit outside its bound, and auto within the row's limit */
+static void check_row(const struct options *options, unsigned int i,
+		      const struct result *result, struct summary *summary)
 {
 	double rms = score_rms(&result->fits[TSCT_FIT_AUTO]);
 	bool fine = rows[i].limit <= 0 || rms <= rows[i].limit;
@@ -145,20 +146,20 @@ static void pass(const struct options *options, unsigned int i,
 
 		if (!(options->mask & 1U << kind))
 			continue;
-		verdict->readings += score->readings;
-		verdict->held += score->held;
-		verdict->failed += score->failed;
+		summary->readings += score->readings;
+		summary->held += score->held;
+		summary->failed += score->failed;
 		if (!score->readings || score->failed ||
 		    score->held < score->readings)
 			fine = false;
 	}
-	verdict->bad += !fine;
+	summary->bad += !fine;
 	printf("%s row %u %s\n", fine ? "passed" : "FAILED", i + 1,
 	       rows[i].name);
 }
 
 static void run_row(const struct options *options, unsigned int i,
-		    struct verdict *verdict)
+		    struct summary *summary)
 {
 	const struct row *row = &rows[i];
 	struct result result = { 0 };
@@ -166,8 +167,8 @@ static void run_row(const struct options *options, unsigned int i,
 
 	printf("row %u: %s\n", i + 1, row->name);
 	for (t = 0; t < options->trials; t++)
-		trial_run(row, options->pick.seed + t, options->mask,
-			  options->pick.verbose, &result);
+		trial_run(row, options->common.seed + t, options->mask,
+			  options->common.verbose, &result);
 	print_published(row, &result, options->trials);
 	printf("  %-12s %10s %10s %10s %10s %10s %s\n", "fit", "RMS us",
 	       "max us", "in window", "its sd", "its bound", "bound held");
@@ -178,46 +179,48 @@ static void run_row(const struct options *options, unsigned int i,
 			continue;
 		print_score(tsct_fit_name(kind), score, result.seconds[kind]);
 	}
-	judge(row, &result, verdict);
-	pass(options, i, &result, verdict);
+	compare_with_best(row, &result, summary);
+	check_row(options, i, &result, summary);
 	fflush(stdout);
 }
 
-/* Of a few trials it cannot be said which fit is the best one. */
-static bool is_best(const struct options *options, const struct verdict *verdict)
+/* With few trials, the order of the fits is chance. */
+static bool is_best(const struct options *options,
+		    const struct summary *summary)
 {
-	unsigned int least = verdict->judged * BEST_ROWS / ROWS_PUBLISHED;
+	unsigned int least = summary->judged * BEST_ROWS / ROWS_PUBLISHED;
 
-	return options->trials < TRIALS_ENOUGH || verdict->of_both >= least;
+	return options->trials < TRIALS_ENOUGH || summary->of_both >= least;
 }
 
-static int conclude(const struct options *options, const struct verdict *verdict)
+static int print_summary(const struct options *options,
+			 const struct summary *summary)
 {
-	unsigned int all = verdict->judged;
-	bool best = is_best(options, verdict);
+	unsigned int all = summary->judged;
+	bool best = is_best(options, summary);
 
 	printf("auto within 10 %% of the best or under it: of published in %u "
 	       "of %u rows, of fits here in %u, of both in %u\n",
-	       verdict->of_published, all, verdict->of_ours, verdict->of_both);
-	printf("readings within their bound: %u of %u\n", verdict->held,
-	       verdict->readings);
-	if (verdict->failed)
-		printf("%u fits were refused\n", verdict->failed);
+	       summary->of_published, all, summary->of_ours, summary->of_both);
+	printf("readings within their bound: %u of %u\n", summary->held,
+	       summary->readings);
+	if (summary->failed)
+		printf("%u fits failed\n", summary->failed);
 	printf("%s the best\n", best ? "passed" : "FAILED");
-	return options->pick.check && (verdict->bad || !best || !verdict->readings);
+	return options->common.check && (summary->bad || !best || !summary->readings);
 }
 
 static int run_all(const struct options *options)
 {
-	struct verdict verdict = { 0 };
+	struct summary summary = { 0 };
 	unsigned int i;
 
 	printf("# %u trials per row, seed %llu on\n", options->trials,
-	       (unsigned long long)options->pick.seed);
+	       (unsigned long long)options->common.seed);
 	for (i = 0; i < nr_rows; i++)
-		if (pick_has(&options->pick, i + 1))
-			run_row(options, i, &verdict);
-	return conclude(options, &verdict);
+		if (options_selected(&options->common, i + 1))
+			run_row(options, i, &summary);
+	return print_summary(options, &summary);
 }
 
 static void list(void)
@@ -228,40 +231,40 @@ static void list(void)
 		printf("%2u %s\n", i + 1, rows[i].name);
 }
 
-static void take_fit(void *ctx, const char *name)
+static void parse_fit(void *ctx, const char *name)
 {
 	struct options *options = ctx;
 	int kind = tsct_fit_kind_of(name);
 
 	if (kind < 0)
-		pick_usage(&options->pick, "no such fit");
+		options_usage(&options->common, "unknown fit");
 	options->mask |= 1U << kind;
 }
 
-static void take_trials(void *ctx, const char *text)
+static void parse_trials(void *ctx, const char *text)
 {
 	struct options *options = ctx;
 
-	options->trials = (unsigned int)pick_number(&options->pick, text);
+	options->trials = (unsigned int)options_number(&options->common, text);
 	if (!options->trials)
-		pick_usage(&options->pick, "nothing to do");
+		options_usage(&options->common, "--trials must be at least 1");
 }
 
 int main(int argc, char **argv)
 {
-	static const struct pick_option own[] = {
-		{ "fit", true, take_fit },
-		{ "trials", true, take_trials },
+	static const struct own_option own[] = {
+		{ "fit", true, parse_fit },
+		{ "trials", true, parse_trials },
 		{ NULL, false, NULL },
 	};
 	struct options options = {
-		.pick = { .program = "fits", .numbered = "row", .nr = nr_rows,
+		.common = { .program = "fits", .numbered = "row", .nr = nr_rows,
 			  .usage = "[--fit NAME]... [--trials COUNT]",
 			  .list = list, .seed = 1 },
 		.trials = 200,
 	};
 
-	pick_parse(&options.pick, argc, argv, own, &options);
+	options_parse(&options.common, argc, argv, own, &options);
 	if (!options.mask)
 		options.mask = (1U << TSCT_FIT_NR) - 1;
 	return run_all(&options);

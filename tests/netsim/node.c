@@ -5,78 +5,79 @@
 
 #include "world.h"
 
-#define LEAD_S		1e-3	/* from publishing to where a line begins */
+#define LEAD_S		1e-3	/* from publishing to the beginning of new
+				 * parameters */
 
 uint64_t node_count(struct world *world, struct node *node)
 {
-	osc_go_on(&node->osc, world->now_ps);
-	return osc_count(&node->osc);
+	crystal_advance(&node->crystal, world->now_ps);
+	return crystal_count(&node->crystal);
 }
 
-struct tsct_packet_time node_stamp(struct world *world, struct node *node,
-			     bool received)
+struct tsct_packet_time node_packet_time(struct world *world, struct node *node,
+					 bool received)
 {
-	double hz = node->osc.crystal.hz;
-	double us = stamp_off(&node->stamping, &world->dice, received);
+	double hz = node->crystal.params.hz;
+	double us = timestamp_error_us(&node->timestamping, &world->random, received);
 
 	return (struct tsct_packet_time) {
 		.cycles = node_count(world, node) +
 			(uint64_t)llrint(us * 1e-6 * hz),
-		.error = (uint32_t)ceil(node->stamping.error * 1e-6 * hz) + 1,
-		.kernel = !node->stamping.by_program,
+		.error = (uint32_t)ceil(node->timestamping.error * 1e-6 * hz) + 1,
+		.kernel = !node->timestamping.by_program,
 	};
 }
 
-/* ---- serving -------------------------------------------------------------- */
+/* ---- serving ------------------------------------------------------------- */
 
 struct served {
 	struct world *world;
 	struct node *node;
 };
 
-static double told_s(const struct world *world, const struct node *node)
+static double fault_s(const struct world *world, const struct node *node)
 {
-	double s = world_s(world) - node->lie.at_s;
+	double s = world_s(world) - node->fault.at_s;
 
-	return s < 0 ? 0 : node->lie.step_s + node->lie.fast * s;
+	return s < 0 ? 0 : node->fault.step_s + node->fault.fast * s;
 }
 
-static uint64_t told(const struct world *world, const struct node *node,
-		     uint64_t count)
+static uint64_t served_count(const struct world *world, const struct node *node,
+			     uint64_t count)
 {
-	return count + (uint64_t)llrint(told_s(world, node) *
-					node->osc.crystal.hz);
+	return count + (uint64_t)llrint(fault_s(world, node) *
+					node->crystal.params.hz);
 }
 
 static __u64 served_now(void *ctx)
 {
 	struct served *served = ctx;
 
-	return told(served->world, served->node,
+	return served_count(served->world, served->node,
 		    node_count(served->world, served->node));
 }
 
-struct tsct_packet_time node_stamp_told(struct world *world, struct node *node,
-				  bool received)
+struct tsct_packet_time node_served_time(struct world *world, struct node *node,
+					 bool received)
 {
-	struct tsct_packet_time stamp = node_stamp(world, node, received);
+	struct tsct_packet_time time = node_packet_time(world, node, received);
 
-	stamp.cycles = told(world, node, stamp.cycles);
-	return stamp;
+	time.cycles = served_count(world, node, time.cycles);
+	return time;
 }
 
-/* True time when its counter was there; as it tells it */
+/* CLOCK_REALTIME when its counter was at @ticks, with the node's fault */
 static __s64 served_real(void *ctx, __u64 ticks)
 {
 	struct served *served = ctx;
 	struct node *node = served->node;
-	uint64_t now = told(served->world, node,
+	uint64_t now = served_count(served->world, node,
 			    node_count(served->world, node));
-	double ago_s = (double)(int64_t)(now - ticks) / osc_hz(&node->osc);
-	double lie_s = told_s(served->world, node);
+	double ago_s = (double)(int64_t)(now - ticks) / crystal_hz(&node->crystal);
+	double wrong_s = fault_s(served->world, node);
 
 	return NODE_REAL_NS + served->world->now_ps / 1000 +
-		llrint((lie_s - ago_s) * 1e9 + node->real_off_us * 1e3);
+		llrint((wrong_s - ago_s) * 1e9 + node->real_off_us * 1e3);
 }
 
 static __u64 served_us(void *ctx)
@@ -89,25 +90,25 @@ static __u64 served_us(void *ctx)
 static void served_asked(void *ctx, const struct tsct_responder_request *ask)
 {
 	struct served *served = ctx;
-	struct tsct_schedule *round = served->node->round;
+	struct tsct_schedule *schedule = served->node->schedule;
 
-	if (!round)
+	if (!schedule)
 		return;
-	tsct_schedule_member(round, ask->request.node, NULL, served_us(ctx));
-	tsct_schedule_ask(round, &ask->request, ask->reply, served_us(ctx));
+	tsct_schedule_member(schedule, ask->request.node, NULL, served_us(ctx));
+	tsct_schedule_request(schedule, &ask->request, ask->reply, served_us(ctx));
 }
 
 uint32_t node_session(struct world *world, uint32_t index)
 {
 	struct node *node = &world->nodes[index];
-	uint32_t session = tsct_schedule_begin(node->round,
+	uint32_t session = tsct_schedule_begin(node->schedule,
 					    (__u64)(world->now_ps / PS_PER_US));
 	uint32_t i;
 
 	for (i = 0; i < world->nr_nodes; i++)
 		if (world->nodes[i].nr_sources &&
 		    world->nodes[i].sources[0].server == index)
-			wire_hint(world, index, i);
+			wire_request_poll(world, index, i);
 	return session;
 }
 
@@ -119,7 +120,7 @@ static void serve(struct world *world, struct node *node,
 		.ctx = served, .now = served_now, .real_ns = served_real,
 		.now_us = served_us, .member_request = served_asked,
 	};
-	struct tsct_ratelimit_options guard = {
+	struct tsct_ratelimit_options ratelimit = {
 		.interval_us = options->limit_us, .burst = 8, .leak = 4,
 	};
 
@@ -128,14 +129,13 @@ static void serve(struct world *world, struct node *node,
 	*served = (struct served) { .world = world, .node = node };
 	node->served = served;
 	node->responder = tsct_responder_new(&ops);
-	node->guard = tsct_ratelimit_new(&guard, roll64(&world->dice));
-	if (!node->responder || !node->guard)
+	node->ratelimit = tsct_ratelimit_new(&ratelimit, random_u64(&world->random));
+	if (!node->responder || !node->ratelimit)
 		abort();
-	tsct_ratelimit_rule(node->guard, "all", true);
-	tsct_responder_use(node->responder, options->keys, node->guard);
+	tsct_ratelimit_rule(node->ratelimit, "all", true);
+	tsct_responder_use(node->responder, options->keys, node->ratelimit);
 }
 
-/* ---- what it is ------------------------------------------------------------ */
 
 static struct tsct_address address_of(uint32_t index)
 {
@@ -151,8 +151,8 @@ static void forget(struct node *node)
 {
 	unsigned int i;
 
-	for (i = 0; i < SHOWN_MAX; i++)
-		node->shown[i] = (struct shown) { .timeline = -1 };
+	for (i = 0; i < PUBLISHED_MAX; i++)
+		node->published[i] = (struct published) { .timeline = -1 };
 }
 
 void node_init(struct world *world, uint32_t index,
@@ -168,20 +168,20 @@ void node_init(struct world *world, uint32_t index,
 	};
 
 	*node = (struct node) {
-		.id = roll64(&world->dice),
-		.stamping = options->stamping,
+		.id = random_u64(&world->random),
+		.timestamping = options->timestamping,
 		.address = address_of(index),
 		.keys = options->keys,
 		.nr_sources = options->nr_sources,
 		.alive = true,
 	};
-	node->host = options->beside ? options->beside->host : node->id ^ 1;
+	node->host = options->same_host ? options->same_host->host : node->id ^ 1;
 	forget(node);
-	osc_init(&node->osc, &options->crystal, roll64(&world->dice) >> 8,
-		 dice_of(world->seed, 10000 + index));
-	if (options->beside)
-		node->osc = options->beside->osc;
-	osc_go_on(&node->osc, world->now_ps);
+	crystal_init(&node->crystal, &options->crystal, random_u64(&world->random) >> 8,
+		 random_stream(world->seed, 10000 + index));
+	if (options->same_host)
+		node->crystal = options->same_host->crystal;
+	crystal_advance(&node->crystal, world->now_ps);
 	node->cluster = tsct_cluster_new(&cluster, options->nr_sources);
 	node->sources = calloc(options->nr_sources + 1, sizeof(*node->sources));
 	if (!node->cluster || !node->sources)
@@ -194,8 +194,8 @@ void node_free(struct node *node)
 {
 	tsct_cluster_free(node->cluster);
 	tsct_responder_free(node->responder);
-	tsct_ratelimit_free(node->guard);
-	tsct_schedule_free(node->round);
+	tsct_ratelimit_free(node->ratelimit);
+	tsct_schedule_free(node->schedule);
 	free(node->served);
 	free(node->sources);
 }
@@ -207,68 +207,68 @@ void node_source(struct world *world, uint32_t index, unsigned int source,
 	struct tsct_client_options options = {
 		.key_id = what->key_id, .flags = what->flags,
 		.node = node->id, .host = node->host,
-		.mult = (__u64)ldexp(1e9 / node->osc.crystal.hz,
+		.mult = (__u64)ldexp(1e9 / node->crystal.params.hz,
 				     TSCT_CLOCK_SHIFT),
 	};
 	struct event event = {
-		.happen = wire_poll, .node = index, .source = source,
+		.handle = wire_poll, .node = index, .source = source,
 	};
 
 	node->sources[source] = *what;
 	tsct_client_init(&node->sources[source].client, &options);
 	world_at(world, world_s(world) + what->poll_s *
-		 roll_unit(&world->dice), &event);
+		 random_unit(&world->random), &event);
 }
 
 void node_kill(struct world *world, uint32_t index)
 {
 	world->nodes[index].alive = false;
-	world->nodes[index].life++;
+	world->nodes[index].restarts++;
 }
 
-/* ---- timelines --------------------------------------------------------------- */
+/* ---- timelines ----------------------------------------------------------- */
 
-/* Timelines of a counter that jumps go on as if it had not. */
+/* Timelines of the counter continue as if it had not jumped. */
 static void jump(struct world *world, uint32_t index, uint64_t count)
 {
 	struct node *node = &world->nodes[index];
 	tsct_u128 before;
 	unsigned int i;
 
-	osc_go_on(&node->osc, world->now_ps);
-	before = node->osc.phase;
-	osc_jump(&node->osc, count);
+	crystal_advance(&node->crystal, world->now_ps);
+	before = node->crystal.osc.phase;
+	crystal_jump(&node->crystal, count);
 	if (node->responder)
 		tsct_responder_disrupt(node->responder);
 	for (i = 0; i < node->nr_sources; i++)
 		tsct_client_disrupt(&node->sources[i].client);
 	for (i = 0; i < world->nr_timelines; i++)
 		if (world->timelines[i].node == index)
-			world->timelines[i].shift += before - node->osc.phase;
+			world->timelines[i].shift += before - node->crystal.osc.phase;
 }
 
 void node_be_master(struct world *world, uint32_t index, uint64_t count)
 {
 	struct node *node = &world->nodes[index];
 	struct timeline *timeline = &world->timelines[world->nr_timelines];
-	double wrong = 1 + roll_between(&world->dice, -1e-6, 1e-6);
+	double wrong = 1 + random_uniform(&world->random, -1e-6, 1e-6);
 
-	if (world->nr_timelines++ == LIVES_MAX)
+	if (world->nr_timelines++ == TIMELINES_MAX)
 		abort();
 	if (count)
 		jump(world, index, count);
 	*timeline = (struct timeline) {
 		.node = index,
-		.epoch = (uint32_t)roll64(&world->dice) >> 1 | 1,
+		.epoch = (uint32_t)random_u64(&world->random) >> 1 | 1,
 	};
-	timeline->line.base = node_count(world, node);
-	timeline->line.as_of = timeline->line.base;
-	timeline->line.base_ns = NODE_REAL_NS + world->now_ps / 1000 +
-		(int64_t)(roll_between(&world->dice, -1, 1) * 1e9);
-	timeline->line.mult = (uint64_t)ldexp(1e9 / node->osc.crystal.hz * wrong,
+	timeline->params.base = node_count(world, node);
+	timeline->params.as_of = timeline->params.base;
+	timeline->params.base_ns = NODE_REAL_NS + world->now_ps / 1000 +
+		(int64_t)(random_uniform(&world->random, -1, 1) * 1e9);
+	timeline->params.mult = (uint64_t)ldexp(1e9 / node->crystal.params.hz * wrong,
 					      TSCT_CLOCK_SHIFT);
 	node->master = node->alive = true;
-	tsct_cluster_master(node->cluster, node->id, &timeline->line,
+	tsct_cluster_master(node->cluster, node->id, &timeline->params,
 			    timeline->epoch);
 	node_publish(world, node);
 }
@@ -282,87 +282,85 @@ void node_be_ntp(struct world *world, uint32_t index, double off_us)
 	node->real_off_us = off_us;
 	if (world->nr_timelines && world->timelines[0].is_real)
 		return;
-	if (world->nr_timelines++ == LIVES_MAX)
+	if (world->nr_timelines++ == TIMELINES_MAX)
 		abort();
 	*timeline = (struct timeline) {
 		.node = index, .is_real = true,
-		.line = { .base = node_count(world, node),
+		.params = { .base = node_count(world, node),
 			  .base_ns = NODE_REAL_NS + world->now_ps / 1000,
 			  .mult = TSCT_NS_MULT },
 	};
 }
 
-void node_slept(struct world *world, uint32_t index, uint64_t count)
+void node_suspended(struct world *world, uint32_t index, uint64_t count)
 {
 	struct node *node = &world->nodes[index];
 
 	jump(world, index, count);
-	tsct_cluster_drop(node->cluster);
+	tsct_cluster_disrupt(node->cluster);
 	forget(node);
 	node_publish(world, node);
 }
 
-/* ---- what it shows ------------------------------------------------------------ */
+/* ---- what it shows ------------------------------------------------------- */
 
-static bool claims(const struct shown *shown)
+static bool is_valid(const struct published *published)
 {
-	return shown->pair.mult && tsct_status_has_time(shown->status);
+	return published->params.mult && tsct_status_has_time(published->status);
 }
 
-const struct shown *node_shown(const struct node *node, uint64_t stamp)
+const struct published *node_published(const struct node *node, uint64_t time)
 {
-	const struct shown *shown = node->shown;
+	const struct published *published = node->published;
 	unsigned int i;
 
-	for (i = 0; i < SHOWN_MAX && claims(shown); i++, shown++) {
-		if ((int64_t)(stamp - shown->pair.base_cycles) < 0)
+	for (i = 0; i < PUBLISHED_MAX && is_valid(published); i++, published++) {
+		if ((int64_t)(time - published->params.base_cycles) < 0)
 			continue;
-		if ((int64_t)(stamp - shown->pair.void_after_cycles) > 0)
+		if ((int64_t)(time - published->params.void_after_cycles) > 0)
 			return NULL;
-		return shown;
+		return published;
 	}
 	return NULL;
 }
 
-/* Within an epoch time goes on where it was. */
+/* Within an epoch the time is continuous. */
 static void check_step(struct world *world, const struct node *node,
-		       const struct shown *old, const struct shown *new)
+		       const struct published *old, const struct published *new)
 {
-	uint64_t at = new->pair.base_cycles;
+	uint64_t at = new->params.base_cycles;
 	int64_t step;
 
-	if (!claims(old) || !claims(new) || old->epoch != new->epoch)
+	if (!is_valid(old) || !is_valid(new) || old->epoch != new->epoch)
 		return;
 	if (old->timeline != new->timeline)
-		world_complain(world, node, "another timeline in epoch %u",
+		world_violation(world, node, "another timeline within epoch %u",
 			       new->epoch);
-	step = new->pair.base_ns - tsct_clock_params_ns(&old->pair, at);
+	step = new->params.base_ns - tsct_clock_params_ns(&old->params, at);
 	if (step >= -1 && step <= 1)
 		return;
-	world->steps++;
-	world_complain(world, node, "a step of %lld ns within epoch %u",
+	world_violation(world, node, "a step of %lld ns within epoch %u",
 		       (long long)step, new->epoch);
 }
 
-/* Only where nobody could have read another time may a line begin before now. */
-static void check_pair(struct world *world, const struct node *node,
-		       const struct shown *old, const struct shown *new,
-		       uint64_t now)
+/* Parameters may begin before now only if there was no time before. */
+static void check_params(struct world *world, const struct node *node,
+			 const struct published *old,
+			 const struct published *new, uint64_t now)
 {
-	if (tsct_clock_params_check(&new->pair, TSCT_SOURCE_TSC)) {
-		world->bad_pairs++;
-		world_complain(world, node, "a line that cannot be");
+	if (tsct_clock_params_check(&new->params, TSCT_SOURCE_TSC)) {
+		world_violation(world, node, "invalid parameters");
 	}
-	if (claims(old) && claims(new) && old->epoch == new->epoch &&
-	    (int64_t)(new->pair.base_cycles - now) < 0) {
-		world->bad_pairs++;
-		world_complain(world, node, "a line that began %lld ticks ago",
-			       (long long)(now - new->pair.base_cycles));
+	if (is_valid(old) && is_valid(new) && old->epoch == new->epoch &&
+	    (int64_t)(new->params.base_cycles - now) < 0) {
+		world_violation(world, node, "parameters that began %lld cycles ago",
+			       (long long)(now - new->params.base_cycles));
 	}
 }
 
-/* Which one it says that it is about */
-static int timeline_of(struct world *world, const struct node *node, uint64_t at)
+/* Index of the timeline that the node claims to follow; -1: none */
+static int timeline_of(struct world *world, const struct node *node,
+		       uint64_t at)
 {
 	struct tsct_remote_params line;
 	__u64 master;
@@ -382,22 +380,23 @@ static int timeline_of(struct world *world, const struct node *node, uint64_t at
 		    timeline->epoch == epoch)
 			return (int)i;
 	}
-	world_complain(world, node, "time of nobody's");
+	world_violation(world, node, "time of an unknown timeline");
 	return -1;
 }
 
-/* The line that is there already; what is known of it may be more. */
-static bool is_line(const struct shown *shown, const struct shown *new)
+/* The same function of the counter; bounds and status may differ. */
+static bool is_same_line(const struct published *published,
+			 const struct published *new)
 {
-	const struct tsct_clock_params *a = &shown->pair, *b = &new->pair;
+	const struct tsct_clock_params *a = &published->params, *b = &new->params;
 
-	return shown->epoch == new->epoch && claims(shown) == claims(new) &&
+	return published->epoch == new->epoch && is_valid(published) == is_valid(new) &&
 		a->base_cycles == b->base_cycles && a->base_ns == b->base_ns &&
 		a->mult == b->mult && a->slew_mult == b->slew_mult &&
 		a->slew_cycles == b->slew_cycles;
 }
 
-/* As a daemon does anyway: a line that had to stay for a while may not serve. */
+/* Like a daemon: parameters that had to stay for some time may be outdated. */
 static void publish_again(struct world *world, struct event *event)
 {
 	struct node *node = &world->nodes[event->node];
@@ -409,31 +408,29 @@ static void publish_again(struct world *world, struct event *event)
 
 void node_publish_often(struct world *world, uint32_t index)
 {
-	struct event event = { .happen = publish_again, .node = index };
+	struct event event = { .handle = publish_again, .node = index };
 
-	world_at(world, world_s(world) + roll_unit(&world->dice), &event);
+	world_at(world, world_s(world) + random_unit(&world->random), &event);
 }
 
 void node_publish(struct world *world, struct node *node)
 {
 	uint64_t now = node_count(world, node);
-	uint64_t begin = now + (uint64_t)(LEAD_S * node->osc.crystal.hz);
-	struct shown new = { .timeline = -1 }, *shown = node->shown;
+	uint64_t begin = now + (uint64_t)(LEAD_S * node->crystal.params.hz);
+	struct published new = { .timeline = -1 }, *published = node->published;
 
-	new.status = tsct_cluster_compose(node->cluster, begin, &new.pair);
-	tsct_cluster_published(node->cluster, &new.pair);
+	new.status = tsct_cluster_compose(node->cluster, begin, &new.params);
+	tsct_cluster_published(node->cluster, &new.params);
 	new.epoch = tsct_cluster_epoch(node->cluster);
-	world->published++;
-	if (is_line(shown, &new)) {
-		new.timeline = shown->timeline;
-		*shown = new;
+	if (is_same_line(published, &new)) {
+		new.timeline = published->timeline;
+		*published = new;
 		return;
 	}
-	if (claims(&new))
+	if (is_valid(&new))
 		new.timeline = timeline_of(world, node, begin);
-	check_pair(world, node, shown, &new, now);
-	check_step(world, node, shown, &new);
-	world->epochs += shown->epoch != new.epoch;
-	memmove(shown + 1, shown, (SHOWN_MAX - 1) * sizeof(*shown));
-	*shown = new;
+	check_params(world, node, published, &new, now);
+	check_step(world, node, published, &new);
+	memmove(published + 1, published, (PUBLISHED_MAX - 1) * sizeof(*published));
+	*published = new;
 }

@@ -2,47 +2,47 @@
 /*
  * Whole nodes in a simulated network, against exact truth.
  *
- *   nodes [--list] [--group live|trouble|tree]... [--scene N]... [--seed S]
- *	   [--seeds COUNT] [--quick] [--check] [-v]
+ *   nodes [--list] [--group live|faults|tree]... [--scenario N]... [--seed S]
+ *         [--seeds COUNT] [--quick] [--check] [-v]
  *
- * Per scene: RMS and largest error of readings, the bound in the mean, how many
- * readings were within theirs, us; beside them, figures of others. A violated
- * bound, a step, time that runs backwards, an expectation that is not met are
- * told, with the seed that repeats them, and make the exit status 1. --check: so
- * does an RMS above its limit. --quick: shorter and smaller.
+ * Per scenario: RMS and largest error of readings, mean bound, how many
+ * readings were within theirs, us; beside them, figures of other programs. A
+ * violated bound, a step, time that runs backwards, or a failed expectation is
+ * printed with the seed that repeats it, and makes the exit status 1. --check:
+ * so does an RMS above its limit. --quick: shorter and smaller.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "pick.h"
-#include "scene.h"
+#include "options.h"
+#include "scenario.h"
 
 #define QUICK_MARGIN	1.5
 
 struct options {
-	struct pick pick;	/* scenes, over all groups */
+	struct options_common common;	/* scenarios, over all groups */
 	unsigned int groups;	/* bits */
 	unsigned int seeds;
 	bool quick;
 };
 
-static const char *const group_names[GROUP_NR] = { "live", "trouble", "tree" };
+static const char *const group_names[GROUP_NR] = { "live", "faults", "tree" };
 
 static unsigned int group_size(unsigned int group)
 {
-	const unsigned int nr[GROUP_NR] = { nr_live, nr_trouble, nr_tree };
+	const unsigned int nr[GROUP_NR] = { nr_live, nr_faults, nr_tree };
 
 	return nr[group];
 }
 
-static const struct scene *scene_of(unsigned int group, unsigned int i)
+static const struct scenario *scenario_of(unsigned int group, unsigned int i)
 {
-	static const struct scene *const scenes[GROUP_NR] = {
-		live_scenes, trouble_scenes, tree_scenes,
+	static const struct scenario *const scenarios[GROUP_NR] = {
+		live_scenarios, fault_scenarios, tree_scenarios,
 	};
 
-	return &scenes[group][i];
+	return &scenarios[group][i];
 }
 
 static double cpu_s(void)
@@ -55,24 +55,25 @@ static double cpu_s(void)
 
 static void print_head(void)
 {
-	printf("%-44s %17s %9s %9s %10s %19s %7s\n", "# scene, us",
+	printf("%-44s %17s %9s %9s %10s %19s %7s\n", "# scenario, us",
 	       "others, RMS/max", "RMS", "max", "its bound", "bound held",
 	       "CPU s");
 }
 
-static void print_run(const struct run *run, unsigned int number, double seconds)
+static void print_run(const struct run *run, unsigned int number,
+		      double seconds)
 {
-	const struct scene *scene = run->scene;
+	const struct scenario *scenario = run->scenario;
 	const struct tally *tally = &run->world.tally;
 	double n = tally->readings ? (double)tally->readings : 1;
 	char others[40] = "-";
 
-	if (scene->published_of)
+	if (scenario->published_of)
 		snprintf(others, sizeof(others), "%s %.3g/%.3g",
-			 scene->published_of, scene->published,
-			 scene->published_max);
+			 scenario->published_of, scenario->published,
+			 scenario->published_max);
 	printf("%2u %-41s %17s %9.3f %9.3f %10.2f %9llu/%-9llu %7.2f\n", number,
-	       scene->name, others, tally_rms(tally), tally->max,
+	       scenario->name, others, tally_rms(tally), tally->max,
 	       tally->bounds / n,
 	       (unsigned long long)(tally->readings - tally->beyond),
 	       (unsigned long long)tally->readings, seconds);
@@ -81,10 +82,10 @@ static void print_run(const struct run *run, unsigned int number, double seconds
 	fflush(stdout);
 }
 
-/* What a short run says of an RMS is less sure. */
+/* Short runs have a larger limit: their RMS varies more. */
 static bool is_above(const struct run *run)
 {
-	double limit = run->scene->limit_us * (run->quick ? QUICK_MARGIN : 1);
+	double limit = run->scenario->limit_us * (run->quick ? QUICK_MARGIN : 1);
 	double rms = tally_rms(&run->world.tally);
 
 	if (limit <= 0 || rms <= limit)
@@ -93,24 +94,25 @@ static bool is_above(const struct run *run)
 	return true;
 }
 
-/* Returns whether all was well. */
-static bool run_scene(const struct options *options, const struct scene *scene,
-		      unsigned int number, uint64_t seed)
+/* True: no violation, no failed expectation. */
+static bool run_scenario(const struct options *options,
+			 const struct scenario *scenario, unsigned int number,
+			 uint64_t seed)
 {
-	struct run run = { .scene = scene, .quick = options->quick };
+	struct run run = { .scenario = scenario, .quick = options->quick };
 	double began = cpu_s();
 	bool fine;
 
 	run.world.seed = seed;
-	run.world.verbose = options->pick.verbose;
-	scene->play(&run);
+	run.world.verbose = options->common.verbose;
+	scenario->play(&run);
 	print_run(&run, number, cpu_s() - began);
-	fine = !run.world.complaints && !run.failures;
-	if (run.world.complaints)
-		printf("  %u violations\n", run.world.complaints);
-	if (options->pick.check && is_above(&run))
+	fine = !run.world.violations && !run.failures;
+	if (run.world.violations)
+		printf("  %u violations\n", run.world.violations);
+	if (options->common.check && is_above(&run))
 		fine = false;
-	printf("%s %u %s\n", fine ? "passed" : "FAILED", number, scene->name);
+	printf("%s %u %s\n", fine ? "passed" : "FAILED", number, scenario->name);
 	world_free(&run.world);
 	return fine;
 }
@@ -124,14 +126,14 @@ static int run_all(const struct options *options)
 		for (i = 0; i < group_size(group); i++) {
 			number++;
 			if (!(options->groups & 1U << group) ||
-			    !pick_has(&options->pick, number))
+			    !options_selected(&options->common, number))
 				continue;
 			for (k = 0; k < options->seeds; k++, done++)
-				bad += !run_scene(options, scene_of(group, i),
-						  number, options->pick.seed + k);
+				bad += !run_scenario(options, scenario_of(group, i),
+						  number, options->common.seed + k);
 		}
 	}
-	printf("%u of %u runs were well\n", done - bad, done);
+	printf("%u of %u runs passed\n", done - bad, done);
 	return bad || !done;
 }
 
@@ -142,10 +144,10 @@ static void list(void)
 	for (group = 0; group < GROUP_NR; group++)
 		for (i = 0; i < group_size(group); i++)
 			printf("%2u %s: %s\n", ++number, group_names[group],
-			       scene_of(group, i)->name);
+			       scenario_of(group, i)->name);
 }
 
-static void take_group(void *ctx, const char *name)
+static void parse_group(void *ctx, const char *name)
 {
 	struct options *options = ctx;
 	unsigned int i;
@@ -154,18 +156,18 @@ static void take_group(void *ctx, const char *name)
 		if (!strcmp(name, group_names[i]))
 			break;
 	if (i == GROUP_NR)
-		pick_usage(&options->pick, "no such group");
+		options_usage(&options->common, "unknown group");
 	options->groups |= 1U << i;
 }
 
-static void take_seeds(void *ctx, const char *text)
+static void parse_seeds(void *ctx, const char *text)
 {
 	struct options *options = ctx;
 
-	options->seeds = (unsigned int)pick_number(&options->pick, text);
+	options->seeds = (unsigned int)options_number(&options->common, text);
 }
 
-static void take_quick(void *ctx, const char *text)
+static void parse_quick(void *ctx, const char *text)
 {
 	struct options *options = ctx;
 
@@ -175,22 +177,22 @@ static void take_quick(void *ctx, const char *text)
 
 int main(int argc, char **argv)
 {
-	static const struct pick_option own[] = {
-		{ "group", true, take_group },
-		{ "seeds", true, take_seeds },
-		{ "quick", false, take_quick },
+	static const struct own_option own[] = {
+		{ "group", true, parse_group },
+		{ "seeds", true, parse_seeds },
+		{ "quick", false, parse_quick },
 		{ NULL, false, NULL },
 	};
 	struct options options = {
-		.pick = { .program = "nodes", .numbered = "scene",
-			  .nr = nr_live + nr_trouble + nr_tree,
-			  .usage = "[--group live|trouble|tree]... "
+		.common = { .program = "nodes", .numbered = "scenario",
+			  .nr = nr_live + nr_faults + nr_tree,
+			  .usage = "[--group live|faults|tree]... "
 				"[--seeds COUNT] [--quick]",
 			  .list = list, .seed = 1 },
 		.seeds = 1,
 	};
 
-	pick_parse(&options.pick, argc, argv, own, &options);
+	options_parse(&options.common, argc, argv, own, &options);
 	if (!options.groups)
 		options.groups = (1U << GROUP_NR) - 1;
 	return run_all(&options);

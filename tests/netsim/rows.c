@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The first ten rows are conditions for which figures of other estimators are
- * known: 100 exchanges a second apart, frequency wandering by 1e-9 per sqrt(s),
- * RMS of the offset's error at the window's end over 200 trials, in us.
+ * The first ten rows are conditions with published figures of other estimators:
+ * 100 exchanges a second apart, frequency wander 1e-9 per root of a second, RMS
+ * of the offset's error at the window's end over 200 trials, in us.
  *
- * published[]: published figures for the same conditions. Where these leave
- * something open (how a jam is distributed, the Pareto scale), it is chosen so
- * that the simple columns, which fits.c computes again ("here"), come out as
- * published. Paths are as long both ways unless the row is about that. Limits
- * are half as much again as auto had when they were set.
+ * published[]: those figures. Where a condition is not fully specified
+ * (distribution of congestion, Pareto scale), it is chosen so that the columns
+ * that fits.c computes again ("here") come out as published. Delays are equal
+ * in both directions unless the row is about that. Limits are 1.5 times what
+ * auto had when they were set.
  */
 #include "rows.h"
 
@@ -18,143 +18,143 @@ const struct row rows[] = {
 	{
 		.name = "symmetric exp 20 us",
 		.limit = 0.7,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.published = { 2.9, 2.3, 1.6, 1.5, 1.4, 1.1, 1.7, 0.45 },
 	}, {
 		.name = "one-way queueing exp 200 us",
 		.limit = 1.6,
-		.go = { .floor = 40, .exp = 200 },
-		.back = { .floor = 40, .exp = 2 },
+		.request = { .floor = 40, .exp = 200 },
+		.answer = { .floor = 40, .exp = 2 },
 		.published = { 103, 76, 31, 14, 5.1, 15, 29, 2.1 },
 	}, {
 		.name = "10 % spikes of 0-2 ms each way",
 		.limit = 0.65,
-		.go = { .floor = 40, .exp = 20, .spike = 0.1,
+		.request = { .floor = 40, .exp = 20, .spike = 0.1,
 			.spike_max = 2000 },
-		.back = { .floor = 40, .exp = 20, .spike = 0.1,
+		.answer = { .floor = 40, .exp = 20, .spike = 0.1,
 			  .spike_max = 2000 },
 		.published = { 50, 22, 2.0, 1.7, 1.1, 1.4, 2.1, 0.52 },
 	}, {
 		.name = "Pareto, alpha 1.5",
 		.limit = 0.4,
-		.go = { .floor = 40, .pareto = 15, .alpha = 1.5 },
-		.back = { .floor = 40, .pareto = 15, .alpha = 1.5 },
+		.request = { .floor = 40, .pareto = 15, .alpha = 1.5 },
+		.answer = { .floor = 40, .pareto = 15, .alpha = 1.5 },
 		.published = { 284, 3.0, 1.2, 0.93, 0.58, 0.79, 1.2, 0.28 },
 	}, {
-		.name = "one way jammed for 30 % of the window",
+		.name = "one way congested for 30 % of the window",
 		.limit = 0.52,
-		.go = { .floor = 40, .exp = 10, .jam = 300, .jam_exp = 100,
+		.request = { .floor = 40, .exp = 10, .jam = 300, .jam_exp = 100,
 			.jam_from_s = 60, .jam_to_s = 90 },
-		.back = { .floor = 40, .exp = 10 },
+		.answer = { .floor = 40, .exp = 10 },
 		.published = { 153, 109, 1.6, 1.3, 0.81, 1.1, 1.7, 0.44 },
 	}, {
-		.name = "one way jammed for the last 30 %",
+		.name = "one way congested for the last 30 %",
 		.limit = 0.58,
-		.go = { .floor = 40, .exp = 10, .jam = 300, .jam_exp = 100,
+		.request = { .floor = 40, .exp = 10, .jam = 300, .jam_exp = 100,
 			.jam_from_s = 70, .jam_to_s = 1e9 },
-		.back = { .floor = 40, .exp = 10 },
+		.answer = { .floor = 40, .exp = 10 },
 		.published = { 180, 137, 2.0, 1.6, 1.1, 1.3, 2.0, 0.57 },
 	}, {
-		.name = "stamps by hardware, 30 ns",
+		.name = "hardware time stamps, 30 ns",
 		.limit = 0.02,
-		.go = { .floor = 40, .gauss = US_30NS },
-		.back = { .floor = 40, .gauss = US_30NS },
+		.request = { .floor = 40, .gauss = US_30NS },
+		.answer = { .floor = 40, .gauss = US_30NS },
 		.published = { 0.10, 0.10, 0.10, 0.11, 0.14, 0.10, 0.12, 0.09 },
 	}, {
-		.name = "exp 5 us + 1 us noise of stamps",	/* received */
+		.name = "exp 5 us + 1 us noise of time stamps",	/* received */
 		.limit = 0.7,
-		.go = { .floor = 40, .exp = 5 },
-		.back = { .floor = 40, .exp = 5 },
-		.stamping = { .noise = 1, .error = 4 },
+		.request = { .floor = 40, .exp = 5 },
+		.answer = { .floor = 40, .exp = 5 },
+		.timestamping = { .noise = 1, .error = 4 },
 		.published = { 0.76, 0.64, 0.51, 0.52, 1.0, 0.42, 0.56, 0.78 },
 	}, {
-		.name = "1 % of stamps 60 us too early",
+		.name = "1 % of time stamps 60 us too early",
 		.limit = 1.5,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
-		.stamping = { .early = 0.01, .early_by = 60 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
+		.timestamping = { .early = 0.01, .early_by = 60 },
 		.published = { 0, 2.4, 0, 3.5, 25, 3.0, 1.8, 3.0 },
 	}, {
 		.name = "both ways loaded 3:1",
 		.limit = 1.3,
-		.go = { .floor = 40, .exp = 60 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 60 },
+		.answer = { .floor = 40, .exp = 20 },
 		.published = { 0, 14, 0, 3.0, 2.8, 2.8, 4.8, 0.96 },
 	},
-	/* No figures of others */
+	/* No published figures */
 	{
-		.name = "90 us there, 50 us back",
+		.name = "requests 90 us, answers 50 us",
 		.limit = 21,
-		.go = { .floor = 90, .exp = 20 },
-		.back = { .floor = 50, .exp = 20 },
+		.request = { .floor = 90, .exp = 20 },
+		.answer = { .floor = 50, .exp = 20 },
 	}, {
-		.name = "100 us there, nothing back",
+		.name = "requests 100 us, answers 0",
 		.limit = 50.5,
-		.go = { .floor = 100, .exp = 5 },
-		.back = { .floor = 0.05, .exp = 5 },
+		.request = { .floor = 100, .exp = 5 },
+		.answer = { .floor = 0.05, .exp = 5 },
 	}, {
-		.name = "nothing there, all of it back, exact",
+		.name = "requests 0, answers 100 us, exact",
 		.limit = 50.2,
-		.go = { .floor = 0 },
-		.back = { .floor = 100 },
+		.request = { .floor = 0 },
+		.answer = { .floor = 100 },
 	}, {
-		.name = "the same, 1 us noise of stamps",
+		.name = "the same, 1 us noise of time stamps",
 		.limit = 50.5,
-		.go = { .floor = 0.05 },
-		.back = { .floor = 100 },
-		.stamping = { .noise = 1, .noise_sent = 1, .error = 5 },
+		.request = { .floor = 0.05 },
+		.answer = { .floor = 100 },
+		.timestamping = { .noise = 1, .noise_sent = 1, .error = 5 },
 	}, {
 		.name = "exp 20 us, wander 1e-8",
 		.limit = 1.9,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.wander = 1e-8,
 	}, {
 		.name = "exp 20 us, air conditioning",
 		.limit = 3.7,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.temp = 2e-7, .temp_s = 300,
 	}, {
 		.name = "another route, 200 us longer, at 50 s",
 		.limit = 110,
-		.go = { .floor = 40, .exp = 20, .shift = 200, .shift_at_s = 50 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20, .shift = 200, .shift_at_s = 50 },
+		.answer = { .floor = 40, .exp = 20 },
 	}, {
 		.name = "half of it lost, exp 20 us",
 		.limit = 1.7,
-		.go = { .floor = 40, .exp = 20, .loss = 0.3 },
-		.back = { .floor = 40, .exp = 20, .loss = 0.3 },
+		.request = { .floor = 40, .exp = 20, .loss = 0.3 },
+		.answer = { .floor = 40, .exp = 20, .loss = 0.3 },
 	}, {
 		.name = "1000 exchanges, exp 20 us",
 		.limit = 0.75,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.nr = 1000,
 	}, {
 		.name = "8 exchanges, exp 20 us",
 		.limit = 8.7,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.nr = 8,
 	}, {
 		.name = "two sessions of 100 in 0.4 s, 600 s between",
 		.limit = 0.22,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.nr = 200, .sessions = 2, .gap_s = 600, .interval_s = 4e-3,
 	}, {
 		.name = "seven sessions of 100, 100 s between",
 		.limit = 0.28,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
 	}, {
 		.name = "the same, air conditioning",
 		.limit = 0.22,
-		.go = { .floor = 40, .exp = 20 },
-		.back = { .floor = 40, .exp = 20 },
+		.request = { .floor = 40, .exp = 20 },
+		.answer = { .floor = 40, .exp = 20 },
 		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
 		.temp = 2e-7, .temp_s = 400,
 	},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Conditions that fits are compared under */
+/* Conditions under which fits are compared */
 #ifndef TESTS_NETSIM_ROWS_H
 #define TESTS_NETSIM_ROWS_H
 
-#include "path.h"
+#include "tests/world/network.h"
 
 /* Estimators that figures were published for; see rows.c */
 enum published {
@@ -20,15 +20,16 @@ enum published {
 
 struct row {
 	const char *name;
-	struct path go, back;
-	struct stamping stamping;
+	struct network_path request, answer;
+	struct timestamping timestamping;
 	double wander;			/* 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;		/* a sine beside it */
 	double drift;			/* between the two; 0: anything to 50e-6 */
 	double limit;			/* RMS of auto, us: no worse */
 	unsigned int nr;		/* exchanges; 0: 100 */
 	double interval_s;		/* between two; 0: 1 */
-	unsigned int sessions;		/* so many, 0: of none; each begins ... */
+	unsigned int sessions;		/* number of sessions, 0: none; each
+					 * begins ... */
 	double gap_s;			/* ... as long after the one before */
 	double published[PUBLISHED_NR];	/* us; all 0: none; 0: not known */
 };

@@ -3,11 +3,11 @@
 #
 # run.sh [--seed SEED] [--trials COUNT] [--quick]
 #
-# Prints how well estimators and whole nodes do in simulated networks, beside
-# published figures of others: a table of fits (COUNT trials of each row, 200),
-# one child for a long time, what may go wrong, 10000 nodes. --quick: a smaller
-# part of it. As many processes as there are CPUs. Fails on any reading outside
-# its bound, and on what else must not be: see the heads of fits.c and nodes.c.
+# Prints the errors of estimators and whole nodes in simulated networks, beside
+# published figures of other programs: a table of fits (COUNT trials of each row,
+# 200), one child for a long time, faults, 10000 nodes. --quick: a smaller part of
+# it. Runs as many processes as there are CPUs. Fails on any reading outside its
+# bound, and on other violations: see the heads of fits.c and nodes.c.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,17 +36,17 @@ stop() {
 }
 trap stop EXIT
 
-# A process per scene, which are as many at a time as there are CPUs. The last
-# ones, very many nodes, take longest: these begin.
-begin() {	# NUMBER: of a scene; 0: the fits
+# One process per scenario, as many at a time as there are CPUs. The last ones, with
+# very many nodes, take longest and begin first.
+begin() {	# NUMBER: of a scenario; 0: the fits
 	if [ "$1" -eq 0 ]; then
 		exec "$bin/fits" --check --seed "$seed" --trials "$trials"
 	else
-		exec "$bin/nodes" --check --seed "$seed" "${quick[@]}" --scene "$1"
+		exec "$bin/nodes" --check --seed "$seed" "${quick[@]}" --scenario "$1"
 	fi
 }
-scenes=$("$bin/nodes" --list | wc -l)
-for ((n = scenes; n >= 0; n--)); do
+scenarios=$("$bin/nodes" --list | wc -l)
+for ((n = scenarios; n >= 0; n--)); do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
 		wait -n || true
 	done
@@ -54,19 +54,19 @@ for ((n = scenes; n >= 0; n--)); do
 done
 wait
 
-# Who died said nothing at the end.
+# A process that died has not printed the expected last line.
 echo "# seed $seed"
 failed=0
-for ((n = 0; n <= scenes; n++)); do
+for ((n = 0; n <= scenarios; n++)); do
 	[ "$n" -ne 1 ] || { echo; grep -m 1 '^#' "$dir/1" || true; }
 	tail -n 1 "$dir/$n" |
-		grep -qxE 'passed the best|1 of 1 runs were well' ||
+		grep -qxE 'passed the best|1 of 1 runs passed' ||
 		failed=$((failed + 1))
 	if [ "$n" -eq 0 ]; then
 		cat "$dir/0"
 	else
-		grep -vE '^#|^passed|runs were well$' "$dir/$n" || true
+		grep -vE '^#|^passed|runs passed$' "$dir/$n" || true
 	fi
 done
-echo "$failed of $((scenes + 1)) parts failed"
+echo "$failed of $((scenarios + 1)) parts failed"
 [ "$failed" -eq 0 ]

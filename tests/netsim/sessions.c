@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* Many exchanges within a moment, and what they are to those now and then. */
+/* Scenarios with sessions, programs of one host, and barriers */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "sessions.h"
 
 #define MEMBERS		20
 #define MESSAGES	100
 
-static void give_sessions(struct run *run)
+static void enable_sessions(struct run *run)
 {
 	struct tsct_schedule_options options = {
 		.max_messages = MESSAGES, .max_duration_us = 5000000,
 	};
 
-	run->world.nodes[0].round = tsct_schedule_new(&options);
+	run->world.nodes[0].schedule = tsct_schedule_new(&options);
 }
 
 static void expect_session(struct run *run, unsigned int members)
@@ -30,20 +31,20 @@ static void expect_session(struct run *run, unsigned int members)
 	expect(run, all == members, "each had its exchanges, and it is over");
 }
 
-/* Three of them, and a poll now and then */
+/* Three sessions, and rare polls */
 void play_sessions(struct run *run)
 {
 	unsigned int i;
 
 	build_nodes(run, MEMBERS + 1);
 	build_master(run, NULL);
-	give_sessions(run);
+	enable_sessions(run);
 	for (i = 1; i <= MEMBERS; i++) {
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
 	run->world.tally_from_s = 210;	/* after the first one */
-	read_often(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
+	reading_every(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
 	for (i = 1; i <= 3; i++) {
 		world_run(&run->world, 200 * i);
 		node_session(&run->world, 0);
@@ -59,9 +60,10 @@ void play_sessions(struct run *run)
 #define APART		120	/* from one to the next */
 #define AGAIN		8	/* of them; the first is not looked at */
 #define NO_WORSE	1.2	/* RMS of a few hundred readings */
-#define NOT_SWAMPED	2	/* 2.7, if each of its exchanges counts in full */
+#define NOT_SWAMPED	2	/* 2.7 if each exchange of a session had full
+				 * weight */
 
-static struct tally since(struct run *run, double until_s)
+static struct tally run_and_tally(struct run *run, double until_s)
 {
 	struct tally *tally = &run->world.tally, of;
 
@@ -79,17 +81,17 @@ static void play_after(struct run *run, double no_worse)
 
 	build_nodes(run, 2);
 	build_master(run, NULL);
-	give_sessions(run);
+	enable_sessions(run);
 	build_child(run, 1, 1, false, NULL);
 	build_source(run, 1, 0, 0, 0, 0);
-	read_often(&run->world, 1, 1, poll_s / 5);
+	reading_every(&run->world, 1, 1, poll_s / 5);
 	for (i = 1; i <= AGAIN; i++) {
 		at_s = i * APART * poll_s;
 		world_run(&run->world, at_s - BESIDE * poll_s);
-		of = since(run, at_s);
+		of = run_and_tally(run, at_s);
 		tally_add(&before, &of);
 		node_session(&run->world, 0);
-		of = since(run, at_s + BESIDE * poll_s);
+		of = run_and_tally(run, at_s + BESIDE * poll_s);
 		tally_add(&after, &of);
 		expect_session(run, 1);
 		if (i == 1)
@@ -102,14 +104,204 @@ static void play_after(struct run *run, double no_worse)
 	       "it is no worse than before");
 }
 
-/* What is said right after a session is as good as what was said before it. */
+/* Readings right after a session are as good as those before it. */
 void play_after_session(struct run *run)
 {
 	play_after(run, NO_WORSE);
 }
 
-/* A path that is another one as long as a session lasts: it is not swamped by it. */
+/*
+ * A path with another delay during sessions: the session must not dominate the
+ * fit.
+ */
 void play_uneven_session(struct run *run)
 {
 	play_after(run, NOT_SWAMPED);
+}
+
+/* ---- one host ----------------------------------------------------------- */
+
+#define PARTNER		1
+#define PROGRAMS	5	/* behind it */
+#define AS_GOOD		1.1	/* the others have the same information, ... */
+#define LATER_US	0.05	/* ... but later */
+
+/*
+ * Only the partner exchanges packets with the master; the others use its
+ * parameters.
+ */
+void play_synced_host(struct run *run)
+{
+	struct world *world = &run->world;
+	struct tally others = { 0 };
+	double own;
+	unsigned int i;
+
+	build_nodes(run, PARTNER + 1 + PROGRAMS);
+	world->node_tally = calloc(world->nr_nodes, sizeof(struct tally));
+	if (!world->node_tally)
+		abort();
+	build_master(run, NULL);
+	build_child(run, PARTNER, 1, true, NULL);
+	build_source(run, PARTNER, 0, 0, 0, 0);
+	for (i = PARTNER + 1; i < world->nr_nodes; i++) {
+		build_on_host(run, i, PARTNER);
+		build_source(run, i, 0, PARTNER, 0, 0);
+		world->nodes[i].sources[0].synced_host = true;
+	}
+	world->tally_from_s = run_length_s(run) / 5;
+	reading_every(world, PARTNER, 1 + PROGRAMS, run_poll_s(run) / 2);
+	world_run(world, run_length_s(run));
+	own = tally_rms(&world->node_tally[PARTNER]);
+	for (i = PARTNER; i < world->nr_nodes; i++) {
+		expect(run, has_time(run, i), "all have the time");
+		if (i != PARTNER)
+			tally_add(&others, &world->node_tally[i]);
+	}
+	expect(run, tally_rms(&others) < AS_GOOD * own + LATER_US,
+	       "the others are as good as their partner");
+	snprintf(run->note, sizeof(run->note), "RMS %.3f us of the partner, "
+		 "%.3f us of the others", own, tally_rms(&others));
+}
+
+/* ---- barriers ------------------------------------------------------------ */
+
+#define BARRIERS	10
+#define SOON_S		20
+
+static __u64 now_us(const struct run *run)
+{
+	return (__u64)(run->world.now_ps / PS_PER_US);
+}
+
+static void set_schedule(struct run *run, __u32 first)
+{
+	struct tsct_schedule_options options = { .first = first };
+	struct node *master = &run->world.nodes[0];
+
+	tsct_schedule_free(master->schedule);
+	master->schedule = tsct_schedule_new(&options);
+}
+
+/* All have sent a request and are members. */
+static void begin_members(struct run *run)
+{
+	unsigned int i;
+
+	build_nodes(run, MEMBERS + 1);
+	build_master(run, NULL);
+	set_schedule(run, 1000);
+	for (i = 1; i <= MEMBERS; i++) {
+		build_child(run, i, 1, false, NULL);
+		build_source(run, i, 0, 0, 0, 0);
+	}
+	run->world.tally_from_s = 20 * run_poll_s(run);
+	reading_every(&run->world, 1, MEMBERS, run_poll_s(run));
+	world_run(&run->world, 20 * run_poll_s(run));
+}
+
+static unsigned int count_released(struct run *run)
+{
+	unsigned int i, sum = 0;
+
+	for (i = 1; i <= MEMBERS; i++)
+		sum += run->world.nodes[i].sources[0].released;
+	return sum;
+}
+
+static void run_for(struct run *run, double s)
+{
+	world_run(&run->world, world_s(&run->world) + s);
+}
+
+/* Members [from, to) arrive one after another; none is released. */
+static void arrive(struct run *run, unsigned int from, unsigned int to)
+{
+	unsigned int before = count_released(run), i;
+
+	for (i = from; i < to; i++) {
+		wire_enter_barrier(&run->world, i);
+		run_for(run, random_uniform(&run->world.random, 0, 0.3));
+	}
+	expect(run, count_released(run) == before,
+	       "no member is released while one is missing");
+}
+
+static void master_arrives(struct run *run)
+{
+	struct tsct_schedule *schedule = run->world.nodes[0].schedule;
+
+	tsct_schedule_arrive(schedule, tsct_schedule_barrier(schedule), now_us(run));
+}
+
+static void expect_released(struct run *run, unsigned int all)
+{
+	run_for(run, SOON_S);
+	expect(run, count_released(run) == all,
+	       "all are released, once each");
+}
+
+/* Alternately a member and the master are last to arrive. */
+void play_barriers(struct run *run)
+{
+	unsigned int k;
+
+	begin_members(run);
+	for (k = 1; k <= BARRIERS; k++) {
+		if (k & 1)
+			master_arrives(run);
+		arrive(run, 1, MEMBERS);
+		run_for(run, 2);
+		arrive(run, 1, 1);
+		wire_enter_barrier(&run->world, MEMBERS);
+		if (!(k & 1)) {
+			run_for(run, 2);
+			arrive(run, 1, 1);
+			master_arrives(run);
+		}
+		expect_released(run, k * MEMBERS);
+	}
+}
+
+/* The missing member is listed, alone, until it arrives. */
+void play_barrier_missing(struct run *run)
+{
+	struct tsct_schedule *schedule;
+	char names[200], name[32];
+
+	begin_members(run);
+	schedule = run->world.nodes[0].schedule;
+	master_arrives(run);
+	arrive(run, 1, MEMBERS);
+	run_for(run, 5);
+	arrive(run, 1, 1);
+	snprintf(name, sizeof(name), "%016llx",
+		 (unsigned long long)run->world.nodes[MEMBERS].id);
+	expect(run, tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule), names,
+				       sizeof(names)) == 1,
+	       "one is missing");
+	expect(run, !strcmp(names, name), "it is listed");
+	wire_enter_barrier(&run->world, MEMBERS);
+	expect_released(run, MEMBERS);
+}
+
+/*
+ * After a restart of the master, members report their arrival again.
+ */
+void play_barrier_restart(struct run *run)
+{
+	begin_members(run);
+	master_arrives(run);
+	arrive(run, 1, MEMBERS / 2);
+	node_kill(&run->world, 0);
+	run_for(run, 2);
+	set_schedule(run, 77000);
+	node_be_master(&run->world, 0, 0);
+	run_for(run, 3 * run_poll_s(run));
+	arrive(run, MEMBERS / 2, MEMBERS);
+	run_for(run, 5);
+	arrive(run, 1, 1);
+	wire_enter_barrier(&run->world, MEMBERS);
+	master_arrives(run);
+	expect_released(run, MEMBERS);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Scenes with sessions, for trouble.c's table */
+/* sessions.c: scenarios with sessions, for the table in faults.c */
 #ifndef TESTS_NETSIM_SESSIONS_H
 #define TESTS_NETSIM_SESSIONS_H
 
-#include "scene.h"
+#include "scenario.h"
 
 void play_sessions(struct run *run);
 void play_after_session(struct run *run);
 void play_uneven_session(struct run *run);
-/* hosts.c: programs of one host, and who waits for whom */
+/* programs of one host, and barriers */
 void play_synced_host(struct run *run);
 void play_barriers(struct run *run);
 void play_barrier_missing(struct run *run);

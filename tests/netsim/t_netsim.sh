@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Estimators and whole nodes in simulated networks: no reading outside its bound,
-# no step, no expectation that is not met, errors no larger than they were. A
-# small part of what run.sh does. SEED picks the seed (1), SEEDS how many of them.
+# Estimators and whole nodes in simulated networks: no reading outside its bound, no
+# step, no failed expectation, no error above its limit. A small part of what run.sh
+# does. SEED: the first seed (1), SEEDS: how many.
 # test-timeout: 300
 set -euo pipefail
 
@@ -16,7 +16,7 @@ trap 'rm -rf "$dir"' EXIT
 make -C "$here" --no-print-directory O="$out"
 echo "# seed $seed, and $seeds from there on"
 
-# Each says "passed WHAT" or "FAILED WHAT" of each of its tests
+# Each prints "passed TEST" or "FAILED TEST" for each of its tests
 run() {	# NAME COMMAND...
 	local name=$1
 	shift
@@ -24,7 +24,7 @@ run() {	# NAME COMMAND...
 }
 run fits "$bin/fits" --trials $((25 * seeds)) &
 pids=($!)
-for group in live trouble tree; do
+for group in live faults tree; do
 	run "$group" "$bin/nodes" --quick --seeds "$seeds" --group "$group" &
 	pids+=($!)
 done
@@ -32,16 +32,16 @@ status=0
 for pid in "${pids[@]}"; do
 	wait "$pid" || status=1
 done
-cat "$dir"/{fits,live,trouble,tree}
+cat "$dir"/{fits,live,faults,tree}
 awk -v status="$status" -v planned="$(("$("$bin/fits" --list | wc -l)" + 1 +
 	seeds * "$("$bin/nodes" --list | wc -l)"))" '
 	/^passed / { sub(/^passed /, ""); print "ok " ++n " - " $0 }
 	/^FAILED / { sub(/^FAILED /, ""); print "not ok " ++n " - " $0; bad++ }
 	END {
-		if (n != planned) {	# one of them died
-			print "not ok " ++n " - all came to their end"
+		if (n != planned) {	# a process died
+			print "not ok " ++n " - all processes completed"
 			bad++
 		}
 		print "1.." n
 		exit bad || status
-	}' "$dir"/{fits,live,trouble,tree}
+	}' "$dir"/{fits,live,faults,tree}

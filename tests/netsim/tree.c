@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Very many nodes, each asking the one above it */
+/* Trees of very many nodes */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "scene.h"
+#include "scenario.h"
 
 #define FANOUT		10
 #define DEPTH_MAX	8
@@ -31,10 +31,10 @@ static void build_tree(struct run *run, unsigned int nr)
 		build_source(run, i, 0, (i - 1) / FANOUT, 0, 0);
 	}
 	run->world.tally_from_s = run_length_s(run) / 2;
-	read_often(&run->world, 1, nr - 1, run_poll_s(run));
+	reading_every(&run->world, 1, nr - 1, run_poll_s(run));
 }
 
-static void tell_levels(struct run *run)
+static void note_levels(struct run *run)
 {
 	struct tally levels[DEPTH_MAX] = { 0 };
 	unsigned int i, at = 0;
@@ -49,12 +49,12 @@ static void tell_levels(struct run *run)
 			(double)levels[i].readings);
 }
 
-static unsigned int how_many_know(struct run *run)
+static unsigned int count_synchronized(struct run *run)
 {
 	unsigned int i, know = 0;
 
 	for (i = 1; i < run->world.nr_nodes; i++)
-		know += knows_time(run, i);
+		know += has_time(run, i);
 	return know;
 }
 
@@ -65,8 +65,8 @@ static void play_tree(struct run *run, unsigned int nr)
 
 	build_tree(run, nr);
 	world_run(&run->world, run_length_s(run));
-	expect(run, how_many_know(run) == nr - 1, "all know the time");
-	tell_levels(run);
+	expect(run, count_synchronized(run) == nr - 1, "all have the time");
+	note_levels(run);
 	kib = memory_kib() - before;
 	at = strlen(run->note);
 	snprintf(run->note + at, sizeof(run->note) - at, "%lu KiB a node",
@@ -78,29 +78,29 @@ static void play_large(struct run *run)
 	play_tree(run, run->quick ? 200 : 10000);
 }
 
-/* The master goes, comes back with another timeline; a branch is cut off. */
+/* The master disappears, returns with another timeline; a branch is cut off. */
 static void play_broken(struct run *run)
 {
 	unsigned int nr = run->quick ? 60 : 1111;
 	double poll_s = run_poll_s(run), length_s = run_length_s(run);
-	struct path *go;
+	struct network_path *go;
 
 	build_tree(run, nr);
-	go = &run->world.nodes[3].sources[0].go;
+	go = &run->world.nodes[3].sources[0].request;
 	go->gone_from_s = length_s * 0.3;
 	go->gone_to_s = length_s * 0.8;
 	world_run(&run->world, length_s * 0.4);
-	expect(run, how_many_know(run) == nr - 1, "all know the time");
+	expect(run, count_synchronized(run) == nr - 1, "all have the time");
 	node_kill(&run->world, 0);
 	world_run(&run->world, length_s * 0.5);
-	expect(run, how_many_know(run) == nr - 1, "all still do");
+	expect(run, count_synchronized(run) == nr - 1, "all still have the time");
 	node_be_master(&run->world, 0, 4711);
 	world_run(&run->world, length_s * 0.8 + 8 * DEPTH_MAX * poll_s);
-	expect(run, how_many_know(run) == nr - 1, "all know the new time");
-	tell_levels(run);
+	expect(run, count_synchronized(run) == nr - 1, "all have the new time");
+	note_levels(run);
 }
 
-const struct scene tree_scenes[] = {
+const struct scenario tree_scenarios[] = {
 	{ .name = "10000 nodes", .play = play_large, .poll_s = 16,
 	  .polls = 100, .polls_quick = 40 },
 	{ .name = "1111 nodes, master gone, branch cut off",
@@ -108,4 +108,4 @@ const struct scene tree_scenes[] = {
 	  .polls_quick = 200 },
 };
 
-const unsigned int nr_tree = sizeof(tree_scenes) / sizeof(tree_scenes[0]);
+const unsigned int nr_tree = sizeof(tree_scenarios) / sizeof(tree_scenarios[0]);

@@ -4,22 +4,96 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "simple.h"
 #include "trial.h"
 
-#define LOOKS		20	/* at what is true, within the window */
-#define TRUTHS		(LOOKS + 4)
+#define READINGS		20	/* readings within the window */
+#define TRUTHS		(READINGS + 4)
 
 struct trial {
 	const struct row *row;
-	struct link link;
+	struct network_link link;
 	struct tsct_exchange *x;
 	unsigned int nr;
-	struct truth truths[TRUTHS];	/* the window's end is the last of those */
+	struct network_truth truths[TRUTHS];	/* truth at the times of
+						 * readings */
 	unsigned int nr_truths, end;	/* in it */
 	uint64_t seed;
 	bool verbose;
 };
+
+/* ---- regressions that figures were published for ------------------------- */
+
+struct point {
+	double x, y, rtt;	/* from the last exchange on */
+};
+
+static int by_rtt(const void *a, const void *b)
+{
+	const struct point *p = a, *q = b;
+
+	return (p->rtt > q->rtt) - (p->rtt < q->rtt);
+}
+
+static struct point point_of(const struct tsct_exchange *x,
+			     const struct tsct_exchange *last, double rate)
+{
+	double here = (double)(int64_t)(x->t1 - last->t1) +
+		(double)(int64_t)(x->t4 - last->t1);
+	double there = (double)(int64_t)(x->t2 - last->t2) +
+		(double)(int64_t)(x->t3 - last->t2);
+
+	return (struct point) {
+		.x = here / 2,
+		.y = there / 2,
+		.rtt = tsct_exchange_rtt(x, rate),
+	};
+}
+
+static double rate_of(const struct tsct_exchange *x, unsigned int nr)
+{
+	const struct tsct_exchange *last = &x[nr - 1];
+
+	return (double)(int64_t)(last->t2 - x->t2) /
+		(double)(int64_t)(last->t1 - x->t1);
+}
+
+static double regress(const struct point *points, unsigned int nr, double at)
+{
+	double x = 0, y = 0, xx = 0, xy = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		x += points[i].x / nr;
+		y += points[i].y / nr;
+	}
+	for (i = 0; i < nr; i++) {
+		xx += (points[i].x - x) * (points[i].x - x);
+		xy += (points[i].x - x) * (points[i].y - y);
+	}
+	return y + xy / xx * (at - x);
+}
+
+static double simple_error(const struct tsct_exchange *x, unsigned int nr,
+			   double part, const struct network_truth *truth)
+{
+	const struct tsct_exchange *last = &x[nr - 1];
+	struct point *points = calloc(nr, sizeof(*points));
+	double rate = rate_of(x, nr), at, error;
+	unsigned int i;
+
+	if (!points)
+		abort();
+	for (i = 0; i < nr; i++)
+		points[i] = point_of(&x[i], last, rate);
+	qsort(points, nr, sizeof(*points), by_rtt);
+	at = (double)(int64_t)(truth->local - last->t1);
+	error = regress(points, (unsigned int)(nr * part + 0.5), at) -
+		(double)(int64_t)(truth->remote - last->t2) - truth->frac;
+	free(points);
+	return error;
+}
+
+/* ---- a trial ------------------------------------------------------------- */
 
 double score_rms(const struct score *score)
 {
@@ -28,17 +102,17 @@ double score_rms(const struct score *score)
 
 static void set_up(struct trial *trial, const struct row *row, uint64_t seed)
 {
-	struct dice dice = dice_of(seed, (uint64_t)(row - rows));
+	struct random random = random_stream(seed, (uint64_t)(row - rows));
 	double drift = row->drift != 0 ? row->drift :
-		roll_between(&dice, -50e-6, 50e-6);
-	struct crystal here = {
-		.hz = roll_between(&dice, 1e9, 4e9),
+		random_uniform(&random, -50e-6, 50e-6);
+	struct crystal_params here = {
+		.hz = random_uniform(&random, 1e9, 4e9),
 		.drift = drift,
 		.wander = row->wander > 0 ? row->wander : 1e-9,
 		.temp = row->temp, .temp_s = row->temp_s,
 	};
-	struct crystal there = { .hz = roll_between(&dice, 1e9, 4e9) };
-	struct link *link = &trial->link;
+	struct crystal_params there = { .hz = random_uniform(&random, 1e9, 4e9) };
+	struct network_link *link = &trial->link;
 
 	trial->row = row;
 	trial->seed = seed;
@@ -46,21 +120,21 @@ static void set_up(struct trial *trial, const struct row *row, uint64_t seed)
 	trial->x = calloc(trial->nr, sizeof(*trial->x));
 	if (!trial->x)
 		abort();
-	link->go = row->go;
-	link->back = row->back;
-	link->stamping = row->stamping;
-	link->dice = dice_of(seed, 1000);
-	osc_init(&link->here, &here, roll64(&dice) >> 8, dice_of(seed, 1001));
-	osc_init(&link->there, &there, roll64(&dice) >> 8, dice_of(seed, 1002));
+	link->request = row->request;
+	link->answer = row->answer;
+	link->timestamping = row->timestamping;
+	link->random = random_stream(seed, 1000);
+	crystal_init(&link->local, &here, random_u64(&random) >> 8, random_stream(seed, 1001));
+	crystal_init(&link->remote, &there, random_u64(&random) >> 8, random_stream(seed, 1002));
 }
 
-static void look(struct trial *trial, int64_t ps)
+static void note_truth(struct trial *trial, int64_t ps)
 {
 	if (trial->nr_truths < TRUTHS)
-		trial->truths[trial->nr_truths++] = link_truth(&trial->link, ps);
+		trial->truths[trial->nr_truths++] = network_truth(&trial->link, ps);
 }
 
-/* When an exchange begins: one after the other, or in sessions */
+/* Begin of an exchange: at regular intervals, or in sessions */
 static int64_t begin_of(const struct trial *trial, unsigned int i)
 {
 	const struct row *row = trial->row;
@@ -77,7 +151,7 @@ static int64_t later_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Truth is noted all along, at the end, and some time after it. */
+/* Notes the truth in the window, at its end, and some time after it. */
 static void exchange_all(struct trial *trial)
 {
 	static const double after_s[] = { 1, 16, 64 };
@@ -88,23 +162,23 @@ static void exchange_all(struct trial *trial)
 	for (i = 0; i < asked; i++) {
 		int64_t ps = begin_of(trial, i), at;
 
-		while ((at = span / LOOKS * trial->nr_truths) <= ps &&
-		       trial->nr_truths < LOOKS)
-			look(trial, later_of(at, end_ps));
+		while ((at = span / READINGS * trial->nr_truths) <= ps &&
+		       trial->nr_truths < READINGS)
+			note_truth(trial, later_of(at, end_ps));
 		trial->x[got].session = trial->row->sessions ? i / each + 1 : 0;
-		if (link_exchange(&trial->link, later_of(ps, end_ps),
+		if (network_exchange(&trial->link, later_of(ps, end_ps),
 				  &trial->x[got], &end_ps))
 			got++;
 	}
 	trial->nr = got;
 	trial->end = trial->nr_truths;
-	look(trial, end_ps);
+	note_truth(trial, end_ps);
 	for (i = 0; i < sizeof(after_s) / sizeof(after_s[0]); i++)
-		look(trial, end_ps + (int64_t)(after_s[i] * PS_PER_S));
+		note_truth(trial, end_ps + (int64_t)(after_s[i] * PS_PER_S));
 }
 
-static double error_at(const struct tsct_fit *fit, const struct truth *truth,
-		       double *ret_bound)
+static double error_at(const struct tsct_fit *fit,
+		       const struct network_truth *truth, double *ret_bound)
 {
 	double frac;
 	uint64_t there = tsct_fit_at(fit, truth->local, &frac, ret_bound);
@@ -115,7 +189,7 @@ static double error_at(const struct tsct_fit *fit, const struct truth *truth,
 static void check_bound(const struct trial *trial, const struct tsct_fit *fit,
 			unsigned int i, struct score *score)
 {
-	const struct truth *truth = &trial->truths[i];
+	const struct network_truth *truth = &trial->truths[i];
 	double bound, error = fabs(error_at(fit, truth, &bound));
 	double us = 1e6 / truth->hz;
 
@@ -133,10 +207,10 @@ static void check_bound(const struct trial *trial, const struct tsct_fit *fit,
 		       error * us, bound * us);
 }
 
-static void note(const struct trial *trial, const struct tsct_fit *fit,
-		 struct score *score)
+static void add_score(const struct trial *trial, const struct tsct_fit *fit,
+		      struct score *score)
 {
-	const struct truth *end = &trial->truths[trial->end];
+	const struct network_truth *end = &trial->truths[trial->end];
 	double us = 1e6 / end->hz, bound;
 	double error = error_at(fit, end, &bound) * us;
 	unsigned int i;
@@ -166,14 +240,17 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 	double wander = trial->row->wander * 1e9;
 	struct tsct_fit_options options = {
 		.kind = kind,
-		.hz = trial->link.here.crystal.hz,
-		/* Six sigma of what is simulated, if the default is less */
+		.hz = trial->link.local.params.hz,
+		/*
+		 * Six standard deviations of what is simulated, if the default
+		 * is less
+		 */
 		.wander_ppb = wander * 6 > TSCT_FIT_WANDER_PPB ? wander * 6 : 0,
 		.at = trial->truths[trial->end].local,
 	};
 	double began = cpu_seconds();
 	int err = tsct_fit_make(trial->x, trial->nr, &options,
-				trial->link.there.crystal.hz, &fit, NULL);
+				trial->link.remote.params.hz, &fit, NULL);
 
 	result->seconds[kind] += cpu_seconds() - began;
 	if (err) {
@@ -184,13 +261,13 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 			       tsct_fit_name(kind), err);
 		return;
 	}
-	note(trial, &fit, &result->fits[kind]);
+	add_score(trial, &fit, &result->fits[kind]);
 }
 
-static void do_simple(const struct trial *trial, struct result *result)
+static void score_published(const struct trial *trial, struct result *result)
 {
 	static const double part[SIMPLE_NR] = { 1, 0.9, 0.5, 0.25 };
-	const struct truth *end = &trial->truths[trial->end];
+	const struct network_truth *end = &trial->truths[trial->end];
 	unsigned int i;
 
 	for (i = 0; i < SIMPLE_NR; i++) {
@@ -209,7 +286,7 @@ void trial_run(const struct row *row, uint64_t seed, unsigned int mask,
 
 	set_up(&trial, row, seed);
 	exchange_all(&trial);
-	do_simple(&trial, result);
+	score_published(&trial, result);
 	for (kind = 0; kind < TSCT_FIT_NR; kind++)
 		if (mask & 1U << kind)
 			fit_one(&trial, kind, result);

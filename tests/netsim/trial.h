@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All fits of the same exchanges, against what is true */
+/* All fits of the same exchanges, against the truth */
 #ifndef TESTS_NETSIM_TRIAL_H
 #define TESTS_NETSIM_TRIAL_H
 
@@ -8,15 +8,17 @@
 
 #define SIMPLE_NR	4	/* PUBLISHED_ALL to PUBLISHED_QUARTER */
 
-/* One fit's, over trials; us */
+/* Results of one fit over trials, us */
 struct score {
 	double squares, max;	/* of the error at the window's end */
-	double within;		/* of that all over the window, means of squares */
-	double sds;		/* squares of what the fit says of that */
+	double within;		/* mean of squares in the whole window,
+				 * summed */
+	double sds;		/* sum of squares of the fit's own standard
+				 * deviation */
 	double bounds;		/* sum */
 	unsigned int trials, failed;
 	unsigned int readings, held;
-	unsigned int hulls;	/* auto took this one */
+	unsigned int hulls;	/* auto chose the hull */
 	double over;		/* worst error in excess of its bound */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packets: asked, sent, arrived, answered. A server's program takes some us from
- * a packet's arrival to its answer, and some more until the kernel sends that.
+ * Packets: requests, answers, arrival. A server's program takes some us from a
+ * packet's arrival to its answer, and some more until the kernel sends it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,45 +9,36 @@
 
 #include "world.h"
 
-#define WAKE_US		3.7	/* from a packet's arrival to its reader */
-#define SEND_US		2.8	/* from who sends to the network */
+#define WAKE_US		3.7	/* from a packet's arrival to the program */
+#define SEND_US		2.8	/* from the program to the network */
 
-static void later(struct world *world, double us, const struct event *event)
+static double random_us(struct world *world, double us)
 {
-	struct event new = *event;
-
-	new.at_ps = world->now_ps + llrint(us * PS_PER_US);
-	queue_add(&world->queue, &new);
+	return us * (0.7 + 0.3 * random_exp(&world->random));
 }
 
-static double about(struct world *world, double us)
-{
-	return us * (0.7 + 0.3 * roll_exp(&world->dice));
-}
-
-void wire_send(struct world *world, struct path *path,
+void wire_send(struct world *world, struct network_path *path,
 	       const struct packet *packet)
 {
-	double us[PATH_COPIES];
+	double us[NETWORK_COPIES_MAX];
 	unsigned int copies, i;
 
-	world->sent++;
-	copies = path_send(path, &world->dice, world_s(world), us);
+	copies = network_send(path, &world->random, world_s(world), us);
 	for (i = 0; i < copies; i++) {
-		struct event event = { .happen = wire_arrive };
+		struct event event = { .handle = wire_arrive };
 
 		event.packet = malloc(sizeof(*event.packet));
 		if (!event.packet)
 			abort();
 		*event.packet = *packet;
-		attack_path(world, event.packet);
-		later(world, us[i], &event);
+		attack_packet(world, event.packet);
+		world_after_us(world, us[i], &event);
 	}
 }
 
-/* What a server says to all */
-static void fill(struct world *world, struct node *node,
-		 struct tsct_timeline *timeline)
+/* The state that a server sends with every answer */
+static void fill_timeline(struct world *world, struct node *node,
+			  struct tsct_timeline *timeline)
 {
 	uint64_t now = node_count(world, node);
 
@@ -56,7 +47,7 @@ static void fill(struct world *world, struct node *node,
 		.stratum = 10, .precision = -25,
 	};
 
-	if (node->is_ntp) {	/* it says how far it may be off */
+	if (node->is_ntp) {	/* its root dispersion covers its error */
 		timeline->stratum = 1;
 		timeline->root_dispersion =
 			tsct_ntp_short((__u64)(fabs(node->real_off_us) * 1e3));
@@ -68,76 +59,78 @@ static void fill(struct world *world, struct node *node,
 						 &timeline->depth,
 						 &timeline->line);
 	timeline->has_line = tsct_status_has_time(timeline->status);
-	if (timeline->has_line && world_s(world) >= node->lie.at_s)
-		timeline->line.base_ns += llrint(node->lie.line_s * 1e9);
+	if (timeline->has_line && world_s(world) >= node->fault.at_s)
+		timeline->line.base_ns += llrint(node->fault.params_s * 1e9);
 }
 
-/* ---- asking --------------------------------------------------------------- */
+/* ---- asking -------------------------------------------------------------- */
 
-#define PATIENCE_US	100000	/* in a session, until it is asked again */
+#define RETRY_US	100000	/* in a session, until the request is
+				 * repeated */
 
-/* The kernel sends what the program gave it, and says when that was. */
-static void go(struct world *world, struct event *event)
+/* The kernel sends a packet and takes the transmit time stamp. */
+static void transmit(struct world *world, struct event *event)
 {
 	struct packet *packet = event->packet;
 	struct node *node = &world->nodes[event->node];
-	struct source *asked = &node->sources[event->source];
+	struct source *source = &node->sources[event->source];
 
-	if (!node->stamping.by_program)
-		tsct_client_sent(&asked->client, event->ticket,
-				 node_stamp(world, node, false));
-	wire_send(world, &asked->go, packet);
+	if (!node->timestamping.by_program)
+		tsct_client_sent(&source->client, event->ticket,
+				 node_packet_time(world, node, false));
+	wire_send(world, &source->request, packet);
 	free(packet);
 }
 
-static void ask(struct world *world, uint32_t index, unsigned int source)
+static void send_request(struct world *world, uint32_t index,
+			 unsigned int source)
 {
 	struct node *node = &world->nodes[index];
-	struct source *asked = &node->sources[source];
-	struct event event = { .happen = go, .node = index, .source = source };
+	struct source *s = &node->sources[source];
+	struct event event = { .handle = transmit, .node = index, .source = source };
 	struct tsct_extension ext = {
-		.flags = asked->session ? TSCT_EXT_JOIN : 0,
-		.session = asked->session,
+		.flags = s->session ? TSCT_EXT_JOIN : 0,
+		.session = s->session,
 	};
-	__u64 random[2] = { roll64(&world->dice), roll64(&world->dice) };
+	__u64 random[2] = { random_u64(&world->random), random_u64(&world->random) };
 	struct packet *packet = calloc(1, sizeof(*packet));
 	struct tsct_packet_time before;
 
 	if (!packet)
 		abort();
-	if (asked->waits && asked->barrier) {
+	if (s->waits && s->barrier) {
 		ext.flags |= TSCT_EXT_ARRIVED;
-		ext.barrier = asked->barrier;
+		ext.barrier = s->barrier;
 	}
 	packet->from = index;
-	packet->to = asked->server;
+	packet->to = s->server;
 	packet->source = source;
-	packet->asker = node->address;
-	packet->len = tsct_client_request(&asked->client, node->keys, random,
+	packet->client = node->address;
+	packet->len = tsct_client_request(&s->client, node->keys, random,
 					  &ext, packet->bytes);
 	if (!packet->len) {
 		free(packet);
 		return;
 	}
-	before = node_stamp(world, node, false);
+	before = node_packet_time(world, node, false);
 	before.kernel = false;
-	event.ticket = (__u32)asked->client.sent;
-	tsct_client_sent(&asked->client, event.ticket, before);
+	event.ticket = (__u32)s->client.sent;
+	tsct_client_sent(&s->client, event.ticket, before);
 	event.packet = packet;
-	later(world, about(world, SEND_US), &event);
+	world_after_us(world, random_us(world, SEND_US), &event);
 }
 
-/* Nothing came back: in a session it is asked again before the next poll. */
-static void give_up(struct world *world, struct event *event)
+/* No answer: in a session the request is repeated before the next poll. */
+static void repeat_request(struct world *world, struct event *event)
 {
 	struct node *node = &world->nodes[event->node];
 	struct source *source = &node->sources[event->source];
 
 	if (!source->session || source->client.sent != event->ticks)
 		return;
-	ask(world, event->node, event->source);
+	send_request(world, event->node, event->source);
 	event->ticks = source->client.sent;
-	later(world, PATIENCE_US, event);
+	world_after_us(world, RETRY_US, event);
 }
 
 static void take_turn(struct world *world, struct event *event)
@@ -146,47 +139,49 @@ static void take_turn(struct world *world, struct event *event)
 
 	if (!source->session)
 		return;
-	ask(world, event->node, event->source);
-	event->happen = give_up;
+	send_request(world, event->node, event->source);
+	event->handle = repeat_request;
 	event->ticks = source->client.sent;
-	later(world, PATIENCE_US, event);
+	world_after_us(world, RETRY_US, event);
 }
 
 void wire_poll(struct world *world, struct event *event)
 {
 	struct node *node = &world->nodes[event->node];
 	struct source *source = &node->sources[event->source];
-	double s = source->poll_s * roll_between(&world->dice, 0.98, 1.02);
+	double s = source->poll_s * random_uniform(&world->random, 0.98, 1.02);
 
-	if (event->life != node->life)
+	if (event->restarts != node->restarts)
 		return;
 	if (node->alive && !source->session)
-		ask(world, event->node, event->source);
-	later(world, s * 1e6, event);
+		send_request(world, event->node, event->source);
+	world_after_us(world, s * 1e6, event);
 }
 
-/* ---- barriers ------------------------------------------------------------- */
+/* ---- barriers ------------------------------------------------------------ */
 
-static void ask_again(struct world *world, struct event *event)
+static void poll_barrier(struct world *world, struct event *event)
 {
 	struct source *source = &world->nodes[event->node].sources[0];
 
 	if (!source->waits)
 		return;
 	if (!source->session)
-		ask(world, event->node, 0);
-	later(world, PATIENCE_US, event);
+		send_request(world, event->node, 0);
+	world_after_us(world, RETRY_US, event);
 }
 
-void wire_wait(struct world *world, uint32_t index)
+void wire_enter_barrier(struct world *world, uint32_t index)
 {
-	struct event event = { .happen = ask_again, .node = index };
+	struct event event = { .handle = poll_barrier, .node = index };
 
 	world->nodes[index].sources[0].waits = true;
-	ask_again(world, &event);
+	poll_barrier(world, &event);
 }
 
-/* A number that is not the one we said is that of another life of the master's. */
+/*
+ * Another number than the reported one is from another run of the master.
+ */
 static void follow_barrier(struct source *source)
 {
 	const struct tsct_remote *remote = &source->client.remote;
@@ -200,41 +195,45 @@ static void follow_barrier(struct source *source)
 	}
 }
 
-/* Of a session, as the answer has it */
-static void follow(struct world *world, uint32_t index, unsigned int source)
+/* Follows the session state of the answer. */
+static void follow_session(struct world *world, uint32_t index,
+			   unsigned int source)
 {
-	struct source *asked = &world->nodes[index].sources[source];
-	const struct tsct_remote *remote = &asked->client.remote;
+	struct source *s = &world->nodes[index].sources[source];
+	const struct tsct_remote *remote = &s->client.remote;
 	struct event event = {
-		.happen = take_turn, .node = index, .source = source,
+		.handle = take_turn, .node = index, .source = source,
 	};
 
-	follow_barrier(asked);
-	asked->exchanges += asked->session != 0;
+	follow_barrier(s);
+	s->exchanges += s->session != 0;
 	if (remote->flags & TSCT_EXT_SESSION_OPEN) {
-		asked->session = remote->session;
-		later(world, remote->turn_us, &event);
+		s->session = remote->session;
+		world_after_us(world, remote->turn_us, &event);
 	} else if (remote->flags & TSCT_EXT_SESSION_OVER) {
-		asked->session = 0;
+		s->session = 0;
 	}
 }
 
-void wire_hint(struct world *world, uint32_t from, uint32_t to)
+void wire_request_poll(struct world *world, uint32_t from, uint32_t to)
 {
 	struct node *node = &world->nodes[from];
 	struct packet packet = { .from = from, .to = to, .reply = true };
 	struct tsct_timeline timeline;
 
-	fill(world, node, &timeline);
+	fill_timeline(world, node, &timeline);
 	packet.len = tsct_responder_request_poll(&timeline, node->keys,
 					 world->nodes[to].sources[0].key_id,
 					 packet.bytes);
-	wire_send(world, &world->nodes[to].sources[0].back, &packet);
+	wire_send(world, &world->nodes[to].sources[0].answer, &packet);
 }
 
-/* Who shares our counter need not be measured: its stamps are ours. */
-static struct tsct_exchange identified(const struct source *source,
-				       const struct tsct_exchange *x)
+/*
+ * A source that shares our counter needs no measurement: its time stamps are
+ * ours.
+ */
+static struct tsct_exchange with_shared_counter(const struct source *source,
+						const struct tsct_exchange *x)
 {
 	struct tsct_exchange same = *x;
 
@@ -247,25 +246,26 @@ static struct tsct_exchange identified(const struct source *source,
 	return same;
 }
 
-static void learn(struct world *world, struct node *node, unsigned int source,
-		  const struct tsct_exchange *x, unsigned int nr)
+static void add_exchanges(struct world *world, struct node *node,
+			  unsigned int source, const struct tsct_exchange *x,
+			  unsigned int nr)
 {
 	struct tsct_exchange one;
 	const struct tsct_remote *remote = &node->sources[source].client.remote;
-	bool news = false;
+	bool changed = false;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		one = identified(&node->sources[source], &x[i]);
-		news |= tsct_cluster_feed(node->cluster, source, &one,
+		one = with_shared_counter(&node->sources[source], &x[i]);
+		changed |= tsct_cluster_feed(node->cluster, source, &one,
 					  remote) != TSCT_CLUSTER_OK;
 		world->exchanges++;
 	}
-	if (news)
+	if (changed)
 		node_publish(world, node);
 }
 
-static void hear(struct world *world, const struct packet *packet)
+static void receive_answer(struct world *world, const struct packet *packet)
 {
 	struct node *node = &world->nodes[packet->to];
 	struct source *source = &node->sources[packet->source];
@@ -277,50 +277,50 @@ static void hear(struct world *world, const struct packet *packet)
 	__u64 at_us;
 
 	result = tsct_client_reply(&source->client, node->keys, packet->bytes,
-				   packet->len, node_stamp(world, node, true),
+				   packet->len, node_packet_time(world, node, true),
 				   near_ns);
 	if (result != TSCT_CLIENT_OK && !source->session &&
 	    tsct_client_poll_requested(&source->client, node->keys, packet->bytes,
 			       packet->len, now_us, &at_us) && at_us == now_us)
-		ask(world, packet->to, packet->source);
-	attack_saw(world, packet, result == TSCT_CLIENT_OK);
+		send_request(world, packet->to, packet->source);
+	attack_answer_checked(world, packet, result == TSCT_CLIENT_OK);
 	if (result != TSCT_CLIENT_OK)
 		return;
 	while (nr < 2 && tsct_client_next(&source->client, &x[nr]))
 		nr++;
-	learn(world, node, packet->source, x, nr);
-	follow(world, packet->to, packet->source);
+	add_exchanges(world, node, packet->source, x, nr);
+	follow_session(world, packet->to, packet->source);
 }
 
-static void hear_later(struct world *world, struct event *event)
+static void receive_answer_later(struct world *world, struct event *event)
 {
-	hear(world, event->packet);
+	receive_answer(world, event->packet);
 	free(event->packet);
 }
 
-/* ---- answering ------------------------------------------------------------ */
+/* ---- answering ----------------------------------------------------------- */
 
-static void leave(struct world *world, struct event *event)
+static void transmit_answer(struct world *world, struct event *event)
 {
 	struct packet *packet = event->packet;
 	struct node *node = &world->nodes[event->node];
-	struct node *asker;
+	struct node *client_node;
 
-	if (node->alive && node->life == event->life) {
-		if (!node->stamping.by_program)
+	if (node->alive && node->restarts == event->restarts) {
+		if (!node->timestamping.by_program)
 			tsct_responder_sent(node->responder, event->ticket,
-					    node_stamp_told(world, node,
+					    node_served_time(world, node,
 							    false));
-		if (packet->to != NOBODY) {
-			asker = &world->nodes[packet->to];
-			wire_send(world, &asker->sources[packet->source].back,
+		if (packet->to != NO_NODE) {
+			client_node = &world->nodes[packet->to];
+			wire_send(world, &client_node->sources[packet->source].answer,
 				  packet);
 		}
 	}
 	free(packet);
 }
 
-static void answer(struct world *world, struct event *event)
+static void answer_request(struct world *world, struct event *event)
 {
 	struct packet *packet = event->packet, reply = { .reply = true };
 	struct node *node = &world->nodes[event->node];
@@ -329,23 +329,23 @@ static void answer(struct world *world, struct event *event)
 	};
 	struct tsct_timeline timeline;
 
-	if (node->stamping.by_program)
-		rx = node_stamp_told(world, node, true);
-	if (node->alive && node->life == event->life) {
-		fill(world, node, &timeline);
+	if (node->timestamping.by_program)
+		rx = node_served_time(world, node, true);
+	if (node->alive && node->restarts == event->restarts) {
+		fill_timeline(world, node, &timeline);
 		tsct_responder_answer(node->responder, &timeline,
-				      &packet->asker, packet->bytes,
+				      &packet->client, packet->bytes,
 				      packet->len, rx, reply.bytes, &reply.len,
 				      &event->ticket);
 	}
 	reply.from = event->node;
 	reply.to = packet->from;
 	reply.source = packet->source;
-	reply.asker = packet->asker;
+	reply.client = packet->client;
 	*packet = reply;
-	event->happen = leave;
+	event->handle = transmit_answer;
 	if (reply.len)
-		later(world, about(world, SEND_US), event);
+		world_after_us(world, random_us(world, SEND_US), event);
 	else
 		free(packet);
 }
@@ -356,25 +356,24 @@ void wire_arrive(struct world *world, struct event *event)
 	struct node *node = &world->nodes[packet->to];
 	struct tsct_packet_time rx;
 
-	world->delivered++;
 	if (!node->alive || (!packet->reply && !node->responder)) {
 		free(packet);
 		return;
 	}
 	if (packet->reply) {
-		event->happen = hear_later;
-		if (node->stamping.by_program) {
-			later(world, about(world, WAKE_US), event);
+		event->handle = receive_answer_later;
+		if (node->timestamping.by_program) {
+			world_after_us(world, random_us(world, WAKE_US), event);
 			return;
 		}
-		hear_later(world, event);
+		receive_answer_later(world, event);
 		return;
 	}
-	rx = node_stamp_told(world, node, true);
-	event->happen = answer;
+	rx = node_served_time(world, node, true);
+	event->handle = answer_request;
 	event->node = packet->to;
 	event->ticks = rx.cycles;
 	event->ticket = rx.error;
-	event->life = node->life;
-	later(world, about(world, WAKE_US), event);
+	event->restarts = node->restarts;
+	world_after_us(world, random_us(world, WAKE_US), event);
 }

@@ -1,103 +1,124 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes and the network between them, in one process. What a node does, the
- * library's own code does (client, responder, guard, cluster, fits); here are
- * what a daemon has around that: counters, timers, sockets, a clock page. All
- * that is random comes from the seed, so a run can be had again.
+ * Nodes and the network between them, in one process. The protocol and the
+ * clock of a node are the library's code (client, responder, ratelimit,
+ * cluster, fits); the rest of a daemon is simulated here: counters, timers,
+ * sockets, clock page. All random numbers come from the seed, so a run can be
+ * repeated.
  */
 #ifndef TESTS_NETSIM_WORLD_H
 #define TESTS_NETSIM_WORLD_H
 
-#include "osc.h"
-#include "path.h"
-#include "queue.h"
+#include "tests/world/network.h"
 #include "lib/sync/cluster.h"
 #include "lib/ntp/responder.h"
 #include "lib/sync/schedule.h"
 
-#define NOBODY		(~0U)
+#define NO_NODE		(~0U)
 #define SOURCES_MAX	4
-#define LIVES_MAX	64
-#define SHOWN_MAX	4
+#define TIMELINES_MAX	64
+#define PUBLISHED_MAX	4
+
+struct world;
 
 struct packet {
-	bool forged;		/* of an adversary's */
-	uint32_t from, to;	/* nodes, or NOBODY */
-	uint32_t source;	/* which of the asking node's */
-	struct tsct_address asker;
+	bool forged;		/* by an adversary */
+	uint32_t from, to;	/* nodes, or NO_NODE */
+	uint32_t source;	/* index in the client's sources */
+	struct tsct_address client;
 	bool reply;
 	size_t len;
 	uint8_t bytes[TSCT_NTP_MAX];
 };
 
-/* What a server says that is not so, from at_s on */
-struct lie {
+/* The meaning of the fields after packet is up to handle(). */
+struct event {
+	int64_t at_ps;
+	uint64_t turn;		/* order of events at the same time */
+	void (*handle)(struct world *world, struct event *event);
+	struct packet *packet;	/* owned by the event */
+	uint32_t node, source;
+	uint64_t ticks;
+	uint32_t ticket, restarts;
+};
+
+struct queue {
+	struct event *events;	/* a heap */
+	size_t nr, room;
+	uint64_t turns;
+};
+
+/* Wrong answers of a server, from at_s on */
+struct server_fault {
 	double at_s;
-	double step_s;		/* all its stamps are off by as much */
-	double fast;		/* and more with time */
-	double line_s;		/* its line is */
+	double step_s;		/* offset of all its time stamps, s, ... */
+	double fast;		/* ... and growth of it, s per s */
+	double params_s;	/* offset of its clock parameters, s */
 };
 
 struct source {
 	uint32_t server;
-	struct path go, back;
+	struct network_path request, answer;
 	double poll_s;
 	__u32 flags, key_id;	/* of the client */
-	uint32_t session;	/* it is part of; 0: of none */
-	unsigned int exchanges;	/* of sessions */
-	bool synced_host;	/* of the same host: it needs no exchange */
-	bool waits;		/* in this barrier; it is asked and asked: */
+	uint32_t session;	/* that it takes part in; 0: none */
+	unsigned int exchanges;	/* in sessions */
+	bool synced_host;	/* same host: exchanges measure nothing */
+	bool waits;		/* in this barrier, and polls it: */
 	__u32 barrier;
-	unsigned int released;	/* times */
+	unsigned int released;	/* number of barriers */
 	struct tsct_client client;
 };
 
-/* What is in the clock page, and when it was put there */
-struct shown {
-	struct tsct_clock_params pair;
+/* Content of the clock page, from the base of its parameters on */
+struct published {
+	struct tsct_clock_params params;
 	uint32_t status, epoch;
-	int timeline;		/* that it has to agree with; -1: none */
+	int timeline;		/* that it claims to follow; -1: none */
 };
 
 struct node {
 	uint64_t id, host;
-	struct osc osc;
-	struct stamping stamping;
+	struct crystal crystal;
+	struct timestamping timestamping;
 	struct tsct_address address;
 	struct tsct_cluster *cluster;
-	struct tsct_responder *responder;
-	struct tsct_ratelimit *guard;
-	struct tsct_schedule *round;	/* who has one gives sessions */
-	void *served;		/* ctx of its ops */
+	struct tsct_responder *responder;	/* NULL: it is no server */
+	struct tsct_ratelimit *ratelimit;
+	struct tsct_schedule *schedule;	/* NULL: no sessions */
+	void *served;		/* context of the responder's ops */
 	const struct tsct_keys *keys;
 	struct source *sources;
 	unsigned int nr_sources;
-	struct lie lie;
+	struct server_fault fault;
 	bool alive, master;
-	bool is_ntp;		/* a stock NTP server: no line of the cluster's */
-	double real_off_us;	/* its CLOCK_REALTIME against true time */
-	uint32_t life;		/* restarts */
-	struct shown shown[SHOWN_MAX];	/* newest first, each from its base on */
-	uint64_t read_stamp;
+	bool is_ntp;		/* a plain NTP server, without clock parameters */
+	double real_off_us;	/* its CLOCK_REALTIME minus true time */
+	uint32_t restarts;
+	struct published published[PUBLISHED_MAX];	/* newest first */
+	uint64_t read_cycles;	/* the last reading */
 	int64_t read_ns;
 	uint32_t read_epoch;
 };
 
-/* A master's timeline. After its counter jumped, its phase is as if it had not. */
+/*
+ * A master's timeline. After a jump of its counter, the timeline continues as
+ * if the counter had not jumped.
+ */
 struct timeline {
 	uint32_t node;
-	tsct_u128 shift;
-	struct tsct_remote_params line;
+	tsct_u128 shift;	/* sum of the jumps, 64.64 */
+	struct tsct_remote_params params;
 	uint32_t epoch;
-	bool is_real;		/* true time: that of NTP servers; no master's */
+	bool is_real;		/* true time, of all NTP servers: no master */
 };
 
 /* Errors of readings, us */
 struct tally {
-	uint64_t readings, unclaimed, beyond;
+	uint64_t readings, unknown, beyond;	/* beyond: outside the bound */
 	double squares, max, sum;	/* sum: signed */
 	double bounds, bound_max;
-	double over;			/* worst in excess of its bound */
+	double over;			/* largest excess over the bound */
 };
 
 struct adversary;
@@ -105,48 +126,49 @@ struct adversary;
 struct world {
 	int64_t now_ps;
 	struct queue queue;
-	struct dice dice;
+	struct random random;
 	struct node *nodes;
 	unsigned int nr_nodes;
-	struct timeline timelines[LIVES_MAX];
+	struct timeline timelines[TIMELINES_MAX];
 	unsigned int nr_timelines;
 	struct tally tally;		/* of readings since tally_from_s */
 	double tally_from_s;
 	struct tally *node_tally;	/* NULL, or one per node */
-	uint64_t sent, delivered, exchanges, published, steps, backward;
-	uint64_t epochs, bad_pairs;
+	uint64_t exchanges;
 	struct adversary *adversary;
 	bool verbose;
 	uint64_t seed;
-	unsigned int complaints;
+	unsigned int violations;
 };
 
-/* world.c: how it goes on */
+/* world.c: events */
 void world_init(struct world *world, unsigned int nr_nodes, uint64_t seed);
 void world_free(struct world *world);
 void world_run(struct world *world, double until_s);
+/* Copies the event; a time in the past means now. */
 void world_at(struct world *world, double s, const struct event *event);
+void world_after_us(struct world *world, double us, const struct event *event);
 static inline double world_s(const struct world *world)
 {
 	return (double)world->now_ps / PS_PER_S;
 }
-/* Something that must not be; says what repeats it, the first few times. */
-void world_complain(struct world *world, const struct node *node,
-		    const char *format, ...)
+/* Counts a violated requirement; prints the first ones, with the seed. */
+void world_violation(struct world *world, const struct node *node,
+		     const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* node.c: a daemon */
 struct node_options {
-	struct crystal crystal;
-	struct stamping stamping;
+	struct crystal_params crystal;
+	struct timestamping timestamping;
 	enum tsct_fit_kind fit;
 	double wander_ppb;
-	double asymmetry_us;	/* known: way there minus way back */
+	double asymmetry_us;	/* known: delay of requests minus that of answers */
 	unsigned int nr_sources;
 	bool serves;
 	const struct tsct_keys *keys;
-	__u32 limit_us;		/* of guard.h: a token every so often */
-	const struct node *beside;	/* NULL, or who shares its counter */
+	__u32 limit_us;		/* interval of tokens (ratelimit.h) */
+	const struct node *same_host;	/* NULL, or whose counter it shares */
 };
 
 void node_init(struct world *world, uint32_t index,
@@ -154,63 +176,72 @@ void node_init(struct world *world, uint32_t index,
 void node_free(struct node *node);
 void node_source(struct world *world, uint32_t index, unsigned int source,
 		 const struct source *what);
-/* Begins a timeline; the counter goes on from @count, if it is not 0. */
+/* Begins a timeline; the counter continues at @count, if that is not 0. */
 void node_be_master(struct world *world, uint32_t index, uint64_t count);
-/* Its counter jumped; and it knows. */
-void node_slept(struct world *world, uint32_t index, uint64_t count);
+/* Its counter jumped to @count, and the node noticed. */
+void node_suspended(struct world *world, uint32_t index, uint64_t count);
 uint64_t node_count(struct world *world, struct node *node);
-struct tsct_packet_time node_stamp(struct world *world, struct node *node,
-			     bool received);
-/* The same, as it tells others */
-struct tsct_packet_time node_stamp_told(struct world *world, struct node *node,
-				  bool received);
+struct tsct_packet_time node_packet_time(struct world *world, struct node *node,
+					 bool received);
+/* The same with the node's fault, as in its answers */
+struct tsct_packet_time node_served_time(struct world *world, struct node *node,
+					 bool received);
 void node_publish(struct world *world, struct node *node);
 void node_publish_often(struct world *world, uint32_t index);	/* each second */
-/* Is what is shown about time at @stamp something? NULL: no */
-const struct shown *node_shown(const struct node *node, uint64_t stamp);
+/* The content that readers use at @cycles; NULL: no time */
+const struct published *node_published(const struct node *node,
+				       uint64_t cycles);
 void node_kill(struct world *world, uint32_t index);
 
-/* Makes an NTP server of a node, whose clock is off and says by how much, 16.16;
- * such a node's counter is true time, ns. */
+/*
+ * Makes a node an NTP server, whose clock is off by off_us and whose root
+ * dispersion says so. Its counter is true time, ns.
+ */
 void node_be_ntp(struct world *world, uint32_t index, double off_us);
-#define NODE_REAL_NS	1800000000000000000LL	/* when all begins */
-/* A session of a master's; its number */
+#define NODE_REAL_NS	1800000000000000000LL	/* CLOCK_REALTIME at time 0 */
+/* Begins a session of a master; returns its number. */
 uint32_t node_session(struct world *world, uint32_t index);
 
 /* wire.c: packets */
 void wire_poll(struct world *world, struct event *event);
 void wire_arrive(struct world *world, struct event *event);
-/* Its callers wait: it says so until it is released. */
-void wire_wait(struct world *world, uint32_t index);
-/* A session begins: node @to ought to ask. */
-void wire_hint(struct world *world, uint32_t from, uint32_t to);
-void wire_send(struct world *world, struct path *path,
+/*
+ * Callers on the node wait in a barrier: it reports that until it is released.
+ */
+void wire_enter_barrier(struct world *world, uint32_t index);
+/* Node @from requests a poll of node @to, as a session begins. */
+void wire_request_poll(struct world *world, uint32_t from, uint32_t to);
+void wire_send(struct world *world, struct network_path *path,
 	       const struct packet *packet);
 
-/* read.c: readings, and what is true */
-void read_now(struct world *world, uint32_t index);
-/* Reads each of @count nodes from @first on now and then, for good */
-void read_often(struct world *world, uint32_t first, unsigned int count,
-		double every_s);
+/* readings.c: readings, and their errors */
+void reading_take(struct world *world, uint32_t index);
+/*
+ * Reads nodes [first, first + count) every @every_s on average, until the end.
+ */
+void reading_every(struct world *world, uint32_t first, unsigned int count,
+		   double every_s);
 double tally_rms(const struct tally *tally);
 void tally_add(struct tally *to, const struct tally *from);
 
-/* attack.c: who is not one of us */
+/* attack.c: an adversary on the network */
 struct adversary {
-	uint32_t victim;	/* node whose first source is played */
-	double replay;		/* chance that an answer comes again, later */
-	double spoof_s;		/* a forged answer as often, in the mean */
+	uint32_t victim;	/* node whose first source is attacked */
+	double replay;		/* chance that an answer is sent again later */
+	double spoof_s;		/* mean interval of forged answers */
 	double corrupt;		/* chance that a packet is changed on its way */
-	double flood_s;		/* a stranger's request to node 0 as often, */
-	double flood_from_s, flood_to_s;	/* in that time */
+	double flood_s;		/* mean interval of requests to node 0, ... */
+	double flood_from_s, flood_to_s;	/* ... in that time */
 	struct packet seen;	/* the last answer to the victim */
 	uint64_t replayed, spoofed, corrupted, flooded;
-	uint64_t believed;	/* answers of theirs that were */
+	uint64_t accepted;	/* forged answers */
 };
 
 void attack_begin(struct world *world, struct adversary *adversary);
-void attack_path(struct world *world, struct packet *packet);
-/* An answer came, and was believed or not. */
-void attack_saw(struct world *world, const struct packet *packet, bool believed);
+/* Maybe changes a packet that was sent. */
+void attack_packet(struct world *world, struct packet *packet);
+/* An answer arrived and was accepted, or not. */
+void attack_answer_checked(struct world *world, const struct packet *packet,
+			   bool accepted);
 
 #endif /* TESTS_NETSIM_WORLD_H */

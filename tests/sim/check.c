@@ -4,7 +4,7 @@
 
 #include "sim.h"
 
-void violated(struct run *run, const char *format, ...)
+void violation(struct run *run, const char *format, ...)
 {
 	va_list args;
 
@@ -40,7 +40,8 @@ static double bin_ps(unsigned int bin)
 		(1 + 1.0 / 128);
 }
 
-static uint64_t count(const uint64_t *live, const uint64_t *past, unsigned int i)
+static uint64_t count(const uint64_t *live, const uint64_t *past,
+		      unsigned int i)
 {
 	return (live ? live[i] : 0) + (past ? past[i] : 0);
 }
@@ -67,9 +68,9 @@ void tally_add(struct tally *to, const struct tally *from)
 	to->readings += from->readings;
 	to->checked += from->checked;
 	to->refused += from->refused;
-	to->unclaimed += from->unclaimed;
-	to->unforeseen += from->unforeseen;
-	for (kind = 0; kind < KIND_NR; kind++) {
+	to->unknown += from->unknown;
+	to->unforeseeable += from->unforeseeable;
+	for (kind = 0; kind < READING_NR; kind++) {
 		for (i = 0; i < RATIOS; i++) {
 			to->bounds[kind][i] += from->bounds[kind][i];
 			to->errors[kind][i] += from->errors[kind][i];
@@ -89,7 +90,7 @@ static int64_t off_ps(int64_t ns, fixed truth)
 	return (int64_t)(off * 1000 >> 64);
 }
 
-static void compare(struct run *run, enum kind kind, uint64_t stamp,
+static void compare(struct run *run, enum reading_kind kind, uint64_t cycles,
 		    const struct tsct_clock_time *reading, fixed truth)
 {
 	int64_t off = off_ps(reading->ns, truth);
@@ -100,29 +101,31 @@ static void compare(struct run *run, enum kind kind, uint64_t stamp,
 	run->tally->errors[kind][bin_of(error)]++;
 	if (error <= reading->error_ps)
 		return;
-	violated(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, "
-		 "stamp %llu, as of %llu, base %llu",
-		 kind == KIND_LIVE ? "live" : "past", (double)off / 1e3, (double)reading->error_ps / 1e3,
-		 reading->status, reading->epoch, (unsigned long long)stamp,
+	violation(run, "%s: %.3f ns off, bound %.3f ns, status %u, epoch %u, "
+		 "cycles %llu, as of %llu, base %llu",
+		 kind == READING_LIVE ? "live" : "past", (double)off / 1e3,
+		 (double)reading->error_ps / 1e3,
+		 reading->status, reading->epoch, (unsigned long long)cycles,
 		 (unsigned long long)published(run)->state.real.as_of_cycles,
 		 (unsigned long long)published(run)->state.real.base_cycles);
 }
 
 /*
- * No violation, as nobody could know that the clock had just been set or
- * steered otherwise; but whoever reads it should know how often that is.
+ * Counts readings outside their bound because the clock was set or steered
+ * since the last sample. No reader could know that, so they are no violations,
+ * but users should know how often it happens.
  */
-static void count_unforeseen(struct run *run,
-			     const struct tsct_clock_time *reading)
+static void count_unforeseeable(struct run *run,
+				const struct tsct_clock_time *reading)
 {
 	int64_t off = off_ps(reading->ns,
 			     machine_real_of(&run->m, &run->m.clock));
 
 	if ((uint64_t)(off < 0 ? -off : off) > reading->error_ps)
-		run->tally->unforeseen++;
+		run->tally->unforeseeable++;
 }
 
-static bool claims(const struct tsct_clock_time *reading)
+static bool has_time(const struct tsct_clock_time *reading)
 {
 	return reading->status == TSCT_STATUS_SYNCHRONIZED ||
 		reading->status == TSCT_STATUS_HOLDOVER;
@@ -130,152 +133,157 @@ static bool claims(const struct tsct_clock_time *reading)
 
 /* ---- readers ------------------------------------------------------------ */
 
-/* A stamp taken on some CPU, made comparable as abi_clock.h says */
-static int look_up(struct run *run, unsigned int cpu, uint64_t stamp,
+/* Looks up a counter value read on a CPU, with the correction by abi_clock.h */
+static int look_up(struct run *run, unsigned int cpu, uint64_t cycles,
 		   struct tsct_clock_time *ret)
 {
 	const struct tsct_clock_cpu *entry =
 		(const struct tsct_clock_cpu *)(run->page + 1) + cpu;
 	bool skewed = published(run)->state.flags & TSCT_CLOCK_SKEWED;
-	uint64_t on_ref = stamp - (skewed ? (uint64_t)entry->skew_cycles : 0);
+	uint64_t on_ref = cycles - (skewed ? (uint64_t)entry->skew_cycles : 0);
 	int err = tsct_latch_lookup(run->page, on_ref, ret);
 
 	if (!err && skewed)
 		ret->error_ps += (uint64_t)((double)entry->error_cycles * 1e15 /
-					    run->m.stamp_hz / 1e3) + 1;
+					    run->m.counter_hz / 1e3) + 1;
 	return err;
 }
 
-static void check_forward(struct run *run, uint64_t stamp,
+static void check_forward(struct run *run, uint64_t cycles,
 			  const struct tsct_clock_time *reading)
 {
 	if (reading->epoch == run->live_epoch &&
-	    (int64_t)(stamp - run->live_stamp) >= 0 &&
+	    (int64_t)(cycles - run->live_cycles) >= 0 &&
 	    reading->ns < run->live_ns)
-		violated(run, "time ran backwards by %lld ns",
+		violation(run, "time ran backwards by %lld ns",
 			 (long long)(run->live_ns - reading->ns));
 	run->live_epoch = reading->epoch;
-	run->live_stamp = stamp;
+	run->live_cycles = cycles;
 	run->live_ns = reading->ns;
 }
 
-static void keep(struct run *run, uint64_t stamp)
+static void note_reading(struct run *run, uint64_t cycles)
 {
-	struct kept kept = {
-		.stamp = stamp,
+	struct past_reading past = {
+		.cycles = cycles,
 		.real = machine_real_of(&run->m, &run->m.clock),
-		.lives = run->m.lives,
+		.resets = run->m.resets,
 	};
-	uint64_t at = run->nr_kept++;
+	uint64_t at = run->nr_past++;
 
-	/* All at first, then a fair choice of all that there were */
-	if (at >= KEPT_MAX)
-		at = roll(&run->m.dice, run->nr_kept);
-	if (at < KEPT_MAX)
-		run->kept[at] = kept;
+	/* Reservoir sampling: all at first, then a uniform choice */
+	if (at >= PAST_MAX)
+		at = random_below(&run->m.random, run->nr_past);
+	if (at < PAST_MAX)
+		run->past[at] = past;
 }
 
 static fixed timeline_now(struct run *run)
 {
-	/* Once and for all: it would take long to do it for each reading. */
-	kclock_go_on(&run->timeline, (uint64_t)(machine_cycles(&run->m) >> 64));
+	/*
+	 * Advances the timeline itself: from its origin each reading would take
+	 * long.
+	 */
+	kclock_advance(&run->timeline, (uint64_t)(machine_cycles(&run->m) >> 64));
 	return machine_real_of(&run->m, &run->timeline);
 }
 
 void check_live(struct run *run)
 {
 	struct machine *m = &run->m;
-	unsigned int cpu = m->nr_cpus ? roll(&m->dice, m->nr_cpus) : 0;
-	uint64_t stamp = machine_stamp(m);
+	unsigned int cpu = m->nr_cpus ? random_below(&m->random, m->nr_cpus) : 0;
+	uint64_t cycles = machine_counter(m);
 	struct tsct_clock_time reading;
 
 	run->tally->readings++;
-	keep(run, stamp);
-	if (look_up(run, cpu, stamp + (uint64_t)m->skew[cpu], &reading)) {
+	note_reading(run, cycles);
+	if (look_up(run, cpu, cycles + (uint64_t)m->skew[cpu], &reading)) {
 		run->tally->refused++;
 		return;
 	}
 	if (!m->nr_cpus)
-		check_forward(run, stamp, &reading);
-	if (!claims(&reading)) {
-		run->tally->unclaimed++;
+		check_forward(run, cycles, &reading);
+	if (!has_time(&reading)) {
+		run->tally->unknown++;
 		return;
 	}
-	count_unforeseen(run, &reading);
-	if (run->has_timeline && run->timeline_parted == m->parted)
-		compare(run, KIND_LIVE, stamp, &reading, timeline_now(run));
+	count_unforeseeable(run, &reading);
+	if (run->has_timeline && run->timeline_diverged == m->diverged)
+		compare(run, READING_LIVE, cycles, &reading, timeline_now(run));
 }
 
-void check_past(struct run *run, const struct kept *kept)
+void check_past(struct run *run, const struct past_reading *past)
 {
 	const struct tsct_clock_params *pair = &published(run)->state.real;
 	struct tsct_clock_time reading;
 
-	/* Stamps that have two times: the counter began anew. */
-	if (kept->lives != run->m.lives)
+	/* After a restart of the counter, values are ambiguous. */
+	if (past->resets != run->m.resets)
 		return;
-	/* Not past, yet */
-	if (pair->mult && (int64_t)(kept->stamp - pair->as_of_cycles) > 0)
+	/* Not past yet */
+	if (pair->mult && (int64_t)(past->cycles - pair->as_of_cycles) > 0)
 		return;
 	run->tally->readings++;
-	if (tsct_latch_lookup(run->page, kept->stamp, &reading))
+	if (tsct_latch_lookup(run->page, past->cycles, &reading))
 		run->tally->refused++;
-	else if (!claims(&reading))
-		run->tally->unclaimed++;
+	else if (!has_time(&reading))
+		run->tally->unknown++;
 	else
-		compare(run, KIND_PAST, kept->stamp, &reading, kept->real);
+		compare(run, READING_PAST, past->cycles, &reading, past->real);
 }
 
 void check_all_past(struct run *run)
 {
-	uint64_t nr = run->nr_kept < KEPT_MAX ? run->nr_kept : KEPT_MAX, i;
+	uint64_t nr = run->nr_past < PAST_MAX ? run->nr_past : PAST_MAX, i;
 
 	for (i = 0; i < nr; i++)
-		check_past(run, &run->kept[i]);
+		check_past(run, &run->past[i]);
 }
 
-/* ---- disruptions are seen, and got over --------------------------------- */
+/*
+ * ---- disruptions are noticed, and recovered from ---------------------------
+ */
 
-#define SEEN_WITHIN	(2 * SEC)
-#define GOOD_WITHIN	(3 * SEC)
+#define NOTICED_WITHIN_PS	(2 * PS_PER_S)
+#define SYNCHRONIZED_WITHIN_PS	(3 * PS_PER_S)
 
-static void begin_owing(struct run *run)
+static void set_pending(struct run *run)
 {
-	run->owed = run->m.last_must;
-	run->owed_ps = run->m.now_ps;
-	run->owed_epoch = run->last_epoch;
-	run->owed_seen = false;
-	run->m.last_must = NULL;
+	run->pending = run->m.last_new_epoch;
+	run->pending_ps = run->m.now_ps;
+	run->pending_epoch = run->last_epoch;
+	run->pending_noticed = false;
+	run->m.last_new_epoch = NULL;
 }
 
-void check_owed(struct run *run)
+void check_pending(struct run *run)
 {
 	const struct tsct_clock_state *state = &published(run)->state;
 	int64_t since;
 
-	if (run->m.last_must)
-		begin_owing(run);
+	if (run->m.last_new_epoch)
+		set_pending(run);
 	run->last_epoch = state->epoch;
-	if (!run->owed || !run->alive || run->plan.no_recovery) {
-		run->owed_ps = run->m.now_ps;
+	if (!run->pending || !run->alive || run->plan.no_recovery) {
+		run->pending_ps = run->m.now_ps;
 		return;
 	}
-	since = run->m.now_ps - run->owed_ps;
-	if (!run->owed_seen && state->epoch != run->owed_epoch) {
-		run->owed_seen = true;
-		run->owed_ps = run->m.now_ps;
+	since = run->m.now_ps - run->pending_ps;
+	if (!run->pending_noticed && state->epoch != run->pending_epoch) {
+		run->pending_noticed = true;
+		run->pending_ps = run->m.now_ps;
 		return;
 	}
-	if (!run->owed_seen && since > SEEN_WITHIN) {
-		violated(run, "deed %d at %.6f s was not seen in 2 s",
-			 run->owed->deed, (double)run->owed->at_ps / 1e12);
-		run->owed = NULL;
-	} else if (run->owed_seen &&
+	if (!run->pending_noticed && since > NOTICED_WITHIN_PS) {
+		violation(run, "event %d at %.6f s was not noticed within 2 s",
+			 run->pending->kind, (double)run->pending->at_ps / 1e12);
+		run->pending = NULL;
+	} else if (run->pending_noticed &&
 		   state->status == TSCT_STATUS_SYNCHRONIZED) {
-		run->owed = NULL;
-	} else if (run->owed_seen && since > GOOD_WITHIN) {
-		violated(run, "status %u 3 s after deed %d was seen",
-			 state->status, run->owed->deed);
-		run->owed = NULL;
+		run->pending = NULL;
+	} else if (run->pending_noticed && since > SYNCHRONIZED_WITHIN_PS) {
+		violation(run, "status %u 3 s after event %d was noticed",
+			 state->status, run->pending->kind);
+		run->pending = NULL;
 	}
 }

@@ -3,12 +3,12 @@
 #
 # run.sh [--seeds COUNT] [--first SEED] [--scenario N|NAME] [--jobs N]
 #
-# Runs COUNT seeds (10000) from SEED (1) on of every scenario, or of one, in as
-# many processes as there are CPUs. Prints each violation with what repeats it,
-# and a table: readings checked, refused and without a claim, medians of bound
-# and true error in ns, their ratio, that of live and of past readings, and how
-# many live ones CLOCK_REALTIME belied as it was set or steered otherwise since
-# the last sample (they are right on the timeline that has just ended).
+# Runs COUNT seeds (10000) from SEED (1) on of every scenario, or of one, in as many
+# processes as there are CPUs. Prints each violation with its scenario and seed, and a
+# table: readings checked, refused, and without a time; medians of bound and true
+# error in ns, their ratio, the ratios of live and of past readings; and how many live
+# readings were outside their bound because CLOCK_REALTIME was set or steered since the
+# last sample (they are right on the timeline that has just ended).
 # Fails on any violation, or if the ratio over everything is above 5.
 set -euo pipefail
 

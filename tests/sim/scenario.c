@@ -1,384 +1,390 @@
 // SPDX-License-Identifier: MIT
-/* What may happen to a machine. New ones go to the end: numbers stay. */
+/*
+ * Scenarios: events of a machine. Add new ones at the end, so that numbers
+ * stay.
+ */
 #include "sim.h"
 
-static int64_t moment(const struct run *run, struct dice *dice)
+static int64_t random_time(const struct run *run, struct random *random)
 {
-	/* Not before the clock is synchronized for a first time */
-	return roll_between(dice, 3 * SEC, run->plan.length_ps - 4 * SEC);
+	/* After the first synchronization */
+	return random_between(random, 3 * PS_PER_S, run->plan.length_ps - 4 * PS_PER_S);
 }
 
-static void happens(struct run *run, int64_t at_ps, enum deed deed,
-		    int64_t value)
+static void add_event(struct run *run, int64_t at_ps, enum event_kind kind,
+		      int64_t value)
 {
 	machine_add(&run->m, (struct event) {
-		.at_ps = at_ps, .deed = deed, .value = value,
+		.at_ps = at_ps, .kind = kind, .value = value,
 	});
 }
 
-static void steady(struct run *run, struct dice *dice)
+static void steady(struct run *run, struct random *random)
 {
-	run->plan.late_every = roll_one_in(dice, 2) ? 10 : 0;
-	run->plan.late_ps = 500 * MS;
+	run->plan.late_every = random_one_in(random, 2) ? 10 : 0;
+	run->plan.late_ps = 500 * PS_PER_MS;
 }
 
-/* As NTP daemons do: now and then the rate is changed by a little. */
-static void ntp(struct run *run, struct dice *dice)
+/* Like an NTP daemon: the rate changes a little from time to time. */
+static void ntp(struct run *run, struct random *random)
 {
-	int64_t at = 2 * SEC, ppb = roll_between(dice, -50000, 50000);
+	int64_t at = 2 * PS_PER_S, ppb = random_between(random, -50000, 50000);
 
-	happens(run, 0, DEED_STEER, ppb);
+	add_event(run, 0, EVENT_STEER, ppb);
 	while (at < run->plan.length_ps) {
-		int64_t change = (int64_t)roll_log(dice, 1, 2000);
+		int64_t change = (int64_t)random_log_uniform(random, 1, 2000);
 
-		ppb += roll_sign(dice) ? change : -change;
-		happens(run, at, DEED_STEER, ppb);
-		at += (int64_t)roll_log(dice, 4.5e12, 64e12);
+		ppb += random_bool(random) ? change : -change;
+		add_event(run, at, EVENT_STEER, ppb);
+		at += (int64_t)random_log_uniform(random, 4.5e12, 64e12);
 	}
 }
 
-static void other_crystal(struct run *run, struct dice *dice)
+static void other_crystal(struct run *run, struct random *random)
 {
-	run->m.wander_ppt = (unsigned int)roll_log(dice, 1, 100);
+	run->m.wander_ppt = (unsigned int)random_log_uniform(random, 1, 100);
 }
 
-static void warm(struct run *run, struct dice *dice)
+static void warm(struct run *run, struct random *random)
 {
-	int64_t at = moment(run, dice);
-	int64_t ppb = roll_between(dice, -10, 10);
+	int64_t at = random_time(run, random);
+	int64_t ppb = random_between(random, -10, 10);
 
-	happens(run, at, DEED_RAMP, ppb);
-	happens(run, at + 10 * SEC, DEED_RAMP, -ppb);
-	happens(run, at + 20 * SEC, DEED_RAMP, 0);
+	add_event(run, at, EVENT_COUNTER_RAMP, ppb);
+	add_event(run, at + 10 * PS_PER_S, EVENT_COUNTER_RAMP, -ppb);
+	add_event(run, at + 20 * PS_PER_S, EVENT_COUNTER_RAMP, 0);
 }
 
-static int64_t step_ns(struct dice *dice, double low, double high)
+static int64_t step_ns(struct random *random, double low, double high)
 {
-	int64_t ns = (int64_t)roll_log(dice, low, high);
+	int64_t ns = (int64_t)random_log_uniform(random, low, high);
 
-	return roll_sign(dice) ? ns : -ns;
+	return random_bool(random) ? ns : -ns;
 }
 
-static void step_at(struct run *run, struct dice *dice, int64_t at, bool told)
+static void step_at(struct run *run, struct random *random, int64_t at,
+		    bool notified)
 {
 	machine_add(&run->m, (struct event) {
-		.at_ps = at, .deed = DEED_STEP, .told = told, .must = true,
-		.value = step_ns(dice, told ? 1 : 5e6, 1e16),
+		.at_ps = at, .kind = EVENT_STEP, .notified = notified, .new_epoch = true,
+		.value = step_ns(random, notified ? 1 : 5e6, 1e16),
 	});
 }
 
-static void step(struct run *run, struct dice *dice, bool told)
+static void step(struct run *run, struct random *random, bool notified)
 {
-	step_at(run, dice, moment(run, dice), told);
+	step_at(run, random, random_time(run, random), notified);
 }
 
-static void steps(struct run *run, struct dice *dice)
+static void steps(struct run *run, struct random *random)
 {
-	unsigned int nr = 1 + roll(dice, 3);
+	unsigned int nr = 1 + random_below(random, 3);
 
-	run->plan.length_ps += 40 * SEC;
+	run->plan.length_ps += 40 * PS_PER_S;
 	while (nr--)
-		step(run, dice, roll_sign(dice));
+		step(run, random, random_bool(random));
 }
 
-/* Nobody says so, and they might as well be slews */
-static void small_steps(struct run *run, struct dice *dice)
+/* Not reported, and as small as slews */
+static void small_steps(struct run *run, struct random *random)
 {
-	happens(run, moment(run, dice), DEED_STEP, step_ns(dice, 1, 5e5));
+	add_event(run, random_time(run, random), EVENT_STEP, step_ns(random, 1, 5e5));
 }
 
-/* From one steering to the other and back again, faster than ppb */
-static void slew(struct run *run, struct dice *dice, double low, double high,
-		 bool must)
+/* From one rate to another and back, steeper than an NTP daemon */
+static void slew(struct run *run, struct random *random, double low,
+		 double high, bool new_epoch)
 {
-	int64_t at = moment(run, dice) / 2, ppb = step_ns(dice, low, high);
-	int64_t back = at + roll_between(dice, 4500 * MS, 12 * SEC);
+	int64_t at = random_time(run, random) / 2, ppb = step_ns(random, low, high);
+	int64_t back = at + random_between(random, 4500 * PS_PER_MS, 12 * PS_PER_S);
 
 	machine_add(&run->m, (struct event) {
-		.at_ps = at, .deed = DEED_STEER, .value = ppb, .must = must,
+		.at_ps = at, .kind = EVENT_STEER, .value = ppb, .new_epoch = new_epoch,
 	});
 	machine_add(&run->m, (struct event) {
-		.at_ps = back, .deed = DEED_STEER, .must = must,
-		.value = roll_between(dice, -20000, 20000),
+		.at_ps = back, .kind = EVENT_STEER, .new_epoch = new_epoch,
+		.value = random_between(random, -20000, 20000),
 	});
-	run->plan.length_ps += 20 * SEC;
+	run->plan.length_ps += 20 * PS_PER_S;
 }
 
-static void slow_slew(struct run *run, struct dice *dice)
+static void slow_slew(struct run *run, struct random *random)
 {
-	slew(run, dice, 500, 500000, false);
+	slew(run, random, 500, 500000, false);
 }
 
-static void fast_slew(struct run *run, struct dice *dice)
+static void fast_slew(struct run *run, struct random *random)
 {
-	slew(run, dice, 500000, 100000000, false);
+	slew(run, random, 500000, 100000000, false);
 }
 
-static void fastest_slew(struct run *run, struct dice *dice)
+static void fastest_slew(struct run *run, struct random *random)
 {
-	slew(run, dice, 20000000, 100000000, true);
+	slew(run, random, 20000000, 100000000, true);
 }
 
-static void idle_kernel(struct run *run, struct dice *dice)
+static void idle_kernel(struct run *run, struct random *random)
 {
-	run->m.clock.idle = 1 + roll(dice, 3);
+	run->m.clock.idle = 1 + random_below(random, 3);
 }
 
-static void suspend(struct run *run, struct dice *dice, enum deed deed,
-		    uint64_t to)
+static void suspend(struct run *run, struct random *random,
+		    enum event_kind kind, uint64_t to)
 {
 	machine_add(&run->m, (struct event) {
-		.at_ps = moment(run, dice), .deed = deed, .must = true,
-		.told = deed == DEED_SLEEP_RESET || roll_sign(dice), .to = to,
-		.value = (int64_t)roll_log(dice, 2e8, 3.6e12),
+		.at_ps = random_time(run, random), .kind = kind, .new_epoch = true,
+		.notified = kind == EVENT_SUSPEND_RESET || random_bool(random), .to = to,
+		.value = (int64_t)random_log_uniform(random, 2e8, 3.6e12),
 	});
-	run->plan.length_ps += 10 * SEC;
+	run->plan.length_ps += 10 * PS_PER_S;
 }
 
-static void suspend_stopped(struct run *run, struct dice *dice)
+static void suspend_stopped(struct run *run, struct random *random)
 {
-	suspend(run, dice, DEED_SLEEP, 0);
+	suspend(run, random, EVENT_SUSPEND, 0);
 }
 
-static void suspend_counting(struct run *run, struct dice *dice)
+static void suspend_counting(struct run *run, struct random *random)
 {
-	suspend(run, dice, DEED_SLEEP_ON, 0);
+	suspend(run, random, EVENT_SUSPEND_COUNTING, 0);
 }
 
-static void suspend_reset(struct run *run, struct dice *dice)
+static void suspend_reset(struct run *run, struct random *random)
 {
-	suspend(run, dice, DEED_SLEEP_RESET, roll(dice, 1000000));
+	suspend(run, random, EVENT_SUSPEND_RESET, random_below(random, 1000000));
 }
 
-static void late_daemon(struct run *run, struct dice *dice)
+static void late_daemon(struct run *run, struct random *random)
 {
-	ntp(run, dice);
+	ntp(run, random);
 	run->plan.late_every = 3;
-	run->plan.late_ps = (int64_t)roll_log(dice, 1e11, 3e13);
-	run->plan.length_ps = 100 * SEC;
+	run->plan.late_ps = (int64_t)random_log_uniform(random, 1e11, 3e13);
+	run->plan.length_ps = 100 * PS_PER_S;
 }
 
-static void dead_daemon(struct run *run, struct dice *dice)
+static void dead_daemon(struct run *run, struct random *random)
 {
-	run->plan.dies_ps = moment(run, dice);
-	run->plan.cleanly = roll_sign(dice);
-	run->plan.length_ps += (int64_t)roll_log(dice, 1e13, 1.2e15);
+	run->plan.dies_ps = random_time(run, random);
+	run->plan.cleanly = random_bool(random);
+	run->plan.length_ps += (int64_t)random_log_uniform(random, 1e13, 1.2e15);
 }
 
-static void restart(struct run *run, struct dice *dice)
+static void restart(struct run *run, struct random *random)
 {
-	run->plan.dies_ps = moment(run, dice);
-	run->plan.cleanly = roll_sign(dice);
+	run->plan.dies_ps = random_time(run, random);
+	run->plan.cleanly = random_bool(random);
 	run->plan.resumes = true;
-	run->plan.recalls = roll_sign(dice);
+	run->plan.restores_rate = random_bool(random);
 	run->plan.back_ps = run->plan.dies_ps +
-		(int64_t)roll_log(dice, 2e9, 2e14);
-	run->plan.length_ps = run->plan.back_ps + 20 * SEC;
+		(int64_t)random_log_uniform(random, 2e9, 2e14);
+	run->plan.length_ps = run->plan.back_ps + 20 * PS_PER_S;
 }
 
-static void restart_anew(struct run *run, struct dice *dice)
+static void restart_anew(struct run *run, struct random *random)
 {
-	restart(run, dice);
+	restart(run, random);
 	run->plan.resumes = false;
 }
 
-static void set_while_dead(struct run *run, struct dice *dice)
+static void set_while_dead(struct run *run, struct random *random)
 {
-	restart(run, dice);
+	restart(run, random);
 	machine_add(&run->m, (struct event) {
 		.at_ps = (run->plan.dies_ps + run->plan.back_ps) / 2,
-		.deed = DEED_STEP, .value = step_ns(dice, 1e8, 1e13),
-		.must = true,
+		.kind = EVENT_STEP, .value = step_ns(random, 1e8, 1e13),
+		.new_epoch = true,
 	});
 }
 
-static void preempted(struct run *run, struct dice *dice)
+static void preempted(struct run *run, struct random *random)
 {
-	run->m.stall_every = 1 + (unsigned int)roll_log(dice, 1, 300);
-	run->m.stall_ps = (int64_t)roll_log(dice, 1e6, 5e10);
+	run->m.stall_every = 1 + (unsigned int)random_log_uniform(random, 1, 300);
+	run->m.stall_ps = (int64_t)random_log_uniform(random, 1e6, 5e10);
 }
 
-static void asymmetric(struct run *run, struct dice *dice)
+static void asymmetric(struct run *run, struct random *random)
 {
-	run->m.asym = roll_sign(dice) ? 1000 : 0;
-	run->m.jitter_ps = (int64_t)roll_log(dice, 100, 1e5);
+	run->m.asym = random_bool(random) ? 1000 : 0;
+	run->m.jitter_ps = (int64_t)random_log_uniform(random, 100, 1e5);
 }
 
-static void traced(struct run *run, struct dice *dice)
+static void traced(struct run *run, struct random *random)
 {
-	run->m.read_ps = roll_between(dice, 50 * US, 200 * US);
-	run->m.jitter_ps = roll_between(dice, 1 * US, 100 * US);
+	run->m.read_ps = random_between(random, 50 * PS_PER_US, 200 * PS_PER_US);
+	run->m.jitter_ps = random_between(random, 1 * PS_PER_US, 100 * PS_PER_US);
 }
 
-static void traced_slewed(struct run *run, struct dice *dice)
+static void traced_slewed(struct run *run, struct random *random)
 {
-	traced(run, dice);
-	slew(run, dice, 500, 100000000, false);
+	traced(run, random);
+	slew(run, random, 500, 100000000, false);
 }
 
-static void hpet(struct run *run, struct dice *dice)
+static void hpet(struct run *run, struct random *random)
 {
-	run->m.read_ps = roll_between(dice, 300 * NS, 1500 * NS);
-	run->m.jitter_ps = roll_between(dice, 1 * NS, 100 * NS);
+	run->m.read_ps = random_between(random, 300 * PS_PER_NS, 1500 * PS_PER_NS);
+	run->m.jitter_ps = random_between(random, 1 * PS_PER_NS, 100 * PS_PER_NS);
 }
 
-static void nothing_more(struct run *run, struct dice *dice)
+static void nothing_more(struct run *run, struct random *random)
 {
 	(void)run;
-	(void)dice;
+	(void)random;
 }
 
-static void cpus_apart(struct run *run, struct dice *dice)
+static void cpus_apart(struct run *run, struct random *random)
 {
 	unsigned int cpu;
 
-	run->m.nr_cpus = 2 + roll(dice, 7);
+	run->m.nr_cpus = 2 + random_below(random, 7);
 	for (cpu = 1; cpu < run->m.nr_cpus; cpu++)
-		run->m.skew[cpu] = step_ns(dice, 1, 1e12);
+		run->m.skew[cpu] = step_ns(random, 1, 1e12);
 }
 
-static void counter_jumps(struct run *run, struct dice *dice)
+static void counter_jumps(struct run *run, struct random *random)
 {
-	int64_t at = moment(run, dice);
+	int64_t at = random_time(run, random);
 
 	machine_add(&run->m, (struct event) {
-		.at_ps = at, .deed = DEED_RECOUNT, .must = true,
-		.to = roll_sign(dice) ? roll(dice, 1000) : roll(dice, 1ULL << 60),
+		.at_ps = at, .kind = EVENT_COUNTER_JUMP, .new_epoch = true,
+		.to = random_bool(random) ? random_below(random, 1000) :
+			random_below(random, 1ULL << 60),
 	});
-	run->plan.length_ps += 10 * SEC;
+	run->plan.length_ps += 10 * PS_PER_S;
 }
 
-static void migrated(struct run *run, struct dice *dice)
+static void migrated(struct run *run, struct random *random)
 {
 	machine_add(&run->m, (struct event) {
-		.at_ps = moment(run, dice), .deed = DEED_RATE, .must = true,
-		.told = roll_sign(dice), .value = step_ns(dice, 50000, 2e8),
+		.at_ps = random_time(run, random), .kind = EVENT_COUNTER_RATE,
+		.new_epoch = true,
+		.notified = random_bool(random), .value = step_ns(random, 50000, 2e8),
 	});
-	run->plan.length_ps += 10 * SEC;
+	run->plan.length_ps += 10 * PS_PER_S;
 }
 
-static void fake(struct run *run, struct dice *dice)
+static void fake(struct run *run, struct random *random)
 {
 	machine_add(&run->m, (struct event) {
-		.at_ps = moment(run, dice), .deed = DEED_UNKNOWN, .must = true,
-		.told = true,
+		.at_ps = random_time(run, random), .kind = EVENT_UNKNOWN, .new_epoch = true,
+		.notified = true,
 	});
 }
 
-static void kernel_pairs(struct run *run, struct dice *dice)
+static void kernel_pairs(struct run *run, struct random *random)
 {
-	ntp(run, dice);
+	ntp(run, random);
 	run->m.has_snapshot = true;
 }
 
-static void kernel_pairs_slewed(struct run *run, struct dice *dice)
+static void kernel_pairs_slewed(struct run *run, struct random *random)
 {
-	slow_slew(run, dice);
+	slow_slew(run, random);
 	run->m.has_snapshot = true;
 }
 
-static void any_interval(struct run *run, struct dice *dice)
+static void any_interval(struct run *run, struct random *random)
 {
-	ntp(run, dice);
-	run->plan.interval_ps = (int64_t)roll_log(dice, 1e11, 2e12);
+	ntp(run, random);
+	run->plan.interval_ps = (int64_t)random_log_uniform(random, 1e11, 2e12);
 }
 
-static void in_process(struct run *run, struct dice *dice)
+static void in_process(struct run *run, struct random *random)
 {
-	ntp(run, dice);
-	run->plan.who = WHO_PROCESS;
-	run->plan.lead_ps = 20 * US;
-	run->plan.length_ps = (int64_t)roll_log(dice, 2e13, 1e15);
+	ntp(run, random);
+	run->plan.owner = OWNER_PROCESS;
+	run->plan.lead_ps = 20 * PS_PER_US;
+	run->plan.length_ps = (int64_t)random_log_uniform(random, 2e13, 1e15);
 }
 
-static void in_process_set(struct run *run, struct dice *dice)
+static void in_process_set(struct run *run, struct random *random)
 {
-	in_process(run, dice);
-	run->plan.length_ps = 60 * SEC;
-	step(run, dice, false);
+	in_process(run, random);
+	run->plan.length_ps = 60 * PS_PER_S;
+	step(run, random, false);
 }
 
-/* More of them than are remembered */
-static void many_epochs(struct run *run, struct dice *dice)
+/* More epochs than the clock page holds */
+static void many_epochs(struct run *run, struct random *random)
 {
-	int64_t at = 2 * SEC;
-	unsigned int i, nr = 50 + roll(dice, 150);
+	int64_t at = 2 * PS_PER_S;
+	unsigned int i, nr = 50 + random_below(random, 150);
 
 	for (i = 0; i < nr; i++) {
-		at += roll_between(dice, 1200 * MS, 5 * SEC);
+		at += random_between(random, 1200 * PS_PER_MS, 5 * PS_PER_S);
 		machine_add(&run->m, (struct event) {
-			.at_ps = at, .deed = DEED_STEP, .told = true,
-			.value = step_ns(dice, 1, 1e13),
+			.at_ps = at, .kind = EVENT_STEP, .notified = true,
+			.value = step_ns(random, 1, 1e13),
 		});
 	}
-	run->plan.length_ps = at + 5 * SEC;
+	run->plan.length_ps = at + 5 * PS_PER_S;
 }
 
-/* More lines than are remembered */
-static void long_run(struct run *run, struct dice *dice)
+/* More segments than the clock page holds */
+static void long_run(struct run *run, struct random *random)
 {
-	run->plan.length_ps = (int64_t)roll_log(dice, 1e15, 4e15);
-	ntp(run, dice);
+	run->plan.length_ps = (int64_t)random_log_uniform(random, 1e15, 4e15);
+	ntp(run, random);
 }
 
-static void everything(struct run *run, struct dice *dice)
+static void everything(struct run *run, struct random *random)
 {
-	if (roll_sign(dice))
-		preempted(run, dice);
-	if (roll_sign(dice))
-		asymmetric(run, dice);
-	if (roll_sign(dice))
-		idle_kernel(run, dice);
-	run->plan.late_every = roll_sign(dice) ? 5 : 0;
-	run->plan.late_ps = 4 * SEC;
+	if (random_bool(random))
+		preempted(run, random);
+	if (random_bool(random))
+		asymmetric(run, random);
+	if (random_bool(random))
+		idle_kernel(run, random);
+	run->plan.late_every = random_bool(random) ? 5 : 0;
+	run->plan.late_ps = 4 * PS_PER_S;
 	run->plan.no_recovery = true;
-	run->plan.length_ps = 40 * SEC;
-	slew(run, dice, 100, 1e8, false);
-	/* Not within the slew: one could hide the other from all samples. */
-	step_at(run, dice, 50 * SEC + moment(run, dice), roll_sign(dice));
-	run->plan.length_ps = 130 * SEC;
-	suspend(run, dice, DEED_SLEEP + roll(dice, 2), 0);
+	run->plan.length_ps = 40 * PS_PER_S;
+	slew(run, random, 100, 1e8, false);
+	/* Not during the slew: one could hide the other from all samples. */
+	step_at(run, random, 50 * PS_PER_S + random_time(run, random), random_bool(random));
+	run->plan.length_ps = 130 * PS_PER_S;
+	suspend(run, random, EVENT_SUSPEND + random_below(random, 2), 0);
 }
 
-/* While the first line is still bent to where it ought to be */
-static void early_steps(struct run *run, struct dice *dice)
+/* During the slew of the first parameters */
+static void early_steps(struct run *run, struct random *random)
 {
-	happens(run, roll_between(dice, 1050 * MS, 4 * SEC), DEED_STEP,
-		step_ns(dice, 1, 5e5));
+	add_event(run, random_between(random, 1050 * PS_PER_MS, 4 * PS_PER_S), EVENT_STEP,
+		step_ns(random, 1, 5e5));
 }
 
-/* The same where lines begin long after the samples that they are made of */
-static void early_steps_led(struct run *run, struct dice *dice)
+/* The same, with parameters that begin long after their samples */
+static void early_steps_led(struct run *run, struct random *random)
 {
-	early_steps(run, dice);
-	run->plan.lead_ps = (int64_t)roll_log(dice, 1e9, 4e11);
-	run->plan.late_every = roll_sign(dice) ? 3 : 0;
-	run->plan.late_ps = 3 * SEC;
+	early_steps(run, random);
+	run->plan.lead_ps = (int64_t)random_log_uniform(random, 1e9, 4e11);
+	run->plan.late_every = random_bool(random) ? 3 : 0;
+	run->plan.late_ps = 3 * PS_PER_S;
 }
 
-/* And where not every sample counts */
-static void early_steps_preempted(struct run *run, struct dice *dice)
+/* The same, with samples that do not count */
+static void early_steps_preempted(struct run *run, struct random *random)
 {
-	early_steps_led(run, dice);
-	run->m.stall_every = 1 + roll(dice, 3);
-	run->m.stall_ps = (int64_t)roll_log(dice, 1e6, 1e9);
+	early_steps_led(run, random);
+	run->m.stall_every = 1 + random_below(random, 3);
+	run->m.stall_ps = (int64_t)random_log_uniform(random, 1e6, 1e9);
 }
 
-/* And with samples before the line of the last one has begun */
-static void early_steps_often(struct run *run, struct dice *dice)
+/* The same, with samples before the last parameters have begun */
+static void early_steps_often(struct run *run, struct random *random)
 {
-	early_steps_led(run, dice);
-	run->plan.interval_ps = (int64_t)roll_log(dice, 1e11, 2e12);
+	early_steps_led(run, random);
+	run->plan.interval_ps = (int64_t)random_log_uniform(random, 1e11, 2e12);
 }
 
-/* The second one while the clock is calibrated anew */
-static void steps_together(struct run *run, struct dice *dice)
+/* A second step during the calibration after the first */
+static void steps_together(struct run *run, struct random *random)
 {
-	int64_t at = moment(run, dice);
+	int64_t at = random_time(run, random);
 
-	step_at(run, dice, at, true);
-	happens(run, at + roll_between(dice, 0, 50 * MS), DEED_STEP,
-		step_ns(dice, 1, 1e16));
+	step_at(run, random, at, true);
+	add_event(run, at + random_between(random, 0, 50 * PS_PER_MS), EVENT_STEP,
+		step_ns(random, 1, 1e16));
 }
 
 const struct scenario scenarios[] = {

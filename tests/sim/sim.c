@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clock on simulated machines whose time is known exactly: every reading
- * within its bound, or it is a violation.
+ * The clock on simulated machines whose time is known exactly: a reading
+ * outside its bound is a violation.
  *
  *   sim --list
  *   sim [--scenario N|NAME] [--seed S] [--seeds COUNT] [--part I/N] [-v]
  *       [--save FILE]
  *   sim --add FILE...
  *
- * Seeds S .. S + COUNT - 1 of each scenario (of all), of which this process
- * takes every N-th from the I-th on. Prints one line per scenario, or saves what
- * it counted for another one to add up: see run.sh. -v tells each publication
- * beside the truth.
+ * Runs seeds S .. S + COUNT - 1 of each scenario, or of one; with --part, every
+ * N-th run from the I-th on. Prints one line per scenario, or saves the counts,
+ * which --add adds up: see run.sh. -v logs each publication beside the truth.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -24,39 +23,42 @@
 
 static struct tally sums[64];
 
-/* A counter that comes past a number half way through */
-static uint64_t first_count(const struct scenario *what, struct run *run,
-			    struct dice *dice, double hz)
+/*
+ * Initial count, so that the counter passes what->counter half way through the
+ * run
+ */
+static uint64_t initial_count(const struct scenario *what, struct run *run,
+			      struct random *random, double hz)
 {
 	double ticks = hz * (double)run->plan.length_ps / 1e12;
 
 	if (!what->counter)
-		return roll(dice, 1ULL << 52);
+		return random_below(random, 1ULL << 52);
 	return what->counter - (uint64_t)(ticks / 2);
 }
 
-static void set_up(struct run *run, struct dice *dice)
+static void set_up(struct run *run, struct random *random)
 {
 	const struct scenario *what = &scenarios[run->scenario];
-	double hz = what->hz > 0 ? what->hz : roll_log(dice, 8e8, 6e9);
+	double hz = what->hz > 0 ? what->hz : random_log_uniform(random, 8e8, 6e9);
 	double other = what->other_hz;
 
 	run->plan = (struct plan) {
-		.length_ps = roll_between(dice, 15 * SEC, 60 * SEC),
-		.interval_ps = SEC,
-		.lead_ps = MS,
+		.length_ps = random_between(random, 15 * PS_PER_S, 60 * PS_PER_S),
+		.interval_ps = PS_PER_S,
+		.lead_ps = PS_PER_MS,
 	};
-	machine_init(&run->m, roll64(dice), hz, other,
-		     first_count(what, run, dice, hz));
+	machine_init(&run->m, random_u64(random), hz, other,
+		     initial_count(what, run, random, hz));
 	run->m.source = what->source;
 	if (what->source != TSCT_SOURCE_TSC)
-		run->m.stamp_hz = 1e9;
-	run->m.read_ps = (int64_t)roll_log(dice, 8e3, 6e4);
-	run->m.jitter_ps = (int64_t)roll_log(dice, 500, 2e4);
-	run->m.asym = roll(dice, 1001);
+		run->m.counter_hz = 1e9;
+	run->m.read_ps = (int64_t)random_log_uniform(random, 8e3, 6e4);
+	run->m.jitter_ps = (int64_t)random_log_uniform(random, 500, 2e4);
+	run->m.asym = random_below(random, 1001);
 	run->m.stall_every = 300;
-	run->m.stall_ps = 100 * US;
-	what->set_up(run, dice);
+	run->m.stall_ps = 100 * PS_PER_US;
+	what->set_up(run, random);
 }
 
 static void set_skews(struct run *run)
@@ -64,63 +66,63 @@ static void set_skews(struct run *run)
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < run->m.nr_cpus; cpu++) {
-		int64_t wrong = roll_between(&run->m.dice, -50, 50);
+		int64_t wrong = random_between(&run->m.random, -50, 50);
 
 		tsct_latch_set_cpu(run->page, cpu, run->m.skew[cpu] + wrong, 50);
 	}
 }
 
-/* To the next reading; short after the last one or long */
+/* Time to the next reading: uniform, or of uniform logarithm */
 static int64_t next_reading(struct run *run)
 {
-	struct dice *dice = &run->m.dice;
+	struct random *random = &run->m.random;
 	int64_t mean = run->plan.length_ps / READINGS;
 
-	if (roll_one_in(dice, 4))
-		return (int64_t)roll_log(dice, 1e5, 1e10);
-	return roll_between(dice, 0, 2 * mean);
+	if (random_one_in(random, 4))
+		return (int64_t)random_log_uniform(random, 1e5, 1e10);
+	return random_between(random, 0, 2 * mean);
 }
 
-static void hear(struct run *run)
+static void wake_if_notified(struct run *run)
 {
-	int64_t soon = run->m.now_ps + roll_between(&run->m.dice, 0, 20 * MS);
+	int64_t soon = run->m.now_ps + random_between(&run->m.random, 0, 20 * PS_PER_MS);
 
-	if (run->m.told && run->alive && run->wake_ps > soon)
+	if (run->m.notified && run->alive && run->wake_ps > soon)
 		run->wake_ps = soon;
 }
 
-static void go_to(struct run *run, int64_t at_ps)
+static void advance_to(struct run *run, int64_t at_ps)
 {
-	while (run->plan.who == WHO_DAEMON && run->wake_ps <= at_ps) {
-		uint64_t told = run->m.next_event;
+	while (run->plan.owner == OWNER_DAEMON && run->wake_ps <= at_ps) {
+		uint64_t notified = run->m.next_event;
 
 		if (run->wake_ps > run->m.now_ps)
 			machine_advance(&run->m, run->wake_ps - run->m.now_ps);
-		if (told != run->m.next_event)
-			hear(run);
+		if (notified != run->m.next_event)
+			wake_if_notified(run);
 		if (run->wake_ps > run->m.now_ps)
 			continue;
 		timekeeper_wake(run);
-		check_owed(run);
+		check_pending(run);
 		check_live(run);
 	}
 	if (at_ps > run->m.now_ps)
 		machine_advance(&run->m, at_ps - run->m.now_ps);
-	hear(run);
+	wake_if_notified(run);
 }
 
-static void read_on(struct run *run)
+static void run_readings(struct run *run)
 {
 	while (run->m.now_ps < run->plan.length_ps && run->violations < 20) {
-		go_to(run, run->m.now_ps + next_reading(run));
-		if (run->plan.who == WHO_PROCESS)
-			timekeeper_asked(run);
-		check_owed(run);
+		advance_to(run, run->m.now_ps + next_reading(run));
+		if (run->plan.owner == OWNER_PROCESS)
+			timekeeper_used(run);
+		check_pending(run);
 		check_live(run);
-		if (roll_one_in(&run->m.dice, 4) && run->nr_kept)
-			check_past(run, &run->kept[roll(&run->m.dice,
-				run->nr_kept < KEPT_MAX ? run->nr_kept :
-				KEPT_MAX)]);
+		if (random_one_in(&run->m.random, 4) && run->nr_past)
+			check_past(run, &run->past[random_below(&run->m.random,
+				run->nr_past < PAST_MAX ? run->nr_past :
+				PAST_MAX)]);
 	}
 	check_all_past(run);
 }
@@ -130,7 +132,7 @@ static unsigned int run_one(unsigned int scenario, uint64_t seed, bool verbose)
 {
 	static const uint8_t boot_id[16] = "simulated";
 	struct run *run = calloc(1, sizeof(*run));
-	struct dice dice = { .state = seed * 1000003 + scenario };
+	struct random random = { .state = seed * 1000003 + scenario };
 	unsigned int violations;
 
 	if (!run)
@@ -142,11 +144,11 @@ static unsigned int run_one(unsigned int scenario, uint64_t seed, bool verbose)
 	run->seed = seed;
 	run->verbose = verbose;
 	run->tally = &sums[scenario];
-	set_up(run, &dice);
+	set_up(run, &random);
 	tsct_latch_init(run->page, boot_id, run->m.source, 8);
 	set_skews(run);
 	timekeeper_begin_cycles(run);
-	read_on(run);
+	run_readings(run);
 	violations = run->violations;
 	machine_free(&run->m);
 	free(run->page);
@@ -162,24 +164,24 @@ static double ratio(double bound, double error)
 /* Medians in ns, and the ratio of the two: of all, live and past readings */
 static double print_tally(const struct tally *tally, const char *name)
 {
-	const uint64_t *bounds[KIND_NR], *errors[KIND_NR];
-	double bound, error, kinds[KIND_NR];
+	const uint64_t *bounds[READING_NR], *errors[READING_NR];
+	double bound, error, kinds[READING_NR];
 	unsigned int k;
 
-	for (k = 0; k < KIND_NR; k++) {
+	for (k = 0; k < READING_NR; k++) {
 		bounds[k] = tally->bounds[k];
 		errors[k] = tally->errors[k];
 		kinds[k] = ratio(tally_median(bounds[k], NULL),
 				 tally_median(errors[k], NULL));
 	}
-	bound = tally_median(bounds[KIND_LIVE], bounds[KIND_PAST]);
-	error = tally_median(errors[KIND_LIVE], errors[KIND_PAST]);
+	bound = tally_median(bounds[READING_LIVE], bounds[READING_PAST]);
+	error = tally_median(errors[READING_LIVE], errors[READING_PAST]);
 	printf("%-20s %10llu %8llu %8llu %12.3f %12.3f %9.2f %9.2f %9.2f %10llu\n",
 	       name, (unsigned long long)tally->checked,
 	       (unsigned long long)tally->refused,
-	       (unsigned long long)tally->unclaimed, bound / 1e3, error / 1e3,
-	       ratio(bound, error), kinds[KIND_LIVE], kinds[KIND_PAST],
-	       (unsigned long long)tally->unforeseen);
+	       (unsigned long long)tally->unknown, bound / 1e3, error / 1e3,
+	       ratio(bound, error), kinds[READING_LIVE], kinds[READING_PAST],
+	       (unsigned long long)tally->unforeseeable);
 	return ratio(bound, error);
 }
 
@@ -205,7 +207,7 @@ static void list(void)
 		printf("%2u %s\n", i, scenarios[i].name);
 }
 
-/* For run.sh, which has what processes found added up */
+/* For run.sh, which adds up the counts of several processes */
 static void save(const char *path)
 {
 	FILE *file = fopen(path, "wb");
@@ -231,7 +233,7 @@ static void load(const char *path)
 		tally_add(&sums[i], &more[i]);
 }
 
-/* The bound must say something, too: 0, or 1 if it is too large in the median. */
+/* Exit status: 1 if the bound is too large to be useful, by the medians */
 static int report(void)
 {
 	static struct tally all;
@@ -239,7 +241,7 @@ static int report(void)
 	unsigned int i;
 
 	printf("%-20s %10s %8s %8s %12s %12s %9s %9s %9s %10s\n", "# scenario",
-	       "checked", "refused", "no claim", "bound ns", "error ns",
+	       "checked", "refused", "no time", "bound ns", "error ns",
 	       "ratio", "live", "past", "unforeseen");
 	for (i = 0; i < nr_scenarios; i++) {
 		if (!sums[i].readings)

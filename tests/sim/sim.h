@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run: a machine, a keeper of its clock that is made of the real sampler,
- * estimator, latch and segments, and readers who check every time they get.
+ * One run: a machine; a timekeeper made of the library's sampler, estimator,
+ * latch and segments; readers that check every time they get.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -9,47 +9,47 @@
 #include "lib/core/latch.h"
 #include "machine.h"
 
-enum who {
-	WHO_DAEMON,		/* samples come by themselves */
-	WHO_PROCESS,		/* and when somebody asks */
+enum owner {
+	OWNER_DAEMON,		/* samples periodically */
+	OWNER_PROCESS,		/* samples when a program reads the clock */
 };
 
-/* How the run goes, other than what happens to the machine */
+/* The run, except the machine's events */
 struct plan {
-	enum who who;
+	enum owner owner;
 	int64_t length_ps;
 	int64_t interval_ps;	/* from sample to sample */
-	int64_t lead_ps;	/* from publishing to where a line begins */
-	unsigned int late_every;	/* one sample in so many is late */
-	int64_t late_ps;	/* by up to that much */
-	int64_t dies_ps;	/* the daemon is gone from then on, */
-	int64_t back_ps;	/* until another one comes */
-	bool cleanly;		/* it said so */
-	bool resumes, recalls;
-	bool no_recovery;	/* do not ask when status is good again */
+	int64_t lead_ps;	/* from publishing to the begin of parameters */
+	unsigned int late_every;	/* one sample in this many is late */
+	int64_t late_ps;	/* by at most this */
+	int64_t dies_ps;	/* the daemon stops then, ... */
+	int64_t back_ps;	/* ... and another one starts then */
+	bool cleanly;		/* it published holdover before */
+	bool resumes, restores_rate;
+	bool no_recovery;	/* do not check the recovery */
 };
 
-/* A reading, to be asked for again later */
-struct kept {
-	uint64_t stamp;
-	fixed real;		/* as it really was */
-	uint32_t lives;		/* counters that began anew since */
+/* A reading whose time is checked again later */
+struct past_reading {
+	uint64_t cycles;
+	fixed real;		/* true REALTIME */
+	uint32_t resets;		/* machine's resets then */
 };
-#define KEPT_MAX	512
+#define PAST_MAX	512
 
 #define RATIOS		2048
 
-enum kind {
-	KIND_LIVE,		/* of stamps just taken */
-	KIND_PAST,		/* of those that samples have come after */
-	KIND_NR,
+enum reading_kind {
+	READING_LIVE,		/* of counter values just read */
+	READING_PAST,		/* of values before the last sample */
+	READING_NR,
 };
 
 struct tally {
-	uint64_t readings, checked, refused, unclaimed;
-	uint64_t unforeseen;	/* live ones that the clock itself belied */
-	uint64_t bounds[KIND_NR][RATIOS];	/* histograms, in ps */
-	uint64_t errors[KIND_NR][RATIOS];
+	uint64_t readings, checked, refused, unknown;
+	uint64_t unforeseeable;	/* see count_unforeseeable() */
+	uint64_t bounds[READING_NR][RATIOS];	/* histograms, in ps */
+	uint64_t errors[READING_NR][RATIOS];
 };
 
 struct run {
@@ -65,22 +65,22 @@ struct run {
 	bool alive;
 	int64_t wake_ps;
 
-	/* What live readings are about: see clock-model.rst */
+	/* The timeline of live readings: see clock-model.rst */
 	struct kclock timeline;
 	bool has_timeline;
-	uint64_t timeline_tsc;
-	uint32_t timeline_parted;
+	uint64_t timeline_cycles;
+	uint32_t timeline_diverged;
 
 	uint32_t live_epoch;
-	uint64_t live_stamp;
+	uint64_t live_cycles;
 	int64_t live_ns;
-	struct kept kept[KEPT_MAX];
-	uint64_t nr_kept;
+	struct past_reading past[PAST_MAX];
+	uint64_t nr_past;
 
-	const struct event *owed;	/* disruption to be seen */
-	int64_t owed_ps;
-	uint32_t owed_epoch, last_epoch;
-	bool owed_seen;
+	const struct event *pending;	/* disruption that must be noticed */
+	int64_t pending_ps;
+	uint32_t pending_epoch, last_epoch;
+	bool pending_noticed;
 
 	struct tally *tally;
 	unsigned int violations;
@@ -93,7 +93,7 @@ static inline const struct tsct_clock_copy *published(const struct run *run)
 
 struct scenario {
 	const char *name;
-	void (*set_up)(struct run *run, struct dice *dice);
+	void (*set_up)(struct run *run, struct random *random);
 	uint32_t source;
 	double other_hz;	/* the kernel's clocks have another crystal */
 	double hz;		/* 0: any */
@@ -103,17 +103,17 @@ struct scenario {
 extern const struct scenario scenarios[];
 extern const unsigned int nr_scenarios;
 
-/* keeper.c */
+/* timekeeper.c */
 void timekeeper_begin_cycles(struct run *run);
 void timekeeper_wake(struct run *run);
-void timekeeper_asked(struct run *run);
+void timekeeper_used(struct run *run);
 
 /* check.c */
 void check_live(struct run *run);
-void check_past(struct run *run, const struct kept *kept);
+void check_past(struct run *run, const struct past_reading *past);
 void check_all_past(struct run *run);
-void check_owed(struct run *run);
-void violated(struct run *run, const char *format, ...)
+void check_pending(struct run *run);
+void violation(struct run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void tally_add(struct tally *to, const struct tally *from);
 /* NULL: of both kinds */

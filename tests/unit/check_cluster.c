@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A node's idea of the cluster's time against the truth, whatever happens. */
+/* Cluster time of a node against the truth, in all kinds of events */
 #include "cluster_world.h"
 #include "suite.h"
 
-#define WANDER	5e-9		/* of a crystal, in a second */
+#define WANDER	5e-9		/* of a crystal, per second */
 #define BACK_NS	2000000000LL
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 static struct node master, child;
-static struct tsct_remote_params line;	/* the truth is what it says of master */
+static struct tsct_remote_params line;	/* the true timeline: these parameters,
+					 * of the master's counter */
 
 static void begin(unsigned int turn)
 {
@@ -34,8 +35,8 @@ static void read_some(double from, double to)
 }
 
 /*
- * An exchange, and after it the keeper's tick each second. Time is read in
- * between, and right before and after it is published.
+ * An exchange, and after it a publication each second. Time is read in between,
+ * and right before and after each publication.
  */
 static double poll_once(double t, double interval, const struct path *path)
 {
@@ -74,7 +75,7 @@ static uint32_t child_status(double t)
 	return tsct_cluster_compose(child.cluster, node_ticks(&child, t), &pair);
 }
 
-/* ---- one source ---------------------------------------------------------------- */
+/* ---- one source ---------------------------------------------------------- */
 
 START_TEST(test_one_source)
 {
@@ -102,8 +103,8 @@ START_TEST(test_one_source)
 }
 END_TEST
 
-/* Each poll is some exchanges in a row: what lies between polls is what to expect. */
-START_TEST(test_trains)
+/* Each poll is a burst of exchanges: the interval between polls counts. */
+START_TEST(test_bursts)
 {
 	double t = 2;
 	int i, k;
@@ -124,10 +125,10 @@ START_TEST(test_trains)
 }
 END_TEST
 
-/* Status, master, timeline, depth: what is said of it */
-START_TEST(test_what_is_said)
+/* Reported status, master, timeline, depth */
+START_TEST(test_reported_state)
 {
-	struct tsct_remote_params told;
+	struct tsct_remote_params params;
 	struct tsct_source_state s;
 	__u64 of;
 	uint32_t epoch;
@@ -137,9 +138,9 @@ START_TEST(test_what_is_said)
 	begin(1);
 	ck_assert_uint_eq(child_status(1), TSCT_STATUS_UNKNOWN);
 	ck_assert_uint_eq(tsct_cluster_timeline(child.cluster,
-			node_ticks(&child, 1), &of, &epoch, &depth, &told),
+			node_ticks(&child, 1), &of, &epoch, &depth, &params),
 			TSCT_STATUS_UNKNOWN);
-	ck_assert_uint_eq(told.mult, 0);
+	ck_assert_uint_eq(params.mult, 0);
 	t = poll_once(2, 1, &lan);
 	ck_assert_uint_eq(child_status(t), TSCT_STATUS_CALIBRATING);
 	t = poll_until(t, 30, 1, &lan);
@@ -147,11 +148,11 @@ START_TEST(test_what_is_said)
 	ck_assert_uint_eq(child.state.cluster_master, master.id);
 	ck_assert_uint_eq(child.state.cluster_timeline, 7);
 	ck_assert_uint_eq(tsct_cluster_timeline(child.cluster,
-			node_ticks(&child, t), &of, &epoch, &depth, &told),
+			node_ticks(&child, t), &of, &epoch, &depth, &params),
 			TSCT_STATUS_SYNCHRONIZED);
-	ck_assert(of == master.id && epoch == 7 && depth == 1 && told.mult);
+	ck_assert(of == master.id && epoch == 7 && depth == 1 && params.mult);
 	tsct_cluster_source(child.cluster, 0, node_ticks(&child, t), &s);
-	ck_assert(s.used && s.known && !s.liar && !*s.why);
+	ck_assert(s.used && s.known && !s.falseticker && !*s.reason);
 	ck_assert(s.kept >= 10 && s.rtt_min_ns > 99e3 && s.rtt_min_ns < 200e3);
 	ck_assert(fabs(s.offset_ns) < s.error_ns && s.error_ns < 200e3);
 	ck_assert_msg(fabs(s.drift_ppm) < 110, "%.1f ppm", s.drift_ppm);
@@ -161,7 +162,7 @@ START_TEST(test_what_is_said)
 }
 END_TEST
 
-/* ---- a tree -------------------------------------------------------------------- */
+/* ---- a tree -------------------------------------------------------------- */
 
 #define LEVELS	4
 
@@ -197,7 +198,7 @@ START_TEST(test_tree)
 		ck_assert_uint_eq(level[i].state.cluster_master, level[0].id);
 		ck_assert_uint_eq(level[i].state.cluster_timeline, 1);
 		ck_assert_uint_eq(tsct_cluster_epoch(level[i].cluster), 1);
-		/* Errors add up along the tree. */
+		/* Error bounds add up along the tree. */
 		ck_assert(error > bound);
 		bound = error;
 	}
@@ -206,7 +207,7 @@ START_TEST(test_tree)
 }
 END_TEST
 
-/* Sources that go round in circles */
+/* A loop of sources */
 START_TEST(test_too_deep)
 {
 	struct tsct_exchange x = { .t1 = 1000000, .t2 = 5, .t3 = 6,
@@ -223,7 +224,7 @@ START_TEST(test_too_deep)
 	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
 			 TSCT_CLUSTER_OK);
 	tsct_cluster_source(child.cluster, 0, x.t4, &s);
-	ck_assert_ptr_nonnull(strstr(s.why, "circles"));
+	ck_assert_ptr_nonnull(strstr(s.reason, "loop"));
 	remote.depth--;
 	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
 			 TSCT_CLUSTER_NEW);
@@ -231,11 +232,14 @@ START_TEST(test_too_deep)
 }
 END_TEST
 
-/* ---- what happens --------------------------------------------------------------- */
+/*
+ * ---- events
+ * ---------------------------------------------------------------------
+ */
 
 /*
- * Requests take another way from some time on: 1 ms longer. It looks as if time
- * had moved by half of that; but no exchange contradicts that it did not.
+ * Requests are routed over a path that is 1 ms longer. It looks as if the time
+ * had moved by half of that; but no exchange contradicts the old time.
  */
 START_TEST(test_route_change)
 {
@@ -254,7 +258,7 @@ START_TEST(test_route_change)
 }
 END_TEST
 
-/* The way is as it was, and the time is not: it is followed, by slewing. */
+/* The time steps by little: it is followed by slewing. */
 START_TEST(test_small_step)
 {
 	double t;
@@ -262,8 +266,8 @@ START_TEST(test_small_step)
 	begin(6);
 	t = poll_until(2, 100, 1, &lan);
 	line.base_ns += 2000000;
-	master.lie_ns = 2e6;
-	/* Until it cannot be told from a freak, nobody can know. */
+	master.false_ns = 2e6;
+	/* Until it is confirmed it may be a single wrong exchange. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -277,8 +281,9 @@ START_TEST(test_small_step)
 END_TEST
 
 /*
- * Its counter moves by less than half a round trip, which no exchange contradicts.
- * But none is that much off without having taken longer, either.
+ * The source's counter moves by less than half a round trip, which no exchange
+ * contradicts. But no exchange is that much off without a longer round trip
+ * either.
  */
 START_TEST(test_tiny_step)
 {
@@ -287,7 +292,7 @@ START_TEST(test_tiny_step)
 	begin(15 + (unsigned int)_i);
 	t = poll_until(2, 100, 1, &lan);
 	master.jump_ticks = (_i & 1 ? 45e-6 : -45e-6) * master.crystal.hz;
-	/* It takes one exchange that was quick enough to be sure. */
+	/* A short round trip is needed to detect it. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -308,7 +313,7 @@ START_TEST(test_large_step)
 	begin(7);
 	t = poll_until(2, 100, 1, &lan);
 	line.base_ns -= BACK_NS;
-	master.lie_ns = -BACK_NS;
+	master.false_ns = -BACK_NS;
 	for (; t < 106; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -321,7 +326,7 @@ START_TEST(test_large_step)
 }
 END_TEST
 
-/* Its counter jumps, and it does not say so: three exchanges are enough. */
+/* The source's counter jumps without notice: three exchanges suffice. */
 START_TEST(test_counter_jumps)
 {
 	double t;
@@ -329,7 +334,7 @@ START_TEST(test_counter_jumps)
 
 	begin(8);
 	t = poll_until(2, 100, 1, &lan);
-	/* Its line goes with it: cluster time is what it says. */
+	/* Its parameters move along: the cluster time is theirs. */
 	master.jump_ticks = 3e9;
 	for (i = 0; i < 5; i++, t += 1) {
 		exchange(&child, 0, &master, &lan, t);
@@ -341,8 +346,8 @@ START_TEST(test_counter_jumps)
 }
 END_TEST
 
-/* One stamp that is wrong by far, or an hour's worth of them now and then */
-START_TEST(test_freaks)
+/* One packet time that is far off, or an hour of rare ones */
+START_TEST(test_single_errors)
 {
 	double t;
 
@@ -360,7 +365,7 @@ START_TEST(test_freaks)
 }
 END_TEST
 
-/* The master begins anew: another timeline, an epoch at once */
+/* The master restarts: another timeline, an epoch at once */
 START_TEST(test_restart)
 {
 	double t;
@@ -380,8 +385,8 @@ START_TEST(test_restart)
 }
 END_TEST
 
-/* Our own counter is disrupted: nothing is known, then everything anew */
-START_TEST(test_drop)
+/* Our own counter is disrupted: no time, then a new epoch */
+START_TEST(test_disrupt)
 {
 	struct tsct_clock_time r;
 	double t;
@@ -389,7 +394,7 @@ START_TEST(test_drop)
 	begin(11);
 	t = poll_until(2, 100, 1, &lan);
 	child.jump_ticks = 1e12;
-	tsct_cluster_drop(child.cluster);
+	tsct_cluster_disrupt(child.cluster);
 	publish(&child, t);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
@@ -403,16 +408,16 @@ START_TEST(test_drop)
 }
 END_TEST
 
-/* Somebody published a later epoch: we go on behind that one. */
-START_TEST(test_join)
+/* A later epoch was published before: continue after it. */
+START_TEST(test_resume_epoch)
 {
 	double t;
 
 	begin(12);
 	t = poll_until(2, 50, 1, &lan);
-	tsct_cluster_join(child.cluster, 0);
+	tsct_cluster_resume_epoch(child.cluster, 0);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-	tsct_cluster_join(child.cluster, 41);
+	tsct_cluster_resume_epoch(child.cluster, 41);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 42);
 	poll_until(t, 100, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 42);
@@ -421,10 +426,10 @@ START_TEST(test_join)
 END_TEST
 
 /*
- * The network is gone for an hour: holdover, whose bound grows and holds; then
- * nothing is known any more. Back again it is another epoch.
+ * The network is down for an hour: holdover, whose bound grows and holds; then
+ * no time. After that another epoch begins.
  */
-START_TEST(test_hour_alone)
+START_TEST(test_holdover)
 {
 	struct tsct_clock_time r;
 	double t, back;
@@ -440,7 +445,7 @@ START_TEST(test_hour_alone)
 			 node_ticks(&child, t), &r), 0);
 	printf("# 3200 s alone: worst %.0f ns, bound %.0f ns\n", child.worst_ns,
 	       (double)r.error_ps * 1e-3);
-	/* Back before the end: the same epoch, and no jump */
+	/* Back before the end of holdover: the same epoch, no jump */
 	back = poll_until(t, 3600, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 1);
 	for (t = back; t < 7400; t += 1) {
@@ -456,7 +461,7 @@ START_TEST(test_hour_alone)
 }
 END_TEST
 
-/* ---- the master ------------------------------------------------------------------- */
+/* ---- the master ---------------------------------------------------------- */
 
 START_TEST(test_master)
 {
@@ -472,11 +477,11 @@ START_TEST(test_master)
 	ck_assert_uint_eq(master.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert_uint_eq(master.readings, 98);
 	ck_assert(master.worst_ns <= 2);
-	/* Its keeper is gone. */
+	/* Its timekeeper has stopped. */
 	ck_assert_int_eq(tsct_clock_cluster_lookup(&master.state,
 			 node_ticks(&master, t + 60), &r), 0);
 	ck_assert_uint_eq(r.status, TSCT_STATUS_HOLDOVER);
-	/* Said again it is the same, otherwise it is another one. */
+	/* The same timeline again changes nothing, another one does. */
 	tsct_cluster_master(master.cluster, master.id, &line, 7);
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 1);
 	be_master(&master, t, 8);
@@ -488,8 +493,8 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
 	tcase_add_test(tcase, test_one_source);
-	tcase_add_test(tcase, test_trains);
-	tcase_add_test(tcase, test_what_is_said);
+	tcase_add_test(tcase, test_bursts);
+	tcase_add_test(tcase, test_reported_state);
 	tcase_add_test(tcase, test_tree);
 	tcase_add_test(tcase, test_too_deep);
 	tcase_add_test(tcase, test_route_change);
@@ -497,11 +502,11 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, test_tiny_step, 0, 2);
 	tcase_add_test(tcase, test_large_step);
 	tcase_add_test(tcase, test_counter_jumps);
-	tcase_add_test(tcase, test_freaks);
+	tcase_add_test(tcase, test_single_errors);
 	tcase_add_test(tcase, test_restart);
-	tcase_add_test(tcase, test_drop);
-	tcase_add_test(tcase, test_join);
-	tcase_add_test(tcase, test_hour_alone);
+	tcase_add_test(tcase, test_disrupt);
+	tcase_add_test(tcase, test_resume_epoch);
+	tcase_add_test(tcase, test_holdover);
 	tcase_add_test(tcase, test_master);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fits against golden numbers, at their edges, and of what is no good input. */
+/* Fits: golden numbers, limits, invalid input */
 #include <stdlib.h>
 
 #include "fit_world.h"
@@ -18,7 +18,10 @@ static int make(enum tsct_fit_kind kind, unsigned int nr)
 	return tsct_fit_make(x, nr, &options, 1e9, &fit, NULL);
 }
 
-/* One a second, 100 counts each way, 20 in between, 5000 ahead */
+/*
+ * One exchange per second, delays of 100 counts, 20 in the server, an offset of
+ * 5000
+ */
 static void fill(unsigned int nr)
 {
 	unsigned int i;
@@ -33,7 +36,7 @@ static void fill(unsigned int nr)
 	}
 }
 
-/* What the last fit is off by: they are 5000 ahead. */
+/* Error of the last fit: the true offset is 5000. */
 static double off_by(__u64 local)
 {
 	double frac;
@@ -76,7 +79,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/* No noise: all say the same, and the bound is the round trip. */
+/* Without noise all fits agree, and the bound is half the round trip. */
 START_TEST(test_exact)
 {
 	double frac, error;
@@ -111,7 +114,7 @@ START_TEST(test_one)
 				 0);
 		ck_assert_int_eq(fit.nr_kept, 1);
 		ck_assert_double_eq(tsct_fit_rate(&fit, x[0].t1), 1.5);
-		/* The middle, and on from there */
+		/* In the middle, and after it */
 		ck_assert_uint_eq(tsct_fit_at(&fit, x[0].t1 + 110, &frac, &error),
 				  x[0].t2 + 10);
 		ck_assert_double_eq_tol(frac, 0, 1e-6);
@@ -120,14 +123,14 @@ START_TEST(test_one)
 		ck_assert_double_ge(fit.rate_error, 1e-3);
 		ck_assert_double_le(fit.rate_error, 2e-3);
 	}
-	/* Nothing is said: nanoseconds, both */
+	/* Default rates: both counters are nanoseconds */
 	options = (struct tsct_fit_options) { 0 };
 	ck_assert_int_eq(tsct_fit_make(x, 1, &options, 0, &fit, NULL), 0);
 	ck_assert_double_eq(tsct_fit_rate(&fit, 0), 1);
 }
 END_TEST
 
-/* Two, three ...; and the same one many times: no rate is to be had of these. */
+/* Few exchanges; and one repeated many times, which has no rate */
 START_TEST(test_few)
 {
 	unsigned int nr, i;
@@ -164,14 +167,14 @@ START_TEST(test_refused)
 		fill(NR);
 		x[7].t1 = x[6].t1 - 1;
 		ck_assert_int_eq(make(kind, NR), -EINVAL);
-		/* Twice what was said, and more */
+		/* Twice the nominal rate, and more */
 		options.kind = kind;
 		fill(NR);
 		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 2.1e9, &fit,
 					       NULL), -ERANGE);
 		ck_assert_int_eq(tsct_fit_make(x, NR, &options, 0.4e9, &fit,
 					       NULL), -ERANGE);
-		/* Nobody can tell which of both is later. */
+		/* The order of such counter values is ambiguous. */
 		x[NR - 2].t1 = x[0].t1 + (1ULL << 62);
 		x[NR - 1].t1 = x[0].t1 + (1ULL << 63);
 		ck_assert_int_eq(make(kind, NR), -ERANGE);
@@ -179,7 +182,9 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* What no network does is dropped; where there is nothing else, it is said. */
+/*
+ * Impossible exchanges are dropped; if there are no others, that is an error.
+ */
 START_TEST(test_impossible)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
@@ -207,7 +212,7 @@ START_TEST(test_impossible)
 }
 END_TEST
 
-/* The tenth, rounded down, and of equal ones the later one */
+/* The tenth is rounded down; of equal ones the later is dropped. */
 START_TEST(test_tenth)
 {
 	struct tsct_fit_options options = { .kind = TSCT_FIT_LINEAR };
@@ -242,7 +247,7 @@ static void fill_sessions(unsigned int nr)
 		x[i].session = i + 1;
 }
 
-/* As many pieces as there are, and one more */
+/* As many sessions as pieces, and one more */
 START_TEST(test_sessions)
 {
 	unsigned int i;
@@ -253,7 +258,10 @@ START_TEST(test_sessions)
 	ck_assert_double_le(fabs(off_by(77777777777ULL)), 1e-3);
 	fill_sessions(TSCT_CUBICS_MAX);
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, TSCT_CUBICS_MAX), -E2BIG);
-	/* One: an offset; two: a line. Background polls do not count. */
+	/*
+	 * One session gives an offset, two a line. Exchanges outside sessions
+	 * do not count.
+	 */
 	fill(NR);
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, 20), 0);
 	ck_assert_uint_eq(fit.nr_pieces, 1);
@@ -265,13 +273,13 @@ START_TEST(test_sessions)
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
 	ck_assert_uint_eq(fit.nr_dropped, 22);
 	ck_assert_double_le(fabs(off_by(x[15].t1)), 1e-3);
-	/* Only such: so many of them are one. */
+	/* Only exchanges outside sessions: every 16 are one session. */
 	fill(NR);
 	for (i = 0; i < NR; i++)
 		x[i].session = 0;
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, NR), 0);
 	ck_assert_uint_eq(fit.nr_pieces, 1);
-	/* A session whose counter ran at another rate */
+	/* A session during which the counter ran at another rate */
 	fill_sessions(4);
 	x[2].t2 = x[1].t2 + 100;
 	x[2].t3 = x[1].t3 + 100;
@@ -291,7 +299,7 @@ static void fill_noisy(unsigned int nr)
 	}
 }
 
-/* Where a counter begins is nothing to it, nor that it wraps. */
+/* The result does not depend on where a counter begins, or whether it wraps. */
 START_TEST(test_shift)
 {
 	static const __u64 by[] = {
@@ -328,7 +336,7 @@ START_TEST(test_shift)
 }
 END_TEST
 
-/* To the last bit */
+/* Identical to the last bit */
 START_TEST(test_again)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
@@ -348,7 +356,10 @@ START_TEST(test_again)
 }
 END_TEST
 
-/* Half of what is known of the asymmetry; the bound rests on no such thing. */
+/*
+ * A known asymmetry moves the estimate by half of it, and does not change the
+ * bound.
+ */
 START_TEST(test_asymmetry)
 {
 	struct tsct_fit_options options = { .hz = 1e9, .asymmetry = 60 };
@@ -372,7 +383,7 @@ START_TEST(test_asymmetry)
 }
 END_TEST
 
-/* A later tick is never an earlier count: over joints, too. */
+/* The function is monotonic, also from piece to piece. */
 START_TEST(test_monotone)
 {
 	static const double rates[] = { 0.01, 0.4, 1, 2.7, 90 };
@@ -412,8 +423,8 @@ START_TEST(test_monotone)
 }
 END_TEST
 
-/* Numbers of any size, few of which any clock would say */
-static __u64 garbage(void)
+/* Numbers of any size, most of them implausible */
+static __u64 any_number(void)
 {
 	return any64() >> any(64);
 }
@@ -424,19 +435,19 @@ static void fill_garbage(unsigned int nr)
 	unsigned int smaller = any(40), i;
 
 	for (i = 0; i < nr; i++) {
-		local += garbage() >> smaller;
-		remote += garbage() >> smaller;
+		local += any_number() >> smaller;
+		remote += any_number() >> smaller;
 		x[i] = (struct tsct_exchange) {
-			.t1 = local, .t4 = local + (garbage() >> smaller),
-			.t2 = remote, .t3 = remote + (garbage() >> smaller),
-			.local_error = any(4) ? 0 : garbage(),
-			.remote_error = any(4) ? 0 : garbage(),
+			.t1 = local, .t4 = local + (any_number() >> smaller),
+			.t2 = remote, .t3 = remote + (any_number() >> smaller),
+			.local_error = any(4) ? 0 : any_number(),
+			.remote_error = any(4) ? 0 : any_number(),
 			.session = any(3) ? 0 : i,
 		};
 	}
 }
 
-/* What comes of it is nothing, but it comes, and is a number. */
+/* Garbage gives an error or finite numbers. */
 START_TEST(test_garbage)
 {
 	unsigned int turn, nr, made = 0;
@@ -448,9 +459,9 @@ START_TEST(test_garbage)
 		struct tsct_fit_options options = {
 			.kind = turn % TSCT_FIT_NR,
 			.hz = any(2) ? 0 : exp(any(40)),
-			.wander_ppb = any(2) ? 0 : garbage(),
-			.asymmetry = any(2) ? 0 : garbage(),
-			.at = any(2) ? 0 : garbage(),
+			.wander_ppb = any(2) ? 0 : any_number(),
+			.asymmetry = any(2) ? 0 : any_number(),
+			.at = any(2) ? 0 : any_number(),
 		};
 
 		nr = 1 + any(NR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fits against exact truth: the bound holds, always; and how good they are. */
+/* Fits against exact truth: the bound always holds; accuracy */
 #include <stdlib.h>
 
 #include "fit_world.h"
@@ -16,29 +16,29 @@ typedef struct path (*path_fn)(void);
 
 static struct path quiet(void)
 {
-	return (struct path) { .there = 40e-6, .back = 40e-6 };
+	return (struct path) { .request = 40e-6, .answer = 40e-6 };
 }
 
 static struct path queues(void)
 {
 	return (struct path) {
-		.there = 40e-6 + exponential(20e-6),
-		.back = 40e-6 + exponential(20e-6)
+		.request = 40e-6 + exponential(20e-6),
+		.answer = 40e-6 + exponential(20e-6)
 	};
 }
 
 static struct path one_way(void)
 {
 	return (struct path) {
-		.there = 40e-6 + exponential(200e-6),
-		.back = 40e-6 + exponential(20e-6)
+		.request = 40e-6 + exponential(200e-6),
+		.answer = 40e-6 + exponential(20e-6)
 	};
 }
 
-/* All of it on one way, and nobody can know: the worst asymmetry that there is */
+/* All delay on one direction: the largest asymmetry */
 static struct path lopsided(void)
 {
-	return (struct path) { .there = 100e-6 + exponential(5e-6), .back = 0 };
+	return (struct path) { .request = 100e-6 + exponential(5e-6), .answer = 0 };
 }
 
 static struct path spikes(void)
@@ -46,23 +46,23 @@ static struct path spikes(void)
 	struct path path = queues();
 
 	if (any(10) == 0)
-		path.there += uniform() * 2e-3;
+		path.request += uniform() * 2e-3;
 	if (any(10) == 0)
-		path.back += uniform() * 2e-3;
+		path.answer += uniform() * 2e-3;
 	return path;
 }
 
 static struct path pareto(void)
 {
 	return (struct path) {
-		.there = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1),
-		.back = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1)
+		.request = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1),
+		.answer = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1)
 	};
 }
 
 static struct path hardware(void)
 {
-	struct path path = { .there = 5e-6, .back = 5e-6 };
+	struct path path = { .request = 5e-6, .answer = 5e-6 };
 	unsigned int k;
 
 	for (k = 0; k < 4; k++)
@@ -70,7 +70,7 @@ static struct path hardware(void)
 	return path;
 }
 
-/* One in a hundred stamps of what was received comes before it was sent. */
+/* One in a hundred receive time stamps is earlier than the packet was sent. */
 static struct path early(void)
 {
 	struct path path = queues();
@@ -80,8 +80,8 @@ static struct path early(void)
 	return path;
 }
 
-/* The fourth sends its stamps from another world. */
-static struct path liar(void)
+/* Every fourth exchange has wrong time stamps. */
+static struct path wrong_times(void)
 {
 	struct path path = queues();
 
@@ -96,7 +96,10 @@ static const path_fn honest[] = {
 };
 #define HONEST	(sizeof(honest) / sizeof(honest[0]))
 
-/* One every @every seconds, from second 10 on; when the last one was answered */
+/*
+ * One exchange every @every seconds, from second 10 on; returns when the last
+ * one ended.
+ */
 static double fill(unsigned int nr, double every, path_fn path)
 {
 	struct path is = { 0 };
@@ -108,7 +111,7 @@ static double fill(unsigned int nr, double every, path_fn path)
 		is = path();
 		x[i] = exchange_at(s, is);
 	}
-	return s + is.there + WORLD_HOLD + is.back;
+	return s + is.request + WORLD_HOLD + is.answer;
 }
 
 static void make(enum tsct_fit_kind kind, unsigned int nr, double at_s)
@@ -130,7 +133,7 @@ static void check_at(double s)
 		      fit.nr_kept + fit.nr_dropped, off, error);
 }
 
-/* Before, in between, and long after */
+/* Readings before, between and long after the exchanges */
 static void check_around(double at_s, double from, double to)
 {
 	unsigned int k;
@@ -140,7 +143,7 @@ static void check_around(double at_s, double from, double to)
 		check_at(from + uniform() * (to - from));
 }
 
-/* Rates that wander as fast as is taken for granted, whatever the network does */
+/* Rates that wander as fast as assumed, over any network */
 START_TEST(test_holds)
 {
 	static const double every[] = { 0.001, 0.1, 1, 5 };
@@ -160,7 +163,7 @@ START_TEST(test_holds)
 }
 END_TEST
 
-/* What is known of stamps is in the bound, too. */
+/* The bound includes known errors of time stamps. */
 START_TEST(test_stamps)
 {
 	unsigned int turn, i;
@@ -181,7 +184,7 @@ START_TEST(test_stamps)
 }
 END_TEST
 
-/* It is no wider than it has to be: half the round trip, and what may wander. */
+/* The bound is no wider than necessary: half the round trip, and the wander. */
 START_TEST(test_narrow)
 {
 	double last;
@@ -193,15 +196,15 @@ START_TEST(test_narrow)
 	ck_assert_double_ge(fit.error / REMOTE_HZ, 39e-6);
 	ck_assert_double_le(fit.error / REMOTE_HZ, 41e-6);
 	ck_assert_double_le(fit.rate_error * HZ / REMOTE_HZ, 20e-6);
-	/* Longer ago is less sure, by half the wander times the square. */
+	/* With age it grows by half the wander times the square. */
 	ck_assert_double_eq_tol(fit.wander * HZ * HZ / REMOTE_HZ, 10e-9, 1e-11);
 }
 END_TEST
 
-/* Some lie, or their stamps are wrong: estimates stay, and so does the bound. */
-START_TEST(test_liars)
+/* Single wrong exchanges change neither estimates nor the bound. */
+START_TEST(test_wrong_times)
 {
-	static const path_fn paths[] = { early, liar };
+	static const path_fn paths[] = { early, wrong_times };
 	unsigned int turn;
 	double last, off;
 
@@ -217,7 +220,7 @@ START_TEST(test_liars)
 }
 END_TEST
 
-/* The other's counter was set: what came before is forgotten. */
+/* After a jump of the remote counter older exchanges are dropped. */
 START_TEST(test_step)
 {
 	unsigned int turn, i, from;
@@ -242,7 +245,7 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* Whoever is worse: where hull and regression disagree, the bound is wider. */
+/* The bound includes the disagreement of hull and regression. */
 START_TEST(test_doubt)
 {
 	double last, hull, regression;
@@ -257,8 +260,8 @@ START_TEST(test_doubt)
 		make(TSCT_FIT_REGRESSION, 100, last);
 		regression = off_at(&fit, last, NULL);
 		make(TSCT_FIT_AUTO, 100, last);
-		ck_assert_double_eq_tol(fit.doubt, fabs(hull - regression), 1);
-		ck_assert_double_ge(fit.error, fit.doubt);
+		ck_assert_double_eq_tol(fit.disagreement, fabs(hull - regression), 1);
+		ck_assert_double_ge(fit.error, fit.disagreement);
 	}
 }
 END_TEST
@@ -272,8 +275,8 @@ static int compare(const void *a, const void *b)
 
 #define TURNS	40
 
-/* What nine in ten are off by less than, at the end of 100 exchanges, us */
-static double ninth_us(path_fn path, enum tsct_fit_kind kind)
+/* 90th percentile of the error at the end of 100 exchanges, us */
+static double percentile90_us(path_fn path, enum tsct_fit_kind kind)
 {
 	double off[TURNS], last;
 	unsigned int turn;
@@ -290,7 +293,7 @@ static double ninth_us(path_fn path, enum tsct_fit_kind kind)
 	return off[TURNS * 9 / 10];
 }
 
-/* What fits are for. Twice what is usual: there are few turns. */
+/* Limits are twice the usual errors, as there are few iterations. */
 START_TEST(test_good)
 {
 	static const struct {
@@ -302,14 +305,17 @@ START_TEST(test_good)
 	unsigned int k;
 
 	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
-		ck_assert_double_le(ninth_us(rows[k].path, TSCT_FIT_AUTO),
+		ck_assert_double_le(percentile90_us(rows[k].path, TSCT_FIT_AUTO),
 				    rows[k].us);
-	/* The reference is here to be compared with, and no better. */
-	ck_assert_double_ge(ninth_us(queues, TSCT_FIT_LINEAR), 1.8);
+	/* The reference fit, for comparison, is worse. */
+	ck_assert_double_ge(percentile90_us(queues, TSCT_FIT_LINEAR), 1.8);
 }
 END_TEST
 
-/* 30 ns of noise: a line through all of the window cannot follow the crystal. */
+/*
+ * With 30 ns of noise, a line through the whole window cannot follow the
+ * crystal.
+ */
 START_TEST(test_hardware)
 {
 	double sum = 0, last, off;
@@ -341,7 +347,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_holds, 0, 5);
 	tcase_add_test(tcase, test_stamps);
 	tcase_add_test(tcase, test_narrow);
-	tcase_add_test(tcase, test_liars);
+	tcase_add_test(tcase, test_wrong_times);
 	tcase_add_test(tcase, test_step);
 	tcase_add_test(tcase, test_doubt);
 	tcase_add_test(tcase, test_good);

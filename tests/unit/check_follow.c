@@ -191,7 +191,7 @@ START_TEST(half_a_packet)
 	static __u8 file[1 << 20];
 	size_t len, whole;
 
-	seed = seed_of(_i);
+	seed_with(_i);
 	begin_writing();
 	put(0, 100);
 	flush_at(150);
@@ -298,7 +298,7 @@ START_TEST(as_it_will_be)
 	__u64 at[CPUS] = { 0 }, settled, told = 0;
 	unsigned int n, cpu;
 
-	seed = seed_of(_i);
+	seed_with(_i);
 	begin_writing();
 	open_trace(true);
 	nr_followed = 0;

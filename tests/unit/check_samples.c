@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sync samples: written, read back, and fits of them. */
+/* Sync samples: written, read back, series and fits of them */
 #include "samples_world.h"
 
 START_TEST(samples_come_back)
@@ -27,7 +27,7 @@ START_TEST(samples_come_back)
 }
 END_TEST
 
-/* Who reads events does not see them, and no sum counts them. */
+/* Samples are not among the events, and no sum counts them. */
 START_TEST(samples_are_no_events)
 {
 	struct tsct_trace_event e;
@@ -74,7 +74,7 @@ START_TEST(samples_have_a_name_of_their_own)
 }
 END_TEST
 
-/* ---- fits ------------------------------------------------------------------- */
+/* ---- fits ---------------------------------------------------------------- */
 
 static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 {
@@ -91,7 +91,7 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 		ck_assert_double_le(off, error);
 		ck_assert_double_ge(off, -error);
 		ck_assert_double_le(error, 60000);
-		/* Its line: a second at the beginning, at our rate */
+		/* The reference: a second at the beginning, at our rate */
 		ns = tsct_series_time(s, &fit, local, NULL, &error_ns);
 		off = (double)(ns - 1000000000) - (double)(__s64)
 			(truth(local) - truth(rec.begin)) / HZ * 1e9;
@@ -117,7 +117,7 @@ START_TEST(series_fit)
 	ck_assert_uint_eq(series->nr_kept, 85);
 	for (k = 0; k < TSCT_FIT_NR; k++)
 		check_fit(series, k);
-	/* A part of it, and which of that were kept */
+	/* A part of a series, and which exchanges were used */
 	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_LINEAR, HZ,
 					 series->x[10].t1, series->x[49].t1, 0,
 					 &fit, keep), 0);
@@ -133,7 +133,10 @@ START_TEST(series_fit)
 }
 END_TEST
 
-/* One counter each: epochs, nodes and addresses; in order, none twice */
+/*
+ * One series per counter: epochs, nodes and addresses; in order, without
+ * duplicates
+ */
 START_TEST(series_come_apart)
 {
 	struct tsct_sync_sample s[60];
@@ -147,7 +150,7 @@ START_TEST(series_come_apart)
 		s[i].node += i % 2;
 		s[i].timeline += i >= 40;
 	}
-	s[7] = s[5];		/* twice */
+	s[7] = s[5];		/* duplicate */
 	s[8].clock_epoch = 2;
 	strcpy(s[9].source, "fe80::1");
 	ck_assert_int_eq(tsct_series_make(s, 60, &series, &nr), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes with crystals of their own, paths between them, and the exact truth. Each
- * node publishes as a daemon does, and is asked for the time by a reader, who
- * checks every answer: within its bound, never backwards within an epoch, and
- * no state that a module would refuse.
+ * Nodes with a crystal each, network paths between them, and the exact truth.
+ * Each node publishes like a daemon. A reader takes the time from it, and
+ * checks each reading: within its bound, never backwards within an epoch, and
+ * no state that the module would reject.
  */
 #ifndef TESTS_CLUSTER_WORLD_H
 #define TESTS_CLUSTER_WORLD_H
@@ -18,25 +18,25 @@
 #include "seed.h"
 #include "lib/sync/cluster.h"
 
-#define WORLD_S		9000	/* no run is longer */
+#define WORLD_S		9000	/* longest run, s */
 #define LEAD_S		0.005
 #define BEGIN_NS	1700000000000000000LL
-#define REPLY_S		20e-6	/* what a server takes to answer */
+#define REPLY_S		20e-6	/* processing time of an answer */
 
 static double any_real(double from, double to)
 {
-	return from + (to - from) * ((double)any(1 << 24) / (1 << 24));
+	return random_uniform(&seed_random, from, to);
 }
 
-/* ---- crystals ---------------------------------------------------------------- */
+/* ---- crystals ------------------------------------------------------------ */
 
 struct crystal {
-	double hz;			/* nominal, and what its node believes */
-	double *rate;			/* of each second, relative */
-	long double *ticks;		/* at its beginning */
+	double hz;			/* nominal; its node uses this */
+	double *rate;			/* per second, relative */
+	long double *ticks;		/* at the beginning of each second */
 };
 
-/* @wander: what the rate may change by from one second to the next */
+/* @wander: largest change of the rate from one second to the next */
 static void make_crystal(struct crystal *c, double hz, double ppm,
 			 double wander)
 {
@@ -72,26 +72,27 @@ static uint64_t ticks_at(const struct crystal *c, double t)
 	return (uint64_t)exact_ticks(c, t);
 }
 
-/* ---- nodes ------------------------------------------------------------------- */
+/* ---- nodes --------------------------------------------------------------- */
 
 struct node {
 	struct crystal crystal;
 	uint64_t id;
-	double jump_ticks;		/* its counter is so far off its crystal */
+	double jump_ticks;		/* of its counter against its crystal */
 	struct tsct_cluster *cluster;
 	struct tsct_clock_state state;	/* published */
-	/* What its reader saw last */
+	/* Last reading */
 	int64_t last_ns;
 	uint32_t last_epoch;
 	unsigned int readings, missing, events[3];
 	double worst_ns, square_ns;
-	/* What it tells those who ask, if it is none of ours */
-	double lie_ns;
+	/* Error of the parameters that it sends: a falseticker */
+	double false_ns;
 };
 
 struct path {
-	double least_s, mean_s;		/* each way: at least, and on top of it */
-	double detour_s;		/* ... of requests, at least */
+	double least_s, mean_s;		/* each direction: minimum, mean
+					 * queueing delay */
+	double detour_s;		/* added to the minimum of requests */
 };
 
 static uint64_t node_ticks(const struct node *n, double t)
@@ -118,9 +119,9 @@ static void free_node(struct node *n)
 	free_crystal(&n->crystal);
 }
 
-/* It is the master from @t on, by a line of its own. */
+/* Makes the node the master from @t on; returns its timeline. */
 static struct tsct_remote_params be_master(struct node *n, double t,
-					 uint32_t timeline)
+					   uint32_t timeline)
 {
 	struct tsct_remote_params line = {
 		.base = node_ticks(n, t),
@@ -133,9 +134,9 @@ static struct tsct_remote_params be_master(struct node *n, double t,
 	return line;
 }
 
-/* ---- the truth --------------------------------------------------------------- */
+/* ---- the truth ----------------------------------------------------------- */
 
-/* Cluster time at @t minus what is asked about, in ns: exact to some ps */
+/* True cluster time at @t minus @ns; exact to some ps */
 static double truth_off(const struct node *master,
 			const struct tsct_remote_params *line, double t,
 			int64_t ns)
@@ -147,7 +148,7 @@ static double truth_off(const struct node *master,
 	return (double)(exact - (long double)(ns - line->base_ns));
 }
 
-/* ---- publishing and reading ---------------------------------------------------- */
+/* ---- publishing and reading ---------------------------------------------- */
 
 static void publish(struct node *n, double t)
 {
@@ -155,7 +156,7 @@ static void publish(struct node *n, double t)
 	uint64_t begin = node_ticks(n, t + LEAD_S);
 	struct tsct_clock_state next = n->state;
 
-	/* As the keeper: what has yet to begin stays. */
+	/* Like the timekeeper: parameters that have not begun yet stay. */
 	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_cycles - now) > 0
 	    && n->state.cluster_epoch == tsct_cluster_epoch(n->cluster))
 		return;
@@ -192,14 +193,14 @@ static void read_time(struct node *n, const struct node *master,
 		n->worst_ns = fabs(off);
 }
 
-/* ---- exchanges ----------------------------------------------------------------- */
+/* ---- exchanges ----------------------------------------------------------- */
 
 static double delay(const struct path *p)
 {
 	return p->least_s - p->mean_s * log(any_real(1e-9, 1));
 }
 
-/* What a node says of itself in an answer at @t */
+/* The state that a node sends with an answer at @t */
 static struct tsct_remote describe(const struct node *n, double t)
 {
 	struct tsct_remote r = { .node = n->id };
@@ -207,11 +208,14 @@ static struct tsct_remote describe(const struct node *n, double t)
 	r.status = tsct_cluster_timeline(n->cluster, node_ticks(n, t), &r.master,
 					 &r.epoch, &r.depth, &r.line);
 	r.has_line = tsct_status_has_time(r.status);
-	r.line.base_ns += (int64_t)n->lie_ns;
+	r.line.base_ns += (int64_t)n->false_ns;
 	return r;
 }
 
-/* Node asks another one at @t, by the way @p; returns when the answer is there. */
+/*
+ * An exchange of the node with another one at @t, over path @p; returns when
+ * the answer arrives.
+ */
 static double exchange(struct node *n, unsigned int source,
 		       const struct node *other, const struct path *p, double t)
 {

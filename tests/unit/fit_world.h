@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two counters of which the truth is known, and exchanges between them. */
+/* Two counters whose true relation is known, and exchanges between them */
 #ifndef TESTS_FIT_WORLD_H
 #define TESTS_FIT_WORLD_H
 
@@ -10,12 +10,15 @@
 #include "lib/sync/fit.h"
 
 #define WORLD_SECONDS	1100
-#define WORLD_HOLD	10e-6	/* how long an answer takes there, s */
+#define WORLD_HOLD	10e-6	/* processing time of an answer, s */
 
 struct world {
 	double hz, remote_hz;
 	__u64 local0, remote0;
-	/* By second: the other's clock is ahead, gains, and gains more of, s */
+	/*
+	 * Per second: offset of the remote clock (s), its rate (s/s), the
+	 * change of that
+	 */
 	double ahead[WORLD_SECONDS], gain[WORLD_SECONDS], drift[WORLD_SECONDS];
 };
 
@@ -24,20 +27,23 @@ static struct world world;
 /* In (0, 1) */
 static inline double uniform(void)
 {
-	return (any(1U << 30) + 0.5) / (1U << 30);
+	return random_unit(&seed_random);
 }
 
 static inline double exponential(double mean)
 {
-	return -mean * log(uniform());
+	return mean * random_exp(&seed_random);
 }
 
 static inline double gaussian(double sd)
 {
-	return sd * sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
+	return sd * random_gauss(&seed_random);
 }
 
-/* What each second of drift is: within +-@most, or of that deviation */
+/*
+ * Each second the rate changes by at most @drift_of, or by that standard
+ * deviation.
+ */
 static inline void world_make(double hz, double remote_hz, double drift_of,
 			      bool bounded)
 {
@@ -65,7 +71,7 @@ static inline __u64 local_of(double s)
 	return world.local0 + (__u64)(__s64)floor(s * world.hz);
 }
 
-/* The other's counter at second s: whole counts, and the rest */
+/* Remote counter at second s: whole counts, and the fraction */
 static inline __u64 remote_at(double s, double *ret_frac)
 {
 	unsigned int k = s < 0 ? 0 : (unsigned int)s;
@@ -78,14 +84,14 @@ static inline __u64 remote_at(double s, double *ret_frac)
 	return world.remote0 + (__u64)(__s64)floor(counts);
 }
 
-/* Delays of both ways, and what the four stamps are wrong by, s */
+/* Delays of both directions, and the errors of the four packet times, s */
 struct path {
-	double there, back, off[4];
+	double request, answer, off[4];
 };
 
 static inline struct tsct_exchange exchange_at(double s, struct path path)
 {
-	double t2 = s + path.there, t3 = t2 + WORLD_HOLD, t4 = t3 + path.back;
+	double t2 = s + path.request, t3 = t2 + WORLD_HOLD, t4 = t3 + path.answer;
 
 	return (struct tsct_exchange) {
 		.t1 = local_of(s + path.off[0]),
@@ -95,14 +101,14 @@ static inline struct tsct_exchange exchange_at(double s, struct path path)
 	};
 }
 
-/* How far a fit is off at second s, counts; and its bound */
+/* Error of a fit at second s, counts; and its bound */
 static inline double off_at(const struct tsct_fit *fit, double s,
 			    double *ret_error)
 {
-	/* local_of() is cut, and so is the time that it is. */
-	double cut = floor(s * world.hz) / world.hz, frac, true_frac;
+	/* local_of() is rounded down: the truth is needed at that time. */
+	double rounded = floor(s * world.hz) / world.hz, frac, true_frac;
 	__u64 value = tsct_fit_at(fit, local_of(s), &frac, ret_error);
-	__u64 truth = remote_at(cut, &true_frac);
+	__u64 truth = remote_at(rounded, &true_frac);
 
 	return (double)(__s64)(value - truth) + frac - true_frac;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random numbers that can be had again: the seed is printed at the start and
- * taken from $SEED where that is set.
+ * Reproducible random numbers: the seed is printed at the start, and taken from $SEED
+ * if that is set.
  */
 #ifndef TESTS_SEED_H
 #define TESTS_SEED_H
@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-static unsigned int first_seed, seed;
+#include "tests/world/random.h"
+
+static unsigned int first_seed;
+static struct random seed_random;
 
 static inline void print_seed(void)
 {
@@ -22,26 +25,26 @@ static inline void print_seed(void)
 	fflush(stdout);
 }
 
-/* Each turn of a loop test has a sequence of its own, and so has each thread. */
-static inline unsigned int seed_of(unsigned int turn)
+/* Each iteration of a loop test has its own sequence, and so has each thread. */
+static inline unsigned int seed_of(unsigned int iteration)
 {
-	return first_seed + turn * 7919;
+	return first_seed + iteration * 7919;
 }
 
-static inline void seed_with(unsigned int turn)
+static inline void seed_with(unsigned int iteration)
 {
-	seed = seed_of(turn);
+	seed_random.state = seed_of(iteration);
 }
 
+/* In [0, below) */
 static inline unsigned int any(unsigned int below)
 {
-	return rand_r(&seed) % below;
+	return (unsigned int)random_below(&seed_random, below);
 }
 
 static inline uint64_t any64(void)
 {
-	return (uint64_t)any(1U << 22) << 44 ^ (uint64_t)any(1U << 22) << 22 ^
-		any(1U << 22);
+	return random_u64(&seed_random);
 }
 
 #endif /* TESTS_SEED_H */

@@ -10,7 +10,7 @@
 
 #include "tools/common/json.h"
 #include "report.h"
-#include "lib/sync/tangent.h"
+#include "lib/sync/fit.h"
 #include "tools/common/sync_read.h"
 
 #define CURVE_POINTS	64
@@ -103,7 +103,7 @@ static json_t *show_fit(const struct window *w, const struct sync_figures *f)
 		"rtt_median_ns", show_number(fit->rtt_median * tick_ns),
 		"residual_ns", show_number(fit->residual * t->ns),
 		"sd_ns", show_number(fit->sd * t->ns),
-		"doubt_ns", show_number(fit->doubt * t->ns),
+		"doubt_ns", show_number(fit->disagreement * t->ns),
 		"error_ns", show_number(f->bound_ns),
 		"rate_error_ppb", show_number(fit->rate_error / t->rate * 1e9));
 }

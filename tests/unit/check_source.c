@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several sources, some of whom lie; and what nobody who is sane would say. */
+/* Several sources, some of them falsetickers, and implausible ones */
 #include "cluster_world.h"
 #include "suite.h"
 
@@ -8,7 +8,9 @@
 
 static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
-/* A master, servers that know its time, and one who asks them all */
+/*
+ * A master, servers on its timeline, and a child with all of these as sources
+ */
 static struct node master, server[SOURCES_MAX], child;
 static struct tsct_remote_params line;
 static unsigned int nr;
@@ -36,7 +38,7 @@ static void end(void)
 		free_node(&server[i]);
 }
 
-/* All ask once; @liars of the servers are asked last. */
+/* One exchange each; the falsetickers are the last servers. */
 static void one_round(double t)
 {
 	unsigned int i;
@@ -68,24 +70,27 @@ static unsigned int count_liars(unsigned int from, unsigned int to, double t)
 	for (; from < to; from++) {
 		struct tsct_source_state s = ask(from, t);
 
-		ck_assert(!s.liar || !s.used);
-		ck_assert(!s.liar || strstr(s.why, "outvoted") == s.why);
-		named += s.liar;
+		ck_assert(!s.falseticker || !s.used);
+		ck_assert(!s.falseticker || strstr(s.reason, "outvoted") == s.reason);
+		named += s.falseticker;
 	}
 	return named;
 }
 
-/* ---- liars ---------------------------------------------------------------------- */
+/*
+ * ---- falsetickers
+ * ----------------------------------------------------------------
+ */
 
-enum lie {
-	SAME,			/* all of them, by as much */
-	OWN,			/* each by something else */
+enum fault {
+	SAME,			/* all by the same offset */
+	OWN,			/* each by another offset */
 	LATER,			/* only from some time on */
-	CREEP,			/* more and more */
-	NR_LIES,
+	CREEP,			/* increasingly */
+	NR_FAULTS,
 };
 
-static double lie_of(enum lie how, unsigned int source, double t)
+static double fault_ns(enum fault how, unsigned int source, double t)
 {
 	switch (how) {
 	case SAME:
@@ -99,19 +104,19 @@ static double lie_of(enum lie how, unsigned int source, double t)
 	}
 }
 
-static void try_liars(unsigned int servers, enum lie how)
+static void try_falsetickers(unsigned int servers, enum fault how)
 {
-	unsigned int liars = (servers - 1) / 2, i;
+	unsigned int falsetickers = (servers - 1) / 2, i;
 	double t;
 
 	begin(servers * 10 + how, servers);
 	for (t = 2; t < 62; t += 1) {
-		for (i = 0; i < liars; i++)
-			server[i].lie_ns = lie_of(how, i, t);
+		for (i = 0; i < falsetickers; i++)
+			server[i].false_ns = fault_ns(how, i, t);
 		one_round(t);
 	}
-	ck_assert_uint_eq(count_liars(0, liars, t), liars);
-	ck_assert_uint_eq(count_liars(liars, servers, t), 0);
+	ck_assert_uint_eq(count_liars(0, falsetickers, t), falsetickers);
+	ck_assert_uint_eq(count_liars(falsetickers, servers, t), 0);
 	ck_assert_uint_gt(child.readings, 500);
 	if (how == LATER)
 		ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
@@ -120,9 +125,9 @@ static void try_liars(unsigned int servers, enum lie how)
 
 START_TEST(test_liars)
 {
-	unsigned int servers = 3 + (unsigned int)_i / NR_LIES;
+	unsigned int servers = 3 + (unsigned int)_i / NR_FAULTS;
 
-	try_liars(servers, (enum lie)((unsigned int)_i % NR_LIES));
+	try_falsetickers(servers, (enum fault)((unsigned int)_i % NR_FAULTS));
 }
 END_TEST
 
@@ -132,19 +137,19 @@ START_TEST(test_why)
 	double t;
 
 	begin(1, 3);
-	server[1].lie_ns = 3e6;
+	server[1].false_ns = 3e6;
 	for (t = 2; t < 30; t += 1)
 		one_round(t);
 	s = ask(1, t);
-	printf("# %s\n", s.why);
-	ck_assert_ptr_nonnull(strstr(s.why, " ms ahead of what 2 of 3"));
+	printf("# %s\n", s.reason);
+	ck_assert_ptr_nonnull(strstr(s.reason, " ms ahead of what 2 of 3"));
 	end();
 }
 END_TEST
 
 /*
- * Who lies by less than the others can know is not found out; but what may be off
- * on his account is in the bound.
+ * An error within the other sources' bounds is not detected, but covered by the
+ * bound.
  */
 START_TEST(test_small_lies)
 {
@@ -152,7 +157,7 @@ START_TEST(test_small_lies)
 
 	begin(2, 3);
 	for (t = 2; t < 60; t += 1) {
-		server[0].lie_ns = 80e3 * fmin(1, t / 30);
+		server[0].false_ns = 80e3 * fmin(1, t / 30);
 		one_round(t);
 	}
 	ck_assert_uint_gt(child.readings, 500);
@@ -160,7 +165,10 @@ START_TEST(test_small_lies)
 }
 END_TEST
 
-/* Two that contradict each other: neither is named, and nothing jumps. */
+/*
+ * Two sources that contradict each other: neither is a falseticker, and nothing
+ * jumps.
+ */
 START_TEST(test_two)
 {
 	double t;
@@ -169,8 +177,8 @@ START_TEST(test_two)
 	for (t = 2; t < 30; t += 1)
 		one_round(t);
 	for (; t < 60; t += 1) {
-		server[0].lie_ns = ask(0, t).used ? 0 : 1e9;
-		server[1].lie_ns = ask(1, t).used ? 0 : 1e9;
+		server[0].false_ns = ask(0, t).used ? 0 : 1e9;
+		server[1].false_ns = ask(1, t).used ? 0 : 1e9;
 		one_round(t);
 	}
 	ck_assert_uint_eq(count_liars(0, 2, t), 0);
@@ -179,7 +187,10 @@ START_TEST(test_two)
 }
 END_TEST
 
-/* The one that is used goes away: another one is, and nobody notices. */
+/*
+ * The selected source disappears: another one is selected, without an effect on
+ * readers.
+ */
 START_TEST(test_one_goes)
 {
 	unsigned int i, gone = 9;
@@ -192,7 +203,7 @@ START_TEST(test_one_goes)
 		if (ask(i, t).used)
 			gone = i;
 	ck_assert_uint_lt(gone, 3);
-	tsct_cluster_forget(child.cluster, gone);
+	tsct_cluster_reset_source(child.cluster, gone);
 	ck_assert(!ask(gone, t).used && !ask(gone, t).known);
 	for (; t < 90; t += 1) {
 		for (i = 0; i < 3; i++)
@@ -210,7 +221,10 @@ START_TEST(test_one_goes)
 }
 END_TEST
 
-/* The master begins anew. One after another hears of it: one epoch, not three. */
+/*
+ * The master restarts. The servers follow one after another: one epoch, not
+ * three.
+ */
 START_TEST(test_new_timeline)
 {
 	unsigned int i;
@@ -237,7 +251,7 @@ START_TEST(test_new_timeline)
 }
 END_TEST
 
-/* Somebody makes up a timeline of his own, against two who are at the old one. */
+/* A server has a timeline of its own, against two on the old one. */
 START_TEST(test_made_up_timeline)
 {
 	struct tsct_remote remote;
@@ -266,9 +280,12 @@ START_TEST(test_made_up_timeline)
 }
 END_TEST
 
-/* ---- NTP servers ------------------------------------------------------------------ */
+/* ---- NTP servers --------------------------------------------------------- */
 
-/* Its counter is its clock, in ns: @off_ns ahead of the truth, to @error_ns */
+/*
+ * An NTP server: its counter is its clock, in ns, @off_ns ahead of the truth,
+ * with error bound @error_ns
+ */
 static void ask_ntp(unsigned int source, double t, double off_ns,
 		    uint64_t error_ns)
 {
@@ -290,7 +307,9 @@ static void ask_ntp(unsigned int source, double t, double off_ns,
 	child.events[tsct_cluster_feed(child.cluster, source, &x, &remote)]++;
 }
 
-/* Three NTP servers, one of them a second off: what the others say it is. */
+/*
+ * Three NTP servers, one of them a second off: the time is that of the others.
+ */
 START_TEST(test_ntp)
 {
 	struct tsct_clock_time r;
@@ -305,18 +324,18 @@ START_TEST(test_ntp)
 		ck_assert_int_eq(tsct_clock_cluster_lookup(&child.state,
 				 node_ticks(&child, t + 0.5), &r), 0);
 		off = (double)(r.ns - BEGIN_NS) - (t + 0.5) * 1e9;
-		if (t > 3)		/* before, nobody could know */
+		if (t > 3)		/* undetectable before */
 			ck_assert(fabs(off) <= (double)r.error_ps * 1e-3);
 	}
 	ck_assert(fabs(off) < 60e3);
-	ck_assert(ask(1, t).liar && !ask(0, t).liar && !ask(2, t).liar);
+	ck_assert(ask(1, t).falseticker && !ask(0, t).falseticker && !ask(2, t).falseticker);
 	ck_assert_uint_eq(child.state.cluster_master, 0);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	end();
 }
 END_TEST
 
-/* A master counts for more than NTP servers, and takes us to its timeline. */
+/* A master outweighs NTP servers: its timeline is selected. */
 START_TEST(test_master_before_ntp)
 {
 	double t;
@@ -342,7 +361,7 @@ START_TEST(test_master_before_ntp)
 }
 END_TEST
 
-/* A server that runs 1 % fast is no clock. */
+/* A server that runs 1 % fast is rejected. */
 START_TEST(test_one_percent)
 {
 	double t;
@@ -353,13 +372,16 @@ START_TEST(test_one_percent)
 		publish(&child, t + 0.1);
 	}
 	ck_assert(!ask(0, t).known);
-	ck_assert_msg(*ask(0, t).why, "no reason");
-	printf("# %s\n", ask(0, t).why);
+	ck_assert_msg(*ask(0, t).reason, "no reason");
+	printf("# %s\n", ask(0, t).reason);
 	end();
 }
 END_TEST
 
-/* ---- anything ---------------------------------------------------------------------- */
+/*
+ * ---- random input
+ * ----------------------------------------------------------------
+ */
 
 static uint64_t wild(void)
 {
@@ -393,8 +415,8 @@ static void go_wild(struct tsct_remote *remote, struct tsct_exchange *x)
 }
 
 /*
- * Whatever sources say, what is published is what a module takes, and follows
- * what was: publish() looks at that.
+ * With any input, the module accepts what is published, as a continuation of
+ * the state before: publish() checks that.
  */
 START_TEST(test_anything)
 {
@@ -420,9 +442,9 @@ START_TEST(test_anything)
 			go_wild(&remote, &x);
 		tsct_cluster_feed(child.cluster, source, &x, &remote);
 		if (!any(100))
-			tsct_cluster_forget(child.cluster, source);
+			tsct_cluster_reset_source(child.cluster, source);
 		if (!any(200))
-			tsct_cluster_drop(child.cluster);
+			tsct_cluster_disrupt(child.cluster);
 		publish(&child, t + 4e-4);
 		known += tsct_status_has_time(child.state.cluster_status);
 		ask(source, t);
@@ -434,12 +456,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sources");
-	TCase *tcase = tcase_create("sources");
+	Suite *suite = suite_create("source");
+	TCase *tcase = tcase_create("source");
 
 	print_seed();
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, test_liars, 0, 5 * NR_LIES);
+	tcase_add_loop_test(tcase, test_liars, 0, 5 * NR_FAULTS);
 	tcase_add_test(tcase, test_why);
 	tcase_add_test(tcase, test_small_lies);
 	tcase_add_test(tcase, test_two);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Servers that mean their clients no good. */
+/* Hostile provider servers */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,18 +13,18 @@
 #include "store_users.h"
 #include "suite.h"
 
-struct lie {
-	const char *what;
+struct hostile_reply {
+	const char *name;
 	int expected;
 	int result;		/* of the reply */
 	int size;		/* of the message, -1: the right one */
 #define SILENT	-2
-	int memfd;		/* what comes along */
+	int memfd;		/* sent along */
 };
 
 enum { NO_FD, NO_MEMFD, TINY, UNSEALED, EMPTY, NOISE };
 
-static const struct lie lies[] = {
+static const struct hostile_reply replies[] = {
 	{ "hangs up", -ECONNRESET, 0, 0, NO_FD },
 	{ "short reply", -EPROTO, 0, 4, NO_FD },
 	{ "no argument", -EPROTO, 0, 8, NO_FD },
@@ -37,10 +37,10 @@ static const struct lie lies[] = {
 	{ "all zero", -EPROTO, 0, -1, EMPTY },
 	{ "noise", -EPROTO, 0, -1, NOISE },
 	{ "an error", -EDQUOT, -EDQUOT, 8, NO_FD },
-	{ "says nothing", -ETIMEDOUT, 0, SILENT, NO_FD },
+	{ "silent", -ETIMEDOUT, 0, SILENT, NO_FD },
 };
 
-static int lying_fd(int kind)
+static int hostile_fd(int kind)
 {
 	int memfd, i;
 
@@ -48,7 +48,7 @@ static int lying_fd(int kind)
 		return -1;
 	if (kind == NO_MEMFD)
 		return open("/dev/null", O_RDWR);
-	memfd = memfd_create("lie", MFD_ALLOW_SEALING);
+	memfd = memfd_create("hostile", MFD_ALLOW_SEALING);
 	ck_assert_int_eq(ftruncate(memfd, kind == TINY ? 1 : 1 << 20), 0);
 	for (i = 0; kind == NOISE && i < 4096; i++)
 		ck_assert_int_eq(pwrite(memfd, &(char) { any(256) }, 1, i), 1);
@@ -57,7 +57,8 @@ static int lying_fd(int kind)
 	return memfd;
 }
 
-static void tell(int s, const struct lie *lie, size_t arg_size, int memfd)
+static void send_reply(int s, const struct hostile_reply *reply,
+		       size_t arg_size, int memfd)
 {
 	union {
 		struct cmsghdr header;
@@ -67,26 +68,26 @@ static void tell(int s, const struct lie *lie, size_t arg_size, int memfd)
 		.cmsg_len = CMSG_LEN(sizeof(int)),
 	} };
 	char bytes[4096] = "";
-	struct iovec iov = { bytes, lie->size < 0 ? 8 + arg_size :
-			     (size_t)lie->size };
+	struct iovec iov = { bytes, reply->size < 0 ? 8 + arg_size :
+			     (size_t)reply->size };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = memfd < 0 ? 0 : sizeof(control),
 	};
 
 	memcpy(CMSG_DATA(&control.header), &memfd, sizeof(memfd));
-	((struct tsct_reply *)bytes)->result = lie->result;
+	((struct tsct_reply *)bytes)->result = reply->result;
 	if (iov.iov_len)
 		sendmsg(s, &msg, MSG_NOSIGNAL);
 }
 
-/* Answers INFO honestly, and the next request with the lie. */
-static void *lie_once(void *arg)
+/* Answers INFO correctly, and the next request with the hostile reply. */
+static void *serve_hostile(void *arg)
 {
-	const struct lie *lie = arg, honest = { .size = -1 };
+	const struct hostile_reply *reply = arg, honest = { .size = -1 };
 	struct tsct_request request;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int s, client, memfd = lying_fd(lie->memfd);
+	int s, client, memfd = hostile_fd(reply->memfd);
 
 	strcpy(addr.sun_path, serve_path);
 	s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -94,12 +95,12 @@ static void *lie_once(void *arg)
 	listen(s, 1);
 	client = accept(s, NULL, NULL);
 	recv(client, &request, sizeof(request), 0);
-	tell(client, &honest, request.size, -1);
+	send_reply(client, &honest, request.size, -1);
 	recv(client, &request, sizeof(request), 0);
-	if (lie->size == SILENT)
+	if (reply->size == SILENT)
 		recv(client, &request, sizeof(request), 0);
 	else
-		tell(client, lie, request.size, memfd);
+		send_reply(client, reply, request.size, memfd);
 	close(client);
 	close(s);
 	close(memfd);
@@ -116,8 +117,11 @@ START_TEST(lying_server)
 	seed_with(_i);
 	serve_name();
 	before = open_fds();
-	pthread_create(&thread, NULL, lie_once, (void *)&lies[_i]);
-	/* Bound, but not listening yet: one that found nobody is closed, too. */
+	pthread_create(&thread, NULL, serve_hostile, (void *)&replies[_i]);
+	/*
+	 * Bound, but not listening yet: a client that found no server is closed
+	 * too.
+	 */
 	do {
 		tsct_channel_close(t);
 		t = NULL;
@@ -125,7 +129,7 @@ START_TEST(lying_server)
 		error = stat(serve_path, &st) ? -ECONNREFUSED :
 			tsct_channel_open_at(serve_path, NULL, &t);
 	} while (error == -ECONNREFUSED || error == -ENODEV);
-	ck_assert_msg(error == lies[_i].expected, "%s: %d: %s", lies[_i].what,
+	ck_assert_msg(error == replies[_i].expected, "%s: %d: %s", replies[_i].name,
 		      error, tsct_channel_error(t));
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_FIRST, NULL, 0), -ENODEV);
 	tsct_channel_close(t);
@@ -136,7 +140,7 @@ START_TEST(lying_server)
 }
 END_TEST
 
-/* An accepted header keeps every region inside the file. */
+/* With an accepted header, every region is inside the file. */
 static void expect_inside(const struct tsct_channel_header *h)
 {
 	const unsigned __int128 cpus = h->nr_cpus;
@@ -187,13 +191,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("lying");
-	TCase *tcase = tcase_create("lying");
+	Suite *suite = suite_create("provider_socket");
+	TCase *tcase = tcase_create("provider_socket");
 
 	print_seed();
 	tcase_set_timeout(tcase, 30);
 	tcase_add_loop_test(tcase, lying_server, 0,
-			    sizeof(lies) / sizeof(lies[0]));
+			    sizeof(replies) / sizeof(replies[0]));
 	tcase_add_loop_test(tcase, random_headers, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

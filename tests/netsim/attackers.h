@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Scenes with liars and attackers, for trouble.c's table */
+/*
+ * attackers.c: scenarios with falsetickers and attackers, for the table in
+ * faults.c
+ */
 #ifndef TESTS_NETSIM_FOES_H
 #define TESTS_NETSIM_FOES_H
 
-#include "scene.h"
+#include "scenario.h"
 
-void play_liar_steps(struct run *run);
-void play_liar_fast(struct run *run);
-void play_liar_past(struct run *run);
-void play_liar_line(struct run *run);
-void play_liar_restarts(struct run *run);
+void play_falseticker_steps(struct run *run);
+void play_falseticker_fast(struct run *run);
+void play_falseticker_past(struct run *run);
+void play_falseticker_params(struct run *run);
+void play_falseticker_restarts(struct run *run);
 void play_replay(struct run *run);
 void play_replay_open(struct run *run);
 void play_spoof(struct run *run);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Keeps a clock as tsctraced and programs do: core and sampler are the real ones. */
+/*
+ * Maintains a clock like tsctraced and programs, with the library's core and
+ * sampler.
+ */
 #include <stdio.h>
 
 #include "lib/core/clock_params.h"
@@ -8,24 +11,24 @@
 #define TRIES		50
 
 /*
- * What live readings are about from now on: REALTIME as it was at the last
- * sample that counted, going on as it went since the one at ref_cycles.
+ * The timeline of live readings from now on: REALTIME at the last sample that
+ * counted, continued at its mean rate since the one at ref_cycles.
  */
 static void set_timeline(struct run *run)
 {
 	const struct tsct_rate_estimator *est = &run->est;
-	const struct seen *last = machine_seen(&run->m, est->offset.cycles);
-	const struct seen *ref = machine_seen(&run->m, est->ref_cycles);
+	const struct realtime_read *last = machine_find_read(&run->m, est->offset.cycles);
+	const struct realtime_read *ref = machine_find_read(&run->m, est->ref_cycles);
 	tsct_u128 ran;
 	uint64_t cyc;
 
 	if (!last || !ref || (run->has_timeline &&
-			      run->timeline_tsc == est->offset.cycles))
+			      run->timeline_cycles == est->offset.cycles))
 		return;
-	run->timeline_tsc = est->offset.cycles;
+	run->timeline_cycles = est->offset.cycles;
 	run->timeline = last->clock;
 	run->has_timeline = true;
-	run->timeline_parted = ref->parted;
+	run->timeline_diverged = ref->diverged;
 	cyc = last->cyc - ref->cyc;
 	ran = (tsct_u128)(last->ideal - ref->ideal);
 	if (cyc)
@@ -33,18 +36,18 @@ static void set_timeline(struct run *run)
 				(uint64_t)(ran / cyc >> 24));
 }
 
-/* For -v: what was published, and how fast REALTIME really ran lately */
-static void tell(const struct run *run, const struct tsct_clock_state *state,
-		 bool same)
+/* For -v: the published state, and the true rate of REALTIME */
+static void log_publication(const struct run *run,
+			    const struct tsct_clock_state *state, bool same)
 {
 	const struct tsct_rate_estimator *est = &run->est;
-	const struct seen *last = machine_seen(&run->m, est->offset.cycles);
-	const struct seen *ref = machine_seen(&run->m, est->ref_cycles);
+	const struct realtime_read *last = machine_find_read(&run->m, est->offset.cycles);
+	const struct realtime_read *ref = machine_find_read(&run->m, est->ref_cycles);
 	double true_rate = 0;
 
-	if (last && ref && last->stamp != ref->stamp)
+	if (last && ref && last->cycles != ref->cycles)
 		true_rate = (double)(last->ideal - ref->ideal) * 0x1p-64 /
-			(double)(last->stamp - ref->stamp);
+			(double)(last->cycles - ref->cycles);
 	printf("%14.9f s: status %u epoch %u cause %u, %s line, "
 	       "look +-%.3f ns, error %.3f ns, past %.3f ns; "
 	       "rate %.12f in [%.12f, %.12f], really %.12f, "
@@ -67,40 +70,40 @@ static void publish(struct run *run)
 
 	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
 		now = m->ops.stamp(m);
-		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
-							   m->stamp_hz), &next);
+		tsct_servo_compose(&run->est, now + (__u64)((double)lead / 1e12 *
+							   m->counter_hz), &next);
 		err = tsct_clock_state_check(&next);
 		if (err)
-			violated(run, "composed state is not valid");
+			violation(run, "composed state is not valid");
 		now = m->ops.stamp(m);
 		err = tsct_segments_check(&published(run)->state, &next, now);
 		if (err == -ETIME)
 			continue;
 		if (err)
-			violated(run, "no succession: %d", err);
+			violation(run, "no succession: %d", err);
 		tsct_latch_stage(run->page, &next);
 		now = m->ops.stamp(m);
 		if (tsct_segments_check(&published(run)->state, &next, now))
 			continue;
 		if (run->verbose)
-			tell(run, &next, next.real.base_cycles ==
+			log_publication(run, &next, next.real.base_cycles ==
 			     run->est.state.real.base_cycles);
 		tsct_latch_commit(run->page);
 		tsct_rate_published(&run->est, &next);
 		if (tsct_segments_valid(published(run)))
-			violated(run, "what is published is not valid");
+			violation(run, "what is published is not valid");
 		if (next.real.mult)
 			set_timeline(run);
 		return;
 	}
-	violated(run, "not published in %u tries", TRIES);
+	violation(run, "not published in %u tries", TRIES);
 }
 
 static void recalibrate(struct run *run)
 {
 	publish(run);
 	if (tsct_sampler_start(&run->sampler, &run->est) < 0)
-		violated(run, "calibration failed");
+		violation(run, "calibration failed");
 	publish(run);
 }
 
@@ -112,9 +115,9 @@ void timekeeper_begin_cycles(struct run *run)
 
 	tsct_sampler_init(&run->sampler, &m->ops);
 	tsct_rate_init(&run->est, m->source, last.epoch, last.cause);
-	if (run->plan.who == WHO_PROCESS)
-		run->est.void_cycles = 1ULL << 61;
-	if (run->plan.recalls && last.rate_mult)
+	if (run->plan.owner == OWNER_PROCESS)
+		run->est.void_ticks = 1ULL << 61;
+	if (run->plan.restores_rate && last.rate_mult)
 		tsct_rate_restore(&run->est, last.rate_mult, last.rate_error_ppt);
 	if (last.epoch && (!run->plan.resumes ||
 			   (__s64)(last.real.void_after_cycles -
@@ -129,7 +132,7 @@ void timekeeper_begin_cycles(struct run *run)
 		run->est.state.flags |= TSCT_CLOCK_SKEWED;
 	event = tsct_sampler_start(&run->sampler, &run->est);
 	if (event < 0)
-		violated(run, "calibration failed: %d", event);
+		violation(run, "calibration failed: %d", event);
 	publish(run);
 	run->alive = true;
 	run->wake_ps = m->now_ps + run->plan.interval_ps;
@@ -137,14 +140,14 @@ void timekeeper_begin_cycles(struct run *run)
 
 static __u32 cause_of(const struct event *event)
 {
-	switch (event->deed) {
-	case DEED_STEP:
+	switch (event->kind) {
+	case EVENT_STEP:
 		return TSCT_CAUSE_STEP;
-	case DEED_SLEEP:
-	case DEED_SLEEP_ON:
-	case DEED_SLEEP_RESET:
+	case EVENT_SUSPEND:
+	case EVENT_SUSPEND_COUNTING:
+	case EVENT_SUSPEND_RESET:
 		return TSCT_CAUSE_SUSPEND;
-	case DEED_UNKNOWN:
+	case EVENT_UNKNOWN:
 		return TSCT_CAUSE_FAKE;
 	default:
 		return TSCT_CAUSE_MIGRATION;
@@ -167,20 +170,20 @@ static void feed(struct run *run)
 	int event = tsct_sampler_feed(&run->sampler, &run->est);
 
 	if (event < 0)
-		violated(run, "no sample: %d", event);
+		violation(run, "no sample: %d", event);
 	else if (event == TSCT_RATE_OK)
 		publish(run);
 	else
 		recalibrate(run);
 }
 
-/* It is time for a sample, or the kernel has something to say. */
+/* A sample is due, or the kernel reported an event. */
 void timekeeper_wake(struct run *run)
 {
 	struct machine *m = &run->m;
-	const struct event *told = m->told;
+	const struct event *notified = m->notified;
 
-	m->told = NULL;
+	m->notified = NULL;
 	if (!run->alive) {
 		timekeeper_begin_cycles(run);
 		return;
@@ -189,19 +192,19 @@ void timekeeper_wake(struct run *run)
 		die(run);
 		return;
 	}
-	if (told) {
-		tsct_rate_disrupt(&run->est, cause_of(told));
+	if (notified) {
+		tsct_rate_disrupt(&run->est, cause_of(notified));
 		recalibrate(run);
 	} else {
 		feed(run);
 	}
 	run->wake_ps = m->now_ps + run->plan.interval_ps;
-	if (roll_one_in(&m->dice, run->plan.late_every))
-		run->wake_ps += roll_between(&m->dice, 0, run->plan.late_ps);
+	if (random_one_in(&m->random, run->plan.late_every))
+		run->wake_ps += random_between(&m->random, 0, run->plan.late_ps);
 }
 
-/* A clock of a process's own: a sample when the last one is a second old */
-void timekeeper_asked(struct run *run)
+/* In-process clock: a sample when the last one is a second old */
+void timekeeper_used(struct run *run)
 {
 	if (run->m.now_ps >= run->wake_ps)
 		timekeeper_wake(run);

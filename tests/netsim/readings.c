@@ -5,7 +5,7 @@
 
 #include "world.h"
 
-/* A line's two parts are rounded down to ns each. */
+/* Both parts of the published function are rounded down to ns. */
 #define ROUNDING_US	2e-3
 
 double tally_rms(const struct tally *tally)
@@ -17,7 +17,7 @@ double tally_rms(const struct tally *tally)
 void tally_add(struct tally *to, const struct tally *from)
 {
 	to->readings += from->readings;
-	to->unclaimed += from->unclaimed;
+	to->unknown += from->unknown;
 	to->beyond += from->beyond;
 	to->squares += from->squares;
 	to->sum += from->sum;
@@ -28,32 +28,32 @@ void tally_add(struct tally *to, const struct tally *from)
 }
 
 /*
- * How much later a time is than what the timeline had when our counter came to
- * its present count, ns: it did so a little before now.
+ * A reading minus the timeline's time, ns, at the time when our counter reached
+ * its present count: a little before now.
  */
-static double off_ns(struct world *world, const struct node *node, int64_t ns,
-		     const struct timeline *timeline)
+static double error_ns(struct world *world, const struct node *node, int64_t ns,
+		       const struct timeline *timeline)
 {
-	struct osc *osc = &world->nodes[timeline->node].osc;
-	const struct tsct_remote_params *line = &timeline->line;
+	struct crystal *osc = &world->nodes[timeline->node].crystal;
+	const struct tsct_remote_params *line = &timeline->params;
 	double ns_per_count = ldexp((double)line->mult, -TSCT_CLOCK_SHIFT);
-	double behind = osc_frac(&node->osc) / osc_hz(&node->osc);
+	double behind = crystal_frac(&node->crystal) / crystal_hz(&node->crystal);
 	tsct_u128 phase, p;
 	double frac;
 
-	osc_go_on(osc, world->now_ps);
-	phase = osc->phase + timeline->shift;
+	crystal_advance(osc, world->now_ps);
+	phase = osc->osc.phase + timeline->shift;
 	p = (tsct_u128)((uint64_t)(phase >> 64) - line->base) * line->mult;
 	frac = ldexp((double)(uint64_t)(p & ((1ULL << TSCT_CLOCK_SHIFT) - 1)),
 		     -TSCT_CLOCK_SHIFT);
 	frac += ldexp((double)(uint64_t)phase, -64) * ns_per_count;
-	frac -= behind * osc_hz(osc) * ns_per_count;
+	frac -= behind * crystal_hz(osc) * ns_per_count;
 	return (double)(ns - line->base_ns -
 			(int64_t)(p >> TSCT_CLOCK_SHIFT)) - frac;
 }
 
-static void count(struct world *world, const struct node *node, double off_us,
-		  double bound_us)
+static void add_reading(struct world *world, const struct node *node,
+			double off_us, double bound_us)
 {
 	struct tally one = {
 		.readings = 1, .squares = off_us * off_us, .sum = off_us,
@@ -64,10 +64,10 @@ static void count(struct world *world, const struct node *node, double off_us,
 	if (off_us > bound_us || off_us < -bound_us - ROUNDING_US) {
 		one.beyond = 1;
 		one.over = one.max - bound_us;
-		world_complain(world, node, "%.4f us off, bound %.4f us",
+		world_violation(world, node, "%.4f us off, bound %.4f us",
 			       off_us, bound_us);
 	}
-	/* A bound has to hold from the first moment on. */
+	/* Bounds have to hold before tally_from_s too. */
 	if (world_s(world) < world->tally_from_s)
 		one = (struct tally) { .beyond = one.beyond, .over = one.over };
 	tally_add(&world->tally, &one);
@@ -75,60 +75,59 @@ static void count(struct world *world, const struct node *node, double off_us,
 		tally_add(&world->node_tally[node - world->nodes], &one);
 }
 
-static void check_order(struct world *world, struct node *node, uint64_t stamp,
+static void check_order(struct world *world, struct node *node, uint64_t cycles,
 			int64_t ns, uint32_t epoch)
 {
-	if (node->read_epoch == epoch && node->read_stamp < stamp &&
+	if (node->read_epoch == epoch && node->read_cycles < cycles &&
 	    ns < node->read_ns) {
-		world->backward++;
-		world_complain(world, node, "%lld ns backwards in epoch %u",
+		world_violation(world, node, "%lld ns backwards in epoch %u",
 			       (long long)(node->read_ns - ns), epoch);
 	}
 	node->read_epoch = epoch;
-	node->read_stamp = stamp;
+	node->read_cycles = cycles;
 	node->read_ns = ns;
 }
 
-void read_now(struct world *world, uint32_t index)
+void reading_take(struct world *world, uint32_t index)
 {
 	struct node *node = &world->nodes[index];
-	uint64_t stamp = node_count(world, node);
-	const struct shown *shown = node_shown(node, stamp);
+	uint64_t cycles = node_count(world, node);
+	const struct published *published = node_published(node, cycles);
 	int64_t ns;
 
-	if (!shown) {
-		world->tally.unclaimed += world_s(world) >= world->tally_from_s;
+	if (!published) {
+		world->tally.unknown += world_s(world) >= world->tally_from_s;
 		return;
 	}
-	ns = tsct_clock_params_ns(&shown->pair, stamp);
-	check_order(world, node, stamp, ns, shown->epoch);
-	if (shown->timeline < 0) {	/* complained about already */
+	ns = tsct_clock_params_ns(&published->params, cycles);
+	check_order(world, node, cycles, ns, published->epoch);
+	if (published->timeline < 0) {	/* reported already */
 		world->tally.beyond++;
 		return;
 	}
-	count(world, node,
-	      off_ns(world, node, ns, &world->timelines[shown->timeline]) *
+	add_reading(world, node,
+	      error_ns(world, node, ns, &world->timelines[published->timeline]) *
 	      1e-3,
-	      (double)tsct_clock_params_error_ps(&shown->pair, stamp) * 1e-6);
+	      (double)tsct_clock_params_error_ps(&published->params, cycles) * 1e-6);
 }
 
-static void read_again(struct world *world, struct event *event)
+static void reading_again(struct world *world, struct event *event)
 {
 	double every_s = ldexp((double)event->ticks, -32);
 
-	read_now(world, event->node);
+	reading_take(world, event->node);
 	world_at(world, world_s(world) + every_s *
-		 roll_between(&world->dice, 0.1, 1.9), event);
+		 random_uniform(&world->random, 0.1, 1.9), event);
 }
 
-void read_often(struct world *world, uint32_t first, unsigned int nr,
-		double every_s)
+void reading_every(struct world *world, uint32_t first, unsigned int nr,
+		   double every_s)
 {
 	struct event event = {
-		.happen = read_again, .ticks = (uint64_t)ldexp(every_s, 32),
+		.handle = reading_again, .ticks = (uint64_t)ldexp(every_s, 32),
 	};
 
 	for (event.node = first; event.node < first + nr; event.node++)
 		world_at(world, world_s(world) + every_s *
-			 roll_unit(&world->dice), &event);
+			 random_unit(&world->random), &event);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A master's sessions and barriers: everybody has his share and in turn, whoever
- * is late, silent, too eager or gone; and who is missing has a name.
+ * Sessions and barriers of a master: every member has its share, in turn,
+ * whichever is late, silent, too early or gone; and missing members are listed.
  */
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ static void ask(__u64 node, __u16 flags, __u32 session, __u32 barrier,
 	};
 
 	memset(&reply, 0, sizeof(reply));
-	tsct_schedule_ask(r, &request, &reply, now_us);
+	tsct_schedule_request(r, &request, &reply, now_us);
 }
 
 static void join(__u64 node, __u32 session, __u64 now_us)
@@ -68,11 +68,11 @@ START_TEST(no_session)
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_uint_eq(tsct_schedule_open(r, 10), 0);
-	/* One that nobody began */
+	/* A session that was never begun */
 	join(1, 77, 20);
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.flags, 0);
-	/* Nobody's child */
+	/* Not a member */
 	ck_assert_uint_eq(tsct_schedule_begin(r, 30), 1);
 	ask(2, 0, 0, 0, 30);
 	ck_assert_uint_eq(reply.session, 0);
@@ -80,7 +80,10 @@ START_TEST(no_session)
 }
 END_TEST
 
-/* All go in turn, cycling; it is over with the last message of the last. */
+/*
+ * All take turns, cyclically; the session ends with the last message of the
+ * last member.
+ */
 START_TEST(in_turn)
 {
 	__u64 turn[6] = { 0 }, now = 0, last = 0, i;
@@ -101,7 +104,7 @@ START_TEST(in_turn)
 	for (cycle = 1; cycle <= 10; cycle++) {
 		for (i = 1; i < 6; i++) {
 			now = turn[i] + 30;
-			/* A slot after whoever was before */
+			/* A slot after the member before */
 			ck_assert_uint_ge(turn[i], last + 499);
 			last = turn[i];
 			ck_assert_uint_eq(tsct_schedule_open(r, now), s);
@@ -120,7 +123,9 @@ START_TEST(in_turn)
 }
 END_TEST
 
-/* Who is too eager gets no turn for it, and takes none from others. */
+/*
+ * A member that is too early gets no turn for it, and takes none from others.
+ */
 START_TEST(eager)
 {
 	__u64 turn, now;
@@ -135,7 +140,7 @@ START_TEST(eager)
 	ask(2, 0, 0, 0, 1001);
 	turn = 1001 + reply.turn_us;
 	ck_assert_uint_eq(turn, 1500);
-	/* In turn, first; then at once, again and again */
+	/* In turn first; then immediately, again and again */
 	join(1, s, 1010);
 	now = 1010 + reply.turn_us;
 	ck_assert_uint_eq(now, 2000);
@@ -151,7 +156,7 @@ START_TEST(eager)
 	ck_assert_uint_eq(1749 + reply.turn_us, 2000);
 	join(1, s, 1750);
 	ck_assert_uint_eq(1750 + reply.turn_us, 3000);
-	/* Asking without taking part is no message. */
+	/* A request without JOIN is no message. */
 	ask(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 	join(1, s, 3000);
@@ -159,7 +164,9 @@ START_TEST(eager)
 }
 END_TEST
 
-/* One of three falls silent: the others go on, as fast as before and faster. */
+/*
+ * One of three falls silent: the others continue, at least as fast as before.
+ */
 START_TEST(silent)
 {
 	__u64 turn[4], now = 0, i, before;
@@ -185,7 +192,7 @@ START_TEST(silent)
 	}
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_le(now, 10 * 1500 + 40 * 1000 + 500);
-	/* For the silent one it stays open, as long as it may last. */
+	/* It stays open for the silent one until the maximum duration. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 999999), s);
 	ck_assert_uint_eq(tsct_schedule_open(r, 1000000), 0);
 	/* Back again: the rest of its share */
@@ -207,7 +214,7 @@ START_TEST(late)
 
 	make(4, 10000, 500, 0);
 	s = tsct_schedule_begin(r, 0);
-	/* Nobody was here: it waits for whom it may find. */
+	/* There were no members: it waits for any. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 9999), s);
 	member(1, NULL, 3000);
 	ask(1, 0, 0, 0, 3000);
@@ -216,7 +223,7 @@ START_TEST(late)
 		join(1, s, 3000 + 500 * (__u64)i);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_open(r, 5000), 0);
-	/* A turn behind the end is none. */
+	/* No turn after the end */
 	s = tsct_schedule_begin(r, 20000);
 	member(2, NULL, 29900);
 	ask(1, 0, 0, 0, 29800);
@@ -248,7 +255,7 @@ START_TEST(numbers_wrap)
 				  (__u32)i - 1);
 		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-		tsct_schedule_arrived(r, barrier, 50000);
+		tsct_schedule_arrive(r, barrier, 50000);
 		ask(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
 		ck_assert(reply.flags & TSCT_EXT_RELEASED);
 		ck_assert_uint_eq(reply.barrier, barrier);
@@ -275,7 +282,10 @@ START_TEST(members)
 	member(7, "seven", 2000);
 	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 3000), -E2BIG);
 	ck_assert_int_eq(tsct_schedule_expect(r, "much loved"), -E2BIG);
-	/* Who was silent for a minute goes, the longest first. */
+	/*
+	 * Members that were silent for a minute are replaced, the longest
+	 * first.
+	 */
 	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 60000002), 0);
 	ck_assert_int_eq(tsct_schedule_member(r, 5001, NULL, 60000002), -E2BIG);
 	ask(1, 0, 0, 0, 60000002);
@@ -310,21 +320,21 @@ START_TEST(barriers)
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.flags, 0);
 	missing(1, 2, "the master, 0000000000000abc");
-	tsct_schedule_arrived(r, 1, 200);
+	tsct_schedule_arrive(r, 1, 200);
 	missing(1, 1, "0000000000000abc");
 	ck_assert(!tsct_schedule_released(r, 1));
-	/* It waits no longer; the master neither; and both again */
+	/* Its callers stop waiting, the master's too; and both wait again. */
 	ask(2, 0, 0, 0, 300);
 	missing(1, 2, "0000000000000abc, two");
-	tsct_schedule_left(r);
+	tsct_schedule_withdraw(r);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_schedule_arrived(r, 2, 300);	/* a number from nowhere */
+	tsct_schedule_arrive(r, 2, 300);	/* an unknown number */
 	ask(2, TSCT_EXT_ARRIVED, 0, 2, 300);
 	missing(1, 3, "the master, 0000000000000abc, two");
-	tsct_schedule_arrived(r, 1, 400);
+	tsct_schedule_arrive(r, 1, 400);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 400);
 	ck_assert_uint_eq(tsct_schedule_open(r, 400), 0);
-	/* The last one: a session begins */
+	/* The last one arrives: a session begins */
 	ask(0xabc, TSCT_EXT_ARRIVED, 0, 1, 500);
 	ck_assert_uint_eq(reply.barrier, 1);
 	ck_assert_uint_eq(reply.session, 1);
@@ -354,7 +364,7 @@ START_TEST(who_is_gone_is_not_waited_for)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
-	tsct_schedule_arrived(r, 1, 1000);
+	tsct_schedule_arrive(r, 1, 1000);
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 1000);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 60000000);
@@ -364,7 +374,10 @@ START_TEST(who_is_gone_is_not_waited_for)
 }
 END_TEST
 
-/* Configured children are waited for whether they ever asked; others never. */
+/*
+ * Barriers wait for configured members even before their first request, and for
+ * no others.
+ */
 START_TEST(expected)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
@@ -373,24 +386,27 @@ START_TEST(expected)
 	missing(1, 3, "the master, a, b");
 	member(9, "stranger", 0);
 	missing(1, 3, "the master, a, b");
-	tsct_schedule_arrived(r, 1, 0);
+	tsct_schedule_arrive(r, 1, 0);
 	member(11, "a", 0);
 	member(11, "a", 5);
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 10);
 	missing(1, 1, "b");
-	/* Long silent: still waited for; and whether it still waits, it has to say */
+	/*
+	 * After a long silence a barrier still waits for it; its arrival
+	 * expired.
+	 */
 	ask(9, 0, 0, 0, 100000000);
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* Restarted under another id: what its life before said does not count. */
+	/* Restarted with another id: the arrival before does not count. */
 	member(12, "a", 100000000);
 	missing(1, 2, "a, b");
 	ask(11, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 2, "a, b");
 	ask(12, TSCT_EXT_ARRIVED, 0, 1, 100000000);
 	missing(1, 1, "b");
-	/* It was here before anybody knew its name. */
+	/* It was a member before its name was known. */
 	member(13, NULL, 100000000);
 	member(13, "b", 100000000);
 	ask(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
@@ -399,32 +415,32 @@ START_TEST(expected)
 }
 END_TEST
 
-/* Who is below a member, and keeps it from arriving, while it says so */
+/* Blockers below a member, listed while it sends requests */
 START_TEST(below)
 {
 	char names[24];
 
 	member(1, "one", 0);
 	member(2, "two", 0);
-	tsct_schedule_arrived(r, 1, 0);
+	tsct_schedule_arrive(r, 1, 0);
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 0);
-	tsct_schedule_below(r, 1, "x, y");
-	tsct_schedule_below(r, 2, "z");	/* it has arrived: so nobody is */
-	tsct_schedule_below(r, 3, "nobody's child");
+	tsct_schedule_set_blockers(r, 1, "x, y");
+	tsct_schedule_set_blockers(r, 2, "z");	/* it has arrived: none */
+	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	ask(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, names, 12), 1);
 	ck_assert_str_eq(names, "x, y (be...");
 	ask(2, TSCT_EXT_ARRIVED, 0, 1, 2000001);
-	missing(1, 1, "one");		/* it has fallen silent */
+	missing(1, 1, "one");		/* it fell silent */
 	ask(1, 0, 0, 0, 2000001);
 	missing(1, 1, "x, y (below one)");
-	tsct_schedule_below(r, 1, "");
+	tsct_schedule_set_blockers(r, 1, "");
 	missing(1, 1, "one");
 }
 END_TEST
 
-/* Who is dismissed is not waited for, in sessions or barriers. */
+/* A dismissed member delays neither sessions nor barriers. */
 START_TEST(dismissed)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
@@ -436,16 +452,16 @@ START_TEST(dismissed)
 	join(1, 1, 10);
 	tsct_schedule_dismiss(r, "b");
 	tsct_schedule_dismiss(r, "b");
-	tsct_schedule_arrived(r, 1, 20);
+	tsct_schedule_arrive(r, 1, 20);
 	missing(1, 1, "a");
-	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* no member any more */
+	ask(2, TSCT_EXT_ARRIVED, 0, 1, 20);	/* no longer a member */
 	ck_assert_uint_eq(reply.flags, 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	missing(1, 2, "a, b");
 	tsct_schedule_dismiss(r, "b");
 	ask(1, TSCT_EXT_ARRIVED, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
-	/* Without any that is expected, it is whoever asks. */
+	/* Without expected members, barriers wait for all present ones. */
 	tsct_schedule_dismiss(r, "a");
 	member(3, "c", 40);
 	missing(2, 2, "the master, c");
@@ -455,7 +471,7 @@ END_TEST
 START_TEST(alone)
 {
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 1);
-	tsct_schedule_arrived(r, 1, 0);
+	tsct_schedule_arrive(r, 1, 0);
 	ck_assert(tsct_schedule_released(r, 1));
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 }
@@ -479,9 +495,9 @@ START_TEST(names_without_room)
 }
 END_TEST
 
-/* ---- anything ------------------------------------------------------------ */
+/* ---- random input -------------------------------------------------------- */
 
-/* Whatever comes: what was said once is not taken back. */
+/* With any input, a released barrier stays released. */
 START_TEST(anything)
 {
 	__u64 now = 0, node;
@@ -504,7 +520,7 @@ START_TEST(anything)
 			ck_assert_uint_ne(tsct_schedule_begin(r, now), 0);
 			break;
 		case 2:
-			tsct_schedule_arrived(r, barrier - any(2), now);
+			tsct_schedule_arrive(r, barrier - any(2), now);
 			break;
 		case 3:
 			if (!any(200) && any(2) == (unsigned int)_i % 2)
@@ -528,8 +544,10 @@ START_TEST(anything)
 }
 END_TEST
 
-/* Twenty children with a network between, of which some fall silent and some come
- * late: each one who stays has all of its messages, and before time is up. */
+/*
+ * Twenty members over a network; some fall silent, some join late: each that
+ * stays has all of its messages before the time is up.
+ */
 START_TEST(many)
 {
 	enum { N = 20 };
@@ -571,8 +589,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("round");
-	TCase *tcase = tcase_create("round");
+	Suite *suite = suite_create("schedule");
+	TCase *tcase = tcase_create("schedule");
 
 	print_seed();
 	seed_with(0);

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The two reference fits, linear and spline. Both drop the tenth of the
+ * exchanges with the longest local round trips.
+ */
+#include "fit_plane.h"
+
+#include <math.h>
+
+/*
+ * True: exchange a is dropped before b, as it is longer, or as long and later.
+ */
+static bool is_dropped_before(const struct tsct_exchange *x, unsigned int a,
+			      unsigned int b)
+{
+	__u64 took_a = x[a].t4 - x[a].t1, took_b = x[b].t4 - x[b].t1;
+
+	return took_a != took_b ? took_a > took_b : a > b;
+}
+
+/*
+ * Restores a heap of the exchanges to drop, with the last to be dropped at its
+ * top, after its entry @at changed.
+ */
+static void heap_sift_down(const struct tsct_exchange *x, unsigned int *heap,
+			   unsigned int nr, unsigned int at)
+{
+	unsigned int child, was;
+
+	while ((child = 2 * at + 1) < nr) {
+		if (child + 1 < nr &&
+		    is_dropped_before(x, heap[child], heap[child + 1]))
+			child++;
+		if (!is_dropped_before(x, heap[at], heap[child]))
+			break;
+		was = heap[at];
+		heap[at] = heap[child];
+		heap[child] = was;
+		at = child;
+	}
+}
+
+static unsigned int drop_longest_tenth(const struct tsct_exchange *x,
+				       unsigned int nr, bool *keep,
+				       unsigned int *heap)
+{
+	unsigned int possible = 0, drop, i, k;
+
+	for (i = 0; i < nr; i++)
+		if (keep[i])
+			heap[possible++] = i;
+	drop = possible / 10;
+	if (!drop)
+		return 0;
+	for (k = drop; k-- > 0;)
+		heap_sift_down(x, heap, drop, k);
+	for (i = drop; i < possible; i++) {
+		if (!is_dropped_before(x, heap[i], heap[0]))
+			continue;
+		heap[0] = heap[i];
+		heap_sift_down(x, heap, drop, 0);
+	}
+	for (k = 0; k < drop; k++)
+		keep[heap[k]] = false;
+	return drop;
+}
+
+/* Sums about the means, so that large values lose no precision */
+struct means {
+	double nr, u, y, uu, uy;
+};
+
+static void sum_up(const struct tsct_plane *plane, struct means *ret)
+{
+	const struct tsct_point *p;
+	unsigned int i;
+
+	*ret = (struct means) { 0 };
+	for (i = 0; i < plane->nr; i++) {
+		p = &plane->point[i];
+		if (!p->used)
+			continue;
+		ret->nr++;
+		ret->u += p->u;
+		ret->y += p->y;
+	}
+	ret->u /= ret->nr;
+	ret->y /= ret->nr;
+	for (i = 0; i < plane->nr; i++) {
+		p = &plane->point[i];
+		if (!p->used)
+			continue;
+		ret->uu += (p->u - ret->u) * (p->u - ret->u);
+		ret->uy += (p->u - ret->u) * (p->y - ret->y);
+	}
+}
+
+void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
+		     unsigned int nr, bool *keep, struct tsct_fit *fit)
+{
+	struct tsct_plane_line line = { 0, 0 };
+	struct means means;
+	unsigned int i;
+
+	drop_longest_tenth(x, nr, keep, (unsigned int *)plane->scratch);
+	for (i = 0; i < plane->nr; i++)
+		plane->point[i].used = keep[plane->point[i].index];
+	sum_up(plane, &means);
+	if (means.uu > 0)
+		line.slope = means.uy / means.uu;
+	line.y0 = means.y - line.slope * means.u;
+	tsct_plane_to_fit(plane, &line, fit);
+	fit->sd = sqrt(1 / means.nr +
+		       (means.uu > 0 ? means.u * means.u / means.uu : 0));
+}
+
+/* ---- spline -------------------------------------------------------------- */
+
+/*
+ * Spline: the middles of each session are averaged to one knot, and a
+ * constrained cubic spline runs through all knots.
+ *
+ * Its slope at a knot is the harmonic mean of the slopes to both neighbours, so
+ * that it does not overshoot: between two knots it is monotonic if they are.
+ * Beyond the ends it is straight.
+ */
+/* An averaged session: whole counts and fractions of both counters */
+struct knot {
+	__u64 local, remote;
+	double local_frac, remote_frac;
+};
+
+/* Sums of twice the middles' distances from the first exchange's t1 and t2 */
+struct session_sums {
+	tsct_s128 local, remote;
+	__s64 nr;
+};
+
+static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
+		 double *ret_frac)
+{
+	tsct_s128 whole = twice / (2 * nr), left = twice % (2 * nr);
+
+	if (left < 0) {
+		left += 2 * nr;
+		whole--;
+	}
+	*ret = from + (__u64)whole;
+	*ret_frac = (double)left / (double)(2 * nr);
+}
+
+/* False: no exchange is kept. */
+static bool average_session(const struct tsct_exchange *x, unsigned int nr,
+			    const bool *keep, struct knot *ret)
+{
+	struct session_sums sums = { 0, 0, 0 };
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!keep[i])
+			continue;
+		sums.local += (tsct_s128)(__s64)(x[i].t1 - x->t1) +
+			(__s64)(x[i].t4 - x->t1);
+		sums.remote += (tsct_s128)(__s64)(x[i].t2 - x->t2) +
+			(__s64)(x[i].t3 - x->t2);
+		sums.nr++;
+	}
+	if (!sums.nr)
+		return false;
+	mean(x->t1, sums.local, sums.nr, &ret->local, &ret->local_frac);
+	mean(x->t2, sums.remote, sums.nr, &ret->remote, &ret->remote_frac);
+	return true;
+}
+
+static double local_between(const struct knot *a, const struct knot *b)
+{
+	return (double)(__s64)(b->local - a->local) +
+		(b->local_frac - a->local_frac);
+}
+
+static double remote_between(const struct knot *a, const struct knot *b)
+{
+	return (double)(__s64)(b->remote - a->remote) +
+		(b->remote_frac - a->remote_frac);
+}
+
+static double rise(const struct knot *a, const struct knot *b)
+{
+	return remote_between(a, b) / local_between(a, b);
+}
+
+/*
+ * Slope at a knot. At an end it is such that the spline is not bent there: for
+ * a cubic with slopes s and s' at its ends and mean slope r, s = (3 r - s') /
+ * 2.
+ */
+static double slope_at(const struct knot *knot, unsigned int nr, unsigned int k)
+{
+	double before, after;
+
+	if (nr == 2)
+		return rise(&knot[0], &knot[1]);
+	if (k == 0)
+		return 1.5 * rise(&knot[0], &knot[1]) -
+			slope_at(knot, nr, 1) / 2;
+	if (k == nr - 1)
+		return 1.5 * rise(&knot[k - 1], &knot[k]) -
+			slope_at(knot, nr, k - 1) / 2;
+	before = rise(&knot[k - 1], &knot[k]);
+	after = rise(&knot[k], &knot[k + 1]);
+	return before > 0 && after > 0 ?
+		2 / (1 / before + 1 / after) : 0;
+}
+
+/*
+ * A cubic in the distance from the knot, as one in the distance from its whole
+ * count
+ */
+static void set_cubic(const struct knot *knot, double slope, double square,
+		      double cube, struct tsct_cubic *ret)
+{
+	double f = knot->local_frac;
+
+	ret->from = knot->local;
+	ret->base = knot->remote;
+	ret->c[0] = knot->remote_frac - f * (slope - f * (square - f * cube));
+	ret->c[1] = slope - f * (2 * square - f * 3 * cube);
+	ret->c[2] = square - 3 * f * cube;
+	ret->c[3] = cube;
+	if (ret->c[0] < 0 || ret->c[0] >= 1) {
+		slope = floor(ret->c[0]);
+		ret->base += (__u64)tsct_fit_to_s64(slope);
+		ret->c[0] -= slope;
+	}
+}
+
+static void connect_knots(const struct knot *a, const struct knot *b,
+			  double slope_a, double slope_b,
+			  struct tsct_cubic *ret)
+{
+	double h = local_between(a, b), r = rise(a, b);
+
+	set_cubic(a, slope_a, (3 * (r - slope_a) - (slope_b - slope_a)) / h,
+	      ((slope_b - slope_a) - 2 * (r - slope_a)) / (h * h), ret);
+}
+
+static void set_pieces(const struct knot *knot, unsigned int nr,
+		       struct tsct_fit *fit)
+{
+	double slope = slope_at(knot, nr, 0), next;
+	unsigned int k;
+
+	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);
+	fit->nr_pieces = 1;
+	if (nr == 2)
+		return;
+	for (k = 0; k + 1 < nr; k++) {
+		next = slope_at(knot, nr, k + 1);
+		connect_knots(&knot[k], &knot[k + 1], slope, next,
+		      &fit->piece[fit->nr_pieces++]);
+		slope = next;
+	}
+	set_cubic(&knot[nr - 1], slope, 0, 0, &fit->piece[fit->nr_pieces++]);
+}
+
+/*
+ * Exchanges outside sessions do not count if there are sessions. Else, this
+ * many in a row are treated as a session.
+ */
+#define SESSION_NR	16
+
+static bool any_session(const struct tsct_exchange *x, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (x[i].session)
+			return true;
+	return false;
+}
+
+/* End of the session that begins at @from */
+static unsigned int group_end(const struct tsct_exchange *x, unsigned int nr,
+			      unsigned int from, bool sessions)
+{
+	unsigned int i = from;
+
+	if (!sessions)
+		return nr - from < 2 * SESSION_NR ? nr : from + SESSION_NR;
+	while (i < nr && x[i].session == x[from].session)
+		i++;
+	return i;
+}
+
+static int average_sessions(const struct tsct_plane *plane,
+			    const struct tsct_exchange *x, unsigned int nr,
+			    bool *keep, struct knot *knot, unsigned int *ret_nr)
+{
+	bool sessions = any_session(x, nr);
+	unsigned int from, to, i;
+
+	*ret_nr = 0;
+	for (from = 0; from < nr; from = to) {
+		to = group_end(x, nr, from, sessions);
+		for (i = from; i < to && sessions && !x[from].session; i++)
+			keep[i] = false;
+		drop_longest_tenth(x + from, to - from, keep + from,
+				    (unsigned int *)plane->scratch);
+		if (*ret_nr == TSCT_CUBICS_MAX - 1)
+			return -E2BIG;
+		if (average_session(x + from, to - from, keep + from,
+				    &knot[*ret_nr])) {
+			knot[*ret_nr].remote_frac -= plane->shift;
+			++*ret_nr;
+		}
+	}
+	return *ret_nr ? 0 : -ENODATA;
+}
+
+/* -ERANGE: a counter does not run, or at very different rates between knots. */
+static int check_rises(const struct knot *knot, unsigned int nr)
+{
+	double all, r;
+	unsigned int k;
+
+	if (nr < 2)
+		return 0;
+	if (!(local_between(&knot[0], &knot[nr - 1]) > 0))
+		return -ERANGE;
+	all = rise(&knot[0], &knot[nr - 1]);
+	for (k = 0; k + 1 < nr; k++) {
+		if (!(local_between(&knot[k], &knot[k + 1]) > 0))
+			return -ERANGE;
+		r = rise(&knot[k], &knot[k + 1]);
+		if (!(r > all / 2 && r < all * 2))
+			return -ERANGE;
+	}
+	return 0;
+}
+
+int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
+		    unsigned int nr, bool *keep, struct tsct_fit *fit)
+{
+	struct knot knot[TSCT_CUBICS_MAX];
+	unsigned int nr_knots;
+	int err;
+
+	err = average_sessions(plane, x, nr, keep, knot, &nr_knots);
+	if (!err)
+		err = check_rises(knot, nr_knots);
+	if (err)
+		return err;
+	/*
+	 * Standard error of a session's average, doubled for extrapolation by
+	 * its slope
+	 */
+	fit->sd = 2 / sqrt((double)nr / nr_knots);
+	if (nr_knots == 1) {
+		set_cubic(&knot[0], plane->nominal, 0, 0, &fit->piece[0]);
+		fit->nr_pieces = 1;
+	} else {
+		set_pieces(knot, nr_knots, fit);
+	}
+	return 0;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/* Scenarios with falsetickers and attackers */
+#include <stdio.h>
+
+#include "attackers.h"
+
+#define CHILD		1
+#define MEMORY_MOST	8000000	/* limit for two nodes after a flood, bytes */
+
+static double length_s(struct run *run, double part)
+{
+	return run_length_s(run) * part;
+}
+
+/* ---- falsetickers ------------------------------------------------------------- */
+
+#define SERVERS	4
+#define CHILD_OF_FOUR	5
+
+static unsigned int falseticker_of(const struct run *run)
+{
+	return run->scenario->falseticker ? run->scenario->falseticker : SERVERS;
+}
+
+/*
+ * The master, three correct servers, a falseticker, and a child with these four
+ * sources
+ */
+static void build_falseticker(struct run *run,
+			      const struct server_fault *server_fault)
+{
+	unsigned int i;
+
+	build_nodes(run, 6);
+	build_master(run, NULL);
+	for (i = 1; i <= SERVERS; i++) {
+		build_child(run, i, 1, true, NULL);
+		build_source(run, i, 0, 0, 0, 0);
+	}
+	build_child(run, CHILD_OF_FOUR, 4, false, NULL);
+	for (i = 1; i <= SERVERS; i++)
+		build_source(run, CHILD_OF_FOUR, i - 1, i, 0, 0);
+	run->world.nodes[falseticker_of(run)].fault = *server_fault;
+	run->world.nodes[falseticker_of(run)].fault.at_s = length_s(run, 0.4);
+	run->world.tally_from_s = length_s(run, 0.2);
+	reading_every(&run->world, CHILD_OF_FOUR, 1, run_poll_s(run));
+}
+
+static void expect_identified(struct run *run)
+{
+	struct node *node = &run->world.nodes[CHILD_OF_FOUR];
+	struct tsct_source_state state;
+	unsigned int i;
+
+	for (i = 1; i <= SERVERS; i++) {
+		tsct_cluster_source(node->cluster, i - 1,
+				    node_count(&run->world, node), &state);
+		if (i != falseticker_of(run)) {
+			expect(run, !state.falseticker && !state.reason[0],
+			       "a correct server is no falseticker");
+			continue;
+		}
+		expect(run, !state.used && state.reason[0], "the falseticker is identified");
+		snprintf(run->note, sizeof(run->note), "%s", state.reason);
+	}
+}
+
+static void play_falseticker(struct run *run,
+			     const struct server_fault *server_fault)
+{
+	build_falseticker(run, server_fault);
+	world_run(&run->world, length_s(run, 0.8));
+	expect_identified(run);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD_OF_FOUR), "the time is available");
+}
+
+void play_falseticker_steps(struct run *run)
+{
+	play_falseticker(run, &(struct server_fault) { .step_s = 0.01 });
+}
+
+void play_falseticker_fast(struct run *run)
+{
+	play_falseticker(run, &(struct server_fault) { .fast = 0.01 });
+}
+
+void play_falseticker_past(struct run *run)
+{
+	play_falseticker(run, &(struct server_fault) { .step_s = -10 });
+}
+
+void play_falseticker_params(struct run *run)
+{
+	play_falseticker(run, &(struct server_fault) { .params_s = 2e-3 });
+}
+
+/* The falseticker claims to be another master after a reboot. */
+void play_falseticker_restarts(struct run *run)
+{
+	struct node *child;
+
+	build_falseticker(run, &(struct server_fault) { 0 });
+	world_run(&run->world, length_s(run, 0.4));
+	node_be_master(&run->world, falseticker_of(run), 12345);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD_OF_FOUR), "the time is available");
+	child = &run->world.nodes[CHILD_OF_FOUR];
+	expect(run, run->world.timelines[child->published[0].timeline].node == 0,
+	       "it is still the master's timeline");
+}
+
+/* ---- attackers --------------------------------------------------------- */
+
+static const char key_text[] = "7 AES128 HEX:000102030405060708090a0b0c0d0e0f\n";
+static const char other_key[] = "7 AES128 HEX:100102030405060708090a0b0c0d0e0f\n";
+
+static void play_attack(struct run *run, struct adversary *adversary,
+			const char *key)
+{
+	struct tsct_keys *keys = key ? build_keys(key) : NULL;
+
+	build_nodes(run, 2);
+	run->ratelimit_us = 50000;
+	build_master(run, keys);
+	build_child(run, CHILD, 1, false, keys);
+	build_source(run, CHILD, 0, 0, key ? 7 : 0, 0);
+	run->world.tally_from_s = length_s(run, 0.2);
+	reading_every(&run->world, CHILD, 1, run_poll_s(run));
+	attack_begin(&run->world, adversary);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "the child has the time");
+	expect(run, !adversary->accepted, "no forged answer was accepted");
+	snprintf(run->note, sizeof(run->note),
+		 "%llu replayed, %llu forged, %llu corrupted, %llu flooded",
+		 (unsigned long long)adversary->replayed,
+		 (unsigned long long)adversary->spoofed,
+		 (unsigned long long)adversary->corrupted,
+		 (unsigned long long)adversary->flooded);
+	run->world.adversary = NULL;
+	tsct_keys_free(keys);
+}
+
+void play_replay(struct run *run)
+{
+	struct adversary adversary = { .victim = CHILD, .replay = 1 };
+
+	play_attack(run, &adversary, key_text);
+}
+
+void play_replay_open(struct run *run)
+{
+	struct adversary adversary = { .victim = CHILD, .replay = 0.3 };
+
+	play_attack(run, &adversary, NULL);
+}
+
+void play_spoof(struct run *run)
+{
+	struct adversary adversary = { .victim = CHILD, .spoof_s = 0.01 };
+
+	play_attack(run, &adversary, key_text);
+}
+
+void play_spoof_open(struct run *run)
+{
+	struct adversary adversary = { .victim = CHILD, .spoof_s = 0.01 };
+
+	play_attack(run, &adversary, NULL);
+}
+
+void play_corrupt(struct run *run)
+{
+	struct adversary adversary = { .victim = CHILD, .corrupt = 0.5 };
+
+	play_attack(run, &adversary, key_text);
+}
+
+/* 100000 requests per second for a minute; fewer in a quick run */
+void play_flood(struct run *run)
+{
+	struct adversary adversary = {
+		.victim = CHILD,
+		.flood_s = run->quick ? 1e-4 : 1e-5,
+		.flood_from_s = length_s(run, 0.5),
+		.flood_to_s = length_s(run, 0.5) + (run->quick ? 20 : 60),
+	};
+	play_attack(run, &adversary, key_text);
+	expect(run, memory_used() < MEMORY_MOST,
+	       "memory does not grow with strangers");
+}
+
+void play_wrong_key(struct run *run)
+{
+	struct tsct_keys *right = build_keys(key_text);
+	struct tsct_keys *wrong = build_keys(other_key);
+
+	build_nodes(run, 2);
+	build_master(run, right);
+	build_child(run, CHILD, 1, false, wrong);
+	build_source(run, CHILD, 0, 0, 7, 0);
+	reading_every(&run->world, CHILD, 1, run_poll_s(run));
+	world_run(&run->world, 100 * run_poll_s(run));
+	expect(run, !has_time(run, CHILD), "no time with a wrong key");
+	expect(run, !run->world.exchanges, "no exchange with a wrong key");
+	tsct_keys_free(right);
+	tsct_keys_free(wrong);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Faults with one child or a few. Always required: no reading outside its
+ * bound, no step within an epoch; and the expectations of each scenario.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "attackers.h"
+#include "sessions.h"
+
+#define CHILD	1
+
+static double length_s(struct run *run, double part)
+{
+	return run_length_s(run) * part;
+}
+
+static uint32_t epoch_of(struct run *run, uint32_t index)
+{
+	return tsct_cluster_epoch(run->world.nodes[index].cluster);
+}
+
+static void play_calm(struct run *run)
+{
+	build_pair(run);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "the child has the time");
+}
+
+/* ---- the master -------------------------------------------------------- */
+
+static void master_gone(struct run *run, uint64_t count)
+{
+	uint32_t epoch;
+
+	build_pair(run);
+	world_run(&run->world, length_s(run, 0.3));
+	epoch = epoch_of(run, CHILD);
+	node_kill(&run->world, 0);
+	world_run(&run->world, length_s(run, 0.6));
+	expect(run, has_time(run, CHILD), "the time is available without master");
+	expect(run, epoch_of(run, CHILD) == epoch, "in the same epoch");
+	node_be_master(&run->world, 0, count);
+	world_run(&run->world, length_s(run, 0.6) + 10 * run_poll_s(run));
+	expect(run, has_time(run, CHILD), "the time is available again");
+	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "and still is available");
+}
+
+static void play_master_restarts(struct run *run)
+{
+	master_gone(run, 0);
+}
+
+static void play_master_reboots(struct run *run)
+{
+	master_gone(run, 1000000);
+}
+
+/* Another node takes over, with another timeline. */
+static void play_master_changes(struct run *run)
+{
+	uint32_t epoch;
+
+	build_nodes(run, 3);
+	build_master(run, NULL);
+	build_child(run, CHILD, 2, false, NULL);
+	build_child(run, 2, 1, true, NULL);
+	build_source(run, 2, 0, 0, 0, 0);
+	build_source(run, CHILD, 0, 0, 0, 0);
+	build_source(run, CHILD, 1, 2, 0, 0);
+	reading_every(&run->world, CHILD, 2, run_poll_s(run));
+	world_run(&run->world, length_s(run, 0.4));
+	epoch = epoch_of(run, CHILD);
+	node_kill(&run->world, 0);
+	world_run(&run->world, length_s(run, 0.5));
+	node_be_master(&run->world, 2, 0);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "the child has the time");
+	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
+}
+
+/* ---- the child --------------------------------------------------------- */
+
+static void play_child_sleeps(struct run *run)
+{
+	uint32_t epoch;
+
+	build_pair(run);
+	world_run(&run->world, length_s(run, 0.5));
+	epoch = epoch_of(run, CHILD);
+	node_suspended(&run->world, CHILD, 1ULL << 62);
+	expect(run, !has_time(run, CHILD), "it has no time");
+	world_run(&run->world, length_s(run, 0.5) + 10 * run_poll_s(run));
+	expect(run, has_time(run, CHILD), "the time is available again");
+	expect(run, epoch_of(run, CHILD) != epoch, "an epoch began");
+	world_run(&run->world, run_length_s(run));
+}
+
+/* ---- the network ------------------------------------------------------- */
+
+static void play_gone(struct run *run)
+{
+	struct network_path *go;
+	double from_s;
+
+	build_pair(run);
+	from_s = length_s(run, 0.5);
+	go = &run->world.nodes[CHILD].sources[0].request;
+	go->gone_from_s = from_s;
+	go->gone_to_s = from_s + 3600;
+	world_run(&run->world, from_s + 3590);
+	snprintf(run->note, sizeof(run->note), "bound after the hour %.0f us",
+		 run->world.tally.bound_max);
+	world_run(&run->world, from_s + 3600 + length_s(run, 0.5));
+	expect(run, has_time(run, CHILD), "the child has the time");
+}
+
+static void play_route(struct run *run)
+{
+	struct network_path *go;
+
+	build_pair(run);
+	go = &run->world.nodes[CHILD].sources[0].request;
+	go->shift = 200;
+	go->shift_at_s = length_s(run, 0.5);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "the child has the time");
+}
+
+/* From a longer route to a shorter one */
+static void play_route_back(struct run *run)
+{
+	struct network_path *back;
+
+	build_pair(run);
+	back = &run->world.nodes[CHILD].sources[0].answer;
+	back->floor += 200;
+	back->shift = -200;
+	back->shift_at_s = length_s(run, 0.5);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "the child has the time");
+}
+
+static void play_jam(struct run *run)
+{
+	struct network_path *go;
+
+	build_pair(run);
+	go = &run->world.nodes[CHILD].sources[0].request;
+	go->jam = 300;
+	go->jam_exp = 100;
+	go->jam_from_s = length_s(run, 0.5);
+	go->jam_to_s = length_s(run, 0.7);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "the child has the time");
+}
+
+/* ---- one below the other ----------------------------------------------- */
+
+static void play_chain(struct run *run)
+{
+	unsigned int nr = 7, i;
+
+	build_nodes(run, nr);
+	build_master(run, NULL);
+	for (i = 1; i < nr; i++) {
+		build_child(run, i, 1, true, NULL);
+		build_source(run, i, 0, i - 1, 0, 0);
+	}
+	run->world.tally_from_s = length_s(run, 0.2);
+	reading_every(&run->world, 1, nr - 1, run_poll_s(run));
+	world_run(&run->world, run_length_s(run));
+	for (i = 1; i < nr; i++)
+		expect(run, has_time(run, i), "all have the time");
+}
+
+/* ---- other clocks ----------------------------------------------------- */
+
+static void play_ntp(struct run *run, unsigned int nr, __u32 flags)
+{
+	unsigned int i;
+
+	build_nodes(run, nr + 1);
+	for (i = 0; i < nr; i++)
+		build_ntp(run, i, i * 7.0 - 5);
+	build_child(run, nr, nr, false, NULL);
+	for (i = 0; i < nr; i++)
+		build_source(run, nr, i, i, 0, TSCT_CLIENT_NTP_ONLY | flags);
+	run->world.tally_from_s = length_s(run, 0.2);
+	reading_every(&run->world, nr, 1, run_poll_s(run));
+}
+
+static void play_ntp_basic(struct run *run)
+{
+	play_ntp(run, 1, 0);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, 1), "the time is available");
+}
+
+static void play_ntp_interleaved(struct run *run)
+{
+	play_ntp(run, 1, TSCT_CLIENT_INTERLEAVED);
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, 1), "the time is available");
+}
+
+static void play_ntp_false(struct run *run)
+{
+	struct tsct_source_state state;
+	struct node *node;
+
+	play_ntp(run, 4, 0);
+	run->world.nodes[2].fault = (struct server_fault) {
+		.at_s = length_s(run, 0.4), .step_s = 0.02,
+	};
+	world_run(&run->world, run_length_s(run));
+	node = &run->world.nodes[4];
+	tsct_cluster_source(node->cluster, 2, node_count(&run->world, node),
+			    &state);
+	expect(run, !state.used && state.reason[0], "the falseticker is identified");
+	expect(run, has_time(run, 4), "the time is available");
+	snprintf(run->note, sizeof(run->note), "%s", state.reason);
+}
+
+#define SCENARIO(title, function, ...) \
+	{ .name = title, .play = function, ##__VA_ARGS__ }
+
+#define BAD_PATH { .floor = 50, .exp = 20, .loss = 0.2, .duplicate = 0.1, \
+	.late = 0.1, .late_by = 1.2e6 }
+#define BAD_PATHS	.request = BAD_PATH, .answer = BAD_PATH
+
+/* For scenarios with many nodes */
+#define FEW	.polls = 1000, .polls_quick = 300
+/*
+ * The falseticker is in every position: selection must not depend on the order.
+ */
+#define FALSETICKER(title, function, which) \
+	SCENARIO(title, function, .polls = 1000, .polls_quick = 150, \
+		 .falseticker = which)
+#define FALSETICKERS(name, which) \
+	FALSETICKER(name " of four is a falseticker: steps", \
+		    play_falseticker_steps, which), \
+	FALSETICKER(name " of four is a falseticker: 1 % fast", \
+		    play_falseticker_fast, which), \
+	FALSETICKER(name " of four is a falseticker: answers from the past", \
+		    play_falseticker_past, which), \
+	FALSETICKER(name " of four is a falseticker: wrong parameters", \
+		    play_falseticker_params, which), \
+	FALSETICKER(name " of four is a falseticker: begins an epoch", \
+		    play_falseticker_restarts, which)
+
+const struct scenario fault_scenarios[] = {
+	SCENARIO("calm", play_calm),
+	SCENARIO("master restarts", play_master_restarts),
+	SCENARIO("master reboots", play_master_reboots),
+	SCENARIO("master changes", play_master_changes),
+	SCENARIO("child sleeps", play_child_sleeps),
+	SCENARIO("network gone for an hour", play_gone),
+	SCENARIO("another route, 200 us longer", play_route),
+	SCENARIO("another route, 200 us shorter", play_route_back),
+	SCENARIO("one way congested", play_jam),
+	SCENARIO("lost, duplicated, out of order", play_calm, BAD_PATHS),
+	SCENARIO("all of the delay in requests", play_calm,
+	      .request = { .floor = 100, .exp = 1 }, .answer = { .exp = 1 }),
+	SCENARIO("all of the delay in answers", play_calm,
+	      .request = { .exp = 1 }, .answer = { .floor = 100, .exp = 1 }),
+	SCENARIO("requests 90 us, answers 50 us, configured", play_calm,
+	      .request = { .floor = 90, .exp = 5 },
+	      .answer = { .floor = 50, .exp = 5 },
+	      .asymmetry_us = 40, .limit_us = 0.5),
+	SCENARIO("the same, configured wrongly", play_calm,
+	      .request = { .floor = 90, .exp = 5 },
+	      .answer = { .floor = 50, .exp = 5 },
+	      .asymmetry_us = -300),
+	SCENARIO("noise of time stamps, 1 us", play_calm,
+	      .timestamping = { .noise = 1, .noise_sent = 1, .error = 6 }),
+	SCENARIO("1 % of time stamps 60 us too early", play_calm,
+	      .timestamping = { .early = 0.01, .early_by = 60 }),
+	SCENARIO("air conditioning", play_calm, .temp = 3e-7, .temp_s = 400),
+	SCENARIO("chain of seven", play_chain, FEW),
+	SCENARIO("chain of seven, all of the delay in requests", play_chain, FEW,
+	      .request = { .floor = 100, .exp = 1 }, .answer = { .exp = 1 }),
+	SCENARIO("an NTP server", play_ntp_basic),
+	SCENARIO("an NTP server, interleaved", play_ntp_interleaved),
+	SCENARIO("four NTP servers, one a falseticker", play_ntp_false,
+	      FEW),
+	SCENARIO("three sessions of 20", play_sessions, .poll_s = 32,
+	      .limit_us = 12),
+	SCENARIO("five nodes of one host", play_synced_host, .limit_us = 0.7),
+	SCENARIO("barriers of 20, packets lost, duplicated, late", play_barriers,
+	      BAD_PATHS, .poll_s = 4),
+	SCENARIO("a member of a barrier is missing", play_barrier_missing,
+	      BAD_PATHS, .poll_s = 4),
+	SCENARIO("the master restarts in a barrier", play_barrier_restart,
+	      BAD_PATHS, .poll_s = 4),
+	SCENARIO("after a session", play_after_session, .limit_us = 0.7),
+	SCENARIO("after a session, poll 16 s", play_after_session, .poll_s = 16),
+	SCENARIO("after a session that is 400 ns uneven", play_uneven_session,
+	      .request = { .floor = 5, .exp = 0.5, .gauss = 0.1, .warm = 0.4,
+		      .warm_s = 0.05 },
+	      .answer = { .floor = 5, .exp = 0.5, .gauss = 0.1 }),
+	SCENARIO("the same, noise of time stamps", play_uneven_session,
+	      .request = { .floor = 5, .gauss = 0.2, .warm = 0.4, .warm_s = 0.05 },
+	      .answer = { .floor = 5, .gauss = 0.2 }),
+	SCENARIO("no kernel time stamps", play_calm,
+	      .timestamping = { .by_program = true }),
+	FALSETICKERS("the first", 1),
+	FALSETICKERS("the second", 2),
+	FALSETICKERS("the third", 3),
+	FALSETICKERS("the last", 4),
+	SCENARIO("answers replayed", play_replay),
+	SCENARIO("answers replayed, no key", play_replay_open),
+	SCENARIO("answers forged", play_spoof),
+	SCENARIO("answers forged, no key", play_spoof_open),
+	SCENARIO("packets corrupted", play_corrupt),
+	SCENARIO("flood of requests", play_flood),
+	SCENARIO("a wrong key", play_wrong_key),
+};
+
+const unsigned int nr_faults =
+	sizeof(fault_scenarios) / sizeof(fault_scenarios[0]);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Command line options of both programs */
+#ifndef TESTS_NETSIM_PICK_H
+#define TESTS_NETSIM_PICK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NUMBERS_MAX	128
+
+/*
+ * All programs have --list --seed S --check -v, and --NUMBERED N, any number of
+ * times: these are run, or all, if there are none.
+ */
+struct options_common {
+	const char *program, *usage;
+	const char *numbered;	/* "row" */
+	unsigned int nr;	/* largest number; the first is 1 */
+	void (*list)(void);
+	bool picked[NUMBERS_MAX + 1], any;
+	uint64_t seed;
+	bool check, verbose;
+};
+
+/* A program's own options; the last one has no name */
+struct own_option {
+	const char *name;
+	bool has_value;
+	void (*take)(void *ctx, const char *value);
+};
+
+void options_parse(struct options_common *common, int argc, char **argv,
+		   const struct own_option *own, void *ctx);
+/* Prints @why and the usage, exits with 2. */
+void options_usage(const struct options_common *common, const char *why)
+	__attribute__((noreturn));
+/* The number that is the whole of @text */
+uint64_t options_number(const struct options_common *common, const char *text);
+
+static inline bool options_selected(const struct options_common *common,
+				    unsigned int number)
+{
+	return !common->any || common->picked[number];
+}
+
+#endif /* TESTS_NETSIM_PICK_H */

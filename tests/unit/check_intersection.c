@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Intersection of correctness intervals: falsetickers, range of the truth */
+#include <math.h>
+
+#include "seed.h"
+#include "suite.h"
+#include "lib/sync/intersection.h"
+
+#define TURNS	20000
+
+static struct tsct_intersection_result
+intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
+			     const char *falsetickers)
+{
+	struct tsct_intersection_result found = tsct_intersection(intervals, nr);
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		ck_assert_msg(intervals[i].falseticker == (falsetickers[i] == 'L'),
+			      "%u of %s", i, falsetickers);
+	return found;
+}
+
+START_TEST(test_by_hand)
+{
+	struct tsct_correctness_interval one[] = { { .middle = 5, .bound = 2 } };
+	struct tsct_correctness_interval two[] = { { .middle = 0, .bound = 1 },
+				    { .middle = 9, .bound = 1 } };
+	struct tsct_correctness_interval three[] = { { .middle = 0, .bound = 2 },
+				      { .middle = 100, .bound = 5 },
+				      { .middle = 1, .bound = 3 } };
+	struct tsct_correctness_interval split[] = { { .middle = 0, .bound = 1 },
+				      { .middle = 0, .bound = 2 },
+				      { .middle = 50, .bound = 1 },
+				      { .middle = 50, .bound = 2 } };
+	struct tsct_intersection_result v = intersect(one, 1, ".");
+
+	ck_assert(v.majority && v.lo == 3 && v.hi == 7);
+	v = intersect(two, 2, "..");			/* no majority */
+	ck_assert(!v.majority && v.agree == 1 && v.lo > v.hi);
+	v = intersect(three, 3, ".L.");
+	ck_assert(v.majority && v.agree == 2 && v.lo == -2 && v.hi == 2);
+	v = intersect(split, 4, "....");
+	ck_assert(!v.majority && v.agree == 2);
+	v = tsct_intersection(NULL, 0);
+	ck_assert(!v.majority && !v.agree);
+}
+END_TEST
+
+/*
+ * The middle one is part of both pairs: neither of the others is proved wrong.
+ */
+START_TEST(test_chain)
+{
+	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },
+				      { .middle = 3, .bound = 2 },
+				      { .middle = 6, .bound = 2 } };
+	struct tsct_intersection_result v = intersect(chain, 3, "...");
+
+	ck_assert(v.majority && v.agree == 2 && v.lo == 1 && v.hi == 5);
+}
+END_TEST
+
+/* Intervals that only touch do overlap: bounds are inclusive. */
+START_TEST(test_touching)
+{
+	struct tsct_correctness_interval touch[] = { { .middle = 0, .bound = 1 },
+				      { .middle = 2, .bound = 1 },
+				      { .middle = 1, .bound = 0 } };
+	struct tsct_intersection_result v = intersect(touch, 3, "...");
+
+	ck_assert(v.agree == 3 && v.lo == 1 && v.hi == 1);
+}
+END_TEST
+
+/* NaN and infinite bounds do not change the result of the others. */
+START_TEST(test_no_numbers)
+{
+	struct tsct_correctness_interval odd[] = { { .middle = 0, .bound = 1 },
+				    { .middle = NAN, .bound = 1 },
+				    { .middle = 0.5, .bound = 1 },
+				    { .middle = 0, .bound = INFINITY } };
+	struct tsct_intersection_result v = intersect(odd, 4, ".L..");
+
+	ck_assert(v.majority && v.agree == 3);
+}
+END_TEST
+
+static double any_real(double from, double to)
+{
+	return from + (to - from) * (double)any(1000001) / 1e6;
+}
+
+/* The truth is 0. Correct intervals contain it; falsetickers are random. */
+static unsigned int fill(struct tsct_correctness_interval *intervals,
+			 unsigned int nr, unsigned int falsetickers,
+			 bool together)
+{
+	double offset = any_real(-50, 50);
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		intervals[i].bound = any_real(0.1, 10);
+		intervals[i].middle = any_real(-intervals[i].bound, intervals[i].bound);
+		if (i >= falsetickers)
+			continue;
+		intervals[i].middle = (together ? offset : any_real(-50, 50));
+		intervals[i].bound = any_real(0, together ? 1 : 20);
+	}
+	return falsetickers;
+}
+
+/*
+ * Up to (n - 1) / 2 falsetickers, which agree with each other or not: there is
+ * a majority, and the truth is in its range. A source far from all correct ones
+ * is a falseticker; a correct one is not, unless falsetickers formed a larger
+ * group without it.
+ */
+START_TEST(test_falsetickers)
+{
+	unsigned int i, j, named = 0;
+
+	seed_with(1);
+	for (i = 0; i < TURNS; i++) {
+		unsigned int nr = 3 + any(5);
+		unsigned int falsetickers = any((nr - 1) / 2 + 1);
+		struct tsct_correctness_interval intervals[7];
+		struct tsct_intersection_result v;
+
+		fill(intervals, nr, falsetickers, any(2));
+		v = tsct_intersection(intervals, nr);
+		ck_assert(v.majority);
+		ck_assert_uint_ge(v.agree, nr - falsetickers);
+		ck_assert(v.lo <= 0 && v.hi >= 0);
+		for (j = 0; j < nr; j++) {
+			double gap = fabs(intervals[j].middle) - intervals[j].bound;
+
+			/* All correct ones contain 0. */
+			if (j >= falsetickers && v.agree == nr - falsetickers)
+				ck_assert(!intervals[j].falseticker);
+			if (j < falsetickers && gap > 20) {
+				ck_assert(intervals[j].falseticker);
+				named++;
+			}
+		}
+	}
+	ck_assert_uint_gt(named, TURNS / 10);
+}
+END_TEST
+
+/* Without wrong intervals there are no falsetickers. */
+START_TEST(test_correct)
+{
+	unsigned int i, j;
+
+	seed_with(2);
+	for (i = 0; i < TURNS; i++) {
+		unsigned int nr = 1 + any(16);
+		struct tsct_correctness_interval intervals[16];
+		struct tsct_intersection_result v;
+
+		fill(intervals, nr, 0, false);
+		v = tsct_intersection(intervals, nr);
+		ck_assert(v.majority && v.agree == nr);
+		ck_assert(v.lo <= 0 && v.hi >= 0);
+		for (j = 0; j < nr; j++)
+			ck_assert(!intervals[j].falseticker);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("intersection");
+	TCase *tcase = tcase_create("intersection");
+
+	print_seed();
+	tcase_add_test(tcase, test_by_hand);
+	tcase_add_test(tcase, test_chain);
+	tcase_add_test(tcase, test_touching);
+	tcase_add_test(tcase, test_no_numbers);
+	tcase_add_test(tcase, test_falsetickers);
+	tcase_add_test(tcase, test_correct);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

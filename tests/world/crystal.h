@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Oscillators and their counters, known exactly: true time is an integer of ps,
+ * a counter has 64 fractional bits. Between two changes of the rate, counts are
+ * a product of integers, so no rounding error adds to what a test compares.
+ */
+#ifndef TESTS_WORLD_CRYSTAL_H
+#define TESTS_WORLD_CRYSTAL_H
+
+#include "random.h"
+#include "lib/core/clock_params.h"
+
+#define PS_PER_NS	1000LL
+#define PS_PER_US	1000000LL
+#define PS_PER_MS	1000000000LL
+#define PS_PER_S	1000000000000LL
+
+/* A counter at a rate that only oscillator_set() changes */
+struct oscillator {
+	int64_t at_ps;
+	tsct_u128 phase;	/* count at at_ps, 64.64 */
+	uint64_t rate;		/* counts per ps, 0.64 */
+};
+
+static inline uint64_t oscillator_rate(double hz)
+{
+	return (uint64_t)ldexp(hz / PS_PER_S, 64);
+}
+
+static inline tsct_u128 oscillator_phase(const struct oscillator *osc,
+					 int64_t ps)
+{
+	return osc->phase + (tsct_u128)(uint64_t)(ps - osc->at_ps) * osc->rate;
+}
+
+static inline void oscillator_set(struct oscillator *osc, int64_t ps,
+				  tsct_u128 phase, uint64_t rate)
+{
+	*osc = (struct oscillator) { .at_ps = ps, .phase = phase, .rate = rate };
+}
+
+/* Rates are relative to hz. */
+struct crystal_params {
+	double hz;
+	double drift;		/* constant */
+	double wander;		/* random walk, per root of a second */
+	double temp, temp_s;	/* a sine's amplitude, its period in s */
+	double jump, jump_at_s, jump_lag_s;	/* a step of the temperature, followed
+						 * with this time constant */
+	double cell_s;		/* the rate is constant for as long; 0: 0.1 */
+};
+
+/* A counter whose rate drifts at random */
+struct crystal {
+	struct crystal_params params;
+	struct random random;
+	struct oscillator osc;
+	int64_t cell_ps, cell_end_ps;
+	double walk, temp_phase;
+};
+
+/* At true time 0 the counter is @count. */
+void crystal_init(struct crystal *crystal, const struct crystal_params *params,
+		  uint64_t count, struct random random);
+/* Advances to true time @ps, which is not before the present one. */
+void crystal_advance(struct crystal *crystal, int64_t ps);
+/* Sets the counter, as after a suspend or a migration. */
+void crystal_jump(struct crystal *crystal, uint64_t count);
+
+static inline uint64_t crystal_count(const struct crystal *crystal)
+{
+	return (uint64_t)(crystal->osc.phase >> 64);
+}
+
+/* Fraction of the count, in [0, 1) */
+double crystal_frac(const struct crystal *crystal);
+/* Present rate, counts per second */
+double crystal_hz(const struct crystal *crystal);
+
+#endif /* TESTS_WORLD_CRYSTAL_H */
