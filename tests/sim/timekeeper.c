@@ -70,7 +70,7 @@ static void publish(struct run *run)
 
 	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
 		now = m->ops.stamp(m);
-		tsct_servo_compose(&run->est, now + (__u64)((double)lead / 1e12 *
+		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
 							   m->counter_hz), &next);
 		err = tsct_clock_state_check(&next);
 		if (err)
@@ -116,7 +116,7 @@ void timekeeper_begin_cycles(struct run *run)
 	tsct_sampler_init(&run->sampler, &m->ops);
 	tsct_rate_init(&run->est, m->source, last.epoch, last.cause);
 	if (run->plan.owner == OWNER_PROCESS)
-		run->est.void_ticks = 1ULL << 61;
+		run->est.void_cycles = 1ULL << 61;
 	if (run->plan.restores_rate && last.rate_mult)
 		tsct_rate_restore(&run->est, last.rate_mult, last.rate_error_ppt);
 	if (last.epoch && (!run->plan.resumes ||
