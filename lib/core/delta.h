@@ -97,7 +97,7 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 
 /*
  * Reads a header of which TSCT_DELTA_ROOM bytes are there. The address of the next
- * event depends on the size alone, which depends on the first byte and the thread.
+ * event depends on the size alone, not on the tick: decoding does not wait for it.
  */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
 				       __u32 *ret_id)
