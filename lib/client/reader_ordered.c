@@ -42,7 +42,7 @@ static int add(struct tsct_reader *reader, __u32 cpu)
 	found = tsct_reader_fetch(reader, cpu);
 	if (found <= 0)
 		return found;
-	head.stamp = reader->rings[cpu].next.cycles;
+	head.key = reader->rings[cpu].next.cycles;
 	reader->in_order[cpu] = true;
 	return tsct_order_add(&reader->order, &head);
 }
@@ -54,7 +54,7 @@ static bool must_scan(const struct tsct_reader *reader,
 	if (!head || until == UINT64_MAX)
 		return !head || reader->since_scan >=
 			reader->t->header.nr_cpus;
-	return head->stamp > reader->scanned;
+	return head->key > reader->scanned;
 }
 
 static int scan(struct tsct_reader *reader, __u64 until)
@@ -112,7 +112,7 @@ static bool is_stale(const struct tsct_reader *reader)
 	if (!first)
 		return false;
 	ring = &reader->rings[first->index];
-	return !ring->has_next || ring->next.cycles != first->stamp;
+	return !ring->has_next || ring->next.cycles != first->key;
 }
 
 static const struct tsct_order_cursor *first(struct tsct_reader *reader, __u64 until)
@@ -125,7 +125,7 @@ static const struct tsct_order_cursor *first(struct tsct_reader *reader, __u64 u
 		reader->scanned = 0;
 		head = tsct_order_first(&reader->order);
 	}
-	return head && head->stamp <= until ? head : NULL;
+	return head && head->key <= until ? head : NULL;
 }
 
 static void hand_out(struct tsct_reader *reader, __u32 cpu,

@@ -8,9 +8,9 @@
 
 #include "port.h"
 
-/* Next event of one stream. Order: stamp, then rank, then index */
+/* Next event of one stream. Order: key, then rank, then index */
 struct tsct_order_cursor {
-	__u64 stamp;
+	__u64 key;		/* cycles or ticks, the same in all streams */
 	__u32 rank;
 	__u32 index;		/* identifies the stream to the caller */
 };
@@ -24,8 +24,8 @@ struct tsct_order {
 static inline bool tsct_order_before_(const struct tsct_order_cursor *a,
 				      const struct tsct_order_cursor *b)
 {
-	if (a->stamp != b->stamp)
-		return a->stamp < b->stamp;
+	if (a->key != b->key)
+		return a->key < b->key;
 	if (a->rank != b->rank)
 		return a->rank < b->rank;
 	return a->index < b->index;
@@ -83,10 +83,10 @@ tsct_order_first(const struct tsct_order *order)
 	return order->nr ? order->heap : NULL;
 }
 
-/* tsct_order_advance - the next event of the first stream has @stamp */
-static inline void tsct_order_advance(struct tsct_order *order, __u64 stamp)
+/* tsct_order_advance - the next event of the first stream has @key */
+static inline void tsct_order_advance(struct tsct_order *order, __u64 key)
 {
-	order->heap[0].stamp = stamp;
+	order->heap[0].key = key;
 	tsct_order_sink_(order);
 }
 

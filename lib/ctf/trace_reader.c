@@ -196,7 +196,7 @@ int tsct_trace_enter_(struct tsct_trace *t, __u32 index)
 	struct tsct_stream_reader *s = &t->streams[index];
 	int ret = tsct_stream_reader_next(&t->file, s);
 	const struct tsct_order_cursor head = {
-		.stamp = s->event.tick, .rank = s->location, .index = index,
+		.key = s->event.tick, .rank = s->location, .index = index,
 	};
 
 	if (ret > 0) {

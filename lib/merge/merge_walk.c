@@ -218,7 +218,7 @@ static int start(struct walk *w)
 			ret = go_on(w, &w->lanes[i]);
 		if (ret != 1)
 			continue;
-		head.stamp = w->lanes[i].head.global;
+		head.key = w->lanes[i].head.global;
 		head.index = i;
 		ret = tsct_order_add(&w->order, &head);
 	}

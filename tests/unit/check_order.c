@@ -11,23 +11,23 @@
 #define STREAMS_MAX	40
 #define EVENTS_MAX	200
 
-/* One stream of a run: stamps never decrease, as in a ring. */
+/* One stream of a run: keys never decrease, as in a ring. */
 struct stream {
-	__u64 stamp[EVENTS_MAX];
+	__u64 key[EVENTS_MAX];
 	unsigned int nr, at;
 };
 
 static unsigned int fill(struct stream *s, unsigned int nr_streams)
 {
 	unsigned int i, j, total = 0;
-	__u64 stamp;
+	__u64 key;
 
 	for (i = 0; i < nr_streams; i++) {
 		s[i].at = 0;
 		s[i].nr = any(4) ? any(EVENTS_MAX) : 0;
-		stamp = any(50);
+		key = any(50);
 		for (j = 0; j < s[i].nr; j++)
-			s[i].stamp[j] = stamp += any(3);
+			s[i].key[j] = key += any(3);
 		total += s[i].nr;
 	}
 	return total;
@@ -41,7 +41,7 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 	for (i = 0; i < nr; i++) {
 		if (!s[i].nr)
 			continue;
-		head.stamp = s[i].stamp[0];
+		head.key = s[i].key[0];
 		head.rank = i / 2;	/* two streams share a rank */
 		head.index = i;
 		ck_assert_int_eq(tsct_order_add(order, &head), 0);
@@ -56,7 +56,7 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 	for (i = 0; i < nr; i++)
 		if (s[i].at < s[i].nr &&
 		    (best == nr ||
-		     s[i].stamp[s[i].at] < s[best].stamp[s[best].at]))
+		     s[i].key[s[i].at] < s[best].key[s[best].at]))
 			best = i;
 	return best;
 }
@@ -79,10 +79,10 @@ START_TEST(order_property)
 	while ((first = tsct_order_first(&order))) {
 		ck_assert_uint_eq(first->index, earliest(s, nr));
 		from = &s[first->index];
-		ck_assert_uint_eq(first->stamp, from->stamp[from->at]);
+		ck_assert_uint_eq(first->key, from->key[from->at]);
 		seen++;
 		if (++from->at < from->nr)
-			tsct_order_advance(&order, from->stamp[from->at]);
+			tsct_order_advance(&order, from->key[from->at]);
 		else
 			tsct_order_drop(&order);
 	}
