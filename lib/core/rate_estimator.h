@@ -113,7 +113,7 @@ struct tsct_rate_estimator {
 	double past_ns;		/* largest such error since their beginning */
 	double divergence_ns;	/* between the parameters in force, extended back
 				 * to the last sample before them, and the former */
-	bool resumed;		/* continues a predecessor, from a while ago */
+	bool resumed;		/* continues the state of a predecessor */
 	/*
 	 * The caller may set these after tsct_rate_init(), and the resolution of
 	 * the clocks: raw.resolution_ns and real.resolution_ns.
