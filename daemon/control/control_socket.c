@@ -133,14 +133,16 @@ static void refuse(struct control *control, const struct connection *connection,
 
 /* Only the pid is logged: the process may have ended, and its name may be
  * anything. */
-static void fake_disruption(struct control *control, const struct connection *connection, FILE *to)
+static void fake_disruption(struct control *control,
+			    const struct connection *connection, FILE *to)
 {
 	if (connection->cred.uid != 0 && connection->cred.uid != geteuid()) {
 		refuse(control, connection, to);
 		return;
 	}
 	log_warning("process %d of user %u requested a fake disruption",
-		    (int)connection->cred.pid, (unsigned int)connection->cred.uid);
+		    (int)connection->cred.pid,
+			(unsigned int)connection->cred.uid);
 	control->ops.fake_disruption(control->ops.ctx, to);
 }
 
@@ -155,7 +157,8 @@ static void answer_request(struct control *control, struct connection *connectio
 	else if (!strcmp(connection->request, "fake-disruption"))
 		fake_disruption(control, connection, to);
 	else if (!control->ops.other(control->ops.ctx, connection->request, to))
-		fprintf(to, "error: unknown request; use metrics, peers, exchanges, "
+		fprintf(to,
+			"error: unknown request; use metrics, peers, exchanges, "
 			"samples, sync, timesync or fake-disruption\n");
 	if (fclose(to)) {
 		free(connection->answer);
@@ -167,7 +170,8 @@ static void answer_request(struct control *control, struct connection *connectio
 static bool read_request(struct control *control, struct connection *connection)
 {
 	size_t room = sizeof(connection->request) - 1 - connection->got;
-	ssize_t len = recv(connection->fd, connection->request + connection->got, room, 0);
+	ssize_t len = recv(connection->fd,
+			   connection->request + connection->got, room, 0);
 	char *end;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
@@ -211,7 +215,8 @@ static void send_answer(struct control *control, struct connection *connection)
 		close_connection(connection);
 }
 
-static void serve_connection(struct control *control, struct connection *connection)
+static void serve_connection(struct control *control,
+			     struct connection *connection)
 {
 	if (connection->fd < 0)
 		return;			/* its entry was needed just now */
