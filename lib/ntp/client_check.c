@@ -181,7 +181,7 @@ static void set_node_remote(const struct tsct_client *client,
 	};
 }
 
-/* What the header says of the node's CLOCK_REALTIME is not used. */
+/* The header describes the CLOCK_REALTIME of the node, which is not used. */
 static enum tsct_client_result read_field(const struct tsct_client *client,
 					  struct tsct_client_answer *a)
 {
