@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* tsctraced.conf: lines and words, directives, and the checks of the whole file. */
+/* tsctraced.conf: lines and words, directives, and the checks of the whole
+ * file. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -111,7 +112,8 @@ static void report_value(struct config_reader *r, const char *what,
 			      verb, *verb ? ": " : "", what, fix);
 }
 
-bool config_number(struct config_reader *r, const char *what, __s64 min, __s64 max,
+bool config_number(struct config_reader *r, const char *what, __s64 min,
+		   __s64 max,
 		 __s64 *ret)
 {
 	char *word = config_word(r), *end, fix[96];
@@ -138,9 +140,8 @@ bool config_seconds(struct config_reader *r, const char *what, double min,
 	char *word = config_word(r), *end, fix[96];
 	double value;
 
-	/*
-	 * Only digits and a point: strtod() accepts names and hexadecimal, too.
-	 */
+	/* Only digits and a point: strtod() accepts names and hexadecimal,
+	 * too. */
 	if (word && !word[strspn(word, "0123456789.")]) {
 		value = strtod(word, &end);
 		if (end != word && !*end && value >= min && value <= max) {
@@ -221,7 +222,8 @@ static void take_ratelimit(struct config_reader *r)
 			o->leak = (__u32)value;
 		} else {
 			config_error(r, r->line, "ratelimit: '%s': unknown "
-				      "option; use interval, burst, leak or off", word);
+				      "option; use interval, burst, leak or "
+				      "off", word);
 			return;
 		}
 	}
@@ -357,7 +359,8 @@ static void take_directive(struct config_reader *r, unsigned int *seen)
 		return;
 	}
 	if (seen[i] && !directives[i].many) {
-		config_error(r, r->line, "%s: already in line %u; remove one", word, seen[i]);
+		config_error(r, r->line, "%s: already in line %u; remove one",
+			     word, seen[i]);
 		return;
 	}
 	seen[i] = r->line;
@@ -402,7 +405,8 @@ static void check_mode(struct config_reader *r, FILE *from)
 
 	if (!fstat(fileno(from), &st) && S_ISREG(st.st_mode) &&
 	    st.st_mode & 027)
-		config_warn(r, r->keyfile_line, "keyfile: %s: other users can read or "
+		config_warn(r, r->keyfile_line,
+			    "keyfile: %s: other users can read or "
 			  "change it; change its owner to the daemon's user "
 			  "or group, and run 'chmod g-w,o= %s'", r->keyfile,
 			  r->keyfile);
@@ -418,7 +422,8 @@ static void read_keys(struct config_reader *r)
 		return;
 	from = fopen(r->keyfile, "re");
 	if (!from) {
-		config_error(r, r->keyfile_line, "keyfile: %s: %s; name a file that "
+		config_error(r, r->keyfile_line,
+			     "keyfile: %s: %s; name a file that "
 			      "tsctraced can read", r->keyfile,
 			      strerror(errno));
 		return;

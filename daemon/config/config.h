@@ -82,8 +82,8 @@ struct config_messages {
 /*
  * config_load - read a file, and the key file that it names
  *
- * Returns 0; -ENOENT: it does not exist, and nothing was reported; -EINVAL or another
- * -errno, after it was reported.
+ * Returns 0; -ENOENT: it does not exist, and nothing was reported; -EINVAL or
+ * another -errno, after it was reported.
  */
 int config_load(const char *path, const struct config_messages *messages,
 		struct config **ret_config);
@@ -135,7 +135,8 @@ char *config_word(struct config_reader *r);
 
 /* The next word as a value. False: it is missing or invalid, which is reported
  * as an error of the directive or option @what. */
-bool config_number(struct config_reader *r, const char *what, __s64 min, __s64 max,
+bool config_number(struct config_reader *r, const char *what, __s64 min,
+		   __s64 max,
 		 __s64 *ret);
 bool config_seconds(struct config_reader *r, const char *what, double min,
 		  double max, double *ret);

@@ -6,9 +6,8 @@
 
 #include "config.h"
 
-/*
- * Default poll intervals, 2^n s: nodes of a cluster are near, NTP servers busy.
- */
+/* Default poll intervals, 2^n s: nodes of a cluster are near, NTP servers
+ * busy. */
 #define MASTER_MINPOLL	0
 #define MASTER_MAXPOLL	4
 #define NTP_MINPOLL	6
@@ -205,7 +204,8 @@ void config_take_child(struct config_reader *r)
 	config->child[config->nr_children++] = c;
 }
 
-#define PREFIXES "give an address, a prefix such as 10.0.0.0/8 or fd00::/8, or all"
+#define PREFIXES \
+	"give an address, a prefix such as 10.0.0.0/8 or fd00::/8, or all"
 
 static void add_rule(struct config_reader *r, bool allow)
 {
@@ -224,7 +224,8 @@ static void add_rule(struct config_reader *r, bool allow)
 		config_error(r, r->line, "%s: '%s': " PREFIXES, r->word[0],
 			      rule.prefix);
 	else if (r->config->nr_rules == TSCT_RULES_MAX)
-		config_error(r, r->line, "%s: more than %d rules; combine some", r->word[0], TSCT_RULES_MAX);
+		config_error(r, r->line, "%s: more than %d rules; combine some",
+			     r->word[0], TSCT_RULES_MAX);
 	else
 		r->config->rule[r->config->nr_rules++] = rule;
 }

@@ -12,9 +12,8 @@
  */
 int run_dir_open(const char *path, int *ret_dir, int *ret_lock);
 
-/*
- * The remedy for a -errno of a file in the directory, for the end of a message
- */
+/* The remedy for a -errno of a file in the directory, for the end of a
+ * message */
 const char *run_dir_fix(int err);
 
 #endif /* TSCTRACED_RUN_DIR_H */

@@ -21,7 +21,7 @@
 #define REFUSED_NS	10000000000LL	/* between log lines: any user can cause
 					 * them */
 
-struct connection {
+struct control_connection {
 	int fd;				/* -1: free */
 	struct ucred cred;
 	__s64 until_ns;
@@ -39,7 +39,7 @@ struct control {
 	bool paused;			/* the listener is not watched, for lack
 					 * of descriptors or memory */
 	__s64 refused_ns;		/* last log line of it */
-	struct connection connections[CONNECTIONS_MAX];
+	struct control_connection connections[CONNECTIONS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -53,17 +53,17 @@ static int watch(struct control *control, int op, int fd, __u32 events,
 	return epoll_ctl(control->epoll, op, fd, &event) ? -errno : 0;
 }
 
-static void close_connection(struct connection *connection)
+static void close_connection(struct control_connection *connection)
 {
 	close(connection->fd);
 	free(connection->answer);
-	*connection = (struct connection) { .fd = -1 };
+	*connection = (struct control_connection) { .fd = -1 };
 }
 
 /* A free entry, or that of the oldest connection, which is closed */
-static struct connection *free_entry(struct control *control)
+static struct control_connection *free_entry(struct control *control)
 {
-	struct connection *first = &control->connections[0], *connection;
+	struct control_connection *first = &control->connections[0], *connection;
 	int i;
 
 	for (i = 0; i < CONNECTIONS_MAX; i++) {
@@ -79,7 +79,7 @@ static struct connection *free_entry(struct control *control)
 
 static void add_connection(struct control *control, int fd)
 {
-	struct connection *connection = free_entry(control);
+	struct control_connection *connection = free_entry(control);
 	socklen_t len = sizeof(connection->cred);
 
 	connection->fd = fd;
@@ -117,7 +117,8 @@ static void accept_connections(struct control *control)
 
 /* ---- requests ------------------------------------------------------------ */
 
-static void refuse(struct control *control, const struct connection *connection,
+static void refuse(struct control *control,
+		   const struct control_connection *connection,
 		   FILE *to)
 {
 	__s64 now = tsct_monotonic_ns();
@@ -133,18 +134,21 @@ static void refuse(struct control *control, const struct connection *connection,
 
 /* Only the pid is logged: the process may have ended, and its name may be
  * anything. */
-static void fake_disruption(struct control *control, const struct connection *connection, FILE *to)
+static void fake_disruption(struct control *control,
+			    const struct control_connection *connection, FILE *to)
 {
 	if (connection->cred.uid != 0 && connection->cred.uid != geteuid()) {
 		refuse(control, connection, to);
 		return;
 	}
 	log_warning("process %d of user %u requested a fake disruption",
-		    (int)connection->cred.pid, (unsigned int)connection->cred.uid);
+		    (int)connection->cred.pid,
+			(unsigned int)connection->cred.uid);
 	control->ops.fake_disruption(control->ops.ctx, to);
 }
 
-static void answer_request(struct control *control, struct connection *connection)
+static void answer_request(struct control *control,
+			   struct control_connection *connection)
 {
 	FILE *to = open_memstream(&connection->answer, &connection->len);
 
@@ -155,7 +159,8 @@ static void answer_request(struct control *control, struct connection *connectio
 	else if (!strcmp(connection->request, "fake-disruption"))
 		fake_disruption(control, connection, to);
 	else if (!control->ops.other(control->ops.ctx, connection->request, to))
-		fprintf(to, "error: unknown request; use metrics, peers, exchanges, "
+		fprintf(to,
+			"error: unknown request; use metrics, peers, exchanges, "
 			"samples, sync, timesync or fake-disruption\n");
 	if (fclose(to)) {
 		free(connection->answer);
@@ -164,10 +169,12 @@ static void answer_request(struct control *control, struct connection *connectio
 }
 
 /* Reads the request; true: its answer is ready. */
-static bool read_request(struct control *control, struct connection *connection)
+static bool read_request(struct control *control,
+			 struct control_connection *connection)
 {
 	size_t room = sizeof(connection->request) - 1 - connection->got;
-	ssize_t len = recv(connection->fd, connection->request + connection->got, room, 0);
+	ssize_t len = recv(connection->fd,
+			   connection->request + connection->got, room, 0);
 	char *end;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
@@ -195,7 +202,8 @@ static bool read_request(struct control *control, struct connection *connection)
 }
 
 /* Sends as much as the socket takes now; the rest when it takes more. */
-static void send_answer(struct control *control, struct connection *connection)
+static void send_answer(struct control *control,
+			struct control_connection *connection)
 {
 	ssize_t len = send(connection->fd, connection->answer + connection->sent,
 			   connection->len - connection->sent, MSG_NOSIGNAL);
@@ -211,7 +219,8 @@ static void send_answer(struct control *control, struct connection *connection)
 		close_connection(connection);
 }
 
-static void serve_connection(struct control *control, struct connection *connection)
+static void serve_connection(struct control *control,
+			     struct control_connection *connection)
 {
 	if (connection->fd < 0)
 		return;			/* its entry was needed just now */

@@ -70,7 +70,8 @@ static void print_state(const struct metrics *m, FILE *to)
 	print_head(to, "clock_epoch_cause", "gauge",
 	      "Cause of the present epoch: 1 for it.");
 	for (i = 0; i < TSCT_CAUSE_NR; i++)
-		print_labelled(to, "clock_epoch_cause", "cause", tsct_cause_name(i),
+		print_labelled(to, "clock_epoch_cause", "cause",
+			       tsct_cause_name(i),
 			 i == m->cause);
 	print_single(to, "clock_epoch_age_seconds", "gauge",
 	    "Time since the epoch began.", m->epoch_age_s);
@@ -94,7 +95,8 @@ static void print_figures(const struct metrics *m, FILE *to)
 	print_single(to, "clock_error_growth_ratio", "gauge",
 	    "Growth of that bound until the next sample, seconds per second.",
 	    m->growth);
-	print_single(to, "clock_age_seconds", "gauge", "Time since the last sample.",
+	print_single(to, "clock_age_seconds", "gauge",
+		     "Time since the last sample.",
 	    m->age_s);
 	print_single(to, "clock_rate_hertz", "gauge",
 	    "Rate of the counter against CLOCK_MONOTONIC_RAW.", m->hz);
@@ -133,7 +135,8 @@ static void print_rest(const struct metrics *m, FILE *to)
 	    (double)m->channels);
 	print_single(to, "channel_bytes", "gauge",
 	    "Memory of the channels held by the daemon.", (double)m->bytes);
-	print_head(to, "build_info", "gauge", "Version, counter source and clocksource; always 1.");
+	print_head(to, "build_info", "gauge",
+		   "Version, counter source and clocksource; always 1.");
 	fputs("tsctrace_build_info{", to);
 	print_label(to, "version", m->version);
 	fputc(',', to);

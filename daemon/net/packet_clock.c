@@ -46,7 +46,8 @@ void packet_clock_refresh(struct packet_clock *c)
 	struct timespec ts;
 	__u64 error_ns;
 
-	/* The clock file may have been created anew, and another source chosen. */
+	/* The clock file may have been created anew, and another source
+	 * chosen. */
 	c->clock.head.page = file->page;
 	c->clock.head.source = c->timekeeper->est.state.source;
 	c->clock.area.page = file->page;
@@ -67,7 +68,8 @@ __s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns)
 }
 
 struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
-					    const struct timespec *ts, __u64 after,
+					    const struct timespec *ts,
+						__u64 after,
 					    __u64 before, __u64 fallback)
 {
 	struct tsct_packet_time ret = { .cycles = fallback };
@@ -82,7 +84,8 @@ struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 	    !packet_clock_real(c, cycles, &ns, &error_ns) || error_ns >= NS_PER_S)
 		return ret;
 	error = packet_clock_cycles(c, (__s64)error_ns) + 1;
-	if ((__s64)(cycles - after) < -error || (__s64)(cycles - before) > error ||
+	if ((__s64)(cycles - after) < -error ||
+	    (__s64)(cycles - before) > error ||
 	    error > UINT32_MAX)
 		return ret;
 	ret.cycles = cycles;

@@ -35,11 +35,13 @@ void packet_clock_refresh(struct packet_clock *c);
 
 /*
  * packet_clock_kernel - the counter at a kernel timestamp
- * @after, @before: counter values that the timestamp was certainly taken between
+ * @after, @before: counter values that the timestamp was certainly taken
+ * between
  * @fallback: used if the timestamp is impossible, or cannot be converted
  */
 struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
-					    const struct timespec *ts, __u64 after,
+					    const struct timespec *ts,
+						__u64 after,
 					    __u64 before, __u64 fallback);
 
 /* CLOCK_REALTIME at a counter value, and its bound; false: not known */

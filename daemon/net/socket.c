@@ -179,7 +179,8 @@ static int join_port(const struct net_socket *server,
 	return err;
 }
 
-int net_open_filtered(struct net_socket *server, const struct tsct_address *address,
+int net_open_filtered(struct net_socket *server,
+		      const struct tsct_address *address,
 		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
 		  const struct packet_clock *clock, struct net_socket *ret)
 {

@@ -53,20 +53,22 @@ void net_close(struct net_socket *s);
  * @address, @nr: from one of these addresses,
  * @key, @nr_keys: or with a MAC that names one of these keys
  *
- * The kernel sorts packets on arrival, and each socket has a buffer of its own: a
- * sender that fills one takes no room from the other. This is no authentication,
- * addresses and key ids can be forged. Returns 0 or -errno, with the server's socket
- * unchanged; -ENOENT: none of them is of the server's version of IP.
+ * The kernel sorts packets on arrival, and each socket has a buffer of its own:
+ * a sender that fills one takes no room from the other. This is no
+ * authentication, addresses and key ids can be forged. Returns 0 or -errno,
+ * with the server's socket unchanged; -ENOENT: none of them is of the server's
+ * version of IP.
  */
-int net_open_filtered(struct net_socket *server, const struct tsct_address *address,
+int net_open_filtered(struct net_socket *server,
+		      const struct tsct_address *address,
 		  unsigned int nr, const __u32 *key, unsigned int nr_keys,
 		  const struct packet_clock *clock, struct net_socket *ret);
 
 /*
  * net_send - send a datagram
  * @in_reply: the packet to answer, on server sockets; NULL: on client sockets
- * @cookie: returned by net_sent() with the transmit time, which costs a third of an
- * answer; NET_NO_COOKIE: none is requested
+ * @cookie: returned by net_sent() with the transmit time, which costs a third
+ * of an answer; NET_NO_COOKIE: none is requested
  * Returns 0 or -errno. *ret_before: counter just before; may be NULL.
  */
 int net_send(struct net_socket *s, const struct net_packet *in_reply,
@@ -76,7 +78,8 @@ int net_send(struct net_socket *s, const struct net_packet *in_reply,
 /*
  * net_send_together - send up to NET_TOGETHER answers by one system call
  *
- * No transmit times are requested. It saves a twentieth of the cost of an answer.
+ * No transmit times are requested. It saves a twentieth of the cost of an
+ * answer.
  */
 #define NET_TOGETHER	8
 struct net_answer {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Collectives. A caller of tsct_timesync() sends the request "timesync 0" to the
- * control socket, then "timesync N" with the number from the answer, some times a
- * second. The answers:
+ * Collectives. A caller of tsct_timesync() sends the request "timesync 0" to
+ * the control socket, then "timesync N" with the number from the answer, some
+ * times a second. The answers:
  *
  *   waiting N NAMES	callers on these nodes are missing
  *   session N		all have arrived; the session is under way
  *   done N		the session is over, and its time published
  *
- * A caller that sends no request for half a second has stopped waiting. This node
- * reports to its master that it has arrived when a local caller waits and, where it
- * has members, all of them have arrived, too. They are released when this node is.
+ * A caller that sends no request for half a second has stopped waiting. This
+ * node reports to its master that it has arrived when a local caller waits and,
+ * where it has members, all of them have arrived, too. They are released when
+ * this node is.
  *
- * While any caller waits, names go up the tree with requests, and down with answers:
- * of those that keep a node from having arrived, and of all that are missing.
+ * While any caller waits, names go up the tree with requests, and down with
+ * answers: of those that keep a node from having arrived, and of all that are
+ * missing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -171,12 +173,14 @@ static void log_missing(struct peers *p)
 	char names[512];
 	__u32 number;
 
-	if (!has_members(p) || !b->member_ns || now_ns - b->member_ns > MEMBER_WAITS_NS ||
+	if (!has_members(p) || !b->member_ns ||
+	    now_ns - b->member_ns > MEMBER_WAITS_NS ||
 	    now_ns - b->since_ns < LOG_AFTER_NS ||
 	    (b->logged_ns && now_ns - b->logged_ns < LOG_NS))
 		return;
 	number = tsct_schedule_barrier(p->members.schedule);
-	if (!tsct_schedule_missing(p->members.schedule, number, names, sizeof(names)))
+	if (!tsct_schedule_missing(p->members.schedule, number, names,
+				   sizeof(names)))
 		return;
 	b->logged_ns = now_ns;
 	log_info("collective %u waits for %s", number, names);
@@ -222,7 +226,8 @@ void barrier_below(const struct peers *p, char *names, size_t size)
 	if (!has_members(p) || all_below(p))
 		return;
 	tsct_schedule_missing(p->members.schedule,
-			   tsct_schedule_barrier(p->members.schedule), names, size);
+			   tsct_schedule_barrier(p->members.schedule), names,
+				size);
 	rest = strstr(names, ", ");
 	if (rest && (waits_here(p) || !*p->config->name))
 		memmove(names, rest + 2, strlen(rest + 2) + 1);
@@ -234,7 +239,8 @@ void barrier_missing(const struct peers *p, char *names, size_t size)
 
 	if (!s)
 		tsct_schedule_missing(p->members.schedule,
-				   tsct_schedule_barrier(p->members.schedule), names,
+				   tsct_schedule_barrier(p->members.schedule),
+					names,
 				   size);
 	else if (!s->client.reach)
 		snprintf(names, size, "%s, which does not answer",

@@ -68,7 +68,8 @@ static bool is_source(const struct peers *p, const struct logged_exchange *logge
 
 /* True: the exchange is in the window of its source's fit. *ret_kept: and used
  * by it */
-static bool find_in_window(const struct peers *p, const struct logged_exchange *logged,
+static bool find_in_window(const struct peers *p,
+			   const struct logged_exchange *logged,
 		    bool *ret_kept)
 {
 	unsigned int low = 0, high, middle;
@@ -78,7 +79,8 @@ static bool find_in_window(const struct peers *p, const struct logged_exchange *
 
 	*ret_kept = false;
 	high = is_source(p, logged) ?
-		tsct_cluster_window(p->cluster, logged->source, &x, &kept, &fit) : 0;
+		tsct_cluster_window(p->cluster, logged->source, &x, &kept,
+				    &fit) : 0;
 	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (x[middle].t1 == logged->x.t1) {

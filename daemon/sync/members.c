@@ -131,8 +131,9 @@ static bool matches_child(const struct config_child *child,
 		 child->address.scope == request->from->scope);
 }
 
-static const struct config_child *find_child(const struct config *config,
-					   const struct tsct_responder_request *request)
+static const struct config_child *
+find_child(const struct config *config,
+	   const struct tsct_responder_request *request)
 {
 	unsigned int i;
 
@@ -169,8 +170,10 @@ static void add_member(struct peers *p,
 	const char *name;
 	bool is_new;
 
-	name = child ? child->name : peers_name(request->from, text, sizeof(text));
-	if (!member || tsct_schedule_member(m->schedule, request->request.node, name,
+	name = child ? child->name : peers_name(request->from, text,
+						sizeof(text));
+	if (!member || tsct_schedule_member(m->schedule, request->request.node,
+					    name,
 					 (__u64)now_ns / 1000))
 		return;
 	is_new = member->node != request->request.node;
@@ -230,7 +233,8 @@ static void send_poll_request(struct peers *p, const struct peer_member *member)
 {
 	struct net_packet to = { .from = member->address, .to = member->ours };
 	__u8 bytes[TSCT_NTP_MAX];
-	size_t len = tsct_responder_request_poll(&p->service.timeline, p->config->keys,
+	size_t len = tsct_responder_request_poll(&p->service.timeline,
+						 p->config->keys,
 					 member->key, bytes);
 	__u64 before;
 

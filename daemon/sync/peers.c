@@ -66,26 +66,28 @@ static bool same_source(const struct config_source *a,
 {
 	return !memcmp(a->address.ip, b->address.ip, 16) &&
 		a->address.port == b->address.port &&
-		a->address.scope == b->address.scope && a->ntp_only == b->ntp_only &&
+		a->address.scope == b->address.scope &&
+			a->ntp_only == b->ntp_only &&
 		a->xleave == b->xleave && a->key == b->key &&
 		a->asymmetry_ns == b->asymmetry_ns;
 }
 
-/*
- * Sources that are in both configurations keep their state; others begin anew.
- */
+/* Sources that are in both configurations keep their state; others begin
+ * anew. */
 static void set_sources(struct peers *p)
 {
 	const struct config *config = p->config;
 	unsigned int i, nr = config ? config->nr_sources : 0;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (i >= nr || !same_source(&p->source[i].config, &config->source[i]))
+		if (i >= nr || !same_source(&p->source[i].config,
+					    &config->source[i]))
 			source_close(p, i);
 	for (i = 0; i < nr; i++) {
 		struct peer_source *s = &p->source[i];
 
-		if (i < p->nr_sources && same_source(&s->config, &config->source[i])) {
+		if (i < p->nr_sources && same_source(&s->config,
+						     &config->source[i])) {
 			s->config = config->source[i];
 			s->poll = s->config.minpoll;
 		} else {
@@ -258,7 +260,8 @@ static int apply_config(struct peers *p, struct config *config)
 	p->nr_watched = 0;		/* whose descriptors may be closed
 					 * now */
 	service_close(&p->service);
-	if (p->cluster && (!config_has_network(config) || needs_restart(old, config)))
+	if (p->cluster && (!config_has_network(config) || needs_restart(old,
+									config)))
 		peers_stop(p);
 	p->config = config;
 	if (!config_has_network(config))
@@ -271,7 +274,8 @@ static int apply_config(struct peers *p, struct config *config)
 	return err;
 }
 
-/* Goes back to the previous configuration where the new one cannot be applied. */
+/* Goes back to the previous configuration where the new one cannot be
+ * applied. */
 static int replace_config(struct peers *p, struct config *config)
 {
 	struct config *old = p->config;

@@ -26,8 +26,8 @@ struct peers;
 
 /*
  * peers_open - read the configuration; logs its errors
- * peers_restore - before the timekeeper starts: save the published timeline of the
- * daemon before this one, which may be continued
+ * peers_restore - before the timekeeper starts: save the published timeline of
+ * the daemon before this one, which may be continued
  * peers_start - apply the configuration; @timekeeper runs
  * peers_stop - undo peers_start(); after the timekeeper stopped, whose last
  * publication includes the cluster's time
@@ -47,8 +47,8 @@ void peers_reload(struct peers *peers);
  * peers_wants - the descriptors to poll, written to @fds, and their number;
  * *ret_until_ns: the next time to call peers_dispatch(), CLOCK_MONOTONIC,
  * INT64_MAX: none
- * peers_dispatch - do a bounded amount of the work that is due; @fds: as polled.
- * Descriptors closed in between by peers_reload() are skipped.
+ * peers_dispatch - do a bounded amount of the work that is due; @fds: as
+ * polled. Descriptors closed in between by peers_reload() are skipped.
  */
 #define PEERS_FDS_MAX	64
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the files of daemon/sync: the sources that this node sends requests to,
- * the members that synchronize with it, collectives, and the NTP service. All of it
- * belongs to the loop's thread. Times *_ns are CLOCK_MONOTONIC where nothing else is
- * stated; 0: never.
+ * Shared by the files of daemon/sync: the sources that this node sends requests
+ * to, the members that synchronize with it, collectives, and the NTP service.
+ * All of it belongs to the loop's thread. Times *_ns are CLOCK_MONOTONIC where
+ * nothing else is stated; 0: never.
  */
 #ifndef TSCTRACED_PEERS_PRIVATE_H
 #define TSCTRACED_PEERS_PRIVATE_H
@@ -31,12 +31,16 @@ struct peer_source {
 	int poll;			/* 2^n s between polls */
 	unsigned int burst;		/* polls left at the short interval */
 	__s64 burst_ns;			/* the last burst began */
-	bool accepted;			/* its exchanges go to the cluster at once */
-	bool is_unsynced;		/* by its last answer: a burst has to wait */
-	unsigned int good;		/* answered polls since the interval changed */
+	bool accepted;			/* its exchanges go to the cluster at
+					 * once */
+	bool is_unsynced;		/* by its last answer: a burst has to
+					 * wait */
+	unsigned int good;		/* answered polls since the interval
+					 * changed */
 	unsigned int lost;		/* polls not fully answered since the last
 					 * answer */
-	__u32 session;			/* of the master's that it is in; 0: none */
+	__u32 session;			/* of the master's that it is in; 0:
+					 * none */
 	unsigned int own_session;	/* exchanges left of a session of this node's
 					 * own, client.session, or 0; */
 	__s64 own_session_until_ns;	/* its end at the latest */
@@ -70,7 +74,8 @@ void sources_poll_for_barrier(struct peers *p);
 /* The local counter was disrupted. */
 void sources_disrupt(struct peers *p);
 
-/* Logs which sources became falsetickers, or usable again; called at each tick. */
+/* Logs which sources became falsetickers, or usable again; called at each
+ * tick. */
 void sources_log(struct peers *p);
 
 /* Between source.c and source_exchange.c */
@@ -99,7 +104,8 @@ struct members {
 	struct peer_member *table;	/* TSCT_MEMBERS_MAX entries */
 	const struct net_packet *packet;	/* the request being answered */
 	unsigned int socket;
-	__u32 session;			/* the last one whose polls were requested */
+	__u32 session;			/* the last one whose polls were
+					 * requested */
 };
 
 /*
@@ -143,7 +149,8 @@ void barrier_member_waits(struct peers *p);
 bool barrier_arrived(const struct peers *p, const struct peer_source *s);
 void barrier_answered(struct peers *p, const struct peer_source *s);
 
-/* True: a caller here or below waits for that source to release a collective. */
+/* True: a caller here or below waits for that source to release a
+ * collective. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
 /* Names of those missing below this node, for its master; and of all missing that
@@ -158,16 +165,19 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* Time that the kernel needs to send one of many packets: minima, in cycles */
 struct send_pace {
-	__u64 before, least;		/* of the second before, and of this one */
+	__u64 before, least;		/* of the second before, and of this
+					 * one */
 	unsigned int nr;		/* measured in this one, */
-	__s64 since_ns, seen_ns;	/* its begin, and its last measurement */
+	__s64 since_ns, seen_ns;	/* its begin, and its last
+					 * measurement */
 };
 
 /* Answers to be sent by one system call */
 struct outbox {
 	struct net_answer answer[NET_TOGETHER];
 	unsigned int nr;
-	bool is_open;			/* as many requests wait as can be received */
+	bool is_open;			/* as many requests wait as can be
+					 * received */
 	struct send_pace pace;
 };
 
@@ -205,7 +215,8 @@ struct watched_fd {
 	unsigned int nr;
 };
 
-/* The cluster's timeline as the daemon before this one published it as the master */
+/* The cluster's timeline as the daemon before this one published it as the
+ * master */
 struct previous_timeline {
 	__u32 number;			/* 0: none, or continued already */
 	struct tsct_remote_params params;
@@ -228,7 +239,8 @@ struct peers {
 	struct members members;
 	struct link_monitor *links;
 	bool links_changed;		/* and sources were not polled since */
-	__s64 links_polled_ns;		/* sources were last polled for a change */
+	__s64 links_polled_ns;		/* sources were last polled for a
+					 * change */
 	struct tsct_cluster *cluster;
 	struct exchange_log *log;
 	bool urgent;			/* publish before the next tick; cleared by
@@ -238,7 +250,8 @@ struct peers {
 	__u32 timeline_nr;		/* the last one that this node began */
 	struct previous_timeline previous;
 	__u32 clock_epoch;		/* as of the last tick */
-	__s64 epoch_ns;			/* sources were last polled for a new one */
+	__s64 epoch_ns;			/* sources were last polled for a new
+					 * one */
 	__u32 logged_status, logged_epoch;
 	__u64 logged_master;
 	__s64 logged_ns;

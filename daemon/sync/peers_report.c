@@ -11,9 +11,8 @@
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-/*
- * A value that is not finite is null. Whole numbers stay such: "1", not "1.0"
- */
+/* A value that is not finite is null. Whole numbers stay such: "1", not
+ * "1.0" */
 static json_t *number(double value)
 {
 	if (!isfinite(value))
@@ -76,7 +75,8 @@ static const char *const result_names[TSCT_CLIENT_NR] = {
 	[TSCT_CLIENT_LOOP] = "loop",
 };
 
-static const char *source_status(const struct peers *p, const struct peer_source *s,
+static const char *source_status(const struct peers *p,
+				 const struct peer_source *s,
 			    const struct tsct_source_state *state)
 {
 	const struct tsct_clock_state *our = &p->timekeeper->est.state;
@@ -195,7 +195,8 @@ static json_t *report_cluster(const struct peers *p)
 		"timeline", (json_int_t)state->cluster_timeline,
 		"master", id(state->cluster_master),
 		"error_ns", number(state->cluster.mult ?
-			(double)tsct_clock_params_error_ps(&state->cluster, now) / 1e3 :
+			(double)tsct_clock_params_error_ps(&state->cluster,
+							   now) / 1e3 :
 			NAN));
 }
 

@@ -330,7 +330,8 @@ static int add_socket(struct peers *p, struct service *s,
 		log_error("%s port %u: %s; %s",
 			  address ? peers_name(address, text, sizeof(text)) :
 			  v6 ? "IPv6" : "IPv4", p->config->port, strerror(-err),
-			  err == -EADDRINUSE ? "another server uses it: stop that "
+			  err == -EADDRINUSE ?
+				"another server uses it: stop that "
 			  "one, or set another 'port'" :
 			  err == -EACCES ? "run tsctraced as root, or set 'port' "
 			  "above 1023" : "set 'listen' to an address of this "
@@ -372,7 +373,8 @@ static int create_ratelimit(struct peers *p, struct service *s)
 		err = tsct_ratelimit_rule(s->ratelimit, config->rule[i].prefix,
 				      config->rule[i].allow);
 	for (i = 0; i < config->nr_children && !err; i++)
-		err = tsct_ratelimit_child(s->ratelimit, config->child[i].has_address ?
+		err = tsct_ratelimit_child(s->ratelimit,
+					   config->child[i].has_address ?
 				       &config->child[i].address : NULL,
 				       config->child[i].key);
 	return err;

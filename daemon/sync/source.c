@@ -10,23 +10,26 @@
 
 #define NS_PER_MS	1000000LL
 
-#define BURST		6		/* polls at the start, and after changes */
+#define BURST		6		/* polls at the start, and after
+					 * changes */
 #define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* NTP servers belong to others */
 /*
- * After a pause the first packets on a path are slower, and not by the same amount
- * in both directions. So the first request of a poll has a second one right behind
- * it, and the exchange with the shorter round trip counts. Where the next poll is
- * far off there is a third, whose answer has the server's transmit time of the
- * second's.
+ * After a pause the first packets on a path are slower, and not by the same
+ * amount in both directions. So the first request of a poll has a second one
+ * right behind it, and the exchange with the shorter round trip counts. Where
+ * the next poll is far off there is a third, whose answer has the server's
+ * transmit time of the second's.
  */
 #define REQUESTS	2		/* per poll */
 #define REQUESTS_LONG	3		/* no more than TSCT_CLIENT_REQUESTS */
 #define LONG_NS		(2 * NS_PER_S)
 #define LOST_PORT	4		/* unanswered polls: use another port */
 #define LATE_NS		(50 * NS_PER_MS)	/* in a session: it is lost */
-#define SESSION_LOST	5		/* ... as many in a row end the session */
-#define TX_TIMES	8		/* messages of the error queue at a time */
+#define SESSION_LOST	5		/* ... as many in a row end the
+					 * session */
+#define TX_TIMES	8		/* messages of the error queue at a
+					 * time */
 
 /* ---- intervals ----------------------------------------------------------- */
 
@@ -45,7 +48,8 @@ static void lengthen_poll(struct peer_source *s)
 		s->poll++;
 }
 
-/* For NTP servers, which belong to others, one burst per poll interval at most. */
+/* For NTP servers, which belong to others, one burst per poll interval at
+ * most. */
 void source_poll_now(struct peer_source *s, __s64 now_ns)
 {
 	__s64 free_ns = s->burst_ns + (__s64)ldexp((double)NS_PER_S,
@@ -210,7 +214,8 @@ static int send_poll(struct peers *p, unsigned int nr)
 	if (!err)
 		err = send_request(p, s, false);
 	if (err) {
-		/* The local address may be gone: the next socket has another. */
+		/* The local address may be gone: the next socket has
+		 * another. */
 		net_close(&s->socket);
 		return err;
 	}
@@ -271,7 +276,8 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 /* ---- log lines ----------------------------------------------------------- */
 
 #define LOG_NS		(60 * NS_PER_S)	/* per source and reason */
-#define VERDICTS_MAX	20		/* lines of changed verdicts in that time */
+#define VERDICTS_MAX	20		/* lines of changed verdicts in that
+					 * time */
 #define REACH_NS	(10 * NS_PER_S)	/* between lines that it is lost */
 
 static void log_reach(struct peer_source *s, __s64 now_ns)
@@ -341,7 +347,8 @@ static void log_verdict(struct peer_source *s,
 		!state->known && *state->reason ? SOURCE_REFUSED : SOURCE_USABLE;
 
 	if (verdict == s->verdict || (!verdict && !state->known))
-		return;			/* the same, or no estimate at the moment */
+		return;			/* the same, or no estimate at the
+					 * moment */
 	s->verdict = verdict;
 	/* A hostile source can change its verdict with each answer. */
 	if (now_ns - s->verdicts_ns > LOG_NS) {

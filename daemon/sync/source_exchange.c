@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exchanges with sources: from a datagram to the cluster, and the time of the next
- * request.
+ * Exchanges with sources: from a datagram to the cluster, and the time of the
+ * next request.
  */
 #include <string.h>
 
@@ -10,10 +10,14 @@
 #include "exchange_log.h"
 #include "peers_private.h"
 
-#define GOOD_ENOUGH	8		/* polls until a longer interval is tried */
-#define HELD		3		/* exchanges held back of a new source */
-#define SESSION_GAP_NS	1000000		/* between exchanges of an own session */
-#define BEHIND_NS	1000000		/* until the rest of a poll is answered */
+#define GOOD_ENOUGH	8		/* polls until a longer interval is
+					 * tried */
+#define HELD		3		/* exchanges held back of a new
+					 * source */
+#define SESSION_GAP_NS	1000000		/* between exchanges of an own
+					 * session */
+#define BEHIND_NS	1000000		/* until the rest of a poll is
+					 * answered */
 
 /* ---- exchanges ----------------------------------------------------------- */
 
@@ -25,12 +29,14 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 	__s64 now_ns;
 
 	/*
-	 * A known asymmetry is applied to the local side: as if the request had been
-	 * sent, and the answer received, later by half of it. Causality still holds.
+	 * A known asymmetry is applied to the local side: as if the request had
+	 * been sent, and the answer received, later by half of it. Causality
+	 * still holds.
 	 */
 	x->t1 += (__u64)half;
 	x->t4 += (__u64)half;
-	/* A source on the same counter needs no measurement: its times are ours. */
+	/* A source on the same counter needs no measurement: its times are
+	 * ours. */
 	if (p->config->synced_host && s->client.remote.shared) {
 		x->t1 = x->t2;
 		x->t4 = x->t3;
@@ -51,8 +57,8 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 
 /*
  * Feeds the exchanges that are complete. The first ones of a source stay in the
- * client's queue until there are a few: a line made of a single bad one would have
- * to be slewed to the right place, for seconds.
+ * client's queue until there are a few: a line made of a single bad one would
+ * have to be slewed to the right place, for seconds.
  */
 static void feed_complete(struct peers *p, unsigned int nr)
 {
@@ -225,8 +231,9 @@ static void receive(struct peers *p, unsigned int nr,
 	result = tsct_client_reply(&s->client, p->config->keys, packet->bytes,
 				   packet->len, packet->time, near_ns);
 	/*
-	 * Not between the answers of a poll: feeding takes a while, and cache. Where
-	 * the server shares the CPU, the path of the next answer would be cold again.
+	 * Not between the answers of a poll: feeding takes a while, and cache.
+	 * Where the server shares the CPU, the path of the next answer would be
+	 * cold again.
 	 */
 	if (!tsct_client_waits(&s->client))
 		feed_complete(p, nr);

@@ -24,9 +24,9 @@ static bool can_continue(const struct peers *p)
 }
 
 /*
- * From now on the counter defines the timeline, at its present rate and time. The
- * number is later than any that this node used, even if no record of them is left:
- * it counts seconds.
+ * From now on the counter defines the timeline, at its present rate and time.
+ * The number is later than any that this node used, even if no record of them
+ * is left: it counts seconds.
  */
 static void begin_timeline(struct peers *p)
 {
@@ -74,8 +74,8 @@ static void tick_master(struct peers *p)
 }
 
 /*
- * synced-cluster: CLOCK_REALTIME is the cluster's time already. It is treated as an
- * NTP server whose answers take no time.
+ * synced-cluster: CLOCK_REALTIME is the cluster's time already. It is treated
+ * as an NTP server whose answers take no time.
  */
 static void feed_realtime(struct peers *p)
 {
@@ -119,7 +119,8 @@ static void log_cluster(struct peers *p)
 	if (state->cluster.mult)
 		log_info("cluster %s: error bound %.3f us, epoch %u%s",
 			 tsct_status_name(state->cluster_status),
-			 (double)tsct_clock_params_error_ps(&state->cluster, now) / 1e6,
+			 (double)tsct_clock_params_error_ps(&state->cluster,
+							    now) / 1e6,
 			 state->cluster_epoch, master);
 	else
 		log_info("cluster %s: no time yet, epoch %u%s",

@@ -263,22 +263,11 @@ static void set_in_order(struct tsct_trace *t, __u32 index, bool in_order)
 		t->follow->in_order[index] = in_order;
 }
 
-int tsct_trace_enter_(struct tsct_trace *t, __u32 index)
-{
-	struct tsct_stream_reader *s = &t->streams[index];
-	int ret = tsct_stream_reader_next(&t->file, s);
-	const struct tsct_order_cursor head = {
-		.key = s->event.tick, .rank = s->location, .index = index,
-	};
-
-	if (ret > 0) {
-		tsct_order_add(&t->order, &head);
-		note_order(t, index, true);
-	}
-	return ret;
-}
-
-static int start(struct tsct_trace *t)
+/*
+ * Reads all selected streams that have no event in t->order: at the start, and those
+ * that were at their end when a live recording grew. 0 or -ENOMEM
+ */
+static int add_streams(struct tsct_trace *t)
 {
 	struct tsct_order_cursor cursor = { .index = 0 };
 	struct tsct_stream_reader *s;
@@ -295,7 +284,7 @@ static int start(struct tsct_trace *t)
 			return ret;
 		if (!ret)
 			continue;
-		cursor.stamp = s->event.tick;
+		cursor.key = s->event.tick;
 		cursor.rank = s->location;
 		tsct_order_add(&t->order, &cursor);
 		set_in_order(t, cursor.index, true);

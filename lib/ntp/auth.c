@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Key files and MACs. A file of chrony's is read as chrony reads it, so that both
- * can share one. But where chrony warns and goes on with fewer keys than the file
- * has, the file is rejected here, unless the type of a key is one that only chrony
- * has.
+ * Key files and MACs. A file of chrony's is read as chrony reads it, so that
+ * both can share one. But where chrony warns and goes on with fewer keys than
+ * the file has, the file is rejected here, unless the type of a key is one that
+ * only chrony has.
  *
- * There are two kinds of MACs: CMAC with AES (RFC 8573), and the older hash of key
- * and packet (RFC 5905). Version 4 has room for 20 bytes of digest, or a MAC could
- * not be told from an extension field (RFC 7822): longer digests are truncated.
- * Before version 4 they are whole.
+ * There are two kinds of MACs: CMAC with AES (RFC 8573), and the older hash of
+ * key and packet (RFC 5905). Version 4 has room for 20 bytes of digest, or a
+ * MAC could not be told from an extension field (RFC 7822): longer digests are
+ * truncated. Before version 4 they are whole.
  */
 #include <ctype.h>
 #include <nettle/cmac.h>
@@ -290,7 +290,8 @@ static int set_key(struct tsct_key *key, const char *bytes, size_t size)
 	return 0;
 }
 
-static int add_key(struct key_reader *r, __u32 id, const struct tsct_key_type *type,
+static int add_key(struct key_reader *r, __u32 id,
+		   const struct tsct_key_type *type,
 	       const char *bytes, size_t size)
 {
 	struct tsct_keys *keys = r->keys;
@@ -346,7 +347,8 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 			     "a key that contains blanks as HEX:", id);
 	type = nr == 2 ? &types[0] : find_type(word[1]);
 	if (!type && is_chrony_type(word[1])) {
-		warn(r, "key %u is not used: its type is none of " TYPE_NAMES, id);
+		warn(r, "key %u is not used: its type is none of " TYPE_NAMES,
+		     id);
 		return 0;
 	}
 	if (!type)
@@ -424,7 +426,8 @@ static int read_all(struct key_reader *r)
 int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 		   char *why, size_t size)
 {
-	struct key_reader r = { .from = from, .name = name, .why = why, .size = size };
+	struct key_reader r = { .from = from, .name = name, .why = why,
+			       .size = size };
 	size_t used;
 	int ret;
 

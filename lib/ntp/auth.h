@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys shared by two nodes, and the MACs made with them (RFC 5905, RFC 8573), by
- * libnettle. Key files have chrony's syntax:
+ * Keys shared by two nodes, and the MACs made with them (RFC 5905, RFC 8573),
+ * by libnettle. Key files have chrony's syntax:
  *
  *   ID [TYPE] [ASCII:|HEX:]KEY
  *
- * TYPE: AES128, AES256 (CMAC); SHA256, SHA384, SHA512, SHA1, MD5 are for peers without
- * CMAC. The default is MD5, as in chrony, or the two would read the same file
- * differently. KEY is ASCII unless it has a prefix. # ! ; % begin comments. Ids are 1
- * to 2^32 - 1.
+ * TYPE: AES128, AES256 (CMAC); SHA256, SHA384, SHA512, SHA1, MD5 are for peers
+ * without CMAC. The default is MD5, as in chrony, or the two would read the
+ * same file differently. KEY is ASCII unless it has a prefix. # ! ; % begin
+ * comments. Ids are 1 to 2^32 - 1.
  */
 #ifndef TSCT_NTP_AUTH_H
 #define TSCT_NTP_AUTH_H
@@ -23,10 +23,11 @@ struct tsct_keys;
  * tsct_keys_read - read a key file
  * @from: positioned at the start; must not have been read from
  * @name: of the file, for messages
- * @why: on error: the problem, with line number and remedy. On success: a warning (a
- * 	key that can be guessed), or empty
- * Returns 0 or -EINVAL, -ENOMEM, -errno of reading. No message contains a key. A line
- * with an error makes the file invalid; a type that only chrony has is a warning.
+ * @why: on error: the problem, with line number and remedy. On success: a
+ * warning (of a key that can be guessed), or empty
+ * Returns 0 or -EINVAL, -ENOMEM, -errno of reading. No message contains a key.
+ * A line with an error makes the file invalid; a type that only chrony has is a
+ * warning.
  */
 int tsct_keys_read(FILE *from, const char *name, struct tsct_keys **ret_keys,
 		   char *why, size_t size);
@@ -40,8 +41,8 @@ unsigned int tsct_keys_nr(const struct tsct_keys *keys);
 /*
  * tsct_mac_append - append key id and MAC to a packet
  * @bytes: room for TSCT_NTP_MAX
- * Returns the new length; 0: no such key, or no room. Version 4 gets at most 20 bytes
- * of a digest (RFC 7822), versions before all of it.
+ * Returns the new length; 0: no such key, or no room. Version 4 gets at most 20
+ * bytes of a digest (RFC 7822), versions before all of it.
  */
 size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 		       size_t len);
@@ -49,9 +50,10 @@ size_t tsct_mac_append(const struct tsct_keys *keys, __u32 id, void *bytes,
 /*
  * tsct_mac_check - verify the MAC of a packet
  *
- * Takes the same time wherever digests differ. 0; -ENOKEY: no such key here; -EBADMSG:
- * it has no MAC, or one of another length (crypto-NAK: of none); -EKEYREJECTED: it is
- * wrong. The caller has to check that packet->key_id is the key it expects.
+ * Takes the same time wherever digests differ. 0; -ENOKEY: no such key here;
+ * -EBADMSG: it has no MAC, or one of another length (crypto-NAK: of none);
+ * -EKEYREJECTED: it is wrong. The caller has to check that packet->key_id is
+ * the key it expects.
  */
 int tsct_mac_check(const struct tsct_keys *keys, const void *bytes, size_t len,
 		   const struct tsct_ntp_packet *packet);

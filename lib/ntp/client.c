@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * Client state: from a request to its answer, and from that to the next answer,
- * which says when the server's kernel sent it. client_check.c checks answers; only
- * accepted ones change anything here.
+ * which says when the server's kernel sent it. client_check.c checks answers;
+ * only accepted ones change anything here.
  */
 #include "client_private.h"
 
-#define POLL_FIELD	6	/* 2^6 s in the header: servers use it as a hint */
-#define NO_PRECISION	32	/* 2^32 s: requests reveal nothing of our clock */
+#define POLL_FIELD	6	/* 2^6 s in the header: servers use it as a
+				 * hint */
+#define NO_PRECISION	32	/* 2^32 s: requests reveal nothing of our
+				 * clock */
 #define KISS_ANSWERS	16	/* until the backoff is reduced by one */
-#define SET_BACK	3	/* polls with a counter set back until it is accepted */
+#define SET_BACK	3	/* polls with a counter set back until it is
+				 * accepted */
 
 void tsct_client_init(struct tsct_client *client,
 		      const struct tsct_client_options *options)
@@ -50,9 +53,10 @@ static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 /* ---- the queue of exchanges ---------------------------------------------- */
 
 /* Of two requests in a row; the second where the rates are not known */
-static const struct tsct_exchange *quicker(const struct tsct_client *client,
-					   const struct tsct_queued_exchange *first,
-					   const struct tsct_queued_exchange *second)
+static const struct tsct_exchange *
+quicker(const struct tsct_client *client,
+	const struct tsct_queued_exchange *first,
+	const struct tsct_queued_exchange *second)
 {
 	double rate = (double)client->options.mult / (double)second->mult;
 
@@ -261,7 +265,8 @@ void tsct_client_sent(struct tsct_client *client, __u32 number,
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* Queued exchanges are dropped when they are with another than client->remote. */
+/* Queued exchanges are dropped when they are with another than
+ * client->remote. */
 static void set_remote(struct tsct_client *client,
 		       const struct tsct_remote *remote)
 {
@@ -343,7 +348,8 @@ static void kissed(struct tsct_client *client, __u32 code)
 	settle(client, 0, true);
 }
 
-/* The identity of the server, and what it requests of us, hold without its time. */
+/* The identity of the server, and what it requests of us, hold without its
+ * time. */
 static void unsynced(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {
@@ -385,7 +391,8 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 	struct tsct_client_answer a = {
 		.bytes = bytes, .len = len, .t4 = t4, .near_ns = near_ns,
 	};
-	enum tsct_client_result result = tsct_client_check_answer(client, keys, &a);
+	enum tsct_client_result result = tsct_client_check_answer(client, keys,
+								  &a);
 
 	client->counts[result]++;
 	if (result == TSCT_CLIENT_OK)
@@ -416,7 +423,8 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* Deferred, not dropped: a request dropped would cost a whole session. */
+	/* Deferred, not dropped: a request dropped would cost a whole
+	 * session. */
 	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
 		client->poll_request_us = now_us;
 	else if (since_us >= 0)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client side of the protocol: requests to one server, one at a time or a few
- * in a row, the checks of its answers, and the exchanges that result. Pure: packets,
- * packet times and random numbers come from the caller. Not thread-safe: one thread
- * at a time per client.
+ * The client side of the protocol: requests to one server, one at a time or a
+ * few in a row, the checks of its answers, and the exchanges that result. Pure:
+ * packets, packet times and random numbers come from the caller. Not
+ * thread-safe: one thread at a time per client.
  *
  * The state changes only after an answer has passed every check: it answers an
- * outstanding request (NTP's origin timestamp, and our nonce), it has the right MAC
- * where a key is configured, its times are possible, and it is not a duplicate. An
- * answer itself has only the time at which the server was about to send it. When
- * the server's kernel really sent it, the server's next answer says (interleaved
- * mode, RFC 9769, and our extension field). So an exchange stays in the queue until
- * no better time can come. Of the first two of several requests in a row only one
- * exchange is used, that with the shorter round trip: after a pause the first
- * packets on a path are slower, and not by the same amount in both directions.
+ * outstanding request (NTP's origin timestamp, and our nonce), it has the right
+ * MAC where a key is configured, its times are possible, and it is not a
+ * duplicate. An answer itself has only the time at which the server was about
+ * to send it. When the server's kernel really sent it, the server's next answer
+ * says (interleaved mode, RFC 9769, and our extension field). So an exchange
+ * stays in the queue until no better time can come. Of the first two of several
+ * requests in a row only one exchange is used, that with the shorter round
+ * trip: after a pause the first packets on a path are slower, and not by the
+ * same amount in both directions.
  *
- * Causality rests on where times are taken: a program takes its own t1 before it
- * sends, and its own t4 after it received.
+ * Causality rests on where times are taken: a program takes its own t1 before
+ * it sends, and its own t4 after it received.
  */
 #ifndef TSCT_NTP_CLIENT_H
 #define TSCT_NTP_CLIENT_H
@@ -29,7 +30,8 @@
 
 struct tsct_client_options {
 	__u32 flags;
-	__u32 key_id;		/* 0: none, and answers with a MAC are rejected */
+	__u32 key_id;		/* 0: none, and answers with a MAC are
+				 * rejected */
 	__u64 node, host;	/* this node's ids */
 	__u64 mult;		/* of the local counter, 2^-56 ns per cycle; 0: not
 				 * known, which disables TSCT_CLIENT_TOO_SOON */
@@ -49,7 +51,8 @@ struct tsct_packet_time {
 /* The server, as described by its last answer */
 struct tsct_remote {
 	__u64 node, host, master;
-	__u32 epoch;		/* of an NTP server: times that it was set back */
+	__u32 epoch;		/* of an NTP server: times that it was set
+				 * back */
 	__u32 status;		/* TSCT_STATUS_* */
 	__u16 depth;		/* hops to the master */
 	bool has_line;		/* else the remote counter is ns of its clock, by a
@@ -61,7 +64,8 @@ struct tsct_remote {
 	__u8 leap, stratum;
 	__u32 refid;
 	/* Sessions and collectives */
-	__u32 joined;		/* session that the request was part of; 0: none */
+	__u32 joined;		/* session that the request was part of; 0:
+				 * none */
 	__u32 session, turn_us, barrier;
 	__u16 flags;		/* TSCT_EXT_SESSION_*, TSCT_EXT_RELEASED */
 };
@@ -91,7 +95,8 @@ enum tsct_client_result {
 };
 
 #define TSCT_CLIENT_REQUESTS	3	/* outstanding at most */
-#define TSCT_CLIENT_PAST	8	/* earlier ones kept, to detect replays */
+#define TSCT_CLIENT_PAST	8	/* earlier ones kept, to detect
+					 * replays */
 #define TSCT_CLIENT_QUEUE	8	/* exchanges */
 #define TSCT_BACKOFF_MAX	6
 #define TSCT_BACKOFF_DENIED	10
@@ -105,13 +110,15 @@ struct tsct_client_outstanding {
 	bool has_t1;
 	struct tsct_packet_time t1;
 	__u64 nonce, xmit;
-	__u64 rcv, org;		/* interleaved: its receive and origin timestamps */
+	__u64 rcv, org;		/* interleaved: its receive and origin
+				 * timestamps */
 };
 
 /* State of an exchange between its answer and tsct_client_next() */
 enum tsct_queued_state {
 	TSCT_QUEUED_AWAITS_TX,	/* the server's kernel time of t3 may come */
-	TSCT_QUEUED_AWAITS_SECOND, /* its round trip is compared with the next's */
+	TSCT_QUEUED_AWAITS_SECOND, /* its round trip is compared with the
+				    * next's */
 	TSCT_QUEUED_COMPLETE,	/* for tsct_client_next() */
 };
 
@@ -131,15 +138,15 @@ struct tsct_client {
 	__u64 counts[TSCT_CLIENT_NR];
 	__u64 sent;
 	__u8 reach;		/* last 8 polls, newest lowest; 1: answered */
-	__u8 backoff;		/* after a kiss: poll interval times 2^backoff */
+	__u8 backoff;		/* after a kiss: interval times 2^backoff */
 	char kiss[5];		/* code of the last kiss; "" */
 	struct tsct_remote remote;
 	/* Set by the caller: number of the session that requests made from now on
 	 * belong to, unless they are part of one of the master's; 0: none */
 	__u32 session;
 	/* Names of nodes missing in a collective, for people. Set by the caller:
-	 * whether to request them, and those missing below this node. Then those
-	 * missing anywhere, by the last answer; "": none */
+	 * whether to request them, and those missing below this node. Then
+	 * those missing anywhere, by the last answer; "": none */
 	bool requests_missing;
 	char below[TSCT_MISSING_TEXT + 1], missing[TSCT_MISSING_TEXT + 1];
 	/* From here on private to client.c and client_check.c. Newest first: */
@@ -152,15 +159,17 @@ struct tsct_client {
 	} past[TSCT_CLIENT_PAST];	/* newest first */
 	bool past_answered;	/* newest of them */
 	/*
-	 * Oldest first: any number that are complete, then at most one whose round
-	 * trip awaits the next's, then at most one that awaits the next answer.
+	 * Oldest first: any number that are complete, then at most one whose
+	 * round trip awaits the next's, then at most one that awaits the next
+	 * answer.
 	 */
 	struct tsct_queued_exchange queue[TSCT_CLIENT_QUEUE];
 	unsigned int nr_queued;
-	bool known;		/* the three below are of the server's counter now: */
+	bool known;		/* of the server's present counter: */
 	__u64 last;		/* newest value of it in an answer, */
 	__u32 last_error;	/* the bound of that, */
-	__u32 last_sent;	/* and number of the last request made before that */
+	__u32 last_sent;	/* and number of the last request made before
+				 * that */
 	__u8 backwards;		/* TSCT_CLIENT_BACKWARDS: polls in a row */
 	__u32 backwards_sent;	/* number of the last request made before the last
 				 * of them */
@@ -183,15 +192,16 @@ void tsct_client_disrupt(struct tsct_client *client);
  * @bytes: room for TSCT_NTP_MAX
  * Returns the length in bytes; 0: no such key. Its number is client->sent then.
  *
- * An answer settles the requests before its own: their answers would come too late.
- * Beyond TSCT_CLIENT_REQUESTS the oldest is given up; to an NTP server, all are.
+ * An answer settles the requests before its own: their answers would come too
+ * late. Beyond TSCT_CLIENT_REQUESTS the oldest is given up; to an NTP server,
+ * all are.
  *
  * tsct_client_sent - set the transmit time of a request
  * @number: low 32 bits of the request's number
  *
- * To be called first with a time taken by the program before it sends, then, even
- * after the answer, with the kernel's. A time that the answer contradicts is
- * ignored.
+ * To be called first with a time taken by the program before it sends, then,
+ * even after the answer, with the kernel's. A time that the answer contradicts
+ * is ignored.
  *
  * tsct_client_waits - true: a request is outstanding
  */
@@ -224,22 +234,24 @@ tsct_client_reply(struct tsct_client *client, const struct tsct_keys *keys,
 /*
  * tsct_client_complete - the number of complete exchanges in the queue
  * tsct_client_next - take the oldest complete exchange; false: there is none
- * tsct_client_flush - give up waiting for better times: completes what has all of
- * its own, and drops the rest
+ * tsct_client_flush - give up waiting for better times: completes what has all
+ * of its own, and drops the rest
  *
- * A queue that is full drops the oldest exchange. At most TSCT_CLIENT_REQUESTS get
- * complete per poll.
+ * A queue that is full drops the oldest exchange. At most TSCT_CLIENT_REQUESTS
+ * get complete per poll.
  */
 unsigned int tsct_client_complete(const struct tsct_client *client);
 bool tsct_client_next(struct tsct_client *client, struct tsct_exchange *ret_x);
 void tsct_client_flush(struct tsct_client *client);
 
 /*
- * tsct_client_poll_requested - check whether a datagram is a master's poll request
- * @ret_at_us: when to poll: now, or 100 ms after the last one, which may lie ahead
+ * tsct_client_poll_requested - check whether a datagram is a master's poll
+ * request
+ * @ret_at_us: when to poll: now, or 100 ms after the last one, which may lie
+ * ahead
  *
- * True if its MAC is right, where a key is configured, and it is of the node that
- * answered last. It changes nothing but the time of the next poll.
+ * True if its MAC is right, where a key is configured, and it is of the node
+ * that answered last. It changes nothing but the time of the next poll.
  */
 #define TSCT_POLL_REQUEST_US	100000
 bool tsct_client_poll_requested(struct tsct_client *client,

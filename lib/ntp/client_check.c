@@ -19,9 +19,8 @@
 #define GROWTH_15_PPM	64424510ULL		/* 2^-32 ps per ns */
 #define RATE_DIFFERENCE	(1.0 / 1024)		/* bound for any two counters */
 
-/*
- * ---- matching a request ----------------------------------------------------
- */
+/* ---- matching a request
+ * ---------------------------------------------------- */
 
 static bool is_answer(const struct tsct_client *client,
 		      const struct tsct_ntp_packet *packet)
@@ -91,9 +90,8 @@ static bool is_kiss(const struct tsct_ntp_packet *packet)
 		 packet->refid == RSTR);
 }
 
-/*
- * ---- contents ---------------------------------------------------------------
- */
+/* ---- contents
+ * --------------------------------------------------------------- */
 
 static __u32 precision_ns(__s8 precision)
 {
@@ -183,7 +181,7 @@ static void set_node_remote(const struct tsct_client *client,
 	};
 }
 
-/* What the header says of the node's CLOCK_REALTIME is not used. */
+/* The header describes the CLOCK_REALTIME of the node, which is not used. */
 static enum tsct_client_result read_field(const struct tsct_client *client,
 					  struct tsct_client_answer *a)
 {
@@ -213,9 +211,8 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
 }
 
-/*
- * ---- plausibility -----------------------------------------------------------
- */
+/* ---- plausibility
+ * ----------------------------------------------------------- */
 
 static bool too_soon(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult)
@@ -317,7 +314,8 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     tsct_after(pending->x.t3, a->done.t3) < -error) ||
-	    tsct_after(a->done.t3, overlaps(client, a) ? a->x.t3 : a->x.t2) < -error)
+	    tsct_after(a->done.t3, overlaps(client, a) ?
+		       a->x.t3 : a->x.t2) < -error)
 		return TSCT_CLIENT_IMPOSSIBLE;
 	a->has_done = true;
 	return tsct_client_possible(client, &a->done, pending->mult);

@@ -15,21 +15,25 @@ struct tsct_client_answer {
 
 	struct tsct_ntp_packet packet;
 	unsigned int nr;	/* client->outstanding[nr] is its request */
-	bool interleaved;	/* RFC 9769: its t3 is that of the answer before */
+	bool interleaved;	/* RFC 9769: its t3 is that of the answer
+				 * before */
 	struct tsct_remote remote;
 	__u64 mult;		/* of the server's counter */
 	struct tsct_exchange x;
 	bool has_t3;
-	bool has_done;		/* completes the exchange that awaits an answer: */
+	bool has_done;		/* completes the exchange that awaits an
+				 * answer: */
 	struct tsct_exchange done;
 };
 
-/* Applies all checks to an answer and fills it in; changes nothing of the client. */
+/* Applies all checks to an answer and fills it in; changes nothing of the
+ * client. */
 enum tsct_client_result
 tsct_client_check_answer(const struct tsct_client *client,
 		  const struct tsct_keys *keys, struct tsct_client_answer *a);
 
-/* Checks the times of an exchange. @mult: of the server's counter; 0: unknown */
+/* Checks the times of an exchange. @mult: of the server's counter; 0:
+ * unknown */
 enum tsct_client_result
 tsct_client_possible(const struct tsct_client *client,
 		     const struct tsct_exchange *x, __u64 mult);
@@ -40,7 +44,8 @@ tsct_client_mac(const struct tsct_client *client, const struct tsct_keys *keys,
 		const void *bytes, size_t len,
 		const struct tsct_ntp_packet *packet);
 
-/* The exchange that awaits the next answer; NULL: none. It is always the last. */
+/* The exchange that awaits the next answer; NULL: none. It is always the
+ * last. */
 static inline struct tsct_queued_exchange *
 tsct_client_pending(const struct tsct_client *client)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A hash table of clients with a list per class, ordered by their last request */
+/* A hash table of clients with a list per class, ordered by their last
+ * request */
 #include "lib/core/remap.h"
 #include "client_table.h"
 
@@ -49,7 +50,8 @@ struct tsct_client_entry *tsct_client_table_find(struct tsct_client_table *table
 
 /* ---- lists by last request ----------------------------------------------- */
 
-static void list_remove(struct tsct_client_table *table, struct tsct_client_entry *entry)
+static void list_remove(struct tsct_client_table *table,
+			struct tsct_client_entry *entry)
 {
 	unsigned int list = entry->member;
 
@@ -63,7 +65,8 @@ static void list_remove(struct tsct_client_table *table, struct tsct_client_entr
 		table->entry[entry->after].before = entry->before;
 }
 
-static void list_push(struct tsct_client_table *table, struct tsct_client_entry *entry)
+static void list_push(struct tsct_client_table *table,
+		      struct tsct_client_entry *entry)
 {
 	__u16 at = (__u16)(entry - table->entry);
 	unsigned int list = entry->member;
@@ -77,7 +80,8 @@ static void list_push(struct tsct_client_table *table, struct tsct_client_entry 
 		table->entry[entry->after].before = at;
 }
 
-static void hash_remove(struct tsct_client_table *table, struct tsct_client_entry *entry)
+static void hash_remove(struct tsct_client_table *table,
+			struct tsct_client_entry *entry)
 {
 	__u16 *at = bucket(table, &entry->key);
 
@@ -88,7 +92,8 @@ static void hash_remove(struct tsct_client_table *table, struct tsct_client_entr
 
 /* An unused entry, or the oldest of an unknown client, or, for a member, the
  * oldest of a member */
-static struct tsct_client_entry *free_entry(struct tsct_client_table *table, bool member)
+static struct tsct_client_entry *free_entry(struct tsct_client_table *table,
+					    bool member)
 {
 	struct tsct_client_entry *entry;
 	__u16 at;
@@ -150,7 +155,8 @@ __u32 tsct_client_table_ticket(struct tsct_client_table *table,
 	return entry->ticket;
 }
 
-struct tsct_client_entry *tsct_client_table_of(struct tsct_client_table *table, __u32 ticket)
+struct tsct_client_entry *tsct_client_table_of(struct tsct_client_table *table,
+					       __u32 ticket)
 {
 	struct tsct_client_entry *entry =
 		&table->entry[ticket % TSCT_RESPONDER_CLIENTS];

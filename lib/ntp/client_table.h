@@ -23,13 +23,15 @@ struct tsct_client_entry {
 	/* With our field: requests, newest first, and the answer to past[0] */
 	struct tsct_client_entry_past {
 		__u64 nonce, tx;
-		__u64 repeated_tx;	/* in the request: tx of an earlier answer */
+		__u64 repeated_tx;	/* in the request: tx of an earlier
+					 * answer */
 	} past[TSCT_CLIENT_TABLE_PAST];
 	struct tsct_client_entry_past unverified;	/* may be a recording */
 	struct tsct_extension last_reply;
-	tsct_ntp_timestamp receive;		/* NTP only: that of the last answer */
+	tsct_ntp_timestamp receive;	/* NTP only: of the last answer */
 	bool has_tx;
-	__u64 before_tx;		/* counter before the last answer was sent */
+	__u64 before_tx;		/* counter before the last answer was
+					 * sent */
 	struct tsct_packet_time tx;	/* when the kernel sent it; if has_tx */
 	__u32 ticket;			/* of the last answer; 0: none */
 	/* Private to client_table.c */
@@ -61,6 +63,7 @@ struct tsct_client_entry *tsct_client_table_meet(struct tsct_client_table *table
  * tsct_client_table_of - the entry that a ticket is the last one of; NULL: none */
 __u32 tsct_client_table_ticket(struct tsct_client_table *table,
 			  struct tsct_client_entry *entry);
-struct tsct_client_entry *tsct_client_table_of(struct tsct_client_table *table, __u32 ticket);
+struct tsct_client_entry *tsct_client_table_of(struct tsct_client_table *table,
+					       __u32 ticket);
 
 #endif /* TSCT_NTP_CLIENT_TABLE_H */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An exchange: a request and its answer, by which one node measures the other's clock
+ * An exchange: a request and its answer, by which one node measures the other's
+ * clock
  *
  *   here    t1 -----------------------------> t4      cycles of our counter
  *                \                        /
  *   there          t2 ----------------> t3            the other's counter
  *
- * Whatever the network does, t1 came before t2, and t3 before t4. So for the rising
- * function f() from our counter to the other's:
+ * Whatever the network does, t1 came before t2, and t3 before t4. So for the
+ * rising function f() from our counter to the other's:
  *
  *   f(t1) <= t2   and   f(t4) >= t3
  *
- * Nothing else is certain, and bounds use nothing else. Estimates also assume that
- * both directions took the same time.
+ * Nothing else is certain, and bounds use nothing else. Estimates also assume
+ * that both directions took the same time.
  */
 #ifndef TSCT_NTP_EXCHANGE_H
 #define TSCT_NTP_EXCHANGE_H
@@ -39,9 +40,8 @@ struct tsct_exchange {
 /* ns per count of the remote counter, 2^-56. TSCT_NS_MULT: it counts ns. */
 #define TSCT_NS_MULT	(1ULL << TSCT_CLOCK_SHIFT)
 
-/*
- * Another node's clock parameters: its counter to cluster time; see abi_clock.h
- */
+/* Another node's clock parameters: its counter to cluster time; see
+ * abi_clock.h */
 struct tsct_remote_params {
 	__u64 base;		/* of its counter */
 	__s64 base_ns;		/* cluster time at base */

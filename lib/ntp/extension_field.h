@@ -38,9 +38,8 @@ enum tsct_ext_at {
 	TSCT_EXT_AT_GROWTH = 152,
 };
 
-/*
- * The field's type is from a range that anyone may use: "TSCT" identifies ours.
- */
+/* The field's type is from a range that anyone may use: "TSCT" identifies
+ * ours. */
 #define TSCT_EXT_MAGIC		0x54534354
 
 /* @at: TSCT_EXT_SIZE bytes, all of which are set */

@@ -145,9 +145,8 @@ static const char *get_field(struct tsct_ntp_packet *packet, const __u8 *at,
 	return NULL;
 }
 
-/*
- * The data after a version 4 header, from @at on; len - at is a multiple of 4.
- */
+/* The data after a version 4 header, from @at on; len - at is a multiple of
+ * 4. */
 static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 			    size_t at, size_t len)
 {
@@ -172,7 +171,8 @@ static const char *get_tail(struct tsct_ntp_packet *packet, const __u8 *bytes,
 		get_mac(packet, bytes, at, len);
 		return NULL;
 	}
-	return len == at ? NULL : "its end is neither an extension field nor a MAC";
+	return len == at ? NULL :
+		"its end is neither an extension field nor a MAC";
 }
 
 static const char *parse(const __u8 *bytes, size_t len,

@@ -47,7 +47,7 @@ __u64 tsct_ntp_short_ns(__u32 value);
 
 /* struct tsct_extension.flags */
 #define TSCT_EXT_REPLY		0x1
-#define TSCT_EXT_POLL_REQUEST		0x2	/* poll request; all but ids is 0 */
+#define TSCT_EXT_POLL_REQUEST	0x2	/* all else but ids is 0 */
 #define TSCT_EXT_LINE		0x4	/* line is valid */
 #define TSCT_EXT_TX_KERNEL	0x8	/* prev_tx is valid, and the kernel's */
 #define TSCT_EXT_RX_KERNEL	0x10
@@ -113,16 +113,17 @@ struct tsct_ntp_packet {
 /*
  * tsct_ntp_parse - parse a datagram
  *
- * Unknown extension fields are skipped, and those of ours of another version, which
- * is in ext_version. ext.line is 0 where its flag is not set. Returns 0; -EBADMSG: not
- * a packet (or a control message), and *ret_why is the reason in words; may be NULL.
+ * Unknown extension fields are skipped, and those of ours of another version,
+ * which is in ext_version. ext.line is 0 where its flag is not set. Returns 0;
+ * -EBADMSG: not a packet (or a control message), and *ret_why is the reason in
+ * words; may be NULL.
  */
 int tsct_ntp_parse(const void *bytes, size_t len,
 		   struct tsct_ntp_packet *ret_packet, const char **ret_why);
 
 /*
- * tsct_ntp_build - build a packet: header, and our fields if has_ext and version 4.
- * The MAC is not included, see auth.h.
+ * tsct_ntp_build - build a packet: header, and our fields if has_ext and
+ * version 4. The MAC is not included, see auth.h.
  * @bytes: room for TSCT_NTP_MAX
  * Returns the length in bytes, all of which are set.
  */

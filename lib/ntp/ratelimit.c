@@ -82,7 +82,8 @@ void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit)
 	free(ratelimit);
 }
 
-int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix, bool allow)
+int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
+			bool allow)
 {
 	return tsct_acl_add_rule(&ratelimit->acl, prefix, allow);
 }
@@ -90,7 +91,8 @@ int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix, bo
 /* ---- children ------------------------------------------------------------ */
 
 /* Order by address. A configured scope of 0 matches any. */
-static int compare(const struct allowed_child *child, const struct tsct_address *to)
+static int compare(const struct allowed_child *child,
+		   const struct tsct_address *to)
 {
 	if (child->anywhere)
 		return -1;
@@ -113,7 +115,8 @@ static unsigned int find(const struct tsct_ratelimit *ratelimit,
 	return low;
 }
 
-static bool matches(const struct allowed_child *child, const struct tsct_address *from)
+static bool matches(const struct allowed_child *child,
+		    const struct tsct_address *from)
 {
 	return !compare(child, from) && (!child->address.scope ||
 					 child->address.scope == from->scope);
@@ -241,7 +244,8 @@ static bool leaks(struct tsct_ratelimit *ratelimit)
 	return !(tsct_hash64(ratelimit->random ^ ratelimit->seed) >> (64 - leak));
 }
 
-bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit, const struct tsct_address *from,
+bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
+			 const struct tsct_address *from,
 		     bool trusted, __u64 now_us)
 {
 	const struct rate_limit *limit = trusted ? &ratelimit->trusted :
@@ -251,7 +255,8 @@ bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit, const struct tsct_add
 	if (!ratelimit->untrusted.interval_us)
 		return true;
 	bucket = trusted ? of_member(ratelimit, from) :
-		&ratelimit->buckets[hash(ratelimit, from) % TSCT_RATELIMIT_BUCKETS];
+		&ratelimit->buckets[hash(ratelimit, from) %
+				    TSCT_RATELIMIT_BUCKETS];
 	/* Time that went backwards fills nothing. */
 	if (now_us > bucket->last_us) {
 		bucket->level_us += now_us - bucket->last_us;

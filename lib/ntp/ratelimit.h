@@ -50,16 +50,19 @@ struct tsct_ratelimit *tsct_ratelimit_new(const struct tsct_ratelimit_options *o
 void tsct_ratelimit_free(struct tsct_ratelimit *ratelimit);	/* NULL is fine */
 
 /*
- * tsct_ratelimit_rule - add a rule: "10.0.0.0/8", "fd00::/8", "192.0.2.1", "all"
+ * tsct_ratelimit_rule - add a rule: "10.0.0.0/8", "fd00::/8", "192.0.2.1",
+ * "all"
  *
- * It replaces a rule for the same prefix. "all" is every address, 0.0.0.0/0 every one
- * of IPv4. 0; -EINVAL: not a prefix, or bits are set after its length (10.1.2.3/8:
- * ambiguous); -E2BIG: more than TSCT_RULES_MAX.
+ * It replaces a rule for the same prefix. "all" is every address, 0.0.0.0/0
+ * every one of IPv4. 0; -EINVAL: not a prefix, or bits are set after its length
+ * (10.1.2.3/8: ambiguous); -E2BIG: more than TSCT_RULES_MAX.
  */
-int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix, bool allow);
+int tsct_ratelimit_rule(struct tsct_ratelimit *ratelimit, const char *prefix,
+			bool allow);
 
 /*
- * tsct_ratelimit_child - add a configured child: allowed whatever the rules, trusted
+ * tsct_ratelimit_child - add a configured child: allowed whatever the rules,
+ * trusted
  * @address: NULL: any that the rules allow, with its key
  * @key_id: the key that it must use; 0: none
  *
@@ -71,8 +74,9 @@ int tsct_ratelimit_child(struct tsct_ratelimit *ratelimit,
 
 /*
  * tsct_ratelimit_key - check whether an address may use a key (0: none)
- * Returns 1: a configured child; 0: neither is configured; -ENOKEY: the address must
- * use a key; -EKEYREJECTED: it must use another, or the key belongs to others.
+ * Returns 1: a configured child; 0: neither is configured; -ENOKEY: the address
+ * must use a key; -EKEYREJECTED: it must use another, or the key belongs to
+ * others.
  */
 int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 		   const struct tsct_address *from, __u32 key_id);
@@ -81,7 +85,8 @@ bool tsct_ratelimit_allows(const struct tsct_ratelimit *ratelimit,
 		       const struct tsct_address *from);
 /* Takes a token; false: the limit is exceeded. @trusted: a known member, whose
  * bucket is larger and its own. @now_us: any clock that does not jump */
-bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit, const struct tsct_address *from,
+bool tsct_ratelimit_take(struct tsct_ratelimit *ratelimit,
+			 const struct tsct_address *from,
 		     bool trusted, __u64 now_us);
 
 /*

@@ -52,7 +52,8 @@ void tsct_responder_free(struct tsct_responder *responder)
 }
 
 void tsct_responder_use(struct tsct_responder *responder,
-			const struct tsct_keys *keys, struct tsct_ratelimit *ratelimit)
+			const struct tsct_keys *keys,
+				struct tsct_ratelimit *ratelimit)
 {
 	responder->keys = keys;
 	responder->ratelimit = ratelimit;
@@ -143,12 +144,13 @@ static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
 }
 
 /*
- * A request repeats the tx of the last answer that its sender received. So it was
- * made after that answer, and is one of the requests recorded since, or new. A sender
- * that repeats another tx was restarted, or lost many answers, or its request is a
- * recording; if its next request repeats the tx of the present answer, it is no
- * recording. The very first request is accepted, or every client would have to
- * send two; and so are a few with the same tx, sent before the first was answered.
+ * A request repeats the tx of the last answer that its sender received. So it
+ * was made after that answer, and is one of the requests recorded since, or
+ * new. A sender that repeats another tx was restarted, or lost many answers, or
+ * its request is a recording; if its next request repeats the tx of the present
+ * answer, it is no recording. The very first request is accepted, or every
+ * client would have to send two; and so are a few with the same tx, sent before
+ * the first was answered.
  */
 static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
 {
@@ -165,7 +167,8 @@ static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
 	return alike && alike < TSCT_CLIENT_REQUESTS;
 }
 
-static void record(struct tsct_client_entry *entry, struct tsct_client_entry_past past)
+static void record(struct tsct_client_entry *entry,
+		   struct tsct_client_entry_past past)
 {
 	memmove(entry->past + 1, entry->past,
 		sizeof(entry->past) - sizeof(entry->past[0]));
@@ -189,7 +192,8 @@ static void record_verified(struct tsct_responder *responder,
 }
 
 /* Adds the kernel's transmit time of the answer before. */
-static void add_prev_tx(struct tsct_client_entry *entry, struct tsct_extension *reply)
+static void add_prev_tx(struct tsct_client_entry *entry,
+			struct tsct_extension *reply)
 {
 	if (!entry->has_tx)
 		return;
@@ -208,7 +212,8 @@ static void add_prev_tx(struct tsct_client_entry *entry, struct tsct_extension *
  * before it arrived.
  */
 static void record_request(struct tsct_responder *responder,
-		       struct responder_query *request, struct tsct_extension *reply)
+		       struct responder_query *request,
+			struct tsct_extension *reply)
 {
 	const struct tsct_extension *ext = &request->packet.ext;
 	struct tsct_client_entry *entry = request->entry;
@@ -365,7 +370,8 @@ static void fill_header(const struct tsct_timeline *timeline,
  * from the transmit timestamp, so that the two kinds of answers can be told
  * apart (RFC 9769).
  */
-static void find_client(struct tsct_responder *responder, struct responder_query *request)
+static void find_client(struct tsct_responder *responder,
+			struct responder_query *request)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;
 	struct tsct_client_entry_key key = {

@@ -109,8 +109,8 @@ const char *tsct_responder_result_text(enum tsct_answer answer);
  *
  * tsct_responder_sent - set the transmit time of an answer
  *
- * Only the kernel's times are passed on (tx.kernel): a program's own, taken after it
- * sent, may be later than the answer's arrival.
+ * Only the kernel's times are passed on (tx.kernel): a program's own, taken
+ * after it sent, may be later than the answer's arrival.
  */
 enum tsct_answer
 tsct_responder_answer(struct tsct_responder *responder,
@@ -125,8 +125,8 @@ void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 void tsct_responder_disrupt(struct tsct_responder *responder);
 
 /*
- * tsct_responder_request_poll - build a poll request, for a member, which receives it
- * with tsct_client_poll_requested()
+ * tsct_responder_request_poll - build a poll request, for a member, which
+ * receives it with tsct_client_poll_requested()
  * @key_id: 0: no MAC
  * @bytes: room for TSCT_NTP_MAX
  * Returns the length; 0: no such key.

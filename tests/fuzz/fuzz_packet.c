@@ -3,9 +3,10 @@
  * Random datagrams for all parsers and state machines of the protocol: for
  * libFuzzer (Makefile), and for check_fuzz_packet, which replays the corpus.
  *
- * An input is a byte with the kind of client, and then steps: two bytes that select
- * the receiver of the datagram and the parts of it that are corrected first
- * (origin, nonce, MAC: a fuzzer would never guess them), its length, its bytes.
+ * An input is a byte with the kind of client, and then steps: two bytes that
+ * select the receiver of the datagram and the parts of it that are corrected
+ * first (origin, nonce, MAC: a fuzzer would never guess them), its length, its
+ * bytes.
  *
  * Invariants:
  *   - Without the right MAC nothing changes where a key is configured: not the

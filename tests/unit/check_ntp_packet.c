@@ -180,8 +180,9 @@ END_TEST
 /* ---- bytes ----------------------------------------------------------------- */
 
 /*
- * Made by python3's struct.pack(">BBbbIIIQQQQ", 1<<6|4<<3|4, 2, 6, -25, ...) and
- * (">HHIHHHHQQQQIIIIQQQQIIQQqQQQQ", 0xf5c7, 160, 0x54534354, 1, 0x3ff, 2, 0, ...)
+ * Made by python3's struct.pack(">BBbbIIIQQQQ", 1<<6|4<<3|4, 2, 6, -25, ...)
+ * and (">HHIHHHHQQQQIIIIQQQQIIQQqQQQQ", 0xf5c7, 160, 0x54534354, 1, 0x3ff, 2,
+ * 0, ...)
  */
 #define GOLDEN_HEADER	"640206e7" "00010203" "04050607" "08090a0b" \
 	"0c0d0e0f10111213" "1415161718191a1b" "1c1d1e1f20212223" \
