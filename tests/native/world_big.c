@@ -51,16 +51,16 @@ static void write_exchanges(struct tsct_writer *writer,
 }
 
 /* xorshift: generating must not take longer than what is measured. */
-static uint64_t roll(uint64_t *state)
+static uint64_t xorshift(uint64_t *state)
 {
 	*state ^= *state << 13;
 	*state ^= *state >> 7;
 	return *state ^= *state << 17;
 }
 
-static uint64_t gap(uint64_t *state)
+static uint64_t random_gap(uint64_t *state)
 {
-	const uint64_t r = roll(state);
+	const uint64_t r = xorshift(state);
 
 	return (r >> 16) & ((1ULL << (4 + (r & 0xffff) % 13)) - 1);
 }
@@ -76,7 +76,7 @@ static uint64_t write_events(struct tsct_writer *writer, uint32_t node,
 		state = SEED + 2 * node + cpu;
 		tick = begin + 1000;
 		for (i = 0; i < events / WORLD_CPUS; i++) {
-			tick += gap(&state);
+			tick += random_gap(&state);
 			number = i | (uint64_t)cpu << 40;
 			if (writer)
 				world_write_event(writer, 0, cpu, tick,

@@ -12,7 +12,7 @@ static double length_s(struct run *run, double part)
 	return run_length_s(run) * part;
 }
 
-/* ---- falsetickers ------------------------------------------------------------- */
+/* ---- falsetickers -------------------------------------------------------- */
 
 #define SERVERS	4
 #define CHILD_OF_FOUR	5

@@ -3,8 +3,8 @@
  * attackers.c: scenarios with falsetickers and attackers, for the table in
  * faults.c
  */
-#ifndef TESTS_NETSIM_FOES_H
-#define TESTS_NETSIM_FOES_H
+#ifndef TESTS_NETSIM_ATTACKERS_H
+#define TESTS_NETSIM_ATTACKERS_H
 
 #include "scenario.h"
 
@@ -21,4 +21,4 @@ void play_corrupt(struct run *run);
 void play_flood(struct run *run);
 void play_wrong_key(struct run *run);
 
-#endif /* TESTS_NETSIM_FOES_H */
+#endif /* TESTS_NETSIM_ATTACKERS_H */

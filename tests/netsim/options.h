@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Command line options of both programs */
-#ifndef TESTS_NETSIM_PICK_H
-#define TESTS_NETSIM_PICK_H
+#ifndef TESTS_NETSIM_OPTIONS_H
+#define TESTS_NETSIM_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,4 +43,4 @@ static inline bool options_selected(const struct options_common *common,
 	return !common->any || common->picked[number];
 }
 
-#endif /* TESTS_NETSIM_PICK_H */
+#endif /* TESTS_NETSIM_OPTIONS_H */

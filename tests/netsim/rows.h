@@ -23,8 +23,9 @@ struct row {
 	struct network_path request, answer;
 	struct timestamping timestamping;
 	double wander;			/* 0: 1e-9 per sqrt(s) */
-	double temp, temp_s;		/* a sine beside it */
-	double drift;			/* between the two; 0: anything to 50e-6 */
+	double temp, temp_s;		/* added: a sine */
+	double drift;			/* between both; 0: random, up to
+					 * 50e-6 */
 	double limit;			/* RMS of auto, us: no worse */
 	unsigned int nr;		/* exchanges; 0: 100 */
 	double interval_s;		/* between two; 0: 1 */

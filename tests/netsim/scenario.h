@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Scenarios: worlds, events, expectations */
-#ifndef TESTS_NETSIM_SCENE_H
-#define TESTS_NETSIM_SCENE_H
+#ifndef TESTS_NETSIM_SCENARIO_H
+#define TESTS_NETSIM_SCENARIO_H
 
 #include "world.h"
 
@@ -69,10 +69,10 @@ struct tsct_keys *build_keys(const char *text);
 
 /* Counts and prints a failed expectation. */
 void expect(struct run *run, bool is, const char *what);
-/* True: the node has the time now. */
 /* Peak memory of this process */
 unsigned long memory_kib(void);
 size_t memory_used(void);		/* now, bytes */
+/* True: the node has the time now. */
 bool has_time(struct run *run, uint32_t index);
 
-#endif /* TESTS_NETSIM_SCENE_H */
+#endif /* TESTS_NETSIM_SCENARIO_H */

@@ -54,14 +54,15 @@ void play_sessions(struct run *run)
 	world_run(&run->world, 800);
 }
 
-/* ---- what comes after --------------------------------------------------- */
+/* ---- after a session ---------------------------------------------------- */
 
-#define BESIDE		20	/* polls before a session, and after it */
-#define APART		120	/* from one to the next */
-#define AGAIN		8	/* of them; the first is not looked at */
-#define NO_WORSE	1.2	/* RMS of a few hundred readings */
-#define NOT_SWAMPED	2	/* 2.7 if each exchange of a session had full
-				 * weight */
+#define POLLS_BESIDE		20	/* polls before a session, and after it */
+#define POLLS_APART		120	/* from one to the next */
+#define SESSIONS		8	/* of them; the first one is not
+					 * measured */
+#define RMS_RATIO_MAX	1.2	/* RMS of a few hundred readings */
+#define RMS_RATIO_UNEVEN_MAX	2	/* 2.7 if each exchange of a session had
+					 * full weight */
 
 static struct tally run_and_tally(struct run *run, double until_s)
 {
@@ -85,13 +86,13 @@ static void play_after(struct run *run, double no_worse)
 	build_child(run, 1, 1, false, NULL);
 	build_source(run, 1, 0, 0, 0, 0);
 	reading_every(&run->world, 1, 1, poll_s / 5);
-	for (i = 1; i <= AGAIN; i++) {
-		at_s = i * APART * poll_s;
-		world_run(&run->world, at_s - BESIDE * poll_s);
+	for (i = 1; i <= SESSIONS; i++) {
+		at_s = i * POLLS_APART * poll_s;
+		world_run(&run->world, at_s - POLLS_BESIDE * poll_s);
 		of = run_and_tally(run, at_s);
 		tally_add(&before, &of);
 		node_session(&run->world, 0);
-		of = run_and_tally(run, at_s + BESIDE * poll_s);
+		of = run_and_tally(run, at_s + POLLS_BESIDE * poll_s);
 		tally_add(&after, &of);
 		expect_session(run, 1);
 		if (i == 1)
@@ -107,7 +108,7 @@ static void play_after(struct run *run, double no_worse)
 /* Readings right after a session are as good as those before it. */
 void play_after_session(struct run *run)
 {
-	play_after(run, NO_WORSE);
+	play_after(run, RMS_RATIO_MAX);
 }
 
 /*
@@ -116,15 +117,17 @@ void play_after_session(struct run *run)
  */
 void play_uneven_session(struct run *run)
 {
-	play_after(run, NOT_SWAMPED);
+	play_after(run, RMS_RATIO_UNEVEN_MAX);
 }
 
 /* ---- one host ----------------------------------------------------------- */
 
 #define PARTNER		1
 #define PROGRAMS	5	/* behind it */
-#define AS_GOOD		1.1	/* the others have the same information, ... */
-#define LATER_US	0.05	/* ... but later */
+#define HOST_RMS_RATIO_MAX		1.1	/* RMS of the others against the
+						 * partner's: they have the same
+						 * information, ... */
+#define HOST_RMS_EXTRA_US	0.05	/* ... but later */
 
 /*
  * Only the partner exchanges packets with the master; the others use its
@@ -158,7 +161,7 @@ void play_synced_host(struct run *run)
 		if (i != PARTNER)
 			tally_add(&others, &world->node_tally[i]);
 	}
-	expect(run, tally_rms(&others) < AS_GOOD * own + LATER_US,
+	expect(run, tally_rms(&others) < HOST_RMS_RATIO_MAX * own + HOST_RMS_EXTRA_US,
 	       "the others are as good as their partner");
 	snprintf(run->note, sizeof(run->note), "RMS %.3f us of the partner, "
 		 "%.3f us of the others", own, tally_rms(&others));

@@ -233,7 +233,9 @@ void machine_advance(struct machine *m, int64_t ps)
 	kclock_advance(&m->clock, whole_cycles(m));
 }
 
-/* ---- reading it --------------------------------------------------------- */
+/*
+ * ---- reading the clocks ---------------------------------------------------
+ */
 
 static void stall(struct machine *m)
 {

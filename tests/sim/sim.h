@@ -97,7 +97,7 @@ struct scenario {
 	uint32_t source;
 	double other_hz;	/* the kernel's clocks have another crystal */
 	double hz;		/* 0: any */
-	uint64_t counter;	/* it comes past there; 0: anywhere */
+	uint64_t counter;	/* value that it passes half way; 0: any */
 };
 
 extern const struct scenario scenarios[];
