@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Aborts, with a word on standard error, where something does not hold. */
+/* Aborts with a message on standard error if the condition is false. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 #endif /* TESTS_FUZZ_H */

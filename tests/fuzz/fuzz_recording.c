@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Anything that can be in a recording's directory, to whoever reads one: for libFuzzer
- * (Makefile), and for check_fuzz_recording, which replays what was found. What an
- * input is, recording_box.h says.
+ * Fuzzer of all readers of recordings, for libFuzzer (Makefile) and for
+ * check_fuzz_recording, which replays the corpus. recording_box.h describes the input.
  *
- * What must hold, whatever is there:
- *   - What cannot be read is said, and told apart by its error.
- *   - Metadata that was read is written as something that reads the same.
- *   - Events are defined, have the shape that they are defined to have, lie where they
- *     say in their file, and are in order; reading them the slow way gives the same.
- *   - Damage is counted as often as it is reported; where there is none, no event is
- *     missing, and where events are missing, there is some.
- *   - Fits of samples, times, and messages can be made of whatever came out.
- *   - Recordings that can be merged give one of which all this is true, with as many
- *     events as went in, in order; where they cannot, it is said why.
+ * Checked for any contents of a recording's directory:
+ *   - An unreadable recording gives an error with a text.
+ *   - Metadata that was read is written as text that reads the same.
+ *   - Events are defined, fit their definition, are at their offsets in their files, and
+ *     are in order; the slow path of the reader gives the same events.
+ *   - Damage is counted as often as it is reported; events are missing if and only if
+ *     there is damage.
+ *   - Fits, times and messages can be computed of the results.
+ *   - Recordings that can be merged give one for which all this holds, with all their
+ *     events in order; for others there is an error with a text.
  */
 #include <math.h>
 
@@ -33,24 +32,24 @@
 			broken(#condition, __LINE__); \
 	} while (0)
 
-static char told[512];		/* the last that was said of what is wrong */
+static char report_text[512];		/* the last error or report */
 
 __attribute__((noreturn))
 static void broken(const char *what, int line)
 {
-	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last told: %s\n",
-		line, what, told);
+	fprintf(stderr, "fuzz_recording:%d: does not hold: %s; last report_text: %s\n",
+		line, what, report_text);
 	abort();
 }
 
 static void count_report(void *arg, const char *sentence)
 {
 	HOLDS(!strncmp(sentence, "stream ", 7) && strlen(sentence) > 20);
-	snprintf(told, sizeof(told), "%s", sentence);
+	snprintf(report_text, sizeof(report_text), "%s", sentence);
 	++*(__u64 *)arg;
 }
 
-/* For what is printed */
+/* Receives printed text */
 static FILE *nowhere(void)
 {
 	static FILE *to;
@@ -72,7 +71,7 @@ static char *as_text(const struct tsct_recording *rec, size_t *ret_len)
 	return text;
 }
 
-/* Whatever was read can be written, and that is read as the same. */
+/* Metadata that was read is written as text that reads the same. */
 static void check_metadata(const struct tsct_recording *rec)
 {
 	struct tsct_ctf_clock clock;
@@ -84,7 +83,7 @@ static void check_metadata(const struct tsct_recording *rec)
 		return;
 	HOLDS(clock.freq && clock.offset < clock.freq && clock.precision);
 	text = as_text(rec, &len);
-	HOLDS(!tsct_meta_parse(text, len, &again, told, sizeof(told)));
+	HOLDS(!tsct_meta_parse(text, len, &again, report_text, sizeof(report_text)));
 	text_again = as_text(&again, &len_again);
 	HOLDS(len == len_again && !memcmp(text, text_again, len));
 	tsct_recording_free(&again);
@@ -148,7 +147,7 @@ static void check_series(const struct tsct_series *s)
 	unsigned int i;
 
 	HOLDS(s->nr && s->nr_kept <= s->nr && s->nr_sessions <= s->nr);
-	/* In order, though counters may begin anew. */
+	/* In order, modulo 2^64 */
 	for (i = 1; i < s->nr; i++)
 		HOLDS(s->x[i - 1].t1 - s->x[0].t1 < s->x[i].t1 - s->x[0].t1);
 	for (kind = 0; kind < TSCT_FIT_NR; kind++)
@@ -275,7 +274,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	unsigned int options, nr = make_boxes(bytes, size, &options), i;
 
-	told[0] = '\0';
+	report_text[0] = '\0';
 	for (i = 0; i < nr; i++)
 		check_recording(&boxes[i]);
 	if (options & MERGE)

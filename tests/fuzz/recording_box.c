@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Directories as an input describes them (recording_box.h), in a room in memory. */
+/* Makes the directories that an input describes (recording_box.h), in a tmpfs. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define FILE_ROOM	65536
 #define FILES_MAX	16
 
-/* A stream's file */
+/* A stream file */
 struct box_file {
 	__u8 class, location;
 	size_t len;
@@ -25,10 +25,10 @@ struct box_file {
 struct box {
 	char dir[64];
 	int dirfd;
-	bool known;			/* its metadata can be read */
+	bool known;			/* the metadata can be parsed */
 	struct tsct_recording rec;
 	unsigned int nr_files;
-	__u64 bytes;			/* in all of them */
+	__u64 bytes;			/* in all files */
 };
 
 static struct box boxes[BOXES_MAX + 1];
@@ -58,7 +58,7 @@ static void remove_boxes(void)
 	}
 }
 
-/* Once: the directories stay, what is in them goes with each input. */
+/* Called once: the directories stay; their files are removed after each input. */
 static void make_dirs(void)
 {
 	const char *tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
@@ -78,7 +78,7 @@ static void make_dirs(void)
 	atexit(remove_boxes);
 }
 
-/* One more, for what comes out */
+/* Another directory, for output */
 static const char *out_dir(void)
 {
 	return boxes[BOXES_MAX].dir;
@@ -247,7 +247,7 @@ static void make_files(struct box *box, const struct section *s, unsigned int nr
 
 /* ---- all of them ------------------------------------------------------------ */
 
-/* How many there are; *ret_options: what the first says of a merge */
+/* Returns the number of boxes; *ret_options: merge options of the first */
 static unsigned int make_boxes(const __u8 *in, size_t size,
 			       unsigned int *ret_options)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzzer of recordings takes for its input: a description of directories,
- * which most changes leave one. It is sections, each a byte that says which, two of
- * its length (what is beyond the input's end is cut off), and then:
+ * Input of the fuzzer of recordings: a description of directories, which stays valid
+ * after most changes. It is a sequence of sections: a byte of the kind, two bytes of the
+ * length (cut to the end of the input), and then:
  *
  *	TEXT	lines of the metadata's environment
- *	PACKET	class, location, what is wrong about it; begin (after the end of the
- *		one before), span (8 bytes each), events lost (2), events
- *	BYTES	class, location, and what else is in that file
- *	NEXT	another recording begins: what is wrong about its metadata, and whether
- *		and how all of them are merged (what the first says counts)
+ *	PACKET	class, location, flags of errors; begin (after the end of the packet
+ *		before), span (8 bytes each), events lost (2), events
+ *	BYTES	class, location, and other contents of that file
+ *	NEXT	begins another recording: flags of errors of its metadata, and whether and
+ *		how all of them are merged (by the first one)
  *
- * Frames of the metadata, and packets' heads, are made to fit: no fuzzer would ever
- * guess them. Where that is wanted, they are wrong in the ways listed below.
+ * The frame of the metadata and the headers of packets are generated, as no fuzzer would
+ * find valid ones. Flags make them wrong in the ways below.
  */
 #ifndef TESTS_FUZZ_RECORDING_BOX_H
 #define TESTS_FUZZ_RECORDING_BOX_H
@@ -28,7 +28,7 @@ enum { SECTION_TEXT, SECTION_PACKET, SECTION_BYTES, SECTION_NEXT, SECTION_NR };
 #define SKIPS		0x08	/* numbers */
 #define PADDED		0x10
 #define CUT		0x20
-#define BEGINS_AT	0x40	/* there, and not after the one before */
+#define BEGINS_AT	0x40	/* at that tick, not after the packet before */
 #define ODD_SIZE	0x80
 
 /* Of a recording */
@@ -49,7 +49,7 @@ struct section {
 #define PACKET_FIXED	21	/* bytes of a PACKET before its events */
 #define BOXES_MAX	3
 
-/* How many there are; none is longer than what is left of the input. */
+/* Number of sections; none extends beyond the input. */
 static inline unsigned int read_sections(const __u8 *in, size_t size,
 					 struct section s[SECTIONS_MAX])
 {
@@ -67,7 +67,7 @@ static inline unsigned int read_sections(const __u8 *in, size_t size,
 	return nr;
 }
 
-/* How many bytes it takes; what there is no room for is left out. */
+/* Returns its bytes; sections that do not fit are skipped. */
 static inline size_t write_sections(const struct section *s, unsigned int nr,
 				    __u8 *to, size_t room)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Events that came out of a recording: one way, and the other. */
+/* Checks the events read from a recording in several ways. */
 #include "lib/query/event_text.h"
 #include "lib/ctf/stream_reader.h"
 #include "lib/query/unique_stamps.h"
@@ -7,7 +7,7 @@
 
 /* ---- events ------------------------------------------------------------------ */
 
-/* What came out of one file */
+/* Events read from one file */
 struct outcome {
 	__u64 events, hash, last_stamp, last_tick, last_end;
 };
@@ -59,7 +59,7 @@ static void check_values(const struct tsct_trace_event *e)
 		      first.at == v.at);
 }
 
-/* By itself, and after the one before it in its file */
+/* Checks an event by itself and against its predecessor in the file. */
 static void check_event(const struct tsct_recording *rec,
 			const struct tsct_trace_event *e, struct outcome *o)
 {
@@ -101,16 +101,16 @@ static void read_events(struct tsct_trace *trace, struct outcomes *o)
 		      e.location >= o->last_location));
 		o->last_stamp = e.tick;
 		o->last_location = e.location;
-		/* Each took two bytes of a file at least. */
+		/* Each takes at least two bytes of a file. */
 		HOLDS(tsct_trace_event_bytes(trace) >= 2ULL + e.len);
 		HOLDS(2 * ++o->events <= o->bytes);
 	}
 	HOLDS(!ret && tsct_trace_bytes(trace) <= o->bytes);
 }
 
-/* ---- the slow way ------------------------------------------------------------ */
+/* ---- slow path ---------------------------------------------------------------- */
 
-/* A file by itself, with none of the shortcuts */
+/* Reads a single file without the fast path. */
 static __u64 read_file(const struct box *box, const struct tsct_recording *rec,
 		       __u32 class, __u32 location, const struct outcome *want)
 {
@@ -181,7 +181,7 @@ static void check_lines(const struct box *box, enum tsct_event_text_time time)
 	tsct_trace_close(trace);
 }
 
-/* ---- as one that is being made ------------------------------------------------- */
+/* ---- as a live recording --------------------------------------------------------- */
 
 static __u64 count_followed(struct tsct_trace *trace, const char *dir)
 {
@@ -205,7 +205,7 @@ static __u64 count_followed(struct tsct_trace *trace, const char *dir)
 	return events;
 }
 
-/* Nobody makes it any more: there is as much as without following. */
+/* Not live any more: the same events as without following */
 static void check_followed(const struct box *box)
 {
 	struct tsct_trace_event e;

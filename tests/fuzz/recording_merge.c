@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Recordings as one, and what that is then */
+/* Merges recordings, and checks the result. */
 #include "lib/merge/merge.h"
 
-/* ---- all of them as one -------------------------------------------------------- */
+/* ---- merging ------------------------------------------------------------------- */
 
 static void count_note(void *arg, const char *sentence)
 {
@@ -45,7 +45,7 @@ static void check_files(struct tsct_merge *m)
 		HOLDS(tsct_merge_how(m, i) < TSCT_MERGE_HOW_NR);
 }
 
-/* Is in no box's way: they are read, and gone, before it is made. */
+/* Uses the directory of a box, whose recordings were read before. */
 static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 			 const char *dir)
 {
@@ -55,8 +55,8 @@ static void check_merged(struct tsct_merge *m, unsigned int nr, int dirfd,
 	struct tsct_trace *trace;
 	unsigned int i, at;
 
-	HOLDS(!tsct_trace_open(dir, count_report, &reports, &trace, told,
-			       sizeof(told)));
+	HOLDS(!tsct_trace_open(dir, count_report, &reports, &trace, report_text,
+			       sizeof(report_text)));
 	rec = tsct_trace_recording(trace);
 	HOLDS(rec->merged && rec->complete);
 	HOLDS(rec->timeline.on == (tsct_merge_time(m) == TSCT_MERGE_CLUSTER));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes that keep an input what it is (recording_box.h), for libFuzzer: of lines of
- * the environment and what is in them, of packets and files, of whole recordings; and
- * all these of two inputs. What else can be changed is left to libFuzzer's own.
+ * Custom mutator of libFuzzer that keeps the structure of an input (recording_box.h):
+ * changes lines of the environment and their values, packets, files and whole recordings,
+ * and crosses two inputs. All other changes are left to libFuzzer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static unsigned int any(size_t below)
 	return (unsigned int)((size_t)rand_r(&dice) % below);
 }
 
-static __u8 input[INPUT_ROOM];	/* what is changed; sections lie in it */
+static __u8 input[INPUT_ROOM];	/* the input being changed, which has the sections */
 
 /* ---- a section's bytes -------------------------------------------------------- */
 
@@ -103,7 +103,7 @@ static struct section *any_of(struct section *s, unsigned int nr, __u8 kind)
 	return one;
 }
 
-/* The recording that @one is of: where it begins, where the next one does */
+/* The sections of the recording that @one belongs to: begin and end */
 static struct section *box_of(struct section *s, unsigned int nr,
 			      struct section *one, struct section **ret_end)
 {
@@ -127,7 +127,7 @@ static unsigned int put_box(struct section *to, unsigned int nr,
 	return nr + (unsigned int)(end - begin);
 }
 
-/* Behind all that is there another one comes, and they are merged. */
+/* Appends another recording, and merges all. */
 static unsigned int add_box(struct section *s, unsigned int nr,
 			    const struct section *begin, const struct section *end)
 {
@@ -173,7 +173,7 @@ static unsigned int change_order(struct section *s, unsigned int nr)
 	}
 }
 
-/* What has to do with more than one section */
+/* Changes of more than one section */
 static unsigned int change_many(struct section *s, unsigned int nr)
 {
 	struct section *one = &s[any(nr)], *other = &s[any(nr)], *begin, *end;
@@ -211,7 +211,7 @@ static void change_one(struct section *s)
 		change_freely(s);
 }
 
-/* Text is little of an input, and most of what there is to get wrong. */
+/* Text is a small part of an input, but the most complex one. */
 static unsigned int change(struct section *s, unsigned int nr)
 {
 	struct section *one = any(2) ? NULL : any_of(s, nr, SECTION_TEXT);
@@ -241,7 +241,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room,
 
 	dice = seed;
 	nr = read_sections(bytes, size, s);
-	/* Bytes that make no sense find refusals, and soon. */
+	/* Random bytes only reach error paths, which are found soon. */
 	if (!nr || size > INPUT_ROOM || !any(3))
 		return LLVMFuzzerMutate(bytes, size, room);
 	memcpy(out, bytes, size);
@@ -318,7 +318,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 
 	more = read_sections(b, b_size, other);
 	dice = seed;
-	/* Else half of all changes were this: changes of one are cheaper. */
+	/* Rare, as changes of a single input are cheaper */
 	if (!nr || !more || any(3))
 		return 0;
 	nr = cross(s, nr, other, more);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packets and files: heads, events, and which file is which. Heads are made to fit
- * (recording_box.h); where one is to be wrong in any other way, a file's last packet
- * becomes bytes that have a head.
+ * Changes of packets and files: headers, events, and the files they are in. Headers are
+ * generated (recording_box.h); for other wrong headers the last packet of a file becomes
+ * BYTES with a header.
  */
 
 /* ---- numbers in heads ------------------------------------------------------------ */
@@ -35,7 +35,7 @@ static void change_head(void)
 	}
 }
 
-/* One that decodes, after one of that tick: no payload that we know of */
+/* A valid event header after that tick; the payload is random */
 static size_t make_event(__u8 *to)
 {
 	struct tsct_delta delta;
@@ -51,7 +51,7 @@ static size_t make_event(__u8 *to)
 	return (size_t)len + any(2) * any(64);
 }
 
-/* A number of a payload becomes another; those around it stay where they are. */
+/* Replaces a number of a payload in place. */
 static void change_payload(void)
 {
 	const size_t size = 1UL << any(4), left = work.len - PACKET_FIXED;
@@ -137,7 +137,7 @@ static int hex(__u8 c)
 	return is_digit(c) ? c - '0' : (c - 'a' + 10) & 15;
 }
 
-/* The recording's, out of the lines that say it */
+/* The UUID of the recording, from its environment */
 static void find_uuid(const struct section *s, __u8 uuid[16])
 {
 	static const char key[] = "trace_uuid = \"";
@@ -170,7 +170,7 @@ static __u64 at_8(const __u8 *at)
 	return number;
 }
 
-/* As make_files() numbers and stamps it, which is behind those before it */
+/* The header as make_files() makes it after the packets before */
 static void fill_head(const struct section *s, const struct section *last,
 		      struct tsct_packet *head)
 {
@@ -189,7 +189,7 @@ static void fill_head(const struct section *s, const struct section *last,
 	head->seq--;
 }
 
-/* The last packet of @one's file becomes bytes; @begin, @end: of its recording */
+/* Turns the last packet of @one's file into BYTES; @begin, @end: its recording */
 static void make_whole(struct section *begin, const struct section *end,
 		       struct section *one)
 {
@@ -219,7 +219,7 @@ static void rename_file(struct section *s, __u8 class, __u8 location)
 	input[s->at - input + 1] = location;
 }
 
-/* All packets of the one are the other's; only with sections that are in @input */
+/* Moves all packets of one file to another; the sections must be in @input. */
 static void exchange_files(struct section *s, unsigned int nr)
 {
 	struct section *a = &s[any(nr)], *b = &s[any(nr)], *end = s + nr;
@@ -239,7 +239,7 @@ static void exchange_files(struct section *s, unsigned int nr)
 	}
 }
 
-/* Some events of @from go into @s. */
+/* Copies some events of @from to @s. */
 static void cross_packet(struct section *s, const struct section *from)
 {
 	size_t at, len, to;

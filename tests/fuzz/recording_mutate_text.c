@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lines of a metadata's environment: lost, doubled, moved, exchanged with those of
- * another, and the numbers, words and texts in them. All in @work.
+ * Changes of lines in the environment of metadata: deleted, duplicated, moved, exchanged
+ * with those of another, and of the numbers, words and texts in them. All in @work.
  */
 
-/* ---- where something is --------------------------------------------------------- */
+/* ---- search --------------------------------------------------------------------- */
 
 struct span {
 	size_t at, len;
@@ -15,7 +15,7 @@ static bool is_digit(__u8 c)
 	return c >= '0' && c <= '9';
 }
 
-/* Does a number begin there? */
+/* A number begins there. */
 static bool is_number(const struct bytes *b, size_t at)
 {
 	return is_digit(b->at[at]) && (!at || !is_digit(b->at[at - 1]));
@@ -31,7 +31,7 @@ static struct span line_at(const struct bytes *b, size_t at)
 	return line;
 }
 
-/* However long: each is as likely as any other. */
+/* A random one; all are equally likely, whatever their length. */
 static struct span any_line(const struct bytes *b)
 {
 	unsigned int lines = 0, nr;
@@ -55,7 +55,7 @@ static size_t key_len(const struct bytes *b, struct span line)
 	return len;
 }
 
-/* The line of @b that says what @line of @of does; any, where there is none */
+/* The line of @b with the key of @line of @of; a random one if there is none */
 static struct span same_key(const struct bytes *b, const struct bytes *of,
 			    struct span line)
 {
@@ -88,7 +88,7 @@ static struct span any_number(const struct bytes *b, struct span in)
 	return number;
 }
 
-/* One with what separates it from the next: of a list of items, or of fields */
+/* An item or a field with its separator */
 static struct span any_word(const struct bytes *b, struct span in)
 {
 	struct span word = { .at = in.at };
@@ -105,7 +105,7 @@ static struct span any_word(const struct bytes *b, struct span in)
 	return word;
 }
 
-/* ---- what is put there ---------------------------------------------------------- */
+/* ---- replacements --------------------------------------------------------------- */
 
 static const char *const lines[] = {
 	"\tcomplete = 1;\n", "\tsnapshot = 1;\n", "\tmerged = 1;\n",
@@ -153,7 +153,7 @@ static const char *const lines[] = {
 	 " remote=0 global=0 num=1 den=1 hz=1000000000\";\n"),
 };
 
-/* The ends of what numbers can be, and what is none */
+/* Limits of numbers, and invalid numbers */
 static const char *const odd_numbers[] = {
 	"0", "1", "-1", "255", "256", "4096", "8191", "8192", "65535", "65536",
 	"2147483647", "2147483648", "4294967295", "4294967296", "999999999",
@@ -175,7 +175,7 @@ static const char *const odd_texts[] = {
 	 "yesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyesyes"),
 };
 
-/* What @with of @from is goes where @to is: @from may be what is changed. */
+/* Replaces @to by @with of @from, which may be the text that is changed. */
 static void put_span(struct span to, const struct bytes *from, struct span with)
 {
 	static __u8 kept[ROOM];
@@ -236,7 +236,7 @@ static void change_word(struct span line)
 	}
 }
 
-/* What is between the first quote and the last one */
+/* The text between the first quote and the last */
 static void change_value(struct span line)
 {
 	const __u8 *begin = memchr(work.at + line.at, '"', line.len), *end;
@@ -264,7 +264,7 @@ static void move_line(struct span line)
 	splice(to.at + any(2) * to.len, 0, kept.at, kept.len);
 }
 
-/* One that we know: beside another, or for the one that says the same. */
+/* Inserts a known line, or replaces the line with its key. */
 static void put_known(struct span line)
 {
 	static struct bytes known;
@@ -306,7 +306,7 @@ static void change_text(struct section *s)
 	give(s);
 }
 
-/* Lines of @from go into @s: for those that say the same, or beside them. */
+/* Copies lines of @from to @s: replaces those with their keys, or inserts them. */
 static void cross_text(struct section *s, const struct section *from)
 {
 	static struct bytes other;
@@ -323,7 +323,7 @@ static void cross_text(struct section *s, const struct section *from)
 			to = same_key(&work, &other, line);
 		} else {
 			to = (struct span){ .at = any_line(&work).at };
-			/* and all up to there */
+			/* and all lines up to it */
 			if (!any(3))
 				line.len = other.len - line.at;
 		}

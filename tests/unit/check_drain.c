@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* From rings into a recording: what is taken, what is refused, what ends it. */
+/* Copies rings into a recording: events taken and refused, and its end */
 #include "drains.h"
 
-/* What was there before, and was lost before, is not part of it. */
+/* Events and losses from before the begin are not part of the recording. */
 START_TEST(drain_begins_now)
 {
 	__u64 i;
@@ -26,7 +26,7 @@ START_TEST(drain_begins_now)
 }
 END_TEST
 
-/* A stamp of the future would keep out all that follows: it stays out. */
+/* An event from the future is refused, as later ones would be out of order. */
 START_TEST(drain_future)
 {
 	open_rings();
@@ -49,7 +49,7 @@ START_TEST(drain_refused)
 	forge(ev, tsct_clock_cycles(clock_), 7);		/* too short */
 	forge(ev, tsct_clock_cycles(clock_), 9);		/* too long */
 	forge(ev + 1, tsct_clock_cycles(clock_), 8);	/* not defined */
-	forge(ev, rec.begin, 8);			/* before its neighbour */
+	forge(ev, rec.begin, 8);			/* before its predecessor */
 	forge(TSCT_ID_NONE, 0, 8);			/* no record at all */
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 1);
@@ -63,7 +63,7 @@ START_TEST(drain_refused)
 }
 END_TEST
 
-/* Events later than the end do not keep the last pass. */
+/* Events after the end do not delay the last pass. */
 START_TEST(drain_until)
 {
 	__u64 until;
@@ -78,7 +78,7 @@ START_TEST(drain_until)
 	ck_assert_int_eq(emit(4), 0);
 	ck_assert_uint_eq(pass(until), 0);
 	ck_assert_uint_eq(events(), 1);
-	/* They are the next recorder's. */
+	/* They stay for the next recorder. */
 	tsct_drain_close(drain);
 	ck_assert_int_eq(tsct_drain_open(t, clock_, out, &rec, 0, &drain), 0);
 	ck_assert_uint_eq(pass(UINT64_MAX), 3);
@@ -86,7 +86,7 @@ START_TEST(drain_until)
 }
 END_TEST
 
-/* Counters in memory that clients write may say anything. */
+/* Any values of counters in memory that clients can write */
 START_TEST(drain_hostile_counters)
 {
 	struct tsct_producer *p;
@@ -109,13 +109,13 @@ START_TEST(drain_hostile_counters)
 	pass(UINT64_MAX);
 	p->lost[TSCT_LOST_FULL] = UINT64_MAX;
 	pass(UINT64_MAX);
-	/* and what comes of it can be written and read back */
+	/* and the result can be written and read back */
 	ck_assert_int_eq(tsct_writer_finish(out), 0);
 	check_readable();
 }
 END_TEST
 
-/* Every record a ring can hold, a thousand times over. */
+/* Records of all sizes, a thousand times each */
 START_TEST(drain_much)
 {
 	unsigned int n = 0, turn;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Sync samples: whatever may be on disk instead. */
+/* Sync samples with damaged or hostile contents */
 #include "samples_world.h"
 
 static __u8 bad[ROOM];
 
-/* Whatever was read: nothing that is done with it may do harm. */
+/* Uses all samples that were read, for the sanitizers. */
 static void use_samples(void)
 {
 	static struct tsct_fit fit;
@@ -60,7 +60,7 @@ START_TEST(samples_fuzz)
 }
 END_TEST
 
-/* Well-formed, and nonsense */
+/* Well-formed samples with impossible values */
 static void answered_early(struct tsct_sync_sample *s) { s->x.t4 = s->x.t1 - 1; }
 static void sent_early(struct tsct_sync_sample *s) { s->x.t3 = s->x.t2 - 1; }
 static void no_flag(struct tsct_sync_sample *s) { s->kept = 2; }
@@ -110,7 +110,7 @@ START_TEST(samples_impossible)
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	read_small(NULL);
-	/* An empty packet, the next one's head, and one sample are before it. */
+	/* After an empty packet, the header of the next one, and a sample */
 	snprintf(wanted, sizeof(wanted), "stream sync_0: event at byte %zu: %s;"
 		 " skipped", 2 * 80 + 8 + (size_t)tsct_sample_encode(
 		 &s, bad), impossible[_i].what);
@@ -121,7 +121,7 @@ START_TEST(samples_impossible)
 }
 END_TEST
 
-/* Each from somewhere else: sorting them would take for ever. */
+/* Each from another source, which would make grouping take too long */
 START_TEST(samples_of_everybody)
 {
 	static struct tsct_sync_sample s[TSCT_SERIES_MAX + 1];

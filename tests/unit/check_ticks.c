@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What ticks in files may be: what is written is what is read, at what is left of
- * its time; and when bytes are on the disk.
+ * Ticks of all kinds in files: events are read as written, at the precision of the
+ * ticks; and when data is flushed to the disk.
  */
 #include "recordings.h"
 
@@ -63,7 +63,7 @@ static void send_one(__u64 stamp, __u32 id)
 	ck_assert_int_eq(tsct_writer_event(writer, 0, &event), 0);
 }
 
-/* On the same tick, near, in the next width, far */
+/* Next tick: the same, near, of the next width, far */
 static __u64 step(void)
 {
 	switch (any(4)) {
@@ -102,7 +102,7 @@ static struct tsct_trace *open_it(tsct_trace_report *report)
 	return trace;
 }
 
-/* The next of this CPU that was sent: files are in order. */
+/* The next event of this CPU; files are in order. */
 static const struct sent *next_of(__u32 cpu, unsigned int *at)
 {
 	while (at[cpu] < nr_sent && sent[at[cpu]].cpu != cpu)
@@ -111,7 +111,7 @@ static const struct sent *next_of(__u32 cpu, unsigned int *at)
 	return &sent[at[cpu]++];
 }
 
-/* What is left of a time, by another way than ticks.c has */
+/* A time at the precision of ticks, computed differently than in ticks.c */
 static void check_time(const struct tsct_recording *read, __u64 stamp,
 		       const struct tsct_trace_event *e)
 {
@@ -171,7 +171,7 @@ static void check_read(void)
 	tsct_trace_close(trace);
 }
 
-/* The most events behind another one on what is left of its time */
+/* Expected max_per_tick */
 static __u64 most_on_tick(unsigned int bits)
 {
 	__u64 last[CPUS] = { 0 }, same[CPUS] = { 0 }, most = 0;
@@ -208,7 +208,7 @@ START_TEST(ticks_round_trip)
 }
 END_TEST
 
-/* Packets end where they were told to. */
+/* Packets end after the requested number of events. */
 START_TEST(ticks_every)
 {
 	unsigned int i, in_file[CPUS] = { 0 };
@@ -230,7 +230,7 @@ END_TEST
 
 /* ---- other readers ------------------------------------------------------- */
 
-/* All of them, and nothing to remark */
+/* babeltrace2 reads all events, without messages. */
 static unsigned int count_lines(const char *reader)
 {
 	char command[256], line[65536];
@@ -267,7 +267,7 @@ START_TEST(ticks_babeltrace)
 }
 END_TEST
 
-/* Their times are ours, within what they are told as precision. */
+/* Times of babeltrace2 are ours within the precision. */
 START_TEST(ticks_clock)
 {
 	const int bits = tsct_timestamps_bits(_i);
@@ -308,7 +308,7 @@ static void count_reports(void *arg, const char *sentence)
 	reports++;
 }
 
-/* What is there is the first of it; how many. */
+/* The events read are the first ones. Returns how many. */
 static unsigned int read_prefix(void)
 {
 	struct tsct_trace *trace = open_it(count_reports);
@@ -324,7 +324,7 @@ static unsigned int read_prefix(void)
 	return nr;
 }
 
-/* A recorder that dies at any byte leaves all events that are whole before it. */
+/* A recorder killed at any byte leaves all events that are complete before it. */
 START_TEST(ticks_cut)
 {
 	unsigned int nr, before = 0;
@@ -347,9 +347,9 @@ START_TEST(ticks_cut)
 }
 END_TEST
 
-/* ---- the system's time --------------------------------------------------- */
+/* ---- system time --------------------------------------------------------- */
 
-/* Lines follow one another; where one is behind, time stands still. */
+/* Lines follow one another; time stands still while one is behind. */
 START_TEST(system_follows)
 {
 	struct tsct_clock_params line;
@@ -384,7 +384,7 @@ START_TEST(system_follows)
 		nr++;
 	}
 	ck_assert_uint_eq(nr, nr_sent);
-	/* All lines' errors, and no less. */
+	/* The largest error of all lines */
 	ck_assert_uint_ge(tsct_recording_error_ns(read, 0, read->end),
 			  rec.real.past_error_ps / 1000);
 	tsct_trace_close(trace);
@@ -392,7 +392,7 @@ START_TEST(system_follows)
 }
 END_TEST
 
-/* What is made of the counter becomes the same time. */
+/* Values of the counter are converted to the same times. */
 START_TEST(system_samples)
 {
 	struct tsct_sync_sample s = {
@@ -497,7 +497,7 @@ END_TEST
 
 /* ---- the disk ------------------------------------------------------------ */
 
-/* The library's calls come here. */
+/* Replaces the library's calls of fsync(). */
 static unsigned int fsyncs;
 
 int fsync(int fd)
@@ -522,7 +522,7 @@ START_TEST(fsync_policy)
 	send_many(320);
 	ck_assert_int_eq(tsct_writer_flush(writer), 0);
 	if (_i == TSCT_FSYNC_PACKET)
-		/* Metadata and its folder; each packet, and a file's name */
+		/* Metadata and directory; each packet, and the entry of a new file */
 		ck_assert_uint_ge(fsyncs, 2 + 20 + CPUS);
 	else
 		ck_assert_uint_eq(fsyncs, meta);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A channel's rings, a writer to one of them, and a recording of it. */
+/* A channel with a writer to one of its rings, and a recording of it */
 #ifndef TESTS_DRAINS_H
 #define TESTS_DRAINS_H
 
@@ -8,7 +8,7 @@
 #include "recordings.h"
 #include "serve.h"
 
-#define CPU	0	/* the ring that all is in */
+#define CPU	0	/* whose ring has all events */
 
 static struct tsct_channel *t, *writer;
 static struct tsct_clock *clock_;
@@ -39,7 +39,7 @@ static inline void open_rings(void)
 	open_rings_of(TSCT_POLICY_DISCARD, 4);
 }
 
-/* The channel is to say what its events are. */
+/* Defines the events of the channel. */
 static inline void forget_definitions(void)
 {
 	struct tsct_stream_class *s = rec.streams;
@@ -90,7 +90,7 @@ static inline int emit(__u64 n)
 	return tsct_emit(writer, ev, &n, sizeof(n));
 }
 
-/* What no library writes: any record, as whoever may write the ring can. */
+/* Writes any record to the ring, as a hostile writer can. */
 static inline void forge(__u32 id, __u64 stamp, __u32 len)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, CPU);

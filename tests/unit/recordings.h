@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings for tests: made up, written by the library's writer, and read
- * back. Everything random follows from `seed`, which each test sets.
+ * Recordings for tests: made up, written by the library, and read back. All random
+ * values depend on the seed, which each test sets.
  */
 #ifndef RECORDINGS_H
 #define RECORDINGS_H
@@ -31,7 +31,7 @@ static inline int make_dir(void)
 	const char *tmp = getenv("TMPDIR");
 	int fd;
 
-	/* Thousands of files are rewritten: in memory, where that is there. */
+	/* In memory if possible, as thousands of files are rewritten */
 	if (!tmp)
 		tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 	snprintf(dir_name, sizeof(dir_name), "%.40s/tsct-XXXXXX", tmp);
@@ -53,14 +53,14 @@ static inline void drop_dir(int fd)
 	ck_assert_int_eq(rmdir(dir_name), 0);
 }
 
-/* ---- what is recorded -------------------------------------------------- */
+/* ---- events and clocks ------------------------------------------------- */
 
 static const char *const all_fields =
 	"a:u8,b:u16,c:u32,d:u64,e:s8,f:s16,g:s32,h:s64,i:f32,j:f64,k:string,"
 	"l:bytes[5],m:chars[7],n:u8/x,o:u16/x,p:u32/x,q:u64/x,r:s64/x,"
 	"s:s64/syscall,t:u16/syscall,u:u8/syscall,v:s32/x,w:string";
 
-/* 2.596 GHz, calibrated somewhere in the middle of what will be recorded */
+/* 2.596 GHz, calibrated in the middle of the recording */
 static inline void calibrate(struct tsct_recording *rec)
 {
 	rec->source = TSCT_SOURCE_TSC;
@@ -109,7 +109,7 @@ static inline void make_recording(struct tsct_recording *rec, __u32 nr_cpus)
 	       "id:s64/syscall,arg0:u64/x");
 }
 
-/* A payload that fits: returns its length. */
+/* A random payload of the definition. Returns its length. */
 static inline __u32 make_payload(const struct tsct_event_def *def, __u8 *to)
 {
 	const struct tsct_field *f;

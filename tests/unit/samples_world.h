@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings with sync samples: one is made, and what is on disk of it is read.
+ * Recordings with sync samples: makes one and reads it back.
  */
 #ifndef TESTS_SAMPLES_WORLD_H
 #define TESTS_SAMPLES_WORLD_H
@@ -17,7 +17,7 @@ static int dirfd_;
 static __u8 file[ROOM];
 static size_t file_len;
 
-/* The other's counter runs 10 ppm fast, and is far away. */
+/* The other node's counter is 10 ppm fast, with a large offset. */
 static inline __u64 truth(__u64 local)
 {
 	return 77000000000000ULL + local + local / 100000;
@@ -75,7 +75,7 @@ static inline void begin_recording(void)
 	rec.nodes[0].sync.line = rec.real;
 }
 
-/* Two sessions, and one exchange a while between them */
+/* Two sessions, and single exchanges between them */
 static inline void make_small(unsigned int nr)
 {
 	struct tsct_sync_sample s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading what may be cut, damaged or hostile: the prefix, and no crash. */
+/* Reads recordings that are cut off, damaged or hostile: all before the damage is read. */
 #include "recordings.h"
 
 #define ROOM	(1U << 20)
@@ -7,14 +7,14 @@
 static struct tsct_recording rec;
 static int dirfd_;
 
-/* Packets of the file under test: where each begins. */
+/* File offsets of the packets of the file under test */
 static struct { size_t at; } packets[64];
 static unsigned int nr_packets;
 
 static __u8 file[ROOM], bad[ROOM];
 static size_t file_len;
 
-/* A little recording: one CPU, packets of a few events of all types. */
+/* A small recording: one CPU, packets of a few events of all types */
 static unsigned int make_small(unsigned int nr)
 {
 	struct tsct_event event = { .cpu = 0, .tid = 7 };
@@ -47,10 +47,10 @@ static void drop_small(void)
 	drop_dir(dirfd_);
 }
 
-/* What reading gave. */
+/* Results of reading */
 static unsigned int events, reports;
 static __u64 bytes;
-static char reported[256], last_reported[256];	/* the first, the last */
+static char reported[256], last_reported[256];	/* first and last report */
 static int opened;
 static char why[256];
 
@@ -62,7 +62,7 @@ static void report(void *arg, const char *sentence)
 	snprintf(last_reported, sizeof(last_reported), "%s", sentence);
 }
 
-/* Touches every byte that an event claims to have. */
+/* Reads every byte of an event's payload, for the sanitizer. */
 static unsigned int sum_of(const struct tsct_trace_event *e)
 {
 	unsigned int sum = 0;
@@ -122,7 +122,7 @@ static void check_missing(const char *how, unsigned int nr)
 	ck_assert_str_eq(last_reported, want);
 }
 
-/* Cut anywhere: whole events before the cut; where it is, what it cost. */
+/* A file cut anywhere gives the events before the cut; its place and the loss are reported. */
 START_TEST(trace_cut_anywhere)
 {
 	unsigned int total, before = 0, at;
@@ -145,7 +145,7 @@ START_TEST(trace_cut_anywhere)
 				      "empty or missing; ",
 				      total - events);
 		if (at < nr_packets || len == file_len) {
-			/* between packets only the count tells */
+			/* a cut between packets shows in the counts only */
 			ck_assert_uint_eq(reports, len != file_len);
 			continue;
 		}
@@ -176,7 +176,7 @@ START_TEST(trace_cut_message)
 }
 END_TEST
 
-/* Behind the last packet's content: what is there of it has a size. */
+/* Padding after the last packet's content counts as its size as far as it is there. */
 START_TEST(trace_padding)
 {
 	__u8 *size;
@@ -203,7 +203,7 @@ START_TEST(trace_padding)
 }
 END_TEST
 
-/* Not there, or empty: no packet tells of it, the metadata does. */
+/* A missing or empty file is detected by the counts in the metadata. */
 START_TEST(trace_file_gone)
 {
 	make_small(23);
@@ -227,7 +227,7 @@ START_TEST(trace_damaged_packet)
 	make_small(23);
 	find_packets();
 	memcpy(bad, file, file_len);
-	/* An event's id: the highest that there is, with a thread */
+	/* An event's ID becomes the highest possible, with a thread */
 	memcpy(bad + packets[2].at + 80, "\xfc\xff\x0f", 3);
 	store_file(dirfd_, "default_0", bad, file_len);
 	read_small();
@@ -236,7 +236,7 @@ START_TEST(trace_damaged_packet)
 	ck_assert_ptr_nonnull(strstr(reported, "undefined ID"));
 	check_missing("", 5);
 
-	/* a packet taken out */
+	/* a packet removed */
 	memmove(bad, file, packets[2].at);
 	memmove(bad + packets[2].at, file + packets[3].at,
 		file_len - packets[3].at);
@@ -258,10 +258,10 @@ START_TEST(trace_damaged_packet)
 }
 END_TEST
 
-/* One event, of a text of so many bytes with its NUL, in a packet of its own */
+/* A packet of one event with a string of that many bytes, NUL included */
 static void store_text(size_t len)
 {
-	/* Id 40, a stamp of 8 bytes, a thread: see core/delta.h */
+	/* ID 40, a tick of 8 bytes, a thread; see core/delta.h */
 	static const __u8 head[] = { 0xc7, 0, 0x08 };
 	__u8 *at = bad + packets[1].at;
 	__u64 bits;
@@ -269,16 +269,16 @@ static void store_text(size_t len)
 	memset(bad, 0, ROOM);
 	memcpy(bad, file, packets[1].at + 80);
 	memcpy(at + 80, head, sizeof(head));
-	memcpy(at + 83, at + 24, 8);		/* the packet's begin */
+	memcpy(at + 83, at + 24, 8);		/* begin of the packet */
 	memset(at + 95, 'x', len - 1);
-	len += 80 + 15 + 22;			/* and numbers */
+	len += 80 + 15 + 22;			/* header, event header, numbers */
 	bits = len * 8;
 	memcpy(at + 40, &bits, 8);
 	memcpy(at + 48, &bits, 8);
 	store_file(dirfd_, "default_0", bad, packets[1].at + len);
 }
 
-/* No writer writes it, so who reads has no room for it. */
+/* Larger than any writer writes: readers have no room for it. */
 START_TEST(trace_large_payload)
 {
 	seed_with(18);
@@ -318,7 +318,7 @@ static void spoil(__u8 *at, size_t len)
 		}
 }
 
-/* Anything at all in a stream file. */
+/* Random changes of a stream file */
 START_TEST(trace_fuzz_stream)
 {
 	unsigned int i;
@@ -335,7 +335,7 @@ START_TEST(trace_fuzz_stream)
 }
 END_TEST
 
-/* Anything at all in the metadata. */
+/* Random changes of the metadata */
 START_TEST(trace_fuzz_metadata)
 {
 	unsigned int i;
@@ -359,7 +359,7 @@ START_TEST(trace_fuzz_metadata)
 }
 END_TEST
 
-/* Cut anywhere, up to its last byte, it is ours and cut off there. */
+/* Metadata cut anywhere is reported as cut off, with the place. */
 START_TEST(trace_cut_metadata)
 {
 	char want[64];
@@ -387,7 +387,7 @@ END_TEST
 
 static const struct {
 	const char *from, *to, *want;
-} lies[] = {
+} false_values[] = {
 	{ "tracer_name = \"tsctrace\"", "tracer_name = \"other\"", "not a tsct" },
 	{ "/* CTF 1.8 */", "/* CTF 9.9 */", "its beginning is damaged" },
 	{ "by tsctrace", "by another", "its beginning is damaged" },
@@ -433,7 +433,7 @@ static const struct {
 	  "sync_node: too long" },
 };
 
-/* Every lie is named; the line too where it is in a line of ours. */
+/* Every false value is reported, with its line. */
 START_TEST(trace_hostile_metadata)
 {
 	char *text, *at;
@@ -443,16 +443,16 @@ START_TEST(trace_hostile_metadata)
 	make_small(3);
 	len = load_file(dirfd_, "metadata", bad, ROOM);
 	bad[len] = '\0';
-	at = strstr((char *)bad, lies[_i].from);
+	at = strstr((char *)bad, false_values[_i].from);
 	ck_assert_ptr_nonnull(at);
 	ck_assert_int_gt(asprintf(&text, "%.*s%s%s", (int)(at - (char *)bad),
-				  (char *)bad, lies[_i].to,
-				  at + strlen(lies[_i].from)), 0);
+				  (char *)bad, false_values[_i].to,
+				  at + strlen(false_values[_i].from)), 0);
 	store_file(dirfd_, "metadata", (__u8 *)text, strlen(text));
 	free(text);
 	read_small();
 	ck_assert_int_ne(opened, 0);
-	ck_assert_msg(strstr(why, lies[_i].want) != NULL, "said: %s", why);
+	ck_assert_msg(strstr(why, false_values[_i].want) != NULL, "reported: %s", why);
 	drop_small();
 }
 END_TEST
@@ -478,7 +478,7 @@ START_TEST(trace_not_one)
 	ck_assert_str_eq(why, "metadata: not a regular file");
 	drop_small();
 
-	/* a FIFO or a folder where a stream should be stops nobody */
+	/* a FIFO or a directory instead of a stream file does not block */
 	make_small(3);
 	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
 	ck_assert_int_eq(mkfifoat(dirfd_, "default_0", 0600), 0);
@@ -492,8 +492,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("trace");
-	TCase *tcase = tcase_create("trace");
+	Suite *suite = suite_create("trace_reader");
+	TCase *tcase = tcase_create("trace_reader");
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);
@@ -507,7 +507,7 @@ int main(void)
 	tcase_add_loop_test(tcase, trace_fuzz_metadata, 0, 4);
 	tcase_add_test(tcase, trace_cut_metadata);
 	tcase_add_loop_test(tcase, trace_hostile_metadata, 0,
-			    sizeof(lies) / sizeof(lies[0]));
+			    sizeof(false_values) / sizeof(false_values[0]));
 	tcase_add_test(tcase, trace_not_one);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Numbers as dump writes them, against printf()'s. */
+/* Formatted numbers, compared with those of printf() */
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void check_one(__u64 value)
 	ck_assert(!memcmp(got, want, strlen(want)));
 }
 
-/* Where a digit more begins, in either base, and around it */
+/* Around the numbers with one digit more, in both bases */
 START_TEST(edges)
 {
 	__u64 ten = 1;
@@ -81,7 +81,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("lines");
+	Suite *suite = suite_create("number_text");
 	TCase *c = add_case(suite, "digits", before, after);
 
 	print_seed();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Reading what is still being written: in order, no sooner than it is certain. */
+/* Reads live recordings: events are in order, and returned once that is certain. */
 #include "drains.h"
 #include "lib/ctf/write_progress.h"
 
 #define CPUS	3
-#define NEW	18	/* an event that is defined late */
+#define NEW	18	/* an event defined later */
 
 static struct tsct_trace *trace;
 static struct tsct_event event;
@@ -88,7 +88,7 @@ static void gives_none(int ret)
 	ck_assert_int_eq(tsct_trace_next(trace, &e), ret);
 }
 
-/* ---- what is certain --------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------- */
 
 START_TEST(settled_only)
 {
@@ -99,12 +99,12 @@ START_TEST(settled_only)
 	put(0, 200);
 	put(1, 150);
 	ck_assert_int_eq(tsct_writer_flush(out), 0);
-	gives_none(-EAGAIN);		/* nobody said that nothing comes before */
+	gives_none(-EAGAIN);		/* earlier events are possible */
 	flush_at(200);
 	await();
 	gives(0, 100);
 	gives(1, 150);
-	gives_none(-EAGAIN);		/* the moment itself is not over */
+	gives_none(-EAGAIN);		/* more events are possible on that tick */
 	put(2, 300);
 	put(1, 250);
 	flush_at(251);
@@ -123,7 +123,7 @@ START_TEST(settled_only)
 }
 END_TEST
 
-/* Its definition comes with the metadata, and events that were given stay. */
+/* Definitions come with new metadata; events returned before stay valid. */
 START_TEST(new_definition)
 {
 	struct tsct_trace_event first, e;
@@ -154,7 +154,7 @@ END_TEST
 
 /* ---- ends -------------------------------------------------------------------- */
 
-/* The rest is given, and no end is waited for. */
+/* The remaining events are returned, then the end. */
 START_TEST(dead_recorder)
 {
 	begin_writing();
@@ -173,7 +173,7 @@ START_TEST(dead_recorder)
 	gives(0, 100);
 	gives_none(0);
 	ck_assert(!tsct_trace_recording(trace)->complete);
-	/* It is as dead to who comes later. */
+	/* A later reader gets the same. */
 	tsct_trace_close(trace);
 	open_trace(true);
 	gives_none(-EAGAIN);
@@ -185,7 +185,7 @@ START_TEST(dead_recorder)
 }
 END_TEST
 
-/* Half a packet is being written, or is to be cut off again: no damage. */
+/* A partial packet is no damage: it is being written or will be truncated. */
 START_TEST(half_a_packet)
 {
 	static __u8 file[1 << 20];
@@ -217,7 +217,7 @@ START_TEST(half_a_packet)
 }
 END_TEST
 
-/* What says that it is ours, and is not: complained of, and that is all. */
+/* A replaced recording is an error. */
 START_TEST(junk_behind)
 {
 	static __u8 file[1 << 20];
@@ -250,7 +250,7 @@ START_TEST(junk_behind)
 }
 END_TEST
 
-/* ---- any order ----------------------------------------------------------------- */
+/* ---- random order -------------------------------------------------------------- */
 
 #define MANY	3000
 
@@ -292,7 +292,7 @@ static void check_whole(void)
 	ck_assert_uint_eq(reports, 0);
 }
 
-/* CPUs run ahead of each other, and nobody knows of an event before it is certain. */
+/* CPUs run ahead of each other; no event is returned before its order is certain. */
 START_TEST(as_it_will_be)
 {
 	__u64 at[CPUS] = { 0 }, settled, told = 0;
@@ -332,7 +332,7 @@ START_TEST(as_it_will_be)
 }
 END_TEST
 
-/* ---- what the rings can promise --------------------------------------------------- */
+/* ---- settled time of rings -------------------------------------------------------- */
 
 static void no_rings(void)
 {
@@ -348,13 +348,13 @@ START_TEST(rings_settle)
 	ck_assert_int_eq(emit(1), 0);
 	pass(UINT64_MAX);
 	now = tsct_clock_cycles(clock_);
-	/* All rings are empty: as far as an event may take to get there */
+	/* All rings are empty: now minus the time until an event is published */
 	ck_assert_uint_lt(tsct_drain_settled(drain), before);
 	usleep(150000);
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* It is told when that is more than was told, and there is something. */
+	/* It is published if it advanced and there are events before it. */
 	tsct_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_write_progress_read(dirfd_, &tick), TSCT_WRITE_PROGRESS_LIVE);

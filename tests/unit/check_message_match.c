@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages, matched: cases by hand, and many random ones against a matcher that looks
- * at everything.
+ * Matching of messages: cases by hand, and random ones compared with a slow matcher that
+ * searches all ends
  */
 #include <check.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static void expect_unmatched(const struct tsct_message_stats *r, __u64 sends,
 	ck_assert_uint_eq(r->receives, r->all.matched + receives);
 }
 
-/* Its end: so many matched, none received before it was sent, so many left over */
+/* Finishes; checks the counts, with no message received before it was sent. */
 static const struct tsct_message_stats *
 finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 {
@@ -108,8 +108,8 @@ START_TEST(nothing_at_all)
 END_TEST
 
 /*
- * Node 2's own clock is 50 ahead of node 0's: what it sends seems to come from the
- * future. On the global timeline all took 30 or 40.
+ * Node 2's clock is 50 ahead of node 0's, so its messages seem to come from the future.
+ * On the merged axis all took 30 or 40.
  */
 START_TEST(in_order)
 {
@@ -167,7 +167,7 @@ START_TEST(on_one_tick)
 }
 END_TEST
 
-/* One number for all: first come, first served. One with itself, too. */
+/* Equal numbers are matched in their order, also of a node with itself. */
 START_TEST(queue)
 {
 	const struct tsct_message_stats *r;
@@ -184,7 +184,7 @@ START_TEST(queue)
 }
 END_TEST
 
-/* The first one's send is not there: that is not to make violations of the rest. */
+/* A missing first send must not make violations of the others. */
 START_TEST(number_again)
 {
 	const struct tsct_message_stats *r;
@@ -217,7 +217,7 @@ START_TEST(received_twice)
 }
 END_TEST
 
-/* A receive waits for as long as the window, and for as long it may be another's. */
+/* A receive waits for the window; a late match is provisional for as long. */
 START_TEST(window)
 {
 	const struct tsct_message_stats *r;
@@ -226,7 +226,7 @@ START_TEST(window)
 	sent(1, 100 + WINDOW, 0, 0, 0);		/* just in time */
 	received(2, 100, 0, 0, 1);
 	sent(2, 101 + WINDOW, 0, 0, 0);		/* too late: both are alone */
-	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the first one's */
+	received(1, 100 + 2 * WINDOW, 0, 0, 1);	/* takes the send of the first receive */
 	received(3, 100 + 2 * WINDOW, 0, 0, 1);
 	sent(3, 110 + 2 * WINDOW, 0, 0, 0);
 	received(3, 111 + 3 * WINDOW, 0, 0, 1);	/* does not */
@@ -260,7 +260,7 @@ START_TEST(no_room)
 	for (i = 1; i <= 100; i++)
 		received(i, 100 + i, 0, 0, 1);
 	r = finish_stats();
-	/* The 36 receives have room: 64 - 36 of them were matched first. */
+	/* The 36 receives fit, as 64 - 36 messages were matched before. */
 	ck_assert_uint_eq(r->sends, 100);
 	ck_assert_uint_eq(r->receives, 100);
 	ck_assert_uint_eq(r->unmatched_sends, r->unmatched_receives);
@@ -270,7 +270,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* As many as there can be, and one more */
+/* The maximum of pairs, and one more */
 START_TEST(many_pairs)
 {
 	const struct tsct_message_stats *r;
@@ -313,7 +313,7 @@ START_TEST(odd_room)
 }
 END_TEST
 
-/* ---- against one that looks at everything ------------------------------------ */
+/* ---- compared with a slow matcher --------------------------------------------- */
 
 #define ENDS	400
 
@@ -324,7 +324,7 @@ struct slow {
 	__u64 unmatched_receives;
 };
 
-/* The oldest end of that kind that waits, or ENDS */
+/* The oldest waiting end of that kind, or ENDS */
 static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 			      __u64 now)
 {
@@ -417,7 +417,7 @@ START_TEST(as_a_slow_one)
 }
 END_TEST
 
-/* However little room there is: all ends are accounted for. */
+/* All ends are accounted for, however little room there is. */
 START_TEST(adds_up)
 {
 	const struct tsct_message_stats *r;
@@ -471,7 +471,7 @@ START_TEST(keys)
 	ck_assert_uint_ne(ask, tsct_message_pool("tell", both));
 	ck_assert_uint_eq(others, tsct_message_pool("served",
 						    1U << TSCT_KIND_RECEIVE));
-	/* The number counts, not how wide it is, nor what is behind it. */
+	/* The width of the number and later fields do not matter. */
 	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, ask),
 			  key_of("n:s64", &five_wide, 8, ask));
 	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, ask),
@@ -562,7 +562,7 @@ START_TEST(metadata)
 END_TEST
 
 static const struct {
-	const char *is, *becomes;	/* as long */
+	const char *is, *becomes;	/* of any length */
 } mangled[] = {
 	{ "messages_1 = \"from=1", "messages_2 = \"from=1" },
 	{ "messages_1 = \"from=1", "messages_1 = \"from=2" },
@@ -599,7 +599,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("message");
+	Suite *suite = suite_create("message_match");
 	TCase *hand, *meta, *many = tcase_create("many");
 
 	print_seed();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writing recordings: what goes in comes out, here and in babeltrace2. */
+/* Writes recordings and reads them back, with our reader and babeltrace2. */
 #include "recordings.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/ticks.h"
@@ -9,10 +9,10 @@
 #include <signal.h>
 
 #define CPUS		3
-#define EVENTS_MAX	64000	/* even without fields they fill a disk */
+#define EVENTS_MAX	64000	/* enough to fill the disk even without fields */
 #define EVENTS_ROUND	8000
 
-/* What was written, to compare with what is read. */
+/* Written events, to compare with those read */
 struct sent {
 	__u64 stamp;
 	__u32 cpu, tid, stream, id, len;
@@ -85,7 +85,7 @@ static void no_report(void *arg, const char *sentence)
 	ck_abort_msg("%s", sentence);
 }
 
-/* Is this one that was written, and not read yet? */
+/* The event was written, and not read before. */
 static bool take(const struct tsct_trace_event *e)
 {
 	unsigned int i;
@@ -123,7 +123,7 @@ static unsigned int read_all(bool compare)
 	return nr;
 }
 
-/* Events that babeltrace2 decodes and prints; it must say nothing else. */
+/* Number of events that babeltrace2 prints; it must print nothing else. */
 static unsigned int babeltrace(bool quiet)
 {
 	char command[512];
@@ -175,7 +175,7 @@ static char *metadata_text(const struct tsct_recording *r, size_t *len)
 	return text;
 }
 
-/* What is parsed from the metadata renders to the same metadata. */
+/* Parsed metadata is written as the same text. */
 START_TEST(record_meta_round_trip)
 {
 	struct tsct_recording again;
@@ -236,7 +236,7 @@ START_TEST(record_meta_round_trip)
 }
 END_TEST
 
-/* A host may call itself anything. */
+/* Host names of any bytes */
 START_TEST(record_hostile_names)
 {
 	char name[64];
@@ -259,7 +259,7 @@ START_TEST(record_hostile_names)
 }
 END_TEST
 
-/* The clock as CTF has it tells the calibrated time within its precision. */
+/* CTF's clock gives the calibrated time within its precision. */
 START_TEST(record_clock)
 {
 	struct tsct_ctf_clock clock;
@@ -279,13 +279,13 @@ START_TEST(record_clock)
 	at = rec.real.as_of_cycles;
 	apart = tsct_ctf_clock_ns(&clock, at) - tsct_clock_params_ns(&rec.real, at);
 	ck_assert_int_le(llabs(apart), 1);
-	/* 10 s on, half a Hz of rounding is at most 2 ns: no news to the bound */
+	/* After 10 s half a Hz of rounding is at most 2 ns, within the bound. */
 	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
 	tsct_recording_free(&rec);
 }
 END_TEST
 
-/* Nanosecond clocks are told as 1 GHz, where that is true. */
+/* Clocks of nanoseconds have 1 GHz if that is accurate enough. */
 START_TEST(record_clock_ns)
 {
 	struct tsct_ctf_clock clock;
@@ -295,7 +295,7 @@ START_TEST(record_clock_ns)
 	rec.real.mult = rec.real.slew_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_eq(clock.freq, 1000000000);
-	/* 40 ppm off: over 26 s that would be a millisecond */
+	/* 40 ppm would be a millisecond after 26 s */
 	rec.real.mult += (1ULL << TSCT_CLOCK_SHIFT) / 25000;
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ne(clock.freq, 1000000000);
@@ -315,7 +315,7 @@ static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 	return tsct_writer_event(writer, 0, &event);
 }
 
-/* What cannot be in a recording is counted, by cause, and harms nothing. */
+/* Invalid events are counted by cause and do not affect others. */
 START_TEST(record_refused)
 {
 	const __u64 *cause = NULL;
@@ -346,7 +346,7 @@ START_TEST(record_refused)
 }
 END_TEST
 
-/* Unordered reads of the counter are late by less than 1 us: that is mended. */
+/* Events late by less than 1 us get their predecessor's time. */
 START_TEST(record_raised)
 {
 	struct tsct_trace_event event;
@@ -381,7 +381,7 @@ START_TEST(record_raised)
 }
 END_TEST
 
-/* The largest record a ring can hold, between others. */
+/* The largest record of a ring, between others */
 START_TEST(record_largest)
 {
 	__u8 payload[65512];
@@ -404,7 +404,7 @@ START_TEST(record_largest)
 }
 END_TEST
 
-/* At every moment the metadata on disk names every event on disk. */
+/* The metadata on disk defines every event on disk at any moment. */
 START_TEST(record_defines_first)
 {
 	char name[16];
@@ -425,7 +425,7 @@ START_TEST(record_defines_first)
 }
 END_TEST
 
-/* A full disk: what was written before is whole, the rest is counted. */
+/* On a full disk, earlier packets stay whole and the rest is counted. */
 static void fill_disk(void)
 {
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
@@ -437,7 +437,7 @@ static void fill_disk(void)
 	while (!err && nr_sent < EVENTS_MAX - 1)
 		err = send_one(stamp += 100);
 	send_one(stamp + 1);
-	/* libcheck notes every assertion in a file: only now is there room. */
+	/* Assertions only now: libcheck writes each of them to a file. */
 	err2 = finish(writer);
 	setrlimit(RLIMIT_FSIZE, &unlimited);
 	ck_assert_int_ne(err, 0);
@@ -471,7 +471,7 @@ START_TEST(record_disk_full)
 	begin();
 	ck_assert_int_eq(finish(writer), 0);
 	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
-		/* Not root: the file limit above is the same path. */
+		/* Not root; the file limit above tests the same path. */
 		ck_assert_int_eq(errno, EPERM);
 		end();
 		return;
@@ -489,7 +489,7 @@ START_TEST(record_disk_full)
 }
 END_TEST
 
-/* Losses that no event follows are in the packets all the same. */
+/* Losses after the last event are in packets of their own. */
 START_TEST(record_discarded)
 {
 	struct tsct_trace_event e;
@@ -502,7 +502,7 @@ START_TEST(record_discarded)
 	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 41;
 	rec.streams[1].loss[2].cause[TSCT_LOSS_NESTED] = 1;
 	ck_assert_int_eq(tsct_writer_flush(writer), 0);
-	/* not closed: as if the recorder had been killed here */
+	/* not finished, as by a killed recorder */
 	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
 					 sizeof(why)), 0);
 	ck_assert_int_eq(tsct_trace_recording(trace)->complete, 0);
@@ -512,7 +512,7 @@ START_TEST(record_discarded)
 	tsct_trace_close(trace);
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(babeltrace(false), 1);
-	/* a file that only says what was lost is missed as well */
+	/* a missing file is detected even if it had no events */
 	ck_assert_int_eq(unlinkat(dirfd_, "kernel_2", 0), 0);
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
 					 sizeof(why)), 0);
@@ -525,9 +525,8 @@ START_TEST(record_discarded)
 END_TEST
 
 /*
- * A recorder that was killed: what it said of itself last holds, and the recording
- * ends where its files do. Readers that know no bound but `precision` have one that
- * holds up to the next time that it would have said so.
+ * A killed recorder: its last metadata is valid, and the recording ends with its files.
+ * `precision`, the only bound of other readers, holds until the next update was due.
  */
 START_TEST(record_killed)
 {
@@ -571,7 +570,7 @@ START_TEST(record_killed)
 }
 END_TEST
 
-/* Of damaged packets none makes it longer than it can be. */
+/* A damaged packet does not make the recording longer than possible. */
 START_TEST(record_killed_damaged)
 {
 	struct tsct_packet head;
@@ -598,7 +597,7 @@ START_TEST(record_killed_damaged)
 }
 END_TEST
 
-/* What the disk says is what is said, at whichever byte it says it. */
+/* An error of the disk is returned, at whichever byte it occurs. */
 START_TEST(record_full_says_so)
 {
 	static char buffer[1 << 16];
@@ -616,8 +615,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("record");
-	TCase *tcase = tcase_create("record");
+	Suite *suite = suite_create("recording_writer");
+	TCase *tcase = tcase_create("recording_writer");
 
 	print_seed();
 	tcase_set_timeout(tcase, 120);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Published while recorded = in the recording + lost by cause, to the unit. */
+/* Published while recording = in the recording + lost by cause, exactly */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	ck_assert_uint_eq(ret_balance->published, ret_balance->recorded +
 			  ret_balance->lost);
 	check_readable();
-	/* and whoever reads the recording can check the same */
+	/* and a reader of the recording can check the same */
 	len = load_file(dirfd_, "metadata", (__u8 *)text, sizeof(text) - 1);
 	text[len] = '\0';
 	ck_assert_int_eq(tsct_meta_parse(text, len, &again, why, sizeof(why)),
@@ -32,7 +32,7 @@ static void finish_balanced(struct tsct_balance *ret_balance)
 	tsct_recording_free(&again);
 }
 
-/* It sets thousands apart by commas. */
+/* A number of babeltrace2, with commas between thousands */
 static __u64 read_number(const char *at)
 {
 	__u64 number = 0;
@@ -62,7 +62,7 @@ static __u64 babeltrace_command(const char *what, const char *word)
 	return sum;
 }
 
-/* Another reader finds as many, and as many discarded. */
+/* babeltrace2 counts as many events, and as many discarded. */
 static void expect_babeltrace(const struct tsct_balance *balance)
 {
 	char line[256];
@@ -93,7 +93,7 @@ static bool write_one(__u32 id, __u32 len)
 			 len);
 }
 
-/* Sound ones and others; full rings; a pass now and then. */
+/* Valid and invalid records, full rings, occasional passes */
 START_TEST(discards)
 {
 	struct tsct_balance balance;
@@ -152,7 +152,7 @@ START_TEST(overruns)
 }
 END_TEST
 
-/* The end comes in the midst of what is there. */
+/* The end is between events that are in the ring. */
 START_TEST(ends_by_stamp)
 {
 	struct tsct_balance balance;
@@ -182,7 +182,7 @@ START_TEST(ends_by_stamp)
 }
 END_TEST
 
-/* Nobody's fault but the ring's: places that hold no record. */
+/* Places in the ring without a valid record */
 START_TEST(scribbles)
 {
 	struct tsct_balance balance;
@@ -216,7 +216,7 @@ END_TEST
 
 static int running;
 
-/* On any CPU, now this one, now that; tells how many were published. */
+/* Emits on changing CPUs. Returns the number published. */
 static void *emit_anywhere(void *arg)
 {
 	unsigned int own = seed_of((uintptr_t)arg);
@@ -295,14 +295,14 @@ START_TEST(snapshot)
 	published = attempts;
 	begin_snapshot();
 	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
-	/* what comes now is not in it */
+	/* later events are not in it */
 	for (n = any(5000); n; n--)
 		write_one(ev, 8);
 	finish_balanced(&balance);
 	ring = &rec.streams[0].ring[CPU];
 	ck_assert_uint_eq(ring->published_end, published);
 	ck_assert_uint_eq(balance.lost, 0);
-	/* six blocks of eight, of which one may have been begun just now */
+	/* six blocks of eight, one of which may be new */
 	ck_assert_uint_ge(balance.recorded, published < 1014 ? published : 1014);
 	expect_babeltrace(&balance);
 }
@@ -317,7 +317,7 @@ static void *write_on(void *arg)
 	return arg;
 }
 
-/* A writer at full speed: it ends, and what it has is one run of numbers. */
+/* With a writer at full speed it ends, with consecutive numbers. */
 START_TEST(snapshot_live)
 {
 	struct tsct_trace_event event;
@@ -354,7 +354,7 @@ START_TEST(snapshot_live)
 }
 END_TEST
 
-/* All of the channel's file, at random, for as long as it may live. */
+/* Overwrites random parts of the channel's file. */
 static pid_t scribble_on(void)
 {
 	const struct tsct_channel_header *h = tsct_channel_info(t);
@@ -373,7 +373,7 @@ static pid_t scribble_on(void)
 	return pid;
 }
 
-/* Whatever lies there: it ends, and what comes of it can be read. */
+/* Recording of any contents ends, and can be read. */
 START_TEST(scribbled)
 {
 	pid_t pid;
@@ -398,7 +398,7 @@ START_TEST(scribbled)
 		ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* a stamp of any past may have been forged */
+	/* any earlier time may have been forged */
 	if (rec.begin > rec.end)
 		rec.begin = rec.end;
 	ck_assert_int_eq(tsct_writer_finish(out), 0);
@@ -416,7 +416,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("balance");
+	Suite *suite = suite_create("drain_balance");
 	TCase *tcase = tcase_create("balance");
 
 	print_seed();
