@@ -11,7 +11,7 @@
 
 __u64 timekeeper_cycles(const struct timekeeper *k)
 {
-	return k->sampler.ops->stamp(k->sampler.ops->ctx);
+	return k->sampler.ops->cycles(k->sampler.ops->ctx);
 }
 
 __s64 timekeeper_clock_ns(const struct timekeeper *k, clockid_t clock)

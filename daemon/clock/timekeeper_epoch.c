@@ -113,9 +113,9 @@ void timekeeper_publish_cpus(struct timekeeper *k)
 static double tsc_hz(const struct timekeeper *k)
 {
 	if (k->est.state.source != TSCT_SOURCE_TSC ||
-	    k->sampler.ns_per_tick <= 0)
+	    k->sampler.ns_per_cycle <= 0)
 		return 0;
-	return 1e9 / k->sampler.ns_per_tick;
+	return 1e9 / k->sampler.ns_per_cycle;
 }
 
 void timekeeper_survey_cpus(struct timekeeper *k, bool hold)

@@ -437,7 +437,7 @@ void machine_init(struct machine *m, uint64_t seed, double hz, double other_hz,
 	if (!m->seen)
 		abort();
 	m->ops = (struct tsct_clock_ops) {
-		.stamp = read_stamp,
+		.cycles = read_stamp,
 		.clock_ns = read_clock,
 		.sleep_ns = sleep_ns,
 		.snapshot = snapshot,

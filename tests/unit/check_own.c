@@ -167,7 +167,7 @@ static bool stop;
 static void *sample_all_the_time(void *head)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-		tsct_clock_inprocess_sample(tsct_clock_full(head)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(head)->inprocess);
 	return NULL;
 }
 
@@ -181,7 +181,7 @@ static int sample_in_child(struct tsct_clock *clock)
 		return 1;
 	for (i = 0; i < 100; i++) {
 		usleep(1000);
-		tsct_clock_inprocess_sample(tsct_clock_full(clock)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 		if (tsct_clock_snapshot(clock, &after) ||
 		    after.epoch != before.epoch)
 			return 2;
@@ -251,7 +251,7 @@ START_TEST(test_signals)
 	while (now_ns(CLOCK_MONOTONIC) < until) {
 		ck_assert(right_now(clock));
 		/* For the handler to fall into */
-		tsct_clock_inprocess_sample(tsct_clock_full(clock)->own);
+		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 	}
 	timer_delete(timer);
 	printf("# %d signals\n", (int)handled);

@@ -78,7 +78,7 @@ static __u64 stamp_raw(void *ctx)
 static const struct tsct_clock_ops *world_clock_ops(void *ctx, int which)
 {
 	(void)ctx;
-	sim.ops.stamp = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
+	sim.ops.cycles = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
 	return &sim.ops;
 }
 

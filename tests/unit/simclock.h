@@ -126,7 +126,7 @@ static inline void sim_init(struct sim *sim, double hz)
 		.stall_every = 300,
 		.stall_ns = 100000,
 		.ops = {
-			.stamp = sim_stamp,
+			.cycles = sim_stamp,
 			.clock_ns = sim_clock,
 			.sleep_ns = sim_sleep,
 			.clocksource = sim_clocksource,

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A simulated world around the daemon's keeper: counter and clocks, what it
+ * publishes to, the signs it sees, its looks at the CPUs, its memory.
+ */
+#ifndef TESTS_KEEPER_WORLD_H
+#define TESTS_KEEPER_WORLD_H
+
+#include <check.h>
+#include <stdarg.h>
+
+#include "simclock.h"
+
+#include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
+
+#include "daemon/clock/timekeeper.h"
+#include "daemon/config/log.h"
+
+static struct sim sim;
+static struct timekeeper keeper;
+
+static struct {
+	int source;			/* what stamps may count */
+	int module_source;		/* -1: not loaded */
+	bool gave_up;
+	struct tsct_clock_state module;
+	struct tsct_clock_copy file;	/* with its past */
+	unsigned int published, disrupted;
+	int refuse;			/* what publish() says instead, ... */
+	unsigned int refusals;		/* ... so many times */
+	__u64 held_ns;			/* a publication takes as long */
+	bool file_late;			/* the module takes it, the file does not */
+	struct disruption signs;
+	unsigned int restless;		/* CLOCK_REALTIME is set at each look */
+	bool look_later, skewed;
+	unsigned int looks, tables;
+	__u32 table_epoch;		/* in force when the table was written */
+	struct drift memory;	/* rate_mult 0: none */
+	unsigned int saves, forgets;
+} world;
+
+static char logged[16384];
+
+void log_message(int level, const char *format, ...)
+{
+	size_t len = strlen(logged);
+	va_list args;
+
+	(void)level;
+	va_start(args, format);
+	vsnprintf(logged + len, sizeof(logged) - len, format, args);
+	va_end(args);
+}
+
+static inline bool said(const char *what)
+{
+	bool found = strstr(logged, what) != NULL;
+
+	logged[0] = '\0';
+	return found;
+}
+
+/* ---- env ------------------------------------------------------------------ */
+
+static int world_choose(void *ctx, char *why, size_t size)
+{
+	(void)ctx;
+	snprintf(why, size, "%s: for a test", tsct_source_name(world.source));
+	return world.source;
+}
+
+static __u64 stamp_raw(void *ctx)
+{
+	return (__u64)sim_clock(ctx, CLOCK_MONOTONIC_RAW);
+}
+
+static const struct tsct_clock_ops *world_clock_ops(void *ctx, int which)
+{
+	(void)ctx;
+	sim.ops.stamp = which == TSCT_SOURCE_TSC ? sim_stamp : stamp_raw;
+	return &sim.ops;
+}
+
+static void look_for_signs(void *ctx, struct disruption *ret_signs)
+{
+	(void)ctx;
+	if (world.restless) {
+		world.restless--;
+		world.signs.set_min_ns += 5000;
+		world.signs.set_max_ns += 5000;
+	}
+	*ret_signs = world.signs;
+}
+
+static inline __u64 stamp_now(__u32 source)
+{
+	return source == TSCT_SOURCE_TSC ? sim_counter(&sim) :
+		(__u64)sim_raw(&sim);
+}
+
+/* The rules of the module, and of publisher_set() */
+static int set_module(const struct tsct_clock_state *state)
+{
+	int err;
+
+	if (world.module.source != state->source)
+		return -ESTALE;
+	err = tsct_segments_check(&world.module, state,
+				  stamp_now(state->source));
+	if (err)
+		return err == -EINVAL ? -EXDEV : err;
+	world.module = *state;
+	return 0;
+}
+
+/* A confirmation cannot be late. */
+static bool is_same(const struct tsct_clock_state *state)
+{
+	return state->epoch == world.file.state.epoch &&
+		state->real.base_cycles == world.file.state.real.base_cycles &&
+		state->cluster.base_cycles == world.file.state.cluster.base_cycles;
+}
+
+static int publish_both(void *ctx, const struct tsct_clock_state *state)
+{
+	int err;
+
+	(void)ctx;
+	ck_assert_int_eq(tsct_clock_state_check(state), 0);
+	sim_advance(&sim, world.held_ns);
+	if (world.refusals && !(world.refuse == -ETIME && is_same(state))) {
+		world.refusals--;
+		return world.refuse;
+	}
+	err = tsct_segments_check(&world.file.state, state,
+				  stamp_now(state->source));
+	if (err)
+		return err == -ETIME ? err : -EXDEV;
+	if (world.module_source >= 0 && !world.gave_up) {
+		err = set_module(state);
+		if (err)
+			return err;
+	}
+	if (world.file_late) {
+		world.file_late = false;
+		return -ETIMEDOUT;
+	}
+	tsct_segments_succeed(&world.file, state);
+	ck_assert_int_eq(tsct_segments_valid(&world.file), 0);
+	world.published++;
+	world.disrupted += state->status == TSCT_STATUS_DISRUPTED;
+	return 0;
+}
+
+static void world_last(void *ctx, struct tsct_clock_state *ret_state)
+{
+	__u32 epoch = world.file.state.epoch;
+
+	(void)ctx;
+	*ret_state = world.file.state;
+	if (world.module_source >= 0 && !world.gave_up &&
+	    (world.module.epoch > epoch ||
+	     world.module.source != ret_state->source))
+		*ret_state = world.module;
+	if (epoch > ret_state->epoch)
+		ret_state->epoch = epoch;
+}
+
+static void world_give_up_module(void *ctx)
+{
+	(void)ctx;
+	world.gave_up = true;
+}
+
+static inline struct cpu_survey_result look_now(void)
+{
+	struct cpu_survey_result look = { .source = world.source, .skewed = world.skewed };
+
+	snprintf(look.why, sizeof(look.why), "%s: seen",
+		 tsct_source_name(world.source));
+	return look;
+}
+
+static int world_look(void *ctx, double hz, struct cpu_survey_result *ret_look)
+{
+	(void)ctx;
+	if (keeper.est.state.source == TSCT_SOURCE_TSC)
+		ck_assert(hz > 1e9 && hz < 1e10);
+	world.looks++;
+	*ret_look = look_now();
+	return world.look_later ? -EINPROGRESS : 0;
+}
+
+static void world_set_cpus(void *ctx)
+{
+	(void)ctx;
+	world.tables++;
+	world.table_epoch = world.file.state.epoch;
+	/* Nobody may be converting by the table that goes. */
+	if (world.file.state.flags & TSCT_CLOCK_SKEWED)
+		ck_assert_uint_eq(world.file.state.status,
+				  TSCT_STATUS_DISRUPTED);
+}
+
+static int world_recall(void *ctx, __u32 source, struct drift *ret)
+{
+	(void)ctx;
+	if (!world.memory.rate_mult || world.memory.source != source)
+		return -ENOENT;
+	*ret = world.memory;
+	return 0;
+}
+
+static void world_remember(void *ctx, const struct drift *what)
+{
+	(void)ctx;
+	ck_assert_uint_ne(what->rate_mult, 0);
+	world.memory = *what;
+	world.saves++;
+}
+
+static void world_forget(void *ctx)
+{
+	(void)ctx;
+	world.memory.rate_mult = 0;
+	world.forgets++;
+}
+
+static const struct timekeeper_ops world_env = {
+	.choose = world_choose,
+	.clock_ops = world_clock_ops,
+	.signs = look_for_signs,
+	.publish = publish_both,
+	.last = world_last,
+	.give_up_module = world_give_up_module,
+	.look = world_look,
+	.set_cpus = world_set_cpus,
+	.recall = world_recall,
+	.remember = world_remember,
+	.forget = world_forget,
+};
+
+/* ---- what tests do ---------------------------------------------------------- */
+
+static inline const struct tsct_clock_state *file(void)
+{
+	return &world.file.state;
+}
+
+static inline void load_module(int counts)
+{
+	memset(&world.module, 0, sizeof(world.module));
+	world.module.source = (__u32)counts;
+	world.module_source = counts;
+}
+
+static inline void new_world(void)
+{
+	seed_with(1);
+	sim_init(&sim, 2.4e9);
+	memset(&world, 0, sizeof(world));
+	world.source = TSCT_SOURCE_TSC;
+	world.module_source = -1;
+	world.signs = (struct disruption) {
+		.clocksource = "tsc", .cpus = "0-3", .cpus_hash = 42,
+		.has_vmclock = true,
+	};
+	logged[0] = '\0';
+}
+
+static inline void start(void)
+{
+	new_world();
+	ck_assert_int_eq(timekeeper_start(&keeper, &world_env), 0);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_CALIBRATING);
+	ck_assert_uint_eq(file()->epoch, 1);
+}
+
+/* At the keeper's own pace, for a time */
+static inline void go_on(double s)
+{
+	int64_t until = sim.now_ps + (int64_t)(s * 1e12);
+
+	while (sim.now_ps < until) {
+		sim_advance(&sim, (__u64)timekeeper_wait_ms(&keeper, 1000) *
+			    1000000);
+		ck_assert_int_eq(timekeeper_tick(&keeper), 0);
+	}
+}
+
+/* What is published says what time it is, of now and of any past stamp. */
+static inline void check_time(const struct tsct_clock_state *state)
+{
+	__u64 stamp = stamp_now(state->source);
+	int64_t off = tsct_clock_params_ns(&state->real, stamp) - sim_real(&sim);
+
+	ck_assert_uint_le((uint64_t)llabs(off),
+			  tsct_clock_params_error_ps(&state->real, stamp) / 1000 + 1);
+}
+
+static inline void check_synchronized(__u32 epoch, __u32 cause)
+{
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert_uint_eq(file()->epoch, epoch);
+	ck_assert_uint_eq(file()->cause, cause);
+	check_time(file());
+}
+
+#endif /* TESTS_KEEPER_WORLD_H */
